@@ -1,0 +1,119 @@
+/*
+ * gpujoin.h - what the files of the extension share.
+ *
+ * Planning and execution meet in one structure, GjPlan: planning writes it
+ * into CustomScan.custom_private (plan.c), execution reads it back.  It holds
+ * positions and texts only; Vars and Params never leave the places that
+ * set_plan_references looks after.
+ */
+#ifndef GPUJOIN_H
+#define GPUJOIN_H
+
+#include "postgres.h"
+
+#include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+#include "nodes/execnodes.h"
+
+#include "../shm/layout.h"
+
+/* ---- settings (options.c) ---- */
+extern bool gj_enabled;
+extern bool gj_force;			/* tests: offload whatever can be */
+extern bool gj_verify;			/* run both plans and compare */
+extern bool gj_explain_rejected;
+extern char *gj_socket;
+extern double gj_min_rows;		/* of a join's inputs together */
+extern int	gj_queue_timeout;	/* ms */
+extern int	gj_connect_timeout; /* ms */
+extern double gj_startup_cost;
+extern double gj_page_row_cost; /* feed: a row, a column of it */
+extern double gj_page_column_cost;
+extern double gj_child_row_cost;
+extern double gj_child_column_cost;
+extern double gj_return_row_cost;
+extern double gj_return_column_cost;
+extern double gj_ns_cost;		/* planner cost of one ns of the daemon's calibrated rates */
+
+extern void gj_define_options(void);
+
+/* ---- the plan's private part (plan.c) ---- */
+
+typedef enum GjFeed
+{
+	GJ_FEED_PAGE,				/* columns straight from visible heap pages */
+	GJ_FEED_CHILD				/* tuples of the child plan */
+} GjFeed;
+
+/* What is written into a column, given the datum of the child's column. */
+typedef enum GjForm
+{
+	GJ_FORM_VALUE,				/* the value's bytes; varlena keeps its header */
+	GJ_FORM_DECIMAL,			/* numeric(p <= 18, s) as value * 10^s in an
+								 * int64, NaN as INT64_MIN; also a payload */
+	GJ_FORM_NUMERIC_KEY,		/* canonical varlena: equal numerics, equal bytes */
+	GJ_FORM_BPCHAR_KEY			/* varlena without trailing blanks */
+} GjForm;
+
+typedef struct GjColumn
+{
+	int			resno;			/* in the child plan's target list, from 1 */
+	AttrNumber	attnum;			/* of the relation, where the child has a Var */
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+	GjForm		form;
+	enum gj_encoding encoding;
+	int			width;			/* layout.h: gj_column.width */
+	int			align;			/* layout.h: gj_column.align */
+	int			scale;			/* GJ_FORM_DECIMAL: s */
+	int			avg_width;		/* planner's estimate of bytes a value */
+	bool		is_key;			/* some join of the job compares it */
+} GjColumn;
+
+typedef struct GjInput
+{
+	GjFeed		feed;
+	bool		partial;		/* parallel node: every participant feeds a share;
+								 * else one elected participant feeds all */
+	Oid			relid;			/* of the base relation */
+	double		rows;			/* planner's estimate, whole input */
+	int			ncolumns;
+	GjColumn   *columns;
+} GjInput;
+
+typedef struct GjOutput
+{
+	int			input;
+	int			column;
+} GjOutput;
+
+typedef struct GjPlan
+{
+	bool		parallel;		/* parallel-aware node */
+	int			workers;		/* planned */
+	int			ninputs;		/* custom_plans: one child an input, in order,
+								 * then the native child, last */
+	GjInput    *inputs;
+	int			noutputs;		/* entries of custom_scan_tlist, in order */
+	GjOutput   *outputs;
+	int			njoins;
+	char	   *static_json;	/* the "static" member of docs/job.md */
+	List	   *explain;		/* of String: "Hash Keys" lines etc., see explain.c */
+} GjPlan;
+
+extern GjPlan *gj_plan_read(CustomScan *scan);
+
+/* ---- hooks and methods ---- */
+extern void gj_install_join_hook(void); /* path.c */
+extern CustomScanMethods gj_scan_methods;	/* exec.c; registered in gpujoin.c */
+extern const CustomPathMethods gj_path_methods; /* plan.c */
+
+/* ---- the daemon as seen at plan time (liveness.c) ---- */
+
+/* True when the daemon behind gj_socket lives and is not stopping; fills
+ * *status (a validated private copy).  Costs microseconds. */
+extern bool gj_daemon_alive(struct gj_status *status);
+
+#endif							/* GPUJOIN_H */

@@ -1,0 +1,3 @@
+module gpujoin
+
+go 1.26.0

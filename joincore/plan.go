@@ -1,0 +1,84 @@
+package joincore
+
+// Kind is the kind of a join. The names follow SQL with the join's left and
+// right sides; Semi and Anti return left rows only.
+type Kind uint8
+
+const (
+	Inner Kind = iota + 1
+	Left
+	Right
+	Full
+	Semi
+	Anti
+)
+
+// ColumnRef names a column of a base input of the plan.
+type ColumnRef struct {
+	Input  int
+	Column int
+}
+
+// KeyClass says when two key values are equal. NULL equals nothing.
+type KeyClass uint8
+
+const (
+	// KeyInt compares signed integers by value, across widths 1, 2, 4 and 8.
+	KeyInt KeyClass = iota + 1
+	// KeyBytes compares Fixed columns of one width by their bytes.
+	KeyBytes
+	// KeyVarlena compares Varlena values by their bytes, header and padding included.
+	KeyVarlena
+)
+
+// KeyPair is one equality of a join.
+type KeyPair struct {
+	Left  ColumnRef // below the join's left child
+	Right ColumnRef // below the join's right child
+	Class KeyClass
+}
+
+// Node is an operator of the plan tree: *Scan, *Filter or *Join.
+type Node interface{ node() }
+
+// Scan reads a whole base input. Every input occurs in exactly one Scan.
+type Scan struct{ Input int }
+
+// Filter passes the rows of Child for which Predicate is true.
+type Filter struct {
+	Child     Node
+	Predicate Expr
+}
+
+// Join joins Left and Right on all of Keys and, where set, Residual.
+type Join struct {
+	Kind        Kind
+	Left, Right Node
+	Keys        []KeyPair
+	Residual    Expr    // nil: none
+	Rows        float64 // the planner's estimate of the result; a hint, never a bound
+}
+
+func (*Scan) node()   {}
+func (*Filter) node() {}
+func (*Join) node()   {}
+
+// Plan is a tree of operators over base inputs, and the columns it returns.
+type Plan struct {
+	Inputs     []Input
+	Root       Node
+	Output     []ColumnRef
+	Parameters []Parameter
+}
+
+// Input describes a base input before its data is there.
+type Input struct {
+	Columns []Column
+	Rows    float64 // the planner's estimate; a hint, never a bound
+}
+
+// Parameter is a value known only at run time: a signed integer or NULL.
+type Parameter struct {
+	Int  int64
+	Null bool
+}

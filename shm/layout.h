@@ -1,0 +1,385 @@
+/*
+ * layout.h - every byte that a backend and the daemon share.
+ *
+ * Two kinds of bytes are described here and nowhere else:
+ *
+ *  1. extents: sealed memfds of one fixed size that hold one batch of rows in
+ *     column layout (or one part of a chained value), and
+ *  2. frames: the control messages on the unix socket.
+ *
+ * This file is the truth; shm/ mirrors it in Go and a test compares both with
+ * the compiler's own debug information.  It depends on nothing but <stdint.h>
+ * so that the extension, tools and tests can all include it.
+ *
+ * Everything is little-endian, naturally aligned, and addressed by offsets,
+ * never by pointers.  A reader copies a header to private memory once, checks
+ * the copy, and clamps every offset that it reads afterwards.
+ */
+#ifndef GPUJOIN_LAYOUT_H
+#define GPUJOIN_LAYOUT_H
+
+#include <stdint.h>
+
+#define GJ_PROTOCOL_VERSION 1
+#define GJ_LAYOUT_VERSION	1
+
+/* ------------------------------------------------------------------------
+ * Extents
+ *
+ * Writer: the side that holds the extent (backend for inputs, daemon for
+ * results).  Reader: the other side, after a FILLED or RESULT frame; the
+ * socket orders the writes.  If the writer dies before that frame the extent
+ * was never announced and is reclaimed; if the reader dies its socket closes
+ * and the daemon reclaims what it held.
+ * ------------------------------------------------------------------------ */
+
+#define GJ_EXTENT_MIN_SIZE	(UINT64_C(1) << 20)
+#define GJ_EXTENT_MAX_SIZE	(UINT64_C(1) << 30)
+
+#define GJ_BATCH_MAGIC		0x31424a47	/* "GJB1" */
+#define GJ_CHAIN_MAGIC		0x31434a47	/* "GJC1" */
+#define GJ_MAX_COLUMNS		1664		/* PostgreSQL's target list limit */
+#define GJ_MAX_INPUTS		64
+
+/* How the values of a column are stored in a batch. */
+enum gj_encoding
+{
+	/* values: rows * width bytes.  width is 1, 2, 4, 8 or a multiple of 8 up
+	 * to 64; shorter values are padded with zero bytes. */
+	GJ_ENC_FIXED = 1,
+
+	/* values: (rows + 1) uint32 offsets into heap, not decreasing.  Each value
+	 * starts at its offset, begins with PostgreSQL's varlena header (1 byte
+	 * where the value fits, else 4 bytes), and is padded with zero bytes to
+	 * the column's alignment (4 or 8).  A NULL has an empty span. */
+	GJ_ENC_VARLENA = 2
+};
+
+/* One column of a batch.  All offsets count from the start of the extent. */
+struct gj_column
+{
+	uint8_t		encoding;		/* enum gj_encoding */
+	uint8_t		align;			/* of values (FIXED: 1..8) or of heap (4, 8) */
+	uint16_t	width;			/* bytes a value, FIXED; 0 for VARLENA */
+	uint32_t	nulls;			/* number of NULLs among rows */
+	uint32_t	values_off;		/* multiple of 64 */
+	uint32_t	validity_off;	/* bitmap, bit = 1: not NULL, least significant
+								 * bit first; multiple of 64; 0: no NULLs */
+	uint32_t	heap_off;		/* VARLENA: multiple of 64, else 0 */
+	uint32_t	heap_len;		/* VARLENA: bytes in use, else 0 */
+};
+
+/* At offset 0 of an extent that holds a batch; ncols gj_column follow. */
+struct gj_batch
+{
+	uint32_t	magic;			/* GJ_BATCH_MAGIC */
+	uint16_t	version;		/* GJ_LAYOUT_VERSION */
+	uint16_t	ncols;
+	uint32_t	rows;
+	uint32_t	flags;			/* must be 0 */
+	uint64_t	used;			/* bytes of the extent in use */
+	uint64_t	reserved;		/* must be 0 */
+};
+
+/*
+ * A value too long to lie in a batch ("chained") is split over extents of its
+ * own; in the batch stands this reference instead, in place of the varlena.
+ * The first byte is what PostgreSQL uses for external TOAST pointers, which
+ * never occur in a batch because values are detoasted first.
+ */
+#define GJ_CHAIN_REF_BYTE	0x01
+#define GJ_CHAIN_REF_TAG	0x47
+
+struct gj_chain_ref
+{
+	uint8_t		header;			/* GJ_CHAIN_REF_BYTE */
+	uint8_t		tag;			/* GJ_CHAIN_REF_TAG */
+	uint16_t	reserved;		/* must be 0 */
+	uint32_t	parts;			/* number of extents */
+	uint64_t	chain;			/* participant << 32 | number, unique in a job */
+	uint64_t	length;			/* bytes of the value, header included */
+};
+
+/* At offset 0 of an extent that holds a part of a chained value; the bytes
+ * follow at GJ_CHAIN_DATA_OFF. */
+struct gj_chain_part
+{
+	uint32_t	magic;			/* GJ_CHAIN_MAGIC */
+	uint16_t	version;		/* GJ_LAYOUT_VERSION */
+	uint16_t	reserved;		/* must be 0 */
+	uint64_t	chain;
+	uint32_t	part;			/* 0 .. parts - 1 */
+	uint32_t	bytes;
+};
+
+#define GJ_CHAIN_DATA_OFF	64
+
+/* ------------------------------------------------------------------------
+ * Frames
+ *
+ * A frame is this header, then length bytes of body; nfds file descriptors
+ * travel with its first byte.  One connection belongs to one participant of
+ * one job: the leader's connection owns the job, and closing any connection
+ * is always a correct way to leave.
+ * ------------------------------------------------------------------------ */
+
+#define GJ_FRAME_MAGIC		0x31464a47	/* "GJF1" */
+#define GJ_FRAME_MAX		(UINT32_C(4) << 20) /* bytes of body */
+#define GJ_FRAME_MAX_FDS	16
+
+struct gj_frame
+{
+	uint32_t	magic;			/* GJ_FRAME_MAGIC */
+	uint32_t	length;			/* bytes of body that follow */
+	uint16_t	type;			/* enum gj_message */
+	uint16_t	nfds;
+	uint32_t	reserved;		/* must be 0 */
+};
+
+enum gj_message
+{
+	/* backend to daemon */
+	GJ_HELLO = 1,				/* gj_hello */
+	GJ_OPEN = 2,				/* gj_open, then the job as JSON */
+	GJ_ATTACH = 3,				/* gj_attach */
+	GJ_WANT = 4,				/* gj_want: extents to fill */
+	GJ_FILLED = 5,				/* gj_filled: a batch of an input; unmapped */
+	GJ_CHAIN_FILLED = 6,		/* gj_chain_filled: a part of a value; unmapped */
+	GJ_FED = 7,					/* gj_fed: all of my share is handed over */
+	GJ_RUN = 8,					/* gj_run: every participant has fed */
+	GJ_NEXT = 9,				/* gj_next: deal me result batches */
+	GJ_RELEASE = 10,			/* gj_release: extent unmapped, take it back */
+	GJ_CHAIN_GET = 11,			/* gj_chain_get: send the parts of a value */
+	GJ_RETURNED = 12,			/* gj_returned: what returning cost me */
+	GJ_STATS_GET = 13,			/* no body */
+	GJ_STATUS_GET = 14,			/* no body; allowed right after HELLO */
+
+	/* daemon to backend */
+	GJ_WELCOME = 65,			/* gj_welcome, answers HELLO */
+	GJ_ADMITTED = 66,			/* gj_admitted, answers OPEN and ATTACH */
+	GJ_FAILED = 67,				/* gj_failed, then the message as text */
+	GJ_GRANT = 68,				/* gj_grant, with count fds, answers WANT */
+	GJ_FED_OK = 69,				/* no body, answers FED */
+	GJ_RUNNING = 70,			/* no body, answers RUN: rows will come */
+	GJ_RESULT = 71,				/* gj_result, with 1 fd, answers NEXT */
+	GJ_END = 72,				/* no body, no more results for you */
+	GJ_CHAIN_PARTS = 73,		/* gj_chain_parts, with count fds; repeated */
+	GJ_STATS = 74,				/* gj_stats, then joins, then participants */
+	GJ_STATUS = 75				/* JSON */
+};
+
+#define GJ_TOKEN_SIZE 16
+
+struct gj_hello
+{
+	uint32_t	protocol_version;
+	uint32_t	layout_version;
+	int32_t		leader_pid;		/* of the parallel group, or own pid */
+	uint32_t	database;		/* pg_database.oid */
+	uint64_t	system_identifier;
+};
+
+struct gj_open
+{
+	uint32_t	queue_timeout_ms;	/* 0: refuse rather than queue */
+	uint32_t	flags;				/* GJ_OPEN_* */
+	uint32_t	participants;		/* that are planned, leader included */
+	uint32_t	json_length;		/* bytes that follow */
+};
+
+#define GJ_OPEN_REWIND	0x1		/* keep inputs: RUN may come again */
+
+struct gj_attach
+{
+	uint64_t	job;
+	uint8_t		token[GJ_TOKEN_SIZE];
+	int32_t		participant;	/* ParallelWorkerNumber; leader is -1 */
+	uint32_t	reserved;
+};
+
+struct gj_want
+{
+	uint32_t	count;			/* 1 .. GJ_FRAME_MAX_FDS */
+	uint32_t	reserved;
+};
+
+struct gj_filled
+{
+	uint64_t	extent;
+	uint32_t	input;
+	uint32_t	rows;			/* > 0; equals gj_batch.rows */
+};
+
+struct gj_chain_filled
+{
+	uint64_t	extent;
+	uint64_t	chain;
+	uint32_t	part;
+	uint32_t	bytes;
+};
+
+struct gj_fed
+{
+	uint64_t	rows;			/* fed by this participant, all inputs */
+	uint64_t	bytes;
+	uint64_t	feed_us;		/* wall time, waits included */
+	uint64_t	wait_us;		/* of it: waiting for extents */
+};
+
+struct gj_run
+{
+	uint32_t	generation;		/* 1, 2 ...: one more each rewind */
+	uint32_t	reserved;
+};
+
+struct gj_next
+{
+	uint32_t	count;			/* credits added */
+	uint32_t	reserved;
+};
+
+struct gj_release
+{
+	uint64_t	extent;
+};
+
+struct gj_chain_get
+{
+	uint64_t	chain;
+};
+
+struct gj_returned
+{
+	uint64_t	rows;
+	uint64_t	return_us;
+};
+
+struct gj_welcome
+{
+	uint32_t	protocol_version;
+	uint32_t	layout_version;
+	uint64_t	extent_size;	/* bytes of every extent of this daemon */
+	int32_t		pid;
+	uint32_t	reserved;
+	char		version[32];	/* NUL-terminated */
+};
+
+struct gj_admitted
+{
+	uint64_t	job;
+	uint8_t		token[GJ_TOKEN_SIZE];
+	uint64_t	reserved_bytes;
+	uint64_t	queue_us;
+};
+
+/* Why the daemon cannot go on with a job.  Everything but PROTOCOL before
+ * RUNNING means "use the native plan". */
+enum gj_failure
+{
+	GJ_FAIL_PROTOCOL = 1,		/* malformed frame or extent */
+	GJ_FAIL_VERSION = 2,		/* other protocol or layout version */
+	GJ_FAIL_UNSUPPORTED = 3,	/* the job asks for what we do not do */
+	GJ_FAIL_BUSY = 4,			/* queue timeout, or would have to queue */
+	GJ_FAIL_BUDGET = 5,			/* needs more memory than it may have */
+	GJ_FAIL_PROVIDER = 6,		/* the join itself failed */
+	GJ_FAIL_STOPPING = 7,		/* graceful stop under way */
+	GJ_FAIL_INTERNAL = 8
+};
+
+struct gj_failed
+{
+	uint32_t	code;			/* enum gj_failure */
+	uint32_t	length;			/* bytes of text that follow, at most 1024 */
+};
+
+struct gj_grant
+{
+	uint32_t	count;			/* ids in use, one fd each, same order */
+	uint32_t	reserved;
+	uint64_t	extents[GJ_FRAME_MAX_FDS];
+};
+
+struct gj_result
+{
+	uint64_t	extent;
+	uint32_t	rows;
+	uint32_t	reserved;
+};
+
+struct gj_chain_parts
+{
+	uint64_t	chain;
+	uint32_t	first;			/* part number of the first fd */
+	uint32_t	count;			/* fds in this frame */
+	uint32_t	parts;			/* of the whole value */
+	uint32_t	reserved;
+	uint64_t	extents[GJ_FRAME_MAX_FDS];
+};
+
+struct gj_stats
+{
+	uint64_t	queue_us;
+	uint64_t	join_us;		/* RUN to last result produced, without waits for credits */
+	uint64_t	rows_in;
+	uint64_t	bytes_in;
+	uint64_t	rows_out;
+	uint64_t	bytes_out;
+	uint64_t	peak_bytes;		/* memory of the job, extents included */
+	uint32_t	joins;			/* gj_join_stats that follow */
+	uint32_t	participants;	/* gj_participant_stats that follow them */
+	char		provider[16];	/* NUL-terminated */
+};
+
+struct gj_join_stats
+{
+	char		algorithm[24];	/* NUL-terminated: "phj-om", "npj", ... */
+	uint32_t	join;			/* position in post-order of the job's tree */
+	uint32_t	build_left;		/* 1: the left side was built */
+	uint64_t	build_rows;
+	uint64_t	probe_rows;
+	uint64_t	rows_out;
+	uint64_t	us;
+};
+
+struct gj_participant_stats
+{
+	int32_t		participant;
+	uint32_t	reserved;
+	uint64_t	fed_rows;
+	uint64_t	fed_bytes;
+	uint64_t	feed_us;
+	uint64_t	wait_us;
+	uint64_t	returned_rows;
+	uint64_t	return_us;
+};
+
+/* ------------------------------------------------------------------------
+ * The status file, "<socket>.status"
+ *
+ * Written whole and renamed into place by the daemon, which then holds an
+ * open-file-description write lock on it for its life.  A backend reads it at
+ * plan time: the lock says whether the daemon lives (right after kill -9
+ * too), the rates are what both C's costs and Go's choose use.
+ * ------------------------------------------------------------------------ */
+
+#define GJ_STATUS_MAGIC		0x31534a47	/* "GJS1" */
+#define GJ_RATE_POINTS		8
+
+struct gj_status
+{
+	uint32_t	magic;			/* GJ_STATUS_MAGIC */
+	uint16_t	version;		/* GJ_LAYOUT_VERSION */
+	uint16_t	stopping;		/* 1: graceful stop under way */
+	int32_t		pid;
+	uint32_t	cores;			/* that the cpu provider uses */
+	uint64_t	extent_size;
+	uint64_t	budget;			/* bytes */
+	/* ns a row of one core, joins of 8-byte keys with one 8-byte payload a
+	 * side, at build sizes 2^(10 + 2 i) rows; all cores work at once */
+	double		build_ns[GJ_RATE_POINTS];
+	double		probe_ns[GJ_RATE_POINTS];
+	double		column_ns;		/* one more 8-byte output column, a row */
+	char		daemon_version[32]; /* NUL-terminated */
+};
+
+#endif							/* GPUJOIN_LAYOUT_H */
