@@ -78,6 +78,7 @@ typedef struct GjInput
 	bool		partial;		/* parallel node: every participant feeds a share;
 								 * else one elected participant feeds all */
 	Oid			relid;			/* of the base relation */
+	Index		rti;			/* of it, before set_plan_references shifts it */
 	double		rows;			/* planner's estimate, whole input */
 	int			ncolumns;
 	GjColumn   *columns;
@@ -89,6 +90,15 @@ typedef struct GjOutput
 	int			column;
 } GjOutput;
 
+/* One join of the job, for EXPLAIN; key k compares left[k] with right[k]. */
+typedef struct GjJoin
+{
+	double		rows;			/* planner's estimate of what the daemon makes */
+	int			nkeys;
+	GjOutput   *left;
+	GjOutput   *right;
+} GjJoin;
+
 typedef struct GjPlan
 {
 	bool		parallel;		/* parallel-aware node */
@@ -98,12 +108,35 @@ typedef struct GjPlan
 	GjInput    *inputs;
 	int			noutputs;		/* entries of custom_scan_tlist, in order */
 	GjOutput   *outputs;
+
+	/*
+	 * Where the native child delivers output i: a position in its target
+	 * list, from 1, or 0 for a column that only plan.qual reads.  The native
+	 * child has applied every qual itself: on its rows plan.qual is not
+	 * evaluated again, and columns with 0 are NULL.
+	 */
+	int		   *native_resnos;
 	int			njoins;
+	GjJoin	   *joins;			/* in post-order of the job's tree */
 	char	   *static_json;	/* the "static" member of docs/job.md */
-	List	   *explain;		/* of String: "Hash Keys" lines etc., see explain.c */
 } GjPlan;
 
 extern GjPlan *gj_plan_read(CustomScan *scan);
+
+/*
+ * A row of the daemon passes plan.qual (conditions that are not keys, over
+ * custom_scan_tlist) before it is projected.  Under EXEC_FLAG_EXPLAIN_ONLY the
+ * native child is not initialised, so that EXPLAIN shows one plan, not two.
+ */
+
+/* ---- EXPLAIN (explain.c) ---- */
+struct GjReport;				/* exec.h */
+struct ExplainState;
+
+/* Adds the node's own lines; report is NULL unless the node was executed. */
+extern void gj_explain(CustomScanState *node, const GjPlan *plan,
+					   const struct GjReport *report,
+					   List *ancestors, struct ExplainState *es);
 
 /* ---- hooks and methods ---- */
 extern void gj_install_join_hook(void); /* path.c */

@@ -1,0 +1,115 @@
+/*
+ * columns.c - how a value of a PostgreSQL type lies in a batch.
+ *
+ * Payloads are opaque bytes, so every type travels that has a length of its
+ * own: fixed types padded to a width of layout.h, varlena with its header.
+ * The exception is numeric of a declared scale, which is cheaper as an
+ * integer, both to carry and to compare.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "utils/lsyscache.h"
+
+#include "columns.h"
+
+#define MAX_FIXED_WIDTH 64		/* layout.h: gj_column.width */
+#define MAX_DECIMAL_PRECISION 18
+
+/*
+ * numeric's typmod: precision in the upper 16 bits, scale in the lower 11,
+ * two's complement, all plus VARHDRSZ (utils/adt/numeric.c).
+ */
+bool
+gj_decimal_scale(Oid type, int32 typmod, int *scale)
+{
+	int			precision;
+	int			s;
+
+	if (type != NUMERICOID)
+	{
+		Oid			base = getBaseTypeAndTypmod(type, &typmod);
+
+		if (base != NUMERICOID)
+			return false;
+	}
+	if (typmod < (int32) VARHDRSZ)
+		return false;
+	typmod -= VARHDRSZ;
+	precision = (typmod >> 16) & 0xffff;
+	s = ((typmod & 0x7ff) ^ 1024) - 1024;
+	if (precision > MAX_DECIMAL_PRECISION || s < 0 || s > precision)
+		return false;
+	*scale = s;
+	return true;
+}
+
+bool
+gj_describe_payload(Oid type, int32 typmod, GjColumn *column)
+{
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+
+	if (gj_decimal_scale(type, typmod, &column->scale))
+	{
+		column->form = GJ_FORM_DECIMAL;
+		column->encoding = GJ_ENC_FIXED;
+		column->width = 8;
+		column->align = 8;
+		return true;
+	}
+
+	/* a row may hold anything, types that change under it included */
+	if (type_is_rowtype(type))
+		return false;
+
+	column->form = GJ_FORM_VALUE;
+	column->scale = 0;
+	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
+	if (typlen == -1)
+	{
+		column->encoding = GJ_ENC_VARLENA;
+		column->width = 0;
+		column->align = typalign == TYPALIGN_DOUBLE ? 8 : 4;
+		return true;
+	}
+	if (typlen <= 0 || typlen > MAX_FIXED_WIDTH)
+		return false;
+	column->encoding = GJ_ENC_FIXED;
+	if (typlen == 1 || typlen == 2 || typlen == 4)
+		column->width = typlen;
+	else
+		column->width = TYPEALIGN(8, typlen);
+	column->align = Min(column->width, 8);
+	return true;
+}
+
+void
+gj_describe_key(GjForm form, GjColumn *column)
+{
+	Assert(form == GJ_FORM_NUMERIC_KEY || form == GJ_FORM_BPCHAR_KEY);
+	column->form = form;
+	column->encoding = GJ_ENC_VARLENA;
+	column->width = 0;
+	column->align = 4;
+	column->scale = 0;
+}
+
+double
+gj_column_weight(const GjColumn *column)
+{
+	switch (column->form)
+	{
+		case GJ_FORM_DECIMAL:
+			return 4;
+		case GJ_FORM_NUMERIC_KEY:
+		case GJ_FORM_BPCHAR_KEY:
+			return 6;
+		case GJ_FORM_VALUE:
+			break;
+	}
+	if (column->encoding == GJ_ENC_VARLENA)
+		return 3 + column->avg_width / 32.0;
+	return Max(1, column->width / 8);
+}

@@ -1,0 +1,165 @@
+/*
+ * page_qual.c - which conditions the page feed evaluates itself.
+ *
+ * Only comparisons that cannot fail and whose operands are plain integers on
+ * the page, or numerics that fit one.  Everything else takes the child feed,
+ * where the executor evaluates it.
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "access/transam.h"
+#include "catalog/pg_opfamily.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
+
+#include "columns.h"
+#include "page_qual.h"
+
+#define NUMERIC_BTREE_FAM_OID 1988	/* pg_opfamily.dat gives it no name */
+
+static Expr *
+strip_relabel(Expr *expr)
+{
+	while (expr && IsA(expr, RelabelType))
+		expr = ((RelabelType *) expr)->arg;
+	return expr;
+}
+
+static bool
+is_integer(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+/* The btree family in which both types are compared without a conversion that
+ * depends on settings; InvalidOid if there is none. */
+static Oid
+comparison_family(Oid column, Oid value)
+{
+	if (is_integer(column) && is_integer(value))
+		return INTEGER_BTREE_FAM_OID;
+	if (column != value)
+		return InvalidOid;
+	switch (column)
+	{
+		case DATEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return DATETIME_BTREE_FAM_OID;
+		case NUMERICOID:
+			return NUMERIC_BTREE_FAM_OID;
+		default:
+			return InvalidOid;
+	}
+}
+
+static bool
+test_of_operator(Oid opno, Oid family, GjPageTest *test)
+{
+	/* families can be extended by users; what we know is built in */
+	if (opno >= FirstGenbkiObjectId)
+		return false;
+	switch (get_op_opfamily_strategy(opno, family))
+	{
+		case BTLessStrategyNumber:
+			*test = GJ_TEST_LT;
+			return true;
+		case BTLessEqualStrategyNumber:
+			*test = GJ_TEST_LE;
+			return true;
+		case BTEqualStrategyNumber:
+			*test = GJ_TEST_EQ;
+			return true;
+		case BTGreaterEqualStrategyNumber:
+			*test = GJ_TEST_GE;
+			return true;
+		case BTGreaterStrategyNumber:
+			*test = GJ_TEST_GT;
+			return true;
+		default:
+			break;
+	}
+	if (get_op_opfamily_strategy(get_negator(opno), family) == BTEqualStrategyNumber)
+	{
+		*test = GJ_TEST_NE;
+		return true;
+	}
+	return false;
+}
+
+static GjPageTest
+commuted(GjPageTest test)
+{
+	switch (test)
+	{
+		case GJ_TEST_LT:
+			return GJ_TEST_GT;
+		case GJ_TEST_LE:
+			return GJ_TEST_GE;
+		case GJ_TEST_GE:
+			return GJ_TEST_LE;
+		case GJ_TEST_GT:
+			return GJ_TEST_LT;
+		default:
+			return test;
+	}
+}
+
+bool
+gj_page_qual(Expr *clause, GjPageQual *qual)
+{
+	Expr	   *left;
+	Expr	   *right;
+	Var		   *var;
+	Oid			family;
+	bool		swapped;
+
+	memset(qual, 0, sizeof(*qual));
+
+	if (IsA(clause, NullTest))
+	{
+		NullTest   *test = (NullTest *) clause;
+
+		left = strip_relabel(test->arg);
+		if (test->argisrow || !IsA(left, Var) || ((Var *) left)->varattno <= 0)
+			return false;
+		qual->test = test->nulltesttype == IS_NULL ? GJ_TEST_IS_NULL : GJ_TEST_IS_NOT_NULL;
+		qual->attnum = ((Var *) left)->varattno;
+		qual->type = getBaseType(((Var *) left)->vartype);
+		return true;
+	}
+
+	if (!IsA(clause, OpExpr) || list_length(((OpExpr *) clause)->args) != 2)
+		return false;
+	left = strip_relabel(linitial(((OpExpr *) clause)->args));
+	right = strip_relabel(lsecond(((OpExpr *) clause)->args));
+	swapped = !IsA(left, Var);
+	if (swapped)
+	{
+		Expr	   *swap = left;
+
+		left = right;
+		right = swap;
+	}
+	if (!IsA(left, Var) || !(IsA(right, Const) || IsA(right, Param)))
+		return false;
+
+	var = (Var *) left;
+	if (var->varattno <= 0 || var->varlevelsup != 0)
+		return false;
+	qual->attnum = var->varattno;
+	qual->type = getBaseType(var->vartype);
+	qual->value = right;
+	qual->value_type = getBaseType(exprType((Node *) right));
+
+	family = comparison_family(qual->type, qual->value_type);
+	if (!OidIsValid(family) ||
+		!test_of_operator(((OpExpr *) clause)->opno, family, &qual->test))
+		return false;
+	if (swapped)
+		qual->test = commuted(qual->test);
+	return qual->type != NUMERICOID ||
+		gj_decimal_scale(var->vartype, var->vartypmod, &qual->scale);
+}

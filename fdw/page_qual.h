@@ -1,0 +1,45 @@
+/*
+ * page_qual.h - conditions that the page feed evaluates itself.
+ *
+ * Planning asks whether a condition is one of them, execution takes it apart
+ * with the same function, so the two cannot disagree.
+ */
+#ifndef GPUJOIN_PAGE_QUAL_H
+#define GPUJOIN_PAGE_QUAL_H
+
+#include "postgres.h"
+
+#include "nodes/primnodes.h"
+
+/* "column TEST value" */
+typedef enum GjPageTest
+{
+	GJ_TEST_LT,
+	GJ_TEST_LE,
+	GJ_TEST_EQ,
+	GJ_TEST_GE,
+	GJ_TEST_GT,
+	GJ_TEST_NE,
+	GJ_TEST_IS_NULL,
+	GJ_TEST_IS_NOT_NULL
+} GjPageTest;
+
+typedef struct GjPageQual
+{
+	GjPageTest	test;
+	AttrNumber	attnum;			/* of the scanned relation */
+	Oid			type;			/* of the column, below any domain */
+	int			scale;			/* numeric(p <= 18, s): s */
+	Expr	   *value;			/* Const or Param; NULL for the NULL tests */
+	Oid			value_type;		/* below any domain; may be another integer width */
+} GjPageQual;
+
+/*
+ * Whether the page feed can evaluate this condition, which then stands in
+ * *qual.  Types: int2, int4, int8 in any pairing; date, timestamp and
+ * timestamptz with their own type; numeric(p <= 18, s) with numeric of any
+ * precision.  NULL tests take a column of any type.
+ */
+extern bool gj_page_qual(Expr *clause, GjPageQual *qual);
+
+#endif							/* GPUJOIN_PAGE_QUAL_H */
