@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"gpujoin/joincore"
+)
+
+// Decode reads one job. Errors wrap ErrMalformed or ErrVersion and name the
+// member that is wrong.
+func Decode(b []byte) (*Job, error) {
+	if err := checkShape(b); err != nil {
+		return nil, err
+	}
+	// The version is looked at first and alone: the members of a later
+	// version are not unknown members of this one.
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
+	}
+	if head.Version != 1 {
+		return nil, fmt.Errorf("%w: %d, this daemon reads 1", ErrVersion, head.Version)
+	}
+	var w wireJob
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&w); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
+	}
+	job, err := build(&w)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return job, nil
+}
+
+func build(w *wireJob) (*Job, error) {
+	if w.Static == nil || w.Runtime == nil {
+		return nil, fmt.Errorf("static and runtime are required")
+	}
+	job := &Job{
+		Plan:       &joincore.Plan{},
+		Generation: w.Runtime.Generation,
+		Snapshot:   w.Runtime.Snapshot,
+		LSN:        w.Runtime.LSN,
+	}
+	if err := job.addInputs(w.Static.Inputs); err != nil {
+		return nil, err
+	}
+	if err := job.addParameters(w.Runtime.Parameters); err != nil {
+		return nil, err
+	}
+	root := w.Static.Root
+	if root == nil || root.Op != "project" || root.Child == nil {
+		return nil, fmt.Errorf("root: must be a project with a child")
+	}
+	if err := root.only("columns", "child"); err != nil {
+		return nil, fmt.Errorf("root: %w", err)
+	}
+	t := tree{job: job, scanned: make([]bool, len(job.Inputs))}
+	n, err := t.node(root.Child, "root.child")
+	if err != nil {
+		return nil, err
+	}
+	job.Plan.Root = n
+	for i, seen := range t.scanned {
+		if !seen {
+			return nil, fmt.Errorf("input %d is not scanned", i)
+		}
+	}
+	return job, t.output(root.Columns)
+}
+
+func (j *Job) addParameters(raw []json.RawMessage) error {
+	if len(raw) > MaxParameters {
+		return fmt.Errorf("runtime.parameters: %d, at most %d are allowed", len(raw), MaxParameters)
+	}
+	for i, r := range raw {
+		var v *int64
+		if err := json.Unmarshal(r, &v); err != nil {
+			return fmt.Errorf("runtime.parameters[%d]: %v", i, err)
+		}
+		if v == nil {
+			j.Plan.Parameters = append(j.Plan.Parameters, joincore.Parameter{Null: true})
+		} else {
+			j.Plan.Parameters = append(j.Plan.Parameters, joincore.Parameter{Int: *v})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// checkShape reads the tokens of b once, before any structure is built, and
+// refuses what encoding/json would let pass or would only find after much
+// work: invalid UTF-8, deep nesting, duplicate member names (in any case,
+// because the decoder matches names without regard to it), trailing bytes.
+func checkShape(b []byte) error {
+	if len(b) > MaxBytes {
+		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrMalformed, len(b), MaxBytes)
+	}
+	if !utf8.Valid(b) {
+		return fmt.Errorf("%w: not valid UTF-8", ErrMalformed)
+	}
+	type level struct {
+		object bool
+		key    bool // the next string is a member name
+		names  map[string]struct{}
+	}
+	var stack []level
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	for first := true; first || len(stack) > 0; first = false {
+		tok, err := dec.Token()
+		if err != nil {
+			return fmt.Errorf("%w: %v", ErrMalformed, err)
+		}
+		if n := len(stack); n > 0 && stack[n-1].object {
+			top := &stack[n-1]
+			if name, ok := tok.(string); ok && top.key {
+				folded := strings.ToLower(name)
+				if folded != name {
+					return fmt.Errorf("%w: unknown member %q", ErrMalformed, name)
+				}
+				if _, dup := top.names[folded]; dup {
+					return fmt.Errorf("%w: member %q occurs twice", ErrMalformed, name)
+				}
+				top.names[folded] = struct{}{}
+				top.key = false
+				continue
+			}
+			top.key = true // tok is, or opens, the member's value
+		}
+		d, ok := tok.(json.Delim)
+		if !ok {
+			continue
+		}
+		switch d {
+		case '{':
+			stack = append(stack, level{object: true, key: true, names: map[string]struct{}{}})
+		case '[':
+			stack = append(stack, level{})
+		default:
+			stack = stack[:len(stack)-1]
+		}
+		if len(stack) > MaxDepth {
+			return fmt.Errorf("%w: nested deeper than %d", ErrMalformed, MaxDepth)
+		}
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return fmt.Errorf("%w: bytes after the end", ErrMalformed)
+	}
+	return nil
+}
