@@ -11,6 +11,10 @@
 #define GPUJOIN_EXEC_H
 
 #include "gpujoin.h"
+#include "link.h"
+#include "reader.h"
+#include "utils/tuplestore.h"
+#include "writer.h"
 
 /* Where an execution of the node stands, in this process. */
 typedef enum GjMode
@@ -18,6 +22,7 @@ typedef enum GjMode
 	GJ_MODE_START,				/* nothing done yet */
 	GJ_MODE_OFFLOAD,			/* rows come from the daemon */
 	GJ_MODE_NATIVE,				/* rows come from the native child */
+	GJ_MODE_VERIFIED,			/* from both; see verify.c */
 	GJ_MODE_DONE				/* no more rows */
 } GjMode;
 
@@ -31,14 +36,75 @@ typedef struct GjReport
 	struct gj_participant_stats *participants;	/* stats.participants entries */
 } GjReport;
 
+typedef struct GjShared GjShared;	/* parallel.c */
+typedef struct GjPageFeed GjPageFeed;	/* feed_page.c */
+
 typedef struct GjState
 {
 	CustomScanState css;
 	GjPlan	   *plan;
 	PlanState **inputs;			/* plan->ninputs children */
-	PlanState  *native;			/* the last child */
+	GjPageFeed **page_feeds;	/* of them; made on first use */
+	PlanState  *native;			/* the last child; NULL under EXPLAIN */
 	GjMode		mode;
+	bool		executed;		/* some execution got past START */
+	bool		returned_row;	/* in this scan */
+	GjLink		link;
+	GjReader	reader;
+	MemoryContext run_context;	/* of one scan; reset at its start */
+	MemoryContextCallback release;	/* of the query's memory context */
+	GjShared   *shared;			/* parallel node with workers, else NULL */
+	bool		attached;		/* to shared's barrier */
+	Tuplestorestate *verified;	/* GJ_MODE_VERIFIED: the rows */
+	TupleTableSlot *verified_slot;
 	GjReport	report;
 } GjState;
+
+/* exec.c: forgets an earlier scan and prepares link and run_context. */
+extern void gj_prepare_run(GjState *state);
+
+/* exec.c: the next row that the daemon delivers and plan.qual passes, in the
+ * scan slot. */
+extern GjRead gj_offload_next(GjState *state);
+
+/* exec.c: the native child's next row, in the scan slot; false: no more. */
+extern bool gj_native_next(GjState *state);
+
+/* feed.c: feeds what is this participant's to feed, and says so. */
+extern bool gj_feed(GjState *state);
+
+/* feed_child.c: writes all rows of a child plan. */
+extern bool gj_feed_child(GjState *state, int input, GjWriter *writer);
+
+/* feed_page.c: whether the input's child allows it at this execution. */
+extern bool gj_page_feed_possible(GjState *state, int input);
+extern bool gj_feed_page(GjState *state, int input, GjWriter *writer);
+
+/* parallel.c */
+extern Size gj_estimate_dsm(CustomScanState *css, ParallelContext *pcxt);
+extern void gj_initialize_dsm(CustomScanState *css, ParallelContext *pcxt,
+							  void *coordinate);
+extern void gj_reinitialize_dsm(CustomScanState *css, ParallelContext *pcxt,
+								void *coordinate);
+extern void gj_initialize_worker(CustomScanState *css, shm_toc *toc,
+								 void *coordinate);
+
+/* Feeds and decides together with the other participants; sets the mode. */
+extern void gj_parallel_start(GjState *state);
+
+/* Is this input this participant's to feed as a whole? */
+extern bool gj_parallel_elect(GjShared *shared, int input);
+
+/* Has a participant given up, so that feeding is in vain? */
+extern bool gj_parallel_stopped(GjShared *shared);
+
+/* Before the shared memory goes: leave the barrier, keep the reason. */
+extern void gj_parallel_shutdown(GjState *state);
+
+/* report.c: gets the daemon's statistics, where EXPLAIN ANALYZE wants them. */
+extern void gj_report_fetch(GjState *state);
+
+/* verify.c: runs both plans, raises where they differ. */
+extern void gj_verify_run(GjState *state);
 
 #endif							/* GPUJOIN_EXEC_H */

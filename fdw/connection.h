@@ -1,0 +1,66 @@
+/*
+ * connection.h - one socket to the daemon, and frames on it.
+ *
+ * Nothing here raises an error for what the daemon does or fails to do:
+ * functions return false, and the first reason stays in failure.  Errors of
+ * our own side (interrupts, memory) are raised as everywhere.
+ */
+#ifndef GPUJOIN_CONNECTION_H
+#define GPUJOIN_CONNECTION_H
+
+#include "postgres.h"
+
+#include "../shm/layout.h"
+
+typedef struct GjConnection
+{
+	int			fd;				/* -1: not connected */
+	bool		counted;		/* holds a place of AcquireExternalFD */
+	int			nfds;			/* of the last frame, not taken yet */
+	int			fds[GJ_FRAME_MAX_FDS];
+	struct gj_frame frame;		/* the last one received, validated */
+	char	   *body;			/* frame.length bytes, zero byte behind */
+	Size		body_size;		/* allocated */
+	MemoryContext context;		/* of body */
+	uint64		wait_us;		/* spent waiting for the daemon */
+	uint32		failure_code;	/* enum gj_failure where the daemon said so */
+	char		failure[512];	/* empty while the connection is usable */
+} GjConnection;
+
+/* Prepares *conn; body lives in context. */
+extern void gj_connection_init(GjConnection *conn, MemoryContext context);
+
+/* Connects to the daemon's socket.  timeout_ms bounds the wait for a place in
+ * the daemon's backlog. */
+extern bool gj_connection_open(GjConnection *conn, const char *path,
+							   int timeout_ms);
+
+/* Closes; may be called at any time and any number of times. */
+extern void gj_connection_close(GjConnection *conn);
+
+/* Sends a frame of body and, directly behind it, tail. */
+extern bool gj_send(GjConnection *conn, enum gj_message type,
+					const void *body, uint32 length,
+					const void *tail, uint32 tail_length);
+
+/* Receives the next frame into conn->frame and conn->body.  timeout_ms < 0
+ * waits without bound (but for interrupts).  A FAILED frame is a failure. */
+extern bool gj_receive(GjConnection *conn, int timeout_ms);
+
+/* Receives a frame that must be of this type and at least this long. */
+extern bool gj_expect(GjConnection *conn, enum gj_message type,
+					  uint32 length, int timeout_ms);
+
+/* Is something there to be read, without waiting? */
+extern bool gj_readable(GjConnection *conn);
+
+/* Takes descriptor i of the last frame; the caller closes it. */
+extern int	gj_take_fd(GjConnection *conn, int i);
+
+/* Records the first reason; always returns false. */
+extern bool gj_fail(GjConnection *conn, const char *format,...)
+			pg_attribute_printf(2, 3);
+
+extern uint64 gj_now_us(void);
+
+#endif							/* GPUJOIN_CONNECTION_H */

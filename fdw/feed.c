@@ -1,0 +1,59 @@
+/*
+ * feed.c - which inputs this participant feeds, in which order, and the
+ * account of it.
+ *
+ * Inputs that only one participant can feed come first, so that the others
+ * share the partial ones meanwhile.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "exec.h"
+
+static bool
+feed_input(GjState *state, int input, MemoryContext scratch,
+		   uint64 *rows, uint64 *bytes)
+{
+	GjWriter	writer;
+	bool		ok;
+
+	gj_writer_init(&writer, &state->link.extents, state->plan, input,
+				   state->link.participant, &state->link.next_chain, scratch);
+	if (gj_page_feed_possible(state, input))
+		ok = gj_feed_page(state, input, &writer);
+	else
+		ok = gj_feed_child(state, input, &writer);
+	ok = ok && gj_writer_finish(&writer);
+	*rows += writer.total_rows;
+	*bytes += writer.total_bytes;
+	MemoryContextReset(scratch);
+	return ok;
+}
+
+bool
+gj_feed(GjState *state)
+{
+	uint64		start = gj_now_us();
+	uint64		rows = 0;
+	uint64		bytes = 0;
+	MemoryContext scratch = AllocSetContextCreate(state->run_context,
+												  "GpuJoin feed",
+												  ALLOCSET_DEFAULT_SIZES);
+
+	state->link.used = true;
+	state->link.conn.wait_us = 0;
+	for (int partial = 0; partial <= 1; partial++)
+		for (int i = 0; i < state->plan->ninputs; i++)
+		{
+			if (state->plan->inputs[i].partial != (bool) partial)
+				continue;
+			if (state->shared != NULL && !partial &&
+				!gj_parallel_elect(state->shared, i))
+				continue;
+			if (!feed_input(state, i, scratch, &rows, &bytes))
+				return false;
+		}
+	return gj_link_fed(&state->link, rows, bytes, gj_now_us() - start);
+}

@@ -1,0 +1,261 @@
+/*
+ * feed_page.c - rows of a sequential scan, straight from the visible pages.
+ *
+ * This is the only file that knows how a heap scan goes from page to page, and
+ * what differs there between versions of PostgreSQL.  The scan descriptor is
+ * the child's own, so that parallel scans share it and the executor ends it;
+ * pages are read by the heap's own routine, with all that it sees to: pruning,
+ * visibility, predicate locks, the ring of buffers.
+ *
+ * No page stays pinned while we wait for the daemon.  There is room for a
+ * whole page of rows before it is read; where that does not suffice, because
+ * values come out longer than they lie on the page, the page is copied.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/relscan.h"
+#include "access/syncscan.h"
+#include "access/tableam.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "exec.h"
+#include "page_rows.h"
+
+#if PG_VERSION_NUM >= 170000
+#error "heapgetpage became heap_prepare_pagescan in PostgreSQL 17"
+#endif
+
+struct GjPageFeed
+{
+	GjPageRows *rows;			/* NULL: not possible */
+	GjVector   *vectors;
+	GjVector   *row;			/* of one row, while a copied page is written */
+	const char **pointers;		/* of row */
+	char	   *copy;			/* of a page */
+};
+
+/* The scan that the child uses or would begin itself. */
+static TableScanDesc
+scan_of(SeqScanState *child)
+{
+	if (child->ss.ps.chgParam != NULL)
+		ExecReScan(&child->ss.ps);
+	if (child->ss.ss_currentScanDesc == NULL)
+		child->ss.ss_currentScanDesc =
+			table_beginscan(child->ss.ss_currentRelation,
+							child->ss.ps.state->es_snapshot, 0, NULL);
+	return child->ss.ss_currentScanDesc;
+}
+
+bool
+gj_page_feed_possible(GjState *state, int input)
+{
+	SeqScanState *child = (SeqScanState *) state->inputs[input];
+	Snapshot	snapshot;
+
+	if (state->plan->inputs[input].feed != GJ_FEED_PAGE ||
+		!IsA(child, SeqScanState) ||
+		child->ss.ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
+		return false;
+	snapshot = child->ss.ss_currentScanDesc != NULL ?
+		child->ss.ss_currentScanDesc->rs_snapshot : child->ss.ps.state->es_snapshot;
+	return snapshot != NULL && IsMVCCSnapshot(snapshot);
+}
+
+static GjPageFeed *
+create_feed(SeqScanState *child, const GjWriter *writer)
+{
+	GjPageFeed *feed = palloc0(sizeof(GjPageFeed));
+
+	feed->rows = gj_page_rows_create(&child->ss, writer);
+	feed->vectors = palloc0((writer->ncolumns + 1) * sizeof(GjVector));
+	feed->row = palloc0((writer->ncolumns + 1) * sizeof(GjVector));
+	feed->pointers = palloc0((writer->ncolumns + 1) * sizeof(char *));
+	feed->copy = palloc(BLCKSZ);
+	return feed;
+}
+
+/* ---- from page to page ---- */
+
+static BlockNumber
+first_block(HeapScanDesc scan)
+{
+	ParallelBlockTableScanDesc parallel =
+	(ParallelBlockTableScanDesc) scan->rs_base.rs_parallel;
+
+	if (scan->rs_nblocks == 0 || scan->rs_numblocks == 0)
+		return InvalidBlockNumber;
+	if (parallel == NULL)
+		return scan->rs_startblock;
+	table_block_parallelscan_startblock_init(scan->rs_base.rs_rd,
+											 scan->rs_parallelworkerdata, parallel);
+	return table_block_parallelscan_nextpage(scan->rs_base.rs_rd,
+											 scan->rs_parallelworkerdata, parallel);
+}
+
+static BlockNumber
+next_block(HeapScanDesc scan, BlockNumber block)
+{
+	if (scan->rs_base.rs_parallel != NULL)
+		return table_block_parallelscan_nextpage(scan->rs_base.rs_rd,
+												 scan->rs_parallelworkerdata,
+												 (ParallelBlockTableScanDesc) scan->rs_base.rs_parallel);
+	if (++block >= scan->rs_nblocks)
+		block = 0;
+
+	/* others that begin a scan of this table join in here */
+	if (scan->rs_base.rs_flags & SO_ALLOW_SYNC)
+		ss_report_location(scan->rs_base.rs_rd, block);
+	return block == scan->rs_startblock ? InvalidBlockNumber : block;
+}
+
+static void
+unpin(HeapScanDesc scan)
+{
+	if (BufferIsValid(scan->rs_cbuf))
+		ReleaseBuffer(scan->rs_cbuf);
+	scan->rs_cbuf = InvalidBuffer;
+	scan->rs_cblock = InvalidBlockNumber;
+}
+
+/* ---- from a page to the batch ---- */
+
+/* Writes the rows one by one from a copy of the page, waiting as needed. */
+static bool
+write_copied(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan)
+{
+	GjPageRows *rows = feed->rows;
+	Page		page = BufferGetPage(scan->rs_cbuf);
+
+	memcpy(feed->copy, page, BLCKSZ);
+	gj_page_rows_move(rows, page, feed->copy);
+	unpin(scan);
+	gj_page_rows_vectors(rows, feed->vectors);
+	for (int j = 0; j < rows->n; j++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < writer->ncolumns; i++)
+		{
+			const char *value = feed->vectors[i].pointers[j];
+
+			feed->pointers[i] = value == NULL ? NULL : value + feed->vectors[i].offset;
+			feed->row[i] = (GjVector)
+			{
+				.pointers = &feed->pointers[i], .nullable = true
+			};
+		}
+		if (!gj_writer_append_row(writer, feed->row))
+			return false;
+		MemoryContextReset(writer->scratch);
+	}
+	return true;
+}
+
+static bool
+write_page(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan)
+{
+	GjPageRows *rows = feed->rows;
+
+	if (!gj_page_rows_load(rows, BufferGetPage(scan->rs_cbuf), scan->rs_vistuples,
+						   scan->rs_ntuples))
+		return gj_fail(writer->extents->conn,
+					   "a numeric value does not fit its declared precision and scale");
+	if (rows->n == 0)
+		return true;
+	gj_page_rows_vectors(rows, feed->vectors);
+	switch (gj_writer_append(writer, feed->vectors, rows->n))
+	{
+		case GJ_PUT_OK:
+			return true;
+		case GJ_PUT_FAILED:
+			return false;
+		case GJ_PUT_FULL:
+		case GJ_PUT_CHAIN:
+			break;
+	}
+	return write_copied(feed, writer, scan);
+}
+
+/* The scan's tuples, those that did not pass, and the time, as EXPLAIN ANALYZE
+ * and the statistics views count them. */
+static void
+account(SeqScanState *child, HeapScanDesc scan, double tuples, double passed)
+{
+	Instrumentation *instrument = child->ss.ps.instrument;
+	Relation	rel = scan->rs_base.rs_rd;
+
+	if (pgstat_should_count_relation(rel))
+		rel->pgstat_info->t_counts.t_tuples_returned += (PgStat_Counter) tuples;
+	if (instrument != NULL)
+	{
+		instrument->nfiltered1 += tuples - passed;
+		InstrStopNode(instrument, passed);
+	}
+}
+
+static bool
+feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan,
+		   double *tuples, double *passed)
+{
+	for (BlockNumber block = first_block(scan); block != InvalidBlockNumber;
+		 block = next_block(scan, block))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (state->shared != NULL && gj_parallel_stopped(state->shared))
+			return gj_fail(&state->link.conn, "another participant gave up");
+		if (!gj_writer_has_room(writer, MaxHeapTuplesPerPage, GJ_PAGE_HEAP))
+		{
+			unpin(scan);
+			if (!gj_writer_next_batch(writer))
+				return false;
+		}
+		heapgetpage(&scan->rs_base, block);
+		*tuples += scan->rs_ntuples;
+		if (!write_page(feed, writer, scan))
+			return false;
+		*passed += feed->rows->n;
+		if (unlikely(!writer->scratch->isReset))
+			MemoryContextReset(writer->scratch);
+	}
+	return true;
+}
+
+bool
+gj_feed_page(GjState *state, int input, GjWriter *writer)
+{
+	SeqScanState *child = (SeqScanState *) state->inputs[input];
+	GjPageFeed *feed = state->page_feeds[input];
+	HeapScanDesc scan;
+	double		tuples = 0;
+	double		passed = 0;
+	bool		ok = true;
+
+	if (feed == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(child->ss.ps.state->es_query_cxt);
+
+		feed = state->page_feeds[input] = create_feed(child, writer);
+		MemoryContextSwitchTo(old);
+	}
+	if (feed->rows == NULL)
+		return gj_feed_child(state, input, writer);
+
+	scan = (HeapScanDesc) scan_of(child);
+	if (child->ss.ps.instrument != NULL)
+		InstrStartNode(child->ss.ps.instrument);
+	ResetExprContext(child->ss.ps.ps_ExprContext);
+	gj_page_rows_bind(feed->rows, &child->ss);
+	if (!feed->rows->none)
+		ok = feed_pages(state, feed, writer, scan, &tuples, &passed);
+	unpin(scan);
+	account(child, scan, tuples, passed);
+	return ok;
+}

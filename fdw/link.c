@@ -1,0 +1,163 @@
+/*
+ * link.c - the course of a job on the wire, up to its first row.
+ *
+ * Everything here may fail without harm: no row has been returned yet, and
+ * the caller turns to the native plan.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xlog.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/proc.h"
+
+#include "link.h"
+
+void
+gj_link_init(GjLink *link, MemoryContext context)
+{
+	memset(link, 0, sizeof(*link));
+	gj_connection_init(&link->conn, context);
+	gj_extents_init(&link->extents, &link->conn, 0);
+	link->participant = ParallelWorkerNumber;
+}
+
+void
+gj_link_close(GjLink *link)
+{
+	gj_extents_close(&link->extents);
+	gj_connection_close(&link->conn);
+	link->admitted = false;
+}
+
+bool
+gj_link_receive(GjLink *link, int timeout_ms)
+{
+	for (;;)
+	{
+		if (!gj_receive(&link->conn, timeout_ms))
+			return false;
+		if (link->conn.frame.type != GJ_GRANT)
+			return true;
+		if (!gj_extent_granted(&link->extents) ||
+			!gj_extent_return_ready(&link->extents))
+			return false;
+	}
+}
+
+static bool
+expect(GjLink *link, enum gj_message type, uint32 length, int timeout_ms)
+{
+	GjConnection *conn = &link->conn;
+
+	if (!gj_link_receive(link, timeout_ms))
+		return false;
+	if (conn->frame.type != type || conn->frame.length != length)
+		return gj_fail(conn, "the daemon sent frame %u of %u bytes where %d was expected",
+					   conn->frame.type, conn->frame.length, (int) type);
+	return true;
+}
+
+bool
+gj_link_connect(GjLink *link, const char *socket)
+{
+	struct gj_hello hello = {
+		.protocol_version = GJ_PROTOCOL_VERSION,
+		.layout_version = GJ_LAYOUT_VERSION,
+		.leader_pid = MyProcPid,
+		.database = MyDatabaseId,
+		.system_identifier = GetSystemIdentifier()
+	};
+	struct gj_welcome welcome;
+
+	if (MyProc->lockGroupLeader != NULL)
+		hello.leader_pid = MyProc->lockGroupLeader->pid;
+	if (!gj_connection_open(&link->conn, socket, gj_connect_timeout) ||
+		!gj_send(&link->conn, GJ_HELLO, &hello, sizeof(hello), NULL, 0) ||
+		!expect(link, GJ_WELCOME, sizeof(welcome), gj_connect_timeout))
+		return false;
+	memcpy(&welcome, link->conn.body, sizeof(welcome));
+	if (welcome.protocol_version != GJ_PROTOCOL_VERSION ||
+		welcome.layout_version != GJ_LAYOUT_VERSION)
+		return gj_fail(&link->conn, "the daemon speaks protocol %u, layout %u; this extension %d, %d",
+					   welcome.protocol_version, welcome.layout_version,
+					   GJ_PROTOCOL_VERSION, GJ_LAYOUT_VERSION);
+	if (welcome.extent_size < GJ_EXTENT_MIN_SIZE ||
+		welcome.extent_size > GJ_EXTENT_MAX_SIZE ||
+		welcome.extent_size % 4096 != 0)
+		return gj_fail(&link->conn, "the daemon's extents have an impossible size");
+	gj_extents_init(&link->extents, &link->conn, welcome.extent_size);
+	return true;
+}
+
+static bool
+admitted(GjLink *link, int timeout_ms)
+{
+	struct gj_admitted body;
+
+	if (!expect(link, GJ_ADMITTED, sizeof(body), timeout_ms))
+		return false;
+	memcpy(&body, link->conn.body, sizeof(body));
+	link->job = body.job;
+	memcpy(link->token, body.token, sizeof(body.token));
+	link->admitted = true;
+	link->used = false;
+	link->next_chain = 0;
+	return true;
+}
+
+bool
+gj_link_open(GjLink *link, const GjPlan *plan, int participants)
+{
+	StringInfoData json;
+	struct gj_open body = {
+		.queue_timeout_ms = gj_queue_timeout,
+		.participants = participants
+	};
+	bool		ok;
+
+	initStringInfo(&json);
+	appendStringInfo(&json, "{\"version\":1,\"static\":%s,\"runtime\":"
+					 "{\"generation\":1,\"parameters\":[],\"snapshot\":\"\",\"lsn\":\"\"}}",
+					 plan->static_json);
+	body.json_length = json.len;
+	ok = gj_send(&link->conn, GJ_OPEN, &body, sizeof(body), json.data, json.len) &&
+		admitted(link, gj_queue_timeout + gj_connect_timeout);
+	pfree(json.data);
+	return ok;
+}
+
+bool
+gj_link_attach(GjLink *link, uint64 job, const uint8 *token)
+{
+	struct gj_attach body = {.job = job, .participant = link->participant};
+
+	memcpy(body.token, token, GJ_TOKEN_SIZE);
+	return gj_send(&link->conn, GJ_ATTACH, &body, sizeof(body), NULL, 0) &&
+		admitted(link, gj_connect_timeout);
+}
+
+bool
+gj_link_fed(GjLink *link, uint64 rows, uint64 bytes, uint64 feed_us)
+{
+	struct gj_fed body = {
+		.rows = rows,
+		.bytes = bytes,
+		.feed_us = feed_us,
+		.wait_us = link->conn.wait_us
+	};
+
+	return gj_extent_return_ready(&link->extents) &&
+		gj_send(&link->conn, GJ_FED, &body, sizeof(body), NULL, 0) &&
+		expect(link, GJ_FED_OK, 0, -1);
+}
+
+bool
+gj_link_run(GjLink *link)
+{
+	struct gj_run body = {.generation = 1};
+
+	return gj_send(&link->conn, GJ_RUN, &body, sizeof(body), NULL, 0) &&
+		expect(link, GJ_RUNNING, 0, -1);
+}

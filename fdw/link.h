@@ -1,0 +1,47 @@
+/*
+ * link.h - one participant's place in one job of the daemon.
+ */
+#ifndef GPUJOIN_LINK_H
+#define GPUJOIN_LINK_H
+
+#include "extent.h"
+#include "gpujoin.h"
+
+typedef struct GjLink
+{
+	GjConnection conn;
+	GjExtents	extents;
+	bool		admitted;		/* OPEN or ATTACH was answered */
+	bool		used;			/* the job has seen more than that */
+	int			participant;	/* ParallelWorkerNumber */
+	uint64		job;
+	uint8		token[GJ_TOKEN_SIZE];
+	uint32		next_chain;
+} GjLink;
+
+/* Prepares *link, which holds nothing; its memory comes from context. */
+extern void gj_link_init(GjLink *link, MemoryContext context);
+
+/* Lets go of all: socket, descriptors, mappings.  The daemon sees the end of
+ * the connection and frees the rest.  May be called at any time. */
+extern void gj_link_close(GjLink *link);
+
+/* Connects and agrees on the protocol. */
+extern bool gj_link_connect(GjLink *link, const char *socket);
+
+/* Opens a job for so many participants and waits for its admission. */
+extern bool gj_link_open(GjLink *link, const GjPlan *plan, int participants);
+
+/* Joins a job that another participant opened. */
+extern bool gj_link_attach(GjLink *link, uint64 job, const uint8 *token);
+
+/* All that this participant feeds is handed over. */
+extern bool gj_link_fed(GjLink *link, uint64 rows, uint64 bytes, uint64 feed_us);
+
+/* All participants have fed: let the join run; true once rows will come. */
+extern bool gj_link_run(GjLink *link);
+
+/* gj_receive, but extents that were granted too late go back at once. */
+extern bool gj_link_receive(GjLink *link, int timeout_ms);
+
+#endif							/* GPUJOIN_LINK_H */
