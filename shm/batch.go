@@ -1,0 +1,152 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Encoding says how the values of a column are stored in a batch.
+type Encoding uint8
+
+const (
+	EncFixed Encoding = iota + 1
+	EncVarlena
+)
+
+// Column is gj_column: one column of a batch. Offsets count from the start
+// of the extent.
+type Column struct {
+	Encoding    Encoding `c:"encoding"`
+	Align       uint8    `c:"align"`
+	Width       uint16   `c:"width"`
+	Nulls       uint32   `c:"nulls"`
+	ValuesOff   uint32   `c:"values_off"`
+	ValidityOff uint32   `c:"validity_off"`
+	HeapOff     uint32   `c:"heap_off"`
+	HeapLen     uint32   `c:"heap_len"`
+}
+
+// Batch is gj_batch, at offset 0 of an extent; NCols Column follow.
+type Batch struct {
+	Magic    uint32 `c:"magic"`
+	Version  uint16 `c:"version"`
+	NCols    uint16 `c:"ncols"`
+	Rows     uint32 `c:"rows"`
+	Flags    uint32 `c:"flags"`
+	Used     uint64 `c:"used"`
+	Reserved uint64 `c:"reserved"`
+}
+
+// Errors of a batch, in the order in which it is checked.
+var (
+	ErrBatchMagic   = errors.New("extent does not hold a batch")
+	ErrBatchVersion = errors.New("batch of another layout version")
+	ErrBatchSize    = errors.New("batch does not fit its extent")
+	ErrBatchColumns = errors.New("batch has other columns than announced")
+	ErrBatchRegion  = errors.New("column lies outside of its batch")
+	ErrBatchOverlap = errors.New("columns of a batch overlap")
+	ErrBatchOffsets = errors.New("offsets of a column are out of order")
+)
+
+// ColumnShape is the physical type of a column, as the job announces it.
+type ColumnShape struct {
+	Encoding Encoding
+	Align    uint8
+	Width    uint16 // bytes a value; 0 for EncVarlena
+}
+
+// Check says whether layout.h allows the shape.
+func (s ColumnShape) Check() error {
+	switch {
+	case s.Encoding == EncFixed && fixedWidth(s.Width) && s.Align >= 1 && s.Align <= 8:
+		return nil
+	case s.Encoding == EncVarlena && s.Width == 0 && (s.Align == 4 || s.Align == 8):
+		return nil
+	}
+	return fmt.Errorf("%w: encoding %d, width %d, align %d", ErrBatchColumns, s.Encoding, s.Width, s.Align)
+}
+
+func fixedWidth(w uint16) bool {
+	return w == 1 || w == 2 || w == 4 || w == 8 || w > 0 && w <= 64 && w%8 == 0
+}
+
+// ColumnView is the data of one column of a batch, in the extent itself.
+type ColumnView struct {
+	Shape    ColumnShape
+	Nulls    int
+	Values   []byte // EncFixed: rows*Width bytes; EncVarlena: rows+1 uint32 offsets
+	Validity []byte // nil: no NULLs
+	Heap     []byte // EncVarlena
+}
+
+// View is a batch whose header has been copied and checked.
+type View struct {
+	Rows    int
+	Used    int64
+	Columns []ColumnView
+}
+
+// batchHeader copies and checks what stands before the columns.
+func batchHeader(extent []byte) (Batch, []byte, error) {
+	h, rest, err := DecodePrefix[Batch](extent)
+	switch {
+	case err != nil:
+		return h, nil, err
+	case h.Magic != BatchMagic:
+		return h, nil, fmt.Errorf("%w: magic %#x", ErrBatchMagic, h.Magic)
+	case h.Version != LayoutVersion || h.Flags != 0 || h.Reserved != 0:
+		return h, nil, fmt.Errorf("%w: version %d, flags %#x", ErrBatchVersion, h.Version, h.Flags)
+	case h.Used > uint64(len(extent)):
+		return h, nil, fmt.Errorf("%w: %d bytes used of %d", ErrBatchSize, h.Used, len(extent))
+	case h.NCols > MaxColumns:
+		return h, nil, fmt.Errorf("%w: %d columns", ErrBatchColumns, h.NCols)
+	case uint64(headerSize(int(h.NCols))) > h.Used:
+		return h, nil, fmt.Errorf("%w: %d columns in %d bytes", ErrBatchSize, h.NCols, h.Used)
+	}
+	return h, rest, nil
+}
+
+// headerSize is the bytes before the first region of a batch of n columns.
+func headerSize(n int) int { return Sizeof[Batch]() + n*Sizeof[Column]() }
+
+// ReadBatch checks the batch in extent against want, the columns that the job
+// announces; want nil takes the columns as they come. The header is copied
+// once, so that a peer that still writes to the extent changes values only.
+// Offsets of variable-length values are checked once, too, which finds a
+// broken writer; users clamp them all the same.
+func ReadBatch(extent []byte, want []ColumnShape) (*View, error) {
+	h, rest, err := batchHeader(extent)
+	if err != nil {
+		return nil, err
+	}
+	if want != nil && int(h.NCols) != len(want) {
+		return nil, fmt.Errorf("%w: %d columns, %d expected", ErrBatchColumns, h.NCols, len(want))
+	}
+	v := &View{Rows: int(h.Rows), Used: int64(h.Used), Columns: make([]ColumnView, h.NCols)}
+	rs := regions{extent: extent, used: h.Used}
+	rs.claim(0, uint64(headerSize(int(h.NCols))))
+	for i := range v.Columns {
+		var c Column
+		if c, rest, err = DecodePrefix[Column](rest); err != nil {
+			return nil, err
+		}
+		s := ColumnShape{Encoding: c.Encoding, Align: c.Align, Width: c.Width}
+		if want != nil && s != want[i] {
+			return nil, fmt.Errorf("%w: column %d is %v, %v expected", ErrBatchColumns, i, s, want[i])
+		}
+		if v.Columns[i], err = rs.column(s, &c, uint64(h.Rows)); err != nil {
+			return nil, fmt.Errorf("column %d: %w", i, err)
+		}
+	}
+	if err := rs.disjoint(); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+func (s ColumnShape) String() string {
+	if s.Encoding == EncVarlena {
+		return fmt.Sprintf("varlena align %d", s.Align)
+	}
+	return fmt.Sprintf("encoding %d width %d align %d", s.Encoding, s.Width, s.Align)
+}

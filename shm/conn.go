@@ -1,0 +1,214 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrDirection: a message that only the reader itself may send.
+var ErrDirection = errors.New("message from the wrong side")
+
+// Conn moves frames over a unix stream socket. One goroutine may read while
+// another one writes.
+type Conn struct {
+	sock   *net.UnixConn
+	raw    syscall.RawConn
+	daemon bool // this side is the daemon
+
+	buf        []byte // read and not yet consumed: buf[from:to]
+	from, to   int
+	fds        []int // received, for frames not yet consumed
+	oob        []byte
+	control    []byte // of writes
+	n, oobn    int    // results of receive
+	flags      int
+	rerr, werr error
+	wn         int
+	wbuf       []byte
+	wfds       []byte
+	receive    func(uintptr) bool
+	sendAll    func(uintptr) bool
+	sendOnce   func(uintptr) bool
+}
+
+// NewConn takes over sock. daemon says which side this is: it decides which
+// messages may arrive, and that a daemon takes no descriptors.
+func NewConn(sock *net.UnixConn, daemon bool) (*Conn, error) {
+	raw, err := sock.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{sock: sock, raw: raw, daemon: daemon, buf: make([]byte, 4096), oob: make([]byte, controlSpace)}
+	// The closures are made once, so that a frame costs no allocation.
+	c.receive = func(fd uintptr) bool {
+		for {
+			c.n, c.oobn, c.flags, _, c.rerr = unix.Recvmsg(int(fd), c.buf[c.to:], c.oob, unix.MSG_CMSG_CLOEXEC)
+			if c.rerr != unix.EINTR {
+				return c.rerr != unix.EAGAIN
+			}
+		}
+	}
+	c.sendOnce = func(fd uintptr) bool {
+		for {
+			c.wn, c.werr = unix.SendmsgN(int(fd), c.wbuf, c.wfds, nil, unix.MSG_NOSIGNAL)
+			if c.werr != unix.EINTR {
+				return true
+			}
+		}
+	}
+	c.sendAll = func(fd uintptr) bool {
+		c.sendOnce(fd)
+		return c.werr != unix.EAGAIN
+	}
+	return c, nil
+}
+
+// Close closes the socket, and the descriptors that nobody has taken.
+// Call it only when no Read is under way or its result does not matter.
+func (c *Conn) Close() error { return c.sock.Close() }
+
+// Sock returns the socket, for deadlines and credentials.
+func (c *Conn) Sock() *net.UnixConn { return c.sock }
+
+// fill reads at least one byte more.
+func (c *Conn) fill() error {
+	if err := c.raw.Read(c.receive); err != nil {
+		return err
+	}
+	if c.rerr != nil {
+		return fmt.Errorf("recvmsg: %w", c.rerr)
+	}
+	fds, err := takeFDs(c.oob[:c.oobn], c.flags)
+	if err != nil {
+		return err
+	}
+	c.fds = append(c.fds, fds...)
+	if c.daemon && len(c.fds) > 0 {
+		return fmt.Errorf("%w: the daemon takes none", ErrFrameFDs)
+	}
+	if c.n == 0 {
+		return io.EOF
+	}
+	c.to += c.n
+	return nil
+}
+
+// need makes at least n bytes available in buf[from:to].
+func (c *Conn) need(n int) error {
+	if c.from == c.to {
+		c.from, c.to = 0, 0
+	}
+	if c.from+n > len(c.buf) {
+		b := c.buf
+		if n > len(b) {
+			b = make([]byte, n)
+		}
+		c.to = copy(b, c.buf[c.from:c.to])
+		c.from, c.buf = 0, b
+	}
+	for c.to-c.from < n {
+		if err := c.fill(); err != nil {
+			if err == io.EOF && c.to > c.from {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Read returns the next frame: its header, checked, its body, valid until the
+// next Read, and its descriptors, which the caller then owns. io.EOF means
+// that the peer has left between frames. After any error the descriptors that
+// were received are closed and the connection is of no further use.
+func (c *Conn) Read() (f Frame, body []byte, fds []int, err error) {
+	f, body, fds, err = c.read()
+	if err != nil {
+		c.drop()
+	}
+	return f, body, fds, err
+}
+
+func (c *Conn) read() (f Frame, body []byte, fds []int, err error) {
+	if err = c.need(FrameSize); err != nil {
+		return f, nil, nil, err
+	}
+	if f, err = ParseFrame(c.buf[c.from : c.from+FrameSize]); err != nil {
+		return f, nil, nil, err
+	}
+	if f.Type.FromDaemon() == c.daemon {
+		return f, nil, nil, fmt.Errorf("%w: %s", ErrDirection, f.Type)
+	}
+	if len(c.fds) < int(f.NFDs) {
+		return f, nil, nil, fmt.Errorf("%w: %d announced, %d received", ErrFrameFDs, f.NFDs, len(c.fds))
+	}
+	if err = c.need(FrameSize + int(f.Length)); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return f, nil, nil, err
+	}
+	from := c.from + FrameSize
+	c.from = from + int(f.Length)
+	body = c.buf[from:c.from:c.from]
+	if f.NFDs > 0 {
+		n := int(f.NFDs)
+		fds, c.fds = c.fds[:n:n], c.fds[n:]
+	}
+	if c.from == c.to && len(c.fds) > 0 {
+		CloseFDs(fds)
+		return f, nil, nil, fmt.Errorf("%w: %d without a frame", ErrFrameFDs, len(c.fds))
+	}
+	return f, body, fds, nil
+}
+
+// drop closes descriptors that arrived for frames that will not be read.
+func (c *Conn) drop() {
+	CloseFDs(c.fds)
+	c.fds = nil
+}
+
+func (c *Conn) prepare(b []byte, fds []int) {
+	c.wbuf, c.wfds = b, nil
+	if len(fds) > 0 {
+		c.control = append(c.control[:0], unix.UnixRights(fds...)...)
+		c.wfds = c.control
+	}
+}
+
+// Write sends all of b, fds with its first byte, and waits as long as that
+// takes.
+func (c *Conn) Write(b []byte, fds []int) error {
+	c.prepare(b, fds)
+	for len(c.wbuf) > 0 {
+		if err := c.raw.Write(c.sendAll); err != nil {
+			return err
+		}
+		if c.werr != nil {
+			return fmt.Errorf("sendmsg: %w", c.werr)
+		}
+		c.wbuf, c.wfds = c.wbuf[c.wn:], nil
+	}
+	return nil
+}
+
+// WriteNow sends what the socket takes without waiting and returns how many
+// bytes of b that was; fds have been sent if it is not 0.
+func (c *Conn) WriteNow(b []byte, fds []int) (int, error) {
+	c.prepare(b, fds)
+	if err := c.raw.Write(c.sendOnce); err != nil {
+		return 0, err
+	}
+	if c.werr == unix.EAGAIN {
+		return 0, nil
+	}
+	if c.werr != nil {
+		return 0, fmt.Errorf("sendmsg: %w", c.werr)
+	}
+	return c.wn, nil
+}

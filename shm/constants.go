@@ -1,0 +1,40 @@
+package shm
+
+// Versions that both sides must agree on.
+const (
+	ProtocolVersion = 1
+	LayoutVersion   = 1
+)
+
+// Extents.
+const (
+	ExtentMinSize = 1 << 20
+	ExtentMaxSize = 1 << 30
+	BatchMagic    = 0x31424a47 // "GJB1"
+	ChainMagic    = 0x31434a47 // "GJC1"
+	MaxColumns    = 1664       // PostgreSQL's target list limit
+	MaxInputs     = 64
+	ChainRefByte  = 0x01
+	ChainRefTag   = 0x47
+	ChainDataOff  = 64
+)
+
+// Frames.
+const (
+	FrameMagic  = 0x31464a47 // "GJF1"
+	FrameMax    = 4 << 20    // bytes of body
+	FrameMaxFDs = 16
+	TokenSize   = 16
+	OpenRewind  = 0x1
+	MaxText     = 1024 // bytes of text behind Failed
+)
+
+// The status file.
+const (
+	StatusMagic = 0x31534a47 // "GJS1"
+	RatePoints  = 8
+)
+
+// regionAlign is the alignment of everything in an extent that an offset of
+// Column names.
+const regionAlign = 64

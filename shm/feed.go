@@ -1,0 +1,37 @@
+package shm
+
+// Want is gj_want: the backend asks for extents to fill.
+type Want struct {
+	Count    uint32 `c:"count"` // 1 .. FrameMaxFDs
+	Reserved uint32 `c:"reserved"`
+}
+
+// Grant is gj_grant, the answer to Want, with Count file descriptors.
+type Grant struct {
+	Count    uint32              `c:"count"`
+	Reserved uint32              `c:"reserved"`
+	Extents  [FrameMaxFDs]uint64 `c:"extents"`
+}
+
+// Filled is gj_filled: an extent holds a batch of an input and is unmapped.
+type Filled struct {
+	Extent uint64 `c:"extent"`
+	Input  uint32 `c:"input"`
+	Rows   uint32 `c:"rows"` // > 0; equals Batch.Rows
+}
+
+// ChainFilled is gj_chain_filled: an extent holds a part of a chained value.
+type ChainFilled struct {
+	Extent uint64 `c:"extent"`
+	Chain  uint64 `c:"chain"`
+	Part   uint32 `c:"part"`
+	Bytes  uint32 `c:"bytes"`
+}
+
+// Fed is gj_fed: all of the participant's share is handed over.
+type Fed struct {
+	Rows   uint64 `c:"rows"`
+	Bytes  uint64 `c:"bytes"`
+	FeedUS uint64 `c:"feed_us"` // wall time, waits included
+	WaitUS uint64 `c:"wait_us"` // of it: waiting for extents
+}

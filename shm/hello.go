@@ -1,0 +1,36 @@
+package shm
+
+import "bytes"
+
+// Hello is gj_hello, the first message of a backend.
+type Hello struct {
+	ProtocolVersion  uint32 `c:"protocol_version"`
+	LayoutVersion    uint32 `c:"layout_version"`
+	LeaderPID        int32  `c:"leader_pid"` // of the parallel group, or own pid
+	Database         uint32 `c:"database"`
+	SystemIdentifier uint64 `c:"system_identifier"`
+}
+
+// Welcome is gj_welcome, the answer to Hello.
+type Welcome struct {
+	ProtocolVersion uint32   `c:"protocol_version"`
+	LayoutVersion   uint32   `c:"layout_version"`
+	ExtentSize      uint64   `c:"extent_size"` // bytes of every extent
+	PID             int32    `c:"pid"`
+	Reserved        uint32   `c:"reserved"`
+	Version         [32]byte `c:"version"` // NUL-terminated
+}
+
+// Text returns the bytes of b before its first NUL.
+func Text(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(b)
+}
+
+// PutText copies s into b, cut so that b ends with a NUL.
+func PutText(b []byte, s string) {
+	clear(b)
+	copy(b[:len(b)-1], s)
+}

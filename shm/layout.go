@@ -1,0 +1,184 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// ErrRowTooWide: not even one row of the fixed columns fits an extent.
+var ErrRowTooWide = errors.New("row does not fit an extent")
+
+// BatchLayout says where the columns of a batch lie in an extent before it is
+// filled. It depends on the extent's size, the columns and the expected bytes
+// a row of each heap only, and is shared by batches.
+type BatchLayout struct {
+	Rows    int // capacity
+	shapes  []ColumnShape
+	columns []Column // HeapLen: capacity
+}
+
+func alignUp(n, a int) int { return (n + a - 1) / a * a }
+
+// PlanBatch divides an extent of size bytes among the columns. heap[i] is the
+// expected mean of heap bytes a row of column i; it is ignored for EncFixed.
+// The bytes that rows do not need are divided among the heaps by the same
+// shares.
+func PlanBatch(size int, shapes []ColumnShape, heap []float64) (*BatchLayout, error) {
+	if len(shapes) > MaxColumns || size > ExtentMaxSize {
+		return nil, fmt.Errorf("%w: %d columns in %d bytes", ErrBatchColumns, len(shapes), size)
+	}
+	rowBits, total := 0.0, 0.0
+	for i, s := range shapes {
+		if err := s.Check(); err != nil {
+			return nil, err
+		}
+		rowBits += float64(s.Width)*8 + 1
+		if s.Encoding == EncVarlena {
+			mean := heapMean(heap, i)
+			rowBits += 32 + 8*mean
+			total += mean
+		}
+	}
+	l := &BatchLayout{shapes: shapes, columns: make([]Column, len(shapes))}
+	l.Rows = size
+	if rowBits > 0 {
+		l.Rows = max(1, int(float64(size)*8/rowBits))
+	}
+	for {
+		end := l.place()
+		if end <= size {
+			l.divideHeaps(heap, total, end, size)
+			return l, nil
+		}
+		if l.Rows == 1 {
+			return nil, fmt.Errorf("%w: %d bytes", ErrRowTooWide, end)
+		}
+		l.Rows = max(1, min(l.Rows-1, int(int64(l.Rows)*int64(size)/int64(end))))
+	}
+}
+
+// heapMean is heap[i] made sane: a number from 1 to the largest extent.
+func heapMean(heap []float64, i int) float64 {
+	if i >= len(heap) || !(heap[i] >= 1) {
+		return 1
+	}
+	return math.Min(heap[i], ExtentMaxSize)
+}
+
+// place puts values and bitmaps of l.Rows rows one behind the other and
+// returns their end. An end beyond 32 bits never fits, whatever the offsets.
+func (l *BatchLayout) place() int {
+	end := alignUp(headerSize(len(l.columns)), regionAlign)
+	for i, s := range l.shapes {
+		c := &l.columns[i]
+		*c = Column{Encoding: s.Encoding, Align: s.Align, Width: s.Width, ValuesOff: uint32(end)}
+		n := l.Rows * int(s.Width)
+		if s.Encoding == EncVarlena {
+			n = 4 * (l.Rows + 1)
+		}
+		end = alignUp(end+n, regionAlign)
+		c.ValidityOff = uint32(end)
+		end = alignUp(end+(l.Rows+7)/8, regionAlign)
+	}
+	return end
+}
+
+// divideHeaps gives the bytes from end to size to the heaps.
+func (l *BatchLayout) divideHeaps(heap []float64, total float64, end, size int) {
+	room := size - end
+	for i := range l.columns {
+		c := &l.columns[i]
+		if c.Encoding != EncVarlena {
+			continue
+		}
+		n := int(float64(room)*heapMean(heap, i)/total) / regionAlign * regionAlign
+		n = min(n, size-end)
+		c.HeapOff, c.HeapLen = uint32(end), uint32(n)
+		if n == 0 {
+			c.HeapOff = c.ValuesOff // an empty heap lies anywhere in range
+		}
+		end += n
+	}
+}
+
+// Columns returns the writable columns of an extent: bitmaps all ones, first
+// offsets zero.
+func (l *BatchLayout) Columns(extent []byte) []ColumnView {
+	v := make([]ColumnView, len(l.columns))
+	for i, c := range l.columns {
+		n := l.Rows * int(c.Width)
+		if c.Encoding == EncVarlena {
+			n = 4 * (l.Rows + 1)
+			to := int(c.HeapOff + c.HeapLen)
+			v[i].Heap = extent[c.HeapOff:to:to]
+		}
+		v[i].Shape = l.shapes[i]
+		v[i].Values = extent[c.ValuesOff : int(c.ValuesOff)+n : int(c.ValuesOff)+n]
+		end := int(c.ValidityOff) + (l.Rows+7)/8
+		v[i].Validity = extent[c.ValidityOff:end:end]
+		for j := range v[i].Validity {
+			v[i].Validity[j] = 0xff
+		}
+		if c.Encoding == EncVarlena {
+			clear(v[i].Values[:4])
+		}
+	}
+	return v
+}
+
+// Seal writes the header of a batch that was filled through Columns: rows
+// rows, heap[i] heap bytes in column i. It returns the bytes in use.
+func (l *BatchLayout) Seal(extent []byte, rows int, heap []int) (used int64, err error) {
+	if rows < 1 || rows > l.Rows {
+		return 0, fmt.Errorf("%w: %d rows of %d", ErrBatchSize, rows, l.Rows)
+	}
+	cols := make([]Column, len(l.columns))
+	copy(cols, l.columns)
+	end := headerSize(len(cols))
+	for i := range cols {
+		c := &cols[i]
+		end = max(end, int(c.ValuesOff)+rows*int(c.Width))
+		if c.Encoding == EncVarlena {
+			if i >= len(heap) || heap[i] < 0 || heap[i] > int(c.HeapLen) {
+				return 0, fmt.Errorf("%w: heap of column %d", ErrBatchSize, i)
+			}
+			c.HeapLen = uint32(heap[i])
+			if c.HeapLen == 0 {
+				c.HeapOff = c.ValuesOff
+			}
+			end = max(end, int(c.ValuesOff)+4*(rows+1), int(c.HeapOff+c.HeapLen))
+		}
+		c.Nulls = uint32(rows - popcount(extent[c.ValidityOff:], rows))
+		if c.Nulls == 0 {
+			c.ValidityOff = 0
+		} else {
+			end = max(end, int(c.ValidityOff)+(rows+7)/8)
+		}
+	}
+	b := Append(extent[:0:len(extent)], &Batch{
+		Magic: BatchMagic, Version: LayoutVersion, NCols: uint16(len(cols)),
+		Rows: uint32(rows), Used: uint64(end),
+	})
+	for i := range cols {
+		b = Append(b, &cols[i])
+	}
+	return int64(end), nil
+}
+
+// popcount counts the ones among the first n bits.
+func popcount(bitmap []byte, n int) (ones int) {
+	full := bitmap[:n/8]
+	for ; len(full) >= 8; full = full[8:] {
+		ones += bits.OnesCount64(uint64(full[0]) | uint64(full[1])<<8 | uint64(full[2])<<16 | uint64(full[3])<<24 |
+			uint64(full[4])<<32 | uint64(full[5])<<40 | uint64(full[6])<<48 | uint64(full[7])<<56)
+	}
+	for _, x := range full {
+		ones += bits.OnesCount8(x)
+	}
+	if r := n % 8; r != 0 {
+		ones += bits.OnesCount8(bitmap[n/8] & (1<<r - 1))
+	}
+	return ones
+}

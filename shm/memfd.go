@@ -1,0 +1,126 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Seals that every extent carries: its size is fixed for ever, so that a
+// mapping never faults.
+const Seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+
+// Errors of an extent's file, in the order in which it is checked.
+var (
+	ErrNotMemfd = errors.New("not a memfd")
+	ErrUnsealed = errors.New("memfd without seals")
+	ErrSize     = errors.New("memfd of another size")
+)
+
+// CheckExtentSize says whether extents may have size bytes.
+func CheckExtentSize(size int64) error {
+	if size < ExtentMinSize || size > ExtentMaxSize || size&(size-1) != 0 {
+		return fmt.Errorf("extent size %d is not a power of two from 1 MiB to 1 GiB", size)
+	}
+	return nil
+}
+
+// CreateMemfd makes a sealed memfd of size bytes, all of them allocated, so
+// that lack of memory shows here and not as SIGBUS.
+func CreateMemfd(size int64) (fd int, err error) {
+	// MFD_NOEXEC_SEAL appeared in Linux 6.3; older kernels refuse it.
+	for _, flag := range []int{unix.MFD_NOEXEC_SEAL, 0} {
+		fd, err = unix.MemfdCreate("gpujoin", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|flag)
+		if err != unix.EINVAL {
+			break
+		}
+	}
+	if err != nil {
+		return -1, fmt.Errorf("memfd_create: %w", err)
+	}
+	if err = unix.Ftruncate(fd, size); err != nil {
+		err = fmt.Errorf("ftruncate: %w", err)
+	} else if err = retry(func() error { return unix.Fallocate(fd, 0, 0, size) }); err != nil {
+		err = fmt.Errorf("fallocate: %w", err)
+	} else if _, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, Seals); err != nil {
+		err = fmt.Errorf("F_ADD_SEALS: %w", err)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// retry repeats what a signal interrupted.
+func retry(f func() error) error {
+	for {
+		if err := f(); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// VerifyMemfd says whether fd, which came from a peer, is a sealed memfd of
+// exactly size bytes. Nothing may be mapped before.
+func VerifyMemfd(fd int, size int64) error {
+	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotMemfd, err)
+	}
+	if seals&Seals != Seals {
+		return fmt.Errorf("%w: seals %#x", ErrUnsealed, seals)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fmt.Errorf("fstat: %w", err)
+	}
+	if st.Size != size {
+		return fmt.Errorf("%w: %d bytes, %d expected", ErrSize, st.Size, size)
+	}
+	return nil
+}
+
+// MapMemfd maps an extent that CreateMemfd made or VerifyMemfd accepted.
+// populate makes its pages present at once.
+func MapMemfd(fd int, size int64, populate bool) ([]byte, error) {
+	flags := unix.MAP_SHARED
+	if populate {
+		flags |= unix.MAP_POPULATE
+	}
+	b, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, flags)
+	if err != nil {
+		return nil, fmt.Errorf("mmap: %w", err)
+	}
+	return b, nil
+}
+
+// Unmap ends a mapping of MapMemfd or MapPrivate.
+func Unmap(b []byte) error { return unix.Munmap(b) }
+
+// hugePage is the size that MADV_HUGEPAGE wants mappings aligned to.
+const hugePage = 2 << 20
+
+// MapPrivate returns n bytes of zeroed private memory, in huge pages where
+// the kernel grants them, and the mapping to hand to Unmap.
+func MapPrivate(n int) (b, mapping []byte, err error) {
+	slack := 0
+	if n >= hugePage {
+		slack = hugePage
+	}
+	mapping, err = unix.Mmap(-1, 0, n+slack, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mmap: %w", err)
+	}
+	from := 0
+	if slack != 0 {
+		from = (hugePage - int(misalignment(mapping, hugePage))) % hugePage
+	}
+	b = mapping[from : from+n : from+n]
+	if slack != 0 {
+		// Refused where the kernel has no huge pages; small ones do as well.
+		_ = unix.Madvise(b, unix.MADV_HUGEPAGE)
+	}
+	return b, mapping, nil
+}

@@ -1,0 +1,98 @@
+package shm
+
+import "fmt"
+
+// Message is the type of a frame.
+type Message uint16
+
+// Messages of the backend.
+const (
+	MsgHello Message = iota + 1
+	MsgOpen
+	MsgAttach
+	MsgWant
+	MsgFilled
+	MsgChainFilled
+	MsgFed
+	MsgRun
+	MsgNext
+	MsgRelease
+	MsgChainGet
+	MsgReturned
+	MsgStatsGet
+	MsgStatusGet
+)
+
+// Messages of the daemon.
+const (
+	MsgWelcome Message = iota + 65
+	MsgAdmitted
+	MsgFailed
+	MsgGrant
+	MsgFedOK
+	MsgRunning
+	MsgResult
+	MsgEnd
+	MsgChainParts
+	MsgStats
+	MsgStatus
+)
+
+// MaxJob is the longest job in JSON that Open may carry.
+const MaxJob = 1 << 20
+
+// shape says what a frame of one type may look like.
+type shape struct {
+	name     string
+	min, max int // bytes of body
+	fds      int // at most
+}
+
+func fixed[T Struct](name string) shape {
+	return shape{name: name, min: Sizeof[T](), max: Sizeof[T]()}
+}
+
+var shapes = map[Message]shape{
+	MsgHello:       fixed[Hello]("HELLO"),
+	MsgOpen:        {"OPEN", Sizeof[Open](), Sizeof[Open]() + MaxJob, 0},
+	MsgAttach:      fixed[Attach]("ATTACH"),
+	MsgWant:        fixed[Want]("WANT"),
+	MsgFilled:      fixed[Filled]("FILLED"),
+	MsgChainFilled: fixed[ChainFilled]("CHAIN_FILLED"),
+	MsgFed:         fixed[Fed]("FED"),
+	MsgRun:         fixed[Run]("RUN"),
+	MsgNext:        fixed[Next]("NEXT"),
+	MsgRelease:     fixed[Release]("RELEASE"),
+	MsgChainGet:    fixed[ChainGet]("CHAIN_GET"),
+	MsgReturned:    fixed[Returned]("RETURNED"),
+	MsgStatsGet:    {name: "STATS_GET"},
+	MsgStatusGet:   {name: "STATUS_GET"},
+
+	MsgWelcome:    fixed[Welcome]("WELCOME"),
+	MsgAdmitted:   fixed[Admitted]("ADMITTED"),
+	MsgFailed:     {"FAILED", Sizeof[Failed](), Sizeof[Failed]() + MaxText, 0},
+	MsgGrant:      {"GRANT", Sizeof[Grant](), Sizeof[Grant](), FrameMaxFDs},
+	MsgFedOK:      {name: "FED_OK"},
+	MsgRunning:    {name: "RUNNING"},
+	MsgResult:     {"RESULT", Sizeof[Result](), Sizeof[Result](), 1},
+	MsgEnd:        {name: "END"},
+	MsgChainParts: {"CHAIN_PARTS", Sizeof[ChainParts](), Sizeof[ChainParts](), FrameMaxFDs},
+	MsgStats:      {"STATS", Sizeof[Stats](), FrameMax, 0},
+	MsgStatus:     {"STATUS", 0, FrameMax, 0},
+}
+
+// Known says whether the protocol has a message of type m.
+func (m Message) Known() bool {
+	_, ok := shapes[m]
+	return ok
+}
+
+// FromDaemon says which side sends messages of type m.
+func (m Message) FromDaemon() bool { return m >= MsgWelcome }
+
+func (m Message) String() string {
+	if s, ok := shapes[m]; ok {
+		return s.name
+	}
+	return fmt.Sprintf("message %d", uint16(m))
+}

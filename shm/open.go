@@ -1,0 +1,25 @@
+package shm
+
+// Open is gj_open; the job as JSON follows it.
+type Open struct {
+	QueueTimeoutMS uint32 `c:"queue_timeout_ms"` // 0: refuse rather than queue
+	Flags          uint32 `c:"flags"`            // OpenRewind
+	Participants   uint32 `c:"participants"`     // that are planned, leader included
+	JSONLength     uint32 `c:"json_length"`
+}
+
+// Attach is gj_attach: a worker joins the job that its leader opened.
+type Attach struct {
+	Job         uint64          `c:"job"`
+	Token       [TokenSize]byte `c:"token"`
+	Participant int32           `c:"participant"` // ParallelWorkerNumber; leader is -1
+	Reserved    uint32          `c:"reserved"`
+}
+
+// Admitted is gj_admitted, the answer to Open and Attach.
+type Admitted struct {
+	Job           uint64          `c:"job"`
+	Token         [TokenSize]byte `c:"token"`
+	ReservedBytes uint64          `c:"reserved_bytes"`
+	QueueUS       uint64          `c:"queue_us"`
+}

@@ -1,0 +1,59 @@
+//go:build amd64 || arm64 || riscv64 || loong64 || ppc64le
+
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// Errors of decoding a body.
+var (
+	ErrShort    = errors.New("message too short")
+	ErrTrailing = errors.New("bytes behind the message")
+)
+
+// Struct is any structure of layout.h: fields of fixed size, no pointers, no
+// padding that is not a field. The layout test holds all of them to that.
+type Struct interface {
+	Frame | Hello | Open | Attach | Want | Filled | ChainFilled | Fed | Run |
+		Next | Release | ChainGet | Returned | Welcome | Admitted | Failed |
+		Grant | Result | ChainParts | Stats | JoinStats | ParticipantStats |
+		Column | Batch | ChainRef | ChainPart | Status
+}
+
+// Sizeof returns the bytes of T on the wire.
+func Sizeof[T Struct]() int {
+	var v T
+	return int(unsafe.Sizeof(v))
+}
+
+// DecodePrefix copies a T out of the start of b and returns the rest of b.
+func DecodePrefix[T Struct](b []byte) (v T, rest []byte, err error) {
+	n := int(unsafe.Sizeof(v))
+	if len(b) < n {
+		return v, nil, fmt.Errorf("%w: %d of %d bytes", ErrShort, len(b), n)
+	}
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&v)), n), b)
+	return v, b[n:len(b):len(b)], nil
+}
+
+// Decode copies a T out of b, which holds nothing else.
+func Decode[T Struct](b []byte) (T, error) {
+	v, rest, err := DecodePrefix[T](b)
+	if err == nil && len(rest) != 0 {
+		err = fmt.Errorf("%w: %d", ErrTrailing, len(rest))
+	}
+	return v, err
+}
+
+// Append appends the bytes of v to dst.
+func Append[T Struct](dst []byte, v *T) []byte {
+	return append(dst, unsafe.Slice((*byte)(unsafe.Pointer(v)), int(unsafe.Sizeof(*v)))...)
+}
+
+// misalignment returns how many bytes b starts behind a multiple of n.
+func misalignment(b []byte, n uintptr) uintptr {
+	return uintptr(unsafe.Pointer(unsafe.SliceData(b))) % n
+}

@@ -1,0 +1,43 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Status is gj_status, the content of the status file.
+type Status struct {
+	Magic         uint32              `c:"magic"`
+	Version       uint16              `c:"version"`
+	Stopping      uint16              `c:"stopping"`
+	PID           int32               `c:"pid"`
+	Cores         uint32              `c:"cores"`
+	ExtentSize    uint64              `c:"extent_size"`
+	Budget        uint64              `c:"budget"`
+	BuildNS       [RatePoints]float64 `c:"build_ns"` // a row and core, build sizes 2^(10+2i) rows
+	ProbeNS       [RatePoints]float64 `c:"probe_ns"`
+	ColumnNS      float64             `c:"column_ns"` // one more 8-byte output column, a row
+	DaemonVersion [32]byte            `c:"daemon_version"`
+}
+
+// Errors of a status file, in the order in which it is checked.
+var (
+	ErrStatusMagic   = errors.New("not a status file")
+	ErrStatusVersion = errors.New("status file of another version")
+)
+
+// DecodeStatus decodes and checks the content of a status file.
+func DecodeStatus(b []byte) (Status, error) {
+	s, rest, err := DecodePrefix[Status](b)
+	switch {
+	case err != nil:
+		return s, err
+	case s.Magic != StatusMagic:
+		return s, fmt.Errorf("%w: magic %#x", ErrStatusMagic, s.Magic)
+	case s.Version != LayoutVersion:
+		return s, fmt.Errorf("%w: %d", ErrStatusVersion, s.Version)
+	case len(rest) != 0:
+		return s, fmt.Errorf("%w: %d", ErrTrailing, len(rest))
+	}
+	return s, nil
+}

@@ -1,0 +1,43 @@
+package memory
+
+import (
+	"math/bits"
+
+	"gpujoin/shm"
+)
+
+// block is private memory of one size class.
+type block struct {
+	data    []byte
+	mapping []byte
+}
+
+func (b *block) size() int64 { return int64(len(b.data)) }
+
+const (
+	pageSize = 4096
+	hugeSize = 2 << 20
+)
+
+// classOf rounds n up to a size class: eight steps in each power of two, in
+// whole pages, in whole huge pages from 16 MiB on. At most an eighth is lost.
+func classOf(n int64) int64 {
+	if n <= pageSize {
+		return pageSize
+	}
+	step := int64(1) << max(bits.Len64(uint64(n-1))-4, 12)
+	return (n + step - 1) / step * step
+}
+
+func newBlock(class int64) (*block, error) {
+	data, mapping, err := shm.MapPrivate(int(class))
+	if err != nil {
+		return nil, err
+	}
+	return &block{data: data, mapping: mapping}, nil
+}
+
+func (b *block) destroy() {
+	_ = shm.Unmap(b.mapping) // fails only for a mapping that is not ours
+	b.data, b.mapping = nil, nil
+}

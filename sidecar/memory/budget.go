@@ -1,0 +1,207 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Errors of admission.
+var (
+	ErrTooLarge = errors.New("more than the whole memory budget")
+	ErrBusy     = errors.New("memory budget in use")
+	ErrStopping = errors.New("the daemon is stopping")
+)
+
+// Group names who would wait for itself: a backend and its parallel workers,
+// by process id. Two groups are the same if they share any id.
+type Group [2]int32
+
+func (g Group) meets(o Group) bool {
+	return slices.ContainsFunc(g[:], func(p int32) bool { return p == o[0] || p == o[1] })
+}
+
+// Budget admits jobs to the daemon's memory. It cannot deadlock: a job
+// reserves all that it is expected to need before it is fed, and whoever
+// holds a job never queues for another one.
+type Budget struct {
+	total int64
+
+	mu       sync.Mutex
+	reserved int64
+	queue    []*waiter
+	holders  map[*Account]struct{}
+	stopping bool
+}
+
+type waiter struct {
+	n     int64
+	group Group
+	done  chan struct{}
+	acct  *Account // set before done is closed, or
+	err   error
+}
+
+// NewBudget returns a budget of total bytes.
+func NewBudget(total int64) *Budget {
+	return &Budget{total: total, holders: map[*Account]struct{}{}}
+}
+
+// Reserve waits until n bytes are free, at most timeout, in the order of the
+// calls. It fails at once with ErrTooLarge if they can never be, with ErrBusy
+// if it would have to wait and timeout is 0 or group holds an account, and
+// with ErrStopping.
+func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, group Group, timeout time.Duration) (*Account, error) {
+	b.mu.Lock()
+	if b.stopping {
+		b.mu.Unlock()
+		return nil, ErrStopping
+	}
+	if n > b.total {
+		b.mu.Unlock()
+		return nil, fmt.Errorf("%w: %d of %d bytes", ErrTooLarge, n, b.total)
+	}
+	holds := b.holds(group)
+	if fits := n <= b.total-b.reserved; fits && (holds || len(b.queue) == 0) {
+		a := b.admit(store, n, group)
+		b.mu.Unlock()
+		return a, nil
+	}
+	if holds || timeout <= 0 {
+		free := b.total - b.reserved
+		b.mu.Unlock()
+		return nil, fmt.Errorf("%w: %d bytes wanted, %d free", ErrBusy, n, free)
+	}
+	w := &waiter{n: n, group: group, done: make(chan struct{})}
+	w.acct = &Account{budget: b, store: store}
+	b.queue = append(b.queue, w)
+	b.mu.Unlock()
+	return b.wait(ctx, w, timeout)
+}
+
+func (b *Budget) wait(ctx context.Context, w *waiter, timeout time.Duration) (*Account, error) {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	err := ErrBusy
+	select {
+	case <-w.done:
+		return w.acct, w.err
+	case <-timer.C:
+		err = fmt.Errorf("%w: waited %v for %d bytes", ErrBusy, timeout, w.n)
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	b.mu.Lock()
+	if i := slices.Index(b.queue, w); i >= 0 {
+		b.queue = slices.Delete(b.queue, i, i+1)
+		b.pump() // the one behind may fit
+		b.mu.Unlock()
+		return nil, err
+	}
+	b.mu.Unlock()
+	<-w.done
+	return w.acct, w.err
+}
+
+// holds says whether group holds an account. The caller has locked b.
+func (b *Budget) holds(group Group) bool {
+	for a := range b.holders {
+		if a.group.meets(group) {
+			return true
+		}
+	}
+	return false
+}
+
+// admit opens an account. The caller has locked b and seen that n fits.
+// Waiters of the same group would wait for themselves; they are refused.
+func (b *Budget) admit(store *Store, n int64, group Group) *Account {
+	a := &Account{budget: b, store: store}
+	b.open(a, n, group)
+	return a
+}
+
+func (b *Budget) open(a *Account, n int64, group Group) {
+	a.group, a.reserved = group, n
+	b.reserved += n
+	b.holders[a] = struct{}{}
+	b.queue = slices.DeleteFunc(b.queue, func(w *waiter) bool {
+		if !w.group.meets(group) {
+			return false
+		}
+		w.refuse(fmt.Errorf("%w: the backend got another job meanwhile", ErrBusy))
+		return true
+	})
+}
+
+func (w *waiter) refuse(err error) {
+	w.acct, w.err = nil, err
+	close(w.done)
+}
+
+// pump admits from the head of the queue what fits. The caller has locked b.
+func (b *Budget) pump() {
+	for len(b.queue) > 0 && b.queue[0].n <= b.total-b.reserved {
+		w := b.queue[0]
+		b.queue = slices.Delete(b.queue, 0, 1)
+		b.open(w.acct, w.n, w.group)
+		close(w.done)
+	}
+}
+
+// grow reserves n more bytes for a job that runs already, if they are free.
+// It goes before the queue: who runs gives back sooner than who waits.
+func (b *Budget) grow(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n > b.total-b.reserved {
+		return false
+	}
+	b.reserved += n
+	return true
+}
+
+// release gives back n reserved bytes.
+func (b *Budget) release(n int64) {
+	if n == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reserved -= n
+	b.pump()
+}
+
+// leave says that a is closed: its group may queue again.
+func (b *Budget) leave(a *Account) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.holders, a)
+}
+
+// Stop refuses everybody who waits or comes.
+func (b *Budget) Stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopping = true
+	for _, w := range b.queue {
+		w.refuse(ErrStopping)
+	}
+	b.queue = nil
+}
+
+// BudgetUsage is a view of a Budget.
+type BudgetUsage struct {
+	Total, Reserved int64
+	Queued, Jobs    int
+}
+
+// Usage returns how b stands now.
+func (b *Budget) Usage() BudgetUsage {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return BudgetUsage{Total: b.total, Reserved: b.reserved, Queued: len(b.queue), Jobs: len(b.holders)}
+}

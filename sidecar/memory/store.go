@@ -1,0 +1,250 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/shm"
+)
+
+// Store owns the pages of extents and blocks, in use and kept warm. All of
+// them together never exceed its limit.
+type Store struct {
+	extentSize int64
+	limit      int64
+	maxExtents int
+
+	mu       sync.Mutex
+	physical int64 // extents and blocks, in use or kept
+	extents  int   // that exist
+	nextID   uint64
+	warm     []*Extent
+	blocks   map[int64][]*block // kept, by class
+	kept     int64              // bytes of them
+	lastUse  time.Time
+	closed   bool
+}
+
+// ErrStore: the system has no more memory or descriptors for extents.
+var ErrStore = errors.New("could not get memory")
+
+// NewStore returns a store of at most limit bytes, at most maxExtents
+// extents of extentSize bytes among them.
+func NewStore(extentSize, limit int64, maxExtents int) (*Store, error) {
+	if err := shm.CheckExtentSize(extentSize); err != nil {
+		return nil, err
+	}
+	return &Store{extentSize: extentSize, limit: limit, maxExtents: maxExtents, blocks: map[int64][]*block{}}, nil
+}
+
+// ExtentSize returns the bytes of every extent.
+func (s *Store) ExtentSize() int64 { return s.extentSize }
+
+// makeRoom drops what is kept until n more bytes fit. The caller has locked s.
+func (s *Store) makeRoom(n int64) error {
+	for s.physical+n > s.limit {
+		switch {
+		case s.kept > 0:
+			s.dropBlock()
+		case len(s.warm) > 0:
+			s.dropExtent()
+		default:
+			return fmt.Errorf("%w: %d bytes in use of %d", joincore.ErrBudget, s.physical, s.limit)
+		}
+	}
+	return nil
+}
+
+// dropBlock drops the largest kept block. The caller has locked s.
+func (s *Store) dropBlock() {
+	class := int64(0)
+	for c := range s.blocks {
+		class = max(class, c)
+	}
+	b := s.popBlock(class)
+	s.physical -= class
+	b.destroy()
+}
+
+// popBlock takes a kept block of class, which must exist.
+func (s *Store) popBlock(class int64) *block {
+	list := s.blocks[class]
+	b := list[len(list)-1]
+	if len(list) == 1 {
+		delete(s.blocks, class)
+	} else {
+		s.blocks[class] = list[:len(list)-1]
+	}
+	s.kept -= class
+	return b
+}
+
+// dropExtent drops the extent that was unused for longest.
+func (s *Store) dropExtent() {
+	e := s.warm[0]
+	s.warm = append(s.warm[:0], s.warm[1:]...)
+	s.physical -= s.extentSize
+	s.extents--
+	e.destroy()
+}
+
+func (s *Store) getBlock(class int64) (*block, error) {
+	s.mu.Lock()
+	s.lastUse = time.Now()
+	if len(s.blocks[class]) > 0 {
+		b := s.popBlock(class)
+		s.mu.Unlock()
+		return b, nil
+	}
+	err := s.makeRoom(class)
+	if err == nil {
+		s.physical += class
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	b, err := newBlock(class)
+	if err != nil {
+		s.mu.Lock()
+		s.physical -= class
+		s.mu.Unlock()
+		return nil, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	return b, nil
+}
+
+func (s *Store) putBlock(b *block) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastUse = time.Now()
+	if s.closed {
+		s.physical -= b.size()
+		b.destroy()
+		return
+	}
+	s.blocks[b.size()] = append(s.blocks[b.size()], b)
+	s.kept += b.size()
+}
+
+func (s *Store) getExtent() (*Extent, error) {
+	s.mu.Lock()
+	s.lastUse = time.Now()
+	if n := len(s.warm); n > 0 {
+		e := s.warm[n-1]
+		s.warm = s.warm[:n-1]
+		s.mu.Unlock()
+		return e, nil
+	}
+	s.mu.Unlock()
+	return s.addExtent(s.limit)
+}
+
+// addExtent creates an extent if physical memory stays below limit.
+func (s *Store) addExtent(limit int64) (*Extent, error) {
+	s.mu.Lock()
+	err := s.makeRoom(s.extentSize)
+	switch {
+	case err != nil:
+	case s.closed || s.physical+s.extentSize > limit:
+		err = joincore.ErrBudget
+	case s.extents >= s.maxExtents:
+		err = fmt.Errorf("%w: %d extents exist, the limit on open files allows no more", ErrStore, s.extents)
+	}
+	if err != nil {
+		s.mu.Unlock()
+		return nil, err
+	}
+	s.physical += s.extentSize
+	s.extents++
+	s.nextID++
+	id := s.nextID
+	s.mu.Unlock()
+
+	e, err := newExtent(id, s.extentSize)
+	if err != nil {
+		s.mu.Lock()
+		s.physical -= s.extentSize
+		s.extents--
+		s.mu.Unlock()
+		return nil, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	return e, nil
+}
+
+func (s *Store) putExtent(e *Extent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastUse = time.Now()
+	if s.closed {
+		s.physical -= s.extentSize
+		s.extents--
+		e.destroy()
+		return
+	}
+	s.warm = append(s.warm, e)
+}
+
+// Warm creates extents until bytes of them exist or ctx is done, a few
+// milliseconds each.
+func (s *Store) Warm(ctx context.Context, bytes int64) error {
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		have := int64(s.extents) * s.extentSize
+		s.mu.Unlock()
+		if have+s.extentSize > min(bytes, s.limit) {
+			return nil
+		}
+		e, err := s.addExtent(s.limit)
+		if err != nil {
+			return err
+		}
+		s.putExtent(e)
+	}
+	return nil
+}
+
+// Trim drops what is kept beyond warm bytes of extents if nothing was taken
+// or given back for idle.
+func (s *Store) Trim(warm int64, idle time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.lastUse) < idle {
+		return
+	}
+	for s.kept > 0 {
+		s.dropBlock()
+	}
+	for len(s.warm) > 0 && int64(s.extents)*s.extentSize > warm {
+		s.dropExtent()
+	}
+}
+
+// Close drops all that is kept, and what is in use when it comes back.
+func (s *Store) Close() {
+	s.Trim(0, 0)
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.Trim(0, 0)
+}
+
+// StoreUsage is a view of a Store.
+type StoreUsage struct {
+	Physical   int64 // bytes of extents and blocks, in use or kept
+	Extents    int   // that exist
+	Warm       int   // of them not in use
+	KeptBlocks int64 // bytes
+	ExtentSize int64
+}
+
+// Usage returns how s stands now.
+func (s *Store) Usage() StoreUsage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return StoreUsage{s.physical, s.extents, len(s.warm), s.kept, s.extentSize}
+}
