@@ -123,7 +123,8 @@ gj_link_open(GjLink *link, const GjPlan *plan, int participants)
 					 plan->static_json);
 	body.json_length = json.len;
 	ok = gj_send(&link->conn, GJ_OPEN, &body, sizeof(body), json.data, json.len) &&
-		admitted(link, gj_queue_timeout + gj_connect_timeout);
+		admitted(link, Min(gj_queue_timeout, INT_MAX / 2) +
+				 Min(gj_connect_timeout, INT_MAX / 2));
 	pfree(json.data);
 	return ok;
 }

@@ -255,9 +255,9 @@ gj_numeric_bound(Datum value, int scale, int64 *bound)
 	exact = DatumGetBool(DirectFunctionCall2(numeric_eq, NumericGetDatum(scaled),
 											 NumericGetDatum(below)));
 	text = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(below)));
-	if (strlen(text) > 19)
+	if (strlen(text) > 18 + (text[0] == '-'))
 	{
-		/* more than any decimal has */
+		/* more digits than any decimal has */
 		*bound = text[0] == '-' ? PG_INT64_MIN : PG_INT64_MAX - 2;
 		exact = false;
 	}
