@@ -1,0 +1,60 @@
+package algo
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"gpujoin/joincore/device"
+)
+
+// ProbeStep is the probing half of a no-partitioning join: one table of the
+// whole build side, which all streams share (Blanas et al., SIGMOD 2011).
+type ProbeStep struct {
+	Context context.Context
+	Plan    *Plan
+	Table   device.Table
+	Counter *Counter
+}
+
+// Counter is what a join reports about itself.
+type Counter struct {
+	Clock Clock
+	In    atomic.Int64 // probe rows
+	Out   atomic.Int64 // result rows
+}
+
+func (s *ProbeStep) Open(st device.Stream, push Push) Push {
+	prober := st.NewProber(&s.Plan.Match)
+	return func(r device.Rows, n int) error {
+		s.Counter.In.Add(int64(n))
+		return probe(s.Context, prober, r, s.Table, s.Counter, push)
+	}
+}
+
+// probe pushes all result rows of one chunk.
+func probe(ctx context.Context, p device.Prober, r device.Rows, t device.Table, c *Counter, push Push) error {
+	start := time.Now()
+	if err := p.Start(r, t); err != nil {
+		return err
+	}
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		out, count, err := p.Next()
+		if err != nil {
+			return err
+		}
+		n, err := count.Wait(ctx)
+		c.Clock.Add(time.Since(start))
+		if err != nil || n == 0 {
+			return err
+		}
+		c.Out.Add(n)
+		if err := push(out, int(n)); err != nil {
+			return err
+		}
+		start = time.Now()
+	}
+}

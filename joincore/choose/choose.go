@@ -1,0 +1,126 @@
+// Package choose decides how a join is executed: which side is built, with
+// which algorithm, and into how many partitions. Decisions rest on measured
+// rates; they change speed, never results.
+package choose
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Algorithm is a join algorithm.
+type Algorithm uint8
+
+const (
+	// NPJ: no partitioning, one shared table.
+	NPJ Algorithm = iota + 1
+	// PHJUM: partitioned, payload gathered by row number (GFUR).
+	PHJUM
+	// PHJOM: partitioned, payload moved with the key (GFTR).
+	PHJOM
+)
+
+func (a Algorithm) String() string {
+	switch a {
+	case NPJ:
+		return "npj"
+	case PHJUM:
+		return "phj-um"
+	case PHJOM:
+		return "phj-om"
+	}
+	return "unknown"
+}
+
+// Points is how many build sizes rates are measured at.
+const Points = 8
+
+// PointRows returns the build rows of a point: 2^(10 + 2i).
+func PointRows(i int) int64 { return 1 << (10 + 2*i) }
+
+// Rates are what joins cost on this machine, in ns a row of one core while
+// all cores work, of 8-byte keys with one 8-byte payload a side.
+type Rates struct {
+	BuildNS  [Points]float64
+	ProbeNS  [Points]float64
+	ColumnNS float64 // one more 8-byte output column
+	// NPJRows is the build size from which partitioning was faster; 0: not
+	// measured.
+	NPJRows int64
+}
+
+// Build returns the rate of building n rows, by interpolation.
+func (r *Rates) Build(n int64) float64 { return at(&r.BuildNS, n) }
+
+// Probe returns the rate of probing a table of n rows.
+func (r *Rates) Probe(n int64) float64 { return at(&r.ProbeNS, n) }
+
+// at interpolates between points on a logarithmic scale.
+func at(v *[Points]float64, n int64) float64 {
+	x := (math.Log2(float64(max(n, 1))) - 10) / 2
+	x = min(max(x, 0), Points-1)
+	i := min(int(x), Points-2)
+	f := x - float64(i)
+	return v[i]*(1-f) + v[i+1]*f
+}
+
+// Join is what is known about a join before it runs.
+type Join struct {
+	LeftRows, RightRows int64
+	// Pipelined says of a side that its rows come out of a pipeline: probing
+	// with it is free of storing it first.
+	LeftPipelined, RightPipelined bool
+}
+
+// Decision is how a join is executed.
+type Decision struct {
+	Algorithm Algorithm
+	BuildLeft bool
+	Bits      int // radix bits of partitioned joins
+}
+
+// BuildLeft chooses the side to build: the smaller one, unless the other one
+// would have to be stored for it and is not much larger.
+func (j Join) BuildLeft() bool {
+	left, right := float64(j.LeftRows), float64(j.RightRows)
+	if j.LeftPipelined {
+		left *= storeFactor
+	}
+	if j.RightPipelined {
+		right *= storeFactor
+	}
+	return left < right
+}
+
+// storeFactor is what building a side costs more when it is a pipeline's
+// result: it has to be stored, and its payload is reached by row number.
+const storeFactor = 2
+
+// defaultNPJRows is used where the machine was not measured: a table of that
+// many rows is beyond the cores' own caches but cheap to probe.
+const defaultNPJRows = 1 << 21
+
+// Algorithm decides for a build side of so many rows.
+func (r *Rates) Algorithm(build, probe int64) Algorithm {
+	limit := int64(defaultNPJRows)
+	if r != nil && r.NPJRows > 0 {
+		limit = r.NPJRows
+	}
+	// Few probe rows cannot pay for partitioning both sides.
+	if build <= limit || probe < build/8 {
+		return NPJ
+	}
+	return PHJOM
+}
+
+// partitionRows is the size of a build partition whose table and keys lie in
+// a core's own cache.
+const partitionRows = 1 << 14
+
+// maxBits bounds the fan-out of the one partition pass.
+const maxBits = 11
+
+// Bits returns radix bits for a build side.
+func Bits(build int64) int {
+	return min(max(bits.Len64(uint64(max(build, 1)-1)/partitionRows), 1), maxBits)
+}

@@ -1,0 +1,130 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"context"
+	"math/bits"
+	"sync/atomic"
+
+	"gpujoin/joincore/device"
+)
+
+// parallelBuild is from how many rows on a table is built by all streams.
+const parallelBuild = 1 << 15
+
+// Build makes one table of a whole space. The streams divide the entries, not
+// the rows: each reads all keys and inserts those whose hash falls into its
+// region, so that no entry is ever shared.
+func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (device.Table, error) {
+	s := asSpace(from)
+	if m.Mark {
+		if err := s.marks.need(s); err != nil {
+			return nil, err
+		}
+	}
+	total := s.total()
+	t := &table{dev: d, space: s, span: s.positions()}
+	if d.streams > 1 && total >= parallelBuild {
+		full, err := t.fillRegions(ctx, m, total)
+		if err == nil && !full {
+			return t, nil
+		}
+		t.Release()
+		if err != nil {
+			return nil, err
+		}
+	}
+	// The table starts small and grows: what counts is distinct keys.
+	if err := t.reset(min(total, growFrom)); err != nil {
+		return nil, err
+	}
+	err := d.parallel(ctx, 1, func(st *stream, _ int) error {
+		return st.eachChunk(ctx, s, m.Build, func(keys []uint64, sel []uint32, first uint32) error {
+			return t.insert(keys, sel, first)
+		})
+	})
+	if err != nil {
+		t.Release()
+		return nil, err
+	}
+	return t, nil
+}
+
+// eachChunk computes the keys of all rows of a space.
+func (st *stream) eachChunk(ctx context.Context, s *space, key *device.Key, f func(keys []uint64, sel []uint32, first uint32) error) error {
+	for segment, n := range s.rows {
+		for at := 0; at < n; at += st.dev.chunk {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			r := st.scanRows(s, segment, at, min(st.dev.chunk, n-at))
+			keys, sel := st.keys.compute(r, key, st.dev.inputs)
+			if err := f(keys, sel, r.slots[0].first); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fillRegions builds with all streams. It gives up when a region is full,
+// which keys made to collide can do.
+func (t *table) fillRegions(ctx context.Context, m *device.Match, total int) (full bool, err error) {
+	if err := t.reset(total); err != nil {
+		return false, err
+	}
+	regions := 1 << bits.Len(uint(t.dev.streams-1))
+	t.wrap = uint64(len(t.entries)/regions - 1)
+	var overflow atomic.Bool
+	err = t.dev.parallel(ctx, regions, func(st *stream, region int) error {
+		used := 0
+		return st.eachChunk(ctx, t.space, m.Build, func(keys []uint64, sel []uint32, first uint32) error {
+			if overflow.Load() {
+				return nil
+			}
+			ok, err := t.insertRegion(uint64(region), &used, keys, sel, first)
+			if !ok {
+				overflow.Store(true)
+			}
+			return err
+		})
+	})
+	return overflow.Load(), err
+}
+
+// insertRegion inserts the keys whose hash falls into one region.
+func (t *table) insertRegion(region uint64, used *int, keys []uint64, sel []uint32, first uint32) (ok bool, err error) {
+	entries, seed, wrap := t.entries, t.dev.seed, t.wrap
+	width := uint(bits.Len64(wrap))
+	limit := int(wrap+1) / 8 * 7
+	for i, key := range keys {
+		at := mix(key^seed) >> t.shift
+		if at>>width != region {
+			continue
+		}
+		position := first + uint32(i)
+		if sel != nil {
+			position = first + sel[i]
+		}
+		for {
+			e := &entries[at]
+			if e.head == 0 {
+				if *used >= limit {
+					return false, nil
+				}
+				*used++
+				*e = entry{key: key, head: position + 1}
+				break
+			}
+			if e.key == key {
+				if err := t.link(e, position); err != nil {
+					return false, err
+				}
+				break
+			}
+			at = at&^wrap | (at+1)&wrap
+		}
+	}
+	return true, nil
+}

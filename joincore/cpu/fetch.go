@@ -1,0 +1,96 @@
+//go:build amd64 || arm64
+
+package cpu
+
+// fetch gathers one value for each row of a slot; absent rows read as other.
+func fetch[T word](dst []T, src [][]T, s *slot, other T) {
+	mask, shift := s.space.mask(), s.space.shift
+	if s.pos == nil {
+		from := int(s.first & mask)
+		copy(dst, src[s.segment()][from:from+len(dst)])
+		return
+	}
+	pos := s.pos[:len(dst)]
+	switch {
+	case s.null:
+		for i, p := range pos {
+			if p == none {
+				dst[i] = other
+			} else {
+				dst[i] = src[p>>shift][p&mask]
+			}
+		}
+	case s.one:
+		one := src[s.segment()]
+		for i, p := range pos {
+			dst[i] = one[p&mask]
+		}
+	case len(src) == 1:
+		one := src[0]
+		for i, p := range pos {
+			dst[i] = one[p]
+		}
+	default:
+		for i, p := range pos {
+			dst[i] = src[p>>shift][p&mask]
+		}
+	}
+}
+
+// fetchWide gathers values of several words; absent rows read as zeros.
+func fetchWide(dst []uint64, src [][]uint64, words int, s *slot, n int) {
+	for i := range n {
+		to := dst[i*words : (i+1)*words]
+		segment, row, ok := s.at(i)
+		if !ok {
+			clear(to)
+			continue
+		}
+		from := int(row) * words
+		copy(to, src[segment][from:from+words])
+	}
+}
+
+// fetchInts reads a column of width 1, 2, 4 or 8 as signed integers; what it
+// writes for NULLs is unspecified.
+func (st *stream) fetchInts(dst []uint64, c *column, s *slot) {
+	n := len(dst)
+	switch c.width {
+	case 1:
+		v := st.v8[:n]
+		fetch(v, c.v8, s, 0)
+		for i, x := range v {
+			dst[i] = uint64(int8(x))
+		}
+	case 2:
+		v := st.v16[:n]
+		fetch(v, c.v16, s, 0)
+		for i, x := range v {
+			dst[i] = uint64(int16(x))
+		}
+	case 4:
+		v := st.v32[:n]
+		fetch(v, c.v32, s, 0)
+		for i, x := range v {
+			dst[i] = uint64(int32(x))
+		}
+	default:
+		fetch(dst, c.v64, s, 0)
+	}
+}
+
+// fetchNulls sets null[i] where row i is NULL, and says whether any is.
+func fetchNulls(null []uint8, c *column, s *slot) bool {
+	if !c.nullable() && !s.null {
+		return false
+	}
+	any := false
+	for i := range null {
+		segment, row, ok := s.at(i)
+		if !ok || !c.valid(segment, row) {
+			null[i] = 1
+			any = true
+		}
+	}
+	return any
+}

@@ -1,0 +1,147 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+var errTooMany = fmt.Errorf("more rows than row numbers: %w", joincore.ErrUnsupported)
+
+// Gather writes columns of variable length first: they say how many rows fit.
+func (st *stream) Gather(r device.Rows, from int, columns []joincore.ColumnRef, dst *joincore.Batch, at int, heap []int) device.Count {
+	in := st.part(r.(*rows), from, dst.Rows-at)
+	n := in.n
+	for i, ref := range columns {
+		if c, s := in.locate(ref, st.dev.inputs); c != nil && c.kind == joincore.Varlena {
+			n = min(n, writeVarlena(&dst.Columns[i], at, heap[i], c, s, n))
+		} else if c == nil && st.dev.kindOf(ref) == joincore.Varlena {
+			writeEmpty(&dst.Columns[i], at, n, heap[i])
+		}
+	}
+	for i, ref := range columns {
+		v := &dst.Columns[i]
+		c, s := in.locate(ref, st.dev.inputs)
+		if st.dev.kindOf(ref) == joincore.Varlena {
+			heap[i] = int(binary.LittleEndian.Uint32(v.Values[4*(at+n):]))
+		} else if c != nil {
+			writeFixed(v, at, n, c, s)
+		} else {
+			width := st.dev.inputs[ref.Input].columns[ref.Column].width
+			clear(v.Values[at*width : (at+n)*width])
+		}
+		st.writeValidity(v, at, n, c, s)
+	}
+	return device.Known(int64(n))
+}
+
+func (d *dev) kindOf(ref joincore.ColumnRef) joincore.ColumnKind {
+	return d.inputs[ref.Input].columns[ref.Column].kind
+}
+
+// part returns rows [from, from+most) of a chunk, without copying positions.
+func (st *stream) part(r *rows, from, most int) *rows {
+	n := min(r.n-from, most)
+	if from == 0 && n == r.n {
+		return r
+	}
+	out := st.rest
+	out.reset(n)
+	for _, s := range r.slots {
+		if s.pos == nil {
+			s.first += uint32(from)
+		} else {
+			s.pos = s.pos[from : from+n]
+		}
+		out.slots = append(out.slots, s)
+	}
+	return out
+}
+
+func writeFixed(v *joincore.Vector, at, n int, c *column, s *slot) {
+	values := v.Values[at*c.width : (at+n)*c.width]
+	switch c.width {
+	case 1:
+		fetchFirst(view[uint8](values), c.v8, s)
+	case 2:
+		fetchFirst(view[uint16](values), c.v16, s)
+	case 4:
+		fetchFirst(view[uint32](values), c.v32, s)
+	case 8:
+		fetchFirst(view[uint64](values), c.v64, s)
+	default:
+		fetchWide(view[uint64](values), c.v64, c.width/8, s, n)
+	}
+}
+
+func fetchFirst[T word](dst []T, src [][]T, s *slot) { fetch(dst, src, s, 0) }
+
+// writeValidity clears the bits of rows that are NULL; they start all ones.
+func (st *stream) writeValidity(v *joincore.Vector, at, n int, c *column, s *slot) {
+	null := st.v8[:n]
+	if c != nil {
+		if !c.nullable() && !s.null {
+			return
+		}
+		clear(null)
+		if !fetchNulls(null, c, s) {
+			return
+		}
+	}
+	for i, x := range null {
+		if x != 0 || c == nil {
+			v.Validity[(at+i)/8] &^= 1 << ((at + i) % 8)
+		}
+	}
+}
+
+// writeVarlena copies values until the heap is full, and returns how many.
+// Every offset is read once; what it spans is copied, then padded to the
+// column's alignment, so that the values that follow are aligned whatever
+// the input says.
+func writeVarlena(v *joincore.Vector, at, used int, c *column, s *slot, n int) int {
+	offsets := view[uint32](v.Values)
+	offsets[at] = uint32(used)
+	for i := range n {
+		if segment, row, ok := s.at(i); ok && c.valid(segment, row) {
+			value := c.varlena(segment, row)
+			padded := padded(len(value), c.align)
+			if padded > len(v.Heap)-used {
+				return i
+			}
+			copy(v.Heap[used:], value)
+			clear(v.Heap[used+len(value) : used+padded])
+			used += padded
+		}
+		offsets[at+i+1] = uint32(used)
+	}
+	return n
+}
+
+func padded(n, align int) int { return (n + align - 1) / align * align }
+
+func writeEmpty(v *joincore.Vector, at, n, used int) {
+	for i := range n + 1 {
+		binary.LittleEndian.PutUint32(v.Values[4*(at+i):], uint32(used))
+	}
+}
+
+// Measure returns the heap bytes of one row.
+func (st *stream) Measure(r device.Rows, row int, columns []joincore.ColumnRef, heap []int) device.Count {
+	in := st.part(r.(*rows), row, 1)
+	for i, ref := range columns {
+		heap[i] = 0
+		c, s := in.locate(ref, st.dev.inputs)
+		if c == nil || c.kind != joincore.Varlena {
+			continue
+		}
+		if segment, at, ok := s.at(0); ok && c.valid(segment, at) {
+			heap[i] = padded(len(c.varlena(segment, at)), c.align)
+		}
+	}
+	return device.Known(int64(len(columns)))
+}

@@ -1,0 +1,129 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+// keyer normalises the keys of a chunk to 64 bits and sets NULLs aside.
+type keyer struct {
+	st   *stream
+	keys []uint64
+	part []uint64
+	sel  []uint32
+	null []uint8
+}
+
+func (k *keyer) init(st *stream) {
+	n := st.dev.chunk
+	*k = keyer{st: st, keys: make([]uint64, n), part: make([]uint64, n), sel: make([]uint32, n), null: make([]uint8, n)}
+}
+
+// compute returns the keys of the rows that have one. sel holds their numbers
+// in the chunk; nil means that all rows have a key. Both are valid until the
+// next call and must not be written.
+func (k *keyer) compute(r *rows, key *device.Key, inputs []*space) (keys []uint64, sel []uint32) {
+	if keys, sel, ok := k.stored(r, key); ok {
+		return keys, sel
+	}
+	keys = k.keys[:r.n]
+	nulls := k.null[:r.n]
+	clear(nulls)
+	any := false
+	if len(key.Parts) != 1 || !key.Exact {
+		clear(keys)
+	}
+	shift := uint(0)
+	for i := range key.Parts {
+		p := &key.Parts[i]
+		c, s := r.locate(p.Column, inputs)
+		if c == nil {
+			return keys[:0], k.sel[:0]
+		}
+		any = fetchNulls(nulls, c, s) || any
+		switch {
+		case !key.Exact:
+			k.hash(keys, p, c, s)
+		case len(key.Parts) == 1:
+			k.st.fetchInts(keys, c, s)
+		default:
+			part := k.part[:r.n]
+			k.st.fetchInts(part, c, s)
+			mask := ^uint64(0) >> (64 - uint(p.Bits))
+			for i, v := range part {
+				keys[i] |= v & mask << shift
+			}
+			shift += uint(p.Bits)
+		}
+	}
+	if !any {
+		return keys, nil
+	}
+	return k.compact(keys, nulls)
+}
+
+// compact drops the keys that are NULL.
+func (k *keyer) compact(keys []uint64, null []uint8) ([]uint64, []uint32) {
+	m := 0
+	for i, key := range keys {
+		keys[m] = key
+		k.sel[m] = uint32(i)
+		m += int(null[i] ^ 1)
+	}
+	return keys[:m], k.sel[:m]
+}
+
+// stored finds keys that a space of the chunk holds already.
+func (k *keyer) stored(r *rows, key *device.Key) ([]uint64, []uint32, bool) {
+	for i := range r.slots {
+		s := &r.slots[i]
+		if s.space.key != key || s.null {
+			continue
+		}
+		if s.space.keyNull == nil && s.pos == nil {
+			from := int(s.first & s.space.mask())
+			return s.space.keys.v64[s.segment()][from : from+r.n], nil, true
+		}
+		keys := k.keys[:r.n]
+		fetch(keys, s.space.keys.v64, s, 0)
+		if s.space.keyNull == nil {
+			return keys, nil, true
+		}
+		nulls := k.null[:r.n]
+		fetch(nulls, s.space.keyNull.v8, s, 1)
+		keys, sel := k.compact(keys, nulls)
+		return keys, sel, true
+	}
+	return nil, nil, false
+}
+
+// hash folds one part into the keys.
+func (k *keyer) hash(keys []uint64, p *device.KeyPart, c *column, s *slot) {
+	switch {
+	case p.Class == joincore.KeyVarlena:
+		for i := range keys {
+			if segment, row, ok := s.at(i); ok {
+				keys[i] = hashBytes(keys[i], c.varlena(segment, row))
+			}
+		}
+	case c.width <= 8:
+		part := k.part[:len(keys)]
+		k.st.fetchInts(part, c, s)
+		for i, v := range part {
+			keys[i] = fold(keys[i], v)
+		}
+	default:
+		words := c.width / 8
+		for i := range keys {
+			segment, row, ok := s.at(i)
+			if !ok {
+				continue
+			}
+			for _, w := range c.v64[segment][int(row)*words : (int(row)+1)*words] {
+				keys[i] = fold(keys[i], w)
+			}
+		}
+	}
+}

@@ -1,0 +1,214 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"gpujoin/joincore/device"
+)
+
+// prober finds the partners of a chunk: first the chain of each key, then
+// pairs, as many at a time as a chunk holds, then conditions on pairs.
+type prober struct {
+	st    *stream
+	match *device.Match
+	check []condition // on pairs: unequal keys with equal hashes, residual
+	first bool        // one partner of each row is enough
+
+	in    *rows
+	table *table
+	sel   []uint32 // rows of in that have a key; nil: all
+	head  []uint32 // their chains
+	next  int      // the first of them that is not done
+	link  uint32   // where its chain goes on, 0: at its head
+	ended bool
+
+	keys    keyer
+	todo    []uint32
+	slot    []uint32
+	heads   []uint32
+	from    []uint32 // of pairs: row of in
+	to      []uint32 // of pairs: build position
+	passed  []uint8
+	matched []uint8
+	out     *rows
+}
+
+func (st *stream) NewProber(m *device.Match) device.Prober {
+	n := st.dev.chunk
+	p := &prober{
+		st: st, match: m, out: newRows(n), heads: make([]uint32, n),
+		todo: make([]uint32, n), slot: make([]uint32, n),
+		from: make([]uint32, n+1), to: make([]uint32, n+1), passed: make([]uint8, n), matched: make([]uint8, n),
+	}
+	p.keys.init(st)
+	if !m.Build.Exact {
+		for i := range m.Build.Parts {
+			p.check = append(p.check, st.equal(&m.Build.Parts[i], &m.Probe.Parts[i]))
+		}
+	}
+	if m.Residual != nil {
+		p.check = append(p.check, st.condition(m.Residual, m.Parameters))
+	}
+	p.first = p.check == nil && !m.Mark && (m.Emit == device.Semi || m.Emit == device.Anti)
+	return p
+}
+
+func (p *prober) Start(r device.Rows, t device.Table) error {
+	p.in, p.table = r.(*rows), t.(*table)
+	keys, sel := p.keys.compute(p.in, p.match.Probe, p.st.dev.inputs)
+	p.sel, p.head = sel, p.heads[:len(keys)]
+	p.table.lookup(keys, p.head, p.todo, p.slot)
+	p.next, p.link, p.ended = 0, 0, false
+	if p.match.Emit != device.Pairs {
+		clear(p.matched[:p.in.n])
+	}
+	return nil
+}
+
+func (p *prober) Next() (device.Rows, device.Count, error) {
+	for {
+		n, whole := p.pairs()
+		if n == 0 {
+			break
+		}
+		if n = p.accept(n, whole); n > 0 && p.match.Emit <= device.Outer {
+			return p.out, device.Known(int64(n)), nil
+		}
+	}
+	return p.out, device.Known(int64(p.rest())), nil
+}
+
+// pairs fills from and to. whole means that every row of the chunk has
+// exactly one partner, so that from is 0, 1, 2 ...
+func (p *prober) pairs() (n int, whole bool) {
+	if p.next >= len(p.head) {
+		return 0, false
+	}
+	if p.first || !p.table.chains.Load() {
+		m := 0
+		from, to := p.from[:len(p.head)+1], p.to[:len(p.head)+1]
+		for i, h := range p.head {
+			from[m] = uint32(i)
+			to[m] = h - 1
+			one := 1
+			if h == 0 {
+				one = 0
+			}
+			m += one
+		}
+		p.next = len(p.head)
+		if p.sel == nil {
+			return m, m == p.in.n
+		}
+		for i, f := range from[:m] {
+			from[i] = p.sel[f]
+		}
+		return m, false
+	}
+	return p.follow(), false
+}
+
+// follow walks chains until the chunk is full.
+func (p *prober) follow() int {
+	m, capacity := 0, len(p.from)-1
+	chain, base := p.table.chain, p.table.first
+	for ; p.next < len(p.head); p.next++ {
+		h := p.link
+		if p.link = 0; h == 0 {
+			h = p.head[p.next]
+		}
+		if h == 0 || p.covered(h) {
+			continue
+		}
+		row := uint32(p.next)
+		if p.sel != nil {
+			row = p.sel[p.next]
+		}
+		for h != 0 {
+			if m == capacity {
+				p.link = h
+				return m
+			}
+			p.from[m], p.to[m] = row, h-1
+			m++
+			h = chain[h-1-base]
+		}
+	}
+	return m
+}
+
+// covered says that following a chain would only set marks that are set: the
+// first of a chain is marked only by one who goes on to its end.
+func (p *prober) covered(h uint32) bool {
+	return p.match.Emit == device.Nothing && p.check == nil && p.table.space.marks.has(h-1)
+}
+
+// accept makes n pairs result rows, less those that the conditions refuse.
+func (p *prober) accept(n int, whole bool) int {
+	p.compose(n, whole)
+	if p.check != nil {
+		passed := p.passed[:n]
+		for i := range passed {
+			passed[i] = isTrue
+		}
+		for _, c := range p.check {
+			p.st.and(c, p.out, passed)
+		}
+		m := 0
+		for i, ok := range passed {
+			p.from[m], p.to[m] = p.from[i], p.to[i]
+			m += int(ok >> 1)
+		}
+		if m < n {
+			n = m
+			p.compose(n, false)
+		}
+	}
+	if p.match.Emit != device.Pairs {
+		for _, f := range p.from[:n] {
+			p.matched[f] = 1
+		}
+	}
+	if p.match.Mark {
+		for _, b := range p.to[:n] {
+			p.table.space.marks.set(b)
+		}
+	}
+	return n
+}
+
+func (p *prober) compose(n int, whole bool) {
+	sel := p.from[:n]
+	if whole {
+		sel = nil
+	}
+	p.out.take(p.in, sel, n)
+	p.out.slots = append(p.out.slots, slot{space: p.table.space, pos: p.to[:n]})
+}
+
+// rest returns, once, the rows that are decided only when all pairs are seen.
+func (p *prober) rest() int {
+	if p.ended {
+		return 0
+	}
+	p.ended = true
+	var want uint8
+	switch p.match.Emit {
+	case device.Semi:
+		want = 1
+	case device.Outer, device.Anti:
+	default:
+		return 0
+	}
+	m := 0
+	for i, x := range p.matched[:p.in.n] {
+		p.from[m] = uint32(i)
+		one := 1
+		if x != want {
+			one = 0
+		}
+		m += one
+	}
+	p.out.take(p.in, p.from[:m], m)
+	return m
+}

@@ -1,0 +1,138 @@
+//go:build amd64 || arm64
+
+// Package cpu is the provider that executes on the host's cores. Inputs are
+// read where they lie, streams run on the goroutine that uses them, and every
+// count is there when its call returns.
+//
+// Work is vectorised: an operation handles a chunk of a few thousand rows
+// whose positions, keys and hash slots stay in the core's own caches.
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+// chunkRows keeps the vectors of a chunk (keys, positions, matches) within a
+// level 2 cache and amortises the calls around it.
+const chunkRows = 4096
+
+// Provider executes on all cores.
+type Provider struct{}
+
+// New returns the provider.
+func New() *Provider { return &Provider{} }
+
+// Name returns "cpu".
+func (*Provider) Name() string { return "cpu" }
+
+// Open starts an execution.
+func (*Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {
+	d := &dev{mem: mem, streams: opt.Streams, chunk: opt.ChunkRows, seed: opt.Seed}
+	if d.streams <= 0 {
+		d.streams = runtime.GOMAXPROCS(0)
+	}
+	if d.chunk <= 0 {
+		d.chunk = chunkRows
+	}
+	return d, nil
+}
+
+type dev struct {
+	mem     joincore.Memory
+	streams int
+	chunk   int
+	seed    uint64
+	inputs  []*space // by number
+
+	lock sync.Mutex
+	live map[*byte][]byte
+}
+
+func (d *dev) Streams() int   { return d.streams }
+func (d *dev) ChunkRows() int { return d.chunk }
+
+// alloc returns accounted memory of unspecified content for n values.
+func alloc[T word](d *dev, n int) ([]T, error) {
+	b, err := d.mem.Alloc(int64(max(n, 1)) * int64(size[T]()))
+	if err != nil {
+		return nil, err
+	}
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	if d.live == nil {
+		d.live = map[*byte][]byte{}
+	}
+	d.live[start(b)] = b
+	return view[T](b)[:n], nil
+}
+
+// free takes back what alloc returned; nil is fine.
+func free[T word](d *dev, v []T) {
+	p := start(v)
+	d.lock.Lock()
+	b, ok := d.live[p]
+	delete(d.live, p)
+	d.lock.Unlock()
+	if ok {
+		d.mem.Free(b)
+	}
+}
+
+// Close frees whatever is left.
+func (d *dev) Close() {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	for _, b := range d.live {
+		d.mem.Free(b)
+	}
+	d.live = nil
+}
+
+// parallel runs tasks 0..n-1 on all streams, each with a scratch of its own.
+func (d *dev) parallel(ctx context.Context, n int, task func(s *stream, i int) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(d.streams, n) {
+		wait.Go(func() {
+			if err := d.work(ctx, n, &next, task); err != nil {
+				stop(err)
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
+}
+
+func (d *dev) work(ctx context.Context, n int, next *atomic.Int64, task func(*stream, int) error) (err error) {
+	defer device.Recover(&err)
+	s := d.newStream()
+	defer s.Close()
+	for {
+		i := int(next.Add(1)) - 1
+		if i >= n {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := task(s, i); err != nil {
+			return err
+		}
+	}
+}
+
+func asSpace(s device.Space) *space {
+	if sp, ok := s.(*space); ok {
+		return sp
+	}
+	panic(fmt.Sprintf("a %T is not a space of this provider", s))
+}

@@ -1,0 +1,32 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import "unsafe"
+
+// word is the storage of one value, or of each 8 bytes of a wider one.
+type word interface {
+	uint8 | uint16 | uint32 | uint64
+}
+
+// view reads memory as values of one width, little-endian as the machines
+// that this package builds for. Bytes beyond the last whole value are no part
+// of it. The length is the only thing that bounds later accesses, so b must
+// be what its owner really holds.
+func view[T word](b []byte) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size[T]())
+}
+
+// size returns the bytes of one T.
+func size[T word]() int {
+	var t T
+	return int(unsafe.Sizeof(t))
+}
+
+// start identifies memory by its first byte.
+func start[T word](v []T) *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData(v))) }
+
+// entriesOf reads memory as hash table entries.
+func entriesOf(m []uint64) []entry {
+	return unsafe.Slice((*entry)(unsafe.Pointer(unsafe.SliceData(m))), len(m)*8/int(unsafe.Sizeof(entry{})))
+}

@@ -1,0 +1,150 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+// rows is a chunk of rows: positions in each space that contributes.
+type rows struct {
+	n     int
+	slots []slot
+
+	own      [][]uint32   // position vectors that this chunk owns, a slot each
+	base     map[int]slot // positions in base relations, reached by row number
+	baseOwn  map[int][]uint32
+	capacity int
+}
+
+// slot holds the positions of a chunk's rows in one space.
+type slot struct {
+	space *space
+	pos   []uint32 // nil: first, first+1, ...
+	first uint32
+	one   bool // all positions are in the segment of first
+	null  bool // some positions may be none
+}
+
+func newRows(capacity int) *rows {
+	return &rows{capacity: capacity, base: map[int]slot{}, baseOwn: map[int][]uint32{}}
+}
+
+func (r *rows) reset(n int) {
+	r.n = n
+	r.slots = r.slots[:0]
+	clear(r.base)
+}
+
+// vector returns the position vector that belongs to slot i.
+func (r *rows) vector(i int) []uint32 {
+	for len(r.own) <= i {
+		r.own = append(r.own, make([]uint32, r.capacity))
+	}
+	return r.own[i][:r.n]
+}
+
+// take makes r the chosen rows of in; sel nil means its first n rows, whose
+// vectors are then shared.
+func (r *rows) take(in *rows, sel []uint32, n int) {
+	r.reset(n)
+	for _, s := range in.slots {
+		if sel == nil {
+			if s.pos != nil {
+				s.pos = s.pos[:n]
+			}
+			r.slots = append(r.slots, s)
+			continue
+		}
+		pos := r.vector(len(r.slots))
+		sel := sel[:len(pos)]
+		if s.pos == nil {
+			for i := range pos {
+				pos[i] = s.first + sel[i]
+			}
+		} else {
+			from := s.pos
+			for i := range pos {
+				pos[i] = from[sel[i]]
+			}
+		}
+		s.pos = pos
+		r.slots = append(r.slots, s)
+	}
+}
+
+// locate finds a column and the positions of the rows in it: the column as
+// it was moved with a key, or that of the base relation. A nil column means
+// that no space covers the input.
+func (r *rows) locate(ref joincore.ColumnRef, inputs []*space) (*column, *slot) {
+	for i := range r.slots {
+		s := &r.slots[i]
+		if s.space.input == ref.Input {
+			return s.space.columns[ref.Column], s
+		}
+		if c := s.space.carried[ref]; c != nil {
+			return c, s
+		}
+	}
+	s, ok := r.positionsOf(ref.Input, inputs)
+	if !ok {
+		return nil, nil
+	}
+	return s.space.columns[ref.Column], s
+}
+
+// positionsOf returns the row numbers of an input.
+func (r *rows) positionsOf(input int, inputs []*space) (*slot, bool) {
+	if s, ok := r.base[input]; ok {
+		return &s, true
+	}
+	for i := range r.slots {
+		s := &r.slots[i]
+		if s.space.input == input {
+			return s, true
+		}
+		ids := s.space.ids[input]
+		if ids == nil {
+			continue
+		}
+		b := slot{space: inputs[input], null: true}
+		if s.pos == nil {
+			from := s.first & s.space.mask()
+			b.pos = ids.v32[s.segment()][from : int(from)+r.n]
+		} else {
+			if r.baseOwn[input] == nil {
+				r.baseOwn[input] = make([]uint32, r.capacity)
+			}
+			b.pos = r.baseOwn[input][:r.n]
+			fetch(b.pos, ids.v32, s, none)
+		}
+		b.null = hasNone(b.pos)
+		r.base[input] = b
+		return &b, true
+	}
+	return nil, false
+}
+
+func hasNone(pos []uint32) bool {
+	for _, p := range pos {
+		if p == none {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *space) mask() uint32   { return uint32(1)<<s.shift - 1 }
+func (s *slot) segment() uint32 { return s.first >> s.space.shift }
+
+// at returns where row i of the slot lies.
+func (s *slot) at(i int) (segment, row uint32, ok bool) {
+	p := s.first + uint32(i)
+	if s.pos != nil {
+		p = s.pos[i]
+	}
+	return p >> s.space.shift, p & s.space.mask(), p != none || !s.null
+}
+
+var _ device.Rows = (*rows)(nil)

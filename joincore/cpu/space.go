@@ -1,0 +1,188 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"fmt"
+	"math/bits"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+// none is the position of a row that is not there: the NULL side of an outer
+// join.
+const none = ^uint32(0)
+
+// space is a set of rows in segments. The position of a row is its segment
+// and its number there, segment<<shift | number, so that reaching a value
+// costs no search.
+type space struct {
+	dev   *dev
+	shift uint
+	rows  []int // of each segment
+
+	input   int // plan input of which this is the base relation, else -1
+	columns []*column
+	carried map[joincore.ColumnRef]*column
+	ids     map[int]*column // row numbers of inputs
+
+	key     *device.Key // whose values are in keys
+	keys    *column
+	keyNull *column // per row: 1 where the key is NULL; nil: no such rows
+
+	marks   marks
+	tuples  *tuples  // set where this space is Tuples
+	bounds  []int64  // set where this space is Partitions
+	release []func() // frees the memory
+}
+
+func (s *space) Segments() []int { return s.rows }
+
+func (s *space) Release() {
+	for _, f := range s.release {
+		f()
+	}
+	s.release = nil
+}
+
+// positions returns one more than the highest position.
+func (s *space) positions() int {
+	if len(s.rows) == 0 {
+		return 0
+	}
+	last := len(s.rows) - 1
+	return last<<s.shift + s.rows[last]
+}
+
+func (s *space) total() int {
+	n := 0
+	for _, r := range s.rows {
+		n += r
+	}
+	return n
+}
+
+// column is the data of one column of a space, a slice a segment. Only the
+// slices of its width are set.
+type column struct {
+	kind  joincore.ColumnKind
+	width int // bytes of a value; 4 for the offsets of Varlena
+	align int
+	v8    [][]uint8
+	v16   [][]uint16
+	v32   [][]uint32
+	v64   [][]uint64 // width / 8 words a value
+	heap  [][]byte
+	bits  [][]byte  // validity bitmaps, nil where a segment has none; nil: no NULLs
+	flags [][]uint8 // validity as bytes, 1: not NULL; nil: no NULLs
+}
+
+func (c *column) nullable() bool { return c.bits != nil || c.flags != nil }
+
+// valid says whether a value is not NULL.
+func (c *column) valid(segment, row uint32) bool {
+	if c.flags != nil {
+		return c.flags[segment][row] != 0
+	}
+	if c.bits == nil || c.bits[segment] == nil {
+		return true
+	}
+	return c.bits[segment][row/8]>>(row%8)&1 != 0
+}
+
+// varlena returns the bytes of a value. The offsets may be anything: they are
+// read once, and clamped.
+func (c *column) varlena(segment, row uint32) []byte {
+	offsets, heap := c.v32[segment], c.heap[segment]
+	from, to := uint64(offsets[row]), uint64(offsets[row+1])
+	to = min(to, uint64(len(heap)))
+	from = min(from, to)
+	return heap[from:to:to]
+}
+
+// Import describes the vectors of a relation; nothing is copied.
+func (d *dev) Import(input int, r *joincore.Relation) (device.Space, error) {
+	s := &space{dev: d, input: input}
+	largest := 1
+	for i := range r.Segments {
+		n := r.Segments[i].Rows
+		if n < 0 {
+			return nil, fmt.Errorf("input %d, segment %d: %d rows: %w", input, i, n, joincore.ErrInvalid)
+		}
+		s.rows = append(s.rows, n)
+		largest = max(largest, n)
+	}
+	s.shift = uint(bits.Len(uint(largest - 1)))
+	if s.positions() >= int(none) {
+		return nil, fmt.Errorf("input %d: more rows than row numbers: %w", input, joincore.ErrUnsupported)
+	}
+	for j, described := range r.Columns {
+		c, err := importColumn(r, j, described)
+		if err != nil {
+			return nil, fmt.Errorf("input %d, column %d: %w", input, j, err)
+		}
+		s.columns = append(s.columns, c)
+	}
+	for len(d.inputs) <= input {
+		d.inputs = append(d.inputs, nil)
+	}
+	d.inputs[input] = s
+	return s, nil
+}
+
+func importColumn(r *joincore.Relation, j int, described joincore.Column) (*column, error) {
+	c := &column{kind: described.Kind, width: described.Width, align: described.Align}
+	switch {
+	case c.kind == joincore.Varlena:
+		c.width = 4
+		c.align = max(c.align, 1)
+	case c.kind != joincore.Fixed || !validWidth(c.width):
+		return nil, fmt.Errorf("kind %d, width %d: %w", c.kind, c.width, joincore.ErrUnsupported)
+	}
+	for i := range r.Segments {
+		seg := &r.Segments[i]
+		if j >= len(seg.Columns) {
+			return nil, fmt.Errorf("segment %d has %d columns: %w", i, len(seg.Columns), joincore.ErrInvalid)
+		}
+		v, values := &seg.Columns[j], seg.Rows
+		if c.kind == joincore.Varlena {
+			values++
+		}
+		if len(v.Values)/c.width < values {
+			return nil, fmt.Errorf("segment %d: %d bytes for %d values of %d: %w", i, len(v.Values), values, c.width, joincore.ErrInvalid)
+		}
+		c.addSegment(v.Values[: values*c.width : values*c.width])
+		if c.kind == joincore.Varlena {
+			c.heap = append(c.heap, v.Heap)
+		}
+		if v.Validity == nil {
+			continue
+		}
+		if len(v.Validity) < (seg.Rows+7)/8 {
+			return nil, fmt.Errorf("segment %d: validity of %d bytes for %d rows: %w", i, len(v.Validity), seg.Rows, joincore.ErrInvalid)
+		}
+		if c.bits == nil {
+			c.bits = make([][]byte, len(r.Segments))
+		}
+		c.bits[i] = v.Validity
+	}
+	return c, nil
+}
+
+func validWidth(w int) bool {
+	return w == 1 || w == 2 || w == 4 || w > 0 && w <= 64 && w%8 == 0
+}
+
+func (c *column) addSegment(values []byte) {
+	switch c.width {
+	case 1:
+		c.v8 = append(c.v8, view[uint8](values))
+	case 2:
+		c.v16 = append(c.v16, view[uint16](values))
+	case 4:
+		c.v32 = append(c.v32, view[uint32](values))
+	default:
+		c.v64 = append(c.v64, view[uint64](values))
+	}
+}

@@ -1,0 +1,73 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"gpujoin/joincore/device"
+)
+
+// stream executes on the goroutine that uses it. Its vectors are small and
+// live on the Go heap.
+type stream struct {
+	dev     *dev
+	scan    *rows
+	marked  *rows
+	rest    *rows  // part of a chunk that is gathered
+	table   *table // of BuildPartition
+	keys    keyer
+	v8      []uint8
+	v16     []uint16
+	v32     []uint32
+	v64     []uint64
+	sel     []uint32
+	to      []uint32
+	truth   []uint8
+	appends map[*tuples]*appender
+}
+
+func (d *dev) newStream() *stream {
+	n := d.chunk
+	s := &stream{
+		dev: d, scan: newRows(n), marked: newRows(n), rest: newRows(n),
+		v8: make([]uint8, n), v16: make([]uint16, n), v32: make([]uint32, n), v64: make([]uint64, n),
+		sel: make([]uint32, n), to: make([]uint32, n), truth: make([]uint8, n),
+		appends: map[*tuples]*appender{},
+	}
+	s.keys.init(s)
+	return s
+}
+
+func (d *dev) NewStream() (device.Stream, error) { return d.newStream(), nil }
+
+func (st *stream) Close() {
+	if st.table != nil {
+		st.table.Release()
+		st.table = nil
+	}
+}
+
+func (st *stream) Scan(s device.Space, segment, first, n int) device.Rows {
+	return st.scanRows(asSpace(s), segment, first, n)
+}
+
+func (st *stream) scanRows(s *space, segment, first, n int) *rows {
+	st.scan.reset(n)
+	st.scan.slots = append(st.scan.slots, slot{space: s, first: uint32(segment)<<s.shift | uint32(first), one: true})
+	return st.scan
+}
+
+// Marked selects by the marks of a space; without any mark ever set, no row
+// has found a partner.
+func (st *stream) Marked(s device.Space, segment, first, n int, found bool) (device.Rows, device.Count) {
+	sp := asSpace(s)
+	in := st.scanRows(sp, segment, first, n)
+	m := 0
+	for i := range n {
+		if sp.marks.has(in.slots[0].first+uint32(i)) == found {
+			st.sel[m] = uint32(i)
+			m++
+		}
+	}
+	st.marked.take(in, st.sel[:m], m)
+	return st.marked, device.Known(int64(m))
+}

@@ -1,0 +1,217 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"gpujoin/joincore/device"
+)
+
+// table is a hash table with linear probing over the distinct keys of its
+// build rows; rows with equal keys form a chain. No key value is reserved: an
+// entry is empty when it has no position. Equal keys never lengthen a probe
+// sequence, so that a build side of one key is no slower than any other.
+//
+// Bits of the hash: the highest skip bits chose the partition, the next
+// choose the entry.
+type table struct {
+	dev     *dev
+	space   *space
+	entries []entry
+	memory  []uint64
+	used    int // distinct keys
+	skip    uint
+	shift   uint   // 64 - log2(len(entries))
+	wrap    uint64 // a probe sequence stays within wrap+1 entries
+
+	first  uint32      // position of chain[0]
+	span   int         // positions that the table may hold
+	chain  []uint32    // the next position with the same key, plus 1; 0: none
+	chains atomic.Bool // some key has several rows
+	lock   sync.Mutex
+}
+
+// entry is one distinct key.
+type entry struct {
+	key  uint64
+	head uint32 // position, plus 1, of the last row with this key; 0: empty
+	_    uint32
+}
+
+// maxFill is how full a table may be, in eighths.
+const maxFill = 5
+
+// entriesFor returns how many entries n distinct keys need.
+func entriesFor(n int) int {
+	return 1 << bits.Len(uint(max(n*8/maxFill, 8)-1))
+}
+
+// reset makes the table empty, with room for n distinct keys.
+func (t *table) reset(n int) error {
+	size := entriesFor(n)
+	if size*2 > len(t.memory) {
+		free(t.dev, t.memory)
+		t.memory, t.entries = nil, nil
+		m, err := alloc[uint64](t.dev, size*2)
+		if err != nil {
+			return err
+		}
+		t.memory = m
+	}
+	t.use(t.memory, size)
+	t.chains.Store(false)
+	return nil
+}
+
+// use takes size entries of memory and makes them empty.
+func (t *table) use(memory []uint64, size int) {
+	clear(memory[:2*size])
+	t.memory = memory
+	t.entries = entriesOf(memory)[:size]
+	t.shift = 64 - uint(bits.TrailingZeros(uint(size)))
+	t.wrap = uint64(size - 1)
+	t.used = 0
+}
+
+// insert adds rows first.. with the given keys; sel maps keys to rows.
+func (t *table) insert(keys []uint64, sel []uint32, first uint32) error {
+	entries, seed := t.entries, t.dev.seed
+	mask := uint64(len(entries) - 1)
+	limit := len(entries) / 8 * maxFill
+	for i, key := range keys {
+		position := first + uint32(i)
+		if sel != nil {
+			position = first + sel[i]
+		}
+		at := mix(key^seed) << t.skip >> t.shift & mask
+		for {
+			e := &entries[at&mask]
+			if e.head == 0 {
+				if t.used >= limit {
+					if err := t.grow(); err != nil {
+						return err
+					}
+					return t.insert(keys[i:], tail(sel, i), rest(sel, first, i))
+				}
+				t.used++
+				*e = entry{key: key, head: position + 1}
+				break
+			}
+			if e.key == key {
+				if err := t.link(e, position); err != nil {
+					return err
+				}
+				break
+			}
+			at++
+		}
+	}
+	return nil
+}
+
+func tail(sel []uint32, i int) []uint32 {
+	if sel == nil {
+		return nil
+	}
+	return sel[i:]
+}
+
+func rest(sel []uint32, first uint32, i int) uint32 {
+	if sel == nil {
+		return first + uint32(i)
+	}
+	return first
+}
+
+// link puts a row before those of the same key.
+func (t *table) link(e *entry, position uint32) error {
+	if !t.chains.Load() {
+		if err := t.needChain(); err != nil {
+			return err
+		}
+	}
+	t.chain[position-t.first] = e.head
+	e.head = position + 1
+	return nil
+}
+
+// needChain provides the chain when the first key occurs twice; its zeros are
+// the chain ends of all rows that are there already.
+func (t *table) needChain() error {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	if t.chains.Load() {
+		return nil
+	}
+	if len(t.chain) < t.span {
+		free(t.dev, t.chain)
+		t.chain = nil
+		c, err := alloc[uint32](t.dev, t.span)
+		if err != nil {
+			return err
+		}
+		t.chain = c
+	}
+	clear(t.chain[:t.span])
+	t.chains.Store(true)
+	return nil
+}
+
+// grow doubles the entries.
+func (t *table) grow() error {
+	old, memory := t.entries, t.memory
+	m, err := alloc[uint64](t.dev, 4*len(old))
+	if err != nil {
+		return err
+	}
+	used := t.used
+	t.use(m, 2*len(old))
+	t.used = used
+	mask := uint64(len(t.entries) - 1)
+	for _, e := range old {
+		if e.head == 0 {
+			continue
+		}
+		at := mix(e.key^t.dev.seed) << t.skip >> t.shift & mask
+		for t.entries[at&mask].head != 0 {
+			at++
+		}
+		t.entries[at&mask] = e
+	}
+	free(t.dev, memory)
+	return nil
+}
+
+func (t *table) Release() {
+	free(t.dev, t.memory)
+	free(t.dev, t.chain)
+	t.memory, t.entries, t.chain = nil, nil, nil
+}
+
+// BuildPartition reuses one table a stream.
+func (st *stream) BuildPartition(p device.Partitions, partition int, m *device.Match) (device.Table, error) {
+	s := asSpace(p)
+	if m.Mark {
+		if err := s.marks.need(s); err != nil {
+			return nil, err
+		}
+	}
+	if st.table == nil {
+		st.table = &table{dev: st.dev}
+	}
+	first, end := s.bounds[partition], s.bounds[partition+1]
+	t := st.table
+	t.space, t.first, t.span = s, uint32(first), int(end-first)
+	t.skip = uint(bits.Len(uint(len(s.bounds) - 3)))
+	if err := t.reset(min(t.span, growFrom)); err != nil {
+		return nil, err
+	}
+	return t, t.insert(s.keys.v64[0][first:end], nil, uint32(first))
+}
+
+// growFrom bounds the first size of a partition's table: a partition with
+// more rows than that may well have few distinct keys.
+const growFrom = 1 << 16

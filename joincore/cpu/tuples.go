@@ -1,0 +1,157 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"sync"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+// Tuples grow by blocks, each filled by one stream. The first are small, so
+// that a short result costs little.
+const (
+	blockShift = 16
+	blockRows  = 1 << blockShift
+	firstBlock = 1 << 12
+)
+
+// tuples is what grows behind a space of row numbers.
+type tuples struct {
+	space  *space
+	inputs []int
+	lock   sync.Mutex
+}
+
+func (d *dev) NewTuples(inputs []int, key *device.Key) (device.Tuples, error) {
+	s := &space{dev: d, input: -1, shift: blockShift, ids: map[int]*column{}}
+	for _, i := range inputs {
+		s.ids[i] = &column{kind: joincore.Fixed, width: 4}
+	}
+	if key != nil {
+		s.key = key
+		s.keys = &column{kind: joincore.Fixed, width: 8}
+		s.keyNull = &column{kind: joincore.Fixed, width: 1}
+	}
+	s.tuples = &tuples{space: s, inputs: inputs}
+	return s, nil
+}
+
+// appender is a stream's block of some tuples.
+type appender struct {
+	keys  keyer
+	block int
+	n     int // rows in the block
+	room  int
+	size  int // of the next block
+}
+
+// Append copies row numbers, and keys while their columns are in the cache.
+func (st *stream) Append(r device.Rows, t device.Tuples) error {
+	s, in := asSpace(t), r.(*rows)
+	a := st.appends[s.tuples]
+	if a == nil {
+		a = &appender{size: firstBlock}
+		if s.key != nil {
+			a.keys.init(st)
+		}
+		st.appends[s.tuples] = a
+	}
+	var keys []uint64
+	var sel []uint32
+	if s.key != nil {
+		keys, sel = a.keys.compute(in, s.key, st.dev.inputs)
+	}
+	for from := 0; from < in.n; {
+		if a.room == 0 {
+			if err := s.tuples.open(a); err != nil {
+				return err
+			}
+		}
+		n := min(in.n-from, a.room)
+		for _, input := range s.tuples.inputs {
+			dst := s.ids[input].v32[a.block][a.n : a.n+n]
+			appendIDs(dst, in, input, from, st.dev.inputs)
+		}
+		if s.key != nil {
+			s.appendKeys(a, keys, sel, from, n)
+		}
+		a.n, a.room, from = a.n+n, a.room-n, from+n
+		s.tuples.lock.Lock()
+		s.rows[a.block] = a.n
+		s.tuples.lock.Unlock()
+	}
+	return nil
+}
+
+// open gives a stream a new block.
+func (t *tuples) open(a *appender) error {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	s := t.space
+	if len(s.rows) >= 1<<(32-blockShift)-1 {
+		return errTooMany
+	}
+	for _, input := range t.inputs {
+		if err := s.addBlock(s.ids[input], a.size); err != nil {
+			return err
+		}
+	}
+	if s.key != nil {
+		if err := s.addBlock(s.keys, a.size); err != nil {
+			return err
+		}
+		if err := s.addBlock(s.keyNull, a.size); err != nil {
+			return err
+		}
+	}
+	s.rows = append(s.rows, 0)
+	a.block, a.n, a.room = len(s.rows)-1, 0, a.size
+	a.size = min(2*a.size, blockRows)
+	return nil
+}
+
+func (s *space) addBlock(c *column, n int) error {
+	b, err := alloc[uint8](s.dev, n*c.width)
+	if err != nil {
+		return err
+	}
+	s.release = append(s.release, func() { free(s.dev, b) })
+	c.addSegment(b)
+	return nil
+}
+
+func appendIDs(dst []uint32, in *rows, input, from int, inputs []*space) {
+	s, ok := in.positionsOf(input, inputs)
+	switch {
+	case !ok:
+		for i := range dst {
+			dst[i] = none
+		}
+	case s.pos == nil:
+		for i := range dst {
+			dst[i] = s.first + uint32(from+i)
+		}
+	default:
+		copy(dst, s.pos[from:])
+	}
+}
+
+// appendKeys writes the keys of rows [from, from+n).
+func (s *space) appendKeys(a *appender, keys []uint64, sel []uint32, from, n int) {
+	dst, null := s.keys.v64[a.block][a.n:a.n+n], s.keyNull.v8[a.block][a.n:a.n+n]
+	if sel == nil && len(keys) >= from+n {
+		clear(null)
+		copy(dst, keys[from:])
+		return
+	}
+	for i := range null {
+		null[i], dst[i] = 1, 0
+	}
+	for i, row := range sel {
+		if at := int(row) - from; at >= 0 && at < n {
+			null[at], dst[at] = 0, keys[i]
+		}
+	}
+}

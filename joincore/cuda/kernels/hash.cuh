@@ -1,0 +1,37 @@
+// The one hash of a key: a bijective finaliser whose bit fields are disjoint.
+// The top bits of `part` number the partition (first pass, then second pass
+// below it); the bottom bits of `table` number the bucket inside it. No key
+// value is special.
+#pragma once
+#include <stdint.h>
+
+namespace gj {
+
+struct Hash {
+  uint32_t part;
+  uint32_t table;
+};
+
+// Key of one 4-byte word.
+__device__ __forceinline__ Hash hash_words(const uint32_t (&key)[1]) {
+  uint32_t x = key[0];
+  x ^= x >> 16;
+  x *= 0x7feb352du;
+  x ^= x >> 15;
+  x *= 0x846ca68bu;
+  x ^= x >> 16;
+  return {x, x};
+}
+
+// Key of two words, low word first.
+__device__ __forceinline__ Hash hash_words(const uint32_t (&key)[2]) {
+  uint64_t x = (uint64_t)key[1] << 32 | key[0];
+  x ^= x >> 32;
+  x *= 0xd6e8feb86659fd93ull;
+  x ^= x >> 32;
+  x *= 0xd6e8feb86659fd93ull;
+  x ^= x >> 32;
+  return {(uint32_t)(x >> 32), (uint32_t)x};
+}
+
+}  // namespace gj

@@ -1,0 +1,66 @@
+// The kernels by name. Beside each kernel NAME stands NAME_launch, uint64[4]
+// in constant memory: threads a block, blocks a multiprocessor, bytes of
+// dynamic shared memory, and rows (a scatter's tile, a match's chunk).
+#include "histogram.cuh"
+#include "match.cuh"
+#include "offsets.cuh"
+#include "scatter.cuh"
+#include "tuning.cuh"
+
+using namespace gj;
+
+#define LAUNCH(NAME, THREADS, BLOCKS, SHARED, ROWS) \
+  extern "C" __constant__ const uint64_t NAME##_launch[4] = {(uint64_t)(THREADS), (uint64_t)(BLOCKS), (uint64_t)(SHARED), (uint64_t)(ROWS)};
+
+// gj_histogram_k<key words>(join). Dynamic shared memory: 2 bytes a partition.
+#define HISTOGRAM(K)                                                                                             \
+  extern "C" __global__ void __launch_bounds__(histogram_threads, 1) gj_histogram_k##K(const gj_join* join) {    \
+    histogram<K, histogram_threads>(join);                                                                       \
+  }                                                                                                              \
+  LAUNCH(gj_histogram_k##K, histogram_threads, 1, 0, 0)
+HISTOGRAM(1)
+HISTOGRAM(2)
+
+// gj_offsets(join): two blocks.
+extern "C" __global__ void __launch_bounds__(offsets_threads, 1) gj_offsets(const gj_join* join) { offsets<offsets_threads>(join); }
+LAUNCH(gj_offsets, offsets_threads, 1, 0, 0)
+
+// gj_first_k<key words>_w<row words>_c<column words>(join, side): from columns (c0: row numbers).
+#define FIRST_TUNED(TAG, K, W, C, T, IPT, B)                                                                                      \
+  extern "C" __global__ void __launch_bounds__(T, B) gj_first_k##K##_w##W##_c##C##TAG(const gj_join* join, uint64_t side) {        \
+    const gj_side* s = &join->side[side];                                                                                          \
+    const bool only = join->bits_second == 0;                                                                                      \
+    scatter<K, W, T, IPT>(ColumnSource<K, W, C>(s), reinterpret_cast<char*>(only ? s->final : s->first),                           \
+                          only ? s->final_capacity : s->first_capacity, reinterpret_cast<uint32_t*>(only ? s->cursor : s->parent_cursor), \
+                          (32 - (int)join->bits_first) & 31, (1u << join->bits_first) - 1);                                        \
+  }                                                                                                                                \
+  LAUNCH(gj_first_k##K##_w##W##_c##C##TAG, T, B, T * IPT * W * 4, T * IPT)
+#define FIRST(K, W, C) FIRST_TUNED(, K, W, C, scatter_tuning(W).threads, scatter_tuning(W).rows, scatter_tuning(W).blocks)
+
+// gj_second_k<key words>_w<row words>(join, side): from the first pass's buffer.
+#define SECOND_TUNED(TAG, K, W, T, IPT, B)                                                                                        \
+  extern "C" __global__ void __launch_bounds__(T, B) gj_second_k##K##_w##W##TAG(const gj_join* join, uint64_t side) {              \
+    const gj_side* s = &join->side[side];                                                                                          \
+    scatter<K, W, T, IPT>(BufferSource<W>(join, s), reinterpret_cast<char*>(s->final), s->final_capacity,                          \
+                          reinterpret_cast<uint32_t*>(s->cursor), 32 - (int)(join->bits_first + join->bits_second),               \
+                          (1u << join->bits_second) - 1);                                                                          \
+  }                                                                                                                                \
+  LAUNCH(gj_second_k##K##_w##W##TAG, T, B, T * IPT * W * 4, T * IPT)
+#define SECOND(K, W) SECOND_TUNED(, K, W, scatter_tuning(W).threads, scatter_tuning(W).rows, scatter_tuning(W).blocks)
+
+// gj_inner_k<key words>_b<build payload words>x<words a column>_p<probe, likewise>(join).
+#define INNER_TUNED(TAG, K, PB, CB, PS, CS, T, C, NB, IPT, B)                                                                      \
+  extern "C" __global__ void __launch_bounds__(T, B) gj_inner_k##K##_b##PB##x##CB##_p##PS##x##CS##TAG(const gj_join* join) {       \
+    match<K, PB, CB, PS, CS, T, C, NB, IPT>(join);                                                                                 \
+  }                                                                                                                                \
+  LAUNCH(gj_inner_k##K##_b##PB##x##CB##_p##PS##x##CS##TAG, T, B, (ChunkLayout<K, PB, C, NB>::bytes), C)
+#define MT(F, K, PB, PS) match_tuning(K + PB, K + PS).F
+#define INNER(K, PB, CB, PS, CS)                                                                                                   \
+  INNER_TUNED(, K, PB, CB, PS, CS, MT(threads, K, PB, PS), MT(chunk, K, PB, PS), MT(buckets, K, PB, PS), MT(rows, K, PB, PS),      \
+              MT(blocks, K, PB, PS))
+
+#ifdef GJ_EXPERIMENT
+#include GJ_EXPERIMENT
+#else
+#include "instances.inc"
+#endif

@@ -1,0 +1,290 @@
+// Joins co-partitions in shared memory: inner join, any number of matches.
+//
+// A work item is a chunk of a partition's build rows and a range of its probe
+// rows; a partition with more of either is several items, so neither a hot key
+// nor a build side that does not fit is special. Persistent blocks draw items.
+//
+// The chunk's rows are ordered by bucket (counting sort), a bucket's entry is
+// 13 bits of first row and 3 of row count (7: read the next entry), so a probe
+// reads one entry and the keys of its bucket, which lie side by side. Every
+// key of the bucket is compared: uniqueness is never assumed.
+//
+// A warp takes 32 * IPT probe rows, counts their matches, claims that many
+// output rows with one atomic and writes whole columns of them. Rows with
+// several matches are expanded so that lanes still write side by side.
+// Output rows beyond the capacity are counted, not written.
+//
+// Bound: reads each row once, writes each output row once.
+#pragma once
+#include "descriptor.h"
+#include "hash.cuh"
+#include "row.cuh"
+#include "scan.cuh"
+
+namespace gj {
+
+constexpr uint32_t max_chunk = 8191;  // 13 bits
+
+// Shared-memory layout of a chunk: keys, payload lanes, bucket entries.
+template <int KW, int PW, int C, int NB>
+struct ChunkLayout {
+  static constexpr int keys = 0, payload = (C * KW * 4 + 15) / 16 * 16, buckets = payload + (C * PW * 4 + 15) / 16 * 16,
+                       bytes = buckets + NB * 2;
+};
+
+template <int CW>
+__device__ __forceinline__ void store_value(uint64_t column, uint64_t row, const uint32_t* words) {
+  if constexpr (CW == 1)
+    __stcs(reinterpret_cast<uint32_t*>(column) + row, words[0]);
+  else
+    __stcs(reinterpret_cast<uint2*>(column) + row, make_uint2(words[0], words[1]));
+}
+
+// KW key words; PB, PS payload words of build and probe rows in columns of CB
+// and CS words; T threads, C rows a chunk at most, NB buckets, IPT probe rows a thread.
+template <int KW, int PB, int CB, int PS, int CS, int T, int C, int NB, int IPT>
+__device__ __forceinline__ void match(const gj_join* join) {
+  static_assert(C <= max_chunk && NB % (2 * T) == 0 && (NB & (NB - 1)) == 0);
+  constexpr int WB = KW + PB, WS = KW + PS, BPT = (C + T - 1) / T, NBW = NB / 2 / T;
+  using Layout = ChunkLayout<KW, PB, C, NB>;
+  extern __shared__ uint4 shared[];
+  char* smem = reinterpret_cast<char*>(shared);
+  uint32_t* keys = reinterpret_cast<uint32_t*>(smem + Layout::keys);
+  char* payload = smem + Layout::payload;
+  uint32_t* bucket_pair = reinterpret_cast<uint32_t*>(smem + Layout::buckets);
+  const uint16_t* bucket = reinterpret_cast<const uint16_t*>(bucket_pair);
+  __shared__ uint32_t sums[32];
+  __shared__ uint64_t next_item;
+  // What every item needs lies in shared memory, not in registers.
+  __shared__ gj_join job;
+  for (uint32_t i = threadIdx.x; i < sizeof job / 8; i += T) reinterpret_cast<uint64_t*>(&job)[i] = reinterpret_cast<const uint64_t*>(join)[i];
+  __syncthreads();
+
+  const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+  const uint32_t parts = 1u << (job.bits_first + job.bits_second);
+  const uint64_t items = parts + reinterpret_cast<const uint64_t*>(job.extra)[parts];
+  auto of = [](uint64_t table, uint32_t p) { return reinterpret_cast<const uint32_t*>(table)[p]; };
+
+  for (uint64_t item = blockIdx.x; item < items;) {
+    uint32_t p = (uint32_t)item, chunk = 0, range = 0;
+    if (item >= parts) {
+      // The last p with extra[p] <= item - parts, 32 at a time.
+      const uint64_t e = item - parts;
+      const uint64_t* extra = reinterpret_cast<const uint64_t*>(job.extra);
+      uint32_t lo = 0, step = parts;
+      while (step > 1) {
+        uint32_t next = (step + 31) / 32, at = lo + lane * next;
+        uint32_t m = __ballot_sync(~0u, lane * next < step && at < parts && extra[at] <= e);
+        lo += (31 - __clz(m)) * next;
+        step = next;
+      }
+      p = lo;
+      const uint64_t k = e - extra[p] + 1;
+      const uint32_t ranges = (of(job.side[1].count, p) + (uint32_t)job.range_rows - 1) / (uint32_t)job.range_rows;
+      chunk = (uint32_t)(k / ranges), range = (uint32_t)(k % ranges);
+    }
+    const uint32_t nb_all = of(job.side[0].count, p), ns_all = of(job.side[1].count, p), range_rows = (uint32_t)job.range_rows;
+    const uint32_t nb = chunk * C < nb_all ? min(nb_all - chunk * C, (uint32_t)C) : 0;
+    const uint32_t ns = range * range_rows < ns_all ? min(ns_all - range * range_rows, range_rows) : 0;
+    __syncthreads();  // the previous item is done with shared memory
+    if (threadIdx.x == 0) next_item = gridDim.x + atomicAdd(reinterpret_cast<unsigned long long*>(job.counters) + GJ_TICKET, 1);
+    if (nb && ns) {
+      // Build: count rows a bucket, number them, sum, move.
+#pragma unroll
+      for (int i = 0; i < NBW; i++) bucket_pair[threadIdx.x + i * T] = 0;
+      Row<WB> row[BPT];
+      const uint64_t at = (uint64_t)of(job.side[0].start, p) + chunk * C + threadIdx.x;
+#pragma unroll
+      for (int j = 0; j < BPT; j++)
+        if (threadIdx.x + j * T < nb) 
+          Lanes<WB>::load(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, at + j * T, row[j], Streaming());
+      __syncthreads();
+      uint32_t place[BPT];
+#pragma unroll
+      for (int j = 0; j < BPT; j++)
+        if (threadIdx.x + j * T < nb) {
+          uint32_t key[KW];
+#pragma unroll
+          for (int q = 0; q < KW; q++) key[q] = row[j].word[q];
+          const uint32_t b = hash_words(key).table & (NB - 1), half = (b & 1) * 16;
+          place[j] = b << 16 | (atomicAdd(&bucket_pair[b / 2], 1u << half) >> half & 0xffff);
+        }
+      __syncthreads();
+      {
+        uint32_t c[NBW], sum = 0, total;
+#pragma unroll
+        for (int i = 0; i < NBW; i++) {
+          c[i] = bucket_pair[threadIdx.x * NBW + i];
+          sum += (c[i] & 0xffff) + (c[i] >> 16);
+        }
+        uint32_t s = block_exclusive<T>(sum, sums, total);
+#pragma unroll
+        for (int i = 0; i < NBW; i++) {
+          const uint32_t c0 = c[i] & 0xffff, c1 = c[i] >> 16;
+          const uint32_t e0 = s | min(c0, 7u) << 13, e1 = (s + c0) | min(c1, 7u) << 13;
+          s += c0 + c1;
+          bucket_pair[threadIdx.x * NBW + i] = e0 | e1 << 16;
+        }
+      }
+      __syncthreads();
+#pragma unroll
+      for (int j = 0; j < BPT; j++)
+        if (threadIdx.x + j * T < nb) {
+          const uint32_t slot = (bucket[place[j] >> 16] & 0x1fff) + (place[j] & 0xffff);
+          if constexpr (KW == 1)
+            keys[slot] = row[j].word[0];
+          else
+            reinterpret_cast<uint2*>(keys)[slot] = make_uint2(row[j].word[0], row[j].word[1]);
+          if constexpr (PB > 0) {
+            Row<PB> r;
+#pragma unroll
+            for (int q = 0; q < PB; q++) r.word[q] = row[j].word[KW + q];
+            Lanes<PB>::store(payload, C, slot, r);
+          }
+        }
+      __syncthreads();
+
+      auto same_key = [&](uint32_t slot, const Row<WS>& r) {
+        if constexpr (KW == 1) {
+          return keys[slot] == r.word[0];
+        } else {
+          uint2 k = reinterpret_cast<const uint2*>(keys)[slot];
+          return k.x == r.word[0] && k.y == r.word[1];
+        }
+      };
+
+      // Probe. The next rows are on their way while these rows' output is claimed and written.
+      const uint64_t probe_at = (uint64_t)of(job.side[1].start, p) + range * range_rows + lane;
+      Row<WS> r[IPT], ahead[IPT];
+      auto fetch = [&](uint32_t i) {
+#pragma unroll
+        for (int j = 0; j < IPT; j++)
+          if (i + j * 32 + lane < ns)
+            Lanes<WS>::load(reinterpret_cast<const char*>(job.side[1].final), job.side[1].final_capacity, probe_at + i + j * 32, ahead[j], Streaming());
+      };
+      fetch(warp * 32 * IPT);
+      for (uint32_t i = warp * 32 * IPT; i < ns; i += T * IPT) {
+#pragma unroll
+        for (int j = 0; j < IPT; j++) r[j] = ahead[j];
+        uint32_t found[IPT];  // first match << 16 | matches are side by side << 15 | matches
+        uint32_t several = 0, total = 0;
+        uint32_t entry[IPT], b[IPT];
+#pragma unroll
+        for (int j = 0; j < IPT; j++) {
+          uint32_t key[KW];
+#pragma unroll
+          for (int q = 0; q < KW; q++) key[q] = r[j].word[q];
+          b[j] = hash_words(key).table & (NB - 1);
+          entry[j] = i + j * 32 + lane < ns ? bucket[b[j]] : 0;
+        }
+#pragma unroll
+        for (int j = 0; j < IPT; j++) {
+          const uint32_t s = entry[j] & 0x1fff;
+          uint32_t n = entry[j] >> 13;
+          if (n == 7) n = (b[j] + 1 < NB ? bucket[b[j] + 1] & 0x1fff : nb) - s;
+          uint32_t first = 0, last = 0, matches = 0;
+          if (n > 0 && same_key(s, r[j])) first = last = s, matches = 1;
+          for (uint32_t k = 1; k < n; k++)
+            if (same_key(s + k, r[j])) {
+              if (!matches) first = s + k;
+              last = s + k;
+              matches++;
+            }
+          found[j] = first << 16 | (last - first + 1 == matches) << 15 | matches;
+          several |= matches > 1;
+        }
+        fetch(i + T * IPT);
+        unsigned long long* cursor = reinterpret_cast<unsigned long long*>(job.counters) + GJ_OUTPUT;
+        if (!__any_sync(~0u, several)) {
+          uint32_t mask[IPT];
+#pragma unroll
+          for (int j = 0; j < IPT; j++) {
+            mask[j] = __ballot_sync(~0u, found[j] & 1);
+            total += __popc(mask[j]);
+          }
+          unsigned long long base = 0;
+          if (lane == 0 && total) base = atomicAdd(cursor, total);
+          base = __shfl_sync(~0u, base, 0);
+          if (base + total > job.output_capacity) continue;
+          uint32_t offset[IPT], before = 0;
+#pragma unroll
+          for (int j = 0; j < IPT; j++) {
+            offset[j] = before + __popc(mask[j] & ((1u << lane) - 1));
+            before += __popc(mask[j]);
+          }
+          if (job.output_key) {
+#pragma unroll
+            for (int j = 0; j < IPT; j++)
+              if (found[j] & 1) store_value<KW>(job.output_key, base + offset[j], r[j].word);
+          }
+          if constexpr (PB > 0) {
+#pragma unroll
+            for (int j = 0; j < IPT; j++)
+              if (found[j] & 1) {
+                Row<PB> v;
+                Lanes<PB>::load(payload, C, found[j] >> 16, v, Plain());
+#pragma unroll
+                for (int c = 0; c < PB / CB; c++) store_value<CB>(job.output_column[0][c], base + offset[j], v.word + c * CB);
+              }
+          }
+          if constexpr (PS > 0) {
+#pragma unroll
+            for (int c = 0; c < PS / CS; c++)
+#pragma unroll
+              for (int j = 0; j < IPT; j++)
+                if (found[j] & 1) store_value<CS>(job.output_column[1][c], base + offset[j], r[j].word + KW + c * CS);
+          }
+          continue;
+        }
+        // Several matches a row: 32 rows at a time, one output row a lane.
+#pragma unroll
+        for (int j = 0; j < IPT; j++) {
+          const uint32_t matches = found[j] & 0x7fff, first = found[j] >> 15;
+          const uint32_t upto = warp_inclusive(matches), n = __shfl_sync(~0u, upto, 31);
+          if (n == 0) continue;
+          unsigned long long base = 0;
+          if (lane == 0) base = atomicAdd(cursor, n);
+          base = __shfl_sync(~0u, base, 0);
+          if (base + n > job.output_capacity) continue;
+          for (uint32_t o = 0; o < n; o += 32) {
+            const uint32_t want = min(o + lane, n - 1);
+            uint32_t source = 0;  // the first lane with upto > want
+#pragma unroll
+            for (int d = 16; d; d /= 2)
+              if (__shfl_sync(~0u, upto, source + d - 1) <= want) source += d;
+            Row<WS> v;
+#pragma unroll
+            for (int q = 0; q < WS; q++) v.word[q] = __shfl_sync(~0u, r[j].word[q], source);
+            uint32_t slot = __shfl_sync(~0u, first, source);
+            uint32_t skip = want - (__shfl_sync(~0u, upto, source) - __shfl_sync(~0u, matches, source));
+            const bool side_by_side = slot & 1;
+            slot >>= 1;
+            if (side_by_side) slot += skip;
+            while (!side_by_side) {  // rows of other keys lie between the matches
+              while (!same_key(slot, v)) slot++;
+              if (!skip) break;
+              skip--, slot++;
+            }
+            if (o + lane < n) {
+              const uint64_t at = base + o + lane;
+              if (job.output_key) store_value<KW>(job.output_key, at, v.word);
+              if constexpr (PB > 0) {
+                Row<PB> w;
+                Lanes<PB>::load(payload, C, slot, w, Plain());
+#pragma unroll
+                for (int c = 0; c < PB / CB; c++) store_value<CB>(job.output_column[0][c], at, w.word + c * CB);
+              }
+              if constexpr (PS > 0)
+#pragma unroll
+                for (int c = 0; c < PS / CS; c++) store_value<CS>(job.output_column[1][c], at, v.word + KW + c * CS);
+            }
+          }
+        }
+      }
+    }
+    __syncthreads();
+    item = next_item;
+  }
+}
+
+}  // namespace gj

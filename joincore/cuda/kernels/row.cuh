@@ -1,0 +1,59 @@
+// Rows between the passes: W words of 4 bytes, key words first. A buffer of
+// `capacity` rows holds W/4 lanes of 16 bytes a row, then one of 8 and one of
+// 4 where W needs them, each lane an array over all rows. Wide lanes make long
+// runs of the short ones that a scatter writes to a partition.
+#pragma once
+#include <stdint.h>
+
+namespace gj {
+
+template <int W>
+struct Row {
+  uint32_t word[W];
+};
+
+template <int W>
+struct Lanes {
+  static constexpr int n16 = W / 4, n8 = W % 4 / 2, n4 = W % 2;
+
+  template <class F>
+  __device__ static __forceinline__ void load(const char* base, uint64_t capacity, uint64_t row, Row<W>& r, F ld) {
+#pragma unroll
+    for (int l = 0; l < n16; l++) {
+      uint4 v = ld(reinterpret_cast<const uint4*>(base + capacity * 16 * l) + row);
+      r.word[4 * l] = v.x, r.word[4 * l + 1] = v.y, r.word[4 * l + 2] = v.z, r.word[4 * l + 3] = v.w;
+    }
+    if constexpr (n8) {
+      uint2 v = ld(reinterpret_cast<const uint2*>(base + capacity * 16 * n16) + row);
+      r.word[4 * n16] = v.x, r.word[4 * n16 + 1] = v.y;
+    }
+    if constexpr (n4) r.word[W - 1] = ld(reinterpret_cast<const uint32_t*>(base + capacity * (16 * n16 + 8 * n8)) + row);
+  }
+
+  __device__ static __forceinline__ void store(char* base, uint64_t capacity, uint64_t row, const Row<W>& r) {
+#pragma unroll
+    for (int l = 0; l < n16; l++)
+      reinterpret_cast<uint4*>(base + capacity * 16 * l)[row] =
+          make_uint4(r.word[4 * l], r.word[4 * l + 1], r.word[4 * l + 2], r.word[4 * l + 3]);
+    if constexpr (n8)
+      reinterpret_cast<uint2*>(base + capacity * 16 * n16)[row] = make_uint2(r.word[4 * n16], r.word[4 * n16 + 1]);
+    if constexpr (n4) reinterpret_cast<uint32_t*>(base + capacity * (16 * n16 + 8 * n8))[row] = r.word[W - 1];
+  }
+};
+
+// Loads that are read once: they should not displace what a scatter or a
+// match still combines in the caches.
+struct Streaming {
+  template <class V>
+  __device__ __forceinline__ V operator()(const V* p) const {
+    return __ldcs(p);
+  }
+};
+struct Plain {
+  template <class V>
+  __device__ __forceinline__ V operator()(const V* p) const {
+    return *p;
+  }
+};
+
+}  // namespace gj

@@ -1,0 +1,64 @@
+package device
+
+import "gpujoin/joincore"
+
+// Key is one side of a join's equalities. Every row's key is normalised to 64
+// bits: exactly, where the parts fit, so that equal numbers mean equal keys;
+// else as a hash, and partners are compared by their values.
+type Key struct {
+	Parts []KeyPart
+	Exact bool
+}
+
+// KeyPart is one column of a key.
+type KeyPart struct {
+	Column joincore.ColumnRef
+	Class  joincore.KeyClass
+	Bits   int // of an exact key: how many bits of the number are this part's
+}
+
+// Keys plans the normalisation of a join's keys. columnOf describes a column
+// of the plan. Integers are compared by value: a part is as wide as the wider
+// of its two columns. Fixed bytes of at most 8 are as good as integers.
+func Keys(pairs []joincore.KeyPair, columnOf func(joincore.ColumnRef) joincore.Column) (left, right *Key) {
+	left, right = &Key{Exact: true}, &Key{Exact: true}
+	total := 0
+	for _, p := range pairs {
+		bits := 8 * max(columnOf(p.Left).Width, columnOf(p.Right).Width)
+		if p.Class == joincore.KeyVarlena {
+			bits = 65
+		}
+		total += bits
+		left.Parts = append(left.Parts, KeyPart{Column: p.Left, Class: p.Class, Bits: bits})
+		right.Parts = append(right.Parts, KeyPart{Column: p.Right, Class: p.Class, Bits: bits})
+	}
+	if total > 64 {
+		left.Exact, right.Exact = false, false
+	}
+	return left, right
+}
+
+// Emit says what probing returns.
+type Emit uint8
+
+const (
+	// Pairs: a row for each probe row and partner.
+	Pairs Emit = iota + 1
+	// Outer: pairs, and the probe rows without partner.
+	Outer
+	// Semi: each probe row that has a partner, once.
+	Semi
+	// Anti: the probe rows that have no partner.
+	Anti
+	// Nothing: only marks.
+	Nothing
+)
+
+// Match says when a build and a probe row are partners, and what follows.
+type Match struct {
+	Build, Probe *Key
+	Residual     joincore.Expr // nil: none; over columns of both sides
+	Parameters   []joincore.Parameter
+	Emit         Emit
+	Mark         bool // remember the build rows that have found a partner
+}

@@ -1,0 +1,156 @@
+package run_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/run"
+)
+
+// benchRelation makes n rows of 8-byte columns in segments of the size of an
+// extent. value says what is in a column of a row.
+func benchRelation(n, columns int, value func(row, column int) uint64) *joincore.Relation {
+	const segmentRows = 1 << 18
+	r := &joincore.Relation{}
+	for range columns {
+		r.Columns = append(r.Columns, joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8})
+	}
+	for at := 0; at < n; at += segmentRows {
+		s := joincore.Segment{Rows: min(segmentRows, n-at)}
+		for c := range columns {
+			values, err := mapHuge(8 * s.Rows)
+			if err != nil {
+				panic(err)
+			}
+			for i := range s.Rows {
+				binary.LittleEndian.PutUint64(values[8*i:], value(at+i, c))
+			}
+			s.Columns = append(s.Columns, joincore.Vector{Values: values})
+		}
+		r.Segments = append(r.Segments, s)
+	}
+	return r
+}
+
+func int64Columns(n int) []joincore.Column {
+	out := make([]joincore.Column, n)
+	for i := range out {
+		out[i] = joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8}
+	}
+	return out
+}
+
+// dimension has keys 0..n-1 in random order.
+func dimension(n int, seed uint64) *joincore.Relation {
+	order := rand.New(rand.NewPCG(seed, 1)).Perm(n)
+	return benchRelation(n, 2, func(row, c int) uint64 {
+		if c == 0 {
+			return uint64(order[row])
+		}
+		return uint64(row)
+	})
+}
+
+var benchCache = map[string]*joincore.Relation{}
+
+func cached(name string, make func() *joincore.Relation) *joincore.Relation {
+	if benchCache[name] == nil {
+		benchCache[name] = make()
+	}
+	return benchCache[name]
+}
+
+const benchRows = 10_000_000
+
+// BenchmarkJoin joins 10 M rows of key and payload with a side of unique
+// keys, and writes both payloads to the sink's batches.
+func BenchmarkJoin(b *testing.B) {
+	for _, n := range []int{1000, 1_000_000, 10_000_000} {
+		for _, a := range []choose.Algorithm{0, choose.NPJ, choose.PHJUM, choose.PHJOM} {
+			name := "chosen"
+			if a != 0 {
+				name = a.String()
+			}
+			b.Run(fmt.Sprintf("10Mx%d/%s", n, name), func(b *testing.B) {
+				build := cached(fmt.Sprint("dim", n), func() *joincore.Relation { return dimension(n, 1) })
+				probe := cached(fmt.Sprint("fact", n), func() *joincore.Relation {
+					random := rand.New(rand.NewPCG(3, 4))
+					return benchRelation(benchRows, 2, func(row, c int) uint64 {
+						if c == 0 {
+							return uint64(random.IntN(n))
+						}
+						return uint64(row)
+					})
+				})
+				plan := &joincore.Plan{
+					Inputs: []joincore.Input{{Columns: probe.Columns}, {Columns: build.Columns}},
+					Root: &joincore.Join{
+						Kind: joincore.Inner, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1},
+						Keys: []joincore.KeyPair{{Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}},
+					},
+					Output: []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}},
+				}
+				benchPlan(b, plan, []*joincore.Relation{probe, build}, a, benchRows)
+			})
+		}
+	}
+}
+
+// BenchmarkStar joins 10 M rows with dimensions of 1 M, 100 K and 1 K.
+func BenchmarkStar(b *testing.B) {
+	sizes := []int{1_000_000, 100_000, 1000}
+	fact := cached("star", func() *joincore.Relation {
+		random := rand.New(rand.NewPCG(3, 4))
+		return benchRelation(benchRows, 4, func(row, c int) uint64 {
+			if c < 3 {
+				return uint64(random.IntN(sizes[c]))
+			}
+			return uint64(row)
+		})
+	})
+	inputs := []*joincore.Relation{fact}
+	plan := &joincore.Plan{
+		Inputs: []joincore.Input{{Columns: fact.Columns}},
+		Root:   &joincore.Scan{Input: 0}, Output: []joincore.ColumnRef{{Input: 0, Column: 3}},
+	}
+	for i, n := range sizes {
+		dim := cached(fmt.Sprint("dim", n), func() *joincore.Relation { return dimension(n, 1) })
+		inputs = append(inputs, dim)
+		plan.Inputs = append(plan.Inputs, joincore.Input{Columns: dim.Columns})
+		plan.Output = append(plan.Output, joincore.ColumnRef{Input: i + 1, Column: 1})
+		plan.Root = &joincore.Join{
+			Kind: joincore.Inner, Left: plan.Root, Right: &joincore.Scan{Input: i + 1},
+			Keys: []joincore.KeyPair{{Left: joincore.ColumnRef{Input: 0, Column: i}, Right: joincore.ColumnRef{Input: i + 1}, Class: joincore.KeyInt}},
+		}
+	}
+	benchPlan(b, plan, inputs, 0, benchRows)
+}
+
+func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a choose.Algorithm, rows int64) {
+	mem := &arena{}
+	sink := newDiscard(int64Columns(len(plan.Output)), 16, 1<<17)
+	opt := run.Options{Decide: func(_ int, d choose.Decision) choose.Decision {
+		d.Algorithm = a
+		return d
+	}}
+	var stats joincore.Stats
+	b.ResetTimer()
+	for range b.N {
+		sink.n = 0
+		if err := run.Run(context.Background(), cpu.New(), plan, inputs, mem, sink, opt, &stats); err != nil {
+			b.Fatal(err)
+		}
+		if sink.n != rows {
+			b.Fatalf("%d rows, want %d", sink.n, rows)
+		}
+	}
+	b.ReportMetric(float64(stats.Peak)/1e6, "MB-peak")
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/op")
+}

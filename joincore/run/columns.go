@@ -1,0 +1,102 @@
+package run
+
+import (
+	"slices"
+
+	"gpujoin/joincore"
+)
+
+// columns is a set of columns that somebody further up still needs.
+type columns map[joincore.ColumnRef]bool
+
+func newColumns(refs []joincore.ColumnRef) columns {
+	c := columns{}
+	for _, r := range refs {
+		c[r] = true
+	}
+	return c
+}
+
+// with returns the set with more columns.
+func (c columns) with(refs ...joincore.ColumnRef) columns {
+	out := columns{}
+	for r := range c {
+		out[r] = true
+	}
+	for _, r := range refs {
+		out[r] = true
+	}
+	return out
+}
+
+// of returns the columns of some inputs, in a stable order.
+func (c columns) of(inputs []int) []joincore.ColumnRef {
+	var out []joincore.ColumnRef
+	for r := range c {
+		if slices.Contains(inputs, r.Input) {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b joincore.ColumnRef) int {
+		if a.Input != b.Input {
+			return a.Input - b.Input
+		}
+		return a.Column - b.Column
+	})
+	return out
+}
+
+// inputsOf returns the inputs that the columns belong to, each once.
+func inputsOf(refs []joincore.ColumnRef) []int {
+	var out []int
+	for _, r := range refs {
+		if !slices.Contains(out, r.Input) {
+			out = append(out, r.Input)
+		}
+	}
+	return out
+}
+
+// expressionColumns returns the columns that an expression reads.
+func expressionColumns(e joincore.Expr) []joincore.ColumnRef {
+	switch e := e.(type) {
+	case *joincore.And:
+		return argColumns(e.Args)
+	case *joincore.Or:
+		return argColumns(e.Args)
+	case *joincore.Not:
+		return expressionColumns(e.Arg)
+	case *joincore.IsNull:
+		return []joincore.ColumnRef{e.Column}
+	case *joincore.Compare:
+		var out []joincore.ColumnRef
+		for _, o := range []joincore.Operand{e.Left, e.Right} {
+			if c, ok := o.(joincore.ColumnRef); ok {
+				out = append(out, c)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+func argColumns(args []joincore.Expr) []joincore.ColumnRef {
+	var out []joincore.ColumnRef
+	for _, a := range args {
+		out = append(out, expressionColumns(a)...)
+	}
+	return out
+}
+
+// scanned returns the inputs below a node.
+func scanned(n joincore.Node) []int {
+	switch n := n.(type) {
+	case *joincore.Scan:
+		return []int{n.Input}
+	case *joincore.Filter:
+		return scanned(n.Child)
+	case *joincore.Join:
+		return append(scanned(n.Left), scanned(n.Right)...)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package run
+
+import (
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/device"
+)
+
+// Estimate returns the private bytes that an execution of plan is going to
+// need beside its inputs and result batches, by the planner's row estimates.
+// It plans as Run does; sums are taken over what may live at the same time.
+func Estimate(plan *joincore.Plan, opt Options) int64 {
+	e := &estimator{plan: plan, opt: opt}
+	return max(e.flow(plan.Root, newColumns(plan.Output)), 1<<20)
+}
+
+type estimator struct {
+	plan *joincore.Plan
+	opt  Options
+}
+
+func (e *estimator) rows(n joincore.Node) int64 {
+	return estimateRows(n, func(input int) int64 { return clampRows(e.plan.Inputs[input].Rows) })
+}
+
+// flow returns the bytes that live while a node's rows stream.
+func (e *estimator) flow(n joincore.Node, needed columns) int64 {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		return e.flow(n.Child, needed.with(expressionColumns(n.Predicate)...))
+	case *joincore.Join:
+		return e.join(n, needed)
+	}
+	return 0
+}
+
+func (e *estimator) join(n *joincore.Join, needed columns) int64 {
+	left, right := sides(n, needed, func(c joincore.ColumnRef) joincore.Column {
+		return e.plan.Inputs[c.Input].Columns[c.Column]
+	})
+	sizes := joinSizes(n, e.rows)
+	build, probe := right, left
+	buildRows, probeRows := sizes.RightRows, sizes.LeftRows
+	if sizes.BuildLeft() {
+		build, probe = left, right
+		buildRows, probeRows = probeRows, buildRows
+	}
+	buildStored, buildPeak := e.stored(build, buildRows)
+	probeFlow := e.flow(probe.node, probe.needed)
+	if e.opt.Rates.Algorithm(buildRows, probeRows) == choose.NPJ {
+		return max(buildPeak, buildStored+tableBytes(buildRows)+probeFlow)
+	}
+	probeStored, probePeak := e.stored(probe, probeRows)
+	moved := e.moved(build, buildRows) + e.moved(probe, probeRows)
+	return max(buildPeak, buildStored+probePeak, buildStored+probeStored+moved)
+}
+
+// stored returns the bytes of a side as a space, and while it is made.
+func (e *estimator) stored(s *side, rows int64) (stays, peak int64) {
+	if _, ok := s.node.(*joincore.Scan); ok {
+		return 0, 0
+	}
+	stays = rows * int64(4*len(inputsNeeded(s))+9)
+	return stays, stays + e.flow(s.node, s.needed)
+}
+
+// moved returns the bytes of a partitioned side.
+func (e *estimator) moved(s *side, rows int64) int64 {
+	width := 8
+	_, base := s.node.(*joincore.Scan)
+	ids := map[int]bool{}
+	for _, c := range s.needed.of(s.inputs) {
+		column := e.plan.Inputs[c.Input].Columns[c.Column]
+		if base && movable(column) {
+			width += column.Width
+		} else if !ids[c.Input] {
+			ids[c.Input] = true
+			width += 4
+		}
+	}
+	return rows * int64(width)
+}
+
+// tableBytes is the largest table that a provider makes of n rows: entries of
+// 16 bytes, up to 16 / 5 of them a key, and a chain of 4 where keys repeat.
+func tableBytes(n int64) int64 { return n*56 + 1<<12 }
+
+// carryWidth is the widest column that is moved with the key: beyond it, one
+// miss of the cache costs less than moving the value twice.
+const carryWidth = 16
+
+func clampRows(rows float64) int64 {
+	if rows > 0 && rows < 1e15 {
+		return int64(rows)
+	}
+	return 0
+}
+
+// estimateRows returns the rows of a node: of scans what scan says, of joins
+// the planner's estimate.
+func estimateRows(n joincore.Node, scan func(input int) int64) int64 {
+	switch n := n.(type) {
+	case *joincore.Scan:
+		return scan(n.Input)
+	case *joincore.Filter:
+		return estimateRows(n.Child, scan)
+	case *joincore.Join:
+		if rows := clampRows(n.Rows); rows > 0 {
+			return rows
+		}
+		return max(estimateRows(n.Left, scan), estimateRows(n.Right, scan))
+	}
+	return 0
+}
+
+func joinSizes(n *joincore.Join, rows func(joincore.Node) int64) choose.Join {
+	return choose.Join{
+		LeftRows: rows(n.Left), RightRows: rows(n.Right),
+		LeftPipelined: hasJoin(n.Left), RightPipelined: hasJoin(n.Right),
+	}
+}
+
+// sides describes the two sides of a join. needed are the columns that are
+// read above it.
+func sides(n *joincore.Join, needed columns, columnOf func(joincore.ColumnRef) joincore.Column) (left, right *side) {
+	leftKey, rightKey := device.Keys(n.Keys, columnOf)
+	above := needed.with(expressionColumns(n.Residual)...)
+	left = &side{node: n.Left, inputs: scanned(n.Left), key: leftKey, needed: above}
+	right = &side{node: n.Right, inputs: scanned(n.Right), key: rightKey, needed: above}
+	for _, s := range []*side{left, right} {
+		if !s.key.Exact { // equal hashes have to be verified
+			for _, p := range s.key.Parts {
+				s.needed = s.needed.with(p.Column)
+			}
+		}
+	}
+	return left, right
+}

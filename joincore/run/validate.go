@@ -1,0 +1,180 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	"gpujoin/joincore"
+)
+
+// validate refuses plans that cannot be executed, so that what follows may
+// take references for granted.
+func validate(plan *joincore.Plan, inputs []*joincore.Relation) error {
+	if len(inputs) != len(plan.Inputs) {
+		return fmt.Errorf("%w: %d relations for %d inputs", errPlan, len(inputs), len(plan.Inputs))
+	}
+	for i, r := range inputs {
+		if r == nil || !slices.Equal(r.Columns, plan.Inputs[i].Columns) {
+			return fmt.Errorf("%w: relation %d is not as described", errPlan, i)
+		}
+	}
+	v := &validator{plan: plan}
+	visible, err := v.node(plan.Root)
+	if err != nil {
+		return err
+	}
+	all := scanned(plan.Root)
+	slices.Sort(all)
+	for i := range plan.Inputs {
+		if i >= len(all) || all[i] != i || len(all) != len(plan.Inputs) {
+			return fmt.Errorf("%w: inputs and scans differ", errPlan)
+		}
+	}
+	for _, c := range plan.Output {
+		if err := v.column(c, visible); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type validator struct{ plan *joincore.Plan }
+
+// node returns the inputs whose columns are visible above it.
+func (v *validator) node(n joincore.Node) ([]int, error) {
+	switch n := n.(type) {
+	case *joincore.Scan:
+		if n == nil || n.Input < 0 || n.Input >= len(v.plan.Inputs) {
+			return nil, fmt.Errorf("%w: scan of an unknown input", errPlan)
+		}
+		return []int{n.Input}, nil
+	case *joincore.Filter:
+		visible, err := v.node(n.Child)
+		if err != nil {
+			return nil, err
+		}
+		return visible, v.expression(n.Predicate, visible)
+	case *joincore.Join:
+		return v.join(n)
+	}
+	return nil, fmt.Errorf("%w: node %T", errPlan, n)
+}
+
+func (v *validator) join(j *joincore.Join) ([]int, error) {
+	left, err := v.node(j.Left)
+	if err != nil {
+		return nil, err
+	}
+	right, err := v.node(j.Right)
+	if err != nil {
+		return nil, err
+	}
+	if j.Kind < joincore.Inner || j.Kind > joincore.Anti {
+		return nil, fmt.Errorf("%w: join kind %d", errPlan, j.Kind)
+	}
+	for _, k := range j.Keys {
+		if err := v.key(k, left, right); err != nil {
+			return nil, err
+		}
+	}
+	both := slices.Concat(left, right)
+	if j.Residual != nil {
+		if err := v.expression(j.Residual, both); err != nil {
+			return nil, err
+		}
+	}
+	if j.Kind == joincore.Semi || j.Kind == joincore.Anti {
+		return left, nil
+	}
+	return both, nil
+}
+
+func (v *validator) key(k joincore.KeyPair, left, right []int) error {
+	if err := v.column(k.Left, left); err != nil {
+		return err
+	}
+	if err := v.column(k.Right, right); err != nil {
+		return err
+	}
+	a, b := v.columnOf(k.Left), v.columnOf(k.Right)
+	ok := false
+	switch k.Class {
+	case joincore.KeyInt:
+		ok = isInt(a) && isInt(b)
+	case joincore.KeyBytes:
+		ok = a.Kind == joincore.Fixed && b.Kind == joincore.Fixed && a.Width == b.Width
+	case joincore.KeyVarlena:
+		ok = a.Kind == joincore.Varlena && b.Kind == joincore.Varlena
+	}
+	if !ok {
+		return fmt.Errorf("%w: key class %d of columns %v and %v", errPlan, k.Class, k.Left, k.Right)
+	}
+	return nil
+}
+
+func isInt(c joincore.Column) bool {
+	return c.Kind == joincore.Fixed && (c.Width == 1 || c.Width == 2 || c.Width == 4 || c.Width == 8)
+}
+
+func (v *validator) columnOf(c joincore.ColumnRef) joincore.Column {
+	return v.plan.Inputs[c.Input].Columns[c.Column]
+}
+
+func (v *validator) column(c joincore.ColumnRef, visible []int) error {
+	if !slices.Contains(visible, c.Input) || c.Column < 0 || c.Column >= len(v.plan.Inputs[c.Input].Columns) {
+		return fmt.Errorf("%w: no column %v here", errPlan, c)
+	}
+	return nil
+}
+
+func (v *validator) expression(e joincore.Expr, visible []int) error {
+	switch e := e.(type) {
+	case *joincore.And:
+		return v.expressions(e.Args, visible)
+	case *joincore.Or:
+		return v.expressions(e.Args, visible)
+	case *joincore.Not:
+		return v.expression(e.Arg, visible)
+	case *joincore.IsNull:
+		return v.column(e.Column, visible)
+	case *joincore.Compare:
+		if e.Op < joincore.Equal || e.Op > joincore.GreaterEqual {
+			return fmt.Errorf("%w: comparison %d", errPlan, e.Op)
+		}
+		if err := v.operand(e.Left, visible); err != nil {
+			return err
+		}
+		return v.operand(e.Right, visible)
+	}
+	return fmt.Errorf("%w: expression %T", errPlan, e)
+}
+
+func (v *validator) expressions(args []joincore.Expr, visible []int) error {
+	for _, a := range args {
+		if err := v.expression(a, visible); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *validator) operand(o joincore.Operand, visible []int) error {
+	switch o := o.(type) {
+	case joincore.Int:
+		return nil
+	case joincore.ParameterIndex:
+		if o < 0 || int(o) >= len(v.plan.Parameters) {
+			return fmt.Errorf("%w: no parameter %d", errPlan, o)
+		}
+		return nil
+	case joincore.ColumnRef:
+		if err := v.column(o, visible); err != nil {
+			return err
+		}
+		if !isInt(v.columnOf(o)) {
+			return fmt.Errorf("%w: column %v is not an integer", errPlan, o)
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: operand %T", errPlan, o)
+}
