@@ -96,6 +96,15 @@ gj_describe_key(GjForm form, GjColumn *column)
 	column->scale = 0;
 }
 
+int64
+gj_column_bytes(const GjColumn *column)
+{
+	if (column->encoding == GJ_ENC_FIXED)
+		return column->width;
+	return (int64) sizeof(uint32) +
+		(int64) TYPEALIGN(column->align, Max(column->avg_width, 1));
+}
+
 double
 gj_column_weight(const GjColumn *column)
 {

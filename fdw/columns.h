@@ -18,6 +18,9 @@ extern bool gj_describe_payload(Oid type, int32 typmod, GjColumn *column);
 /* The same for a column that only carries a canonical form to compare. */
 extern void gj_describe_key(GjForm form, GjColumn *column);
 
+/* Bytes that a value is expected to take in a batch, but for its validity bit. */
+extern int64 gj_column_bytes(const GjColumn *column);
+
 /* What feeding or returning the column costs, in columns of 8 fixed bytes. */
 extern double gj_column_weight(const GjColumn *column);
 

@@ -17,7 +17,9 @@
 #include "columns.h"
 #include "page_qual.h"
 
-#define NUMERIC_BTREE_FAM_OID 1988	/* pg_opfamily.dat gives it no name */
+/* pg_opfamily.dat gives these no names */
+#define DATETIME_BTREE_FAM_OID 434
+#define NUMERIC_BTREE_FAM_OID 1988
 
 static Expr *
 strip_relabel(Expr *expr)

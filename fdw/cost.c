@@ -1,0 +1,85 @@
+/*
+ * cost.c - what the steps of an offloaded join cost, in the planner's unit.
+ *
+ * What the backend does is priced by settings, what the daemon does by the
+ * rates that it measured on this machine and published in its status file;
+ * it chooses among algorithms by the same rates.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "optimizer/optimizer.h"
+#include "utils/spccache.h"
+
+#include "cost.h"
+
+#define FIRST_RATE_LOG2 10		/* layout.h: build sizes 2^(10 + 2 i) */
+#define RATE_LOG2_STEP 2
+#define RATED_COLUMNS 2			/* payloads that the rates include */
+
+double
+gj_divisor(int workers)
+{
+	double		divisor = workers;
+
+	/* the leader helps the less, the more workers it has to serve (costsize.c) */
+	if (parallel_leader_participation && workers > 0)
+		divisor += Max(0, 1.0 - 0.3 * workers);
+	return Max(1, divisor);
+}
+
+Cost
+gj_page_feed_cost(PlannerInfo *root, RelOptInfo *rel, double weight, int workers)
+{
+	double		page_cost;
+	Cost		cpu;
+
+	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
+	cpu = rel->tuples * (gj_page_row_cost + rel->baserestrictcost.per_tuple) +
+		rel->rows * weight * gj_page_column_cost;
+	return page_cost * rel->pages + rel->baserestrictcost.startup + cpu / gj_divisor(workers);
+}
+
+Cost
+gj_child_feed_cost(const Path *child, double weight)
+{
+	return child->total_cost +
+		child->rows * (gj_child_row_cost + weight * gj_child_column_cost);
+}
+
+/* The rate for a build side of so many rows, between the measured sizes. */
+static double
+rate_at(const double *rates, double rows)
+{
+	double		at = (log2(Max(rows, 1)) - FIRST_RATE_LOG2) / RATE_LOG2_STEP;
+	int			i;
+
+	at = Min(Max(at, 0), GJ_RATE_POINTS - 1);
+	i = Min((int) at, GJ_RATE_POINTS - 2);
+	return rates[i] + (at - i) * (rates[i + 1] - rates[i]);
+}
+
+static double
+hash_ns(const struct gj_status *status, double build, double probe)
+{
+	return build * rate_at(status->build_ns, build) +
+		probe * rate_at(status->probe_ns, build);
+}
+
+Cost
+gj_daemon_cost(const struct gj_status *status, double left_rows,
+			   double right_rows, double rows, int columns)
+{
+	double		ns = Min(hash_ns(status, left_rows, right_rows),
+						 hash_ns(status, right_rows, left_rows));
+
+	ns += rows * Max(0, columns - RATED_COLUMNS) * status->column_ns;
+	return ns / status->cores * gj_ns_cost;
+}
+
+Cost
+gj_job_cost(const GjCandidate *tree)
+{
+	return gj_startup_cost + tree->feed_cost + tree->join_cost;
+}

@@ -1,0 +1,25 @@
+/*
+ * cost.h - what the steps of an offloaded join cost, in the planner's unit.
+ */
+#ifndef GPUJOIN_COST_H
+#define GPUJOIN_COST_H
+
+#include "candidate.h"
+
+/* Feeding from heap pages; participants share processor time, not reading. */
+extern Cost gj_page_feed_cost(PlannerInfo *root, RelOptInfo *rel, double weight, int workers);
+
+/* Feeding from a child plan, what the child costs included. */
+extern Cost gj_child_feed_cost(const Path *child, double weight);
+
+/* The daemon's work for one join; columns are those of its result. */
+extern Cost gj_daemon_cost(const struct gj_status *status, double left_rows,
+						   double right_rows, double rows, int columns);
+
+/* Opening the job, feeding and joining: what precedes the first row. */
+extern Cost gj_job_cost(const GjCandidate *tree);
+
+/* Among how many processes work of a parallel node is divided. */
+extern double gj_divisor(int workers);
+
+#endif							/* GPUJOIN_COST_H */

@@ -1,0 +1,20 @@
+/*
+ * gpujoin.c - the module: what is registered when the library is loaded.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+
+#include "gpujoin.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
+
+void
+_PG_init(void)
+{
+	gj_define_options();
+	RegisterCustomScanMethods(&gj_scan_methods);
+	gj_install_join_hook();
+}

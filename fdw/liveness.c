@@ -1,0 +1,85 @@
+/*
+ * liveness.c - does the daemon live, and how fast is it?
+ *
+ * Asked while a query is planned, so it may cost microseconds only: no
+ * connection, but the status file, on which a living daemon holds a lock that
+ * the kernel drops with the process, however it ends (shm/layout.h).
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gpujoin.h"
+
+#define MAX_CORES 65536
+
+static bool
+is_write_locked(int fd)
+{
+	struct flock lock = {
+		.l_type = F_RDLCK,
+		.l_whence = SEEK_SET,
+		.l_start = 0,
+		.l_len = 0,				/* to the end, however far */
+	};
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
+}
+
+/* Only root and the server's own user can tell a backend whom to trust. */
+static bool
+is_trusted_file(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		(st.st_uid == 0 || st.st_uid == geteuid()) &&
+		(st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static bool
+is_rate(double ns)
+{
+	return isfinite(ns) && ns >= 0;
+}
+
+static bool
+is_valid(const struct gj_status *status)
+{
+	if (status->magic != GJ_STATUS_MAGIC || status->version != GJ_LAYOUT_VERSION)
+		return false;
+	if (status->cores < 1 || status->cores > MAX_CORES)
+		return false;
+	if (status->extent_size < GJ_EXTENT_MIN_SIZE || status->extent_size > GJ_EXTENT_MAX_SIZE)
+		return false;
+	for (int i = 0; i < GJ_RATE_POINTS; i++)
+		if (!is_rate(status->build_ns[i]) || !is_rate(status->probe_ns[i]))
+			return false;
+	return is_rate(status->column_ns) &&
+		memchr(status->daemon_version, '\0', sizeof(status->daemon_version)) != NULL;
+}
+
+bool
+gj_daemon_alive(struct gj_status *status)
+{
+	char		path[MAXPGPATH];
+	int			fd;
+	bool		alive;
+
+	if (gj_socket == NULL || gj_socket[0] == '\0' ||
+		snprintf(path, sizeof(path), "%s.status", gj_socket) >= (int) sizeof(path))
+		return false;
+
+	/* not OpenTransientFile: nothing can be thrown before the close below */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	alive = is_trusted_file(fd) && is_write_locked(fd) &&
+		pread(fd, status, sizeof(*status), 0) == (ssize_t) sizeof(*status) &&
+		is_valid(status) && !status->stopping;
+	close(fd);
+	return alive;
+}

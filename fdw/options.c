@@ -1,0 +1,108 @@
+/*
+ * options.c - the settings gpujoin.*.
+ *
+ * Costs are in the planner's unit.  Their defaults take one nanosecond of a
+ * core as 0.0003 of it: a sequential scan returns a row to its caller in about
+ * 33 ns and is charged cpu_tuple_cost, 0.01, for it.
+ */
+#include "postgres.h"
+
+#include <float.h>
+
+#include "utils/guc.h"
+
+#include "gpujoin.h"
+
+bool		gj_enabled = true;
+bool		gj_force = false;
+bool		gj_verify = false;
+bool		gj_explain_rejected = false;
+char	   *gj_socket = NULL;
+double		gj_min_rows = 100000;
+int			gj_queue_timeout = 2000;
+int			gj_connect_timeout = 1000;
+double		gj_startup_cost = 1000;
+double		gj_page_row_cost = 0.002;
+double		gj_page_column_cost = 0.001;
+double		gj_child_row_cost = 0.003;
+double		gj_child_column_cost = 0.0015;
+double		gj_return_row_cost = 0.0033;
+double		gj_return_column_cost = 0.0008;
+double		gj_ns_cost = 0.0003;
+
+static void
+define_cost(const char *name, const char *description, double *variable)
+{
+	DefineCustomRealVariable(name, description, NULL, variable, *variable,
+							 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN,
+							 NULL, NULL, NULL);
+}
+
+static void
+define_bool(const char *name, const char *description, const char *more,
+			bool *variable, int flags)
+{
+	DefineCustomBoolVariable(name, description, more, variable, *variable,
+							 PGC_USERSET, flags, NULL, NULL, NULL);
+}
+
+void
+gj_define_options(void)
+{
+	define_bool("gpujoin.enabled",
+				"Lets the planner offload joins to gpujoind.", NULL,
+				&gj_enabled, GUC_EXPLAIN);
+	define_bool("gpujoin.force",
+				"Offloads every join that can be, whatever it costs.",
+				"For tests.",
+				&gj_force, GUC_EXPLAIN | GUC_NOT_IN_SAMPLE);
+	define_bool("gpujoin.verify",
+				"Runs an offloaded join natively too and raises an error if the rows differ.",
+				"Takes both times and the memory of both results.",
+				&gj_verify, GUC_EXPLAIN);
+	define_bool("gpujoin.explain_rejected",
+				"Says in a notice why a join was not offloaded.", NULL,
+				&gj_explain_rejected, 0);
+	DefineCustomStringVariable("gpujoin.socket",
+							   "Socket on which gpujoind listens.", NULL,
+							   &gj_socket, "/run/gpujoin/gpujoind.sock",
+							   PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpujoin.min_rows",
+							 "Smallest number of input rows at which a join is considered.",
+							 "Expected rows of all the join's tables together, after their own conditions.",
+							 &gj_min_rows, gj_min_rows, 0, DBL_MAX,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpujoin.queue_timeout",
+							"Longest wait for gpujoind to admit a join, before it runs natively.",
+							"0 does not wait.",
+							&gj_queue_timeout, gj_queue_timeout, 0, INT_MAX,
+							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpujoin.connect_timeout",
+							"Longest wait for a connection to gpujoind, before the join runs natively.",
+							NULL,
+							&gj_connect_timeout, gj_connect_timeout, 1, INT_MAX,
+							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+
+	define_cost("gpujoin.startup_cost",
+				"Cost of opening a job in gpujoind.", &gj_startup_cost);
+	define_cost("gpujoin.page_row_cost",
+				"Cost of reading a row from a heap page.", &gj_page_row_cost);
+	define_cost("gpujoin.page_column_cost",
+				"Cost of copying a column of a row from a heap page.",
+				&gj_page_column_cost);
+	define_cost("gpujoin.child_row_cost",
+				"Cost of taking a row from a child plan.", &gj_child_row_cost);
+	define_cost("gpujoin.child_column_cost",
+				"Cost of copying a column of a child plan's row.",
+				&gj_child_column_cost);
+	define_cost("gpujoin.return_row_cost",
+				"Cost of returning a row of the result.", &gj_return_row_cost);
+	define_cost("gpujoin.return_column_cost",
+				"Cost of returning a column of a row of the result.",
+				&gj_return_column_cost);
+	define_cost("gpujoin.ns_cost",
+				"Cost of one nanosecond of the rates that gpujoind measured.",
+				&gj_ns_cost);
+
+	MarkGUCPrefixReserved("gpujoin");
+}
