@@ -1,5 +1,9 @@
 /*
- * feed_child.c - rows of a child plan, one by one.
+ * feed_child.c - rows of a child plan.
+ *
+ * A by-reference value lasts until the child is asked for its next row, so
+ * rows that have one are written at once.  Rows of by-value columns only are
+ * collected, and written a column at a time.
  */
 #include "postgres.h"
 
@@ -10,59 +14,128 @@
 
 #include "exec.h"
 
+#define ROWS_AT_ONCE 64
+
+typedef struct ChildColumn
+{
+	int			attribute;		/* of the child's slot, from 0 */
+	bool		by_value;
+	Datum		values[ROWS_AT_ONCE];
+	const char *pointers[ROWS_AT_ONCE];
+} ChildColumn;
+
+typedef struct ChildFeed
+{
+	GjWriter   *writer;
+	int			ncolumns;
+	ChildColumn *columns;
+	GjVector   *vectors;
+	int			last;			/* number of the last attribute read */
+	int			capacity;		/* rows collected before they are written */
+	int			rows;
+} ChildFeed;
+
+static void
+prepare(ChildFeed *feed, GjWriter *writer)
+{
+	feed->writer = writer;
+	feed->ncolumns = writer->ncolumns;
+	feed->columns = palloc((feed->ncolumns + 1) * sizeof(ChildColumn));
+	feed->vectors = palloc0((feed->ncolumns + 1) * sizeof(GjVector));
+	feed->last = 0;
+	feed->capacity = ROWS_AT_ONCE;
+	feed->rows = 0;
+	for (int i = 0; i < feed->ncolumns; i++)
+	{
+		const GjColumn *column = writer->columns[i].column;
+		ChildColumn *c = &feed->columns[i];
+
+		c->attribute = column->resno - 1;
+		c->by_value = get_typbyval(column->type);
+		feed->last = Max(feed->last, column->resno);
+		feed->vectors[i].pointers = c->pointers;
+		if (!c->by_value)
+			feed->capacity = 1;
+	}
+}
+
+static inline void
+collect(ChildFeed *feed, TupleTableSlot *slot)
+{
+	int			row = feed->rows++;
+
+	for (int i = 0; i < feed->ncolumns; i++)
+	{
+		ChildColumn *c = &feed->columns[i];
+		Datum		value = slot->tts_values[c->attribute];
+
+		if (slot->tts_isnull[c->attribute])
+		{
+			c->pointers[row] = NULL;
+			feed->vectors[i].nullable = true;
+		}
+		else if (c->by_value)
+		{
+			/* little-endian: the datum begins with its lowest byte */
+			c->values[row] = value;
+			c->pointers[row] = (const char *) &c->values[row];
+		}
+		else
+			c->pointers[row] = DatumGetPointer(value);
+	}
+}
+
+static bool
+write_one_by_one(ChildFeed *feed)
+{
+	for (int row = 0; row < feed->rows; row++)
+	{
+		for (int i = 0; i < feed->ncolumns; i++)
+			feed->vectors[i].pointers = &feed->columns[i].pointers[row];
+		if (!gj_writer_append_row(feed->writer, feed->vectors))
+			return false;
+	}
+	for (int i = 0; i < feed->ncolumns; i++)
+		feed->vectors[i].pointers = feed->columns[i].pointers;
+	return true;
+}
+
+static inline bool
+write_rows(ChildFeed *feed)
+{
+	GjPut		put = gj_writer_append(feed->writer, feed->vectors, feed->rows);
+
+	if (unlikely(put != GJ_PUT_OK) &&
+		(put == GJ_PUT_FAILED || !write_one_by_one(feed)))
+		return false;
+	for (int i = 0; i < feed->ncolumns; i++)
+		feed->vectors[i].nullable = false;
+	feed->rows = 0;
+	if (unlikely(!feed->writer->scratch->isReset))
+		MemoryContextReset(feed->writer->scratch);
+	return true;
+}
+
 bool
 gj_feed_child(GjState *state, int input, GjWriter *writer)
 {
 	PlanState  *child = state->inputs[input];
-	int			ncolumns = writer->ncolumns;
-	int		   *resnos = palloc(Max(1, ncolumns) * sizeof(int));
-	bool	   *by_value = palloc(Max(1, ncolumns) * sizeof(bool));
-	const char **pointers = palloc(Max(1, ncolumns) * sizeof(char *));
-	GjVector   *vectors = palloc(Max(1, ncolumns) * sizeof(GjVector));
-	int			last = 0;
+	ChildFeed	feed;
 	uint32		seen = 0;
 
-	for (int i = 0; i < ncolumns; i++)
-	{
-		const GjColumn *column = writer->columns[i].column;
-
-		resnos[i] = column->resno;
-		last = Max(last, column->resno);
-		by_value[i] = get_typbyval(column->type);
-		vectors[i] = (GjVector)
-		{
-			.pointers = &pointers[i], .nullable = true
-		};
-	}
-
+	prepare(&feed, writer);
 	for (;;)
 	{
 		TupleTableSlot *slot;
-		GjPut		put;
 
 		CHECK_FOR_INTERRUPTS();
 		slot = ExecProcNode(child);
 		if (TupIsNull(slot))
-			return true;
-		slot_getsomeattrs(slot, last);
-		for (int i = 0; i < ncolumns; i++)
-		{
-			int			attribute = resnos[i] - 1;
-
-			/* little-endian: a by-value datum begins with its lowest byte */
-			if (slot->tts_isnull[attribute])
-				pointers[i] = NULL;
-			else if (by_value[i])
-				pointers[i] = (const char *) &slot->tts_values[attribute];
-			else
-				pointers[i] = DatumGetPointer(slot->tts_values[attribute]);
-		}
-		put = gj_writer_append(writer, vectors, 1);
-		if (unlikely(put != GJ_PUT_OK) &&
-			(put == GJ_PUT_FAILED || !gj_writer_append_row(writer, vectors)))
+			return feed.rows == 0 || write_rows(&feed);
+		slot_getsomeattrs(slot, feed.last);
+		collect(&feed, slot);
+		if (feed.rows == feed.capacity && !write_rows(&feed))
 			return false;
-		if (unlikely(!writer->scratch->isReset))
-			MemoryContextReset(writer->scratch);
 		if (unlikely((++seen & 1023) == 0) && state->shared != NULL &&
 			gj_parallel_stopped(state->shared))
 			return gj_fail(&state->link.conn, "another participant gave up");

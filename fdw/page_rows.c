@@ -62,6 +62,7 @@ attribute_of(GjPageRows *rows, TupleDesc desc, AttrNumber attnum)
 static void
 plan_walk(GjPageRows *rows, TupleDesc desc)
 {
+	const char **unread = palloc(MaxHeapTuplesPerPage * sizeof(char *));
 	int			offset = 0;
 	bool		fixed = true;
 
@@ -78,9 +79,15 @@ plan_walk(GjPageRows *rows, TupleDesc desc)
 		step->length = att->attlen;
 		step->mask = align_mask(att->attalign);
 		step->target = -1;
+		step->out = unread;
+		step->missing = NULL;
 		for (int k = 0; k < rows->nattributes; k++)
 			if (rows->attributes[k].step == i)
+			{
 				step->target = k;
+				step->out = rows->attributes[k].pointers;
+				step->missing = rows->attributes[k].missing;
+			}
 
 		if (!fixed)
 			continue;
@@ -145,34 +152,49 @@ gj_page_rows_bind(GjPageRows *rows, ScanState *scan)
 			rows->none = true;
 }
 
+/*
+ * Where the attribute at data + offset begins, and (in *end) where it ends.
+ * Most variable ones are varlenas with a header of one byte, which are never
+ * padded; a byte of zero is padding, never such a header.
+ */
+static inline uint32
+locate(const GjPageStep *step, const char *data, uint32 offset, uint32 *end)
+{
+	if (step->length > 0)
+	{
+		offset = (offset + step->mask) & ~(uint32) step->mask;
+		*end = offset + step->length;
+	}
+	else
+	{
+		uint8		header = (uint8) data[offset];
+
+		if (likely(step->length == -1 && (header & 1) && header != 1))
+			*end = offset + (header >> 1);
+		else
+		{
+			if (step->length != -1 || header == 0)
+				offset = (offset + step->mask) & ~(uint32) step->mask;
+			*end = att_addlength_pointer(offset, step->length, data + offset);
+		}
+	}
+	return offset;
+}
+
 /* Finds the attributes that have no fixed offset, in tuples without NULLs. */
 static void
 walk_uniform(GjPageRows *rows)
 {
-	const GjPageStep *end = rows->steps + rows->nsteps;
+	const GjPageStep *first = rows->steps + rows->first_walk;
+	const GjPageStep *last = rows->steps + rows->nsteps;
 
 	for (int j = 0; j < rows->n; j++)
 	{
 		const char *data = rows->data[j];
 		uint32		offset = rows->walk_offset;
 
-		for (const GjPageStep *step = rows->steps + rows->first_walk; step < end; step++)
-		{
-			if (step->length > 0)
-			{
-				offset = (offset + step->mask) & ~(uint32) step->mask;
-				if (step->target >= 0)
-					rows->attributes[step->target].pointers[j] = data + offset;
-				offset += step->length;
-				continue;
-			}
-			/* a byte of zero is padding, never the start of a short varlena */
-			if (step->length == -1 ? data[offset] == 0 : step->mask > 0)
-				offset = (offset + step->mask) & ~(uint32) step->mask;
-			if (step->target >= 0)
-				rows->attributes[step->target].pointers[j] = data + offset;
-			offset = att_addlength_pointer(offset, step->length, data + offset);
-		}
+		for (const GjPageStep *step = first; step < last; step++)
+			step->out[j] = data + locate(step, data, offset, &offset);
 	}
 }
 
@@ -185,36 +207,21 @@ walk_any(GjPageRows *rows)
 		HeapTupleHeader tuple = rows->tuples[j];
 		const char *data = rows->data[j];
 		bool		nulls = (tuple->t_infomask & HEAP_HASNULL) != 0;
-		int			natts = HeapTupleHeaderGetNatts(tuple);
-		int			there = Min(natts, rows->nsteps);
+		int			there = Min(HeapTupleHeaderGetNatts(tuple), rows->nsteps);
 		uint32		offset = 0;
+		int			i = 0;
 
-		for (int i = 0; i < there; i++)
+		for (; i < there; i++)
 		{
 			const GjPageStep *step = &rows->steps[i];
 
 			if (nulls && att_isnull(i, tuple->t_bits))
-			{
-				if (step->target >= 0)
-					rows->attributes[step->target].pointers[j] = NULL;
-				continue;
-			}
-			if (step->length != -1 || data[offset] == 0)
-				offset = (offset + step->mask) & ~(uint32) step->mask;
-			if (step->target >= 0)
-				rows->attributes[step->target].pointers[j] = data + offset;
-			if (step->length > 0)
-				offset += step->length;
+				step->out[j] = NULL;
 			else
-				offset = att_addlength_pointer(offset, step->length, data + offset);
+				step->out[j] = data + locate(step, data, offset, &offset);
 		}
-		for (int i = there; i < rows->nsteps; i++)
-			if (rows->steps[i].target >= 0)
-			{
-				GjPageAttribute *a = &rows->attributes[rows->steps[i].target];
-
-				a->pointers[j] = a->missing;
-			}
+		for (; i < rows->nsteps; i++)
+			rows->steps[i].out[j] = rows->steps[i].missing;
 	}
 }
 

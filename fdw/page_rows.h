@@ -16,6 +16,8 @@ typedef struct GjPageStep
 {
 	int16		length;			/* pg_attribute.attlen */
 	uint8		mask;			/* its alignment - 1 */
+	const char **out;			/* where pointers to it go, per tuple */
+	const char *missing;		/* what it is in tuples older than it */
 	int			target;			/* in GjPageRows.attributes; -1: not read */
 } GjPageStep;
 

@@ -7,6 +7,10 @@
 #include "extent.h"
 #include "gpujoin.h"
 
+#ifdef WORDS_BIGENDIAN
+#error "gpujoin shares memory in little-endian form only"
+#endif
+
 /*
  * Heap that the varlena values of one column of one heap page take at most,
  * if none of them is compressed or stored elsewhere: their bytes, and for each
