@@ -134,7 +134,7 @@ lay_out(GjWriter *writer)
 	{
 		GjColumnWriter *c = &writer->columns[i];
 		bool		varlena = c->column->encoding == GJ_ENC_VARLENA;
-		Size		width = varlena ? sizeof(uint32) : c->column->width;
+		Size		width = varlena ? sizeof(uint32) : (Size) c->column->width;
 
 		c->values = writer->extent.base + at;
 		at = ALIGN64(at + (writer->capacity + (varlena ? 1 : 0)) * width);
@@ -276,9 +276,9 @@ gj_writer_append(GjWriter *writer, const GjVector *vectors, int n)
 	GjPut		put = GJ_PUT_OK;
 	int			done = 0;
 
-	if (writer->capacity - writer->rows < n || writer->extent.base == NULL)
+	if (writer->extent.base == NULL || writer->capacity - writer->rows < (uint32) n)
 		return GJ_PUT_FULL;
-	if (writer->ncolumns > lengthof(stack[0]))
+	if (writer->ncolumns > (int) lengthof(stack[0]))
 	{
 		nulls = MemoryContextAlloc(writer->scratch,
 								   2 * writer->ncolumns * sizeof(uint32));
