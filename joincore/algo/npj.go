@@ -19,7 +19,8 @@ type ProbeStep struct {
 
 // Counter is what a join reports about itself.
 type Counter struct {
-	Clock Clock
+	Clock Clock        // of workers: building in tasks, probing
+	Build Clock        // of it: building
 	In    atomic.Int64 // probe rows
 	Out   atomic.Int64 // result rows
 }

@@ -2,6 +2,7 @@ package algo
 
 import (
 	"context"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -26,7 +27,8 @@ type PartitionJoin struct {
 	tasks        []partitionTask
 	chunk        int
 	counter      *Counter
-	first        []int64 // build bounds
+	// BuildTime and ProbeTime are what partitioning each side took.
+	BuildTime, ProbeTime time.Duration
 }
 
 // A task has a partition, or none for the probe rows without key.
@@ -40,16 +42,18 @@ const withoutKey = -1
 // NewPartitionJoin partitions both sides by the same radix bits.
 func NewPartitionJoin(ctx context.Context, d device.Device, plan *Plan, build, probe Side, bits int, c *Counter) (*PartitionJoin, error) {
 	j := &PartitionJoin{plan: plan, chunk: d.ChunkRows(), counter: c}
-	partition := func(s Side, keepNulls bool) (device.Partitions, error) {
+	partition := func(s Side, keepNulls bool, took *time.Duration) (device.Partitions, error) {
+		start := time.Now()
+		defer func() { *took = time.Since(start) }()
 		return d.Partition(ctx, s.Space, device.PartitionSpec{
 			Key: s.Key, Bits: bits, Carry: s.Carry, RowIDs: s.RowIDs, KeepNulls: keepNulls,
 		})
 	}
 	var err error
-	if j.build, err = partition(build, plan.keepsBuild()); err != nil {
+	if j.build, err = partition(build, plan.keepsBuild(), &j.BuildTime); err != nil {
 		return nil, err
 	}
-	if j.probe, err = partition(probe, plan.keepsProbe()); err != nil {
+	if j.probe, err = partition(probe, plan.keepsProbe(), &j.ProbeTime); err != nil {
 		j.build.Release()
 		return nil, err
 	}
@@ -79,7 +83,6 @@ func (j *PartitionJoin) divide(ctx context.Context, streams int) error {
 	if err != nil {
 		return err
 	}
-	j.first = build
 	last := len(probe) - 2
 	share := int(probe[last+1]) / (streams * 8)
 	needsPartner := j.plan.Match.Emit != device.Outer && j.plan.Match.Emit != device.Anti
@@ -110,9 +113,13 @@ func (j *PartitionJoin) Open(st device.Stream) func(context.Context, int, Push) 
 		var table device.Table
 		if t.partition != withoutKey {
 			var err error
+			start := time.Now()
 			if table, err = st.BuildPartition(j.build, t.partition, &j.plan.Match); err != nil {
 				return err
 			}
+			took := time.Since(start)
+			j.counter.Build.Add(took)
+			j.counter.Clock.Add(took)
 		}
 		for at := 0; at < t.n; at += j.chunk {
 			if ctx.Err() != nil {

@@ -51,7 +51,6 @@ type Pipeline struct {
 type Stage struct {
 	Source Source
 	Steps  []Step
-	Clock  *Clock // of the source's own work; may be nil
 }
 
 // Run executes the pipeline on all streams of the device.
@@ -105,21 +104,12 @@ func (s *Stage) work(ctx context.Context, st device.Stream, next *atomic.Int64, 
 	for i := len(s.Steps) - 1; i >= 0; i-- {
 		push = s.Steps[i].Open(st, push)
 	}
-	inner := push
-	var inside time.Duration
-	push = func(r device.Rows, n int) error {
-		start := time.Now()
-		err := inner(r, n)
-		inside += time.Since(start)
-		return err
-	}
 	run := s.Source.Open(st)
 	tasks := int64(s.Source.Tasks())
-	start := time.Now()
 	for {
 		task := next.Add(1) - 1
 		if task >= tasks {
-			break
+			return nil
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -128,10 +118,6 @@ func (s *Stage) work(ctx context.Context, st device.Stream, next *atomic.Int64, 
 			return err
 		}
 	}
-	if s.Clock != nil {
-		s.Clock.Add(time.Since(start) - inside)
-	}
-	return nil
 }
 
 // barrier lets workers wait for each other; those that fail leave it.

@@ -58,6 +58,11 @@ func (k *keyer) compute(r *rows, key *device.Key, inputs []*space) (keys []uint6
 			shift += uint(p.Bits)
 		}
 	}
+	if k.st.dev.collide && !key.Exact {
+		for i := range keys {
+			keys[i] &= 1
+		}
+	}
 	if !any {
 		return keys, nil
 	}

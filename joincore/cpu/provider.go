@@ -34,7 +34,7 @@ func (*Provider) Name() string { return "cpu" }
 
 // Open starts an execution.
 func (*Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {
-	d := &dev{mem: mem, streams: opt.Streams, chunk: opt.ChunkRows, seed: opt.Seed}
+	d := &dev{mem: mem, streams: opt.Streams, chunk: opt.ChunkRows, seed: opt.Seed, collide: opt.Collide}
 	if d.streams <= 0 {
 		d.streams = runtime.GOMAXPROCS(0)
 	}
@@ -49,6 +49,7 @@ type dev struct {
 	streams int
 	chunk   int
 	seed    uint64
+	collide bool
 	inputs  []*space // by number
 
 	lock sync.Mutex

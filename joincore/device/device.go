@@ -34,6 +34,9 @@ type Options struct {
 	Streams   int    // how many streams to offer
 	ChunkRows int    // how many rows Rows has at most
 	Seed      uint64 // of the hash function
+	// Collide makes keys that are hashes collide, so that a test sees whether
+	// their values are compared.
+	Collide bool
 }
 
 // Device is a provider opened for one execution.

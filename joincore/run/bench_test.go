@@ -154,3 +154,14 @@ func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/op")
 }
+
+// BenchmarkCalibrate prints the machine's rates.
+func BenchmarkCalibrate(b *testing.B) {
+	for range b.N {
+		r, err := choose.Calibrate(context.Background(), cpu.New(), &arena{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Logf("%+.3v", r)
+	}
+}

@@ -35,7 +35,6 @@ type join struct {
 // that its chunks take.
 type flow struct {
 	source  algo.Source
-	clock   *algo.Clock
 	steps   []step
 	extra   *algo.Leftover // of the source
 	release []func()       // when it has run
@@ -54,7 +53,7 @@ func (f *flow) stages(*execution) []algo.Stage {
 	for i, s := range f.steps {
 		steps[i] = s.Step
 	}
-	out := []algo.Stage{{Source: f.source, Steps: steps, Clock: f.clock}}
+	out := []algo.Stage{{Source: f.source, Steps: steps}}
 	if f.extra != nil {
 		out = append(out, algo.Stage{Source: f.extra, Steps: steps})
 	}
@@ -257,7 +256,7 @@ func (e *execution) phj(j *join, plan *algo.Plan, space device.Space, release fu
 		return nil, err
 	}
 	j.prepare = time.Since(start)
-	f := &flow{source: source, clock: &j.counter.Clock, release: []func(){source.Release}}
+	f := &flow{source: source, release: []func(){source.Release}}
 	if plan.Leftover {
 		f.extra = &algo.Leftover{Device: e.dev, Space: source.Build(), Found: plan.Found}
 	}

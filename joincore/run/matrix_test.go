@@ -33,9 +33,9 @@ type config struct {
 }
 
 func (c config) String() string {
-	return fmt.Sprintf("%s/%v/build-left=%v/kind=%d/%s/%s/%dx%d/segment=%d/chunk=%d/batch=%d/bits=%d/streams=%d/residual=%v/seed=%d",
+	return fmt.Sprintf("%s/%v/build-left=%v/kind=%d/%s/%s/%dx%d/segment=%d/chunk=%d/batch=%d/bits=%d/streams=%d/residual=%v/collide=%v/seed=%d",
 		c.provider.Name(), c.algorithm, c.buildLeft, c.kind, c.keys.name, c.dist.name, c.left, c.right,
-		c.segment, c.chunk, c.batch, c.bits, c.streams, c.residual, c.seed)
+		c.segment, c.chunk, c.batch, c.bits, c.streams, c.residual, c.seed%2 == 0, c.seed)
 }
 
 // supports says whether a cell means anything.
@@ -48,7 +48,7 @@ func (c config) options() run.Options {
 		Decide: func(_ int, d choose.Decision) choose.Decision {
 			return choose.Decision{Algorithm: c.algorithm, BuildLeft: c.buildLeft, Bits: c.bits}
 		},
-		Device: device.Options{Streams: c.streams, ChunkRows: c.chunk, Seed: c.seed},
+		Device: device.Options{Streams: c.streams, ChunkRows: c.chunk, Seed: c.seed, Collide: c.seed%2 == 0},
 	}
 }
 

@@ -95,13 +95,16 @@ __device__ __forceinline__ void match(const gj_join* join) {
       Row<WB> row[BPT];
       const uint64_t at = (uint64_t)of(job.side[0].start, p) + chunk * C + threadIdx.x;
 #pragma unroll
-      for (int j = 0; j < BPT; j++)
-        if (threadIdx.x + j * T < nb) 
+      for (int j = 0; j < BPT; j++) {
+        clear(row[j]);
+        if (threadIdx.x + j * T < nb)
           Lanes<WB>::load(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, at + j * T, row[j], Streaming());
+      }
       __syncthreads();
       uint32_t place[BPT];
 #pragma unroll
-      for (int j = 0; j < BPT; j++)
+      for (int j = 0; j < BPT; j++) {
+        place[j] = 0;
         if (threadIdx.x + j * T < nb) {
           uint32_t key[KW];
 #pragma unroll
@@ -109,6 +112,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
           const uint32_t b = hash_words(key).table & (NB - 1), half = (b & 1) * 16;
           place[j] = b << 16 | (atomicAdd(&bucket_pair[b / 2], 1u << half) >> half & 0xffff);
         }
+      }
       __syncthreads();
       {
         uint32_t c[NBW], sum = 0, total;
@@ -158,9 +162,11 @@ __device__ __forceinline__ void match(const gj_join* join) {
       Row<WS> r[IPT], ahead[IPT];
       auto fetch = [&](uint32_t i) {
 #pragma unroll
-        for (int j = 0; j < IPT; j++)
+        for (int j = 0; j < IPT; j++) {
+          clear(ahead[j]);
           if (i + j * 32 + lane < ns)
             Lanes<WS>::load(reinterpret_cast<const char*>(job.side[1].final), job.side[1].final_capacity, probe_at + i + j * 32, ahead[j], Streaming());
+        }
       };
       fetch(warp * 32 * IPT);
       for (uint32_t i = warp * 32 * IPT; i < ns; i += T * IPT) {

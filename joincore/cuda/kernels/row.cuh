@@ -12,6 +12,14 @@ struct Row {
   uint32_t word[W];
 };
 
+// An unread row: without it a register that is loaded under a condition stays
+// live around the loop that loads it.
+template <int W>
+__device__ __forceinline__ void clear(Row<W>& r) {
+#pragma unroll
+  for (int q = 0; q < W; q++) r.word[q] = 0;
+}
+
 template <int W>
 struct Lanes {
   static constexpr int n16 = W / 4, n8 = W % 4 / 2, n4 = W % 2;

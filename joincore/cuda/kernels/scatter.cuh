@@ -115,8 +115,10 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
     const uint64_t at = (uint64_t)parent_start[parent] + before + threadIdx.x;
     rows = min((uint32_t)N, parent_rows[parent] - before);
 #pragma unroll
-    for (int j = 0; j < IPT; j++)
+    for (int j = 0; j < IPT; j++) {
+      clear(row[j]);
       if (threadIdx.x + j * T < rows) source.load(at + j * T, row[j]);
+    }
     tile += gridDim.x;
     return true;
   };

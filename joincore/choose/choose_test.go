@@ -1,0 +1,104 @@
+package choose_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cpu"
+)
+
+// memory is a Memory with a limit.
+type memory struct {
+	lock         sync.Mutex
+	inUse, limit int64
+}
+
+func (m *memory) Alloc(n int64) ([]byte, error) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if m.inUse+n > m.limit {
+		return nil, joincore.ErrBudget
+	}
+	m.inUse += n
+	return make([]byte, n), nil
+}
+
+func (m *memory) Free(b []byte) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.inUse -= int64(len(b))
+}
+
+func TestCalibrateFillsEveryRateWithinItsMemory(t *testing.T) {
+	for _, limit := range []int64{40 << 20, 80 << 20} {
+		m := &memory{limit: limit}
+		r, err := choose.Calibrate(context.Background(), cpu.New(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.inUse != 0 {
+			t.Errorf("%d bytes not freed", m.inUse)
+		}
+		for i := range choose.Points {
+			if r.BuildNS[i] <= 0 || r.ProbeNS[i] <= 0 {
+				t.Errorf("point %d: build %v, probe %v", i, r.BuildNS[i], r.ProbeNS[i])
+			}
+		}
+		if r.ColumnNS <= 0 || r.NPJRows <= 0 {
+			t.Errorf("column %v, npj up to %d", r.ColumnNS, r.NPJRows)
+		}
+	}
+	if _, err := choose.Calibrate(context.Background(), cpu.New(), &memory{limit: 1 << 10}); !errors.Is(err, joincore.ErrBudget) {
+		t.Errorf("without memory: %v", err)
+	}
+}
+
+func TestRatesInterpolateAndClamp(t *testing.T) {
+	r := choose.Rates{BuildNS: [choose.Points]float64{1, 2, 3, 4, 5, 6, 7, 8}}
+	for n, want := range map[int64]float64{0: 1, 1: 1, 1 << 10: 1, 1 << 11: 1.5, 1 << 12: 2, 1 << 24: 8, 1 << 40: 8} {
+		if got := r.Build(n); got != want {
+			t.Errorf("Build(%d) = %v, want %v", n, got, want)
+		}
+	}
+}
+
+func TestBuildSide(t *testing.T) {
+	for _, c := range []struct {
+		join choose.Join
+		left bool
+	}{
+		{choose.Join{LeftRows: 10, RightRows: 20}, true},
+		{choose.Join{LeftRows: 20, RightRows: 10}, false},
+		{choose.Join{LeftRows: 10, RightRows: 10}, false},
+		{choose.Join{LeftRows: 10, RightRows: 15, LeftPipelined: true}, false},
+		{choose.Join{LeftRows: 10, RightRows: 25, LeftPipelined: true}, true},
+	} {
+		if got := c.join.BuildLeft(); got != c.left {
+			t.Errorf("%+v: build left = %v", c.join, got)
+		}
+	}
+}
+
+func TestAlgorithm(t *testing.T) {
+	r := &choose.Rates{NPJRows: 1000}
+	for _, c := range []struct {
+		build, probe int64
+		want         choose.Algorithm
+	}{{1000, 1e6, choose.NPJ}, {1001, 1e6, choose.PHJOM}, {1e6, 10, choose.NPJ}} {
+		if got := r.Algorithm(c.build, c.probe); got != c.want {
+			t.Errorf("%d x %d: %v, want %v", c.build, c.probe, got, c.want)
+		}
+	}
+}
+
+func TestBits(t *testing.T) {
+	for n, want := range map[int64]int{0: 1, 1 << 14: 1, 1 << 20: 6, 10_000_000: 10, 1 << 40: 11} {
+		if got := choose.Bits(n); got != want {
+			t.Errorf("Bits(%d) = %d, want %d", n, got, want)
+		}
+	}
+}
