@@ -236,20 +236,32 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
 }
 
 GjBase *
-gj_base(PlannerInfo *root, RelOptInfo *rel)
+gj_base_slot(RelOptInfo *rel)
 {
 	GjBase	   *base = rel->fdw_private;
-	MemoryContext old;
 
+	if (base != NULL)
+		return rel->fdwroutine == NULL && base->tag == &base_tag ? base : NULL;
 	if (rel->reloptkind != RELOPT_BASEREL || rel->fdwroutine != NULL)
 		return NULL;
-	if (base != NULL)
-		return base->tag == &base_tag ? base : NULL;
 
 	/* the relation outlives the context in which GEQO calls us */
-	old = MemoryContextSwitchTo(GetMemoryChunkContext(rel));
-	base = palloc0(sizeof(GjBase));
+	base = MemoryContextAllocZero(GetMemoryChunkContext(rel), sizeof(GjBase));
 	base->tag = &base_tag;
+	rel->fdw_private = base;
+	return base;
+}
+
+GjBase *
+gj_base(PlannerInfo *root, RelOptInfo *rel)
+{
+	GjBase	   *base = gj_base_slot(rel);
+	MemoryContext old;
+
+	if (base == NULL || base->decided)
+		return base;
+	old = MemoryContextSwitchTo(GetMemoryChunkContext(rel));
+	base->decided = true;
 	base->reject = check_relation(root, rel);
 	if (base->reject == GJ_ACCEPTED)
 		base->reject = check_columns(rel, base);
@@ -261,7 +273,6 @@ gj_base(PlannerInfo *root, RelOptInfo *rel)
 		if (base->sources[GJ_SERIAL].path == NULL)
 			base->reject = GJ_REJECT_NO_PATH;
 	}
-	rel->fdw_private = base;
 	MemoryContextSwitchTo(old);
 	return base;
 }

@@ -3,8 +3,6 @@
  */
 #include "postgres.h"
 
-#include "optimizer/optimizer.h"
-
 #include "candidate.h"
 #include "cost.h"
 
@@ -30,29 +28,25 @@ gj_joinrel_stash(RelOptInfo *joinrel, bool create)
 	return stash;
 }
 
-GjCandidate *
+void
 gj_combine(RelOptInfo *joinrel, GjCandidate *left, GjCandidate *right,
-		   const GjClauses *clauses, const struct gj_status *status)
+		   double selectivity, const struct gj_status *status, GjCandidate *tree)
 {
-	GjCandidate *tree = palloc0(sizeof(GjCandidate));
-
+	memset(tree, 0, sizeof(GjCandidate));
 	tree->left = left;
 	tree->right = right;
-	tree->keys = clauses->keys;
-	tree->residual = clauses->residual;
-	tree->surplus = left->surplus * right->surplus / Max(clauses->selectivity, 1e-9);
-	tree->rows = clamp_row_est(joinrel->rows * tree->surplus);
+	tree->surplus = left->surplus * right->surplus / Max(selectivity, 1e-9);
+	tree->rows = joinrel->rows * tree->surplus;
 	tree->bytes = left->bytes + right->bytes;
 	tree->feed_cost = left->feed_cost + right->feed_cost;
 	tree->join_cost = left->join_cost + right->join_cost +
-		gj_daemon_cost(status, left->rows, right->rows, tree->rows,
+		gj_daemon_cost(status, left, right, tree->rows,
 					   list_length(joinrel->reltarget->exprs));
 	tree->workers = Max(left->workers, right->workers);
 	tree->ninputs = left->ninputs + right->ninputs;
 	tree->ncolumns = left->ncolumns + right->ncolumns;
 	tree->depth = 1 + Max(left->depth, right->depth);
 	tree->secured = left->secured || right->secured;
-	return tree;
 }
 
 static void

@@ -43,6 +43,8 @@ typedef struct GjCandidate
 	List	   *keys;			/* of GjKey */
 	List	   *residual;		/* RestrictInfos of this join that are no keys */
 	double		rows;			/* that the daemon makes, residuals not applied */
+	double		build_ns;		/* a row, if this is the build side of a join */
+	double		probe_ns;		/* a row of the other side then */
 	double		surplus;		/* rows over those that pass all residuals, >= 1 */
 	double		bytes;			/* expected, of all inputs */
 	Cost		feed_cost;
@@ -54,14 +56,23 @@ typedef struct GjCandidate
 	bool		secured;		/* some input has security quals */
 } GjCandidate;
 
+/* A query level; hangs off its first base relation. */
+typedef struct GjQuery
+{
+	double		rows;			/* of all tables, after their conditions */
+	bool		plain_select;	/* no data-modifying statement, no row locks */
+	bool		asked_daemon;
+	bool		daemon_alive;
+	struct gj_status status;	/* while daemon_alive */
+} GjQuery;
+
 /* A base relation, RelOptInfo.fdw_private. */
 typedef struct GjBase
 {
 	const void *tag;
+	GjQuery    *query;			/* of the first base relation, else NULL */
+	bool		decided;		/* the rest is filled */
 	GjReject	reject;			/* GJ_ACCEPTED: may be an input */
-	bool		asked_daemon;
-	bool		daemon_alive;
-	struct gj_status status;	/* while daemon_alive */
 	double		weight;			/* of all columns, see gj_column_weight */
 	double	   *weights;		/* by attnum, of delivered columns */
 	double		row_bytes;
@@ -86,17 +97,29 @@ typedef struct GjStash
 /* NULL where fdw_private is somebody else's, or empty and not to be made. */
 extern GjStash *gj_joinrel_stash(RelOptInfo *joinrel, bool create);
 
-/* The same for a base relation; decides at the first call (base.c). */
+/* The same for a base relation; decided where it is asked for first (base.c). */
 extern GjBase *gj_base(PlannerInfo *root, RelOptInfo *rel);
 
+/* The query level; costs next to nothing after the first call (query.c). */
+extern GjQuery *gj_query(PlannerInfo *root);
+
+/* Does the daemon live?  NULL: no, else its status.  Asked once per query. */
+extern const struct gj_status *gj_query_daemon(GjQuery *query);
+
+/* An empty GjBase, or the one that is there (base.c). */
+extern GjBase *gj_base_slot(RelOptInfo *rel);
+
+/* Rows of the tables among relids, after their conditions. */
+extern double gj_input_rows(PlannerInfo *root, Relids relids);
+
 /*
- * The join of two trees; rows of the result and of its memory are estimated
- * from joinrel->rows, which counts what passes all of the joinrel's conditions.
+ * The join of two trees into *tree, which is filled but for keys and residual.
+ * selectivity is that of the residual; rows follow from joinrel->rows, which
+ * counts what passes all of the joinrel's conditions.
  */
-extern GjCandidate *gj_combine(RelOptInfo *joinrel,
-							   GjCandidate *left, GjCandidate *right,
-							   const GjClauses *clauses,
-							   const struct gj_status *status);
+extern void gj_combine(RelOptInfo *joinrel, GjCandidate *left, GjCandidate *right,
+					   double selectivity, const struct gj_status *status,
+					   GjCandidate *tree);
 
 /* RestrictInfos of all joins of the tree that are no keys, in a safe order. */
 extern List *gj_residuals(const GjCandidate *tree);

@@ -48,31 +48,31 @@ gj_child_feed_cost(const Path *child, double weight)
 		child->rows * (gj_child_row_cost + weight * gj_child_column_cost);
 }
 
-/* The rate for a build side of so many rows, between the measured sizes. */
-static double
-rate_at(const double *rates, double rows)
+/* The rates for a build side of so many rows, between the measured sizes. */
+void
+gj_rate(const struct gj_status *status, GjCandidate *tree)
 {
-	double		at = (log2(Max(rows, 1)) - FIRST_RATE_LOG2) / RATE_LOG2_STEP;
+	double		at = (log2(Max(tree->rows, 1)) - FIRST_RATE_LOG2) / RATE_LOG2_STEP;
 	int			i;
 
 	at = Min(Max(at, 0), GJ_RATE_POINTS - 1);
 	i = Min((int) at, GJ_RATE_POINTS - 2);
-	return rates[i] + (at - i) * (rates[i + 1] - rates[i]);
+	at -= i;
+	tree->build_ns = status->build_ns[i] + at * (status->build_ns[i + 1] - status->build_ns[i]);
+	tree->probe_ns = status->probe_ns[i] + at * (status->probe_ns[i + 1] - status->probe_ns[i]);
 }
 
 static double
-hash_ns(const struct gj_status *status, double build, double probe)
+hash_ns(const GjCandidate *build, const GjCandidate *probe)
 {
-	return build * rate_at(status->build_ns, build) +
-		probe * rate_at(status->probe_ns, build);
+	return build->rows * build->build_ns + probe->rows * build->probe_ns;
 }
 
 Cost
-gj_daemon_cost(const struct gj_status *status, double left_rows,
-			   double right_rows, double rows, int columns)
+gj_daemon_cost(const struct gj_status *status, const GjCandidate *left,
+			   const GjCandidate *right, double rows, int columns)
 {
-	double		ns = Min(hash_ns(status, left_rows, right_rows),
-						 hash_ns(status, right_rows, left_rows));
+	double		ns = Min(hash_ns(left, right), hash_ns(right, left));
 
 	ns += rows * Max(0, columns - RATED_COLUMNS) * status->column_ns;
 	return ns / status->cores * gj_ns_cost;

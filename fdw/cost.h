@@ -12,9 +12,12 @@ extern Cost gj_page_feed_cost(PlannerInfo *root, RelOptInfo *rel, double weight,
 /* Feeding from a child plan, what the child costs included. */
 extern Cost gj_child_feed_cost(const Path *child, double weight);
 
-/* The daemon's work for one join; columns are those of its result. */
-extern Cost gj_daemon_cost(const struct gj_status *status, double left_rows,
-						   double right_rows, double rows, int columns);
+/* The daemon's rates for joins whose build side this tree is. */
+extern void gj_rate(const struct gj_status *status, GjCandidate *tree);
+
+/* The daemon's work for one join of rated sides; columns are its result's. */
+extern Cost gj_daemon_cost(const struct gj_status *status, const GjCandidate *left,
+						   const GjCandidate *right, double rows, int columns);
 
 /* Opening the job, feeding and joining: what precedes the first row. */
 extern Cost gj_job_cost(const GjCandidate *tree);

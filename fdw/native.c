@@ -152,29 +152,33 @@ native_copy(Path *path, bool top)
 	}
 }
 
-bool
-gj_keep_native(RelOptInfo *joinrel, GjStash *stash, GjVariant variant)
+const Path *
+gj_cheapest_native(RelOptInfo *joinrel, const GjStash *stash, GjVariant variant)
 {
 	List	   *paths = variant == GJ_SERIAL ? joinrel->pathlist : joinrel->partial_pathlist;
-	Path	   *best = NULL;
-	Path	   *copy;
+	const Path *best = stash->native[variant];
 	ListCell   *lc;
 
 	foreach(lc, paths)
 	{
-		Path	   *path = lfirst(lc);
+		const Path *path = lfirst(lc);
 
-		if (gj_is_gpujoin(path) || path->param_info != NULL)
-			continue;
-		if (best == NULL || path->total_cost < best->total_cost)
+		if (!gj_is_gpujoin(path) && path->param_info == NULL &&
+			(best == NULL || path->total_cost < best->total_cost))
 			best = path;
 	}
-	if (best != NULL &&
-		(stash->native[variant] == NULL ||
-		 best->total_cost < stash->native[variant]->total_cost) &&
-		(copy = native_copy(best, true)) != NULL)
+	return best;
+}
+
+Path *
+gj_keep_native(GjStash *stash, GjVariant variant, const Path *native)
+{
+	Path	   *copy;
+
+	if (native != stash->native[variant] &&
+		(copy = native_copy((Path *) native, true)) != NULL)
 		stash->native[variant] = copy;
-	return stash->native[variant] != NULL;
+	return stash->native[variant];
 }
 
 static void

@@ -9,10 +9,17 @@
 extern bool gj_is_gpujoin(const Path *path);
 
 /*
- * Keeps in stash->native[variant] the cheapest path of the joinrel without a
- * GpuJoin anywhere in it, among those seen so far.  False: there is none.
+ * The cheapest path of the joinrel that is no GpuJoin, among those seen so
+ * far; not to be kept.  NULL: there is none.
  */
-extern bool gj_keep_native(RelOptInfo *joinrel, GjStash *stash, GjVariant variant);
+extern const Path *gj_cheapest_native(RelOptInfo *joinrel, const GjStash *stash,
+									  GjVariant variant);
+
+/*
+ * A form of that path to keep, without a GpuJoin anywhere in it; it is also
+ * remembered in the stash.  NULL: it has a node that we cannot copy.
+ */
+extern Path *gj_keep_native(GjStash *stash, GjVariant variant, const Path *native);
 
 /* Raises an error if a native child would offload after all. */
 extern void gj_check_native_plan(const Plan *plan);

@@ -28,64 +28,20 @@
 static set_join_pathlist_hook_type previous_join_hook;
 static create_upper_paths_hook_type previous_upper_hook;
 
-/* What is known about one attempt to join two relations. */
+/* One attempt to join two relations. */
 typedef struct Attempt
 {
 	PlannerInfo *root;
 	RelOptInfo *joinrel;
+	JoinPathExtraData *extra;
 	GjStash    *stash;
 	const struct gj_status *status;
-	bool		large;			/* the joinrel passes the size gate itself */
+	Relids		left;
+	Relids		right;
+	bool		split;			/* clauses are filled */
+	GjReject	split_reject;
+	GjClauses	clauses;
 } Attempt;
-
-/* Rows of the tables among relids (NULL: of all), after their conditions. */
-static double
-input_rows(PlannerInfo *root, Relids relids)
-{
-	double		rows = 0;
-	int			relid = -1;
-
-	while ((relid = bms_next_member(relids, relid)) >= 0)
-	{
-		RelOptInfo *rel = gj_base_rel(root, relid);
-
-		if (rel != NULL)
-			rows += rel->rows;
-	}
-	return rows;
-}
-
-/* No data-modifying statement and no row lock, on no level of the query. */
-static bool
-is_plain_select(PlannerInfo *root)
-{
-	for (; root != NULL; root = root->parent_root)
-		if (root->parse->commandType != CMD_SELECT || root->rowMarks != NIL ||
-			root->parse->rowMarks != NIL)
-			return false;
-	return true;
-}
-
-/* Asks for the daemon once per query and first table of a join. */
-static const struct gj_status *
-daemon_status(PlannerInfo *root, RelOptInfo *joinrel)
-{
-	RelOptInfo *rel = NULL;
-	GjBase	   *base;
-	int			relid = -1;
-
-	while (rel == NULL && (relid = bms_next_member(joinrel->relids, relid)) >= 0)
-		rel = gj_base_rel(root, relid);
-	base = rel != NULL ? gj_base(root, rel) : NULL;
-	if (base == NULL)
-		return NULL;
-	if (!base->asked_daemon)
-	{
-		base->asked_daemon = true;
-		base->daemon_alive = gj_daemon_alive(&base->status);
-	}
-	return base->daemon_alive ? &base->status : NULL;
-}
 
 /* The trees that deliver a side of the join. */
 static GjReject
@@ -154,7 +110,7 @@ cost_path(const Attempt *attempt, const GjCandidate *tree, GjVariant variant, Pa
 
 	path->rows = clamp_row_est(joinrel->rows / divisor);
 	path->startup_cost = gj_job_cost(tree) + residual.startup + joinrel->reltarget->cost.startup;
-	path->total_cost = path->startup_cost + tree->rows / divisor * per_row +
+	path->total_cost = path->startup_cost + clamp_row_est(tree->rows / divisor) * per_row +
 		path->rows * joinrel->reltarget->cost.per_tuple;
 	if (gj_force)
 	{
@@ -184,22 +140,26 @@ refresh_native(List *paths, Path *native)
 
 /* Offers the joinrel's best tree to add_path. */
 static GjReject
-offer(const Attempt *attempt, GjVariant variant)
+offer(Attempt *attempt, GjVariant variant)
 {
 	RelOptInfo *joinrel = attempt->joinrel;
 	GjStash    *stash = attempt->stash;
 	GjCandidate *tree = stash->candidates[variant];
 	CustomPath *cpath;
 	GjPath	   *private;
+	const Path *cheapest;
 	Path	   *native;
 	Path		costs = {0};
 
-	if (!gj_keep_native(joinrel, stash, variant))
+	cheapest = gj_cheapest_native(joinrel, stash, variant);
+	if (cheapest == NULL)
 		return GJ_REJECT_NATIVE;
-	native = stash->native[variant];
 	cost_path(attempt, tree, variant, &costs);
-	if (costs.total_cost >= native->total_cost)
+	if (costs.total_cost >= cheapest->total_cost)
 		return GJ_REJECT_COST;
+	native = gj_keep_native(stash, variant, cheapest);
+	if (native == NULL)
+		return GJ_REJECT_NATIVE;
 
 	private = palloc(sizeof(GjPath));
 	private->variant = variant;
@@ -236,91 +196,139 @@ offer(const Attempt *attempt, GjVariant variant)
 	return GJ_ACCEPTED;
 }
 
+/* Divides the conditions, at most once for both variants. */
+static GjReject
+split_clauses(Attempt *attempt, bool secured)
+{
+	if (!attempt->split)
+	{
+		attempt->split = true;
+		attempt->split_reject =
+			gj_split_clauses(attempt->root, attempt->extra->restrictlist,
+							 attempt->extra->sjinfo, attempt->left, attempt->right,
+							 secured, &attempt->clauses);
+	}
+	return attempt->split_reject;
+}
+
 /* Joins two trees; offers the result if it is the joinrel's best. */
 static GjReject
-join_trees(const Attempt *attempt, GjVariant variant, GjCandidate *left,
-		   GjCandidate *right, const GjClauses *clauses)
+join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *right)
 {
+	RelOptInfo *joinrel = attempt->joinrel;
 	GjCandidate *best = attempt->stash->candidates[variant];
-	GjCandidate *tree;
+	GjCandidate tree;
+	GjReject	reject;
 
 	if (left->ninputs + right->ninputs > GJ_MAX_INPUTS ||
 		left->ncolumns + right->ncolumns > MAX_TOTAL_COLUMNS ||
 		Max(left->depth, right->depth) >= MAX_DEPTH)
 		return GJ_REJECT_TOO_LARGE;
-	tree = gj_combine(attempt->joinrel, left, right, clauses, attempt->status);
+
+	/* residual conditions can only add to this, and most attempts end here */
+	gj_combine(joinrel, left, right, 1, attempt->status, &tree);
+	if (best != NULL && gj_job_cost(best) <= gj_job_cost(&tree))
+		return GJ_ACCEPTED;
 
 	/* extents and the partitioned copy of the inputs (ARCHITECTURE.md: OM) */
-	if (2 * tree->bytes > attempt->status->budget)
+	if (2 * tree.bytes > attempt->status->budget)
 		return GJ_REJECT_BUDGET;
-	if (best != NULL && gj_job_cost(best) <= gj_job_cost(tree))
-		return GJ_ACCEPTED;
-	attempt->stash->candidates[variant] = tree;
-	if (!attempt->large)
+
+	if ((reject = split_clauses(attempt, tree.secured)) != GJ_ACCEPTED)
+		return reject;
+	if (attempt->clauses.residual != NIL)
+	{
+		gj_combine(joinrel, left, right, attempt->clauses.selectivity,
+				   attempt->status, &tree);
+		if (best != NULL && gj_job_cost(best) <= gj_job_cost(&tree))
+			return GJ_ACCEPTED;
+	}
+	tree.keys = attempt->clauses.keys;
+	tree.residual = attempt->clauses.residual;
+	gj_rate(attempt->status, &tree);
+	best = palloc(sizeof(GjCandidate));
+	*best = tree;
+	attempt->stash->candidates[variant] = best;
+
+	if (!gj_force && gj_input_rows(attempt->root, joinrel->relids) < gj_min_rows)
 		return GJ_REJECT_SIZE;
-	if (variant == GJ_PARALLEL && tree->workers == 0)
+	if (variant == GJ_PARALLEL && tree.workers == 0)
 		return GJ_ACCEPTED;		/* every input is too small to share */
 	return offer(attempt, variant);
+}
+
+/* Rates a side that has not been joined before. */
+static void
+rate_sides(const struct gj_status *status, GjCandidate **trees)
+{
+	for (int v = 0; v < GJ_VARIANTS; v++)
+		if (trees[v] != NULL && trees[v]->source != NULL && trees[v]->build_ns == 0)
+			gj_rate(status, trees[v]);
 }
 
 static GjReject
 consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		 RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
 {
-	Attempt		attempt = {.root = root, .joinrel = joinrel};
+	Attempt		attempt;
+	GjQuery    *query;
+	GjStash    *stash;
 	GjCandidate *outer[GJ_VARIANTS];
 	GjCandidate *inner[GJ_VARIANTS];
-	GjClauses	clauses;
 	GjReject	reject;
+	GjReject	parallel_reject;
 
 	if (jointype != JOIN_INNER)
 		return GJ_REJECT_JOIN_TYPE;
-	if (!gj_force && input_rows(root, root->all_baserels) < gj_min_rows)
+	query = gj_query(root);
+	if (query->rows < gj_min_rows && !gj_force)
 		return GJ_REJECT_SIZE;
-	if (!is_plain_select(root))
+	if (!query->plain_select)
 		return GJ_REJECT_COMMAND;
 	if (!bms_is_empty(joinrel->lateral_relids))
 		return GJ_REJECT_LATERAL;
-	attempt.stash = gj_joinrel_stash(joinrel, true);
-	if (attempt.stash == NULL)
+	stash = gj_joinrel_stash(joinrel, true);
+	if (stash == NULL)
 		return GJ_REJECT_FOREIGN;
 
 	/*
 	 * Inner joins are tried in both orders, one call after the other.  Ours
 	 * are the same in both; the second call sees the native paths of both.
 	 */
-	if (attempt.stash->first_outer != innerrel || attempt.stash->first_inner != outerrel)
+	if (stash->first_outer != innerrel || stash->first_inner != outerrel)
 	{
-		attempt.stash->first_outer = outerrel;
-		attempt.stash->first_inner = innerrel;
+		stash->first_outer = outerrel;
+		stash->first_inner = innerrel;
 		return GJ_ACCEPTED;
 	}
-	attempt.stash->first_outer = attempt.stash->first_inner = NULL;
+	stash->first_outer = stash->first_inner = NULL;
 
 	if ((reject = find_side(root, outerrel, outer)) != GJ_ACCEPTED ||
 		(reject = find_side(root, innerrel, inner)) != GJ_ACCEPTED ||
-		(reject = check_outputs(root, joinrel, attempt.stash)) != GJ_ACCEPTED)
+		(reject = check_outputs(root, joinrel, stash)) != GJ_ACCEPTED)
 		return reject;
-	attempt.status = daemon_status(root, joinrel);
+
+	attempt.root = root;
+	attempt.joinrel = joinrel;
+	attempt.extra = extra;
+	attempt.stash = stash;
+	attempt.status = gj_query_daemon(query);
+	attempt.left = outerrel->relids;
+	attempt.right = innerrel->relids;
+	attempt.split = false;
 	if (attempt.status == NULL)
 		return GJ_REJECT_DAEMON;
-	reject = gj_split_clauses(root, extra->restrictlist, extra->sjinfo,
-							  outerrel->relids, innerrel->relids,
-							  outer[GJ_SERIAL]->secured || inner[GJ_SERIAL]->secured,
-							  &clauses);
-	if (reject != GJ_ACCEPTED)
-		return reject;
+	rate_sides(attempt.status, outer);
+	rate_sides(attempt.status, inner);
 
-	attempt.large = gj_force || input_rows(root, joinrel->relids) >= gj_min_rows;
-	reject = join_trees(&attempt, GJ_SERIAL, outer[GJ_SERIAL], inner[GJ_SERIAL], &clauses);
+	reject = join_trees(&attempt, GJ_SERIAL, outer[GJ_SERIAL], inner[GJ_SERIAL]);
 
 	/* verification compares two whole results, which takes one process */
-	if (joinrel->consider_parallel && !gj_verify &&
-		outer[GJ_PARALLEL] != NULL && inner[GJ_PARALLEL] != NULL &&
-		join_trees(&attempt, GJ_PARALLEL, outer[GJ_PARALLEL], inner[GJ_PARALLEL],
-				   &clauses) == GJ_ACCEPTED)
-		return GJ_ACCEPTED;
-	return reject;
+	if (!joinrel->consider_parallel || gj_verify ||
+		outer[GJ_PARALLEL] == NULL || inner[GJ_PARALLEL] == NULL)
+		return reject;
+	parallel_reject = join_trees(&attempt, GJ_PARALLEL, outer[GJ_PARALLEL], inner[GJ_PARALLEL]);
+	return parallel_reject == GJ_ACCEPTED ? GJ_ACCEPTED : reject;
 }
 
 static void

@@ -33,7 +33,7 @@ enum
 {
 	INPUT_NUMBERS,				/* integers: feed, partial, rti */
 	INPUT_RELID,				/* one oid */
-	INPUT_ROWS,					/* Float */
+	INPUT_ROWS,					/* String */
 	INPUT_COLUMNS,				/* integers, COLUMN_* of each */
 	INPUT_TYPES,				/* oids: type, collation of each */
 	INPUT_LENGTH
@@ -56,21 +56,22 @@ enum
 
 enum
 {
-	JOIN_ROWS,					/* Float */
+	JOIN_ROWS,					/* String */
 	JOIN_KEYS,					/* integers: input, column of left and right */
 	JOIN_LENGTH
 };
 
+/* As a String: a Float without a fraction is read back as an Integer. */
 static Node *
 write_double(double value)
 {
-	return (Node *) makeFloat(float8out_internal(value));
+	return (Node *) makeString(float8out_internal(value));
 }
 
 static double
 read_double(List *list, int at)
 {
-	return floatVal(list_nth(list, at));
+	return strtod(strVal(list_nth(list, at)), NULL);
 }
 
 static List *
