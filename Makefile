@@ -1,0 +1,55 @@
+# gpujoin: large PostgreSQL joins in a daemon beside the server.
+# PG_CONFIG chooses another PostgreSQL than Debian's version 15.
+
+SF ?= 1
+QUERIES ?=
+RUNS ?=
+
+PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_config)
+GO = $(or $(shell tools/find-go.sh),go)
+VERSION := $(shell git -c safe.directory='*' describe --tags --always --dirty 2>/dev/null || echo unknown)
+STATICCHECK := build/bin/staticcheck-v0.8.2
+
+export PG_CONFIG
+export GOTOOLCHAIN := auto
+# Go programs that we run find the Go command in PATH.
+export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
+
+.PHONY: help setup build demo test tpch bench-join lint clean
+
+help: ## print this
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+
+setup: ## install what is missing (Debian 12; root or sudo)
+	@tools/setup.sh
+
+build: setup ## build the daemon and the extension
+	@echo "building the daemon"
+	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o build/bin/gpujoind ./cmd/gpujoind
+	@echo "building the extension"
+	@$(MAKE) --no-print-directory -s -C fdw with_llvm=no
+
+demo: build ## load TPC-H SF 0.1 into a private server, run a join natively and offloaded
+	@cd tests && $(GO) run -buildvcs=false ./cmd/demo
+
+test: build $(STATICCHECK) ## lint, unit tests, regression, isolation, end to end
+	@cd tests && $(GO) run -buildvcs=false ./cmd/check
+
+tpch: build ## TPC-H: make tpch SF=1 QUERIES="3 5 10" RUNS=3; results in build/tpch.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/tpch -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS))
+
+bench-join: build ## joins of 10 M rows against native plans; results in build/bench-join.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/benchjoin $(if $(RUNS),-runs $(RUNS))
+
+lint: build $(STATICCHECK) ## only the checks of make test that run nothing
+	@cd tests && $(GO) run -buildvcs=false ./cmd/check -only lint
+
+$(STATICCHECK):
+	@echo "building staticcheck"
+	@GOBIN=$(CURDIR)/build/bin GOFLAGS=-buildvcs=false $(GO) install honnef.co/go/tools/cmd/staticcheck@v0.8.2
+	@mv build/bin/staticcheck $@
+
+clean: ## remove all that was built, and private servers' files
+	@if [ -e build/run.elsewhere ]; then rm -rf "$$(cat build/run.elsewhere)"; fi
+	@rm -rf build
+	@$(MAKE) --no-print-directory -s -C fdw clean

@@ -1,0 +1,226 @@
+package arch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gpujoin/tests/harness"
+)
+
+const module = "gpujoin"
+
+// why each rule is there; a rule without a reason is a mistake in the table.
+var why = map[string]string{
+	"cgo":        "the daemon is one static program that needs no C compiler or library where it runs, and a crash in C would take every session's join with it",
+	"unsafe":     "plans, algorithms and choices work on checked views; raw memory is the business of shm and of a provider, where a few lines can be reviewed",
+	"net":        "the join code must be usable, and testable, without a daemon around it",
+	"threads":    "a backend is one thread: PostgreSQL's memory, errors and signals know no other",
+	"algorithms": "the backend describes and feeds; how a join is executed is decided and done in joincore",
+	"may import": "imports go downwards only, so that each layer can be understood, tested and replaced without those above it",
+}
+
+// goPackage is what go list says of a package.
+type goPackage struct {
+	ImportPath string
+	Name       string
+	Standard   bool
+	GoFiles    []string
+	CgoFiles   []string
+	CFiles     []string
+	SFiles     []string
+	Imports    []string
+	Deps       []string
+}
+
+func goList(t *testing.T, root string) map[string]goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-json", "./...")
+	cmd.Dir = root
+	// With cgo on, so that files that would use it are listed as such.
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOFLAGS=-mod=mod", "GOWORK=off")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	packages := map[string]goPackage{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages[p.ImportPath] = p
+	}
+}
+
+func ours(path string) (room string, ok bool) {
+	return strings.CutPrefix(path, module+"/")
+}
+
+func load(t *testing.T) (root string, rooms map[string]Room) {
+	t.Helper()
+	root, err := harness.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := Rooms(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms = map[string]Room{}
+	for _, r := range list {
+		rooms[r.Name] = r
+	}
+	return root, rooms
+}
+
+func TestEveryPackageHasARow(t *testing.T) {
+	root, rooms := load(t)
+	for path := range goList(t, root) {
+		if room, ok := ours(path); ok && rooms[room].Name == "" {
+			t.Errorf("%s has no row in ARCHITECTURE.md: %s", room, why["may import"])
+		}
+	}
+}
+
+func TestEveryRowExists(t *testing.T) {
+	root, rooms := load(t)
+	for name, room := range rooms {
+		if info, err := os.Stat(filepath.Join(root, name)); err != nil || !info.IsDir() {
+			t.Errorf("ARCHITECTURE.md has a row for %s, which is no directory", name)
+		}
+		for _, rule := range room.MustNot {
+			if why[rule] == "" {
+				t.Errorf("%s must not use %q: the rule has no reason, or no test", name, rule)
+			}
+		}
+	}
+}
+
+func TestMayImport(t *testing.T) {
+	root, rooms := load(t)
+	for path, p := range goList(t, root) {
+		room, ok := ours(path)
+		if !ok {
+			continue
+		}
+		for _, imported := range p.Imports {
+			below, ok := ours(imported)
+			if ok && !slices.Contains(rooms[room].May, below) {
+				t.Errorf("%s imports %s, which its row does not allow: %s", room, below, why["may import"])
+			}
+		}
+	}
+}
+
+func TestMustNot(t *testing.T) {
+	root, rooms := load(t)
+	packages := goList(t, root)
+	for path, p := range packages {
+		room, ok := ours(path)
+		if !ok {
+			continue
+		}
+		for _, rule := range rooms[room].MustNot {
+			for _, dep := range append(p.Deps, path) {
+				if breaks(packages[dep], dep, rule) {
+					t.Errorf("%s must not use %s, but does through %s: %s", room, rule, dep, why[rule])
+				}
+			}
+		}
+	}
+}
+
+// breaks reports whether a package itself breaks a rule. The standard library
+// stands on unsafe and, where it may, on cgo: there only net counts.
+func breaks(p goPackage, path, rule string) bool {
+	switch rule {
+	case "net":
+		return path == "net" || strings.HasPrefix(path, "net/")
+	case "cgo":
+		return !p.Standard && (len(p.CgoFiles) > 0 || len(p.CFiles) > 0)
+	case "unsafe":
+		return !p.Standard && slices.Contains(p.Imports, "unsafe")
+	}
+	return false
+}
+
+// The extension's own files: what they include, and that they start no thread.
+func TestExtension(t *testing.T) {
+	root, rooms := load(t)
+	room := rooms["fdw"]
+	if !slices.Contains(room.MustNot, "threads") {
+		t.Fatal("the row of fdw does not forbid threads")
+	}
+	dir := filepath.Join(root, "fdw")
+	seen := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || (filepath.Ext(path) != ".c" && filepath.Ext(path) != ".h") {
+			return err
+		}
+		seen++
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(text)) {
+			for _, thread := range []string{"pthread", "<threads.h>", "<omp.h>", "clone("} {
+				if strings.Contains(line, thread) {
+					t.Errorf("%s: %q: %s", filepath.Base(path), strings.TrimSpace(line), why["threads"])
+				}
+			}
+			included, ok := strings.CutPrefix(strings.TrimSpace(line), `#include "../`)
+			if ok && !slices.Contains(room.May, strings.TrimSuffix(included, `"`)) {
+				t.Errorf("%s includes %s, which its row does not allow: %s", filepath.Base(path), included, why["may import"])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen == 0 {
+		t.Error("no C file found")
+	}
+}
+
+// Every module that is required directly is explained.
+func TestDependenciesAreExplained(t *testing.T) {
+	root, _ := load(t)
+	text, err := os.ReadFile(filepath.Join(root, "docs", "dependencies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mod := range []string{"go.mod", "tests/go.mod"} {
+		data, err := os.ReadFile(filepath.Join(root, mod))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+			name, _, _ := strings.Cut(line, " ")
+			if !strings.Contains(line, " v") || strings.Contains(line, "// indirect") || !strings.Contains(name, ".") {
+				continue
+			}
+			if !strings.Contains(string(text), "`"+name+"`") {
+				t.Errorf("%s requires %s, which docs/dependencies.md does not explain", mod, name)
+			}
+		}
+	}
+}

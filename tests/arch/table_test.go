@@ -1,0 +1,43 @@
+package arch
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestRooms(t *testing.T) {
+	got, err := Rooms("# x\n| a | b |\n|---|---|\n| c | d |\n\n" +
+		"| room | for | may import | must not |\n|---|---|---|---|\n" +
+		"| `top` | all | `low`, `low/er` | cgo |\n| `low` | some | - | cgo, net |\n\ntext\n")
+	want := []Room{
+		{Name: "top", May: []string{"low", "low/er"}, MustNot: []string{"cgo"}},
+		{Name: "low", MustNot: []string{"cgo", "net"}},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("Rooms = %+v, %v; want %+v", got, err, want)
+	}
+	for _, bad := range []string{"", "| room | for | may import | must not |\n|---|---|---|---|\n| `a` | b |\n"} {
+		if rooms, err := Rooms(bad); err == nil {
+			t.Errorf("Rooms(%q) = %v without an error", bad, rooms)
+		}
+	}
+}
+
+func TestBreaks(t *testing.T) {
+	for _, c := range []struct {
+		p          goPackage
+		path, rule string
+		want       bool
+	}{
+		{goPackage{Standard: true}, "net/http", "net", true},
+		{goPackage{Standard: true, Imports: []string{"unsafe"}}, "sync", "unsafe", false},
+		{goPackage{Imports: []string{"unsafe"}}, "example.org/x", "unsafe", true},
+		{goPackage{CgoFiles: []string{"a.go"}}, "example.org/x", "cgo", true},
+		{goPackage{Standard: true, CgoFiles: []string{"a.go"}}, "runtime/cgo", "cgo", false},
+		{goPackage{}, "example.org/internet", "net", false},
+	} {
+		if got := breaks(c.p, c.path, c.rule); got != c.want {
+			t.Errorf("breaks(%s, %s) = %v", c.path, c.rule, got)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+// Command benchjoin measures joins of ten million rows in the daemon against
+// PostgreSQL's best native plan, the rates of feeding, the cost of planning,
+// and the daemon's memory. It writes build/bench-join.json.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"gpujoin/tests/harness"
+	"gpujoin/tests/measure"
+)
+
+// Settings: shared_buffers holds all tables, and no WAL is written for tables
+// that are filled in the transaction that made them.
+var settings = harness.Settings{
+	"shared_buffers":       "4GB",
+	"effective_cache_size": "6GB",
+	"wal_level":            "minimal",
+	"max_wal_senders":      "0",
+	"jit":                  "off",
+}
+
+// bench is what the measurements share.
+type bench struct {
+	ctx     context.Context
+	env     *harness.Env
+	cluster *harness.Cluster
+	daemon  *harness.Daemon
+	session *harness.Session
+	rows    int // of the large tables
+	runs    int
+	results []any
+	table   []string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	b := &bench{ctx: ctx}
+	flag.IntVar(&b.rows, "rows", 10_000_000, "rows of the large tables")
+	flag.IntVar(&b.runs, "runs", 5, "runs of each measurement; the median counts")
+	flag.Parse()
+	if err := b.run(); err != nil {
+		fmt.Fprintln(os.Stderr, "benchjoin:", err)
+		os.Exit(1)
+	}
+}
+
+func (b *bench) run() (err error) {
+	if b.env, err = harness.Prepare(); err != nil {
+		return err
+	}
+	if b.cluster, err = b.env.NewCluster("", settings); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.cluster.Stop()) }()
+	if b.daemon, err = b.cluster.StartDaemon(nil); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.daemon.Stop()) }()
+	if b.session, err = b.cluster.Connect(b.ctx); err != nil {
+		return err
+	}
+	defer b.session.Close()
+	if err := b.session.Exec(b.ctx, "create extension gpujoin"); err != nil {
+		return err
+	}
+
+	for _, part := range []func() error{b.fill, b.joins, b.feeds, b.planning} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	if err := measure.WriteJSON(filepath.Join(b.env.Root, "build", "bench-join.json"), b.results); err != nil {
+		return err
+	}
+	fmt.Println()
+	fmt.Println(measure.Circumstances(b.env.Root))
+	for _, line := range b.table {
+		fmt.Println(line)
+	}
+	return nil
+}
+
+// say tells what is being done.
+func say(format string, args ...any) { fmt.Printf("  "+format+"\n", args...) }

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+func goTestSteps() []step {
+	return []step{
+		// -race needs cgo; the daemon itself is built without.
+		{"unit", "main module, -race", goTest(".", "1", "-race", "-timeout", "10m", "./...")},
+		{"unit", "architecture, harness", goTest("tests", "0", "./arch", "./harness", "./measure", "./tpch")},
+		{"e2e", "end to end", goTest("tests", "0", "-timeout", "15m", "./e2e/...")},
+	}
+}
+
+// event is a line of go test -json.
+type event struct {
+	Action, Package, Test, Output string
+	ImportPath                    string
+}
+
+// goTest runs go test in a module and counts tests (not subtests).
+func goTest(module, cgo string, args ...string) func(string) outcome {
+	return func(root string) outcome {
+		cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+		cmd.Dir = filepath.Join(root, module)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo, "GOFLAGS=-buildvcs=false")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			return one(false, err.Error())
+		}
+		if err := cmd.Start(); err != nil {
+			return one(false, err.Error())
+		}
+		o := countEvents(stdout)
+		if err := cmd.Wait(); err != nil && o.failed == 0 {
+			o.failed++
+			o.output += fmt.Sprintf("go test: %v\n%s", err, stderr.String())
+		}
+		if o.passed+o.failed == 0 {
+			o.failed, o.output = 1, "no tests were run"
+		}
+		return o
+	}
+}
+
+func countEvents(r io.Reader) outcome {
+	var o outcome
+	output := map[string]*strings.Builder{} // of a test, or a package
+	for d := json.NewDecoder(r); ; {
+		var e event
+		if err := d.Decode(&e); err != nil {
+			if !errors.Is(err, io.EOF) {
+				o.failed++
+				o.output += fmt.Sprintf("output of go test: %v\n", err)
+			}
+			return o
+		}
+		top, _, sub := strings.Cut(e.Test, "/")
+		key := e.Package + e.ImportPath + " " + top
+		switch e.Action {
+		case "output", "build-output":
+			if output[key] == nil {
+				output[key] = &strings.Builder{}
+			}
+			output[key].WriteString(e.Output)
+		case "pass":
+			if e.Test != "" && !sub {
+				o.passed++
+				delete(output, key)
+			}
+		case "fail", "build-fail":
+			if sub {
+				continue
+			}
+			// A package fails after its tests: count it where it alone did.
+			if e.Test != "" || o.failed == 0 {
+				o.failed++
+			}
+			if output[key] != nil {
+				o.output += key + "\n" + output[key].String()
+			}
+		}
+	}
+}

@@ -1,0 +1,59 @@
+// Command check runs everything that make test promises, one step after the
+// other, and ends with one line: how many checks passed and how many failed.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"gpujoin/tests/harness"
+)
+
+// outcome is a step's: each test of a step that has tests counts.
+type outcome struct {
+	passed, failed int
+	output         string // shown when something failed
+}
+
+type step struct {
+	group, name string
+	run         func(root string) outcome
+}
+
+func main() {
+	only := flag.String("only", "", "run one group: lint, unit, regress or e2e")
+	flag.Parse()
+	root, err := harness.Root()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "check:", err)
+		os.Exit(2)
+	}
+	steps := append(append(lintSteps(), goTestSteps()...), regressSteps()...)
+	var passed, failed int
+	var broken []string
+	for _, s := range steps {
+		if *only != "" && s.group != *only {
+			continue
+		}
+		fmt.Printf("%-8s %-28s ", s.group, s.name)
+		begin := time.Now()
+		o := s.run(root)
+		passed += o.passed
+		failed += o.failed
+		fmt.Printf("%5d passed %3d failed  %6.1f s\n", o.passed, o.failed, time.Since(begin).Seconds())
+		if o.failed > 0 {
+			broken = append(broken, s.group+" "+s.name)
+			fmt.Println(strings.TrimRight(o.output, "\n"))
+		}
+	}
+	if failed > 0 {
+		fmt.Println("failed:", strings.Join(broken, ", "))
+	}
+	fmt.Printf("%d passed, %d failed\n", passed, failed)
+	if failed > 0 || passed == 0 {
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"gpujoin/tests/harness"
+)
+
+func regressSteps() []step {
+	return []step{
+		{"regress", "pg_regress", regress("regress", "sql", ".sql")},
+		{"regress", "isolation", regress("isolation", "specs", ".spec")},
+	}
+}
+
+// regress runs the files of sql/<suite>/<inputs> against a private cluster with
+// a daemon beside it.
+func regress(suite, inputs, ending string) func(string) outcome {
+	return func(root string) outcome {
+		files, err := filepath.Glob(filepath.Join(root, "sql", suite, inputs, "*"+ending))
+		if err != nil || len(files) == 0 {
+			return one(false, fmt.Sprintf("no files in sql/%s/%s: %v", suite, inputs, err))
+		}
+		var tests []string
+		for _, f := range files {
+			tests = append(tests, strings.TrimSuffix(filepath.Base(f), ending))
+		}
+		o, err := runRegress(root, suite, tests)
+		if err != nil {
+			o.failed++
+			o.output += err.Error() + "\n"
+		}
+		return o
+	}
+}
+
+func runRegress(root, suite string, tests []string) (o outcome, err error) {
+	env, err := harness.Prepare()
+	if err != nil {
+		return o, err
+	}
+	cluster, err := env.NewCluster("", nil)
+	if err != nil {
+		return o, err
+	}
+	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	daemon, err := cluster.StartDaemon(nil)
+	if err != nil {
+		return o, err
+	}
+	defer func() { err = errors.Join(err, daemon.Stop()) }()
+	s, err := cluster.Connect(context.Background())
+	if err != nil {
+		return o, err
+	}
+	if err := errors.Join(s.Exec(context.Background(), "create database regression"), s.Close()); err != nil {
+		return o, err
+	}
+
+	program := env.Prefix.Regress
+	if suite == "isolation" {
+		program = env.Prefix.Isolation
+	}
+	results := filepath.Join(root, "build", "regress", suite)
+	if err := errors.Join(os.RemoveAll(results), os.MkdirAll(results, 0o755)); err != nil {
+		return o, err
+	}
+	bin, err := exec.Command(os.Getenv("PG_CONFIG"), "--bindir").Output()
+	if err != nil {
+		return o, fmt.Errorf("pg_config: %w", err)
+	}
+	args := []string{
+		"--use-existing", "--dbname=regression", "--user=postgres",
+		"--host=" + cluster.Sock, fmt.Sprintf("--port=%d", harness.Port),
+		"--bindir=" + strings.TrimSpace(string(bin)),
+		"--inputdir=" + filepath.Join(root, "sql", suite), "--outputdir=" + results,
+	}
+	cmd := exec.Command(program, append(args, tests...)...)
+	cmd.Dir = results
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	runErr := cmd.Run()
+	o = countRegress(out.String())
+	o.output = out.String()
+	if o.failed > 0 {
+		if diffs, err := os.ReadFile(filepath.Join(results, "regression.diffs")); err == nil {
+			o.output += string(diffs)
+		}
+	} else if runErr != nil {
+		return o, fmt.Errorf("%s: %w\n%s", filepath.Base(program), runErr, out.String())
+	}
+	return o, nil
+}
+
+var resultLine = regexp.MustCompile(`(?m)^(?:test )?\s*(\S+)\s+\.\.\.\s+(ok|FAILED)`)
+
+func countRegress(output string) outcome {
+	var o outcome
+	for _, m := range resultLine.FindAllStringSubmatch(output, -1) {
+		if m[2] == "ok" {
+			o.passed++
+		} else {
+			o.failed++
+		}
+	}
+	return o
+}

@@ -1,0 +1,125 @@
+// Command tpch runs TPC-H queries natively, forced into the daemon, and with
+// the planner's own choice, compares the full results, and writes what it
+// measured to build/tpch.json.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gpujoin/tests/harness"
+	"gpujoin/tests/measure"
+	"gpujoin/tests/tpch"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "tpch:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) (err error) {
+	sf := flag.Float64("sf", 1, "scale factor")
+	chosen := flag.String("queries", "", "numbers of the queries; none: all 22")
+	runs := flag.Int("runs", 3, "runs of each query in each mode; the median counts")
+	flag.Parse()
+	numbers, err := queryNumbers(*chosen)
+	if err != nil {
+		return err
+	}
+
+	fmt.Printf("TPC-H at scale factor %g, medians of %d runs\n", *sf, *runs)
+	env, err := harness.Prepare()
+	if err != nil {
+		return err
+	}
+	cluster, err := env.NewCluster("", tpch.Settings())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	daemon, err := cluster.StartDaemon(nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, daemon.Stop()) }()
+	s, err := cluster.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := tpch.Load(ctx, env, s, *sf, func(what string) { fmt.Println("  " + what) }); err != nil {
+		return err
+	}
+	if err := s.Exec(ctx, "create extension gpujoin"); err != nil {
+		return err
+	}
+
+	var measured []*tpch.Measurement
+	for _, n := range numbers {
+		fmt.Printf("  query %d\n", n)
+		m, err := tpch.Measure(ctx, s, n, *sf, *runs)
+		if err != nil {
+			return fmt.Errorf("query %d: %w", n, err)
+		}
+		measured = append(measured, m)
+	}
+	if err := measure.WriteJSON(filepath.Join(env.Root, "build", "tpch.json"), measured); err != nil {
+		return err
+	}
+	fmt.Println(measure.Circumstances(env.Root))
+	fmt.Println(tpch.DescribeSettings())
+	return print(measured)
+}
+
+func queryNumbers(chosen string) ([]int, error) {
+	var numbers []int
+	for _, field := range strings.FieldsFunc(chosen, func(r rune) bool { return r == ' ' || r == ',' }) {
+		n, err := strconv.Atoi(field)
+		if err != nil || n < 1 || n > 22 {
+			return nil, fmt.Errorf("%q is not the number of a query, 1 to 22", field)
+		}
+		numbers = append(numbers, n)
+	}
+	if numbers == nil {
+		for n := range 22 {
+			numbers = append(numbers, n+1)
+		}
+	}
+	return numbers, nil
+}
+
+func print(measured []*tpch.Measurement) error {
+	rows := []string{"query\tnative ms\toffloaded ms\tratio\tautomatic ms\tjoins offloaded\tautomatic\trows\tequal"}
+	different := 0
+	for _, m := range measured {
+		rows = append(rows, fmt.Sprintf("%d\t%.1f\t%.1f\t%.2f\t%.1f\t%d\t%d\t%d\t%v",
+			m.Query, m.NativeMs, m.OffloadMs, m.NativeMs/m.OffloadMs, m.AutoMs,
+			m.OffloadedJoins, m.AutoJoins, m.Rows, m.Equal))
+		if !m.Equal {
+			different++
+		}
+	}
+	if err := measure.Table(os.Stdout, rows...); err != nil {
+		return err
+	}
+	if different > 0 {
+		for _, m := range measured {
+			if !m.Equal {
+				fmt.Printf("query %d: %s\n", m.Query, m.Difference)
+			}
+		}
+		return fmt.Errorf("%d queries returned other rows than the native plan", different)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// Account is the plain user that the server and the daemon run as. PostgreSQL
+// refuses to run as root, and both sides demand that their peer is the same
+// user, so under root both run as "postgres"; else as whoever runs the tests.
+type Account struct {
+	UID, GID int
+	// Switched: processes must be started with other credentials than ours.
+	Switched bool
+}
+
+// FindAccount returns the account for this run.
+func FindAccount() (Account, error) {
+	if os.Geteuid() != 0 {
+		return Account{UID: os.Geteuid(), GID: os.Getegid()}, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return Account{}, fmt.Errorf("running as root needs the user that PostgreSQL's package makes: %w", err)
+	}
+	uid, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		return Account{}, fmt.Errorf("uid of postgres: %w", err)
+	}
+	gid, err := strconv.Atoi(u.Gid)
+	if err != nil {
+		return Account{}, fmt.Errorf("gid of postgres: %w", err)
+	}
+	return Account{UID: uid, GID: gid, Switched: true}, nil
+}
+
+// Command prepares a process that runs as the account, in dir.
+func (a Account) Command(dir, name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "PGOPTIONS=", "PGDATA=")
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	if a.Switched {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(a.UID), Gid: uint32(a.GID)}
+	}
+	return cmd
+}
+
+// Mkdir makes a directory that only the account may enter.
+func (a Account) Mkdir(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return err
+	}
+	if a.Switched {
+		return os.Chown(path, a.UID, a.GID)
+	}
+	return nil
+}
+
+// canEnter reports whether the account can list and enter dir, whatever the
+// directories above it allow.
+func (a Account) canEnter(dir string) bool {
+	cmd := a.Command("/", "/bin/sh", "-c", `test -r "$0" && cd "$0"`, dir)
+	return cmd.Run() == nil
+}

@@ -1,0 +1,78 @@
+package harness
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Daemon is a gpujoind beside a cluster.
+type Daemon struct {
+	*Process
+	Socket string
+}
+
+// DaemonOptions are flags of gpujoind serve, without the leading dashes.
+type DaemonOptions map[string]string
+
+// StartDaemon starts a daemon where the cluster's sessions look for it and
+// waits until it serves.
+func (c *Cluster) StartDaemon(options DaemonOptions) (*Daemon, error) {
+	return c.StartDaemonAt(c.DaemonSocket(), options)
+}
+
+// StartDaemonAt starts a daemon on another socket, for a proxy in between.
+func (c *Cluster) StartDaemonAt(socket string, options DaemonOptions) (*Daemon, error) {
+	args := []string{"serve", "--socket", socket}
+	for name, value := range options {
+		args = append(args, "--"+name, value)
+	}
+	cmd := c.Env.Account.Command(c.Dir, c.Env.Daemon, args...)
+	log := filepath.Join(c.Dir, filepath.Base(socket)+".log")
+	p, err := startProcess(cmd, "gpujoind", log, syscall.SIGKILL)
+	if err != nil {
+		return nil, err
+	}
+	d := &Daemon{Process: p, Socket: socket}
+	deadline := time.Now().Add(time.Minute)
+	for !c.daemonServes(socket) {
+		if p.Exited() || time.Now().After(deadline) {
+			err := fmt.Errorf("the daemon does not start; its log ends:\n%s", p.LogTail(20))
+			_ = p.Stop(0) // the start's failure is what counts
+			return nil, err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return d, nil
+}
+
+// daemonServes asks as the daemon's own user: it turns others away.
+func (c *Cluster) daemonServes(socket string) bool {
+	return c.Env.Account.Command(c.Dir, c.Env.Daemon, "check", "--socket", socket).Run() == nil
+}
+
+// Kill ends the daemon at once, as a crash would.
+func (d *Daemon) Kill() error {
+	if err := d.Signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-d.done
+	return nil
+}
+
+// Stop stops the daemon gracefully.
+func (d *Daemon) Stop() error {
+	_ = d.Signal(syscall.SIGCONT) // it may have been stopped, or have ended
+	return d.Process.Stop(20*time.Second, syscall.SIGTERM)
+}
+
+// Output runs a subcommand of the daemon's program as the account.
+func (c *Cluster) Output(args ...string) (string, error) {
+	cmd := c.Env.Account.Command(c.Dir, c.Env.Daemon, args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}

@@ -1,0 +1,146 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Node is a node of EXPLAIN (FORMAT JSON), with every property it has.
+type Node map[string]any
+
+// Explain returns the plan's top node. options are further EXPLAIN options,
+// such as "analyze, timing off".
+func (s *Session) Explain(ctx context.Context, options, sql string) (Node, error) {
+	if options != "" {
+		options += ", "
+	}
+	r, err := s.Query(ctx, "explain ("+options+"format json) "+sql)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`).Replace(strings.Join(r.Rows, "\n"))
+	var plans []struct{ Plan Node }
+	if err := json.Unmarshal([]byte(text), &plans); err != nil {
+		return nil, fmt.Errorf("explain: %w\n%s", err, text)
+	}
+	if len(plans) != 1 {
+		return nil, fmt.Errorf("explain: %d plans", len(plans))
+	}
+	return plans[0].Plan, nil
+}
+
+// PlanningTime is what planning a statement took, in microseconds.
+func (s *Session) PlanningTime(ctx context.Context, sql string) (float64, error) {
+	r, err := s.Query(ctx, "explain (summary) "+sql)
+	if err != nil {
+		return 0, err
+	}
+	for _, line := range r.Rows {
+		var ms float64
+		if n, _ := fmt.Sscanf(line, "Planning Time: %f ms", &ms); n == 1 {
+			return ms * 1000, nil
+		}
+	}
+	return 0, fmt.Errorf("explain: no planning time in %q", r.Rows)
+}
+
+// group is a list of objects that is a property of the node.
+func (n Node) group(property string) []Node {
+	list, _ := n[property].([]any)
+	var nodes []Node
+	for _, p := range list {
+		if m, ok := p.(map[string]any); ok {
+			nodes = append(nodes, Node(m))
+		}
+	}
+	return nodes
+}
+
+// Participants of a GpuJoin that was executed.
+func (n Node) Participants() []Node { return n.group("Participants") }
+
+// Joins of a GpuJoin, in post-order.
+func (n Node) Joins() []Node { return n.group("Joins") }
+
+// Inputs of a GpuJoin.
+func (n Node) Inputs() []Node { return n.group("Inputs") }
+
+// FedBy reports whether all inputs of a GpuJoin are fed in this way.
+func (n Node) FedBy(kind string) bool {
+	for _, input := range n.Inputs() {
+		if input.Text("Feed") != kind {
+			return false
+		}
+	}
+	return true
+}
+
+// Algorithms of a GpuJoin's executed joins, in post-order.
+func (n Node) Algorithms() []string {
+	var names []string
+	for _, j := range n.Joins() {
+		if a := j.Text("Algorithm"); a != "" {
+			names = append(names, a)
+		}
+	}
+	return names
+}
+
+// Children are the nodes below, init plans and subplans included.
+func (n Node) Children() []Node {
+	return n.group("Plans")
+}
+
+// All visits the node and all below it.
+func (n Node) All(yield func(Node) bool) bool {
+	if !yield(n) {
+		return false
+	}
+	for _, c := range n.Children() {
+		if !c.All(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// Text is a property as text, "" where there is none.
+func (n Node) Text(property string) string {
+	if n[property] == nil {
+		return ""
+	}
+	return fmt.Sprint(n[property])
+}
+
+// Number is a property as a number, 0 where there is none.
+func (n Node) Number(property string) float64 {
+	v, _ := n[property].(float64)
+	return v
+}
+
+// GpuJoins returns the GpuJoin nodes of a plan that are not part of another
+// one's native plan.
+func (n Node) GpuJoins() []Node {
+	if n.Text("Custom Plan Provider") == "GpuJoin" {
+		return []Node{n}
+	}
+	var found []Node
+	for _, c := range n.Children() {
+		found = append(found, c.GpuJoins()...)
+	}
+	return found
+}
+
+// OffloadedJoins counts the joins of an analyzed plan that the daemon reported
+// as executed: not those of nodes that fell back, nor of nodes never run.
+func (n Node) OffloadedJoins() int {
+	executed := 0
+	for _, g := range n.GpuJoins() {
+		if g.Text("Fallback") == "" {
+			executed += len(g.Algorithms())
+		}
+	}
+	return executed
+}

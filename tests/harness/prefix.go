@@ -1,0 +1,213 @@
+package harness
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// Prefix is a private installation of PostgreSQL with the extension in it: a
+// tree shaped like the system's, which the server finds its files in because
+// it looks for them relative to its own program. Programs are copies (a link
+// would lead back to the system's), all else are links. Nothing of the system
+// is written.
+type Prefix struct {
+	Bin   string // postgres, initdb
+	Lib   string // $libdir
+	Share string
+	// Regress and Isolation are the programs that run SQL test files.
+	Regress, Isolation string
+	Version            string
+}
+
+// pgConfig is the installation's pg_config; PG_CONFIG chooses another one.
+func pgConfig() string {
+	if p := os.Getenv("PG_CONFIG"); p != "" {
+		return p
+	}
+	if debian := "/usr/lib/postgresql/15/bin/pg_config"; fileExists(debian) {
+		return debian
+	}
+	return "pg_config"
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func pgPath(option string) (string, error) {
+	out, err := exec.Command(pgConfig(), option).Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", pgConfig(), option, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// preparePrefix makes or refreshes the private installation below work.
+func preparePrefix(root, work string) (*Prefix, error) {
+	var system [4]string
+	for i, option := range []string{"--bindir", "--pkglibdir", "--sharedir", "--pgxs"} {
+		p, err := pgPath(option)
+		if err != nil {
+			return nil, err
+		}
+		system[i] = p
+	}
+	dest := filepath.Join(work, "pg")
+	p := &Prefix{
+		Bin:   filepath.Join(dest, system[0]),
+		Lib:   filepath.Join(dest, system[1]),
+		Share: filepath.Join(dest, system[2]),
+	}
+	pgxsTests := filepath.Join(filepath.Dir(filepath.Dir(system[3])), "test")
+	p.Regress = filepath.Join(pgxsTests, "regress", "pg_regress")
+	p.Isolation = filepath.Join(pgxsTests, "isolation", "pg_isolation_regress")
+
+	release, err := lock(filepath.Join(work, "pg.lock"))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := p.mirrorSystem(dest, system[0], system[1], system[2]); err != nil {
+		return nil, fmt.Errorf("private installation in %s: %w", dest, err)
+	}
+	if err := installExtension(root, dest); err != nil {
+		return nil, err
+	}
+	out, err := exec.Command(filepath.Join(p.Bin, "postgres"), "--version").Output()
+	if err != nil {
+		return nil, fmt.Errorf("private postgres: %w", err)
+	}
+	p.Version = strings.TrimSpace(string(out))
+	return p, nil
+}
+
+// mirrorSystem is done once an installation: a stamp holds the server's
+// checksum.
+func (p *Prefix) mirrorSystem(dest, bin, lib, share string) error {
+	server, err := os.ReadFile(filepath.Join(bin, "postgres"))
+	if err != nil {
+		return err
+	}
+	sum := fmt.Sprintf("%x\n", sha256.Sum256(server))
+	stamp := filepath.Join(dest, "server.sha256")
+	if old, err := os.ReadFile(stamp); err == nil && string(old) == sum {
+		return nil
+	}
+	if err := os.RemoveAll(dest); err != nil {
+		return err
+	}
+	for _, dir := range []string{p.Bin, p.Lib, filepath.Join(p.Share, "extension")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"postgres", "initdb"} {
+		if err := copyFile(filepath.Join(bin, name), filepath.Join(p.Bin, name)); err != nil {
+			return err
+		}
+	}
+	for from, to := range map[string]string{
+		lib:                               p.Lib,
+		share:                             p.Share,
+		filepath.Join(share, "extension"): filepath.Join(p.Share, "extension"),
+	} {
+		if err := linkEntries(from, to); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(stamp, []byte(sum), 0o644)
+}
+
+// linkEntries links what lies in from into to, but for what is there already
+// and what a system-wide installation of this extension left.
+func linkEntries(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "gpujoin") {
+			continue
+		}
+		err := os.Symlink(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()))
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// installExtension runs the extension's own install target when what was built
+// differs from what is installed.
+func installExtension(root, dest string) error {
+	sum, err := extensionSum(root)
+	if err != nil {
+		return err
+	}
+	stamp := filepath.Join(dest, "extension.sha256")
+	if old, err := os.ReadFile(stamp); err == nil && string(old) == sum {
+		return nil
+	}
+	cmd := exec.Command("make", "--no-print-directory", "-C", filepath.Join(root, "fdw"), "install",
+		"DESTDIR="+dest, "PG_CONFIG="+pgConfig(), "with_llvm=no")
+	// A make above us must not lend us its job slots or flags.
+	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=0")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("installing the extension: %w\n%s", err, out.String())
+	}
+	return os.WriteFile(stamp, []byte(sum), 0o644)
+}
+
+// extensionSum is a checksum of the library, the control file and the scripts.
+func extensionSum(root string) (string, error) {
+	var files []string
+	for _, pattern := range []string{"fdw/*.so", "fdw/*.control", "fdw/*.sql", "sql/*.control", "sql/*.sql", "*.control"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			return "", err
+		}
+		files = append(files, found...)
+	}
+	sort.Strings(files)
+	if len(files) == 0 || !strings.Contains(strings.Join(files, " "), "gpujoin.so") {
+		return "", errors.New("the extension is not built; run make build")
+	}
+	h := sha256.New()
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%s %d\n", name, len(data))
+		h.Write(data)
+	}
+	return fmt.Sprintf("%x\n", h.Sum(nil)), nil
+}

@@ -1,0 +1,112 @@
+package tpch
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"gpujoin/tests/harness"
+	"gpujoin/tests/measure"
+)
+
+// Settings are the server's: everything in memory, and what a machine of a
+// few cores is usually given.
+func Settings() harness.Settings {
+	return harness.Settings{
+		"shared_buffers":                  "3GB",
+		"effective_cache_size":            "6GB",
+		"work_mem":                        "128MB",
+		"random_page_cost":                "1.1",
+		"max_parallel_workers_per_gather": "2",
+		"jit":                             "off",
+	}
+}
+
+// DescribeSettings is Settings in one line.
+func DescribeSettings() string {
+	s := Settings()
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		parts = append(parts, name+" = "+s[name])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Measurement is one query's, as build/tpch.json holds it.
+type Measurement struct {
+	Query          int     `json:"query"`
+	NativeMs       float64 `json:"native_ms"`
+	OffloadMs      float64 `json:"offload_ms"`
+	AutoMs         float64 `json:"auto_ms"`
+	OffloadedJoins int     `json:"offloaded_joins"` // executed in the daemon when forced
+	AutoJoins      int     `json:"auto_joins"`      // by the planner's own choice
+	Rows           int     `json:"rows"`
+	Equal          bool    `json:"equal"`
+	Difference     string  `json:"difference,omitempty"`
+}
+
+// Modes of running a query, as settings of the session.
+const (
+	Native    = "set gpujoin.enabled = off; set gpujoin.force = off"
+	Forced    = "set gpujoin.enabled = on; set gpujoin.force = on"
+	Automatic = "set gpujoin.enabled = on; set gpujoin.force = off"
+)
+
+// Measure runs query n in the three modes in turn, runs times each, after one
+// native run that warms the caches.
+func Measure(ctx context.Context, s *harness.Session, n int, sf float64, runs int) (*Measurement, error) {
+	sql, err := Query(n, sf)
+	if err != nil {
+		return nil, err
+	}
+	m := &Measurement{Query: n, Equal: true}
+	if err := s.Exec(ctx, Native); err != nil {
+		return nil, err
+	}
+	want, err := s.Query(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	m.Rows = len(want.Rows)
+	times := map[string][]float64{}
+	for range runs {
+		for _, mode := range []string{Native, Forced, Automatic} {
+			if err := s.Exec(ctx, mode); err != nil {
+				return nil, err
+			}
+			begin := time.Now()
+			got, err := s.Query(ctx, sql)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", mode, err)
+			}
+			times[mode] = append(times[mode], measure.Ms(time.Since(begin)))
+			if d := harness.SameRows(want, got); d != "" && m.Equal {
+				m.Equal, m.Difference = false, mode+": "+d
+			}
+		}
+	}
+	m.NativeMs = measure.Median(times[Native])
+	m.OffloadMs = measure.Median(times[Forced])
+	m.AutoMs = measure.Median(times[Automatic])
+	if m.OffloadedJoins, err = offloadedJoins(ctx, s, Forced, sql); err != nil {
+		return nil, err
+	}
+	if m.AutoJoins, err = offloadedJoins(ctx, s, Automatic, sql); err != nil {
+		return nil, err
+	}
+	return m, s.Exec(ctx, "reset all")
+}
+
+func offloadedJoins(ctx context.Context, s *harness.Session, mode, sql string) (int, error) {
+	if err := s.Exec(ctx, mode); err != nil {
+		return 0, err
+	}
+	plan, err := s.Explain(ctx, "analyze, timing off", sql)
+	if err != nil {
+		return 0, err
+	}
+	return plan.OffloadedJoins(), nil
+}

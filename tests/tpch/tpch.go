@@ -1,0 +1,106 @@
+// Package tpch loads TPC-H data into a private cluster and runs its 22 queries
+// with the specification's validation parameters.
+package tpch
+
+import (
+	"bufio"
+	"context"
+	"embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gpujoin/tests/harness"
+)
+
+// Tables in the order in which they are loaded.
+var Tables = []string{"region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem"}
+
+//go:embed schema.sql
+var schema string
+
+//go:embed indexes.sql
+var indexes string
+
+//go:embed queries/*.sql
+var queries embed.FS
+
+// Query returns the text of query n, 1 to 22, for a scale factor (query 11
+// has it as a parameter).
+func Query(n int, sf float64) (string, error) {
+	text, err := queries.ReadFile(fmt.Sprintf("queries/%02d.sql", n))
+	if err != nil {
+		return "", fmt.Errorf("TPC-H has no query %d", n)
+	}
+	fraction := strconv.FormatFloat(0.0001/sf, 'f', 10, 64)
+	return strings.TrimSpace(strings.ReplaceAll(string(text), ":fraction", fraction)), nil
+}
+
+// Load creates the tables, fills them from the generator, and makes the usual
+// primary keys and indexes. progress is told what is being done.
+func Load(ctx context.Context, env *harness.Env, s *harness.Session, sf float64, progress func(string)) error {
+	if err := s.Exec(ctx, schema); err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	dir, err := os.MkdirTemp(env.Work, "tpch")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	progress("generating")
+	if err := generate(ctx, env, sf, dir); err != nil {
+		return err
+	}
+	for _, table := range Tables {
+		progress("loading " + table)
+		if err := loadTable(ctx, s, table, filepath.Join(dir, table+".csv")); err != nil {
+			return fmt.Errorf("loading %s: %w", table, err)
+		}
+	}
+	progress("building indexes")
+	if err := s.Exec(ctx, "set maintenance_work_mem = '512MB'; "+indexes); err != nil {
+		return fmt.Errorf("indexes: %w", err)
+	}
+	progress("vacuuming")
+	if err := s.Exec(ctx, "vacuum (freeze, analyze)"); err != nil {
+		return fmt.Errorf("vacuum: %w", err)
+	}
+	return s.Exec(ctx, "checkpoint")
+}
+
+func generate(ctx context.Context, env *harness.Env, sf float64, dir string) error {
+	program := filepath.Join(env.Root, "build", "bin", "tpchgen-cli")
+	if _, err := os.Stat(program); err != nil {
+		return fmt.Errorf("the generator is missing; run make setup: %w", err)
+	}
+	out, err := exec.CommandContext(ctx, program, "csv", "--quiet",
+		"--scale-factor", strconv.FormatFloat(sf, 'f', -1, 64), "--output-dir", dir).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("tpchgen-cli: %w: %s", err, out)
+	}
+	return nil
+}
+
+// loadTable copies a file and removes it. TRUNCATE and COPY share a
+// transaction, so that rows can be written frozen.
+func loadTable(ctx context.Context, s *harness.Session, table, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := s.Exec(ctx, "begin; truncate "+table); err != nil {
+		return err
+	}
+	if _, err := s.Conn().CopyFrom(ctx, bufio.NewReaderSize(f, 1<<20),
+		"copy "+table+" from stdin (format csv, header, freeze)"); err != nil {
+		return err
+	}
+	if err := s.Exec(ctx, "commit"); err != nil {
+		return err
+	}
+	return os.Remove(path)
+}

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Prints the first Go command that can build this module: 1.21 or newer, since
+# older ones cannot fetch the toolchain that go.mod asks for.
+for go in ${GO:+"$GO"} go /usr/local/go/bin/go /usr/lib/go/bin/go; do
+    version=$(GOTOOLCHAIN=local "$go" env GOVERSION 2>/dev/null) || continue
+    minor=${version#go1.}
+    minor=${minor%%[!0-9]*}
+    if [ -n "$minor" ] && [ "$minor" -ge 21 ]; then
+        echo "$go"
+        exit 0
+    fi
+done
+exit 1

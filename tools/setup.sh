@@ -1,0 +1,114 @@
+#!/bin/sh
+# Installs what building and testing gpujoin needs and is not there yet, on
+# Debian 12.  Quick and silent when nothing is missing.  It starts no server:
+# Debian's default cluster is neither created nor touched.
+set -eu
+
+unset GOROOT CDPATH
+root=$(cd "$(dirname "$0")/.." && pwd)
+requirements=$root/tools/requirements.txt
+
+say() { echo "setup: $*"; }
+die() {
+    echo "setup: $*" >&2
+    exit 1
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        env DEBIAN_FRONTEND=noninteractive "$@"
+    elif [ -t 0 ]; then
+        sudo env DEBIAN_FRONTEND=noninteractive "$@"
+    else
+        sudo -n env DEBIAN_FRONTEND=noninteractive "$@"
+    fi
+}
+
+# apt_install WHAT_FOR PACKAGE...
+apt_install() {
+    what=$1
+    shift
+    command -v apt-get >/dev/null ||
+        die "$what is missing; install what Debian calls: $*"
+    [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null ||
+        die "$what is missing, and this is neither root nor is there sudo; as root, run: apt-get install $*"
+    say "installing $what: $*"
+    if [ -z "${updated:-}" ]; then
+        as_root apt-get -q -q update
+        updated=yes
+    fi
+    as_root apt-get -q -q -y --no-install-recommends install "$@" >/dev/null
+}
+
+# PG_CONFIG in the environment chooses another installation of PostgreSQL.
+pg_config=${PG_CONFIG:-/usr/lib/postgresql/15/bin/pg_config}
+
+server_there() { [ -x "$("$pg_config" --bindir 2>/dev/null)/postgres" ]; }
+headers_there() { [ -e "$("$pg_config" --includedir-server 2>/dev/null)/postgres.h" ]; }
+
+# The server's package makes and starts a cluster of its own unless it is told
+# otherwise; afterwards the setting is as it was.
+install_server() {
+    conf=/etc/postgresql-common/createcluster.conf
+    apt_install "PostgreSQL's cluster tools" postgresql-common
+    as_root cp -p "$conf" "$conf.gpujoin"
+    trap 'as_root mv "$conf.gpujoin" "$conf"' EXIT
+    as_root sed -i 's/^#* *create_main_cluster.*/create_main_cluster = false/' "$conf"
+    grep -q '^create_main_cluster = false' "$conf" ||
+        echo 'create_main_cluster = false' | as_root tee -a "$conf" >/dev/null
+    apt_install "PostgreSQL 15" postgresql-15
+    as_root mv "$conf.gpujoin" "$conf"
+    trap - EXIT
+}
+
+install_go() {
+    grep -q '^VERSION_CODENAME=bookworm' /etc/os-release ||
+        die "no Go 1.21 or newer; install one from https://go.dev/dl/"
+    if ! apt-cache policy 2>/dev/null | grep -q bookworm-backports; then
+        echo "deb http://deb.debian.org/debian bookworm-backports main" |
+            as_root tee /etc/apt/sources.list.d/bookworm-backports.list >/dev/null
+        updated=
+    fi
+    apt_install "Go" -t bookworm-backports golang-go
+}
+
+find_pip() {
+    for python in python3 /usr/bin/python3; do
+        if "$python" -m pip --version >/dev/null 2>&1; then
+            return 0
+        fi
+    done
+    return 1
+}
+
+# tpchgen-cli is TPC-H's dbgen as one program inside a Python wheel; nothing of
+# Python is needed to run it.
+fetch_tpchgen() {
+    find_pip || apt_install "pip" python3-pip
+    find_pip || die "python3 -m pip does not work"
+    say "fetching the TPC-H generator"
+    wheel=$(mktemp -d)
+    trap 'rm -rf "$wheel"' EXIT
+    "$python" -m pip download --quiet --no-deps --only-binary :all: \
+        --require-hashes -r "$requirements" -d "$wheel"
+    "$python" -m zipfile -e "$wheel"/*.whl "$wheel"
+    mkdir -p "$root/build/bin"
+    chmod 755 "$wheel"/*/scripts/tpchgen-cli
+    mv "$wheel"/*/scripts/tpchgen-cli "$root/build/bin/tpchgen-cli"
+    rm -rf "$wheel"
+    trap - EXIT
+}
+
+server_there || install_server
+headers_there || apt_install "PostgreSQL's headers" postgresql-server-dev-15
+command -v gcc >/dev/null || apt_install "the C compiler" gcc libc6-dev
+[ -e /usr/include/stdio.h ] || apt_install "the C library's headers" libc6-dev
+command -v shellcheck >/dev/null || apt_install "shellcheck" shellcheck
+[ -e /etc/ssl/certs/ca-certificates.crt ] || apt_install "certificates" ca-certificates
+command -v python3 >/dev/null || apt_install "Python" python3 python3-pip
+"$root/tools/find-go.sh" >/dev/null || install_go
+[ -x "$root/build/bin/tpchgen-cli" ] || fetch_tpchgen
+
+go=$("$root/tools/find-go.sh") || die "no Go 1.21 or newer"
+(cd "$root" && GOTOOLCHAIN=auto "$go" version >/dev/null) ||
+    die "$go cannot fetch the toolchain that go.mod asks for"
