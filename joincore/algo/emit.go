@@ -137,16 +137,17 @@ func (e *Emitter) Close() {
 
 // Collect is a Pipeline.Consume that keeps rows as tuples of row numbers.
 func Collect(t device.Tuples) func(context.Context, device.Stream) (Consumer, error) {
-	return func(_ context.Context, st device.Stream) (Consumer, error) {
-		return &collector{st: st, tuples: t}, nil
+	return func(ctx context.Context, st device.Stream) (Consumer, error) {
+		return &collector{ctx: ctx, st: st, tuples: t}, nil
 	}
 }
 
 type collector struct {
+	ctx    context.Context
 	st     device.Stream
 	tuples device.Tuples
 }
 
 func (c *collector) Push(r device.Rows, _ int) error { return c.st.Append(r, c.tuples) }
-func (c *collector) Finish() error                   { return nil }
+func (c *collector) Finish() error                   { return c.st.Sync(c.ctx) }
 func (c *collector) Close()                          {}

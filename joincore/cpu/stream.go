@@ -3,6 +3,8 @@
 package cpu
 
 import (
+	"context"
+
 	"gpujoin/joincore/device"
 )
 
@@ -38,6 +40,9 @@ func (d *dev) newStream() *stream {
 }
 
 func (d *dev) NewStream() (device.Stream, error) { return d.newStream(), nil }
+
+// Sync has nothing to wait for.
+func (st *stream) Sync(context.Context) error { return nil }
 
 func (st *stream) Close() {
 	if st.table != nil {

@@ -112,7 +112,8 @@ type Stream interface {
 	// Marked returns those of rows [first, first+n) of a segment of a space
 	// that have found a partner by a Match with Mark (or have not).
 	Marked(s Space, segment, first, n int, found bool) (Rows, Count)
-	// Append copies the positions of rows into t.
+	// Append copies the positions of rows into t, whose rows are there after
+	// Sync.
 	Append(r Rows, t Tuples) error
 	// Gather writes rows from the given one on into dst, from row at on, and
 	// counts those that it wrote: fewer than asked for when dst is full. heap
@@ -122,6 +123,8 @@ type Stream interface {
 	// Measure writes the heap bytes that one row needs in each column; heap
 	// belongs to the device until the count (of columns) has been awaited.
 	Measure(r Rows, row int, columns []joincore.ColumnRef, heap []int) Count
+	// Sync waits for everything that was asked for and returns its error.
+	Sync(ctx context.Context) error
 	Close()
 }
 

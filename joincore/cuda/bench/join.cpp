@@ -21,7 +21,7 @@ struct Bump {
 }  // namespace
 
 const std::vector<std::string>& PartitionedJoin::steps() {
-  static const std::vector<std::string> s = {"histogram", "offsets", "first R", "first S", "second R", "second S", "match"};
+  static const std::vector<std::string> s = {"histogram", "offsets", "first R", "first S", "second R", "second S", "match", "close"};
   return s;
 }
 
@@ -40,6 +40,7 @@ PartitionedJoin::PartitionedJoin(const driver::Module& kernels, const Shape& sha
   second_bits_ = bits - first_bits_;
   histogram_ = kernels.kernel("gj_histogram_" + k, std::max(4u, 2u << bits));
   offsets_ = kernels.kernel("gj_offsets");
+  close_ = kernels.kernel("gj_close");
   for (int s = 0; s < 2; s++) {
     const std::string w = "_w" + n(kw + cw * shape.columns[s]);
     first_[s] = kernels.kernel("gj_first_" + k + w + "_c" + n(cw) + scatter_tag);
@@ -61,6 +62,7 @@ void PartitionedJoin::bind(CUdeviceptr arena, const std::vector<CUdeviceptr> inp
   for (auto& s : j.side) s.count = b.take(parts * 4);
   zero_bytes_ = b.at - zeroed_;
   descriptor_ = b.take(sizeof j);
+  j.tails = b.take(1024 * 8);
   j.extra = b.take((parts + 1) * 8);
   for (auto& s : j.side) {
     s.start = b.take(parts * 4);
@@ -87,10 +89,14 @@ void PartitionedJoin::bind(CUdeviceptr arena, const std::vector<CUdeviceptr> inp
       s.first_capacity = round_up(s.rows + 32 * parents, 64);
       s.first = b.take(s.first_capacity * width[i]);
     }
-  j.output_capacity = shape_.output_rows;
-  j.output_key = output.take(shape_.output_rows * shape_.key_bytes);
+  const uint64_t blocks = (uint64_t)sms_ * match_.blocks;
+  j.output_chunk = 512;
+  while (j.output_chunk < 4096 && j.output_chunk * blocks * 64 < shape_.output_rows) j.output_chunk *= 2;
+  j.output_capacity = round_up(shape_.output_rows, j.output_chunk) + blocks * j.output_chunk;
+  j.tail_count = blocks;
+  j.output_key = output.take(j.output_capacity * shape_.key_bytes);
   for (int i = 0; i < 2; i++)
-    for (int c = 0; c < shape_.columns[i]; c++) j.output_column[i][c] = output.take(shape_.output_rows * shape_.bytes);
+    for (int c = 0; c < shape_.columns[i]; c++) j.output_column[i][c] = output.take(j.output_capacity * shape_.bytes);
   arena_bytes_ = std::max(b.at, output.at) - arena;
   j.bits_first = first_bits_, j.bits_second = second_bits_;
   j.chunk_rows = match_.rows;
@@ -129,13 +135,16 @@ void PartitionedJoin::enqueue(CUstream stream, std::vector<CUevent>* marks) {
                      stream, descriptor_, s);
     mark(stream, marks);
   }
-  driver::launch(match_.function, sms_ * match_.blocks, match_.threads, match_.shared, stream, descriptor_);
+  driver::launch(match_.function, (unsigned)host_->tail_count, match_.threads, match_.shared, stream, descriptor_);
+  mark(stream, marks);
+  driver::launch(close_.function, 8, close_.threads, 0, stream, descriptor_, shape_.key_bytes / 4, shape_.columns[0], shape_.columns[1], shape_.bytes / 4,
+                 shape_.bytes / 4);
   mark(stream, marks);
   CU(cuMemcpyDtoHAsync, counters_, zeroed_, GJ_COUNTERS * 8, stream);
 }
 
 Result PartitionedJoin::result() const {
-  return {counters_[GJ_OUTPUT], launches_, input_bytes_ + arena_bytes_};
+  return {counters_[GJ_OUTPUT_ROWS], launches_, input_bytes_ + arena_bytes_};
 }
 
 std::vector<uint64_t> PartitionedJoin::output() const {

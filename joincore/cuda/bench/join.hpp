@@ -42,9 +42,8 @@ class PartitionedJoin {
   void mark(CUstream stream, std::vector<CUevent>* marks);
   Shape shape_;
   int first_bits_, second_bits_, sms_;
-  driver::Kernel histogram_, offsets_, first_[2], second_[2], match_;
-  uint64_t arena_bytes_ = 0, input_bytes_ = 0, control_bytes_ = 0, zero_bytes_ = 0, output_bytes_ = 0;
-  uint64_t out_at_ = 0;
+  driver::Kernel histogram_, offsets_, first_[2], second_[2], match_, close_;
+  uint64_t arena_bytes_ = 0, input_bytes_ = 0, zero_bytes_ = 0;
   gj_join* host_ = nullptr;      // pinned
   uint64_t* counters_ = nullptr;  // pinned, read back
   CUdeviceptr descriptor_ = 0, zeroed_ = 0;

@@ -9,8 +9,9 @@
 
 // Device counters, zero before the first launch.
 enum gj_counter {
-  GJ_TICKET,       // next work item of the match kernel
-  GJ_OUTPUT,       // output rows claimed; above output_capacity: that many rows were needed
+  GJ_TICKET,         // next work item of the match kernel
+  GJ_OUTPUT_CHUNKS,  // output chunks claimed
+  GJ_OUTPUT_ROWS,    // rows of the result, also those that did not fit
   GJ_SIDES_SCANNED,
   GJ_COUNTERS = 4
 };
@@ -40,7 +41,10 @@ typedef struct {
   uint64_t range_rows;   // probe rows a work item takes
   uint64_t extra;        // uint64[partitions + 1]: work items beyond one a partition, exclusive sums
   uint64_t counters;     // uint64[GJ_COUNTERS]
-  uint64_t output_capacity;
+  uint64_t output_capacity;  // a multiple of output_chunk; at least the result's rows + blocks of the match * output_chunk
+  uint64_t output_chunk;     // rows of a chunk: a power of two, at least 512
+  uint64_t tails;            // uint64[blocks of the match]: each block's last chunk << 32 | rows used of it
+  uint64_t tail_count;       // blocks of the match, at most 1024
   uint64_t output_key;   // 0: not wanted
   uint64_t output_column[2][GJ_MAX_COLUMNS];
 } gj_join;

@@ -1,6 +1,7 @@
 // The kernels by name. Beside each kernel NAME stands NAME_launch, uint64[4]
 // in constant memory: threads a block, blocks a multiprocessor, bytes of
 // dynamic shared memory, and rows (a scatter's tile, a match's chunk).
+#include "arena.cuh"
 #include "histogram.cuh"
 #include "match.cuh"
 #include "offsets.cuh"
@@ -58,6 +59,13 @@ LAUNCH(gj_offsets, offsets_threads, 1, 0, 0)
 #define INNER(K, PB, CB, PS, CS)                                                                                                   \
   INNER_TUNED(, K, PB, CB, PS, CS, MT(threads, K, PB, PS), MT(chunk, K, PB, PS), MT(buckets, K, PB, PS), MT(rows, K, PB, PS),      \
               MT(blocks, K, PB, PS))
+
+// gj_close(join, key words, build columns, probe columns, words of a build value, of a probe value).
+extern "C" __global__ void __launch_bounds__(close_threads, 1)
+    gj_close(const gj_join* join, uint64_t key, uint64_t build, uint64_t probe, uint64_t build_words, uint64_t probe_words) {
+  close_output<close_threads>(join, (int)key, {(int)build, (int)probe}, {(int)build_words, (int)probe_words});
+}
+LAUNCH(gj_close, close_threads, 1, 0, 0)
 
 #ifdef GJ_EXPERIMENT
 #include GJ_EXPERIMENT

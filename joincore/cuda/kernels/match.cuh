@@ -10,12 +10,12 @@
 // key of the bucket is compared: uniqueness is never assumed.
 //
 // A warp takes 32 * IPT probe rows, counts their matches, claims that many
-// output rows with one atomic and writes whole columns of them. Rows with
-// several matches are expanded so that lanes still write side by side.
-// Output rows beyond the capacity are counted, not written.
+// output rows (arena.cuh) and writes whole columns of them. Rows with several
+// matches are expanded so that lanes still write side by side.
 //
 // Bound: reads each row once, writes each output row once.
 #pragma once
+#include "arena.cuh"
 #include "descriptor.h"
 #include "hash.cuh"
 #include "row.cuh"
@@ -35,9 +35,9 @@ struct ChunkLayout {
 template <int CW>
 __device__ __forceinline__ void store_value(uint64_t column, uint64_t row, const uint32_t* words) {
   if constexpr (CW == 1)
-    __stcs(reinterpret_cast<uint32_t*>(column) + row, words[0]);
+    Write()(reinterpret_cast<uint32_t*>(column) + row, words[0]);
   else
-    __stcs(reinterpret_cast<uint2*>(column) + row, make_uint2(words[0], words[1]));
+    Write()(reinterpret_cast<uint2*>(column) + row, make_uint2(words[0], words[1]));
 }
 
 // KW key words; PB, PS payload words of build and probe rows in columns of CB
@@ -55,10 +55,12 @@ __device__ __forceinline__ void match(const gj_join* join) {
   const uint16_t* bucket = reinterpret_cast<const uint16_t*>(bucket_pair);
   __shared__ uint32_t sums[32];
   __shared__ uint64_t next_item;
+  __shared__ unsigned long long claim;
   // What every item needs lies in shared memory, not in registers.
   __shared__ gj_join job;
   for (uint32_t i = threadIdx.x; i < sizeof job / 8; i += T) reinterpret_cast<uint64_t*>(&job)[i] = reinterpret_cast<const uint64_t*>(join)[i];
   __syncthreads();
+  if (threadIdx.x == 0) claim = no_claim((uint32_t)job.output_chunk);
 
   const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
   const uint32_t parts = 1u << (job.bits_first + job.bits_second);
@@ -98,7 +100,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
       for (int j = 0; j < BPT; j++) {
         clear(row[j]);
         if (threadIdx.x + j * T < nb)
-          Lanes<WB>::load(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, at + j * T, row[j], Streaming());
+          Lanes<WB>::load(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, at + j * T, row[j], ReadOnce());
       }
       __syncthreads();
       uint32_t place[BPT];
@@ -143,7 +145,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
             Row<PB> r;
 #pragma unroll
             for (int q = 0; q < PB; q++) r.word[q] = row[j].word[KW + q];
-            Lanes<PB>::store(payload, C, slot, r);
+            Lanes<PB>::store(payload, C, slot, r, Shared());
           }
         }
       __syncthreads();
@@ -165,7 +167,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
         for (int j = 0; j < IPT; j++) {
           clear(ahead[j]);
           if (i + j * 32 + lane < ns)
-            Lanes<WS>::load(reinterpret_cast<const char*>(job.side[1].final), job.side[1].final_capacity, probe_at + i + j * 32, ahead[j], Streaming());
+            Lanes<WS>::load(reinterpret_cast<const char*>(job.side[1].final), job.side[1].final_capacity, probe_at + i + j * 32, ahead[j], ReadOnce());
         }
       };
       fetch(warp * 32 * IPT);
@@ -200,7 +202,6 @@ __device__ __forceinline__ void match(const gj_join* join) {
           several |= matches > 1;
         }
         fetch(i + T * IPT);
-        unsigned long long* cursor = reinterpret_cast<unsigned long long*>(job.counters) + GJ_OUTPUT;
         if (!__any_sync(~0u, several)) {
           uint32_t mask[IPT];
 #pragma unroll
@@ -208,29 +209,29 @@ __device__ __forceinline__ void match(const gj_join* join) {
             mask[j] = __ballot_sync(~0u, found[j] & 1);
             total += __popc(mask[j]);
           }
-          unsigned long long base = 0;
-          if (lane == 0 && total) base = atomicAdd(cursor, total);
-          base = __shfl_sync(~0u, base, 0);
-          if (base + total > job.output_capacity) continue;
-          uint32_t offset[IPT], before = 0;
+          if (!total) continue;
+          const Claim rows = claim_rows(&claim, job, total);
+          if (!rows.fits) continue;
+          uint64_t at[IPT];
+          uint32_t before = 0;
 #pragma unroll
           for (int j = 0; j < IPT; j++) {
-            offset[j] = before + __popc(mask[j] & ((1u << lane) - 1));
+            at[j] = rows.at(before + __popc(mask[j] & ((1u << lane) - 1)));
             before += __popc(mask[j]);
           }
           if (job.output_key) {
 #pragma unroll
             for (int j = 0; j < IPT; j++)
-              if (found[j] & 1) store_value<KW>(job.output_key, base + offset[j], r[j].word);
+              if (found[j] & 1) store_value<KW>(job.output_key, at[j], r[j].word);
           }
           if constexpr (PB > 0) {
 #pragma unroll
             for (int j = 0; j < IPT; j++)
               if (found[j] & 1) {
                 Row<PB> v;
-                Lanes<PB>::load(payload, C, found[j] >> 16, v, Plain());
+                Lanes<PB>::load(payload, C, found[j] >> 16, v, Shared());
 #pragma unroll
-                for (int c = 0; c < PB / CB; c++) store_value<CB>(job.output_column[0][c], base + offset[j], v.word + c * CB);
+                for (int c = 0; c < PB / CB; c++) store_value<CB>(job.output_column[0][c], at[j], v.word + c * CB);
               }
           }
           if constexpr (PS > 0) {
@@ -238,7 +239,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
             for (int c = 0; c < PS / CS; c++)
 #pragma unroll
               for (int j = 0; j < IPT; j++)
-                if (found[j] & 1) store_value<CS>(job.output_column[1][c], base + offset[j], r[j].word + KW + c * CS);
+                if (found[j] & 1) store_value<CS>(job.output_column[1][c], at[j], r[j].word + KW + c * CS);
           }
           continue;
         }
@@ -248,11 +249,9 @@ __device__ __forceinline__ void match(const gj_join* join) {
           const uint32_t matches = found[j] & 0x7fff, first = found[j] >> 15;
           const uint32_t upto = warp_inclusive(matches), n = __shfl_sync(~0u, upto, 31);
           if (n == 0) continue;
-          unsigned long long base = 0;
-          if (lane == 0) base = atomicAdd(cursor, n);
-          base = __shfl_sync(~0u, base, 0);
-          if (base + n > job.output_capacity) continue;
           for (uint32_t o = 0; o < n; o += 32) {
+            const Claim rows = claim_rows(&claim, job, min(n - o, 32u));
+            if (!rows.fits) continue;
             const uint32_t want = min(o + lane, n - 1);
             uint32_t source = 0;  // the first lane with upto > want
 #pragma unroll
@@ -272,11 +271,11 @@ __device__ __forceinline__ void match(const gj_join* join) {
               skip--, slot++;
             }
             if (o + lane < n) {
-              const uint64_t at = base + o + lane;
+              const uint64_t at = rows.at(lane);
               if (job.output_key) store_value<KW>(job.output_key, at, v.word);
               if constexpr (PB > 0) {
                 Row<PB> w;
-                Lanes<PB>::load(payload, C, slot, w, Plain());
+                Lanes<PB>::load(payload, C, slot, w, Shared());
 #pragma unroll
                 for (int c = 0; c < PB / CB; c++) store_value<CB>(job.output_column[0][c], at, w.word + c * CB);
               }
@@ -291,6 +290,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
     __syncthreads();
     item = next_item;
   }
+  if (threadIdx.x == 0) reinterpret_cast<unsigned long long*>(job.tails)[blockIdx.x] = claim;
 }
 
 }  // namespace gj

@@ -38,29 +38,40 @@ struct Lanes {
     if constexpr (n4) r.word[W - 1] = ld(reinterpret_cast<const uint32_t*>(base + capacity * (16 * n16 + 8 * n8)) + row);
   }
 
-  __device__ static __forceinline__ void store(char* base, uint64_t capacity, uint64_t row, const Row<W>& r) {
+  template <class F>
+  __device__ static __forceinline__ void store(char* base, uint64_t capacity, uint64_t row, const Row<W>& r, F st) {
 #pragma unroll
     for (int l = 0; l < n16; l++)
-      reinterpret_cast<uint4*>(base + capacity * 16 * l)[row] =
-          make_uint4(r.word[4 * l], r.word[4 * l + 1], r.word[4 * l + 2], r.word[4 * l + 3]);
-    if constexpr (n8)
-      reinterpret_cast<uint2*>(base + capacity * 16 * n16)[row] = make_uint2(r.word[4 * n16], r.word[4 * n16 + 1]);
-    if constexpr (n4) reinterpret_cast<uint32_t*>(base + capacity * (16 * n16 + 8 * n8))[row] = r.word[W - 1];
+      st(reinterpret_cast<uint4*>(base + capacity * 16 * l) + row,
+         make_uint4(r.word[4 * l], r.word[4 * l + 1], r.word[4 * l + 2], r.word[4 * l + 3]));
+    if constexpr (n8) st(reinterpret_cast<uint2*>(base + capacity * 16 * n16) + row, make_uint2(r.word[4 * n16], r.word[4 * n16 + 1]));
+    if constexpr (n4) st(reinterpret_cast<uint32_t*>(base + capacity * (16 * n16 + 8 * n8)) + row, r.word[W - 1]);
   }
 };
 
-// Loads that are read once: they should not displace what a scatter or a
-// match still combines in the caches.
-struct Streaming {
+// How a lane is read and written. Addresses that come out of the descriptor
+// are generic to the compiler: naming the space keeps shared-memory reads
+// free to move across global writes.
+struct ReadOnce {  // global, should not displace what the caches still combine
   template <class V>
   __device__ __forceinline__ V operator()(const V* p) const {
     return __ldcs(p);
   }
 };
-struct Plain {
+struct Shared {
   template <class V>
   __device__ __forceinline__ V operator()(const V* p) const {
     return *p;
+  }
+  template <class V>
+  __device__ __forceinline__ void operator()(V* p, V v) const {
+    *p = v;
+  }
+};
+struct Write {  // global
+  template <class V>
+  __device__ __forceinline__ void operator()(V* p, V v) const {
+    __stcg(p, v);
   }
 };
 

@@ -66,7 +66,7 @@ struct BufferSource {
   uint32_t parents_;
   __device__ BufferSource(const gj_join* join, const gj_side* s)
       : side(s), base(reinterpret_cast<const char*>(s->first)), capacity(s->first_capacity), parents_(1u << join->bits_first) {}
-  __device__ __forceinline__ void load(uint64_t row, Row<W>& r) const { Lanes<W>::load(base, capacity, row, r, Streaming()); }
+  __device__ __forceinline__ void load(uint64_t row, Row<W>& r) const { Lanes<W>::load(base, capacity, row, r, ReadOnce()); }
   __device__ __forceinline__ uint32_t parents() const { return parents_; }
   __device__ __forceinline__ uint32_t start(uint32_t p) const { return reinterpret_cast<const uint32_t*>(side->parent_start)[p]; }
   __device__ __forceinline__ uint32_t rows(uint32_t p) const { return reinterpret_cast<const uint32_t*>(side->parent_count)[p]; }
@@ -76,7 +76,7 @@ struct BufferSource {
 // cursor[parent * (mask + 1) + partition] is its next free row in dst.
 template <int KW, int W, int T, int IPT, class Source>
 __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_t dst_capacity, uint32_t* cursor, int shift, uint32_t mask) {
-  constexpr int N = T * IPT;
+  constexpr int N = T * IPT, G = 4;
   static_assert(T >= max_fan && N <= 1 << 16);
   extern __shared__ uint4 shared[];
   char* stage = reinterpret_cast<char*>(shared);
@@ -146,32 +146,49 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
       rank[j] = p << 16 | r;
     }
     __syncthreads();
-    {
-      uint32_t c = 0, total;
-      if (threadIdx.x <= mask) {
-        c = count[threadIdx.x];
-        count[threadIdx.x] = 0;
-      }
-      if (threadIdx.x == 0) hot_next = ~0u;
-      uint32_t claimed = c ? atomicAdd(&cursor[base + threadIdx.x], c) : 0;
-      uint32_t before = block_exclusive<T>(c, sums, total);
-      if (threadIdx.x <= mask) {
-        offset[threadIdx.x] = before;
-        target[threadIdx.x] = claimed - before;
-        if (c > N / 8) hot_next = threadIdx.x;
-      }
+    uint32_t c = 0, claimed = 0, before, total;
+    if (threadIdx.x <= mask) {
+      c = count[threadIdx.x];
+      count[threadIdx.x] = 0;
+      if (c) claimed = atomicAdd(&cursor[base + threadIdx.x], c);  // needed only when the tile is written
+    }
+    if (threadIdx.x == 0) hot_next = ~0u;
+    before = block_exclusive<T>(c, sums, total);
+    if (threadIdx.x <= mask) {
+      offset[threadIdx.x] = before;
+      if (c > N / 8) hot_next = threadIdx.x;
     }
     __syncthreads();
 #pragma unroll
+    for (int j = 0; j < IPT; j++) rank[j] = offset[rank[j] >> 16] + (rank[j] & 0xffff);
+#pragma unroll
     for (int j = 0; j < IPT; j++)
-      if (threadIdx.x + j * T < n) Lanes<W>::store(stage, N, offset[rank[j] >> 16] + (rank[j] & 0xffff), row[j]);
+      if (n == N || threadIdx.x + j * T < n) Lanes<W>::store(stage, N, rank[j], row[j], Shared());
+    if (threadIdx.x <= mask) target[threadIdx.x] = claimed - before;
     __syncthreads();
     more = fetch();
-#pragma unroll 2
-    for (uint32_t i = threadIdx.x; i < n; i += T) {
-      Row<W> r;
-      Lanes<W>::load(stage, N, i, r, Plain());
-      Lanes<W>::store(dst, dst_capacity, target[partition(r)] + i, r);
+    // A group of rows at a time, each step for all of the group.
+    if (n == N) {
+#pragma unroll
+      for (int g = 0; g < IPT; g += G) {
+        Row<W> r[G];
+        uint32_t at[G];
+#pragma unroll
+        for (int j = 0; j < G; j++)
+          if (g + j < IPT) Lanes<W>::load(stage, N, threadIdx.x + (g + j) * T, r[j], Shared());
+#pragma unroll
+        for (int j = 0; j < G; j++)
+          if (g + j < IPT) at[j] = target[partition(r[j])] + threadIdx.x + (g + j) * T;
+#pragma unroll
+        for (int j = 0; j < G; j++)
+          if (g + j < IPT) Lanes<W>::store(dst, dst_capacity, at[j], r[j], Write());
+      }
+    } else {
+      for (uint32_t i = threadIdx.x; i < n; i += T) {
+        Row<W> r;
+        Lanes<W>::load(stage, N, i, r, Shared());
+        Lanes<W>::store(dst, dst_capacity, target[partition(r)] + i, r, Write());
+      }
     }
   }
 }

@@ -28,6 +28,6 @@ constexpr MatchTuning match_tuning(int build_words, int probe_words) {
   return build_words <= 3 ? MatchTuning{512, 4608, 8192, 4, 2} : MatchTuning{512, 2304, 4096, 4, 2};
 }
 
-constexpr int histogram_threads = 1024, offsets_threads = 1024;
+constexpr int histogram_threads = 1024, offsets_threads = 1024, close_threads = 1024;
 
 }  // namespace gj

@@ -1,0 +1,167 @@
+package separate
+
+import (
+	"slices"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+func (s *stream) Scan(sp device.Space, segment, first, n int) device.Rows {
+	out, in := s.scan.next(), open(sp)
+	s.do(func() error {
+		out.inner = s.inner.Scan(in, segment, first, n)
+		return nil
+	})
+	return out
+}
+
+func (s *stream) Marked(sp device.Space, segment, first, n int, found bool) (device.Rows, device.Count) {
+	out, in, count := s.marked.next(), open(sp), new(device.Count)
+	s.do(func() error {
+		out.inner, *count = s.inner.Marked(in, segment, first, n, found)
+		return nil
+	})
+	return out, s.count(count, nil)
+}
+
+func (s *stream) BuildPartition(p device.Partitions, partition int, m *device.Match) (device.Table, error) {
+	t, in := new(table), open(p).(device.Partitions)
+	s.do(func() (err error) {
+		t.inner, err = s.inner.BuildPartition(in, partition, m)
+		return err
+	})
+	return t, nil
+}
+
+func (s *stream) Append(r device.Rows, t device.Tuples) error {
+	in, to := live(r), open(t).(device.Tuples)
+	s.do(func() error { return s.inner.Append(in.inner, to) })
+	return nil
+}
+
+type filter struct {
+	producer
+	s     *stream
+	inner device.Filter
+}
+
+func (s *stream) NewFilter(e joincore.Expr, parameters []joincore.Parameter) device.Filter {
+	f := &filter{s: s}
+	s.do(func() error {
+		f.inner = s.inner.NewFilter(e, parameters)
+		return nil
+	})
+	return f
+}
+
+func (f *filter) Apply(r device.Rows) (device.Rows, device.Count, error) {
+	in, out, count := live(r), f.next(), new(device.Count)
+	f.s.do(func() (err error) {
+		out.inner, *count, err = f.inner.Apply(in.inner)
+		return err
+	})
+	return out, f.s.count(count, nil), nil
+}
+
+type prober struct {
+	producer
+	s     *stream
+	inner device.Prober
+	in    *rows
+}
+
+func (s *stream) NewProber(m *device.Match) device.Prober {
+	p := &prober{s: s}
+	s.do(func() error {
+		p.inner = s.inner.NewProber(m)
+		return nil
+	})
+	return p
+}
+
+func (p *prober) Start(r device.Rows, t device.Table) error {
+	p.in = live(r)
+	in := p.in
+	p.s.do(func() error { return p.inner.Start(in.inner, openTable(t)) })
+	return nil
+}
+
+func (p *prober) Next() (device.Rows, device.Count, error) {
+	live(p.in)
+	out, count := p.next(), new(device.Count)
+	p.s.do(func() (err error) {
+		out.inner, *count, err = p.inner.Next()
+		return err
+	})
+	return out, p.s.count(count, nil), nil
+}
+
+// Gather writes into a staging batch in the device's memory; its rows reach
+// the host's batch when the count is awaited, and not before.
+func (s *stream) Gather(r device.Rows, from int, columns []joincore.ColumnRef, dst *joincore.Batch, at int, heap []int) device.Count {
+	in, count, far := live(r), new(device.Count), slices.Clone(heap)
+	s.do(func() error {
+		if err := s.stage(dst, at == 0); err != nil {
+			return err
+		}
+		*count = s.inner.Gather(in.inner, from, columns, &s.staging.Batch, at, far)
+		return nil
+	})
+	return s.count(count, func() {
+		copy(heap, far)
+		for i, v := range s.staging.Columns {
+			copy(dst.Columns[i].Values, v.Values)
+			copy(dst.Columns[i].Validity, v.Validity)
+			copy(dst.Columns[i].Heap, v.Heap)
+		}
+	})
+}
+
+// staging is the device's copy of a batch that the host is filling.
+type staging struct {
+	joincore.Batch
+	dst   *joincore.Batch
+	owned [][]byte
+}
+
+// stage makes the staging batch that of dst, which begins with its first row.
+func (s *stream) stage(dst *joincore.Batch, first bool) error {
+	if s.staging.dst == dst && !first {
+		return nil
+	}
+	s.unstage()
+	s.staging.dst, s.staging.Rows = dst, dst.Rows
+	for i := range dst.Columns {
+		var v joincore.Vector
+		for _, part := range []struct{ from, to *[]byte }{
+			{&dst.Columns[i].Values, &v.Values}, {&dst.Columns[i].Validity, &v.Validity}, {&dst.Columns[i].Heap, &v.Heap},
+		} {
+			b, err := s.dev.mem.copy(*part.from)
+			if err != nil {
+				return err
+			}
+			if *part.to = b; b != nil {
+				s.staging.owned = append(s.staging.owned, b)
+			}
+		}
+		s.staging.Columns = append(s.staging.Columns, v)
+	}
+	return nil
+}
+
+func (s *stream) unstage() {
+	for _, b := range s.staging.owned {
+		s.dev.mem.Free(b[:max(len(b), 1)])
+	}
+	s.staging = staging{}
+}
+
+func (s *stream) Measure(r device.Rows, row int, columns []joincore.ColumnRef, heap []int) device.Count {
+	in, count, far := live(r), new(device.Count), slices.Clone(heap)
+	s.do(func() error {
+		*count = s.inner.Measure(in.inner, row, columns, far)
+		return nil
+	})
+	return s.count(count, func() { copy(heap, far) })
+}

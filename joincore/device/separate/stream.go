@@ -1,0 +1,102 @@
+package separate
+
+import (
+	"context"
+
+	"gpujoin/joincore/device"
+)
+
+// stream executes on a goroutine of its own, in order. After an error it
+// skips what follows; whoever waits gets the error.
+type stream struct {
+	dev   *dev
+	inner device.Stream
+	queue chan func() error
+	done  chan struct{}
+	sync  chan error // answers the one who waits
+
+	scan, marked producer
+	staging      staging
+}
+
+// rows is a handle whose chunk the goroutine fills in.
+type rows struct {
+	inner      device.Rows
+	producer   *producer
+	generation int
+}
+
+// producer makes what it returned before stale.
+type producer struct{ generation int }
+
+func (p *producer) next() *rows {
+	p.generation++
+	return &rows{producer: p, generation: p.generation}
+}
+
+// live returns a handle that is not stale.
+func live(r device.Rows) *rows {
+	h := r.(*rows)
+	if h.producer != nil && h.producer.generation != h.generation {
+		panic("rows used after their producer went on")
+	}
+	return h
+}
+
+func (d *dev) NewStream() (device.Stream, error) {
+	inner, err := d.inner.NewStream()
+	if err != nil {
+		return nil, err
+	}
+	d.streams.Add(1)
+	s := &stream{dev: d, inner: inner, queue: make(chan func() error, 16), done: make(chan struct{}), sync: make(chan error, 1)}
+	go s.work()
+	return s, nil
+}
+
+func (s *stream) work() {
+	defer close(s.done)
+	var err error
+	for f := range s.queue {
+		if f == nil {
+			s.sync <- err
+		} else if err == nil {
+			err = protect(f)
+		}
+	}
+}
+
+func protect(f func() error) (err error) {
+	defer device.Recover(&err)
+	return f()
+}
+
+func (s *stream) do(f func() error) { s.queue <- f }
+
+// Sync waits for everything before it.
+func (s *stream) Sync(context.Context) error {
+	s.queue <- nil
+	return <-s.sync
+}
+
+// count is a number that the goroutine writes to n; after runs on the host
+// once it is there.
+func (s *stream) count(n *device.Count, after func()) device.Count {
+	return device.Pending(func(ctx context.Context) (int64, error) {
+		if err := s.Sync(ctx); err != nil {
+			return 0, err
+		}
+		if after != nil {
+			after()
+		}
+		return n.Wait(ctx)
+	})
+}
+
+func (s *stream) Close() {
+	close(s.queue)
+	<-s.done
+	s.unstage()
+	s.inner.Close()
+	s.dev.streams.Add(-1)
+}
