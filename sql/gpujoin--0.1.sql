@@ -13,8 +13,41 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION daemon_status() IS
     'what gpujoind reports about itself, or why it cannot be asked';
 
-REVOKE ALL ON FUNCTION daemon_status() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION daemon_status() TO pg_monitor;
+-- The same as a row. daemon is 'running', 'stopping' or why it is neither; the
+-- rest is NULL then. Sizes are bytes: budget is what jobs may take together,
+-- reserved what they were promised, used what they hold; pool is the memory of
+-- all extents, pool_free that of extents ready for the next job.
+CREATE FUNCTION status(
+    OUT daemon text, OUT version text, OUT pid integer, OUT uptime interval,
+    OUT providers text[], OUT budget bigint, OUT reserved bigint, OUT used bigint,
+    OUT pool bigint, OUT pool_free bigint, OUT jobs integer, OUT queued integer)
+RETURNS record
+LANGUAGE SQL VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT CASE
+             WHEN d.failure IS NOT NULL THEN d.failure
+             WHEN (d.status ->> 'stopping')::boolean THEN 'stopping'
+             ELSE 'running'
+           END,
+           d.status ->> 'version',
+           (d.status ->> 'pid')::integer,
+           pg_catalog.make_interval(secs => (d.status ->> 'uptime_s')::double precision),
+           (SELECT pg_catalog.array_agg(name)
+            FROM pg_catalog.jsonb_array_elements_text(d.status -> 'providers') AS name),
+           (d.status ->> 'budget')::bigint,
+           (d.status ->> 'reserved')::bigint,
+           (d.status ->> 'used')::bigint,
+           (d.status #>> '{pool,extents}')::bigint * (d.status #>> '{pool,extent_size}')::bigint,
+           (d.status #>> '{pool,free}')::bigint * (d.status #>> '{pool,extent_size}')::bigint,
+           pg_catalog.jsonb_array_length(d.status -> 'jobs'),
+           (d.status ->> 'queued')::integer
+    FROM daemon_status() AS d;
+END;
+
+COMMENT ON FUNCTION status() IS 'whether gpujoind runs, and its memory and jobs';
+
+REVOKE ALL ON FUNCTION daemon_status(), status() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION daemon_status(), status() TO pg_monitor;
 
 -- The planner's hooks are there only in backends that have loaded the library.
 DO $$
@@ -28,6 +61,8 @@ BEGIN
                  pg_catalog.current_setting(setting), '\s*,\s*') AS library
         WHERE pg_catalog.btrim(library, ' "') OPERATOR(pg_catalog.~) '^(.*/)?gpujoin(\.so)?$')
     THEN
+        -- extension scripts run with notices switched off
+        PERFORM pg_catalog.set_config('client_min_messages', 'notice', true);
         RAISE NOTICE 'gpujoin is not loaded into new sessions'
             USING HINT = pg_catalog.format(
                 'ALTER DATABASE %I SET session_preload_libraries = ''gpujoin''; needs no restart.',
