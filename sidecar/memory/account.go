@@ -17,38 +17,66 @@ type Account struct {
 	mu       sync.Mutex
 	reserved int64
 	used     int64
+	results  int64 // of what is not used: kept for result batches
 	peak     int64
 	closed   bool
+	recycle  bool // result batches that come back go to results again
 	blocks   map[*byte]*block
 }
 
 // take moves n bytes from reserved to used, and reserves more where the
-// estimate was too low and the budget has room.
-func (a *Account) take(n int64) error {
+// estimate was too low and the budget has room. result says that they are for
+// a result batch, which may use what KeepForResults set apart.
+func (a *Account) take(n int64, result bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return fmt.Errorf("%w: the job is over", joincore.ErrBudget)
 	}
-	if more := a.used + n - a.reserved; more > 0 {
+	kept := a.results
+	if result {
+		kept = max(0, kept-n)
+	}
+	if more := a.used + n + kept - a.reserved; more > 0 {
 		if !a.budget.grow(more) {
 			return fmt.Errorf("%w: %d bytes in use, %d reserved, %d more needed", joincore.ErrBudget, a.used, a.reserved, n)
 		}
 		a.reserved += more
 	}
+	a.results = kept
 	a.used += n
 	a.peak = max(a.peak, a.used)
 	return nil
 }
 
 // give is the reverse of take. After Close it goes through to the budget.
-func (a *Account) give(n int64) {
+func (a *Account) give(n int64, result bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used -= n
 	if a.closed {
 		a.shrink(a.used)
+	} else if result && a.recycle {
+		a.results += n
 	}
+}
+
+// KeepForResults sets apart room for n extents of results, which nothing else
+// of the job can take from then on, and returns for how many there was room.
+func (a *Account) KeepForResults(n int) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	size := a.store.ExtentSize()
+	for a.results, a.recycle = 0, true; n > 0; n-- {
+		want := int64(n) * size
+		more := max(0, a.used+want-a.reserved)
+		if more == 0 || a.budget.grow(more) {
+			a.reserved += more
+			a.results = want
+			return n
+		}
+	}
+	return 0
 }
 
 // shrink gives back the reservation beyond n bytes. The caller has locked a.
@@ -59,11 +87,13 @@ func (a *Account) shrink(n int64) {
 	}
 }
 
-// Trim gives back what is reserved beyond the bytes in use and room more.
-func (a *Account) Trim(room int64) {
+// Trim gives back what is reserved beyond the bytes in use: no more results
+// will be produced.
+func (a *Account) Trim() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.shrink(a.used + room)
+	a.results, a.recycle = 0, false
+	a.shrink(a.used)
 }
 
 // Close ends the account: nothing more can be taken, blocks are freed, the
@@ -72,7 +102,7 @@ func (a *Account) Trim(room int64) {
 func (a *Account) Close() {
 	a.mu.Lock()
 	blocks := a.blocks
-	a.blocks, a.closed = nil, true
+	a.blocks, a.closed, a.results = nil, true, 0
 	for _, b := range blocks {
 		a.used -= b.size()
 	}
@@ -94,13 +124,16 @@ func (a *Account) Alloc(n int64) ([]byte, error) {
 	if n == 0 {
 		return []byte{}, nil
 	}
+	if n > a.budget.total {
+		return nil, fmt.Errorf("%w: %d bytes at once", joincore.ErrBudget, n)
+	}
 	class := classOf(n)
-	if err := a.take(class); err != nil {
+	if err := a.take(class, false); err != nil {
 		return nil, err
 	}
 	b, err := a.store.getBlock(class)
 	if err != nil {
-		a.give(class)
+		a.give(class, false)
 		return nil, err
 	}
 	a.mu.Lock()
@@ -126,21 +159,23 @@ func (a *Account) Free(data []byte) {
 		panic("memory: Free of what Alloc did not return")
 	}
 	a.store.putBlock(b)
-	a.give(b.size())
+	a.give(b.size(), false)
 }
 
 // Extent takes an extent from the store, with one reference for the caller.
-// It goes back with its last reference.
-func (a *Account) Extent() (*Extent, error) {
-	if err := a.take(a.store.ExtentSize()); err != nil {
+// It goes back with its last reference. result says that it is for a batch of
+// results.
+func (a *Account) Extent(result bool) (*Extent, error) {
+	size := a.store.ExtentSize()
+	if err := a.take(size, result); err != nil {
 		return nil, err
 	}
 	e, err := a.store.getExtent()
 	if err != nil {
-		a.give(a.store.ExtentSize())
+		a.give(size, result)
 		return nil, err
 	}
-	e.owner = a
+	e.owner, e.result = a, result
 	e.refs.Store(1)
 	return e, nil
 }

@@ -16,8 +16,9 @@ type Extent struct {
 	FD   int
 	Data []byte
 
-	owner *Account
-	refs  atomic.Int32
+	owner  *Account
+	result bool
+	refs   atomic.Int32
 }
 
 // Retain adds a holder.
@@ -30,10 +31,10 @@ func (e *Extent) Release() {
 		panic("memory: extent released too often")
 	}
 	if n == 0 {
-		a := e.owner
+		a, result := e.owner, e.result
 		e.owner = nil
 		a.store.putExtent(e)
-		a.give(a.store.ExtentSize())
+		a.give(a.store.ExtentSize(), result)
 	}
 }
 

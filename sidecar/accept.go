@@ -1,0 +1,53 @@
+package sidecar
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"gpujoin/shm"
+)
+
+// open starts a session on a new connection, or closes it.
+func (srv *Server) open(sock *net.UnixConn) {
+	peer, err := peerOf(sock)
+	if err != nil || !srv.options.allowed(peer.uid) {
+		srv.counters.rejectedPeers.Add(1)
+		srv.log.Warn("peer rejected", "pid", peer.pid, "uid", peer.uid, "error", err)
+		sock.Close()
+		return
+	}
+	conn, err := shm.NewConn(sock, true)
+	if err == nil {
+		err = sock.SetReadDeadline(time.Now().Add(srv.options.HelloTimeout))
+	}
+	if err != nil {
+		srv.log.Warn("connection failed", "error", err)
+		sock.Close()
+		return
+	}
+	srv.mu.Lock()
+	full := len(srv.sessions) >= srv.options.MaxConnections
+	if full || srv.stopping {
+		srv.mu.Unlock()
+		f := failf(shm.FailStopping, "the daemon is stopping")
+		if full {
+			f = failf(shm.FailBusy, "%d connections are open", srv.options.MaxConnections)
+		}
+		_, _ = conn.WriteNow(shm.AppendFailed(nil, f.code, f.text), nil) // a courtesy
+		sock.Close()
+		return
+	}
+	srv.nextID++
+	s := &session{srv: srv, id: srv.nextID, conn: conn, peer: peer}
+	srv.sessions[s] = struct{}{}
+	srv.serving.Add(1)
+	srv.mu.Unlock()
+	s.log = srv.log.With("session", s.id, "pid", peer.pid)
+	s.out = newOutbox(conn, srv.trace, s.id)
+	s.ctx, s.cancel = context.WithCancel(srv.ctx)
+	go func() {
+		defer srv.serving.Done()
+		s.serve()
+	}()
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"gpujoin/joincore/cpu"
+	"gpujoin/shm"
+	"gpujoin/sidecar"
+	"gpujoin/sidecar/client"
+	"gpujoin/sidecar/config"
+	"gpujoin/sidecar/memory"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+func (c *command) check() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check configuration, machine and daemon",
+		Long: `Check configuration, machine and daemon.
+
+Prints a line for each thing that the daemon needs. The exit code is 1 if one
+of them is missing, 3 if only no daemon serves the socket.`,
+		Args: noArgs,
+	}
+	config.Flags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := config.Load(cmd.Flags(), c.environ)
+		if err != nil {
+			return err
+		}
+		return c.printChecks(cfg)
+	}
+	return cmd
+}
+
+// printChecks runs all checks and prints a table of them.
+func (c *command) printChecks(cfg *config.Config) error {
+	failed := error(nil)
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	for _, check := range []struct {
+		name string
+		run  func(*config.Config) (string, error)
+		code int
+	}{
+		{"configuration", checkConfig, ExitUsage},
+		{"socket", checkSocket, ExitFailure},
+		{"memory", checkMemory, ExitFailure},
+		{"descriptors", checkDescriptors, ExitFailure},
+		{"sealed memory", checkSeals, ExitFailure},
+		{"provider cpu", checkProvider, ExitFailure},
+		{"daemon", checkDaemon, ExitNoDaemon},
+	} {
+		detail, err := check.run(cfg)
+		if err != nil {
+			if failed == nil {
+				failed = exitError(check.code)
+			}
+			fmt.Fprintf(w, "%s\tFAILED\t%v\n", check.name, err)
+			continue
+		}
+		fmt.Fprintf(w, "%s\tok\t%s\n", check.name, detail)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return failed
+}
+
+func checkConfig(cfg *config.Config) (string, error) {
+	o, closeTrace, err := optionsOf(&config.Config{
+		Socket: cfg.Socket, ExtentSize: cfg.ExtentSize, MemoryBudget: cfg.MemoryBudget, MemoryWarm: cfg.MemoryWarm,
+		Window: cfg.Window, Connections: cfg.Connections,
+	}, nil)
+	if err != nil {
+		return "", err
+	}
+	defer closeTrace()
+	if cfg.File == "" {
+		return "no file", o.Check()
+	}
+	return cfg.File, o.Check()
+}
+
+func checkSocket(cfg *config.Config) (string, error) {
+	return cfg.Socket, sidecar.CheckSocket(cfg.Socket, cfg.AllowedUIDs)
+}
+
+func checkMemory(cfg *config.Config) (string, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return "", err
+	}
+	total := int64(info.Totalram) * int64(info.Unit)
+	if cfg.MemoryBudget > total {
+		return "", fmt.Errorf("a budget of %d MB is more than the machine's %d MB", cfg.MemoryBudget>>20, total>>20)
+	}
+	return fmt.Sprintf("budget %d MB of %d MB", cfg.MemoryBudget>>20, total>>20), nil
+}
+
+func checkDescriptors(cfg *config.Config) (string, error) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return "", err
+	}
+	need := uint64(cfg.MemoryBudget/cfg.ExtentSize) + uint64(cfg.Connections) + 64
+	if limit.Cur < need {
+		return "", fmt.Errorf("%d open files are allowed, %d may be needed: raise the limit or the extent size", limit.Cur, need)
+	}
+	return fmt.Sprintf("%d open files allowed, %d needed at most", limit.Cur, need), nil
+}
+
+func checkSeals(*config.Config) (string, error) {
+	fd, err := shm.CreateMemfd(shm.ExtentMinSize)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	if err := shm.VerifyMemfd(fd, shm.ExtentMinSize); err != nil {
+		return "", err
+	}
+	if err := unix.Ftruncate(fd, 0); err == nil {
+		return "", fmt.Errorf("a sealed memfd could be truncated")
+	}
+	return "memfds keep their size", nil
+}
+
+func checkProvider(cfg *config.Config) (string, error) {
+	store, err := memory.NewStore(shm.ExtentMinSize, 1<<28, 16)
+	if err != nil {
+		return "", err
+	}
+	defer store.Close()
+	rows, err := sidecar.SelfTest(context.Background(), sidecar.NewEngine(cpu.New(), nil), store)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d cores, a join of %d rows was right", cfg.Cores, rows), nil
+}
+
+func checkDaemon(cfg *config.Config) (string, error) {
+	conn, err := client.Dial(cfg.Socket, 0)
+	if err != nil {
+		return "", fmt.Errorf("no daemon serves: %w", err)
+	}
+	defer conn.Close()
+	conn.Timeout = 5 * time.Second
+	text, err := conn.Status()
+	if err != nil {
+		return "", err
+	}
+	var status struct {
+		Version string `json:"version"`
+		PID     int    `json:"pid"`
+		Jobs    []any  `json:"jobs"`
+	}
+	if err := json.Unmarshal(text, &status); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("version %s serves as process %d, %d jobs", status.Version, status.PID, len(status.Jobs)), nil
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"gpujoin/sidecar/config"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of gpujoind.
+const (
+	ExitOK       = 0
+	ExitFailure  = 1 // the command failed
+	ExitUsage    = 2 // wrong arguments or configuration
+	ExitNoDaemon = 3 // check: all is well, but no daemon serves the socket
+)
+
+// exitError carries an exit code; its message has been printed.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// errUsage marks wrong arguments.
+var errUsage = errors.New("usage")
+
+// command is one invocation.
+type command struct {
+	environ []string
+	out     io.Writer
+	err     io.Writer
+}
+
+// Main runs the command line and returns the exit code.
+func Main(args, environ []string, out, errOut io.Writer) int {
+	c := &command{environ: environ, out: out, err: errOut}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.Execute()
+	var code exitError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &code):
+		return int(code)
+	}
+	fmt.Fprintf(errOut, "gpujoind: %v\n", err)
+	if errors.Is(err, config.ErrConfig) || errors.Is(err, errUsage) || strings.HasPrefix(err.Error(), "unknown command") {
+		return ExitUsage
+	}
+	return ExitFailure
+}
+
+func (c *command) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gpujoind",
+		Short: "The daemon that executes joins for the gpujoin extension of PostgreSQL",
+		Long: `The daemon that executes joins for the gpujoin extension of PostgreSQL.
+
+Settings come from flags, then from GPUJOIND_* in the environment, then from
+the configuration file, a TOML file with the flags' names in which underscores
+take the place of dashes.
+
+Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration,
+3 no daemon serves the socket (check).`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
+	root.AddCommand(c.serve(), c.check(), c.dump(), c.version())
+	return root
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%w: %s takes no argument %q", errUsage, cmd.Name(), args[0])
+	}
+	return nil
+}

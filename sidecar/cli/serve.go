@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"gpujoin/joincore/cpu"
+	"gpujoin/sidecar"
+	"gpujoin/sidecar/config"
+
+	"github.com/spf13/cobra"
+)
+
+func (c *command) serve() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve backends until SIGTERM or SIGINT",
+		Long: `Serve backends until SIGTERM or SIGINT.
+
+The first signal stops gracefully: no job is admitted any more, running ones
+have the stop timeout. A second signal stops at once.`,
+		Example: "  gpujoind serve --socket /run/gpujoin/gpujoind.sock --memory-budget 8GB",
+		Args:    noArgs,
+	}
+	config.Flags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := config.Load(cmd.Flags(), c.environ)
+		if err != nil {
+			return err
+		}
+		return serve(cfg, c.err)
+	}
+	return cmd
+}
+
+// serve runs a daemon to its end.
+func serve(cfg *config.Config, errOut io.Writer) error {
+	options, closeTrace, err := optionsOf(cfg, errOut)
+	if err != nil {
+		return err
+	}
+	defer closeTrace()
+	if err := options.Check(); err != nil {
+		return fmt.Errorf("%w: %w", config.ErrConfig, err)
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+
+	runtime.GOMAXPROCS(cfg.Cores)
+	provider := cpu.New()
+	if options.Rates, err = sidecar.Rates(provider, cfg.Socket+".rates", cfg.Calibrate, options.Log); err != nil {
+		return err
+	}
+	srv, err := sidecar.Start(*options, sidecar.NewEngine(provider, &options.Rates))
+	if err != nil {
+		return err
+	}
+	options.Log.Info("serving", "socket", cfg.Socket, "version", sidecar.Version, "budget", cfg.MemoryBudget,
+		"extent_size", cfg.ExtentSize, "cores", cfg.Cores, "config", cfg.File)
+	s := <-signals
+	options.Log.Info("stopping", "signal", s.String())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-signals
+		cancel()
+	}()
+	if err := srv.Stop(ctx); err != nil {
+		return err
+	}
+	options.Log.Info("stopped")
+	return nil
+}
+
+// optionsOf turns the configuration into options. The returned function
+// closes the trace.
+func optionsOf(cfg *config.Config, errOut io.Writer) (*sidecar.Options, func(), error) {
+	o := &sidecar.Options{
+		Socket: cfg.Socket, ExtentSize: cfg.ExtentSize, Budget: cfg.MemoryBudget, Warm: cfg.MemoryWarm,
+		Window: cfg.Window, MaxConnections: cfg.Connections, AllowedUIDs: cfg.AllowedUIDs,
+		HelloTimeout: cfg.HelloTimeout, StopTimeout: cfg.StopTimeout, IdleTrim: cfg.IdleTrim,
+		Cores: cfg.Cores, Log: logger(cfg, errOut),
+	}
+	if cfg.Trace == "" {
+		return o, func() {}, nil
+	}
+	f, err := os.OpenFile(cfg.Trace, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("trace: %w", err)
+	}
+	if o.Trace, err = sidecar.NewTracer(f); err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("trace: %w", err)
+	}
+	return o, func() {
+		if err := f.Close(); err != nil {
+			o.Log.Warn("trace is incomplete", "error", err)
+		}
+	}, nil
+}
+
+func logger(cfg *config.Config, w io.Writer) *slog.Logger {
+	level := map[string]slog.Level{
+		"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+	}[cfg.LogLevel]
+	options := &slog.HandlerOptions{Level: level}
+	if cfg.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+
+	"gpujoin/shm"
+	"gpujoin/sidecar"
+
+	"github.com/spf13/cobra"
+)
+
+func (c *command) version() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print versions",
+		Args:  noArgs,
+	}
+	asJSON := cmd.Flags().Bool("json", false, "print JSON")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if *asJSON {
+			return json.NewEncoder(c.out).Encode(map[string]any{
+				"version": sidecar.Version, "protocol": shm.ProtocolVersion, "layout": shm.LayoutVersion,
+				"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+			})
+		}
+		_, err := fmt.Fprintf(c.out, "gpujoind %s, protocol %d, layout %d, %s %s/%s\n", sidecar.Version,
+			shm.ProtocolVersion, shm.LayoutVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return err
+	}
+	return cmd
+}

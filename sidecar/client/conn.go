@@ -1,0 +1,168 @@
+package client
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"gpujoin/shm"
+
+	"golang.org/x/sys/unix"
+)
+
+// Failed is a FAILED message as an error.
+type Failed struct {
+	Code shm.Failure
+	Text string
+}
+
+func (f *Failed) Error() string { return fmt.Sprintf("the daemon failed: %s: %s", f.Code, f.Text) }
+
+// Conn is a connection to a daemon. Its methods are for one goroutine.
+type Conn struct {
+	conn    *shm.Conn
+	size    int64 // of extents
+	mapped  map[uint64]*Extent
+	Timeout time.Duration
+}
+
+// Extent is an extent that the client maps.
+type Extent struct {
+	ID   uint64
+	Rows int // of results
+	Data []byte
+}
+
+// Dial connects and exchanges HELLO and WELCOME. leader is the process id of
+// the parallel group's leader; 0: this process.
+func Dial(path string, leader int32) (*Conn, error) {
+	c, err := DialRaw(path)
+	if err != nil {
+		return nil, err
+	}
+	if leader == 0 {
+		leader = int32(os.Getpid())
+	}
+	w, err := c.Hello(shm.Hello{ProtocolVersion: shm.ProtocolVersion, LayoutVersion: shm.LayoutVersion, LeaderPID: leader})
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	if err := shm.CheckExtentSize(int64(w.ExtentSize)); err != nil {
+		c.Close()
+		return nil, err
+	}
+	c.size = int64(w.ExtentSize)
+	return c, nil
+}
+
+// DialRaw connects and says nothing.
+func DialRaw(path string) (*Conn, error) {
+	sock, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	conn, err := shm.NewConn(sock, false)
+	if err != nil {
+		sock.Close()
+		return nil, err
+	}
+	return &Conn{conn: conn, mapped: map[uint64]*Extent{}, Timeout: 30 * time.Second}, nil
+}
+
+// Raw returns the connection below, to send what is no message.
+func (c *Conn) Raw() *shm.Conn { return c.conn }
+
+// ExtentSize returns the bytes of the daemon's extents.
+func (c *Conn) ExtentSize() int64 { return c.size }
+
+// Close unmaps everything and hangs up.
+func (c *Conn) Close() {
+	for _, e := range c.mapped {
+		_ = shm.Unmap(e.Data) // fails only for what is not mapped
+	}
+	c.mapped = nil
+	c.conn.Close()
+}
+
+// Kill hangs up and leaves the mappings, as a process does that is about to
+// be killed; Close must follow.
+func (c *Conn) Kill() { c.conn.Close() }
+
+// Send sends one message.
+func Send[T shm.Struct](c *Conn, m shm.Message, v *T, tail ...byte) error {
+	b := append(shm.AppendFrame(nil, m, 0, v), tail...)
+	shm.FinishFrame(b, 0)
+	return c.conn.Write(b, nil)
+}
+
+// SendEmpty sends a message without body.
+func (c *Conn) SendEmpty(m shm.Message) error { return c.conn.Write(shm.AppendEmpty(nil, m), nil) }
+
+// Receive returns the next frame. FAILED is returned as a *Failed.
+func (c *Conn) Receive() (shm.Frame, []byte, []int, error) {
+	if err := c.conn.Sock().SetReadDeadline(time.Now().Add(c.Timeout)); err != nil {
+		return shm.Frame{}, nil, nil, err
+	}
+	f, body, fds, err := c.conn.Read()
+	if err != nil {
+		return f, nil, nil, err
+	}
+	if f.Type == shm.MsgFailed {
+		code, text, err := shm.DecodeFailed(body)
+		if err != nil {
+			return f, nil, nil, err
+		}
+		return f, nil, nil, &Failed{code, text}
+	}
+	return f, body, fds, nil
+}
+
+// expect receives a message of type m and its body.
+func (c *Conn) expect(m shm.Message) ([]byte, []int, error) {
+	f, body, fds, err := c.Receive()
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.Type != m {
+		shm.CloseFDs(fds)
+		return nil, nil, fmt.Errorf("%s where %s was expected", f.Type, m)
+	}
+	return body, fds, nil
+}
+
+func receive[T shm.Struct](c *Conn, m shm.Message) (v T, fds []int, err error) {
+	body, fds, err := c.expect(m)
+	if err != nil {
+		return v, nil, err
+	}
+	v, err = shm.Decode[T](body)
+	return v, fds, err
+}
+
+// mapExtent verifies and maps fd, and closes it.
+func (c *Conn) mapExtent(id uint64, fd int) (*Extent, error) {
+	defer unix.Close(fd)
+	if err := shm.VerifyMemfd(fd, c.size); err != nil {
+		return nil, err
+	}
+	if c.mapped[id] != nil {
+		return nil, fmt.Errorf("extent %d was sent twice", id)
+	}
+	data, err := shm.MapMemfd(fd, c.size, false)
+	if err != nil {
+		return nil, err
+	}
+	e := &Extent{ID: id, Data: data}
+	c.mapped[id] = e
+	return e, nil
+}
+
+// unmap ends a mapping; the daemon has to be told afterwards.
+func (c *Conn) unmap(e *Extent) error {
+	delete(c.mapped, e.ID)
+	err := shm.Unmap(e.Data)
+	e.Data = nil
+	return err
+}

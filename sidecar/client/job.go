@@ -1,0 +1,208 @@
+package client
+
+import (
+	"fmt"
+
+	"gpujoin/shm"
+)
+
+// Hello introduces the client.
+func (c *Conn) Hello(h shm.Hello) (shm.Welcome, error) {
+	if err := Send(c, shm.MsgHello, &h); err != nil {
+		return shm.Welcome{}, err
+	}
+	w, _, err := receive[shm.Welcome](c, shm.MsgWelcome)
+	return w, err
+}
+
+// Open opens a job and waits for its admission.
+func (c *Conn) Open(open shm.Open, job []byte) (shm.Admitted, error) {
+	open.JSONLength = uint32(len(job))
+	if open.Participants == 0 {
+		open.Participants = 1
+	}
+	if err := Send(c, shm.MsgOpen, &open, job...); err != nil {
+		return shm.Admitted{}, err
+	}
+	a, _, err := receive[shm.Admitted](c, shm.MsgAdmitted)
+	return a, err
+}
+
+// Attach joins the job that a leader opened.
+func (c *Conn) Attach(a shm.Admitted, participant int32) error {
+	if err := Send(c, shm.MsgAttach, &shm.Attach{Job: a.Job, Token: a.Token, Participant: participant}); err != nil {
+		return err
+	}
+	_, _, err := receive[shm.Admitted](c, shm.MsgAdmitted)
+	return err
+}
+
+// Want asks for n extents and returns those that were granted.
+func (c *Conn) Want(n int) ([]*Extent, error) {
+	if err := Send(c, shm.MsgWant, &shm.Want{Count: uint32(n)}); err != nil {
+		return nil, err
+	}
+	g, fds, err := receive[shm.Grant](c, shm.MsgGrant)
+	if err != nil {
+		return nil, err
+	}
+	if int(g.Count) != len(fds) || len(fds) > n || len(fds) == 0 {
+		shm.CloseFDs(fds)
+		return nil, fmt.Errorf("%d extents granted with %d descriptors, %d wanted", g.Count, len(fds), n)
+	}
+	var out []*Extent
+	for i, fd := range fds {
+		e, err := c.mapExtent(g.Extents[i], fd)
+		if err != nil {
+			shm.CloseFDs(fds[i+1:])
+			return out, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// Filled hands a batch of an input over.
+func (c *Conn) Filled(e *Extent, input, rows int) error {
+	if err := c.unmap(e); err != nil {
+		return err
+	}
+	return Send(c, shm.MsgFilled, &shm.Filled{Extent: e.ID, Input: uint32(input), Rows: uint32(rows)})
+}
+
+// ChainFilled hands a part of a chained value over.
+func (c *Conn) ChainFilled(e *Extent, chain uint64, part, bytes uint32) error {
+	if err := c.unmap(e); err != nil {
+		return err
+	}
+	return Send(c, shm.MsgChainFilled, &shm.ChainFilled{Extent: e.ID, Chain: chain, Part: part, Bytes: bytes})
+}
+
+// Fed says that this participant's share is handed over.
+func (c *Conn) Fed(f shm.Fed) error {
+	if err := Send(c, shm.MsgFed, &f); err != nil {
+		return err
+	}
+	_, _, err := c.expect(shm.MsgFedOK)
+	return err
+}
+
+// Run starts the join and waits until rows or the end will come. Results of
+// an earlier generation that are still under way are given back.
+func (c *Conn) Run(generation uint32) error {
+	if err := Send(c, shm.MsgRun, &shm.Run{Generation: generation}); err != nil {
+		return err
+	}
+	for {
+		f, body, fds, err := c.Receive()
+		if err != nil {
+			return err
+		}
+		switch f.Type {
+		case shm.MsgRunning:
+			return nil
+		case shm.MsgEnd:
+		case shm.MsgResult:
+			r, err := shm.Decode[shm.Result](body)
+			shm.CloseFDs(fds)
+			if err != nil {
+				return err
+			}
+			if err := Send(c, shm.MsgRelease, &shm.Release{Extent: r.Extent}); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("%s where RUNNING was expected", f.Type)
+		}
+	}
+}
+
+// Next adds credits.
+func (c *Conn) Next(n int) error { return Send(c, shm.MsgNext, &shm.Next{Count: uint32(n)}) }
+
+// Result returns the next result batch, nil at the end.
+func (c *Conn) Result() (*Extent, error) {
+	f, body, fds, err := c.Receive()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case f.Type == shm.MsgEnd:
+		return nil, nil
+	case f.Type != shm.MsgResult || len(fds) != 1:
+		shm.CloseFDs(fds)
+		return nil, fmt.Errorf("%s with %d descriptors where RESULT was expected", f.Type, len(fds))
+	}
+	r, err := shm.Decode[shm.Result](body)
+	if err != nil {
+		shm.CloseFDs(fds)
+		return nil, err
+	}
+	e, err := c.mapExtent(r.Extent, fds[0])
+	if err != nil {
+		return nil, err
+	}
+	e.Rows = int(r.Rows)
+	return e, nil
+}
+
+// Release unmaps an extent and gives it back.
+func (c *Conn) Release(e *Extent) error {
+	if err := c.unmap(e); err != nil {
+		return err
+	}
+	return Send(c, shm.MsgRelease, &shm.Release{Extent: e.ID})
+}
+
+// Chain fetches the bytes of a chained value.
+func (c *Conn) Chain(chain uint64) ([]byte, error) {
+	if err := Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: chain}); err != nil {
+		return nil, err
+	}
+	var value []byte
+	for got := uint32(0); ; {
+		m, fds, err := receive[shm.ChainParts](c, shm.MsgChainParts)
+		if err != nil {
+			return nil, err
+		}
+		for i, fd := range fds {
+			e, err := c.mapExtent(m.Extents[i], fd)
+			if err != nil {
+				shm.CloseFDs(fds[i+1:])
+				return nil, err
+			}
+			_, bytes, err := shm.ReadChainPart(e.Data)
+			if err != nil {
+				return nil, err
+			}
+			value = append(value, bytes...)
+			if err := c.Release(e); err != nil {
+				return nil, err
+			}
+		}
+		if got += m.Count; got >= m.Parts {
+			return value, nil
+		}
+	}
+}
+
+// Stats asks for the statistics of the job.
+func (c *Conn) Stats() (*shm.Report, error) {
+	if err := c.SendEmpty(shm.MsgStatsGet); err != nil {
+		return nil, err
+	}
+	body, _, err := c.expect(shm.MsgStats)
+	if err != nil {
+		return nil, err
+	}
+	return shm.DecodeReport(body)
+}
+
+// Status asks for the daemon's status, as JSON.
+func (c *Conn) Status() ([]byte, error) {
+	if err := c.SendEmpty(shm.MsgStatusGet); err != nil {
+		return nil, err
+	}
+	body, _, err := c.expect(shm.MsgStatus)
+	return append([]byte(nil), body...), err
+}

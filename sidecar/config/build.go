@@ -1,0 +1,107 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// build turns settings into a Config and collects what is wrong with them.
+func (l *loader) build() *Config {
+	total, err := totalMemory()
+	if err != nil {
+		l.errs = append(l.errs, err)
+		total = 1 << 30
+	}
+	c := &Config{
+		Socket:       l.k.String("socket"),
+		ExtentSize:   l.size("extent_size", 0),
+		MemoryBudget: l.size("memory_budget", total),
+		MemoryWarm:   l.size("memory_warm", 0),
+		IdleTrim:     l.duration("idle_trim"),
+		Window:       l.integer("window", 2, 1024),
+		Connections:  l.integer("connections", 1, 1<<20),
+		AllowedUIDs:  l.uids("allowed_uids"),
+		HelloTimeout: l.duration("hello_timeout"),
+		StopTimeout:  l.duration("stop_timeout"),
+		Cores:        l.integer("cores", 0, 1<<16),
+		Calibrate:    l.boolean("calibrate"),
+		LogLevel:     l.choice("log_level", "debug", "info", "warn", "error"),
+		LogFormat:    l.choice("log_format", "text", "json"),
+		Trace:        l.k.String("trace"),
+	}
+	if c.Cores == 0 {
+		c.Cores = runtime.GOMAXPROCS(0)
+	}
+	c.MemoryWarm = min(c.MemoryWarm, c.MemoryBudget/4)
+	return c
+}
+
+func (l *loader) fail(key, format string, args ...any) {
+	at := l.origin[key]
+	if at == "" {
+		at = "default"
+	}
+	l.errs = append(l.errs, fmt.Errorf("%s: %s: %s", at, key, fmt.Sprintf(format, args...)))
+}
+
+func (l *loader) text(key string) string { return fmt.Sprint(l.k.Get(key)) }
+
+func (l *loader) size(key string, of int64) int64 {
+	n, err := ParseSize(l.text(key), of)
+	if err != nil {
+		l.fail(key, "%v", err)
+	}
+	return n
+}
+
+func (l *loader) duration(key string) time.Duration {
+	d, err := time.ParseDuration(l.text(key))
+	if err != nil || d < 0 {
+		l.fail(key, "%q is not a duration such as 500ms or 30s", l.text(key))
+	}
+	return d
+}
+
+func (l *loader) integer(key string, low, high int) int {
+	n, err := strconv.Atoi(l.text(key))
+	if err != nil || n < low || n > high {
+		l.fail(key, "%q is not a whole number from %d to %d", l.text(key), low, high)
+	}
+	return n
+}
+
+func (l *loader) boolean(key string) bool {
+	b, err := strconv.ParseBool(l.text(key))
+	if err != nil {
+		l.fail(key, "%q is neither true nor false", l.text(key))
+	}
+	return b
+}
+
+func (l *loader) choice(key string, values ...string) string {
+	for _, v := range values {
+		if l.text(key) == v {
+			return v
+		}
+	}
+	l.fail(key, "%q is none of %s", l.text(key), strings.Join(values, ", "))
+	return ""
+}
+
+// uids reads a list, or in the environment numbers between commas.
+func (l *loader) uids(key string) (out []uint32) {
+	text := strings.Trim(l.text(key), "[]")
+	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		n, err := strconv.ParseUint(f, 10, 32)
+		if err != nil || n > math.MaxUint32-1 {
+			l.fail(key, "%q is not a user id", f)
+			continue
+		}
+		out = append(out, uint32(n))
+	}
+	return out
+}

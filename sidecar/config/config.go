@@ -1,0 +1,78 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+)
+
+// ErrConfig is what all errors of this package wrap.
+var ErrConfig = errors.New("configuration")
+
+// Config is the daemon's configuration.
+type Config struct {
+	Socket       string
+	ExtentSize   int64
+	MemoryBudget int64
+	MemoryWarm   int64
+	IdleTrim     time.Duration
+	Window       int
+	Connections  int
+	AllowedUIDs  []uint32
+	HelloTimeout time.Duration
+	StopTimeout  time.Duration
+	Cores        int
+	Calibrate    bool
+	LogLevel     string
+	LogFormat    string
+	Trace        string
+	File         string // that was read, "" if none
+}
+
+// DefaultFile is read if no other file is named and it exists.
+const DefaultFile = "/etc/gpujoin/gpujoind.toml"
+
+// Flags adds the settings to fs.
+func Flags(fs *pflag.FlagSet) {
+	fs.String("config", "", "configuration file (default "+DefaultFile+", if it exists)")
+	fs.String("socket", "/run/gpujoin/gpujoind.sock", "unix socket to serve")
+	fs.String("extent-size", "4MB", "bytes of an extent, a power of two from 1MB to 1GB")
+	fs.String("memory-budget", "25%", "memory for extents and joins: a size, or a share of the machine's")
+	fs.String("memory-warm", "256MB", "extents that are kept ready always, at most a quarter of the budget")
+	fs.Duration("idle-trim", time.Minute, "how long memory beyond memory-warm is kept when nobody works")
+	fs.Int("window", 16, "result batches that a job may have under way")
+	fs.Int("connections", 1024, "connections that may be open")
+	fs.IntSlice("allowed-uids", nil, "user ids that may connect, beside the daemon's own and root")
+	fs.Duration("hello-timeout", 10*time.Second, "from connection to the first message")
+	fs.Duration("stop-timeout", 30*time.Second, "for running jobs on a graceful stop")
+	fs.Int("cores", 0, "cores that joins use; 0: all")
+	fs.String("calibrate", "true", "measure the machine at the first start; false: assume typical rates")
+	fs.String("log-level", "info", "debug, info, warn or error")
+	fs.String("log-format", "text", "text or json")
+	fs.String("trace", "", "file to record all frames to, for gpujoind dump")
+}
+
+// totalMemory returns the bytes of the machine's memory.
+func totalMemory() (int64, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return 0, fmt.Errorf("sysinfo: %w", err)
+	}
+	return int64(info.Totalram) * int64(info.Unit), nil
+}
+
+// wellKept says whether only its owner may write to the file.
+func wellKept(path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() || st.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s: must be a file that only its owner may write, mode is %04o", path, st.Mode().Perm())
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"gpujoin/joincore"
+	"gpujoin/shm"
+	"gpujoin/sidecar/memory"
+)
+
+// execution is one run of a job's join: one generation.
+type execution struct {
+	job        *job
+	generation uint32
+	starter    *session // waits for RUNNING
+	ctx        context.Context
+	cancel     context.CancelFunc
+	done       chan struct{} // nothing works on the job any more
+	slots      chan struct{} // one for each result batch that may exist
+	inputs     []*joincore.Relation
+
+	// Guarded by job.mu.
+	ready     []resultBatch
+	announced bool // RUNNING went out
+	produced  bool // all results are in ready or were dealt
+	rowsOut   int64
+	bytesOut  int64
+	stats     joincore.Stats // once produced
+}
+
+// resultBatch is a batch that nobody was dealt yet.
+type resultBatch struct {
+	extent *memory.Extent
+	rows   int
+}
+
+// run starts the join, or starts it anew on a rewind. It answers RUNNING not
+// before the first batch or the end, so that whatever fails until then costs
+// no more than the native plan.
+func (j *job) run(s *session, v *shm.Run) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failed != nil {
+		return nil
+	}
+	last := uint32(0)
+	if j.exec != nil {
+		last = j.exec.generation
+	}
+	if v.Generation != last+1 {
+		return violation("RUN of generation %d after %d", v.Generation, last)
+	}
+	if last > 0 && j.open.Flags&shm.OpenRewind == 0 {
+		return violation("RUN again without the rewind flag")
+	}
+	for _, p := range j.sessions {
+		if p.feeding && !p.fed {
+			return violation("RUN before participant %d has FED", p.stats.Participant)
+		}
+	}
+	previous := j.exec
+	if previous != nil {
+		previous.cancel()
+		previous.dropReady()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	e := &execution{
+		job: j, generation: v.Generation, starter: s, ctx: ctx, cancel: cancel,
+		done: make(chan struct{}), slots: make(chan struct{}, j.window()),
+	}
+	for i := range j.fed {
+		e.inputs = append(e.inputs, &j.fed[i].relation)
+	}
+	j.exec = e
+	for _, p := range j.sessions {
+		p.credits, p.asked, p.ended = 0, false, false
+	}
+	j.srv.background.Add(1)
+	go e.work(previous)
+	return nil
+}
+
+// work executes the join.
+func (e *execution) work(previous *execution) {
+	defer e.job.srv.background.Done()
+	defer close(e.done)
+	defer e.cancel()
+	if previous != nil {
+		<-previous.done
+	}
+	var stats joincore.Stats
+	err := e.execute(&stats)
+	e.finish(&stats, err)
+}
+
+// execute runs the engine; whatever it does ends as an error.
+func (e *execution) execute(stats *joincore.Stats) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.job.srv.log.Error("join panicked", "job", e.job.id, "panic", p, "stack", string(debug.Stack()))
+			err = failf(shm.FailInternal, "internal error of the daemon")
+		}
+	}()
+	// Extents are sealed and cannot fault; should one do so all the same, it
+	// is this job's panic and not the end of the process.
+	debug.SetPanicOnFault(true)
+	want := cap(e.slots)
+	room := e.job.account.KeepForResults(want)
+	if room == 0 {
+		return fmt.Errorf("%w: no room for results", joincore.ErrBudget)
+	}
+	for range want - room { // a smaller window
+		e.slots <- struct{}{}
+	}
+	return e.job.srv.engine.Run(e.ctx, e.job.plan, e.inputs, e.job.account, e, stats)
+}
+
+// finish says that no more results come.
+func (e *execution) finish(stats *joincore.Stats, err error) {
+	j := e.job
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failed != nil || j.exec != e {
+		e.dropReady()
+		return
+	}
+	if err != nil {
+		j.srv.log.Warn("join failed", "job", j.id, "error", err)
+		j.failLocked(toFailure(err))
+		return
+	}
+	e.produced = true
+	e.stats = *stats
+	if j.open.Flags&shm.OpenRewind == 0 {
+		j.freeInputs()
+	}
+	j.account.Trim()
+	j.srv.counters.joins.Add(1)
+	e.announce()
+	j.deal()
+}
+
+// announce answers RUN. The caller has locked the job.
+func (e *execution) announce() {
+	if e.announced {
+		return
+	}
+	e.announced = true
+	var buf [shm.FrameSize]byte
+	e.starter.out.send(shm.AppendEmpty(buf[:0], shm.MsgRunning))
+}
+
+// dropReady frees the batches that nobody was dealt. The caller has locked
+// the job.
+func (e *execution) dropReady() {
+	for _, b := range e.ready {
+		b.extent.Release()
+		e.batchBack()
+	}
+	e.ready = nil
+}
+
+// batchBack makes room for another batch in the window.
+func (e *execution) batchBack() { <-e.slots }

@@ -1,0 +1,65 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gpujoin/joincore"
+	"gpujoin/shm"
+	"gpujoin/sidecar/memory"
+	"gpujoin/sidecar/plan"
+)
+
+// failure is an error as a backend is told of it.
+type failure struct {
+	code shm.Failure
+	text string
+}
+
+func (f *failure) Error() string { return fmt.Sprintf("%s: %s", f.code, f.text) }
+
+func failf(code shm.Failure, format string, args ...any) *failure {
+	return &failure{code, fmt.Sprintf(format, args...)}
+}
+
+// violation is what a peer did against the protocol.
+func violation(format string, args ...any) error {
+	return failf(shm.FailProtocol, format, args...)
+}
+
+// codes says what each error means to a backend; the first match counts.
+var codes = []struct {
+	err  error
+	code shm.Failure
+}{
+	{memory.ErrTooLarge, shm.FailBudget},
+	{memory.ErrBusy, shm.FailBusy},
+	{memory.ErrStopping, shm.FailStopping},
+	{memory.ErrStore, shm.FailBudget},
+	{joincore.ErrBudget, shm.FailBudget},
+	{joincore.ErrRowTooWide, shm.FailUnsupported},
+	{shm.ErrRowTooWide, shm.FailUnsupported},
+	{joincore.ErrUnsupported, shm.FailUnsupported},
+	{plan.ErrVersion, shm.FailVersion},
+	{plan.ErrMalformed, shm.FailProtocol},
+	{joincore.ErrInvalid, shm.FailProtocol},
+	{context.Canceled, shm.FailStopping},
+}
+
+// toFailure makes any error presentable. A nil *failure comes of nil.
+func toFailure(err error) *failure {
+	var f *failure
+	if err == nil {
+		return nil
+	}
+	if errors.As(err, &f) {
+		return f
+	}
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			return &failure{c.code, err.Error()}
+		}
+	}
+	return &failure{shm.FailProvider, err.Error()}
+}

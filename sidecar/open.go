@@ -1,0 +1,121 @@
+package sidecar
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"time"
+
+	"gpujoin/shm"
+	"gpujoin/sidecar/memory"
+	"gpujoin/sidecar/plan"
+)
+
+// maxParticipants bounds what a backend may announce.
+const maxParticipants = 1024
+
+func (s *session) handleOpen(body []byte) error {
+	open, text, err := shm.DecodePrefix[shm.Open](body)
+	switch {
+	case err != nil:
+		return err
+	case int64(open.JSONLength) != int64(len(text)):
+		return violation("OPEN announces %d bytes and has %d", open.JSONLength, len(text))
+	case open.Flags&^shm.OpenRewind != 0:
+		return violation("unknown flags %#x of OPEN", open.Flags)
+	case open.Participants < 1 || open.Participants > maxParticipants:
+		return violation("OPEN for %d participants", open.Participants)
+	}
+	decoded, err := plan.Decode(text)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.phase = phaseOpening
+	s.mu.Unlock()
+	s.aside.Add(1)
+	go func() {
+		defer s.aside.Done()
+		s.admit(open, decoded)
+	}()
+	return nil
+}
+
+// admit waits for memory and answers OPEN.
+func (s *session) admit(open shm.Open, decoded *plan.Job) {
+	j := newJob(s.srv, decoded, open)
+	start := time.Now()
+	timeout := time.Duration(open.QueueTimeoutMS) * time.Millisecond
+	need, err := j.need()
+	var account *memory.Account
+	if err == nil {
+		account, err = s.srv.budget.Reserve(s.ctx, s.srv.store, need, s.group(), timeout)
+	}
+	if err != nil {
+		if s.ctx.Err() == nil {
+			s.log.Info("job refused", "bytes", need, "error", err)
+			s.srv.counters.refused.Add(1)
+			s.fail(toFailure(err))
+		}
+		return
+	}
+	j.account, j.queued = account, time.Since(start)
+	if _, err := rand.Read(j.token[:]); err != nil {
+		account.Close()
+		s.fail(failf(shm.FailInternal, "could not make a token: %v", err))
+		return
+	}
+	s.srv.addJob(j)
+	s.log.Debug("job admitted", "job", j.id, "bytes", need, "queued", j.queued)
+	s.join(j, -1, true)
+}
+
+func (s *session) handleAttach(body []byte) error {
+	a, err := shm.Decode[shm.Attach](body)
+	if err != nil {
+		return err
+	}
+	j := s.srv.findJob(a.Job)
+	var none [shm.TokenSize]byte
+	want := &none
+	if j != nil {
+		want = &j.token
+	}
+	// The comparison takes as long for a job that is not there.
+	same := subtle.ConstantTimeCompare(a.Token[:], want[:]) == 1
+	if j == nil || !same {
+		s.fail(failf(shm.FailProtocol, "there is no such job"))
+		return nil
+	}
+	if a.Participant < 0 || a.Participant >= maxParticipants {
+		return violation("ATTACH of participant %d", a.Participant)
+	}
+	s.join(j, a.Participant, false)
+	return nil
+}
+
+// join makes the session a participant of j and tells it so.
+func (s *session) join(j *job, participant int32, leader bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s.mu.Lock()
+	s.job, s.phase = j, phaseJob
+	s.mu.Unlock()
+	s.leader, s.held = leader, map[uint64]*holding{}
+	s.stats.Participant = participant
+	if j.failed != nil {
+		s.fail(j.failed)
+	} else if len(j.sessions) >= 2*int(j.open.Participants)+2 {
+		s.fail(failf(shm.FailProtocol, "more participants than the job announced"))
+	}
+	j.sessions = append(j.sessions, s)
+	if leader {
+		j.leader = s
+	}
+	if ph, _ := s.current(); ph == phaseFailed {
+		return
+	}
+	reserved, _, _ := j.account.Usage()
+	s.out.send(shm.AppendFrame(nil, shm.MsgAdmitted, 0, &shm.Admitted{
+		Job: j.id, Token: j.token, ReservedBytes: uint64(reserved), QueueUS: uint64(j.queued.Microseconds()),
+	}))
+}

@@ -1,0 +1,50 @@
+package sidecar
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"gpujoin/joincore/choose"
+	"gpujoin/shm"
+)
+
+// Version is the daemon's.
+const Version = "0.1.0"
+
+// Options configure a Server. Every field must be set but Trace and
+// AllowedUIDs.
+type Options struct {
+	Socket         string
+	ExtentSize     int64 // bytes, a power of two
+	Budget         int64 // bytes of extents and blocks
+	Warm           int64 // bytes of extents that exist always
+	Window         int   // result batches of a job, at most
+	MaxConnections int
+	AllowedUIDs    []uint32      // beside the daemon's own and root
+	HelloTimeout   time.Duration // from connection to HELLO
+	StopTimeout    time.Duration // for jobs, on a graceful stop
+	IdleTrim       time.Duration // memory beyond Warm is kept that long
+	Cores          int           // that the provider uses
+	Rates          choose.Rates
+	Log            *slog.Logger
+	Trace          *Tracer
+}
+
+// Check says whether o can be served.
+func (o *Options) Check() error {
+	switch {
+	case o.Socket == "":
+		return errors.New("no socket is named")
+	case o.Budget < 4*o.ExtentSize:
+		return fmt.Errorf("a memory budget of %d bytes is less than four extents of %d", o.Budget, o.ExtentSize)
+	case o.Window < 2:
+		return fmt.Errorf("a window of %d result batches is less than 2", o.Window)
+	case o.MaxConnections < 1:
+		return fmt.Errorf("at most %d connections", o.MaxConnections)
+	case o.Warm > o.Budget:
+		return fmt.Errorf("%d warm bytes do not fit a budget of %d", o.Warm, o.Budget)
+	}
+	return shm.CheckExtentSize(o.ExtentSize)
+}

@@ -1,0 +1,55 @@
+package sidecar
+
+import (
+	"maps"
+	"slices"
+
+	"gpujoin/shm"
+)
+
+// report builds the STATS message. While the join still runs it says what is
+// known so far.
+func (j *job) report() []byte {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := &shm.Report{}
+	r.QueueUS = uint64(j.queued.Microseconds())
+	r.RowsIn, r.BytesIn = uint64(j.rowsIn), uint64(j.bytesIn)
+	_, _, peak := j.account.Usage()
+	r.PeakBytes = uint64(peak)
+	shm.PutText(r.Provider[:], j.srv.engine.Name())
+	if e := j.exec; e != nil {
+		r.RowsOut, r.BytesOut = uint64(e.rowsOut), uint64(e.bytesOut)
+		r.JoinUS = uint64(e.stats.JoinTime.Microseconds())
+		for i, s := range e.stats.Joins {
+			w := shm.JoinStats{
+				Join: uint32(i), BuildRows: uint64(s.BuildRows), ProbeRows: uint64(s.ProbeRows),
+				RowsOut: uint64(s.RowsOut), US: uint64(s.Time.Microseconds()),
+			}
+			if s.BuildLeft {
+				w.BuildLeft = 1
+			}
+			shm.PutText(w.Algorithm[:], s.Algorithm)
+			r.JoinList = append(r.JoinList, w)
+		}
+	}
+	sums := maps.Clone(j.past)
+	for _, s := range j.sessions {
+		sums[s.stats.Participant] = sumStats(sums[s.stats.Participant], s.stats)
+	}
+	for _, p := range slices.Sorted(maps.Keys(sums)) {
+		r.ParticipantList = append(r.ParticipantList, sums[p])
+	}
+	return shm.AppendReport(nil, r)
+}
+
+// sumStats adds up what one participant did over several connections, as it
+// has after rewinds.
+func sumStats(a, b shm.ParticipantStats) shm.ParticipantStats {
+	return shm.ParticipantStats{
+		Participant: b.Participant,
+		FedRows:     a.FedRows + b.FedRows, FedBytes: a.FedBytes + b.FedBytes,
+		FeedUS: a.FeedUS + b.FeedUS, WaitUS: a.WaitUS + b.WaitUS,
+		ReturnedRows: a.ReturnedRows + b.ReturnedRows, ReturnUS: a.ReturnUS + b.ReturnUS,
+	}
+}

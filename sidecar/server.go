@@ -1,0 +1,265 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gpujoin/shm"
+	"gpujoin/sidecar/memory"
+
+	"golang.org/x/sys/unix"
+)
+
+// Server is one daemon.
+type Server struct {
+	options Options
+	engine  Engine
+	log     *slog.Logger
+	trace   *Tracer
+	budget  *memory.Budget
+	store   *memory.Store
+	socket  *socket
+	status  *statusFile
+	started time.Time
+
+	ctx        context.Context // ends with the server
+	cancel     context.CancelFunc
+	background sync.WaitGroup // joins, tear-downs, upkeep
+	serving    sync.WaitGroup // accept loop and sessions
+
+	mu       sync.Mutex
+	sessions map[*session]struct{}
+	jobs     map[uint64]*job
+	live     map[*job]struct{} // that hold memory of their own
+	nextID   uint64
+	stopping bool
+	quiet    chan struct{} // closed when stopping and no job is live
+
+	counters counters
+}
+
+// counters are totals since the start.
+type counters struct {
+	violations, refused, rejectedPeers, joins atomic.Int64
+}
+
+// Start takes the socket and serves until Stop.
+func Start(options Options, engine Engine) (*Server, error) {
+	if err := options.Check(); err != nil {
+		return nil, err
+	}
+	store, err := memory.NewStore(options.ExtentSize, options.Budget, maxExtents(&options))
+	if err != nil {
+		return nil, err
+	}
+	srv := &Server{
+		options: options, engine: engine, log: options.Log, trace: options.Trace,
+		budget: memory.NewBudget(options.Budget), store: store, started: time.Now(),
+		sessions: map[*session]struct{}{}, jobs: map[uint64]*job{}, live: map[*job]struct{}{},
+		quiet: make(chan struct{}),
+	}
+	srv.ctx, srv.cancel = context.WithCancel(context.Background())
+	if srv.socket, err = listen(options.Socket, options.AllowedUIDs); err != nil {
+		return nil, err
+	}
+	if srv.status, err = publish(options.Socket+".status", options.status()); err != nil {
+		srv.socket.remove()
+		srv.socket.lock.Close()
+		return nil, err
+	}
+	srv.background.Add(1)
+	go srv.upkeep()
+	srv.serving.Add(1)
+	go srv.accept()
+	return srv, nil
+}
+
+// maxExtents leaves descriptors for connections and files.
+func maxExtents(o *Options) int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
+		return math.MaxInt32
+	}
+	return max(4, int(limit.Cur)-min(o.MaxConnections, int(limit.Cur)/4)-64)
+}
+
+// upkeep warms the store, and trims it when nobody works.
+func (srv *Server) upkeep() {
+	defer srv.background.Done()
+	if err := srv.store.Warm(srv.ctx, srv.options.Warm); err != nil {
+		srv.log.Warn("could not warm all extents", "error", err)
+	}
+	tick := time.NewTicker(max(srv.options.IdleTrim/4, time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-srv.ctx.Done():
+			return
+		case <-tick.C:
+			srv.store.Trim(srv.options.Warm, srv.options.IdleTrim)
+		}
+	}
+}
+
+// accept takes connections. Without a descriptor left it closes the one in
+// reserve to tell the next peer so, instead of spinning or giving up.
+func (srv *Server) accept() {
+	defer srv.serving.Done()
+	reserve := openReserve()
+	defer func() { closeReserve(reserve) }()
+	for {
+		sock, err := srv.socket.AcceptUnix()
+		switch {
+		case err == nil:
+			if reserve == nil {
+				reserve = openReserve()
+			}
+			srv.open(sock)
+			continue
+		case srv.isStopping():
+			return
+		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+			srv.log.Warn("out of file descriptors")
+			closeReserve(reserve)
+			if sock, err := srv.socket.AcceptUnix(); err == nil {
+				sock.Close()
+			}
+			reserve = openReserve()
+		default:
+			srv.log.Warn("accept failed", "error", err)
+		}
+		select {
+		case <-srv.ctx.Done():
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func openReserve() *os.File {
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+func closeReserve(f *os.File) {
+	if f != nil {
+		f.Close()
+	}
+}
+
+func (srv *Server) isStopping() bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.stopping
+}
+
+// Usage returns how the daemon's memory stands.
+func (srv *Server) Usage() (memory.BudgetUsage, memory.StoreUsage) {
+	return srv.budget.Usage(), srv.store.Usage()
+}
+
+func (srv *Server) addJob(j *job) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.nextID++
+	j.id = srv.nextID
+	srv.jobs[j.id] = j
+	srv.live[j] = struct{}{}
+}
+
+func (srv *Server) findJob(id uint64) *job {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.jobs[id]
+}
+
+// removeJob says that nobody may attach any more.
+func (srv *Server) removeJob(j *job) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	delete(srv.jobs, j.id)
+}
+
+// jobEnded says that j has no memory of its own any more.
+func (srv *Server) jobEnded(j *job) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	delete(srv.live, j)
+	srv.checkQuiet()
+}
+
+func (srv *Server) checkQuiet() {
+	if srv.stopping && len(srv.live) == 0 {
+		select {
+		case <-srv.quiet:
+		default:
+			close(srv.quiet)
+		}
+	}
+}
+
+func (srv *Server) forget(s *session) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	delete(srv.sessions, s)
+}
+
+// Stop stops gracefully: no job is admitted any more, those that run have
+// the stop timeout, or until ctx is done. Then everything is torn down.
+func (srv *Server) Stop(ctx context.Context) error {
+	statusErr := srv.status.stopping()
+	srv.mu.Lock()
+	srv.stopping = true
+	srv.checkQuiet()
+	running := len(srv.live)
+	srv.mu.Unlock()
+	srv.socket.remove()
+	srv.budget.Stop()
+	if running > 0 {
+		srv.log.Info("waiting for jobs", "jobs", running, "timeout", srv.options.StopTimeout)
+	}
+	timer := time.NewTimer(srv.options.StopTimeout)
+	defer timer.Stop()
+	select {
+	case <-srv.quiet:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	srv.tearDown()
+	if err := srv.status.remove(); err != nil && statusErr == nil {
+		statusErr = err
+	}
+	srv.socket.lock.Close() // drops the lock
+	if statusErr != nil {
+		return fmt.Errorf("status file: %w", statusErr)
+	}
+	return nil
+}
+
+func (srv *Server) tearDown() {
+	srv.cancel()
+	srv.mu.Lock()
+	jobs, sessions := srv.live, srv.sessions
+	for j := range jobs {
+		srv.mu.Unlock()
+		j.fail(failf(shm.FailStopping, "the daemon is stopping"))
+		srv.mu.Lock()
+	}
+	for s := range sessions {
+		_ = s.conn.Sock().CloseRead() // ends its read loop
+	}
+	srv.mu.Unlock()
+	srv.serving.Wait()
+	srv.background.Wait()
+	srv.store.Close()
+}

@@ -1,0 +1,226 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"gpujoin/shm"
+	"gpujoin/sidecar/memory"
+)
+
+// phase is what a session may ask for.
+type phase int
+
+const (
+	phaseNew     phase = iota // HELLO comes first
+	phaseWelcome              // OPEN, ATTACH or STATUS_GET
+	phaseOpening              // OPEN waits for admission: nothing
+	phaseJob
+	phaseFailed // FAILED was sent: nothing is answered but STATS_GET
+)
+
+// session is one connection.
+type session struct {
+	srv  *Server
+	id   uint64
+	conn *shm.Conn
+	out  *outbox
+	log  *slog.Logger
+	peer credentials
+
+	ctx    context.Context // ends with the connection
+	cancel context.CancelFunc
+	aside  sync.WaitGroup // what waits beside the read loop
+
+	hello shm.Hello
+
+	mu    sync.Mutex
+	phase phase
+	job   *job
+
+	// Guarded by job.mu.
+	leader  bool
+	feeding bool // has asked for extents
+	fed     bool
+	credits uint64 // result batches that it may be dealt
+	asked   bool   // NEXT came in this generation
+	ended   bool   // END went out in this generation
+	results int    // result batches that it maps
+	held    map[uint64]*holding
+	stats   shm.ParticipantStats
+}
+
+// role is what a peer maps an extent for.
+type role int
+
+const (
+	roleGranted role = iota
+	roleResult
+	rolePart
+)
+
+// holding is an extent that a peer maps.
+type holding struct {
+	extent *memory.Extent
+	role   role
+	times  int        // a part of a value may be asked for repeatedly
+	exec   *execution // roleResult: whose window it fills
+}
+
+func (s *session) serve() {
+	defer s.close()
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("session panicked", "panic", p, "stack", string(debug.Stack()))
+			s.refuse(failf(shm.FailInternal, "internal error of the daemon"))
+		}
+	}()
+	for {
+		f, body, fds, err := s.conn.Read()
+		shm.CloseFDs(fds) // a daemon's connection returns none; never keep one
+		if err != nil {
+			s.readFailed(err)
+			return
+		}
+		if tr := s.srv.trace; tr != nil {
+			tr.record(s.id, false, shm.Append(nil, &f), body)
+		}
+		s.out.throttle()
+		if err := s.handle(f.Type, body); err != nil {
+			s.srv.counters.violations.Add(1)
+			s.log.Warn("protocol violation", "message", f.Type.String(), "error", err)
+			s.refuse(toFailure(err))
+			return
+		}
+	}
+}
+
+// readFailed ends a session whose next frame could not be read.
+func (s *session) readFailed(err error) {
+	if err == io.EOF || errors.Is(err, net.ErrClosed) {
+		return
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = errors.New("no HELLO in time")
+	}
+	s.srv.counters.violations.Add(1)
+	s.log.Warn("connection failed", "error", err)
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		s.refuse(failf(shm.FailProtocol, "%v", err))
+	}
+}
+
+// refuse sends FAILED, once, and leaves the peer a moment to read it.
+func (s *session) refuse(f *failure) {
+	s.fail(f)
+	_ = s.out.flush(time.Second) // the connection is closed either way
+}
+
+// fail sends FAILED, once.
+func (s *session) fail(f *failure) {
+	s.mu.Lock()
+	failed := s.phase == phaseFailed
+	s.phase = phaseFailed
+	s.mu.Unlock()
+	if !failed {
+		s.out.send(shm.AppendFailed(nil, f.code, f.text))
+	}
+}
+
+// close ends the session: the peer has unmapped everything or is gone.
+func (s *session) close() {
+	s.cancel()
+	_ = s.conn.Close() // nothing more is expected of it
+	s.out.close()
+	s.aside.Wait()
+	s.mu.Lock()
+	j := s.job
+	s.mu.Unlock()
+	if j != nil {
+		j.leave(s)
+	}
+	s.srv.forget(s)
+}
+
+// current returns the phase and the job.
+func (s *session) current() (phase, *job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.phase, s.job
+}
+
+// handle acts on one frame. An error is a violation of the protocol.
+func (s *session) handle(m shm.Message, body []byte) error {
+	ph, j := s.current()
+	switch {
+	case ph == phaseNew:
+		if m != shm.MsgHello {
+			return violation("%s before HELLO", m)
+		}
+		return s.handleHello(body)
+	case ph == phaseWelcome:
+		switch m {
+		case shm.MsgOpen:
+			return s.handleOpen(body)
+		case shm.MsgAttach:
+			return s.handleAttach(body)
+		case shm.MsgStatusGet:
+			s.out.send(statusFrame(s.srv))
+			return nil
+		}
+		return violation("%s without a job", m)
+	case ph == phaseOpening:
+		return violation("%s before ADMITTED", m)
+	case ph == phaseFailed:
+		// The peer may not have read FAILED yet. What it gives back is taken.
+		switch {
+		case j == nil:
+			return nil
+		case m == shm.MsgRelease, m == shm.MsgFilled, m == shm.MsgChainFilled, m == shm.MsgStatsGet:
+			return j.handle(s, m, body)
+		}
+		return nil
+	}
+	return j.handle(s, m, body)
+}
+
+func (s *session) handleHello(body []byte) error {
+	h, err := shm.Decode[shm.Hello](body)
+	if err != nil {
+		return err
+	}
+	if h.ProtocolVersion != shm.ProtocolVersion || h.LayoutVersion != shm.LayoutVersion {
+		return failf(shm.FailVersion, "this daemon speaks protocol %d with layout %d, not %d with %d; install the same version of extension and daemon",
+			shm.ProtocolVersion, shm.LayoutVersion, h.ProtocolVersion, h.LayoutVersion)
+	}
+	if err := s.conn.Sock().SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	s.hello = h
+	s.mu.Lock()
+	s.phase = phaseWelcome
+	s.mu.Unlock()
+	w := shm.Welcome{
+		ProtocolVersion: shm.ProtocolVersion, LayoutVersion: shm.LayoutVersion,
+		ExtentSize: uint64(s.srv.store.ExtentSize()), PID: int32(os.Getpid()),
+	}
+	shm.PutText(w.Version[:], Version)
+	s.out.send(shm.AppendFrame(nil, shm.MsgWelcome, 0, &w))
+	return nil
+}
+
+// group is who waits for itself if this session's job waits.
+func (s *session) group() memory.Group {
+	leader := s.hello.LeaderPID
+	if leader <= 0 {
+		leader = s.peer.pid
+	}
+	return memory.Group{leader, s.peer.pid}
+}

@@ -1,0 +1,78 @@
+package sidecar
+
+import (
+	"context"
+	"fmt"
+
+	"gpujoin/joincore"
+	"gpujoin/shm"
+	"gpujoin/sidecar/memory"
+)
+
+// The execution is the joincore.Sink of its join: batches are extents, and
+// producing waits while the window of batches is full.
+
+var _ joincore.Sink = (*execution)(nil)
+
+// sinkBatch is the Handle of a batch.
+type sinkBatch struct {
+	extent *memory.Extent
+	layout *shm.BatchLayout
+}
+
+// NewBatch implements joincore.Sink.
+func (e *execution) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
+	select {
+	case e.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-e.ctx.Done():
+		return nil, e.ctx.Err()
+	}
+	extent, err := e.job.account.Extent(true)
+	if err != nil {
+		e.batchBack()
+		return nil, err
+	}
+	layout, err := shm.PlanBatch(len(extent.Data), e.job.outputs, heap)
+	if err != nil {
+		extent.Release()
+		e.batchBack()
+		return nil, fmt.Errorf("%w: %w", joincore.ErrRowTooWide, err)
+	}
+	b := &joincore.Batch{Rows: layout.Rows, Handle: &sinkBatch{extent, layout}}
+	for _, c := range layout.Columns(extent.Data) {
+		b.Columns = append(b.Columns, joincore.Vector{Values: c.Values, Validity: c.Validity, Heap: c.Heap})
+	}
+	return b, nil
+}
+
+// Emit implements joincore.Sink.
+func (e *execution) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
+	h := b.Handle.(*sinkBatch)
+	used, err := h.layout.Seal(h.extent.Data, rows, heap)
+	if err != nil {
+		e.Discard(b)
+		return err
+	}
+	j := e.job
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failed != nil || j.exec != e {
+		h.extent.Release()
+		e.batchBack()
+		return context.Canceled
+	}
+	e.ready = append(e.ready, resultBatch{h.extent, rows})
+	e.rowsOut += int64(rows)
+	e.bytesOut += used
+	e.announce()
+	j.deal()
+	return nil
+}
+
+// Discard implements joincore.Sink.
+func (e *execution) Discard(b *joincore.Batch) {
+	b.Handle.(*sinkBatch).extent.Release()
+	e.batchBack()
+}

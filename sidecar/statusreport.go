@@ -1,0 +1,102 @@
+package sidecar
+
+import (
+	"encoding/json"
+	"os"
+	"time"
+
+	"gpujoin/shm"
+)
+
+// statusJSON is the answer to STATUS_GET, for people and monitoring.
+type statusJSON struct {
+	Version   string     `json:"version"`
+	PID       int        `json:"pid"`
+	UptimeS   float64    `json:"uptime_s"`
+	Stopping  bool       `json:"stopping"`
+	Providers []string   `json:"providers"`
+	Budget    int64      `json:"budget"`
+	Reserved  int64      `json:"reserved"`
+	Used      int64      `json:"used"`
+	Queued    int        `json:"queued"`
+	Pool      poolJSON   `json:"pool"`
+	Totals    totalsJSON `json:"totals"`
+	Sessions  int        `json:"sessions"`
+	Jobs      []jobJSON  `json:"jobs"`
+}
+
+type poolJSON struct {
+	ExtentSize int64 `json:"extent_size"`
+	Extents    int   `json:"extents"`
+	Free       int   `json:"free"`
+	Warm       int64 `json:"warm"`        // bytes of free extents
+	KeptBlocks int64 `json:"kept_blocks"` // bytes
+}
+
+type totalsJSON struct {
+	Joins         int64 `json:"joins"`
+	Refused       int64 `json:"refused"`
+	Violations    int64 `json:"protocol_errors"`
+	RejectedPeers int64 `json:"rejected_peers"`
+}
+
+type jobJSON struct {
+	ID           uint64  `json:"id"`
+	State        string  `json:"state"`
+	PID          int32   `json:"pid"`
+	Database     uint32  `json:"database"`
+	Inputs       int     `json:"inputs"`
+	Participants int     `json:"participants"`
+	Rows         int64   `json:"rows"`
+	Bytes        int64   `json:"bytes"`
+	Reserved     int64   `json:"reserved"`
+	Used         int64   `json:"used"`
+	AgeS         float64 `json:"age_s"`
+}
+
+// statusFrame builds the STATUS message.
+func statusFrame(srv *Server) []byte {
+	b, s := srv.budget.Usage(), srv.store.Usage()
+	out := statusJSON{
+		Version: Version, PID: os.Getpid(), UptimeS: time.Since(srv.started).Seconds(),
+		Providers: []string{srv.engine.Name()}, Budget: b.Total, Reserved: b.Reserved,
+		Used: s.Physical - s.KeptBlocks - int64(s.Warm)*s.ExtentSize, Queued: b.Queued,
+		Pool: poolJSON{s.ExtentSize, s.Extents, s.Warm, int64(s.Warm) * s.ExtentSize, s.KeptBlocks},
+		Totals: totalsJSON{
+			srv.counters.joins.Load(), srv.counters.refused.Load(),
+			srv.counters.violations.Load(), srv.counters.rejectedPeers.Load(),
+		},
+		Jobs: []jobJSON{},
+	}
+	srv.mu.Lock()
+	out.Stopping, out.Sessions = srv.stopping, len(srv.sessions)
+	jobs := make([]*job, 0, len(srv.jobs))
+	for _, j := range srv.jobs {
+		jobs = append(jobs, j)
+	}
+	srv.mu.Unlock()
+	for _, j := range jobs {
+		out.Jobs = append(out.Jobs, j.describe())
+	}
+	text, err := json.Marshal(out)
+	if err != nil || len(text) > shm.FrameMax {
+		text = []byte(`{"error":"the report is too long"}`)
+	}
+	frame := append(shm.BeginFrame(nil, shm.MsgStatus, 0), text...)
+	shm.FinishFrame(frame, 0)
+	return frame
+}
+
+func (j *job) describe() jobJSON {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	reserved, used, _ := j.account.Usage()
+	d := jobJSON{
+		ID: j.id, State: j.state(), Inputs: len(j.fed), Participants: len(j.sessions), Rows: j.rowsIn,
+		Bytes: j.bytesIn, Reserved: reserved, Used: used, AgeS: time.Since(j.started).Seconds(),
+	}
+	if j.leader != nil {
+		d.PID, d.Database = j.leader.peer.pid, j.leader.hello.Database
+	}
+	return d
+}

@@ -1,0 +1,49 @@
+package sidecar
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"gpujoin/shm"
+)
+
+// ErrTrace: not a trace, or a damaged one.
+var ErrTrace = errors.New("malformed trace")
+
+// DumpTrace prints a recorded trace, a line for each frame. A record that was
+// cut off, as by a kill, ends it.
+func DumpTrace(w io.Writer, r io.Reader) error {
+	head := make([]byte, max(len(TraceMagic), TraceRecordSize))
+	if _, err := io.ReadFull(r, head[:len(TraceMagic)]); err != nil || string(head[:len(TraceMagic)]) != TraceMagic {
+		return fmt.Errorf("%w: no magic", ErrTrace)
+	}
+	for {
+		if _, err := io.ReadFull(r, head[:TraceRecordSize]); err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		us := binary.LittleEndian.Uint64(head)
+		session := binary.LittleEndian.Uint64(head[8:])
+		direction := binary.LittleEndian.Uint32(head[16:])
+		n := binary.LittleEndian.Uint32(head[20:])
+		if n < shm.FrameSize || n > shm.FrameSize+shm.FrameMax || direction > 1 {
+			return fmt.Errorf("%w: record of %d bytes", ErrTrace, n)
+		}
+		frame := make([]byte, n)
+		if _, err := io.ReadFull(r, frame); err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		text, err := shm.DescribeFrame(frame)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrTrace, err)
+		}
+		if _, err := fmt.Fprintf(w, "%10.6f session %d %s %s\n", float64(us)/1e6, session, [...]string{"->", "<-"}[direction], text); err != nil {
+			return err
+		}
+	}
+}
