@@ -14,7 +14,11 @@ type word interface {
 // of it. The length is the only thing that bounds later accesses, so b must
 // be what its owner really holds.
 func view[T word](b []byte) []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size[T]())
+	n := len(b) / size[T]()
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
 // size returns the bytes of one T.

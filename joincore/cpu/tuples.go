@@ -40,11 +40,14 @@ func (d *dev) NewTuples(inputs []int, key *device.Key) (device.Tuples, error) {
 
 // appender is a stream's block of some tuples.
 type appender struct {
-	keys  keyer
+	keyer keyer
 	block int
 	n     int // rows in the block
 	room  int
 	size  int // of the next block
+	ids   [][]uint32
+	keys  []uint64
+	null  []uint8
 }
 
 // Append copies row numbers, and keys while their columns are in the cache.
@@ -54,14 +57,14 @@ func (st *stream) Append(r device.Rows, t device.Tuples) error {
 	if a == nil {
 		a = &appender{size: firstBlock}
 		if s.key != nil {
-			a.keys.init(st)
+			a.keyer.init(st)
 		}
 		st.appends[s.tuples] = a
 	}
 	var keys []uint64
 	var sel []uint32
 	if s.key != nil {
-		keys, sel = a.keys.compute(in, s.key, st.dev.inputs)
+		keys, sel = a.keyer.compute(in, s.key, st.dev.inputs)
 	}
 	for from := 0; from < in.n; {
 		if a.room == 0 {
@@ -70,12 +73,11 @@ func (st *stream) Append(r device.Rows, t device.Tuples) error {
 			}
 		}
 		n := min(in.n-from, a.room)
-		for _, input := range s.tuples.inputs {
-			dst := s.ids[input].v32[a.block][a.n : a.n+n]
-			appendIDs(dst, in, input, from, st.dev.inputs)
+		for i, input := range s.tuples.inputs {
+			appendIDs(a.ids[i][a.n:a.n+n], in, input, from, st.dev.inputs)
 		}
 		if s.key != nil {
-			s.appendKeys(a, keys, sel, from, n)
+			a.appendKeys(keys, sel, from, n)
 		}
 		a.n, a.room, from = a.n+n, a.room-n, from+n
 		s.tuples.lock.Lock()
@@ -93,10 +95,14 @@ func (t *tuples) open(a *appender) error {
 	if len(s.rows) >= 1<<(32-blockShift)-1 {
 		return errTooMany
 	}
+	block := len(s.rows)
+	a.ids = a.ids[:0]
 	for _, input := range t.inputs {
-		if err := s.addBlock(s.ids[input], a.size); err != nil {
+		c := s.ids[input]
+		if err := s.addBlock(c, a.size); err != nil {
 			return err
 		}
+		a.ids = append(a.ids, c.v32[block])
 	}
 	if s.key != nil {
 		if err := s.addBlock(s.keys, a.size); err != nil {
@@ -105,9 +111,10 @@ func (t *tuples) open(a *appender) error {
 		if err := s.addBlock(s.keyNull, a.size); err != nil {
 			return err
 		}
+		a.keys, a.null = s.keys.v64[block], s.keyNull.v8[block]
 	}
 	s.rows = append(s.rows, 0)
-	a.block, a.n, a.room = len(s.rows)-1, 0, a.size
+	a.block, a.n, a.room = block, 0, a.size
 	a.size = min(2*a.size, blockRows)
 	return nil
 }
@@ -139,8 +146,8 @@ func appendIDs(dst []uint32, in *rows, input, from int, inputs []*space) {
 }
 
 // appendKeys writes the keys of rows [from, from+n).
-func (s *space) appendKeys(a *appender, keys []uint64, sel []uint32, from, n int) {
-	dst, null := s.keys.v64[a.block][a.n:a.n+n], s.keyNull.v8[a.block][a.n:a.n+n]
+func (a *appender) appendKeys(keys []uint64, sel []uint32, from, n int) {
+	dst, null := a.keys[a.n:a.n+n], a.null[a.n:a.n+n]
 	if sel == nil && len(keys) >= from+n {
 		clear(null)
 		copy(dst, keys[from:])

@@ -9,14 +9,14 @@
 // reads one entry and the keys of its bucket, which lie side by side. Every
 // key of the bucket is compared: uniqueness is never assumed.
 //
-// A warp takes 32 * IPT probe rows, counts their matches, claims that many
-// output rows (arena.cuh) and writes whole columns of them. Rows with several
-// matches are expanded so that lanes still write side by side.
+// A warp takes 32 * IPT probe rows, finds their matches and puts them out
+// (emit.cuh). Rows with several matches are expanded, one output row a lane.
 //
 // Bound: reads each row once, writes each output row once.
 #pragma once
 #include "arena.cuh"
 #include "descriptor.h"
+#include "emit.cuh"
 #include "hash.cuh"
 #include "row.cuh"
 #include "scan.cuh"
@@ -25,28 +25,21 @@ namespace gj {
 
 constexpr uint32_t max_chunk = 8191;  // 13 bits
 
-// Shared-memory layout of a chunk: keys, payload lanes, bucket entries.
-template <int KW, int PW, int C, int NB>
-struct ChunkLayout {
+// Shared-memory layout: a chunk's keys, payload lanes and bucket entries, the warps' output stages.
+template <int KW, int PW, int C, int NB, int STAGE, int WARPS>
+struct MatchLayout {
   static constexpr int keys = 0, payload = (C * KW * 4 + 15) / 16 * 16, buckets = payload + (C * PW * 4 + 15) / 16 * 16,
-                       bytes = buckets + NB * 2;
+                       stages = buckets + NB * 2, bytes = stages + STAGE * WARPS;
 };
-
-template <int CW>
-__device__ __forceinline__ void store_value(uint64_t column, uint64_t row, const uint32_t* words) {
-  if constexpr (CW == 1)
-    Write()(reinterpret_cast<uint32_t*>(column) + row, words[0]);
-  else
-    Write()(reinterpret_cast<uint2*>(column) + row, make_uint2(words[0], words[1]));
-}
 
 // KW key words; PB, PS payload words of build and probe rows in columns of CB
 // and CS words; T threads, C rows a chunk at most, NB buckets, IPT probe rows a thread.
 template <int KW, int PB, int CB, int PS, int CS, int T, int C, int NB, int IPT>
 __device__ __forceinline__ void match(const gj_join* join) {
-  static_assert(C <= max_chunk && NB % (2 * T) == 0 && (NB & (NB - 1)) == 0);
-  constexpr int WB = KW + PB, WS = KW + PS, BPT = (C + T - 1) / T, NBW = NB / 2 / T;
-  using Layout = ChunkLayout<KW, PB, C, NB>;
+  static_assert(C <= max_chunk && (NB & (NB - 1)) == 0);
+  constexpr int WB = KW + PB, WS = KW + PS, BPT = (C + T - 1) / T, NBW = (NB / 2 + T - 1) / T;
+  using Out = Emitter<KW, PB, CB, PS, CS>;
+  using Layout = MatchLayout<KW, PB, C, NB, Out::stage_bytes(IPT), T / 32>;
   extern __shared__ uint4 shared[];
   char* smem = reinterpret_cast<char*>(shared);
   uint32_t* keys = reinterpret_cast<uint32_t*>(smem + Layout::keys);
@@ -63,6 +56,8 @@ __device__ __forceinline__ void match(const gj_join* join) {
   if (threadIdx.x == 0) claim = no_claim((uint32_t)job.output_chunk);
 
   const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+  uint32_t* stage = reinterpret_cast<uint32_t*>(smem + Layout::stages + warp * Out::stage_bytes(IPT));
+  Out out;
   const uint32_t parts = 1u << (job.bits_first + job.bits_second);
   const uint64_t items = parts + reinterpret_cast<const uint64_t*>(job.extra)[parts];
   auto of = [](uint64_t table, uint32_t p) { return reinterpret_cast<const uint32_t*>(table)[p]; };
@@ -93,7 +88,8 @@ __device__ __forceinline__ void match(const gj_join* join) {
     if (nb && ns) {
       // Build: count rows a bucket, number them, sum, move.
 #pragma unroll
-      for (int i = 0; i < NBW; i++) bucket_pair[threadIdx.x + i * T] = 0;
+      for (int i = 0; i < NBW; i++)
+        if (threadIdx.x + i * T < NB / 2) bucket_pair[threadIdx.x + i * T] = 0;
       Row<WB> row[BPT];
       const uint64_t at = (uint64_t)of(job.side[0].start, p) + chunk * C + threadIdx.x;
 #pragma unroll
@@ -120,7 +116,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
         uint32_t c[NBW], sum = 0, total;
 #pragma unroll
         for (int i = 0; i < NBW; i++) {
-          c[i] = bucket_pair[threadIdx.x * NBW + i];
+          c[i] = threadIdx.x * NBW + i < NB / 2 ? bucket_pair[threadIdx.x * NBW + i] : 0;
           sum += (c[i] & 0xffff) + (c[i] >> 16);
         }
         uint32_t s = block_exclusive<T>(sum, sums, total);
@@ -129,7 +125,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
           const uint32_t c0 = c[i] & 0xffff, c1 = c[i] >> 16;
           const uint32_t e0 = s | min(c0, 7u) << 13, e1 = (s + c0) | min(c1, 7u) << 13;
           s += c0 + c1;
-          bucket_pair[threadIdx.x * NBW + i] = e0 | e1 << 16;
+          if (threadIdx.x * NBW + i < NB / 2) bucket_pair[threadIdx.x * NBW + i] = e0 | e1 << 16;
         }
       }
       __syncthreads();
@@ -175,7 +171,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
 #pragma unroll
         for (int j = 0; j < IPT; j++) r[j] = ahead[j];
         uint32_t found[IPT];  // first match << 16 | matches are side by side << 15 | matches
-        uint32_t several = 0, total = 0;
+        uint32_t several = 0;
         uint32_t entry[IPT], b[IPT];
 #pragma unroll
         for (int j = 0; j < IPT; j++) {
@@ -204,43 +200,18 @@ __device__ __forceinline__ void match(const gj_join* join) {
         fetch(i + T * IPT);
         if (!__any_sync(~0u, several)) {
           uint32_t mask[IPT];
+          Row<PB ? PB : 1> v[IPT];
 #pragma unroll
           for (int j = 0; j < IPT; j++) {
             mask[j] = __ballot_sync(~0u, found[j] & 1);
-            total += __popc(mask[j]);
+            if constexpr (PB > 0) {
+              clear(v[j]);
+              if (found[j] & 1) Lanes<PB>::load(payload, C, found[j] >> 16, v[j], Shared());
+            }
           }
-          if (!total) continue;
-          const Claim rows = claim_rows(&claim, job, total);
-          if (!rows.fits) continue;
-          uint64_t at[IPT];
-          uint32_t before = 0;
-#pragma unroll
-          for (int j = 0; j < IPT; j++) {
-            at[j] = rows.at(before + __popc(mask[j] & ((1u << lane) - 1)));
-            before += __popc(mask[j]);
-          }
-          if (job.output_key) {
-#pragma unroll
-            for (int j = 0; j < IPT; j++)
-              if (found[j] & 1) store_value<KW>(job.output_key, at[j], r[j].word);
-          }
-          if constexpr (PB > 0) {
-#pragma unroll
-            for (int j = 0; j < IPT; j++)
-              if (found[j] & 1) {
-                Row<PB> v;
-                Lanes<PB>::load(payload, C, found[j] >> 16, v, Shared());
-#pragma unroll
-                for (int c = 0; c < PB / CB; c++) store_value<CB>(job.output_column[0][c], at[j], v.word + c * CB);
-              }
-          }
-          if constexpr (PS > 0) {
-#pragma unroll
-            for (int c = 0; c < PS / CS; c++)
-#pragma unroll
-              for (int j = 0; j < IPT; j++)
-                if (found[j] & 1) store_value<CS>(job.output_column[1][c], at[j], r[j].word + KW + c * CS);
-          }
+          out.template put<IPT>(
+              job, &claim, stage, mask, [&](int j, int q) { return r[j].word[q]; }, [&](int j, int q) { return v[j].word[q]; },
+              [&](int j, int q) { return r[j].word[KW + q]; });
           continue;
         }
         // Several matches a row: 32 rows at a time, one output row a lane.
@@ -250,8 +221,6 @@ __device__ __forceinline__ void match(const gj_join* join) {
           const uint32_t upto = warp_inclusive(matches), n = __shfl_sync(~0u, upto, 31);
           if (n == 0) continue;
           for (uint32_t o = 0; o < n; o += 32) {
-            const Claim rows = claim_rows(&claim, job, min(n - o, 32u));
-            if (!rows.fits) continue;
             const uint32_t want = min(o + lane, n - 1);
             uint32_t source = 0;  // the first lane with upto > want
 #pragma unroll
@@ -270,19 +239,12 @@ __device__ __forceinline__ void match(const gj_join* join) {
               if (!skip) break;
               skip--, slot++;
             }
-            if (o + lane < n) {
-              const uint64_t at = rows.at(lane);
-              if (job.output_key) store_value<KW>(job.output_key, at, v.word);
-              if constexpr (PB > 0) {
-                Row<PB> w;
-                Lanes<PB>::load(payload, C, slot, w, Shared());
-#pragma unroll
-                for (int c = 0; c < PB / CB; c++) store_value<CB>(job.output_column[0][c], at, w.word + c * CB);
-              }
-              if constexpr (PS > 0)
-#pragma unroll
-                for (int c = 0; c < PS / CS; c++) store_value<CS>(job.output_column[1][c], at, v.word + KW + c * CS);
-            }
+            Row<PB ? PB : 1> w;
+            if constexpr (PB > 0) Lanes<PB>::load(payload, C, slot, w, Shared());
+            const uint32_t mask[1] = {__ballot_sync(~0u, o + lane < n)};
+            out.template put<1>(
+                job, &claim, stage, mask, [&](int, int q) { return v.word[q]; }, [&](int, int q) { return w.word[q]; },
+                [&](int, int q) { return v.word[KW + q]; });
           }
         }
       }
@@ -290,6 +252,8 @@ __device__ __forceinline__ void match(const gj_join* join) {
     __syncthreads();
     item = next_item;
   }
+  out.flush(job, &claim);
+  __syncthreads();
   if (threadIdx.x == 0) reinterpret_cast<unsigned long long*>(job.tails)[blockIdx.x] = claim;
 }
 
