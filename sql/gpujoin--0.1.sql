@@ -47,6 +47,7 @@ END;
 COMMENT ON FUNCTION status() IS 'whether gpujoind runs, and its memory and jobs';
 
 REVOKE ALL ON FUNCTION daemon_status(), status() FROM PUBLIC;
+GRANT USAGE ON SCHEMA gpujoin TO pg_monitor;
 GRANT EXECUTE ON FUNCTION daemon_status(), status() TO pg_monitor;
 
 -- The planner's hooks are there only in backends that have loaded the library.

@@ -1,0 +1,48 @@
+-- The extension itself: what it creates, who may use it, what it says.
+SET session_preload_libraries = '';
+CREATE EXTENSION gpujoin;
+DROP EXTENSION gpujoin;
+SET session_preload_libraries = 'auto_explain, "$libdir/plugins/gpujoin"';
+CREATE EXTENSION gpujoin;
+\dx gpujoin
+RESET session_preload_libraries;
+
+SELECT proname, prorettype::regtype, proacl IS NOT NULL AS restricted
+FROM pg_proc WHERE pronamespace = 'gpujoin'::regnamespace ORDER BY 1;
+SELECT daemon, pid > 0 AS has_pid, providers, budget > 0 AS has_budget,
+       pool >= pool_free AS pool_is_sane, queued
+FROM gpujoin.status();
+
+-- who may ask
+CREATE ROLE regress_gpujoin_user;
+SET ROLE regress_gpujoin_user;
+SELECT * FROM gpujoin.status();
+SELECT * FROM gpujoin.daemon_status();
+SET gpujoin.enabled = off;
+SET gpujoin.socket = '/tmp/mine';
+RESET ROLE;
+GRANT pg_monitor TO regress_gpujoin_user;
+SET ROLE regress_gpujoin_user;
+SELECT version IS NOT NULL AS answered FROM gpujoin.status();
+RESET ROLE;
+DROP ROLE regress_gpujoin_user;
+
+-- a daemon that is not there is an answer, too
+SET gpujoin.socket = '/nonexistent/socket';
+SELECT * FROM gpujoin.status();
+RESET gpujoin.socket;
+
+-- settings
+SELECT name, context, vartype, unit, boot_val FROM pg_settings
+WHERE name LIKE 'gpujoin.%' AND name NOT LIKE '%\_cost' ORDER BY name;
+SELECT count(*) AS costs, bool_and(context = 'user') AS anyone, min(min_val::float8)
+FROM pg_settings WHERE name LIKE 'gpujoin.%\_cost';
+SET gpujoin.no_such_setting = 1;
+SET gpujoin.page_row_cost = -1;
+
+-- the operators that may leave are what their comments say
+SELECT o.oid, o.oid::regoperator, o.oprcode, p.provolatile, p.proisstrict, p.proleakproof
+FROM pg_operator o JOIN pg_proc p ON p.oid = o.oprcode
+WHERE o.oid IN (94, 532, 1862, 533, 96, 15, 1868, 416, 410, 607, 1093, 2060, 1320,
+                2972, 98, 1054, 1752)
+ORDER BY o.oid;

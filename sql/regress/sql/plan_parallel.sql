@@ -1,0 +1,32 @@
+-- Parallel-aware nodes.
+SET search_path = plan;
+SET gpujoin.force = on;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+ALTER TABLE fact SET (parallel_workers = 2);
+ALTER TABLE dim_c SET (parallel_workers = 0);
+
+EXPLAIN (COSTS OFF)
+SELECT count(*), sum(fact.id) FROM fact JOIN dim_c ON fact.c = dim_c.id;
+SELECT count(*), sum(fact.id) FROM fact JOIN dim_c ON fact.c = dim_c.id;
+SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_a ON fact.a = dim_a.id JOIN dim_b ON fact.b = dim_b.id JOIN dim_c ON fact.c = dim_c.id AND dim_b.id > dim_c.id');
+SELECT count(*) FROM fact JOIN dim_a ON fact.a = dim_a.id JOIN dim_b ON fact.b = dim_b.id JOIN dim_c ON fact.c = dim_c.id AND dim_b.id > dim_c.id;
+
+-- no participant may run what only the leader may
+CREATE FUNCTION plan.restricted(int) RETURNS boolean LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS 'BEGIN RETURN true; END';
+SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id AND plan.restricted(fact.a + dim_c.id)');
+-- no table worth sharing
+ALTER TABLE fact SET (parallel_workers = 0);
+ALTER TABLE dim_a SET (parallel_workers = 0);
+SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id JOIN dim_a ON fact.a = dim_a.id');
+-- verification compares whole results: one process
+ALTER TABLE fact SET (parallel_workers = 2);
+SET gpujoin.verify = on;
+SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id');
+RESET gpujoin.verify;
+DROP FUNCTION plan.restricted;
+ALTER TABLE fact RESET (parallel_workers);
+ALTER TABLE dim_a RESET (parallel_workers);
+ALTER TABLE dim_c RESET (parallel_workers);
