@@ -17,6 +17,8 @@ const (
 	lastNPJ    = 6       // the last where it is left out
 	batchRows  = 1 << 14
 	pairOutput = 2 // columns that a measured join returns
+
+	moreColumns = 8 // that the measurement of a column adds
 )
 
 // Calibrate measures the rates of a provider with joins of generated data,
@@ -134,7 +136,7 @@ func (c *calibration) column() (float64, error) {
 	}
 	var narrow, wide pair
 	for range 3 {
-		for columns, best := range map[int]*pair{pairOutput: &narrow, pairOutput + 2: &wide} {
+		for columns, best := range map[int]*pair{pairOutput: &narrow, pairOutput + moreColumns: &wide} {
 			m, err := c.measure(int(PointRows(point)), NPJ, columns)
 			if err != nil {
 				return 0, err
@@ -142,7 +144,7 @@ func (c *calibration) column() (float64, error) {
 			best.better(m)
 		}
 	}
-	return max((wide.probe-narrow.probe)/2, minColumnNS), nil
+	return max((wide.probe-narrow.probe)/moreColumns, minColumnNS), nil
 }
 
 // minColumnNS is a bound of what writing 8 bytes costs: measurements of a busy

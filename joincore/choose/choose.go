@@ -100,17 +100,27 @@ const storeFactor = 2
 // many rows is beyond the cores' own caches but cheap to probe.
 const defaultNPJRows = 1 << 21
 
-// Algorithm decides for a build side of so many rows.
-func (r *Rates) Algorithm(build, probe int64) Algorithm {
+// denseNPJRows is up to where an array over the range of dense keys is left
+// unpartitioned: a probe is one miss of the cache, which many rows share.
+const denseNPJRows = 1 << 25
+
+// Algorithm decides for a build side of so many rows. dense says whether its
+// keys are; it is asked only where that matters.
+func (r *Rates) Algorithm(build, probe int64, dense func() (bool, error)) (Algorithm, error) {
 	limit := int64(defaultNPJRows)
 	if r != nil && r.NPJRows > 0 {
 		limit = r.NPJRows
 	}
 	// Few probe rows cannot pay for partitioning both sides.
 	if build <= limit || probe < build/8 {
-		return NPJ
+		return NPJ, nil
 	}
-	return PHJOM
+	if build <= denseNPJRows {
+		if d, err := dense(); d || err != nil {
+			return NPJ, err
+		}
+	}
+	return PHJOM, nil
 }
 
 // partitionRows is the size of a build partition whose table and keys lie in

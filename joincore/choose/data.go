@@ -11,8 +11,8 @@ import (
 
 var column8 = joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8}
 
-// data is what calibration joins: build keys 0..n-1, scattered, and probe
-// keys drawn from them. All columns come from one Memory.
+// data is what calibration joins: n build keys without order or density, and
+// probe keys drawn from them. All columns come from one Memory.
 type data struct {
 	keys, payload []byte // build side
 	probe, other  []byte
@@ -26,6 +26,9 @@ func (d *data) free(mem joincore.Memory) {
 		}
 	}
 }
+
+// scatter is odd: multiples of it are distinct, and far apart.
+const scatter = 0x9e3779b97f4a7c15
 
 // prepare makes the data for n build rows, a power of two.
 func (d *data) prepare(mem joincore.Memory, n int) error {
@@ -42,11 +45,11 @@ func (d *data) prepare(mem joincore.Memory, n int) error {
 		return err
 	}
 	mask := uint64(n - 1)
-	generate(d.keys, n, func(i uint64) uint64 { return i * 0x9e3779b97f4a7c15 & mask })
+	generate(d.keys, n, func(i uint64) uint64 { return i * scatter })
 	generate(d.payload, n, func(i uint64) uint64 { return i })
 	generate(d.probe, probeRows, func(i uint64) uint64 {
 		i *= 0xd6e8feb86659fd93
-		return (i ^ i>>32) * 0x9fb21c651e98df25 >> 40 & mask
+		return ((i ^ i>>32) * 0x9fb21c651e98df25 >> 40 & mask) * scatter
 	})
 	generate(d.other, probeRows, func(i uint64) uint64 { return i })
 	return nil

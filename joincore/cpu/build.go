@@ -25,6 +25,17 @@ func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (de
 	}
 	total := s.total()
 	t := &table{dev: d, space: s, span: s.positions()}
+	keys, err := d.KeyRange(ctx, s, m.Build)
+	if err != nil {
+		return nil, err
+	}
+	if keys.Dense() {
+		if err := t.fillDense(ctx, m, keys.Low, keys.High); err != nil {
+			t.Release()
+			return nil, err
+		}
+		return t, nil
+	}
 	if d.streams > 1 && total >= parallelBuild {
 		full, err := t.fillRegions(ctx, m, total)
 		if err == nil && !full {
@@ -39,7 +50,7 @@ func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (de
 	if err := t.reset(min(total, growFrom)); err != nil {
 		return nil, err
 	}
-	err := d.parallel(ctx, 1, func(st *stream, _ int) error {
+	err = d.parallel(ctx, 1, func(st *stream, _ int) error {
 		return st.eachChunk(ctx, s, m.Build, func(keys []uint64, sel []uint32, first uint32) error {
 			return t.insert(keys, sel, first)
 		})
@@ -54,11 +65,21 @@ func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (de
 // eachChunk computes the keys of all rows of a space.
 func (st *stream) eachChunk(ctx context.Context, s *space, key *device.Key, f func(keys []uint64, sel []uint32, first uint32) error) error {
 	for segment, n := range s.rows {
-		for at := 0; at < n; at += st.dev.chunk {
+		if err := st.eachChunkOf(ctx, s, []span{{segment, 0, n}}, key, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachChunkOf does so for some of them.
+func (st *stream) eachChunkOf(ctx context.Context, s *space, spans []span, key *device.Key, f func(keys []uint64, sel []uint32, first uint32) error) error {
+	for _, p := range spans {
+		for at := 0; at < p.n; at += st.dev.chunk {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			r := st.scanRows(s, segment, at, min(st.dev.chunk, n-at))
+			r := st.scanRows(s, p.segment, p.first+at, min(st.dev.chunk, p.n-at))
 			keys, sel := st.keys.compute(r, key, st.dev.inputs)
 			if err := f(keys, sel, r.slots[0].first); err != nil {
 				return err

@@ -57,7 +57,11 @@ func (p *prober) Start(r device.Rows, t device.Table) error {
 	p.in, p.table = r.(*rows), t.(*table)
 	keys, sel := p.keys.compute(p.in, p.match.Probe, p.st.dev.inputs)
 	p.sel, p.head = sel, p.heads[:len(keys)]
-	p.table.lookup(keys, p.head, p.todo, p.slot)
+	if p.table.dense != nil {
+		p.table.lookupDense(keys, p.head)
+	} else {
+		p.table.lookup(keys, p.head, p.todo, p.slot)
+	}
 	p.next, p.link, p.ended = 0, 0, false
 	if p.match.Emit != device.Pairs {
 		clear(p.matched[:p.in.n])

@@ -31,6 +31,7 @@ type space struct {
 	keys    *column
 	keyNull *column // per row: 1 where the key is NULL; nil: no such rows
 
+	ranged  map[*device.Key]device.KeyRange
 	marks   marks
 	tuples  *tuples  // set where this space is Tuples
 	bounds  []int64  // set where this space is Partitions

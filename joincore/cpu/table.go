@@ -24,7 +24,9 @@ type table struct {
 	memory  []uint64
 	used    int // distinct keys
 	skip    uint
-	shift   uint   // 64 - log2(len(entries))
+	shift   uint     // 64 - log2(len(entries))
+	dense   []uint32 // instead of entries: the head of each key from low on
+	low     uint64
 	wrap    uint64 // a probe sequence stays within wrap+1 entries
 
 	first  uint32      // position of chain[0]
@@ -128,13 +130,19 @@ func rest(sel []uint32, first uint32, i int) uint32 {
 
 // link puts a row before those of the same key.
 func (t *table) link(e *entry, position uint32) error {
+	old := e.head
+	e.head = position + 1
+	return t.follows(position, old)
+}
+
+// follows makes a chain go on from a row to the one that was its head.
+func (t *table) follows(position, head uint32) error {
 	if !t.chains.Load() {
 		if err := t.needChain(); err != nil {
 			return err
 		}
 	}
-	t.chain[position-t.first] = e.head
-	e.head = position + 1
+	t.chain[position-t.first] = head
 	return nil
 }
 
@@ -188,7 +196,8 @@ func (t *table) grow() error {
 func (t *table) Release() {
 	free(t.dev, t.memory)
 	free(t.dev, t.chain)
-	t.memory, t.entries, t.chain = nil, nil, nil
+	free(t.dev, t.dense)
+	t.memory, t.entries, t.chain, t.dense = nil, nil, nil, nil
 }
 
 // BuildPartition reuses one table a stream.

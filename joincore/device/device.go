@@ -51,6 +51,9 @@ type Device interface {
 	// NewTuples makes an empty space that Stream.Append fills with the row
 	// numbers of inputs and, where key is set, that key's normalised values.
 	NewTuples(inputs []int, key *Key) (Tuples, error)
+	// KeyRange returns the range of a space's keys, no rows where they are not
+	// exact. It is a pass over the keys, of which the result is kept.
+	KeyRange(ctx context.Context, s Space, key *Key) (KeyRange, error)
 	// Partition reorders a space by the radix of its hashed key, stably.
 	Partition(ctx context.Context, from Space, spec PartitionSpec) (Partitions, error)
 	// Build makes one hash table of all rows of a space. Rows with a NULL in

@@ -62,3 +62,34 @@ type Match struct {
 	Emit         Emit
 	Mark         bool // remember the build rows that have found a partner
 }
+
+// KeyRange is the range of exact keys, as signed integers.
+type KeyRange struct {
+	Rows      int64 // that have a key
+	Low, High int64 // where there are such rows
+}
+
+// Merge makes r the range of both.
+func (r *KeyRange) Merge(o KeyRange) {
+	switch {
+	case o.Rows == 0:
+	case r.Rows == 0:
+		*r = o
+	default:
+		r.Rows += o.Rows
+		r.Low, r.High = min(r.Low, o.Low), max(r.High, o.High)
+	}
+}
+
+// Dense says whether a table of the keys can be an array over their range: it
+// is then no larger than a hash table, and a lookup is one load.
+func (r KeyRange) Dense() bool { return r.within(8) }
+
+// VeryDense says whether such an array is small beside the rows themselves.
+func (r KeyRange) VeryDense() bool { return r.within(4) }
+
+// within says whether the range has at most so many values for each row.
+func (r KeyRange) within(factor uint64) bool {
+	span := uint64(r.High) - uint64(r.Low)
+	return r.Rows > 0 && span < factor*uint64(r.Rows)+1<<10 && span < 1<<32-2
+}

@@ -47,12 +47,20 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 	}
 	buildStored, buildPeak := e.stored(build, buildRows)
 	probeFlow := e.flow(probe.node, probe.needed)
-	if e.opt.Rates.Algorithm(buildRows, probeRows) == choose.NPJ {
+	algorithm := func(dense bool) choose.Algorithm {
+		a, _ := e.opt.Rates.Algorithm(buildRows, probeRows, func() (bool, error) { return dense, nil })
+		return a
+	}
+	if algorithm(false) == choose.NPJ {
 		return max(buildPeak, buildStored+tableBytes(buildRows)+probeFlow)
+	}
+	unpartitioned := int64(0)
+	if algorithm(true) == choose.NPJ {
+		unpartitioned = buildStored + arrayBytes(buildRows) + probeFlow
 	}
 	probeStored, probePeak := e.stored(probe, probeRows)
 	moved := e.moved(build, buildRows) + e.moved(probe, probeRows)
-	return max(buildPeak, buildStored+probePeak, buildStored+probeStored+moved)
+	return max(unpartitioned, buildPeak, buildStored+probePeak, buildStored+probeStored+moved)
 }
 
 // stored returns the bytes of a side as a space, and while it is made.
@@ -84,6 +92,9 @@ func (e *estimator) moved(s *side, rows int64) int64 {
 // tableBytes is the largest table that a provider makes of n rows: entries of
 // 16 bytes, up to 16 / 5 of them a key, and a chain of 4 where keys repeat.
 func tableBytes(n int64) int64 { return n*56 + 1<<12 }
+
+// arrayBytes is the largest table of very dense keys.
+func arrayBytes(n int64) int64 { return n*20 + 1<<13 }
 
 // carryWidth is the widest column that is moved with the key: beyond it, one
 // miss of the cache costs less than moving the value twice.

@@ -210,7 +210,14 @@ func (e *execution) execute(n *joincore.Join, j *join, build, probe *side, probe
 	}
 	j.buildRows = rowsOf(space)
 	if j.decision.Algorithm == 0 {
-		j.decision.Algorithm = e.opt.Rates.Algorithm(j.buildRows, probeRows)
+		j.decision.Algorithm, err = e.opt.Rates.Algorithm(j.buildRows, probeRows, func() (bool, error) {
+			r, err := e.dev.KeyRange(e.ctx, space, build.key)
+			return r.VeryDense(), err
+		})
+		if err != nil {
+			release()
+			return nil, err
+		}
 	}
 	if j.decision.Bits == 0 {
 		j.decision.Bits = choose.Bits(j.buildRows)

@@ -32,25 +32,23 @@ struct Emitter {
   __device__ __forceinline__ void put(const gj_join& job, unsigned long long* claim, uint32_t* stage, const uint32_t (&mask)[N], Key k, Build b, Probe s) {
     const uint32_t lane = threadIdx.x & 31;
     uint32_t slot[N], all = kept;
-    bool valid[N];
 #pragma unroll
     for (int j = 0; j < N; j++) {
-      slot[j] = all + __popc(mask[j] & ((1u << lane) - 1));
-      valid[j] = mask[j] >> lane & 1;
+      slot[j] = mask[j] >> lane & 1 ? all + __popc(mask[j] & ((1u << lane) - 1)) : ~0u;
       all += __popc(mask[j]);
     }
-    const uint32_t groups = all / 32;
+    const uint32_t groups = all / 32;  // at most N
     Claim rows{0, 0, 0, false};
     if (groups) rows = claim_rows(claim, job, groups * 32);
-    column<KW, N>(rows, job.output_key, stage, groups, valid, slot, key, k);
+    column<KW, N>(rows, job.output_key, stage, groups, slot, key, k);
     if constexpr (PB > 0)
 #pragma unroll
       for (int c = 0; c < PB / CB; c++)
-        column<CB, N>(rows, job.output_column[0][c], stage, groups, valid, slot, build + c * CB, [&](int j, int q) { return b(j, c * CB + q); });
+        column<CB, N>(rows, job.output_column[0][c], stage, groups, slot, build + c * CB, [&](int j, int q) { return b(j, c * CB + q); });
     if constexpr (PS > 0)
 #pragma unroll
       for (int c = 0; c < PS / CS; c++)
-        column<CS, N>(rows, job.output_column[1][c], stage, groups, valid, slot, probe + c * CS, [&](int j, int q) { return s(j, c * CS + q); });
+        column<CS, N>(rows, job.output_column[1][c], stage, groups, slot, probe + c * CS, [&](int j, int q) { return s(j, c * CS + q); });
     kept = all - groups * 32;
   }
 
@@ -98,8 +96,8 @@ struct Emitter {
 
   // Orders one column's new and kept values in shared memory, writes the full groups, keeps the rest.
   template <int CW, int N, class Value>
-  __device__ __forceinline__ void column(const Claim& rows, uint64_t to, uint32_t* stage, uint32_t groups, const bool (&valid)[N], const uint32_t (&slot)[N],
-                                         uint32_t* keep, Value value) const {
+  __device__ __forceinline__ void column(const Claim& rows, uint64_t to, uint32_t* stage, uint32_t groups, const uint32_t (&slot)[N], uint32_t* keep,
+                                         Value value) const {
     const uint32_t lane = threadIdx.x & 31;
     uint32_t w[CW];
     if (lane < kept) {
@@ -109,18 +107,28 @@ struct Emitter {
     }
 #pragma unroll
     for (int j = 0; j < N; j++)
-      if (valid[j]) {
+      if (slot[j] != ~0u) {
 #pragma unroll
         for (int q = 0; q < CW; q++) w[q] = value(j, q);
         to_stage<CW>(stage, slot[j], w);
       }
     __syncwarp();
+    if (rows.fits && to) {
+      if (rows.first == groups * 32) {
+        to += (rows.base + lane) * (CW * 4);
 #pragma unroll
-    for (int g = 0; g <= N; g++)
-      if (g < groups && rows.fits && to) {
-        from_stage<CW>(stage, g * 32 + lane, w);
-        write<CW>(to, (g * 32 < rows.first ? rows.base + g * 32 : rows.rest + (g * 32 - rows.first)) + lane, w);
+        for (int g = 0; g < N; g++)
+          if (g < groups) {
+            from_stage<CW>(stage, g * 32 + lane, w);
+            write<CW>(to, g * 32, w);
+          }
+      } else {  // across two chunks
+        for (uint32_t g = 0; g < groups; g++) {
+          from_stage<CW>(stage, g * 32 + lane, w);
+          write<CW>(to, rows.at(g * 32 + lane), w);
+        }
       }
+    }
     from_stage<CW>(stage, groups * 32 + lane, w);
 #pragma unroll
     for (int q = 0; q < CW; q++) keep[q] = w[q];

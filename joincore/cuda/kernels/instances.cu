@@ -54,7 +54,7 @@ LAUNCH(gj_offsets, offsets_threads, 1, 0, 0)
   extern "C" __global__ void __launch_bounds__(T, B) gj_inner_k##K##_b##PB##x##CB##_p##PS##x##CS##TAG(const gj_join* join) {       \
     match<K, PB, CB, PS, CS, T, C, NB, IPT>(join);                                                                                 \
   }                                                                                                                                \
-  LAUNCH(gj_inner_k##K##_b##PB##x##CB##_p##PS##x##CS##TAG, T, B, (MatchLayout<K, PB, C, NB, Emitter<K, PB, CB, PS, CS>::stage_bytes(IPT), T / 32>::bytes), C)
+  LAUNCH(gj_inner_k##K##_b##PB##x##CB##_p##PS##x##CS##TAG, T, B, (MatchLayout<K, PB, PS, C, NB, Emitter<K, PB, CB, PS, CS>::stage_bytes(IPT), IPT, T / 32>::bytes), C)
 #define MT(F, K, PB, PS) match_tuning(K + PB, K + PS).F
 #define INNER(K, PB, CB, PS, CS)                                                                                                   \
   INNER_TUNED(, K, PB, CB, PS, CS, MT(threads, K, PB, PS), MT(chunk, K, PB, PS), MT(buckets, K, PB, PS), MT(rows, K, PB, PS),      \

@@ -25,11 +25,13 @@ namespace gj {
 
 constexpr uint32_t max_chunk = 8191;  // 13 bits
 
-// Shared-memory layout: a chunk's keys, payload lanes and bucket entries, the warps' output stages.
-template <int KW, int PW, int C, int NB, int STAGE, int WARPS>
+// Shared-memory layout: a chunk's keys, payload lanes and bucket entries, then
+// a stage for output and the next probe rows of each warp.
+template <int KW, int PW, int PS, int C, int NB, int STAGE, int IPT, int WARPS>
 struct MatchLayout {
   static constexpr int keys = 0, payload = (C * KW * 4 + 15) / 16 * 16, buckets = payload + (C * PW * 4 + 15) / 16 * 16,
-                       stages = buckets + NB * 2, bytes = stages + STAGE * WARPS;
+                       stages = buckets + NB * 2, ahead = stages + STAGE * WARPS,
+                       ahead_bytes = 32 * IPT * (KW + PS) * 4, bytes = ahead + ahead_bytes * WARPS;
 };
 
 // KW key words; PB, PS payload words of build and probe rows in columns of CB
@@ -39,7 +41,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
   static_assert(C <= max_chunk && (NB & (NB - 1)) == 0);
   constexpr int WB = KW + PB, WS = KW + PS, BPT = (C + T - 1) / T, NBW = (NB / 2 + T - 1) / T;
   using Out = Emitter<KW, PB, CB, PS, CS>;
-  using Layout = MatchLayout<KW, PB, C, NB, Out::stage_bytes(IPT), T / 32>;
+  using Layout = MatchLayout<KW, PB, PS, C, NB, Out::stage_bytes(IPT), IPT, T / 32>;
   extern __shared__ uint4 shared[];
   char* smem = reinterpret_cast<char*>(shared);
   uint32_t* keys = reinterpret_cast<uint32_t*>(smem + Layout::keys);
@@ -57,6 +59,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
 
   const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
   uint32_t* stage = reinterpret_cast<uint32_t*>(smem + Layout::stages + warp * Out::stage_bytes(IPT));
+  char* ahead = smem + Layout::ahead + warp * Layout::ahead_bytes;
   Out out;
   const uint32_t parts = 1u << (job.bits_first + job.bits_second);
   const uint64_t items = parts + reinterpret_cast<const uint64_t*>(job.extra)[parts];
@@ -113,20 +116,20 @@ __device__ __forceinline__ void match(const gj_join* join) {
       }
       __syncthreads();
       {
-        uint32_t c[NBW], sum = 0, total;
-#pragma unroll
-        for (int i = 0; i < NBW; i++) {
-          c[i] = threadIdx.x * NBW + i < NB / 2 ? bucket_pair[threadIdx.x * NBW + i] : 0;
-          sum += (c[i] & 0xffff) + (c[i] >> 16);
-        }
+        uint32_t sum = 0, total;
+        const uint32_t from = threadIdx.x * NBW;
+        const uint32_t* pair = bucket_pair + from;
+#pragma unroll 4
+        for (int i = 0; i < NBW; i++)
+          if (from + i < NB / 2) sum += (pair[i] & 0xffff) + (pair[i] >> 16);
         uint32_t s = block_exclusive<T>(sum, sums, total);
-#pragma unroll
-        for (int i = 0; i < NBW; i++) {
-          const uint32_t c0 = c[i] & 0xffff, c1 = c[i] >> 16;
-          const uint32_t e0 = s | min(c0, 7u) << 13, e1 = (s + c0) | min(c1, 7u) << 13;
-          s += c0 + c1;
-          if (threadIdx.x * NBW + i < NB / 2) bucket_pair[threadIdx.x * NBW + i] = e0 | e1 << 16;
-        }
+#pragma unroll 4
+        for (int i = 0; i < NBW; i++)
+          if (from + i < NB / 2) {
+            const uint32_t c0 = pair[i] & 0xffff, c1 = pair[i] >> 16;
+            bucket_pair[from + i] = s | min(c0, 7u) << 13 | ((s + c0) | min(c1, 7u) << 13) << 16;
+            s += c0 + c1;
+          }
       }
       __syncthreads();
 #pragma unroll
@@ -155,21 +158,22 @@ __device__ __forceinline__ void match(const gj_join* join) {
         }
       };
 
-      // Probe. The next rows are on their way while these rows' output is claimed and written.
+      // Probe. The next rows are on their way while these are matched and put out.
       const uint64_t probe_at = (uint64_t)of(job.side[1].start, p) + range * range_rows + lane;
-      Row<WS> r[IPT], ahead[IPT];
       auto fetch = [&](uint32_t i) {
+        const char* from = reinterpret_cast<const char*>(job.side[1].final);
+        const uint64_t capacity = job.side[1].final_capacity;
 #pragma unroll
-        for (int j = 0; j < IPT; j++) {
-          clear(ahead[j]);
-          if (i + j * 32 + lane < ns)
-            Lanes<WS>::load(reinterpret_cast<const char*>(job.side[1].final), job.side[1].final_capacity, probe_at + i + j * 32, ahead[j], ReadOnce());
-        }
+        for (int j = 0; j < IPT; j++)
+          if (i + j * 32 + lane < ns) copy_async<WS>(from, capacity, probe_at + i + j * 32, ahead, 32 * IPT, j * 32 + lane);
       };
       fetch(warp * 32 * IPT);
       for (uint32_t i = warp * 32 * IPT; i < ns; i += T * IPT) {
+        Row<WS> r[IPT];
+        copies_done();
 #pragma unroll
-        for (int j = 0; j < IPT; j++) r[j] = ahead[j];
+        for (int j = 0; j < IPT; j++) Lanes<WS>::load(ahead, 32 * IPT, j * 32 + lane, r[j], Shared());
+        fetch(i + T * IPT);
         uint32_t found[IPT];  // first match << 16 | matches are side by side << 15 | matches
         uint32_t several = 0;
         uint32_t entry[IPT], b[IPT];
@@ -197,7 +201,6 @@ __device__ __forceinline__ void match(const gj_join* join) {
           found[j] = first << 16 | (last - first + 1 == matches) << 15 | matches;
           several |= matches > 1;
         }
-        fetch(i + T * IPT);
         if (!__any_sync(~0u, several)) {
           uint32_t mask[IPT];
           Row<PB ? PB : 1> v[IPT];

@@ -49,6 +49,24 @@ struct Lanes {
   }
 };
 
+// Starts the copy of a row from global memory to a shared-memory buffer of the
+// same layout. The thread that copies a row is the one that may read it, after
+// copies_done().
+template <int W>
+__device__ __forceinline__ void copy_async(const char* from, uint64_t from_capacity, uint64_t row, char* to, uint32_t to_capacity, uint32_t to_row) {
+  const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+#pragma unroll
+  for (int l = 0; l < Lanes<W>::n16; l++)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + (to_capacity * l + to_row) * 16), "l"(from + (from_capacity * l + row) * 16));
+  if constexpr (Lanes<W>::n8)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at + to_capacity * 16 * Lanes<W>::n16 + to_row * 8),
+                 "l"(from + from_capacity * 16 * Lanes<W>::n16 + row * 8));
+  if constexpr (Lanes<W>::n4)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + to_capacity * (W / 2 * 8) + to_row * 4),
+                 "l"(from + from_capacity * (W / 2 * 8) + row * 4));
+}
+__device__ __forceinline__ void copies_done() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
 // How a lane is read and written. Addresses that come out of the descriptor
 // are generic to the compiler: naming the space keeps shared-memory reads
 // free to move across global writes.

@@ -72,6 +72,10 @@ func (d *dev) NewTuples(inputs []int, key *device.Key) (device.Tuples, error) {
 	return wrap(s, err)
 }
 
+func (d *dev) KeyRange(ctx context.Context, s device.Space, key *device.Key) (device.KeyRange, error) {
+	return d.inner.KeyRange(ctx, open(s), key)
+}
+
 func (d *dev) Partition(ctx context.Context, from device.Space, spec device.PartitionSpec) (device.Partitions, error) {
 	s, err := d.inner.Partition(ctx, open(from), spec)
 	return wrap(s, err)
