@@ -42,16 +42,19 @@ struct GjPageFeed
 	char	   *copy;			/* of a page */
 };
 
-/* The scan that the child uses or would begin itself. */
+/* The scan that the child uses or would begin itself, so it lives as long. */
 static TableScanDesc
 scan_of(SeqScanState *child)
 {
+	MemoryContext old = MemoryContextSwitchTo(child->ss.ps.state->es_query_cxt);
+
 	if (child->ss.ps.chgParam != NULL)
 		ExecReScan(&child->ss.ps);
 	if (child->ss.ss_currentScanDesc == NULL)
 		child->ss.ss_currentScanDesc =
 			table_beginscan(child->ss.ss_currentRelation,
 							child->ss.ps.state->es_snapshot, 0, NULL);
+	MemoryContextSwitchTo(old);
 	return child->ss.ss_currentScanDesc;
 }
 
