@@ -106,13 +106,15 @@ gj_chain_receive(GjReader *reader, const struct gj_chain_ref *ref)
 		gj_fail(&link->conn, "the daemon sent a malformed reference to a value");
 		return NULL;
 	}
-	value = MemoryContextAlloc(reader->batch_context, ref->length);
+	value = MemoryContextAlloc(reader->context, ref->length);
 	if (!gj_send(&link->conn, GJ_CHAIN_GET, &body, sizeof(body), NULL, 0))
 		return NULL;
 	while (next < ref->parts)
 	{
 		if (!gj_link_receive(link, -1))
 			return NULL;
+
+		/* batches that were on their way come in between */
 		if (link->conn.frame.type == GJ_CHAIN_PARTS)
 		{
 			if (!take_parts(link, ref, &next, &filled, value))

@@ -76,6 +76,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->release.func = release;
 	state->release.arg = state;
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &state->release);
+	state->may_rewind = (eflags & EXEC_FLAG_REWIND) != 0;
 	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "GpuJoin",
 											   ALLOCSET_DEFAULT_SIZES);
 
@@ -173,6 +174,20 @@ go_native(GjState *state, const char *reason)
 	gj_link_close(&state->link);
 }
 
+/* A whole job, up to its first row. */
+static bool
+run_job(GjState *state)
+{
+	GjLink	   *link = &state->link;
+
+	if (!gj_enabled)
+		return gj_fail(&link->conn, "gpujoin.enabled is off");
+	return gj_link_connect(link, gj_socket) &&
+		gj_link_open(link, state->plan, 1, state->may_rewind) &&
+		gj_feed(state) &&
+		gj_link_run(link);
+}
+
 /* Decides where the rows of this scan come from. */
 static void
 start(GjState *state)
@@ -195,19 +210,17 @@ start(GjState *state)
 		return;
 	}
 
-	gj_prepare_run(state);
+	if (!state->rewind)
+		gj_prepare_run(state);
 	old = MemoryContextSwitchTo(state->run_context);
-	if (!gj_enabled)
-		gj_fail(&link->conn, "gpujoin.enabled is off");
-	else if (gj_link_connect(link, gj_socket) &&
-			 gj_link_open(link, state->plan, 1) &&
-			 gj_feed(state) &&
-			 gj_link_run(link))
+	if (state->rewind ? gj_link_run(link) : run_job(state))
 	{
-		gj_reader_init(&state->reader, link, state->plan);
+		if (!state->rewind)
+			gj_reader_init(&state->reader, link, state->plan);
 		if (gj_reader_start(&state->reader))
 			state->mode = GJ_MODE_OFFLOAD;
 	}
+	state->rewind = false;
 	MemoryContextSwitchTo(old);
 
 	if (state->mode != GJ_MODE_OFFLOAD)
@@ -307,6 +320,20 @@ end(CustomScanState *css)
 		ExecEndNode(lfirst(lc));
 }
 
+/* Can the job of the scan that ends serve the next one too? */
+static bool
+can_rewind(GjState *state)
+{
+	if (state->shared != NULL || !state->link.rewindable || !state->link.admitted ||
+		state->link.generation == 0 || state->css.ss.ps.chgParam != NULL ||
+		(state->mode != GJ_MODE_OFFLOAD && state->mode != GJ_MODE_DONE))
+		return false;
+	for (int i = 0; i < state->plan->ninputs; i++)
+		if (state->inputs[i]->chgParam != NULL)
+			return false;
+	return gj_reader_stop(&state->reader);
+}
+
 /*
  * Starts over.  A job that a parallel leader opened for the coming scan, which
  * may have happened already, is kept; see gj_reinitialize_dsm().
@@ -318,7 +345,8 @@ rescan(CustomScanState *css)
 	ListCell   *lc;
 
 	ExecScanReScan(&css->ss);
-	if (state->link.used || state->shared == NULL)
+	state->rewind = can_rewind(state);
+	if (!state->rewind && (state->link.used || state->shared == NULL))
 		gj_link_close(&state->link);
 	if (state->verified != NULL)
 		tuplestore_end(state->verified);
@@ -345,6 +373,8 @@ shutdown_node(CustomScanState *css)
 {
 	GjState    *state = (GjState *) css;
 
+	if (state->shared != NULL && state->mode == GJ_MODE_OFFLOAD)
+		gj_reader_report(&state->reader);
 	gj_report_fetch(state);
 	if (state->shared != NULL)
 		gj_parallel_shutdown(state);

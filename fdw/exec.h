@@ -49,6 +49,8 @@ typedef struct GjState
 	GjMode		mode;
 	bool		executed;		/* some execution got past START */
 	bool		returned_row;	/* in this scan */
+	bool		may_rewind;		/* whoever is above may ask for the rows again */
+	bool		rewind;			/* the job of the last scan serves the next */
 	GjLink		link;
 	GjReader	reader;
 	MemoryContext run_context;	/* of one scan; reset at its start */

@@ -16,11 +16,14 @@ static bool
 feed_input(GjState *state, int input, MemoryContext scratch,
 		   uint64 *rows, uint64 *bytes)
 {
+	GjPlan	   *plan = state->plan;
+	bool		shared = state->shared != NULL && plan->inputs[input].partial;
 	GjWriter	writer;
 	bool		ok;
 
-	gj_writer_init(&writer, &state->link.extents, state->plan, input,
-				   state->link.participant, &state->link.next_chain, scratch);
+	gj_writer_init(&writer, &state->link.extents, plan, input,
+				   state->link.participant, shared ? plan->workers + 1 : 1,
+				   &state->link.next_chain, scratch);
 	if (gj_page_feed_possible(state, input))
 		ok = gj_feed_page(state, input, &writer);
 	else

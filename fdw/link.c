@@ -102,17 +102,16 @@ admitted(GjLink *link, int timeout_ms)
 	link->job = body.job;
 	memcpy(link->token, body.token, sizeof(body.token));
 	link->admitted = true;
-	link->used = false;
-	link->next_chain = 0;
 	return true;
 }
 
 bool
-gj_link_open(GjLink *link, const GjPlan *plan, int participants)
+gj_link_open(GjLink *link, const GjPlan *plan, int participants, bool rewindable)
 {
 	StringInfoData json;
 	struct gj_open body = {
 		.queue_timeout_ms = gj_queue_timeout,
+		.flags = rewindable ? GJ_OPEN_REWIND : 0,
 		.participants = participants
 	};
 	bool		ok;
@@ -122,6 +121,7 @@ gj_link_open(GjLink *link, const GjPlan *plan, int participants)
 					 "{\"generation\":1,\"parameters\":[],\"snapshot\":\"\",\"lsn\":\"\"}}",
 					 plan->static_json);
 	body.json_length = json.len;
+	link->rewindable = rewindable;
 	ok = gj_send(&link->conn, GJ_OPEN, &body, sizeof(body), json.data, json.len) &&
 		admitted(link, Min(gj_queue_timeout, INT_MAX / 2) +
 				 Min(gj_connect_timeout, INT_MAX / 2));
@@ -154,11 +154,43 @@ gj_link_fed(GjLink *link, uint64 rows, uint64 bytes, uint64 feed_us)
 		expect(link, GJ_FED_OK, 0, -1);
 }
 
+/* What was under way of an earlier run goes back unread. */
+static bool
+drop_result(GjLink *link)
+{
+	GjConnection *conn = &link->conn;
+	struct gj_result result;
+	GjExtent	extent;
+
+	if (conn->frame.type == GJ_END)
+		return true;
+	if (conn->frame.type != GJ_RESULT || conn->frame.length != sizeof(result) ||
+		conn->nfds != 1)
+		return gj_fail(conn, "the daemon sent frame %u where none was expected",
+					   conn->frame.type);
+	memcpy(&result, conn->body, sizeof(result));
+	return gj_extent_map(&link->extents, gj_take_fd(conn, 0), result.extent, false,
+						 &extent) &&
+		gj_extent_release(&link->extents, &extent);
+}
+
 bool
 gj_link_run(GjLink *link)
 {
-	struct gj_run body = {.generation = 1};
+	struct gj_run body = {.generation = ++link->generation};
+	GjConnection *conn = &link->conn;
 
-	return gj_send(&link->conn, GJ_RUN, &body, sizeof(body), NULL, 0) &&
-		expect(link, GJ_RUNNING, 0, -1);
+	if (!gj_send(conn, GJ_RUN, &body, sizeof(body), NULL, 0))
+		return false;
+	while (gj_link_receive(link, -1))
+	{
+		if (conn->frame.type == GJ_RUNNING && conn->frame.length == 0)
+			return true;
+		if (link->generation == 1)
+			return gj_fail(conn, "the daemon sent frame %u where %d was expected",
+						   conn->frame.type, (int) GJ_RUNNING);
+		if (!drop_result(link))
+			return false;
+	}
+	return false;
 }

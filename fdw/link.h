@@ -13,6 +13,8 @@ typedef struct GjLink
 	GjExtents	extents;
 	bool		admitted;		/* OPEN or ATTACH was answered */
 	bool		used;			/* the job has seen more than that */
+	bool		rewindable;		/* inputs are kept: it can run again */
+	uint32		generation;		/* runs so far */
 	int			participant;	/* ParallelWorkerNumber */
 	uint64		job;
 	uint8		token[GJ_TOKEN_SIZE];
@@ -30,7 +32,8 @@ extern void gj_link_close(GjLink *link);
 extern bool gj_link_connect(GjLink *link, const char *socket);
 
 /* Opens a job for so many participants and waits for its admission. */
-extern bool gj_link_open(GjLink *link, const GjPlan *plan, int participants);
+extern bool gj_link_open(GjLink *link, const GjPlan *plan, int participants,
+						 bool rewindable);
 
 /* Joins a job that another participant opened. */
 extern bool gj_link_attach(GjLink *link, uint64 job, const uint8 *token);
@@ -38,7 +41,8 @@ extern bool gj_link_attach(GjLink *link, uint64 job, const uint8 *token);
 /* All that this participant feeds is handed over. */
 extern bool gj_link_fed(GjLink *link, uint64 rows, uint64 bytes, uint64 feed_us);
 
-/* All participants have fed: let the join run; true once rows will come. */
+/* All participants have fed: let the join run, perhaps again; true once rows
+ * will come. */
 extern bool gj_link_run(GjLink *link);
 
 /* gj_receive, but extents that were granted too late go back at once. */

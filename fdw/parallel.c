@@ -98,7 +98,7 @@ open_job(GjState *state, GjShared *shared, int participants)
 	if (!gj_enabled)
 		gj_fail(&link->conn, "gpujoin.enabled is off");
 	else if (gj_link_connect(link, shared->socket) &&
-			 gj_link_open(link, state->plan, participants))
+			 gj_link_open(link, state->plan, participants, false))
 	{
 		shared->job = link->job;
 		memcpy(shared->token, link->token, GJ_TOKEN_SIZE);

@@ -61,9 +61,7 @@ gj_reader_init(GjReader *reader, GjLink *link, const GjPlan *plan)
 		if (c->value == GJ_VALUE_DECIMAL)
 			c->numeric = palloc(GJ_DECIMAL_DATUM_SIZE);
 	}
-	reader->batch_context = AllocSetContextCreate(CurrentMemoryContext,
-												  "GpuJoin values",
-												  ALLOCSET_SMALL_SIZES);
+	reader->context = CurrentMemoryContext;
 }
 
 static bool
@@ -170,9 +168,8 @@ open_batch(GjReader *reader, uint32 rows)
 	return true;
 }
 
-/* All rows are read: tell the daemon what that took. */
-static bool
-report_returned(GjReader *reader)
+bool
+gj_reader_report(GjReader *reader)
 {
 	struct gj_returned body = {
 		.rows = reader->returned,
@@ -191,14 +188,13 @@ next_batch(GjReader *reader)
 	GjLink	   *link = reader->link;
 	uint32		rows;
 
-	MemoryContextReset(reader->batch_context);
 	if (reader->extent.base != NULL &&
 		!gj_extent_release(&link->extents, &reader->extent))
 		return GJ_READ_FAILED;
 	while (reader->npending == 0)
 	{
 		if (reader->ended)
-			return report_returned(reader) ? GJ_READ_END : GJ_READ_FAILED;
+			return gj_reader_report(reader) ? GJ_READ_END : GJ_READ_FAILED;
 		if (!gj_link_receive(link, -1) || !gj_reader_stash(reader))
 			return GJ_READ_FAILED;
 	}
@@ -210,6 +206,34 @@ next_batch(GjReader *reader)
 	if (!reader->ended && !give_credits(reader, 1))
 		return GJ_READ_FAILED;
 	return open_batch(reader, rows) ? GJ_READ_ROW : GJ_READ_FAILED;
+}
+
+bool
+gj_reader_stop(GjReader *reader)
+{
+	GjExtents  *extents = &reader->link->extents;
+
+	reader->rows = reader->row = 0;
+	if (reader->extent.base != NULL &&
+		!gj_extent_release(extents, &reader->extent))
+		return false;
+	while (reader->npending > 0)
+		if (!gj_extent_release(extents, &reader->pending[--reader->npending].extent))
+			return false;
+	return true;
+}
+
+/* A chained value; a join repeats rows, so the last one is often the next. */
+static const char *
+chained_value(GjReader *reader, GjColumnReader *c, const struct gj_chain_ref *ref)
+{
+	if (c->chained != NULL && c->chain == ref->chain)
+		return c->chained;
+	if (c->chained != NULL)
+		pfree(c->chained);
+	c->chained = gj_chain_receive(reader, ref);
+	c->chain = ref->chain;
+	return c->chained;
 }
 
 /* The varlena of a row, or NULL where the batch is malformed. */
@@ -233,7 +257,7 @@ varlena_at(GjReader *reader, GjColumnReader *c, uint32 row)
 		if (length < sizeof(ref))
 			return NULL;
 		memcpy(&ref, value, sizeof(ref));
-		return gj_chain_receive(reader, &ref);
+		return chained_value(reader, c, &ref);
 	}
 	if (length < VARHDRSZ || !VARATT_IS_4B_U(value) ||
 		VARSIZE_4B(value) < VARHDRSZ || VARSIZE_4B(value) > length)

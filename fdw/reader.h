@@ -35,6 +35,10 @@ typedef struct GjColumnReader
 	const uint8 *validity;		/* NULL: no NULLs */
 	const char *heap;
 	uint32		heap_len;
+
+	/* the chained value that was read last; NULL: none */
+	uint64		chain;
+	char	   *chained;
 } GjColumnReader;
 
 typedef struct GjPending
@@ -48,7 +52,7 @@ typedef struct GjReader
 	GjLink	   *link;
 	int			ncolumns;
 	GjColumnReader *columns;
-	MemoryContext batch_context;	/* chained values of the batch at hand */
+	MemoryContext context;		/* of chained values, one a column */
 
 	GjExtent	extent;			/* base NULL: none */
 	uint32		rows;
@@ -73,11 +77,17 @@ extern bool gj_reader_start(GjReader *reader);
 /* The next row, as datums that are valid until the next call. */
 extern GjRead gj_reader_next(GjReader *reader, Datum *values, bool *isnull);
 
+/* Gives back all batches, so that the job can run again. */
+extern bool gj_reader_stop(GjReader *reader);
+
+/* Tells the daemon, once, how many rows were read and in which time. */
+extern bool gj_reader_report(GjReader *reader);
+
 /* Keeps the RESULT or END frame that was just received for later. */
 extern bool gj_reader_stash(GjReader *reader);
 
-/* chain.c: the value that a reference stands for, in batch_context; NULL
- * where the daemon fails. */
+/* chain.c: the value that a reference stands for, allocated in the reader's
+ * context; NULL where the daemon fails. */
 extern char *gj_chain_receive(GjReader *reader, const struct gj_chain_ref *ref);
 
 #endif							/* GPUJOIN_READER_H */

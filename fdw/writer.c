@@ -62,7 +62,7 @@ copy_of(const GjColumn *column, const GjColumnWriter *writer)
 
 void
 gj_writer_init(GjWriter *writer, GjExtents *extents, const GjPlan *plan,
-			   int input, int participant, uint32 *next_chain,
+			   int input, int participant, int sharers, uint32 *next_chain,
 			   MemoryContext scratch)
 {
 	const GjInput *in = &plan->inputs[input];
@@ -74,7 +74,7 @@ gj_writer_init(GjWriter *writer, GjExtents *extents, const GjPlan *plan,
 	writer->ncolumns = in->ncolumns;
 	writer->columns = palloc0(Max(1, in->ncolumns) * sizeof(GjColumnWriter));
 	writer->inline_limit = inline_limit(plan, extents->size);
-	writer->expected = in->rows;
+	writer->expected = in->rows / sharers;
 	writer->scratch = scratch;
 	writer->next_chain = next_chain;
 	for (int i = 0; i < in->ncolumns; i++)
@@ -234,6 +234,20 @@ hand_over(GjWriter *writer)
 	return gj_send(writer->extents->conn, GJ_FILLED, &body, sizeof(body), NULL, 0);
 }
 
+/*
+ * Extents to ask for beyond the one that is needed, so that a long feed does
+ * not wait for the daemon; none that will not be used, as the memory may be
+ * somebody else's.
+ */
+static int
+ahead(const GjWriter *writer)
+{
+	double		rows = writer->expected - writer->total_rows;
+	double		batch = writer->capacity > 0 ? writer->capacity : 100000;
+
+	return rows <= batch ? 0 : rows <= 2 * batch ? 1 : 2;
+}
+
 bool
 gj_writer_next_batch(GjWriter *writer)
 {
@@ -241,10 +255,7 @@ gj_writer_next_batch(GjWriter *writer)
 		return false;
 	if (writer->extent.base == NULL)
 	{
-		/* two ahead, so that a long feed never waits for the daemon */
-		bool		many = writer->total_rows > 0 || writer->expected > 100000;
-
-		if (!gj_extent_take(writer->extents, many ? 2 : 0, &writer->extent))
+		if (!gj_extent_take(writer->extents, ahead(writer), &writer->extent))
 			return false;
 		if (!lay_out(writer))
 			return false;

@@ -89,9 +89,10 @@ typedef struct GjWriter
 	uint64		total_bytes;
 } GjWriter;
 
+/* sharers: how many participants feed this input together. */
 extern void gj_writer_init(GjWriter *writer, GjExtents *extents,
 						   const GjPlan *plan, int input, int participant,
-						   uint32 *next_chain, MemoryContext scratch);
+						   int sharers, uint32 *next_chain, MemoryContext scratch);
 
 /* Is there room for rows more, whose varlena values take heap_bytes in any
  * column? */
