@@ -36,12 +36,12 @@ typedef struct ChildFeed
 } ChildFeed;
 
 static void
-prepare(ChildFeed *feed, GjWriter *writer)
+prepare(ChildFeed *feed, GjWriter *writer, MemoryContext context)
 {
 	feed->writer = writer;
 	feed->ncolumns = writer->ncolumns;
-	feed->columns = palloc((feed->ncolumns + 1) * sizeof(ChildColumn));
-	feed->vectors = palloc0((feed->ncolumns + 1) * sizeof(GjVector));
+	feed->columns = MemoryContextAlloc(context, (feed->ncolumns + 1) * sizeof(ChildColumn));
+	feed->vectors = MemoryContextAllocZero(context, (feed->ncolumns + 1) * sizeof(GjVector));
 	feed->last = 0;
 	feed->capacity = ROWS_AT_ONCE;
 	feed->rows = 0;
@@ -123,13 +123,15 @@ gj_feed_child(GjState *state, int input, GjWriter *writer)
 	ChildFeed	feed;
 	uint32		seen = 0;
 
-	prepare(&feed, writer);
+	prepare(&feed, writer, state->run_context);
 	for (;;)
 	{
 		TupleTableSlot *slot;
 
 		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(query_context);
 		slot = ExecProcNode(child);
+		MemoryContextSwitchTo(run_context);
 		if (TupIsNull(slot))
 			return feed.rows == 0 || write_rows(&feed);
 		slot_getsomeattrs(slot, feed.last);
