@@ -17,6 +17,7 @@ feed_input(GjState *state, int input, MemoryContext scratch,
 		   uint64 *rows, uint64 *bytes)
 {
 	GjPlan	   *plan = state->plan;
+	MemoryContext old;
 	bool		shared = state->shared != NULL && plan->inputs[input].partial;
 	GjWriter	writer;
 	bool		ok;
@@ -24,10 +25,14 @@ feed_input(GjState *state, int input, MemoryContext scratch,
 	gj_writer_init(&writer, &state->link.extents, plan, input,
 				   state->link.participant, shared ? plan->workers + 1 : 1,
 				   &state->link.next_chain, scratch);
+
+	/* what a child makes for itself lives as long as the child */
+	old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	if (gj_page_feed_possible(state, input))
 		ok = gj_feed_page(state, input, &writer);
 	else
 		ok = gj_feed_child(state, input, &writer);
+	MemoryContextSwitchTo(old);
 	ok = ok && gj_writer_finish(&writer);
 	*rows += writer.total_rows;
 	*bytes += writer.total_bytes;

@@ -42,19 +42,16 @@ struct GjPageFeed
 	char	   *copy;			/* of a page */
 };
 
-/* The scan that the child uses or would begin itself, so it lives as long. */
+/* The scan that the child uses or would begin itself. */
 static TableScanDesc
 scan_of(SeqScanState *child)
 {
-	MemoryContext old = MemoryContextSwitchTo(child->ss.ps.state->es_query_cxt);
-
 	if (child->ss.ps.chgParam != NULL)
 		ExecReScan(&child->ss.ps);
 	if (child->ss.ss_currentScanDesc == NULL)
 		child->ss.ss_currentScanDesc =
 			table_beginscan(child->ss.ss_currentRelation,
 							child->ss.ps.state->es_snapshot, 0, NULL);
-	MemoryContextSwitchTo(old);
 	return child->ss.ss_currentScanDesc;
 }
 
@@ -242,12 +239,7 @@ gj_feed_page(GjState *state, int input, GjWriter *writer)
 	bool		ok = true;
 
 	if (feed == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(child->ss.ps.state->es_query_cxt);
-
 		feed = state->page_feeds[input] = create_feed(child, writer);
-		MemoryContextSwitchTo(old);
-	}
 	if (feed->rows == NULL)
 		return gj_feed_child(state, input, writer);
 
