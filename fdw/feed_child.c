@@ -129,9 +129,7 @@ gj_feed_child(GjState *state, int input, GjWriter *writer)
 		TupleTableSlot *slot;
 
 		CHECK_FOR_INTERRUPTS();
-		MemoryContextSwitchTo(query_context);
 		slot = ExecProcNode(child);
-		MemoryContextSwitchTo(run_context);
 		if (TupIsNull(slot))
 			return feed.rows == 0 || write_rows(&feed);
 		slot_getsomeattrs(slot, feed.last);
