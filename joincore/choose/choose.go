@@ -98,25 +98,41 @@ const storeFactor = 2
 
 // defaultNPJRows is used where the machine was not measured: a table of that
 // many rows is beyond the cores' own caches but cheap to probe.
-const defaultNPJRows = 1 << 21
+const defaultNPJRows = 1 << 19
 
 // denseNPJRows is up to where an array over the range of dense keys is left
 // unpartitioned: a probe is one miss of the cache, which many rows share.
 const denseNPJRows = 1 << 25
 
-// Algorithm decides for a build side of so many rows. dense says whether its
-// keys are; it is asked only where that matters.
-func (r *Rates) Algorithm(build, probe int64, dense func() (bool, error)) (Algorithm, error) {
+// pipelineFactor is by how much a build side may be larger before a probe side
+// that comes out of a pipeline is stored and partitioned: that costs storing
+// it, and its payload is no longer read in order.
+const pipelineFactor = 8
+
+// Side is what is known of the sides of a join when its algorithm is chosen.
+type Side struct {
+	BuildRows, ProbeRows int64
+	ProbePipelined       bool
+	// Dense says whether the build side's keys are; it is asked only where
+	// that matters.
+	Dense func() (bool, error)
+}
+
+// Algorithm decides for a build side that is stored already.
+func (r *Rates) Algorithm(s Side) (Algorithm, error) {
 	limit := int64(defaultNPJRows)
 	if r != nil && r.NPJRows > 0 {
 		limit = r.NPJRows
 	}
+	if s.ProbePipelined {
+		limit *= pipelineFactor
+	}
 	// Few probe rows cannot pay for partitioning both sides.
-	if build <= limit || probe < build/8 {
+	if s.BuildRows <= limit || s.ProbeRows < s.BuildRows/8 {
 		return NPJ, nil
 	}
-	if build <= denseNPJRows {
-		if d, err := dense(); d || err != nil {
+	if s.BuildRows <= denseNPJRows {
+		if dense, err := s.Dense(); dense || err != nil {
 			return NPJ, err
 		}
 	}

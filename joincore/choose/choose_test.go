@@ -87,22 +87,27 @@ func TestAlgorithm(t *testing.T) {
 	r := &choose.Rates{NPJRows: 1000}
 	for _, c := range []struct {
 		build, probe int64
+		pipelined    bool
 		dense        bool
 		want         choose.Algorithm
 	}{
-		{1000, 1e6, false, choose.NPJ},
-		{1001, 1e6, false, choose.PHJOM},
-		{1001, 1e6, true, choose.NPJ},
-		{1e9, 1e9, true, choose.PHJOM},
-		{1e6, 10, false, choose.NPJ},
+		{1000, 1e6, false, false, choose.NPJ},
+		{1001, 1e6, false, false, choose.PHJOM},
+		{1001, 1e6, false, true, choose.NPJ},
+		{1001, 1e6, true, false, choose.NPJ},
+		{1e9, 1e9, true, true, choose.PHJOM},
+		{1e6, 10, false, false, choose.NPJ},
 	} {
-		got, err := r.Algorithm(c.build, c.probe, func() (bool, error) { return c.dense, nil })
+		got, err := r.Algorithm(choose.Side{
+			BuildRows: c.build, ProbeRows: c.probe, ProbePipelined: c.pipelined,
+			Dense: func() (bool, error) { return c.dense, nil },
+		})
 		if got != c.want || err != nil {
 			t.Errorf("%+v: %v, %v", c, got, err)
 		}
 	}
 	failed := errors.New("failed")
-	if _, err := r.Algorithm(1e6, 1e6, func() (bool, error) { return false, failed }); err != failed {
+	if _, err := r.Algorithm(choose.Side{BuildRows: 1e6, ProbeRows: 1e6, Dense: func() (bool, error) { return false, failed }}); err != failed {
 		t.Errorf("error of the keys: %v", err)
 	}
 }

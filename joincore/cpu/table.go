@@ -215,12 +215,13 @@ func (st *stream) BuildPartition(p device.Partitions, partition int, m *device.M
 	t := st.table
 	t.space, t.first, t.span = s, uint32(first), int(end-first)
 	t.skip = uint(bits.Len(uint(len(s.bounds) - 3)))
-	if err := t.reset(min(t.span, growFrom)); err != nil {
+	mean := s.rows[0] / (len(s.bounds) - 1)
+	if err := t.reset(min(t.span, max(growFrom, 2*mean))); err != nil {
 		return nil, err
 	}
 	return t, t.insert(s.keys.v64[0][first:end], nil, uint32(first))
 }
 
-// growFrom bounds the first size of a partition's table: a partition with
-// more rows than that may well have few distinct keys.
-const growFrom = 1 << 16
+// growFrom bounds the first size of a table in rows: one with more rows than
+// others may well have few distinct keys, and grows if it has not.
+const growFrom = 1 << 14

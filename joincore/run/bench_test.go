@@ -46,12 +46,12 @@ func int64Columns(n int) []joincore.Column {
 	return out
 }
 
-// dimension has keys 0..n-1 in random order.
-func dimension(n int, seed uint64) *joincore.Relation {
-	order := rand.New(rand.NewPCG(seed, 1)).Perm(n)
+// dimension has the first n multiples of scale in random order.
+func dimension(n int, scale uint64) *joincore.Relation {
+	order := rand.New(rand.NewPCG(1, 1)).Perm(n)
 	return benchRelation(n, 2, func(row, c int) uint64 {
 		if c == 0 {
-			return uint64(order[row])
+			return uint64(order[row]) * scale
 		}
 		return uint64(row)
 	})
@@ -69,37 +69,44 @@ func cached(name string, make func() *joincore.Relation) *joincore.Relation {
 const benchRows = 10_000_000
 
 // BenchmarkJoin joins 10 M rows of key and payload with a side of unique
-// keys, and writes both payloads to the sink's batches.
+// keys, and writes both payloads to the sink's batches. Dense keys are 0, 1,
+// 2 ...; sparse ones are spread over 64 bits.
 func BenchmarkJoin(b *testing.B) {
 	for _, n := range []int{1000, 1_000_000, 10_000_000} {
-		for _, a := range []choose.Algorithm{0, choose.NPJ, choose.PHJUM, choose.PHJOM} {
-			name := "chosen"
-			if a != 0 {
-				name = a.String()
-			}
-			b.Run(fmt.Sprintf("10Mx%d/%s", n, name), func(b *testing.B) {
-				build := cached(fmt.Sprint("dim", n), func() *joincore.Relation { return dimension(n, 1) })
-				probe := cached(fmt.Sprint("fact", n), func() *joincore.Relation {
-					random := rand.New(rand.NewPCG(3, 4))
-					return benchRelation(benchRows, 2, func(row, c int) uint64 {
-						if c == 0 {
-							return uint64(random.IntN(n))
-						}
-						return uint64(row)
-					})
-				})
-				plan := &joincore.Plan{
-					Inputs: []joincore.Input{{Columns: probe.Columns}, {Columns: build.Columns}},
-					Root: &joincore.Join{
-						Kind: joincore.Inner, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1},
-						Keys: []joincore.KeyPair{{Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}},
-					},
-					Output: []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}},
+		for name, scale := range map[string]uint64{"dense": 1, "sparse": 0x9e3779b97f4a7c15} {
+			for _, a := range []choose.Algorithm{0, choose.NPJ, choose.PHJUM, choose.PHJOM} {
+				algorithm := "chosen"
+				if a != 0 {
+					algorithm = a.String()
 				}
-				benchPlan(b, plan, []*joincore.Relation{probe, build}, a, benchRows)
-			})
+				b.Run(fmt.Sprintf("10Mx%d/%s/%s", n, name, algorithm), func(b *testing.B) {
+					plan, inputs := benchJoin(n, name, scale)
+					benchPlan(b, plan, inputs, a, benchRows)
+				})
+			}
 		}
 	}
+}
+
+func benchJoin(n int, name string, scale uint64) (*joincore.Plan, []*joincore.Relation) {
+	build := cached(fmt.Sprint("dim", name, n), func() *joincore.Relation { return dimension(n, scale) })
+	probe := cached(fmt.Sprint("fact", name, n), func() *joincore.Relation {
+		random := rand.New(rand.NewPCG(3, 4))
+		return benchRelation(benchRows, 2, func(row, c int) uint64 {
+			if c == 0 {
+				return uint64(random.IntN(n)) * scale
+			}
+			return uint64(row)
+		})
+	})
+	return &joincore.Plan{
+		Inputs: []joincore.Input{{Columns: probe.Columns}, {Columns: build.Columns}},
+		Root: &joincore.Join{
+			Kind: joincore.Inner, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1},
+			Keys: []joincore.KeyPair{{Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}},
+		},
+		Output: []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}},
+	}, []*joincore.Relation{probe, build}
 }
 
 // BenchmarkStar joins 10 M rows with dimensions of 1 M, 100 K and 1 K.
@@ -120,7 +127,7 @@ func BenchmarkStar(b *testing.B) {
 		Root:   &joincore.Scan{Input: 0}, Output: []joincore.ColumnRef{{Input: 0, Column: 3}},
 	}
 	for i, n := range sizes {
-		dim := cached(fmt.Sprint("dim", n), func() *joincore.Relation { return dimension(n, 1) })
+		dim := cached(fmt.Sprint("dimdense", n), func() *joincore.Relation { return dimension(n, 1) })
 		inputs = append(inputs, dim)
 		plan.Inputs = append(plan.Inputs, joincore.Input{Columns: dim.Columns})
 		plan.Output = append(plan.Output, joincore.ColumnRef{Input: i + 1, Column: 1})

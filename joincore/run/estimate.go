@@ -48,7 +48,10 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 	buildStored, buildPeak := e.stored(build, buildRows)
 	probeFlow := e.flow(probe.node, probe.needed)
 	algorithm := func(dense bool) choose.Algorithm {
-		a, _ := e.opt.Rates.Algorithm(buildRows, probeRows, func() (bool, error) { return dense, nil })
+		a, _ := e.opt.Rates.Algorithm(choose.Side{
+			BuildRows: buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
+			Dense: func() (bool, error) { return dense, nil },
+		})
 		return a
 	}
 	if algorithm(false) == choose.NPJ {

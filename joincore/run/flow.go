@@ -210,9 +210,12 @@ func (e *execution) execute(n *joincore.Join, j *join, build, probe *side, probe
 	}
 	j.buildRows = rowsOf(space)
 	if j.decision.Algorithm == 0 {
-		j.decision.Algorithm, err = e.opt.Rates.Algorithm(j.buildRows, probeRows, func() (bool, error) {
-			r, err := e.dev.KeyRange(e.ctx, space, build.key)
-			return r.VeryDense(), err
+		j.decision.Algorithm, err = e.opt.Rates.Algorithm(choose.Side{
+			BuildRows: j.buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
+			Dense: func() (bool, error) {
+				r, err := e.dev.KeyRange(e.ctx, space, build.key)
+				return r.VeryDense(), err
+			},
 		})
 		if err != nil {
 			release()

@@ -38,7 +38,7 @@ PartitionedJoin::PartitionedJoin(const driver::Module& kernels, const Shape& sha
     for (bits = 0; bits < 16 && (shape.rows[0] >> bits) * 10 > match_.rows * 9ull;) bits++;
   first_bits_ = bits <= 8 ? bits : bits / 2;
   second_bits_ = bits - first_bits_;
-  histogram_ = kernels.kernel("gj_histogram_" + k, std::max(4u, 2u << bits));
+  histogram_ = kernels.kernel("gj_histogram_" + k, bits <= 15 ? 4u << bits : 2u << bits);
   offsets_ = kernels.kernel("gj_offsets");
   close_ = kernels.kernel("gj_close");
   for (int s = 0; s < 2; s++) {

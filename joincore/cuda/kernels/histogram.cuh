@@ -1,9 +1,9 @@
 // Histogram of both sides' keys over all partition bits.
 //
-// A block counts one side in shared memory, two 16-bit counters a word, so
-// that 2^16 partitions fit. The addition that brings a counter to 2^15 moves
-// 2^15 to the global one. Between two barriers a block adds at most 2^14, and
-// the move is done before the second, so no counter reaches 2^16.
+// A block counts one side in shared memory: in words for up to 2^15 partitions,
+// above in halves of words. The addition that brings a half to 2^15 moves 2^15
+// to the global counter. Between two barriers a block adds at most 2^14, and
+// the move is done before the second, so no half reaches 2^16.
 // Lanes of a warp that meet the same hot partition add once.
 //
 // Bound: reads each key once; 4.2 TB/s of 4.3 on an H200.
@@ -13,21 +13,27 @@
 
 namespace gj {
 
-__device__ __forceinline__ void count_one(uint32_t* counter, uint32_t* global, uint32_t p, uint32_t n) {
-  uint32_t shift = (p & 1) * 16;
-  uint32_t old = atomicAdd(&counter[p / 2], n << shift) >> shift & 0xffff;
-  if (old < 0x8000 && old + n >= 0x8000) {
-    atomicSub(&counter[p / 2], 0x8000u << shift);
-    atomicAdd(&global[p], 0x8000u);
+constexpr int word_counter_bits = 15;
+
+template <bool HALVES>
+__device__ __forceinline__ void count_rows(uint32_t* counter, uint32_t* global, uint32_t p, uint32_t n) {
+  if constexpr (!HALVES) {
+    atomicAdd(&counter[p], n);
+  } else {
+    const uint32_t shift = (p & 1) * 16, old = atomicAdd(&counter[p / 2], n << shift) >> shift & 0xffff;
+    if (old < 0x8000 && old + n >= 0x8000) {
+      atomicSub(&counter[p / 2], 0x8000u << shift);
+      atomicAdd(&global[p], 0x8000u);
+    }
   }
 }
 
-template <int KW, int T>
-__device__ __forceinline__ void histogram(const gj_join* join) {
+template <int KW, int T, bool HALVES>
+__device__ __forceinline__ void histogram_side(const gj_join* join) {
   extern __shared__ uint4 shared[];
   uint32_t* counter = reinterpret_cast<uint32_t*>(shared);
   const int bits = (int)(join->bits_first + join->bits_second), shift = 32 - bits;
-  const uint32_t words = bits ? 1u << (bits - 1) : 1;
+  const uint32_t words = HALVES ? 1u << (bits - 1) : 1u << bits;
   uint64_t rows = join->side[0].rows, all = rows + join->side[1].rows;
   // Blocks are shared out by rows; each side has at least one.
   uint32_t split = (uint32_t)(gridDim.x * rows / (all ? all : 1));
@@ -74,9 +80,9 @@ __device__ __forceinline__ void histogram(const gj_join* join) {
       for (int k = 0; k < V; k++) {
         if (hot != ~0u) {
           uint32_t same = __ballot_sync(~0u, valid && p[k] == hot);
-          if (lane + 1 == __ffs(same)) count_one(counter, global, hot, __popc(same));
+          if (lane + 1 == __ffs(same)) count_rows<HALVES>(counter, global, hot, __popc(same));
         }
-        if (valid && p[k] != hot) count_one(counter, global, p[k], 1);
+        if (valid && p[k] != hot) count_rows<HALVES>(counter, global, p[k], 1);
       }
     }
     __syncthreads();
@@ -86,14 +92,26 @@ __device__ __forceinline__ void histogram(const gj_join* join) {
     uint32_t key[KW];
 #pragma unroll
     for (int q = 0; q < KW; q++) key[q] = word[q];
-    count_one(counter, global, bits ? hash_words(key).part >> shift : 0, 1);
+    count_rows<HALVES>(counter, global, bits ? hash_words(key).part >> shift : 0, 1);
   }
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < words; i += T) {
-    uint32_t c = counter[i];
-    if (c & 0xffff) atomicAdd(&global[2 * i], c & 0xffff);
-    if (c >> 16) atomicAdd(&global[2 * i + 1], c >> 16);
+    const uint32_t c = counter[i];
+    if constexpr (HALVES) {
+      if (c & 0xffff) atomicAdd(&global[2 * i], c & 0xffff);
+      if (c >> 16) atomicAdd(&global[2 * i + 1], c >> 16);
+    } else {
+      if (c) atomicAdd(&global[i], c);
+    }
   }
+}
+
+template <int KW, int T>
+__device__ __forceinline__ void histogram(const gj_join* join) {
+  if (join->bits_first + join->bits_second <= word_counter_bits)
+    histogram_side<KW, T, false>(join);
+  else
+    histogram_side<KW, T, true>(join);
 }
 
 }  // namespace gj

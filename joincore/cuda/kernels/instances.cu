@@ -13,7 +13,7 @@ using namespace gj;
 #define LAUNCH(NAME, THREADS, BLOCKS, SHARED, ROWS) \
   extern "C" __constant__ const uint64_t NAME##_launch[4] = {(uint64_t)(THREADS), (uint64_t)(BLOCKS), (uint64_t)(SHARED), (uint64_t)(ROWS)};
 
-// gj_histogram_k<key words>(join). Dynamic shared memory: 2 bytes a partition.
+// gj_histogram_k<key words>(join). Dynamic shared memory: 4 bytes a partition, 2 above 2^15 of them.
 #define HISTOGRAM(K)                                                                                             \
   extern "C" __global__ void __launch_bounds__(histogram_threads, 1) gj_histogram_k##K(const gj_join* join) {    \
     histogram<K, histogram_threads>(join);                                                                       \

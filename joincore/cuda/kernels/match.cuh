@@ -34,6 +34,12 @@ struct MatchLayout {
                        ahead_bytes = 32 * IPT * (KW + PS) * 4, bytes = ahead + ahead_bytes * WARPS;
 };
 
+struct Item {
+  uint32_t build_rows, probe_rows;  // of the chunk and of the range
+  uint64_t build_at, probe_at;      // their first rows
+  bool exists;
+};
+
 // KW key words; PB, PS payload words of build and probe rows in columns of CB
 // and CS words; T threads, C rows a chunk at most, NB buckets, IPT probe rows a thread.
 template <int KW, int PB, int CB, int PS, int CS, int T, int C, int NB, int IPT>
@@ -49,7 +55,8 @@ __device__ __forceinline__ void match(const gj_join* join) {
   uint32_t* bucket_pair = reinterpret_cast<uint32_t*>(smem + Layout::buckets);
   const uint16_t* bucket = reinterpret_cast<const uint16_t*>(bucket_pair);
   __shared__ uint32_t sums[32];
-  __shared__ uint64_t next_item;
+  __shared__ Item next;
+  __shared__ uint32_t next_step;
   __shared__ unsigned long long claim;
   // What every item needs lies in shared memory, not in registers.
   __shared__ gj_join job;
@@ -61,17 +68,18 @@ __device__ __forceinline__ void match(const gj_join* join) {
   uint32_t* stage = reinterpret_cast<uint32_t*>(smem + Layout::stages + warp * Out::stage_bytes(IPT));
   char* ahead = smem + Layout::ahead + warp * Layout::ahead_bytes;
   Out out;
-  const uint32_t parts = 1u << (job.bits_first + job.bits_second);
-  const uint64_t items = parts + reinterpret_cast<const uint64_t*>(job.extra)[parts];
-  auto of = [](uint64_t table, uint32_t p) { return reinterpret_cast<const uint32_t*>(table)[p]; };
+  auto of = [](uint64_t table, uint32_t p) { return __ldg(reinterpret_cast<const uint32_t*>(table) + p); };
 
-  for (uint64_t item = blockIdx.x; item < items;) {
+  // One warp: what work item `item` is.
+  auto decode = [&](uint64_t item) {
+    const uint32_t parts = 1u << (job.bits_first + job.bits_second);
+    const uint64_t* extra = reinterpret_cast<const uint64_t*>(job.extra);
     uint32_t p = (uint32_t)item, chunk = 0, range = 0;
     if (item >= parts) {
       // The last p with extra[p] <= item - parts, 32 at a time.
       const uint64_t e = item - parts;
-      const uint64_t* extra = reinterpret_cast<const uint64_t*>(job.extra);
       uint32_t lo = 0, step = parts;
+      if (e >= extra[parts]) return Item{0, 0, 0, 0, false};
       while (step > 1) {
         uint32_t next = (step + 31) / 32, at = lo + lane * next;
         uint32_t m = __ballot_sync(~0u, lane * next < step && at < parts && extra[at] <= e);
@@ -83,25 +91,48 @@ __device__ __forceinline__ void match(const gj_join* join) {
       const uint32_t ranges = (of(job.side[1].count, p) + (uint32_t)job.range_rows - 1) / (uint32_t)job.range_rows;
       chunk = (uint32_t)(k / ranges), range = (uint32_t)(k % ranges);
     }
-    const uint32_t nb_all = of(job.side[0].count, p), ns_all = of(job.side[1].count, p), range_rows = (uint32_t)job.range_rows;
-    const uint32_t nb = chunk * C < nb_all ? min(nb_all - chunk * C, (uint32_t)C) : 0;
-    const uint32_t ns = range * range_rows < ns_all ? min(ns_all - range * range_rows, range_rows) : 0;
-    __syncthreads();  // the previous item is done with shared memory
-    if (threadIdx.x == 0) next_item = gridDim.x + atomicAdd(reinterpret_cast<unsigned long long*>(job.counters) + GJ_TICKET, 1);
-    if (nb && ns) {
+    const uint32_t nb = of(job.side[0].count, p), ns = of(job.side[1].count, p), rows = (uint32_t)job.range_rows;
+    return Item{chunk * C < nb ? min(nb - chunk * C, (uint32_t)C) : 0, range * rows < ns ? min(ns - range * rows, rows) : 0,
+                (uint64_t)of(job.side[0].start, p) + chunk * C, (uint64_t)of(job.side[1].start, p) + range * rows, true};
+  };
+
+  if (warp == 0) {
+    const Item first = decode(blockIdx.x);
+    if (lane == 0) next = first;
+  }
+  while (true) {
+    __syncthreads();  // the next item is known, and the last one done with shared memory
+    const Item item = next;
+    const uint32_t nb = item.build_rows, ns = item.probe_rows;
+    if (!item.exists) break;
+    const bool work = nb && ns;
+    // The probe rows after these are on their way while these are matched and put out.
+    auto fetch = [&](uint32_t i) {
+      const char* from = reinterpret_cast<const char*>(job.side[1].final);
+      const uint64_t capacity = job.side[1].final_capacity;
+#pragma unroll
+      for (int j = 0; j < IPT; j++)
+        if (i + j * 32 + lane < ns) copy_async<WS>(from, capacity, item.probe_at + lane + i + j * 32, ahead, 32 * IPT, j * 32 + lane);
+    };
+    uint32_t i = warp * 32 * IPT;
+    if (threadIdx.x == 0) next_step = T * IPT;
+    Row<WB> row[BPT];
+    if (work) {
       // Build: count rows a bucket, number them, sum, move.
 #pragma unroll
       for (int i = 0; i < NBW; i++)
         if (threadIdx.x + i * T < NB / 2) bucket_pair[threadIdx.x + i * T] = 0;
-      Row<WB> row[BPT];
-      const uint64_t at = (uint64_t)of(job.side[0].start, p) + chunk * C + threadIdx.x;
+      const uint64_t at = item.build_at + threadIdx.x;
 #pragma unroll
       for (int j = 0; j < BPT; j++) {
         clear(row[j]);
         if (threadIdx.x + j * T < nb)
           Lanes<WB>::load(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, at + j * T, row[j], ReadOnce());
       }
-      __syncthreads();
+      fetch(i);
+    }
+    __syncthreads();
+    if (work) {
       uint32_t place[BPT];
 #pragma unroll
       for (int j = 0; j < BPT; j++) {
@@ -158,22 +189,28 @@ __device__ __forceinline__ void match(const gj_join* join) {
         }
       };
 
-      // Probe. The next rows are on their way while these are matched and put out.
-      const uint64_t probe_at = (uint64_t)of(job.side[1].start, p) + range * range_rows + lane;
-      auto fetch = [&](uint32_t i) {
-        const char* from = reinterpret_cast<const char*>(job.side[1].final);
-        const uint64_t capacity = job.side[1].final_capacity;
-#pragma unroll
-        for (int j = 0; j < IPT; j++)
-          if (i + j * 32 + lane < ns) copy_async<WS>(from, capacity, probe_at + i + j * 32, ahead, 32 * IPT, j * 32 + lane);
-      };
-      fetch(warp * 32 * IPT);
-      for (uint32_t i = warp * 32 * IPT; i < ns; i += T * IPT) {
+    }
+    if (warp == 0) {
+      uint64_t ticket = 0;
+      if (lane == 0) ticket = gridDim.x + atomicAdd(reinterpret_cast<unsigned long long*>(job.counters) + GJ_TICKET, 1);
+      const Item following = decode(__shfl_sync(~0u, ticket, 0));
+      if (lane == 0) next = following;
+      if (following.exists && following.probe_rows)
+        prefetch<WB>(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, following.build_at, following.build_rows, lane, 32);
+    }
+    if (work) {
+      // Probe: a warp takes the next 32 * IPT rows.
+      while (i < ns) {
         Row<WS> r[IPT];
         copies_done();
 #pragma unroll
         for (int j = 0; j < IPT; j++) Lanes<WS>::load(ahead, 32 * IPT, j * 32 + lane, r[j], Shared());
-        fetch(i + T * IPT);
+        uint32_t later = 0;
+        if (lane == 0) later = atomicAdd(&next_step, 32 * IPT);
+        later = __shfl_sync(~0u, later, 0);
+        fetch(later);
+        const uint32_t here = i;
+        i = later;
         uint32_t found[IPT];  // first match << 16 | matches are side by side << 15 | matches
         uint32_t several = 0;
         uint32_t entry[IPT], b[IPT];
@@ -183,21 +220,23 @@ __device__ __forceinline__ void match(const gj_join* join) {
 #pragma unroll
           for (int q = 0; q < KW; q++) key[q] = r[j].word[q];
           b[j] = hash_words(key).table & (NB - 1);
-          entry[j] = i + j * 32 + lane < ns ? bucket[b[j]] : 0;
+          entry[j] = here + j * 32 + lane < ns ? bucket[b[j]] : 0;
         }
 #pragma unroll
         for (int j = 0; j < IPT; j++) {
           const uint32_t s = entry[j] & 0x1fff;
           uint32_t n = entry[j] >> 13;
-          if (n == 7) n = (b[j] + 1 < NB ? bucket[b[j] + 1] & 0x1fff : nb) - s;
-          uint32_t first = 0, last = 0, matches = 0;
-          if (n > 0 && same_key(s, r[j])) first = last = s, matches = 1;
-          for (uint32_t k = 1; k < n; k++)
-            if (same_key(s + k, r[j])) {
-              if (!matches) first = s + k;
-              last = s + k;
-              matches++;
-            }
+          const bool m0 = n > 0 && same_key(s, r[j]), m1 = n > 1 && same_key(s + 1, r[j]);
+          uint32_t first = m0 ? s : s + 1, last = m1 ? s + 1 : s, matches = m0 + m1;
+          if (n > 2) {
+            if (n == 7) n = (b[j] + 1 < NB ? bucket[b[j] + 1] & 0x1fff : nb) - s;
+            for (uint32_t k = 2; k < n; k++)
+              if (same_key(s + k, r[j])) {
+                if (!matches) first = s + k;
+                last = s + k;
+                matches++;
+              }
+          }
           found[j] = first << 16 | (last - first + 1 == matches) << 15 | matches;
           several |= matches > 1;
         }
@@ -252,8 +291,6 @@ __device__ __forceinline__ void match(const gj_join* join) {
         }
       }
     }
-    __syncthreads();
-    item = next_item;
   }
   out.flush(job, &claim);
   __syncthreads();

@@ -67,6 +67,18 @@ __device__ __forceinline__ void copy_async(const char* from, uint64_t from_capac
 }
 __device__ __forceinline__ void copies_done() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
+// Brings rows to the L2 cache; thread `t` of `threads`.
+template <int W>
+__device__ __forceinline__ void prefetch(const char* from, uint64_t capacity, uint64_t row, uint32_t rows, uint32_t t, uint32_t threads) {
+  auto lane = [&](const char* base, uint32_t bytes) {
+    for (uint32_t b = t * 128; b < rows * bytes; b += threads * 128) asm volatile("prefetch.global.L2 [%0];" ::"l"(base + row * bytes + b));
+  };
+#pragma unroll
+  for (int l = 0; l < Lanes<W>::n16; l++) lane(from + capacity * 16 * l, 16);
+  if constexpr (Lanes<W>::n8) lane(from + capacity * 16 * Lanes<W>::n16, 8);
+  if constexpr (Lanes<W>::n4) lane(from + capacity * (W / 2 * 8), 4);
+}
+
 // How a lane is read and written. Addresses that come out of the descriptor
 // are generic to the compiler: naming the space keeps shared-memory reads
 // free to move across global writes.

@@ -1,0 +1,127 @@
+package run_test
+
+import (
+	"context"
+	"encoding/binary"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/run"
+)
+
+// keyed makes a relation of an int8 key and an int8 payload.
+func keyed(rows int, key func(row int) uint64) *joincore.Relation {
+	return benchRelation(rows, 2, func(row, column int) uint64 {
+		if column == 0 {
+			return key(row)
+		}
+		return uint64(row)
+	})
+}
+
+// sums is a Sink that adds up what it gets, for results that are too many to
+// keep.
+type sums struct {
+	*discard
+	total [2]uint64
+}
+
+func (s *sums) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
+	s.lock.Lock()
+	for c := range s.total {
+		for i := range rows {
+			s.total[c] += binary.LittleEndian.Uint64(b.Columns[c].Values[8*i:])
+		}
+	}
+	s.lock.Unlock()
+	return s.discard.Emit(ctx, b, rows, heap)
+}
+
+// TestSkewWithinBudget: one key holding half of the probe side, a build side
+// of one key, and results many times larger than both inputs are joined
+// within the size of the inputs and a quarter for tables; the sums of both payloads say that
+// every pair was there.
+func TestSkewWithinBudget(t *testing.T) {
+	const n = 1 << 17
+	for name, c := range map[string]struct{ left, right func(row int) uint64 }{
+		"half of the probe side": {
+			func(row int) uint64 { return uint64(row/2) * uint64(row&1) * 7919 },
+			func(row int) uint64 { return uint64(row) * 7919 },
+		},
+		"few keys, many to many": {
+			func(row int) uint64 { return uint64(row % (n / 64)) },
+			func(row int) uint64 { return uint64(row % (n / 64)) },
+		},
+		"one key built, few probe it": {
+			func(row int) uint64 {
+				if row < 40 {
+					return 5
+				}
+				return uint64(row) << 20
+			},
+			func(row int) uint64 { return 5 },
+		},
+	} {
+		left, right := keyed(n, c.left), keyed(n, c.right)
+		want, rows := pairSums(left, right)
+		for _, a := range algorithms {
+			for _, buildLeft := range []bool{false, true} {
+				plan, inputs := pairPlan(left, right)
+				mem := &arena{limit: int64(2*n*16) * 5 / 4}
+				sink := &sums{discard: newDiscard(int64Columns(2), 4, 1<<13)}
+				var stats joincore.Stats
+				err := run.Run(t.Context(), providers[0], plan, inputs, mem, sink, run.Options{
+					Decide: func(int, choose.Decision) choose.Decision {
+						return choose.Decision{Algorithm: a, BuildLeft: buildLeft, Bits: 5}
+					},
+				}, &stats)
+				if err != nil {
+					t.Fatalf("%s, %v, build left %v: %v", name, a, buildLeft, err)
+				}
+				if sink.total != want || sink.n != rows {
+					t.Errorf("%s, %v, build left %v: %d rows, sums %v; want %d, %v", name, a, buildLeft, sink.n, sink.total, rows, want)
+				}
+				if mem.inUse != 0 || stats.Peak > mem.limit {
+					t.Errorf("%s, %v: %d bytes leaked, peak %d", name, a, mem.inUse, stats.Peak)
+				}
+			}
+		}
+	}
+}
+
+func pairPlan(left, right *joincore.Relation) (*joincore.Plan, []*joincore.Relation) {
+	return &joincore.Plan{
+		Inputs: []joincore.Input{{Columns: left.Columns}, {Columns: right.Columns}},
+		Root: &joincore.Join{
+			Kind: joincore.Inner, Left: &joincore.Scan{}, Right: &joincore.Scan{Input: 1},
+			Keys: []joincore.KeyPair{{Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}},
+		},
+		Output: []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}},
+	}, []*joincore.Relation{left, right}
+}
+
+// pairSums says what the join of two keyed relations adds up to.
+func pairSums(left, right *joincore.Relation) (total [2]uint64, rows int64) {
+	type group struct{ rows, sum uint64 }
+	groups := map[uint64]group{}
+	each(right, func(key, payload uint64) {
+		g := groups[key]
+		groups[key] = group{g.rows + 1, g.sum + payload}
+	})
+	each(left, func(key, payload uint64) {
+		g := groups[key]
+		rows += int64(g.rows)
+		total[0] += payload * g.rows
+		total[1] += g.sum
+	})
+	return total, rows
+}
+
+func each(r *joincore.Relation, f func(key, payload uint64)) {
+	for _, s := range r.Segments {
+		for i := range s.Rows {
+			f(binary.LittleEndian.Uint64(s.Columns[0].Values[8*i:]), binary.LittleEndian.Uint64(s.Columns[1].Values[8*i:]))
+		}
+	}
+}
