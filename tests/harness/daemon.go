@@ -27,7 +27,7 @@ func (c *Cluster) StartDaemon(options DaemonOptions) (*Daemon, error) {
 func (c *Cluster) StartDaemonAt(socket string, options DaemonOptions) (*Daemon, error) {
 	args := []string{"serve", "--socket", socket}
 	for name, value := range options {
-		args = append(args, "--"+name, value)
+		args = append(args, "--"+name+"="+value)
 	}
 	cmd := c.Env.Account.Command(c.Dir, c.Env.Daemon, args...)
 	log := filepath.Join(c.Dir, filepath.Base(socket)+".log")

@@ -1,0 +1,128 @@
+package harness
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// Message types of shm/layout.h that tests name.
+const (
+	MsgHello    = 1
+	MsgOpen     = 2
+	MsgAttach   = 3
+	MsgWant     = 4
+	MsgFilled   = 5
+	MsgFed      = 7
+	MsgRun      = 8
+	MsgNext     = 9
+	MsgRelease  = 10
+	MsgWelcome  = 65
+	MsgAdmitted = 66
+	MsgFailed   = 67
+	MsgGrant    = 68
+	MsgFedOK    = 69
+	MsgRunning  = 70
+	MsgResult   = 71
+	MsgEnd      = 72
+	MsgStats    = 74
+)
+
+const (
+	headerSize = 16
+	maxBody    = 4 << 20
+	maxFDs     = 16
+)
+
+// Frame is one message as it travels, descriptors included.
+type Frame struct {
+	Type  int
+	Bytes []byte // header and body
+	fds   []int
+}
+
+// Body is what follows the header.
+func (f *Frame) Body() []byte { return f.Bytes[headerSize:] }
+
+// close drops the descriptors of a frame that is not passed on.
+func (f *Frame) close() {
+	for _, fd := range f.fds {
+		_ = unix.Close(fd) // nothing depends on it
+	}
+	f.fds = nil
+}
+
+// readFrame reads the next frame.
+func readFrame(c *net.UnixConn) (*Frame, error) {
+	f := &Frame{Bytes: make([]byte, headerSize)}
+	if err := f.fill(c, f.Bytes); err != nil {
+		f.close()
+		return nil, err
+	}
+	length := binary.LittleEndian.Uint32(f.Bytes[4:])
+	if length > maxBody {
+		f.close()
+		return nil, fmt.Errorf("frame of %d bytes", length)
+	}
+	f.Type = int(binary.LittleEndian.Uint16(f.Bytes[8:]))
+	f.Bytes = append(f.Bytes, make([]byte, length)...)
+	if err := f.fill(c, f.Body()); err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// fill reads exactly len(b) bytes and keeps the descriptors beside them.
+func (f *Frame) fill(c *net.UnixConn, b []byte) error {
+	oob := make([]byte, unix.CmsgSpace(maxFDs*4))
+	for len(b) > 0 {
+		n, oobn, _, _, err := c.ReadMsgUnix(b, oob)
+		if n == 0 && err == nil {
+			err = io.EOF
+		}
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+		if oobn == 0 {
+			continue
+		}
+		messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			fds, err := unix.ParseUnixRights(&m)
+			if err != nil {
+				return err
+			}
+			f.fds = append(f.fds, fds...)
+		}
+	}
+	return nil
+}
+
+// write passes the frame on and drops our copies of its descriptors.
+func (f *Frame) write(c *net.UnixConn) error {
+	defer f.close()
+	var oob []byte
+	if len(f.fds) > 0 {
+		oob = unix.UnixRights(f.fds...)
+	}
+	for b := f.Bytes; len(b) > 0; {
+		n, _, err := c.WriteMsgUnix(b, oob, nil)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errors.New("nothing was written")
+		}
+		b, oob = b[n:], nil
+	}
+	return nil
+}
