@@ -1,0 +1,142 @@
+package shm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"testing"
+)
+
+// Every target clips its input: b[:n:n]. A decoder that reads behind the
+// length within the capacity would go unseen otherwise.
+func clip(b []byte) []byte { return b[:len(b):len(b)] }
+
+func FuzzFrame(f *testing.F) {
+	f.Add(AppendFrame(nil, MsgHello, 0, &Hello{ProtocolVersion: 1}))
+	f.Add(AppendFrame(nil, MsgGrant, 16, &Grant{Count: 16}))
+	f.Add(AppendFailed(nil, FailBusy, "later"))
+	f.Add(AppendReport(nil, &Report{JoinList: make([]JoinStats, 2), ParticipantList: make([]ParticipantStats, 1)}))
+	f.Add(AppendEmpty(nil, MsgEnd))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = clip(b)
+		h, err := ParseFrame(b)
+		if err == nil && (h.Length > FrameMax || h.NFDs > FrameMaxFDs || !h.Type.Known()) {
+			t.Fatalf("%+v was accepted", h)
+		}
+		if text, err := DescribeFrame(b); err == nil && text == "" {
+			t.Fatal("a frame without description")
+		}
+	})
+}
+
+func FuzzReport(f *testing.F) {
+	f.Add(AppendReport(nil, &Report{JoinList: make([]JoinStats, 2), ParticipantList: make([]ParticipantStats, 1)})[FrameSize:])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = clip(b)
+		r, err := DecodeReport(b)
+		if err != nil {
+			return
+		}
+		if again := AppendReport(nil, r)[FrameSize:]; !bytes.Equal(again, b) {
+			t.Fatal("a report changed on the way")
+		}
+	})
+}
+
+func FuzzFailed(f *testing.F) {
+	f.Add(AppendFailed(nil, FailBudget, "no")[FrameSize:])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		code, text, err := DecodeFailed(clip(b))
+		if err == nil && len(text) <= MaxText && len(AppendFailed(nil, code, text)) > FrameSize+len(b) {
+			t.Fatal("a failure grew on the way")
+		}
+	})
+}
+
+func FuzzStatus(f *testing.F) {
+	f.Add(Append(nil, &Status{Magic: StatusMagic, Version: LayoutVersion}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = clip(b)
+		if s, err := DecodeStatus(b); err == nil && !bytes.Equal(Append(nil, &s), b) {
+			t.Fatal("a status changed on the way")
+		}
+	})
+}
+
+func FuzzChainPart(f *testing.F) {
+	f.Add(append(Append(nil, &ChainPart{Magic: ChainMagic, Version: LayoutVersion, Bytes: 10}), make([]byte, 50)...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, data, err := ReadChainPart(clip(b))
+		if err == nil && (len(data) != int(p.Bytes) || cap(data) != len(data)) {
+			t.Fatal("wrong bytes of a part")
+		}
+	})
+}
+
+// FuzzBatch reads whatever a batch claims to have, and prints it.
+func FuzzBatch(f *testing.F) {
+	extent := make([]byte, 8192)
+	fill(f, extent, testShapes, 20, nil)
+	f.Add(extent)
+	f.Add(extent[:Sizeof[Batch]()])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = clip(b)
+		v, err := ReadBatch(b, nil)
+		if err != nil {
+			return
+		}
+		for _, c := range v.Columns {
+			if c.Shape.Check() != nil {
+				t.Fatalf("shape %v was accepted", c.Shape)
+			}
+			switch c.Shape.Encoding {
+			case EncFixed:
+				if len(c.Values) != v.Rows*int(c.Shape.Width) {
+					t.Fatal("wrong length of values")
+				}
+			case EncVarlena:
+				for i := 0; i+8 <= len(c.Values); i += 4 {
+					_ = c.Heap[binary.LittleEndian.Uint32(c.Values[i:]):binary.LittleEndian.Uint32(c.Values[i+4:])]
+				}
+			}
+			if c.Validity != nil && len(c.Validity) < (v.Rows+7)/8 {
+				t.Fatal("short bitmap")
+			}
+		}
+		if err := Dump(io.Discard, b, 20); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// FuzzPlanBatch plans for hostile estimates of a job and fills to the brim.
+func FuzzPlanBatch(f *testing.F) {
+	f.Add(uint8(3), 10.0, 1e9, uint16(1000))
+	f.Fuzz(func(t *testing.T, n uint8, mean1, mean2 float64, size uint16) {
+		shapes := make([]ColumnShape, n)
+		heap := make([]float64, n)
+		for i := range shapes {
+			shapes[i], heap[i] = testShapes[i%len(testShapes)], []float64{mean1, mean2}[i%2]
+		}
+		extent := make([]byte, 64+int(size))
+		l, err := PlanBatch(len(extent), shapes, heap)
+		if err != nil {
+			return
+		}
+		used := make([]int, n)
+		for i, c := range l.Columns(extent) {
+			used[i] = len(c.Heap)
+			if c.Shape.Encoding == EncVarlena {
+				for r := range l.Rows {
+					binary.LittleEndian.PutUint32(c.Values[4*(r+1):], uint32(len(c.Heap)))
+				}
+			}
+		}
+		if _, err := l.Seal(extent, l.Rows, used); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadBatch(extent, shapes); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package shm
+
+import (
+	"debug/dwarf"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"testing"
+)
+
+// mirrors are the structs of layout.h and what stands for them here.
+var mirrors = map[string]any{
+	"gj_frame": Frame{}, "gj_hello": Hello{}, "gj_open": Open{}, "gj_attach": Attach{}, "gj_want": Want{},
+	"gj_filled": Filled{}, "gj_chain_filled": ChainFilled{}, "gj_fed": Fed{}, "gj_run": Run{}, "gj_next": Next{},
+	"gj_release": Release{}, "gj_chain_get": ChainGet{}, "gj_returned": Returned{}, "gj_welcome": Welcome{},
+	"gj_admitted": Admitted{}, "gj_failed": Failed{}, "gj_grant": Grant{}, "gj_result": Result{},
+	"gj_chain_parts": ChainParts{}, "gj_stats": Stats{}, "gj_join_stats": JoinStats{},
+	"gj_participant_stats": ParticipantStats{}, "gj_column": Column{}, "gj_batch": Batch{},
+	"gj_chain_ref": ChainRef{}, "gj_chain_part": ChainPart{}, "gj_status": Status{},
+}
+
+// constants are the macros and enumerators of layout.h.
+var constants = map[string]int64{
+	"GJ_PROTOCOL_VERSION": ProtocolVersion, "GJ_LAYOUT_VERSION": LayoutVersion,
+	"GJ_EXTENT_MIN_SIZE": ExtentMinSize, "GJ_EXTENT_MAX_SIZE": ExtentMaxSize,
+	"GJ_BATCH_MAGIC": BatchMagic, "GJ_CHAIN_MAGIC": ChainMagic, "GJ_MAX_COLUMNS": MaxColumns,
+	"GJ_MAX_INPUTS": MaxInputs, "GJ_CHAIN_REF_BYTE": ChainRefByte, "GJ_CHAIN_REF_TAG": ChainRefTag,
+	"GJ_CHAIN_DATA_OFF": ChainDataOff, "GJ_FRAME_MAGIC": FrameMagic, "GJ_FRAME_MAX": FrameMax,
+	"GJ_FRAME_MAX_FDS": FrameMaxFDs, "GJ_TOKEN_SIZE": TokenSize, "GJ_OPEN_REWIND": OpenRewind,
+	"GJ_STATUS_MAGIC": StatusMagic, "GJ_RATE_POINTS": RatePoints,
+	"GJ_ENC_FIXED": int64(EncFixed), "GJ_ENC_VARLENA": int64(EncVarlena),
+	"GJ_HELLO": int64(MsgHello), "GJ_OPEN": int64(MsgOpen), "GJ_ATTACH": int64(MsgAttach), "GJ_WANT": int64(MsgWant),
+	"GJ_FILLED": int64(MsgFilled), "GJ_CHAIN_FILLED": int64(MsgChainFilled), "GJ_FED": int64(MsgFed),
+	"GJ_RUN": int64(MsgRun), "GJ_NEXT": int64(MsgNext), "GJ_RELEASE": int64(MsgRelease),
+	"GJ_CHAIN_GET": int64(MsgChainGet), "GJ_RETURNED": int64(MsgReturned), "GJ_STATS_GET": int64(MsgStatsGet),
+	"GJ_STATUS_GET": int64(MsgStatusGet), "GJ_WELCOME": int64(MsgWelcome), "GJ_ADMITTED": int64(MsgAdmitted),
+	"GJ_FAILED": int64(MsgFailed), "GJ_GRANT": int64(MsgGrant), "GJ_FED_OK": int64(MsgFedOK),
+	"GJ_RUNNING": int64(MsgRunning), "GJ_RESULT": int64(MsgResult), "GJ_END": int64(MsgEnd),
+	"GJ_CHAIN_PARTS": int64(MsgChainParts), "GJ_STATS": int64(MsgStats), "GJ_STATUS": int64(MsgStatus),
+	"GJ_FAIL_PROTOCOL": int64(FailProtocol), "GJ_FAIL_VERSION": int64(FailVersion),
+	"GJ_FAIL_UNSUPPORTED": int64(FailUnsupported), "GJ_FAIL_BUSY": int64(FailBusy), "GJ_FAIL_BUDGET": int64(FailBudget),
+	"GJ_FAIL_PROVIDER": int64(FailProvider), "GJ_FAIL_STOPPING": int64(FailStopping), "GJ_FAIL_INTERNAL": int64(FailInternal),
+}
+
+// header is layout.h with its comments taken out.
+func header(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("layout.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(string(b), "")
+}
+
+// compiled returns the compiler's debug information on everything that
+// layout.h declares.
+func compiled(t *testing.T) *dwarf.Data {
+	t.Helper()
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Fatalf("the layout is checked with gcc: %v", err)
+	}
+	h := header(t)
+	source := "#include \"layout.h\"\n"
+	for i, m := range regexp.MustCompile(`(?m)^(struct|enum)\s+(gj_\w+)\s*$`).FindAllStringSubmatch(h, -1) {
+		source += fmt.Sprintf("%s %s v%d;\n", m[1], m[2], i)
+	}
+	source += "enum {\n"
+	for _, m := range regexp.MustCompile(`(?m)^#define\s+(GJ_\w+)\s+\S`).FindAllStringSubmatch(h, -1) {
+		source += fmt.Sprintf("\tmacro_%s = %s,\n", m[1], m[1])
+	}
+	source += "} macros;\n"
+	dir := t.TempDir()
+	file, object := filepath.Join(dir, "layout.c"), filepath.Join(dir, "layout.o")
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(gcc, "-g", "-gdwarf-4", "-Wall", "-Wextra", "-Werror", "-c", "-I.", "-o", object, file)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	f, err := elf.Open(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	d, err := f.DWARF()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestMirror(t *testing.T) {
+	d := compiled(t)
+	structs, numbers := map[string]bool{}, map[string]bool{}
+	for r := d.Reader(); ; {
+		e, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e == nil {
+			break
+		}
+		name, _ := e.Val(dwarf.AttrName).(string)
+		switch e.Tag {
+		case dwarf.TagStructType:
+			typ, err := d.Type(e.Offset)
+			if err != nil {
+				t.Fatal(err)
+			}
+			structs[name] = true
+			compareStruct(t, typ.(*dwarf.StructType))
+		case dwarf.TagEnumerator:
+			name = regexp.MustCompile(`^macro_`).ReplaceAllString(name, "")
+			numbers[name] = true
+			want, ok := constants[name]
+			if got, _ := e.Val(dwarf.AttrConstValue).(int64); !ok || got != want {
+				t.Errorf("%s is %d in layout.h, %d here (known: %v)", name, got, want, ok)
+			}
+		}
+	}
+	for name := range mirrors {
+		if !structs[name] {
+			t.Errorf("layout.h has no struct %s", name)
+		}
+	}
+	for name := range constants {
+		if !numbers[name] {
+			t.Errorf("layout.h has no %s", name)
+		}
+	}
+}
+
+// compareStruct holds the fields of a C struct against the Go mirror, in
+// order: name, offset, size, signedness.
+func compareStruct(t *testing.T, c *dwarf.StructType) {
+	v, ok := mirrors[c.StructName]
+	if !ok {
+		t.Errorf("struct %s has no mirror", c.StructName)
+		return
+	}
+	g := reflect.TypeOf(v)
+	if int64(g.Size()) != c.ByteSize || g.NumField() != len(c.Field) {
+		t.Errorf("%s: %d bytes in %d fields, %s: %d bytes in %d fields",
+			c.StructName, c.ByteSize, len(c.Field), g, g.Size(), g.NumField())
+		return
+	}
+	end := int64(0)
+	for i, cf := range c.Field {
+		gf := g.Field(i)
+		if gf.Tag.Get("c") != cf.Name || int64(gf.Offset) != cf.ByteOffset || int64(gf.Type.Size()) != cf.Type.Size() {
+			t.Errorf("%s.%s at %d, %d bytes; %s.%s (%s) at %d, %d bytes", c.StructName, cf.Name, cf.ByteOffset,
+				cf.Type.Size(), g, gf.Name, gf.Tag.Get("c"), gf.Offset, gf.Type.Size())
+		}
+		if cf.ByteOffset != end {
+			t.Errorf("%s has a hole before %s", c.StructName, cf.Name)
+		}
+		end = cf.ByteOffset + cf.Type.Size()
+		if cs, gs := signed(cf.Type.String()), goSigned(gf.Type); cs != gs {
+			t.Errorf("%s.%s is %s, %s.%s is %s", c.StructName, cf.Name, cf.Type, g, gf.Name, gf.Type)
+		}
+	}
+	if end != c.ByteSize {
+		t.Errorf("%s has a hole at its end", c.StructName)
+	}
+}
+
+func signed(c string) bool {
+	return regexp.MustCompile(`^(\[\d+\])?(int|double|signed)`).MatchString(c)
+}
+
+func goSigned(t reflect.Type) bool {
+	if t.Kind() == reflect.Array {
+		t = t.Elem()
+	}
+	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64 || t.Kind() == reflect.Float64
+}

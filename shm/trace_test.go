@@ -1,0 +1,110 @@
+package shm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write golden files anew")
+
+// TestGoldenTrace holds every message against the bytes and the text that it
+// had when this version of the protocol was made: a change here is a change
+// of the protocol.
+func TestGoldenTrace(t *testing.T) {
+	version := [32]byte{}
+	PutText(version[:], "0.1.0")
+	report := &Report{Stats: Stats{QueueUS: 1, JoinUS: 2, RowsIn: 3, BytesIn: 4, RowsOut: 5, BytesOut: 6, PeakBytes: 7}}
+	PutText(report.Provider[:], "cpu")
+	join := JoinStats{Join: 0, BuildLeft: 1, BuildRows: 8, ProbeRows: 9, RowsOut: 10, US: 11}
+	PutText(join.Algorithm[:], "phj-om")
+	report.JoinList = []JoinStats{join}
+	report.ParticipantList = []ParticipantStats{{Participant: -1, FedRows: 12, FedBytes: 13, FeedUS: 14, WaitUS: 15, ReturnedRows: 16, ReturnUS: 17}}
+	token := [TokenSize]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+	open := append(AppendFrame(nil, MsgOpen, 0, &Open{QueueTimeoutMS: 1000, Flags: OpenRewind, Participants: 3, JSONLength: 2}), "{}"...)
+	FinishFrame(open, 0)
+	status := append(BeginFrame(nil, MsgStatus, 0), "{}"...)
+	FinishFrame(status, 0)
+
+	var out bytes.Buffer
+	for _, b := range [][]byte{
+		AppendFrame(nil, MsgHello, 0, &Hello{ProtocolVersion, LayoutVersion, 4711, 16384, 0x1122334455667788}),
+		AppendFrame(nil, MsgWelcome, 0, &Welcome{ProtocolVersion: ProtocolVersion, LayoutVersion: LayoutVersion, ExtentSize: 4 << 20, PID: 42, Version: version}),
+		open,
+		AppendFrame(nil, MsgAdmitted, 0, &Admitted{Job: 1, Token: token, ReservedBytes: 1 << 30, QueueUS: 55}),
+		AppendFrame(nil, MsgAttach, 0, &Attach{Job: 1, Token: token, Participant: 2}),
+		AppendFrame(nil, MsgWant, 0, &Want{Count: 2}),
+		AppendFrame(nil, MsgGrant, 2, &Grant{Count: 2, Extents: [FrameMaxFDs]uint64{100, 101}}),
+		AppendFrame(nil, MsgFilled, 0, &Filled{Extent: 100, Input: 1, Rows: 4096}),
+		AppendFrame(nil, MsgChainFilled, 0, &ChainFilled{Extent: 101, Chain: 1 << 32, Part: 0, Bytes: 999}),
+		AppendFrame(nil, MsgFed, 0, &Fed{Rows: 4096, Bytes: 65536, FeedUS: 77, WaitUS: 7}),
+		AppendEmpty(nil, MsgFedOK),
+		AppendFrame(nil, MsgRun, 0, &Run{Generation: 1}),
+		AppendEmpty(nil, MsgRunning),
+		AppendFrame(nil, MsgNext, 0, &Next{Count: 2}),
+		AppendFrame(nil, MsgResult, 1, &Result{Extent: 100, Rows: 17}),
+		AppendFrame(nil, MsgChainGet, 0, &ChainGet{Chain: 1 << 32}),
+		AppendFrame(nil, MsgChainParts, 1, &ChainParts{Chain: 1 << 32, Count: 1, Parts: 1, Extents: [FrameMaxFDs]uint64{101}}),
+		AppendFrame(nil, MsgRelease, 0, &Release{Extent: 100}),
+		AppendEmpty(nil, MsgEnd),
+		AppendFrame(nil, MsgReturned, 0, &Returned{Rows: 17, ReturnUS: 3}),
+		AppendEmpty(nil, MsgStatsGet),
+		AppendReport(nil, report),
+		AppendEmpty(nil, MsgStatusGet),
+		status,
+		AppendFailed(nil, FailBusy, "memory budget in use"),
+	} {
+		text, err := DescribeFrame(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "%s\n%s\n", text, hex.Dump(b))
+	}
+	const golden = "testdata/trace.golden"
+	if *rewrite {
+		if err := os.WriteFile(golden, out.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(out.Bytes(), want) {
+		t.Errorf("the protocol has changed:\n%s", out.Bytes())
+	}
+}
+
+// TestLongFailure cuts texts at a character.
+func TestLongFailure(t *testing.T) {
+	text := string(bytes.Repeat([]byte("ä"), MaxText))
+	_, got, err := DecodeFailed(AppendFailed(nil, FailInternal, "x"+text)[FrameSize:])
+	if err != nil || len(got) != MaxText-1 || got != "x"+text[:MaxText-2] {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+// TestDump prints one of each thing that can be dumped.
+func TestDump(t *testing.T) {
+	extent := make([]byte, 1<<20)
+	fill(t, extent, testShapes, 3, nil)
+	part := append(Append(nil, &ChainPart{Magic: ChainMagic, Version: LayoutVersion, Chain: 7, Bytes: 3}), make([]byte, 48)...)
+	status := &Status{Magic: StatusMagic, Version: LayoutVersion, PID: 5, Cores: 2}
+	var out bytes.Buffer
+	for _, b := range [][]byte{extent, part, Append(nil, status)} {
+		if err := Dump(&out, b, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"batch rows=3 columns=5", "... 1 more", "part of a value version=1 chain=7", "status file version=1", "pid=5"} {
+		if !bytes.Contains(out.Bytes(), []byte(want)) {
+			t.Errorf("no %q in:\n%s", want, out.Bytes())
+		}
+	}
+	if err := Dump(&out, make([]byte, 100), 2); err == nil {
+		t.Error("zeroes were dumped")
+	}
+}
