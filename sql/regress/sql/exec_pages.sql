@@ -1,0 +1,87 @@
+-- What lies on heap pages, and what only seems to.
+CREATE TABLE t_dim (id int PRIMARY KEY, name text);
+INSERT INTO t_dim SELECT g, 'dim ' || g FROM generate_series(1, 500) g;
+ANALYZE t_dim;
+
+-- columns added with a default, dropped, added again
+CREATE TABLE t_old (id int, gone text, kept int8);
+INSERT INTO t_old SELECT g, repeat('g', g % 40), g * 2 FROM generate_series(1, 400) g;
+ALTER TABLE t_old ADD COLUMN seven int DEFAULT 7;
+ALTER TABLE t_old ADD COLUMN word text DEFAULT 'added later';
+ALTER TABLE t_old ADD COLUMN price numeric(8,2) DEFAULT 9.90;
+ALTER TABLE t_old ADD COLUMN key uuid DEFAULT '00000000-0000-0000-0000-00000000002a';
+ALTER TABLE t_old ADD COLUMN nothing int;
+ALTER TABLE t_old DROP COLUMN gone;
+INSERT INTO t_old (id, kept, seven, word, price, key, nothing)
+SELECT g, NULL, -g, NULL, g, NULL, g FROM generate_series(401, 600) g;
+ANALYZE t_old;
+SELECT offloaded('SELECT o.*, d.name FROM t_old o JOIN t_dim d USING (id)');
+SELECT offloaded('SELECT o.seven, o.price, d.name FROM t_old o JOIN t_dim d USING (id) WHERE o.seven = 7 AND o.price > 9.8999');
+SELECT offloaded('SELECT o.word, d.name FROM t_old o JOIN t_dim d USING (id) WHERE o.nothing IS NULL');
+SELECT offloaded('SELECT o.word, d.name FROM t_old o JOIN t_dim d USING (id) WHERE o.word IS NULL AND o.nothing IS NOT NULL');
+
+-- pages that are not all visible
+UPDATE t_old SET kept = kept + 1 WHERE id % 3 = 0;
+DELETE FROM t_old WHERE id % 5 = 0;
+SELECT offloaded('SELECT o.*, d.name FROM t_old o JOIN t_dim d USING (id)');
+BEGIN;
+INSERT INTO t_old (id, seven) VALUES (1, 1000);
+SAVEPOINT s;
+DELETE FROM t_old WHERE id < 100;
+SELECT offloaded('SELECT o.id, o.seven, d.name FROM t_old o JOIN t_dim d USING (id)');
+ROLLBACK TO s;
+SELECT offloaded('SELECT o.id, o.seven, d.name FROM t_old o JOIN t_dim d USING (id)');
+ROLLBACK;
+VACUUM t_old;
+SELECT offloaded('SELECT o.*, d.name FROM t_old o JOIN t_dim d USING (id)');
+
+-- conditions that the page feed evaluates
+CREATE TABLE t_cond (id int, s int2, i int, l int8, d date, ts timestamp, tz timestamptz, n numeric(9,3), z numeric);
+INSERT INTO t_cond SELECT g, g % 100, CASE WHEN g % 11 > 0 THEN g END, g * 10, date '2020-01-01' + g,
+    timestamp '2020-01-01' + g * interval '1 h', timestamptz '2020-01-01 00:00+00' + g * interval '1 d',
+    CASE g % 13 WHEN 0 THEN NULL WHEN 1 THEN 'NaN' ELSE g / 8.0 END, g
+FROM generate_series(1, 500) g;
+ANALYZE t_cond;
+SELECT c || ' ' || op || ' ' || v AS condition, offloaded(format(
+    'SELECT t.id, d.name FROM t_cond t JOIN t_dim d USING (id) WHERE t.%s %s %s', c, op, v))
+FROM (VALUES ('s', '50'), ('s', '50::int8'), ('i', '250'), ('l', '2500::int2'), ('l', '99999999999'),
+             ('d', 'date ''2020-06-01'''), ('ts', 'timestamp ''2020-01-10 03:00'''),
+             ('tz', 'timestamptz ''2021-01-01 00:00+00'''), ('n', '25.125'), ('n', '25.12501'),
+             ('n', '''NaN'''), ('n', '''Infinity'''), ('n', '-1e30'), ('n', '1e30'), ('n', 'NULL')) x(c, v),
+     unnest(ARRAY['<', '<=', '=', '>=', '>', '<>']) op
+ORDER BY c, v, op;
+SELECT offloaded('SELECT t.id FROM t_cond t JOIN t_dim d USING (id) WHERE 250 > t.i AND t.i IS NOT NULL AND t.n IS NULL');
+SELECT offloaded('SELECT t.id FROM t_cond t JOIN t_dim d USING (id) WHERE t.d BETWEEN ''-infinity'' AND ''infinity''');
+-- and that only the executor does
+SELECT offloaded('SELECT t.id FROM t_cond t JOIN t_dim d USING (id) WHERE t.z > 3 OR t.i = 1');
+
+-- values out of line and compressed; one longer than a batch can hold
+CREATE TABLE t_long (id int, plain text, packed text, after int);
+ALTER TABLE t_long ALTER plain SET STORAGE EXTERNAL;
+INSERT INTO t_long SELECT g, (SELECT string_agg(md5((g * 1000 + i)::text), '') FROM generate_series(1, g) i),
+    repeat('compressible ', g * 20), g FROM generate_series(1, 300) g;
+INSERT INTO t_long VALUES (301, repeat('0123456789', 700000), repeat('z', 9000000), 301),
+    (302, NULL, '', 302), (303, repeat('y', 65530), repeat('y', 65531), 303), (304, repeat('y', 65532), repeat('y', 65533), 304),
+    (305, repeat('y', 126), repeat('y', 127), 305);
+ANALYZE t_long;
+SELECT offloaded('SELECT l.*, d.name FROM t_long l JOIN t_dim d USING (id)');
+SELECT offloaded('SELECT l.*, d.name FROM t_long l JOIN t_dim d USING (id) WHERE l.after + 0 > 0');
+-- a key that long stays at home
+SELECT offloaded('SELECT a.id, b.id FROM t_long a JOIN t_long b ON a.plain = b.plain');
+-- but is a key only where it is compared
+SELECT offloaded('SELECT a.id, b.plain FROM t_long a JOIN t_long b ON a.packed = b.packed WHERE a.id < 100 AND b.id < 200');
+
+-- no rows, no columns, many columns
+CREATE TABLE t_empty (id int, x text);
+SELECT offloaded('SELECT * FROM t_empty e JOIN t_dim d USING (id)');
+SELECT offloaded('SELECT count(*) FROM t_cond t JOIN t_dim d USING (id)');
+DO $$ BEGIN
+    EXECUTE 'CREATE TABLE t_wide (id int, ' ||
+        (SELECT string_agg('c' || g || ' int8', ', ') FROM generate_series(1, 400) g) || ')';
+    EXECUTE 'INSERT INTO t_wide SELECT r, ' ||
+        (SELECT string_agg(CASE WHEN g % 9 = 0 THEN 'NULL' ELSE 'r + ' || g END, ', ') FROM generate_series(1, 400) g) ||
+        ' FROM generate_series(1, 1000) r';
+END $$;
+ANALYZE t_wide;
+SELECT offloaded('SELECT * FROM t_wide w JOIN t_dim d USING (id)');
+DROP TABLE t_dim, t_old, t_cond, t_long, t_empty, t_wide;
