@@ -71,6 +71,9 @@ func DialRaw(path string) (*Conn, error) {
 	return &Conn{conn: conn, mapped: map[uint64]*Extent{}, Timeout: 30 * time.Second}, nil
 }
 
+// Path returns the daemon's socket.
+func (c *Conn) Path() string { return c.conn.Sock().RemoteAddr().String() }
+
 // Raw returns the connection below, to send what is no message.
 func (c *Conn) Raw() *shm.Conn { return c.conn }
 

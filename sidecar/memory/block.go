@@ -2,6 +2,7 @@ package memory
 
 import (
 	"math/bits"
+	"time"
 
 	"gpujoin/shm"
 )
@@ -10,14 +11,12 @@ import (
 type block struct {
 	data    []byte
 	mapping []byte
+	freed   time.Time // when it was last given back
 }
 
 func (b *block) size() int64 { return int64(len(b.data)) }
 
-const (
-	pageSize = 4096
-	hugeSize = 2 << 20
-)
+const pageSize = 4096
 
 // classOf rounds n up to a size class: eight steps in each power of two, in
 // whole pages, in whole huge pages from 16 MiB on. At most an eighth is lost.

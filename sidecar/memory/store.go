@@ -70,6 +70,30 @@ func (s *Store) dropBlock() {
 	b.destroy()
 }
 
+// staleAfter is how long a block of a size that nobody asks for is kept while
+// others are mapped.
+const staleAfter = 2 * time.Second
+
+// dropStale makes up for n bytes that are about to be mapped by blocks of
+// other sizes that were not used for a while, so that changing workloads do
+// not pile up memory. The caller has locked s.
+func (s *Store) dropStale(n int64) {
+	limit := time.Now().Add(-staleAfter)
+	for class, list := range s.blocks {
+		for ; n > 0 && len(list) > 0 && list[0].freed.Before(limit); n -= class {
+			list[0].destroy()
+			list = list[1:]
+			s.kept -= class
+			s.physical -= class
+		}
+		if len(list) == 0 {
+			delete(s.blocks, class)
+		} else {
+			s.blocks[class] = list
+		}
+	}
+}
+
 // popBlock takes a kept block of class, which must exist.
 func (s *Store) popBlock(class int64) *block {
 	list := s.blocks[class]
@@ -100,6 +124,7 @@ func (s *Store) getBlock(class int64) (*block, error) {
 		s.mu.Unlock()
 		return b, nil
 	}
+	s.dropStale(class)
 	err := s.makeRoom(class)
 	if err == nil {
 		s.physical += class
@@ -127,6 +152,7 @@ func (s *Store) putBlock(b *block) {
 		b.destroy()
 		return
 	}
+	b.freed = s.lastUse
 	s.blocks[b.size()] = append(s.blocks[b.size()], b)
 	s.kept += b.size()
 }

@@ -1,0 +1,77 @@
+package sidecar
+
+import (
+	"io"
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"gpujoin/joincore/cpu"
+	"gpujoin/shm"
+	"gpujoin/sidecar/client"
+)
+
+func benchServer(b *testing.B) string {
+	o := Options{
+		Socket: filepath.Join(b.TempDir(), "s"), ExtentSize: 4 << 20, Budget: 1 << 30, Warm: 64 << 20, Window: 16,
+		MaxConnections: 64, HelloTimeout: 1e10, StopTimeout: 1e10, IdleTrim: 1e12, Cores: 2, Rates: typicalRates,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	srv, err := Start(o, NewEngine(cpu.New(), nil))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := srv.Stop(b.Context()); err != nil {
+			b.Error(err)
+		}
+	})
+	return o.Socket
+}
+
+// BenchmarkRoundTrip is a request and its answer without descriptors.
+func BenchmarkRoundTrip(b *testing.B) {
+	c, err := client.Dial(benchServer(b), 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Open(shm.Open{}, joinJob(1000, 1000, 1000)); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := c.Stats(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkExtent grants an extent, which the client verifies, maps, fills
+// with one batch header and hands over.
+func BenchmarkExtent(b *testing.B) {
+	c, err := client.Dial(benchServer(b), 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	for b.Loop() {
+		b.StopTimer()
+		a, err := client.Dial(c.Path(), 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := a.Open(shm.Open{}, joinJob(1000, 1000, 1000)); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		for range 16 {
+			if err := a.Feed(0, tableShapes, tableRows(1, 1, "l"), 0); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.StopTimer()
+		a.Close()
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(16*b.N), "ns/extent")
+}

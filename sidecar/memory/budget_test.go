@@ -1,0 +1,193 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The queue runs under synctest: waiting takes no time and has one order.
+
+func TestQueueOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(100)
+		first, err := b.Reserve(t.Context(), nil, 90, Group{1, 1}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var order []int32
+		var wg sync.WaitGroup
+		for i, n := range []int64{80, 70, 40} { // any two are too much
+			pid := int32(10 + i)
+			wg.Go(func() {
+				a, err := b.Reserve(t.Context(), nil, n, Group{pid, pid}, time.Minute)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, pid)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				a.Close()
+			})
+			synctest.Wait()
+		}
+		if u := b.Usage(); u.Queued != 3 {
+			t.Errorf("%+v", u)
+		}
+		first.Close()
+		wg.Wait()
+		if !slices.Equal(order, []int32{10, 11, 12}) {
+			t.Errorf("admitted in order %v", order)
+		}
+		if u := b.Usage(); u.Reserved != 0 || u.Queued != 0 {
+			t.Errorf("%+v", u)
+		}
+	})
+}
+
+func TestQueueTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(100)
+		holder, err := b.Reserve(t.Context(), nil, 60, Group{1, 1}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Reserve(t.Context(), nil, 50, Group{2, 2}, 0); !errors.Is(err, ErrBusy) {
+			t.Errorf("without patience: %v", err)
+		}
+		if _, err := b.Reserve(t.Context(), nil, 101, Group{2, 2}, time.Hour); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("more than there is: %v", err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			start := time.Now()
+			if _, err := b.Reserve(t.Context(), nil, 50, Group{2, 2}, time.Second); !errors.Is(err, ErrBusy) || time.Since(start) != time.Second {
+				t.Errorf("%v after %v", err, time.Since(start))
+			}
+		})
+		synctest.Wait()
+		// Behind the one that will time out stands one that then fits.
+		wg.Go(func() {
+			start := time.Now()
+			a, err := b.Reserve(t.Context(), nil, 40, Group{3, 3}, time.Minute)
+			if err != nil || time.Since(start) != time.Second {
+				t.Errorf("%v after %v", err, time.Since(start))
+				return
+			}
+			a.Close()
+		})
+		wg.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		wg.Go(func() {
+			if _, err := b.Reserve(ctx, nil, 50, Group{4, 4}, time.Hour); !errors.Is(err, context.Canceled) {
+				t.Errorf("cancelled: %v", err)
+			}
+		})
+		synctest.Wait()
+		cancel()
+		wg.Wait()
+		holder.Close()
+		if u := b.Usage(); u.Reserved != 0 || u.Queued != 0 || u.Jobs != 0 {
+			t.Errorf("%+v", u)
+		}
+	})
+}
+
+// TestHolderNeverQueues: a backend that holds a job would wait for itself.
+func TestHolderNeverQueues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(100)
+		leader, err := b.Reserve(t.Context(), nil, 60, Group{1, 1}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, g := range map[string]Group{"itself": {1, 1}, "a worker of it": {1, 99}} {
+			start := time.Now()
+			if _, err := b.Reserve(t.Context(), nil, 50, g, time.Hour); !errors.Is(err, ErrBusy) || time.Since(start) != 0 {
+				t.Errorf("%s: %v after %v", name, err, time.Since(start))
+			}
+		}
+		// Others queue; what fits goes to the holder all the same.
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			a, err := b.Reserve(t.Context(), nil, 90, Group{2, 2}, time.Hour)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			a.Close()
+		})
+		synctest.Wait()
+		second, err := b.Reserve(t.Context(), nil, 40, Group{1, 1}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second.Close()
+		leader.Close()
+		wg.Wait()
+	})
+}
+
+// TestSameGroupInQueue: once one of a group gets in, the others may not wait.
+func TestSameGroupInQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(100)
+		holder, err := b.Reserve(t.Context(), nil, 100, Group{1, 1}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, refused int
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				a, err := b.Reserve(t.Context(), nil, 60, Group{7, 7}, time.Hour)
+				mu.Lock()
+				defer mu.Unlock()
+				if errors.Is(err, ErrBusy) {
+					refused++
+				} else if err == nil {
+					got++
+					time.AfterFunc(time.Minute, a.Close)
+				}
+			})
+		}
+		synctest.Wait()
+		holder.Close()
+		wg.Wait()
+		if got != 1 || refused != 2 {
+			t.Errorf("%d admitted, %d refused", got, refused)
+		}
+		time.Sleep(2 * time.Minute)
+	})
+}
+
+func TestStopRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(100)
+		holder, err := b.Reserve(t.Context(), nil, 100, Group{1, 1}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := b.Reserve(t.Context(), nil, 1, Group{2, 2}, time.Hour); !errors.Is(err, ErrStopping) {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		b.Stop()
+		wg.Wait()
+		if _, err := b.Reserve(t.Context(), nil, 1, Group{3, 3}, time.Hour); !errors.Is(err, ErrStopping) {
+			t.Error(err)
+		}
+		holder.Close()
+	})
+}
