@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -113,7 +114,7 @@ func startWorld(settings harness.Settings, options harness.DaemonOptions) (*worl
 	}
 	w := &world{c: c}
 	if w.d, err = c.StartDaemon(options); err != nil {
-		return nil, fmt.Errorf("%w; %w", err, c.Stop())
+		return nil, errors.Join(err, c.Stop())
 	}
 	s, err := c.Connect(context.Background())
 	if err == nil {
@@ -121,19 +122,19 @@ func startWorld(settings harness.Settings, options harness.DaemonOptions) (*worl
 		err = s.Exec(context.Background(), "create extension gpujoin;"+tables)
 	}
 	if err == nil {
+		err = s.Exec(context.Background(), "vacuum analyze fact, dim, tiny")
+	}
+	if err == nil {
 		w.started, err = s.One(context.Background(), "select pg_postmaster_start_time()")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; %w", err, w.stop())
+		return nil, errors.Join(err, w.stop())
 	}
 	return w, nil
 }
 
 func (w *world) stop() error {
-	if err := w.d.Stop(); err != nil {
-		return fmt.Errorf("%w; %w", err, w.c.Stop())
-	}
-	return w.c.Stop()
+	return errors.Join(w.d.Stop(), w.c.Stop())
 }
 
 // tables that most tests join: feed fills several extents of each, and their
@@ -143,8 +144,7 @@ const tables = `
 		from generate_series(1::int8, 60000) i;
 	create table dim as select i as k, i * 10 as v, repeat('d', (i % 30)::int) as note
 		from generate_series(0::int8, 4999) i;
-	create table tiny as select i as g, 'group ' || i as name from generate_series(0::int8, 9) i;
-	vacuum analyze fact, dim, tiny;`
+	create table tiny as select i as g, 'group ' || i as name from generate_series(0::int8, 9) i;`
 
 // theJoin returns 60000 rows of three tables.
 const theJoin = "select f.id, f.note, d.v, d.note, t.name from fact f join dim d on f.k = d.k join tiny t on f.g = t.g"
