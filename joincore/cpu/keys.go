@@ -33,7 +33,13 @@ func (k *keyer) compute(r *rows, key *device.Key, inputs []*space) (keys []uint6
 	clear(nulls)
 	any := false
 	if len(key.Parts) != 1 || !key.Exact {
-		clear(keys)
+		start := k.st.dev.seed
+		if key.Exact {
+			start = 0
+		}
+		for i := range keys {
+			keys[i] = start
+		}
 	}
 	shift := uint(0)
 	for i := range key.Parts {

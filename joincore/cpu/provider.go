@@ -11,6 +11,7 @@ package cpu
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -40,6 +41,9 @@ func (*Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, e
 	}
 	if d.chunk <= 0 {
 		d.chunk = chunkRows
+	}
+	if d.seed == 0 { // nobody can choose keys that collide
+		d.seed = rand.Uint64()
 	}
 	return d, nil
 }

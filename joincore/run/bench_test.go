@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 
 	"gpujoin/joincore"
@@ -147,6 +148,7 @@ func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a
 		return d
 	}}
 	var stats joincore.Stats
+	cpuStart := cpuSeconds()
 	b.ResetTimer()
 	for range b.N {
 		sink.n = 0
@@ -157,6 +159,7 @@ func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a
 			b.Fatalf("%d rows, want %d", sink.n, rows)
 		}
 	}
+	b.ReportMetric((cpuSeconds()-cpuStart)*1000/float64(b.N), "cpu-ms/op")
 	b.ReportMetric(float64(stats.Peak)/1e6, "MB-peak")
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/op")
@@ -171,4 +174,14 @@ func BenchmarkCalibrate(b *testing.B) {
 		}
 		b.Logf("%+.3v", r)
 	}
+}
+
+// cpuSeconds is what this process has used of all cores: on a busy machine it
+// says more than the clock.
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }

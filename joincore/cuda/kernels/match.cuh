@@ -114,10 +114,10 @@ __device__ __forceinline__ void match(const gj_join* join) {
       for (int j = 0; j < IPT; j++)
         if (i + j * 32 + lane < ns) copy_async<WS>(from, capacity, item.probe_at + lane + i + j * 32, ahead, 32 * IPT, j * 32 + lane);
     };
-    uint32_t i = warp * 32 * IPT;
+    uint32_t step = warp * 32 * IPT;
     if (threadIdx.x == 0) next_step = T * IPT;
-    Row<WB> row[BPT];
     if (work) {
+      Row<WB> row[BPT];
       // Build: count rows a bucket, number them, sum, move.
 #pragma unroll
       for (int i = 0; i < NBW; i++)
@@ -129,10 +129,8 @@ __device__ __forceinline__ void match(const gj_join* join) {
         if (threadIdx.x + j * T < nb)
           Lanes<WB>::load(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, at + j * T, row[j], ReadOnce());
       }
-      fetch(i);
-    }
-    __syncthreads();
-    if (work) {
+      fetch(step);
+      __syncthreads();
       uint32_t place[BPT];
 #pragma unroll
       for (int j = 0; j < BPT; j++) {
@@ -189,6 +187,8 @@ __device__ __forceinline__ void match(const gj_join* join) {
         }
       };
 
+    } else {
+      __syncthreads();
     }
     if (warp == 0) {
       uint64_t ticket = 0;
@@ -199,8 +199,16 @@ __device__ __forceinline__ void match(const gj_join* join) {
         prefetch<WB>(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, following.build_at, following.build_rows, lane, 32);
     }
     if (work) {
+      auto same_key = [&](uint32_t slot, const Row<WS>& r) {
+        if constexpr (KW == 1) {
+          return keys[slot] == r.word[0];
+        } else {
+          uint2 k = reinterpret_cast<const uint2*>(keys)[slot];
+          return k.x == r.word[0] && k.y == r.word[1];
+        }
+      };
       // Probe: a warp takes the next 32 * IPT rows.
-      while (i < ns) {
+      while (step < ns) {
         Row<WS> r[IPT];
         copies_done();
 #pragma unroll
@@ -209,8 +217,8 @@ __device__ __forceinline__ void match(const gj_join* join) {
         if (lane == 0) later = atomicAdd(&next_step, 32 * IPT);
         later = __shfl_sync(~0u, later, 0);
         fetch(later);
-        const uint32_t here = i;
-        i = later;
+        const uint32_t here = step;
+        step = later;
         uint32_t found[IPT];  // first match << 16 | matches are side by side << 15 | matches
         uint32_t several = 0;
         uint32_t entry[IPT], b[IPT];
