@@ -75,6 +75,17 @@ func (c *Conn) Close() error { return c.sock.Close() }
 // Sock returns the socket, for deadlines and credentials.
 func (c *Conn) Sock() *net.UnixConn { return c.sock }
 
+// HungUp says whether the peer has closed its end, be there bytes to read or
+// not.
+func (c *Conn) HungUp() (hup bool, err error) {
+	err = c.raw.Control(func(fd uintptr) {
+		list := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, perr := unix.Poll(list, 0)
+		hup = perr == nil && n > 0
+	})
+	return hup, err
+}
+
 // fill reads at least one byte more.
 func (c *Conn) fill() error {
 	if err := c.raw.Read(c.receive); err != nil {

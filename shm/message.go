@@ -81,6 +81,9 @@ var shapes = map[Message]shape{
 	MsgStatus:     {"STATUS", 0, FrameMax, 0},
 }
 
+// BodySize returns the least bytes of body that a message of type m has.
+func BodySize(m Message) int { return shapes[m].min }
+
 // Known says whether the protocol has a message of type m.
 func (m Message) Known() bool {
 	_, ok := shapes[m]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,12 +25,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // rig is a daemon under test.
 type rig struct {
-	t    *testing.T
+	t    testing.TB
 	srv  *Server
 	path string
 }
 
-func testOptions(t *testing.T) Options {
+func testOptions(t testing.TB) Options {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -41,7 +42,14 @@ func testOptions(t *testing.T) Options {
 	return Options{
 		Socket: filepath.Join(dir, "s"), ExtentSize: 1 << 20, Budget: 256 << 20, Window: 8, MaxConnections: 64,
 		HelloTimeout: 10 * time.Second, StopTimeout: 10 * time.Second, IdleTrim: time.Hour, Cores: 2,
-		Rates: typicalRates, Log: slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Rates: typicalRates,
+		// All clients of a test are one process; each plays another backend.
+		peer: func(sock *net.UnixConn) (credentials, error) {
+			c, err := peerOf(sock)
+			c.pid = 0
+			return c, err
+		},
+		Log: slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }
 
@@ -110,8 +118,10 @@ func (r *rig) dial(leader int32) *client.Conn {
 	return c
 }
 
+func cpuProvider() *cpu.Provider { return cpu.New() }
+
 // must fails the test on an error.
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func (s *session) admit(open shm.Open, decoded *plan.Job) {
 	need, err := j.need()
 	var account *memory.Account
 	if err == nil {
-		account, err = s.srv.budget.Reserve(s.ctx, s.srv.store, need, s.group(), timeout)
+		account, err = s.srv.budget.Reserve(s.ctx, s.srv.store, need, memory.Claim{Group: s.group(), Present: s.present}, timeout)
 	}
 	if err != nil {
 		if s.ctx.Err() == nil {

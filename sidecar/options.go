@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"gpujoin/joincore/choose"
@@ -30,6 +31,8 @@ type Options struct {
 	Rates          choose.Rates
 	Log            *slog.Logger
 	Trace          *Tracer
+
+	peer func(*net.UnixConn) (credentials, error) // tests: instead of peerOf
 }
 
 // Check says whether o can be served.

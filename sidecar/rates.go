@@ -69,7 +69,7 @@ func measure(p device.Provider) (choose.Rates, error) {
 		return choose.Rates{}, err
 	}
 	defer store.Close()
-	account, err := memory.NewBudget(calibrationBudget).Reserve(context.Background(), store, 0, memory.Group{}, 0)
+	account, err := memory.NewBudget(calibrationBudget).Reserve(context.Background(), store, 0, memory.Claim{}, 0)
 	if err != nil {
 		return choose.Rates{}, err
 	}

@@ -14,7 +14,7 @@ import (
 // out. It returns that number.
 func SelfTest(ctx context.Context, engine Engine, store *memory.Store) (int, error) {
 	const left, right, keys = 4096, 512, 128
-	account, err := memory.NewBudget(1<<28).Reserve(ctx, store, 1<<26, memory.Group{}, 0)
+	account, err := memory.NewBudget(1<<28).Reserve(ctx, store, 1<<26, memory.Claim{}, 0)
 	if err != nil {
 		return 0, err
 	}

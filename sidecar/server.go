@@ -55,6 +55,9 @@ func Start(options Options, engine Engine) (*Server, error) {
 	if err := options.Check(); err != nil {
 		return nil, err
 	}
+	if options.peer == nil {
+		options.peer = peerOf
+	}
 	store, err := memory.NewStore(options.ExtentSize, options.Budget, maxExtents(&options))
 	if err != nil {
 		return nil, err

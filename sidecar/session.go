@@ -216,6 +216,13 @@ func (s *session) handleHello(body []byte) error {
 	return nil
 }
 
+// present says whether the peer has not hung up. Its end of file may not have
+// been read yet.
+func (s *session) present() bool {
+	hup, err := s.conn.HungUp()
+	return err == nil && !hup
+}
+
 // group is who waits for itself if this session's job waits.
 func (s *session) group() memory.Group {
 	leader := s.hello.LeaderPID

@@ -12,7 +12,7 @@ import (
 type Account struct {
 	budget *Budget
 	store  *Store
-	group  Group
+	claim  Claim
 
 	mu       sync.Mutex
 	reserved int64

@@ -17,12 +17,24 @@ var (
 )
 
 // Group names who would wait for itself: a backend and its parallel workers,
-// by process id. Two groups are the same if they share any id.
+// by process id: the leader's by its own account and the one the kernel
+// vouches for, 0 where that is unknown. Two groups are the same if they share
+// any id.
 type Group [2]int32
 
 func (g Group) meets(o Group) bool {
-	return slices.ContainsFunc(g[:], func(p int32) bool { return p == o[0] || p == o[1] })
+	return slices.ContainsFunc(g[:], func(p int32) bool { return p > 0 && (p == o[0] || p == o[1]) })
 }
+
+// Claim says who asks for memory.
+type Claim struct {
+	Group Group
+	// Present says whether the claimant is still there: who has left holds
+	// nothing, even if that is not cleaned up yet. nil: always.
+	Present func() bool
+}
+
+func (c *Claim) holds() bool { return c.Present == nil || c.Present() }
 
 // Budget admits jobs to the daemon's memory. It cannot deadlock: a job
 // reserves all that it is expected to need before it is fed, and whoever
@@ -39,7 +51,7 @@ type Budget struct {
 
 type waiter struct {
 	n     int64
-	group Group
+	claim Claim
 	done  chan struct{}
 	acct  *Account // set before done is closed, or
 	err   error
@@ -52,9 +64,9 @@ func NewBudget(total int64) *Budget {
 
 // Reserve waits until n bytes are free, at most timeout, in the order of the
 // calls. It fails at once with ErrTooLarge if they can never be, with ErrBusy
-// if it would have to wait and timeout is 0 or group holds an account, and
+// if it would have to wait and timeout is 0 or its group holds an account, and
 // with ErrStopping.
-func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, group Group, timeout time.Duration) (*Account, error) {
+func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, claim Claim, timeout time.Duration) (*Account, error) {
 	b.mu.Lock()
 	if b.stopping {
 		b.mu.Unlock()
@@ -64,9 +76,10 @@ func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, group Group
 		b.mu.Unlock()
 		return nil, fmt.Errorf("%w: %d of %d bytes", ErrTooLarge, n, b.total)
 	}
-	holds := b.holds(group)
+	holds := b.holds(claim.Group)
 	if fits := n <= b.total-b.reserved; fits && (holds || len(b.queue) == 0) {
-		a := b.admit(store, n, group)
+		a := &Account{budget: b, store: store}
+		b.open(a, n, claim)
 		b.mu.Unlock()
 		return a, nil
 	}
@@ -75,7 +88,7 @@ func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, group Group
 		b.mu.Unlock()
 		return nil, fmt.Errorf("%w: %d bytes wanted, %d free", ErrBusy, n, free)
 	}
-	w := &waiter{n: n, group: group, done: make(chan struct{})}
+	w := &waiter{n: n, claim: claim, done: make(chan struct{})}
 	w.acct = &Account{budget: b, store: store}
 	b.queue = append(b.queue, w)
 	b.mu.Unlock()
@@ -109,27 +122,21 @@ func (b *Budget) wait(ctx context.Context, w *waiter, timeout time.Duration) (*A
 // holds says whether group holds an account. The caller has locked b.
 func (b *Budget) holds(group Group) bool {
 	for a := range b.holders {
-		if a.group.meets(group) {
+		if a.claim.Group.meets(group) && a.claim.holds() {
 			return true
 		}
 	}
 	return false
 }
 
-// admit opens an account. The caller has locked b and seen that n fits.
+// open opens an account. The caller has locked b and seen that n fits.
 // Waiters of the same group would wait for themselves; they are refused.
-func (b *Budget) admit(store *Store, n int64, group Group) *Account {
-	a := &Account{budget: b, store: store}
-	b.open(a, n, group)
-	return a
-}
-
-func (b *Budget) open(a *Account, n int64, group Group) {
-	a.group, a.reserved = group, n
+func (b *Budget) open(a *Account, n int64, claim Claim) {
+	a.claim, a.reserved = claim, n
 	b.reserved += n
 	b.holders[a] = struct{}{}
 	b.queue = slices.DeleteFunc(b.queue, func(w *waiter) bool {
-		if !w.group.meets(group) {
+		if !w.claim.Group.meets(claim.Group) {
 			return false
 		}
 		w.refuse(fmt.Errorf("%w: the backend got another job meanwhile", ErrBusy))
@@ -147,7 +154,7 @@ func (b *Budget) pump() {
 	for len(b.queue) > 0 && b.queue[0].n <= b.total-b.reserved {
 		w := b.queue[0]
 		b.queue = slices.Delete(b.queue, 0, 1)
-		b.open(w.acct, w.n, w.group)
+		b.open(w.acct, w.n, w.claim)
 		close(w.done)
 	}
 }

@@ -15,7 +15,7 @@ import (
 func TestQueueOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
-		first, err := b.Reserve(t.Context(), nil, 90, Group{1, 1}, 0)
+		first, err := b.Reserve(t.Context(), nil, 90, Claim{Group: Group{1, 1}}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +25,7 @@ func TestQueueOrder(t *testing.T) {
 		for i, n := range []int64{80, 70, 40} { // any two are too much
 			pid := int32(10 + i)
 			wg.Go(func() {
-				a, err := b.Reserve(t.Context(), nil, n, Group{pid, pid}, time.Minute)
+				a, err := b.Reserve(t.Context(), nil, n, Claim{Group: Group{pid, pid}}, time.Minute)
 				if err != nil {
 					t.Error(err)
 					return
@@ -55,20 +55,20 @@ func TestQueueOrder(t *testing.T) {
 func TestQueueTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
-		holder, err := b.Reserve(t.Context(), nil, 60, Group{1, 1}, 0)
+		holder, err := b.Reserve(t.Context(), nil, 60, Claim{Group: Group{1, 1}}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.Reserve(t.Context(), nil, 50, Group{2, 2}, 0); !errors.Is(err, ErrBusy) {
+		if _, err := b.Reserve(t.Context(), nil, 50, Claim{Group: Group{2, 2}}, 0); !errors.Is(err, ErrBusy) {
 			t.Errorf("without patience: %v", err)
 		}
-		if _, err := b.Reserve(t.Context(), nil, 101, Group{2, 2}, time.Hour); !errors.Is(err, ErrTooLarge) {
+		if _, err := b.Reserve(t.Context(), nil, 101, Claim{Group: Group{2, 2}}, time.Hour); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("more than there is: %v", err)
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			start := time.Now()
-			if _, err := b.Reserve(t.Context(), nil, 50, Group{2, 2}, time.Second); !errors.Is(err, ErrBusy) || time.Since(start) != time.Second {
+			if _, err := b.Reserve(t.Context(), nil, 50, Claim{Group: Group{2, 2}}, time.Second); !errors.Is(err, ErrBusy) || time.Since(start) != time.Second {
 				t.Errorf("%v after %v", err, time.Since(start))
 			}
 		})
@@ -76,7 +76,7 @@ func TestQueueTimeout(t *testing.T) {
 		// Behind the one that will time out stands one that then fits.
 		wg.Go(func() {
 			start := time.Now()
-			a, err := b.Reserve(t.Context(), nil, 40, Group{3, 3}, time.Minute)
+			a, err := b.Reserve(t.Context(), nil, 40, Claim{Group: Group{3, 3}}, time.Minute)
 			if err != nil || time.Since(start) != time.Second {
 				t.Errorf("%v after %v", err, time.Since(start))
 				return
@@ -86,7 +86,7 @@ func TestQueueTimeout(t *testing.T) {
 		wg.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
 		wg.Go(func() {
-			if _, err := b.Reserve(ctx, nil, 50, Group{4, 4}, time.Hour); !errors.Is(err, context.Canceled) {
+			if _, err := b.Reserve(ctx, nil, 50, Claim{Group: Group{4, 4}}, time.Hour); !errors.Is(err, context.Canceled) {
 				t.Errorf("cancelled: %v", err)
 			}
 		})
@@ -104,20 +104,20 @@ func TestQueueTimeout(t *testing.T) {
 func TestHolderNeverQueues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
-		leader, err := b.Reserve(t.Context(), nil, 60, Group{1, 1}, 0)
+		leader, err := b.Reserve(t.Context(), nil, 60, Claim{Group: Group{1, 1}}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, g := range map[string]Group{"itself": {1, 1}, "a worker of it": {1, 99}} {
 			start := time.Now()
-			if _, err := b.Reserve(t.Context(), nil, 50, g, time.Hour); !errors.Is(err, ErrBusy) || time.Since(start) != 0 {
+			if _, err := b.Reserve(t.Context(), nil, 50, Claim{Group: g}, time.Hour); !errors.Is(err, ErrBusy) || time.Since(start) != 0 {
 				t.Errorf("%s: %v after %v", name, err, time.Since(start))
 			}
 		}
 		// Others queue; what fits goes to the holder all the same.
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			a, err := b.Reserve(t.Context(), nil, 90, Group{2, 2}, time.Hour)
+			a, err := b.Reserve(t.Context(), nil, 90, Claim{Group: Group{2, 2}}, time.Hour)
 			if err != nil {
 				t.Error(err)
 				return
@@ -125,7 +125,7 @@ func TestHolderNeverQueues(t *testing.T) {
 			a.Close()
 		})
 		synctest.Wait()
-		second, err := b.Reserve(t.Context(), nil, 40, Group{1, 1}, time.Hour)
+		second, err := b.Reserve(t.Context(), nil, 40, Claim{Group: Group{1, 1}}, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,11 +135,34 @@ func TestHolderNeverQueues(t *testing.T) {
 	})
 }
 
+// TestLeaverHoldsNothing: a backend that has ended its query and begins the
+// next one queues, even if the daemon has not cleaned up yet.
+func TestLeaverHoldsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(100)
+		present := true
+		first, err := b.Reserve(t.Context(), nil, 60, Claim{Group{1, 1}, func() bool { return present }}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Reserve(t.Context(), nil, 60, Claim{Group: Group{1, 1}}, time.Hour); !errors.Is(err, ErrBusy) {
+			t.Error(err)
+		}
+		present = false
+		time.AfterFunc(time.Second, first.Close)
+		second, err := b.Reserve(t.Context(), nil, 60, Claim{Group: Group{1, 1}}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second.Close()
+	})
+}
+
 // TestSameGroupInQueue: once one of a group gets in, the others may not wait.
 func TestSameGroupInQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
-		holder, err := b.Reserve(t.Context(), nil, 100, Group{1, 1}, 0)
+		holder, err := b.Reserve(t.Context(), nil, 100, Claim{Group: Group{1, 1}}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +171,7 @@ func TestSameGroupInQueue(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				a, err := b.Reserve(t.Context(), nil, 60, Group{7, 7}, time.Hour)
+				a, err := b.Reserve(t.Context(), nil, 60, Claim{Group: Group{7, 7}}, time.Hour)
 				mu.Lock()
 				defer mu.Unlock()
 				if errors.Is(err, ErrBusy) {
@@ -172,20 +195,20 @@ func TestSameGroupInQueue(t *testing.T) {
 func TestStopRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
-		holder, err := b.Reserve(t.Context(), nil, 100, Group{1, 1}, 0)
+		holder, err := b.Reserve(t.Context(), nil, 100, Claim{Group: Group{1, 1}}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := b.Reserve(t.Context(), nil, 1, Group{2, 2}, time.Hour); !errors.Is(err, ErrStopping) {
+			if _, err := b.Reserve(t.Context(), nil, 1, Claim{Group: Group{2, 2}}, time.Hour); !errors.Is(err, ErrStopping) {
 				t.Error(err)
 			}
 		})
 		synctest.Wait()
 		b.Stop()
 		wg.Wait()
-		if _, err := b.Reserve(t.Context(), nil, 1, Group{3, 3}, time.Hour); !errors.Is(err, ErrStopping) {
+		if _, err := b.Reserve(t.Context(), nil, 1, Claim{Group: Group{3, 3}}, time.Hour); !errors.Is(err, ErrStopping) {
 			t.Error(err)
 		}
 		holder.Close()

@@ -34,7 +34,7 @@ func newStore(t *testing.T, limit int64) *Store {
 
 func reserve(t *testing.T, b *Budget, s *Store, n int64, group Group) *Account {
 	t.Helper()
-	a, err := b.Reserve(context.Background(), s, n, group, 0)
+	a, err := b.Reserve(context.Background(), s, n, Claim{Group: group}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
