@@ -113,6 +113,8 @@ const pipelineFactor = 8
 type Side struct {
 	BuildRows, ProbeRows int64
 	ProbePipelined       bool
+	ResultRows           int64 // the planner's estimate; 0: unknown
+	Columns              int   // of payload that can be moved with the key
 	// Dense says whether the build side's keys are; it is asked only where
 	// that matters.
 	Dense func() (bool, error)
@@ -136,7 +138,33 @@ func (r *Rates) Algorithm(s Side) (Algorithm, error) {
 			return NPJ, err
 		}
 	}
-	return PHJOM, nil
+	return s.materialisation(), nil
+}
+
+// What a value costs in ns: moved with its key, a row number moved with it, a
+// value fetched from anywhere by row number.
+const (
+	moveNS   = 2.5
+	moveIDNS = 2
+	missNS   = 10
+)
+
+// materialisation decides between gathering from transformed relations, which
+// moves every value, and from untransformed ones, which misses the cache for
+// every value of the result: few columns or many matches are for the first
+// (GFTR, figure 17, by costs of a CPU).
+func (s Side) materialisation() Algorithm {
+	rows := float64(s.BuildRows + s.ProbeRows)
+	if s.ResultRows <= 0 || rows == 0 {
+		return PHJOM
+	}
+	columns := float64(s.Columns)
+	om := columns * moveNS * rows / 2 // each column belongs to one side
+	um := moveIDNS*rows + columns*missNS*float64(s.ResultRows)
+	if um < om {
+		return PHJUM
+	}
+	return PHJOM
 }
 
 // partitionRows is the size of a build partition whose table and keys lie in

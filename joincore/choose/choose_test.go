@@ -112,6 +112,30 @@ func TestAlgorithm(t *testing.T) {
 	}
 }
 
+func TestMaterialisation(t *testing.T) {
+	r := &choose.Rates{NPJRows: 1000}
+	for _, c := range []struct {
+		result  int64
+		columns int
+		want    choose.Algorithm
+	}{
+		{0, 10, choose.PHJOM},           // unknown
+		{1e6, 2, choose.PHJOM},          // every row matches
+		{1e6, 20, choose.PHJOM},         // also when wide
+		{1e4, 1, choose.PHJOM},          // narrow: a row number costs as much
+		{1e4, 10, choose.PHJUM},         // wide, few matches
+		{100_000_000, 10, choose.PHJOM}, // many to many
+	} {
+		got, err := r.Algorithm(choose.Side{
+			BuildRows: 1e6, ProbeRows: 1e6, ResultRows: c.result, Columns: c.columns,
+			Dense: func() (bool, error) { return false, nil },
+		})
+		if got != c.want || err != nil {
+			t.Errorf("%+v: %v, %v", c, got, err)
+		}
+	}
+}
+
 func TestBits(t *testing.T) {
 	for n, want := range map[int64]int{0: 1, 1 << 14: 1, 1 << 20: 6, 10_000_000: 10, 1 << 40: 11} {
 		if got := choose.Bits(n); got != want {

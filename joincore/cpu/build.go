@@ -29,7 +29,7 @@ func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (de
 	if err != nil {
 		return nil, err
 	}
-	if keys.Dense() {
+	if keys.Dense(m.ProbeRows) {
 		if err := t.fillDense(ctx, m, keys.Low, keys.High); err != nil {
 			t.Release()
 			return nil, err

@@ -60,7 +60,8 @@ type Match struct {
 	Residual     joincore.Expr // nil: none; over columns of both sides
 	Parameters   []joincore.Parameter
 	Emit         Emit
-	Mark         bool // remember the build rows that have found a partner
+	Mark         bool  // remember the build rows that have found a partner
+	ProbeRows    int64 // about how many rows are going to probe; a hint
 }
 
 // KeyRange is the range of exact keys, as signed integers.
@@ -81,15 +82,22 @@ func (r *KeyRange) Merge(o KeyRange) {
 	}
 }
 
-// Dense says whether a table of the keys can be an array over their range: it
-// is then no larger than a hash table, and a lookup is one load.
-func (r KeyRange) Dense() bool { return r.within(8) }
+// Dense says whether a table of the keys can be an array over their range,
+// where a lookup is one load: the array is then no larger than a hash table,
+// or small beside so many rows that are going to probe it.
+func (r KeyRange) Dense(probeRows int64) bool { return r.within(8, probeRows) }
 
-// VeryDense says whether such an array is small beside the rows themselves.
-func (r KeyRange) VeryDense() bool { return r.within(4) }
+// VeryDense says whether such an array is small beside the rows of both sides.
+func (r KeyRange) VeryDense(probeRows int64) bool { return r.within(4, probeRows) }
 
-// within says whether the range has at most so many values for each row.
-func (r KeyRange) within(factor uint64) bool {
+// SmallRange is up to how many values a range may have for the number of
+// probing rows alone to justify its array: caches still help then.
+const SmallRange = 1 << 23
+
+// within says whether the range has at most so many values for each row, or
+// one for each row that probes.
+func (r KeyRange) within(factor uint64, probeRows int64) bool {
 	span := uint64(r.High) - uint64(r.Low)
-	return r.Rows > 0 && span < factor*uint64(r.Rows)+1<<10 && span < 1<<32-2
+	most := max(factor*uint64(r.Rows)+1<<10, uint64(min(max(probeRows, 0), SmallRange)))
+	return r.Rows > 0 && span < most && span < 1<<32-2
 }

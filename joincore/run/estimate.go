@@ -55,11 +55,11 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 		return a
 	}
 	if algorithm(false) == choose.NPJ {
-		return max(buildPeak, buildStored+tableBytes(buildRows)+probeFlow)
+		return max(buildPeak, buildStored+tableBytes(buildRows, probeRows)+probeFlow)
 	}
 	unpartitioned := int64(0)
 	if algorithm(true) == choose.NPJ {
-		unpartitioned = buildStored + arrayBytes(buildRows) + probeFlow
+		unpartitioned = buildStored + arrayBytes(buildRows, probeRows) + probeFlow
 	}
 	probeStored, probePeak := e.stored(probe, probeRows)
 	moved := e.moved(build, buildRows) + e.moved(probe, probeRows)
@@ -93,21 +93,27 @@ func (e *estimator) moved(s *side, rows int64) int64 {
 }
 
 // tableBytes is the largest table that a provider makes of n rows: entries of
-// 16 bytes, up to 16 / 5 of them a key, and a chain of 4 where keys repeat.
-func tableBytes(n int64) int64 { return n*56 + 1<<12 }
+// 16 bytes, up to 16 / 5 of them a key, or an array over the range of dense
+// keys; and a chain of 4 bytes where keys repeat.
+func tableBytes(n, probe int64) int64 {
+	return max(52*n, 4*min(probe, device.SmallRange)) + 4*n + 1<<13
+}
 
 // arrayBytes is the largest table of very dense keys.
-func arrayBytes(n int64) int64 { return n*20 + 1<<13 }
+func arrayBytes(n, probe int64) int64 {
+	return max(16*n, 4*min(probe, device.SmallRange)) + 4*n + 1<<13
+}
 
 // carryWidth is the widest column that is moved with the key: beyond it, one
 // miss of the cache costs less than moving the value twice.
 const carryWidth = 16
 
+// clampRows makes an estimate a number that can be calculated with.
 func clampRows(rows float64) int64 {
-	if rows > 0 && rows < 1e15 {
-		return int64(rows)
+	if !(rows > 0) {
+		return 0
 	}
-	return 0
+	return int64(min(rows, 1e12))
 }
 
 // estimateRows returns the rows of a node: of scans what scan says, of joins

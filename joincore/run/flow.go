@@ -212,9 +212,10 @@ func (e *execution) execute(n *joincore.Join, j *join, build, probe *side, probe
 	if j.decision.Algorithm == 0 {
 		j.decision.Algorithm, err = e.opt.Rates.Algorithm(choose.Side{
 			BuildRows: j.buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
+			ResultRows: clampRows(n.Rows), Columns: e.movable(build) + e.movable(probe),
 			Dense: func() (bool, error) {
 				r, err := e.dev.KeyRange(e.ctx, space, build.key)
-				return r.VeryDense(), err
+				return r.VeryDense(probeRows), err
 			},
 		})
 		if err != nil {
@@ -225,7 +226,7 @@ func (e *execution) execute(n *joincore.Join, j *join, build, probe *side, probe
 	if j.decision.Bits == 0 {
 		j.decision.Bits = choose.Bits(j.buildRows)
 	}
-	m := device.Match{Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: e.plan.Parameters}
+	m := device.Match{Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: e.plan.Parameters, ProbeRows: probeRows}
 	plan := algo.PlanKind(n.Kind, j.decision.BuildLeft, m)
 	if j.decision.Algorithm == choose.NPJ {
 		return e.npj(j, plan, space, release, probe)
@@ -286,6 +287,19 @@ func (e *execution) moved(s *side, space device.Space, j *join) algo.Side {
 		}
 	}
 	return out
+}
+
+// movable counts the columns of a side that OM would move with the key.
+func (e *execution) movable(s *side) int {
+	n := 0
+	if !hasJoin(s.node) {
+		for _, c := range s.needed.of(s.inputs) {
+			if movable(e.columnOf(c)) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func movable(c joincore.Column) bool {

@@ -67,9 +67,11 @@ void PartitionedJoin::bind(CUdeviceptr arena, const std::vector<CUdeviceptr> inp
   for (auto& s : j.side) {
     s.start = b.take(parts * 4);
     s.cursor = b.take(parts * 4);
+    s.tail = b.take(parts * 4);
     s.parent_count = b.take(parents * 4);
     s.parent_start = b.take(parents * 4);
     s.parent_cursor = b.take(parents * 4);
+    s.parent_tail = b.take(parents * 4);
   }
   input_bytes_ = 0;
   uint64_t width[2];

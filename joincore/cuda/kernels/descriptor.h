@@ -27,10 +27,12 @@ typedef struct {
   uint64_t final_capacity;
   uint64_t count;                  // uint32[max(4, partitions)], zero before the first launch
   uint64_t start;                  // uint32[partitions]: first row in final
-  uint64_t cursor;                 // uint32[partitions]: next free row in final
+  uint64_t cursor;                 // uint32[partitions]: next free row in final from the front
+  uint64_t tail;                   // uint32[partitions]: the row after the last free one
   uint64_t parent_count;           // uint32[1 << bits_first], likewise for first
   uint64_t parent_start;
   uint64_t parent_cursor;
+  uint64_t parent_tail;
 } gj_side;
 
 typedef struct {

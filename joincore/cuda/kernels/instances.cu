@@ -33,9 +33,9 @@ LAUNCH(gj_offsets, offsets_threads, 1, 0, 0)
     const bool only = join->bits_second == 0;                                                                                      \
     scatter<K, W, T, IPT>(ColumnSource<K, W, C>(s), reinterpret_cast<char*>(only ? s->final : s->first),                           \
                           only ? s->final_capacity : s->first_capacity, reinterpret_cast<uint32_t*>(only ? s->cursor : s->parent_cursor), \
-                          (32 - (int)join->bits_first) & 31, (1u << join->bits_first) - 1);                                        \
+                          reinterpret_cast<uint32_t*>(only ? s->tail : s->parent_tail), (32 - (int)join->bits_first) & 31, (1u << join->bits_first) - 1);                                        \
   }                                                                                                                                \
-  LAUNCH(gj_first_k##K##_w##W##_c##C##TAG, T, B, T * IPT * W * 4, T * IPT)
+  LAUNCH(gj_first_k##K##_w##W##_c##C##TAG, T, B, (ScatterLayout<W, T * IPT>::bytes), T * IPT)
 #define FIRST(K, W, C) FIRST_TUNED(, K, W, C, scatter_tuning(W).threads, scatter_tuning(W).rows, scatter_tuning(W).blocks)
 
 // gj_second_k<key words>_w<row words>(join, side): from the first pass's buffer.
@@ -43,10 +43,10 @@ LAUNCH(gj_offsets, offsets_threads, 1, 0, 0)
   extern "C" __global__ void __launch_bounds__(T, B) gj_second_k##K##_w##W##TAG(const gj_join* join, uint64_t side) {              \
     const gj_side* s = &join->side[side];                                                                                          \
     scatter<K, W, T, IPT>(BufferSource<W>(join, s), reinterpret_cast<char*>(s->final), s->final_capacity,                          \
-                          reinterpret_cast<uint32_t*>(s->cursor), 32 - (int)(join->bits_first + join->bits_second),               \
+                          reinterpret_cast<uint32_t*>(s->cursor), reinterpret_cast<uint32_t*>(s->tail), 32 - (int)(join->bits_first + join->bits_second),               \
                           (1u << join->bits_second) - 1);                                                                          \
   }                                                                                                                                \
-  LAUNCH(gj_second_k##K##_w##W##TAG, T, B, T * IPT * W * 4, T * IPT)
+  LAUNCH(gj_second_k##K##_w##W##TAG, T, B, (ScatterLayout<W, T * IPT>::bytes), T * IPT)
 #define SECOND(K, W) SECOND_TUNED(, K, W, scatter_tuning(W).threads, scatter_tuning(W).rows, scatter_tuning(W).blocks)
 
 // gj_inner_k<key words>_b<build payload words>x<words a column>_p<probe, likewise>(join).

@@ -62,6 +62,7 @@ __device__ __forceinline__ void side_offsets(const gj_join* join, const gj_side*
   const uint32_t* count = reinterpret_cast<const uint32_t*>(side->count);
   uint32_t* start = reinterpret_cast<uint32_t*>(side->start);
   uint32_t* cursor = reinterpret_cast<uint32_t*>(side->cursor);
+  uint32_t* tail = reinterpret_cast<uint32_t*>(side->tail);
   exclusive_sums<T>(
       parts, reinterpret_cast<uint32_t*>(sums),
       [&](uint32_t i, uint32_t(&v)[4]) {
@@ -72,6 +73,9 @@ __device__ __forceinline__ void side_offsets(const gj_join* join, const gj_side*
       [&](uint32_t i, const uint32_t(&v)[4]) {
         reinterpret_cast<uint4*>(start)[i / 4] = make_uint4(v[0], v[1], v[2], v[3]);
         reinterpret_cast<uint4*>(cursor)[i / 4] = make_uint4(v[0], v[1], v[2], v[3]);
+        uint32_t c[4];
+        load4(count + i, c);
+        reinterpret_cast<uint4*>(tail)[i / 4] = make_uint4(v[0] + c[0], v[1] + c[1], v[2] + c[2], v[3] + c[3]);
       });
   if (!join->bits_second) return;
 
@@ -91,6 +95,7 @@ __device__ __forceinline__ void side_offsets(const gj_join* join, const gj_side*
     reinterpret_cast<uint32_t*>(side->parent_count)[threadIdx.x] = rows;
     reinterpret_cast<uint32_t*>(side->parent_start)[threadIdx.x] = parent;
     reinterpret_cast<uint32_t*>(side->parent_cursor)[threadIdx.x] = parent;
+    reinterpret_cast<uint32_t*>(side->parent_tail)[threadIdx.x] = parent + rows;
   }
 }
 

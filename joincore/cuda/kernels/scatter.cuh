@@ -1,4 +1,4 @@
-// One radix-partition pass: whole rows, not stable.
+// One radix-partition pass: whole rows, not stable, whole sectors.
 //
 // A block ranks the rows of a tile among the rows of their partition with
 // shared-memory atomics, claims room for each partition's run with one global
@@ -8,8 +8,13 @@
 // that took more than an eighth of the last tile is ranked by warp votes, so
 // that a hot key does not serialise.
 //
+// Runs are whole units of `unit` rows, which are whole 32-byte sectors of
+// every lane: a store of part of a sector costs an H200 more than two whole
+// ones. The rows over wait in shared memory for the next tile; what a block
+// has left at its end goes to the partition's end, backwards.
+//
 // First pass: from columns, one parent. Second pass: from the first pass's
-// buffer, tiles never cross a parent.
+// buffer. A block takes neighbouring tiles; tiles never cross a parent.
 //
 // Bound: reads and writes each row once.
 #pragma once
@@ -72,19 +77,45 @@ struct BufferSource {
   __device__ __forceinline__ uint32_t rows(uint32_t p) const { return reinterpret_cast<const uint32_t*>(side->parent_count)[p]; }
 };
 
-// Runs to partition number (hash >> shift) & mask of the tile's parent;
-// cursor[parent * (mask + 1) + partition] is its next free row in dst.
+// Rows whose lanes are all whole sectors, or nearly: 5 words a row have a lane
+// of 4 bytes that gets half sectors, where whole ones would halve the tile.
+template <int W>
+constexpr uint32_t scatter_unit = W == 5 ? 4 : W % 2 ? 8 : W % 4 ? 4 : 2;
+
+// Dynamic shared memory: the tile ordered by partition, each partition padded
+// to units; the rows left over; the partition of each unit.
+template <int W, int N>
+struct ScatterLayout {
+  static constexpr int unit = scatter_unit<W>, slots = N + 2 * max_fan * (unit - 1), kept = slots * W * 4, units = kept + max_fan * unit * W * 4,
+                       bytes = units + (slots / unit + 15) / 16 * 16;
+};
+
+// To partition number (hash >> shift) & mask of the tile's parent:
+// cursor[parent * (mask + 1) + partition] is its next free row in dst from the
+// front, tail[...] the row after its last free one.
 template <int KW, int W, int T, int IPT, class Source>
-__device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_t dst_capacity, uint32_t* cursor, int shift, uint32_t mask) {
-  constexpr int N = T * IPT, G = 4;
+__device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_t dst_capacity, uint32_t* cursor, uint32_t* tail, int shift, uint32_t mask) {
+  constexpr int N = T * IPT, G = 2;
+  using Layout = ScatterLayout<W, N>;
+  constexpr uint32_t A = Layout::unit, S = Layout::slots, K = max_fan * A;
   static_assert(T >= max_fan && N <= 1 << 16);
   extern __shared__ uint4 shared[];
   char* stage = reinterpret_cast<char*>(shared);
-  __shared__ uint32_t count[max_fan], offset[max_fan], target[max_fan], sums[32];
+  char* keep = stage + Layout::kept;
+  uint8_t* unit_partition = reinterpret_cast<uint8_t*>(stage + Layout::units);
+  struct Run {
+    uint32_t limit;   // slots below it are written,
+    uint32_t target;  // to target + slot
+    uint32_t keep;    // the others are kept, in keep + slot
+    uint32_t unused;
+  };
+  __shared__ Run run[max_fan];
+  __shared__ uint32_t count[max_fan], offset[max_fan], left[max_fan], sums[32];
   __shared__ uint32_t first_tile[max_parents + 1], parent_start[max_parents], parent_rows[max_parents];
-  __shared__ uint32_t hot_next;
+  __shared__ uint32_t hot_next, slots_used;
 
   const uint32_t parents = source.parents();
+  uint32_t tile, last_tile;
   {
     uint32_t rows = 0, total;
     if (threadIdx.x < parents) {
@@ -94,8 +125,9 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
     uint32_t tiles = block_exclusive<T>((rows + N - 1) / N, sums, total);
     if (threadIdx.x < parents) first_tile[threadIdx.x] = tiles;
     if (threadIdx.x == 0) first_tile[parents] = total, hot_next = ~0u;
-    if (threadIdx.x < max_fan) count[threadIdx.x] = 0;
+    if (threadIdx.x < max_fan) count[threadIdx.x] = 0, left[threadIdx.x] = 0;
     __syncthreads();
+    tile = (uint32_t)((uint64_t)total * blockIdx.x / gridDim.x), last_tile = (uint32_t)((uint64_t)total * (blockIdx.x + 1) / gridDim.x);
   }
 
   auto partition = [&](const Row<W>& r) {
@@ -106,11 +138,11 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
   };
 
   Row<W> row[IPT];
-  uint32_t parent = 0, tile = blockIdx.x, rows = 0;
+  uint32_t parent = 0, rows = 0;
   // Loads this block's next tile; false: there is none.
   auto fetch = [&]() {
-    while (parent < parents && tile >= first_tile[parent + 1]) parent++;
-    if (parent == parents) return false;
+    if (tile == last_tile) return false;
+    while (tile >= first_tile[parent + 1]) parent++;
     uint32_t before = (tile - first_tile[parent]) * N;
     const uint64_t at = (uint64_t)parent_start[parent] + before + threadIdx.x;
     rows = min((uint32_t)N, parent_rows[parent] - before);
@@ -119,12 +151,12 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
       clear(row[j]);
       if (threadIdx.x + j * T < rows) source.load(at + j * T, row[j]);
     }
-    tile += gridDim.x;
+    tile++;
     return true;
   };
 
   for (bool more = fetch(); more;) {
-    const uint32_t n = rows, hot = hot_next, base = parent * (mask + 1);
+    const uint32_t n = rows, hot = hot_next, here = parent;
     uint32_t rank[IPT];  // partition and rank in it, then slot in the tile
 #pragma unroll
     for (int j = 0; j < IPT; j++) {
@@ -146,49 +178,87 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
       rank[j] = p << 16 | r;
     }
     __syncthreads();
-    uint32_t c = 0, claimed = 0, before, total;
-    if (threadIdx.x <= mask) {
-      c = count[threadIdx.x];
-      count[threadIdx.x] = 0;
-      if (c) claimed = atomicAdd(&cursor[base + threadIdx.x], c);  // needed only when the tile is written
-    }
-    if (threadIdx.x == 0) hot_next = ~0u;
-    before = block_exclusive<T>(c, sums, total);
-    if (threadIdx.x <= mask) {
-      offset[threadIdx.x] = before;
-      if (c > N / 8) hot_next = threadIdx.x;
+    uint32_t ready = 0, over = 0, claimed = 0, begin, total;
+    {
+      uint32_t all = 0, kept = 0;
+      if (threadIdx.x <= mask) {
+        const uint32_t c = count[threadIdx.x];
+        count[threadIdx.x] = 0;
+        kept = left[threadIdx.x];
+        all = kept + c;
+        ready = all / A * A;
+        over = all - ready;
+        if (ready) claimed = atomicAdd(&cursor[here * (mask + 1) + threadIdx.x], ready);  // needed only when the tile is written
+      }
+      if (threadIdx.x == 0) hot_next = ~0u;
+      begin = block_exclusive<T>((all + A - 1) / A * A, sums, total);
+      if (threadIdx.x <= mask) {
+        offset[threadIdx.x] = begin + kept;
+        if (all - kept > N / 8) hot_next = threadIdx.x;
+      }
+      if (threadIdx.x == 0) slots_used = total;
     }
     __syncthreads();
 #pragma unroll
-    for (int j = 0; j < IPT; j++) rank[j] = offset[rank[j] >> 16] + (rank[j] & 0xffff);
+    for (int j = 0; j < IPT; j++) {
+      const uint32_t p = rank[j] >> 16;
+      rank[j] = offset[p] + (rank[j] & 0xffff);
+      if (rank[j] % A == 0 && threadIdx.x + j * T < n) unit_partition[rank[j] / A] = (uint8_t)p;
+    }
 #pragma unroll
     for (int j = 0; j < IPT; j++)
-      if (n == N || threadIdx.x + j * T < n) Lanes<W>::store(stage, N, rank[j], row[j], Shared());
-    if (threadIdx.x <= mask) target[threadIdx.x] = claimed - before;
-    __syncthreads();
-    more = fetch();
-    // A group of rows at a time, each step for all of the group.
-    if (n == N) {
-#pragma unroll
-      for (int g = 0; g < IPT; g += G) {
-        Row<W> r[G];
-        uint32_t at[G];
-#pragma unroll
-        for (int j = 0; j < G; j++)
-          if (g + j < IPT) Lanes<W>::load(stage, N, threadIdx.x + (g + j) * T, r[j], Shared());
-#pragma unroll
-        for (int j = 0; j < G; j++)
-          if (g + j < IPT) at[j] = target[partition(r[j])] + threadIdx.x + (g + j) * T;
-#pragma unroll
-        for (int j = 0; j < G; j++)
-          if (g + j < IPT) Lanes<W>::store(dst, dst_capacity, at[j], r[j], Write());
-      }
-    } else {
-      for (uint32_t i = threadIdx.x; i < n; i += T) {
+      if (n == N || threadIdx.x + j * T < n) Lanes<W>::store(stage, S, rank[j], row[j], Shared());
+    // The rows left over by the last tile come first in their partitions.
+    for (uint32_t i = threadIdx.x; i < (mask + 1) * A; i += T) {
+      const uint32_t p = i / A, k = i % A, kept = left[p];
+      if (k < kept) {
         Row<W> r;
-        Lanes<W>::load(stage, N, i, r, Shared());
-        Lanes<W>::store(dst, dst_capacity, target[partition(r)] + i, r, Write());
+        const uint32_t slot = offset[p] - kept + k;
+        Lanes<W>::load(keep, K, i, r, Shared());
+        Lanes<W>::store(stage, S, slot, r, Shared());
+        if (k == 0) unit_partition[slot / A] = (uint8_t)p;
       }
+    }
+    if (threadIdx.x <= mask) run[threadIdx.x] = {begin + ready, claimed - begin, threadIdx.x * A - (begin + ready), 0};
+    __syncthreads();
+    if (threadIdx.x <= mask) left[threadIdx.x] = over;
+    const uint32_t used = slots_used;
+    more = fetch();
+    // A group of slots at a time, each step for all of the group. Slots of a
+    // partition's padding are kept too, beyond what `left` counts.
+    for (uint32_t i = threadIdx.x; i < used; i += G * T) {
+      Row<W> r[G];
+      uint4 of[G];
+#pragma unroll
+      for (int j = 0; j < G; j++)
+        if (i + j * T < used) {
+          of[j] = reinterpret_cast<const uint4*>(run)[unit_partition[(i + j * T) / A]];
+          Lanes<W>::load(stage, S, i + j * T, r[j], Shared());
+        }
+#pragma unroll
+      for (int j = 0; j < G; j++)
+        if (i + j * T < used) {
+          const uint32_t slot = i + j * T;
+          if (slot < of[j].x)
+            Lanes<W>::store(dst, dst_capacity, of[j].y + slot, r[j], Write());
+          else
+            Lanes<W>::store(keep, K, of[j].z + slot, r[j], Shared());
+        }
+    }
+    if (!more || parent != here) {
+      __syncthreads();
+      if (threadIdx.x <= mask && over) offset[threadIdx.x] = atomicSub(&tail[here * (mask + 1) + threadIdx.x], over) - over;
+      __syncthreads();
+      for (uint32_t i = threadIdx.x; i < (mask + 1) * A; i += T) {
+        const uint32_t p = i / A, k = i % A;
+        if (k < left[p]) {
+          Row<W> r;
+          Lanes<W>::load(keep, K, i, r, Shared());
+          Lanes<W>::store(dst, dst_capacity, offset[p] + k, r, Write());
+        }
+      }
+      __syncthreads();
+      if (threadIdx.x <= mask) left[threadIdx.x] = 0;
     }
   }
 }

@@ -1,0 +1,73 @@
+package run_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/run"
+)
+
+// TestEstimateBoundsPeak: with the right numbers of rows, an execution needs
+// no more than was estimated, apart from what each stream holds.
+func TestEstimateBoundsPeak(t *testing.T) {
+	const perStream = 2 << 20
+	key := func(scale uint64, n int) func(int) uint64 {
+		return func(row int) uint64 { return uint64(row%n) * scale }
+	}
+	for _, npjRows := range []int64{1 << 10, 1 << 20} {
+		for _, scale := range []uint64{1, 3, 0x9e3779b97f4a7c15} {
+			for _, repeats := range []int{1, 3} {
+				name := fmt.Sprintf("npj up to %d, scale %d, %d rows a key", npjRows, scale, repeats)
+				const n, facts = 60_000, 150_000
+				fact := keyed(facts, key(scale, n))
+				plan := &joincore.Plan{
+					Inputs: []joincore.Input{{Columns: fact.Columns, Rows: facts}},
+					Root:   &joincore.Scan{}, Output: []joincore.ColumnRef{{Column: 1}},
+				}
+				inputs := []*joincore.Relation{fact}
+				rows := float64(facts)
+				for i := 1; i <= 2; i++ {
+					dim := keyed(n, key(scale, n/repeats))
+					rows *= float64(n/repeats) / n * float64(repeats)
+					inputs = append(inputs, dim)
+					plan.Inputs = append(plan.Inputs, joincore.Input{Columns: dim.Columns, Rows: n})
+					plan.Output = append(plan.Output, joincore.ColumnRef{Input: i, Column: 1})
+					plan.Root = &joincore.Join{
+						Kind: joincore.Inner, Left: plan.Root, Right: &joincore.Scan{Input: i}, Rows: rows,
+						Keys: []joincore.KeyPair{{Right: joincore.ColumnRef{Input: i}, Class: joincore.KeyInt}},
+					}
+				}
+				opt := run.Options{Rates: &choose.Rates{NPJRows: npjRows}}
+				opt.Device.Streams = 2
+				var stats joincore.Stats
+				sink := newDiscard(int64Columns(3), 4, 1<<13)
+				if err := run.Run(t.Context(), providers[0], plan, inputs, &arena{}, sink, opt, &stats); err != nil {
+					t.Fatal(err)
+				}
+				if estimate := run.Estimate(plan, opt); stats.Peak > estimate+2*perStream {
+					t.Errorf("%s: peak %d, estimated %d", name, stats.Peak, estimate)
+				}
+			}
+		}
+	}
+}
+
+// TestEstimateOfAbsurdRows: whatever the planner says, the estimate is a
+// positive number, and not a small one where the rows are many.
+func TestEstimateOfAbsurdRows(t *testing.T) {
+	rel := keyed(1, func(int) uint64 { return 0 })
+	for _, rows := range []float64{0, -1, 1e18, math.Inf(1), math.NaN()} {
+		plan, _ := pairPlan(rel, rel)
+		for i := range plan.Inputs {
+			plan.Inputs[i].Rows = rows
+		}
+		plan.Root.(*joincore.Join).Rows = rows
+		n := run.Estimate(plan, run.Options{})
+		if n <= 0 || rows > 1e17 && n < 1<<40 {
+			t.Errorf("%v rows: %d bytes", rows, n)
+		}
+	}
+}
