@@ -12,24 +12,29 @@ import (
 
 // Message types of shm/layout.h that tests name.
 const (
-	MsgHello    = 1
-	MsgOpen     = 2
-	MsgAttach   = 3
-	MsgWant     = 4
-	MsgFilled   = 5
-	MsgFed      = 7
-	MsgRun      = 8
-	MsgNext     = 9
-	MsgRelease  = 10
-	MsgWelcome  = 65
-	MsgAdmitted = 66
-	MsgFailed   = 67
-	MsgGrant    = 68
-	MsgFedOK    = 69
-	MsgRunning  = 70
-	MsgResult   = 71
-	MsgEnd      = 72
-	MsgStats    = 74
+	MsgHello       = 1
+	MsgOpen        = 2
+	MsgAttach      = 3
+	MsgWant        = 4
+	MsgFilled      = 5
+	MsgChainFilled = 6
+	MsgFed         = 7
+	MsgRun         = 8
+	MsgNext        = 9
+	MsgRelease     = 10
+	MsgChainGet    = 11
+	MsgReturned    = 12
+	MsgStatsGet    = 13
+	MsgWelcome     = 65
+	MsgAdmitted    = 66
+	MsgFailed      = 67
+	MsgGrant       = 68
+	MsgFedOK       = 69
+	MsgRunning     = 70
+	MsgResult      = 71
+	MsgEnd         = 72
+	MsgChainParts  = 73
+	MsgStats       = 74
 )
 
 const (

@@ -21,10 +21,11 @@ type Proxy struct {
 	daemon   string
 	listener *net.UnixListener
 
-	mu    sync.Mutex
-	rule  *Hold
-	conns map[*proxied]struct{}
-	wg    sync.WaitGroup
+	mu      sync.Mutex
+	rule    *Hold
+	rewrite func(*Frame) ([]*Frame, bool) // rewrite.go
+	conns   map[*proxied]struct{}
+	wg      sync.WaitGroup
 }
 
 // Hold is one frame to be held back.
@@ -35,6 +36,7 @@ type Hold struct {
 	typ, nth int
 	seen     int
 	release  chan struct{}
+	cut      bool // set before release is closed
 	once     sync.Once
 }
 
@@ -67,37 +69,43 @@ func (c *Cluster) StartProxy(name string, d *Daemon) (*Proxy, error) {
 		if err := os.Link(d.Socket+".status", p.Socket+".status"); err != nil {
 			return err
 		}
-		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		f := os.NewFile(uintptr(fd), p.Socket)
-		defer f.Close()
-		if err := unix.Bind(fd, &unix.SockaddrUnix{Name: p.Socket}); err != nil {
-			return err
-		}
-		if err := unix.Listen(fd, 128); err != nil {
-			return err
-		}
-		l, err := net.FileListener(f)
-		if err != nil {
-			return err
-		}
-		p.listener = l.(*net.UnixListener)
-		return nil
+		var err error
+		p.listener, err = listen(p.Socket)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
 	p.wg.Add(1)
-	go p.accept()
+	go p.accept(p.listener)
 	return p, nil
 }
 
-func (p *Proxy) accept() {
+// listen makes a socket of the calling thread's user.
+func listen(path string) (*net.UnixListener, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		return nil, err
+	}
+	if err := unix.Listen(fd, 128); err != nil {
+		return nil, err
+	}
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, err
+	}
+	return l.(*net.UnixListener), nil
+}
+
+func (p *Proxy) accept(l *net.UnixListener) {
 	defer p.wg.Done()
 	for {
-		backend, err := p.listener.AcceptUnix()
+		backend, err := l.AcceptUnix()
 		if err != nil {
 			return // closed
 		}
@@ -117,15 +125,18 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) dial() (*net.UnixConn, error) {
+	p.mu.Lock()
+	daemon := p.daemon
+	p.mu.Unlock()
 	var c net.Conn
 	err := p.account.asAccount(func() error {
 		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
-		f := os.NewFile(uintptr(fd), p.daemon)
+		f := os.NewFile(uintptr(fd), daemon)
 		defer f.Close()
-		if err := unix.Connect(fd, &unix.SockaddrUnix{Name: p.daemon}); err != nil {
+		if err := unix.Connect(fd, &unix.SockaddrUnix{Name: daemon}); err != nil {
 			return err
 		}
 		c, err = net.FileConn(f)
@@ -160,8 +171,17 @@ func (p *Proxy) pass(c *proxied, from, to *net.UnixConn) {
 				f.close()
 				return
 			}
+			if h.cut {
+				f.close()
+				return
+			}
 		}
-		if err := f.write(to); err != nil {
+		frames, goesOn := p.rewritten(f)
+		for _, f := range frames {
+			// After a failure the rest is only closed.
+			goesOn = f.write(to) == nil && goesOn
+		}
+		if !goesOn {
 			return
 		}
 	}

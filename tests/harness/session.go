@@ -101,10 +101,13 @@ func (s *Session) Query(ctx context.Context, sql string) (*Result, error) {
 				if i > 0 {
 					line.WriteByte('\t')
 				}
-				if v == nil {
+				switch {
+				case v == nil:
 					line.WriteString(`\N`)
-				} else {
+				case bytes.ContainsAny(v, "\\\t\n\r"):
 					line.WriteString(copyText.Replace(string(v)))
+				default:
+					line.Write(v)
 				}
 			}
 			last.Rows = append(last.Rows, line.String())

@@ -48,8 +48,15 @@ func (c config) String() string {
 	return fmt.Sprintf("%d extra workers, work_mem %s", c.workers, c.workMem)
 }
 
+// settings of the session. A forced node has next to no cost, so that a worker
+// is only taken for it where starting one has none either.
 func (c config) settings() string {
-	return fmt.Sprintf("%s; set max_parallel_workers_per_gather = %d; set work_mem = '%s'", c.mode, c.workers, c.workMem)
+	setup := "reset parallel_setup_cost; reset parallel_tuple_cost"
+	if c.mode == forced && c.workers > 0 {
+		setup = "set parallel_setup_cost = 0; set parallel_tuple_cost = 0"
+	}
+	return fmt.Sprintf("%s; %s; set max_parallel_workers_per_gather = %d; set work_mem = '%s'",
+		c.mode, setup, c.workers, c.workMem)
 }
 
 const (

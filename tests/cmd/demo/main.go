@@ -1,0 +1,151 @@
+// Command demo shows one offloaded join: its plan, its rows compared with the
+// native plan's, and what both took.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"gpujoin/tests/harness"
+	"gpujoin/tests/measure"
+	"gpujoin/tests/tpch"
+)
+
+const (
+	scaleFactor = 0.1
+	runs        = 5
+)
+
+// shown is joined in the plan that is printed; it returns many rows.
+const shown = `select o_orderkey, o_orderdate, l_partkey, l_extendedprice, c_name
+from customer join orders on c_custkey = o_custkey join lineitem on o_orderkey = l_orderkey
+where o_orderdate >= date '1995-01-01'`
+
+// sums is the same join where returning rows does not dominate.
+const sums = `select count(*), sum(l_extendedprice), sum(o_totalprice), max(c_acctbal)
+from customer join orders on c_custkey = o_custkey join lineitem on o_orderkey = l_orderkey`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func say(format string, args ...any) { fmt.Printf("demo: "+format+"\n", args...) }
+
+func run(ctx context.Context) (err error) {
+	say("starting a private server and the daemon")
+	env, err := harness.Prepare()
+	if err != nil {
+		return err
+	}
+	cluster, err := env.NewCluster("", tpch.Settings())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	daemon, err := cluster.StartDaemon(nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, daemon.Stop()) }()
+	s, err := cluster.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	say("TPC-H at scale factor %g", scaleFactor)
+	if err := tpch.Load(ctx, env, s, scaleFactor, func(what string) { say("  %s", what) }); err != nil {
+		return err
+	}
+	if err := s.Exec(ctx, "create extension gpujoin"); err != nil {
+		return err
+	}
+	if err := showPlan(ctx, s); err != nil {
+		return err
+	}
+	return compare(ctx, s)
+}
+
+func showPlan(ctx context.Context, s *harness.Session) error {
+	if err := s.Exec(ctx, tpch.Forced); err != nil {
+		return err
+	}
+	r, err := s.Query(ctx, "explain (analyze, timing off) "+shown)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%s;\n\n", shown)
+	for _, line := range r.Rows {
+		fmt.Println("  " + line)
+	}
+	fmt.Println()
+	return nil
+}
+
+// compare runs queries both ways in turn and prints medians.
+func compare(ctx context.Context, s *harness.Session) error {
+	say("running natively and offloaded, %d times each", runs)
+	q3, err := tpch.Query(3, scaleFactor)
+	if err != nil {
+		return err
+	}
+	q9, err := tpch.Query(9, scaleFactor)
+	if err != nil {
+		return err
+	}
+	table := []string{"query\tnative ms\toffloaded ms\trows\tsame rows"}
+	different := false
+	for _, q := range []struct{ name, sql string }{
+		{"the join above", shown}, {"its sums", sums}, {"TPC-H 3", q3}, {"TPC-H 9", q9},
+	} {
+		row, same, err := compareOne(ctx, s, q.sql)
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.name, err)
+		}
+		table = append(table, q.name+"\t"+row)
+		different = different || !same
+	}
+	fmt.Println()
+	if err := measure.Table(os.Stdout, table...); err != nil {
+		return err
+	}
+	if different {
+		return errors.New("offloaded queries returned other rows")
+	}
+	return nil
+}
+
+func compareOne(ctx context.Context, s *harness.Session, sql string) (row string, same bool, err error) {
+	same = true
+	var want *harness.Result
+	times := map[string][]float64{}
+	for i := range runs + 1 {
+		for _, mode := range []string{tpch.Native, tpch.Forced} {
+			if err := s.Exec(ctx, mode); err != nil {
+				return "", false, err
+			}
+			begin := time.Now()
+			got, err := s.Query(ctx, sql)
+			if err != nil {
+				return "", false, err
+			}
+			if want == nil {
+				want = got
+			}
+			if i > 0 { // the first round warms caches
+				times[mode] = append(times[mode], measure.Ms(time.Since(begin)))
+			}
+			same = same && harness.SameRows(want, got) == ""
+		}
+	}
+	return fmt.Sprintf("%.1f\t%.1f\t%d\t%v", measure.Median(times[tpch.Native]),
+		measure.Median(times[tpch.Forced]), len(want.Rows), same), same, nil
+}

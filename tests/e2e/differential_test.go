@@ -1,0 +1,223 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gpujoin/tests/harness"
+)
+
+// generator makes tables and joins from a seed.
+type generator struct {
+	*rand.Rand
+	tables []genTable
+}
+
+type genTable struct {
+	name    string
+	rows    int
+	columns []columnType // of name c0, c1 ...
+}
+
+// A table's number of rows: nothing, next to nothing, and more than a batch.
+var tableSizes = []int{0, 1, 2, 33, 500, 3000, 3000, 20000}
+
+// schema draws tables; every one begins with a column of each key type, in an
+// order of its own.
+func (g *generator) schema(n int) string {
+	sql := `drop schema if exists gen cascade; create schema gen; set search_path = gen, public;
+		create type mood as enum ('sad', 'ok', 'happy'); create type pair as (a int, b text);
+		create domain positive as int check (value > 0);`
+	for i := range n {
+		t := genTable{name: fmt.Sprintf("t%d", i), rows: tableSizes[g.IntN(len(tableSizes))]}
+		t.columns = keyTypes()
+		for range 4 {
+			t.columns = append(t.columns, columnTypes[g.IntN(len(columnTypes))])
+		}
+		g.Shuffle(len(t.columns), func(a, b int) { t.columns[a], t.columns[b] = t.columns[b], t.columns[a] })
+		var columns []string
+		for c, typ := range t.columns {
+			columns = append(columns, fmt.Sprintf("c%d %s", c, typ.name))
+		}
+		sql += fmt.Sprintf("create table %s (%s);", t.name, strings.Join(columns, ", "))
+		g.tables = append(g.tables, t)
+	}
+	return sql
+}
+
+// data is a table's content in COPY's text form. A column has no NULLs, a few,
+// or many.
+func (g *generator) data(t genTable) string {
+	nulls := make([]int, len(t.columns))
+	for i := range nulls {
+		nulls[i] = []int{0, 0, 5, 50}[g.IntN(4)]
+	}
+	var b strings.Builder
+	for range t.rows {
+		for c, typ := range t.columns {
+			if c > 0 {
+				b.WriteByte('\t')
+			}
+			if g.IntN(100) < nulls[c] {
+				b.WriteString(`\N`)
+			} else {
+				b.WriteString(typ.value(g.Rand))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// query draws a join of two to four tables, each joined to one before it by
+// one or two keys; results stay small enough to be compared.
+func (g *generator) query() string {
+	n := 2 + g.IntN(3)
+	var tables []genTable
+	from, where := "", []string{}
+	size := 1.0
+	for i := range n {
+		t := g.tables[g.IntN(len(g.tables))]
+		if i == 0 {
+			from = t.name + " r0"
+			size = float64(t.rows)
+		} else {
+			j := g.IntN(i)
+			condition := g.equality(tables[j], j, t, i)
+			// A key has some 40 values: a second one where many rows would match.
+			if size *= float64(t.rows) / 40; size > 50000 {
+				condition += " and " + g.equality(tables[j], j, t, i)
+				size /= 30
+			}
+			from += fmt.Sprintf(" join %s r%d on %s", t.name, i, condition)
+		}
+		if i > 0 && g.IntN(4) == 0 {
+			where = append(where, g.residual(tables, t, i))
+		}
+		tables = append(tables, t)
+		if g.IntN(3) == 0 {
+			where = append(where, g.condition(t, i))
+		}
+	}
+	if size > 200000 {
+		// Too many to send: only as many rows, each with its number.
+		where = append(where, "r0.ctid < '(3,0)'")
+	}
+	sql := "select " + g.outputs(tables) + " from " + from
+	if len(where) > 0 {
+		sql += " where " + strings.Join(where, " and ")
+	}
+	return sql
+}
+
+// equality compares a column of each table, of one family.
+func (g *generator) equality(a genTable, i int, b genTable, j int) string {
+	for {
+		x, y := g.IntN(len(a.columns)), g.IntN(len(b.columns))
+		if f := a.columns[x].family; f != "" && f == b.columns[y].family {
+			return fmt.Sprintf("r%d.c%d = r%d.c%d", i, x, j, y)
+		}
+	}
+}
+
+// residual compares columns of two tables, which is no key.
+func (g *generator) residual(before []genTable, t genTable, i int) string {
+	j := g.IntN(i)
+	column := func(t genTable, i int) string {
+		return fmt.Sprintf("r%d.c%d::text", i, g.IntN(len(t.columns)))
+	}
+	return column(before[j], j) + []string{" < ", " is distinct from "}[g.IntN(2)] + column(t, i)
+}
+
+// condition restricts a table, by what a page feed evaluates and by what not.
+func (g *generator) condition(t genTable, i int) string {
+	c := g.IntN(len(t.columns))
+	column := fmt.Sprintf("r%d.c%d", i, c)
+	if family := t.columns[c].family; family == "int" || family == "numeric" {
+		return fmt.Sprintf("%s %s %d", column, []string{"<", "<=", ">", ">=", "<>", "="}[g.IntN(6)], g.IntN(40))
+	}
+	return column + []string{" is not null", " is null", "::text > 'm'"}[g.IntN(3)]
+}
+
+func (g *generator) outputs(tables []genTable) string {
+	if g.IntN(6) == 0 {
+		return "count(*)"
+	}
+	var columns []string
+	for range 1 + g.IntN(6) {
+		i := g.IntN(len(tables))
+		columns = append(columns, fmt.Sprintf("r%d.c%d", i, g.IntN(len(tables[i].columns))))
+	}
+	return strings.Join(columns, ", ")
+}
+
+// options draws how the query is run.
+func (g *generator) options() string {
+	leader := []string{"on", "off"}[g.IntN(2)]
+	feed := []string{"reset gpujoin.page_row_cost", "set gpujoin.page_row_cost = 1e6"}[g.IntN(2)]
+	return fmt.Sprintf("set max_parallel_workers_per_gather = %d; set parallel_leader_participation = %s; %s",
+		g.IntN(5), leader, feed)
+}
+
+// The same random joins, natively and forced into the daemon, return the same
+// rows: every type of key and payload, NULLs, empty tables, both feeds, 0 to 4
+// workers, with the leader taking part or not. GPUJOIN_SEED and
+// GPUJOIN_QUERIES choose others.
+func TestDifferential(t *testing.T) {
+	w := theWorld(t)
+	seeds, queries := []uint64{1, 2, 3}, 60
+	if text := os.Getenv("GPUJOIN_SEED"); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds = []uint64{seed}
+	}
+	if text := os.Getenv("GPUJOIN_QUERIES"); text != "" {
+		var err error
+		if queries, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, seed := range seeds {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { differ(t, w, seed, queries) })
+	}
+	w.unharmed(t, nil)
+}
+
+func differ(t *testing.T, w *world, seed uint64, queries int) {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0))}
+	s := w.session(t)
+	exec(t, s, g.schema(5))
+	for _, table := range g.tables {
+		_, err := s.Conn().CopyFrom(context.Background(), strings.NewReader(g.data(table)), "copy "+table.name+" from stdin")
+		if err != nil {
+			t.Fatalf("%s: %v", table.name, err)
+		}
+	}
+	exec(t, s, "analyze")
+	before := w.status(t).Totals.Joins
+	planned, rows := 0, 0
+	for range queries {
+		sql, options := g.query(), g.options()
+		exec(t, s, native)
+		want := query(t, s, sql)
+		exec(t, s, forced+options)
+		rows += len(want.Rows)
+		nodes := len(explain(t, s, "", sql).GpuJoins())
+		planned += nodes
+		if d := harness.SameRows(want, query(t, s, sql)); d != "" {
+			t.Errorf("seed %d: %s; %s: %s", seed, options, sql, d)
+		}
+	}
+	executed := w.status(t).Totals.Joins - before
+	t.Logf("%d queries, %d rows, %d GpuJoins planned, %d jobs executed", queries, rows, planned, executed)
+	if planned < queries*3/4 || executed < int64(planned)/2 {
+		t.Errorf("of %d queries only %d GpuJoins were planned and %d jobs executed", queries, planned, executed)
+	}
+}

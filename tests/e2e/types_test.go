@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// columnType generates values of an SQL type in COPY's text form. Values come
+// from small domains, so that joins find partners, and from the domain's edges.
+type columnType struct {
+	name   string
+	family string // types of one family are compared; "": never a key
+	value  func(r *rand.Rand) string
+}
+
+// pick returns one of the values, the later ones as often as the first.
+func pick(values ...string) func(*rand.Rand) string {
+	return func(r *rand.Rand) string { return values[r.IntN(len(values))] }
+}
+
+// often draws from usual four times in five, else from an edge.
+func often(usual func(*rand.Rand) string, edges ...string) func(*rand.Rand) string {
+	return func(r *rand.Rand) string {
+		if r.IntN(5) > 0 {
+			return usual(r)
+		}
+		return edges[r.IntN(len(edges))]
+	}
+}
+
+func format(pattern string, below int) func(*rand.Rand) string {
+	return func(r *rand.Rand) string { return fmt.Sprintf(pattern, r.IntN(below)) }
+}
+
+var long = strings.Repeat("long text that is stored out of line ", 400)
+
+var columnTypes = []columnType{
+	{"int2", "int", often(format("%d", 50), "-32768", "32767", "0")},
+	{"int4", "int", often(format("%d", 50), "-2147483648", "2147483647", "32767")},
+	{"int8", "int", often(format("%d", 50), "-9223372036854775808", "9223372036854775807", "2147483647")},
+	{"oid", "oid", often(format("%d", 50), "0", "4294967295")},
+	{"date", "date", often(func(r *rand.Rand) string { return fmt.Sprintf("2020-01-%02d", 1+r.IntN(28)) }, "infinity", "-infinity", "4713-01-01 BC", "5874897-12-31")},
+	{"timestamp", "timestamp", often(format("2020-01-01 10:%02d:00.000001", 50), "infinity", "-infinity")},
+	{"timestamptz", "timestamptz", often(format("2020-01-01 10:%02d:00+02", 50), "infinity", "-infinity", "2020-01-01 08:05:00+00")},
+	{"uuid", "uuid", format("00000000-0000-4000-8000-0000000000%02d", 40)},
+	{"text", "text", often(format("name %d", 40), "", " ", "Grüße", "name 1 ", long)},
+	{"varchar(60)", "text", often(format("name %d", 40), "", "name 1 ", "Grüße")},
+	{"char(12)", "bpchar", often(format("code %d", 40), "", "code 1  ", "ä")},
+	{"char(20)", "bpchar", often(format("code %d", 40), "", " code 1", "ä")},
+	{"numeric(12,2)", "numeric", often(format("%d.50", 40), "NaN", "9999999999.99", "-9999999999.99", "0")},
+	{"numeric(18,0)", "numeric", often(format("%d", 40), "NaN", "999999999999999999")},
+	{"numeric(30,10)", "numeric", often(format("%d.5", 40), "NaN", "12345678901234567890.0123456789")},
+	{"numeric", "numeric", often(format("%d.500", 40), "NaN", "Infinity", "-Infinity", "1e-30", "123456789012345678901234567890.5", "1.0", "1.00")},
+
+	{"bool", "", pick("t", "f")},
+	{"float4", "", pick("0", "-0", "NaN", "Infinity", "1.5")},
+	{"float8", "", pick("0", "-0", "NaN", "-Infinity", "2.25")},
+	{"bytea", "", pick(`\\x`, `\\x00ff`, `\\xdeadbeef`)},
+	{"jsonb", "", pick("{}", `{"a": [1, 2, null]}`, "null")},
+	{"interval", "", pick("1 mon", "30 days", "720:00:00")},
+	{"inet", "", pick("10.0.0.1", "2001:db8::1/64")},
+	{"macaddr8", "", pick("08:00:2b:01:02:03:04:05")},
+	{"name", "", pick("pg_class", "")},
+	{"time", "", pick("10:11:12.5", "24:00:00")},
+	{"timetz", "", pick("10:11:12+02")},
+	{"money", "", pick("12.34")},
+	{"point", "", pick("(1,2)")},
+	{`"char"`, "", pick("a", "z")},
+	{"bit(11)", "", pick("10101010101")},
+	{"varbit", "", pick("", "1", "110")},
+	{"int4[]", "", pick("{}", "{1,NULL,3}", "{{1,2},{3,4}}")},
+	{"text[]", "", pick("{}", `{a,NULL,"b c"}`)},
+	{"int4range", "", pick("empty", "[1,5)")},
+	{"mood", "", pick("sad", "happy")},
+	{"pair", "", pick("(1,x)", "(,)")},
+	{"positive", "", pick("1", "2")},
+}
+
+// keyTypes are those that can be compared.
+func keyTypes() []columnType {
+	var keys []columnType
+	for _, c := range columnTypes {
+		if c.family != "" {
+			keys = append(keys, c)
+		}
+	}
+	return keys
+}
