@@ -49,6 +49,9 @@ func serve(cfg *config.Config, errOut io.Writer) error {
 	if err := options.Check(); err != nil {
 		return fmt.Errorf("%w: %w", config.ErrConfig, err)
 	}
+	if err := sidecar.CheckSocket(cfg.Socket, cfg.AllowedUIDs); err != nil {
+		return err
+	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
@@ -69,8 +72,11 @@ func serve(cfg *config.Config, errOut io.Writer) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
-		<-signals
-		cancel()
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+		}
 	}()
 	if err := srv.Stop(ctx); err != nil {
 		return err

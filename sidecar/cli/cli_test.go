@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gpujoin/shm"
+	"gpujoin/sidecar/client"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("os/signal.loop")) }
+
+// gpujoind runs a command line and returns its exit code and output.
+func gpujoind(args ...string) (int, string) {
+	var out bytes.Buffer
+	code := Main(args, nil, &out, &out)
+	return code, out.String()
+}
+
+func TestExitCodes(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	wrong := filepath.Join(dir, "wrong.toml")
+	if err := os.WriteFile(wrong, []byte("socket = \"/x\"\ncolour = \"blue\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"", ExitOK, "Usage:"},
+		{"--help", ExitOK, "Exit codes"},
+		{"version", ExitOK, "protocol 1, layout 1"},
+		{"dance", ExitUsage, "dance"},
+		{"version now", ExitUsage, "takes no argument"},
+		{"serve --colour blue", ExitUsage, "unknown flag"},
+		{"serve --config " + wrong, ExitUsage, "wrong.toml:2: unknown setting \"colour\""},
+		{"serve --socket relative --calibrate false", ExitFailure, "not absolute"},
+		{"serve --socket " + dir + "/s --memory-budget 1MB", ExitUsage, "less than four extents"},
+		{"serve --socket " + dir + "/s --extent-size 3MB", ExitUsage, "power of two"},
+		{"check --socket " + dir + "/s --memory-budget 256MB", ExitNoDaemon, "no daemon serves"},
+		{"check --socket " + dir + "/no/s --memory-budget 256MB", ExitFailure, "no such file"},
+		{"dump", ExitUsage, "takes one file"},
+		{"dump " + wrong, ExitFailure, "neither a batch"},
+		{"dump /nonexistent", ExitFailure, "no such file"},
+		{"dump /dev/zero", ExitFailure, "not a file"},
+	} {
+		code, out := gpujoind(strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(out, c.want) {
+			t.Errorf("gpujoind %s: exit code %d: %s", c.args, code, out)
+		}
+	}
+	_, out := gpujoind("version", "--json")
+	var v struct{ Version string }
+	if err := json.Unmarshal([]byte(out), &v); err != nil || v.Version == "" {
+		t.Errorf("%q: %v", out, err)
+	}
+}
+
+// TestServe serves with a trace, talks to it, stops it by signal, and reads
+// the trace and the status file back.
+func TestServe(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	socket, trace := filepath.Join(dir, "s"), filepath.Join(dir, "trace")
+	var code int
+	var out string
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		code, out = gpujoind("serve", "--socket", socket, "--memory-budget", "64MB", "--extent-size", "1MB",
+			"--memory-warm", "2MB", "--calibrate", "false", "--log-format", "json", "--trace", trace)
+	}()
+	var c *client.Conn
+	var err error
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if c, err = client.Dial(socket, 0); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := c.Status()
+	if err != nil || !json.Valid(status) {
+		t.Errorf("%s, %v", status, err)
+	}
+	if code, out := gpujoind("check", "--socket", socket, "--memory-budget", "64MB"); code != ExitOK {
+		t.Errorf("check: %d: %s", code, out)
+	}
+	if code, out := gpujoind("dump", socket+".status"); code != ExitOK || !strings.Contains(out, "budget=67108864") {
+		t.Errorf("dump: %d: %s", code, out)
+	}
+	if err := client.Send(c, shm.MsgWant, &shm.Want{Count: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := c.Receive(); err == nil {
+		t.Error("extents without a job")
+	}
+	c.Close()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if code != ExitOK || !strings.Contains(out, `"msg":"stopped"`) {
+		t.Errorf("serve: %d: %s", code, out)
+	}
+	_, text := gpujoind("dump", trace)
+	for _, want := range []string{"-> HELLO protocol_version=1", "<- WELCOME", "-> STATUS_GET", "<- STATUS ", "-> WANT count=1", "<- FAILED protocol: WANT without a job"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in the trace:\n%s", want, text)
+		}
+	}
+}
