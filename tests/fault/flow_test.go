@@ -1,0 +1,302 @@
+package fault
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"gpujoin/tests/harness"
+)
+
+// fetchAll fetches from the cursor c until it ends, or fails.
+func fetchAll(s *harness.Session, portion int) (rows []string, err error) {
+	ctx, cancel := bounded()
+	defer cancel()
+	for {
+		r, err := s.Query(ctx, fmt.Sprintf("fetch %d from c", portion))
+		if err != nil {
+			return rows, err
+		}
+		if rows = append(rows, r.Rows...); len(r.Rows) == 0 {
+			return rows, nil
+		}
+	}
+}
+
+// partOf checks that rows are some of a query's.
+func (w *world) partOf(t *testing.T, sql string, rows []string) {
+	t.Helper()
+	left := map[string]int{}
+	for _, row := range w.expect(t, sql).Rows {
+		left[row]++
+	}
+	for _, row := range rows {
+		if left[row]--; left[row] < 0 {
+			t.Errorf("a row that the join does not have, or too often: %s", row)
+			return
+		}
+	}
+}
+
+// The daemon is killed between the FETCHes of a cursor.
+func TestKillUnderCursor(t *testing.T) {
+	w := theWorld(t)
+	for _, c := range []struct {
+		name    string
+		fetched int // rows before
+		next    string
+		state   string
+	}{
+		{"before the first row", 0, "fetch 10 from c", ""},
+		{"between rows", 100, "fetch all from c", "08006"},
+		{"close", 100, "close c", ""},
+		{"commit", 100, "commit", ""},
+		{"rollback", 100, "rollback", ""},
+		{"another query", 100, theSum, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := w.proxied(t, serial, "begin; declare c no scroll cursor for "+theJoin)
+			if c.fetched > 0 {
+				got := query(t, s, fmt.Sprintf("fetch %d from c", c.fetched))
+				if len(got.Rows) != c.fetched {
+					t.Fatalf("%d rows instead of %d", len(got.Rows), c.fetched)
+				}
+				w.partOf(t, theJoin, got.Rows)
+			}
+			if err := w.d.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			a := <-ask(s, c.next)
+			switch {
+			case c.state != "":
+				lost(t, a.err)
+			case a.err != nil:
+				t.Errorf("%s: %v", c.next, a.err)
+			case c.next == theSum:
+				w.right(t, theSum, a)
+			}
+			if c.fetched == 0 {
+				rest, err := fetchAll(s, 1000)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a.Rows = append(a.Rows, rest...)
+				w.right(t, theJoin, a)
+			}
+			exec(t, s, "rollback")
+			w.unharmed(t, s)
+		})
+	}
+}
+
+// A holdable cursor is drained at commit: that fails, or it has all rows.
+func TestKillUnderHoldableCursor(t *testing.T) {
+	w := theWorld(t)
+	for _, ph := range phases {
+		if !slices.Contains([]string{"mid feed", "mid result"}, ph.name) {
+			continue
+		}
+		t.Run(ph.name, func(t *testing.T) {
+			s := w.proxied(t, serial, "begin; declare c cursor with hold for "+theJoin)
+			h := w.p.HoldFrame(ph.msg, ph.nth)
+			done := ask(s, "commit")
+			reached(t, h, done)
+			if err := w.d.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			h.Release()
+			a := <-done
+			if ph.serial == rightRows {
+				if a.err != nil {
+					t.Fatal(a.err)
+				}
+				rows, err := fetchAll(s, 10000)
+				w.right(t, theJoin, answer{&harness.Result{Rows: rows}, err})
+				exec(t, s, "close c")
+			} else {
+				lost(t, a.err)
+			}
+			w.unharmed(t, s)
+		})
+	}
+}
+
+// A node that stops early, with the daemon dead or stopped by then.
+func TestKillUnderLimit(t *testing.T) {
+	w := theWorld(t)
+	for _, workers := range []int{0, 2} {
+		s := w.proxied(t, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
+		for range 3 {
+			exec(t, s, "begin; declare c no scroll cursor for "+theJoin+" limit 50")
+			r := query(t, s, "fetch 50 from c")
+			if len(r.Rows) != 50 {
+				t.Fatalf("%d rows instead of 50", len(r.Rows))
+			}
+			w.partOf(t, theJoin, r.Rows)
+			if err := w.d.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			if r = query(t, s, "fetch all from c"); len(r.Rows) != 0 {
+				t.Errorf("%d rows beyond the limit", len(r.Rows))
+			}
+			exec(t, s, "commit")
+			w.unharmed(t, s)
+		}
+	}
+}
+
+// A failing query is caught by PL/pgSQL, which rolls a subtransaction back and
+// goes on.
+func TestKillInSubtransaction(t *testing.T) {
+	w := theWorld(t)
+	s := w.proxied(t, serial, `create or replace function caught(text) returns text language plpgsql as $$
+		declare r record; n int8 := 0; state text; hint text;
+		begin
+			begin
+				for r in execute $1 loop n := n + 1; end loop;
+				return 'all ' || n;
+			exception when connection_failure then
+				get stacked diagnostics state = returned_sqlstate, hint = pg_exception_hint;
+				return state || (hint <> '')::text;
+			end;
+		end $$`)
+	for _, ph := range phases {
+		t.Run(ph.name, func(t *testing.T) {
+			exec(t, s, "begin; savepoint a")
+			h := w.p.HoldFrame(ph.msg, ph.nth)
+			done := ask(s, "select caught($q$"+theJoin+"$q$)")
+			reached(t, h, done)
+			if err := w.d.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			h.Release()
+			a := <-done
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+			got := a.Rows[0]
+			if all := "all 40000"; got != all && (got != "08006true" || ph.serial == rightRows) ||
+				got == all && ph.serial == anError {
+				t.Errorf("the function returned %q", got)
+			}
+			released(t, s) // with the transaction still open
+			w.right(t, theSum, <-ask(s, theSum))
+			exec(t, s, "rollback to a")
+			w.right(t, theSum, <-ask(s, theSum))
+			exec(t, s, "commit")
+			w.unharmed(t, s)
+		})
+	}
+	exec(t, s, "drop function caught")
+}
+
+// A node that is run again and again: the daemon is killed between two scans
+// or within one.
+func TestKillUnderRescan(t *testing.T) {
+	w := theWorld(t)
+	const sql = "select t.g, (select count(*) from fact f join dim d on f.k = d.k where f.g <= t.g) from tiny t"
+	for _, way := range []struct {
+		name, settings, sql string
+	}{
+		{"with a parameter", "", sql},
+		{"without", "set enable_hashjoin = off; set enable_mergejoin = off; set enable_material = off",
+			"select t.g, f.id from tiny t join (select f.g, f.id from fact f join dim d on f.k = d.k where d.v < 200 offset 0) f on f.g < t.g"},
+	} {
+		for _, frame := range []struct{ msg, nth int }{
+			{harness.MsgRun, 3}, {harness.MsgRunning, 4}, {harness.MsgResult, 5},
+		} {
+			t.Run(fmt.Sprintf("%s, frame %d of type %d", way.name, frame.nth, frame.msg), func(t *testing.T) {
+				s := w.proxied(t, serial, way.settings)
+				h := w.p.HoldFrame(frame.msg, frame.nth)
+				done := ask(s, way.sql)
+				reached(t, h, done)
+				if err := w.d.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				h.Release()
+				w.check(t, either, way.sql, <-done)
+				w.unharmed(t, s)
+			})
+		}
+	}
+}
+
+// Two jobs in one statement, one of them hit.
+func TestKillOneOfTwoJobs(t *testing.T) {
+	w := theWorld(t)
+	const sql = "select a.n, b.n from (select count(*) as n from fact f join dim d on f.k = d.k) a, " +
+		"(select count(*) as n, max(t.name) from fact f join tiny t on f.g = t.g) b"
+	for nth := 1; nth <= 2; nth++ {
+		for _, cut := range []bool{false, true} {
+			s := w.proxied(t, serial)
+			h := w.p.HoldFrame(harness.MsgRunning, nth)
+			done := ask(s, sql)
+			reached(t, h, done)
+			if cut {
+				h.Cut()
+			} else {
+				if err := w.d.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				h.Release()
+			}
+			w.right(t, sql, <-done) // neither had returned a row
+			w.unharmed(t, s)
+		}
+	}
+}
+
+// Values of extents of their own, which are fetched one by one.
+func TestKillWithLongValues(t *testing.T) {
+	w := theWorld(t)
+	const sql = "select b.k, md5(b.value), d.v from big b join dim d on b.k = d.k"
+	w.right(t, sql, <-ask(w.proxied(t, serial), sql))
+	for _, frame := range []struct {
+		msg, nth int
+		e        end
+	}{
+		{harness.MsgChainFilled, 2, rightRows},
+		{harness.MsgChainGet, 1, rightRows},
+		{harness.MsgChainParts, 1, either},
+		{harness.MsgChainGet, 2, either},
+	} {
+		t.Run(fmt.Sprintf("frame %d of type %d", frame.nth, frame.msg), func(t *testing.T) {
+			s := w.proxied(t, serial)
+			h := w.p.HoldFrame(frame.msg, frame.nth)
+			done := ask(s, sql)
+			reached(t, h, done)
+			if err := w.d.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			h.Release()
+			w.check(t, frame.e, sql, <-done)
+			w.unharmed(t, s)
+		})
+	}
+}
+
+// gpujoin.verify runs both plans: a daemon that dies in between must not make
+// it return something else than the native rows.
+func TestKillUnderVerify(t *testing.T) {
+	w := theWorld(t)
+	for _, ph := range phases {
+		if !strings.HasPrefix(ph.name, "mid") {
+			continue
+		}
+		s := w.proxied(t, serial, "set gpujoin.verify = on")
+		h := w.p.HoldFrame(ph.msg, ph.nth)
+		done := ask(s, theJoin)
+		reached(t, h, done)
+		if err := w.d.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		h.Release()
+		if a := <-done; ph.serial == rightRows {
+			w.right(t, theJoin, a)
+		} else {
+			ended(t, a.err, "08006")
+		}
+		w.unharmed(t, s)
+	}
+}

@@ -1,0 +1,239 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"gpujoin/tests/harness"
+)
+
+// stopped stops the daemon until the test's end, or until go on is called.
+func (w *world) stopped(t *testing.T) (goOn func()) {
+	t.Helper()
+	if err := w.d.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	d := w.d
+	goOn = func() { _ = d.Signal(syscall.SIGCONT) } // it may have ended
+	t.Cleanup(goOn)
+	return goOn
+}
+
+// soon waits for a statement's end, which no longer depends on the daemon.
+func soon(t *testing.T, done <-chan answer) answer {
+	t.Helper()
+	select {
+	case a := <-done:
+		return a
+	case <-time.After(10 * time.Second):
+		t.Fatal("the statement does not end while the daemon is stopped")
+		return answer{}
+	}
+}
+
+// waits are settings under which nothing but the fault ends a wait.
+const waits = "set gpujoin.connect_timeout = '10min'; set gpujoin.queue_timeout = '10min';"
+
+// ways of ending a statement from outside, and the error that it must have.
+var ways = []struct {
+	name, setting, state string
+	act                  func(t *testing.T, w *world, s *harness.Session)
+}{
+	{"timeout", "set statement_timeout = '400ms'", "57014", func(*testing.T, *world, *harness.Session) {}},
+	{"cancel", "", "57014", func(t *testing.T, w *world, s *harness.Session) {
+		signal(t, w, fmt.Sprintf("select pg_cancel_backend(%d)", s.PID()))
+	}},
+	{"terminate", "", "57P01", func(t *testing.T, w *world, s *harness.Session) {
+		signal(t, w, fmt.Sprintf("select pg_terminate_backend(%d)", s.PID()))
+	}},
+	{"client gone", "", "", func(t *testing.T, w *world, s *harness.Session) {
+		_ = s.Conn().Conn().Close() // as a client does that dies
+	}},
+}
+
+func signal(t *testing.T, w *world, sql string) {
+	t.Helper()
+	s := w.session(t)
+	defer s.Close()
+	if r := query(t, s, sql); len(r.Rows) != 1 || r.Rows[0] != "t" {
+		t.Errorf("%s: %v", sql, r.Rows)
+	}
+}
+
+// goneBackend waits for a backend's end.
+func goneBackend(t *testing.T, w *world, pid int) {
+	t.Helper()
+	s := w.session(t)
+	defer s.Close()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		r := query(t, s, fmt.Sprintf("select 1 from pg_stat_activity where pid = %d or leader_pid = %[1]d", pid))
+		if len(r.Rows) == 0 {
+			return
+		}
+	}
+	t.Errorf("backend %d does not end", pid)
+}
+
+// The daemon is stopped in a phase, and the statement is ended from outside:
+// at once, with all that it held, whatever the daemon does.
+func TestStop(t *testing.T) {
+	w := theWorld(t)
+	for i, ph := range phases {
+		for j, way := range ways {
+			// Each phase with two ways and each way with half of the phases:
+			// serial ones here, the others parallel.
+			workers := (i + j) % 2 * 2
+			t.Run(fmt.Sprintf("%s, %s, %d workers", ph.name, way.name, workers), func(t *testing.T) {
+				s := w.proxied(t, waits, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
+				pid := s.PID()
+				if way.setting != "" {
+					exec(t, s, way.setting)
+				}
+				h := w.p.HoldFrame(ph.msg, ph.nth)
+				done := ask(s, theJoin)
+				select {
+				case <-h.Reached:
+				case a := <-done: // only a timeout on a slow machine comes before
+					if way.state == "" || harness.SQLState(a.err) != way.state {
+						t.Fatalf("the statement ended before the frame came: %v", a.err)
+					}
+					h.Release()
+					w.unharmed(t, s)
+					return
+				}
+				goOn := w.stopped(t)
+				// The frame stays where it is: neither side gets on.
+				way.act(t, w, s)
+				a := soon(t, done)
+				if way.state == "" {
+					if a.err == nil {
+						t.Error("the statement ended well")
+					}
+				} else if harness.SQLState(a.err) != "" || way.name != "terminate" {
+					ended(t, a.err, way.state)
+				} else if a.err == nil { // a backend that is writing rows ends without a word
+					t.Error("the statement ended well")
+				}
+				if way.name == "terminate" || way.name == "client gone" {
+					goneBackend(t, w, pid)
+				} else {
+					released(t, s)
+					exec(t, s, "reset statement_timeout; set gpujoin.enabled = off")
+					w.right(t, theSum, <-ask(s, theSum))
+				}
+				h.Release()
+				goOn()
+				w.unharmed(t, nil)
+			})
+		}
+	}
+}
+
+// A daemon that does not answer costs a connect timeout, not the query.
+func TestStoppedBeforeConnect(t *testing.T) {
+	w := theWorld(t)
+	for _, workers := range []int{0, 2} {
+		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
+			s := w.session(t, forced, fmt.Sprintf(
+				"set max_parallel_workers_per_gather = %d; set gpujoin.connect_timeout = '100ms'", workers))
+			goOn := w.stopped(t)
+			ctx, cancel := bounded()
+			defer cancel()
+			plan, err := s.Explain(ctx, "analyze, timing off", theJoin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if joins := plan.GpuJoins(); len(joins) != 1 || joins[0].Text("Fallback") == "" {
+				t.Errorf("no GpuJoin that fell back: %v", joins)
+			}
+			w.right(t, theJoin, <-ask(s, theJoin))
+			released(t, s)
+			if r := query(t, s, "select failure is not null from gpujoin.daemon_status()"); r.Rows[0] != "t" {
+				t.Error("a stopped daemon has a status")
+			}
+			goOn()
+			w.unharmed(t, s)
+		})
+	}
+}
+
+// Admission that does not come costs both timeouts.
+func TestStoppedInQueue(t *testing.T) {
+	w := theWorld(t)
+	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '100ms'; set gpujoin.queue_timeout = '100ms'")
+	h := w.p.HoldFrame(harness.MsgAdmitted, 1)
+	done := ask(s, theJoin)
+	reached(t, h, done)
+	goOn := w.stopped(t)
+	w.right(t, theJoin, soon(t, done))
+	goOn()
+	h.Release()
+	w.unharmed(t, s)
+}
+
+// EXPLAIN ANALYZE asks for statistics after the last row: without an answer it
+// goes without.
+func TestStoppedAtStatistics(t *testing.T) {
+	w := theWorld(t)
+	for _, end := range []string{"stopped", "killed"} {
+		s := w.proxied(t, serial, "set gpujoin.connect_timeout = '100ms'")
+		h := w.p.HoldFrame(harness.MsgStats, 1)
+		type explained struct {
+			plan harness.Node
+			err  error
+		}
+		done := make(chan explained, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			plan, err := s.Explain(ctx, "analyze, timing off", theJoin)
+			done <- explained{plan, err}
+		}()
+		<-h.Reached
+		goOn := func() {}
+		if end == "killed" {
+			if err := w.d.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			h.Cut()
+		} else {
+			goOn = w.stopped(t)
+		}
+		e := <-done
+		if e.err != nil {
+			t.Errorf("%s: %v", end, e.err)
+		} else if n := e.plan.GpuJoins()[0].Number("Actual Rows"); n != 40000 {
+			t.Errorf("%s: %v rows", end, n)
+		}
+		goOn()
+		h.Release()
+		w.unharmed(t, s)
+	}
+}
+
+// A fast shutdown of the server waits for no daemon.
+func TestStoppedAtServerShutdown(t *testing.T) {
+	w, err := startWorld()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	s := w.proxied(t, waits, "set max_parallel_workers_per_gather = 2")
+	h := w.p.HoldFrame(harness.MsgFilled, 2)
+	done := ask(s, theJoin)
+	reached(t, h, done)
+	goOn := w.stopped(t)
+	if err := w.c.Server().Stop(10*time.Second, syscall.SIGINT); err != nil {
+		t.Error(err)
+	}
+	ended(t, soon(t, done).err, "57P01")
+	goOn()
+	h.Release()
+}

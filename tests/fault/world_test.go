@@ -1,0 +1,362 @@
+package fault
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"gpujoin/tests/harness"
+)
+
+var env *harness.Env
+
+func TestMain(m *testing.M) {
+	var err error
+	if env, err = harness.Prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if shared.world != nil {
+		if err := shared.world.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// world is a cluster, a daemon beside it, and a proxy between the two, which
+// backends take for the daemon.
+type world struct {
+	c *harness.Cluster
+	d *harness.Daemon
+	p *harness.Proxy
+
+	started string // when the postmaster started
+	// witness is a session that is there from the start: a crash of any
+	// server process would end it.
+	witness *harness.Session
+	native  map[string]*harness.Result // of a query, as PostgreSQL runs it
+}
+
+// daemonOptions make many small extents of little data, and starting quick.
+var daemonOptions = harness.DaemonOptions{
+	"extent-size":   "1MB",
+	"memory-budget": "512MB",
+	"memory-warm":   "16MB",
+	"calibrate":     "false",
+	"log-level":     "debug",
+}
+
+// settings let small tables have parallel plans.
+var settings = harness.Settings{
+	"shared_buffers":                   "128MB",
+	"max_connections":                  "80",
+	"max_worker_processes":             "16",
+	"max_parallel_workers":             "16",
+	"parallel_setup_cost":              "0",
+	"parallel_tuple_cost":              "0",
+	"min_parallel_table_scan_size":     "0",
+	"client_connection_check_interval": "'100ms'",
+}
+
+var shared struct {
+	sync.Mutex
+	world *world
+}
+
+// theWorld is the same for all tests; each leaves it as it found it.
+func theWorld(t *testing.T) *world {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.world == nil {
+		w, err := startWorld()
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.world = w
+	}
+	w := shared.world
+	t.Cleanup(func() {
+		w.p.Rewrite(nil)
+		if t.Failed() {
+			t.Logf("the server's log ends:\n%s", w.c.Server().LogTail(20))
+			t.Logf("the daemon's log ends:\n%s", w.d.LogTail(20))
+		}
+	})
+	return w
+}
+
+func startWorld() (w *world, err error) {
+	c, err := env.NewCluster("", settings)
+	if err != nil {
+		return nil, err
+	}
+	w = &world{c: c, native: map[string]*harness.Result{}}
+	if w.d, err = c.StartDaemon(daemonOptions); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	if w.p, err = c.StartProxy("proxy", w.d); err != nil {
+		return nil, errors.Join(err, w.d.Stop(), c.Stop())
+	}
+	ctx := context.Background()
+	if w.witness, err = c.Connect(ctx); err == nil {
+		for _, sql := range []string{"create extension gpujoin", tables, "vacuum analyze", native} {
+			err = errors.Join(err, w.witness.Exec(ctx, sql))
+		}
+	}
+	if err == nil {
+		w.started, err = w.witness.One(ctx, "select pg_postmaster_start_time()")
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.stop())
+	}
+	return w, nil
+}
+
+func (w *world) stop() error {
+	return errors.Join(w.p.Close(), w.d.Stop(), w.c.Stop())
+}
+
+// revive starts a daemon in the place of one that was killed.
+func (w *world) revive(t *testing.T) {
+	t.Helper()
+	if !w.d.Exited() {
+		return
+	}
+	d, err := w.c.StartDaemon(daemonOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.d = d
+	if err := w.p.Follow(d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Feed fills several extents of fact and one of dim, and their join fills more
+// result batches than the daemon may have on their way to a backend.
+const tables = `
+	create table fact as select i as id, (i * 7919) % 5000 as k, i % 10 as g, 'fact ' || i as note
+		from generate_series(1::int8, 40000) i;
+	create table dim as select i as k, i * 10 as v, repeat('d', 60 + (i % 60)::int) as note
+		from generate_series(0::int8, 4999) i;
+	create table tiny as select i as g, 'group ' || i as name from generate_series(0::int8, 9) i;
+	create table big as select i as k, repeat(md5(i::text), 80000) as value from generate_series(1::int8, 3) i;
+	create role plain login;
+	grant select on fact, dim, tiny to plain;`
+
+// theJoin returns 40000 rows of three tables.
+const theJoin = "select f.id, f.note, d.v, d.note, t.name from fact f join dim d on f.k = d.k join tiny t on f.g = t.g"
+
+// theSum is the same join with one row for an answer.
+const theSum = "select count(*), sum(f.id), sum(d.v), sum(length(d.note)) from fact f join dim d on f.k = d.k"
+
+const (
+	native = "set gpujoin.enabled = off; set gpujoin.force = off;"
+	forced = "set gpujoin.enabled = on; set gpujoin.force = on; set gpujoin.min_rows = 0;"
+	serial = "set max_parallel_workers_per_gather = 0;"
+)
+
+// session opens a session that the test closes at its end.
+func (w *world) session(t testing.TB, settings ...string) *harness.Session {
+	t.Helper()
+	s, err := w.c.Connect(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() }) // the test may have ended it
+	for _, sql := range settings {
+		exec(t, s, sql)
+	}
+	return s
+}
+
+// proxied is a session whose joins go through the proxy.
+func (w *world) proxied(t testing.TB, settings ...string) *harness.Session {
+	t.Helper()
+	return w.session(t, append([]string{forced, "set gpujoin.socket = '" + w.p.Socket + "'"}, settings...)...)
+}
+
+// patience is far more than anything here takes, and far less than for ever.
+const patience = 30 * time.Second
+
+func bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), patience)
+}
+
+func exec(t testing.TB, s *harness.Session, sql string) {
+	t.Helper()
+	ctx, cancel := bounded()
+	defer cancel()
+	if err := s.Exec(ctx, sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func query(t testing.TB, s *harness.Session, sql string) *harness.Result {
+	t.Helper()
+	ctx, cancel := bounded()
+	defer cancel()
+	r, err := s.Query(ctx, sql)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return r
+}
+
+// answer is a statement's end, whichever it is.
+type answer struct {
+	*harness.Result
+	err error
+}
+
+// ask runs a statement beside the test.
+func ask(s *harness.Session, sql string) <-chan answer {
+	done := make(chan answer, 1)
+	go func() {
+		ctx, cancel := bounded()
+		defer cancel()
+		r, err := s.Query(ctx, sql)
+		done <- answer{r, err}
+	}()
+	return done
+}
+
+// reached waits until the proxy holds the frame, which must come before the
+// statement's end.
+func reached(t *testing.T, h *harness.Hold, done <-chan answer) {
+	t.Helper()
+	select {
+	case <-h.Reached:
+	case a := <-done:
+		t.Fatalf("the statement ended before the frame came: %v", a.err)
+	case <-time.After(patience):
+		t.Fatal("neither the frame nor the statement's end came")
+	}
+}
+
+// expect returns what PostgreSQL itself answers.
+func (w *world) expect(t testing.TB, sql string) *harness.Result {
+	t.Helper()
+	if w.native[sql] == nil {
+		w.native[sql] = query(t, w.witness, sql)
+	}
+	return w.native[sql]
+}
+
+// right checks rows against the native plan's.
+func (w *world) right(t testing.TB, sql string, a answer) {
+	t.Helper()
+	if a.err != nil {
+		t.Errorf("%s: %v", sql, a.err)
+		return
+	}
+	if d := harness.SameRows(w.expect(t, sql), a.Result); d != "" {
+		t.Errorf("%s: %s", sql, d)
+	}
+}
+
+// lost checks that a statement ended with the one error that a daemon's death
+// between rows has.
+func lost(t testing.TB, err error) {
+	t.Helper()
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) || pg.Code != "08006" || pg.Hint == "" || pg.Detail == "" {
+		t.Errorf("%v instead of an error 08006 with detail and hint", err)
+	}
+}
+
+// ended checks an error's SQLSTATE.
+func ended(t testing.TB, err error, state string) {
+	t.Helper()
+	if harness.SQLState(err) != state {
+		t.Errorf("%v instead of an error %s", err, state)
+	}
+}
+
+// report is the part of the daemon's report that tests look at.
+type report struct {
+	Reserved, Used, Budget int64
+	Queued, Sessions       int
+	Pool                   struct {
+		Extents, Free int
+		ExtentSize    int64 `json:"extent_size"`
+		KeptBlocks    int64 `json:"kept_blocks"`
+	}
+	Totals struct {
+		Joins, Refused int64
+		Violations     int64 `json:"protocol_errors"`
+	}
+	Jobs []struct{ State string }
+}
+
+// reportOf asks the daemon that a session's joins go to.
+func reportOf(t testing.TB, s *harness.Session) (r report) {
+	t.Helper()
+	text := query(t, s, "select status from gpujoin.daemon_status()").Rows[0]
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(text, `\\`, `\`)), &r); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return r
+}
+
+// settled waits until the daemon holds no job, no reservation, no session but
+// the one that asks, and all extents are back in its pool.
+func settled(t testing.TB, s *harness.Session) {
+	t.Helper()
+	var r report
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		r = reportOf(t, s)
+		if len(r.Jobs) == 0 && r.Reserved == 0 && r.Sessions <= 1 && r.Queued == 0 && r.Pool.Free == r.Pool.Extents {
+			return
+		}
+	}
+	t.Errorf("the daemon still holds something: %+v", r)
+}
+
+// unharmed checks what every fault must leave behind: the server has not
+// restarted, a session from before it goes on and its query is right, the daemon and the backend (if
+// it still lives) hold nothing, and the next query is offloaded.
+func (w *world) unharmed(t *testing.T, s *harness.Session) {
+	t.Helper()
+	w.p.Rewrite(nil)
+	if now := query(t, w.witness, "select pg_postmaster_start_time()").Rows[0]; now != w.started {
+		t.Fatalf("the postmaster restarted: %s, %s", w.started, now)
+	}
+	w.right(t, theSum, <-ask(w.witness, theSum))
+	other := w.session(t, forced)
+	defer other.Close()
+	w.right(t, theSum, <-ask(other, theSum)) // whether or not there is a daemon
+	w.revive(t)
+	settled(t, other)
+	if s != nil {
+		released(t, s)
+	}
+	plan, err := other.Explain(context.Background(), "analyze, timing off", theSum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.OffloadedJoins() != 1 {
+		t.Errorf("the next query was not offloaded: %v", plan.GpuJoins())
+	}
+	w.right(t, theSum, <-ask(other, theSum))
+}
+
+// released checks that a backend between statements holds nothing of a job.
+func released(t testing.TB, s *harness.Session) {
+	t.Helper()
+	if h, err := harness.HoldingsOf(s.PID()); err == nil && (h.MemFDs > 0 || h.Mapped > 0) {
+		t.Errorf("the backend still holds %+v", h)
+	}
+}
