@@ -43,12 +43,21 @@ type entry struct {
 	_    uint32
 }
 
-// maxFill is how full a table may be, in eighths.
-const maxFill = 5
+// maxFill is how full a table may be, in eighths. A fuller one is smaller, but
+// whether a probe ends at its first entry is then what no branch can predict.
+const maxFill = 4
 
-// entriesFor returns how many entries n distinct keys need.
+// smallTable is up to how many entries a table is twice as large as it has to
+// be: it lies in the core's own cache all the same.
+const smallTable = 1 << 12
+
+// entriesFor returns how many entries n distinct keys get.
 func entriesFor(n int) int {
-	return 1 << bits.Len(uint(max(n*8/maxFill, 8)-1))
+	size := 1 << bits.Len(uint(max(n*8/maxFill, 8)-1))
+	if size <= smallTable {
+		size *= 2
+	}
+	return size
 }
 
 // reset makes the table empty, with room for n distinct keys.

@@ -93,10 +93,10 @@ func (e *estimator) moved(s *side, rows int64) int64 {
 }
 
 // tableBytes is the largest table that a provider makes of n rows: entries of
-// 16 bytes, up to 16 / 5 of them a key, or an array over the range of dense
+// 16 bytes, up to four of them a key, or an array over the range of dense
 // keys; and a chain of 4 bytes where keys repeat.
 func tableBytes(n, probe int64) int64 {
-	return max(52*n, 4*min(probe, device.SmallRange)) + 4*n + 1<<13
+	return max(64*n, 4*min(probe, device.SmallRange)) + 4*n + 1<<13
 }
 
 // arrayBytes is the largest table of very dense keys.

@@ -139,23 +139,28 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
 
   Row<W> row[IPT];
   uint32_t parent = 0, rows = 0;
-  // Loads this block's next tile; false: there is none.
-  auto fetch = [&]() {
+  uint64_t next_at = 0;
+  // Turns to this block's next tile; false: there is none.
+  auto turn = [&]() {
     if (tile == last_tile) return false;
     while (tile >= first_tile[parent + 1]) parent++;
-    uint32_t before = (tile - first_tile[parent]) * N;
-    const uint64_t at = (uint64_t)parent_start[parent] + before + threadIdx.x;
+    const uint32_t before = (tile - first_tile[parent]) * N;
+    next_at = (uint64_t)parent_start[parent] + before + threadIdx.x;
     rows = min((uint32_t)N, parent_rows[parent] - before);
-#pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      clear(row[j]);
-      if (threadIdx.x + j * T < rows) source.load(at + j * T, row[j]);
-    }
     tile++;
     return true;
   };
+  // Loads row j of the tile turned to.
+  auto fetch = [&](int j) {
+    clear(row[j]);
+    if (threadIdx.x + j * T < rows) source.load(next_at + j * T, row[j]);
+  };
 
-  for (bool more = fetch(); more;) {
+  bool more = turn();
+  if (more)
+#pragma unroll
+    for (int j = 0; j < IPT; j++) fetch(j);
+  while (more) {
     const uint32_t n = rows, hot = hot_next, here = parent;
     uint32_t rank[IPT];  // partition and rank in it, then slot in the tile
 #pragma unroll
@@ -223,10 +228,12 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
     __syncthreads();
     if (threadIdx.x <= mask) left[threadIdx.x] = over;
     const uint32_t used = slots_used;
-    more = fetch();
-    // A group of slots at a time, each step for all of the group. Slots of a
-    // partition's padding are kept too, beyond what `left` counts.
-    for (uint32_t i = threadIdx.x; i < used; i += G * T) {
+    more = turn();
+    if (!more) rows = 0;
+    // A group of slots at a time, each step for all of the group; between
+    // groups the next tile's loads, so that reads and writes flow together.
+    // Slots of a partition's padding are kept too, beyond what `left` counts.
+    auto write = [&](uint32_t i) {
       Row<W> r[G];
       uint4 of[G];
 #pragma unroll
@@ -244,7 +251,15 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
           else
             Lanes<W>::store(keep, K, of[j].z + slot, r[j], Shared());
         }
+    };
+#pragma unroll
+    for (int g = 0; g < IPT; g += G) {
+      write(threadIdx.x + g * T);
+#pragma unroll
+      for (int j = 0; j < G; j++)
+        if (g + j < IPT) fetch(g + j);
     }
+    for (uint32_t i = threadIdx.x + (IPT + G - 1) / G * G * T; i < used; i += G * T) write(i);
     if (!more || parent != here) {
       __syncthreads();
       if (threadIdx.x <= mask && over) offset[threadIdx.x] = atomicSub(&tail[here * (mask + 1) + threadIdx.x], over) - over;
