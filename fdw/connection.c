@@ -271,6 +271,8 @@ failed_frame(GjConnection *conn)
 			text[i] = '?';
 	if (conn->failure[0] == '\0')
 		conn->failure_code = failed.code;
+	if (length == 0)
+		return gj_fail(conn, "the daemon gave up without a reason");
 	return gj_fail(conn, "%.*s", (int) length, text);
 }
 
