@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"math"
+	"runtime"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/choose"
@@ -28,10 +29,17 @@ type providerEngine struct {
 	options  run.Options
 }
 
-// NewEngine returns an Engine on p, which chooses by rates; nil: defaults.
-func NewEngine(p device.Provider, rates *choose.Rates) Engine {
-	return &providerEngine{provider: p, options: run.Options{Rates: rates}}
+// NewEngine returns an Engine that works on cores cores of p, 0 for all, and
+// chooses by rates; nil: defaults.
+func NewEngine(p device.Provider, cores int, rates *choose.Rates) Engine {
+	return &providerEngine{provider: p, options: run.Options{Rates: rates, Device: device.Options{Streams: cores}}}
 }
+
+// SetProcs makes room in Go's scheduler for what is not a join. Were all its
+// processors at work on joins, a frame would wait for the next preemption, 10
+// ms or more; with some to spare the kernel, which preempts at once for who
+// slept, decides.
+func SetProcs(cores int) { runtime.GOMAXPROCS(cores + max(16, 3*cores)) }
 
 func (e *providerEngine) Name() string { return e.provider.Name() }
 

@@ -62,7 +62,7 @@ func start(t *testing.T, change func(*Options), engine Engine) *rig {
 		change(&o)
 	}
 	if engine == nil {
-		engine = NewEngine(cpu.New(), &o.Rates)
+		engine = NewEngine(cpu.New(), o.Cores, &o.Rates)
 	}
 	srv, err := Start(o, engine)
 	if err != nil {

@@ -136,7 +136,7 @@ func checkProvider(cfg *config.Config) (string, error) {
 		return "", err
 	}
 	defer store.Close()
-	rows, err := sidecar.SelfTest(context.Background(), sidecar.NewEngine(cpu.New(), nil), store)
+	rows, err := sidecar.SelfTest(context.Background(), sidecar.NewEngine(cpu.New(), 0, nil), store)
 	if err != nil {
 		return "", err
 	}

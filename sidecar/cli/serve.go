@@ -61,7 +61,8 @@ func serve(cfg *config.Config, errOut io.Writer) error {
 	if options.Rates, err = sidecar.Rates(provider, cfg.Socket+".rates", cfg.Calibrate, options.Log); err != nil {
 		return err
 	}
-	srv, err := sidecar.Start(*options, sidecar.NewEngine(provider, &options.Rates))
+	sidecar.SetProcs(cfg.Cores)
+	srv, err := sidecar.Start(*options, sidecar.NewEngine(provider, cfg.Cores, &options.Rates))
 	if err != nil {
 		return err
 	}
