@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/device"
 	"gpujoin/shm"
 	"gpujoin/sidecar/memory"
 )
@@ -103,9 +104,7 @@ func (e *execution) execute(stats *joincore.Stats) (err error) {
 			err = failf(shm.FailInternal, "internal error of the daemon")
 		}
 	}()
-	// Extents are sealed and cannot fault; should one do so all the same, it
-	// is this job's panic and not the end of the process.
-	debug.SetPanicOnFault(true)
+	device.PanicOnFault()
 	want := cap(e.slots)
 	room := e.job.account.KeepForResults(want)
 	if room == 0 {

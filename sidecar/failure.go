@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
@@ -47,7 +48,8 @@ var codes = []struct {
 	{context.Canceled, shm.FailStopping},
 }
 
-// toFailure makes any error presentable. A nil *failure comes of nil.
+// toFailure makes any error presentable: a peer gets its first line, what may
+// follow, as the stack of a panic, is for the log. A nil *failure comes of nil.
 func toFailure(err error) *failure {
 	var f *failure
 	if err == nil {
@@ -56,10 +58,11 @@ func toFailure(err error) *failure {
 	if errors.As(err, &f) {
 		return f
 	}
+	text, _, _ := strings.Cut(err.Error(), "\n")
 	for _, c := range codes {
 		if errors.Is(err, c.err) {
-			return &failure{c.code, err.Error()}
+			return &failure{c.code, text}
 		}
 	}
-	return &failure{shm.FailProvider, err.Error()}
+	return &failure{shm.FailProvider, text}
 }

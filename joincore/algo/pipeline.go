@@ -75,6 +75,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 
 func (p *Pipeline) work(ctx context.Context, next []atomic.Int64, b *barrier) (err error) {
 	defer device.Recover(&err)
+	device.PanicOnFault()
 	st, err := p.Device.NewStream()
 	if err != nil {
 		return err

@@ -119,6 +119,7 @@ func (d *dev) parallel(ctx context.Context, n int, task func(s *stream, i int) e
 
 func (d *dev) work(ctx context.Context, n int, next *atomic.Int64, task func(*stream, int) error) (err error) {
 	defer device.Recover(&err)
+	device.PanicOnFault()
 	s := d.newStream()
 	defer s.Close()
 	for {

@@ -20,3 +20,8 @@ func Recover(err *error) {
 		*err = fmt.Errorf("join failed: %v\n%s", p, debug.Stack())
 	}
 }
+
+// PanicOnFault makes a fault of the calling goroutine on input data a panic,
+// which Recover takes. Extents are sealed and allocated, so that this is the
+// last resort.
+func PanicOnFault() { debug.SetPanicOnFault(true) }
