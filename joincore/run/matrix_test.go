@@ -231,3 +231,26 @@ func TestSizes(t *testing.T) {
 		}
 	}
 }
+
+// TestTile runs sizes around the tile that is used outside of tests.
+func TestTile(t *testing.T) {
+	seed := uint64(1 << 21)
+	for _, left := range []int{4095, 4097, 8193} {
+		for _, a := range algorithms {
+			for _, kind := range []joincore.Kind{joincore.Inner, joincore.Full, joincore.Anti} {
+				for _, buildLeft := range []bool{false, true} {
+					seed++
+					if testing.Short() && seed%5 != 0 {
+						continue
+					}
+					c := config{
+						provider: providers[0], algorithm: a, buildLeft: buildLeft, kind: kind, keys: keyTypes[0],
+						dist: distributions[seed%5], left: left, right: 20, segment: 8192, batch: 1023, bits: 2, streams: 2, seed: seed,
+					}
+					plan, inputs := c.plan()
+					check(t, c.String(), c.provider, plan, inputs, c.batch, c.options())
+				}
+			}
+		}
+	}
+}

@@ -80,7 +80,7 @@ struct BufferSource {
 // Rows whose lanes are all whole sectors, or nearly: 5 words a row have a lane
 // of 4 bytes that gets half sectors, where whole ones would halve the tile.
 template <int W>
-constexpr uint32_t scatter_unit = W == 5 ? 4 : W % 2 ? 8 : W % 4 ? 4 : 2;
+constexpr uint32_t scatter_unit = W >= 5 ? 2 : W % 2 ? 4 : W % 4 ? 4 : 2;
 
 // Dynamic shared memory: the tile ordered by partition, each partition padded
 // to units; the rows left over; the partition of each unit.

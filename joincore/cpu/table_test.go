@@ -1,0 +1,118 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"context"
+	"encoding/binary"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+type heapMemory struct{}
+
+func (heapMemory) Alloc(n int64) ([]byte, error) { return make([]byte, n), nil }
+func (heapMemory) Free([]byte)                   {}
+
+// buildOf makes a table of int8 keys.
+func buildOf(t *testing.T, streams int, seed uint64, keys []uint64) (*dev, *table) {
+	t.Helper()
+	opened, err := New().Open(heapMemory{}, device.Options{Streams: streams, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []byte
+	for _, k := range keys {
+		values = binary.LittleEndian.AppendUint64(values, k)
+	}
+	column := joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8}
+	s, err := opened.Import(0, &joincore.Relation{
+		Columns:  []joincore.Column{column},
+		Segments: []joincore.Segment{{Rows: len(keys), Columns: []joincore.Vector{{Values: values}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _ := device.Keys([]joincore.KeyPair{{Class: joincore.KeyInt}}, func(joincore.ColumnRef) joincore.Column { return column })
+	table_, err := opened.Build(context.Background(), s, &device.Match{Build: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened.(*dev), table_.(*table)
+}
+
+// find returns the rows of a key, as positions plus 1.
+func (t *table) find(key uint64) []uint32 {
+	var out []uint32
+	head := make([]uint32, 1)
+	if t.dense != nil {
+		t.lookupDense([]uint64{key}, head)
+	} else {
+		t.lookup([]uint64{key}, head, make([]uint32, 1), make([]uint32, 1))
+	}
+	for h := head[0]; h != 0; {
+		out = append(out, h)
+		if !t.chains.Load() {
+			break
+		}
+		h = t.chain[h-1-t.first]
+	}
+	return out
+}
+
+// TestTable finds every key of tables that are built in different ways, and
+// no other key.
+func TestTable(t *testing.T) {
+	const n = 50_000
+	const seed = 7
+	scattered := func(i int) uint64 { return uint64(i) * 0x9e3779b97f4a7c15 }
+	var colliding []uint64 // all in the first of four regions
+	for i := 0; len(colliding) < n; i++ {
+		if mix(scattered(i)^seed)>>62 == 0 {
+			colliding = append(colliding, scattered(i))
+		}
+	}
+	for name, c := range map[string]struct {
+		streams int
+		key     func(i int) uint64
+		dense   bool
+	}{
+		"grown by one stream":       {1, scattered, false},
+		"built in regions":          {4, scattered, false},
+		"one region overflows":      {4, func(i int) uint64 { return colliding[i] }, false},
+		"chains":                    {3, func(i int) uint64 { return scattered(i % 1000) }, false},
+		"chains, grown":             {1, func(i int) uint64 { return scattered(i % 20_000) }, false},
+		"array":                     {4, func(i int) uint64 { return uint64(i*7) - n }, true},
+		"array with chains":         {2, func(i int) uint64 { return uint64(i % 100) }, true},
+		"array at the ends of int8": {2, func(i int) uint64 { return 1<<63 + uint64(i) }, true},
+		"the whole range of int8":   {2, func(i int) uint64 { return uint64(i) << 48 }, false},
+	} {
+		keys := make([]uint64, n)
+		want := map[uint64]int{}
+		for i := range keys {
+			keys[i] = c.key(i)
+			want[keys[i]]++
+		}
+		d, table := buildOf(t, c.streams, seed, keys)
+		if (table.dense != nil) != c.dense {
+			t.Errorf("%s: an array: %v", name, table.dense != nil)
+		}
+		for key, rows := range want {
+			found := table.find(key)
+			if len(found) != rows {
+				t.Fatalf("%s: key %#x: %d rows, want %d", name, key, len(found), rows)
+			}
+			for _, h := range found {
+				if keys[h-1] != key {
+					t.Fatalf("%s: key %#x: row %d has %#x", name, key, h-1, keys[h-1])
+				}
+			}
+			if other := key + 3; want[other] == 0 && table.find(other) != nil {
+				t.Fatalf("%s: key %#x is not there", name, other)
+			}
+		}
+		d.Close()
+	}
+}

@@ -1,0 +1,42 @@
+package run
+
+import (
+	"slices"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/algo"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/device"
+)
+
+// moved says what of a side is partitioned: with OM the needed columns of
+// fixed width, where the side is a base relation; row numbers for the rest.
+func (e *execution) moved(s *side, space device.Space, j *join) algo.Side {
+	out := algo.Side{Space: space, Key: s.key}
+	base := slices.Index(e.spaces, space)
+	for _, c := range s.needed.of(s.inputs) {
+		if j.decision.Algorithm == choose.PHJOM && base == c.Input && movable(e.columnOf(c)) {
+			out.Carry = append(out.Carry, c)
+		} else if !slices.Contains(out.RowIDs, c.Input) {
+			out.RowIDs = append(out.RowIDs, c.Input)
+		}
+	}
+	return out
+}
+
+// movable counts the columns of a side that OM would move with the key.
+func (e *execution) movable(s *side) int {
+	n := 0
+	if !hasJoin(s.node) {
+		for _, c := range s.needed.of(s.inputs) {
+			if movable(e.columnOf(c)) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func movable(c joincore.Column) bool {
+	return c.Kind == joincore.Fixed && c.Width <= carryWidth
+}
