@@ -8,6 +8,8 @@
 
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
+#include "utils/date.h"
+#include "utils/timestamp.h"
 
 #include "numeric.h"
 #include "page_filter.h"
@@ -25,11 +27,31 @@ between(GjPageTest test, bool *never, bool *always)
 	return GJ_TEST_GT;
 }
 
+/* The day that a timestamp lies in; true where it is that day's midnight. */
+static bool
+day_of(Timestamp timestamp, int64 *day)
+{
+	int64		rest;
+
+	/* both types put their infinities at the ends of their integers */
+	if (TIMESTAMP_NOT_FINITE(timestamp))
+	{
+		*day = TIMESTAMP_IS_NOBEGIN(timestamp) ? DATEVAL_NOBEGIN : DATEVAL_NOEND;
+		return true;
+	}
+	*day = timestamp / USECS_PER_DAY;
+	rest = timestamp % USECS_PER_DAY;
+	if (rest < 0)
+		(*day)--;
+	return rest == 0;
+}
+
 bool
 gj_page_check_bind(GjPageCheck *check, ExprContext *econtext)
 {
 	Datum		value;
 	bool		isnull;
+	bool		exact = true;
 
 	check->test = check->qual.test;
 	if (check->value == NULL)
@@ -47,27 +69,34 @@ gj_page_check_bind(GjPageCheck *check, ExprContext *econtext)
 		case DATEOID:
 			check->bound = DatumGetInt32(value);
 			break;
-		case INT8OID:
 		case TIMESTAMPOID:
+			if (check->qual.type == DATEOID)
+			{
+				exact = day_of(DatumGetTimestamp(value), &check->bound);
+				break;
+			}
+			/* FALLTHROUGH */
+		case INT8OID:
 		case TIMESTAMPTZOID:
 			check->bound = DatumGetInt64(value);
 			break;
 		case NUMERICOID:
-			if (!gj_numeric_bound(value, check->qual.scale, &check->bound))
-			{
-				bool		never;
-				bool		always;
-
-				check->test = between(check->test, &never, &always);
-				if (never)
-					return false;
-				if (always)
-					check->test = GJ_TEST_IS_NOT_NULL;
-			}
+			exact = gj_numeric_bound(value, check->qual.scale, &check->bound);
 			break;
 		default:
 			elog(ERROR, "unexpected type %u in a condition of the page feed",
 				 check->qual.value_type);
+	}
+	if (!exact)
+	{
+		bool		never;
+		bool		always;
+
+		check->test = between(check->test, &never, &always);
+		if (never)
+			return false;
+		if (always)
+			check->test = GJ_TEST_IS_NOT_NULL;
 	}
 	return true;
 }

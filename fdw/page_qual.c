@@ -42,6 +42,8 @@ comparison_family(Oid column, Oid value)
 {
 	if (is_integer(column) && is_integer(value))
 		return INTEGER_BTREE_FAM_OID;
+	if (column == DATEOID && value == TIMESTAMPOID)
+		return DATETIME_BTREE_FAM_OID;	/* date '...' + interval '...' */
 	if (column != value)
 		return InvalidOid;
 	switch (column)

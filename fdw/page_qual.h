@@ -31,13 +31,14 @@ typedef struct GjPageQual
 	Oid			type;			/* of the column, below any domain */
 	int			scale;			/* numeric(p <= 18, s): s */
 	Expr	   *value;			/* Const or Param; NULL for the NULL tests */
-	Oid			value_type;		/* below any domain; may be another integer width */
+	Oid			value_type;		/* below any domain; may be another integer width,
+								 * or timestamp for a date */
 } GjPageQual;
 
 /*
  * Whether the page feed can evaluate this condition, which then stands in
  * *qual.  Types: int2, int4, int8 in any pairing; date, timestamp and
- * timestamptz with their own type; numeric(p <= 18, s) with numeric of any
+ * timestamptz with their own type; date with timestamp; numeric(p <= 18, s) with numeric of any
  * precision.  NULL tests take a column of any type.
  */
 extern bool gj_page_qual(Expr *clause, GjPageQual *qual);

@@ -85,5 +85,5 @@ FROM unnest(ARRAY[
     'a = 7', '7 < a', 'a <> 7::int8', 'b BETWEEN 3 AND 9', 'price > 10', 'price <= 10.005',
     'day = ''2020-03-01''', 'note IS NOT NULL AND a IS NULL', 'dim_c.name IS NOT NULL',
     'a = b', 'a + 1 = 7', 'note = ''x''', 'a = 7 OR a = 8', 'a IN (7, 8)', 'a = 7.5',
-    'day < timestamp ''2020-03-01''', 'fact.id::text = ''7''']) cond;
+    'day < timestamp ''2020-03-01''', 'day < timestamptz ''2020-03-01''', 'fact.id::text = ''7''']) cond;
 DROP TABLE t1, t2, t3, t4;
