@@ -14,6 +14,8 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/shm"
 	"gpujoin/sidecar/client"
+
+	"golang.org/x/sys/unix"
 )
 
 // testEngine is an Engine whose Run a test gives. It needs no memory.
@@ -58,6 +60,28 @@ func opened(r *rig, leader int32, open shm.Open) (*client.Conn, shm.Admitted) {
 	return c, a
 }
 
+// fault reads behind the end of a mapped file, as from an extent whose pages
+// are gone.
+func fault() error {
+	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Ftruncate(fd, 4096); err != nil {
+		return err
+	}
+	b, err := unix.Mmap(fd, 0, 4096, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Munmap(b) }() // of the test's own mapping
+	if err := unix.Ftruncate(fd, 0); err != nil {
+		return err
+	}
+	return fmt.Errorf("%d was read behind the end", b[100])
+}
+
 // TestEngineFails says before RUNNING what went wrong, and frees everything.
 func TestEngineFails(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -73,6 +97,7 @@ func TestEngineFails(t *testing.T) {
 		"unknown":     {func(context.Context, joincore.Memory, joincore.Sink) error { return io.ErrClosedPipe }, shm.FailProvider},
 		"panic":       {func(context.Context, joincore.Memory, joincore.Sink) error { panic("test") }, shm.FailInternal},
 		"nil pointer": {func(context.Context, joincore.Memory, joincore.Sink) error { var p *int; *p = 1; return nil }, shm.FailInternal},
+		"fault":       {func(context.Context, joincore.Memory, joincore.Sink) error { return fault() }, shm.FailInternal},
 		"leak": {func(_ context.Context, mem joincore.Memory, _ joincore.Sink) error {
 			if _, err := mem.Alloc(1 << 20); err != nil {
 				return err

@@ -13,6 +13,8 @@ import (
 
 	"gpujoin/shm"
 	"gpujoin/sidecar/memory"
+
+	"golang.org/x/sys/unix"
 )
 
 // phase is what a session may ask for.
@@ -104,7 +106,10 @@ func (s *session) serve() {
 
 // readFailed ends a session whose next frame could not be read.
 func (s *session) readFailed(err error) {
-	if err == io.EOF || errors.Is(err, net.ErrClosed) {
+	// Hanging up is a correct way to leave, with answers unread (reset) or in
+	// the middle of a frame (kill -9), too.
+	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, unix.ECONNRESET) ||
+		errors.Is(err, io.ErrUnexpectedEOF) {
 		return
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -112,9 +117,7 @@ func (s *session) readFailed(err error) {
 	}
 	s.srv.counters.violations.Add(1)
 	s.log.Warn("connection failed", "error", err)
-	if !errors.Is(err, io.ErrUnexpectedEOF) {
-		s.refuse(failf(shm.FailProtocol, "%v", err))
-	}
+	s.refuse(failf(shm.FailProtocol, "%v", err))
 }
 
 // refuse sends FAILED, once, and leaves the peer a moment to read it.
