@@ -331,7 +331,7 @@ can_rewind(GjState *state)
 	for (int i = 0; i < state->plan->ninputs; i++)
 		if (state->inputs[i]->chgParam != NULL)
 			return false;
-	return gj_reader_stop(&state->reader);
+	return gj_reader_report(&state->reader) && gj_reader_stop(&state->reader);
 }
 
 /*
@@ -373,8 +373,6 @@ shutdown_node(CustomScanState *css)
 {
 	GjState    *state = (GjState *) css;
 
-	if (state->shared != NULL && state->mode == GJ_MODE_OFFLOAD)
-		gj_reader_report(&state->reader);
 	gj_report_fetch(state);
 	if (state->shared != NULL)
 		gj_parallel_shutdown(state);

@@ -79,9 +79,9 @@ gj_reader_start(GjReader *reader)
 	reader->extent.base = NULL;
 	reader->rows = reader->row = 0;
 	reader->credits = reader->npending = 0;
-	reader->ended = reader->reported = false;
+	reader->ended = false;
 	reader->returned = 0;
-	reader->start_us = gj_now_us();
+	reader->since_us = gj_now_us();
 	return give_credits(reader, GJ_CREDITS);
 }
 
@@ -171,14 +171,16 @@ open_batch(GjReader *reader, uint32 rows)
 bool
 gj_reader_report(GjReader *reader)
 {
+	uint64		now = gj_now_us();
 	struct gj_returned body = {
 		.rows = reader->returned,
-		.return_us = gj_now_us() - reader->start_us
+		.return_us = now - reader->since_us
 	};
 
-	if (reader->reported)
+	if (reader->returned == 0)
 		return true;
-	reader->reported = true;
+	reader->returned = 0;
+	reader->since_us = now;
 	return gj_send(&reader->link->conn, GJ_RETURNED, &body, sizeof(body), NULL, 0);
 }
 

@@ -63,9 +63,8 @@ typedef struct GjReader
 	GjPending	pending[GJ_CREDITS];
 	bool		ended;
 
-	uint64		returned;		/* rows */
-	uint64		start_us;
-	bool		reported;		/* RETURNED was sent */
+	uint64		returned;		/* rows, since the daemon was told last */
+	uint64		since_us;
 } GjReader;
 
 /* The buffers live in the current memory context. */
@@ -80,7 +79,8 @@ extern GjRead gj_reader_next(GjReader *reader, Datum *values, bool *isnull);
 /* Gives back all batches, so that the job can run again. */
 extern bool gj_reader_stop(GjReader *reader);
 
-/* Tells the daemon, once, how many rows were read and in which time. */
+/* Tells the daemon how many rows were read, in which time, since it was told
+ * last. */
 extern bool gj_reader_report(GjReader *reader);
 
 /* Keeps the RESULT or END frame that was just received for later. */

@@ -53,11 +53,12 @@ gj_report_fetch(GjState *state)
 {
 	GjLink	   *link = &state->link;
 
-	if (state->css.ss.ps.instrument == NULL || !link->admitted ||
-		link->conn.fd < 0 || IsParallelWorker())
+	if (state->css.ss.ps.instrument == NULL || !link->admitted)
 		return;
-	if (!gj_send(&link->conn, GJ_STATS_GET, NULL, 0, NULL, 0))
+	if (state->mode == GJ_MODE_OFFLOAD && !gj_reader_report(&state->reader))
 		return;
+	if (IsParallelWorker() || !gj_send(&link->conn, GJ_STATS_GET, NULL, 0, NULL, 0))
+		return;					/* the leader asks for all of them */
 	while (gj_link_receive(link, gj_connect_timeout))
 	{
 		if (link->conn.frame.type == GJ_STATS)
