@@ -1,4 +1,8 @@
--- The extension itself: what it creates, who may use it, what it says.
+-- The extension itself: what it creates, who may use it, what it says. In a
+-- database of its own, because other tests have the extension in theirs.
+SELECT current_database() AS home \gset
+CREATE DATABASE regress_gpujoin;
+\c regress_gpujoin
 SET session_preload_libraries = '';
 CREATE EXTENSION gpujoin;
 DROP EXTENSION gpujoin;
@@ -46,3 +50,6 @@ FROM pg_operator o JOIN pg_proc p ON p.oid = o.oprcode
 WHERE o.oid IN (94, 532, 1862, 533, 96, 15, 1868, 416, 410, 607, 1093, 2060, 1320,
                 2972, 98, 1054, 1752)
 ORDER BY o.oid;
+
+\c :home
+DROP DATABASE regress_gpujoin;

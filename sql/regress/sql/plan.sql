@@ -1,8 +1,10 @@
 -- What the other plan_* tests share.
+SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpujoin;
-NOTICE:  extension "gpujoin" already exists, skipping
+RESET client_min_messages;
 CREATE SCHEMA plan;
 SET search_path = plan;
+
 -- The GpuJoins of a query's plan, each as its inputs (alias and feed) and the
 -- number of joins; "native" if there is none.
 CREATE FUNCTION gpujoins(query text) RETURNS SETOF text
@@ -29,6 +31,7 @@ BEGIN
         RETURN NEXT 'native';
     END IF;
 END $$;
+
 -- The columns of a query's only GpuJoin as its job describes them.
 CREATE FUNCTION job_columns(query text)
 RETURNS TABLE (relation text, attnum int, type regtype, role text, encoding text, width int, align int)
@@ -45,6 +48,7 @@ BEGIN
          jsonb_array_elements(i -> 'columns') WITH ORDINALITY AS c(c, n)
     ORDER BY i ->> 'name', n;
 END $$;
+
 -- How a query's only GpuJoin compares its keys.
 CREATE FUNCTION key_classes(query text) RETURNS text
 LANGUAGE plpgsql AS $$
@@ -57,6 +61,7 @@ BEGIN
                 'strict $.**?(@."Custom Plan Provider" == "GpuJoin")') ->> 'Job')::jsonb,
                 'strict $.root.**.keys[*]') k), 'native');
 END $$;
+
 -- A fact table and three dimensions that keep 10, 50 and 100 % of it.
 CREATE TABLE fact AS
 SELECT g AS id, (g % 10000)::int4 AS a, (g % 2000)::int8 AS b, (g % 500)::int4 AS c,
