@@ -256,7 +256,8 @@ exec(CustomScanState *css)
 	TupleTableSlot *slot = css->ss.ss_ScanTupleSlot;
 	bool		found = false;
 
-	ResetExprContext(econtext);
+	if (css->ss.ps.ps_ProjInfo != NULL || css->ss.ps.qual != NULL)
+		ResetExprContext(econtext);
 	while (!found)
 	{
 		switch (state->mode)
