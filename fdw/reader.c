@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -29,7 +30,7 @@ value_of(const GjColumn *column)
 		return GJ_VALUE_VARLENA;
 	get_typlenbyval(column->type, &length, &by_value);
 	if (!by_value)
-		return GJ_VALUE_BYTES;
+		return getBaseType(column->type) == NAMEOID ? GJ_VALUE_NAME : GJ_VALUE_BYTES;
 	switch (length)
 	{
 		case 1:
@@ -318,6 +319,15 @@ gj_reader_next(GjReader *reader, Datum *values, bool *isnull)
 				break;
 			case GJ_VALUE_BYTES:
 				values[i] = PointerGetDatum(c->values + (Size) row * c->column->width);
+				break;
+			case GJ_VALUE_NAME:
+				value = c->values + (Size) row * c->column->width;
+				if (memchr(value, '\0', c->column->width) == NULL)
+				{
+					gj_fail(&reader->link->conn, "the daemon sent a malformed batch");
+					return GJ_READ_FAILED;
+				}
+				values[i] = PointerGetDatum(value);
 				break;
 			case GJ_VALUE_DECIMAL:
 				gj_decimal_to_numeric(((const int64 *) c->values)[row],

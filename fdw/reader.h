@@ -20,6 +20,7 @@ typedef enum GjValue
 {
 	GJ_VALUE_1, GJ_VALUE_2, GJ_VALUE_4, GJ_VALUE_8, /* by value */
 	GJ_VALUE_BYTES,				/* by reference, fixed length */
+	GJ_VALUE_NAME,				/* of these the one that ends at a zero byte */
 	GJ_VALUE_VARLENA,
 	GJ_VALUE_DECIMAL
 } GjValue;
