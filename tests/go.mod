@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/jackc/pgx/v5 v5.12.0
 	golang.org/x/sys v0.49.0
+	gpujoin v0.0.0
 )
 
 require (
@@ -12,3 +13,5 @@ require (
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )
+
+replace gpujoin => ../

@@ -153,6 +153,7 @@ const tables = `
 		from generate_series(0::int8, 4999) i;
 	create table tiny as select i as g, 'group ' || i as name from generate_series(0::int8, 9) i;
 	create table big as select i as k, repeat(md5(i::text), 80000) as value from generate_series(1::int8, 3) i;
+	create table named as select i as k, ('name ' || i)::name as name from generate_series(0::int8, 4999) i;
 	create role plain login;
 	grant select on fact, dim, tiny to plain;`
 

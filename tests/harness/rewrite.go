@@ -107,5 +107,12 @@ func (f *Frame) SetFDs(fds ...int) {
 	f.fds = fds
 }
 
+// TakeFDs are the frame's descriptors, which become the caller's.
+func (f *Frame) TakeFDs() []int {
+	fds := f.fds
+	f.fds = nil
+	return fds
+}
+
 // Drop closes the descriptors of a frame that will not be passed on.
 func (f *Frame) Drop() { f.close() }
