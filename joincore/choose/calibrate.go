@@ -174,11 +174,20 @@ func (c *calibration) measure(n int, a Algorithm, columns int) (pair, error) {
 		plan:  algo.PlanKind(joincore.Inner, false, device.Match{Build: buildKey, Probe: probeKey}),
 		build: build, probe: probe,
 	}
+	watch := startWatch()
+	var measured pair
 	if a == NPJ {
-		return j.npj()
+		measured, err = j.npj()
+	} else {
+		measured, err = j.phj()
 	}
-	return j.phj()
+	share := max(watch.share(d.Streams()), minShare)
+	return pair{build: measured.build * share, probe: measured.probe * share}, err
 }
+
+// minShare bounds the correction for a busy machine: beyond it the rest was
+// more likely waiting of our own.
+const minShare = 0.1
 
 type measured struct {
 	*calibration
