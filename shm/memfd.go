@@ -83,33 +83,50 @@ func VerifyMemfd(fd int, size int64) error {
 }
 
 // MapMemfd maps an extent that CreateMemfd made or VerifyMemfd accepted.
-// populate makes its pages present at once.
-func MapMemfd(fd int, size int64, populate bool) ([]byte, error) {
-	flags := unix.MAP_SHARED
-	if populate {
-		flags |= unix.MAP_POPULATE
-	}
-	b, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, flags)
+func MapMemfd(fd int, size int64) ([]byte, error) {
+	b, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("mmap: %w", err)
 	}
 	return b, nil
 }
 
-// Unmap ends a mapping of MapMemfd or MapPrivate.
-func Unmap(b []byte) error { return unix.Munmap(b) }
+// MapAligned maps an extent for good: present at once, and at an address that
+// lets huge pages be mapped as such. mapping is what to hand to Unmap.
+func MapAligned(fd int, size int64) (b, mapping []byte, err error) {
+	b, mapping, err = reserve(int(size), unix.PROT_NONE)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := mapAt(b, fd); err != nil {
+		_ = unix.Munmap(mapping) // of what was just mapped
+		return nil, nil, fmt.Errorf("mmap: %w", err)
+	}
+	return b, mapping, nil
+}
 
-// hugePage is the size that MADV_HUGEPAGE wants mappings aligned to.
+// Collapse replaces the pages of an extent by huge ones, for everybody who
+// maps it, whatever the system's default is. It needs Linux 6.1 and luck.
+func Collapse(b []byte) error {
+	if err := unix.Madvise(b, unix.MADV_COLLAPSE); err != nil {
+		return fmt.Errorf("MADV_COLLAPSE: %w", err)
+	}
+	return nil
+}
+
+// Unmap ends a mapping.
+func Unmap(mapping []byte) error { return unix.Munmap(mapping) }
+
+// hugePage is the size and alignment of huge pages.
 const hugePage = 2 << 20
 
-// MapPrivate returns n bytes of zeroed private memory, in huge pages where
-// the kernel grants them, and the mapping to hand to Unmap.
-func MapPrivate(n int) (b, mapping []byte, err error) {
+// reserve maps n private bytes, aligned to huge pages if they are as many.
+func reserve(n, protection int) (b, mapping []byte, err error) {
 	slack := 0
 	if n >= hugePage {
 		slack = hugePage
 	}
-	mapping, err = unix.Mmap(-1, 0, n+slack, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	mapping, err = unix.Mmap(-1, 0, n+slack, protection, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, nil, fmt.Errorf("mmap: %w", err)
 	}
@@ -117,10 +134,16 @@ func MapPrivate(n int) (b, mapping []byte, err error) {
 	if slack != 0 {
 		from = (hugePage - int(misalignment(mapping, hugePage))) % hugePage
 	}
-	b = mapping[from : from+n : from+n]
-	if slack != 0 {
+	return mapping[from : from+n : from+n], mapping, nil
+}
+
+// MapPrivate returns n bytes of zeroed private memory, in huge pages where
+// the kernel grants them, and the mapping to hand to Unmap.
+func MapPrivate(n int) (b, mapping []byte, err error) {
+	b, mapping, err = reserve(n, unix.PROT_READ|unix.PROT_WRITE)
+	if err == nil && n >= hugePage {
 		// Refused where the kernel has no huge pages; small ones do as well.
 		_ = unix.Madvise(b, unix.MADV_HUGEPAGE)
 	}
-	return b, mapping, nil
+	return b, mapping, err
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // Errors of decoding a body.
@@ -51,6 +53,13 @@ func Decode[T Struct](b []byte) (T, error) {
 // Append appends the bytes of v to dst.
 func Append[T Struct](dst []byte, v *T) []byte {
 	return append(dst, unsafe.Slice((*byte)(unsafe.Pointer(v)), int(unsafe.Sizeof(*v)))...)
+}
+
+// mapAt maps fd over to, which lies in a mapping of the caller's own.
+func mapAt(to []byte, fd int) error {
+	_, err := unix.MmapPtr(fd, 0, unsafe.Pointer(unsafe.SliceData(to)), uintptr(len(to)),
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED|unix.MAP_POPULATE)
+	return err
 }
 
 // misalignment returns how many bytes b starts behind a multiple of n.

@@ -93,22 +93,13 @@ func maxExtents(o *Options) int {
 	return max(4, int(limit.Cur)-min(o.MaxConnections, int(limit.Cur)/4)-64)
 }
 
-// upkeep warms the store, and trims it when nobody works.
+// upkeep looks after the store.
 func (srv *Server) upkeep() {
 	defer srv.background.Done()
 	if err := srv.store.Warm(srv.ctx, srv.options.Warm); err != nil {
 		srv.log.Warn("could not warm all extents", "error", err)
 	}
-	tick := time.NewTicker(max(srv.options.IdleTrim/4, time.Second))
-	defer tick.Stop()
-	for {
-		select {
-		case <-srv.ctx.Done():
-			return
-		case <-tick.C:
-			srv.store.Trim(srv.options.Warm, srv.options.IdleTrim)
-		}
-	}
+	srv.store.Upkeep(srv.ctx, srv.options.Warm, srv.options.IdleTrim)
 }
 
 // accept takes connections. Without a descriptor left it closes the one in

@@ -153,7 +153,7 @@ func (c *Conn) mapExtent(id uint64, fd int) (*Extent, error) {
 	if c.mapped[id] != nil {
 		return nil, fmt.Errorf("extent %d was sent twice", id)
 	}
-	data, err := shm.MapMemfd(fd, c.size, false)
+	data, err := shm.MapMemfd(fd, c.size)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,9 @@ type Extent struct {
 	FD   int
 	Data []byte
 
+	mapping  []byte
+	polished bool // huge pages were tried
+
 	owner  *Account
 	result bool
 	refs   atomic.Int32
@@ -43,16 +46,16 @@ func newExtent(id uint64, size int64) (*Extent, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := shm.MapMemfd(fd, size, true)
+	data, mapping, err := shm.MapAligned(fd, size)
 	if err != nil {
 		unix.Close(fd)
 		return nil, err
 	}
-	return &Extent{ID: id, FD: fd, Data: data}, nil
+	return &Extent{ID: id, FD: fd, Data: data, mapping: mapping}, nil
 }
 
 func (e *Extent) destroy() {
-	_ = shm.Unmap(e.Data) // fails only for a mapping that is not ours
+	_ = shm.Unmap(e.mapping) // fails only for a mapping that is not ours
 	unix.Close(e.FD)
-	e.Data, e.FD = nil, -1
+	e.Data, e.mapping, e.FD = nil, nil, -1
 }

@@ -264,3 +264,58 @@ func TestTooManyExtents(t *testing.T) {
 		}
 	}
 }
+
+// TestPolish polishes extents while others take them.
+func TestPolish(t *testing.T) {
+	const size = 4 * mib
+	s, err := NewStore(size, 6*size, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { s.Upkeep(ctx, 0, time.Hour) })
+	b := NewBudget(6 * size)
+	for g := range 3 {
+		a := reserve(t, b, s, 2*size, Group{int32(g + 1)})
+		wg.Go(func() {
+			defer a.Close()
+			for i := range 100 {
+				first, err := a.Extent(false)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				second, err := a.Extent(false)
+				if err != nil {
+					t.Error(err)
+					first.Release()
+					return
+				}
+				for _, e := range []*Extent{first, second} {
+					for k := 0; k < size; k += 4096 {
+						e.Data[k] = byte(g + i)
+					}
+				}
+				for _, e := range []*Extent{first, second} {
+					for k := 0; k < size; k += 4096 {
+						if e.Data[k] != byte(g+i) {
+							t.Error("the content of an extent changed")
+							return
+						}
+					}
+					e.Release()
+				}
+			}
+		})
+	}
+	for b.Usage().Jobs > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	wg.Wait()
+	s.Close()
+	if u := s.Usage(); u.Physical != 0 {
+		t.Errorf("%+v", u)
+	}
+}

@@ -27,6 +27,10 @@ type Store struct {
 	kept     int64              // bytes of them
 	lastUse  time.Time
 	closed   bool
+	dull     chan struct{} // there may be extents to polish
+
+	polishing bool      // one extent is, and nowhere listed
+	polished  sync.Cond // that is over
 }
 
 // ErrStore: the system has no more memory or descriptors for extents.
@@ -38,7 +42,10 @@ func NewStore(extentSize, limit int64, maxExtents int) (*Store, error) {
 	if err := shm.CheckExtentSize(extentSize); err != nil {
 		return nil, err
 	}
-	return &Store{extentSize: extentSize, limit: limit, maxExtents: maxExtents, blocks: map[int64][]*block{}}, nil
+	s := &Store{extentSize: extentSize, limit: limit, maxExtents: maxExtents, blocks: map[int64][]*block{},
+		dull: make(chan struct{}, 1)}
+	s.polished.L = &s.mu
+	return s, nil
 }
 
 // ExtentSize returns the bytes of every extent.
@@ -52,6 +59,8 @@ func (s *Store) makeRoom(n int64) error {
 			s.dropBlock()
 		case len(s.warm) > 0:
 			s.dropExtent()
+		case s.polishing:
+			s.polished.Wait()
 		default:
 			return fmt.Errorf("%w: %d bytes in use of %d", joincore.ErrBudget, s.physical, s.limit)
 		}
@@ -111,6 +120,11 @@ func (s *Store) popBlock(class int64) *block {
 func (s *Store) dropExtent() {
 	e := s.warm[0]
 	s.warm = append(s.warm[:0], s.warm[1:]...)
+	s.dropUnlisted(e)
+}
+
+// dropUnlisted drops an extent that is not among the warm ones.
+func (s *Store) dropUnlisted(e *Extent) {
 	s.physical -= s.extentSize
 	s.extents--
 	e.destroy()
@@ -207,12 +221,16 @@ func (s *Store) putExtent(e *Extent) {
 	defer s.mu.Unlock()
 	s.lastUse = time.Now()
 	if s.closed {
-		s.physical -= s.extentSize
-		s.extents--
-		e.destroy()
+		s.dropUnlisted(e)
 		return
 	}
 	s.warm = append(s.warm, e)
+	if !e.polished {
+		select {
+		case s.dull <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // Warm creates extents until bytes of them exist or ctx is done, a few
