@@ -3,7 +3,9 @@
  *
  * The inputs' scans and their conditions are children of the node and show
  * themselves; here stand how each is fed, the joins of the job, and after
- * execution what the daemon reported.
+ * execution what the daemon reported.  Its times are a summary: they cost no
+ * row anything, so that TIMING OFF, which spares the children's clocks, shows
+ * them too.
  */
 #include "postgres.h"
 
@@ -175,7 +177,7 @@ text_join_stats(ExplainState *es, const struct gj_join_stats *stats)
 					 (int) strnlen(stats->algorithm, sizeof(stats->algorithm)), stats->algorithm,
 					 stats->build_left ? "left" : "right",
 					 stats->build_rows, stats->probe_rows, stats->rows_out);
-	if (es->timing)
+	if (es->summary)
 		appendStringInfo(es->str, "  Time: %.3f ms", ms(stats->us));
 	appendStringInfoChar(es->str, '\n');
 }
@@ -189,7 +191,7 @@ property_join_stats(ExplainState *es, const struct gj_join_stats *stats)
 	ExplainPropertyUInteger("Build Rows", NULL, stats->build_rows, es);
 	ExplainPropertyUInteger("Probe Rows", NULL, stats->probe_rows, es);
 	ExplainPropertyUInteger("Result Rows", NULL, stats->rows_out, es);
-	if (es->timing)
+	if (es->summary)
 		ExplainPropertyFloat("Time", "ms", ms(stats->us), 3, es);
 }
 
@@ -245,7 +247,7 @@ explain_participant(ExplainState *es, const struct gj_participant_stats *p)
 		appendStringInfo(es->str, "Participant %s: fed " UINT64_FORMAT " rows, " UINT64_FORMAT
 						 " bytes; returned " UINT64_FORMAT " rows",
 						 who, p->fed_rows, p->fed_bytes, p->returned_rows);
-		if (es->timing)
+		if (es->summary)
 			appendStringInfo(es->str, "; feed %.3f ms (waited %.3f), return %.3f ms",
 							 ms(p->feed_us), ms(p->wait_us), ms(p->return_us));
 		appendStringInfoChar(es->str, '\n');
@@ -256,7 +258,7 @@ explain_participant(ExplainState *es, const struct gj_participant_stats *p)
 	ExplainPropertyUInteger("Fed Rows", NULL, p->fed_rows, es);
 	ExplainPropertyUInteger("Fed Bytes", NULL, p->fed_bytes, es);
 	ExplainPropertyUInteger("Returned Rows", NULL, p->returned_rows, es);
-	if (es->timing)
+	if (es->summary)
 	{
 		ExplainPropertyFloat("Feed Time", "ms", ms(p->feed_us), 3, es);
 		ExplainPropertyFloat("Feed Wait Time", "ms", ms(p->wait_us), 3, es);
@@ -279,7 +281,7 @@ explain_stats(ExplainState *es, const GjReport *report)
 						 " bytes  Peak Memory: " UINT64_FORMAT " kB",
 						 provider, stats->rows_in, stats->bytes_in,
 						 stats->rows_out, stats->bytes_out, (stats->peak_bytes + 1023) / 1024);
-		if (es->timing)
+		if (es->summary)
 			appendStringInfo(es->str, "  Queue: %.3f ms  Join: %.3f ms",
 							 ms(stats->queue_us), ms(stats->join_us));
 		appendStringInfoChar(es->str, '\n');
@@ -292,7 +294,7 @@ explain_stats(ExplainState *es, const GjReport *report)
 		ExplainPropertyUInteger("Rows Out", NULL, stats->rows_out, es);
 		ExplainPropertyUInteger("Bytes Out", NULL, stats->bytes_out, es);
 		ExplainPropertyUInteger("Peak Memory", "kB", (stats->peak_bytes + 1023) / 1024, es);
-		if (es->timing)
+		if (es->summary)
 		{
 			ExplainPropertyFloat("Queue Time", "ms", ms(stats->queue_us), 3, es);
 			ExplainPropertyFloat("Join Time", "ms", ms(stats->join_us), 3, es);
