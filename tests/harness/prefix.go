@@ -19,16 +19,18 @@ import (
 // would lead back to the system's), all else are links. Nothing of the system
 // is written.
 type Prefix struct {
-	Bin   string // postgres, initdb
-	Lib   string // $libdir
-	Share string
+	// SystemBin is where the clients are: psql, pg_isready.
+	SystemBin string
+	Bin       string // postgres, initdb
+	Lib       string // $libdir
+	Share     string
 	// Regress and Isolation are the programs that run SQL test files.
 	Regress, Isolation string
 	Version            string
 }
 
-// pgConfig is the installation's pg_config; PG_CONFIG chooses another one.
-func pgConfig() string {
+// PGConfig is the installation's pg_config; PG_CONFIG chooses another one.
+func PGConfig() string {
 	if p := os.Getenv("PG_CONFIG"); p != "" {
 		return p
 	}
@@ -44,9 +46,9 @@ func fileExists(path string) bool {
 }
 
 func pgPath(option string) (string, error) {
-	out, err := exec.Command(pgConfig(), option).Output()
+	out, err := exec.Command(PGConfig(), option).Output()
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w", pgConfig(), option, err)
+		return "", fmt.Errorf("%s %s: %w", PGConfig(), option, err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }
@@ -63,9 +65,10 @@ func preparePrefix(root, work string) (*Prefix, error) {
 	}
 	dest := filepath.Join(work, "pg")
 	p := &Prefix{
-		Bin:   filepath.Join(dest, system[0]),
-		Lib:   filepath.Join(dest, system[1]),
-		Share: filepath.Join(dest, system[2]),
+		SystemBin: system[0],
+		Bin:       filepath.Join(dest, system[0]),
+		Lib:       filepath.Join(dest, system[1]),
+		Share:     filepath.Join(dest, system[2]),
 	}
 	pgxsTests := filepath.Join(filepath.Dir(filepath.Dir(system[3])), "test")
 	p.Regress = filepath.Join(pgxsTests, "regress", "pg_regress")
@@ -175,7 +178,7 @@ func installExtension(root, dest string) error {
 		return nil
 	}
 	cmd := exec.Command("make", "--no-print-directory", "-C", filepath.Join(root, "fdw"), "install",
-		"DESTDIR="+dest, "PG_CONFIG="+pgConfig(), "with_llvm=no")
+		"DESTDIR="+dest, "PG_CONFIG="+PGConfig(), "with_llvm=no")
 	// A make above us must not lend us its job slots or flags.
 	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=0")
 	var out bytes.Buffer

@@ -17,7 +17,7 @@ func goTestSteps() []step {
 		// -race needs cgo; the daemon itself is built without.
 		{"unit", "main module, -race", goTest(".", "1", "-race", "-timeout", "10m", "./...")},
 		{"unit", "architecture, harness", goTest("tests", "0", "./arch", "./harness", "./measure", "./tpch")},
-		{"e2e", "end to end", goTest("tests", "0", "-timeout", "15m", "./e2e/...")},
+		{"e2e", "end to end", goTest("tests", "0", "-timeout", "15m", "./e2e/...", "./fault/...")},
 	}
 }
 
@@ -56,6 +56,7 @@ func goTest(module, cgo string, args ...string) func(string) outcome {
 
 func countEvents(r io.Reader) outcome {
 	var o outcome
+	broken := map[string]bool{}             // packages
 	output := map[string]*strings.Builder{} // of a test, or a package
 	for d := json.NewDecoder(r); ; {
 		var e event
@@ -84,9 +85,13 @@ func countEvents(r io.Reader) outcome {
 				continue
 			}
 			// A package fails after its tests: count it where it alone did.
-			if e.Test != "" || o.failed == 0 {
+			if e.Test != "" || !broken[e.Package] {
 				o.failed++
 			}
+			broken[e.Package] = true
+			// A build fails as "package [package.test]", then as the package.
+			built, _, _ := strings.Cut(e.ImportPath, " ")
+			broken[built] = true
 			if output[key] != nil {
 				o.output += key + "\n" + output[key].String()
 			}

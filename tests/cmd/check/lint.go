@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"gpujoin/tests/harness"
 )
 
 // modules are the directories of the Go modules.
@@ -103,10 +105,7 @@ func shellcheck(root string) outcome {
 // compileC compiles every file of the extension anew, optimised (some warnings
 // need it), with warnings as errors.
 func compileC(root string) outcome {
-	config := os.Getenv("PG_CONFIG")
-	if config == "" {
-		config = "pg_config"
-	}
+	config := harness.PGConfig()
 	include, ok := command(root, config, "--includedir-server")
 	if !ok {
 		return one(false, include)

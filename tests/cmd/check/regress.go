@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"gpujoin/tests/harness"
@@ -29,9 +30,9 @@ func regress(suite, inputs, ending string) func(string) outcome {
 		if err != nil || len(files) == 0 {
 			return one(false, fmt.Sprintf("no files in sql/%s/%s: %v", suite, inputs, err))
 		}
-		var tests []string
-		for _, f := range files {
-			tests = append(tests, strings.TrimSuffix(filepath.Base(f), ending))
+		tests, err := inOrder(root, suite, files, ending)
+		if err != nil {
+			return one(false, err.Error())
 		}
 		o, err := runRegress(root, suite, tests)
 		if err != nil {
@@ -41,6 +42,33 @@ func regress(suite, inputs, ending string) func(string) outcome {
 		return o
 	}
 }
+
+// inOrder returns the names of the tests: regression tests in the order that
+// the extension's Makefile gives them, where some prepare what others use.
+func inOrder(root, suite string, files []string, ending string) ([]string, error) {
+	var tests []string
+	for _, f := range files {
+		tests = append(tests, strings.TrimSuffix(filepath.Base(f), ending))
+	}
+	if suite != "regress" {
+		return tests, nil
+	}
+	cmd := exec.Command("make", "-s", "-C", filepath.Join(root, "fdw"), "--no-print-directory",
+		"PG_CONFIG="+harness.PGConfig(), "--eval", "tests: ; @echo $(REGRESS)", "tests")
+	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=0")
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("order of tests: %w", err)
+	}
+	ordered := strings.Fields(string(out))
+	if !slices.Equal(slices.Sorted(slices.Values(ordered)), slices.Sorted(slices.Values(tests))) {
+		return nil, fmt.Errorf("fdw/Makefile runs %v, but there are %v", ordered, tests)
+	}
+	return ordered, nil
+}
+
+// database is the one that make installcheck uses too.
+const database = "contrib_regression"
 
 func runRegress(root, suite string, tests []string) (o outcome, err error) {
 	env, err := harness.Prepare()
@@ -61,7 +89,7 @@ func runRegress(root, suite string, tests []string) (o outcome, err error) {
 	if err != nil {
 		return o, err
 	}
-	if err := errors.Join(s.Exec(context.Background(), "create database regression"), s.Close()); err != nil {
+	if err := errors.Join(s.Exec(context.Background(), "create database "+database), s.Close()); err != nil {
 		return o, err
 	}
 
@@ -73,14 +101,10 @@ func runRegress(root, suite string, tests []string) (o outcome, err error) {
 	if err := errors.Join(os.RemoveAll(results), os.MkdirAll(results, 0o755)); err != nil {
 		return o, err
 	}
-	bin, err := exec.Command(os.Getenv("PG_CONFIG"), "--bindir").Output()
-	if err != nil {
-		return o, fmt.Errorf("pg_config: %w", err)
-	}
 	args := []string{
-		"--use-existing", "--dbname=regression", "--user=postgres",
+		"--use-existing", "--dbname=" + database, "--user=postgres",
 		"--host=" + cluster.Sock, fmt.Sprintf("--port=%d", harness.Port),
-		"--bindir=" + strings.TrimSpace(string(bin)),
+		"--bindir=" + env.Prefix.SystemBin,
 		"--inputdir=" + filepath.Join(root, "sql", suite), "--outputdir=" + results,
 	}
 	cmd := exec.Command(program, append(args, tests...)...)
