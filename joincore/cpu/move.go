@@ -24,7 +24,7 @@ func (p *partitioner) move(ctx context.Context, st *stream, spans []span, next [
 			s, ok := r.positionsOf(input, inputs)
 			moveIDs(p.ids[i].v32[0], to, s, ok, sel)
 		}
-		for i, ref := range p.spec.Carry {
+		for i, ref := range p.refs {
 			c, s := r.locate(ref, inputs)
 			st.moveColumn(p.carry[i], to, sel, c, s, r.n)
 		}

@@ -92,6 +92,7 @@ type partitioner struct {
 	keys   []uint64
 	ids    []*column
 	carry  []*column
+	refs   []joincore.ColumnRef // of carry
 }
 
 // eachChunk calls f for all rows of a range.
@@ -175,6 +176,10 @@ func (p *partitioner) allocate(out *space, n int) error {
 	out.carried = map[joincore.ColumnRef]*column{}
 	for _, ref := range p.spec.Carry {
 		base := d.inputs[ref.Input].columns[ref.Column]
+		if p.isKey(ref, base) {
+			out.carried[ref] = out.keys
+			continue
+		}
 		if base.kind != joincore.Fixed {
 			return fmt.Errorf("moving a column of variable length: %w", joincore.ErrUnsupported)
 		}
@@ -191,8 +196,15 @@ func (p *partitioner) allocate(out *space, n int) error {
 		}
 		out.carried[ref] = c
 		p.carry = append(p.carry, c)
+		p.refs = append(p.refs, ref)
 	}
 	return nil
+}
+
+// isKey says whether a column is the key as it is, and so moved already.
+func (p *partitioner) isKey(ref joincore.ColumnRef, c *column) bool {
+	k := p.spec.Key
+	return k.Exact && len(k.Parts) == 1 && k.Parts[0].Column == ref && c.width == 8 && !p.spec.KeepNulls
 }
 
 // newColumn allocates a column of one segment that the space owns.

@@ -3,6 +3,8 @@
 package cpu
 
 import (
+	"fmt"
+
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 )
@@ -106,6 +108,9 @@ func (r *rows) positionsOf(input int, inputs []*space) (*slot, bool) {
 		}
 		ids := s.space.ids[input]
 		if ids == nil {
+			if s.space.carries(input) {
+				panic(fmt.Sprintf("row numbers of input %d were not moved", input))
+			}
 			continue
 		}
 		b := slot{space: inputs[input], null: true}
@@ -124,6 +129,16 @@ func (r *rows) positionsOf(input int, inputs []*space) (*slot, bool) {
 		return &b, true
 	}
 	return nil, false
+}
+
+// carries says whether columns of an input were moved with the key.
+func (s *space) carries(input int) bool {
+	for ref := range s.carried {
+		if ref.Input == input {
+			return true
+		}
+	}
+	return false
 }
 
 func hasNone(pos []uint32) bool {

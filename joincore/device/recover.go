@@ -1,12 +1,28 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"gpujoin/joincore"
 )
+
+// Panic is a panic that became an error. Its message has one line; the stack
+// is for logs.
+type Panic struct {
+	Value any
+	Stack []byte
+	cause error
+}
+
+func (p *Panic) Error() string { return fmt.Sprintf("%v: %v", p.cause, p.Value) }
+
+// Unwrap returns ErrInvalid where the run-time system refused an access.
+func (p *Panic) Unwrap() error { return p.cause }
+
+var errPanic = errors.New("join failed")
 
 // Recover is deferred by every goroutine that touches input data: a panic
 // becomes its error. An index out of range means that data contradicts its
@@ -15,9 +31,9 @@ func Recover(err *error) {
 	switch p := recover().(type) {
 	case nil:
 	case runtime.Error:
-		*err = fmt.Errorf("%w: %v\n%s", joincore.ErrInvalid, p, debug.Stack())
+		*err = &Panic{Value: p, Stack: debug.Stack(), cause: joincore.ErrInvalid}
 	default:
-		*err = fmt.Errorf("join failed: %v\n%s", p, debug.Stack())
+		*err = &Panic{Value: p, Stack: debug.Stack(), cause: errPanic}
 	}
 }
 

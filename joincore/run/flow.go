@@ -47,7 +47,7 @@ type step struct {
 
 // stages puts the sources of a flow in order: what a join returns after all
 // probing passes through the steps behind it.
-func (f *flow) stages(*execution) []algo.Stage {
+func (f *flow) stages() []algo.Stage {
 	steps := make([]algo.Step, len(f.steps))
 	for i, s := range f.steps {
 		steps[i] = s.Step
@@ -72,13 +72,14 @@ func (f *flow) plain() (device.Space, bool) {
 	return nil, false
 }
 
-// flow prepares a node. needed are the columns that are read above it.
-func (e *execution) flow(n joincore.Node, needed columns) (*flow, error) {
+// flow prepares a node. needed are the columns that are read above it; kept
+// says that its rows are going to be stored as row numbers.
+func (e *execution) flow(n joincore.Node, needed columns, kept bool) (*flow, error) {
 	switch n := n.(type) {
 	case *joincore.Scan:
 		return &flow{source: algo.NewScan(e.dev, e.spaces[n.Input])}, nil
 	case *joincore.Filter:
-		f, err := e.flow(n.Child, needed.with(expressionColumns(n.Predicate)...))
+		f, err := e.flow(n.Child, needed.with(expressionColumns(n.Predicate)...), kept)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +88,7 @@ func (e *execution) flow(n joincore.Node, needed columns) (*flow, error) {
 		}})
 		return f, nil
 	default:
-		return e.join(n.(*joincore.Join), needed)
+		return e.join(n.(*joincore.Join), needed, kept)
 	}
 }
 
@@ -97,10 +98,9 @@ type side struct {
 	inputs []int
 	key    *device.Key
 	needed columns
-	flow   *flow
 }
 
-func (e *execution) join(n *joincore.Join, needed columns) (*flow, error) {
+func (e *execution) join(n *joincore.Join, needed columns, kept bool) (*flow, error) {
 	left, right := sides(n, needed, e.columnOf)
 	j := e.joins[e.number[n]]
 	sizes := joinSizes(n, e.estimate)
@@ -114,11 +114,7 @@ func (e *execution) join(n *joincore.Join, needed columns) (*flow, error) {
 	if j.decision.BuildLeft {
 		build, probe = left, right
 	}
-	f, err := e.execute(n, j, build, probe, probeRows)
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return e.execute(n, j, build, probe, probeRows, kept)
 }
 
 // decide lets tests and benchmarks overrule a choice.
@@ -166,26 +162,30 @@ func inputsNeeded(s *side) []int {
 	return inputsOf(s.needed.of(s.inputs))
 }
 
+// flowOf prepares a side.
+func (e *execution) flowOf(s *side, kept bool) (*flow, error) {
+	needed := s.needed
+	for _, p := range s.key.Parts {
+		needed = needed.with(p.Column)
+	}
+	return e.flow(s.node, needed, kept)
+}
+
 // stored returns a side as a space: the base relation, or tuples of row
 // numbers, which release frees.
 func (e *execution) stored(s *side) (space device.Space, release func(), err error) {
-	if s.flow == nil {
-		needed := s.needed
-		for _, p := range s.key.Parts {
-			needed = needed.with(p.Column)
-		}
-		if s.flow, err = e.flow(s.node, needed); err != nil {
-			return nil, nil, err
-		}
+	f, err := e.flowOf(s, true)
+	if err != nil {
+		return nil, nil, err
 	}
-	if space, ok := s.flow.plain(); ok {
+	if space, ok := f.plain(); ok {
 		return space, func() {}, nil
 	}
 	t, err := e.dev.NewTuples(inputsNeeded(s), s.key)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := e.drain(s.flow, algo.Collect(t)); err != nil {
+	if err := e.drain(f, algo.Collect(t)); err != nil {
 		t.Release()
 		return nil, nil, err
 	}
@@ -194,46 +194,52 @@ func (e *execution) stored(s *side) (space device.Space, release func(), err err
 
 // execute stores the build side, decides with its real size, and returns the
 // flow of the join's result.
-func (e *execution) execute(n *joincore.Join, j *join, build, probe *side, probeRows int64) (*flow, error) {
+func (e *execution) execute(n *joincore.Join, j *join, build, probe *side, probeRows int64, kept bool) (*flow, error) {
 	space, release, err := e.stored(build)
 	if err != nil {
 		return nil, err
 	}
-	needed := probe.needed
-	for _, p := range probe.key.Parts {
-		needed = needed.with(p.Column)
-	}
-	if probe.flow, err = e.flow(probe.node, needed); err != nil {
+	j.buildRows = rowsOf(space)
+	if err := e.choose(n, j, space, build, probe, probeRows); err != nil {
 		release()
 		return nil, err
 	}
-	j.buildRows = rowsOf(space)
-	if j.decision.Algorithm == 0 {
-		j.decision.Algorithm, err = e.opt.Rates.Algorithm(choose.Side{
-			BuildRows: j.buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
-			ResultRows: clampRows(n.Rows), Columns: e.movable(build) + e.movable(probe),
-			Dense: func() (bool, error) {
-				r, err := e.dev.KeyRange(e.ctx, space, build.key)
-				return r.VeryDense(probeRows), err
-			},
-		})
-		if err != nil {
-			release()
-			return nil, err
-		}
-	}
-	if j.decision.Bits == 0 {
-		j.decision.Bits = choose.Bits(j.buildRows)
+	if j.decision.Algorithm == choose.PHJOM && kept {
+		j.decision.Algorithm = choose.PHJUM // row numbers are all that is read of the result
 	}
 	m := device.Match{Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: e.plan.Parameters, ProbeRows: probeRows}
 	plan := algo.PlanKind(n.Kind, j.decision.BuildLeft, m)
 	if j.decision.Algorithm == choose.NPJ {
-		return e.npj(j, plan, space, release, probe)
+		return e.npj(j, plan, space, release, probe, kept)
 	}
 	return e.phj(j, plan, space, release, build, probe)
 }
 
-func (e *execution) npj(j *join, plan *algo.Plan, space device.Space, release func(), probe *side) (*flow, error) {
+// choose completes the decision, as far as nobody has decided before.
+func (e *execution) choose(n *joincore.Join, j *join, space device.Space, build, probe *side, probeRows int64) (err error) {
+	if j.decision.Bits == 0 {
+		j.decision.Bits = choose.Bits(j.buildRows)
+	}
+	if j.decision.Algorithm != 0 {
+		return nil
+	}
+	j.decision.Algorithm, err = e.opt.Rates.Algorithm(choose.Side{
+		BuildRows: j.buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
+		ResultRows: clampRows(n.Rows), Columns: e.movable(build) + e.movable(probe),
+		Dense: func() (bool, error) {
+			r, err := e.dev.KeyRange(e.ctx, space, build.key)
+			return r.VeryDense(probeRows), err
+		},
+	})
+	return err
+}
+
+func (e *execution) npj(j *join, plan *algo.Plan, space device.Space, release func(), probe *side, kept bool) (*flow, error) {
+	f, err := e.flowOf(probe, kept)
+	if err != nil {
+		release()
+		return nil, err
+	}
 	start := time.Now()
 	table, err := e.dev.Build(e.ctx, space, &plan.Match)
 	if err != nil {
@@ -245,7 +251,6 @@ func (e *execution) npj(j *join, plan *algo.Plan, space device.Space, release fu
 	if plan.Leftover {
 		s.extra = &algo.Leftover{Device: e.dev, Space: space, Found: plan.Found}
 	}
-	f := probe.flow
 	f.steps = append(f.steps, s)
 	f.release = append(f.release, table.Release, release)
 	return f, nil

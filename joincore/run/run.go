@@ -60,7 +60,7 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		}
 		e.spaces = append(e.spaces, s)
 	}
-	f, err := e.flow(plan.Root, newColumns(plan.Output))
+	f, err := e.flow(plan.Root, newColumns(plan.Output), false)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func meanHeap(r *joincore.Relation, column int) float64 {
 }
 
 func (e *execution) drain(f *flow, consume func(context.Context, device.Stream) (algo.Consumer, error)) error {
-	p := &algo.Pipeline{Device: e.dev, Stages: f.stages(e), Consume: consume}
+	p := &algo.Pipeline{Device: e.dev, Stages: f.stages(), Consume: consume}
 	err := p.Run(e.ctx)
 	for _, release := range f.release {
 		release()

@@ -90,8 +90,9 @@ func treeCase(seed uint64, n int, kinds []joincore.Kind) (*joincore.Plan, []*joi
 	}
 	var visible []int
 	plan.Root, visible = t.grow(0, n)
+	columns := []int{0, 2, 4}[:2+t.r.IntN(2)] // the last one is never moved with a key
 	for _, i := range visible {
-		for _, c := range []int{0, 2, 4} {
+		for _, c := range columns {
 			plan.Output = append(plan.Output, joincore.ColumnRef{Input: i, Column: c})
 		}
 	}
@@ -171,4 +172,21 @@ func TestJoinStatsInPostOrder(t *testing.T) {
 			t.Errorf("join %d: %+v, want %+v", i, got, want[i])
 		}
 	}
+}
+
+// FuzzTrees looks for a plan whose execution differs from the oracle.
+func FuzzTrees(f *testing.F) {
+	f.Add(uint64(1), uint8(2), uint8(0), uint8(32))
+	f.Add(uint64(2), uint8(4), uint8(5), uint8(1))
+	f.Fuzz(func(t *testing.T, seed uint64, inputs, decisions, chunk uint8) {
+		plan, relations := treeCase(seed, 2+int(inputs%4), kinds)
+		opt := run.Options{
+			Decide: func(join int, _ choose.Decision) choose.Decision {
+				d := int(decisions) + join
+				return choose.Decision{Algorithm: algorithms[d%3], BuildLeft: d/3%2 == 0, Bits: 1 + d%4}
+			},
+			Device: device.Options{Streams: 2, ChunkRows: 1 + int(chunk), Seed: seed, Collide: seed%2 == 0},
+		}
+		check(t, fmt.Sprintf("seed %d", seed), providers[0], plan, relations, 7, opt)
+	})
 }

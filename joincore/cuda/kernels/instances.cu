@@ -27,26 +27,26 @@ extern "C" __global__ void __launch_bounds__(offsets_threads, 1) gj_offsets(cons
 LAUNCH(gj_offsets, offsets_threads, 1, 0, 0)
 
 // gj_first_k<key words>_w<row words>_c<column words>(join, side): from columns (c0: row numbers).
-#define FIRST_TUNED(TAG, K, W, C, T, IPT, B)                                                                                      \
+#define FIRST_TUNED(TAG, K, W, C, T, IPT, B, A, FAN)                                                                                      \
   extern "C" __global__ void __launch_bounds__(T, B) gj_first_k##K##_w##W##_c##C##TAG(const gj_join* join, uint64_t side) {        \
     const gj_side* s = &join->side[side];                                                                                          \
     const bool only = join->bits_second == 0;                                                                                      \
-    scatter<K, W, T, IPT>(ColumnSource<K, W, C>(s), reinterpret_cast<char*>(only ? s->final : s->first),                           \
+    scatter<K, W, T, IPT, A, FAN>(ColumnSource<K, W, C>(s), reinterpret_cast<char*>(only ? s->final : s->first),                           \
                           only ? s->final_capacity : s->first_capacity, reinterpret_cast<uint32_t*>(only ? s->cursor : s->parent_cursor), \
                           reinterpret_cast<uint32_t*>(only ? s->tail : s->parent_tail), (32 - (int)join->bits_first) & 31, (1u << join->bits_first) - 1);                                        \
   }                                                                                                                                \
-  LAUNCH(gj_first_k##K##_w##W##_c##C##TAG, T, B, (ScatterLayout<W, T * IPT>::bytes), T * IPT)
+  LAUNCH(gj_first_k##K##_w##W##_c##C##TAG, T, B, (ScatterLayout<W, T * IPT, A, FAN>::bytes), T * IPT)
 #define FIRST(K, W, C) FIRST_TUNED(, K, W, C, scatter_tuning(W).threads, scatter_tuning(W).rows, scatter_tuning(W).blocks)
 
 // gj_second_k<key words>_w<row words>(join, side): from the first pass's buffer.
-#define SECOND_TUNED(TAG, K, W, T, IPT, B)                                                                                        \
+#define SECOND_TUNED(TAG, K, W, T, IPT, B, A)                                                                                        \
   extern "C" __global__ void __launch_bounds__(T, B) gj_second_k##K##_w##W##TAG(const gj_join* join, uint64_t side) {              \
     const gj_side* s = &join->side[side];                                                                                          \
-    scatter<K, W, T, IPT>(BufferSource<W>(join, s), reinterpret_cast<char*>(s->final), s->final_capacity,                          \
+    scatter<K, W, T, IPT, A, 256>(BufferSource<W>(join, s), reinterpret_cast<char*>(s->final), s->final_capacity,                          \
                           reinterpret_cast<uint32_t*>(s->cursor), reinterpret_cast<uint32_t*>(s->tail), 32 - (int)(join->bits_first + join->bits_second),               \
                           (1u << join->bits_second) - 1);                                                                          \
   }                                                                                                                                \
-  LAUNCH(gj_second_k##K##_w##W##TAG, T, B, (ScatterLayout<W, T * IPT>::bytes), T * IPT)
+  LAUNCH(gj_second_k##K##_w##W##TAG, T, B, (ScatterLayout<W, T * IPT, A, 256>::bytes), T * IPT)
 #define SECOND(K, W) SECOND_TUNED(, K, W, scatter_tuning(W).threads, scatter_tuning(W).rows, scatter_tuning(W).blocks)
 
 // gj_inner_k<key words>_b<build payload words>x<words a column>_p<probe, likewise>(join).

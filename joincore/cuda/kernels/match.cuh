@@ -110,9 +110,15 @@ __device__ __forceinline__ void match(const gj_join* join) {
     auto fetch = [&](uint32_t i) {
       const char* from = reinterpret_cast<const char*>(job.side[1].final);
       const uint64_t capacity = job.side[1].final_capacity;
+      const uint64_t at = item.probe_at + lane + i;
+      if (i + 32 * IPT <= ns) {
 #pragma unroll
-      for (int j = 0; j < IPT; j++)
-        if (i + j * 32 + lane < ns) copy_async<WS>(from, capacity, item.probe_at + lane + i + j * 32, ahead, 32 * IPT, j * 32 + lane);
+        for (int j = 0; j < IPT; j++) copy_async<WS>(from, capacity, at + j * 32, ahead, 32 * IPT, j * 32 + lane);
+      } else {
+#pragma unroll
+        for (int j = 0; j < IPT; j++)
+          if (i + j * 32 + lane < ns) copy_async<WS>(from, capacity, at + j * 32, ahead, 32 * IPT, j * 32 + lane);
+      }
     };
     uint32_t step = warp * 32 * IPT;
     if (threadIdx.x == 0) next_step = T * IPT;
@@ -230,23 +236,32 @@ __device__ __forceinline__ void match(const gj_join* join) {
           b[j] = hash_words(key).table & (NB - 1);
           entry[j] = here + j * 32 + lane < ns ? bucket[b[j]] : 0;
         }
+        uint32_t longest = 0;
 #pragma unroll
         for (int j = 0; j < IPT; j++) {
-          const uint32_t s = entry[j] & 0x1fff;
-          uint32_t n = entry[j] >> 13;
+          const uint32_t s = entry[j] & 0x1fff, n = entry[j] >> 13;
           const bool m0 = n > 0 && same_key(s, r[j]), m1 = n > 1 && same_key(s + 1, r[j]);
-          uint32_t first = m0 ? s : s + 1, last = m1 ? s + 1 : s, matches = m0 + m1;
-          if (n > 2) {
+          found[j] = (m0 ? s : s + 1) << 16 | (m0 || m1) << 15 | (m0 + m1);
+          several |= m0 && m1;
+          longest = max(longest, n);
+        }
+        if (__any_sync(~0u, longest > 2)) {
+#pragma unroll
+          for (int j = 0; j < IPT; j++) {
+            uint32_t n = entry[j] >> 13;
+            if (n <= 2) continue;
+            const uint32_t s = entry[j] & 0x1fff;
             if (n == 7) n = (b[j] + 1 < NB ? bucket[b[j] + 1] & 0x1fff : nb) - s;
+            uint32_t matches = found[j] & 0x7fff, first = found[j] >> 16, last = first + matches - 1;
             for (uint32_t k = 2; k < n; k++)
               if (same_key(s + k, r[j])) {
                 if (!matches) first = s + k;
                 last = s + k;
                 matches++;
               }
+            found[j] = first << 16 | (last - first + 1 == matches) << 15 | matches;
+            several |= matches > 1;
           }
-          found[j] = first << 16 | (last - first + 1 == matches) << 15 | matches;
-          several |= matches > 1;
         }
         if (!__any_sync(~0u, several)) {
           uint32_t mask[IPT];

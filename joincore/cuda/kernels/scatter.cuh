@@ -1,4 +1,4 @@
-// One radix-partition pass: whole rows, not stable, whole sectors.
+// One radix-partition pass: whole rows, not stable.
 //
 // A block ranks the rows of a tile among the rows of their partition with
 // shared-memory atomics, claims room for each partition's run with one global
@@ -8,13 +8,15 @@
 // that took more than an eighth of the last tile is ranked by warp votes, so
 // that a hot key does not serialise.
 //
-// Runs are whole units of `unit` rows, which are whole 32-byte sectors of
-// every lane: a store of part of a sector costs an H200 more than two whole
-// ones. The rows over wait in shared memory for the next tile; what a block
-// has left at its end goes to the partition's end, backwards.
+// With a unit of A > 1 rows, runs are whole units at multiples of A: a store of
+// part of a 32-byte sector costs an H200 more than two whole ones. The rows
+// over wait in shared memory for the block's next tile; what it has left at its
+// end goes to the partition's end, backwards. A block then takes neighbouring
+// tiles. With A = 1 runs start anywhere, and the blocks' tiles interleave, so
+// that they write to few partitions at a time.
 //
 // First pass: from columns, one parent. Second pass: from the first pass's
-// buffer. A block takes neighbouring tiles; tiles never cross a parent.
+// buffer; tiles never cross a parent.
 //
 // Bound: reads and writes each row once.
 #pragma once
@@ -25,7 +27,12 @@
 
 namespace gj {
 
-constexpr int max_parents = 256, max_fan = 256;
+constexpr int max_parents = 256;
+
+template <bool V>
+struct Constant {
+  static constexpr bool value = V;
+};
 
 // Payload columns of CW words each; CW = 0: the payload is the row's number.
 template <int KW, int W, int CW>
@@ -77,28 +84,23 @@ struct BufferSource {
   __device__ __forceinline__ uint32_t rows(uint32_t p) const { return reinterpret_cast<const uint32_t*>(side->parent_count)[p]; }
 };
 
-// Rows whose lanes are all whole sectors, or nearly: 5 words a row have a lane
-// of 4 bytes that gets half sectors, where whole ones would halve the tile.
-template <int W>
-constexpr uint32_t scatter_unit = W >= 5 ? 2 : W % 2 ? 4 : W % 4 ? 4 : 2;
-
 // Dynamic shared memory: the tile ordered by partition, each partition padded
 // to units; the rows left over; the partition of each unit.
-template <int W, int N>
+template <int W, int N, int A, int FAN>
 struct ScatterLayout {
-  static constexpr int unit = scatter_unit<W>, slots = N + 2 * max_fan * (unit - 1), kept = slots * W * 4, units = kept + max_fan * unit * W * 4,
-                       bytes = units + (slots / unit + 15) / 16 * 16;
+  static constexpr int slots = N + 2 * FAN * (A - 1), kept = slots * W * 4, units = kept + (A > 1 ? FAN * A * W * 4 : 0),
+                       bytes = units + (A > 1 ? (slots / A + 15) / 16 * 16 : 0);
 };
 
 // To partition number (hash >> shift) & mask of the tile's parent:
 // cursor[parent * (mask + 1) + partition] is its next free row in dst from the
 // front, tail[...] the row after its last free one.
-template <int KW, int W, int T, int IPT, class Source>
+template <int KW, int W, int T, int IPT, int A, int FAN, class Source>
 __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_t dst_capacity, uint32_t* cursor, uint32_t* tail, int shift, uint32_t mask) {
   constexpr int N = T * IPT, G = 2;
-  using Layout = ScatterLayout<W, N>;
-  constexpr uint32_t A = Layout::unit, S = Layout::slots, K = max_fan * A;
-  static_assert(T >= max_fan && N <= 1 << 16);
+  using Layout = ScatterLayout<W, N, A, FAN>;
+  constexpr uint32_t S = Layout::slots, K = FAN * A;
+  static_assert(T >= FAN && T >= max_parents && N <= 1 << 16 && FAN <= 256);
   extern __shared__ uint4 shared[];
   char* stage = reinterpret_cast<char*>(shared);
   char* keep = stage + Layout::kept;
@@ -109,13 +111,13 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
     uint32_t keep;    // the others are kept, in keep + slot
     uint32_t unused;
   };
-  __shared__ Run run[max_fan];
-  __shared__ uint32_t count[max_fan], offset[max_fan], left[max_fan], sums[32];
+  __shared__ Run run[FAN];
+  __shared__ uint32_t count[FAN], offset[FAN], left[FAN], sums[32];
   __shared__ uint32_t first_tile[max_parents + 1], parent_start[max_parents], parent_rows[max_parents];
   __shared__ uint32_t hot_next, slots_used;
 
   const uint32_t parents = source.parents();
-  uint32_t tile, last_tile;
+  uint32_t tile, last_tile, tile_step;
   {
     uint32_t rows = 0, total;
     if (threadIdx.x < parents) {
@@ -125,9 +127,12 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
     uint32_t tiles = block_exclusive<T>((rows + N - 1) / N, sums, total);
     if (threadIdx.x < parents) first_tile[threadIdx.x] = tiles;
     if (threadIdx.x == 0) first_tile[parents] = total, hot_next = ~0u;
-    if (threadIdx.x < max_fan) count[threadIdx.x] = 0, left[threadIdx.x] = 0;
+    if (threadIdx.x < FAN) count[threadIdx.x] = 0, left[threadIdx.x] = 0;
     __syncthreads();
-    tile = (uint32_t)((uint64_t)total * blockIdx.x / gridDim.x), last_tile = (uint32_t)((uint64_t)total * (blockIdx.x + 1) / gridDim.x);
+    if constexpr (A > 1)
+      tile = (uint32_t)((uint64_t)total * blockIdx.x / gridDim.x), last_tile = (uint32_t)((uint64_t)total * (blockIdx.x + 1) / gridDim.x), tile_step = 1;
+    else
+      tile = blockIdx.x, last_tile = total, tile_step = gridDim.x;
   }
 
   auto partition = [&](const Row<W>& r) {
@@ -139,28 +144,23 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
 
   Row<W> row[IPT];
   uint32_t parent = 0, rows = 0;
-  uint64_t next_at = 0;
-  // Turns to this block's next tile; false: there is none.
-  auto turn = [&]() {
-    if (tile == last_tile) return false;
+  // Loads this block's next tile; false: there is none.
+  auto fetch = [&]() {
+    if (tile >= last_tile) return false;
     while (tile >= first_tile[parent + 1]) parent++;
     const uint32_t before = (tile - first_tile[parent]) * N;
-    next_at = (uint64_t)parent_start[parent] + before + threadIdx.x;
+    const uint64_t at = (uint64_t)parent_start[parent] + before + threadIdx.x;
     rows = min((uint32_t)N, parent_rows[parent] - before);
-    tile++;
+#pragma unroll
+    for (int j = 0; j < IPT; j++) {
+      clear(row[j]);
+      if (threadIdx.x + j * T < rows) source.load(at + j * T, row[j]);
+    }
+    tile += tile_step;
     return true;
   };
-  // Loads row j of the tile turned to.
-  auto fetch = [&](int j) {
-    clear(row[j]);
-    if (threadIdx.x + j * T < rows) source.load(next_at + j * T, row[j]);
-  };
 
-  bool more = turn();
-  if (more)
-#pragma unroll
-    for (int j = 0; j < IPT; j++) fetch(j);
-  while (more) {
+  for (bool more = fetch(); more;) {
     const uint32_t n = rows, hot = hot_next, here = parent;
     uint32_t rank[IPT];  // partition and rank in it, then slot in the tile
 #pragma unroll
@@ -208,13 +208,13 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
     for (int j = 0; j < IPT; j++) {
       const uint32_t p = rank[j] >> 16;
       rank[j] = offset[p] + (rank[j] & 0xffff);
-      if (rank[j] % A == 0 && threadIdx.x + j * T < n) unit_partition[rank[j] / A] = (uint8_t)p;
+      if (A > 1 && rank[j] % A == 0 && threadIdx.x + j * T < n) unit_partition[rank[j] / A] = (uint8_t)p;
     }
 #pragma unroll
     for (int j = 0; j < IPT; j++)
       if (n == N || threadIdx.x + j * T < n) Lanes<W>::store(stage, S, rank[j], row[j], Shared());
     // The rows left over by the last tile come first in their partitions.
-    for (uint32_t i = threadIdx.x; i < (mask + 1) * A; i += T) {
+    for (uint32_t i = threadIdx.x; A > 1 && i < (mask + 1) * A; i += T) {
       const uint32_t p = i / A, k = i % A, kept = left[p];
       if (k < kept) {
         Row<W> r;
@@ -228,39 +228,36 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
     __syncthreads();
     if (threadIdx.x <= mask) left[threadIdx.x] = over;
     const uint32_t used = slots_used;
-    more = turn();
-    if (!more) rows = 0;
-    // A group of slots at a time, each step for all of the group; between
-    // groups the next tile's loads, so that reads and writes flow together.
-    // Slots of a partition's padding are kept too, beyond what `left` counts.
-    auto write = [&](uint32_t i) {
+    more = fetch();
+    // A group of slots at a time, each step for all of the group. Slots of a
+    // partition's padding are kept too, beyond what `left` counts.
+    auto write = [&](uint32_t i, auto check) {
       Row<W> r[G];
       uint4 of[G];
 #pragma unroll
       for (int j = 0; j < G; j++)
-        if (i + j * T < used) {
-          of[j] = reinterpret_cast<const uint4*>(run)[unit_partition[(i + j * T) / A]];
+        if (!check.value || i + j * T < used) {
+          if constexpr (A > 1) of[j] = reinterpret_cast<const uint4*>(run)[unit_partition[(i + j * T) / A]];
           Lanes<W>::load(stage, S, i + j * T, r[j], Shared());
         }
+      if constexpr (A == 1)
+#pragma unroll
+        for (int j = 0; j < G; j++)
+          if (!check.value || i + j * T < used) of[j].y = run[partition(r[j])].target;
 #pragma unroll
       for (int j = 0; j < G; j++)
-        if (i + j * T < used) {
+        if (!check.value || i + j * T < used) {
           const uint32_t slot = i + j * T;
-          if (slot < of[j].x)
+          if (A == 1 || slot < of[j].x)
             Lanes<W>::store(dst, dst_capacity, of[j].y + slot, r[j], Write());
           else
             Lanes<W>::store(keep, K, of[j].z + slot, r[j], Shared());
         }
     };
-#pragma unroll
-    for (int g = 0; g < IPT; g += G) {
-      write(threadIdx.x + g * T);
-#pragma unroll
-      for (int j = 0; j < G; j++)
-        if (g + j < IPT) fetch(g + j);
-    }
-    for (uint32_t i = threadIdx.x + (IPT + G - 1) / G * G * T; i < used; i += G * T) write(i);
-    if (!more || parent != here) {
+    uint32_t i = threadIdx.x;
+    for (; i + (G - 1) * T < used; i += G * T) write(i, Constant<false>());
+    write(i, Constant<true>());
+    if (A > 1 && (!more || parent != here)) {
       __syncthreads();
       if (threadIdx.x <= mask && over) offset[threadIdx.x] = atomicSub(&tail[here * (mask + 1) + threadIdx.x], over) - over;
       __syncthreads();
