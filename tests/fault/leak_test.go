@@ -1,0 +1,129 @@
+package fault
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"gpujoin/tests/harness"
+)
+
+// steps are one round of what sessions do to a daemon, good and bad.
+func steps(t *testing.T, w *world, s *harness.Session, round int) {
+	fails := func(sql, state string) {
+		t.Helper()
+		ended(t, (<-ask(s, sql)).err, state)
+	}
+	exec(t, s, fmt.Sprintf("set max_parallel_workers_per_gather = %d", round%3))
+	query(t, s, theSum)
+	fails("select sum(1 / (d.v - 20000)) from fact f join dim d on f.k = d.k", "22012")
+	exec(t, s, "begin; declare c cursor for "+theJoin)
+	query(t, s, "fetch 10 from c")
+	exec(t, s, "savepoint a")
+	fails("select 1 / (d.v - d.v) from fact f join dim d on f.k = d.k", "22012")
+	exec(t, s, "rollback to a")
+	query(t, s, "fetch 10 from c")
+	if round%2 == 0 {
+		exec(t, s, "rollback")
+	} else {
+		exec(t, s, "close c; commit")
+	}
+	query(t, s, "select * from ("+theJoin+") x limit 5")
+	query(t, s, "explain (analyze, timing off) "+theSum)
+	switch round % 5 {
+	case 0:
+		exec(t, s, "set statement_timeout = '5ms'")
+		if a := <-ask(s, theJoin); a.err != nil && harness.SQLState(a.err) != "57014" {
+			t.Error(a.err)
+		}
+		exec(t, s, "reset statement_timeout")
+	case 1:
+		h := w.p.HoldFrame(harness.MsgResult, 2)
+		done := ask(s, theJoin)
+		select {
+		case <-h.Reached:
+			h.Cut()
+			if a := <-done; a.err != nil {
+				lost(t, a.err)
+			}
+		case a := <-done:
+			t.Errorf("no second result: %v", a.err)
+		}
+	case 2: // as if a value were too much for its column
+		exec(t, s, "set gpujoin.queue_timeout = 0")
+		query(t, s, "select count(*) from big b join dim d on b.k = d.k where length(b.value) > 0")
+		exec(t, s, "reset gpujoin.queue_timeout")
+	case 3:
+		query(t, s, "select t.g, (select count(*) from fact f join dim d on f.k = d.k where f.g < t.g) from tiny t where t.g < 3")
+	case 4:
+		query(t, s, "prepare p as "+theSum)
+		query(t, s, "execute p")
+		query(t, s, "deallocate p")
+	}
+}
+
+// Some hundred queries of all kinds leave the backend and the daemon with what
+// the first ones left. Memory of a memfd that neither holds nor maps is the
+// kernel's again, so that counting descriptors and mappings counts it all.
+func TestNothingLeaks(t *testing.T) {
+	w := theWorld(t)
+	s := w.proxied(t)
+	observer := w.session(t)
+	type state struct {
+		backend, daemon harness.Holdings
+		extents         int
+		connections     int
+	}
+	look := func() (st state) {
+		t.Helper()
+		settled(t, observer)
+		var err error
+		if st.backend, err = harness.HoldingsOf(s.PID()); err != nil {
+			t.Fatal(err)
+		}
+		// The daemon sees the ends of connections a moment later.
+		for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+			if st.connections = w.p.Connections(); st.connections == 0 {
+				break
+			}
+		}
+		if st.daemon, err = harness.HoldingsOf(w.d.PID()); err != nil {
+			t.Fatal(err)
+		}
+		st.extents = reportOf(t, observer).Pool.Extents
+		return st
+	}
+	const rounds = 30
+	for round := range 10 {
+		steps(t, w, s, round)
+	}
+	before := look()
+	for round := range rounds {
+		steps(t, w, s, round)
+	}
+	after := look()
+	if after.backend != before.backend {
+		t.Errorf("the backend held %+v, then %+v", before.backend, after.backend)
+	}
+	if after.connections != 0 {
+		t.Errorf("%d connections are open", after.connections)
+	}
+	// The pool may have grown to what the busiest moment needed, not beyond:
+	// one descriptor an extent.
+	if grown := after.daemon.FDs - after.daemon.MemFDs - (before.daemon.FDs - before.daemon.MemFDs); grown > 0 {
+		t.Errorf("the daemon has %d more descriptors that are no memfds: %+v, then %+v", grown, before.daemon, after.daemon)
+	}
+	if after.daemon.MemFDs != after.extents {
+		t.Errorf("the daemon has %d memfds for %d extents", after.daemon.MemFDs, after.extents)
+	}
+	if after.extents > before.extents+4 {
+		t.Errorf("the pool grew from %d to %d extents", before.extents, after.extents)
+	}
+	if after.backend.MemFDs != 0 || after.backend.Mapped != 0 {
+		t.Errorf("the backend holds %+v", after.backend)
+	}
+	if held := int64(after.extents) * extentSize; after.daemon.Mapped > held {
+		t.Errorf("the daemon maps %d bytes of memfds for %d bytes of extents", after.daemon.Mapped, held)
+	}
+	w.unharmed(t, s)
+}

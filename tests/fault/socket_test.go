@@ -1,0 +1,173 @@
+package fault
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gpujoin/tests/harness"
+)
+
+// alive puts a living daemon's status file beside a path, so that planning
+// does not keep execution from looking.
+func alive(t *testing.T, w *world, path string) {
+	t.Helper()
+	if err := os.Link(w.d.Socket+".status", path+".status"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(path + ".status") })
+}
+
+// A path that no daemon serves: natively, with a reason.
+func TestSocketPaths(t *testing.T) {
+	w := theWorld(t)
+	dir := w.c.Sock
+	for _, c := range []struct {
+		name string
+		make func(path string) error
+	}{
+		{"nothing", func(string) error { return nil }},
+		{"a file", func(path string) error { return os.WriteFile(path, []byte("x"), 0o666) }},
+		{"a directory", func(path string) error { return os.Mkdir(path, 0o777) }},
+		{"a link to nothing", func(path string) error { return os.Symlink(filepath.Join(dir, "nowhere"), path) }},
+		{"a link to itself", func(path string) error { return os.Symlink(path, path) }},
+		{"a socket that nobody serves", func(path string) error {
+			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+			if err != nil {
+				return err
+			}
+			l.SetUnlinkOnClose(false)
+			return l.Close()
+		}},
+		{"a datagram socket", func(path string) error {
+			c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+			if err != nil {
+				return err
+			}
+			t.Cleanup(func() { _ = c.Close() })
+			return os.Chmod(path, 0o777)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(dir, "wrong")
+			if err := c.make(path); err != nil {
+				t.Fatal(err)
+			}
+			defer os.Remove(path)
+			alive(t, w, path)
+			fallsBack(t, w, path)
+		})
+	}
+	t.Run("a long path", func(t *testing.T) {
+		path := filepath.Join(dir, strings.Repeat("x", 120))
+		alive(t, w, path)
+		fallsBack(t, w, path)
+	})
+	w.unharmed(t, nil)
+}
+
+// fallsBack checks that joins which are planned for a socket run natively.
+func fallsBack(t *testing.T, w *world, path string) {
+	t.Helper()
+	for _, workers := range []string{"0", "2"} {
+		s := w.session(t, forced, "set gpujoin.socket = '"+path+"'", "set max_parallel_workers_per_gather = "+workers)
+		ctx, cancel := bounded()
+		plan, err := s.Explain(ctx, "analyze, timing off", theSum)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if joins := plan.GpuJoins(); len(joins) != 1 || joins[0].Text("Fallback") == "" {
+			t.Errorf("no GpuJoin that fell back: %v", joins)
+		}
+		w.right(t, theSum, <-ask(s, theSum))
+		released(t, s)
+	}
+}
+
+// Paths that cannot have a status file: not even planned for.
+func TestSocketSettings(t *testing.T) {
+	w := theWorld(t)
+	for _, path := range []string{"", "relative", "/", "/nonexistent/gpujoind", "/dev/null", strings.Repeat("/x", 2000), "/tmp/new\nline", `/tmp/quo"te`} {
+		s := w.session(t, forced, "set gpujoin.socket = '"+path+"'")
+		ctx, cancel := bounded()
+		plan, err := s.Explain(ctx, "", theSum)
+		cancel()
+		if err != nil || len(plan.GpuJoins()) != 0 {
+			t.Errorf("%.40q: %v, %v", path, err, plan.GpuJoins())
+		}
+		w.right(t, theSum, <-ask(s, theSum))
+	}
+	// Whoever may choose the socket may choose who gets the rows.
+	plain, err := w.c.ConnectAs(t.Context(), "plain", "postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	ended(t, plain.Exec(t.Context(), "set gpujoin.socket = '/tmp/mine'"), "42501")
+	ended(t, plain.Exec(t.Context(), "select * from gpujoin.daemon_status()"), "42501")
+	exec(t, plain, forced)
+	w.right(t, theSum, <-ask(plain, theSum))
+	w.unharmed(t, nil)
+}
+
+// A status file that does not speak for a daemon of the server's user.
+func TestStatusFiles(t *testing.T) {
+	w := theWorld(t)
+	good, err := os.ReadFile(w.d.Socket + ".status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(w.c.Sock, "other")
+	for name, content := range map[string][]byte{
+		"copied, but not locked": good, "empty": nil, "cut": good[:len(good)-1], "zeros": make([]byte, len(good)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(path+".status", content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			defer os.Remove(path + ".status")
+			s := w.session(t, forced, "set gpujoin.socket = '"+path+"'")
+			ctx, cancel := bounded()
+			defer cancel()
+			plan, err := s.Explain(ctx, "", theSum)
+			if err != nil || len(plan.GpuJoins()) != 0 {
+				t.Errorf("%v, %v", err, plan.GpuJoins())
+			}
+			w.right(t, theSum, <-ask(s, theSum))
+		})
+	}
+	w.unharmed(t, nil)
+}
+
+// Whoever is not the server's user gets no rows, even where they got hold of
+// the path first.
+func TestDaemonOfAnotherUser(t *testing.T) {
+	w := theWorld(t)
+	if !env.Account.Switched {
+		t.Skip("needs to be root, to be another user than the server's")
+	}
+	path := filepath.Join(w.c.Sock, "foreign")
+	stop, err := w.p.ListenAsSelf(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	said := 0
+	w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
+		said++
+		return []*harness.Frame{f}, true
+	})
+	fallsBack(t, w, path)
+	w.p.Rewrite(nil)
+	if said != 0 {
+		t.Errorf("a backend said %d frames to another user's daemon", said)
+	}
+	w.unharmed(t, nil)
+}
