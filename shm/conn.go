@@ -13,6 +13,9 @@ import (
 // ErrDirection: a message that only the reader itself may send.
 var ErrDirection = errors.New("message from the wrong side")
 
+// bufferSize holds many of the frames that occur often.
+const bufferSize = 4096
+
 // Conn moves frames over a unix stream socket. One goroutine may read while
 // another one writes.
 type Conn struct {
@@ -43,7 +46,7 @@ func NewConn(sock *net.UnixConn, daemon bool) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{sock: sock, raw: raw, daemon: daemon, buf: make([]byte, 4096), oob: make([]byte, controlSpace)}
+	c := &Conn{sock: sock, raw: raw, daemon: daemon, buf: make([]byte, bufferSize), oob: make([]byte, controlSpace)}
 	// The closures are made once, so that a frame costs no allocation.
 	c.receive = func(fd uintptr) bool {
 		for {
@@ -113,6 +116,9 @@ func (c *Conn) fill() error {
 func (c *Conn) need(n int) error {
 	if c.from == c.to {
 		c.from, c.to = 0, 0
+		if len(c.buf) > bufferSize && n <= bufferSize { // the last body was a large one
+			c.buf = make([]byte, bufferSize)
+		}
 	}
 	if c.from+n > len(c.buf) {
 		b := c.buf

@@ -73,12 +73,13 @@ func Start(options Options, engine Engine) (*Server, error) {
 		return nil, err
 	}
 	if srv.status, err = publish(options.Socket+".status", options.status()); err != nil {
-		srv.socket.remove()
-		srv.socket.lock.Close()
+		srv.socket.stop()
+		srv.socket.release()
 		return nil, err
 	}
-	srv.background.Add(1)
+	srv.background.Add(2)
 	go srv.upkeep()
+	go srv.watch()
 	srv.serving.Add(1)
 	go srv.accept()
 	return srv, nil
@@ -102,6 +103,36 @@ func (srv *Server) upkeep() {
 	srv.store.Upkeep(srv.ctx, srv.options.Warm, srv.options.IdleTrim)
 }
 
+// watch puts the socket and the status file back where something took them
+// away.
+func (srv *Server) watch() {
+	defer srv.background.Done()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	said := ""
+	for {
+		select {
+		case <-srv.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if srv.isStopping() {
+			continue
+		}
+		restored, err := srv.socket.restore()
+		if restored {
+			srv.log.Warn("the socket was removed; listening anew", "socket", srv.options.Socket)
+		}
+		if err == nil {
+			err = srv.status.restore()
+		}
+		if err != nil && err.Error() != said {
+			said = err.Error()
+			srv.log.Error("the socket does not lead here any more", "socket", srv.options.Socket, "error", err)
+		}
+	}
+}
+
 // accept takes connections. Without a descriptor left it closes the one in
 // reserve to tell the next peer so, instead of spinning or giving up.
 func (srv *Server) accept() {
@@ -109,7 +140,7 @@ func (srv *Server) accept() {
 	reserve := openReserve()
 	defer func() { closeReserve(reserve) }()
 	for {
-		sock, err := srv.socket.AcceptUnix()
+		sock, err := srv.socket.accept()
 		switch {
 		case err == nil:
 			if reserve == nil {
@@ -122,7 +153,7 @@ func (srv *Server) accept() {
 		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
 			srv.log.Warn("out of file descriptors")
 			closeReserve(reserve)
-			if sock, err := srv.socket.AcceptUnix(); err == nil {
+			if sock, err := srv.socket.accept(); err == nil {
 				sock.Close()
 			}
 			reserve = openReserve()
@@ -217,7 +248,7 @@ func (srv *Server) Stop(ctx context.Context) error {
 	srv.checkQuiet()
 	running := len(srv.live)
 	srv.mu.Unlock()
-	srv.socket.remove()
+	srv.socket.stop()
 	srv.budget.Stop()
 	if running > 0 {
 		srv.log.Info("waiting for jobs", "jobs", running, "timeout", srv.options.StopTimeout)
@@ -233,7 +264,7 @@ func (srv *Server) Stop(ctx context.Context) error {
 	if err := srv.status.remove(); err != nil && statusErr == nil {
 		statusErr = err
 	}
-	srv.socket.lock.Close() // drops the lock
+	srv.socket.release()
 	if statusErr != nil {
 		return fmt.Errorf("status file: %w", statusErr)
 	}

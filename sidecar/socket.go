@@ -47,12 +47,16 @@ func CheckSocket(path string, allowedUIDs []uint32) error {
 	return nil
 }
 
-// socket is a listening socket, the lock that makes it ours, and its file.
+// socket is the path that this daemon serves: the lock that makes it ours and
+// the listener behind it.
 type socket struct {
-	*net.UnixListener
 	path string
-	lock *os.File
-	once sync.Once
+
+	mu       sync.Mutex
+	listener *net.UnixListener
+	file     os.FileInfo // of the path
+	lock     *os.File
+	closed   bool
 }
 
 // umask is a process-wide setting.
@@ -64,16 +68,81 @@ func listen(path string, allowedUIDs []uint32) (*socket, error) {
 	if err := CheckSocket(path, allowedUIDs); err != nil {
 		return nil, err
 	}
+	s := &socket{path: path}
 	lock, err := openLocked(path+".lock", os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
-	l, err := bind(path)
-	if err != nil {
+	s.lock = lock
+	if err := s.bind(); err != nil {
 		lock.Close()
 		return nil, err
 	}
-	return &socket{UnixListener: l, path: path, lock: lock}, nil
+	return s, nil
+}
+
+// bind opens a listener at the path.
+func (s *socket) bind() error {
+	l, err := bind(s.path)
+	if err != nil {
+		return err
+	}
+	file, err := os.Lstat(s.path)
+	if err != nil {
+		l.Close()
+		return fmt.Errorf("%w: %w", ErrSocketPath, err)
+	}
+	s.listener, s.file = l, file
+	return nil
+}
+
+func (s *socket) current() (*net.UnixListener, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listener, s.closed
+}
+
+// accept waits for a connection, also where the listener is replaced.
+func (s *socket) accept() (*net.UnixConn, error) {
+	for {
+		l, _ := s.current()
+		c, err := l.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			if now, closed := s.current(); !closed && now != l {
+				continue
+			}
+		}
+		return c, err
+	}
+}
+
+// restore listens anew if the path does not lead here any more: something
+// that tidies up took the file away. Connections stay. It fails where another
+// daemon serves the path by now.
+func (s *socket) restore() (restored bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if file, err := os.Lstat(s.path); s.closed || err == nil && os.SameFile(file, s.file) {
+		return false, nil
+	}
+	ours, err := s.lock.Stat()
+	if err != nil {
+		return false, err
+	}
+	if file, err := os.Lstat(s.path + ".lock"); err != nil || !os.SameFile(file, ours) {
+		lock, err := openLocked(s.path+".lock", os.O_RDWR|os.O_CREATE)
+		if err != nil {
+			return false, err
+		}
+		s.lock.Close()
+		s.lock = lock
+	}
+	old := s.listener
+	if err := s.bind(); err != nil {
+		return false, err
+	}
+	old.Close()
+	return true, nil
 }
 
 func bind(path string) (*net.UnixListener, error) {
@@ -121,12 +190,24 @@ func lockFile(f *os.File) error {
 	return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Whence: 0})
 }
 
-// remove takes the socket's file away; connections stay.
-func (s *socket) remove() {
-	s.once.Do(func() {
-		_ = s.Close() // wakes Accept
-		if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return // the next daemon replaces it
-		}
-	})
+// stop takes the socket's file away and ends accept; connections stay, and
+// the lock is held until release.
+func (s *socket) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	s.listener.Close()
+	if file, err := os.Lstat(s.path); err == nil && os.SameFile(file, s.file) {
+		_ = os.Remove(s.path) // if it fails the next daemon replaces it
+	}
+}
+
+// release drops the lock.
+func (s *socket) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lock.Close()
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gpujoin/shm"
+	"gpujoin/sidecar/client"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,8 +46,8 @@ func TestSocketPath(t *testing.T) {
 	} {
 		s, err := listen(c.path, nil)
 		if err == nil {
-			s.remove()
-			s.lock.Close()
+			s.stop()
+			s.release()
 			t.Errorf("%s: taken", name)
 			continue
 		}
@@ -78,9 +79,28 @@ func TestSocketTaken(t *testing.T) {
 	if st.Mode().Perm() != 0o600 {
 		t.Errorf("the socket has mode %v", st.Mode())
 	}
+	kept := r.dial(1)
 	must(t, os.Remove(r.path))
+	must(t, os.Remove(r.path+".status"))
 	if _, err := Start(r.srv.options, r.srv.engine); !errors.Is(err, ErrSocketTaken) {
 		t.Errorf("a second daemon where the socket was removed: %v", err)
+	}
+	r.eventually("the socket is back", func() (bool, string) {
+		_, err := os.Lstat(r.path + ".status")
+		if err == nil {
+			_, err = os.Lstat(r.path)
+		}
+		return err == nil, fmt.Sprint(err)
+	})
+	for _, c := range []*client.Conn{kept, r.dial(2)} {
+		if _, err := c.Status(); err != nil {
+			t.Error(err)
+		}
+	}
+	st, err = os.Stat(r.path)
+	must(t, err)
+	if st.Mode().Perm() != 0o600 {
+		t.Errorf("the new socket has mode %v", st.Mode())
 	}
 
 	o := testOptions(t)

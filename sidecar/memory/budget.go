@@ -98,7 +98,7 @@ func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, claim Claim
 func (b *Budget) wait(ctx context.Context, w *waiter, timeout time.Duration) (*Account, error) {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
-	err := ErrBusy
+	var err error
 	select {
 	case <-w.done:
 		return w.acct, w.err
