@@ -7,10 +7,21 @@ import (
 	"gpujoin/tests/tpch"
 )
 
-// A table's keys are hashes of the row number: random, and the same in every
-// run.
-func key(seed, below int) string {
+// number is a random number for row i, the same in every run.
+func number(seed, below int) string {
 	return fmt.Sprintf("(hashint8extended(i, %d) & 9223372036854775807) %% %d", seed, below)
+}
+
+// key is the key of dimension row i: any int8.
+const key = "hashint8extended(%s, 4711)"
+
+// foreign is the key of a random row of a dimension with so many rows.
+func foreign(seed, rows int) string {
+	return fmt.Sprintf(key, number(seed, rows))
+}
+
+func dimension(seed int) string {
+	return fmt.Sprintf(key, "i - 1") + ", " + number(seed, 1000)
 }
 
 // lineitemSF is the scale factor of the lineitem table for the feed rates.
@@ -27,14 +38,14 @@ func (b *bench) fill() error {
 		what, columns, query string
 		rows                 int
 	}{
-		{"fact", "k1k, k1m, k10m, v", strings.Join([]string{key(1, small), key(2, middle), key(3, large), key(4, 1000)}, ", "), large},
-		{"star", "a, b, c, v", strings.Join([]string{key(5, middle), key(6, middle), key(7, middle), key(8, 1000)}, ", "), large},
-		{"d1k", "k, v", "i - 1, " + key(9, 1000), small},
-		{"d1m", "k, v", "i - 1, " + key(10, 1000), middle},
-		{"d10m", "k, v", "i - 1, " + key(11, 1000), large},
-		{"da", "k, v", "i - 1, " + key(12, 1000), middle},
-		{"db", "k, v", "i - 1, " + key(13, 1000), middle},
-		{"dc", "k, v", "i - 1, " + key(14, 1000), middle},
+		{"fact", "k1k, k1m, k10m, v", strings.Join([]string{foreign(1, small), foreign(2, middle), foreign(3, large), number(4, 1000)}, ", "), large},
+		{"star", "a, b, c, v", strings.Join([]string{foreign(5, middle), foreign(6, middle), foreign(7, middle), number(8, 1000)}, ", "), large},
+		{"d1k", "k, v", dimension(9), small},
+		{"d1m", "k, v", dimension(10), middle},
+		{"d10m", "k, v", dimension(11), large},
+		{"da", "k, v", dimension(12), middle},
+		{"db", "k, v", dimension(13), middle},
+		{"dc", "k, v", dimension(14), middle},
 	}
 	for _, t := range tables {
 		say("filling %s with %d rows", t.what, t.rows)
@@ -70,7 +81,7 @@ func (b *bench) feedRows() int { return b.rows / 5 }
 func (b *bench) fillFeeds() error {
 	say("filling feed_nulls, feed_text with %d rows", b.feedRows())
 	nullable := func(seed int) string {
-		return fmt.Sprintf("nullif(%s, 0)", key(seed, 10)) // one in ten
+		return fmt.Sprintf("nullif(%s, 0)", number(seed, 10)) // one in ten
 	}
 	return b.session.Exec(b.ctx, fmt.Sprintf(`
 		create table feed_nulls as select i as a, %s as b, %s as c, %s as d from generate_series(1::int8, %d) i;
