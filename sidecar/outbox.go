@@ -7,6 +7,8 @@ import (
 
 	"gpujoin/shm"
 	"gpujoin/sidecar/memory"
+
+	"golang.org/x/sys/unix"
 )
 
 // outbox sends frames to one peer. send never waits: what the socket does not
@@ -40,8 +42,8 @@ func newOutbox(conn *shm.Conn, trace *Tracer, id uint64) *outbox {
 	return o
 }
 
-// send sends one frame with the descriptors of extents. Errors are not
-// reported: a peer that cannot be written to is seen at its end of file.
+// send sends one frame with the descriptors of extents. Errors end the
+// connection, so that the session sees its end of file.
 func (o *outbox) send(frame []byte, extents ...*memory.Extent) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -51,7 +53,11 @@ func (o *outbox) send(frame []byte, extents ...*memory.Extent) {
 	o.trace.record(o.id, true, frame)
 	if len(o.queue) == 0 {
 		n, err := o.conn.WriteNow(frame, descriptors(extents))
-		if err != nil || n == len(frame) {
+		if err != nil && !tooManyInFlight(err) {
+			o.broken()
+			return
+		}
+		if n == len(frame) {
 			return
 		}
 		if n > 0 {
@@ -66,6 +72,17 @@ func (o *outbox) send(frame []byte, extents ...*memory.Extent) {
 		o.drained.Add(1)
 		go o.drain()
 	}
+}
+
+// tooManyInFlight says that peers have not yet received so many descriptors
+// that the kernel lets this user send no more. Nothing was sent.
+func tooManyInFlight(err error) bool { return errors.Is(err, unix.ETOOMANYREFS) }
+
+// broken ends a connection that cannot be written to. The caller has locked o.
+func (o *outbox) broken() {
+	o.closed = true
+	o.idle.Broadcast()
+	_ = o.conn.Sock().CloseRead() // wakes the reader; the peer may be gone
 }
 
 func descriptors(extents []*memory.Extent) []int {
@@ -87,9 +104,17 @@ func (o *outbox) drain() {
 		f := o.queue[0]
 		o.mu.Unlock()
 		err := o.conn.Write(f.bytes, descriptors(f.extents))
-		o.mu.Lock()
+		if tooManyInFlight(err) {
+			time.Sleep(5 * time.Millisecond)
+			o.mu.Lock()
+			if !o.closed {
+				continue
+			}
+		} else {
+			o.mu.Lock()
+		}
 		if err != nil {
-			o.closed = true
+			o.broken()
 		}
 		o.pop()
 		if o.closed {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"gpujoin/sidecar/client"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("os/signal.loop")) }
@@ -123,5 +125,31 @@ func TestServe(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the trace:\n%s", want, text)
 		}
+	}
+}
+
+// TestDumpExtent prints an extent through its descriptor.
+func TestDumpExtent(t *testing.T) {
+	fd, err := shm.CreateMemfd(shm.ExtentMinSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	b, err := shm.MapMemfd(fd, shm.ExtentMinSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes := []shm.ColumnShape{{Encoding: shm.EncFixed, Width: 8, Align: 8}, {Encoding: shm.EncVarlena, Align: 4}}
+	rows := [][]client.Value{{client.Int64(-7), client.Varlena("seven", 4)}, {nil, nil}}
+	if _, err := client.Fill(b, shapes, rows, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := shm.Unmap(b); err != nil {
+		t.Fatal(err)
+	}
+	code, out := gpujoind("dump", fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd))
+	if code != ExitOK || !strings.Contains(out, "batch rows=2 columns=2") || !strings.Contains(out, "row 0: -7 \"\\rseven") ||
+		!strings.Contains(out, "row 1: NULL NULL") {
+		t.Errorf("%d: %s", code, out)
 	}
 }
