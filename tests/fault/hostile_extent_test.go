@@ -314,7 +314,7 @@ func TestHostileNames(t *testing.T) {
 	v := newVictim(t, w, sql)
 	v.suffers(t, harness.MsgResult, 1, func(t *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {
 		mapped(t, f.FDs()[0], func(e []byte) {
-			for i := 256; i < len(e); i++ {
+			for i := 128; i < len(e); i++ {
 				e[i] = 'x'
 			}
 		})

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -73,24 +74,31 @@ func TestNothingLeaks(t *testing.T) {
 		backend, daemon harness.Holdings
 		extents         int
 		connections     int
+		memory          int64 // of the backend's memory contexts
 	}
 	look := func() (st state) {
 		t.Helper()
 		settled(t, observer)
+		memory := query(t, s, "select sum(total_bytes) from pg_backend_memory_contexts").Rows[0]
 		var err error
+		if st.memory, err = strconv.ParseInt(memory, 10, 64); err != nil {
+			t.Fatal(err)
+		}
 		if st.backend, err = harness.HoldingsOf(s.PID()); err != nil {
 			t.Fatal(err)
 		}
-		// The daemon sees the ends of connections a moment later.
+		st.extents = reportOf(t, observer).Pool.Extents
+		// The daemon sees the ends of connections a moment later; what stays
+		// is the socket that it listens on.
 		for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-			if st.connections = w.p.Connections(); st.connections == 0 {
+			st.connections = w.p.Connections()
+			if st.daemon, err = harness.HoldingsOf(w.d.PID()); err != nil {
+				t.Fatal(err)
+			}
+			if st.connections == 0 && st.daemon.Sockets == 1 {
 				break
 			}
 		}
-		if st.daemon, err = harness.HoldingsOf(w.d.PID()); err != nil {
-			t.Fatal(err)
-		}
-		st.extents = reportOf(t, observer).Pool.Extents
 		return st
 	}
 	const rounds = 30
@@ -104,6 +112,10 @@ func TestNothingLeaks(t *testing.T) {
 	after := look()
 	if after.backend != before.backend {
 		t.Errorf("the backend held %+v, then %+v", before.backend, after.backend)
+	}
+	// A leak of a page of memory in each of several hundred statements.
+	if grown := after.memory - before.memory; grown > 1<<20 {
+		t.Errorf("the backend's memory grew by %d bytes", grown)
 	}
 	if after.connections != 0 {
 		t.Errorf("%d connections are open", after.connections)

@@ -1,0 +1,161 @@
+package fault
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"gpujoin/tests/harness"
+)
+
+// Tests of what happens to everybody else when a backend fails.
+
+// chosen are some phases by name.
+func chosen(names ...string) (some []phase) {
+	for _, ph := range phases {
+		if slices.Contains(names, ph.name) {
+			some = append(some, ph)
+		}
+	}
+	return some
+}
+
+// workersOf waits until a leader has workers and returns their process ids.
+func workersOf(t *testing.T, w *world, leader int) (pids []int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); len(pids) == 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no parallel worker comes")
+		}
+		for _, row := range query(t, w.witness, fmt.Sprintf("select pid from pg_stat_activity where leader_pid = %d", leader)).Rows {
+			pid, err := strconv.Atoi(row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// One worker of a parallel node is terminated: its query ends, at once.
+func TestTerminateWorker(t *testing.T) {
+	w := theWorld(t)
+	for _, ph := range chosen("mid feed", "fed ok", "running", "mid result") {
+		for _, leader := range []string{"on", "off"} {
+			t.Run(ph.name+", leader "+leader, func(t *testing.T) {
+				s := w.proxied(t, waits, "set max_parallel_workers_per_gather = 2; set parallel_leader_participation = "+leader)
+				h := w.p.HoldFrame(ph.msg, ph.nth)
+				done := ask(s, theJoin)
+				reached(t, h, done)
+				signal(t, w, fmt.Sprintf("select pg_terminate_backend(%d)", workersOf(t, w, s.PID())[0]))
+				ended(t, soon(t, done).err, "57P01")
+				h.Release()
+				w.right(t, theJoin, <-ask(s, theJoin))
+				w.unharmed(t, s)
+			})
+		}
+	}
+}
+
+// A backend that stands still keeps nobody else from the daemon.
+func TestStoppedBackend(t *testing.T) {
+	w := theWorld(t)
+	for _, ph := range chosen("queue", "mid feed", "running", "mid result") {
+		t.Run(ph.name, func(t *testing.T) {
+			s := w.proxied(t, waits, serial)
+			h := w.p.HoldFrame(ph.msg, ph.nth)
+			done := ask(s, theJoin)
+			reached(t, h, done)
+			if err := syscall.Kill(s.PID(), syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			h.Release()
+			other := w.session(t, forced)
+			joins := reportOf(t, other).Totals.Joins
+			for range 5 {
+				w.right(t, theJoin, soon(t, ask(other, theJoin)))
+			}
+			if now := reportOf(t, other).Totals.Joins; now < joins+5 {
+				t.Errorf("%d joins of 5 were offloaded", now-joins)
+			}
+			_ = other.Close()
+			if err := syscall.Kill(s.PID(), syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			w.right(t, theJoin, <-done)
+			w.unharmed(t, s)
+		})
+	}
+}
+
+// A backend that crashes takes the server's other sessions with it, as always;
+// the daemon is left with nothing of theirs, and serves those that come after.
+func TestServerCrash(t *testing.T) {
+	w, err := startWorld()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	expected := w.expect(t, theJoin)
+	cursor := w.session(t, forced, "begin; declare c no scroll cursor for "+theJoin, "fetch 10 from c")
+	s := w.proxied(t, waits, "set max_parallel_workers_per_gather = 2")
+	h := w.p.HoldFrame(harness.MsgFilled, 2)
+	done := ask(s, theJoin)
+	reached(t, h, done)
+	if n := len(reportOf(t, w.witness).Jobs); n != 2 {
+		t.Errorf("%d jobs instead of 2", n)
+	}
+	if err := syscall.Kill(cursor.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if a := soon(t, done); a.err == nil {
+		t.Error("a query survived the crash")
+	}
+	h.Release()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		again, err := w.c.Connect(t.Context())
+		if err == nil {
+			_ = again.Close()
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the server does not come back: %v", err)
+		}
+	}
+	after := w.session(t, forced)
+	settled(t, after)
+	joins := reportOf(t, after).Totals.Joins
+	if d := harness.SameRows(expected, query(t, after, theJoin)); d != "" {
+		t.Error(d)
+	}
+	if now := reportOf(t, after).Totals.Joins; now != joins+1 {
+		t.Errorf("%d joins were offloaded after the crash instead of one", now-joins)
+	}
+}
+
+// A serial node in a parallel worker, where the server puts it for tests.
+func TestKillUnderForcedGather(t *testing.T) {
+	w := theWorld(t)
+	for _, ph := range chosen("hello", "mid feed", "running", "mid result") {
+		t.Run(ph.name, func(t *testing.T) {
+			s := w.proxied(t, serial, "set max_parallel_workers_per_gather = 2; set force_parallel_mode = regress; set parallel_setup_cost = 1000000")
+			h := w.p.HoldFrame(ph.msg, ph.nth)
+			done := ask(s, theJoin)
+			reached(t, h, done)
+			if err := w.d.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			h.Release()
+			w.check(t, ph.parallel, theJoin, <-done)
+			w.unharmed(t, s)
+		})
+	}
+}
