@@ -13,32 +13,30 @@ type chain struct {
 
 // chainFilled takes a part of a chained value over.
 func (j *job) chainFilled(s *session, v *shm.ChainFilled) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	h, err := s.take(v.Extent)
-	if err != nil {
-		return err
+	h, usable, err := j.take(s, v.Extent)
+	added := false
+	if usable {
+		added, err = j.addPart(h, v)
 	}
-	err = j.addPart(s, h, v)
-	if err != nil || j.failed != nil {
+	if h != nil && !added {
 		h.extent.Release()
 	}
 	return err
 }
 
-func (j *job) addPart(s *session, h *holding, v *shm.ChainFilled) error {
-	if j.failed != nil {
-		return nil
-	}
-	if s.fed || j.exec != nil {
-		return violation("CHAIN_FILLED after FED or RUN")
-	}
+// addPart adds a part to its value, unless the job has failed meanwhile.
+func (j *job) addPart(h *holding, v *shm.ChainFilled) (added bool, err error) {
 	p, _, err := shm.ReadChainPart(h.extent.Data)
 	if err != nil {
-		return violation("%v", err)
+		return false, violation("%v", err)
 	}
 	if p.Chain != v.Chain || p.Part != v.Part || p.Bytes != v.Bytes {
-		return violation("part %d of value %#x is not what its extent holds", v.Part, v.Chain)
+		return false, violation("part %d of value %#x is not what its extent holds", v.Part, v.Chain)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failed != nil {
+		return false, nil
 	}
 	c := j.chains[v.Chain]
 	if c == nil {
@@ -46,11 +44,11 @@ func (j *job) addPart(s *session, h *holding, v *shm.ChainFilled) error {
 		j.chains[v.Chain] = c
 	}
 	if c.parts[v.Part] != nil {
-		return violation("part %d of value %#x came twice", v.Part, v.Chain)
+		return false, violation("part %d of value %#x came twice", v.Part, v.Chain)
 	}
 	c.parts[v.Part] = h.extent
 	j.bytesIn += int64(v.Bytes)
-	return nil
+	return true, nil
 }
 
 // chainGet sends all parts of a value; the participant maps them until it

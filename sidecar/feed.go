@@ -9,93 +9,127 @@ import (
 // Feeding: participants ask for extents, fill them, and hand them over.
 
 // want grants extents. A job that outgrows the budget fails, which sends its
-// query to the native plan.
+// query to the native plan. Extents may have to be created: other
+// participants are not kept waiting for that.
 func (j *job) want(s *session, v *shm.Want) error {
 	if v.Count < 1 || v.Count > shm.FrameMaxFDs || v.Reserved != 0 {
 		return violation("WANT of %d extents", v.Count)
 	}
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	if s.fed || j.exec != nil {
+	s.feeding = true
+	over, late := j.failed != nil, s.fed || j.exec != nil
+	j.mu.Unlock()
+	switch {
+	case over:
+		return nil
+	case late:
 		return violation("WANT after FED or RUN")
 	}
-	if j.failed != nil {
-		return nil
-	}
-	s.feeding = true
-	g := shm.Grant{Count: v.Count}
 	var list [shm.FrameMaxFDs]*memory.Extent
-	for i := range int(v.Count) {
+	n := 0
+	for ; n < int(v.Count); n++ {
 		e, err := j.account.Extent(false)
-		if err != nil {
-			if i > 0 { // fewer will do
-				g.Count = uint32(i)
-				break
-			}
-			j.failLocked(toFailure(err))
+		if err != nil && n == 0 {
+			j.fail(toFailure(err))
 			return nil
 		}
-		s.held[e.ID] = &holding{extent: e, role: roleGranted, times: 1}
-		g.Extents[i], list[i] = e.ID, e
+		if err != nil {
+			break // fewer will do
+		}
+		list[n] = e
 	}
-	var buf [256]byte
-	s.out.send(shm.AppendFrame(buf[:0], shm.MsgGrant, int(g.Count), &g), list[:g.Count]...)
+	j.grant(s, list[:n])
 	return nil
 }
 
-// take ends the participant's holding of an extent that it was granted. The
-// caller has locked j; the reference is the caller's.
-func (s *session) take(id uint64) (*holding, error) {
-	h := s.held[id]
-	if h == nil || h.role != roleGranted {
-		return nil, violation("extent %d was not granted", id)
-	}
-	delete(s.held, id)
-	return h, nil
-}
-
-// filled takes a batch of an input over.
-func (j *job) filled(s *session, v *shm.Filled) error {
+// grant hands extents to a participant.
+func (j *job) grant(s *session, list []*memory.Extent) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	h, err := s.take(v.Extent)
-	if err != nil {
-		return err
+	if j.failed != nil {
+		for _, e := range list {
+			e.Release()
+		}
+		return
 	}
-	err = j.addBatch(s, h, v)
-	if err != nil || j.failed != nil {
+	g := shm.Grant{Count: uint32(len(list))}
+	for i, e := range list {
+		s.held[e.ID] = &holding{extent: e, role: roleGranted, times: 1}
+		g.Extents[i] = e.ID
+	}
+	var buf [256]byte
+	s.out.send(shm.AppendFrame(buf[:0], shm.MsgGrant, len(list), &g), list...)
+}
+
+// take ends the participant's holding of an extent that it was granted, and
+// says whether the job can use it. The reference is the caller's then.
+func (j *job) take(s *session, id uint64) (h *holding, usable bool, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	h = s.held[id]
+	if h == nil || h.role != roleGranted {
+		return nil, false, violation("extent %d was not granted", id)
+	}
+	delete(s.held, id)
+	if j.failed != nil {
+		return h, false, nil
+	}
+	if s.fed || j.exec != nil {
+		err = violation("an extent was filled after FED or RUN")
+	}
+	return h, err == nil, err
+}
+
+// filled takes a batch of an input over. It is checked outside of the job's
+// lock; nobody runs the join meanwhile, because s has not FED.
+func (j *job) filled(s *session, v *shm.Filled) error {
+	h, usable, err := j.take(s, v.Extent)
+	if usable {
+		var seg joincore.Segment
+		var used int64
+		if seg, used, err = j.segment(h, v); err == nil && j.addSegment(h, v.Input, seg, used) {
+			return nil
+		}
+	}
+	if h != nil {
 		h.extent.Release()
 	}
 	return err
 }
 
-func (j *job) addBatch(s *session, h *holding, v *shm.Filled) error {
-	switch {
-	case j.failed != nil:
-		return nil
-	case s.fed || j.exec != nil:
-		return violation("FILLED after FED or RUN")
-	case int64(v.Input) >= int64(len(j.fed)):
-		return violation("FILLED for input %d of %d", v.Input, len(j.fed))
+// segment checks a batch and returns it as the join sees it.
+func (j *job) segment(h *holding, v *shm.Filled) (seg joincore.Segment, used int64, err error) {
+	if int64(v.Input) >= int64(len(j.fed)) {
+		return seg, 0, violation("FILLED for input %d of %d", v.Input, len(j.fed))
 	}
-	in := &j.fed[v.Input]
-	view, err := shm.ReadBatch(h.extent.Data, in.shapes)
+	view, err := shm.ReadBatch(h.extent.Data, j.fed[v.Input].shapes)
 	if err != nil {
-		return violation("input %d: %v", v.Input, err)
+		return seg, 0, violation("input %d: %v", v.Input, err)
 	}
 	if view.Rows == 0 || int64(view.Rows) != int64(v.Rows) {
-		return violation("input %d: %d rows announced, batch of %d", v.Input, v.Rows, view.Rows)
+		return seg, 0, violation("input %d: %d rows announced, batch of %d", v.Input, v.Rows, view.Rows)
 	}
-	seg := joincore.Segment{Rows: view.Rows, Columns: make([]joincore.Vector, len(view.Columns))}
+	seg = joincore.Segment{Rows: view.Rows, Columns: make([]joincore.Vector, len(view.Columns))}
 	for i := range view.Columns {
 		c := &view.Columns[i]
 		seg.Columns[i] = joincore.Vector{Values: c.Values, Validity: c.Validity, Heap: c.Heap}
 	}
+	return seg, view.Used, nil
+}
+
+// addSegment adds a batch to its input, unless the job has failed meanwhile.
+func (j *job) addSegment(h *holding, number uint32, seg joincore.Segment, used int64) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failed != nil {
+		return false
+	}
+	in := &j.fed[number]
 	in.relation.Segments = append(in.relation.Segments, seg)
 	in.extents = append(in.extents, h.extent)
-	j.rowsIn += int64(view.Rows)
-	j.bytesIn += view.Used
-	return nil
+	j.rowsIn += int64(seg.Rows)
+	j.bytesIn += used
+	return true
 }
 
 // fedBy ends the feeding of one participant.
