@@ -456,9 +456,9 @@ func TestSixteenClients(t *testing.T) {
 // TestIdleCursor: a job whose results nobody reads gives back what it can.
 func TestIdleCursor(t *testing.T) {
 	r := start(t, nil, nil)
-	rows := tableRows(20000, 20000, "x")
+	rows := tableRows(6000, 6000, "x")
 	b := r.dial(0)
-	a, err := b.Open(shm.Open{}, joinJob(20000, 20000, 20000))
+	a, err := b.Open(shm.Open{}, joinJob(6000, 6000, 6000))
 	must(t, err)
 	must(t, b.Feed(0, tableShapes, rows, 0))
 	must(t, b.Feed(1, tableShapes, rows, 0))

@@ -16,8 +16,8 @@ func TestJoin(t *testing.T) {
 		{1000, 1000, 1000, 0, 2},
 		{200, 100, 7, 3, 1},
 		{40, 50, 1, 1, 4},
-		{50000, 20000, 20000, 0, 3},
-		{3000, 3000, 10, 1023, 16},
+		{9000, 9000, 9000, 0, 3},
+		{600, 600, 10, 255, 16},
 	} {
 		r := start(t, nil, nil)
 		left, right := tableRows(c.left, c.keys, "l"), tableRows(c.right, c.keys, "r")

@@ -18,13 +18,14 @@ func (b *block) size() int64 { return int64(len(b.data)) }
 
 const pageSize = 4096
 
-// classOf rounds n up to a size class: eight steps in each power of two, in
-// whole pages, in whole huge pages from 16 MiB on. At most an eighth is lost.
+// classOf rounds n up to a size class: sixteen steps in each power of two, in
+// whole pages, in whole huge pages from 32 MiB on. At most a sixteenth is
+// lost.
 func classOf(n int64) int64 {
 	if n <= pageSize {
 		return pageSize
 	}
-	step := int64(1) << max(bits.Len64(uint64(n-1))-4, 12)
+	step := int64(1) << max(bits.Len64(uint64(n-1))-5, 12)
 	return (n + step - 1) / step * step
 }
 

@@ -44,10 +44,10 @@ func reserve(t *testing.T, b *Budget, s *Store, n int64, group Group) *Account {
 func TestClass(t *testing.T) {
 	for _, n := range []int64{1, 4096, 4097, 65536, 65537, 1<<20 + 1, 3 << 20, 1<<24 + 1, 1<<30 + 12345, 1 << 40} {
 		c := classOf(n)
-		if c < n || c%pageSize != 0 || n > 1<<16 && c > n+n/8+pageSize || classOf(c) != c {
+		if c < n || c%pageSize != 0 || n > 1<<17 && c > n+n/16+1 || classOf(c) != c {
 			t.Errorf("%d is rounded to %d", n, c)
 		}
-		if n > 16*mib && c%(2*mib) != 0 {
+		if n > 32*mib && c%(2*mib) != 0 {
 			t.Errorf("%d is not rounded to whole huge pages: %d", n, c)
 		}
 	}
