@@ -20,9 +20,10 @@ import (
 // typicalRates are assumed where the machine is not measured: those of two
 // cores of a virtual machine.
 var typicalRates = choose.Rates{
-	BuildNS:  [choose.Points]float64{8, 8, 9, 12, 18, 26, 34, 42},
-	ProbeNS:  [choose.Points]float64{6, 6, 7, 9, 14, 20, 26, 32},
-	ColumnNS: 1.5,
+	BuildNS:  [choose.Points]float64{90, 70, 30, 30, 22, 20, 26, 34},
+	ProbeNS:  [choose.Points]float64{11, 12, 13, 16, 18, 20, 23, 28},
+	ColumnNS: 0.4,
+	NPJRows:  1 << 17,
 }
 
 // savedRates is the content of the file of measured rates.
