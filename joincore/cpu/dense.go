@@ -56,6 +56,7 @@ func (t *table) fillDense(ctx context.Context, m *device.Match, low, high int64)
 		return err
 	}
 	t.dense, t.low = heads, uint64(low)
+	heads[size] = 0
 	regions := 1
 	if t.space.total() >= parallelBuild {
 		regions = t.dev.streams
@@ -63,7 +64,6 @@ func (t *table) fillDense(ctx context.Context, m *device.Match, low, high int64)
 	return t.dev.parallel(ctx, regions, func(st *stream, i int) error {
 		from, to := size*uint64(i)/uint64(regions), size*uint64(i+1)/uint64(regions)
 		clear(heads[from:to])
-		heads[size] = 0
 		return st.eachChunk(ctx, t.space, m.Build, func(keys []uint64, sel []uint32, first uint32) error {
 			return t.insertDense(from, to, keys, sel, first)
 		})

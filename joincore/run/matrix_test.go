@@ -166,6 +166,15 @@ var (
 	providers  = []device.Provider{cpu.New(), &separate.Provider{Inner: cpu.New()}}
 )
 
+// sampled leaves out all but one in n cases of a short test, and more where
+// the race detector makes each of them slow.
+func sampled(seed uint64, n uint64) bool {
+	if raceDetector {
+		n *= 4
+	}
+	return (testing.Short() || raceDetector) && seed%n != 0
+}
+
 // TestMatrix compares algorithms x build sides x kinds x key types x
 // distributions with the oracle; sizes, tiles, batches and the rest are drawn
 // by the seed, so that every pair of values meets often.
@@ -190,7 +199,7 @@ func TestMatrix(t *testing.T) {
 								if c.chunk < 32 {
 									c.batch = min(c.batch, 3) // a batch is copied with every chunk
 								}
-								if !supports(c) || (testing.Short() || raceDetector) && seed%7 != 0 {
+								if !supports(c) || sampled(seed, 7) {
 									continue
 								}
 								plan, inputs := c.plan()
@@ -214,7 +223,7 @@ func TestSizes(t *testing.T) {
 					for _, right := range sizes {
 						for _, kind := range kinds {
 							seed++
-							if (testing.Short() || raceDetector) && seed%8 != 0 {
+							if sampled(seed, 7) {
 								continue
 							}
 							c := config{
@@ -240,7 +249,7 @@ func TestTile(t *testing.T) {
 			for _, kind := range []joincore.Kind{joincore.Inner, joincore.Full, joincore.Anti} {
 				for _, buildLeft := range []bool{false, true} {
 					seed++
-					if testing.Short() && seed%5 != 0 {
+					if sampled(seed, 5) {
 						continue
 					}
 					c := config{

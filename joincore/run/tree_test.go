@@ -106,7 +106,7 @@ func TestTrees(t *testing.T) {
 		t.Run(p.Name(), func(t *testing.T) {
 			rounds := 1500 / (1 + 2*i)
 			if testing.Short() || raceDetector {
-				rounds = 200
+				rounds = 100
 			}
 			for round := range rounds {
 				seed := uint64(round)

@@ -40,7 +40,7 @@ inline void check(CUresult r, const char* what) {
 
 struct Kernel {
   CUfunction function = nullptr;
-  unsigned threads = 0, blocks = 0, shared = 0, rows = 0;
+  unsigned threads = 0, blocks = 0, shared = 0, rows = 0, fan = 0;
 };
 
 class Module {
@@ -67,9 +67,9 @@ class Module {
     size_t bytes;
     check(reinterpret_cast<decltype(&::cuModuleGetGlobal)>(symbol(GJ_TEXT(cuModuleGetGlobal)))(&at, &bytes, module_, (name + "_launch").c_str()),
           name.c_str());
-    unsigned long long facts[4];
+    unsigned long long facts[5];
     CU(cuMemcpyDtoH, facts, at, sizeof facts);
-    k.threads = facts[0], k.blocks = facts[1], k.shared = facts[2] ? facts[2] : shared, k.rows = facts[3];
+    k.threads = facts[0], k.blocks = facts[1], k.shared = facts[2] ? facts[2] : shared, k.rows = facts[3], k.fan = facts[4];
     if (k.shared > 32 * 1024) CU(cuFuncSetAttribute, k.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)k.shared);
     return k;
   }

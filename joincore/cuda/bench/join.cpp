@@ -34,18 +34,25 @@ PartitionedJoin::PartitionedJoin(const driver::Module& kernels, const Shape& sha
   auto n = [](int v) { return std::to_string(v); };
   const std::string k = "k" + n(kw);
   match_ = kernels.kernel("gj_inner_" + k + "_b" + n(cw * shape.columns[0]) + "x" + n(cw) + "_p" + n(cw * shape.columns[1]) + "x" + n(cw) + match_tag);
+  for (int s = 0; s < 2; s++) {
+    const std::string w = "_w" + n(kw + cw * shape.columns[s]);
+    first_[s] = kernels.kernel("gj_first_" + k + w + "_c" + n(cw) + scatter_tag);
+    second_[s] = kernels.kernel("gj_second_" + k + w + scatter_tag);
+  }
+  auto most = [&](const driver::Kernel* k) {
+    int b = 0;
+    while (2u << b <= std::min(k[0].fan, k[1].fan)) b++;
+    return b;
+  };
+  const int most_first = most(first_), most_second = most(second_);
   if (bits < 0)
-    for (bits = 0; bits < 16 && (shape.rows[0] >> bits) * 10 > match_.rows * 9ull;) bits++;
-  first_bits_ = bits <= 8 ? bits : bits / 2;
+    for (bits = 0; (shape.rows[0] >> bits) * 10 > match_.rows * 9ull;) bits++;
+  bits = std::min(bits, std::min(16, most_first + most_second));
+  first_bits_ = bits <= most_first ? bits : std::min(bits / 2, most_first);
   second_bits_ = bits - first_bits_;
   histogram_ = kernels.kernel("gj_histogram_" + k, bits <= 15 ? 4u << bits : 2u << bits);
   offsets_ = kernels.kernel("gj_offsets");
   close_ = kernels.kernel("gj_close");
-  for (int s = 0; s < 2; s++) {
-    const std::string w = "_w" + n(kw + cw * shape.columns[s]);
-    first_[s] = kernels.kernel("gj_first_" + k + w + "_c" + n(cw) + scatter_tag);
-    if (second_bits_) second_[s] = kernels.kernel("gj_second_" + k + w + scatter_tag);
-  }
   CU(cuMemHostAlloc, reinterpret_cast<void**>(&host_), sizeof *host_, 0);
   CU(cuMemHostAlloc, reinterpret_cast<void**>(&counters_), GJ_COUNTERS * 8, 0);
   std::vector<CUdeviceptr> none[2];
@@ -139,10 +146,15 @@ void PartitionedJoin::enqueue(CUstream stream, std::vector<CUevent>* marks) {
   }
   driver::launch(match_.function, (unsigned)host_->tail_count, match_.threads, match_.shared, stream, descriptor_);
   mark(stream, marks);
-  driver::launch(close_.function, 8, close_.threads, 0, stream, descriptor_, shape_.key_bytes / 4, shape_.columns[0], shape_.columns[1], shape_.bytes / 4,
+  driver::launch(close_.function, 32, close_.threads, 0, stream, descriptor_, shape_.key_bytes / 4, shape_.columns[0], shape_.columns[1], shape_.bytes / 4,
                  shape_.bytes / 4);
   mark(stream, marks);
   CU(cuMemcpyDtoHAsync, counters_, zeroed_, GJ_COUNTERS * 8, stream);
+}
+
+PartitionedJoin::~PartitionedJoin() {
+  CU(cuMemFreeHost, host_);
+  CU(cuMemFreeHost, counters_);
 }
 
 Result PartitionedJoin::result() const {

@@ -24,7 +24,8 @@ struct Result {
 // A partitioned hash join with carried payloads (PHJ-OM).
 class PartitionedJoin {
  public:
-  PartitionedJoin(const driver::Module& kernels, const Shape& shape, int bits, const std::string& scatter_tag, const std::string& match_tag);
+  // bits: hash bits to partition by, -1: as many as the match wants; tags pick variants of kernels.
+  PartitionedJoin(const driver::Module& kernels, const Shape& shape, int bits = -1, const std::string& scatter_tag = "", const std::string& match_tag = "");
   // Bytes of arena that the join needs.
   uint64_t arena_bytes() const { return arena_bytes_; }
   // input[s][0]: key column, then payload columns.
@@ -37,6 +38,9 @@ class PartitionedJoin {
   std::vector<uint64_t> output() const;
 
   static const std::vector<std::string>& steps();
+  ~PartitionedJoin();
+  PartitionedJoin(const PartitionedJoin&) = delete;
+  PartitionedJoin& operator=(const PartitionedJoin&) = delete;
 
  private:
   void mark(CUstream stream, std::vector<CUevent>* marks);

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <random>
 
+#include "check.hpp"
 #include "join.hpp"
 
 namespace {
@@ -145,7 +145,7 @@ double run(const Case& c, const driver::Module& kernels, const Data& data, CUdev
 int main(int argc, char** argv) {
   std::string kernels_path = "kernels.fatbin", data_path = "data.fatbin", only, scatter_tags = ",", match_tags = ",";
   int repeats = 7, bits = -1;
-  bool steps = false;
+  bool steps = false, check = false;
   for (int i = 1; i < argc; i++) {
     std::string a = argv[i];
     auto value = [&] { return i + 1 < argc ? std::string(argv[++i]) : std::string(); };
@@ -155,6 +155,7 @@ int main(int argc, char** argv) {
     else if (a == "--repeats") repeats = atoi(value().c_str());
     else if (a == "--bits") bits = atoi(value().c_str());
     else if (a == "--steps") steps = true;
+    else if (a == "--check") check = true;
     else if (a == "--scatter") scatter_tags = value() + ",";
     else if (a == "--match") match_tags = value() + ",";
     else driver::die("unknown argument " + a);
@@ -167,6 +168,7 @@ int main(int argc, char** argv) {
   CU(cuCtxSetCurrent, context);
   driver::Module kernels(kernels_path), data_module(data_path);
   Data data{data_module.function("data_fill"), data_module.function("data_expect"), data_module.function("data_sum")};
+  if (check) return check_joins(kernels) ? 0 : 1;
   size_t free_bytes, total_bytes;
   CU(cuMemGetInfo, &free_bytes, &total_bytes);
   const uint64_t memory_bytes = std::min<uint64_t>(free_bytes - (1ull << 30), 48ull << 30);

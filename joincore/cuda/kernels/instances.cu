@@ -1,6 +1,7 @@
-// The kernels by name. Beside each kernel NAME stands NAME_launch, uint64[4]
+// The kernels by name. Beside each kernel NAME stands NAME_launch, uint64[5]
 // in constant memory: threads a block, blocks a multiprocessor, bytes of
-// dynamic shared memory, and rows (a scatter's tile, a match's chunk).
+// dynamic shared memory, rows (a scatter's tile, a match's chunk) and the most
+// partitions a scatter writes to.
 #include "arena.cuh"
 #include "histogram.cuh"
 #include "match.cuh"
@@ -10,21 +11,21 @@
 
 using namespace gj;
 
-#define LAUNCH(NAME, THREADS, BLOCKS, SHARED, ROWS) \
-  extern "C" __constant__ const uint64_t NAME##_launch[4] = {(uint64_t)(THREADS), (uint64_t)(BLOCKS), (uint64_t)(SHARED), (uint64_t)(ROWS)};
+#define LAUNCH(NAME, THREADS, BLOCKS, SHARED, ROWS, FAN) \
+  extern "C" __constant__ const uint64_t NAME##_launch[5] = {(uint64_t)(THREADS), (uint64_t)(BLOCKS), (uint64_t)(SHARED), (uint64_t)(ROWS), (uint64_t)(FAN)};
 
 // gj_histogram_k<key words>(join). Dynamic shared memory: 4 bytes a partition, 2 above 2^15 of them.
 #define HISTOGRAM(K)                                                                                             \
   extern "C" __global__ void __launch_bounds__(histogram_threads, 1) gj_histogram_k##K(const gj_join* join) {    \
     histogram<K, histogram_threads>(join);                                                                       \
   }                                                                                                              \
-  LAUNCH(gj_histogram_k##K, histogram_threads, 1, 0, 0)
+  LAUNCH(gj_histogram_k##K, histogram_threads, 1, 0, 0, 0)
 HISTOGRAM(1)
 HISTOGRAM(2)
 
 // gj_offsets(join): two blocks.
 extern "C" __global__ void __launch_bounds__(offsets_threads, 1) gj_offsets(const gj_join* join) { offsets<offsets_threads>(join); }
-LAUNCH(gj_offsets, offsets_threads, 1, 0, 0)
+LAUNCH(gj_offsets, offsets_threads, 1, 0, 0, 0)
 
 // gj_first_k<key words>_w<row words>_c<column words>(join, side): from columns (c0: row numbers).
 #define FIRST_TUNED(TAG, K, W, C, T, IPT, B, A, FAN)                                                                                      \
@@ -35,8 +36,9 @@ LAUNCH(gj_offsets, offsets_threads, 1, 0, 0)
                           only ? s->final_capacity : s->first_capacity, reinterpret_cast<uint32_t*>(only ? s->cursor : s->parent_cursor), \
                           reinterpret_cast<uint32_t*>(only ? s->tail : s->parent_tail), (32 - (int)join->bits_first) & 31, (1u << join->bits_first) - 1);                                        \
   }                                                                                                                                \
-  LAUNCH(gj_first_k##K##_w##W##_c##C##TAG, T, B, (ScatterLayout<W, T * IPT, A, FAN>::bytes), T * IPT)
-#define FIRST(K, W, C) FIRST_TUNED(, K, W, C, scatter_tuning(W).threads, scatter_tuning(W).rows, scatter_tuning(W).blocks)
+  LAUNCH(gj_first_k##K##_w##W##_c##C##TAG, T, B, (ScatterLayout<W, T * IPT, A, FAN>::bytes), T * IPT, FAN)
+#define FIRST(K, W, C)                                                                                                             \
+  FIRST_TUNED(, K, W, C, scatter_first(W).threads, scatter_first(W).rows, scatter_first(W).blocks, scatter_first(W).unit, scatter_first(W).fan)
 
 // gj_second_k<key words>_w<row words>(join, side): from the first pass's buffer.
 #define SECOND_TUNED(TAG, K, W, T, IPT, B, A)                                                                                        \
@@ -46,15 +48,16 @@ LAUNCH(gj_offsets, offsets_threads, 1, 0, 0)
                           reinterpret_cast<uint32_t*>(s->cursor), reinterpret_cast<uint32_t*>(s->tail), 32 - (int)(join->bits_first + join->bits_second),               \
                           (1u << join->bits_second) - 1);                                                                          \
   }                                                                                                                                \
-  LAUNCH(gj_second_k##K##_w##W##TAG, T, B, (ScatterLayout<W, T * IPT, A, 256>::bytes), T * IPT)
-#define SECOND(K, W) SECOND_TUNED(, K, W, scatter_tuning(W).threads, scatter_tuning(W).rows, scatter_tuning(W).blocks)
+  LAUNCH(gj_second_k##K##_w##W##TAG, T, B, (ScatterLayout<W, T * IPT, A, 256>::bytes), T * IPT, 256)
+#define SECOND(K, W)                                                                                                               \
+  SECOND_TUNED(, K, W, scatter_second(W).threads, scatter_second(W).rows, scatter_second(W).blocks, scatter_second(W).unit)
 
 // gj_inner_k<key words>_b<build payload words>x<words a column>_p<probe, likewise>(join).
 #define INNER_TUNED(TAG, K, PB, CB, PS, CS, T, C, NB, IPT, B)                                                                      \
   extern "C" __global__ void __launch_bounds__(T, B) gj_inner_k##K##_b##PB##x##CB##_p##PS##x##CS##TAG(const gj_join* join) {       \
     match<K, PB, CB, PS, CS, T, C, NB, IPT>(join);                                                                                 \
   }                                                                                                                                \
-  LAUNCH(gj_inner_k##K##_b##PB##x##CB##_p##PS##x##CS##TAG, T, B, (MatchLayout<K, PB, PS, C, NB, Emitter<K, PB, CB, PS, CS>::stage_bytes(IPT), IPT, T / 32>::bytes), C)
+  LAUNCH(gj_inner_k##K##_b##PB##x##CB##_p##PS##x##CS##TAG, T, B, (MatchLayout<K, PB, PS, C, NB, Emitter<K, PB, CB, PS, CS>::stage_bytes(IPT), IPT, T / 32>::bytes), C, 0)
 #define MT(F, K, PB, PS) match_tuning(K + PB, K + PS).F
 #define INNER(K, PB, CB, PS, CS)                                                                                                   \
   INNER_TUNED(, K, PB, CB, PS, CS, MT(threads, K, PB, PS), MT(chunk, K, PB, PS), MT(buckets, K, PB, PS), MT(rows, K, PB, PS),      \
@@ -65,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(close_threads, 1)
     gj_close(const gj_join* join, uint64_t key, uint64_t build, uint64_t probe, uint64_t build_words, uint64_t probe_words) {
   close_output<close_threads>(join, (int)key, {(int)build, (int)probe}, {(int)build_words, (int)probe_words});
 }
-LAUNCH(gj_close, close_threads, 1, 0, 0)
+LAUNCH(gj_close, close_threads, 1, 0, 0, 0)
 
 #ifdef GJ_EXPERIMENT
 #include GJ_EXPERIMENT

@@ -3,29 +3,56 @@
 
 namespace gj {
 
-// One scatter kernel: threads a block, rows a thread, blocks a multiprocessor.
-struct ScatterTuning {
-  int threads, rows, blocks;
+// One scatter kernel: threads a block, rows a thread, blocks a multiprocessor,
+// rows a unit, partitions at most. A tile's rows wait in registers, so the
+// wider a row is the shorter is a tile. H200 figures in ms for 2^28 rows are
+// from `join-bench --steps`.
+struct Scatter {
+  int threads, rows, blocks, unit, fan;
 };
 
-// By words a row: a tile's rows wait in registers, so what a row is wide a tile is short.
-constexpr ScatterTuning scatter_tuning(int words) {
-  return words <= 1   ? ScatterTuning{512, 24, 2}
-         : words == 2 ? ScatterTuning{512, 16, 2}
-         : words == 3 ? ScatterTuning{512, 12, 2}
-         : words == 4 ? ScatterTuning{512, 9, 2}
-         : words == 5 ? ScatterTuning{512, 8, 2}
-         : words == 6 ? ScatterTuning{512, 7, 2}
-                      : ScatterTuning{512, 4, 2};
+// By words a row. The first pass writes to up to 2^7 partitions where rows are
+// narrow and up to 2^8 where they are wide.
+__host__ __device__ constexpr Scatter scatter_first(int words) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  return {512, words <= 2 ? 24 : words == 3 ? 20 : words <= 5 ? 12 : words <= 8 ? 8 : 6, 1, 1, 256};
+#else
+  return words == 1   ? Scatter{512, 24, 1, 8, 256}
+         : words == 2 ? Scatter{512, 28, 1, 1, 256}
+         : words == 3 ? Scatter{512, 16, 1, 8, 128}
+         : words == 4 ? Scatter{512, 12, 1, 2, 256}
+         : words == 5 ? Scatter{512, 10, 1, 4, 256}
+         : words == 6 ? Scatter{512, 9, 1, 4, 256}
+         : words <= 8 ? Scatter{512, 8, 1, 2, 256}
+                      : Scatter{512, 6, 1, 2, 256};
+#endif
 }
 
-// One match kernel: threads a block, build rows a chunk, buckets, probe rows a thread, blocks a multiprocessor.
-struct MatchTuning {
-  int threads, chunk, buckets, rows, blocks;
+__host__ __device__ constexpr Scatter scatter_second(int words) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  return scatter_first(words);
+#else
+  return words == 1   ? Scatter{512, 24, 1, 8, 256}
+         : words == 2 ? Scatter{512, 28, 1, 1, 256}
+         : words == 3 ? Scatter{512, 16, 1, 8, 256}
+         : words == 4 ? Scatter{512, 16, 1, 1, 256}
+         : words == 5 ? Scatter{512, 14, 1, 1, 256}
+         : words == 6 ? Scatter{512, 13, 1, 1, 256}
+         : words <= 8 ? Scatter{512, 8, 1, 1, 256}
+                      : Scatter{512, 6, 1, 1, 256};
+#endif
+}
+
+// One match kernel: threads a block, probe rows a thread, build rows a chunk,
+// buckets, blocks a multiprocessor.
+struct Match {
+  int threads, rows, chunk, buckets, blocks;
 };
 
-constexpr MatchTuning match_tuning(int build_words, int probe_words) {
-  return build_words <= 3 ? MatchTuning{512, 4608, 8192, 4, 2} : MatchTuning{512, 2304, 4096, 4, 2};
+__host__ __device__ constexpr Match match_tuning(int build_words, int probe_words) {
+  return build_words <= 3 ? Match{384, probe_words <= 3 ? 4 : 2, 4608, 8192, 2}
+         : build_words <= 6 && probe_words <= 6 ? Match{384, 2, 2304, 4096, 2}
+                                                : Match{384, 2, 2304, 4096, 1};
 }
 
 constexpr int histogram_threads = 1024, offsets_threads = 1024, close_threads = 1024;
