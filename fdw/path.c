@@ -7,23 +7,17 @@
  */
 #include "postgres.h"
 
-#include "optimizer/cost.h"
-#include "optimizer/optimizer.h"
-#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 
 #include "compat.h"
 #include "cost.h"
-#include "native.h"
 #include "path.h"
 
 /* Levels of the JSON document around the top join and below the last one. */
 #define MAX_DEPTH (64 - 8)
 /* Keeps the document below the daemon's limit of 1 MiB. */
 #define MAX_TOTAL_COLUMNS 4000
-/* In forced mode, so that the order of two GpuJoins' costs is kept. */
-#define FORCED_COST_FACTOR 1e-9
 
 static set_join_pathlist_hook_type previous_join_hook;
 static create_upper_paths_hook_type previous_upper_hook;
@@ -95,107 +89,6 @@ check_outputs(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
 	return GJ_ACCEPTED;
 }
 
-/* Fills rows and costs of the node. */
-static void
-cost_path(const Attempt *attempt, const GjCandidate *tree, GjVariant variant, Path *path)
-{
-	RelOptInfo *joinrel = attempt->joinrel;
-	double		divisor = variant == GJ_PARALLEL ? gj_divisor(tree->workers) : 1;
-	QualCost	residual;
-	Cost		per_row;
-
-	cost_qual_eval(&residual, gj_residuals(tree), attempt->root);
-	per_row = gj_return_row_cost + residual.per_tuple +
-		attempt->stash->return_weight * gj_return_column_cost;
-
-	path->rows = clamp_row_est(joinrel->rows / divisor);
-	path->startup_cost = gj_job_cost(tree) + residual.startup + joinrel->reltarget->cost.startup;
-	path->total_cost = path->startup_cost + clamp_row_est(tree->rows / divisor) * per_row +
-		path->rows * joinrel->reltarget->cost.per_tuple;
-	if (gj_force)
-	{
-		path->startup_cost *= FORCED_COST_FACTOR;
-		path->total_cost *= FORCED_COST_FACTOR;
-	}
-}
-
-static List *
-input_paths(const GjCandidate *tree, List *paths)
-{
-	if (tree->source != NULL)
-		return lappend(paths, tree->source->path);
-	return input_paths(tree->right, input_paths(tree->left, paths));
-}
-
-/* Offered earlier for the same joinrel: they may fall back to better plans. */
-static void
-refresh_native(List *paths, Path *native)
-{
-	ListCell   *lc;
-
-	foreach(lc, paths)
-		if (gj_is_gpujoin(lfirst(lc)))
-			llast(lfirst_node(CustomPath, lc)->custom_paths) = native;
-}
-
-/* Offers the joinrel's best tree to add_path. */
-static GjReject
-offer(Attempt *attempt, GjVariant variant)
-{
-	RelOptInfo *joinrel = attempt->joinrel;
-	GjStash    *stash = attempt->stash;
-	GjCandidate *tree = stash->candidates[variant];
-	CustomPath *cpath;
-	GjPath	   *private;
-	const Path *cheapest;
-	Path	   *native;
-	Path		costs = {0};
-
-	cheapest = gj_cheapest_native(joinrel, stash, variant);
-	if (cheapest == NULL)
-		return GJ_REJECT_NATIVE;
-	cost_path(attempt, tree, variant, &costs);
-	if (costs.total_cost >= cheapest->total_cost)
-		return GJ_REJECT_COST;
-	native = gj_keep_native(stash, variant, cheapest);
-	if (native == NULL)
-		return GJ_REJECT_NATIVE;
-
-	private = palloc(sizeof(GjPath));
-	private->variant = variant;
-	private->tree = tree;
-	private->outputs = joinrel->reltarget->exprs;
-
-	cpath = makeNode(CustomPath);
-	cpath->path.pathtype = T_CustomScan;
-	cpath->path.parent = joinrel;
-	cpath->path.pathtarget = joinrel->reltarget;
-	cpath->path.rows = costs.rows;
-	cpath->path.startup_cost = costs.startup_cost;
-	cpath->path.total_cost = costs.total_cost;
-	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	cpath->custom_paths = lappend(input_paths(tree, NIL), native);
-	cpath->custom_private = list_make1(private);
-	cpath->methods = &gj_path_methods;
-	gj_set_path_clauses(cpath, gj_residuals(tree));
-
-	stash->offered = true;
-	if (variant == GJ_SERIAL)
-	{
-		refresh_native(joinrel->pathlist, native);
-		add_path(joinrel, &cpath->path);
-	}
-	else
-	{
-		cpath->path.parallel_aware = true;
-		cpath->path.parallel_safe = true;
-		cpath->path.parallel_workers = tree->workers;
-		refresh_native(joinrel->partial_pathlist, native);
-		add_partial_path(joinrel, &cpath->path);
-	}
-	return GJ_ACCEPTED;
-}
-
 /* Divides the conditions, at most once for both variants. */
 static GjReject
 split_clauses(Attempt *attempt, bool secured)
@@ -230,7 +123,7 @@ join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *
 	if (best != NULL && gj_job_cost(best) <= gj_job_cost(&tree))
 		return GJ_ACCEPTED;
 
-	/* extents and the partitioned copy of the inputs (ARCHITECTURE.md: OM) */
+	/* the inputs in extents, and once more while they are partitioned */
 	if (2 * tree.bytes > attempt->status->budget)
 		return GJ_REJECT_BUDGET;
 
@@ -254,7 +147,7 @@ join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *
 		return GJ_REJECT_SIZE;
 	if (variant == GJ_PARALLEL && tree.workers == 0)
 		return GJ_ACCEPTED;		/* every input is too small to share */
-	return offer(attempt, variant);
+	return gj_offer(attempt->root, joinrel, attempt->stash, variant);
 }
 
 /* Rates a side that has not been joined before. */

@@ -14,4 +14,8 @@ typedef struct GjPath
 	List	   *outputs;		/* Vars: the joinrel's target when the path was made */
 } GjPath;
 
+/* Offers stash->candidates[variant] if it is cheaper than the native plan. */
+extern GjReject gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash,
+						 GjVariant variant);
+
 #endif							/* GPUJOIN_PATH_H */

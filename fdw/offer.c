@@ -1,0 +1,118 @@
+/*
+ * offer.c - the path of a joinrel's best job, offered to add_path.
+ *
+ * A path is made only where it can win: most candidates serve no purpose but
+ * to be taken into a larger job.
+ */
+#include "postgres.h"
+
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+
+#include "compat.h"
+#include "cost.h"
+#include "native.h"
+#include "path.h"
+
+/* In forced mode, so that the order of two GpuJoins' costs is kept. */
+#define FORCED_COST_FACTOR 1e-9
+
+/* Fills rows and costs of the node. */
+static void
+cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
+		  GjVariant variant, Path *path)
+{
+	const GjCandidate *tree = stash->candidates[variant];
+	double		divisor = variant == GJ_PARALLEL ? gj_divisor(tree->workers) : 1;
+	QualCost	residual;
+	Cost		per_row;
+
+	cost_qual_eval(&residual, gj_residuals(tree), root);
+	per_row = gj_return_row_cost + residual.per_tuple +
+		stash->return_weight * gj_return_column_cost;
+
+	path->rows = clamp_row_est(joinrel->rows / divisor);
+	path->startup_cost = gj_job_cost(tree) + residual.startup + joinrel->reltarget->cost.startup;
+	path->total_cost = path->startup_cost + clamp_row_est(tree->rows / divisor) * per_row +
+		path->rows * joinrel->reltarget->cost.per_tuple;
+	if (gj_force)
+	{
+		path->startup_cost *= FORCED_COST_FACTOR;
+		path->total_cost *= FORCED_COST_FACTOR;
+	}
+}
+
+static List *
+input_paths(const GjCandidate *tree, List *paths)
+{
+	if (tree->source != NULL)
+		return lappend(paths, tree->source->path);
+	return input_paths(tree->right, input_paths(tree->left, paths));
+}
+
+/* Offered earlier for the same joinrel: they may fall back to better plans. */
+static void
+refresh_native(List *paths, Path *native)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+		if (gj_is_gpujoin(lfirst(lc)))
+			llast(lfirst_node(CustomPath, lc)->custom_paths) = native;
+}
+
+GjReject
+gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant variant)
+{
+	GjCandidate *tree = stash->candidates[variant];
+	CustomPath *cpath;
+	GjPath	   *private;
+	const Path *cheapest;
+	Path	   *native;
+	Path		costs = {0};
+
+	cheapest = gj_cheapest_native(joinrel, stash, variant);
+	if (cheapest == NULL)
+		return GJ_REJECT_NATIVE;
+	cost_path(root, joinrel, stash, variant, &costs);
+	if (costs.total_cost >= cheapest->total_cost)
+		return GJ_REJECT_COST;
+	native = gj_keep_native(stash, variant, cheapest);
+	if (native == NULL)
+		return GJ_REJECT_NATIVE;
+
+	private = palloc(sizeof(GjPath));
+	private->variant = variant;
+	private->tree = tree;
+	private->outputs = joinrel->reltarget->exprs;
+
+	cpath = makeNode(CustomPath);
+	cpath->path.pathtype = T_CustomScan;
+	cpath->path.parent = joinrel;
+	cpath->path.pathtarget = joinrel->reltarget;
+	cpath->path.rows = costs.rows;
+	cpath->path.startup_cost = costs.startup_cost;
+	cpath->path.total_cost = costs.total_cost;
+	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	cpath->custom_paths = lappend(input_paths(tree, NIL), native);
+	cpath->custom_private = list_make1(private);
+	cpath->methods = &gj_path_methods;
+	gj_set_path_clauses(cpath, gj_residuals(tree));
+
+	stash->offered = true;
+	if (variant == GJ_SERIAL)
+	{
+		refresh_native(joinrel->pathlist, native);
+		add_path(joinrel, &cpath->path);
+	}
+	else
+	{
+		cpath->path.parallel_aware = true;
+		cpath->path.parallel_safe = true;
+		cpath->path.parallel_workers = tree->workers;
+		refresh_native(joinrel->partial_pathlist, native);
+		add_partial_path(joinrel, &cpath->path);
+	}
+	return GJ_ACCEPTED;
+}
