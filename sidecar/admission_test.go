@@ -1,0 +1,116 @@
+package sidecar
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"gpujoin/shm"
+	"gpujoin/sidecar/client"
+)
+
+// TestSixteenClients runs under a budget for about four.
+func TestSixteenClients(t *testing.T) {
+	one := func() int64 {
+		r := start(t, nil, nil)
+		_, a := opened(r, 0, shm.Open{})
+		return int64(a.ReservedBytes)
+	}()
+	r := start(t, func(o *Options) { o.Budget = 4*one + one/2 }, nil)
+	rows := tableRows(100, 20, "x")
+	want := joinOf(rows, rows)
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			for range 5 {
+				c, err := client.Dial(r.path, int32(1000+i))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				err = func() error {
+					if _, err := c.Open(shm.Open{QueueTimeoutMS: 60000}, joinJob(100, 100, 500)); err != nil {
+						return err
+					}
+					for input := range 2 {
+						if err := c.Feed(input, tableShapes, rows, 0); err != nil {
+							return err
+						}
+					}
+					if err := c.Fed(shm.Fed{}); err != nil {
+						return err
+					}
+					if err := c.Run(1); err != nil {
+						return err
+					}
+					got, err := c.Drain(resultShapes, 2)
+					if err == nil && len(got) != len(want) {
+						err = fmt.Errorf("%d rows of %d", len(got), len(want))
+					}
+					return err
+				}()
+				if err != nil {
+					t.Errorf("client %d: %v", i, err)
+				}
+				c.Close()
+			}
+		})
+	}
+	wg.Wait()
+	if _, s := r.srv.Usage(); s.Physical > 4*one+one/2 {
+		t.Errorf("more memory than the budget: %+v", s)
+	}
+}
+
+// TestRefused asks for what cannot be.
+func TestRefused(t *testing.T) {
+	r := start(t, nil, nil)
+	open := func(leader int32, o shm.Open, job []byte) error {
+		c := r.dial(leader)
+		_, err := c.Open(o, job)
+		return err
+	}
+	wantFailure(t, open(1, shm.Open{}, joinJob(1e17, 1e17, 1)), shm.FailBudget)
+	wantFailure(t, open(1, shm.Open{}, joinJob(10_000_000, 10_000_000, 1)), shm.FailBudget)
+	wantFailure(t, open(1, shm.Open{}, []byte(`{}`)), shm.FailVersion)
+	wantFailure(t, open(1, shm.Open{}, []byte(`{"version":1`)), shm.FailProtocol)
+	wantFailure(t, open(1, shm.Open{Flags: 8}, joinJob(1, 1, 1)), shm.FailProtocol)
+	wantFailure(t, open(1, shm.Open{Participants: 1 << 20}, joinJob(1, 1, 1)), shm.FailProtocol)
+
+	holder := r.dial(5)
+	_, err := holder.Open(shm.Open{}, joinJob(4_500_000, 1000, 1))
+	must(t, err)
+	wantFailure(t, open(6, shm.Open{}, joinJob(4_500_000, 1000, 1)), shm.FailBusy)
+	wantFailure(t, open(6, shm.Open{QueueTimeoutMS: 20}, joinJob(4_500_000, 1000, 1)), shm.FailBusy)
+	start := time.Now()
+	wantFailure(t, open(5, shm.Open{QueueTimeoutMS: 60000}, joinJob(4_500_000, 1000, 1)), shm.FailBusy)
+	if time.Since(start) > 10*time.Second {
+		t.Error("a holder queued")
+	}
+}
+
+// TestVersions and garbage before HELLO.
+func TestHello(t *testing.T) {
+	r := start(t, func(o *Options) { o.HelloTimeout = 200 * time.Millisecond }, nil)
+	for _, h := range []shm.Hello{
+		{ProtocolVersion: 2, LayoutVersion: 1}, {ProtocolVersion: 1, LayoutVersion: 0}, {ProtocolVersion: 1<<32 - 1, LayoutVersion: 1},
+	} {
+		c, err := client.DialRaw(r.path)
+		must(t, err)
+		_, err = c.Hello(h)
+		wantFailure(t, err, shm.FailVersion)
+		c.Close()
+	}
+	c, err := client.DialRaw(r.path)
+	must(t, err)
+	must(t, c.Raw().Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), nil))
+	_, _, _, err = c.Receive()
+	wantFailure(t, err, shm.FailProtocol)
+	c.Close()
+	mute, err := client.DialRaw(r.path)
+	must(t, err)
+	defer mute.Close()
+	_, _, _, err = mute.Receive()
+	wantFailure(t, err, shm.FailProtocol)
+}

@@ -1,0 +1,152 @@
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/shm"
+	"gpujoin/sidecar/client"
+)
+
+// TestSlowReader stops reading while results wait; others get theirs.
+func TestSlowReader(t *testing.T) {
+	r := start(t, func(o *Options) { o.Window = 6 }, testEngine(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
+		return emit(ctx, sink, 300)
+	}))
+	leader, job := opened(r, 0, shm.Open{Participants: 2})
+	slow := r.dial(0)
+	must(t, slow.Attach(job, 0))
+	must(t, leader.Run(1))
+	must(t, slow.Next(1000)) // and reads nothing
+	got, err := leader.Drain(resultShapes, 2)
+	must(t, err)
+	if len(got) < 300-6 {
+		t.Errorf("only %d rows beside a slow reader", len(got))
+	}
+	rest, err := slow.Drain(resultShapes, 0)
+	must(t, err)
+	if len(got)+len(rest) != 300 {
+		t.Errorf("%d and %d rows", len(got), len(rest))
+	}
+	leader.Close()
+}
+
+// TestDeafPeer asks for answers without ever reading one. The daemon stops
+// listening to it and nobody else notices.
+func TestDeafPeer(t *testing.T) {
+	r := start(t, nil, nil)
+	deaf := r.dial(1)
+	must(t, deaf.Raw().Sock().SetWriteDeadline(time.Now().Add(time.Second)))
+	var err error
+	for err == nil {
+		err = deaf.SendEmpty(shm.MsgStatusGet)
+	}
+	if !strings.Contains(err.Error(), "timeout") {
+		t.Fatal(err)
+	}
+	if _, err := r.dial(2).Status(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRewind runs a job again and again, with results of the generation
+// before under way.
+func TestRewind(t *testing.T) {
+	r := start(t, func(o *Options) { o.Window = 3 }, nil)
+	rows := tableRows(9000, 9000, "x")
+	b := r.dial(0)
+	_, err := b.Open(shm.Open{Flags: shm.OpenRewind}, joinJob(9000, 9000, 100000))
+	must(t, err)
+	must(t, b.Feed(0, tableShapes, rows, 0))
+	must(t, b.Feed(1, tableShapes, rows, 0))
+	must(t, b.Fed(shm.Fed{}))
+	want := joinOf(rows, rows)
+	for generation := uint32(1); generation <= 6; generation++ {
+		must(t, b.Run(generation))
+		if generation%2 == 0 { // leaves early
+			must(t, b.Next(2))
+			if e, err := b.Result(); err != nil {
+				t.Fatal(err)
+			} else if e != nil {
+				must(t, b.Release(e))
+			}
+			continue
+		}
+		got, err := b.Drain(resultShapes, 2)
+		must(t, err)
+		sameRows(t, got, want)
+	}
+	must(t, client.Send(b, shm.MsgRun, &shm.Run{Generation: 9}))
+	for err = nil; err == nil; {
+		_, _, fds, rerr := b.Receive()
+		shm.CloseFDs(fds)
+		err = rerr
+	}
+	wantFailure(t, err, shm.FailProtocol)
+}
+
+func TestRewindNotAnnounced(t *testing.T) {
+	r := start(t, nil, nil)
+	b, _ := opened(r, 0, shm.Open{})
+	must(t, b.Fed(shm.Fed{}))
+	must(t, b.Run(1))
+	wantFailure(t, b.Run(2), shm.FailProtocol)
+}
+
+// TestChains sends values that are longer than an extent.
+func TestChains(t *testing.T) {
+	r := start(t, nil, nil)
+	leader, job := opened(r, 0, shm.Open{Participants: 2})
+	worker := r.dial(0)
+	must(t, worker.Attach(job, 0))
+	const parts = 19 // more than one frame
+	var value []byte
+	for part := range uint32(parts) {
+		extents, err := worker.Want(1)
+		must(t, err)
+		data := []byte(fmt.Sprint("part ", part, ";"))
+		value = append(value, data...)
+		header := shm.Append(nil, &shm.ChainPart{
+			Magic: shm.ChainMagic, Version: shm.LayoutVersion, Chain: 1<<32 | 5, Part: part, Bytes: uint32(len(data)),
+		})
+		copy(extents[0].Data, header)
+		copy(extents[0].Data[shm.ChainDataOff:], data)
+		must(t, worker.ChainFilled(extents[0], 1<<32|5, part, uint32(len(data))))
+	}
+	must(t, worker.Fed(shm.Fed{}))
+	must(t, leader.Run(1))
+	for _, c := range []*client.Conn{leader, worker, leader} {
+		got, err := c.Chain(1<<32 | 5)
+		must(t, err)
+		if string(got) != string(value) {
+			t.Errorf("%d bytes of %d", len(got), len(value))
+		}
+	}
+	_, err := leader.Chain(77)
+	wantFailure(t, err, shm.FailProtocol)
+}
+
+// TestIdleCursor: a job whose results nobody reads gives back what it can.
+func TestIdleCursor(t *testing.T) {
+	r := start(t, nil, nil)
+	rows := tableRows(6000, 6000, "x")
+	b := r.dial(0)
+	a, err := b.Open(shm.Open{}, joinJob(6000, 6000, 6000))
+	must(t, err)
+	must(t, b.Feed(0, tableShapes, rows, 0))
+	must(t, b.Feed(1, tableShapes, rows, 0))
+	must(t, b.Fed(shm.Fed{}))
+	must(t, b.Run(1))
+	r.eventually("the reservation falls to the results", func() (bool, string) {
+		u, _ := r.srv.Usage()
+		return u.Reserved <= 3<<20 && u.Reserved > 0, fmt.Sprintf("%+v of %d", u, a.ReservedBytes)
+	})
+	got, err := b.Drain(resultShapes, 1)
+	must(t, err)
+	sameRows(t, got, joinOf(rows, rows))
+	b.Close()
+}
