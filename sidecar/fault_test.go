@@ -17,7 +17,7 @@ import (
 // testEngine is an Engine whose Run a test gives. It needs no memory.
 type testEngine func(ctx context.Context, mem joincore.Memory, sink joincore.Sink) error
 
-func (testEngine) Name() string                  { return "test" }
+func (testEngine) Name() string { return "test" }
 
 func (testEngine) Estimate(*joincore.Plan) int64 { return 0 }
 
