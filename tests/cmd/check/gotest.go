@@ -16,7 +16,7 @@ func goTestSteps() []step {
 	return []step{
 		// -race needs cgo; the daemon itself is built without.
 		{"unit", "main module, -race", goTest(".", "1", "-race", "-timeout", "10m", "./...")},
-		{"unit", "architecture, harness", goTest("tests", "0", "./arch", "./harness", "./measure", "./tpch")},
+		{"unit", "architecture, documentation, harness", goTest("tests", "0", "./arch", "./docs", "./harness", "./measure", "./tpch")},
 		{"e2e", "end to end", goTest("tests", "0", "-timeout", "15m", "./e2e/...", "./fault/...")},
 	}
 }
