@@ -53,6 +53,25 @@ SELECT count(*), count(s.dec), count(s.js)
 FROM (SELECT p.*, f.tag FROM t_payload p JOIN t_few f USING (id) OFFSET 0) s;
 RESET gpujoin.verify;
 
+-- decimals of 18 digits with every scale: around powers of ten, and zero
+DO $$ BEGIN
+    EXECUTE 'CREATE TABLE t_scale (id int, ' ||
+        (SELECT string_agg(format('d%s numeric(18,%s)', s, s), ', ') FROM generate_series(0, 18) s) || ')';
+    EXECUTE 'INSERT INTO t_scale SELECT row_number() OVER (), ' ||
+        (SELECT string_agg(format('v * 1e-%s', s), ', ') FROM generate_series(0, 18) s) ||
+        ' FROM (SELECT DISTINCT sign * (10::numeric ^ p + d) * m AS v FROM generate_series(0, 17) p,
+            unnest(ARRAY[-1, 0, 1]) d, unnest(ARRAY[1, 7, 9]) m, unnest(ARRAY[-1, 1]) sign) x
+          WHERE abs(v) < 1e18';
+END $$;
+ANALYZE t_scale;
+SELECT offloaded('SELECT a.* FROM t_scale a JOIN t_scale b USING (id)');
+SET gpujoin.verify = on;
+SELECT count(*), count(DISTINCT d0), count(DISTINCT d18), min(d9), max(d18), min(d1)
+FROM (SELECT a.* FROM t_scale a JOIN t_scale b USING (id) OFFSET 0) x;
+SELECT count(*) FROM t_scale a JOIN t_scale b ON a.d3 = b.d3 AND a.d18 = b.d18;
+RESET gpujoin.verify;
+DROP TABLE t_scale;
+
 -- Keys of every supported type, NULLs among them.
 SELECT k, offloaded(format(
     'SELECT a.id, b.id FROM t_payload a JOIN t_payload b ON a.%I = b.%I', k, k))
