@@ -37,7 +37,7 @@ make_names(const CustomScan *scan, const GjPlan *plan, ExplainState *es)
 }
 
 static const char *
-input_name(const Names *names, int input)
+alias(const Names *names, int input)
 {
 	int			rti = names->plan->inputs[input].rti + names->offset;
 	const char *name = NULL;
@@ -46,7 +46,13 @@ input_name(const Names *names, int input)
 		name = list_nth(names->es->rtable_names, rti - 1);
 	if (name == NULL)
 		name = get_rel_name(names->plan->inputs[input].relid);
-	return quote_identifier(name ? name : "?");
+	return name ? name : "?";
+}
+
+static const char *
+input_name(const Names *names, int input)
+{
+	return quote_identifier(alias(names, input));
 }
 
 static const char *
@@ -145,7 +151,7 @@ explain_inputs(const Names *names)
 			continue;
 		}
 		ExplainOpenGroup("Input", NULL, true, es);
-		ExplainPropertyText("Alias", input_name(names, i), es);
+		ExplainPropertyText("Alias", alias(names, i), es);
 		ExplainPropertyText("Columns", input_columns(names, i), es);
 		ExplainPropertyText("Feed", feed_word(input), es);
 		ExplainPropertyBool("Partial", input->partial, es);
