@@ -43,7 +43,6 @@ extern bool gj_extent_release(GjExtents *extents, GjExtent *extent);
 /* Brings length bytes into this process's page table in one go. */
 extern void gj_extent_touch(GjExtent *extent, Size length, bool writable);
 
-
 /* Takes a granted extent to write to, waiting for one where needed, and asks
  * so that ahead more are granted or on their way. */
 extern bool gj_extent_take(GjExtents *extents, int ahead, GjExtent *extent);
