@@ -92,8 +92,8 @@ native_copy(Path *path, bool top)
 	if (gj_is_gpujoin(path))
 		return llast(((CustomPath *) path)->custom_paths);
 
-	/* there is no join below a scan */
-	if (!top && path->parent->reloptkind == RELOPT_BASEREL)
+	/* scans and joins of partitions, below which there is none of ours */
+	if (!top && path->parent->reloptkind != RELOPT_JOINREL)
 		return path;
 
 	switch (nodeTag(path))
