@@ -7,7 +7,7 @@ RUNS ?=
 
 PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_config)
 GO = $(or $(shell tools/find-go.sh),go)
-VERSION := $(shell git -c safe.directory='*' describe --tags --always --dirty 2>/dev/null || echo unknown)
+BINDIR ?= /usr/local/bin
 STATICCHECK := build/bin/staticcheck-v0.8.2
 
 export PG_CONFIG
@@ -15,7 +15,7 @@ export GOTOOLCHAIN := auto
 # Go programs that we run find the Go command in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build demo test tpch bench-join lint clean
+.PHONY: help setup build install demo test tpch bench-join lint clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -27,7 +27,11 @@ build: setup ## build the daemon and the extension
 	@echo "building the daemon"
 	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o build/bin/gpujoind ./cmd/gpujoind
 	@echo "building the extension"
-	@$(MAKE) --no-print-directory -s -C fdw with_llvm=no
+	@$(MAKE) --no-print-directory -s -C fdw
+
+install: build ## install the extension and gpujoind into the system (as root)
+	@$(MAKE) --no-print-directory -s -C fdw install
+	@install -D -m 755 build/bin/gpujoind $(DESTDIR)$(BINDIR)/gpujoind
 
 demo: build ## load TPC-H SF 0.1 into a private server, run a join natively and offloaded
 	@cd tests && $(GO) run -buildvcs=false ./cmd/demo

@@ -68,30 +68,55 @@ func run(ctx context.Context) (err error) {
 	if err := s.Exec(ctx, "create extension gpujoin"); err != nil {
 		return err
 	}
-	if err := showPlan(ctx, s); err != nil {
-		return err
-	}
-	return compare(ctx, s)
-}
-
-func showPlan(ctx context.Context, s *harness.Session) error {
-	if err := s.Exec(ctx, tpch.Forced); err != nil {
-		return err
-	}
-	r, err := s.Query(ctx, "explain (analyze, timing off) "+shown)
+	mode, err := showPlan(ctx, s)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%s;\n\n", shown)
+	return compare(ctx, s, mode)
+}
+
+// showPlan prints the plan before and after, and returns the mode in which the
+// join is offloaded: the planner's own choice, where that is it.
+func showPlan(ctx context.Context, s *harness.Session) (mode string, err error) {
+	fmt.Printf("\n%s;\n", shown)
+	if err := printPlan(ctx, s, tpch.Native, "explain (costs off) ", "without gpujoin"); err != nil {
+		return "", err
+	}
+	mode, title := tpch.Automatic, "with gpujoin"
+	if err := s.Exec(ctx, mode); err != nil {
+		return "", err
+	}
+	plan, err := s.Explain(ctx, "", shown)
+	if err != nil {
+		return "", err
+	}
+	if len(plan.GpuJoins()) == 0 {
+		mode, title = tpch.Forced, "with gpujoin, and gpujoin.force = on: the planner would leave so little data native"
+	}
+	if err := printPlan(ctx, s, mode, "explain (costs off) ", title); err != nil {
+		return "", err
+	}
+	return mode, printPlan(ctx, s, mode, "explain (analyze, costs off, timing off) ", "executed; the last child is the native plan that would have run without the daemon")
+}
+
+func printPlan(ctx context.Context, s *harness.Session, mode, explain, title string) error {
+	if err := s.Exec(ctx, mode); err != nil {
+		return err
+	}
+	r, err := s.Query(ctx, explain+shown)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n-- %s\n", title)
 	for _, line := range r.Rows {
 		fmt.Println("  " + line)
 	}
-	fmt.Println()
 	return nil
 }
 
 // compare runs queries both ways in turn and prints medians.
-func compare(ctx context.Context, s *harness.Session) error {
+func compare(ctx context.Context, s *harness.Session, mode string) error {
+	fmt.Println()
 	say("running natively and offloaded, %d times each", runs)
 	q3, err := tpch.Query(3, scaleFactor)
 	if err != nil {
@@ -104,9 +129,9 @@ func compare(ctx context.Context, s *harness.Session) error {
 	table := []string{"query\tnative ms\toffloaded ms\trows\tsame rows"}
 	different := false
 	for _, q := range []struct{ name, sql string }{
-		{"the join above", shown}, {"its sums", sums}, {"TPC-H 3", q3}, {"TPC-H 9", q9},
+		{"the join above", shown}, {"sums of it all", sums}, {"TPC-H 3", q3}, {"TPC-H 9", q9},
 	} {
-		row, same, err := compareOne(ctx, s, q.sql)
+		row, same, err := compareOne(ctx, s, mode, q.sql)
 		if err != nil {
 			return fmt.Errorf("%s: %w", q.name, err)
 		}
@@ -123,12 +148,12 @@ func compare(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-func compareOne(ctx context.Context, s *harness.Session, sql string) (row string, same bool, err error) {
+func compareOne(ctx context.Context, s *harness.Session, offloaded, sql string) (row string, same bool, err error) {
 	same = true
 	var want *harness.Result
 	times := map[string][]float64{}
 	for i := range runs + 1 {
-		for _, mode := range []string{tpch.Native, tpch.Forced} {
+		for _, mode := range []string{tpch.Native, offloaded} {
 			if err := s.Exec(ctx, mode); err != nil {
 				return "", false, err
 			}
@@ -147,5 +172,5 @@ func compareOne(ctx context.Context, s *harness.Session, sql string) (row string
 		}
 	}
 	return fmt.Sprintf("%.1f\t%.1f\t%d\t%v", measure.Median(times[tpch.Native]),
-		measure.Median(times[tpch.Forced]), len(want.Rows), same), same, nil
+		measure.Median(times[offloaded]), len(want.Rows), same), same, nil
 }
