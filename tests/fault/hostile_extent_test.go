@@ -51,23 +51,25 @@ func memfd(t *testing.T, size int64, seals int, allocated bool) int {
 	return fd
 }
 
-// descriptors that are no extents.
+// descriptors that are no extents; those that are copied hold what the extent
+// in their place does, so that nothing else is wrong with them.
 var noExtents = []struct {
-	name string
-	make func(t *testing.T) int
+	name   string
+	copied bool
+	make   func(t *testing.T) int
 }{
-	{"pipe", pipeEnd},
-	{"device", func(t *testing.T) int { return opened(t, "/dev/zero", unix.O_RDWR) }},
-	{"directory", func(t *testing.T) int { return opened(t, "/", unix.O_RDONLY) }},
-	{"path", func(t *testing.T) int { return opened(t, "/dev/zero", unix.O_PATH) }},
-	{"socket", func(t *testing.T) int {
+	{"pipe", false, pipeEnd},
+	{"device", false, func(t *testing.T) int { return opened(t, "/dev/zero", unix.O_RDWR) }},
+	{"directory", false, func(t *testing.T) int { return opened(t, "/", unix.O_RDONLY) }},
+	{"path", false, func(t *testing.T) int { return opened(t, "/dev/zero", unix.O_PATH) }},
+	{"socket", false, func(t *testing.T) int {
 		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			t.Error(err)
 		}
 		return fd
 	}},
-	{"file of the right size", func(t *testing.T) int {
+	{"file of the right size", true, func(t *testing.T) int {
 		f, err := os.CreateTemp(t.TempDir(), "extent")
 		if err != nil {
 			t.Error(err)
@@ -78,23 +80,23 @@ var noExtents = []struct {
 		}
 		return opened(t, f.Name(), unix.O_RDWR)
 	}},
-	{"memfd without seals", func(t *testing.T) int { return memfd(t, extentSize, 0, true) }},
-	{"memfd that may shrink", func(t *testing.T) int {
+	{"memfd without seals", true, func(t *testing.T) int { return memfd(t, extentSize, 0, true) }},
+	{"memfd that may shrink", true, func(t *testing.T) int {
 		return memfd(t, extentSize, unix.F_SEAL_GROW|unix.F_SEAL_SEAL, true)
 	}},
-	{"memfd that may grow", func(t *testing.T) int {
+	{"memfd that may grow", true, func(t *testing.T) int {
 		return memfd(t, extentSize, unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL, true)
 	}},
-	{"memfd whose seals are open", func(t *testing.T) int {
+	{"memfd whose seals are open", true, func(t *testing.T) int {
 		return memfd(t, extentSize, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW, true)
 	}},
-	{"empty memfd", func(t *testing.T) int { return memfd(t, 0, shm.Seals, false) }},
-	{"half a memfd", func(t *testing.T) int { return memfd(t, extentSize/2, shm.Seals, true) }},
-	{"memfd a byte short", func(t *testing.T) int { return memfd(t, extentSize-1, shm.Seals, true) }},
-	{"memfd twice as long", func(t *testing.T) int { return memfd(t, 2*extentSize, shm.Seals, true) }},
-	{"sealed memfd of zeros", func(t *testing.T) int { return memfd(t, extentSize, shm.Seals, true) }},
-	{"sealed memfd without pages", func(t *testing.T) int { return memfd(t, extentSize, shm.Seals, false) }},
-	{"memfd that must not be written", func(t *testing.T) int {
+	{"empty memfd", false, func(t *testing.T) int { return memfd(t, 0, shm.Seals, false) }},
+	{"half a memfd", false, func(t *testing.T) int { return memfd(t, extentSize/2, shm.Seals, true) }},
+	{"memfd a byte short", false, func(t *testing.T) int { return memfd(t, extentSize-1, shm.Seals, true) }},
+	{"memfd twice as long", true, func(t *testing.T) int { return memfd(t, 2*extentSize, shm.Seals, true) }},
+	{"sealed memfd of zeros", false, func(t *testing.T) int { return memfd(t, extentSize, shm.Seals, true) }},
+	{"sealed memfd without pages", false, func(t *testing.T) int { return memfd(t, extentSize, shm.Seals, false) }},
+	{"memfd that must not be written", false, func(t *testing.T) int {
 		return memfd(t, extentSize, shm.Seals|unix.F_SEAL_WRITE, true)
 	}},
 }
@@ -106,8 +108,11 @@ func TestHostileDescriptors(t *testing.T) {
 	for _, n := range noExtents {
 		swap := func(t *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {
 			fds := make([]int, len(f.FDs()))
-			for i := range fds {
+			for i, fd := range f.FDs() {
 				fds[i] = n.make(t)
+				if n.copied {
+					mapped(t, fd, func(from []byte) { mapped(t, fds[i], func(to []byte) { copy(to, from) }) })
+				}
 			}
 			f.SetFDs(fds...)
 			return []*harness.Frame{f}, true
