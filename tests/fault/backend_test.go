@@ -3,7 +3,6 @@ package fault
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -23,35 +22,38 @@ func chosen(names ...string) (some []phase) {
 	return some
 }
 
-// workersOf waits until a leader has workers and returns their process ids.
-func workersOf(t *testing.T, w *world, leader int) (pids []int) {
+// awaitWorkers waits until a leader has parallel workers.
+func awaitWorkers(t *testing.T, w *world, leader int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); len(pids) == 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no parallel worker comes")
 		}
-		for _, row := range query(t, w.witness, fmt.Sprintf("select pid from pg_stat_activity where leader_pid = %d", leader)).Rows {
-			pid, err := strconv.Atoi(row)
-			if err != nil {
-				t.Fatal(err)
-			}
-			pids = append(pids, pid)
+		if len(query(t, w.witness, fmt.Sprintf("select pid from pg_stat_activity where leader_pid = %d", leader)).Rows) > 0 {
+			return
 		}
 	}
-	return pids
 }
 
-// One worker of a parallel node is terminated: its query ends, at once.
+// Workers of a parallel node are terminated: their query ends, at once. All of
+// them are signalled, because one that has its share of the result may be gone
+// before the signal comes. With the leader taking part, the frame that is held
+// can be the leader's own while all workers are done, so that phase is left to
+// the leader that does not.
 func TestTerminateWorker(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range chosen("mid feed", "fed ok", "running", "mid result") {
 		for _, leader := range []string{"on", "off"} {
+			if ph.name == "mid result" && leader == "on" {
+				continue
+			}
 			t.Run(ph.name+", leader "+leader, func(t *testing.T) {
 				s := w.proxied(t, waits, "set max_parallel_workers_per_gather = 2; set parallel_leader_participation = "+leader)
 				h := w.p.HoldFrame(ph.msg, ph.nth)
 				done := ask(s, theJoin)
 				reached(t, h, done)
-				signal(t, w, fmt.Sprintf("select pg_terminate_backend(%d)", workersOf(t, w, s.PID())[0]))
+				awaitWorkers(t, w, s.PID())
+				signal(t, w, fmt.Sprintf("select bool_or(pg_terminate_backend(pid)) from pg_stat_activity where leader_pid = %d", s.PID()))
 				ended(t, soon(t, done).err, "57P01")
 				h.Release()
 				w.right(t, theJoin, <-ask(s, theJoin))
