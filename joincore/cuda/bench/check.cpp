@@ -75,7 +75,7 @@ std::vector<uint64_t> download(CUdeviceptr from, uint64_t rows, int bytes) {
 struct Try {
   uint64_t rows[2], domain;
   int key_bytes, columns[2], bytes, bits;
-  bool small_output;
+  bool small_output, by_row_id = false;
 };
 
 bool one(const driver::Module& kernels, const Try& t, uint64_t seed) {
@@ -83,7 +83,7 @@ bool one(const driver::Module& kernels, const Try& t, uint64_t seed) {
   Side side[2];
   for (int s = 0; s < 2; s++) side[s] = random_side(random, t.rows[s], t.domain, t.key_bytes, t.columns[s], t.bytes);
   const auto want = reference(side);
-  Shape shape{{t.rows[0], t.rows[1]}, t.key_bytes, {t.columns[0], t.columns[1]}, t.bytes, t.small_output ? 1000 : want.size()};
+  Shape shape{{t.rows[0], t.rows[1]}, t.key_bytes, {t.columns[0], t.columns[1]}, t.bytes, t.small_output ? 1000 : want.size(), t.by_row_id};
   PartitionedJoin join(kernels, shape, t.bits);
   std::vector<std::unique_ptr<Buffer>> columns;
   std::vector<CUdeviceptr> input[2];
@@ -118,9 +118,9 @@ bool one(const driver::Module& kernels, const Try& t, uint64_t seed) {
       if (got[i] != want[i]) wrong = "differs at sorted row " + std::to_string(i);
   }
   if (wrong.empty()) return true;
-  printf("seed %llu: %llu x %llu rows, %llu keys of %d bytes, %d+%d columns of %d bytes, %d bits%s: %s\n", (unsigned long long)seed,
+  printf("seed %llu: %llu x %llu rows, %llu keys of %d bytes, %d+%d columns of %d bytes, %d bits%s%s: %s\n", (unsigned long long)seed,
          (unsigned long long)t.rows[0], (unsigned long long)t.rows[1], (unsigned long long)t.domain, t.key_bytes, t.columns[0], t.columns[1], t.bytes, t.bits,
-         t.small_output ? ", small output" : "", wrong.c_str());
+         t.small_output ? ", small output" : "", t.by_row_id ? ", by row id" : "", wrong.c_str());
   return false;
 }
 
@@ -142,7 +142,8 @@ bool check_joins(const driver::Module& kernels) {
         for (int p : {0, 1, 2, 3, 4}) {
           const bool all = key == 4 && bytes == 4;
           if (!all && (b % 4 == 3 || !b || p % 4 == 3 || !p)) continue;
-          for (int bits : {-1, 10}) run({{20000, 30000}, 15000, key, {b, p}, bytes, bits, false});
+          for (int bits : {-1, 10})
+            for (bool by_row_id : {false, true}) run({{20000, 30000}, 15000, key, {b, p}, bytes, bits, false, by_row_id});
         }
   // Sizes around warps and tiles.
   for (uint64_t r : {0, 1, 31, 32, 33, 511, 512, 8191, 8192, 8193})

@@ -21,7 +21,7 @@ struct Bump {
 }  // namespace
 
 const std::vector<std::string>& PartitionedJoin::steps() {
-  static const std::vector<std::string> s = {"histogram", "offsets", "first R", "first S", "second R", "second S", "match", "close"};
+  static const std::vector<std::string> s = {"histogram", "offsets", "first R", "first S", "second R", "second S", "match", "close", "gather"};
   return s;
 }
 
@@ -30,13 +30,17 @@ PartitionedJoin::PartitionedJoin(const driver::Module& kernels, const Shape& sha
   CUdevice device;
   CU(cuCtxGetDevice, &device);
   CU(cuDeviceGetAttribute, &sms_, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
-  const int kw = shape.key_bytes / 4, cw = shape.bytes / 4;
+  for (int s = 0; s < 2; s++) carried_[s] = shape.by_row_id ? 1 : shape.columns[s];
+  carried_bytes_ = shape.by_row_id ? 4 : shape.bytes;
+  for (uint64_t rows : shape.rows)
+    if (rows >= (1ull << 32) - (1ull << 20)) driver::die("an input has more rows than the kernels can number");
+  const int kw = shape.key_bytes / 4, cw = carried_bytes_ / 4;
   auto n = [](int v) { return std::to_string(v); };
   const std::string k = "k" + n(kw);
-  match_ = kernels.kernel("gj_inner_" + k + "_b" + n(cw * shape.columns[0]) + "x" + n(cw) + "_p" + n(cw * shape.columns[1]) + "x" + n(cw) + match_tag);
+  match_ = kernels.kernel("gj_inner_" + k + "_b" + n(cw * carried_[0]) + "x" + n(cw) + "_p" + n(cw * carried_[1]) + "x" + n(cw) + match_tag);
   for (int s = 0; s < 2; s++) {
-    const std::string w = "_w" + n(kw + cw * shape.columns[s]);
-    first_[s] = kernels.kernel("gj_first_" + k + w + "_c" + n(cw) + scatter_tag);
+    const std::string w = "_w" + n(kw + cw * carried_[s]);
+    first_[s] = kernels.kernel("gj_first_" + k + w + "_c" + n(shape.by_row_id ? 0 : cw) + scatter_tag);
     second_[s] = kernels.kernel("gj_second_" + k + w + scatter_tag);
   }
   auto most = [&](const driver::Kernel* k) {
@@ -53,6 +57,7 @@ PartitionedJoin::PartitionedJoin(const driver::Module& kernels, const Shape& sha
   histogram_ = kernels.kernel("gj_histogram_" + k, bits <= 15 ? 4u << bits : 2u << bits);
   offsets_ = kernels.kernel("gj_offsets");
   close_ = kernels.kernel("gj_close");
+  if (shape.by_row_id) gather_ = kernels.kernel("gj_gather_" + n(shape.bytes));
   CU(cuMemHostAlloc, reinterpret_cast<void**>(&host_), sizeof *host_, 0);
   CU(cuMemHostAlloc, reinterpret_cast<void**>(&counters_), GJ_COUNTERS * 8, 0);
   std::vector<CUdeviceptr> none[2];
@@ -84,8 +89,8 @@ void PartitionedJoin::bind(CUdeviceptr arena, const std::vector<CUdeviceptr> inp
   uint64_t width[2];
   for (int i = 0; i < 2; i++) {
     gj_side& s = j.side[i];
-    width[i] = shape_.key_bytes + (uint64_t)shape_.columns[i] * shape_.bytes;
-    input_bytes_ += shape_.rows[i] * width[i];
+    width[i] = shape_.key_bytes + (uint64_t)carried_[i] * carried_bytes_;
+    input_bytes_ += shape_.rows[i] * (shape_.key_bytes + (uint64_t)shape_.columns[i] * shape_.bytes);
     s.rows = shape_.rows[i];
     s.final_capacity = round_up(s.rows + 8 * parts, 64);
     s.final = b.take(s.final_capacity * width[i]);
@@ -98,14 +103,19 @@ void PartitionedJoin::bind(CUdeviceptr arena, const std::vector<CUdeviceptr> inp
       s.first_capacity = round_up(s.rows + 32 * parents, 64);
       s.first = b.take(s.first_capacity * width[i]);
     }
-  const uint64_t blocks = (uint64_t)sms_ * match_.blocks;
+  const uint64_t blocks = std::min<uint64_t>(1024, (uint64_t)sms_ * match_.blocks);
   j.output_chunk = 512;
   while (j.output_chunk < 4096 && j.output_chunk * blocks * 64 < shape_.output_rows) j.output_chunk *= 2;
   j.output_capacity = round_up(shape_.output_rows, j.output_chunk) + blocks * j.output_chunk;
   j.tail_count = blocks;
   j.output_key = output.take(j.output_capacity * shape_.key_bytes);
   for (int i = 0; i < 2; i++)
-    for (int c = 0; c < shape_.columns[i]; c++) j.output_column[i][c] = output.take(j.output_capacity * shape_.bytes);
+    for (int c = 0; c < carried_[i]; c++) j.output_column[i][c] = output.take(j.output_capacity * carried_bytes_);
+  for (int i = 0; i < 2; i++) {
+    input_[i] = input[i];
+    gathered_[i].clear();
+    for (int c = 0; shape_.by_row_id && c < shape_.columns[i]; c++) gathered_[i].push_back(output.take(shape_.output_rows * shape_.bytes));
+  }
   arena_bytes_ = std::max(b.at, output.at) - arena;
   j.bits_first = first_bits_, j.bits_second = second_bits_;
   j.chunk_rows = match_.rows;
@@ -113,17 +123,16 @@ void PartitionedJoin::bind(CUdeviceptr arena, const std::vector<CUdeviceptr> inp
   if (!arena) return;
   for (int i = 0; i < 2; i++) {
     j.side[i].key = input[i][0];
-    for (int c = 0; c < shape_.columns[i]; c++) j.side[i].column[c] = input[i][1 + c];
+    for (int c = 0; !shape_.by_row_id && c < shape_.columns[i]; c++) j.side[i].column[c] = input[i][1 + c];
   }
 }
 
 void PartitionedJoin::mark(CUstream stream, std::vector<CUevent>* marks) {
-  launches_++;
   if (marks) CU(cuEventRecord, (*marks)[mark_at_++], stream);
 }
 
 void PartitionedJoin::enqueue(CUstream stream, std::vector<CUevent>* marks) {
-  mark_at_ = 0, launches_ = 0;
+  mark_at_ = 0, launches_ = 6 + (second_bits_ ? 2 : 0);  // and the gathers
   CU(cuMemsetD8Async, zeroed_, 0, zero_bytes_, stream);
   CU(cuMemcpyHtoDAsync, descriptor_, host_, sizeof *host_, stream);
   const uint64_t rows = shape_.rows[0] + shape_.rows[1];
@@ -146,8 +155,13 @@ void PartitionedJoin::enqueue(CUstream stream, std::vector<CUevent>* marks) {
   }
   driver::launch(match_.function, (unsigned)host_->tail_count, match_.threads, match_.shared, stream, descriptor_);
   mark(stream, marks);
-  driver::launch(close_.function, 32, close_.threads, 0, stream, descriptor_, shape_.key_bytes / 4, shape_.columns[0], shape_.columns[1], shape_.bytes / 4,
-                 shape_.bytes / 4);
+  driver::launch(close_.function, 32, close_.threads, 0, stream, descriptor_, shape_.key_bytes / 4, carried_[0], carried_[1], carried_bytes_ / 4,
+                 carried_bytes_ / 4);
+  mark(stream, marks);
+  for (int i = 0; i < 2; i++)
+    for (size_t c = 0; c < gathered_[i].size(); c++, launches_++)
+      driver::launch(gather_.function, grid(gather_, shape_.output_rows / 2048 + 1), gather_.threads, 0, stream, descriptor_, host_->output_column[i][0],
+                     input_[i][1 + c], gathered_[i][c], shape_.output_rows);
   mark(stream, marks);
   CU(cuMemcpyDtoHAsync, counters_, zeroed_, GJ_COUNTERS * 8, stream);
 }
@@ -164,6 +178,6 @@ Result PartitionedJoin::result() const {
 std::vector<uint64_t> PartitionedJoin::output() const {
   std::vector<uint64_t> a{host_->output_key};
   for (int i = 0; i < 2; i++)
-    for (int c = 0; c < shape_.columns[i]; c++) a.push_back(host_->output_column[i][c]);
+    for (int c = 0; c < shape_.columns[i]; c++) a.push_back(shape_.by_row_id ? gathered_[i][c] : host_->output_column[i][c]);
   return a;
 }

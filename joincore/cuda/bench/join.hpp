@@ -13,6 +13,7 @@ struct Shape {
   int columns[2];     // payload columns
   int bytes;          // of a payload value: 4 or 8
   uint64_t output_rows;  // capacity
+  bool by_row_id = false;  // payloads are gathered at the end (PHJ-UM), not carried (PHJ-OM)
 };
 
 struct Result {
@@ -21,7 +22,7 @@ struct Result {
   uint64_t peak_bytes = 0;  // inputs, buffers and output
 };
 
-// A partitioned hash join with carried payloads (PHJ-OM).
+// A partitioned hash join, with carried or with gathered payloads.
 class PartitionedJoin {
  public:
   // bits: hash bits to partition by, -1: as many as the match wants; tags pick variants of kernels.
@@ -46,7 +47,11 @@ class PartitionedJoin {
   void mark(CUstream stream, std::vector<CUevent>* marks);
   Shape shape_;
   int first_bits_, second_bits_, sms_;
-  driver::Kernel histogram_, offsets_, first_[2], second_[2], match_, close_;
+  driver::Kernel histogram_, offsets_, first_[2], second_[2], match_, close_, gather_;
+  int carried_[2];     // payload columns of the partitioned rows
+  int carried_bytes_;  // of a value of them
+  std::vector<CUdeviceptr> input_[2];
+  std::vector<uint64_t> gathered_[2];
   uint64_t arena_bytes_ = 0, input_bytes_ = 0, zero_bytes_ = 0;
   gj_join* host_ = nullptr;      // pinned
   uint64_t* counters_ = nullptr;  // pinned, read back

@@ -36,6 +36,7 @@ std::vector<Case> cases() {
       {"m:n-8x8", 1 << 24, 1 << 24, 4, 4, {2, 2}, 1 << 21, 1 << 21, 0, 0},
       {"m:n-hot", 1 << 20, 1 << 20, 4, 4, {2, 2}, 1 << 20, 64, 1.0, 0},
       {"n:1-dup", 1 << 20, 1 << 20, 4, 4, {2, 2}, 64, 1 << 20, 0, 0},
+      {"2.2G-rows", 1 << 22, 2200000000, 4, 4, {0, 0}, 1 << 22, 1 << 22, 0, 0},
   };
 }
 
@@ -55,8 +56,8 @@ std::vector<uint64_t> addresses(const std::vector<CUdeviceptr>& v) { return {v.b
 
 // Runs one case; returns its median in ms, negative when the result is wrong.
 double run(const Case& c, const driver::Module& kernels, const Data& data, CUdeviceptr memory, uint64_t memory_bytes, int repeats, bool steps, int bits,
-           const std::string& scatter_tag, const std::string& match_tag, unsigned long long expected[2], bool fresh) {
-  Shape shape{{c.build, c.probe}, c.key_bytes, {c.columns[0], c.columns[1]}, c.bytes, 0};
+           const std::string& scatter_tag, const std::string& match_tag, bool by_row_id, unsigned long long expected[2], bool fresh) {
+  Shape shape{{c.build, c.probe}, c.key_bytes, {c.columns[0], c.columns[1]}, c.bytes, 0, by_row_id};
   CUdeviceptr at = memory;
   auto take = [&](uint64_t n) {
     CUdeviceptr r = at;
@@ -127,8 +128,7 @@ double run(const Case& c, const driver::Module& kernels, const Data& data, CUdev
   uint64_t in = 0;
   for (int s = 0; s < 2; s++) in += shape.rows[s] * (c.key_bytes + c.columns[s] * c.bytes);
   const uint64_t out = expected[1] * (c.key_bytes + (c.columns[0] + c.columns[1]) * c.bytes);
-  printf("%-11s %-4s %-4s %8.3f ms  min %8.3f  bar %5.1f  wall %8.3f  rows %10llu  peak %5.2f of %5.2f GB  %s\n", c.name.c_str(), scatter_tag.c_str(),
-         match_tag.c_str(), median, ms[0], c.bar, wall[wall.size() / 2], (unsigned long long)result.rows, result.peak_bytes / 1e9,
+  printf("%-11s %s%s%s %8.3f ms  min %8.3f  bar %5.1f  wall %8.3f  rows %10llu  launches %d  peak %5.2f of %5.2f GB  %s\n", c.name.c_str(), by_row_id ? "phj-um" : "phj-om", scatter_tag.c_str(), match_tag.c_str(), median, ms[0], c.bar, wall[wall.size() / 2], (unsigned long long)result.rows, result.launches, result.peak_bytes / 1e9,
          (in + std::max(2 * in, in + out)) * 1.05 / 1e9, right ? "right" : "WRONG");
   if (steps) {
     printf("   ");
@@ -145,7 +145,7 @@ double run(const Case& c, const driver::Module& kernels, const Data& data, CUdev
 int main(int argc, char** argv) {
   std::string kernels_path = "kernels.fatbin", data_path = "data.fatbin", only, scatter_tags = ",", match_tags = ",";
   int repeats = 7, bits = -1;
-  bool steps = false, check = false;
+  bool steps = false, check = false, by_row_id = false;
   for (int i = 1; i < argc; i++) {
     std::string a = argv[i];
     auto value = [&] { return i + 1 < argc ? std::string(argv[++i]) : std::string(); };
@@ -156,6 +156,7 @@ int main(int argc, char** argv) {
     else if (a == "--bits") bits = atoi(value().c_str());
     else if (a == "--steps") steps = true;
     else if (a == "--check") check = true;
+    else if (a == "--by-row-id") by_row_id = true;
     else if (a == "--scatter") scatter_tags = value() + ",";
     else if (a == "--match") match_tags = value() + ",";
     else driver::die("unknown argument " + a);
@@ -186,7 +187,7 @@ int main(int argc, char** argv) {
     bool fresh = true;
     for (auto& s : split(scatter_tags))
       for (auto& m : split(match_tags)) {
-        right &= run(c, kernels, data, memory, memory_bytes, repeats, steps, bits, s, m, expected, fresh) >= 0;
+        right &= run(c, kernels, data, memory, memory_bytes, repeats, steps, bits, s, m, by_row_id, expected, fresh) >= 0;
         fresh = false;
       }
   }

@@ -24,6 +24,13 @@ struct Claim {
 // The state before a block's first claim: a full chunk.
 __device__ __forceinline__ unsigned long long no_claim(uint32_t chunk_rows) { return chunk_rows; }
 
+// An atomic load of shared memory, which atomicAdd(p, 0) would make a loop of.
+__device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* p) {
+  unsigned long long v;
+  asm volatile("ld.relaxed.cta.shared.u64 %0, [%1];" : "=l"(v) : "r"((uint32_t)__cvta_generic_to_shared(p)) : "memory");
+  return v;
+}
+
 // Claims n rows for the calling warp, 0 < n <= output_chunk. *state is chunk << 32 | rows claimed of it.
 __device__ __forceinline__ Claim claim_rows(unsigned long long* state, const gj_join& job, uint32_t n) {
   const uint32_t size = (uint32_t)job.output_chunk;
@@ -43,7 +50,7 @@ __device__ __forceinline__ Claim claim_rows(unsigned long long* state, const gj_
         break;
       }
       // Another warp is taking the next chunk.
-      while ((uint32_t) * reinterpret_cast<volatile unsigned long long*>(state) > size) __nanosleep(32);
+      while ((uint32_t)load_relaxed(state) > size) __nanosleep(32);
     }
   }
   base = __shfl_sync(~0u, base, 0);

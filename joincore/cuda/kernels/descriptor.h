@@ -1,7 +1,7 @@
 // The memory a join's kernels share with their host: one gj_join per join, in
 // device memory, written by the host before the first launch. All fields are
-// 8 bytes, addresses are device addresses, counts are rows unless said. The
-// kernels read it; only what it points to is written.
+// 8 bytes, addresses are device addresses and multiples of 16, counts are rows
+// unless said. The kernels read it; only what it points to is written.
 #pragma once
 #include <stdint.h>
 

@@ -20,8 +20,8 @@ __device__ __forceinline__ void count_rows(uint32_t* counter, uint32_t* global, 
   if constexpr (!HALVES) {
     atomicAdd(&counter[p], n);
   } else {
-    const uint32_t shift = (p & 1) * 16, old = atomicAdd(&counter[p / 2], n << shift) >> shift & 0xffff;
-    if (old < 0x8000 && old + n >= 0x8000) {
+    const uint32_t shift = p * 16 & 16, old = atomicAdd(&counter[p / 2], n << shift);
+    if ((old ^ (old + (n << shift))) & 0x8000u << shift) {
       atomicSub(&counter[p / 2], 0x8000u << shift);
       atomicAdd(&global[p], 0x8000u);
     }

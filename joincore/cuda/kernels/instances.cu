@@ -3,6 +3,7 @@
 // dynamic shared memory, rows (a scatter's tile, a match's chunk) and the most
 // partitions a scatter writes to.
 #include "arena.cuh"
+#include "gather.cuh"
 #include "histogram.cuh"
 #include "match.cuh"
 #include "offsets.cuh"
@@ -70,6 +71,21 @@ extern "C" __global__ void __launch_bounds__(close_threads, 1)
 }
 LAUNCH(gj_close, close_threads, 1, 0, 0, 0)
 
+// gj_gather_<bytes>(join, ids, column, out, capacity in rows).
+#define GATHER(B)                                                                                                                  \
+  extern "C" __global__ void __launch_bounds__(gather_threads)                                                                     \
+      gj_gather_##B(const gj_join* join, uint64_t ids, uint64_t column, uint64_t out, uint64_t capacity) {                         \
+    gather<B, gather_threads>(join, ids, column, out, capacity);                                                                   \
+  }                                                                                                                                \
+  LAUNCH(gj_gather_##B, gather_threads, 8, 0, 0, 0)
+GATHER(1)
+GATHER(2)
+GATHER(4)
+GATHER(8)
+GATHER(16)
+
+// GJ_EXPERIMENT names a file of *_TUNED variants to time against each other
+// (join-bench --scatter, --match) in place of the kernels that are shipped.
 #ifdef GJ_EXPERIMENT
 #include GJ_EXPERIMENT
 #else

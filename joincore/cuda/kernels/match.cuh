@@ -269,8 +269,8 @@ __device__ __forceinline__ void match(const gj_join* join) {
 #pragma unroll
           for (int j = 0; j < IPT; j++) {
             mask[j] = __ballot_sync(~0u, found[j] & 1);
+            clear(v[j]);
             if constexpr (PB > 0) {
-              clear(v[j]);
               if (found[j] & 1) Lanes<PB>::load(payload, C, found[j] >> 16, v[j], Shared());
             }
           }
@@ -305,6 +305,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
               skip--, slot++;
             }
             Row<PB ? PB : 1> w;
+            clear(w);
             if constexpr (PB > 0) Lanes<PB>::load(payload, C, slot, w, Shared());
             const uint32_t mask[1] = {__ballot_sync(~0u, o + lane < n)};
             out.template put<1>(

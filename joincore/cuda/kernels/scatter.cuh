@@ -22,6 +22,7 @@
 #pragma once
 #include "descriptor.h"
 #include "hash.cuh"
+#include "offsets.cuh"
 #include "row.cuh"
 #include "scan.cuh"
 
@@ -101,6 +102,7 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
   using Layout = ScatterLayout<W, N, A, FAN>;
   constexpr uint32_t S = Layout::slots, K = FAN * A;
   static_assert(T >= FAN && T >= max_parents && N <= 1 << 16 && FAN <= 256);
+  static_assert(final_align % A == 0 && first_align % A == 0, "partitions start at units");
   extern __shared__ uint4 shared[];
   char* stage = reinterpret_cast<char*>(shared);
   char* keep = stage + Layout::kept;
@@ -199,7 +201,7 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
       begin = block_exclusive<T>((all + A - 1) / A * A, sums, total);
       if (threadIdx.x <= mask) {
         offset[threadIdx.x] = begin + kept;
-        if (all - kept > N / 8) hot_next = threadIdx.x;
+        if (all - kept > N / 8) atomicExch(&hot_next, threadIdx.x);  // any one of them
       }
       if (threadIdx.x == 0) slots_used = total;
     }

@@ -5,8 +5,7 @@ namespace gj {
 
 // One scatter kernel: threads a block, rows a thread, blocks a multiprocessor,
 // rows a unit, partitions at most. A tile's rows wait in registers, so the
-// wider a row is the shorter is a tile. H200 figures in ms for 2^28 rows are
-// from `join-bench --steps`.
+// wider a row is the shorter is a tile.
 struct Scatter {
   int threads, rows, blocks, unit, fan;
 };
@@ -34,7 +33,7 @@ __host__ __device__ constexpr Scatter scatter_second(int words) {
 #else
   return words == 1   ? Scatter{512, 24, 1, 8, 256}
          : words == 2 ? Scatter{512, 28, 1, 1, 256}
-         : words == 3 ? Scatter{512, 16, 1, 8, 256}
+         : words == 3 ? Scatter{512, 24, 1, 1, 256}
          : words == 4 ? Scatter{512, 16, 1, 1, 256}
          : words == 5 ? Scatter{512, 14, 1, 1, 256}
          : words == 6 ? Scatter{512, 13, 1, 1, 256}
@@ -55,6 +54,6 @@ __host__ __device__ constexpr Match match_tuning(int build_words, int probe_word
                                                 : Match{384, 2, 2304, 4096, 1};
 }
 
-constexpr int histogram_threads = 1024, offsets_threads = 1024, close_threads = 1024;
+constexpr int histogram_threads = 1024, offsets_threads = 1024, close_threads = 1024, gather_threads = 256;
 
 }  // namespace gj
