@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"gpujoin/tests/harness"
@@ -35,6 +36,10 @@ type joinResult struct {
 	PeakBytes      int64   `json:"daemon_peak_bytes"`
 	BoundBytes     int64   `json:"daemon_bound_bytes"`
 	ProcessBytes   int64   `json:"daemon_process_peak_bytes"`
+
+	// Tried holds every configuration's median; of one that was left out,
+	// the only run.
+	Tried map[string]float64 `json:"tried"`
 }
 
 // config is a way of running a query.
@@ -48,12 +53,17 @@ func (c config) String() string {
 	return fmt.Sprintf("%d extra workers, work_mem %s", c.workers, c.workMem)
 }
 
+// name is String with the mode.
+func (c config) name() string {
+	return map[string]string{native: "native", forced: "forced", automatic: "automatic"}[c.mode] + ", " + c.String()
+}
+
 // settings of the session. A forced node has next to no cost, so that a worker
 // is only taken for it where starting one has none either.
 func (c config) settings() string {
-	setup := "reset parallel_setup_cost; reset parallel_tuple_cost"
+	setup := "reset parallel_setup_cost"
 	if c.mode == forced && c.workers > 0 {
-		setup = "set parallel_setup_cost = 0; set parallel_tuple_cost = 0"
+		setup = "set parallel_setup_cost = 0"
 	}
 	return fmt.Sprintf("%s; %s; set max_parallel_workers_per_gather = %d; set work_mem = '%s'",
 		c.mode, setup, c.workers, c.workMem)
@@ -89,7 +99,7 @@ func (b *bench) once(c config, sql string) (ms float64, row string, err error) {
 
 // contenders tries every configuration once and drops those that are far
 // behind the fastest: their medians could not win.
-func (b *bench) contenders(configs []config, sql string) ([]config, error) {
+func (b *bench) contenders(configs []config, sql string, tried map[string]float64) ([]config, error) {
 	times := make([]float64, len(configs))
 	best := 0.0
 	for i, c := range configs {
@@ -97,6 +107,7 @@ func (b *bench) contenders(configs []config, sql string) ([]config, error) {
 		if err != nil {
 			return nil, err
 		}
+		tried[c.name()] = ms
 		if times[i] = ms; best == 0 || ms < best {
 			best = ms
 		}
@@ -112,7 +123,7 @@ func (b *bench) contenders(configs []config, sql string) ([]config, error) {
 
 func (b *bench) joins() error {
 	rows := []string{"workload\tnative ms\toffloaded ms\tratio\tautomatic ms\tautomatic\tsame\talgorithms"}
-	memory := []string{"workload\tinput MB\tpeak of job MB\t2 x input + 10 % MB\tpeak of process MB"}
+	memory := []string{"workload\tinput MB\tpeak of job MB\tbound MB\tpeak of process MB"}
 	for _, w := range workloads {
 		say("%s", w.name)
 		r, err := b.join(w)
@@ -134,9 +145,10 @@ func (b *bench) joins() error {
 
 // join measures one workload, every configuration in turn in every round.
 func (b *bench) join(w workload) (*joinResult, error) {
+	r := &joinResult{Workload: w.name, Equal: true, Tried: map[string]float64{}}
 	configs := []config{{automatic, 1, "8MB"}}
 	for _, set := range [][]config{nativeConfigs, forcedConfigs} {
-		kept, err := b.contenders(set, w.sql)
+		kept, err := b.contenders(set, w.sql, r.Tried)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +157,6 @@ func (b *bench) join(w workload) (*joinResult, error) {
 	if err := harness.ResetPeak(b.daemon.PID()); err != nil {
 		return nil, err
 	}
-	r := &joinResult{Workload: w.name, Equal: true}
 	times := make([][]float64, len(configs))
 	var expected string
 	for range b.runs {
@@ -162,7 +173,8 @@ func (b *bench) join(w workload) (*joinResult, error) {
 		}
 	}
 	for i, c := range configs {
-		ms := measure.Median(times[i])
+		ms := measure.Round(measure.Median(times[i]), 2)
+		r.Tried[c.name()] = ms
 		switch c.mode {
 		case automatic:
 			r.AutoMs = ms
@@ -218,7 +230,16 @@ func (b *bench) inspect(w workload, r *joinResult) error {
 			r.Algorithms += a
 		}
 	}
-	r.BoundBytes = r.InputBytes * 22 / 10
+	// Twice the inputs, the result batches that are under way, a tenth more.
+	extent, err := b.session.One(b.ctx, "select status #>> '{pool,extent_size}' from gpujoin.daemon_status()")
+	if err != nil {
+		return err
+	}
+	size, err := strconv.ParseInt(extent, 10, 64)
+	if err != nil {
+		return fmt.Errorf("extent size: %w", err)
+	}
+	r.BoundBytes = (2*r.InputBytes + window*size) * 11 / 10
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 
 	"gpujoin/tests/harness"
 	"gpujoin/tests/measure"
@@ -35,9 +36,23 @@ type bench struct {
 	session *harness.Session
 	rows    int // of the large tables
 	runs    int
+	parts   string
 	results []any
 	table   []string
 }
+
+// parts of the measurement, by the names that -parts knows.
+var parts = []struct {
+	name string
+	run  func(*bench) error
+}{
+	{"joins", (*bench).joins},
+	{"feeds", (*bench).feeds},
+	{"planning", (*bench).planning},
+}
+
+// window is the number of result batches that a job may have under way.
+const window = 16
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -45,6 +60,7 @@ func main() {
 	b := &bench{ctx: ctx}
 	flag.IntVar(&b.rows, "rows", 10_000_000, "rows of the large tables")
 	flag.IntVar(&b.runs, "runs", 5, "runs of each measurement; the median counts")
+	flag.StringVar(&b.parts, "parts", "joins,feeds,planning", "what to measure")
 	flag.Parse()
 	if err := b.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "benchjoin:", err)
@@ -60,7 +76,7 @@ func (b *bench) run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.cluster.Stop()) }()
-	if b.daemon, err = b.cluster.StartDaemon(nil); err != nil {
+	if b.daemon, err = b.cluster.StartDaemon(harness.DaemonOptions{"window": fmt.Sprint(window)}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.daemon.Stop()) }()
@@ -72,8 +88,14 @@ func (b *bench) run() (err error) {
 		return err
 	}
 
-	for _, part := range []func() error{b.fill, b.joins, b.feeds, b.planning} {
-		if err := part(); err != nil {
+	if err := b.fill(); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if !strings.Contains(b.parts, part.name) {
+			continue
+		}
+		if err := part.run(b); err != nil {
 			return err
 		}
 	}
