@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gpujoin/tests/harness"
+)
+
+// Values that are longer than an extent (1 MB here) travel in pieces; those
+// around its size, and compressed and external ones, like any other.
+func TestLongValues(t *testing.T) {
+	w := theWorld(t)
+	s := w.session(t, `
+		create schema if not exists long; set search_path = long, public;
+		drop table if exists big, small;
+		create table big (k int8, kind text, v text, b bytea);
+		alter table big alter column v set storage external;
+		insert into big select n, 'external', repeat(md5(n::text), n * 1000), null from generate_series(0, 40) n;
+		insert into big select n, 'edge', rpad('', (1 << 20) - 200 + n, md5(n::text)), null from generate_series(0, 40) n;
+		insert into big values (1, 'chained', repeat('0123456789abcdef', 300000), null), (2, 'chained', '', decode(repeat('00ff', 1500000), 'hex'));
+		insert into big select 3, 'compressed', null, decode(repeat('00', 3000000), 'hex');
+		create table small as select i as k, 'row ' || i as note from generate_series(0::int8, 40) i;
+		analyze big, small`)
+	for _, workers := range []int{0, 2} {
+		for _, leader := range []string{"on", "off"} {
+			exec(t, s, fmt.Sprintf("set max_parallel_workers_per_gather = %d; set parallel_leader_participation = %s", workers, leader))
+			sameAsNative(t, s, "select s.note, b.kind, length(b.v), md5(b.v), length(b.b), md5(b.b) from big b join small s using (k)")
+			exec(t, s, forced)
+			const text = "select b.v, b.b, s.note from big b join small s using (k) where b.kind = 'chained'"
+			if n := explain(t, s, "analyze, timing off", text).OffloadedJoins(); n != 1 {
+				t.Errorf("%d workers: %d joins offloaded instead of 1", workers, n)
+			}
+		}
+	}
+	// As a key such a value makes the join native, before any row.
+	for _, sql := range []string{
+		"select a.kind, length(b.v) from big a join big b on a.v = b.v",
+		"select a.kind, length(b.v) from big a join big b on a.k = b.k and a.v = b.v and a.kind = b.kind",
+	} {
+		sameAsNative(t, s, sql)
+	}
+	exec(t, s, "drop schema long cascade")
+	w.unharmed(t, s)
+}
+
+// gpujoin.verify runs both plans, and finds nothing to say about right rows.
+func TestVerify(t *testing.T) {
+	w := theWorld(t)
+	s := w.session(t, "set gpujoin.verify = on")
+	for _, sql := range []string{
+		theJoin,
+		"select count(*), sum(d.v) from fact f join dim d on f.k = d.k",
+		"select f.id from fact f join dim d on f.k = d.k where d.v < 0",
+		"select * from fact f join dim d on f.k = d.k limit 10",
+	} {
+		if strings.HasSuffix(sql, "limit 10") {
+			exec(t, s, forced)
+			if n := len(query(t, s, sql).Rows); n != 10 {
+				t.Errorf("%d rows instead of 10", n)
+			}
+			continue
+		}
+		sameAsNative(t, s, sql)
+	}
+	w.unharmed(t, s)
+}
+
+// Users without rights get PostgreSQL's own errors and rows: offloading reads
+// nothing that they could not read.
+func TestPrivileges(t *testing.T) {
+	w := newWorld(t, nil)
+	admin := w.session(t, `
+		create role clerk login;
+		create table ledger as select i as k, i % 3 as owner, 'secret ' || i as memo from generate_series(1::int8, 3000) i;
+		create table names as select i as k, 'name ' || i as name from generate_series(1::int8, 3000) i;
+		alter table ledger enable row level security;
+		create policy mine on ledger using (owner = 1);
+		grant select on ledger to clerk;
+		grant select (k) on names to clerk;
+		analyze ledger, names`)
+	ctx, cancel := bounded()
+	defer cancel()
+	clerk, err := w.c.ConnectAs(ctx, "clerk", "postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer clerk.Close()
+	for _, mode := range []string{native, forced} {
+		exec(t, clerk, mode)
+		if _, err := clerk.Query(ctx, "select name from names join ledger using (k)"); harness.SQLState(err) != "42501" {
+			t.Errorf("%s a forbidden column: %v", mode, err)
+		}
+		if n := query(t, clerk, "select count(*) from names join ledger using (k)").Rows[0]; n != "1000" {
+			t.Errorf("%s %s rows pass the policy instead of 1000", mode, n)
+		}
+		if n := query(t, admin, mode+"select count(*) from names join ledger using (k)").Rows[0]; n != "3000" {
+			t.Errorf("%s the owner sees %s rows instead of 3000", mode, n)
+		}
+	}
+	// The socket is nobody's to choose but a superuser's.
+	if err := clerk.Exec(ctx, "set gpujoin.socket = '/tmp/mine'"); harness.SQLState(err) != "42501" {
+		t.Errorf("a user set gpujoin.socket: %v", err)
+	}
+	if _, err := clerk.Query(ctx, "select * from gpujoin.status()"); harness.SQLState(err) != "42501" {
+		t.Errorf("a user asked for gpujoin.status(): %v", err)
+	}
+	w.unharmed(t, clerk)
+}
