@@ -15,10 +15,28 @@ type Stats struct {
 
 // JoinStats describes one join of the tree, in post-order.
 type JoinStats struct {
-	Algorithm string // "phj-om", "phj-um", "npj"
+	Algorithm string // Algorithm.String
 	BuildLeft bool
+	Bits      int // radix bits of a partitioned join
 	BuildRows int64
 	ProbeRows int64
 	RowsOut   int64
 	Time      time.Duration
+	Work      DeviceWork
+	Phases    []Phase // in the order of execution; of devices that model them
+}
+
+// DeviceWork is what a join has asked of a device on the far side of a driver.
+type DeviceWork struct {
+	Launches int   // of kernels
+	Syncs    int   // waits of the host for the device
+	Bytes    int64 // of device memory read and written, by the model
+	Peak     int64 // bytes of device memory in use at the highest
+}
+
+// Phase is a part of a join that is modelled and measured on its own.
+type Phase struct {
+	Name      string        // "partition", "sort", "match", "gather", ...
+	Predicted time.Duration // by choose; 0: not predicted
+	Actual    time.Duration
 }

@@ -32,9 +32,14 @@ type Emitter struct {
 	heap  []int
 }
 
-// NewEmitter is a Pipeline.Consume.
-func (o *Output) NewEmitter(ctx context.Context, st device.Stream) (Consumer, error) {
-	return &Emitter{ctx: ctx, st: st, out: o, heap: make([]int, len(o.Columns))}, nil
+// NewEmitter returns the emitter of a worker that gathers on st.
+func (o *Output) NewEmitter(ctx context.Context, st device.Stream) *Emitter {
+	return &Emitter{ctx: ctx, st: st, out: o, heap: make([]int, len(o.Columns))}
+}
+
+// Consume is a Pipeline.Consume.
+func (o *Output) Consume(ctx context.Context, st device.ChunkStream) Consumer {
+	return o.NewEmitter(ctx, st)
 }
 
 func (e *Emitter) Push(r device.Rows, n int) error {
@@ -136,15 +141,15 @@ func (e *Emitter) Close() {
 }
 
 // Collect is a Pipeline.Consume that keeps rows as tuples of row numbers.
-func Collect(t device.Tuples) func(context.Context, device.Stream) (Consumer, error) {
-	return func(ctx context.Context, st device.Stream) (Consumer, error) {
-		return &collector{ctx: ctx, st: st, tuples: t}, nil
+func Collect(t device.Tuples) func(context.Context, device.ChunkStream) Consumer {
+	return func(ctx context.Context, st device.ChunkStream) Consumer {
+		return &collector{ctx: ctx, st: st, tuples: t}
 	}
 }
 
 type collector struct {
 	ctx    context.Context
-	st     device.Stream
+	st     device.ChunkStream
 	tuples device.Tuples
 }
 

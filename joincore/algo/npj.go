@@ -25,7 +25,7 @@ type Counter struct {
 	Out   atomic.Int64 // result rows
 }
 
-func (s *ProbeStep) Open(st device.Stream, push Push) Push {
+func (s *ProbeStep) Open(st device.ChunkStream, push Push) Push {
 	prober := st.NewProber(&s.Plan.Match)
 	return func(r device.Rows, n int) error {
 		s.Counter.In.Add(int64(n))

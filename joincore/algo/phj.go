@@ -40,7 +40,7 @@ type partitionTask struct {
 const withoutKey = -1
 
 // NewPartitionJoin partitions both sides by the same radix bits.
-func NewPartitionJoin(ctx context.Context, d device.Device, plan *Plan, build, probe Side, bits int, c *Counter) (*PartitionJoin, error) {
+func NewPartitionJoin(ctx context.Context, d device.Chunked, plan *Plan, build, probe Side, bits int, c *Counter) (*PartitionJoin, error) {
 	j := &PartitionJoin{plan: plan, chunk: d.ChunkRows(), counter: c}
 	partition := func(s Side, keepNulls bool, took *time.Duration) (device.Partitions, error) {
 		start := time.Now()
@@ -105,7 +105,7 @@ func (j *PartitionJoin) divideRows(partition, from, to, most int) {
 
 func (j *PartitionJoin) Tasks() int { return len(j.tasks) }
 
-func (j *PartitionJoin) Open(st device.Stream) func(context.Context, int, Push) error {
+func (j *PartitionJoin) Open(st device.ChunkStream) func(context.Context, int, Push) error {
 	prober := st.NewProber(&j.plan.Match)
 	return func(ctx context.Context, task int, push Push) error {
 		t := j.tasks[task]

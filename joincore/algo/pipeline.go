@@ -21,7 +21,7 @@ type Source interface {
 	Tasks() int
 	// Open prepares a worker's share; run then executes tasks and pushes
 	// chunks that are not empty.
-	Open(st device.Stream) (run func(ctx context.Context, task int, push Push) error)
+	Open(st device.ChunkStream) (run func(ctx context.Context, task int, push Push) error)
 }
 
 // Push hands over a chunk with n > 0 rows, valid during the call.
@@ -29,7 +29,7 @@ type Push func(r device.Rows, n int) error
 
 // Step turns chunks into chunks.
 type Step interface {
-	Open(st device.Stream, push Push) Push
+	Open(st device.ChunkStream, push Push) Push
 }
 
 // Consumer takes the chunks of one worker.
@@ -41,9 +41,9 @@ type Consumer interface {
 
 // Pipeline executes sources one after the other, each through its steps.
 type Pipeline struct {
-	Device  device.Device
+	Device  device.Chunked
 	Stages  []Stage
-	Consume func(ctx context.Context, st device.Stream) (Consumer, error) // a worker's
+	Consume func(ctx context.Context, st device.ChunkStream) Consumer // a worker's
 }
 
 // Stage is a source and the steps that its chunks take. All tasks of a stage
@@ -76,15 +76,12 @@ func (p *Pipeline) Run(ctx context.Context) error {
 func (p *Pipeline) work(ctx context.Context, next []atomic.Int64, b *barrier) (err error) {
 	defer device.Recover(&err)
 	device.PanicOnFault()
-	st, err := p.Device.NewStream()
+	st, err := p.Device.NewChunkStream()
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	consumer, err := p.Consume(ctx, st)
-	if err != nil {
-		return err
-	}
+	consumer := p.Consume(ctx, st)
 	defer consumer.Close()
 	for i := range p.Stages {
 		if err := p.Stages[i].work(ctx, st, &next[i], consumer); err != nil {
@@ -100,7 +97,7 @@ func (p *Pipeline) work(ctx context.Context, next []atomic.Int64, b *barrier) (e
 	return nil
 }
 
-func (s *Stage) work(ctx context.Context, st device.Stream, next *atomic.Int64, c Consumer) error {
+func (s *Stage) work(ctx context.Context, st device.ChunkStream, next *atomic.Int64, c Consumer) error {
 	push := Push(c.Push)
 	for i := len(s.Steps) - 1; i >= 0; i-- {
 		push = s.Steps[i].Open(st, push)

@@ -32,7 +32,7 @@ type Scan struct {
 }
 
 // NewScan returns the source of all rows of a space of d.
-func NewScan(d device.Device, s device.Space) *Scan {
+func NewScan(d device.Chunked, s device.Space) *Scan {
 	return &Scan{space: s, parts: morsels(s.Segments(), d.ChunkRows()), chunk: d.ChunkRows()}
 }
 
@@ -41,7 +41,7 @@ func (s *Scan) Space() device.Space { return s.space }
 
 func (s *Scan) Tasks() int { return len(s.parts) }
 
-func (s *Scan) Open(st device.Stream) func(context.Context, int, Push) error {
+func (s *Scan) Open(st device.ChunkStream) func(context.Context, int, Push) error {
 	return func(ctx context.Context, task int, push Push) error {
 		m := s.parts[task]
 		for at := 0; at < m.n; at += s.chunk {
@@ -60,7 +60,7 @@ func (s *Scan) Open(st device.Stream) func(context.Context, int, Push) error {
 // Leftover is the source of the build rows that have found a partner, or
 // have not. It runs after everything that marks them.
 type Leftover struct {
-	Device device.Device
+	Device device.Chunked
 	Space  device.Space
 	Found  bool
 }
@@ -69,7 +69,7 @@ func (l *Leftover) Tasks() int {
 	return len(morsels(l.Space.Segments(), l.Device.ChunkRows()))
 }
 
-func (l *Leftover) Open(st device.Stream) func(context.Context, int, Push) error {
+func (l *Leftover) Open(st device.ChunkStream) func(context.Context, int, Push) error {
 	chunk := l.Device.ChunkRows()
 	parts := morsels(l.Space.Segments(), chunk)
 	return func(ctx context.Context, task int, push Push) error {
@@ -100,7 +100,7 @@ type FilterStep struct {
 	Parameters []joincore.Parameter
 }
 
-func (f *FilterStep) Open(st device.Stream, push Push) Push {
+func (f *FilterStep) Open(st device.ChunkStream, push Push) Push {
 	filter := st.NewFilter(f.Predicate, f.Parameters)
 	return func(r device.Rows, _ int) error {
 		out, count, err := filter.Apply(r)

@@ -3,6 +3,7 @@ package choose
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -105,14 +106,14 @@ func (c *calibration) point(i int, npj, phj *pair) error {
 	}
 	for range runs {
 		if i <= lastNPJ {
-			m, err := c.measure(n, NPJ, pairOutput)
+			m, err := c.measure(n, joincore.NPJ, pairOutput)
 			if err != nil {
 				return err
 			}
 			npj.better(m)
 		}
 		if i >= firstPHJ {
-			m, err := c.measure(n, PHJOM, pairOutput)
+			m, err := c.measure(n, joincore.PHJOM, pairOutput)
 			if err != nil {
 				return err
 			}
@@ -137,7 +138,7 @@ func (c *calibration) column() (float64, error) {
 	var narrow, wide pair
 	for range 3 {
 		for columns, best := range map[int]*pair{pairOutput: &narrow, pairOutput + moreColumns: &wide} {
-			m, err := c.measure(int(PointRows(point)), NPJ, columns)
+			m, err := c.measure(int(PointRows(point)), joincore.NPJ, columns)
 			if err != nil {
 				return 0, err
 			}
@@ -152,12 +153,16 @@ func (c *calibration) column() (float64, error) {
 const minColumnNS = 0.1
 
 // measure joins the generated data once.
-func (c *calibration) measure(n int, a Algorithm, columns int) (pair, error) {
-	d, err := c.provider.Open(c.mem, device.Options{})
+func (c *calibration) measure(n int, a joincore.Algorithm, columns int) (pair, error) {
+	opened, err := c.provider.Open(c.mem, device.Options{})
 	if err != nil {
 		return pair{}, err
 	}
-	defer d.Close()
+	defer opened.Close()
+	d, ok := opened.(device.Chunked)
+	if !ok {
+		return pair{}, fmt.Errorf("calibrating %s: %w", c.provider.Name(), joincore.ErrUnsupported)
+	}
 	left, right := c.data.relations(n)
 	probe, err := d.Import(0, left)
 	if err != nil {
@@ -176,7 +181,7 @@ func (c *calibration) measure(n int, a Algorithm, columns int) (pair, error) {
 	}
 	watch := startWatch()
 	var measured pair
-	if a == NPJ {
+	if a == joincore.NPJ {
 		measured, err = j.npj()
 	} else {
 		measured, err = j.phj()
@@ -191,7 +196,7 @@ const minShare = 0.1
 
 type measured struct {
 	*calibration
-	device       device.Device
+	device       device.Chunked
 	plan         *algo.Plan
 	build, probe device.Space
 	n, columns   int
@@ -237,7 +242,7 @@ func (j *measured) pipeline(s algo.Stage) (time.Duration, error) {
 		out.Heap = append(out.Heap, 0)
 	}
 	start := time.Now()
-	p := &algo.Pipeline{Device: j.device, Stages: []algo.Stage{s}, Consume: out.NewEmitter}
+	p := &algo.Pipeline{Device: j.device, Stages: []algo.Stage{s}, Consume: out.Consume}
 	err := p.Run(j.ctx)
 	return time.Since(start), err
 }

@@ -6,31 +6,9 @@ package choose
 import (
 	"math"
 	"math/bits"
+
+	"gpujoin/joincore"
 )
-
-// Algorithm is a join algorithm.
-type Algorithm uint8
-
-const (
-	// NPJ: no partitioning, one shared table.
-	NPJ Algorithm = iota + 1
-	// PHJUM: partitioned, payload gathered by row number (GFUR).
-	PHJUM
-	// PHJOM: partitioned, payload moved with the key (GFTR).
-	PHJOM
-)
-
-func (a Algorithm) String() string {
-	switch a {
-	case NPJ:
-		return "npj"
-	case PHJUM:
-		return "phj-um"
-	case PHJOM:
-		return "phj-om"
-	}
-	return "unknown"
-}
 
 // Points is how many build sizes rates are measured at.
 const Points = 8
@@ -74,7 +52,7 @@ type Join struct {
 
 // Decision is how a join is executed.
 type Decision struct {
-	Algorithm Algorithm
+	Algorithm joincore.Algorithm
 	BuildLeft bool
 	Bits      int // radix bits of partitioned joins
 }
@@ -121,7 +99,7 @@ type Side struct {
 }
 
 // Algorithm decides for a build side that is stored already.
-func (r *Rates) Algorithm(s Side) (Algorithm, error) {
+func (r *Rates) Algorithm(s Side) (joincore.Algorithm, error) {
 	limit := int64(defaultNPJRows)
 	if r != nil && r.NPJRows > 0 {
 		limit = r.NPJRows
@@ -131,11 +109,11 @@ func (r *Rates) Algorithm(s Side) (Algorithm, error) {
 	}
 	// Few probe rows cannot pay for partitioning both sides.
 	if s.BuildRows <= limit || s.ProbeRows < s.BuildRows/8 {
-		return NPJ, nil
+		return joincore.NPJ, nil
 	}
 	if s.BuildRows <= denseNPJRows {
 		if dense, err := s.Dense(); dense || err != nil {
-			return NPJ, err
+			return joincore.NPJ, err
 		}
 	}
 	return s.materialisation(), nil
@@ -153,18 +131,18 @@ const (
 // moves every value, and from untransformed ones, which misses the cache for
 // every value of the result: few columns or many matches are for the first
 // (GFTR, figure 17, by costs of a CPU).
-func (s Side) materialisation() Algorithm {
+func (s Side) materialisation() joincore.Algorithm {
 	rows := float64(s.BuildRows + s.ProbeRows)
 	if s.ResultRows <= 0 || rows == 0 {
-		return PHJOM
+		return joincore.PHJOM
 	}
 	columns := float64(s.Columns)
 	om := columns * moveNS * rows / 2 // each column belongs to one side
 	um := moveIDNS*rows + columns*missNS*float64(s.ResultRows)
 	if um < om {
-		return PHJUM
+		return joincore.PHJUM
 	}
-	return PHJOM
+	return joincore.PHJOM
 }
 
 // partitionRows is the size of a build partition whose table and keys lie in

@@ -93,14 +93,14 @@ func TestAlgorithm(t *testing.T) {
 		build, probe int64
 		pipelined    bool
 		dense        bool
-		want         choose.Algorithm
+		want         joincore.Algorithm
 	}{
-		{1000, 1e6, false, false, choose.NPJ},
-		{1001, 1e6, false, false, choose.PHJOM},
-		{1001, 1e6, false, true, choose.NPJ},
-		{1001, 1e6, true, false, choose.NPJ},
-		{1e9, 1e9, true, true, choose.PHJOM},
-		{1e6, 10, false, false, choose.NPJ},
+		{1000, 1e6, false, false, joincore.NPJ},
+		{1001, 1e6, false, false, joincore.PHJOM},
+		{1001, 1e6, false, true, joincore.NPJ},
+		{1001, 1e6, true, false, joincore.NPJ},
+		{1e9, 1e9, true, true, joincore.PHJOM},
+		{1e6, 10, false, false, joincore.NPJ},
 	} {
 		got, err := r.Algorithm(choose.Side{
 			BuildRows: c.build, ProbeRows: c.probe, ProbePipelined: c.pipelined,
@@ -121,14 +121,14 @@ func TestMaterialisation(t *testing.T) {
 	for _, c := range []struct {
 		result  int64
 		columns int
-		want    choose.Algorithm
+		want    joincore.Algorithm
 	}{
-		{0, 10, choose.PHJOM},           // unknown
-		{1e6, 2, choose.PHJOM},          // every row matches
-		{1e6, 20, choose.PHJOM},         // also when wide
-		{1e4, 1, choose.PHJOM},          // narrow: a row number costs as much
-		{1e4, 10, choose.PHJUM},         // wide, few matches
-		{100_000_000, 10, choose.PHJOM}, // many to many
+		{0, 10, joincore.PHJOM},           // unknown
+		{1e6, 2, joincore.PHJOM},          // every row matches
+		{1e6, 20, joincore.PHJOM},         // also when wide
+		{1e4, 1, joincore.PHJOM},          // narrow: a row number costs as much
+		{1e4, 10, joincore.PHJUM},         // wide, few matches
+		{100_000_000, 10, joincore.PHJOM}, // many to many
 	} {
 		got, err := r.Algorithm(choose.Side{
 			BuildRows: 1e6, ProbeRows: 1e6, ResultRows: c.result, Columns: c.columns,

@@ -39,7 +39,8 @@ func (d *dev) newStream() *stream {
 	return s
 }
 
-func (d *dev) NewStream() (device.Stream, error) { return d.newStream(), nil }
+func (d *dev) NewStream() (device.Stream, error)           { return d.newStream(), nil }
+func (d *dev) NewChunkStream() (device.ChunkStream, error) { return d.newStream(), nil }
 
 // Sync has nothing to wait for.
 func (st *stream) Sync(context.Context) error { return nil }

@@ -25,12 +25,13 @@ func buildOf(t *testing.T, streams int, seed uint64, keys []uint64) (*dev, *tabl
 	if err != nil {
 		t.Fatal(err)
 	}
+	d := opened.(*dev)
 	var values []byte
 	for _, k := range keys {
 		values = binary.LittleEndian.AppendUint64(values, k)
 	}
 	column := joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8}
-	s, err := opened.Import(0, &joincore.Relation{
+	s, err := d.Import(0, &joincore.Relation{
 		Columns:  []joincore.Column{column},
 		Segments: []joincore.Segment{{Rows: len(keys), Columns: []joincore.Vector{{Values: values}}}},
 	})
@@ -38,11 +39,11 @@ func buildOf(t *testing.T, streams int, seed uint64, keys []uint64) (*dev, *tabl
 		t.Fatal(err)
 	}
 	key, _ := device.Keys([]joincore.KeyPair{{Class: joincore.KeyInt}}, func(joincore.ColumnRef) joincore.Column { return column })
-	table_, err := opened.Build(context.Background(), s, &device.Match{Build: key})
+	table_, err := d.Build(context.Background(), s, &device.Match{Build: key})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return opened.(*dev), table_.(*table)
+	return d, table_.(*table)
 }
 
 // heads returns the chains of keys.

@@ -75,7 +75,7 @@ const benchRows = 10_000_000
 func BenchmarkJoin(b *testing.B) {
 	for _, n := range []int{1000, 1_000_000, 10_000_000} {
 		for name, scale := range map[string]uint64{"dense": 1, "sparse": 0x9e3779b97f4a7c15} {
-			for _, a := range []choose.Algorithm{0, choose.NPJ, choose.PHJUM, choose.PHJOM} {
+			for _, a := range []joincore.Algorithm{0, joincore.NPJ, joincore.PHJUM, joincore.PHJOM} {
 				algorithm := "chosen"
 				if a != 0 {
 					algorithm = a.String()
@@ -140,7 +140,7 @@ func BenchmarkStar(b *testing.B) {
 	benchPlan(b, plan, inputs, 0, benchRows)
 }
 
-func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a choose.Algorithm, rows int64) {
+func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a joincore.Algorithm, rows int64) {
 	mem := &arena{}
 	sink := newDiscard(int64Columns(len(plan.Output)), 16, 1<<17)
 	opt := run.Options{Decide: func(_ int, d choose.Decision) choose.Decision {

@@ -47,18 +47,18 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 	}
 	buildStored, buildPeak := e.stored(build, buildRows)
 	probeFlow := e.flow(probe.node, probe.needed)
-	algorithm := func(dense bool) choose.Algorithm {
+	algorithm := func(dense bool) joincore.Algorithm {
 		a, _ := e.opt.Rates.Algorithm(choose.Side{
 			BuildRows: buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
 			Dense: func() (bool, error) { return dense, nil },
 		})
 		return a
 	}
-	if algorithm(false) == choose.NPJ {
+	if algorithm(false) == joincore.NPJ {
 		return max(buildPeak, buildStored+tableBytes(buildRows, probeRows)+probeFlow)
 	}
 	unpartitioned := int64(0)
-	if algorithm(true) == choose.NPJ {
+	if algorithm(true) == joincore.NPJ {
 		unpartitioned = buildStored + arrayBytes(buildRows, probeRows) + probeFlow
 	}
 	probeStored, probePeak := e.stored(probe, probeRows)

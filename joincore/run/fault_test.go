@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // faultCase is a join with everything in it that allocates or can go wrong.
-func faultCase(a choose.Algorithm, seed uint64) (config, *joincore.Plan, []*joincore.Relation) {
+func faultCase(a joincore.Algorithm, seed uint64) (config, *joincore.Plan, []*joincore.Relation) {
 	c := config{
 		provider: providers[0], algorithm: a, kind: joincore.Full, keys: keyTypes[10], dist: distributions[3],
 		left: 300, right: 200, segment: 64, chunk: 32, batch: 50, bits: 3, streams: 2, residual: true, seed: seed,

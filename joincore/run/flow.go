@@ -13,7 +13,7 @@ import (
 // execution is one run of a plan.
 type execution struct {
 	ctx    context.Context
-	dev    device.Device
+	dev    device.Chunked
 	plan   *joincore.Plan
 	inputs []*joincore.Relation
 	spaces []device.Space
@@ -204,12 +204,12 @@ func (e *execution) execute(n *joincore.Join, j *join, build, probe *side, probe
 		release()
 		return nil, err
 	}
-	if j.decision.Algorithm == choose.PHJOM && kept {
-		j.decision.Algorithm = choose.PHJUM // row numbers are all that is read of the result
+	if j.decision.Algorithm == joincore.PHJOM && kept {
+		j.decision.Algorithm = joincore.PHJUM // row numbers are all that is read of the result
 	}
 	m := device.Match{Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: e.plan.Parameters, ProbeRows: probeRows}
 	plan := algo.PlanKind(n.Kind, j.decision.BuildLeft, m)
-	if j.decision.Algorithm == choose.NPJ {
+	if j.decision.Algorithm == joincore.NPJ {
 		return e.npj(j, plan, space, release, probe, kept)
 	}
 	return e.phj(j, plan, space, release, build, probe)

@@ -18,7 +18,7 @@ import (
 // config is one cell of the matrix.
 type config struct {
 	provider    device.Provider
-	algorithm   choose.Algorithm
+	algorithm   joincore.Algorithm
 	buildLeft   bool
 	kind        joincore.Kind
 	keys        keyType
@@ -159,7 +159,7 @@ func describe(inputs []*joincore.Relation) string {
 }
 
 var (
-	algorithms = []choose.Algorithm{choose.NPJ, choose.PHJUM, choose.PHJOM}
+	algorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM}
 	kinds      = []joincore.Kind{joincore.Inner, joincore.Left, joincore.Right, joincore.Full, joincore.Semi, joincore.Anti}
 	sizes      = []int{0, 1, 2, 31, 32, 33, 63, 64, 65, 100, 200}
 	batches    = []int{1, 2, 3, 1023}

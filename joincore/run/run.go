@@ -40,7 +40,11 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		return err
 	}
 	defer dev.Close()
-	e := &execution{ctx: ctx, dev: dev, plan: plan, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}}
+	chunked, ok := dev.(device.Chunked)
+	if !ok {
+		return fmt.Errorf("a device of type %T: %w", dev, joincore.ErrUnsupported)
+	}
+	e := &execution{ctx: ctx, dev: chunked, plan: plan, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}}
 	e.count(plan.Root)
 	out := e.output(sink)
 	defer func() {
@@ -64,7 +68,7 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 	if err != nil {
 		return err
 	}
-	return e.drain(f, out.NewEmitter)
+	return e.drain(f, out.Consume)
 }
 
 func (e *execution) output(sink joincore.Sink) *algo.Output {
@@ -93,7 +97,7 @@ func meanHeap(r *joincore.Relation, column int) float64 {
 	return float64(bytes) / float64(max(rows, 1))
 }
 
-func (e *execution) drain(f *flow, consume func(context.Context, device.Stream) (algo.Consumer, error)) error {
+func (e *execution) drain(f *flow, consume func(context.Context, device.ChunkStream) algo.Consumer) error {
 	p := &algo.Pipeline{Device: e.dev, Stages: f.stages(), Consume: consume}
 	err := p.Run(e.ctx)
 	for _, release := range f.release {

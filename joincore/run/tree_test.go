@@ -3,6 +3,7 @@ package run_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"gpujoin/joincore"
@@ -168,7 +169,7 @@ func TestJoinStatsInPostOrder(t *testing.T) {
 	}
 	for i, got := range stats.Joins {
 		got.Time = 0
-		if got != want[i] {
+		if !reflect.DeepEqual(got, want[i]) {
 			t.Errorf("join %d: %+v, want %+v", i, got, want[i])
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Provider wraps another provider.
+// Provider wraps another provider, whose devices are Chunked.
 type Provider struct{ Inner device.Provider }
 
 // Name returns the inner provider's name, marked.
@@ -27,11 +27,11 @@ func (p *Provider) Open(mem joincore.Memory, opt device.Options) (device.Device,
 	if err != nil {
 		return nil, err
 	}
-	return &dev{inner: inner, mem: m}, nil
+	return &dev{inner: inner.(device.Chunked), mem: m}, nil
 }
 
 type dev struct {
-	inner   device.Device
+	inner   device.Chunked
 	mem     *memory
 	copies  [][]byte
 	streams atomic.Int64 // open

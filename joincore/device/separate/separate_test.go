@@ -19,12 +19,13 @@ func (heap) Free([]byte)                   {}
 var columns = []joincore.ColumnRef{{Input: 0, Column: 0}}
 
 // open returns a device with one input of three rows, and a stream.
-func open(t *testing.T) (device.Device, device.Space, device.Stream) {
+func open(t *testing.T) (device.Chunked, device.Space, device.ChunkStream) {
 	t.Helper()
-	d, err := (&separate.Provider{Inner: cpu.New()}).Open(heap{}, device.Options{})
+	opened, err := (&separate.Provider{Inner: cpu.New()}).Open(heap{}, device.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	d := opened.(device.Chunked)
 	values := binary.LittleEndian.AppendUint64(nil, 1)
 	values = binary.LittleEndian.AppendUint64(values, 2)
 	values = binary.LittleEndian.AppendUint64(values, 3)
@@ -36,7 +37,7 @@ func open(t *testing.T) (device.Device, device.Space, device.Stream) {
 		t.Fatal(err)
 	}
 	clear(values) // the device has its own copy
-	st, err := d.NewStream()
+	st, err := d.NewChunkStream()
 	if err != nil {
 		t.Fatal(err)
 	}

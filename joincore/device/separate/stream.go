@@ -10,7 +10,7 @@ import (
 // skips what follows; whoever waits gets the error.
 type stream struct {
 	dev   *dev
-	inner device.Stream
+	inner device.ChunkStream
 	queue chan func() error
 	done  chan struct{}
 	sync  chan error // answers the one who waits
@@ -43,8 +43,10 @@ func live(r device.Rows) *rows {
 	return h
 }
 
-func (d *dev) NewStream() (device.Stream, error) {
-	inner, err := d.inner.NewStream()
+func (d *dev) NewStream() (device.Stream, error) { return d.NewChunkStream() }
+
+func (d *dev) NewChunkStream() (device.ChunkStream, error) {
+	inner, err := d.inner.NewChunkStream()
 	if err != nil {
 		return nil, err
 	}

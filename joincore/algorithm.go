@@ -1,0 +1,31 @@
+package joincore
+
+// Algorithm is a join algorithm. UM and OM say how payload is materialised:
+// gathered from untransformed relations by row number (GFUR), or moved with
+// the key and gathered from transformed ones (GFTR).
+type Algorithm uint8
+
+const (
+	NPJ   Algorithm = iota + 1 // no partitioning, one shared hash table
+	PHJUM                      // partitioned hash join, GFUR
+	PHJOM                      // partitioned hash join, GFTR
+	SMJUM                      // sort-merge join, GFUR
+	SMJOM                      // sort-merge join, GFTR
+)
+
+// String returns the name that statistics and EXPLAIN show.
+func (a Algorithm) String() string {
+	switch a {
+	case NPJ:
+		return "npj"
+	case PHJUM:
+		return "phj-um"
+	case PHJOM:
+		return "phj-om"
+	case SMJUM:
+		return "smj-um"
+	case SMJOM:
+		return "smj-om"
+	}
+	return "unknown"
+}

@@ -1,0 +1,87 @@
+package device
+
+import (
+	"context"
+
+	"gpujoin/joincore"
+)
+
+// Chunked is a device with primitives over chunks of rows.
+type Chunked interface {
+	Device
+	// NewTuples makes an empty space that ChunkStream.Append fills with the
+	// row numbers of inputs and, where key is set, that key's normalised
+	// values.
+	NewTuples(inputs []int, key *Key) (Tuples, error)
+	// KeyRange returns the range of a space's keys, no rows where they are not
+	// exact. It is a pass over the keys, of which the result is kept.
+	KeyRange(ctx context.Context, s Space, key *Key) (KeyRange, error)
+	// Partition reorders a space by the radix of its hashed key, stably.
+	Partition(ctx context.Context, from Space, spec PartitionSpec) (Partitions, error)
+	// Build makes one hash table of all rows of a space. Rows with a NULL in
+	// their key are not in it.
+	Build(ctx context.Context, from Space, m *Match) (Table, error)
+	// NewChunkStream returns a stream that works on chunks.
+	NewChunkStream() (ChunkStream, error)
+}
+
+// Tuples is a space of row numbers, growing while streams append to it.
+type Tuples interface{ Space }
+
+// Partitions is a space of one segment whose rows are ordered by partition.
+type Partitions interface {
+	Space
+	// Bounds waits for the first position of each partition, and the number
+	// of all rows at the end: partitions + 1 numbers. The last partition holds
+	// the rows whose key is NULL and is empty unless the spec keeps them.
+	Bounds(ctx context.Context) ([]int64, error)
+}
+
+// PartitionSpec says how to partition a space.
+type PartitionSpec struct {
+	Key  *Key
+	Bits int // radix bits: 2^Bits partitions, and one for NULL keys
+	// Carry are the columns that are moved with the key (gather from
+	// transformed relations); others are reached by row number.
+	Carry []joincore.ColumnRef
+	// RowIDs are the inputs whose row numbers are moved with the key.
+	RowIDs    []int
+	KeepNulls bool // keep rows whose key is NULL
+}
+
+// Table is a hash table over the rows of a space.
+type Table interface {
+	Release()
+}
+
+// ChunkStream is a stream of a Chunked device.
+type ChunkStream interface {
+	Stream
+	// NewFilter prepares a condition over rows.
+	NewFilter(e joincore.Expr, parameters []joincore.Parameter) Filter
+	// NewProber prepares probing with one join's condition.
+	NewProber(m *Match) Prober
+	// BuildPartition makes a table of one partition, valid until the next
+	// call. Its bounds are those that Partitions.Bounds returned.
+	BuildPartition(p Partitions, partition int, m *Match) (Table, error)
+	// Marked returns those of rows [first, first+n) of a segment of a space
+	// that have found a partner by a Match with Mark (or have not).
+	Marked(s Space, segment, first, n int, found bool) (Rows, Count)
+	// Append copies the positions of rows into t, whose rows are there after
+	// Sync.
+	Append(r Rows, t Tuples) error
+}
+
+// Filter passes the rows for which its condition is true.
+type Filter interface {
+	Apply(r Rows) (Rows, Count, error)
+}
+
+// Prober finds partners of rows in a table.
+type Prober interface {
+	// Start begins with the rows of a chunk, which must stay valid until Next
+	// has counted nothing.
+	Start(r Rows, t Table) error
+	// Next returns the next result rows; a count of 0 ends the chunk.
+	Next() (Rows, Count, error)
+}
