@@ -1,0 +1,39 @@
+// Package op has the device steps from which every join is made: importing
+// validity and values of variable length, filters, gathers, and a general
+// match of all kinds of joins. It is the Go side of kernels/general.cu.
+//
+// # Words
+//
+// A space is a set of rows. It covers inputs; of each it has a position
+// vector, the row of the input for every row of the space, or none where the
+// two are the same. A position of None is a row that is not there, the NULL
+// side of an outer join. A Column is a column of an input as the rows of a
+// space see it. Row numbers are uint32; a space has fewer than MaxRows rows.
+//
+// # Use
+//
+// Kernels are loaded once a context. A Queue is a stream with an arena, used
+// by one goroutine at a time. Every step is asynchronous and done in order;
+// results lie in memory that the caller gives or the arena has, which is a
+// stack: who takes memory rewinds it. A Count is a number that only the device
+// knows; awaiting it is a host synchronisation.
+//
+//	unpack, Spans      what importing needs beside plain copies
+//	Filter             the row numbers for which a condition is true, in order
+//	Compose, Gather    positions of positions; values by position
+//	Pack               validity as a batch wants it
+//	Prepare            a Join: partitions, or one table, of the build side
+//	Join.Probe         pairs, in one pass, into a region that is drained when
+//	                   it is full: no result size is ever guessed
+//	Join.Leftover      build rows with or without a partner
+//
+// Conditions are programs (package program) that the match evaluates on each
+// pair with equal keys; so are comparisons of keys that were hashed. NULL keys
+// are set aside before a side is partitioned: such rows are never marked, and
+// are found again by what is not marked.
+//
+// # Memory
+//
+// Partitioning a side takes at most 2 * (4 + key bytes) a row, of which half
+// stays while the side is used. Marks take a bit a row.
+package op
