@@ -1,0 +1,21 @@
+//go:build cuda
+
+package kernels
+
+import _ "embed"
+
+// Fused holds partitioned hash joins over columns in device memory.
+//
+//go:embed bin/fused.fatbin
+var Fused []byte
+
+// General holds the steps of every join: keys, filters, matching of all kinds,
+// gathers.
+//
+//go:embed bin/general.fatbin
+var General []byte
+
+// Sort holds sorting, merging and the join without partitions.
+//
+//go:embed bin/sort.fatbin
+var Sort []byte
