@@ -42,6 +42,7 @@ const withoutKey = -1
 // NewPartitionJoin partitions both sides by the same radix bits.
 func NewPartitionJoin(ctx context.Context, d device.Chunked, plan *Plan, build, probe Side, bits int, c *Counter) (*PartitionJoin, error) {
 	j := &PartitionJoin{plan: plan, chunk: d.ChunkRows(), counter: c}
+	c.In.Store(rowsOf(probe.Space))
 	partition := func(s Side, keepNulls bool, took *time.Duration) (device.Partitions, error) {
 		start := time.Now()
 		defer func() { *took = time.Since(start) }()
@@ -62,6 +63,14 @@ func NewPartitionJoin(ctx context.Context, d device.Chunked, plan *Plan, build, 
 		return nil, err
 	}
 	return j, nil
+}
+
+func rowsOf(s device.Space) int64 {
+	n := int64(0)
+	for _, r := range s.Segments() {
+		n += int64(r)
+	}
+	return n
 }
 
 // Build returns the partitioned build side.
@@ -109,7 +118,6 @@ func (j *PartitionJoin) Open(st device.ChunkStream) func(context.Context, int, P
 	prober := st.NewProber(&j.plan.Match)
 	return func(ctx context.Context, task int, push Push) error {
 		t := j.tasks[task]
-		j.counter.In.Add(int64(t.n))
 		var table device.Table
 		if t.partition != withoutKey {
 			var err error

@@ -2,7 +2,6 @@ package run_test
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"syscall"
@@ -12,45 +11,13 @@ import (
 	"gpujoin/joincore/choose"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/run"
+	"gpujoin/joincore/runtest"
 )
-
-// benchRelation makes n rows of 8-byte columns in segments of the size of an
-// extent. value says what is in a column of a row.
-func benchRelation(n, columns int, value func(row, column int) uint64) *joincore.Relation {
-	const segmentRows = 1 << 18
-	r := &joincore.Relation{}
-	for range columns {
-		r.Columns = append(r.Columns, joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8})
-	}
-	for at := 0; at < n; at += segmentRows {
-		s := joincore.Segment{Rows: min(segmentRows, n-at)}
-		for c := range columns {
-			values, err := mapHuge(8 * s.Rows)
-			if err != nil {
-				panic(err)
-			}
-			for i := range s.Rows {
-				binary.LittleEndian.PutUint64(values[8*i:], value(at+i, c))
-			}
-			s.Columns = append(s.Columns, joincore.Vector{Values: values})
-		}
-		r.Segments = append(r.Segments, s)
-	}
-	return r
-}
-
-func int64Columns(n int) []joincore.Column {
-	out := make([]joincore.Column, n)
-	for i := range out {
-		out[i] = joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8}
-	}
-	return out
-}
 
 // dimension has the first n multiples of scale in random order.
 func dimension(n int, scale uint64) *joincore.Relation {
 	order := rand.New(rand.NewPCG(1, 1)).Perm(n)
-	return benchRelation(n, 2, func(row, c int) uint64 {
+	return runtest.Int64Relation(n, 2, func(row, c int) uint64 {
 		if c == 0 {
 			return uint64(order[row]) * scale
 		}
@@ -93,7 +60,7 @@ func benchJoin(n int, name string, scale uint64) (*joincore.Plan, []*joincore.Re
 	build := cached(fmt.Sprint("dim", name, n), func() *joincore.Relation { return dimension(n, scale) })
 	probe := cached(fmt.Sprint("fact", name, n), func() *joincore.Relation {
 		random := rand.New(rand.NewPCG(3, 4))
-		return benchRelation(benchRows, 2, func(row, c int) uint64 {
+		return runtest.Int64Relation(benchRows, 2, func(row, c int) uint64 {
 			if c == 0 {
 				return uint64(random.IntN(n)) * scale
 			}
@@ -115,7 +82,7 @@ func BenchmarkStar(b *testing.B) {
 	sizes := []int{1_000_000, 100_000, 1000}
 	fact := cached("star", func() *joincore.Relation {
 		random := rand.New(rand.NewPCG(3, 4))
-		return benchRelation(benchRows, 4, func(row, c int) uint64 {
+		return runtest.Int64Relation(benchRows, 4, func(row, c int) uint64 {
 			if c < 3 {
 				return uint64(random.IntN(sizes[c]))
 			}
@@ -141,8 +108,8 @@ func BenchmarkStar(b *testing.B) {
 }
 
 func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a joincore.Algorithm, rows int64) {
-	mem := &arena{}
-	sink := newDiscard(int64Columns(len(plan.Output)), 16, 1<<17)
+	mem := &runtest.Arena{}
+	sink := runtest.NewDiscarder(runtest.Int64Columns(len(plan.Output)), 16, 1<<17)
 	opt := run.Options{Decide: func(_ int, d choose.Decision) choose.Decision {
 		d.Algorithm = a
 		return d
@@ -151,12 +118,12 @@ func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a
 	cpuStart := cpuSeconds()
 	b.ResetTimer()
 	for range b.N {
-		sink.n = 0
+		sink.Rows.Store(0)
 		if err := run.Run(context.Background(), cpu.New(), plan, inputs, mem, sink, opt, &stats); err != nil {
 			b.Fatal(err)
 		}
-		if sink.n != rows {
-			b.Fatalf("%d rows, want %d", sink.n, rows)
+		if n := sink.Rows.Load(); n != rows {
+			b.Fatalf("%d rows, want %d", n, rows)
 		}
 	}
 	b.ReportMetric((cpuSeconds()-cpuStart)*1000/float64(b.N), "cpu-ms/op")
@@ -168,7 +135,7 @@ func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a
 // BenchmarkCalibrate prints the machine's rates.
 func BenchmarkCalibrate(b *testing.B) {
 	for range b.N {
-		r, err := choose.Calibrate(context.Background(), cpu.New(), &arena{})
+		r, err := choose.Calibrate(context.Background(), cpu.New(), &runtest.Arena{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,8 +1,9 @@
-package run_test
+package runtest
 
 import (
 	"context"
 	"encoding/binary"
+	"sync"
 	"testing"
 
 	"gpujoin/joincore"
@@ -10,41 +11,13 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// keyed makes a relation of an int8 key and an int8 payload.
-func keyed(rows int, key func(row int) uint64) *joincore.Relation {
-	return benchRelation(rows, 2, func(row, column int) uint64 {
-		if column == 0 {
-			return key(row)
-		}
-		return uint64(row)
-	})
-}
-
-// sums is a Sink that adds up what it gets, for results that are too many to
-// keep.
-type sums struct {
-	*discard
-	total [2]uint64
-}
-
-func (s *sums) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
-	s.lock.Lock()
-	for c := range s.total {
-		for i := range rows {
-			s.total[c] += binary.LittleEndian.Uint64(b.Columns[c].Values[8*i:])
-		}
-	}
-	s.lock.Unlock()
-	return s.discard.Emit(ctx, b, rows, heap)
-}
-
-// TestSkewWithinBudget: one key holding half of the probe side, a build side
-// of one key, and results many times larger than both inputs are joined
-// within the size of the inputs and a little for tables; the sums of both payloads say that
+// Skew: one key holding half of the probe side, a build side of one key, and
+// results many times larger than both inputs are joined within the size of
+// the inputs and a little for tables; the sums of both payloads say that
 // every pair was there.
-func TestSkewWithinBudget(t *testing.T) {
+func Skew(t *testing.T, s Subject) {
 	n := 1 << 17
-	if testing.Short() || raceDetector {
+	if testing.Short() || Race {
 		n = 1 << 14
 	}
 	for name, c := range map[string]struct{ left, right func(row int) uint64 }{
@@ -66,15 +39,22 @@ func TestSkewWithinBudget(t *testing.T) {
 			func(row int) uint64 { return 5 },
 		},
 	} {
-		left, right := keyed(n, c.left), keyed(n, c.right)
+		left, right := Keyed(n, c.left), Keyed(n, c.right)
+		plan := PairPlan(left, right)
 		want, rows := pairSums(left, right)
-		for _, a := range algorithms {
+		size := int64(2 * n * 16) // of both inputs
+		for _, a := range s.Algorithms {
 			for _, buildLeft := range []bool{false, true} {
-				plan, inputs := pairPlan(left, right)
-				mem := &arena{limit: int64(2*n*16)*5/4 + 1<<20}
-				sink := &sums{discard: newDiscard(int64Columns(2), 4, 1<<13)}
+				mem := &Arena{}
+				if !s.OwnMemory {
+					mem.Limit = size*5/4 + 1<<20
+				}
+				if s.Copies {
+					mem.Limit += size
+				}
+				sink := &sums{Discarder: NewDiscarder(outputColumns(plan), 4, 1<<13)}
 				var stats joincore.Stats
-				err := run.Run(t.Context(), providers[0], plan, inputs, mem, sink, run.Options{
+				err := run.Run(t.Context(), s.Provider, plan, []*joincore.Relation{left, right}, mem, sink, run.Options{
 					Decide: func(int, choose.Decision) choose.Decision {
 						return choose.Decision{Algorithm: a, BuildLeft: buildLeft, Bits: 5}
 					},
@@ -82,18 +62,49 @@ func TestSkewWithinBudget(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s, %v, build left %v: %v", name, a, buildLeft, err)
 				}
-				if sink.total != want || sink.n != rows {
-					t.Errorf("%s, %v, build left %v: %d rows, sums %v; want %d, %v", name, a, buildLeft, sink.n, sink.total, rows, want)
+				if got := sink.Rows.Load(); sink.total != want || got != rows {
+					t.Errorf("%s, %v, build left %v: %d rows, sums %v; want %d, %v", name, a, buildLeft, got, sink.total, rows, want)
 				}
-				if mem.inUse != 0 || stats.Peak > mem.limit {
-					t.Errorf("%s, %v: %d bytes leaked, peak %d", name, a, mem.inUse, stats.Peak)
+				mem.empty(t, name)
+				if !s.OwnMemory && stats.Peak > mem.Limit {
+					t.Errorf("%s, %v: peak of %d bytes", name, a, stats.Peak)
 				}
 			}
 		}
 	}
 }
 
-func pairPlan(left, right *joincore.Relation) (*joincore.Plan, []*joincore.Relation) {
+// Keyed makes a relation of an int8 key and an int8 payload.
+func Keyed(rows int, key func(row int) uint64) *joincore.Relation {
+	return Int64Relation(rows, 2, func(row, column int) uint64 {
+		if column == 0 {
+			return key(row)
+		}
+		return uint64(row)
+	})
+}
+
+// sums is a Sink that adds up what it gets, for results that are too many to
+// keep.
+type sums struct {
+	*Discarder
+	lock  sync.Mutex
+	total [2]uint64
+}
+
+func (s *sums) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
+	s.lock.Lock()
+	for c := range s.total {
+		for i := range rows {
+			s.total[c] += binary.LittleEndian.Uint64(b.Columns[c].Values[8*i:])
+		}
+	}
+	s.lock.Unlock()
+	return s.Discarder.Emit(ctx, b, rows, heap)
+}
+
+// PairPlan joins two relations by their first columns and returns the second.
+func PairPlan(left, right *joincore.Relation) *joincore.Plan {
 	return &joincore.Plan{
 		Inputs: []joincore.Input{{Columns: left.Columns}, {Columns: right.Columns}},
 		Root: &joincore.Join{
@@ -101,7 +112,7 @@ func pairPlan(left, right *joincore.Relation) (*joincore.Plan, []*joincore.Relat
 			Keys: []joincore.KeyPair{{Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}},
 		},
 		Output: []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}},
-	}, []*joincore.Relation{left, right}
+	}
 }
 
 // pairSums says what the join of two keyed relations adds up to.

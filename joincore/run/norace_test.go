@@ -1,5 +1,0 @@
-//go:build !race
-
-package run_test
-
-const raceDetector = false

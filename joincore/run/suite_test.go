@@ -1,0 +1,47 @@
+package run_test
+
+import (
+	"fmt"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/device/separate"
+	"gpujoin/joincore/run"
+	"gpujoin/joincore/runtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var algorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM}
+
+// TestSuite runs the same cases on every provider.
+func TestSuite(t *testing.T) {
+	for _, s := range []runtest.Subject{
+		{Provider: cpu.New(), Algorithms: algorithms},
+		{Provider: &separate.Provider{Inner: cpu.New()}, Algorithms: algorithms, Thin: 2, Copies: true},
+	} {
+		t.Run(s.Provider.Name(), func(t *testing.T) { runtest.All(t, s) })
+	}
+}
+
+// FuzzTrees looks for a plan whose execution differs from the oracle.
+func FuzzTrees(f *testing.F) {
+	f.Add(uint64(1), uint8(2), uint8(0), uint8(32))
+	f.Add(uint64(2), uint8(4), uint8(5), uint8(1))
+	f.Fuzz(func(t *testing.T, seed uint64, inputs, decisions, chunk uint8) {
+		plan, relations := runtest.RandomTree(seed, 2+int(inputs%4))
+		opt := run.Options{
+			Decide: func(join int, _ choose.Decision) choose.Decision {
+				d := int(decisions) + join
+				return choose.Decision{Algorithm: algorithms[d%len(algorithms)], BuildLeft: d/3%2 == 0, Bits: 1 + d%4}
+			},
+			Device: device.Options{Streams: 2, ChunkRows: 1 + int(chunk), Seed: seed, Collide: seed%2 == 0},
+		}
+		runtest.Check(t, fmt.Sprintf("seed %d", seed), cpu.New(), plan, relations, 7, opt)
+	})
+}
