@@ -1,0 +1,52 @@
+//go:build cuda
+
+package driver
+
+import "gorgonia.org/cu"
+
+// Event is a point in the work of a stream.
+type Event struct {
+	c     *Context
+	event cu.Event
+}
+
+// NewEvent makes an event; with timing, the time between two can be asked for.
+func (c *Context) NewEvent(timing bool) (*Event, error) {
+	flags := cu.DisableTiming
+	if timing {
+		flags = cu.DefaultEvent
+	}
+	e := &Event{c: c}
+	err := c.with("cuEventCreate", func() (err error) {
+		e.event, err = cu.MakeEvent(flags)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Done says whether the point has been reached.
+func (e *Event) Done() (bool, error) {
+	err := e.c.with("cuEventQuery", func() error { return e.event.Query() })
+	if isNotReady(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Since returns the milliseconds from start to e. Both have timing and have
+// been reached.
+func (e *Event) Since(start *Event) (ms float64, err error) {
+	err = e.c.with("cuEventElapsedTime", func() (err error) {
+		ms, err = start.event.Elapsed(e.event)
+		return err
+	})
+	return ms, err
+}
+
+// Close frees the event.
+func (e *Event) Close() error {
+	return e.c.with("cuEventDestroy", func() error { return cu.DestroyEvent(&e.event) })
+}

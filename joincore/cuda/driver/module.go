@@ -1,0 +1,95 @@
+//go:build cuda
+
+package driver
+
+import (
+	"fmt"
+	"sync"
+
+	"gorgonia.org/cu"
+)
+
+// Module is device code that was loaded. It is safe for concurrent use.
+type Module struct {
+	c   *Context
+	mod cu.Module
+
+	mu      sync.Mutex
+	kernels map[string]*Kernel
+}
+
+// Load loads a fatbin, cubin or PTX.
+func (c *Context) Load(image []byte) (*Module, error) {
+	m := &Module{c: c, kernels: map[string]*Kernel{}}
+	err := c.with("cuModuleLoadData", func() (err error) {
+		m.mod, err = cu.LoadData(string(image) + "\x00")
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Unload frees the module and its kernels.
+func (m *Module) Unload() error {
+	return m.c.with("cuModuleUnload", func() error { return m.mod.Unload() })
+}
+
+// Kernel returns a kernel by name, with the launch facts beside it: uint64[5]
+// in constant memory called NAME_launch.
+func (m *Module) Kernel(name string) (*Kernel, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k := m.kernels[name]; k != nil {
+		return k, nil
+	}
+	k := &Kernel{c: m.c, Name: name}
+	err := m.c.with("cuModuleGetFunction", func() (err error) {
+		k.function, err = m.mod.Function(name)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", name, err)
+	}
+	facts, err := m.constants(name+"_launch", 5)
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", name, err)
+	}
+	k.Threads, k.Blocks, k.Shared = int(facts[0]), int(facts[1]), int(facts[2])
+	k.Rows, k.Fan = int(facts[3]), int(facts[4])
+	if err := k.allow(k.Shared); err != nil {
+		return nil, err
+	}
+	m.kernels[name] = k
+	return k, nil
+}
+
+// Constants reads an array of 8-byte numbers from the module's constant memory.
+func (m *Module) Constants(name string) ([]uint64, error) { return m.constants(name, 0) }
+
+// constants reads n numbers, all there are where n is 0.
+func (m *Module) constants(name string, n int) ([]uint64, error) {
+	var at cu.DevicePtr
+	var bytes int64
+	err := m.c.with("cuModuleGetGlobal", func() (err error) {
+		at, bytes, err = m.mod.Global(name)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if n != 0 && bytes != int64(8*n) {
+		return nil, fmt.Errorf("%s has %d bytes in place of %d", name, bytes, 8*n)
+	}
+	host, err := m.c.Pinned(bytes)
+	if err != nil {
+		return nil, err
+	}
+	defer host.Free()
+	err = m.c.with("cuMemcpyDtoH", func() error { return cu.MemcpyDtoH(host.pointer(), at, bytes) })
+	if err != nil {
+		return nil, err
+	}
+	return append([]uint64(nil), host.Words()...), nil
+}

@@ -1,0 +1,196 @@
+//go:build cuda
+
+package driver
+
+/*
+#include <cuda.h>
+#include <stdint.h>
+
+// What gorgonia.org/cu lacks. Each function makes the context current on the
+// thread that it runs on, so that its caller need not hold a thread.
+
+#define MAX_PARAMETERS 64
+
+#define TRY(call)                        \
+  do {                                   \
+    CUresult r = (call);                 \
+    if (r != CUDA_SUCCESS) return r;     \
+  } while (0)
+
+static CUresult gj_launch(CUcontext context, CUfunction f, unsigned grid, unsigned threads, unsigned shared, CUstream stream,
+                          uint64_t *value, int count) {
+  void *parameter[MAX_PARAMETERS];
+  if (count > MAX_PARAMETERS) return CUDA_ERROR_INVALID_VALUE;
+  for (int i = 0; i < count; i++) parameter[i] = &value[i];
+  TRY(cuCtxSetCurrent(context));
+  return cuLaunchKernel(f, grid, 1, 1, threads, 1, 1, shared, stream, parameter, NULL);
+}
+
+static CUresult gj_allow_shared(CUcontext context, CUfunction f, int bytes) {
+  TRY(cuCtxSetCurrent(context));
+  return cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
+}
+
+static CUresult gj_pinned(CUcontext context, size_t bytes, void **memory) {
+  TRY(cuCtxSetCurrent(context));
+  return cuMemHostAlloc(memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
+}
+
+static CUresult gj_register(CUcontext context, void *memory, size_t bytes, CUdeviceptr *device) {
+  TRY(cuCtxSetCurrent(context));
+  TRY(cuMemHostRegister(memory, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
+  CUresult r = cuMemHostGetDevicePointer(device, memory, 0);
+  if (r != CUDA_SUCCESS) cuMemHostUnregister(memory);
+  return r;
+}
+
+static CUresult gj_unregister(CUcontext context, void *memory) {
+  TRY(cuCtxSetCurrent(context));
+  return cuMemHostUnregister(memory);
+}
+
+// gj_reserve maps at least *bytes of memory of a device and says how many and
+// where. Other processes and devices can be given the memory where the system
+// allows that.
+static CUresult gj_reserve(CUcontext context, int device, size_t *bytes, CUdeviceptr *base, CUmemGenericAllocationHandle *handle) {
+  CUmemAllocationProp prop = {0};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = device;
+  prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  TRY(cuCtxSetCurrent(context));
+  size_t unit;
+  TRY(cuMemGetAllocationGranularity(&unit, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
+  *bytes = (*bytes + unit - 1) / unit * unit;
+  CUresult r = cuMemCreate(handle, *bytes, &prop, 0);
+  if (r == CUDA_ERROR_NOT_SUPPORTED || r == CUDA_ERROR_NOT_PERMITTED || r == CUDA_ERROR_INVALID_VALUE) {
+    prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+    r = cuMemCreate(handle, *bytes, &prop, 0);
+  }
+  if (r != CUDA_SUCCESS) return r;
+  r = cuMemAddressReserve(base, *bytes, unit, 0, 0);
+  if (r != CUDA_SUCCESS) goto created;
+  r = cuMemMap(*base, *bytes, 0, *handle, 0);
+  if (r != CUDA_SUCCESS) goto reserved;
+  CUmemAccessDesc access = {0};
+  access.location = prop.location;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  r = cuMemSetAccess(*base, *bytes, &access, 1);
+  if (r == CUDA_SUCCESS) return r;
+  cuMemUnmap(*base, *bytes);
+reserved:
+  cuMemAddressFree(*base, *bytes);
+created:
+  cuMemRelease(*handle);
+  return r;
+}
+
+static CUresult gj_unreserve(CUcontext context, CUdeviceptr base, size_t bytes, CUmemGenericAllocationHandle handle) {
+  TRY(cuCtxSetCurrent(context));
+  TRY(cuMemUnmap(base, bytes));
+  TRY(cuMemAddressFree(base, bytes));
+  return cuMemRelease(handle);
+}
+
+static CUresult gj_bus(int device, char *text, int bytes) { return cuDeviceGetPCIBusId(text, bytes, device); }
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+const maxParameters = C.MAX_PARAMETERS
+
+// handles of cu are structs of one driver handle, which cu keeps to itself.
+
+func contextHandle(c cu.CUContext) C.CUcontext  { return *(*C.CUcontext)(unsafe.Pointer(&c)) }
+func functionHandle(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }
+func streamHandle(s cu.Stream) C.CUstream       { return *(*C.CUstream)(unsafe.Pointer(&s)) }
+
+func launch(c cu.CUContext, f cu.Function, grid, threads, shared int, s cu.Stream, args []uint64) error {
+	return failure("cuLaunchKernel", int(C.gj_launch(contextHandle(c), functionHandle(f), C.uint(grid), C.uint(threads),
+		C.uint(shared), streamHandle(s), (*C.uint64_t)(unsafe.SliceData(args)), C.int(len(args)))))
+}
+
+func allowShared(c cu.CUContext, f cu.Function, bytes int) error {
+	return failure("cuFuncSetAttribute", int(C.gj_allow_shared(contextHandle(c), functionHandle(f), C.int(bytes))))
+}
+
+func pinned(c cu.CUContext, bytes int64) (unsafe.Pointer, error) {
+	var p unsafe.Pointer
+	err := failure("cuMemHostAlloc", int(C.gj_pinned(contextHandle(c), C.size_t(bytes), &p)))
+	return p, err
+}
+
+func register(c cu.CUContext, b []byte) (Ptr, error) {
+	var d C.CUdeviceptr
+	err := failure("cuMemHostRegister", int(C.gj_register(contextHandle(c), unsafe.Pointer(unsafe.SliceData(b)), C.size_t(len(b)), &d)))
+	return Ptr(d), err
+}
+
+func unregister(c cu.CUContext, b []byte) error {
+	return failure("cuMemHostUnregister", int(C.gj_unregister(contextHandle(c), unsafe.Pointer(unsafe.SliceData(b)))))
+}
+
+// mapping is device memory from the virtual memory API.
+type mapping struct {
+	base   Ptr
+	bytes  int64
+	handle C.CUmemGenericAllocationHandle
+}
+
+func reserve(c cu.CUContext, ordinal int, bytes int64) (mapping, error) {
+	var base C.CUdeviceptr
+	var m mapping
+	n := C.size_t(bytes)
+	err := failure("cuMemCreate", int(C.gj_reserve(contextHandle(c), C.int(ordinal), &n, &base, &m.handle)))
+	m.base, m.bytes = Ptr(base), int64(n)
+	return m, err
+}
+
+func unreserve(c cu.CUContext, m mapping) error {
+	return failure("cuMemUnmap", int(C.gj_unreserve(contextHandle(c), C.CUdeviceptr(m.base), C.size_t(m.bytes), m.handle)))
+}
+
+func busID(ordinal int) (string, error) {
+	var text [32]C.char
+	err := failure("cuDeviceGetPCIBusId", int(C.gj_bus(C.int(ordinal), &text[0], C.int(len(text)))))
+	return C.GoString(&text[0]), err
+}
+
+// Attributes that cu does not name.
+const (
+	computeMajor   = cu.DeviceAttribute(C.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+	computeMinor   = cu.DeviceAttribute(C.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+	multiprocessor = cu.DeviceAttribute(C.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+	l2Bytes        = cu.DeviceAttribute(C.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)
+	sharedOptin    = cu.DeviceAttribute(C.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+	pageableAccess = cu.DeviceAttribute(C.CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)
+	hostRegister   = cu.DeviceAttribute(C.CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED)
+	virtualMemory  = cu.DeviceAttribute(C.CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
+)
+
+// Results by number, where what happened is to be told apart.
+const (
+	codeOutOfMemory        = int(C.CUDA_ERROR_OUT_OF_MEMORY)
+	codeNotReady           = int(C.CUDA_ERROR_NOT_READY)
+	codeInvalidValue       = int(C.CUDA_ERROR_INVALID_VALUE)
+	codeECC                = int(C.CUDA_ERROR_ECC_UNCORRECTABLE)
+	codeNVLink             = int(C.CUDA_ERROR_NVLINK_UNCORRECTABLE)
+	codeIllegalAddress     = int(C.CUDA_ERROR_ILLEGAL_ADDRESS)
+	codeLaunchTimeout      = int(C.CUDA_ERROR_LAUNCH_TIMEOUT)
+	codeContextDestroyed   = int(C.CUDA_ERROR_CONTEXT_IS_DESTROYED)
+	codeAssert             = int(C.CUDA_ERROR_ASSERT)
+	codeHardwareStack      = int(C.CUDA_ERROR_HARDWARE_STACK_ERROR)
+	codeIllegalInstruction = int(C.CUDA_ERROR_ILLEGAL_INSTRUCTION)
+	codeMisaligned         = int(C.CUDA_ERROR_MISALIGNED_ADDRESS)
+	codeAddressSpace       = int(C.CUDA_ERROR_INVALID_ADDRESS_SPACE)
+	codeInvalidPC          = int(C.CUDA_ERROR_INVALID_PC)
+	codeLaunchFailed       = int(C.CUDA_ERROR_LAUNCH_FAILED)
+	codeDeinitialised      = int(C.CUDA_ERROR_DEINITIALIZED)
+	codeUnavailable        = int(C.CUDA_ERROR_DEVICE_UNAVAILABLE)
+	codeUnknown            = int(C.CUDA_ERROR_UNKNOWN)
+)

@@ -1,0 +1,134 @@
+//go:build cuda
+
+package driver
+
+import (
+	"context"
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// Ptr is an address in device memory, or the device's address of host memory.
+type Ptr uint64
+
+// Stream is a queue of work on a device, done in order. Its methods queue work
+// and return; only Sync and Close wait. One goroutine uses it at a time.
+type Stream struct {
+	c      *Context
+	stream cu.Stream
+	done   *Event         // recorded by Sync
+	left   []<-chan error // of each Sync that was cancelled: the waiter still asks for done
+}
+
+// NewStream makes a stream that does not wait for the default stream.
+func (c *Context) NewStream() (*Stream, error) {
+	s := &Stream{c: c}
+	err := c.with("cuStreamCreate", func() (err error) {
+		s.stream, err = cu.MakeStream(cu.NonBlocking)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.done, err = c.NewEvent(false); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Context returns the stream's context.
+func (s *Stream) Context() *Context { return s.c }
+
+// Memset sets n bytes.
+func (s *Stream) Memset(p Ptr, value byte, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	return s.c.with("cuMemsetD8Async", func() error {
+		return cu.MemsetD8Async(cu.DevicePtr(p), value, n, s.stream)
+	})
+}
+
+// CopyIn copies page-locked host memory to the device.
+func (s *Stream) CopyIn(to Ptr, from []byte) error {
+	if len(from) == 0 {
+		return nil
+	}
+	return s.c.with("cuMemcpyHtoDAsync", func() error {
+		return cu.MemcpyHtoDAsync(cu.DevicePtr(to), unsafe.Pointer(unsafe.SliceData(from)), int64(len(from)), s.stream)
+	})
+}
+
+// CopyOut copies device memory to page-locked host memory.
+func (s *Stream) CopyOut(to []byte, from Ptr) error {
+	if len(to) == 0 {
+		return nil
+	}
+	return s.c.with("cuMemcpyDtoHAsync", func() error {
+		return cu.MemcpyDtoHAsync(unsafe.Pointer(unsafe.SliceData(to)), cu.DevicePtr(from), int64(len(to)), s.stream)
+	})
+}
+
+// Copy copies n bytes within the device.
+func (s *Stream) Copy(to, from Ptr, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	return s.c.with("cuMemcpyDtoDAsync", func() error {
+		return cu.MemcpyDtoDAsync(cu.DevicePtr(to), cu.DevicePtr(from), n, s.stream)
+	})
+}
+
+// CopyPeer copies n bytes from another device.
+func (s *Stream) CopyPeer(to Ptr, from Ptr, device *Context, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	return s.c.with("cuMemcpyPeerAsync", func() error {
+		return cu.MemcpyPeerAsync(cu.DevicePtr(to), s.c.ctx, cu.DevicePtr(from), device.ctx, n, s.stream)
+	})
+}
+
+// Record notes in e the point that the stream's work has come to.
+func (s *Stream) Record(e *Event) error {
+	return s.c.with("cuEventRecord", func() error { return e.event.Record(s.stream) })
+}
+
+// Wait makes later work of the stream wait for e as it was recorded last.
+func (s *Stream) Wait(e *Event) error {
+	return s.c.with("cuStreamWaitEvent", func() error { return s.stream.Wait(e.event, 0) })
+}
+
+// Sync waits until all work of the stream is done and returns the error of
+// what failed on the device. Where ctx ends first it returns ctx.Err(), and
+// the work goes on: its memory stays in use until a Sync that has waited.
+func (s *Stream) Sync(ctx context.Context) error {
+	if err := s.Record(s.done); err != nil {
+		return err
+	}
+	outcome := s.c.waiter.wait(s.done.event)
+	select {
+	case err := <-outcome:
+		return err
+	case <-ctx.Done():
+		s.left = append(s.left, outcome)
+		return ctx.Err()
+	}
+}
+
+// Close waits for the stream's work and frees it.
+func (s *Stream) Close() error {
+	err := s.c.with("cuStreamSynchronize", func() error { return s.stream.Synchronize() })
+	for _, outcome := range s.left {
+		<-outcome
+	}
+	if s.done != nil {
+		s.done.Close()
+	}
+	if e := s.c.with("cuStreamDestroy", func() error { return s.stream.Destroy() }); err == nil {
+		err = e
+	}
+	return err
+}

@@ -1,0 +1,111 @@
+//go:build cuda
+
+package driver
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"gorgonia.org/cu"
+)
+
+// waiter is the thread that waits for the device on behalf of goroutines. It
+// asks for each event in turn, so that no wait stands behind a longer one: at
+// first all the time, since most waits are short, then with pauses.
+type waiter struct {
+	c    *Context
+	add  chan wait
+	quit chan struct{}
+	once sync.Once
+	idle sync.WaitGroup
+}
+
+// wait is one event waited for; done takes its outcome and has room for it.
+type wait struct {
+	event cu.Event
+	done  chan error
+}
+
+const (
+	keenFor  = 200 * time.Microsecond // how long a wait is polled for without pauses
+	pauseFor = 50 * time.Microsecond
+)
+
+func newWaiter(c *Context) *waiter {
+	w := &waiter{c: c, add: make(chan wait), quit: make(chan struct{})}
+	w.idle.Add(1)
+	go w.run()
+	return w
+}
+
+// wait returns the channel that takes the outcome of an event.
+func (w *waiter) wait(e cu.Event) <-chan error {
+	done := make(chan error, 1)
+	select {
+	case w.add <- wait{event: e, done: done}:
+	case <-w.quit:
+		done <- errClosed
+	}
+	return done
+}
+
+var errClosed = errors.New("CUDA context is closed")
+
+func (w *waiter) run() {
+	runtime.LockOSThread()
+	defer w.idle.Done()
+	current := cu.SetCurrentContext(w.c.ctx)
+	var pending []wait
+	var keen time.Time
+	for {
+		var next <-chan wait = w.add
+		switch {
+		case len(pending) == 0:
+			select {
+			case p := <-next:
+				pending, keen = append(pending, p), time.Now().Add(keenFor)
+			case <-w.quit:
+				return
+			}
+		default:
+			select {
+			case p := <-next:
+				pending, keen = append(pending, p), time.Now().Add(keenFor)
+			case <-w.quit:
+				for _, p := range pending {
+					p.done <- errClosed
+				}
+				return
+			default:
+				if time.Now().After(keen) {
+					time.Sleep(pauseFor)
+				}
+			}
+		}
+		left := pending[:0]
+		for _, p := range pending {
+			err := current
+			if err == nil {
+				err = p.event.Query()
+			}
+			if e := wrap("cuEventQuery", err); isNotReady(e) {
+				left = append(left, p)
+			} else {
+				p.done <- w.c.note(e)
+			}
+		}
+		pending = left
+	}
+}
+
+func isNotReady(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == codeNotReady
+}
+
+func (w *waiter) stop() {
+	w.once.Do(func() { close(w.quit) })
+	w.idle.Wait()
+}
