@@ -23,6 +23,9 @@ type Counter struct {
 	Build Clock        // of it: building
 	In    atomic.Int64 // probe rows
 	Out   atomic.Int64 // result rows
+	// BuildPrepare and ProbePrepare are what transforming each side took, all
+	// cores at once.
+	BuildPrepare, ProbePrepare time.Duration
 }
 
 func (s *ProbeStep) Open(st device.ChunkStream, push Push) Push {

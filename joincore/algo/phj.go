@@ -4,31 +4,66 @@ import (
 	"context"
 	"time"
 
-	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 )
 
-// Side is one side of a partitioned join.
-type Side struct {
-	Space  device.Space
-	Key    *device.Key
-	Carry  []joincore.ColumnRef // moved with the key: OM (GFTR); none: UM (GFUR)
-	RowIDs []int                // inputs whose other columns are reached by row number
+// partitionedBuild is a build side that has been partitioned by the radix of
+// its hashed keys.
+type partitionedBuild struct {
+	device  device.Chunked
+	plan    *Plan
+	bits    int
+	counter *Counter
+	build   device.Partitions
 }
 
-// PartitionJoin is the source of the matches of two partitioned relations
+func newPartitionedBuild(ctx context.Context, d device.Chunked, plan *Plan, build Side, bits int, c *Counter) (*partitionedBuild, error) {
+	b := &partitionedBuild{device: d, plan: plan, bits: bits, counter: c}
+	err := timed(&c.BuildPrepare, func() (err error) {
+		b.build, err = b.partition(ctx, build, plan.keepsBuild())
+		return err
+	})
+	return b, err
+}
+
+func (b *partitionedBuild) partition(ctx context.Context, s Side, keepNulls bool) (device.Partitions, error) {
+	return b.device.Partition(ctx, s.Space, device.PartitionSpec{
+		Key: s.Key, Bits: b.bits, Carry: s.Carry, RowIDs: s.RowIDs, KeepNulls: keepNulls,
+	})
+}
+
+func (b *partitionedBuild) Space() device.Space { return b.build }
+func (b *partitionedBuild) Release()            { b.build.Release() }
+
+// Probe partitions the probe side by the same bits.
+func (b *partitionedBuild) Probe(ctx context.Context, probe Side) (Matches, error) {
+	b.counter.In.Add(rowsOf(probe.Space))
+	j := &partitionJoin{plan: b.plan, build: b.build, chunk: b.device.ChunkRows(), counter: b.counter}
+	err := timed(&b.counter.ProbePrepare, func() (err error) {
+		j.probe, err = b.partition(ctx, probe, b.plan.keepsProbe())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := j.divide(ctx, b.device.Streams()); err != nil {
+		j.Release()
+		return nil, err
+	}
+	return j, nil
+}
+
+// partitionJoin is the source of the matches of two partitioned relations
 // (GFTR, section 4.3). A task joins one partition: it builds a table that
 // stays in the core's cache and streams the probe side's partition through
 // it. A large probe partition is divided into several tasks, which build
 // the table again; that costs little beside what they probe.
-type PartitionJoin struct {
+type partitionJoin struct {
 	plan         *Plan
 	build, probe device.Partitions
 	tasks        []partitionTask
 	chunk        int
 	counter      *Counter
-	// BuildTime and ProbeTime are what partitioning each side took.
-	BuildTime, ProbeTime time.Duration
 }
 
 // A task has a partition, or none for the probe rows without key.
@@ -39,51 +74,10 @@ type partitionTask struct {
 
 const withoutKey = -1
 
-// NewPartitionJoin partitions both sides by the same radix bits.
-func NewPartitionJoin(ctx context.Context, d device.Chunked, plan *Plan, build, probe Side, bits int, c *Counter) (*PartitionJoin, error) {
-	j := &PartitionJoin{plan: plan, chunk: d.ChunkRows(), counter: c}
-	c.In.Store(rowsOf(probe.Space))
-	partition := func(s Side, keepNulls bool, took *time.Duration) (device.Partitions, error) {
-		start := time.Now()
-		defer func() { *took = time.Since(start) }()
-		return d.Partition(ctx, s.Space, device.PartitionSpec{
-			Key: s.Key, Bits: bits, Carry: s.Carry, RowIDs: s.RowIDs, KeepNulls: keepNulls,
-		})
-	}
-	var err error
-	if j.build, err = partition(build, plan.keepsBuild(), &j.BuildTime); err != nil {
-		return nil, err
-	}
-	if j.probe, err = partition(probe, plan.keepsProbe(), &j.ProbeTime); err != nil {
-		j.build.Release()
-		return nil, err
-	}
-	if err := j.divide(ctx, d.Streams()); err != nil {
-		j.Release()
-		return nil, err
-	}
-	return j, nil
-}
-
-func rowsOf(s device.Space) int64 {
-	n := int64(0)
-	for _, r := range s.Segments() {
-		n += int64(r)
-	}
-	return n
-}
-
-// Build returns the partitioned build side.
-func (j *PartitionJoin) Build() device.Space { return j.build }
-
-// Release frees both sides.
-func (j *PartitionJoin) Release() {
-	j.build.Release()
-	j.probe.Release()
-}
+func (j *partitionJoin) Release() { j.probe.Release() }
 
 // divide makes tasks of about equal size.
-func (j *PartitionJoin) divide(ctx context.Context, streams int) error {
+func (j *partitionJoin) divide(ctx context.Context, streams int) error {
 	build, err := j.build.Bounds(ctx)
 	if err != nil {
 		return err
@@ -106,15 +100,15 @@ func (j *PartitionJoin) divide(ctx context.Context, streams int) error {
 	return nil
 }
 
-func (j *PartitionJoin) divideRows(partition, from, to, most int) {
+func (j *partitionJoin) divideRows(partition, from, to, most int) {
 	for at := from; at < to; at += most {
 		j.tasks = append(j.tasks, partitionTask{partition, at, min(most, to-at)})
 	}
 }
 
-func (j *PartitionJoin) Tasks() int { return len(j.tasks) }
+func (j *partitionJoin) Tasks() int { return len(j.tasks) }
 
-func (j *PartitionJoin) Open(st device.ChunkStream) func(context.Context, int, Push) error {
+func (j *partitionJoin) Open(st device.ChunkStream) func(context.Context, int, Push) error {
 	prober := st.NewProber(&j.plan.Match)
 	return func(ctx context.Context, task int, push Push) error {
 		t := j.tasks[task]

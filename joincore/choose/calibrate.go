@@ -222,15 +222,19 @@ func (j *measured) phj() (pair, error) {
 	side := func(s device.Space, key *device.Key, input int) algo.Side {
 		return algo.Side{Space: s, Key: key, Carry: []joincore.ColumnRef{{Input: input, Column: 1}}}
 	}
-	source, err := algo.NewPartitionJoin(j.ctx, j.device, j.plan,
-		side(j.build, j.plan.Match.Build, 1), side(j.probe, j.plan.Match.Probe, 0), Bits(int64(j.n)), &j.counter)
+	build, err := algo.Transform(j.ctx, j.device, j.plan, side(j.build, j.plan.Match.Build, 1), Bits(int64(j.n)), &j.counter)
 	if err != nil {
 		return pair{}, err
 	}
-	defer source.Release()
-	joined, err := j.pipeline(algo.Stage{Source: source})
+	defer build.Release()
+	matches, err := build.Probe(j.ctx, side(j.probe, j.plan.Match.Probe, 0))
+	if err != nil {
+		return pair{}, err
+	}
+	defer matches.Release()
+	joined, err := j.pipeline(algo.Stage{Source: matches})
 	tables := j.counter.Build.Each(j.device.Streams())
-	return j.rates(source.BuildTime+tables, source.ProbeTime+joined-tables), err
+	return j.rates(j.counter.BuildPrepare+tables, j.counter.ProbePrepare+joined-tables), err
 }
 
 // pipeline runs a stage into batches that are thrown away.

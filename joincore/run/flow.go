@@ -212,7 +212,7 @@ func (e *execution) execute(n *joincore.Join, j *join, build, probe *side, probe
 	if j.decision.Algorithm == joincore.NPJ {
 		return e.npj(j, plan, space, release, probe, kept)
 	}
-	return e.phj(j, plan, space, release, build, probe)
+	return e.transformed(j, plan, space, release, build, probe)
 }
 
 // choose completes the decision, as far as nobody has decided before.
@@ -256,24 +256,31 @@ func (e *execution) npj(j *join, plan *algo.Plan, space device.Space, release fu
 	return f, nil
 }
 
-func (e *execution) phj(j *join, plan *algo.Plan, space device.Space, release func(), build, probe *side) (*flow, error) {
+// transformed transforms both sides; what they were made of is freed as soon
+// as it has been read.
+func (e *execution) transformed(j *join, plan *algo.Plan, space device.Space, release func(), build, probe *side) (*flow, error) {
 	from, releaseProbe, err := e.stored(probe)
 	if err != nil {
 		release()
 		return nil, err
 	}
 	start := time.Now()
-	b, p := e.moved(build, space, j), e.moved(probe, from, j)
-	source, err := algo.NewPartitionJoin(e.ctx, e.dev, plan, b, p, j.decision.Bits, &j.counter)
+	transformed, err := algo.Transform(e.ctx, e.dev, plan, e.moved(build, space, j), j.decision.Bits, &j.counter)
 	release()
+	if err != nil {
+		releaseProbe()
+		return nil, err
+	}
+	matches, err := transformed.Probe(e.ctx, e.moved(probe, from, j))
 	releaseProbe()
 	if err != nil {
+		transformed.Release()
 		return nil, err
 	}
 	j.prepare = time.Since(start)
-	f := &flow{source: source, release: []func(){source.Release}}
+	f := &flow{source: matches, release: []func(){matches.Release, transformed.Release}}
 	if plan.Leftover {
-		f.extra = &algo.Leftover{Device: e.dev, Space: source.Build(), Found: plan.Found}
+		f.extra = &algo.Leftover{Device: e.dev, Space: transformed.Space(), Found: plan.Found}
 	}
 	return f, nil
 }
