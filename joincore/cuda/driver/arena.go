@@ -4,6 +4,7 @@ package driver
 
 import (
 	"fmt"
+	"sync"
 
 	"gpujoin/joincore"
 )
@@ -11,13 +12,17 @@ import (
 // Line is what allocations are aligned to, in bytes.
 const Line = 256
 
-// Arena is device memory of a fixed size that is handed out front to back and
-// taken back in the reverse order. It is mapped by the virtual memory API; no
-// allocation costs a driver call. One goroutine uses it at a time.
+// Arena is device memory of a fixed size. It is handed out front to back and
+// taken back in the reverse order, as a stack; no allocation costs a driver
+// call. Its end can be cut off for what does not live like that. It is safe
+// for concurrent use, as far as a stack can be.
 type Arena struct {
 	c    *Context
-	m    mapping
-	size int64 // what may be taken; the mapping is larger by rounding
+	m    mapping // bytes is 0 where the memory belongs to another arena
+	base Ptr
+
+	mu   sync.Mutex
+	size int64
 	used int64
 	peak int64
 }
@@ -25,58 +30,112 @@ type Arena struct {
 // Mark is a state of an arena to return to.
 type Mark int64
 
-// NewArena makes an arena of so many bytes, rounded up to whole lines.
-// Unwrapped errors: joincore.ErrBudget where the device has less.
+// NewArena maps so many bytes of device memory, rounded up to whole lines, by
+// the virtual memory API. errors.Is(err, joincore.ErrBudget) where the device
+// has less.
 func (c *Context) NewArena(bytes int64) (*Arena, error) {
 	size := roundUp(max(bytes, Line))
 	m, err := reserve(c.ctx, c.info.Ordinal, size)
 	if err != nil {
 		return nil, c.note(err)
 	}
-	return &Arena{c: c, m: m, size: size}, nil
+	return &Arena{c: c, m: m, base: m.base, size: size}, nil
 }
 
-// Part makes an arena of the next bytes of this one. It needs no Close: what
-// it is made of returns with a Rewind of the whole.
+// Part makes an arena of the next bytes of this one. It returns to it with a
+// Rewind.
 func (a *Arena) Part(bytes int64) (*Arena, error) {
 	base, err := a.Take(bytes)
 	if err != nil {
 		return nil, err
 	}
-	return &Arena{c: a.c, m: mapping{base: base}, size: roundUp(bytes)}, nil
+	return &Arena{c: a.c, base: base, size: roundUp(bytes)}, nil
 }
 
 // Base returns the address of the first byte.
-func (a *Arena) Base() Ptr { return a.m.base }
+func (a *Arena) Base() Ptr { return a.base }
 
-// Size returns how many bytes can be taken in all.
-func (a *Arena) Size() int64 { return a.size }
+// Size returns how many bytes there are, without what has been cut off.
+func (a *Arena) Size() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.size
+}
 
 // Free returns how many bytes can still be taken.
-func (a *Arena) Free() int64 { return a.size - a.used }
+func (a *Arena) Free() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.size - a.used
+}
 
 // Take returns the address of n bytes of unspecified content, aligned to Line.
 // What lies between them and the next line belongs to them. ErrBudget where
 // the arena is full.
 func (a *Arena) Take(n int64) (Ptr, error) {
-	rounded := roundUp(n)
-	if n < 0 || rounded > a.size-a.used {
-		return 0, fmt.Errorf("device memory: %d bytes wanted, %d of %d left: %w", n, a.size-a.used, a.size, joincore.ErrBudget)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.fits(n); err != nil {
+		return 0, err
 	}
-	p := a.m.base + Ptr(a.used)
-	a.used += rounded
+	p := a.base + Ptr(a.used)
+	a.used += roundUp(n)
 	a.peak = max(a.peak, a.used)
 	return p, nil
 }
 
+// Cut takes n bytes, rounded up to whole lines, off the arena's end.
+func (a *Arena) Cut(n int64) (Ptr, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.fits(n); err != nil {
+		return 0, err
+	}
+	a.size -= roundUp(n)
+	return a.base + Ptr(a.size), nil
+}
+
+// Extend puts back n bytes that have been cut off, the last ones first.
+func (a *Arena) Extend(n int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.size += roundUp(n)
+}
+
+func (a *Arena) fits(n int64) error {
+	if n < 0 || roundUp(n) > a.size-a.used {
+		return fmt.Errorf("device memory: %d bytes wanted, %d of %d left: %w", n, a.size-a.used, a.size, joincore.ErrBudget)
+	}
+	return nil
+}
+
 // Mark returns the present state.
-func (a *Arena) Mark() Mark { return Mark(a.used) }
+func (a *Arena) Mark() Mark {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return Mark(a.used)
+}
 
 // Rewind takes back all that was taken since the mark.
-func (a *Arena) Rewind(m Mark) { a.used = int64(m) }
+func (a *Arena) Rewind(m Mark) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.used = int64(m)
+}
 
 // Peak returns the most bytes that were taken at a time.
-func (a *Arena) Peak() int64 { return a.peak }
+func (a *Arena) Peak() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.peak
+}
+
+// ResetPeak makes what is taken now the peak.
+func (a *Arena) ResetPeak() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.peak = a.used
+}
 
 // Close unmaps the memory, which no stream uses any more.
 func (a *Arena) Close() error {
