@@ -30,9 +30,10 @@ build: setup ## build the daemon and the extension
 	@echo "building the extension"
 	@$(MAKE) --no-print-directory -s -C fdw
 
-install: build ## install the extension and gpujoind into the system (as root)
+install: build ## install the extension, gpujoind and, if built, gpujoin-cuda into the system (as root)
 	@$(MAKE) --no-print-directory -s -C fdw install
 	@install -D -m 755 build/bin/gpujoind $(DESTDIR)$(BINDIR)/gpujoind
+	@if [ -e $(CUDA_OUT)/bin/gpujoin-cuda ]; then install -D -m 755 $(CUDA_OUT)/bin/gpujoin-cuda $(DESTDIR)$(BINDIR)/gpujoin-cuda; fi
 
 demo: build ## load TPC-H SF 0.1 into a private server, run a join natively and offloaded
 	@cd tests && $(GO) run -buildvcs=false ./cmd/demo
@@ -48,6 +49,8 @@ bench-join: build ## joins of 10 M rows against native plans; results in build/b
 
 core-suite: build ## PostgreSQL's own regression suite, all joins forced: make core-suite SOURCE=postgresql-15.x
 	@cd tests && $(GO) run -buildvcs=false ./cmd/coresuite -source "$(abspath $(SOURCE))"
+
+include tools/gpu.mk
 
 lint: build $(STATICCHECK) ## only the checks of make test that run nothing
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check -only lint

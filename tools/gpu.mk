@@ -1,0 +1,31 @@
+# What needs a CUDA toolkit to be built, or a GPU to be run. All of it is built
+# below build/cuda/out, from where it runs on a machine that has neither Go nor
+# a network.
+
+CUDA_ARCHS ?= 80 90
+CUDA_OUT := build/cuda/out
+WITH_CUDA := tools/with-cuda.sh
+
+.PHONY: cuda-toolkit cuda test-gpu bench-gpu gpu-bundle
+
+cuda-toolkit: ## fetch CUDA's compiler into build/cuda, where no toolkit is installed
+	@tools/fetch-cuda.sh
+
+cuda: build ## build what joins on NVIDIA GPUs: kernels, gpujoin-cuda, tests, benches
+	@$(WITH_CUDA) $(MAKE) --no-print-directory -j$(shell nproc) -C joincore/cuda/kernels ARCHS="$(CUDA_ARCHS)"
+	@echo "building gpujoin-cuda, tests and benches"
+	@mkdir -p $(CUDA_OUT)/bin $(CUDA_OUT)/test
+	@$(WITH_CUDA) $(GO) build -tags cuda -trimpath -o $(CUDA_OUT)/bin/gpujoin-cuda ./cmd/gpujoin-cuda
+	@$(WITH_CUDA) $(GO) test -c -tags cuda -o $(CUDA_OUT)/test/ ./joincore/cuda/...
+	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -o ../$(CUDA_OUT)/bin/bench-gpu ./cmd/benchgpu
+	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -o ../$(CUDA_OUT)/bin/check ./cmd/check
+
+# Where there is a toolkit everything is brought up to date first; else what
+# was built elsewhere is run as it is.
+CUDA_BUILT := $(if $(shell tools/find-cuda.sh >/dev/null 2>&1 && tools/find-go.sh),cuda)
+
+test-gpu: $(CUDA_BUILT) ## on a machine with a GPU: kernels, the oracle matrix, faults, sanitizers
+	@$(CUDA_OUT)/bin/check -only gpu
+
+bench-gpu: $(CUDA_BUILT) ## on a machine with a GPU: joins of resident columns; results in build/bench-gpu.json
+	@$(CUDA_OUT)/bin/bench-gpu $(BENCH_FLAGS)
