@@ -4,26 +4,33 @@
 #
 #   tools/with-cuda.sh go vet -tags cuda ./joincore/cuda/...
 #
-# The driver's library is not needed: programs are linked against an empty one
-# of its name, and find the real one where they run.
+# The driver's library is not needed: programs are linked against one of its
+# name whose functions do nothing, and find the real one where they run. It has
+# every function that cuda.h declares, since a program keeps no library that it
+# takes nothing from.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 CUDA_HOME=$("$root/tools/find-cuda.sh")
 
+shim="-I$root/joincore/cuda/driver/include13 -I$CUDA_HOME/include"
 stub=$root/build/cuda/stub
-if [ ! -e "$stub/libcuda.so" ]; then
+if [ ! -e "$stub/functions.c" ]; then
     mkdir -p "$stub"
     new=$(mktemp "$stub/new.XXXXXX")
-    ${CC:-cc} -shared -nostdlib -Wl,-soname,libcuda.so.1 -o "$new" -x c /dev/null
+    # shellcheck disable=SC2086  # shim is a list of options
+    echo '#include <cuda.h>' | ${CC:-cc} -E $shim - | grep -oE '\bcu[A-Z][A-Za-z0-9_]*\(' | sort -u |
+        sed 's/(.*/ /; s/.*/void &(void) {}/' >"$new.c"
+    ${CC:-cc} -shared -nostdlib -Wl,-soname,libcuda.so.1 -o "$new" "$new.c"
     mv "$new" "$stub/libcuda.so"
+    mv "$new.c" "$stub/functions.c"
 fi
 
 # include13 comes first: it puts back what CUDA 13 renamed.
 export CUDA_HOME
 export PATH="$CUDA_HOME/bin:$PATH"
 export CGO_ENABLED=1
-export CGO_CFLAGS="-O2 -I$root/joincore/cuda/driver/include13 -I$CUDA_HOME/include"
-export CGO_LDFLAGS="-L$stub -Wl,--unresolved-symbols=ignore-all"
+export CGO_CFLAGS="-O2 $shim"
+export CGO_LDFLAGS="-L$stub"
 export GOFLAGS="-buildvcs=false ${GOFLAGS:-}"
 exec "$@"
