@@ -1,0 +1,69 @@
+#!/bin/sh
+# Makes build/gpu-bundle: gpu-e2e and an archive with everything that it needs
+# on a machine with a GPU and nothing else: PostgreSQL with its libraries as
+# they are installed here, the extension, the daemon, the CUDA plugin and a
+# generator of data.  PG_CONFIG chooses the PostgreSQL, GO the Go command.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+pg_config=${PG_CONFIG:-pg_config}
+bundle=$root/build/gpu-bundle
+limit=$((60 << 20)) # bytes
+
+die() {
+    echo "gpu-bundle: $*" >&2
+    exit 1
+}
+
+plugin=$root/build/cuda/out/bin/gpujoin-cuda
+[ -x "$plugin" ] || die "gpujoin-cuda is not built; run make cuda"
+
+mkdir -p "$root/build"
+stage=$(mktemp -d "$root/build/gpu-bundle.XXXXXX")
+trap 'rm -rf "$stage"' EXIT
+chmod 755 "$stage"
+mkdir "$stage/bin" "$stage/lib" "$stage/pg"
+
+bindir=$("$pg_config" --bindir)
+libdir=$("$pg_config" --pkglibdir)
+sharedir=$("$pg_config" --sharedir)
+
+# PostgreSQL finds its files relative to its program, so the tree keeps its
+# shape.  Of its modules those that initdb and the server themselves load.
+mkdir -p "$stage/pg$bindir" "$stage/pg$libdir" "$stage/pg$sharedir/extension"
+cp -L "$bindir/postgres" "$bindir/initdb" "$stage/pg$bindir"
+cp -L "$libdir/plpgsql.so" "$libdir/dict_snowball.so" "$stage/pg$libdir"
+for entry in "$sharedir"/*; do
+    case ${entry##*/} in
+    extension | man | locale) ;;
+    *) cp -RL "$entry" "$stage/pg$sharedir" ;;
+    esac
+done
+cp -L "$sharedir"/extension/plpgsql* "$stage/pg$sharedir/extension"
+MAKEFLAGS='' make --no-print-directory -s -C "$root/fdw" install \
+    DESTDIR="$stage/pg" PG_CONFIG="$pg_config" with_llvm=no >/dev/null
+
+# Their libraries, but for the C library's own: those must be the machine's.
+for program in "$stage/pg$bindir"/* "$stage/pg$libdir"/*.so; do
+    ldd "$program" | awk '$2 == "=>" { print $1, $3 }'
+done | sort -u | while read -r name path; do
+    case $name in
+    libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.* | libresolv.so.*) ;;
+    *) cp -L "$path" "$stage/lib/$name" ;;
+    esac
+done
+
+cp "$root/build/bin/gpujoind" "$plugin" "$root/build/bin/tpchgen-cli" "$stage/bin"
+commit=$(git -c safe.directory='*' -C "$root" describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)
+cat >"$stage/bundle.json" <<END
+{"bindir": "$bindir", "libdir": "$libdir", "sharedir": "$sharedir", "commit": "$commit"}
+END
+
+rm -rf "$bundle"
+mkdir -p "$bundle"
+tar -C "$stage" --owner=0 --group=0 --sort=name -cf - . | gzip -9 >"$bundle/bundle.tar.gz"
+(cd "$root/tests" && CGO_ENABLED=0 "${GO:-go}" build -trimpath -buildvcs=false -ldflags='-s -w' -o "$bundle/gpu-e2e" ./cmd/gpue2e)
+
+size=$(du -sb "$bundle" | cut -f1)
+echo "build/gpu-bundle: $((size >> 20)) MiB; on the machine with the GPU, run its gpu-e2e"
+[ "$size" -le "$limit" ] || die "more than $((limit >> 20)) MiB"
