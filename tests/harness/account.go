@@ -19,23 +19,31 @@ type Account struct {
 }
 
 // FindAccount returns the account for this run.
-func FindAccount() (Account, error) {
+func FindAccount() (Account, error) { return findAccount("postgres") }
+
+// findAccount returns the first user that there is, where we are root.
+func findAccount(names ...string) (Account, error) {
 	if os.Geteuid() != 0 {
 		return Account{UID: os.Geteuid(), GID: os.Getegid()}, nil
 	}
-	u, err := user.Lookup("postgres")
-	if err != nil {
-		return Account{}, fmt.Errorf("running as root needs the user that PostgreSQL's package makes: %w", err)
+	var missing error
+	for _, name := range names {
+		u, err := user.Lookup(name)
+		if err != nil {
+			missing = err
+			continue
+		}
+		uid, err := strconv.Atoi(u.Uid)
+		if err != nil {
+			return Account{}, fmt.Errorf("uid of %s: %w", name, err)
+		}
+		gid, err := strconv.Atoi(u.Gid)
+		if err != nil {
+			return Account{}, fmt.Errorf("gid of %s: %w", name, err)
+		}
+		return Account{UID: uid, GID: gid, Switched: true}, nil
 	}
-	uid, err := strconv.Atoi(u.Uid)
-	if err != nil {
-		return Account{}, fmt.Errorf("uid of postgres: %w", err)
-	}
-	gid, err := strconv.Atoi(u.Gid)
-	if err != nil {
-		return Account{}, fmt.Errorf("gid of postgres: %w", err)
-	}
-	return Account{UID: uid, GID: gid, Switched: true}, nil
+	return Account{}, fmt.Errorf("running as root needs another user for the server, such as PostgreSQL's package makes: %w", missing)
 }
 
 // Command prepares a process that runs as the account, in dir.

@@ -21,7 +21,9 @@ type Env struct {
 	Work    string // below it, or elsewhere where the account cannot enter it
 	Account Account
 	Prefix  *Prefix
-	Daemon  string // program
+
+	Daemon    string // program
+	Generator string // program: tpchgen-cli
 }
 
 // Prepare finds the account and the work directory and refreshes the private
@@ -40,7 +42,7 @@ func Prepare() (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("work directory: %w", err)
 	}
-	e := &Env{Root: root, Work: work, Account: account}
+	e := &Env{Root: root, Work: work, Account: account, Generator: filepath.Join(root, "build", "bin", "tpchgen-cli")}
 	if e.Prefix, err = preparePrefix(root, work); err != nil {
 		return nil, err
 	}

@@ -72,11 +72,10 @@ func Load(ctx context.Context, env *harness.Env, s *harness.Session, sf float64,
 }
 
 func generate(ctx context.Context, env *harness.Env, sf float64, dir string) error {
-	program := filepath.Join(env.Root, "build", "bin", "tpchgen-cli")
-	if _, err := os.Stat(program); err != nil {
+	if _, err := os.Stat(env.Generator); err != nil {
 		return fmt.Errorf("the generator is missing; run make setup: %w", err)
 	}
-	out, err := exec.CommandContext(ctx, program, "csv", "--quiet",
+	out, err := exec.CommandContext(ctx, env.Generator, "csv", "--quiet",
 		"--scale-factor", strconv.FormatFloat(sf, 'f', -1, 64), "--output-dir", dir).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("tpchgen-cli: %w: %s", err, out)
