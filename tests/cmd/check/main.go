@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 // outcome is a step's: each test of a step that has tests counts.
 type outcome struct {
 	passed, failed int
+	note           string // shown beside the counts
 	output         string // shown when something failed
 }
 
@@ -24,14 +26,17 @@ type step struct {
 }
 
 func main() {
-	only := flag.String("only", "", "run one group: lint, unit, regress or e2e")
+	only := flag.String("only", "", "run one group: lint, unit, cuda, regress or e2e; or gpu, on a machine with a GPU")
 	flag.Parse()
 	root, err := harness.Root()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "check:", err)
 		os.Exit(2)
 	}
-	steps := append(append(lintSteps(), goTestSteps()...), regressSteps()...)
+	steps := slices.Concat(lintSteps(), goTestSteps(), cudaSteps(), regressSteps())
+	if *only == "gpu" {
+		steps = gpuSteps(root)
+	}
 	var passed, failed int
 	var broken []string
 	for _, s := range steps {
@@ -43,7 +48,7 @@ func main() {
 		o := s.run(root)
 		passed += o.passed
 		failed += o.failed
-		fmt.Printf("%5d passed %3d failed  %6.1f s\n", o.passed, o.failed, time.Since(begin).Seconds())
+		fmt.Printf("%5d passed %3d failed  %6.1f s  %s\n", o.passed, o.failed, time.Since(begin).Seconds(), o.note)
 		if o.failed > 0 {
 			broken = append(broken, s.group+" "+s.name)
 			fmt.Println(strings.TrimRight(o.output, "\n"))
