@@ -77,15 +77,45 @@ func WriteJSON(path string, v any) error {
 	return os.Rename(temporary, path)
 }
 
-// Circumstances says where, when and on what a measurement was made.
+// Circumstances says where, when and on what a measurement of the repository
+// at root was made.
 func Circumstances(root string) string {
 	commit := "unknown"
 	git := exec.Command("git", "-c", "safe.directory=*", "-C", root, "describe", "--always", "--dirty", "--exclude=*")
 	if out, err := git.Output(); err == nil {
 		commit = strings.TrimSpace(string(out))
 	}
-	return fmt.Sprintf("%s, %d cores, %s; %s; commit %s",
-		cpuModel(), runtime.NumCPU(), memory(), time.Now().UTC().Format("2006-01-02 15:04 UTC"), commit)
+	return CircumstancesOf(commit)
+}
+
+// CircumstancesOf is Circumstances for a known commit.
+func CircumstancesOf(commit string) string {
+	machine := fmt.Sprintf("%s, %d cores, %s", cpuModel(), runtime.NumCPU(), memory())
+	if gpu := gpus(); gpu != "" {
+		machine += ", " + gpu
+	}
+	return fmt.Sprintf("%s; %s; commit %s", machine, time.Now().UTC().Format("2006-01-02 15:04 UTC"), commit)
+}
+
+// gpus names NVIDIA's GPUs and their driver, as the driver's files have them.
+func gpus() string {
+	files, err := filepath.Glob("/proc/driver/nvidia/gpus/*/information")
+	if err != nil || len(files) == 0 {
+		return ""
+	}
+	var models []string
+	for _, f := range files {
+		models = append(models, procField(f, "Model", "unknown GPU"))
+	}
+	// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  ..."
+	driver := "unknown"
+	for _, word := range strings.Fields(procField("/proc/driver/nvidia/version", "NVRM version", "")) {
+		if word[0] >= '0' && word[0] <= '9' {
+			driver = word
+			break
+		}
+	}
+	return strings.Join(models, ", ") + ", driver " + driver
 }
 
 func cpuModel() string {
@@ -93,11 +123,20 @@ func cpuModel() string {
 }
 
 func memory() string {
-	var kb float64
-	if _, err := fmt.Sscan(procField("/proc/meminfo", "MemTotal", ""), &kb); err != nil {
+	bytes := MemoryBytes()
+	if bytes == 0 {
 		return "memory unknown"
 	}
-	return fmt.Sprintf("%.0f GiB", kb/(1<<20))
+	return fmt.Sprintf("%.0f GiB", float64(bytes)/(1<<30))
+}
+
+// MemoryBytes is the machine's memory, 0 where it cannot be read.
+func MemoryBytes() int64 {
+	var kb int64
+	if _, err := fmt.Sscan(procField("/proc/meminfo", "MemTotal", ""), &kb); err != nil {
+		return 0
+	}
+	return kb << 10
 }
 
 func procField(path, name, otherwise string) string {

@@ -39,6 +39,24 @@ func Query(n int, sf float64) (string, error) {
 	return strings.TrimSpace(strings.ReplaceAll(string(text), ":fraction", fraction)), nil
 }
 
+// Numbers reads a list of queries' numbers; an empty one is all 22.
+func Numbers(chosen string) ([]int, error) {
+	var numbers []int
+	for _, field := range strings.FieldsFunc(chosen, func(r rune) bool { return r == ' ' || r == ',' }) {
+		n, err := strconv.Atoi(field)
+		if err != nil || n < 1 || n > 22 {
+			return nil, fmt.Errorf("%q is not the number of a query, 1 to 22", field)
+		}
+		numbers = append(numbers, n)
+	}
+	if numbers == nil {
+		for n := range 22 {
+			numbers = append(numbers, n+1)
+		}
+	}
+	return numbers, nil
+}
+
 // Load creates the tables, fills them from the generator, and makes the usual
 // primary keys and indexes. progress is told what is being done.
 func Load(ctx context.Context, env *harness.Env, s *harness.Session, sf float64, progress func(string)) error {

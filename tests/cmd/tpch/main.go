@@ -11,8 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"gpujoin/tests/harness"
 	"gpujoin/tests/measure"
@@ -33,7 +31,7 @@ func run(ctx context.Context) (err error) {
 	chosen := flag.String("queries", "", "numbers of the queries; none: all 22")
 	runs := flag.Int("runs", 3, "runs of each query in each mode; the median counts")
 	flag.Parse()
-	numbers, err := queryNumbers(*chosen)
+	numbers, err := tpch.Numbers(*chosen)
 	if err != nil {
 		return err
 	}
@@ -80,23 +78,6 @@ func run(ctx context.Context) (err error) {
 	fmt.Println(measure.Circumstances(env.Root))
 	fmt.Println(tpch.DescribeSettings())
 	return print(measured)
-}
-
-func queryNumbers(chosen string) ([]int, error) {
-	var numbers []int
-	for _, field := range strings.FieldsFunc(chosen, func(r rune) bool { return r == ' ' || r == ',' }) {
-		n, err := strconv.Atoi(field)
-		if err != nil || n < 1 || n > 22 {
-			return nil, fmt.Errorf("%q is not the number of a query, 1 to 22", field)
-		}
-		numbers = append(numbers, n)
-	}
-	if numbers == nil {
-		for n := range 22 {
-			numbers = append(numbers, n+1)
-		}
-	}
-	return numbers, nil
 }
 
 func print(measured []*tpch.Measurement) error {

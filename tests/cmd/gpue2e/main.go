@@ -1,0 +1,110 @@
+// Command gpue2e runs joins of ten million rows and TPC-H natively, on the CPU
+// provider and on CUDA, through PostgreSQL, compares all rows, and says how
+// much of each was feeding. It prints one table and writes build/gpu-e2e.json.
+//
+// Beside an archive made by make gpu-bundle it uses nothing but that; inside
+// the repository it uses what make build and make cuda left.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"gpujoin/tests/measure"
+	"gpujoin/tests/tpch"
+)
+
+// options are the flags.
+type options struct {
+	archive string
+	out     string
+	sf      float64
+	rows    int
+	runs    int
+	workers int
+	parts   string
+	queries string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, parseFlags()); err != nil {
+		fmt.Fprintln(os.Stderr, "gpu-e2e:", err)
+		os.Exit(1)
+	}
+}
+
+func parseFlags() options {
+	var o options
+	beside := ""
+	if self, err := os.Executable(); err == nil {
+		if path := filepath.Join(filepath.Dir(self), "bundle.tar.gz"); fileExists(path) {
+			beside = path
+		}
+	}
+	flag.StringVar(&o.archive, "bundle", beside, "archive made by make gpu-bundle; none: use this repository")
+	flag.StringVar(&o.out, "out", filepath.Join("build", "gpu-e2e.json"), "file for the results")
+	flag.Float64Var(&o.sf, "sf", 1, "TPC-H scale factor")
+	flag.IntVar(&o.rows, "rows", 10_000_000, "rows of the dimension; facts have as many, and four times as many")
+	flag.IntVar(&o.runs, "runs", 3, "runs of each query in each mode; the median counts")
+	flag.IntVar(&o.workers, "workers", defaultWorkers(), "parallel workers of a query, beside its leader")
+	flag.StringVar(&o.parts, "parts", "joins,tpch", "what to run")
+	flag.StringVar(&o.queries, "queries", "", "numbers of TPC-H queries; none: all 22")
+	flag.Parse()
+	return o
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func run(ctx context.Context, o options) (err error) {
+	numbers, err := tpch.Numbers(o.queries)
+	if err != nil {
+		return err
+	}
+	w, err := newWorld(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	var queries []query
+	if strings.Contains(o.parts, "joins") {
+		joins, err := w.fillJoins(ctx)
+		if err != nil {
+			return err
+		}
+		queries = append(queries, joins...)
+	}
+	if strings.Contains(o.parts, "tpch") {
+		loaded, err := w.fillTPCH(ctx, numbers)
+		if err != nil {
+			return err
+		}
+		queries = append(queries, loaded...)
+	}
+	var results []*result
+	for _, q := range queries {
+		say("%s", q.name)
+		r, err := w.measure(ctx, q)
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.name, err)
+		}
+		results = append(results, r)
+	}
+	if err := measure.WriteJSON(o.out, w.document(results)); err != nil {
+		return err
+	}
+	return w.print(os.Stdout, results)
+}
+
+// say tells what is being done.
+func say(format string, args ...any) { fmt.Printf("  "+format+"\n", args...) }

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"gpujoin/tests/harness"
+	"gpujoin/tests/measure"
+	"gpujoin/tests/tpch"
+)
+
+// world is a server with two daemons beside it: one joins on cores, the other
+// on a GPU. Each mode has a session of its own, which knows its daemon only.
+type world struct {
+	options
+	env     *harness.Env
+	where   string // circumstances of the measurement
+	cluster *harness.Cluster
+	modes   []*mode
+	cleanup []func() error // in reverse
+}
+
+// mode is a way of running a query.
+type mode struct {
+	name     string
+	session  *harness.Session
+	provider string // that must have executed the joins; none for native plans
+	absent   string // why it cannot run here
+}
+
+func defaultWorkers() int { return min(8, runtime.NumCPU()/2) }
+
+// settings of the server: what tpch and the large joins need, in the memory
+// that the machine has.
+func (o options) settings() harness.Settings {
+	s := tpch.Settings()
+	buffers := min(measure.MemoryBytes()/4, 16<<30)
+	s["shared_buffers"] = fmt.Sprintf("%dMB", buffers>>20)
+	s["effective_cache_size"] = fmt.Sprintf("%dMB", 2*buffers>>20)
+	s["work_mem"] = "1GB"
+	s["max_parallel_workers_per_gather"] = fmt.Sprint(o.workers)
+	s["max_parallel_workers"] = fmt.Sprint(max(8, o.workers))
+	s["max_worker_processes"] = fmt.Sprint(8 + max(8, o.workers))
+	s["wal_level"] = "minimal"
+	s["max_wal_senders"] = "0"
+	// Known without the system's time zones, which a small machine lacks.
+	s["timezone"] = "'GMT'"
+	s["log_timezone"] = "'GMT'"
+	return s
+}
+
+func newWorld(ctx context.Context, o options) (w *world, err error) {
+	w = &world{options: o}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close())
+			w = nil
+		}
+	}()
+	if err := w.prepare(); err != nil {
+		return w, err
+	}
+	if w.cluster, err = w.env.NewCluster("", o.settings()); err != nil {
+		return w, err
+	}
+	w.cleanup = append(w.cleanup, w.cluster.Stop)
+	native := &mode{name: "native"}
+	if native.session, err = w.connect(ctx, w.cluster.DaemonSocket()); err != nil {
+		return w, err
+	}
+	if err := native.session.Exec(ctx, "create extension gpujoin"); err != nil {
+		return w, err
+	}
+	cpu, err := w.daemon(ctx, "cpu", harness.DaemonOptions{"provider": "cpu"})
+	if err != nil {
+		return w, err
+	}
+	cuda, err := w.daemon(ctx, "cuda", w.cudaOptions())
+	if err != nil {
+		return w, err
+	}
+	if cuda.absent, err = whyNoDevice(ctx, cuda.session); err != nil {
+		return w, err
+	}
+	w.modes = []*mode{native, cpu, cuda}
+	return w, w.set(ctx)
+}
+
+// prepare finds what is to be run: a bundle's, or this repository's.
+func (w *world) prepare() (err error) {
+	if w.archive == "" {
+		if w.env, err = harness.Prepare(); err != nil {
+			return err
+		}
+		w.where = measure.Circumstances(w.env.Root)
+		return nil
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "gpu-e2e-")
+	if err != nil {
+		return err
+	}
+	w.cleanup = append(w.cleanup, func() error { return os.RemoveAll(dir) })
+	if err := errors.Join(os.Chmod(dir, 0o755), unpack(w.archive, dir)); err != nil {
+		return err
+	}
+	env, bundle, err := harness.PrepareBundle(dir)
+	if err != nil {
+		return err
+	}
+	w.env = env
+	w.where = measure.CircumstancesOf(bundle.Commit)
+	return nil
+}
+
+// cudaOptions are the daemon's that leaves every job to the GPU. In the bundle
+// the plugin lies beside the daemon, where it is looked for.
+func (w *world) cudaOptions() harness.DaemonOptions {
+	o := harness.DaemonOptions{"provider": "cuda"}
+	if w.archive == "" {
+		o["cuda-plugin"] = filepath.Join(w.env.Root, "build", "cuda", "out", "bin", "gpujoin-cuda")
+	}
+	return o
+}
+
+// daemon starts a daemon and opens a session that knows it.
+func (w *world) daemon(ctx context.Context, name string, options harness.DaemonOptions) (*mode, error) {
+	socket := filepath.Join(w.cluster.Sock, "gpujoind-"+name)
+	d, err := w.cluster.StartDaemonAt(socket, options)
+	if err != nil {
+		return nil, err
+	}
+	w.cleanup = append(w.cleanup, d.Stop)
+	s, err := w.connect(ctx, socket)
+	return &mode{name: name, provider: name, session: s}, err
+}
+
+func (w *world) connect(ctx context.Context, socket string) (*harness.Session, error) {
+	s, err := w.cluster.ConnectWith(ctx, "gpujoin.socket", socket)
+	if err != nil {
+		return nil, err
+	}
+	w.cleanup = append(w.cleanup, s.Close)
+	return s, nil
+}
+
+// set gives the sessions their modes. A forced node has next to no cost, so
+// that a worker is taken for it only where starting one has none either.
+func (w *world) set(ctx context.Context) error {
+	for _, m := range w.modes {
+		settings := tpch.Native
+		if m.provider != "" {
+			settings = tpch.Forced + "; set parallel_setup_cost = 0; set gpujoin.queue_timeout = '10min'"
+		}
+		if err := m.session.Exec(ctx, settings); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return nil
+}
+
+func (w *world) close() error {
+	var all error
+	for i := len(w.cleanup) - 1; i >= 0; i-- {
+		all = errors.Join(all, w.cleanup[i]())
+	}
+	return all
+}
+
+// describe says what the measurement was made with.
+func (w *world) describe() string {
+	return strings.Join([]string{
+		w.where, w.env.Prefix.Version,
+		fmt.Sprintf("TPC-H SF %g, %d workers, medians of %d runs", w.sf, w.workers, w.runs),
+	}, "; ")
+}
