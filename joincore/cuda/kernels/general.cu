@@ -1,0 +1,130 @@
+// The general steps by name; package op launches them. Beside each kernel NAME
+// stands NAME_launch, uint64[5] in constant memory: threads a block, blocks a
+// multiprocessor, bytes of dynamic shared memory, rows (of a tile or of a
+// chunk) and the most partitions a scatter writes to.
+#include "convert.cuh"
+#include "histogram.cuh"
+#include "keys.cuh"
+#include "partition.cuh"
+#include "partners.cuh"
+#include "select.cuh"
+#include "tuning.cuh"
+
+using namespace gj;
+
+#define LAUNCH(NAME, THREADS, BLOCKS, SHARED, ROWS, FAN) \
+  extern "C" __constant__ const uint64_t NAME##_launch[5] = {(uint64_t)(THREADS), (uint64_t)(BLOCKS), (uint64_t)(SHARED), (uint64_t)(ROWS), (uint64_t)(FAN)};
+
+constexpr int simple_threads = 256, simple_blocks = 8;
+constexpr int select_threads = 256, select_rows_each = 16, select_blocks = 4;
+
+// gj_unpack(bits, rows, to), gj_pack(valid, rows, shift, to).
+extern "C" __global__ void __launch_bounds__(simple_threads) gj_unpack(const uint32_t* bits, uint64_t rows, uint8_t* to) { unpack(bits, rows, to); }
+LAUNCH(gj_unpack, simple_threads, simple_blocks, 0, 0, 0)
+extern "C" __global__ void __launch_bounds__(simple_threads) gj_pack(const uint8_t* valid, uint64_t rows, uint64_t shift, uint32_t* to) {
+  pack(valid, rows, shift, to);
+}
+LAUNCH(gj_pack, simple_threads, simple_blocks, 0, 0, 0)
+
+// gj_spans(offsets, heap, bytes of the heap, rows, to).
+extern "C" __global__ void __launch_bounds__(simple_threads)
+    gj_spans(const uint32_t* offsets, uint64_t heap, uint64_t heap_bytes, uint64_t rows, ulonglong2* to) {
+  make_spans(offsets, heap, heap_bytes, rows, to);
+}
+LAUNCH(gj_spans, simple_threads, simple_blocks, 0, 0, 0)
+
+// gj_compose(outer, inner, rows, out).
+extern "C" __global__ void __launch_bounds__(simple_threads) gj_compose(const uint32_t* outer, const uint32_t* inner, uint64_t rows, uint32_t* out) {
+  compose(outer, inner, rows, out);
+}
+LAUNCH(gj_compose, simple_threads, simple_blocks, 0, 0, 0)
+
+// gj_take_<bytes>(values, validity, positions, from, rows, out, valid).
+#define TAKE(B, V)                                                                                                                            \
+  extern "C" __global__ void __launch_bounds__(simple_threads)                                                                                \
+      gj_take_##B(const V* values, const uint8_t* validity, const uint32_t* positions, uint64_t from, uint64_t rows, V* out, uint8_t* valid) { \
+    take_values(values, validity, positions, from, rows, out, valid);                                                                      \
+  }                                                                                                                                           \
+  LAUNCH(gj_take_##B, simple_threads, simple_blocks, 0, 0, 0)
+TAKE(1, uint8_t)
+TAKE(2, uint16_t)
+TAKE(4, uint32_t)
+TAKE(8, uint2)
+TAKE(16, uint4)
+
+// gj_select_*(rows, scan, out, total, ...): the numbers of some rows, in order.
+#define SELECT(NAME) LAUNCH(gj_select_##NAME, select_threads, select_blocks, 0, select_threads * select_rows_each, 0)
+
+// ... for which a condition is true.
+extern "C" __global__ void __launch_bounds__(select_threads)
+    gj_select_condition(uint64_t rows, uint64_t* scan, uint32_t* out, uint64_t* total, const gj_program* program) {
+  select_rows<select_threads, select_rows_each>(
+      rows, scan, total, [&](uint32_t row) { return passes(program, Pair{0, row}); }, [&](uint32_t row, uint64_t at) { __stcs(out + at, row); });
+}
+SELECT(condition)
+
+// ... that have a key.
+extern "C" __global__ void __launch_bounds__(select_threads)
+    gj_select_keyed(uint64_t rows, uint64_t* scan, uint32_t* out, uint64_t* total, const gj_part* part, uint64_t parts) {
+  select_rows<select_threads, select_rows_each>(
+      rows, scan, total, [&](uint32_t row) { return has_key(part, (uint32_t)parts, row); }, [&](uint32_t row, uint64_t at) { __stcs(out + at, row); });
+}
+SELECT(keyed)
+
+// ... from row `first` on whose mark is `want`.
+extern "C" __global__ void __launch_bounds__(select_threads)
+    gj_select_marked(uint64_t rows, uint64_t* scan, uint32_t* out, uint64_t* total, const uint32_t* marks, uint64_t first, uint64_t want) {
+  select_rows<select_threads, select_rows_each>(
+      rows, scan, total, [&](uint32_t row) { return marked(marks, (uint32_t)first + row) == (want != 0); },
+      [&](uint32_t row, uint64_t at) { __stcs(out + at, (uint32_t)first + row); });
+}
+SELECT(marked)
+
+// gj_normalise_k<key words>(keys).
+#define NORMALISE(K)                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(simple_threads) gj_normalise_k##K(const gj_keys* keys) { normalise<K>(keys); } \
+  LAUNCH(gj_normalise_k##K, simple_threads, simple_blocks, 0, 0, 0)
+NORMALISE(1)
+NORMALISE(2)
+
+// gj_arrange(partition, join): one warp. Its `rows` are the bytes of a gj_join.
+extern "C" __global__ void __launch_bounds__(32) gj_arrange(const gj_partition* p, gj_join* join) { arrange(p, join); }
+LAUNCH(gj_arrange, 32, 1, 0, sizeof(gj_join), 0)
+
+// Partitioning of keys and row numbers: gj_histogram_k<key words>(join) with 4
+// bytes of dynamic shared memory a partition, 2 above 2^15 of them;
+// gj_offsets(join), two blocks.
+#define HISTOGRAM(K)                                                                                          \
+  extern "C" __global__ void __launch_bounds__(histogram_threads, 1) gj_histogram_k##K(const gj_join* join) { \
+    histogram<K, histogram_threads>(join);                                                                    \
+  }                                                                                                           \
+  LAUNCH(gj_histogram_k##K, histogram_threads, 1, 0, 0, 0)
+HISTOGRAM(1)
+HISTOGRAM(2)
+extern "C" __global__ void __launch_bounds__(offsets_threads, 1) gj_offsets(const gj_join* join) { offsets<offsets_threads>(join); }
+LAUNCH(gj_offsets, offsets_threads, 1, 0, 0, 0)
+
+// gj_first_k<key words>(join, side): from keys and row numbers.
+// gj_second_k<key words>(join, side): from the first pass's buffer.
+#define PASS(NAME, K, TUNING, FAN, SOURCE, TARGET)                                                                          \
+  extern "C" __global__ void __launch_bounds__(TUNING.threads, TUNING.blocks) NAME(const gj_join* join, uint64_t side) {    \
+    const gj_side* s = &join->side[side];                                                                                   \
+    scatter<K, K + 1, TUNING.threads, TUNING.rows, TUNING.unit, FAN>(SOURCE, TARGET(join, s));                              \
+  }                                                                                                                         \
+  LAUNCH(NAME, TUNING.threads, TUNING.blocks, (ScatterLayout<K + 1, TUNING.threads * TUNING.rows, TUNING.unit, FAN>::bytes), \
+         TUNING.threads* TUNING.rows, FAN)
+PASS(gj_first_k1, 1, scatter_first(2), scatter_first(2).fan, KeyedRows<1>(s), first_target)
+PASS(gj_first_k2, 2, scatter_first(3), scatter_first(3).fan, KeyedRows<2>(s), first_target)
+PASS(gj_second_k1, 1, scatter_second(2), 256, BufferSource<2>(join, s), second_target)
+PASS(gj_second_k2, 2, scatter_second(3), 256, BufferSource<3>(join, s), second_target)
+
+// gj_partners_k<key words>(match, resume).
+constexpr int partners_threads = 384, partners_blocks = 2, chunk_rows = 3840, chunk_buckets = 8192;
+#define PARTNERS(K)                                                                                                                  \
+  extern "C" __global__ void __launch_bounds__(partners_threads, partners_blocks) gj_partners_k##K(const gj_match* match, uint64_t resume) { \
+    find_partners<K, SharedTable<K, partners_threads, chunk_rows, chunk_buckets>, partners_threads>(match, resume);                  \
+  }                                                                                                                                  \
+  LAUNCH(gj_partners_k##K, partners_threads, partners_blocks,                                                                        \
+         (PartnersLayout<SharedTable<K, partners_threads, chunk_rows, chunk_buckets>, partners_threads / 32>::bytes), chunk_rows, 0)
+PARTNERS(1)
+PARTNERS(2)

@@ -1,0 +1,162 @@
+//go:build cuda
+
+package op
+
+import (
+	"context"
+	"fmt"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/program"
+	"gpujoin/joincore/device"
+)
+
+// JoinSpec describes a join.
+type JoinSpec struct {
+	device.Match
+	Options
+}
+
+// Options are hints and settings of tests; zero values leave the choice to the
+// device.
+type Options struct {
+	Bits    int    // radix bits
+	Region  int64  // result rows that are handed out at once at most
+	Seed    uint64 // of the hash of keys
+	Collide bool   // makes keys that are hashes collide
+}
+
+// Pairs are rows of a result by their numbers in the build and the probe space,
+// uint32 each. Build is 0 where no row of the build side belongs to them, and
+// Probe where none of the probe side does.
+type Pairs struct {
+	Rows         int64
+	Build, Probe driver.Ptr
+}
+
+// Join is a join whose build side is ready. It keeps memory of the queue's
+// arena from Prepare to Release.
+type Join struct {
+	q      *Queue
+	spec   *JoinSpec
+	radix  radix
+	build  Side
+	keys   *keyed // of the build side
+	marks  driver.Ptr
+	mark   driver.Mark
+	report Report
+}
+
+// Report says what a join did.
+type Report struct {
+	Bits       int
+	BuildRows  int64
+	ProbeRows  int64
+	ResultRows int64
+	Cost       Cost
+}
+
+// Prepare partitions the build side. build stays as it is until Release.
+func (q *Queue) Prepare(ctx context.Context, spec *JoinSpec, build Side) (*Join, error) {
+	j := &Join{q: q, spec: spec, build: build, mark: q.arena.Mark(), report: Report{BuildRows: build.Rows}}
+	defer j.account(q.cost)
+	if err := j.prepare(ctx); err != nil {
+		j.Release()
+		return nil, err
+	}
+	return j, nil
+}
+
+func (j *Join) prepare(ctx context.Context) error {
+	q := j.q
+	j.radix.words = keyWords(j.spec.Build)
+	chunk, err := q.kernels.module.Kernel(j.partners())
+	if err != nil {
+		return err
+	}
+	first, err := q.kernels.module.Kernel(fmt.Sprintf("gj_first_k%d", j.radix.words))
+	if err != nil {
+		return err
+	}
+	j.radix.first, j.radix.second = radixBits(j.build.Rows, chunk.Rows, first.Fan, j.spec.Bits)
+	j.report.Bits = j.radix.first + j.radix.second
+	if j.spec.Mark {
+		if j.marks, err = q.newMarks(j.build.Rows); err != nil {
+			return err
+		}
+	}
+	if j.keys, err = q.newKeyed(ctx, j.build, j.spec.Build, j.radix, &j.spec.Options); err != nil {
+		return err
+	}
+	empty, err := q.newKeyed(ctx, Side{}, &device.Key{Exact: true}, j.radix, &j.spec.Options)
+	if err != nil {
+		return err
+	}
+	d := j.descriptor(j.keys, empty)
+	if d.Counters, d.Extra, err = j.planMemory(); err != nil {
+		return err
+	}
+	join, err := q.arrange(ctx, &d)
+	if err != nil {
+		return err
+	}
+	if err := q.partition(join, buildSide, j.keys, j.radix); err != nil {
+		return err
+	}
+	q.arena.Rewind(j.keys.mark)
+	return nil
+}
+
+// Release rewinds the arena to where Prepare began.
+func (j *Join) Release() { j.q.arena.Rewind(j.mark) }
+
+// Report returns what the join has done so far.
+func (j *Join) Report() Report { return j.report }
+
+// account adds what the queue has spent since then to the report.
+func (j *Join) account(since Cost) {
+	c := &j.report.Cost
+	c.Launches += j.q.cost.Launches - since.Launches
+	c.Syncs += j.q.cost.Syncs - since.Syncs
+	c.Bytes += j.q.cost.Bytes - since.Bytes
+}
+
+func (j *Join) partners() string { return fmt.Sprintf("gj_partners_k%d", j.radix.words) }
+
+func (j *Join) descriptor(build, probe *keyed) partitionDescriptor {
+	return partitionDescriptor{
+		Side:      [2]keyedDescriptor{build.keyedDescriptor, probe.keyedDescriptor},
+		BitsFirst: uint64(j.radix.first), BitsSecond: uint64(j.radix.second),
+		ChunkRows: 1, RangeRows: 1,
+	}
+}
+
+// planMemory takes the cleared counters of a match and room for its items.
+func (j *Join) planMemory() (counters, extra uint64, err error) {
+	const counterBytes = 64
+	c, err := j.q.arena.Take(counterBytes)
+	if err != nil {
+		return 0, 0, err
+	}
+	e, err := j.q.arena.Take(8 * int64(max(4, j.radix.partitions())+1))
+	if err != nil {
+		return 0, 0, err
+	}
+	return uint64(c), uint64(e), j.q.stream.Memset(c, 0, counterBytes)
+}
+
+// conditions returns what a pair has to pass beside having equal normalised
+// keys; 0: nothing.
+func (j *Join) conditions(ctx context.Context, probe *Side) (driver.Ptr, error) {
+	var same []program.Same
+	if !j.spec.Build.Exact {
+		for i, p := range j.spec.Build.Parts {
+			same = append(same, program.Same{Build: p.Column, Probe: j.spec.Match.Probe.Parts[i].Column, Bytes: p.Class != joincore.KeyInt})
+		}
+	}
+	if same == nil && j.spec.Residual == nil {
+		return 0, nil
+	}
+	return j.q.condition(ctx, same, j.spec.Residual, j.spec.Parameters, probe, &j.build)
+}

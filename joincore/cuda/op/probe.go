@@ -1,0 +1,245 @@
+//go:build cuda
+
+package op
+
+import (
+	"context"
+	"encoding/binary"
+
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/device"
+)
+
+// Probe joins the rows of a space and hands the result to emit, part by part.
+// What it hands out is valid until emit returns, which may use the queue, and
+// its arena as a stack. An error of emit ends Probe and is its error.
+func (j *Join) Probe(ctx context.Context, probe Side, emit func(Pairs) error) error {
+	q := j.q
+	mark := q.arena.Mark()
+	defer q.arena.Rewind(mark)
+	j.report.ProbeRows += probe.Rows
+	flags := flagsOf(&j.spec.Match)
+	out := j.counting(emit)
+	var marks driver.Ptr
+	if flags&markProbe != 0 {
+		var err error
+		if marks, err = q.newMarks(probe.Rows); err != nil {
+			return err
+		}
+	}
+	if flags != 0 && probe.Rows > 0 && j.keys.rows > 0 {
+		inner := q.arena.Mark()
+		if err := j.match(ctx, probe, flags, marks, out); err != nil {
+			return err
+		}
+		q.arena.Rewind(inner)
+	}
+	rest := func(found bool) error {
+		return j.marked(ctx, marks, probe.Rows, found, func(rows int64, at driver.Ptr) error { return out(Pairs{Rows: rows, Probe: at}) })
+	}
+	switch j.spec.Emit {
+	case device.Outer, device.Anti:
+		return rest(false)
+	case device.Semi:
+		return rest(true)
+	}
+	return nil
+}
+
+// Leftover hands out the build rows that have found a partner in any Probe, or
+// that have not. The join was prepared with Mark.
+func (j *Join) Leftover(ctx context.Context, found bool, emit func(Pairs) error) error {
+	mark := j.q.arena.Mark()
+	defer j.q.arena.Rewind(mark)
+	out := j.counting(emit)
+	return j.marked(ctx, j.marks, j.build.Rows, found, func(rows int64, at driver.Ptr) error { return out(Pairs{Rows: rows, Build: at}) })
+}
+
+// counting adds what is emitted, and the cost up to then, to the report: the
+// steps that emit takes are not the join's.
+func (j *Join) counting(emit func(Pairs) error) func(Pairs) error {
+	return func(p Pairs) error {
+		j.report.ResultRows += p.Rows
+		return emit(p)
+	}
+}
+
+// newMarks takes a cleared bit a row.
+func (q *Queue) newMarks(rows int64) (driver.Ptr, error) {
+	bytes := (rows + 31) / 32 * 4
+	at, err := q.arena.Take(bytes)
+	if err != nil {
+		return 0, err
+	}
+	return at, q.stream.Memset(at, 0, bytes)
+}
+
+// match finds all pairs. It launches the match until no block is suspended;
+// before each launch after the first the region has been handed out.
+func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver.Ptr, emit func(Pairs) error) error {
+	q := j.q
+	since := q.cost
+	kernel, err := q.kernels.module.Kernel(j.partners())
+	if err != nil {
+		return err
+	}
+	keys, err := q.newKeyed(ctx, probe, j.spec.Match.Probe, j.radix, &j.spec.Options)
+	if err != nil {
+		return err
+	}
+	rows := rangeRows(keys.rows, q.resident(kernel))
+	d, err := j.matchPlan(keys, kernel.Rows, rows)
+	if err != nil {
+		return err
+	}
+	join, err := q.arrange(ctx, &d)
+	if err != nil {
+		return err
+	}
+	if err := q.partition(join, probeSide, keys, j.radix); err != nil {
+		return err
+	}
+	blocks := min(workItems(j.keys.rows, keys.rows, j.radix.partitions(), kernel.Rows, rows), int64(q.resident(kernel)))
+	m := matchDescriptor{Join: uint64(join), Flags: flags, ProbeMarks: uint64(marks), BuildMarks: uint64(j.marks)}
+	condition, err := j.conditions(ctx, &probe)
+	if err != nil {
+		return err
+	}
+	m.Condition = uint64(condition)
+	region, err := j.matchMemory(&m, blocks*int64(kernel.Shared))
+	if err != nil {
+		return err
+	}
+	at, err := q.upload(ctx, m)
+	if err != nil {
+		return err
+	}
+	q.cost.Bytes += (j.keys.rows + keys.rows) * int64(4*(j.radix.words+1))
+	for resume := uint64(0); ; resume = 1 {
+		if err := q.write(ctx, driver.Ptr(m.Progress), bytesOf(0, ^uint64(0), 0, 0)); err != nil {
+			return err
+		}
+		if err := q.launch(kernel.Name, blocks, uint64(at), resume); err != nil {
+			return err
+		}
+		progress, err := q.read(ctx, driver.Ptr(m.Progress), progressWords)
+		if err != nil {
+			return err
+		}
+		region.Rows = int64(min(progress[progressClaimed], progress[progressLimit]))
+		q.cost.Bytes += 8 * region.Rows
+		j.account(since)
+		if region.Rows > 0 {
+			if err := emit(region); err != nil {
+				return err
+			}
+		}
+		since = q.cost
+		if progress[progressSuspended] == 0 {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// matchPlan describes the partitions of both sides; the build side's are there.
+func (j *Join) matchPlan(probe *keyed, chunk int, rangeRows int64) (partitionDescriptor, error) {
+	build := *j.keys
+	build.Count = 0
+	// Planning writes where the build side's partitions begin once more, and
+	// what only its passes needed.
+	for _, to := range []*uint64{&build.Cursor, &build.Tail} {
+		at, err := j.q.arena.Take(int64(4 * max(4, j.radix.partitions())))
+		if err != nil {
+			return partitionDescriptor{}, err
+		}
+		*to = uint64(at)
+	}
+	for _, to := range []*uint64{&build.ParentCount, &build.ParentStart, &build.ParentCursor, &build.ParentTail} {
+		*to = build.Cursor
+	}
+	d := j.descriptor(&build, probe)
+	d.ChunkRows, d.RangeRows = uint64(chunk), uint64(rangeRows)
+	var err error
+	d.Counters, d.Extra, err = j.planMemory()
+	return d, err
+}
+
+// matchMemory takes what a match writes: the region, where blocks are saved,
+// and its progress.
+func (j *Join) matchMemory(m *matchDescriptor, saved int64) (Pairs, error) {
+	arena := j.q.arena
+	take := func(to *uint64, bytes int64, err error) error {
+		if err != nil {
+			return err
+		}
+		at, err := arena.Take(bytes)
+		*to = uint64(at)
+		return err
+	}
+	err := take(&m.Saved, saved, nil)
+	err = take(&m.Progress, 8*progressWords, err)
+	if m.Flags&emitPairs != 0 && err == nil {
+		rows := regionRows(j.spec.Region, arena.Free())
+		err = take(&m.Build, 4*rows, err)
+		err = take(&m.Probe, 4*rows, err)
+		m.Capacity = uint64(rows)
+	}
+	return Pairs{Build: driver.Ptr(m.Build), Probe: driver.Ptr(m.Probe)}, err
+}
+
+// marked hands out the numbers of the rows whose mark is as wanted, in order.
+func (j *Join) marked(ctx context.Context, marks driver.Ptr, rows int64, want bool, emit func(rows int64, at driver.Ptr) error) error {
+	q := j.q
+	mark := q.arena.Mark()
+	defer q.arena.Rewind(mark)
+	window := min(regionRows(j.spec.Region, q.arena.Free()), rows)
+	out, err := q.arena.Take(4 * window)
+	if err != nil {
+		return err
+	}
+	total, err := q.arena.Take(8)
+	if err != nil {
+		return err
+	}
+	inner := q.arena.Mark()
+	for first := int64(0); first < rows; first += window {
+		since := q.cost
+		n := min(window, rows-first)
+		if err := q.selectRows("gj_select_marked", n, out, total, uint64(marks), uint64(first), wordOf(want)); err != nil {
+			return err
+		}
+		count := Count{queue: q, at: total}
+		found, err := count.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		q.arena.Rewind(inner)
+		q.cost.Bytes += n/8 + 4*found
+		j.account(since)
+		if found == 0 {
+			continue
+		}
+		if err := emit(found, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func wordOf(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func bytesOf(words ...uint64) []byte {
+	var b []byte
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	return b
+}
