@@ -53,3 +53,34 @@ type ParameterIndex int
 func (ColumnRef) operand()      {}
 func (Int) operand()            {}
 func (ParameterIndex) operand() {}
+
+// ExprColumns returns the columns that an expression reads; of nil, none.
+func ExprColumns(e Expr) []ColumnRef {
+	switch e := e.(type) {
+	case *And:
+		return argColumns(e.Args)
+	case *Or:
+		return argColumns(e.Args)
+	case *Not:
+		return ExprColumns(e.Arg)
+	case *IsNull:
+		return []ColumnRef{e.Column}
+	case *Compare:
+		var out []ColumnRef
+		for _, o := range []Operand{e.Left, e.Right} {
+			if c, ok := o.(ColumnRef); ok {
+				out = append(out, c)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+func argColumns(args []Expr) []ColumnRef {
+	var out []ColumnRef
+	for _, a := range args {
+		out = append(out, ExprColumns(a)...)
+	}
+	return out
+}

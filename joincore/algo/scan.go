@@ -43,18 +43,22 @@ func (s *Scan) Tasks() int { return len(s.parts) }
 
 func (s *Scan) Open(st device.ChunkStream) func(context.Context, int, Push) error {
 	return func(ctx context.Context, task int, push Push) error {
-		m := s.parts[task]
-		for at := 0; at < m.n; at += s.chunk {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			n := min(s.chunk, m.n-at)
-			if err := push(st.Scan(s.space, m.segment, m.first+at, n), n); err != nil {
-				return err
-			}
-		}
-		return nil
+		return scanMorsel(ctx, st, s.space, s.parts[task], s.chunk, push)
 	}
+}
+
+// scanMorsel pushes the rows of a morsel, chunk by chunk.
+func scanMorsel(ctx context.Context, st device.Stream, s device.Space, m morsel, chunk int, push Push) error {
+	for at := 0; at < m.n; at += chunk {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n := min(chunk, m.n-at)
+		if err := push(st.Scan(s, m.segment, m.first+at, n), n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Leftover is the source of the build rows that have found a partner, or

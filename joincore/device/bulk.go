@@ -41,8 +41,8 @@ type Keep struct {
 	// rows that are still there, they cost less than being moved by every
 	// join up to then (GFTR, section 5.2.7).
 	Late []joincore.ColumnRef
-	// Inputs are those whose row numbers have to be part of the result because
-	// some of their columns are Late or of variable length.
+	// Inputs are those whose row numbers have to be part of the result: here
+	// or further up, columns of theirs are Late or of variable length.
 	Inputs []int
 }
 

@@ -57,37 +57,6 @@ func inputsOf(refs []joincore.ColumnRef) []int {
 	return out
 }
 
-// expressionColumns returns the columns that an expression reads.
-func expressionColumns(e joincore.Expr) []joincore.ColumnRef {
-	switch e := e.(type) {
-	case *joincore.And:
-		return argColumns(e.Args)
-	case *joincore.Or:
-		return argColumns(e.Args)
-	case *joincore.Not:
-		return expressionColumns(e.Arg)
-	case *joincore.IsNull:
-		return []joincore.ColumnRef{e.Column}
-	case *joincore.Compare:
-		var out []joincore.ColumnRef
-		for _, o := range []joincore.Operand{e.Left, e.Right} {
-			if c, ok := o.(joincore.ColumnRef); ok {
-				out = append(out, c)
-			}
-		}
-		return out
-	}
-	return nil
-}
-
-func argColumns(args []joincore.Expr) []joincore.ColumnRef {
-	var out []joincore.ColumnRef
-	for _, a := range args {
-		out = append(out, expressionColumns(a)...)
-	}
-	return out
-}
-
 // scanned returns the inputs below a node.
 func scanned(n joincore.Node) []int {
 	switch n := n.(type) {

@@ -27,7 +27,7 @@ func (e *estimator) rows(n joincore.Node) int64 {
 func (e *estimator) flow(n joincore.Node, needed columns) int64 {
 	switch n := n.(type) {
 	case *joincore.Filter:
-		return e.flow(n.Child, needed.with(expressionColumns(n.Predicate)...))
+		return e.flow(n.Child, needed.with(joincore.ExprColumns(n.Predicate)...))
 	case *joincore.Join:
 		return e.join(n, needed)
 	}
@@ -144,7 +144,7 @@ func joinSizes(n *joincore.Join, rows func(joincore.Node) int64) choose.Join {
 // read above it.
 func sides(n *joincore.Join, needed columns, columnOf func(joincore.ColumnRef) joincore.Column) (left, right *side) {
 	leftKey, rightKey := device.Keys(n.Keys, columnOf)
-	above := needed.with(expressionColumns(n.Residual)...)
+	above := needed.with(joincore.ExprColumns(n.Residual)...)
 	left = &side{node: n.Left, inputs: scanned(n.Left), key: leftKey, needed: above}
 	right = &side{node: n.Right, inputs: scanned(n.Right), key: rightKey, needed: above}
 	for _, s := range []*side{left, right} {

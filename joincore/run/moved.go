@@ -10,7 +10,7 @@ import (
 
 // moved says what of a side is partitioned: with OM the needed columns of
 // fixed width, where the side is a base relation; row numbers for the rest.
-func (e *execution) moved(s *side, space device.Space, j *join) algo.Side {
+func (e *chunked) moved(s *side, space device.Space, j *join) algo.Side {
 	out := algo.Side{Space: space, Key: s.key}
 	base := slices.Index(e.spaces, space)
 	for _, c := range s.needed.of(s.inputs) {
@@ -24,7 +24,7 @@ func (e *execution) moved(s *side, space device.Space, j *join) algo.Side {
 }
 
 // movable counts the columns of a side that OM would move with the key.
-func (e *execution) movable(s *side) int {
+func (e *chunked) movable(s *side) int {
 	n := 0
 	if !hasJoin(s.node) {
 		for _, c := range s.needed.of(s.inputs) {

@@ -10,6 +10,7 @@ import (
 	"gpujoin/joincore/choose"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/device/bulk"
 	"gpujoin/joincore/device/separate"
 	"gpujoin/joincore/run"
 	"gpujoin/joincore/runtest"
@@ -19,13 +20,28 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var algorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM}
 
+// subjects are the providers that need no other hardware.
+var subjects = []runtest.Subject{
+	{Provider: cpu.New(), Algorithms: algorithms},
+	{Provider: &separate.Provider{Inner: cpu.New()}, Algorithms: algorithms, Thin: 2, Copies: true},
+	{
+		Provider:   &bulk.Provider{Inner: &separate.Provider{Inner: cpu.New()}},
+		Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM}, Thin: 3, Copies: true,
+	},
+}
+
 // TestSuite runs the same cases on every provider.
 func TestSuite(t *testing.T) {
-	for _, s := range []runtest.Subject{
-		{Provider: cpu.New(), Algorithms: algorithms},
-		{Provider: &separate.Provider{Inner: cpu.New()}, Algorithms: algorithms, Thin: 2, Copies: true},
-	} {
+	for _, s := range subjects {
 		t.Run(s.Provider.Name(), func(t *testing.T) { runtest.All(t, s) })
+	}
+}
+
+// TestInputChangesWhileItIsRead stands alone, too, because it has to be run
+// without the race detector.
+func TestInputChangesWhileItIsRead(t *testing.T) {
+	for _, s := range subjects {
+		t.Run(s.Provider.Name(), func(t *testing.T) { runtest.ChangingInput(t, s) })
 	}
 }
 

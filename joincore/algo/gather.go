@@ -1,0 +1,73 @@
+package algo
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"gpujoin/joincore/device"
+)
+
+// Gatherer gathers whole spaces into batches of a sink, on all streams of a
+// device. It is used by one goroutine at a time.
+type Gatherer struct {
+	device  device.Device
+	out     *Output
+	streams []device.Stream // opened as they are needed
+}
+
+// NewGatherer returns a gatherer; Close closes its streams.
+func NewGatherer(d device.Device, out *Output) *Gatherer {
+	return &Gatherer{device: d, out: out}
+}
+
+// Gather writes all rows of a space, and returns when the sink has them.
+func (g *Gatherer) Gather(ctx context.Context, s device.Space) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	parts := morsels(s.Segments(), g.device.ChunkRows())
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for i := range min(g.device.Streams(), len(parts)) {
+		if i == len(g.streams) {
+			st, err := g.device.NewStream()
+			if err != nil {
+				stop(err)
+				break
+			}
+			g.streams = append(g.streams, st)
+		}
+		st := g.streams[i]
+		wait.Go(func() {
+			if err := g.work(ctx, st, s, parts, &next); err != nil {
+				stop(err)
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
+}
+
+func (g *Gatherer) work(ctx context.Context, st device.Stream, s device.Space, parts []morsel, next *atomic.Int64) (err error) {
+	defer device.Recover(&err)
+	device.PanicOnFault()
+	emitter := g.out.NewEmitter(ctx, st)
+	defer emitter.Close()
+	for {
+		i := int(next.Add(1)) - 1
+		if i >= len(parts) {
+			return emitter.Finish()
+		}
+		if err := scanMorsel(ctx, st, s, parts[i], g.device.ChunkRows(), emitter.Push); err != nil {
+			return err
+		}
+	}
+}
+
+// Close closes the streams.
+func (g *Gatherer) Close() {
+	for _, st := range g.streams {
+		st.Close()
+	}
+	g.streams = nil
+}

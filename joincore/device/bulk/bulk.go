@@ -1,0 +1,123 @@
+// Package bulk makes a Chunked device one that executes whole steps, with the
+// algorithms of joincore/algo. It is how plans over whole spaces are executed,
+// and tested, where there is no device made for them.
+//
+// It is as strict as such a device may be. Filters and builds are done behind
+// the caller's back; a result's size can be seen only when it was awaited;
+// what a step was not told to keep cannot be read; an emitted space is gone
+// when emit returns; and a space cannot be released before those that were
+// made of it. A caller that errs panics.
+package bulk
+
+import (
+	"context"
+	"fmt"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/algo"
+	"gpujoin/joincore/device"
+)
+
+// Provider wraps another provider, whose devices are Chunked.
+type Provider struct{ Inner device.Provider }
+
+// Name returns the inner provider's name, marked.
+func (p *Provider) Name() string { return "bulk-" + p.Inner.Name() }
+
+// emitRows is how many rows an emitted space has where nobody says.
+const emitRows = 1 << 14
+
+// Open starts an execution.
+func (p *Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {
+	emit := opt.EmitRows
+	if emit <= 0 {
+		emit = emitRows
+	}
+	if opt.ChunkRows <= 0 || opt.ChunkRows > emit { // a chunk is not divided
+		opt.ChunkRows = min(emit, 1<<12)
+	}
+	inner, err := p.Inner.Open(mem, opt)
+	if err != nil {
+		return nil, err
+	}
+	chunked, ok := inner.(device.Chunked)
+	if !ok {
+		inner.Close()
+		return nil, fmt.Errorf("whole steps on a %T: %w", inner, joincore.ErrUnsupported)
+	}
+	return &dev{inner: chunked, emitRows: emit}, nil
+}
+
+type dev struct {
+	inner    device.Chunked
+	emitRows int
+}
+
+func (d *dev) Streams() int   { return d.inner.Streams() }
+func (d *dev) ChunkRows() int { return d.inner.ChunkRows() }
+func (d *dev) Close()         { d.inner.Close() }
+
+func (d *dev) Import(input int, r *joincore.Relation) (device.Space, error) {
+	inner, err := d.inner.Import(input, r)
+	if err != nil {
+		return nil, err
+	}
+	s := newSpace(nil)
+	s.inputs = []int{input}
+	s.finish(inner, nil)
+	s.seen.Store(true)
+	return s, nil
+}
+
+func (d *dev) Rows(s device.Space) device.Count {
+	h := use(s)
+	return device.Pending(func(ctx context.Context) (int64, error) {
+		inner, err := h.await(ctx)
+		if err != nil {
+			return 0, err
+		}
+		h.seen.Store(true)
+		n := int64(0)
+		for _, rows := range inner.Segments() {
+			n += int64(rows)
+		}
+		return n, nil
+	})
+}
+
+func (d *dev) Filter(ctx context.Context, from device.Space, e joincore.Expr, parameters []joincore.Parameter, keep device.Keep) (device.Space, error) {
+	source := use(from)
+	source.mustHold(joincore.ExprColumns(e)...)
+	source.mustKeep(keep)
+	out := newSpace(source, keep)
+	out.start(ctx, func(ctx context.Context) (device.Space, error) {
+		return d.collect(ctx, source, keep, &algo.FilterStep{Context: ctx, Predicate: e, Parameters: parameters})
+	})
+	return out, nil
+}
+
+// collect stores the rows of a space that pass some steps as row numbers.
+func (d *dev) collect(ctx context.Context, from *space, keep device.Keep, steps ...algo.Step) (device.Space, error) {
+	inner, err := from.await(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := d.inner.NewTuples(inputsOf(keep), nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.append(ctx, inner, t, steps...); err != nil {
+		t.Release()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (d *dev) append(ctx context.Context, from device.Space, to device.Tuples, steps ...algo.Step) error {
+	p := &algo.Pipeline{
+		Device:  d.inner,
+		Stages:  []algo.Stage{{Source: algo.NewScan(d.inner, from), Steps: steps}},
+		Consume: algo.Collect(to),
+	}
+	return p.Run(ctx)
+}

@@ -1,0 +1,49 @@
+package bulk
+
+import (
+	"context"
+
+	"gpujoin/joincore/algo"
+	"gpujoin/joincore/device"
+)
+
+// method is how a build side is matched.
+type method interface {
+	// probe returns the stage that joins a space, and what frees it.
+	probe(ctx context.Context, s *space, inner device.Space) (algo.Stage, func(), error)
+	// space returns the build rows as they are marked.
+	space() device.Space
+	release()
+}
+
+// unpartitioned matches by one hash table of the whole build side.
+type unpartitioned struct {
+	*join
+	table  device.Table
+	inside device.Space
+}
+
+func (u *unpartitioned) probe(ctx context.Context, _ *space, inner device.Space) (algo.Stage, func(), error) {
+	step := &algo.ProbeStep{Context: ctx, Plan: u.plan, Table: u.table, Counter: &u.counter}
+	return algo.Stage{Source: algo.NewScan(u.dev.inner, inner), Steps: []algo.Step{step}}, func() {}, nil
+}
+
+func (u *unpartitioned) space() device.Space { return u.inside }
+func (u *unpartitioned) release()            { u.table.Release() }
+
+// transformed matches a build side that has been partitioned.
+type transformed struct {
+	*join
+	inside algo.Transformed
+}
+
+func (t *transformed) probe(ctx context.Context, s *space, inner device.Space) (algo.Stage, func(), error) {
+	matches, err := t.inside.Probe(ctx, t.side(s, inner, t.spec.Probe, t.spec.KeepProbe))
+	if err != nil {
+		return algo.Stage{}, nil, err
+	}
+	return algo.Stage{Source: matches}, matches.Release, nil
+}
+
+func (t *transformed) space() device.Space { return t.inside.Space() }
+func (t *transformed) release()            { t.inside.Release() }

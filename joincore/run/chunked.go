@@ -1,0 +1,129 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/algo"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/device"
+)
+
+// chunked runs a plan on a device that works on chunks.
+type chunked struct {
+	*execution
+	dev   device.Chunked
+	joins []*join // in post-order
+}
+
+func newChunked(e *execution, d device.Chunked) *chunked {
+	c := &chunked{execution: e, dev: d}
+	for range e.number {
+		c.joins = append(c.joins, &join{})
+	}
+	return c
+}
+
+func (e *chunked) run(out *algo.Output) error {
+	f, err := e.flow(e.plan.Root, newColumns(e.plan.Output), false)
+	if err != nil {
+		return err
+	}
+	return e.drain(f, out.Consume)
+}
+
+func (e *chunked) drain(f *flow, consume func(context.Context, device.ChunkStream) algo.Consumer) error {
+	p := &algo.Pipeline{Device: e.dev, Stages: f.stages(), Consume: consume}
+	err := p.Run(e.ctx)
+	for _, release := range f.release {
+		release()
+	}
+	return err
+}
+
+func (e *chunked) joinStats() []joincore.JoinStats {
+	var out []joincore.JoinStats
+	for _, j := range e.joins {
+		out = append(out, joincore.JoinStats{
+			Algorithm: j.decision.Algorithm.String(), BuildLeft: j.decision.BuildLeft, Bits: j.bits(),
+			BuildRows: j.buildRows, ProbeRows: j.counter.In.Load(), RowsOut: j.counter.Out.Load(),
+			Time: j.prepare + j.counter.Clock.Each(e.dev.Streams()),
+		})
+	}
+	return out
+}
+
+// join is what is known of one join while the plan runs.
+type join struct {
+	decision  choose.Decision
+	counter   algo.Counter
+	buildRows int64
+	prepare   time.Duration // building and partitioning, all cores at once
+}
+
+// bits returns the radix bits that the join has used.
+func (j *join) bits() int {
+	if j.decision.Algorithm == joincore.PHJUM || j.decision.Algorithm == joincore.PHJOM {
+		return j.decision.Bits
+	}
+	return 0
+}
+
+// flow prepares a node. needed are the columns that are read above it; kept
+// says that its rows are going to be stored as row numbers.
+func (e *chunked) flow(n joincore.Node, needed columns, kept bool) (*flow, error) {
+	switch n := n.(type) {
+	case *joincore.Scan:
+		return &flow{source: algo.NewScan(e.dev, e.spaces[n.Input])}, nil
+	case *joincore.Filter:
+		f, err := e.flow(n.Child, needed.with(joincore.ExprColumns(n.Predicate)...), kept)
+		if err != nil {
+			return nil, err
+		}
+		f.steps = append(f.steps, step{Step: &algo.FilterStep{
+			Context: e.ctx, Predicate: n.Predicate, Parameters: e.plan.Parameters,
+		}})
+		return f, nil
+	default:
+		return e.join(n.(*joincore.Join), needed, kept)
+	}
+}
+
+// side is one side of a join while the other one may still be prepared.
+type side struct {
+	node   joincore.Node
+	inputs []int
+	key    *device.Key
+	needed columns
+}
+
+func (e *chunked) join(n *joincore.Join, needed columns, kept bool) (*flow, error) {
+	j := e.joins[e.number[n]]
+	build, probe, probeRows, decision := e.sidesOf(n, needed)
+	j.decision = decision
+	return e.execute(n, j, build, probe, probeRows, kept)
+}
+
+func hasJoin(n joincore.Node) bool {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		return hasJoin(n.Child)
+	case *joincore.Join:
+		return true
+	}
+	return false
+}
+
+func inputsNeeded(s *side) []int {
+	return inputsOf(s.needed.of(s.inputs))
+}
+
+// flowOf prepares a side.
+func (e *chunked) flowOf(s *side, kept bool) (*flow, error) {
+	needed := s.needed
+	for _, p := range s.key.Parts {
+		needed = needed.with(p.Column)
+	}
+	return e.flow(s.node, needed, kept)
+}

@@ -1,0 +1,132 @@
+package run
+
+import (
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/algo"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/device"
+)
+
+// stored returns a side as a space: the base relation, or tuples of row
+// numbers, which release frees.
+func (e *chunked) stored(s *side) (space device.Space, release func(), err error) {
+	f, err := e.flowOf(s, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	if space, ok := f.plain(); ok {
+		return space, func() {}, nil
+	}
+	t, err := e.dev.NewTuples(inputsNeeded(s), s.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := e.drain(f, algo.Collect(t)); err != nil {
+		t.Release()
+		return nil, nil, err
+	}
+	return t, t.Release, nil
+}
+
+// execute stores the build side, decides with its real size, and returns the
+// flow of the join's result.
+func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, probeRows int64, kept bool) (*flow, error) {
+	space, release, err := e.stored(build)
+	if err != nil {
+		return nil, err
+	}
+	j.buildRows = rowsOf(space)
+	if err := e.choose(n, j, space, build, probe, probeRows); err != nil {
+		release()
+		return nil, err
+	}
+	if j.decision.Algorithm == joincore.PHJOM && kept {
+		j.decision.Algorithm = joincore.PHJUM // row numbers are all that is read of the result
+	}
+	m := device.Match{Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: e.plan.Parameters, ProbeRows: probeRows}
+	plan := algo.PlanKind(n.Kind, j.decision.BuildLeft, m)
+	if j.decision.Algorithm == joincore.NPJ {
+		return e.npj(j, plan, space, release, probe, kept)
+	}
+	return e.transformed(j, plan, space, release, build, probe)
+}
+
+// choose completes the decision, as far as nobody has decided before.
+func (e *chunked) choose(n *joincore.Join, j *join, space device.Space, build, probe *side, probeRows int64) (err error) {
+	if j.decision.Bits == 0 {
+		j.decision.Bits = choose.Bits(j.buildRows)
+	}
+	if j.decision.Algorithm != 0 {
+		return nil
+	}
+	j.decision.Algorithm, err = e.opt.Rates.Algorithm(choose.Side{
+		BuildRows: j.buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
+		ResultRows: clampRows(n.Rows), Columns: e.movable(build) + e.movable(probe),
+		Dense: func() (bool, error) {
+			r, err := e.dev.KeyRange(e.ctx, space, build.key)
+			return r.VeryDense(probeRows), err
+		},
+	})
+	return err
+}
+
+func (e *chunked) npj(j *join, plan *algo.Plan, space device.Space, release func(), probe *side, kept bool) (*flow, error) {
+	f, err := e.flowOf(probe, kept)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	start := time.Now()
+	table, err := e.dev.Build(e.ctx, space, &plan.Match)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	j.prepare = time.Since(start)
+	s := step{Step: &algo.ProbeStep{Context: e.ctx, Plan: plan, Table: table, Counter: &j.counter}}
+	if plan.Leftover {
+		s.extra = &algo.Leftover{Device: e.dev, Space: space, Found: plan.Found}
+	}
+	f.steps = append(f.steps, s)
+	f.release = append(f.release, table.Release, release)
+	return f, nil
+}
+
+// transformed transforms both sides; what they were made of is freed as soon
+// as it has been read.
+func (e *chunked) transformed(j *join, plan *algo.Plan, space device.Space, release func(), build, probe *side) (*flow, error) {
+	from, releaseProbe, err := e.stored(probe)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	start := time.Now()
+	transformed, err := algo.Transform(e.ctx, e.dev, plan, e.moved(build, space, j), j.decision.Bits, &j.counter)
+	release()
+	if err != nil {
+		releaseProbe()
+		return nil, err
+	}
+	matches, err := transformed.Probe(e.ctx, e.moved(probe, from, j))
+	releaseProbe()
+	if err != nil {
+		transformed.Release()
+		return nil, err
+	}
+	j.prepare = time.Since(start)
+	f := &flow{source: matches, release: []func(){matches.Release, transformed.Release}}
+	if plan.Leftover {
+		f.extra = &algo.Leftover{Device: e.dev, Space: transformed.Space(), Found: plan.Found}
+	}
+	return f, nil
+}
+
+func rowsOf(s device.Space) int64 {
+	n := int64(0)
+	for _, r := range s.Segments() {
+		n += int64(r)
+	}
+	return n
+}

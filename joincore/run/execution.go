@@ -1,0 +1,105 @@
+package run
+
+import (
+	"context"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/algo"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/device"
+)
+
+// execution is what both ways to run a plan share.
+type execution struct {
+	ctx    context.Context
+	plan   *joincore.Plan
+	inputs []*joincore.Relation
+	spaces []device.Space // of the inputs
+	opt    Options
+	number map[*joincore.Join]int // in post-order
+}
+
+func newExecution(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, opt Options) *execution {
+	e := &execution{ctx: ctx, plan: plan, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}}
+	e.count(plan.Root)
+	return e
+}
+
+// count numbers the joins in post-order.
+func (e *execution) count(n joincore.Node) {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		e.count(n.Child)
+	case *joincore.Join:
+		e.count(n.Left)
+		e.count(n.Right)
+		e.number[n] = len(e.number)
+	}
+}
+
+func (e *execution) importInputs(d device.Device) error {
+	for i, r := range e.inputs {
+		s, err := d.Import(i, r)
+		if err != nil {
+			return err
+		}
+		e.spaces = append(e.spaces, s)
+	}
+	return nil
+}
+
+// output describes what the plan returns.
+func (e *execution) output(sink joincore.Sink) *algo.Output {
+	out := &algo.Output{Sink: sink, Columns: e.plan.Output}
+	for _, c := range e.plan.Output {
+		described := e.columnOf(c)
+		heap := 0.0
+		if described.Kind == joincore.Varlena {
+			heap = meanHeap(e.inputs[c.Input], c.Column)
+		}
+		out.Heap = append(out.Heap, heap)
+		out.Widths = append(out.Widths, described.Width)
+	}
+	return out
+}
+
+// meanHeap returns the mean of heap bytes a row.
+func meanHeap(r *joincore.Relation, column int) float64 {
+	bytes, rows := 0, 0
+	for i := range r.Segments {
+		rows += r.Segments[i].Rows
+		if column < len(r.Segments[i].Columns) {
+			bytes += len(r.Segments[i].Columns[column].Heap)
+		}
+	}
+	return float64(bytes) / float64(max(rows, 1))
+}
+
+// sidesOf tells the sides of a join apart. probeRows is an estimate; the
+// decision is not complete before the build side is there.
+func (e *execution) sidesOf(n *joincore.Join, needed columns) (build, probe *side, probeRows int64, d choose.Decision) {
+	left, right := sides(n, needed, e.columnOf)
+	sizes := joinSizes(n, e.estimate)
+	d.BuildLeft = sizes.BuildLeft()
+	probeRows = sizes.LeftRows
+	if d.BuildLeft {
+		probeRows = sizes.RightRows
+	}
+	if e.opt.Decide != nil {
+		d = e.opt.Decide(e.number[n], d)
+	}
+	if d.BuildLeft {
+		return left, right, probeRows, d
+	}
+	return right, left, probeRows, d
+}
+
+func (e *execution) columnOf(c joincore.ColumnRef) joincore.Column {
+	return e.plan.Inputs[c.Input].Columns[c.Column]
+}
+
+// estimate returns the rows of a node: of scans the real number, of joins the
+// planner's.
+func (e *execution) estimate(n joincore.Node) int64 {
+	return estimateRows(n, func(input int) int64 { return e.inputs[input].Rows() })
+}
