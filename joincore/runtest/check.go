@@ -33,6 +33,10 @@ func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, in
 	}
 }
 
+// Difference describes how the rows of the collector differ from those wanted,
+// by nothing where they do not.
+func (c *Collector) Difference(want joincore.ResultRows) string { return difference(want, c.rows) }
+
 func difference(want, got joincore.ResultRows) string {
 	var b strings.Builder
 	lines := 0

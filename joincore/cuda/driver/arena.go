@@ -52,6 +52,11 @@ func (a *Arena) Part(bytes int64) (*Arena, error) {
 	return &Arena{c: a.c, base: base, size: roundUp(bytes)}, nil
 }
 
+// Over makes an arena of memory that was cut off this one.
+func (a *Arena) Over(at Ptr, bytes int64) *Arena {
+	return &Arena{c: a.c, base: at, size: bytes}
+}
+
 // Base returns the address of the first byte.
 func (a *Arena) Base() Ptr { return a.base }
 

@@ -2,7 +2,11 @@
 
 package driver
 
-import "gorgonia.org/cu"
+import (
+	"context"
+
+	"gorgonia.org/cu"
+)
 
 // Event is a point in the work of a stream.
 type Event struct {
@@ -34,6 +38,18 @@ func (e *Event) Done() (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// Sync waits until the point has been reached, and returns the error of what
+// failed on the device before it. Where ctx ends first it returns its cause;
+// the event is then closed only after its stream has been synchronised.
+func (e *Event) Sync(ctx context.Context) error {
+	select {
+	case err := <-e.c.waiter.wait(e.event):
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Since returns the milliseconds from start to e. Both have timing and have

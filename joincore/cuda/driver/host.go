@@ -26,6 +26,9 @@ func (c *Context) Pinned(n int64) (*Host, error) {
 // Bytes returns the memory.
 func (h *Host) Bytes() []byte { return h.bytes }
 
+// Size returns how many bytes there are.
+func (h *Host) Size() int64 { return int64(len(h.bytes)) }
+
 // Words returns the memory as numbers of 8 bytes.
 func (h *Host) Words() []uint64 {
 	return unsafe.Slice((*uint64)(h.pointer()), len(h.bytes)/8)

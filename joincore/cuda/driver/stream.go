@@ -4,6 +4,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -18,6 +19,7 @@ type Stream struct {
 	c      *Context
 	stream cu.Stream
 	done   *Event         // recorded by Sync
+	point  *Event         // recorded by Then
 	left   []<-chan error // of each Sync that was cancelled: the waiter still asks for done
 }
 
@@ -31,9 +33,10 @@ func (c *Context) NewStream() (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.done, err = c.NewEvent(false); err != nil {
-		s.Close()
-		return nil, err
+	for _, e := range []**Event{&s.done, &s.point} {
+		if *e, err = c.NewEvent(false); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	return s, nil
 }
@@ -81,6 +84,14 @@ func (s *Stream) Copy(to, from Ptr, n int64) error {
 	})
 }
 
+// Then makes later work of another stream wait for all work of this one so far.
+func (s *Stream) Then(later *Stream) error {
+	if err := s.Record(s.point); err != nil {
+		return err
+	}
+	return later.Wait(s.point)
+}
+
 // CopyPeer copies n bytes from another device.
 func (s *Stream) CopyPeer(to Ptr, from Ptr, device *Context, n int64) error {
 	if n == 0 {
@@ -102,7 +113,7 @@ func (s *Stream) Wait(e *Event) error {
 }
 
 // Sync waits until all work of the stream is done and returns the error of
-// what failed on the device. Where ctx ends first it returns ctx.Err(), and
+// what failed on the device. Where ctx ends first it returns its cause, and
 // the work goes on: its memory stays in use until a Sync that has waited.
 func (s *Stream) Sync(ctx context.Context) error {
 	if err := s.Record(s.done); err != nil {
@@ -114,7 +125,7 @@ func (s *Stream) Sync(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 		s.left = append(s.left, outcome)
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 
@@ -124,11 +135,10 @@ func (s *Stream) Close() error {
 	for _, outcome := range s.left {
 		<-outcome
 	}
-	if s.done != nil {
-		s.done.Close()
+	for _, e := range []*Event{s.done, s.point} {
+		if e != nil {
+			err = errors.Join(err, e.Close())
+		}
 	}
-	if e := s.c.with("cuStreamDestroy", func() error { return s.stream.Destroy() }); err == nil {
-		err = e
-	}
-	return err
+	return errors.Join(err, s.c.with("cuStreamDestroy", func() error { return s.stream.Destroy() }))
 }

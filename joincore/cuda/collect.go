@@ -1,0 +1,213 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"slices"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/device"
+)
+
+// collection gathers spaces in the heap: what is collected outlives the steps
+// that made it.
+type collection struct {
+	e      *execution
+	keep   device.Keep
+	rows   int64
+	parts  []*space // with memory of their own, nothing shared
+	blocks []block
+}
+
+type block struct {
+	at    driver.Ptr
+	bytes int64
+}
+
+// Collect begins a collection.
+func (e *execution) Collect(_ context.Context, keep device.Keep) (device.Collection, error) {
+	return &collection{e: e, keep: keep}, nil
+}
+
+// take returns memory of the heap for the main stream.
+func (c *collection) take(bytes int64) (driver.Ptr, error) {
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	at, err := c.e.alloc(bytes)
+	if err == nil {
+		c.blocks = append(c.blocks, block{at, bytes})
+	}
+	return at, err
+}
+
+// Append copies row numbers, and the values of columns that came without.
+func (c *collection) Append(ctx context.Context, s device.Space) error {
+	from := c.e.space(s)
+	if from.rows == 0 {
+		return nil
+	}
+	part := c.e.newSpace(from.rows)
+	for _, input := range keptInputs(c.keep) {
+		m, ok := from.members[input]
+		if !ok {
+			continue
+		}
+		to, err := c.take(4 * from.rows)
+		if err != nil {
+			return err
+		}
+		if err := c.copyNumbers(ctx, to, m.positions, from); err != nil {
+			return err
+		}
+		part.members[input] = member{positions: to, optional: m.optional}
+	}
+	for _, ref := range slices.Concat(c.keep.Columns, c.keep.Late) {
+		from, ok := from.carried[ref]
+		if _, numbered := part.members[ref.Input]; !ok || numbered {
+			continue
+		}
+		column, err := c.copyValues(from, part.rows)
+		if err != nil {
+			return err
+		}
+		part.carried[ref] = column
+	}
+	c.rows += part.rows
+	c.parts = append(c.parts, part)
+	return nil
+}
+
+// copyNumbers copies row numbers; of an input itself, they are counted out by
+// a filter that passes all.
+func (c *collection) copyNumbers(ctx context.Context, to, positions driver.Ptr, from *space) error {
+	q := c.e.site.main
+	if positions != 0 {
+		return q.Stream().Copy(to, positions, 4*from.rows)
+	}
+	mark := q.Arena().Mark()
+	defer q.Arena().Rewind(mark)
+	_, err := q.Filter(ctx, c.e.side(ctx, from), &joincore.And{}, nil, to)
+	return err
+}
+
+func (c *collection) copyValues(from op.Column, rows int64) (op.Column, error) {
+	out, err := c.newValues(rows, from.Width, from.Validity != 0 || from.Optional)
+	if err != nil {
+		return out, err
+	}
+	return out, c.e.site.main.Gather(from, 0, rows, out.Values, out.Validity)
+}
+
+func (c *collection) newValues(rows int64, width int, nullable bool) (out op.Column, err error) {
+	out.Width = width
+	if out.Values, err = c.take(rows * int64(width)); err == nil && nullable {
+		out.Validity, err = c.take(rows)
+	}
+	return out, err
+}
+
+// Space puts the parts behind each other. An input, or a column, that a part
+// lacks is NULL in its rows.
+func (c *collection) Space(context.Context) (device.Space, error) {
+	out, parts := c.e.newSpace(c.rows), c.blocks
+	if len(c.parts) == 1 {
+		out = c.parts[0]
+	} else {
+		c.blocks = nil
+		if err := c.concat(out); err != nil {
+			c.blocks = append(parts, c.blocks...)
+			return nil, err
+		}
+		c.freeBlocks(parts)
+	}
+	own := c.blocks
+	c.blocks, c.parts = nil, nil
+	out.free = func() { c.freeBlocks(own) }
+	return out, nil
+}
+
+func (c *collection) concat(out *space) error {
+	for _, part := range c.parts {
+		for input := range part.members {
+			if _, done := out.members[input]; !done {
+				if err := c.concatNumbers(out, input); err != nil {
+					return err
+				}
+			}
+		}
+		for ref := range part.carried {
+			if _, done := out.carried[ref]; !done {
+				if err := c.concatValues(out, ref); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (c *collection) concatNumbers(out *space, input int) error {
+	all, err := c.take(4 * c.rows)
+	if err != nil {
+		return err
+	}
+	st, at, optional := c.e.site.main.Stream(), all, false
+	for _, part := range c.parts {
+		bytes := 4 * part.rows
+		m, ok := part.members[input]
+		if ok {
+			optional = optional || m.optional
+			err = st.Copy(at, m.positions, bytes)
+		} else {
+			optional = true
+			err = st.Memset(at, 0xff, bytes)
+		}
+		if err != nil {
+			return err
+		}
+		at += driver.Ptr(bytes)
+	}
+	out.members[input] = member{positions: all, optional: optional}
+	return nil
+}
+
+func (c *collection) concatValues(out *space, ref joincore.ColumnRef) error {
+	nullable := slices.ContainsFunc(c.parts, func(p *space) bool {
+		column, ok := p.carried[ref]
+		return !ok || column.Validity != 0
+	})
+	all, err := c.newValues(c.rows, c.e.describe(ref).Width, nullable)
+	if err != nil {
+		return err
+	}
+	row := int64(0)
+	for _, part := range c.parts {
+		column, ok := part.carried[ref]
+		column.Missing, column.Width = !ok, all.Width
+		valid := all.Validity
+		if valid != 0 {
+			valid += driver.Ptr(row)
+		}
+		if err := c.e.site.main.Gather(column, 0, part.rows, all.Values+driver.Ptr(row*int64(all.Width)), valid); err != nil {
+			return err
+		}
+		row += part.rows
+	}
+	out.carried[ref] = all
+	return nil
+}
+
+// Release frees what has not become a space.
+func (c *collection) Release() {
+	c.freeBlocks(c.blocks)
+	c.blocks, c.parts = nil, nil
+}
+
+func (c *collection) freeBlocks(blocks []block) {
+	for _, b := range blocks {
+		c.e.release(b.at, b.bytes)
+	}
+}

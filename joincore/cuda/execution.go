@@ -1,0 +1,151 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/device"
+)
+
+// execution is a site opened for one execution of a plan. Steps come from one
+// goroutine at a time; streams gather from others.
+type execution struct {
+	p       *Provider
+	site    *site
+	opt     device.Options
+	streams int
+	chunk   int
+	inputs  []*input
+
+	mu     sync.Mutex    // guards the heap, the load lane and what follows
+	opened int           // lanes in use
+	steps  *driver.Event // a point of the main stream
+	events []*driver.Event
+}
+
+// chunkRows is how many rows are gathered at a time.
+const chunkRows = 1 << 18
+
+func newExecution(p *Provider, s *site, opt device.Options) *execution {
+	e := &execution{p: p, site: s, opt: opt, streams: len(s.gather), chunk: chunkRows}
+	if opt.Streams > 0 {
+		e.streams = min(opt.Streams, e.streams)
+	}
+	if opt.ChunkRows > 0 {
+		e.chunk = opt.ChunkRows
+	}
+	return e
+}
+
+func (e *execution) Streams() int   { return e.streams }
+func (e *execution) ChunkRows() int { return e.chunk }
+
+// Close waits for the device and gives the site back, unless the device was
+// lost: then nothing of it is used again.
+func (e *execution) Close() {
+	err := e.site.reset()
+	for _, event := range e.events {
+		err = errors.Join(err, event.Close())
+	}
+	if err == nil {
+		e.p.giveSite(e.site)
+	}
+}
+
+// Import remembers an input.
+func (e *execution) Import(number int, r *joincore.Relation) (device.Space, error) {
+	host, err := newHostInput(number, r)
+	if err != nil {
+		return nil, err
+	}
+	for len(e.inputs) <= number {
+		e.inputs = append(e.inputs, nil)
+	}
+	e.inputs[number] = &input{hostInput: host, columns: make([]*column, len(r.Columns))}
+	s := e.newSpace(host.rows())
+	s.members[number] = member{}
+	return s, nil
+}
+
+// Rows returns how many rows a space has, which is known when it is made.
+func (e *execution) Rows(s device.Space) device.Count { return device.Known(e.space(s).rows) }
+
+func (e *execution) describe(ref joincore.ColumnRef) joincore.Column {
+	return e.inputs[ref.Input].relation.Columns[ref.Column]
+}
+
+// newEvent makes an event that is closed with the execution.
+func (e *execution) newEvent() (*driver.Event, error) {
+	event, err := e.p.context.NewEvent(false)
+	if err == nil {
+		e.events = append(e.events, event)
+	}
+	return event, err
+}
+
+// alloc returns memory of the heap. Where it has been used before in this
+// execution, what follows on the load stream waits until that is over.
+func (e *execution) alloc(bytes int64) (driver.Ptr, error) {
+	bytes = lines(bytes)
+	at, used, err := e.site.heap.alloc(bytes)
+	if err != nil {
+		return 0, err
+	}
+	p := driver.Ptr(at)
+	if !used && int64(p-e.site.arena.Base()) >= e.site.arena.Peak() {
+		return p, nil
+	}
+	if e.steps == nil {
+		if e.steps, err = e.newEvent(); err != nil {
+			return 0, err
+		}
+	}
+	return p, errors.Join(e.site.main.Stream().Record(e.steps), e.site.load.stream.Wait(e.steps))
+}
+
+func (e *execution) release(p driver.Ptr, bytes int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.site.heap.release(int64(p), lines(bytes))
+}
+
+func lines(bytes int64) int64 {
+	return (max(bytes, 1) + driver.Line - 1) / driver.Line * driver.Line
+}
+
+// lookup finds the columns of a space for work on a stream.
+func (e *execution) lookup(ctx context.Context, s *space, st *driver.Stream) op.Lookup {
+	return func(ref joincore.ColumnRef) (op.Column, error) {
+		if c, ok := s.carried[ref]; ok {
+			return c, nil
+		}
+		m, ok := s.members[ref.Input]
+		if !ok {
+			return op.Column{Missing: true, Width: e.describe(ref).Width}, nil
+		}
+		base, err := e.column(ctx, ref)
+		if err != nil {
+			return op.Column{}, fmt.Errorf("input %d, column %d: %w", ref.Input, ref.Column, err)
+		}
+		if err := st.Wait(base.ready); err != nil {
+			return op.Column{}, err
+		}
+		c := base.Column
+		c.Positions, c.Optional = m.positions, m.optional
+		return c, nil
+	}
+}
+
+// side is a space as the steps of package op read it.
+func (e *execution) side(ctx context.Context, s *space) op.Side {
+	return op.Side{Rows: s.rows, Lookup: e.lookup(ctx, s, e.site.main.Stream())}
+}
+
+var _ device.Bulk = (*execution)(nil)

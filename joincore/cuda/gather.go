@@ -1,0 +1,156 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"errors"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/op"
+)
+
+// gathering writes columns of rows of a space into rows of a batch: kernels
+// gather into the lane's scratch, copies bring it to the batch where that is
+// registered, and to the lane's buffer where not. Validity always goes through
+// the buffer, since it shares bytes with rows that are there.
+type gathering struct {
+	st       *stream
+	ctx      context.Context
+	space    *space
+	first, n int64 // of the space
+	at       int64 // of the batch
+	followed bool
+}
+
+// copyOut is a piece of the lane's buffer that has to go to a batch when the
+// device has written it.
+type copyOut struct {
+	from, to []byte
+	and      bool // bits that are to be cleared
+}
+
+// follow makes the lane wait for all steps so far.
+func (st *stream) follow() error {
+	e := st.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.site.main.Stream().Then(st.lane.stream)
+}
+
+// column queues one column.
+func (g *gathering) column(ref joincore.ColumnRef, v *joincore.Vector) error {
+	if !g.followed {
+		if err := g.st.follow(); err != nil {
+			return err
+		}
+		g.followed = true
+	}
+	c, err := g.st.e.lookup(g.ctx, g.space, g.st.lane.stream)(ref)
+	if err != nil {
+		return err
+	}
+	scratch := g.st.lane.device
+	perPiece := (scratch.Size() - 4*driver.Line) / int64(c.Width+2) / 32 * 32
+	for done := int64(0); done < g.n; {
+		n := min(perPiece, g.n-done)
+		if err := g.piece(c, v, done, n); err != nil {
+			return err
+		}
+		done += n
+	}
+	return nil
+}
+
+// piece queues n rows of a column. What it takes of the scratch is free again
+// for the next piece on the lane where nothing waits for the host.
+func (g *gathering) piece(c op.Column, v *joincore.Vector, done, n int64) error {
+	l := g.st.lane
+	width := int64(c.Width)
+	to := v.Values[(g.at+done)*width:][:n*width]
+	direct := g.st.e.p.registered.holds(to)
+	nullable := c.Validity != 0 || c.Optional || c.Missing
+	bytes := lines(n*width) + lines(n) + lines(n/8+8)
+	if l.device.Free() < bytes {
+		if err := g.flush(g.ctx); err != nil {
+			return err
+		}
+	}
+	buffer := int64(l.device.Mark())
+	values, err := l.device.Take(n * width)
+	if err != nil {
+		return err
+	}
+	var valid driver.Ptr
+	if nullable {
+		if valid, err = l.device.Take(n); err != nil {
+			return err
+		}
+	}
+	if direct && !nullable && c.Positions == 0 {
+		return l.stream.CopyOut(to, c.Values+driver.Ptr((g.first+done)*width))
+	}
+	if err := l.queue.Gather(c, g.first+done, n, values, valid); err != nil {
+		return err
+	}
+	target := to
+	if !direct {
+		target = l.host.Bytes()[buffer:][:n*width]
+		g.st.copy = append(g.st.copy, copyOut{from: target, to: to})
+	}
+	if err := l.stream.CopyOut(target, values); err != nil || !nullable {
+		return err
+	}
+	return g.validity(v, valid, done, n)
+}
+
+// settle waits for the lane, whatever happens, and forgets what it has done.
+func (st *stream) settle() error {
+	st.copy = st.copy[:0]
+	err := st.lane.stream.Sync(context.Background())
+	st.lane.device.Rewind(0)
+	return err
+}
+
+// validity queues the validity bits of a piece.
+func (g *gathering) validity(v *joincore.Vector, valid driver.Ptr, done, n int64) error {
+	l := g.st.lane
+	row := g.at + done
+	shift := row % 32
+	words := (shift + n + 31) / 32
+	buffer := int64(l.device.Mark())
+	bits, err := l.device.Take(4 * words)
+	if err != nil {
+		return err
+	}
+	if err := l.queue.Pack(valid, n, int(shift), bits); err != nil {
+		return err
+	}
+	from := l.host.Bytes()[buffer:][:4*words]
+	first := (row - shift) / 8
+	g.st.copy = append(g.st.copy, copyOut{from: from, to: v.Validity[first : (row+n+7)/8], and: true})
+	return l.stream.CopyOut(from, bits)
+}
+
+// flush waits until everything is in the batch, moving on what went through
+// the lane's buffer. Where it fails, nothing is under way any more either: the
+// batch is its owner's again.
+func (g *gathering) flush(ctx context.Context) error {
+	l := g.st.lane
+	if err := l.stream.Sync(ctx); err != nil {
+		return errors.Join(err, g.st.settle())
+	}
+	for _, c := range g.st.copy {
+		if !c.and {
+			copy(c.to, c.from)
+			continue
+		}
+		for i := range c.to {
+			c.to[i] &= c.from[i]
+		}
+	}
+	g.st.copy = g.st.copy[:0]
+	l.device.Rewind(0)
+	return nil
+}

@@ -1,0 +1,103 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/device"
+)
+
+// prepared is a join by row numbers: it finds pairs, and what is read of their
+// rows is fetched when it is read (GFTR's UM).
+type prepared struct {
+	e     *execution
+	spec  *device.JoinSpec
+	build *space
+	join  *op.Join
+	time  time.Duration // of the join's own steps
+}
+
+// Prepare partitions the build side. What a join keeps is the top of the stack
+// until it is released.
+func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
+	j := &prepared{e: e, spec: spec, build: e.space(build)}
+	start := time.Now()
+	var err error
+	j.join, err = e.site.main.Prepare(ctx, &op.JoinSpec{
+		Match:   spec.Match,
+		Options: op.Options{Bits: spec.Bits, Region: int64(e.opt.EmitRows), Seed: e.opt.Seed, Collide: e.opt.Collide},
+	}, e.side(ctx, j.build))
+	if err != nil {
+		return nil, err
+	}
+	j.time += time.Since(start)
+	return j, nil
+}
+
+func (j *prepared) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
+	from := j.e.space(probe)
+	return j.timed(func(emit func(op.Pairs) error) error {
+		return j.join.Probe(ctx, j.e.side(ctx, from), emit)
+	}, from, emit)
+}
+
+func (j *prepared) Leftover(ctx context.Context, emit func(device.Space) error) error {
+	return j.timed(func(emit func(op.Pairs) error) error {
+		return j.join.Leftover(ctx, j.spec.Found, emit)
+	}, nil, emit)
+}
+
+// timed runs a step that emits pairs, makes spaces of them, and leaves out the
+// time that others take with those.
+func (j *prepared) timed(step func(func(op.Pairs) error) error, probe *space, emit func(device.Space) error) error {
+	start := time.Now()
+	defer func() { j.time += time.Since(start) }()
+	return step(func(pairs op.Pairs) error {
+		mark := j.e.site.arena.Mark()
+		defer j.e.site.arena.Rewind(mark)
+		s, err := j.result(pairs, probe)
+		if err != nil {
+			return err
+		}
+		given := time.Now()
+		err = emit(s)
+		j.time -= time.Since(given)
+		return err
+	})
+}
+
+// result makes a space of pairs of rows of the build side and of probe.
+func (j *prepared) result(pairs op.Pairs, probe *space) (*space, error) {
+	s := j.e.newSpace(pairs.Rows)
+	for _, side := range []struct {
+		from   *space
+		chosen driver.Ptr
+		keep   device.Keep
+	}{{j.build, pairs.Build, j.spec.KeepBuild}, {probe, pairs.Probe, j.spec.KeepProbe}} {
+		if side.chosen == 0 {
+			continue
+		}
+		if err := s.pick(side.from, side.chosen, side.keep); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Report says what the join has done so far.
+func (j *prepared) Report() joincore.JoinStats {
+	r := j.join.Report()
+	return joincore.JoinStats{
+		Algorithm: joincore.PHJUM.String(), Bits: r.Bits,
+		BuildRows: r.BuildRows, ProbeRows: r.ProbeRows, RowsOut: r.ResultRows, Time: j.time,
+		Work: joincore.DeviceWork{Launches: r.Cost.Launches, Syncs: r.Cost.Syncs, Bytes: r.Cost.Bytes, Peak: j.e.site.arena.Peak()},
+	}
+}
+
+// Release gives the build side's partitions back.
+func (j *prepared) Release() { j.join.Release() }

@@ -1,0 +1,155 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/kernels"
+	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/device"
+)
+
+// Config says which device a provider uses, and how much of it.
+type Config struct {
+	Ordinal int
+	// Budget is how many bytes of device memory the provider takes at once and
+	// keeps; 0: nine tenths of what the device has.
+	Budget int64
+	// Streams is how many goroutines gather results; 0: one a core, at most 8.
+	Streams int
+}
+
+// Provider executes on one GPU. It is safe for concurrent use; executions that
+// run at the same time have each a site of its own.
+type Provider struct {
+	context    *driver.Context
+	general    *op.Kernels
+	arena      *driver.Arena
+	budget     int64
+	streams    int
+	registered ranges
+
+	mu     sync.Mutex
+	idle   []*site // the largest first
+	sites  []*site
+	closed bool
+}
+
+// Devices describes the devices that this process sees.
+func Devices() ([]driver.Info, error) { return driver.Devices() }
+
+// New opens a device, maps its budget and loads the kernels. ErrBudget where
+// the device has less memory than that.
+func New(cfg Config) (*Provider, error) {
+	c, err := driver.Open(cfg.Ordinal)
+	if err != nil {
+		return nil, err
+	}
+	p := &Provider{context: c, budget: cfg.Budget, streams: cfg.Streams}
+	if p.budget == 0 {
+		p.budget = c.Info().Memory / 10 * 9
+	}
+	if p.streams == 0 {
+		p.streams = min(runtime.NumCPU(), 8)
+	}
+	if p.general, err = op.Load(c, kernels.General); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	if p.arena, err = c.NewArena(p.budget); err != nil {
+		return nil, errors.Join(fmt.Errorf("device %d: %w", cfg.Ordinal, err), c.Close())
+	}
+	return p, nil
+}
+
+// Name returns the provider's name.
+func (p *Provider) Name() string { return "cuda" }
+
+// Info describes the device.
+func (p *Provider) Info() driver.Info { return p.context.Info() }
+
+// Lost returns the error by which the device was lost to this process; nil: it
+// was not.
+func (p *Provider) Lost() error { return p.context.Lost() }
+
+// Register page-locks memory that was mapped, so that it is copied where it
+// lies; before that, and where it fails, copies of it are staged. release
+// undoes it, when no execution reads or writes the memory any more.
+func (p *Provider) Register(mem []byte) (release func(), err error) {
+	r, err := p.context.Register(mem)
+	if err != nil {
+		return nil, err
+	}
+	p.registered.add(mem)
+	return func() {
+		p.registered.remove(mem)
+		_ = r.Close() // of a context that was lost nothing can be undone
+	}, nil
+}
+
+// Open starts an execution. Column-sized memory is the device's own; mem is
+// not used. ErrBudget where so many executions are under way that no site is
+// left.
+func (p *Provider) Open(_ joincore.Memory, opt device.Options) (device.Device, error) {
+	if err := p.context.Lost(); err != nil {
+		return nil, err
+	}
+	s, err := p.takeSite()
+	if err != nil {
+		return nil, err
+	}
+	return newExecution(p, s, opt), nil
+}
+
+// takeSite returns the largest idle site, or a new one of three quarters of
+// the memory that no site has.
+func (p *Provider) takeSite() (*site, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) > 0 {
+		s := p.idle[0]
+		p.idle = p.idle[1:]
+		return s, nil
+	}
+	bytes := p.arena.Free() / 4 * 3
+	if p.closed || bytes < p.budget/64 {
+		return nil, fmt.Errorf("%d executions use the device: %w", len(p.sites), joincore.ErrBudget)
+	}
+	s, err := p.newSite(bytes)
+	if err != nil {
+		return nil, err
+	}
+	p.sites = append(p.sites, s)
+	return s, nil
+}
+
+func (p *Provider) giveSite(s *site) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := 0
+	for i < len(p.idle) && p.idle[i].bytes > s.bytes {
+		i++
+	}
+	p.idle = append(p.idle[:i], append([]*site{s}, p.idle[i:]...)...)
+}
+
+// Close frees everything. All executions have been closed before, and all
+// memory released.
+func (p *Provider) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	var errs []error
+	for _, s := range p.sites {
+		errs = append(errs, s.close())
+	}
+	p.sites, p.idle = nil, nil
+	return errors.Join(append(errs, p.arena.Close(), p.context.Close())...)
+}
+
+var _ device.Provider = (*Provider)(nil)

@@ -1,0 +1,267 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/run"
+	"gpujoin/joincore/runtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var algorithms = []joincore.Algorithm{joincore.PHJUM}
+
+// poisoned fills the device memory of each execution before it starts, so that
+// nothing is right by chance.
+type poisoned struct {
+	*Provider
+	mu   sync.Mutex
+	with byte
+}
+
+func (p *poisoned) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {
+	d, err := p.Provider.Open(mem, opt)
+	if err != nil {
+		return nil, err
+	}
+	e := d.(*execution)
+	p.mu.Lock()
+	p.with += 0x35
+	with := p.with
+	p.mu.Unlock()
+	st := e.site.main.Stream()
+	for _, a := range []*driver.Arena{e.site.arena, e.site.load.device} {
+		if err := st.Memset(a.Base(), with, a.Size()); err != nil {
+			return nil, err
+		}
+	}
+	if err := st.Sync(context.Background()); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func provider(t *testing.T, budget int64) *Provider {
+	t.Helper()
+	p, err := New(Config{Budget: budget, Streams: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// TestSuite runs what every provider has to pass.
+func TestSuite(t *testing.T) {
+	p := &poisoned{Provider: provider(t, 512<<20)}
+	runtest.All(t, runtest.Subject{Provider: p, Algorithms: algorithms, OwnMemory: true})
+	if err := p.Lost(); err != nil {
+		t.Error(err)
+	}
+}
+
+// mapped copies a relation into memory that is registered with the provider.
+func mapped(t *testing.T, p *Provider, r *joincore.Relation) *joincore.Relation {
+	t.Helper()
+	out := &joincore.Relation{Columns: r.Columns}
+	for _, s := range r.Segments {
+		to := joincore.Segment{Rows: s.Rows}
+		for _, v := range s.Columns {
+			to.Columns = append(to.Columns, joincore.Vector{
+				Values: registered(t, p, v.Values), Validity: registered(t, p, v.Validity), Heap: registered(t, p, v.Heap),
+			})
+		}
+		out.Segments = append(out.Segments, to)
+	}
+	return out
+}
+
+func registered(t *testing.T, p *Provider, b []byte) []byte {
+	t.Helper()
+	if b == nil {
+		return nil
+	}
+	mem, err := syscall.Mmap(-1, 0, len(b)+1, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED|syscall.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := p.Register(mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		release()
+		if err := syscall.Munmap(mem); err != nil {
+			t.Error(err)
+		}
+	})
+	return mem[:copy(mem, b)]
+}
+
+// mappedSink has batches in registered memory.
+type mappedSink struct {
+	*runtest.Collector
+	t *testing.T
+	p *Provider
+}
+
+func (s *mappedSink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
+	b, err := s.Collector.NewBatch(ctx, heap)
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.Columns {
+		v := &b.Columns[i]
+		v.Values = registered(s.t, s.p, v.Values)
+	}
+	return b, nil
+}
+
+// TestRegisteredMemory has inputs and batches in registered memory.
+func TestRegisteredMemory(t *testing.T) {
+	p := provider(t, 256<<20)
+	for seed := range uint64(12) {
+		plan, inputs := runtest.RandomTree(seed, 2+int(seed%3))
+		for i, r := range inputs {
+			inputs[i] = mapped(t, p, r)
+		}
+		want, err := joincore.Oracle(plan, inputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sink := &mappedSink{Collector: runtest.NewCollector(plan, 5), t: t, p: p}
+		if err := run.Run(t.Context(), p, plan, inputs, nil, sink, run.Options{}, nil); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if diff := sink.Difference(want); diff != "" {
+			t.Fatalf("seed %d\n%s", seed, diff)
+		}
+	}
+}
+
+// TestManyExecutionsAtOnce: each has a site of its own, and where there is none
+// left the budget says so.
+func TestManyExecutionsAtOnce(t *testing.T) {
+	p := provider(t, 512<<20)
+	var wait sync.WaitGroup
+	for worker := range 6 {
+		wait.Go(func() {
+			for i := range 10 {
+				seed := uint64(100*worker + i)
+				plan, inputs := runtest.RandomTree(seed, 3)
+				if err := check(t.Context(), p, plan, inputs); err != nil && !errors.Is(err, joincore.ErrBudget) {
+					t.Errorf("seed %d: %v", seed, err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func check(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation) error {
+	want, err := joincore.Oracle(plan, inputs)
+	if err != nil {
+		return err
+	}
+	sink := runtest.NewCollector(plan, 9)
+	if err := run.Run(ctx, p, plan, inputs, nil, sink, run.Options{}, nil); err != nil {
+		return err
+	}
+	if diff := sink.Difference(want); diff != "" {
+		return errors.New(diff)
+	}
+	return nil
+}
+
+func TestOpenUntilNoSiteIsLeft(t *testing.T) {
+	p := provider(t, 64<<20)
+	var open []device.Device
+	for {
+		d, err := p.Open(nil, device.Options{})
+		if errors.Is(err, joincore.ErrBudget) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, d)
+	}
+	if len(open) < 2 || len(open) > 8 {
+		t.Errorf("%d executions at once", len(open))
+	}
+	largest := open[0].(*execution).site
+	for _, d := range open {
+		d.Close()
+	}
+	d, err := p.Open(nil, device.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.(*execution).site != largest {
+		t.Error("the next execution has not got the largest site")
+	}
+	d.Close()
+}
+
+// TestLargeColumns: columns of several buffers, in segments of odd sizes, with
+// NULLs, through kernels and copies of every width.
+func TestLargeColumns(t *testing.T) {
+	p := provider(t, 512<<20)
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, rows := range []int{1, 100_000, 700_001} {
+		t.Run(fmt.Sprint(rows), func(t *testing.T) {
+			in := wideRelation(r, rows)
+			plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: in.Columns}}, Root: &joincore.Scan{}}
+			for j := range in.Columns {
+				plan.Output = append(plan.Output, joincore.ColumnRef{Column: j})
+			}
+			if err := check(t.Context(), p, plan, []*joincore.Relation{in}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func wideRelation(r *rand.Rand, rows int) *joincore.Relation {
+	out := &joincore.Relation{}
+	for _, w := range []int{1, 2, 4, 8, 16, 24} {
+		out.Columns = append(out.Columns, joincore.Column{Kind: joincore.Fixed, Width: w})
+	}
+	for left := rows; left > 0; {
+		n := min(left, 1+r.IntN(300_000))
+		left -= n
+		s := joincore.Segment{Rows: n}
+		for j, c := range out.Columns {
+			v := joincore.Vector{Values: make([]byte, n*c.Width)}
+			for i := range v.Values {
+				v.Values[i] = byte(r.Uint32())
+			}
+			if (len(out.Segments)+j)%2 == 0 {
+				v.Validity = make([]byte, (n+7)/8)
+				for i := range v.Validity {
+					v.Validity[i] = byte(r.Uint32())
+				}
+			}
+			s.Columns = append(s.Columns, v)
+		}
+		out.Segments = append(out.Segments, s)
+	}
+	return out
+}

@@ -1,0 +1,51 @@
+package cuda
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"unsafe"
+)
+
+// ranges are pieces of host memory that are registered with a device. It is
+// safe for concurrent use.
+type ranges struct {
+	mu   sync.RWMutex
+	list []span // in order of address, never two overlapping
+}
+
+func spanOf(b []byte) span {
+	return span{int64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), int64(len(b))}
+}
+
+func (r *ranges) find(at int64) (int, bool) {
+	return slices.BinarySearchFunc(r.list, at, func(s span, at int64) int { return cmp.Compare(s.at, at) })
+}
+
+func (r *ranges) add(b []byte) {
+	s := spanOf(b)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i, _ := r.find(s.at)
+	r.list = slices.Insert(r.list, i, s)
+}
+
+func (r *ranges) remove(b []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i, ok := r.find(spanOf(b).at); ok {
+		r.list = slices.Delete(r.list, i, i+1)
+	}
+}
+
+// holds says whether all of b lies in one registered piece.
+func (r *ranges) holds(b []byte) bool {
+	s := spanOf(b)
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	i, ok := r.find(s.at)
+	if !ok {
+		i--
+	}
+	return i >= 0 && s.at+s.bytes <= r.list[i].at+r.list[i].bytes
+}

@@ -1,0 +1,161 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"errors"
+
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/op"
+)
+
+// site is the memory and the streams of one execution, used again by the next.
+type site struct {
+	bytes   int64
+	arena   *driver.Arena // the stack; what lanes have is cut off already
+	main    *op.Queue     // all steps, in order
+	load    *lane         // imports
+	gather  []*lane       // results
+	streams []*driver.Stream
+	heap    heap
+}
+
+// lane is a stream with buffers that transfers go through.
+type lane struct {
+	queue  *op.Queue
+	stream *driver.Stream
+	device *driver.Arena    // scratch
+	host   *driver.Host     // as large as the scratch
+	half   [2]*driver.Event // when a half of host has been copied
+	turn   int
+}
+
+// laneBytes is the scratch of a lane: a fraction of small sites.
+func laneBytes(site int64) int64 {
+	return min(max(site/128, 64<<10), 16<<20) / driver.Line * driver.Line
+}
+
+// newSite divides the next bytes of the arena. The lanes that gather are made
+// when they are first used, in memory that is set aside for them here.
+func (p *Provider) newSite(bytes int64) (s *site, err error) {
+	s = &site{bytes: bytes}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if s.arena, err = p.arena.Part(bytes); err != nil {
+		return nil, err
+	}
+	s.heap = heap{
+		cut: func(n int64) (int64, error) {
+			at, err := s.arena.Cut(n)
+			return int64(at), err
+		},
+		extend: s.arena.Extend,
+	}
+	stream, err := s.newStream(p.context)
+	if err != nil {
+		return nil, err
+	}
+	if s.load, err = s.newLane(p); err != nil {
+		return nil, err
+	}
+	for range p.streams {
+		l := &lane{}
+		if l.device, err = s.scratch(); err != nil {
+			return nil, err
+		}
+		s.gather = append(s.gather, l)
+	}
+	s.main, err = p.general.NewQueue(stream, s.arena)
+	return s, err
+}
+
+// scratch cuts the scratch of a lane off the site.
+func (s *site) scratch() (*driver.Arena, error) {
+	n := laneBytes(s.bytes)
+	at, err := s.arena.Cut(n)
+	if err != nil {
+		return nil, err
+	}
+	return s.arena.Over(at, n), nil
+}
+
+func (s *site) newStream(c *driver.Context) (*driver.Stream, error) {
+	st, err := c.NewStream()
+	if err == nil {
+		s.streams = append(s.streams, st)
+	}
+	return st, err
+}
+
+func (s *site) newLane(p *Provider) (*lane, error) {
+	scratch, err := s.scratch()
+	if err != nil {
+		return nil, err
+	}
+	l := &lane{device: scratch}
+	return l, s.equip(p, l)
+}
+
+// equip makes what a lane has beside its scratch.
+func (s *site) equip(p *Provider, l *lane) (err error) {
+	if l.stream, err = s.newStream(p.context); err != nil {
+		return err
+	}
+	for i := range l.half {
+		if l.half[i], err = p.context.NewEvent(false); err != nil {
+			return err
+		}
+	}
+	if l.host, err = p.context.Pinned(l.device.Size()); err != nil {
+		return err
+	}
+	l.queue, err = p.general.NewQueue(l.stream, l.device)
+	return err
+}
+
+// reset waits for all that is under way and takes all memory back.
+func (s *site) reset() error {
+	var errs []error
+	for _, st := range s.streams {
+		errs = append(errs, st.Sync(context.Background()))
+	}
+	for _, l := range s.gather {
+		l.device.Rewind(0)
+	}
+	s.heap.reset()
+	s.arena.Rewind(0)
+	s.arena.ResetPeak()
+	return errors.Join(errs...)
+}
+
+// close frees what is not memory of the arena.
+func (s *site) close() error {
+	var errs []error
+	if s.main != nil {
+		errs = append(errs, s.main.Close())
+	}
+	for _, l := range append([]*lane{s.load}, s.gather...) {
+		if l == nil {
+			continue
+		}
+		if l.queue != nil {
+			errs = append(errs, l.queue.Close())
+		}
+		if l.host != nil {
+			errs = append(errs, l.host.Free())
+		}
+		for _, e := range l.half {
+			if e != nil {
+				errs = append(errs, e.Close())
+			}
+		}
+	}
+	for _, st := range s.streams {
+		errs = append(errs, st.Close())
+	}
+	return errors.Join(errs...)
+}

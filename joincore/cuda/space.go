@@ -1,0 +1,113 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+	"slices"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/device"
+)
+
+// space is a set of rows. Of the inputs that it covers it has the row numbers,
+// of columns that were moved with a key the values; of both it may have the
+// numbers that lead to them.
+type space struct {
+	e       *execution
+	rows    int64
+	members map[int]member
+	carried map[joincore.ColumnRef]op.Column
+	free    func()
+}
+
+// member is an input that a space covers.
+type member struct {
+	positions driver.Ptr // uint32 a row: the row of the input; 0: the same row
+	optional  bool       // positions may be none
+}
+
+func (e *execution) newSpace(rows int64) *space {
+	return &space{e: e, rows: rows, members: map[int]member{}, carried: map[joincore.ColumnRef]op.Column{}}
+}
+
+// space takes a space back from an interface; it is always one of e.
+func (e *execution) space(s device.Space) *space { return s.(*space) }
+
+// Segments returns all rows as one segment.
+func (s *space) Segments() []int { return []int{int(s.rows)} }
+
+// Release frees what was made for the space.
+func (s *space) Release() {
+	if s.free != nil {
+		s.free()
+		s.free = nil
+	}
+}
+
+// keptInputs returns the inputs whose row numbers a result has, each once.
+func keptInputs(k device.Keep) []int {
+	out := slices.Clone(k.Inputs)
+	for _, refs := range [][]joincore.ColumnRef{k.Columns, k.Late} {
+		for _, ref := range refs {
+			if !slices.Contains(out, ref.Input) {
+				out = append(out, ref.Input)
+			}
+		}
+	}
+	return out
+}
+
+// pick adds to s what keep says of the rows of from with the given numbers,
+// uint32[s.rows]. Numbers of numbers are composed here, in the arena; where
+// from is the input itself the numbers are shared.
+func (s *space) pick(from *space, chosen driver.Ptr, keep device.Keep) error {
+	composed := map[driver.Ptr]driver.Ptr{0: chosen}
+	compose := func(inner driver.Ptr) (driver.Ptr, error) {
+		if p, ok := composed[inner]; ok {
+			return p, nil
+		}
+		q := s.e.site.main
+		p, err := q.Arena().Take(4 * s.rows)
+		if err != nil {
+			return 0, err
+		}
+		composed[inner] = p
+		return p, q.Compose(chosen, inner, s.rows, p)
+	}
+	var err error
+	for _, input := range keptInputs(keep) {
+		if m, ok := from.members[input]; ok {
+			if m.positions, err = compose(m.positions); err != nil {
+				return err
+			}
+			s.members[input] = m
+		}
+	}
+	for _, ref := range slices.Concat(keep.Columns, keep.Late) {
+		if c, ok := from.carried[ref]; ok {
+			if c.Positions, err = compose(c.Positions); err != nil {
+				return err
+			}
+			s.carried[ref] = c
+		}
+	}
+	return nil
+}
+
+// numbers returns where a space has the row numbers of an input; covered is
+// false where every row of it is NULL.
+func (s *space) numbers(input int) (m member, covered bool, err error) {
+	m, covered = s.members[input]
+	if covered {
+		return m, true, nil
+	}
+	for ref := range s.carried {
+		if ref.Input == input {
+			return m, false, fmt.Errorf("row numbers of input %d were not kept: %w", input, joincore.ErrUnsupported)
+		}
+	}
+	return m, false, nil
+}

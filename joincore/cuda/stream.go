@@ -1,0 +1,194 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/device"
+)
+
+// stream gathers results on a lane of its own.
+type stream struct {
+	e    *execution
+	lane *lane
+	rows rows
+	copy []copyOut // that have been queued, into the lane's buffer
+}
+
+// rows is a chunk of rows of a space.
+type rows struct {
+	space    *space
+	first, n int64
+	// host has the row numbers of an input, of this chunk, that were needed on
+	// the host.
+	host map[int]numbers
+}
+
+// NewStream takes a lane of the site.
+func (e *execution) NewStream() (device.Stream, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.opened == len(e.site.gather) {
+		return nil, fmt.Errorf("more than %d streams: %w", e.opened, joincore.ErrUnsupported)
+	}
+	l := e.site.gather[e.opened]
+	if l.queue == nil {
+		if err := e.site.equip(e.p, l); err != nil {
+			return nil, err
+		}
+	}
+	e.opened++
+	return &stream{e: e, lane: l}, nil
+}
+
+// Close leaves the lane to the next execution.
+func (st *stream) Close() {}
+
+// Sync waits for what was asked for.
+func (st *stream) Sync(ctx context.Context) error { return st.lane.stream.Sync(ctx) }
+
+// Scan returns rows of a space.
+func (st *stream) Scan(s device.Space, _, first, n int) device.Rows {
+	st.rows = rows{space: st.e.space(s), first: int64(first), n: int64(n), host: map[int]numbers{}}
+	return &st.rows
+}
+
+// Gather writes columns of variable length first: they say how many rows fit.
+// Then the device gathers what it can, while the host copies the rest.
+func (st *stream) Gather(r device.Rows, from int, columns []joincore.ColumnRef, dst *joincore.Batch, at int, heap []int) device.Count {
+	n, wait, err := st.gather(context.Background(), r.(*rows), from, columns, dst, at, heap)
+	if err != nil {
+		err = errors.Join(err, st.settle())
+		return device.Pending(func(context.Context) (int64, error) { return 0, err })
+	}
+	return device.Pending(func(ctx context.Context) (int64, error) { return int64(n), wait(ctx) })
+}
+
+func (st *stream) gather(ctx context.Context, r *rows, from int, columns []joincore.ColumnRef, dst *joincore.Batch, at int, heap []int) (n int, wait func(context.Context) error, err error) {
+	n = min(int(r.n)-from, dst.Rows-at)
+	for i, ref := range columns {
+		if st.e.describe(ref).Kind == joincore.Varlena {
+			v := &dst.Columns[i]
+			written, used, err := st.writeTexts(ctx, r, from, ref, v, at, heap[i], n)
+			if err != nil {
+				return 0, nil, err
+			}
+			heap[i], n = used, min(n, written)
+		}
+	}
+	g := gathering{st: st, ctx: ctx, space: r.space, first: r.first + int64(from), n: int64(n), at: int64(at)}
+	for i, ref := range columns {
+		if movable(st.e.describe(ref)) {
+			if err := g.column(ref, &dst.Columns[i]); err != nil {
+				return 0, nil, err
+			}
+		}
+	}
+	for i, ref := range columns {
+		desc, v := st.e.describe(ref), &dst.Columns[i]
+		switch {
+		case desc.Kind == joincore.Varlena: // a later column may have made the rows fewer
+			heap[i] = int(binary.LittleEndian.Uint32(v.Values[4*(at+n):]))
+		case !movable(desc):
+			if err := st.writeWide(ctx, r, from, ref, v, at, n); err != nil {
+				return 0, nil, err
+			}
+		}
+	}
+	return n, g.flush, nil
+}
+
+func (st *stream) writeTexts(ctx context.Context, r *rows, from int, ref joincore.ColumnRef, v *joincore.Vector, at, used, n int) (int, int, error) {
+	rows, covered, err := st.numbers(ctx, r, ref.Input)
+	if err != nil {
+		return 0, 0, err
+	}
+	if !covered {
+		writeMissing(v, st.e.describe(ref), at, used, n)
+		return n, used, nil
+	}
+	reader := st.e.inputs[ref.Input].reader(ref.Column)
+	written, used := reader.writeVarlena(v, at, used, rows.from(from), n)
+	return written, used, nil
+}
+
+func (st *stream) writeWide(ctx context.Context, r *rows, from int, ref joincore.ColumnRef, v *joincore.Vector, at, n int) error {
+	rows, covered, err := st.numbers(ctx, r, ref.Input)
+	if err != nil {
+		return err
+	}
+	if !covered {
+		writeMissing(v, st.e.describe(ref), at, 0, n)
+		return nil
+	}
+	reader := st.e.inputs[ref.Input].reader(ref.Column)
+	reader.writeFixed(v, at, rows.from(from), n)
+	return nil
+}
+
+// numbers returns the row numbers of an input on the host.
+func (st *stream) numbers(ctx context.Context, r *rows, input int) (_ numbers, covered bool, err error) {
+	if known, ok := r.host[input]; ok {
+		return known, true, nil
+	}
+	m, covered, err := r.space.numbers(input)
+	if err != nil || !covered {
+		return numbers{}, covered, err
+	}
+	out := numbers{first: r.first}
+	if m.positions != 0 {
+		out.list, err = st.readNumbers(ctx, m.positions+driver.Ptr(4*r.first), r.n)
+	}
+	r.host[input] = out
+	return out, true, err
+}
+
+// readNumbers copies row numbers to the host.
+func (st *stream) readNumbers(ctx context.Context, at driver.Ptr, n int64) ([]uint32, error) {
+	out := make([]uint32, 0, n)
+	if err := st.follow(); err != nil {
+		return nil, err
+	}
+	buffer := st.lane.host.Bytes()
+	for int64(len(out)) < n {
+		bytes := buffer[:4*min(n-int64(len(out)), int64(len(buffer)/4))]
+		if err := st.lane.stream.CopyOut(bytes, at+driver.Ptr(4*len(out))); err != nil {
+			return nil, err
+		}
+		if err := st.lane.stream.Sync(ctx); err != nil {
+			return nil, err
+		}
+		for ; len(bytes) > 0; bytes = bytes[4:] {
+			out = append(out, binary.LittleEndian.Uint32(bytes))
+		}
+	}
+	return out, nil
+}
+
+// Measure returns the heap bytes of one row.
+func (st *stream) Measure(r device.Rows, row int, columns []joincore.ColumnRef, heap []int) device.Count {
+	return device.Pending(func(ctx context.Context) (int64, error) {
+		for i, ref := range columns {
+			heap[i] = 0
+			if st.e.describe(ref).Kind != joincore.Varlena {
+				continue
+			}
+			found, covered, err := st.numbers(ctx, r.(*rows), ref.Input)
+			if err != nil {
+				return 0, err
+			}
+			if number, ok := found.at(row); covered && ok {
+				reader := st.e.inputs[ref.Input].reader(ref.Column)
+				value, _ := reader.varlena(number)
+				heap[i] = padded(len(value), st.e.describe(ref).Align)
+			}
+		}
+		return int64(len(columns)), nil
+	})
+}
