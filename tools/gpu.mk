@@ -29,3 +29,6 @@ test-gpu: $(CUDA_BUILT) ## on a machine with a GPU: kernels, the oracle matrix, 
 
 bench-gpu: $(CUDA_BUILT) ## on a machine with a GPU: joins of resident columns; results in build/bench-gpu.json
 	@$(CUDA_OUT)/bin/bench-gpu $(BENCH_FLAGS)
+
+gpu-bundle: cuda ## put all that a GPU machine without a network needs for gpu-e2e into build/gpu-bundle
+	@GO=$(GO) tools/gpu-bundle.sh
