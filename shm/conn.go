@@ -97,7 +97,7 @@ func (c *Conn) fill() error {
 	if c.rerr != nil {
 		return fmt.Errorf("recvmsg: %w", c.rerr)
 	}
-	fds, err := takeFDs(c.oob[:c.oobn], c.flags)
+	fds, err := TakeFDs(c.oob[:c.oobn], c.flags)
 	if err != nil {
 		return err
 	}

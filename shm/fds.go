@@ -13,9 +13,10 @@ var ErrControl = errors.New("unexpected ancillary data")
 // controlSpace holds the control message of one whole frame.
 var controlSpace = unix.CmsgSpace(FrameMaxFDs * 4)
 
-// takeFDs returns the descriptors in oob. On any error it closes all that
-// arrived: a truncated list cannot be matched with its frame.
-func takeFDs(oob []byte, flags int) (fds []int, err error) {
+// TakeFDs returns the descriptors in oob, the ancillary data of one read. On
+// any error it closes all that arrived: a truncated list cannot be matched
+// with its frame.
+func TakeFDs(oob []byte, flags int) (fds []int, err error) {
 	if len(oob) > 0 {
 		msgs, perr := unix.ParseSocketControlMessage(oob)
 		if perr != nil {

@@ -62,7 +62,10 @@ func mapAt(to []byte, fd int) error {
 	return err
 }
 
+// Address returns where b lies in this process.
+func Address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
 // misalignment returns how many bytes b starts behind a multiple of n.
 func misalignment(b []byte, n uintptr) uintptr {
-	return uintptr(unsafe.Pointer(unsafe.SliceData(b))) % n
+	return Address(b) % n
 }

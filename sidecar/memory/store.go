@@ -19,10 +19,11 @@ type Store struct {
 	maxExtents int
 
 	mu       sync.Mutex
-	physical int64 // extents and blocks, in use or kept
+	physical int64 // extents, blocks and what is booked, in use or kept
 	extents  int   // that exist
 	nextID   uint64
 	warm     []*Extent
+	all      index              // extents that exist
 	blocks   map[int64][]*block // kept, by class
 	kept     int64              // bytes of them
 	lastUse  time.Time
@@ -127,6 +128,7 @@ func (s *Store) dropExtent() {
 func (s *Store) dropUnlisted(e *Extent) {
 	s.physical -= s.extentSize
 	s.extents--
+	s.all.remove(e)
 	e.destroy()
 }
 
@@ -213,6 +215,9 @@ func (s *Store) addExtent(limit int64) (*Extent, error) {
 		s.mu.Unlock()
 		return nil, fmt.Errorf("%w: %w", ErrStore, err)
 	}
+	s.mu.Lock()
+	s.all.add(e)
+	s.mu.Unlock()
 	return e, nil
 }
 

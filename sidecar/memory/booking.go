@@ -1,0 +1,50 @@
+package memory
+
+import (
+	"fmt"
+
+	"gpujoin/joincore"
+)
+
+// Book counts n bytes that another process maps on the job's behalf, as if
+// they were allocated here: the budget is one for all processes. Unbook takes
+// them off again; Close does not.
+func (a *Account) Book(n int64) error {
+	if n < 0 || n > a.budget.total {
+		return fmt.Errorf("%w: %d bytes at once", joincore.ErrBudget, n)
+	}
+	if err := a.take(n, false); err != nil {
+		return err
+	}
+	if err := a.store.book(n); err != nil {
+		a.give(n, false)
+		return err
+	}
+	return nil
+}
+
+// Unbook is the reverse of Book.
+func (a *Account) Unbook(n int64) {
+	a.store.unbook(n)
+	a.give(n, false)
+}
+
+// Place returns in which extent of the store b lies.
+func (a *Account) Place(b []byte) (extent uint64, offset int64, ok bool) { return a.store.Place(b) }
+
+func (s *Store) book(n int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropStale(n)
+	if err := s.makeRoom(n); err != nil {
+		return err
+	}
+	s.physical += n
+	return nil
+}
+
+func (s *Store) unbook(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.physical -= n
+}
