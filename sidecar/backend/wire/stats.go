@@ -1,0 +1,83 @@
+package wire
+
+import (
+	"strings"
+	"time"
+
+	"gpujoin/joincore"
+)
+
+// maxName clips names that a peer sent.
+const maxName = 64
+
+// maxPhases bounds what a peer may tell of one join.
+const maxPhases = 64
+
+// EncodeStats translates statistics.
+func EncodeStats(s *joincore.Stats) *Stats {
+	out := &Stats{
+		Provider: s.Provider, JoinNs: s.JoinTime.Nanoseconds(),
+		RowsOut: s.RowsOut, BytesOut: s.BytesOut, Peak: s.Peak,
+	}
+	for i := range s.Joins {
+		out.Joins = append(out.Joins, encodeJoinStats(&s.Joins[i]))
+	}
+	return out
+}
+
+func encodeJoinStats(j *joincore.JoinStats) *JoinStats {
+	out := &JoinStats{
+		Algorithm: j.Algorithm, BuildLeft: j.BuildLeft, Bits: int32(j.Bits), BuildRows: j.BuildRows,
+		ProbeRows: j.ProbeRows, RowsOut: j.RowsOut, Ns: j.Time.Nanoseconds(),
+		Work: &DeviceWork{
+			Launches: int64(j.Work.Launches), Syncs: int64(j.Work.Syncs), Bytes: j.Work.Bytes, Peak: j.Work.Peak,
+		},
+	}
+	for _, p := range j.Phases {
+		out.Phases = append(out.Phases, &Phase{
+			Name: p.Name, PredictedNs: p.Predicted.Nanoseconds(), ActualNs: p.Actual.Nanoseconds(),
+		})
+	}
+	return out
+}
+
+// Decode returns the statistics of a plan with the given number of joins;
+// what a peer claims beyond is cut off.
+func (s *Stats) Decode(joins int) joincore.Stats {
+	out := joincore.Stats{
+		Provider: clip(s.GetProvider()), JoinTime: time.Duration(s.GetJoinNs()),
+		RowsOut: s.GetRowsOut(), BytesOut: s.GetBytesOut(), Peak: s.GetPeak(),
+	}
+	for i, j := range s.GetJoins() {
+		if i == joins {
+			break
+		}
+		out.Joins = append(out.Joins, j.decode())
+	}
+	return out
+}
+
+func (j *JoinStats) decode() joincore.JoinStats {
+	work := j.GetWork()
+	out := joincore.JoinStats{
+		Algorithm: clip(j.GetAlgorithm()), BuildLeft: j.GetBuildLeft(), Bits: int(j.GetBits()),
+		BuildRows: j.GetBuildRows(), ProbeRows: j.GetProbeRows(), RowsOut: j.GetRowsOut(),
+		Time: time.Duration(j.GetNs()),
+		Work: joincore.DeviceWork{
+			Launches: int(work.GetLaunches()), Syncs: int(work.GetSyncs()), Bytes: work.GetBytes(), Peak: work.GetPeak(),
+		},
+	}
+	for i, p := range j.GetPhases() {
+		if i == maxPhases {
+			break
+		}
+		out.Phases = append(out.Phases, joincore.Phase{
+			Name: clip(p.GetName()), Predicted: time.Duration(p.GetPredictedNs()), Actual: time.Duration(p.GetActualNs()),
+		})
+	}
+	return out
+}
+
+func clip(s string) string {
+	return strings.ToValidUTF8(s[:min(len(s), maxName)], "?")
+}
