@@ -1,0 +1,77 @@
+package child
+
+import (
+	"context"
+	"sync"
+
+	"gpujoin/sidecar/backend/wire"
+)
+
+// lane is the queue of one device.
+type lane struct {
+	Device
+	slots chan struct{}
+
+	mu           sync.Mutex
+	jobs, queued int
+}
+
+func newLane(d Device) *lane {
+	return &lane{Device: d, slots: make(chan struct{}, max(1, d.Jobs))}
+}
+
+// load is how many jobs the device has to do.
+func (l *lane) load() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.jobs + l.queued
+}
+
+func (l *lane) count(jobs, queued int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.jobs += jobs
+	l.queued += queued
+}
+
+// enter waits for the device, in the order of the calls.
+func (l *lane) enter(ctx context.Context) error {
+	l.count(0, 1)
+	defer l.count(0, -1)
+	select {
+	case l.slots <- struct{}{}:
+		l.count(1, 0)
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *lane) leave() {
+	l.count(-1, 0)
+	<-l.slots
+}
+
+func (l *lane) status() *wire.Device {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := &wire.Device{
+		Provider: l.Provider.Name(), Name: l.Name, Memory: l.Memory, Budget: l.Budget,
+		Jobs: int32(l.jobs), Queued: int32(l.queued),
+	}
+	if l.Used != nil {
+		d.Used = l.Used()
+	}
+	return d
+}
+
+// shortest returns the device with the least to do.
+func shortest(lanes []*lane) *lane {
+	best := lanes[0]
+	for _, l := range lanes[1:] {
+		if l.load() < best.load() {
+			best = l
+		}
+	}
+	return best
+}

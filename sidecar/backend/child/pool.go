@@ -1,0 +1,202 @@
+package child
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"gpujoin/shm"
+	"gpujoin/sidecar/backend/handover"
+	"gpujoin/sidecar/backend/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// Registrar is what a provider implements whose devices copy faster from
+// memory that they know: it is told of every extent once.
+type Registrar interface {
+	// Register makes mem known until release.
+	Register(mem []byte) (release func(), err error)
+}
+
+// pool is the extents that the daemon has given.
+type pool struct {
+	log        *slog.Logger
+	registrars []Registrar
+
+	mu       sync.Mutex
+	extents  map[uint64]*extent
+	arrival  chan struct{} // closed, and another one made, when extents arrive
+	backlog  []*extent     // to be registered
+	registry bool          // somebody registers
+}
+
+// extent is one mapping. It ends when the daemon has dropped it and nobody
+// here uses it any more.
+type extent struct {
+	id       uint64
+	data     []byte
+	mapping  []byte
+	release  []func() // of registrations
+	users    int      // runs, and the one that registers
+	dropped  bool
+	unmapped bool
+}
+
+func newPool(registrars []Registrar, log *slog.Logger) *pool {
+	return &pool{log: log, registrars: registrars, extents: map[uint64]*extent{}, arrival: make(chan struct{})}
+}
+
+// receive takes extents until the daemon is gone: io.EOF.
+func (p *pool) receive(r *handover.Receiver) error {
+	defer r.Close()
+	for {
+		m, err := r.Next()
+		if err != nil {
+			return err
+		}
+		if m.Kind == handover.Drop {
+			for _, id := range m.Extents {
+				p.drop(id)
+			}
+			continue
+		}
+		if err := p.give(m); err != nil {
+			return err
+		}
+	}
+}
+
+// give maps extents and closes their descriptors: the mapping keeps them.
+func (p *pool) give(m *handover.Message) error {
+	defer shm.CloseFDs(m.FDs)
+	var list []*extent
+	for i, id := range m.Extents {
+		if err := shm.VerifyMemfd(m.FDs[i], m.Size); err != nil {
+			return fmt.Errorf("extent %d: %w", id, err)
+		}
+		data, mapping, err := shm.MapAligned(m.FDs[i], m.Size)
+		if err != nil {
+			return fmt.Errorf("extent %d: %w", id, err)
+		}
+		list = append(list, &extent{id: id, data: data, mapping: mapping})
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range list {
+		if p.extents[e.id] != nil {
+			return fmt.Errorf("%w: extent %d is given twice", handover.ErrMessage, e.id)
+		}
+		p.extents[e.id] = e
+	}
+	close(p.arrival)
+	p.arrival = make(chan struct{})
+	if len(p.registrars) > 0 {
+		for _, e := range list {
+			e.users++
+		}
+		p.backlog = append(p.backlog, list...)
+		if !p.registry {
+			p.registry = true
+			go p.register()
+		}
+	}
+	return nil
+}
+
+// register works the backlog off, beside the joins: those that come first copy
+// in steps.
+func (p *pool) register() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.backlog) > 0 {
+		e := p.backlog[0]
+		p.backlog = p.backlog[1:]
+		gone := e.dropped
+		p.mu.Unlock()
+		var release []func()
+		for _, r := range p.registrars {
+			if gone {
+				break
+			}
+			undo, err := r.Register(e.data)
+			if err != nil {
+				// Copies in steps do as well.
+				p.log.Warn("an extent could not be registered", "extent", e.id, "error", err)
+				continue
+			}
+			release = append(release, undo)
+		}
+		p.mu.Lock()
+		e.release = release
+		p.leave(e)
+	}
+	p.registry = false
+}
+
+// drop ends an extent as soon as nobody uses it.
+func (p *pool) drop(id uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.extents[id]
+	if e == nil {
+		return
+	}
+	delete(p.extents, id)
+	e.dropped = true
+	e.users++
+	p.leave(e)
+}
+
+// leave takes a user of e away. The caller has locked p.
+func (p *pool) leave(e *extent) {
+	e.users--
+	if e.users > 0 || !e.dropped || e.unmapped {
+		return
+	}
+	e.unmapped = true
+	for _, release := range e.release {
+		release()
+	}
+	if err := shm.Unmap(e.mapping); err != nil {
+		p.log.Error("an extent could not be unmapped", "extent", e.id, "error", err)
+	}
+}
+
+// patience is how long an extent may take to arrive that a plan names. The
+// daemon sends it before or beside the plan.
+const patience = 10 * time.Second
+
+// use returns an extent, waiting for it to arrive, to be given back by done.
+func (p *pool) use(ctx context.Context, id uint64) (*extent, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		p.mu.Lock()
+		e, arrival := p.extents[id], p.arrival
+		if e != nil {
+			e.users++
+			p.mu.Unlock()
+			return e, nil
+		}
+		p.mu.Unlock()
+		select {
+		case <-arrival:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: extent %d was not handed over: %w", wire.ErrMalformed, id, ctx.Err())
+		}
+	}
+}
+
+func (p *pool) done(list ...*extent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range list {
+		p.leave(e)
+	}
+}
+
+// pageSize is the granularity of mappings.
+var pageSize = int64(unix.Getpagesize())

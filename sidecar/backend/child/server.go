@@ -1,0 +1,88 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"gpujoin/sidecar/backend/wire"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// server answers the daemon.
+type server struct {
+	wire.UnimplementedWorkerServer
+	lanes []*lane
+	pool  *pool
+	log   *slog.Logger
+}
+
+func newServer(devices []Device, log *slog.Logger) *server {
+	s := &server{log: log}
+	var registrars []Registrar
+	for _, d := range devices {
+		s.lanes = append(s.lanes, newLane(d))
+		if r, ok := d.Provider.(Registrar); ok {
+			registrars = append(registrars, r)
+		}
+	}
+	s.pool = newPool(registrars, log)
+	return s
+}
+
+// Status implements wire.WorkerServer.
+func (s *server) Status(context.Context, *wire.StatusRequest) (*wire.StatusReply, error) {
+	reply := &wire.StatusReply{}
+	for _, l := range s.lanes {
+		reply.Devices = append(reply.Devices, l.status())
+	}
+	return reply, nil
+}
+
+// Run implements wire.WorkerServer.
+func (s *server) Run(stream wire.Worker_RunServer) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if first.GetStart() == nil || len(s.lanes) == 0 {
+		return status.Error(codes.InvalidArgument, "a run that does not start")
+	}
+	r := newExecution(s, stream)
+	done := r.run(first.GetStart())
+	r.box.Put(func(m *wire.FromWorker) { m.Done = done })
+	err = r.box.Flush()
+	if done.GetFailure() == wire.Failure_FAILURE_DEVICE {
+		s.endSoon(done.GetText())
+	}
+	return err
+}
+
+// sticky is an error after which a device does nothing any more.
+type sticky interface {
+	error
+	Sticky() bool
+}
+
+// deviceLost marks errors that only a new process mends.
+func deviceLost(err error) error {
+	var s sticky
+	if errors.As(err, &s) && s.Sticky() {
+		return fmt.Errorf("%w: %w", wire.ErrDevice, err)
+	}
+	return err
+}
+
+// farewell is how long the last message has to arrive.
+const farewell = time.Second
+
+// endSoon ends the process. The daemon does so itself when it hears the news.
+func (s *server) endSoon(why string) {
+	s.log.Error("a device is lost, so this process ends", "error", why)
+	time.AfterFunc(farewell, func() { os.Exit(3) })
+}

@@ -1,0 +1,48 @@
+package backend
+
+import (
+	"context"
+	"sync/atomic"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/run"
+)
+
+// Local executes in this process. It is always ready.
+type Local struct {
+	provider device.Provider
+	options  run.Options
+	name     string
+	jobs     atomic.Int64
+}
+
+// NewLocal returns a backend over p. name is the device's, for people.
+func NewLocal(p device.Provider, options run.Options, name string) *Local {
+	return &Local{provider: p, options: options, name: name}
+}
+
+// Name implements Backend.
+func (l *Local) Name() string { return l.provider.Name() }
+
+// Ready implements Backend.
+func (l *Local) Ready() error { return nil }
+
+// Run implements Backend.
+func (l *Local) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
+	l.jobs.Add(1)
+	defer l.jobs.Add(-1)
+	return run.Run(ctx, l.provider, job.Plan, job.Inputs, job.Memory, job.Sink, l.options, stats)
+}
+
+// Estimate returns the private bytes that executing plan is expected to need,
+// beside inputs and results.
+func (l *Local) Estimate(plan *joincore.Plan) int64 { return run.Estimate(plan, l.options) }
+
+// Devices implements Backend.
+func (l *Local) Devices() []Device {
+	return []Device{{Provider: l.Name(), Name: l.name, State: StateReady, Jobs: int(l.jobs.Load())}}
+}
+
+// Close implements Backend.
+func (l *Local) Close() {}

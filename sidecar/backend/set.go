@@ -1,0 +1,160 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"sync"
+
+	"gpujoin/joincore"
+)
+
+// Policy says which backend gets a job.
+type Policy struct {
+	// MinRows is how many rows all inputs together have at least, for a job to
+	// leave this process; 0: every job does.
+	MinRows int64
+}
+
+// Set is the backends of a daemon.
+type Set struct {
+	preferred []Backend // tried in order
+	local     *Local    // runs what no other one does
+	policy    Policy
+	log       *slog.Logger
+}
+
+// NewSet returns a set that tries the preferred backends before local.
+func NewSet(local *Local, policy Policy, log *slog.Logger, preferred ...Backend) *Set {
+	return &Set{preferred: preferred, local: local, policy: policy, log: log}
+}
+
+// Estimate returns the private bytes that a job is expected to need. They are
+// those of running it here, so that falling back needs no more than was
+// reserved.
+func (s *Set) Estimate(plan *joincore.Plan) int64 {
+	n := s.local.Estimate(plan)
+	if n < 0 { // absurd estimates of rows
+		return math.MaxInt64
+	}
+	return n
+}
+
+// Run executes a job on the first backend that is ready for it and does not
+// fail. fallback says why that was not a backend that should have run it; it
+// is empty where there is nothing to say. The error is of the last backend
+// that has tried.
+func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) (fallback string, err error) {
+	sink := &watchedSink{Sink: job.Sink}
+	watched := *job
+	watched.Sink = sink
+	var reasons []string
+	if rows := inputRows(job); rows >= s.policy.MinRows {
+		for _, b := range s.preferred {
+			err := b.Ready()
+			if errors.Is(err, ErrAbsent) {
+				continue
+			}
+			if err == nil {
+				err = b.Run(ctx, &watched, stats)
+				if err == nil || !s.again(ctx, job, sink, err) {
+					return strings.Join(reasons, "; "), err
+				}
+				s.log.Warn("join failed and is run again", "provider", b.Name(), "error", err)
+				*stats = joincore.Stats{}
+			}
+			reasons = append(reasons, firstLine(fmt.Sprintf("%s: %v", b.Name(), err)))
+		}
+	}
+	return strings.Join(reasons, "; "), s.local.Run(ctx, job, stats)
+}
+
+// again says whether another backend may try a job that has failed: where the
+// backend is to blame, and nobody has got rows of it.
+func (s *Set) again(ctx context.Context, job *Job, sink *watchedSink, err error) bool {
+	return ctx.Err() == nil && sink.failure() == nil && !errors.Is(err, joincore.ErrRowTooWide) &&
+		job.Again != nil && job.Again()
+}
+
+func inputRows(job *Job) int64 {
+	n := int64(0)
+	for _, r := range job.Inputs {
+		n += r.Rows()
+	}
+	return n
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// Names returns the providers, the first choice first.
+func (s *Set) Names() []string {
+	var out []string
+	for _, b := range s.preferred {
+		out = append(out, b.Name())
+	}
+	return append(out, s.local.Name())
+}
+
+// Devices describes the devices of all backends.
+func (s *Set) Devices() []Device {
+	var out []Device
+	for _, b := range s.preferred {
+		out = append(out, b.Devices()...)
+	}
+	return append(out, s.local.Devices()...)
+}
+
+// Close ends all backends. No job may be running.
+func (s *Set) Close() {
+	for _, b := range s.preferred {
+		b.Close()
+	}
+	s.local.Close()
+}
+
+// watchedSink remembers that the sink itself has failed.
+type watchedSink struct {
+	joincore.Sink
+	mu  sync.Mutex
+	err error
+}
+
+func (w *watchedSink) note(err error) {
+	if err == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+func (w *watchedSink) failure() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// NewBatch implements joincore.Sink.
+func (w *watchedSink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
+	b, err := w.Sink.NewBatch(ctx, heap)
+	// Who gave up waiting was told to; that is not the sink's failure.
+	if ctx.Err() == nil {
+		w.note(err)
+	}
+	return b, err
+}
+
+// Emit implements joincore.Sink.
+func (w *watchedSink) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
+	err := w.Sink.Emit(ctx, b, rows, heap)
+	w.note(err)
+	return err
+}
