@@ -42,9 +42,14 @@ type goPackage struct {
 	Deps       []string
 }
 
-func goList(t *testing.T, root string) map[string]goPackage {
+// builds are the sets of tags that something is built with.
+var builds = []string{"", "cuda"}
+
+// goList lists all packages of a build with what they depend on. Device code
+// need not have been compiled for it: -e lets the package that embeds it pass.
+func goList(t *testing.T, root, tags string) map[string]goPackage {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-deps", "-json", "./...")
+	cmd := exec.Command("go", "list", "-e", "-deps", "-json", "-tags", tags, "./...")
 	cmd.Dir = root
 	// With cgo on, so that files that would use it are listed as such.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOFLAGS=-mod=mod", "GOWORK=off")
@@ -93,9 +98,11 @@ func load(t *testing.T) (root string, rooms map[string]Room) {
 
 func TestEveryPackageHasARow(t *testing.T) {
 	root, rooms := load(t)
-	for path := range goList(t, root) {
-		if room, ok := ours(path); ok && rooms[room].Name == "" {
-			t.Errorf("%s has no row in ARCHITECTURE.md: %s", room, why["may import"])
+	for _, tags := range builds {
+		for path := range goList(t, root, tags) {
+			if room, ok := ours(path); ok && rooms[room].Name == "" {
+				t.Errorf("%s has no row in ARCHITECTURE.md: %s", room, why["may import"])
+			}
 		}
 	}
 }
@@ -116,15 +123,17 @@ func TestEveryRowExists(t *testing.T) {
 
 func TestMayImport(t *testing.T) {
 	root, rooms := load(t)
-	for path, p := range goList(t, root) {
-		room, ok := ours(path)
-		if !ok {
-			continue
-		}
-		for _, imported := range p.Imports {
-			below, ok := ours(imported)
-			if ok && !slices.Contains(rooms[room].May, below) {
-				t.Errorf("%s imports %s, which its row does not allow: %s", room, below, why["may import"])
+	for _, tags := range builds {
+		for path, p := range goList(t, root, tags) {
+			room, ok := ours(path)
+			if !ok {
+				continue
+			}
+			for _, imported := range p.Imports {
+				below, ok := ours(imported)
+				if ok && !slices.Contains(rooms[room].May, below) {
+					t.Errorf("%s imports %s, which its row does not allow: %s", room, below, why["may import"])
+				}
 			}
 		}
 	}
@@ -132,16 +141,18 @@ func TestMayImport(t *testing.T) {
 
 func TestMustNot(t *testing.T) {
 	root, rooms := load(t)
-	packages := goList(t, root)
-	for path, p := range packages {
-		room, ok := ours(path)
-		if !ok {
-			continue
-		}
-		for _, rule := range rooms[room].MustNot {
-			for _, dep := range append(p.Deps, path) {
-				if breaks(packages[dep], dep, rule) {
-					t.Errorf("%s must not use %s, but does through %s: %s", room, rule, dep, why[rule])
+	for _, tags := range builds {
+		packages := goList(t, root, tags)
+		for path, p := range packages {
+			room, ok := ours(path)
+			if !ok {
+				continue
+			}
+			for _, rule := range rooms[room].MustNot {
+				for _, dep := range append(p.Deps, path) {
+					if breaks(packages[dep], dep, rule) {
+						t.Errorf("%s must not use %s, but does through %s: %s", room, rule, dep, why[rule])
+					}
 				}
 			}
 		}
