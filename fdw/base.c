@@ -225,7 +225,7 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
 	if (source->path == NULL)
 		return;
 	leaf->source = source;
-	leaf->rows = rel->rows;
+	leaf->input_rows = leaf->rows = rel->rows;
 	leaf->surplus = 1;
 	leaf->bytes = rel->rows * base->row_bytes;
 	leaf->feed_cost = source->cost;

@@ -9,50 +9,75 @@
 static const char stash_tag = 'j';	/* its address marks our stashes */
 
 GjStash *
-gj_joinrel_stash(RelOptInfo *joinrel, bool create)
+gj_joinrel_stash(const RelOptInfo *joinrel)
 {
 	GjStash    *stash = joinrel->fdw_private;
 
-	if (joinrel->fdwroutine != NULL || joinrel->reloptkind != RELOPT_JOINREL)
+	if (stash == NULL || joinrel->fdwroutine != NULL ||
+		joinrel->reloptkind != RELOPT_JOINREL || stash->tag != &stash_tag)
 		return NULL;
-	if (stash != NULL)
-		return stash->tag == &stash_tag ? stash : NULL;
-	if (!create)
-		return NULL;
+	return stash;
+}
+
+GjStash *
+gj_make_stash(PlannerInfo *root, RelOptInfo *joinrel)
+{
+	GjStash    *stash;
+
+	if (joinrel->fdw_private != NULL || joinrel->fdwroutine != NULL ||
+		joinrel->reloptkind != RELOPT_JOINREL)
+		return gj_joinrel_stash(joinrel);
 
 	/* where the joinrel lives: under GEQO that is not the planner's context */
 	stash = MemoryContextAllocZero(GetMemoryChunkContext(joinrel), sizeof(GjStash));
 	stash->tag = &stash_tag;
+	stash->query = gj_query(root);
 	stash->return_weight = -1;
 	joinrel->fdw_private = stash;
 	return stash;
 }
 
-void
-gj_combine(RelOptInfo *joinrel, GjCandidate *left, GjCandidate *right,
-		   double selectivity, const struct gj_status *status, GjCandidate *tree)
+Cost
+gj_join_cost(const RelOptInfo *joinrel, const GjCandidate *left,
+			 const GjCandidate *right, double selectivity,
+			 const struct gj_status *status, double *rows)
 {
-	memset(tree, 0, sizeof(GjCandidate));
+	*rows = joinrel->rows * left->surplus * right->surplus / Max(selectivity, 1e-9);
+	return left->join_cost + right->join_cost +
+		gj_daemon_cost(status, left, right, *rows,
+					   list_length(joinrel->reltarget->exprs));
+}
+
+GjCandidate *
+gj_combine(const RelOptInfo *joinrel, GjCandidate *left, GjCandidate *right,
+		   const GjClauses *clauses, Cost join_cost, double rows)
+{
+	GjCandidate *tree = palloc0(sizeof(GjCandidate));
+
 	tree->left = left;
 	tree->right = right;
-	tree->surplus = left->surplus * right->surplus / Max(selectivity, 1e-9);
-	tree->rows = joinrel->rows * tree->surplus;
+	tree->keys = clauses->keys;
+	tree->residual = clauses->residual;
+	tree->rows = rows;
+	tree->surplus = rows / joinrel->rows;
+	tree->input_rows = left->input_rows + right->input_rows;
 	tree->bytes = left->bytes + right->bytes;
 	tree->feed_cost = left->feed_cost + right->feed_cost;
-	tree->join_cost = left->join_cost + right->join_cost +
-		gj_daemon_cost(status, left, right, tree->rows,
-					   list_length(joinrel->reltarget->exprs));
+	tree->join_cost = join_cost;
 	tree->workers = Max(left->workers, right->workers);
 	tree->ninputs = left->ninputs + right->ninputs;
 	tree->ncolumns = left->ncolumns + right->ncolumns;
 	tree->depth = 1 + Max(left->depth, right->depth);
+	tree->nresiduals = left->nresiduals + right->nresiduals +
+		list_length(clauses->residual);
 	tree->secured = left->secured || right->secured;
+	return tree;
 }
 
 static void
 collect_residuals(const GjCandidate *tree, List **residuals)
 {
-	if (tree->left == NULL)
+	if (tree->nresiduals == 0)
 		return;
 	collect_residuals(tree->left, residuals);
 	collect_residuals(tree->right, residuals);

@@ -42,6 +42,7 @@ typedef struct GjCandidate
 	struct GjCandidate *right;
 	List	   *keys;			/* of GjKey */
 	List	   *residual;		/* RestrictInfos of this join that are no keys */
+	double		input_rows;		/* of all inputs together */
 	double		rows;			/* that the daemon makes, residuals not applied */
 	double		build_ns;		/* a row, if this is the build side of a join */
 	double		probe_ns;		/* a row of the other side then */
@@ -53,6 +54,7 @@ typedef struct GjCandidate
 	int			ninputs;
 	int			ncolumns;
 	int			depth;
+	int			nresiduals;		/* of the whole tree */
 	bool		secured;		/* some input has security quals */
 } GjCandidate;
 
@@ -61,6 +63,8 @@ typedef struct GjQuery
 {
 	double		rows;			/* of all tables, after their conditions */
 	bool		plain_select;	/* no data-modifying statement, no row locks */
+	bool		shares;			/* some table would be scanned by several processes */
+	bool		single_process; /* no plan of the query has workers */
 	bool		asked_daemon;
 	bool		daemon_alive;
 	struct gj_status status;	/* while daemon_alive */
@@ -85,6 +89,7 @@ typedef struct GjBase
 typedef struct GjStash
 {
 	const void *tag;
+	GjQuery    *query;
 	RelOptInfo *first_outer;	/* the pair of which one order was seen */
 	RelOptInfo *first_inner;
 	GjReject	reject;
@@ -94,8 +99,11 @@ typedef struct GjStash
 	Path	   *native[GJ_VARIANTS];	/* cheapest seen, free of GpuJoins */
 } GjStash;
 
-/* NULL where fdw_private is somebody else's, or empty and not to be made. */
-extern GjStash *gj_joinrel_stash(RelOptInfo *joinrel, bool create);
+/* NULL where there is none, or fdw_private is somebody else's. */
+extern GjStash *gj_joinrel_stash(const RelOptInfo *joinrel);
+
+/* The joinrel's, made if there is none; NULL where it is not ours to make. */
+extern GjStash *gj_make_stash(PlannerInfo *root, RelOptInfo *joinrel);
 
 /* The same for a base relation; decided where it is asked for first (base.c). */
 extern GjBase *gj_base(PlannerInfo *root, RelOptInfo *rel);
@@ -109,19 +117,22 @@ extern const struct gj_status *gj_query_daemon(GjQuery *query);
 /* An empty GjBase, or the one that is there (base.c). */
 extern GjBase *gj_base_slot(RelOptInfo *rel);
 
-/* Rows of the tables among relids, after their conditions. */
-extern double gj_input_rows(PlannerInfo *root, Relids relids);
-
 /*
- * The join of two trees into *tree, which is filled but for keys and residual.
- * selectivity is that of the residual; rows follow from joinrel->rows, which
- * counts what passes all of the joinrel's conditions.
+ * What the daemon's work for the join of two trees and for all joins below
+ * costs.  selectivity is that of the conditions that are no keys; *rows
+ * becomes what the join makes, which follows from joinrel->rows, those that
+ * pass all of the joinrel's conditions.
  */
-extern void gj_combine(RelOptInfo *joinrel, GjCandidate *left, GjCandidate *right,
-					   double selectivity, const struct gj_status *status,
-					   GjCandidate *tree);
+extern Cost gj_join_cost(const RelOptInfo *joinrel, const GjCandidate *left,
+						 const GjCandidate *right, double selectivity,
+						 const struct gj_status *status, double *rows);
 
-/* RestrictInfos of all joins of the tree that are no keys, in a safe order. */
+/* The join of two trees. */
+extern GjCandidate *gj_combine(const RelOptInfo *joinrel, GjCandidate *left,
+							   GjCandidate *right, const GjClauses *clauses,
+							   Cost join_cost, double rows);
+
+/* RestrictInfos of the whole tree's joins that are no keys, in a safe order. */
 extern List *gj_residuals(const GjCandidate *tree);
 
 #endif							/* GPUJOIN_CANDIDATE_H */

@@ -27,8 +27,11 @@ key_column(Expr *arg, int typlen)
 {
 	Var		   *var = (Var *) strip_relabel(arg);
 
-	if (!IsA(var, Var) || var->varattno <= 0 || var->varlevelsup != 0 ||
-		get_typlen(var->vartype) != typlen)
+	if (!IsA(var, Var) || var->varattno <= 0 || var->varlevelsup != 0)
+		return NULL;
+
+	/* without a relabelling it has the very type that the operator takes */
+	if ((Expr *) var != arg && get_typlen(var->vartype) != typlen)
 		return NULL;
 	return var;
 }
@@ -37,18 +40,18 @@ key_column(Expr *arg, int typlen)
 static GjKey *
 make_key(OpExpr *clause, Relids left, Relids right)
 {
-	GjKeyKind	kind;
+	const GjOperator *op;
 	GjKey	   *key;
 	Var		   *a;
 	Var		   *b;
 
 	if (!IsA(clause, OpExpr) || list_length(clause->args) != 2)
 		return NULL;
-	kind = gj_key_kind(clause->opno, clause->inputcollid);
-	if (kind == GJ_KEY_NONE)
+	op = gj_find_operator(clause->opno, clause->inputcollid);
+	if (op == NULL)
 		return NULL;
-	a = key_column(linitial(clause->args), gj_key_typlen(clause->opno, true));
-	b = key_column(lsecond(clause->args), gj_key_typlen(clause->opno, false));
+	a = key_column(linitial(clause->args), op->left);
+	b = key_column(lsecond(clause->args), op->right);
 	if (a == NULL || b == NULL)
 		return NULL;
 	if (bms_is_member(b->varno, left) && bms_is_member(a->varno, right))
@@ -62,7 +65,7 @@ make_key(OpExpr *clause, Relids left, Relids right)
 		return NULL;
 
 	key = palloc(sizeof(GjKey));
-	key->kind = kind;
+	key->kind = op->kind;
 	key->left = a;
 	key->right = b;
 	return key;

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "utils/lsyscache.h"
 
@@ -28,9 +29,10 @@ gj_decimal_scale(Oid type, int32 typmod, int *scale)
 
 	if (type != NUMERICOID)
 	{
-		Oid			base = getBaseTypeAndTypmod(type, &typmod);
-
-		if (base != NUMERICOID)
+		/* no domain has an OID that the sources assign by hand */
+		if (type < FirstGenbkiObjectId)
+			return false;
+		if (getBaseTypeAndTypmod(type, &typmod) != NUMERICOID)
 			return false;
 	}
 	if (typmod < (int32) VARHDRSZ)

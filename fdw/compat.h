@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "nodes/pathnodes.h"
+#include "optimizer/optimizer.h"
 
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 180000
 #error "gpujoin supports PostgreSQL 15 to 17"
@@ -22,6 +23,17 @@
 #else
 #define gj_set_path_clauses(cpath, clauses) ((void) (clauses))
 #endif
+
+/* Does the planner put a Gather on plans that need none?  A setting for tests. */
+static inline bool
+gj_parallel_is_forced(void)
+{
+#if PG_VERSION_NUM >= 160000
+	return debug_parallel_query != DEBUG_PARALLEL_OFF;
+#else
+	return force_parallel_mode != FORCE_PARALLEL_OFF;
+#endif
+}
 
 /* From 16 on a join's relids also name outer joins, which have no rel. */
 static inline RelOptInfo *

@@ -14,6 +14,7 @@
 #include "utils/lsyscache.h"
 
 #include "exec.h"
+#include "job.h"
 
 /* Names of the query's tables as EXPLAIN prints them. */
 typedef struct Names
@@ -322,7 +323,7 @@ gj_explain(CustomScanState *node, const GjPlan *plan, const GjReport *report,
 	explain_inputs(&names);
 	explain_joins(&names, report);
 	if (es->verbose)
-		ExplainPropertyText("Job", plan->static_json, es);
+		ExplainPropertyText("Job", gj_static_json(plan), es);
 	if (report == NULL)
 		return;
 	if (report->fallback != NULL)

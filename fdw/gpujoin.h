@@ -90,13 +90,23 @@ typedef struct GjOutput
 	int			column;
 } GjOutput;
 
-/* One join of the job, for EXPLAIN; key k compares left[k] with right[k]. */
+/* How the two columns of a key are compared, docs/job.md. */
+typedef enum GjKeyClass
+{
+	GJ_CLASS_INT,
+	GJ_CLASS_BYTES,
+	GJ_CLASS_VARLENA
+} GjKeyClass;
+
+/* One join of the job; key k compares left[k] with right[k]. */
 typedef struct GjJoin
 {
 	double		rows;			/* planner's estimate of what the daemon makes */
+	int			left_inputs;	/* below its left side; see GjPlan.joins */
 	int			nkeys;
 	GjOutput   *left;
 	GjOutput   *right;
+	GjKeyClass *classes;
 } GjJoin;
 
 typedef struct GjPlan
@@ -116,9 +126,13 @@ typedef struct GjPlan
 	 * evaluated again, and columns with 0 are NULL.
 	 */
 	int		   *native_resnos;
+
+	/*
+	 * In post-order of the job's tree, whose leaves are the inputs in order:
+	 * with left_inputs that is the whole tree.
+	 */
 	int			njoins;
-	GjJoin	   *joins;			/* in post-order of the job's tree */
-	char	   *static_json;	/* the "static" member of docs/job.md */
+	GjJoin	   *joins;
 } GjPlan;
 
 extern GjPlan *gj_plan_read(CustomScan *scan);

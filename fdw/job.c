@@ -1,5 +1,8 @@
 /*
  * job.c - writes the "static" member of the job, docs/job.md.
+ *
+ * Written when a job is opened, not when it is planned: it takes as long as
+ * planning everything else about the node.
  */
 #include "postgres.h"
 
@@ -9,6 +12,7 @@
 #include "utils/json.h"
 #include "utils/lsyscache.h"
 
+#include "columns.h"
 #include "job.h"
 
 /* Names are for people: what is not UTF-8 is replaced, never an error. */
@@ -73,54 +77,63 @@ append_reference(StringInfo json, const GjOutput *column)
 	appendStringInfo(json, "{\"input\":%d,\"column\":%d}", column->input, column->column);
 }
 
-static void
-append_keys(StringInfo json, const GjJobJoin *job)
+static const char *
+class_word(GjKeyClass class)
 {
-	for (int i = 0; i < job->join->nkeys; i++)
+	switch (class)
+	{
+		case GJ_CLASS_INT:
+			return "int";
+		case GJ_CLASS_BYTES:
+			return "bytes";
+		case GJ_CLASS_VARLENA:
+			break;
+	}
+	return "varlena";
+}
+
+static void
+append_keys(StringInfo json, const GjJoin *join)
+{
+	for (int i = 0; i < join->nkeys; i++)
 	{
 		appendStringInfo(json, "%s{\"left\":", i > 0 ? "," : "");
-		append_reference(json, &job->join->left[i]);
+		append_reference(json, &join->left[i]);
 		appendStringInfoString(json, ",\"right\":");
-		append_reference(json, &job->join->right[i]);
-		appendStringInfo(json, ",\"class\":\"%s\"}", job->classes[i]);
+		append_reference(json, &join->right[i]);
+		appendStringInfo(json, ",\"class\":\"%s\"}", class_word(join->classes[i]));
 	}
 }
 
-static int
-count_joins(const GjCandidate *tree)
-{
-	return tree->ninputs - 1;
-}
-
-/* first_input, first_join: of those that lie in this tree. */
+/*
+ * The subtree over inputs first .. first + n - 1, whose n - 1 joins end before
+ * position end of plan->joins; its own join is the last of them.
+ */
 static void
-append_tree(StringInfo json, const GjCandidate *tree, const GjJobJoin *joins,
-			int first_input, int first_join)
+append_tree(StringInfo json, const GjPlan *plan, int first, int n, int end)
 {
-	const GjJobJoin *job;
+	const GjJoin *join;
+	int			left;
 
-	if (tree->source != NULL)
+	if (n == 1)
 	{
-		appendStringInfo(json, "{\"op\":\"scan\",\"input\":%d}", first_input);
+		appendStringInfo(json, "{\"op\":\"scan\",\"input\":%d}", first);
 		return;
 	}
-
-	/* in post-order a tree's own join is its last */
-	job = &joins[first_join + count_joins(tree) - 1];
-	Assert(job->tree == tree);
+	join = &plan->joins[end - 1];
+	left = join->left_inputs;
 	appendStringInfo(json, "{\"op\":\"join\",\"kind\":\"inner\",\"rows\":%.0f,\"left\":",
-					 job->join->rows);
-	append_tree(json, tree->left, joins, first_input, first_join);
+					 join->rows);
+	append_tree(json, plan, first, left, end - (n - left));
 	appendStringInfoString(json, ",\"right\":");
-	append_tree(json, tree->right, joins, first_input + tree->left->ninputs,
-				first_join + count_joins(tree->left));
+	append_tree(json, plan, first + left, n - left, end - 1);
 	appendStringInfoString(json, ",\"keys\":[");
-	append_keys(json, job);
+	append_keys(json, join);
 	appendStringInfoString(json, "]}");
 }
 
 char *
-gj_static_json(const GjPlan *plan, const GjCandidate *tree, const GjJobJoin *joins)
+gj_static_json(const GjPlan *plan)
 {
 	StringInfoData json;
 
@@ -140,7 +153,7 @@ gj_static_json(const GjPlan *plan, const GjCandidate *tree, const GjJobJoin *joi
 		append_reference(&json, &plan->outputs[i]);
 	}
 	appendStringInfoString(&json, "],\"child\":");
-	append_tree(&json, tree, joins, 0, 0);
+	append_tree(&json, plan, 0, plan->ninputs, plan->njoins);
 	appendStringInfoString(&json, "}}");
 	return json.data;
 }

@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "storage/proc.h"
 
+#include "job.h"
 #include "link.h"
 
 void
@@ -119,7 +120,7 @@ gj_link_open(GjLink *link, const GjPlan *plan, int participants, bool rewindable
 	initStringInfo(&json);
 	appendStringInfo(&json, "{\"version\":1,\"static\":%s,\"runtime\":"
 					 "{\"generation\":1,\"parameters\":[],\"snapshot\":\"\",\"lsn\":\"\"}}",
-					 plan->static_json);
+					 gj_static_json(plan));
 	body.json_length = json.len;
 	link->rewindable = rewindable;
 	ok = gj_send(&link->conn, GJ_OPEN, &body, sizeof(body), json.data, json.len) &&

@@ -25,10 +25,11 @@ cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
 {
 	const GjCandidate *tree = stash->candidates[variant];
 	double		divisor = variant == GJ_PARALLEL ? gj_divisor(tree->workers) : 1;
+	List	   *residuals = gj_residuals(tree);
 	QualCost	residual;
 	Cost		per_row;
 
-	cost_qual_eval(&residual, gj_residuals(tree), root);
+	cost_qual_eval(&residual, residuals, root);
 	per_row = gj_return_row_cost + residual.per_tuple +
 		stash->return_weight * gj_return_column_cost;
 
@@ -66,8 +67,8 @@ GjReject
 gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant variant)
 {
 	GjCandidate *tree = stash->candidates[variant];
+	GjPath	   *path;
 	CustomPath *cpath;
-	GjPath	   *private;
 	const Path *cheapest;
 	Path	   *native;
 	Path		costs = {0};
@@ -82,12 +83,13 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	if (native == NULL)
 		return GJ_REJECT_NATIVE;
 
-	private = palloc(sizeof(GjPath));
-	private->variant = variant;
-	private->tree = tree;
-	private->outputs = joinrel->reltarget->exprs;
+	path = palloc0(sizeof(GjPath));
+	path->variant = variant;
+	path->tree = tree;
+	path->outputs = joinrel->reltarget->exprs;
 
-	cpath = makeNode(CustomPath);
+	cpath = &path->cpath;
+	NodeSetTag(cpath, T_CustomPath);
 	cpath->path.pathtype = T_CustomScan;
 	cpath->path.parent = joinrel;
 	cpath->path.pathtarget = joinrel->reltarget;
@@ -96,13 +98,18 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	cpath->path.total_cost = costs.total_cost;
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	cpath->custom_paths = lappend(input_paths(tree, NIL), native);
-	cpath->custom_private = list_make1(private);
 	cpath->methods = &gj_path_methods;
 	gj_set_path_clauses(cpath, gj_residuals(tree));
 
 	stash->offered = true;
 	if (variant == GJ_SERIAL)
 	{
+		/*
+		 * A worker never runs the serial node.  Where there are no workers,
+		 * saying so would only make core keep dearer paths beside this one.
+		 */
+		cpath->path.parallel_safe = stash->query->single_process &&
+			joinrel->consider_parallel;
 		refresh_native(joinrel->pathlist, native);
 		add_path(joinrel, &cpath->path);
 	}

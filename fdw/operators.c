@@ -12,13 +12,7 @@
 
 #include "operators.h"
 
-static const struct
-{
-	Oid			opno;			/* pg_operator.dat */
-	int			left;			/* type length */
-	int			right;
-	GjKeyKind	kind;
-}			operators[] =
+static const GjOperator operators[] =
 {
 	{94, 2, 2, GJ_KEY_INT},		/* int2 = int2 */
 	{532, 2, 4, GJ_KEY_INT},	/* int2 = int4 */
@@ -39,32 +33,19 @@ static const struct
 	{1752, -1, -1, GJ_KEY_NUMERIC}, /* numeric = numeric */
 };
 
-static int
-find(Oid opno)
+const GjOperator *
+gj_find_operator(Oid opno, Oid collation)
 {
 	for (int i = 0; i < (int) lengthof(operators); i++)
-		if (operators[i].opno == opno)
-			return i;
-	return -1;
-}
+	{
+		const GjOperator *op = &operators[i];
 
-GjKeyKind
-gj_key_kind(Oid opno, Oid collation)
-{
-	int			i = find(opno);
-
-	if (i < 0)
-		return GJ_KEY_NONE;
-	if ((operators[i].kind == GJ_KEY_TEXT || operators[i].kind == GJ_KEY_BPCHAR) &&
-		(!OidIsValid(collation) || !get_collation_isdeterministic(collation)))
-		return GJ_KEY_NONE;
-	return operators[i].kind;
-}
-
-int
-gj_key_typlen(Oid opno, bool left)
-{
-	int			i = find(opno);
-
-	return i < 0 ? 0 : left ? operators[i].left : operators[i].right;
+		if (op->opno != opno)
+			continue;
+		if ((op->kind == GJ_KEY_TEXT || op->kind == GJ_KEY_BPCHAR) &&
+			(!OidIsValid(collation) || !get_collation_isdeterministic(collation)))
+			return NULL;
+		return op;
+	}
+	return NULL;
 }

@@ -9,7 +9,6 @@
 /* How the two sides of a key become comparable. */
 typedef enum GjKeyKind
 {
-	GJ_KEY_NONE,				/* not an operator of ours */
 	GJ_KEY_INT,					/* by value, across widths */
 	GJ_KEY_BYTES,				/* by the bytes of fixed columns of one width */
 	GJ_KEY_TEXT,				/* by the bytes of varlena */
@@ -17,10 +16,15 @@ typedef enum GjKeyKind
 	GJ_KEY_NUMERIC				/* as scaled integers, or by canonical varlena */
 } GjKeyKind;
 
-/* The operator's kind; collation is the one that it would run under. */
-extern GjKeyKind gj_key_kind(Oid opno, Oid collation);
+typedef struct GjOperator
+{
+	Oid			opno;			/* pg_operator.dat */
+	int			left;			/* bytes of the operand's type; -1: varlena */
+	int			right;
+	GjKeyKind	kind;
+} GjOperator;
 
-/* Bytes of both operands' type, -1 for varlena. */
-extern int	gj_key_typlen(Oid opno, bool left);
+/* NULL: not one of ours.  collation is the one that it would run under. */
+extern const GjOperator *gj_find_operator(Oid opno, Oid collation);
 
 #endif							/* GPUJOIN_OPERATORS_H */

@@ -56,7 +56,7 @@ find_side(PlannerInfo *root, RelOptInfo *rel, GjCandidate **trees)
 	}
 	else
 	{
-		GjStash    *stash = gj_joinrel_stash(rel, false);
+		GjStash    *stash = gj_joinrel_stash(rel);
 
 		if (stash != NULL)
 			memcpy(trees, stash->candidates, sizeof(stash->candidates));
@@ -110,42 +110,45 @@ join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *
 {
 	RelOptInfo *joinrel = attempt->joinrel;
 	GjCandidate *best = attempt->stash->candidates[variant];
-	GjCandidate tree;
+	GjCandidate *tree;
 	GjReject	reject;
+	Cost		cost;
+	double		rows;
 
 	if (left->ninputs + right->ninputs > GJ_MAX_INPUTS ||
 		left->ncolumns + right->ncolumns > MAX_TOTAL_COLUMNS ||
 		Max(left->depth, right->depth) >= MAX_DEPTH)
 		return GJ_REJECT_TOO_LARGE;
 
-	/* residual conditions can only add to this, and most attempts end here */
-	gj_combine(joinrel, left, right, 1, attempt->status, &tree);
-	if (best != NULL && gj_job_cost(best) <= gj_job_cost(&tree))
+	/*
+	 * All trees of a joinrel feed the same.  Residual conditions can only add
+	 * to the cost of joining, and most attempts end here.
+	 */
+	cost = gj_join_cost(joinrel, left, right, 1, attempt->status, &rows);
+	if (best != NULL && best->join_cost <= cost)
 		return GJ_ACCEPTED;
 
 	/* the inputs in extents, and once more while they are partitioned */
-	if (2 * tree.bytes > attempt->status->budget)
+	if (2 * (left->bytes + right->bytes) > attempt->status->budget)
 		return GJ_REJECT_BUDGET;
 
-	if ((reject = split_clauses(attempt, tree.secured)) != GJ_ACCEPTED)
+	reject = split_clauses(attempt, left->secured || right->secured);
+	if (reject != GJ_ACCEPTED)
 		return reject;
 	if (attempt->clauses.residual != NIL)
 	{
-		gj_combine(joinrel, left, right, attempt->clauses.selectivity,
-				   attempt->status, &tree);
-		if (best != NULL && gj_job_cost(best) <= gj_job_cost(&tree))
+		cost = gj_join_cost(joinrel, left, right, attempt->clauses.selectivity,
+							attempt->status, &rows);
+		if (best != NULL && best->join_cost <= cost)
 			return GJ_ACCEPTED;
 	}
-	tree.keys = attempt->clauses.keys;
-	tree.residual = attempt->clauses.residual;
-	gj_rate(attempt->status, &tree);
-	best = palloc(sizeof(GjCandidate));
-	*best = tree;
-	attempt->stash->candidates[variant] = best;
+	tree = gj_combine(joinrel, left, right, &attempt->clauses, cost, rows);
+	gj_rate(attempt->status, tree);
+	attempt->stash->candidates[variant] = tree;
 
-	if (!gj_force && gj_input_rows(attempt->root, joinrel->relids) < gj_min_rows)
+	if (!gj_force && tree->input_rows < gj_min_rows)
 		return GJ_REJECT_SIZE;
-	if (variant == GJ_PARALLEL && tree.workers == 0)
+	if (variant == GJ_PARALLEL && tree->workers == 0)
 		return GJ_ACCEPTED;		/* every input is too small to share */
 	return gj_offer(attempt->root, joinrel, attempt->stash, variant);
 }
@@ -164,8 +167,8 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		 RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
 {
 	Attempt		attempt;
-	GjQuery    *query;
 	GjStash    *stash;
+	GjQuery    *query;
 	GjCandidate *outer[GJ_VARIANTS];
 	GjCandidate *inner[GJ_VARIANTS];
 	GjReject	reject;
@@ -173,15 +176,15 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 
 	if (jointype != JOIN_INNER)
 		return GJ_REJECT_JOIN_TYPE;
-	query = gj_query(root);
+	stash = gj_joinrel_stash(joinrel);
+	query = stash != NULL ? stash->query : gj_query(root);
 	if (query->rows < gj_min_rows && !gj_force)
 		return GJ_REJECT_SIZE;
 	if (!query->plain_select)
 		return GJ_REJECT_COMMAND;
 	if (!bms_is_empty(joinrel->lateral_relids))
 		return GJ_REJECT_LATERAL;
-	stash = gj_joinrel_stash(joinrel, true);
-	if (stash == NULL)
+	if (stash == NULL && (stash = gj_make_stash(root, joinrel)) == NULL)
 		return GJ_REJECT_FOREIGN;
 
 	/*
@@ -217,7 +220,7 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	reject = join_trees(&attempt, GJ_SERIAL, outer[GJ_SERIAL], inner[GJ_SERIAL]);
 
 	/* verification compares two whole results, which takes one process */
-	if (!joinrel->consider_parallel || gj_verify ||
+	if (!query->shares || !joinrel->consider_parallel || gj_verify ||
 		outer[GJ_PARALLEL] == NULL || inner[GJ_PARALLEL] == NULL)
 		return reject;
 	parallel_reject = join_trees(&attempt, GJ_PARALLEL, outer[GJ_PARALLEL], inner[GJ_PARALLEL]);

@@ -6,9 +6,13 @@
 
 #include "candidate.h"
 
-/* The only member of CustomPath.custom_private. */
+/*
+ * Starts as a CustomPath, whose custom_paths are those of the inputs in order,
+ * then the native path.
+ */
 typedef struct GjPath
 {
+	CustomPath	cpath;
 	GjVariant	variant;
 	GjCandidate *tree;
 	List	   *outputs;		/* Vars: the joinrel's target when the path was made */

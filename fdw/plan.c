@@ -11,7 +11,6 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/restrictinfo.h"
 
-#include "job.h"
 #include "native.h"
 #include "path.h"
 #include "private.h"
@@ -21,7 +20,6 @@ typedef struct Builder
 	PlannerInfo *root;
 	GjPlan	   *plan;
 	List	   *children;		/* Plans of the inputs */
-	GjJobJoin  *joins;			/* plan->joins with what only the job needs */
 } Builder;
 
 static Plan *plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
@@ -138,8 +136,8 @@ payload_form(const Var *var)
 		GJ_FORM_DECIMAL : GJ_FORM_VALUE;
 }
 
-/* How both sides of a key are carried; the class that compares them. */
-static const char *
+/* How both sides of a key are carried, and compared. */
+static GjKeyClass
 key_form(const GjKey *key, GjForm *form)
 {
 	int			left;
@@ -149,35 +147,32 @@ key_form(const GjKey *key, GjForm *form)
 	switch (key->kind)
 	{
 		case GJ_KEY_INT:
-			return "int";
+			return GJ_CLASS_INT;
 		case GJ_KEY_BYTES:
-			return "bytes";
+			return GJ_CLASS_BYTES;
 		case GJ_KEY_BPCHAR:
 			*form = GJ_FORM_BPCHAR_KEY;
-			return "varlena";
+			return GJ_CLASS_VARLENA;
 		case GJ_KEY_NUMERIC:
 			if (gj_decimal_scale(key->left->vartype, key->left->vartypmod, &left) &&
 				gj_decimal_scale(key->right->vartype, key->right->vartypmod, &right) &&
 				left == right)
 			{
 				*form = GJ_FORM_DECIMAL;
-				return "int";
+				return GJ_CLASS_INT;
 			}
 			*form = GJ_FORM_NUMERIC_KEY;
-			return "varlena";
+			return GJ_CLASS_VARLENA;
 		case GJ_KEY_TEXT:
-		case GJ_KEY_NONE:
 			break;
 	}
-	Assert(key->kind == GJ_KEY_TEXT);
-	return "varlena";
+	return GJ_CLASS_VARLENA;
 }
 
 /* Adds the tree's joins in post-order, with the columns of their keys. */
 static void
 add_joins(Builder *builder, const GjCandidate *tree)
 {
-	GjJobJoin  *job;
 	GjJoin	   *join;
 	ListCell   *lc;
 
@@ -186,20 +181,18 @@ add_joins(Builder *builder, const GjCandidate *tree)
 	add_joins(builder, tree->left);
 	add_joins(builder, tree->right);
 
-	join = &builder->plan->joins[builder->plan->njoins];
-	job = &builder->joins[builder->plan->njoins++];
-	job->tree = tree;
-	job->join = join;
-	job->classes = palloc(list_length(tree->keys) * sizeof(char *));
+	join = &builder->plan->joins[builder->plan->njoins++];
 	join->rows = tree->rows;
+	join->left_inputs = tree->left->ninputs;
 	join->left = palloc(list_length(tree->keys) * sizeof(GjOutput));
 	join->right = palloc(list_length(tree->keys) * sizeof(GjOutput));
+	join->classes = palloc(list_length(tree->keys) * sizeof(GjKeyClass));
 	foreach(lc, tree->keys)
 	{
 		const GjKey *key = lfirst(lc);
 		GjForm		form;
 
-		job->classes[join->nkeys] = key_form(key, &form);
+		join->classes[join->nkeys] = key_form(key, &form);
 		join->left[join->nkeys] = need_column(builder, key->left, form, true);
 		join->right[join->nkeys] = need_column(builder, key->right, form, true);
 		join->nkeys++;
@@ -226,9 +219,9 @@ add_outputs(Builder *builder, const List *outputs, const Plan *native)
 
 /* The joinrel's outputs, then what only the residual conditions read. */
 static List *
-all_outputs(const GjPath *private, List *quals)
+all_outputs(const GjPath *path, List *quals)
 {
-	List	   *outputs = list_copy(private->outputs);
+	List	   *outputs = list_copy(path->outputs);
 	ListCell   *lc;
 
 	foreach(lc, pull_var_clause((Node *) quals, PVC_RECURSE_PLACEHOLDERS))
@@ -252,13 +245,13 @@ static Plan *
 plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 				 List *tlist, List *clauses, List *custom_plans)
 {
-	const GjPath *private = linitial(best_path->custom_private);
-	const GjCandidate *tree = private->tree;
+	const GjPath *path = (const GjPath *) best_path;
+	const GjCandidate *tree = path->tree;
 	Plan	   *native = llast(custom_plans);
 	List	   *quals = extract_actual_clauses(gj_residuals(tree), false);
-	List	   *outputs = all_outputs(private, quals);
+	List	   *outputs = all_outputs(path, quals);
 	GjPlan		plan = {
-		.parallel = private->variant == GJ_PARALLEL,
+		.parallel = path->variant == GJ_PARALLEL,
 		.workers = tree->workers,
 		.inputs = palloc0(tree->ninputs * sizeof(GjInput)),
 		.joins = palloc0((tree->ninputs - 1) * sizeof(GjJoin)),
@@ -267,7 +260,6 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 		.root = root,
 		.plan = &plan,
 		.children = custom_plans,
-		.joins = palloc0((tree->ninputs - 1) * sizeof(GjJobJoin)),
 	};
 	CustomScan *scan = makeNode(CustomScan);
 
@@ -275,10 +267,9 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	add_inputs(&builder, tree);
 	add_joins(&builder, tree);
 	add_outputs(&builder, outputs, native);
-	for (int i = 0; i < list_length(private->outputs); i++)
+	for (int i = 0; i < list_length(path->outputs); i++)
 		if (plan.native_resnos[i] == 0)
 			elog(ERROR, "native child of a GpuJoin lacks an output");
-	plan.static_json = gj_static_json(&plan, tree, builder.joins);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = quals;

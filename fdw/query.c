@@ -10,20 +10,21 @@
 #include "candidate.h"
 #include "compat.h"
 
-double
-gj_input_rows(PlannerInfo *root, Relids relids)
+/* Adds up what the query's tables are like. */
+static void
+survey_tables(PlannerInfo *root, GjQuery *query)
 {
-	double		rows = 0;
 	int			relid = -1;
 
-	while ((relid = bms_next_member(relids, relid)) >= 0)
+	while ((relid = bms_next_member(root->all_baserels, relid)) >= 0)
 	{
 		RelOptInfo *rel = gj_base_rel(root, relid);
 
-		if (rel != NULL)
-			rows += rel->rows;
+		if (rel == NULL)
+			continue;
+		query->rows += rel->rows;
+		query->shares |= rel->partial_pathlist != NIL;
 	}
-	return rows;
 }
 
 /* No data-modifying statement and no row lock, on no level of the query. */
@@ -50,8 +51,10 @@ gj_query(PlannerInfo *root)
 		return base->query;
 
 	query = MemoryContextAllocZero(root->planner_cxt, sizeof(GjQuery));
-	query->rows = gj_input_rows(root, root->all_baserels);
+	survey_tables(root, query);
 	query->plain_select = is_plain_select(root);
+	query->single_process = !query->shares && root->parent_root == NULL &&
+		!gj_parallel_is_forced();
 	if (base != NULL)
 		base->query = query;
 	return query;

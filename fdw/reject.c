@@ -58,7 +58,7 @@ gj_reject(PlannerInfo *root, RelOptInfo *joinrel, GjReject reason)
 
 	if (!gj_explain_rejected || joinrel->reloptkind != RELOPT_JOINREL)
 		return;
-	stash = gj_joinrel_stash(joinrel, true);
+	stash = gj_make_stash(root, joinrel);
 	if (stash != NULL)
 		stash->reject = Max(stash->reject, reason);
 }
@@ -92,7 +92,7 @@ is_swallowed(PlannerInfo *root, RelOptInfo *joinrel)
 	foreach(lc, root->join_rel_list)
 	{
 		RelOptInfo *other = lfirst(lc);
-		GjStash    *stash = gj_joinrel_stash(other, false);
+		GjStash    *stash = gj_joinrel_stash(other);
 
 		if (stash != NULL && stash->offered &&
 			bms_is_subset(joinrel->relids, other->relids))
@@ -109,7 +109,7 @@ gj_report_rejected(PlannerInfo *root)
 	foreach(lc, root->join_rel_list)
 	{
 		RelOptInfo *joinrel = lfirst(lc);
-		GjStash    *stash = gj_joinrel_stash(joinrel, false);
+		GjStash    *stash = gj_joinrel_stash(joinrel);
 		bool		possible;
 
 		if (stash == NULL || stash->reject == GJ_ACCEPTED || stash->offered)
