@@ -15,9 +15,9 @@ cuda: build ## build what joins on NVIDIA GPUs: kernels, gpujoin-cuda, tests, be
 	@$(WITH_CUDA) $(MAKE) --no-print-directory -j$(shell nproc) -C joincore/cuda/kernels ARCHS="$(CUDA_ARCHS)"
 	@echo "building gpujoin-cuda, tests and benches"
 	@mkdir -p $(CUDA_OUT)/bin $(CUDA_OUT)/test
-	@$(WITH_CUDA) $(GO) build -tags cuda -trimpath -o $(CUDA_OUT)/bin/gpujoin-cuda ./cmd/gpujoin-cuda
-	@$(WITH_CUDA) $(GO) test -c -tags cuda -o $(CUDA_OUT)/test/ ./joincore/cuda/...
-	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -o ../$(CUDA_OUT)/bin/bench-gpu ./cmd/benchgpu
+	@$(WITH_CUDA) $(GO) build -tags cuda -trimpath -ldflags="-s -w" -o $(CUDA_OUT)/bin/gpujoin-cuda ./cmd/gpujoin-cuda
+	@$(WITH_CUDA) $(GO) test -c -tags cuda -ldflags="-s -w" -o $(CUDA_OUT)/test/ ./joincore/cuda/...
+	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/bench-gpu ./cmd/benchgpu
 	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -o ../$(CUDA_OUT)/bin/check ./cmd/check
 
 # Where there is a toolkit everything is brought up to date first; else what
