@@ -327,7 +327,8 @@ struct gj_stats
 	uint64_t	peak_bytes;		/* memory of the job, extents included */
 	uint32_t	joins;			/* gj_join_stats that follow */
 	uint32_t	participants;	/* gj_participant_stats that follow them */
-	char		provider[16];	/* NUL-terminated */
+	char		provider[16];	/* that executed the job, NUL-terminated */
+	char		fallback[160];	/* why it was not a preferred one; empty: it was */
 };
 
 struct gj_join_stats

@@ -4,16 +4,17 @@ import "fmt"
 
 // Stats is gj_stats; Joins JoinStats and Participants ParticipantStats follow.
 type Stats struct {
-	QueueUS      uint64   `c:"queue_us"`
-	JoinUS       uint64   `c:"join_us"` // without waits for credits
-	RowsIn       uint64   `c:"rows_in"`
-	BytesIn      uint64   `c:"bytes_in"`
-	RowsOut      uint64   `c:"rows_out"`
-	BytesOut     uint64   `c:"bytes_out"`
-	PeakBytes    uint64   `c:"peak_bytes"` // memory of the job, extents included
-	Joins        uint32   `c:"joins"`
-	Participants uint32   `c:"participants"`
-	Provider     [16]byte `c:"provider"`
+	QueueUS      uint64    `c:"queue_us"`
+	JoinUS       uint64    `c:"join_us"` // without waits for credits
+	RowsIn       uint64    `c:"rows_in"`
+	BytesIn      uint64    `c:"bytes_in"`
+	RowsOut      uint64    `c:"rows_out"`
+	BytesOut     uint64    `c:"bytes_out"`
+	PeakBytes    uint64    `c:"peak_bytes"` // memory of the job, extents included
+	Joins        uint32    `c:"joins"`
+	Participants uint32    `c:"participants"`
+	Provider     [16]byte  `c:"provider"`
+	Fallback     [160]byte `c:"fallback"` // why it was not a preferred one
 }
 
 // JoinStats is gj_join_stats, one join of the job's tree.

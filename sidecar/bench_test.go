@@ -17,7 +17,7 @@ func benchServer(b *testing.B) string {
 		MaxConnections: 64, HelloTimeout: 1e10, StopTimeout: 1e10, IdleTrim: 1e12, Cores: 2, Rates: typicalRates,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
-	srv, err := Start(o, NewEngine(cpu.New(), 0, nil))
+	srv, err := Start(o, NewLocal(cpu.New(), 0, nil))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -62,6 +62,7 @@ func (j *job) deal() {
 		b := e.ready[0]
 		e.ready[0] = resultBatch{}
 		e.ready = e.ready[1:]
+		e.dealt = true
 		s.credits--
 		s.results++
 		s.held[b.extent.ID] = &holding{extent: b.extent, role: roleResult, times: 1, exec: e}

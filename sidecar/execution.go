@@ -8,6 +8,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 	"gpujoin/shm"
+	"gpujoin/sidecar/backend"
 	"gpujoin/sidecar/memory"
 )
 
@@ -26,8 +27,11 @@ type execution struct {
 	ready     []resultBatch
 	announced bool // RUNNING went out
 	produced  bool // all results are in ready or were dealt
+	dealt     bool // a participant has got rows, so that nothing can begin anew
 	rowsOut   int64
 	bytesOut  int64
+	provider  string         // that executes the join
+	fallback  string         // why it is not a preferred one
 	stats     joincore.Stats // once produced
 }
 
@@ -96,7 +100,7 @@ func (e *execution) work(previous *execution) {
 	e.finish(&stats, err)
 }
 
-// execute runs the engine; whatever it does ends as an error.
+// execute runs the join; whatever it does ends as an error.
 func (e *execution) execute(stats *joincore.Stats) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -113,7 +117,30 @@ func (e *execution) execute(stats *joincore.Stats) (err error) {
 	for range want - room { // a smaller window
 		e.slots <- struct{}{}
 	}
-	return e.job.srv.engine.Run(e.ctx, e.job.plan, e.inputs, e.job.account, e, stats)
+	return e.job.srv.backends.Run(e.ctx, &backend.Job{
+		Plan: e.job.plan, Inputs: e.inputs, Memory: e.job.account, Sink: e, Begin: e.begin, Again: e.again,
+	}, stats)
+}
+
+// begin notes who executes the join.
+func (e *execution) begin(provider, fallback string) {
+	e.job.mu.Lock()
+	defer e.job.mu.Unlock()
+	e.provider, e.fallback = provider, fallback
+}
+
+// again forgets what a backend has produced that has failed, unless rows of it
+// have left.
+func (e *execution) again() bool {
+	j := e.job
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failed != nil || j.exec != e || e.dealt {
+		return false
+	}
+	e.dropReady()
+	e.rowsOut, e.bytesOut = 0, 0
+	return true
 }
 
 // finish says that no more results come.

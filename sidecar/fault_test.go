@@ -9,21 +9,27 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
+	"gpujoin/sidecar/backend"
 	"gpujoin/sidecar/client"
 
 	"golang.org/x/sys/unix"
 )
 
-// testEngine is an Engine whose Run a test gives. It needs no memory.
+// testEngine is a backend whose Run a test gives. It needs no memory.
 type testEngine func(ctx context.Context, mem joincore.Memory, sink joincore.Sink) error
 
 func (testEngine) Name() string { return "test" }
 
 func (testEngine) Estimate(*joincore.Plan) int64 { return 0 }
 
-func (e testEngine) Run(ctx context.Context, _ *joincore.Plan, _ []*joincore.Relation,
-	mem joincore.Memory, sink joincore.Sink, _ *joincore.Stats) error {
-	return e(ctx, mem, sink)
+func (testEngine) Ready() error { return nil }
+
+func (testEngine) Devices() []backend.Device { return nil }
+
+func (testEngine) Close() {}
+
+func (e testEngine) Run(ctx context.Context, job *backend.Job, _ *joincore.Stats) error {
+	return e(ctx, job.Memory, job.Sink)
 }
 
 // emit produces n batches of one row.
@@ -171,7 +177,7 @@ func TestLeaderLeaves(t *testing.T) {
 		return ctx.Err()
 	})
 	for name, c := range map[string]struct {
-		engine Engine
+		engine backend.Last
 		reach  func(t *testing.T, leader *client.Conn)
 	}{
 		"admitted": {engine, func(*testing.T, *client.Conn) {}},

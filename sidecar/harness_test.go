@@ -16,7 +16,9 @@ import (
 
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
+	"gpujoin/sidecar/backend"
 	"gpujoin/sidecar/client"
+	"gpujoin/sidecar/memory"
 
 	"go.uber.org/goleak"
 )
@@ -55,16 +57,16 @@ func testOptions(t testing.TB) Options {
 
 // start starts a daemon. At the end of the test it must have got back
 // everything that was ever handed out.
-func start(t *testing.T, change func(*Options), engine Engine) *rig {
+func start(t *testing.T, change func(*Options), last backend.Last, preferred ...func(*memory.Store) backend.Backend) *rig {
 	t.Helper()
 	o := testOptions(t)
 	if change != nil {
 		change(&o)
 	}
-	if engine == nil {
-		engine = NewEngine(cpu.New(), o.Cores, &o.Rates)
+	if last == nil {
+		last = NewLocal(cpu.New(), o.Cores, &o.Rates)
 	}
-	srv, err := Start(o, engine)
+	srv, err := Start(o, last, preferred...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func shapeOf(c joincore.Column) shm.ColumnShape {
 
 // need estimates the memory of the whole job: extents of inputs, of which
 // every participant leaves one partly filled, a window of result batches, and
-// what the engine asks for. It fails if a result row cannot fit an extent.
+// what the join asks for. It fails if a result row cannot fit an extent.
 func (j *job) need() (int64, error) {
 	size := float64(j.srv.store.ExtentSize())
 	if _, err := shm.PlanBatch(int(size), j.outputs, nil); err != nil {
@@ -93,7 +93,7 @@ func (j *job) need() (int64, error) {
 		full := math.Ceil(j.plan.Inputs[i].Rows * row / (size - 4096))
 		extents += full + math.Min(full, float64(j.open.Participants-1)) + 1
 	}
-	total := extents*size + float64(j.srv.engine.Estimate(j.plan))
+	total := extents*size + float64(j.srv.backends.Estimate(j.plan))
 	if total >= math.MaxInt64/2 {
 		return math.MaxInt64 / 2, nil // more than any budget
 	}

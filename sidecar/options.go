@@ -9,13 +9,14 @@ import (
 
 	"gpujoin/joincore/choose"
 	"gpujoin/shm"
+	"gpujoin/sidecar/backend"
 )
 
 // Version is the daemon's.
 const Version = "0.1.0"
 
-// Options configure a Server. Every field must be set but Trace and
-// AllowedUIDs.
+// Options configure a Server. Every field must be set but Trace,
+// AllowedUIDs and Policy.
 type Options struct {
 	Socket         string
 	ExtentSize     int64 // bytes, a power of two
@@ -27,7 +28,8 @@ type Options struct {
 	HelloTimeout   time.Duration // from connection to HELLO
 	StopTimeout    time.Duration // for jobs, on a graceful stop
 	IdleTrim       time.Duration // memory beyond Warm is kept that long
-	Cores          int           // that the provider uses
+	Cores          int           // that the cpu provider uses
+	Policy         backend.Policy
 	Rates          choose.Rates
 	Log            *slog.Logger
 	Trace          *Tracer

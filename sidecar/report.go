@@ -17,8 +17,9 @@ func (j *job) report() []byte {
 	r.RowsIn, r.BytesIn = uint64(j.rowsIn), uint64(j.bytesIn)
 	_, _, peak := j.account.Usage()
 	r.PeakBytes = uint64(peak)
-	shm.PutText(r.Provider[:], j.srv.engine.Name())
 	if e := j.exec; e != nil {
+		shm.PutText(r.Provider[:], e.provider)
+		shm.PutText(r.Fallback[:], e.fallback)
 		r.RowsOut, r.BytesOut = uint64(e.rowsOut), uint64(e.bytesOut)
 		r.JoinUS = uint64(e.stats.JoinTime.Microseconds())
 		for i, s := range e.stats.Joins {

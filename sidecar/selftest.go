@@ -7,12 +7,13 @@ import (
 	"sync/atomic"
 
 	"gpujoin/joincore"
+	"gpujoin/sidecar/backend"
 	"gpujoin/sidecar/memory"
 )
 
 // SelfTest joins two small relations and checks the number of rows that come
 // out. It returns that number.
-func SelfTest(ctx context.Context, engine Engine, store *memory.Store) (int, error) {
+func SelfTest(ctx context.Context, b backend.Backend, store *memory.Store) (int, error) {
 	const left, right, keys = 4096, 512, 128
 	account, err := memory.NewBudget(1<<28).Reserve(ctx, store, 1<<26, memory.Claim{}, 0)
 	if err != nil {
@@ -33,22 +34,27 @@ func SelfTest(ctx context.Context, engine Engine, store *memory.Store) (int, err
 		},
 		Output: []joincore.ColumnRef{{Input: 0}},
 	}
-	relation := func(rows int) *joincore.Relation {
-		values := make([]byte, 0, 8*rows)
+	job := &backend.Job{Plan: plan, Memory: account, Sink: &countingSink{account: account}}
+	for _, rows := range []int{left, right} {
+		e, err := account.Extent(false)
+		if err != nil {
+			return 0, err
+		}
+		defer e.Release()
+		values := e.Data[: 0 : 8*rows]
 		for i := range rows {
 			values = binary.LittleEndian.AppendUint64(values, uint64(i%keys))
 		}
-		return &joincore.Relation{
+		job.Inputs = append(job.Inputs, &joincore.Relation{
 			Columns:  []joincore.Column{column},
 			Segments: []joincore.Segment{{Rows: rows, Columns: []joincore.Vector{{Values: values}}}},
-		}
+		})
 	}
-	sink := &countingSink{}
 	var stats joincore.Stats
-	err = engine.Run(ctx, plan, []*joincore.Relation{relation(left), relation(right)}, account, sink, &stats)
-	if err != nil {
+	if err = b.Run(ctx, job, &stats); err != nil {
 		return 0, err
 	}
+	sink := job.Sink.(*countingSink)
 	got, want := sink.rows.Load(), int64(left*right/keys)
 	if got != want {
 		return 0, fmt.Errorf("a join gave %d rows, not %d", got, want)
@@ -57,20 +63,30 @@ func SelfTest(ctx context.Context, engine Engine, store *memory.Store) (int, err
 }
 
 // countingSink throws rows away.
-type countingSink struct{ rows atomic.Int64 }
+type countingSink struct {
+	account *memory.Account
+	rows    atomic.Int64
+}
 
 func (s *countingSink) NewBatch(context.Context, []float64) (*joincore.Batch, error) {
 	const rows = 1024
-	validity := make([]byte, rows/8)
+	e, err := s.account.Extent(true)
+	if err != nil {
+		return nil, err
+	}
+	validity := e.Data[8*rows : 8*rows+rows/8]
 	for i := range validity {
 		validity[i] = 0xff
 	}
-	return &joincore.Batch{Rows: rows, Columns: []joincore.Vector{{Values: make([]byte, 8*rows), Validity: validity}}}, nil
+	return &joincore.Batch{
+		Rows: rows, Columns: []joincore.Vector{{Values: e.Data[:8*rows], Validity: validity}}, Handle: e,
+	}, nil
 }
 
-func (s *countingSink) Emit(_ context.Context, _ *joincore.Batch, rows int, _ []int) error {
+func (s *countingSink) Emit(_ context.Context, b *joincore.Batch, rows int, _ []int) error {
 	s.rows.Add(int64(rows))
+	s.Discard(b)
 	return nil
 }
 
-func (s *countingSink) Discard(*joincore.Batch) {}
+func (s *countingSink) Discard(b *joincore.Batch) { b.Handle.(*memory.Extent).Release() }

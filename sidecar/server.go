@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gpujoin/shm"
+	"gpujoin/sidecar/backend"
 	"gpujoin/sidecar/memory"
 
 	"golang.org/x/sys/unix"
@@ -19,15 +20,15 @@ import (
 
 // Server is one daemon.
 type Server struct {
-	options Options
-	engine  Engine
-	log     *slog.Logger
-	trace   *Tracer
-	budget  *memory.Budget
-	store   *memory.Store
-	socket  *socket
-	status  *statusFile
-	started time.Time
+	options  Options
+	backends *backend.Set
+	log      *slog.Logger
+	trace    *Tracer
+	budget   *memory.Budget
+	store    *memory.Store
+	socket   *socket
+	status   *statusFile
+	started  time.Time
 
 	ctx        context.Context // ends with the server
 	cancel     context.CancelFunc
@@ -50,8 +51,10 @@ type counters struct {
 	violations, refused, rejectedPeers, joins atomic.Int64
 }
 
-// Start takes the socket and serves until Stop.
-func Start(options Options, engine Engine) (*Server, error) {
+// Start takes the socket and serves until Stop. Jobs run on the first of the
+// preferred backends that can; they are started once the socket is ours, and
+// read the extents of the given store. last runs what they do not.
+func Start(options Options, last backend.Last, preferred ...func(*memory.Store) backend.Backend) (*Server, error) {
 	if err := options.Check(); err != nil {
 		return nil, err
 	}
@@ -63,7 +66,7 @@ func Start(options Options, engine Engine) (*Server, error) {
 		return nil, err
 	}
 	srv := &Server{
-		options: options, engine: engine, log: options.Log, trace: options.Trace,
+		options: options, log: options.Log, trace: options.Trace,
 		budget: memory.NewBudget(options.Budget), store: store, started: time.Now(),
 		sessions: map[*session]struct{}{}, jobs: map[uint64]*job{}, live: map[*job]struct{}{},
 		quiet: make(chan struct{}),
@@ -77,6 +80,11 @@ func Start(options Options, engine Engine) (*Server, error) {
 		srv.socket.release()
 		return nil, err
 	}
+	var before []backend.Backend
+	for _, start := range preferred {
+		before = append(before, start(store))
+	}
+	srv.backends = backend.NewSet(last, options.Policy, options.Log, before...)
 	srv.background.Add(2)
 	go srv.upkeep()
 	go srv.watch()
@@ -286,5 +294,6 @@ func (srv *Server) tearDown() {
 	srv.mu.Unlock()
 	srv.serving.Wait()
 	srv.background.Wait()
+	srv.backends.Close()
 	srv.store.Close()
 }

@@ -6,23 +6,25 @@ import (
 	"time"
 
 	"gpujoin/shm"
+	"gpujoin/sidecar/backend"
 )
 
 // statusJSON is the answer to STATUS_GET, for people and monitoring.
 type statusJSON struct {
-	Version   string     `json:"version"`
-	PID       int        `json:"pid"`
-	UptimeS   float64    `json:"uptime_s"`
-	Stopping  bool       `json:"stopping"`
-	Providers []string   `json:"providers"`
-	Budget    int64      `json:"budget"`
-	Reserved  int64      `json:"reserved"`
-	Used      int64      `json:"used"`
-	Queued    int        `json:"queued"`
-	Pool      poolJSON   `json:"pool"`
-	Totals    totalsJSON `json:"totals"`
-	Sessions  int        `json:"sessions"`
-	Jobs      []jobJSON  `json:"jobs"`
+	Version   string           `json:"version"`
+	PID       int              `json:"pid"`
+	UptimeS   float64          `json:"uptime_s"`
+	Stopping  bool             `json:"stopping"`
+	Providers []string         `json:"providers"` // the first choice first
+	Devices   []backend.Device `json:"devices"`
+	Budget    int64            `json:"budget"`
+	Reserved  int64            `json:"reserved"`
+	Used      int64            `json:"used"`
+	Queued    int              `json:"queued"`
+	Pool      poolJSON         `json:"pool"`
+	Totals    totalsJSON       `json:"totals"`
+	Sessions  int              `json:"sessions"`
+	Jobs      []jobJSON        `json:"jobs"`
 }
 
 type poolJSON struct {
@@ -59,7 +61,7 @@ func statusFrame(srv *Server) []byte {
 	b, s := srv.budget.Usage(), srv.store.Usage()
 	out := statusJSON{
 		Version: Version, PID: os.Getpid(), UptimeS: time.Since(srv.started).Seconds(),
-		Providers: []string{srv.engine.Name()}, Budget: b.Total, Reserved: b.Reserved,
+		Providers: srv.backends.Names(), Devices: srv.backends.Devices(), Budget: b.Total, Reserved: b.Reserved,
 		Used: s.Physical - s.KeptBlocks - int64(s.Warm)*s.ExtentSize, Queued: b.Queued,
 		Pool: poolJSON{s.ExtentSize, s.Extents, s.Warm, int64(s.Warm) * s.ExtentSize, s.KeptBlocks},
 		Totals: totalsJSON{

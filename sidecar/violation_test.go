@@ -193,7 +193,7 @@ func FuzzSession(f *testing.F) {
 	f.Add(script(shm.MsgWant, le(le(nil, 16), 0), shm.MsgRelease, make([]byte, 8), shm.MsgChainGet, make([]byte, 8)))
 	o := testOptions(f)
 	o.Budget = 64 << 20
-	srv, err := Start(o, NewEngine(cpuProvider(), 0, nil))
+	srv, err := Start(o, NewLocal(cpuProvider(), 0, nil))
 	if err != nil {
 		f.Fatal(err)
 	}

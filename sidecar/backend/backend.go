@@ -39,6 +39,9 @@ type Job struct {
 	Inputs []*joincore.Relation // in extents, for backends in other processes
 	Memory Memory
 	Sink   joincore.Sink
+	// Begin is told who begins to execute the job, and why it is not a backend
+	// that was preferred; "" where there is nothing to say.
+	Begin func(provider, fallback string)
 	// Again says whether the job may be started anew after a failure, and then
 	// forgets what the sink has got. nil: never.
 	Again func() bool

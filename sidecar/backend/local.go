@@ -35,8 +35,7 @@ func (l *Local) Run(ctx context.Context, job *Job, stats *joincore.Stats) error 
 	return run.Run(ctx, l.provider, job.Plan, job.Inputs, job.Memory, job.Sink, l.options, stats)
 }
 
-// Estimate returns the private bytes that executing plan is expected to need,
-// beside inputs and results.
+// Estimate implements Last.
 func (l *Local) Estimate(plan *joincore.Plan) int64 { return run.Estimate(plan, l.options) }
 
 // Devices implements Backend.

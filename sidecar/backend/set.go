@@ -17,26 +17,37 @@ type Policy struct {
 	// MinRows is how many rows all inputs together have at least, for a job to
 	// leave this process; 0: every job does.
 	MinRows int64
+	// Insist says that the preferred backends were asked for, so that it is
+	// worth saying where the machine does not have them.
+	Insist bool
 }
 
 // Set is the backends of a daemon.
 type Set struct {
 	preferred []Backend // tried in order
-	local     *Local    // runs what no other one does
+	last      Last      // runs what no other one does
 	policy    Policy
 	log       *slog.Logger
 }
 
-// NewSet returns a set that tries the preferred backends before local.
-func NewSet(local *Local, policy Policy, log *slog.Logger, preferred ...Backend) *Set {
-	return &Set{preferred: preferred, local: local, policy: policy, log: log}
+// Last is a backend that runs every job.
+type Last interface {
+	Backend
+	// Estimate returns the private bytes that executing plan is expected to
+	// need, beside inputs and results.
+	Estimate(plan *joincore.Plan) int64
+}
+
+// NewSet returns a set that tries the preferred backends before the last one.
+func NewSet(last Last, policy Policy, log *slog.Logger, preferred ...Backend) *Set {
+	return &Set{preferred: preferred, last: last, policy: policy, log: log}
 }
 
 // Estimate returns the private bytes that a job is expected to need. They are
 // those of running it here, so that falling back needs no more than was
 // reserved.
 func (s *Set) Estimate(plan *joincore.Plan) int64 {
-	n := s.local.Estimate(plan)
+	n := s.last.Estimate(plan)
 	if n < 0 { // absurd estimates of rows
 		return math.MaxInt64
 	}
@@ -44,24 +55,23 @@ func (s *Set) Estimate(plan *joincore.Plan) int64 {
 }
 
 // Run executes a job on the first backend that is ready for it and does not
-// fail. fallback says why that was not a backend that should have run it; it
-// is empty where there is nothing to say. The error is of the last backend
-// that has tried.
-func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) (fallback string, err error) {
+// fail. The error is of the last backend that has tried.
+func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	sink := &watchedSink{Sink: job.Sink}
 	watched := *job
 	watched.Sink = sink
 	var reasons []string
-	if rows := inputRows(job); rows >= s.policy.MinRows {
+	if inputRows(job) >= s.policy.MinRows {
 		for _, b := range s.preferred {
 			err := b.Ready()
-			if errors.Is(err, ErrAbsent) {
+			if errors.Is(err, ErrAbsent) && !s.policy.Insist {
 				continue
 			}
 			if err == nil {
+				job.Begin(b.Name(), strings.Join(reasons, "; "))
 				err = b.Run(ctx, &watched, stats)
 				if err == nil || !s.again(ctx, job, sink, err) {
-					return strings.Join(reasons, "; "), err
+					return err
 				}
 				s.log.Warn("join failed and is run again", "provider", b.Name(), "error", err)
 				*stats = joincore.Stats{}
@@ -69,7 +79,8 @@ func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) (fallbac
 			reasons = append(reasons, firstLine(fmt.Sprintf("%s: %v", b.Name(), err)))
 		}
 	}
-	return strings.Join(reasons, "; "), s.local.Run(ctx, job, stats)
+	job.Begin(s.last.Name(), strings.Join(reasons, "; "))
+	return s.last.Run(ctx, job, stats)
 }
 
 // again says whether another backend may try a job that has failed: where the
@@ -98,7 +109,7 @@ func (s *Set) Names() []string {
 	for _, b := range s.preferred {
 		out = append(out, b.Name())
 	}
-	return append(out, s.local.Name())
+	return append(out, s.last.Name())
 }
 
 // Devices describes the devices of all backends.
@@ -107,7 +118,7 @@ func (s *Set) Devices() []Device {
 	for _, b := range s.preferred {
 		out = append(out, b.Devices()...)
 	}
-	return append(out, s.local.Devices()...)
+	return append(out, s.last.Devices()...)
 }
 
 // Close ends all backends. No job may be running.
@@ -115,7 +126,7 @@ func (s *Set) Close() {
 	for _, b := range s.preferred {
 		b.Close()
 	}
-	s.local.Close()
+	s.last.Close()
 }
 
 // watchedSink remembers that the sink itself has failed.

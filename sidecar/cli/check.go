@@ -10,6 +10,7 @@ import (
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
 	"gpujoin/sidecar"
+	"gpujoin/sidecar/backend"
 	"gpujoin/sidecar/client"
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/memory"
@@ -54,6 +55,7 @@ func (c *command) printChecks(cfg *config.Config) error {
 		{"descriptors", checkDescriptors, ExitFailure},
 		{"sealed memory", checkSeals, ExitFailure},
 		{"provider cpu", checkProvider, ExitFailure},
+		{"provider cuda", func(cfg *config.Config) (string, error) { return checkCUDA(cfg, c.environ) }, ExitFailure},
 		{"daemon", checkDaemon, ExitNoDaemon},
 	} {
 		detail, err := check.run(cfg)
@@ -136,30 +138,40 @@ func checkProvider(cfg *config.Config) (string, error) {
 		return "", err
 	}
 	defer store.Close()
-	rows, err := sidecar.SelfTest(context.Background(), sidecar.NewEngine(cpu.New(), 0, nil), store)
+	rows, err := sidecar.SelfTest(context.Background(), sidecar.NewLocal(cpu.New(), 0, nil), store)
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%d cores, a join of %d rows was right", cfg.Cores, rows), nil
 }
 
-func checkDaemon(cfg *config.Config) (string, error) {
+// statusJSON is what a check reads of the daemon's status.
+type statusJSON struct {
+	Version string           `json:"version"`
+	PID     int              `json:"pid"`
+	Jobs    []any            `json:"jobs"`
+	Devices []backend.Device `json:"devices"`
+}
+
+// daemonStatus asks the daemon that serves.
+func daemonStatus(cfg *config.Config) (*statusJSON, error) {
 	conn, err := client.Dial(cfg.Socket, 0)
 	if err != nil {
-		return "", fmt.Errorf("no daemon serves: %w", err)
+		return nil, fmt.Errorf("no daemon serves: %w", err)
 	}
 	defer conn.Close()
 	conn.Timeout = 5 * time.Second
 	text, err := conn.Status()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	var status struct {
-		Version string `json:"version"`
-		PID     int    `json:"pid"`
-		Jobs    []any  `json:"jobs"`
-	}
-	if err := json.Unmarshal(text, &status); err != nil {
+	status := &statusJSON{}
+	return status, json.Unmarshal(text, status)
+}
+
+func checkDaemon(cfg *config.Config) (string, error) {
+	status, err := daemonStatus(cfg)
+	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("version %s serves as process %d, %d jobs", status.Version, status.PID, len(status.Jobs)), nil

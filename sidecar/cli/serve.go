@@ -34,13 +34,13 @@ have the stop timeout. A second signal stops at once.`,
 		if err != nil {
 			return err
 		}
-		return serve(cfg, c.err)
+		return serve(cfg, c.environ, c.err)
 	}
 	return cmd
 }
 
 // serve runs a daemon to its end.
-func serve(cfg *config.Config, errOut io.Writer) error {
+func serve(cfg *config.Config, environ []string, errOut io.Writer) error {
 	options, closeTrace, err := optionsOf(cfg, errOut)
 	if err != nil {
 		return err
@@ -62,7 +62,12 @@ func serve(cfg *config.Config, errOut io.Writer) error {
 		return err
 	}
 	sidecar.SetProcs(cfg.Cores)
-	srv, err := sidecar.Start(*options, sidecar.NewEngine(provider, cfg.Cores, &options.Rates))
+	policy, before, err := preferred(cfg, environ, options.Log)
+	if err != nil {
+		return err
+	}
+	options.Policy = policy
+	srv, err := sidecar.Start(*options, sidecar.NewLocal(provider, cfg.Cores, &options.Rates), before...)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,11 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -29,6 +32,11 @@ func (l *loader) build() *Config {
 		StopTimeout:  l.duration("stop_timeout"),
 		Cores:        l.integer("cores", 0, 1<<16),
 		Calibrate:    l.boolean("calibrate"),
+		Provider:     l.choice("provider", "auto", "cpu", "cuda"),
+		CUDAMinRows:  int64(l.integer("cuda_min_rows", 0, math.MaxInt)),
+		CUDAPlugin:   l.program("cuda_plugin"),
+		CUDAChecksum: l.checksum("cuda_checksum"),
+		CUDAMemory:   l.share("cuda_memory"),
 		LogLevel:     l.choice("log_level", "debug", "info", "warn", "error"),
 		LogFormat:    l.choice("log_format", "text", "json"),
 		Trace:        l.k.String("trace"),
@@ -90,6 +98,37 @@ func (l *loader) choice(key string, values ...string) string {
 	}
 	l.fail(key, "%q is none of %s", l.text(key), strings.Join(values, ", "))
 	return ""
+}
+
+// share checks a size or a percentage of something that is not known here.
+func (l *loader) share(key string) string {
+	text := l.text(key)
+	if n, err := ParseSize(text, 1<<40); err != nil || n <= 0 || strings.HasSuffix(text, "%") && n > 1<<40 {
+		l.fail(key, "%q is neither a size nor a percentage", text)
+	}
+	return text
+}
+
+// program checks the path of a program, "" for none.
+func (l *loader) program(key string) string {
+	path := l.k.String(key)
+	if path != "" && !filepath.IsAbs(path) {
+		l.fail(key, "%q is not an absolute path", path)
+	}
+	return path
+}
+
+// checksum reads a SHA-256, nil for none.
+func (l *loader) checksum(key string) []byte {
+	text := l.k.String(key)
+	if text == "" {
+		return nil
+	}
+	sum, err := hex.DecodeString(text)
+	if err != nil || len(sum) != sha256.Size {
+		l.fail(key, "%q is not a SHA-256 of 64 hexadecimal digits", text)
+	}
+	return sum
 }
 
 // uids reads a list, or in the environment numbers between commas.

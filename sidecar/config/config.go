@@ -27,6 +27,11 @@ type Config struct {
 	StopTimeout  time.Duration
 	Cores        int
 	Calibrate    bool
+	Provider     string
+	CUDAMinRows  int64
+	CUDAPlugin   string // "": beside the daemon
+	CUDAChecksum []byte // nil: what the plugin has
+	CUDAMemory   string // of each device: bytes, or a percentage
 	LogLevel     string
 	LogFormat    string
 	Trace        string
@@ -51,6 +56,11 @@ func Flags(fs *pflag.FlagSet) {
 	fs.Duration("stop-timeout", 30*time.Second, "for running jobs on a graceful stop")
 	fs.Int("cores", 0, "cores that joins use; 0: all")
 	fs.String("calibrate", "true", "measure the machine at the first start; false: assume typical rates")
+	fs.String("provider", "auto", "what executes joins: auto, cpu or cuda")
+	fs.Int("cuda-min-rows", 1_000_000, "rows of a join's inputs from which on auto means cuda")
+	fs.String("cuda-plugin", "", "program that joins on GPUs (default gpujoin-cuda, beside gpujoind)")
+	fs.String("cuda-checksum", "", "SHA-256 that this program must have, in hexadecimal; default: what it has at the start")
+	fs.String("cuda-memory", "90%", "memory of each GPU for joins: a size, or a share of the GPU's")
 	fs.String("log-level", "info", "debug, info, warn or error")
 	fs.String("log-format", "text", "text or json")
 	fs.String("trace", "", "file to record all frames to, for gpujoind dump")

@@ -76,6 +76,11 @@ func TestWrong(t *testing.T) {
 		"number too small":  {"", 0, nil, []string{"--window", "1"}, "from 2 to 1024"},
 		"size too large":    {"", 0, nil, []string{"--memory-budget", "99999999TB"}, "is too large"},
 		"size without text": {"", 0, nil, []string{"--memory-budget", "GB"}, "is not a size"},
+		"provider":          {"", 0, nil, []string{"--provider", "gpu"}, "--provider: provider: \"gpu\" is none of auto, cpu, cuda"},
+		"relative plugin":   {"", 0, nil, []string{"--cuda-plugin", "./gpujoin-cuda"}, "is not an absolute path"},
+		"short checksum":    {"", 0, nil, []string{"--cuda-checksum", "abcd"}, "is not a SHA-256"},
+		"share of a GPU":    {"", 0, nil, []string{"--cuda-memory", "101%"}, "neither a size nor a percentage"},
+		"no memory":         {"", 0, nil, []string{"--cuda-memory", "0"}, "neither a size nor a percentage"},
 		"user id":           {"", 0, nil, []string{"--allowed-uids", "-1"}, "is not a user id"},
 	} {
 		_, err := load(t, c.file, c.mode, c.environ, c.args...)

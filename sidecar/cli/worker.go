@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gpujoin/shm"
+	"gpujoin/sidecar"
+	"gpujoin/sidecar/backend"
+	"gpujoin/sidecar/backend/remote"
+	"gpujoin/sidecar/config"
+	"gpujoin/sidecar/memory"
+)
+
+// The provider for GPUs, and the worker that serves it.
+const (
+	cudaProvider = "cuda"
+	cudaProgram  = "gpujoin-cuda"
+)
+
+// cudaPlugin returns where the worker is expected.
+func cudaPlugin(cfg *config.Config) (string, error) {
+	if cfg.CUDAPlugin != "" {
+		return cfg.CUDAPlugin, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(filepath.Dir(self), cudaProgram), nil
+}
+
+// probeCUDA says what this machine lacks to join on a GPU.
+func probeCUDA(cfg *config.Config, environ []string) error {
+	if _, _, err := remote.FindDriver("/", environ); err != nil {
+		return err
+	}
+	path, err := cudaPlugin(cfg)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("its program is missing: %w", err)
+	}
+	return nil
+}
+
+// cudaWorker configures the worker for GPUs.
+func cudaWorker(cfg *config.Config, environ []string) (remote.Config, error) {
+	path, err := cudaPlugin(cfg)
+	return remote.Config{
+		Name: cudaProvider, Path: path, Args: []string{"--memory", cfg.CUDAMemory}, Checksum: cfg.CUDAChecksum,
+		Sockets: cfg.Socket + ".worker", Environ: environ, Timing: remote.DefaultTiming,
+		Probe: func() error { return probeCUDA(cfg, environ) },
+	}, err
+}
+
+// preferred returns the backends that run jobs before this process does, and
+// which jobs they get.
+func preferred(cfg *config.Config, environ []string, log *slog.Logger) (backend.Policy, []func(*memory.Store) backend.Backend, error) {
+	policy := backend.Policy{MinRows: cfg.CUDAMinRows}
+	switch cfg.Provider {
+	case "cpu":
+		return policy, nil, nil
+	case "cuda":
+		policy = backend.Policy{Insist: true}
+	}
+	worker, err := cudaWorker(cfg, environ)
+	if err != nil {
+		return policy, nil, err
+	}
+	worker.Log = log
+	return policy, []func(*memory.Store) backend.Backend{func(store *memory.Store) backend.Backend {
+		worker.Store = store
+		return remote.Start(worker)
+	}}, nil
+}
+
+// checkCUDA says whether joins can run on GPUs. Not to have one is no failure,
+// unless it was asked for.
+func checkCUDA(cfg *config.Config, environ []string) (string, error) {
+	if cfg.Provider == "cpu" {
+		return "not used: provider is cpu", nil
+	}
+	text, served, err := askCUDA(cfg)
+	if !served {
+		text, err = tryCUDA(cfg, environ)
+	}
+	if err != nil && cfg.Provider == "auto" {
+		return fmt.Sprintf("not used: %v", err), nil
+	}
+	return text, err
+}
+
+// askCUDA asks the daemon that serves, if one does: it has the GPU's memory.
+func askCUDA(cfg *config.Config) (text string, served bool, err error) {
+	status, err := daemonStatus(cfg)
+	if err != nil {
+		return "", false, nil
+	}
+	var ready []string
+	for _, d := range status.Devices {
+		switch {
+		case d.Provider != cudaProvider:
+		case d.State == backend.StateReady && d.Name != "":
+			ready = append(ready, fmt.Sprintf("%s, %d MB for joins", d.Name, d.Budget>>20))
+		default:
+			err = fmt.Errorf("%s in the daemon: %s", d.State, d.Reason)
+		}
+	}
+	if len(ready) == 0 && err == nil {
+		err = errors.New("the daemon was started without it")
+	}
+	return strings.Join(ready, "; "), true, err
+}
+
+// checkPatience is how long a worker may take to get ready for a check.
+const checkPatience = 30 * time.Second
+
+// tryCUDA starts a worker for a moment and joins.
+func tryCUDA(cfg *config.Config, environ []string) (string, error) {
+	if err := probeCUDA(cfg, environ); err != nil {
+		return "", err
+	}
+	worker, err := cudaWorker(cfg, environ)
+	if err != nil {
+		return "", err
+	}
+	store, err := memory.NewStore(shm.ExtentMinSize, 1<<28, 64)
+	if err != nil {
+		return "", err
+	}
+	defer store.Close()
+	worker.Sockets += ".check"
+	worker.Store, worker.Log, worker.Timing.RestartFirst = store, slog.New(slog.DiscardHandler), time.Hour
+	worker.Timing.RestartMost, worker.Timing.Start = time.Hour, checkPatience
+	r := remote.Start(worker)
+	defer r.Close()
+	d := r.Devices()[0]
+	for ; d.State == backend.StateStarting; d = r.Devices()[0] {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := r.Ready(); err != nil {
+		return "", err
+	}
+	rows, err := sidecar.SelfTest(context.Background(), r, store)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s, %d MB for joins, a join of %d rows was right", d.Name, d.Budget>>20, rows), nil
+}
