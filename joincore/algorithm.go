@@ -13,6 +13,20 @@ const (
 	SMJOM                      // sort-merge join, GFTR
 )
 
+// OM says whether payload is moved with the key.
+func (a Algorithm) OM() bool { return a == PHJOM || a == SMJOM }
+
+// UM returns the algorithm that leaves payload where it is.
+func (a Algorithm) UM() Algorithm {
+	switch a {
+	case PHJOM:
+		return PHJUM
+	case SMJOM:
+		return SMJUM
+	}
+	return a
+}
+
 // String returns the name that statistics and EXPLAIN show.
 func (a Algorithm) String() string {
 	switch a {

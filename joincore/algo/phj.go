@@ -72,8 +72,6 @@ type partitionTask struct {
 	first, n  int // probe rows
 }
 
-const withoutKey = -1
-
 func (j *partitionJoin) Release() { j.probe.Release() }
 
 // divide makes tasks of about equal size.
@@ -112,34 +110,18 @@ func (j *partitionJoin) Open(st device.ChunkStream) func(context.Context, int, P
 	prober := st.NewProber(&j.plan.Match)
 	return func(ctx context.Context, task int, push Push) error {
 		t := j.tasks[task]
-		var table device.Table
-		if t.partition != withoutKey {
-			var err error
-			start := time.Now()
-			if table, err = st.BuildPartition(j.build, t.partition, &j.plan.Match); err != nil {
-				return err
-			}
-			took := time.Since(start)
-			j.counter.Build.Add(took)
-			j.counter.Clock.Add(took)
+		part := probePart{space: j.probe, first: t.first, n: t.n, chunk: j.chunk}
+		if t.partition == withoutKey {
+			return part.pass(ctx, st, j.counter, push)
 		}
-		for at := 0; at < t.n; at += j.chunk {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			n := min(j.chunk, t.n-at)
-			r := st.Scan(j.probe, 0, t.first+at, n)
-			if t.partition == withoutKey {
-				j.counter.Out.Add(int64(n))
-				if err := push(r, n); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := probe(ctx, prober, r, table, j.counter, push); err != nil {
-				return err
-			}
+		start := time.Now()
+		table, err := st.BuildPartition(j.build, t.partition, &j.plan.Match)
+		if err != nil {
+			return err
 		}
-		return nil
+		took := time.Since(start)
+		j.counter.Build.Add(took)
+		j.counter.Clock.Add(took)
+		return part.probe(ctx, st, prober, table, j.counter, push)
 	}
 }

@@ -1,6 +1,7 @@
 // Package algo holds the join algorithms, written once over the primitives of
-// a device: the no-partitioning join and the partitioned hash join with
-// payloads gathered from untransformed (UM) or transformed relations (OM).
+// a device: the no-partitioning join, and the partitioned hash join and the
+// sort-merge join with payloads gathered from untransformed (UM) or
+// transformed relations (OM).
 //
 // All of them are parts of a Pipeline: a source of chunks, steps that filter
 // or probe, and a consumer. A chunk runs through all steps before the next

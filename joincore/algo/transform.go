@@ -2,6 +2,7 @@ package algo
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"gpujoin/joincore"
@@ -33,9 +34,41 @@ type Matches interface {
 	Release() // frees the transformed probe side
 }
 
-// Transform partitions the build side of a join by so many radix bits.
-func Transform(ctx context.Context, d device.Chunked, plan *Plan, build Side, bits int, c *Counter) (Transformed, error) {
-	return newPartitionedBuild(ctx, d, plan, build, bits, c)
+// Transform sorts the build side of a join, or partitions it by so many radix
+// bits.
+func Transform(ctx context.Context, d device.Chunked, a joincore.Algorithm, plan *Plan, build Side, bits int, c *Counter) (Transformed, error) {
+	switch a {
+	case joincore.PHJUM, joincore.PHJOM:
+		return newPartitionedBuild(ctx, d, plan, build, bits, c)
+	case joincore.SMJUM, joincore.SMJOM:
+		return newSortedBuild(ctx, d, plan, build, c)
+	}
+	return nil, fmt.Errorf("transforming for %v: %w", a, joincore.ErrUnsupported)
+}
+
+// withoutKey stands for the build side of the probe rows whose key is NULL.
+const withoutKey = -1
+
+// probePart is a run of rows of a transformed probe side.
+type probePart struct {
+	space    device.Space
+	first, n int
+	chunk    int
+}
+
+// pass pushes the rows as they are.
+func (p *probePart) pass(ctx context.Context, st device.ChunkStream, c *Counter, push Push) error {
+	return scanMorsel(ctx, st, p.space, morsel{0, p.first, p.n}, p.chunk, func(r device.Rows, n int) error {
+		c.Out.Add(int64(n))
+		return push(r, n)
+	})
+}
+
+// probe pushes the matches of the rows with a table.
+func (p *probePart) probe(ctx context.Context, st device.ChunkStream, prober device.Prober, t device.Table, c *Counter, push Push) error {
+	return scanMorsel(ctx, st, p.space, morsel{0, p.first, p.n}, p.chunk, func(r device.Rows, _ int) error {
+		return probe(ctx, prober, r, t, c, push)
+	})
 }
 
 func rowsOf(s device.Space) int64 {

@@ -222,7 +222,7 @@ func (j *measured) phj() (pair, error) {
 	side := func(s device.Space, key *device.Key, input int) algo.Side {
 		return algo.Side{Space: s, Key: key, Carry: []joincore.ColumnRef{{Input: input, Column: 1}}}
 	}
-	build, err := algo.Transform(j.ctx, j.device, j.plan, side(j.build, j.plan.Match.Build, 1), Bits(int64(j.n)), &j.counter)
+	build, err := algo.Transform(j.ctx, j.device, joincore.PHJOM, j.plan, side(j.build, j.plan.Match.Build, 1), Bits(int64(j.n)), &j.counter)
 	if err != nil {
 		return pair{}, err
 	}

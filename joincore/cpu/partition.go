@@ -18,7 +18,7 @@ func (d *dev) Partition(ctx context.Context, from device.Space, spec device.Part
 	ranges := src.ranges(d.streams * 8)
 	total := src.total()
 	p := &partitioner{
-		spec: spec, src: src, parts: 1<<spec.Bits + 1,
+		spec: spec, payload: payload{rowIDs: spec.RowIDs, columns: spec.Carry}, src: src, parts: 1<<spec.Bits + 1,
 		shift: 64 - uint(spec.Bits), counts: make([][]uint32, len(ranges)),
 	}
 	if err := d.parallel(ctx, len(ranges), func(st *stream, i int) error {
@@ -90,9 +90,7 @@ type partitioner struct {
 	counts [][]uint32 // a range's rows of each partition, then where its next one goes
 	ends   [][]uint32 // where a range's place in each partition ends
 	keys   []uint64
-	ids    []*column
-	carry  []*column
-	refs   []joincore.ColumnRef // of carry
+	payload
 }
 
 // eachChunk calls f for all rows of a range.
@@ -156,65 +154,17 @@ func (p *partitioner) complete() bool {
 }
 
 func (p *partitioner) allocate(out *space, n int) error {
-	d := out.dev
-	keys, err := alloc[uint64](d, n)
+	keys, err := alloc[uint64](out.dev, n)
 	if err != nil {
 		return err
 	}
-	out.release = append(out.release, func() { free(d, keys) })
+	out.ownKeys(keys)
 	p.keys = keys
-	out.keys = &column{kind: joincore.Fixed, width: 8, v64: [][]uint64{keys}}
-	out.ids = map[int]*column{}
-	for _, input := range p.spec.RowIDs {
-		c, err := out.newColumn(n, 4)
-		if err != nil {
-			return err
-		}
-		out.ids[input] = c
-		p.ids = append(p.ids, c)
-	}
-	out.carried = map[joincore.ColumnRef]*column{}
-	for _, ref := range p.spec.Carry {
-		base := d.inputs[ref.Input].columns[ref.Column]
-		if p.isKey(ref, base) {
-			out.carried[ref] = out.keys
-			continue
-		}
-		if base.kind != joincore.Fixed {
-			return fmt.Errorf("moving a column of variable length: %w", joincore.ErrUnsupported)
-		}
-		c, err := out.newColumn(n, base.width)
-		if err != nil {
-			return err
-		}
-		if base.nullable() {
-			flags, err := out.newColumn(n, 1)
-			if err != nil {
-				return err
-			}
-			c.flags = flags.v8
-		}
-		out.carried[ref] = c
-		p.carry = append(p.carry, c)
-		p.refs = append(p.refs, ref)
-	}
-	return nil
+	return p.payload.allocate(out, n, p.spec.KeepNulls)
 }
 
-// isKey says whether a column is the key as it is, and so moved already.
-func (p *partitioner) isKey(ref joincore.ColumnRef, c *column) bool {
-	k := p.spec.Key
-	return k.Exact && len(k.Parts) == 1 && k.Parts[0].Column == ref && c.width == 8 && !p.spec.KeepNulls
-}
-
-// newColumn allocates a column of one segment that the space owns.
-func (s *space) newColumn(n, width int) (*column, error) {
-	b, err := alloc[uint8](s.dev, n*width)
-	if err != nil {
-		return nil, err
-	}
-	s.release = append(s.release, func() { free(s.dev, b) })
-	c := &column{kind: joincore.Fixed, width: width}
-	c.addSegment(b)
-	return c, nil
+// ownKeys makes the space one of sorted or partitioned keys, which it frees.
+func (s *space) ownKeys(keys []uint64) {
+	s.release = append(s.release, func() { free(s.dev, keys) })
+	s.keys = &column{kind: joincore.Fixed, width: 8, v64: [][]uint64{keys}}
 }

@@ -6,7 +6,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// prober finds the partners of a chunk: first the chain of each key, then
+// prober finds the partners of a chunk: first the chain of each key, or its
+// first row where the build side is sorted, then
 // pairs, as many at a time as a chunk holds, then conditions on pairs.
 type prober struct {
 	st    *stream
@@ -57,9 +58,12 @@ func (p *prober) Start(r device.Rows, t device.Table) error {
 	p.in, p.table = r.(*rows), t.(*table)
 	keys, sel := p.keys.compute(p.in, p.match.Probe, p.st.dev.inputs)
 	p.sel, p.head = sel, p.heads[:len(keys)]
-	if p.table.dense != nil {
+	switch {
+	case p.table.sorted != nil:
+		p.table.lookupSorted(keys, p.head)
+	case p.table.dense != nil:
 		p.table.lookupDense(keys, p.head)
-	} else {
+	default:
 		p.table.lookup(keys, p.head, p.todo, p.slot)
 	}
 	p.next, p.link, p.ended = 0, 0, false
@@ -115,7 +119,7 @@ func (p *prober) pairs() (n int, whole bool) {
 // follow walks chains until the chunk is full.
 func (p *prober) follow() int {
 	m, capacity := 0, len(p.from)-1
-	chain, base := p.table.chain, p.table.first
+	chain, base, sorted := p.table.chain, p.table.first, p.table.sorted != nil
 	for ; p.next < len(p.head); p.next++ {
 		h := p.link
 		if p.link = 0; h == 0 {
@@ -135,7 +139,11 @@ func (p *prober) follow() int {
 			}
 			p.from[m], p.to[m] = row, h-1
 			m++
-			h = chain[h-1-base]
+			if sorted {
+				h = p.table.nextSorted(h)
+			} else {
+				h = chain[h-1-base]
+			}
 		}
 	}
 	return m

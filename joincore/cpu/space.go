@@ -35,6 +35,8 @@ type space struct {
 	marks   marks
 	tuples  *tuples  // set where this space is Tuples
 	bounds  []int64  // set where this space is Partitions
+	keyed   int      // where this space is Sorted: rows that have a key
+	repeats bool     // and whether some keys are equal
 	release []func() // frees the memory
 }
 

@@ -16,6 +16,7 @@ type stream struct {
 	marked  *rows
 	rest    *rows  // part of a chunk that is gathered
 	table   *table // of BuildPartition
+	merged  table  // of MergeMatch
 	keys    keyer
 	v8      []uint8
 	v16     []uint16

@@ -29,6 +29,9 @@ type table struct {
 	low     uint64
 	wrap    uint64 // a probe sequence stays within wrap+1 entries
 
+	sorted []uint64 // instead of entries: the keys of a sorted space
+	cursor int      // where the next chunk's keys may begin in it
+
 	first  uint32      // position of chain[0]
 	span   int         // positions that the table may hold
 	chain  []uint32    // the next position with the same key, plus 1; 0: none

@@ -18,6 +18,14 @@ type Chunked interface {
 	KeyRange(ctx context.Context, s Space, key *Key) (KeyRange, error)
 	// Partition reorders a space by the radix of its hashed key, stably.
 	Partition(ctx context.Context, from Space, spec PartitionSpec) (Partitions, error)
+	// Sort orders a space by its normalised key, stably. Equal keys are
+	// adjacent, and both sides of a join are ordered alike.
+	Sort(ctx context.Context, from Space, spec SortSpec) (Sorted, error)
+	// MergePath cuts the merge of two sorted spaces into parts of equal work:
+	// parts + 1 points, the first before all rows and the last behind those
+	// that have a key. A probe row's partners may lie behind the point at
+	// which the next part begins.
+	MergePath(ctx context.Context, build, probe Sorted, parts int) ([]MergePoint, error)
 	// Build makes one hash table of all rows of a space. Rows with a NULL in
 	// their key are not in it.
 	Build(ctx context.Context, from Space, m *Match) (Table, error)
@@ -49,7 +57,27 @@ type PartitionSpec struct {
 	KeepNulls bool // keep rows whose key is NULL
 }
 
-// Table is a hash table over the rows of a space.
+// Sorted is a space of one segment in the order of its keys.
+type Sorted interface {
+	Space
+	// Keyed waits for how many rows have a key. Those whose key is NULL follow
+	// them, where the spec keeps them.
+	Keyed(ctx context.Context) (int64, error)
+}
+
+// SortSpec says how to sort a space. Its fields are those of a PartitionSpec.
+type SortSpec struct {
+	Key       *Key
+	Carry     []joincore.ColumnRef
+	RowIDs    []int
+	KeepNulls bool
+}
+
+// MergePoint is a point on the path by which two sorted spaces are merged:
+// rows of each side.
+type MergePoint struct{ Build, Probe int64 }
+
+// Table holds the rows of a space such that a Prober finds them by key.
 type Table interface {
 	Release()
 }
@@ -64,6 +92,11 @@ type ChunkStream interface {
 	// BuildPartition makes a table of one partition, valid until the next
 	// call. Its bounds are those that Partitions.Bounds returned.
 	BuildPartition(p Partitions, partition int, m *Match) (Table, error)
+	// MergeMatch makes the build side of a merge join a table, valid until the
+	// next call. A Prober then takes the rows of a probe side sorted alike, in
+	// order and without NULL keys, from a MergePoint on whose build row is
+	// from.
+	MergeMatch(build Sorted, from int64, m *Match) (Table, error)
 	// Marked returns those of rows [first, first+n) of a segment of a space
 	// that have found a partner by a Match with Mark (or have not).
 	Marked(s Space, segment, first, n int, found bool) (Rows, Count)

@@ -42,8 +42,8 @@ func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, probeRo
 		release()
 		return nil, err
 	}
-	if j.decision.Algorithm == joincore.PHJOM && kept {
-		j.decision.Algorithm = joincore.PHJUM // row numbers are all that is read of the result
+	if kept {
+		j.decision.Algorithm = j.decision.Algorithm.UM() // row numbers are all that is read of the result
 	}
 	m := device.Match{Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: e.plan.Parameters, ProbeRows: probeRows}
 	plan := algo.PlanKind(n.Kind, j.decision.BuildLeft, m)
@@ -103,7 +103,7 @@ func (e *chunked) transformed(j *join, plan *algo.Plan, space device.Space, rele
 		return nil, err
 	}
 	start := time.Now()
-	transformed, err := algo.Transform(e.ctx, e.dev, plan, e.moved(build, space, j), j.decision.Bits, &j.counter)
+	transformed, err := algo.Transform(e.ctx, e.dev, j.decision.Algorithm, plan, e.moved(build, space, j), j.decision.Bits, &j.counter)
 	release()
 	if err != nil {
 		releaseProbe()

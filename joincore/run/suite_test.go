@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var algorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM}
+var algorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM, joincore.SMJUM, joincore.SMJOM}
 
 // subjects are the providers that need no other hardware.
 var subjects = []runtest.Subject{
@@ -26,7 +26,7 @@ var subjects = []runtest.Subject{
 	{Provider: &separate.Provider{Inner: cpu.New()}, Algorithms: algorithms, Thin: 2, Copies: true},
 	{
 		Provider:   &bulk.Provider{Inner: &separate.Provider{Inner: cpu.New()}},
-		Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM}, Thin: 3, Copies: true,
+		Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.SMJUM}, Thin: 3, Copies: true,
 	},
 }
 

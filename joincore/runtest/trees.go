@@ -84,9 +84,9 @@ func JoinStats(t *testing.T, s Subject) {
 		if stats.Provider != s.Provider.Name() || stats.RowsOut != 10 {
 			t.Errorf("%v: provider %q, %d rows", a, stats.Provider, stats.RowsOut)
 		}
-		for i, j := range stats.Joins {
-			if !slices.ContainsFunc(s.Algorithms, func(a joincore.Algorithm) bool { return a.String() == j.Algorithm }) {
-				t.Errorf("%v: join %d was executed by %q", a, i, j.Algorithm)
+		for i, j := range stats.Joins { // payload is not moved where row numbers are all that is kept
+			if j.Algorithm != a.String() && j.Algorithm != a.UM().String() {
+				t.Errorf("%v: join %d was executed by %s", a, i, j.Algorithm)
 			}
 		}
 	}

@@ -56,13 +56,10 @@ func (j *join) bits() int {
 
 // byNumber returns the algorithm that is executed in place of one.
 func byNumber(a joincore.Algorithm) joincore.Algorithm {
-	switch a {
-	case joincore.PHJOM:
-		return joincore.PHJUM
-	case 0:
+	if a == 0 {
 		return joincore.NPJ
 	}
-	return a
+	return a.UM()
 }
 
 func (j *join) prepare(ctx context.Context) (method, error) {
@@ -80,7 +77,7 @@ func (j *join) prepare(ctx context.Context) (method, error) {
 		return &unpartitioned{join: j, table: t, inside: inner}, nil
 	}
 	side := j.side(j.build, inner, j.spec.Build, j.spec.KeepBuild)
-	t, err := algo.Transform(ctx, j.dev.inner, j.plan, side, j.bits(), &j.counter)
+	t, err := algo.Transform(ctx, j.dev.inner, j.algorithm, j.plan, side, j.bits(), &j.counter)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,8 @@ func (u *unpartitioned) probe(ctx context.Context, _ *space, inner device.Space)
 func (u *unpartitioned) space() device.Space { return u.inside }
 func (u *unpartitioned) release()            { u.table.Release() }
 
-// transformed matches a build side that has been partitioned.
+// transformed matches a build side that has been partitioned or
+// sorted.
 type transformed struct {
 	*join
 	inside algo.Transformed

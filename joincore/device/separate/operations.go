@@ -34,6 +34,15 @@ func (s *stream) BuildPartition(p device.Partitions, partition int, m *device.Ma
 	return t, nil
 }
 
+func (s *stream) MergeMatch(build device.Sorted, from int64, m *device.Match) (device.Table, error) {
+	t, in := new(table), open(build).(device.Sorted)
+	s.do(func() (err error) {
+		t.inner, err = s.inner.MergeMatch(in, from, m)
+		return err
+	})
+	return t, nil
+}
+
 func (s *stream) Append(r device.Rows, t device.Tuples) error {
 	in, to := live(r), open(t).(device.Tuples)
 	s.do(func() error { return s.inner.Append(in.inner, to) })

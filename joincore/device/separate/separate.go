@@ -81,6 +81,15 @@ func (d *dev) Partition(ctx context.Context, from device.Space, spec device.Part
 	return wrap(s, err)
 }
 
+func (d *dev) Sort(ctx context.Context, from device.Space, spec device.SortSpec) (device.Sorted, error) {
+	s, err := d.inner.Sort(ctx, open(from), spec)
+	return wrap(s, err)
+}
+
+func (d *dev) MergePath(ctx context.Context, build, probe device.Sorted, parts int) ([]device.MergePoint, error) {
+	return d.inner.MergePath(ctx, open(build).(device.Sorted), open(probe).(device.Sorted), parts)
+}
+
 func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (device.Table, error) {
 	t, err := d.inner.Build(ctx, open(from), m)
 	if err != nil {
@@ -130,6 +139,10 @@ func (s *space) Segments() []int { return open(s).Segments() }
 
 func (s *space) Bounds(ctx context.Context) ([]int64, error) {
 	return open(s).(device.Partitions).Bounds(ctx)
+}
+
+func (s *space) Keyed(ctx context.Context) (int64, error) {
+	return open(s).(device.Sorted).Keyed(ctx)
 }
 
 func (s *space) Release() {

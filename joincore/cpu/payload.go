@@ -1,0 +1,127 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"fmt"
+
+	"gpujoin/joincore"
+)
+
+// payload is what is moved with the keys of a space that is transformed.
+type payload struct {
+	rowIDs  []int                // inputs whose row numbers are moved
+	columns []joincore.ColumnRef // columns that are moved
+	ids     []*column            // where to: of each of rowIDs
+	carry   []*column            // and of each of refs
+	refs    []joincore.ColumnRef // columns, less the key itself
+}
+
+// allocate makes room for n rows in the columns of a space that has its keys.
+func (p *payload) allocate(out *space, n int, keepNulls bool) error {
+	out.ids = map[int]*column{}
+	for _, input := range p.rowIDs {
+		c, err := out.newColumn(n, 4)
+		if err != nil {
+			return err
+		}
+		out.ids[input] = c
+		p.ids = append(p.ids, c)
+	}
+	out.carried = map[joincore.ColumnRef]*column{}
+	for _, ref := range p.columns {
+		base := out.dev.inputs[ref.Input].columns[ref.Column]
+		if out.isKey(ref, base) && !keepNulls {
+			out.carried[ref] = out.keys
+			continue
+		}
+		if base.kind != joincore.Fixed {
+			return fmt.Errorf("moving a column of variable length: %w", joincore.ErrUnsupported)
+		}
+		c, err := out.newColumn(n, base.width)
+		if err != nil {
+			return err
+		}
+		if base.nullable() {
+			flags, err := out.newColumn(n, 1)
+			if err != nil {
+				return err
+			}
+			c.flags = flags.v8
+		}
+		out.carried[ref] = c
+		p.carry = append(p.carry, c)
+		p.refs = append(p.refs, ref)
+	}
+	return nil
+}
+
+// isKey says whether a column is the key as it is, and so moved already.
+func (s *space) isKey(ref joincore.ColumnRef, c *column) bool {
+	k := s.key
+	return k.Exact && len(k.Parts) == 1 && k.Parts[0].Column == ref && c.width == 8
+}
+
+// newColumn allocates a column of one segment that the space owns.
+func (s *space) newColumn(n, width int) (*column, error) {
+	b, err := alloc[uint8](s.dev, n*width)
+	if err != nil {
+		return nil, err
+	}
+	s.release = append(s.release, func() { free(s.dev, b) })
+	c := &column{kind: joincore.Fixed, width: width}
+	c.addSegment(b)
+	return c, nil
+}
+
+// gather writes the payload of rows of another space to row at of the one that
+// it was allocated for, and the rows that follow.
+func (p *payload) gather(st *stream, r *rows, at int) {
+	inputs := st.dev.inputs
+	for i, input := range p.rowIDs {
+		dst := p.ids[i].v32[0][at : at+r.n]
+		if s, ok := r.positionsOf(input, inputs); ok {
+			s.copyTo(dst)
+		} else {
+			for i := range dst {
+				dst[i] = none
+			}
+		}
+	}
+	for i, ref := range p.refs {
+		c, s := r.locate(ref, inputs)
+		dst := p.carry[i]
+		switch c.width {
+		case 1:
+			fetch(dst.v8[0][at:at+r.n], c.v8, s, 0)
+		case 2:
+			fetch(dst.v16[0][at:at+r.n], c.v16, s, 0)
+		case 4:
+			fetch(dst.v32[0][at:at+r.n], c.v32, s, 0)
+		case 8:
+			fetch(dst.v64[0][at:at+r.n], c.v64, s, 0)
+		default:
+			words := c.width / 8
+			fetchWide(dst.v64[0][at*words:(at+r.n)*words], c.v64, words, s, r.n)
+		}
+		if dst.flags != nil {
+			flags := dst.flags[0][at : at+r.n]
+			clear(flags)
+			fetchNulls(flags, c, s)
+			for i := range flags {
+				flags[i] ^= 1
+			}
+		}
+	}
+}
+
+// copyTo writes the positions of a slot.
+func (s *slot) copyTo(dst []uint32) {
+	if s.pos != nil {
+		copy(dst, s.pos)
+		return
+	}
+	for i := range dst {
+		dst[i] = s.first + uint32(i)
+	}
+}

@@ -1,0 +1,189 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"context"
+	"math/bits"
+
+	"gpujoin/joincore/device"
+)
+
+// A pass orders by a digit of at most digitBits bits: so many places to write
+// to at once still hit the translation buffer of a core.
+const (
+	digitBits = 8
+	digits    = 1 << digitBits
+)
+
+// localRows is up to how many pairs a part is sorted by one stream: both
+// buffers of it then stay near the core.
+const localRows = 1 << 17
+
+// part is a part of the pairs, of which no key belongs into another part.
+type part struct {
+	from, to int
+	side     int // the buffer that holds it
+}
+
+// radix sorts the pairs by their keys, stably, into the first buffer. Parts
+// that are too large for a core's cache are divided by their most significant
+// digit, with all streams; the others are sorted from the least significant
+// digit on, each by one stream. Either way the digits are those of the
+// distance to the part's least key: only bits that differ are sorted by, and
+// keys that crowd in one part are told apart by finer digits there.
+func (s *sorter) radix(ctx context.Context) error {
+	large, local := []part{{0, s.keyed, 0}}, []part(nil)
+	for len(large) > 0 {
+		p := large[len(large)-1]
+		large = large[:len(large)-1]
+		if p.to-p.from <= localRows {
+			local = append(local, p)
+			continue
+		}
+		parts, err := s.divide(ctx, p)
+		if err != nil {
+			return err
+		}
+		large = append(large, parts...)
+	}
+	return s.dev.parallel(ctx, len(local), func(_ *stream, i int) error {
+		s.sortLocal(local[i])
+		return nil
+	})
+}
+
+// pairs returns the pairs of a part in one of the buffers.
+func (s *sorter) pairs(p part, side int) pairs {
+	return pairs{s.buffers[side].keys[p.from:p.to], s.buffers[side].pos[p.from:p.to]}
+}
+
+// rangeOf returns the range of a part's keys.
+func (s *sorter) rangeOf(ctx context.Context, p part) (all device.KeyRange, err error) {
+	keys, size := s.pairs(p, p.side).keys, s.blockSize(p.to-p.from)
+	blocks := make([]device.KeyRange, (len(keys)+size-1)/size)
+	err = s.dev.parallel(ctx, len(blocks), func(_ *stream, i int) error {
+		blocks[i] = rangeOf(keys[i*size : min((i+1)*size, len(keys))])
+		return nil
+	})
+	for _, r := range blocks {
+		all.Merge(r)
+	}
+	return all, err
+}
+
+// divide moves a part to the other buffer by its most significant digit: each
+// block is counted, gets a place in every digit after those of the blocks
+// before it, and is moved there. A part of one key stays where it is.
+func (s *sorter) divide(ctx context.Context, p part) ([]part, error) {
+	r, err := s.rangeOf(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	width := bits.Len64(uint64(r.High) - uint64(r.Low))
+	if width == 0 {
+		s.finish(p)
+		return nil, nil
+	}
+	by := digit{low: uint64(r.Low), shift: uint(max(width-digitBits, 0))}
+	from, to := s.pairs(p, p.side), s.pairs(p, 1-p.side)
+	size := s.blockSize(len(from.keys))
+	counts := make([][digits]uint32, (len(from.keys)+size-1)/size)
+	err = s.dev.parallel(ctx, len(counts), func(_ *stream, i int) error {
+		by.count(&counts[i], from.keys[i*size:min((i+1)*size, len(from.keys))])
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var parts []part
+	at := uint32(0)
+	for d := range digits {
+		first := at
+		for i := range counts {
+			n := counts[i][d]
+			counts[i][d] = at
+			at += n
+		}
+		if at > first {
+			parts = append(parts, part{p.from + int(first), p.from + int(at), 1 - p.side})
+		}
+	}
+	return parts, s.dev.parallel(ctx, len(counts), func(_ *stream, i int) error {
+		first, end := i*size, min((i+1)*size, len(from.keys))
+		by.move(to, pairs{from.keys[first:end], from.pos[first:end]}, &counts[i])
+		return nil
+	})
+}
+
+// sortLocal sorts a part from its least significant digit on.
+func (s *sorter) sortLocal(p part) {
+	from, to := s.pairs(p, p.side), s.pairs(p, 1-p.side)
+	r := rangeOf(from.keys)
+	width := bits.Len64(uint64(r.High) - uint64(r.Low))
+	for shift := 0; shift < width; shift += digitBits {
+		by := digit{low: uint64(r.Low), shift: uint(shift)}
+		var places [digits]uint32
+		by.count(&places, from.keys)
+		if places[by.of(from.keys[0])] == uint32(len(from.keys)) {
+			continue
+		}
+		at := uint32(0)
+		for d, n := range places {
+			places[d] = at
+			at += n
+		}
+		by.move(to, from, &places)
+		from, to = to, from
+		p.side = 1 - p.side
+	}
+	s.finish(p)
+}
+
+// finish moves a sorted part to the first buffer, and notes repeated keys.
+func (s *sorter) finish(p part) {
+	done := s.pairs(p, 0)
+	if p.side != 0 {
+		now := s.pairs(p, p.side)
+		copy(done.keys, now.keys)
+		copy(done.pos, now.pos)
+	}
+	if !s.repeats.Load() && hasRepeats(done.keys) {
+		s.repeats.Store(true)
+	}
+}
+
+// hasRepeats says whether two keys that follow each other are equal.
+func hasRepeats(keys []uint64) bool {
+	for i := 1; i < len(keys); i++ {
+		if keys[i] == keys[i-1] {
+			return true
+		}
+	}
+	return false
+}
+
+// digit is what a pass orders by: some bits of the distance to a least key.
+type digit struct {
+	low   uint64
+	shift uint
+}
+
+func (d digit) of(key uint64) uint64 { return (key - d.low) >> (d.shift & 63) % digits }
+
+func (d digit) count(places *[digits]uint32, keys []uint64) {
+	for _, k := range keys {
+		places[d.of(k)]++
+	}
+}
+
+// move writes pairs to the places of their digits, in order.
+func (d digit) move(to, from pairs, places *[digits]uint32) {
+	pos, toPos := from.pos[:len(from.keys)], to.pos[:len(to.keys)]
+	for i, k := range from.keys {
+		at := places[d.of(k)]
+		places[d.of(k)] = at + 1
+		to.keys[at] = k
+		toPos[at] = pos[i]
+	}
+}
