@@ -103,11 +103,13 @@ func firstLine(s string) string {
 	return line
 }
 
-// Names returns the providers, the first choice first.
+// Names returns the providers that this machine has, the first choice first.
 func (s *Set) Names() []string {
 	var out []string
 	for _, b := range s.preferred {
-		out = append(out, b.Name())
+		if !errors.Is(b.Ready(), ErrAbsent) {
+			out = append(out, b.Name())
+		}
 	}
 	return append(out, s.last.Name())
 }

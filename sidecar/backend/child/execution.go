@@ -56,7 +56,7 @@ func (r *execution) run(start *wire.Start) *wire.Done {
 	var stats joincore.Stats
 	err = r.execute(plan, inputs, &stats)
 	r.sink.fail(errOver)
-	return wire.EncodeDone(deviceLost(err), &stats)
+	return wire.EncodeDone(err, &stats)
 }
 
 var errOver = errors.New("the run is over")
@@ -100,7 +100,8 @@ func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, st
 			r.srv.log.Error("a join has leaked memory", "blocks", n)
 		}
 	}()
-	return run.Run(r.ctx, l.Provider, plan, inputs, mem, r.sink, l.Options, stats)
+	err = run.Run(r.ctx, l.Provider, plan, inputs, mem, r.sink, l.Options, stats)
+	return deviceLost(l.Provider, err)
 }
 
 // book asks the daemon for memory, one question at a time.

@@ -31,6 +31,7 @@ type pool struct {
 	arrival  chan struct{} // closed, and another one made, when extents arrive
 	backlog  []*extent     // to be registered
 	registry bool          // somebody registers
+	refused  bool          // a registration was, and the log says so
 }
 
 // extent is one mapping. It ends when the daemon has dropped it and nobody
@@ -123,8 +124,7 @@ func (p *pool) register() {
 			}
 			undo, err := r.Register(e.data)
 			if err != nil {
-				// Copies in steps do as well.
-				p.log.Warn("an extent could not be registered", "extent", e.id, "error", err)
+				p.unregistered(err)
 				continue
 			}
 			release = append(release, undo)
@@ -134,6 +134,16 @@ func (p *pool) register() {
 		p.leave(e)
 	}
 	p.registry = false
+}
+
+// unregistered says once that memory is copied in steps, which does as well.
+func (p *pool) unregistered(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.refused {
+		p.refused = true
+		p.log.Warn("extents could not be registered", "error", err)
+	}
 }
 
 // drop ends an extent as soon as nobody uses it.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"gpujoin/joincore/device"
 	"gpujoin/sidecar/backend/wire"
 
 	"google.golang.org/grpc/codes"
@@ -69,8 +70,20 @@ type sticky interface {
 	Sticky() bool
 }
 
+// losable is a provider that knows whether its device still works.
+type losable interface {
+	// Lost returns the error by which the device was lost, nil: it was not.
+	Lost() error
+}
+
 // deviceLost marks errors that only a new process mends.
-func deviceLost(err error) error {
+func deviceLost(p device.Provider, err error) error {
+	if err == nil {
+		return nil
+	}
+	if l, ok := p.(losable); ok && l.Lost() != nil {
+		return fmt.Errorf("%w: %w", wire.ErrDevice, l.Lost())
+	}
 	var s sticky
 	if errors.As(err, &s) && s.Sticky() {
 		return fmt.Errorf("%w: %w", wire.ErrDevice, err)

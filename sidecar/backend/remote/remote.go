@@ -45,6 +45,9 @@ func Start(config Config) *Remote {
 		}
 		return err
 	}
+	if err := r.config.Probe(); err != nil {
+		r.set(backend.StateAbsent, err, nil, nil)
+	}
 	go r.supervise(ctx)
 	return r
 }

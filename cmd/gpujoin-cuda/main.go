@@ -1,0 +1,48 @@
+//go:build cuda
+
+// Command gpujoin-cuda is the worker that joins on NVIDIA GPUs. The daemon
+// starts it.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"gpujoin/joincore/cuda"
+	"gpujoin/sidecar/backend/child"
+	"gpujoin/sidecar/config"
+)
+
+func main() {
+	memory := flag.String("memory", "90%", "memory of each device for joins: a size, or a share of the device's")
+	flag.Parse()
+	os.Exit(child.Main(func(*slog.Logger) ([]child.Device, error) { return open(*memory) }))
+}
+
+// open opens all devices that this process may see.
+func open(memory string) ([]child.Device, error) {
+	infos, err := cuda.Devices()
+	if err != nil {
+		return nil, err
+	}
+	if len(infos) == 0 {
+		return nil, errors.New("the driver knows no device")
+	}
+	var devices []child.Device
+	for _, info := range infos {
+		budget, err := config.ParseSize(memory, info.Memory)
+		if err != nil {
+			return nil, err
+		}
+		p, err := cuda.New(cuda.Config{Ordinal: info.Ordinal, Budget: budget})
+		if err != nil {
+			return nil, fmt.Errorf("device %d, %s: %w", info.Ordinal, info.Name, err)
+		}
+		// One job at a time has all of the memory; the next one waits.
+		devices = append(devices, child.Device{Provider: p, Name: info.Name, Memory: info.Memory, Budget: budget, Jobs: 1})
+	}
+	return devices, nil
+}
