@@ -106,4 +106,5 @@ typedef struct {
   uint64_t capacity;     // of the region
   uint64_t progress;     // uint64[GJ_PROGRESS]
   uint64_t saved;        // what blocks are when they are suspended
+  uint64_t finished;     // a bit a partitioned row of the probe side, or of the build side; address 0: not kept
 } gj_match;

@@ -9,6 +9,7 @@ namespace gj {
 // The first pass reads keys and the row numbers that were chosen, or counts.
 template <int KW>
 struct KeyedRows {
+  static constexpr bool selective = false;  // every row is moved
   const gj_side* side;
   const char* key;
   const uint32_t* chosen;

@@ -24,10 +24,14 @@ namespace gj {
 struct MatchItem {
   uint64_t build_at, probe_at;      // first rows
   uint32_t build_rows, probe_rows;  // 0: nothing to do
-  uint64_t exists;
+  uint32_t exists;
+  uint32_t chunk;   // which chunk of the partition
+  uint32_t shared;  // other items have the same chunk or the same range
+  uint32_t unused;
 };
 
 constexpr uint32_t no_group = ~0u, stage_rows = 160;
+constexpr uint32_t short_bucket = 8;  // up to so many candidates a lane goes through on its own
 
 // A warp between two steps of 32 candidates.
 struct WarpState {
@@ -41,6 +45,8 @@ struct BlockState {
   MatchItem item;
   uint32_t next_group;
   uint32_t suspended;
+  uint32_t unfinished;  // of the item: a row has not found a partner
+  uint32_t unused;
   WarpState warp[WARPS];
 };
 
@@ -50,9 +56,11 @@ struct PartnersLayout {
   static constexpr int stages = (sizeof(BlockState<WARPS>) + 15) / 16 * 16, table = stages + WARPS * stage_rows * 8, bytes = table + Table::bytes;
 };
 
-__device__ __forceinline__ bool marked(const uint32_t* marks, uint32_t row) { return __ldcg(marks + row / 32) >> (row % 32) & 1; }
-__device__ __forceinline__ void mark(uint32_t* marks, uint32_t row) {
-  if (!marked(marks, row)) atomicOr(marks + row / 32, 1u << (row % 32));
+__device__ __forceinline__ bool marked(const uint32_t* marks, uint64_t row) { return __ldcg(marks + row / 32) >> (row % 32) & 1; }
+__device__ __forceinline__ void mark(uint32_t* marks, uint64_t row) { atomicOr(marks + row / 32, 1u << (row % 32)); }
+// The same for a row that many may mark.
+__device__ __forceinline__ void mark_once(uint32_t* marks, uint64_t row) {
+  if (!marked(marks, row)) mark(marks, row);
 }
 
 // One warp: what work item `item` is.
@@ -65,7 +73,7 @@ __device__ __forceinline__ MatchItem item_at(const gj_join& job, uint64_t item) 
     // Further items of partition p are extra[p] <= item - parts < extra[p + 1].
     const uint64_t* extra = reinterpret_cast<const uint64_t*>(job.extra);
     const uint64_t e = item - parts;
-    if (e >= extra[parts]) return {0, 0, 0, 0, 0};
+    if (e >= extra[parts]) return {};
     uint32_t low = 0, width = parts;
     while (width > 1) {
       const uint32_t step = (width + 31) / 32, at = low + lane * step;
@@ -81,7 +89,19 @@ __device__ __forceinline__ MatchItem item_at(const gj_join& job, uint64_t item) 
   const uint64_t build = of(job.side[0].count, p), probe = of(job.side[1].count, p);
   const uint64_t b = (uint64_t)chunk * chunk_rows, r = (uint64_t)range * range_rows;
   return {of(job.side[0].start, p) + b, of(job.side[1].start, p) + r, b < build ? (uint32_t)min(build - b, (uint64_t)chunk_rows) : 0,
-          r < probe ? (uint32_t)min(probe - r, (uint64_t)range_rows) : 0, 1};
+          r < probe ? (uint32_t)min(probe - r, (uint64_t)range_rows) : 0, 1, chunk, build > chunk_rows || probe > range_rows, 0};
+}
+
+// Where one partner is enough, or only marks of build rows are wanted, an item
+// may leave nothing to do for others: all rows of its range have found a
+// partner, or all of its chunk have. `finished` has a bit for the first row of
+// each such range or chunk, so that a key that is hot on both sides costs
+// little more than its rows.
+__device__ __forceinline__ uint64_t finished_row(const gj_match& m, const MatchItem& item) {
+  return m.flags & GJ_FIRST ? item.probe_at : item.build_at;
+}
+__device__ __forceinline__ bool is_finished(const gj_match& m, const MatchItem& item) {
+  return m.finished && item.shared && marked(reinterpret_cast<const uint32_t*>(m.finished), finished_row(m, item));
 }
 
 // What a warp does. T threads a block.
@@ -103,12 +123,19 @@ class Warp {
     while (group < rows) {
       const Row<KW + 1> row = ahead;
       ahead = load(next);
-      fits = candidates(group, row, done, staged);
+      fits = reserve(staged) && candidates(group, row, done, staged);
       if (!fits) break;
       group = next, next = draw(), done = 0;
     }
     if (lane_ == 0) state_ = {fits ? no_group : group, next, done, staged};
     return fits;
+  }
+
+  // Notes whether a row of the item's chunk has no partner yet.
+  __device__ __forceinline__ void check_build_marks() const {
+    bool all = true;
+    for (uint32_t i = threadIdx.x; i < block_.item.build_rows && all; i += T) all = marked(reinterpret_cast<const uint32_t*>(m_.build_marks), table_.row(i));
+    if (!all) atomicOr(&block_.unfinished, 1u);
   }
 
   // Writes what is left in the stage.
@@ -135,70 +162,102 @@ class Warp {
     return r;
   }
 
+  // 32 probe rows: lane l has the l-th, whose candidates are n slots from first on.
+  struct Group {
+    KeyWords<KW> key;
+    uint32_t row, first, n;
+    uint32_t found;  // a bit for each that has a partner, the same for all lanes
+  };
+
   // The candidates of 32 probe rows, from `done` on; false: the region is full
   // and `done` is how far it came.
-  __device__ __forceinline__ bool candidates(uint32_t group, const Row<KW + 1>& row, uint32_t& done, uint32_t& staged) {
-    const uint32_t flags = (uint32_t)m_.flags;
-    const bool first_only = flags & GJ_FIRST, once = flags == GJ_MARK_BUILD && !m_.condition;
+  __device__ __forceinline__ bool candidates(uint32_t at, const Row<KW + 1>& row, uint32_t& done, uint32_t& staged) {
+    const bool once = m_.flags == GJ_MARK_BUILD && !m_.condition, valid = at + lane_ < block_.item.probe_rows;
     uint32_t* probe_marks = reinterpret_cast<uint32_t*>(m_.probe_marks);
-    KeyWords<KW> key;
+    Group g{{}, row.word[KW], 0, 0, 0};
 #pragma unroll
-    for (int q = 0; q < KW; q++) key.word[q] = row.word[q];
-    const uint32_t probe_row = row.word[KW];
-    uint32_t first = 0, n = 0;
-    if (group + lane_ < block_.item.probe_rows) table_.candidates(key, first, n);
-    if (first_only && n && marked(probe_marks, probe_row)) n = 0;
-    if (once) n = uncovered(key, first, n);
-    const uint32_t upto = warp_inclusive(n), all = __shfl_sync(~0u, upto, 31);
-    uint32_t found = 0;  // a bit for each of the 32 rows
-    bool fits = true;
-    while (done < all) {
-      if (staged > stage_rows - 32 && !flush(staged, staged & ~31u)) {
-        fits = false;
-        break;
-      }
+    for (int q = 0; q < KW; q++) g.key.word[q] = row.word[q];
+    if (valid) table_.candidates(g.key, g.first, g.n);
+    if (once) g.n = uncovered(g);
+    if (m_.flags & GJ_FIRST && block_.item.chunk > 0) {
+      g.found = __ballot_sync(~0u, valid && marked(probe_marks, g.row));
+      if (g.found >> lane_ & 1) g.n = 0;
+    }
+    const uint32_t marked_before = g.found;
+    const bool fits = done == 0 && one_each(g, staged) ? true : all(g, done, staged);
+    if (m_.flags & GJ_MARK_PROBE && (g.found & ~marked_before) >> lane_ & 1) mark(probe_marks, g.row);
+    if (m_.flags & GJ_FIRST && __any_sync(~0u, valid && !(g.found >> lane_ & 1)) && lane_ == 0) atomicOr(&block_.unfinished, 1u);
+    if (once && g.n) atomicOr(table_.covered_bits() + g.first / 32, 1u << (g.first % 32));
+    return fits;
+  }
+
+  // Where buckets are short and no row has its key in them more than once, each
+  // lane looks for its own partner; false: nothing has been done.
+  __device__ __forceinline__ bool one_each(Group& g, uint32_t& staged) {
+    const uint32_t longest = __reduce_max_sync(~0u, g.n);
+    if (longest > short_bucket) return false;
+    uint32_t same = 0, slot = 0;
+    for (uint32_t k = 0; k < longest; k++)
+      if (k < g.n && table_.same(g.first + k, g.key)) same++, slot = g.first + k;
+    if (__any_sync(~0u, same > 1)) return false;
+    pairs(same > 0, slot, g.row, lane_, g, staged);
+    return true;
+  }
+
+  // All candidates of all rows, 32 at a time, one a lane.
+  __device__ __forceinline__ bool all(Group& g, uint32_t& done, uint32_t& staged) {
+    const uint32_t upto = warp_inclusive(g.n), total = __shfl_sync(~0u, upto, 31);
+    while (done < total) {
+      if (!reserve(staged)) return false;
       // A lane's candidate belongs to the first row with upto > want.
-      const uint32_t want = min(done + lane_, all - 1);
+      const uint32_t want = min(done + lane_, total - 1);
       uint32_t source = 0;
 #pragma unroll
       for (int d = 16; d; d /= 2)
         if (__shfl_sync(~0u, upto, source + d - 1) <= want) source += d;
-      if (first_only) {
+      if (m_.flags & GJ_FIRST) {
         const uint32_t s = __shfl_sync(~0u, source, 0);
-        if (found >> s & 1) {
+        if (g.found >> s & 1) {
           done = __shfl_sync(~0u, upto, s);
           continue;
         }
       }
-      const uint32_t slot = __shfl_sync(~0u, first, source) + want - __shfl_sync(~0u, upto - n, source);
-      KeyWords<KW> wanted;
+      const uint32_t slot = __shfl_sync(~0u, g.first, source) + want - __shfl_sync(~0u, upto - g.n, source);
+      KeyWords<KW> key;
 #pragma unroll
-      for (int q = 0; q < KW; q++) wanted.word[q] = __shfl_sync(~0u, key.word[q], source);
-      Pair pair{0, __shfl_sync(~0u, probe_row, source)};
-      bool hit = done + lane_ < all && !(first_only && found >> source & 1) && table_.same(slot, wanted);
-      if (hit) pair.build = table_.row(slot);
-      if (m_.condition) hit = hit && passes(reinterpret_cast<const gj_program*>(m_.condition), pair);
-      __syncwarp();
-      found |= __reduce_or_sync(~0u, hit ? 1u << source : 0u);
-      if (hit && flags & GJ_MARK_BUILD) mark(reinterpret_cast<uint32_t*>(m_.build_marks), pair.build);
-      if (flags & GJ_PAIRS) stage(hit, pair, staged);
+      for (int q = 0; q < KW; q++) key.word[q] = __shfl_sync(~0u, g.key.word[q], source);
+      const uint32_t probe_row = __shfl_sync(~0u, g.row, source);
+      const bool decided = m_.flags & GJ_FIRST && g.found >> source & 1;
+      pairs(done + lane_ < total && !decided && table_.same(slot, key), slot, probe_row, source, g, staged);
       done += 32;
     }
-    if (flags & GJ_MARK_PROBE && found >> lane_ & 1) mark(probe_marks, probe_row);
-    if (once && n) atomicOr(table_.covered_bits() + first / 32, 1u << (first % 32));
-    return fits;
+    return true;
+  }
+
+  // One pair a lane, of equal normalised keys where `hit`: what flags say
+  // follows for those that pass. The stage has room for 32.
+  __device__ __forceinline__ void pairs(bool hit, uint32_t slot, uint32_t probe_row, uint32_t source, Group& g, uint32_t& staged) {
+    const Pair pair{hit ? table_.row(slot) : 0, probe_row};
+    if (m_.condition) {
+      hit = hit && passes(reinterpret_cast<const gj_program*>(m_.condition), pair);
+      __syncwarp();
+    }
+    if (m_.flags & GJ_MARK_PROBE) g.found |= __reduce_or_sync(~0u, hit ? 1u << source : 0u);
+    if (m_.flags & GJ_MARK_BUILD && hit) mark_once(reinterpret_cast<uint32_t*>(m_.build_marks), pair.build);
+    if (m_.flags & GJ_PAIRS) stage(hit, pair, staged);
   }
 
   // Where only marks of build rows are wanted, a key is looked up once: of
   // equal keys one lane does it, and one that has been looked up is not again.
   // Moves `first` to the key's first row, which is what `covered` marks.
-  __device__ __forceinline__ uint32_t uncovered(const KeyWords<KW>& key, uint32_t& first, uint32_t n) const {
-    uint64_t k = key.word[0];
-    if constexpr (KW == 2) k |= (uint64_t)key.word[1] << 32;
-    const uint32_t same = __match_any_sync(~0u, n ? k : ~k) & __ballot_sync(~0u, n);
+  __device__ __forceinline__ uint32_t uncovered(Group& g) const {
+    uint64_t k = g.key.word[0];
+    if constexpr (KW == 2) k |= (uint64_t)g.key.word[1] << 32;
+    uint32_t n = g.n;
+    const uint32_t same = __match_any_sync(~0u, k) & __ballot_sync(~0u, n > 0);
     if (n && lane_ + 1 != __ffs(same)) n = 0;
-    while (n && !table_.same(first, key)) first++, n--;
-    if (n && *(volatile uint32_t*)(table_.covered_bits() + first / 32) >> (first % 32) & 1) n = 0;
+    while (n && !table_.same(g.first, g.key)) g.first++, n--;
+    if (n && atomicOr(table_.covered_bits() + g.first / 32, 0u) >> (g.first % 32) & 1) n = 0;
     __syncwarp();
     return n;
   }
@@ -213,6 +272,9 @@ class Warp {
     staged += __popc(hits);
     __syncwarp();
   }
+
+  // Makes room for 32 pairs in the stage.
+  __device__ __forceinline__ bool reserve(uint32_t& staged) { return staged <= stage_rows - 32 || flush(staged, staged & ~31u); }
 
   // Writes the first n of the staged pairs; false: the region has no room.
   __device__ __forceinline__ bool flush(uint32_t& staged, uint32_t n) {
@@ -296,16 +358,24 @@ __device__ __forceinline__ void find_partners(const gj_match* match, uint64_t re
         uint64_t ticket = 0;
         if (lane == 0) ticket = atomicAdd(reinterpret_cast<unsigned long long*>(job.counters) + GJ_TICKET, 1);
         const MatchItem item = item_at(job, __shfl_sync(~0u, ticket, 0));
-        if (lane == 0) block.item = item, block.next_group = 0;
+        if (lane == 0) {
+          block.item = item, block.next_group = 0, block.unfinished = 0;
+          if (!item.probe_rows || is_finished(m, item)) block.item.build_rows = 0;
+        }
       }
       __syncthreads();
-      if (block.item.exists && block.item.build_rows && block.item.probe_rows) table.build(job.side[0], block.item.build_at, block.item.build_rows, sums);
+      if (block.item.build_rows) table.build(job.side[0], block.item.build_at, block.item.build_rows, sums);
       __syncthreads();
     }
     if (!block.item.exists) break;
     begun = false;
     if (!block.item.build_rows) continue;
     if (__syncthreads_or(!self.match())) return end(true);
+    if (m.finished && block.item.shared) {
+      if (!(m.flags & GJ_FIRST)) self.check_build_marks();
+      __syncthreads();
+      if (threadIdx.x == 0 && !block.unfinished) mark(reinterpret_cast<uint32_t*>(m.finished), finished_row(m, block.item));
+    }
   }
   end(__syncthreads_or(!self.drain()));
 }

@@ -11,14 +11,26 @@
 
 namespace gj {
 
-// One warp: publishes a tile's rows and returns those of the tiles before it.
-// The states are zero before the launch.
+// One warp: publishes a tile's rows and returns those of the tiles before it,
+// looking at 32 of them at a time. The states are zero before the launch.
 __device__ __forceinline__ uint64_t sum_before(uint64_t* state, uint64_t tile, uint64_t own) {
   const uint32_t lane = threadIdx.x & 31;
   if (lane == 0) Status::store(state + tile, tile ? Status::own(0, own) : Status::upto(0, own));
-  const uint64_t before = warp_look_back(state, tile, 0);
-  if (lane == 0 && tile) Status::store(state + tile, Status::upto(0, before + own));
-  return before;
+  uint64_t sum = 0;
+  for (uint64_t at = tile; at > 0;) {
+    const uint64_t word = at > lane ? Status::load(state + at - 1 - lane) : Status::upto(0, 0);
+    const uint32_t known = __ballot_sync(~0u, word != 0), ends = __ballot_sync(~0u, Status::is_upto(0, word));
+    // Lanes up to the first that knows all before it, or below the first that knows nothing.
+    const uint32_t run = min(ends ? __ffs(ends) : 32, ~known ? __ffs(~known) - 1 : 32);
+    uint64_t v = lane < run ? word & Status::value_mask : 0;
+#pragma unroll
+    for (int d = 16; d; d /= 2) v += __shfl_xor_sync(~0u, v, d);
+    sum += v;
+    if (ends && run == __ffs(ends)) break;
+    at -= run;
+  }
+  if (lane == 0 && tile) Status::store(state + tile, Status::upto(0, sum + own));
+  return sum;
 }
 
 // T threads, tiles of T * IPT rows. scan: uint64[1 + tiles], zero before the

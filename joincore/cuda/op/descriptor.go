@@ -42,7 +42,8 @@ type matchDescriptor struct {
 	Join, Condition, Flags uint64
 	ProbeMarks, BuildMarks uint64
 	Build, Probe, Capacity uint64
-	Progress, Saved        uint64
+	Progress               uint64
+	Saved, Finished        uint64
 }
 
 // What the match does with a pair (gj_flag).

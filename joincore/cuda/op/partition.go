@@ -176,7 +176,7 @@ func (q *Queue) partition(join driver.Ptr, side int, k *keyed, r radix) error {
 		if err != nil {
 			return err
 		}
-		shared := 4 * r.partitions()
+		shared := 4 * max(4, r.partitions())
 		if r.first+r.second > 15 {
 			shared /= 2
 		}

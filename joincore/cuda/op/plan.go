@@ -41,11 +41,12 @@ func radixBits(rows int64, chunk, fan, wanted int) (first, second int) {
 		}
 		total = bits.Len64(uint64(rows-1) / uint64(chunk*4/5))
 	}
-	total = min(max(total, 1), 2*maxPassBits)
-	if total <= bits.Len(uint(fan))-1 && total <= maxPassBits {
+	most := min(bits.Len(uint(fan))-1, maxPassBits) // of the first pass
+	total = min(max(total, 1), most+maxPassBits)
+	if total <= most {
 		return total, 0
 	}
-	first = total / 2
+	first = min(total/2, most)
 	return first, total - first
 }
 

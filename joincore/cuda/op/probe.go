@@ -110,6 +110,9 @@ func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver
 	if err != nil {
 		return err
 	}
+	if err := j.newFinished(&m, keys); err != nil {
+		return err
+	}
 	at, err := q.upload(ctx, m)
 	if err != nil {
 		return err
@@ -188,6 +191,23 @@ func (j *Join) matchMemory(m *matchDescriptor, saved int64) (Pairs, error) {
 		m.Capacity = uint64(rows)
 	}
 	return Pairs{Build: driver.Ptr(m.Build), Probe: driver.Ptr(m.Probe)}, err
+}
+
+// newFinished takes a bit for each partitioned row of the side of which parts
+// may be finished before all work items are done.
+func (j *Join) newFinished(m *matchDescriptor, probe *keyed) error {
+	var rows uint64
+	switch {
+	case m.Flags&firstOnly != 0:
+		rows = probe.FinalCapacity
+	case m.Flags == markBuild:
+		rows = j.keys.FinalCapacity
+	default:
+		return nil
+	}
+	at, err := j.q.newMarks(int64(rows))
+	m.Finished = uint64(at)
+	return err
 }
 
 // marked hands out the numbers of the rows whose mark is as wanted, in order.

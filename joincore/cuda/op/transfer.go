@@ -24,6 +24,9 @@ func (q *Queue) Unpack(bits driver.Ptr, rows int64, to driver.Ptr) error {
 // of 4 bytes at to, shift below 32. All other bits of the words that it writes
 // are 1, so that it can be merged with what is there by AND.
 func (q *Queue) Pack(valid driver.Ptr, rows int64, shift int, to driver.Ptr) error {
+	if rows == 0 {
+		return nil
+	}
 	q.cost.Bytes += rows + rows/8
 	return q.launch("gj_pack", rows/rowsPerBlock+1, uint64(valid), uint64(rows), uint64(shift), uint64(to))
 }
