@@ -2,15 +2,31 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"gpujoin/tests/harness"
 )
 
-// whyNoDevice says why the session's daemon has no GPU to join on, or nothing
-// where it has one.
+// patience is how long a plugin may take from its start until it is ready.
+const patience = time.Minute
+
+// whyNoDevice waits until the session's daemon has a GPU to join on, or says
+// why there is none.
 func whyNoDevice(ctx context.Context, s *harness.Session) (string, error) {
-	return s.One(ctx, `
-		select case when bool_or(state = 'ready') then ''
-			else coalesce(string_agg(coalesce(reason, state), '; '), 'the daemon knows no CUDA device') end
-		from gpujoin.devices where provider = 'cuda'`)
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		r, err := s.Query(ctx, `select state, coalesce(reason, state) from gpujoin.devices where provider = 'cuda' order by state <> 'ready', device limit 1`)
+		if err != nil {
+			return "", err
+		}
+		if len(r.Rows) == 0 {
+			return "the daemon knows no CUDA device", nil
+		}
+		state, reason := split(r.Rows[0])
+		switch {
+		case state == "ready":
+			return "", nil
+		case state == "absent" || state == "broken" || time.Now().After(deadline):
+			return reason, nil
+		}
+	}
 }

@@ -55,7 +55,7 @@ func parseFlags() options {
 	flag.IntVar(&o.rows, "rows", 10_000_000, "rows of the dimension; facts have as many, and four times as many")
 	flag.IntVar(&o.runs, "runs", 3, "runs of each query in each mode; the median counts")
 	flag.IntVar(&o.workers, "workers", defaultWorkers(), "parallel workers of a query, beside its leader")
-	flag.StringVar(&o.parts, "parts", "joins,tpch", "what to run")
+	flag.StringVar(&o.parts, "parts", "joins,tpch,faults", "what to run; faults hit the first query")
 	flag.StringVar(&o.queries, "queries", "", "numbers of TPC-H queries; none: all 22")
 	flag.Parse()
 	return o
@@ -91,6 +91,9 @@ func run(ctx context.Context, o options) (err error) {
 		}
 		queries = append(queries, loaded...)
 	}
+	if len(queries) == 0 {
+		return errors.New("nothing to run")
+	}
 	var results []*result
 	for _, q := range queries {
 		say("%s", q.name)
@@ -100,10 +103,16 @@ func run(ctx context.Context, o options) (err error) {
 		}
 		results = append(results, r)
 	}
-	if err := measure.WriteJSON(o.out, w.document(results)); err != nil {
+	var broken []*faultResult
+	if strings.Contains(o.parts, "faults") {
+		if broken, err = w.breakThings(ctx, queries[0]); err != nil {
+			return err
+		}
+	}
+	if err := measure.WriteJSON(o.out, w.document(results, broken)); err != nil {
 		return err
 	}
-	return w.print(os.Stdout, results)
+	return errors.Join(w.print(os.Stdout, results), printFaults(os.Stdout, broken))
 }
 
 // say tells what is being done.

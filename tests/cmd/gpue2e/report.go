@@ -8,8 +8,8 @@ import (
 )
 
 // document is build/gpu-e2e.json.
-func (w *world) document(results []*result) any {
-	return map[string]any{"circumstances": w.describe(), "results": results}
+func (w *world) document(results []*result, faults []*faultResult) any {
+	return map[string]any{"circumstances": w.describe(), "results": results, "faults": faults}
 }
 
 // print writes the table, what did not run where it should, and every
@@ -68,4 +68,27 @@ func (t *times) ratio(native *times) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.2f", native.Ms/t.Ms)
+}
+
+// printFaults writes a table of the faults; one that is not passed is an error.
+func printFaults(out io.Writer, faults []*faultResult) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	failed := 0
+	rows := []string{"fault\tms\tpassed\t"}
+	for _, f := range faults {
+		if !f.Passed {
+			failed++
+		}
+		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%v\t%s", f.Fault, f.Ms, f.Passed, f.Note))
+	}
+	fmt.Fprintln(out)
+	if err := measure.Table(out, rows...); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d faults were not survived", failed)
+	}
+	return nil
 }

@@ -29,8 +29,9 @@ type world struct {
 type mode struct {
 	name     string
 	session  *harness.Session
-	provider string // that must have executed the joins; none for native plans
-	absent   string // why it cannot run here
+	daemon   *harness.Daemon // none for native plans
+	provider string          // that must have executed the joins; none for native plans
+	absent   string          // why it cannot run here
 }
 
 func defaultWorkers() int { return min(8, runtime.NumCPU()/2) }
@@ -88,7 +89,7 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 		return w, err
 	}
 	w.modes = []*mode{native, cpu, cuda}
-	return w, w.set(ctx)
+	return w, errors.Join(native.set(ctx), cpu.set(ctx), cuda.set(ctx))
 }
 
 // prepare finds what is to be run: a bundle's, or this repository's.
@@ -136,7 +137,7 @@ func (w *world) daemon(ctx context.Context, name string, options harness.DaemonO
 	}
 	w.cleanup = append(w.cleanup, d.Stop)
 	s, err := w.connect(ctx, socket)
-	return &mode{name: name, provider: name, session: s}, err
+	return &mode{name: name, daemon: d, provider: options["provider"], session: s}, err
 }
 
 func (w *world) connect(ctx context.Context, socket string) (*harness.Session, error) {
@@ -148,17 +149,15 @@ func (w *world) connect(ctx context.Context, socket string) (*harness.Session, e
 	return s, nil
 }
 
-// set gives the sessions their modes. A forced node has next to no cost, so
-// that a worker is taken for it only where starting one has none either.
-func (w *world) set(ctx context.Context) error {
-	for _, m := range w.modes {
-		settings := tpch.Native
-		if m.provider != "" {
-			settings = tpch.Forced + "; set parallel_setup_cost = 0; set gpujoin.queue_timeout = '10min'"
-		}
-		if err := m.session.Exec(ctx, settings); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
-		}
+// set gives the session its mode. A forced node has next to no cost, so that a
+// worker is taken for it only where starting one has none either.
+func (m *mode) set(ctx context.Context) error {
+	settings := tpch.Native
+	if m.provider != "" {
+		settings = tpch.Forced + "; set parallel_setup_cost = 0; set gpujoin.queue_timeout = '10min'"
+	}
+	if err := m.session.Exec(ctx, settings); err != nil {
+		return fmt.Errorf("%s: %w", m.name, err)
 	}
 	return nil
 }
@@ -177,4 +176,10 @@ func (w *world) describe() string {
 		w.where, w.env.Prefix.Version,
 		fmt.Sprintf("TPC-H SF %g, %d workers, medians of %d runs", w.sf, w.workers, w.runs),
 	}, "; ")
+}
+
+// split cuts a row of a result into its first field and the rest.
+func split(row string) (first, rest string) {
+	first, rest, _ = strings.Cut(row, "\t")
+	return first, rest
 }
