@@ -33,6 +33,7 @@ func gpuSteps(root string) []step {
 		name := strings.TrimSuffix(filepath.Base(p), ".test")
 		steps = append(steps, step{"gpu", name, testProgram(name)})
 	}
+	steps = append(steps, step{"gpu", "end to end, faults", bundled})
 	for _, tool := range []string{"memcheck", "racecheck"} {
 		for _, p := range programs {
 			name := strings.TrimSuffix(filepath.Base(p), ".test")
@@ -52,6 +53,20 @@ func findDevice(root string) outcome {
 		return one(false, "no NVIDIA GPU: "+out)
 	}
 	return outcome{passed: 1, note: strings.ReplaceAll(strings.TrimSpace(out), "\n", "; ")}
+}
+
+// bundled runs the bundle's program on small tables, where it was brought along.
+func bundled(root string) outcome {
+	dir := filepath.Join(root, "build", "gpu-bundle")
+	program := filepath.Join(dir, "gpu-e2e")
+	if _, err := os.Stat(program); err != nil {
+		return outcome{note: "left out: no build/gpu-bundle, see make gpu-bundle"}
+	}
+	out, ok := command(root, program, "-sf", "0.1", "-rows", "2000000", "-runs", "1", "-out", filepath.Join(root, "build", "gpu-e2e-small.json"))
+	if ok && strings.Contains(out, "cuda did not run") {
+		ok = false
+	}
+	return one(ok, out)
 }
 
 // packageDir is the directory of a test program's package: tests read their
