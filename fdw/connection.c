@@ -20,6 +20,7 @@
 #include "utils/memutils.h"
 
 #include "connection.h"
+#include "greeting.h"
 
 uint64
 gj_now_us(void)
@@ -100,6 +101,8 @@ wait_socket(GjConnection *conn, int event, uint64 deadline)
 				return gj_fail(conn, "the daemon did not answer in time");
 			timeout = (long) ((deadline - now + 999) / 1000);
 		}
+		else if (conn->patience_ms > 0)
+			timeout = conn->patience_ms;
 		rc = WaitLatchOrSocket(MyLatch,
 							   WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event |
 							   (timeout >= 0 ? WL_TIMEOUT : 0),
@@ -114,6 +117,8 @@ wait_socket(GjConnection *conn, int event, uint64 deadline)
 			conn->wait_us += gj_now_us() - start;
 			return true;
 		}
+		if ((rc & WL_TIMEOUT) && deadline == 0 && !gj_answers(conn))
+			return gj_fail(conn, "the daemon has stopped answering");
 	}
 }
 
@@ -148,6 +153,7 @@ gj_connection_open(GjConnection *conn, const char *path, int timeout_ms)
 		return gj_fail(conn, "the socket's path is longer than %zu bytes",
 					   sizeof(address.sun_path) - 1);
 	strcpy(address.sun_path, path);
+	strlcpy(conn->socket, path, sizeof(conn->socket));
 
 	if (!AcquireExternalFD())
 		return gj_fail(conn, "could not open a socket: %m");

@@ -22,6 +22,9 @@ typedef struct GjConnection
 	char	   *body;			/* frame.length bytes, zero byte behind */
 	Size		body_size;		/* allocated */
 	MemoryContext context;		/* of body */
+	char		socket[108];	/* where the daemon was found */
+	int			patience_ms;	/* 0, or how often an endless wait asks whether
+								 * the daemon still answers anybody */
 	uint64		wait_us;		/* spent waiting for the daemon */
 	uint32		failure_code;	/* enum gj_failure where the daemon said so */
 	char		failure[512];	/* empty while the connection is usable */
@@ -31,7 +34,7 @@ typedef struct GjConnection
 extern void gj_connection_init(GjConnection *conn, MemoryContext context);
 
 /* Connects to the daemon's socket.  timeout_ms bounds the wait for a place in
- * the daemon's backlog. */
+ * the daemon's backlog.  What follows is up to greeting.h. */
 extern bool gj_connection_open(GjConnection *conn, const char *path,
 							   int timeout_ms);
 
@@ -44,7 +47,8 @@ extern bool gj_send(GjConnection *conn, enum gj_message type,
 					const void *tail, uint32 tail_length);
 
 /* Receives the next frame into conn->frame and conn->body.  timeout_ms < 0
- * waits without bound (but for interrupts).  A FAILED frame is a failure. */
+ * waits without bound (but for interrupts, and patience_ms).  A FAILED frame
+ * is a failure. */
 extern bool gj_receive(GjConnection *conn, int timeout_ms);
 
 /* Receives a frame that must be of this type and at least this long. */

@@ -7,11 +7,9 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
-#include "access/xlog.h"
 #include "lib/stringinfo.h"
-#include "miscadmin.h"
-#include "storage/proc.h"
 
+#include "greeting.h"
 #include "job.h"
 #include "link.h"
 
@@ -63,32 +61,12 @@ expect(GjLink *link, enum gj_message type, uint32 length, int timeout_ms)
 bool
 gj_link_connect(GjLink *link, const char *socket)
 {
-	struct gj_hello hello = {
-		.protocol_version = GJ_PROTOCOL_VERSION,
-		.layout_version = GJ_LAYOUT_VERSION,
-		.leader_pid = MyProcPid,
-		.database = MyDatabaseId,
-		.system_identifier = GetSystemIdentifier()
-	};
-	struct gj_welcome welcome;
+	Size		extent_size;
 
-	if (MyProc->lockGroupLeader != NULL)
-		hello.leader_pid = MyProc->lockGroupLeader->pid;
-	if (!gj_connection_open(&link->conn, socket, gj_connect_timeout) ||
-		!gj_send(&link->conn, GJ_HELLO, &hello, sizeof(hello), NULL, 0) ||
-		!expect(link, GJ_WELCOME, sizeof(welcome), gj_connect_timeout))
+	if (!gj_greet(&link->conn, socket, gj_connect_timeout, &extent_size))
 		return false;
-	memcpy(&welcome, link->conn.body, sizeof(welcome));
-	if (welcome.protocol_version != GJ_PROTOCOL_VERSION ||
-		welcome.layout_version != GJ_LAYOUT_VERSION)
-		return gj_fail(&link->conn, "the daemon speaks protocol %u, layout %u; this extension %d, %d",
-					   welcome.protocol_version, welcome.layout_version,
-					   GJ_PROTOCOL_VERSION, GJ_LAYOUT_VERSION);
-	if (welcome.extent_size < GJ_EXTENT_MIN_SIZE ||
-		welcome.extent_size > GJ_EXTENT_MAX_SIZE ||
-		welcome.extent_size % 4096 != 0)
-		return gj_fail(&link->conn, "the daemon's extents have an impossible size");
-	gj_extents_init(&link->extents, &link->conn, welcome.extent_size);
+	link->conn.patience_ms = gj_connect_timeout;
+	gj_extents_init(&link->extents, &link->conn, extent_size);
 	return true;
 }
 
@@ -181,6 +159,7 @@ gj_link_run(GjLink *link)
 	struct gj_run body = {.generation = ++link->generation};
 	GjConnection *conn = &link->conn;
 
+	conn->patience_ms = gj_connect_timeout;
 	if (!gj_send(conn, GJ_RUN, &body, sizeof(body), NULL, 0))
 		return false;
 	while (gj_link_receive(link, -1))

@@ -179,6 +179,8 @@ join_job(GjState *state)
 static bool
 start_reading(GjState *state)
 {
+	/* too late for the native plan */
+	state->link.conn.patience_ms = 0;
 	gj_reader_init(&state->reader, &state->link, state->plan);
 	if (!gj_reader_start(&state->reader))
 		return false;

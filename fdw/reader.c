@@ -205,6 +205,8 @@ next_batch(GjReader *reader)
 		if (!gj_link_receive(link, -1) || !gj_reader_stash(reader))
 			return GJ_READ_FAILED;
 	}
+	/* with rows comes an error instead of the native plan: no hurry with that */
+	reader->link->conn.patience_ms = 0;
 	reader->extent = reader->pending[0].extent;
 	rows = reader->pending[0].rows;
 	reader->npending--;

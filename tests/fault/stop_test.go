@@ -160,6 +160,55 @@ func TestStoppedBeforeConnect(t *testing.T) {
 	}
 }
 
+// A daemon that stops at any point before the first row costs a connect timeout
+// or two and then the native plan, without any other limit.
+func TestStoppedBeforeRows(t *testing.T) {
+	w := theWorld(t)
+	for i, ph := range phases[4:11] { // first want to running
+		workers := i % 2 * 2
+		t.Run(fmt.Sprintf("%s, %d workers", ph.name, workers), func(t *testing.T) {
+			s := w.proxied(t, fmt.Sprintf(
+				"set max_parallel_workers_per_gather = %d; set gpujoin.connect_timeout = '100ms'", workers))
+			h := w.p.HoldFrame(ph.msg, ph.nth)
+			done := ask(s, theJoin)
+			reached(t, h, done)
+			goOn := w.stopped(t)
+			w.right(t, theJoin, soon(t, done))
+			released(t, s)
+			goOn()
+			h.Release()
+			w.unharmed(t, s)
+		})
+	}
+}
+
+// A daemon that takes its time, but greets, is waited for.
+func TestSlowIsNotStopped(t *testing.T) {
+	w := theWorld(t)
+	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '100ms'")
+	for _, msg := range []int{harness.MsgGrant, harness.MsgFedOK, harness.MsgRunning} {
+		h := w.p.HoldFrame(msg, 1)
+		done := make(chan harness.Node, 1)
+		go func() {
+			ctx, cancel := bounded()
+			defer cancel()
+			plan, err := s.Explain(ctx, "analyze, timing off", theJoin)
+			if err != nil {
+				t.Error(err)
+			}
+			done <- plan
+		}()
+		<-h.Reached
+		time.Sleep(500 * time.Millisecond)
+		h.Release()
+		plan := <-done
+		if joins := plan.GpuJoins(); len(joins) != 1 || joins[0].Text("Fallback") != "" {
+			t.Errorf("frame %d: no GpuJoin, or one that fell back: %v", msg, joins)
+		}
+	}
+	w.unharmed(t, s)
+}
+
 // Admission that does not come costs both timeouts.
 func TestStoppedInQueue(t *testing.T) {
 	w := theWorld(t)

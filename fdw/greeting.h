@@ -1,0 +1,16 @@
+/*
+ * greeting.h - what a connection begins with.
+ */
+#ifndef GPUJOIN_GREETING_H
+#define GPUJOIN_GREETING_H
+
+#include "connection.h"
+
+/* Connects and agrees on the protocol, each within timeout_ms. */
+extern bool gj_greet(GjConnection *conn, const char *socket, int timeout_ms,
+					 Size *extent_size);
+
+/* Does the daemon behind conn still greet?  It gets conn->patience_ms. */
+extern bool gj_answers(const GjConnection *conn);
+
+#endif							/* GPUJOIN_GREETING_H */
