@@ -18,7 +18,7 @@
 /* In forced mode, so that the order of two GpuJoins' costs is kept. */
 #define FORCED_COST_FACTOR 1e-9
 
-/* Fills rows and costs of the node. */
+/* Fills rows and costs of a node of this variant. */
 static void
 cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
 		  GjVariant variant, Path *path)
@@ -37,11 +37,29 @@ cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
 	path->startup_cost = gj_job_cost(tree) + residual.startup + joinrel->reltarget->cost.startup;
 	path->total_cost = path->startup_cost + clamp_row_est(tree->rows / divisor) * per_row +
 		path->rows * joinrel->reltarget->cost.per_tuple;
-	if (gj_force)
+}
+
+/*
+ * Makes the path cost next to nothing, but a serial one what a parallel one
+ * would save: whether that is worth a Gather is up to core.  A native path
+ * that costs so much never wins.
+ */
+static void
+force_cost(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
+		   GjVariant variant, Cost native_cost, Path *path)
+{
+	const GjCandidate *other = stash->candidates[GJ_PARALLEL];
+	Cost		saved = 0;
+
+	if (variant == GJ_SERIAL && other != NULL && other->workers > 0)
 	{
-		path->startup_cost *= FORCED_COST_FACTOR;
-		path->total_cost *= FORCED_COST_FACTOR;
+		Path		parallel;
+
+		cost_path(root, joinrel, stash, GJ_PARALLEL, &parallel);
+		saved = Min(Max(path->total_cost - parallel.total_cost, 0), native_cost / 2);
 	}
+	path->startup_cost = path->startup_cost * FORCED_COST_FACTOR + saved;
+	path->total_cost = path->total_cost * FORCED_COST_FACTOR + saved;
 }
 
 static List *
@@ -77,6 +95,8 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	if (cheapest == NULL)
 		return GJ_REJECT_NATIVE;
 	cost_path(root, joinrel, stash, variant, &costs);
+	if (gj_force)
+		force_cost(root, joinrel, stash, variant, cheapest->total_cost, &costs);
 	if (costs.total_cost >= cheapest->total_cost)
 		return GJ_REJECT_COST;
 	native = gj_keep_native(stash, variant, cheapest);

@@ -217,13 +217,13 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	rate_sides(attempt.status, outer);
 	rate_sides(attempt.status, inner);
 
-	reject = join_trees(&attempt, GJ_SERIAL, outer[GJ_SERIAL], inner[GJ_SERIAL]);
-
 	/* verification compares two whole results, which takes one process */
-	if (!query->shares || !joinrel->consider_parallel || gj_verify ||
-		outer[GJ_PARALLEL] == NULL || inner[GJ_PARALLEL] == NULL)
-		return reject;
-	parallel_reject = join_trees(&attempt, GJ_PARALLEL, outer[GJ_PARALLEL], inner[GJ_PARALLEL]);
+	if (query->shares && joinrel->consider_parallel && !gj_verify &&
+		outer[GJ_PARALLEL] != NULL && inner[GJ_PARALLEL] != NULL)
+		parallel_reject = join_trees(&attempt, GJ_PARALLEL, outer[GJ_PARALLEL], inner[GJ_PARALLEL]);
+	else
+		parallel_reject = GJ_REJECT_NATIVE;
+	reject = join_trees(&attempt, GJ_SERIAL, outer[GJ_SERIAL], inner[GJ_SERIAL]);
 	return parallel_reject == GJ_ACCEPTED ? GJ_ACCEPTED : reject;
 }
 

@@ -31,6 +31,16 @@ ALTER TABLE fact SET (parallel_workers = 2);
 SET gpujoin.verify = on;
 SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id');
 RESET gpujoin.verify;
+-- a forced node is shared where that saves more than a Gather costs
+RESET parallel_tuple_cost;
+SET parallel_setup_cost = 100000;
+SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id');
+RESET parallel_setup_cost;
+BEGIN;
+UPDATE pg_class SET reltuples = 1e7 WHERE oid = 'fact'::regclass;
+SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id');
+SELECT gpujoins('SELECT fact.id, dim_c.name FROM fact JOIN dim_c ON fact.c = dim_c.id');
+ROLLBACK;
 DROP FUNCTION plan.restricted;
 ALTER TABLE fact RESET (parallel_workers);
 ALTER TABLE dim_a RESET (parallel_workers);
