@@ -22,11 +22,6 @@ type collection struct {
 	blocks []block
 }
 
-type block struct {
-	at    driver.Ptr
-	bytes int64
-}
-
 // Collect begins a collection.
 func (e *execution) Collect(_ context.Context, keep device.Keep) (device.Collection, error) {
 	return &collection{e: e, keep: keep}, nil
@@ -59,10 +54,10 @@ func (c *collection) Append(ctx context.Context, s device.Space) error {
 		if err != nil {
 			return err
 		}
-		if err := c.copyNumbers(ctx, to, m.positions, from); err != nil {
+		if err := c.copyNumbers(ctx, to, m, from); err != nil {
 			return err
 		}
-		part.members[input] = member{positions: to, optional: m.optional}
+		part.members[input] = member{view: c.e.inputs[input].all, positions: to, optional: m.optional}
 	}
 	for _, ref := range slices.Concat(c.keep.Columns, c.keep.Late) {
 		from, ok := from.carried[ref]
@@ -80,16 +75,29 @@ func (c *collection) Append(ctx context.Context, s device.Space) error {
 	return nil
 }
 
-// copyNumbers copies row numbers; of an input itself, they are counted out by
-// a filter that passes all.
-func (c *collection) copyNumbers(ctx context.Context, to, positions driver.Ptr, from *space) error {
+// copyNumbers copies row numbers, as those of all rows of the input; where rows
+// are those of the input itself, they are counted out by a filter that passes
+// all.
+func (c *collection) copyNumbers(ctx context.Context, to driver.Ptr, m member, from *space) error {
 	q := c.e.site.main
-	if positions != 0 {
-		return q.Stream().Copy(to, positions, 4*from.rows)
+	rows, err := m.view.rowsOnDevice(ctx, q.Stream())
+	switch {
+	case err != nil:
+		return err
+	case m.positions != 0:
+		return q.Compose(m.positions, rows, from.rows, to)
+	case rows != 0:
+		return q.Stream().Copy(to, rows, 4*from.rows)
 	}
+	return c.e.countOut(ctx, from, to)
+}
+
+// countOut writes 0, 1, 2, ... for the rows of a space.
+func (e *execution) countOut(ctx context.Context, s *space, to driver.Ptr) error {
+	q := e.site.main
 	mark := q.Arena().Mark()
 	defer q.Arena().Rewind(mark)
-	_, err := q.Filter(ctx, c.e.side(ctx, from), &joincore.And{}, nil, to)
+	_, err := q.Filter(ctx, e.side(ctx, s), &joincore.And{}, nil, to)
 	return err
 }
 
@@ -170,7 +178,7 @@ func (c *collection) concatNumbers(out *space, input int) error {
 		}
 		at += driver.Ptr(bytes)
 	}
-	out.members[input] = member{positions: all, optional: optional}
+	out.members[input] = member{view: c.e.inputs[input].all, positions: all, optional: optional}
 	return nil
 }
 

@@ -19,6 +19,22 @@
 // device only where they are keys; in results they are copied on the host, by
 // row number, straight from the input into the sink's batch.
 //
+// # Larger than the device
+//
+// A view is a set of rows of an input with columns of its own on the device. A
+// large probe side comes in windows, views of neighbouring segments: one crosses
+// the link while the one before is joined and its result goes back. Where the
+// build side does not fit, the host divides the row numbers of both sides by a
+// hash of their keys, and views of co-partitions are joined one after the other.
+// What fits neither way is joincore.ErrBudget: a build side that is itself a
+// result, or that has one key too often, or a key of variable length.
+//
+// # Joins
+//
+// An inner join on one column of 4 or 8 bytes, with all its inputs at hand,
+// moves payload with the key (package phj); all others find pairs of row numbers
+// (package op) and leave payload to whoever reads it.
+//
 // # Work
 //
 // All steps of an execution are queued on one stream in order. Results are

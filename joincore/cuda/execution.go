@@ -5,7 +5,6 @@ package cuda
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"gpujoin/joincore"
@@ -19,6 +18,7 @@ import (
 type execution struct {
 	p       *Provider
 	site    *site
+	mem     joincore.Memory // of the job, on the host
 	opt     device.Options
 	streams int
 	chunk   int
@@ -33,8 +33,8 @@ type execution struct {
 // chunkRows is how many rows are gathered at a time.
 const chunkRows = 1 << 18
 
-func newExecution(p *Provider, s *site, opt device.Options) *execution {
-	e := &execution{p: p, site: s, opt: opt, streams: len(s.gather), chunk: chunkRows}
+func newExecution(p *Provider, s *site, mem joincore.Memory, opt device.Options) *execution {
+	e := &execution{p: p, site: s, mem: mem, opt: opt, streams: len(s.gather), chunk: chunkRows}
 	if opt.Streams > 0 {
 		e.streams = min(opt.Streams, e.streams)
 	}
@@ -68,10 +68,16 @@ func (e *execution) Import(number int, r *joincore.Relation) (device.Space, erro
 	for len(e.inputs) <= number {
 		e.inputs = append(e.inputs, nil)
 	}
-	e.inputs[number] = &input{hostInput: host, columns: make([]*column, len(r.Columns))}
-	s := e.newSpace(host.rows())
-	s.members[number] = member{}
-	return s, nil
+	e.inputs[number] = &input{hostInput: host}
+	all := e.segmentsView(number, 0, len(r.Segments))
+	e.inputs[number].all = all
+	return all.space(), nil
+}
+
+// input is a base input, and all its rows.
+type input struct {
+	*hostInput
+	all *view
 }
 
 // Rows returns how many rows a space has, which is known when it is made.
@@ -130,9 +136,9 @@ func (e *execution) lookup(ctx context.Context, s *space, st *driver.Stream) op.
 		if !ok {
 			return op.Column{Missing: true, Width: e.describe(ref).Width}, nil
 		}
-		base, err := e.column(ctx, ref)
+		base, err := m.view.column(ctx, ref.Column)
 		if err != nil {
-			return op.Column{}, fmt.Errorf("input %d, column %d: %w", ref.Input, ref.Column, err)
+			return op.Column{}, err
 		}
 		if err := st.Wait(base.ready); err != nil {
 			return op.Column{}, err

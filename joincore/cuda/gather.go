@@ -11,10 +11,12 @@ import (
 	"gpujoin/joincore/cuda/op"
 )
 
-// gathering writes columns of rows of a space into rows of a batch: kernels
-// gather into the lane's scratch, copies bring it to the batch where that is
-// registered, and to the lane's buffer where not. Validity always goes through
-// the buffer, since it shares bytes with rows that are there.
+// gathering writes columns of rows of a space into rows of a batch. Kernels
+// gather into the lane's scratch: values at its front, validity bits cut off
+// its end. Values are copied straight into a batch that is registered; else,
+// and bits always, since they share bytes with rows that are there, they cross
+// the link together when the scratch is full or the batch is done, into the
+// lane's buffer, where they have the same places.
 type gathering struct {
 	st       *stream
 	ctx      context.Context
@@ -24,8 +26,8 @@ type gathering struct {
 	followed bool
 }
 
-// copyOut is a piece of the lane's buffer that has to go to a batch when the
-// device has written it.
+// copyOut is a piece of the lane's buffer that has to go to a batch when it has
+// crossed the link.
 type copyOut struct {
 	from, to []byte
 	and      bool // bits that are to be cleared
@@ -51,8 +53,7 @@ func (g *gathering) column(ref joincore.ColumnRef, v *joincore.Vector) error {
 	if err != nil {
 		return err
 	}
-	scratch := g.st.lane.device
-	perPiece := (scratch.Size() - 4*driver.Line) / int64(c.Width+2) / 32 * 32
+	perPiece := (g.st.lane.bytes - 4*driver.Line) / int64(c.Width+2) / 32 * 32
 	for done := int64(0); done < g.n; {
 		n := min(perPiece, g.n-done)
 		if err := g.piece(c, v, done, n); err != nil {
@@ -63,21 +64,21 @@ func (g *gathering) column(ref joincore.ColumnRef, v *joincore.Vector) error {
 	return nil
 }
 
-// piece queues n rows of a column. What it takes of the scratch is free again
-// for the next piece on the lane where nothing waits for the host.
+// piece queues n rows of a column.
 func (g *gathering) piece(c op.Column, v *joincore.Vector, done, n int64) error {
 	l := g.st.lane
 	width := int64(c.Width)
 	to := v.Values[(g.at+done)*width:][:n*width]
 	direct := g.st.e.p.registered.holds(to)
 	nullable := c.Validity != 0 || c.Optional || c.Missing
-	bytes := lines(n*width) + lines(n) + lines(n/8+8)
-	if l.device.Free() < bytes {
+	if direct && !nullable && c.Positions == 0 {
+		return l.stream.CopyOut(to, c.Values+driver.Ptr((g.first+done)*width))
+	}
+	if l.device.Free() < lines(n*width)+lines(n)+lines(n/8+8) {
 		if err := g.flush(g.ctx); err != nil {
 			return err
 		}
 	}
-	buffer := int64(l.device.Mark())
 	values, err := l.device.Take(n * width)
 	if err != nil {
 		return err
@@ -88,18 +89,16 @@ func (g *gathering) piece(c op.Column, v *joincore.Vector, done, n int64) error 
 			return err
 		}
 	}
-	if direct && !nullable && c.Positions == 0 {
-		return l.stream.CopyOut(to, c.Values+driver.Ptr((g.first+done)*width))
-	}
 	if err := l.queue.Gather(c, g.first+done, n, values, valid); err != nil {
 		return err
 	}
-	target := to
-	if !direct {
-		target = l.host.Bytes()[buffer:][:n*width]
-		g.st.copy = append(g.st.copy, copyOut{from: target, to: to})
+	if direct {
+		err = l.stream.CopyOut(to, values)
+	} else {
+		g.st.staged = true
+		g.st.copy = append(g.st.copy, copyOut{from: l.host.Bytes()[values-l.device.Base():][:n*width], to: to})
 	}
-	if err := l.stream.CopyOut(target, values); err != nil || !nullable {
+	if err != nil || !nullable {
 		return err
 	}
 	return g.validity(v, valid, done, n)
@@ -107,9 +106,8 @@ func (g *gathering) piece(c op.Column, v *joincore.Vector, done, n int64) error 
 
 // settle waits for the lane, whatever happens, and forgets what it has done.
 func (st *stream) settle() error {
-	st.copy = st.copy[:0]
 	err := st.lane.stream.Sync(context.Background())
-	st.lane.device.Rewind(0)
+	st.empty()
 	return err
 }
 
@@ -119,26 +117,21 @@ func (g *gathering) validity(v *joincore.Vector, valid driver.Ptr, done, n int64
 	row := g.at + done
 	shift := row % 32
 	words := (shift + n + 31) / 32
-	buffer := int64(l.device.Mark())
-	bits, err := l.device.Take(4 * words)
+	bits, err := l.device.Cut(4 * words)
 	if err != nil {
 		return err
 	}
-	if err := l.queue.Pack(valid, n, int(shift), bits); err != nil {
-		return err
-	}
-	from := l.host.Bytes()[buffer:][:4*words]
+	from := l.host.Bytes()[bits-l.device.Base():][:4*words]
 	first := (row - shift) / 8
 	g.st.copy = append(g.st.copy, copyOut{from: from, to: v.Validity[first : (row+n+7)/8], and: true})
-	return l.stream.CopyOut(from, bits)
+	return l.queue.Pack(valid, n, int(shift), bits)
 }
 
 // flush waits until everything is in the batch, moving on what went through
 // the lane's buffer. Where it fails, nothing is under way any more either: the
 // batch is its owner's again.
 func (g *gathering) flush(ctx context.Context) error {
-	l := g.st.lane
-	if err := l.stream.Sync(ctx); err != nil {
+	if err := g.st.bringBack(ctx); err != nil {
 		return errors.Join(err, g.st.settle())
 	}
 	for _, c := range g.st.copy {
@@ -150,7 +143,27 @@ func (g *gathering) flush(ctx context.Context) error {
 			c.to[i] &= c.from[i]
 		}
 	}
-	g.st.copy = g.st.copy[:0]
-	l.device.Rewind(0)
+	g.st.empty()
 	return nil
+}
+
+// bringBack copies what has to cross the link to the lane's buffer, and waits.
+func (st *stream) bringBack(ctx context.Context) error {
+	l := st.lane
+	base, host, end := l.device.Base(), l.host.Bytes(), l.device.Size()
+	if st.staged {
+		if err := l.stream.CopyOut(host[:l.device.Mark()], base); err != nil {
+			return err
+		}
+	}
+	if err := l.stream.CopyOut(host[end:], base+driver.Ptr(end)); err != nil {
+		return err
+	}
+	return l.stream.Sync(ctx)
+}
+
+// empty makes the scratch free again.
+func (st *stream) empty() {
+	st.copy, st.staged = st.copy[:0], false
+	st.lane.empty()
 }

@@ -81,6 +81,15 @@ func (h *hostInput) nullable(column int) bool {
 	return false
 }
 
+// heapBytes returns the bytes of a column's heaps.
+func (h *hostInput) heapBytes(column int) int64 {
+	n := int64(0)
+	for i := range h.relation.Segments {
+		n += int64(len(h.relation.Segments[i].Columns[column].Heap))
+	}
+	return n
+}
+
 // numbers are the row numbers of some rows in one input.
 type numbers struct {
 	first int64    // row i is row first + i, where list is nil
@@ -129,11 +138,15 @@ func (r *reader) locate(row int64) int64 {
 
 // fixed returns the bytes of a value of fixed width, nil for NULL.
 func (r *reader) fixed(row int64) []byte {
-	i := r.locate(row)
-	if r.null(i) {
+	if r.null(r.locate(row)) {
 		return nil
 	}
-	w := int64(r.desc.Width)
+	return r.raw(row)
+}
+
+// raw returns the bytes of a value of fixed width, of a NULL as well.
+func (r *reader) raw(row int64) []byte {
+	i, w := r.locate(row), int64(r.desc.Width)
 	return r.vector.Values[i*w : (i+1)*w]
 }
 

@@ -22,11 +22,25 @@ type prepared struct {
 	time  time.Duration // of the join's own steps
 }
 
-// Prepare partitions the build side. What a join keeps is the top of the stack
+// Prepare makes the build side ready. What a join keeps is the top of the stack
 // until it is released.
 func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
-	j := &prepared{e: e, spec: spec, build: e.space(build)}
+	if bits := e.splitBits(spec, e.space(build)); bits > 0 {
+		return &split{e: e, spec: spec, build: e.space(build), bits: bits}, nil
+	}
+	if run, ok := e.suits(spec); ok {
+		return e.prepareWhole(ctx, spec, e.space(build), run)
+	}
+	return e.prepareNumbers(ctx, spec, e.space(build))
+}
+
+// prepareNumbers partitions the build side.
+func (e *execution) prepareNumbers(ctx context.Context, spec *device.JoinSpec, build *space) (*prepared, error) {
+	j := &prepared{e: e, spec: spec, build: build}
 	start := time.Now()
+	if v, ok := build.base(); ok { // payload crosses the link while keys are partitioned
+		v.fetch(ctx, e.columnsRead(v.number, spec.Build, spec.Residual, spec.KeepBuild))
+	}
 	var err error
 	j.join, err = e.site.main.Prepare(ctx, &op.JoinSpec{
 		Match:   spec.Match,
@@ -39,8 +53,31 @@ func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build de
 	return j, nil
 }
 
+// Probe joins. Of a large input that is still on the host, a window crosses the
+// link while the one before is joined.
 func (j *prepared) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
 	from := j.e.space(probe)
+	v, ok := from.base()
+	if !ok {
+		return j.probe(ctx, from, emit)
+	}
+	columns := j.e.columnsRead(v.number, j.spec.Match.Probe, j.spec.Residual, j.spec.KeepProbe)
+	parts := j.e.windows(v, columns)
+	if parts == nil {
+		return j.probe(ctx, from, emit)
+	}
+	defer func() {
+		for _, part := range parts {
+			part.close()
+		}
+	}()
+	return stages(ctx, len(parts), func(ctx context.Context, i int) { parts[i].fetch(ctx, columns) }, func(i int) error {
+		defer parts[i].close()
+		return j.probe(ctx, parts[i].space(), emit)
+	})
+}
+
+func (j *prepared) probe(ctx context.Context, from *space, emit func(device.Space) error) error {
 	return j.timed(func(emit func(op.Pairs) error) error {
 		return j.join.Probe(ctx, j.e.side(ctx, from), emit)
 	}, from, emit)

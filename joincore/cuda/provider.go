@@ -12,6 +12,7 @@ import (
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
 	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/phj"
 	"gpujoin/joincore/device"
 )
 
@@ -92,10 +93,10 @@ func (p *Provider) Register(mem []byte) (release func(), err error) {
 	}, nil
 }
 
-// Open starts an execution. Column-sized memory is the device's own; mem is
-// not used. ErrBudget where so many executions are under way that no site is
+// Open starts an execution. Column-sized memory is the device's own, but for
+// lists of rows of inputs that it cannot hold. ErrBudget where so many executions are under way that no site is
 // left.
-func (p *Provider) Open(_ joincore.Memory, opt device.Options) (device.Device, error) {
+func (p *Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {
 	if err := p.context.Lost(); err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (p *Provider) Open(_ joincore.Memory, opt device.Options) (device.Device, e
 	if err != nil {
 		return nil, err
 	}
-	return newExecution(p, s, opt), nil
+	return newExecution(p, s, mem, opt), nil
 }
 
 // takeSite returns the largest idle site, or a new one of three quarters of
@@ -149,7 +150,7 @@ func (p *Provider) Close() error {
 		errs = append(errs, s.close())
 	}
 	p.sites, p.idle = nil, nil
-	return errors.Join(append(errs, p.arena.Close(), p.context.Close())...)
+	return errors.Join(append(errs, phj.Close(p.context), p.arena.Close(), p.context.Close())...)
 }
 
 var _ device.Provider = (*Provider)(nil)

@@ -26,9 +26,16 @@ type lane struct {
 	queue  *op.Queue
 	stream *driver.Stream
 	device *driver.Arena    // scratch
+	bytes  int64            // of it
 	host   *driver.Host     // as large as the scratch
 	half   [2]*driver.Event // when a half of host has been copied
 	turn   int
+}
+
+// empty makes all of the scratch free.
+func (l *lane) empty() {
+	l.device.Rewind(0)
+	l.device.Extend(l.bytes - l.device.Size())
 }
 
 // laneBytes is the scratch of a lane: a fraction of small sites.
@@ -59,12 +66,15 @@ func (p *Provider) newSite(bytes int64) (s *site, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.load, err = s.newLane(p); err != nil {
+	if s.load, err = s.newLane(); err != nil {
+		return nil, err
+	}
+	if err = s.equip(p, s.load); err != nil {
 		return nil, err
 	}
 	for range p.streams {
-		l := &lane{}
-		if l.device, err = s.scratch(); err != nil {
+		l, err := s.newLane()
+		if err != nil {
 			return nil, err
 		}
 		s.gather = append(s.gather, l)
@@ -73,14 +83,14 @@ func (p *Provider) newSite(bytes int64) (s *site, err error) {
 	return s, err
 }
 
-// scratch cuts the scratch of a lane off the site.
-func (s *site) scratch() (*driver.Arena, error) {
+// newLane cuts the scratch of a lane off the site.
+func (s *site) newLane() (*lane, error) {
 	n := laneBytes(s.bytes)
 	at, err := s.arena.Cut(n)
 	if err != nil {
 		return nil, err
 	}
-	return s.arena.Over(at, n), nil
+	return &lane{device: s.arena.Over(at, n), bytes: n}, nil
 }
 
 func (s *site) newStream(c *driver.Context) (*driver.Stream, error) {
@@ -89,15 +99,6 @@ func (s *site) newStream(c *driver.Context) (*driver.Stream, error) {
 		s.streams = append(s.streams, st)
 	}
 	return st, err
-}
-
-func (s *site) newLane(p *Provider) (*lane, error) {
-	scratch, err := s.scratch()
-	if err != nil {
-		return nil, err
-	}
-	l := &lane{device: scratch}
-	return l, s.equip(p, l)
 }
 
 // equip makes what a lane has beside its scratch.
@@ -110,7 +111,7 @@ func (s *site) equip(p *Provider, l *lane) (err error) {
 			return err
 		}
 	}
-	if l.host, err = p.context.Pinned(l.device.Size()); err != nil {
+	if l.host, err = p.context.Pinned(l.bytes); err != nil {
 		return err
 	}
 	l.queue, err = p.general.NewQueue(l.stream, l.device)
@@ -124,7 +125,7 @@ func (s *site) reset() error {
 		errs = append(errs, st.Sync(context.Background()))
 	}
 	for _, l := range s.gather {
-		l.device.Rewind(0)
+		l.empty()
 	}
 	s.heap.reset()
 	s.arena.Rewind(0)

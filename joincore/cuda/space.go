@@ -23,9 +23,10 @@ type space struct {
 	free    func()
 }
 
-// member is an input that a space covers.
+// member is an input that a space covers, by a view of it.
 type member struct {
-	positions driver.Ptr // uint32 a row: the row of the input; 0: the same row
+	view      *view
+	positions driver.Ptr // uint32 a row: the row of the view; 0: the same row
 	optional  bool       // positions may be none
 }
 

@@ -18,7 +18,9 @@ type stream struct {
 	e    *execution
 	lane *lane
 	rows rows
-	copy []copyOut // that have been queued, into the lane's buffer
+	// What has to go from the lane's buffer to a batch, and whether values do.
+	copy   []copyOut
+	staged bool
 }
 
 // rows is a chunk of rows of a space.
@@ -141,12 +143,16 @@ func (st *stream) numbers(ctx context.Context, r *rows, input int) (_ numbers, c
 	if err != nil || !covered {
 		return numbers{}, covered, err
 	}
-	out := numbers{first: r.first}
-	if m.positions != 0 {
-		out.list, err = st.readNumbers(ctx, m.positions+driver.Ptr(4*r.first), r.n)
+	if m.positions == 0 {
+		r.host[input] = m.view.rangeOf(r.first, r.n)
+		return r.host[input], true, nil
 	}
-	r.host[input] = out
-	return out, true, err
+	list, err := st.readNumbers(ctx, m.positions+driver.Ptr(4*r.first), r.n)
+	if err != nil {
+		return numbers{}, true, err
+	}
+	r.host[input] = m.view.numbersOf(list)
+	return r.host[input], true, nil
 }
 
 // readNumbers copies row numbers to the host.

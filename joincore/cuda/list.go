@@ -1,0 +1,54 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"fmt"
+
+	"gpujoin/joincore"
+)
+
+// loadList gathers values of a list of rows on the host while they cross the
+// link, and makes a byte a row of their validity.
+func (v *view) loadList(ctx context.Context, j int, c *column) (err error) {
+	if v.input.relation.Columns[j].Kind != joincore.Fixed {
+		return fmt.Errorf("values of variable length, by row number: %w", joincore.ErrUnsupported)
+	}
+	width := c.Width
+	if c.Values, err = v.alloc(v.rows * int64(width)); err != nil {
+		return err
+	}
+	err = v.e.fill(ctx, c.Values, v.rows*int64(width), func(to []byte, at int64) error {
+		first := at / int64(width)
+		return inRows(len(to)/width, width, func(low, high int) error {
+			r := v.input.reader(j)
+			for i := low; i < high; i++ {
+				copy(to[i*width:(i+1)*width], r.raw(int64(v.list[first+int64(i)])))
+			}
+			return nil
+		})
+	})
+	if err != nil || c.Validity == 0 {
+		return err
+	}
+	return v.e.fill(ctx, c.Validity, v.rows, func(to []byte, at int64) error {
+		return inRows(len(to), 1, func(low, high int) error {
+			r := v.input.reader(j)
+			for i := low; i < high; i++ {
+				to[i] = 1
+				if r.null(r.locate(int64(v.list[at+int64(i)]))) {
+					to[i] = 0
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// inRows is inPieces for rows of so many bytes.
+func inRows(rows, width int, work func(low, high int) error) error {
+	return inPieces(rows*width, func(low, high int) error {
+		return work((low+width-1)/width, (high+width-1)/width)
+	})
+}

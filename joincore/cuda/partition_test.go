@@ -1,0 +1,86 @@
+package cuda
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+// keyed makes an input of one key column of the given width, some of it NULL,
+// and returns each row's key.
+func keyed(t *testing.T, r *rand.Rand, width, rows int) (*hostInput, []int64) {
+	t.Helper()
+	rel := &joincore.Relation{Columns: []joincore.Column{{Kind: joincore.Fixed, Width: width}}}
+	var keys []int64
+	for len(keys) < rows {
+		n := min(rows-len(keys), 1+r.IntN(100))
+		v := joincore.Vector{Values: make([]byte, n*width), Validity: make([]byte, (n+7)/8)}
+		for i := range n {
+			key := int64(r.IntN(200) - 100)
+			var b [8]byte
+			binary.LittleEndian.PutUint64(b[:], uint64(key))
+			copy(v.Values[i*width:(i+1)*width], b[:])
+			if key == 99 {
+				key = null
+			} else {
+				v.Validity[i/8] |= 1 << (i % 8)
+			}
+			keys = append(keys, key)
+		}
+		rel.Segments = append(rel.Segments, joincore.Segment{Rows: n, Columns: []joincore.Vector{v}})
+	}
+	h, err := newHostInput(0, rel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, keys
+}
+
+const null = 1 << 40
+
+func TestEqualKeysMeetInOnePartition(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	key := &device.Key{Exact: true, Parts: []device.KeyPart{{Class: joincore.KeyInt}}}
+	const radix = 3
+	where := map[int64]int{null: 0}
+	used := map[int]bool{}
+	for _, width := range []int{1, 2, 4, 8} {
+		h, keys := keyed(t, r, width, 3000)
+		parts, err := h.partition(key, radix, make([]uint32, 3000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[uint32]bool{}
+		for p, rows := range parts {
+			for i, row := range rows {
+				if seen[row] || i > 0 && rows[i-1] >= row {
+					t.Fatalf("width %d: row %d twice or out of order", width, row)
+				}
+				seen[row], used[p] = true, true
+				k := keys[row]
+				if before, ok := where[k]; ok && before != p {
+					t.Fatalf("width %d: key %d in partitions %d and %d", width, k, before, p)
+				}
+				where[k] = p
+			}
+		}
+		if len(seen) != len(keys) {
+			t.Errorf("width %d: %d of %d rows", width, len(seen), len(keys))
+		}
+	}
+	if len(used) != 1<<radix {
+		t.Errorf("%d of %d partitions are used", len(used), 1<<radix)
+	}
+}
+
+func TestKeysOfSeveralParts(t *testing.T) {
+	a := fold(fold(0, []byte{1, 0, 0, 0}, joincore.KeyInt), []byte("abcdefghijklmnop"), joincore.KeyBytes)
+	b := fold(fold(0, []byte{1}, joincore.KeyInt), []byte("abcdefghijklmnop"), joincore.KeyBytes)
+	c := fold(fold(0, []byte{1}, joincore.KeyInt), []byte("abcdefghijklmnoq"), joincore.KeyBytes)
+	if a != b || a == c {
+		t.Errorf("%x, %x, %x", a, b, c)
+	}
+}

@@ -1,0 +1,211 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/op"
+)
+
+// view is a set of rows of a base input: all of them, those of some segments,
+// or a list. Its rows have numbers of their own, and columns on the device of
+// those rows only, so that an input need not be there as a whole.
+type view struct {
+	e         *execution
+	input     *hostInput
+	number    int
+	low, high int      // segments [low, high), where there is no list
+	list      []uint32 // rows of the input
+	rows      int64
+	columns   []*column
+	blocks    []block
+	absolute  *column // the row of the input of each row, once somebody wanted it
+}
+
+// column is a column on the device, from ready on.
+type column struct {
+	op.Column
+	ready *driver.Event
+}
+
+// block is memory of the heap.
+type block struct {
+	at    driver.Ptr
+	bytes int64
+}
+
+// segmentsView is a view of some segments.
+func (e *execution) segmentsView(number int, low, high int) *view {
+	in := e.inputs[number].hostInput
+	return &view{
+		e: e, input: in, number: number, low: low, high: high,
+		rows: in.starts[high] - in.starts[low], columns: make([]*column, len(in.relation.Columns)),
+	}
+}
+
+// listView is a view of a list of rows.
+func (e *execution) listView(number int, list []uint32) *view {
+	in := e.inputs[number].hostInput
+	return &view{
+		e: e, input: in, number: number, list: list,
+		rows: int64(len(list)), columns: make([]*column, len(in.relation.Columns)),
+	}
+}
+
+// space returns the rows of a view as a space.
+func (v *view) space() *space {
+	s := v.e.newSpace(v.rows)
+	s.members[v.number] = member{view: v}
+	return s
+}
+
+// first is the row of the input of row 0, where there is no list.
+func (v *view) first() int64 { return v.input.starts[v.low] }
+
+// whole says that the view is the input as it is.
+func (v *view) whole() bool { return v.list == nil && v.rows == v.input.rows() }
+
+// close frees the view's memory. Nothing reads it any more but what has been
+// queued on the main stream. Whoever has the memory next comes after that, and
+// after columns that have crossed the link for nothing.
+func (v *view) close() {
+	v.e.mu.Lock()
+	defer v.e.mu.Unlock()
+	for _, c := range append(v.columns, v.absolute) {
+		if c != nil {
+			_ = v.e.site.main.Stream().Wait(c.ready) // fails only where the device is lost
+		}
+	}
+	v.free(0)
+	clear(v.columns)
+	v.absolute = nil
+}
+
+// free gives back the blocks from number n on.
+func (v *view) free(n int) {
+	for _, b := range v.blocks[n:] {
+		v.e.site.heap.release(int64(b.at), lines(b.bytes))
+	}
+	v.blocks = v.blocks[:n]
+}
+
+// alloc returns memory that is freed with the view.
+func (v *view) alloc(bytes int64) (driver.Ptr, error) {
+	at, err := v.e.alloc(bytes)
+	if err == nil {
+		v.blocks = append(v.blocks, block{at, bytes})
+	}
+	return at, err
+}
+
+// column returns a column, which crosses the link now if it has not yet.
+func (v *view) column(ctx context.Context, j int) (*column, error) {
+	v.e.mu.Lock()
+	defer v.e.mu.Unlock()
+	if c := v.columns[j]; c != nil {
+		return c, nil
+	}
+	before := len(v.blocks)
+	c, err := v.load(ctx, j)
+	if err != nil {
+		err = errors.Join(err, v.e.site.load.stream.Then(v.e.site.main.Stream()))
+		v.free(before)
+		return nil, fmt.Errorf("input %d, column %d: %w", v.number, j, err)
+	}
+	v.columns[j] = c
+	return c, nil
+}
+
+// fetch brings columns to the device that are going to be read. What fails
+// fails again, and is reported, when it is read.
+func (v *view) fetch(ctx context.Context, columns []int) {
+	for _, j := range columns {
+		if _, err := v.column(ctx, j); err != nil {
+			return
+		}
+	}
+}
+
+// numbersOf returns the rows of the input on the host, for rows of the view.
+func (v *view) numbersOf(positions []uint32) numbers {
+	out := make([]uint32, len(positions))
+	for i, p := range positions {
+		switch {
+		case p == none:
+			out[i] = none
+		case v.list != nil:
+			out[i] = v.list[p]
+		default:
+			out[i] = p + uint32(v.first())
+		}
+	}
+	return numbers{list: out}
+}
+
+// rangeOf returns the rows of the input of consecutive rows of the view.
+func (v *view) rangeOf(first, n int64) numbers {
+	if v.list != nil {
+		return numbers{list: v.list[first : first+n]}
+	}
+	return numbers{first: v.first() + first}
+}
+
+// rowsOnDevice returns the row of the input of each row of the view; 0 where
+// the two are the same.
+func (v *view) rowsOnDevice(ctx context.Context, st *driver.Stream) (driver.Ptr, error) {
+	if v.whole() {
+		return 0, nil
+	}
+	v.e.mu.Lock()
+	defer v.e.mu.Unlock()
+	if v.absolute == nil {
+		c := &column{}
+		var err error
+		if c.Values, err = v.alloc(4 * v.rows); err != nil {
+			return 0, err
+		}
+		err = v.e.fill(ctx, c.Values, 4*v.rows, func(to []byte, at int64) error {
+			rows := v.rangeOf(at/4, int64(len(to))/4)
+			for i := range len(to) / 4 {
+				row, _ := rows.at(i)
+				binary.LittleEndian.PutUint32(to[4*i:], uint32(row))
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		if err := v.finish(c); err != nil {
+			return 0, err
+		}
+		v.absolute = c
+	}
+	return v.absolute.Values, st.Wait(v.absolute.ready)
+}
+
+// finish notes when what has been queued for a column is done.
+func (v *view) finish(c *column) (err error) {
+	if c.ready, err = v.e.newEvent(); err != nil {
+		return err
+	}
+	return v.e.site.load.stream.Record(c.ready)
+}
+
+// bytesPerRow is what columns of an input take on the device.
+func (h *hostInput) bytesPerRow(columns []int) int64 {
+	n := int64(0)
+	for _, j := range columns {
+		c := h.relation.Columns[j]
+		n += int64(c.Width) + 1
+		if c.Kind == joincore.Varlena {
+			n += 20 + int64(h.heapBytes(j)/max(h.rows(), 1))
+		}
+	}
+	return n
+}

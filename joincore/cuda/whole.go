@@ -1,0 +1,165 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/phj"
+	"gpujoin/joincore/cuda/resident"
+	"gpujoin/joincore/device"
+)
+
+// whole is an inner join that takes both sides at once, and moves what is read
+// later with the key (GFTR's OM) where that is cheaper than fetching it. It
+// keeps nothing between Prepare and Probe but columns of the build side.
+type whole struct {
+	e      *execution
+	spec   *device.JoinSpec
+	run    resident.Func
+	build  *space
+	side   *wholeSide
+	mark   driver.Mark
+	report joincore.JoinStats
+}
+
+// wholes are the algorithms that join whole sides; the last one chooses.
+var wholes = map[joincore.Algorithm]resident.Func{joincore.PHJOM: phj.OM, 0: phj.Auto}
+
+// suits says whether a join can take both sides at once: an inner join on one
+// column of 4 or 8 bytes a side, of which no build row is NULL, where the
+// probe side is an input as it is. The result is then the only thing that
+// grows with the match.
+func (e *execution) suits(spec *device.JoinSpec) (resident.Func, bool) {
+	run, ok := wholes[spec.Algorithm]
+	if !ok || spec.Emit != device.Pairs || spec.Mark || spec.Leftover || spec.Residual != nil || !spec.Build.Exact || len(spec.Build.Parts) != 1 {
+		return nil, false
+	}
+	b, p := spec.Build.Parts[0].Column, spec.Match.Probe.Parts[0].Column
+	width := e.describe(b).Width
+	if width != e.describe(p).Width || width != 4 && width != 8 || e.inputs[b.Input].nullable(b.Column) || e.inputs[p.Input].nullable(p.Column) {
+		return nil, false
+	}
+	return run, e.inputs[p.Input].rows() == spec.ProbeRows
+}
+
+// prepareWhole gathers the build side's columns where they are not at hand.
+func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, build *space, run resident.Func) (*whole, error) {
+	j := &whole{e: e, spec: spec, run: run, build: build, mark: e.site.arena.Mark()}
+	j.report.BuildRows = build.rows
+	var err error
+	if j.side, err = e.wholeSide(ctx, build, spec.Build.Parts[0].Column, spec.KeepBuild); err != nil {
+		e.site.arena.Rewind(j.mark)
+		return nil, err
+	}
+	return j, nil
+}
+
+// Probe joins. Where the device has too little memory for that, or the probe
+// side comes over the link in windows, the join goes by row numbers after all.
+func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
+	from, arena := j.e.space(probe), j.e.site.arena
+	if v, ok := from.base(); ok && j.e.windows(v, j.e.columnsRead(v.number, j.spec.Match.Probe, nil, j.spec.KeepProbe)) != nil {
+		return j.byNumber(ctx, from, emit)
+	}
+	mark := arena.Mark()
+	defer arena.Rewind(mark)
+	start := time.Now()
+	side, err := j.e.wholeSide(ctx, from, j.spec.Match.Probe.Parts[0].Column, j.spec.KeepProbe)
+	if err == nil && side != nil && j.side != nil {
+		var out *resident.Output
+		if out, err = j.join(ctx, side); err == nil {
+			j.report.Time += time.Since(start)
+			j.report.ProbeRows += from.rows
+			j.report.RowsOut += out.Rows
+			return j.emit(out, side, emit)
+		}
+	}
+	if err != nil && !errors.Is(err, joincore.ErrBudget) {
+		return err
+	}
+	arena.Rewind(mark)
+	return j.byNumber(ctx, from, emit)
+}
+
+func (j *whole) join(ctx context.Context, probe *wholeSide) (*resident.Output, error) {
+	out, report, err := j.run(ctx, j.e.p.context, j.e.site.main.Stream(), j.e.site.arena, &resident.Join{
+		Build: j.side.Side, Probe: probe.Side, OutputRows: max(j.spec.ResultRows, probe.Rows),
+		NoKey: !j.side.keyKept && !probe.keyKept,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &j.report
+	r.Algorithm = report.Algorithm
+	r.Work.Launches += report.Launches
+	r.Work.Syncs += report.Syncs
+	r.Work.Bytes += report.Bytes
+	r.Work.Peak = max(r.Work.Peak, report.PeakBytes)
+	for _, p := range report.Phases {
+		r.Phases = append(r.Phases, joincore.Phase{Name: p.Name, Actual: time.Duration(p.MS * float64(time.Millisecond))})
+	}
+	return out, nil
+}
+
+// emit hands out the result in windows of its columns.
+func (j *whole) emit(out *resident.Output, probe *wholeSide, emit func(device.Space) error) error {
+	window := int64(emitRows)
+	if j.e.opt.EmitRows > 0 {
+		window = int64(j.e.opt.EmitRows)
+	}
+	for first := int64(0); first < out.Rows; first += window {
+		s := j.e.newSpace(min(window, out.Rows-first))
+		j.side.cover(s, out.Key, out.Build, first)
+		probe.cover(s, out.Key, out.Probe, first)
+		if err := emit(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// emitRows is how many rows are emitted at a time.
+const emitRows = 1 << 25
+
+// byNumber does the join by row numbers.
+func (j *whole) byNumber(ctx context.Context, probe *space, emit func(device.Space) error) error {
+	other, err := j.e.prepareNumbers(ctx, j.spec, j.build)
+	if err != nil {
+		return err
+	}
+	defer other.Release()
+	err = other.Probe(ctx, probe, emit)
+	add(&j.report, other.Report())
+	return err
+}
+
+// add adds what another execution of a join took.
+func add(to *joincore.JoinStats, s joincore.JoinStats) {
+	to.Algorithm, to.Bits = s.Algorithm, s.Bits
+	to.ProbeRows += s.ProbeRows
+	to.RowsOut += s.RowsOut
+	to.Time += s.Time
+	to.Work.Launches += s.Work.Launches
+	to.Work.Syncs += s.Work.Syncs
+	to.Work.Bytes += s.Work.Bytes
+	to.Work.Peak = max(to.Work.Peak, s.Work.Peak)
+}
+
+// Leftover has nothing to return: an inner join leaves no rows over.
+func (j *whole) Leftover(context.Context, func(device.Space) error) error { return nil }
+
+// Report says what the join has done so far.
+func (j *whole) Report() joincore.JoinStats {
+	r := j.report
+	r.Phases = slices.Clone(r.Phases)
+	return r
+}
+
+// Release gives the build side's columns back.
+func (j *whole) Release() { j.e.site.arena.Rewind(j.mark) }

@@ -1,0 +1,158 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"slices"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/resident"
+	"gpujoin/joincore/device"
+)
+
+// wholeSide is a side of a join as columns, and what each of them is.
+type wholeSide struct {
+	resident.Side
+	key     joincore.ColumnRef
+	keyKept bool // the key is read later
+	payload []payload
+}
+
+// payload is what a column that is moved is: the values of a column, whether
+// they are NULL, or the row numbers of an input.
+type payload struct {
+	what   what
+	column joincore.ColumnRef
+	member
+}
+
+type what uint8
+
+const (
+	values what = iota
+	validity
+	rowNumbers
+)
+
+// wholeSide returns the columns of a space, gathered where they are reached by
+// row number; nil where the key may be NULL.
+func (e *execution) wholeSide(ctx context.Context, s *space, key joincore.ColumnRef, keep device.Keep) (*wholeSide, error) {
+	w := &wholeSide{key: key, Side: resident.Side{Rows: s.rows}}
+	find := e.lookup(ctx, s, e.site.main.Stream())
+	c, err := find(key)
+	if err != nil {
+		return nil, err
+	}
+	if c.Validity != 0 || c.Optional || c.Missing {
+		return nil, nil
+	}
+	if w.Key, _, err = e.dense(c, s.rows); err != nil {
+		return nil, err
+	}
+	numbered := slices.Clone(keep.Inputs)
+	for _, ref := range slices.Concat(keep.Columns, keep.Late) {
+		_, here := s.carried[ref]
+		soon := slices.Contains(keep.Columns, ref)
+		switch {
+		case ref == key:
+			w.keyKept = true
+		case movable(e.describe(ref)) && (soon || here):
+			err = w.addValues(e, find, ref)
+		case !slices.Contains(numbered, ref.Input):
+			numbered = append(numbered, ref.Input)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, input := range numbered {
+		if err := w.addNumbers(ctx, e, s, input); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+func (w *wholeSide) addValues(e *execution, find op.Lookup, ref joincore.ColumnRef) error {
+	c, err := find(ref)
+	if err != nil || c.Missing {
+		return err
+	}
+	column, valid, err := e.dense(c, w.Rows)
+	if err != nil {
+		return err
+	}
+	w.add(column, payload{what: values, column: ref})
+	if valid != 0 {
+		w.add(resident.Column{Addr: valid, Bytes: 1}, payload{what: validity, column: ref})
+	}
+	return nil
+}
+
+func (w *wholeSide) addNumbers(ctx context.Context, e *execution, s *space, input int) error {
+	m, ok := s.members[input]
+	if !ok {
+		return nil
+	}
+	if m.positions == 0 {
+		to, err := e.site.arena.Take(4 * s.rows)
+		if err != nil {
+			return err
+		}
+		if err := e.countOut(ctx, s, to); err != nil {
+			return err
+		}
+		m.positions = to
+	}
+	w.add(resident.Column{Addr: m.positions, Bytes: 4}, payload{what: rowNumbers, column: joincore.ColumnRef{Input: input}, member: m})
+	return nil
+}
+
+func (w *wholeSide) add(c resident.Column, p payload) {
+	w.Payload = append(w.Payload, c)
+	w.payload = append(w.payload, p)
+}
+
+// dense returns a column with a value for each row of its space, and where
+// there are NULLs a byte a row.
+func (e *execution) dense(c op.Column, rows int64) (resident.Column, driver.Ptr, error) {
+	if c.Positions == 0 {
+		return resident.Column{Addr: c.Values, Bytes: c.Width}, c.Validity, nil
+	}
+	arena := e.site.arena
+	to, err := arena.Take(rows * int64(c.Width))
+	if err != nil {
+		return resident.Column{}, 0, err
+	}
+	var valid driver.Ptr
+	if c.Validity != 0 || c.Optional {
+		if valid, err = arena.Take(rows); err != nil {
+			return resident.Column{}, 0, err
+		}
+	}
+	return resident.Column{Addr: to, Bytes: c.Width}, valid, e.site.main.Gather(c, 0, rows, to, valid)
+}
+
+// cover adds the columns of a result, from the given row on, to a space.
+func (w *wholeSide) cover(s *space, key resident.Column, columns []resident.Column, first int64) {
+	at := func(c resident.Column) driver.Ptr { return c.Addr + driver.Ptr(first*int64(c.Bytes)) }
+	if w.keyKept {
+		s.carried[w.key] = op.Column{Values: at(key), Width: key.Bytes}
+	}
+	for i, p := range w.payload {
+		c := columns[i]
+		switch p.what {
+		case values:
+			s.carried[p.column] = op.Column{Values: at(c), Width: c.Bytes}
+		case validity: // follows the values
+			column := s.carried[p.column]
+			column.Validity = at(c)
+			s.carried[p.column] = column
+		case rowNumbers:
+			s.members[p.column.Input] = member{view: p.view, positions: at(c), optional: p.optional}
+		}
+	}
+}

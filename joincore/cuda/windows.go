@@ -1,0 +1,104 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"slices"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+// largestWindow is how many rows of a probe side cross the link at a time at
+// most: enough to fill the device, few enough that the first ones are probed
+// early.
+const largestWindow = 1 << 24
+
+// columnsRead returns the columns of an input that a join reads on the device,
+// and those that are gathered there from its result, in the order in which
+// they are needed.
+func (e *execution) columnsRead(input int, key *device.Key, residual joincore.Expr, keep device.Keep) []int {
+	var refs []joincore.ColumnRef
+	for _, p := range key.Parts {
+		refs = append(refs, p.Column)
+	}
+	if residual != nil {
+		refs = append(refs, joincore.ExprColumns(residual)...)
+	}
+	for _, ref := range keep.Columns {
+		if movable(e.describe(ref)) {
+			refs = append(refs, ref)
+		}
+	}
+	var out []int
+	for _, ref := range refs {
+		if ref.Input == input && !slices.Contains(out, ref.Column) {
+			out = append(out, ref.Column)
+		}
+	}
+	return out
+}
+
+// base returns the view of a space that is nothing but an input.
+func (s *space) base() (*view, bool) {
+	for _, m := range s.members {
+		return m.view, len(s.members) == 1 && len(s.carried) == 0 && m.positions == 0
+	}
+	return nil, false
+}
+
+// windows divides an input of which the columns are still on the host into
+// views of neighbouring segments; nil where that is not worth it.
+func (e *execution) windows(v *view, columns []int) []*view {
+	there := func(j int) bool { return v.columns[j] != nil }
+	if !v.whole() || len(columns) == 0 || !slices.ContainsFunc(columns, func(j int) bool { return !there(j) }) {
+		return nil
+	}
+	target := min(largestWindow, e.site.arena.Free()/8/v.input.bytesPerRow(columns))
+	if v.rows <= 2*target {
+		return nil
+	}
+	var out []*view
+	low := 0
+	for high := 1; high <= v.high; high++ {
+		if high == v.high || v.input.starts[high]-v.input.starts[low] >= target {
+			out = append(out, e.segmentsView(v.number, low, high))
+			low = high
+		}
+	}
+	return out
+}
+
+// stages executes work over stages one after the other, while what the next
+// one needs is fetched.
+func stages(ctx context.Context, n int, fetch func(ctx context.Context, i int), work func(i int) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ready := make(chan struct{})
+	start := func(i int) {
+		go func() {
+			defer func() { ready <- struct{}{} }()
+			var unread error // what fails here fails again when it is needed
+			defer device.Recover(&unread)
+			device.PanicOnFault()
+			if i < n {
+				fetch(ctx, i)
+			}
+		}()
+	}
+	start(0)
+	for i := range n {
+		<-ready
+		start(i + 1)
+		if err := work(i); err != nil {
+			stop()
+			<-ready
+			return err
+		}
+	}
+	if n > 0 {
+		<-ready
+	}
+	return nil
+}
