@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/runtest"
 )
 
 // keyedRow is a row of an int8 key, which may be NULL, and its number.
@@ -81,7 +81,13 @@ var keyDistributions = map[string]func(r *rand.Rand, i int) int64{
 	"sorted":   func(_ *rand.Rand, i int) int64 { return int64(i/3) - 100 },
 	"reversed": func(_ *rand.Rand, i int) int64 { return -int64(i) },
 	"outlier": func(r *rand.Rand, i int) int64 {
-		return []int64{r.Int64N(100), math.MaxInt64, math.MinInt64}[max(i-5, 0)*(8-min(i, 8))%3]
+		switch i {
+		case 6:
+			return math.MaxInt64
+		case 7:
+			return math.MinInt64
+		}
+		return r.Int64N(100)
 	},
 	"high": func(r *rand.Rand, _ int) int64 { return r.Int64N(200) << 40 },
 }
@@ -89,21 +95,33 @@ var keyDistributions = map[string]func(r *rand.Rand, i int) int64{
 func TestSortIsStableAndMovesWholeRows(t *testing.T) {
 	const block = 1 << 15
 	for name, key := range keyDistributions {
-		for _, n := range []int{0, 1, 2, 31, 32, 33, 4095, 4097, block - 1, block, block + 1, 3*block + 17} {
-			for _, nulls := range []float64{0, 0.2} {
-				r := rand.New(rand.NewPCG(uint64(n), 7))
-				rows := make([]keyedRow, n)
-				for i := range rows {
-					rows[i] = keyedRow{key: key(r, i), null: r.Float64() < nulls, row: int32(i)}
-				}
-				for _, keep := range []bool{false, true} {
-					name := fmt.Sprintf("%s, %d rows, NULLs %v, kept %v", name, n, nulls, keep)
-					if got, want := sortRows(t, rows, keep), sortedRows(rows, keep); !slices.Equal(got, want) {
-						t.Fatalf("%s: not as a stable sort has them", name)
+		t.Run(name, func(t *testing.T) {
+			for _, n := range []int{0, 1, 2, 31, 32, 33, 4095, 4097} {
+				for _, nulls := range []float64{0, 0.2} {
+					for _, keep := range []bool{false, true} {
+						checkSort(t, key, n, nulls, keep)
 					}
 				}
 			}
-		}
+			if runtest.Race {
+				return // the rest differs in size only
+			}
+			for _, n := range []int{block - 1, block, block + 1, localRows, localRows + 1, 3 * localRows} {
+				checkSort(t, key, n, 0.1, n%2 == 0)
+			}
+		})
+	}
+}
+
+func checkSort(t *testing.T, key func(*rand.Rand, int) int64, n int, nulls float64, keep bool) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(uint64(n), 7))
+	rows := make([]keyedRow, n)
+	for i := range rows {
+		rows[i] = keyedRow{key: key(r, i), null: r.Float64() < nulls, row: int32(i)}
+	}
+	if got, want := sortRows(t, rows, keep), sortedRows(rows, keep); !slices.Equal(got, want) {
+		t.Fatalf("%d rows, NULLs %v, kept %v: not as a stable sort has them", n, nulls, keep)
 	}
 }
 
@@ -149,6 +167,9 @@ func sortRows(t *testing.T, rows []keyedRow, keepNulls bool) []keyedRow {
 	}
 	defer sorted.Release()
 	s := asSpace(sorted)
+	if repeats := hasRepeats(s.sortedKeys()); s.repeats != repeats {
+		t.Fatalf("keys repeat: %v, noted %v", repeats, s.repeats)
+	}
 	var out []keyedRow
 	for i := range s.rows[0] {
 		x := keyedRow{row: int32(s.carried[number].v32[0][i]), null: i >= s.keyed}
@@ -165,53 +186,6 @@ func sortRows(t *testing.T, rows []keyedRow, keepNulls bool) []keyedRow {
 		out = append(out, x)
 	}
 	return out
-}
-
-// TestMergePathDividesTheWork: parts cover all rows of the probe side, are
-// equal in steps, and begin at the first partner of their first row.
-func TestMergePathDividesTheWork(t *testing.T) {
-	for name, key := range keyDistributions {
-		for _, sizes := range [][2]int{{0, 0}, {0, 9}, {9, 0}, {1, 1}, {1000, 1}, {1, 1000}, {5000, 3000}, {200, 9000}} {
-			d := openDev(t, 2, 0)
-			var sides [2]*space
-			for i, n := range sizes {
-				r := rand.New(rand.NewPCG(uint64(n), uint64(i)))
-				rows := make([]keyedRow, n)
-				for j := range rows {
-					rows[j] = keyedRow{key: key(r, j)}
-				}
-				sorted, err := d.Sort(context.Background(), importRows(t, d, i, rows, 700), device.SortSpec{Key: keyOf(i)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				sides[i] = asSpace(sorted)
-			}
-			build, probe := sides[0].sortedKeys(), sides[1].sortedKeys()
-			for _, parts := range []int{1, 3, 16} {
-				points, err := d.MergePath(context.Background(), sides[0], sides[1], parts)
-				if err != nil {
-					t.Fatal(err)
-				}
-				name := fmt.Sprintf("%s, %d x %d, %d parts: %v", name, len(build), len(probe), parts, points)
-				if len(points) != parts+1 || points[0].Probe != 0 || points[parts].Probe != int64(len(probe)) {
-					t.Fatalf("%s: ends", name)
-				}
-				for i, p := range points[:parts] {
-					n := points[i+1].Probe - p.Probe
-					if most := (len(build)+len(probe))/parts + parts; n < 0 || n > int64(most) {
-						t.Fatalf("%s: part %d has %d probe rows", name, i, n)
-					}
-					if int(p.Probe) == len(probe) {
-						continue
-					}
-					first, _ := slices.BinarySearchFunc(build, probe[p.Probe], func(a, b uint64) int { return cmp.Compare(int64(a), int64(b)) })
-					if int(p.Build) != first {
-						t.Fatalf("%s: part %d begins at build row %d, not %d", name, i, p.Build, first)
-					}
-				}
-			}
-		}
-	}
 }
 
 // TestSortStopsWithItsContext: also between the passes of a long sort.

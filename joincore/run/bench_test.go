@@ -42,7 +42,7 @@ const benchRows = 10_000_000
 func BenchmarkJoin(b *testing.B) {
 	for _, n := range []int{1000, 1_000_000, 10_000_000} {
 		for name, scale := range map[string]uint64{"dense": 1, "sparse": 0x9e3779b97f4a7c15} {
-			for _, a := range []joincore.Algorithm{0, joincore.NPJ, joincore.PHJUM, joincore.PHJOM} {
+			for _, a := range append([]joincore.Algorithm{0}, algorithms...) {
 				algorithm := "chosen"
 				if a != 0 {
 					algorithm = a.String()
