@@ -62,7 +62,7 @@ typedef struct GjCandidate
 typedef struct GjQuery
 {
 	double		rows;			/* of all tables, after their conditions */
-	bool		plain_select;	/* no data-modifying statement, no row locks */
+	bool		no_rechecks;	/* rows are not locked and then looked at again */
 	bool		shares;			/* some table would be scanned by several processes */
 	bool		single_process; /* no plan of the query has workers */
 	bool		asked_daemon;

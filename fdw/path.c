@@ -180,7 +180,7 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	query = stash != NULL ? stash->query : gj_query(root);
 	if (query->rows < gj_min_rows && !gj_force)
 		return GJ_REJECT_SIZE;
-	if (!query->plain_select)
+	if (!query->no_rechecks)
 		return GJ_REJECT_COMMAND;
 	if (!bms_is_empty(joinrel->lateral_relids))
 		return GJ_REJECT_LATERAL;

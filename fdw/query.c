@@ -27,14 +27,21 @@ survey_tables(PlannerInfo *root, GjQuery *query)
 	}
 }
 
-/* No data-modifying statement and no row lock, on no level of the query. */
+/*
+ * No row is locked or changed that the query reads, on no level of it.  What
+ * an INSERT adds its own SELECT does not see.
+ */
 static bool
-is_plain_select(PlannerInfo *root)
+has_no_rechecks(PlannerInfo *root)
 {
 	for (; root != NULL; root = root->parent_root)
-		if (root->parse->commandType != CMD_SELECT || root->rowMarks != NIL ||
-			root->parse->rowMarks != NIL)
+	{
+		CmdType		command = root->parse->commandType;
+
+		if ((command != CMD_SELECT && command != CMD_INSERT) ||
+			root->rowMarks != NIL || root->parse->rowMarks != NIL)
 			return false;
+	}
 	return true;
 }
 
@@ -52,7 +59,7 @@ gj_query(PlannerInfo *root)
 
 	query = MemoryContextAllocZero(root->planner_cxt, sizeof(GjQuery));
 	survey_tables(root, query);
-	query->plain_select = is_plain_select(root);
+	query->no_rechecks = has_no_rechecks(root);
 	query->single_process = !query->shares && root->parent_root == NULL &&
 		!gj_parallel_is_forced();
 	if (base != NULL)

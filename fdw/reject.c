@@ -22,7 +22,7 @@ static const struct
 }			reasons[] =
 {
 	[GJ_ACCEPTED] = {"accepted", ""},
-	[GJ_REJECT_COMMAND] = {"command", "Only SELECT without row locks is offloaded."},
+	[GJ_REJECT_COMMAND] = {"command", "Only SELECT without row locks and INSERT are offloaded."},
 	[GJ_REJECT_JOIN_TYPE] = {"join_type", "Only inner joins are offloaded."},
 	[GJ_REJECT_LATERAL] = {"lateral", "A side of the join refers to the other laterally."},
 	[GJ_REJECT_SIZE] = {"size", "The tables have fewer rows than gpujoin.min_rows."},
