@@ -9,6 +9,7 @@
 #include "partners.cuh"
 #include "select.cuh"
 #include "tuning.cuh"
+#include "wholetable.cuh"
 
 using namespace gj;
 
@@ -38,6 +39,12 @@ extern "C" __global__ void __launch_bounds__(simple_threads) gj_compose(const ui
   compose(outer, inner, rows, out);
 }
 LAUNCH(gj_compose, simple_threads, simple_blocks, 0, 0, 0)
+
+// gj_number(rows, out): 0, 1, 2, ...
+extern "C" __global__ void __launch_bounds__(simple_threads) gj_number(uint64_t rows, uint32_t* out) {
+  for_rows<8>(rows, [&](uint64_t i) { __stcs(out + i, (uint32_t)i); });
+}
+LAUNCH(gj_number, simple_threads, simple_blocks, 0, 0, 0)
 
 // gj_take_<bytes>(values, validity, positions, from, rows, out, valid).
 #define TAKE(B, V)                                                                                                                            \
@@ -91,13 +98,16 @@ NORMALISE(2)
 extern "C" __global__ void __launch_bounds__(32) gj_arrange(const gj_partition* p, gj_join* join) { arrange(p, join); }
 LAUNCH(gj_arrange, 32, 1, 0, sizeof(gj_join), 0)
 
-// Partitioning of keys and row numbers: gj_histogram_k<key words>(join) with 4
-// bytes of dynamic shared memory a partition, 2 above 2^15 of them;
-// gj_offsets(join), two blocks.
-#define HISTOGRAM(K)                                                                                          \
-  extern "C" __global__ void __launch_bounds__(histogram_threads, 1) gj_histogram_k##K(const gj_join* join) { \
-    histogram<K, histogram_threads>(join);                                                                    \
-  }                                                                                                           \
+// Partitioning of keys and row numbers. gj_histogram_k<key words>(join, side)
+// wants 4 bytes of dynamic shared memory a partition, 2 above 2^15 of them, at
+// least 16; gj_offsets(join) two blocks.
+#define HISTOGRAM(K)                                                                                                         \
+  extern "C" __global__ void __launch_bounds__(histogram_threads, 1) gj_histogram_k##K(const gj_join* join, uint64_t side) { \
+    if (join->bits_first + join->bits_second > word_counter_bits)                                                            \
+      histogram_side<K, histogram_threads, true, false>(join, (int)side, blockIdx.x, gridDim.x);                             \
+    else                                                                                                                     \
+      histogram_side<K, histogram_threads, false, false>(join, (int)side, blockIdx.x, gridDim.x);                            \
+  }                                                                                                                          \
   LAUNCH(gj_histogram_k##K, histogram_threads, 1, 0, 0, 0)
 HISTOGRAM(1)
 HISTOGRAM(2)
@@ -128,3 +138,27 @@ constexpr int partners_threads = 384, partners_blocks = 2, chunk_rows = 3840, ch
          (PartnersLayout<SharedTable<K, partners_threads, chunk_rows, chunk_buckets>, partners_threads / 32>::bytes), chunk_rows, 0)
 PARTNERS(1)
 PARTNERS(2)
+
+// The table of a join without partitions: gj_count_buckets_k<key words>(table),
+// gj_start_buckets(table, scan), gj_place_rows_k<key words>(table).
+#define WHOLE(NAME, K, DO)                                                                                              \
+  extern "C" __global__ void __launch_bounds__(simple_threads) NAME##_k##K(const gj_table* table) { DO<K>(table); }    \
+  LAUNCH(NAME##_k##K, simple_threads, simple_blocks, 0, 0, 0)
+WHOLE(gj_count_buckets, 1, count_buckets)
+WHOLE(gj_count_buckets, 2, count_buckets)
+WHOLE(gj_place_rows, 1, place_rows)
+WHOLE(gj_place_rows, 2, place_rows)
+extern "C" __global__ void __launch_bounds__(select_threads) gj_start_buckets(const gj_table* table, uint64_t* scan) {
+  start_buckets<select_threads>(table, scan);
+}
+LAUNCH(gj_start_buckets, select_threads, select_blocks, 0, 4 * select_threads, 0)
+
+// gj_whole_partners_k<key words>(match, resume): partners in that table.
+constexpr int whole_threads = 256, whole_blocks = 3;
+#define WHOLE_PARTNERS(K)                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(whole_threads, whole_blocks) gj_whole_partners_k##K(const gj_match* match, uint64_t resume) { \
+    find_partners<K, WholeTable<K>, whole_threads>(match, resume);                                                                 \
+  }                                                                                                                                \
+  LAUNCH(gj_whole_partners_k##K, whole_threads, whole_blocks, (PartnersLayout<WholeTable<K>, whole_threads / 32>::bytes), 0, 0)
+WHOLE_PARTNERS(1)
+WHOLE_PARTNERS(2)

@@ -79,6 +79,18 @@ typedef struct {
   uint64_t counters;
 } gj_partition;
 
+// One table of all build rows. Row buffers are those of row.cuh.
+typedef struct {
+  uint64_t count;      // uint64: rows
+  uint64_t unordered;  // row buffer of keys and row numbers
+  uint64_t rows;       // row buffer: the same by bucket
+  uint64_t capacity;   // of both
+  uint64_t ends;       // uint32[buckets]: the slot after a bucket's last
+  uint64_t buckets;    // a power of two, at least 4
+  uint64_t longest;    // uint64: rows of the longest bucket
+  uint64_t covered;    // a bit a slot
+} gj_table;
+
 // What the match does with a pair.
 enum gj_flag {
   GJ_PAIRS = 1,       // write it out
@@ -106,5 +118,6 @@ typedef struct {
   uint64_t capacity;     // of the region
   uint64_t progress;     // uint64[GJ_PROGRESS]
   uint64_t saved;        // what blocks are when they are suspended
+  uint64_t table;        // gj_table, for a match without partitions
   uint64_t finished;     // a bit a partitioned row of the probe side, or of the build side; address 0: not kept
 } gj_match;

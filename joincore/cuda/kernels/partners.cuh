@@ -3,7 +3,7 @@
 // A work item is a chunk of a partition's build rows and a range of its probe
 // rows; a partition with more of either is several items (offsets.cuh), so a
 // hot key on either side is spread over the device. Persistent blocks draw
-// items and make a table of the chunk. A warp takes 32 probe rows at a time
+// items and make a table of the chunk, or have one table for all. A warp takes 32 probe rows at a time
 // and goes through all their candidates, one a lane, whichever row they belong
 // to: keys are compared, then the condition is evaluated. Flags say what
 // follows for a pair that passes.
@@ -63,8 +63,11 @@ __device__ __forceinline__ void mark_once(uint32_t* marks, uint64_t row) {
   if (!marked(marks, row)) mark(marks, row);
 }
 
-// One warp: what work item `item` is.
-__device__ __forceinline__ MatchItem item_at(const gj_join& job, uint64_t item) {
+// One warp: what work item `item` is. Of a partition with several, those of one
+// chunk come one after the other where the first chunks may decide all
+// (chunk_first), else those of one range, so that blocks at work at the same
+// time have different chunks.
+__device__ __forceinline__ MatchItem item_at(const gj_join& job, uint64_t item, bool chunk_first) {
   const uint32_t lane = threadIdx.x & 31, parts = 1u << (job.bits_first + job.bits_second);
   const uint32_t chunk_rows = (uint32_t)job.chunk_rows, range_rows = (uint32_t)job.range_rows;
   auto of = [](uint64_t table, uint32_t p) { return __ldg(reinterpret_cast<const uint32_t*>(table) + p); };
@@ -83,8 +86,8 @@ __device__ __forceinline__ MatchItem item_at(const gj_join& job, uint64_t item) 
     }
     p = low;
     const uint64_t k = e - extra[p] + 1;
-    const uint32_t ranges = (of(job.side[1].count, p) + range_rows - 1) / range_rows;
-    chunk = (uint32_t)(k / ranges), range = (uint32_t)(k % ranges);
+    const uint32_t ranges = (of(job.side[1].count, p) + range_rows - 1) / range_rows, chunks = (of(job.side[0].count, p) + chunk_rows - 1) / chunk_rows;
+    chunk = (uint32_t)(chunk_first ? k / ranges : k % chunks), range = (uint32_t)(chunk_first ? k % ranges : k / chunks);
   }
   const uint64_t build = of(job.side[0].count, p), probe = of(job.side[1].count, p);
   const uint64_t b = (uint64_t)chunk * chunk_rows, r = (uint64_t)range * range_rows;
@@ -341,7 +344,7 @@ __device__ __forceinline__ void find_partners(const gj_match* match, uint64_t re
   } else if (lane == 0) {
     block.warp[warp] = {no_group, 0, 0, 0};
   }
-  Table table(memory + Layout::table);
+  Table table(memory + Layout::table, m);
   Warp<KW, Table, T> self(m, job, block, memory + Layout::stages, table);
   auto end = [&](bool suspended) {
     if (threadIdx.x == 0) {
@@ -357,15 +360,17 @@ __device__ __forceinline__ void find_partners(const gj_match* match, uint64_t re
       if (warp == 0) {
         uint64_t ticket = 0;
         if (lane == 0) ticket = atomicAdd(reinterpret_cast<unsigned long long*>(job.counters) + GJ_TICKET, 1);
-        const MatchItem item = item_at(job, __shfl_sync(~0u, ticket, 0));
+        const MatchItem item = item_at(job, __shfl_sync(~0u, ticket, 0), m.flags & GJ_FIRST);
         if (lane == 0) {
           block.item = item, block.next_group = 0, block.unfinished = 0;
           if (!item.probe_rows || is_finished(m, item)) block.item.build_rows = 0;
         }
       }
       __syncthreads();
-      if (block.item.build_rows) table.build(job.side[0], block.item.build_at, block.item.build_rows, sums);
-      __syncthreads();
+      if constexpr (Table::per_item) {
+        if (block.item.build_rows) table.build(job.side[0], block.item.build_at, block.item.build_rows, sums);
+        __syncthreads();
+      }
     }
     if (!block.item.exists) break;
     begun = false;

@@ -22,6 +22,15 @@ __device__ __forceinline__ bool same_key(const KeyWords<KW>& a, const KeyWords<K
   return same;
 }
 
+// The key of a row, whose last word is its number.
+template <int W>
+__device__ __forceinline__ KeyWords<W - 1> key_words(const Row<W>& r) {
+  KeyWords<W - 1> k;
+#pragma unroll
+  for (int q = 0; q < W - 1; q++) k.word[q] = r.word[q];
+  return k;
+}
+
 // A table in shared memory of up to C rows, a chunk of a partition: a counting
 // sort of the rows by bucket. T threads, NB buckets.
 template <int KW, int T, int C, int NB>
@@ -31,7 +40,9 @@ class SharedTable {
                        bytes = (covered + C / 8 + 15) / 16 * 16;
   static_assert(C % 32 == 0 && C < 1 << 16 && (NB & (NB - 1)) == 0);
 
-  __device__ explicit SharedTable(char* memory) : base_(memory) {}
+  static constexpr bool per_item = true;  // build() makes it
+
+  __device__ SharedTable(char* memory, const gj_match&) : base_(memory) {}
 
   // All threads of the block, between barriers.
   __device__ __forceinline__ void build(const gj_side& side, uint64_t first, uint32_t n, uint32_t* sums) {
@@ -52,7 +63,7 @@ class SharedTable {
     for (int j = 0; j < R; j++) {
       place[j] = 0;
       if (threadIdx.x + j * T < n) {
-        const uint32_t b = bucket(key_of(row[j])), half = (b & 1) * 16;
+        const uint32_t b = bucket(key_words(row[j])), half = (b & 1) * 16;
         place[j] = b << 16 | (atomicAdd(&pair[b / 2], 1u << half) >> half & 0xffff);
       }
     }
@@ -79,7 +90,7 @@ class SharedTable {
     for (int j = 0; j < R; j++)
       if (threadIdx.x + j * T < n) {
         const uint32_t slot = start(place[j] >> 16) + (place[j] & 0xffff);
-        reinterpret_cast<KeyWords<KW>*>(base_ + keys)[slot] = key_of(row[j]);
+        reinterpret_cast<KeyWords<KW>*>(base_ + keys)[slot] = key_words(row[j]);
         reinterpret_cast<uint32_t*>(base_ + rows)[slot] = row[j].word[KW];
       }
   }
@@ -98,12 +109,6 @@ class SharedTable {
   __device__ __forceinline__ uint32_t* covered_bits() const { return reinterpret_cast<uint32_t*>(base_ + covered); }
 
  private:
-  __device__ static __forceinline__ KeyWords<KW> key_of(const Row<KW + 1>& r) {
-    KeyWords<KW> k;
-#pragma unroll
-    for (int q = 0; q < KW; q++) k.word[q] = r.word[q];
-    return k;
-  }
   __device__ static __forceinline__ uint32_t bucket(const KeyWords<KW>& k) { return hash_words(k.word).table & (NB - 1); }
   __device__ __forceinline__ uint32_t start(uint32_t b) const { return reinterpret_cast<const uint16_t*>(base_ + starts)[b]; }
 

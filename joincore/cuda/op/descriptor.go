@@ -38,13 +38,21 @@ type partitionDescriptor struct {
 	Extra, Counters       uint64
 }
 
+type tableDescriptor struct {
+	Count, Unordered, Rows, Capacity uint64
+	Ends, Buckets, Longest, Covered  uint64
+}
+
 type matchDescriptor struct {
 	Join, Condition, Flags uint64
 	ProbeMarks, BuildMarks uint64
 	Build, Probe, Capacity uint64
 	Progress               uint64
-	Saved, Finished        uint64
+	Saved, Table, Finished uint64
 }
+
+// descriptorBytes are enough for each of them.
+const descriptorBytes = 512
 
 // What the match does with a pair (gj_flag).
 const (

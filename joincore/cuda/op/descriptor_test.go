@@ -1,6 +1,7 @@
 package op
 
 import (
+	"encoding/binary"
 	"os"
 	"reflect"
 	"regexp"
@@ -16,7 +17,7 @@ func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
 	}
 	mirrors := map[string]any{
 		"gj_column": columnDescriptor{}, "gj_program": programDescriptor{}, "gj_part": partDescriptor{}, "gj_keys": keysDescriptor{},
-		"gj_keyed": keyedDescriptor{}, "gj_partition": partitionDescriptor{}, "gj_match": matchDescriptor{},
+		"gj_keyed": keyedDescriptor{}, "gj_partition": partitionDescriptor{}, "gj_table": tableDescriptor{}, "gj_match": matchDescriptor{},
 	}
 	for name, fields := range structures(string(text)) {
 		if name == "gj_span" { // written and read by kernels only
@@ -30,6 +31,9 @@ func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
 		delete(mirrors, name)
 		if want := fieldsOf(reflect.TypeOf(mirror)); !reflect.DeepEqual(fields, want) {
 			t.Errorf("%s has fields %v, its mirror %v", name, fields, want)
+		}
+		if size := binary.Size(mirror); size > descriptorBytes {
+			t.Errorf("%s has %d bytes", name, size)
 		}
 	}
 	for name := range mirrors {

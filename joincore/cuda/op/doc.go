@@ -18,11 +18,12 @@
 // stack: who takes memory rewinds it. A Count is a number that only the device
 // knows; awaiting it is a host synchronisation.
 //
-//	unpack, Spans      what importing needs beside plain copies
+//	Unpack, Spans      what importing needs beside plain copies
 //	Filter             the row numbers for which a condition is true, in order
-//	Compose, Gather    positions of positions; values by position
+//	Number, Compose    positions, and positions of positions
+//	Gather             values by position
 //	Pack               validity as a batch wants it
-//	Prepare            a Join: partitions, or one table, of the build side
+//	Prepare            a Join: the build side in partitions
 //	Join.Probe         pairs, in one pass, into a region that is drained when
 //	                   it is full: no result size is ever guessed
 //	Join.Leftover      build rows with or without a partner

@@ -21,10 +21,13 @@ type JoinSpec struct {
 // Options are hints and settings of tests; zero values leave the choice to the
 // device.
 type Options struct {
-	Bits    int    // radix bits
-	Region  int64  // result rows that are handed out at once at most
-	Seed    uint64 // of the hash of keys
-	Collide bool   // makes keys that are hashes collide
+	Bits int // radix bits
+	// OneTable asks for one table of all build rows in place of partitions,
+	// where no key is too frequent for that.
+	OneTable bool
+	Region   int64  // result rows that are handed out at once at most
+	Seed     uint64 // of the hash of keys
+	Collide  bool   // makes keys that are hashes collide
 }
 
 // Pairs are rows of a result by their numbers in the build and the probe space,
@@ -42,7 +45,8 @@ type Join struct {
 	spec   *JoinSpec
 	radix  radix
 	build  Side
-	keys   *keyed // of the build side
+	keys   *keyed     // of the build side
+	table  driver.Ptr // of all build rows; 0: there are partitions
 	marks  driver.Ptr
 	mark   driver.Mark
 	report Report
@@ -50,7 +54,8 @@ type Join struct {
 
 // Report says what a join did.
 type Report struct {
-	Bits       int
+	Bits       int  // radix bits
+	OneTable   bool // there were no partitions
 	BuildRows  int64
 	ProbeRows  int64
 	ResultRows int64
@@ -68,9 +73,19 @@ func (q *Queue) Prepare(ctx context.Context, spec *JoinSpec, build Side) (*Join,
 	return j, nil
 }
 
-func (j *Join) prepare(ctx context.Context) error {
+func (j *Join) prepare(ctx context.Context) (err error) {
 	q := j.q
 	j.radix.words = keyWords(j.spec.Build)
+	if j.spec.Mark {
+		if j.marks, err = q.newMarks(j.build.Rows); err != nil {
+			return err
+		}
+	}
+	if j.spec.OneTable {
+		if j.report.OneTable, err = j.prepareWhole(ctx); err != nil || j.report.OneTable {
+			return err
+		}
+	}
 	chunk, err := q.kernels.module.Kernel(j.partners())
 	if err != nil {
 		return err
@@ -81,11 +96,13 @@ func (j *Join) prepare(ctx context.Context) error {
 	}
 	j.radix.first, j.radix.second = radixBits(j.build.Rows, chunk.Rows, first.Fan, j.spec.Bits)
 	j.report.Bits = j.radix.first + j.radix.second
-	if j.spec.Mark {
-		if j.marks, err = q.newMarks(j.build.Rows); err != nil {
-			return err
-		}
-	}
+	return j.partitionBuild(ctx)
+}
+
+// partitionBuild moves the build side to its partitions and keeps no more of
+// the arena than they need.
+func (j *Join) partitionBuild(ctx context.Context) (err error) {
+	q := j.q
 	if j.keys, err = q.newKeyed(ctx, j.build, j.spec.Build, j.radix, &j.spec.Options); err != nil {
 		return err
 	}
@@ -122,7 +139,12 @@ func (j *Join) account(since Cost) {
 	c.Bytes += j.q.cost.Bytes - since.Bytes
 }
 
-func (j *Join) partners() string { return fmt.Sprintf("gj_partners_k%d", j.radix.words) }
+func (j *Join) partners() string {
+	if j.table != 0 {
+		return fmt.Sprintf("gj_whole_partners_k%d", j.radix.words)
+	}
+	return fmt.Sprintf("gj_partners_k%d", j.radix.words)
+}
 
 func (j *Join) descriptor(build, probe *keyed) partitionDescriptor {
 	return partitionDescriptor{

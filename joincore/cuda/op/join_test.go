@@ -369,7 +369,7 @@ func (r *rig) randomCase(build, probe int64) joinCase {
 	c := joinCase{
 		keys: keyTypes[r.rand.IntN(len(keyTypes))], build: build, probe: probe, distribution: r.rand.IntN(len(distributions)),
 		positioned: r.rand.IntN(3) == 0, emit: device.Emit(1 + r.rand.IntN(5)), residual: r.rand.IntN(3) == 0, probes: 1 + r.rand.IntN(2),
-		options: Options{Bits: []int{0, 0, 1, 5, 8, 9, 12, 16}[r.rand.IntN(8)], Collide: r.rand.IntN(3) == 0, Seed: r.rand.Uint64()},
+		options: Options{Bits: []int{0, 0, 1, 5, 8, 9, 12, 16}[r.rand.IntN(8)], OneTable: r.rand.IntN(3) == 0, Collide: r.rand.IntN(3) == 0, Seed: r.rand.Uint64()},
 	}
 	if c.emit == device.Nothing || r.rand.IntN(3) == 0 {
 		c.mark, c.found = true, r.rand.IntN(2) == 0
@@ -397,6 +397,7 @@ func TestSmall(t *testing.T) {
 		for _, keys := range []int{0, 1, 8, 12} {
 			r.check(joinCase{keys: keyTypes[keys], build: 300, probe: 700, distribution: 2, nulls: 0.1, emit: emit, mark: true, probes: 2, residual: keys == 8, options: Options{Bits: 3, Region: 2048}})
 			r.check(joinCase{keys: keyTypes[keys], build: 500, probe: 400, distribution: 1, positioned: true, emit: emit, mark: emit == device.Nothing, probes: 1, options: Options{Bits: 9 * (keys & 1)}})
+			r.check(joinCase{keys: keyTypes[keys], build: 500, probe: 400, distribution: 1, nulls: 0.1, emit: emit, mark: emit == device.Nothing, probes: 1, options: Options{OneTable: true}})
 		}
 	}
 }

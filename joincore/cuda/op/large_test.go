@@ -5,6 +5,7 @@ package op
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"gpujoin/joincore"
@@ -86,6 +87,26 @@ func TestABillionPairs(t *testing.T) {
 	}))
 	if pairs != rows*rows {
 		t.Errorf("%d pairs, want %d", pairs, rows*rows)
+	}
+}
+
+// A key that is too frequent for one table is left to partitions.
+func TestOneTableIsLeftForHotKeys(t *testing.T) {
+	r := newRig(t, 1<<30)
+	for _, build := range []int64{longestBucket, longestBucket + 1} {
+		spec := keySpec(4, device.Semi)
+		spec.OneTable = true
+		j, err := r.Prepare(r.ctx, spec, keyOnly(0, r.constant(build), 4, build))
+		r.must(err)
+		if got := j.Report().OneTable; got != (build == longestBucket) {
+			t.Errorf("%d rows of one key: one table %v", build, got)
+		}
+		var rows int64
+		r.must(j.Probe(r.ctx, keyOnly(1, r.constant(1000), 4, 1000), func(p Pairs) error { rows += p.Rows; return nil }))
+		if rows != 1000 {
+			t.Errorf("%d rows", rows)
+		}
+		j.Release()
 	}
 }
 
@@ -205,7 +226,7 @@ func TestRates(t *testing.T) {
 		r.must(r.Sync(r.ctx))
 		ms, err := end.Since(start)
 		r.must(err)
-		t.Logf("%-28s %8.3f ms", name, ms)
+		t.Logf("%-45s %8.3f ms", name, ms)
 	}
 	for _, emit := range []device.Emit{device.Pairs, device.Outer, device.Semi} {
 		spec := keySpec(4, emit)
@@ -226,6 +247,25 @@ func TestRates(t *testing.T) {
 		})
 		if rows != probe {
 			t.Errorf("emit %d: %d rows, want %d", emit, rows, probe)
+		}
+		j.Release()
+	}
+	const few = 1 << 20
+	for _, one := range []bool{false, true} {
+		spec := keySpec(4, device.Pairs)
+		spec.Region, spec.OneTable = 1<<28, one
+		j, err := r.Prepare(r.ctx, spec, keyOnly(0, b, 4, few))
+		r.must(err)
+		if j.Report().OneTable != one {
+			t.Errorf("report %+v", j.Report())
+		}
+		var rows int64
+		timed(fmt.Sprintf("pairs, %d build rows, one table %v", few, one), func() {
+			rows = 0
+			r.must(j.Probe(r.ctx, keyOnly(1, s, 4, probe), func(p Pairs) error { rows += p.Rows; return nil }))
+		})
+		if rows != probe/build*few {
+			t.Errorf("%d rows of few build rows, want %d", rows, probe/build*few)
 		}
 		j.Release()
 	}

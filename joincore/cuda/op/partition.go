@@ -29,6 +29,9 @@ type keyed struct {
 // What has to stay is taken from the arena first: rewinding to the mark frees
 // the rest once the side has been partitioned.
 func (q *Queue) newKeyed(ctx context.Context, s Side, key *device.Key, r radix, opt *Options) (*keyed, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	k := &keyed{rows: s.Rows}
 	parts, nullable, err := partsOf(s, key)
 	if err != nil {
@@ -181,7 +184,7 @@ func (q *Queue) partition(join driver.Ptr, side int, k *keyed, r radix) error {
 			shared /= 2
 		}
 		q.cost.Launches++
-		if err := h.LaunchShared(q.stream, max(q.resident(h), 2), shared, uint64(join)); err != nil {
+		if err := h.LaunchShared(q.stream, q.resident(h), shared, uint64(join), uint64(side)); err != nil {
 			return err
 		}
 	}

@@ -57,8 +57,8 @@ func rangeRows(probe int64, blocks int) int64 {
 }
 
 // workItems bounds how many items a match has.
-func workItems(build, probe int64, partitions, chunk int, rangeRows int64) int64 {
-	return int64(partitions) + (build/int64(chunk)+1)*(probe/rangeRows+1)
+func workItems(build, probe int64, partitions int, chunk, rangeRows int64) int64 {
+	return int64(partitions) + (build/chunk+1)*(probe/rangeRows+1)
 }
 
 // bufferRows returns the capacity of a row buffer of partitions that start at

@@ -87,8 +87,11 @@ func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver
 	if err != nil {
 		return err
 	}
-	rows := rangeRows(keys.rows, q.resident(kernel))
-	d, err := j.matchPlan(keys, kernel.Rows, rows)
+	rows, chunk := rangeRows(keys.rows, q.resident(kernel)), int64(kernel.Rows)
+	if j.table != 0 {
+		chunk = max(j.keys.rows, 1)
+	}
+	d, err := j.matchPlan(keys, chunk, rows)
 	if err != nil {
 		return err
 	}
@@ -99,8 +102,8 @@ func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver
 	if err := q.partition(join, probeSide, keys, j.radix); err != nil {
 		return err
 	}
-	blocks := min(workItems(j.keys.rows, keys.rows, j.radix.partitions(), kernel.Rows, rows), int64(q.resident(kernel)))
-	m := matchDescriptor{Join: uint64(join), Flags: flags, ProbeMarks: uint64(marks), BuildMarks: uint64(j.marks)}
+	blocks := min(workItems(j.keys.rows, keys.rows, j.radix.partitions(), chunk, rows), int64(q.resident(kernel)))
+	m := matchDescriptor{Join: uint64(join), Flags: flags, ProbeMarks: uint64(marks), BuildMarks: uint64(j.marks), Table: uint64(j.table)}
 	condition, err := j.conditions(ctx, &probe)
 	if err != nil {
 		return err
@@ -148,7 +151,7 @@ func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver
 }
 
 // matchPlan describes the partitions of both sides; the build side's are there.
-func (j *Join) matchPlan(probe *keyed, chunk int, rangeRows int64) (partitionDescriptor, error) {
+func (j *Join) matchPlan(probe *keyed, chunk, rangeRows int64) (partitionDescriptor, error) {
 	build := *j.keys
 	build.Count = 0
 	// Planning writes where the build side's partitions begin once more, and
@@ -198,6 +201,8 @@ func (j *Join) matchMemory(m *matchDescriptor, saved int64) (Pairs, error) {
 func (j *Join) newFinished(m *matchDescriptor, probe *keyed) error {
 	var rows uint64
 	switch {
+	case j.table != 0:
+		return nil
 	case m.Flags&firstOnly != 0:
 		rows = probe.FinalCapacity
 	case m.Flags == markBuild:

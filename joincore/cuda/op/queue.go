@@ -96,20 +96,22 @@ func (q *Queue) launch(name string, blocks int64, args ...uint64) error {
 // resident returns how many blocks of a kernel run at once.
 func (q *Queue) resident(k *driver.Kernel) int { return q.kernels.context.Info().SMs * k.Blocks }
 
-// upload copies a descriptor to the arena.
-func (q *Queue) upload(ctx context.Context, parts ...any) (driver.Ptr, error) {
-	var b []byte
-	for _, p := range parts {
-		var err error
-		if b, err = binary.Append(b, binary.LittleEndian, p); err != nil {
-			return 0, fmt.Errorf("descriptor: %w", err)
-		}
-	}
-	to, err := q.arena.Take(int64(len(b)))
+// upload copies a descriptor, or a list of them, to the arena.
+func (q *Queue) upload(ctx context.Context, d any) (driver.Ptr, error) {
+	to, err := q.arena.Take(int64(binary.Size(d)))
 	if err != nil {
 		return 0, err
 	}
-	return to, q.write(ctx, to, b)
+	return to, q.fill(ctx, to, d)
+}
+
+// fill copies a descriptor to memory that was taken for it.
+func (q *Queue) fill(ctx context.Context, to driver.Ptr, d any) error {
+	b, err := binary.Append(nil, binary.LittleEndian, d)
+	if err != nil {
+		return fmt.Errorf("descriptor: %w", err)
+	}
+	return q.write(ctx, to, b)
 }
 
 // write copies bytes of the host to the device.

@@ -39,6 +39,13 @@ func (q *Queue) Spans(offsets, heap driver.Ptr, heapBytes, rows int64, to driver
 	return q.launch("gj_spans", rows/rowsPerBlock+1, uint64(offsets), uint64(heap), uint64(heapBytes), uint64(rows), uint64(to))
 }
 
+// Number writes the row numbers 0, 1, 2, ..., uint32 each: the positions of an
+// input itself.
+func (q *Queue) Number(rows int64, out driver.Ptr) error {
+	q.cost.Bytes += 4 * rows
+	return q.launch("gj_number", rows/rowsPerBlock+1, uint64(rows), uint64(out))
+}
+
 // Compose makes positions of positions: out[i] = inner[outer[i]]. None stays
 // None. Where inner is 0 the positions in outer are themselves the result.
 func (q *Queue) Compose(outer, inner driver.Ptr, rows int64, out driver.Ptr) error {
@@ -76,8 +83,13 @@ func (q *Queue) Gather(c Column, from, rows int64, out, valid driver.Ptr) error 
 }
 
 // Filter writes the numbers of the rows of s for which e is true, in order, to
-// out, which has room for all of them.
+// out, which has room for all of them. Until the count has been awaited it uses
+// what it takes of the arena. ErrUnsupported where s has too many rows, or e
+// too many parts.
 func (q *Queue) Filter(ctx context.Context, s Side, e joincore.Expr, parameters []joincore.Parameter, out driver.Ptr) (*Count, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	total, err := q.arena.Take(8)
 	if err != nil {
 		return nil, err

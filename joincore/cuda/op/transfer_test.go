@@ -92,6 +92,21 @@ func (r *rig) positions(n, limit int64) []uint32 {
 	return out
 }
 
+func TestRowsAreNumbered(t *testing.T) {
+	r := newRig(t, 64<<20)
+	for _, n := range sizes {
+		r.scoped(func() {
+			out := r.room(4*n + 4)
+			r.must(r.Number(n, out))
+			for i, got := range get[uint32](r, out, n+1) {
+				if want := uint32(i); int64(i) < n && got != want || int64(i) == n && got != 0xa5a5a5a5 {
+					t.Fatalf("row %d of %d: %d", i, n, got)
+				}
+			}
+		})
+	}
+}
+
 func TestPositionsAreComposed(t *testing.T) {
 	r := newRig(t, 64<<20)
 	for _, n := range sizes {
