@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"gpujoin/joincore"
+	"gpujoin/shm"
 	"gpujoin/sidecar/backend/wire"
 )
 
@@ -128,7 +129,7 @@ func (s *sink) grant(number uint64, e *extent, segment joincore.Segment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := &joincore.Batch{Columns: segment.Columns, Rows: segment.Rows, Handle: &granted{number, e}}
-	s.most = max(1, aheadBytes/len(e.data))
+	s.most = max(1, aheadBytes/max(len(e.data), shm.ExtentMinSize))
 	wanted := s.asked[number]
 	delete(s.asked, number)
 	switch {

@@ -57,6 +57,14 @@ func (r *rig) compare(name string, plan *joincore.Plan, inputs []*joincore.Relat
 	}
 }
 
+// TestNoColumns counts rows that have no columns, as count(*) does.
+func TestNoColumns(t *testing.T) {
+	r := start(t, "cpu", nil).ready()
+	plan, inputs := explosion(100, 10)
+	plan.Output = nil
+	r.compare("no columns", plan, inputs, 300)
+}
+
 // explosion is a join whose result is large.
 func explosion(rows, keys int) (*joincore.Plan, []*joincore.Relation) {
 	relation := runtest.Keyed(rows, func(row int) uint64 { return uint64(row % keys) })

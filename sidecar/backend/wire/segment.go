@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"math"
 
 	"gpujoin/joincore"
 )
@@ -39,9 +40,13 @@ func EncodeSegment(s *joincore.Segment, place func([]byte) (Place, bool)) (*Segm
 }
 
 // Decode returns the segment inside its extent: columns vectors, clipped to
-// their lengths.
+// their lengths. Rows without columns lie in none: the extent's number is 0.
 func (s *Segment) Decode(extent []byte, columns int) (joincore.Segment, error) {
-	if s.GetRows() < 1 || s.GetRows() > int64(len(extent))*8 || len(s.GetSpans()) != spansPerColumn*columns {
+	most := int64(len(extent)) * 8
+	if columns == 0 {
+		most = math.MaxInt32
+	}
+	if s.GetRows() < 1 || s.GetRows() > most || len(s.GetSpans()) != spansPerColumn*columns {
 		return joincore.Segment{}, fmt.Errorf("%w: segment of %d rows with %d spans, %d columns",
 			ErrMalformed, s.GetRows(), len(s.GetSpans()), columns)
 	}

@@ -267,6 +267,13 @@ func TestSegments(t *testing.T) {
 	if _, err := EncodeSegment(&want, place); !errors.Is(err, joincore.ErrUnsupported) {
 		t.Error(err)
 	}
+	s, err = EncodeSegment(&joincore.Segment{Rows: 9}, place)
+	if err != nil || s.Extent != 0 {
+		t.Error(s, err)
+	}
+	if got, err := s.Decode(nil, 0); err != nil || got.Rows != 9 || len(got.Columns) != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
 	for name, bad := range map[string]*Segment{
 		"nil":        nil,
 		"no rows":    {Spans: make([]uint64, 12)},

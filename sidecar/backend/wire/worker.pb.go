@@ -829,7 +829,8 @@ func (x *Relation) GetSegments() []*Segment {
 	return nil
 }
 
-// Segment is rows in column layout inside one extent. spans holds three pairs
+// Segment is rows in column layout inside one extent; rows of no columns lie in
+// none, and extent is 0. spans holds three pairs
 // of offset and length for each column: values, validity, heap. Validity of no
 // bytes means that no value is NULL.
 type Segment struct {
