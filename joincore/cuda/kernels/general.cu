@@ -100,7 +100,7 @@ LAUNCH(gj_arrange, 32, 1, 0, sizeof(gj_join), 0)
 
 // Partitioning of keys and row numbers. gj_histogram_k<key words>(join, side)
 // wants 4 bytes of dynamic shared memory a partition, 2 above 2^15 of them, at
-// least 16; gj_offsets(join) two blocks.
+// least 16; gj_offsets(join) as many blocks as its `rows` say.
 #define HISTOGRAM(K)                                                                                                         \
   extern "C" __global__ void __launch_bounds__(histogram_threads, 1) gj_histogram_k##K(const gj_join* join, uint64_t side) { \
     if (join->bits_first + join->bits_second > word_counter_bits)                                                            \
@@ -111,8 +111,8 @@ LAUNCH(gj_arrange, 32, 1, 0, sizeof(gj_join), 0)
   LAUNCH(gj_histogram_k##K, histogram_threads, 1, 0, 0, 0)
 HISTOGRAM(1)
 HISTOGRAM(2)
-extern "C" __global__ void __launch_bounds__(offsets_threads, 1) gj_offsets(const gj_join* join) { offsets<offsets_threads>(join); }
-LAUNCH(gj_offsets, offsets_threads, 1, 0, 0, 0)
+extern "C" __global__ void __launch_bounds__(offsets_threads, 1) gj_offsets(const gj_join* join) { offsets<offsets_threads>(join, offsets_slices); }
+LAUNCH(gj_offsets, offsets_threads, 1, 0, 3 * offsets_slices + 2, 0)
 
 // gj_first_k<key words>(join, side): from keys and row numbers.
 // gj_second_k<key words>(join, side): from the first pass's buffer.

@@ -23,7 +23,7 @@
 //	Number, Compose    positions, and positions of positions
 //	Gather             values by position
 //	Pack               validity as a batch wants it
-//	Prepare            a Join: the build side in partitions
+//	Prepare            a Join: the build side in partitions, or in one table
 //	Join.Probe         pairs, in one pass, into a region that is drained when
 //	                   it is full: no result size is ever guessed
 //	Join.Leftover      build rows with or without a partner

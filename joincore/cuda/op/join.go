@@ -64,6 +64,9 @@ type Report struct {
 
 // Prepare partitions the build side. build stays as it is until Release.
 func (q *Queue) Prepare(ctx context.Context, spec *JoinSpec, build Side) (*Join, error) {
+	if err := build.check(); err != nil {
+		return nil, err
+	}
 	j := &Join{q: q, spec: spec, build: build, mark: q.arena.Mark(), report: Report{BuildRows: build.Rows}}
 	defer j.account(q.cost)
 	if err := j.prepare(ctx); err != nil {

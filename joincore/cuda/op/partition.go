@@ -193,7 +193,7 @@ func (q *Queue) partition(join driver.Ptr, side int, k *keyed, r radix) error {
 	if err != nil {
 		return err
 	}
-	if err := offsets.Launch(q.stream, 2, uint64(join)); err != nil {
+	if err := offsets.Launch(q.stream, offsets.Rows, uint64(join)); err != nil {
 		return err
 	}
 	passes := []string{"gj_first", "gj_second"}
