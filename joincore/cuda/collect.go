@@ -75,9 +75,7 @@ func (c *collection) Append(ctx context.Context, s device.Space) error {
 	return nil
 }
 
-// copyNumbers copies row numbers, as those of all rows of the input; where rows
-// are those of the input itself, they are counted out by a filter that passes
-// all.
+// copyNumbers copies row numbers, as those of all rows of the input.
 func (c *collection) copyNumbers(ctx context.Context, to driver.Ptr, m member, from *space) error {
 	q := c.e.site.main
 	rows, err := m.view.rowsOnDevice(ctx, q.Stream())
@@ -89,16 +87,7 @@ func (c *collection) copyNumbers(ctx context.Context, to driver.Ptr, m member, f
 	case rows != 0:
 		return q.Stream().Copy(to, rows, 4*from.rows)
 	}
-	return c.e.countOut(ctx, from, to)
-}
-
-// countOut writes 0, 1, 2, ... for the rows of a space.
-func (e *execution) countOut(ctx context.Context, s *space, to driver.Ptr) error {
-	q := e.site.main
-	mark := q.Arena().Mark()
-	defer q.Arena().Rewind(mark)
-	_, err := q.Filter(ctx, e.side(ctx, s), &joincore.And{}, nil, to)
-	return err
+	return q.Number(from.rows, to)
 }
 
 func (c *collection) copyValues(from op.Column, rows int64) (op.Column, error) {

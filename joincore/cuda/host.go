@@ -64,11 +64,6 @@ func checkVector(s *joincore.Segment, j int, c joincore.Column) error {
 
 func validWidth(w int) bool { return w == 1 || w == 2 || w == 4 || w > 0 && w <= 64 && w%8 == 0 }
 
-// movable says whether kernels move values of a column.
-func movable(c joincore.Column) bool {
-	return c.Kind == joincore.Fixed && (c.Width <= 8 || c.Width == 16)
-}
-
 func (h *hostInput) rows() int64 { return h.starts[len(h.starts)-1] }
 
 // nullable says whether any segment has a validity bitmap for the column.
@@ -79,15 +74,6 @@ func (h *hostInput) nullable(column int) bool {
 		}
 	}
 	return false
-}
-
-// heapBytes returns the bytes of a column's heaps.
-func (h *hostInput) heapBytes(column int) int64 {
-	n := int64(0)
-	for i := range h.relation.Segments {
-		n += int64(len(h.relation.Segments[i].Columns[column].Heap))
-	}
-	return n
 }
 
 // numbers are the row numbers of some rows in one input.
@@ -101,13 +87,6 @@ func (n numbers) at(i int) (row int64, ok bool) {
 		return n.first + int64(i), true
 	}
 	return int64(n.list[i]), n.list[i] != none
-}
-
-func (n numbers) from(i int) numbers {
-	if n.list == nil {
-		return numbers{first: n.first + int64(i)}
-	}
-	return numbers{list: n.list[i:]}
 }
 
 // reader reads one column by row number. Consecutive rows are mostly of one

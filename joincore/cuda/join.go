@@ -43,8 +43,10 @@ func (e *execution) prepareNumbers(ctx context.Context, spec *device.JoinSpec, b
 	}
 	var err error
 	j.join, err = e.site.main.Prepare(ctx, &op.JoinSpec{
-		Match:   spec.Match,
-		Options: op.Options{Bits: spec.Bits, Region: int64(e.opt.EmitRows), Seed: e.opt.Seed, Collide: e.opt.Collide},
+		Match: spec.Match,
+		Options: op.Options{
+			Bits: spec.Bits, OneTable: spec.Algorithm == joincore.NPJ, Region: int64(e.opt.EmitRows), Seed: e.opt.Seed, Collide: e.opt.Collide,
+		},
 	}, e.side(ctx, j.build))
 	if err != nil {
 		return nil, err
@@ -129,8 +131,12 @@ func (j *prepared) result(pairs op.Pairs, probe *space) (*space, error) {
 // Report says what the join has done so far.
 func (j *prepared) Report() joincore.JoinStats {
 	r := j.join.Report()
+	algorithm := joincore.PHJUM
+	if r.OneTable {
+		algorithm = joincore.NPJ
+	}
 	return joincore.JoinStats{
-		Algorithm: joincore.PHJUM.String(), Bits: r.Bits,
+		Algorithm: algorithm.String(), Bits: r.Bits,
 		BuildRows: r.BuildRows, ProbeRows: r.ProbeRows, RowsOut: r.ResultRows, Time: j.time,
 		Work: joincore.DeviceWork{Launches: r.Cost.Launches, Syncs: r.Cost.Syncs, Bytes: r.Cost.Bytes, Peak: j.e.site.arena.Peak()},
 	}

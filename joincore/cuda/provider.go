@@ -11,6 +11,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
+	"gpujoin/joincore/cuda/launch"
 	"gpujoin/joincore/cuda/op"
 	"gpujoin/joincore/cuda/phj"
 	"gpujoin/joincore/device"
@@ -150,7 +151,7 @@ func (p *Provider) Close() error {
 		errs = append(errs, s.close())
 	}
 	p.sites, p.idle = nil, nil
-	return errors.Join(append(errs, phj.Close(p.context), p.arena.Close(), p.context.Close())...)
+	return errors.Join(append(errs, phj.Close(p.context), launch.Close(p.context), p.arena.Close(), p.context.Close())...)
 }
 
 var _ device.Provider = (*Provider)(nil)

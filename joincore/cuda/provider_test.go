@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var algorithms = []joincore.Algorithm{joincore.PHJUM, joincore.PHJOM}
+var algorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM, joincore.SMJUM, joincore.SMJOM}
 
 // poisoned fills the device memory of each execution before it starts, so that
 // nothing is right by chance.

@@ -198,3 +198,11 @@ func (st *stream) Measure(r device.Rows, row int, columns []joincore.ColumnRef, 
 		return int64(len(columns)), nil
 	})
 }
+
+// from leaves out the first rows.
+func (n numbers) from(i int) numbers {
+	if n.list == nil {
+		return numbers{first: n.first + int64(i)}
+	}
+	return numbers{list: n.list[i:]}
+}

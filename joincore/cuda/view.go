@@ -209,3 +209,12 @@ func (h *hostInput) bytesPerRow(columns []int) int64 {
 	}
 	return n
 }
+
+// heapBytes returns the bytes of a column's heaps.
+func (h *hostInput) heapBytes(column int) int64 {
+	n := int64(0)
+	for i := range h.relation.Segments {
+		n += int64(len(h.relation.Segments[i].Columns[column].Heap))
+	}
+	return n
+}

@@ -12,6 +12,7 @@ import (
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/phj"
 	"gpujoin/joincore/cuda/resident"
+	"gpujoin/joincore/cuda/smj"
 	"gpujoin/joincore/device"
 )
 
@@ -28,8 +29,10 @@ type whole struct {
 	report joincore.JoinStats
 }
 
-// wholes are the algorithms that join whole sides; the last one chooses.
-var wholes = map[joincore.Algorithm]resident.Func{joincore.PHJOM: phj.OM, 0: phj.Auto}
+// wholes are the algorithms that join whole sides; the one for 0 chooses.
+var wholes = map[joincore.Algorithm]resident.Func{
+	joincore.PHJOM: phj.OM, joincore.SMJUM: smj.UM, joincore.SMJOM: smj.OM, 0: phj.Auto,
+}
 
 // suits says whether a join can take both sides at once: an inner join on one
 // column of 4 or 8 bytes a side, of which no build row is NULL, where the

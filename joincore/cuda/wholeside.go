@@ -69,7 +69,7 @@ func (e *execution) wholeSide(ctx context.Context, s *space, key joincore.Column
 		}
 	}
 	for _, input := range numbered {
-		if err := w.addNumbers(ctx, e, s, input); err != nil {
+		if err := w.addNumbers(e, s, input); err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +92,7 @@ func (w *wholeSide) addValues(e *execution, find op.Lookup, ref joincore.ColumnR
 	return nil
 }
 
-func (w *wholeSide) addNumbers(ctx context.Context, e *execution, s *space, input int) error {
+func (w *wholeSide) addNumbers(e *execution, s *space, input int) error {
 	m, ok := s.members[input]
 	if !ok {
 		return nil
@@ -102,7 +102,7 @@ func (w *wholeSide) addNumbers(ctx context.Context, e *execution, s *space, inpu
 		if err != nil {
 			return err
 		}
-		if err := e.countOut(ctx, s, to); err != nil {
+		if err := e.site.main.Number(s.rows, to); err != nil {
 			return err
 		}
 		m.positions = to
