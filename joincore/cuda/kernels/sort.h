@@ -1,0 +1,85 @@
+/* The memory that the sort-merge join's and the no-partitioning join's kernels
+ * share with their host: descriptors in device memory, written by the host
+ * before the first launch, only read by the kernels. All fields are 8 bytes,
+ * addresses are device addresses and multiples of 16, counts are rows unless
+ * said. joincore/cuda/smj and joincore/cuda/npj hold the same structs in Go. */
+#pragma once
+#include <stdint.h>
+
+#define GJ_SORT_COLUMNS 17   /* of a side: the key and 16 more */
+#define GJ_SORT_PASSES 4
+#define GJ_SORT_FAN 512      /* values of a digit */
+#define GJ_RESULT_COLUMNS 33 /* the key and 16 a side */
+
+/* A column on its way through the passes. */
+typedef struct {
+  uint64_t at[5]; /* pass p reads at[p] and writes at[p + 1]; at[0] = 0: the rows' numbers */
+  uint64_t bytes; /* of a value: 1, 2, 4, 8 or 16 */
+} gj_sort_column;
+
+typedef struct {
+  uint64_t rows;    /* below 2^32 - 2^20 */
+  uint64_t columns; /* in column, the key first */
+  gj_sort_column column[GJ_SORT_COLUMNS];
+} gj_sort_side;
+
+/* The sort of two sides by the same bits of their keys' hashes. */
+typedef struct {
+  gj_sort_side side[2];
+  uint64_t passes;
+  uint64_t shift[GJ_SORT_PASSES]; /* pass p sorts by hash >> shift[p] & mask[p] */
+  uint64_t mask[GJ_SORT_PASSES];
+  uint64_t histogram; /* uint32[2][passes][GJ_SORT_FAN], zero before the first launch */
+  uint64_t tickets;   /* uint32[passes], zero before the first launch */
+  uint64_t status;    /* uint64[tiles of both sides][GJ_SORT_FAN], zero before the first launch */
+} gj_sort;
+
+/* One column of a join's result: from[row] where a result row's build or probe
+ * row is `row`; from = 0 stands for the numbers 0, 1, 2, ... A gather takes row
+ * from index[result row]. */
+typedef struct {
+  uint64_t side;  /* 0: build, 1: probe */
+  uint64_t bytes; /* of a value: 1, 2, 4, 8 or 16 */
+  uint64_t from;
+  uint64_t index; /* uint32; only a gather's */
+  uint64_t to;
+} gj_result_column;
+
+typedef struct {
+  uint64_t columns;
+  uint64_t capacity; /* rows beyond it are counted, not written */
+  uint64_t rows;     /* uint64: rows of the result, also those that did not fit */
+  gj_result_column column[GJ_RESULT_COLUMNS];
+} gj_result;
+
+/* Build and probe rows that all have equal sort bits, too many for a tile. */
+typedef struct {
+  uint64_t first_slice; /* slices of the groups before it */
+  uint64_t build, build_rows;
+  uint64_t probe, probe_rows;
+} gj_group;
+
+/* The merge of two sides that are sorted by the top `bits` bits of their keys' hashes. */
+typedef struct {
+  uint64_t rows[2];
+  uint64_t key[2];
+  uint64_t bits;    /* 0..32 */
+  uint64_t tiles;
+  uint64_t splits;  /* uint32[tiles + 1]: build rows before each tile */
+  uint64_t groups;  /* gj_group[rows[0] / 128 + tiles] */
+  uint64_t grouped; /* uint64: groups << 38 | their slices, zero before the launch */
+  uint64_t slice;   /* uint64: next slice, zero before the launch */
+  gj_result result;
+} gj_merge;
+
+/* A hash table over the build rows and what probes it. */
+typedef struct {
+  uint64_t rows[2]; /* the build side's at most slots / 2 */
+  uint64_t key[2];
+  uint64_t slots;   /* a power of two, 2 to 2^32 */
+  uint64_t table;   /* uint64[slots], all ones before the first launch */
+  uint64_t range;   /* uint64[2], all ones before the first launch: the build keys' smallest, and the largest's complement */
+  uint64_t next;    /* uint32[rows[0]] */
+  uint64_t repeats; /* uint32, zero before the first launch: not zero where build rows share a slot */
+  gj_result result;
+} gj_table;

@@ -1,0 +1,24 @@
+// The sort's, the merge's and the no-partitioning join's numbers. They change
+// speed, never results.
+#pragma once
+
+namespace gj {
+
+// One radix pass: rows a thread, blocks a multiprocessor. It has a thread a digit value.
+struct Radix {
+  int rows, blocks;
+};
+// Values of at most 4 bytes, or of any width; many rows, or few, where short
+// tiles keep all multiprocessors busy.
+__host__ __device__ constexpr Radix radix_tuning(bool wide, bool many) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  return {many ? (wide ? 14 : 24) : 8, 1};
+#else
+  return {many ? (wide ? 24 : 32) : 8, 1};
+#endif
+}
+
+constexpr int count_threads = 512, merge_threads = 512, merge_rows = 8, merge_blocks = 2, split_threads = 128, gather_threads = 256,
+              table_threads = 256, table_rows = 4, table_blocks = 4;
+
+}  // namespace gj
