@@ -1,0 +1,78 @@
+//go:build cuda
+
+package check
+
+import (
+	"math"
+
+	"gpujoin/joincore/cuda/resident"
+)
+
+// Keys below a bound, spread over the whole width; 0, all ones, and keys that
+// share their low or high half are among them.
+func Spread(bound uint64) func(*Rig, int) uint64 {
+	return func(r *Rig, _ int) uint64 {
+		switch k := r.Rand.Uint64N(bound); {
+		case k == 0:
+			return 0
+		case k == 1:
+			return math.MaxUint64
+		case k%2 == 1:
+			return k
+		default:
+			return k<<32 | k*2654435761&math.MaxUint32
+		}
+	}
+}
+
+// Ascending keys from `from`, each `times` times.
+func Ascending(from uint64, times int) func(*Rig, int) uint64 {
+	return func(_ *Rig, row int) uint64 { return from + uint64(row/times) }
+}
+
+// Descending keys from `from`.
+func Descending(from uint64) func(*Rig, int) uint64 {
+	return func(_ *Rig, row int) uint64 { return from - uint64(row) }
+}
+
+// Skewed keys: the k-th of bound keys is about k times as rare as the first.
+func Skewed(bound uint64) func(*Rig, int) uint64 {
+	return func(r *Rig, _ int) uint64 {
+		return uint64(math.Pow(float64(bound), r.Rand.Float64())) * 0x9e3779b97f4a7c15
+	}
+}
+
+// Matrix checks sizes around warps and tiles of so many rows, key and payload
+// widths, orders of keys, duplicates on both sides, and results larger than
+// expected.
+func (r *Rig) Matrix(f resident.Func, tiles ...int) {
+	r.Helper()
+	two := [2][]int{{4, 4}, {4, 4}}
+	sizes := []int{0, 1, 31, 32, 33}
+	for _, tile := range tiles {
+		sizes = append(sizes, tile-1, tile, tile+1)
+	}
+	for _, build := range sizes {
+		for _, probe := range sizes {
+			r.Inner(f, Case{Build: build, Probe: probe, Keys: Spread(uint64(build + probe + 1)), KeyBytes: 4, Widths: two, Expect: -1})
+		}
+	}
+	for _, keyBytes := range []int{4, 8} {
+		for _, widths := range [][2][]int{{}, {{4}, nil}, {nil, {8}}, {{1, 2}, {2, 1}}, {{4}, {4}}, {{4, 8}, {16}}, {{16, 1, 4}, {8, 8, 4, 2}}, {{8, 8}, {8, 8}}} {
+			for _, ids := range []bool{false, true} {
+				r.Inner(f, Case{Build: 9000, Probe: 14000, Keys: Spread(9000), KeyBytes: keyBytes, Widths: widths, Expect: -1, RowIDs: ids})
+			}
+		}
+		for _, keys := range []func(*Rig, int) uint64{Ascending(1<<20, 1), Ascending(0, 3), Descending(1 << 30), Descending(1 << 62), Skewed(5000)} {
+			r.Inner(f, Case{Build: 7000, Probe: 5000, Keys: keys, KeyBytes: keyBytes, Widths: two, Expect: -1})
+		}
+		// One key, few keys, and a hot key among others: results larger than expected.
+		for _, bound := range []uint64{1, 2, 7, 300} {
+			r.Inner(f, Case{Build: 600, Probe: 500, Keys: Spread(bound), KeyBytes: keyBytes, Widths: two, Expect: 100})
+			r.Inner(f, Case{Build: 30, Probe: 5000, Keys: Spread(bound), KeyBytes: keyBytes, Widths: two, Expect: -1, NoKey: true})
+			r.Inner(f, Case{Build: 5000, Probe: 30, Keys: Spread(bound), KeyBytes: keyBytes, Widths: two, Expect: 0})
+		}
+	}
+	r.Inner(f, Case{Build: 100000, Probe: 120000, Keys: Spread(90000), KeyBytes: 8, Widths: two, Expect: -1})
+	r.Inner(f, Case{Build: 20000, Probe: 3000, Keys: Spread(150), KeyBytes: 4, Widths: [2][]int{{4}, nil}, Expect: 5000, NoKey: true})
+}

@@ -1,0 +1,93 @@
+//go:build cuda
+
+package npj
+
+import (
+	"context"
+	"fmt"
+
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/launch"
+	"gpujoin/joincore/cuda/resident"
+)
+
+// Run joins without partitions. It takes 16 to 32 bytes a build row for the
+// table. A key that is frequent on both sides is joined slowly.
+func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+	if j.Build.Rows > maxBuild {
+		return nil, nil, fmt.Errorf("npj: a table of %d build rows", j.Build.Rows)
+	}
+	return launch.Run(ctx, d, s, a, j, "npj", func(ctx context.Context, b *launch.Job) (*resident.Output, error) {
+		return (&run{Job: b}).run(ctx)
+	})
+}
+
+// run is one join on its way.
+type run struct {
+	*launch.Job
+	table   tableDescriptor
+	sources [2]launch.Source
+	behind  driver.Mark // where the result may begin: behind the table
+}
+
+func (r *run) run(ctx context.Context) (*resident.Output, error) {
+	r.build()
+	out := r.probe(r.Join.OutputRows)
+	rows, err := r.Rows(ctx, r.table.Result.Rows)
+	if err == nil && rows > int64(r.table.Result.Capacity) {
+		// Probed once more, into room for the rows that the first time has counted.
+		out = r.probe(rows)
+		rows, err = r.Rows(ctx, r.table.Result.Rows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out.Result(rows), nil
+}
+
+// build queues the making of the table.
+func (r *run) build() {
+	keyWords := r.Join.Build.Key.Bytes / 4
+	r.table.Slots = uint64(slots(r.Sides[0].Rows))
+	bytes := int64(r.table.Slots) * 8
+	r.table.Table = r.Take(bytes + 2*8)
+	r.table.Range = r.table.Table + uint64(bytes)
+	r.Set(r.table.Table, 0xff, bytes+2*8)
+	r.table.Repeats = r.Take(8)
+	r.Set(r.table.Repeats, 0, 8)
+	r.table.Next = r.Take(r.Sides[0].Rows * 4)
+	for i, s := range r.Sides {
+		r.table.Rows[i], r.table.Key[i] = uint64(s.Rows), uint64(s.Key.Addr)
+		r.sources[i].Key = uint64(s.Key.Addr)
+		// The build side's rows come in the probe side's order: several columns are
+		// gathered one after the other, so that the caches serve one at a time.
+		r.sources[i].Gather = i == 0 && len(s.Payload) > 1
+		for _, c := range s.Payload {
+			r.sources[i].Payload = append(r.sources[i].Payload, uint64(c.Addr))
+		}
+	}
+	r.behind = r.Mark()
+	at := launch.Put(r.Job, &r.table)
+	for _, name := range []string{"gj_table_range_k%d", "gj_table_enter_k%d"} {
+		k := r.Kernel(name, keyWords)
+		r.Launch(k, k.Grid((r.Sides[0].Rows+int64(k.Threads)-1)/int64(max(k.Threads, 1))), at)
+	}
+	r.Phase("build", bytes+r.Sides[0].Rows*int64(2*r.Join.Build.Key.Bytes+4+2*sector))
+}
+
+// sector is what a random access costs, in bytes.
+const sector = 32
+
+// probe queues the probing, into room for so many rows, and the gathers.
+func (r *run) probe(rows int64) *launch.Output {
+	r.Rewind(r.behind)
+	counter := r.Take(8)
+	r.Set(counter, 0, 8)
+	out := r.TakeOutput(rows, counter, r.sources)
+	r.table.Result = out.Match
+	k := r.Kernel("gj_table_probe_k%d", r.Join.Build.Key.Bytes/4)
+	r.Launch(k, k.Grid((r.Sides[1].Rows+int64(k.Rows)-1)/int64(max(k.Rows, 1))), launch.Put(r.Job, &r.table))
+	r.Phase("probe", r.Sides[1].Bytes()+r.Sides[1].Rows*sector+out.Bytes())
+	r.GatherPayload(out)
+	return out
+}

@@ -1,0 +1,36 @@
+package smj
+
+import "math/bits"
+
+// sortBits returns how many bits of the hash tell so many build rows apart:
+// enough for one row a value, or for four where that saves a pass.
+func sortBits(buildRows int64) int {
+	enough := max(1, bits.Len64(uint64(max(buildRows, 1)-1)))
+	if fewer := (enough - 1) / digitBits * digitBits; fewer >= enough-2 && fewer > 0 {
+		return fewer
+	}
+	return min(enough, 32)
+}
+
+// digits shares the top n bits of a 32-bit hash out to passes, lowest first, as
+// evenly as they go.
+func digits(n int) (shift, mask []uint64) {
+	passes := (n + digitBits - 1) / digitBits
+	low := 32 - n
+	for p := range passes {
+		width := n / passes
+		if p < n%passes {
+			width++
+		}
+		shift = append(shift, uint64(low))
+		mask = append(mask, 1<<width-1)
+		low += width
+	}
+	return shift, mask
+}
+
+// byID says whether a side's payload is materialised by row number at the end.
+// A single column that is no wider than a row number goes with the key in its place.
+func byID(untransformed bool, widths []int) bool {
+	return untransformed && (len(widths) > 1 || len(widths) == 1 && widths[0] > 4)
+}
