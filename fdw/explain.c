@@ -306,8 +306,11 @@ explain_stats(ExplainState *es, const GjReport *report)
 			ExplainPropertyFloat("Queue Time", "ms", ms(stats->queue_us), 3, es);
 			ExplainPropertyFloat("Join Time", "ms", ms(stats->join_us), 3, es);
 		}
-		ExplainOpenGroup("Participants", "Participants", false, es);
 	}
+	if (stats->fallback[0] != '\0')
+		ExplainPropertyText("Provider Fallback", stats->fallback, es);
+	if (!is_text(es))
+		ExplainOpenGroup("Participants", "Participants", false, es);
 	for (uint32 i = 0; i < stats->participants; i++)
 		explain_participant(es, &report->participants[i]);
 	if (!is_text(es))

@@ -33,6 +33,7 @@ take_stats(GjState *state)
 		return false;
 
 	stats.provider[sizeof(stats.provider) - 1] = '\0';
+	stats.fallback[sizeof(stats.fallback) - 1] = '\0';
 	report->stats = stats;
 	report->joins = MemoryContextAlloc(context, joins + 1);
 	memcpy(report->joins, from + sizeof(stats), joins);

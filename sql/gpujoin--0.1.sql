@@ -46,9 +46,25 @@ END;
 
 COMMENT ON FUNCTION status() IS 'whether gpujoind runs, and its memory and jobs';
 
+-- What joins run on. state is 'ready', 'absent', 'starting', 'waiting' or
+-- 'broken', and reason says why it is not ready; memory, budget (what joins may
+-- take of it) and used are bytes; restarts counts the ends of the device's
+-- process. No rows: the daemon cannot be asked.
+CREATE VIEW devices AS
+    SELECT d.*
+    FROM daemon_status() AS s,
+         pg_catalog.jsonb_to_recordset(s.status -> 'devices') AS d(
+             provider text, device integer, name text, state text, reason text,
+             memory bigint, budget bigint, used bigint,
+             jobs integer, queued integer, restarts integer);
+
+COMMENT ON VIEW devices IS 'what gpujoind can run joins on, and why it cannot';
+
 REVOKE ALL ON FUNCTION daemon_status(), status() FROM PUBLIC;
+REVOKE ALL ON devices FROM PUBLIC;
 GRANT USAGE ON SCHEMA gpujoin TO pg_monitor;
 GRANT EXECUTE ON FUNCTION daemon_status(), status() TO pg_monitor;
+GRANT SELECT ON devices TO pg_monitor;
 
 -- The planner's hooks are there only in backends that have loaded the library.
 DO $$

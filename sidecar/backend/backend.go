@@ -73,8 +73,8 @@ type Device struct {
 	Name     string `json:"name"`
 	State    string `json:"state"`
 	Reason   string `json:"reason,omitempty"` // why it is not ready
-	Memory   int64  `json:"memory"`           // bytes
-	Budget   int64  `json:"budget"`           // of them that joins may take
+	Memory   int64  `json:"memory,omitempty"` // bytes
+	Budget   int64  `json:"budget,omitempty"` // of them that joins may take
 	Used     int64  `json:"used"`
 	Jobs     int    `json:"jobs"`
 	Queued   int    `json:"queued"`

@@ -17,23 +17,29 @@ SELECT daemon, pid > 0 AS has_pid, providers, budget > 0 AS has_budget,
        pool >= pool_free AS pool_is_sane, queued
 FROM gpujoin.status();
 
+SELECT provider, device, name IS NOT NULL AS has_name, state, memory, jobs, queued, restarts
+FROM gpujoin.devices WHERE provider = 'cpu';
+
 -- who may ask
 CREATE ROLE regress_gpujoin_user;
 SET ROLE regress_gpujoin_user;
 SELECT * FROM gpujoin.status();
 SELECT * FROM gpujoin.daemon_status();
+SELECT * FROM gpujoin.devices;
 SET gpujoin.enabled = off;
 SET gpujoin.socket = '/tmp/mine';
 RESET ROLE;
 GRANT pg_monitor TO regress_gpujoin_user;
 SET ROLE regress_gpujoin_user;
 SELECT version IS NOT NULL AS answered FROM gpujoin.status();
+SELECT count(*) > 0 AS answered FROM gpujoin.devices;
 RESET ROLE;
 DROP ROLE regress_gpujoin_user;
 
 -- a daemon that is not there is an answer, too
 SET gpujoin.socket = '/nonexistent/socket';
 SELECT * FROM gpujoin.status();
+SELECT * FROM gpujoin.devices;
 RESET gpujoin.socket;
 
 -- settings
