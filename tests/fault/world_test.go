@@ -41,6 +41,7 @@ type world struct {
 	d *harness.Daemon
 	p *harness.Proxy
 
+	options harness.DaemonOptions
 	started string // when the postmaster started
 	// witness is a session that is there from the start: a crash of any
 	// server process would end it.
@@ -97,13 +98,15 @@ func theWorld(t *testing.T) *world {
 	return w
 }
 
-func startWorld() (w *world, err error) {
+func startWorld() (*world, error) { return startWorldWith(daemonOptions) }
+
+func startWorldWith(options harness.DaemonOptions) (w *world, err error) {
 	c, err := env.NewCluster("", settings)
 	if err != nil {
 		return nil, err
 	}
-	w = &world{c: c, native: map[string]*harness.Result{}}
-	if w.d, err = c.StartDaemon(daemonOptions); err != nil {
+	w = &world{c: c, options: options, native: map[string]*harness.Result{}}
+	if w.d, err = c.StartDaemon(options); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
 	if w.p, err = c.StartProxy("proxy", w.d); err != nil {
@@ -134,7 +137,7 @@ func (w *world) revive(t *testing.T) {
 	if !w.d.Exited() {
 		return
 	}
-	d, err := w.c.StartDaemon(daemonOptions)
+	d, err := w.c.StartDaemon(w.options)
 	if err != nil {
 		t.Fatal(err)
 	}

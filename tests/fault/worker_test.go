@@ -1,0 +1,242 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gpujoin/tests/harness"
+)
+
+// workerWorld is a world whose daemon has a worker: the cpu provider in the
+// place of CUDA, and an empty file in the place of the driver.
+func workerWorld(t *testing.T) *world {
+	t.Helper()
+	program, err := env.BuildWorker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(program))
+	options := maps.Clone(daemonOptions)
+	options["provider"], options["cuda-plugin"] = "cuda", program
+	w, err := startWorldWith(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the daemon's log ends:\n%s", w.d.LogTail(30))
+		}
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.workerReady(t)
+	return w
+}
+
+// workerReady waits until the daemon has a worker that serves.
+func (w *world) workerReady(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		if w.device(t) == "ready" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the worker is %s:\n%s", w.device(t), w.d.LogTail(20))
+		}
+	}
+}
+
+// device returns the state of the worker's device.
+func (w *world) device(t *testing.T) string {
+	t.Helper()
+	r := query(t, w.witness, "select state from gpujoin.devices where provider = 'cuda'")
+	return strings.Join(r.Rows, " ")
+}
+
+// worker returns the worker's process id.
+func (w *world) worker(t *testing.T) int {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range stats {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		var pid, parent int
+		var comm, state string
+		if n, _ := fmt.Sscan(string(text), &pid, &comm, &state, &parent); n == 4 && parent == w.d.PID() && comm == "(testworker)" {
+			return pid
+		}
+	}
+	t.Fatal("there is no worker")
+	return 0
+}
+
+func send(t *testing.T, pid int, s syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ranOn executes the query and returns who executed the join, and why nobody
+// better.
+func (w *world) ranOn(t *testing.T, s *harness.Session) (provider, fallback string) {
+	t.Helper()
+	ctx, cancel := bounded()
+	defer cancel()
+	plan, err := s.Explain(ctx, "analyze, timing off", theSum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	joins := plan.GpuJoins()
+	if len(joins) != 1 || plan.OffloadedJoins() != 1 {
+		t.Fatalf("not offloaded: %v", joins)
+	}
+	return joins[0].Text("Provider"), joins[0].Text("Provider Fallback")
+}
+
+// TestWorker: joins run in a worker; whatever becomes of it, no query is lost
+// before it has returned rows.
+func TestWorker(t *testing.T) {
+	w := workerWorld(t)
+	s := w.proxied(t, serial)
+
+	t.Run("joins run there", func(t *testing.T) {
+		if provider, fallback := w.ranOn(t, s); provider != "cuda" || fallback != "" {
+			t.Errorf("ran on %q, because %q", provider, fallback)
+		}
+		w.right(t, theJoin, <-ask(s, theJoin))
+		parallel := w.proxied(t, "set max_parallel_workers_per_gather = 2")
+		w.right(t, theJoin, <-ask(parallel, theJoin))
+		devices := query(t, s, "select device, name, state, reason is null, memory, budget, restarts from gpujoin.devices order by provider desc")
+		if len(devices.Rows) != 2 || !strings.Contains(devices.Rows[0], "no GPU at all") || !strings.Contains(devices.Rows[0], "1073741824") {
+			t.Errorf("%q", devices.Rows)
+		}
+		out, err := w.c.Output("check", "--socket", w.d.Socket, "--provider", "cuda")
+		if err != nil || !strings.Contains(out, "no GPU at all, 512 MB for joins") {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+
+	// A fifth death would open the breaker.
+	for _, c := range []struct {
+		name string
+		msg  int
+		nth  int
+		end  end
+	}{
+		{"while it is fed", harness.MsgFilled, 2, rightRows},
+		{"when it runs", harness.MsgRunning, 1, rightRows},
+		{"after the first rows", harness.MsgResult, 3, either},
+	} {
+		t.Run("killed "+c.name, func(t *testing.T) {
+			w.workerReady(t)
+			h := w.p.HoldFrame(c.msg, c.nth)
+			done := ask(s, theJoin)
+			reached(t, h, done)
+			send(t, w.worker(t), syscall.SIGKILL)
+			time.Sleep(50 * time.Millisecond) // the daemon hears of it
+			h.Release()
+			w.check(t, c.end, theJoin, <-done)
+			w.unharmed(t, s)
+		})
+	}
+
+	t.Run("said by EXPLAIN", func(t *testing.T) {
+		w.workerReady(t)
+		send(t, w.worker(t), syscall.SIGKILL)
+		for w.device(t) == "ready" {
+			time.Sleep(time.Millisecond)
+		}
+		provider, fallback := w.ranOn(t, s)
+		if provider != "cpu" || !strings.Contains(fallback, "signal: killed") {
+			t.Errorf("ran on %q, because %q", provider, fallback)
+		}
+		w.right(t, theJoin, <-ask(s, theJoin))
+	})
+}
+
+// TestWorkerHangs: a worker that stands still costs some seconds. A query can
+// be cancelled meanwhile.
+func TestWorkerHangs(t *testing.T) {
+	w := workerWorld(t)
+	s := w.proxied(t, serial)
+	h := w.p.HoldFrame(harness.MsgRun, 1)
+	done := ask(s, theJoin)
+	reached(t, h, done)
+	send(t, w.worker(t), syscall.SIGSTOP)
+	h.Release()
+	other := w.proxied(t, serial, "set statement_timeout = '500ms'")
+	at := time.Now()
+	ended(t, (<-ask(other, theJoin)).err, "57014")
+	if took := time.Since(at); took > 1500*time.Millisecond {
+		t.Errorf("a cancelled query took %v", took)
+	}
+	w.right(t, theJoin, <-done)
+	if reason := query(t, s, "select reason from gpujoin.devices where provider = 'cuda'").Rows[0]; !strings.Contains(reason, "no sign of life") {
+		t.Errorf("%q", reason)
+	}
+	w.unharmed(t, s)
+}
+
+// TestWorkerEndsWithDaemon: however the daemon ends, no worker is left.
+func TestWorkerEndsWithDaemon(t *testing.T) {
+	w := workerWorld(t)
+	for _, stop := range []func(*harness.Daemon) error{(*harness.Daemon).Kill, (*harness.Daemon).Stop} {
+		w.revive(t)
+		w.workerReady(t)
+		pid := w.worker(t)
+		if err := stop(w.d); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+			if err != nil || strings.Contains(string(text), ") Z ") {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("the worker lives on")
+			}
+		}
+	}
+}
+
+// TestWorkerLeaks: many queries, good and bad, leave a worker as it was.
+func TestWorkerLeaks(t *testing.T) {
+	w := workerWorld(t)
+	s := w.proxied(t)
+	var before harness.Holdings
+	const rounds = 6
+	for round := range rounds {
+		steps(t, w, s, round)
+		if round != rounds/3 && round != rounds-1 {
+			continue
+		}
+		settled(t, s)
+		now, err := harness.HoldingsOf(w.worker(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round == rounds/3 {
+			before = now
+		} else if now.FDs > before.FDs+2 || now.MemFDs > 0 {
+			t.Errorf("the worker holds %+v, %+v before", now, before)
+		}
+	}
+	if restarts, err := w.witness.One(context.Background(), "select restarts::text from gpujoin.devices where provider = 'cuda'"); err != nil || restarts != "0" {
+		t.Errorf("%s restarts, %v", restarts, err)
+	}
+}
