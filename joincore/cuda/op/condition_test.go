@@ -80,7 +80,11 @@ func TestConditionsAreThoseOfTheOracle(t *testing.T) {
 	uploaded := r.upload(0, side)
 	out := r.room(4 * rows)
 	parameters := []joincore.Parameter{{Int: 1}, {Null: true}}
-	for range 400 {
+	conditions := 400
+	if testing.Short() {
+		conditions = 20
+	}
+	for range conditions {
 		e := r.randomCondition(6)
 		plan := &joincore.Plan{
 			Inputs:     []joincore.Input{{Columns: conditionColumns}},

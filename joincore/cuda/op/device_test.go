@@ -14,7 +14,9 @@ import (
 	"gpujoin/joincore/cuda/kernels"
 )
 
-// The tests need a GPU. They run from a binary: go test -c -tags cuda.
+// The tests need a GPU. They run from a binary: go test -c -tags cuda. With
+// -test.short they launch every kernel, on little data: compute-sanitizer slows
+// kernels down a hundredfold.
 
 var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of random data")
 
@@ -128,4 +130,26 @@ func (r *rig) random(n int) []byte {
 }
 
 // sizes are around the edges of warps, tiles and several tiles.
-var sizes = []int64{0, 1, 31, 32, 33, 255, 256, 257, 4095, 4096, 4097, 12289, 100_003}
+func sizes() []int64 {
+	if testing.Short() {
+		return []int64{0, 1, 31, 32, 33, 4097}
+	}
+	return []int64{0, 1, 31, 32, 33, 255, 256, 257, 4095, 4096, 4097, 12289, 100_003}
+}
+
+// newLongRig makes a rig for a test that -test.short leaves out, or a device
+// with too little memory.
+func newLongRig(t *testing.T, arenaBytes int64) *rig {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a long test")
+	}
+	devices, err := driver.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have := devices[0].Memory; have < arenaBytes+1<<30 {
+		t.Skipf("wants %d bytes of device memory, there are %d", arenaBytes, have)
+	}
+	return newRig(t, arenaBytes)
+}

@@ -206,7 +206,7 @@ func (r *rig) randomCase(build, probe int64) joinCase {
 	return c
 }
 
-// TestSmall is small enough for compute-sanitizer.
+// TestSmall launches every kernel of joins.
 func TestSmall(t *testing.T) {
 	r := newRig(t, 512<<20)
 	for _, emit := range []device.Emit{device.Pairs, device.Outer, device.Semi, device.Anti, device.Nothing} {
@@ -219,7 +219,7 @@ func TestSmall(t *testing.T) {
 }
 
 func TestKindsAndKeys(t *testing.T) {
-	r := newRig(t, 2<<30)
+	r := newLongRig(t, 2<<30)
 	for _, keys := range keyTypes {
 		for emit := device.Pairs; emit <= device.Nothing; emit++ {
 			for _, mark := range []bool{false, true} {
@@ -232,7 +232,7 @@ func TestKindsAndKeys(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	r := newRig(t, 4<<30)
+	r := newLongRig(t, 4<<30)
 	edges := []int64{0, 1, 31, 32, 33, 1023, 3839, 3840, 3841, 7680, 7681, 14335, 14336, 14337}
 	for _, build := range edges {
 		for _, probe := range edges {
@@ -250,7 +250,7 @@ func TestSizes(t *testing.T) {
 }
 
 func TestManyRows(t *testing.T) {
-	r := newRig(t, 8<<30)
+	r := newLongRig(t, 8<<30)
 	for range 12 {
 		c := r.randomCase(200_000+r.rand.Int64N(100_000), 400_000)
 		if c.distribution > 1 {

@@ -39,7 +39,7 @@ func (r *rig) constant(n int64) driver.Ptr {
 // One key on both sides: every pair comes once, through a region that holds
 // few of them.
 func TestOneHotKeyIsStreamed(t *testing.T) {
-	r := newRig(t, 1<<30)
+	r := newLongRig(t, 1<<30)
 	const build, probe = 5000, 4097
 	spec := keySpec(4, device.Pairs)
 	spec.Region = 1 << 16
@@ -70,7 +70,7 @@ func TestOneHotKeyIsStreamed(t *testing.T) {
 
 // A billion pairs through a small region.
 func TestABillionPairs(t *testing.T) {
-	r := newRig(t, 1<<30)
+	r := newLongRig(t, 1<<30)
 	const rows = 1 << 15
 	spec := keySpec(4, device.Pairs)
 	spec.Region = 1 << 23
@@ -112,7 +112,7 @@ func TestOneTableIsLeftForHotKeys(t *testing.T) {
 
 // Marks alone cost no more than the rows, however hot a key is.
 func TestHotMarks(t *testing.T) {
-	r := newRig(t, 2<<30)
+	r := newLongRig(t, 2<<30)
 	const rows = 20_000_000
 	spec := keySpec(4, device.Nothing)
 	spec.Mark = true
@@ -139,7 +139,7 @@ func TestHotMarks(t *testing.T) {
 
 // 2.2 G build rows: row numbers beyond 2^31 in every step.
 func TestRowNumbersBeyond31Bits(t *testing.T) {
-	r := newRig(t, 80<<30)
+	r := newLongRig(t, 80<<30)
 	const rows, probes = 2_200_000_000, 1_000_000
 	bits := r.room((rows + 31) / 32 * 4)
 	r.must(r.stream.Memset(bits, 0xff, (rows+31)/32*4))
@@ -176,7 +176,7 @@ func TestRowNumbersBeyond31Bits(t *testing.T) {
 }
 
 func TestErrorsEndAProbe(t *testing.T) {
-	r := newRig(t, 1<<30)
+	r := newLongRig(t, 1<<30)
 	const rows = 1 << 14
 	spec := keySpec(4, device.Pairs)
 	spec.Region = 1 << 16
@@ -210,7 +210,7 @@ func TestErrorsEndAProbe(t *testing.T) {
 
 // TestRates prints what steps take; it fails only where a join is wrong.
 func TestRates(t *testing.T) {
-	r := newRig(t, 40<<30)
+	r := newLongRig(t, 40<<30)
 	const build, probe = 1 << 26, 1 << 27
 	keys := make([]uint32, probe)
 	for i := range keys {
