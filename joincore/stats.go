@@ -23,7 +23,7 @@ type JoinStats struct {
 	RowsOut   int64
 	Time      time.Duration
 	Work      DeviceWork
-	Phases    []Phase // in the order of execution; of devices that model them
+	Phases    []Phase // in the order of execution
 }
 
 // DeviceWork is what a join has asked of a device on the far side of a driver.
@@ -36,7 +36,7 @@ type DeviceWork struct {
 
 // Phase is a part of a join that is modelled and measured on its own.
 type Phase struct {
-	Name      string        // "partition", "sort", "match", "gather", ...
+	Name      string        // "build", "partition probe side", "match", ...
 	Predicted time.Duration // by choose; 0: not predicted
 	Actual    time.Duration
 }

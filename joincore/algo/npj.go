@@ -2,7 +2,6 @@ package algo
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"gpujoin/joincore/device"
@@ -17,15 +16,13 @@ type ProbeStep struct {
 	Counter *Counter
 }
 
-// Counter is what a join reports about itself.
-type Counter struct {
-	Clock Clock        // of workers: building in tasks, probing
-	Build Clock        // of it: building
-	In    atomic.Int64 // probe rows
-	Out   atomic.Int64 // result rows
-	// BuildPrepare and ProbePrepare are what transforming each side took, all
-	// cores at once.
-	BuildPrepare, ProbePrepare time.Duration
+// BuildTable makes that table.
+func BuildTable(ctx context.Context, d device.Chunked, plan *Plan, build device.Space, c *Counter) (t device.Table, err error) {
+	err = timed(&c.BuildPrepare, func() error {
+		t, err = d.Build(ctx, build, &plan.Match)
+		return err
+	})
+	return t, err
 }
 
 func (s *ProbeStep) Open(st device.ChunkStream, push Push) Push {

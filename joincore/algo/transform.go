@@ -3,7 +3,6 @@ package algo
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -77,12 +76,4 @@ func rowsOf(s device.Space) int64 {
 		n += int64(r)
 	}
 	return n
-}
-
-// timed adds what f takes to t.
-func timed(t *time.Duration, f func() error) error {
-	start := time.Now()
-	err := f()
-	*t += time.Since(start)
-	return err
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/algo"
@@ -43,12 +42,13 @@ func (e *chunked) drain(f *flow, consume func(context.Context, device.ChunkStrea
 }
 
 func (e *chunked) joinStats() []joincore.JoinStats {
+	workers := e.dev.Streams()
 	var out []joincore.JoinStats
 	for _, j := range e.joins {
 		out = append(out, joincore.JoinStats{
 			Algorithm: j.decision.Algorithm.String(), BuildLeft: j.decision.BuildLeft, Bits: j.bits(),
 			BuildRows: j.buildRows, ProbeRows: j.counter.In.Load(), RowsOut: j.counter.Out.Load(),
-			Time: j.prepare + j.counter.Clock.Each(e.dev.Streams()),
+			Time: j.counter.Time(workers), Phases: j.counter.Phases(j.decision.Algorithm, workers),
 		})
 	}
 	return out
@@ -59,7 +59,6 @@ type join struct {
 	decision  choose.Decision
 	counter   algo.Counter
 	buildRows int64
-	prepare   time.Duration // building and partitioning, all cores at once
 }
 
 // bits returns the radix bits that the join has used.

@@ -1,8 +1,6 @@
 package run
 
 import (
-	"time"
-
 	"gpujoin/joincore"
 	"gpujoin/joincore/algo"
 	"gpujoin/joincore/choose"
@@ -78,13 +76,11 @@ func (e *chunked) npj(j *join, plan *algo.Plan, space device.Space, release func
 		release()
 		return nil, err
 	}
-	start := time.Now()
-	table, err := e.dev.Build(e.ctx, space, &plan.Match)
+	table, err := algo.BuildTable(e.ctx, e.dev, plan, space, &j.counter)
 	if err != nil {
 		release()
 		return nil, err
 	}
-	j.prepare = time.Since(start)
 	s := step{Step: &algo.ProbeStep{Context: e.ctx, Plan: plan, Table: table, Counter: &j.counter}}
 	if plan.Leftover {
 		s.extra = &algo.Leftover{Device: e.dev, Space: space, Found: plan.Found}
@@ -102,7 +98,6 @@ func (e *chunked) transformed(j *join, plan *algo.Plan, space device.Space, rele
 		release()
 		return nil, err
 	}
-	start := time.Now()
 	transformed, err := algo.Transform(e.ctx, e.dev, j.decision.Algorithm, plan, e.moved(build, space, j), j.decision.Bits, &j.counter)
 	release()
 	if err != nil {
@@ -115,7 +110,6 @@ func (e *chunked) transformed(j *join, plan *algo.Plan, space device.Space, rele
 		transformed.Release()
 		return nil, err
 	}
-	j.prepare = time.Since(start)
 	f := &flow{source: matches, release: []func(){matches.Release, transformed.Release}}
 	if plan.Leftover {
 		f.extra = &algo.Leftover{Device: e.dev, Space: transformed.Space(), Found: plan.Found}

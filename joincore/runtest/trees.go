@@ -88,6 +88,11 @@ func JoinStats(t *testing.T, s Subject) {
 			if j.Algorithm != a.String() && j.Algorithm != a.UM().String() {
 				t.Errorf("%v: join %d was executed by %s", a, i, j.Algorithm)
 			}
+			for _, p := range j.Phases {
+				if p.Name == "" || p.Actual < 0 || p.Predicted < 0 {
+					t.Errorf("%v: join %d, phase %+v", a, i, p)
+				}
+			}
 		}
 	}
 }

@@ -3,7 +3,6 @@ package bulk
 import (
 	"context"
 	"slices"
-	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/algo"
@@ -19,7 +18,6 @@ type join struct {
 	algorithm joincore.Algorithm
 	build     *space
 	counter   algo.Counter
-	built     time.Duration
 	leftover  bool // has been asked for
 
 	stop  context.CancelFunc
@@ -67,10 +65,8 @@ func (j *join) prepare(ctx context.Context) (method, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	defer func() { j.built = time.Since(start) }()
 	if j.algorithm == joincore.NPJ {
-		t, err := j.dev.inner.Build(ctx, inner, &j.plan.Match)
+		t, err := algo.BuildTable(ctx, j.dev.inner, j.plan, inner, &j.counter)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +163,7 @@ func (j *join) Report() joincore.JoinStats {
 	<-j.done
 	stats := joincore.JoinStats{
 		Algorithm: j.algorithm.String(), ProbeRows: j.counter.In.Load(), RowsOut: j.counter.Out.Load(),
-		Time: j.built + j.counter.ProbePrepare + j.counter.Clock.Each(j.dev.Streams()),
+		Time: j.counter.Time(j.dev.Streams()), Phases: j.counter.Phases(j.algorithm, j.dev.Streams()),
 	}
 	if j.algorithm == joincore.PHJUM {
 		stats.Bits = j.bits()
