@@ -113,7 +113,7 @@ func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) erro
 	if e.p.registered.holds(from) {
 		return e.site.load.stream.CopyIn(to, from)
 	}
-	return e.fill(ctx, to, int64(len(from)), func(buffer []byte, at int64) error {
+	return e.fill(ctx, to, int64(len(from)), 1, func(buffer []byte, at int64) error {
 		return inPieces(len(buffer), func(low, high int) error {
 			copy(buffer[low:high], from[at+int64(low):])
 			return nil
@@ -122,17 +122,18 @@ func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) erro
 }
 
 // fill queues a transfer of bytes that write makes, given where in them it is,
-// in the halves of the lane's buffer in turn. Pieces are multiples of 64 bytes.
-func (e *execution) fill(ctx context.Context, to driver.Ptr, bytes int64, write func(buffer []byte, at int64) error) error {
+// in the halves of the lane's buffer in turn. They are made in whole values of
+// so many bytes.
+func (e *execution) fill(ctx context.Context, to driver.Ptr, bytes, value int64, write func(buffer []byte, at int64) error) error {
 	l := e.site.load
-	size := l.bytes / 2
+	size := l.bytes / 2 / value * value
 	for at := int64(0); at < bytes; at += size {
 		half := l.turn
 		l.turn = 1 - half
 		if err := l.half[half].Sync(ctx); err != nil {
 			return err
 		}
-		buffer := l.host.Bytes()[int64(half)*size:][:min(size, bytes-at)]
+		buffer := l.host.Bytes()[int64(half)*(l.bytes/2):][:min(size, bytes-at)]
 		if err := write(buffer, at); err != nil {
 			return err
 		}

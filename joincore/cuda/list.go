@@ -19,7 +19,7 @@ func (v *view) loadList(ctx context.Context, j int, c *column) (err error) {
 	if c.Values, err = v.alloc(v.rows * int64(width)); err != nil {
 		return err
 	}
-	err = v.e.fill(ctx, c.Values, v.rows*int64(width), func(to []byte, at int64) error {
+	err = v.e.fill(ctx, c.Values, v.rows*int64(width), int64(width), func(to []byte, at int64) error {
 		first := at / int64(width)
 		return inRows(len(to)/width, width, func(low, high int) error {
 			r := v.input.reader(j)
@@ -32,7 +32,7 @@ func (v *view) loadList(ctx context.Context, j int, c *column) (err error) {
 	if err != nil || c.Validity == 0 {
 		return err
 	}
-	return v.e.fill(ctx, c.Validity, v.rows, func(to []byte, at int64) error {
+	return v.e.fill(ctx, c.Validity, v.rows, 1, func(to []byte, at int64) error {
 		return inRows(len(to), 1, func(low, high int) error {
 			r := v.input.reader(j)
 			for i := low; i < high; i++ {

@@ -48,54 +48,82 @@ func (h *hostInput) partition(key *device.Key, radix int, list []uint32) (parts 
 	return parts, err
 }
 
+// hashBlock is how many rows are hashed at a time, a column after the other.
+const hashBlock = 1 << 10
+
 // hashes visits the rows of a segment with their partitions.
 func (h *hostInput) hashes(key *device.Key, segment, radix int, visit func(row int64, partition int)) {
-	readers := make([]reader, len(key.Parts))
-	for i, p := range key.Parts {
-		readers[i] = h.reader(p.Column.Column)
-	}
-	for row := h.starts[segment]; row < h.starts[segment+1]; row++ {
-		hash, null := uint64(0), false
-		for i := range readers {
-			value := readers[i].fixed(row)
-			null = null || value == nil
-			hash = fold(hash, value, key.Parts[i].Class)
+	s := &h.relation.Segments[segment]
+	var hash [hashBlock]uint64
+	for low := 0; low < s.Rows; low += hashBlock {
+		n := min(hashBlock, s.Rows-low)
+		clear(hash[:n])
+		for _, p := range key.Parts {
+			fold(hash[:n], &s.Columns[p.Column.Column], low, h.relation.Columns[p.Column.Column].Width, p.Class == joincore.KeyInt)
 		}
-		if null {
-			hash = 0
+		for _, p := range key.Parts {
+			clearNulls(hash[:n], s.Columns[p.Column.Column].Validity, low)
 		}
-		visit(row, int(hash>>(64-radix)))
+		for i, x := range hash[:n] {
+			visit(h.starts[segment]+int64(low+i), int(x>>(64-radix)))
+		}
 	}
 }
 
-// fold mixes a value into a hash. Integers are the same whatever their width.
-func fold(hash uint64, value []byte, class joincore.KeyClass) uint64 {
-	for first := true; first || len(value) > 0; first = false {
-		word, rest := wordOf(value, class)
-		value = rest
-		high, low := bits.Mul64(hash^word^0xa0761d6478bd642f, 0xe7037ed1a0b428db)
-		hash = high ^ low
+// fold mixes values of a column, from row low on, into hashes. Integers are
+// the same whatever their width.
+func fold(hash []uint64, v *joincore.Vector, low, width int, signed bool) {
+	values := v.Values[low*width : (low+len(hash))*width]
+	switch {
+	case width == 1 && signed:
+		for i := range hash {
+			hash[i] = mix(hash[i], uint64(int8(values[i])))
+		}
+	case width == 1:
+		for i := range hash {
+			hash[i] = mix(hash[i], uint64(values[i]))
+		}
+	case width == 2 && signed:
+		for i := range hash {
+			hash[i] = mix(hash[i], uint64(int16(binary.LittleEndian.Uint16(values[2*i:]))))
+		}
+	case width == 2:
+		for i := range hash {
+			hash[i] = mix(hash[i], uint64(binary.LittleEndian.Uint16(values[2*i:])))
+		}
+	case width == 4 && signed:
+		for i := range hash {
+			hash[i] = mix(hash[i], uint64(int32(binary.LittleEndian.Uint32(values[4*i:]))))
+		}
+	case width == 4:
+		for i := range hash {
+			hash[i] = mix(hash[i], uint64(binary.LittleEndian.Uint32(values[4*i:])))
+		}
+	default:
+		for i := range hash {
+			for w := 0; w < width; w += 8 {
+				hash[i] = mix(hash[i], binary.LittleEndian.Uint64(values[i*width+w:]))
+			}
+		}
 	}
-	return hash
 }
 
-// wordOf takes the next word of a value.
-func wordOf(value []byte, class joincore.KeyClass) (word uint64, rest []byte) {
-	signed := class == joincore.KeyInt
-	switch n := len(value); {
-	case n >= 8:
-		return binary.LittleEndian.Uint64(value), value[8:]
-	case n == 4 && signed:
-		return uint64(int32(binary.LittleEndian.Uint32(value))), nil
-	case n == 2 && signed:
-		return uint64(int16(binary.LittleEndian.Uint16(value))), nil
-	case n == 1 && signed:
-		return uint64(int8(value[0])), nil
+func mix(hash, word uint64) uint64 {
+	high, low := bits.Mul64(hash^word^0xa0761d6478bd642f, 0xe7037ed1a0b428db)
+	return high ^ low
+}
+
+// clearNulls makes the hashes of NULLs, from row low on, those of the first
+// partition.
+func clearNulls(hash []uint64, validity []byte, low int) {
+	if validity == nil {
+		return
 	}
-	for i, b := range value {
-		word |= uint64(b) << (8 * i)
+	for i := range hash {
+		if row := low + i; validity[row/8]>>(row%8)&1 == 0 {
+			hash[i] = 0
+		}
 	}
-	return word, nil
 }
 
 // eachSegment does work on segments, with all cores.

@@ -76,11 +76,40 @@ func TestEqualKeysMeetInOnePartition(t *testing.T) {
 	}
 }
 
+// TestKeysOfSeveralParts: all parts count, whatever their widths on either side.
 func TestKeysOfSeveralParts(t *testing.T) {
-	a := fold(fold(0, []byte{1, 0, 0, 0}, joincore.KeyInt), []byte("abcdefghijklmnop"), joincore.KeyBytes)
-	b := fold(fold(0, []byte{1}, joincore.KeyInt), []byte("abcdefghijklmnop"), joincore.KeyBytes)
-	c := fold(fold(0, []byte{1}, joincore.KeyInt), []byte("abcdefghijklmnoq"), joincore.KeyBytes)
-	if a != b || a == c {
-		t.Errorf("%x, %x, %x", a, b, c)
+	hash := func(number []byte, text string) uint64 {
+		var h [1]uint64
+		fold(h[:], &joincore.Vector{Values: number}, 0, len(number), true)
+		fold(h[:], &joincore.Vector{Values: []byte(text)}, 0, len(text), false)
+		return h[0]
+	}
+	a := hash([]byte{0xff, 0xff, 0xff, 0xff}, "abcdefghijklmnop")
+	if b := hash([]byte{0xff}, "abcdefghijklmnop"); a != b {
+		t.Errorf("-1 in 4 bytes and in 1: %x, %x", a, b)
+	}
+	if c := hash([]byte{0xff}, "abcdefghijklmnoq"); a == c {
+		t.Errorf("the second part does not count: %x", a)
+	}
+}
+
+func BenchmarkPartition(b *testing.B) {
+	const rows = 1 << 20
+	v := joincore.Vector{Values: make([]byte, 8*rows)}
+	for i := range rows {
+		binary.LittleEndian.PutUint64(v.Values[8*i:], rand.Uint64())
+	}
+	h, err := newHostInput(0, &joincore.Relation{
+		Columns: []joincore.Column{{Kind: joincore.Fixed, Width: 8}}, Segments: []joincore.Segment{{Rows: rows, Columns: []joincore.Vector{v}}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	key, list := &device.Key{Parts: []device.KeyPart{{Class: joincore.KeyInt}}}, make([]uint32, rows)
+	b.SetBytes(8 * rows)
+	for b.Loop() {
+		if _, err := h.partition(key, 4, list); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

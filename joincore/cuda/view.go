@@ -170,7 +170,7 @@ func (v *view) rowsOnDevice(ctx context.Context, st *driver.Stream) (driver.Ptr,
 		if c.Values, err = v.alloc(4 * v.rows); err != nil {
 			return 0, err
 		}
-		err = v.e.fill(ctx, c.Values, 4*v.rows, func(to []byte, at int64) error {
+		err = v.e.fill(ctx, c.Values, 4*v.rows, 4, func(to []byte, at int64) error {
 			rows := v.rangeOf(at/4, int64(len(to))/4)
 			for i := range len(to) / 4 {
 				row, _ := rows.at(i)

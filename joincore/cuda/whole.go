@@ -63,8 +63,9 @@ func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, bui
 	return j, nil
 }
 
-// Probe joins. Where the device has too little memory for that, or the probe
-// side comes over the link in windows, the join goes by row numbers after all.
+// Probe joins. Where the device has too little memory for that, the columns are
+// too many, or the probe side comes over the link in windows, the join goes by
+// row numbers after all.
 func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
 	from, arena := j.e.space(probe), j.e.site.arena
 	if v, ok := from.base(); ok && j.e.windows(v, j.e.columnsRead(v.number, j.spec.Match.Probe, nil, j.spec.KeepProbe)) != nil {
@@ -83,11 +84,18 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 			return j.emit(out, side, emit)
 		}
 	}
-	if err != nil && !errors.Is(err, joincore.ErrBudget) {
+	if failed(ctx, err) {
 		return err
 	}
 	arena.Rewind(mark)
 	return j.byNumber(ctx, from, emit)
+}
+
+// failed says whether an error ends the join: that of the device or of ctx. Any
+// other one says that the join is too large, or not one that the kernels can do.
+func failed(ctx context.Context, err error) bool {
+	var lost *driver.Error
+	return err != nil && !errors.Is(err, joincore.ErrBudget) && (ctx.Err() != nil || errors.As(err, &lost))
 }
 
 func (j *whole) join(ctx context.Context, probe *wholeSide) (*resident.Output, error) {
