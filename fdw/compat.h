@@ -6,8 +6,16 @@
 
 #include "postgres.h"
 
+#include "access/heapam.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/optimizer.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+#include "utils/tuplesort.h"
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
 
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 180000
 #error "gpujoin supports PostgreSQL 15 to 17"
@@ -40,6 +48,51 @@ static inline RelOptInfo *
 gj_base_rel(PlannerInfo *root, int relid)
 {
 	return root->simple_rel_array[relid];
+}
+
+/*
+ * Reads a page of a heap scan, with the line pointers of its visible tuples.
+ * The scan keeps it pinned instead of the page before.  From 17 on core's own
+ * way there reads ahead, and keeps what it has read ahead pinned, which we
+ * must not while we wait for the daemon.
+ */
+static inline void
+gj_read_heap_page(HeapScanDesc scan, BlockNumber block)
+{
+#if PG_VERSION_NUM >= 170000
+	if (BufferIsValid(scan->rs_cbuf))
+		ReleaseBuffer(scan->rs_cbuf);
+	scan->rs_cbuf = ReadBufferExtended(scan->rs_base.rs_rd, MAIN_FORKNUM, block,
+									   RBM_NORMAL, scan->rs_strategy);
+	scan->rs_cblock = block;
+	heap_prepare_pagescan(&scan->rs_base);
+#else
+	heapgetpage(&scan->rs_base, block);
+#endif
+}
+
+/* Adds to what pg_stat_user_tables shows as seq_tup_read. */
+static inline void
+gj_count_tuples_read(Relation rel, double tuples)
+{
+	if (!pgstat_should_count_relation(rel))
+		return;
+#if PG_VERSION_NUM >= 160000
+	rel->pgstat_info->counts.tuples_returned += (PgStat_Counter) tuples;
+#else
+	rel->pgstat_info->t_counts.t_tuples_returned += (PgStat_Counter) tuples;
+#endif
+}
+
+/* The next datum in sort order, as a copy for the caller to free. */
+static inline bool
+gj_tuplesort_getdatum(Tuplesortstate *sort, Datum *datum, bool *isnull)
+{
+#if PG_VERSION_NUM >= 160000
+	return tuplesort_getdatum(sort, true, true, datum, isnull, NULL);
+#else
+	return tuplesort_getdatum(sort, true, datum, isnull, NULL);
+#endif
 }
 
 #endif							/* GPUJOIN_COMPAT_H */

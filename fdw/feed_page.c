@@ -1,9 +1,9 @@
 /*
  * feed_page.c - rows of a sequential scan, straight from the visible pages.
  *
- * This is the only file that knows how a heap scan goes from page to page, and
- * what differs there between versions of PostgreSQL.  The scan descriptor is
- * the child's own, so that parallel scans share it and the executor ends it;
+ * This is the only file that knows how a heap scan goes from page to page; how
+ * a page is read depends on PostgreSQL's version (compat.h).  The scan descriptor
+ * is the child's own, so that parallel scans share it and the executor ends it;
  * pages are read by the heap's own routine, with all that it sees to: pruning,
  * visibility, predicate locks, the ring of buffers.
  *
@@ -20,18 +20,14 @@
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "compat.h"
 #include "exec.h"
 #include "page_rows.h"
-
-#if PG_VERSION_NUM >= 170000
-#error "heapgetpage became heap_prepare_pagescan in PostgreSQL 17"
-#endif
 
 struct GjPageFeed
 {
@@ -190,10 +186,8 @@ static void
 account(SeqScanState *child, HeapScanDesc scan, double tuples, double passed)
 {
 	Instrumentation *instrument = child->ss.ps.instrument;
-	Relation	rel = scan->rs_base.rs_rd;
 
-	if (pgstat_should_count_relation(rel))
-		rel->pgstat_info->t_counts.t_tuples_returned += (PgStat_Counter) tuples;
+	gj_count_tuples_read(scan->rs_base.rs_rd, tuples);
 	if (instrument != NULL)
 	{
 		instrument->nfiltered1 += tuples - passed;
@@ -217,7 +211,7 @@ feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan
 			if (!gj_writer_next_batch(writer))
 				return false;
 		}
-		heapgetpage(&scan->rs_base, block);
+		gj_read_heap_page(scan, block);
 		*tuples += scan->rs_ntuples;
 		if (!write_page(feed, writer, scan))
 			return false;

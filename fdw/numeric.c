@@ -12,6 +12,7 @@
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 
+#include "compat.h"
 #include "numeric.h"
 
 #define SIGN_MASK			0xC000

@@ -16,6 +16,7 @@
 #include "utils/memutils.h"
 #include "utils/tuplesort.h"
 
+#include "compat.h"
 #include "exec.h"
 
 #define BYTEA_LESS_OPERATOR 1957	/* pg_operator.dat gives it no name */
@@ -110,8 +111,8 @@ first_difference(Tuplesortstate *left, Tuplesortstate *right, uint64 rows)
 		bool		equal;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!tuplesort_getdatum(left, true, &a, &isnull, NULL) ||
-			!tuplesort_getdatum(right, true, &b, &isnull, NULL))
+		if (!gj_tuplesort_getdatum(left, &a, &isnull) ||
+			!gj_tuplesort_getdatum(right, &b, &isnull))
 			return i;
 		equal = VARSIZE_ANY_EXHDR(DatumGetPointer(a)) == VARSIZE_ANY_EXHDR(DatumGetPointer(b)) &&
 			memcmp(VARDATA_ANY(DatumGetPointer(a)), VARDATA_ANY(DatumGetPointer(b)),
