@@ -21,7 +21,8 @@ import (
 type Config struct {
 	Ordinal int
 	// Budget is how many bytes of device memory the provider takes at once and
-	// keeps; 0: nine tenths of what the device has.
+	// keeps; 0: what there is. It never takes more than nine tenths of what
+	// nobody else has.
 	Budget int64
 	// Streams is how many goroutines gather results; 0: one a core, at most 8.
 	Streams int
@@ -46,16 +47,20 @@ type Provider struct {
 // Devices describes the devices that this process sees.
 func Devices() ([]driver.Info, error) { return driver.Devices() }
 
-// New opens a device, maps its budget and loads the kernels. ErrBudget where
-// the device has less memory than that.
+// New opens a device, maps its budget and loads the kernels.
 func New(cfg Config) (*Provider, error) {
 	c, err := driver.Open(cfg.Ordinal)
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{context: c, budget: cfg.Budget, streams: cfg.Streams}
-	if p.budget == 0 {
-		p.budget = c.Info().Memory / 10 * 9
+	p := &Provider{context: c, streams: cfg.Streams}
+	free, err := c.FreeMemory()
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	p.budget = free / 10 * 9
+	if cfg.Budget > 0 {
+		p.budget = min(p.budget, cfg.Budget)
 	}
 	if p.streams == 0 {
 		p.streams = min(runtime.NumCPU(), 8)

@@ -37,6 +37,15 @@ func Open(ordinal int) (*Context, error) {
 // Info describes the device.
 func (c *Context) Info() Info { return c.info }
 
+// FreeMemory returns how many bytes of the device nobody has taken.
+func (c *Context) FreeMemory() (free int64, err error) {
+	err = c.with("cuMemGetInfo", func() (err error) {
+		free, _, err = cu.MemInfo()
+		return err
+	})
+	return free, err
+}
+
 // Lost returns the error by which the context was lost; nil: it was not.
 func (c *Context) Lost() error {
 	if e := c.lost.Load(); e != nil {

@@ -180,6 +180,10 @@ func TestArenaIsAStackWithAnEnd(t *testing.T) {
 
 func TestMoreThanTheDeviceHas(t *testing.T) {
 	c, _ := open(t)
+	free, err := c.FreeMemory()
+	if must(t, err); free <= 0 || free > c.Info().Memory {
+		t.Errorf("%d of %d bytes are free", free, c.Info().Memory)
+	}
 	if a, err := c.NewArena(c.Info().Memory + 1<<30); !errors.Is(err, joincore.ErrBudget) {
 		t.Errorf("arena %v, error %v", a, err)
 	}
