@@ -1,4 +1,4 @@
-// Package check compares joins over columns in device memory with a reference
-// on the host. The tests of the algorithms are built on it; they need a GPU and
-// run from a binary (go test -c -tags cuda).
+// Package check has what the tests of joins over columns in device memory
+// share: a comparison of results with a reference on the host, which needs a GPU
+// (go test -c -tags cuda), and one of descriptors with the kernels' headers.
 package check

@@ -8,8 +8,8 @@ import (
 	"gpujoin/joincore/cuda/resident"
 )
 
-// Keys below a bound, spread over the whole width; 0, all ones, and keys that
-// share their low or high half are among them.
+// Spread returns so many different keys over the whole width; 0, all ones, and
+// keys that share their low or high half are among them.
 func Spread(bound uint64) func(*Rig, int) uint64 {
 	return func(r *Rig, _ int) uint64 {
 		switch k := r.Rand.Uint64N(bound); {
@@ -25,17 +25,17 @@ func Spread(bound uint64) func(*Rig, int) uint64 {
 	}
 }
 
-// Ascending keys from `from`, each `times` times.
+// Ascending returns keys from `from` upwards, each `times` times.
 func Ascending(from uint64, times int) func(*Rig, int) uint64 {
 	return func(_ *Rig, row int) uint64 { return from + uint64(row/times) }
 }
 
-// Descending keys from `from`.
+// Descending returns keys from `from` downwards.
 func Descending(from uint64) func(*Rig, int) uint64 {
 	return func(_ *Rig, row int) uint64 { return from - uint64(row) }
 }
 
-// Skewed keys: the k-th of bound keys is about k times as rare as the first.
+// Skewed returns keys of which the k-th is about k times as rare as the first.
 func Skewed(bound uint64) func(*Rig, int) uint64 {
 	return func(r *Rig, _ int) uint64 {
 		return uint64(math.Pow(float64(bound), r.Rand.Float64())) * 0x9e3779b97f4a7c15

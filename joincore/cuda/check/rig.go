@@ -76,6 +76,24 @@ func (r *Rig) Upload(values []Value, bytes int) resident.Column {
 	return resident.Column{Addr: at, Bytes: bytes}
 }
 
+// UploadWords takes room for a column of 4-byte values and fills it.
+func (r *Rig) UploadWords(rows int64, value func(row int64) uint32) resident.Column {
+	r.Helper()
+	at, err := r.Arena.Take(rows * 4)
+	r.Must(err)
+	window := r.window.Bytes()
+	for from := int64(0); from < rows; {
+		n := min(rows-from, int64(len(window)/4))
+		for i := range n {
+			binary.LittleEndian.PutUint32(window[4*i:], value(from+i))
+		}
+		r.Must(r.Stream.CopyIn(at+driver.Ptr(4*from), window[:4*n]))
+		r.Must(r.Stream.Sync(context.Background()))
+		from += n
+	}
+	return resident.Column{Addr: at, Bytes: 4}
+}
+
 // Download returns a column's values.
 func (r *Rig) Download(c resident.Column, rows int64) []Value {
 	r.Helper()

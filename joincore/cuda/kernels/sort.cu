@@ -66,9 +66,6 @@ MERGE(2)
 TABLE(1)
 TABLE(2)
 
-// What the host's descriptors must agree with.
-extern "C" __constant__ const uint64_t gj_sort_layout[4] = {sizeof(gj_sort), sizeof(gj_merge), sizeof(gj_table), sizeof(gj_result)};
-
 // gj_result_gather(result, column).
 extern "C" __global__ void __launch_bounds__(gather_threads) gj_result_gather(const gj_result* result, uint64_t column) {
   gather_result<gather_threads>(result, (uint32_t)column);

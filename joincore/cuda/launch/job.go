@@ -123,11 +123,20 @@ func (b *Job) Set(at uint64, value byte, n int64) {
 	b.Do(func() error { return b.stream.Memset(driver.Ptr(at), value, n) })
 }
 
-// Kernel returns a kernel of the module.
+// Kernel returns a kernel of the module; one without numbers after an error.
 func (b *Job) Kernel(format string, args ...any) *driver.Kernel {
 	k := &driver.Kernel{}
 	b.Do(func() (err error) { k, err = b.kit.module.Kernel(fmt.Sprintf(format, args...)); return err })
 	return k
+}
+
+// Grid returns the blocks that fill the device with a kernel, at most one for
+// each of items.
+func (b *Job) Grid(k *driver.Kernel, items int64) int {
+	if b.err != nil {
+		return 0
+	}
+	return k.Grid(items)
 }
 
 // Launch queues a kernel.

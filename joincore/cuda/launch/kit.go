@@ -40,16 +40,6 @@ func Close(d *driver.Context) error {
 	return k.module.Unload()
 }
 
-// Layout returns the sizes in bytes that the kernels give their descriptors:
-// gj_sort, gj_merge, gj_table, gj_result.
-func Layout(d *driver.Context) ([]uint64, error) {
-	k, err := kits.Get(d)
-	if err != nil {
-		return nil, err
-	}
-	return k.module.Constants("gj_sort_layout")
-}
-
 // scratch is what one join at a time needs beside the arena.
 type scratch struct {
 	host  *driver.Host // page-locked: the row count back, then descriptors to the device

@@ -70,7 +70,7 @@ func (r *run) build() {
 	at := launch.Put(r.Job, &r.table)
 	for _, name := range []string{"gj_table_range_k%d", "gj_table_enter_k%d"} {
 		k := r.Kernel(name, keyWords)
-		r.Launch(k, k.Grid((r.Sides[0].Rows+int64(k.Threads)-1)/int64(max(k.Threads, 1))), at)
+		r.Launch(k, r.Grid(k, (r.Sides[0].Rows+int64(k.Threads)-1)/int64(max(k.Threads, 1))), at)
 	}
 	r.Phase("build", bytes+r.Sides[0].Rows*int64(2*r.Join.Build.Key.Bytes+4+2*sector))
 }
@@ -86,7 +86,7 @@ func (r *run) probe(rows int64) *launch.Output {
 	out := r.TakeOutput(rows, counter, r.sources)
 	r.table.Result = out.Match
 	k := r.Kernel("gj_table_probe_k%d", r.Join.Build.Key.Bytes/4)
-	r.Launch(k, k.Grid((r.Sides[1].Rows+int64(k.Rows)-1)/int64(max(k.Rows, 1))), launch.Put(r.Job, &r.table))
+	r.Launch(k, r.Grid(k, (r.Sides[1].Rows+int64(k.Rows)-1)/int64(max(k.Rows, 1))), launch.Put(r.Job, &r.table))
 	r.Phase("probe", r.Sides[1].Bytes()+r.Sides[1].Rows*sector+out.Bytes())
 	r.GatherPayload(out)
 	return out

@@ -1,6 +1,10 @@
 package smj
 
-import "gpujoin/joincore/cuda/launch"
+import (
+	"unsafe"
+
+	"gpujoin/joincore/cuda/launch"
+)
 
 // The descriptors that a join shares with its kernels: kernels/sort.h, which
 // says what each field means.
@@ -10,7 +14,7 @@ const (
 	maxPasses  = 4
 	digitBits  = 9
 	fan        = 1 << digitBits
-	maxGroup   = 128 // build rows of one order that a tile joins, plus one
+	maxGroup   = 128 // the fewest build rows that make a group
 )
 
 type sortColumn struct {
@@ -42,4 +46,11 @@ type mergeDescriptor struct {
 	Result         launch.Result
 }
 
-const groupBytes = 5 * 8
+// group is gj_group: build and probe rows of one order, too many for a tile.
+type group struct {
+	FirstSlice       uint64
+	Build, BuildRows uint64
+	Probe, ProbeRows uint64
+}
+
+const groupBytes = int64(unsafe.Sizeof(group{}))

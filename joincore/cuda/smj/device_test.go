@@ -3,11 +3,11 @@
 package smj
 
 import (
-	"slices"
+	"context"
 	"testing"
-	"unsafe"
 
 	"gpujoin/joincore/cuda/check"
+	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/launch"
 	"gpujoin/joincore/cuda/resident"
 )
@@ -33,12 +33,38 @@ func TestLong(t *testing.T) {
 	}
 }
 
-func TestLayout(t *testing.T) {
-	r := check.New(t, 1<<20, launch.Close)
-	layout, err := launch.Layout(r.Context)
+// Probe row r has the r-th of 2^32 different keys in no order, and so has build
+// row r: each build row has the one partner of its number. Row numbers, places
+// in the sorted columns and counts go beyond 2^31.
+func TestManyRows(t *testing.T) {
+	const build, probe = 1 << 22, 2_200_000_000
+	if testing.Short() {
+		t.Skip("it moves 9 GB to the device")
+	}
+	devices, err := driver.Devices()
+	if err != nil || len(devices) == 0 || devices[0].Memory < 64<<30 {
+		t.Skipf("it needs 64 GiB of device memory: %v, %v", devices, err)
+	}
+	r := check.New(t, 50<<30, launch.Close)
+	key := func(row int64) uint32 {
+		x := uint32(row) * 0x9e3779b1
+		x ^= x >> 15
+		return x * 0x2c1b3c6d
+	}
+	join := resident.Join{OutputRows: build, RowIDs: true, NoKey: true}
+	join.Build = resident.Side{Rows: build, Key: r.UploadWords(build, key)}
+	join.Probe = resident.Side{Rows: probe, Key: r.UploadWords(probe, key)}
+	out, _, err := OM(context.Background(), r.Context, r.Stream, r.Arena, &join)
 	r.Must(err)
-	want := []uint64{uint64(unsafe.Sizeof(sortDescriptor{})), uint64(unsafe.Sizeof(mergeDescriptor{})), layout[2], uint64(unsafe.Sizeof(launch.Result{}))}
-	if !slices.Equal(layout, want) {
-		t.Errorf("the kernels' descriptors have the sizes %v in place of %v", layout, want)
+	if out.Rows != build {
+		t.Fatalf("returned %d rows in place of %d", out.Rows, build)
+	}
+	partners := r.Download(out.Probe[0], out.Rows)
+	seen := make([]bool, build)
+	for i, row := range r.Download(out.Build[0], out.Rows) {
+		if seen[row[0]] || partners[i] != row {
+			t.Fatalf("build row %d was returned with probe row %d, before that: %v", row[0], partners[i][0], seen[row[0]])
+		}
+		seen[row[0]] = true
 	}
 }

@@ -1,6 +1,17 @@
 package smj
 
-import "testing"
+import (
+	"testing"
+
+	"gpujoin/joincore/cuda/check"
+)
+
+// The kernels read the descriptors as they are written here.
+func TestLayout(t *testing.T) {
+	check.Layout(t, "../kernels/sort.h", "gj_sort", sortDescriptor{})
+	check.Layout(t, "../kernels/sort.h", "gj_merge", mergeDescriptor{})
+	check.Layout(t, "../kernels/sort.h", "gj_group", group{})
+}
 
 func TestSortBits(t *testing.T) {
 	for _, c := range []struct {

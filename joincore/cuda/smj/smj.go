@@ -64,7 +64,7 @@ func (r *run) sortSides() {
 	r.Launch(count, int(max(2, min(int64(count.Blocks*r.SMs), rows/countRows))), at)
 	r.Phase("histogram", rows*int64(r.Join.Build.Key.Bytes))
 	for p := range r.sort.Passes {
-		r.Launch(r.pass, r.pass.Grid(r.tiles), at, p)
+		r.Launch(r.pass, r.Grid(r.pass, r.tiles), at, p)
 	}
 	r.Phase("sort", 2*int64(r.sort.Passes)*r.sortedBytes())
 }
@@ -84,7 +84,7 @@ func (r *run) mergeSides(rows int64) *launch.Output {
 	at := launch.Put(r.Job, &r.merge)
 	split, merge, groups := r.Kernel("gj_merge_split_k%d", keyWords), r.Kernel("gj_merge_k%d", keyWords), r.Kernel("gj_merge_groups_k%d", keyWords)
 	r.Launch(split, int(r.merge.Tiles)/max(split.Threads, 1)+1, at)
-	r.Launch(merge, merge.Grid(int64(r.merge.Tiles)), at)
+	r.Launch(merge, r.Grid(merge, int64(r.merge.Tiles)), at)
 	r.Launch(groups, groups.Blocks*r.SMs, at)
 	r.Phase("merge", r.sortedBytes()+out.Bytes())
 	r.GatherPayload(out)
