@@ -69,9 +69,3 @@ const (
 	progressSuspended
 	progressWords = 4
 )
-
-// Sides of a join.
-const (
-	buildSide = iota
-	probeSide
-)

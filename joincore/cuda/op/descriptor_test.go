@@ -2,6 +2,7 @@ package op
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"reflect"
 	"regexp"
@@ -60,6 +61,16 @@ func TestFlagsAreThoseOfTheKernels(t *testing.T) {
 	}
 	if progressClaimed != 0 || progressLimit != 1 || progressSuspended != 2 || progressWords != 4 {
 		t.Error("progress")
+	}
+}
+
+func TestPartitionsStartWhereTheKernelsSay(t *testing.T) {
+	text, err := os.ReadFile("../kernels/offsets.cuh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := fmt.Sprintf("constexpr uint32_t final_align = %d, first_align = %d;", finalAlign, firstAlign); !strings.Contains(string(text), line) {
+		t.Errorf("offsets.cuh lacks %q", line)
 	}
 }
 

@@ -10,6 +10,12 @@ import (
 	"gpujoin/joincore/device"
 )
 
+// Sides of a join.
+const (
+	buildSide = iota
+	probeSide
+)
+
 // radix is how both sides of a join are partitioned.
 type radix struct {
 	words         int // of a key

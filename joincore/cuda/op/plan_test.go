@@ -62,3 +62,56 @@ func TestRegions(t *testing.T) {
 		}
 	}
 }
+
+func TestBuffersHoldAlignedPartitions(t *testing.T) {
+	for _, partitions := range []int{1, 4, 256, 1 << 16} {
+		for _, rows := range []int64{0, 1, 31, 1 << 20, MaxRows} {
+			got := bufferRows(rows, partitions, finalAlign)
+			if most := rows + int64(partitions)*(finalAlign-1); got < most || got%32 != 0 || got >= 1<<32 {
+				t.Errorf("%d rows in %d partitions: room for %d", rows, partitions, got)
+			}
+		}
+	}
+}
+
+// Items are counted as the kernels do: one a partition, and one more for each
+// further chunk and range of it.
+func TestWorkItemsAreBounded(t *testing.T) {
+	const chunk, rows = 100, 320
+	up := func(n, unit int64) int64 { return (n + unit - 1) / unit }
+	for _, build := range [][]int64{{0, 0}, {100, 100}, {101, 99}, {1, 10_000}} {
+		for _, probe := range [][]int64{{0, 0}, {320, 320}, {321, 1}, {5, 100_000}} {
+			var items, builds, probes int64
+			for p := range build {
+				items += max(1, up(build[p], chunk)*up(probe[p], rows))
+				builds += build[p]
+				probes += probe[p]
+			}
+			if bound := workItems(builds, probes, len(build), chunk, rows); bound < items {
+				t.Errorf("%v with %v: %d items, %d are expected at most", build, probe, items, bound)
+			}
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for _, c := range []struct {
+		emit device.Emit
+		mark bool
+		want uint64
+	}{
+		{device.Pairs, false, emitPairs},
+		{device.Pairs, true, emitPairs | markBuild},
+		{device.Outer, false, emitPairs | markProbe},
+		{device.Outer, true, emitPairs | markProbe | markBuild},
+		{device.Semi, false, markProbe | firstOnly},
+		{device.Anti, false, markProbe | firstOnly},
+		{device.Semi, true, markProbe | markBuild}, // every partner is marked
+		{device.Nothing, true, markBuild},
+		{device.Nothing, false, 0},
+	} {
+		if got := flagsOf(&device.Match{Emit: c.emit, Mark: c.mark}); got != c.want {
+			t.Errorf("emit %d, mark %v: %b, want %b", c.emit, c.mark, got, c.want)
+		}
+	}
+}
