@@ -11,7 +11,7 @@ import (
 
 // Column is a column of an input as the rows of a space see it.
 type Column struct {
-	Values    driver.Ptr // a multiple of 16: Width bytes a row of the input; spans (16 bytes, see Queue.Spans) where Width is 0
+	Values    driver.Ptr // aligned as its values: Width bytes a row of the input; spans (16 bytes, see Queue.Spans) where Width is 0
 	Validity  driver.Ptr // a byte a row of the input, 0: NULL; 0: there are no NULLs
 	Positions driver.Ptr // uint32 a row of the space: its row of the input, or None; 0: row i of the space is row i of the input
 	Width     int        // bytes: 1, 2, 4, or a multiple of 8 up to 64; 0: variable length

@@ -104,7 +104,7 @@ func partsOf(s Side, key *device.Key) (parts []partDescriptor, nullable bool, er
 // column without NULLs that is as wide as the key is its own key.
 func (q *Queue) normalise(ctx context.Context, k *keyed, parts []partDescriptor, nullable bool, key *device.Key, r radix, opt *Options) error {
 	partitioned := r.first > 0
-	if partitioned && !nullable && key.Exact && len(parts) == 1 && parts[0].Column.Positions == 0 && parts[0].Column.Width == uint64(4*r.words) {
+	if partitioned && !nullable && key.Exact && len(parts) == 1 && parts[0].isKey(r.words) {
 		k.Key = parts[0].Column.Values
 		return nil
 	}
@@ -158,6 +158,13 @@ func (q *Queue) normalise(ctx context.Context, k *keyed, parts []partDescriptor,
 	}
 	q.cost.Bytes += k.rows * 4 * int64(r.words)
 	return q.launch(fmt.Sprintf("gj_normalise_k%d", r.words), k.rows/rowsPerBlock+1, uint64(at))
+}
+
+// isKey says whether the column can be read as it is in place of a key of so
+// many words: the histogram reads 16 bytes at a time.
+func (p *partDescriptor) isKey(words int) bool {
+	c := &p.Column
+	return c.Positions == 0 && c.Width == uint64(4*words) && c.Values%16 == 0
 }
 
 // arrange makes the descriptor of a join's partitions on the device.
