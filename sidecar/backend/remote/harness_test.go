@@ -57,6 +57,9 @@ func workerMain(mode string) int {
 	case "panics":
 		panic("no device today")
 	}
+	if kind, ok := strings.CutPrefix(mode, "evil "); ok {
+		return serveEvil(kind)
+	}
 	return child.Main(func(*slog.Logger) ([]child.Device, error) {
 		var p device.Provider = cpu.New()
 		switch mode {
@@ -315,6 +318,13 @@ func newSink(account *memory.Account, plan *joincore.Plan, rows int) *sink {
 }
 
 func (s *sink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
+	if s.window != nil {
+		select {
+		case s.window <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	e, err := s.account.Extent(true)
 	if err != nil {
 		return nil, err
@@ -371,6 +381,9 @@ func (s *sink) Discard(b *joincore.Batch) {
 	s.mu.Lock()
 	s.open--
 	s.mu.Unlock()
+	if s.window != nil {
+		<-s.window
+	}
 	b.Handle.(*memory.Extent).Release()
 }
 
