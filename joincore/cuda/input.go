@@ -33,10 +33,7 @@ func (v *view) load(ctx context.Context, j int) (*column, error) {
 	if err == nil && c.Validity != 0 && v.list == nil {
 		err = v.loadValidity(ctx, j, c.Validity)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return c, v.finish(c)
+	return c, err
 }
 
 // eachSegment visits the view's segments with the number of their first row.

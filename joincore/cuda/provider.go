@@ -37,6 +37,9 @@ type Provider struct {
 	budget     int64
 	streams    int
 	registered ranges
+	// For tests: most rows of a window, and bytes on the device from which a
+	// build side is divided; 0: what fits.
+	windowRows, splitBytes int64
 
 	mu     sync.Mutex
 	idle   []*site // the largest first

@@ -70,8 +70,26 @@ func provider(t *testing.T, budget int64) *Provider {
 
 // TestSuite runs what every provider has to pass.
 func TestSuite(t *testing.T) {
+	suite(t, 4, func(*Provider) {}, runtest.All)
+}
+
+// TestSuiteInWindows has probe sides cross the link in windows.
+func TestSuiteInWindows(t *testing.T) {
+	suite(t, 16, func(p *Provider) { p.windowRows = 10 }, runtest.Matrix, runtest.Sizes, runtest.Trees)
+}
+
+// TestSuiteDivided has both sides divided by the host. Filters are left out: a
+// build side that is divided has to be probed by an input as it is.
+func TestSuiteDivided(t *testing.T) {
+	suite(t, 16, func(p *Provider) { p.splitBytes = 1 }, runtest.Matrix, runtest.Sizes)
+}
+
+func suite(t *testing.T, thin uint64, change func(*Provider), parts ...func(*testing.T, runtest.Subject)) {
 	p := &poisoned{Provider: provider(t, 512<<20)}
-	runtest.All(t, runtest.Subject{Provider: p, Algorithms: algorithms, Thin: 4, OwnMemory: true})
+	change(p.Provider)
+	for _, part := range parts {
+		part(t, runtest.Subject{Provider: p, Algorithms: algorithms, Thin: thin, OwnMemory: true})
+	}
 	if err := p.Lost(); err != nil {
 		t.Error(err)
 	}

@@ -46,7 +46,11 @@ func (e *execution) splitBits(spec *device.JoinSpec, build *space) int {
 	}
 	need := e.bytesOf(v, spec.Build, spec, spec.KeepBuild)
 	free := e.site.arena.Free()
-	if need <= free/4*3 {
+	fits := free / 4 * 3
+	if e.p.splitBytes > 0 {
+		fits = e.p.splitBytes
+	}
+	if need <= fits {
 		return 0
 	}
 	need += e.bytesOf(probe.all, spec.Match.Probe, spec, spec.KeepProbe)

@@ -111,14 +111,30 @@ func (v *view) column(ctx context.Context, j int) (*column, error) {
 	if c := v.columns[j]; c != nil {
 		return c, nil
 	}
-	before := len(v.blocks)
-	c, err := v.load(ctx, j)
+	c, err := v.transfer(func() (*column, error) { return v.load(ctx, j) })
 	if err != nil {
-		err = errors.Join(err, v.e.site.load.stream.Then(v.e.site.main.Stream()))
-		v.free(before)
 		return nil, fmt.Errorf("input %d, column %d: %w", v.number, j, err)
 	}
 	v.columns[j] = c
+	return c, nil
+}
+
+// transfer queues what brings something to the device, and notes when it is
+// there. Of what fails half-way nothing is kept, and who has that memory next
+// waits for what has been queued.
+func (v *view) transfer(queue func() (*column, error)) (*column, error) {
+	before, load := len(v.blocks), v.e.site.load.stream
+	c, err := queue()
+	if err == nil {
+		if c.ready, err = v.e.newEvent(); err == nil {
+			err = load.Record(c.ready)
+		}
+	}
+	if err != nil {
+		err = errors.Join(err, load.Then(v.e.site.main.Stream()))
+		v.free(before)
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -165,23 +181,8 @@ func (v *view) rowsOnDevice(ctx context.Context, st *driver.Stream) (driver.Ptr,
 	v.e.mu.Lock()
 	defer v.e.mu.Unlock()
 	if v.absolute == nil {
-		c := &column{}
-		var err error
-		if c.Values, err = v.alloc(4 * v.rows); err != nil {
-			return 0, err
-		}
-		err = v.e.fill(ctx, c.Values, 4*v.rows, 4, func(to []byte, at int64) error {
-			rows := v.rangeOf(at/4, int64(len(to))/4)
-			for i := range len(to) / 4 {
-				row, _ := rows.at(i)
-				binary.LittleEndian.PutUint32(to[4*i:], uint32(row))
-			}
-			return nil
-		})
+		c, err := v.transfer(func() (*column, error) { return v.loadNumbers(ctx) })
 		if err != nil {
-			return 0, err
-		}
-		if err := v.finish(c); err != nil {
 			return 0, err
 		}
 		v.absolute = c
@@ -189,12 +190,19 @@ func (v *view) rowsOnDevice(ctx context.Context, st *driver.Stream) (driver.Ptr,
 	return v.absolute.Values, st.Wait(v.absolute.ready)
 }
 
-// finish notes when what has been queued for a column is done.
-func (v *view) finish(c *column) (err error) {
-	if c.ready, err = v.e.newEvent(); err != nil {
-		return err
+func (v *view) loadNumbers(ctx context.Context) (c *column, err error) {
+	c = &column{}
+	if c.Values, err = v.alloc(4 * v.rows); err != nil {
+		return nil, err
 	}
-	return v.e.site.load.stream.Record(c.ready)
+	return c, v.e.fill(ctx, c.Values, 4*v.rows, 4, func(to []byte, at int64) error {
+		rows := v.rangeOf(at/4, int64(len(to))/4)
+		for i := range len(to) / 4 {
+			row, _ := rows.at(i)
+			binary.LittleEndian.PutUint32(to[4*i:], uint32(row))
+		}
+		return nil
+	})
 }
 
 // bytesPerRow is what columns of an input take on the device.

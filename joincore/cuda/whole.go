@@ -101,7 +101,7 @@ func failed(ctx context.Context, err error) bool {
 func (j *whole) join(ctx context.Context, probe *wholeSide) (*resident.Output, error) {
 	out, report, err := j.run(ctx, j.e.p.context, j.e.site.main.Stream(), j.e.site.arena, &resident.Join{
 		Build: j.side.Side, Probe: probe.Side, OutputRows: max(j.spec.ResultRows, probe.Rows),
-		NoKey: !j.side.keyKept && !probe.keyKept,
+		NoKey: !j.side.keyKept && !probe.keyKept, Phases: true,
 	})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ package cuda
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -56,6 +57,9 @@ func (e *execution) windows(v *view, columns []int) []*view {
 		return nil
 	}
 	target := min(largestWindow, e.site.arena.Free()/8/v.input.bytesPerRow(columns))
+	if e.p.windowRows > 0 {
+		target = e.p.windowRows
+	}
 	if v.rows <= 2*target {
 		return nil
 	}
@@ -74,31 +78,27 @@ func (e *execution) windows(v *view, columns []int) []*view {
 // one needs is fetched.
 func stages(ctx context.Context, n int, fetch func(ctx context.Context, i int), work func(i int) error) error {
 	ctx, stop := context.WithCancel(ctx)
+	var ahead sync.WaitGroup
+	defer ahead.Wait()
 	defer stop()
-	ready := make(chan struct{})
 	start := func(i int) {
-		go func() {
-			defer func() { ready <- struct{}{} }()
+		if i == n {
+			return
+		}
+		ahead.Go(func() {
 			var unread error // what fails here fails again when it is needed
 			defer device.Recover(&unread)
 			device.PanicOnFault()
-			if i < n {
-				fetch(ctx, i)
-			}
-		}()
+			fetch(ctx, i)
+		})
 	}
 	start(0)
 	for i := range n {
-		<-ready
+		ahead.Wait()
 		start(i + 1)
 		if err := work(i); err != nil {
-			stop()
-			<-ready
 			return err
 		}
-	}
-	if n > 0 {
-		<-ready
 	}
 	return nil
 }
