@@ -123,35 +123,46 @@ func (f *faulty) provider(ctx context.Context, m *mode) (string, error) {
 func signalDuring(ctx context.Context, f *faulty, signal syscall.Signal, points ...float64) (string, error) {
 	var notes []string
 	for _, share := range points {
-		if err := f.recovered(ctx); err != nil {
-			return "", err
-		}
-		pid, err := childOf(f.cuda.daemon.PID(), "gpujoin-cuda")
-		if err != nil {
-			return "", err
-		}
-		timer := time.AfterFunc(time.Duration(share*float64(f.took)), func() {
-			_ = syscall.Kill(pid, signal) // it may have ended by itself
-		})
-		begin := time.Now()
-		err = f.right(ctx, f.cuda)
-		if early := timer.Stop(); early && err == nil {
-			err = errors.New("the query was over before it")
-		}
+		ms, err := signalAt(ctx, f, signal, time.Duration(share*float64(f.took)))
 		if err != nil {
 			return "", fmt.Errorf("signal at %.0f %%: %w", 100*share, err)
 		}
-		notes = append(notes, fmt.Sprintf("%.1f s", time.Since(begin).Seconds()))
+		notes = append(notes, fmt.Sprintf("%.0f ms", ms))
 	}
 	return "right rows after " + strings.Join(notes, ", "), nil
 }
 
+// signalAt runs the query and sends the signal after a while, a shorter one
+// where the query is over before it. It returns what the query took.
+func signalAt(ctx context.Context, f *faulty, signal syscall.Signal, after time.Duration) (ms float64, err error) {
+	for range 5 {
+		if err := f.recovered(ctx); err != nil {
+			return 0, err
+		}
+		pid, err := childOf(f.cuda.daemon.PID(), "gpujoin-cuda")
+		if err != nil {
+			return 0, err
+		}
+		timer := time.AfterFunc(after, func() {
+			_ = syscall.Kill(pid, signal) // it may have ended by itself
+		})
+		begin := time.Now()
+		err = f.right(ctx, f.cuda)
+		ms = measure.Ms(time.Since(begin))
+		if early := timer.Stop(); !early || err != nil {
+			return ms, err
+		}
+		after /= 2
+	}
+	return 0, errors.New("every query was over before it")
+}
+
 func killPlugin(ctx context.Context, _ *world, f *faulty) (string, error) {
-	return signalDuring(ctx, f, syscall.SIGKILL, 0.3, 0.8)
+	return signalDuring(ctx, f, syscall.SIGKILL, 0.4, 0.7)
 }
 
 func stopPlugin(ctx context.Context, _ *world, f *faulty) (string, error) {
-	return signalDuring(ctx, f, syscall.SIGSTOP, 0.5)
+	return signalDuring(ctx, f, syscall.SIGSTOP, 0.6)
 }
 
 // childOf finds a process's child by the name of its program.
