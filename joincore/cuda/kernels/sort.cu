@@ -3,6 +3,7 @@
 // block, blocks a multiprocessor, bytes of dynamic shared memory, rows of a
 // tile, values of a digit.
 #include "count.cuh"
+#include "groups.cuh"
 #include "merge.cuh"
 #include "npj.cuh"
 #include "radix.cuh"
