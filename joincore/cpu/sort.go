@@ -45,11 +45,16 @@ type sorter struct {
 }
 
 func (s *sorter) free() {
-	for _, p := range s.buffers {
-		free(s.dev, p.keys)
-		free(s.dev, p.pos)
+	for i := range s.buffers {
+		s.buffers[i].free(s.dev)
 	}
 	free(s.dev, s.nulls)
+}
+
+func (p *pairs) free(d *dev) {
+	free(d, p.keys)
+	free(d, p.pos)
+	*p = pairs{}
 }
 
 func (p *pairs) alloc(d *dev, n int) (err error) {
@@ -79,6 +84,7 @@ func (s *sorter) sort(ctx context.Context) (*space, error) {
 		if err := s.radix(ctx); err != nil {
 			return nil, err
 		}
+		s.buffers[1].free(s.dev)
 	}
 	return s.space(ctx)
 }
