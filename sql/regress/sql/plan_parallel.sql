@@ -22,10 +22,10 @@ ALTER TABLE fact SET (parallel_workers = 0);
 ALTER TABLE dim_a SET (parallel_workers = 0);
 SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id JOIN dim_a ON fact.a = dim_a.id');
 -- the serial node is for the leader alone, whatever else would go to a worker
-SET force_parallel_mode = on;
+SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 EXPLAIN (COSTS OFF)
 SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id;
-RESET force_parallel_mode;
+SELECT set_config(name, 'off', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 -- verification compares whole results: one process
 ALTER TABLE fact SET (parallel_workers = 2);
 SET gpujoin.verify = on;

@@ -75,16 +75,12 @@ func runRegress(root, suite string, tests []string) (o outcome, err error) {
 	if err != nil {
 		return o, err
 	}
-	cluster, err := env.NewCluster("", nil)
+	pair, err := env.StartPair(nil, nil)
 	if err != nil {
 		return o, err
 	}
-	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	daemon, err := cluster.StartDaemon(nil)
-	if err != nil {
-		return o, err
-	}
-	defer func() { err = errors.Join(err, daemon.Stop()) }()
+	defer func() { err = errors.Join(err, pair.Stop()) }()
+	cluster := pair.Cluster
 	s, err := cluster.Connect(context.Background())
 	if err != nil {
 		return o, err
@@ -124,15 +120,22 @@ func runRegress(root, suite string, tests []string) (o outcome, err error) {
 	return o, nil
 }
 
-var resultLine = regexp.MustCompile(`(?m)^(?:test )?\s*(\S+)\s+\.\.\.\s+(ok|FAILED)`)
+// Results of tests as PostgreSQL 15 prints them ("test plan ... ok") and, from
+// 16 on, as TAP ("ok 8 - plan").
+var (
+	resultLine = regexp.MustCompile(`(?m)^(?:test )?\s*\S+\s+\.\.\.\s+(ok|FAILED)`)
+	tapLine    = regexp.MustCompile(`(?m)^(ok|not ok)\s+\d+\s+[-+]\s`)
+)
 
 func countRegress(output string) outcome {
 	var o outcome
-	for _, m := range resultLine.FindAllStringSubmatch(output, -1) {
-		if m[2] == "ok" {
-			o.passed++
-		} else {
-			o.failed++
+	for _, line := range []*regexp.Regexp{resultLine, tapLine} {
+		for _, m := range line.FindAllStringSubmatch(output, -1) {
+			if m[1] == "ok" {
+				o.passed++
+			} else {
+				o.failed++
+			}
 		}
 	}
 	return o
