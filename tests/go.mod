@@ -9,9 +9,12 @@ require (
 )
 
 require (
+	github.com/google/uuid v1.6.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/pkg/errors v0.9.1 // indirect
 	golang.org/x/text v0.42.0 // indirect
+	gorgonia.org/cu v0.9.6 // indirect
 )
 
 replace gpujoin => ../
