@@ -51,13 +51,14 @@ func FuzzTrees(f *testing.F) {
 	f.Add(uint64(2), uint8(4), uint8(5), uint8(1))
 	f.Fuzz(func(t *testing.T, seed uint64, inputs, decisions, chunk uint8) {
 		plan, relations := runtest.RandomTree(seed, 2+int(inputs%4))
+		s := subjects[seed%uint64(len(subjects))]
 		opt := run.Options{
 			Decide: func(join int, _ choose.Decision) choose.Decision {
 				d := int(decisions) + join
-				return choose.Decision{Algorithm: algorithms[d%len(algorithms)], BuildLeft: d/3%2 == 0, Bits: 1 + d%4}
+				return choose.Decision{Algorithm: s.Algorithms[d%len(s.Algorithms)], BuildLeft: d/len(s.Algorithms)%2 == 0, Bits: 1 + d%4}
 			},
-			Device: device.Options{Streams: 2, ChunkRows: 1 + int(chunk), Seed: seed, Collide: seed%2 == 0},
+			Device: device.Options{Streams: 2, ChunkRows: 1 + int(chunk), EmitRows: 1 + int(decisions), Seed: seed, Collide: seed%2 == 0},
 		}
-		runtest.Check(t, fmt.Sprintf("seed %d", seed), cpu.New(), plan, relations, 7, opt)
+		runtest.Check(t, fmt.Sprintf("%s, seed %d", s.Provider.Name(), seed), s.Provider, plan, relations, 7, opt)
 	})
 }
