@@ -9,6 +9,8 @@
 //
 // Rows beyond the capacity are counted, not written.
 #pragma once
+#include <type_traits>
+
 #include "descriptor.h"
 #include "scan.cuh"
 
@@ -60,10 +62,26 @@ __device__ __forceinline__ Claim claim_rows(unsigned long long* state, const gj_
   return {base, rest, first, fits};
 }
 
+// Moves a value of so many bytes within a column whose values are `stride` apart.
+__device__ __forceinline__ void move_value(uint64_t column, uint64_t stride, uint64_t bytes, uint64_t target, uint64_t source) {
+  auto move = [&](auto* base) {
+    using V = std::remove_pointer_t<decltype(base)>;
+    __stcg(reinterpret_cast<V*>(column + target * stride), __ldcg(reinterpret_cast<const V*>(column + source * stride)));
+  };
+  switch (bytes) {
+    case 1: return move((uint8_t*)nullptr);
+    case 2: return move((uint16_t*)nullptr);
+    case 4: return move((uint32_t*)nullptr);
+    case 8: return move((uint2*)nullptr);
+    default: return move((uint4*)nullptr);
+  }
+}
+
 // Makes the result dense: rows behind its end move into the free ends of the
-// blocks' last chunks. Any number of blocks of T threads.
+// blocks' last chunks. Any number of blocks of T threads. bytes: the width of
+// each side's columns; 0: its fields.
 template <int T>
-__device__ __forceinline__ void close_output(const gj_join* join, const int key_words, const int (&columns)[2], const int (&words)[2]) {
+__device__ __forceinline__ void close_output(const gj_join* join, const int key_bytes, const int (&columns)[2], const int (&bytes)[2]) {
   constexpr int M = 1024;  // blocks of the match at most
   static_assert(T == M);
   __shared__ uint64_t sums[32];
@@ -112,16 +130,12 @@ __device__ __forceinline__ void close_output(const gj_join* join, const int key_
       if (c + d <= M && tail[c + d] <= k) c += d;
     const uint64_t target = hole_at[h] + (k - hole[h]);
     const uint64_t source = (first_chunk + c) * size + (c == 0 ? cut : 0) + (k - tail[c]);
-    auto move = [&](uint64_t column, int width) {
-      if (!column) return;
-      if (width == 1)
-        __stcg(reinterpret_cast<uint32_t*>(column) + target, __ldcg(reinterpret_cast<const uint32_t*>(column) + source));
-      else
-        __stcg(reinterpret_cast<uint2*>(column) + target, __ldcg(reinterpret_cast<const uint2*>(column) + source));
-    };
-    move(join->output_key, key_words);
-    for (int s = 0; s < 2; s++)
-      for (int q = 0; q < columns[s]; q++) move(join->output_column[s][q], words[s]);
+    if (join->output_key) move_value(join->output_key, key_bytes, key_bytes, target, source);
+    for (int s = 0; s < 2; s++) {
+      for (int c = 0; bytes[s] && c < columns[s]; c++) move_value(join->output_column[s][c], bytes[s], bytes[s], target, source);
+      const gj_field* field = reinterpret_cast<const gj_field*>(join->side[s].fields);
+      for (uint64_t f = 0; !bytes[s] && f < join->side[s].field_count; f++) move_value(field[f].to, field[f].to_stride, field[f].bytes, target, source);
+    }
   }
 }
 

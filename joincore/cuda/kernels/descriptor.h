@@ -5,22 +5,55 @@
 #pragma once
 #include <stdint.h>
 
-#define GJ_MAX_COLUMNS 8
+#define GJ_MAX_COLUMNS 4  // of equal width that a kernel carries
 
 // Device counters, zero before the first launch.
 enum gj_counter {
   GJ_TICKET,         // next work item of the match kernel
   GJ_OUTPUT_CHUNKS,  // output chunks claimed
   GJ_OUTPUT_ROWS,    // rows of the result, also those that did not fit
-  GJ_SIDES_SCANNED,
-  GJ_COUNTERS = 4
+  GJ_BYPASSED,       // probe rows that were joined without partitioning
+  GJ_COUNTERS
 };
 
-// One input of the join.
+// Where one value of a row is read and where it is written in the result: what
+// sides with columns of different widths, and row ids, have in place of columns.
+typedef struct {
+  uint64_t from, from_stride;  // first value, bytes from one to the next
+  uint64_t to, to_stride;
+  uint64_t bytes;              // 1, 2, 4, 8 or 16; at most 4 where values are carried
+} gj_field;
+
+// What a sample of the probe side's keys says of a join: a table that each key
+// has one slot of, by its hash. The histogram looks up every build key in it.
+#define GJ_SAMPLE_SLOTS 8192
+#define GJ_HOT_KEYS 1024  // at most
+enum gj_summary {
+  GJ_SAMPLED,          // probe rows in the sample
+  GJ_SAMPLED_MATCHED,  // of them, with a match
+  GJ_SAMPLED_HOT,      // of them, with a hot key: one that the sample has often and the build side once
+  GJ_SAMPLED_KEYS,     // distinct keys
+  GJ_HOT,              // hot keys
+  GJ_SUMMARY = 8
+};
+typedef struct {
+  uint64_t summary[GJ_SUMMARY];
+  uint64_t hash[GJ_SAMPLE_SLOTS];     // of the slot's key; where there is none: a hash that has another slot
+  uint32_t count[GJ_SAMPLE_SLOTS];    // sampled probe rows with the key
+  uint32_t matches[GJ_SAMPLE_SLOTS];  // build rows with it: none, one, or 2 and more for several
+  uint32_t row[GJ_SAMPLE_SLOTS];      // the number of one of those
+  uint32_t hot[GJ_SAMPLE_SLOTS];      // number of a hot key, ~0 for others
+  uint32_t hot_row[GJ_HOT_KEYS];      // the build row of a hot key
+} gj_sample;
+
+// One input of the join. Its payload is carried as columns of equal width, as
+// fields of up to 4 bytes, or it is a row id by which fields are gathered.
 typedef struct {
   uint64_t rows;                   // below 2^32 - 2^20
   uint64_t key;                    // key column
-  uint64_t column[GJ_MAX_COLUMNS]; // payload columns, none for row ids
+  uint64_t column[GJ_MAX_COLUMNS]; // payload columns of equal width
+  uint64_t fields;                 // gj_field[field_count]
+  uint64_t field_count;
   uint64_t first;                  // row buffer after the first pass; unused where bits_second is 0
   uint64_t first_capacity;
   uint64_t final;                  // row buffer after the last pass
@@ -43,10 +76,13 @@ typedef struct {
   uint64_t range_rows;   // probe rows a work item takes
   uint64_t extra;        // uint64[partitions + 1]: work items beyond one a partition, exclusive sums
   uint64_t counters;     // uint64[GJ_COUNTERS]
-  uint64_t output_capacity;  // a multiple of output_chunk; at least the result's rows + blocks of the match * output_chunk
+  uint64_t sample;       // gj_sample; 0: none is taken
+  uint64_t bypassed;     // a bit a probe row: it has a hot key and is joined already; 0: none is
+  uint64_t output_capacity;  // a multiple of output_chunk; at least the result's rows + tail_count * output_chunk
   uint64_t output_chunk;     // rows of a chunk: a power of two, at least 512
-  uint64_t tails;            // uint64[blocks of the match]: each block's last chunk << 32 | rows used of it
-  uint64_t tail_count;       // blocks of the match, at most 1024
+  uint64_t tails;            // uint64[tail_count]: the last chunk of each block that writes << 32 | rows used of it
+  uint64_t tail_count;       // blocks of the match, then those of the bypass: at most 1024
+  uint64_t bypass_tail;      // the first of the bypass
   uint64_t output_key;   // 0: not wanted
   uint64_t output_column[2][GJ_MAX_COLUMNS];
 } gj_join;

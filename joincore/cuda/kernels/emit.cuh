@@ -5,20 +5,27 @@
 // So a warp keeps the rows that do not fill 32 in registers, lane l the l-th,
 // and writes only groups of 32 rows at multiples of 32; what is left at the
 // kernel's end goes out as it is.
+//
+// Payload that came by row id is gathered here, where its row is written: ids
+// never go through memory, and the reads overlap with the rest of the match.
 #pragma once
 #include "arena.cuh"
 #include "descriptor.h"
+#include "payload.cuh"
 #include "row.cuh"
 
 namespace gj {
 
-template <int KW, int PB, int CB, int PS, int CS>
+// B and S are the Payload of the build and of the probe side.
+template <int KW, class B, class S>
 struct Emitter {
   uint32_t kept;  // rows in registers, the same for all lanes
-  uint32_t key[KW], build[PB ? PB : 1], probe[PS ? PS : 1];
+  uint32_t key[KW], build[B::words ? B::words : 1], probe[S::words ? S::words : 1];
 
   // Bytes of shared memory a warp needs for n rows a lane.
-  __host__ __device__ static constexpr int stage_bytes(int n) { return 32 * (n + 1) * 4 * (KW > 1 || (PB && CB > 1) || (PS && CS > 1) ? 2 : 1); }
+  __host__ __device__ static constexpr int stage_bytes(int n) {
+    return 32 * (n + 1) * 4 * (KW > 1 || (B::words && B::unit > 1) || (S::words && S::unit > 1) ? 2 : 1);
+  }
 
   __device__ Emitter() : kept(0) {
     for (auto& w : key) w = 0;
@@ -40,15 +47,11 @@ struct Emitter {
     const uint32_t groups = all / 32;  // at most N
     Claim rows{0, 0, 0, false};
     if (groups) rows = claim_rows(claim, job, groups * 32);
-    column<KW, N>(rows, job.output_key, stage, groups, slot, key, k);
-    if constexpr (PB > 0)
-#pragma unroll
-      for (int c = 0; c < PB / CB; c++)
-        column<CB, N>(rows, job.output_column[0][c], stage, groups, slot, build + c * CB, [&](int j, int q) { return b(j, c * CB + q); });
-    if constexpr (PS > 0)
-#pragma unroll
-      for (int c = 0; c < PS / CS; c++)
-        column<CS, N>(rows, job.output_column[1][c], stage, groups, slot, probe + c * CS, [&](int j, int q) { return s(j, c * CS + q); });
+    column<KW, N>(rows.fits, stage, groups, slot, key, k, [&] {
+      if (job.output_key) write_groups<KW, N>(rows, job.output_key, stage, groups);
+    });
+    side<B, N>(rows, job.side[0], job.output_column[0], stage, groups, slot, build, b);
+    side<S, N>(rows, job.side[1], job.output_column[1], stage, groups, slot, probe, s);
     kept = all - groups * 32;
   }
 
@@ -58,16 +61,56 @@ struct Emitter {
     const Claim rows = claim_rows(claim, job, kept);
     const uint32_t lane = threadIdx.x & 31;
     if (!rows.fits || lane >= kept) return;
-    if (job.output_key) write<KW>(job.output_key, rows.at(lane), key);
-    if constexpr (PB > 0)
-#pragma unroll
-      for (int c = 0; c < PB / CB; c++) write<CB>(job.output_column[0][c], rows.at(lane), build + c * CB);
-    if constexpr (PS > 0)
-#pragma unroll
-      for (int c = 0; c < PS / CS; c++) write<CS>(job.output_column[1][c], rows.at(lane), probe + c * CS);
+    const uint64_t row = rows.at(lane);
+    if (job.output_key) write<KW>(job.output_key, row, key);
+    flush_side<B>(job.side[0], job.output_column[0], row, build);
+    flush_side<S>(job.side[1], job.output_column[1], row, probe);
   }
 
  private:
+  template <class P, int N, class Value>
+  __device__ __forceinline__ void side(const Claim& rows, const gj_side& in, const uint64_t* to, uint32_t* stage, uint32_t groups, const uint32_t (&slot)[N],
+                                       uint32_t* keep, Value value) const {
+    const uint32_t lane = threadIdx.x & 31;
+#pragma unroll
+    for (int c = 0; c < P::columns; c++)
+      column<P::unit, N>(rows.fits, stage, groups, slot, keep + c * P::unit, [&](int j, int q) { return value(j, c * P::unit + q); },
+                         [&] {
+                           if constexpr (P::form == Form::column) {
+                             if (to[c]) write_groups<P::unit, N>(rows, to[c], stage, groups);
+                           } else {
+                             uint32_t v[N];
+#pragma unroll
+                             for (int g = 0; g < N; g++) v[g] = g < groups ? stage[g * 32 + lane] : 0;
+                             auto at = [&](int g) { return rows.at(g * 32 + lane); };
+                             if constexpr (P::form == Form::field) {
+                               if (c < in.field_count) put_field<N>(reinterpret_cast<const gj_field*>(in.fields)[c], v, groups, at);
+                             } else {
+                               gather_fields<N>(in, v, groups, at);
+                             }
+                           }
+                         });
+  }
+
+  template <class P>
+  __device__ static __forceinline__ void flush_side(const gj_side& in, const uint64_t* to, uint64_t row, const uint32_t* w) {
+    const gj_field* field = reinterpret_cast<const gj_field*>(in.fields);
+    auto at = [&](int) { return row; };
+    if constexpr (P::form == Form::column) {
+#pragma unroll
+      for (int c = 0; c < P::columns; c++) write<P::unit>(to[c], row, w + c * P::unit);
+    } else if constexpr (P::form == Form::field) {
+#pragma unroll
+      for (int c = 0; c < P::columns; c++) {
+        const uint32_t v[1] = {w[c]};
+        if (c < in.field_count) put_field<1>(field[c], v, 1, at);
+      }
+    } else if constexpr (P::form == Form::row_id) {
+      const uint32_t id[1] = {w[0]};
+      gather_fields<1>(in, id, 1, at);
+    }
+  }
+
   template <int CW>
   __device__ static __forceinline__ void write(uint64_t column, uint64_t row, const uint32_t* w) {
     if constexpr (CW == 1)
@@ -94,10 +137,30 @@ struct Emitter {
     }
   }
 
-  // Orders one column's new and kept values in shared memory, writes the full groups, keeps the rest.
-  template <int CW, int N, class Value>
-  __device__ __forceinline__ void column(const Claim& rows, uint64_t to, uint32_t* stage, uint32_t groups, const uint32_t (&slot)[N], uint32_t* keep,
-                                         Value value) const {
+  // Writes the staged groups of one column.
+  template <int CW, int N>
+  __device__ static __forceinline__ void write_groups(const Claim& rows, uint64_t to, const uint32_t* stage, uint32_t groups) {
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t w[CW];
+    if (rows.first == groups * 32) {
+      to += (rows.base + lane) * (CW * 4);
+#pragma unroll
+      for (int g = 0; g < N; g++)
+        if (g < groups) {
+          from_stage<CW>(stage, g * 32 + lane, w);
+          write<CW>(to, g * 32, w);
+        }
+    } else {  // across two chunks
+      for (uint32_t g = 0; g < groups; g++) {
+        from_stage<CW>(stage, g * 32 + lane, w);
+        write<CW>(to, rows.at(g * 32 + lane), w);
+      }
+    }
+  }
+
+  // Orders one column's new and kept values in shared memory, has the full groups written, keeps the rest.
+  template <int CW, int N, class Value, class Out>
+  __device__ __forceinline__ void column(bool fits, uint32_t* stage, uint32_t groups, const uint32_t (&slot)[N], uint32_t* keep, Value value, Out out) const {
     const uint32_t lane = threadIdx.x & 31;
     uint32_t w[CW];
     if (lane < kept) {
@@ -113,22 +176,7 @@ struct Emitter {
         to_stage<CW>(stage, slot[j], w);
       }
     __syncwarp();
-    if (rows.fits && to) {
-      if (rows.first == groups * 32) {
-        to += (rows.base + lane) * (CW * 4);
-#pragma unroll
-        for (int g = 0; g < N; g++)
-          if (g < groups) {
-            from_stage<CW>(stage, g * 32 + lane, w);
-            write<CW>(to, g * 32, w);
-          }
-      } else {  // across two chunks
-        for (uint32_t g = 0; g < groups; g++) {
-          from_stage<CW>(stage, g * 32 + lane, w);
-          write<CW>(to, rows.at(g * 32 + lane), w);
-        }
-      }
-    }
+    if (fits) out();
     from_stage<CW>(stage, groups * 32 + lane, w);
 #pragma unroll
     for (int q = 0; q < CW; q++) keep[q] = w[q];

@@ -1,67 +1,80 @@
 // Histogram of both sides' keys over all partition bits.
 //
 // A block counts one side in shared memory: in words for up to 2^15 partitions,
-// above in halves of words. The addition that brings a half to 2^15 moves 2^15
-// to the global counter. Between two barriers a block adds at most 2^14, and
-// the move is done before the second, so no half reaches 2^16.
+// above in halves of words. Those are swept every 2^15 rows: a half that has
+// reached 2^15 moves 2^15 to the global counter, so that none overflows.
 // Lanes of a warp that meet the same hot partition add once.
+//
+// Where a sample of probe keys was taken, build keys are looked up in it on the
+// way.
 //
 // Bound: reads each key once; 4.2 TB/s of 4.3 on an H200.
 #pragma once
+#include "constant.cuh"
 #include "descriptor.h"
 #include "hash.cuh"
+#include "sample.cuh"
 
 namespace gj {
 
 constexpr int word_counter_bits = 15;
 
 template <bool HALVES>
-__device__ __forceinline__ void count_rows(uint32_t* counter, uint32_t* global, uint32_t p, uint32_t n) {
-  if constexpr (!HALVES) {
+__device__ __forceinline__ void count_rows(uint32_t* counter, uint32_t p, uint32_t n) {
+  if constexpr (HALVES)
+    atomicAdd(&counter[p / 2], n << (p * 16 & 16));
+  else
     atomicAdd(&counter[p], n);
-  } else {
-    const uint32_t shift = p * 16 & 16, old = atomicAdd(&counter[p / 2], n << shift);
-    if ((old ^ (old + (n << shift))) & 0x8000u << shift) {
-      atomicSub(&counter[p / 2], 0x8000u << shift);
-      atomicAdd(&global[p], 0x8000u);
-    }
-  }
 }
 
-template <int KW, int T, bool HALVES>
-__device__ __forceinline__ void histogram_side(const gj_join* join) {
+// Moves what the halves have beyond 2^15 to the global counters.
+template <int T>
+__device__ __forceinline__ void sweep(uint32_t* counter, uint32_t words, uint32_t* global) {
+  constexpr uint32_t high = 0x80008000u;
+  __syncthreads();
+  uint4* quad = reinterpret_cast<uint4*>(counter);
+  for (uint32_t i = threadIdx.x; i < words / 4; i += T) {
+    const uint4 v = quad[i];
+    if (!((v.x | v.y | v.z | v.w) & high)) continue;
+    const uint32_t w[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (int q = 0; q < 4; q++) {
+      if (w[q] & 0x8000u) atomicAdd(&global[8 * i + 2 * q], 0x8000u);
+      if (w[q] & 0x80000000u) atomicAdd(&global[8 * i + 2 * q + 1], 0x8000u);
+    }
+    quad[i] = make_uint4(v.x & ~high, v.y & ~high, v.z & ~high, v.w & ~high);
+  }
+  __syncthreads();
+}
+
+template <int KW, int T, bool HALVES, bool LOOK>
+__device__ __forceinline__ void histogram_side(const gj_join* join, int s, uint32_t block, uint32_t blocks) {
   extern __shared__ uint4 shared[];
   uint32_t* counter = reinterpret_cast<uint32_t*>(shared);
   const int bits = (int)(join->bits_first + join->bits_second), shift = 32 - bits;
-  const uint32_t words = HALVES ? 1u << (bits - 1) : 1u << bits;
-  uint64_t rows = join->side[0].rows, all = rows + join->side[1].rows;
-  // Blocks are shared out by rows; each side has at least one.
-  uint32_t split = (uint32_t)(gridDim.x * rows / (all ? all : 1));
-  split = min(max(split, 1u), gridDim.x - 1);
-  const int s = blockIdx.x >= split;
+  const uint32_t words = max(4u, HALVES ? 1u << (bits - 1) : 1u << bits);
   const gj_side* side = &join->side[s];
-  const uint32_t block = s ? blockIdx.x - split : blockIdx.x, blocks = s ? gridDim.x - split : split;
-  rows = side->rows;
+  const uint64_t rows = side->rows;
   uint32_t* global = reinterpret_cast<uint32_t*>(side->count);
 
   for (uint32_t i = threadIdx.x; i < words; i += T) counter[i] = 0;
+  SampleLookup<KW, T, LOOK> lookup(join, counter + words);
   __syncthreads();
 
   constexpr int V = 4 / KW, U = 4;  // keys a vector, vectors in flight
   const uint4* vector = reinterpret_cast<const uint4*>(side->key);
   const uint64_t vectors = rows / V, stride = (uint64_t)blocks * T;
-  static_assert(T * U * V <= 1 << 14);
   uint32_t hot = ~0u;  // the same for all lanes of a warp
   const uint32_t lane = threadIdx.x & 31;
-  for (uint64_t at = (uint64_t)block * T; at < vectors; at += U * stride) {
+  auto count = [&](uint64_t at, auto check) {
     const uint64_t i = at + threadIdx.x;
     uint4 v[U];
 #pragma unroll
     for (int u = 0; u < U; u++)
-      if (i + u * stride < vectors) v[u] = __ldcs(vector + i + u * stride);
+      if (!check.value || i + u * stride < vectors) v[u] = __ldcs(vector + i + u * stride);
 #pragma unroll
     for (int u = 0; u < U; u++) {
-      const bool valid = i + u * stride < vectors;
+      const bool valid = !check.value || i + u * stride < vectors;
       const uint32_t w[4] = {v[u].x, v[u].y, v[u].z, v[u].w};
       uint32_t p[V];
 #pragma unroll
@@ -70,32 +83,49 @@ __device__ __forceinline__ void histogram_side(const gj_join* join) {
 #pragma unroll
         for (int q = 0; q < KW; q++) key[q] = w[k * KW + q];
         p[k] = bits ? hash_words(key).part >> shift : 0;
+        if constexpr (LOOK)
+          if (valid) lookup.look(key, (uint32_t)((i + u * stride) * V + k));
       }
       if (u == 0) {
         // A partition that many lanes meet at once is worth adding together.
         uint32_t leader = __shfl_sync(~0u, valid ? p[0] : ~0u, (at >> 12) & 31);
         if (__popc(__ballot_sync(~0u, valid && p[0] == leader)) >= 6) hot = leader;
       }
+      if (hot == ~0u) {
 #pragma unroll
-      for (int k = 0; k < V; k++) {
-        if (hot != ~0u) {
+        for (int k = 0; k < V; k++)
+          if (valid) count_rows<HALVES>(counter, p[k], 1);
+      } else {
+#pragma unroll
+        for (int k = 0; k < V; k++) {
           uint32_t same = __ballot_sync(~0u, valid && p[k] == hot);
-          if (lane + 1 == __ffs(same)) count_rows<HALVES>(counter, global, hot, __popc(same));
+          if (lane + 1 == __ffs(same)) count_rows<HALVES>(counter, hot, __popc(same));
+          if (valid && p[k] != hot) count_rows<HALVES>(counter, p[k], 1);
         }
-        if (valid && p[k] != hot) count_rows<HALVES>(counter, global, p[k], 1);
       }
     }
-    __syncthreads();
+  };
+  uint32_t unswept = 0;
+  for (uint64_t at = (uint64_t)block * T; at < vectors; at += U * stride) {
+    if (at + (U - 1) * stride + T <= vectors)
+      count(at, Constant<false>());
+    else
+      count(at, Constant<true>());
+    if constexpr (HALVES) {
+      static_assert(T * U * V <= 1 << 15);
+      unswept += T * U * V;
+      if (unswept + T * U * V > 1 << 15) sweep<T>(counter, words, global), unswept = 0;
+    }
   }
   if (block == 0 && threadIdx.x < rows - vectors * V) {
-    const uint32_t* word = reinterpret_cast<const uint32_t*>(side->key) + (vectors * V + threadIdx.x) * KW;
     uint32_t key[KW];
-#pragma unroll
-    for (int q = 0; q < KW; q++) key[q] = word[q];
-    count_rows<HALVES>(counter, global, bits ? hash_words(key).part >> shift : 0, 1);
+    load_key<KW>(side->key, vectors * V + threadIdx.x, key);
+    if constexpr (LOOK) lookup.look(key, (uint32_t)(vectors * V + threadIdx.x));
+    atomicAdd(&global[bits ? hash_words(key).part >> shift : 0], 1);
   }
   __syncthreads();
-  for (uint32_t i = threadIdx.x; i < words; i += T) {
+  const uint32_t used = HALVES ? words : 1u << bits;
+  for (uint32_t i = threadIdx.x; i < used; i += T) {
     const uint32_t c = counter[i];
     if constexpr (HALVES) {
       if (c & 0xffff) atomicAdd(&global[2 * i], c & 0xffff);
@@ -106,12 +136,26 @@ __device__ __forceinline__ void histogram_side(const gj_join* join) {
   }
 }
 
+// Which sides are counted; of both, blocks are shared out by rows, and each has
+// at least one.
+constexpr uint64_t count_build = 1, count_probe = 2;
+
 template <int KW, int T>
-__device__ __forceinline__ void histogram(const gj_join* join) {
-  if (join->bits_first + join->bits_second <= word_counter_bits)
-    histogram_side<KW, T, false>(join);
-  else
-    histogram_side<KW, T, true>(join);
+__device__ __forceinline__ void histogram(const gj_join* join, uint64_t sides) {
+  const uint64_t rows = join->side[0].rows, all = rows + join->side[1].rows;
+  uint32_t split = min(max((uint32_t)(gridDim.x * rows / (all ? all : 1)), 1u), gridDim.x - 1);
+  if (sides == count_build) split = gridDim.x;
+  if (sides == count_probe) split = 0;
+  const bool halves = join->bits_first + join->bits_second > word_counter_bits, look = join->sample != 0;
+  if (blockIdx.x < split) {
+    if (halves && look) histogram_side<KW, T, true, true>(join, 0, blockIdx.x, split);
+    if (halves && !look) histogram_side<KW, T, true, false>(join, 0, blockIdx.x, split);
+    if (!halves && look) histogram_side<KW, T, false, true>(join, 0, blockIdx.x, split);
+    if (!halves && !look) histogram_side<KW, T, false, false>(join, 0, blockIdx.x, split);
+  } else {
+    if (halves) histogram_side<KW, T, true, false>(join, 1, blockIdx.x - split, gridDim.x - split);
+    if (!halves) histogram_side<KW, T, false, false>(join, 1, blockIdx.x - split, gridDim.x - split);
+  }
 }
 
 }  // namespace gj

@@ -19,3 +19,9 @@ var General []byte
 //
 //go:embed bin/sort.fatbin
 var Sort []byte
+
+// Data makes inputs of joins on the device and sums up results, for tests and
+// benches.
+//
+//go:embed bin/data.fatbin
+var Data []byte

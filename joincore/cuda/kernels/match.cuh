@@ -40,13 +40,13 @@ struct Item {
   bool exists;
 };
 
-// KW key words; PB, PS payload words of build and probe rows in columns of CB
-// and CS words; T threads, C rows a chunk at most, NB buckets, IPT probe rows a thread.
-template <int KW, int PB, int CB, int PS, int CS, int T, int C, int NB, int IPT>
+// KW key words; B, S: the payload of build and probe rows; T threads, C rows a
+// chunk at most, NB buckets, IPT probe rows a thread.
+template <int KW, class B, class S, int T, int C, int NB, int IPT>
 __device__ __forceinline__ void match(const gj_join* join) {
   static_assert(C <= max_chunk && (NB & (NB - 1)) == 0);
-  constexpr int WB = KW + PB, WS = KW + PS, BPT = (C + T - 1) / T, NBW = (NB / 2 + T - 1) / T;
-  using Out = Emitter<KW, PB, CB, PS, CS>;
+  constexpr int PB = B::words, PS = S::words, WB = KW + PB, WS = KW + PS, BPT = (C + T - 1) / T, NBW = (NB / 2 + T - 1) / T;
+  using Out = Emitter<KW, B, S>;
   using Layout = MatchLayout<KW, PB, PS, C, NB, Out::stage_bytes(IPT), IPT, T / 32>;
   extern __shared__ uint4 shared[];
   char* smem = reinterpret_cast<char*>(shared);
@@ -183,16 +183,6 @@ __device__ __forceinline__ void match(const gj_join* join) {
           }
         }
       __syncthreads();
-
-      auto same_key = [&](uint32_t slot, const Row<WS>& r) {
-        if constexpr (KW == 1) {
-          return keys[slot] == r.word[0];
-        } else {
-          uint2 k = reinterpret_cast<const uint2*>(keys)[slot];
-          return k.x == r.word[0] && k.y == r.word[1];
-        }
-      };
-
     } else {
       __syncthreads();
     }

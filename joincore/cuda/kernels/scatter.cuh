@@ -20,9 +20,11 @@
 //
 // Bound: reads and writes each row once.
 #pragma once
+#include "constant.cuh"
 #include "descriptor.h"
 #include "hash.cuh"
 #include "offsets.cuh"
+#include "payload.cuh"
 #include "row.cuh"
 #include "scan.cuh"
 
@@ -30,59 +32,97 @@ namespace gj {
 
 constexpr int max_parents = 256;
 
-template <bool V>
-struct Constant {
-  static constexpr bool value = V;
-};
-
-// Payload columns of CW words each; CW = 0: the payload is the row's number.
-template <int KW, int W, int CW>
+// Rows from an input's columns.
+template <int KW, class P>
 struct ColumnSource {
+  static constexpr int W = KW + P::words;
+  static constexpr bool selective = false;
   const gj_side* side;
-  const char* column[1 + (CW ? (W - KW) / CW : 0)];
   __device__ explicit ColumnSource(const gj_side* s) : side(s) {
     column[0] = reinterpret_cast<const char*>(s->key);
-    if constexpr (CW)
+    if constexpr (P::form == Form::column)
 #pragma unroll
-      for (int c = 0; c < (W - KW) / CW; c++) column[1 + c] = reinterpret_cast<const char*>(s->column[c]);
+      for (int c = 0; c < P::columns; c++) column[1 + c] = reinterpret_cast<const char*>(s->column[c]);
   }
   __device__ __forceinline__ void load(uint64_t row, Row<W>& r) const {
-    if constexpr (KW == 1) {
-      r.word[0] = __ldcs(reinterpret_cast<const uint32_t*>(column[0]) + row);
-    } else {
-      uint2 v = __ldcs(reinterpret_cast<const uint2*>(column[0]) + row);
-      r.word[0] = v.x, r.word[1] = v.y;
-    }
-    if constexpr (CW == 0) {
-      if constexpr (W > KW) r.word[KW] = (uint32_t)row;
+    load_key(row, r);
+    load_payload(row, r);
+  }
+  __device__ __forceinline__ void load_key(uint64_t row, Row<W>& r) const { value<KW>(column[0], row, &r.word[0]); }
+  __device__ __forceinline__ void load_payload(uint64_t row, Row<W>& r) const {
+    if constexpr (P::form == Form::row_id) {
+      r.word[KW] = (uint32_t)row;
+    } else if constexpr (P::form == Form::field) {
+      const gj_field* field = reinterpret_cast<const gj_field*>(side->fields);
+#pragma unroll
+      for (int c = 0; c < P::words; c++)
+        if (c < side->field_count) r.word[KW + c] = load_field(field[c], row);
     } else {
 #pragma unroll
-      for (int c = 0; c < (W - KW) / CW; c++)
-        if constexpr (CW == 1) {
-          r.word[KW + c] = __ldcs(reinterpret_cast<const uint32_t*>(column[1 + c]) + row);
-        } else {
-          uint2 v = __ldcs(reinterpret_cast<const uint2*>(column[1 + c]) + row);
-          r.word[KW + 2 * c] = v.x, r.word[KW + 2 * c + 1] = v.y;
-        }
+      for (int c = 0; c < P::columns; c++) value<P::unit>(column[1 + c], row, &r.word[KW + c * P::unit]);
     }
   }
   __device__ __forceinline__ uint32_t parents() const { return 1; }
   __device__ __forceinline__ uint32_t start(uint32_t) const { return 0; }
   __device__ __forceinline__ uint32_t rows(uint32_t) const { return (uint32_t)side->rows; }
+
+ private:
+  const char* column[1 + (P::form == Form::column ? P::columns : 0)];
+
+  template <int CW>
+  __device__ static __forceinline__ void value(const char* from, uint64_t row, uint32_t* w) {
+    if constexpr (CW == 1) {
+      w[0] = __ldcs(reinterpret_cast<const uint32_t*>(from) + row);
+    } else {
+      const uint2 v = __ldcs(reinterpret_cast<const uint2*>(from) + row);
+      w[0] = v.x, w[1] = v.y;
+    }
+  }
 };
 
-template <int W>
-struct BufferSource {
+// The same without the rows whose hot key was joined already.
+template <int KW, class P>
+struct ColdSource : ColumnSource<KW, P> {
+  static constexpr bool selective = true;
+  const uint32_t* bypassed;
+  __device__ ColdSource(const gj_join* join, const gj_side* s) : ColumnSource<KW, P>(s), bypassed(reinterpret_cast<const uint32_t*>(join->bypassed)) {}
+  __device__ __forceinline__ bool skips(uint64_t row) const { return __ldg(bypassed + row / 32) >> (row % 32) & 1; }
+};
+
+// What the first pass wrote, by parent.
+struct Parents {
+  static constexpr bool selective = false;
   const gj_side* side;
   const char* base;
   uint64_t capacity;
   uint32_t parents_;
-  __device__ BufferSource(const gj_join* join, const gj_side* s)
+  __device__ Parents(const gj_join* join, const gj_side* s)
       : side(s), base(reinterpret_cast<const char*>(s->first)), capacity(s->first_capacity), parents_(1u << join->bits_first) {}
-  __device__ __forceinline__ void load(uint64_t row, Row<W>& r) const { Lanes<W>::load(base, capacity, row, r, ReadOnce()); }
   __device__ __forceinline__ uint32_t parents() const { return parents_; }
   __device__ __forceinline__ uint32_t start(uint32_t p) const { return reinterpret_cast<const uint32_t*>(side->parent_start)[p]; }
   __device__ __forceinline__ uint32_t rows(uint32_t p) const { return reinterpret_cast<const uint32_t*>(side->parent_count)[p]; }
+};
+
+// Its rows as they are.
+template <int W>
+struct BufferSource : Parents {
+  using Parents::Parents;
+  __device__ __forceinline__ void load(uint64_t row, Row<W>& r) const { Lanes<W>::load(base, capacity, row, r, ReadOnce()); }
+};
+
+// Its keys, which lie in a lane of their own, and each row's place there. The
+// payload stays where the first pass clustered it, and is gathered from there
+// by place: by neighbouring partitions from a window that the L2 cache holds.
+template <int KW>
+struct PlaceSource : Parents {
+  using Parents::Parents;
+  __device__ __forceinline__ void load(uint64_t row, Row<KW + 1>& r) const {
+    Row<KW> key;
+    Lanes<KW>::load(base, capacity, row, key, ReadOnce());
+#pragma unroll
+    for (int q = 0; q < KW; q++) r.word[q] = key.word[q];
+    r.word[KW] = (uint32_t)row;
+  }
 };
 
 // Dynamic shared memory: the tile ordered by partition, each partition padded
@@ -93,11 +133,38 @@ struct ScatterLayout {
                        bytes = units + (A > 1 ? (slots / A + 15) / 16 * 16 : 0);
 };
 
-// To partition number (hash >> shift) & mask of the tile's parent:
-// cursor[parent * (mask + 1) + partition] is its next free row in dst from the
-// front, tail[...] the row after its last free one.
+// Where a pass writes: a row goes to partition (hash >> shift) & mask of its
+// tile's parent; cursor[parent * (mask + 1) + partition] is that one's next
+// free row from the front, tail[...] the row after its last free one.
+struct Target {
+  char* rows;
+  uint64_t capacity;
+  uint32_t *cursor, *tail;
+  int shift;
+  uint32_t mask;
+};
+
+__device__ __forceinline__ Target second_target(const gj_join* join, const gj_side* s) {
+  return {reinterpret_cast<char*>(s->final), s->final_capacity, reinterpret_cast<uint32_t*>(s->cursor), reinterpret_cast<uint32_t*>(s->tail),
+          (32 - (int)(join->bits_first + join->bits_second)) & 31, (1u << join->bits_second) - 1};
+}
+
+__device__ __forceinline__ Target first_target(const gj_join* join, const gj_side* s) {
+  const int shift = (32 - (int)join->bits_first) & 31;
+  const uint32_t mask = (1u << join->bits_first) - 1;
+  if (!join->bits_second)
+    return {reinterpret_cast<char*>(s->final), s->final_capacity, reinterpret_cast<uint32_t*>(s->cursor), reinterpret_cast<uint32_t*>(s->tail), shift, mask};
+  return {reinterpret_cast<char*>(s->first), s->first_capacity, reinterpret_cast<uint32_t*>(s->parent_cursor), reinterpret_cast<uint32_t*>(s->parent_tail),
+          shift, mask};
+}
+
 template <int KW, int W, int T, int IPT, int A, int FAN, class Source>
-__device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_t dst_capacity, uint32_t* cursor, uint32_t* tail, int shift, uint32_t mask) {
+__device__ __forceinline__ void scatter(const Source& source, const Target& target) {
+  char* const dst = target.rows;
+  const uint64_t dst_capacity = target.capacity;
+  uint32_t *const cursor = target.cursor, *const tail = target.tail;
+  const int shift = target.shift;
+  const uint32_t mask = target.mask;
   constexpr int N = T * IPT, G = 2;
   using Layout = ScatterLayout<W, N, A, FAN>;
   constexpr uint32_t S = Layout::slots, K = FAN * A;
@@ -146,6 +213,8 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
 
   Row<W> row[IPT];
   uint32_t parent = 0, rows = 0;
+  uint32_t skipped = 0;  // a bit a row of the thread
+  static_assert(!Source::selective || IPT <= 32);
   // Loads this block's next tile; false: there is none.
   auto fetch = [&]() {
     if (tile >= last_tile) return false;
@@ -153,10 +222,16 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
     const uint32_t before = (tile - first_tile[parent]) * N;
     const uint64_t at = (uint64_t)parent_start[parent] + before + threadIdx.x;
     rows = min((uint32_t)N, parent_rows[parent] - before);
+    if constexpr (Source::selective) {
+      skipped = 0;
+#pragma unroll
+      for (int j = 0; j < IPT; j++)
+        if (threadIdx.x + j * T < rows) skipped |= (uint32_t)source.skips(at + j * T) << j;
+    }
 #pragma unroll
     for (int j = 0; j < IPT; j++) {
       clear(row[j]);
-      if (threadIdx.x + j * T < rows) source.load(at + j * T, row[j]);
+      if (threadIdx.x + j * T < rows && !(skipped >> j & 1)) source.load(at + j * T, row[j]);
     }
     tile += tile_step;
     return true;
@@ -167,7 +242,7 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
     uint32_t rank[IPT];  // partition and rank in it, then slot in the tile
 #pragma unroll
     for (int j = 0; j < IPT; j++) {
-      const bool valid = threadIdx.x + j * T < n;
+      const bool valid = threadIdx.x + j * T < n && !(skipped >> j & 1);
       const uint32_t p = partition(row[j]);
       uint32_t r = 0;
       if (hot != ~0u) {
@@ -210,11 +285,11 @@ __device__ __forceinline__ void scatter(const Source& source, char* dst, uint64_
     for (int j = 0; j < IPT; j++) {
       const uint32_t p = rank[j] >> 16;
       rank[j] = offset[p] + (rank[j] & 0xffff);
-      if (A > 1 && rank[j] % A == 0 && threadIdx.x + j * T < n) unit_partition[rank[j] / A] = (uint8_t)p;
+      if (A > 1 && rank[j] % A == 0 && threadIdx.x + j * T < n && !(skipped >> j & 1)) unit_partition[rank[j] / A] = (uint8_t)p;
     }
 #pragma unroll
     for (int j = 0; j < IPT; j++)
-      if (n == N || threadIdx.x + j * T < n) Lanes<W>::store(stage, S, rank[j], row[j], Shared());
+      if ((n == N || threadIdx.x + j * T < n) && !(skipped >> j & 1)) Lanes<W>::store(stage, S, rank[j], row[j], Shared());
     // The rows left over by the last tile come first in their partitions.
     for (uint32_t i = threadIdx.x; A > 1 && i < (mask + 1) * A; i += T) {
       const uint32_t p = i / A, k = i % A, kept = left[p];

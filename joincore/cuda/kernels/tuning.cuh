@@ -54,6 +54,7 @@ __host__ __device__ constexpr Match match_tuning(int build_words, int probe_word
                                                 : Match{384, 2, 2304, 4096, 1};
 }
 
-constexpr int histogram_threads = 1024, offsets_threads = 1024, close_threads = 1024, gather_threads = 256;
+constexpr int sample_threads = 1024, histogram_threads = 1024, offsets_threads = 1024, close_threads = 1024, offsets_slices = 16;
+constexpr int bypass_threads = 384, bypass_blocks = 2, bypass_rows = 4;
 
 }  // namespace gj

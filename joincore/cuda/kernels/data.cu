@@ -1,4 +1,5 @@
-// Inputs made on the device, and the checksum of a join's result.
+// Inputs made on the device, and the checksum of a join's result, for tests and
+// benches.
 //
 // Keys are a bijection of the key's index over the full key width, never
 // dense. Build row i has key index i mod distinct. A probe row's key index is
@@ -29,9 +30,10 @@ __device__ __forceinline__ uint64_t key_of(uint64_t index, int bytes) {
   return x ^ x >> 15;
 }
 
-__device__ __forceinline__ uint64_t payload(uint64_t side, uint64_t column, uint64_t row, int bytes) {
-  uint64_t v = mix((side * 64 + column + 1) << 40 ^ (row * 0x9e3779b97f4a7c15ull));
-  return bytes == 8 ? v : (uint32_t)v;
+// The low or, of values of 16 bytes, the high word of a payload value.
+__device__ __forceinline__ uint64_t payload(uint64_t side, uint64_t column, uint64_t row, uint64_t word, uint64_t bytes) {
+  const uint64_t v = mix((side * 64 + column * 2 + word + 1) << 40 ^ (row * 0x9e3779b97f4a7c15ull));
+  return bytes >= 8 ? v : v & ((1ull << 8 * bytes) - 1);
 }
 
 __device__ __forceinline__ double uniform(uint64_t x) { return ((mix(x) >> 11) + 0.5) * 0x1p-53; }
@@ -56,15 +58,27 @@ __device__ __forceinline__ uint64_t probe_index(uint64_t row, uint64_t domain, d
 
 __device__ __forceinline__ uint64_t chain(uint64_t h, uint64_t v) { return mix(h * 0x9e3779b97f4a7c15ull + v + 1); }
 
-__device__ __forceinline__ void put(uint64_t column, uint64_t row, uint64_t v, int bytes) {
-  if (bytes == 8)
-    reinterpret_cast<uint64_t*>(column)[row] = v;
-  else
-    reinterpret_cast<uint32_t*>(column)[row] = (uint32_t)v;
-}
-__device__ __forceinline__ uint64_t get(uint64_t column, uint64_t row, int bytes) {
-  return bytes == 8 ? reinterpret_cast<const uint64_t*>(column)[row] : reinterpret_cast<const uint32_t*>(column)[row];
-}
+// An array of values and their width.
+struct Column {
+  uint64_t at, bytes;
+  __device__ __forceinline__ uint64_t words() const { return bytes > 8 ? 2 : 1; }
+  __device__ __forceinline__ void put(uint64_t row, uint64_t word, uint64_t v) const {
+    switch (bytes) {
+      case 1: reinterpret_cast<uint8_t*>(at)[row] = (uint8_t)v; return;
+      case 2: reinterpret_cast<uint16_t*>(at)[row] = (uint16_t)v; return;
+      case 4: reinterpret_cast<uint32_t*>(at)[row] = (uint32_t)v; return;
+      default: reinterpret_cast<uint64_t*>(at)[row * words() + word] = v;
+    }
+  }
+  __device__ __forceinline__ uint64_t get(uint64_t row, uint64_t word) const {
+    switch (bytes) {
+      case 1: return reinterpret_cast<const uint8_t*>(at)[row];
+      case 2: return reinterpret_cast<const uint16_t*>(at)[row];
+      case 4: return reinterpret_cast<const uint32_t*>(at)[row];
+      default: return reinterpret_cast<const uint64_t*>(at)[row * words() + word];
+    }
+  }
+};
 
 __device__ void add_up(unsigned long long* sum, uint64_t s, uint64_t n) {
   for (int d = 16; d; d /= 2) s += __shfl_down_sync(~0u, s, d), n += __shfl_down_sync(~0u, n, d);
@@ -73,43 +87,52 @@ __device__ void add_up(unsigned long long* sum, uint64_t s, uint64_t n) {
 
 }  // namespace
 
-// side 0: build, 1: probe; columns: device array of addresses, the key first;
-// zipf_bits: the factor as the bits of a double, 0 for uniform.
-extern "C" __global__ void data_fill(uint64_t side, uint64_t rows, const uint64_t* columns, uint64_t count, uint64_t key_bytes, uint64_t bytes,
-                                     uint64_t domain, uint64_t zipf_bits) {
+#define LAUNCH(NAME) extern "C" __constant__ const uint64_t NAME##_launch[5] = {256, 8, 0, 0, 0};
+
+// side 0: build, 1: probe; columns: the key first; zipf_bits: the factor as the
+// bits of a double, 0 for uniform.
+extern "C" __global__ void data_fill(uint64_t side, uint64_t rows, const Column* column, uint64_t count, uint64_t domain, uint64_t zipf_bits) {
   const double s = __longlong_as_double(zipf_bits);
   for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < rows; i += (uint64_t)gridDim.x * blockDim.x) {
-    put(columns[0], i, key_of(side ? probe_index(i, domain, s) : i % domain, key_bytes), key_bytes);
-    for (uint64_t c = 0; c < count; c++) put(columns[1 + c], i, payload(side, c, i, bytes), bytes);
+    column[0].put(i, 0, key_of(side ? probe_index(i, domain, s) : i % domain, column[0].bytes));
+    for (uint64_t c = 1; c < count; c++)
+      for (uint64_t w = 0; w < column[c].words(); w++) column[c].put(i, w, payload(side, c, i, w, column[c].bytes));
   }
 }
+LAUNCH(data_fill)
 
 // sum[0] += hash of every row that the join must return, sum[1] += their number.
-extern "C" __global__ void data_expect(uint64_t build_rows, uint64_t probe_rows, uint64_t build_columns, uint64_t probe_columns, uint64_t key_bytes,
-                                       uint64_t bytes, uint64_t distinct, uint64_t domain, uint64_t zipf_bits, unsigned long long* sum) {
+// The columns are the sides' own; of them only widths are read.
+extern "C" __global__ void data_expect(uint64_t build_rows, uint64_t probe_rows, const Column* build, uint64_t build_count, const Column* probe,
+                                       uint64_t probe_count, uint64_t distinct, uint64_t domain, uint64_t zipf_bits, unsigned long long* sum) {
   const double s = __longlong_as_double(zipf_bits);
   uint64_t total = 0, n = 0;
   for (uint64_t j = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; j < probe_rows; j += (uint64_t)gridDim.x * blockDim.x) {
     const uint64_t index = probe_index(j, domain, s);
     if (index >= distinct) continue;
-    const uint64_t k = key_of(index, key_bytes);
+    const uint64_t k = key_of(index, build[0].bytes);
     for (uint64_t i = index; i < build_rows; i += distinct) {
-      uint64_t h = k;
-      for (uint64_t c = 0; c < build_columns; c++) h = chain(h, payload(0, c, i, bytes));
-      for (uint64_t c = 0; c < probe_columns; c++) h = chain(h, payload(1, c, j, bytes));
+      uint64_t h = chain(0, k);
+      for (uint64_t c = 1; c < build_count; c++)
+        for (uint64_t w = 0; w < build[c].words(); w++) h = chain(h, payload(0, c, i, w, build[c].bytes));
+      for (uint64_t c = 1; c < probe_count; c++)
+        for (uint64_t w = 0; w < probe[c].words(); w++) h = chain(h, payload(1, c, j, w, probe[c].bytes));
       total += h, n++;
     }
   }
   add_up(sum, total, n);
 }
+LAUNCH(data_expect)
 
 // The same of the rows that a join returned; columns: key, build's, probe's.
-extern "C" __global__ void data_sum(uint64_t rows, const uint64_t* columns, uint64_t count, uint64_t key_bytes, uint64_t bytes, unsigned long long* sum) {
+extern "C" __global__ void data_sum(uint64_t rows, const Column* column, uint64_t count, unsigned long long* sum) {
   uint64_t total = 0, n = 0;
   for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < rows; i += (uint64_t)gridDim.x * blockDim.x) {
-    uint64_t h = get(columns[0], i, key_bytes);
-    for (uint64_t c = 1; c < count; c++) h = chain(h, get(columns[c], i, bytes));
+    uint64_t h = 0;
+    for (uint64_t c = 0; c < count; c++)
+      for (uint64_t w = 0; w < column[c].words(); w++) h = chain(h, column[c].get(i, w));
     total += h, n++;
   }
   add_up(sum, total, n);
 }
+LAUNCH(data_sum)
