@@ -1,0 +1,46 @@
+//go:build cuda
+
+package phj
+
+import "fmt"
+
+// describePayload fills in from where each side's payload is read and to where
+// it is written.
+func (r *run) describePayload() error {
+	r.fields = r.fields[:0]
+	for i, in := range r.sides {
+		s := &r.d.Side[i]
+		s.Column, s.Fields, s.FieldCount = [maxColumns]uint64{}, uint64(r.tables.join)+joinBytes+uint64(len(r.fields)*fieldBytes), 0
+		r.d.OutputColumn[i] = [maxColumns]uint64{}
+		if r.join.RowIDs {
+			r.d.OutputColumn[i][0] = uint64(r.output.sides[i][0].Addr)
+			continue
+		}
+		shape := r.shapes[i]
+		word := 0
+		for c, column := range in.Payload {
+			from, to := uint64(column.Addr), uint64(r.output.sides[i][c].Addr)
+			width := uint64(column.Bytes)
+			if shape.form == columns || r.bypass != nil {
+				s.Column[c], r.d.OutputColumn[i][c] = from, to
+			}
+			switch {
+			case shape.form == byID:
+				r.fields = append(r.fields, field{From: from, FromStride: width, To: to, ToStride: width, Bytes: width})
+			case shape.form == fields:
+				for at := uint64(0); at < width; at += 4 {
+					r.fields = append(r.fields, field{From: from + at, FromStride: width, To: to + at, ToStride: width, Bytes: min(width, 4)})
+				}
+			case r.modes[i] == place:
+				offset, stride := laneOf(r.keyWords, shape.words, word, s.FirstCapacity)
+				r.fields = append(r.fields, field{From: s.First + offset, FromStride: stride, To: to, ToStride: width, Bytes: width})
+				word += shape.unit
+			}
+		}
+		s.FieldCount = uint64(len(r.fields)) - (s.Fields-uint64(r.tables.join)-joinBytes)/fieldBytes
+	}
+	if len(r.fields) > maxFields {
+		return fmt.Errorf("phj: %d payload columns are more than fit a join's descriptor", len(r.fields))
+	}
+	return nil
+}

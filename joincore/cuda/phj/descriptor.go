@@ -1,0 +1,63 @@
+package phj
+
+// The descriptor that a join shares with its kernels: kernels/descriptor.h,
+// which says what each field means. All fields are 8 bytes, addresses are the
+// device's. That the sizes agree is checked when the kernels are loaded.
+
+const maxColumns = 4
+
+type field struct {
+	From, FromStride uint64
+	To, ToStride     uint64
+	Bytes            uint64
+}
+
+type sideDescriptor struct {
+	Rows, Key                uint64
+	Column                   [maxColumns]uint64
+	Fields, FieldCount       uint64
+	First, FirstCapacity     uint64
+	Final, FinalCapacity     uint64
+	Count, Start             uint64
+	Cursor, Tail             uint64
+	ParentCount, ParentStart uint64
+	ParentCursor, ParentTail uint64
+}
+
+type joinDescriptor struct {
+	Side                        [2]sideDescriptor // build, probe
+	BitsFirst, BitsSecond       uint64
+	ChunkRows, RangeRows        uint64
+	Extra, Counters             uint64
+	Sample, Bypassed            uint64
+	OutputCapacity, OutputChunk uint64
+	Tails, TailCount            uint64
+	BypassTail                  uint64
+	OutputKey                   uint64
+	OutputColumn                [2][maxColumns]uint64
+}
+
+// Counters of a join, and of a sample.
+const (
+	counterOutputRows = 2
+	counterBypassed   = 3
+	counters          = 4
+
+	sampled        = 0
+	sampledMatched = 1
+	sampledHot     = 2
+	sampledKeys    = 3
+	hotKeys        = 4
+	summaryWords   = 8
+
+	sampleSlots = 8192
+	maxHotKeys  = 1024
+	sampleBytes = 8*summaryWords + sampleSlots*(8+4*4) + 4*maxHotKeys
+)
+
+// wantLayout is what the kernels' gj_layout must say.
+const (
+	fieldBytes = 5 * 8
+	sideBytes  = (2 + maxColumns + 14) * 8
+	joinBytes  = 2*sideBytes + 14*8 + 2*maxColumns*8
+)

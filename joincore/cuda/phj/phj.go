@@ -1,0 +1,102 @@
+//go:build cuda
+
+package phj
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/resident"
+)
+
+// OM moves payload with the key. A side that is too wide to be carried goes by
+// row id.
+func OM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+	return Run(ctx, d, s, a, j, Options{Materialise: "om"})
+}
+
+// UM moves row numbers and gathers payload when it writes the result.
+func UM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+	return Run(ctx, d, s, a, j, Options{Materialise: "um"})
+}
+
+// Auto samples a large join's keys and decides by match ratio and skew how each
+// side's payload is materialised and whether hot keys go round the partitions.
+// That takes a second wait for the device.
+func Auto(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+	return Run(ctx, d, s, a, j, Options{})
+}
+
+// Options are decisions taken from the algorithm.
+type Options struct {
+	// Materialise: "om" carries payload, "um" fetches it by row number,
+	// "place" has the probe side's moved by the first pass and fetched from
+	// there, "bypass" is om with hot keys sampled and joined apart; "": by
+	// sampling.
+	Materialise string
+	Bits        int // hash bits to partition by; 0: as many as the match wants
+}
+
+// maxRows is the most rows of a side: rows are numbered in 32 bits, with room
+// for the padding of partitions.
+const maxRows = 1<<32 - 1<<20
+
+// Run joins with options. Errors are those of resident.Func, and others where
+// the join is not one that these kernels can do.
+func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join, o Options) (*resident.Output, *resident.Report, error) {
+	start := time.Now()
+	if err := check(j); err != nil {
+		return nil, nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	st, err := states.Get(d)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := st.take()
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &run{state: st, scratch: b, stream: s, arena: a, join: j, options: o, bits: o.Bits}
+	if o.Bits == 0 {
+		r.bits = -1
+	}
+	out, err := r.run(ctx)
+	// Also a join that failed half-way has left work behind that uses scratch and arena.
+	if err != nil {
+		if e := s.Sync(context.WithoutCancel(ctx)); e != nil {
+			return nil, nil, errors.Join(err, e)
+		}
+	}
+	st.give(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.report.WallMS = float64(time.Since(start)) / float64(time.Millisecond)
+	return out, &r.report, nil
+}
+
+func check(j *resident.Join) error {
+	key := j.Build.Key.Bytes
+	if key != j.Probe.Key.Bytes || key != 4 && key != 8 {
+		return fmt.Errorf("phj: keys of %d and %d bytes", key, j.Probe.Key.Bytes)
+	}
+	for _, side := range []*resident.Side{&j.Build, &j.Probe} {
+		if side.Rows < 0 || side.Rows >= maxRows {
+			return fmt.Errorf("phj: %d rows are more than can be numbered", side.Rows)
+		}
+		for _, c := range side.Payload {
+			switch c.Bytes {
+			case 1, 2, 4, 8, 16:
+			default:
+				return fmt.Errorf("phj: values of %d bytes", c.Bytes)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,312 @@
+package phj
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// How a side's payload goes through a join.
+type mode uint8
+
+const (
+	carry mode = iota // moved with the key by every pass (OM)
+	place             // moved by the first pass, then fetched from where that has clustered it
+	rowID             // fetched from the input by row number (UM)
+)
+
+// form is how the kernels see it: payload.cuh.
+type form uint8
+
+const (
+	columns form = iota
+	fields
+	byID
+)
+
+// shape is a side's payload as it is carried: words of 4 bytes, `unit` of them
+// a column.
+type shape struct {
+	form  form
+	words int
+	unit  int
+}
+
+// String is the shape in the names of kernels.
+func (s shape) String() string {
+	switch {
+	case s.form == byID:
+		return "id"
+	case s.form == fields:
+		return fmt.Sprintf("f%d", s.words)
+	case s.words == 0:
+		return "0"
+	}
+	return fmt.Sprintf("%dx%d", 4*s.unit, s.words/s.unit)
+}
+
+var idShape = shape{form: byID, words: 1, unit: 1}
+
+// maxFieldWords is the widest payload that is carried as fields.
+const maxFieldWords = 8
+
+// uniform returns the shape of columns of one width of 4 or 8 bytes.
+func uniform(widths []int) (shape, bool) {
+	if len(widths) == 0 {
+		return shape{unit: 1}, true
+	}
+	unit := widths[0] / 4
+	if unit < 1 || unit > 2 || len(widths) > maxColumns {
+		return shape{}, false
+	}
+	for _, w := range widths {
+		if w != 4*unit {
+			return shape{}, false
+		}
+	}
+	return shape{words: unit * len(widths), unit: unit}, true
+}
+
+// fieldWords returns the words of a row whose columns are fields: each value
+// has words of its own.
+func fieldWords(widths []int) int {
+	n := 0
+	for _, w := range widths {
+		n += (w + 3) / 4
+	}
+	return n
+}
+
+// asFields returns the shape of columns of any widths; false: they are too wide.
+func asFields(widths []int) (shape, bool) {
+	for _, words := range []int{2, 4, maxFieldWords} {
+		if fieldWords(widths) <= words {
+			return shape{form: fields, words: words, unit: 1}, true
+		}
+	}
+	return shape{}, false
+}
+
+// shapes chooses how the sides are carried, so that there is a kernel for the
+// pair, and returns the modes in which that can be done: a side that is too
+// wide to carry goes by row id, one that cannot be placed is carried.
+func shapes(keyWords int, widths [2][]int, modes [2]mode) ([2]shape, [2]mode) {
+	var s [2]shape
+	for i := range s {
+		u, same := uniform(widths[i])
+		if modes[i] == place && (!same || !canPlace(keyWords, u)) {
+			modes[i] = carry
+		}
+		switch modes[i] {
+		case place:
+			s[i] = u
+		case rowID:
+			s[i] = idShape
+		}
+	}
+	if modes[0] == carry && modes[1] == carry {
+		if s, ok := carriedPair(keyWords, widths); ok {
+			return s, modes
+		}
+		// Columns without their like on the other side, or too wide: the wider
+		// side goes by row id.
+		wider := 0
+		if fieldWords(widths[1]) >= fieldWords(widths[0]) {
+			wider = 1
+		}
+		modes[wider], s[wider] = rowID, idShape
+	}
+	for i := range s {
+		if modes[i] != carry {
+			continue
+		}
+		if s[i] = beside(widths[i]); s[i] == idShape {
+			modes[i] = rowID
+		}
+	}
+	return s, modes
+}
+
+// carriedPair returns the shapes of two sides that are both carried.
+func carriedPair(keyWords int, widths [2][]int) (s [2]shape, ok bool) {
+	a, okA := uniform(widths[0])
+	b, okB := uniform(widths[1])
+	if okA && okB && pairExists(keyWords, a, b) {
+		return [2]shape{a, b}, true
+	}
+	a, okA = asFields(widths[0])
+	b, okB = asFields(widths[1])
+	return [2]shape{a, b}, okA && okB
+}
+
+// matched returns the shapes as the match sees them: a side that was placed is
+// one of row ids, and row ids that are wanted as such are a column.
+func matched(s [2]shape, modes [2]mode, rowIDs bool) [2]shape {
+	for i := range s {
+		switch {
+		case rowIDs:
+			s[i] = shape{words: 1, unit: 1}
+		case modes[i] == place:
+			s[i] = idShape
+		}
+	}
+	return s
+}
+
+// beside returns the shape of a side that is carried beside one that goes by
+// row id.
+func beside(widths []int) shape {
+	if s, ok := uniform(widths); ok {
+		switch s.String() {
+		case "4x1", "4x2", "4x4", "8x2":
+			return s
+		}
+	}
+	if s, ok := asFields(widths); ok {
+		return s
+	}
+	return idShape
+}
+
+// pairExists says whether there is a kernel for two sides of uniform columns:
+// fused.inc.
+func pairExists(keyWords int, a, b shape) bool {
+	narrow := func(s shape) bool { return s.unit == 1 }
+	wide := func(s shape) bool { return s.unit == 2 && s.words != 6 }
+	switch {
+	case wide(a) && wide(b):
+		return true
+	case !narrow(a) || !narrow(b):
+		return false
+	case keyWords == 1:
+		return true
+	}
+	return a.words != 0 && a.words != 3
+}
+
+// volume is what a join's memory depends on.
+type volume struct {
+	keyBytes   int
+	rows       [2]int64
+	widths     [2][]int
+	outputRows int64
+}
+
+// bytes returns the sizes of inputs and result.
+func (v volume) bytes() (in, out int64) {
+	width := [2]int64{int64(v.keyBytes), int64(v.keyBytes)}
+	for i, w := range v.widths {
+		for _, b := range w {
+			width[i] += int64(b)
+		}
+		in += v.rows[i] * width[i]
+	}
+	return in, v.outputRows * (width[0] + width[1] - int64(v.keyBytes))
+}
+
+// bound is the device memory that a join may use at most, its inputs included:
+// a pass needs as much again as it reads, and the result takes the place of
+// the buffers between the passes.
+func (v volume) bound() int64 {
+	in, out := v.bytes()
+	return (in + max(2*in, in+out)) * 105 / 100
+}
+
+// peak models what it uses with payloads of those shapes.
+func (v volume) peak(s [2]shape, modes [2]mode) int64 {
+	in, out := v.bytes()
+	var first, final, placed int64
+	for i, rows := range v.rows {
+		words := int64(v.keyBytes/4 + s[i].words)
+		first += rows * 4 * words
+		if modes[i] == place {
+			placed += rows * 4 * words
+			words = int64(v.keyBytes/4 + 1)
+		}
+		final += rows * 4 * words
+	}
+	return in + final + max(first, placed+out)
+}
+
+// fit returns the shapes and modes that are wanted where they are within the
+// bound, else those that need the least memory.
+func (v volume) fit(wanted [2]mode) ([2]shape, [2]mode) {
+	s, m := shapes(v.keyBytes/4, v.widths, wanted)
+	least := v.peak(s, m)
+	if least <= v.bound() {
+		return s, m
+	}
+	carried := wanted
+	for i := range carried {
+		if carried[i] == place {
+			carried[i] = carry
+		}
+	}
+	for _, other := range [][2]mode{carried, {rowID, carried[1]}, {carried[0], rowID}, {rowID, rowID}} {
+		so, mo := shapes(v.keyBytes/4, v.widths, other)
+		if p := v.peak(so, mo); p < least {
+			least, s, m = p, so, mo
+			if p <= v.bound() {
+				break
+			}
+		}
+	}
+	return s, m
+}
+
+// canPlace says whether the first pass leaves keys of so many words in a lane
+// of their own beside a payload of that shape: Lanes in row.cuh.
+func canPlace(keyWords int, s shape) bool {
+	if s.form == byID || s.words == 0 {
+		return false
+	}
+	if keyWords == 1 {
+		return s.words%2 == 0
+	}
+	return s.words%4 == 0
+}
+
+// laneOf returns where word q of a payload of so many words lies in a buffer of
+// `capacity` rows that canPlace: the offset of its first value and the bytes
+// from one row to the next.
+func laneOf(keyWords, words, q int, capacity uint64) (offset, stride uint64) {
+	if words == 2 {
+		return capacity*uint64(4*keyWords) + uint64(4*q), 8
+	}
+	return capacity*uint64(4*keyWords+16*(q/4)) + uint64(q%4*4), 16
+}
+
+// partitionBits returns the hash bits by which a build side is partitioned so
+// that a partition fills 9/10 of the rows that a work item takes, on average.
+func partitionBits(buildRows int64, chunkRows int) int {
+	b := 0
+	for b < maxBits && (buildRows>>b)*10 > int64(chunkRows)*9 {
+		b++
+	}
+	return b
+}
+
+const maxBits = 16
+
+// splitBits shares bits out to two passes; second is 0 where one is enough.
+// mostFirst and mostSecond are what the kernels can write to.
+func splitBits(b, mostFirst, mostSecond int) (first, second int) {
+	b = min(b, mostFirst+mostSecond)
+	if b <= mostFirst {
+		return b, 0
+	}
+	first = max(min(b/2, mostFirst), b-mostSecond)
+	return first, b - first
+}
+
+// log2 returns the bits of a fan-out, which is a power of two.
+func log2(fan int) int { return bits.Len(uint(fan)) - 1 }
+
+// outputChunk returns the rows of a chunk of the result: large where blocks
+// fill many, small where each fills few.
+func outputChunk(rows int64, blocks int) int64 {
+	chunk := int64(512)
+	for chunk < 4096 && chunk*int64(blocks)*64 < rows {
+		chunk *= 2
+	}
+	return chunk
+}

@@ -1,0 +1,199 @@
+package phj
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// built returns the pairs of payload shapes that fused.inc builds a match for,
+// as the macros there spell them out.
+func built(t *testing.T) map[int]map[[2]string]bool {
+	t.Helper()
+	text, err := os.ReadFile("../kernels/fused.inc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.ReplaceAll(string(text), "\\\n", ""), "\n")
+	macros := map[string][2]string{} // name: parameters, body
+	pairs := map[int]map[[2]string]bool{1: {}, 2: {}}
+	var expand func(call string)
+	expand = func(call string) {
+		for call = strings.TrimSpace(call); call != ""; call = strings.TrimSpace(call) {
+			open, end := strings.Index(call, "("), strings.Index(call, ")")
+			if open < 0 || end < open {
+				t.Fatalf("no call: %q", call)
+			}
+			name, args := call[:open], strings.Split(call[open+1:end], ",")
+			call = call[end+1:]
+			for i := range args {
+				args[i] = strings.TrimSpace(args[i])
+			}
+			if name == "INNER" {
+				pairs[int(args[0][0]-'0')][[2]string{args[1], args[2]}] = true
+			} else if m, ok := macros[name]; ok {
+				body := m[1]
+				for i, p := range strings.Split(m[0], ",") {
+					body = substitute(body, strings.TrimSpace(p), args[i])
+				}
+				expand(body)
+			}
+		}
+	}
+	for _, line := range lines {
+		if define, ok := strings.CutPrefix(line, "#define "); ok {
+			name, rest, _ := strings.Cut(define, "(")
+			parameters, body, _ := strings.Cut(rest, ")")
+			macros[name] = [2]string{parameters, body}
+		} else if line != "" && !strings.HasPrefix(line, "//") {
+			expand(line)
+		}
+	}
+	if len(pairs[1]) == 0 || len(pairs[2]) == 0 {
+		t.Fatal("no kernels were found")
+	}
+	return pairs
+}
+
+// substitute replaces a macro's parameter where it stands alone.
+func substitute(body, parameter, with string) string {
+	var out strings.Builder
+	word := func(c byte) bool {
+		return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	}
+	for i := 0; i < len(body); {
+		n := i
+		for n < len(body) && word(body[n]) {
+			n++
+		}
+		switch {
+		case n == i:
+			out.WriteByte(body[i])
+			n++
+		case body[i:n] == parameter:
+			out.WriteString(with)
+		default:
+			out.WriteString(body[i:n])
+		}
+		i = n
+	}
+	return out.String()
+}
+
+// Whatever the columns are, there is a kernel for how they are carried.
+func TestShapesHaveKernels(t *testing.T) {
+	pairs := built(t)
+	payloads := [][]int{
+		nil, {4}, {4, 4}, {4, 4, 4}, {4, 4, 4, 4}, {4, 4, 4, 4, 4}, {8}, {8, 8}, {8, 8, 8}, {8, 8, 8, 8}, {8, 8, 8, 8, 8},
+		{1}, {2, 1}, {1, 2, 4, 8}, {16}, {16, 16}, {16, 16, 16}, {1, 1, 1, 1, 1, 1, 1, 1}, {4, 8}, {16, 8, 4, 2, 1},
+	}
+	for keyWords := 1; keyWords <= 2; keyWords++ {
+		for _, build := range payloads {
+			for _, probe := range payloads {
+				for _, wanted := range [][2]mode{{carry, carry}, {rowID, rowID}, {carry, rowID}, {rowID, carry}, {carry, place}, {place, carry}, {place, place}} {
+					s, modes := shapes(keyWords, [2][]int{build, probe}, wanted)
+					m := matched(s, modes, false)
+					if !pairs[keyWords][[2]string{m[0].String(), m[1].String()}] {
+						t.Errorf("keys of %d words, payload %v and %v, modes %v: no kernel %s %s", keyWords, build, probe, wanted, m[0], m[1])
+					}
+					for i, widths := range [2][]int{build, probe} {
+						if (modes[i] == rowID) != (s[i] == idShape) || modes[i] == place && !canPlace(keyWords, s[i]) {
+							t.Errorf("keys of %d words, payload %v, mode %d is shaped %s", keyWords, widths, modes[i], s[i])
+						}
+						if s[i].form == fields && fieldWords(widths) > s[i].words || s[i].form == columns && 4*s[i].words != sum(widths) {
+							t.Errorf("payload %v does not fit %s", widths, s[i])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Padding and places are given up where they cost too much memory.
+func TestFit(t *testing.T) {
+	const r, s = 1 << 27, 1 << 28
+	four := func(n int) (w []int) {
+		for range n {
+			w = append(w, 4)
+		}
+		return w
+	}
+	for _, c := range []struct {
+		name         string
+		v            volume
+		wanted, want [2]mode
+	}{
+		{"2+2", volume{4, [2]int64{r, s}, [2][]int{four(2), four(2)}, s}, [2]mode{carry, carry}, [2]mode{carry, carry}},
+		{"4+4", volume{4, [2]int64{r, s}, [2][]int{four(4), four(4)}, s}, [2]mode{carry, carry}, [2]mode{carry, carry}},
+		{"places of few matches", volume{4, [2]int64{r, s}, [2][]int{four(2), four(2)}, s / 4}, [2]mode{carry, place}, [2]mode{carry, place}},
+		{"places of many", volume{4, [2]int64{r, s}, [2][]int{four(2), four(2)}, s}, [2]mode{carry, place}, [2]mode{carry, carry}},
+		{"padded words", volume{4, [2]int64{r, s}, [2][]int{{1, 8, 2}, {16, 4, 1}}, s}, [2]mode{carry, carry}, [2]mode{carry, rowID}},
+		{"row ids", volume{4, [2]int64{r, s}, [2][]int{four(2), four(2)}, s}, [2]mode{rowID, rowID}, [2]mode{rowID, rowID}},
+	} {
+		shapes, modes := c.v.fit(c.wanted)
+		if modes != c.want {
+			t.Errorf("%s: modes %v in place of %v, %d bytes of %d", c.name, modes, c.want, c.v.peak(shapes, modes), c.v.bound())
+		}
+	}
+}
+
+func sum(v []int) (n int) {
+	for _, x := range v {
+		n += x
+	}
+	return n
+}
+
+func TestSplitBits(t *testing.T) {
+	for _, c := range []struct{ bits, mostFirst, mostSecond, first, second int }{
+		{0, 8, 8, 0, 0}, {7, 8, 8, 7, 0}, {8, 8, 8, 8, 0}, {9, 8, 8, 4, 5}, {15, 7, 8, 7, 8}, {15, 8, 8, 7, 8}, {16, 8, 8, 8, 8},
+		{16, 8, 7, 8, 7}, {17, 7, 8, 7, 8}, {9, 7, 8, 4, 5},
+	} {
+		first, second := splitBits(c.bits, c.mostFirst, c.mostSecond)
+		if first != c.first || second != c.second {
+			t.Errorf("%d bits in passes of %d and %d: %d and %d, want %d and %d", c.bits, c.mostFirst, c.mostSecond, first, second, c.first, c.second)
+		}
+	}
+}
+
+func TestPartitionBits(t *testing.T) {
+	for _, c := range []struct {
+		rows  int64
+		chunk int
+		bits  int
+	}{{0, 4608, 0}, {4147, 4608, 0}, {4148, 4608, 1}, {1 << 20, 4608, 8}, {1 << 27, 4608, 15}, {1 << 27, 2304, 16}, {1 << 31, 2304, 16}} {
+		if got := partitionBits(c.rows, c.chunk); got != c.bits {
+			t.Errorf("%d rows in chunks of %d: %d bits, want %d", c.rows, c.chunk, got, c.bits)
+		}
+	}
+}
+
+// Payload is fetched from where Lanes in row.cuh puts it.
+func TestLanes(t *testing.T) {
+	const capacity = 64
+	for _, c := range []struct {
+		keyWords, words, word int
+		offset, stride        uint64
+	}{
+		{1, 2, 0, 4 * capacity, 8}, {1, 2, 1, 4*capacity + 4, 8},
+		{1, 4, 3, 4*capacity + 12, 16}, {1, 8, 5, 20*capacity + 4, 16},
+		{2, 4, 2, 8*capacity + 8, 16}, {2, 8, 4, 24 * capacity, 16},
+	} {
+		offset, stride := laneOf(c.keyWords, c.words, c.word, capacity)
+		if offset != c.offset || stride != c.stride {
+			t.Errorf("key of %d words, word %d of %d: offset %d, stride %d, want %d and %d", c.keyWords, c.word, c.words, offset, stride, c.offset, c.stride)
+		}
+	}
+}
+
+func TestOutputChunk(t *testing.T) {
+	for _, c := range []struct {
+		rows int64
+		want int64
+	}{{0, 512}, {1 << 20, 512}, {1 << 28, 4096}} {
+		if got := outputChunk(c.rows, 264); got != c.want {
+			t.Errorf("%d rows: %d, want %d", c.rows, got, c.want)
+		}
+	}
+}

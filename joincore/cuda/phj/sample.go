@@ -1,0 +1,182 @@
+//go:build cuda
+
+package phj
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cuda/driver"
+)
+
+// summary is what a sample of probe rows says.
+type summary struct {
+	rows, matched, hot, hotKeys int64
+}
+
+// sampleFrom is the probe side from which a join takes so long that a sample,
+// some 30 us, is worth it.
+const sampleFrom = 1 << 26
+
+// hotFrom is how many rows of the sample make a key hot.
+const hotFrom = 4
+
+func (r *run) sampling() bool {
+	switch r.options.Materialise {
+	case "bypass":
+		return r.join.Probe.Rows >= sampleSlots
+	case "":
+		return r.join.Probe.Rows >= sampleFrom && len(r.widths[0])+len(r.widths[1]) > 0
+	}
+	return false
+}
+
+// modes are those of a join that takes no sample.
+func (o Options) modes() [2]mode {
+	switch o.Materialise {
+	case "um":
+		return [2]mode{rowID, rowID}
+	case "place":
+		return [2]mode{carry, place}
+	}
+	return [2]mode{carry, carry}
+}
+
+// bypass are the kernels by which hot keys go round the partitions.
+type bypass struct {
+	join *driver.Kernel
+	cold *driver.Kernel // the probe side's first pass, without them
+	grid int
+}
+
+// sample counts the keys and takes the sample on the way, waits for it, and
+// decides.
+func (r *run) sample(ctx context.Context) error {
+	take, err := r.state.module.Kernel(fmt.Sprintf("gj_sample_k%d", r.keyWords))
+	if err != nil {
+		return err
+	}
+	sum, err := r.state.module.Kernel("gj_sample_sum")
+	if err != nil {
+		return err
+	}
+	r.copyIn()
+	r.clear()
+	r.launch(take, 1)
+	r.mark("sample")
+	r.countKeys(countBuild)
+	r.launch(sum, 1, hotFrom)
+	host := r.scratch.host.Bytes()[hostSummary : hostSummary+8*summaryWords]
+	r.do(func() error { return r.stream.CopyOut(host, driver.Ptr(r.d.Sample)) })
+	r.do(func() error { return r.stream.Record(r.scratch.ready) })
+	r.mark("summary")
+	r.countKeys(countProbe) // while the host decides
+	if err := r.await(ctx, r.scratch.ready); err != nil {
+		return err
+	}
+	w := r.scratch.host.Words()[hostSummary/8:]
+	r.sampled = summary{rows: int64(w[sampled]), matched: int64(w[sampledMatched]), hot: int64(w[sampledHot]), hotKeys: int64(w[hotKeys])}
+	return r.decide()
+}
+
+// decide chooses the modes by the sample.
+func (r *run) decide() error {
+	j := choose.Resident{
+		KeyBytes: 4 * r.keyWords, Rows: [2]int64{r.join.Build.Rows, r.join.Probe.Rows}, Payload: r.widths,
+		MatchRatio: 1,
+	}
+	if r.sampled.rows > 0 {
+		j.MatchRatio = float64(r.sampled.matched) / float64(r.sampled.rows)
+		j.Hot = float64(r.sampled.hot) / float64(r.sampled.rows)
+	}
+	m := choose.Materialisation{Bypass: true, Build: choose.Fetch}
+	if r.options.Materialise == "" {
+		m = r.state.rates.Materialisation(j)
+	}
+	m.Bypass = m.Bypass && r.sampled.hotKeys > 0
+	if err := r.follow(m); err != nil || !m.Bypass {
+		return err
+	}
+	if r.bypass = r.state.bypass(r.keyWords, r.widths, r.shapes[1]); r.bypass != nil {
+		return nil
+	}
+	// There are no kernels to do that.
+	j.Hot = 0
+	return r.follow(r.state.rates.Materialisation(j))
+}
+
+// follow sets the modes.
+func (r *run) follow(m choose.Materialisation) error {
+	for i, how := range [2]choose.Transform{m.Build, m.Probe} {
+		r.modes[i] = map[choose.Transform]mode{choose.Carry: carry, choose.Place: place, choose.Fetch: rowID}[how]
+	}
+	err := r.plan()
+	if errors.Is(err, errTooManyBits) {
+		r.modes = [2]mode{carry, carry}
+		err = r.plan()
+	}
+	return err
+}
+
+// bypass returns the kernels for sides of those widths, of which the probe side
+// is carried in that shape; nil: there are none.
+func (s *state) bypass(keyWords int, widths [2][]int, probe shape) *bypass {
+	a, okA := uniform(widths[0])
+	b, okB := uniform(widths[1])
+	if !okA || !okB || b != probe {
+		return nil
+	}
+	join, err := s.module.Kernel(fmt.Sprintf("gj_bypass_k%d_%s_%s", keyWords, a, b))
+	if err != nil {
+		return nil
+	}
+	cold, err := s.module.Kernel(fmt.Sprintf("gj_cold_k%d_%s", keyWords, probe))
+	if err != nil {
+		return nil
+	}
+	return &bypass{join: join, cold: cold, grid: min(join.Grid(maxTails), maxTails/2)}
+}
+
+// partitionCold joins the probe rows with hot keys, and partitions the build
+// side and what is left of the probe side. The result lies in front of the
+// buffers, since it begins before they are made; when it is known how few rows
+// are left, the probe side's are made as small.
+func (r *run) partitionCold(ctx context.Context) error {
+	r.splitPasses()
+	r.tables.outputFrom = r.arena.Mark()
+	if err := r.takeOutput(r.join.OutputRows); err != nil {
+		return err
+	}
+	t := taker{arena: r.arena}
+	r.takeFinal(&t, 0, r.join.Build.Rows)
+	r.takeFirst(&t, 0, r.join.Build.Rows)
+	if t.err != nil {
+		return t.err
+	}
+	r.copyIn()
+	r.launch(r.bypass.join, r.bypass.grid)
+	host := r.scratch.host.Bytes()[hostCounters : hostCounters+8*counters]
+	r.do(func() error { return r.stream.CopyOut(host, driver.Ptr(r.d.Counters)) })
+	r.do(func() error { return r.stream.Record(r.scratch.ready) })
+	r.mark("bypass")
+	r.launch(r.kernels.offsets, r.kernels.offsets.Rows)
+	r.mark("offsets")
+	r.firstPass(0, r.kernels.first[0])
+	r.secondPass(0)
+	if err := r.await(ctx, r.scratch.ready); err != nil {
+		return err
+	}
+	r.cold = r.join.Probe.Rows - int64(r.scratch.host.Words()[hostCounters/8+counterBypassed])
+	r.takeFinal(&t, 1, r.cold)
+	r.takeFirst(&t, 1, r.cold)
+	if t.err != nil {
+		return t.err
+	}
+	r.notePeak()
+	r.copyIn()
+	r.firstPass(1, r.bypass.cold)
+	r.secondPass(1)
+	return nil
+}

@@ -1,0 +1,205 @@
+//go:build cuda
+
+package phj
+
+import (
+	"errors"
+	"fmt"
+
+	"gpujoin/joincore/cuda/driver"
+)
+
+// plan chooses the kernels for the modes. The first time it also chooses how
+// many bits there are.
+func (r *run) plan() (err error) {
+	if r.join.RowIDs {
+		r.shapes, r.modes = [2]shape{idShape, idShape}, [2]mode{rowID, rowID}
+	} else {
+		v := volume{4 * r.keyWords, [2]int64{r.join.Build.Rows, r.join.Probe.Rows}, r.widths, r.join.OutputRows}
+		r.shapes, r.modes = v.fit(r.modes)
+	}
+	if r.kernels, err = r.state.joinKernels(r.keyWords, r.shapes, r.modes, r.join.RowIDs); err != nil {
+		return err
+	}
+	first, second := r.fans()
+	if r.bits < 0 {
+		r.bits = min(partitionBits(r.join.Build.Rows, r.kernels.match.Rows), first+second)
+	}
+	if r.bits <= first && (r.modes[0] == place || r.modes[1] == place) {
+		// Where one pass is enough there is no other place to fetch from.
+		for i := range r.modes {
+			if r.modes[i] == place {
+				r.modes[i] = carry
+			}
+		}
+		return r.plan()
+	}
+	if r.bits > first+second {
+		return errTooManyBits
+	}
+	return nil
+}
+
+var errTooManyBits = errors.New("phj: more hash bits than two passes have")
+
+// fans returns the most bits of the first and of the second pass.
+func (r *run) fans() (first, second int) {
+	k := &r.kernels
+	return log2(min(k.first[0].Fan, k.first[1].Fan)), log2(min(k.second[0].Fan, k.second[1].Fan))
+}
+
+// What countKeys counts.
+const (
+	countBuild = 1
+	countProbe = 2
+)
+
+// countKeys counts sides' keys by partition.
+func (r *run) countKeys(sides uint64) {
+	k := r.kernels.histogram
+	shared := max(16, 4<<r.bits)
+	if r.bits > 15 {
+		shared = 2 << r.bits
+	}
+	rows := int64(0)
+	for i, side := range r.sides {
+		if sides>>i&1 != 0 {
+			rows += side.Rows
+		}
+	}
+	if r.sampling() && sides == countBuild {
+		shared += k.Shared
+	}
+	grid := max(2, k.Grid(rows/8192))
+	r.report.Launches++
+	r.do(func() error { return k.LaunchShared(r.stream, grid, shared, uint64(r.tables.join), sides) })
+	r.mark("histogram")
+}
+
+// clear makes counters and histograms zero.
+func (r *run) clear() {
+	r.do(func() error { return r.stream.Memset(r.tables.zero, 0, r.tables.zeroBytes) })
+}
+
+// partition moves both sides into their partitions.
+func (r *run) partition() error {
+	r.splitPasses()
+	if err := r.takeBuffers(); err != nil {
+		return err
+	}
+	if err := r.takeOutput(r.join.OutputRows); err != nil {
+		return err
+	}
+	r.copyIn()
+	if !r.sampling() {
+		r.clear()
+		r.countKeys(countBuild | countProbe)
+	}
+	r.launch(r.kernels.offsets, r.kernels.offsets.Rows)
+	r.mark("offsets")
+	for i := range r.sides {
+		r.firstPass(i, r.kernels.first[i])
+	}
+	for i := range r.sides {
+		r.secondPass(i)
+	}
+	return nil
+}
+
+func (r *run) firstPass(i int, k *driver.Kernel) {
+	r.launch(k, k.Grid(r.sides[i].Rows/int64(k.Rows)+1), uint64(i))
+	r.mark("first pass, " + sideNames[i])
+}
+
+func (r *run) secondPass(i int) {
+	if r.d.BitsSecond == 0 {
+		return
+	}
+	k := r.kernels.second[i]
+	r.launch(k, k.Grid(r.sides[i].Rows/int64(k.Rows)+1<<r.d.BitsFirst), uint64(i))
+	r.mark("second pass, " + sideNames[i])
+}
+
+// closeBlocks is the blocks that make the result dense: few rows move.
+const closeBlocks = 64
+
+var sideNames = [2]string{"build", "probe"}
+
+// matchAndClose joins the partitions and makes the result dense.
+func (r *run) matchAndClose() {
+	r.launch(r.kernels.match, int(r.d.BypassTail))
+	r.mark("match")
+	var count, width [2]uint64
+	for i, s := range matched(r.shapes, r.modes, r.join.RowIDs) {
+		if s.form == columns {
+			count[i], width[i] = uint64(s.words/s.unit), uint64(4*s.unit)
+		}
+	}
+	r.launch(r.kernels.close, closeBlocks, uint64(4*r.keyWords), count[0], count[1], width[0], width[1])
+	r.mark("close")
+}
+
+// name is the join's algorithm: how the build and the probe side's payload was
+// materialised, where that differs.
+func (r *run) name() string {
+	of := func(i int) string {
+		switch r.modes[i] {
+		case place:
+			return "place"
+		case rowID:
+			return "um"
+		}
+		return "om"
+	}
+	name := "phj-" + of(0)
+	if of(1) != of(0) {
+		name += fmt.Sprintf("/%s", of(1))
+	}
+	if r.bypass != nil {
+		name += "+bypass"
+	}
+	return name
+}
+
+// traffic models the bytes that each phase reads and writes.
+func (r *run) traffic() map[string]int64 {
+	t := map[string]int64{}
+	out := int64(0)
+	if r.bypass != nil {
+		t["bypass"] = r.join.Probe.Bytes() + r.join.Probe.Rows/8
+	}
+	for i, in := range r.sides {
+		key := int64(4 * r.keyWords)
+		carried := key + 4*int64(r.shapes[i].words)
+		final := 4 * int64(r.finalWords(i))
+		read := in.Bytes()
+		if r.shapes[i].form == byID {
+			read = in.Rows * key
+		}
+		t["histogram"] += in.Rows * key
+		if r.d.BitsSecond == 0 {
+			carried = final
+		}
+		t["first pass, "+sideNames[i]] = read + in.Rows*carried
+		if r.d.BitsSecond != 0 {
+			from := carried
+			if r.modes[i] == place {
+				from = key
+			}
+			t["second pass, "+sideNames[i]] = in.Rows * (from + final)
+		}
+		t["match"] += in.Rows * final
+		for _, c := range r.output.sides[i] {
+			out += int64(c.Bytes)
+			if r.modes[i] != carry && !r.join.RowIDs {
+				out += sectorBytes
+			}
+		}
+	}
+	out += int64(r.output.key.Bytes)
+	t["match"] += out * r.output.rows
+	return t
+}
+
+// sectorBytes is what a random read fetches.
+const sectorBytes = 64
