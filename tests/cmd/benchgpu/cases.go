@@ -1,0 +1,121 @@
+//go:build cuda
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// join is one case: its data and the time that is asked for.
+type join struct {
+	name         string
+	build, probe int64
+	key          int   // bytes
+	buildWidths  []int // bytes of each payload column's values
+	probeWidths  []int
+	distinct     int64   // build keys
+	domain       int64   // of probe keys; above distinct: the rest has no match
+	zipf         float64 // factor of the probe keys' distribution, 0: uniform
+	bar          float64 // ms at most for what is chosen; 0: none
+}
+
+func repeat(n, width int) []int {
+	w := make([]int, n)
+	for i := range w {
+		w[i] = width
+	}
+	return w
+}
+
+// table is the default set: 2^27 build and 2^28 probe rows unless named.
+func table() []join {
+	const r, s = 1 << 27, 1 << 28
+	c := func(name string, key, columns, width int, bar float64) join {
+		return join{name, r, s, key, repeat(columns, width), repeat(columns, width), r, r, 0, bar}
+	}
+	sized := func(j join, build, probe, distinct, domain int64, zipf float64) join {
+		j.build, j.probe, j.distinct, j.domain, j.zipf = build, probe, distinct, domain, zipf
+		return j
+	}
+	return []join{
+		c("4B-1+1", 4, 1, 4, 8),
+		c("4B-2+2", 4, 2, 4, 11),
+		c("4B-4+4", 4, 4, 4, 16),
+		c("4B/8B-2+2", 4, 2, 8, 16),
+		c("8B-2+2", 8, 2, 8, 19),
+		sized(c("match-1/4", 4, 2, 4, 9), r, s, r, 4*r, 0),
+		sized(c("match-1/16", 4, 2, 4, 7.5), r, s, r, 16*r, 0),
+		sized(c("zipf-1.0", 4, 2, 4, 7), r, r, r, r, 1),
+		sized(c("zipf-1.5", 4, 2, 4, 6), r, r, r, r, 1.5),
+		sized(c("2^23x2^24", 4, 2, 4, 0.8), 1<<23, 1<<24, 1<<23, 1<<23, 0),
+		sized(c("2^20x2^21", 4, 2, 4, 0.2), 1<<20, 1<<21, 1<<20, 1<<20, 0),
+		sized(c("m:n-8x8", 4, 2, 4, 0), 1<<24, 1<<24, 1<<21, 1<<21, 0),
+		{"mixed", 1 << 25, 1 << 26, 4, []int{1, 8, 2}, []int{16, 4, 1}, 1 << 25, 1 << 25, 0, 0},
+	}
+}
+
+// selected returns the cases by name; none are wanted with "-".
+func selected(all []join, names string) ([]join, error) {
+	if names == "" {
+		return all, nil
+	}
+	var list []join
+	for _, name := range split(names) {
+		found := name == "-"
+		for _, j := range all {
+			if j.name == name {
+				list, found = append(list, j), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("no case is named %s", name)
+		}
+	}
+	return list, nil
+}
+
+// customCase defines flags for a case of one's own. What it returns gives that
+// case after parsing, nil where no flag was set.
+func customCase(f *flag.FlagSet) func() (*join, error) {
+	build := f.Int64("build", 0, "a case of one's own: build rows")
+	probe := f.Int64("probe", 0, "probe rows")
+	key := f.Int("key", 4, "bytes of a key")
+	buildWidths := f.String("build-widths", "4,4", "bytes of each build payload column")
+	probeWidths := f.String("probe-widths", "4,4", "bytes of each probe payload column")
+	match := f.Float64("match", 1, "probe rows with a match")
+	duplicates := f.Int64("duplicates", 1, "build rows of each key")
+	zipf := f.Float64("zipf", 0, "Zipf factor of the probe keys")
+	return func() (*join, error) {
+		if *build == 0 && *probe == 0 {
+			return nil, nil
+		}
+		if *build < 1 || *probe < 1 || *match <= 0 || *match > 1 || *duplicates < 1 {
+			return nil, fmt.Errorf("a case has at least one row a side, a match ratio above 0 and up to 1, and one build row of a key")
+		}
+		b, err := widths(*buildWidths)
+		if err != nil {
+			return nil, err
+		}
+		p, err := widths(*probeWidths)
+		if err != nil {
+			return nil, err
+		}
+		distinct := max(*build / *duplicates, 1)
+		return &join{"own", *build, *probe, *key, b, p, distinct, int64(float64(distinct) / *match), *zipf, 0}, nil
+	}
+}
+
+func widths(list string) ([]int, error) {
+	var w []int
+	for _, text := range split(strings.Trim(list, "-")) {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, fmt.Errorf("widths %q: %w", list, err)
+		}
+		w = append(w, n)
+	}
+	return w, nil
+}

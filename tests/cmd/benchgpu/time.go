@@ -1,0 +1,189 @@
+//go:build cuda
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/launch"
+	"gpujoin/joincore/cuda/npj"
+	"gpujoin/joincore/cuda/phj"
+	"gpujoin/joincore/cuda/resident"
+	"gpujoin/joincore/cuda/smj"
+)
+
+// algorithm is a join by name; chosen: it is the one that decides for itself.
+type algorithm struct {
+	name   string
+	run    resident.Func
+	chosen bool
+}
+
+func algorithms() []algorithm {
+	with := func(o phj.Options) resident.Func {
+		return func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+			return phj.Run(ctx, d, s, a, j, o)
+		}
+	}
+	return []algorithm{
+		{"auto", phj.Auto, true},
+		{"phj-om", phj.OM, false},
+		{"phj-um", phj.UM, false},
+		{"phj-place", with(phj.Options{Materialise: "place"}), false},
+		{"phj-bypass", with(phj.Options{Materialise: "bypass"}), false},
+		{"smj-om", smj.OM, false},
+		{"smj-um", smj.UM, false},
+		{"npj", npj.Run, false},
+	}
+}
+
+func closeAlgorithms(d *driver.Context) {
+	for _, err := range []error{phj.Close(d), launch.Close(d)} {
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+}
+
+// choose returns the algorithms by name. Without names they are those that the
+// paper has, and what chooses among them.
+func choose(names string) ([]algorithm, error) {
+	all := algorithms()
+	if names == "" {
+		names = "auto,phj-om,phj-um,smj-om,smj-um,npj"
+	}
+	var list []algorithm
+	for _, name := range split(names) {
+		i := slices.IndexFunc(all, func(a algorithm) bool { return a.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no algorithm is named %s", name)
+		}
+		list = append(list, all[i])
+	}
+	return list, nil
+}
+
+// result is one line of the table and of the JSON.
+type result struct {
+	Case      string  `json:"case"`
+	Algorithm string  `json:"algorithm"`
+	MS        float64 `json:"ms"`
+	WallMS    float64 `json:"wall_ms"`
+	Chosen    bool    `json:"chosen"`
+	PeakBytes int64   `json:"peak_bytes"`
+	Launches  int     `json:"launches"`
+	Syncs     int     `json:"syncs"`
+	Bytes     int64   `json:"bytes"`
+	PeerMS    float64 `json:"peer_ms,omitempty"`
+
+	low, bar float64
+	bound    int64 // of the peak
+	phases   []resident.Phase
+	wrong    string
+}
+
+func header() {
+	fmt.Printf("%-11s %-18s %8s %8s %8s %6s %6s %11s %4s %5s\n", "case", "algorithm", "ms", "min", "wall", "bar", "peer", "peak/bound", "lnch", "syncs")
+}
+
+func (r *result) print() {
+	name, bar, peer := r.Algorithm, "", ""
+	if r.Chosen {
+		name = "*" + name
+		if r.bar > 0 {
+			bar = fmt.Sprint(r.bar)
+		}
+	}
+	if r.PeerMS > 0 {
+		peer = fmt.Sprintf("%.1f", r.PeerMS)
+	}
+	note := r.wrong
+	if r.Chosen && r.bar > 0 && r.MS > r.bar {
+		note += " above the bar"
+	}
+	if r.PeakBytes > r.bound {
+		note += " above the bound"
+	}
+	fmt.Printf("%-11s %-18s %8.3f %8.3f %8.3f %6s %6s %5.2f/%5.2f %4d %5d %s\n", r.Case, name, r.MS, r.low, r.WallMS, bar, peer,
+		float64(r.PeakBytes)/1e9, float64(r.bound)/1e9, r.Launches, r.Syncs, note)
+	if len(r.phases) > 0 {
+		var text []string
+		for _, p := range r.phases {
+			text = append(text, fmt.Sprintf("%s %.3f", p.Name, p.MS))
+		}
+		fmt.Println("   ", strings.Join(text, "; "))
+	}
+}
+
+// all times every algorithm on the inputs and returns how many were wrong.
+func (b *bench) all(ctx context.Context, c join, list []algorithm) (results []result, wrong int) {
+	for _, a := range list {
+		r, err := b.time(ctx, c, a)
+		if err != nil {
+			r.wrong = err.Error()
+		}
+		if r.wrong != "" {
+			wrong++
+		}
+		results = append(results, r)
+	}
+	return results, wrong
+}
+
+// poison is what the arena is filled with before an algorithm's first run.
+const poison = 0xa5
+
+// time runs one algorithm and checks the result of the last timed run.
+func (b *bench) time(ctx context.Context, c join, a algorithm) (result, error) {
+	r := result{Case: c.name, Algorithm: a.name, Chosen: a.chosen, bar: c.bar}
+	j := b.data.join
+	in := j.Build.Bytes() + j.Probe.Bytes()
+	out := int64(c.key)
+	for _, w := range append(append([]int{}, c.buildWidths...), c.probeWidths...) {
+		out += int64(w)
+	}
+	r.bound = (in + max(2*in, in+j.OutputRows*out)) * 105 / 100
+	base, size := b.arena.Base()+driver.Ptr(b.data.mark), min(b.arena.Size()-int64(b.data.mark), 3*r.bound)
+	if err := b.stream.Memset(base, poison, size); err != nil {
+		return r, err
+	}
+	var ms, wall []float64
+	for i := range b.repeats + 1 {
+		b.arena.Rewind(b.data.mark)
+		o, report, err := a.run(ctx, b.device, b.stream, b.arena, &j)
+		if err != nil {
+			return r, err
+		}
+		if i > 0 {
+			ms, wall = append(ms, report.MS), append(wall, report.WallMS)
+		}
+		r.Algorithm = report.Algorithm
+		r.Launches, r.Syncs, r.Bytes, r.PeakBytes = report.Launches, report.Syncs, report.Bytes, report.PeakBytes
+		if i == b.repeats {
+			got, err := b.data.checksum(ctx, o)
+			if err != nil {
+				return r, err
+			}
+			if got != b.data.expected {
+				r.wrong = fmt.Sprintf("WRONG: %d rows of %d, checksum %x of %x", got.rows, b.data.expected.rows, got.sum, b.data.expected.sum)
+			}
+		}
+	}
+	slices.Sort(ms)
+	slices.Sort(wall)
+	r.MS, r.low, r.WallMS = ms[len(ms)/2], ms[0], wall[len(wall)/2]
+	if b.phases {
+		b.arena.Rewind(b.data.mark)
+		j.Phases = true
+		_, report, err := a.run(ctx, b.device, b.stream, b.arena, &j)
+		if err != nil {
+			return r, err
+		}
+		r.phases = report.Phases
+	}
+	return r, nil
+}
