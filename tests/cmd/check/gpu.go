@@ -15,6 +15,9 @@ import (
 // built is where make cuda leaves test programs, by their packages' names.
 const built = "build/cuda/out/test"
 
+// plugin is the worker that make cuda builds.
+const plugin = "build/cuda/out/bin/gpujoin-cuda"
+
 // sanitized are the programs whose small set runs under compute-sanitizer:
 // they launch every kernel. It slows kernels down a hundredfold.
 var sanitized = []string{"op", "phj", "smj", "npj"}
@@ -73,8 +76,11 @@ func bundled(root string) outcome {
 // files relative to it.
 func packageDir(root, name string) (string, error) {
 	room := filepath.Join(root, "joincore", "cuda")
-	if name == "cuda" {
+	switch name {
+	case "cuda":
 		return room, nil
+	case "worker":
+		return filepath.Join(root, "sidecar", "backend", "remote"), nil
 	}
 	dir := filepath.Join(room, name)
 	_, err := os.Stat(dir)
@@ -101,6 +107,8 @@ func runTests(root, name string, before, flags []string) outcome {
 	args := slices.Concat(before, []string{filepath.Join(root, built, name+".test"), "-test.v", "-test.timeout", limit.String()}, flags)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = dir
+	// That of the worker tries this one on the device, too.
+	cmd.Env = append(os.Environ(), "GPUJOIN_WORKER="+filepath.Join(root, plugin))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err = cmd.Run()
