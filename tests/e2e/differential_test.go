@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/sqltest"
 )
 
 // generator makes tables and joins from a seed.
@@ -201,7 +202,7 @@ func differ(t *testing.T, w *world, seed uint64, queries int) {
 		}
 	}
 	exec(t, s, "analyze")
-	before := w.status(t).Totals.Joins
+	before := sqltest.ReportOf(t, s).Totals.Joins
 	planned, rows := 0, 0
 	for range queries {
 		sql, options := g.query(), g.options()
@@ -215,7 +216,7 @@ func differ(t *testing.T, w *world, seed uint64, queries int) {
 			t.Errorf("seed %d: %s; %s: %s", seed, options, sql, d)
 		}
 	}
-	executed := w.status(t).Totals.Joins - before
+	executed := sqltest.ReportOf(t, s).Totals.Joins - before
 	t.Logf("%d queries, %d rows, %d GpuJoins planned, %d jobs executed", queries, rows, planned, executed)
 	if planned < queries*3/4 || executed < int64(planned)/2 {
 		t.Errorf("of %d queries only %d GpuJoins were planned and %d jobs executed", queries, planned, executed)

@@ -93,7 +93,7 @@ func isSubset(some, sorted []string) bool {
 // A prepared statement's plan outlives the daemon that it was made for, and
 // settings that forbid it.
 func TestPreparedStatements(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	s := w.session(t, native)
 	const text = "select f.id, d.v from fact f join dim d on f.k = d.k where f.g = $1 and d.v >= $2"
 	expect := func(g, v int) *harness.Result {

@@ -14,7 +14,7 @@ var innerJoins = map[int]bool{2: true, 3: true, 5: true, 7: true, 8: true, 9: tr
 
 func TestTPCH(t *testing.T) {
 	const sf = 0.01
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	s := w.session(t)
 	ctx, cancel := bounded()
 	defer cancel()

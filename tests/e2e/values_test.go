@@ -70,7 +70,7 @@ func TestVerify(t *testing.T) {
 // Users without rights get PostgreSQL's own errors and rows: offloading reads
 // nothing that they could not read.
 func TestPrivileges(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	admin := w.session(t, `
 		create role clerk login;
 		create table ledger as select i as k, i % 3 as owner, 'secret ' || i as memo from generate_series(1::int8, 3000) i;

@@ -4,35 +4,39 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/sqltest"
 )
 
 var env *harness.Env
 
 func TestMain(m *testing.M) {
-	var err error
-	if env, err = harness.Prepare(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if shared.world != nil {
-		if err := shared.world.stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
+	sqltest.Main(m, &env, func() error {
+		if shared.world == nil {
+			return nil
 		}
-	}
-	os.Exit(code)
+		return shared.world.stop()
+	})
 }
+
+// The words of every test here.
+const (
+	native = sqltest.Native
+	forced = sqltest.Forced
+)
+
+var (
+	bounded      = sqltest.Bounded
+	exec         = sqltest.Exec
+	query        = sqltest.Query
+	explain      = sqltest.Explain
+	sameAsNative = sqltest.SameAsNative
+)
 
 // world is a cluster with a daemon beside it.
 type world struct {
@@ -42,25 +46,7 @@ type world struct {
 	started string // when the postmaster started
 }
 
-// daemonOptions make many small extents of little data, and starting quick.
-var daemonOptions = harness.DaemonOptions{
-	"extent-size":   "1MB",
-	"memory-budget": "1GB",
-	"memory-warm":   "16MB",
-	"calibrate":     "false",
-	"log-level":     "debug",
-}
-
-// settings let small tables have parallel plans.
-var settings = harness.Settings{
-	"shared_buffers":               "256MB",
-	"max_connections":              "60",
-	"max_worker_processes":         "16",
-	"max_parallel_workers":         "16",
-	"parallel_setup_cost":          "0",
-	"parallel_tuple_cost":          "0",
-	"min_parallel_table_scan_size": "0",
-}
+var daemonOptions = sqltest.DaemonOptions(harness.DaemonOptions{"memory-budget": "1GB"})
 
 var shared struct {
 	sync.Mutex
@@ -73,7 +59,7 @@ func theWorld(t *testing.T) *world {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.world == nil {
-		w, err := startWorld(settings, daemonOptions)
+		w, err := startWorld()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,16 +68,10 @@ func theWorld(t *testing.T) *world {
 	return shared.world
 }
 
-// newWorld is a test's own; options are beside daemonOptions.
-func newWorld(t *testing.T, options harness.DaemonOptions) *world {
+// newWorld is a test's own.
+func newWorld(t *testing.T) *world {
 	t.Helper()
-	all := harness.DaemonOptions{}
-	for _, set := range []harness.DaemonOptions{daemonOptions, options} {
-		for k, v := range set {
-			all[k] = v
-		}
-	}
-	w, err := startWorld(settings, all)
+	w, err := startWorld()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,16 +87,13 @@ func newWorld(t *testing.T, options harness.DaemonOptions) *world {
 	return w
 }
 
-func startWorld(settings harness.Settings, options harness.DaemonOptions) (*world, error) {
-	c, err := env.NewCluster("", settings)
+func startWorld() (*world, error) {
+	pair, err := env.StartPair(sqltest.Settings(harness.Settings{"shared_buffers": "256MB"}), daemonOptions)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{c: c}
-	if w.d, err = c.StartDaemon(options); err != nil {
-		return nil, errors.Join(err, c.Stop())
-	}
-	s, err := c.Connect(context.Background())
+	w := &world{c: pair.Cluster, d: pair.Daemon}
+	s, err := w.c.Connect(context.Background())
 	if err == nil {
 		defer s.Close()
 		err = s.Exec(context.Background(), "create extension gpujoin;"+tables)
@@ -149,120 +126,10 @@ const tables = `
 // theJoin returns 60000 rows of three tables.
 const theJoin = "select f.id, f.note, d.v, d.note, t.name from fact f join dim d on f.k = d.k join tiny t on f.g = t.g"
 
-const (
-	native = "set gpujoin.enabled = off; set gpujoin.force = off;"
-	forced = "set gpujoin.enabled = on; set gpujoin.force = on; set gpujoin.min_rows = 0;"
-)
-
 // session opens a session that the test closes at its end.
 func (w *world) session(t *testing.T, settings ...string) *harness.Session {
 	t.Helper()
-	s, err := w.c.Connect(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() }) // the test may have ended it
-	for _, sql := range settings {
-		exec(t, s, sql)
-	}
-	return s
-}
-
-// background bounds a statement that should be quick.
-func bounded() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), time.Minute)
-}
-
-func exec(t *testing.T, s *harness.Session, sql string) {
-	t.Helper()
-	ctx, cancel := bounded()
-	defer cancel()
-	if err := s.Exec(ctx, sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-}
-
-func query(t *testing.T, s *harness.Session, sql string) *harness.Result {
-	t.Helper()
-	ctx, cancel := bounded()
-	defer cancel()
-	r, err := s.Query(ctx, sql)
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	return r
-}
-
-func explain(t *testing.T, s *harness.Session, options, sql string) harness.Node {
-	t.Helper()
-	ctx, cancel := bounded()
-	defer cancel()
-	plan, err := s.Explain(ctx, options, sql)
-	if err != nil {
-		t.Fatalf("explain %s: %v", sql, err)
-	}
-	return plan
-}
-
-// sameAsNative runs a query both ways in one session and compares; the forced
-// plan must hold a GpuJoin.
-func sameAsNative(t *testing.T, s *harness.Session, sql string) {
-	t.Helper()
-	exec(t, s, native)
-	want := query(t, s, sql)
-	exec(t, s, forced)
-	if len(explain(t, s, "", sql).GpuJoins()) == 0 {
-		t.Errorf("no GpuJoin in the plan of %s", sql)
-	}
-	if d := harness.SameRows(want, query(t, s, sql)); d != "" {
-		t.Errorf("%s: %s", sql, d)
-	}
-}
-
-// daemonStatus is the part of the daemon's report that tests look at.
-type daemonStatus struct {
-	PID                              int
-	Reserved, Used                   int64
-	Queued, Sessions                 int
-	Pool                             struct{ Extents, Free int }
-	Totals                           struct{ Joins, Refused int64 }
-	Jobs                             []struct{ State string }
-	Budget                           int64
-	Version                          string
-	ProtocolErrors, RejectedPeersRaw int64 `json:"-"`
-}
-
-// status asks the daemon through SQL.
-func (w *world) status(t *testing.T) daemonStatus {
-	t.Helper()
-	s := w.session(t)
-	defer s.Close()
-	text, err := s.One(context.Background(), "select coalesce(status::text, failure) from "+statusFunction)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var st daemonStatus
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(text, `\\`, `\`)), &st); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	return st
-}
-
-const statusFunction = "gpujoin.daemon_status()"
-
-// settle waits until the daemon has no job, no reservation and no session but
-// the one that asks, and all extents are back in its pool.
-func (w *world) settle(t *testing.T) {
-	t.Helper()
-	var st daemonStatus
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		st = w.status(t)
-		if len(st.Jobs) == 0 && st.Reserved == 0 && st.Sessions <= 1 && st.Queued == 0 &&
-			st.Pool.Free == st.Pool.Extents {
-			return
-		}
-	}
-	t.Errorf("the daemon still holds something: %+v", st)
+	return sqltest.Session(t, w.c, settings...)
 }
 
 // unharmed checks what every fault must leave behind: the postmaster has not
@@ -277,11 +144,9 @@ func (w *world) unharmed(t *testing.T, s *harness.Session) {
 	if strings.Contains(w.c.Server().Log(), "terminated by signal") {
 		t.Errorf("a server process crashed:\n%s", w.c.Server().LogTail(20))
 	}
-	w.settle(t)
+	sqltest.Settled(t, other)
 	if s != nil {
-		if h, err := harness.HoldingsOf(s.PID()); err == nil && (h.MemFDs > 0 || h.Mapped > 0) {
-			t.Errorf("the backend still holds %+v", h)
-		}
+		sqltest.Released(t, s)
 	}
 	exec(t, other, forced)
 	plan := explain(t, other, "analyze, timing off", "select sum(f.id), sum(d.v) from fact f join dim d on f.k = d.k")

@@ -2,11 +2,7 @@ package fault
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,25 +10,36 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/sqltest"
 )
 
 var env *harness.Env
 
 func TestMain(m *testing.M) {
-	var err error
-	if env, err = harness.Prepare(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if shared.world != nil {
-		if err := shared.world.stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
+	sqltest.Main(m, &env, func() error {
+		if shared.world == nil {
+			return nil
 		}
-	}
-	os.Exit(code)
+		return shared.world.stop()
+	})
 }
+
+// The words of every test here.
+const (
+	native   = sqltest.Native
+	forced   = sqltest.Forced
+	serial   = "set max_parallel_workers_per_gather = 0;"
+	patience = sqltest.Patience
+)
+
+var (
+	bounded  = sqltest.Bounded
+	exec     = sqltest.Exec
+	query    = sqltest.Query
+	reportOf = sqltest.ReportOf
+	settled  = sqltest.Settled
+	released = sqltest.Released
+)
 
 // world is a cluster, a daemon beside it, and a proxy between the two, which
 // backends take for the daemon.
@@ -49,26 +56,9 @@ type world struct {
 	native  map[string]*harness.Result // of a query, as PostgreSQL runs it
 }
 
-// daemonOptions make many small extents of little data, and starting quick.
-var daemonOptions = harness.DaemonOptions{
-	"extent-size":   "1MB",
-	"memory-budget": "512MB",
-	"memory-warm":   "16MB",
-	"calibrate":     "false",
-	"log-level":     "debug",
-}
+var daemonOptions = sqltest.DaemonOptions(nil)
 
-// settings let small tables have parallel plans.
-var settings = harness.Settings{
-	"shared_buffers":                   "128MB",
-	"max_connections":                  "80",
-	"max_worker_processes":             "16",
-	"max_parallel_workers":             "16",
-	"parallel_setup_cost":              "0",
-	"parallel_tuple_cost":              "0",
-	"min_parallel_table_scan_size":     "0",
-	"client_connection_check_interval": "'100ms'",
-}
+var settings = sqltest.Settings(harness.Settings{"client_connection_check_interval": "'100ms'"})
 
 var shared struct {
 	sync.Mutex
@@ -101,19 +91,16 @@ func theWorld(t *testing.T) *world {
 func startWorld() (*world, error) { return startWorldWith(daemonOptions) }
 
 func startWorldWith(options harness.DaemonOptions) (w *world, err error) {
-	c, err := env.NewCluster("", settings)
+	pair, err := env.StartPair(settings, options)
 	if err != nil {
 		return nil, err
 	}
-	w = &world{c: c, options: options, native: map[string]*harness.Result{}}
-	if w.d, err = c.StartDaemon(options); err != nil {
-		return nil, errors.Join(err, c.Stop())
-	}
-	if w.p, err = c.StartProxy("proxy", w.d); err != nil {
-		return nil, errors.Join(err, w.d.Stop(), c.Stop())
+	w = &world{c: pair.Cluster, d: pair.Daemon, options: options, native: map[string]*harness.Result{}}
+	if w.p, err = w.c.StartProxy("proxy", w.d); err != nil {
+		return nil, errors.Join(err, pair.Stop())
 	}
 	ctx := context.Background()
-	if w.witness, err = c.Connect(ctx); err == nil {
+	if w.witness, err = w.c.Connect(ctx); err == nil {
 		for _, sql := range []string{"create extension gpujoin", tables, "vacuum analyze", native} {
 			err = errors.Join(err, w.witness.Exec(ctx, sql))
 		}
@@ -166,57 +153,16 @@ const theJoin = "select f.id, f.note, d.v, d.note, t.name from fact f join dim d
 // theSum is the same join with one row for an answer.
 const theSum = "select count(*), sum(f.id), sum(d.v), sum(length(d.note)) from fact f join dim d on f.k = d.k"
 
-const (
-	native = "set gpujoin.enabled = off; set gpujoin.force = off;"
-	forced = "set gpujoin.enabled = on; set gpujoin.force = on; set gpujoin.min_rows = 0;"
-	serial = "set max_parallel_workers_per_gather = 0;"
-)
-
 // session opens a session that the test closes at its end.
 func (w *world) session(t testing.TB, settings ...string) *harness.Session {
 	t.Helper()
-	s, err := w.c.Connect(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() }) // the test may have ended it
-	for _, sql := range settings {
-		exec(t, s, sql)
-	}
-	return s
+	return sqltest.Session(t, w.c, settings...)
 }
 
 // proxied is a session whose joins go through the proxy.
 func (w *world) proxied(t testing.TB, settings ...string) *harness.Session {
 	t.Helper()
 	return w.session(t, append([]string{forced, "set gpujoin.socket = '" + w.p.Socket + "'"}, settings...)...)
-}
-
-// patience is far more than anything here takes, and far less than for ever.
-const patience = 30 * time.Second
-
-func bounded() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), patience)
-}
-
-func exec(t testing.TB, s *harness.Session, sql string) {
-	t.Helper()
-	ctx, cancel := bounded()
-	defer cancel()
-	if err := s.Exec(ctx, sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-}
-
-func query(t testing.TB, s *harness.Session, sql string) *harness.Result {
-	t.Helper()
-	ctx, cancel := bounded()
-	defer cancel()
-	r, err := s.Query(ctx, sql)
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	return r
 }
 
 // answer is a statement's end, whichever it is.
@@ -289,49 +235,10 @@ func ended(t testing.TB, err error, state string) {
 	}
 }
 
-// report is the part of the daemon's report that tests look at.
-type report struct {
-	Reserved, Used, Budget int64
-	Queued, Sessions       int
-	Pool                   struct {
-		Extents, Free int
-		ExtentSize    int64 `json:"extent_size"`
-		KeptBlocks    int64 `json:"kept_blocks"`
-	}
-	Totals struct {
-		Joins, Refused int64
-		Violations     int64 `json:"protocol_errors"`
-	}
-	Jobs []struct{ State string }
-}
-
-// reportOf asks the daemon that a session's joins go to.
-func reportOf(t testing.TB, s *harness.Session) (r report) {
-	t.Helper()
-	text := query(t, s, "select status from gpujoin.daemon_status()").Rows[0]
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(text, `\\`, `\`)), &r); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	return r
-}
-
-// settled waits until the daemon holds no job, no reservation, no session but
-// the one that asks, and all extents are back in its pool.
-func settled(t testing.TB, s *harness.Session) {
-	t.Helper()
-	var r report
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		r = reportOf(t, s)
-		if len(r.Jobs) == 0 && r.Reserved == 0 && r.Sessions <= 1 && r.Queued == 0 && r.Pool.Free == r.Pool.Extents {
-			return
-		}
-	}
-	t.Errorf("the daemon still holds something: %+v", r)
-}
-
 // unharmed checks what every fault must leave behind: the server has not
-// restarted, a session from before it goes on and its query is right, the daemon and the backend (if
-// it still lives) hold nothing, and the next query is offloaded.
+// restarted, a session from before it goes on and its query is right, the
+// daemon and the backend (if it still lives) hold nothing, and the next query
+// is offloaded.
 func (w *world) unharmed(t *testing.T, s *harness.Session) {
 	t.Helper()
 	w.p.Rewrite(nil)
@@ -355,12 +262,4 @@ func (w *world) unharmed(t *testing.T, s *harness.Session) {
 		t.Errorf("the next query was not offloaded: %v", plan.GpuJoins())
 	}
 	w.right(t, theSum, <-ask(other, theSum))
-}
-
-// released checks that a backend between statements holds nothing of a job.
-func released(t testing.TB, s *harness.Session) {
-	t.Helper()
-	if h, err := harness.HoldingsOf(s.PID()); err == nil && (h.MemFDs > 0 || h.Mapped > 0) {
-		t.Errorf("the backend still holds %+v", h)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -55,6 +56,27 @@ func Numbers(chosen string) ([]int, error) {
 		}
 	}
 	return numbers, nil
+}
+
+// Start starts a private server with the extension, the daemon beside it, and a
+// session, and loads the data. The caller closes and stops them. progress is
+// told what is being done.
+func Start(ctx context.Context, env *harness.Env, sf float64, progress func(string)) (*harness.Pair, *harness.Session, error) {
+	pair, err := env.StartPair(Settings(), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := pair.Cluster.Connect(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, pair.Stop())
+	}
+	if err = Load(ctx, env, s, sf, progress); err == nil {
+		err = s.Exec(ctx, "create extension gpujoin")
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close(), pair.Stop())
+	}
+	return pair, s, nil
 }
 
 // Load creates the tables, fills them from the generator, and makes the usual

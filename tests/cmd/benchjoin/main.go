@@ -72,14 +72,12 @@ func (b *bench) run() (err error) {
 	if b.env, err = harness.Prepare(); err != nil {
 		return err
 	}
-	if b.cluster, err = b.env.NewCluster("", settings); err != nil {
+	pair, err := b.env.StartPair(settings, harness.DaemonOptions{"window": fmt.Sprint(window)})
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.cluster.Stop()) }()
-	if b.daemon, err = b.cluster.StartDaemon(harness.DaemonOptions{"window": fmt.Sprint(window)}); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.daemon.Stop()) }()
+	defer func() { err = errors.Join(err, pair.Stop()) }()
+	b.cluster, b.daemon = pair.Cluster, pair.Daemon
 	if b.session, err = b.cluster.Connect(b.ctx); err != nil {
 		return err
 	}

@@ -98,16 +98,12 @@ const database = `
 func runSuite(env *harness.Env, dir, name string, settings harness.Settings) (err error) {
 	settings["timezone"] = "'PST8PDT'"
 	settings["datestyle"] = "'Postgres, MDY'"
-	cluster, err := env.NewCluster("", settings)
+	pair, err := env.StartPair(settings, harness.DaemonOptions{"calibrate": "false", "extent-size": "1MB"})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	daemon, err := cluster.StartDaemon(harness.DaemonOptions{"calibrate": "false", "extent-size": "1MB"})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, daemon.Stop()) }()
+	defer func() { err = errors.Join(err, pair.Stop()) }()
+	cluster := pair.Cluster
 	ctx := context.Background()
 	s, err := cluster.Connect(ctx)
 	if err != nil {
@@ -137,8 +133,8 @@ func runSuite(env *harness.Env, dir, name string, settings harness.Settings) (er
 	if strings.Contains(cluster.Server().Log(), "terminated by signal") {
 		return fmt.Errorf("a server process crashed:\n%s", cluster.Server().LogTail(20))
 	}
-	if daemon.Exited() {
-		return fmt.Errorf("the daemon ended:\n%s", daemon.LogTail(20))
+	if pair.Daemon.Exited() {
+		return fmt.Errorf("the daemon ended:\n%s", pair.Daemon.LogTail(20))
 	}
 	if !strings.Contains(string(text), " tests ") {
 		return fmt.Errorf("pg_regress did not finish:\n%s", text)

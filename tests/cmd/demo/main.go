@@ -41,33 +41,16 @@ func main() {
 func say(format string, args ...any) { fmt.Printf("demo: "+format+"\n", args...) }
 
 func run(ctx context.Context) (err error) {
-	say("starting a private server and the daemon")
+	say("starting a private server and the daemon, with TPC-H at scale factor %g", scaleFactor)
 	env, err := harness.Prepare()
 	if err != nil {
 		return err
 	}
-	cluster, err := env.NewCluster("", tpch.Settings())
+	pair, s, err := tpch.Start(ctx, env, scaleFactor, func(what string) { say("  %s", what) })
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	daemon, err := cluster.StartDaemon(nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, daemon.Stop()) }()
-	s, err := cluster.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	say("TPC-H at scale factor %g", scaleFactor)
-	if err := tpch.Load(ctx, env, s, scaleFactor, func(what string) { say("  %s", what) }); err != nil {
-		return err
-	}
-	if err := s.Exec(ctx, "create extension gpujoin"); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, s.Close(), pair.Stop()) }()
 	mode, err := showPlan(ctx, s)
 	if err != nil {
 		return err

@@ -41,27 +41,11 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	cluster, err := env.NewCluster("", tpch.Settings())
+	pair, s, err := tpch.Start(ctx, env, *sf, func(what string) { fmt.Println("  " + what) })
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	daemon, err := cluster.StartDaemon(nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, daemon.Stop()) }()
-	s, err := cluster.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if err := tpch.Load(ctx, env, s, *sf, func(what string) { fmt.Println("  " + what) }); err != nil {
-		return err
-	}
-	if err := s.Exec(ctx, "create extension gpujoin"); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, s.Close(), pair.Stop()) }()
 
 	var measured []*tpch.Measurement
 	for _, n := range numbers {

@@ -1,0 +1,25 @@
+package sqltest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"gpujoin/tests/harness"
+)
+
+// Main is the body of a TestMain: it prepares *env, runs the tests, and then
+// stops what they shared.
+func Main(m *testing.M, env **harness.Env, stop func() error) {
+	var err error
+	if *env, err = harness.Prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}

@@ -1,0 +1,36 @@
+package sqltest
+
+import (
+	"maps"
+
+	"gpujoin/tests/harness"
+)
+
+// Settings let small tables have parallel plans; more overrides them.
+func Settings(more harness.Settings) harness.Settings {
+	s := harness.Settings{
+		"shared_buffers":               "128MB",
+		"max_connections":              "80",
+		"max_worker_processes":         "16",
+		"max_parallel_workers":         "16",
+		"parallel_setup_cost":          "0",
+		"parallel_tuple_cost":          "0",
+		"min_parallel_table_scan_size": "0",
+	}
+	maps.Copy(s, more)
+	return s
+}
+
+// DaemonOptions make many small extents of little data, and starting quick;
+// more overrides them.
+func DaemonOptions(more harness.DaemonOptions) harness.DaemonOptions {
+	o := harness.DaemonOptions{
+		"extent-size":   "1MB",
+		"memory-budget": "512MB",
+		"memory-warm":   "16MB",
+		"calibrate":     "false",
+		"log-level":     "debug",
+	}
+	maps.Copy(o, more)
+	return o
+}

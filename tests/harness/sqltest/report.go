@@ -1,0 +1,58 @@
+package sqltest
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"gpujoin/tests/harness"
+)
+
+// Report is the part of the daemon's report that tests look at.
+type Report struct {
+	Reserved, Used, Budget int64
+	Queued, Sessions       int
+	Pool                   struct {
+		Extents, Free int
+		ExtentSize    int64 `json:"extent_size"`
+		KeptBlocks    int64 `json:"kept_blocks"`
+	}
+	Totals struct {
+		Joins, Refused int64
+		Violations     int64 `json:"protocol_errors"`
+	}
+	Jobs []struct{ State string }
+}
+
+// ReportOf asks the daemon that a session's joins go to.
+func ReportOf(t testing.TB, s *harness.Session) (r Report) {
+	t.Helper()
+	text := Query(t, s, "select coalesce(status::text, failure) from gpujoin.daemon_status()").Rows[0]
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(text, `\\`, `\`)), &r); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return r
+}
+
+// Settled waits until the daemon holds no job, no reservation, no session but
+// the one that asks, and all extents are back in its pool.
+func Settled(t testing.TB, s *harness.Session) {
+	t.Helper()
+	var r Report
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		r = ReportOf(t, s)
+		if len(r.Jobs) == 0 && r.Reserved == 0 && r.Sessions <= 1 && r.Queued == 0 && r.Pool.Free == r.Pool.Extents {
+			return
+		}
+	}
+	t.Errorf("the daemon still holds something: %+v", r)
+}
+
+// Released checks that a backend between statements holds nothing of a job.
+func Released(t testing.TB, s *harness.Session) {
+	t.Helper()
+	if h, err := harness.HoldingsOf(s.PID()); err == nil && (h.MemFDs > 0 || h.Mapped > 0) {
+		t.Errorf("the backend still holds %+v", h)
+	}
+}

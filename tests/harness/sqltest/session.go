@@ -1,0 +1,88 @@
+package sqltest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"gpujoin/tests/harness"
+)
+
+// How a session's joins are to run.
+const (
+	Native = "set gpujoin.enabled = off; set gpujoin.force = off;"
+	Forced = "set gpujoin.enabled = on; set gpujoin.force = on; set gpujoin.min_rows = 0;"
+)
+
+// Patience is far more than any statement here takes, and far less than for
+// ever.
+const Patience = time.Minute
+
+// Bounded is a context that ends when patience does.
+func Bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), Patience)
+}
+
+// Session opens a session that the test closes at its end, and runs settings
+// in it.
+func Session(t testing.TB, c *harness.Cluster, settings ...string) *harness.Session {
+	t.Helper()
+	s, err := c.Connect(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() }) // the test may have ended it
+	for _, sql := range settings {
+		Exec(t, s, sql)
+	}
+	return s
+}
+
+// Exec runs statements for their effect.
+func Exec(t testing.TB, s *harness.Session, sql string) {
+	t.Helper()
+	ctx, cancel := Bounded()
+	defer cancel()
+	if err := s.Exec(ctx, sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// Query returns a statement's rows.
+func Query(t testing.TB, s *harness.Session, sql string) *harness.Result {
+	t.Helper()
+	ctx, cancel := Bounded()
+	defer cancel()
+	r, err := s.Query(ctx, sql)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return r
+}
+
+// Explain returns a statement's plan; options are those of EXPLAIN.
+func Explain(t testing.TB, s *harness.Session, options, sql string) harness.Node {
+	t.Helper()
+	ctx, cancel := Bounded()
+	defer cancel()
+	plan, err := s.Explain(ctx, options, sql)
+	if err != nil {
+		t.Fatalf("explain %s: %v", sql, err)
+	}
+	return plan
+}
+
+// SameAsNative runs a query both ways in one session and compares; the forced
+// plan must hold a GpuJoin.
+func SameAsNative(t testing.TB, s *harness.Session, sql string) {
+	t.Helper()
+	Exec(t, s, Native)
+	want := Query(t, s, sql)
+	Exec(t, s, Forced)
+	if len(Explain(t, s, "", sql).GpuJoins()) == 0 {
+		t.Errorf("no GpuJoin in the plan of %s", sql)
+	}
+	if d := harness.SameRows(want, Query(t, s, sql)); d != "" {
+		t.Errorf("%s: %s", sql, d)
+	}
+}
