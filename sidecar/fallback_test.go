@@ -17,7 +17,7 @@ import (
 // breaking is a backend that begins as another one does, and fails after some
 // batches.
 type breaking struct {
-	testEngine
+	testBackend
 	inner   backend.Backend
 	batches int
 	err     error
@@ -160,7 +160,7 @@ func TestDevicesInStatus(t *testing.T) {
 	}
 }
 
-type listing struct{ testEngine }
+type listing struct{ testBackend }
 
 func (*listing) Name() string { return "listing" }
 

@@ -15,20 +15,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// testEngine is a backend whose Run a test gives. It needs no memory.
-type testEngine func(ctx context.Context, mem joincore.Memory, sink joincore.Sink) error
+// testBackend is a backend whose Run a test gives. It needs no memory.
+type testBackend func(ctx context.Context, mem joincore.Memory, sink joincore.Sink) error
 
-func (testEngine) Name() string { return "test" }
+func (testBackend) Name() string { return "test" }
 
-func (testEngine) Estimate(*joincore.Plan) int64 { return 0 }
+func (testBackend) Estimate(*joincore.Plan) int64 { return 0 }
 
-func (testEngine) Ready() error { return nil }
+func (testBackend) Ready() error { return nil }
 
-func (testEngine) Devices() []backend.Device { return nil }
+func (testBackend) Devices() []backend.Device { return nil }
 
-func (testEngine) Close() {}
+func (testBackend) Close() {}
 
-func (e testEngine) Run(ctx context.Context, job *backend.Job, _ *joincore.Stats) error {
+func (e testBackend) Run(ctx context.Context, job *backend.Job, _ *joincore.Stats) error {
 	return e(ctx, job.Memory, job.Sink)
 }
 
@@ -86,10 +86,10 @@ func fault() error {
 	return fmt.Errorf("%d was read behind the end", b[100])
 }
 
-// TestEngineFails says before RUNNING what went wrong, and frees everything.
-func TestEngineFails(t *testing.T) {
+// TestBackendFails says before RUNNING what went wrong, and frees everything.
+func TestBackendFails(t *testing.T) {
 	for name, c := range map[string]struct {
-		run  testEngine
+		run  testBackend
 		code shm.Failure
 	}{
 		"budget": {func(context.Context, joincore.Memory, joincore.Sink) error {
@@ -133,9 +133,9 @@ func TestEngineFails(t *testing.T) {
 	}
 }
 
-// TestEngineFailsLate fails after rows were dealt: every participant is told.
-func TestEngineFailsLate(t *testing.T) {
-	r := start(t, nil, testEngine(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
+// TestBackendFailsLate fails after rows were dealt: every participant is told.
+func TestBackendFailsLate(t *testing.T) {
+	r := start(t, nil, testBackend(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
 		if err := emit(ctx, sink, 2); err != nil {
 			return err
 		}
@@ -164,31 +164,31 @@ func TestEngineFailsLate(t *testing.T) {
 // told, and everything is freed though the worker stays.
 func TestLeaderLeaves(t *testing.T) {
 	blocked := make(chan struct{}, 8)
-	engine := testEngine(func(ctx context.Context, mem joincore.Memory, sink joincore.Sink) error {
+	busy := testBackend(func(ctx context.Context, mem joincore.Memory, sink joincore.Sink) error {
 		if _, err := mem.Alloc(8 << 20); err != nil {
 			return err
 		}
 		blocked <- struct{}{}
 		return emit(ctx, sink, 1000)
 	})
-	silent := testEngine(func(ctx context.Context, mem joincore.Memory, _ joincore.Sink) error {
+	silent := testBackend(func(ctx context.Context, mem joincore.Memory, _ joincore.Sink) error {
 		blocked <- struct{}{}
 		<-ctx.Done()
 		return ctx.Err()
 	})
 	for name, c := range map[string]struct {
-		engine backend.Last
-		reach  func(t *testing.T, leader *client.Conn)
+		last  backend.Last
+		reach func(t *testing.T, leader *client.Conn)
 	}{
-		"admitted": {engine, func(*testing.T, *client.Conn) {}},
-		"granted": {engine, func(t *testing.T, leader *client.Conn) {
+		"admitted": {busy, func(*testing.T, *client.Conn) {}},
+		"granted": {busy, func(t *testing.T, leader *client.Conn) {
 			_, err := leader.Want(5)
 			must(t, err)
 		}},
-		"filled": {engine, func(t *testing.T, leader *client.Conn) {
+		"filled": {busy, func(t *testing.T, leader *client.Conn) {
 			must(t, leader.Feed(0, tableShapes, tableRows(50, 5, "l"), 10))
 		}},
-		"fed": {engine, func(t *testing.T, leader *client.Conn) {
+		"fed": {busy, func(t *testing.T, leader *client.Conn) {
 			must(t, leader.Feed(0, tableShapes, tableRows(50, 5, "l"), 10))
 			must(t, leader.Fed(shm.Fed{}))
 		}},
@@ -196,11 +196,11 @@ func TestLeaderLeaves(t *testing.T) {
 			must(t, client.Send(leader, shm.MsgRun, &shm.Run{Generation: 1}))
 			<-blocked
 		}},
-		"window full": {engine, func(t *testing.T, leader *client.Conn) {
+		"window full": {busy, func(t *testing.T, leader *client.Conn) {
 			must(t, leader.Run(1))
 			<-blocked
 		}},
-		"holding results": {engine, func(t *testing.T, leader *client.Conn) {
+		"holding results": {busy, func(t *testing.T, leader *client.Conn) {
 			must(t, leader.Run(1))
 			<-blocked
 			must(t, leader.Next(2))
@@ -211,7 +211,7 @@ func TestLeaderLeaves(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t, nil, c.engine)
+			r := start(t, nil, c.last)
 			leader, job := opened(r, 0, shm.Open{Participants: 2})
 			worker := r.dial(0)
 			must(t, worker.Attach(job, 0))
@@ -264,7 +264,7 @@ func TestWorkerLeaves(t *testing.T) {
 		wantFailure(t, err, shm.FailInternal)
 	})
 	t.Run("with results", func(t *testing.T) {
-		r := start(t, func(o *Options) { o.Window = 4 }, testEngine(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
+		r := start(t, func(o *Options) { o.Window = 4 }, testBackend(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
 			return emit(ctx, sink, 20)
 		}))
 		leader, job := opened(r, 0, shm.Open{Participants: 2})

@@ -14,7 +14,7 @@ import (
 
 // TestSlowReader stops reading while results wait; others get theirs.
 func TestSlowReader(t *testing.T) {
-	r := start(t, func(o *Options) { o.Window = 6 }, testEngine(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
+	r := start(t, func(o *Options) { o.Window = 6 }, testBackend(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
 		return emit(ctx, sink, 300)
 	}))
 	leader, job := opened(r, 0, shm.Open{Participants: 2})

@@ -71,7 +71,7 @@ func testDir(t *testing.T) string {
 // whose daemon was killed, and on one that was removed while it served.
 func TestSocketTaken(t *testing.T) {
 	r := start(t, nil, nil)
-	if _, err := Start(r.srv.options, testEngine(nil)); !errors.Is(err, ErrSocketTaken) {
+	if _, err := Start(r.srv.options, testBackend(nil)); !errors.Is(err, ErrSocketTaken) {
 		t.Errorf("a second daemon: %v", err)
 	}
 	st, err := os.Stat(r.path)
@@ -82,7 +82,7 @@ func TestSocketTaken(t *testing.T) {
 	kept := r.dial(1)
 	must(t, os.Remove(r.path))
 	must(t, os.Remove(r.path+".status"))
-	if _, err := Start(r.srv.options, testEngine(nil)); !errors.Is(err, ErrSocketTaken) {
+	if _, err := Start(r.srv.options, testBackend(nil)); !errors.Is(err, ErrSocketTaken) {
 		t.Errorf("a second daemon where the socket was removed: %v", err)
 	}
 	r.eventually("the socket is back", func() (bool, string) {
@@ -108,7 +108,7 @@ func TestSocketTaken(t *testing.T) {
 	must(t, err)
 	l.SetUnlinkOnClose(false)
 	l.Close() // as kill -9 leaves it
-	srv, err := Start(o, testEngine(nil))
+	srv, err := Start(o, testBackend(nil))
 	must(t, err)
 	must(t, srv.Stop(context.Background()))
 	for _, name := range []string{o.Socket, o.Socket + ".status"} {
@@ -121,7 +121,7 @@ func TestSocketTaken(t *testing.T) {
 // TestStatusFile looks at the file as a backend does.
 func TestStatusFile(t *testing.T) {
 	o := testOptions(t)
-	srv, err := Start(o, testEngine(nil))
+	srv, err := Start(o, testBackend(nil))
 	must(t, err)
 	f, err := os.Open(o.Socket + ".status")
 	must(t, err)

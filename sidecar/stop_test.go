@@ -16,7 +16,7 @@ import (
 func TestStop(t *testing.T) {
 	proceed := make(chan struct{})
 	o := testOptions(t)
-	srv, err := Start(o, testEngine(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
+	srv, err := Start(o, testBackend(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
 		<-proceed
 		return emit(ctx, sink, 3)
 	}))
@@ -59,7 +59,7 @@ func receiveRunning(c *client.Conn) (shm.Frame, []byte, error) {
 func TestStopNow(t *testing.T) {
 	o := testOptions(t)
 	o.StopTimeout = time.Hour
-	srv, err := Start(o, testEngine(func(ctx context.Context, _ joincore.Memory, _ joincore.Sink) error {
+	srv, err := Start(o, testBackend(func(ctx context.Context, _ joincore.Memory, _ joincore.Sink) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}))

@@ -177,7 +177,7 @@ func (p *pool) leave(e *extent) {
 
 // patience is how long an extent may take to arrive that a plan names. The
 // daemon sends it before or beside the plan.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // nowhere is the extent of rows without columns.
 const nowhere = 0

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCheckTriesWorker: without a daemon, a check starts the worker for a
+// moment and joins.
+func TestCheckTriesWorker(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "worker")
+	build := exec.Command("go", "build", "-o", program, "gpujoin/sidecar/backend/testworker")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "libcuda.so.1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func(plugin string) (int, string) {
+		t.Helper()
+		var out strings.Builder
+		code := Main([]string{
+			"check", "--socket", filepath.Join(dir, "s"), "--memory-budget", "256MB", "--provider", "cuda", "--cuda-plugin", plugin,
+		}, []string{"LD_LIBRARY_PATH=" + dir}, &out, &out)
+		return code, out.String()
+	}
+	if code, out := check(program); code != ExitNoDaemon || !strings.Contains(out, "no GPU at all, 512 MB for joins, a join of 16384 rows was right") {
+		t.Errorf("%d: %s", code, out)
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"no worker": {"#!/bin/sh\necho 'no device today' >&2\nexit 1\n", "no device today"},
+		"a liar":    {"#!/bin/sh\necho hello\n", "Unrecognized remote plugin message: hello"},
+	} {
+		other := filepath.Join(dir, "other")
+		if err := os.WriteFile(other, []byte(c.text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if code, out := check(other); code != ExitFailure || !strings.Contains(out, c.want) {
+			t.Errorf("%s: %d: %s", name, code, out)
+		}
+	}
+}
