@@ -143,12 +143,17 @@ func TestServerCrash(t *testing.T) {
 	}
 }
 
+// forcedGather puts a Gather on every plan that may have one; the setting has
+// another name since PostgreSQL 16.
+const forcedGather = `select set_config(name, 'regress', false) from pg_settings
+	where name in ('force_parallel_mode', 'debug_parallel_query')`
+
 // A serial node in a parallel worker, where the server puts it for tests.
 func TestKillUnderForcedGather(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range chosen("hello", "mid feed", "running", "mid result") {
 		t.Run(ph.name, func(t *testing.T) {
-			s := w.proxied(t, serial, "set max_parallel_workers_per_gather = 2; set force_parallel_mode = regress; set parallel_setup_cost = 1000000")
+			s := w.proxied(t, serial, "set max_parallel_workers_per_gather = 2; set parallel_setup_cost = 1000000", forcedGather)
 			h := w.p.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, theJoin)
 			reached(t, h, done)
