@@ -7,6 +7,7 @@ set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 pg_config=${PG_CONFIG:-pg_config}
+go=${GO:-go}
 bundle=$root/build/gpu-bundle
 limit=$((60 << 20)) # bytes
 
@@ -53,7 +54,8 @@ done | sort -u | while read -r name path; do
     esac
 done
 
-cp "$root/build/bin/gpujoind" "$plugin" "$root/build/bin/tpchgen-cli" "$stage/bin"
+cp "$plugin" "$root/build/bin/tpchgen-cli" "$stage/bin"
+(cd "$root" && CGO_ENABLED=0 "$go" build -trimpath -buildvcs=false -ldflags='-s -w' -o "$stage/bin/gpujoind" ./cmd/gpujoind)
 commit=$(git -c safe.directory='*' -C "$root" describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)
 cat >"$stage/bundle.json" <<END
 {"bindir": "$bindir", "libdir": "$libdir", "sharedir": "$sharedir", "commit": "$commit"}
@@ -62,7 +64,7 @@ END
 rm -rf "$bundle"
 mkdir -p "$bundle"
 tar -C "$stage" --owner=0 --group=0 --sort=name -cf - . | gzip -9 >"$bundle/bundle.tar.gz"
-(cd "$root/tests" && CGO_ENABLED=0 "${GO:-go}" build -trimpath -buildvcs=false -ldflags='-s -w' -o "$bundle/gpu-e2e" ./cmd/gpue2e)
+(cd "$root/tests" && CGO_ENABLED=0 "$go" build -trimpath -buildvcs=false -ldflags='-s -w' -o "$bundle/gpu-e2e" ./cmd/gpue2e)
 
 size=$(du -sb "$bundle" | cut -f1)
 echo "build/gpu-bundle: $((size >> 20)) MiB; on the machine with the GPU, run its gpu-e2e"
