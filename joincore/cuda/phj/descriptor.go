@@ -2,7 +2,8 @@ package phj
 
 // The descriptor that a join shares with its kernels: kernels/descriptor.h,
 // which says what each field means. All fields are 8 bytes, addresses are the
-// device's. That the sizes agree is checked when the kernels are loaded.
+// device's. A test compares the fields; the sizes are compared again when the
+// kernels are loaded.
 
 const maxColumns = 4
 
@@ -46,7 +47,6 @@ const (
 	sampled        = 0
 	sampledMatched = 1
 	sampledHot     = 2
-	sampledKeys    = 3
 	hotKeys        = 4
 	summaryWords   = 8
 
@@ -55,7 +55,7 @@ const (
 	sampleBytes = 8*summaryWords + sampleSlots*(8+4*4) + 4*maxHotKeys
 )
 
-// wantLayout is what the kernels' gj_layout must say.
+// Sizes of the types above, which the kernels' gj_layout must agree with.
 const (
 	fieldBytes = 5 * 8
 	sideBytes  = (2 + maxColumns + 14) * 8

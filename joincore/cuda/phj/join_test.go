@@ -24,7 +24,7 @@ type bed struct {
 }
 
 const (
-	arenaBytes = 1 << 30
+	arenaBytes = 256 << 20
 	guardBytes = 1 << 20
 	poison     = 0xa5
 )
@@ -43,7 +43,7 @@ func newBed(t *testing.T) *bed {
 	must(err)
 	b.arena, err = d.NewArena(arenaBytes)
 	must(err)
-	b.host, err = d.Pinned(256 << 20)
+	b.host, err = d.Pinned(64 << 20)
 	must(err)
 	t.Cleanup(func() {
 		must(Close(d))

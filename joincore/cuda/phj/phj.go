@@ -51,6 +51,11 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	if err := check(j); err != nil {
 		return nil, nil, err
 	}
+	switch o.Materialise {
+	case "", "om", "um", "place", "bypass":
+	default:
+		return nil, nil, fmt.Errorf("phj: payload cannot be materialised by %q", o.Materialise)
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +67,8 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &run{state: st, scratch: b, stream: s, arena: a, join: j, options: o, bits: o.Bits}
+	own := *j
+	r := &run{state: st, scratch: b, stream: s, arena: a, join: &own, options: o, bits: o.Bits}
 	if o.Bits == 0 {
 		r.bits = -1
 	}

@@ -1,9 +1,6 @@
 package phj
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
 // How a side's payload goes through a join.
 type mode uint8
@@ -297,9 +294,6 @@ func splitBits(b, mostFirst, mostSecond int) (first, second int) {
 	first = max(min(b/2, mostFirst), b-mostSecond)
 	return first, b - first
 }
-
-// log2 returns the bits of a fan-out, which is a power of two.
-func log2(fan int) int { return bits.Len(uint(fan)) - 1 }
 
 // outputChunk returns the rows of a chunk of the result: large where blocks
 // fill many, small where each fills few.

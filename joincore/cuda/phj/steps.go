@@ -5,6 +5,7 @@ package phj
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"gpujoin/joincore/cuda/driver"
 )
@@ -105,6 +106,9 @@ func (r *run) partition() error {
 	}
 	return nil
 }
+
+// log2 returns the bits of a fan-out, which is a power of two.
+func log2(fan int) int { return bits.Len(uint(fan)) - 1 }
 
 func (r *run) firstPass(i int, k *driver.Kernel) {
 	r.launch(k, k.Grid(r.sides[i].Rows/int64(k.Rows)+1), uint64(i))
