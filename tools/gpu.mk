@@ -19,7 +19,7 @@ cuda: build ## build what joins on NVIDIA GPUs: kernels, gpujoin-cuda, tests, be
 	@$(WITH_CUDA) $(GO) test -c -tags cuda -ldflags="-s -w" -o $(CUDA_OUT)/test/ ./joincore/cuda/...
 	@CGO_ENABLED=0 $(GO) test -c -buildvcs=false -ldflags="-s -w" -o $(CUDA_OUT)/test/worker.test ./sidecar/backend/remote
 	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/bench-gpu ./cmd/benchgpu
-	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -o ../$(CUDA_OUT)/bin/check ./cmd/check
+	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/check ./cmd/check
 
 # Where there is a toolkit everything is brought up to date first; else what
 # was built elsewhere is run as it is.
