@@ -45,6 +45,13 @@ func TestDevice(t *testing.T) {
 			r.compare(fmt.Sprint("seed ", seed), plan, inputs, []int{7, 100, 1000}[seed%3])
 		}
 	})
+	t.Run("matrix", func(t *testing.T) {
+		r := *r
+		r.t = t
+		for p := range runtest.Plans(500) {
+			r.compare(p.Name, p.Plan, p.Inputs, p.Batch)
+		}
+	})
 	t.Run("concurrent", func(t *testing.T) {
 		for i := range uint64(4) {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {

@@ -256,30 +256,36 @@ func openFDs(t testing.TB) int {
 	return len(list)
 }
 
-// stage copies a relation into extents, a segment each, as a backend feeds it.
+// stage copies a relation into extents, as a backend feeds it.
 func (r *rig) stage(in *joincore.Relation) (*joincore.Relation, func()) {
 	r.t.Helper()
 	out := &joincore.Relation{Columns: in.Columns}
 	var extents []*memory.Extent
+	var room []byte // of the last extent
+	put := func(b []byte) []byte {
+		if b == nil {
+			return nil
+		}
+		n := copy(room[:len(b):len(b)], b)
+		placed := room[:n:n]
+		room = room[(n+63)/64*64:]
+		return placed
+	}
 	for i := range in.Segments {
 		s := &in.Segments[i]
 		if s.Rows == 0 {
 			continue
 		}
-		e, err := r.account.Extent(false)
-		if err != nil {
-			r.t.Fatal(err)
+		need := 0
+		for _, c := range s.Columns {
+			need += len(c.Values) + len(c.Validity) + len(c.Heap) + 3*64
 		}
-		extents = append(extents, e)
-		at := 0
-		put := func(b []byte) []byte {
-			if b == nil {
-				return nil
+		if need > len(room) { // segments share extents, but none is split
+			e, err := r.account.Extent(false)
+			if err != nil {
+				r.t.Fatal(err)
 			}
-			at = (at + 63) / 64 * 64
-			n := copy(e.Data[at:at+len(b):at+len(b)], b)
-			at += n
-			return e.Data[at-n : at : at]
+			extents, room = append(extents, e), e.Data
 		}
 		segment := joincore.Segment{Rows: s.Rows}
 		for _, c := range s.Columns {

@@ -35,6 +35,19 @@ func TestTrees(t *testing.T) {
 	}
 }
 
+// TestMatrix runs joins of all kinds over all types of keys through a child.
+func TestMatrix(t *testing.T) {
+	// Memory that is apart copies a whole extent with every chunk.
+	for mode, n := range map[string]int{"cpu": 300, "bulk": 20} {
+		t.Run(mode, func(t *testing.T) {
+			r := start(t, mode, nil).ready()
+			for p := range runtest.Plans(n) {
+				r.compare(p.Name, p.Plan, p.Inputs, p.Batch)
+			}
+		})
+	}
+}
+
 // compare runs a plan and compares the rows with the oracle's.
 func (r *rig) compare(name string, plan *joincore.Plan, inputs []*joincore.Relation, batch int) {
 	r.t.Helper()
