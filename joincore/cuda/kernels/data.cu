@@ -87,16 +87,21 @@ __device__ void add_up(unsigned long long* sum, uint64_t s, uint64_t n) {
 
 }  // namespace
 
+// What sets the tables of a sequence of joins apart: their number, which the
+// two tables of a single join do not have.
+__device__ __forceinline__ uint64_t numbered(uint64_t row, uint64_t number) { return row ^ number << 36; }
+
 #define LAUNCH(NAME) extern "C" __constant__ const uint64_t NAME##_launch[5] = {256, 8, 0, 0, 0};
 
 // side 0: build, 1: probe; columns: the key first; zipf_bits: the factor as the
-// bits of a double, 0 for uniform.
-extern "C" __global__ void data_fill(uint64_t side, uint64_t rows, const Column* column, uint64_t count, uint64_t domain, uint64_t zipf_bits) {
+// bits of a double, 0 for uniform; number: 0, or of the join in a sequence.
+extern "C" __global__ void data_fill(uint64_t side, uint64_t rows, const Column* column, uint64_t count, uint64_t domain, uint64_t zipf_bits,
+                                     uint64_t number) {
   const double s = __longlong_as_double(zipf_bits);
   for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < rows; i += (uint64_t)gridDim.x * blockDim.x) {
-    column[0].put(i, 0, key_of(side ? probe_index(i, domain, s) : i % domain, column[0].bytes));
+    column[0].put(i, 0, key_of(side ? probe_index(numbered(i, number), domain, s) : i % domain, column[0].bytes));
     for (uint64_t c = 1; c < count; c++)
-      for (uint64_t w = 0; w < column[c].words(); w++) column[c].put(i, w, payload(side, c, i, w, column[c].bytes));
+      for (uint64_t w = 0; w < column[c].words(); w++) column[c].put(i, w, payload(side, c, numbered(i, number), w, column[c].bytes));
   }
 }
 LAUNCH(data_fill)
@@ -136,3 +141,28 @@ extern "C" __global__ void data_sum(uint64_t rows, const Column* column, uint64_
   add_up(sum, total, n);
 }
 LAUNCH(data_sum)
+
+// row[i] = i: row numbers as a column of 4 bytes.
+extern "C" __global__ void data_number(uint32_t* row, uint64_t rows) {
+  for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < rows; i += (uint64_t)gridDim.x * blockDim.x) row[i] = (uint32_t)i;
+}
+LAUNCH(data_number)
+
+// to[i] = from[row[i]]: a foreign key, fetched when its join is next.
+extern "C" __global__ void data_fetch(const uint32_t* row, uint64_t rows, const uint32_t* from, uint32_t* to) {
+  for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < rows; i += (uint64_t)gridDim.x * blockDim.x) to[i] = __ldg(from + row[i]);
+}
+LAUNCH(data_fetch)
+
+// What a sequence of joins of `facts` rows with tables 1..joins must return: of
+// each fact its row number and the payload that it has found in each table.
+extern "C" __global__ void data_expect_sequence(uint64_t facts, uint64_t joins, uint64_t domain, unsigned long long* sum) {
+  uint64_t total = 0, n = 0;
+  for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < facts; i += (uint64_t)gridDim.x * blockDim.x) {
+    uint64_t h = chain(0, i);
+    for (uint64_t j = 1; j <= joins; j++) h = chain(h, payload(0, 1, numbered(probe_index(numbered(i, j), domain, 0), j), 0, 4));
+    total += h, n++;
+  }
+  add_up(sum, total, n);
+}
+LAUNCH(data_expect_sequence)

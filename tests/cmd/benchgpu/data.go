@@ -17,7 +17,9 @@ type data struct {
 	bench             *bench
 	module            *driver.Module
 	fill, expect, sum *driver.Kernel
-	host              *driver.Host
+
+	number, fetch, expectSequence *driver.Kernel // of sequences
+	host                          *driver.Host
 
 	join     resident.Join
 	expected checksum
@@ -39,7 +41,10 @@ func (d *data) load(b *bench) (err error) {
 	if d.module, err = b.device.Load(kernels.Data); err != nil {
 		return err
 	}
-	for name, k := range map[string]**driver.Kernel{"data_fill": &d.fill, "data_expect": &d.expect, "data_sum": &d.sum} {
+	for name, k := range map[string]**driver.Kernel{
+		"data_fill": &d.fill, "data_expect": &d.expect, "data_sum": &d.sum,
+		"data_number": &d.number, "data_fetch": &d.fetch, "data_expect_sequence": &d.expectSequence,
+	} {
 		if *k, err = d.module.Kernel(name); err != nil {
 			return err
 		}
@@ -107,10 +112,10 @@ func (b *bench) fill(ctx context.Context, c join) error {
 		zipf = 0
 	}
 	probeTable := uint64(table) + mostColumns*columnBytes
-	if err := d.fill.Launch(b.stream, dataBlocks, 0, uint64(c.build), uint64(table), uint64(len(build)), uint64(c.distinct), 0); err != nil {
+	if err := d.fill.Launch(b.stream, dataBlocks, 0, uint64(c.build), uint64(table), uint64(len(build)), uint64(c.distinct), 0, 0); err != nil {
 		return err
 	}
-	if err := d.fill.Launch(b.stream, dataBlocks, 1, uint64(c.probe), probeTable, uint64(len(probe)), uint64(c.domain), zipf); err != nil {
+	if err := d.fill.Launch(b.stream, dataBlocks, 1, uint64(c.probe), probeTable, uint64(len(probe)), uint64(c.domain), zipf, 0); err != nil {
 		return err
 	}
 	d.expected, err = d.summed(ctx, table+tableBytes, func(at uint64) error {
@@ -142,17 +147,21 @@ func (d *data) summed(ctx context.Context, at driver.Ptr, launch func(at uint64)
 
 // checksum sums up a result.
 func (d *data) checksum(ctx context.Context, o *resident.Output) (checksum, error) {
+	return d.checksumOf(ctx, o.Rows, append(append([]resident.Column{o.Key}, o.Build...), o.Probe...))
+}
+
+// checksumOf sums up columns of so many rows.
+func (d *data) checksumOf(ctx context.Context, rows int64, columns []resident.Column) (checksum, error) {
 	b := d.bench
 	table, err := b.arena.Take(tableBytes + 16)
 	if err != nil {
 		return checksum{}, err
 	}
-	columns := append(append([]resident.Column{o.Key}, o.Build...), o.Probe...)
 	d.describe(0, columns)
 	if err := b.stream.CopyIn(table, d.host.Bytes()[:tableBytes]); err != nil {
 		return checksum{}, err
 	}
 	return d.summed(ctx, table+tableBytes, func(at uint64) error {
-		return d.sum.Launch(b.stream, dataBlocks, uint64(o.Rows), uint64(table), uint64(len(columns)), at)
+		return d.sum.Launch(b.stream, dataBlocks, uint64(rows), uint64(table), uint64(len(columns)), at)
 	})
 }

@@ -42,6 +42,7 @@ func run(ctx context.Context) error {
 		algorithms = flag.String("algorithms", "", "names of algorithms, by commas; all where empty")
 		phases     = flag.Bool("phases", false, "print the time of each phase, of one more run")
 		out        = flag.String("json", "build/bench-gpu.json", "where the results are written")
+		sequences  = flag.Int("sequences", 0, "also time sequences of 1 to so many joins, at most 8")
 		peer       = flag.String("gje", "", "directory of GPU-Joins-Evaluation's executables, to run them on the same sizes")
 	)
 	own := customCase(flag.CommandLine)
@@ -85,6 +86,19 @@ func run(ctx context.Context) error {
 			ours[i].print()
 		}
 		results, wrong = append(results, ours...), wrong+bad
+	}
+	for n := 1; n <= min(*sequences, 8); n++ {
+		for _, a := range runners {
+			r, err := b.sequence(ctx, n, a)
+			if err != nil {
+				r.wrong = err.Error()
+			}
+			if r.wrong != "" {
+				wrong++
+			}
+			r.print()
+			results = append(results, r)
+		}
 	}
 	if err := write(*out, results); err != nil {
 		return err

@@ -1,0 +1,186 @@
+//go:build cuda
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/resident"
+)
+
+// Sequences are those of GFTR, 5.2.7: facts with a foreign key to each of n
+// tables, and one payload column of each of those. A join carries the facts' row
+// number and the payload found so far; the next foreign key is fetched by row
+// number only when its join is next.
+const (
+	sequenceFacts = 1 << 27
+	sequenceTable = 1 << 25
+)
+
+// tables are a sequence's inputs.
+type tables struct {
+	rows  resident.Column   // the facts' row numbers
+	keys  []resident.Column // the facts' foreign keys
+	sides []resident.Side   // the tables
+}
+
+// sequenceTables makes the inputs at the bottom of the arena.
+func (b *bench) sequenceTables(ctx context.Context, n int) (t tables, err error) {
+	b.arena.Rewind(0)
+	take := func(rows int64) (c resident.Column, err error) {
+		at, err := b.arena.Take(rows*4 + driver.Line)
+		return resident.Column{Addr: at, Bytes: 4}, err
+	}
+	fill := func(side uint64, rows int64, number int, columns []resident.Column) error {
+		mark := b.arena.Mark()
+		defer b.arena.Rewind(mark)
+		table, err := b.arena.Take(tableBytes)
+		if err != nil {
+			return err
+		}
+		b.data.describe(0, columns)
+		if err := b.stream.CopyIn(table, b.data.host.Bytes()[:tableBytes]); err != nil {
+			return err
+		}
+		err = b.data.fill.Launch(b.stream, dataBlocks, side, uint64(rows), uint64(table), uint64(len(columns)), sequenceTable, 0, uint64(number))
+		if err != nil {
+			return err
+		}
+		return b.stream.Sync(ctx)
+	}
+	if t.rows, err = take(sequenceFacts); err != nil {
+		return t, err
+	}
+	if err := b.data.number.Launch(b.stream, dataBlocks, uint64(t.rows.Addr), sequenceFacts); err != nil {
+		return t, err
+	}
+	for i := range n {
+		key, err := take(sequenceFacts)
+		if err != nil {
+			return t, err
+		}
+		side := resident.Side{Rows: sequenceTable, Payload: make([]resident.Column, 1)}
+		if side.Key, err = take(sequenceTable); err != nil {
+			return t, err
+		}
+		if side.Payload[0], err = take(sequenceTable); err != nil {
+			return t, err
+		}
+		if err := fill(1, sequenceFacts, i+1, []resident.Column{key}); err != nil {
+			return t, err
+		}
+		if err := fill(0, sequenceTable, i+1, []resident.Column{side.Key, side.Payload[0]}); err != nil {
+			return t, err
+		}
+		t.keys, t.sides = append(t.keys, key), append(t.sides, side)
+	}
+	return t, nil
+}
+
+// sequence times n joins with one algorithm and checks the last result. ms is
+// the time between two events around all of it.
+func (b *bench) sequence(ctx context.Context, n int, a algorithm) (r result, err error) {
+	r = result{Case: fmt.Sprintf("sequence-%d", n), Algorithm: a.name, Chosen: a.chosen}
+	t, err := b.sequenceTables(ctx, n)
+	if err != nil {
+		return r, err
+	}
+	bottom := b.arena.Mark()
+	expected, err := b.expectSequence(ctx, n)
+	if err != nil {
+		return r, err
+	}
+	var events [2]*driver.Event
+	for i := range events {
+		if events[i], err = b.device.NewEvent(true); err != nil {
+			return r, err
+		}
+		defer events[i].Close()
+	}
+	var ms, wall []float64
+	for i := range b.repeats + 1 {
+		b.arena.Rewind(bottom)
+		start := time.Now()
+		if err := b.stream.Record(events[0]); err != nil {
+			return r, err
+		}
+		r.Launches, r.Syncs, r.Bytes, r.PeakBytes = 0, 0, 0, 0
+		rows, columns, err := b.joinAll(ctx, t, a, &r)
+		if err != nil {
+			return r, err
+		}
+		if err := b.stream.Record(events[1]); err != nil {
+			return r, err
+		}
+		if err := b.stream.Sync(ctx); err != nil {
+			return r, err
+		}
+		if i > 0 {
+			elapsed, err := events[1].Since(events[0])
+			if err != nil {
+				return r, err
+			}
+			ms, wall = append(ms, elapsed), append(wall, float64(time.Since(start))/float64(time.Millisecond))
+		}
+		if i == b.repeats {
+			got, err := b.data.checksumOf(ctx, rows, columns)
+			if err != nil {
+				return r, err
+			}
+			if got != expected {
+				r.wrong = fmt.Sprintf("WRONG: %d rows of %d, checksum %x of %x", got.rows, expected.rows, got.sum, expected.sum)
+			}
+		}
+	}
+	slices.Sort(ms)
+	slices.Sort(wall)
+	r.MS, r.low, r.WallMS = ms[len(ms)/2], ms[0], wall[len(wall)/2]
+	r.bound = r.PeakBytes // of single joins only
+	return r, nil
+}
+
+// joinAll runs the joins and returns the result: the facts' row numbers, then
+// each table's payload.
+func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (int64, []resident.Column, error) {
+	rows, found := int64(sequenceFacts), []resident.Column{t.rows}
+	for i, side := range t.sides {
+		key := t.keys[i]
+		if i > 0 {
+			at, err := b.arena.Take(rows * 4)
+			if err != nil {
+				return 0, nil, err
+			}
+			if err := b.data.fetch.Launch(b.stream, dataBlocks, uint64(found[0].Addr), uint64(rows), uint64(key.Addr), uint64(at)); err != nil {
+				return 0, nil, err
+			}
+			key.Addr = at
+			r.Launches++
+		}
+		j := resident.Join{Build: side, Probe: resident.Side{Rows: rows, Key: key, Payload: found}, OutputRows: rows, NoKey: true}
+		o, report, err := a.run(ctx, b.device, b.stream, b.arena, &j)
+		if err != nil {
+			return 0, nil, err
+		}
+		r.Launches, r.Syncs, r.Bytes = r.Launches+report.Launches, r.Syncs+report.Syncs, r.Bytes+report.Bytes
+		r.PeakBytes = max(r.PeakBytes, report.PeakBytes)
+		rows, found = o.Rows, append(slices.Clone(o.Probe), o.Build...)
+	}
+	return rows, found, nil
+}
+
+// expectSequence computes what a sequence must return.
+func (b *bench) expectSequence(ctx context.Context, n int) (checksum, error) {
+	mark := b.arena.Mark()
+	defer b.arena.Rewind(mark)
+	at, err := b.arena.Take(16)
+	if err != nil {
+		return checksum{}, err
+	}
+	return b.data.summed(ctx, at, func(at uint64) error {
+		return b.data.expectSequence.Launch(b.stream, dataBlocks, sequenceFacts, uint64(n), sequenceTable, at)
+	})
+}
