@@ -14,9 +14,3 @@ type Result struct {
 	Columns, Capacity, Rows uint64
 	Column                  [1 + 2*MaxPayload]ResultColumn
 }
-
-// add appends a column.
-func (r *Result) add(c ResultColumn) {
-	r.Column[r.Columns] = c
-	r.Columns++
-}

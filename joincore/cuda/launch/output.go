@@ -91,3 +91,9 @@ func (o *Output) Result(rows int64) *resident.Output {
 	o.out.Rows = rows
 	return &o.out
 }
+
+// add appends a column.
+func (r *Result) add(c ResultColumn) {
+	r.Column[r.Columns] = c
+	r.Columns++
+}

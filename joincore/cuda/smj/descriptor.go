@@ -1,10 +1,6 @@
 package smj
 
-import (
-	"unsafe"
-
-	"gpujoin/joincore/cuda/launch"
-)
+import "gpujoin/joincore/cuda/launch"
 
 // The descriptors that a join shares with its kernels: kernels/sort.h, which
 // says what each field means.
@@ -52,5 +48,3 @@ type group struct {
 	Build, BuildRows uint64
 	Probe, ProbeRows uint64
 }
-
-const groupBytes = int64(unsafe.Sizeof(group{}))

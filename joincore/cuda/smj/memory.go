@@ -2,6 +2,10 @@
 
 package smj
 
+import "unsafe"
+
+const groupBytes = int64(unsafe.Sizeof(group{}))
+
 // plan decides what is sorted with each side's key, by which bits and by which
 // kernel, and describes where the passes begin.
 func (r *run) plan() {
