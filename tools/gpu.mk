@@ -15,7 +15,7 @@ cuda: build ## build what joins on NVIDIA GPUs: kernels, gpujoin-cuda, tests, be
 	@$(WITH_CUDA) $(MAKE) --no-print-directory -j$(shell nproc) -C joincore/cuda/kernels ARCHS="$(CUDA_ARCHS)"
 	@echo "building gpujoin-cuda, tests and benches"
 	@mkdir -p $(CUDA_OUT)/bin $(CUDA_OUT)/test
-	@$(WITH_CUDA) $(GO) build -tags cuda -trimpath -ldflags="-s -w" -o $(CUDA_OUT)/bin/gpujoin-cuda ./cmd/gpujoin-cuda
+	@$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w" -o $(CUDA_OUT)/bin/gpujoin-cuda ./cmd/gpujoin-cuda
 	@$(WITH_CUDA) $(GO) test -c -tags cuda -ldflags="-s -w" -o $(CUDA_OUT)/test/ ./joincore/cuda/...
 	@CGO_ENABLED=0 $(GO) test -c -buildvcs=false -ldflags="-s -w" -o $(CUDA_OUT)/test/worker.test ./sidecar/backend/remote
 	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/bench-gpu ./cmd/benchgpu

@@ -32,5 +32,5 @@ export PATH="$CUDA_HOME/bin:$PATH"
 export CGO_ENABLED=1
 export CGO_CFLAGS="-O2 $shim"
 export CGO_LDFLAGS="-L$stub"
-export GOFLAGS="-buildvcs=false ${GOFLAGS:-}"
+export GOFLAGS="-buildvcs=false -trimpath ${GOFLAGS:-}"
 exec "$@"
