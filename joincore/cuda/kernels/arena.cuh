@@ -28,9 +28,13 @@ __device__ __forceinline__ unsigned long long no_claim(uint32_t chunk_rows) { re
 
 // An atomic load of shared memory, which atomicAdd(p, 0) would make a loop of.
 __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* p) {
+#ifdef __CUDA_ARCH__
   unsigned long long v;
   asm volatile("ld.relaxed.cta.shared.u64 %0, [%1];" : "=l"(v) : "r"((uint32_t)__cvta_generic_to_shared(p)) : "memory");
   return v;
+#else
+  return *p;
+#endif
 }
 
 // Claims n rows for the calling warp, 0 < n <= output_chunk. *state is chunk << 32 | rows claimed of it.

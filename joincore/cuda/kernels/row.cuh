@@ -55,36 +55,6 @@ struct Lanes {
   }
 };
 
-// Starts the copy of a row from global memory to a shared-memory buffer of the
-// same layout. The thread that copies a row is the one that may read it, after
-// copies_done().
-template <int W>
-__device__ __forceinline__ void copy_async(const char* from, uint64_t from_capacity, uint64_t row, char* to, uint32_t to_capacity, uint32_t to_row) {
-  using L = Lanes<W>;
-  const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
-  if constexpr (L::n4) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + to_row * 4), "l"(from + row * 4));
-  if constexpr (L::n8)
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at + to_capacity * L::before8 + to_row * 8), "l"(from + from_capacity * L::before8 + row * 8));
-#pragma unroll
-  for (int l = 0; l < L::n16; l++)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + to_capacity * (L::before16 + 16 * l) + to_row * 16),
-                 "l"(from + from_capacity * (L::before16 + 16 * l) + row * 16));
-}
-__device__ __forceinline__ void copies_done() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
-// Brings rows to the L2 cache; thread `t` of `threads`.
-template <int W>
-__device__ __forceinline__ void prefetch(const char* from, uint64_t capacity, uint64_t row, uint32_t rows, uint32_t t, uint32_t threads) {
-  using L = Lanes<W>;
-  auto lane = [&](const char* base, uint32_t bytes) {
-    for (uint32_t b = t * 128; b < rows * bytes; b += threads * 128) asm volatile("prefetch.global.L2 [%0];" ::"l"(base + row * bytes + b));
-  };
-  if constexpr (L::n4) lane(from, 4);
-  if constexpr (L::n8) lane(from + capacity * L::before8, 8);
-#pragma unroll
-  for (int l = 0; l < L::n16; l++) lane(from + capacity * (L::before16 + 16 * l), 16);
-}
-
 // How a lane is read and written. Addresses that come out of the descriptor
 // are generic to the compiler: naming the space keeps shared-memory reads
 // free to move across global writes.
@@ -110,5 +80,47 @@ struct Write {  // global
     __stcg(p, v);
   }
 };
+
+// Starts the copy of a row from global memory to a shared-memory buffer of the
+// same layout. The thread that copies a row is the one that may read it, after
+// copies_done(). The host, where tests run this code, copies at once.
+template <int W>
+__device__ __forceinline__ void copy_async(const char* from, uint64_t from_capacity, uint64_t row, char* to, uint32_t to_capacity, uint32_t to_row) {
+  using L = Lanes<W>;
+#ifdef __CUDA_ARCH__
+  const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+  if constexpr (L::n4) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + to_row * 4), "l"(from + row * 4));
+  if constexpr (L::n8)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at + to_capacity * L::before8 + to_row * 8), "l"(from + from_capacity * L::before8 + row * 8));
+#pragma unroll
+  for (int l = 0; l < L::n16; l++)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + to_capacity * (L::before16 + 16 * l) + to_row * 16),
+                 "l"(from + from_capacity * (L::before16 + 16 * l) + row * 16));
+#else
+  Row<W> r;
+  L::load(from, from_capacity, row, r, Shared());
+  L::store(to, to_capacity, to_row, r, Shared());
+#endif
+}
+__device__ __forceinline__ void copies_done() {
+#ifdef __CUDA_ARCH__
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+// Brings rows to the L2 cache; thread `t` of `threads`.
+template <int W>
+__device__ __forceinline__ void prefetch(const char* from, uint64_t capacity, uint64_t row, uint32_t rows, uint32_t t, uint32_t threads) {
+  using L = Lanes<W>;
+  auto lane = [&](const char* base, uint32_t bytes) {
+#ifdef __CUDA_ARCH__
+    for (uint32_t b = t * 128; b < rows * bytes; b += threads * 128) asm volatile("prefetch.global.L2 [%0];" ::"l"(base + row * bytes + b));
+#endif
+  };
+  if constexpr (L::n4) lane(from, 4);
+  if constexpr (L::n8) lane(from + capacity * L::before8, 8);
+#pragma unroll
+  for (int l = 0; l < L::n16; l++) lane(from + capacity * (L::before16 + 16 * l), 16);
+}
 
 }  // namespace gj

@@ -1,0 +1,261 @@
+// Runs the fused kernels on the host, whole joins of every form of payload, and
+// compares with a join of strings. Tiles, chunks and blocks are small, so that
+// little data fills many.
+#include "cuda.hpp"
+
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "../arena.cuh"
+#include "../bypass.cuh"
+#include "../histogram.cuh"
+#include "../match.cuh"
+#include "../offsets.cuh"
+#include "../payload.cuh"
+#include "../sample.cuh"
+#include "../scatter.cuh"
+
+using namespace gj;
+
+namespace {
+
+constexpr int pass_threads = 256, pass_rows = 4, match_threads = 64, match_blocks = 3, bypass_blocks = 2, chunk = 256, buckets = 512;
+constexpr uint64_t range = 600, output_chunk = 512;
+
+enum class Mode { carry, place, row_id };
+
+struct Case {
+  std::string name;
+  std::vector<int> widths[2];
+  uint32_t rows[2], keys;
+  int first_bits, second_bits;
+  Mode mode[2] = {Mode::carry, Mode::carry};
+  bool hot = false;  // most probe rows have one of few keys, which go round the partitions
+};
+
+struct Side {
+  std::string key;
+  std::vector<std::string> column;
+};
+
+std::mt19937_64 random_bits(11);
+
+Side make_side(const Case& c, int s, int key_bytes) {
+  Side side;
+  for (uint32_t i = 0; i < c.rows[s]; i++) {
+    uint64_t k = random_bits() % c.keys;
+    if (c.hot && s == 0) k = i;
+    if (c.hot && s == 1 && random_bits() % 10 < 8) k = 3 + random_bits() % 3;
+    k = k == 1 ? ~0ull : k * 0x9e3779b97f4a7c15ull;
+    side.key.append(reinterpret_cast<char*>(&k) + 8 - key_bytes, key_bytes);
+  }
+  for (int width : c.widths[s]) {
+    std::string column(c.rows[s] * width, 0);
+    for (char& b : column) b = (char)random_bits();
+    side.column.push_back(column);
+  }
+  return side;
+}
+
+std::vector<std::string> reference(const Case& c, const Side (&side)[2], int key_bytes) {
+  auto value = [](const std::string& column, uint32_t row, int width) { return column.substr((size_t)row * width, width); };
+  std::multimap<std::string, uint32_t> build;
+  for (uint32_t i = 0; i < c.rows[0]; i++) build.emplace(value(side[0].key, i, key_bytes), i);
+  std::vector<std::string> out;
+  for (uint32_t j = 0; j < c.rows[1]; j++) {
+    const auto matches = build.equal_range(value(side[1].key, j, key_bytes));
+    for (auto m = matches.first; m != matches.second; ++m) {
+      std::string row = m->first;
+      for (size_t k = 0; k < c.widths[0].size(); k++) row += value(side[0].column[k], m->second, c.widths[0][k]);
+      for (size_t k = 0; k < c.widths[1].size(); k++) row += value(side[1].column[k], j, c.widths[1][k]);
+      out.push_back(row);
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// Memory of the device: lines of 16 bytes that begin as garbage.
+struct Memory {
+  std::vector<std::unique_ptr<std::vector<uint4>>> buffers;
+  uint64_t take(size_t bytes) {
+    buffers.push_back(std::make_unique<std::vector<uint4>>(bytes / 16 + 32, uint4{0xa5a5a5a5u, 0xa5a5a5a5u, 0xa5a5a5a5u, 0xa5a5a5a5u}));
+    return reinterpret_cast<uint64_t>(buffers.back()->data());
+  }
+  uint64_t take(const std::string& content) {
+    const uint64_t at = take(content.size());
+    memcpy(reinterpret_cast<void*>(at), content.data(), content.size());
+    return at;
+  }
+};
+
+// Where word q of a placed payload lies in the first pass's buffer.
+gj_field placed(const gj_side& side, int key_words, int words, int q) {
+  const uint64_t key = side.first_capacity * 4 * key_words;
+  if (words == 2) return {side.first + key + 4 * q, 8, 0, 0, 0};
+  return {side.first + key + side.first_capacity * 16 * (q / 4) + q % 4 * 4, 16, 0, 0, 0};
+}
+
+// KW key words; B, S: the payload that the passes carry; MB, MS: as the match
+// sees it; HB: as the bypass reads the build side's.
+template <int KW, class B, class S, class MB, class MS, class HB>
+bool run(const Case& c) {
+  const Side side[2] = {make_side(c, 0, KW * 4), make_side(c, 1, KW * 4)};
+  const auto want = reference(c, side, KW * 4);
+  const int words[2] = {B::words, S::words}, units[2] = {B::unit, S::unit};
+  const Form carried[2] = {B::form, S::form};
+  const int bits = c.first_bits + c.second_bits;
+  const uint32_t parts = 1u << bits, items = std::max(4u, parts);
+
+  Memory memory;
+  gj_join job{};
+  job.bits_first = c.first_bits, job.bits_second = c.second_bits;
+  job.chunk_rows = chunk, job.range_rows = range;
+  job.counters = memory.take(GJ_COUNTERS * 8);
+  memset(reinterpret_cast<void*>(job.counters), 0, GJ_COUNTERS * 8);
+  job.extra = memory.take(8 * (parts + 1));
+  job.bypass_tail = match_blocks;
+  job.tail_count = match_blocks + (c.hot ? bypass_blocks : 0);
+  job.tails = memory.take(8 * job.tail_count);
+  job.output_chunk = output_chunk;
+  job.output_capacity = (want.size() + output_chunk - 1) / output_chunk * output_chunk + job.tail_count * output_chunk;
+  job.output_key = memory.take(job.output_capacity * KW * 4);
+  std::vector<gj_field> fields[2];
+  std::vector<uint64_t> output[2];
+  for (int s = 0; s < 2; s++) {
+    gj_side& d = job.side[s];
+    d.rows = c.rows[s];
+    d.key = memory.take(side[s].key);
+    for (uint64_t* table : {&d.count, &d.start, &d.cursor, &d.tail}) *table = memory.take(4 * items);
+    memset(reinterpret_cast<void*>(d.count), 0, 4 * items);
+    for (uint64_t* table : {&d.parent_count, &d.parent_start, &d.parent_cursor, &d.parent_tail}) *table = memory.take(4 << c.first_bits);
+    d.first_capacity = (d.rows + (first_align << c.first_bits) + 63) / 64 * 64;
+    d.final_capacity = (d.rows + final_align * parts + 63) / 64 * 64;
+    d.first = memory.take(d.first_capacity * 4 * (KW + words[s]));
+    d.final = memory.take(d.final_capacity * 4 * (KW + std::max(words[s], 1)));
+    int word = 0;
+    for (size_t k = 0; k < c.widths[s].size(); k++) {
+      const uint64_t width = c.widths[s][k], from = memory.take(side[s].column[k]), to = memory.take(job.output_capacity * width);
+      output[s].push_back(to);
+      if (k < GJ_MAX_COLUMNS) d.column[k] = from, job.output_column[s][k] = to;
+      if (c.mode[s] == Mode::place) {
+        gj_field f = placed(d, KW, words[s], word);
+        f.to = to, f.to_stride = f.bytes = width;
+        fields[s].push_back(f);
+        word += units[s];
+      } else if (carried[s] == Form::row_id) {
+        fields[s].push_back({from, width, to, width, width});
+      } else if (carried[s] == Form::field) {
+        for (uint64_t at = 0; at < width; at += 4) fields[s].push_back({from + at, width, to + at, width, min(width, 4u)});
+      }
+    }
+    d.fields = reinterpret_cast<uint64_t>(fields[s].data()), d.field_count = fields[s].size();
+  }
+
+  if (c.hot) {
+    job.sample = memory.take(sizeof(gj_sample));
+    job.bypassed = memory.take(c.rows[1] / 8 + 16);
+    host::launch(1, 1024, [&] { take_sample<KW, 1024>(&job); });
+    host::launch(2, pass_threads, [&] { histogram<KW, pass_threads>(&job, count_build); });
+    host::launch(1, 1024, [&] { sum_sample<1024>(&job, 4); });
+    host::launch(2, pass_threads, [&] { histogram<KW, pass_threads>(&job, count_probe); });
+    if constexpr (S::form == Form::column) host::launch(bypass_blocks, match_threads, [&] { bypass<KW, HB, S, match_threads, 4>(&job); });
+  } else {
+    host::launch(3, pass_threads, [&] { histogram<KW, pass_threads>(&job, count_build | count_probe); });
+  }
+  host::launch(14, 1024, [&] { offsets<1024>(&job, 4); });
+  // One pass of whole units a partition, one of any rows, as the tuning has both.
+  auto first = [&](const auto& source, const gj_side* s) {
+    using Source = std::remove_cvref_t<decltype(source)>;
+    scatter<KW, Source::W, pass_threads, pass_rows, 8, 256>(source, first_target(&job, s));
+  };
+  host::launch(2, pass_threads, [&] { first(ColumnSource<KW, B>(&job.side[0]), &job.side[0]); });
+  host::launch(2, pass_threads, [&] {
+    if (c.hot)
+      first(ColdSource<KW, S>(&job, &job.side[1]), &job.side[1]);
+    else
+      first(ColumnSource<KW, S>(&job.side[1]), &job.side[1]);
+  });
+  auto second = [&](int i, auto payload) {
+    const gj_side* s = &job.side[i];
+    constexpr int W = KW + decltype(payload)::words;
+    if (c.mode[i] == Mode::place)
+      scatter<KW, KW + 1, pass_threads, pass_rows, 1, 256>(PlaceSource<KW>(&job, s), second_target(&job, s));
+    else
+      scatter<KW, W, pass_threads, pass_rows, 1, 256>(BufferSource<W>(&job, s), second_target(&job, s));
+  };
+  if (c.second_bits) {
+    host::launch(2, pass_threads, [&] { second(0, B()); });
+    host::launch(2, pass_threads, [&] { second(1, S()); });
+  }
+  host::launch(match_blocks, match_threads, [&] { match<KW, MB, MS, match_threads, chunk, buckets, 2>(&job); });
+  auto bytes = [](auto payload) { return payload.form == Form::column ? payload.unit * 4 : 0; };
+  host::launch(3, 1024, [&] { close_output<1024>(&job, KW * 4, {MB::columns, MS::columns}, {bytes(MB()), bytes(MS())}); });
+
+  const uint64_t rows = reinterpret_cast<uint64_t*>(job.counters)[GJ_OUTPUT_ROWS];
+  std::vector<std::string> got;
+  for (uint64_t i = 0; i < rows && rows == want.size(); i++) {
+    std::string row(reinterpret_cast<char*>(job.output_key) + i * KW * 4, KW * 4);
+    for (int s = 0; s < 2; s++)
+      for (size_t k = 0; k < output[s].size(); k++) row.append(reinterpret_cast<char*>(output[s][k]) + i * c.widths[s][k], c.widths[s][k]);
+    got.push_back(row);
+  }
+  std::sort(got.begin(), got.end());
+  const uint64_t around = reinterpret_cast<uint64_t*>(job.counters)[GJ_BYPASSED];
+  const bool right = rows == want.size() && got == want && (!c.hot || around > c.rows[1] / 2);
+  if (!right)
+    printf("%s, key of %d bytes, %u x %u rows, %u keys, bits %d+%d: %llu rows of %zu, %llu bypassed\n", c.name.c_str(), KW * 4, c.rows[0], c.rows[1], c.keys,
+           c.first_bits, c.second_bits, (unsigned long long)rows, want.size(), (unsigned long long)around);
+  return right;
+}
+
+template <int WORDS, int UNIT = 1>
+using Columns = Payload<Form::column, WORDS, UNIT>;
+template <int WORDS>
+using Fields = Payload<Form::field, WORDS>;
+using RowId = Payload<Form::row_id, 1>;
+
+int joins = 0, wrong = 0;
+
+template <int KW, class B, class S, class MB = B, class MS = S, class HB = B>
+void check(Case c) {
+  joins++;
+  wrong += !run<KW, B, S, MB, MS, HB>(c);
+}
+
+template <int KW>
+void check_all() {
+  struct Size {
+    uint32_t rows[2], keys;
+    int first_bits, second_bits;
+  };
+  // One partition, one pass, two passes, few keys that match often.
+  for (const Size& z : {Size{{1500, 2500}, 2000, 0, 0}, Size{{1500, 2500}, 2000, 5, 0}, Size{{1500, 2500}, 2000, 4, 4}, Size{{300, 400}, 40, 3, 3}}) {
+    auto of = [&](const char* name, std::vector<int> build, std::vector<int> probe, Mode b = Mode::carry, Mode s = Mode::carry) {
+      return Case{name, {build, probe}, {z.rows[0], z.rows[1]}, z.keys, z.first_bits, z.second_bits, {b, s}};
+    };
+    check<KW, Columns<2>, Columns<2>>(of("columns", {4, 4}, {4, 4}));
+    check<KW, RowId, RowId>(of("row ids", {1, 2, 4, 8, 16}, {16, 4, 4, 1, 4}));
+    check<KW, RowId, Columns<4>>(of("row ids and columns", {8, 8, 4}, {4, 4, 4, 4}));
+    check<KW, Columns<4, 2>, RowId>(of("wide columns and row ids", {8, 8}, {4, 2, 4, 4}));
+    check<KW, Fields<4>, Fields<8>>(of("fields", {1, 8, 2}, {16, 4, 1}));
+    if (!z.second_bits) continue;
+    if constexpr (KW == 1) check<KW, Columns<2>, Columns<2>, Columns<2>, RowId>(of("probe side placed", {4, 4}, {4, 4}, Mode::carry, Mode::place));
+    check<KW, Columns<4>, Columns<4, 2>, RowId, RowId>(of("both placed", {4, 4, 4, 4}, {8, 8}, Mode::place, Mode::place));
+  }
+  for (uint32_t build : {0, 1, 33})
+    for (uint32_t probe : {0, 1, 33, 1025}) check<KW, Columns<1>, Columns<1>>({"sizes", {{4}, {4}}, {build, probe}, 40, 2, 2});
+  check<KW, Columns<2>, Columns<2>>({"hot keys", {{4, 4}, {4, 4}}, {2000, 20000}, 2500, 3, 3, {}, true});
+  check<KW, RowId, Columns<2>, RowId, Columns<2>, Columns<2>>({"hot keys, row ids", {{4, 4}, {4, 4}}, {2000, 20000}, 2500, 6, 0, {}, true});
+}
+
+}  // namespace
+
+int main() {
+  check_all<1>();
+  check_all<2>();
+  printf("%d joins, %d wrong\n", joins, wrong);
+  return wrong != 0;
+}

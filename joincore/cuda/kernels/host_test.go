@@ -1,0 +1,54 @@
+package kernels_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The fused kernels run on the host, threads as fibers, so that what they
+// compute is tested where there is no GPU. Needs a C++20 compiler.
+func TestFusedKernelsOnTheHost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes most of a minute")
+	}
+	compiler, err := exec.LookPath("g++")
+	if err != nil {
+		t.Skip("there is no g++")
+	}
+	dir := t.TempDir()
+	for _, pattern := range []string{"*.cuh", "*.h", "host/*"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no files, %v", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// On the host dynamic shared memory is an ordinary array of that name.
+			text = bytes.ReplaceAll(text, []byte("extern __shared__ uint4 shared[];"), nil)
+			to := filepath.Join(dir, file)
+			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(to, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	program := filepath.Join(dir, "joins")
+	build := exec.Command(compiler, "-std=c++20", "-O1", "-fno-strict-aliasing", "-Wno-unknown-pragmas", "-o", program, filepath.Join(dir, "host", "joins.cpp"))
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(build.Args, " "), err, out)
+	}
+	out, err := exec.Command(program).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
