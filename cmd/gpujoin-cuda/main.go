@@ -41,8 +41,9 @@ func open(memory string) ([]child.Device, error) {
 		if err != nil {
 			return nil, fmt.Errorf("device %d, %s: %w", info.Ordinal, info.Name, err)
 		}
-		// One job at a time has all of the memory; the next one waits.
-		devices = append(devices, child.Device{Provider: p, Name: info.Name, Memory: info.Memory, Budget: budget, Jobs: 1})
+		// The first job gets most of the memory. Others must not wait for it to
+		// end: it may be a cursor that nobody fetches.
+		devices = append(devices, child.Device{Provider: p, Name: info.Name, Memory: info.Memory, Budget: budget, Jobs: 3})
 	}
 	return devices, nil
 }

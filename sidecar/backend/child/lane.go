@@ -2,10 +2,18 @@ package child
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
 	"gpujoin/sidecar/backend/wire"
 )
+
+// lanePatience is how long a job waits for a device. Those who have it may be
+// cursors that nobody fetches, while the daemon's cores have nothing to do.
+const lanePatience = 2 * time.Second
+
+var errBusy = errors.New("every device is busy with other joins")
 
 // lane is the queue of one device.
 type lane struct {
@@ -34,14 +42,19 @@ func (l *lane) count(jobs, queued int) {
 	l.queued += queued
 }
 
-// enter waits for the device, in the order of the calls.
+// enter waits for the device, in the order of the calls, but not for ever:
+// after a while it is errBusy.
 func (l *lane) enter(ctx context.Context) error {
 	l.count(0, 1)
 	defer l.count(0, -1)
+	enough := time.NewTimer(lanePatience)
+	defer enough.Stop()
 	select {
 	case l.slots <- struct{}{}:
 		l.count(1, 0)
 		return nil
+	case <-enough.C:
+		return errBusy
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

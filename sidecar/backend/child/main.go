@@ -26,7 +26,7 @@ type Device struct {
 	Memory   int64        // bytes
 	Budget   int64        // of them that joins may take
 	Used     func() int64 // nil: not known
-	Jobs     int          // at a time; others queue
+	Jobs     int          // at a time; others wait a little, then are refused
 }
 
 // Main is the main function of a worker: it opens the devices and serves them
