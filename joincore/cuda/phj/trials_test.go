@@ -1,0 +1,134 @@
+//go:build cuda
+
+package phj
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// run checks trials; of a short test one in `thin`. Where the lists below go
+// round a number of options, that and thin have no common divisor.
+func (b *bed) run(t *testing.T, trials []trial, thin int) {
+	seed := rand.Uint64()
+	t.Logf("%d joins, seed %d", len(trials), seed)
+	for i, c := range trials {
+		if testing.Short() && i%thin != 0 {
+			continue
+		}
+		if err := b.check(c, rand.New(rand.NewPCG(seed, uint64(i)))); err != nil {
+			t.Errorf("trial %d, %v: %v", i, c, err)
+		}
+	}
+}
+
+func TestJoin(t *testing.T) {
+	b := newBed(t)
+	t.Run("payloads", func(t *testing.T) { b.run(t, payloads(), 5) })
+	t.Run("sizes", func(t *testing.T) { b.run(t, sizes(), 2) })
+	t.Run("duplicates", func(t *testing.T) { b.run(t, duplicates(), 2) })
+	t.Run("room", func(t *testing.T) { b.run(t, rooms(), 1) })
+	t.Run("hot", func(t *testing.T) { b.run(t, hotKeyed(), 5) })
+}
+
+var options = []Options{{Materialise: "om"}, {Materialise: "um"}, {Materialise: "place"}, {Materialise: "om", Bits: 10}, {Materialise: "um", Bits: 10}, {Materialise: "place", Bits: 10}}
+
+// Every form of payload, in one pass and in two.
+func payloads() (list []trial) {
+	rows := [2]int{4000, 6000}
+	if testing.Short() {
+		rows = [2]int{900, 1300}
+	}
+	widths := [][]int{nil, {4}, {4, 4}, {4, 4, 4}, {4, 4, 4, 4}, {8}, {8, 8}, {8, 8, 8, 8}, {1}, {2, 1, 16}, {16, 16, 4}, {8, 8, 8}, {4, 4, 4, 4, 4}}
+	for _, key := range []int{4, 8} {
+		for i, build := range widths {
+			for k, probe := range widths {
+				for n, o := range options {
+					// All pairs of those with kernels of their own, a third of the others.
+					if max(i, k) >= 8 && (i+k+n)%3 != 0 {
+						continue
+					}
+					list = append(list, trial{rows: rows, keys: rows[0] * 7 / 8, key: key, widths: [2][]int{build, probe}, options: o})
+				}
+			}
+		}
+		for _, o := range options {
+			list = append(list, trial{rows: rows, keys: rows[0] * 7 / 8, key: key, widths: [2][]int{{4}, {8}}, options: o, rowIDs: true})
+			list = append(list, trial{rows: rows, keys: rows[0] * 7 / 8, key: key, widths: [2][]int{{4, 4}, {4}}, options: o, noKey: true})
+		}
+	}
+	return list
+}
+
+// Sizes around warps and tiles.
+func sizes() (list []trial) {
+	two := [2][]int{{4, 4}, {4, 4}}
+	for _, r := range []int{0, 1, 31, 32, 33, 511, 512, 8191, 8192, 8193} {
+		for _, s := range []int{0, 1, 31, 32, 33, 8191, 8192, 8193} {
+			for _, o := range []Options{{Materialise: "om"}, {Materialise: "um", Bits: 9}, {Materialise: "place", Bits: 9}} {
+				list = append(list, trial{rows: [2]int{r, s}, keys: r + s + 1, key: 4, widths: two, options: o})
+			}
+		}
+	}
+	if testing.Short() {
+		return list
+	}
+	return append(list,
+		trial{rows: [2]int{300000, 500000}, keys: 250000, key: 4, widths: two, options: Options{Materialise: "om", Bits: 16}},
+		trial{rows: [2]int{300000, 500000}, keys: 250000, key: 8, widths: two, options: Options{Materialise: "place", Bits: 15}},
+		trial{rows: [2]int{300000, 500000}, keys: 250000, key: 4, widths: two, options: Options{}})
+}
+
+// Few keys on both sides, build sides of several chunks, one key.
+func duplicates() (list []trial) {
+	shrink := 1
+	if testing.Short() {
+		shrink = 4
+	}
+	for _, keys := range []int{1, 2, 7, 100, 1000} {
+		for _, key := range []int{4, 8} {
+			for _, bits := range []int{0, 4, 12} {
+				for _, how := range []string{"om", "um", "place"} {
+					o := Options{Materialise: how, Bits: bits}
+					rows, few := 12000, 300
+					if keys < 100 {
+						rows, few = 1500, 30
+					}
+					rows, few = rows/shrink, few/shrink
+					two, one := [2][]int{{key, key}, {key, key}}, [2][]int{{key}, {key}}
+					list = append(list,
+						trial{rows: [2]int{rows, rows}, keys: keys, key: key, widths: two, options: o},
+						trial{rows: [2]int{20000 / shrink, few}, keys: keys, key: key, widths: one, options: o},
+						trial{rows: [2]int{few, 60000 / shrink}, keys: keys, key: key, widths: one, options: o})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// Results larger than what was expected are returned whole.
+func rooms() (list []trial) {
+	rows := 40000
+	if testing.Short() {
+		rows = 4000
+	}
+	for _, o := range append(options, Options{Materialise: "bypass"}) {
+		list = append(list, trial{rows: [2]int{rows, rows}, keys: 400, key: 4, widths: [2][]int{{4, 4}, {4, 2}}, options: o, room: 1000})
+		list = append(list, trial{rows: [2]int{rows, 10 * rows}, keys: 2 * rows, key: 4, widths: [2][]int{{4}, {4}}, options: o, room: 1, hot: 0.7})
+	}
+	return list
+}
+
+// Hot keys go round the partitions, or do not where they have several build rows.
+func hotKeyed() (list []trial) {
+	for _, key := range []int{4, 8} {
+		for _, widths := range [][2][]int{{{4}, {4}}, {{4, 4}, {4, 4}}, {{4, 4, 4, 4}, {4, 4, 4, 4}}, {{8, 8}, {8, 8}}, {{1}, {2}}, {{8}, {4}}} {
+			for _, hot := range []float64{0, 0.3, 0.95} {
+				list = append(list, trial{rows: [2]int{20000, 50000}, keys: 30000, key: key, widths: widths, options: Options{Materialise: "bypass"}, hot: hot},
+					trial{rows: [2]int{20000, 50001}, keys: 30000, key: key, widths: widths, options: Options{Materialise: "bypass", Bits: 11}, hot: hot})
+			}
+		}
+	}
+	return list
+}
