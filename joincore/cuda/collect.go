@@ -108,13 +108,13 @@ func (c *collection) newValues(rows int64, width int, nullable bool) (out op.Col
 
 // Space puts the parts behind each other. An input, or a column, that a part
 // lacks is NULL in its rows.
-func (c *collection) Space(context.Context) (device.Space, error) {
+func (c *collection) Space(ctx context.Context) (device.Space, error) {
 	out, parts := c.e.newSpace(c.rows), c.blocks
 	if len(c.parts) == 1 {
 		out = c.parts[0]
 	} else {
 		c.blocks = nil
-		if err := c.concat(out); err != nil {
+		if err := c.concat(ctx, out); err != nil {
 			c.blocks = append(parts, c.blocks...)
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (c *collection) Space(context.Context) (device.Space, error) {
 	return out, nil
 }
 
-func (c *collection) concat(out *space) error {
+func (c *collection) concat(ctx context.Context, out *space) error {
 	for _, part := range c.parts {
 		for input := range part.members {
 			if _, done := out.members[input]; !done {
@@ -137,7 +137,7 @@ func (c *collection) concat(out *space) error {
 		}
 		for ref := range part.carried {
 			if _, done := out.carried[ref]; !done {
-				if err := c.concatValues(out, ref); err != nil {
+				if err := c.concatValues(ctx, out, ref); err != nil {
 					return err
 				}
 			}
@@ -171,24 +171,29 @@ func (c *collection) concatNumbers(out *space, input int) error {
 	return nil
 }
 
-func (c *collection) concatValues(out *space, ref joincore.ColumnRef) error {
-	nullable := slices.ContainsFunc(c.parts, func(p *space) bool {
-		column, ok := p.carried[ref]
-		return !ok || column.Validity != 0
-	})
+// concatValues takes the values of a part by row number where it has no others:
+// one join may have moved them in some of its spaces only.
+func (c *collection) concatValues(ctx context.Context, out *space, ref joincore.ColumnRef) error {
+	columns, nullable := make([]op.Column, len(c.parts)), false
+	for i, part := range c.parts {
+		column, err := c.e.lookup(ctx, part, c.e.site.main.Stream())(ref)
+		if err != nil {
+			return err
+		}
+		columns[i] = column
+		nullable = nullable || column.Validity != 0 || column.Optional || column.Missing
+	}
 	all, err := c.newValues(c.rows, c.e.describe(ref).Width, nullable)
 	if err != nil {
 		return err
 	}
 	row := int64(0)
-	for _, part := range c.parts {
-		column, ok := part.carried[ref]
-		column.Missing, column.Width = !ok, all.Width
+	for i, part := range c.parts {
 		valid := all.Validity
 		if valid != 0 {
 			valid += driver.Ptr(row)
 		}
-		if err := c.e.site.main.Gather(column, 0, part.rows, all.Values+driver.Ptr(row*int64(all.Width)), valid); err != nil {
+		if err := c.e.site.main.Gather(columns[i], 0, part.rows, all.Values+driver.Ptr(row*int64(all.Width)), valid); err != nil {
 			return err
 		}
 		row += part.rows
