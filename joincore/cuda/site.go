@@ -45,15 +45,18 @@ func laneBytes(site int64) int64 {
 
 // newSite divides the next bytes of the arena. The lanes that gather are made
 // when they are first used, in memory that is set aside for them here.
-func (p *Provider) newSite(bytes int64) (s *site, err error) {
-	s = &site{bytes: bytes}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
-	if s.arena, err = p.arena.Part(bytes); err != nil {
-		return nil, err
+func (p *Provider) newSite(bytes int64) (*site, error) {
+	s, mark := &site{bytes: bytes}, p.arena.Mark()
+	if err := s.open(p); err != nil {
+		p.arena.Rewind(mark)
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *site) open(p *Provider) (err error) {
+	if s.arena, err = p.arena.Part(s.bytes); err != nil {
+		return err
 	}
 	s.heap = heap{
 		cut: func(n int64) (int64, error) {
@@ -64,23 +67,23 @@ func (p *Provider) newSite(bytes int64) (s *site, err error) {
 	}
 	stream, err := s.newStream(p.context)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if s.load, err = s.newLane(); err != nil {
-		return nil, err
+		return err
 	}
 	if err = s.equip(p, s.load); err != nil {
-		return nil, err
+		return err
 	}
 	for range p.streams {
 		l, err := s.newLane()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.gather = append(s.gather, l)
 	}
 	s.main, err = p.general.NewQueue(stream, s.arena)
-	return s, err
+	return err
 }
 
 // newLane cuts the scratch of a lane off the site.
