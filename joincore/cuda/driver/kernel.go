@@ -4,7 +4,7 @@ package driver
 
 import (
 	"fmt"
-	"sync/atomic"
+	"sync"
 
 	"gorgonia.org/cu"
 )
@@ -20,7 +20,9 @@ type Kernel struct {
 
 	c        *Context
 	function cu.Function
-	allowed  atomic.Int64 // bytes of dynamic shared memory that may be asked for
+
+	mu      sync.Mutex
+	allowed int // bytes of dynamic shared memory that may be asked for
 }
 
 // defaultShared is what every kernel may have without being allowed more.
@@ -57,12 +59,14 @@ func (k *Kernel) Grid(items int64) int {
 
 // allow lets the kernel have so much dynamic shared memory.
 func (k *Kernel) allow(shared int) error {
-	if int64(shared) <= max(k.allowed.Load(), defaultShared/2) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if shared <= max(k.allowed, defaultShared/2) {
 		return nil
 	}
 	if err := k.c.note(allowShared(k.c.ctx, k.function, shared)); err != nil {
 		return fmt.Errorf("kernel %s, %d bytes of shared memory: %w", k.Name, shared, err)
 	}
-	k.allowed.Store(int64(shared))
+	k.allowed = shared
 	return nil
 }
