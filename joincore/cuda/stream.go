@@ -73,6 +73,7 @@ func (st *stream) Gather(r device.Rows, from int, columns []joincore.ColumnRef, 
 }
 
 func (st *stream) gather(ctx context.Context, r *rows, from int, columns []joincore.ColumnRef, dst *joincore.Batch, at int, heap []int) (n int, wait func(context.Context) error, err error) {
+	defer device.Recover(&err) // nothing is left under way, whatever happens
 	n = min(int(r.n)-from, dst.Rows-at)
 	for i, ref := range columns {
 		if st.e.describe(ref).Kind == joincore.Varlena {
