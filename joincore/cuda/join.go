@@ -23,13 +23,17 @@ type prepared struct {
 }
 
 // Prepare makes the build side ready. What a join keeps is the top of the stack
-// until it is released.
+// until it is released. Where there is no room for a whole side's columns the
+// join goes by row numbers.
 func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
 	if bits := e.splitBits(spec, e.space(build)); bits > 0 {
 		return &split{e: e, spec: spec, build: e.space(build), bits: bits}, nil
 	}
 	if run, ok := e.suits(spec); ok {
-		return e.prepareWhole(ctx, spec, e.space(build), run)
+		j, err := e.prepareWhole(ctx, spec, e.space(build), run)
+		if err == nil || failed(ctx, err) {
+			return j, err
+		}
 	}
 	return e.prepareNumbers(ctx, spec, e.space(build))
 }

@@ -117,9 +117,9 @@ func (w *wholeSide) add(c resident.Column, p payload) {
 }
 
 // dense returns a column with a value for each row of its space, and where
-// there are NULLs a byte a row.
+// there are NULLs a byte a row, both aligned as a resident.Column is.
 func (e *execution) dense(c op.Column, rows int64) (resident.Column, driver.Ptr, error) {
-	if c.Positions == 0 {
+	if c.Positions == 0 && c.Values%16 == 0 && c.Validity%16 == 0 {
 		return resident.Column{Addr: c.Values, Bytes: c.Width}, c.Validity, nil
 	}
 	arena := e.site.arena
