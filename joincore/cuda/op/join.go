@@ -84,7 +84,7 @@ func (j *Join) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if j.spec.OneTable {
+	if j.spec.OneTable && j.build.Rows <= mostTableRows {
 		if j.report.OneTable, err = j.prepareWhole(ctx); err != nil || j.report.OneTable {
 			return err
 		}

@@ -15,6 +15,10 @@ import (
 // partitions, which spread it over the device.
 const longestBucket = 4096
 
+// mostTableRows bounds the rows of one table for all: it is one chunk of the
+// match, which rounds rows up to chunks in 32 bits.
+const mostTableRows = 1 << 31
+
 // prepareWhole makes one table of all build rows; false: a bucket is too long
 // for that. It waits for the device once.
 func (j *Join) prepareWhole(ctx context.Context) (bool, error) {
