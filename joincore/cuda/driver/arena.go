@@ -24,6 +24,7 @@ type Arena struct {
 	mu   sync.Mutex
 	size int64
 	used int64
+	held int64 // nothing below is cut off
 	peak int64
 }
 
@@ -80,7 +81,7 @@ func (a *Arena) Free() int64 {
 func (a *Arena) Take(n int64) (Ptr, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.fits(n); err != nil {
+	if err := a.fits(n, a.used); err != nil {
 		return 0, err
 	}
 	p := a.base + Ptr(a.used)
@@ -93,7 +94,7 @@ func (a *Arena) Take(n int64) (Ptr, error) {
 func (a *Arena) Cut(n int64) (Ptr, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.fits(n); err != nil {
+	if err := a.fits(n, max(a.used, a.held)); err != nil {
 		return 0, err
 	}
 	a.size -= roundUp(n)
@@ -107,9 +108,25 @@ func (a *Arena) Extend(n int64) {
 	a.size += roundUp(n)
 }
 
-func (a *Arena) fits(n int64) error {
-	if n < 0 || roundUp(n) > a.size-a.used {
-		return fmt.Errorf("device memory: %d bytes wanted, %d of %d left: %w", n, a.size-a.used, a.size, joincore.ErrBudget)
+// Hold keeps what is taken now from being cut off until release, whatever is
+// rewound in between: for memory that is taken twice, when what uses it first
+// has not been queued yet.
+func (a *Arena) Hold() (release func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.held
+	a.held = max(a.held, a.used)
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.held = before
+	}
+}
+
+// fits says whether there are n bytes from so many on.
+func (a *Arena) fits(n, from int64) error {
+	if n < 0 || roundUp(n) > a.size-from {
+		return fmt.Errorf("device memory: %d bytes wanted, %d of %d left: %w", n, a.size-from, a.size, joincore.ErrBudget)
 	}
 	return nil
 }

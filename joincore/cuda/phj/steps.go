@@ -88,6 +88,9 @@ func (r *run) partition() error {
 	if err := r.takeBuffers(); err != nil {
 		return err
 	}
+	// The result may take less than the first pass's buffers, in whose place it
+	// is: what is left of them is nobody else's before the passes are queued.
+	defer r.arena.Hold()()
 	if err := r.takeOutput(r.join.OutputRows); err != nil {
 		return err
 	}

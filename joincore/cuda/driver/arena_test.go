@@ -1,0 +1,41 @@
+//go:build cuda
+
+package driver
+
+import (
+	"errors"
+	"testing"
+
+	"gpujoin/joincore"
+)
+
+// TestHeldMemoryIsNotCutOff: what is held can be rewound and taken again, as
+// less than it was, and nobody gets the rest before it is released.
+func TestHeldMemoryIsNotCutOff(t *testing.T) {
+	a := &Arena{base: 1 << 20, size: 4 * Line}
+	mark := a.Mark()
+	_, err := a.Take(3 * Line)
+	must(t, err)
+	release := a.Hold()
+	a.Rewind(mark)
+	_, err = a.Take(Line)
+	must(t, err)
+	if _, err := a.Cut(2 * Line); !errors.Is(err, joincore.ErrBudget) {
+		t.Errorf("memory that is held was cut off: %v", err)
+	}
+	at, err := a.Cut(Line)
+	must(t, err)
+	if at != a.Base()+3*Line {
+		t.Errorf("cut at %d", at-a.Base())
+	}
+	second, err := a.Take(2 * Line)
+	must(t, err)
+	if second != a.Base()+Line {
+		t.Errorf("what is held was taken at %d", second-a.Base())
+	}
+	a.Rewind(mark)
+	release()
+	if _, err := a.Cut(3 * Line); err != nil {
+		t.Errorf("after the release: %v", err)
+	}
+}
