@@ -20,6 +20,7 @@ type split struct {
 	spec   *device.JoinSpec
 	build  *space
 	bits   int
+	probed bool
 	report joincore.JoinStats
 }
 
@@ -75,6 +76,7 @@ func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.
 	if !ok || !v.whole() {
 		return fmt.Errorf("a build side of %d rows, probed by a result: %w", j.build.rows, joincore.ErrBudget)
 	}
+	j.probed = true
 	b, _ := j.build.base()
 	build, free, err := e.partition(b, spec.Build, j.bits)
 	if err != nil {
@@ -135,8 +137,14 @@ func (e *execution) partition(v *view, key *device.Key, radix int) (parts []*vie
 	return parts, free, nil
 }
 
-// Leftover has nothing more to return.
-func (j *split) Leftover(context.Context, func(device.Space) error) error { return nil }
+// Leftover has nothing more to return, where an input has probed. Where a
+// result has turned out to be empty nothing has, and all rows are left over.
+func (j *split) Leftover(context.Context, func(device.Space) error) error {
+	if !j.probed {
+		return fmt.Errorf("a build side of %d rows, probed by nothing: %w", j.build.rows, joincore.ErrBudget)
+	}
+	return nil
+}
 
 // Report says what the join has done so far.
 func (j *split) Report() joincore.JoinStats {
