@@ -104,18 +104,24 @@ func (s *site) newStream(c *driver.Context) (*driver.Stream, error) {
 	return st, err
 }
 
-// equip makes what a lane has beside its scratch.
+// equip makes what a lane lacks beside its scratch.
 func (s *site) equip(p *Provider, l *lane) (err error) {
-	if l.stream, err = s.newStream(p.context); err != nil {
-		return err
-	}
-	for i := range l.half {
-		if l.half[i], err = p.context.NewEvent(false); err != nil {
+	if l.stream == nil {
+		if l.stream, err = s.newStream(p.context); err != nil {
 			return err
 		}
 	}
-	if l.host, err = p.context.Pinned(l.bytes); err != nil {
-		return err
+	for i := range l.half {
+		if l.half[i] == nil {
+			if l.half[i], err = p.context.NewEvent(false); err != nil {
+				return err
+			}
+		}
+	}
+	if l.host == nil {
+		if l.host, err = p.context.Pinned(l.bytes); err != nil {
+			return err
+		}
 	}
 	l.queue, err = p.general.NewQueue(l.stream, l.device)
 	return err
