@@ -30,6 +30,7 @@ func (e *execution) filter(ctx context.Context, from *space, condition joincore.
 	if err != nil {
 		return nil, err
 	}
+	defer arena.Hold()() // chosen stays where it is
 	count, err := e.site.main.Filter(ctx, e.side(ctx, from), condition, parameters, chosen)
 	if err != nil {
 		return nil, err
