@@ -1,8 +1,10 @@
 // Histogram of both sides' keys over all partition bits.
 //
 // A block counts one side in shared memory: in words for up to 2^15 partitions,
-// above in halves of words. Those are swept every 2^15 rows: a half that has
-// reached 2^15 moves 2^15 to the global counter, so that none overflows.
+// above in halves of words: low halves are the first half of the partitions,
+// high ones the second, so that the global counters are added to in whole lines.
+// They are swept every 3 * 2^14 rows: a half moves the multiple of 2^14 that it
+// has reached to the global counter, so that none overflows.
 // Lanes of a warp that meet the same hot partition add once.
 //
 // Where a sample of probe keys was taken, build keys are looked up in it on the
@@ -19,30 +21,34 @@ namespace gj {
 
 constexpr int word_counter_bits = 15;
 
+// words: of the counters, a power of two.
 template <bool HALVES>
-__device__ __forceinline__ void count_rows(uint32_t* counter, uint32_t p, uint32_t n) {
+__device__ __forceinline__ void count_rows(uint32_t* counter, uint32_t words, uint32_t p, uint32_t n) {
   if constexpr (HALVES)
-    atomicAdd(&counter[p / 2], n << (p * 16 & 16));
+    atomicAdd(&counter[p & (words - 1)], p & words ? n << 16 : n);
   else
     atomicAdd(&counter[p], n);
 }
 
-// Moves what the halves have beyond 2^15 to the global counters.
+// What a half has after a sweep at most, and how many rows it can take then.
+constexpr uint32_t half_kept = (1 << 14) - 1, half_room = 0xffff - half_kept;
+
+// Moves what the halves have beyond half_kept to the global counters.
 template <int T>
 __device__ __forceinline__ void sweep(uint32_t* counter, uint32_t words, uint32_t* global) {
-  constexpr uint32_t high = 0x80008000u;
+  constexpr uint32_t kept = half_kept << 16 | half_kept;
   __syncthreads();
   uint4* quad = reinterpret_cast<uint4*>(counter);
   for (uint32_t i = threadIdx.x; i < words / 4; i += T) {
     const uint4 v = quad[i];
-    if (!((v.x | v.y | v.z | v.w) & high)) continue;
-    const uint32_t w[4] = {v.x, v.y, v.z, v.w};
+    if (!((v.x | v.y | v.z | v.w) & ~kept)) continue;
+    const uint32_t over[4] = {v.x & ~kept, v.y & ~kept, v.z & ~kept, v.w & ~kept};
 #pragma unroll
     for (int q = 0; q < 4; q++) {
-      if (w[q] & 0x8000u) atomicAdd(&global[8 * i + 2 * q], 0x8000u);
-      if (w[q] & 0x80000000u) atomicAdd(&global[8 * i + 2 * q + 1], 0x8000u);
+      if (over[q] & 0xffff) atomicAdd(&global[4 * i + q], over[q] & 0xffff);
+      if (over[q] >> 16) atomicAdd(&global[words + 4 * i + q], over[q] >> 16);
     }
-    quad[i] = make_uint4(v.x & ~high, v.y & ~high, v.z & ~high, v.w & ~high);
+    quad[i] = make_uint4(v.x & kept, v.y & kept, v.z & kept, v.w & kept);
   }
   __syncthreads();
 }
@@ -94,13 +100,13 @@ __device__ __forceinline__ void histogram_side(const gj_join* join, int s, uint3
       if (hot == ~0u) {
 #pragma unroll
         for (int k = 0; k < V; k++)
-          if (valid) count_rows<HALVES>(counter, p[k], 1);
+          if (valid) count_rows<HALVES>(counter, words, p[k], 1);
       } else {
 #pragma unroll
         for (int k = 0; k < V; k++) {
           uint32_t same = __ballot_sync(~0u, valid && p[k] == hot);
-          if (lane + 1 == __ffs(same)) count_rows<HALVES>(counter, hot, __popc(same));
-          if (valid && p[k] != hot) count_rows<HALVES>(counter, p[k], 1);
+          if (lane + 1 == __ffs(same)) count_rows<HALVES>(counter, words, hot, __popc(same));
+          if (valid && p[k] != hot) count_rows<HALVES>(counter, words, p[k], 1);
         }
       }
     }
@@ -112,9 +118,9 @@ __device__ __forceinline__ void histogram_side(const gj_join* join, int s, uint3
     else
       count(at, Constant<true>());
     if constexpr (HALVES) {
-      static_assert(T * U * V <= 1 << 15);
+      static_assert(T * U * V <= half_room);
       unswept += T * U * V;
-      if (unswept + T * U * V > 1 << 15) sweep<T>(counter, words, global), unswept = 0;
+      if (unswept + T * U * V > half_room) sweep<T>(counter, words, global), unswept = 0;
     }
   }
   if (block == 0 && threadIdx.x < rows - vectors * V) {
@@ -128,8 +134,8 @@ __device__ __forceinline__ void histogram_side(const gj_join* join, int s, uint3
   for (uint32_t i = threadIdx.x; i < used; i += T) {
     const uint32_t c = counter[i];
     if constexpr (HALVES) {
-      if (c & 0xffff) atomicAdd(&global[2 * i], c & 0xffff);
-      if (c >> 16) atomicAdd(&global[2 * i + 1], c >> 16);
+      if (c & 0xffff) atomicAdd(&global[i], c & 0xffff);
+      if (c >> 16) atomicAdd(&global[words + i], c >> 16);
     } else {
       if (c) atomicAdd(&global[i], c);
     }
