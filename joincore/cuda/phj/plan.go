@@ -224,6 +224,16 @@ func (v volume) peak(s [2]shape, modes [2]mode) int64 {
 	return in + final + max(first, placed+out)
 }
 
+// bypassPeak models what it uses where the share `hot` of the probe rows goes
+// round the partitions: the result lies there from the beginning, and the probe
+// side's buffers take the place of the build side's first one.
+func (v volume) bypassPeak(s [2]shape, hot float64) int64 {
+	in, out := v.bytes()
+	of := func(i int) int64 { return v.rows[i] * int64(v.keyBytes+4*s[i].words) }
+	cold := int64(float64(of(1)) * (1 - hot))
+	return in + out + of(0) + max(of(0), 2*cold)
+}
+
 // fit returns the shapes and modes that are wanted where they are within the
 // bound, else those that need the least memory.
 func (v volume) fit(wanted [2]mode) ([2]shape, [2]mode) {
@@ -253,13 +263,16 @@ func (v volume) fit(wanted [2]mode) ([2]shape, [2]mode) {
 // canPlace says whether the first pass leaves keys of so many words in a lane
 // of their own beside a payload of that shape: Lanes in row.cuh.
 func canPlace(keyWords int, s shape) bool {
-	if s.form == byID || s.words == 0 {
+	if s.form == byID {
 		return false
 	}
-	if keyWords == 1 {
-		return s.words%2 == 0
+	switch s.words {
+	case 2:
+		return keyWords == 1
+	case 4, 8:
+		return true
 	}
-	return s.words%4 == 0
+	return false
 }
 
 // laneOf returns where word q of a payload of so many words lies in a buffer of

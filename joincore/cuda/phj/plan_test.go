@@ -1,14 +1,21 @@
 package phj
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 )
 
-// built returns the pairs of payload shapes that fused.inc builds a match for,
-// as the macros there spell them out.
-func built(t *testing.T) map[int]map[[2]string]bool {
+// kernelList is what fused.inc builds, by words of the key.
+type kernelList struct {
+	pairs  map[int]map[[2]string]bool // payload shapes with a match
+	first  map[int]map[string]bool    // those with a first pass
+	second map[int]map[string]bool    // words of a row with a second pass
+}
+
+// built returns the kernels as the macros there spell them out.
+func built(t *testing.T) kernelList {
 	t.Helper()
 	text, err := os.ReadFile("../kernels/fused.inc")
 	if err != nil {
@@ -16,7 +23,7 @@ func built(t *testing.T) map[int]map[[2]string]bool {
 	}
 	lines := strings.Split(strings.ReplaceAll(string(text), "\\\n", ""), "\n")
 	macros := map[string][2]string{} // name: parameters, body
-	pairs := map[int]map[[2]string]bool{1: {}, 2: {}}
+	k := kernelList{map[int]map[[2]string]bool{1: {}, 2: {}}, map[int]map[string]bool{1: {}, 2: {}}, map[int]map[string]bool{1: {}, 2: {}}}
 	var expand func(call string)
 	expand = func(call string) {
 		for call = strings.TrimSpace(call); call != ""; call = strings.TrimSpace(call) {
@@ -29,9 +36,15 @@ func built(t *testing.T) map[int]map[[2]string]bool {
 			for i := range args {
 				args[i] = strings.TrimSpace(args[i])
 			}
-			if name == "INNER" {
-				pairs[int(args[0][0]-'0')][[2]string{args[1], args[2]}] = true
-			} else if m, ok := macros[name]; ok {
+			m, ok := macros[name]
+			switch words := int(args[0][0] - '0'); {
+			case name == "INNER":
+				k.pairs[words][[2]string{args[1], args[2]}] = true
+			case name == "FIRST":
+				k.first[words][args[1]] = true
+			case name == "SECOND":
+				k.second[words][args[1]] = true
+			case ok:
 				body := m[1]
 				for i, p := range strings.Split(m[0], ",") {
 					body = substitute(body, strings.TrimSpace(p), args[i])
@@ -49,10 +62,12 @@ func built(t *testing.T) map[int]map[[2]string]bool {
 			expand(line)
 		}
 	}
-	if len(pairs[1]) == 0 || len(pairs[2]) == 0 {
-		t.Fatal("no kernels were found")
+	for words := 1; words <= 2; words++ {
+		if len(k.pairs[words]) == 0 || len(k.first[words]) == 0 || len(k.second[words]) == 0 {
+			t.Fatal("no kernels were found")
+		}
 	}
-	return pairs
+	return k
 }
 
 // substitute replaces a macro's parameter where it stands alone.
@@ -82,7 +97,7 @@ func substitute(body, parameter, with string) string {
 
 // Whatever the columns are, there is a kernel for how they are carried.
 func TestShapesHaveKernels(t *testing.T) {
-	pairs := built(t)
+	kernels := built(t)
 	payloads := [][]int{
 		nil, {4}, {4, 4}, {4, 4, 4}, {4, 4, 4, 4}, {4, 4, 4, 4, 4}, {8}, {8, 8}, {8, 8, 8}, {8, 8, 8, 8}, {8, 8, 8, 8, 8},
 		{1}, {2, 1}, {1, 2, 4, 8}, {16}, {16, 16}, {16, 16, 16}, {1, 1, 1, 1, 1, 1, 1, 1}, {4, 8}, {16, 8, 4, 2, 1},
@@ -93,10 +108,13 @@ func TestShapesHaveKernels(t *testing.T) {
 				for _, wanted := range [][2]mode{{carry, carry}, {rowID, rowID}, {carry, rowID}, {rowID, carry}, {carry, place}, {place, carry}, {place, place}} {
 					s, modes := shapes(keyWords, [2][]int{build, probe}, wanted)
 					m := matched(s, modes, false)
-					if !pairs[keyWords][[2]string{m[0].String(), m[1].String()}] {
+					if !kernels.pairs[keyWords][[2]string{m[0].String(), m[1].String()}] {
 						t.Errorf("keys of %d words, payload %v and %v, modes %v: no kernel %s %s", keyWords, build, probe, wanted, m[0], m[1])
 					}
 					for i, widths := range [2][]int{build, probe} {
+						if !kernels.first[keyWords][s[i].String()] || modes[i] != place && !kernels.second[keyWords][fmt.Sprint(keyWords+s[i].words)] {
+							t.Errorf("keys of %d words, payload %v, mode %d: no passes of %s", keyWords, widths, modes[i], s[i])
+						}
 						if (modes[i] == rowID) != (s[i] == idShape) || modes[i] == place && !canPlace(keyWords, s[i]) {
 							t.Errorf("keys of %d words, payload %v, mode %d is shaped %s", keyWords, widths, modes[i], s[i])
 						}
@@ -135,6 +153,20 @@ func TestFit(t *testing.T) {
 		if modes != c.want {
 			t.Errorf("%s: modes %v in place of %v, %d bytes of %d", c.name, modes, c.want, c.v.peak(shapes, modes), c.v.bound())
 		}
+	}
+}
+
+// Hot keys go round the partitions where that is within the bound: the result
+// is there from the beginning.
+func TestBypassPeak(t *testing.T) {
+	const r = 1 << 27
+	v := volume{4, [2]int64{r, r}, [2][]int{{4, 4}, {4, 4}}, r}
+	s, _ := shapes(1, v.widths, [2]mode{carry, carry})
+	if p := v.bypassPeak(s, 0.27); p > v.bound() {
+		t.Errorf("a quarter is hot: %d bytes of %d", p, v.bound())
+	}
+	if p := v.bypassPeak(s, 0.1); p <= v.bound() {
+		t.Errorf("a tenth is hot: %d bytes of %d", p, v.bound())
 	}
 }
 

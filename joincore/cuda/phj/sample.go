@@ -99,6 +99,10 @@ func (r *run) decide() error {
 	if err := r.follow(m); err != nil || !m.Bypass {
 		return err
 	}
+	if v := r.volume(); r.options.Materialise == "" && v.bypassPeak(r.shapes, j.Hot) > v.bound() {
+		j.Hot = 0 // too much memory
+		return r.follow(r.state.rates.Materialisation(j))
+	}
 	if r.bypass = r.state.bypass(r.keyWords, r.widths, r.shapes[1]); r.bypass != nil {
 		return nil
 	}
@@ -151,7 +155,9 @@ func (r *run) partitionCold(ctx context.Context) error {
 	}
 	t := taker{arena: r.arena}
 	r.takeFinal(&t, 0, r.join.Build.Rows)
+	between := r.arena.Mark()
 	r.takeFirst(&t, 0, r.join.Build.Rows)
+	r.notePeak()
 	if t.err != nil {
 		return t.err
 	}
@@ -169,12 +175,13 @@ func (r *run) partitionCold(ctx context.Context) error {
 		return err
 	}
 	r.cold = r.join.Probe.Rows - int64(r.scratch.host.Words()[hostCounters/8+counterBypassed])
+	r.arena.Rewind(between) // the build side will be through its second pass
 	r.takeFinal(&t, 1, r.cold)
 	r.takeFirst(&t, 1, r.cold)
+	r.notePeak()
 	if t.err != nil {
 		return t.err
 	}
-	r.notePeak()
 	r.copyIn()
 	r.firstPass(1, r.bypass.cold)
 	r.secondPass(1)

@@ -16,8 +16,7 @@ func (r *run) plan() (err error) {
 	if r.join.RowIDs {
 		r.shapes, r.modes = [2]shape{idShape, idShape}, [2]mode{rowID, rowID}
 	} else {
-		v := volume{4 * r.keyWords, [2]int64{r.join.Build.Rows, r.join.Probe.Rows}, r.widths, r.join.OutputRows}
-		r.shapes, r.modes = v.fit(r.modes)
+		r.shapes, r.modes = r.volume().fit(r.modes)
 	}
 	if r.kernels, err = r.state.joinKernels(r.keyWords, r.shapes, r.modes, r.join.RowIDs); err != nil {
 		return err
@@ -39,6 +38,10 @@ func (r *run) plan() (err error) {
 		return errTooManyBits
 	}
 	return nil
+}
+
+func (r *run) volume() volume {
+	return volume{4 * r.keyWords, [2]int64{r.join.Build.Rows, r.join.Probe.Rows}, r.widths, r.join.OutputRows}
 }
 
 var errTooManyBits = errors.New("phj: more hash bits than two passes have")
