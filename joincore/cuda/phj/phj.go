@@ -87,12 +87,18 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	return out, &r.report, nil
 }
 
+// vectorBytes is what the histogram reads keys by.
+const vectorBytes = 16
+
 func check(j *resident.Join) error {
 	key := j.Build.Key.Bytes
 	if key != j.Probe.Key.Bytes || key != 4 && key != 8 {
 		return fmt.Errorf("phj: keys of %d and %d bytes", key, j.Probe.Key.Bytes)
 	}
 	for _, side := range []*resident.Side{&j.Build, &j.Probe} {
+		if side.Key.Addr%vectorBytes != 0 {
+			return fmt.Errorf("phj: keys at %#x are not at a multiple of %d", side.Key.Addr, vectorBytes)
+		}
 		if side.Rows < 0 || side.Rows >= maxRows {
 			return fmt.Errorf("phj: %d rows are more than can be numbered", side.Rows)
 		}
@@ -101,6 +107,9 @@ func check(j *resident.Join) error {
 			case 1, 2, 4, 8, 16:
 			default:
 				return fmt.Errorf("phj: values of %d bytes", c.Bytes)
+			}
+			if c.Addr%driver.Ptr(c.Bytes) != 0 {
+				return fmt.Errorf("phj: values of %d bytes at %#x", c.Bytes, c.Addr)
 			}
 		}
 	}
