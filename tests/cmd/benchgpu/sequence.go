@@ -144,13 +144,23 @@ func (b *bench) sequence(ctx context.Context, n int, a algorithm) (r result, err
 }
 
 // joinAll runs the joins and returns the result: the facts' row numbers, then
-// each table's payload.
+// each table's payload. Joins take turns with two halves of the arena, so that
+// what a join took is free when the next one has read its result.
 func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (int64, []resident.Column, error) {
 	rows, found := int64(sequenceFacts), []resident.Column{t.rows}
+	var halves [2]*driver.Arena
+	half := b.arena.Free()/2 - 1<<20 // the checksum needs a little, too
+	for i := range halves {
+		var err error
+		if halves[i], err = b.arena.Part(half); err != nil {
+			return 0, nil, err
+		}
+	}
 	for i, side := range t.sides {
-		key := t.keys[i]
+		key, arena := t.keys[i], halves[i%2]
+		arena.Rewind(0)
 		if i > 0 {
-			at, err := b.arena.Take(rows * 4)
+			at, err := arena.Take(rows * 4)
 			if err != nil {
 				return 0, nil, err
 			}
@@ -161,7 +171,7 @@ func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (
 			r.Launches++
 		}
 		j := resident.Join{Build: side, Probe: resident.Side{Rows: rows, Key: key, Payload: found}, OutputRows: rows, NoKey: true}
-		o, report, err := a.run(ctx, b.device, b.stream, b.arena, &j)
+		o, report, err := a.run(ctx, b.device, b.stream, arena, &j)
 		if err != nil {
 			return 0, nil, err
 		}
