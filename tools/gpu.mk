@@ -6,17 +6,21 @@ CUDA_ARCHS ?= 80 90
 CUDA_OUT := build/cuda/out
 WITH_CUDA := tools/with-cuda.sh
 
-.PHONY: cuda-toolkit cuda test-gpu bench-gpu gpu-bundle
+# What needs a device to be tested; worker.test is of sidecar/backend/remote.
+GPU_ROOMS := . driver op phj smj npj
+GPU_TESTS := cuda driver op phj smj npj worker
+
+.PHONY: cuda-toolkit cuda test-gpu bench-gpu gpu-tests gpu-bundle
 
 cuda-toolkit: ## fetch CUDA's compiler into build/cuda, where no toolkit is installed
 	@tools/fetch-cuda.sh
 
 cuda: build ## build what joins on NVIDIA GPUs: kernels, gpujoin-cuda, tests, benches
-	@$(WITH_CUDA) $(MAKE) --no-print-directory -j$(shell nproc) -C joincore/cuda/kernels ARCHS="$(CUDA_ARCHS)"
+	@$(WITH_CUDA) $(MAKE) --no-print-directory -j$(shell nproc) -C joincore/cuda/kernels ARCHS="$(CUDA_ARCHS)" COMPRESS="$(COMPRESS)"
 	@echo "building gpujoin-cuda, tests and benches"
 	@mkdir -p $(CUDA_OUT)/bin $(CUDA_OUT)/test
 	@$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w" -o $(CUDA_OUT)/bin/gpujoin-cuda ./cmd/gpujoin-cuda
-	@$(WITH_CUDA) $(GO) test -c -tags cuda -ldflags="-s -w" -o $(CUDA_OUT)/test/ ./joincore/cuda/...
+	@$(WITH_CUDA) $(GO) test -c -tags cuda -ldflags="-s -w" -o $(CUDA_OUT)/test/ $(GPU_ROOMS:%=./joincore/cuda/%)
 	@CGO_ENABLED=0 $(GO) test -c -buildvcs=false -ldflags="-s -w" -o $(CUDA_OUT)/test/worker.test ./sidecar/backend/remote
 	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/bench-gpu ./cmd/benchgpu
 	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/check ./cmd/check
@@ -26,10 +30,17 @@ cuda: build ## build what joins on NVIDIA GPUs: kernels, gpujoin-cuda, tests, be
 CUDA_BUILT := $(if $(shell tools/find-cuda.sh >/dev/null 2>&1 && tools/find-go.sh),cuda)
 
 test-gpu: $(CUDA_BUILT) ## on a machine with a GPU: kernels, the oracle matrix, faults, sanitizers
-	@$(CUDA_OUT)/bin/check -only gpu
+	@$(CUDA_OUT)/bin/check -only gpu $(TEST_FLAGS)
 
 bench-gpu: $(CUDA_BUILT) ## on a machine with a GPU: joins of resident columns; results in build/bench-gpu.json
 	@$(CUDA_OUT)/bin/bench-gpu $(BENCH_FLAGS)
+
+# What travels is packed tightly.
+gpu-tests gpu-bundle: COMPRESS = size
+
+gpu-tests: cuda ## pack what make test-gpu and bench-gpu run on a GPU machine into build/gpu-tests.tar.gz
+	@tar --owner=0 --group=0 -cf - $(addprefix $(CUDA_OUT)/,bin/check bin/bench-gpu bin/gpujoin-cuda $(GPU_TESTS:%=test/%.test)) | gzip -9 >build/gpu-tests.tar.gz
+	@du -h --apparent-size build/gpu-tests.tar.gz
 
 gpu-bundle: cuda ## put all that a GPU machine without a network needs for gpu-e2e into build/gpu-bundle
 	@GO=$(GO) tools/gpu-bundle.sh

@@ -1,51 +1,110 @@
 package main
 
 import (
-	"bytes"
-	"context"
+	"flag"
+	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
-// built is where make cuda leaves test programs, by their packages' names.
-const built = "build/cuda/out/test"
+var (
+	programs = flag.String("programs", "", "with -only gpu: what to run of phj, op, smj, npj, driver, cuda, worker, e2e, with commas between; none: all")
+	within   = flag.Duration("within", 9*time.Minute, "with -only gpu: what is not done by then is stopped")
+)
 
-// plugin is the worker that make cuda builds.
-const plugin = "build/cuda/out/bin/gpujoin-cuda"
-
-// sanitized are the programs whose small set runs under compute-sanitizer:
-// they launch every kernel. It slows kernels down a hundredfold.
-var sanitized = []string{"op", "phj", "smj", "npj"}
+// kernelPrograms launch every kernel. Their short tests are run natively and
+// under compute-sanitizer, which slows kernels down a hundredfold, and all
+// their tests at the end.
+var kernelPrograms = []string{"phj", "op", "smj", "npj"}
 
 // gpuSteps run on a machine with a GPU, from programs that were built before:
-// there need be neither Go nor a compiler.
-func gpuSteps(root string) []step {
-	steps := []step{{"gpu", "device", findDevice}}
-	programs, err := filepath.Glob(filepath.Join(root, built, "*.test"))
-	if err != nil || len(programs) == 0 {
-		return append(steps, step{"gpu", "tests", func(string) outcome {
-			return one(false, "no test programs in "+built+"; run make cuda where there is a CUDA toolkit")
-		}})
+// there need be neither Go nor a compiler. What is short and says most comes
+// first, since a machine may be lent for some minutes only.
+func gpuSteps() ([]step, error) {
+	g := &gpu{ends: time.Now().Add(*within)}
+	if *programs != "" {
+		g.only = strings.Split(*programs, ",")
 	}
-	for _, p := range programs {
-		name := strings.TrimSuffix(filepath.Base(p), ".test")
-		steps = append(steps, step{"gpu", name, testProgram(name)})
-	}
-	steps = append(steps, step{"gpu", "end to end, faults", bundled})
-	for _, tool := range []string{"memcheck", "racecheck"} {
-		for _, p := range programs {
-			name := strings.TrimSuffix(filepath.Base(p), ".test")
-			if slices.Contains(sanitized, name) {
-				steps = append(steps, step{"gpu", tool + ", " + name, sanitize(tool, name)})
-			}
+	for _, name := range g.only {
+		if !slices.Contains(kernelPrograms, name) && !slices.Contains([]string{"driver", "cuda", "worker", "e2e"}, name) {
+			return nil, fmt.Errorf("there is no program %q", name)
 		}
 	}
-	return steps
+	return slices.Concat(
+		[]step{{"gpu", "device", findDevice}},
+		g.tests("driver", time.Minute),
+		g.together("short", 90*time.Second, nil, "-test.short"),
+		g.tests("cuda", 90*time.Second),
+		g.tests("worker", 90*time.Second, "-test.run", "^TestDevice$"),
+		g.bundled(2*time.Minute),
+		g.together("memcheck", 2*time.Minute, sanitizer("memcheck"), "-test.short"),
+		g.together("racecheck", 2*time.Minute, sanitizer("racecheck"), "-test.short"),
+		g.tests("phj", 2*time.Minute),
+		g.tests("op", 2*time.Minute),
+		g.tests("smj", 2*time.Minute),
+		g.tests("npj", time.Minute),
+	), nil
+}
+
+// gpu makes steps of the programs that were chosen.
+type gpu struct {
+	only []string
+	ends time.Time
+}
+
+func (g *gpu) chosen(name string) bool { return g.only == nil || slices.Contains(g.only, name) }
+
+// tests is the step that runs a program, if it was chosen.
+func (g *gpu) tests(name string, limit time.Duration, flags ...string) []step {
+	if !g.chosen(name) {
+		return nil
+	}
+	return []step{{"gpu", name, func(root string) outcome {
+		return g.runTests(root, name, name, nil, flags, limit)
+	}}}
+}
+
+// together runs the kernels' programs at the same time: they are busy on one
+// core each, and little on the GPU.
+func (g *gpu) together(how string, limit time.Duration, before []string, flags ...string) []step {
+	var steps []step
+	for _, name := range kernelPrograms {
+		if g.chosen(name) {
+			steps = append(steps, step{"gpu", how + " " + name, func(root string) outcome {
+				return g.runTests(root, how+"-"+name, name, before, flags, limit)
+			}})
+		}
+	}
+	return atOnce(steps)
+}
+
+// atOnce starts all steps with the first one; each ends with its own.
+func atOnce(steps []step) []step {
+	var start sync.Once
+	done := make([]chan outcome, len(steps))
+	out := slices.Clone(steps)
+	for i := range steps {
+		done[i] = make(chan outcome, 1)
+		out[i].run = func(root string) outcome {
+			start.Do(func() {
+				for j := range steps {
+					go func() { done[j] <- steps[j].run(root) }()
+				}
+			})
+			return <-done[i]
+		}
+	}
+	return out
+}
+
+// sanitizer is one of compute-sanitizer's tools, before the program that it
+// watches.
+func sanitizer(tool string) []string {
+	return []string{"compute-sanitizer", "--tool", tool, "--target-processes", "all", "--error-exitcode", "9", "--print-limit", "10"}
 }
 
 // findDevice asks the driver's own program, so that a machine without a GPU
@@ -59,100 +118,19 @@ func findDevice(root string) outcome {
 }
 
 // bundled runs the bundle's program on small tables, where it was brought along.
-func bundled(root string) outcome {
-	dir := filepath.Join(root, "build", "gpu-bundle")
-	program := filepath.Join(dir, "gpu-e2e")
-	if _, err := os.Stat(program); err != nil {
-		return outcome{note: "left out: no build/gpu-bundle, see make gpu-bundle"}
+func (g *gpu) bundled(limit time.Duration) []step {
+	if !g.chosen("e2e") {
+		return nil
 	}
-	out, ok := command(root, program, "-sf", "0.1", "-rows", "2000000", "-runs", "1", "-out", filepath.Join(root, "build", "gpu-e2e-small.json"))
-	if ok && strings.Contains(out, "cuda did not run") {
-		ok = false
-	}
-	return one(ok, out)
-}
-
-// packageDir is the directory of a test program's package: tests read their
-// files relative to it.
-func packageDir(root, name string) (string, error) {
-	room := filepath.Join(root, "joincore", "cuda")
-	switch name {
-	case "cuda":
-		return room, nil
-	case "worker":
-		return filepath.Join(root, "sidecar", "backend", "remote"), nil
-	}
-	dir := filepath.Join(room, name)
-	_, err := os.Stat(dir)
-	return dir, err
-}
-
-// testProgram runs all tests of a program and counts them.
-func testProgram(name string) func(string) outcome {
-	return func(root string) outcome { return runTests(root, name, nil, nil) }
-}
-
-// limit is the longest that a test program may take.
-const limit = 10 * time.Minute
-
-// runTests runs a test program with flags, behind another program if before
-// is one with its arguments.
-func runTests(root, name string, before, flags []string) outcome {
-	dir, err := packageDir(root, name)
-	if err != nil {
-		return one(false, err.Error())
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	args := slices.Concat(before, []string{filepath.Join(root, built, name+".test"), "-test.v", "-test.timeout", limit.String()}, flags)
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Dir = dir
-	// That of the worker tries this one on the device, too.
-	cmd.Env = append(os.Environ(), "GPUJOIN_WORKER="+filepath.Join(root, plugin))
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
-	o := countTests(out.String())
-	if err != nil && o.failed == 0 {
-		o.failed++
-	}
-	if o.passed+o.failed == 0 {
-		o.failed = 1
-		o.output = "no tests were run\n"
-	}
-	if o.failed > 0 {
-		o.output += out.String()
-		if err != nil {
-			o.output += err.Error()
+	return []step{{"gpu", "end to end, faults", func(root string) outcome {
+		program := filepath.Join(root, "build", "gpu-bundle", "gpu-e2e")
+		if _, err := os.Stat(program); err != nil {
+			return outcome{note: "left out: no build/gpu-bundle, see make gpu-bundle"}
 		}
-	}
-	return o
-}
-
-var testLine = regexp.MustCompile(`(?m)^--- (PASS|FAIL): `)
-
-// countTests counts tests, not their subtests, in a test program's output.
-func countTests(output string) outcome {
-	var o outcome
-	for _, m := range testLine.FindAllStringSubmatch(output, -1) {
-		if m[1] == "PASS" {
-			o.passed++
-		} else {
-			o.failed++
-		}
-	}
-	return o
-}
-
-// sanitize runs a program's short tests under one of compute-sanitizer's tools.
-func sanitize(tool, name string) func(string) outcome {
-	return func(root string) outcome {
-		program, err := exec.LookPath("compute-sanitizer")
-		if err != nil {
-			// It comes with a toolkit, not with the driver.
-			return outcome{note: "left out: no compute-sanitizer in PATH"}
-		}
-		before := []string{program, "--tool", tool, "--target-processes", "all", "--error-exitcode", "9", "--print-limit", "10"}
-		return runTests(root, name, before, []string{"-test.short"})
-	}
+		r := start(root, root, "e2e", g.left(limit), program,
+			"-sf", "0.1", "-rows", "2000000", "-runs", "1", "-out", filepath.Join(root, "build", "gpu-e2e-small.json"))
+		o := one(r.err == nil && !strings.Contains(r.output, "cuda did not run"), r.shown())
+		o.note, o.took = r.note, r.took
+		return o
+	}}}
 }

@@ -16,8 +16,9 @@ import (
 // outcome is a step's: each test of a step that has tests counts.
 type outcome struct {
 	passed, failed int
-	note           string // shown beside the counts
-	output         string // shown when something failed
+	took           time.Duration // 0: from when the step was begun
+	note           string        // shown beside the counts
+	output         string        // shown when something failed
 }
 
 type step struct {
@@ -35,10 +36,13 @@ func main() {
 	}
 	steps := slices.Concat(lintSteps(), goTestSteps(), cudaSteps(), regressSteps())
 	if *only == "gpu" {
-		steps = gpuSteps(root)
+		if steps, err = gpuSteps(); err != nil {
+			fmt.Fprintln(os.Stderr, "check:", err)
+			os.Exit(2)
+		}
 	}
 	var passed, failed int
-	var broken []string
+	var broken, table []string
 	for _, s := range steps {
 		if *only != "" && s.group != *only {
 			continue
@@ -48,13 +52,20 @@ func main() {
 		o := s.run(root)
 		passed += o.passed
 		failed += o.failed
-		fmt.Printf("%5d passed %3d failed  %6.1f s  %s\n", o.passed, o.failed, time.Since(begin).Seconds(), o.note)
+		if o.took == 0 {
+			o.took = time.Since(begin)
+		}
+		counts := fmt.Sprintf("%5d passed %3d failed  %6.1f s  %s", o.passed, o.failed, o.took.Seconds(), o.note)
+		fmt.Println(counts)
+		table = append(table, fmt.Sprintf("%-8s %-28s %s", s.group, s.name, counts))
 		if o.failed > 0 {
 			broken = append(broken, s.group+" "+s.name)
 			fmt.Println(strings.TrimRight(o.output, "\n"))
 		}
 	}
 	if failed > 0 {
+		// Once more without what was said in between.
+		fmt.Printf("\n%s\n", strings.Join(table, "\n"))
 		fmt.Println("failed:", strings.Join(broken, ", "))
 	}
 	fmt.Printf("%d passed, %d failed\n", passed, failed)

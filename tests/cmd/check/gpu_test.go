@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fake makes a repository with test programs that are shell scripts.
+func fake(t *testing.T, scripts map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, script := range scripts {
+		program := filepath.Join(root, built, name+".test")
+		err := errors.Join(
+			os.MkdirAll(filepath.Join(root, "joincore", "cuda", name), 0o755),
+			os.MkdirAll(filepath.Dir(program), 0o755),
+			os.WriteFile(program, []byte("#!/bin/sh\n"+script), 0o755))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// A program that hangs costs its limit, not more, and what it did before counts.
+func TestHangingProgramIsStopped(t *testing.T) {
+	t.Parallel()
+	root := fake(t, map[string]string{"phj": "echo '--- PASS: TestA (0.00s)'\ntrap '' INT\nsleep 60 & wait\nsleep 60\n"})
+	g := &gpu{ends: time.Now().Add(time.Minute)}
+	begin := time.Now()
+	o := g.tests("phj", time.Second)[0].run(root)
+	if o.passed != 1 || o.failed != 1 || !strings.Contains(o.note, "stopped after 1s") || time.Since(begin) > 20*time.Second {
+		t.Errorf("%+v after %v", o, time.Since(begin))
+	}
+}
+
+func TestNothingIsStartedWhenTimeIsOver(t *testing.T) {
+	t.Parallel()
+	root := fake(t, map[string]string{"phj": "touch started\necho '--- PASS: TestA (0.00s)'\n"})
+	g := &gpu{ends: time.Now()}
+	o := g.tests("phj", time.Second)[0].run(root)
+	if _, err := os.Stat(filepath.Join(root, "joincore/cuda/phj/started")); err == nil || o.failed != 1 || o.note != "no time was left" {
+		t.Errorf("%v, %+v", err, o)
+	}
+}
+
+func TestProgramsRunTogether(t *testing.T) {
+	t.Parallel()
+	scripts := map[string]string{}
+	for _, name := range kernelPrograms {
+		scripts[name] = "sleep 1\necho '--- PASS: TestA (0.00s)'\n"
+	}
+	scripts["op"] += "echo '--- FAIL: TestB (0.00s)'\nexit 1\n"
+	root := fake(t, scripts)
+	g := &gpu{ends: time.Now().Add(time.Minute)}
+	begin := time.Now()
+	for _, s := range g.together("short", time.Minute, nil) {
+		o := s.run(root)
+		if wrong := s.name == "short op"; o.passed != 1 || (o.failed == 1) != wrong || strings.Contains(o.output, "TestB") != wrong || o.took < time.Second {
+			t.Errorf("%s: %+v", s.name, o)
+		}
+	}
+	if d := time.Since(begin); d > 3*time.Second {
+		t.Errorf("one after the other: %v", d)
+	}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// built is where make cuda leaves test programs, by their packages' names.
+	built = "build/cuda/out/test"
+	// plugin is the worker that make cuda builds.
+	plugin = "build/cuda/out/bin/gpujoin-cuda"
+	// logs is where each program's whole output goes.
+	logs = "build/gpu-logs"
+)
+
+// packageDir is the directory of a test program's package: tests read their
+// files relative to it.
+func packageDir(root, name string) (string, error) {
+	room := filepath.Join(root, "joincore", "cuda")
+	switch name {
+	case "cuda":
+		return room, nil
+	case "worker":
+		return filepath.Join(root, "sidecar", "backend", "remote"), nil
+	}
+	dir := filepath.Join(room, name)
+	_, err := os.Stat(dir)
+	return dir, err
+}
+
+// runTests runs a test program with flags, behind another program if before
+// is one with its arguments, and counts its tests.
+func (g *gpu) runTests(root, log, name string, before, flags []string, limit time.Duration) outcome {
+	dir, err := packageDir(root, name)
+	if err != nil {
+		return one(false, err.Error())
+	}
+	program := filepath.Join(root, built, name+".test")
+	if _, err := os.Stat(program); err != nil {
+		return one(false, err.Error()+"; run make cuda where there is a CUDA toolkit")
+	}
+	if before != nil {
+		if _, err := exec.LookPath(before[0]); err != nil {
+			// It comes with a toolkit, not with the driver.
+			return outcome{note: "left out: no " + before[0] + " in PATH"}
+		}
+	}
+	limit = g.left(limit)
+	r := start(root, dir, log, limit, slices.Concat(before, []string{program, "-test.v", "-test.timeout", limit.String()}, flags)...)
+	o := countTests(r.output)
+	if r.err != nil && o.failed == 0 {
+		o.failed++
+	}
+	if o.passed+o.failed == 0 {
+		o.failed = 1
+		r.output += "no tests were run\n"
+	}
+	if o.failed > 0 {
+		o.output = r.shown()
+	}
+	o.note, o.took = r.note, r.took
+	return o
+}
+
+var testLine = regexp.MustCompile(`(?m)^--- (PASS|FAIL): `)
+
+// countTests counts tests, not their subtests, in a test program's output.
+func countTests(output string) outcome {
+	var o outcome
+	for _, m := range testLine.FindAllStringSubmatch(output, -1) {
+		if m[1] == "PASS" {
+			o.passed++
+		} else {
+			o.failed++
+		}
+	}
+	return o
+}
+
+// run is a program that has ended.
+type run struct {
+	log    string // relative to the root
+	output string
+	took   time.Duration
+	err    error
+	note   string
+}
+
+// left returns a step's limit, or what is left of the time for all of them.
+func (g *gpu) left(limit time.Duration) time.Duration {
+	return max(min(limit, time.Until(g.ends).Round(time.Second)), 0)
+}
+
+// start runs a program and writes its output to a log, too. At its limit a test
+// program says which test was running and ends. If it does not, it is
+// interrupted, and soon after that killed with what it started.
+func start(root, dir, log string, limit time.Duration, args ...string) *run {
+	r := &run{log: filepath.Join(logs, log+".log")}
+	if limit == 0 {
+		r.note, r.err = "no time was left", context.DeadlineExceeded
+		return r
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit+2*time.Second)
+	defer cancel()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+	// That of the worker tries this one on the device, too.
+	cmd.Env = append(os.Environ(), "GPUJOIN_WORKER="+filepath.Join(root, plugin))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	begin := time.Now()
+	r.err = cmd.Run()
+	r.took, r.output = time.Since(begin), out.String()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	if r.took >= limit {
+		r.note = fmt.Sprintf("stopped after %v", limit)
+	}
+	path := filepath.Join(root, r.log)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, out.Bytes(), 0o644)); err != nil {
+		r.output += err.Error()
+	}
+	return r
+}
+
+// shownLines of a program that failed are enough to see why; the log has all.
+const shownLines = 40
+
+// shown is the output without what passed, cut.
+func (r *run) shown() string {
+	var lines []string
+	for line := range strings.Lines(r.output) {
+		text := strings.TrimSpace(line)
+		if text != "" && !strings.HasPrefix(text, "=== ") && !strings.HasPrefix(text, "--- PASS") {
+			lines = append(lines, strings.TrimRight(line, "\n"))
+		}
+	}
+	if more := len(lines) - shownLines; more > 0 {
+		lines = append(lines[:shownLines], fmt.Sprintf("... %d more lines in %s", more, r.log))
+	}
+	if r.err != nil {
+		lines = append(lines, r.err.Error())
+	}
+	return strings.Join(lines, "\n")
+}
