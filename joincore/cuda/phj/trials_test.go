@@ -3,20 +3,23 @@
 package phj
 
 import (
+	"flag"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
+
+var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of random data")
 
 // run checks trials; of a short test one in `thin`. Where the lists below go
 // round a number of options, that and thin have no common divisor.
 func (b *bed) run(t *testing.T, trials []trial, thin int) {
-	seed := rand.Uint64()
-	t.Logf("%d joins, seed %d", len(trials), seed)
+	t.Logf("%d joins, seed %d", len(trials), *seed)
 	for i, c := range trials {
 		if testing.Short() && i%thin != 0 {
 			continue
 		}
-		if err := b.check(c, rand.New(rand.NewPCG(seed, uint64(i)))); err != nil {
+		if err := b.check(c, rand.New(rand.NewPCG(*seed, uint64(i)))); err != nil {
 			t.Errorf("trial %d, %v: %v", i, c, err)
 		}
 	}
