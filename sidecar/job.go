@@ -109,11 +109,7 @@ func (j *job) window() int {
 	for _, s := range j.outputs {
 		row += math.Max(float64(s.Width), 8)
 	}
-	rows := 0.0
-	if join, ok := j.plan.Root.(*joincore.Join); ok {
-		rows = join.Rows
-	}
-	expected := math.Ceil(rows*row/float64(j.srv.store.ExtentSize())) + 1
+	expected := math.Ceil(j.expectedRows()*row/float64(j.srv.store.ExtentSize())) + 1
 	return int(math.Max(float64(least), math.Min(expected, float64(most))))
 }
 

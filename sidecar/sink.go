@@ -40,11 +40,24 @@ func (e *execution) NewBatch(ctx context.Context, heap []float64) (*joincore.Bat
 		e.batchBack()
 		return nil, fmt.Errorf("%w: %w", joincore.ErrRowTooWide, err)
 	}
-	b := &joincore.Batch{Rows: layout.Rows, Handle: &sinkBatch{extent, layout}}
-	for _, c := range layout.Columns(extent.Data) {
-		b.Columns = append(b.Columns, joincore.Vector{Values: c.Values, Validity: c.Validity, Heap: c.Heap})
+	b := &joincore.Batch{Rows: e.portion(layout.Rows), Handle: &sinkBatch{extent, layout}}
+	for i, c := range layout.Columns(extent.Data) {
+		v := joincore.Vector{Values: c.Values, Validity: c.Validity[:(b.Rows+7)/8], Heap: c.Heap}
+		if width := int(e.job.outputs[i].Width); width > 0 {
+			v.Values = v.Values[:b.Rows*width]
+		} else {
+			v.Values = v.Values[:4*(b.Rows+1)]
+		}
+		b.Columns = append(b.Columns, v)
 	}
 	return b, nil
+}
+
+// portion returns how many rows the next batch has at most.
+func (e *execution) portion(full int) int {
+	e.job.mu.Lock()
+	defer e.job.mu.Unlock()
+	return portion(full, e.job.open.Participants, e.job.expectedRows(), e.rowsOut)
 }
 
 // Emit implements joincore.Sink.
