@@ -7,50 +7,19 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// partitionedBuild is a build side that has been partitioned by the radix of
-// its hashed keys.
-type partitionedBuild struct {
-	device  device.Chunked
-	plan    *Plan
-	bits    int
-	counter *Counter
-	build   device.Partitions
-}
-
-func newPartitionedBuild(ctx context.Context, d device.Chunked, plan *Plan, build Side, bits int, c *Counter) (*partitionedBuild, error) {
-	b := &partitionedBuild{device: d, plan: plan, bits: bits, counter: c}
-	err := timed(&c.BuildPrepare, func() (err error) {
-		b.build, err = b.partition(ctx, build, plan.keepsBuild())
-		return err
-	})
-	return b, err
-}
-
-func (b *partitionedBuild) partition(ctx context.Context, s Side, keepNulls bool) (device.Partitions, error) {
-	return b.device.Partition(ctx, s.Space, device.PartitionSpec{
-		Key: s.Key, Bits: b.bits, Carry: s.Carry, RowIDs: s.RowIDs, KeepNulls: keepNulls,
-	})
-}
-
-func (b *partitionedBuild) Space() device.Space { return b.build }
-func (b *partitionedBuild) Release()            { b.build.Release() }
-
-// Probe partitions the probe side by the same bits.
-func (b *partitionedBuild) Probe(ctx context.Context, probe Side) (Matches, error) {
-	b.counter.In.Add(rowsOf(probe.Space))
-	j := &partitionJoin{plan: b.plan, build: b.build, chunk: b.device.ChunkRows(), counter: b.counter}
-	err := timed(&b.counter.ProbePrepare, func() (err error) {
-		j.probe, err = b.partition(ctx, probe, b.plan.keepsProbe())
-		return err
-	})
-	if err != nil {
-		return nil, err
+// newPartitioned partitions the build side of a join, and later the probe side,
+// by the radix of their hashed keys.
+func newPartitioned(ctx context.Context, d device.Chunked, plan *Plan, build Side, bits int, c *Counter) (Transformed, error) {
+	partition := func(ctx context.Context, s Side, keepNulls bool) (device.Partitions, error) {
+		return d.Partition(ctx, s.Space, device.PartitionSpec{
+			Key: s.Key, Bits: bits, Carry: s.Carry, RowIDs: s.RowIDs, KeepNulls: keepNulls,
+		})
 	}
-	if err := j.divide(ctx, b.device.Streams()); err != nil {
-		j.Release()
-		return nil, err
+	match := func(ctx context.Context, build, probe device.Partitions) (Matches, error) {
+		j := &partitionJoin{plan: plan, build: build, probe: probe, chunk: d.ChunkRows(), counter: c}
+		return j, j.divide(ctx, d.Streams())
 	}
-	return j, nil
+	return newTransformed(ctx, plan, build, c, partition, match)
 }
 
 // partitionJoin is the source of the matches of two partitioned relations

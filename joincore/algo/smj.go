@@ -6,46 +6,17 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// sortedBuild is a build side that has been sorted by its keys.
-type sortedBuild struct {
-	device  device.Chunked
-	plan    *Plan
-	counter *Counter
-	build   device.Sorted
-}
-
-func newSortedBuild(ctx context.Context, d device.Chunked, plan *Plan, build Side, c *Counter) (*sortedBuild, error) {
-	b := &sortedBuild{device: d, plan: plan, counter: c}
-	err := timed(&c.BuildPrepare, func() (err error) {
-		b.build, err = b.sort(ctx, build, plan.keepsBuild())
-		return err
-	})
-	return b, err
-}
-
-func (b *sortedBuild) sort(ctx context.Context, s Side, keepNulls bool) (device.Sorted, error) {
-	return b.device.Sort(ctx, s.Space, device.SortSpec{Key: s.Key, Carry: s.Carry, RowIDs: s.RowIDs, KeepNulls: keepNulls})
-}
-
-func (b *sortedBuild) Space() device.Space { return b.build }
-func (b *sortedBuild) Release()            { b.build.Release() }
-
-// Probe sorts the probe side.
-func (b *sortedBuild) Probe(ctx context.Context, probe Side) (Matches, error) {
-	b.counter.In.Add(rowsOf(probe.Space))
-	j := &mergeJoin{plan: b.plan, build: b.build, chunk: b.device.ChunkRows(), counter: b.counter}
-	err := timed(&b.counter.ProbePrepare, func() (err error) {
-		j.probe, err = b.sort(ctx, probe, b.plan.keepsProbe())
-		return err
-	})
-	if err != nil {
-		return nil, err
+// newSorted sorts the build side of a join, and later the probe side, by their
+// keys.
+func newSorted(ctx context.Context, d device.Chunked, plan *Plan, build Side, c *Counter) (Transformed, error) {
+	order := func(ctx context.Context, s Side, keepNulls bool) (device.Sorted, error) {
+		return d.Sort(ctx, s.Space, device.SortSpec{Key: s.Key, Carry: s.Carry, RowIDs: s.RowIDs, KeepNulls: keepNulls})
 	}
-	if err := j.divide(ctx, b.device); err != nil {
-		j.Release()
-		return nil, err
+	match := func(ctx context.Context, build, probe device.Sorted) (Matches, error) {
+		j := &mergeJoin{plan: plan, build: build, probe: probe, chunk: d.ChunkRows(), counter: c}
+		return j, j.divide(ctx, d)
 	}
-	return j, nil
+	return newTransformed(ctx, plan, build, c, order, match)
 }
 
 // mergeJoin is the source of the matches of two sorted relations (GFTR,

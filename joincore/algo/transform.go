@@ -38,11 +38,54 @@ type Matches interface {
 func Transform(ctx context.Context, d device.Chunked, a joincore.Algorithm, plan *Plan, build Side, bits int, c *Counter) (Transformed, error) {
 	switch a {
 	case joincore.PHJUM, joincore.PHJOM:
-		return newPartitionedBuild(ctx, d, plan, build, bits, c)
+		return newPartitioned(ctx, d, plan, build, bits, c)
 	case joincore.SMJUM, joincore.SMJOM:
-		return newSortedBuild(ctx, d, plan, build, c)
+		return newSorted(ctx, d, plan, build, c)
 	}
 	return nil, fmt.Errorf("transforming for %v: %w", a, joincore.ErrUnsupported)
+}
+
+// transformed is a build side in the order of S, which is also the probe side's.
+type transformed[S device.Space] struct {
+	plan      *Plan
+	counter   *Counter
+	build     S
+	transform func(ctx context.Context, s Side, keepNulls bool) (S, error)
+	match     func(ctx context.Context, build, probe S) (Matches, error)
+}
+
+func newTransformed[S device.Space](ctx context.Context, plan *Plan, build Side, c *Counter,
+	transform func(context.Context, Side, bool) (S, error), match func(context.Context, S, S) (Matches, error)) (Transformed, error) {
+	t := &transformed[S]{plan: plan, counter: c, transform: transform, match: match}
+	err := timed(&c.BuildPrepare, func() (err error) {
+		t.build, err = transform(ctx, build, plan.keepsBuild())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *transformed[S]) Space() device.Space { return t.build }
+func (t *transformed[S]) Release()            { t.build.Release() }
+
+func (t *transformed[S]) Probe(ctx context.Context, side Side) (Matches, error) {
+	t.counter.In.Add(rowsOf(side.Space))
+	var probe S
+	err := timed(&t.counter.ProbePrepare, func() (err error) {
+		probe, err = t.transform(ctx, side, t.plan.keepsProbe())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	matches, err := t.match(ctx, t.build, probe)
+	if err != nil {
+		probe.Release()
+		return nil, err
+	}
+	return matches, nil
 }
 
 // withoutKey stands for the build side of the probe rows whose key is NULL.
