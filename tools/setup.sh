@@ -102,6 +102,8 @@ fetch_tpchgen() {
 server_there || install_server
 headers_there || apt_install "PostgreSQL's headers" postgresql-server-dev-15
 command -v gcc >/dev/null || apt_install "the C compiler" gcc libc6-dev
+# nvcc and the tests that run kernels on the host need it.
+command -v g++ >/dev/null || apt_install "the C++ compiler" g++
 [ -e /usr/include/stdio.h ] || apt_install "the C library's headers" libc6-dev
 command -v shellcheck >/dev/null || apt_install "shellcheck" shellcheck
 [ -e /etc/ssl/certs/ca-certificates.crt ] || apt_install "certificates" ca-certificates
