@@ -25,3 +25,9 @@ var Sort []byte
 //
 //go:embed bin/data.fatbin
 var Data []byte
+
+// Transfer holds copies by threads over what a device sees of the host, and
+// the sum that verifies them.
+//
+//go:embed bin/transfer.fatbin
+var Transfer []byte
