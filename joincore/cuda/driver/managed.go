@@ -1,0 +1,80 @@
+//go:build cuda
+
+package driver
+
+/*
+#include <cuda.h>
+
+static CUresult gj_managed(CUcontext context, size_t bytes, CUdeviceptr *at) {
+  CUresult r = cuCtxSetCurrent(context);
+  return r != CUDA_SUCCESS ? r : cuMemAllocManaged(at, bytes, CU_MEM_ATTACH_GLOBAL);
+}
+
+static CUresult gj_prefetch(CUcontext context, CUdeviceptr at, size_t bytes, CUdevice to, CUstream stream) {
+  CUresult r = cuCtxSetCurrent(context);
+  return r != CUDA_SUCCESS ? r : cuMemPrefetchAsync(at, bytes, to, stream);
+}
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// Managed is memory whose pages the driver moves to where they are touched. A
+// process that has more of it than a device has free can hang the device.
+type Managed struct {
+	c  *Context
+	at unsafe.Pointer // the same for host and device
+	n  int64
+}
+
+// Managed allocates n bytes of managed memory, n > 0.
+func (c *Context) Managed(n int64) (*Managed, error) {
+	var at C.CUdeviceptr
+	if err := failure("cuMemAllocManaged", int(C.gj_managed(contextHandle(c.ctx), C.size_t(n), &at))); err != nil {
+		return nil, c.note(err)
+	}
+	return &Managed{c: c, at: *(*unsafe.Pointer)(unsafe.Pointer(&at)), n: n}, nil
+}
+
+// Bytes returns the memory as the host sees it, while no stream uses it.
+func (m *Managed) Bytes() []byte { return unsafe.Slice((*byte)(m.at), m.n) }
+
+// DevicePointer returns where the device sees the memory.
+func (m *Managed) DevicePointer() Ptr { return Ptr(uintptr(m.at)) }
+
+// ToDevice queues the move of all pages to the device.
+func (m *Managed) ToDevice(s *Stream) error { return m.prefetch(s, C.CUdevice(m.c.info.Ordinal)) }
+
+// ToHost queues the move of all pages to the host.
+func (m *Managed) ToHost(s *Stream) error { return m.prefetch(s, C.CU_DEVICE_CPU) }
+
+func (m *Managed) prefetch(s *Stream, to C.CUdevice) error {
+	return m.c.note(failure("cuMemPrefetchAsync", int(C.gj_prefetch(contextHandle(m.c.ctx), C.CUdeviceptr(uintptr(m.at)),
+		C.size_t(m.n), to, streamHandle(s.stream)))))
+}
+
+// Free gives the memory back, which no stream uses any more.
+func (m *Managed) Free() error {
+	return m.c.with("cuMemFree", func() error { return cu.MemFree(cu.DevicePtr(uintptr(m.at))) })
+}
+
+// HostPageTables says whether the device reads pageable memory by the host's
+// own page tables, in hardware, so that no page has to move.
+func (c *Context) HostPageTables() (bool, error) {
+	return c.has(C.CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES)
+}
+
+// ConcurrentManaged says whether pages of managed memory move one by one, as
+// host and device touch them.
+func (c *Context) ConcurrentManaged() (bool, error) {
+	return c.has(C.CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS)
+}
+
+func (c *Context) has(a C.CUdevice_attribute) (bool, error) {
+	v, err := c.device.Attribute(cu.DeviceAttribute(a))
+	return v != 0, wrap("cuDeviceGetAttribute", err)
+}
