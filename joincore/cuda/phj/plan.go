@@ -180,6 +180,13 @@ func pairExists(keyWords int, a, b shape) bool {
 	return a.words != 0 && a.words != 3
 }
 
+// bypassExists says whether there are kernels that take hot keys round the
+// partitions for two sides of uniform columns: fused.inc.
+func bypassExists(a, b shape) bool {
+	few := func(s shape) bool { return s.words == s.unit || s.words == 2*s.unit }
+	return a.unit == b.unit && few(a) && few(b) || a == b && a.unit == 1 && a.words == 4
+}
+
 // volume is what a join's memory depends on.
 type volume struct {
 	keyBytes   int

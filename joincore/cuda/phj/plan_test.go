@@ -9,9 +9,17 @@ import (
 
 // kernelList is what fused.inc builds, by words of the key.
 type kernelList struct {
-	pairs  map[int]map[[2]string]bool // payload shapes with a match
-	first  map[int]map[string]bool    // those with a first pass
-	second map[int]map[string]bool    // words of a row with a second pass
+	pairs    map[int]map[[2]string]bool // payload shapes with a match
+	bypasses map[int]map[[2]string]bool // those whose hot keys go round the partitions
+	first    map[int]map[string]bool    // those with a first pass
+	cold     map[int]map[string]bool    // and with one of the rows that are left
+	second   map[int]map[string]bool    // words of a row with a second pass
+}
+
+func noKernels() kernelList {
+	pairs := func() map[int]map[[2]string]bool { return map[int]map[[2]string]bool{1: {}, 2: {}} }
+	names := func() map[int]map[string]bool { return map[int]map[string]bool{1: {}, 2: {}} }
+	return kernelList{pairs: pairs(), bypasses: pairs(), first: names(), cold: names(), second: names()}
 }
 
 // built returns the kernels as the macros there spell them out.
@@ -23,7 +31,7 @@ func built(t *testing.T) kernelList {
 	}
 	lines := strings.Split(strings.ReplaceAll(string(text), "\\\n", ""), "\n")
 	macros := map[string][2]string{} // name: parameters, body
-	k := kernelList{map[int]map[[2]string]bool{1: {}, 2: {}}, map[int]map[string]bool{1: {}, 2: {}}, map[int]map[string]bool{1: {}, 2: {}}}
+	k := noKernels()
 	var expand func(call string)
 	expand = func(call string) {
 		for call = strings.TrimSpace(call); call != ""; call = strings.TrimSpace(call) {
@@ -40,8 +48,12 @@ func built(t *testing.T) kernelList {
 			switch words := int(args[0][0] - '0'); {
 			case name == "INNER":
 				k.pairs[words][[2]string{args[1], args[2]}] = true
+			case name == "BYPASS":
+				k.bypasses[words][[2]string{args[1], args[2]}] = true
 			case name == "FIRST":
 				k.first[words][args[1]] = true
+			case name == "COLD":
+				k.cold[words][args[1]] = true
 			case name == "SECOND":
 				k.second[words][args[1]] = true
 			case ok:
@@ -124,6 +136,31 @@ func TestShapesHaveKernels(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// Hot keys are taken round the partitions by kernels that there are, wherever
+// there are any.
+func TestBypassesHaveKernels(t *testing.T) {
+	kernels := built(t)
+	payloads := [][]int{nil, {4}, {4, 4}, {4, 4, 4}, {4, 4, 4, 4}, {8}, {8, 8}, {8, 8, 8}, {8, 8, 8, 8}}
+	for keyWords := 1; keyWords <= 2; keyWords++ {
+		found := 0
+		for _, build := range payloads {
+			for _, probe := range payloads {
+				a, _ := uniform(build)
+				b, _ := uniform(probe)
+				pair := [2]string{a.String(), b.String()}
+				if want := kernels.bypasses[keyWords][pair] && kernels.cold[keyWords][pair[1]]; bypassExists(a, b) != want {
+					t.Errorf("keys of %d words, payload %v and %v: kernels are there: %v", keyWords, build, probe, want)
+				} else if want {
+					found++
+				}
+			}
+		}
+		if found != len(kernels.bypasses[keyWords]) {
+			t.Errorf("keys of %d words: %d pairs in place of %d", keyWords, found, len(kernels.bypasses[keyWords]))
 		}
 	}
 }

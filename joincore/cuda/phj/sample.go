@@ -103,8 +103,9 @@ func (r *run) decide() error {
 		j.Hot = 0 // too much memory
 		return r.follow(r.state.rates.Materialisation(j))
 	}
-	if r.bypass = r.state.bypass(r.keyWords, r.widths, r.shapes[1]); r.bypass != nil {
-		return nil
+	var err error
+	if r.bypass, err = r.state.bypass(r.keyWords, r.widths, r.shapes[1]); err != nil || r.bypass != nil {
+		return err
 	}
 	// There are no kernels to do that.
 	j.Hot = 0
@@ -126,21 +127,21 @@ func (r *run) follow(m choose.Materialisation) error {
 
 // bypass returns the kernels for sides of those widths, of which the probe side
 // is carried in that shape; nil: there are none.
-func (s *state) bypass(keyWords int, widths [2][]int, probe shape) *bypass {
+func (s *state) bypass(keyWords int, widths [2][]int, probe shape) (*bypass, error) {
 	a, okA := uniform(widths[0])
 	b, okB := uniform(widths[1])
-	if !okA || !okB || b != probe {
-		return nil
+	if !okA || !okB || b != probe || !bypassExists(a, b) {
+		return nil, nil
 	}
 	join, err := s.module.Kernel(fmt.Sprintf("gj_bypass_k%d_%s_%s", keyWords, a, b))
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	cold, err := s.module.Kernel(fmt.Sprintf("gj_cold_k%d_%s", keyWords, probe))
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return &bypass{join: join, cold: cold, grid: min(join.Grid(maxTails), maxTails/2)}
+	return &bypass{join: join, cold: cold, grid: min(join.Grid(maxTails), maxTails/2)}, nil
 }
 
 // partitionCold joins the probe rows with hot keys, and partitions the build
