@@ -5,16 +5,12 @@ package check
 import (
 	"context"
 	"encoding/binary"
-	"flag"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/resident"
 )
-
-var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of random data")
 
 // Rig is a device with an arena for data and joins.
 type Rig struct {
@@ -30,8 +26,7 @@ type Rig struct {
 // New makes a rig. forget is called before the device is closed.
 func New(t *testing.T, arenaBytes int64, forget func(*driver.Context) error) *Rig {
 	t.Helper()
-	t.Logf("seed %d", *seed)
-	r := &Rig{T: t, Rand: rand.New(rand.NewPCG(*seed, 1))}
+	r := &Rig{T: t, Rand: Source(t)}
 	var err error
 	r.Context, err = driver.Open(0)
 	r.Must(err)

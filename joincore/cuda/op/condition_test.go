@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/check"
 )
 
 // conditionColumns are what conditions are about; the last numbers the rows.
@@ -84,7 +85,7 @@ func TestConditionsAreThoseOfTheOracle(t *testing.T) {
 	if testing.Short() {
 		conditions = 20
 	}
-	for range conditions {
+	for _, r.rand = range check.Trials(t, conditions) {
 		e := r.randomCondition(6)
 		plan := &joincore.Plan{
 			Inputs:     []joincore.Input{{Columns: conditionColumns}},

@@ -4,12 +4,11 @@ package op
 
 import (
 	"context"
-	"flag"
 	"math/rand/v2"
 	"testing"
-	"time"
 	"unsafe"
 
+	"gpujoin/joincore/cuda/check"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
 )
@@ -17,8 +16,6 @@ import (
 // The tests need a GPU. They run from a binary: go test -c -tags cuda. With
 // -test.short they launch every kernel, on little data: compute-sanitizer slows
 // kernels down a hundredfold.
-
-var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of random data")
 
 // rig is a queue with what moves test data.
 type rig struct {
@@ -33,7 +30,6 @@ type rig struct {
 // newRig makes a queue over an arena full of poison.
 func newRig(t *testing.T, arenaBytes int64) *rig {
 	t.Helper()
-	t.Logf("seed %d", *seed)
 	fatal := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -60,7 +56,7 @@ func newRig(t *testing.T, arenaBytes int64) *rig {
 		fatal(a.Close())
 		fatal(c.Close())
 	})
-	return &rig{T: t, Queue: q, ctx: context.Background(), context: c, window: w, rand: rand.New(rand.NewPCG(*seed, 1))}
+	return &rig{T: t, Queue: q, ctx: context.Background(), context: c, window: w, rand: check.Source(t)}
 }
 
 func (r *rig) must(err error) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/check"
 	"gpujoin/joincore/device"
 )
 
@@ -209,12 +210,18 @@ func (r *rig) randomCase(build, probe int64) joinCase {
 // TestSmall launches every kernel of joins.
 func TestSmall(t *testing.T) {
 	r := newRig(t, 512<<20)
+	var cases []joinCase
 	for _, emit := range []device.Emit{device.Pairs, device.Outer, device.Semi, device.Anti, device.Nothing} {
 		for _, keys := range []int{0, 1, 8, 12} {
-			r.check(joinCase{keys: keyTypes[keys], build: 300, probe: 700, distribution: 2, nulls: 0.1, emit: emit, mark: true, probes: 2, residual: keys == 8, options: Options{Bits: 3, Region: 2048}})
-			r.check(joinCase{keys: keyTypes[keys], build: 500, probe: 400, distribution: 1, positioned: true, emit: emit, mark: emit == device.Nothing, probes: 1, options: Options{Bits: 9 * (keys & 1)}})
-			r.check(joinCase{keys: keyTypes[keys], build: 500, probe: 400, distribution: 1, nulls: 0.1, emit: emit, mark: emit == device.Nothing, probes: 1, options: Options{OneTable: true}})
+			cases = append(cases,
+				joinCase{keys: keyTypes[keys], build: 300, probe: 700, distribution: 2, nulls: 0.1, emit: emit, mark: true, probes: 2, residual: keys == 8, options: Options{Bits: 3, Region: 2048}},
+				joinCase{keys: keyTypes[keys], build: 500, probe: 400, distribution: 1, positioned: true, emit: emit, mark: emit == device.Nothing, probes: 1, options: Options{Bits: 9 * (keys & 1)}},
+				joinCase{keys: keyTypes[keys], build: 500, probe: 400, distribution: 1, nulls: 0.1, emit: emit, mark: emit == device.Nothing, probes: 1, options: Options{OneTable: true}})
 		}
+	}
+	var i int
+	for i, r.rand = range check.Trials(t, len(cases)) {
+		r.check(cases[i])
 	}
 }
 
@@ -237,18 +244,18 @@ func TestSizes(t *testing.T) {
 	if testing.Short() {
 		edges = []int64{0, 1, 31, 32, 33, 3839, 3840, 3841}
 	}
-	for _, build := range edges {
-		for _, probe := range edges {
-			c := r.randomCase(build, probe)
-			if r.rand.IntN(2) == 0 {
-				c.keys, c.options.Collide = keyTypes[r.rand.IntN(2)], false
-				c.build, c.probe = build, probe
-			}
-			if c.distribution > 1 {
-				c.distribution = 0
-			}
-			r.check(c)
+	var i int
+	for i, r.rand = range check.Trials(t, len(edges)*len(edges)) {
+		build, probe := edges[i/len(edges)], edges[i%len(edges)]
+		c := r.randomCase(build, probe)
+		if r.rand.IntN(2) == 0 {
+			c.keys, c.options.Collide = keyTypes[r.rand.IntN(2)], false
+			c.build, c.probe = build, probe
 		}
+		if c.distribution > 1 {
+			c.distribution = 0
+		}
+		r.check(c)
 	}
 }
 

@@ -3,24 +3,24 @@
 package phj
 
 import (
-	"flag"
-	"math/rand/v2"
 	"testing"
-	"time"
-)
 
-var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of random data")
+	suite "gpujoin/joincore/cuda/check"
+)
 
 // run checks trials; of a short test one in `thin`. Where the lists below go
 // round a number of options, that and thin have no common divisor.
 func (b *bed) run(t *testing.T, trials []trial, thin int) {
-	t.Logf("%d joins, seed %d", len(trials), *seed)
-	for i, c := range trials {
-		if testing.Short() && i%thin != 0 {
-			continue
+	if testing.Short() {
+		few := trials[:0]
+		for i := 0; i < len(trials); i += thin {
+			few = append(few, trials[i])
 		}
-		if err := b.check(c, rand.New(rand.NewPCG(*seed, uint64(i)))); err != nil {
-			t.Errorf("trial %d, %v: %v", i, c, err)
+		trials = few
+	}
+	for i, random := range suite.Trials(t, len(trials)) {
+		if err := b.check(trials[i], random); err != nil {
+			t.Errorf("trial %d, %v: %v", i, trials[i], err)
 		}
 	}
 }
