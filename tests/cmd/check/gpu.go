@@ -21,6 +21,11 @@ var (
 // their tests at the end.
 var kernelPrograms = []string{"phj", "op", "smj", "npj"}
 
+// raced are the tests that racecheck watches, and for how long each of them
+// begins trials: it looks at every access to shared memory, so that a join takes
+// it seconds, and a random choice of trials has to do.
+var raced = []string{"-test.short", "-test.run", "^Test(Join|Joins|Small|Sizes|ConditionsAreThoseOfTheOracle|FilterKeepsTheOrder)$", "-enough", "8s"}
+
 // gpuSteps run on a machine with a GPU, from programs that were built before:
 // there need be neither Go nor a compiler. What is short and says most comes
 // first, since a machine may be lent for some minutes only.
@@ -38,11 +43,11 @@ func gpuSteps() ([]step, error) {
 		[]step{{"gpu", "device", findDevice}},
 		g.tests("driver", time.Minute),
 		g.together("short", 90*time.Second, nil, "-test.short"),
-		g.tests("cuda", 90*time.Second),
+		g.tests("cuda", 3*time.Minute),
 		g.tests("worker", 90*time.Second, "-test.run", "^TestDevice$"),
 		g.bundled(2*time.Minute),
 		g.together("memcheck", 2*time.Minute, sanitizer("memcheck"), "-test.short"),
-		g.together("racecheck", 2*time.Minute, sanitizer("racecheck"), "-test.short"),
+		g.together("racecheck", 100*time.Second, sanitizer("racecheck"), raced...),
 		g.tests("phj", 2*time.Minute),
 		g.tests("op", 2*time.Minute),
 		g.tests("smj", 2*time.Minute),
