@@ -1,0 +1,47 @@
+//go:build cuda
+
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gpujoin/joincore/cuda/driver"
+)
+
+// dynamic page-locks one piece while the one before crosses the link, and lets
+// go of it afterwards.
+func (b *bench) dynamic(n int64) *trip {
+	near := b.near[:n]
+	note := fmt.Sprintf("pieces of %s", size(min(n, b.piece)))
+	return &trip{near: near, far: b.far, close: nothing, note: note, move: func(ctx context.Context, d Direction) (err error) {
+		var before *driver.Registration
+		defer func() {
+			// Nothing is let go of that a copy engine may still have.
+			err = errors.Join(err, b.letGo(context.WithoutCancel(ctx), before))
+		}()
+		for k, part := range parts(near, b.piece) {
+			r, err := b.device.Register(part)
+			if err != nil {
+				return err
+			}
+			before, err = r, b.letGo(ctx, before)
+			if err != nil {
+				return err
+			}
+			if err := b.copy(d, b.far+driver.Ptr(int64(k)*b.piece), part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// letGo waits for all copies so far and unlocks a piece.
+func (b *bench) letGo(ctx context.Context, r *driver.Registration) error {
+	if r == nil {
+		return nil
+	}
+	return errors.Join(b.finish(ctx), r.Close())
+}

@@ -1,0 +1,102 @@
+package transfer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapHost maps n bytes as the daemon maps its extents: a memfd, shared.
+func mapHost(n int64) ([]byte, error) {
+	fd, err := unix.MemfdCreate("gpujoin-bench", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memfd: %w", err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Ftruncate(fd, n); err != nil {
+		return nil, fmt.Errorf("memfd of %d bytes: %w", n, err)
+	}
+	b, err := unix.Mmap(fd, 0, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("mapping %d bytes: %w", n, err)
+	}
+	return b, nil
+}
+
+// shared does work on [0, n) by so many threads, in parts that begin at whole
+// pages.
+func shared(n, threads int, work func(low, high int)) {
+	const page = 4096
+	part := max((n+threads-1)/threads, 1<<16)
+	part = (part + page - 1) / page * page
+	var wait sync.WaitGroup
+	for low := 0; low < n; low += part {
+		wait.Go(func() { work(low, min(low+part, n)) })
+	}
+	wait.Wait()
+}
+
+// Multipliers of the hash, the same as those of the kernel transfer_sum.
+const (
+	place  = 0x9e3779b97f4a7c15
+	first  = 0xbf58476d1ce4e5b9
+	second = 0x94d049bb133111eb
+)
+
+// hash is of a word and its place.
+func hash(word, i uint64) uint64 {
+	h := (word + i*place) * first
+	h = (h ^ h>>31) * second
+	return h ^ h>>29
+}
+
+// fill makes all words of b anew; equal seeds make equal ones.
+func fill(b []byte, seed uint64, threads int) {
+	shared(len(b), threads, func(low, high int) {
+		for i := low; i < high; i += 8 {
+			binary.LittleEndian.PutUint64(b[i:], hash(seed, uint64(i)))
+		}
+	})
+}
+
+// poison sets all bytes, so that none of them is what was there before.
+func poison(b []byte, threads int) {
+	shared(len(b), threads, func(low, high int) {
+		part := b[low:high]
+		for i := range part {
+			part[i] = 0xff
+		}
+	})
+}
+
+// sum is what the kernel transfer_sum makes of the same bytes.
+func sum(b []byte, threads int) uint64 {
+	var mu sync.Mutex
+	var total uint64
+	shared(len(b), threads, func(low, high int) {
+		var part uint64
+		for i := low; i < high; i += 8 {
+			part += hash(binary.LittleEndian.Uint64(b[i:]), uint64(i/8))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		total += part
+	})
+	return total
+}
+
+// parts divides b into parts of n bytes, the last one of what is left.
+func parts(b []byte, n int64) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for k := 0; len(b) > 0; k++ {
+			part := b[:min(n, int64(len(b)))]
+			if !yield(k, part) {
+				return
+			}
+			b = b[len(part):]
+		}
+	}
+}

@@ -1,0 +1,178 @@
+//go:build cuda
+
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+)
+
+// Config says what is measured.
+type Config struct {
+	Ordinal int     // of the device
+	Sizes   []int64 // bytes, whole pages
+	Repeats int     // timed ones; one more comes before them
+	Threads int     // that stage; 0: one a core, at most 8
+	Unified bool    // methods that move pages, too
+
+	buffer int64 // bytes of each buffer that parts are staged in; 0: stagedBuffer
+	piece  int64 // bytes that are page-locked for the moment; 0: dynamicPiece
+}
+
+const (
+	stagedBuffer = 8 << 20
+	dynamicPiece = 64 << 20
+)
+
+// Report is what was measured, and where.
+type Report struct {
+	Device   string   `json:"device"`
+	Driver   string   `json:"driver"` // the CUDA version that it supports
+	Repeats  int      `json:"repeats"`
+	Platform Platform `json:"platform"`
+	// What the provider uses there.
+	Registered   Method   `json:"registered"`
+	Unregistered Method   `json:"unregistered"`
+	Rows         []Result `json:"rows"`
+}
+
+// errWrong: not the bytes arrived that were sent.
+var errWrong = errors.New("wrong bytes have arrived")
+
+// Measure times each method that the platform has, in each direction and size.
+// Every transfer is checked by a sum on the side that it went to; a row's time
+// is the median. After an error the report has what was measured before.
+func Measure(ctx context.Context, cfg Config) (_ *Report, err error) {
+	if len(cfg.Sizes) == 0 || cfg.Repeats < 1 {
+		return nil, errors.New("no sizes or no repeats to measure")
+	}
+	for _, n := range cfg.Sizes {
+		if n <= 0 || n%4096 != 0 {
+			return nil, fmt.Errorf("%d bytes are not whole pages", n)
+		}
+	}
+	cfg.Threads = cmp.Or(cfg.Threads, min(runtime.NumCPU(), 8))
+	cfg.buffer, cfg.piece = cmp.Or(cfg.buffer, stagedBuffer), cmp.Or(cfg.piece, dynamicPiece)
+	b, err := open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	info := b.device.Info()
+	report := &Report{
+		Device: info.Name, Driver: fmt.Sprintf("%d.%d", info.Driver/1000, info.Driver%1000/10), Repeats: cfg.Repeats,
+		Platform: b.platform, Registered: b.platform.Choose(true), Unregistered: b.platform.Choose(false),
+	}
+	report.Rows, err = b.rows(ctx)
+	compare(report.Rows)
+	return report, err
+}
+
+// rows measures everything. That a method is absent is said once for all sizes
+// and directions that it is absent for.
+func (b *bench) rows(ctx context.Context) (rows []Result, err error) {
+	said := map[Result]bool{}
+	for _, n := range b.Sizes {
+		for _, m := range Methods() {
+			why := b.platform.Absent(m, n, b.Unified)
+			for _, d := range directions(m) {
+				if ctx.Err() != nil {
+					return rows, context.Cause(ctx)
+				}
+				row := Result{Method: m, Note: why}
+				if why == "" {
+					if row, err = b.row(ctx, m, d, n); err != nil {
+						return rows, fmt.Errorf("%s %s, %s: %w", m, d, size(n), err)
+					}
+				}
+				if !said[row] {
+					said[row] = !row.measured()
+					rows = append(rows, row)
+				}
+			}
+		}
+	}
+	return rows, nil
+}
+
+// directions returns those that a method is measured in. Managed pages go back
+// by the same way that they came.
+func directions(m Method) []Direction {
+	if m == Prefetch || m == Migration {
+		return []Direction{In}
+	}
+	return []Direction{In, Out}
+}
+
+// row measures one method. What the platform refuses it, though it should have
+// it, is the row's note.
+func (b *bench) row(ctx context.Context, m Method, d Direction, n int64) (_ Result, err error) {
+	t, err := b.ready(m, n)
+	if err != nil {
+		return Result{Method: m, Note: "refused: " + err.Error()}, b.device.Lost()
+	}
+	defer func() {
+		err = errors.Join(err, b.stream.Sync(context.WithoutCancel(ctx)), t.close())
+	}()
+	b.seed++
+	fill(t.near, b.seed, b.Threads)
+	want := sum(t.near, b.Threads)
+	if d == Out {
+		if err := b.copies(t.near, nothing, "").move(ctx, In); err != nil {
+			return Result{}, err
+		}
+	}
+	var ms []float64
+	for range b.Repeats + 1 {
+		took, err := b.once(ctx, t, d, want)
+		if err != nil {
+			return Result{}, err
+		}
+		ms = append(ms, milliseconds(took))
+	}
+	return timed(m, d, n, ms[1:], t.note), nil
+}
+
+// once moves the bytes to where none of them are, and checks what arrives.
+func (b *bench) once(ctx context.Context, t *trip, d Direction, want uint64) (time.Duration, error) {
+	if err := b.clear(ctx, t, d); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	if err := t.move(ctx, d); err != nil {
+		return 0, err
+	}
+	took := time.Since(start)
+	got := uint64(0)
+	if d == Out {
+		got = sum(t.near, b.Threads)
+	} else {
+		var err error
+		if got, err = b.farSum(ctx, t.far, int64(len(t.near))); err != nil {
+			return 0, err
+		}
+	}
+	if got != want {
+		return 0, errWrong
+	}
+	return took, nil
+}
+
+// clear makes the far side of a move ready.
+func (b *bench) clear(ctx context.Context, t *trip, d Direction) error {
+	if d == Out {
+		poison(t.near, b.Threads)
+		return nil
+	}
+	if err := b.stream.Memset(b.far, 0xff, int64(len(t.near))); err != nil {
+		return err
+	}
+	if t.back != nil {
+		return t.back(ctx)
+	}
+	return b.stream.Sync(ctx)
+}

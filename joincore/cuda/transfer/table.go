@@ -1,0 +1,90 @@
+package transfer
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+)
+
+// Result is one row of the table: a method in one direction at one size, or a
+// method that is absent, which has a note and nothing else. JSON names are part
+// of the command's interface.
+type Result struct {
+	Method    Method    `json:"method"`
+	Direction Direction `json:"direction,omitempty"`
+	Bytes     int64     `json:"bytes,omitempty"`
+	MS        float64   `json:"ms,omitempty"`    // median
+	GBs       float64   `json:"gb_s,omitempty"`  // 10^9 bytes a second
+	Share     float64   `json:"share,omitempty"` // of the fastest method's rate
+	Best      bool      `json:"best,omitempty"`  // is the fastest
+	Note      string    `json:"note,omitempty"`  // why it is absent, or what it needed before
+}
+
+// measured says whether the row has numbers.
+func (r *Result) measured() bool { return r.MS > 0 }
+
+// timed makes a row of the times of some repeats, in milliseconds.
+func timed(m Method, d Direction, bytes int64, ms []float64, note string) Result {
+	slices.Sort(ms)
+	r := Result{Method: m, Direction: d, Bytes: bytes, MS: ms[len(ms)/2], Note: note}
+	r.GBs = float64(bytes) / 1e6 / r.MS
+	return r
+}
+
+// compare fills in which method is the best of its direction and size, and
+// what share of its rate the others reach.
+func compare(rows []Result) {
+	type class struct {
+		d     Direction
+		bytes int64
+	}
+	best := map[class]float64{}
+	for _, r := range rows {
+		c := class{r.Direction, r.Bytes}
+		best[c] = max(best[c], r.GBs)
+	}
+	for i := range rows {
+		if r := &rows[i]; r.measured() {
+			r.Share = r.GBs / best[class{r.Direction, r.Bytes}]
+			r.Best = r.Share == 1
+		}
+	}
+}
+
+// Print writes the rows as a table, and a line for the best of each direction
+// and size.
+func Print(w io.Writer, rows []Result) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "method\tdirection\tsize\tms\tGB/s\tof best\tnote")
+	for _, r := range rows {
+		if !r.measured() {
+			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t%s\n", r.Method, r.Note)
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.3f\t%.1f\t%.0f %%\t%s\n", r.Method, r.Direction, size(r.Bytes), r.MS, r.GBs, 100*r.Share, r.Note)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if !r.Best {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "best %s, %s: %s, %.1f GB/s\n", r.Direction, size(r.Bytes), r.Method, r.GBs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	switch {
+	case n >= 1<<30 && n%(1<<30) == 0:
+		return fmt.Sprintf("%d GiB", n>>30)
+	case n >= 1<<20 && n%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d B", n)
+}

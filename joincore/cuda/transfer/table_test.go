@@ -1,0 +1,34 @@
+package transfer
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTable(t *testing.T) {
+	rows := []Result{
+		timed(Pageable, In, 64e6, []float64{8, 4, 100}, ""),
+		timed(Pinned, In, 64e6, []float64{2, 1, 3}, "registered once in 9.0 ms"),
+		timed(Pinned, Out, 64e6, []float64{16}, ""),
+		timed(Pageable, In, 16<<20, []float64{1}, ""),
+		{Method: Coherence, Note: "not here"},
+	}
+	compare(rows)
+	var out strings.Builder
+	if err := Print(&out, rows); err != nil {
+		t.Fatal(err)
+	}
+	want := `method         direction  size        ms      GB/s  of best  note
+pageable copy  in         64000000 B  8.000   8.0   25 %     
+pinned copy    in         64000000 B  2.000   32.0  100 %    registered once in 9.0 ms
+pinned copy    out        64000000 B  16.000  4.0   100 %    
+pageable copy  in         16 MiB      1.000   16.8  100 %    
+coherence      -          -           -       -     -        not here
+best in, 64000000 B: pinned copy, 32.0 GB/s
+best out, 64000000 B: pinned copy, 4.0 GB/s
+best in, 16 MiB: pageable copy, 16.8 GB/s
+`
+	if out.String() != want {
+		t.Errorf("printed:\n%s", out.String())
+	}
+}

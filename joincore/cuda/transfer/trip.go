@@ -1,0 +1,117 @@
+//go:build cuda
+
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"gpujoin/joincore/cuda/driver"
+)
+
+// trip is a way across the link that has been made ready for some bytes.
+type trip struct {
+	near []byte     // the host's side
+	far  driver.Ptr // the device's side
+	// move moves everything and returns when it has arrived.
+	move func(context.Context, Direction) error
+	// back brings the pages of memory that is on either side to the host,
+	// before each move; nil: near and far are two pieces of memory.
+	back  func(context.Context) error
+	close func() error // what the trip took, which nothing uses any more
+	note  string
+}
+
+func nothing() error { return nil }
+
+// ready makes a method ready for n bytes.
+func (b *bench) ready(m Method, n int64) (*trip, error) {
+	switch m {
+	case Pageable:
+		return b.copies(b.near[:n], nothing, ""), nil
+	case Staged:
+		return b.staged(n)
+	case Dynamic:
+		return b.dynamic(n), nil
+	case Pinned, ZeroCopy:
+		return b.registered(m, n)
+	case Coherence:
+		note := ""
+		if !b.platform.HostPageTables {
+			note = "pages may move"
+		}
+		return b.pulls(b.near[:n], address(b.near), nothing, note), nil
+	case Prefetch, Migration:
+		return b.unified(m, n)
+	}
+	return nil, fmt.Errorf("no method %q", m)
+}
+
+// address is where the host, and a device that walks its page tables, sees
+// memory.
+func address(b []byte) driver.Ptr { return driver.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
+
+// copies lets the copy engines, or the driver, do everything.
+func (b *bench) copies(near []byte, end func() error, note string) *trip {
+	return &trip{near: near, far: b.far, close: end, note: note, move: func(ctx context.Context, d Direction) error {
+		if err := b.copy(d, b.far, near); err != nil {
+			return err
+		}
+		return b.finish(ctx)
+	}}
+}
+
+// pulls lets threads of the device do everything.
+func (b *bench) pulls(near []byte, seen driver.Ptr, end func() error, note string) *trip {
+	return &trip{near: near, far: b.far, close: end, note: note, move: func(ctx context.Context, d Direction) error {
+		if err := b.pull(d, b.far, seen, int64(len(near))); err != nil {
+			return err
+		}
+		return b.finish(ctx)
+	}}
+}
+
+// registered page-locks the memory once, as the provider does with extents.
+func (b *bench) registered(m Method, n int64) (*trip, error) {
+	near := b.near[:n]
+	start := time.Now()
+	r, err := b.device.Register(near)
+	if err != nil {
+		return nil, err
+	}
+	note := fmt.Sprintf("registered once in %.1f ms", milliseconds(time.Since(start)))
+	if m == ZeroCopy {
+		return b.pulls(near, r.DevicePointer(), r.Close, note), nil
+	}
+	return b.copies(near, r.Close, note), nil
+}
+
+// unified takes memory whose pages are now here, now there. Threads of the
+// device copy what they find, or the pages are moved and that is all.
+func (b *bench) unified(m Method, n int64) (*trip, error) {
+	managed, err := b.device.Managed(n)
+	if err != nil {
+		return nil, err
+	}
+	t := b.pulls(managed.Bytes(), managed.DevicePointer(), managed.Free, "")
+	t.back = func(ctx context.Context) error {
+		if err := managed.ToHost(b.stream); err != nil {
+			return err
+		}
+		return b.stream.Sync(ctx)
+	}
+	if m == Prefetch {
+		t.far = managed.DevicePointer()
+		t.move = func(ctx context.Context, _ Direction) error {
+			if err := managed.ToDevice(b.stream); err != nil {
+				return err
+			}
+			return b.finish(ctx)
+		}
+	}
+	return t, nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }
