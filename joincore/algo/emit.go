@@ -20,6 +20,7 @@ type Output struct {
 
 	Rows, Bytes atomic.Int64
 	Waits       Clock // for the sink
+	Gathers     Clock // of columns into its batches
 }
 
 // Emitter gathers the rows of one worker into batches of a sink.
@@ -70,7 +71,9 @@ func (e *Emitter) Push(r device.Rows, n int) error {
 }
 
 func (e *Emitter) gather(r device.Rows, from int) (int, error) {
+	start := time.Now()
 	n, err := e.st.Gather(r, from, e.out.Columns, e.batch, e.rows, e.heap).Wait(e.ctx)
+	e.out.Gathers.Add(time.Since(start))
 	return int(n), err
 }
 

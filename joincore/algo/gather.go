@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gpujoin/joincore/device"
 )
@@ -14,6 +15,7 @@ type Gatherer struct {
 	device  device.Device
 	out     *Output
 	streams []device.Stream // opened as they are needed
+	took    time.Duration
 }
 
 // NewGatherer returns a gatherer; Close closes its streams.
@@ -26,9 +28,12 @@ func (g *Gatherer) Gather(ctx context.Context, s device.Space) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	parts := morsels(s.Segments(), g.device.ChunkRows())
+	workers := min(g.device.Streams(), len(parts))
+	before := g.out.Gathers.Each(workers)
+	defer func() { g.took += g.out.Gathers.Each(workers) - before }()
 	var next atomic.Int64
 	var wait sync.WaitGroup
-	for i := range min(g.device.Streams(), len(parts)) {
+	for i := range workers {
 		if i == len(g.streams) {
 			st, err := g.device.NewStream()
 			if err != nil {
@@ -63,6 +68,9 @@ func (g *Gatherer) work(ctx context.Context, st device.Stream, s device.Space, p
 		}
 	}
 }
+
+// Took returns what gathering has taken, without waits for the sink.
+func (g *Gatherer) Took() time.Duration { return g.took }
 
 // Close closes the streams.
 func (g *Gatherer) Close() {

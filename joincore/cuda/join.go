@@ -15,11 +15,12 @@ import (
 // prepared is a join by row numbers: it finds pairs, and what is read of their
 // rows is fetched when it is read (GFTR's UM).
 type prepared struct {
-	e     *execution
-	spec  *device.JoinSpec
-	build *space
-	join  *op.Join
-	time  time.Duration // of the join's own steps
+	e       *execution
+	spec    *device.JoinSpec
+	build   *space
+	join    *op.Join
+	prepare time.Duration
+	probing time.Duration // partitioning the probe side, too
 }
 
 // Prepare makes the build side ready. What a join keeps is the top of the stack
@@ -55,7 +56,7 @@ func (e *execution) prepareNumbers(ctx context.Context, spec *device.JoinSpec, b
 	if err != nil {
 		return nil, err
 	}
-	j.time += time.Since(start)
+	j.prepare = time.Since(start)
 	return j, nil
 }
 
@@ -99,7 +100,7 @@ func (j *prepared) Leftover(ctx context.Context, emit func(device.Space) error) 
 // time that others take with those.
 func (j *prepared) timed(step func(func(op.Pairs) error) error, probe *space, emit func(device.Space) error) error {
 	start := time.Now()
-	defer func() { j.time += time.Since(start) }()
+	defer func() { j.probing += time.Since(start) }()
 	return step(func(pairs op.Pairs) error {
 		mark := j.e.site.arena.Mark()
 		defer j.e.site.arena.Rewind(mark)
@@ -109,7 +110,7 @@ func (j *prepared) timed(step func(func(op.Pairs) error) error, probe *space, em
 		}
 		given := time.Now()
 		err = emit(s)
-		j.time -= time.Since(given)
+		j.probing -= time.Since(given)
 		return err
 	})
 }
@@ -135,14 +136,15 @@ func (j *prepared) result(pairs op.Pairs, probe *space) (*space, error) {
 // Report says what the join has done so far.
 func (j *prepared) Report() joincore.JoinStats {
 	r := j.join.Report()
-	algorithm := joincore.PHJUM
+	algorithm, prepare := joincore.PHJUM, "partition build side"
 	if r.OneTable {
-		algorithm = joincore.NPJ
+		algorithm, prepare = joincore.NPJ, "build"
 	}
 	return joincore.JoinStats{
 		Algorithm: algorithm.String(), Bits: r.Bits,
-		BuildRows: r.BuildRows, ProbeRows: r.ProbeRows, RowsOut: r.ResultRows, Time: j.time,
-		Work: joincore.DeviceWork{Launches: r.Cost.Launches, Syncs: r.Cost.Syncs, Bytes: r.Cost.Bytes, Peak: j.e.site.arena.Peak()},
+		BuildRows: r.BuildRows, ProbeRows: r.ProbeRows, RowsOut: r.ResultRows, Time: j.prepare + j.probing,
+		Phases: []joincore.Phase{{Name: prepare, Actual: j.prepare}, {Name: "probe", Actual: j.probing}},
+		Work:   joincore.DeviceWork{Launches: r.Cost.Launches, Syncs: r.Cost.Syncs, Bytes: r.Cost.Bytes, Peak: j.e.site.arena.Peak()},
 	}
 }
 

@@ -113,7 +113,7 @@ func (j *whole) join(ctx context.Context, probe *wholeSide) (*resident.Output, e
 	r.Work.Bytes += report.Bytes
 	r.Work.Peak = max(r.Work.Peak, report.PeakBytes)
 	for _, p := range report.Phases {
-		r.Phases = append(r.Phases, joincore.Phase{Name: p.Name, Actual: time.Duration(p.MS * float64(time.Millisecond))})
+		r.AddPhase(joincore.Phase{Name: p.Name, Actual: time.Duration(p.MS * float64(time.Millisecond))})
 	}
 	return out, nil
 }
@@ -160,6 +160,9 @@ func add(to *joincore.JoinStats, s joincore.JoinStats) {
 	to.Work.Syncs += s.Work.Syncs
 	to.Work.Bytes += s.Work.Bytes
 	to.Work.Peak = max(to.Work.Peak, s.Work.Peak)
+	for _, p := range s.Phases {
+		to.AddPhase(p)
+	}
 }
 
 // Leftover has nothing to return: an inner join leaves no rows over.

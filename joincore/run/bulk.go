@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/algo"
@@ -13,8 +14,9 @@ import (
 // space by space, and what the root returns is gathered into the sink.
 type bulk struct {
 	*execution
-	dev   device.Bulk
-	joins []joincore.JoinStats // in post-order
+	dev      device.Bulk
+	joins    []joincore.JoinStats // in post-order
+	returned time.Duration
 }
 
 func newBulk(e *execution, d device.Bulk) *bulk {
@@ -23,9 +25,16 @@ func newBulk(e *execution, d device.Bulk) *bulk {
 
 func (b *bulk) joinStats() []joincore.JoinStats { return b.joins }
 
+// gather has another name than what a join on a device gathers by itself: this
+// crosses the link.
+func (b *bulk) gather() joincore.Phase {
+	return joincore.Phase{Name: "return", Actual: b.returned}
+}
+
 func (b *bulk) run(out *algo.Output) error {
 	g := algo.NewGatherer(b.dev, out)
 	defer g.Close()
+	defer func() { b.returned = g.Took() }()
 	returned := newColumns(b.plan.Output)
 	return b.node(b.plan.Root, wanted{all: returned, soon: returned}, func(s device.Space) error {
 		if n, err := b.dev.Rows(s).Wait(b.ctx); err != nil || n == 0 {

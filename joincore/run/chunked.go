@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/algo"
@@ -12,8 +13,9 @@ import (
 // chunked runs a plan on a device that works on chunks.
 type chunked struct {
 	*execution
-	dev   device.Chunked
-	joins []*join // in post-order
+	dev      device.Chunked
+	joins    []*join // in post-order
+	gathered time.Duration
 }
 
 func newChunked(e *execution, d device.Chunked) *chunked {
@@ -25,6 +27,7 @@ func newChunked(e *execution, d device.Chunked) *chunked {
 }
 
 func (e *chunked) run(out *algo.Output) error {
+	defer func() { e.gathered = out.Gathers.Each(e.dev.Streams()) }()
 	f, err := e.flow(e.plan.Root, newColumns(e.plan.Output), false)
 	if err != nil {
 		return err
@@ -52,6 +55,10 @@ func (e *chunked) joinStats() []joincore.JoinStats {
 		})
 	}
 	return out
+}
+
+func (e *chunked) gather() joincore.Phase {
+	return joincore.Phase{Name: "gather", Actual: e.gathered}
 }
 
 // join is what is known of one join while the plan runs.

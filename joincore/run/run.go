@@ -62,6 +62,11 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		stats.JoinTime = time.Since(start) - out.Waits.Each(dev.Streams())
 		stats.Peak = counted.peak.Load()
 		stats.Joins = x.joinStats()
+		if n := len(stats.Joins); n > 0 {
+			root, gather := &stats.Joins[n-1], x.gather()
+			root.AddPhase(gather)
+			root.Time += gather.Actual
+		}
 	}()
 	if err := e.importInputs(dev); err != nil {
 		return err
@@ -72,7 +77,10 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 // executor runs a plan in one of the two ways that a device can work.
 type executor interface {
 	run(out *algo.Output) error
-	joinStats() []joincore.JoinStats
+	joinStats() []joincore.JoinStats // in post-order
+	// gather is the last phase of the topmost join: its result has been
+	// gathered into batches of the sink, as nothing was before.
+	gather() joincore.Phase
 }
 
 var errPlan = fmt.Errorf("plan: %w", joincore.ErrInvalid)

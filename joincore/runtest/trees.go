@@ -3,6 +3,7 @@ package runtest
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -40,6 +41,9 @@ func Trees(t *testing.T, s Subject) {
 		Check(t, fmt.Sprintf("seed %d", seed), s.Provider, plan, inputs, 1+r.IntN(40), opt)
 	}
 }
+
+// phaseName is what EXPLAIN has room for: a few plain words.
+var phaseName = regexp.MustCompile(`^[a-z][a-z ,]{1,30}$`)
 
 // JoinStats: what is reported of each join stands where the plan has it,
 // whatever was executed first.
@@ -88,10 +92,15 @@ func JoinStats(t *testing.T, s Subject) {
 			if j.Algorithm != a.String() && j.Algorithm != a.UM().String() {
 				t.Errorf("%v: join %d was executed by %s", a, i, j.Algorithm)
 			}
+			seen := map[string]bool{}
 			for _, p := range j.Phases {
-				if p.Name == "" || p.Actual < 0 || p.Predicted < 0 {
+				if !phaseName.MatchString(p.Name) || seen[p.Name] || p.Actual < 0 || p.Predicted < 0 {
 					t.Errorf("%v: join %d, phase %+v", a, i, p)
 				}
+				seen[p.Name] = true
+			}
+			if len(j.Phases) < 2 {
+				t.Errorf("%v: join %d has phases %v", a, i, j.Phases)
 			}
 		}
 	}
