@@ -17,6 +17,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "bench" {
+		os.Exit(bench(os.Args[2:], os.Stdout, os.Stderr))
+	}
 	memory := flag.String("memory", "90%", "memory of each device for joins: a size, or a share of the device's")
 	flag.Parse()
 	os.Exit(child.Main(func(*slog.Logger) ([]child.Device, error) { return open(*memory) }))

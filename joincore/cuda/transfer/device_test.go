@@ -47,7 +47,7 @@ func TestEveryMethodMovesTheBytes(t *testing.T) {
 		}
 	}
 	var table strings.Builder
-	if err := Print(&table, report.Rows); err != nil {
+	if err := report.Print(&table); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%+v\n%s", report.Platform, table.String())

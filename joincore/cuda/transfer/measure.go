@@ -28,18 +28,6 @@ const (
 	dynamicPiece = 64 << 20
 )
 
-// Report is what was measured, and where.
-type Report struct {
-	Device   string   `json:"device"`
-	Driver   string   `json:"driver"` // the CUDA version that it supports
-	Repeats  int      `json:"repeats"`
-	Platform Platform `json:"platform"`
-	// What the provider uses there.
-	Registered   Method   `json:"registered"`
-	Unregistered Method   `json:"unregistered"`
-	Rows         []Result `json:"rows"`
-}
-
 // errWrong: not the bytes arrived that were sent.
 var errWrong = errors.New("wrong bytes have arrived")
 

@@ -2,11 +2,11 @@ package transfer
 
 // Platform is what a machine's device can do with memory of the host.
 type Platform struct {
-	HostRegister      bool  // memory can be page-locked after it was mapped
-	PageableAccess    bool  // kernels may access any memory, by whatever means
-	HostPageTables    bool  // they do so in hardware, byte by byte, and no page moves
-	ConcurrentManaged bool  // managed pages move one by one, as they are touched
-	Free              int64 // bytes of device memory that nobody has
+	HostRegister      bool  `json:"host_register"`      // memory can be page-locked after it was mapped
+	PageableAccess    bool  `json:"pageable_access"`    // kernels may access any memory, by whatever means
+	HostPageTables    bool  `json:"host_page_tables"`   // they do so in hardware, byte by byte, and no page moves
+	ConcurrentManaged bool  `json:"concurrent_managed"` // managed pages move one by one, as they are touched
+	Free              int64 `json:"free"`               // bytes of device memory that nobody has
 }
 
 // Choose returns how the provider moves a piece of host memory, which was

@@ -7,6 +7,30 @@ import (
 	"text/tabwriter"
 )
 
+// Report is what was measured, and where.
+type Report struct {
+	Device   string   `json:"device"`
+	Driver   string   `json:"driver"` // the CUDA version that it supports
+	Repeats  int      `json:"repeats"`
+	Platform Platform `json:"platform"`
+	// What the provider uses there, for memory that was registered and other.
+	Registered   Method   `json:"registered"`
+	Unregistered Method   `json:"unregistered"`
+	Rows         []Result `json:"rows"`
+}
+
+// Print writes the report for people.
+func (r *Report) Print(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%s, CUDA %s; medians of %d, every transfer checked\n", r.Device, r.Driver, r.Repeats)
+	if err == nil {
+		err = printRows(w, r.Rows)
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(w, "joins here move extents that are registered by %s, other memory by %s\n", r.Registered, r.Unregistered)
+	}
+	return err
+}
+
 // Result is one row of the table: a method in one direction at one size, or a
 // method that is absent, which has a note and nothing else. JSON names are part
 // of the command's interface.
@@ -52,9 +76,8 @@ func compare(rows []Result) {
 	}
 }
 
-// Print writes the rows as a table, and a line for the best of each direction
-// and size.
-func Print(w io.Writer, rows []Result) error {
+// printRows writes a table, and a line for the best of each direction and size.
+func printRows(w io.Writer, rows []Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "method\tdirection\tsize\tms\tGB/s\tof best\tnote")
 	for _, r := range rows {

@@ -15,10 +15,12 @@ func TestTable(t *testing.T) {
 	}
 	compare(rows)
 	var out strings.Builder
-	if err := Print(&out, rows); err != nil {
+	report := Report{Device: "A device", Driver: "13.0", Repeats: 3, Registered: Pinned, Unregistered: Staged, Rows: rows}
+	if err := report.Print(&out); err != nil {
 		t.Fatal(err)
 	}
-	want := `method         direction  size        ms      GB/s  of best  note
+	want := `A device, CUDA 13.0; medians of 3, every transfer checked
+method         direction  size        ms      GB/s  of best  note
 pageable copy  in         64000000 B  8.000   8.0   25 %     
 pinned copy    in         64000000 B  2.000   32.0  100 %    registered once in 9.0 ms
 pinned copy    out        64000000 B  16.000  4.0   100 %    
@@ -27,6 +29,7 @@ coherence      -          -           -       -     -        not here
 best in, 64000000 B: pinned copy, 32.0 GB/s
 best out, 64000000 B: pinned copy, 4.0 GB/s
 best in, 16 MiB: pageable copy, 16.8 GB/s
+joins here move extents that are registered by pinned copy, other memory by staged copy
 `
 	if out.String() != want {
 		t.Errorf("printed:\n%s", out.String())

@@ -91,14 +91,20 @@ func prepareSockets(dir string) error {
 // which devices it may see. Everything else, passwords included, it does not.
 var passed = []string{"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"}
 
-// childEnviron returns the environment of a child. Kernels are loaded at its
-// start: loaded at their first use they would wait for those that run.
-func childEnviron(environ []string, sockets string) []string {
-	out := []string{"CUDA_MODULE_LOADING=EAGER", plugin.EnvUnixSocketDir + "=" + sockets}
+// workerEnviron returns what the worker's program gets of an environment.
+// Kernels are loaded at its start: loaded at their first use they would wait
+// for those that run.
+func workerEnviron(environ []string) []string {
+	out := []string{"CUDA_MODULE_LOADING=EAGER"}
 	for _, e := range environ {
 		if name, _, _ := strings.Cut(e, "="); slices.Contains(passed, name) {
 			out = append(out, e)
 		}
 	}
 	return out
+}
+
+// childEnviron returns the environment of a child that serves.
+func childEnviron(environ []string, sockets string) []string {
+	return append(workerEnviron(environ), plugin.EnvUnixSocketDir+"="+sockets)
 }

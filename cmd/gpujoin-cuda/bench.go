@@ -1,0 +1,68 @@
+//go:build cuda
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"gpujoin/joincore/cuda/transfer"
+	"gpujoin/sidecar/config"
+)
+
+// bench measures what the arguments name. It is what gpujoind bench runs, and
+// works without a daemon. It returns the exit code.
+func bench(args []string, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := errors.New("it can measure: transfer")
+	if len(args) > 0 && args[0] == "transfer" {
+		err = benchTransfer(ctx, args[1:], out, errOut)
+	}
+	if err != nil {
+		fmt.Fprintf(errOut, "gpujoin-cuda bench: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func benchTransfer(ctx context.Context, args []string, out, errOut io.Writer) error {
+	flags := flag.NewFlagSet("gpujoin-cuda bench transfer", flag.ContinueOnError)
+	flags.SetOutput(errOut)
+	var (
+		device  = flags.Int("device", 0, "number of the device")
+		sizes   = flags.String("sizes", "16MB,256MB,2GB", "how much is moved, with commas between")
+		repeats = flags.Int("repeats", 5, "timed transfers of each kind; the median counts")
+		unified = flags.Bool("unified", false, "methods that move pages, too, up to 1 GB")
+		file    = flags.String("json", "", "where the results are written, too")
+	)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	cfg := transfer.Config{Ordinal: *device, Repeats: *repeats, Unified: *unified}
+	for text := range strings.SplitSeq(*sizes, ",") {
+		n, err := config.ParseSize(text, 0)
+		if err != nil {
+			return err
+		}
+		cfg.Sizes = append(cfg.Sizes, n)
+	}
+	report, err := transfer.Measure(ctx, cfg)
+	if report == nil {
+		return err
+	}
+	// What was measured before an error is shown.
+	err = errors.Join(err, report.Print(out))
+	if *file == "" {
+		return err
+	}
+	text, jsonErr := json.MarshalIndent(report, "", "  ")
+	return errors.Join(err, jsonErr, os.WriteFile(*file, append(text, '\n'), 0o644))
+}

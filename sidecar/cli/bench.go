@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"gpujoin/sidecar/backend/remote"
+	"gpujoin/sidecar/config"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func (c *command) bench() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure this machine",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.benchTransfer())
+	return cmd
+}
+
+func (c *command) benchTransfer() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "transfer",
+		Short: "Measure the ways between the memory of this machine and of a GPU",
+		Long: `Measure the ways between the memory of this machine and of a GPU.
+
+Each method that the machine has moves the same bytes in each direction, which
+are checked where they arrive. Of a method that it does not have, the table
+says why. Beside a daemon that serves, the GPU needs room for the largest size.
+
+The worker measures: it is found, checked and started as a daemon would.`,
+		Example: "  gpujoind bench transfer --sizes 16MB,1GB --json transfer.json",
+		Args:    noArgs,
+	}
+	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
+	config.Flags(settings)
+	cmd.Flags().AddFlagSet(settings)
+	device := cmd.Flags().Int("device", 0, "number of the device")
+	sizes := cmd.Flags().String("sizes", "16MB,256MB,2GB", "how much is moved, with commas between")
+	repeats := cmd.Flags().Int("repeats", 5, "timed transfers of each kind; the median counts")
+	unified := cmd.Flags().Bool("unified", false, "methods that move pages, too, up to 1 GB")
+	file := cmd.Flags().String("json", "", "where the results are written, too")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		cfg, err := config.Load(settings, c.environ)
+		if err != nil {
+			return err
+		}
+		return c.runWorker(cfg, "bench", "transfer", "--device", strconv.Itoa(*device), "--sizes", *sizes,
+			"--repeats", strconv.Itoa(*repeats), "--unified="+strconv.FormatBool(*unified), "--json", *file)
+	}
+	return cmd
+}
+
+// runWorker runs a command of the worker's own. This program knows nothing of
+// CUDA, and what the worker measures needs no daemon: no extents, no jobs and
+// no connection, so that a process that prints its table is all there is to it.
+func (c *command) runWorker(cfg *config.Config, args ...string) error {
+	worker, err := cudaWorker(cfg, c.environ)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	err = remote.Execute(ctx, worker, args, c.out, c.err)
+	var failed *exec.ExitError
+	switch {
+	case errors.As(err, &failed) && failed.Exited():
+		return exitError(ExitFailure) // the worker has said why
+	case err != nil:
+		return fmt.Errorf("%s: %w", cudaProgram, err)
+	}
+	return nil
+}
