@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/auto"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/phj"
 	"gpujoin/joincore/cuda/resident"
@@ -31,7 +32,7 @@ type whole struct {
 
 // wholes are the algorithms that join whole sides; the one for 0 chooses.
 var wholes = map[joincore.Algorithm]resident.Func{
-	joincore.PHJOM: phj.OM, joincore.SMJUM: smj.UM, joincore.SMJOM: smj.OM, 0: phj.Auto,
+	joincore.PHJOM: phj.OM, joincore.SMJUM: smj.UM, joincore.SMJOM: smj.OM, 0: auto.Run,
 }
 
 // suits says whether a join can take both sides at once: an inner join on one

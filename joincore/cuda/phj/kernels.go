@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"gpujoin/joincore/choose"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
 	"gpujoin/joincore/cuda/resident"
@@ -17,7 +16,6 @@ import (
 type state struct {
 	device *driver.Context
 	module *driver.Module
-	rates  choose.DeviceRates
 
 	mu   sync.Mutex
 	idle []*scratch
@@ -37,7 +35,7 @@ func load(d *driver.Context) (*state, error) {
 	if want := []uint64{joinBytes, sideBytes, fieldBytes, sampleBytes, counters}; !slices.Equal(layout, want) {
 		return nil, fmt.Errorf("the kernels' descriptor has the layout %v in place of %v", layout, want)
 	}
-	return &state{device: d, module: m, rates: choose.DefaultDeviceRates}, nil
+	return &state{device: d, module: m}, nil
 }
 
 // Close frees what joins on a device have kept; none is running.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"gpujoin/joincore/choose"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/resident"
 )
@@ -23,13 +24,6 @@ func UM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Aren
 	return Run(ctx, d, s, a, j, Options{Materialise: "um"})
 }
 
-// Auto samples a large join's keys and decides by match ratio and skew how each
-// side's payload is materialised and whether hot keys go round the partitions.
-// That takes a second wait for the device.
-func Auto(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
-	return Run(ctx, d, s, a, j, Options{})
-}
-
 // Options are decisions taken from the algorithm.
 type Options struct {
 	// Materialise: "om" carries payload, "um" fetches it by row number,
@@ -38,6 +32,21 @@ type Options struct {
 	// sampling.
 	Materialise string
 	Bits        int // hash bits to partition by; 0: as many as the match wants
+	// Rates are the device's; nil: defaults.
+	Rates *choose.DeviceRates
+	// Elsewhere is told what a sample says of the join, and returns whether
+	// another algorithm is to do it: then Run returns ErrElsewhere. nil: none.
+	Elsewhere func(choose.Resident) bool
+}
+
+// ErrElsewhere: a join that was sampled, and goes to another algorithm.
+var ErrElsewhere = errors.New("phj: another algorithm is to do the join")
+
+func (o *Options) rates() *choose.DeviceRates {
+	if o.Rates == nil {
+		return &choose.DefaultDeviceRates
+	}
+	return o.Rates
 }
 
 // maxRows is the most rows of a side: rows are numbered in 32 bits, with room

@@ -16,9 +16,9 @@ type summary struct {
 	rows, matched, hot, hotKeys int64
 }
 
-// sampleFrom is the probe side from which a join takes so long that a sample,
+// SampleFrom is the probe side from which a join takes so long that a sample,
 // some 30 us, is worth it.
-const sampleFrom = 1 << 26
+const SampleFrom = 1 << 26
 
 // hotFrom is how many rows of the sample make a key hot.
 const hotFrom = 4
@@ -28,7 +28,7 @@ func (r *run) sampling() bool {
 	case "bypass":
 		return r.join.Probe.Rows >= sampleSlots
 	case "":
-		return r.join.Probe.Rows >= sampleFrom && len(r.widths[0])+len(r.widths[1]) > 0
+		return r.join.Probe.Rows >= SampleFrom && len(r.widths[0])+len(r.widths[1]) > 0
 	}
 	return false
 }
@@ -83,33 +83,41 @@ func (r *run) sample(ctx context.Context) error {
 
 // decide chooses the modes by the sample.
 func (r *run) decide() error {
-	j := choose.Resident{
-		KeyBytes: 4 * r.keyWords, Rows: [2]int64{r.join.Build.Rows, r.join.Probe.Rows}, Payload: r.widths,
-		MatchRatio: 1,
-	}
+	j := r.described()
 	if r.sampled.rows > 0 {
 		j.MatchRatio = float64(r.sampled.matched) / float64(r.sampled.rows)
 		j.Hot = float64(r.sampled.hot) / float64(r.sampled.rows)
 	}
-	m := choose.Materialisation{Bypass: true, Build: choose.Fetch}
-	if r.options.Materialise == "" {
-		m = r.state.rates.Materialisation(j)
+	if r.sampled.hotKeys == 0 {
+		j.Hot = 0
 	}
-	m.Bypass = m.Bypass && r.sampled.hotKeys > 0
+	j.Shape = Shape(j, r.join.OutputRows) // which depends on hot keys
+	if r.options.Elsewhere != nil && r.options.Elsewhere(j) {
+		return ErrElsewhere
+	}
+	m := choose.Materialisation{Bypass: r.sampled.hotKeys > 0, Build: choose.Fetch}
+	if r.options.Materialise == "" {
+		m = r.options.rates().Materialisation(j)
+	}
+	r.report.Predict(r.options.rates().Predict(&j, m))
 	if err := r.follow(m); err != nil || !m.Bypass {
 		return err
-	}
-	if v := r.volume(); r.options.Materialise == "" && v.bypassPeak(r.shapes, j.Hot) > v.bound() {
-		j.Hot = 0 // too much memory
-		return r.follow(r.state.rates.Materialisation(j))
 	}
 	var err error
 	if r.bypass, err = r.state.bypass(r.keyWords, r.widths, r.shapes[1]); err != nil || r.bypass != nil {
 		return err
 	}
-	// There are no kernels to do that.
+	// There are no kernels for a bypass that nobody has priced.
 	j.Hot = 0
-	return r.follow(r.state.rates.Materialisation(j))
+	return r.follow(r.options.rates().Materialisation(j))
+}
+
+// described is the join as the model sees it before the sample.
+func (r *run) described() choose.Resident {
+	return choose.Resident{
+		KeyBytes: 4 * r.keyWords, Rows: [2]int64{r.join.Build.Rows, r.join.Probe.Rows}, Payload: r.widths,
+		MatchRatio: 1, ResultRows: r.join.OutputRows,
+	}
 }
 
 // follow sets the modes.

@@ -5,6 +5,7 @@ package resident
 import (
 	"context"
 
+	"gpujoin/joincore/choose"
 	"gpujoin/joincore/cuda/driver"
 )
 
@@ -72,6 +73,15 @@ type Report struct {
 	Bytes     int64 // read and written in device memory, as modelled
 	PeakBytes int64 // inputs and the most of the arena that was in use
 	Phases    []Phase
+	Predicted []Phase // by the model, where something was chosen; coarser than Phases
+}
+
+// Predict fills in what the model has given the join.
+func (r *Report) Predict(p choose.Prediction) {
+	r.Predicted = nil
+	for _, phase := range p {
+		r.Predicted = append(r.Predicted, Phase{Name: phase.Name, MS: phase.MS})
+	}
 }
 
 // Func runs a join on a stream and returns when it is done. All its device

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/auto"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/launch"
 	"gpujoin/joincore/cuda/npj"
@@ -30,7 +32,7 @@ func algorithms() []algorithm {
 		}
 	}
 	return []algorithm{
-		{"auto", phj.Auto, true},
+		{"auto", auto.Run, true},
 		{"phj-om", phj.OM, false},
 		{"phj-um", phj.UM, false},
 		{"phj-place", with(phj.Options{Materialise: "place"}), false},
@@ -78,6 +80,7 @@ type result struct {
 	Launches  int     `json:"launches"`
 	Syncs     int     `json:"syncs"`
 	Bytes     int64   `json:"bytes"`
+	Predicted float64 `json:"predicted_ms,omitempty"` // by the model
 	PeerMS    float64 `json:"peer_ms,omitempty"`
 
 	low, bar float64
@@ -87,7 +90,7 @@ type result struct {
 }
 
 func header() {
-	fmt.Printf("%-11s %-18s %8s %8s %8s %6s %6s %11s %4s %5s\n", "case", "algorithm", "ms", "min", "wall", "bar", "peer", "peak/bound", "lnch", "syncs")
+	fmt.Printf("%-11s %-18s %8s %9s %8s %8s %6s %6s %11s %4s %5s\n", "case", "algorithm", "ms", "predicted", "min", "wall", "bar", "peer", "peak/bound", "lnch", "syncs")
 }
 
 func (r *result) print() {
@@ -108,7 +111,7 @@ func (r *result) print() {
 	if r.PeakBytes > r.bound {
 		note += " above the bound"
 	}
-	fmt.Printf("%-11s %-18s %8.3f %8.3f %8.3f %6s %6s %5.2f/%5.2f %4d %5d %s\n", r.Case, name, r.MS, r.low, r.WallMS, bar, peer,
+	fmt.Printf("%-11s %-18s %8.3f %9.3f %8.3f %8.3f %6s %6s %5.2f/%5.2f %4d %5d %s\n", r.Case, name, r.MS, r.Predicted, r.low, r.WallMS, bar, peer,
 		float64(r.PeakBytes)/1e9, float64(r.bound)/1e9, r.Launches, r.Syncs, note)
 	if len(r.phases) > 0 {
 		var text []string
@@ -117,6 +120,27 @@ func (r *result) print() {
 		}
 		fmt.Println("   ", strings.Join(text, "; "))
 	}
+}
+
+// named are the algorithms that the model prices without a sample.
+var named = map[string]joincore.Algorithm{
+	"phj-om": joincore.PHJOM, "phj-um": joincore.PHJUM, "smj-om": joincore.SMJOM, "smj-um": joincore.SMJUM, "npj": joincore.NPJ,
+}
+
+// predicted returns what the model gives a join: to the one that was chosen by
+// what its sample told, to the others by the match ratio that the data has. 0:
+// there is no prediction.
+func (b *bench) predicted(j *resident.Join, a algorithm, report *resident.Report) (ms float64) {
+	if a.chosen {
+		for _, p := range report.Predicted {
+			ms += p.MS
+		}
+		return ms
+	}
+	if known, ok := named[a.name]; ok {
+		return auto.Predict(b.device, j, known, min(1, float64(j.OutputRows)/float64(j.Probe.Rows))).MS
+	}
+	return 0
 }
 
 // all times every algorithm on the inputs and returns how many were wrong.
@@ -163,6 +187,7 @@ func (b *bench) time(ctx context.Context, c join, a algorithm) (result, error) {
 		}
 		r.Algorithm = report.Algorithm
 		r.Launches, r.Syncs, r.Bytes, r.PeakBytes = report.Launches, report.Syncs, report.Bytes, report.PeakBytes
+		r.Predicted = b.predicted(&j, a, report)
 		if i == b.repeats {
 			got, err := b.data.checksum(ctx, o)
 			if err != nil {

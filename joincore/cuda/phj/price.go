@@ -1,0 +1,55 @@
+package phj
+
+import "gpujoin/joincore/choose"
+
+// Shape returns what the kernels do of a join where a materialisation is
+// wanted, for the model that chooses one: what they cannot do, and what takes
+// more memory than a join may, goes another way.
+func Shape(j choose.Resident, outputRows int64) func(choose.Materialisation) (choose.Materialisation, [2]choose.Carried) {
+	v := volume{j.KeyBytes, j.Rows, j.Payload, outputRows}
+	return func(m choose.Materialisation) (choose.Materialisation, [2]choose.Carried) {
+		s, modes := v.fit([2]mode{modeOf[m.Build], modeOf[m.Probe]})
+		if m.Bypass {
+			a, okA := uniform(v.widths[0])
+			b, okB := uniform(v.widths[1])
+			m.Bypass = okA && okB && b == s[1] && bypassExists(a, b) && v.bypassPeak(s, j.Hot) <= v.bound()
+		}
+		one := onePass(v, s)
+		for i := range modes {
+			if one && modes[i] == place {
+				modes[i] = carry
+			}
+		}
+		m.Build, m.Probe = transformOf[modes[0]], transformOf[modes[1]]
+		var c [2]choose.Carried
+		for i := range s {
+			c[i].Words, c[i].OnePass = s[i].words, one
+			if s[i].form == fields {
+				c[i].Fields = fieldWords(v.widths[i])
+			}
+		}
+		return m, c
+	}
+}
+
+var (
+	modeOf      = [...]mode{choose.Carry: carry, choose.Place: place, choose.Fetch: rowID}
+	transformOf = [...]choose.Transform{carry: choose.Carry, place: choose.Place, rowID: choose.Fetch}
+)
+
+// onePass says whether the first pass is enough for sides of those shapes. The
+// kernels say so when a join runs; this goes by their tuning for compute
+// capability 9.0, and matters to the model where joins are small.
+func onePass(v volume, s [2]shape) bool {
+	chunk, bits := 4608, 8
+	for _, side := range s {
+		words := v.keyBytes/4 + side.words
+		if words == 3 {
+			bits = 7
+		}
+		if words > 3 {
+			chunk = 2304
+		}
+	}
+	return partitionBits(v.rows[0], chunk) <= bits
+}
