@@ -11,9 +11,16 @@ import (
 )
 
 // dynamic page-locks one piece while the one before crosses the link, and lets
-// go of it afterwards.
-func (b *bench) dynamic(n int64) *trip {
+// go of it afterwards. One is tried, so that a refusal is known before.
+func (b *bench) dynamic(n int64) (*trip, error) {
 	near := b.near[:n]
+	first, err := b.device.Register(near[:min(n, b.piece)])
+	if err != nil {
+		return nil, err
+	}
+	if err := first.Close(); err != nil {
+		return nil, err
+	}
 	note := fmt.Sprintf("pieces of %s", size(min(n, b.piece)))
 	return &trip{near: near, far: b.far, close: nothing, note: note, move: func(ctx context.Context, d Direction) (err error) {
 		var before *driver.Registration
@@ -35,7 +42,7 @@ func (b *bench) dynamic(n int64) *trip {
 			}
 		}
 		return nil
-	}}
+	}}, nil
 }
 
 // letGo waits for all copies so far and unlocks a piece.

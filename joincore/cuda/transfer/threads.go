@@ -4,6 +4,7 @@ package transfer
 
 import (
 	"errors"
+	"unsafe"
 
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
@@ -45,6 +46,10 @@ const blockBytes = 16 << 10
 func (t *Threads) Move(s *driver.Stream, to, from driver.Ptr, n int64) error {
 	return t.move.Launch(s, t.move.Grid((n+blockBytes-1)/blockBytes), uint64(to), uint64(from), uint64(n))
 }
+
+// Address is where the host sees memory, and a device that walks the host's
+// page tables. What it is used for ends before the memory does.
+func Address(b []byte) driver.Ptr { return driver.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
 // Sum queues the addition of a sum of n bytes, whole words of 8, to the word at
 // total.

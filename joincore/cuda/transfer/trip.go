@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-	"unsafe"
 
 	"gpujoin/joincore/cuda/driver"
 )
@@ -34,7 +33,7 @@ func (b *bench) ready(m Method, n int64) (*trip, error) {
 	case Staged:
 		return b.staged(n)
 	case Dynamic:
-		return b.dynamic(n), nil
+		return b.dynamic(n)
 	case Pinned, ZeroCopy:
 		return b.registered(m, n)
 	case Coherence:
@@ -42,16 +41,12 @@ func (b *bench) ready(m Method, n int64) (*trip, error) {
 		if !b.platform.HostPageTables {
 			note = "pages may move"
 		}
-		return b.pulls(b.near[:n], address(b.near), nothing, note), nil
+		return b.pulls(b.near[:n], Address(b.near), nothing, note), nil
 	case Prefetch, Migration:
 		return b.unified(m, n)
 	}
 	return nil, fmt.Errorf("no method %q", m)
 }
-
-// address is where the host, and a device that walks its page tables, sees
-// memory.
-func address(b []byte) driver.Ptr { return driver.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
 // copies lets the copy engines, or the driver, do everything.
 func (b *bench) copies(near []byte, end func() error, note string) *trip {
