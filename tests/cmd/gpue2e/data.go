@@ -11,6 +11,18 @@ import (
 // query is what is run in every mode.
 type query struct{ name, sql string }
 
+// sums are over a join with the dimension, whose condition follows.
+func sums(fact string) string {
+	return fmt.Sprintf("select count(*) as n, sum(f.v) as f, sum(d.v) as d from %s f join dimension d", fact)
+}
+
+// What faults hit. One row in a thousand of the second one's finds a partner:
+// all are there at once, at the join's end.
+var (
+	manyRows = sums("fact1") + " on f.k = d.k"
+	fewRows  = sums("fact1") + " on f.k = d.k and f.v = d.v"
+)
+
 // fillJoins makes a dimension and facts with as many rows and four times as
 // many, and returns their joins.
 func (w *world) fillJoins(ctx context.Context) ([]query, error) {
@@ -24,7 +36,7 @@ func (w *world) fillJoins(ctx context.Context) ([]query, error) {
 		})
 		queries = append(queries, query{
 			name: fmt.Sprintf("%s x %s", count(times*w.rows), count(w.rows)),
-			sql:  fmt.Sprintf("select count(*), sum(f.v), sum(d.v) from %s f join dimension d on f.k = d.k", name),
+			sql:  sums(name) + " on f.k = d.k",
 		})
 	}
 	native := w.modes[0].session

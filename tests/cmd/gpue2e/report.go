@@ -21,6 +21,9 @@ func (w *world) print(out io.Writer, results []*result) error {
 			fmt.Fprintf(out, "%s did not run: %s\n", m.name, m.absent)
 		}
 	}
+	if len(results) == 0 {
+		return nil
+	}
 	rows := []string{"query\trows\tnative ms\tcpu ms\tfeeding\tjoining\tcuda ms\tfeeding\tjoining\tnative/cuda\tjoins\tequal"}
 	for _, r := range results {
 		rows = append(rows, fmt.Sprintf("%s\t%d\t%.1f\t%s\t%s\t%s\t%d\t%v", r.Query, r.Rows, r.Native.Ms,
@@ -29,6 +32,7 @@ func (w *world) print(out io.Writer, results []*result) error {
 	if err := measure.Table(out, rows...); err != nil {
 		return err
 	}
+	fmt.Fprintln(out, "cpu and cuda are forced: all joins that can run outside of the server do, also those that the planner would leave in it")
 	different := 0
 	for _, r := range results {
 		for i, t := range []*times{r.Native, r.CPU, r.CUDA} {
@@ -70,25 +74,22 @@ func (t *times) ratio(native *times) string {
 	return fmt.Sprintf("%.2f", native.Ms/t.Ms)
 }
 
-// printFaults writes a table of the faults; one that is not passed is an error.
+// printFaults tells how each fault ended; one that is not passed is an error.
 func printFaults(out io.Writer, faults []*faultResult) error {
-	if len(faults) == 0 {
-		return nil
-	}
 	failed := 0
-	rows := []string{"fault\tms\tpassed\t"}
 	for _, f := range faults {
+		verdict := "passed"
 		if !f.Passed {
+			verdict = "FAILED"
 			failed++
 		}
-		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%v\t%s", f.Fault, f.Ms, f.Passed, f.Note))
-	}
-	fmt.Fprintln(out)
-	if err := measure.Table(out, rows...); err != nil {
-		return err
+		fmt.Fprintf(out, "\n%s: %s in %.1f s\n", f.Fault, verdict, f.Ms/1000)
+		for _, note := range f.Notes {
+			fmt.Fprintf(out, "  %s\n", note)
+		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d faults were not survived", failed)
+		return fmt.Errorf("%d faults ended as they must not", failed)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -29,9 +30,10 @@ type world struct {
 type mode struct {
 	name     string
 	session  *harness.Session
-	daemon   *harness.Daemon // none for native plans
-	provider string          // that must have executed the joins; none for native plans
-	absent   string          // why it cannot run here
+	witness  *harness.Session // asks the daemon while the session is busy
+	daemon   *harness.Daemon  // none for native plans
+	provider string           // that must have executed the joins; none for native plans
+	absent   string           // why it cannot run here
 }
 
 func defaultWorkers() int { return min(8, runtime.NumCPU()/2) }
@@ -81,15 +83,12 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	if err != nil {
 		return w, err
 	}
-	cuda, err := w.daemon(ctx, "cuda", w.cudaOptions())
+	cuda, err := w.cuda(ctx, "cuda", nil)
 	if err != nil {
 		return w, err
 	}
-	if cuda.absent, err = whyNoDevice(ctx, cuda.session); err != nil {
-		return w, err
-	}
 	w.modes = []*mode{native, cpu, cuda}
-	return w, errors.Join(native.set(ctx), cpu.set(ctx), cuda.set(ctx))
+	return w, errors.Join(native.set(ctx), cpu.set(ctx))
 }
 
 // prepare finds what is to be run: a bundle's, or this repository's.
@@ -118,14 +117,25 @@ func (w *world) prepare() (err error) {
 	return nil
 }
 
-// cudaOptions are the daemon's that leaves every job to the GPU. In the bundle
-// the plugin lies beside the daemon, where it is looked for.
-func (w *world) cudaOptions() harness.DaemonOptions {
+// cuda starts a daemon that leaves every job to the GPU, with more options. In
+// the bundle the plugin lies beside the daemon, where it is looked for.
+func (w *world) cuda(ctx context.Context, name string, more harness.DaemonOptions) (*mode, error) {
 	o := harness.DaemonOptions{"provider": "cuda"}
-	if w.archive == "" {
+	maps.Copy(o, more)
+	switch {
+	case w.plugin != "":
+		o["cuda-plugin"] = w.plugin
+	case w.archive == "":
 		o["cuda-plugin"] = filepath.Join(w.env.Root, "build", "cuda", "out", "bin", "gpujoin-cuda")
 	}
-	return o
+	m, err := w.daemon(ctx, name, o)
+	if err != nil {
+		return nil, err
+	}
+	if m.absent, err = whyNoDevice(ctx, m.session); err != nil {
+		return nil, err
+	}
+	return m, m.set(ctx)
 }
 
 // daemon starts a daemon and opens a session that knows it.
@@ -136,8 +146,12 @@ func (w *world) daemon(ctx context.Context, name string, options harness.DaemonO
 		return nil, err
 	}
 	w.cleanup = append(w.cleanup, d.Stop)
-	s, err := w.connect(ctx, socket)
-	return &mode{name: name, daemon: d, provider: options["provider"], session: s}, err
+	m := &mode{name: name, daemon: d, provider: options["provider"]}
+	if m.session, err = w.connect(ctx, socket); err != nil {
+		return nil, err
+	}
+	m.witness, err = w.connect(ctx, socket)
+	return m, err
 }
 
 func (w *world) connect(ctx context.Context, socket string) (*harness.Session, error) {

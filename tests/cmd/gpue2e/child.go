@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// childOf finds the child of a process that has one.
+func childOf(parent int) (int, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return 0, err
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // ended in between
+		}
+		// "123 (name) S 45 ...": a name may hold anything.
+		text := string(data)
+		open, end := strings.Index(text, "("), strings.LastIndex(text, ")")
+		if open < 0 || end < open {
+			continue
+		}
+		var pid, ppid int
+		var state string
+		if _, err := fmt.Sscan(text[:open], &pid); err != nil {
+			return 0, fmt.Errorf("%s: %w", file, err)
+		}
+		if _, err := fmt.Sscan(text[end+1:], &state, &ppid); err != nil {
+			return 0, fmt.Errorf("%s: %w", file, err)
+		}
+		if ppid == parent && state != "Z" {
+			return pid, nil
+		}
+	}
+	return 0, fmt.Errorf("process %d has no child", parent)
+}
