@@ -113,8 +113,8 @@ func (j *whole) join(ctx context.Context, probe *wholeSide) (*resident.Output, e
 	r.Work.Syncs += report.Syncs
 	r.Work.Bytes += report.Bytes
 	r.Work.Peak = max(r.Work.Peak, report.PeakBytes)
-	for _, p := range report.Phases {
-		r.AddPhase(joincore.Phase{Name: p.Name, Actual: time.Duration(p.MS * float64(time.Millisecond))})
+	for _, p := range auto.Phases(report) {
+		r.AddPhase(p)
 	}
 	return out, nil
 }

@@ -19,8 +19,11 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"gpujoin/joincore/cuda/auto"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/profile"
 )
 
 func main() {
@@ -43,6 +46,7 @@ func run(ctx context.Context) error {
 		phases     = flag.Bool("phases", false, "print the time of each phase, of one more run")
 		out        = flag.String("json", "build/bench-gpu.json", "where the results are written")
 		sequences  = flag.Int("sequences", 0, "also time sequences of 1 to so many joins, at most 8")
+		measured   = flag.Bool("profile", false, "measure the device first, print its rates and choose by them")
 		peer       = flag.String("gje", "", "directory of GPU-Joins-Evaluation's executables, to run them on the same sizes")
 	)
 	own := customCase(flag.CommandLine)
@@ -69,6 +73,11 @@ func run(ctx context.Context) error {
 	}
 	info := b.device.Info()
 	fmt.Printf("%s, driver %d.%d, %d multiprocessors; medians of %d\n", info.Name, info.Driver/1000, info.Driver%1000/10, info.SMs, *repeats)
+	if *measured {
+		if err := b.profile(ctx); err != nil {
+			return err
+		}
+	}
 	var results []result
 	wrong := 0
 	header()
@@ -106,6 +115,23 @@ func run(ctx context.Context) error {
 	if wrong > 0 {
 		return fmt.Errorf("%d results are wrong", wrong)
 	}
+	return nil
+}
+
+// profile makes the model go by rates of this device.
+func (b *bench) profile(ctx context.Context) error {
+	start := time.Now()
+	rates, err := profile.Measure(ctx, b.device, b.stream, b.arena)
+	if err != nil {
+		return err
+	}
+	took := time.Since(start)
+	text, err := json.Marshal(rates)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("measured in %v: %s\n", took.Round(time.Millisecond), text)
+	auto.Use(b.device, rates)
 	return nil
 }
 

@@ -1,0 +1,43 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cuda/auto"
+	"gpujoin/joincore/cuda/kernels"
+	"gpujoin/joincore/cuda/profile"
+)
+
+// RatesKey names what measured rates hold for: the device, the driver's version
+// and the kernels.
+func (p *Provider) RatesKey() string {
+	h := sha256.New()
+	for _, module := range [][]byte{kernels.Fused, kernels.Sort} {
+		h.Write(module)
+	}
+	info := p.context.Info()
+	return fmt.Sprintf("%s, driver %d, kernels %x", info.UUID, info.Driver, h.Sum(nil)[:8])
+}
+
+// MeasureRates measures the device, on which nothing else runs meanwhile. Joins
+// are not chosen by what comes out before UseRates is told.
+func (p *Provider) MeasureRates(ctx context.Context) (choose.DeviceRates, error) {
+	s, err := p.takeSite()
+	if err != nil {
+		return choose.DeviceRates{}, err
+	}
+	rates, err := profile.Measure(ctx, p.context, s.main.Stream(), s.arena)
+	if e := s.reset(); e != nil {
+		return rates, e // the device was lost
+	}
+	p.giveSite(s)
+	return rates, err
+}
+
+// UseRates makes joins be chosen by those rates from now on.
+func (p *Provider) UseRates(r choose.DeviceRates) { auto.Use(p.context, r) }
