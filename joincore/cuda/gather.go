@@ -9,11 +9,12 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/transfer"
 )
 
 // gathering writes columns of rows of a space into rows of a batch. Kernels
 // gather into the lane's scratch: values at its front, validity bits cut off
-// its end. Values are copied straight into a batch that is registered; else,
+// its end. Values go straight into a batch where the platform can do that; else,
 // and bits always, since they share bytes with rows that are there, they cross
 // the link together when the scratch is full or the batch is done, into the
 // lane's buffer, where they have the same places.
@@ -69,10 +70,10 @@ func (g *gathering) piece(c op.Column, v *joincore.Vector, done, n int64) error 
 	l := g.st.lane
 	width := int64(c.Width)
 	to := v.Values[(g.at+done)*width:][:n*width]
-	direct := g.st.e.p.registered.holds(to)
+	direct := g.st.e.p.way(to) != transfer.Staged
 	nullable := c.Validity != 0 || c.Optional || c.Missing
 	if direct && !nullable && c.Positions == 0 {
-		return l.stream.CopyOut(to, c.Values+driver.Ptr((g.first+done)*width))
+		return g.st.e.p.crossBack(l.stream, to, c.Values+driver.Ptr((g.first+done)*width))
 	}
 	if l.device.Free() < lines(n*width)+lines(n)+lines(n/8+8) {
 		if err := g.flush(g.ctx); err != nil {
@@ -93,7 +94,7 @@ func (g *gathering) piece(c op.Column, v *joincore.Vector, done, n int64) error 
 		return err
 	}
 	if direct {
-		err = l.stream.CopyOut(to, values)
+		err = g.st.e.p.crossBack(l.stream, to, values)
 	} else {
 		g.st.staged = true
 		g.st.copy = append(g.st.copy, copyOut{from: l.host.Bytes()[values-l.device.Base():][:n*width], to: to})

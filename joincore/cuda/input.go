@@ -104,11 +104,11 @@ func (v *view) loadTexts(ctx context.Context, j int, c *column) (err error) {
 	})
 }
 
-// copyIn queues a copy on the load stream: from where the memory lies, if it
-// is registered, else through the lane's buffer.
+// copyIn queues a copy on the load stream: from where the memory lies, or
+// through the lane's buffer.
 func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) error {
-	if e.p.registered.holds(from) {
-		return e.site.load.stream.CopyIn(to, from)
+	if queued, err := e.p.cross(e.site.load.stream, to, from); queued {
+		return err
 	}
 	return e.fill(ctx, to, int64(len(from)), 1, func(buffer []byte, at int64) error {
 		return inPieces(len(buffer), func(low, high int) error {

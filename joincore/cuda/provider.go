@@ -14,6 +14,7 @@ import (
 	"gpujoin/joincore/cuda/launch"
 	"gpujoin/joincore/cuda/op"
 	"gpujoin/joincore/cuda/phj"
+	"gpujoin/joincore/cuda/transfer"
 	"gpujoin/joincore/device"
 )
 
@@ -32,6 +33,8 @@ type Config struct {
 // run at the same time have each a site of its own.
 type Provider struct {
 	context    *driver.Context
+	platform   transfer.Platform
+	threads    *transfer.Threads // that pull, where the platform wants that
 	general    *op.Kernels
 	arena      *driver.Arena
 	budget     int64
@@ -57,11 +60,10 @@ func New(cfg Config) (*Provider, error) {
 		return nil, err
 	}
 	p := &Provider{context: c, streams: cfg.Streams}
-	free, err := c.FreeMemory()
-	if err != nil {
+	if p.platform, err = transfer.PlatformOf(c); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	p.budget = free / 10 * 9
+	p.budget = p.platform.Free / 10 * 9
 	if cfg.Budget > 0 {
 		p.budget = min(p.budget, cfg.Budget)
 	}
@@ -70,6 +72,11 @@ func New(cfg Config) (*Provider, error) {
 	}
 	if p.general, err = op.Load(c, kernels.General); err != nil {
 		return nil, errors.Join(err, c.Close())
+	}
+	if p.platform.Choose(false) == transfer.Coherence {
+		if p.threads, err = transfer.LoadThreads(c); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
 	}
 	if p.arena, err = c.NewArena(p.budget); err != nil {
 		return nil, errors.Join(fmt.Errorf("device %d: %w", cfg.Ordinal, err), c.Close())
@@ -88,9 +95,13 @@ func (p *Provider) Info() driver.Info { return p.context.Info() }
 func (p *Provider) Lost() error { return p.context.Lost() }
 
 // Register page-locks memory that was mapped, so that it is copied where it
-// lies; before that, and where it fails, copies of it are staged. release
-// undoes it, when no execution reads or writes the memory any more.
+// lies; before that, and where it fails, it crosses the link as the platform
+// moves other memory. release undoes it, when no execution reads or writes the
+// memory any more.
 func (p *Provider) Register(mem []byte) (release func(), err error) {
+	if why := p.platform.Absent(transfer.Pinned, int64(len(mem)), false); why != "" {
+		return nil, errors.New(why)
+	}
 	r, err := p.context.Register(mem)
 	if err != nil {
 		return nil, err

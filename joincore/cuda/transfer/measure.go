@@ -24,7 +24,7 @@ type Config struct {
 }
 
 const (
-	stagedBuffer = 8 << 20
+	stagedBuffer = 4 << 20
 	dynamicPiece = 64 << 20
 )
 
