@@ -32,11 +32,17 @@ type Arena struct {
 type Mark int64
 
 // NewArena maps so many bytes of device memory, rounded up to whole lines, by
-// the virtual memory API. errors.Is(err, joincore.ErrBudget) where the device
-// has less.
-func (c *Context) NewArena(bytes int64) (*Arena, error) {
+// the virtual memory API: for the device itself and for peers, whose kernels
+// then read and write it by the same addresses. errors.Is(err,
+// joincore.ErrBudget) where the device has less, joincore.ErrUnsupported where
+// a peer does not reach it.
+func (c *Context) NewArena(bytes int64, peers ...*Context) (*Arena, error) {
+	devices, err := c.withPeers(peers)
+	if err != nil {
+		return nil, err
+	}
 	size := roundUp(max(bytes, Line))
-	m, err := reserve(c.ctx, c.info.Ordinal, size)
+	m, err := reserve(c.ctx, devices, size)
 	if err != nil {
 		return nil, c.note(err)
 	}

@@ -12,6 +12,7 @@ import (
 type Event struct {
 	c     *Context
 	event cu.Event
+	left  []<-chan error // of each Sync that was cancelled: the waiter still asks for it
 }
 
 // NewEvent makes an event; with timing, the time between two can be asked for.
@@ -42,12 +43,15 @@ func (e *Event) Done() (bool, error) {
 
 // Sync waits until the point has been reached, and returns the error of what
 // failed on the device before it. Where ctx ends first it returns its cause;
-// the event is then closed only after its stream has been synchronised.
+// the event is then closed only after its stream has been synchronised. One
+// goroutine waits at a time.
 func (e *Event) Sync(ctx context.Context) error {
+	outcome := e.c.waiter.wait(e.event)
 	select {
-	case err := <-e.c.waiter.wait(e.event):
+	case err := <-outcome:
 		return err
 	case <-ctx.Done():
+		e.left = append(e.left, outcome)
 		return context.Cause(ctx)
 	}
 }
@@ -64,5 +68,8 @@ func (e *Event) Since(start *Event) (ms float64, err error) {
 
 // Close frees the event.
 func (e *Event) Close() error {
+	for _, outcome := range e.left {
+		<-outcome
+	}
 	return e.c.with("cuEventDestroy", func() error { return cu.DestroyEvent(&e.event) })
 }

@@ -49,14 +49,17 @@ static CUresult gj_unregister(CUcontext context, void *memory) {
   return cuMemHostUnregister(memory);
 }
 
-// gj_reserve maps at least *bytes of memory of a device and says how many and
-// where. Other processes and devices can be given the memory where the system
-// allows that.
-static CUresult gj_reserve(CUcontext context, int device, size_t *bytes, CUdeviceptr *base, CUmemGenericAllocationHandle *handle) {
+#define MAX_DEVICES 64
+
+// gj_reserve maps at least *bytes of memory of the first one of some devices,
+// for all of them, and says how many and where. Other processes can be given
+// the memory where the system allows that.
+static CUresult gj_reserve(CUcontext context, const int *device, int devices, size_t *bytes, CUdeviceptr *base, CUmemGenericAllocationHandle *handle) {
   CUmemAllocationProp prop = {0};
+  if (devices > MAX_DEVICES) return CUDA_ERROR_INVALID_VALUE;
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  prop.location.id = device;
+  prop.location.id = device[0];
   prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   TRY(cuCtxSetCurrent(context));
   size_t unit;
@@ -72,10 +75,13 @@ static CUresult gj_reserve(CUcontext context, int device, size_t *bytes, CUdevic
   if (r != CUDA_SUCCESS) goto created;
   r = cuMemMap(*base, *bytes, 0, *handle, 0);
   if (r != CUDA_SUCCESS) goto reserved;
-  CUmemAccessDesc access = {0};
-  access.location = prop.location;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  r = cuMemSetAccess(*base, *bytes, &access, 1);
+  CUmemAccessDesc access[MAX_DEVICES] = {0};
+  for (int i = 0; i < devices; i++) {
+    access[i].location = prop.location;
+    access[i].location.id = device[i];
+    access[i].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  }
+  r = cuMemSetAccess(*base, *bytes, access, devices);
   if (r == CUDA_SUCCESS) return r;
   cuMemUnmap(*base, *bytes);
 reserved:
@@ -91,6 +97,8 @@ static CUresult gj_unreserve(CUcontext context, CUdeviceptr base, size_t bytes, 
   TRY(cuMemAddressFree(base, bytes));
   return cuMemRelease(handle);
 }
+
+static CUresult gj_peer(int device, int other, int *can) { return cuDeviceCanAccessPeer(can, device, other); }
 
 static CUresult gj_bus(int device, char *text, int bytes) { return cuDeviceGetPCIBusId(text, bytes, device); }
 */
@@ -142,17 +150,28 @@ type mapping struct {
 	handle C.CUmemGenericAllocationHandle
 }
 
-func reserve(c cu.CUContext, ordinal int, bytes int64) (mapping, error) {
+// reserve maps memory of the first of some devices for all of them.
+func reserve(c cu.CUContext, devices []int, bytes int64) (mapping, error) {
 	var base C.CUdeviceptr
+	var list []C.int
+	for _, d := range devices {
+		list = append(list, C.int(d))
+	}
 	var m mapping
 	n := C.size_t(bytes)
-	err := failure("cuMemCreate", int(C.gj_reserve(contextHandle(c), C.int(ordinal), &n, &base, &m.handle)))
+	err := failure("cuMemCreate", int(C.gj_reserve(contextHandle(c), &list[0], C.int(len(list)), &n, &base, &m.handle)))
 	m.base, m.bytes = Ptr(base), int64(n)
 	return m, err
 }
 
 func unreserve(c cu.CUContext, m mapping) error {
 	return failure("cuMemUnmap", int(C.gj_unreserve(contextHandle(c), C.CUdeviceptr(m.base), C.size_t(m.bytes), m.handle)))
+}
+
+func reaches(device, other int) (bool, error) {
+	var can C.int
+	err := failure("cuDeviceCanAccessPeer", int(C.gj_peer(C.int(device), C.int(other), &can)))
+	return can != 0, err
 }
 
 func busID(ordinal int) (string, error) {

@@ -18,9 +18,8 @@ type Ptr uint64
 type Stream struct {
 	c      *Context
 	stream cu.Stream
-	done   *Event         // recorded by Sync
-	point  *Event         // recorded by Then
-	left   []<-chan error // of each Sync that was cancelled: the waiter still asks for done
+	done   *Event // recorded by Sync
+	point  *Event // recorded by Then
 }
 
 // NewStream makes a stream that does not wait for the default stream.
@@ -119,22 +118,12 @@ func (s *Stream) Sync(ctx context.Context) error {
 	if err := s.Record(s.done); err != nil {
 		return err
 	}
-	outcome := s.c.waiter.wait(s.done.event)
-	select {
-	case err := <-outcome:
-		return err
-	case <-ctx.Done():
-		s.left = append(s.left, outcome)
-		return context.Cause(ctx)
-	}
+	return s.done.Sync(ctx)
 }
 
 // Close waits for the stream's work and frees it.
 func (s *Stream) Close() error {
 	err := s.c.with("cuStreamSynchronize", func() error { return s.stream.Synchronize() })
-	for _, outcome := range s.left {
-		<-outcome
-	}
 	for _, e := range []*Event{s.done, s.point} {
 		if e != nil {
 			err = errors.Join(err, e.Close())

@@ -1,0 +1,46 @@
+//go:build cuda
+
+package driver
+
+import (
+	"fmt"
+	"slices"
+
+	"gpujoin/joincore"
+)
+
+// Device returns the number of the device that a stream works on.
+func (s *Stream) Device() int { return s.c.info.Ordinal }
+
+// Device returns the number of the device whose streams record the event.
+// Streams of every device wait for it.
+func (e *Event) Device() int { return e.c.info.Ordinal }
+
+// Reaches says whether kernels of this device can read and write memory of
+// another one, which a device does of its own.
+func (c *Context) Reaches(other *Context) (bool, error) {
+	if c.info.Ordinal == other.info.Ordinal {
+		return true, nil
+	}
+	return reaches(c.info.Ordinal, other.info.Ordinal)
+}
+
+// withPeers returns the numbers of the device and of those that share memory
+// with it.
+func (c *Context) withPeers(peers []*Context) ([]int, error) {
+	devices := []int{c.info.Ordinal}
+	for _, p := range peers {
+		if slices.Contains(devices, p.info.Ordinal) {
+			continue
+		}
+		ok, err := p.Reaches(c)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, fmt.Errorf("device %d does not reach memory of device %d: %w", p.info.Ordinal, c.info.Ordinal, joincore.ErrUnsupported)
+		}
+		devices = append(devices, p.info.Ordinal)
+	}
+	return devices, nil
+}
