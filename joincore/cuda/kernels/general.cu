@@ -3,6 +3,7 @@
 // multiprocessor, bytes of dynamic shared memory, rows (of a tile or of a
 // chunk) and the most partitions a scatter writes to.
 #include "convert.cuh"
+#include "destination.cuh"
 #include "histogram.cuh"
 #include "keys.cuh"
 #include "partition.cuh"
@@ -114,19 +115,40 @@ HISTOGRAM(2)
 extern "C" __global__ void __launch_bounds__(offsets_threads, 1) gj_offsets(const gj_join* join) { offsets<offsets_threads>(join, offsets_slices); }
 LAUNCH(gj_offsets, offsets_threads, 1, 0, 3 * offsets_slices + 2, 0)
 
-// gj_first_k<key words>(join, side): from keys and row numbers.
-// gj_second_k<key words>(join, side): from the first pass's buffer.
+// gj_own_destinations_k<key words>(join, side, parents, partitions).
+#define OWN_DESTINATIONS(K)                                                                             \
+  extern "C" __global__ void __launch_bounds__(simple_threads)                                          \
+      gj_own_destinations_k##K(const gj_join* join, uint64_t side, gj_destination* parents, gj_destination* partitions) { \
+    own_destinations<K + 1>(join, &join->side[side], parents, partitions);                              \
+  }                                                                                                     \
+  LAUNCH(gj_own_destinations_k##K, simple_threads, simple_blocks, 0, 0, LaneList<K + 1>::count)
+OWN_DESTINATIONS(1)
+OWN_DESTINATIONS(2)
+
+// gj_find_lacking(join, side, table, lanes, lacking).
+extern "C" __global__ void __launch_bounds__(simple_threads)
+    gj_find_lacking(const gj_join* join, uint64_t side, const gj_destination* table, uint64_t lanes, uint64_t* lacking) {
+  find_lacking(join, &join->side[side], table, (uint32_t)lanes, lacking);
+}
+LAUNCH(gj_find_lacking, simple_threads, simple_blocks, 0, 0, 0)
+
+// gj_first_k<key words>(join, side, table, lacking): from keys and row numbers.
+// gj_second_k<key words>(join, side, table, lacking): from the first pass's buffer.
+// Nothing is written where a partition lacks room; lacking is 0 where none can.
 #define PASS(NAME, K, TUNING, FAN, SOURCE, TARGET)                                                                          \
-  extern "C" __global__ void __launch_bounds__(TUNING.threads, TUNING.blocks) NAME(const gj_join* join, uint64_t side) {    \
+  extern "C" __global__ void __launch_bounds__(TUNING.threads, TUNING.blocks)                                               \
+      NAME(const gj_join* join, uint64_t side, const gj_destination* table, const uint64_t* lacking) {                      \
+    __shared__ Places<K + 1, FAN> places;                                                                                   \
+    if (lacking && __ldg(lacking) != nothing_lacks) return;                                                                 \
     const gj_side* s = &join->side[side];                                                                                   \
-    scatter<K, K + 1, TUNING.threads, TUNING.rows, TUNING.unit, FAN>(SOURCE, TARGET(join, s));                              \
+    scatter<K, K + 1, TUNING.threads, TUNING.rows, TUNING.unit, FAN>(SOURCE, TARGET<K + 1, FAN>(join, s, table, &places));  \
   }                                                                                                                         \
   LAUNCH(NAME, TUNING.threads, TUNING.blocks, (ScatterLayout<K + 1, TUNING.threads * TUNING.rows, TUNING.unit, FAN>::bytes), \
          TUNING.threads* TUNING.rows, FAN)
-PASS(gj_first_k1, 1, scatter_first(2), scatter_first(2).fan, KeyedRows<1>(s), first_target)
-PASS(gj_first_k2, 2, scatter_first(3), scatter_first(3).fan, KeyedRows<2>(s), first_target)
-PASS(gj_second_k1, 1, scatter_second(2), 256, BufferSource<2>(join, s), second_target)
-PASS(gj_second_k2, 2, scatter_second(3), 256, BufferSource<3>(join, s), second_target)
+PASS(gj_first_k1, 1, scatter_first(2), scatter_first(2).fan, KeyedRows<1>(s), first_table)
+PASS(gj_first_k2, 2, scatter_first(3), scatter_first(3).fan, KeyedRows<2>(s), first_table)
+PASS(gj_second_k1, 1, scatter_second(2), 256, BufferSource<2>(join, s), second_table)
+PASS(gj_second_k2, 2, scatter_second(3), 256, BufferSource<3>(join, s), second_table)
 
 // gj_partners_k<key words>(match, resume).
 constexpr int partners_threads = 384, partners_blocks = 2, chunk_rows = 3840, chunk_buckets = 8192;

@@ -54,6 +54,7 @@ typedef struct {
   uint64_t count;   // uint64: rows; 0: the side has been partitioned before
   uint64_t key;     // keys of 4 or 8 bytes
   uint64_t chosen;  // uint32: the row numbers; 0: 0, 1, 2, ...
+  uint64_t origin;  // what is added to a row's number, to tell devices apart
   uint64_t first;   // as in gj_side
   uint64_t first_capacity;
   uint64_t final;
@@ -67,6 +68,13 @@ typedef struct {
   uint64_t parent_cursor;
   uint64_t parent_tail;
 } gj_keyed;
+
+// Where the rows of one partition go in one lane (row.cuh). A table of them is
+// by partition, then lane.
+typedef struct {
+  uint64_t at;    // the first row, a multiple of 16
+  uint64_t rows;  // that there is room for
+} gj_destination;
 
 // From this a gj_join is made on the device, where row counts are known.
 typedef struct {

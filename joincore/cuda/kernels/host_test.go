@@ -9,9 +9,15 @@ import (
 	"testing"
 )
 
-// The fused kernels run on the host, threads as fibers, so that what they
-// compute is tested where there is no GPU. Needs a C++20 compiler.
-func TestFusedKernelsOnTheHost(t *testing.T) {
+// Kernels run on the host, threads as fibers, so that what they compute is
+// tested where there is no GPU. Needs a C++20 compiler.
+
+func TestFusedKernelsOnTheHost(t *testing.T) { onHost(t, "joins") }
+
+func TestDestinationsOnTheHost(t *testing.T) { onHost(t, "destinations") }
+
+// onHost builds and runs a program of host/.
+func onHost(t *testing.T, name string) {
 	if testing.Short() {
 		t.Skip("takes most of a minute")
 	}
@@ -41,8 +47,8 @@ func TestFusedKernelsOnTheHost(t *testing.T) {
 			}
 		}
 	}
-	program := filepath.Join(dir, "joins")
-	build := exec.Command(compiler, "-std=c++20", "-O1", "-fno-strict-aliasing", "-Wno-unknown-pragmas", "-o", program, filepath.Join(dir, "host", "joins.cpp"))
+	program := filepath.Join(dir, name)
+	build := exec.Command(compiler, "-std=c++20", "-O1", "-fno-strict-aliasing", "-Wno-unknown-pragmas", "-o", program, filepath.Join(dir, "host", name+".cpp"))
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(build.Args, " "), err, out)
 	}

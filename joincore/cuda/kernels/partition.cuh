@@ -1,4 +1,4 @@
-// Keys with row numbers, as the partition kernels of fused joins want them.
+// Keys with row ids, as the partition kernels of fused joins want them.
 #pragma once
 #include "general.h"
 #include "offsets.cuh"
@@ -6,15 +6,17 @@
 
 namespace gj {
 
-// The first pass reads keys and the row numbers that were chosen, or counts.
+// The first pass reads keys and the row numbers that were chosen, or counts. An
+// id is a row's number behind its device's origin.
 template <int KW>
 struct KeyedRows {
   static constexpr bool selective = false;  // every row is moved
   const gj_side* side;
   const char* key;
   const uint32_t* chosen;
+  uint32_t origin;
   __device__ explicit KeyedRows(const gj_side* s)
-      : side(s), key(reinterpret_cast<const char*>(s->key)), chosen(reinterpret_cast<const uint32_t*>(s->column[0])) {}
+      : side(s), key(reinterpret_cast<const char*>(s->key)), chosen(reinterpret_cast<const uint32_t*>(s->column[0])), origin((uint32_t)s->column[1]) {}
   __device__ __forceinline__ void load(uint64_t i, Row<KW + 1>& r) const {
     if constexpr (KW == 1) {
       r.word[0] = __ldcs(reinterpret_cast<const uint32_t*>(key) + i);
@@ -22,7 +24,7 @@ struct KeyedRows {
       const uint2 k = __ldcs(reinterpret_cast<const uint2*>(key) + i);
       r.word[0] = k.x, r.word[1] = k.y;
     }
-    r.word[KW] = chosen ? __ldcs(chosen + i) : (uint32_t)i;
+    r.word[KW] = origin + (chosen ? __ldcs(chosen + i) : (uint32_t)i);
   }
   __device__ __forceinline__ uint32_t parents() const { return 1; }
   __device__ __forceinline__ uint32_t start(uint32_t) const { return 0; }
@@ -44,7 +46,7 @@ __device__ __forceinline__ void arrange(const gj_partition* p, gj_join* join) {
   const gj_keyed& from = p->side[threadIdx.x];
   gj_side& to = join->side[threadIdx.x];
   to.rows = from.count ? *reinterpret_cast<const uint64_t*>(from.count) : 0;
-  to.key = from.key, to.column[0] = from.chosen;
+  to.key = from.key, to.column[0] = from.chosen, to.column[1] = from.origin;
   to.first = from.first, to.first_capacity = from.first_capacity;
   to.final = from.final, to.final_capacity = from.final_capacity;
   to.count = from.counts, to.start = from.start, to.cursor = from.cursor, to.tail = from.tail;

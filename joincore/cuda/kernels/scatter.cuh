@@ -135,13 +135,21 @@ struct ScatterLayout {
 
 // Where a pass writes: a row goes to partition (hash >> shift) & mask of its
 // tile's parent; cursor[parent * (mask + 1) + partition] is that one's next
-// free row from the front, tail[...] the row after its last free one.
+// free row from the front, tail[...] the row after its last free one. Rows are
+// numbered through all partitions: here they lie in one buffer by that number.
 struct Target {
   char* rows;
   uint64_t capacity;
   uint32_t *cursor, *tail;
   int shift;
   uint32_t mask;
+  // A tile's rows go to the partitions from `first` on; a thread for each.
+  __device__ __forceinline__ void enter(uint32_t first) const {}
+  // Writes row number `row`, of the given one of those partitions.
+  template <int W>
+  __device__ __forceinline__ void put(uint32_t partition, uint32_t row, const Row<W>& r) const {
+    Lanes<W>::store(rows, capacity, row, r, Write());
+  }
 };
 
 __device__ __forceinline__ Target second_target(const gj_join* join, const gj_side* s) {
@@ -158,10 +166,8 @@ __device__ __forceinline__ Target first_target(const gj_join* join, const gj_sid
           shift, mask};
 }
 
-template <int KW, int W, int T, int IPT, int A, int FAN, class Source>
-__device__ __forceinline__ void scatter(const Source& source, const Target& target) {
-  char* const dst = target.rows;
-  const uint64_t dst_capacity = target.capacity;
+template <int KW, int W, int T, int IPT, int A, int FAN, class Source, class To>
+__device__ __forceinline__ void scatter(const Source& source, const To& target) {
   uint32_t *const cursor = target.cursor, *const tail = target.tail;
   const int shift = target.shift;
   const uint32_t mask = target.mask;
@@ -301,7 +307,10 @@ __device__ __forceinline__ void scatter(const Source& source, const Target& targ
         if (k == 0) unit_partition[slot / A] = (uint8_t)p;
       }
     }
-    if (threadIdx.x <= mask) run[threadIdx.x] = {begin + ready, claimed - begin, threadIdx.x * A - (begin + ready), 0};
+    if (threadIdx.x <= mask) {
+      run[threadIdx.x] = {begin + ready, claimed - begin, threadIdx.x * A - (begin + ready), 0};
+      target.enter(here * (mask + 1));
+    }
     __syncthreads();
     if (threadIdx.x <= mask) left[threadIdx.x] = over;
     const uint32_t used = slots_used;
@@ -311,22 +320,23 @@ __device__ __forceinline__ void scatter(const Source& source, const Target& targ
     auto write = [&](uint32_t i, auto check) {
       Row<W> r[G];
       uint4 of[G];
+      uint32_t p[G];
 #pragma unroll
       for (int j = 0; j < G; j++)
         if (!check.value || i + j * T < used) {
-          if constexpr (A > 1) of[j] = reinterpret_cast<const uint4*>(run)[unit_partition[(i + j * T) / A]];
+          if constexpr (A > 1) p[j] = unit_partition[(i + j * T) / A], of[j] = reinterpret_cast<const uint4*>(run)[p[j]];
           Lanes<W>::load(stage, S, i + j * T, r[j], Shared());
         }
       if constexpr (A == 1)
 #pragma unroll
         for (int j = 0; j < G; j++)
-          if (!check.value || i + j * T < used) of[j].y = run[partition(r[j])].target;
+          if (!check.value || i + j * T < used) p[j] = partition(r[j]), of[j].y = run[p[j]].target;
 #pragma unroll
       for (int j = 0; j < G; j++)
         if (!check.value || i + j * T < used) {
           const uint32_t slot = i + j * T;
           if (A == 1 || slot < of[j].x)
-            Lanes<W>::store(dst, dst_capacity, of[j].y + slot, r[j], Write());
+            target.put(p[j], of[j].y + slot, r[j]);
           else
             Lanes<W>::store(keep, K, of[j].z + slot, r[j], Shared());
         }
@@ -343,7 +353,7 @@ __device__ __forceinline__ void scatter(const Source& source, const Target& targ
         if (k < left[p]) {
           Row<W> r;
           Lanes<W>::load(keep, K, i, r, Shared());
-          Lanes<W>::store(dst, dst_capacity, offset[p] + k, r, Write());
+          target.put(p, offset[p] + k, r);
         }
       }
       __syncthreads();

@@ -23,12 +23,16 @@ type keysDescriptor struct {
 }
 
 type keyedDescriptor struct {
-	Count, Key, Chosen          uint64
+	Count, Key, Chosen, Origin  uint64
 	First, FirstCapacity        uint64
 	Final, FinalCapacity        uint64
 	Counts, Start, Cursor, Tail uint64
 	ParentCount, ParentStart    uint64
 	ParentCursor, ParentTail    uint64
+}
+
+type destinationDescriptor struct {
+	At, Rows uint64
 }
 
 type partitionDescriptor struct {

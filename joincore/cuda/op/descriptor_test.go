@@ -18,7 +18,7 @@ func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
 	}
 	mirrors := map[string]any{
 		"gj_column": columnDescriptor{}, "gj_program": programDescriptor{}, "gj_part": partDescriptor{}, "gj_keys": keysDescriptor{},
-		"gj_keyed": keyedDescriptor{}, "gj_partition": partitionDescriptor{}, "gj_table": tableDescriptor{}, "gj_match": matchDescriptor{},
+		"gj_keyed": keyedDescriptor{}, "gj_destination": destinationDescriptor{}, "gj_partition": partitionDescriptor{}, "gj_table": tableDescriptor{}, "gj_match": matchDescriptor{},
 	}
 	for name, fields := range structures(string(text)) {
 		if name == "gj_span" { // written and read by kernels only

@@ -78,7 +78,6 @@ func (q *Queue) Prepare(ctx context.Context, spec *JoinSpec, build Side) (*Join,
 
 func (j *Join) prepare(ctx context.Context) (err error) {
 	q := j.q
-	j.radix.words = keyWords(j.spec.Build)
 	if j.spec.Mark {
 		if j.marks, err = q.newMarks(j.build.Rows); err != nil {
 			return err
@@ -89,42 +88,11 @@ func (j *Join) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	chunk, err := q.kernels.module.Kernel(j.partners())
+	p, err := q.Partition(ctx, j.build, &PartitionSpec{Key: j.spec.Build, Options: j.spec.Options})
 	if err != nil {
 		return err
 	}
-	first, err := q.kernels.module.Kernel(fmt.Sprintf("gj_first_k%d", j.radix.words))
-	if err != nil {
-		return err
-	}
-	j.radix.first, j.radix.second = radixBits(j.build.Rows, chunk.Rows, first.Fan, j.spec.Bits)
-	j.report.Bits = j.radix.first + j.radix.second
-	return j.partitionBuild(ctx)
-}
-
-// partitionBuild moves the build side to its partitions and keeps no more of
-// the arena than they need.
-func (j *Join) partitionBuild(ctx context.Context) (err error) {
-	q := j.q
-	if j.keys, err = q.newKeyed(ctx, j.build, j.spec.Build, j.radix, &j.spec.Options); err != nil {
-		return err
-	}
-	empty, err := q.newKeyed(ctx, Side{}, &device.Key{Exact: true}, j.radix, &j.spec.Options)
-	if err != nil {
-		return err
-	}
-	d := j.descriptor(j.keys, empty)
-	if d.Counters, d.Extra, err = j.planMemory(); err != nil {
-		return err
-	}
-	join, err := q.arrange(ctx, &d)
-	if err != nil {
-		return err
-	}
-	if err := q.partition(join, buildSide, j.keys, j.radix); err != nil {
-		return err
-	}
-	q.arena.Rewind(j.keys.mark)
+	j.keys, j.radix, j.report.Bits = p.keys, p.radix, p.Bits()
 	return nil
 }
 
@@ -147,28 +115,6 @@ func (j *Join) partners() string {
 		return fmt.Sprintf("gj_whole_partners_k%d", j.radix.words)
 	}
 	return fmt.Sprintf("gj_partners_k%d", j.radix.words)
-}
-
-func (j *Join) descriptor(build, probe *keyed) partitionDescriptor {
-	return partitionDescriptor{
-		Side:      [2]keyedDescriptor{build.keyedDescriptor, probe.keyedDescriptor},
-		BitsFirst: uint64(j.radix.first), BitsSecond: uint64(j.radix.second),
-		ChunkRows: 1, RangeRows: 1,
-	}
-}
-
-// planMemory takes the cleared counters of a match and room for its items.
-func (j *Join) planMemory() (counters, extra uint64, err error) {
-	const counterBytes = 64
-	c, err := j.q.arena.Take(counterBytes)
-	if err != nil {
-		return 0, 0, err
-	}
-	e, err := j.q.arena.Take(8 * int64(max(4, j.radix.partitions())+1))
-	if err != nil {
-		return 0, 0, err
-	}
-	return uint64(c), uint64(e), j.q.stream.Memset(c, 0, counterBytes)
 }
 
 // conditions returns what a pair has to pass beside having equal normalised

@@ -18,7 +18,7 @@ func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver
 	if err != nil {
 		return err
 	}
-	keys, err := q.newKeyed(ctx, probe, j.spec.Match.Probe, j.radix, &j.spec.Options)
+	keys, err := q.newKeyed(ctx, probe, j.spec.Match.Probe, j.radix, &j.spec.Options, false)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver
 	if err != nil {
 		return err
 	}
-	if err := q.partition(join, probeSide, keys, j.radix); err != nil {
+	if err := q.partition(join, probeSide, keys, j.radix, nil); err != nil {
 		return err
 	}
 	blocks := min(workItems(j.keys.rows, keys.rows, j.radix.partitions(), chunk, rows), int64(q.resident(kernel)))
@@ -101,10 +101,10 @@ func (j *Join) matchPlan(probe *keyed, chunk, rangeRows int64) (partitionDescrip
 	for _, to := range []*uint64{&build.ParentCount, &build.ParentStart, &build.ParentCursor, &build.ParentTail} {
 		*to = build.Cursor
 	}
-	d := j.descriptor(&build, probe)
+	d := j.radix.descriptor(&build, probe)
 	d.ChunkRows, d.RangeRows = uint64(chunk), uint64(rangeRows)
 	var err error
-	d.Counters, d.Extra, err = j.planMemory()
+	d.Counters, d.Extra, err = j.q.planMemory(j.radix)
 	return d, err
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/device"
 )
 
 // Sides of a join.
@@ -24,147 +23,16 @@ type radix struct {
 
 func (r radix) partitions() int { return 1 << (r.first + r.second) }
 
-// keyed is a side's keys with their row numbers, on their way to partitions.
-type keyed struct {
-	keyedDescriptor
-	rows int64       // at most
-	mark driver.Mark // to rewind to when the side is partitioned
-}
+// lanes returns how many lanes a row of key and row id has.
+func (r radix) lanes() int { return len(lanesOf(r.words + 1)) }
 
-// newKeyed normalises the keys of a side. Rows whose key is NULL are left out.
-// What has to stay is taken from the arena first: rewinding to the mark frees
-// the rest once the side has been partitioned.
-func (q *Queue) newKeyed(ctx context.Context, s Side, key *device.Key, r radix, opt *Options) (*keyed, error) {
-	if err := s.check(); err != nil {
-		return nil, err
+// descriptor describes both sides of a join on their way to partitions.
+func (r radix) descriptor(build, probe *keyed) partitionDescriptor {
+	return partitionDescriptor{
+		Side:      [2]keyedDescriptor{build.keyedDescriptor, probe.keyedDescriptor},
+		BitsFirst: uint64(r.first), BitsSecond: uint64(r.second),
+		ChunkRows: 1, RangeRows: 1,
 	}
-	k := &keyed{rows: s.Rows}
-	parts, nullable, err := partsOf(s, key)
-	if err != nil {
-		return nil, err
-	}
-	if parts == nil {
-		k.rows = 0
-	}
-	rowBytes, n := int64(4*(r.words+1)), r.partitions()
-	k.FinalCapacity = uint64(bufferRows(k.rows, n, finalAlign))
-	take := func(to *uint64, bytes int64) {
-		if err == nil {
-			var p driver.Ptr
-			p, err = q.arena.Take(bytes)
-			*to = uint64(p)
-		}
-	}
-	zeroed := int64(4 * max(4, n))
-	take(&k.Final, int64(k.FinalCapacity)*rowBytes)
-	take(&k.Count, 8)
-	take(&k.Counts, zeroed)
-	take(&k.Start, zeroed)
-	k.mark = q.arena.Mark()
-	take(&k.Cursor, zeroed)
-	take(&k.Tail, zeroed)
-	for _, to := range []*uint64{&k.ParentCount, &k.ParentStart, &k.ParentCursor, &k.ParentTail} {
-		take(to, 4<<r.first)
-	}
-	if r.second > 0 {
-		k.FirstCapacity = uint64(bufferRows(k.rows, 1<<r.first, firstAlign))
-		take(&k.First, int64(k.FirstCapacity)*rowBytes)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := q.stream.Memset(driver.Ptr(k.Counts), 0, zeroed); err != nil {
-		return nil, err
-	}
-	if err := q.write(ctx, driver.Ptr(k.Count), bytesOf(uint64(k.rows))); err != nil || k.rows == 0 {
-		return k, err
-	}
-	return k, q.normalise(ctx, k, parts, nullable, key, r, opt)
-}
-
-// partsOf finds the columns of a key; nil: one of them is NULL for every row.
-func partsOf(s Side, key *device.Key) (parts []partDescriptor, nullable bool, err error) {
-	parts = []partDescriptor{}
-	for _, p := range key.Parts {
-		c, err := s.Lookup(p.Column)
-		if err != nil {
-			return nil, false, err
-		}
-		if c.Missing {
-			return nil, false, nil
-		}
-		nullable = nullable || c.nullable()
-		parts = append(parts, partDescriptor{Column: c.descriptor(true), Bits: uint64(p.Bits)})
-	}
-	return parts, nullable, nil
-}
-
-// normalise makes the keys, of 4 * r.words bytes, and the numbers of the rows
-// that have one. Without partitions they go to the final buffer at once. One
-// column without NULLs that is as wide as the key is its own key.
-func (q *Queue) normalise(ctx context.Context, k *keyed, parts []partDescriptor, nullable bool, key *device.Key, r radix, opt *Options) error {
-	partitioned := r.first > 0
-	if partitioned && !nullable && key.Exact && len(parts) == 1 && parts[0].isKey(r.words) {
-		k.Key = parts[0].Column.Values
-		return nil
-	}
-	if r.second > 0 {
-		// The second pass writes the final buffer when keys are not read any more.
-		k.Key = k.Final
-		k.Chosen = (k.Final + 4*uint64(r.words)*uint64(k.rows) + 15) / 16 * 16
-	}
-	if partitioned && r.second == 0 {
-		at, err := q.arena.Take(4 * int64(r.words) * k.rows)
-		if err != nil {
-			return err
-		}
-		k.Key = uint64(at)
-	}
-	if nullable && k.Chosen == 0 {
-		at, err := q.arena.Take(4 * k.rows)
-		if err != nil {
-			return err
-		}
-		k.Chosen = uint64(at)
-	}
-	if !nullable {
-		k.Chosen = 0
-	}
-	list, err := q.upload(ctx, parts)
-	if err != nil {
-		return err
-	}
-	if nullable {
-		if err := q.selectRows("gj_select_keyed", k.rows, driver.Ptr(k.Chosen), driver.Ptr(k.Count), uint64(list), uint64(len(parts))); err != nil {
-			return err
-		}
-		q.cost.Bytes += 8 * k.rows
-	}
-	d := keysDescriptor{Count: k.Count, Chosen: k.Chosen, Parts: uint64(list), PartCount: uint64(len(parts)), Seed: opt.Seed, Out: k.Key}
-	if key.Exact {
-		d.Exact = 1
-	} else if opt.Collide {
-		d.Collide = 1
-	}
-	if !partitioned {
-		d.OutRows, d.OutCapacity = k.Final, k.FinalCapacity
-	}
-	at, err := q.upload(ctx, d)
-	if err != nil {
-		return err
-	}
-	for _, p := range parts {
-		q.cost.Bytes += k.rows * int64(p.Column.Width)
-	}
-	q.cost.Bytes += k.rows * 4 * int64(r.words)
-	return q.launch(fmt.Sprintf("gj_normalise_k%d", r.words), k.rows/rowsPerBlock+1, uint64(at))
-}
-
-// isKey says whether the column can be read as it is in place of a key of so
-// many words: the histogram reads 16 bytes at a time.
-func (p *partDescriptor) isKey(words int) bool {
-	c := &p.Column
-	return c.Positions == 0 && c.Width == uint64(4*words) && c.Values%16 == 0
 }
 
 // arrange makes the descriptor of a join's partitions on the device.
@@ -184,8 +52,23 @@ func (q *Queue) arrange(ctx context.Context, d *partitionDescriptor) (driver.Ptr
 	return join, q.launch("gj_arrange", 1, uint64(from), uint64(join))
 }
 
+// planMemory takes the cleared counters of a match and room for its items.
+func (q *Queue) planMemory(r radix) (counters, extra uint64, err error) {
+	const counterBytes = 64
+	c, err := q.arena.Take(counterBytes)
+	if err != nil {
+		return 0, 0, err
+	}
+	e, err := q.arena.Take(8 * int64(max(4, r.partitions())+1))
+	if err != nil {
+		return 0, 0, err
+	}
+	return uint64(c), uint64(e), q.stream.Memset(c, 0, counterBytes)
+}
+
 // partition moves one side of a join to its partitions and plans the match.
-func (q *Queue) partition(join driver.Ptr, side int, k *keyed, r radix) error {
+// nil: to the final buffer.
+func (q *Queue) partition(join driver.Ptr, side int, k *keyed, r radix, to *table) error {
 	if r.first > 0 {
 		name := fmt.Sprintf("gj_histogram_k%d", r.words)
 		h, err := q.kernels.module.Kernel(name)
@@ -209,18 +92,89 @@ func (q *Queue) partition(join driver.Ptr, side int, k *keyed, r radix) error {
 	if err := offsets.Launch(q.stream, offsets.Rows, uint64(join)); err != nil {
 		return err
 	}
-	passes := []string{"gj_first", "gj_second"}
-	switch {
-	case r.first == 0 || k.rows == 0:
-		passes = nil
-	case r.second == 0:
+	if r.first == 0 || k.rows == 0 {
+		return nil
+	}
+	return q.passes(join, side, k, r, to)
+}
+
+// passes moves rows to where tables say: of parents after the first pass of
+// two, and of partitions after the last one.
+func (q *Queue) passes(join driver.Ptr, side int, k *keyed, r radix, to *table) error {
+	parents, partitions, err := q.ownDestinations(join, side, r, to == nil)
+	if err != nil {
+		return err
+	}
+	var lacking driver.Ptr
+	if to != nil {
+		partitions, lacking = to.at, to.lacking
+		if err := q.launch("gj_find_lacking", int64(r.partitions())/rowsPerBlock+1, uint64(join), uint64(side), uint64(to.at), uint64(r.lanes()), uint64(lacking)); err != nil {
+			return err
+		}
+	}
+	passes := []struct {
+		name string
+		to   driver.Ptr
+	}{{"gj_first", parents}, {"gj_second", partitions}}
+	if r.second == 0 {
 		passes = passes[:1]
+		passes[0].to = partitions
 	}
 	q.cost.Bytes += k.rows * int64(4*r.words+len(passes)*8*(r.words+1))
-	for _, name := range passes {
-		if err := q.launchTiles(fmt.Sprintf("%s_k%d", name, r.words), k.rows, uint64(join), uint64(side)); err != nil {
+	for _, pass := range passes {
+		if err := q.launchTiles(fmt.Sprintf("%s_k%d", pass.name, r.words), k.rows, uint64(join), uint64(side), uint64(pass.to), uint64(lacking)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// table is destinations of partitions on the device.
+type table struct {
+	at      driver.Ptr
+	lacking driver.Ptr // partition << 32 | rows, nothingLacks where all fit
+}
+
+// nothingLacks is what find_lacking leaves where all partitions fit.
+const nothingLacks = ^uint64(0)
+
+const destinationBytes = 16
+
+// given copies destinations to the device; nil stays nil.
+func (q *Queue) given(ctx context.Context, to []Destination) (*table, error) {
+	if to == nil {
+		return nil, nil
+	}
+	list := make([]destinationDescriptor, len(to))
+	for i, d := range to {
+		list[i] = destinationDescriptor{At: uint64(d.At), Rows: uint64(d.Rows)}
+	}
+	at, err := q.upload(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	lacking, err := q.upload(ctx, nothingLacks)
+	return &table{at, lacking}, err
+}
+
+// ownDestinations makes the tables of a side's own buffers: of the parents, and
+// of the partitions where they go there, too.
+func (q *Queue) ownDestinations(join driver.Ptr, side int, r radix, final bool) (parents, partitions driver.Ptr, err error) {
+	take := func(n int) (at driver.Ptr) {
+		if err == nil {
+			at, err = q.arena.Take(int64(n * r.lanes() * destinationBytes))
+		}
+		return at
+	}
+	if r.second > 0 {
+		parents = take(1 << r.first)
+	}
+	if final {
+		partitions = take(r.partitions())
+	}
+	if err != nil || parents == 0 && partitions == 0 {
+		return 0, 0, err
+	}
+	return parents, partitions, q.launch(fmt.Sprintf("gj_own_destinations_k%d", r.words), int64(r.partitions())/rowsPerBlock+1,
+		uint64(join), uint64(side), uint64(parents), uint64(partitions))
 }

@@ -96,7 +96,10 @@ func (j *Join) marked(ctx context.Context, marks driver.Ptr, rows int64, want bo
 		if err := q.selectRows("gj_select_marked", n, out, total, uint64(marks), uint64(first), wordOf(want)); err != nil {
 			return err
 		}
-		count := Count{queue: q, at: total}
+		count, err := q.count(ctx, total)
+		if err != nil {
+			return err
+		}
 		found, err := count.Wait(ctx)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ package op
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"gpujoin/joincore/cuda/driver"
@@ -35,7 +36,12 @@ type Queue struct {
 	// byte of it is written once between two synchronisations.
 	staging *driver.Host
 	staged  int64
-	cost    Cost
+	numbers *mailbox // for single numbers; its memory is part of staging
+	// histograms, and the memory that they come through, are made when the
+	// first one is asked for.
+	histograms *mailbox
+	histogram  *driver.Host
+	cost       Cost
 }
 
 // Cost is what steps took.
@@ -45,9 +51,14 @@ type Cost struct {
 	Bytes    int64 // read and written in device memory, as modelled
 }
 
+// Staging begins with what is read back at once; then come numbers that are
+// read later, and what goes to the device.
 const (
 	stagingBytes  = 1 << 18
-	readBackBytes = 256 // at the start of staging, for what is read back
+	readBackBytes = 256
+	numberSlots   = 16
+	numberBytes   = 16
+	stagedFrom    = readBackBytes + numberSlots*numberBytes
 )
 
 // NewQueue makes a queue over a stream and an arena, which stay the caller's.
@@ -56,11 +67,21 @@ func (k *Kernels) NewQueue(s *driver.Stream, a *driver.Arena) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{kernels: k, stream: s, arena: a, staging: staging, staged: readBackBytes}, nil
+	q := &Queue{kernels: k, stream: s, arena: a, staging: staging, staged: stagedFrom}
+	if q.numbers, err = newMailbox(k.context, staging.Bytes()[readBackBytes:stagedFrom], numberSlots); err != nil {
+		return nil, errors.Join(err, staging.Free())
+	}
+	return q, nil
 }
 
-// Close frees what NewQueue took. Nothing may be under way.
-func (q *Queue) Close() error { return q.staging.Free() }
+// Close frees what the queue has taken for itself. Nothing may be under way.
+func (q *Queue) Close() error {
+	err := errors.Join(q.numbers.close(), q.staging.Free())
+	if q.histograms != nil {
+		err = errors.Join(err, q.histograms.close(), q.histogram.Free())
+	}
+	return err
+}
 
 // Arena returns the queue's arena.
 func (q *Queue) Arena() *driver.Arena { return q.arena }
@@ -77,7 +98,7 @@ func (q *Queue) Sync(ctx context.Context) error {
 	if err := q.stream.Sync(ctx); err != nil {
 		return err
 	}
-	q.staged = readBackBytes
+	q.staged = stagedFrom
 	return nil
 }
 
@@ -152,23 +173,20 @@ func (q *Queue) read(ctx context.Context, from driver.Ptr, words int) ([]uint64,
 	return out, nil
 }
 
-// Count is a number of rows that the device computes.
-type Count struct {
-	queue *Queue
-	at    driver.Ptr
-	known int64
+// Count is a number of rows that the device computes: a future.
+type Count struct{ future *Future }
+
+// count sends a number to the host.
+func (q *Queue) count(ctx context.Context, at driver.Ptr) (*Count, error) {
+	f, err := q.later(ctx, q.numbers, at, 8)
+	return &Count{f}, err
 }
 
-// Wait waits for all steps of the queue and returns the number. It is read
-// once: memory under a count may be rewound after the first Wait.
+// Wait waits for the steps before the count and returns the number.
 func (c *Count) Wait(ctx context.Context) (int64, error) {
-	if c.at == 0 {
-		return c.known, nil
-	}
-	v, err := c.queue.read(ctx, c.at, 1)
+	b, err := c.future.Wait(ctx)
 	if err != nil {
 		return 0, err
 	}
-	c.at, c.known = 0, int64(v[0])
-	return c.known, nil
+	return int64(binary.LittleEndian.Uint64(b)), nil
 }

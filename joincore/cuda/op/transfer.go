@@ -83,9 +83,8 @@ func (q *Queue) Gather(c Column, from, rows int64, out, valid driver.Ptr) error 
 }
 
 // Filter writes the numbers of the rows of s for which e is true, in order, to
-// out, which has room for all of them. Until the count has been awaited it uses
-// what it takes of the arena. ErrUnsupported where s has too many rows, or e
-// too many parts.
+// out, which has room for all of them. It uses what it takes of the arena until it
+// is done. ErrUnsupported where s has too many rows, or e too many parts.
 func (q *Queue) Filter(ctx context.Context, s Side, e joincore.Expr, parameters []joincore.Parameter, out driver.Ptr) (*Count, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -98,9 +97,11 @@ func (q *Queue) Filter(ctx context.Context, s Side, e joincore.Expr, parameters 
 	if err != nil {
 		return nil, err
 	}
-	err = q.selectRows("gj_select_condition", s.Rows, out, total, uint64(condition))
+	if err := q.selectRows("gj_select_condition", s.Rows, out, total, uint64(condition)); err != nil {
+		return nil, err
+	}
 	q.cost.Bytes += 4 * s.Rows
-	return &Count{queue: q, at: total}, err
+	return q.count(ctx, total)
 }
 
 // selectRows runs one of the kernels that write the numbers of some rows in

@@ -24,7 +24,7 @@ const mostTableRows = 1 << 31
 func (j *Join) prepareWhole(ctx context.Context) (bool, error) {
 	q := j.q
 	mark := q.arena.Mark()
-	j.radix.first, j.radix.second = 0, 0
+	j.radix = radix{words: keyWords(j.spec.Build)}
 	t := tableDescriptor{
 		Capacity: uint64(bufferRows(j.build.Rows, 1, finalAlign)),
 		Buckets:  max(4, uint64(1)<<bits.Len64(uint64(max(j.build.Rows, 1)-1))),
@@ -51,9 +51,11 @@ func (j *Join) prepareWhole(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := j.partitionBuild(ctx); err != nil {
+	p, err := q.partitionBy(ctx, j.build, &PartitionSpec{Key: j.spec.Build, Options: j.spec.Options}, j.radix)
+	if err != nil {
 		return false, err
 	}
+	j.keys = p.keys
 	t.Count, t.Unordered = j.keys.Count, j.keys.Final
 	if err := q.fill(ctx, table, t); err != nil {
 		return false, err

@@ -194,6 +194,12 @@ V atomicExch(V* p, W v) {
   *p = (V)v;
   return old;
 }
+template <class V, class W>
+V atomicMin(V* p, W v) {
+  const V old = *p;
+  *p = (V)v < old ? (V)v : old;
+  return old;
+}
 template <class V>
 V atomicCAS(V* p, V compare, V v) {
   const V old = *p;

@@ -2,9 +2,9 @@
 // compares with a join of strings. Tiles, chunks and blocks are small, so that
 // little data fills many.
 #include "cuda.hpp"
+#include "memory.hpp"
 
 #include <map>
-#include <memory>
 #include <random>
 #include <string>
 
@@ -77,20 +77,6 @@ std::vector<std::string> reference(const Case& c, const Side (&side)[2], int key
   std::sort(out.begin(), out.end());
   return out;
 }
-
-// Memory of the device: lines of 16 bytes that begin as garbage.
-struct Memory {
-  std::vector<std::unique_ptr<std::vector<uint4>>> buffers;
-  uint64_t take(size_t bytes) {
-    buffers.push_back(std::make_unique<std::vector<uint4>>(bytes / 16 + 32, uint4{0xa5a5a5a5u, 0xa5a5a5a5u, 0xa5a5a5a5u, 0xa5a5a5a5u}));
-    return reinterpret_cast<uint64_t>(buffers.back()->data());
-  }
-  uint64_t take(const std::string& content) {
-    const uint64_t at = take(content.size());
-    memcpy(reinterpret_cast<void*>(at), content.data(), content.size());
-    return at;
-  }
-};
 
 // Where word q of a placed payload lies in the first pass's buffer.
 gj_field placed(const gj_side& side, int key_words, int words, int q) {

@@ -1,0 +1,281 @@
+// Runs the sort-merge join's and the no-partitioning join's kernels on the
+// host, whole joins, and compares with a join of maps. Payloads of every width
+// are drawn from the row's number, so that a result row says where it is from.
+#include "cuda.hpp"
+#include "memory.hpp"
+
+#include <map>
+#include <random>
+#include <string>
+
+// What these kernels use of CUDA beside that.
+#define __noinline__
+template <class V>
+void __stcs(V* p, V v) {
+  *p = v;
+}
+inline int __ffsll(uint64_t v) { return __builtin_ffsll((long long)v); }
+inline bool __syncthreads_or(bool p) {
+  static bool any[2];
+  static uint32_t round;
+  const uint32_t here = round % 2;  // every thread reads it before one of them comes back
+  any[here] |= p;
+  __syncthreads();
+  const bool result = any[here];
+  __syncthreads();
+  if (threadIdx.x == 0) any[here] = false, round++;
+  __syncthreads();
+  return result;
+}
+
+#include "../count.cuh"
+#include "../groups.cuh"
+#include "../merge.cuh"
+#include "../npj.cuh"
+#include "../radix.cuh"
+
+using namespace gj;
+
+namespace {
+
+// Tiles as short as the kernels allow: little data fills many.
+constexpr int pass_rows = 2, merge_threads = 512, merge_rows = 4, table_threads = 256, table_rows = 4, gather_threads = 64;
+
+struct Case {
+  std::string name;
+  uint32_t rows[2];
+  std::vector<uint64_t> keys[2];
+  std::vector<int> widths[2];
+  int bits;                 // that are sorted
+  bool ids = false;         // row numbers are sorted, payload is gathered by them
+  uint64_t short_of = 0;    // the first time the result has room for so many rows less
+};
+
+std::string payload(int side, uint32_t row, int width) {
+  uint64_t v[2] = {row * 0x9e3779b97f4a7c15ull + side, row + 77ull * side};
+  return std::string(reinterpret_cast<char*>(v), width);
+}
+
+using Rows = std::map<std::string, int>;
+
+Rows reference(const Case& c, int key_bytes) {
+  std::multimap<uint64_t, uint32_t> build;
+  const uint64_t mask = key_bytes == 4 ? ~0u : ~0ull;
+  for (uint32_t i = 0; i < c.rows[0]; i++) build.emplace(c.keys[0][i] & mask, i);
+  Rows rows;
+  for (uint32_t j = 0; j < c.rows[1]; j++) {
+    const uint64_t key = c.keys[1][j] & mask;
+    const auto partners = build.equal_range(key);
+    for (auto p = partners.first; p != partners.second; ++p) {
+      std::string row(reinterpret_cast<const char*>(&key), key_bytes);
+      for (int w : c.widths[0]) row += payload(0, p->second, w);
+      for (int w : c.widths[1]) row += payload(1, j, w);
+      rows[row]++;
+    }
+  }
+  return rows;
+}
+
+uint64_t count(const Rows& rows) {
+  uint64_t n = 0;
+  for (const auto& r : rows) n += r.second;
+  return n;
+}
+
+// A join's inputs and its result in the device's memory.
+struct Join {
+  Memory memory;
+  uint64_t key[2];
+  std::vector<uint64_t> column[2], output;
+  uint64_t output_key;
+  gj_result result{}, gather{};
+
+  Join(const Case& c, int key_bytes, uint64_t rows) {
+    for (int s = 0; s < 2; s++) {
+      std::string keys;
+      for (uint64_t k : c.keys[s]) keys.append(reinterpret_cast<char*>(&k), key_bytes);
+      key[s] = memory.take(keys);
+      for (int w : c.widths[s]) {
+        std::string values;
+        for (uint32_t i = 0; i < c.rows[s]; i++) values += payload(s, i, w);
+        column[s].push_back(memory.take(values));
+        output.push_back(memory.take(rows * w));
+      }
+    }
+    output_key = memory.take(rows * key_bytes);
+  }
+  // Describes a result of so many rows whose columns come from `from`, or by the numbers in ids[side].
+  void describe(const Case& c, int key_bytes, uint64_t capacity, uint64_t key_from, const std::vector<uint64_t> (&from)[2], const uint64_t (&ids)[2], bool by_id) {
+    result = gather = {};
+    result.rows = gather.rows = memory.take_cleared(2);
+    result.capacity = gather.capacity = capacity;
+    result.column[result.columns++] = {1, (uint64_t)key_bytes, key_from, 0, output_key};
+    for (int s = 0, o = 0; s < 2; s++) {
+      const uint64_t index = memory.take(capacity * 4);
+      if (by_id) result.column[result.columns++] = {(uint64_t)s, 4, ids[s], 0, index};
+      for (size_t k = 0; k < c.widths[s].size(); k++, o++) {
+        const uint64_t width = c.widths[s][k];
+        if (by_id)
+          gather.column[gather.columns++] = {(uint64_t)s, width, column[s][k], index, output[o]};
+        else
+          result.column[result.columns++] = {(uint64_t)s, width, from[s][k], 0, output[o]};
+      }
+    }
+  }
+  uint64_t rows() const { return *reinterpret_cast<uint64_t*>(result.rows); }
+  void gather_columns() {
+    for (uint32_t c = 0; c < gather.columns; c++) host::launch(3, gather_threads, [&] { gather_result<gather_threads>(&gather, c); });
+  }
+  Rows read(const Case& c, int key_bytes, uint64_t n) const {
+    Rows got;
+    for (uint64_t i = 0; i < n; i++) {
+      std::string row(reinterpret_cast<char*>(output_key) + i * key_bytes, key_bytes);
+      for (size_t s = 0, o = 0; s < 2; s++)
+        for (int w : c.widths[s]) row.append(reinterpret_cast<char*>(output[o++]) + i * w, w);
+      got[row]++;
+    }
+    return got;
+  }
+};
+
+// Sorts both sides and merges them.
+template <int KW>
+bool sort_merge(const Case& c) {
+  const Rows want = reference(c, KW * 4);
+  const uint64_t rows = count(want);
+  Join join(c, KW * 4, rows);
+  gj_sort sort{};
+  constexpr int N = GJ_SORT_FAN * pass_rows;
+  constexpr int VB = 8;
+  for (int low = 32 - c.bits; low < 32; low += 9) sort.shift[sort.passes] = low, sort.mask[sort.passes++] = (1u << std::min(9, 32 - low)) - 1;
+  uint64_t tiles = 0;
+  for (int s = 0; s < 2; s++) {
+    gj_sort_side& side = sort.side[s];
+    side.rows = c.rows[s];
+    auto add = [&](uint64_t from, uint64_t bytes) {
+      gj_sort_column& column = side.column[side.columns++];
+      column.bytes = bytes, column.at[0] = from;
+      for (uint32_t p = 1; p <= sort.passes; p++) column.at[p] = join.memory.take(side.rows * bytes);
+    };
+    add(join.key[s], KW * 4);
+    if (c.ids)
+      add(0, 4);
+    else
+      for (size_t k = 0; k < c.widths[s].size(); k++) add(join.column[s][k], c.widths[s][k]);
+    tiles += (side.rows + N - 1) / N;
+  }
+  sort.histogram = join.memory.take_cleared(2 * sort.passes * GJ_SORT_FAN);
+  sort.tickets = join.memory.take_cleared(GJ_SORT_PASSES);
+  sort.status = join.memory.take_cleared(tiles * GJ_SORT_FAN * 2);
+  host::launch(5, 64, [&] { count_digits<KW, 64>(&sort); });
+  for (uint32_t p = 0; p < sort.passes; p++) host::launch(2, GJ_SORT_FAN, [&] { radix_pass<KW, GJ_SORT_FAN, pass_rows, VB>(&sort, p); });
+
+  gj_merge merge{};
+  constexpr int tile = merge_threads * merge_rows;
+  merge.bits = c.bits;
+  merge.tiles = (c.rows[0] + c.rows[1] + tile - 1) / tile;
+  merge.splits = join.memory.take(4 * (merge.tiles + 1));
+  merge.groups = join.memory.take(sizeof(gj_group) * (c.rows[0] / 128 + merge.tiles));
+  std::vector<uint64_t> sorted[2];
+  uint64_t ids[2] = {};
+  for (int s = 0; s < 2; s++) {
+    const gj_sort_side& side = sort.side[s];
+    merge.rows[s] = side.rows, merge.key[s] = side.column[0].at[sort.passes];
+    if (c.ids) ids[s] = side.column[1].at[sort.passes];
+    for (uint32_t k = 1; k < side.columns; k++) sorted[s].push_back(side.column[k].at[sort.passes]);
+  }
+  auto run = [&](uint64_t capacity) {
+    join.describe(c, KW * 4, capacity, merge.key[1], sorted, ids, c.ids);
+    merge.result = join.result;
+    merge.grouped = join.memory.take_cleared(2), merge.slice = join.memory.take_cleared(2);
+    host::launch((uint32_t)merge.tiles / 32 + 1, 32, [&] { split_sides<KW, tile>(&merge); });
+    host::launch(3, merge_threads, [&] { merge_join<KW, merge_threads, merge_rows>(&merge); });
+    host::launch(2, merge_threads, [&] { join_groups<KW, merge_threads, merge_rows>(&merge); });
+    join.gather_columns();
+    return join.rows();
+  };
+  const uint64_t first = c.short_of ? run(rows - std::min(rows, c.short_of)) : rows, got = run(rows);
+  return first == rows && got == rows && join.read(c, KW * 4, rows) == want;
+}
+
+// Enters the build side into one table and probes it.
+template <int KW>
+bool table(const Case& c) {
+  const Rows want = reference(c, KW * 4);
+  const uint64_t rows = count(want);
+  Join join(c, KW * 4, rows);
+  gj_table table{};
+  for (int s = 0; s < 2; s++) table.rows[s] = c.rows[s], table.key[s] = join.key[s];
+  table.slots = 2;
+  while (table.slots < 2 * c.rows[0]) table.slots *= 2;
+  table.table = join.memory.take(table.slots * 8), table.range = join.memory.take(16);
+  memset(reinterpret_cast<void*>(table.table), 0xff, table.slots * 8), memset(reinterpret_cast<void*>(table.range), 0xff, 16);
+  table.next = join.memory.take(c.rows[0] * 4), table.repeats = join.memory.take_cleared(2);
+  host::launch(2, table_threads, [&] { key_range<KW, table_threads>(&table); });
+  host::launch(2, table_threads, [&] { enter_rows<KW, table_threads>(&table); });
+  const uint64_t ids[2] = {};
+  auto run = [&](uint64_t capacity) {
+    join.describe(c, KW * 4, capacity, table.key[1], join.column, ids, c.ids);
+    table.result = join.result;
+    host::launch(2, table_threads, [&] { probe_rows<KW, table_threads, table_rows>(&table); });
+    join.gather_columns();
+    return join.rows();
+  };
+  const uint64_t first = c.short_of ? run(rows - std::min(rows, c.short_of)) : rows, got = run(rows);
+  return first == rows && got == rows && join.read(c, KW * 4, rows) == want;
+}
+
+int checks = 0, wrong = 0;
+
+template <int KW>
+void check(const Case& c) {
+  const bool right[2] = {sort_merge<KW>(c), table<KW>(c)};
+  for (int a = 0; a < 2; a++) {
+    checks++;
+    wrong += !right[a];
+    if (!right[a]) printf("%s, %s, key of %d bytes, %u x %u rows, %d bits%s\n", a ? "table" : "sort and merge", c.name.c_str(), KW * 4, c.rows[0], c.rows[1], c.bits, c.ids ? ", by id" : "");
+  }
+}
+
+std::mt19937_64 random_bits(5);
+
+Case make(std::string name, uint32_t build, uint32_t probe, int bits, std::function<uint64_t(int side, uint32_t row)> key) {
+  Case c{name, {build, probe}, {}, {{4, 16}, {8, 1, 2}}, bits};
+  for (int s = 0; s < 2; s++)
+    for (uint32_t i = 0; i < c.rows[s]; i++) c.keys[s].push_back(key(s, i));
+  return c;
+}
+
+template <int KW>
+void check_all() {
+  auto spread = [](uint64_t keys) {
+    return [keys](int, uint32_t) {
+      const uint64_t k = random_bits() % keys;
+      return k == 1 ? ~0ull : k * 0x9e3779b97f4a7c15ull;
+    };
+  };
+  for (uint32_t build : {0, 1, 33, 2047})
+    for (uint32_t probe : {0, 1, 33, 2049}) check<KW>(make("sizes", build, probe, 9, spread(build + probe + 1)));
+  for (bool ids : {false, true})
+    for (int bits : {1, 11, 18}) {
+      auto run = [&](Case c, uint64_t short_of = 0) {
+        c.ids = ids, c.short_of = short_of;
+        check<KW>(c);
+      };
+      run(make("several partners", 5000, 9000, bits, spread(4000)));
+      run(make("few matches", 5000, 9000, bits, [](int, uint32_t) { return random_bits() % 60000 * 0x9e3779b97f4a7c15ull; }), 5);
+      run(make("dense", 3000, 5000, bits, [](int s, uint32_t i) { return s ? random_bits() % 3000 + 7 : i + 7; }));
+      run(make("long and short runs", 4000, 4000, bits, [](int s, uint32_t i) { return s ? random_bits() % 500 : i < 1500 ? i % 8 : i; }), 1000);
+    }
+  check<KW>(make("one key", 300, 700, 9, spread(1)));
+  check<KW>(make("hot on both sides", 6000, 6000, 9, [](int, uint32_t) { return random_bits() % 10 < 1 ? 5 : random_bits() % 9000; }));
+}
+
+}  // namespace
+
+int main() {
+  check_all<1>();
+  check_all<2>();
+  printf("%d checks, %d wrong\n", checks, wrong);
+  return wrong != 0;
+}
