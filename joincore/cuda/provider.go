@@ -96,20 +96,27 @@ func (p *Provider) Lost() error { return p.context.Lost() }
 
 // Register page-locks memory that was mapped, so that it is copied where it
 // lies; before that, and where it fails, it crosses the link as the platform
-// moves other memory. release undoes it, when no execution reads or writes the
-// memory any more.
+// moves other memory. It is locked once for all devices: providers that register
+// the same memory stay until each has released it. release undoes it, when no
+// execution reads or writes the memory any more.
 func (p *Provider) Register(mem []byte) (release func(), err error) {
 	if why := p.platform.Absent(transfer.Pinned, int64(len(mem)), false); why != "" {
 		return nil, errors.New(why)
 	}
-	r, err := p.context.Register(mem)
+	unlock, err := locked.take(mem, func() (func(), error) {
+		r, err := p.context.Register(mem)
+		if err != nil {
+			return nil, err
+		}
+		return func() { _ = r.Close() }, nil // of a context that was lost nothing can be undone
+	})
 	if err != nil {
 		return nil, err
 	}
 	p.registered.add(mem)
 	return func() {
 		p.registered.remove(mem)
-		_ = r.Close() // of a context that was lost nothing can be undone
+		unlock()
 	}, nil
 }
 
