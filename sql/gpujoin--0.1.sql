@@ -47,8 +47,8 @@ END;
 COMMENT ON FUNCTION status() IS 'whether gpujoind runs, and its memory and jobs';
 
 -- What joins run on. state is 'ready', 'absent', 'starting', 'waiting' or
--- 'broken', and reason says why it is not ready; memory, budget (what joins may
--- take of it) and used are bytes; restarts counts the ends of the device's
+-- 'broken', and reason says why it is not ready, or what a ready one has to do
+-- without; memory, budget (what joins may take of it) and used are bytes; restarts counts the ends of the device's
 -- process. No rows: the daemon cannot be asked.
 CREATE VIEW devices AS
     SELECT d.*

@@ -72,7 +72,7 @@ type Device struct {
 	Provider string `json:"provider"`
 	Name     string `json:"name"`
 	State    string `json:"state"`
-	Reason   string `json:"reason,omitempty"` // why it is not ready
+	Reason   string `json:"reason,omitempty"` // why it is not ready, or what it does without
 	Memory   int64  `json:"memory,omitempty"` // bytes
 	Budget   int64  `json:"budget,omitempty"` // of them that joins may take
 	Used     int64  `json:"used"`

@@ -96,6 +96,13 @@ func (r *registry) Register([]byte) (func(), error) {
 	}, nil
 }
 
+// refuse has Register fail from now on; nil: no more.
+func (r *registry) refuse(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = err
+}
+
 func (r *registry) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -277,23 +284,46 @@ func TestRegistration(t *testing.T) {
 	}
 }
 
-// TestRefusedRegistration: without it everything works, and the log says so
-// once.
+// TestRefusedRegistration: without it everything works; it is not tried again,
+// and said once in the log and always in the device's status.
 func TestRefusedRegistration(t *testing.T) {
 	var text strings.Builder
-	p := &registry{Provider: cpu.New(), err: errors.New("too much is locked")}
+	p := &registry{Provider: cpu.New()}
 	d := startDaemon(t, p, slog.New(slog.NewTextHandler(&text, nil)))
-	for id := range uint64(5) {
-		d.give(id + 1)
+	status := func() *wire.Device {
+		reply, err := d.srv.Status(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply.GetDevices()[0]
 	}
-	eventually(t, "all are tried", func() bool {
+	d.give(1)
+	eventually(t, "one is registered", func() bool { return p.count() == 1 })
+	if note := status().GetNote(); note != "" {
+		t.Errorf("note %q", note)
+	}
+	p.refuse(errors.New("too much is locked"))
+	d.give(2)
+	eventually(t, "it was refused", func() bool { return strings.HasSuffix(status().GetNote(), "staged: too much is locked") })
+	p.refuse(nil)
+	for id := range uint64(5) {
+		d.give(id + 3)
+	}
+	eventually(t, "all have come", func() bool {
 		d.srv.pool.mu.Lock()
 		defer d.srv.pool.mu.Unlock()
-		return len(d.srv.pool.extents) == 5 && !d.srv.pool.registry
+		return len(d.srv.pool.extents) == 7 && !d.srv.pool.registry
 	})
+	if n := p.count(); n != 1 || status().GetNote() == "" {
+		t.Errorf("%d are registered after one was refused; note %q", n, status().GetNote())
+	}
 	if n := strings.Count(text.String(), "too much is locked"); n != 1 {
 		t.Errorf("said %d times", n)
 	}
+	if err := d.sender.Send(&handover.Message{Kind: handover.Drop, Extents: []uint64{1, 2, 3}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "none is registered", func() bool { return p.count() == 0 })
 }
 
 // TestBadExtents: an extent that is none, or given twice, ends the worker.

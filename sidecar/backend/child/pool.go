@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,17 +22,22 @@ type Registrar interface {
 	Register(mem []byte) (release func(), err error)
 }
 
+// registrar is one of them, while it registers.
+type registrar struct {
+	Registrar
+	refused error // a registration was, so that none is tried any more
+}
+
 // pool is the extents that the daemon has given.
 type pool struct {
 	log        *slog.Logger
-	registrars []Registrar
+	registrars []*registrar // of each device, nil where it wants none
 
 	mu       sync.Mutex
 	extents  map[uint64]*extent
 	arrival  chan struct{} // closed, and another one made, when extents arrive
 	backlog  []*extent     // to be registered
 	registry bool          // somebody registers
-	refused  bool          // a registration was, and the log says so
 }
 
 // extent is one mapping. It ends when the daemon has dropped it and nobody
@@ -46,7 +52,7 @@ type extent struct {
 	unmapped bool
 }
 
-func newPool(registrars []Registrar, log *slog.Logger) *pool {
+func newPool(registrars []*registrar, log *slog.Logger) *pool {
 	return &pool{log: log, registrars: registrars, extents: map[uint64]*extent{}, arrival: make(chan struct{})}
 }
 
@@ -94,7 +100,7 @@ func (p *pool) give(m *handover.Message) error {
 	}
 	close(p.arrival)
 	p.arrival = make(chan struct{})
-	if len(p.registrars) > 0 {
+	if slices.ContainsFunc(p.registrars, (*registrar).willing) {
 		for _, e := range list {
 			e.users++
 		}
@@ -115,35 +121,40 @@ func (p *pool) register() {
 	for len(p.backlog) > 0 {
 		e := p.backlog[0]
 		p.backlog = p.backlog[1:]
-		gone := e.dropped
-		p.mu.Unlock()
 		var release []func()
 		for _, r := range p.registrars {
-			if gone {
-				break
+			if e.dropped || !r.willing() {
+				continue
 			}
+			p.mu.Unlock()
 			undo, err := r.Register(e.data)
+			p.mu.Lock()
 			if err != nil {
-				p.unregistered(err)
+				r.refused = err
+				p.log.Warn("extents cannot be registered, so copies of them are staged", "error", err)
 				continue
 			}
 			release = append(release, undo)
 		}
-		p.mu.Lock()
 		e.release = release
 		p.leave(e)
 	}
 	p.registry = false
 }
 
-// unregistered says once that memory is copied in steps, which does as well.
-func (p *pool) unregistered(err error) {
+// willing says whether there is a device that extents are registered with. The
+// caller has locked the pool.
+func (r *registrar) willing() bool { return r != nil && r.refused == nil }
+
+// refusal returns why extents are not registered with a device, nil where they
+// are or where it wants none.
+func (p *pool) refusal(device int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.refused {
-		p.refused = true
-		p.log.Warn("extents could not be registered", "error", err)
+	if r := p.registrars[device]; r != nil {
+		return r.refused
 	}
+	return nil
 }
 
 // drop ends an extent as soon as nobody uses it.

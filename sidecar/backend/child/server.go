@@ -25,11 +25,11 @@ type server struct {
 
 func newServer(devices []Device, log *slog.Logger) *server {
 	s := &server{log: log}
-	var registrars []Registrar
-	for _, d := range devices {
+	registrars := make([]*registrar, len(devices))
+	for i, d := range devices {
 		s.lanes = append(s.lanes, newLane(d))
 		if r, ok := d.Provider.(Registrar); ok {
-			registrars = append(registrars, r)
+			registrars[i] = &registrar{Registrar: r}
 		}
 	}
 	s.pool = newPool(registrars, log)
@@ -39,8 +39,12 @@ func newServer(devices []Device, log *slog.Logger) *server {
 // Status implements wire.WorkerServer.
 func (s *server) Status(context.Context, *wire.StatusRequest) (*wire.StatusReply, error) {
 	reply := &wire.StatusReply{}
-	for _, l := range s.lanes {
-		reply.Devices = append(reply.Devices, l.status())
+	for i, l := range s.lanes {
+		d := l.status()
+		if err := s.pool.refusal(i); err != nil {
+			d.Note = fmt.Sprintf("extents are not registered, copies of them are staged: %v", err)
+		}
+		reply.Devices = append(reply.Devices, d)
 	}
 	return reply, nil
 }

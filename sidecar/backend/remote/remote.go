@@ -127,11 +127,11 @@ func (r *Remote) Devices() []backend.Device {
 	for i := range out {
 		d := &out[i]
 		d.Provider, d.State, d.Restarts = r.config.Name, r.state, r.restarts
+		if r.state != backend.StateReady {
+			d.Used, d.Jobs, d.Queued, d.Reason = 0, 0, 0, ""
+		}
 		if r.reason != nil {
 			d.Reason = r.reason.Error()
-		}
-		if r.state != backend.StateReady {
-			d.Used, d.Jobs, d.Queued = 0, 0, 0
 		}
 	}
 	return out

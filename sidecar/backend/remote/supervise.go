@@ -79,8 +79,8 @@ func (p *process) status(ctx context.Context, patience time.Duration) ([]backend
 			break
 		}
 		out = append(out, backend.Device{
-			Number: i, Name: clip(d.GetName()), Memory: d.GetMemory(), Budget: d.GetBudget(), Used: d.GetUsed(),
-			Jobs: int(d.GetJobs()), Queued: int(d.GetQueued()),
+			Number: i, Name: clip(d.GetName(), maxName), Memory: d.GetMemory(), Budget: d.GetBudget(), Used: d.GetUsed(),
+			Jobs: int(d.GetJobs()), Queued: int(d.GetQueued()), Reason: clip(d.GetNote(), maxNote),
 		})
 	}
 	return out, nil
@@ -90,9 +90,10 @@ func (p *process) status(ctx context.Context, patience time.Duration) ([]backend
 const (
 	maxDevices = 64
 	maxName    = 64
+	maxNote    = 256
 )
 
-func clip(s string) string { return s[:min(len(s), maxName)] }
+func clip(s string, most int) string { return s[:min(len(s), most)] }
 
 func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)

@@ -180,6 +180,7 @@ type Device struct {
 	Used          int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	Jobs          int32                  `protobuf:"varint,6,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	Queued        int32                  `protobuf:"varint,7,opt,name=queued,proto3" json:"queued,omitempty"`
+	Note          string                 `protobuf:"bytes,8,opt,name=note,proto3" json:"note,omitempty"` // what it does without, and why; empty: nothing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -261,6 +262,13 @@ func (x *Device) GetQueued() int32 {
 		return x.Queued
 	}
 	return 0
+}
+
+func (x *Device) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
 }
 
 // ToWorker collects what there is to say: many things in one message under
@@ -2174,7 +2182,7 @@ const file_worker_proto_rawDesc = "" +
 	"\fworker.proto\x12\x11gpujoin.worker.v1\"\x0f\n" +
 	"\rStatusRequest\"B\n" +
 	"\vStatusReply\x123\n" +
-	"\adevices\x18\x01 \x03(\v2\x19.gpujoin.worker.v1.DeviceR\adevices\"\xa8\x01\n" +
+	"\adevices\x18\x01 \x03(\v2\x19.gpujoin.worker.v1.DeviceR\adevices\"\xbc\x01\n" +
 	"\x06Device\x12\x1a\n" +
 	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -2182,7 +2190,8 @@ const file_worker_proto_rawDesc = "" +
 	"\x06budget\x18\x04 \x01(\x03R\x06budget\x12\x12\n" +
 	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x12\n" +
 	"\x04jobs\x18\x06 \x01(\x05R\x04jobs\x12\x16\n" +
-	"\x06queued\x18\a \x01(\x05R\x06queued\"\xf0\x01\n" +
+	"\x06queued\x18\a \x01(\x05R\x06queued\x12\x12\n" +
+	"\x04note\x18\b \x01(\tR\x04note\"\xf0\x01\n" +
 	"\bToWorker\x12.\n" +
 	"\x05start\x18\x01 \x01(\v2\x18.gpujoin.worker.v1.StartR\x05start\x122\n" +
 	"\agranted\x18\x02 \x03(\v2\x18.gpujoin.worker.v1.BatchR\agranted\x124\n" +
