@@ -13,6 +13,7 @@
 #include "gpujoin.h"
 #include "link.h"
 #include "reader.h"
+#include "stats.h"
 #include "utils/tuplestore.h"
 #include "writer.h"
 
@@ -26,14 +27,12 @@ typedef enum GjMode
 	GJ_MODE_DONE				/* no more rows */
 } GjMode;
 
-/* What EXPLAIN ANALYZE shows; the structures are the daemon's own report. */
+/* What EXPLAIN ANALYZE shows; the statistics are the daemon's own report. */
 typedef struct GjReport
 {
 	char	   *fallback;		/* why the native plan ran; NULL: it did not */
 	bool		have_stats;
-	struct gj_stats stats;
-	struct gj_join_stats *joins;	/* stats.joins entries */
-	struct gj_participant_stats *participants;	/* stats.participants entries */
+	GjStats		stats;			/* where have_stats */
 } GjReport;
 
 typedef struct GjShared GjShared;	/* parallel.c */

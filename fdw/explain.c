@@ -2,18 +2,15 @@
  * explain.c - what EXPLAIN says about a GpuJoin.
  *
  * The inputs' scans and their conditions are children of the node and show
- * themselves; here stand how each is fed, the joins of the job, and after
- * execution what the daemon reported.  Its times are a summary: they cost no
- * row anything, so that TIMING OFF, which spares the children's clocks, shows
- * them too.
+ * themselves; here stand how each is fed and the joins of the job.  The plan
+ * alone says so: nothing is asked of the daemon.  After an execution comes what
+ * the daemon has reported (explain_stats.c).
  */
-#include "postgres.h"
+#include "explain.h"
 
-#include "commands/explain.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "exec.h"
 #include "job.h"
 
 /* Names of the query's tables as EXPLAIN prints them. */
@@ -91,24 +88,6 @@ feed_word(const GjInput *input)
 	return input->feed == GJ_FEED_PAGE ? "page" : "child";
 }
 
-static bool
-is_text(const ExplainState *es)
-{
-	return es->format == EXPLAIN_FORMAT_TEXT;
-}
-
-static double
-ms(uint64 us)
-{
-	return us / 1000.0;
-}
-
-static void
-text_line(ExplainState *es)
-{
-	appendStringInfoSpaces(es->str, es->indent * 2);
-}
-
 /* The column names of an input; a canonical key form is not a column of its own. */
 static char *
 input_columns(const Names *names, int i)
@@ -133,15 +112,15 @@ explain_inputs(const Names *names)
 {
 	ExplainState *es = names->es;
 
-	if (!is_text(es))
+	if (!gj_explain_is_text(es))
 		ExplainOpenGroup("Inputs", "Inputs", false, es);
 	for (int i = 0; i < names->plan->ninputs; i++)
 	{
 		const GjInput *input = &names->plan->inputs[i];
 
-		if (is_text(es))
+		if (gj_explain_is_text(es))
 		{
-			text_line(es);
+			gj_explain_line(es);
 			appendStringInfo(es->str, "Input: %s (%s), %s feed%s",
 							 input_name(names, i), input_columns(names, i),
 							 feed_word(input),
@@ -160,46 +139,8 @@ explain_inputs(const Names *names)
 			ExplainPropertyFloat("Expected Rows", NULL, input->rows, 0, es);
 		ExplainCloseGroup("Input", NULL, true, es);
 	}
-	if (!is_text(es))
+	if (!gj_explain_is_text(es))
 		ExplainCloseGroup("Inputs", "Inputs", false, es);
-}
-
-static const struct gj_join_stats *
-find_join_stats(const GjReport *report, int join)
-{
-	if (report == NULL || !report->have_stats)
-		return NULL;
-	for (uint32 i = 0; i < report->stats.joins; i++)
-		if (report->joins[i].join == (uint32) join)
-			return &report->joins[i];
-	return NULL;
-}
-
-static void
-text_join_stats(ExplainState *es, const struct gj_join_stats *stats)
-{
-	text_line(es);
-	appendStringInfo(es->str, "  Algorithm: %.*s  Build: %s, " UINT64_FORMAT " rows  Probe: "
-					 UINT64_FORMAT " rows  Result: " UINT64_FORMAT " rows",
-					 (int) strnlen(stats->algorithm, sizeof(stats->algorithm)), stats->algorithm,
-					 stats->build_left ? "left" : "right",
-					 stats->build_rows, stats->probe_rows, stats->rows_out);
-	if (es->summary)
-		appendStringInfo(es->str, "  Time: %.3f ms", ms(stats->us));
-	appendStringInfoChar(es->str, '\n');
-}
-
-static void
-property_join_stats(ExplainState *es, const struct gj_join_stats *stats)
-{
-	ExplainPropertyText("Algorithm",
-						pnstrdup(stats->algorithm, sizeof(stats->algorithm)), es);
-	ExplainPropertyText("Build Side", stats->build_left ? "left" : "right", es);
-	ExplainPropertyUInteger("Build Rows", NULL, stats->build_rows, es);
-	ExplainPropertyUInteger("Probe Rows", NULL, stats->probe_rows, es);
-	ExplainPropertyUInteger("Result Rows", NULL, stats->rows_out, es);
-	if (es->summary)
-		ExplainPropertyFloat("Time", "ms", ms(stats->us), 3, es);
 }
 
 static void
@@ -207,114 +148,32 @@ explain_joins(const Names *names, const GjReport *report)
 {
 	ExplainState *es = names->es;
 
-	if (!is_text(es))
+	if (!gj_explain_is_text(es))
 		ExplainOpenGroup("Joins", "Joins", false, es);
 	for (int i = 0; i < names->plan->njoins; i++)
 	{
 		const GjJoin *join = &names->plan->joins[i];
-		const struct gj_join_stats *stats = find_join_stats(report, i);
 		char	   *condition = join_condition(names, join);
 
-		if (is_text(es))
+		if (gj_explain_is_text(es))
 		{
-			text_line(es);
+			gj_explain_line(es);
 			appendStringInfo(es->str, "Join: %s", condition);
 			if (es->costs)
 				appendStringInfo(es->str, ", rows=%.0f", join->rows);
 			appendStringInfoChar(es->str, '\n');
-			if (stats != NULL)
-				text_join_stats(es, stats);
+			gj_explain_join_stats(report, i, es);
 			continue;
 		}
 		ExplainOpenGroup("Join", NULL, true, es);
 		ExplainPropertyText("Join Keys", condition, es);
 		if (es->costs)
 			ExplainPropertyFloat("Expected Rows", NULL, join->rows, 0, es);
-		if (stats != NULL)
-			property_join_stats(es, stats);
+		gj_explain_join_stats(report, i, es);
 		ExplainCloseGroup("Join", NULL, true, es);
 	}
-	if (!is_text(es))
+	if (!gj_explain_is_text(es))
 		ExplainCloseGroup("Joins", "Joins", false, es);
-}
-
-static void
-explain_participant(ExplainState *es, const struct gj_participant_stats *p)
-{
-	char		who[32];
-
-	if (p->participant < 0)
-		strlcpy(who, "leader", sizeof(who));
-	else
-		snprintf(who, sizeof(who), "worker %d", p->participant);
-
-	if (is_text(es))
-	{
-		text_line(es);
-		appendStringInfo(es->str, "Participant %s: fed " UINT64_FORMAT " rows, " UINT64_FORMAT
-						 " bytes; returned " UINT64_FORMAT " rows",
-						 who, p->fed_rows, p->fed_bytes, p->returned_rows);
-		if (es->summary)
-			appendStringInfo(es->str, "; feed %.3f ms (waited %.3f), return %.3f ms",
-							 ms(p->feed_us), ms(p->wait_us), ms(p->return_us));
-		appendStringInfoChar(es->str, '\n');
-		return;
-	}
-	ExplainOpenGroup("Participant", NULL, true, es);
-	ExplainPropertyText("Process", who, es);
-	ExplainPropertyUInteger("Fed Rows", NULL, p->fed_rows, es);
-	ExplainPropertyUInteger("Fed Bytes", NULL, p->fed_bytes, es);
-	ExplainPropertyUInteger("Returned Rows", NULL, p->returned_rows, es);
-	if (es->summary)
-	{
-		ExplainPropertyFloat("Feed Time", "ms", ms(p->feed_us), 3, es);
-		ExplainPropertyFloat("Feed Wait Time", "ms", ms(p->wait_us), 3, es);
-		ExplainPropertyFloat("Return Time", "ms", ms(p->return_us), 3, es);
-	}
-	ExplainCloseGroup("Participant", NULL, true, es);
-}
-
-static void
-explain_stats(ExplainState *es, const GjReport *report)
-{
-	const struct gj_stats *stats = &report->stats;
-	char	   *provider = pnstrdup(stats->provider, sizeof(stats->provider));
-
-	if (is_text(es))
-	{
-		text_line(es);
-		appendStringInfo(es->str, "Provider: %s  In: " UINT64_FORMAT " rows, " UINT64_FORMAT
-						 " bytes  Out: " UINT64_FORMAT " rows, " UINT64_FORMAT
-						 " bytes  Peak Memory: " UINT64_FORMAT " kB",
-						 provider, stats->rows_in, stats->bytes_in,
-						 stats->rows_out, stats->bytes_out, (stats->peak_bytes + 1023) / 1024);
-		if (es->summary)
-			appendStringInfo(es->str, "  Queue: %.3f ms  Join: %.3f ms",
-							 ms(stats->queue_us), ms(stats->join_us));
-		appendStringInfoChar(es->str, '\n');
-	}
-	else
-	{
-		ExplainPropertyText("Provider", provider, es);
-		ExplainPropertyUInteger("Rows In", NULL, stats->rows_in, es);
-		ExplainPropertyUInteger("Bytes In", NULL, stats->bytes_in, es);
-		ExplainPropertyUInteger("Rows Out", NULL, stats->rows_out, es);
-		ExplainPropertyUInteger("Bytes Out", NULL, stats->bytes_out, es);
-		ExplainPropertyUInteger("Peak Memory", "kB", (stats->peak_bytes + 1023) / 1024, es);
-		if (es->summary)
-		{
-			ExplainPropertyFloat("Queue Time", "ms", ms(stats->queue_us), 3, es);
-			ExplainPropertyFloat("Join Time", "ms", ms(stats->join_us), 3, es);
-		}
-	}
-	if (stats->fallback[0] != '\0')
-		ExplainPropertyText("Provider Fallback", stats->fallback, es);
-	if (!is_text(es))
-		ExplainOpenGroup("Participants", "Participants", false, es);
-	for (uint32 i = 0; i < stats->participants; i++)
-		explain_participant(es, &report->participants[i]);
-	if (!is_text(es))
-		ExplainCloseGroup("Participants", "Participants", false, es);
 }
 
 void
@@ -332,5 +191,5 @@ gj_explain(CustomScanState *node, const GjPlan *plan, const GjReport *report,
 	if (report->fallback != NULL)
 		ExplainPropertyText("Fallback", report->fallback, es);
 	if (report->have_stats)
-		explain_stats(es, report);
+		gj_explain_job_stats(&report->stats, es);
 }

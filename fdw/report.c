@@ -7,40 +7,25 @@
 
 #include "exec.h"
 
-/* Bounds on what we are ready to believe and to print. */
-#define MAX_JOINS GJ_MAX_INPUTS
-#define MAX_PARTICIPANTS 1024
-
+/* Keeps the report that was just received as long as the query. */
 static bool
 take_stats(GjState *state)
 {
 	GjConnection *conn = &state->link.conn;
 	GjReport   *report = &state->report;
-	MemoryContext context = state->css.ss.ps.state->es_query_cxt;
-	const char *from = conn->body;
-	struct gj_stats stats;
-	Size		joins;
-	Size		participants;
+	Size		length = conn->frame.length;
+	char	   *body = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, Max(length, 1));
+	GjStats		stats;
 
-	if (conn->frame.length < sizeof(stats))
+	memcpy(body, conn->body, length);
+	if (!gj_stats_read(&stats, body, length))
+	{
+		pfree(body);
 		return false;
-	memcpy(&stats, from, sizeof(stats));
-	if (stats.joins > MAX_JOINS || stats.participants > MAX_PARTICIPANTS)
-		return false;
-	joins = stats.joins * sizeof(struct gj_join_stats);
-	participants = stats.participants * sizeof(struct gj_participant_stats);
-	if (conn->frame.length != sizeof(stats) + joins + participants)
-		return false;
-
-	stats.provider[sizeof(stats.provider) - 1] = '\0';
-	stats.fallback[sizeof(stats.fallback) - 1] = '\0';
+	}
+	if (report->have_stats)
+		pfree(unconstify(struct gj_stats *, report->stats.total));
 	report->stats = stats;
-	report->joins = MemoryContextAlloc(context, joins + 1);
-	memcpy(report->joins, from + sizeof(stats), joins);
-	for (uint32 i = 0; i < stats.joins; i++)
-		report->joins[i].algorithm[sizeof(report->joins[i].algorithm) - 1] = '\0';
-	report->participants = MemoryContextAlloc(context, participants + 1);
-	memcpy(report->participants, from + sizeof(stats) + joins, participants);
 	report->have_stats = true;
 	return true;
 }

@@ -173,7 +173,7 @@ func TestHostileBatch(t *testing.T) {
 		want   error
 	}{
 		"magic":                 {func(b []byte) { b[0]++ }, ErrBatchMagic},
-		"version":               {func(b []byte) { le.PutUint16(b[4:], 2) }, ErrBatchVersion},
+		"version":               {func(b []byte) { le.PutUint16(b[4:], LayoutVersion+1) }, ErrBatchVersion},
 		"no columns":            {func(b []byte) { le.PutUint16(b[6:], 0) }, ErrBatchColumns},
 		"one column less":       {func(b []byte) { le.PutUint16(b[6:], 4) }, ErrBatchColumns},
 		"65535 columns":         {func(b []byte) { le.PutUint16(b[6:], 65535) }, ErrBatchColumns},

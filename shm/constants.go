@@ -3,7 +3,7 @@ package shm
 // Versions that both sides must agree on.
 const (
 	ProtocolVersion = 1
-	LayoutVersion   = 1
+	LayoutVersion   = 2
 )
 
 // Extents.
@@ -27,6 +27,12 @@ const (
 	TokenSize   = 16
 	OpenRewind  = 0x1
 	MaxText     = 1024 // bytes of text behind Failed
+)
+
+// Statistics.
+const (
+	MaxPhases       = 8    // of a join
+	MaxParticipants = 1025 // a leader and PostgreSQL's limit of workers
 )
 
 // The status file.

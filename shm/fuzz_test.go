@@ -15,7 +15,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add(AppendFrame(nil, MsgHello, 0, &Hello{ProtocolVersion: 1}))
 	f.Add(AppendFrame(nil, MsgGrant, 16, &Grant{Count: 16}))
 	f.Add(AppendFailed(nil, FailBusy, "later"))
-	f.Add(AppendReport(nil, &Report{JoinList: make([]JoinStats, 2), ParticipantList: make([]ParticipantStats, 1)}))
+	f.Add(AppendReport(nil, testReport()))
 	f.Add(AppendEmpty(nil, MsgEnd))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = clip(b)
@@ -30,12 +30,18 @@ func FuzzFrame(f *testing.F) {
 }
 
 func FuzzReport(f *testing.F) {
-	f.Add(AppendReport(nil, &Report{JoinList: make([]JoinStats, 2), ParticipantList: make([]ParticipantStats, 1)})[FrameSize:])
+	f.Add(AppendReport(nil, testReport())[FrameSize:])
+	f.Add(AppendReport(nil, &Report{})[FrameSize:])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = clip(b)
 		r, err := DecodeReport(b)
 		if err != nil {
 			return
+		}
+		for _, j := range r.JoinList {
+			if len(j.PhaseList) > MaxPhases || !IsText(j.Algorithm[:]) {
+				t.Fatalf("%+v was accepted", j)
+			}
 		}
 		if again := AppendReport(nil, r)[FrameSize:]; !bytes.Equal(again, b) {
 			t.Fatal("a report changed on the way")

@@ -29,8 +29,29 @@ func Text(b []byte) string {
 	return string(b)
 }
 
-// PutText copies s into b, cut so that b ends with a NUL.
+// PutText copies s into b, cut so that b ends with a NUL. What is not a
+// printable ASCII character becomes a question mark: the reader's encoding is
+// not known.
 func PutText(b []byte, s string) {
 	clear(b)
-	copy(b[:len(b)-1], s)
+	n := 0
+	for _, r := range s {
+		if n == len(b)-1 {
+			break
+		}
+		b[n] = '?'
+		if printable(r) {
+			b[n] = byte(r)
+		}
+		n++
+	}
+}
+
+func printable(r rune) bool { return r >= ' ' && r <= '~' }
+
+// IsText reports whether b is what PutText leaves, but for the bytes behind
+// the NUL.
+func IsText(b []byte) bool {
+	end := bytes.IndexByte(b, 0)
+	return end >= 0 && bytes.IndexFunc(b[:end], func(r rune) bool { return !printable(r) }) < 0
 }

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define GJ_PROTOCOL_VERSION 1
-#define GJ_LAYOUT_VERSION	1
+#define GJ_LAYOUT_VERSION	2
 
 /* ------------------------------------------------------------------------
  * Extents
@@ -164,7 +164,7 @@ enum gj_message
 	GJ_RESULT = 71,				/* gj_result, with 1 fd, answers NEXT */
 	GJ_END = 72,				/* no body, no more results for you */
 	GJ_CHAIN_PARTS = 73,		/* gj_chain_parts, with count fds; repeated */
-	GJ_STATS = 74,				/* gj_stats, then joins, then participants */
+	GJ_STATS = 74,				/* gj_stats, then joins, phases, participants */
 	GJ_STATUS = 75				/* JSON */
 };
 
@@ -316,6 +316,13 @@ struct gj_chain_parts
 	uint64_t	extents[GJ_FRAME_MAX_FDS];
 };
 
+/*
+ * Statistics are for EXPLAIN only: nothing that a query returns depends on
+ * them.  Their texts are printable ASCII characters that end with a NUL.
+ */
+#define GJ_MAX_PHASES		8		/* of a join */
+#define GJ_MAX_PARTICIPANTS 1025	/* a leader and PostgreSQL's limit of workers */
+
 struct gj_stats
 {
 	uint64_t	queue_us;
@@ -325,21 +332,31 @@ struct gj_stats
 	uint64_t	rows_out;
 	uint64_t	bytes_out;
 	uint64_t	peak_bytes;		/* memory of the job, extents included */
-	uint32_t	joins;			/* gj_join_stats that follow */
-	uint32_t	participants;	/* gj_participant_stats that follow them */
-	char		provider[16];	/* that executed the job, NUL-terminated */
+	uint32_t	joins;			/* gj_join_stats that follow, at most GJ_MAX_INPUTS */
+	uint32_t	participants;	/* gj_participant_stats at the end */
+	char		provider[16];	/* that executed the job */
 	char		fallback[160];	/* why it was not a preferred one; empty: it was */
 };
 
 struct gj_join_stats
 {
-	char		algorithm[24];	/* NUL-terminated: "phj-om", "npj", ... */
+	char		algorithm[24];	/* "phj-om", "npj", ... */
 	uint32_t	join;			/* position in post-order of the job's tree */
 	uint32_t	build_left;		/* 1: the left side was built */
+	uint32_t	bits;			/* radix bits of partitions; 0: there were none */
+	uint32_t	phases;			/* gj_phase_stats, behind those of joins before it */
 	uint64_t	build_rows;
 	uint64_t	probe_rows;
 	uint64_t	rows_out;
 	uint64_t	us;
+};
+
+/* A part of a join; in the order of execution, behind all gj_join_stats. */
+struct gj_phase_stats
+{
+	char		name[32];		/* "partition build side", "match", ... */
+	uint64_t	predicted_ns;	/* by the cost model; 0: not predicted */
+	uint64_t	actual_ns;
 };
 
 struct gj_participant_stats

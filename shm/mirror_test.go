@@ -19,7 +19,7 @@ var mirrors = map[string]any{
 	"gj_release": Release{}, "gj_chain_get": ChainGet{}, "gj_returned": Returned{}, "gj_welcome": Welcome{},
 	"gj_admitted": Admitted{}, "gj_failed": Failed{}, "gj_grant": Grant{}, "gj_result": Result{},
 	"gj_chain_parts": ChainParts{}, "gj_stats": Stats{}, "gj_join_stats": JoinStats{},
-	"gj_participant_stats": ParticipantStats{}, "gj_column": Column{}, "gj_batch": Batch{},
+	"gj_phase_stats": PhaseStats{}, "gj_participant_stats": ParticipantStats{}, "gj_column": Column{}, "gj_batch": Batch{},
 	"gj_chain_ref": ChainRef{}, "gj_chain_part": ChainPart{}, "gj_status": Status{},
 }
 
@@ -31,6 +31,7 @@ var constants = map[string]int64{
 	"GJ_MAX_INPUTS": MaxInputs, "GJ_CHAIN_REF_BYTE": ChainRefByte, "GJ_CHAIN_REF_TAG": ChainRefTag,
 	"GJ_CHAIN_DATA_OFF": ChainDataOff, "GJ_FRAME_MAGIC": FrameMagic, "GJ_FRAME_MAX": FrameMax,
 	"GJ_FRAME_MAX_FDS": FrameMaxFDs, "GJ_TOKEN_SIZE": TokenSize, "GJ_OPEN_REWIND": OpenRewind,
+	"GJ_MAX_PHASES": MaxPhases, "GJ_MAX_PARTICIPANTS": MaxParticipants,
 	"GJ_STATUS_MAGIC": StatusMagic, "GJ_RATE_POINTS": RatePoints,
 	"GJ_ENC_FIXED": int64(EncFixed), "GJ_ENC_VARLENA": int64(EncVarlena),
 	"GJ_HELLO": int64(MsgHello), "GJ_OPEN": int64(MsgOpen), "GJ_ATTACH": int64(MsgAttach), "GJ_WANT": int64(MsgWant),

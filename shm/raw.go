@@ -21,7 +21,7 @@ var (
 type Struct interface {
 	Frame | Hello | Open | Attach | Want | Filled | ChainFilled | Fed | Run |
 		Next | Release | ChainGet | Returned | Welcome | Admitted | Failed |
-		Grant | Result | ChainParts | Stats | JoinStats | ParticipantStats |
+		Grant | Result | ChainParts | Stats | JoinStats | PhaseStats | ParticipantStats |
 		Column | Batch | ChainRef | ChainPart | Status
 }
 

@@ -1,8 +1,6 @@
 package shm
 
-import "fmt"
-
-// Stats is gj_stats; Joins JoinStats and Participants ParticipantStats follow.
+// Stats is gj_stats; the statistics of joins, phases and participants follow.
 type Stats struct {
 	QueueUS      uint64    `c:"queue_us"`
 	JoinUS       uint64    `c:"join_us"` // without waits for credits
@@ -22,10 +20,19 @@ type JoinStats struct {
 	Algorithm [24]byte `c:"algorithm"`
 	Join      uint32   `c:"join"`       // position in post-order
 	BuildLeft uint32   `c:"build_left"` // 1: the left side was built
+	Bits      uint32   `c:"bits"`       // radix bits of partitions; 0: there were none
+	Phases    uint32   `c:"phases"`
 	BuildRows uint64   `c:"build_rows"`
 	ProbeRows uint64   `c:"probe_rows"`
 	RowsOut   uint64   `c:"rows_out"`
 	US        uint64   `c:"us"`
+}
+
+// PhaseStats is gj_phase_stats, a part of a join.
+type PhaseStats struct {
+	Name        [32]byte `c:"name"`
+	PredictedNS uint64   `c:"predicted_ns"` // 0: not predicted
+	ActualNS    uint64   `c:"actual_ns"`
 }
 
 // ParticipantStats is gj_participant_stats, one process that worked on a job.
@@ -38,54 +45,4 @@ type ParticipantStats struct {
 	WaitUS       uint64 `c:"wait_us"`
 	ReturnedRows uint64 `c:"returned_rows"`
 	ReturnUS     uint64 `c:"return_us"`
-}
-
-// Report is a whole STATS message.
-type Report struct {
-	Stats
-	JoinList        []JoinStats
-	ParticipantList []ParticipantStats
-}
-
-// AppendReport appends a whole STATS message.
-func AppendReport(dst []byte, r *Report) []byte {
-	start := len(dst)
-	r.Joins, r.Participants = uint32(len(r.JoinList)), uint32(len(r.ParticipantList))
-	dst = Append(BeginFrame(dst, MsgStats, 0), &r.Stats)
-	for i := range r.JoinList {
-		dst = Append(dst, &r.JoinList[i])
-	}
-	for i := range r.ParticipantList {
-		dst = Append(dst, &r.ParticipantList[i])
-	}
-	FinishFrame(dst, start)
-	return dst
-}
-
-// DecodeReport decodes the body of a STATS message.
-func DecodeReport(body []byte) (*Report, error) {
-	s, rest, err := DecodePrefix[Stats](body)
-	if err != nil {
-		return nil, err
-	}
-	nj, np := int64(s.Joins), int64(s.Participants)
-	if want := nj*int64(Sizeof[JoinStats]()) + np*int64(Sizeof[ParticipantStats]()); want != int64(len(rest)) {
-		return nil, fmt.Errorf("%w: %d joins and %d participants in %d bytes", ErrShort, nj, np, len(rest))
-	}
-	r := &Report{Stats: s}
-	for range nj {
-		var j JoinStats
-		if j, rest, err = DecodePrefix[JoinStats](rest); err != nil {
-			return nil, err
-		}
-		r.JoinList = append(r.JoinList, j)
-	}
-	for range np {
-		var p ParticipantStats
-		if p, rest, err = DecodePrefix[ParticipantStats](rest); err != nil {
-			return nil, err
-		}
-		r.ParticipantList = append(r.ParticipantList, p)
-	}
-	return r, nil
 }

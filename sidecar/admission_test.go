@@ -94,7 +94,9 @@ func TestRefused(t *testing.T) {
 func TestHello(t *testing.T) {
 	r := start(t, func(o *Options) { o.HelloTimeout = 200 * time.Millisecond }, nil)
 	for _, h := range []shm.Hello{
-		{ProtocolVersion: 2, LayoutVersion: 1}, {ProtocolVersion: 1, LayoutVersion: 0}, {ProtocolVersion: 1<<32 - 1, LayoutVersion: 1},
+		{ProtocolVersion: shm.ProtocolVersion + 1, LayoutVersion: shm.LayoutVersion},
+		{ProtocolVersion: shm.ProtocolVersion, LayoutVersion: shm.LayoutVersion - 1},
+		{ProtocolVersion: 1<<32 - 1, LayoutVersion: shm.LayoutVersion},
 	} {
 		c, err := client.DialRaw(r.path)
 		must(t, err)

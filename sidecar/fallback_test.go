@@ -113,6 +113,7 @@ func TestFallback(t *testing.T) {
 			if report.RowsOut != uint64(len(want)) {
 				t.Errorf("%d rows reported of %d", report.RowsOut, len(want))
 			}
+			wantPhases(t, report)
 		})
 	}
 }

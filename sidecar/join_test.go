@@ -39,6 +39,7 @@ func TestJoin(t *testing.T) {
 		if stats.RowsIn != uint64(c.left+c.right) || stats.RowsOut != uint64(len(want)) || len(stats.JoinList) != 1 {
 			t.Errorf("statistics %+v", stats)
 		}
+		wantPhases(t, stats)
 		if p := stats.ParticipantList; len(p) != 1 || p[0].Participant != -1 || p[0].FeedUS != 5 || p[0].ReturnedRows != uint64(len(rows)) {
 			t.Errorf("participants %+v", p)
 		}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"gpujoin/joincore"
 	"gpujoin/shm"
 )
 
@@ -22,16 +23,8 @@ func (j *job) report() []byte {
 		shm.PutText(r.Fallback[:], e.fallback)
 		r.RowsOut, r.BytesOut = uint64(e.rowsOut), uint64(e.bytesOut)
 		r.JoinUS = uint64(e.stats.JoinTime.Microseconds())
-		for i, s := range e.stats.Joins {
-			w := shm.JoinStats{
-				Join: uint32(i), BuildRows: uint64(s.BuildRows), ProbeRows: uint64(s.ProbeRows),
-				RowsOut: uint64(s.RowsOut), US: uint64(s.Time.Microseconds()),
-			}
-			if s.BuildLeft {
-				w.BuildLeft = 1
-			}
-			shm.PutText(w.Algorithm[:], s.Algorithm)
-			r.JoinList = append(r.JoinList, w)
+		for i := range e.stats.Joins {
+			r.JoinList = append(r.JoinList, joinReport(i, &e.stats.Joins[i]))
 		}
 	}
 	sums := maps.Clone(j.past)
@@ -42,6 +35,24 @@ func (j *job) report() []byte {
 		r.ParticipantList = append(r.ParticipantList, sums[p])
 	}
 	return shm.AppendReport(nil, r)
+}
+
+// joinReport says what the join at a position of the tree did.
+func joinReport(at int, s *joincore.JoinStats) shm.JoinReport {
+	r := shm.JoinReport{JoinStats: shm.JoinStats{
+		Join: uint32(at), Bits: uint32(s.Bits), BuildRows: uint64(s.BuildRows), ProbeRows: uint64(s.ProbeRows),
+		RowsOut: uint64(s.RowsOut), US: uint64(s.Time.Microseconds()),
+	}}
+	if s.BuildLeft {
+		r.BuildLeft = 1
+	}
+	shm.PutText(r.Algorithm[:], s.Algorithm)
+	for _, p := range joincore.FoldPhases(s.Phases, shm.MaxPhases) {
+		w := shm.PhaseStats{PredictedNS: uint64(p.Predicted), ActualNS: uint64(p.Actual)}
+		shm.PutText(w.Name[:], p.Name)
+		r.PhaseList = append(r.PhaseList, w)
+	}
+	return r
 }
 
 // sumStats adds up what one participant did over several connections, as it

@@ -287,46 +287,6 @@ func TestHostileWelcome(t *testing.T) {
 	w.unharmed(t, v.Session)
 }
 
-// Statistics are for EXPLAIN only: nothing that they say may harm the query.
-func TestHostileStatistics(t *testing.T) {
-	w := theWorld(t)
-	v := newVictim(t, w)
-	fill := func(b []byte, with byte) {
-		for i := range b {
-			b[i] = with
-		}
-	}
-	for name, l := range map[string]lie{
-		"joins":               edit(func(f *harness.Frame) { fill(f.Body()[56:60], 0xff) }),
-		"participants":        edit(func(f *harness.Frame) { fill(f.Body()[60:64], 0xff) }),
-		"a join more":         edit(func(f *harness.Frame) { f.Body()[56]++ }),
-		"no end of provider":  edit(func(f *harness.Frame) { fill(f.Body()[64:80], 'x') }),
-		"no end of algorithm": edit(func(f *harness.Frame) { fill(f.Body()[80:104], '%') }),
-		"all ones":            edit(func(f *harness.Frame) { fill(f.Body()[:56], 0xff) }),
-		"cut":                 edit(func(f *harness.Frame) { f.Bytes = f.Bytes[:len(f.Bytes)-8]; setLength(f, uint32(len(f.Body()))) }),
-		"connection cut": func(_ *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {
-			f.Drop()
-			return nil, false
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w.tell(t, harness.MsgStats, 1, l)
-			ctx, cancel := bounded()
-			defer cancel()
-			for _, format := range []string{"text", "json", "xml", "yaml"} {
-				r, err := v.Query(ctx, "explain (analyze, verbose, timing off, format "+format+") "+theSum)
-				if err != nil || len(r.Rows) == 0 {
-					t.Errorf("%s: %v", format, err)
-				}
-				w.tell(t, harness.MsgStats, 1, l)
-			}
-			w.p.Rewrite(nil)
-			v.recovers(t)
-		})
-	}
-	w.unharmed(t, v.Session)
-}
-
 // The report that daemon_status() shows is text from elsewhere.
 func TestHostileStatus(t *testing.T) {
 	w := theWorld(t)

@@ -45,7 +45,7 @@ func encodeJoinStats(j *joincore.JoinStats) *JoinStats {
 // what a peer claims beyond is cut off.
 func (s *Stats) Decode(joins int) joincore.Stats {
 	out := joincore.Stats{
-		Provider: clip(s.GetProvider()), JoinTime: time.Duration(s.GetJoinNs()),
+		Provider: clip(s.GetProvider()), JoinTime: duration(s.GetJoinNs()),
 		RowsOut: s.GetRowsOut(), BytesOut: s.GetBytesOut(), Peak: s.GetPeak(),
 	}
 	for i, j := range s.GetJoins() {
@@ -62,7 +62,7 @@ func (j *JoinStats) decode() joincore.JoinStats {
 	out := joincore.JoinStats{
 		Algorithm: clip(j.GetAlgorithm()), BuildLeft: j.GetBuildLeft(), Bits: int(j.GetBits()),
 		BuildRows: j.GetBuildRows(), ProbeRows: j.GetProbeRows(), RowsOut: j.GetRowsOut(),
-		Time: time.Duration(j.GetNs()),
+		Time: duration(j.GetNs()),
 		Work: joincore.DeviceWork{
 			Launches: int(work.GetLaunches()), Syncs: int(work.GetSyncs()), Bytes: work.GetBytes(), Peak: work.GetPeak(),
 		},
@@ -72,11 +72,14 @@ func (j *JoinStats) decode() joincore.JoinStats {
 			break
 		}
 		out.Phases = append(out.Phases, joincore.Phase{
-			Name: clip(p.GetName()), Predicted: time.Duration(p.GetPredictedNs()), Actual: time.Duration(p.GetActualNs()),
+			Name: clip(p.GetName()), Predicted: duration(p.GetPredictedNs()), Actual: duration(p.GetActualNs()),
 		})
 	}
 	return out
 }
+
+// duration is what a peer says that something took.
+func duration(ns int64) time.Duration { return time.Duration(max(ns, 0)) }
 
 func clip(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), maxName)], "?")

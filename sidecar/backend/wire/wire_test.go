@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -217,7 +218,11 @@ func TestStats(t *testing.T) {
 	}
 	sent.Stats.Joins[0].Algorithm = strings.Repeat("\xff", 1000)
 	sent.Stats.Joins[0].Phases = make([]*Phase, 1000)
+	sent.Stats.Joins[0].Phases[0] = &Phase{PredictedNs: -1, ActualNs: math.MinInt64}
 	got := sent.GetStats().Decode(1)
+	if p := got.Joins[0].Phases[0]; p.Predicted != 0 || p.Actual != 0 {
+		t.Errorf("%+v", p)
+	}
 	if len(got.Joins) != 1 || len(got.Joins[0].Algorithm) > maxName || len(got.Joins[0].Phases) != maxPhases {
 		t.Errorf("%+v", got)
 	}

@@ -1,0 +1,193 @@
+/*
+ * explain_stats.c - what EXPLAIN ANALYZE says of a job from the daemon's
+ * report.
+ *
+ * Times cost no row anything.  Those of the whole job, of joins and of
+ * participants are a summary, so that TIMING OFF, which spares the children's
+ * clocks, shows them too; how a join's time divides into phases, and how that
+ * was predicted, is what TIMING asks for.
+ */
+#include "explain.h"
+
+static double
+us_to_ms(uint64 us)
+{
+	return us / 1000.0;
+}
+
+static double
+ns_to_ms(uint64 ns)
+{
+	return ns / 1000000.0;
+}
+
+static void
+explain_phase(const struct gj_phase_stats *phase, ExplainState *es)
+{
+	if (gj_explain_is_text(es))
+	{
+		gj_explain_line(es);
+		appendStringInfo(es->str, "  Phase %s: ", phase->name);
+		if (phase->predicted_ns != 0)
+			appendStringInfo(es->str, "predicted %.3f ms, ", ns_to_ms(phase->predicted_ns));
+		appendStringInfo(es->str, "actual %.3f ms\n", ns_to_ms(phase->actual_ns));
+		return;
+	}
+	ExplainOpenGroup("Phase", NULL, true, es);
+	ExplainPropertyText("Name", phase->name, es);
+	if (phase->predicted_ns != 0)
+		ExplainPropertyFloat("Predicted Time", "ms", ns_to_ms(phase->predicted_ns), 3, es);
+	ExplainPropertyFloat("Actual Time", "ms", ns_to_ms(phase->actual_ns), 3, es);
+	ExplainCloseGroup("Phase", NULL, true, es);
+}
+
+static void
+explain_phases(const GjStats *stats, uint32 i, ExplainState *es)
+{
+	const struct gj_phase_stats *phases = gj_stats_phases(stats, i);
+
+	if (!gj_explain_is_text(es))
+		ExplainOpenGroup("Phases", "Phases", false, es);
+	for (uint32 phase = 0; phase < stats->joins[i].phases; phase++)
+		explain_phase(&phases[phase], es);
+	if (!gj_explain_is_text(es))
+		ExplainCloseGroup("Phases", "Phases", false, es);
+}
+
+static void
+text_join(const struct gj_join_stats *join, ExplainState *es)
+{
+	gj_explain_line(es);
+	appendStringInfo(es->str, "  Algorithm: %s", join->algorithm);
+	if (join->bits != 0)
+		appendStringInfo(es->str, ", %u radix bits", join->bits);
+	appendStringInfo(es->str, "  Build: %s, " UINT64_FORMAT " rows  Probe: "
+					 UINT64_FORMAT " rows  Result: " UINT64_FORMAT " rows",
+					 join->build_left ? "left" : "right",
+					 join->build_rows, join->probe_rows, join->rows_out);
+	if (es->summary)
+		appendStringInfo(es->str, "  Time: %.3f ms", us_to_ms(join->us));
+	appendStringInfoChar(es->str, '\n');
+}
+
+static void
+property_join(const struct gj_join_stats *join, ExplainState *es)
+{
+	ExplainPropertyText("Algorithm", join->algorithm, es);
+	if (join->bits != 0)
+		ExplainPropertyUInteger("Radix Bits", NULL, join->bits, es);
+	ExplainPropertyText("Build Side", join->build_left ? "left" : "right", es);
+	ExplainPropertyUInteger("Build Rows", NULL, join->build_rows, es);
+	ExplainPropertyUInteger("Probe Rows", NULL, join->probe_rows, es);
+	ExplainPropertyUInteger("Result Rows", NULL, join->rows_out, es);
+	if (es->summary)
+		ExplainPropertyFloat("Time", "ms", us_to_ms(join->us), 3, es);
+}
+
+void
+gj_explain_join_stats(const GjReport *report, int join, ExplainState *es)
+{
+	const GjStats *stats;
+
+	if (report == NULL || !report->have_stats)
+		return;
+	stats = &report->stats;
+	for (uint32 i = 0; i < stats->total->joins; i++)
+	{
+		if (stats->joins[i].join != (uint32) join)
+			continue;
+		if (gj_explain_is_text(es))
+			text_join(&stats->joins[i], es);
+		else
+			property_join(&stats->joins[i], es);
+		if (es->timing)
+			explain_phases(stats, i, es);
+		return;
+	}
+}
+
+static void
+explain_participant(const struct gj_participant_stats *p, ExplainState *es)
+{
+	char		who[32];
+
+	if (p->participant < 0)
+		strlcpy(who, "leader", sizeof(who));
+	else
+		snprintf(who, sizeof(who), "worker %d", p->participant);
+
+	if (gj_explain_is_text(es))
+	{
+		gj_explain_line(es);
+		appendStringInfo(es->str, "Participant %s: fed " UINT64_FORMAT " rows, " UINT64_FORMAT
+						 " bytes; returned " UINT64_FORMAT " rows",
+						 who, p->fed_rows, p->fed_bytes, p->returned_rows);
+		if (es->summary)
+			appendStringInfo(es->str, "; feed %.3f ms (waited %.3f), return %.3f ms",
+							 us_to_ms(p->feed_us), us_to_ms(p->wait_us), us_to_ms(p->return_us));
+		appendStringInfoChar(es->str, '\n');
+		return;
+	}
+	ExplainOpenGroup("Participant", NULL, true, es);
+	ExplainPropertyText("Process", who, es);
+	ExplainPropertyUInteger("Fed Rows", NULL, p->fed_rows, es);
+	ExplainPropertyUInteger("Fed Bytes", NULL, p->fed_bytes, es);
+	ExplainPropertyUInteger("Returned Rows", NULL, p->returned_rows, es);
+	if (es->summary)
+	{
+		ExplainPropertyFloat("Feed Time", "ms", us_to_ms(p->feed_us), 3, es);
+		ExplainPropertyFloat("Feed Wait Time", "ms", us_to_ms(p->wait_us), 3, es);
+		ExplainPropertyFloat("Return Time", "ms", us_to_ms(p->return_us), 3, es);
+	}
+	ExplainCloseGroup("Participant", NULL, true, es);
+}
+
+static void
+text_job(const struct gj_stats *job, ExplainState *es)
+{
+	gj_explain_line(es);
+	appendStringInfo(es->str, "Provider: %s  In: " UINT64_FORMAT " rows, " UINT64_FORMAT
+					 " bytes  Out: " UINT64_FORMAT " rows, " UINT64_FORMAT
+					 " bytes  Peak Memory: " UINT64_FORMAT " kB",
+					 job->provider, job->rows_in, job->bytes_in,
+					 job->rows_out, job->bytes_out, (job->peak_bytes + 1023) / 1024);
+	if (es->summary)
+		appendStringInfo(es->str, "  Queue: %.3f ms  Join: %.3f ms",
+						 us_to_ms(job->queue_us), us_to_ms(job->join_us));
+	appendStringInfoChar(es->str, '\n');
+}
+
+static void
+property_job(const struct gj_stats *job, ExplainState *es)
+{
+	ExplainPropertyText("Provider", job->provider, es);
+	ExplainPropertyUInteger("Rows In", NULL, job->rows_in, es);
+	ExplainPropertyUInteger("Bytes In", NULL, job->bytes_in, es);
+	ExplainPropertyUInteger("Rows Out", NULL, job->rows_out, es);
+	ExplainPropertyUInteger("Bytes Out", NULL, job->bytes_out, es);
+	ExplainPropertyUInteger("Peak Memory", "kB", (job->peak_bytes + 1023) / 1024, es);
+	if (es->summary)
+	{
+		ExplainPropertyFloat("Queue Time", "ms", us_to_ms(job->queue_us), 3, es);
+		ExplainPropertyFloat("Join Time", "ms", us_to_ms(job->join_us), 3, es);
+	}
+}
+
+void
+gj_explain_job_stats(const GjStats *stats, ExplainState *es)
+{
+	const struct gj_stats *job = stats->total;
+
+	if (gj_explain_is_text(es))
+		text_job(job, es);
+	else
+		property_job(job, es);
+	if (job->fallback[0] != '\0')
+		ExplainPropertyText("Provider Fallback", job->fallback, es);
+	if (!gj_explain_is_text(es))
+		ExplainOpenGroup("Participants", "Participants", false, es);
+	for (uint32 i = 0; i < job->participants; i++)
+		explain_participant(&stats->participants[i], es);
+	if (!gj_explain_is_text(es))
+		ExplainCloseGroup("Participants", "Participants", false, es);
+}

@@ -1,0 +1,55 @@
+package sidecar
+
+import (
+	"testing"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/shm"
+)
+
+// wantPhases holds a report of one join on cores against its phases: they end
+// with the gathering, and all took the join's time.
+func wantPhases(t *testing.T, r *shm.Report) {
+	t.Helper()
+	if len(r.JoinList) != 1 || len(r.JoinList[0].PhaseList) < 2 {
+		t.Errorf("joins %+v", r.JoinList)
+		return
+	}
+	j := r.JoinList[0]
+	var total uint64
+	for _, p := range j.PhaseList {
+		total += p.ActualNS
+	}
+	if last := j.PhaseList[len(j.PhaseList)-1]; shm.Text(last.Name[:]) != "gather" || (last.ActualNS == 0) != (r.RowsOut == 0) || total/1000 != j.US {
+		t.Errorf("phases %+v of a join of %d us", j.PhaseList, j.US)
+	}
+}
+
+// TestJoinReport: whatever a provider says of a join, the report is one that
+// a backend believes.
+func TestJoinReport(t *testing.T) {
+	stats := joincore.JoinStats{Algorithm: "phj-öm\n", BuildLeft: true, Bits: 14, Time: 3 * time.Millisecond}
+	for i := range 2 * shm.MaxPhases {
+		stats.Phases = append(stats.Phases, joincore.Phase{
+			Name: "a name of a phase that is too long, " + string(rune('a'+i)), Predicted: 2, Actual: time.Duration(i + 1),
+		})
+	}
+	sent := &shm.Report{JoinList: []shm.JoinReport{joinReport(1, &stats)}}
+	got, err := shm.DecodeReport(shm.AppendReport(nil, sent)[shm.FrameSize:])
+	must(t, err)
+	j := got.JoinList[0]
+	if shm.Text(j.Algorithm[:]) != "phj-?m?" || j.Join != 1 || j.BuildLeft != 1 || j.Bits != 14 || j.US != 3000 {
+		t.Errorf("%+v", j.JoinStats)
+	}
+	if len(j.PhaseList) != shm.MaxPhases {
+		t.Fatalf("%d phases", len(j.PhaseList))
+	}
+	first, last := j.PhaseList[0], j.PhaseList[shm.MaxPhases-1]
+	if shm.Text(first.Name[:]) != "a name of a phase that is too l" || first.ActualNS != 10 || first.PredictedNS != 2 {
+		t.Errorf("first %+v", first)
+	}
+	if shm.Text(last.Name[:]) != "other" || last.ActualNS != 45 || last.PredictedNS != 18 {
+		t.Errorf("last %+v", last)
+	}
+}
