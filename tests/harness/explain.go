@@ -64,6 +64,9 @@ func (n Node) Participants() []Node { return n.group("Participants") }
 // Joins of a GpuJoin, in post-order.
 func (n Node) Joins() []Node { return n.group("Joins") }
 
+// Phases of an executed join.
+func (n Node) Phases() []Node { return n.group("Phases") }
+
 // Inputs of a GpuJoin.
 func (n Node) Inputs() []Node { return n.group("Inputs") }
 

@@ -1,0 +1,101 @@
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gpujoin/tests/harness"
+)
+
+// twoJoins has a join below another one.
+const twoJoins = "select sum(f.id), sum(d.v), count(t.name) from fact f join dim d on f.k = d.k join tiny t on f.g = t.g"
+
+// EXPLAIN ANALYZE divides the time of each join into phases.
+func TestExplainPhases(t *testing.T) {
+	w := theWorld(t)
+	for _, workers := range []int{0, 2} {
+		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
+			s := w.session(t, forced, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
+			nodes := explain(t, s, "analyze", twoJoins).GpuJoins()
+			if len(nodes) != 1 || len(nodes[0].Joins()) != 2 {
+				t.Fatalf("not one GpuJoin of two joins: %v", nodes)
+			}
+			for i, join := range nodes[0].Joins() {
+				checkPhases(t, join, i == 1)
+			}
+		})
+	}
+	w.unharmed(t, nil)
+}
+
+// checkPhases holds the phases of a join against its time; only the topmost
+// join of a job gathers payload.
+func checkPhases(t *testing.T, join harness.Node, top bool) {
+	t.Helper()
+	total, gathers := 0.0, false
+	for _, p := range join.Phases() {
+		if p.Text("Name") == "" || p.Number("Actual Time") < 0 || p.Number("Predicted Time") < 0 {
+			t.Errorf("phase %v", p)
+		}
+		total += p.Number("Actual Time")
+		gathers = gathers || p.Text("Name") == "gather"
+	}
+	// Each number is rounded to a microsecond, and the sum cut to one.
+	if n := len(join.Phases()); n < 2 || math.Abs(total-join.Number("Time")) > 0.001*float64(n+1) {
+		t.Errorf("%d phases of %.3f ms, join of %v ms", n, total, join["Time"])
+	}
+	if gathers != top {
+		t.Errorf("gathers is %v: %v", gathers, join.Phases())
+	}
+}
+
+// Phases are there when timing is on, once for each join, whatever the format
+// and however many processes took part.
+func TestExplainTiming(t *testing.T) {
+	w := theWorld(t)
+	line := regexp.MustCompile(`(?m)^ +Phase [a-z ]+: (predicted \d+\.\d{3} ms, )?actual \d+\.\d{3} ms$`)
+	for _, workers := range []int{0, 2} {
+		s := w.session(t, forced, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
+		for options, want := range map[string]bool{
+			"": false, "verbose": false, "analyze": true, "analyze, summary off": true,
+			"analyze, timing off": false, "analyze, timing off, summary on": false,
+		} {
+			for format, phase := range map[string]string{
+				"text": "Phase match:", "json": `"Name": "match"`, "xml": "<Name>match</Name>", "yaml": `Name: "match"`,
+			} {
+				all := strings.Join(query(t, s, "explain ("+strings.TrimPrefix(options+", format ", ", ")+format+") "+twoJoins).Rows, "\n")
+				phases := 2
+				if !want {
+					phases = 0
+				}
+				if n := strings.Count(all, phase); n != phases {
+					t.Errorf("explain (%s, format %s) with %d workers: %d phases of matching instead of %d\n%s", options, format, workers, n, phases, all)
+				}
+				if n := len(line.FindAllString(all, -1)); format == "text" && n != strings.Count(all, "Phase") {
+					t.Errorf("%d lines of phases:\n%s", n, all)
+				}
+			}
+		}
+	}
+	w.unharmed(t, nil)
+}
+
+// A plan alone is explained without the daemon: the one that was made while it
+// lived looks the same when it is gone.
+func TestExplainAsksNobody(t *testing.T) {
+	w := newWorld(t)
+	s := w.session(t, forced, "set plan_cache_mode = force_generic_plan; prepare p as "+twoJoins)
+	const statement = "explain (verbose) execute p"
+	want := query(t, s, statement).Rows
+	if err := w.d.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	got := query(t, s, statement).Rows
+	if !slices.Equal(got, want) || !strings.Contains(strings.Join(got, "\n"), "GpuJoin") {
+		t.Errorf("%q\n%q", want, got)
+	}
+}
