@@ -9,8 +9,9 @@ WITH_CUDA := tools/with-cuda.sh
 # What needs a device to be tested; worker.test is of sidecar/backend/remote.
 GPU_ROOMS := . driver transfer op phj smj npj
 GPU_TESTS := cuda driver transfer op phj smj npj worker
+GPU_PROGRAMS := check bench-gpu bytes-gpu gpujoin-cuda
 
-.PHONY: cuda-toolkit cuda test-gpu bench-gpu gpu-tests gpu-bundle
+.PHONY: cuda-toolkit cuda test-gpu bench-gpu bytes-gpu gpu-tests gpu-bundle
 
 cuda-toolkit: ## fetch CUDA's compiler into build/cuda, where no toolkit is installed
 	@tools/fetch-cuda.sh
@@ -24,6 +25,7 @@ cuda: build ## build what joins on NVIDIA GPUs: kernels, gpujoin-cuda, tests, be
 	@CGO_ENABLED=0 $(GO) test -c -buildvcs=false -ldflags="-s -w" -o $(CUDA_OUT)/test/worker.test ./sidecar/backend/remote
 	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/bench-gpu ./cmd/benchgpu
 	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/check ./cmd/check
+	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/bytes-gpu ./cmd/bytesgpu
 
 # Where there is a toolkit everything is brought up to date first; else what
 # was built elsewhere is run as it is.
@@ -35,11 +37,14 @@ test-gpu: $(CUDA_BUILT) ## on a machine with a GPU: kernels, the oracle matrix, 
 bench-gpu: $(CUDA_BUILT) ## on a machine with a GPU: joins of resident columns; results in build/bench-gpu.json
 	@$(CUDA_OUT)/bin/bench-gpu $(BENCH_FLAGS)
 
+bytes-gpu: $(CUDA_BUILT) ## where there is ncu, too: bytes that joins move against their model's; in build/bytes-gpu.json
+	@$(CUDA_OUT)/bin/bytes-gpu $(BYTES_FLAGS)
+
 # What travels is packed tightly.
 gpu-tests gpu-bundle: COMPRESS = size
 
-gpu-tests: cuda ## pack what make test-gpu and bench-gpu run on a GPU machine into build/gpu-tests.tar.gz
-	@tar --owner=0 --group=0 -cf - $(addprefix $(CUDA_OUT)/,bin/check bin/bench-gpu bin/gpujoin-cuda $(GPU_TESTS:%=test/%.test)) | gzip -9 >build/gpu-tests.tar.gz
+gpu-tests: cuda ## pack what make test-gpu, bench-gpu and bytes-gpu run on a GPU machine into build/gpu-tests.tar.gz
+	@tar --owner=0 --group=0 -cf - $(addprefix $(CUDA_OUT)/,$(GPU_PROGRAMS:%=bin/%) $(GPU_TESTS:%=test/%.test)) | gzip -9 >build/gpu-tests.tar.gz
 	@du -h --apparent-size build/gpu-tests.tar.gz
 
 gpu-bundle: cuda ## put all that a GPU machine without a network needs for gpu-e2e into build/gpu-bundle
