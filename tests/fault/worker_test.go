@@ -97,13 +97,17 @@ func (w *world) ranOn(t *testing.T, s *harness.Session) (provider, fallback stri
 	t.Helper()
 	ctx, cancel := bounded()
 	defer cancel()
-	plan, err := s.Explain(ctx, "analyze, timing off", theSum)
+	plan, err := s.Explain(ctx, "analyze", theSum)
 	if err != nil {
 		t.Fatal(err)
 	}
 	joins := plan.GpuJoins()
 	if len(joins) != 1 || plan.OffloadedJoins() != 1 {
 		t.Fatalf("not offloaded: %v", joins)
+	}
+	// Whoever it was has reported its phases.
+	if phases := joins[0].Joins()[0].Phases(); len(phases) < 2 || phases[len(phases)-1].Text("Name") != "gather" {
+		t.Errorf("phases %v", phases)
 	}
 	return joins[0].Text("Provider"), joins[0].Text("Provider Fallback")
 }
