@@ -90,12 +90,14 @@ func printRows(w io.Writer, rows []Result) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for _, r := range rows {
-		if !r.Best {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "best %s, %s: %s, %.1f GB/s\n", r.Direction, size(r.Bytes), r.Method, r.GBs); err != nil {
-			return err
+	for _, d := range []Direction{In, Out} {
+		for _, r := range rows {
+			if !r.Best || r.Direction != d {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "best %s, %s: %s, %.1f GB/s\n", d, size(r.Bytes), r.Method, r.GBs); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

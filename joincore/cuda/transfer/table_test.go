@@ -27,8 +27,8 @@ pinned copy    out        63999999 B  16.000  4.0   100 %
 pageable copy  in         16 MiB      1.000   16.8  100 %    
 coherence      -          -           -       -     -        not here
 best in, 63999999 B: pinned copy, 32.0 GB/s
-best out, 63999999 B: pinned copy, 4.0 GB/s
 best in, 16 MiB: pageable copy, 16.8 GB/s
+best out, 63999999 B: pinned copy, 4.0 GB/s
 joins here move extents that are registered by pinned copy, other memory by staged copy
 `
 	if out.String() != want {
