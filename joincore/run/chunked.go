@@ -51,14 +51,18 @@ func (e *chunked) joinStats() []joincore.JoinStats {
 		out = append(out, joincore.JoinStats{
 			Algorithm: j.decision.Algorithm.String(), BuildLeft: j.decision.BuildLeft, Bits: j.bits(),
 			BuildRows: j.buildRows, ProbeRows: j.counter.In.Load(), RowsOut: j.counter.Out.Load(),
-			Time: j.counter.Time(workers), Phases: j.counter.Phases(j.decision.Algorithm, workers),
+			Time: j.counter.Time(workers), Phases: j.phases(workers),
 		})
 	}
 	return out
 }
 
 func (e *chunked) gather() joincore.Phase {
-	return joincore.Phase{Name: "gather", Actual: e.gathered}
+	p := joincore.Phase{Name: choose.PhaseGather, Actual: e.gathered}
+	if n := len(e.joins); n > 0 {
+		p.Predicted = e.joins[n-1].ms(p.Name)
+	}
+	return p
 }
 
 // join is what is known of one join while the plan runs.
@@ -66,6 +70,21 @@ type join struct {
 	decision  choose.Decision
 	counter   algo.Counter
 	buildRows int64
+	predicted choose.Prediction
+}
+
+// phases returns what the join has spent its time on, and what was predicted.
+func (j *join) phases(workers int) []joincore.Phase {
+	list := j.counter.Phases(j.decision.Algorithm, workers)
+	for i := range list {
+		list[i].Predicted = j.ms(list[i].Name)
+	}
+	return list
+}
+
+// ms is what was predicted for a phase; 0: nothing was.
+func (j *join) ms(phase string) time.Duration {
+	return time.Duration(j.predicted.Of(phase) * float64(time.Millisecond))
 }
 
 // bits returns the radix bits that the join has used.

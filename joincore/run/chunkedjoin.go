@@ -43,6 +43,12 @@ func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, probeRo
 	if kept {
 		j.decision.Algorithm = j.decision.Algorithm.UM() // row numbers are all that is read of the result
 	}
+	if e.opt.Rates != nil {
+		j.predicted = e.opt.Rates.Predict(choose.CoreJoin{
+			Algorithm: j.decision.Algorithm, BuildRows: j.buildRows, ProbeRows: probeRows,
+			Result: e.estimate(n), Columns: len(e.plan.Output),
+		}, e.dev.Streams())
+	}
 	m := device.Match{Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: e.plan.Parameters, ProbeRows: probeRows}
 	plan := algo.PlanKind(n.Kind, j.decision.BuildLeft, m)
 	if j.decision.Algorithm == joincore.NPJ {
@@ -119,8 +125,8 @@ func (e *chunked) transformed(j *join, plan *algo.Plan, space device.Space, rele
 
 func rowsOf(s device.Space) int64 {
 	n := int64(0)
-	for _, r := range s.Segments() {
-		n += int64(r)
+	for _, segment := range s.Segments() {
+		n += int64(segment.Rows)
 	}
 	return n
 }

@@ -1,0 +1,146 @@
+package run
+
+import (
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+)
+
+// PredictCores returns the ms that the joins of a plan are predicted to take on
+// so many cores, once its inputs are there.
+func PredictCores(plan *joincore.Plan, inputs []*joincore.Relation, r *choose.Rates, cores int) (ms float64) {
+	p := newPredictor(plan, inputs)
+	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
+		ms += r.Predict(choose.CoreJoin{BuildRows: j.rows[0], ProbeRows: j.rows[1]}, cores).MS()
+	})
+	root := choose.CoreJoin{Result: p.rows(plan.Root), Columns: len(plan.Output)}
+	return ms + r.Predict(root, cores).MS()
+}
+
+// deviceJobMS is what a job on a device takes beside joins and columns that
+// cross the link: its start in another process, memory, the first and the last
+// transfer, which nothing overlaps.
+const deviceJobMS = 5
+
+// PredictDevice returns the ms on a device: the columns that are read cross the
+// link, joins run where they lie, the result crosses it back. Transfers and
+// joins overlap at best, which is not counted on.
+func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *choose.DeviceRates) float64 {
+	p := newPredictor(plan, inputs)
+	in, out := 0.0, 0.0
+	read := newColumns(plan.Output).with(conditions(plan.Root)...)
+	ms := float64(deviceJobMS)
+	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
+		for _, k := range j.node.Keys {
+			read = read.with(k.Left, k.Right)
+		}
+		d := choose.Resident{KeyBytes: p.keyBytes(j.node), Rows: j.rows, MatchRatio: 1, ResultRows: p.rows(j.node)}
+		for i, s := range j.sides {
+			d.Payload[i] = p.payload(s)
+		}
+		if plain := j.node.Kind == joincore.Inner && len(j.node.Keys) == 1 && j.node.Residual == nil; plain {
+			ms += r.Materialisation(d).MS
+		} else { // such joins go by row numbers
+			ms += r.Named(&d, joincore.PHJUM).MS
+		}
+	})
+	for c := range read {
+		in += float64(inputs[c.Input].Rows()) * p.crossing(c)
+	}
+	for _, c := range plan.Output {
+		out += float64(p.rows(plan.Root)) * p.crossing(c)
+	}
+	const perMS = 1e6 // bytes that 1 GB/s moves
+	return ms + in/r.LinkInGB/perMS + out/r.LinkOutGB/perMS
+}
+
+// predictor walks a plan whose inputs are there.
+type predictor struct {
+	plan   *joincore.Plan
+	inputs []*joincore.Relation
+}
+
+func newPredictor(plan *joincore.Plan, inputs []*joincore.Relation) *predictor {
+	return &predictor{plan, inputs}
+}
+
+func (p *predictor) column(c joincore.ColumnRef) joincore.Column {
+	return p.plan.Inputs[c.Input].Columns[c.Column]
+}
+
+func (p *predictor) rows(n joincore.Node) int64 {
+	return estimateRows(n, func(input int) int64 { return p.inputs[input].Rows() })
+}
+
+// joinOf is a join with its sides and their rows: build, probe.
+type joinOf struct {
+	node  *joincore.Join
+	sides [2]*side
+	rows  [2]int64
+}
+
+func (p *predictor) eachJoin(n joincore.Node, needed columns, visit func(joinOf)) {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		p.eachJoin(n.Child, needed.with(joincore.ExprColumns(n.Predicate)...), visit)
+	case *joincore.Join:
+		left, right := sides(n, needed, p.column)
+		sizes := joinSizes(n, p.rows)
+		j := joinOf{n, [2]*side{right, left}, [2]int64{sizes.RightRows, sizes.LeftRows}}
+		if sizes.BuildLeft() {
+			j = joinOf{n, [2]*side{left, right}, [2]int64{sizes.LeftRows, sizes.RightRows}}
+		}
+		visit(j)
+		for _, s := range j.sides {
+			below := s.needed
+			for _, part := range s.key.Parts {
+				below = below.with(part.Column)
+			}
+			p.eachJoin(s.node, below, visit)
+		}
+	}
+}
+
+// conditions are the columns that filters and residual conditions read.
+func conditions(n joincore.Node) []joincore.ColumnRef {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		return append(conditions(n.Child), joincore.ExprColumns(n.Predicate)...)
+	case *joincore.Join:
+		return append(append(conditions(n.Left), conditions(n.Right)...), joincore.ExprColumns(n.Residual)...)
+	}
+	return nil
+}
+
+// keyBytes is the width of the key that a device joins by: the column's own, or
+// a hash's.
+func (p *predictor) keyBytes(n *joincore.Join) int {
+	if len(n.Keys) == 1 && p.column(n.Keys[0].Left).Width == 4 && p.column(n.Keys[0].Right).Width == 4 {
+		return 4
+	}
+	return 8
+}
+
+// payload is what a device moves of a side: narrow columns, and a row number
+// for the others of each input.
+func (p *predictor) payload(s *side) (widths []int) {
+	numbered := map[int]bool{}
+	for _, c := range s.needed.of(s.inputs) {
+		switch column := p.column(c); {
+		case movable(column):
+			widths = append(widths, column.Width)
+		case !numbered[c.Input]:
+			numbered[c.Input] = true
+			widths = append(widths, 4)
+		}
+	}
+	return widths
+}
+
+// crossing is how many bytes of a column's value cross the link: values of
+// variable length do not.
+func (p *predictor) crossing(c joincore.ColumnRef) float64 {
+	if column := p.column(c); column.Kind == joincore.Fixed {
+		return float64(column.Width)
+	}
+	return 0
+}

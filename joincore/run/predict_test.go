@@ -1,0 +1,95 @@
+package run_test
+
+import (
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/run"
+	"gpujoin/joincore/runtest"
+)
+
+// flatRates are cores that take 20 ns a row at every size.
+func flatRates() *choose.Rates {
+	r := &choose.Rates{ColumnNS: 0.5, NPJRows: 1 << 18}
+	for i := range choose.Points {
+		r.BuildNS[i], r.ProbeNS[i] = 20, 20
+	}
+	return r
+}
+
+// sized returns a plan over two inputs of so many rows; their values are never
+// looked at.
+func sized(left, right int, kind joincore.Kind) (*joincore.Plan, []*joincore.Relation) {
+	columns := []joincore.Column{{Kind: joincore.Fixed, Width: 8, Align: 8}, {Kind: joincore.Fixed, Width: 8, Align: 8}}
+	of := func(rows int) *joincore.Relation {
+		return &joincore.Relation{Columns: columns, Segments: []joincore.Segment{{Rows: rows}}}
+	}
+	plan := &joincore.Plan{
+		Inputs: []joincore.Input{{Columns: columns, Rows: float64(left)}, {Columns: columns, Rows: float64(right)}},
+		Root: &joincore.Join{
+			Kind: kind, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1},
+			Keys: []joincore.KeyPair{{Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}},
+			Rows: float64(left),
+		},
+		Output: []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}},
+	}
+	return plan, []*joincore.Relation{of(left), of(right)}
+}
+
+// Small joins are faster on cores, large ones on a device, and many cores move
+// the point from where that is so.
+func TestPredictionsTellSmallFromLarge(t *testing.T) {
+	rates, device := flatRates(), &choose.DefaultDeviceRates
+	for _, c := range []struct {
+		rows, cores int
+		device      bool
+	}{
+		{10_000, 1, false}, {10_000, 64, false},
+		{1_000_000, 1, true}, {1_000_000, 16, false},
+		{100_000_000, 16, true},
+	} {
+		for _, kind := range []joincore.Kind{joincore.Inner, joincore.Left} {
+			plan, inputs := sized(c.rows, c.rows, kind)
+			cores, gpu := run.PredictCores(plan, inputs, rates, c.cores), run.PredictDevice(plan, inputs, device)
+			if (gpu < cores) != c.device {
+				t.Errorf("%d rows: %.1f ms on %d cores, %.1f on the device", c.rows, cores, c.cores, gpu)
+			}
+		}
+	}
+}
+
+// The link's speed counts, and so do its bytes.
+func TestTheLinkIsPartOfAPrediction(t *testing.T) {
+	plan, inputs := sized(10_000_000, 10_000_000, joincore.Inner)
+	slow := choose.DefaultDeviceRates
+	slow.LinkInGB, slow.LinkOutGB = 5.5, 5.5
+	fast := run.PredictDevice(plan, inputs, &choose.DefaultDeviceRates)
+	// 4 columns in, 2 out, of 80 MB each.
+	if more := run.PredictDevice(plan, inputs, &slow) - fast; more < 6*80/5.5*0.89 || more > 6*80/5.5*0.91 {
+		t.Errorf("a tenth of the speed costs %.1f ms", more)
+	}
+}
+
+// Cores predict every phase of the algorithms that they choose among.
+func TestCoresPredictTheirPhases(t *testing.T) {
+	relation := runtest.Keyed(1<<14, func(row int) uint64 { return uint64(row) })
+	plan := runtest.PairPlan(relation, relation)
+	for _, a := range []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM} {
+		var stats joincore.Stats
+		sink := runtest.NewDiscarder(runtest.Int64Columns(2), 4, 1<<13)
+		err := run.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{relation, relation}, &runtest.Arena{}, sink, run.Options{
+			Rates:  flatRates(),
+			Decide: func(_ int, d choose.Decision) choose.Decision { d.Algorithm = a; return d },
+		}, &stats)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range stats.Joins[0].Phases {
+			if p.Predicted <= 0 {
+				t.Errorf("%v: %s is not predicted", a, p.Name)
+			}
+		}
+	}
+}
