@@ -66,8 +66,9 @@ func fill(b []byte, seed uint64, threads int) {
 func poison(b []byte, threads int) {
 	shared(len(b), threads, func(low, high int) {
 		part := b[low:high]
-		for i := range part {
-			part[i] = 0xff
+		part[0] = 0xff
+		for n := 1; n < len(part); n *= 2 {
+			copy(part[n:], part[:n])
 		}
 	})
 }
