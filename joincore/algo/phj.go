@@ -45,11 +45,11 @@ func (j *partitionJoin) Release() { j.probe.Release() }
 
 // divide makes tasks of about equal size.
 func (j *partitionJoin) divide(ctx context.Context, streams int) error {
-	build, err := j.build.Bounds(ctx)
+	build, err := j.build.Bounds().Wait(ctx)
 	if err != nil {
 		return err
 	}
-	probe, err := j.probe.Bounds(ctx)
+	probe, err := j.probe.Bounds().Wait(ctx)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,12 @@ const morselChunks = 8
 // morsel is a run of rows within a segment.
 type morsel struct{ segment, first, n int }
 
-func morsels(segments []int, chunk int) []morsel {
+func morsels(segments []device.Segment, chunk int) []morsel {
 	var out []morsel
 	size := chunk * morselChunks
-	for segment, rows := range segments {
-		for at := 0; at < rows; at += size {
-			out = append(out, morsel{segment, at, min(size, rows-at)})
+	for segment, s := range segments {
+		for at := 0; at < s.Rows; at += size {
+			out = append(out, morsel{segment, at, min(size, s.Rows-at)})
 		}
 	}
 	return out

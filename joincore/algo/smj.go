@@ -40,7 +40,10 @@ type mergeTask struct {
 func (j *mergeJoin) Release() { j.probe.Release() }
 
 func (j *mergeJoin) divide(ctx context.Context, d device.Chunked) error {
-	keyed, err := j.probe.Keyed(ctx)
+	if _, err := j.build.Keyed().Wait(ctx); err != nil {
+		return err
+	}
+	keyed, err := j.probe.Keyed().Wait(ctx)
 	if err != nil {
 		return err
 	}

@@ -115,8 +115,8 @@ func (p *probePart) probe(ctx context.Context, st device.ChunkStream, prober dev
 
 func rowsOf(s device.Space) int64 {
 	n := int64(0)
-	for _, r := range s.Segments() {
-		n += int64(r)
+	for _, segment := range s.Segments() {
+		n += int64(segment.Rows)
 	}
 	return n
 }

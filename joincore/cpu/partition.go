@@ -54,7 +54,7 @@ func (d *dev) Partition(ctx context.Context, from device.Space, spec device.Part
 // errChanged: somebody wrote to an input between the two passes.
 var errChanged = fmt.Errorf("input changed while it was read: %w", joincore.ErrInvalid)
 
-func (s *space) Bounds(context.Context) ([]int64, error) { return s.bounds, nil }
+func (s *space) Bounds() device.Future[[]int64] { return device.Known(s.bounds) }
 
 // span is a run of rows within a segment.
 type span struct{ segment, first, n int }

@@ -60,8 +60,9 @@ type dev struct {
 	live map[*byte][]byte
 }
 
-func (d *dev) Streams() int   { return d.streams }
-func (d *dev) ChunkRows() int { return d.chunk }
+func (d *dev) At() device.Location { return device.Host }
+func (d *dev) Streams() int        { return d.streams }
+func (d *dev) ChunkRows() int      { return d.chunk }
 
 // alloc returns accounted memory of unspecified content for n values.
 func alloc[T word](d *dev, n int) ([]T, error) {

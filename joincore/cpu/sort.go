@@ -25,7 +25,7 @@ func (d *dev) Sort(ctx context.Context, from device.Space, spec device.SortSpec)
 }
 
 // Keyed returns how many rows of a sorted space have a key.
-func (s *space) Keyed(context.Context) (int64, error) { return int64(s.keyed), nil }
+func (s *space) Keyed() device.Count { return device.Known(int64(s.keyed)) }
 
 // pairs are keys and the positions of their rows.
 type pairs struct {

@@ -40,7 +40,14 @@ type space struct {
 	release []func() // frees the memory
 }
 
-func (s *space) Segments() []int { return s.rows }
+// Segments lie on the host.
+func (s *space) Segments() []device.Segment {
+	out := make([]device.Segment, len(s.rows))
+	for i, n := range s.rows {
+		out[i] = device.Segment{Rows: n, At: device.Host}
+	}
+	return out
+}
 
 func (s *space) Release() {
 	for _, f := range s.release {

@@ -43,6 +43,9 @@ func (d *dev) newStream() *stream {
 func (d *dev) NewStream() (device.Stream, error)           { return d.newStream(), nil }
 func (d *dev) NewChunkStream() (device.ChunkStream, error) { return d.newStream(), nil }
 
+// At says that the host's cores do the work.
+func (st *stream) At() device.Location { return device.Host }
+
 // Sync has nothing to wait for.
 func (st *stream) Sync(context.Context) error { return nil }
 

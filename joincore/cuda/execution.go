@@ -47,6 +47,9 @@ func newExecution(p *Provider, s *site, mem joincore.Memory, opt device.Options)
 func (e *execution) Streams() int   { return e.streams }
 func (e *execution) ChunkRows() int { return e.chunk }
 
+// At says which GPU it is.
+func (e *execution) At() device.Location { return device.Location(e.p.Info().Ordinal) }
+
 // Close waits for the device and gives the site back, unless the device was
 // lost: then nothing of it is used again.
 func (e *execution) Close() {

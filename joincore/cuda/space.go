@@ -38,7 +38,9 @@ func (e *execution) newSpace(rows int64) *space {
 func (e *execution) space(s device.Space) *space { return s.(*space) }
 
 // Segments returns all rows as one segment.
-func (s *space) Segments() []int { return []int{int(s.rows)} }
+func (s *space) Segments() []device.Segment {
+	return []device.Segment{{Rows: int(s.rows), At: s.e.At()}}
+}
 
 // Release frees what was made for the space.
 func (s *space) Release() {

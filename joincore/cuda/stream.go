@@ -49,6 +49,9 @@ func (e *execution) NewStream() (device.Stream, error) {
 	return &stream{e: e, lane: l}, nil
 }
 
+// At says which GPU the stream works on.
+func (st *stream) At() device.Location { return device.Location(st.lane.stream.Device()) }
+
 // Close leaves the lane to the next execution.
 func (st *stream) Close() {}
 
@@ -67,9 +70,9 @@ func (st *stream) Gather(r device.Rows, from int, columns []joincore.ColumnRef, 
 	n, wait, err := st.gather(context.Background(), r.(*rows), from, columns, dst, at, heap)
 	if err != nil {
 		err = errors.Join(err, st.settle())
-		return device.Pending(func(context.Context) (int64, error) { return 0, err })
+		return device.Pending(st.At(), func(context.Context) (int64, error) { return 0, err })
 	}
-	return device.Pending(func(ctx context.Context) (int64, error) { return int64(n), wait(ctx) })
+	return device.Pending(st.At(), func(ctx context.Context) (int64, error) { return int64(n), wait(ctx) })
 }
 
 func (st *stream) gather(ctx context.Context, r *rows, from int, columns []joincore.ColumnRef, dst *joincore.Batch, at int, heap []int) (n int, wait func(context.Context) error, err error) {
@@ -180,7 +183,7 @@ func (st *stream) readNumbers(ctx context.Context, at driver.Ptr, n int64) ([]ui
 
 // Measure returns the heap bytes of one row.
 func (st *stream) Measure(r device.Rows, row int, columns []joincore.ColumnRef, heap []int) device.Count {
-	return device.Pending(func(ctx context.Context) (int64, error) {
+	return device.Pending(st.At(), func(ctx context.Context) (int64, error) {
 		for i, ref := range columns {
 			heap[i] = 0
 			if st.e.describe(ref).Kind != joincore.Varlena {

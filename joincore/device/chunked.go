@@ -7,6 +7,11 @@ import (
 )
 
 // Chunked is a device with primitives over chunks of rows.
+//
+// Partition, Sort and Build are asynchronous where the device likes: they may
+// return before their work is done. It is awaited by Bounds, and by Keyed,
+// whose error is that of the work; a table is awaited by who probes it. The
+// segments of a partitioned or sorted space may be asked for only after that.
 type Chunked interface {
 	Device
 	// NewTuples makes an empty space that ChunkStream.Append fills with the
@@ -39,10 +44,10 @@ type Tuples interface{ Space }
 // Partitions is a space of one segment whose rows are ordered by partition.
 type Partitions interface {
 	Space
-	// Bounds waits for the first position of each partition, and the number
-	// of all rows at the end: partitions + 1 numbers. The last partition holds
-	// the rows whose key is NULL and is empty unless the spec keeps them.
-	Bounds(ctx context.Context) ([]int64, error)
+	// Bounds is the first position of each partition, and the number of all
+	// rows at the end: partitions + 1 numbers. The last partition holds the
+	// rows whose key is NULL and is empty unless the spec keeps them.
+	Bounds() Future[[]int64]
 }
 
 // PartitionSpec says how to partition a space.
@@ -60,9 +65,9 @@ type PartitionSpec struct {
 // Sorted is a space of one segment in the order of its keys.
 type Sorted interface {
 	Space
-	// Keyed waits for how many rows have a key. Those whose key is NULL follow
-	// them, where the spec keeps them.
-	Keyed(ctx context.Context) (int64, error)
+	// Keyed is how many rows have a key. Those whose key is NULL follow them,
+	// where the spec keeps them.
+	Keyed() Count
 }
 
 // SortSpec says how to sort a space. Its fields are those of a PartitionSpec.

@@ -14,7 +14,9 @@
 // or a result. A row of a space has a position. Rows is a chunk of result
 // rows in the making: for each space that contributes, the positions of its
 // rows. Columns are not touched before somebody needs them. A number that
-// only the device knows is a Count, which has to be awaited.
+// only the device knows is a Count, a Future, which has to be awaited. Streams,
+// futures and segments say at which Location they are: one device of several,
+// or the host.
 //
 // Life cycle. A Provider lives as long as the process. A Device belongs to
 // one execution of a plan; Close frees whatever is left, after every stream
@@ -50,6 +52,8 @@ type Options struct {
 
 // Device is a provider opened for one execution.
 type Device interface {
+	// At says which device it is.
+	At() Location
 	// Streams says how many streams keep the device busy.
 	Streams() int
 	// ChunkRows says how many rows a Rows has at most.
@@ -64,14 +68,17 @@ type Device interface {
 
 // Space is a set of rows on the device, in segments that are scanned apart.
 type Space interface {
-	// Segments returns the rows of each segment.
-	Segments() []int
-	// Release frees the space's memory. Nothing that reads it may be used after.
+	// Segments returns the segments in order.
+	Segments() []Segment
+	// Release frees the space's memory, behind the steps that have been asked
+	// to read it. Chunks of its rows may not be used after.
 	Release()
 }
 
 // Stream is a queue of work on the device, used by one goroutine.
 type Stream interface {
+	// At says which device does the work.
+	At() Location
 	// Scan returns rows [first, first+n) of a segment, n <= ChunkRows.
 	Scan(s Space, segment, first, n int) Rows
 	// Gather writes rows from the given one on into dst, from row at on, and

@@ -53,9 +53,10 @@ type dev struct {
 	emitRows int
 }
 
-func (d *dev) Streams() int   { return d.inner.Streams() }
-func (d *dev) ChunkRows() int { return d.inner.ChunkRows() }
-func (d *dev) Close()         { d.inner.Close() }
+func (d *dev) At() device.Location { return d.inner.At() }
+func (d *dev) Streams() int        { return d.inner.Streams() }
+func (d *dev) ChunkRows() int      { return d.inner.ChunkRows() }
+func (d *dev) Close()              { d.inner.Close() }
 
 func (d *dev) Import(input int, r *joincore.Relation) (device.Space, error) {
 	inner, err := d.inner.Import(input, r)
@@ -71,15 +72,15 @@ func (d *dev) Import(input int, r *joincore.Relation) (device.Space, error) {
 
 func (d *dev) Rows(s device.Space) device.Count {
 	h := use(s)
-	return device.Pending(func(ctx context.Context) (int64, error) {
+	return device.Pending(d.At(), func(ctx context.Context) (int64, error) {
 		inner, err := h.await(ctx)
 		if err != nil {
 			return 0, err
 		}
 		h.seen.Store(true)
 		n := int64(0)
-		for _, rows := range inner.Segments() {
-			n += int64(rows)
+		for _, segment := range inner.Segments() {
+			n += int64(segment.Rows)
 		}
 		return n, nil
 	})

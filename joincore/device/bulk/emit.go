@@ -71,7 +71,8 @@ func (e *emitter) Finish() error {
 
 func (e *emitter) Close() {
 	if e.tuples != nil {
-		_ = e.st.Sync(e.ctx) // it may still write to them; its error has been returned
+		// It may still write to them, whatever has ended; its error has been returned.
+		_ = e.st.Sync(context.WithoutCancel(e.ctx))
 		e.tuples.Release()
 	}
 }

@@ -169,8 +169,8 @@ func (j *join) Report() joincore.JoinStats {
 		stats.Bits = j.bits()
 	}
 	if inner := j.build.inner; j.build.err == nil {
-		for _, n := range inner.Segments() {
-			stats.BuildRows += int64(n)
+		for _, segment := range inner.Segments() {
+			stats.BuildRows += int64(segment.Rows)
 		}
 	}
 	return stats

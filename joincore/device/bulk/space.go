@@ -72,7 +72,7 @@ func use(s device.Space) *space {
 	return h
 }
 
-func (s *space) Segments() []int {
+func (s *space) Segments() []device.Segment {
 	if !use(s).seen.Load() {
 		panic("segments of a space whose rows were not awaited")
 	}

@@ -1,51 +1,79 @@
 package separate
 
 import (
+	"context"
 	"slices"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 )
 
+// background is how long the device waits for its own work: that ends with its
+// own context.
+var background = context.Background()
+
 func (s *stream) Scan(sp device.Space, segment, first, n int) device.Rows {
-	out, in := s.scan.next(), open(sp)
+	out, in := s.scan.next(), s.dev.use(sp)
 	s.do(func() error {
-		out.inner = s.inner.Scan(in, segment, first, n)
+		space, err := in.await(background)
+		if err != nil {
+			return err
+		}
+		out.inner = s.inner.Scan(space, segment, first, n)
 		return nil
 	})
 	return out
 }
 
 func (s *stream) Marked(sp device.Space, segment, first, n int, found bool) (device.Rows, device.Count) {
-	out, in, count := s.marked.next(), open(sp), new(device.Count)
+	out, in, count := s.marked.next(), s.dev.use(sp), new(device.Count)
 	s.do(func() error {
-		out.inner, *count = s.inner.Marked(in, segment, first, n, found)
+		space, err := in.await(background)
+		if err != nil {
+			return err
+		}
+		out.inner, *count = s.inner.Marked(space, segment, first, n, found)
 		return nil
 	})
 	return out, s.count(count, nil)
 }
 
 func (s *stream) BuildPartition(p device.Partitions, partition int, m *device.Match) (device.Table, error) {
-	t, in := new(table), open(p).(device.Partitions)
-	s.do(func() (err error) {
-		t.inner, err = s.inner.BuildPartition(in, partition, m)
-		return err
-	})
-	return t, nil
+	in := s.dev.use(p)
+	return s.table(func() (device.Table, error) {
+		space, err := in.await(background)
+		if err != nil {
+			return nil, err
+		}
+		return s.inner.BuildPartition(space.(device.Partitions), partition, m)
+	}), nil
 }
 
 func (s *stream) MergeMatch(build device.Sorted, from int64, m *device.Match) (device.Table, error) {
-	t, in := new(table), open(build).(device.Sorted)
-	s.do(func() (err error) {
-		t.inner, err = s.inner.MergeMatch(in, from, m)
+	in := s.dev.use(build)
+	return s.table(func() (device.Table, error) {
+		space, err := in.await(background)
+		if err != nil {
+			return nil, err
+		}
+		return s.inner.MergeMatch(space.(device.Sorted), from, m)
+	}), nil
+}
+
+// table is a table that the stream makes; it is there for what comes behind it.
+func (s *stream) table(make func() (device.Table, error)) *table {
+	t := s.dev.newTable()
+	s.do(func() error {
+		inner, err := make()
+		t.finish(inner, err)
 		return err
 	})
-	return t, nil
+	return t
 }
 
 func (s *stream) Append(r device.Rows, t device.Tuples) error {
-	in, to := live(r), open(t).(device.Tuples)
-	s.do(func() error { return s.inner.Append(in.inner, to) })
+	in, to := live(r), s.dev.use(t)
+	s.do(func() error { return s.inner.Append(in.inner, to.inner.(device.Tuples)) })
 	return nil
 }
 
@@ -91,8 +119,14 @@ func (s *stream) NewProber(m *device.Match) device.Prober {
 
 func (p *prober) Start(r device.Rows, t device.Table) error {
 	p.in = live(r)
-	in := p.in
-	p.s.do(func() error { return p.inner.Start(in.inner, openTable(t)) })
+	in, table := p.in, p.s.dev.useTable(t)
+	p.s.do(func() error {
+		inner, err := table.await(background)
+		if err != nil {
+			return err
+		}
+		return p.inner.Start(in.inner, inner)
+	})
 	return nil
 }
 

@@ -1,13 +1,15 @@
 // Package separate is a provider for tests. It executes with another one, but
-// behaves as a device on the far side of a bus: its memory is its own and
-// poisoned, streams work behind the caller's back, handles go stale, and
-// nothing of a result is visible on the host before its count was awaited.
-// An algorithm that reaches through the interface fails here.
+// behaves as a device on the far side of a bus, or as one of several: its
+// memory is its own and poisoned; whole steps and streams work behind the
+// caller's back; handles go stale, and are of no use to another device; and
+// nothing of a result is visible on the host before its future was awaited. An
+// algorithm that reaches through the interface fails here.
 package separate
 
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"gpujoin/joincore"
@@ -15,7 +17,19 @@ import (
 )
 
 // Provider wraps another provider, whose devices are Chunked.
-type Provider struct{ Inner device.Provider }
+type Provider struct {
+	Inner  device.Provider
+	Number device.Location // of the device that it simulates
+}
+
+// New returns the providers of so many devices, which differ by their numbers.
+func New(inner device.Provider, devices int) []*Provider {
+	var out []*Provider
+	for i := range devices {
+		out = append(out, &Provider{Inner: inner, Number: device.Location(i)})
+	}
+	return out
+}
 
 // Name returns the inner provider's name, marked.
 func (p *Provider) Name() string { return "separate-" + p.Inner.Name() }
@@ -27,18 +41,21 @@ func (p *Provider) Open(mem joincore.Memory, opt device.Options) (device.Device,
 	if err != nil {
 		return nil, err
 	}
-	return &dev{inner: inner.(device.Chunked), mem: m}, nil
+	return &dev{inner: inner.(device.Chunked), at: p.Number, mem: m}, nil
 }
 
 type dev struct {
 	inner   device.Chunked
+	at      device.Location
 	mem     *memory
 	copies  [][]byte
-	streams atomic.Int64 // open
+	streams atomic.Int64   // open
+	steps   sync.WaitGroup // that are under way
 }
 
-func (d *dev) Streams() int   { return d.inner.Streams() }
-func (d *dev) ChunkRows() int { return d.inner.ChunkRows() }
+func (d *dev) At() device.Location { return d.at }
+func (d *dev) Streams() int        { return d.inner.Streams() }
+func (d *dev) ChunkRows() int      { return d.inner.ChunkRows() }
 
 // Import copies the relation to the device.
 func (d *dev) Import(input int, r *joincore.Relation) (device.Space, error) {
@@ -63,39 +80,47 @@ func (d *dev) Import(input int, r *joincore.Relation) (device.Space, error) {
 		}
 		far.Segments = append(far.Segments, t)
 	}
-	s, err := d.inner.Import(input, far)
-	return wrap(s, err)
+	inner, err := d.inner.Import(input, far)
+	return d.there(inner, err)
 }
 
 func (d *dev) NewTuples(inputs []int, key *device.Key) (device.Tuples, error) {
-	s, err := d.inner.NewTuples(inputs, key)
-	return wrap(s, err)
+	inner, err := d.inner.NewTuples(inputs, key)
+	return d.there(inner, err)
 }
 
 func (d *dev) KeyRange(ctx context.Context, s device.Space, key *device.Key) (device.KeyRange, error) {
-	return d.inner.KeyRange(ctx, open(s), key)
+	inner, err := d.use(s).await(ctx)
+	if err != nil {
+		return device.KeyRange{}, err
+	}
+	return d.inner.KeyRange(ctx, inner, key)
 }
 
 func (d *dev) Partition(ctx context.Context, from device.Space, spec device.PartitionSpec) (device.Partitions, error) {
-	s, err := d.inner.Partition(ctx, open(from), spec)
-	return wrap(s, err)
+	return d.step(ctx, from, func(inner device.Space) (device.Space, error) { return d.inner.Partition(ctx, inner, spec) }), nil
 }
 
 func (d *dev) Sort(ctx context.Context, from device.Space, spec device.SortSpec) (device.Sorted, error) {
-	s, err := d.inner.Sort(ctx, open(from), spec)
-	return wrap(s, err)
+	return d.step(ctx, from, func(inner device.Space) (device.Space, error) { return d.inner.Sort(ctx, inner, spec) }), nil
 }
 
 func (d *dev) MergePath(ctx context.Context, build, probe device.Sorted, parts int) ([]device.MergePoint, error) {
-	return d.inner.MergePath(ctx, open(build).(device.Sorted), open(probe).(device.Sorted), parts)
-}
-
-func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (device.Table, error) {
-	t, err := d.inner.Build(ctx, open(from), m)
+	b, err := d.use(build).await(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &table{inner: t}, nil
+	p, err := d.use(probe).await(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.inner.MergePath(ctx, b.(device.Sorted), p.(device.Sorted), parts)
+}
+
+func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (device.Table, error) {
+	t := d.newTable()
+	start(d, &t.work, reading(ctx, d.use(from), func(inner device.Space) (device.Table, error) { return d.inner.Build(ctx, inner, m) }))
+	return t, nil
 }
 
 // Close poisons the inputs and checks that no stream is left.
@@ -103,66 +128,10 @@ func (d *dev) Close() {
 	if n := d.streams.Load(); n != 0 {
 		panic(fmt.Sprintf("device closed before %d streams", n))
 	}
+	d.steps.Wait()
 	d.inner.Close()
 	for _, b := range d.copies {
 		d.mem.Free(b[:max(len(b), 1)])
 	}
 	d.copies = nil
-}
-
-// space is a handle; it is dead after Release.
-type space struct {
-	inner device.Space
-	dead  atomic.Bool
-}
-
-func wrap(s device.Space, err error) (*space, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &space{inner: s}, nil
-}
-
-// open returns what a handle stands for.
-func open(s device.Space) device.Space {
-	h, ok := s.(*space)
-	if !ok {
-		panic(fmt.Sprintf("a %T is not a handle of this device", s))
-	}
-	if h.dead.Load() {
-		panic("space used after its release")
-	}
-	return h.inner
-}
-
-func (s *space) Segments() []int { return open(s).Segments() }
-
-func (s *space) Bounds(ctx context.Context) ([]int64, error) {
-	return open(s).(device.Partitions).Bounds(ctx)
-}
-
-func (s *space) Keyed(ctx context.Context) (int64, error) {
-	return open(s).(device.Sorted).Keyed(ctx)
-}
-
-func (s *space) Release() {
-	open(s).Release()
-	s.dead.Store(true)
-}
-
-type table struct {
-	inner device.Table
-	dead  atomic.Bool
-}
-
-func (t *table) Release() {
-	t.inner.Release()
-	t.dead.Store(true)
-}
-
-func openTable(t device.Table) device.Table {
-	if t.(*table).dead.Load() {
-		panic("table used after its release")
-	}
-	return t.(*table).inner
 }

@@ -11,9 +11,8 @@ import (
 type stream struct {
 	dev   *dev
 	inner device.ChunkStream
-	queue chan func() error
+	queue chan func(error) error // given the stream's error, returns its new one
 	done  chan struct{}
-	sync  chan error // answers the one who waits
 
 	scan, marked producer
 	staging      staging
@@ -51,7 +50,7 @@ func (d *dev) NewChunkStream() (device.ChunkStream, error) {
 		return nil, err
 	}
 	d.streams.Add(1)
-	s := &stream{dev: d, inner: inner, queue: make(chan func() error, 16), done: make(chan struct{}), sync: make(chan error, 1)}
+	s := &stream{dev: d, inner: inner, queue: make(chan func(error) error, 64), done: make(chan struct{})}
 	go s.work()
 	return s, nil
 }
@@ -60,11 +59,7 @@ func (s *stream) work() {
 	defer close(s.done)
 	var err error
 	for f := range s.queue {
-		if f == nil {
-			s.sync <- err
-		} else if err == nil {
-			err = protect(f)
-		}
+		err = f(err)
 	}
 }
 
@@ -73,19 +68,44 @@ func protect(f func() error) (err error) {
 	return f()
 }
 
-func (s *stream) do(f func() error) { s.queue <- f }
+// do does f, unless something before it has failed.
+func (s *stream) do(f func() error) {
+	s.queue <- func(err error) error {
+		if err != nil {
+			return err
+		}
+		return protect(f)
+	}
+}
+
+// await returns what waits for all that was asked for up to now.
+func (s *stream) await() func(context.Context) error {
+	outcome := make(chan error, 1)
+	s.queue <- func(err error) error {
+		outcome <- err
+		return err
+	}
+	return func(ctx context.Context) error {
+		select {
+		case err := <-outcome:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (s *stream) At() device.Location { return s.dev.at }
 
 // Sync waits for everything before it.
-func (s *stream) Sync(context.Context) error {
-	s.queue <- nil
-	return <-s.sync
-}
+func (s *stream) Sync(ctx context.Context) error { return s.await()(ctx) }
 
 // count is a number that the goroutine writes to n; after runs on the host
 // once it is there.
 func (s *stream) count(n *device.Count, after func()) device.Count {
-	return device.Pending(func(ctx context.Context) (int64, error) {
-		if err := s.Sync(ctx); err != nil {
+	wait := s.await()
+	return device.Pending(s.dev.at, func(ctx context.Context) (int64, error) {
+		if err := wait(ctx); err != nil {
 			return 0, err
 		}
 		if after != nil {

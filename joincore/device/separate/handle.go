@@ -1,0 +1,181 @@
+package separate
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"gpujoin/joincore/device"
+)
+
+// work is what a handle stands for: something that the device may still be
+// making.
+type work[T any] struct {
+	done  chan struct{}
+	inner T // once done, unless err is set
+	err   error
+}
+
+func (w *work[T]) finish(inner T, err error) {
+	w.inner, w.err = inner, err
+	close(w.done)
+}
+
+func (w *work[T]) await(ctx context.Context) (inner T, err error) {
+	select {
+	case <-w.done:
+		return w.inner, w.err
+	case <-ctx.Done():
+		return inner, context.Cause(ctx)
+	}
+}
+
+// start makes something behind the caller's back.
+func start[T any](d *dev, w *work[T], make func() (T, error)) {
+	d.steps.Go(func() {
+		var inner T
+		err := protect(func() (err error) {
+			inner, err = make()
+			return err
+		})
+		w.finish(inner, err)
+	})
+}
+
+// space is a handle; it is dead after Release.
+type space struct {
+	work[device.Space]
+	dev   *dev
+	users sync.WaitGroup // steps that read it
+	dead  atomic.Bool
+}
+
+func (d *dev) newSpace() *space {
+	return &space{dev: d, work: work[device.Space]{done: make(chan struct{})}}
+}
+
+// there returns the handle of a space that is made already.
+func (d *dev) there(inner device.Space, err error) (*space, error) {
+	if err != nil {
+		return nil, err
+	}
+	s := d.newSpace()
+	s.finish(inner, nil)
+	return s, nil
+}
+
+// step returns the handle of a space that is made of another one.
+func (d *dev) step(ctx context.Context, from device.Space, make func(device.Space) (device.Space, error)) *space {
+	out := d.newSpace()
+	start(d, &out.work, reading(ctx, d.use(from), make))
+	return out
+}
+
+// reading returns a step that reads a space, which stays until it is done.
+func reading[T any](ctx context.Context, source *space, make func(device.Space) (T, error)) func() (T, error) {
+	source.users.Add(1)
+	return func() (made T, err error) {
+		defer source.users.Done()
+		inner, err := source.await(ctx)
+		if err != nil {
+			return made, err
+		}
+		return make(inner)
+	}
+}
+
+// use returns a handle of this device that has not been released.
+func (d *dev) use(s device.Space) *space {
+	h, ok := s.(*space)
+	if !ok {
+		panic(fmt.Sprintf("a %T is not a handle of this device", s))
+	}
+	if h.dev != d {
+		panic(fmt.Sprintf("a space of device %d is used by device %d", h.dev.at, d.at))
+	}
+	return h.alive()
+}
+
+func (s *space) alive() *space {
+	if s.dead.Load() {
+		panic("space used after its release")
+	}
+	return s
+}
+
+// Segments lie on the device.
+func (s *space) Segments() []device.Segment {
+	select {
+	case <-s.alive().done:
+	default:
+		panic("segments of a space that was not awaited")
+	}
+	segments := s.inner.Segments()
+	for i := range segments {
+		segments[i].At = s.dev.at
+	}
+	return segments
+}
+
+func (s *space) Bounds() device.Future[[]int64] {
+	s.alive()
+	return device.Pending(s.dev.at, func(ctx context.Context) ([]int64, error) {
+		inner, err := s.await(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return inner.(device.Partitions).Bounds().Wait(ctx)
+	})
+}
+
+func (s *space) Keyed() device.Count {
+	s.alive()
+	return device.Pending(s.dev.at, func(ctx context.Context) (int64, error) {
+		inner, err := s.await(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return inner.(device.Sorted).Keyed().Wait(ctx)
+	})
+}
+
+// Release frees the space behind the steps that make it and that read it.
+func (s *space) Release() {
+	s.alive().dead.Store(true)
+	<-s.done
+	s.users.Wait()
+	if s.err == nil {
+		s.inner.Release()
+	}
+}
+
+type table struct {
+	work[device.Table]
+	dev  *dev
+	dead atomic.Bool
+}
+
+func (d *dev) newTable() *table {
+	return &table{dev: d, work: work[device.Table]{done: make(chan struct{})}}
+}
+
+// useTable returns a table of this device that has not been released.
+func (d *dev) useTable(t device.Table) *table {
+	h := t.(*table)
+	if h.dev != d {
+		panic(fmt.Sprintf("a table of device %d is used by device %d", h.dev.at, d.at))
+	}
+	if h.dead.Load() {
+		panic("table used after its release")
+	}
+	return h
+}
+
+func (t *table) Release() {
+	t.dead.Store(true)
+	<-t.done
+	if t.err == nil {
+		t.inner.Release()
+	}
+}
