@@ -15,11 +15,10 @@ template <int KW, int T, int IPT>
 __device__ __forceinline__ void join_groups(const gj_merge* descriptor) {
   constexpr int N = T * IPT;
   using Layout = MergeLayout<KW, T, IPT>;
-  static_assert(group_build + group_probe <= Layout::rows);
+  static_assert(group_build + group_probe <= Layout::rows && group_probe < 1 << 16 && IPT <= 32);
   extern __shared__ uint4 shared[];
   HashedKey<KW>*build = reinterpret_cast<HashedKey<KW>*>(shared), *probe = build + group_build;
-  uint32_t* pair[2];
-  pair[0] = reinterpret_cast<uint32_t*>(reinterpret_cast<char*>(shared) + Layout::pairs), pair[1] = pair[0] + N;
+  NearRows pairs{reinterpret_cast<uint32_t*>(reinterpret_cast<char*>(shared) + Layout::pairs)};
   __shared__ gj_merge merge;
   __shared__ gj_group group;
   __shared__ uint32_t sums[32];
@@ -47,6 +46,7 @@ __device__ __forceinline__ void join_groups(const gj_merge* descriptor) {
     const uint32_t build_skip = part % ranges * group_build, probe_skip = part / ranges * group_probe;
     const uint32_t build_first = (uint32_t)group.build + build_skip, probe_first = (uint32_t)group.probe + probe_skip;
     const uint32_t builds = min((uint32_t)group.build_rows - build_skip, group_build), probes = min((uint32_t)group.probe_rows - probe_skip, group_probe);
+    pairs.first[0] = build_first, pairs.first[1] = probe_first;
     for (uint32_t i = t; i < builds; i += T) build[i] = hashed_key<KW>(merge.key[0], build_first + i);
     for (uint32_t i = t; i < probes; i += T) probe[i] = hashed_key<KW>(merge.key[1], probe_first + i);
     __syncthreads();
@@ -63,11 +63,10 @@ __device__ __forceinline__ void join_groups(const gj_merge* descriptor) {
       for (int j = 0; j < IPT; j++)
         if (equal >> j & 1) {
           const uint32_t i = window + j * T + t;
-          pair[0][at] = build_first + i % builds, pair[1][at] = probe_first + i / builds;
-          at++;
+          pairs.set(at++, i % builds, i / builds);
         }
       __syncthreads();
-      write_result<T>(merge.result, {pair[0], pair[1]}, base, total);
+      write_result<T, IPT>(merge.result, pairs, base, total);
       __syncthreads();
     }
   }

@@ -22,12 +22,20 @@ struct Status {
   __device__ static __forceinline__ bool is_own(uint32_t epoch, uint64_t s) { return s >> value_bits == 2 * epoch + 1; }
   __device__ static __forceinline__ bool is_upto(uint32_t epoch, uint64_t s) { return s >> value_bits == 2 * epoch + 2; }
   __device__ static __forceinline__ uint64_t load(const uint64_t* p) {
+#ifdef __CUDA_ARCH__
     uint64_t v;
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
     return v;
+#else
+    return *p;
+#endif
   }
   __device__ static __forceinline__ void store(uint64_t* p, uint64_t v) {
+#ifdef __CUDA_ARCH__
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+#else
+    *p = v;
+#endif
   }
 };
 

@@ -13,9 +13,7 @@
 // join_groups: a hot key's rows spread over all blocks.
 //
 // Bound: reads each side's keys and columns once, writes each output row once.
-// Measured on an H200, 2^27 with 2^28 rows of 4-byte keys: 7.1 ms with one payload
-// column a side and 0.7 more for each further pair, where the bytes take 1.5: the
-// steps of a tile wait for each other, and two blocks a multiprocessor hide too little.
+// The steps of a tile wait for each other: what hides that is warps of other tiles.
 #pragma once
 #include "result.cuh"
 #include "scan.cuh"
@@ -44,9 +42,10 @@ __device__ __forceinline__ void split_sides(const gj_merge* merge) {
   reinterpret_cast<uint32_t*>(merge->splits)[i] = (uint32_t)low;
 }
 
-// Leaves the tile's probe rows of the order of row `probe` to join_groups. One thread of them calls it.
+// Leaves the rows of a tile that have the order of probe row `probe`, the
+// tile's first of them, to join_groups. One thread calls it.
 template <int KW>
-__device__ __noinline__ void leave_group(const gj_merge* merge, uint64_t probe, uint64_t probe_end, uint64_t build_end) {
+__device__ __noinline__ void leave_group(const gj_merge* merge, uint32_t probe, uint32_t probe_end, uint32_t build_end) {
   const Order of(merge->bits);
   const uint32_t order = of(hashed_key<KW>(merge->key[1], probe));
   const uint64_t first = find<KW>(merge->key[0], 0, build_end, of, order, false);
@@ -58,58 +57,107 @@ __device__ __noinline__ void leave_group(const gj_merge* merge, uint64_t probe, 
   reinterpret_cast<gj_group*>(merge->groups)[at >> slice_bits] = g;
 }
 
-// Dynamic shared memory: the hashes of the tile's build rows and those before,
-// the first build row by order, then the rows of N results.
-template <int KW, int T, int IPT>
-struct MergeLayout {
-  static constexpr int N = T * IPT, rows = N + max_group + 1, first = rows * KW * 4, pairs = (first + (rows + 4) * 2 + 15) / 16 * 16, bytes = pairs + N * 8;
+// The rows of a tile; none where there is no such tile.
+struct MergeTile {
+  uint32_t build = 0, build_end = 0, probe = 0, probe_end = 0;
+  __device__ __forceinline__ MergeTile(const gj_merge& merge, uint64_t tile, uint32_t n) {
+    if (tile >= merge.tiles) return;
+    const uint32_t* split = reinterpret_cast<const uint32_t*>(merge.splits) + tile;
+    build = __ldg(split), build_end = __ldg(split + 1);
+    probe = (uint32_t)(tile * n - build), probe_end = (uint32_t)(min((tile + 1) * n, merge.rows[0] + merge.rows[1]) - build_end);
+  }
 };
 
-// Joins the tiles, each N rows of both sides. Persistent blocks take every gridDim-th.
+// Dynamic shared memory: the hashes of the tile's build rows and those before,
+// of its probe rows, each one's partners, the first build row by order, and the
+// rows of N results.
+template <int KW, int T, int IPT>
+struct MergeLayout {
+  static constexpr int N = T * IPT, rows = N + max_group + 1, probe = rows * KW * 4, match = probe + N * KW * 4, pairs = match + N * 4,
+                       first = pairs + N * 4, bytes = first + (rows + 4) * 2;
+  static_assert(rows < 1 << 16, "a row of a tile has 16 bits");
+};
+
+// Writes the hashes of n keys from row `first` on to shared memory; U are on their way at a time.
+template <int KW, int T, int U>
+__device__ __forceinline__ void load_hashed(uint64_t keys, uint32_t first, uint32_t n, HashedKey<KW>* to) {
+  for (uint32_t i = threadIdx.x; i < n; i += U * T) {
+    RawKey<KW> key[U];
+#pragma unroll
+    for (int u = 0; u < U; u++)
+      if (i + u * T < n) key[u] = raw_key<KW>(keys, first + i + u * T);
+#pragma unroll
+    for (int u = 0; u < U; u++)
+      if (i + u * T < n) to[i + u * T] = hashed(key[u]);
+  }
+}
+
+// Has what a tile will read of keys and payload brought to the L2 cache, a
+// thread a column.
+template <int KW>
+__device__ __forceinline__ void prefetch_tile(const gj_merge& merge, const MergeTile& tile, uint32_t thread) {
+  if (thread >= 2 + merge.result.columns) return;
+  const gj_result_column* column = &merge.result.column[thread - 2];
+  const uint64_t side = thread < 2 ? thread : column->side;
+  const uint64_t from = thread < 2 ? merge.key[thread] : column->from;
+  const uint32_t bytes = thread < 2 ? KW * 4 : column->bytes, first = side ? tile.probe : tile.build, n = (side ? tile.probe_end : tile.build_end) - first;
+  if (from) prefetch_l2(from + (uint64_t)first * bytes, n * bytes);
+}
+
+// Where a thread's n results begin among those of its 32 rows; sums these up.
+__device__ __forceinline__ uint32_t chunk_exclusive(uint32_t n, uint32_t& sum) {
+  if (__any_sync(~0u, n > 1)) {
+    const uint32_t inclusive = warp_inclusive(n);
+    sum = __shfl_sync(~0u, inclusive, 31);
+    return inclusive - n;
+  }
+  const uint32_t some = __ballot_sync(~0u, n);
+  sum = __popc(some);
+  return __popc(some & ((1u << (threadIdx.x & 31)) - 1));
+}
+
+// Joins the tiles, each N rows of both sides. Persistent blocks take every
+// gridDim-th, and have the next one brought to the L2 cache meanwhile. What a
+// thread knows of its rows lies in shared memory: with few registers there are
+// enough warps for others to work where one waits.
 template <int KW, int T, int IPT>
 __device__ __forceinline__ void merge_join(const gj_merge* descriptor) {
-  constexpr int N = T * IPT, WARPS = T / 32, EMPTY = -1;
+  constexpr int N = T * IPT, EMPTY = -1;
   using Layout = MergeLayout<KW, T, IPT>;
-  static_assert(Layout::rows < 1 << 16);
   extern __shared__ uint4 shared[];
-  HashedKey<KW>* build = reinterpret_cast<HashedKey<KW>*>(shared);
-  uint16_t* first_of = reinterpret_cast<uint16_t*>(reinterpret_cast<char*>(shared) + Layout::first);
-  uint32_t* pair[2];
-  pair[0] = reinterpret_cast<uint32_t*>(reinterpret_cast<char*>(shared) + Layout::pairs), pair[1] = pair[0] + N;
+  char* room_of = reinterpret_cast<char*>(shared);
+  HashedKey<KW>*build = reinterpret_cast<HashedKey<KW>*>(room_of), *probe = reinterpret_cast<HashedKey<KW>*>(room_of + Layout::probe);
+  uint32_t* match = reinterpret_cast<uint32_t*>(room_of + Layout::match);  // first partner << 16 | partners
+  uint16_t* first_of = reinterpret_cast<uint16_t*>(room_of + Layout::first);
+  NearRows pairs{reinterpret_cast<uint32_t*>(room_of + Layout::pairs), {}};
   __shared__ gj_merge merge;
-  __shared__ uint32_t order_first, order_last;
-  __shared__ ChunkClaim<IPT * WARPS> room;
+  __shared__ uint32_t left, left_row[Layout::rows / (max_group + 1) + 1];
+  __shared__ ChunkClaim<N / 32> room;
   copy_descriptor<T>(descriptor, &merge);
   __syncthreads();
-  const uint32_t t = threadIdx.x, lane = t & 31, warp = t / 32;
+  const uint32_t t = threadIdx.x;
   const Order of(merge.bits);
-  const uint32_t* splits = reinterpret_cast<const uint32_t*>(merge.splits);
-  const uint64_t all = merge.rows[0] + merge.rows[1];
 
-  uint64_t tile = blockIdx.x, build_first = 0, build_end = 0;
-  if (tile < merge.tiles) build_first = __ldg(splits + tile), build_end = __ldg(splits + tile + 1);
+  uint64_t tile = blockIdx.x;
+  MergeTile next(merge, tile, N);
   while (tile < merge.tiles) {
-    const uint64_t probe_first = tile * N - build_first, probe_end = min((tile + 1) * N, all) - build_end;
-    const uint64_t build_seen = build_first - min(build_first, (uint64_t)max_group + 1), build_all = build_end;
-    const uint32_t builds = (uint32_t)(build_end - build_seen), probes = (uint32_t)(probe_end - probe_first);
-
-    HashedKey<KW> probe[IPT];
-#pragma unroll
-    for (int j = 0; j < IPT; j++) probe[j] = j * T + t < probes ? hashed_key<KW>(merge.key[1], probe_first + j * T + t) : HashedKey<KW>{};
-    for (uint32_t i = t; i < builds; i += T) build[i] = hashed_key<KW>(merge.key[0], build_seen + i);
+    const MergeTile here = next;
     tile += gridDim.x;
-    if (tile < merge.tiles) build_first = __ldg(splits + tile), build_end = __ldg(splits + tile + 1);
-    if (t == 0) order_first = of(probe[0]);
-#pragma unroll
-    for (int j = 0; j < IPT; j++)
-      if (j * T + t + 1 == probes) order_last = of(probe[j]);
+    const uint32_t seen = here.build - min(here.build, max_group + 1), builds = here.build_end - seen, probes = here.probe_end - here.probe;
+    pairs.first[0] = seen, pairs.first[1] = here.probe;
+
+    load_hashed<KW, T, IPT>(merge.key[1], here.probe, probes, probe);
+    load_hashed<KW, T, 2>(merge.key[0], seen, builds, build);
+    next = MergeTile(merge, tile, N);
+    if (t == 0) left = 0;
+    prefetch_tile<KW>(merge, next, t);
     __syncthreads();
     if (!probes || !builds) continue;
 
     // The orders of the tile's probe rows are cut into at most as many ranges
     // as there are build rows. The hash spreads keys evenly: a range is mostly
     // one order.
-    const uint32_t low = order_first, width = order_last - low;
+    const uint32_t low = of(probe[0]), width = of(probe[probes - 1]) - low;
     const uint32_t narrow = width >= builds ? min(32 - __clz(width / builds), 31) : 0, ranges = (width >> narrow) + 1;
     auto range = [&](const HashedKey<KW>& h) {
       const uint32_t o = of(h);
@@ -122,68 +170,56 @@ __device__ __forceinline__ void merge_join(const gj_merge* descriptor) {
     for (int q = range(build[builds - 1]) + 1 + (int)t; q <= (int)ranges; q += T) first_of[q] = (uint16_t)builds;
     __syncthreads();
 
-    uint32_t match[IPT];  // first partner << 16 | partners
-#pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      match[j] = 0;
-      if (j * T + t >= probes) continue;
-      const uint32_t o = of(probe[j]), r = o - low >> narrow;
-      uint32_t k = first_of[r];
-      if (narrow)
-        for (uint32_t end = first_of[r + 1]; k < end;) {
-          const uint32_t middle = (k + end) / 2;
-          if (of(build[middle]) < o)
-            k = middle + 1;
-          else
-            end = middle;
-        }
-      const bool first = k < builds && build[k] == probe[j], second = k + 1 < builds && build[k + 1] == probe[j];
-      match[j] = (first ? k : k + 1) << 16 | (first + second);
-      if (k + 2 < builds && of(build[k + 2]) == o) {
+#pragma unroll 1
+    for (uint32_t row = t; row < N; row += T) {
+      uint32_t found = 0;
+      if (row < probes) {
+        const HashedKey<KW> mine = probe[row];
+        const uint32_t o = of(mine), r = o - low >> narrow;
+        uint32_t k = first_of[r];
+        if (narrow)
+          for (uint32_t end = first_of[r + 1]; k < end;) {
+            const uint32_t middle = (k + end) / 2;
+            if (of(build[middle]) < o)
+              k = middle + 1;
+            else
+              end = middle;
+          }
         const uint32_t stop = min(k + max_group + 1, builds);
-        uint32_t at = k + 2;
+        uint32_t at = k;
+#pragma unroll 1
         for (; at < stop && of(build[at]) == o; at++)
-          if (build[at] == probe[j]) match[j] = (match[j] & 0xffff ? match[j] : at << 16) + 1;
+          if (build[at] == mine) found = (found & 0xffff ? found : at << 16) + 1;
         if (at - k > max_group) {
-          match[j] = 0;
-          const uint64_t row = probe_first + j * T + t;
-          if (row == probe_first || of(hashed_key<KW>(merge.key[1], row - 1)) != o) leave_group<KW>(descriptor, row, probe_end, build_all);
+          found = 0;
+          if (!row || of(probe[row - 1]) != o) left_row[atomicAdd(&left, 1)] = here.probe + row;
         }
       }
-    }
-
-    // Where a row's results begin: by chunk of 32 rows, in the order of the probe side.
-    uint32_t before[IPT];
-#pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      const uint32_t n = match[j] & 0xffff;
-      uint32_t upto;
-      if (!__any_sync(~0u, n > 1)) {
-        const uint32_t some = __ballot_sync(~0u, n);
-        before[j] = __popc(some & ((1u << lane) - 1)), upto = __popc(some);
-      } else {
-        const uint32_t sum = warp_inclusive(n);
-        before[j] = sum - n, upto = __shfl_sync(~0u, sum, 31);
-      }
-      if (lane == 0) room.chunk[j * WARPS + warp] = upto;
+      match[row] = found;
+      uint32_t sum;
+      chunk_exclusive(found & 0xffff, sum);
+      if (t % 32 == 0) room.chunk[row / 32] = sum;
     }
     __syncthreads();
+    for (uint32_t i = t; i < left; i += T) leave_group<KW>(descriptor, left_row[i], here.probe_end, here.build_end);
     room.claim(merge.result);
     __syncthreads();
 
     const uint32_t total = room.total;
     for (uint32_t window = 0; window < total; window += N) {
-#pragma unroll
-      for (int j = 0; j < IPT; j++) {
-        const uint32_t n = match[j] & 0xffff;
-        for (uint32_t k = match[j] >> 16, at = before[j] + room.chunk[j * WARPS + warp] - window, done = 0; done < n; k++)
-          if (n == 1 || build[k] == probe[j]) {
-            if (at < N) pair[0][at] = (uint32_t)build_seen + k, pair[1][at] = (uint32_t)probe_first + j * T + t;
+#pragma unroll 1
+      for (uint32_t row = t; row < N; row += T) {
+        const uint32_t found = match[row], n = found & 0xffff;
+        uint32_t sum;
+        uint32_t at = chunk_exclusive(n, sum) + room.chunk[row / 32] - window;
+        for (uint32_t k = found >> 16, done = 0; done < n; k++)
+          if (n == 1 || build[k] == probe[row]) {
+            if (at < N) pairs.set(at, k, row);
             at++, done++;
           }
       }
       __syncthreads();
-      write_result<T>(merge.result, {pair[0], pair[1]}, room.base + window, min(total - window, (uint32_t)N));
+      write_result<T, IPT>(merge.result, pairs, room.base + window, min(total - window, (uint32_t)N));
       __syncthreads();
     }
   }

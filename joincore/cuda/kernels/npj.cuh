@@ -20,11 +20,11 @@
 
 namespace gj {
 
-constexpr uint64_t empty_slot = ~0ull;
+constexpr unsigned long long empty_slot = ~0ull;
 constexpr uint32_t no_row = ~0u;
 
 template <int KW>
-__device__ __forceinline__ uint64_t raw_key(uint64_t keys, uint64_t row) {
+__device__ __forceinline__ uint64_t key_value(uint64_t keys, uint64_t row) {
   if constexpr (KW == 1) return __ldg(reinterpret_cast<const uint32_t*>(keys) + row);
   return __ldg(reinterpret_cast<const unsigned long long*>(keys) + row);
 }
@@ -34,7 +34,7 @@ template <int KW, int T>
 __device__ __forceinline__ void key_range(const gj_table* table) {
   unsigned long long low = ~0ull, high = ~0ull;
   for (uint64_t i = (uint64_t)blockIdx.x * T + threadIdx.x; i < table->rows[0]; i += (uint64_t)gridDim.x * T) {
-    const unsigned long long key = raw_key<KW>(table->key[0], i);
+    const unsigned long long key = key_value<KW>(table->key[0], i);
     low = min(low, key), high = min(high, ~key);
   }
 #pragma unroll
@@ -77,7 +77,7 @@ __device__ __forceinline__ void enter_rows(const gj_table* table) {
   uint32_t* next = reinterpret_cast<uint32_t*>(table->next);
   for (uint64_t i = (uint64_t)blockIdx.x * T + threadIdx.x; i < table->rows[0]; i += (uint64_t)gridDim.x * T) {
     uint32_t tag, before = no_row;
-    uint64_t at = slots.first(raw_key<KW>(table->key[0], i), tag);
+    uint64_t at = slots.first(key_value<KW>(table->key[0], i), tag);
     const unsigned long long mine = (uint64_t)tag << 32 | (uint32_t)i;
     for (;; at = at + 1 & slots.mask) {
       unsigned long long* slot = reinterpret_cast<unsigned long long*>(slots.slot) + at;
@@ -101,6 +101,7 @@ __device__ __forceinline__ void probe_rows(const gj_table* descriptor) {
   __shared__ gj_table table;
   __shared__ uint32_t pair[2][N];
   __shared__ ChunkClaim<IPT * WARPS> claim;
+  FarRows pairs{{pair[0], pair[1]}};
   copy_descriptor<T>(descriptor, &table);
   __syncthreads();
   const Slots<KW> slots(table);
@@ -113,7 +114,7 @@ __device__ __forceinline__ void probe_rows(const gj_table* descriptor) {
     uint32_t tag[IPT], row[IPT];
 #pragma unroll
     for (int j = 0; j < IPT; j++) {
-      key[j] = j * T + t < rows ? raw_key<KW>(table.key[1], first + j * T + t) : 0;
+      key[j] = j * T + t < rows ? key_value<KW>(table.key[1], first + j * T + t) : 0;
       at[j] = slots.first(key[j], tag[j]);
     }
 #pragma unroll
@@ -130,7 +131,7 @@ __device__ __forceinline__ void probe_rows(const gj_table* descriptor) {
       uint32_t hits = 0;
 #pragma unroll
       for (int j = 0; j < IPT; j++)
-        if (row[j] != no_row && (KW == 1 || raw_key<KW>(table.key[0], row[j]) == key[j])) hits |= 1u << j;
+        if (row[j] != no_row && (KW == 1 || key_value<KW>(table.key[0], row[j]) == key[j])) hits |= 1u << j;
 #pragma unroll
       for (int j = 0; j < IPT; j++) {
         const uint32_t some = __ballot_sync(~0u, hits >> j & 1);
@@ -145,13 +146,13 @@ __device__ __forceinline__ void probe_rows(const gj_table* descriptor) {
         const uint32_t some = __ballot_sync(~0u, hits >> j & 1);
         if (hits >> j & 1) {
           const uint32_t to = claim.chunk[j * WARPS + warp] + __popc(some & ((1u << lane) - 1));
-          pair[0][to] = row[j], pair[1][to] = (uint32_t)first + j * T + t;
+          pairs.set(to, row[j], (uint32_t)first + j * T + t);
         }
         row[j] = repeats && row[j] != no_row ? __ldg(next + row[j]) : no_row;
         left |= row[j] != no_row;
       }
       __syncthreads();
-      write_result<T>(table.result, {pair[0], pair[1]}, claim.base, claim.total);
+      write_result<T, IPT>(table.result, pairs, claim.base, claim.total);
     }
   }
 }

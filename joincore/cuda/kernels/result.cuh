@@ -10,22 +10,42 @@
 
 namespace gj {
 
-// Copies n values to column[base...], a warp at multiples of 32 rows, so that it writes whole sectors.
-template <class V, int T>
-__device__ __forceinline__ void write_column(const gj_result_column& column, const uint32_t* row, uint64_t base, uint32_t n) {
-  constexpr int U = sizeof(V) == 16 ? 4 : 8;  // values in flight a thread
-  const V* from = reinterpret_cast<const V*>(column.from);
+// Rows of both sides in shared memory, anywhere in their columns: what a result row is made of.
+struct FarRows {
+  uint32_t* row[2];  // build, probe
+  __device__ __forceinline__ void set(uint32_t i, uint32_t build, uint32_t probe) { row[0][i] = build, row[1][i] = probe; }
+  // Row i of side s is base(s) + offset(s, i).
+  __device__ __forceinline__ uint32_t base(int) const { return 0; }
+  __device__ __forceinline__ uint32_t offset(int s, uint32_t i) const { return row[s][i]; }
+};
+
+// Rows that lie less than 2^16 behind the first one of each side.
+struct NearRows {
+  uint32_t* pair;  // build << 16 | probe
+  uint32_t first[2];
+  __device__ __forceinline__ void set(uint32_t i, uint32_t build, uint32_t probe) { pair[i] = build << 16 | probe; }
+  __device__ __forceinline__ uint32_t base(int s) const { return first[s]; }
+  __device__ __forceinline__ uint32_t offset(int s, uint32_t i) const { return reinterpret_cast<const uint16_t*>(pair)[2 * i + 1 - s]; }
+};
+
+// Copies n values to column[base...], a warp at multiples of 32 rows, so that it
+// writes whole sectors. U: values in flight a thread.
+template <class V, int T, int U, class Rows>
+__device__ __forceinline__ void write_column(const gj_result_column& column, const Rows& rows, uint64_t base, uint32_t n) {
+  const int side = (int)column.side;
+  const uint32_t first = rows.base(side);
+  const V* from = reinterpret_cast<const V*>(column.from) + first;
   V* to = reinterpret_cast<V*>(column.to) + base;
   for (int i = (int)threadIdx.x - (int)(base & 31); i < (int)n; i += T * U) {
     uint32_t at[U];
     V v[U];
 #pragma unroll
-    for (int u = 0; u < U; u++) at[u] = (uint32_t)(i + u * T) < n ? row[i + u * T] : 0;
+    for (int u = 0; u < U; u++) at[u] = (uint32_t)(i + u * T) < n ? rows.offset(side, i + u * T) : 0;
 #pragma unroll
     for (int u = 0; u < U; u++)
       if ((uint32_t)(i + u * T) < n) {
         if constexpr (sizeof(V) == 4)
-          v[u] = from ? __ldg(from + at[u]) : at[u];
+          v[u] = column.from ? __ldg(from + at[u]) : first + at[u];
         else
           v[u] = __ldg(from + at[u]);
       }
@@ -35,20 +55,20 @@ __device__ __forceinline__ void write_column(const gj_result_column& column, con
   }
 }
 
-// row[0], row[1]: build and probe rows of result rows base to base + n. All T threads call it.
-template <int T>
-__device__ __noinline__ void write_result(const gj_result& result, const uint32_t* const (&row)[2], uint64_t base, uint32_t n) {
+// Writes result rows base to base + n, at most those that there is room for.
+// All T threads call it.
+template <int T, int U, class Rows>
+__device__ __forceinline__ void write_result(const gj_result& result, const Rows& rows, uint64_t base, uint32_t n) {
   if (base >= result.capacity) return;
   n = (uint32_t)min((uint64_t)n, result.capacity - base);
   for (uint32_t c = 0; c < result.columns; c++) {
     const gj_result_column& column = result.column[c];
-    const uint32_t* r = column.side ? row[1] : row[0];
     switch (column.bytes) {
-      case 1: write_column<uint8_t, T>(column, r, base, n); break;
-      case 2: write_column<uint16_t, T>(column, r, base, n); break;
-      case 4: write_column<uint32_t, T>(column, r, base, n); break;
-      case 8: write_column<uint2, T>(column, r, base, n); break;
-      default: write_column<uint4, T>(column, r, base, n);
+      case 1: write_column<uint8_t, T, U>(column, rows, base, n); break;
+      case 2: write_column<uint16_t, T, U>(column, rows, base, n); break;
+      case 4: write_column<uint32_t, T, U>(column, rows, base, n); break;
+      case 8: write_column<uint2, T, U>(column, rows, base, n); break;
+      default: write_column<uint4, T, U < 2 ? U : 2>(column, rows, base, n);
     }
   }
 }

@@ -18,7 +18,7 @@ __host__ __device__ constexpr Radix radix_tuning(bool wide, bool many) {
 #endif
 }
 
-constexpr int count_threads = 512, merge_threads = 512, merge_rows = 8, merge_blocks = 2, split_threads = 128, gather_threads = 256,
+constexpr int count_threads = 512, merge_threads = 512, merge_rows = 4, merge_blocks = 3, split_threads = 128, gather_threads = 256,
               table_threads = 256, table_rows = 4, table_blocks = 4;
 
 }  // namespace gj

@@ -19,17 +19,45 @@ struct HashedKey<2> {
   __device__ __forceinline__ bool operator==(const HashedKey& o) const { return part == o.part && table == o.table; }
 };
 
+// A key as it lies in memory, low word first.
 template <int KW>
-__device__ __forceinline__ HashedKey<KW> hashed_key(uint64_t keys, uint64_t row) {
+struct RawKey {
+  uint32_t word[KW];
+};
+
+template <int KW>
+__device__ __forceinline__ RawKey<KW> raw_key(uint64_t keys, uint64_t row) {
   if constexpr (KW == 1) {
-    const uint32_t key[1] = {__ldg(reinterpret_cast<const uint32_t*>(keys) + row)};
-    return {hash_words(key).part};
+    return {__ldg(reinterpret_cast<const uint32_t*>(keys) + row)};
   } else {
     const uint2 v = __ldg(reinterpret_cast<const uint2*>(keys) + row);
-    const uint32_t key[2] = {v.x, v.y};
-    const Hash h = hash_words(key);
-    return {h.part, h.table};
+    return {v.x, v.y};
   }
+}
+
+template <int KW>
+__device__ __forceinline__ HashedKey<KW> hashed(const RawKey<KW>& key) {
+  const Hash h = hash_words(key.word);
+  if constexpr (KW == 1)
+    return {h.part};
+  else
+    return {h.part, h.table};
+}
+
+template <int KW>
+__device__ __forceinline__ HashedKey<KW> hashed_key(uint64_t keys, uint64_t row) {
+  return hashed(raw_key<KW>(keys, row));
+}
+
+// Has bytes of global memory brought to the L2 cache, from the 16-byte unit in
+// which they begin to the one in which they end. Devices that cannot do it
+// without a register for each line do nothing.
+__device__ __forceinline__ void prefetch_l2(uint64_t at, uint32_t bytes) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  const uint64_t first = at & ~15ull;
+  const uint32_t n = (uint32_t)((at + bytes + 15 & ~15ull) - first);
+  if (bytes) asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(first), "r"(n) : "memory");
+#endif
 }
 
 // The top `bits` bits, by which the sides are sorted.

@@ -11,7 +11,8 @@ namespace gj {
 __device__ __forceinline__ uint32_t lanes_with(uint32_t digit) {
   uint32_t same = ~0u;
 #pragma unroll
-  for (int b = 1; b < GJ_SORT_FAN; b *= 2)
+  for (int b = 1; b < GJ_SORT_FAN; b *= 2) {
+#ifdef __CUDA_ARCH__
     asm volatile(
         "{\n\t"
         ".reg .pred p;\n\t"
@@ -24,6 +25,11 @@ __device__ __forceinline__ uint32_t lanes_with(uint32_t digit) {
         "}"
         : "+r"(same)
         : "r"(digit), "r"(b));
+#else
+    const uint32_t some = __ballot_sync(~0u, digit & b);
+    same &= digit & b ? some : ~some;
+#endif
+  }
   return same;
 }
 
