@@ -21,12 +21,13 @@ func main() {
 		os.Exit(bench(os.Args[2:], os.Stdout, os.Stderr))
 	}
 	memory := flag.String("memory", "90%", "memory of each device for joins: a size, or a share of the device's")
+	rates := flag.String("rates", "", "file of devices' measured rates; none: defaults serve")
 	flag.Parse()
-	os.Exit(child.Main(func(*slog.Logger) ([]child.Device, error) { return open(*memory) }))
+	os.Exit(child.Main(func(log *slog.Logger) ([]child.Device, error) { return open(*memory, *rates, log) }))
 }
 
 // open opens all devices that this process may see.
-func open(memory string) ([]child.Device, error) {
+func open(memory, rates string, log *slog.Logger) ([]child.Device, error) {
 	infos, err := cuda.Devices()
 	if err != nil {
 		return nil, err
@@ -44,6 +45,7 @@ func open(memory string) ([]child.Device, error) {
 		if err != nil {
 			return nil, fmt.Errorf("device %d, %s: %w", info.Ordinal, info.Name, err)
 		}
+		useRates(p, rates, log)
 		// The first job gets most of the memory. Others must not wait for it to
 		// end: it may be a cursor that nobody fetches.
 		devices = append(devices, child.Device{Provider: p, Name: info.Name, Memory: info.Memory, Budget: budget, Jobs: 3})

@@ -20,6 +20,9 @@ type Policy struct {
 	// Insist says that the preferred backends were asked for, so that it is
 	// worth saying where the machine does not have them.
 	Insist bool
+	// Worth says whether a job of enough rows is predicted to take less time on
+	// the preferred backends; nil: it is.
+	Worth func(*Job) bool
 }
 
 // Set is the backends of a daemon.
@@ -61,7 +64,7 @@ func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	watched := *job
 	watched.Sink = sink
 	var reasons []string
-	if inputRows(job) >= s.policy.MinRows {
+	if s.policy.leaves(job) {
 		for _, b := range s.preferred {
 			err := b.Ready()
 			if errors.Is(err, ErrAbsent) && !s.policy.Insist {
@@ -81,6 +84,11 @@ func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	}
 	job.Begin(s.last.Name(), strings.Join(reasons, "; "))
 	return s.last.Run(ctx, job, stats)
+}
+
+// leaves says whether a job is for the preferred backends.
+func (p *Policy) leaves(job *Job) bool {
+	return inputRows(job) >= p.MinRows && (p.Worth == nil || p.Worth(job))
 }
 
 // again says whether another backend may try a job that has failed: where the

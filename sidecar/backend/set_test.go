@@ -50,6 +50,7 @@ func TestChoice(t *testing.T) {
 		first    fake
 		rows     int
 		insist   bool
+		slower   bool // elsewhere, by prediction
 		again    bool
 		cancel   bool
 		runs     int // of the first
@@ -60,6 +61,7 @@ func TestChoice(t *testing.T) {
 	}{
 		"ready":                   {rows: 10, runs: 1, by: "first"},
 		"too small":               {rows: 9, last: 1, by: "last"},
+		"not worth it":            {rows: 10, slower: true, last: 1, by: "last"},
 		"absent":                  {rows: 10, first: fake{ready: fmt.Errorf("%w: no driver", ErrAbsent)}, last: 1, by: "last"},
 		"absent, asked for":       {rows: 0, insist: true, first: fake{ready: fmt.Errorf("%w: no driver", ErrAbsent)}, last: 1, by: "last", fallback: "first: not available here: no driver"},
 		"out of service":          {rows: 10, first: fake{ready: ErrUnavailable}, last: 1, by: "last", fallback: "first: out of service"},
@@ -71,7 +73,7 @@ func TestChoice(t *testing.T) {
 	} {
 		first, last := c.first, fake{name: "last"}
 		first.name = "first"
-		policy := Policy{MinRows: 10, Insist: c.insist}
+		policy := Policy{MinRows: 10, Insist: c.insist, Worth: func(*Job) bool { return !c.slower }}
 		if c.insist {
 			policy.MinRows = 0
 		}

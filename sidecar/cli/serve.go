@@ -62,7 +62,7 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) error {
 		return err
 	}
 	sidecar.SetProcs(cfg.Cores)
-	policy, before, err := preferred(cfg, environ, options.Log)
+	policy, before, err := preferred(cfg, environ, &options.Rates, options.Log)
 	if err != nil {
 		return err
 	}

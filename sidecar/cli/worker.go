@@ -10,11 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/run"
 	"gpujoin/shm"
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/backend"
 	"gpujoin/sidecar/backend/remote"
 	"gpujoin/sidecar/config"
+	"gpujoin/sidecar/devicerates"
 	"gpujoin/sidecar/memory"
 )
 
@@ -36,6 +39,9 @@ func cudaPlugin(cfg *config.Config) (string, error) {
 	return filepath.Join(filepath.Dir(self), cudaProgram), nil
 }
 
+// deviceRates is the file of what was measured of GPUs.
+func deviceRates(cfg *config.Config) string { return cfg.Socket + ".device-rates" }
+
 // probeCUDA says what this machine lacks to join on a GPU.
 func probeCUDA(cfg *config.Config, environ []string) error {
 	if _, _, err := remote.FindDriver("/", environ); err != nil {
@@ -54,8 +60,12 @@ func probeCUDA(cfg *config.Config, environ []string) error {
 // cudaWorker configures the worker for GPUs.
 func cudaWorker(cfg *config.Config, environ []string) (remote.Config, error) {
 	path, err := cudaPlugin(cfg)
+	args := []string{"--memory", cfg.CUDAMemory}
+	if cfg.Calibrate {
+		args = append(args, "--rates", deviceRates(cfg))
+	}
 	return remote.Config{
-		Name: cudaProvider, Path: path, Args: []string{"--memory", cfg.CUDAMemory}, Checksum: cfg.CUDAChecksum,
+		Name: cudaProvider, Path: path, Args: args, Checksum: cfg.CUDAChecksum,
 		Sockets: cfg.Socket + ".worker", Environ: environ, Timing: remote.DefaultTiming,
 		Probe: func() error { return probeCUDA(cfg, environ) },
 	}, err
@@ -63,8 +73,8 @@ func cudaWorker(cfg *config.Config, environ []string) (remote.Config, error) {
 
 // preferred returns the backends that run jobs before this process does, and
 // which jobs they get.
-func preferred(cfg *config.Config, environ []string, log *slog.Logger) (backend.Policy, []func(*memory.Store) backend.Backend, error) {
-	policy := backend.Policy{MinRows: cfg.CUDAMinRows}
+func preferred(cfg *config.Config, environ []string, cores *choose.Rates, log *slog.Logger) (backend.Policy, []func(*memory.Store) backend.Backend, error) {
+	policy := backend.Policy{MinRows: cfg.CUDAMinRows, Worth: worth(cfg, cores)}
 	switch cfg.Provider {
 	case "cpu":
 		return policy, nil, nil
@@ -82,6 +92,15 @@ func preferred(cfg *config.Config, environ []string, log *slog.Logger) (backend.
 	}}, nil
 }
 
+// worth returns what tells jobs that a GPU is predicted to take less time for
+// than this machine's cores do.
+func worth(cfg *config.Config, cores *choose.Rates) func(*backend.Job) bool {
+	latest := devicerates.NewLatest(deviceRates(cfg))
+	return func(job *backend.Job) bool {
+		return run.PredictDevice(job.Plan, job.Inputs, latest.Rates()) < run.PredictCores(job.Plan, job.Inputs, cores, cfg.Cores)
+	}
+}
+
 // checkCUDA says whether joins can run on GPUs. Not to have one is no failure,
 // unless it was asked for.
 func checkCUDA(cfg *config.Config, environ []string) (string, error) {
@@ -95,7 +114,22 @@ func checkCUDA(cfg *config.Config, environ []string) (string, error) {
 	if err != nil && cfg.Provider == "auto" {
 		return fmt.Sprintf("not used: %v", err), nil
 	}
-	return text, err
+	return text + "; " + usedRates(cfg), err
+}
+
+// usedRates says by which rates joins on GPUs are chosen.
+func usedRates(cfg *config.Config) string {
+	if !cfg.Calibrate {
+		return "default rates"
+	}
+	list, err := devicerates.Read(deviceRates(cfg))
+	switch {
+	case len(list) > 0:
+		return fmt.Sprintf("rates of %s", list[0].At.Format(time.DateTime))
+	case err != nil:
+		return fmt.Sprintf("default rates: %v", err)
+	}
+	return "default rates: none were measured"
 }
 
 // askCUDA asks the daemon that serves, if one does: it has the GPU's memory.

@@ -1,0 +1,44 @@
+//go:build cuda
+
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"gpujoin/joincore/cuda"
+	"gpujoin/sidecar/devicerates"
+)
+
+// useRates makes joins on a device be chosen by rates of its own: those in the
+// file at path if they still hold, else measured now and saved there. Without a
+// file, and where that fails, defaults serve. The device is idle.
+func useRates(p *cuda.Provider, path string, log *slog.Logger) {
+	log = log.With("device", p.Info().Ordinal, "name", p.Info().Name)
+	if path == "" {
+		log.Info("rates of the device are not measured, defaults serve")
+		return
+	}
+	saved, ok, err := devicerates.Find(path, p.RatesKey())
+	if err != nil {
+		log.Warn("saved rates of devices are not used", "error", err)
+	}
+	if ok {
+		p.UseRates(saved.Rates)
+		log.Info("rates of the device", "from", path, "measured", saved.At)
+		return
+	}
+	start := time.Now()
+	rates, err := p.MeasureRates(context.Background())
+	if err != nil {
+		log.Warn("rates of the device could not be measured, defaults serve", "error", err)
+		return
+	}
+	p.UseRates(rates)
+	log.Info("rates of the device", "from", "joins", "took", time.Since(start))
+	entry := devicerates.Entry{Key: p.RatesKey(), Device: p.Info().Name, At: start.UTC(), Rates: rates}
+	if err := devicerates.Save(path, entry); err != nil { // the next start measures again
+		log.Warn("rates of the device could not be saved", "error", err)
+	}
+}
