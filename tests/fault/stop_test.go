@@ -92,7 +92,9 @@ func TestStop(t *testing.T) {
 				if way.setting != "" {
 					exec(t, s, way.setting)
 				}
-				h := w.p.HoldFrame(ph.msg, ph.nth)
+				// Other participants must not end the statement before the
+				// daemon is stopped.
+				h := w.p.HoldAll(ph.msg, ph.nth)
 				done := ask(s, theJoin)
 				select {
 				case <-h.Reached:

@@ -23,6 +23,7 @@ type Proxy struct {
 
 	mu      sync.Mutex
 	rule    *Hold
+	frozen  *Hold                         // holds the frames of all connections
 	rewrite func(*Frame) ([]*Frame, bool) // rewrite.go
 	conns   map[*proxied]struct{}
 	wg      sync.WaitGroup
@@ -34,6 +35,7 @@ type Hold struct {
 	Reached chan struct{}
 
 	typ, nth int
+	all      bool // while it is held no frame passes at all
 	seen     int
 	release  chan struct{}
 	cut      bool // set before release is closed
@@ -42,6 +44,15 @@ type Hold struct {
 
 // Release lets the frame go on.
 func (h *Hold) Release() { h.once.Do(func() { close(h.release) }) }
+
+func (h *Hold) released() bool {
+	select {
+	case <-h.release:
+		return true
+	default:
+		return false
+	}
+}
 
 // proxied is one connection: its two halves.
 type proxied struct {
@@ -163,7 +174,6 @@ func (p *Proxy) pass(c *proxied, from, to *net.UnixConn) {
 			return
 		}
 		if h := p.match(f); h != nil {
-			close(h.Reached)
 			// While a frame is held, the other side's end must still be seen.
 			select {
 			case <-h.release:
@@ -189,17 +199,28 @@ func (p *Proxy) pass(c *proxied, from, to *net.UnixConn) {
 
 // HoldFrame arranges for the nth frame of a type from now on, counted over all
 // connections, to be held.
-func (p *Proxy) HoldFrame(typ, nth int) *Hold {
-	h := &Hold{Reached: make(chan struct{}), release: make(chan struct{}), typ: typ, nth: nth}
+func (p *Proxy) HoldFrame(typ, nth int) *Hold { return p.hold(typ, nth, false) }
+
+// HoldAll is HoldFrame, and whatever comes after that frame, on any connection,
+// is held with it: nobody gets on without it.
+func (p *Proxy) HoldAll(typ, nth int) *Hold { return p.hold(typ, nth, true) }
+
+func (p *Proxy) hold(typ, nth int, all bool) *Hold {
+	h := &Hold{Reached: make(chan struct{}), release: make(chan struct{}), typ: typ, nth: nth, all: all}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rule = h
 	return h
 }
 
+// match returns what holds the frame, if anything does.
 func (p *Proxy) match(f *Frame) *Hold {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.frozen != nil && !p.frozen.released() {
+		return p.frozen
+	}
+	p.frozen = nil
 	h := p.rule
 	if h == nil || f.Type != h.typ {
 		return nil
@@ -208,6 +229,10 @@ func (p *Proxy) match(f *Frame) *Hold {
 		return nil
 	}
 	p.rule = nil
+	if h.all {
+		p.frozen = h
+	}
+	close(h.Reached)
 	return h
 }
 
