@@ -7,8 +7,8 @@ CUDA_OUT := build/cuda/out
 WITH_CUDA := tools/with-cuda.sh
 
 # What needs a device to be tested; worker.test is of sidecar/backend/remote.
-GPU_ROOMS := . driver transfer op phj smj npj
-GPU_TESTS := cuda driver transfer op phj smj npj worker
+GPU_ROOMS := . driver transfer op phj smj npj auto profile
+GPU_TESTS := cuda driver transfer op phj smj npj auto profile worker
 GPU_PROGRAMS := check bench-gpu bytes-gpu gpujoin-cuda
 
 .PHONY: cuda-toolkit cuda test-gpu bench-gpu bytes-gpu gpu-tests gpu-bundle

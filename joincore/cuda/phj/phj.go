@@ -31,7 +31,8 @@ type Options struct {
 	// there, "bypass" is om with hot keys sampled and joined apart; "": by
 	// sampling.
 	Materialise string
-	Bits        int // hash bits to partition by; 0: as many as the match wants
+	Bits        int  // hash bits to partition by; 0: as many as the match wants
+	Sample      bool // however small the join is, where a sample decides
 	// Rates are the device's; nil: defaults.
 	Rates *choose.DeviceRates
 	// Elsewhere is told what a sample says of the join, and returns whether

@@ -28,7 +28,8 @@ func (r *run) sampling() bool {
 	case "bypass":
 		return r.join.Probe.Rows >= sampleSlots
 	case "":
-		return r.join.Probe.Rows >= SampleFrom && len(r.widths[0])+len(r.widths[1]) > 0
+		large := r.join.Probe.Rows >= SampleFrom || r.options.Sample && r.join.Probe.Rows >= sampleSlots
+		return large && len(r.widths[0])+len(r.widths[1]) > 0
 	}
 	return false
 }

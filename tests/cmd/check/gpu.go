@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	programs = flag.String("programs", "", "with -only gpu: what to run of phj, op, smj, npj, driver, transfer, cuda, worker, e2e, with commas between; none: all")
+	programs = flag.String("programs", "", "with -only gpu: what to run of phj, op, smj, npj, auto, profile, driver, transfer, cuda, worker, e2e, with commas between; none: all")
 	within   = flag.Duration("within", 9*time.Minute, "with -only gpu: what is not done by then is stopped")
 )
 
@@ -35,7 +35,7 @@ func gpuSteps() ([]step, error) {
 		g.only = strings.Split(*programs, ",")
 	}
 	for _, name := range g.only {
-		if !slices.Contains(kernelPrograms, name) && !slices.Contains([]string{"driver", "transfer", "cuda", "worker", "e2e"}, name) {
+		if !slices.Contains(kernelPrograms, name) && !slices.Contains([]string{"auto", "profile", "driver", "transfer", "cuda", "worker", "e2e"}, name) {
 			return nil, fmt.Errorf("there is no program %q", name)
 		}
 	}
@@ -44,6 +44,8 @@ func gpuSteps() ([]step, error) {
 		g.tests("driver", time.Minute),
 		g.tests("transfer", time.Minute),
 		g.together("short", 90*time.Second, nil, "-test.short"),
+		g.tests("auto", time.Minute, "-test.short"),
+		g.tests("profile", time.Minute),
 		g.tests("cuda", 3*time.Minute),
 		g.tests("worker", 90*time.Second, "-test.run", "^TestDevice$"),
 		g.bundled(2*time.Minute),

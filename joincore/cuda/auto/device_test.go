@@ -1,0 +1,72 @@
+//go:build cuda
+
+package auto
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cuda/check"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/launch"
+	"gpujoin/joincore/cuda/phj"
+	"gpujoin/joincore/cuda/resident"
+)
+
+func forget(d *driver.Context) error {
+	Forget(d)
+	return errors.Join(phj.Close(d), launch.Close(d))
+}
+
+func TestJoins(t *testing.T) { check.New(t, 1<<28, forget).Matrix(Run, 256, 1024) }
+
+// Rates change what is picked, and never what is returned: whichever algorithm
+// they make the cheapest.
+func TestRatesChangeTheAlgorithmOnly(t *testing.T) {
+	r := check.New(t, 1<<28, forget)
+	c := check.Case{Build: 30_000, Probe: 70_000, Keys: check.Spread(50_000), KeyBytes: 4, Widths: [2][]int{{4, 8}, {4, 4}}, Expect: -1}
+	for want, change := range map[string]func(*choose.DeviceRates){
+		"npj": func(r *choose.DeviceRates) { r.PassGB, r.RankNS, r.MergeNS = 1, 1, 1 },
+		"smj-om": func(r *choose.DeviceRates) {
+			r.PassGB, r.RankNS, r.FindNS, r.FindCachedNS, r.CachedGps = 1, 1, 100, 100, 0.1
+		},
+	} {
+		rates := choose.DefaultDeviceRates
+		change(&rates)
+		Use(r.Context, rates)
+		got := ""
+		r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+			out, report, err := Run(ctx, d, s, a, j)
+			if err == nil {
+				got = report.Algorithm
+			}
+			return out, report, err
+		}, c)
+		if got != want {
+			t.Errorf("%s is picked in place of %s", got, want)
+		}
+	}
+}
+
+// A join that goes elsewhere after its sample leaves nothing behind in arena and
+// stream that the next one meets.
+func TestGoingElsewhere(t *testing.T) {
+	r := check.New(t, 1<<28, forget)
+	c := check.Case{Build: 30_000, Probe: 70_000, Keys: check.Spread(50_000), KeyBytes: 4, Widths: [2][]int{{4, 4}, {4, 4}}, Expect: -1}
+	r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+		mark := a.Mark()
+		asked := choose.Resident{}
+		elsewhere := func(sampled choose.Resident) bool { asked = sampled; return true }
+		if _, _, err := phj.Run(ctx, d, s, a, j, phj.Options{Sample: true, Elsewhere: elsewhere}); !errors.Is(err, phj.ErrElsewhere) {
+			t.Errorf("%v in place of %v", err, phj.ErrElsewhere)
+		}
+		if asked.Rows != [2]int64{j.Build.Rows, j.Probe.Rows} || asked.MatchRatio < 0.1 || asked.MatchRatio > 0.9 {
+			t.Errorf("the sample tells %+v", asked)
+		}
+		a.Rewind(mark)
+		return algorithms[joincore.NPJ](ctx, d, s, a, j)
+	}, c)
+}
