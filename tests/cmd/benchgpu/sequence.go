@@ -108,7 +108,7 @@ func (b *bench) sequence(ctx context.Context, n int, a algorithm) (r result, err
 		if err := b.stream.Record(events[0]); err != nil {
 			return r, err
 		}
-		r.Launches, r.Syncs, r.Bytes, r.PeakBytes = 0, 0, 0, 0
+		r.Launches, r.Syncs, r.Bytes, r.PeakBytes, r.Predicted = 0, 0, 0, 0, 0
 		rows, columns, err := b.joinAll(ctx, t, a, &r)
 		if err != nil {
 			return r, err
@@ -177,6 +177,7 @@ func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (
 		}
 		r.Launches, r.Syncs, r.Bytes = r.Launches+report.Launches, r.Syncs+report.Syncs, r.Bytes+report.Bytes
 		r.PeakBytes = max(r.PeakBytes, report.PeakBytes)
+		r.Predicted += b.predicted(&j, a, report) // without the foreign key's fetch
 		rows, found = o.Rows, append(slices.Clone(o.Probe), o.Build...)
 	}
 	return rows, found, nil
