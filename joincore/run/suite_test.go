@@ -23,11 +23,20 @@ var algorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJ
 // subjects are the providers that need no other hardware.
 var subjects = []runtest.Subject{
 	{Provider: cpu.New(), Algorithms: algorithms},
-	{Provider: &separate.Provider{Inner: cpu.New()}, Algorithms: algorithms, Thin: 2, Copies: true},
+	{Provider: simulated[0], Peers: []device.Provider{simulated[1], simulated[2]}, Algorithms: algorithms, Thin: 2, Copies: true, Pends: true},
 	{
-		Provider:   &bulk.Provider{Inner: &separate.Provider{Inner: cpu.New()}},
-		Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.SMJUM}, Thin: 3, Copies: true,
+		Provider: &bulk.Provider{Inner: simulated[0]}, Peers: []device.Provider{&bulk.Provider{Inner: simulated[1]}},
+		Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.SMJUM}, Thin: 3, Copies: true, Pends: true,
 	},
+}
+
+// simulated are devices with memory of their own.
+var simulated = separate.New(cpu.New(), 3)
+
+// TestAsync has what works behind the caller's back on top of the cores
+// themselves, too.
+func TestAsync(t *testing.T) {
+	runtest.Async(t, runtest.Subject{Provider: &bulk.Provider{Inner: cpu.New()}, Peers: []device.Provider{&bulk.Provider{Inner: cpu.New()}}})
 }
 
 // TestSuite runs the same cases on every provider.

@@ -24,6 +24,10 @@ type Subject struct {
 	OwnMemory bool
 	// Copies says that Import copies inputs into that memory.
 	Copies bool
+	// Pends says that work waits for that memory behind the caller's back.
+	Pends bool
+	// Peers are the providers of further devices, which work at the same time.
+	Peers []device.Provider
 }
 
 var kinds = []joincore.Kind{joincore.Inner, joincore.Left, joincore.Right, joincore.Full, joincore.Semi, joincore.Anti}
@@ -40,6 +44,7 @@ func All(t *testing.T, s Subject) {
 		{"Trees", Trees},
 		{"JoinStats", JoinStats},
 		{"Skew", Skew},
+		{"Async", Async},
 		{"Allocations", Allocations},
 		{"Sink", Sink},
 		{"Cancel", Cancel},

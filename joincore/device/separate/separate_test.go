@@ -1,7 +1,9 @@
 package separate_test
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"strings"
 	"testing"
 
@@ -21,7 +23,12 @@ var columns = []joincore.ColumnRef{{Input: 0, Column: 0}}
 // open returns a device with one input of three rows, and a stream.
 func open(t *testing.T) (device.Chunked, device.Space, device.ChunkStream) {
 	t.Helper()
-	opened, err := (&separate.Provider{Inner: cpu.New()}).Open(heap{}, device.Options{})
+	return openAt(t, 0)
+}
+
+func openAt(t *testing.T, at int) (device.Chunked, device.Space, device.ChunkStream) {
+	t.Helper()
+	opened, err := separate.New(cpu.New(), at+1)[at].Open(heap{}, device.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,4 +120,121 @@ func TestDeviceOutlivesItsStreams(t *testing.T) {
 	panics(t, "before 1 streams", d.Close)
 	st.Close()
 	d.Close()
+}
+
+var key = &device.Key{Exact: true, Parts: []device.KeyPart{{Column: columns[0], Class: joincore.KeyInt, Bits: 64}}}
+
+func TestHandlesAreOfOneDevice(t *testing.T) {
+	here, in, st := openAt(t, 0)
+	there, far, other := openAt(t, 1)
+	defer here.Close()
+	defer there.Close()
+	defer st.Close()
+	defer other.Close()
+	if here.At() != 0 || there.At() != 1 || other.At() != 1 || far.Segments()[0].At != 1 {
+		t.Errorf("devices %d and %d, stream of %d, segment at %d", here.At(), there.At(), other.At(), far.Segments()[0].At)
+	}
+	panics(t, "a space of device 1 is used by device 0", func() { st.Scan(far, 0, 0, 1) })
+	panics(t, "a space of device 0 is used by device 1", func() { _, _ = there.Sort(t.Context(), in, device.SortSpec{Key: key}) })
+	table, err := here.Build(t.Context(), in, &device.Match{Build: key, Probe: key, Emit: device.Semi})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Release()
+	panics(t, "a table of device 0 is used by device 1", func() {
+		_ = other.NewProber(&device.Match{Build: key, Probe: key, Emit: device.Semi}).Start(other.Scan(far, 0, 0, 1), table)
+	})
+}
+
+// TestStepsAreFutures: a step goes on behind the caller's back, is freed behind
+// what reads it, and brings its error to whoever waits.
+func TestStepsAreFutures(t *testing.T) {
+	d, s, st := open(t)
+	defer d.Close()
+	defer st.Close()
+	tuples, err := d.NewTuples([]int{0}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Append(st.Scan(s, 0, 0, 3), tuples); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.Partition(t.Context(), tuples, device.PartitionSpec{Key: key, Bits: 2, RowIDs: []int{0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tuples.Release() // behind the step that reads it
+	again, err := d.Sort(t.Context(), p, device.SortSpec{Key: key, RowIDs: []int{0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Release()
+	if n, err := again.Keyed().Wait(t.Context()); n != 3 || err != nil || again.Keyed().At() != d.At() {
+		t.Errorf("%d rows, %v", n, err)
+	}
+	again.Release()
+
+	stopped, cause := context.WithCancelCause(t.Context())
+	failed := errors.New("stopped")
+	cause(failed)
+	p, err = d.Partition(stopped, s, device.PartitionSpec{Key: key, Bits: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounds := p.Bounds()
+	for range 2 {
+		if _, err := bounds.Wait(t.Context()); !errors.Is(err, failed) {
+			t.Errorf("bounds: %v", err)
+		}
+	}
+	if _, err := st.Gather(st.Scan(p, 0, 0, 1), 0, columns, &joincore.Batch{}, 0, nil).Wait(t.Context()); !errors.Is(err, failed) {
+		t.Errorf("rows of what has failed: %v", err)
+	}
+	p.Release()
+}
+
+func TestSegmentsAreAwaited(t *testing.T) {
+	hold := &holding{passage: make(chan struct{})}
+	close(hold.passage)
+	opened, err := (&separate.Provider{Inner: cpu.New()}).Open(hold, device.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := opened.(device.Chunked)
+	defer d.Close()
+	s, err := d.Import(0, &joincore.Relation{
+		Columns:  []joincore.Column{{Kind: joincore.Fixed, Width: 8, Align: 8}},
+		Segments: []joincore.Segment{{Rows: 1, Columns: []joincore.Vector{{Values: make([]byte, 8)}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold.passage = make(chan struct{})
+	p, err := d.Partition(t.Context(), s, device.PartitionSpec{Key: key, Bits: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	panics(t, "was not awaited", func() { p.Segments() })
+	close(hold.passage)
+	if bounds, err := p.Bounds().Wait(t.Context()); err != nil || len(bounds) != 4 {
+		t.Errorf("bounds %v, %v", bounds, err)
+	}
+	if s := p.Segments(); len(s) != 1 || s[0].Rows != 1 {
+		t.Errorf("segments %v", s)
+	}
+	p.Release()
+}
+
+// holding is memory that is handed out once passage is closed.
+type holding struct {
+	heap
+	passage chan struct{}
+}
+
+func (h *holding) Alloc(n int64) ([]byte, error) {
+	<-h.passage
+	return h.heap.Alloc(n)
 }
