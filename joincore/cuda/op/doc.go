@@ -16,13 +16,15 @@
 // by one goroutine at a time. Every step is asynchronous and done in order;
 // results lie in memory that the caller gives or the arena has, which is a
 // stack: who takes memory rewinds it. A Count is a number that only the device
-// knows; awaiting it is a host synchronisation.
+// knows, a Histogram several: futures, which the queue does not wait for.
+// Awaiting one is a host synchronisation.
 //
 //	Unpack, Spans      what importing needs beside plain copies
 //	Filter             the row numbers for which a condition is true, in order
 //	Number, Compose    positions, and positions of positions
 //	Gather             values by position
 //	Pack               validity as a batch wants it
+//	Partition          keys and row ids by partition of the key's hash
 //	Prepare            a Join: the build side in partitions, or in one table
 //	Join.Probe         pairs, in one pass, into a region that is drained when
 //	                   it is full: no result size is ever guessed
@@ -32,6 +34,15 @@
 // pair with equal keys; so are comparisons of keys that were hashed. NULL keys
 // are set aside before a side is partitioned: such rows are never marked, and
 // are found again by what is not marked.
+//
+// # Destinations
+//
+// A partition pass writes by a table that says where each partition begins, and
+// how many rows it has room for, in each lane of a row: arrays of 4, 8 and 16
+// bytes in which the words of a row lie. A join's own partitions lie one after
+// the other in the arena. Others may lie anywhere that the device can write to,
+// in packets or in memory of a peer; where one lacks room nothing is written.
+// A row id is a row number behind the origin of its device (device.RowIDs).
 //
 // # Memory
 //

@@ -16,7 +16,7 @@ import (
 type Future struct {
 	queue  *Queue
 	slot   *slot // nil: value or err is there
-	staged int64 // of the queue, when it was asked for
+	writes int64 // of the queue, when it was asked for
 	value  []byte
 	err    error
 }
@@ -37,7 +37,7 @@ func (f *Future) Wait(ctx context.Context) ([]byte, error) {
 	if err != nil && context.Cause(ctx) != nil && errors.Is(err, context.Cause(ctx)) {
 		return nil, err
 	}
-	if err == nil && q.staged == f.staged { // what was staged has been copied
+	if err == nil && q.writes == f.writes { // all that was staged has been copied
 		q.staged = stagedFrom
 	}
 	f.settle(err)
@@ -106,6 +106,6 @@ func (q *Queue) later(ctx context.Context, m *mailbox, from driver.Ptr, n int64)
 	if err := q.stream.Record(s.done); err != nil {
 		return nil, err
 	}
-	s.owner = &Future{queue: q, slot: s, staged: q.staged}
+	s.owner = &Future{queue: q, slot: s, writes: q.writes}
 	return s.owner, nil
 }

@@ -36,6 +36,7 @@ type Queue struct {
 	// byte of it is written once between two synchronisations.
 	staging *driver.Host
 	staged  int64
+	writes  int64    // how often something was staged
 	numbers *mailbox // for single numbers; its memory is part of staging
 	// histograms, and the memory that they come through, are made when the
 	// first one is asked for.
@@ -143,6 +144,7 @@ func (q *Queue) write(ctx context.Context, to driver.Ptr, b []byte) error {
 				return err
 			}
 		}
+		q.writes++
 		n := copy(q.staging.Bytes()[q.staged:], b)
 		if err := q.stream.CopyIn(to, q.staging.Bytes()[q.staged:q.staged+int64(n)]); err != nil {
 			return err
