@@ -19,7 +19,7 @@ import (
 
 // rig is a queue with what moves test data.
 type rig struct {
-	*testing.T
+	testing.TB
 	*Queue
 	ctx     context.Context
 	context *driver.Context
@@ -28,7 +28,7 @@ type rig struct {
 }
 
 // newRig makes a queue over an arena full of poison.
-func newRig(t *testing.T, arenaBytes int64) *rig {
+func newRig(t testing.TB, arenaBytes int64) *rig {
 	t.Helper()
 	fatal := func(err error) {
 		t.Helper()
@@ -56,7 +56,7 @@ func newRig(t *testing.T, arenaBytes int64) *rig {
 		fatal(a.Close())
 		fatal(c.Close())
 	})
-	return &rig{T: t, Queue: q, ctx: context.Background(), context: c, window: w, rand: check.Source(t)}
+	return &rig{TB: t, Queue: q, ctx: context.Background(), context: c, window: w, rand: check.Source(t)}
 }
 
 func (r *rig) must(err error) {

@@ -255,31 +255,38 @@ func TestCountsAreFutures(t *testing.T) {
 	}
 }
 
-// A pass writes to another device: every second partition lies there.
-func TestPartitionsGoToAPeer(t *testing.T) {
-	r := newRig(t, 1<<28)
+// peer is memory of another device that the rig's device writes to.
+func (r *rig) peer(bytes int64) *driver.Arena {
 	devices, err := driver.Devices()
 	r.must(err)
 	if len(devices) < 2 {
-		t.Skip("there is one device: no partition lies on another one")
+		r.Skip("there is one device: no partition lies on another one")
 	}
 	other, err := driver.Open(1)
 	r.must(err)
-	defer other.Close()
+	r.Cleanup(func() { r.must(other.Close()) })
 	if ok, err := r.context.Reaches(other); !ok || err != nil {
-		t.Skipf("device 0 does not reach memory of device 1: %v", err)
+		r.Skipf("device 0 does not reach memory of device 1: %v", err)
 	}
-	far, err := other.NewArena(1<<26, r.context)
+	far, err := other.NewArena(bytes, r.context)
 	r.must(err)
-	defer far.Close()
+	r.Cleanup(func() { r.must(far.Close()) })
+	return far
+}
+
+// A pass writes to another device: every second partition lies there.
+func TestPartitionsGoToAPeer(t *testing.T) {
+	r := newRig(t, 1<<28)
+	far := r.peer(1 << 26)
 	for _, width := range []int{4, 8} {
 		b := r.bed(100_000, width, false)
 		rows := b.sizes(5)
 		to, lanes := b.apart(rows), Lanes(b.key)
 		for i := range to {
 			if i/len(lanes)%2 == 1 {
-				to[i].At, err = far.Take(to[i].Rows * int64(lanes[i%len(lanes)]))
+				at, err := far.Take(to[i].Rows * int64(lanes[i%len(lanes)]))
 				r.must(err)
+				to[i].At = at
 			}
 		}
 		p, err := r.Partition(r.ctx, b.side, &PartitionSpec{Key: b.key, To: to, Options: Options{Bits: 5}})
