@@ -152,30 +152,6 @@ func otherDevices(t *testing.T, s Subject) {
 	checkExchanged(first, streams[0], want)
 }
 
-// checkExchanged reads input 1, whose chunks go through its segments in order.
-func checkExchanged(b *asyncBed, st device.Stream, want []uint64) {
-	b.Helper()
-	for segment, s := range b.in.Segments() {
-		for at := 0; at < s.Rows; at += b.n {
-			n := min(b.n, s.Rows-at)
-			batch := &joincore.Batch{Rows: n, Columns: []joincore.Vector{{Values: make([]byte, 8*n), Validity: bytes.Repeat([]byte{0xff}, (n+7)/8)}}}
-			count := st.Gather(st.Scan(b.in, segment, at, n), 0, []joincore.ColumnRef{{Input: 1}}, batch, 0, []int{0})
-			if got, err := count.Wait(b.Context()); got != int64(n) || err != nil {
-				b.Fatalf("%d rows, %v", got, err)
-			}
-			for i := range n {
-				if v := valueAt(batch, i); v != want[0] {
-					b.Fatalf("row %d of segment %d is %#x, want %#x", at+i, segment, v, want[0])
-				}
-				want = want[1:]
-			}
-		}
-	}
-	if len(want) > 0 {
-		b.Fatalf("%d rows are missing", len(want))
-	}
-}
-
 // givenUp waits with a context that ends first: the device leaves the batch
 // alone from then on, and does what it is asked for next.
 func givenUp(t *testing.T, s Subject) {
