@@ -24,7 +24,9 @@ type execution struct {
 	chunk   int
 	inputs  []*input
 
-	mu     sync.Mutex    // guards the heap, the load lane and what follows
+	loading sync.Mutex // guards the load lane; taken before mu, and after a view's
+
+	mu     sync.Mutex    // guards the heap and what follows
 	opened int           // lanes in use
 	steps  *driver.Event // a point of the main stream
 	events []*driver.Event
@@ -90,7 +92,14 @@ func (e *execution) describe(ref joincore.ColumnRef) joincore.Column {
 	return e.inputs[ref.Input].relation.Columns[ref.Column]
 }
 
-// newEvent makes an event that is closed with the execution.
+// event makes an event that is closed with the execution.
+func (e *execution) event() (*driver.Event, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.newEvent()
+}
+
+// newEvent does that where mu is locked.
 func (e *execution) newEvent() (*driver.Event, error) {
 	event, err := e.p.context.NewEvent(false)
 	if err == nil {
@@ -99,8 +108,8 @@ func (e *execution) newEvent() (*driver.Event, error) {
 	return event, err
 }
 
-// alloc returns memory of the heap. Where it has been used before in this
-// execution, what follows on the load stream waits until that is over.
+// alloc returns memory of the heap; mu is locked. Where it has been used before
+// in this execution, what follows on the load stream waits until that is over.
 func (e *execution) alloc(bytes int64) (driver.Ptr, error) {
 	bytes = lines(bytes)
 	at, used, err := e.site.heap.alloc(bytes)

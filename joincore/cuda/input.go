@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"gpujoin/joincore"
@@ -17,20 +18,23 @@ func (v *view) load(ctx context.Context, j int) (*column, error) {
 	desc := v.input.relation.Columns[j]
 	c := &column{Column: op.Column{Width: desc.Width}}
 	var err error
+	if v.share != nil && v.share.moves(j) {
+		return c, v.loadShare(ctx, j, c)
+	}
 	if v.input.nullable(j) {
 		if c.Validity, err = v.alloc(v.rows); err != nil {
 			return nil, err
 		}
 	}
 	switch {
-	case v.list != nil:
+	case v.byNumber():
 		err = v.loadList(ctx, j, c)
 	case desc.Kind == joincore.Varlena:
 		err = v.loadTexts(ctx, j, c)
 	default:
 		err = v.loadValues(ctx, j, c)
 	}
-	if err == nil && c.Validity != 0 && v.list == nil {
+	if err == nil && c.Validity != 0 && !v.byNumber() {
 		err = v.loadValidity(ctx, j, c.Validity)
 	}
 	return c, err
@@ -51,8 +55,10 @@ func (v *view) loadValues(ctx context.Context, j int, c *column) (err error) {
 	if c.Values, err = v.alloc(v.rows * width); err != nil {
 		return err
 	}
-	return v.eachSegment(func(s *joincore.Segment, first int64) error {
-		return v.e.copyIn(ctx, c.Values+driver.Ptr(first*width), s.Columns[j].Values[:int64(s.Rows)*width])
+	return v.e.both(func() error {
+		return v.eachSegment(func(s *joincore.Segment, first int64) error {
+			return v.e.copyIn(ctx, c.Values+driver.Ptr(first*width), s.Columns[j].Values[:int64(s.Rows)*width])
+		})
 	})
 }
 
@@ -104,10 +110,25 @@ func (v *view) loadTexts(ctx context.Context, j int, c *column) (err error) {
 	})
 }
 
+// both has copies from registered memory take turns with the load stream and a
+// second one: while one copy ends, the next has begun already.
+func (e *execution) both(queue func() error) error {
+	l := e.site.load
+	if err := l.stream.Then(l.second); err != nil {
+		return err
+	}
+	l.turns = [2]*driver.Stream{l.stream, l.second}
+	err := queue()
+	l.turns = [2]*driver.Stream{l.stream, l.stream}
+	return errors.Join(err, l.second.Then(l.stream))
+}
+
 // copyIn queues a copy on the load stream: from where the memory lies, or
 // through the lane's buffer.
 func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) error {
-	if queued, err := e.p.cross(e.site.load.stream, to, from); queued {
+	l := e.site.load
+	if queued, err := e.p.cross(l.turns[0], to, from); queued {
+		l.turns[0], l.turns[1] = l.turns[1], l.turns[0]
 		return err
 	}
 	return e.fill(ctx, to, int64(len(from)), 1, func(buffer []byte, at int64) error {

@@ -73,10 +73,15 @@ func (j *prepared) Probe(ctx context.Context, probe device.Space, emit func(devi
 	if parts == nil {
 		return j.probe(ctx, from, emit)
 	}
+	ring, err := j.e.ringFor(parts, columns)
+	if err != nil {
+		return err
+	}
 	defer func() {
 		for _, part := range parts {
 			part.close()
 		}
+		ring.close()
 	}()
 	return stages(ctx, len(parts), func(ctx context.Context, i int) { parts[i].fetch(ctx, columns) }, func(i int) error {
 		defer parts[i].close()

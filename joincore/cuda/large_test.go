@@ -5,12 +5,9 @@ package cuda
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/run"
@@ -51,7 +48,6 @@ type payloads struct {
 	sum  [2]uint64
 	null [2]int64
 	odd  int64 // rows whose two values differ though both are there
-	skip bool  // only count rows
 }
 
 func newPayloads(batches, capacity int, alloc func(int) []byte) *payloads {
@@ -85,9 +81,6 @@ func (p *payloads) Emit(_ context.Context, b *joincore.Batch, rows int, _ []int)
 	var nulls [2]int64
 	odd := int64(0)
 	for i := range rows {
-		if p.skip {
-			break
-		}
 		var value [2]uint64
 		var there [2]bool
 		for c := range value {
@@ -178,56 +171,4 @@ func TestPayloadIsMoved(t *testing.T) {
 		t.Errorf("%+v", stats.Joins)
 	}
 	t.Logf("%+v", stats.Joins)
-}
-
-// BenchmarkHostResident joins inputs in registered memory, with the result
-// returned to registered memory: keys and payload of 8 bytes.
-func BenchmarkHostResident(b *testing.B) {
-	p, err := New(Config{Budget: 16 << 30, Streams: 8})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer p.Close()
-	const n = 1 << 26
-	memory, err := syscall.Mmap(-1, 0, 5*n*8, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED|syscall.MAP_ANON)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer syscall.Munmap(memory)
-	rest := memory
-	alloc := func(n int) []byte {
-		out := rest[:n:n]
-		rest = rest[n:]
-		return out
-	}
-	inputs := []*joincore.Relation{numberedInput(0, n, alloc), numberedInput(0, n, alloc)}
-	sink := newPayloads(24, 1<<20, alloc)
-	sink.skip = true
-	start := time.Now()
-	release, err := p.Register(memory)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer release()
-	b.Logf("registering %d MB: %v", len(memory)>>20, time.Since(start))
-	for _, c := range []struct {
-		name string
-		keep int
-	}{{"returned", 2}, {"counted", 0}} {
-		b.Run(c.name, func(b *testing.B) {
-			plan := runtest.PairPlan(inputs[0], inputs[1])
-			plan.Output = []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}}[:c.keep]
-			b.SetBytes(int64(c.keep+2) * n * 8)
-			for b.Loop() {
-				var stats joincore.Stats
-				sink.rows = 0
-				if err := run.Run(b.Context(), p, plan, inputs, &runtest.Arena{}, sink, run.Options{}, &stats); err != nil {
-					b.Fatal(err)
-				}
-				if sink.rows != n {
-					b.Fatal(fmt.Sprint(sink.rows, " rows"))
-				}
-			}
-		})
-	}
 }

@@ -9,8 +9,8 @@ import (
 	"gpujoin/joincore"
 )
 
-// loadList gathers values of a list of rows on the host while they cross the
-// link, and makes a byte a row of their validity.
+// loadList gathers values of rows by their numbers on the host while they cross
+// the link, and makes a byte a row of their validity.
 func (v *view) loadList(ctx context.Context, j int, c *column) (err error) {
 	if v.input.relation.Columns[j].Kind != joincore.Fixed {
 		return fmt.Errorf("values of variable length, by row number: %w", joincore.ErrUnsupported)
@@ -20,11 +20,11 @@ func (v *view) loadList(ctx context.Context, j int, c *column) (err error) {
 		return err
 	}
 	err = v.e.fill(ctx, c.Values, v.rows*int64(width), int64(width), func(to []byte, at int64) error {
-		first := at / int64(width)
+		rows := v.rangeOf(at/int64(width), int64(len(to)/width))
 		return inRows(len(to)/width, width, func(low, high int) error {
 			r := v.input.reader(j)
 			for i := low; i < high; i++ {
-				copy(to[i*width:(i+1)*width], r.raw(int64(v.list[first+int64(i)])))
+				copy(to[i*width:(i+1)*width], r.raw(int64(rows.list[i])))
 			}
 			return nil
 		})
@@ -33,11 +33,12 @@ func (v *view) loadList(ctx context.Context, j int, c *column) (err error) {
 		return err
 	}
 	return v.e.fill(ctx, c.Validity, v.rows, 1, func(to []byte, at int64) error {
+		rows := v.rangeOf(at, int64(len(to)))
 		return inRows(len(to), 1, func(low, high int) error {
 			r := v.input.reader(j)
 			for i := low; i < high; i++ {
 				to[i] = 1
-				if r.null(r.locate(int64(v.list[at+int64(i)]))) {
+				if r.null(r.locate(int64(rows.list[i]))) {
 					to[i] = 0
 				}
 			}

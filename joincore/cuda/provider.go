@@ -36,13 +36,15 @@ type Provider struct {
 	platform   transfer.Platform
 	threads    *transfer.Threads // that pull, where the platform wants that
 	general    *op.Kernels
+	divide     *driver.Module
 	arena      *driver.Arena
 	budget     int64
 	streams    int
 	registered ranges
 	// For tests: most rows of a window, and bytes on the device from which a
-	// build side is divided; 0: what fits.
+	// build side is divided; 0: what fits. And that the host divides.
 	windowRows, splitBytes int64
+	hostDivides            bool
 
 	mu     sync.Mutex
 	idle   []*site // the largest first
@@ -77,6 +79,9 @@ func New(cfg Config) (*Provider, error) {
 		if p.threads, err = transfer.LoadThreads(c); err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
+	}
+	if p.divide, err = c.Load(kernels.Divide); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
 	if p.arena, err = c.NewArena(p.budget); err != nil {
 		return nil, errors.Join(fmt.Errorf("device %d: %w", cfg.Ordinal, err), c.Close())

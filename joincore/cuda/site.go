@@ -16,6 +16,7 @@ type site struct {
 	arena   *driver.Arena // the stack; what lanes have is cut off already
 	main    *op.Queue     // all steps, in order
 	load    *lane         // imports
+	back    *lane         // what goes to the host to come again; made when it is used
 	gather  []*lane       // results
 	streams []*driver.Stream
 	heap    heap
@@ -30,6 +31,8 @@ type lane struct {
 	host   *driver.Host     // as large as the scratch
 	half   [2]*driver.Event // when a half of host has been copied
 	turn   int
+	second *driver.Stream    // of the lane that loads
+	turns  [2]*driver.Stream // by which its copies go: the next is that of the first
 }
 
 // empty makes all of the scratch free.
@@ -73,6 +76,13 @@ func (s *site) open(p *Provider) (err error) {
 		return err
 	}
 	if err = s.equip(p, s.load); err != nil {
+		return err
+	}
+	if s.load.second, err = s.newStream(p.context); err != nil {
+		return err
+	}
+	s.load.turns = [2]*driver.Stream{s.load.stream, s.load.stream}
+	if s.back, err = s.newLane(); err != nil {
 		return err
 	}
 	for range p.streams {
@@ -148,7 +158,7 @@ func (s *site) close() error {
 	if s.main != nil {
 		errs = append(errs, s.main.Close())
 	}
-	for _, l := range append([]*lane{s.load}, s.gather...) {
+	for _, l := range append([]*lane{s.load, s.back}, s.gather...) {
 		if l == nil {
 			continue
 		}

@@ -4,17 +4,21 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 )
 
-// split is a join of two inputs whose build side the device cannot hold. The
-// host divides the rows of both by a hash of their keys, by a low fan-out, and
-// the device joins one co-partition after the other; each crosses the link
-// once, while the one before is joined (HAPE's co-processing join).
+// split is a join of two inputs whose build side the device cannot hold. Both
+// are divided by a hash of their keys, by a low fan-out, and the device joins
+// one co-partition while the next one crosses the link (HAPE's co-processing
+// join). The device itself divides, window by window, and sends back what the
+// join reads; where the host has no memory for that, or a column is too wide,
+// the host divides row numbers, and gathers rows when they cross.
 type split struct {
 	e      *execution
 	spec   *device.JoinSpec
@@ -24,9 +28,9 @@ type split struct {
 	report joincore.JoinStats
 }
 
-// maxSplitBits bounds the fan-out: reading a column once a partition costs
-// whole cache lines.
-const maxSplitBits = 6
+// maxSplitBits bounds the fan-out: a window's part of a co-partition is copied
+// by itself, and a small copy takes as long as a larger one.
+const maxSplitBits = 7
 
 // splitBits returns by how many bits a join has to be divided; 0: it need not
 // be, or cannot: then either side is not an input as it is, or the key is not
@@ -45,81 +49,213 @@ func (e *execution) splitBits(spec *device.JoinSpec, build *space) int {
 	if probe.rows() != spec.ProbeRows {
 		return 0
 	}
-	need := e.bytesOf(v, spec.Build, spec, spec.KeepBuild)
+	built := e.bytesOf(v, spec.Build, spec, spec.KeepBuild)
 	free := e.site.arena.Free()
 	fits := free / 4 * 3
 	if e.p.splitBytes > 0 {
 		fits = e.p.splitBytes
 	}
-	if need <= fits {
+	if built.columns+built.partitions <= fits {
 		return 0
 	}
-	need += e.bytesOf(probe.all, spec.Match.Probe, spec, spec.KeepProbe)
+	probed := e.bytesOf(probe.all, spec.Match.Probe, spec, spec.KeepProbe)
+	// The columns of two co-partitions are there at a time.
+	need := 2*(built.columns+probed.columns) + built.partitions + probed.partitions
 	bits := 1
-	for bits < maxSplitBits && need>>bits > free/4 { // two co-partitions are there at a time
+	for bits < maxSplitBits && need>>bits > free/4*3 {
 		bits++
 	}
 	return bits
 }
 
-// bytesOf is about what a side of a join takes on the device: its columns, and
-// twice its keys and row numbers.
-func (e *execution) bytesOf(v *view, key *device.Key, spec *device.JoinSpec, keep device.Keep) int64 {
-	return v.rows * (v.input.bytesPerRow(e.columnsRead(v.number, key, spec.Residual, keep)) + 24)
+// sideBytes is about what a side of a join takes on the device.
+type sideBytes struct {
+	columns    int64
+	partitions int64 // keys and row numbers, twice
+}
+
+func (e *execution) bytesOf(v *view, key *device.Key, spec *device.JoinSpec, keep device.Keep) sideBytes {
+	return sideBytes{v.rows * v.input.bytesPerRow(e.columnsRead(v.number, key, spec.Residual, keep)), 24 * v.rows}
+}
+
+// copartition is what is joined at a time. A probe side that is much larger than
+// others comes in several views.
+type copartition struct {
+	build *view
+	probe []*view
+}
+
+func (c copartition) close() {
+	for _, v := range append(c.probe, c.build) {
+		v.close()
+	}
 }
 
 // Probe joins all co-partitions. Build rows that are left over are emitted with
 // the co-partition that they are of.
 func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
-	e, spec := j.e, j.spec
-	v, ok := e.space(probe).base()
+	v, ok := j.e.space(probe).base()
 	if !ok || !v.whole() {
 		return fmt.Errorf("a build side of %d rows, probed by a result: %w", j.build.rows, joincore.ErrBudget)
 	}
 	j.probed = true
 	b, _ := j.build.base()
-	build, free, err := e.partition(b, spec.Build, j.bits)
+	build := j.sideOf(b, j.spec.Build, j.spec.KeepBuild)
+	probed := j.sideOf(v, j.spec.Match.Probe, j.spec.KeepProbe)
+	divide := j.byDevice
+	if j.e.p.hostDivides {
+		divide = j.byHost
+	}
+	parts, free, err := divide(ctx, build, probed)
+	if errors.Is(err, joincore.ErrBudget) {
+		parts, free, err = j.byHost(ctx, build, probed)
+	}
 	if err != nil {
 		return err
 	}
 	defer free()
-	probes, free, err := e.partition(v, spec.Match.Probe, j.bits)
-	if err != nil {
-		return err
-	}
-	defer free()
-	buildColumns := e.columnsRead(b.number, spec.Build, spec.Residual, spec.KeepBuild)
-	probeColumns := e.columnsRead(v.number, spec.Match.Probe, spec.Residual, spec.KeepProbe)
 	defer func() {
-		for i := range build {
-			build[i].close()
-			probes[i].close()
+		for _, c := range parts {
+			c.close()
 		}
 	}()
-	return stages(ctx, len(build), func(ctx context.Context, i int) {
-		build[i].fetch(ctx, buildColumns)
-		probes[i].fetch(ctx, probeColumns)
+	return stages(ctx, len(parts), func(ctx context.Context, i int) {
+		parts[i].build.fetch(ctx, build.columns)
+		parts[i].probe[0].fetch(ctx, probed.columns)
 	}, func(i int) error {
-		defer build[i].close()
-		defer probes[i].close()
-		return j.one(ctx, build[i].space(), probes[i].space(), emit)
+		defer parts[i].close()
+		return j.one(ctx, parts[i], emit)
 	})
 }
 
-func (j *split) one(ctx context.Context, build, probe *space, emit func(device.Space) error) error {
+// splitSide is a side that is divided.
+type splitSide struct {
+	all      *view
+	key      *device.Key
+	columns  []int // that cross the link
+	numbered bool  // so do row numbers: more is read by them
+}
+
+func (j *split) sideOf(v *view, key *device.Key, keep device.Keep) splitSide {
+	of := func(ref joincore.ColumnRef) bool { return ref.Input == v.number }
+	return splitSide{
+		all: v, key: key, columns: j.e.columnsRead(v.number, key, j.spec.Residual, keep),
+		numbered: slices.Contains(keep.Inputs, v.number) || slices.ContainsFunc(keep.Late, of) ||
+			slices.ContainsFunc(keep.Columns, func(ref joincore.ColumnRef) bool { return of(ref) && !movable(j.e.describe(ref)) }),
+	}
+}
+
+// byDevice has the device divide both sides.
+func (j *split) byDevice(ctx context.Context, build, probe splitSide) (parts []copartition, free func(), err error) {
+	e := j.e
+	var sides [2]*division
+	release := func() {
+		for _, d := range sides {
+			if d != nil {
+				d.free()
+			}
+		}
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
+	for i, s := range []splitSide{build, probe} {
+		for _, column := range s.columns {
+			if !movable(s.all.input.relation.Columns[column]) {
+				return nil, nil, fmt.Errorf("input %d, column %d does not move: %w", s.all.number, column, joincore.ErrBudget)
+			}
+		}
+		d := e.newDivision(s.all.number, s.columns, s.numbered, j.bits)
+		if err := e.divide(ctx, d, s.key); err != nil {
+			return nil, nil, err
+		}
+		sides[i] = d
+	}
+	most := int64(0)
+	for p := range 1 << j.bits {
+		c := copartition{
+			build: e.shareView(&share{division: sides[0], partition: p, high: len(sides[0].windows)}),
+			probe: e.sharesOf(sides[1], p, max(2*probe.all.rows>>j.bits, 1)),
+		}
+		parts = append(parts, c)
+		most = max(most, c.build.bytes(build.columns)+c.probe[0].bytes(probe.columns))
+	}
+	ring, err := e.newRing(most)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, c := range parts {
+		c.build.half, c.probe[0].half = &ring.halves[i%2], &ring.halves[i%2]
+	}
+	return parts, func() { ring.close(); release() }, nil
+}
+
+// sharesOf returns a partition as views of at most so many rows, if no window
+// has more; at least one.
+func (e *execution) sharesOf(d *division, partition int, most int64) (views []*view) {
+	low, rows := 0, int64(0)
+	for high := range d.windows {
+		n := d.windows[high].count[partition]
+		if high > low && rows+n > most {
+			views = append(views, e.shareView(&share{division: d, partition: partition, low: low, high: high}))
+			low, rows = high, 0
+		}
+		rows += n
+	}
+	return append(views, e.shareView(&share{division: d, partition: partition, low: low, high: len(d.windows)}))
+}
+
+// byHost has the host divide row numbers.
+func (j *split) byHost(_ context.Context, build, probe splitSide) (parts []copartition, free func(), err error) {
+	builds, freeBuild, err := j.e.partition(build.all, build.key, j.bits)
+	if err != nil {
+		return nil, nil, err
+	}
+	probes, freeProbe, err := j.e.partition(probe.all, probe.key, j.bits)
+	if err != nil {
+		freeBuild()
+		return nil, nil, err
+	}
+	for i := range builds {
+		parts = append(parts, copartition{builds[i], probes[i : i+1 : i+1]})
+	}
+	return parts, func() { freeProbe(); freeBuild() }, nil
+}
+
+// one joins a co-partition.
+func (j *split) one(ctx context.Context, c copartition, emit func(device.Space) error) error {
+	build, err := c.build.joined(ctx)
+	if err != nil {
+		return err
+	}
 	join, err := j.e.prepareNumbers(ctx, j.spec, build)
 	if err != nil {
 		return err
 	}
 	defer join.Release()
-	if err = join.Probe(ctx, probe, emit); err == nil && j.spec.Leftover {
+	for i, v := range c.probe {
+		probe, err := v.joined(ctx)
+		if err != nil {
+			return err
+		}
+		if err := join.Probe(ctx, probe, emit); err != nil {
+			return err
+		}
+		if i > 0 { // the first one's memory is that of the build side, too
+			v.close()
+		}
+	}
+	if j.spec.Leftover {
 		err = join.Leftover(ctx, emit)
 	}
 	add(&j.report, join.Report())
 	return err
 }
 
-// partition divides an input. The lists are memory of the job.
+// partition divides the row numbers of an input. The lists are memory of the
+// job.
 func (e *execution) partition(v *view, key *device.Key, radix int) (parts []*view, free func(), err error) {
 	mem, err := e.mem.Alloc(4 * max(v.rows, 1))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
@@ -14,18 +15,23 @@ import (
 )
 
 // view is a set of rows of a base input: all of them, those of some segments,
-// or a list. Its rows have numbers of their own, and columns on the device of
-// those rows only, so that an input need not be there as a whole.
+// a list, or a share of a division. Its rows have numbers of their own, and
+// columns on the device of those rows only, so that an input need not be there
+// as a whole.
 type view struct {
 	e         *execution
 	input     *hostInput
 	number    int
-	low, high int      // segments [low, high), where there is no list
+	low, high int      // segments [low, high), where there is neither list nor share
 	list      []uint32 // rows of the input
+	share     *share
 	rows      int64
-	columns   []*column
-	blocks    []block
-	absolute  *column // the row of the input of each row, once somebody wanted it
+	half      *half // of a ring: memory that is taken first
+
+	mu       sync.Mutex // guards what follows
+	columns  []*column
+	blocks   []block
+	absolute *column // the row of the input of each row, once somebody wanted it
 }
 
 // column is a column on the device, from ready on.
@@ -58,6 +64,9 @@ func (e *execution) listView(number int, list []uint32) *view {
 	}
 }
 
+// byNumber says that the view's rows are given by their numbers in the input.
+func (v *view) byNumber() bool { return v.list != nil || v.share != nil }
+
 // space returns the rows of a view as a space.
 func (v *view) space() *space {
 	s := v.e.newSpace(v.rows)
@@ -65,22 +74,27 @@ func (v *view) space() *space {
 	return s
 }
 
-// first is the row of the input of row 0, where there is no list.
+// first is the row of the input of row 0, where the view is one of segments.
 func (v *view) first() int64 { return v.input.starts[v.low] }
 
 // whole says that the view is the input as it is.
-func (v *view) whole() bool { return v.list == nil && v.rows == v.input.rows() }
+func (v *view) whole() bool { return !v.byNumber() && v.rows == v.input.rows() }
 
 // close frees the view's memory. Nothing reads it any more but what has been
 // queued on the main stream. Whoever has the memory next comes after that, and
 // after columns that have crossed the link for nothing.
 func (v *view) close() {
-	v.e.mu.Lock()
-	defer v.e.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	main := v.e.site.main.Stream()
 	for _, c := range append(v.columns, v.absolute) {
 		if c != nil {
-			_ = v.e.site.main.Stream().Wait(c.ready) // fails only where the device is lost
+			_ = main.Wait(c.ready) // fails only where the device is lost
 		}
+	}
+	if v.half != nil {
+		_ = v.half.leave(main) // likewise
+		v.half = nil
 	}
 	v.free(0)
 	clear(v.columns)
@@ -90,13 +104,20 @@ func (v *view) close() {
 // free gives back the blocks from number n on.
 func (v *view) free(n int) {
 	for _, b := range v.blocks[n:] {
-		v.e.site.heap.release(int64(b.at), lines(b.bytes))
+		v.e.release(b.at, b.bytes)
 	}
 	v.blocks = v.blocks[:n]
 }
 
 // alloc returns memory that is freed with the view.
 func (v *view) alloc(bytes int64) (driver.Ptr, error) {
+	if v.half != nil {
+		if at, ok, err := v.half.take(v.e.site.load.stream, bytes); ok || err != nil {
+			return at, err
+		}
+	}
+	v.e.mu.Lock()
+	defer v.e.mu.Unlock()
 	at, err := v.e.alloc(bytes)
 	if err == nil {
 		v.blocks = append(v.blocks, block{at, bytes})
@@ -106,8 +127,8 @@ func (v *view) alloc(bytes int64) (driver.Ptr, error) {
 
 // column returns a column, which crosses the link now if it has not yet.
 func (v *view) column(ctx context.Context, j int) (*column, error) {
-	v.e.mu.Lock()
-	defer v.e.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if c := v.columns[j]; c != nil {
 		return c, nil
 	}
@@ -123,10 +144,12 @@ func (v *view) column(ctx context.Context, j int) (*column, error) {
 // there. Of what fails half-way nothing is kept, and who has that memory next
 // waits for what has been queued.
 func (v *view) transfer(queue func() (*column, error)) (*column, error) {
+	v.e.loading.Lock()
+	defer v.e.loading.Unlock()
 	before, load := len(v.blocks), v.e.site.load.stream
 	c, err := queue()
 	if err == nil {
-		if c.ready, err = v.e.newEvent(); err == nil {
+		if c.ready, err = v.e.event(); err == nil {
 			err = load.Record(c.ready)
 		}
 	}
@@ -157,6 +180,8 @@ func (v *view) numbersOf(positions []uint32) numbers {
 			out[i] = none
 		case v.list != nil:
 			out[i] = v.list[p]
+		case v.share != nil:
+			out[i] = v.share.numberOf(int64(p))
 		default:
 			out[i] = p + uint32(v.first())
 		}
@@ -166,8 +191,11 @@ func (v *view) numbersOf(positions []uint32) numbers {
 
 // rangeOf returns the rows of the input of consecutive rows of the view.
 func (v *view) rangeOf(first, n int64) numbers {
-	if v.list != nil {
+	switch {
+	case v.list != nil:
 		return numbers{list: v.list[first : first+n]}
+	case v.share != nil:
+		return numbers{list: v.share.numbersFrom(first, n)}
 	}
 	return numbers{first: v.first() + first}
 }
@@ -178,8 +206,8 @@ func (v *view) rowsOnDevice(ctx context.Context, st *driver.Stream) (driver.Ptr,
 	if v.whole() {
 		return 0, nil
 	}
-	v.e.mu.Lock()
-	defer v.e.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if v.absolute == nil {
 		c, err := v.transfer(func() (*column, error) { return v.loadNumbers(ctx) })
 		if err != nil {
@@ -203,6 +231,27 @@ func (v *view) loadNumbers(ctx context.Context) (c *column, err error) {
 		}
 		return nil
 	})
+}
+
+// bytes is what columns of the view take on the device.
+func (v *view) bytes(columns []int) int64 {
+	n := int64(0)
+	for _, j := range columns {
+		desc := v.input.relation.Columns[j]
+		if v.input.nullable(j) {
+			n += lines(v.rows)
+		}
+		if desc.Kind == joincore.Fixed {
+			n += lines(v.rows * int64(desc.Width))
+			continue
+		}
+		n += lines(16 * v.rows)
+		for i := v.low; i < v.high; i++ {
+			s := &v.input.relation.Segments[i]
+			n += lines(4*int64(s.Rows+1)) + lines(int64(len(s.Columns[j].Heap)))
+		}
+	}
+	return n
 }
 
 // bytesPerRow is what columns of an input take on the device.

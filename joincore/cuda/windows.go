@@ -63,6 +63,12 @@ func (e *execution) windows(v *view, columns []int) []*view {
 	if v.rows <= 2*target {
 		return nil
 	}
+	return e.cut(v, target)
+}
+
+// cut divides an input into views of neighbouring segments, of so many rows or
+// somewhat more.
+func (e *execution) cut(v *view, target int64) []*view {
 	var out []*view
 	low := 0
 	for high := 1; high <= v.high; high++ {
@@ -72,6 +78,22 @@ func (e *execution) windows(v *view, columns []int) []*view {
 		}
 	}
 	return out
+}
+
+// ringFor takes memory for views of an input that follow each other.
+func (e *execution) ringFor(views []*view, columns []int) (*ring, error) {
+	most := int64(0)
+	for _, v := range views {
+		most = max(most, v.bytes(columns))
+	}
+	r, err := e.newRing(most)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range views {
+		v.half = &r.halves[i%2]
+	}
+	return r, nil
 }
 
 // stages executes work over stages one after the other, while what the next

@@ -47,7 +47,7 @@ type declaration struct {
 }
 
 var (
-	comment   = regexp.MustCompile(`(?s)/\*.*?\*/`)
+	comment   = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*`)
 	constant  = regexp.MustCompile(`(?m)^#define (\w+) (\d+)`)
 	structure = regexp.MustCompile(`(?s)typedef struct \{(.*?)\} (\w+);`)
 	array     = regexp.MustCompile(`^(\w+)(?:\[(\w+)\])?$`)

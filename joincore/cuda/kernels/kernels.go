@@ -20,6 +20,11 @@ var General []byte
 //go:embed bin/sort.fatbin
 var Sort []byte
 
+// Divide holds the division of inputs that are larger than the device.
+//
+//go:embed bin/divide.fatbin
+var Divide []byte
+
 // Data makes inputs of joins on the device and sums up results, for tests and
 // benches.
 //

@@ -1,0 +1,201 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/op"
+)
+
+// division is an input that went through the device and came back to the host
+// divided by its keys' hash: of each window the columns that a join reads, in
+// the order of partitions. The memory is the job's.
+type division struct {
+	e       *execution
+	input   *hostInput
+	number  int
+	bits    int
+	moved   []moved
+	windows []divided
+}
+
+// moved is what goes along: values or validity of a column, or row numbers.
+type moved struct {
+	what   what
+	column int
+	bytes  int
+}
+
+// divided is a window in the order of partitions.
+type divided struct {
+	memory       []byte
+	columns      [][]byte // by moved
+	start, count []int64  // rows, by partition
+}
+
+// newDivision plans a division of an input, whose columns are all movable.
+func (e *execution) newDivision(number int, columns []int, numbered bool, bits int) *division {
+	d := &division{e: e, input: e.inputs[number].hostInput, number: number, bits: bits}
+	for _, j := range columns {
+		d.moved = append(d.moved, moved{values, j, d.input.relation.Columns[j].Width})
+		if d.input.nullable(j) {
+			d.moved = append(d.moved, moved{validity, j, 1})
+		}
+	}
+	if numbered {
+		d.moved = append(d.moved, moved{what: rowNumbers, bytes: 4})
+	}
+	return d
+}
+
+// rowBytes is what a row takes that is moved.
+func (d *division) rowBytes() int64 {
+	n := int64(0)
+	for _, m := range d.moved {
+		n += int64(m.bytes)
+	}
+	return n
+}
+
+// index returns the number of what is moved; -1: it is not.
+func (d *division) index(w what, column int) int {
+	for i, m := range d.moved {
+		if m.what == w && m.column == column {
+			return i
+		}
+	}
+	return -1
+}
+
+// rows returns how many rows of a partition lie in windows [low, high).
+func (d *division) rows(partition, low, high int) int64 {
+	n := int64(0)
+	for _, w := range d.windows[low:high] {
+		n += w.count[partition]
+	}
+	return n
+}
+
+// piece is one window's part of what is moved, of a partition.
+func (w *divided) piece(moved, bytes, partition int) []byte {
+	at := w.start[partition] * int64(bytes)
+	return w.columns[moved][at : at+w.count[partition]*int64(bytes)]
+}
+
+// free gives the memory back, which no copy uses any more.
+func (d *division) free() {
+	for _, w := range d.windows {
+		d.e.mem.Free(w.memory)
+	}
+	d.windows = nil
+}
+
+// share is a partition of a division, as far as it lies in windows [low, high).
+type share struct {
+	*division
+	partition, low, high int
+}
+
+// shareView is a view of a share.
+func (e *execution) shareView(s *share) *view {
+	return &view{
+		e: e, input: s.input, number: s.division.number, share: s,
+		rows: s.rows(s.partition, s.low, s.high), columns: make([]*column, len(s.input.relation.Columns)),
+	}
+}
+
+// moves says whether a column is there with the rows.
+func (s *share) moves(column int) bool { return s.index(values, column) >= 0 }
+
+// numbered says whether the rows' numbers are.
+func (s *share) numbered() bool { return s.index(rowNumbers, 0) >= 0 }
+
+// each visits the pieces of what is moved.
+func (s *share) each(moved int, visit func(piece []byte) error) error {
+	bytes := s.division.moved[moved].bytes
+	for i := s.low; i < s.high; i++ {
+		if err := visit(s.windows[i].piece(moved, bytes, s.partition)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbersFrom returns the row numbers of rows [first, first+n).
+func (s *share) numbersFrom(first, n int64) []uint32 {
+	out := make([]uint32, 0, n)
+	at := s.index(rowNumbers, 0)
+	for i := s.low; i < s.high && int64(len(out)) < n; i++ {
+		list := words(s.windows[i].piece(at, 4, s.partition))
+		skip := min(first, int64(len(list)))
+		first -= skip
+		list = list[skip:]
+		out = append(out, list[:min(int64(len(list)), n-int64(len(out)))]...)
+	}
+	return out
+}
+
+// numberOf returns the row number of one row.
+func (s *share) numberOf(row int64) uint32 {
+	at := s.index(rowNumbers, 0)
+	for i := s.low; i < s.high; i++ {
+		if n := s.windows[i].count[s.partition]; row >= n {
+			row -= n
+			continue
+		}
+		return words(s.windows[i].piece(at, 4, s.partition))[row]
+	}
+	return none
+}
+
+// loadShare queues the transfer of a column that was moved.
+func (v *view) loadShare(ctx context.Context, j int, c *column) (err error) {
+	if c.Values, err = v.loadMoved(ctx, v.share.index(values, j)); err != nil {
+		return err
+	}
+	if valid := v.share.index(validity, j); valid >= 0 {
+		c.Validity, err = v.loadMoved(ctx, valid)
+	}
+	return err
+}
+
+func (v *view) loadMoved(ctx context.Context, moved int) (driver.Ptr, error) {
+	to, err := v.alloc(v.rows * int64(v.share.division.moved[moved].bytes))
+	if err != nil {
+		return 0, err
+	}
+	at := to
+	return to, v.e.both(func() error {
+		return v.share.each(moved, func(piece []byte) error {
+			from := at
+			at += driver.Ptr(len(piece))
+			return v.e.copyIn(ctx, from, piece)
+		})
+	})
+}
+
+// joined returns the rows of a view of a co-partition as a space. Where no row
+// numbers were moved it has nothing but columns.
+func (v *view) joined(ctx context.Context) (*space, error) {
+	if v.share == nil || v.share.numbered() {
+		return v.space(), nil
+	}
+	s := v.e.newSpace(v.rows)
+	for _, m := range v.share.division.moved {
+		if m.what != values {
+			continue
+		}
+		c, err := v.column(ctx, m.column)
+		if err != nil {
+			return nil, err
+		}
+		if err := v.e.site.main.Stream().Wait(c.ready); err != nil {
+			return nil, err
+		}
+		s.carried[joincore.ColumnRef{Input: v.number, Column: m.column}] = op.Column{Values: c.Values, Validity: c.Validity, Width: c.Width}
+	}
+	return s, nil
+}

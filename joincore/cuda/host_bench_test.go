@@ -1,0 +1,444 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/kernels"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/run"
+	"gpujoin/joincore/runtest"
+)
+
+var (
+	hostBits    = flag.Int("host.bits", 26, "BenchmarkHost: 2 to the power of so many rows a side")
+	hostRuns    = flag.Int("host.runs", 3, "BenchmarkHost: runs of each case, of which the median is printed")
+	hostSegment = flag.Int("host.segment", 1<<18, "BenchmarkHost: rows of a segment")
+	hostOnly    = flag.String("host.only", "", "BenchmarkHost: the cases of this name only")
+)
+
+// BenchmarkHost joins inputs in registered host memory, keys and payload of 8
+// bytes, and prints one table: what the link carries, measured in this run on
+// the same memory, and what of that joins reach. The result is summed up on the
+// device, or returned to registered memory; or the device has an eighth of the
+// inputs' size. Each case runs once before it is timed.
+func BenchmarkHost(b *testing.B) {
+	h := newHostBench(b)
+	fmt.Printf("2^%d rows a side, segments of %d rows; %.1f GB in, %.1f GB returned\n", *hostBits, *hostSegment, gigabytes(h.in), gigabytes(h.out))
+	h.ceilings()
+	fmt.Printf("\n%-9s %-8s %9s %8s %8s %8s %7s  %s\n", "case", "join", "window", "ms", "in GB/s", "of link", "of 55", "phases, ms")
+	windows := []int64{1 << 22, 1 << 24, 1 << 26, 1 << 40}
+	for _, name := range []string{"checksum", "returned"} {
+		for _, a := range []joincore.Algorithm{0, joincore.NPJ, joincore.PHJUM} {
+			for _, w := range windows {
+				if a == 0 && w != 1<<40 {
+					w = 0 // the provider's own choice, once
+				}
+				h.join(name, h.large, a, w)
+				if w == 0 {
+					h.join(name, h.large, 0, 1<<40)
+					break
+				}
+			}
+		}
+	}
+	for _, host := range []bool{false, true} {
+		h.small.hostDivides = host
+		name := "divided"
+		if host {
+			name = "by-host"
+		}
+		h.join(name, h.small, 0, 0)
+	}
+}
+
+// hostBench is inputs, results and scratch in one registered mapping.
+type hostBench struct {
+	*testing.B
+	rows, in, out int64
+	memory, rest  []byte
+	inputs        []*joincore.Relation
+	sink          *counting
+	scratch       *scratch
+	large, small  *Provider
+	data          *driver.Module
+	want          uint64
+	link          float64 // GB/s to the device
+}
+
+func newHostBench(b *testing.B) *hostBench {
+	h := &hostBench{B: b, rows: 1 << *hostBits}
+	h.in, h.out = 32*h.rows, 16*h.rows
+	const batches, capacity = 24, 1 << 20
+	scratchBytes := h.in + h.in/16 + 64<<20
+	bytes := h.in + 16*batches*capacity + scratchBytes
+	memory, err := syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED|syscall.MAP_ANON)
+	h.must(err)
+	b.Cleanup(func() { h.must(syscall.Munmap(memory)) })
+	h.memory, h.rest = memory, memory
+	start := time.Now()
+	h.inputs = []*joincore.Relation{h.input(), h.input()}
+	h.sink = newCounting(batches, capacity, h.take)
+	h.scratch = &scratch{memory: h.take(int(scratchBytes))}
+	made := time.Since(start)
+	h.large = h.provider(Config{Budget: 40 * h.in / 8, Streams: 8})
+	h.small = h.provider(Config{Budget: h.in / 8, Streams: 8})
+	start = time.Now()
+	release, err := h.large.Register(memory)
+	h.must(err)
+	b.Cleanup(release)
+	h.small.registered.add(memory)
+	fmt.Printf("%d cores; made in %.1f s, %.1f GB registered in %.1f s\n", runtime.NumCPU(), made.Seconds(), gigabytes(bytes), time.Since(start).Seconds())
+	h.data, err = h.large.context.Load(kernels.Data)
+	h.must(err)
+	h.want = expectedSum(h.rows)
+	return h
+}
+
+func (h *hostBench) must(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *hostBench) provider(cfg Config) *Provider {
+	p, err := New(cfg)
+	h.must(err)
+	h.Cleanup(func() { h.must(p.Close()) })
+	return p
+}
+
+func (h *hostBench) take(n int) []byte {
+	out := h.rest[:n:n]
+	h.rest = h.rest[n:]
+	return out
+}
+
+// input has spread keys, and as payload the row; all cores write.
+func (h *hostBench) input() *joincore.Relation {
+	r := &joincore.Relation{Columns: []joincore.Column{{Kind: joincore.Fixed, Width: 8}, {Kind: joincore.Fixed, Width: 8}}}
+	for first := int64(0); first < h.rows; first += int64(*hostSegment) {
+		rows := int(min(int64(*hostSegment), h.rows-first))
+		r.Segments = append(r.Segments, joincore.Segment{Rows: rows, Columns: []joincore.Vector{{Values: h.take(8 * rows)}, {Values: h.take(8 * rows)}}})
+	}
+	h.must(eachSegment(len(r.Segments), func(i int) {
+		s, first := &r.Segments[i], int64(i)*int64(*hostSegment)
+		for k := range int64(s.Rows) {
+			binary.LittleEndian.PutUint64(s.Columns[0].Values[8*k:], spread(first+k))
+			binary.LittleEndian.PutUint64(s.Columns[1].Values[8*k:], uint64(first+k))
+		}
+	}))
+	return r
+}
+
+// ceilings measures the link alone, over this memory: in whole and in pieces of
+// a segment's column.
+func (h *hostBench) ceilings() {
+	arena, err := h.large.context.NewArena(1 << 30)
+	h.must(err)
+	defer arena.Close()
+	var streams [3]*driver.Stream
+	for i := range streams {
+		streams[i], err = h.large.context.NewStream()
+		h.must(err)
+		defer streams[i].Close()
+	}
+	bytes := min(int64(len(h.memory)), 8<<30)
+	measure := func(name string, piece int64, in []*driver.Stream, out *driver.Stream) float64 {
+		var best float64
+		for range 3 {
+			start := time.Now()
+			at := int64(0)
+			for i := 0; at+piece <= bytes; i++ {
+				from, offset := h.memory[at:at+piece], driver.Ptr(at%(1<<29)/piece*piece)
+				if len(in) > 0 {
+					h.must(in[i%len(in)].CopyIn(arena.Base()+offset, from))
+				}
+				if out != nil { // into memory whose content is not wanted any more
+					to := h.scratch.memory[at%int64(len(h.scratch.memory)/2):][:piece]
+					h.must(out.CopyOut(to, arena.Base()+1<<29+offset))
+				}
+				at += piece
+			}
+			for _, s := range streams {
+				h.must(s.Sync(h.Context()))
+			}
+			best = max(best, gigabytes(at)/time.Since(start).Seconds())
+		}
+		fmt.Printf("link: %-34s %6.1f GB/s\n", name, best)
+		return best
+	}
+	segment := 8 * int64(*hostSegment)
+	large := int64(256 << 20)
+	for 2*large > int64(len(h.scratch.memory)) {
+		large /= 2
+	}
+	h.link = measure("in, in whole", large, streams[:1], nil)
+	measure(fmt.Sprintf("in, %d KB", segment>>10), segment, streams[:1], nil)
+	measure(fmt.Sprintf("in, %d KB, two streams", segment>>10), segment, streams[:2], nil)
+	measure("out, in whole", large, nil, streams[2])
+	measure(fmt.Sprintf("out, %d KB", segment>>10), segment, nil, streams[2])
+	measure("both, in whole, each", large, streams[:1], streams[2])
+	measure(fmt.Sprintf("both, %d KB, each", segment>>10), segment, streams[:2], streams[2])
+}
+
+// join times one case and prints its line.
+func (h *hostBench) join(name string, p *Provider, a joincore.Algorithm, window int64) {
+	if *hostOnly != "" && *hostOnly != name {
+		return
+	}
+	p.windowRows = window
+	var times []time.Duration
+	var stats joincore.JoinStats
+	var err error
+	for i := range *hostRuns + 1 {
+		start := time.Now()
+		if name == "returned" {
+			stats, err = h.returned(p, a)
+		} else {
+			stats, err = h.summed(p, a)
+		}
+		if err != nil {
+			fmt.Printf("%-9s %-8v %9d %v\n", name, a, window, err)
+			return
+		}
+		if i > 0 {
+			times = append(times, time.Since(start))
+		}
+	}
+	slices.Sort(times)
+	median := times[len(times)/2]
+	in := gigabytes(h.in) / median.Seconds()
+	phases := ""
+	for _, phase := range stats.Phases {
+		phases += fmt.Sprintf("%s %.1f, ", phase.Name, phase.Actual.Seconds()*1000)
+	}
+	fmt.Printf("%-9s %-8s %9d %8.1f %8.1f %7.0f%% %6.0f%%  %ssyncs %d, bits %d\n", name, stats.Algorithm, window, median.Seconds()*1000,
+		in, 100*in/h.link, 100*in/55, phases, stats.Work.Syncs, stats.Bits)
+}
+
+// returned has the result come back whole.
+func (h *hostBench) returned(p *Provider, a joincore.Algorithm) (joincore.JoinStats, error) {
+	plan := runtest.PairPlan(h.inputs[0], h.inputs[1])
+	plan.Output = []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}}
+	opt := run.Options{Decide: func(_ int, d choose.Decision) choose.Decision { d.Algorithm = a; return d }}
+	var stats joincore.Stats
+	h.sink.rows.Store(0)
+	if err := run.Run(h.Context(), p, plan, h.inputs, h.scratch, h.sink, opt, &stats); err != nil {
+		return joincore.JoinStats{}, err
+	}
+	if n := h.sink.rows.Load(); n != h.rows {
+		return joincore.JoinStats{}, fmt.Errorf("%d rows", n)
+	}
+	return stats.Joins[0], nil
+}
+
+// summed has the result summed up on the device.
+func (h *hostBench) summed(p *Provider, a joincore.Algorithm) (stats joincore.JoinStats, err error) {
+	d, err := p.Open(h.scratch, device.Options{})
+	if err != nil {
+		return stats, err
+	}
+	defer d.Close()
+	e := d.(*execution)
+	spaces := make([]device.Space, 2)
+	for i, r := range h.inputs {
+		if spaces[i], err = e.Import(i, r); err != nil {
+			return stats, err
+		}
+	}
+	refs := []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}}
+	probe, build := device.Keys([]joincore.KeyPair{{Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}}, e.describe)
+	join, err := e.Prepare(h.Context(), &device.JoinSpec{
+		Match:     device.Match{Build: build, Probe: probe, Emit: device.Pairs, ProbeRows: h.rows},
+		Algorithm: a, KeepProbe: device.Keep{Columns: refs[:1]}, KeepBuild: device.Keep{Columns: refs[1:]}, BuildRows: h.rows, ResultRows: h.rows,
+	}, spaces[1])
+	if err != nil {
+		return stats, err
+	}
+	defer join.Release()
+	sum, err := newSumming(h, e)
+	if err != nil {
+		return stats, err
+	}
+	defer sum.close()
+	if err := join.Probe(h.Context(), spaces[0], func(s device.Space) error { return sum.add(h.Context(), e.space(s), refs) }); err != nil {
+		return stats, err
+	}
+	if got := sum.total; got[0] != h.want || got[1] != uint64(h.rows) {
+		return stats, fmt.Errorf("checksum %x of %d rows, not %x of %d", got[0], got[1], h.want, h.rows)
+	}
+	stats = join.Report()
+	stats.AddPhase(joincore.Phase{Name: "sum", Actual: sum.time})
+	return stats, nil
+}
+
+// summing adds up spaces by the kernel of benches.
+type summing struct {
+	e      *execution
+	kernel *driver.Kernel
+	desk   *driver.Host
+	total  [2]uint64
+	time   time.Duration
+}
+
+func newSumming(h *hostBench, e *execution) (s *summing, err error) {
+	s = &summing{e: e}
+	if s.kernel, err = h.data.Kernel("data_sum"); err != nil {
+		return nil, err
+	}
+	s.desk, err = e.p.context.Pinned(64)
+	return s, err
+}
+
+func (s *summing) close() {
+	if err := s.desk.Free(); err != nil {
+		panic(err)
+	}
+}
+
+func (s *summing) add(ctx context.Context, rows *space, refs []joincore.ColumnRef) error {
+	start, arena, st := time.Now(), s.e.site.arena, s.e.site.main.Stream()
+	defer func() { s.time += time.Since(start) }()
+	defer arena.Rewind(arena.Mark())
+	at, err := arena.Take(64)
+	if err != nil {
+		return err
+	}
+	words := s.desk.Words()
+	clear(words)
+	for i, ref := range refs {
+		c, err := s.e.lookup(ctx, rows, st)(ref)
+		if err != nil {
+			return err
+		}
+		column, _, err := s.e.dense(c, rows.rows)
+		if err != nil {
+			return err
+		}
+		words[2*i], words[2*i+1] = uint64(column.Addr), uint64(column.Bytes)
+	}
+	if err := st.CopyIn(at, s.desk.Bytes()); err != nil {
+		return err
+	}
+	if err := s.kernel.Launch(st, s.kernel.Grid(rows.rows/256+1), uint64(rows.rows), uint64(at), uint64(len(refs)), uint64(at)+32); err != nil {
+		return err
+	}
+	if err := st.CopyOut(s.desk.Bytes(), at); err != nil {
+		return err
+	}
+	if err := st.Sync(ctx); err != nil {
+		return err
+	}
+	s.total[0] += words[4]
+	s.total[1] += words[5]
+	return nil
+}
+
+// expectedSum is what data_sum makes of rows 0, 1, 2, ... in two columns.
+func expectedSum(rows int64) uint64 {
+	mix := func(x uint64) uint64 {
+		x ^= x >> 30
+		x *= 0xbf58476d1ce4e5b9
+		x ^= x >> 27
+		x *= 0x94d049bb133111eb
+		return x ^ x>>31
+	}
+	chain := func(h, v uint64) uint64 { return mix(h*0x9e3779b97f4a7c15 + v + 1) }
+	var sum atomic.Uint64
+	var wait sync.WaitGroup
+	workers := int64(runtime.NumCPU())
+	for w := range workers {
+		wait.Go(func() {
+			own := uint64(0)
+			for row := rows * w / workers; row < rows*(w+1)/workers; row++ {
+				own += chain(chain(0, uint64(row)), uint64(row))
+			}
+			sum.Add(own)
+		})
+	}
+	wait.Wait()
+	return sum.Load()
+}
+
+// counting is a sink that counts rows.
+type counting struct {
+	free chan *joincore.Batch
+	rows atomic.Int64
+}
+
+func newCounting(batches, capacity int, alloc func(int) []byte) *counting {
+	s := &counting{free: make(chan *joincore.Batch, batches)}
+	for range batches {
+		b := &joincore.Batch{Rows: capacity}
+		for range 2 {
+			b.Columns = append(b.Columns, joincore.Vector{Values: alloc(8 * capacity), Validity: make([]byte, (capacity+7)/8)})
+		}
+		s.free <- b
+	}
+	return s
+}
+
+func (s *counting) NewBatch(ctx context.Context, _ []float64) (*joincore.Batch, error) {
+	select {
+	case b := <-s.free:
+		return b, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *counting) Emit(_ context.Context, b *joincore.Batch, rows int, _ []int) error {
+	s.rows.Add(int64(rows))
+	s.free <- b
+	return nil
+}
+
+func (s *counting) Discard(b *joincore.Batch) { s.free <- b }
+
+// scratch is memory of a job that is page-locked, as a pool would have it.
+type scratch struct {
+	memory []byte
+	mu     sync.Mutex
+	used   int64
+	blocks int
+}
+
+func (s *scratch) Alloc(n int64) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = lines(n)
+	if n > int64(len(s.memory))-s.used {
+		return nil, fmt.Errorf("%d bytes more than %d: %w", n, s.used, joincore.ErrBudget)
+	}
+	out := s.memory[s.used : s.used+n : s.used+n]
+	s.used += n
+	s.blocks++
+	return out, nil
+}
+
+// Free has all of the memory again when nobody has any.
+func (s *scratch) Free([]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.blocks--; s.blocks == 0 {
+		s.used = 0
+	}
+}
+
+func gigabytes(n int64) float64 { return float64(n) / 1e9 }
