@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 
 	"gpujoin/tests/harness"
@@ -15,14 +14,10 @@ import (
 
 var env *harness.Env
 
-func TestMain(m *testing.M) {
-	sqltest.Main(m, &env, func() error {
-		if shared.world == nil {
-			return nil
-		}
-		return shared.world.stop()
-	})
-}
+// shared is for the tests that leave it as it was.
+var shared = sqltest.Shared[*world]{Start: startWorld, Stop: (*world).stop}
+
+func TestMain(m *testing.M) { sqltest.Main(m, &env, &shared) }
 
 // The words of every test here.
 const (
@@ -48,24 +43,9 @@ type world struct {
 
 var daemonOptions = sqltest.DaemonOptions(harness.DaemonOptions{"memory-budget": "1GB"})
 
-var shared struct {
-	sync.Mutex
-	world *world
-}
-
-// theWorld is shared by the tests that leave it as it was.
 func theWorld(t *testing.T) *world {
 	t.Helper()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.world == nil {
-		w, err := startWorld()
-		if err != nil {
-			t.Fatal(err)
-		}
-		shared.world = w
-	}
-	return shared.world
+	return shared.Get(t)
 }
 
 // newWorld is a test's own.

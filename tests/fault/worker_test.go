@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -65,23 +64,11 @@ func (w *world) device(t *testing.T) string {
 // worker returns the worker's process id.
 func (w *world) worker(t *testing.T) int {
 	t.Helper()
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	pid, err := harness.ChildOf(w.d.PID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range stats {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			continue // it has ended
-		}
-		var pid, parent int
-		var comm, state string
-		if n, _ := fmt.Sscan(string(text), &pid, &comm, &state, &parent); n == 4 && parent == w.d.PID() && comm == "(testworker)" {
-			return pid
-		}
-	}
-	t.Fatal("there is no worker")
-	return 0
+	return pid
 }
 
 func send(t *testing.T, pid int, s syscall.Signal) {

@@ -3,7 +3,6 @@ package fault
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,14 +14,9 @@ import (
 
 var env *harness.Env
 
-func TestMain(m *testing.M) {
-	sqltest.Main(m, &env, func() error {
-		if shared.world == nil {
-			return nil
-		}
-		return shared.world.stop()
-	})
-}
+var shared = sqltest.Shared[*world]{Start: startWorld, Stop: (*world).stop}
+
+func TestMain(m *testing.M) { sqltest.Main(m, &env, &shared) }
 
 // The words of every test here.
 const (
@@ -60,24 +54,10 @@ var daemonOptions = sqltest.DaemonOptions(nil)
 
 var settings = sqltest.Settings(harness.Settings{"client_connection_check_interval": "'100ms'"})
 
-var shared struct {
-	sync.Mutex
-	world *world
-}
-
 // theWorld is the same for all tests; each leaves it as it found it.
 func theWorld(t *testing.T) *world {
 	t.Helper()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.world == nil {
-		w, err := startWorld()
-		if err != nil {
-			t.Fatal(err)
-		}
-		shared.world = w
-	}
-	w := shared.world
+	w := shared.Get(t)
 	t.Cleanup(func() {
 		w.p.Rewrite(nil)
 		if t.Failed() {

@@ -54,7 +54,7 @@ func (f *faulty) signalAt(ctx context.Context, signal syscall.Signal, m moment) 
 		if err := f.recovered(ctx); err != nil {
 			return "", err
 		}
-		worker, err := childOf(f.daemon.PID())
+		worker, err := harness.ChildOf(f.daemon.PID())
 		if err != nil {
 			return "", err
 		}

@@ -9,15 +9,15 @@ import (
 )
 
 // Main is the body of a TestMain: it prepares *env, runs the tests, and then
-// stops what they shared.
-func Main(m *testing.M, env **harness.Env, stop func() error) {
+// stops the world that they shared.
+func Main[World any](m *testing.M, env **harness.Env, shared *Shared[World]) {
 	var err error
 	if *env, err = harness.Prepare(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	code := m.Run()
-	if err := stop(); err != nil {
+	if err := shared.close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// childOf finds the child of a process that has one.
-func childOf(parent int) (int, error) {
+// ChildOf finds the child of a process that has one: a daemon's worker.
+func ChildOf(parent int) (int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return 0, err
