@@ -21,6 +21,8 @@ type prepared struct {
 	join    *op.Join
 	prepare time.Duration
 	probing time.Duration // partitioning the probe side, too
+	// What both were predicted to take, with columns that crossed the link.
+	prepareMeant, probingMeant time.Duration
 }
 
 // Prepare makes the build side ready. What a join keeps is the top of the stack
@@ -42,6 +44,8 @@ func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build de
 // prepareNumbers partitions the build side.
 func (e *execution) prepareNumbers(ctx context.Context, spec *device.JoinSpec, build *space) (*prepared, error) {
 	j := &prepared{e: e, spec: spec, build: build}
+	j.prepareMeant, j.probingMeant = e.predictNumbers(spec, build.rows)
+	j.prepareMeant += e.crossing(build, spec.Build, spec.Residual, spec.KeepBuild)
 	start := time.Now()
 	if v, ok := build.base(); ok { // payload crosses the link while keys are partitioned
 		v.fetch(ctx, e.columnsRead(v.number, spec.Build, spec.Residual, spec.KeepBuild))
@@ -64,6 +68,7 @@ func (e *execution) prepareNumbers(ctx context.Context, spec *device.JoinSpec, b
 // link while the one before is joined.
 func (j *prepared) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
 	from := j.e.space(probe)
+	j.probingMeant += j.e.crossing(from, j.spec.Match.Probe, j.spec.Residual, j.spec.KeepProbe)
 	v, ok := from.base()
 	if !ok {
 		return j.probe(ctx, from, emit)
@@ -148,8 +153,10 @@ func (j *prepared) Report() joincore.JoinStats {
 	return joincore.JoinStats{
 		Algorithm: algorithm.String(), Bits: r.Bits,
 		BuildRows: r.BuildRows, ProbeRows: r.ProbeRows, RowsOut: r.ResultRows, Time: j.prepare + j.probing,
-		Phases: []joincore.Phase{{Name: prepare, Actual: j.prepare}, {Name: "probe", Actual: j.probing}},
-		Work:   joincore.DeviceWork{Launches: r.Cost.Launches, Syncs: r.Cost.Syncs, Bytes: r.Cost.Bytes, Peak: j.e.site.arena.Peak()},
+		Phases: []joincore.Phase{
+			{Name: prepare, Predicted: j.prepareMeant, Actual: j.prepare}, {Name: "probe", Predicted: j.probingMeant, Actual: j.probing},
+		},
+		Work: joincore.DeviceWork{Launches: r.Cost.Launches, Syncs: r.Cost.Syncs, Bytes: r.Cost.Bytes, Peak: j.e.site.arena.Peak()},
 	}
 }
 

@@ -28,6 +28,8 @@ type whole struct {
 	side   *wholeSide
 	mark   driver.Mark
 	report joincore.JoinStats
+	// What crossing the link is predicted to take, and what preparing took.
+	crossing, prepare time.Duration
 }
 
 // wholes are the algorithms that join whole sides; the one for 0 chooses.
@@ -56,6 +58,9 @@ func (e *execution) suits(spec *device.JoinSpec) (resident.Func, bool) {
 func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, build *space, run resident.Func) (*whole, error) {
 	j := &whole{e: e, spec: spec, run: run, build: build, mark: e.site.arena.Mark()}
 	j.report.BuildRows = build.rows
+	j.crossing = e.crossing(build, spec.Build, nil, spec.KeepBuild)
+	start := time.Now()
+	defer func() { j.prepare = time.Since(start) }()
 	var err error
 	if j.side, err = e.wholeSide(ctx, build, spec.Build.Parts[0].Column, spec.KeepBuild); err != nil {
 		e.site.arena.Rewind(j.mark)
@@ -75,11 +80,11 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 	mark := arena.Mark()
 	defer arena.Rewind(mark)
 	start := time.Now()
+	j.crossing += j.e.crossing(from, j.spec.Match.Probe, nil, j.spec.KeepProbe)
 	side, err := j.e.wholeSide(ctx, from, j.spec.Match.Probe.Parts[0].Column, j.spec.KeepProbe)
 	if err == nil && side != nil && j.side != nil {
 		var out *resident.Output
-		if out, err = j.join(ctx, side); err == nil {
-			j.report.Time += time.Since(start)
+		if out, err = j.join(ctx, side, start); err == nil {
 			j.report.ProbeRows += from.rows
 			j.report.RowsOut += out.Rows
 			return j.emit(out, side, emit)
@@ -99,7 +104,9 @@ func failed(ctx context.Context, err error) bool {
 	return err != nil && !errors.Is(err, joincore.ErrBudget) && (ctx.Err() != nil || errors.As(err, &lost))
 }
 
-func (j *whole) join(ctx context.Context, probe *wholeSide) (*resident.Output, error) {
+// join runs the join of a probe side that has been asked for since start. What
+// the join itself does not take is spent on columns that cross the link.
+func (j *whole) join(ctx context.Context, probe *wholeSide, start time.Time) (*resident.Output, error) {
 	out, report, err := j.run(ctx, j.e.p.context, j.e.site.main.Stream(), j.e.site.arena, &resident.Join{
 		Build: j.side.Side, Probe: probe.Side, OutputRows: max(j.spec.ResultRows, probe.Rows),
 		NoKey: !j.side.keyKept && !probe.keyKept, Phases: true,
@@ -108,6 +115,10 @@ func (j *whole) join(ctx context.Context, probe *wholeSide) (*resident.Output, e
 		return nil, err
 	}
 	r := &j.report
+	took := j.prepare + time.Since(start)
+	r.Time += took
+	r.AddPhase(joincore.Phase{Name: phaseTransfer, Predicted: j.crossing, Actual: max(0, took-milliseconds(report.MS))})
+	j.prepare, j.crossing = 0, 0
 	r.Algorithm = report.Algorithm
 	r.Work.Launches += report.Launches
 	r.Work.Syncs += report.Syncs

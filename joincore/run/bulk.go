@@ -28,7 +28,23 @@ func (b *bulk) joinStats() []joincore.JoinStats { return b.joins }
 // gather has another name than what a join on a device gathers by itself: this
 // crosses the link.
 func (b *bulk) gather() joincore.Phase {
-	return joincore.Phase{Name: "return", Actual: b.returned}
+	p := joincore.Phase{Name: "return", Actual: b.returned}
+	if d, ok := b.dev.(returnPredictor); ok {
+		width := int64(0)
+		for _, c := range b.plan.Output {
+			if column := b.columnOf(c); column.Kind == joincore.Fixed {
+				width += int64(column.Width)
+			}
+		}
+		p.Predicted = d.PredictReturn(width * b.estimate(b.plan.Root))
+	}
+	return p
+}
+
+// returnPredictor is a device that knows how fast its link is.
+type returnPredictor interface {
+	// PredictReturn returns how long so many bytes of a result take.
+	PredictReturn(bytes int64) time.Duration
 }
 
 func (b *bulk) run(out *algo.Output) error {

@@ -1,0 +1,66 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cuda/auto"
+	"gpujoin/joincore/device"
+)
+
+// phaseTransfer is what a join waits for columns on their way to the device.
+const phaseTransfer = "transfer"
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+// crossing returns how long those columns that a join reads of a side take to
+// cross the link, as far as they are still on the host.
+func (e *execution) crossing(s *space, key *device.Key, residual joincore.Expr, keep device.Keep) time.Duration {
+	bytes := 0.0
+	for input, m := range s.members {
+		for _, c := range e.columnsRead(input, key, residual, keep) {
+			if m.view.columns[c] == nil {
+				bytes += float64(m.view.rows) * float64(e.describe(joincore.ColumnRef{Input: input, Column: c}).Width)
+			}
+		}
+	}
+	return milliseconds(bytes / auto.Rates(e.p.context).LinkInGB / 1e6)
+}
+
+// PredictReturn returns how long so many bytes of a result take to cross the
+// link.
+func (e *execution) PredictReturn(bytes int64) time.Duration {
+	return milliseconds(float64(bytes) / auto.Rates(e.p.context).LinkOutGB / 1e6)
+}
+
+// predictNumbers returns how long the steps of a join by row numbers take by the
+// model, without the link: the build side is prepared, the probe side is
+// partitioned and matched. The estimates are the planner's. The model knows
+// the fused kernels, which carry row numbers just so.
+func (e *execution) predictNumbers(spec *device.JoinSpec, buildRows int64) (prepare, probe time.Duration) {
+	const number = 4
+	j := choose.Resident{
+		KeyBytes: e.keyBytes(spec.Build), Rows: [2]int64{buildRows, spec.ProbeRows}, Payload: [2][]int{{number}, {number}},
+		MatchRatio: 1, ResultRows: spec.ResultRows,
+	}
+	j = auto.Describe(j, max(spec.ResultRows, spec.ProbeRows), 0)
+	r := auto.Rates(e.p.context)
+	if spec.Algorithm == joincore.NPJ {
+		p := r.PredictTable(&j)
+		return milliseconds(p.Of(choose.PhaseBuild)), milliseconds(p.Of(choose.PhaseProbe))
+	}
+	p := r.Predict(&j, choose.Materialisation{})
+	prepared := p.Of(choose.PhaseBuildSide) + p.Of(choose.PhaseHistogram)/2
+	return milliseconds(prepared), milliseconds(p.MS() - prepared)
+}
+
+// keyBytes is the width of what is partitioned: a narrow key, or a hash.
+func (e *execution) keyBytes(k *device.Key) int {
+	if len(k.Parts) == 1 && k.Exact && e.describe(k.Parts[0].Column).Width <= 4 {
+		return 4
+	}
+	return 8
+}
