@@ -43,18 +43,16 @@ func gpuSteps() ([]step, error) {
 		[]step{{"gpu", "device", findDevice}},
 		g.tests("driver", time.Minute),
 		g.tests("transfer", time.Minute),
-		g.together("short", 90*time.Second, nil, "-test.short"),
+		g.together("short", kernelPrograms, 90*time.Second, nil, "-test.short"),
 		g.tests("auto", time.Minute, "-test.short"),
 		g.tests("profile", time.Minute),
 		g.tests("cuda", 3*time.Minute),
 		g.tests("worker", 90*time.Second, "-test.run", "^TestDevice$"),
 		g.bundled(2*time.Minute),
-		g.together("memcheck", 2*time.Minute, sanitizer("memcheck"), "-test.short"),
-		g.together("racecheck", 100*time.Second, sanitizer("racecheck"), raced...),
-		g.tests("phj", 2*time.Minute),
-		g.tests("op", 2*time.Minute),
-		g.tests("smj", 2*time.Minute),
-		g.tests("npj", time.Minute),
+		g.together("memcheck", kernelPrograms, 2*time.Minute, sanitizer("memcheck"), "-test.short"),
+		g.together("racecheck", kernelPrograms, 100*time.Second, sanitizer("racecheck"), raced...),
+		g.together("all", []string{"phj", "smj", "npj"}, 2*time.Minute, nil),
+		g.tests("op", 2*time.Minute), // needs most of the memory
 	), nil
 }
 
@@ -76,11 +74,11 @@ func (g *gpu) tests(name string, limit time.Duration, flags ...string) []step {
 	}}}
 }
 
-// together runs the kernels' programs at the same time: they are busy on one
-// core each, and little on the GPU.
-func (g *gpu) together(how string, limit time.Duration, before []string, flags ...string) []step {
+// together runs programs at the same time: they are busy on one core each, and
+// little on the GPU.
+func (g *gpu) together(how string, programs []string, limit time.Duration, before []string, flags ...string) []step {
 	var steps []step
-	for _, name := range kernelPrograms {
+	for _, name := range programs {
 		if g.chosen(name) {
 			steps = append(steps, step{"gpu", how + " " + name, func(root string) outcome {
 				return g.runTests(root, how+"-"+name, name, before, flags, limit)

@@ -58,7 +58,7 @@ func TestProgramsRunTogether(t *testing.T) {
 	root := fake(t, scripts)
 	g := &gpu{ends: time.Now().Add(time.Minute)}
 	begin := time.Now()
-	for _, s := range g.together("short", time.Minute, nil) {
+	for _, s := range g.together("short", kernelPrograms, time.Minute, nil) {
 		o := s.run(root)
 		if wrong := s.name == "short op"; o.passed != 1 || (o.failed == 1) != wrong || strings.Contains(o.output, "TestB") != wrong || o.took < time.Second {
 			t.Errorf("%s: %+v", s.name, o)
