@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/auto"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
 	"gpujoin/joincore/cuda/launch"
@@ -182,6 +183,7 @@ func (p *Provider) Close() error {
 		errs = append(errs, s.close())
 	}
 	p.sites, p.idle = nil, nil
+	auto.Forget(p.context)
 	return errors.Join(append(errs, phj.Close(p.context), launch.Close(p.context), p.arena.Close(), p.context.Close())...)
 }
 
