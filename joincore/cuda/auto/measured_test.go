@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"math"
+	"math/bits"
 	"os"
 	"strconv"
 	"strings"
@@ -100,8 +101,48 @@ func caseOf(t *testing.T, name string) choose.Resident {
 		}
 		out = choose.Resident{KeyBytes: 4, Rows: [2]int64{1 << 25, 1 << 27}, Payload: [2][]int{{4}, widthsOf(n, 4)}, MatchRatio: 1}
 	}
-	rows := int64(float64(out.Rows[1]) * out.MatchRatio)
-	return Describe(out, max(rows, out.ResultRows), 0)
+	out.Shape = shapeThen(name, out)
+	out.TableBytes = 16 << bits.Len64(uint64(out.Rows[0]-1))
+	out.SortPasses = 3
+	if out.Rows[0] <= 1<<20 {
+		out.SortPasses = 2
+	}
+	return out
+}
+
+// shapeThen is what phj made of payload on the day of the measurements, which
+// hold for no other day.
+func shapeThen(name string, j choose.Resident) func(choose.Materialisation) (choose.Materialisation, [2]choose.Carried) {
+	return func(m choose.Materialisation) (choose.Materialisation, [2]choose.Carried) {
+		const padded = 8 // words of the widest fields
+		words := [2]int{fieldWords(j.Payload[0]), fieldWords(j.Payload[1])}
+		var c [2]choose.Carried
+		switch {
+		case name == "mixed": // both would take too much memory
+			m.Probe, c[0].Fields = choose.Fetch, words[0]
+		case words[1] > 4 && words[1] < padded && j.Payload[1][0] == 4:
+			m.Probe = choose.Fetch // as fields, a few of which are empty, it would
+		case words[1] == padded && j.Payload[1][0] == 4:
+			words[0], c[0].Fields, c[1].Fields = 2, 1, padded
+		}
+		for i, t := range [2]choose.Transform{m.Build, m.Probe} {
+			c[i].Words = words[i]
+			if t == choose.Fetch {
+				c[i] = choose.Carried{Words: 1}
+			}
+		}
+		if one := name == "2^20x2^21" && m.Build == choose.Fetch && m.Probe == choose.Fetch; one {
+			c[0].OnePass, c[1].OnePass = true, true
+		}
+		return m, c
+	}
+}
+
+func fieldWords(widths []int) (n int) {
+	for _, w := range widths {
+		n += (w + 3) / 4
+	}
+	return n
 }
 
 // fetchedKey is what a step of a sequence does before it joins: it fetches a

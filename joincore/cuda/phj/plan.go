@@ -249,12 +249,7 @@ func (v volume) fit(wanted [2]mode) ([2]shape, [2]mode) {
 	if least <= v.bound() {
 		return s, m
 	}
-	carried := wanted
-	for i := range carried {
-		if carried[i] == place {
-			carried[i] = carry
-		}
-	}
+	carried := carriedIn(wanted)
 	for _, other := range [][2]mode{carried, {rowID, carried[1]}, {carried[0], rowID}, {rowID, rowID}} {
 		so, mo := shapes(v.keyBytes/4, v.widths, other)
 		if p := v.peak(so, mo); p < least {
@@ -265,6 +260,16 @@ func (v volume) fit(wanted [2]mode) ([2]shape, [2]mode) {
 		}
 	}
 	return s, m
+}
+
+// carriedIn returns the modes with nothing placed.
+func carriedIn(modes [2]mode) [2]mode {
+	for i := range modes {
+		if modes[i] == place {
+			modes[i] = carry
+		}
+	}
+	return modes
 }
 
 // canPlace says whether the first pass leaves keys of so many words in a lane

@@ -9,17 +9,15 @@ func Shape(j choose.Resident, outputRows int64) func(choose.Materialisation) (ch
 	v := volume{j.KeyBytes, j.Rows, j.Payload, outputRows}
 	return func(m choose.Materialisation) (choose.Materialisation, [2]choose.Carried) {
 		s, modes := v.fit([2]mode{modeOf[m.Build], modeOf[m.Probe]})
+		if onePass(v, s) && (modes[0] == place || modes[1] == place) {
+			s, modes = v.fit(carriedIn(modes)) // as plan does
+		}
 		if m.Bypass {
 			a, okA := uniform(v.widths[0])
 			b, okB := uniform(v.widths[1])
 			m.Bypass = okA && okB && b == s[1] && bypassExists(a, b) && v.bypassPeak(s, j.Hot) <= v.bound()
 		}
 		one := onePass(v, s)
-		for i := range modes {
-			if one && modes[i] == place {
-				modes[i] = carry
-			}
-		}
 		m.Build, m.Probe = transformOf[modes[0]], transformOf[modes[1]]
 		var c [2]choose.Carried
 		for i := range s {
