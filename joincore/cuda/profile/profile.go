@@ -18,6 +18,10 @@ import (
 	"gpujoin/joincore/cuda/smj"
 )
 
+// bytesARow is what a build row, and the two probe rows that go with it, need
+// for columns, passes and results.
+const bytesARow = 420
+
 // times is how often each join is run; the fastest counts, since what comes in
 // between only makes it slower.
 const times = 3

@@ -11,9 +11,6 @@ import (
 const (
 	mostRows  = 1 << 25
 	leastRows = 1 << 20
-	// bytesARow is what a build row, and the two probe rows that go with it,
-	// need for columns, passes and results.
-	bytesARow = 420
 )
 
 // trial is a join, and which rates its phases tell.
