@@ -48,6 +48,19 @@ func TestNothingIsStartedWhenTimeIsOver(t *testing.T) {
 	}
 }
 
+func TestTrialsAreCounted(t *testing.T) {
+	t.Parallel()
+	root := fake(t, map[string]string{"smj": `echo '=== RUN   TestJoins/om'
+echo '    matrix.go:54: 3 of 120 trials in 8.5s, seed 7'
+echo '    matrix.go:54: 12 of 120 trials in 8.1s, seed 7'
+echo '--- PASS: TestJoins (16.60s)'
+`})
+	g := &gpu{ends: time.Now().Add(time.Minute)}
+	if o := g.tests("smj", time.Minute)[0].run(root); o.passed != 1 || o.failed != 0 || o.note != "15 of 240 trials" {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestProgramsRunTogether(t *testing.T) {
 	t.Parallel()
 	scripts := map[string]string{}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -69,8 +70,24 @@ func (g *gpu) runTests(root, log, name string, before, flags []string, limit tim
 	if o.failed > 0 {
 		o.output = r.shown()
 	}
-	o.note, o.took = r.note, r.took
+	o.note, o.took = strings.TrimSpace(trials(r.output)+" "+r.note), r.took
 	return o
+}
+
+var trialsLine = regexp.MustCompile(`(?m): (\d+) of (\d+) trials in `)
+
+// trials says how many trials were run where time did not allow all of them.
+func trials(output string) string {
+	var run, all int
+	for _, m := range trialsLine.FindAllStringSubmatch(output, -1) {
+		n, _ := strconv.Atoi(m[1]) // digits
+		of, _ := strconv.Atoi(m[2])
+		run, all = run+n, all+of
+	}
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d trials", run, all)
 }
 
 var testLine = regexp.MustCompile(`(?m)^--- (PASS|FAIL): `)
