@@ -38,17 +38,15 @@ func Rates(d *driver.Context) *choose.DeviceRates {
 // as a partitioned one, which takes it, and goes elsewhere if it does. A join
 // for which the chosen algorithm lacks memory after all is partitioned.
 func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
-	r := Rates(d)
-	c := chooser{rates: r, join: describe(j, a.Free())}
+	r, described := Rates(d), describe(j, a.Free())
+	c := chooser{rates: r, join: described, plain: j.RowIDs || len(described.Payload[0])+len(described.Payload[1]) == 0}
 	start, mark := time.Now(), a.Mark()
-	if m := c.rates.Pick(c.join); !c.certain(m) || partitioned(m) {
-		out, report, err := phj.Run(ctx, d, s, a, j, phj.Options{Rates: r, Elsewhere: c.elsewhere, Materialise: c.unsampled(j, m)})
+	if m, partition := c.first(); partition {
+		out, report, err := phj.Run(ctx, d, s, a, j, phj.Options{Rates: r, Elsewhere: c.elsewhere, Materialise: c.materialise(m)})
 		if !errors.Is(err, phj.ErrElsewhere) {
 			return predicted(out, report, m, err)
 		}
 		a.Rewind(mark)
-	} else {
-		c.other = m
 	}
 	sampled := float64(time.Since(start)) / float64(time.Millisecond)
 	out, report, err := algorithms[c.other.Algorithm](ctx, d, s, a, j)

@@ -1,19 +1,19 @@
-//go:build cuda
-
 package auto
 
 import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/choose"
 	"gpujoin/joincore/cuda/phj"
-	"gpujoin/joincore/cuda/resident"
 )
 
 // chooser decides for one join.
 type chooser struct {
 	rates *choose.DeviceRates
-	join  choose.Resident // before the sample
-	other choose.Method   // than a partitioned join, once that was chosen
+	join  choose.Resident // before a sample
+	// plain says that nothing of a side's payload is in the result, so that no
+	// sample is taken: there is nothing to be materialised.
+	plain bool
+	other choose.Method // than a partitioned join, once that was chosen
 }
 
 func partitioned(m choose.Method) bool {
@@ -23,18 +23,29 @@ func partitioned(m choose.Method) bool {
 // fewMatches is a match ratio at which partitioning is at its best.
 const fewMatches = 1. / 16
 
-// certain says that a sample would not change whether the join is partitioned.
-func (c *chooser) certain(m choose.Method) bool {
-	j := c.join
-	j.MatchRatio = fewMatches
-	nothing := len(j.Payload[0])+len(j.Payload[1]) == 0 // is materialised
-	return nothing || j.Rows[1] < phj.SampleFrom || partitioned(m) == partitioned(c.rates.Pick(j))
+// sampled says whether the executor of partitioned joins takes a sample.
+func (c *chooser) sampled() bool { return !c.plain && c.join.Rows[1] >= phj.SampleFrom }
+
+// first returns what is chosen without a sample, and whether the join begins as
+// a partitioned one: as it was chosen, or because a sample may say so.
+func (c *chooser) first() (m choose.Method, partition bool) {
+	m = c.rates.Pick(c.join)
+	if partitioned(m) {
+		return m, true
+	}
+	few := c.join
+	few.MatchRatio = fewMatches
+	if c.sampled() && partitioned(c.rates.Pick(few)) {
+		return m, true
+	}
+	c.other = m
+	return m, false
 }
 
 // elsewhere decides again with what a sample has told.
-func (c *chooser) elsewhere(sampled choose.Resident) bool {
-	sampled.SortPasses, sampled.TableBytes = c.join.SortPasses, c.join.TableBytes
-	m := c.rates.Pick(sampled)
+func (c *chooser) elsewhere(told choose.Resident) bool {
+	told.SortPasses, told.TableBytes = c.join.SortPasses, c.join.TableBytes
+	m := c.rates.Pick(told)
 	if partitioned(m) {
 		return false
 	}
@@ -42,11 +53,11 @@ func (c *chooser) elsewhere(sampled choose.Resident) bool {
 	return true
 }
 
-// unsampled is how a join that is too small for a sample is materialised; "" of
-// others.
-func (c *chooser) unsampled(j *resident.Join, m choose.Method) string {
+// materialise is how a join that is not sampled brings payload to the result;
+// "" of others.
+func (c *chooser) materialise(m choose.Method) string {
 	switch {
-	case j.Probe.Rows >= phj.SampleFrom || j.RowIDs:
+	case c.plain || c.sampled():
 		return ""
 	case m.Algorithm == joincore.PHJUM:
 		return "um"

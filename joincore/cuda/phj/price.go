@@ -2,6 +2,10 @@ package phj
 
 import "gpujoin/joincore/choose"
 
+// SampleFrom is the probe side from which a join takes so long that a sample,
+// some 30 us, is worth it.
+const SampleFrom = 1 << 26
+
 // Shape returns what the kernels do of a join where a materialisation is
 // wanted, for the model that chooses one: what they cannot do, and what takes
 // more memory than a join may, goes another way.

@@ -16,10 +16,6 @@ type summary struct {
 	rows, matched, hot, hotKeys int64
 }
 
-// SampleFrom is the probe side from which a join takes so long that a sample,
-// some 30 us, is worth it.
-const SampleFrom = 1 << 26
-
 // hotFrom is how many rows of the sample make a key hot.
 const hotFrom = 4
 
