@@ -1,0 +1,175 @@
+package reader
+
+import (
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"testing"
+
+	"gpujoin/shm"
+)
+
+// extentSize and shapes are c/batch.c's.
+const extentSize = 8192
+
+var shapes = []shm.ColumnShape{
+	{Encoding: shm.EncFixed, Width: 8, Align: 8},
+	{Encoding: shm.EncFixed, Width: 4, Align: 4},
+	{Encoding: shm.EncFixed, Width: 2, Align: 2},
+	{Encoding: shm.EncFixed, Width: 1, Align: 1},
+	{Encoding: shm.EncFixed, Width: 16, Align: 1},
+	{Encoding: shm.EncFixed, Width: 64, Align: 1},
+	{Encoding: shm.EncVarlena, Align: 4},
+	{Encoding: shm.EncFixed, Width: 8, Align: 8},
+}
+
+// mostText is how many bytes a text takes in its column at most.
+const mostText = 400
+
+// Columns that are not bytes of fixed length.
+const (
+	nameColumn    = 5
+	textColumn    = 6
+	decimalColumn = 7
+)
+
+// result is what a daemon sends while rows are read, as pieces of an input,
+// and what has to be read of it.
+type result struct {
+	input []byte
+	rows  int
+	sum   io.Writer // a hash of all values, in order
+	chain uint64
+}
+
+func (p *result) piece(b []byte) {
+	p.input = binary.LittleEndian.AppendUint32(p.input, uint32(len(b)))
+	p.input = append(p.input, b...)
+}
+
+// frame adds a frame with descriptors, whose extents have to follow.
+func (p *result) frame(m shm.Message, fds int, body []byte) {
+	head := binary.LittleEndian.AppendUint16(nil, uint16(m))
+	p.piece(append(binary.LittleEndian.AppendUint16(head, uint16(fds)), body...))
+}
+
+// batch adds a batch of random rows. The parts of values that are chained
+// follow it, as they are asked for.
+func (p *result) batch(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	layout, err := shm.PlanBatch(extentSize, shapes, []float64{textColumn: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	extent := make([]byte, extentSize)
+	columns := layout.Columns(extent)
+	rows, most := 0, 1+r.IntN(layout.Rows)
+	used := make([]int, len(shapes))
+	parts := &result{chain: p.chain}
+	for row := 0; row < most && len(columns[textColumn].Heap)-used[textColumn] >= mostText; row++ {
+		rows++
+		for i, c := range columns {
+			if r.IntN(6) == 0 {
+				c.Validity[row/8] &^= 1 << (row % 8)
+				p.hash([]byte{0xff})
+			} else if i == textColumn {
+				used[i] += copy(c.Heap[used[i]:], p.text(r, parts))
+			} else {
+				p.fixed(r, i, c.Values[row*int(c.Shape.Width):][:c.Shape.Width])
+			}
+			if i == textColumn {
+				binary.LittleEndian.PutUint32(c.Values[4*row+4:], uint32(used[i]))
+			}
+		}
+	}
+	size, err := layout.Seal(extent, rows, used)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.frame(shm.MsgResult, 1, shm.Append(nil, &shm.Result{Extent: 7, Rows: uint32(rows)}))
+	p.piece(extent[:size])
+	p.input = append(p.input, parts.input...)
+	p.rows += rows
+	p.chain = parts.chain
+}
+
+func (p *result) hash(b []byte) { _, _ = p.sum.Write(b) }
+
+// fixed fills a value of fixed length.
+func (p *result) fixed(r *rand.Rand, column int, to []byte) {
+	for i := range to {
+		to[i] = byte(r.Uint32())
+	}
+	switch column {
+	case nameColumn: // ends with a zero byte
+		n := r.IntN(len(to))
+		for i := range to {
+			to[i] = 'a' + to[i]%26
+		}
+		clear(to[n:])
+		p.hash(to[:n])
+	case decimalColumn: // at most 18 digits, or not a number
+		const most = 1_000_000_000_000_000_000
+		n := r.Int64N(2*most-1) - most + 1
+		if r.IntN(8) == 0 {
+			n = -1 << 63
+		}
+		binary.LittleEndian.PutUint64(to, uint64(n))
+	default:
+		p.hash(to)
+	}
+}
+
+// text returns a varlena, padded to 4 bytes: with a header of one byte or
+// four, or a reference to a value whose parts are added to parts.
+func (p *result) text(r *rand.Rand, parts *result) []byte {
+	if r.IntN(40) == 0 {
+		return p.chained(r, parts)
+	}
+	n := r.IntN(120)
+	if r.IntN(4) == 0 {
+		n = r.IntN(mostText - 8)
+	}
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	p.hash(data)
+	if n < 127 && r.IntN(3) > 0 {
+		return pad(append([]byte{byte(n+1)<<1 | 1}, data...))
+	}
+	return pad(append(binary.LittleEndian.AppendUint32(nil, uint32(n+4)<<2), data...))
+}
+
+func pad(b []byte) []byte { return append(b, make([]byte, -len(b)&3)...) }
+
+// chained makes a value of several parts and returns the reference to it.
+func (p *result) chained(r *rand.Rand, parts *result) []byte {
+	const room = extentSize - shm.ChainDataOff
+	length := 100 + r.IntN(5*room)
+	value := binary.LittleEndian.AppendUint32(nil, uint32(length)<<2)
+	for len(value) < length {
+		value = append(value, byte(r.Uint32()))
+	}
+	p.hash(value[4:])
+	parts.chain++
+	ref := shm.ChainRef{Header: shm.ChainRefByte, Tag: shm.ChainRefTag, Chain: parts.chain, Length: uint64(length),
+		Parts: uint32((length + room - 1) / room)}
+	for first := uint32(0); first < ref.Parts; {
+		count := min(1+uint32(r.IntN(3)), ref.Parts-first)
+		parts.frame(shm.MsgChainParts, int(count), shm.Append(nil, &shm.ChainParts{
+			Chain: ref.Chain, First: first, Count: count, Parts: ref.Parts,
+		}))
+		for range count {
+			n := min(room, len(value))
+			part := shm.Append(nil, &shm.ChainPart{
+				Magic: shm.ChainMagic, Version: shm.LayoutVersion, Chain: ref.Chain, Part: first, Bytes: uint32(n),
+			})
+			part = append(part, make([]byte, shm.ChainDataOff-len(part))...)
+			parts.piece(append(part, value[:n]...))
+			value = value[n:]
+			first++
+		}
+	}
+	return shm.Append(nil, &ref)
+}
