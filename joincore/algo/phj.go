@@ -15,11 +15,15 @@ func newPartitioned(ctx context.Context, d device.Chunked, plan *Plan, build Sid
 			Key: s.Key, Bits: bits, Carry: s.Carry, RowIDs: s.RowIDs, KeepNulls: keepNulls,
 		})
 	}
+	await := func(ctx context.Context, p device.Partitions) error {
+		_, err := p.Bounds().Wait(ctx)
+		return err
+	}
 	match := func(ctx context.Context, build, probe device.Partitions) (Matches, error) {
 		j := &partitionJoin{plan: plan, build: build, probe: probe, chunk: d.ChunkRows(), counter: c}
 		return j, j.divide(ctx, d.Streams())
 	}
-	return newTransformed(ctx, plan, build, c, partition, match)
+	return newTransformed(ctx, plan, build, c, order[device.Partitions]{partition, await, match})
 }
 
 // partitionJoin is the source of the matches of two partitioned relations

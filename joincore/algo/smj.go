@@ -9,14 +9,18 @@ import (
 // newSorted sorts the build side of a join, and later the probe side, by their
 // keys.
 func newSorted(ctx context.Context, d device.Chunked, plan *Plan, build Side, c *Counter) (Transformed, error) {
-	order := func(ctx context.Context, s Side, keepNulls bool) (device.Sorted, error) {
+	sort := func(ctx context.Context, s Side, keepNulls bool) (device.Sorted, error) {
 		return d.Sort(ctx, s.Space, device.SortSpec{Key: s.Key, Carry: s.Carry, RowIDs: s.RowIDs, KeepNulls: keepNulls})
+	}
+	await := func(ctx context.Context, s device.Sorted) error {
+		_, err := s.Keyed().Wait(ctx)
+		return err
 	}
 	match := func(ctx context.Context, build, probe device.Sorted) (Matches, error) {
 		j := &mergeJoin{plan: plan, build: build, probe: probe, chunk: d.ChunkRows(), counter: c}
 		return j, j.divide(ctx, d)
 	}
-	return newTransformed(ctx, plan, build, c, order, match)
+	return newTransformed(ctx, plan, build, c, order[device.Sorted]{sort, await, match})
 }
 
 // mergeJoin is the source of the matches of two sorted relations (GFTR,
@@ -40,9 +44,6 @@ type mergeTask struct {
 func (j *mergeJoin) Release() { j.probe.Release() }
 
 func (j *mergeJoin) divide(ctx context.Context, d device.Chunked) error {
-	if _, err := j.build.Keyed().Wait(ctx); err != nil {
-		return err
-	}
 	keyed, err := j.probe.Keyed().Wait(ctx)
 	if err != nil {
 		return err

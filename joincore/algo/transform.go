@@ -20,7 +20,10 @@ type Side struct {
 // Transformed is a build side that has been transformed. Several spaces may
 // probe it, one after the other.
 type Transformed interface {
-	// Space holds the build rows as they are marked.
+	// Await waits for the build rows, as Probe does.
+	Await(ctx context.Context) error
+	// Space holds the build rows as they are marked. They are there once they
+	// have been awaited.
 	Space() device.Space
 	// Probe transforms a probe side alike and returns the source of matches.
 	Probe(ctx context.Context, probe Side) (Matches, error)
@@ -50,15 +53,20 @@ type transformed[S device.Space] struct {
 	plan      *Plan
 	counter   *Counter
 	build     S
+	order[S]
+}
+
+// order is how the sides of a join are transformed, and matched then.
+type order[S device.Space] struct {
 	transform func(ctx context.Context, s Side, keepNulls bool) (S, error)
+	await     func(ctx context.Context, s S) error
 	match     func(ctx context.Context, build, probe S) (Matches, error)
 }
 
-func newTransformed[S device.Space](ctx context.Context, plan *Plan, build Side, c *Counter,
-	transform func(context.Context, Side, bool) (S, error), match func(context.Context, S, S) (Matches, error)) (Transformed, error) {
-	t := &transformed[S]{plan: plan, counter: c, transform: transform, match: match}
+func newTransformed[S device.Space](ctx context.Context, plan *Plan, build Side, c *Counter, o order[S]) (Transformed, error) {
+	t := &transformed[S]{plan: plan, counter: c, order: o}
 	err := timed(&c.BuildPrepare, func() (err error) {
-		t.build, err = transform(ctx, build, plan.keepsBuild())
+		t.build, err = t.transform(ctx, build, plan.keepsBuild())
 		return err
 	})
 	if err != nil {
@@ -67,8 +75,9 @@ func newTransformed[S device.Space](ctx context.Context, plan *Plan, build Side,
 	return t, nil
 }
 
-func (t *transformed[S]) Space() device.Space { return t.build }
-func (t *transformed[S]) Release()            { t.build.Release() }
+func (t *transformed[S]) Await(ctx context.Context) error { return t.await(ctx, t.build) }
+func (t *transformed[S]) Space() device.Space             { return t.build }
+func (t *transformed[S]) Release()                        { t.build.Release() }
 
 func (t *transformed[S]) Probe(ctx context.Context, side Side) (Matches, error) {
 	t.counter.In.Add(rowsOf(side.Space))
@@ -78,6 +87,10 @@ func (t *transformed[S]) Probe(ctx context.Context, side Side) (Matches, error) 
 		return err
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := t.await(ctx, t.build); err != nil {
+		probe.Release()
 		return nil, err
 	}
 	matches, err := t.match(ctx, t.build, probe)

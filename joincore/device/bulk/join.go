@@ -155,7 +155,11 @@ func (j *join) Leftover(ctx context.Context, emit func(device.Space) error) erro
 	if err != nil {
 		return err
 	}
-	source := &algo.Leftover{Device: j.dev.inner, Space: m.space(), Found: j.spec.Found}
+	space, err := m.space(ctx)
+	if err != nil {
+		return err
+	}
+	source := &algo.Leftover{Device: j.dev.inner, Space: space, Found: j.spec.Found}
 	return j.emit(ctx, algo.Stage{Source: source}, emit)
 }
 

@@ -11,8 +11,8 @@ import (
 type method interface {
 	// probe returns the stage that joins a space, and what frees it.
 	probe(ctx context.Context, s *space, inner device.Space) (algo.Stage, func(), error)
-	// space returns the build rows as they are marked.
-	space() device.Space
+	// space waits for the build rows, as they are marked.
+	space(ctx context.Context) (device.Space, error)
 	release()
 }
 
@@ -28,8 +28,8 @@ func (u *unpartitioned) probe(ctx context.Context, _ *space, inner device.Space)
 	return algo.Stage{Source: algo.NewScan(u.dev.inner, inner), Steps: []algo.Step{step}}, func() {}, nil
 }
 
-func (u *unpartitioned) space() device.Space { return u.inside }
-func (u *unpartitioned) release()            { u.table.Release() }
+func (u *unpartitioned) space(context.Context) (device.Space, error) { return u.inside, nil }
+func (u *unpartitioned) release()                                    { u.table.Release() }
 
 // transformed matches a build side that has been partitioned or
 // sorted.
@@ -46,5 +46,7 @@ func (t *transformed) probe(ctx context.Context, s *space, inner device.Space) (
 	return algo.Stage{Source: matches}, matches.Release, nil
 }
 
-func (t *transformed) space() device.Space { return t.inside.Space() }
-func (t *transformed) release()            { t.inside.Release() }
+func (t *transformed) space(ctx context.Context) (device.Space, error) {
+	return t.inside.Space(), t.inside.Await(ctx)
+}
+func (t *transformed) release() { t.inside.Release() }

@@ -31,9 +31,17 @@ func (w *work[T]) await(ctx context.Context) (inner T, err error) {
 	}
 }
 
-// start makes something behind the caller's back.
+// start makes something behind the caller's back, when all steps before it are
+// done.
 func start[T any](d *dev, w *work[T], make func() (T, error)) {
+	d.lock.Lock()
+	before := d.last
+	d.last = w.done
+	d.lock.Unlock()
 	d.steps.Go(func() {
+		if before != nil {
+			<-before
+		}
 		var inner T
 		err := protect(func() (err error) {
 			inner, err = make()

@@ -51,6 +51,8 @@ type dev struct {
 	copies  [][]byte
 	streams atomic.Int64   // open
 	steps   sync.WaitGroup // that are under way
+	lock    sync.Mutex
+	last    chan struct{} // closed when the last step is done; nil: there was none
 }
 
 func (d *dev) At() device.Location { return d.at }
