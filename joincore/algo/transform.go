@@ -50,9 +50,9 @@ func Transform(ctx context.Context, d device.Chunked, a joincore.Algorithm, plan
 
 // transformed is a build side in the order of S, which is also the probe side's.
 type transformed[S device.Space] struct {
-	plan      *Plan
-	counter   *Counter
-	build     S
+	plan    *Plan
+	counter *Counter
+	build   S
 	order[S]
 }
 
