@@ -5,6 +5,7 @@ package op
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -182,6 +183,18 @@ func TestPartitionsThatLackRoom(t *testing.T) {
 				r.must(p.Fits(r.ctx))
 				b.check(to, 0, r.here)
 			})
+		}
+	}
+}
+
+// The kernels have as many lanes as tables are made for.
+func TestLanesAreThoseOfTheKernels(t *testing.T) {
+	r := newRig(t, 1<<20)
+	for words := 1; words <= 2; words++ {
+		k, err := r.kernels.module.Kernel(fmt.Sprintf("gj_own_destinations_k%d", words))
+		r.must(err)
+		if lanes := (radix{words: words}).lanes(); lanes != k.Fan {
+			t.Errorf("a key of %d words: %d lanes, the kernel has %d", words, lanes, k.Fan)
 		}
 	}
 }
