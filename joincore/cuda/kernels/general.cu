@@ -1,7 +1,7 @@
 // The general steps by name; package op launches them. Beside each kernel NAME
 // stands NAME_launch, uint64[5] in constant memory: threads a block, blocks a
 // multiprocessor, bytes of dynamic shared memory, rows (of a tile or of a
-// chunk) and the most partitions a scatter writes to.
+// chunk) and the most partitions a scatter writes to, or lanes of a table.
 #include "convert.cuh"
 #include "destination.cuh"
 #include "histogram.cuh"
