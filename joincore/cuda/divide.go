@@ -9,7 +9,6 @@ import (
 	"unsafe"
 
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/device"
 )
 
 // The descriptors of kernels/divide.h.
@@ -38,78 +37,109 @@ type partDescriptor struct {
 }
 
 const (
-	divideAlign   = 32  // GJ_DIVIDE_ALIGN
-	divideFan     = 256 // GJ_DIVIDE_FAN
-	countsBytes   = 4 * divideFan
-	maxDivideBits = 8
+	divideAlign = 32  // GJ_DIVIDE_ALIGN
+	divideFan   = 256 // GJ_DIVIDE_FAN
+	countsBytes = 4 * divideFan
 	// divideSeed makes the hash another one than those that joins use.
 	divideSeed = 0x5bd1e9955bd1e995
 )
 
-// divider divides windows of an input: one crosses the link while the one
-// before is moved on the device, and the one before that goes back.
+// divider divides inputs, one window of theirs after the other: one crosses the
+// link while the one before is moved on the device, and the one before that
+// goes back.
 type divider struct {
+	e       *execution
+	windows []window
+	main    *driver.Stream
+	back    *lane
+	desk    *driver.Host // descriptors to the device, counts from it; a half each
+	bytes   int64        // of descriptors
+	out     [2]dividerOut
+	ids     driver.Ptr // uint8 a row: its partition
+	cursors driver.Ptr
+}
+
+// window is what is divided at a time.
+type window struct {
 	*division
-	key   *device.Key
-	parts []*view
-	main  *driver.Stream
-	back  *lane
-	desk  *driver.Host // descriptors to the device, counts from it; a half each
-	bytes int64        // of descriptors
-	out   [2]dividerOut
-	ids   driver.Ptr // uint8 a row: its partition
-	at    driver.Ptr // cursors
+	view  *view
+	index int // of the division's windows
 }
 
 // dividerOut is what one window leaves on the device.
 type dividerOut struct {
-	descriptor driver.Ptr
-	count      driver.Ptr
-	columns    []driver.Ptr // by moved
-	copied     *driver.Event
+	descriptor, count driver.Ptr
+	rows              driver.Ptr // as they are going to lie on the host
+	copied            *driver.Event
 }
 
-// divide divides an input. ErrBudget where the host or the device has too
-// little memory for that.
-func (e *execution) divide(ctx context.Context, d *division, key *device.Key) (err error) {
-	all := e.inputs[d.number].all
+// divide divides inputs. ErrBudget where the host or the device has too little
+// memory for that; nothing is kept then.
+func (e *execution) divide(ctx context.Context, inputs ...*division) (err error) {
 	arena := e.site.arena
 	defer arena.Rewind(arena.Mark())
-	w := &divider{division: d, key: key, main: e.site.main.Stream(), bytes: int64(binary.Size(divideDescriptor{})) +
-		int64(len(key.Parts)*binary.Size(partDescriptor{})+len(d.moved)*binary.Size(movedDescriptor{}))}
-	columns := d.columnsRead()
-	w.parts = e.cut(all, e.divideRows(d.rowBytes()))
+	w := &divider{e: e, main: e.site.main.Stream()}
 	if w.back, err = e.backLane(); err != nil {
 		return err
 	}
-	ring, err := e.ringFor(w.parts, columns)
+	half, err := w.cut(inputs)
+	if err != nil {
+		return err
+	}
+	ring, err := e.newRing(half)
 	if err != nil {
 		return err
 	}
 	defer ring.close()
+	for i := range w.windows {
+		w.windows[i].view.half = &ring.halves[i%2]
+	}
 	if w.desk, err = e.p.context.Pinned(2 * (w.bytes + countsBytes)); err != nil {
 		return err
 	}
-	err = w.run(ctx, columns)
+	err = w.run(ctx)
 	// Whatever happened, nothing reads or writes the host's memory any more.
-	err = errors.Join(err, w.back.stream.Sync(context.Background()), w.main.Sync(context.Background()))
-	for _, part := range w.parts {
-		part.close()
+	err = errors.Join(err, w.back.stream.Sync(context.Background()), w.main.Sync(context.Background()), w.desk.Free())
+	for _, part := range w.windows {
+		part.view.close()
 	}
-	if err = errors.Join(err, w.desk.Free()); err != nil {
-		d.free()
+	if err != nil {
+		for _, d := range inputs {
+			d.free()
+		}
 	}
 	return err
 }
 
-// columnsRead are the columns of the input that are moved.
-func (d *division) columnsRead() (out []int) {
-	for _, m := range d.moved {
-		if m.what == values {
-			out = append(out, m.column)
+// cut makes windows of the inputs, takes memory on the device for the largest,
+// and returns what its columns take.
+func (w *divider) cut(inputs []*division) (half int64, err error) {
+	var bytes, rows, out int64
+	for _, d := range inputs {
+		bytes = max(bytes, d.rowBytes())
+	}
+	target := w.e.divideRows(bytes)
+	for _, d := range inputs {
+		w.bytes = max(w.bytes, d.descriptorBytes())
+		for i, v := range w.e.cut(w.e.inputs[d.number].all, target) {
+			w.windows = append(w.windows, window{d, v, i})
+			half, rows, out = max(half, v.bytes(d.columnsRead())), max(rows, v.rows), max(out, d.bytes(v.rows))
 		}
 	}
-	return out
+	take := func(bytes int64) (at driver.Ptr) {
+		if err == nil {
+			at, err = w.e.site.arena.Take(bytes)
+		}
+		return at
+	}
+	w.ids, w.cursors = take(rows), take(countsBytes)
+	for i := range w.out {
+		w.out[i] = dividerOut{descriptor: take(w.bytes), count: take(countsBytes), rows: take(out)}
+		if err == nil {
+			w.out[i].copied, err = w.e.event()
+		}
+	}
+	return half, err
 }
 
 // divideRows is how many rows a window has of which so many bytes are moved:
@@ -121,62 +151,30 @@ func (e *execution) divideRows(bytes int64) int64 {
 	return max(min(largestWindow, e.site.arena.Free()/10*9/(4*bytes+2)), 1)
 }
 
-func (w *divider) run(ctx context.Context, columns []int) error {
-	if err := w.take(); err != nil {
-		return err
-	}
-	err := stages(ctx, len(w.parts), func(ctx context.Context, i int) { w.parts[i].fetch(ctx, columns) }, func(i int) error {
-		defer w.parts[i].close()
+func (w *divider) run(ctx context.Context) error {
+	n := len(w.windows)
+	err := stages(ctx, n, func(ctx context.Context, i int) { w.windows[i].view.fetch(ctx, w.windows[i].columnsRead()) }, func(i int) error {
+		defer w.windows[i].view.close()
 		if err := w.arrived(ctx, i-2); err != nil {
 			return err
 		}
-		return w.window(ctx, i)
+		return w.divide(ctx, i)
 	})
-	for i := len(w.parts) - 2; i < len(w.parts) && err == nil; i++ {
+	for i := n - 2; i < n && err == nil; i++ {
 		err = w.arrived(ctx, i)
 	}
 	return err
 }
 
-// take takes the memory on the device for the largest window.
-func (w *divider) take() error {
-	rows := int64(0)
-	for _, part := range w.parts {
-		rows = max(rows, part.rows)
-	}
-	arena := w.e.site.arena
-	var err error
-	take := func(bytes int64) (at driver.Ptr) {
-		if err == nil {
-			at, err = arena.Take(bytes)
-		}
-		return at
-	}
-	w.ids, w.at = take(rows), take(countsBytes)
-	for i := range w.out {
-		out := &w.out[i]
-		out.descriptor, out.count = take(w.bytes), take(countsBytes)
-		for _, m := range w.moved {
-			out.columns = append(out.columns, take(w.capacity(rows)*int64(m.bytes)))
-		}
-		if err == nil {
-			out.copied, err = w.e.event()
-		}
-	}
-	return err
-}
-
-// capacity is the room for so many rows in partitions.
-func (d *division) capacity(rows int64) int64 { return rows + divideAlign<<d.bits }
-
-// window queues the division of one window and its way back.
-func (w *divider) window(ctx context.Context, i int) error {
-	v, out := w.parts[i], &w.out[i%2]
-	host, err := w.newWindow(v.rows)
+// divide queues the division of one window and its way back.
+func (w *divider) divide(ctx context.Context, i int) error {
+	of, out := w.windows[i], &w.out[i%2]
+	memory, err := w.e.mem.Alloc(of.bytes(of.view.rows))
 	if err != nil {
 		return err
 	}
-	if err := w.describe(ctx, v, i%2); err != nil {
+	of.division.windows = append(of.division.windows, divided{memory: memory})
+	if err := w.describe(ctx, of, i%2); err != nil {
 		return err
 	}
 	if err := w.main.Memset(out.count, 0, countsBytes); err != nil {
@@ -189,7 +187,7 @@ func (w *divider) window(ctx context.Context, i int) error {
 		}
 		items := int64(1)
 		if k.Rows > 0 {
-			items = (v.rows + int64(k.Rows) - 1) / int64(k.Rows)
+			items = (of.view.rows + int64(k.Rows) - 1) / int64(k.Rows)
 		}
 		if err := k.Launch(w.main, k.Grid(items), uint64(out.descriptor)); err != nil {
 			return err
@@ -201,10 +199,8 @@ func (w *divider) window(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	for m := range w.moved {
-		if err := w.e.copyBack(ctx, host.columns[m], out.columns[m]); err != nil {
-			return err
-		}
+	if err := w.e.copyBack(ctx, memory, out.rows); err != nil {
+		return err
 	}
 	if err := w.back.stream.CopyOut(w.counts(i%2), out.count); err != nil {
 		return err
@@ -212,49 +208,34 @@ func (w *divider) window(ctx context.Context, i int) error {
 	return w.back.stream.Record(out.copied)
 }
 
-// newWindow takes memory of the job for a window.
-func (w *divider) newWindow(rows int64) (*divided, error) {
-	capacity, total := w.capacity(rows), int64(0)
-	for _, m := range w.moved {
-		total += lines(capacity * int64(m.bytes))
-	}
-	memory, err := w.e.mem.Alloc(total)
-	if err != nil {
-		return nil, err
-	}
-	w.windows = append(w.windows, divided{memory: memory})
-	host := &w.windows[len(w.windows)-1]
-	for _, m := range w.moved {
-		n := capacity * int64(m.bytes)
-		host.columns = append(host.columns, memory[:n:n])
-		memory = memory[lines(n):]
-	}
-	return host, nil
+// descriptorBytes is what a window's descriptors take.
+func (d *division) descriptorBytes() int64 {
+	return int64(binary.Size(divideDescriptor{}) + len(d.key.Parts)*binary.Size(partDescriptor{}) + len(d.moved)*binary.Size(movedDescriptor{}))
 }
 
-// describe copies the descriptor of a window to the device. Nothing reads the
+// describe copies the descriptors of a window to the device. Nothing reads the
 // half of the desk any more.
-func (w *divider) describe(ctx context.Context, v *view, half int) error {
-	out := &w.out[half]
+func (w *divider) describe(ctx context.Context, of window, half int) error {
+	out, parts := &w.out[half], of.key.Parts
 	at := out.descriptor + driver.Ptr(binary.Size(divideDescriptor{}))
 	d := divideDescriptor{
-		Rows: uint64(v.rows), Parts: uint64(at), PartCount: uint64(len(w.key.Parts)), Seed: divideSeed,
-		Bits: uint64(w.bits), Partition: uint64(w.ids), Count: uint64(out.count), Cursor: uint64(w.at), First: uint64(v.first()),
-		Moved: uint64(at) + uint64(len(w.key.Parts)*binary.Size(partDescriptor{})), MovedCount: uint64(len(w.moved)),
+		Rows: uint64(of.view.rows), Parts: uint64(at), PartCount: uint64(len(parts)), Seed: divideSeed,
+		Bits: uint64(of.bits), Partition: uint64(w.ids), Count: uint64(out.count), Cursor: uint64(w.cursors), First: uint64(of.view.first()),
+		Moved: uint64(at) + uint64(len(parts)*binary.Size(partDescriptor{})), MovedCount: uint64(len(of.moved)),
 	}
-	var parts []partDescriptor
-	for _, p := range w.key.Parts {
-		c, err := w.column(ctx, v, p.Column.Column)
+	var key []partDescriptor
+	for _, p := range parts {
+		c, err := w.column(ctx, of.view, p.Column.Column)
 		if err != nil {
 			return err
 		}
-		parts = append(parts, partDescriptor{Column: columnDescriptor{Values: uint64(c.Values), Validity: uint64(c.Validity), Width: uint64(c.Width)}})
+		key = append(key, partDescriptor{Column: columnDescriptor{Values: uint64(c.Values), Validity: uint64(c.Validity), Width: uint64(c.Width)}})
 	}
 	var list []movedDescriptor
-	for i, m := range w.moved {
-		to := movedDescriptor{To: uint64(out.columns[i]), Bytes: uint64(m.bytes)}
+	for i, m := range of.moved {
+		to := movedDescriptor{To: uint64(out.rows) + uint64(of.offset(i, of.view.rows)), Bytes: uint64(m.bytes)}
 		if m.what != rowNumbers {
-			c, err := w.column(ctx, v, m.column)
+			c, err := w.column(ctx, of.view, m.column)
 			if err != nil {
 				return err
 			}
@@ -265,15 +246,15 @@ func (w *divider) describe(ctx context.Context, v *view, half int) error {
 		}
 		list = append(list, to)
 	}
-	desk := w.desk.Bytes()[int64(half)*(w.bytes+countsBytes):][:w.bytes]
+	desk := w.desk.Bytes()[int64(half)*(w.bytes+countsBytes):]
 	b := desk[:0]
-	for _, part := range []any{d, parts, list} {
+	for _, part := range []any{d, key, list} {
 		var err error
 		if b, err = binary.Append(b, binary.LittleEndian, part); err != nil {
 			return err
 		}
 	}
-	return w.main.CopyIn(out.descriptor, desk)
+	return w.main.CopyIn(out.descriptor, desk[:len(b)])
 }
 
 // column returns a column that is there for the main stream.
@@ -300,8 +281,12 @@ func (w *divider) arrived(ctx context.Context, i int) error {
 	if err := w.out[i%2].copied.Sync(ctx); err != nil {
 		return err
 	}
-	host, at := &w.windows[i], int64(0)
-	for _, n := range words(w.counts(i % 2))[:1<<w.bits] {
+	of, at := w.windows[i], int64(0)
+	host := &of.division.windows[of.index]
+	for m := range of.moved {
+		host.columns = append(host.columns, host.memory[of.offset(m, of.view.rows):])
+	}
+	for _, n := range words(w.counts(i % 2))[:1<<of.bits] {
 		host.start = append(host.start, at)
 		host.count = append(host.count, int64(n))
 		at += (int64(n) + divideAlign - 1) / divideAlign * divideAlign

@@ -3,13 +3,219 @@
 package cuda
 
 import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
+	"gpujoin/joincore"
 	layouts "gpujoin/joincore/cuda/check"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/run"
+	"gpujoin/joincore/runtest"
 )
 
 func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
 	layouts.Layout(t, "kernels/divide.h", "gj_divide", divideDescriptor{})
 	layouts.Layout(t, "kernels/divide.h", "gj_moved", movedDescriptor{})
 	layouts.Layout(t, "kernels/general.h", "gj_part", partDescriptor{})
+}
+
+// TestDivision: each row of both inputs is in one partition, with its values,
+// validity and number; equal keys of either width meet; NULLs are in the first.
+func TestDivision(t *testing.T) {
+	p := provider(t, 64<<20)
+	p.windowRows = 700
+	mem := &runtest.Arena{}
+	d, err := p.Open(mem, device.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	e := d.(*execution)
+	const bits = 3
+	r := rand.New(rand.NewPCG(5, 6))
+	var divisions []*division
+	var keys [][]int64
+	for i, width := range []int{4, 8} {
+		in, k := keyed(t, r, width, 5000)
+		keys = append(keys, k)
+		if _, err := e.Import(i, in.relation); err != nil {
+			t.Fatal(err)
+		}
+		key := &device.Key{Exact: true, Parts: []device.KeyPart{{Column: joincore.ColumnRef{Input: i}, Class: joincore.KeyInt, Bits: 64}}}
+		divisions = append(divisions, e.newDivision(i, key, []int{0}, true, bits))
+	}
+	if err := e.divide(t.Context(), divisions...); err != nil {
+		t.Fatal(err)
+	}
+	where, used := map[int64]int{null: 0}, map[int]bool{}
+	for i, d := range divisions {
+		if len(d.windows) < 3 {
+			t.Errorf("%d windows", len(d.windows))
+		}
+		seen := map[uint32]bool{}
+		for partition := range 1 << bits {
+			for w := range d.windows {
+				host := &d.windows[w]
+				width := d.moved[0].bytes
+				value := host.piece(d.index(values, 0), width, partition)
+				valid := host.piece(d.index(validity, 0), 1, partition)
+				for n, row := range words(host.piece(d.index(rowNumbers, 0), 4, partition)) {
+					if seen[row] {
+						t.Fatalf("row %d twice", row)
+					}
+					seen[row], used[partition] = true, true
+					key := keys[i][row]
+					if (key != null) != (valid[n] == 1) {
+						t.Fatalf("row %d: valid %d", row, valid[n])
+					}
+					if key != null {
+						var b [8]byte
+						binary.LittleEndian.PutUint64(b[:], uint64(key))
+						if string(b[:width]) != string(value[n*width:(n+1)*width]) {
+							t.Fatalf("row %d: another value", row)
+						}
+					}
+					if before, ok := where[key]; ok && before != partition {
+						t.Fatalf("key %d in partitions %d and %d", key, before, partition)
+					}
+					where[key] = partition
+				}
+			}
+		}
+		if len(seen) != len(keys[i]) {
+			t.Errorf("%d of %d rows", len(seen), len(keys[i]))
+		}
+		d.free()
+	}
+	if len(used) != 1<<bits {
+		t.Errorf("%d of %d partitions are used", len(used), 1<<bits)
+	}
+	if mem.InUse() != 0 {
+		t.Errorf("%d bytes not freed", mem.InUse())
+	}
+}
+
+// dividedPair are inputs and a plan of a join that is divided, of few rows in
+// many segments.
+func dividedPair(kind joincore.Kind) (*joincore.Plan, []*joincore.Relation) {
+	var inputs []*joincore.Relation
+	for i := range 2 {
+		r := &joincore.Relation{Columns: runtest.Int64Columns(2)}
+		for first := 0; first < 900; first += 60 {
+			s := joincore.Segment{Rows: 60, Columns: []joincore.Vector{{Values: make([]byte, 8*60)}, {Values: make([]byte, 8*60)}}}
+			for row := range 60 {
+				binary.LittleEndian.PutUint64(s.Columns[0].Values[8*row:], uint64((first+row)*(2-i)))
+				binary.LittleEndian.PutUint64(s.Columns[1].Values[8*row:], uint64(first+row))
+			}
+			r.Segments = append(r.Segments, s)
+		}
+		inputs = append(inputs, r)
+	}
+	plan := runtest.PairPlan(inputs[0], inputs[1])
+	plan.Root.(*joincore.Join).Kind = kind
+	return plan, inputs
+}
+
+// TestDividedWithLittleMemory: whichever allocation fails, the join runs by
+// what is left or says so, and nothing is leaked. Where the host has room for
+// row numbers only, it divides those.
+func TestDividedWithLittleMemory(t *testing.T) {
+	p := provider(t, 64<<20)
+	p.splitBytes, p.windowRows = 1, 100
+	plan, inputs := dividedPair(joincore.Full)
+	want, err := joincore.Oracle(plan, inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, mem := range []*runtest.Arena{{}, {FailAt: 1}, {FailAt: 2}, {FailAt: 3}, {FailAt: 8}, {FailAt: 16}, {FailAt: 20}, {Limit: 7300}, {Limit: 20_000}} {
+		sink := runtest.NewCollector(plan, 50)
+		err := run.Run(t.Context(), p, plan, inputs, mem, sink, run.Options{}, nil)
+		if mem.InUse() != 0 {
+			t.Errorf("fail at %d, limit %d: %d bytes not freed", mem.FailAt, mem.Limit, mem.InUse())
+		}
+		switch {
+		case errors.Is(err, joincore.ErrBudget):
+		case err != nil:
+			t.Errorf("fail at %d, limit %d: %v", mem.FailAt, mem.Limit, err)
+		default:
+			ran++
+			if diff := sink.Difference(want); diff != "" {
+				t.Errorf("fail at %d, limit %d:\n%s", mem.FailAt, mem.Limit, diff)
+			}
+		}
+	}
+	if ran < 3 {
+		t.Errorf("only %d joins ran", ran)
+	}
+}
+
+// stopping is memory that calls stop with one of its allocations.
+type stopping struct {
+	*runtest.Arena
+	calls, at int
+	stop      func()
+}
+
+func (m *stopping) Alloc(n int64) ([]byte, error) {
+	if m.calls++; m.calls == m.at {
+		m.stop()
+	}
+	return m.Arena.Alloc(n)
+}
+
+// failing is a sink whose n-th batch fails.
+type failing struct {
+	*runtest.Collector
+	calls atomic.Int64
+	at    int64
+	err   error
+}
+
+func (s *failing) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
+	if s.calls.Add(1) == s.at {
+		return nil, s.err
+	}
+	return s.Collector.NewBatch(ctx, heap)
+}
+
+// TestDividedIsStopped: a division that is cancelled in its middle, and a sink
+// that fails between co-partitions, leave nothing behind, and the next join is
+// right.
+func TestDividedIsStopped(t *testing.T) {
+	p := provider(t, 64<<20)
+	p.splitBytes, p.windowRows = 1, 100
+	plan, inputs := dividedPair(joincore.Left)
+	want, err := joincore.Oracle(plan, inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errStop := errors.New("stopped")
+	for at := 1; at < 16; at += 3 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		mem := &stopping{Arena: &runtest.Arena{}, at: at, stop: func() { cancel(errStop) }}
+		if err := run.Run(ctx, p, plan, inputs, mem, runtest.NewCollector(plan, 50), run.Options{}, nil); !errors.Is(err, errStop) {
+			t.Errorf("cancelled with allocation %d: %v", at, err)
+		}
+		cancel(nil)
+		broken := &runtest.Arena{}
+		err := run.Run(t.Context(), p, plan, inputs, broken, &failing{Collector: runtest.NewCollector(plan, 50), at: int64(at), err: errStop}, run.Options{}, nil)
+		if !errors.Is(err, errStop) {
+			t.Errorf("batch %d failed: %v", at, err)
+		}
+		if n := mem.InUse() + broken.InUse(); n != 0 {
+			t.Errorf("%d bytes not freed", n)
+		}
+		sink := runtest.NewCollector(plan, 50)
+		if err := run.Run(t.Context(), p, plan, inputs, &runtest.Arena{}, sink, run.Options{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if diff := sink.Difference(want); diff != "" {
+			t.Fatal(diff)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/device"
 )
 
 // division is an input that went through the device and came back to the host
@@ -17,6 +18,7 @@ type division struct {
 	e       *execution
 	input   *hostInput
 	number  int
+	key     *device.Key
 	bits    int
 	moved   []moved
 	windows []divided
@@ -37,8 +39,8 @@ type divided struct {
 }
 
 // newDivision plans a division of an input, whose columns are all movable.
-func (e *execution) newDivision(number int, columns []int, numbered bool, bits int) *division {
-	d := &division{e: e, input: e.inputs[number].hostInput, number: number, bits: bits}
+func (e *execution) newDivision(number int, key *device.Key, columns []int, numbered bool, bits int) *division {
+	d := &division{e: e, input: e.inputs[number].hostInput, number: number, key: key, bits: bits}
 	for _, j := range columns {
 		d.moved = append(d.moved, moved{values, j, d.input.relation.Columns[j].Width})
 		if d.input.nullable(j) {
@@ -58,6 +60,28 @@ func (d *division) rowBytes() int64 {
 		n += int64(m.bytes)
 	}
 	return n
+}
+
+// columnsRead are the columns of the input that are moved.
+func (d *division) columnsRead() (out []int) {
+	for _, m := range d.moved {
+		if m.what == values {
+			out = append(out, m.column)
+		}
+	}
+	return out
+}
+
+// bytes is what a window of so many rows takes, on the device and on the host;
+// offset is where in it the rows of what is moved begin.
+func (d *division) bytes(rows int64) int64 { return d.offset(len(d.moved), rows) }
+
+func (d *division) offset(moved int, rows int64) (at int64) {
+	capacity := rows + divideAlign<<d.bits
+	for _, m := range d.moved[:moved] {
+		at += lines(capacity * int64(m.bytes))
+	}
+	return at
 }
 
 // index returns the number of what is moved; -1: it is not.

@@ -93,7 +93,7 @@ func (c copartition) close() {
 
 // Probe joins all co-partitions. Build rows that are left over are emitted with
 // the co-partition that they are of.
-func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
+func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) (err error) {
 	v, ok := j.e.space(probe).base()
 	if !ok || !v.whole() {
 		return fmt.Errorf("a build side of %d rows, probed by a result: %w", j.build.rows, joincore.ErrBudget)
@@ -113,11 +113,13 @@ func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.
 	if err != nil {
 		return err
 	}
-	defer free()
 	defer func() {
 		for _, c := range parts {
 			c.close()
 		}
+		// What crosses for nothing must not read memory that is somebody else's.
+		err = errors.Join(err, j.e.site.load.stream.Sync(context.Background()))
+		free()
 	}()
 	return stages(ctx, len(parts), func(ctx context.Context, i int) {
 		parts[i].build.fetch(ctx, build.columns)
@@ -148,31 +150,19 @@ func (j *split) sideOf(v *view, key *device.Key, keep device.Keep) splitSide {
 // byDevice has the device divide both sides.
 func (j *split) byDevice(ctx context.Context, build, probe splitSide) (parts []copartition, free func(), err error) {
 	e := j.e
-	var sides [2]*division
-	release := func() {
-		for _, d := range sides {
-			if d != nil {
-				d.free()
-			}
-		}
-	}
-	defer func() {
-		if err != nil {
-			release()
-		}
-	}()
-	for i, s := range []splitSide{build, probe} {
+	var sides []*division
+	for _, s := range []splitSide{build, probe} {
 		for _, column := range s.columns {
 			if !movable(s.all.input.relation.Columns[column]) {
 				return nil, nil, fmt.Errorf("input %d, column %d does not move: %w", s.all.number, column, joincore.ErrBudget)
 			}
 		}
-		d := e.newDivision(s.all.number, s.columns, s.numbered, j.bits)
-		if err := e.divide(ctx, d, s.key); err != nil {
-			return nil, nil, err
-		}
-		sides[i] = d
+		sides = append(sides, e.newDivision(s.all.number, s.key, s.columns, s.numbered, j.bits))
 	}
+	if err := e.divide(ctx, sides...); err != nil {
+		return nil, nil, err
+	}
+	release := func() { sides[0].free(); sides[1].free() }
 	most := int64(0)
 	for p := range 1 << j.bits {
 		c := copartition{
@@ -184,6 +174,7 @@ func (j *split) byDevice(ctx context.Context, build, probe splitSide) (parts []c
 	}
 	ring, err := e.newRing(most)
 	if err != nil {
+		release()
 		return nil, nil, err
 	}
 	for i, c := range parts {

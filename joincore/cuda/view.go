@@ -220,6 +220,10 @@ func (v *view) rowsOnDevice(ctx context.Context, st *driver.Stream) (driver.Ptr,
 
 func (v *view) loadNumbers(ctx context.Context) (c *column, err error) {
 	c = &column{}
+	if v.share != nil {
+		c.Values, err = v.loadMoved(ctx, v.share.index(rowNumbers, 0))
+		return c, err
+	}
 	if c.Values, err = v.alloc(4 * v.rows); err != nil {
 		return nil, err
 	}
