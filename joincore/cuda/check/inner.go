@@ -82,6 +82,9 @@ func (r *Rig) Inner(f resident.Func, c Case) {
 	if report.Launches == 0 || report.Syncs < 1 || report.MS <= 0 || report.PeakBytes <= 0 || len(report.Phases) < 2 {
 		r.Errorf("%v: report %+v", c, report)
 	}
+	if bound := resident.Bound(join.Build.Bytes()+join.Probe.Bytes(), out.Rows*join.RowBytes()); report.PeakBytes > bound {
+		r.Errorf("%v: %s takes %d bytes, its bound are %d", c, report.Algorithm, report.PeakBytes, bound)
+	}
 	got := r.rows(c, out)
 	if !maps.Equal(got, want) {
 		r.Fatalf("%v: %s\n%s", c, report.Algorithm, difference(got, want))

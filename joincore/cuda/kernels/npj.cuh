@@ -1,5 +1,5 @@
 // The join without partitions: one hash table over all build rows in device
-// memory, linear probing, at most half of the slots in use.
+// memory, linear probing, half of the slots in use, or more where memory is short.
 //
 // A slot is tag << 32 | row: 32 bits that tell keys apart and the last build
 // row with that tag, from which `next` leads to the others; all ones is an empty
@@ -8,7 +8,8 @@
 // the slot, and partners are compared as whole keys.
 //
 // Where the build keys' range is no wider than the table, the slot is the key
-// less the smallest one: the array join for dense keys, without collisions.
+// less the smallest one: the array join for dense keys. No other key has that
+// slot, so a probe row looks at one slot at most.
 //
 // Build rows of one key are walked one after the other: a hot key on both sides
 // is right here, but slow.
@@ -47,15 +48,14 @@ __device__ __forceinline__ void key_range(const gj_table* table) {
 template <int KW>
 struct Slots {
   uint64_t* slot;
-  uint64_t mask, low;
-  uint32_t shift;
+  uint64_t count, low;
   bool dense;
-  __device__ explicit Slots(const gj_table& table) : slot(reinterpret_cast<uint64_t*>(table.table)), mask(table.slots - 1) {
+  __device__ explicit Slots(const gj_table& table) : slot(reinterpret_cast<uint64_t*>(table.table)), count(table.slots) {
     const uint64_t* range = reinterpret_cast<const uint64_t*>(table.range);
     low = range[0];
-    dense = ~range[1] - low <= mask;
-    shift = 33 - __ffsll(table.slots);
+    dense = ~range[1] - low < count;
   }
+  // `count` or more stands for no slot: a probe key that no build row has.
   __device__ __forceinline__ uint64_t first(uint64_t key, uint32_t& tag) const {
     Hash h;
     if constexpr (KW == 1) {
@@ -66,8 +66,9 @@ struct Slots {
       h = hash_words(word);
     }
     tag = dense ? (uint32_t)key : h.table;
-    return dense ? key - low & mask : h.part >> shift;
+    return dense ? key - low : (uint64_t)h.part * count >> 32;
   }
+  __device__ __forceinline__ uint64_t after(uint64_t at) const { return at + 1 == count ? 0 : at + 1; }
 };
 
 // Enters all build rows.
@@ -79,7 +80,7 @@ __device__ __forceinline__ void enter_rows(const gj_table* table) {
     uint32_t tag, before = no_row;
     uint64_t at = slots.first(key_value<KW>(table->key[0], i), tag);
     const unsigned long long mine = (uint64_t)tag << 32 | (uint32_t)i;
-    for (;; at = at + 1 & slots.mask) {
+    for (;; at = slots.after(at)) {
       unsigned long long* slot = reinterpret_cast<unsigned long long*>(slots.slot) + at;
       unsigned long long there = __ldcg(slot);
       if (there == empty_slot) there = atomicCAS(slot, empty_slot, mine);
@@ -118,11 +119,11 @@ __device__ __forceinline__ void probe_rows(const gj_table* descriptor) {
       at[j] = slots.first(key[j], tag[j]);
     }
 #pragma unroll
-    for (int j = 0; j < IPT; j++) word[j] = j * T + t < rows ? __ldg(slots.slot + at[j]) : empty_slot;
+    for (int j = 0; j < IPT; j++) word[j] = j * T + t < rows && at[j] < slots.count ? __ldg(slots.slot + at[j]) : empty_slot;
     bool left = false;
 #pragma unroll
     for (int j = 0; j < IPT; j++) {
-      while (word[j] != empty_slot && word[j] >> 32 != tag[j]) at[j] = at[j] + 1 & slots.mask, word[j] = __ldg(slots.slot + at[j]);
+      while (word[j] != empty_slot && word[j] >> 32 != tag[j]) at[j] = slots.after(at[j]), word[j] = slots.dense ? empty_slot : __ldg(slots.slot + at[j]);
       row[j] = (uint32_t)word[j];
       left |= row[j] != no_row;
     }

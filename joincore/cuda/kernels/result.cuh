@@ -29,13 +29,14 @@ struct NearRows {
 };
 
 // Copies n values to column[base...], a warp at multiples of 32 rows, so that it
-// writes whole sectors. U: values in flight a thread.
-template <class V, int T, int U, class Rows>
+// writes whole sectors. U: values in flight a thread. SPREAD: column.step is not 1.
+template <class V, int T, int U, bool SPREAD = false, class Rows>
 __device__ __forceinline__ void write_column(const gj_result_column& column, const Rows& rows, uint64_t base, uint32_t n) {
   const int side = (int)column.side;
   const uint32_t first = rows.base(side);
   const V* from = reinterpret_cast<const V*>(column.from) + first;
-  V* to = reinterpret_cast<V*>(column.to) + base;
+  const uint64_t step = SPREAD ? column.step : 1;
+  V* to = reinterpret_cast<V*>(column.to) + base * step;
   for (int i = (int)threadIdx.x - (int)(base & 31); i < (int)n; i += T * U) {
     uint32_t at[U];
     V v[U];
@@ -51,7 +52,7 @@ __device__ __forceinline__ void write_column(const gj_result_column& column, con
       }
 #pragma unroll
     for (int u = 0; u < U; u++)
-      if ((uint32_t)(i + u * T) < n) __stcg(to + i + u * T, v[u]);
+      if ((uint32_t)(i + u * T) < n) __stcg(to + (uint64_t)(i + u * T) * step, v[u]);
   }
 }
 
@@ -66,7 +67,12 @@ __device__ __forceinline__ void write_result(const gj_result& result, const Rows
     switch (column.bytes) {
       case 1: write_column<uint8_t, T, U>(column, rows, base, n); break;
       case 2: write_column<uint16_t, T, U>(column, rows, base, n); break;
-      case 4: write_column<uint32_t, T, U>(column, rows, base, n); break;
+      case 4:
+        if (column.step == 1)
+          write_column<uint32_t, T, U>(column, rows, base, n);
+        else
+          write_column<uint32_t, T, U, true>(column, rows, base, n);
+        break;
       case 8: write_column<uint2, T, U>(column, rows, base, n); break;
       default: write_column<uint4, T, U < 2 ? U : 2>(column, rows, base, n);
     }
@@ -100,19 +106,21 @@ struct ChunkClaim {
 };
 
 // Materialisation by row id (GFTR's UM): column c of the result, where the rows'
-// ids already lie in device memory. Any number of blocks of T threads; a column
-// is a launch, so that the caches serve one at a time.
+// ids already lie in device memory, also where the column itself will be: a
+// thread reads its rows' ids before it writes there. Any number of blocks of T
+// threads; a column is a launch, so that the caches serve one at a time.
 template <class V, int T>
 __device__ __forceinline__ void gather_column(const gj_result_column& column, uint64_t rows) {
   constexpr int U = sizeof(V) == 16 ? 4 : 8;
   const V* from = reinterpret_cast<const V*>(column.from);
   const uint32_t* index = reinterpret_cast<const uint32_t*>(column.index);
   V* to = reinterpret_cast<V*>(column.to);
+  const uint64_t step = column.step;
   for (uint64_t i = (uint64_t)blockIdx.x * T * U + threadIdx.x; i < rows; i += (uint64_t)gridDim.x * T * U) {
     uint32_t at[U];
     V v[U];
 #pragma unroll
-    for (int u = 0; u < U; u++) at[u] = i + u * T < rows ? __ldcs(index + i + u * T) : 0;
+    for (int u = 0; u < U; u++) at[u] = i + u * T < rows ? __ldcs(index + (i + u * T) * step) : 0;
 #pragma unroll
     for (int u = 0; u < U; u++)
       if (i + u * T < rows) v[u] = __ldg(from + at[u]);

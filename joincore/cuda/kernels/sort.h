@@ -36,12 +36,13 @@ typedef struct {
 
 /* One column of a join's result: from[row] where a result row's build or probe
  * row is `row`; from = 0 stands for the numbers 0, 1, 2, ... A gather takes row
- * from index[result row]. */
+ * from index[step * result row]. */
 typedef struct {
   uint64_t side;  /* 0: build, 1: probe */
   uint64_t bytes; /* of a value: 1, 2, 4, 8 or 16 */
   uint64_t from;
-  uint64_t index; /* uint32; only a gather's */
+  uint64_t index; /* uint32; only a gather's, and may be `to` */
+  uint64_t step;  /* a gather's, and where a match writes 4 bytes: to[step * result row]. Otherwise 1 */
   uint64_t to;
 } gj_result_column;
 
@@ -74,9 +75,9 @@ typedef struct {
 
 /* A hash table over the build rows and what probes it. */
 typedef struct {
-  uint64_t rows[2]; /* the build side's at most slots / 2 */
+  uint64_t rows[2]; /* the build side's below slots */
   uint64_t key[2];
-  uint64_t slots;   /* a power of two, 2 to 2^32 */
+  uint64_t slots;   /* at most 2^32 */
   uint64_t table;   /* uint64[slots], all ones before the first launch */
   uint64_t range;   /* uint64[2], all ones before the first launch: the build keys' smallest, and the largest's complement */
   uint64_t next;    /* uint32[rows[0]] */

@@ -6,7 +6,7 @@ const MaxPayload = 16
 // ResultColumn is gj_result_column of kernels/sort.h, which says what each
 // field means.
 type ResultColumn struct {
-	Side, Bytes, From, Index, To uint64
+	Side, Bytes, From, Index, Step, To uint64
 }
 
 // Result is gj_result of kernels/sort.h.

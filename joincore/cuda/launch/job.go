@@ -26,6 +26,8 @@ type Job struct {
 	stream  *driver.Stream
 	arena   *driver.Arena
 	bottom  driver.Mark
+	free    int64 // bytes of the arena when the join began
+	holds   []func()
 	used    int // bytes of scratch.host
 	phases  []resident.Phase
 	err     error
@@ -51,18 +53,20 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &Job{Join: j, Sides: [2]*resident.Side{&j.Build, &j.Probe}, SMs: d.Info().SMs, kit: k, scratch: own, stream: s, arena: a, bottom: a.Mark()}
+	b := &Job{Join: j, Sides: [2]*resident.Side{&j.Build, &j.Probe}, SMs: d.Info().SMs, kit: k, scratch: own, stream: s, arena: a, bottom: a.Mark(), free: a.Free()}
 	b.Report.Algorithm = algorithm
 	b.Do(func() error { return s.Record(own.marks[0]) })
 	out, err := f(ctx, b)
 	if err != nil {
 		// Also a join that failed half-way has left work behind that uses scratch and arena.
 		if e := s.Sync(context.WithoutCancel(ctx)); e != nil {
+			b.release()
 			return nil, nil, errors.Join(err, e)
 		}
 	} else {
 		err = b.times()
 	}
+	b.release()
 	k.give(own)
 	if err != nil {
 		return nil, nil, err
@@ -114,9 +118,27 @@ func (b *Job) Take(n int64) uint64 {
 }
 
 // Mark and Rewind give back what was taken in between, once the work that is
-// queued then is done: what is queued later may use it.
-func (b *Job) Mark() driver.Mark    { return b.arena.Mark() }
-func (b *Job) Rewind(m driver.Mark) { b.arena.Rewind(m) }
+// queued then is done: what this join queues later may use it. For all others
+// it stays taken until the join has ended.
+func (b *Job) Mark() driver.Mark { return b.arena.Mark() }
+func (b *Job) Rewind(m driver.Mark) {
+	b.holds = append(b.holds, b.arena.Hold())
+	b.arena.Rewind(m)
+}
+
+// release ends that.
+func (b *Job) release() {
+	for i := len(b.holds) - 1; i >= 0; i-- {
+		b.holds[i]()
+	}
+}
+
+// Room returns how many bytes beside the inputs a join with so many result rows
+// should be content with: what its bound says, or what was free where that is less.
+func (b *Job) Room(rows int64) int64 {
+	in := b.Join.Build.Bytes() + b.Join.Probe.Bytes()
+	return min(resident.Bound(in, rows*b.Join.RowBytes())-in, b.free)
+}
 
 // Set queues the filling of memory.
 func (b *Job) Set(at uint64, value byte, n int64) {

@@ -49,7 +49,7 @@ type scratch struct {
 const (
 	hostRows        = 0
 	hostDescriptors = 8
-	hostBytes       = 16 << 10
+	hostBytes       = 256 << 10 // a side's 16 columns one at a time take 4 KiB each
 
 	maxMarks = 8
 )

@@ -9,24 +9,30 @@ import (
 
 // Source is from where a join's kernels take a side's payload once they know
 // the partners: values that lie by the row that they name, and where `Gather`
-// is set, row numbers first and the values by these at the end (GFTR's UM).
+// is set, row numbers first and the values by these at the end.
 type Source struct {
 	Key     uint64   // column of keys
 	Payload []uint64 // columns; empty where Gather
 	Gather  bool
-	IDs     uint64 // column of input row numbers; 0: the rows are the input's
+	IDs     uint64 // column of row numbers; 0: those of the rows themselves
 }
 
 // Output is room for a result, and how it is written.
 type Output struct {
 	Match  Result // what the match writes
 	Gather Result // what is gathered afterwards
+	Of     []Payload
 	out    resident.Output
 }
 
+// Payload names the input column that a column of Output.Gather is gathered
+// from, in the same order: the one of a side that row numbers lie in comes last.
+type Payload struct{ Side, Column int }
+
 // TakeOutput takes room for a result of so many rows and describes it; at
-// `counter` the match counts its rows.
-func (b *Job) TakeOutput(rows int64, counter uint64, sources [2]Source) *Output {
+// `counter` the match counts its rows. inPlace: row numbers lie in the result's
+// columns where they can, at the price of sparse writing where no column has 4 bytes.
+func (b *Job) TakeOutput(rows int64, counter uint64, sources [2]Source, inPlace bool) *Output {
 	o := &Output{Match: Result{Capacity: uint64(rows), Rows: counter}}
 	o.Gather = o.Match
 	take := func(width int) resident.Column {
@@ -38,28 +44,57 @@ func (b *Job) TakeOutput(rows int64, counter uint64, sources [2]Source) *Output 
 	}
 	for i, s := range sources {
 		columns := [2]*[]resident.Column{&o.out.Build, &o.out.Probe}[i]
-		side := uint64(i)
 		if b.Join.RowIDs {
 			*columns = []resident.Column{take(4)}
-			o.Match.add(ResultColumn{Side: side, Bytes: 4, From: s.IDs, To: uint64((*columns)[0].Addr)})
+			o.Match.add(ResultColumn{Side: uint64(i), Bytes: 4, From: s.IDs, To: uint64((*columns)[0].Addr)})
 			continue
 		}
-		var ids uint64
-		if s.Gather {
-			ids = b.Take(rows * 4)
-			o.Match.add(ResultColumn{Side: side, Bytes: 4, From: s.IDs, To: ids})
+		for _, in := range b.Sides[i].Payload {
+			*columns = append(*columns, take(in.Bytes))
 		}
-		for k, in := range b.Sides[i].Payload {
-			c := take(in.Bytes)
-			*columns = append(*columns, c)
-			if s.Gather {
-				o.Gather.add(ResultColumn{Side: side, Bytes: uint64(in.Bytes), From: uint64(in.Addr), Index: ids, To: uint64(c.Addr)})
-			} else {
-				o.Match.add(ResultColumn{Side: side, Bytes: uint64(in.Bytes), From: s.Payload[k], To: uint64(c.Addr)})
-			}
+		if s.Gather {
+			b.byNumber(o, i, s, *columns, rows, inPlace)
+			continue
+		}
+		for k, c := range *columns {
+			o.Match.add(ResultColumn{Side: uint64(i), Bytes: uint64(c.Bytes), From: s.Payload[k], To: uint64(c.Addr)})
 		}
 	}
 	return o
+}
+
+// byNumber describes a side whose payload is gathered.
+func (b *Job) byNumber(o *Output, side int, s Source, columns []resident.Column, rows int64, inPlace bool) {
+	in, at := b.Sides[side].Payload, -1
+	if inPlace {
+		at = host(Widths(in))
+	}
+	var index, step uint64
+	if at >= 0 {
+		index, step = uint64(columns[at].Addr), uint64(columns[at].Bytes/4)
+	} else {
+		index, step = b.Take(rows*4), 1
+	}
+	o.Match.add(ResultColumn{Side: uint64(side), Bytes: 4, From: s.IDs, Step: step, To: index})
+	gather := func(k int) {
+		o.Of = append(o.Of, Payload{side, k})
+		o.Gather.add(ResultColumn{Side: uint64(side), Bytes: uint64(in[k].Bytes), From: uint64(in[k].Addr), Index: index, Step: step, To: uint64(columns[k].Addr)})
+	}
+	for k := range in {
+		if k != at {
+			gather(k)
+		}
+	}
+	if at >= 0 {
+		gather(at)
+	}
+}
+
+// KeyFrom says where the result's keys come from, if it has any.
+func (o *Output) KeyFrom(at uint64) {
+	if o.out.Key.Addr != 0 {
+		o.Match.Column[0].From = at
+	}
 }
 
 // GatherPayload queues what the match has left to be gathered, a launch a column.
@@ -73,6 +108,14 @@ func (b *Job) GatherPayload(o *Output) {
 		bytes += int64(o.Gather.Capacity) * int64(4+sector+o.Gather.Column[c].Bytes)
 	}
 	b.Phase("gather", bytes)
+}
+
+// GatherColumn queues the gathering of one column, in order, from where it lies
+// sorted.
+func (b *Job) GatherColumn(o *Output, c int, from uint64) {
+	o.Gather.Column[c].From = from
+	kernel := b.Kernel("gj_result_gather")
+	b.Launch(kernel, kernel.Blocks*b.SMs, Put(b, &o.Gather), uint64(c))
 }
 
 // sector is what a random read costs, in bytes.
@@ -92,8 +135,17 @@ func (o *Output) Result(rows int64) *resident.Output {
 	return &o.out
 }
 
+// Widths returns the bytes of each column's values.
+func Widths(columns []resident.Column) (widths []int) {
+	for _, c := range columns {
+		widths = append(widths, c.Bytes)
+	}
+	return widths
+}
+
 // add appends a column.
 func (r *Result) add(c ResultColumn) {
+	c.Step = max(c.Step, 1)
 	r.Column[r.Columns] = c
 	r.Columns++
 }

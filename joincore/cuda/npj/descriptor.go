@@ -1,10 +1,6 @@
 package npj
 
-import (
-	"math/bits"
-
-	"gpujoin/joincore/cuda/launch"
-)
+import "gpujoin/joincore/cuda/launch"
 
 // tableDescriptor is gj_table of kernels/sort.h, which says what each field means.
 type tableDescriptor struct {
@@ -18,8 +14,10 @@ type tableDescriptor struct {
 // maxBuild is the most build rows: slots are numbered in 32 bits.
 const maxBuild = 1 << 31
 
-// slots returns the slots of a table for so many build rows: a power of two, at
-// most half of them in use.
-func slots(buildRows int64) int64 {
-	return 2 << bits.Len64(uint64(max(buildRows, 1)-1))
+// slots returns the slots of a table for so many build rows: half of them are
+// in use where there is room for that (in bytes), or more, up to four fifths.
+func slots(buildRows, room int64) int64 {
+	return max(min(2*buildRows, room/slotBytes), buildRows+buildRows/4, buildRows+1)
 }
+
+const slotBytes = 8

@@ -9,10 +9,13 @@ import (
 // The kernels read the descriptor as it is written here.
 func TestLayout(t *testing.T) { check.Layout(t, "../kernels/sort.h", "gj_table", tableDescriptor{}) }
 
+// A table has an empty slot, or a search would not end.
 func TestSlots(t *testing.T) {
-	for _, c := range []struct{ rows, slots int64 }{{0, 2}, {1, 2}, {2, 4}, {3, 8}, {4, 8}, {5, 16}, {1 << 27, 1 << 28}, {1<<27 + 1, 1 << 29}, {maxBuild, 1 << 32}} {
-		if got := slots(c.rows); got != c.slots {
-			t.Errorf("%d rows: %d slots in place of %d", c.rows, got, c.slots)
+	for _, c := range []struct{ rows, room, slots int64 }{
+		{0, 1 << 30, 1}, {1, 1 << 30, 2}, {3, 1 << 30, 6}, {3, 0, 4}, {1000, 0, 1250}, {1000, 1500 * 8, 1500}, {1 << 27, 1 << 40, 1 << 28}, {maxBuild, 1 << 40, 1 << 32},
+	} {
+		if got := slots(c.rows, c.room); got != c.slots {
+			t.Errorf("%d rows, room for %d bytes: %d slots in place of %d", c.rows, c.room, got, c.slots)
 		}
 	}
 }

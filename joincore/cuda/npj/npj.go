@@ -11,8 +11,11 @@ import (
 	"gpujoin/joincore/cuda/resident"
 )
 
-// Run joins without partitions. It takes 16 to 32 bytes a build row for the
-// table. A key that is frequent on both sides is joined slowly.
+// Run joins without partitions. It takes 20 bytes a build row for the table,
+// and down to 14 where its bound (resident.Bound) or what is free says so: less
+// it cannot do, so with more build rows than probe rows and little payload it
+// may take more than its bound. A key that is frequent on both sides is joined
+// slowly.
 func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
 	if j.Build.Rows > maxBuild {
 		return nil, nil, fmt.Errorf("npj: a table of %d build rows", j.Build.Rows)
@@ -48,8 +51,10 @@ func (r *run) run(ctx context.Context) (*resident.Output, error) {
 // build queues the making of the table.
 func (r *run) build() {
 	keyWords := r.Join.Build.Key.Bytes / 4
-	r.table.Slots = uint64(slots(r.Sides[0].Rows))
-	bytes := int64(r.table.Slots) * 8
+	rows := r.Join.OutputRows
+	rest := r.Sides[0].Rows*4 + rows*r.Join.RowBytes() + r.numbers(rows, true)
+	r.table.Slots = uint64(slots(r.Sides[0].Rows, r.Room(rows)-rest))
+	bytes := int64(r.table.Slots) * slotBytes
 	r.table.Table = r.Take(bytes + 2*8)
 	r.table.Range = r.table.Table + uint64(bytes)
 	r.Set(r.table.Table, 0xff, bytes+2*8)
@@ -61,7 +66,7 @@ func (r *run) build() {
 		r.sources[i].Key = uint64(s.Key.Addr)
 		// The build side's rows come in the probe side's order: several columns are
 		// gathered one after the other, so that the caches serve one at a time.
-		r.sources[i].Gather = i == 0 && len(s.Payload) > 1
+		r.sources[i].Gather = i == 0 && len(s.Payload) > 1 && !r.Join.RowIDs
 		for _, c := range s.Payload {
 			r.sources[i].Payload = append(r.sources[i].Payload, uint64(c.Addr))
 		}
@@ -83,11 +88,20 @@ func (r *run) probe(rows int64) *launch.Output {
 	r.Rewind(r.behind)
 	counter := r.Take(8)
 	r.Set(counter, 0, 8)
-	out := r.TakeOutput(rows, counter, r.sources)
+	used := int64(r.table.Slots)*slotBytes + r.Sides[0].Rows*4 + rows*r.Join.RowBytes()
+	out := r.TakeOutput(rows, counter, r.sources, used+r.numbers(rows, false) > r.Room(rows))
 	r.table.Result = out.Match
 	k := r.Kernel("gj_table_probe_k%d", r.Join.Build.Key.Bytes/4)
 	r.Launch(k, r.Grid(k, (r.Sides[1].Rows+int64(k.Rows)-1)/int64(max(k.Rows, 1))), launch.Put(r.Job, &r.table))
 	r.Phase("probe", r.Sides[1].Bytes()+r.Sides[1].Rows*sector+out.Bytes())
 	r.GatherPayload(out)
 	return out
+}
+
+// numbers returns the size of the row numbers that lie beside a result of so many rows.
+func (r *run) numbers(rows int64, inPlace bool) int64 {
+	if in := r.Sides[0].Payload; len(in) > 1 && !r.Join.RowIDs {
+		return rows * launch.NumberBytes(launch.Widths(in), inPlace)
+	}
+	return 0
 }

@@ -48,6 +48,22 @@ type Join struct {
 	Phases bool
 }
 
+// RowBytes returns the size of a row of the result.
+func (j *Join) RowBytes() (bytes int64) {
+	if !j.NoKey {
+		bytes = int64(j.Probe.Key.Bytes)
+	}
+	if j.RowIDs {
+		return bytes + 2*4
+	}
+	for _, s := range []*Side{&j.Build, &j.Probe} {
+		for _, c := range s.Payload {
+			bytes += int64(c.Bytes)
+		}
+	}
+	return bytes
+}
+
 // Output is a join's result, in the arena that the join was given.
 type Output struct {
 	Rows  int64

@@ -1,6 +1,10 @@
 package smj
 
-import "gpujoin/joincore/cuda/launch"
+import (
+	"unsafe"
+
+	"gpujoin/joincore/cuda/launch"
+)
 
 // The descriptors that a join shares with its kernels: kernels/sort.h, which
 // says what each field means.
@@ -48,3 +52,5 @@ type group struct {
 	Build, BuildRows uint64
 	Probe, ProbeRows uint64
 }
+
+const groupBytes = int64(unsafe.Sizeof(group{}))

@@ -14,7 +14,7 @@ import (
 
 func TestJoins(t *testing.T) {
 	for name, f := range map[string]resident.Func{"om": OM, "um": UM} {
-		t.Run(name, func(t *testing.T) { check.New(t, 1<<28, launch.Close).Matrix(f, 4096, 8192) })
+		t.Run(name, func(t *testing.T) { check.New(t, 1<<28, launch.Close).Matrix(f, 2048, 4096) })
 	}
 }
 
@@ -33,6 +33,47 @@ func TestLong(t *testing.T) {
 		c.Keys = func(r *check.Rig, row int) uint64 { return (r.Rand.Uint64N(8 << 20)) * 0x9e3779b97f4a7c15 }
 		r.Inner(OM, c)
 		r.Inner(UM, c)
+	}
+}
+
+// One column at a time, whether asked for or because memory is short.
+func TestColumns(t *testing.T) {
+	r := check.New(t, 1<<28, launch.Close)
+	for _, keyBytes := range []int{4, 8} {
+		for _, widths := range [][2][]int{{}, {{4}, nil}, {{1, 2}, {2, 1}}, {{4, 8}, {16}}, {{16, 1, 4}, {8, 8, 4, 2}}} {
+			r.Inner(Columns, check.Case{Build: 9000, Probe: 14000, Keys: check.Spread(9000), KeyBytes: keyBytes, Widths: widths, Expect: -1})
+		}
+		few := check.Case{KeyBytes: keyBytes, Widths: [2][]int{{4, 2}, {8, 8}}, Keys: check.Spread(7)}
+		for _, rows := range [][2]int{{0, 33}, {33, 0}, {1, 1}, {600, 500}} {
+			few.Build, few.Probe, few.Expect = rows[0], rows[1], 100
+			r.Inner(Columns, few)
+		}
+		few.RowIDs = true
+		r.Inner(Columns, few)
+		few.RowIDs, few.NoKey = false, true
+		r.Inner(Columns, few)
+	}
+	short := func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+		part, err := a.Part(2 << 20)
+		r.Must(err)
+		out, report, err := OM(ctx, d, s, part, j)
+		if err == nil && report.Algorithm != "smj-om/columns" {
+			t.Errorf("short of memory it was %s", report.Algorithm)
+		}
+		return out, report, err
+	}
+	four := []int{8, 8, 8, 8}
+	r.Inner(short, check.Case{Build: 20000, Probe: 30000, Keys: check.Spread(1 << 20), KeyBytes: 4, Widths: [2][]int{four, four}, Expect: -1})
+}
+
+// Row numbers lie in the result's columns, of 4, 8 and 16 bytes, where the
+// result is so large that they break the bound beside it.
+func TestNumbersInPlace(t *testing.T) {
+	r := check.New(t, 1<<28, launch.Close)
+	for _, widths := range [][2][]int{{{4, 2}, {8, 8}}, {{16, 16}, {1, 4, 8}}} {
+		c := check.Case{Build: 60000, Probe: 60000, Keys: check.Spread(7500), KeyBytes: 4, Widths: widths, Expect: -1}
+		r.Inner(UM, c)
+		r.Inner(Columns, c)
 	}
 }
 

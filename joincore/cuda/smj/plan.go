@@ -28,9 +28,3 @@ func digits(n int) (shift, mask []uint64) {
 	}
 	return shift, mask
 }
-
-// byID says whether a side's payload is materialised by row number at the end.
-// A single column that is no wider than a row number goes with the key in its place.
-func byID(untransformed bool, widths []int) bool {
-	return untransformed && (len(widths) > 1 || len(widths) == 1 && widths[0] > 4)
-}

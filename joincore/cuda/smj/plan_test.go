@@ -46,14 +46,3 @@ func TestDigits(t *testing.T) {
 		}
 	}
 }
-
-func TestByID(t *testing.T) {
-	for _, c := range []struct {
-		widths []int
-		want   bool
-	}{{nil, false}, {[]int{4}, false}, {[]int{1}, false}, {[]int{8}, true}, {[]int{4, 4}, true}} {
-		if byID(true, c.widths) != c.want || byID(false, c.widths) {
-			t.Errorf("payload of widths %v", c.widths)
-		}
-	}
-}

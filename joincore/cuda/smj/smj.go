@@ -10,42 +10,93 @@ import (
 	"gpujoin/joincore/cuda/resident"
 )
 
-// OM sorts payload with the key.
+// OM sorts payload with the key: all columns at once, and one at a time where
+// the join would else take more memory than its bound (resident.Bound) or than
+// is free.
 func OM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
 	return launch.Run(ctx, d, s, a, j, "smj-om", func(ctx context.Context, b *launch.Job) (*resident.Output, error) {
-		return (&run{Job: b}).run(ctx)
+		r := newRun(b)
+		if r.exceeds(together) && !r.Join.RowIDs {
+			r.way = oneByOne
+		}
+		return r.run(ctx)
+	})
+}
+
+// Columns is OM with one column at a time, whatever is free.
+func Columns(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+	return launch.Run(ctx, d, s, a, j, "smj-om", func(ctx context.Context, b *launch.Job) (*resident.Output, error) {
+		r := newRun(b)
+		if !r.Join.RowIDs {
+			r.way = oneByOne
+		}
+		return r.run(ctx)
 	})
 }
 
 // UM sorts row numbers with the key and gathers payload by them.
 func UM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
 	return launch.Run(ctx, d, s, a, j, "smj-um", func(ctx context.Context, b *launch.Job) (*resident.Output, error) {
-		return (&run{Job: b, untransformed: true}).run(ctx)
+		r := newRun(b)
+		if !r.Join.RowIDs {
+			r.way = byNumber
+		}
+		return r.run(ctx)
 	})
 }
 
 // run is one join on its way.
 type run struct {
 	*launch.Job
-	untransformed bool
+	way    way
+	volume volume
 
-	sort    sortDescriptor
+	sort    sortDescriptor // what all sorts of the join share
 	merge   mergeDescriptor
+	bottom  driver.Mark // behind what the whole join needs
+	counted bool        // the histogram stands
 	sources [2]launch.Source
-	pass    *driver.Kernel
-	tiles   int64       // of a radix pass
-	behind  driver.Mark // where the result may begin: behind what the merge reads
+}
+
+func newRun(b *launch.Job) *run {
+	r := &run{Job: b}
+	n := sortBits(r.Sides[0].Rows)
+	shift, mask := digits(n)
+	r.sort.Passes = uint64(len(shift))
+	copy(r.sort.Shift[:], shift)
+	copy(r.sort.Mask[:], mask)
+	r.merge.Bits = uint64(n)
+	r.volume = volume{keyBytes: r.Join.Build.Key.Bytes, rowBytes: r.Join.RowBytes(), passes: len(shift)}
+	for i, in := range r.Sides {
+		r.merge.Rows[i], r.volume.rows[i] = uint64(in.Rows), in.Rows
+		r.volume.widths[i] = launch.Widths(in.Payload)
+		if r.Join.RowIDs {
+			r.volume.widths[i] = []int{4}
+		}
+	}
+	return r
 }
 
 func (r *run) run(ctx context.Context) (*resident.Output, error) {
-	r.plan()
-	r.takeBuffers()
-	r.sortSides()
-	out := r.mergeSides(r.Join.OutputRows)
+	histogram, tickets := 2*int64(r.sort.Passes)*fan*4, int64(maxPasses)*4
+	r.sort.Histogram = r.Take(histogram + tickets)
+	r.sort.Tickets = r.sort.Histogram + uint64(histogram)
+	r.Set(r.sort.Histogram, 0, histogram)
+	r.bottom = r.Mark()
+
+	join := r.oneByOne
+	if r.way != oneByOne {
+		r.sortTogether()
+		join = r.mergeTogether
+	}
+	if r.way == oneByOne {
+		r.Report.Algorithm = "smj-om/columns"
+	}
+	out := join(r.Join.OutputRows)
 	rows, err := r.Rows(ctx, r.merge.Result.Rows)
 	if err == nil && rows > int64(r.merge.Result.Capacity) {
 		// Merged once more, into room for the rows that the first time has counted.
-		out = r.mergeSides(rows)
+		out = join(rows)
 		rows, err = r.Rows(ctx, r.merge.Result.Rows)
 	}
 	if err != nil {
@@ -54,39 +105,18 @@ func (r *run) run(ctx context.Context) (*resident.Output, error) {
 	return out.Result(rows), nil
 }
 
-// sortSides queues the histograms and the passes.
-func (r *run) sortSides() {
-	keyWords := r.Join.Build.Key.Bytes / 4
-	at := launch.Put(r.Job, &r.sort)
-	count := r.Kernel("gj_sort_count_k%d", keyWords)
-	rows := r.Sides[0].Rows + r.Sides[1].Rows
-	// Each side has a block of its own at least.
-	r.Launch(count, int(max(2, min(int64(count.Blocks*r.SMs), rows/countRows))), at)
-	r.Phase("histogram", rows*int64(r.Join.Build.Key.Bytes))
-	for p := range r.sort.Passes {
-		r.Launch(r.pass, r.Grid(r.pass, r.tiles), at, p)
-	}
-	r.Phase("sort", 2*int64(r.sort.Passes)*r.sortedBytes())
+// exceeds says whether a way takes more than it may, and column at a time less.
+func (r *run) exceeds(w way) bool {
+	peak := r.peak(w, r.Join.OutputRows, true)
+	return peak > r.Room(r.Join.OutputRows) && r.peak(oneByOne, r.Join.OutputRows, true) < peak
 }
 
-// countRows is what a block of the histogram kernel reads at least.
-const countRows = 8192
+// inPlace says whether a result of so many rows must hold row numbers in its columns.
+func (r *run) inPlace(rows int64) bool { return r.peak(r.way, rows, false) > r.Room(rows) }
 
-// mergeSides queues the merge into room for so many rows, and the gathers.
-func (r *run) mergeSides(rows int64) *launch.Output {
-	keyWords := r.Join.Build.Key.Bytes / 4
-	r.Rewind(r.behind)
-	zero := r.Take(3 * 8)
-	r.Set(zero, 0, 3*8)
-	r.merge.Grouped, r.merge.Slice = zero, zero+8
-	out := r.TakeOutput(rows, zero+16, r.sources)
-	r.merge.Result = out.Match
-	at := launch.Put(r.Job, &r.merge)
-	split, merge, groups := r.Kernel("gj_merge_split_k%d", keyWords), r.Kernel("gj_merge_k%d", keyWords), r.Kernel("gj_merge_groups_k%d", keyWords)
-	r.Launch(split, int(r.merge.Tiles)/max(split.Threads, 1)+1, at)
-	r.Launch(merge, r.Grid(merge, int64(r.merge.Tiles)), at)
-	r.Launch(groups, groups.Blocks*r.SMs, at)
-	r.Phase("merge", r.sortedBytes()+out.Bytes())
-	r.GatherPayload(out)
-	return out
+func (r *run) peak(w way, rows int64, inPlace bool) int64 {
+	v := r.volume
+	v.outputRows = rows
+	pass := r.passKernel(min(v.rows[0], v.rows[1]), 8)
+	return v.peak(w, inPlace, fan*8/float64(max(pass.Rows, 1)))
 }

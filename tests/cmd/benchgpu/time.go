@@ -39,6 +39,7 @@ func algorithms() []algorithm {
 		{"phj-bypass", with(phj.Options{Materialise: "bypass"}), false},
 		{"smj-om", smj.OM, false},
 		{"smj-um", smj.UM, false},
+		{"smj-columns", smj.Columns, false},
 		{"npj", npj.Run, false},
 	}
 }
@@ -165,12 +166,7 @@ const poison = 0xa5
 func (b *bench) time(ctx context.Context, c join, a algorithm) (result, error) {
 	r := result{Case: c.name, Algorithm: a.name, Chosen: a.chosen, bar: c.bar}
 	j := b.data.join
-	in := j.Build.Bytes() + j.Probe.Bytes()
-	out := int64(c.key)
-	for _, w := range append(append([]int{}, c.buildWidths...), c.probeWidths...) {
-		out += int64(w)
-	}
-	r.bound = (in + max(2*in, in+j.OutputRows*out)) * 105 / 100
+	r.bound = resident.Bound(j.Build.Bytes()+j.Probe.Bytes(), j.OutputRows*j.RowBytes())
 	base, size := b.arena.Base()+driver.Ptr(b.data.mark), min(b.arena.Size()-int64(b.data.mark), 3*r.bound)
 	if err := b.stream.Memset(base, poison, size); err != nil {
 		return r, err
