@@ -25,18 +25,18 @@ import (
 )
 
 var (
-	hostBits    = flag.Int("host.bits", 26, "BenchmarkHost: 2 to the power of so many rows a side")
-	hostRuns    = flag.Int("host.runs", 3, "BenchmarkHost: runs of each case, of which the median is printed")
-	hostSegment = flag.Int("host.segment", 1<<18, "BenchmarkHost: rows of a segment")
-	hostOnly    = flag.String("host.only", "", "BenchmarkHost: the cases of this name only")
+	hostBits    = flag.Int("host.bits", 28, "BenchmarkHostResident: 2 to the power of so many rows a side")
+	hostRuns    = flag.Int("host.runs", 3, "BenchmarkHostResident: runs of each case, of which the median is printed")
+	hostSegment = flag.Int("host.segment", 1<<18, "BenchmarkHostResident: rows of a segment")
+	hostOnly    = flag.String("host.only", "", "BenchmarkHostResident: the cases of this name only")
 )
 
-// BenchmarkHost joins inputs in registered host memory, keys and payload of 8
+// BenchmarkHostResident joins inputs in registered host memory, keys and payload of 8
 // bytes, and prints one table: what the link carries, measured in this run on
 // the same memory, and what of that joins reach. The result is summed up on the
 // device, or returned to registered memory; or the device has an eighth of the
 // inputs' size. Each case runs once before it is timed.
-func BenchmarkHost(b *testing.B) {
+func BenchmarkHostResident(b *testing.B) {
 	h := newHostBench(b)
 	fmt.Printf("2^%d rows a side, segments of %d rows; %.1f GB in, %.1f GB returned\n", *hostBits, *hostSegment, gigabytes(h.in), gigabytes(h.out))
 	h.ceilings()
