@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"sync"
 	"unsafe"
 
 	"gpujoin/joincore/cuda/driver"
@@ -40,8 +41,6 @@ const (
 	divideAlign = 32  // GJ_DIVIDE_ALIGN
 	divideFan   = 256 // GJ_DIVIDE_FAN
 	countsBytes = 4 * divideFan
-	// divideSeed makes the hash another one than those that joins use.
-	divideSeed = 0x5bd1e9955bd1e995
 )
 
 // divider divides inputs, one window of theirs after the other: one crosses the
@@ -57,6 +56,9 @@ type divider struct {
 	out     [2]dividerOut
 	ids     driver.Ptr // uint8 a row: its partition
 	cursors driver.Ptr
+
+	mu        sync.Mutex
+	low, high int // windows [low, high) are not being divided yet
 }
 
 // window is what is divided at a time.
@@ -97,7 +99,7 @@ func (e *execution) divide(ctx context.Context, inputs ...*division) (err error)
 	if w.desk, err = e.p.context.Pinned(2 * (w.bytes + countsBytes)); err != nil {
 		return err
 	}
-	err = w.run(ctx)
+	err = w.both(ctx)
 	// Whatever happened, nothing reads or writes the host's memory any more.
 	err = errors.Join(err, w.back.stream.Sync(context.Background()), w.main.Sync(context.Background()), w.desk.Free())
 	for _, part := range w.windows {
@@ -121,8 +123,9 @@ func (w *divider) cut(inputs []*division) (half int64, err error) {
 	target := w.e.divideRows(bytes)
 	for _, d := range inputs {
 		w.bytes = max(w.bytes, d.descriptorBytes())
+		d.windows = nil
 		for i, v := range w.e.cut(w.e.inputs[d.number].all, target) {
-			w.windows = append(w.windows, window{d, v, i})
+			w.windows, d.windows = append(w.windows, window{d, v, i}), append(d.windows, divided{})
 			half, rows, out = max(half, v.bytes(d.columnsRead())), max(rows, v.rows), max(out, d.bytes(v.rows))
 		}
 	}
@@ -151,16 +154,25 @@ func (e *execution) divideRows(bytes int64) int64 {
 	return max(min(largestWindow, e.site.arena.Free()/10*9/(4*bytes+2)), 1)
 }
 
-func (w *divider) run(ctx context.Context) error {
-	n := len(w.windows)
-	err := stages(ctx, n, func(ctx context.Context, i int) { w.windows[i].view.fetch(ctx, w.windows[i].columnsRead()) }, func(i int) error {
+// byDevice divides windows from the first one on, until cores have the others.
+func (w *divider) byDevice(ctx context.Context) error {
+	mine := 0
+	err := stages(ctx, len(w.windows), func(ctx context.Context, i int) {
+		if w.claim(i) {
+			w.windows[i].view.fetch(ctx, w.windows[i].columnsRead())
+		}
+	}, func(i int) error {
+		if !w.claim(i) {
+			return nil
+		}
 		defer w.windows[i].view.close()
 		if err := w.arrived(ctx, i-2); err != nil {
 			return err
 		}
+		mine = i + 1
 		return w.divide(ctx, i)
 	})
-	for i := n - 2; i < n && err == nil; i++ {
+	for i := mine - 2; i < mine && err == nil; i++ {
 		err = w.arrived(ctx, i)
 	}
 	return err
@@ -169,11 +181,10 @@ func (w *divider) run(ctx context.Context) error {
 // divide queues the division of one window and its way back.
 func (w *divider) divide(ctx context.Context, i int) error {
 	of, out := w.windows[i], &w.out[i%2]
-	memory, err := w.e.mem.Alloc(of.bytes(of.view.rows))
+	host, err := w.newWindow(of)
 	if err != nil {
 		return err
 	}
-	of.division.windows = append(of.division.windows, divided{memory: memory})
 	if err := w.describe(ctx, of, i%2); err != nil {
 		return err
 	}
@@ -199,7 +210,7 @@ func (w *divider) divide(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	if err := w.e.copyBack(ctx, memory, out.rows); err != nil {
+	if err := w.e.copyBack(ctx, host.memory, out.rows); err != nil {
 		return err
 	}
 	if err := w.back.stream.CopyOut(w.counts(i%2), out.count); err != nil {
@@ -283,9 +294,6 @@ func (w *divider) arrived(ctx context.Context, i int) error {
 	}
 	of, at := w.windows[i], int64(0)
 	host := &of.division.windows[of.index]
-	for m := range of.moved {
-		host.columns = append(host.columns, host.memory[of.offset(m, of.view.rows):])
-	}
 	for _, n := range words(w.counts(i % 2))[:1<<of.bits] {
 		host.start = append(host.start, at)
 		host.count = append(host.count, int64(n))

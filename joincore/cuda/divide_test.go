@@ -24,10 +24,20 @@ func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
 }
 
 // TestDivision: each row of both inputs is in one partition, with its values,
-// validity and number; equal keys of either width meet; NULLs are in the first.
+// validity and number; equal keys of either width meet, whoever divides; NULLs
+// are in the first.
 func TestDivision(t *testing.T) {
+	where := map[int64]int{null: 0}
+	for _, by := range []dividers{deviceAlone, coresAlone, deviceAndCores} {
+		checkDivision(t, by, where)
+	}
+}
+
+// checkDivision checks and adds to where each key is.
+func checkDivision(t *testing.T, by dividers, where map[int64]int) {
+	t.Helper()
 	p := provider(t, 64<<20)
-	p.windowRows = 700
+	p.windowRows, p.divideBy = 700, by
 	mem := &runtest.Arena{}
 	d, err := p.Open(mem, device.Options{})
 	if err != nil {
@@ -51,7 +61,7 @@ func TestDivision(t *testing.T) {
 	if err := e.divide(t.Context(), divisions...); err != nil {
 		t.Fatal(err)
 	}
-	where, used := map[int64]int{null: 0}, map[int]bool{}
+	used := map[int]bool{}
 	for i, d := range divisions {
 		if len(d.windows) < 3 {
 			t.Errorf("%d windows", len(d.windows))
@@ -125,7 +135,7 @@ func dividedPair(kind joincore.Kind) (*joincore.Plan, []*joincore.Relation) {
 // row numbers only, it divides those.
 func TestDividedWithLittleMemory(t *testing.T) {
 	p := provider(t, 64<<20)
-	p.splitBytes, p.windowRows = 1, 100
+	p.splitBytes, p.windowRows, p.divideBy = 1, 100, deviceAlone
 	plan, inputs := dividedPair(joincore.Full)
 	want, err := joincore.Oracle(plan, inputs)
 	if err != nil {
@@ -188,7 +198,7 @@ func (s *failing) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch
 // right.
 func TestDividedIsStopped(t *testing.T) {
 	p := provider(t, 64<<20)
-	p.splitBytes, p.windowRows = 1, 100
+	p.splitBytes, p.windowRows, p.divideBy = 1, 100, deviceAlone
 	plan, inputs := dividedPair(joincore.Left)
 	want, err := joincore.Oracle(plan, inputs)
 	if err != nil {

@@ -112,7 +112,9 @@ func (w *divided) piece(moved, bytes, partition int) []byte {
 // free gives the memory back, which no copy uses any more.
 func (d *division) free() {
 	for _, w := range d.windows {
-		d.e.mem.Free(w.memory)
+		if w.memory != nil {
+			d.e.mem.Free(w.memory)
+		}
 	}
 	d.windows = nil
 }

@@ -56,12 +56,8 @@ func BenchmarkHostResident(b *testing.B) {
 			}
 		}
 	}
-	for _, host := range []bool{false, true} {
-		h.small.hostDivides = host
-		name := "divided"
-		if host {
-			name = "by-host"
-		}
+	for name, by := range map[string]dividers{"divided": deviceAndCores, "by-device": deviceAlone, "by-cores": coresAlone, "by-number": rowNumbersOnly} {
+		h.small.divideBy = by
 		h.join(name, h.small, 0, 0)
 	}
 }
@@ -136,7 +132,7 @@ func (h *hostBench) input() *joincore.Relation {
 		rows := int(min(int64(*hostSegment), h.rows-first))
 		r.Segments = append(r.Segments, joincore.Segment{Rows: rows, Columns: []joincore.Vector{{Values: h.take(8 * rows)}, {Values: h.take(8 * rows)}}})
 	}
-	h.must(eachSegment(len(r.Segments), func(i int) {
+	h.must(eachSegment(len(r.Segments), runtime.NumCPU(), func(i int) {
 		s, first := &r.Segments[i], int64(i)*int64(*hostSegment)
 		for k := range int64(s.Rows) {
 			binary.LittleEndian.PutUint64(s.Columns[0].Values[8*k:], spread(first+k))

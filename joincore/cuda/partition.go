@@ -20,7 +20,7 @@ import (
 func (h *hostInput) partition(key *device.Key, radix int, list []uint32) (parts [][]uint32, err error) {
 	segments := len(h.relation.Segments)
 	counts := make([][]int, segments)
-	err = eachSegment(segments, func(i int) {
+	err = eachSegment(segments, runtime.NumCPU(), func(i int) {
 		counts[i] = make([]int, 1<<radix)
 		h.hashes(key, i, radix, func(_ int64, p int) { counts[i][p]++ })
 	})
@@ -35,7 +35,7 @@ func (h *hostInput) partition(key *device.Key, radix int, list []uint32) (parts 
 		}
 	}
 	starts[1<<radix] = at
-	err = eachSegment(segments, func(i int) {
+	err = eachSegment(segments, runtime.NumCPU(), func(i int) {
 		next := counts[i]
 		h.hashes(key, i, radix, func(row int64, p int) {
 			list[next[p]] = uint32(row)
@@ -51,66 +51,73 @@ func (h *hostInput) partition(key *device.Key, radix int, list []uint32) (parts 
 // hashBlock is how many rows are hashed at a time, a column after the other.
 const hashBlock = 1 << 10
 
-// hashes visits the rows of a segment with their partitions.
+// hashes visits the rows of a segment with their partitions: those that
+// kernels/divide.cuh gives them.
 func (h *hostInput) hashes(key *device.Key, segment, radix int, visit func(row int64, partition int)) {
 	s := &h.relation.Segments[segment]
 	var hash [hashBlock]uint64
 	for low := 0; low < s.Rows; low += hashBlock {
 		n := min(hashBlock, s.Rows-low)
-		clear(hash[:n])
+		for i := range n {
+			hash[i] = divideSeed
+		}
 		for _, p := range key.Parts {
-			fold(hash[:n], &s.Columns[p.Column.Column], low, h.relation.Columns[p.Column.Column].Width, p.Class == joincore.KeyInt)
+			fold(hash[:n], &s.Columns[p.Column.Column], low, h.relation.Columns[p.Column.Column].Width)
 		}
 		for _, p := range key.Parts {
 			clearNulls(hash[:n], s.Columns[p.Column.Column].Validity, low)
 		}
 		for i, x := range hash[:n] {
-			visit(h.starts[segment]+int64(low+i), int(x>>(64-radix)))
+			visit(h.starts[segment]+int64(low+i), int(finish(x)>>(64-radix)))
 		}
 	}
 }
 
-// fold mixes values of a column, from row low on, into hashes. Integers are
-// the same whatever their width.
-func fold(hash []uint64, v *joincore.Vector, low, width int, signed bool) {
+// divideSeed makes the hash another one than those that joins use.
+const divideSeed = 0x5bd1e9955bd1e995
+
+// finish is the finaliser of kernels/hash.cuh. That of 0 is 0.
+func finish(x uint64) uint64 {
+	x ^= x >> 32
+	x *= 0xd6e8feb86659fd93
+	x ^= x >> 32
+	x *= 0xd6e8feb86659fd93
+	return x ^ x>>32
+}
+
+// fold mixes values of a column, from row low on, into hashes. Those of up to
+// 8 bytes are the same whatever their width.
+func fold(hash []uint64, v *joincore.Vector, low, width int) {
 	values := v.Values[low*width : (low+len(hash))*width]
-	switch {
-	case width == 1 && signed:
+	switch width {
+	case 1:
 		for i := range hash {
 			hash[i] = mix(hash[i], uint64(int8(values[i])))
 		}
-	case width == 1:
-		for i := range hash {
-			hash[i] = mix(hash[i], uint64(values[i]))
-		}
-	case width == 2 && signed:
+	case 2:
 		for i := range hash {
 			hash[i] = mix(hash[i], uint64(int16(binary.LittleEndian.Uint16(values[2*i:]))))
 		}
-	case width == 2:
-		for i := range hash {
-			hash[i] = mix(hash[i], uint64(binary.LittleEndian.Uint16(values[2*i:])))
-		}
-	case width == 4 && signed:
+	case 4:
 		for i := range hash {
 			hash[i] = mix(hash[i], uint64(int32(binary.LittleEndian.Uint32(values[4*i:]))))
-		}
-	case width == 4:
-		for i := range hash {
-			hash[i] = mix(hash[i], uint64(binary.LittleEndian.Uint32(values[4*i:])))
 		}
 	default:
 		for i := range hash {
 			for w := 0; w < width; w += 8 {
 				hash[i] = mix(hash[i], binary.LittleEndian.Uint64(values[i*width+w:]))
 			}
+			if width > 8 {
+				hash[i] = mix(hash[i], uint64(width))
+			}
 		}
 	}
 }
 
+// mix is the fold of kernels/keys.cuh.
 func mix(hash, word uint64) uint64 {
-	high, low := bits.Mul64(hash^word^0xa0761d6478bd642f, 0xe7037ed1a0b428db)
-	return high ^ low
+	high, low := bits.Mul64(hash^word^0x9e3779b97f4a7c15, 0xd1342543de82ef95)
+	return low ^ high ^ hash>>19
 }
 
 // clearNulls makes the hashes of NULLs, from row low on, those of the first
@@ -126,11 +133,11 @@ func clearNulls(hash []uint64, validity []byte, low int) {
 	}
 }
 
-// eachSegment does work on segments, with all cores.
-func eachSegment(segments int, work func(i int)) error {
+// eachSegment does work on segments, with so many cores at most.
+func eachSegment(segments, cores int, work func(i int)) error {
 	var wait sync.WaitGroup
 	var next atomic.Int64
-	errs := make([]error, min(runtime.NumCPU(), segments))
+	errs := make([]error, min(cores, segments))
 	for worker := range errs {
 		wait.Go(func() {
 			defer device.Recover(&errs[worker])

@@ -80,8 +80,8 @@ func TestEqualKeysMeetInOnePartition(t *testing.T) {
 func TestKeysOfSeveralParts(t *testing.T) {
 	hash := func(number []byte, text string) uint64 {
 		var h [1]uint64
-		fold(h[:], &joincore.Vector{Values: number}, 0, len(number), true)
-		fold(h[:], &joincore.Vector{Values: []byte(text)}, 0, len(text), false)
+		fold(h[:], &joincore.Vector{Values: number}, 0, len(number))
+		fold(h[:], &joincore.Vector{Values: []byte(text)}, 0, len(text))
 		return h[0]
 	}
 	a := hash([]byte{0xff, 0xff, 0xff, 0xff}, "abcdefghijklmnop")

@@ -43,9 +43,9 @@ type Provider struct {
 	streams    int
 	registered ranges
 	// For tests: most rows of a window, and bytes on the device from which a
-	// build side is divided; 0: what fits. And that the host divides.
+	// build side is divided; 0: what fits. And who divides.
 	windowRows, splitBytes int64
-	hostDivides            bool
+	divideBy               dividers
 
 	mu     sync.Mutex
 	idle   []*site // the largest first

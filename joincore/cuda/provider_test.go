@@ -78,10 +78,14 @@ func TestSuiteInWindows(t *testing.T) {
 	suite(t, 16, func(p *Provider) { p.windowRows = 10 }, runtest.Matrix, runtest.Sizes, runtest.Trees)
 }
 
-// TestSuiteDivided has both sides divided by the host. Filters are left out: a
-// build side that is divided has to be probed by an input as it is.
+// TestSuiteDivided has both sides divided, by whoever can do that. Filters are
+// left out: a build side that is divided has to be probed by an input as it is.
 func TestSuiteDivided(t *testing.T) {
-	suite(t, 16, func(p *Provider) { p.splitBytes = 1 }, runtest.Matrix, runtest.Sizes)
+	for name, by := range map[string]dividers{"device": deviceAlone, "cores": coresAlone, "row numbers": rowNumbersOnly} {
+		t.Run(name, func(t *testing.T) {
+			suite(t, 48, func(p *Provider) { p.splitBytes, p.windowRows, p.divideBy = 1, 50, by }, runtest.Matrix, runtest.Sizes)
+		})
+	}
 }
 
 func suite(t *testing.T, thin uint64, change func(*Provider), parts ...func(*testing.T, runtest.Subject)) {

@@ -103,7 +103,7 @@ func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.
 	build := j.sideOf(b, j.spec.Build, j.spec.KeepBuild)
 	probed := j.sideOf(v, j.spec.Match.Probe, j.spec.KeepProbe)
 	divide := j.byDevice
-	if j.e.p.hostDivides {
+	if j.e.p.divideBy == rowNumbersOnly {
 		divide = j.byHost
 	}
 	parts, free, err := divide(ctx, build, probed)
