@@ -79,10 +79,9 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
 	wanted := func(part string) bool { return strings.Contains(o.parts, part) }
-	var queries []query
+	var queries, joins []query
 	if wanted("joins") || wanted("faults") {
-		joins, err := w.fillJoins(ctx)
-		if err != nil {
+		if joins, err = w.fillJoins(ctx); err != nil {
 			return err
 		}
 		if wanted("joins") {
@@ -105,16 +104,22 @@ func run(ctx context.Context, o options) (err error) {
 		}
 		results = append(results, r)
 	}
+	var divided []*phasesResult
+	if wanted("joins") {
+		if divided, err = w.phasesOf(ctx, joins); err != nil {
+			return err
+		}
+	}
 	var broken []*faultResult
 	if wanted("faults") {
 		if broken, err = w.breakThings(ctx); err != nil {
 			return err
 		}
 	}
-	if err := measure.WriteJSON(o.out, w.document(results, broken)); err != nil {
+	if err := measure.WriteJSON(o.out, w.document(results, divided, broken)); err != nil {
 		return err
 	}
-	return errors.Join(w.print(os.Stdout, results), printFaults(os.Stdout, broken))
+	return errors.Join(w.print(os.Stdout, results), printPhases(os.Stdout, divided), printFaults(os.Stdout, broken))
 }
 
 // say tells what is being done.

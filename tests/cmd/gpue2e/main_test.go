@@ -61,6 +61,7 @@ func TestWithoutGPU(t *testing.T) {
 	}
 	var document struct {
 		Results []*result
+		Phases  []*phasesResult
 		Faults  []*faultResult
 	}
 	if err := json.Unmarshal(text, &document); err != nil {
@@ -72,6 +73,14 @@ func TestWithoutGPU(t *testing.T) {
 	for _, r := range document.Results {
 		if r.CUDA.Joins != 1 || r.CUDA.Providers != "cuda" {
 			t.Errorf("%s: %d joins on %q", r.Query, r.CUDA.Joins, r.CUDA.Providers)
+		}
+	}
+	if len(document.Phases) != 4 { // of two joins in two modes
+		t.Errorf("phases of %d joins", len(document.Phases))
+	}
+	for _, r := range document.Phases {
+		if r.Algorithm == "" || r.Ms <= 0 || len(r.Phases) < 2 {
+			t.Errorf("%+v", r)
 		}
 	}
 	// A worker that ends while it joins costs no row.

@@ -8,8 +8,8 @@ import (
 )
 
 // document is build/gpu-e2e.json.
-func (w *world) document(results []*result, faults []*faultResult) any {
-	return map[string]any{"circumstances": w.describe(), "results": results, "faults": faults}
+func (w *world) document(results []*result, divided []*phasesResult, faults []*faultResult) any {
+	return map[string]any{"circumstances": w.describe(), "results": results, "phases": divided, "faults": faults}
 }
 
 // print writes the table, what did not run where it should, and every
