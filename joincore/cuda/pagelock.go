@@ -15,9 +15,6 @@ type pageLock struct {
 	unlock func()
 }
 
-// locked are those of the process.
-var locked pageLocks
-
 // take page-locks memory by lock, unless that is done. The last one who
 // releases a piece unlocks it.
 func (l *pageLocks) take(mem []byte, lock func() (unlock func(), err error)) (release func(), err error) {

@@ -100,6 +100,9 @@ func (p *Provider) Info() driver.Info { return p.context.Info() }
 // was not.
 func (p *Provider) Lost() error { return p.context.Lost() }
 
+// locked are the pieces that this process has page-locked.
+var locked pageLocks
+
 // Register page-locks memory that was mapped, so that it is copied where it
 // lies; before that, and where it fails, it crosses the link as the platform
 // moves other memory. It is locked once for all devices: providers that register
