@@ -262,7 +262,7 @@ func (h *hostBench) summed(p *Provider, a joincore.Algorithm) (stats joincore.Jo
 	probe, build := device.Keys([]joincore.KeyPair{{Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}}, e.describe)
 	join, err := e.Prepare(h.Context(), &device.JoinSpec{
 		Match:     device.Match{Build: build, Probe: probe, Emit: device.Pairs, ProbeRows: h.rows},
-		Algorithm: a, KeepProbe: device.Keep{Columns: refs[:1]}, KeepBuild: device.Keep{Columns: refs[1:]}, BuildRows: h.rows, ResultRows: h.rows,
+		Algorithm: a, KeepProbe: device.Keep{Columns: refs[:1]}, KeepBuild: device.Keep{Columns: refs[1:]}, BuildRows: h.rows, ResultRows: h.rows, ProbeInput: true,
 	}, spaces[1])
 	if err != nil {
 		return stats, err

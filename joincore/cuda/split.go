@@ -33,20 +33,16 @@ type split struct {
 const maxSplitBits = 7
 
 // splitBits returns by how many bits a join has to be divided; 0: it need not
-// be, or cannot: then either side is not an input as it is, or the key is not
-// of fixed width.
+// be, or cannot: then either side is not an input as it is, or the device reads
+// a column of variable length.
 func (e *execution) splitBits(spec *device.JoinSpec, build *space) int {
 	v, ok := build.base()
-	if !ok || !v.whole() || len(spec.Build.Parts) == 0 {
+	if !ok || !v.whole() || !spec.ProbeInput || len(spec.Build.Parts) == 0 {
 		return 0
 	}
-	for _, p := range spec.Build.Parts {
-		if p.Class == joincore.KeyVarlena {
-			return 0
-		}
-	}
 	probe := e.inputs[spec.Match.Probe.Parts[0].Column.Input]
-	if probe.rows() != spec.ProbeRows {
+	if v.readsTexts(e.columnsRead(v.number, spec.Build, spec.Residual, spec.KeepBuild)) ||
+		probe.all.readsTexts(e.columnsRead(probe.all.number, spec.Match.Probe, spec.Residual, spec.KeepProbe)) {
 		return 0
 	}
 	built := e.bytesOf(v, spec.Build, spec, spec.KeepBuild)
@@ -66,6 +62,11 @@ func (e *execution) splitBits(spec *device.JoinSpec, build *space) int {
 		bits++
 	}
 	return bits
+}
+
+// readsTexts says whether one of the columns is of variable length.
+func (v *view) readsTexts(columns []int) bool {
+	return slices.ContainsFunc(columns, func(j int) bool { return v.input.relation.Columns[j].Kind == joincore.Varlena })
 }
 
 // sideBytes is about what a side of a join takes on the device.

@@ -51,7 +51,7 @@ func (e *execution) suits(spec *device.JoinSpec) (resident.Func, bool) {
 	if width != e.describe(p).Width || width != 4 && width != 8 || e.inputs[b.Input].nullable(b.Column) || e.inputs[p.Input].nullable(p.Column) {
 		return nil, false
 	}
-	return run, e.inputs[p.Input].rows() == spec.ProbeRows
+	return run, spec.ProbeInput
 }
 
 // prepareWhole gathers the build side's columns where they are not at hand.
@@ -74,7 +74,8 @@ func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, bui
 // row numbers after all.
 func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
 	from, arena := j.e.space(probe), j.e.site.arena
-	if v, ok := from.base(); ok && j.e.windows(v, j.e.columnsRead(v.number, j.spec.Match.Probe, nil, j.spec.KeepProbe)) != nil {
+	v, ok := from.base()
+	if j.side == nil || ok && j.e.windows(v, j.e.columnsRead(v.number, j.spec.Match.Probe, nil, j.spec.KeepProbe)) != nil {
 		return j.byNumber(ctx, from, emit)
 	}
 	mark := arena.Mark()
@@ -82,7 +83,7 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 	start := time.Now()
 	j.crossing += j.e.crossing(from, j.spec.Match.Probe, nil, j.spec.KeepProbe)
 	side, err := j.e.wholeSide(ctx, from, j.spec.Match.Probe.Parts[0].Column, j.spec.KeepProbe)
-	if err == nil && side != nil && j.side != nil {
+	if err == nil && side != nil {
 		var out *resident.Output
 		if out, err = j.join(ctx, side, start); err == nil {
 			j.report.ProbeRows += from.rows
@@ -97,18 +98,19 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 	return j.byNumber(ctx, from, emit)
 }
 
-// failed says whether an error ends the join: that of the device or of ctx. Any
-// other one says that the join is too large, or not one that the kernels can do.
+// failed says whether an error ends the join: ctx has ended, or the device is
+// lost. Any other one says that the join is too large, or not one that the
+// kernels can do.
 func failed(ctx context.Context, err error) bool {
 	var lost *driver.Error
-	return err != nil && !errors.Is(err, joincore.ErrBudget) && (ctx.Err() != nil || errors.As(err, &lost))
+	return err != nil && (ctx.Err() != nil || errors.As(err, &lost) && lost.Sticky())
 }
 
 // join runs the join of a probe side that has been asked for since start. What
 // the join itself does not take is spent on columns that cross the link.
 func (j *whole) join(ctx context.Context, probe *wholeSide, start time.Time) (*resident.Output, error) {
 	out, report, err := j.run(ctx, j.e.p.context, j.e.site.main.Stream(), j.e.site.arena, &resident.Join{
-		Build: j.side.Side, Probe: probe.Side, OutputRows: max(j.spec.ResultRows, probe.Rows),
+		Build: j.side.Side, Probe: probe.Side, OutputRows: j.room(probe),
 		NoKey: !j.side.keyKept && !probe.keyKept, Phases: true,
 	})
 	if err != nil {
@@ -128,6 +130,16 @@ func (j *whole) join(ctx context.Context, probe *wholeSide, start time.Time) (*r
 		r.AddPhase(p)
 	}
 	return out, nil
+}
+
+// room is the result's expected size, as far as a quarter of the free memory
+// holds it: a larger result is matched once more, when its size is known.
+func (j *whole) room(probe *wholeSide) int64 {
+	width := int64(probe.Key.Bytes)
+	for _, c := range slices.Concat(j.side.Payload, probe.Payload) {
+		width += int64(c.Bytes)
+	}
+	return min(max(j.spec.ResultRows, probe.Rows), j.e.site.arena.Free()/4/width)
 }
 
 // emit hands out the result in windows of its columns.

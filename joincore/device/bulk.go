@@ -58,6 +58,8 @@ type JoinSpec struct {
 	// BuildRows and ResultRows are the planner's estimates; 0: unknown.
 	// Match.ProbeRows is that of the probe side.
 	BuildRows, ResultRows int64
+	// ProbeInput says that the probe side is an input as it is, probed once.
+	ProbeInput bool
 }
 
 // Collection is a space in the making.

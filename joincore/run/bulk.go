@@ -99,11 +99,12 @@ func (b *bulk) join(n *joincore.Join, w wanted, push push) (err error) {
 		return err
 	}
 	defer release()
+	_, scan := probe.node.(*joincore.Scan)
 	join, err := b.dev.Prepare(b.ctx, &device.JoinSpec{
 		Match: plan.Match, Algorithm: decision.Algorithm, Bits: decision.Bits,
 		Leftover: plan.Leftover, Found: plan.Found,
 		KeepBuild: b.keep(w, build.inputs), KeepProbe: b.keep(w, probe.inputs),
-		BuildRows: b.estimate(build.node), ResultRows: clampRows(n.Rows),
+		BuildRows: b.estimate(build.node), ResultRows: clampRows(n.Rows), ProbeInput: scan,
 	}, space)
 	if err != nil {
 		return err
