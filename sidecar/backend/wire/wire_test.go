@@ -345,8 +345,19 @@ func FuzzFromWorker(f *testing.F) {
 		if proto.Unmarshal(b, &m) != nil {
 			return
 		}
-		if got := m.GetDone().GetStats().Decode(3); len(got.Joins) > 3 {
+		got := m.GetDone().GetStats().Decode(3)
+		if len(got.Joins) > 3 || got.JoinTime < 0 {
 			t.Error(got)
+		}
+		for _, j := range got.Joins {
+			if len(j.Phases) > maxPhases || len(j.Algorithm) > maxName || j.Time < 0 {
+				t.Error(j)
+			}
+			for _, p := range j.Phases {
+				if len(p.Name) > maxName || p.Predicted < 0 || p.Actual < 0 {
+					t.Error(p)
+				}
+			}
 		}
 		_ = m.GetDone().Err()
 	})
