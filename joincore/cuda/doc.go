@@ -23,9 +23,19 @@
 //
 // A view is a set of rows of an input with columns of its own on the device. A
 // large probe side comes in windows, views of neighbouring segments: one crosses
-// the link while the one before is joined and its result goes back. Where the
-// build side does not fit, the host divides the row numbers of both sides by a
-// hash of their keys, and views of co-partitions are joined one after the other.
+// the link, into the half of a ring that the one before the last has left,
+// while the one before is joined and its result goes back.
+//
+// Where the build side does not fit, both sides are divided by a hash of their
+// keys, and co-partitions are joined one after the other. Windows cross the
+// link, kernels put their rows into the order of partitions, columns and all,
+// and they go back to memory of the job at the same time. Meanwhile cores do
+// the same to windows from the other end: what they divide crosses only once.
+// A co-partition is a piece of each window; row numbers go along only where
+// something that is not moved is read by them. Where the job gets too little
+// memory for that, or a column is wider than kernels move, cores divide row
+// numbers alone and rows are gathered when they cross.
+//
 // What fits neither way is joincore.ErrBudget: a build side that is itself a
 // result, or that has one key too often, or a key of variable length.
 //

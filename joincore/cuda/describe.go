@@ -1,0 +1,93 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"encoding/binary"
+
+	"gpujoin/joincore/cuda/driver"
+)
+
+// The descriptors of kernels/divide.h.
+
+type divideDescriptor struct {
+	Rows, Parts, PartCount, Seed uint64
+	Bits, Partition              uint64
+	Count, Cursor, First         uint64
+	Moved, MovedCount            uint64
+}
+
+type movedDescriptor struct {
+	From, To, Bytes uint64
+}
+
+// Of kernels/general.h.
+
+type columnDescriptor struct {
+	Values, Validity, Positions uint64
+	Width, Probe                uint64
+}
+
+type partDescriptor struct {
+	Column columnDescriptor
+	Bits   uint64
+}
+
+// descriptorBytes is what a window's descriptors take.
+func (d *division) descriptorBytes() int64 {
+	return int64(binary.Size(divideDescriptor{}) + len(d.key.Parts)*binary.Size(partDescriptor{}) + len(d.moved)*binary.Size(movedDescriptor{}))
+}
+
+// describe copies the descriptors of a window to the device. Nothing reads the
+// half of the desk any more.
+func (w *divider) describe(ctx context.Context, of window, half int) error {
+	out, parts := &w.out[half], of.key.Parts
+	at := out.descriptor + driver.Ptr(binary.Size(divideDescriptor{}))
+	d := divideDescriptor{
+		Rows: uint64(of.view.rows), Parts: uint64(at), PartCount: uint64(len(parts)), Seed: divideSeed,
+		Bits: uint64(of.bits), Partition: uint64(w.ids), Count: uint64(out.count), Cursor: uint64(w.cursors), First: uint64(of.view.first()),
+		Moved: uint64(at) + uint64(len(parts)*binary.Size(partDescriptor{})), MovedCount: uint64(len(of.moved)),
+	}
+	var key []partDescriptor
+	for _, p := range parts {
+		c, err := w.column(ctx, of.view, p.Column.Column)
+		if err != nil {
+			return err
+		}
+		key = append(key, partDescriptor{Column: columnDescriptor{Values: uint64(c.Values), Validity: uint64(c.Validity), Width: uint64(c.Width)}})
+	}
+	var list []movedDescriptor
+	for i, m := range of.moved {
+		to := movedDescriptor{To: uint64(out.rows) + uint64(of.offset(i, of.view.rows)), Bytes: uint64(m.bytes)}
+		if m.what != rowNumbers {
+			c, err := w.column(ctx, of.view, m.column)
+			if err != nil {
+				return err
+			}
+			to.From = uint64(c.Values)
+			if m.what == validity {
+				to.From = uint64(c.Validity)
+			}
+		}
+		list = append(list, to)
+	}
+	desk := w.desk.Bytes()[int64(half)*(w.bytes+countsBytes):]
+	b := desk[:0]
+	for _, part := range []any{d, key, list} {
+		var err error
+		if b, err = binary.Append(b, binary.LittleEndian, part); err != nil {
+			return err
+		}
+	}
+	return w.main.CopyIn(out.descriptor, desk[:len(b)])
+}
+
+// column returns a column that is there for the main stream.
+func (w *divider) column(ctx context.Context, v *view, j int) (*column, error) {
+	c, err := v.column(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	return c, w.main.Wait(c.ready)
+}
