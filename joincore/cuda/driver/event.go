@@ -4,6 +4,8 @@ package driver
 
 import (
 	"context"
+	"runtime"
+	"time"
 
 	"gorgonia.org/cu"
 )
@@ -46,6 +48,11 @@ func (e *Event) Done() (bool, error) {
 // the event is then closed only after its stream has been synchronised. One
 // goroutine waits at a time.
 func (e *Event) Sync(ctx context.Context) error {
+	for start := time.Now(); time.Since(start) < spinFor && ctx.Err() == nil; runtime.Gosched() {
+		if done, err := e.Done(); done || err != nil {
+			return err
+		}
+	}
 	outcome := e.c.waiter.wait(e.event)
 	select {
 	case err := <-outcome:
@@ -55,6 +62,10 @@ func (e *Event) Sync(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 }
+
+// spinFor is about what it takes to have the waiter wait: most waits are
+// shorter.
+const spinFor = 20 * time.Microsecond
 
 // Since returns the milliseconds from start to e. Both have timing and have
 // been reached.
