@@ -57,24 +57,26 @@ __device__ __forceinline__ void write_column(const gj_result_column& column, con
 }
 
 // Writes result rows base to base + n, at most those that there is room for.
-// All T threads call it.
+// All T threads call it. U: values of 4 bytes in flight a thread; fewer of other
+// widths, for which registers would not do.
 template <int T, int U, class Rows>
 __device__ __forceinline__ void write_result(const gj_result& result, const Rows& rows, uint64_t base, uint32_t n) {
+  static_assert(U % 4 == 0);
   if (base >= result.capacity) return;
   n = (uint32_t)min((uint64_t)n, result.capacity - base);
   for (uint32_t c = 0; c < result.columns; c++) {
     const gj_result_column& column = result.column[c];
     switch (column.bytes) {
-      case 1: write_column<uint8_t, T, U>(column, rows, base, n); break;
-      case 2: write_column<uint16_t, T, U>(column, rows, base, n); break;
+      case 1: write_column<uint8_t, T, U / 4>(column, rows, base, n); break;
+      case 2: write_column<uint16_t, T, U / 4>(column, rows, base, n); break;
       case 4:
         if (column.step == 1)
           write_column<uint32_t, T, U>(column, rows, base, n);
         else
-          write_column<uint32_t, T, U, true>(column, rows, base, n);
+          write_column<uint32_t, T, U / 4, true>(column, rows, base, n);
         break;
-      case 8: write_column<uint2, T, U>(column, rows, base, n); break;
-      default: write_column<uint4, T, U < 2 ? U : 2>(column, rows, base, n);
+      case 8: write_column<uint2, T, U / 2>(column, rows, base, n); break;
+      default: write_column<uint4, T, U / 4>(column, rows, base, n);
     }
   }
 }

@@ -18,7 +18,14 @@ __host__ __device__ constexpr Radix radix_tuning(bool wide, bool many) {
 #endif
 }
 
-constexpr int count_threads = 512, merge_threads = 512, merge_rows = 4, merge_blocks = 3, split_threads = 128, gather_threads = 256,
+// Rows a thread of a merge: more are more values in flight, and more shared memory.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+constexpr int merge_rows = 4;
+#else
+constexpr int merge_rows = 8;
+#endif
+
+constexpr int count_threads = 512, merge_threads = 512, merge_blocks = 2, split_threads = 128, gather_threads = 256,
               table_threads = 256, table_rows = 4, table_blocks = 4;
 
 }  // namespace gj

@@ -49,17 +49,6 @@ __device__ __forceinline__ HashedKey<KW> hashed_key(uint64_t keys, uint64_t row)
   return hashed(raw_key<KW>(keys, row));
 }
 
-// Has bytes of global memory brought to the L2 cache, from the 16-byte unit in
-// which they begin to the one in which they end. Devices that cannot do it
-// without a register for each line do nothing.
-__device__ __forceinline__ void prefetch_l2(uint64_t at, uint32_t bytes) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  const uint64_t first = at & ~15ull;
-  const uint32_t n = (uint32_t)((at + bytes + 15 & ~15ull) - first);
-  if (bytes) asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(first), "r"(n) : "memory");
-#endif
-}
-
 // The top `bits` bits, by which the sides are sorted.
 struct Order {
   uint32_t shift, none;
