@@ -71,7 +71,7 @@ func TestColumns(t *testing.T) {
 func TestNumbersInPlace(t *testing.T) {
 	r := check.New(t, 1<<28, launch.Close)
 	for _, widths := range [][2][]int{{{4, 2}, {8, 8}}, {{16, 16}, {1, 4, 8}}} {
-		c := check.Case{Build: 60000, Probe: 60000, Keys: check.Spread(7500), KeyBytes: 4, Widths: widths, Expect: -1}
+		c := check.Case{Build: 40000, Probe: 40000, Keys: check.Spread(2000), KeyBytes: 4, Widths: widths, Expect: -1}
 		r.Inner(UM, c)
 		r.Inner(Columns, c)
 	}
