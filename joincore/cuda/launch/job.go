@@ -133,12 +133,15 @@ func (b *Job) release() {
 	}
 }
 
-// Room returns how many bytes beside the inputs a join with so many result rows
-// should be content with: what its bound says, or what was free where that is less.
+// Room returns how many bytes of columns, beside the inputs, a join with so many
+// result rows should be content with: what its bound says, or what was free
+// where that is less, without what descriptors and counters take.
 func (b *Job) Room(rows int64) int64 {
 	in := b.Join.Build.Bytes() + b.Join.Probe.Bytes()
-	return min(resident.Bound(in, rows*b.Join.RowBytes())-in, b.free)
+	return min(resident.Bound(in, rows*b.Join.RowBytes())-in, b.free) - small
 }
+
+const small = 128 << 10
 
 // Set queues the filling of memory.
 func (b *Job) Set(at uint64, value byte, n int64) {
