@@ -4,9 +4,11 @@ package phj
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"unsafe"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/resident"
 )
@@ -64,11 +66,7 @@ func (r *run) run(ctx context.Context) (*resident.Output, error) {
 			return nil, err
 		}
 	}
-	if r.bypass != nil {
-		if err := r.partitionCold(ctx); err != nil {
-			return nil, err
-		}
-	} else if err := r.partition(); err != nil {
+	if err := r.partitionBoth(ctx); err != nil {
 		return nil, err
 	}
 	r.matchAndClose()
@@ -84,21 +82,40 @@ func (r *run) run(ctx context.Context) (*resident.Output, error) {
 	return r.output.result(rows), r.times()
 }
 
+// partitionBoth moves both sides into their partitions, hot keys round them
+// where that was decided and there is memory for it.
+func (r *run) partitionBoth(ctx context.Context) error {
+	if r.bypass == nil {
+		return r.partition()
+	}
+	err := r.partitionCold(ctx)
+	if errors.Is(err, joincore.ErrBudget) {
+		return r.withoutBypass(r.join.OutputRows)
+	}
+	return err
+}
+
+// withoutBypass begins a join with a bypass anew without one, with room for so
+// many rows of the result.
+func (r *run) withoutBypass(rows int64) error {
+	r.bypass, r.modes = nil, [2]mode{carry, carry}
+	if err := r.plan(); err != nil {
+		return err
+	}
+	r.arena.Rewind(r.tables.bottom)
+	r.options.Materialise, r.join.OutputRows = "om", rows
+	if err := r.takeTables(); err != nil {
+		return err
+	}
+	return r.partition()
+}
+
 // again matches once more, into room for the rows that the first time has
-// counted: the partitions still lie there. A join with a bypass, whose result
-// began before they were made, is done anew without one.
+// counted: the partitions still lie there. A join with a bypass has nothing to
+// begin from, since its result began before they were made.
 func (r *run) again(ctx context.Context, rows int64) (int64, error) {
 	if r.bypass != nil {
-		r.bypass, r.modes = nil, [2]mode{carry, carry}
-		if err := r.plan(); err != nil {
-			return 0, err
-		}
-		r.arena.Rewind(r.tables.bottom)
-		r.options.Materialise, r.join.OutputRows = "om", rows
-		if err := r.takeTables(); err != nil {
-			return 0, err
-		}
-		if err := r.partition(); err != nil {
+		if err := r.withoutBypass(rows); err != nil {
 			return 0, err
 		}
 	} else {
