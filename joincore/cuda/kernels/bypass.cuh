@@ -44,7 +44,7 @@ __device__ __forceinline__ void bypass(const gj_join* join) {
 
   const gj_sample* sample = reinterpret_cast<const gj_sample*>(job.sample);
   const uint32_t keys = (uint32_t)sample->summary[GJ_HOT];
-  for (uint32_t i = threadIdx.x; i < GJ_SAMPLE_SLOTS; i += T) table[i] = (H)sample->hash[i], hot[i] = (uint16_t)min(sample->hot[i], (uint32_t)none);
+  for (uint32_t i = threadIdx.x; i < GJ_SAMPLE_SLOTS; i += T) table[i] = (H)sample->entry[i], hot[i] = (uint16_t)min(sample->hot[i], (uint32_t)none);
   const ColumnSource<KW, B> build(&job.side[0]);
   for (uint32_t h = threadIdx.x; h < keys; h += T) {
     Row<KW + B::words> r;
@@ -75,7 +75,7 @@ __device__ __forceinline__ void bypass(const gj_join* join) {
       for (int q = 0; q < KW; q++) key[q] = r[j].word[q];
       const H hash = whole_hash(key);
       const uint32_t slot = hash & slot_mask;
-      h[j] = at + j * 32 + lane < rows && table[slot] == hash ? hot[slot] : none;
+      h[j] = at + j * 32 + lane < rows && table[slot] == sample_entry(hash) ? hot[slot] : none;
       mask[j] = __ballot_sync(~0u, h[j] != none);
       if (h[j] != none) {
         probe.load_payload(at + j * 32 + lane, r[j]);

@@ -5,7 +5,7 @@
 #pragma once
 #include <stdint.h>
 
-#define GJ_MAX_COLUMNS 4  // of equal width that a kernel carries
+#define GJ_MAX_COLUMNS 8  // of equal width that a kernel carries
 
 // Device counters, zero before the first launch.
 enum gj_counter {
@@ -25,7 +25,8 @@ typedef struct {
 } gj_field;
 
 // What a sample of the probe side's keys says of a join: a table that each key
-// has one slot of, by its hash. The histogram looks up every build key in it.
+// has one slot of, by its hash. The histogram of the build side takes it and
+// looks up every build key in it. Zero before the first launch.
 #define GJ_SAMPLE_SLOTS 8192
 #define GJ_HOT_KEYS 1024  // at most
 enum gj_summary {
@@ -38,7 +39,7 @@ enum gj_summary {
 };
 typedef struct {
   uint64_t summary[GJ_SUMMARY];
-  uint64_t hash[GJ_SAMPLE_SLOTS];     // of the slot's key; where there is none: a hash that has another slot
+  uint64_t entry[GJ_SAMPLE_SLOTS];    // which key the slot has: sample_entry() of its hash; 0: none
   uint32_t count[GJ_SAMPLE_SLOTS];    // sampled probe rows with the key
   uint32_t matches[GJ_SAMPLE_SLOTS];  // build rows with it: none, one, or 2 and more for several
   uint32_t row[GJ_SAMPLE_SLOTS];      // the number of one of those
@@ -51,7 +52,7 @@ typedef struct {
 typedef struct {
   uint64_t rows;                   // below 2^32 - 2^20
   uint64_t key;                    // key column
-  uint64_t column[GJ_MAX_COLUMNS]; // payload columns of equal width
+  uint64_t column[GJ_MAX_COLUMNS]; // payload columns of equal width; 0 behind the last
   uint64_t fields;                 // gj_field[field_count]
   uint64_t field_count;
   uint64_t first;                  // row buffer after the first pass; unused where bits_second is 0

@@ -20,15 +20,6 @@ using namespace gj;
 // What the host mirrors: sizes in bytes of the descriptor's types.
 extern "C" __constant__ const uint64_t gj_layout[5] = {sizeof(gj_join), sizeof(gj_side), sizeof(gj_field), sizeof(gj_sample), GJ_COUNTERS};
 
-// gj_sample_k<key words>(join): one block.
-#define SAMPLE(K)                                                                                                                  \
-  extern "C" __global__ void __launch_bounds__(sample_threads, 1) gj_sample_k##K(const gj_join* join) {                            \
-    take_sample<K, sample_threads>(join);                                                                                          \
-  }                                                                                                                                \
-  LAUNCH(gj_sample_k##K, sample_threads, 1, GJ_SAMPLE_SLOTS * 8, GJ_SAMPLE_SLOTS, 0)
-SAMPLE(1)
-SAMPLE(2)
-
 // gj_sample_sum(join, rows of the sample that make a key hot): one block.
 extern "C" __global__ void __launch_bounds__(sample_threads, 1) gj_sample_sum(const gj_join* join, uint64_t often) {
   sum_sample<sample_threads>(join, (uint32_t)often);
@@ -57,6 +48,8 @@ using p_4x1 = Payload<Form::column, 1>;
 using p_4x2 = Payload<Form::column, 2>;
 using p_4x3 = Payload<Form::column, 3>;
 using p_4x4 = Payload<Form::column, 4>;
+using p_4x6 = Payload<Form::column, 6>;
+using p_4x8 = Payload<Form::column, 8>;
 using p_8x1 = Payload<Form::column, 2, 2>;
 using p_8x2 = Payload<Form::column, 4, 2>;
 using p_8x4 = Payload<Form::column, 8, 2>;
@@ -105,9 +98,9 @@ PLACE(2)
   extern "C" __global__ void __launch_bounds__(T, B) gj_inner_k##K##_##PB##_##PS##TAG(const gj_join* join) {                       \
     match<K, p_##PB, p_##PS, T, C, NB, IPT>(join);                                                                                 \
   }                                                                                                                                \
-  LAUNCH(gj_inner_k##K##_##PB##_##PS##TAG, T, B,                                                                                   \
-         (MatchLayout<K, p_##PB::words, p_##PS::words, C, NB, Emitter<K, p_##PB, p_##PS>::stage_bytes(IPT), IPT, T / 32>::bytes), C, 0)
-#define MT(F, K, PB, PS) match_tuning(K + p_##PB::words, K + p_##PS::words).F
+  static_assert(B * (MatchLayout<K, p_##PB, p_##PS, C, NB, IPT, T / 32>::bytes + block_shared) <= multiprocessor_shared);             \
+  LAUNCH(gj_inner_k##K##_##PB##_##PS##TAG, T, B, (MatchLayout<K, p_##PB, p_##PS, C, NB, IPT, T / 32>::bytes), C, 0)
+#define MT(F, K, PB, PS) match_tuning(K + p_##PB::words, K + p_##PS::words, p_##PB::form == Form::row_id || p_##PS::form == Form::row_id).F
 #define INNER(K, PB, PS) \
   INNER_TUNED(, K, PB, PS, MT(threads, K, PB, PS), MT(chunk, K, PB, PS), MT(buckets, K, PB, PS), MT(rows, K, PB, PS), MT(blocks, K, PB, PS))
 

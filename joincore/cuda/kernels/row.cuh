@@ -81,31 +81,69 @@ struct Write {  // global
   }
 };
 
-// Starts the copy of a row from global memory to a shared-memory buffer of the
-// same layout. The thread that copies a row is the one that may read it, after
-// copies_done(). The host, where tests run this code, copies at once.
-template <int W>
-__device__ __forceinline__ void copy_async(const char* from, uint64_t from_capacity, uint64_t row, char* to, uint32_t to_capacity, uint32_t to_row) {
-  using L = Lanes<W>;
+// Starts the copy of BYTES from global to shared memory, for the thread that
+// waits for it in await_copies(); for others of its warp or block after a barrier
+// behind that. The host, where tests run this code, copies at once.
+template <int BYTES>
+__device__ __forceinline__ void copy_bytes_async(const char* from, char* to) {
 #ifdef __CUDA_ARCH__
   const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
-  if constexpr (L::n4) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + to_row * 4), "l"(from + row * 4));
-  if constexpr (L::n8)
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at + to_capacity * L::before8 + to_row * 8), "l"(from + from_capacity * L::before8 + row * 8));
-#pragma unroll
-  for (int l = 0; l < L::n16; l++)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + to_capacity * (L::before16 + 16 * l) + to_row * 16),
-                 "l"(from + from_capacity * (L::before16 + 16 * l) + row * 16));
+  if constexpr (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from));
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES));
 #else
-  Row<W> r;
-  L::load(from, from_capacity, row, r, Shared());
-  L::store(to, to_capacity, to_row, r, Shared());
+  memcpy(to, from, BYTES);
 #endif
 }
-__device__ __forceinline__ void copies_done() {
+// Ends a group of copies.
+__device__ __forceinline__ void end_copies() {
 #ifdef __CUDA_ARCH__
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
+}
+// Waits for all groups but the last MORE.
+template <int MORE>
+__device__ __forceinline__ void await_copies() {
+#ifdef __CUDA_ARCH__
+  asm volatile("cp.async.wait_group %0;" ::"n"(MORE) : "memory");
+#endif
+}
+
+// Where a thread's rows begin in each lane of a buffer.
+template <int W>
+struct LaneRows {
+  using L = Lanes<W>;
+  static constexpr int before16 = L::n4 + L::n8;  // lanes before those of 16 bytes
+  const char* at[before16 + L::n16];
+
+  __device__ LaneRows(const char* base, uint64_t capacity, uint64_t row) {
+    if constexpr (L::n4) at[0] = base + row * 4;
+    if constexpr (L::n8) at[L::n4] = base + capacity * L::before8 + row * 8;
+#pragma unroll
+    for (int l = 0; l < L::n16; l++) at[before16 + l] = base + capacity * (L::before16 + 16 * l) + row * 16;
+  }
+
+  // Starts the copy of rows i, i + 32, ... to the rows from `row` on, as far
+  // apart, of a shared-memory buffer of the same layout: n of them, at most N.
+  template <int N>
+  __device__ __forceinline__ void copy(uint32_t i, uint32_t n, char* to, uint32_t capacity, uint32_t row) const {
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+      if (j >= n) break;
+      if constexpr (L::n4) copy_bytes_async<4>(at[0] + (uint64_t)i * 4 + j * 128, to + row * 4 + j * 128);
+      if constexpr (L::n8) copy_bytes_async<8>(at[L::n4] + (uint64_t)i * 8 + j * 256, to + capacity * L::before8 + row * 8 + j * 256);
+#pragma unroll
+      for (int l = 0; l < L::n16; l++)
+        copy_bytes_async<16>(at[before16 + l] + (uint64_t)i * 16 + j * 512, to + capacity * (L::before16 + 16 * l) + row * 16 + j * 512);
+    }
+  }
+};
+
+// The same for one row.
+template <int W>
+__device__ __forceinline__ void copy_async(const char* from, uint64_t from_capacity, uint64_t row, char* to, uint32_t to_capacity, uint32_t to_row) {
+  LaneRows<W>(from, from_capacity, row).template copy<1>(0, 1, to, to_capacity, to_row);
 }
 
 // Brings rows to the L2 cache; thread `t` of `threads`.

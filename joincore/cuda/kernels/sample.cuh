@@ -2,8 +2,10 @@
 //
 // It tells the match ratio and which keys are hot, which decide how payload is
 // materialised and whether hot keys go round the partitioning. The table is
-// direct-mapped: a key whose slot is taken is left out, so that a lookup is one
-// read. No key value marks an empty slot: it holds a hash that belongs elsewhere.
+// direct-mapped: of the keys that have a slot only one is kept, so that a lookup
+// is one read. Every block that counts takes the same sample for itself: all
+// read the same keys, and of a slot's keys the one with the largest entry stays,
+// so the tables are the same, and none waits for another to make it.
 #pragma once
 #include "descriptor.h"
 #include "hash.cuh"
@@ -35,44 +37,17 @@ __device__ __forceinline__ void load_key(uint64_t column, uint64_t row, uint32_t
   for (int q = 0; q < KW; q++) key[q] = word[q];
 }
 
-// One block of T threads: samples about GJ_SAMPLE_SLOTS probe rows, one from
-// each of as many equal ranges.
-template <int KW, int T>
-__device__ __forceinline__ void take_sample(const gj_join* join) {
-  using H = typename WholeHash<KW>::type;
-  extern __shared__ uint4 shared[];
-  unsigned long long* table = reinterpret_cast<unsigned long long*>(shared);
-  __shared__ uint32_t count[GJ_SAMPLE_SLOTS / 2];  // in halves
-  gj_sample* sample = reinterpret_cast<gj_sample*>(join->sample);
-  for (uint32_t i = threadIdx.x; i < GJ_SAMPLE_SLOTS; i += T) table[i] = (H) ~(H)i;
-  for (uint32_t i = threadIdx.x; i < GJ_SAMPLE_SLOTS / 2; i += T) count[i] = 0;
-  __syncthreads();
-  const uint64_t range = join->side[1].rows / GJ_SAMPLE_SLOTS;  // below 2^20
-  constexpr int PER = GJ_SAMPLE_SLOTS / T;
-  uint32_t key[PER][KW];
-#pragma unroll
-  for (int k = 0; k < PER; k++) {
-    const uint32_t i = threadIdx.x + k * T;
-    const uint32_t number[1] = {i};
-    if (range) load_key<KW>(join->side[1].key, i * range + (uint64_t)hash_words(number).part * range / (1ull << 32), key[k]);
-  }
-#pragma unroll
-  for (int k = 0; k < PER && range; k++) {
-    const H h = whole_hash(key[k]);
-    const uint32_t slot = h & slot_mask;
-    const unsigned long long old = atomicCAS(&table[slot], (unsigned long long)(H) ~(H)slot, (unsigned long long)h);
-    if (old == (H) ~(H)slot || old == h) atomicAdd(&count[slot / 2], 1u << (slot % 2 * 16));
-  }
-  __syncthreads();
-  for (uint32_t i = threadIdx.x; i < GJ_SAMPLE_SLOTS; i += T) {
-    sample->hash[i] = table[i];
-    sample->count[i] = count[i / 2] >> (i % 2 * 16) & 0xffff;
-    sample->matches[i] = 0;
-  }
+// What a slot holds of its key: the bits of the hash that the slot's number does
+// not say. The others are ones, so that no key's entry is the empty slot's 0.
+template <class H>
+__device__ __forceinline__ H sample_entry(H hash) {
+  return ~hash | slot_mask;
 }
 
-// A block's copy of the table, to look up build rows; where it is not USED,
-// nothing.
+__device__ __forceinline__ void keep_largest(uint32_t* slot, uint32_t entry) { atomicMax(slot, entry); }
+__device__ __forceinline__ void keep_largest(uint64_t* slot, uint64_t entry) { atomicMax(reinterpret_cast<unsigned long long*>(slot), (unsigned long long)entry); }
+
+// A block's sample, to look up build rows; where it is not USED, nothing.
 template <int KW, int T, bool USED>
 struct SampleLookup {
   using H = typename WholeHash<KW>::type;
@@ -82,19 +57,41 @@ struct SampleLookup {
   uint32_t* seen;  // a bit a slot: the block has met the key
 
   __device__ SampleLookup(const gj_join* join, void* memory)
-      : sample(reinterpret_cast<gj_sample*>(join->sample)), table(reinterpret_cast<H*>(memory)), seen(reinterpret_cast<uint32_t*>(table + GJ_SAMPLE_SLOTS)) {
-    if constexpr (USED) {
-      for (uint32_t i = threadIdx.x; i < GJ_SAMPLE_SLOTS; i += T) table[i] = (H)sample->hash[i];
-      for (uint32_t i = threadIdx.x; i < GJ_SAMPLE_SLOTS / 32; i += T) seen[i] = 0;
+      : sample(reinterpret_cast<gj_sample*>(join->sample)), table(reinterpret_cast<H*>(memory)), seen(reinterpret_cast<uint32_t*>(table + GJ_SAMPLE_SLOTS)) {}
+
+  // Takes the sample, one probe row from each of GJ_SAMPLE_SLOTS equal ranges;
+  // one block notes it. All threads, before a barrier.
+  __device__ __forceinline__ void take(const gj_join* join, bool notes) {
+    static_assert(GJ_SAMPLE_SLOTS % T == 0);
+    constexpr int PER = GJ_SAMPLE_SLOTS / T;
+    const uint64_t range = join->side[1].rows / GJ_SAMPLE_SLOTS;  // below 2^20
+    H hash[PER];
+#pragma unroll
+    for (int k = 0; k < PER && range; k++) {
+      const uint32_t i = threadIdx.x + k * T, number[1] = {i};
+      uint32_t key[KW];
+      load_key<KW>(join->side[1].key, i * range + (uint64_t)hash_words(number).part * range / (1ull << 32), key);
+      hash[k] = whole_hash(key);
     }
+    for (uint32_t i = threadIdx.x; i < GJ_SAMPLE_SLOTS; i += T) table[i] = 0;
+    for (uint32_t i = threadIdx.x; i < GJ_SAMPLE_SLOTS / 32; i += T) seen[i] = 0;
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < PER && range; k++) keep_largest(&table[hash[k] & slot_mask], sample_entry(hash[k]));
+    __syncthreads();
+    if (!notes) return;
+#pragma unroll
+    for (int k = 0; k < PER && range; k++)
+      if (table[hash[k] & slot_mask] == sample_entry(hash[k])) atomicAdd(&sample->count[hash[k] & slot_mask], 1);
+    for (uint32_t i = threadIdx.x; i < GJ_SAMPLE_SLOTS; i += T) sample->entry[i] = table[i];
   }
 
   // Notes a build row. A block counts a key's first two rows only.
   __device__ __forceinline__ void look(const uint32_t (&key)[KW], uint32_t row) {
     const H h = whole_hash(key);
     const uint32_t slot = h & slot_mask;
-    if (table[slot] != h) return;
-    if (atomicOr(&seen[slot / 32], 1u << slot % 32) >> slot % 32 & 1) table[slot] = ~(H)slot;
+    if (table[slot] != sample_entry(h)) return;
+    if (atomicOr(&seen[slot / 32], 1u << slot % 32) >> slot % 32 & 1) table[slot] = 0;
     atomicAdd(&sample->matches[slot], 1);
     sample->row[slot] = row;
   }

@@ -59,7 +59,8 @@ struct ColumnSource {
         if (c < side->field_count) r.word[KW + c] = load_field(field[c], row);
     } else {
 #pragma unroll
-      for (int c = 0; c < P::columns; c++) value<P::unit>(column[1 + c], row, &r.word[KW + c * P::unit]);
+      for (int c = 0; c < P::columns; c++)
+        if (!P::partial || column[1 + c]) value<P::unit>(column[1 + c], row, &r.word[KW + c * P::unit]);
     }
   }
   __device__ __forceinline__ uint32_t parents() const { return 1; }

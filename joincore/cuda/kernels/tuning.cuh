@@ -48,11 +48,18 @@ struct Match {
   int threads, rows, chunk, buckets, blocks;
 };
 
-__host__ __device__ constexpr Match match_tuning(int build_words, int probe_words) {
-  return build_words <= 3 ? Match{384, probe_words <= 3 ? 4 : 2, 4608, 8192, 2}
-         : build_words <= 6 && probe_words <= 6 ? Match{384, 2, 2304, 4096, 2}
-                                                : Match{384, 2, 2304, 4096, 1};
+// By words a row; `fetches`: payload of a side is fetched by row id, which more
+// warps hide better.
+__host__ __device__ constexpr Match match_tuning(int build_words, int probe_words, bool fetches) {
+  if (fetches && probe_words <= 6)
+    return build_words <= 3 ? Match{512, probe_words <= 3 ? 2 : 1, 4608, 8192, 2} : Match{512, 1, 2304, 4096, build_words <= 6 ? 2 : 1};
+  if (build_words <= 3) return Match{384, probe_words <= 3 ? 3 : probe_words <= 5 ? 2 : 1, 4608, 8192, 2};
+  return Match{384, 2, 2304, 4096, build_words <= 6 && probe_words <= 6 ? 2 : 1};
 }
+
+// What the blocks of a multiprocessor have of shared memory together, and what
+// each takes beside its own.
+constexpr int multiprocessor_shared = 228 << 10, block_shared = 2 << 10;
 
 constexpr int sample_threads = 1024, histogram_threads = 1024, offsets_threads = 1024, close_threads = 1024, offsets_slices = 16;
 constexpr int bypass_threads = 384, bypass_blocks = 2, bypass_rows = 4;

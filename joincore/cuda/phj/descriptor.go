@@ -5,7 +5,7 @@ package phj
 // device's. A test compares the fields; the sizes are compared again when the
 // kernels are loaded.
 
-const maxColumns = 4
+const maxColumns = 8
 
 type field struct {
 	From, FromStride uint64

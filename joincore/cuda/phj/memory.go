@@ -10,7 +10,7 @@ import (
 // tables are a join's small arrays, and the arena's state around its buffers.
 type tables struct {
 	join       driver.Ptr // descriptor, fields behind it
-	zero       driver.Ptr // counters and histograms
+	zero       driver.Ptr // counters, histograms and the sample
 	zeroBytes  int64
 	bottom     driver.Mark // before the join
 	outputFrom driver.Mark // where the result may begin: behind what the match reads
@@ -42,6 +42,9 @@ func (r *run) takeTables() error {
 	for i := range r.d.Side {
 		r.d.Side[i].Count = t.take(4 * parts)
 	}
+	if r.sampling() {
+		r.d.Sample = t.take(sampleBytes)
+	}
 	r.tables.zero = driver.Ptr(r.d.Counters)
 	r.tables.zeroBytes = int64(r.arena.Mark()) - int64(r.tables.bottom)
 	r.tables.join = driver.Ptr(t.take(joinBytes + maxFields*fieldBytes))
@@ -58,7 +61,6 @@ func (r *run) takeTables() error {
 		}
 	}
 	if r.sampling() {
-		r.d.Sample = t.take(sampleBytes)
 		r.d.Bypassed = t.take((r.join.Probe.Rows + 31) / 32 * 4)
 	}
 	r.d.BitsFirst = uint64(r.bits) // the histogram needs their sum only

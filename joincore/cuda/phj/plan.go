@@ -46,13 +46,14 @@ var idShape = shape{form: byID, words: 1, unit: 1}
 // maxFieldWords is the widest payload that is carried as fields.
 const maxFieldWords = 8
 
-// uniform returns the shape of columns of one width of 4 or 8 bytes.
+// uniform returns the shape of columns of one width of 4 or 8 bytes. It has room
+// for an even number of them where there are more than 4.
 func uniform(widths []int) (shape, bool) {
 	if len(widths) == 0 {
 		return shape{unit: 1}, true
 	}
 	unit := widths[0] / 4
-	if unit < 1 || unit > 2 || len(widths) > maxColumns {
+	if unit < 1 || unit > 2 || len(widths)*unit > maxColumns {
 		return shape{}, false
 	}
 	for _, w := range widths {
@@ -60,7 +61,11 @@ func uniform(widths []int) (shape, bool) {
 			return shape{}, false
 		}
 	}
-	return shape{words: unit * len(widths), unit: unit}, true
+	words := unit * len(widths)
+	if unit == 1 && words > 4 {
+		words += words % 2
+	}
+	return shape{words: words, unit: unit}, true
 }
 
 // fieldWords returns the words of a row whose columns are fields: each value
@@ -167,11 +172,13 @@ func beside(widths []int) shape {
 // pairExists says whether there is a kernel for two sides of uniform columns:
 // fused.inc.
 func pairExists(keyWords int, a, b shape) bool {
-	narrow := func(s shape) bool { return s.unit == 1 }
+	narrow := func(s shape) bool { return s.unit == 1 && s.words <= 4 }
 	wide := func(s shape) bool { return s.unit == 2 && s.words != 6 }
 	switch {
 	case wide(a) && wide(b):
 		return true
+	case narrow(a) && b.unit == 1 && b.words > 4:
+		return keyWords == 1 && a.words != 0 && a.words != 3
 	case !narrow(a) || !narrow(b):
 		return false
 	case keyWords == 1:
@@ -281,8 +288,10 @@ func canPlace(keyWords int, s shape) bool {
 	switch s.words {
 	case 2:
 		return keyWords == 1
-	case 4, 8:
+	case 4:
 		return true
+	case 8:
+		return keyWords == 1 || s.unit == 2
 	}
 	return false
 }

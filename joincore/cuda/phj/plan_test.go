@@ -111,8 +111,8 @@ func substitute(body, parameter, with string) string {
 func TestShapesHaveKernels(t *testing.T) {
 	kernels := built(t)
 	payloads := [][]int{
-		nil, {4}, {4, 4}, {4, 4, 4}, {4, 4, 4, 4}, {4, 4, 4, 4, 4}, {8}, {8, 8}, {8, 8, 8}, {8, 8, 8, 8}, {8, 8, 8, 8, 8},
-		{1}, {2, 1}, {1, 2, 4, 8}, {16}, {16, 16}, {16, 16, 16}, {1, 1, 1, 1, 1, 1, 1, 1}, {4, 8}, {16, 8, 4, 2, 1},
+		nil, {4}, {4, 4}, {4, 4, 4}, {4, 4, 4, 4}, {4, 4, 4, 4, 4}, {4, 4, 4, 4, 4, 4, 4, 4},
+		{4, 4, 4, 4, 4, 4, 4, 4, 4}, {8}, {8, 8}, {8, 8, 8}, {8, 8, 8, 8}, {8, 8, 8, 8, 8}, {1}, {2, 1}, {1, 2, 4, 8}, {16}, {16, 16}, {16, 16, 16}, {1, 1, 1, 1, 1, 1, 1, 1}, {4, 8}, {16, 8, 4, 2, 1},
 	}
 	for keyWords := 1; keyWords <= 2; keyWords++ {
 		for _, build := range payloads {
@@ -130,7 +130,7 @@ func TestShapesHaveKernels(t *testing.T) {
 						if (modes[i] == rowID) != (s[i] == idShape) || modes[i] == place && !canPlace(keyWords, s[i]) {
 							t.Errorf("keys of %d words, payload %v, mode %d is shaped %s", keyWords, widths, modes[i], s[i])
 						}
-						if s[i].form == fields && fieldWords(widths) > s[i].words || s[i].form == columns && 4*s[i].words != sum(widths) {
+						if s[i].form == fields && fieldWords(widths) > s[i].words || s[i].form == columns && (4*s[i].words < sum(widths) || 4*s[i].words > sum(widths)+4) {
 							t.Errorf("payload %v does not fit %s", widths, s[i])
 						}
 					}

@@ -48,21 +48,15 @@ type bypass struct {
 	grid int
 }
 
-// sample counts the keys and takes the sample on the way, waits for it, and
+// sample counts the keys, which takes the sample on the way, waits for it, and
 // decides.
 func (r *run) sample(ctx context.Context) error {
-	take, err := r.state.module.Kernel(fmt.Sprintf("gj_sample_k%d", r.keyWords))
-	if err != nil {
-		return err
-	}
 	sum, err := r.state.module.Kernel("gj_sample_sum")
 	if err != nil {
 		return err
 	}
 	r.copyIn()
 	r.clear()
-	r.launch(take, 1)
-	r.mark("sample")
 	r.countKeys(countBuild)
 	r.launch(sum, 1, hotFrom)
 	host := r.scratch.host.Bytes()[hostSummary : hostSummary+8*summaryWords]

@@ -142,7 +142,7 @@ func (r *run) matchAndClose() {
 	var count, width [2]uint64
 	for i, s := range matched(r.shapes, r.modes, r.join.RowIDs) {
 		if s.form == columns {
-			count[i], width[i] = uint64(s.words/s.unit), uint64(4*s.unit)
+			count[i], width[i] = uint64(len(r.output.sides[i])), uint64(4*s.unit)
 		}
 	}
 	r.launch(r.kernels.close, closeBlocks, uint64(4*r.keyWords), count[0], count[1], width[0], width[1])

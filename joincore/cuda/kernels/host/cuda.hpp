@@ -200,6 +200,12 @@ V atomicMin(V* p, W v) {
   *p = (V)v < old ? (V)v : old;
   return old;
 }
+template <class V, class W>
+V atomicMax(V* p, W v) {
+  const V old = *p;
+  if (old < (V)v) *p = (V)v;
+  return old;
+}
 template <class V>
 V atomicCAS(V* p, V compare, V v) {
   const V old = *p;

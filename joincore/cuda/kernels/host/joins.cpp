@@ -34,6 +34,7 @@ struct Case {
   Mode mode[2] = {Mode::carry, Mode::carry};
   bool hot = false;  // most probe rows have one of few keys, which go round the partitions
   bool again = false;  // the result has too little room at first
+  bool unique = false;  // no two build rows have one key
 };
 
 struct Side {
@@ -47,7 +48,7 @@ Side make_side(const Case& c, int s, int key_bytes) {
   Side side;
   for (uint32_t i = 0; i < c.rows[s]; i++) {
     uint64_t k = random_bits() % c.keys;
-    if (c.hot && s == 0) k = i;
+    if ((c.hot || c.unique) && s == 0) k = i;
     if (c.hot && s == 1 && random_bits() % 10 < 8) k = 3 + random_bits() % 3;
     k = k == 1 ? ~0ull : k * 0x9e3779b97f4a7c15ull;
     side.key.append(reinterpret_cast<char*>(&k) + 8 - key_bytes, key_bytes);
@@ -143,12 +144,12 @@ bool run(const Case& c) {
 
   if (c.hot) {
     job.sample = memory.take(sizeof(gj_sample));
+    memset(reinterpret_cast<void*>(job.sample), 0, sizeof(gj_sample));
     job.bypassed = memory.take(c.rows[1] / 8 + 16);
-    host::launch(1, 1024, [&] { take_sample<KW, 1024>(&job); });
     host::launch(2, pass_threads, [&] { histogram<KW, pass_threads>(&job, count_build); });
     host::launch(1, 1024, [&] { sum_sample<1024>(&job, 4); });
     host::launch(2, pass_threads, [&] { histogram<KW, pass_threads>(&job, count_probe); });
-    if constexpr (S::form == Form::column) host::launch(bypass_blocks, match_threads, [&] { bypass<KW, HB, S, match_threads, 4>(&job); });
+    if constexpr (S::form == Form::column && HB::form == Form::column) host::launch(bypass_blocks, match_threads, [&] { bypass<KW, HB, S, match_threads, 4>(&job); });
   } else {
     host::launch(3, pass_threads, [&] { histogram<KW, pass_threads>(&job, count_build | count_probe); });
   }
@@ -180,7 +181,7 @@ bool run(const Case& c) {
   auto match_and_close = [&] {
     host::launch(match_blocks, match_threads, [&] { match<KW, MB, MS, match_threads, chunk, buckets, 2>(&job); });
     auto bytes = [](auto payload) { return payload.form == Form::column ? payload.unit * 4 : 0; };
-    host::launch(3, 1024, [&] { close_output<1024>(&job, KW * 4, {MB::columns, MS::columns}, {bytes(MB()), bytes(MS())}); });
+    host::launch(3, 1024, [&] { close_output<1024>(&job, KW * 4, {(int)c.widths[0].size(), (int)c.widths[1].size()}, {bytes(MB()), bytes(MS())}); });
     return reinterpret_cast<uint64_t*>(job.counters)[GJ_OUTPUT_ROWS];
   };
   uint64_t first_rows = want.size();
@@ -235,6 +236,7 @@ void check_all() {
       return Case{name, {build, probe}, {z.rows[0], z.rows[1]}, z.keys, z.first_bits, z.second_bits, {b, s}};
     };
     check<KW, Columns<2>, Columns<2>>(of("columns", {4, 4}, {4, 4}));
+    check<KW, Columns<1>, Columns<6>>(of("fewer columns than there is room for", {4}, {4, 4, 4, 4, 4}));
     check<KW, RowId, RowId>(of("row ids", {1, 2, 4, 8, 16}, {16, 4, 4, 1, 4}));
     Case small = of("result with too little room", {4, 4}, {4, 2});
     small.again = true;
@@ -245,6 +247,20 @@ void check_all() {
     if (!z.second_bits) continue;
     if constexpr (KW == 1) check<KW, Columns<2>, Columns<2>, Columns<2>, RowId>(of("probe side placed", {4, 4}, {4, 4}, Mode::carry, Mode::place));
     check<KW, Columns<4>, Columns<4, 2>, RowId, RowId>(of("both placed", {4, 4, 4, 4}, {8, 8}, Mode::place, Mode::place));
+  }
+  // One match a row at most: of most rows, of few.
+  for (uint32_t keys : {1600, 15000}) {
+    auto of = [&](const char* name, std::vector<int> build, std::vector<int> probe, Mode s = Mode::carry) {
+      Case c{name, {build, probe}, {1500, 2500}, keys, 3, 2, {Mode::carry, s}};
+      c.unique = true;
+      return c;
+    };
+    check<KW, Columns<2>, Columns<2>>(of("unique keys", {4, 4}, {4, 4}));
+    check<KW, Columns<4>, Columns<8>>(of("unique keys, many columns", {4, 4, 4, 4}, {4, 4, 4, 4, 4, 4, 4}));
+    check<KW, Columns<4, 2>, Columns<2, 2>>(of("unique keys, wide columns", {8, 8}, {8}));
+    check<KW, Fields<2>, Fields<8>>(of("unique keys, fields", {2, 4}, {8, 4, 16}));
+    check<KW, RowId, Columns<1>>(of("unique keys, row ids", {4, 4, 1, 4}, {4}));
+    check<KW, Columns<1>, Columns<4>, Columns<1>, RowId>(of("unique keys, probe side placed", {4}, {4, 4, 4, 4}, Mode::place));
   }
   for (uint32_t build : {0, 1, 33})
     for (uint32_t probe : {0, 1, 33, 1025}) check<KW, Columns<1>, Columns<1>>({"sizes", {{4}, {4}}, {build, probe}, 40, 2, 2});
