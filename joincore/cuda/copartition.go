@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -68,6 +69,9 @@ func (j *split) byDevice(ctx context.Context, build, probe splitSide) (parts []c
 		most = max(most, c.build.bytes(build.columns)+c.probe[0].bytes(probe.columns))
 	}
 	ring, err := e.newRing(most)
+	if errors.Is(err, joincore.ErrBudget) { // one is much larger than others: each takes what it needs
+		return parts, release, nil
+	}
 	if err != nil {
 		release()
 		return nil, nil, err

@@ -74,7 +74,7 @@ func (j *prepared) Probe(ctx context.Context, probe device.Space, emit func(devi
 		return j.probe(ctx, from, emit)
 	}
 	columns := j.e.columnsRead(v.number, j.spec.Match.Probe, j.spec.Residual, j.spec.KeepProbe)
-	parts := j.e.windows(v, columns)
+	parts := j.e.windows(v, columns, j.build.rows)
 	if parts == nil {
 		return j.probe(ctx, from, emit)
 	}

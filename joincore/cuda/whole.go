@@ -75,7 +75,7 @@ func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, bui
 func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
 	from, arena := j.e.space(probe), j.e.site.arena
 	v, ok := from.base()
-	if j.side == nil || ok && j.e.windows(v, j.e.columnsRead(v.number, j.spec.Match.Probe, nil, j.spec.KeepProbe)) != nil {
+	if j.side == nil || ok && j.e.windows(v, j.e.columnsRead(v.number, j.spec.Match.Probe, nil, j.spec.KeepProbe), j.build.rows) != nil {
 		return j.byNumber(ctx, from, emit)
 	}
 	mark := arena.Mark()

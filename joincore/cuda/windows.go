@@ -11,9 +11,10 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// largestWindow is how many rows of a probe side cross the link at a time at
-// most: enough to fill the device, few enough that the first ones are probed
-// early.
+// largestWindow is how many rows cross the link at a time at most: enough to
+// fill the device, few enough that the first ones are read early. Of a probe
+// side it is a quarter of the build side's rows, where that is more: tables of
+// partitions are made anew for each window.
 const largestWindow = 1 << 24
 
 // columnsRead returns the columns of an input that a join reads on the device,
@@ -50,13 +51,14 @@ func (s *space) base() (*view, bool) {
 }
 
 // windows divides an input of which the columns are still on the host into
-// views of neighbouring segments; nil where that is not worth it.
-func (e *execution) windows(v *view, columns []int) []*view {
+// views of neighbouring segments that probe so many build rows; nil where that
+// is not worth it.
+func (e *execution) windows(v *view, columns []int, build int64) []*view {
 	there := func(j int) bool { return v.columns[j] != nil }
 	if !v.whole() || len(columns) == 0 || !slices.ContainsFunc(columns, func(j int) bool { return !there(j) }) {
 		return nil
 	}
-	target := min(largestWindow, e.site.arena.Free()/8/v.input.bytesPerRow(columns))
+	target := min(max(largestWindow, build/4), e.site.arena.Free()/8/v.input.bytesPerRow(columns))
 	if e.p.windowRows > 0 {
 		target = e.p.windowRows
 	}
