@@ -5,12 +5,7 @@
 // nor a build side that does not fit is special. Persistent blocks draw items.
 //
 // The chunk's rows lie in a table (buckets.cuh). A warp takes 32 * IPT probe
-// rows at a time, while its next ones are on their way. Where most have a match,
-// they are put out from registers (emit.cuh). Where few have, what is found is
-// listed in shared memory, an entry a match: the number of the probe row among
-// those that the warp has and the slot of the build row. Only what is listed is
-// read further, a lane an entry: a row without a match costs no more than the
-// search for its key. Rows with several matches are listed 32 matches at a time.
+// rows at a time (step.cuh), while its next ones are on their way.
 //
 // Bound: reads each row once, writes each output row once.
 #pragma once
@@ -20,7 +15,7 @@
 #include "emit.cuh"
 #include "items.cuh"
 #include "row.cuh"
-#include "scan.cuh"
+#include "step.cuh"
 
 namespace gj {
 
@@ -31,173 +26,6 @@ struct MatchLayout {
   static constexpr int lists = Buckets<KW, B::words, C, NB>::bytes, list_bytes = Emitter<KW, B, S>::stage_bytes(IPT), probes = lists + list_bytes * WARPS,
                        step_bytes = 32 * IPT * (KW + S::words) * 4, bytes = probes + 2 * step_bytes * WARPS;
   static_assert(list_bytes >= 32 * IPT * 4);
-};
-
-// What a warp does with the probe rows that it has.
-template <int KW, class B, class S, int C, int NB, int IPT>
-struct Step {
-  static constexpr int PB = B::words, PS = S::words, WS = KW + PS, rows = 32 * IPT;
-  static constexpr uint32_t none = 0xffff;
-  // What is fetched by row id costs so much more that a second way would not pay.
-  static constexpr bool lists_only = B::form == Form::row_id || S::form == Form::row_id;
-  using Table = Buckets<KW, PB, C, NB>;
-
-  const gj_join& job;
-  unsigned long long* claim;
-  const Table& table;
-  Emitter<KW, B, S>& out;
-  uint32_t* list;
-  uint32_t build_rows;  // of the table
-  const char* probe;    // the rows
-  uint32_t exist;       // as many of the lane's
-
-  __device__ __forceinline__ Row<KW> key(uint32_t i) const {
-    const Row<WS> r = row(i);
-    Row<KW> k;
-#pragma unroll
-    for (int q = 0; q < KW; q++) k.word[q] = r.word[q];
-    return k;
-  }
-
-  // Joins them.
-  __device__ __forceinline__ void join() const {
-    const uint32_t lane = threadIdx.x & 31;
-    uint32_t slot[IPT];
-    if (find(slot)) return join_several();
-    uint32_t mask[IPT], n = 0;
-#pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      mask[j] = __ballot_sync(~0u, slot[j] != none);
-      n += __popc(mask[j]);
-    }
-    if constexpr (!lists_only) {
-      if (2 * n > rows) return put_found(mask, slot);
-    }
-    if (!n) return;
-    n = 0;
-#pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      if (slot[j] != none) list[n + __popc(mask[j] & ((1u << lane) - 1))] = (j * 32 + lane) << 16 | slot[j];
-      n += __popc(mask[j]);
-    }
-    put_listed(n);
-  }
-
- private:
-  __device__ __forceinline__ Row<WS> row(uint32_t i) const {
-    Row<WS> r;
-    Lanes<WS>::load(probe, rows, i, r, Shared());
-    return r;
-  }
-
-  // Finds a match of each of the lane's rows; returns whether a row of the warp
-  // has several.
-  __device__ __forceinline__ bool find(uint32_t (&slot)[IPT]) const {
-    const uint32_t lane = threadIdx.x & 31;
-    Bucket bucket[IPT];
-#pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      bucket[j] = table.bucket(key(j * 32 + lane));
-      if (j >= exist) bucket[j].rows = 0;
-    }
-    // Most buckets have at most three rows: compared without a loop.
-    bool several = false;
-    uint32_t longest = 0;
-#pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      const Row<KW> k = key(j * 32 + lane);
-      const uint32_t s = bucket[j].first, n = bucket[j].rows;
-      const bool m0 = n > 0 && table.same(s, k), m1 = n > 1 && table.same(s + 1, k), m2 = n > 2 && table.same(s + 2, k);
-      slot[j] = m0 ? s : m1 ? s + 1 : m2 ? s + 2 : none;
-      several |= (m0 && (m1 || m2)) || (m1 && m2);
-      longest = max(longest, n);
-    }
-    if (__any_sync(~0u, longest > 3)) {
-#pragma unroll 1
-      for (uint32_t j = 0; j < IPT; j++) {
-        const Row<KW> k = key(j * 32 + lane);
-        const Bucket all = whole_bucket(j, k);
-        for (uint32_t i = 3; i < all.rows; i++)
-          if (table.same(all.first + i, k)) {
-#pragma unroll
-            for (int h = 0; h < IPT; h++)
-              if (h == j) several |= slot[h] != none, slot[h] = all.first + i;
-          }
-      }
-    }
-    return __any_sync(~0u, several);
-  }
-
-  // 32 rows at a time; their matches are listed 32 at a time, in order.
-  __device__ __forceinline__ void join_several() const {
-    const uint32_t lane = threadIdx.x & 31;
-#pragma unroll 1
-    for (uint32_t j = 0; j < IPT; j++) {
-      const Row<KW> k = key(j * 32 + lane);
-      const Bucket all = whole_bucket(j, k);
-      uint32_t matches = 0, first = 0, last = 0;
-      for (uint32_t i = 0; i < all.rows; i++)
-        if (table.same(all.first + i, k)) {
-          if (!matches) first = all.first + i;
-          last = all.first + i;
-          matches++;
-        }
-      const uint32_t upto = warp_inclusive(matches), total = __shfl_sync(~0u, upto, 31);
-      for (uint32_t o = 0; o < total; o += 32) {
-        const uint32_t want = min(o + lane, total - 1);
-        uint32_t source = 0;  // the first lane with upto > want
-#pragma unroll
-        for (int d = 16; d; d /= 2)
-          if (__shfl_sync(~0u, upto, source + d - 1) <= want) source += d;
-        const uint32_t of = __shfl_sync(~0u, matches, source), end = __shfl_sync(~0u, last, source);
-        uint32_t s = __shfl_sync(~0u, first, source), skip = want - (__shfl_sync(~0u, upto, source) - of);
-        if (end - s + 1 == of) {
-          s += skip;
-        } else {  // rows of other keys lie between the matches
-          const Row<KW> wanted = key(j * 32 + source);
-          while (true) {
-            while (!table.same(s, wanted)) s++;
-            if (!skip) break;
-            skip--, s++;
-          }
-        }
-        list[lane] = (j * 32 + source) << 16 | s;
-        put_listed(min(32u, total - o));
-      }
-    }
-  }
-
-  __device__ __forceinline__ Bucket whole_bucket(uint32_t j, const Row<KW>& k) const { return j < exist ? table.whole_bucket(k, build_rows) : Bucket{0, 0}; }
-
-  // Puts out rows with one match each.
-  __device__ __forceinline__ void put_found(const uint32_t (&mask)[IPT], const uint32_t (&slot)[IPT]) const {
-    Row<WS> r[IPT];
-    Row<PB ? PB : 1> w[IPT];
-#pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      r[j] = row(j * 32 + (threadIdx.x & 31));
-      clear(w[j]);
-      if (slot[j] != none) table.payload(slot[j], w[j].word);
-    }
-    out.template put<IPT>(
-        job, claim, list, mask, [&](int j, int q) { return r[j].word[q]; }, [&](int j, int q) { return w[j].word[q]; },
-        [&](int j, int q) { return r[j].word[KW + q]; });
-  }
-
-  // Puts out the first n entries of the list.
-  __device__ __forceinline__ void put_listed(uint32_t n) const {
-    __syncwarp();
-    out.append(job, claim, n, [&](uint32_t i, uint32_t* k, uint32_t* build_word, uint32_t* probe_word) {
-      const uint32_t entry = list[i];
-      const Row<WS> r = row(entry >> 16);
-#pragma unroll
-      for (int q = 0; q < KW; q++) k[q] = r.word[q];
-#pragma unroll
-      for (int q = 0; q < PS; q++) probe_word[q] = r.word[KW + q];
-      table.payload(entry & 0xffff, build_word);
-    });
-    __syncwarp();
-  }
 };
 
 // KW key words; B, S: the payload of build and probe rows; T threads, C rows a
