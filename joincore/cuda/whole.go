@@ -38,9 +38,9 @@ var wholes = map[joincore.Algorithm]resident.Func{
 }
 
 // suits says whether a join can take both sides at once: an inner join on one
-// column of 4 or 8 bytes a side, of which no build row is NULL, where the
-// probe side is an input as it is. The result is then the only thing that
-// grows with the match.
+// column of 4 or 8 bytes a side, of which no row is NULL. Left to itself the
+// provider wants the probe side to be an input as it is: of a result each part
+// would transform the build side once more.
 func (e *execution) suits(spec *device.JoinSpec) (resident.Func, bool) {
 	run, ok := wholes[spec.Algorithm]
 	if !ok || spec.Emit != device.Pairs || spec.Mark || spec.Leftover || spec.Residual != nil || !spec.Build.Exact || len(spec.Build.Parts) != 1 {
@@ -51,7 +51,7 @@ func (e *execution) suits(spec *device.JoinSpec) (resident.Func, bool) {
 	if width != e.describe(p).Width || width != 4 && width != 8 || e.inputs[b.Input].nullable(b.Column) || e.inputs[p.Input].nullable(p.Column) {
 		return nil, false
 	}
-	return run, spec.ProbeInput
+	return run, spec.ProbeInput || spec.Algorithm != 0
 }
 
 // prepareWhole gathers the build side's columns where they are not at hand.
