@@ -7,6 +7,9 @@ import (
 
 	"gpujoin/sidecar/backend"
 	"gpujoin/sidecar/backend/wire"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // supervise keeps a child alive until ctx is done.
@@ -57,8 +60,10 @@ func (r *Remote) attend(ctx context.Context, p *process) error {
 		devices, err := p.status(ctx, r.config.Timing.Silence)
 		switch {
 		case ctx.Err() != nil || p.ctx.Err() != nil:
-		case err != nil:
+		case status.Code(err) == codes.DeadlineExceeded:
 			p.kill(fmt.Errorf("no sign of life for %v: %w", r.config.Timing.Silence, err))
+		case err != nil:
+			p.brokenOff(err)
 		default:
 			r.set(backend.StateReady, nil, p, devices)
 		}
