@@ -103,7 +103,8 @@ type ChunkStream interface {
 	// from.
 	MergeMatch(build Sorted, from int64, m *Match) (Table, error)
 	// Marked returns those of rows [first, first+n) of a segment of a space
-	// that have found a partner by a Match with Mark (or have not).
+	// that have found a partner by a Match with Mark (or have not), as the
+	// device's steps before it leave them.
 	Marked(s Space, segment, first, n int, found bool) (Rows, Count)
 	// Append copies the positions of rows into t, whose rows are there after
 	// Sync.

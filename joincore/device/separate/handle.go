@@ -34,10 +34,7 @@ func (w *work[T]) await(ctx context.Context) (inner T, err error) {
 // start makes something behind the caller's back, when all steps before it are
 // done.
 func start[T any](d *dev, w *work[T], make func() (T, error)) {
-	d.lock.Lock()
-	before := d.last
-	d.last = w.done
-	d.lock.Unlock()
+	before := d.after(w.done)
 	d.steps.Go(func() {
 		if before != nil {
 			<-before
@@ -49,6 +46,22 @@ func start[T any](d *dev, w *work[T], make func() (T, error)) {
 		})
 		w.finish(inner, err)
 	})
+}
+
+// after returns the end of the last step, nil where there was none, and makes
+// done the last one's.
+func (d *dev) after(done chan struct{}) (last chan struct{}) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	last, d.last = d.last, done
+	return last
+}
+
+// sofar returns the end of the last step, nil where there was none.
+func (d *dev) sofar() chan struct{} {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	return d.last
 }
 
 // space is a handle; it is dead after Release.

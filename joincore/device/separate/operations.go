@@ -27,7 +27,11 @@ func (s *stream) Scan(sp device.Space, segment, first, n int) device.Rows {
 
 func (s *stream) Marked(sp device.Space, segment, first, n int, found bool) (device.Rows, device.Count) {
 	out, in, count := s.marked.next(), s.dev.use(sp), new(device.Count)
+	before := s.dev.sofar() // what marks them may be a table that nobody has probed
 	s.do(func() error {
+		if before != nil {
+			<-before
+		}
 		space, err := in.await(background)
 		if err != nil {
 			return err
