@@ -5,8 +5,8 @@
 // entry and the keys of its bucket, which lie side by side. Every key of the
 // bucket is compared: uniqueness is never assumed.
 //
-// Rows of a thread that do not exist take every step, too, to where they change
-// nothing: behind a branch, each row's step would wait for the last one's.
+// Rows of a thread that do not exist are counted, too, as none: behind a branch,
+// each row's step would wait for the last one's.
 #pragma once
 #include "hash.cuh"
 #include "row.cuh"
@@ -32,7 +32,7 @@ class Buckets {
   // Payload whose words lie side by side, apart from the key's, is copied
   // straight to its slot and goes through no registers.
   static constexpr bool apart = PW > 0 && (PW % 4 == 0 || (KW == 1 && PW == 2));
-  static constexpr int slots = C + 4;  // those behind C take rows that do not exist
+  static constexpr int slots = C;
 
  public:
   static constexpr int keys = 0, payloads = (slots * KW * 4 + 15) / 16 * 16, entries = payloads + (slots * PW * 4 + 15) / 16 * 16,
@@ -86,7 +86,8 @@ class Buckets {
       if (g && g * T >= n) break;
 #pragma unroll
       for (int j = g; j < g + G; j++) {
-        const uint32_t slot = threadIdx.x + j * T < n ? (entry(place[j] >> 16) & 0x1fff) + (place[j] & 0xffff) : C;
+        if (threadIdx.x + j * T >= n) continue;
+        const uint32_t slot = (entry(place[j] >> 16) & 0x1fff) + (place[j] & 0xffff);
         Lanes<KW>::store(base_ + keys, slots, slot, head(row[j]), Shared());
         if constexpr (apart) {
           copy_async<PW>(from + capacity * (4 * KW), capacity, row_at(j), base_ + payloads, slots, slot);

@@ -6,10 +6,8 @@
 // and writes only groups of 32 rows at multiples of 32; what is left at the
 // kernel's end goes out as it is.
 //
-// Where most rows that a warp looks at are put out, put() orders them column by
-// column in shared memory; append() has lanes take few rows one by one. Payload
-// that came by row id is gathered where its row is written: ids never go through
-// memory, and the reads overlap with the rest of the match.
+// Payload that came by row id is gathered here, where its row is written: ids
+// never go through memory, and the reads overlap with the rest of the match.
 #pragma once
 #include "arena.cuh"
 #include "descriptor.h"
@@ -35,11 +33,10 @@ struct Emitter {
     for (auto& w : probe) w = 0;
   }
 
-  // N rows a lane, of carried payload: those with a bit of mask set. k, b and s
-  // give the words of row j's key, build and probe values. All lanes call it.
+  // N rows a lane: those with a bit of mask set. k, b and s give the words of
+  // row j's key, build and probe values. All lanes call it.
   template <int N, class Key, class Build, class Probe>
   __device__ __forceinline__ void put(const gj_join& job, unsigned long long* claim, uint32_t* stage, const uint32_t (&mask)[N], Key k, Build b, Probe s) {
-    static_assert(B::form != Form::row_id && S::form != Form::row_id);
     const uint32_t lane = threadIdx.x & 31;
     uint32_t slot[N], all = kept;
 #pragma unroll
@@ -97,12 +94,9 @@ struct Emitter {
  private:
   // Writes the row that the lane has.
   __device__ __forceinline__ void write_row(const gj_join& job, uint64_t row) const {
-    Gather b, s;
-    if constexpr (B::form == Form::row_id) b = begin_gather(job.side[0], build[0]);
-    if constexpr (S::form == Form::row_id) s = begin_gather(job.side[1], probe[0]);
     if (job.output_key) write<KW>(job.output_key, row, key);
-    write_side<B>(job.side[0], job.output_column[0], row, build, b);
-    write_side<S>(job.side[1], job.output_column[1], row, probe, s);
+    write_side<B>(job.side[0], job.output_column[0], row, build);
+    write_side<S>(job.side[1], job.output_column[1], row, probe);
   }
 
   template <class P, int N, class Value>
@@ -115,30 +109,37 @@ struct Emitter {
                          [&] {
                            if constexpr (P::form == Form::column) {
                              if (to[c]) write_groups<P::unit, N>(rows, to[c], stage, groups);
-                           } else if (c < in.field_count) {
+                           } else {
                              uint32_t v[N];
 #pragma unroll
                              for (int g = 0; g < N; g++) v[g] = g < groups ? stage[g * 32 + lane] : 0;
-                             put_field<N>(reinterpret_cast<const gj_field*>(in.fields)[c], v, groups, [&](int g) { return rows.at(g * 32 + lane); });
+                             auto at = [&](int g) { return rows.at(g * 32 + lane); };
+                             if constexpr (P::form == Form::field) {
+                               if (c < in.field_count) put_field<N>(reinterpret_cast<const gj_field*>(in.fields)[c], v, groups, at);
+                             } else {
+                               gather_fields<N>(in, v, groups, at);
+                             }
                            }
                          });
   }
 
   template <class P>
-  __device__ static __forceinline__ void write_side(const gj_side& in, const uint64_t* to, uint64_t row, const uint32_t* w, const Gather& gather) {
+  __device__ static __forceinline__ void write_side(const gj_side& in, const uint64_t* to, uint64_t row, const uint32_t* w) {
+    const gj_field* field = reinterpret_cast<const gj_field*>(in.fields);
+    auto at = [&](int) { return row; };
     if constexpr (P::form == Form::column) {
 #pragma unroll
       for (int c = 0; c < P::columns; c++)
         if (!P::partial || to[c]) write<P::unit>(to[c], row, w + c * P::unit);
     } else if constexpr (P::form == Form::field) {
-      const gj_field* field = reinterpret_cast<const gj_field*>(in.fields);
 #pragma unroll
       for (int c = 0; c < P::columns; c++) {
         const uint32_t v[1] = {w[c]};
-        if (c < in.field_count) put_field<1>(field[c], v, 1, [&](int) { return row; });
+        if (c < in.field_count) put_field<1>(field[c], v, 1, at);
       }
-    } else {
-      end_gather(in, w[0], row, gather);
+    } else if constexpr (P::form == Form::row_id) {
+      const uint32_t id[1] = {w[0]};
+      gather_fields<1>(in, id, 1, at);
     }
   }
 

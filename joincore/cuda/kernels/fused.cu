@@ -5,6 +5,7 @@
 #include "arena.cuh"
 #include "bypass.cuh"
 #include "histogram.cuh"
+#include "listed.cuh"
 #include "match.cuh"
 #include "offsets.cuh"
 #include "payload.cuh"
@@ -93,16 +94,19 @@ using p_id = Payload<Form::row_id, 1>;
 PLACE(1)
 PLACE(2)
 
-// gj_inner_k<key words>_<build payload>_<probe payload>(join).
-#define INNER_TUNED(TAG, K, PB, PS, T, C, NB, IPT, B)                                                                              \
-  extern "C" __global__ void __launch_bounds__(T, B) gj_inner_k##K##_##PB##_##PS##TAG(const gj_join* join) {                       \
-    match<K, p_##PB, p_##PS, T, C, NB, IPT>(join);                                                                                 \
-  }                                                                                                                                \
-  static_assert(B * (MatchLayout<K, p_##PB, p_##PS, C, NB, IPT, T / 32>::bytes + block_shared) <= multiprocessor_shared);             \
-  LAUNCH(gj_inner_k##K##_##PB##_##PS##TAG, T, B, (MatchLayout<K, p_##PB, p_##PS, C, NB, IPT, T / 32>::bytes), C, 0)
-#define MT(F, K, PB, PS) match_tuning(K + p_##PB::words, K + p_##PS::words, p_##PB::form == Form::row_id || p_##PS::form == Form::row_id).F
-#define INNER(K, PB, PS) \
-  INNER_TUNED(, K, PB, PS, MT(threads, K, PB, PS), MT(chunk, K, PB, PS), MT(buckets, K, PB, PS), MT(rows, K, PB, PS), MT(blocks, K, PB, PS))
+// gj_inner_k<key words>_<build payload>_<probe payload>(join), and gj_listed_...
+// for payload that is fetched.
+#define MATCH(NAME, HOW, SHARED, K, PB, PS, T, C, NB, IPT, B)                                                                      \
+  extern "C" __global__ void __launch_bounds__(T, B) NAME(const gj_join* join) { HOW<K, p_##PB, p_##PS, T, C, NB, IPT>(join); }      \
+  static_assert(B * (SHARED + block_shared) <= multiprocessor_shared);                                                             \
+  LAUNCH(NAME, T, B, SHARED, C, 0)
+#define MATCH_TUNED(NAME, HOW, LAYOUT, TUNING, K, PB, PS)                                                                          \
+  MATCH(NAME, HOW, (LAYOUT<K, p_##PB, p_##PS, TUNING.chunk, TUNING.buckets, TUNING.rows, TUNING.threads / 32>::bytes), K, PB, PS,   \
+        TUNING.threads, TUNING.chunk, TUNING.buckets, TUNING.rows, TUNING.blocks)
+#define INNER(K, PB, PS) MATCH_TUNED(gj_inner_k##K##_##PB##_##PS, match, MatchLayout, match_tuning(K + p_##PB::words, K + p_##PS::words), K, PB, PS)
+#define FETCHING(K, PB, PS) \
+  INNER(K, PB, PS)          \
+  MATCH_TUNED(gj_listed_k##K##_##PB##_##PS, match_listed, ListedLayout, listed_tuning(K + p_##PB::words, K + p_##PS::words), K, PB, PS)
 
 // gj_bypass_k<key words>_<build payload>_<probe payload>(join).
 #define BYPASS(K, PB, PS)                                                                                                          \

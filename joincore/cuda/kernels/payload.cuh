@@ -52,65 +52,60 @@ __device__ __forceinline__ void put_field(const gj_field& f, const uint32_t (&v)
     }
 }
 
-// Two fields of 4 bytes of a row. Where they lie side by side, as in a buffer of
-// rows, they are one load: a load of 32 rows takes as many turns of the cache.
-__device__ __forceinline__ void load_two(const gj_field* f, uint32_t id, uint32_t (&v)[2]) {
-  const uint64_t from = f[0].from + id * f[0].from_stride;
-  if (f[1].from == f[0].from + 4 && f[1].from_stride == f[0].from_stride && (f[0].from | f[0].from_stride) % 8 == 0) {
-    const uint2 both = __ldg(reinterpret_cast<const uint2*>(from));
-    v[0] = both.x, v[1] = both.y;
-  } else {
-    v[0] = __ldg(reinterpret_cast<const uint32_t*>(from));
-    v[1] = __ldg(reinterpret_cast<const uint32_t*>(f[1].from + id * f[1].from_stride));
+// Gathers fields F of one width by row id and writes them; up to 16 bytes a lane
+// are on their way at a time. Bound: random 32-byte sectors.
+template <int BYTES, int F, int N, class At>
+__device__ __forceinline__ void gather_values(const gj_field* f, const uint32_t (&id)[N], uint32_t groups, At at) {
+  using V = Value<BYTES>;
+  constexpr int most = BYTES * F <= 4 ? 4 : BYTES * F == 8 ? 2 : 1, U = N < most ? N : most;
+#pragma unroll
+  for (int first = 0; first < N; first += U) {
+    V v[F][U];
+#pragma unroll
+    for (int k = 0; k < F; k++)
+#pragma unroll
+      for (int u = 0; u < U; u++)
+        if (first + u < groups) v[k][u] = __ldg(reinterpret_cast<const V*>(f[k].from + id[first + u] * f[k].from_stride));
+#pragma unroll
+    for (int k = 0; k < F; k++)
+#pragma unroll
+      for (int u = 0; u < U; u++)
+        if (first + u < groups) __stcg(reinterpret_cast<V*>(f[k].to + at(first + u) * f[k].to_stride), v[k][u]);
   }
 }
-__device__ __forceinline__ void store_two(const gj_field* f, uint64_t row, const uint32_t (&v)[2]) {
-#pragma unroll
-  for (int k = 0; k < 2; k++) __stcg(reinterpret_cast<uint32_t*>(f[k].to + row * f[k].to_stride), v[k]);
+
+// Two fields of 4 bytes that lie side by side, as in a buffer of rows, are one
+// load: a load of 32 rows takes as many turns of the cache.
+__device__ __forceinline__ bool side_by_side(const gj_field* f) {
+  return f[1].from == f[0].from + 4 && f[1].from_stride == f[0].from_stride && (f[0].from | f[0].from_stride) % 8 == 0;
+}
+__device__ __forceinline__ void gather_pair(const gj_field* f, uint32_t id, uint64_t row) {
+  const uint2 v = __ldg(reinterpret_cast<const uint2*>(f[0].from + id * f[0].from_stride));
+  __stcg(reinterpret_cast<uint32_t*>(f[0].to + row * f[0].to_stride), v.x);
+  __stcg(reinterpret_cast<uint32_t*>(f[1].to + row * f[1].to_stride), v.y);
 }
 
-template <int BYTES>
-__device__ __forceinline__ void gather_value(const gj_field& f, uint32_t id, uint64_t row) {
-  using V = Value<BYTES>;
-  __stcg(reinterpret_cast<V*>(f.to + row * f.to_stride), __ldg(reinterpret_cast<const V*>(f.from + id * f.from_stride)));
-}
-
-// A row whose fields are gathered by its id: the first two are on their way where
-// `begun`, so that both sides' are at the same time. Bound: random 32-byte sectors.
-struct Gather {
-  uint32_t value[2];
-  bool begun;
-};
-
-__device__ __forceinline__ bool two_words(const gj_field* f, const gj_field* end) { return f + 1 < end && f[0].bytes == 4 && f[1].bytes == 4; }
-
-__device__ __forceinline__ Gather begin_gather(const gj_side& side, uint32_t id) {
-  const gj_field* f = reinterpret_cast<const gj_field*>(side.fields);
-  Gather g{{0, 0}, two_words(f, f + side.field_count)};
-  if (g.begun) load_two(f, id, g.value);
-  return g;
-}
-
-// Writes its fields to the result's row.
-__device__ __forceinline__ void end_gather(const gj_side& side, uint32_t id, uint64_t row, Gather g) {
+// Gathers all of a side's fields: two of 4 bytes at a time where they follow
+// each other, since few rows at a time do not hide a read's latency.
+template <int N, class At>
+__device__ __forceinline__ void gather_fields(const gj_side& side, const uint32_t (&id)[N], uint32_t groups, At at) {
   const gj_field* f = reinterpret_cast<const gj_field*>(side.fields);
   const gj_field* const end = f + side.field_count;
-  while (f < end) {
-    if (g.begun) {
-      store_two(f, row, g.value);
-      f += 2;
-    } else {
-      switch (f->bytes) {
-        case 1: gather_value<1>(*f, id, row); break;
-        case 2: gather_value<2>(*f, id, row); break;
-        case 4: gather_value<4>(*f, id, row); break;
-        case 8: gather_value<8>(*f, id, row); break;
-        default: gather_value<16>(*f, id, row);
-      }
-      f++;
+  for (; f < end; f++) {
+    switch (f->bytes) {
+      case 1: gather_values<1, 1, N>(f, id, groups, at); break;
+      case 2: gather_values<2, 1, N>(f, id, groups, at); break;
+      case 4:
+        if (f + 1 == end || f[1].bytes != 4)
+          gather_values<4, 1, N>(f, id, groups, at);
+        else if (N == 1 && side_by_side(f))
+          gather_pair(f++, id[0], at(0));
+        else
+          gather_values<4, 2, N>(f++, id, groups, at);
+        break;
+      case 8: gather_values<8, 1, N>(f, id, groups, at); break;
+      default: gather_values<16, 1, N>(f, id, groups, at);
     }
-    g.begun = two_words(f, end);
-    if (g.begun) load_two(f, id, g.value);
   }
 }
 

@@ -1,11 +1,10 @@
-// What a warp of a match does with the probe rows that it has.
+// What a warp of a listed match does with the probe rows that it has.
 //
-// Where most have a match, they are put out from registers (emit.cuh). Where few
-// have, what is found is listed in shared memory, an entry a match: the number of
-// the probe row among those that the warp has and the slot of the build row. Only
-// what is listed is read further, a lane an entry: a row without a match costs no
-// more than the search for its key. Rows with several matches are listed 32
-// matches at a time.
+// What is found is listed in shared memory, an entry a match: the number of the
+// probe row among those that the warp has and the slot of the build row. Only what
+// is listed is read further, a lane an entry: a row without a match costs no more
+// than the search for its key. Rows with several matches are listed 32 matches at
+// a time.
 #pragma once
 #include "buckets.cuh"
 #include "descriptor.h"
@@ -21,8 +20,6 @@ template <int KW, class B, class S, int C, int NB, int IPT>
 struct Step {
   static constexpr int PB = B::words, PS = S::words, WS = KW + PS, rows = 32 * IPT;
   static constexpr uint32_t none = 0xffff;
-  // What is fetched by row id costs so much more that a second way would not pay.
-  static constexpr bool lists_only = B::form == Form::row_id || S::form == Form::row_id;
   using Table = Buckets<KW, PB, C, NB>;
 
   const gj_join& job;
@@ -44,9 +41,6 @@ struct Step {
     for (int j = 0; j < IPT; j++) {
       mask[j] = __ballot_sync(~0u, slot[j] != none);
       n += __popc(mask[j]);
-    }
-    if constexpr (!lists_only) {
-      if (2 * n > rows) return put_found(mask, slot);
     }
     if (!n) return;
     n = 0;
@@ -151,21 +145,6 @@ struct Step {
   }
 
   __device__ __forceinline__ Bucket whole_bucket(uint32_t j, const Row<KW>& k) const { return j < exist ? table.whole_bucket(k, build_rows) : Bucket{0, 0}; }
-
-  // Puts out rows with one match each.
-  __device__ __forceinline__ void put_found(const uint32_t (&mask)[IPT], const uint32_t (&slot)[IPT]) const {
-    Row<WS> r[IPT];
-    Row<PB ? PB : 1> w[IPT];
-#pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      r[j] = row(j * 32 + (threadIdx.x & 31));
-      clear(w[j]);
-      if (slot[j] != none) table.payload(slot[j], w[j].word);
-    }
-    out.template put<IPT>(
-        job, claim, list, mask, [&](int j, int q) { return r[j].word[q]; }, [&](int j, int q) { return w[j].word[q]; },
-        [&](int j, int q) { return r[j].word[KW + q]; });
-  }
 
   // Puts out the first n entries of the list.
   __device__ __forceinline__ void put_listed(uint32_t n) const {

@@ -48,13 +48,16 @@ struct Match {
   int threads, rows, chunk, buckets, blocks;
 };
 
-// By words a row; `fetches`: payload of a side is fetched by row id, which more
-// warps hide better.
-__host__ __device__ constexpr Match match_tuning(int build_words, int probe_words, bool fetches) {
-  if (fetches && probe_words <= 6)
-    return build_words <= 3 ? Match{512, probe_words <= 3 ? 2 : 1, 4608, 8192, 2} : Match{512, 1, 2304, 4096, build_words <= 6 ? 2 : 1};
-  if (build_words <= 3) return Match{384, probe_words <= 3 ? 3 : probe_words <= 5 ? 2 : 1, 4608, 8192, 2};
-  return Match{384, 2, 2304, 4096, build_words <= 6 && probe_words <= 6 ? 2 : 1};
+__host__ __device__ constexpr Match match_tuning(int build_words, int probe_words) {
+  return build_words <= 3 ? Match{384, probe_words <= 3 ? 4 : 2, 4608, 8192, 2}
+         : build_words <= 6 && probe_words <= 6 ? Match{384, 2, 2304, 4096, 2}
+                                                : Match{384, 2, 2304, 4096, 1};
+}
+
+// The same of a listed match: what is fetched is hidden better by more warps.
+__host__ __device__ constexpr Match listed_tuning(int build_words, int probe_words) {
+  if (probe_words > 6) return build_words <= 3 ? Match{384, 1, 4608, 8192, 2} : Match{384, 2, 2304, 4096, 1};
+  return build_words <= 3 ? Match{512, probe_words <= 3 ? 2 : 1, 4608, 8192, 2} : Match{512, 1, 2304, 4096, build_words <= 6 ? 2 : 1};
 }
 
 // What the blocks of a multiprocessor have of shared memory together, and what

@@ -120,7 +120,8 @@ type joinKernels struct {
 	first, second                    [2]*driver.Kernel
 }
 
-func (s *state) joinKernels(keyWords int, shapes [2]shape, modes [2]mode, rowIDs bool) (k joinKernels, err error) {
+// few: few probe rows have a match.
+func (s *state) joinKernels(keyWords int, shapes [2]shape, modes [2]mode, rowIDs, few bool) (k joinKernels, err error) {
 	get := func(format string, args ...any) *driver.Kernel {
 		if err != nil {
 			return nil
@@ -141,6 +142,10 @@ func (s *state) joinKernels(keyWords int, shapes [2]shape, modes [2]mode, rowIDs
 		}
 	}
 	m := matched(shapes, modes, rowIDs)
-	k.match = get("gj_inner_k%d_%s_%s", keyWords, m[0], m[1])
+	how := "inner"
+	if fetched := m[0] == idShape || m[1] == idShape; fetched && (few || modes[0] == place || modes[1] == place) {
+		how = "listed"
+	}
+	k.match = get("gj_%s_k%d_%s_%s", how, keyWords, m[0], m[1])
 	return k, err
 }

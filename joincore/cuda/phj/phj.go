@@ -33,6 +33,7 @@ type Options struct {
 	Materialise string
 	Bits        int  // hash bits to partition by; 0: as many as the match wants
 	Sample      bool // however small the join is, where a sample decides
+	Few         bool // most probe rows have no match, whether or not a sample is taken
 	// Rates are the device's; nil: defaults.
 	Rates *choose.DeviceRates
 	// Elsewhere is told what a sample says of the join, and returns whether

@@ -10,6 +10,7 @@ import (
 // kernelList is what fused.inc builds, by words of the key.
 type kernelList struct {
 	pairs    map[int]map[[2]string]bool // payload shapes with a match
+	listed   map[int]map[[2]string]bool // those with one by lists, too
 	bypasses map[int]map[[2]string]bool // those whose hot keys go round the partitions
 	first    map[int]map[string]bool    // those with a first pass
 	cold     map[int]map[string]bool    // and with one of the rows that are left
@@ -19,7 +20,7 @@ type kernelList struct {
 func noKernels() kernelList {
 	pairs := func() map[int]map[[2]string]bool { return map[int]map[[2]string]bool{1: {}, 2: {}} }
 	names := func() map[int]map[string]bool { return map[int]map[string]bool{1: {}, 2: {}} }
-	return kernelList{pairs: pairs(), bypasses: pairs(), first: names(), cold: names(), second: names()}
+	return kernelList{pairs: pairs(), listed: pairs(), bypasses: pairs(), first: names(), cold: names(), second: names()}
 }
 
 // built returns the kernels as the macros there spell them out.
@@ -46,8 +47,10 @@ func built(t *testing.T) kernelList {
 			}
 			m, ok := macros[name]
 			switch words := int(args[0][0] - '0'); {
-			case name == "INNER":
-				k.pairs[words][[2]string{args[1], args[2]}] = true
+			case name == "INNER" || name == "FETCHING":
+				pair := [2]string{args[1], args[2]}
+				k.pairs[words][pair] = true
+				k.listed[words][pair] = name == "FETCHING"
 			case name == "BYPASS":
 				k.bypasses[words][[2]string{args[1], args[2]}] = true
 			case name == "FIRST":
@@ -122,6 +125,9 @@ func TestShapesHaveKernels(t *testing.T) {
 					m := matched(s, modes, false)
 					if !kernels.pairs[keyWords][[2]string{m[0].String(), m[1].String()}] {
 						t.Errorf("keys of %d words, payload %v and %v, modes %v: no kernel %s %s", keyWords, build, probe, wanted, m[0], m[1])
+					}
+					if fetched := m[0] == idShape || m[1] == idShape; fetched != kernels.listed[keyWords][[2]string{m[0].String(), m[1].String()}] {
+						t.Errorf("keys of %d words, %s %s: fetched %t, listed %t", keyWords, m[0], m[1], fetched, !fetched)
 					}
 					for i, widths := range [2][]int{build, probe} {
 						if !kernels.first[keyWords][s[i].String()] || modes[i] != place && !kernels.second[keyWords][fmt.Sprint(keyWords+s[i].words)] {

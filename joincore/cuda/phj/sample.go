@@ -19,6 +19,9 @@ type summary struct {
 // hotFrom is how many rows of the sample make a key hot.
 const hotFrom = 4
 
+// few says whether most probe rows are known to have no match.
+func (r *run) few() bool { return r.options.Few || 2*r.sampled.matched < r.sampled.rows }
+
 func (r *run) sampling() bool {
 	switch r.options.Materialise {
 	case "bypass":

@@ -18,7 +18,7 @@ func (r *run) plan() (err error) {
 	} else {
 		r.shapes, r.modes = r.volume().fit(r.modes)
 	}
-	if r.kernels, err = r.state.joinKernels(r.keyWords, r.shapes, r.modes, r.join.RowIDs); err != nil {
+	if r.kernels, err = r.state.joinKernels(r.keyWords, r.shapes, r.modes, r.join.RowIDs, r.few()); err != nil {
 		return err
 	}
 	first, second := r.fans()

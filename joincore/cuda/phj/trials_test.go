@@ -29,12 +29,12 @@ func TestJoin(t *testing.T) {
 	b := newBed(t)
 	t.Run("payloads", func(t *testing.T) { b.run(t, payloads(), 5) })
 	t.Run("sizes", func(t *testing.T) { b.run(t, sizes(), 2) })
-	t.Run("duplicates", func(t *testing.T) { b.run(t, duplicates(), 2) })
+	t.Run("duplicates", func(t *testing.T) { b.run(t, duplicates(), 5) })
 	t.Run("room", func(t *testing.T) { b.run(t, rooms(), 1) })
 	t.Run("hot", func(t *testing.T) { b.run(t, hotKeyed(), 5) })
 }
 
-var options = []Options{{Materialise: "om"}, {Materialise: "um"}, {Materialise: "place"}, {Materialise: "om", Bits: 10}, {Materialise: "um", Bits: 10}, {Materialise: "place", Bits: 10}}
+var options = []Options{{Materialise: "om"}, {Materialise: "um"}, {Materialise: "place"}, {Materialise: "om", Bits: 10}, {Materialise: "um", Bits: 10}, {Materialise: "place", Bits: 10}, {Materialise: "um", Few: true}}
 
 // Every form of payload, in one pass and in two.
 func payloads() (list []trial) {
@@ -91,8 +91,8 @@ func duplicates() (list []trial) {
 	for _, keys := range []int{1, 2, 7, 100, 1000} {
 		for _, key := range []int{4, 8} {
 			for _, bits := range []int{0, 4, 12} {
-				for _, how := range []string{"om", "um", "place"} {
-					o := Options{Materialise: how, Bits: bits}
+				for _, o := range []Options{{Materialise: "om"}, {Materialise: "um"}, {Materialise: "um", Few: true}, {Materialise: "place"}} {
+					o.Bits = bits
 					rows, few := 12000, 300
 					if keys < 100 {
 						rows, few = 1500, 30

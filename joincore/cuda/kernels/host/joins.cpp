@@ -11,6 +11,7 @@
 #include "../arena.cuh"
 #include "../bypass.cuh"
 #include "../histogram.cuh"
+#include "../listed.cuh"
 #include "../match.cuh"
 #include "../offsets.cuh"
 #include "../payload.cuh"
@@ -35,6 +36,7 @@ struct Case {
   bool hot = false;  // most probe rows have one of few keys, which go round the partitions
   bool again = false;  // the result has too little room at first
   bool unique = false;  // no two build rows have one key
+  bool listed = false;  // matched by lists
 };
 
 struct Side {
@@ -179,7 +181,12 @@ bool run(const Case& c) {
     host::launch(2, pass_threads, [&] { second(1, S()); });
   }
   auto match_and_close = [&] {
-    host::launch(match_blocks, match_threads, [&] { match<KW, MB, MS, match_threads, chunk, buckets, 2>(&job); });
+    host::launch(match_blocks, match_threads, [&] {
+      if (c.listed)
+        match_listed<KW, MB, MS, match_threads, chunk, buckets, 2>(&job);
+      else
+        match<KW, MB, MS, match_threads, chunk, buckets, 2>(&job);
+    });
     auto bytes = [](auto payload) { return payload.form == Form::column ? payload.unit * 4 : 0; };
     host::launch(3, 1024, [&] { close_output<1024>(&job, KW * 4, {(int)c.widths[0].size(), (int)c.widths[1].size()}, {bytes(MB()), bytes(MS())}); });
     return reinterpret_cast<uint64_t*>(job.counters)[GJ_OUTPUT_ROWS];
@@ -205,7 +212,7 @@ bool run(const Case& c) {
   const uint64_t around = reinterpret_cast<uint64_t*>(job.counters)[GJ_BYPASSED];
   const bool right = rows == want.size() && first_rows == rows && got == want && (!c.hot || around > c.rows[1] / 2);
   if (!right)
-    printf("%s, key of %d bytes, %u x %u rows, %u keys, bits %d+%d: %llu rows of %zu, %llu bypassed\n", c.name.c_str(), KW * 4, c.rows[0], c.rows[1], c.keys,
+    printf("%s%s, key of %d bytes, %u x %u rows, %u keys, bits %d+%d: %llu rows of %zu, %llu bypassed\n", c.name.c_str(), c.listed ? ", listed" : "", KW * 4, c.rows[0], c.rows[1], c.keys,
            c.first_bits, c.second_bits, (unsigned long long)rows, want.size(), (unsigned long long)around);
   return right;
 }
@@ -220,8 +227,11 @@ int checks = 0, wrong = 0;
 
 template <int KW, class B, class S, class MB = B, class MS = S, class HB = B>
 void check(Case c) {
-  checks++;
-  wrong += !run<KW, B, S, MB, MS, HB>(c);
+  for (bool listed : {false, true}) {
+    c.listed = listed;
+    checks++;
+    wrong += !run<KW, B, S, MB, MS, HB>(c);
+  }
 }
 
 template <int KW>
