@@ -43,7 +43,7 @@ type DeviceRates struct {
 // DefaultDeviceRates are those of an H200; they serve where none were measured.
 var DefaultDeviceRates = DeviceRates{
 	LaunchMS: 0.0125, CacheMB: 50, ReadGB: 3950, FetchGps: 38.5, WideGps: 24, CachedGps: 100,
-	PassGB: 3050, RankNS: 0.004, FieldNS: 0.0087, MatchGB: 3600, MatchNS: 0.004, MoreNS: 0.0165, PlaceGps: 50, BypassGB: 2700,
+	PassGB: 3050, RankNS: 0.004, FieldNS: 0.0087, MatchGB: 3600, MatchNS: 0.0043, MoreNS: 0.0165, PlaceGps: 75, BypassGB: 2700,
 	CountNS: 0.00222, SortGB: 3030, SortNS: 0.0014, MergeGB: 2500, MergeNS: 0.0119,
 	EnterNS: 0.1115, EnterCachedNS: 0.07, FindNS: 0.0428, FindCachedNS: 0.03,
 	LinkInGB: 55, LinkOutGB: 55, StagedGB: 12,

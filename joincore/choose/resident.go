@@ -1,5 +1,7 @@
 package choose
 
+import "math"
+
 // Resident is a join of columns that lie in a device's memory, and what its
 // executors make of it.
 type Resident struct {
@@ -78,16 +80,24 @@ func (j *Resident) shape(m Materialisation) (Materialisation, [2]Carried) {
 // Materialisation chooses the cheapest way by the model, of those that the
 // executor has.
 func (r *DeviceRates) Materialisation(j Resident) Materialisation {
-	best := Materialisation{MS: -1}
+	best, cost := Materialisation{}, math.Inf(1)
 	for _, m := range wanted(j.Hot) {
 		done, _ := j.shape(m)
 		done.MS = r.Predict(&j, done).MS()
-		if best.MS < 0 || done.MS < best.MS {
-			best = done
+		judged := done.MS
+		if done.Probe == Place {
+			judged *= placeHandicap
+		}
+		if judged < cost {
+			best, cost = done, judged
 		}
 	}
 	return best
 }
+
+// placeHandicap is by how much a placed probe side has to win: how near what it
+// fetches lies depends on more than the model knows.
+const placeHandicap = 1.03
 
 // volumes are the rows that a join handles.
 type volumes struct {
