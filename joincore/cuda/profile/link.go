@@ -26,37 +26,57 @@ func link(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Ar
 		return err
 	}
 	clear(host.Bytes()) // so that all of it is there
-	for _, c := range []struct {
-		rate *float64
-		copy func() error
-	}{
-		{&r.LinkInGB, func() error { return s.CopyIn(at, host.Bytes()) }},
-		{&r.LinkOutGB, func() error { return s.CopyOut(host.Bytes(), at) }},
-	} {
-		if *c.rate, err = fastest(ctx, s, c.copy); err != nil {
+	var events [2]*driver.Event
+	for i := range events {
+		if events[i], err = d.NewEvent(true); err != nil {
 			return err
 		}
+		defer events[i].Close()
+	}
+	crossing := func(copy func() error) (ms float64, err error) {
+		// By the device's clock: a host that waits wakes too late.
+		for _, queue := range []func() error{
+			func() error { return s.Record(events[0]) }, copy,
+			func() error { return s.Record(events[1]) }, func() error { return s.Sync(ctx) },
+		} {
+			if err := queue(); err != nil {
+				return 0, err
+			}
+		}
+		return events[1].Since(events[0])
+	}
+	if r.LinkInGB, err = fastest(func() (float64, error) {
+		return crossing(func() error { return s.CopyIn(at, host.Bytes()) })
+	}); err != nil {
+		return err
+	}
+	if r.LinkOutGB, err = fastest(func() (float64, error) {
+		return crossing(func() error { return s.CopyOut(host.Bytes(), at) })
+	}); err != nil {
+		return err
 	}
 	other := make([]byte, linkBytes)
 	for i := range other {
 		other[i] = byte(i)
 	}
-	staged, err := fastest(ctx, s, func() error { copy(host.Bytes(), other); return nil })
+	staged, err := fastest(func() (float64, error) {
+		start := time.Now()
+		copy(host.Bytes(), other)
+		return float64(time.Since(start)) / float64(time.Millisecond), nil
+	})
 	r.StagedGB = min(staged, r.LinkInGB) // one half crosses the link while the other is filled
 	return err
 }
 
-// fastest returns the GB/s of the fastest of a few copies of linkBytes.
-func fastest(ctx context.Context, s *driver.Stream, copy func() error) (gb float64, err error) {
+// fastest returns the GB/s of the fastest of a few copies of linkBytes, of which
+// each returns its ms.
+func fastest(copy func() (ms float64, err error)) (gb float64, err error) {
 	for range times {
-		start := time.Now()
-		if err := copy(); err != nil {
+		ms, err := copy()
+		if err != nil {
 			return 0, err
 		}
-		if err := s.Sync(ctx); err != nil {
-			return 0, err
-		}
-		gb = max(gb, linkBytes/float64(time.Since(start)))
+		gb = max(gb, linkBytes/(ms*1e6))
 	}
 	return gb, nil
 }
