@@ -52,14 +52,17 @@ func (w *divider) byCores(ctx context.Context) error {
 // other. ids has room for each row's partition.
 func (d *division) divideOnHost(v *view, host *divided, ids []uint8, cores int) error {
 	segments, partitions := v.high-v.low, 1<<d.bits
-	counts := make([][]int64, segments)
+	counts := make([]places, segments)
 	err := eachSegment(segments, cores, func(i int) {
-		own, id := make([]int64, partitions), ids[v.input.starts[v.low+i]-v.first():]
-		at := 0
-		d.input.hashes(d.key, v.low+i, d.bits, func(_ int64, p int) {
-			own[p]++
-			id[at] = uint8(p)
-			at++
+		var own places
+		id := ids[v.input.starts[v.low+i]-v.first():]
+		d.input.hashBlocks(d.key, v.low+i, func(low int, hash []uint64) {
+			id := id[low:][:len(hash)]
+			for row, x := range hash {
+				p := uint8(partitionOf(x, d.bits))
+				id[row] = p
+				own[p]++
+			}
 		})
 		counts[i] = own
 	})
@@ -69,22 +72,22 @@ func (d *division) divideOnHost(v *view, host *divided, ids []uint8, cores int) 
 	at := int64(0)
 	for p := range partitions {
 		start := at
-		for _, own := range counts {
-			own[p], at = at, at+own[p]
+		for i := range counts {
+			counts[i][p], at = at, at+counts[i][p]
 		}
 		host.start, host.count = append(host.start, start), append(host.count, at-start)
 		at = (at + divideAlign - 1) / divideAlign * divideAlign
 	}
 	return eachSegment(segments, cores, func(i int) {
 		s, first := &d.input.relation.Segments[v.low+i], v.input.starts[v.low+i]
-		id, next := ids[first-v.first():][:s.Rows], make([]int64, partitions)
+		id := ids[first-v.first():][:s.Rows]
 		for m, moved := range d.moved {
-			copy(next, counts[i])
+			next := counts[i]
 			switch moved.what {
 			case values:
-				scatterValues(host.columns[m], s.Columns[moved.column].Values[:s.Rows*moved.bytes], moved.bytes, id, next)
+				scatterValues(host.columns[m], s.Columns[moved.column].Values[:s.Rows*moved.bytes], moved.bytes, id, &next)
 			case validity:
-				scatterValidity(host.columns[m], s.Columns[moved.column].Validity, id, next)
+				scatterValidity(host.columns[m], s.Columns[moved.column].Validity, id, &next)
 			case rowNumbers:
 				for row, p := range id {
 					binary.LittleEndian.PutUint32(host.columns[m][4*next[p]:], uint32(first+int64(row)))
@@ -95,18 +98,24 @@ func (d *division) divideOnHost(v *view, host *divided, ids []uint8, cores int) 
 	})
 }
 
+// places are a row for each partition; more than there are, so that every number
+// of a partition is one of its.
+type places [divideFan]int64
+
 // scatterValues writes each value to the next place of its row's partition.
-func scatterValues(to, from []byte, width int, id []uint8, next []int64) {
+func scatterValues(to, from []byte, width int, id []uint8, next *places) {
 	switch width {
 	case 4:
 		for i, p := range id {
-			binary.LittleEndian.PutUint32(to[4*next[p]:], binary.LittleEndian.Uint32(from[4*i:]))
-			next[p]++
+			at := next[p]
+			next[p] = at + 1
+			binary.LittleEndian.PutUint32(to[4*at:4*at+4], binary.LittleEndian.Uint32(from[4*i:4*i+4]))
 		}
 	case 8:
 		for i, p := range id {
-			binary.LittleEndian.PutUint64(to[8*next[p]:], binary.LittleEndian.Uint64(from[8*i:]))
-			next[p]++
+			at := next[p]
+			next[p] = at + 1
+			binary.LittleEndian.PutUint64(to[8*at:8*at+8], binary.LittleEndian.Uint64(from[8*i:8*i+8]))
 		}
 	default:
 		for i, p := range id {
@@ -117,7 +126,7 @@ func scatterValues(to, from []byte, width int, id []uint8, next []int64) {
 }
 
 // scatterValidity writes a byte a row of a bitmap; none: all are valid.
-func scatterValidity(to, bitmap []byte, id []uint8, next []int64) {
+func scatterValidity(to, bitmap []byte, id []uint8, next *places) {
 	for i, p := range id {
 		valid := byte(1)
 		if bitmap != nil {

@@ -51,9 +51,22 @@ func (h *hostInput) partition(key *device.Key, radix int, list []uint32) (parts 
 // hashBlock is how many rows are hashed at a time, a column after the other.
 const hashBlock = 1 << 10
 
-// hashes visits the rows of a segment with their partitions: those that
-// kernels/divide.cuh gives them.
+// hashes visits the rows of a segment with their partitions.
 func (h *hostInput) hashes(key *device.Key, segment, radix int, visit func(row int64, partition int)) {
+	first := h.starts[segment]
+	h.hashBlocks(key, segment, func(low int, hash []uint64) {
+		for i, x := range hash {
+			visit(first+int64(low+i), partitionOf(x, radix))
+		}
+	})
+}
+
+// partitionOf is the partition that kernels/divide.cuh gives a row with a hash.
+func partitionOf(hash uint64, radix int) int { return int(finish(hash) >> (64 - radix)) }
+
+// hashBlocks visits the hashes of a segment's keys, some at a time, before they
+// are finished.
+func (h *hostInput) hashBlocks(key *device.Key, segment int, visit func(low int, hash []uint64)) {
 	s := &h.relation.Segments[segment]
 	var hash [hashBlock]uint64
 	for low := 0; low < s.Rows; low += hashBlock {
@@ -67,9 +80,7 @@ func (h *hostInput) hashes(key *device.Key, segment, radix int, visit func(row i
 		for _, p := range key.Parts {
 			clearNulls(hash[:n], s.Columns[p.Column.Column].Validity, low)
 		}
-		for i, x := range hash[:n] {
-			visit(h.starts[segment]+int64(low+i), int(finish(x)>>(64-radix)))
-		}
+		visit(low, hash[:n])
 	}
 }
 
@@ -102,14 +113,16 @@ func fold(hash []uint64, v *joincore.Vector, low, width int) {
 		for i := range hash {
 			hash[i] = mix(hash[i], uint64(int32(binary.LittleEndian.Uint32(values[4*i:]))))
 		}
+	case 8:
+		for i := range hash {
+			hash[i] = mix(hash[i], binary.LittleEndian.Uint64(values[8*i:8*i+8]))
+		}
 	default:
 		for i := range hash {
 			for w := 0; w < width; w += 8 {
 				hash[i] = mix(hash[i], binary.LittleEndian.Uint64(values[i*width+w:]))
 			}
-			if width > 8 {
-				hash[i] = mix(hash[i], uint64(width))
-			}
+			hash[i] = mix(hash[i], uint64(width))
 		}
 	}
 }
