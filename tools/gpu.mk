@@ -43,9 +43,10 @@ bytes-gpu: $(CUDA_BUILT) ## where there is ncu, too: bytes that joins move again
 # What travels is packed tightly.
 gpu-tests gpu-bundle: COMPRESS = size
 
-gpu-tests: cuda ## pack what make test-gpu, bench-gpu and bytes-gpu run on a GPU machine into build/gpu-tests.tar.gz
-	@tar --owner=0 --group=0 -cf - $(addprefix $(CUDA_OUT)/,$(GPU_PROGRAMS:%=bin/%) $(GPU_TESTS:%=test/%.test)) | gzip -9 >build/gpu-tests.tar.gz
-	@du -h --apparent-size build/gpu-tests.tar.gz
+# Every program has the same kernels: what packs them sees them once.
+gpu-tests: cuda ## pack what make test-gpu, bench-gpu and bytes-gpu run on a GPU machine into build/gpu-tests.tar.xz
+	@tar --owner=0 --group=0 -cf - $(addprefix $(CUDA_OUT)/,$(GPU_PROGRAMS:%=bin/%) $(GPU_TESTS:%=test/%.test)) | xz --lzma2=preset=2,dict=384MiB >build/gpu-tests.tar.xz
+	@du -h --apparent-size build/gpu-tests.tar.xz
 
 gpu-bundle: cuda ## put all that a GPU machine without a network needs for gpu-e2e into build/gpu-bundle
 	@GO=$(GO) tools/gpu-bundle.sh
