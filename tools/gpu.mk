@@ -45,6 +45,7 @@ gpu-tests gpu-bundle: COMPRESS = size
 
 # Every program has the same kernels: what packs them sees them once.
 gpu-tests: cuda ## pack what make test-gpu, bench-gpu and bytes-gpu run on a GPU machine into build/gpu-tests.tar.xz
+	@command -v xz >/dev/null || { echo "gpu-tests: there is no xz, which packs them: install xz-utils" >&2; exit 1; }
 	@tar --owner=0 --group=0 -cf - $(addprefix $(CUDA_OUT)/,$(GPU_PROGRAMS:%=bin/%) $(GPU_TESTS:%=test/%.test)) | xz --lzma2=preset=2,dict=384MiB >build/gpu-tests.tar.xz
 	@du -h --apparent-size build/gpu-tests.tar.xz
 
