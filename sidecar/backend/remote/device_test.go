@@ -96,7 +96,7 @@ func TestDevice(t *testing.T) {
 			t.Error(err)
 		}
 		t.Logf("gone after %v", time.Since(at))
-		r.eventually("another one serves", func() bool { return r.remote.Ready() == nil && r.pid() != pid })
+		r.eventually("another one serves", func() bool { return r.another(pid) })
 		t.Logf("another one serves after %v", time.Since(at))
 		plan, inputs = runtest.RandomTree(5, 2)
 		r.compare("afterwards", plan, inputs, 10)

@@ -237,6 +237,12 @@ func (r *rig) ready() *rig {
 	return r
 }
 
+// another says whether another worker serves than the one with that process id.
+func (r *rig) another(than int) bool {
+	p, err := r.remote.current()
+	return err == nil && p.cmd.Process.Pid != than
+}
+
 // pid returns the process id of the worker.
 func (r *rig) pid() int {
 	r.t.Helper()

@@ -221,7 +221,7 @@ func TestKilled(t *testing.T) {
 		}
 		free()
 		r.idle()
-		r.eventually("another child serves", func() bool { return r.remote.Ready() == nil && r.pid() != old })
+		r.eventually("another child serves", func() bool { return r.another(old) })
 	}
 	plan, inputs = runtest.RandomTree(5, 2)
 	r.compare("afterwards", plan, inputs, 10)
