@@ -37,7 +37,6 @@ type DeviceRates struct {
 
 	LinkInGB  float64 `json:"link_in_gb"`  // GB/s from registered host memory
 	LinkOutGB float64 `json:"link_out_gb"` // GB/s to it
-	StagedGB  float64 `json:"staged_gb"`   // GB/s from host memory that is not registered
 }
 
 // DefaultDeviceRates are those of an H200; they serve where none were measured.
@@ -46,7 +45,7 @@ var DefaultDeviceRates = DeviceRates{
 	PassGB: 3050, RankNS: 0.004, FieldNS: 0.0087, MatchGB: 3600, MatchNS: 0.0043, MoreNS: 0.0165, PlaceGps: 75, BypassGB: 2700,
 	CountNS: 0.00222, SortGB: 3030, SortNS: 0.0014, MergeGB: 2500, MergeNS: 0.0119,
 	EnterNS: 0.1115, EnterCachedNS: 0.07, FindNS: 0.0428, FindCachedNS: 0.03,
-	LinkInGB: 55, LinkOutGB: 55, StagedGB: 12,
+	LinkInGB: 55, LinkOutGB: 55,
 }
 
 // furthest is by how much a rate may differ from the defaults: devices that

@@ -14,7 +14,7 @@ const PhaseChoose = "choose"
 // it goes along with.
 func PhaseOf(reported string) string {
 	switch reported {
-	case "sample", "summary":
+	case "summary":
 		return PhaseChoose
 	case "offsets":
 		return choose.PhaseHistogram

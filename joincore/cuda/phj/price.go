@@ -3,7 +3,7 @@ package phj
 import "gpujoin/joincore/choose"
 
 // SampleFrom is the probe side from which a join takes so long that a sample,
-// some 30 us, is worth it.
+// some 0.1 ms, is worth it.
 const SampleFrom = 1 << 26
 
 // Shape returns what the kernels do of a join where a materialisation is

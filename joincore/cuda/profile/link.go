@@ -4,7 +4,6 @@ package profile
 
 import (
 	"context"
-	"time"
 
 	"gpujoin/joincore/choose"
 	"gpujoin/joincore/cuda/driver"
@@ -13,8 +12,7 @@ import (
 // linkBytes is what is copied: what a window of an input is at least.
 const linkBytes = 32 << 20
 
-// link measures the link from and to page-locked host memory, and how fast
-// other host memory gets into such.
+// link measures the link from and to page-locked host memory.
 func link(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, r *choose.DeviceRates) error {
 	host, err := d.Pinned(linkBytes)
 	if err != nil {
@@ -50,21 +48,9 @@ func link(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Ar
 	}); err != nil {
 		return err
 	}
-	if r.LinkOutGB, err = fastest(func() (float64, error) {
+	r.LinkOutGB, err = fastest(func() (float64, error) {
 		return crossing(func() error { return s.CopyOut(host.Bytes(), at) })
-	}); err != nil {
-		return err
-	}
-	other := make([]byte, linkBytes)
-	for i := range other {
-		other[i] = byte(i)
-	}
-	staged, err := fastest(func() (float64, error) {
-		start := time.Now()
-		copy(host.Bytes(), other)
-		return float64(time.Since(start)) / float64(time.Millisecond), nil
 	})
-	r.StagedGB = min(staged, r.LinkInGB) // one half crosses the link while the other is filled
 	return err
 }
 

@@ -13,7 +13,7 @@ import (
 
 // apart are rates that no join tells: of the link, and of the cache, whose size
 // the driver knows.
-var apart = []string{"CacheMB", "LinkInGB", "LinkOutGB", "StagedGB"}
+var apart = []string{"CacheMB", "LinkInGB", "LinkOutGB"}
 
 // Of a device that behaves as the model does, what the trials have told predicts
 // other joins, by every algorithm.
