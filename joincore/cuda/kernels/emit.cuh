@@ -6,8 +6,10 @@
 // and writes only groups of 32 rows at multiples of 32; what is left at the
 // kernel's end goes out as it is.
 //
-// Payload that came by row id is gathered here, where its row is written: ids
-// never go through memory, and the reads overlap with the rest of the match.
+// Where most rows that a warp looks at are put out, put() orders them column by
+// column in shared memory; append() has lanes take few rows one by one. Payload
+// that came by row id is gathered where its row is written: ids never go through
+// memory, and the reads overlap with the rest of the match.
 #pragma once
 #include "arena.cuh"
 #include "descriptor.h"

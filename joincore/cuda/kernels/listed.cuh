@@ -1,8 +1,9 @@
 // Joins co-partitions as match.cuh does, with a list of matches: for payload that
 // is fetched, where few rows match or what is fetched lies near.
 //
-// Items are drawn as there. The chunk's rows lie in a table (buckets.cuh). A warp takes 32 * IPT probe
-// rows at a time (step.cuh), while its next ones are on their way.
+// Items are drawn as there. The chunk's rows lie in a table (buckets.cuh). A warp
+// takes 32 * IPT probe rows at a time (step.cuh), while its next ones are on their
+// way.
 //
 // Bound: reads each row once, writes each output row once.
 #pragma once
