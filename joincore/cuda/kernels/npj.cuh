@@ -1,5 +1,10 @@
 // The join without partitions: one hash table over all build rows in device
-// memory, linear probing, half of the slots in use, or more where memory is short.
+// memory, open addressing, half of the slots in use, or more where memory is short.
+//
+// What is fetched for a slot are the two sectors of a line that hold eight: a
+// search looks at all of these, beginning with its own, before it goes on to the
+// next eight. Half of them in use, 1 % of the searches that find their key go on
+// and 6 % of those that do not; from slot to slot it would be 6 % and 19 %.
 //
 // A slot is tag << 32 | row: 32 bits that tell keys apart and the last build
 // row with that tag, from which `next` leads to the others; all ones is an empty
@@ -14,7 +19,8 @@
 // Build rows of one key are walked one after the other: a hot key on both sides
 // is right here, but slow.
 //
-// Bound: a random sector a build row and a probe row; 39.5 G a second on an H200.
+// Bound: a random access a build row, which is written back, and one a probe row;
+// 39.5 G reads a second on an H200.
 #pragma once
 #include "hash.cuh"
 #include "result.cuh"
@@ -68,22 +74,27 @@ struct Slots {
     tag = dense ? (uint32_t)key : h.table;
     return dense ? key - low : (uint64_t)h.part * count >> 32;
   }
-  __device__ __forceinline__ uint64_t after(uint64_t at) const { return at + 1 == count ? 0 : at + 1; }
+  // Where a search that begins at slot `first` looks after so many others.
+  __device__ __forceinline__ uint64_t after(uint64_t first, uint32_t others) const {
+    uint64_t line = (first & ~7ull) + (others & ~7u);
+    if (line >= count) line -= count;
+    return line + ((first ^ others) & 7);
+  }
 };
 
-// Enters all build rows.
+// Enters all build rows. Slots are claimed without a look at them before: with
+// one, an H200 read 102 bytes a row where 64 hold its slots.
 template <int KW, int T>
 __device__ __forceinline__ void enter_rows(const gj_table* table) {
   const Slots<KW> slots(*table);
   uint32_t* next = reinterpret_cast<uint32_t*>(table->next);
   for (uint64_t i = (uint64_t)blockIdx.x * T + threadIdx.x; i < table->rows[0]; i += (uint64_t)gridDim.x * T) {
     uint32_t tag, before = no_row;
-    uint64_t at = slots.first(key_value<KW>(table->key[0], i), tag);
+    const uint32_t first = (uint32_t)slots.first(key_value<KW>(table->key[0], i), tag);
     const unsigned long long mine = (uint64_t)tag << 32 | (uint32_t)i;
-    for (;; at = slots.after(at)) {
-      unsigned long long* slot = reinterpret_cast<unsigned long long*>(slots.slot) + at;
-      unsigned long long there = __ldcg(slot);
-      if (there == empty_slot) there = atomicCAS(slot, empty_slot, mine);
+    for (uint32_t others = 0;; others++) {
+      unsigned long long* slot = reinterpret_cast<unsigned long long*>(slots.slot) + slots.after(first, others);
+      const unsigned long long there = atomicCAS(slot, empty_slot, mine);
       if (there == empty_slot) break;
       if (there >> 32 == tag) {  // a slot keeps its tag
         before = (uint32_t)atomicExch(slot, mine);
@@ -123,7 +134,8 @@ __device__ __forceinline__ void probe_rows(const gj_table* descriptor) {
     bool left = false;
 #pragma unroll
     for (int j = 0; j < IPT; j++) {
-      while (word[j] != empty_slot && word[j] >> 32 != tag[j]) at[j] = slots.after(at[j]), word[j] = slots.dense ? empty_slot : __ldg(slots.slot + at[j]);
+      for (uint32_t others = 1; word[j] != empty_slot && word[j] >> 32 != tag[j]; others++)
+        word[j] = slots.dense ? empty_slot : __ldg(slots.slot + slots.after(at[j], others));
       row[j] = (uint32_t)word[j];
       left |= row[j] != no_row;
     }

@@ -56,7 +56,7 @@ MERGE(2)
     key_range<K, table_threads>(table);                                                                                       \
   }                                                                                                                           \
   LAUNCH(gj_table_range_k##K, table_threads, 8, 0, 0, 0)                                                                      \
-  extern "C" __global__ void __launch_bounds__(table_threads) gj_table_enter_k##K(const gj_table* table) {                    \
+  extern "C" __global__ void __launch_bounds__(table_threads, 8) gj_table_enter_k##K(const gj_table* table) {                 \
     enter_rows<K, table_threads>(table);                                                                                      \
   }                                                                                                                           \
   LAUNCH(gj_table_enter_k##K, table_threads, 8, 0, 0, 0)                                                                      \

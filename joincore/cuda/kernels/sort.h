@@ -77,7 +77,7 @@ typedef struct {
 typedef struct {
   uint64_t rows[2]; /* the build side's below slots */
   uint64_t key[2];
-  uint64_t slots;   /* at most 2^32 */
+  uint64_t slots;   /* a multiple of 8, at most 2^32 */
   uint64_t table;   /* uint64[slots], all ones before the first launch */
   uint64_t range;   /* uint64[2], all ones before the first launch: the build keys' smallest, and the largest's complement */
   uint64_t next;    /* uint32[rows[0]] */

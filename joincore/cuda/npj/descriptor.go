@@ -14,10 +14,15 @@ type tableDescriptor struct {
 // maxBuild is the most build rows: slots are numbered in 32 bits.
 const maxBuild = 1 << 31
 
-// slots returns the slots of a table for so many build rows: half of them are
-// in use where there is room for that (in bytes), or more, up to four fifths.
+// slots returns the slots of a table for so many build rows, in whole lines: half
+// of them are in use where there is room for that (in bytes), or more, up to
+// four fifths.
 func slots(buildRows, room int64) int64 {
-	return max(min(2*buildRows, room/slotBytes), buildRows+buildRows/4, buildRows+1)
+	least := max(min(2*buildRows, room/slotBytes), buildRows+buildRows/4, buildRows+1)
+	return (least + lineSlots - 1) / lineSlots * lineSlots
 }
 
-const slotBytes = 8
+const (
+	slotBytes = 8
+	lineSlots = 8 // that a search looks at before it goes on
+)

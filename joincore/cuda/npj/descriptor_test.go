@@ -9,10 +9,10 @@ import (
 // The kernels read the descriptor as it is written here.
 func TestLayout(t *testing.T) { check.Layout(t, "../kernels/sort.h", "gj_table", tableDescriptor{}) }
 
-// A table has an empty slot, or a search would not end.
+// A table has an empty slot, or a search would not end, and whole lines.
 func TestSlots(t *testing.T) {
 	for _, c := range []struct{ rows, room, slots int64 }{
-		{0, 1 << 30, 1}, {1, 1 << 30, 2}, {3, 1 << 30, 6}, {3, 0, 4}, {1000, 0, 1250}, {1000, 1500 * 8, 1500}, {1 << 27, 1 << 40, 1 << 28}, {maxBuild, 1 << 40, 1 << 32},
+		{0, 1 << 30, 8}, {1, 1 << 30, 8}, {5, 1 << 30, 16}, {7, 0, 8}, {8, 0, 16}, {1000, 0, 1256}, {1000, 1500 * 8, 1504}, {1 << 27, 1 << 40, 1 << 28}, {maxBuild, 1 << 40, 1 << 32},
 	} {
 		if got := slots(c.rows, c.room); got != c.slots {
 			t.Errorf("%d rows, room for %d bytes: %d slots in place of %d", c.rows, c.room, got, c.slots)

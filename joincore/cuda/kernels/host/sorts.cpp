@@ -209,7 +209,7 @@ bool table(const Case& c) {
   Join join(c, KW * 4, rows);
   gj_table table{};
   for (int s = 0; s < 2; s++) table.rows[s] = c.rows[s], table.key[s] = join.key[s];
-  table.slots = c.rows[0] + c.rows[0] / 3 + 1;
+  table.slots = (c.rows[0] + c.rows[0] / 3 + 8) / 8 * 8;
   table.table = join.memory.take(table.slots * 8), table.range = join.memory.take(16);
   memset(reinterpret_cast<void*>(table.table), 0xff, table.slots * 8), memset(reinterpret_cast<void*>(table.range), 0xff, 16);
   table.next = join.memory.take(c.rows[0] * 4), table.repeats = join.memory.take_cleared(2);
