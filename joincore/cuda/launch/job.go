@@ -27,6 +27,7 @@ type Job struct {
 	arena   *driver.Arena
 	bottom  driver.Mark
 	free    int64 // bytes of the arena when the join began
+	cache   int64 // bytes of the device's L2
 	holds   []func()
 	used    int // bytes of scratch.host
 	phases  []resident.Phase
@@ -53,7 +54,7 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &Job{Join: j, Sides: [2]*resident.Side{&j.Build, &j.Probe}, SMs: d.Info().SMs, kit: k, scratch: own, stream: s, arena: a, bottom: a.Mark(), free: a.Free()}
+	b := &Job{Join: j, Sides: [2]*resident.Side{&j.Build, &j.Probe}, SMs: d.Info().SMs, kit: k, scratch: own, stream: s, arena: a, bottom: a.Mark(), free: a.Free(), cache: d.Info().L2}
 	b.Report.Algorithm = algorithm
 	b.Do(func() error { return s.Record(own.marks[0]) })
 	out, err := f(ctx, b)
@@ -186,6 +187,10 @@ func Put[D any](b *Job, d *D) uint64 {
 	})
 	return at
 }
+
+// Random models the bytes that n accesses of random places in `of` bytes move,
+// each ReadAtRandom or WrittenAtRandom of them.
+func (b *Job) Random(n, unit, of int64) int64 { return random(n, unit, of, b.cache) }
 
 // Phase ends a phase of the join that reads and writes so many bytes as modelled.
 func (b *Job) Phase(name string, bytes int64) {

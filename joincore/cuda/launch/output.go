@@ -105,7 +105,8 @@ func (b *Job) GatherPayload(o *Output) {
 	kernel, at, bytes := b.Kernel("gj_result_gather"), Put(b, &o.Gather), int64(0)
 	for c := range o.Gather.Columns {
 		b.Launch(kernel, kernel.Blocks*b.SMs, at, c)
-		bytes += int64(o.Gather.Capacity) * int64(4+sector+o.Gather.Column[c].Bytes)
+		rows, of := int64(o.Gather.Capacity), o.Gather.Column[c]
+		bytes += rows*int64(4+of.Bytes) + b.Random(rows, ReadAtRandom, b.Sides[of.Side].Rows*int64(of.Bytes))
 	}
 	b.Phase("gather", bytes)
 }
@@ -117,9 +118,6 @@ func (b *Job) GatherColumn(o *Output, c int, from uint64) {
 	kernel := b.Kernel("gj_result_gather")
 	b.Launch(kernel, kernel.Blocks*b.SMs, Put(b, &o.Gather), uint64(c))
 }
-
-// sector is what a random read costs, in bytes.
-const sector = 32
 
 // Bytes returns what the match writes, as modelled.
 func (o *Output) Bytes() (bytes int64) {

@@ -77,11 +77,22 @@ func (r *run) build() {
 		k := r.Kernel(name, keyWords)
 		r.Launch(k, r.Grid(k, (r.Sides[0].Rows+int64(k.Threads)-1)/int64(max(k.Threads, 1))), at)
 	}
-	r.Phase("build", bytes+r.Sides[0].Rows*int64(2*r.Join.Build.Key.Bytes+4+2*sector))
+	r.Phase("build", r.traffic().build())
 }
 
-// sector is what a random access costs, in bytes.
-const sector = 32
+// traffic describes the join to the model of the bytes that it moves.
+func (r *run) traffic() traffic {
+	t := traffic{keyBytes: int64(r.Join.Build.Key.Bytes), slots: int64(r.table.Slots), random: r.Random}
+	for i, s := range r.Sides {
+		t.rows[i] = s.Rows
+	}
+	if !r.sources[0].Gather && !r.Join.RowIDs {
+		for _, c := range r.Sides[0].Payload {
+			t.fetched = append(t.fetched, int64(c.Bytes))
+		}
+	}
+	return t
+}
 
 // probe queues the probing, into room for so many rows, and the gathers.
 func (r *run) probe(rows int64) *launch.Output {
@@ -93,7 +104,7 @@ func (r *run) probe(rows int64) *launch.Output {
 	r.table.Result = out.Match
 	k := r.Kernel("gj_table_probe_k%d", r.Join.Build.Key.Bytes/4)
 	r.Launch(k, r.Grid(k, (r.Sides[1].Rows+int64(k.Rows)-1)/int64(max(k.Rows, 1))), launch.Put(r.Job, &r.table))
-	r.Phase("probe", r.Sides[1].Bytes()+r.Sides[1].Rows*sector+out.Bytes())
+	r.Phase("probe", r.Sides[1].Bytes()+r.traffic().probe(rows)+out.Bytes())
 	r.GatherPayload(out)
 	return out
 }

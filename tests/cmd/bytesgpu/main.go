@@ -2,7 +2,8 @@
 // as NVIDIA's ncu counts them, with those that their model says: make bytes-gpu.
 //
 // ncu watches bench-gpu while it runs each join once, after once to warm. The
-// kernels of the second run count.
+// kernels of the second run count. What the driver fills is no kernel's: the
+// table of npj, which its model has, is not among what is counted.
 package main
 
 import (
