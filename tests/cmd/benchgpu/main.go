@@ -46,6 +46,7 @@ func run(ctx context.Context) error {
 		phases     = flag.Bool("phases", false, "print the time of each phase, of one more run")
 		out        = flag.String("json", "build/bench-gpu.json", "where the results are written")
 		sequences  = flag.Int("sequences", 0, "also time sequences of 1 to so many joins, at most 8")
+		fetch      = flag.Int64("fetch-granularity", 0, "ask that a read which misses the L2 brings at most 32, 64 or 128 bytes there; 0: as the driver has it")
 		measured   = flag.Bool("profile", false, "measure the device first, print its rates and choose by them")
 		peer       = flag.String("gje", "", "directory of GPU-Joins-Evaluation's executables, to run them on the same sizes")
 	)
@@ -73,6 +74,13 @@ func run(ctx context.Context) error {
 	}
 	info := b.device.Info()
 	fmt.Printf("%s, driver %d.%d, %d multiprocessors; medians of %d\n", info.Name, info.Driver/1000, info.Driver%1000/10, info.SMs, *repeats)
+	if *fetch != 0 {
+		is, err := b.device.FetchGranularity(*fetch)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("fetch granularity: %d bytes\n", is)
+	}
 	if *measured {
 		if err := b.profile(ctx); err != nil {
 			return err
