@@ -149,10 +149,17 @@ func (b *Job) Set(at uint64, value byte, n int64) {
 	b.Do(func() error { return b.stream.Memset(driver.Ptr(at), value, n) })
 }
 
-// Kernel returns a kernel of the module; one without numbers after an error.
+// Kernel returns a kernel of the module; one without numbers, which nothing
+// launches, after an error. That the module has none of that name is one, too.
 func (b *Job) Kernel(format string, args ...any) *driver.Kernel {
 	k := &driver.Kernel{}
-	b.Do(func() (err error) { k, err = b.kit.module.Kernel(fmt.Sprintf(format, args...)); return err })
+	b.Do(func() error {
+		found, err := b.kit.module.Kernel(fmt.Sprintf(format, args...))
+		if err == nil {
+			k = found
+		}
+		return err
+	})
 	return k
 }
 

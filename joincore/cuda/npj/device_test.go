@@ -3,10 +3,13 @@
 package npj
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"gpujoin/joincore/cuda/check"
 	"gpujoin/joincore/cuda/launch"
+	"gpujoin/joincore/cuda/resident"
 )
 
 func TestJoins(t *testing.T) { check.New(t, 1<<28, launch.Close).Matrix(Run, 256, 1024) }
@@ -22,5 +25,22 @@ func TestShortOfMemory(t *testing.T) {
 	} {
 		c.Expect = -1
 		r.Inner(Run, c)
+	}
+}
+
+// A kernel that the module lacks ends the join with an error that names it,
+// whatever is done with the kernel before the join asks for its rows.
+func TestMissingKernel(t *testing.T) {
+	r := check.New(t, 1<<20, launch.Close)
+	key := resident.Column{Addr: r.Arena.Base(), Bytes: 4}
+	j := resident.Join{Build: resident.Side{Key: key}, Probe: resident.Side{Key: key}}
+	_, _, err := launch.Run(context.Background(), r.Context, r.Stream, r.Arena, &j, "none", func(ctx context.Context, b *launch.Job) (*resident.Output, error) {
+		k := b.Kernel("gj_none_k%d", 1)
+		b.Launch(k, b.Grid(k, int64(k.Rows)+1), b.Take(8))
+		_, err := b.Rows(ctx, b.Take(8))
+		return &resident.Output{}, err
+	})
+	if err == nil || !strings.Contains(err.Error(), "gj_none_k1") {
+		t.Errorf("without a kernel: %v", err)
 	}
 }
