@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"runtime"
+
+	"gpujoin/joincore/device"
 )
 
 // dividers are who divides inputs that are larger than the device; for tests
@@ -161,14 +163,14 @@ func (w *divider) claimLast() int {
 
 // newWindow takes memory of the job for a window.
 func (w *divider) newWindow(of window) (*divided, error) {
-	memory, err := w.e.mem.Alloc(of.bytes(of.view.rows))
+	memory, err := w.e.takeScratch(of.bytes(of.view.rows))
 	if err != nil {
 		return nil, err
 	}
 	host := &of.division.windows[of.index]
-	host.memory = memory
+	host.scratch = memory
 	for m := range of.moved {
-		host.columns = append(host.columns, memory[of.offset(m, of.view.rows):])
+		host.columns = append(host.columns, memory.bytes[of.offset(m, of.view.rows):])
 	}
 	return host, nil
 }
@@ -179,24 +181,32 @@ func (w *divider) both(ctx context.Context) error {
 	w.high = len(w.windows)
 	by := w.e.p.divideBy
 	if by == deviceAlone {
-		return w.byDevice(ctx)
+		return guarded(ctx, w.byDevice)
 	}
 	if by == coresAlone {
-		return w.byCores(ctx)
+		return guarded(ctx, w.byCores)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	done := make(chan error, 1)
 	go func() {
-		err := w.byCores(ctx)
+		err := guarded(ctx, w.byCores)
 		if err != nil {
 			stop(err)
 		}
 		done <- err
 	}()
-	err := w.byDevice(ctx)
+	err := guarded(ctx, w.byDevice)
 	if err != nil {
 		stop(err)
 	}
 	return errors.Join(err, <-done)
+}
+
+// guarded makes a panic of who divides an error: scratch goes back only when
+// nobody uses it any more.
+func guarded(ctx context.Context, divide func(context.Context) error) (err error) {
+	defer device.Recover(&err)
+	device.PanicOnFault()
+	return divide(ctx)
 }

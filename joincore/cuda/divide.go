@@ -184,7 +184,7 @@ func (w *divider) divide(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	if err := w.e.copyBack(ctx, host.memory, out.rows); err != nil {
+	if err := w.e.copyBack(ctx, host.scratch.bytes, out.rows); err != nil {
 		return err
 	}
 	if err := w.back.stream.CopyOut(w.counts(i%2), out.count); err != nil {

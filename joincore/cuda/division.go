@@ -33,7 +33,7 @@ type moved struct {
 
 // divided is a window in the order of partitions.
 type divided struct {
-	memory       []byte
+	scratch
 	columns      [][]byte // by moved
 	start, count []int64  // rows, by partition
 }
@@ -112,9 +112,7 @@ func (w *divided) piece(moved, bytes, partition int) []byte {
 // free gives the memory back, which no copy uses any more.
 func (d *division) free() {
 	for _, w := range d.windows {
-		if w.memory != nil {
-			d.e.mem.Free(w.memory)
-		}
+		d.e.freeScratch(w.scratch)
 	}
 	d.windows = nil
 }

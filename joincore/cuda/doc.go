@@ -36,14 +36,22 @@
 // memory for that, or a column is wider than kernels move, cores divide row
 // numbers alone and rows are gathered when they cross.
 //
+// What goes back lies in slabs of the provider's own, which are page-locked
+// behind the first job that has them, and kept for others for a while. The job
+// allocates as much of its memory, so that it is granted, and leaves it
+// untouched; it is used itself where it is registered, small, or slabs cannot be
+// had.
+//
 // What fits neither way is joincore.ErrBudget: a build side that is itself a
 // result, or that has one key too often, or a key of variable length.
 //
 // # Joins
 //
-// An inner join on one column of 4 or 8 bytes, with all its inputs at hand,
-// moves payload with the key (package phj); all others find pairs of row numbers
-// (package op) and leave payload to whoever reads it.
+// An inner join of keys that are one number of 8 bytes at most, or several side by
+// side, with all its inputs at hand, takes both sides whole and moves payload with
+// the key where that is cheaper (package auto). Rows without a key are left out
+// before. All other joins find pairs of row numbers (package op) and leave payload
+// to whoever reads it.
 //
 // # Work
 //

@@ -155,15 +155,15 @@ func (s *counting) Emit(_ context.Context, b *joincore.Batch, rows int, _ []int)
 
 func (s *counting) Discard(b *joincore.Batch) { s.free <- b }
 
-// scratch is memory of a job that is page-locked, as a pool would have it.
-type scratch struct {
+// lockedMemory is memory of a job that is page-locked.
+type lockedMemory struct {
 	memory []byte
 	mu     sync.Mutex
 	used   int64
 	blocks int
 }
 
-func (s *scratch) Alloc(n int64) ([]byte, error) {
+func (s *lockedMemory) Alloc(n int64) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n = lines(n)
@@ -177,7 +177,7 @@ func (s *scratch) Alloc(n int64) ([]byte, error) {
 }
 
 // Free has all of the memory again when nobody has any.
-func (s *scratch) Free([]byte) {
+func (s *lockedMemory) Free([]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.blocks--; s.blocks == 0 {

@@ -42,10 +42,13 @@ type Provider struct {
 	budget     int64
 	streams    int
 	registered ranges
+	slabs      *slabs
 	// For tests: most rows of a window, and bytes on the device from which a
-	// build side is divided; 0: what fits. And who divides.
+	// build side is divided; 0: what fits. Who divides. And of how many bytes
+	// on scratch is a slab.
 	windowRows, splitBytes int64
 	divideBy               dividers
+	leastSlab              int64
 
 	mu     sync.Mutex
 	idle   []*site // the largest first
@@ -62,7 +65,7 @@ func New(cfg Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{context: c, streams: cfg.Streams}
+	p := &Provider{context: c, streams: cfg.Streams, leastSlab: leastSlab}
 	if p.platform, err = transfer.PlatformOf(c); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -84,6 +87,11 @@ func New(cfg Config) (*Provider, error) {
 	if p.divide, err = c.Load(kernels.Divide); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
+	most, err := idleBytes()
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	p.slabs = newSlabs(p.Register, most)
 	if p.arena, err = c.NewArena(p.budget); err != nil {
 		return nil, errors.Join(fmt.Errorf("device %d: %w", cfg.Ordinal, err), c.Close())
 	}
@@ -181,6 +189,7 @@ func (p *Provider) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
+	p.slabs.close()
 	var errs []error
 	for _, s := range p.sites {
 		errs = append(errs, s.close())

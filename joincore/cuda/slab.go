@@ -1,0 +1,51 @@
+package cuda
+
+import (
+	"fmt"
+	"math/bits"
+	"syscall"
+	"time"
+)
+
+// slab is host memory of this process that is page-locked, or going to be.
+type slab struct {
+	mem, mapping []byte
+	unlock       func() // nil: it is not locked, or not yet
+	since        time.Time
+
+	locking bool // it is being locked, or waits for that
+	dropped bool // it ends as soon as it is not being locked
+}
+
+func (s *slab) size() int64 { return int64(len(s.mem)) }
+
+const hugePage = 2 << 20
+
+// slabSize rounds n bytes, at least one, up to a size that slabs have: sixteen
+// steps in each power of two, in whole pages, so that jobs of about the same
+// size use the same slabs.
+func slabSize(n int64) int64 {
+	step := int64(1) << max(bits.Len64(uint64(n-1))-5, 12)
+	return (n + step - 1) / step * step
+}
+
+// newSlab maps memory that begins at a huge page: locking takes pages one by
+// one, so that few large ones are locked sooner.
+func newSlab(size int64) (*slab, error) {
+	mapping, err := syscall.Mmap(-1, 0, int(size+hugePage), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("mmap of %d bytes: %w", size, err)
+	}
+	skip := (hugePage - spanOf(mapping).at%hugePage) % hugePage
+	mem := mapping[skip : skip+size : skip+size]
+	// Refused where the kernel has no huge pages: small ones do as well.
+	_ = syscall.Madvise(mem, syscall.MADV_HUGEPAGE)
+	return &slab{mem: mem, mapping: mapping}, nil
+}
+
+func (s *slab) destroy() {
+	if s.unlock != nil {
+		s.unlock()
+	}
+	_ = syscall.Munmap(s.mapping) // fails only for what was not mapped
+}

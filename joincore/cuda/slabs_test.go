@@ -1,0 +1,315 @@
+package cuda
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// locker page-locks nothing, and counts.
+type locker struct {
+	mu     sync.Mutex
+	locked map[int64]int64 // bytes, by address
+	most   int64
+	locks  int
+	err    error
+	gate   chan struct{} // nil: open
+}
+
+func (l *locker) lock(mem []byte) (func(), error) {
+	if l.gate != nil {
+		<-l.gate
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return nil, l.err
+	}
+	mem[0], mem[len(mem)-1] = 1, 1 // it is mapped
+	s := spanOf(mem)
+	if l.locked == nil {
+		l.locked = map[int64]int64{}
+	}
+	if l.locked[s.at] != 0 {
+		panic("locked twice")
+	}
+	l.locked[s.at] = s.bytes
+	l.locks++
+	l.most = max(l.most, l.sum())
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		mem[0] = 2 // it still is
+		delete(l.locked, s.at)
+	}, nil
+}
+
+func (l *locker) sum() (n int64) {
+	for _, bytes := range l.locked {
+		n += bytes
+	}
+	return n
+}
+
+// bytes is how much is locked.
+func (l *locker) bytes() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sum()
+}
+
+func testSlabs(t *testing.T, l *locker, limit int64) *slabs {
+	p := newSlabs(l.lock, limit)
+	t.Cleanup(func() {
+		p.close()
+		if n := l.bytes(); n != 0 || p.bytes != 0 || p.used != 0 {
+			t.Errorf("%d bytes are locked, %d idle, %d in use after all", n, p.bytes, p.used)
+		}
+	})
+	return p
+}
+
+// settle waits until all that was asked for is locked.
+func settle(p *slabs) {
+	for {
+		p.mu.Lock()
+		busy := p.busy
+		p.mu.Unlock()
+		if !busy {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestSlabSizes(t *testing.T) {
+	for _, n := range []int64{1, 2, 4095, 4096, 4097, 1 << 20, 1<<20 + 1, 1<<28 - 1, 1<<28 + 1, 1 << 40} {
+		size := slabSize(n)
+		if size < n || size%4096 != 0 || n > 1<<20 && size > n+n/16+1 || slabSize(size) != size {
+			t.Errorf("%d bytes: %d", n, size)
+		}
+	}
+}
+
+// TestSlabsAreKept: a slab is locked behind who has it, and the next one who
+// wants as much has it as it is.
+func TestSlabsAreKept(t *testing.T) {
+	l := &locker{gate: make(chan struct{})}
+	p := testSlabs(t, l, 1<<30)
+	const size = 4 << 20
+	s := p.take(size)
+	if s == nil || s.size() != size || spanOf(s.mem).at%hugePage != 0 || l.bytes() != 0 {
+		t.Fatalf("%+v, %d bytes are locked", s, l.bytes())
+	}
+	s.mem[size/2] = 7 // before it is locked
+	close(l.gate)
+	settle(p)
+	if l.bytes() != size {
+		t.Errorf("%d bytes are locked", l.bytes())
+	}
+	p.give(s)
+	if again := p.take(size); again != s {
+		t.Error("another slab")
+	}
+	other := p.take(size)
+	if other == nil || other == s {
+		t.Fatal("one slab for two")
+	}
+	settle(p)
+	p.give(other)
+	p.give(s)
+	if smaller := p.take(size / 2); smaller == nil || smaller.size() != size/2 {
+		t.Errorf("%+v", smaller)
+	} else {
+		p.give(smaller)
+	}
+}
+
+// TestSlabsNeverExceedWhatWasGranted: what has to be mapped takes the place of
+// what is idle; what two jobs had at a time may stay.
+func TestSlabsNeverExceedWhatWasGranted(t *testing.T) {
+	l := &locker{}
+	p := testSlabs(t, l, 1<<30)
+	use := func(sizes ...int64) {
+		t.Helper()
+		var have []*slab
+		for _, size := range sizes {
+			have = append(have, p.take(size))
+		}
+		settle(p)
+		for _, s := range have {
+			p.give(s)
+		}
+	}
+	const mb = 1 << 20
+	for _, c := range []struct {
+		sizes []int64
+		locks int // of all so far
+		bytes int64
+	}{
+		{[]int64{2 * mb}, 1, 2 * mb},
+		{[]int64{3 * mb}, 2, 3 * mb},         // in the place of 2
+		{[]int64{1 * mb}, 3, 1 * mb},         // 3 and 1 would be more than anybody had
+		{[]int64{2 * mb, 3 * mb}, 5, 5 * mb}, // in the place of 1
+		{[]int64{3 * mb}, 5, 5 * mb},
+		{[]int64{2 * mb, 3 * mb}, 5, 5 * mb},
+		{[]int64{4 * mb}, 6, 4 * mb}, // 2 and 3, the longest idle first, have to go
+	} {
+		use(c.sizes...)
+		if l.locks != c.locks || l.bytes() != c.bytes {
+			t.Errorf("%v: %d locks, %d bytes; want %d, %d", c.sizes, l.locks, l.bytes(), c.locks, c.bytes)
+		}
+	}
+	if l.most != 5*mb {
+		t.Errorf("%d bytes were locked at a time", l.most)
+	}
+}
+
+// TestIdleSlabsAreBounded: what is above the limit is given back at once, the
+// longest idle first.
+func TestIdleSlabsAreBounded(t *testing.T) {
+	l := &locker{}
+	p := testSlabs(t, l, 5<<20)
+	a, b, c := p.take(2<<20), p.take(2<<20), p.take(3<<20)
+	settle(p)
+	p.give(a)
+	p.give(b)
+	p.give(c)
+	p.work.Wait()
+	if l.bytes() != 5<<20 || len(p.kept) != 2 || p.kept[0] != b || p.kept[1] != c {
+		t.Errorf("%d bytes are locked, %d idle slabs", l.bytes(), len(p.kept))
+	}
+	large := p.take(6 << 20)
+	settle(p)
+	p.give(large)
+	p.work.Wait()
+	if l.bytes() != 0 || p.most != 0 {
+		t.Errorf("%d bytes are locked; %d at most", l.bytes(), p.most)
+	}
+}
+
+// TestIdleSlabsAreGivenBack: each when it was idle for long enough.
+func TestIdleSlabsAreGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &locker{}
+		p := testSlabs(t, l, 1<<30)
+		a, b := p.take(1<<20), p.take(2<<20)
+		synctest.Wait()
+		p.give(a)
+		time.Sleep(idleSlab / 2)
+		p.give(b)
+		for _, c := range []struct {
+			sleep time.Duration
+			bytes int64
+		}{{idleSlab/2 - 1, 3 << 20}, {2, 2 << 20}, {idleSlab/2 - 2, 2 << 20}, {1, 0}} {
+			time.Sleep(c.sleep)
+			synctest.Wait()
+			if n := l.bytes(); n != c.bytes {
+				t.Errorf("%d bytes are locked, not %d", n, c.bytes)
+			}
+		}
+		if p.timer != nil {
+			t.Error("it goes on for nothing")
+		}
+		a = p.take(1 << 20) // and anew
+		synctest.Wait()
+		p.give(a)
+		time.Sleep(idleSlab)
+		synctest.Wait()
+		if n := l.bytes(); n != 0 {
+			t.Errorf("%d bytes are locked", n)
+		}
+	})
+}
+
+// TestSlabsAreRefused: who has one goes on with it, nobody gets another one, and
+// locked ones stay until they are idle for long enough.
+func TestSlabsAreRefused(t *testing.T) {
+	l := &locker{}
+	p := testSlabs(t, l, 1<<30)
+	first := p.take(1 << 20)
+	settle(p)
+	l.err = errors.New("too much is locked")
+	second, third := p.take(2<<20), p.take(3<<20)
+	settle(p)
+	if err := p.refusal(); err == nil || err.Error() != "too much is locked" {
+		t.Fatal(err)
+	}
+	second.mem[0], third.mem[len(third.mem)-1] = 3, 3
+	l.err = nil
+	if p.take(1<<20) != nil {
+		t.Error("a slab after a refusal")
+	}
+	for _, s := range []*slab{first, second, third} {
+		p.give(s)
+	}
+	p.work.Wait()
+	if len(p.kept) != 1 || p.kept[0] != first || l.bytes() != 1<<20 || l.locks != 1 {
+		t.Errorf("%d idle slabs, %d bytes are locked, %d locks", len(p.kept), l.bytes(), l.locks)
+	}
+}
+
+// TestSlabIsGivenBackBeforeItIsLocked: whoever locks it undoes that, or does not
+// begin.
+func TestSlabIsGivenBackBeforeItIsLocked(t *testing.T) {
+	l := &locker{gate: make(chan struct{})}
+	p := testSlabs(t, l, 0)
+	first, second := p.take(1<<20), p.take(1<<20)
+	l.gate <- struct{}{} // of the first one's lock
+	settleTo := func(n int64) {
+		for l.bytes() != n {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	settleTo(1 << 20)
+	p.give(first)
+	p.give(second)
+	close(l.gate)
+	settle(p)
+	p.work.Wait()
+	if l.bytes() != 0 || l.locks > 2 || len(p.kept) != 0 {
+		t.Errorf("%d bytes are locked, %d locks, %d idle", l.bytes(), l.locks, len(p.kept))
+	}
+}
+
+// TestManyJobsUseSlabs: no slab is with two jobs, and no more is locked than all
+// of them had.
+func TestManyJobsUseSlabs(t *testing.T) {
+	l := &locker{}
+	p := testSlabs(t, l, 6<<20)
+	p.idle = time.Millisecond
+	var wait sync.WaitGroup
+	const jobs, each = 4, 3
+	for job := range jobs {
+		wait.Go(func() {
+			r := rand.New(rand.NewPCG(1, uint64(job)))
+			for round := range 60 {
+				var have []*slab
+				for range 1 + r.IntN(each) {
+					s := p.take(slabSize(1 + r.Int64N(2<<20)))
+					if s == nil {
+						t.Error("no slab")
+						return
+					}
+					s.mem[100] = byte(job*64 + round)
+					have = append(have, s)
+				}
+				time.Sleep(time.Duration(r.IntN(300)) * time.Microsecond)
+				for _, s := range have {
+					if s.mem[100] != byte(job*64+round) {
+						t.Error("somebody else has it, too")
+					}
+					p.give(s)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	settle(p)
+	if l.most > jobs*each*(2<<20) {
+		t.Errorf("%d bytes were locked at a time", l.most)
+	}
+}
