@@ -3,6 +3,7 @@ package child
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ type lane struct {
 
 	mu           sync.Mutex
 	jobs, queued int
+	noted        string // what was last said
 }
 
 func newLane(d Device) *lane {
@@ -76,6 +78,28 @@ func (l *lane) status() *wire.Device {
 		d.Used = l.Used()
 	}
 	return d
+}
+
+// lacking is a provider that may have to do without something.
+type lacking interface {
+	// Note says what that is, and why; "": nothing.
+	Note() string
+}
+
+// note returns what the provider does without. What is new goes to the log.
+func (l *lane) note(log *slog.Logger) string {
+	p, ok := l.Provider.(lacking)
+	if !ok {
+		return ""
+	}
+	note := p.Note()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if note != l.noted && note != "" {
+		log.Warn(note, "device", l.Name)
+	}
+	l.noted = note
+	return note
 }
 
 // shortest returns the device with the least to do.

@@ -3,9 +3,14 @@ package child
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/device"
 )
 
 func TestLane(t *testing.T) {
@@ -41,4 +46,36 @@ func TestLane(t *testing.T) {
 			t.Errorf("%d jobs are left", n)
 		}
 	})
+}
+
+// without is a provider that notes what it does without.
+type without struct {
+	device.Provider
+	what string
+}
+
+func (w *without) Note() string { return w.what }
+
+// TestNote: what a provider does without is said in the device's status for as
+// long as that is so, and in the log when it begins.
+func TestNote(t *testing.T) {
+	var text strings.Builder
+	p := &without{Provider: cpu.New()}
+	s := newServer([]Device{{Provider: p, Name: "test"}, {Provider: cpu.New()}}, slog.New(slog.NewTextHandler(&text, nil)))
+	for i, what := range []string{"", "no light", "no light", "", "no light", "no air"} {
+		p.what = what
+		reply, err := s.Status(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := reply.GetDevices()[0].GetNote(); got != what {
+			t.Errorf("%d: note %q in place of %q", i, got, what)
+		}
+		if got := reply.GetDevices()[1].GetNote(); got != "" {
+			t.Errorf("%d: the other device has the note %q", i, got)
+		}
+	}
+	if light, air := strings.Count(text.String(), "no light"), strings.Count(text.String(), "no air"); light != 2 || air != 1 {
+		t.Errorf("said %d and %d times", light, air)
+	}
 }

@@ -41,6 +41,7 @@ func (s *server) Status(context.Context, *wire.StatusRequest) (*wire.StatusReply
 	reply := &wire.StatusReply{}
 	for i, l := range s.lanes {
 		d := l.status()
+		d.Note = l.note(s.log)
 		if err := s.pool.refusal(i); err != nil {
 			d.Note = fmt.Sprintf("extents are not registered, copies of them are staged: %v", err)
 		}
