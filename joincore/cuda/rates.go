@@ -17,8 +17,12 @@ import (
 // and the kernels.
 func (p *Provider) RatesKey() string {
 	h := sha256.New()
-	for _, module := range [][]byte{kernels.Fused, kernels.Sort} {
+	for _, module := range [][]byte{kernels.Steps, kernels.Sort} {
 		h.Write(module)
+	}
+	for _, name := range kernels.FusedKernels() {
+		image, _ := kernels.Fused(name) // it was listed
+		h.Write(image)
 	}
 	info := p.context.Info()
 	return fmt.Sprintf("%s, driver %d, kernels %x", info.UUID, info.Driver, h.Sum(nil)[:8])

@@ -257,6 +257,40 @@ func TestMissingKernel(t *testing.T) {
 	}
 }
 
+// Each kernel of a library is loaded once, from its own image.
+func TestLibrary(t *testing.T) {
+	c, _ := open(t)
+	var asked []string
+	missing := errors.New("no such kernel")
+	l := c.NewLibrary(func(kernel string) ([]byte, error) {
+		asked = append(asked, kernel)
+		switch kernel {
+		case "add":
+			return []byte(addPTX), nil
+		case "broken":
+			return []byte("no code"), nil
+		}
+		return nil, missing
+	})
+	k, err := l.Kernel("add")
+	if must(t, err); k.Threads != 128 {
+		t.Errorf("launch facts: %+v", k)
+	}
+	if again, err := l.Kernel("add"); err != nil || again != k {
+		t.Errorf("another kernel the second time: %v", err)
+	}
+	if _, err := l.Kernel("subtract"); !errors.Is(err, missing) {
+		t.Errorf("missing kernel: %v", err)
+	}
+	if _, err := l.Kernel("broken"); err == nil {
+		t.Error("loaded what is no code")
+	}
+	if want := []string{"add", "subtract", "broken"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %v in place of %v", asked, want)
+	}
+	must(t, l.Unload())
+}
+
 func TestCopiesWithinTheDevice(t *testing.T) {
 	c, s := open(t)
 	a := arena(t, c, 1<<16)

@@ -5,6 +5,7 @@ package driver
 import (
 	"fmt"
 	"sync"
+	"unsafe"
 
 	"gorgonia.org/cu"
 )
@@ -82,14 +83,7 @@ func (m *Module) constants(name string, n int) ([]uint64, error) {
 	if n != 0 && bytes != int64(8*n) {
 		return nil, fmt.Errorf("%s has %d bytes in place of %d", name, bytes, 8*n)
 	}
-	host, err := m.c.Pinned(bytes)
-	if err != nil {
-		return nil, err
-	}
-	defer host.Free()
-	err = m.c.with("cuMemcpyDtoH", func() error { return cu.MemcpyDtoH(host.pointer(), at, bytes) })
-	if err != nil {
-		return nil, err
-	}
-	return append([]uint64(nil), host.Words()...), nil
+	numbers := make([]uint64, bytes/8)
+	err = m.c.with("cuMemcpyDtoH", func() error { return cu.MemcpyDtoH(unsafe.Pointer(unsafe.SliceData(numbers)), at, 8*int64(len(numbers))) })
+	return numbers, err
 }

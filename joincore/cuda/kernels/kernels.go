@@ -2,12 +2,42 @@
 
 package kernels
 
-import _ "embed"
+import (
+	"embed"
+	"fmt"
+	"path"
+)
 
-// Fused holds partitioned hash joins over columns in device memory.
+// Steps holds the steps of partitioned hash joins over columns in device memory
+// that are the same for all payloads.
 //
-//go:embed bin/fused.fatbin
-var Fused []byte
+//go:embed bin/steps.fatbin
+var Steps []byte
+
+// fused has the other kernels of those joins, each by itself.
+//
+//go:embed bin/fused/*.fatbin
+var fused embed.FS
+
+// Fused returns the image of one kernel that a partitioned hash join has for its
+// forms of payload.
+func Fused(kernel string) ([]byte, error) {
+	image, err := fused.ReadFile(path.Join("bin/fused", kernel+".fatbin"))
+	if err != nil {
+		return nil, fmt.Errorf("no kernel %s was built", kernel)
+	}
+	return image, nil
+}
+
+// FusedKernels returns the names of all such kernels, in order.
+func FusedKernels() []string {
+	files, _ := fused.ReadDir("bin/fused") // it is embedded
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.Name()[:len(f.Name())-len(".fatbin")]
+	}
+	return names
+}
 
 // General holds the steps of every join: keys, filters, matching of all kinds,
 // gathers.

@@ -205,10 +205,12 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
     if (threadIdx.x == 0) first_tile[parents] = total, hot_next = ~0u;
     if (threadIdx.x < FAN) count[threadIdx.x] = 0, left[threadIdx.x] = 0;
     __syncthreads();
-    if constexpr (A > 1)
-      tile = (uint32_t)((uint64_t)total * blockIdx.x / gridDim.x), last_tile = (uint32_t)((uint64_t)total * (blockIdx.x + 1) / gridDim.x), tile_step = 1;
-    else
+    if constexpr (A > 1) {
+      const uint32_t each = total / gridDim.x, more = total % gridDim.x;  // that many blocks have one more
+      tile = each * blockIdx.x + min(more, blockIdx.x), last_tile = tile + each + (blockIdx.x < more), tile_step = 1;
+    } else {
       tile = blockIdx.x, last_tile = total, tile_step = gridDim.x;
+    }
   }
 
   auto partition = [&](const Row<W>& r) {

@@ -3,6 +3,7 @@
 package phj
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,7 +16,8 @@ import (
 // state is what joins on one device share.
 type state struct {
 	device *driver.Context
-	module *driver.Module
+	steps  *driver.Module  // the same for all payloads
+	forms  *driver.Library // the kernels that have forms of payload
 
 	mu   sync.Mutex
 	idle []*scratch
@@ -24,7 +26,7 @@ type state struct {
 var states = resident.PerContext[*state]{Make: load}
 
 func load(d *driver.Context) (*state, error) {
-	m, err := d.Load(kernels.Fused)
+	m, err := d.Load(kernels.Steps)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +37,7 @@ func load(d *driver.Context) (*state, error) {
 	if want := []uint64{joinBytes, sideBytes, fieldBytes, sampleBytes, counters}; !slices.Equal(layout, want) {
 		return nil, fmt.Errorf("the kernels' descriptor has the layout %v in place of %v", layout, want)
 	}
-	return &state{device: d, module: m}, nil
+	return &state{device: d, steps: m, forms: d.NewLibrary(kernels.Fused)}, nil
 }
 
 // Close frees what joins on a device have kept; none is running.
@@ -47,7 +49,7 @@ func Close(d *driver.Context) error {
 	for _, b := range s.idle {
 		b.close()
 	}
-	return s.module.Unload()
+	return errors.Join(s.steps.Unload(), s.forms.Unload())
 }
 
 // scratch is what one join at a time needs beside the arena.
@@ -122,17 +124,18 @@ type joinKernels struct {
 
 // few: few probe rows have a match.
 func (s *state) joinKernels(keyWords int, shapes [2]shape, modes [2]mode, rowIDs, few bool) (k joinKernels, err error) {
-	get := func(format string, args ...any) *driver.Kernel {
-		if err != nil {
-			return nil
+	from := func(find func(string) (*driver.Kernel, error)) func(string, ...any) *driver.Kernel {
+		return func(format string, args ...any) (kernel *driver.Kernel) {
+			if err == nil {
+				kernel, err = find(fmt.Sprintf(format, args...))
+			}
+			return kernel
 		}
-		var kernel *driver.Kernel
-		kernel, err = s.module.Kernel(fmt.Sprintf(format, args...))
-		return kernel
 	}
-	k.histogram = get("gj_histogram_k%d", keyWords)
-	k.offsets = get("gj_offsets")
-	k.close = get("gj_close")
+	step, get := from(s.steps.Kernel), from(s.forms.Kernel)
+	k.histogram = step("gj_histogram_k%d", keyWords)
+	k.offsets = step("gj_offsets")
+	k.close = step("gj_close")
 	for i := range k.first {
 		k.first[i] = get("gj_first_k%d_%s", keyWords, shapes[i])
 		if modes[i] == place {

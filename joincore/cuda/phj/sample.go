@@ -54,7 +54,7 @@ type bypass struct {
 // sample counts the keys, which takes the sample on the way, waits for it, and
 // decides.
 func (r *run) sample(ctx context.Context) error {
-	sum, err := r.state.module.Kernel("gj_sample_sum")
+	sum, err := r.state.steps.Kernel("gj_sample_sum")
 	if err != nil {
 		return err
 	}
@@ -135,11 +135,11 @@ func (s *state) bypass(keyWords int, widths [2][]int, probe shape) (*bypass, err
 	if !okA || !okB || b != probe || !bypassExists(a, b) {
 		return nil, nil
 	}
-	join, err := s.module.Kernel(fmt.Sprintf("gj_bypass_k%d_%s_%s", keyWords, a, b))
+	join, err := s.forms.Kernel(fmt.Sprintf("gj_bypass_k%d_%s_%s", keyWords, a, b))
 	if err != nil {
 		return nil, err
 	}
-	cold, err := s.module.Kernel(fmt.Sprintf("gj_cold_k%d_%s", keyWords, probe))
+	cold, err := s.forms.Kernel(fmt.Sprintf("gj_cold_k%d_%s", keyWords, probe))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,40 @@
+// Steps of a partitioned hash join whose kernels are the same for all payloads.
+#include "arena.cuh"
+#include "define.cuh"
+#include "histogram.cuh"
+#include "offsets.cuh"
+#include "sample.cuh"
+#include "tuning.cuh"
+
+using namespace gj;
+
+// What the host mirrors: sizes in bytes of the descriptor's types.
+extern "C" __constant__ const uint64_t gj_layout[5] = {sizeof(gj_join), sizeof(gj_side), sizeof(gj_field), sizeof(gj_sample), GJ_COUNTERS};
+
+// gj_sample_sum(join, rows of the sample that make a key hot): one block.
+extern "C" __global__ void __launch_bounds__(sample_threads, 1) gj_sample_sum(const gj_join* join, uint64_t often) {
+  sum_sample<sample_threads>(join, (uint32_t)often);
+}
+LAUNCH(gj_sample_sum, sample_threads, 1, 0, 0, 0)
+
+// gj_histogram_k<key words>(join, sides). Dynamic shared memory: 4 bytes a
+// partition and at least 16, 2 above 2^15 of them; beside a sample, what
+// gj_histogram_k_launch says more.
+#define HISTOGRAM(K)                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(histogram_threads, 1) gj_histogram_k##K(const gj_join* join, uint64_t sides) {      \
+    histogram<K, histogram_threads>(join, sides);                                                                                  \
+  }                                                                                                                                \
+  LAUNCH(gj_histogram_k##K, histogram_threads, 1, (SampleLookup<K, 1, true>::bytes), 0, 0)
+HISTOGRAM(1)
+HISTOGRAM(2)
+
+// gj_offsets(join): as many blocks as gj_offsets_launch says rows.
+extern "C" __global__ void __launch_bounds__(offsets_threads, 1) gj_offsets(const gj_join* join) { offsets<offsets_threads>(join, offsets_slices); }
+LAUNCH(gj_offsets, offsets_threads, 1, 0, 3 * offsets_slices + 2, 0)
+
+// gj_close(join, key bytes, build columns, probe columns, bytes of a build column, of a probe column; 0: fields).
+extern "C" __global__ void __launch_bounds__(close_threads, 1)
+    gj_close(const gj_join* join, uint64_t key, uint64_t build, uint64_t probe, uint64_t build_bytes, uint64_t probe_bytes) {
+  close_output<close_threads>(join, (int)key, {(int)build, (int)probe}, {(int)build_bytes, (int)probe_bytes});
+}
+LAUNCH(gj_close, close_threads, 1, 0, 0, 0)
