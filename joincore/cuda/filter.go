@@ -6,6 +6,8 @@ import (
 	"context"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/op"
 	"gpujoin/joincore/device"
 )
 
@@ -24,25 +26,33 @@ func (e *execution) Filter(ctx context.Context, from device.Space, condition joi
 }
 
 func (e *execution) filter(ctx context.Context, from *space, condition joincore.Expr, parameters []joincore.Parameter, keep device.Keep) (*space, error) {
-	arena := e.site.arena
-	mark := arena.Mark()
-	chosen, err := arena.Take(4 * from.rows)
+	chosen, rows, err := e.choose(ctx, from.rows, func(to driver.Ptr) (*op.Count, error) {
+		return e.site.main.Filter(ctx, e.side(ctx, from), condition, parameters, to)
+	})
 	if err != nil {
-		return nil, err
-	}
-	defer arena.Hold()() // chosen stays where it is
-	count, err := e.site.main.Filter(ctx, e.side(ctx, from), condition, parameters, chosen)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := count.Wait(ctx)
-	if err != nil {
-		return nil, err
-	}
-	arena.Rewind(mark)
-	if chosen, err = arena.Take(4 * rows); err != nil { // the same place, as much as it needs
 		return nil, err
 	}
 	out := e.newSpace(rows)
 	return out, out.pick(from, chosen, keep)
+}
+
+// choose takes memory for the row numbers that a step writes, at most so many,
+// and keeps what they need of it. The step gets room for all.
+func (e *execution) choose(ctx context.Context, most int64, step func(to driver.Ptr) (*op.Count, error)) (chosen driver.Ptr, rows int64, err error) {
+	arena := e.site.arena
+	mark := arena.Mark()
+	if chosen, err = arena.Take(4 * most); err != nil {
+		return 0, 0, err
+	}
+	defer arena.Hold()() // chosen stays where it is
+	count, err := step(chosen)
+	if err != nil {
+		return 0, 0, err
+	}
+	if rows, err = count.Wait(ctx); err != nil {
+		return 0, 0, err
+	}
+	arena.Rewind(mark)
+	chosen, err = arena.Take(4 * rows) // the same place, as much as it needs
+	return chosen, rows, err
 }

@@ -11,6 +11,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/auto"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/op"
 	"gpujoin/joincore/cuda/phj"
 	"gpujoin/joincore/cuda/resident"
 	"gpujoin/joincore/cuda/smj"
@@ -37,18 +38,13 @@ var wholes = map[joincore.Algorithm]resident.Func{
 	joincore.PHJOM: phj.OM, joincore.SMJUM: smj.UM, joincore.SMJOM: smj.OM, 0: auto.Run,
 }
 
-// suits says whether a join can take both sides at once: an inner join on one
-// column of 4 or 8 bytes a side, of which no row is NULL. Left to itself the
-// provider wants the probe side to be an input as it is: of a result each part
-// would transform the build side once more.
+// suits says whether a join can take both sides at once: an inner join on keys
+// that are one number of 8 bytes at most, or several side by side. Left to
+// itself the provider wants the probe side to be an input as it is: of a result
+// each part would transform the build side once more.
 func (e *execution) suits(spec *device.JoinSpec) (resident.Func, bool) {
 	run, ok := wholes[spec.Algorithm]
-	if !ok || spec.Emit != device.Pairs || spec.Mark || spec.Leftover || spec.Residual != nil || !spec.Build.Exact || len(spec.Build.Parts) != 1 {
-		return nil, false
-	}
-	b, p := spec.Build.Parts[0].Column, spec.Match.Probe.Parts[0].Column
-	width := e.describe(b).Width
-	if width != e.describe(p).Width || width != 4 && width != 8 || e.inputs[b.Input].nullable(b.Column) || e.inputs[p.Input].nullable(p.Column) {
+	if !ok || spec.Emit != device.Pairs || spec.Mark || spec.Leftover || spec.Residual != nil || !spec.Build.Exact || len(spec.Build.Parts) == 0 {
 		return nil, false
 	}
 	return run, spec.ProbeInput || spec.Algorithm != 0
@@ -62,7 +58,10 @@ func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, bui
 	start := time.Now()
 	defer func() { j.prepare = time.Since(start) }()
 	var err error
-	if j.side, err = e.wholeSide(ctx, build, spec.Build.Parts[0].Column, spec.KeepBuild); err != nil {
+	before := e.site.main.Cost()
+	j.side, err = e.wholeSide(ctx, build, spec.Build, spec.KeepBuild)
+	j.account(before)
+	if err != nil {
 		e.site.arena.Rewind(j.mark)
 		return nil, err
 	}
@@ -82,7 +81,9 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 	defer arena.Rewind(mark)
 	start := time.Now()
 	j.crossing += j.e.crossing(from, j.spec.Match.Probe, nil, j.spec.KeepProbe)
-	side, err := j.e.wholeSide(ctx, from, j.spec.Match.Probe.Parts[0].Column, j.spec.KeepProbe)
+	before := j.e.site.main.Cost()
+	side, err := j.e.wholeSide(ctx, from, j.spec.Match.Probe, j.spec.KeepProbe)
+	j.account(before)
 	if err == nil && side != nil {
 		var out *resident.Output
 		if out, err = j.join(ctx, side, start); err == nil {
@@ -96,6 +97,14 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 	}
 	arena.Rewind(mark)
 	return j.byNumber(ctx, from, emit)
+}
+
+// account adds what steps have cost that made columns of a side.
+func (j *whole) account(before op.Cost) {
+	work, now := &j.report.Work, j.e.site.main.Cost()
+	work.Launches += now.Launches - before.Launches
+	work.Syncs += now.Syncs - before.Syncs
+	work.Bytes += now.Bytes - before.Bytes
 }
 
 // failed says whether an error ends the join: ctx has ended, or the device is

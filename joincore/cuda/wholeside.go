@@ -16,7 +16,9 @@ import (
 // wholeSide is a side of a join as columns, and what each of them is.
 type wholeSide struct {
 	resident.Side
-	key     joincore.ColumnRef
+	// plain is the column that the key is; other keys are parts side by side,
+	// and nobody reads them later.
+	plain   *joincore.ColumnRef
 	keyKept bool // the key is read later
 	payload []payload
 }
@@ -37,27 +39,24 @@ const (
 	rowNumbers
 )
 
-// wholeSide returns the columns of a space, gathered where they are reached by
-// row number; nil where the key may be NULL.
-func (e *execution) wholeSide(ctx context.Context, s *space, key joincore.ColumnRef, keep device.Keep) (*wholeSide, error) {
-	w := &wholeSide{key: key, Side: resident.Side{Rows: s.rows}}
+// wholeSide returns the columns of those rows of a space that have a key,
+// gathered where they are reached by row number; nil where no row can have one.
+func (e *execution) wholeSide(ctx context.Context, all *space, key *device.Key, keep device.Keep) (*wholeSide, error) {
+	s, err := e.keyed(ctx, all, key, keep)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	w := &wholeSide{Side: resident.Side{Rows: s.rows}}
+	if err := w.takeKey(ctx, e, s, key); err != nil {
+		return nil, err
+	}
 	find := e.lookup(ctx, s, e.site.main.Stream())
-	c, err := find(key)
-	if err != nil {
-		return nil, err
-	}
-	if c.Validity != 0 || c.Optional || c.Missing {
-		return nil, nil
-	}
-	if w.Key, _, err = e.dense(c, s.rows); err != nil {
-		return nil, err
-	}
 	numbered := slices.Clone(keep.Inputs)
 	for _, ref := range slices.Concat(keep.Columns, keep.Late) {
 		_, here := s.carried[ref]
 		soon := slices.Contains(keep.Columns, ref)
 		switch {
-		case ref == key:
+		case w.plain != nil && ref == *w.plain:
 			w.keyKept = true
 		case movable(e.describe(ref)) && (soon || here):
 			err = w.addValues(e, find, ref)
@@ -140,7 +139,7 @@ func (e *execution) dense(c op.Column, rows int64) (resident.Column, driver.Ptr,
 func (w *wholeSide) cover(s *space, key resident.Column, columns []resident.Column, first int64) {
 	at := func(c resident.Column) driver.Ptr { return c.Addr + driver.Ptr(first*int64(c.Bytes)) }
 	if w.keyKept {
-		s.carried[w.key] = op.Column{Values: at(key), Width: key.Bytes}
+		s.carried[*w.plain] = op.Column{Values: at(key), Width: key.Bytes}
 	}
 	for i, p := range w.payload {
 		c := columns[i]
