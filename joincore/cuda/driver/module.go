@@ -84,6 +84,8 @@ func (m *Module) constants(name string, n int) ([]uint64, error) {
 		return nil, fmt.Errorf("%s has %d bytes in place of %d", name, bytes, 8*n)
 	}
 	numbers := make([]uint64, bytes/8)
-	err = m.c.with("cuMemcpyDtoH", func() error { return cu.MemcpyDtoH(unsafe.Pointer(unsafe.SliceData(numbers)), at, 8*int64(len(numbers))) })
+	err = m.c.with("cuMemcpyDtoH", func() error {
+		return cu.MemcpyDtoH(unsafe.Pointer(unsafe.SliceData(numbers)), at, 8*int64(len(numbers)))
+	})
 	return numbers, err
 }
