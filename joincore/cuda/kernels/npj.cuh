@@ -12,9 +12,10 @@
 // tag; of an 8-byte key the tag is the half of the hash that does not number
 // the slot, and partners are compared as whole keys.
 //
-// Where the build keys' range is no wider than the table, the slot is the key
-// less the smallest one: the array join for dense keys. No other key has that
-// slot, so a probe row looks at one slot at most.
+// Where the build keys' range is no wider than the table has words of 4 bytes,
+// the table is an array of the last build row with each key of the range: the
+// array join for dense keys. A probe row looks at one word at most, which says
+// all: neither tags nor keys are compared.
 //
 // Build rows of one key are walked one after the other: a hot key on both sides
 // is right here, but slow.
@@ -39,29 +40,29 @@ __device__ __forceinline__ uint64_t key_value(uint64_t keys, uint64_t row) {
 // Finds the build keys' range: range[0] is the smallest, range[1] the complement of the largest.
 template <int KW, int T>
 __device__ __forceinline__ void key_range(const gj_table* table) {
+  __shared__ unsigned long long lows[T / 32], highs[T / 32];
   unsigned long long low = ~0ull, high = ~0ull;
+#pragma unroll 4
   for (uint64_t i = (uint64_t)blockIdx.x * T + threadIdx.x; i < table->rows[0]; i += (uint64_t)gridDim.x * T) {
     const unsigned long long key = key_value<KW>(table->key[0], i);
     low = min(low, key), high = min(high, ~key);
   }
 #pragma unroll
   for (int d = 16; d; d /= 2) low = min(low, __shfl_xor_sync(~0u, low, d)), high = min(high, __shfl_xor_sync(~0u, high, d));
+  if (threadIdx.x % 32 == 0) lows[threadIdx.x / 32] = low, highs[threadIdx.x / 32] = high;
+  __syncthreads();
+  if (threadIdx.x) return;
+  for (int w = 1; w < T / 32; w++) low = min(low, lows[w]), high = min(high, highs[w]);
   unsigned long long* range = reinterpret_cast<unsigned long long*>(table->range);
-  if (threadIdx.x % 32 == 0) atomicMin(range, low), atomicMin(range + 1, high);
+  atomicMin(range, low), atomicMin(range + 1, high);
 }
 
 // Where a key's search begins, and its tag.
 template <int KW>
 struct Slots {
   uint64_t* slot;
-  uint64_t count, low;
-  bool dense;
-  __device__ explicit Slots(const gj_table& table) : slot(reinterpret_cast<uint64_t*>(table.table)), count(table.slots) {
-    const uint64_t* range = reinterpret_cast<const uint64_t*>(table.range);
-    low = range[0];
-    dense = ~range[1] - low < count;
-  }
-  // `count` or more stands for no slot: a probe key that no build row has.
+  uint64_t count;
+  __device__ explicit Slots(const gj_table& table) : slot(reinterpret_cast<uint64_t*>(table.table)), count(table.slots) {}
   __device__ __forceinline__ uint64_t first(uint64_t key, uint32_t& tag) const {
     Hash h;
     if constexpr (KW == 1) {
@@ -71,8 +72,8 @@ struct Slots {
       const uint32_t word[2] = {(uint32_t)key, (uint32_t)(key >> 32)};
       h = hash_words(word);
     }
-    tag = dense ? (uint32_t)key : h.table;
-    return dense ? key - low : (uint64_t)h.part * count >> 32;
+    tag = h.table;
+    return (uint64_t)h.part * count >> 32;
   }
   // Where a search that begins at slot `first` looks after so many others.
   __device__ __forceinline__ uint64_t after(uint64_t first, uint32_t others) const {
@@ -82,26 +83,44 @@ struct Slots {
   }
 };
 
-// Enters all build rows. Slots are claimed without a look at them before: with
-// one, an H200 read 102 bytes a row where 64 hold its slots.
+// The table as an array.
+struct DenseRows {
+  uint32_t* row;
+  uint64_t low, width;
+  bool dense;  // it is one
+  __device__ explicit DenseRows(const gj_table& table) : row(reinterpret_cast<uint32_t*>(table.table)) {
+    const uint64_t* range = reinterpret_cast<const uint64_t*>(table.range);
+    low = range[0], width = ~range[1] - low + 1;  // 0: all there are
+    dense = width - 1 < 2 * table.slots;
+  }
+};
+
+// Enters a build row into its slot and returns the row that was there, if any.
+// The slot is claimed without a look at it before: with one, an H200 read 102
+// bytes a row where 64 hold its slots.
+template <int KW>
+__device__ __forceinline__ uint32_t enter_row(const Slots<KW>& slots, uint64_t key, uint32_t row) {
+  uint32_t tag;
+  const uint32_t first = (uint32_t)slots.first(key, tag);
+  const unsigned long long mine = (uint64_t)tag << 32 | row;
+  for (uint32_t others = 0;; others++) {
+    unsigned long long* slot = reinterpret_cast<unsigned long long*>(slots.slot) + slots.after(first, others);
+    const unsigned long long there = atomicCAS(slot, empty_slot, mine);
+    if (there == empty_slot) return no_row;
+    if (there >> 32 == tag) return (uint32_t)atomicExch(slot, mine);  // a slot keeps its tag
+  }
+}
+
+// Enters all build rows.
 template <int KW, int T>
 __device__ __forceinline__ void enter_rows(const gj_table* table) {
   const Slots<KW> slots(*table);
+  const DenseRows array(*table);
   uint32_t* next = reinterpret_cast<uint32_t*>(table->next);
   for (uint64_t i = (uint64_t)blockIdx.x * T + threadIdx.x; i < table->rows[0]; i += (uint64_t)gridDim.x * T) {
-    uint32_t tag, before = no_row;
-    const uint32_t first = (uint32_t)slots.first(key_value<KW>(table->key[0], i), tag);
-    const unsigned long long mine = (uint64_t)tag << 32 | (uint32_t)i;
-    for (uint32_t others = 0;; others++) {
-      unsigned long long* slot = reinterpret_cast<unsigned long long*>(slots.slot) + slots.after(first, others);
-      const unsigned long long there = atomicCAS(slot, empty_slot, mine);
-      if (there == empty_slot) break;
-      if (there >> 32 == tag) {  // a slot keeps its tag
-        before = (uint32_t)atomicExch(slot, mine);
-        *reinterpret_cast<volatile uint32_t*>(table->repeats) = 1;
-        break;
-      }
-    }
+    const uint64_t key = key_value<KW>(table->key[0], i);
+    const uint32_t before = array.dense ? atomicExch(array.row + (key - array.low), (uint32_t)i) : enter_row<KW>(slots, key, (uint32_t)i);
+    if (before != no_row) *reinterpret_cast<volatile uint32_t*>(table->repeats) = 1;
     __stcs(next + i, before);
   }
 }
@@ -117,34 +136,44 @@ __device__ __forceinline__ void probe_rows(const gj_table* descriptor) {
   copy_descriptor<T>(descriptor, &table);
   __syncthreads();
   const Slots<KW> slots(table);
+  const DenseRows array(table);
   const uint32_t t = threadIdx.x, lane = t & 31, warp = t / 32;
   const bool repeats = *reinterpret_cast<const uint32_t*>(table.repeats);
   const uint32_t* next = reinterpret_cast<const uint32_t*>(table.next);
   for (uint64_t first = (uint64_t)blockIdx.x * N; first < table.rows[1]; first += (uint64_t)gridDim.x * N) {
     const uint32_t rows = (uint32_t)min((uint64_t)N, table.rows[1] - first);
-    uint64_t key[IPT], at[IPT], word[IPT];
-    uint32_t tag[IPT], row[IPT];
+    uint64_t key[IPT];
+    uint32_t row[IPT];
 #pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      key[j] = j * T + t < rows ? key_value<KW>(table.key[1], first + j * T + t) : 0;
-      at[j] = slots.first(key[j], tag[j]);
+    for (int j = 0; j < IPT; j++) key[j] = j * T + t < rows ? key_value<KW>(table.key[1], first + j * T + t) : 0;
+    if (array.dense) {
+#pragma unroll
+      for (int j = 0; j < IPT; j++) {
+        const uint64_t at = key[j] - array.low;
+        row[j] = j * T + t < rows && at < array.width ? __ldg(array.row + at) : no_row;
+      }
+    } else {
+      uint64_t at[IPT], word[IPT];
+      uint32_t tag[IPT];
+#pragma unroll
+      for (int j = 0; j < IPT; j++) at[j] = slots.first(key[j], tag[j]);
+#pragma unroll
+      for (int j = 0; j < IPT; j++) word[j] = j * T + t < rows ? __ldg(slots.slot + at[j]) : empty_slot;
+#pragma unroll
+      for (int j = 0; j < IPT; j++) {
+        for (uint32_t others = 1; word[j] != empty_slot && word[j] >> 32 != tag[j]; others++) word[j] = __ldg(slots.slot + slots.after(at[j], others));
+        row[j] = (uint32_t)word[j];
+      }
     }
-#pragma unroll
-    for (int j = 0; j < IPT; j++) word[j] = j * T + t < rows && at[j] < slots.count ? __ldg(slots.slot + at[j]) : empty_slot;
     bool left = false;
 #pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      for (uint32_t others = 1; word[j] != empty_slot && word[j] >> 32 != tag[j]; others++)
-        word[j] = slots.dense ? empty_slot : __ldg(slots.slot + slots.after(at[j], others));
-      row[j] = (uint32_t)word[j];
-      left |= row[j] != no_row;
-    }
+    for (int j = 0; j < IPT; j++) left |= row[j] != no_row;
     // A partner of each row at a time.
     while (__syncthreads_or(left)) {
       uint32_t hits = 0;
 #pragma unroll
       for (int j = 0; j < IPT; j++)
-        if (row[j] != no_row && (KW == 1 || key_value<KW>(table.key[0], row[j]) == key[j])) hits |= 1u << j;
+        if (row[j] != no_row && (KW == 1 || array.dense || key_value<KW>(table.key[0], row[j]) == key[j])) hits |= 1u << j;
 #pragma unroll
       for (int j = 0; j < IPT; j++) {
         const uint32_t some = __ballot_sync(~0u, hits >> j & 1);

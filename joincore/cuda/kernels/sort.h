@@ -73,14 +73,15 @@ typedef struct {
   gj_result result;
 } gj_merge;
 
-/* A hash table over the build rows and what probes it. */
+/* A hash table over the build rows, or the array that it is where the range of
+ * their keys is no wider than 2 * slots, and what probes it. */
 typedef struct {
-  uint64_t rows[2]; /* the build side's below slots */
+  uint64_t rows[2]; /* the build side's below slots, unless the table is an array */
   uint64_t key[2];
   uint64_t slots;   /* a multiple of 8, at most 2^32 */
-  uint64_t table;   /* uint64[slots], all ones before the first launch */
-  uint64_t range;   /* uint64[2], all ones before the first launch: the build keys' smallest, and the largest's complement */
+  uint64_t table;   /* uint64[slots], or uint32[the range's width]; all ones before the first launch */
+  uint64_t range;   /* uint64[2], the build keys' smallest and the largest's complement; all ones before they are looked for */
   uint64_t next;    /* uint32[rows[0]] */
-  uint64_t repeats; /* uint32, zero before the first launch: not zero where build rows share a slot */
+  uint64_t repeats; /* uint32, zero before the first launch: not zero where build rows share a key, or a tag */
   gj_result result;
 } gj_table;

@@ -201,19 +201,28 @@ bool sort_merge(const Case& c) {
   return first == rows && got == rows && join.read(c, KW * 4, rows) == want;
 }
 
-// Enters the build side into one table and probes it.
+// Enters the build side into one table and probes it. Where the keys' range is
+// known before, the table may have no more words than that.
 template <int KW>
-bool table(const Case& c) {
+bool table(const Case& c, bool known) {
   const Rows want = reference(c, KW * 4);
   const uint64_t rows = count(want);
   Join join(c, KW * 4, rows);
   gj_table table{};
   for (int s = 0; s < 2; s++) table.rows[s] = c.rows[s], table.key[s] = join.key[s];
-  table.slots = (c.rows[0] + c.rows[0] / 3 + 8) / 8 * 8;
+  uint64_t range[2] = {~0ull, ~0ull};
+  for (uint64_t key : c.keys[0]) {
+    if (KW == 1) key &= ~0u;
+    if (known) range[0] = std::min(range[0], key), range[1] = std::min(range[1], ~key);
+  }
+  const uint64_t span = ~range[1] - range[0];
+  const bool array = known && span < 2 * c.rows[0];
+  table.slots = array ? (span + 16) / 16 * 8 : (c.rows[0] + c.rows[0] / 3 + 8) / 8 * 8;
   table.table = join.memory.take(table.slots * 8), table.range = join.memory.take(16);
-  memset(reinterpret_cast<void*>(table.table), 0xff, table.slots * 8), memset(reinterpret_cast<void*>(table.range), 0xff, 16);
+  memset(reinterpret_cast<void*>(table.table), 0xff, array ? 4 * span + 4 : table.slots * 8);
+  memcpy(reinterpret_cast<void*>(table.range), range, 16);
   table.next = join.memory.take(c.rows[0] * 4), table.repeats = join.memory.take_cleared(2);
-  host::launch(2, table_threads, [&] { key_range<KW, table_threads>(&table); });
+  if (!known) host::launch(2, table_threads, [&] { key_range<KW, table_threads>(&table); });
   host::launch(2, table_threads, [&] { enter_rows<KW, table_threads>(&table); });
   const uint64_t ids[2] = {};
   auto run = [&](uint64_t capacity) {
@@ -231,11 +240,12 @@ int checks = 0, wrong = 0;
 
 template <int KW>
 void check(const Case& c) {
-  const bool right[2] = {sort_merge<KW>(c), table<KW>(c)};
-  for (int a = 0; a < 2; a++) {
+  const bool right[] = {sort_merge<KW>(c), table<KW>(c, false), table<KW>(c, true)};
+  const char* name[] = {"sort and merge", "table", "table of a known range"};
+  for (int a = 0; a < 3; a++) {
     checks++;
     wrong += !right[a];
-    if (!right[a]) printf("%s, %s, key of %d bytes, %u x %u rows, %d bits%s\n", a ? "table" : "sort and merge", c.name.c_str(), KW * 4, c.rows[0], c.rows[1], c.bits, c.ids ? ", by id" : "");
+    if (!right[a]) printf("%s, %s, key of %d bytes, %u x %u rows, %d bits%s\n", name[a], c.name.c_str(), KW * 4, c.rows[0], c.rows[1], c.bits, c.ids ? ", by id" : "");
   }
 }
 
@@ -268,6 +278,9 @@ void check_all() {
       run(make("several partners", 2500, 4000, bits, spread(2000)));
       run(make("few matches", 2500, 4000, bits, [](int, uint32_t) { return random_bits() % 30000 * 0x9e3779b97f4a7c15ull; }), 5);
       run(make("dense", 1500, 2500, bits, [](int s, uint32_t i) { return s ? random_bits() % 1900 + 7 : i + 7; }));
+      run(make("half dense", 1200, 2500, bits, [](int s, uint32_t i) { return s ? random_bits() % 3000 : 2 * (i * 7 % 1200) + 100; }), 3);
+      run(make("dense to the end", 1000, 1500, bits, [](int s, uint32_t i) { return ~0ull - (s ? random_bits() % 1300 : i); }));
+      run(make("too wide an array", 500, 800, bits, [](int s, uint32_t i) { return s ? random_bits() % 3000 : 6 * i; }));
       run(make("long and short runs", 2200, 2200, bits, [](int s, uint32_t i) { return s ? random_bits() % 500 : i < 900 ? i % 8 : i; }), 1000);
     }
   check<KW>(make("one key", 300, 400, 9, spread(1)));
