@@ -3,6 +3,6 @@
 // wait for the result's row count, and the result's columns. smj and npj are
 // built on it.
 //
-// Everything else of it but the descriptors needs cgo and is built with the
-// tag cuda.
+// Everything else of it but the descriptors and the model of random accesses
+// needs cgo and is built with the tag cuda.
 package launch

@@ -127,27 +127,33 @@ func (r *rig) here(at driver.Ptr, words int64) []uint32 { return get[uint32](r, 
 // by two; what lies behind them stays as it was.
 func TestPartitionsGoWhereTheTableSays(t *testing.T) {
 	r := newRig(t, 1<<30)
-	ids := device.NewRowIDs(8)
 	for _, width := range []int{4, 8} {
 		for _, rows := range sizes() {
 			for _, bits := range []int{3, 9} {
-				r.scoped(func() {
-					b := r.bed(rows, width, bits == 3)
-					to := b.apart(b.sizes(bits))
-					p, err := r.Partition(r.ctx, b.side, &PartitionSpec{Key: b.key, To: to, IDs: ids, Device: 5, Options: Options{Bits: bits}})
-					r.must(err)
-					r.must(p.Fits(r.ctx))
-					b.check(to, ids.First(5), r.here)
-					for i, d := range to {
-						end := d.At + driver.Ptr(d.Rows*int64(Lanes(b.key)[i%len(Lanes(b.key))]))
-						if behind := get[uint32](r, (end+3)&^3, 8); slices.ContainsFunc(behind, func(w uint32) bool { return w != 0xa5a5a5a5 }) {
-							t.Fatalf("%d rows, %d bits: written behind a destination: %x", rows, bits, behind)
-						}
-					}
-				})
+				r.checkDestinations(rows, width, bits)
 			}
 		}
 	}
+}
+
+// checkDestinations partitions keys of so many bytes into a table of allocations.
+func (r *rig) checkDestinations(rows int64, width, bits int) {
+	r.Helper()
+	ids := device.NewRowIDs(8)
+	r.scoped(func() {
+		b := r.bed(rows, width, bits == 3)
+		to := b.apart(b.sizes(bits))
+		p, err := r.Partition(r.ctx, b.side, &PartitionSpec{Key: b.key, To: to, IDs: ids, Device: 5, Options: Options{Bits: bits}})
+		r.must(err)
+		r.must(p.Fits(r.ctx))
+		b.check(to, ids.First(5), r.here)
+		for i, d := range to {
+			end := d.At + driver.Ptr(d.Rows*int64(Lanes(b.key)[i%len(Lanes(b.key))]))
+			if behind := get[uint32](r, (end+3)&^3, 8); slices.ContainsFunc(behind, func(w uint32) bool { return w != 0xa5a5a5a5 }) {
+				r.Fatalf("%d rows, %d bits: written behind a destination: %x", rows, bits, behind)
+			}
+		}
+	})
 }
 
 // Where a partition lacks room the error says which one and how much, nothing

@@ -203,44 +203,50 @@ func TestMissingColumnsAreGatheredAsNull(t *testing.T) {
 func TestFilterKeepsTheOrder(t *testing.T) {
 	r := newRig(t, 256<<20)
 	for _, n := range sizes() {
-		a, b, positions := make([]int32, 2000), make([]int8, n), r.positions(n, 2000)
-		valid := make([]byte, n)
-		for i := range a {
-			a[i] = int32(r.rand.IntN(200) - 100)
-		}
-		for i := range b {
-			b[i], valid[i] = int8(r.rand.Uint32()), byte(r.rand.IntN(8))
-		}
-		// Where a < b, or b is NULL, or a > $1.
-		limit := int64(r.rand.IntN(150) - 50)
-		e := &joincore.Or{Args: []joincore.Expr{
-			&joincore.Compare{Op: joincore.Less, Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}},
-			&joincore.IsNull{Column: joincore.ColumnRef{Input: 1}},
-			&joincore.Compare{Op: joincore.Greater, Left: joincore.ColumnRef{Input: 0}, Right: joincore.ParameterIndex(0)},
-			&joincore.Not{Arg: &joincore.IsNull{Column: joincore.ColumnRef{Input: 2}}},
-		}}
-		var want []uint32
-		for i := range n {
-			p := positions[i]
-			if valid[i] == 0 || p != None && (int64(a[p]) < int64(b[i]) || int64(a[p]) > limit) {
-				want = append(want, uint32(i))
-			}
-		}
-		r.scoped(func() {
-			columns := []Column{
-				{Values: put(r, a), Positions: put(r, positions), Width: 4, Optional: true},
-				{Values: put(r, b), Validity: put(r, valid), Width: 1},
-				{Missing: true},
-			}
-			s := Side{Rows: n, Lookup: func(c joincore.ColumnRef) (Column, error) { return columns[c.Input], nil }}
-			out := r.room(4 * n)
-			count, err := r.Filter(r.ctx, s, e, []joincore.Parameter{{Int: limit}}, out)
-			r.must(err)
-			got, err := count.Wait(r.ctx)
-			r.must(err)
-			if got != int64(len(want)) || !slices.Equal(get[uint32](r, out, got), want) {
-				t.Errorf("%d of %d rows, want %d, or others", got, n, len(want))
-			}
-		})
+		r.checkFilter(n)
 	}
+}
+
+// checkFilter filters n rows by a condition over columns of several kinds.
+func (r *rig) checkFilter(n int64) {
+	r.Helper()
+	a, b, positions := make([]int32, 2000), make([]int8, n), r.positions(n, 2000)
+	valid := make([]byte, n)
+	for i := range a {
+		a[i] = int32(r.rand.IntN(200) - 100)
+	}
+	for i := range b {
+		b[i], valid[i] = int8(r.rand.Uint32()), byte(r.rand.IntN(8))
+	}
+	// Where a < b, or b is NULL, or a > $1.
+	limit := int64(r.rand.IntN(150) - 50)
+	e := &joincore.Or{Args: []joincore.Expr{
+		&joincore.Compare{Op: joincore.Less, Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}},
+		&joincore.IsNull{Column: joincore.ColumnRef{Input: 1}},
+		&joincore.Compare{Op: joincore.Greater, Left: joincore.ColumnRef{Input: 0}, Right: joincore.ParameterIndex(0)},
+		&joincore.Not{Arg: &joincore.IsNull{Column: joincore.ColumnRef{Input: 2}}},
+	}}
+	var want []uint32
+	for i := range n {
+		p := positions[i]
+		if valid[i] == 0 || p != None && (int64(a[p]) < int64(b[i]) || int64(a[p]) > limit) {
+			want = append(want, uint32(i))
+		}
+	}
+	r.scoped(func() {
+		columns := []Column{
+			{Values: put(r, a), Positions: put(r, positions), Width: 4, Optional: true},
+			{Values: put(r, b), Validity: put(r, valid), Width: 1},
+			{Missing: true},
+		}
+		s := Side{Rows: n, Lookup: func(c joincore.ColumnRef) (Column, error) { return columns[c.Input], nil }}
+		out := r.room(4 * n)
+		count, err := r.Filter(r.ctx, s, e, []joincore.Parameter{{Int: limit}}, out)
+		r.must(err)
+		got, err := count.Wait(r.ctx)
+		r.must(err)
+		if got != int64(len(want)) || !slices.Equal(get[uint32](r, out, got), want) {
+			r.Errorf("%d of %d rows, want %d, or others", got, n, len(want))
+		}
+	})
 }

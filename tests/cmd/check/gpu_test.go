@@ -48,16 +48,24 @@ func TestNothingIsStartedWhenTimeIsOver(t *testing.T) {
 	}
 }
 
-func TestTrialsAreCounted(t *testing.T) {
+// Of a set that did not run to its end those that are missing are named, also
+// where the program was stopped or one of them was wrong.
+func TestSetIsCounted(t *testing.T) {
 	t.Parallel()
-	root := fake(t, map[string]string{"smj": `echo '=== RUN   TestJoins/om'
-echo '    matrix.go:54: 3 of 120 trials in 8.5s, seed 7'
-echo '    matrix.go:54: 12 of 120 trials in 8.1s, seed 7'
-echo '--- PASS: TestJoins (16.60s)'
-`})
-	g := &gpu{ends: time.Now().Add(time.Minute)}
-	if o := g.tests("smj", time.Minute)[0].run(root); o.passed != 1 || o.failed != 0 || o.note != "15 of 240 trials" {
-		t.Errorf("%+v", o)
+	begins := `echo '=== RUN   TestSet'
+echo '    set_test.go:43: set ["keys alone" "carried, 4 bytes" "a group"], seed 7'
+echo '    set_test.go:43: ran "keys alone" in 1.2s'
+`
+	for _, c := range []struct{ ends, note string }{
+		{"echo '    set_test.go:43: ran \"carried, 4 bytes\" in 9ms'\necho '    set_test.go:43: ran \"a group\" in 1m2s'\necho '--- PASS: TestSet (16.60s)'\n", "3 of the set of 3"},
+		{"echo '--- PASS: TestSet (16.60s)'\n", `1 of the set of 3, without "carried, 4 bytes", "a group"`},
+		{"trap '' INT\nsleep 60 & wait\nsleep 60\n", `1 of the set of 3, without "carried, 4 bytes", "a group" stopped after 1s`},
+	} {
+		root := fake(t, map[string]string{"smj": begins + c.ends})
+		g := &gpu{ends: time.Now().Add(time.Minute)}
+		if o := g.tests("smj", time.Second, "-test.run", raced)[0].run(root); o.note != c.note {
+			t.Errorf("%q in place of %q", o.note, c.note)
+		}
 	}
 }
 

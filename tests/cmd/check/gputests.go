@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -70,24 +69,36 @@ func (g *gpu) runTests(root, log, name string, before, flags []string, limit tim
 	if o.failed > 0 {
 		o.output = r.shown()
 	}
-	o.note, o.took = strings.TrimSpace(trials(r.output)+" "+r.note), r.took
+	if o.note = r.note; slices.Contains(flags, raced) {
+		o.note = strings.TrimSpace(setRun(r.output) + " " + r.note)
+	}
+	o.took = r.took
 	return o
 }
 
-var trialsLine = regexp.MustCompile(`(?m): (\d+) of (\d+) trials in `)
+var (
+	setLine = regexp.MustCompile(`(?m)^\s+\S+: set \[(.*)\], seed `)
+	ranLine = regexp.MustCompile(`(?m)^\s+\S+: ran ("[^"]*") in `)
+	quoted  = regexp.MustCompile(`"[^"]*"`)
+)
 
-// trials says how many trials were run where time did not allow all of them.
-func trials(output string) string {
-	var run, all int
-	for _, m := range trialsLine.FindAllStringSubmatch(output, -1) {
-		n, _ := strconv.Atoi(m[1]) // digits
-		of, _ := strconv.Atoi(m[2])
-		run, all = run+n, all+of
-	}
-	if all == 0 {
+// setRun says how many were run of a set that logs its names at first, and each
+// again when it has been run, and which were not.
+func setRun(output string) string {
+	m := setLine.FindStringSubmatch(output)
+	if m == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d trials", run, all)
+	names := quoted.FindAllString(m[1], -1)
+	all := len(names)
+	for _, ran := range ranLine.FindAllStringSubmatch(output, -1) {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == ran[1] })
+	}
+	note := fmt.Sprintf("%d of the set of %d", all-len(names), all)
+	if len(names) > 0 {
+		note += ", without " + strings.Join(names, ", ")
+	}
+	return note
 }
 
 var testLine = regexp.MustCompile(`(?m)^--- (PASS|FAIL): `)
