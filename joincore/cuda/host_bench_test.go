@@ -25,6 +25,7 @@ var (
 	hostRuns    = flag.Int("host.runs", 3, "BenchmarkHostResident: runs of each case, of which the median is printed")
 	hostSegment = flag.Int("host.segment", 1<<18, "BenchmarkHostResident: rows of a segment")
 	hostOnly    = flag.String("host.only", "", "BenchmarkHostResident: the cases of this name only")
+	hostWorker  = flag.Bool("host.worker", false, "BenchmarkHostResident: divided joins also with memory as jobs of a worker have it: through slabs, and staged")
 )
 
 // BenchmarkHostResident joins inputs in registered host memory, keys and payload of 8
@@ -56,10 +57,14 @@ func BenchmarkHostResident(b *testing.B) {
 		h.small.divideBy = dividers(by)
 		h.join(name, h.small, 0, 0)
 	}
-	h.small.divideBy, h.job = deviceAndCores, &runtest.Arena{} // as a worker has it
-	h.join("slabs", h.small, 0, 0)
-	h.small.leastSlab = 1 << 60
-	h.join("staged", h.small, 0, 0)
+	if *hostWorker {
+		h.small.divideBy, h.job = deviceAndCores, &runtest.Arena{}
+		h.small.slabs.limit = h.in * 2
+		h.join("slabs", h.small, 0, 0)
+		h.small.slabs.close()
+		h.small.leastSlab = 1 << 60
+		h.join("staged", h.small, 0, 0)
+	}
 }
 
 // hostBench is inputs, results and scratch in one registered mapping.

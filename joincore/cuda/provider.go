@@ -91,7 +91,7 @@ func New(cfg Config) (*Provider, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	p.slabs = newSlabs(p.Register, most)
+	p.slabs = newSlabs(p.lockSlab, most)
 	if p.arena, err = c.NewArena(p.budget); err != nil {
 		return nil, errors.Join(fmt.Errorf("device %d: %w", cfg.Ordinal, err), c.Close())
 	}
@@ -117,16 +117,23 @@ var locked pageLocks
 // the same memory stay until each has released it. release undoes it, when no
 // execution reads or writes the memory any more.
 func (p *Provider) Register(mem []byte) (release func(), err error) {
+	return p.register(mem, func() (func(), error) {
+		return locked.take(mem, func() (func(), error) { return p.pageLock(mem) })
+	})
+}
+
+// lockSlab is Register for memory that no other provider uses: it waits for no
+// lock but its own.
+func (p *Provider) lockSlab(mem []byte) (release func(), err error) {
+	return p.register(mem, func() (func(), error) { return p.pageLock(mem) })
+}
+
+// register locks memory and has it copied where it lies, until release.
+func (p *Provider) register(mem []byte, lock func() (unlock func(), err error)) (release func(), err error) {
 	if why := p.platform.Absent(transfer.Pinned, int64(len(mem)), false); why != "" {
 		return nil, errors.New(why)
 	}
-	unlock, err := locked.take(mem, func() (func(), error) {
-		r, err := p.context.Register(mem)
-		if err != nil {
-			return nil, err
-		}
-		return func() { _ = r.Close() }, nil // of a context that was lost nothing can be undone
-	})
+	unlock, err := lock()
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +142,14 @@ func (p *Provider) Register(mem []byte) (release func(), err error) {
 		p.registered.remove(mem)
 		unlock()
 	}, nil
+}
+
+func (p *Provider) pageLock(mem []byte) (unlock func(), err error) {
+	r, err := p.context.Register(mem)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = r.Close() }, nil // of a context that was lost nothing can be undone
 }
 
 // Open starts an execution. Column-sized memory is the device's own, but for

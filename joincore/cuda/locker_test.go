@@ -1,0 +1,83 @@
+package cuda
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// locker page-locks nothing, and counts.
+type locker struct {
+	mu     sync.Mutex
+	locked map[int64]int64 // bytes, by address
+	most   int64
+	locks  int
+	err    error
+	gate   chan struct{} // nil: open
+}
+
+func (l *locker) lock(mem []byte) (func(), error) {
+	if l.gate != nil {
+		<-l.gate
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return nil, l.err
+	}
+	mem[0], mem[len(mem)-1] = 1, 1 // it is mapped
+	s := spanOf(mem)
+	if l.locked == nil {
+		l.locked = map[int64]int64{}
+	}
+	if l.locked[s.at] != 0 {
+		panic("locked twice")
+	}
+	l.locked[s.at] = s.bytes
+	l.locks++
+	l.most = max(l.most, l.sum())
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		mem[0] = 2 // it still is
+		delete(l.locked, s.at)
+	}, nil
+}
+
+func (l *locker) sum() (n int64) {
+	for _, bytes := range l.locked {
+		n += bytes
+	}
+	return n
+}
+
+// bytes is how much is locked.
+func (l *locker) bytes() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sum()
+}
+
+func testSlabs(t *testing.T, l *locker, limit int64) *slabs {
+	p := newSlabs(l.lock, limit)
+	t.Cleanup(func() {
+		p.close()
+		if n := l.bytes(); n != 0 || p.bytes != 0 || p.used != 0 {
+			t.Errorf("%d bytes are locked, %d idle, %d in use after all", n, p.bytes, p.used)
+		}
+	})
+	return p
+}
+
+// settle waits until all that was asked for is locked.
+func settle(p *slabs) {
+	for {
+		p.mu.Lock()
+		busy := p.busy
+		p.mu.Unlock()
+		if !busy {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
