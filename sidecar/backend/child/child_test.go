@@ -3,8 +3,10 @@ package child
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -400,6 +402,36 @@ func TestMemory(t *testing.T) {
 		}
 	}()
 	m.Free(blocks[0])
+}
+
+// TestMemoryHasNoPagesBeforeItIsTouched: what a provider is granted, and takes
+// elsewhere, is not there twice.
+func TestMemoryHasNoPagesBeforeItIsTouched(t *testing.T) {
+	resident := func() int64 {
+		text, err := os.ReadFile("/proc/self/statm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var size, pages int64
+		if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+			t.Fatal(err)
+		}
+		return pages * pageSize
+	}
+	m := newMemory(func(int64) error { return nil })
+	before := resident()
+	const bytes = 512 << 20
+	b, err := m.Alloc(bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := resident() - before; n > bytes/4 {
+		t.Errorf("%d bytes have %d bytes of pages", bytes, n)
+	}
+	m.Free(b)
+	if n := m.close(); n != 0 {
+		t.Errorf("%d blocks were left", n)
+	}
 }
 
 // TestAhead: the more is emitted, the more is asked for ahead; rows of another

@@ -14,8 +14,9 @@ import (
 const bookingStep = 16 << 20
 
 // memory is the joincore.Memory of one run: private mappings, booked with the
-// daemon before they are made. Only what both processes read is worth an
-// extent; a budget for both is not.
+// daemon before they are made, and without pages before they are touched: a
+// provider may allocate to be granted what it takes elsewhere. Only what both
+// processes read is worth an extent; a budget for both is not.
 type memory struct {
 	book func(n int64) error // asks the daemon
 
