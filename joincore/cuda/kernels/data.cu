@@ -2,7 +2,8 @@
 // benches.
 //
 // Keys are a bijection of the key's index over the full key width, never
-// dense. Build row i has key index i mod distinct. A probe row's key index is
+// dense; or, where so many keys are asked to be dense, a permutation of these
+// indices, above which an index is its own key. Build row i has key index i mod distinct. A probe row's key index is
 // drawn uniformly below `domain`, or by a Zipf law over `domain`; only indices
 // below `distinct` occur in the build side. Payloads are a hash of (side,
 // column, row). So what a join must return follows from the formulas, without
@@ -19,7 +20,21 @@ __device__ __forceinline__ uint64_t mix(uint64_t x) {
   return x ^ x >> 31;
 }
 
-__device__ __forceinline__ uint64_t key_of(uint64_t index, int bytes) {
+// A permutation of 0..n-1: one of the next power of two, until it falls below n.
+__device__ __forceinline__ uint64_t permuted(uint64_t x, uint64_t n) {
+  const int bits = n > 1 ? 64 - __clzll(n - 1) : 1;
+  const uint64_t mask = ~0ull >> (64 - bits);
+  do {
+    x = (x * 0x9e3779b97f4a7c15ull + 0x7654321) & mask;
+    x ^= x >> (bits + 1) / 2;
+    x = x * 0xd1342543de82ef95ull & mask;
+    x ^= x >> (bits + 1) / 2;
+  } while (x >= n);
+  return x;
+}
+
+__device__ __forceinline__ uint64_t key_of(uint64_t index, int bytes, uint64_t dense) {
+  if (dense) return index < dense ? permuted(index, dense) : index;
   if (bytes == 8) return mix(index * 0x9e3779b97f4a7c15ull + 0x1234567);
   uint32_t x = (uint32_t)index;
   x = x * 0x9e3779b1u + 0x7654321u;
@@ -94,12 +109,13 @@ __device__ __forceinline__ uint64_t numbered(uint64_t row, uint64_t number) { re
 #define LAUNCH(NAME) extern "C" __constant__ const uint64_t NAME##_launch[5] = {256, 8, 0, 0, 0};
 
 // side 0: build, 1: probe; columns: the key first; zipf_bits: the factor as the
-// bits of a double, 0 for uniform; number: 0, or of the join in a sequence.
+// bits of a double, 0 for uniform; number: 0, or of the join in a sequence;
+// dense: the number of dense keys, or 0.
 extern "C" __global__ void data_fill(uint64_t side, uint64_t rows, const Column* column, uint64_t count, uint64_t domain, uint64_t zipf_bits,
-                                     uint64_t number) {
+                                     uint64_t number, uint64_t dense) {
   const double s = __longlong_as_double(zipf_bits);
   for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < rows; i += (uint64_t)gridDim.x * blockDim.x) {
-    column[0].put(i, 0, key_of(side ? probe_index(numbered(i, number), domain, s) : i % domain, column[0].bytes));
+    column[0].put(i, 0, key_of(side ? probe_index(numbered(i, number), domain, s) : i % domain, column[0].bytes, dense));
     for (uint64_t c = 1; c < count; c++)
       for (uint64_t w = 0; w < column[c].words(); w++) column[c].put(i, w, payload(side, c, numbered(i, number), w, column[c].bytes));
   }
@@ -109,13 +125,13 @@ LAUNCH(data_fill)
 // sum[0] += hash of every row that the join must return, sum[1] += their number.
 // The columns are the sides' own; of them only widths are read.
 extern "C" __global__ void data_expect(uint64_t build_rows, uint64_t probe_rows, const Column* build, uint64_t build_count, const Column* probe,
-                                       uint64_t probe_count, uint64_t distinct, uint64_t domain, uint64_t zipf_bits, unsigned long long* sum) {
+                                       uint64_t probe_count, uint64_t distinct, uint64_t domain, uint64_t zipf_bits, uint64_t dense, unsigned long long* sum) {
   const double s = __longlong_as_double(zipf_bits);
   uint64_t total = 0, n = 0;
   for (uint64_t j = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; j < probe_rows; j += (uint64_t)gridDim.x * blockDim.x) {
     const uint64_t index = probe_index(j, domain, s);
     if (index >= distinct) continue;
-    const uint64_t k = key_of(index, build[0].bytes);
+    const uint64_t k = key_of(index, build[0].bytes, dense);
     for (uint64_t i = index; i < build_rows; i += distinct) {
       uint64_t h = chain(0, k);
       for (uint64_t c = 1; c < build_count; c++)

@@ -87,7 +87,7 @@ func (x *data) side(number int, rows int64, keyBytes int, domain int64, zipf flo
 	if zipf > 0 {
 		factor = math.Float64bits(zipf)
 	}
-	if err := x.fill.Launch(x.stream, fillBlocks, uint64(number), uint64(rows), uint64(described), 1, uint64(domain), factor, 0); err != nil {
+	if err := x.fill.Launch(x.stream, fillBlocks, uint64(number), uint64(rows), uint64(described), 1, uint64(domain), factor, 0, 0); err != nil {
 		return s, err
 	}
 	for i, w := range widths {

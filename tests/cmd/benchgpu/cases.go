@@ -5,6 +5,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -19,6 +20,7 @@ type join struct {
 	distinct     int64   // build keys
 	domain       int64   // of probe keys; above distinct: the rest has no match
 	zipf         float64 // factor of the probe keys' distribution, 0: uniform
+	dense        bool    // build keys are a permutation of 0, 1, 2, ...
 	bar          float64 // ms at most for what is chosen; 0: none
 }
 
@@ -34,7 +36,7 @@ func repeat(n, width int) []int {
 func table() []join {
 	const r, s = 1 << 27, 1 << 28
 	c := func(name string, key, columns, width int, bar float64) join {
-		return join{name, r, s, key, repeat(columns, width), repeat(columns, width), r, r, 0, bar}
+		return join{name, r, s, key, repeat(columns, width), repeat(columns, width), r, r, 0, false, bar}
 	}
 	sized := func(j join, build, probe, distinct, domain int64, zipf float64) join {
 		j.build, j.probe, j.distinct, j.domain, j.zipf = build, probe, distinct, domain, zipf
@@ -53,15 +55,25 @@ func table() []join {
 		sized(c("2^23x2^24", 4, 2, 4, 0.8), 1<<23, 1<<24, 1<<23, 1<<23, 0),
 		sized(c("2^20x2^21", 4, 2, 4, 0.2), 1<<20, 1<<21, 1<<20, 1<<20, 0),
 		sized(c("m:n-8x8", 4, 2, 4, 0), 1<<24, 1<<24, 1<<21, 1<<21, 0),
-		{"mixed", 1 << 25, 1 << 26, 4, []int{1, 8, 2}, []int{16, 4, 1}, 1 << 25, 1 << 25, 0, 0},
+		{"mixed", 1 << 25, 1 << 26, 4, []int{1, 8, 2}, []int{16, 4, 1}, 1 << 25, 1 << 25, 0, false, 0},
 	}
 }
 
-// selected returns the cases by name; none are wanted with "-".
-func selected(all []join, names string) ([]join, error) {
+// asked are cases that run where they are named.
+func asked() []join {
+	return []join{
+		{"dense-2+2", 1 << 27, 1 << 28, 4, repeat(2, 4), repeat(2, 4), 1 << 27, 1 << 27, 0, true, 0},
+		{"dense-2^20", 1 << 20, 1 << 28, 4, repeat(2, 4), repeat(2, 4), 1 << 20, 1 << 20, 0, true, 0},
+	}
+}
+
+// selected returns the cases by name: the table's without names, none with "-".
+func selected(names string) ([]join, error) {
+	all := table()
 	if names == "" {
 		return all, nil
 	}
+	all = append(all, asked()...)
 	var list []join
 	for _, name := range split(names) {
 		found := name == "-"
@@ -88,6 +100,7 @@ func customCase(f *flag.FlagSet) func() (*join, error) {
 	match := f.Float64("match", 1, "probe rows with a match")
 	duplicates := f.Int64("duplicates", 1, "build rows of each key")
 	zipf := f.Float64("zipf", 0, "Zipf factor of the probe keys")
+	dense := f.Bool("dense", false, "build keys are a permutation of 0, 1, 2, ..., not spread over the key's width")
 	return func() (*join, error) {
 		if *build == 0 && *probe == 0 {
 			return nil, nil
@@ -104,7 +117,7 @@ func customCase(f *flag.FlagSet) func() (*join, error) {
 			return nil, err
 		}
 		distinct := max(*build / *duplicates, 1)
-		return &join{"own", *build, *probe, *key, b, p, distinct, int64(float64(distinct) / *match), *zipf, 0}, nil
+		return &join{"own", *build, *probe, *key, b, p, distinct, int64(math.Round(float64(distinct) / *match)), *zipf, *dense, 0}, nil
 	}
 }
 

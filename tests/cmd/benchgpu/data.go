@@ -111,16 +111,20 @@ func (b *bench) fill(ctx context.Context, c join) error {
 	if c.zipf == 0 {
 		zipf = 0
 	}
+	dense := uint64(0)
+	if c.dense {
+		dense = uint64(c.distinct)
+	}
 	probeTable := uint64(table) + mostColumns*columnBytes
-	if err := d.fill.Launch(b.stream, dataBlocks, 0, uint64(c.build), uint64(table), uint64(len(build)), uint64(c.distinct), 0, 0); err != nil {
+	if err := d.fill.Launch(b.stream, dataBlocks, 0, uint64(c.build), uint64(table), uint64(len(build)), uint64(c.distinct), 0, 0, dense); err != nil {
 		return err
 	}
-	if err := d.fill.Launch(b.stream, dataBlocks, 1, uint64(c.probe), probeTable, uint64(len(probe)), uint64(c.domain), zipf, 0); err != nil {
+	if err := d.fill.Launch(b.stream, dataBlocks, 1, uint64(c.probe), probeTable, uint64(len(probe)), uint64(c.domain), zipf, 0, dense); err != nil {
 		return err
 	}
 	d.expected, err = d.summed(ctx, table+tableBytes, func(at uint64) error {
 		return d.expect.Launch(b.stream, dataBlocks, uint64(c.build), uint64(c.probe), uint64(table), uint64(len(build)), probeTable,
-			uint64(len(probe)), uint64(c.distinct), uint64(c.domain), zipf, at)
+			uint64(len(probe)), uint64(c.distinct), uint64(c.domain), zipf, dense, at)
 	})
 	b.arena.Rewind(mark)
 	d.mark = mark

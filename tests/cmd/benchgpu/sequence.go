@@ -46,7 +46,7 @@ func (b *bench) sequenceTables(ctx context.Context, n int) (t tables, err error)
 		if err := b.stream.CopyIn(table, b.data.host.Bytes()[:tableBytes]); err != nil {
 			return err
 		}
-		err = b.data.fill.Launch(b.stream, dataBlocks, side, uint64(rows), uint64(table), uint64(len(columns)), sequenceTable, 0, uint64(number))
+		err = b.data.fill.Launch(b.stream, dataBlocks, side, uint64(rows), uint64(table), uint64(len(columns)), sequenceTable, 0, uint64(number), 0)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (b *bench) sequence(ctx context.Context, n int, a algorithm) (r result, err
 		if err := b.stream.Record(events[0]); err != nil {
 			return r, err
 		}
-		r.Launches, r.Syncs, r.Bytes, r.PeakBytes, r.Predicted = 0, 0, 0, 0, 0
+		r.Launches, r.Syncs, r.Bytes, r.PeakBytes, r.Predicted, r.bound = 0, 0, 0, 0, 0, 0
 		rows, columns, err := b.joinAll(ctx, t, a, &r)
 		if err != nil {
 			return r, err
@@ -139,7 +139,6 @@ func (b *bench) sequence(ctx context.Context, n int, a algorithm) (r result, err
 	slices.Sort(ms)
 	slices.Sort(wall)
 	r.MS, r.low, r.WallMS = ms[len(ms)/2], ms[0], wall[len(wall)/2]
-	r.bound = r.PeakBytes // of single joins only
 	return r, nil
 }
 
@@ -176,7 +175,10 @@ func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (
 			return 0, nil, err
 		}
 		r.Launches, r.Syncs, r.Bytes = r.Launches+report.Launches, r.Syncs+report.Syncs, r.Bytes+report.Bytes
-		r.PeakBytes = max(r.PeakBytes, report.PeakBytes)
+		// The bound is of single joins: that counts which comes nearest to its own.
+		if bound := peakBound(&j); r.bound == 0 || float64(report.PeakBytes)/float64(bound) > float64(r.PeakBytes)/float64(r.bound) {
+			r.PeakBytes, r.bound = report.PeakBytes, bound
+		}
 		r.Predicted += b.predicted(&j, a, report) // without the foreign key's fetch
 		rows, found = o.Rows, append(slices.Clone(o.Probe), o.Build...)
 	}

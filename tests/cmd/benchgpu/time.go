@@ -83,6 +83,7 @@ type result struct {
 	Bytes     int64   `json:"bytes"`
 	Predicted float64 `json:"predicted_ms,omitempty"` // by the model
 	PeerMS    float64 `json:"peer_ms,omitempty"`
+	Measured  string  `json:"circumstances"` // where, when and on what
 
 	low, bar float64
 	bound    int64 // of the peak
@@ -91,19 +92,16 @@ type result struct {
 }
 
 func header() {
-	fmt.Printf("%-11s %-18s %8s %9s %8s %8s %6s %6s %11s %4s %5s\n", "case", "algorithm", "ms", "predicted", "min", "wall", "bar", "peer", "peak/bound", "lnch", "syncs")
+	fmt.Printf("%-11s %-18s %8s %9s %8s %8s %6s %11s %4s %5s\n", "case", "algorithm", "ms", "predicted", "min", "wall", "bar", "peak/bound", "lnch", "syncs")
 }
 
 func (r *result) print() {
-	name, bar, peer := r.Algorithm, "", ""
+	name, bar := r.Algorithm, ""
 	if r.Chosen {
 		name = "*" + name
 		if r.bar > 0 {
 			bar = fmt.Sprint(r.bar)
 		}
-	}
-	if r.PeerMS > 0 {
-		peer = fmt.Sprintf("%.1f", r.PeerMS)
 	}
 	note := r.wrong
 	if r.Chosen && r.bar > 0 && r.MS > r.bar {
@@ -112,7 +110,7 @@ func (r *result) print() {
 	if r.PeakBytes > r.bound {
 		note += " above the bound"
 	}
-	fmt.Printf("%-11s %-18s %8.3f %9.3f %8.3f %8.3f %6s %6s %5.2f/%5.2f %4d %5d %s\n", r.Case, name, r.MS, r.Predicted, r.low, r.WallMS, bar, peer,
+	fmt.Printf("%-11s %-18s %8.3f %9.3f %8.3f %8.3f %6s %5.2f/%5.2f %4d %5d %s\n", r.Case, name, r.MS, r.Predicted, r.low, r.WallMS, bar,
 		float64(r.PeakBytes)/1e9, float64(r.bound)/1e9, r.Launches, r.Syncs, note)
 	if len(r.phases) > 0 {
 		var text []string
@@ -144,19 +142,9 @@ func (b *bench) predicted(j *resident.Join, a algorithm, report *resident.Report
 	return 0
 }
 
-// all times every algorithm on the inputs and returns how many were wrong.
-func (b *bench) all(ctx context.Context, c join, list []algorithm) (results []result, wrong int) {
-	for _, a := range list {
-		r, err := b.time(ctx, c, a)
-		if err != nil {
-			r.wrong = err.Error()
-		}
-		if r.wrong != "" {
-			wrong++
-		}
-		results = append(results, r)
-	}
-	return results, wrong
+// peakBound is the most device memory that a join may take.
+func peakBound(j *resident.Join) int64 {
+	return resident.Bound(j.Build.Bytes()+j.Probe.Bytes(), j.OutputRows*j.RowBytes())
 }
 
 // poison is what the arena is filled with before an algorithm's first run.
@@ -166,7 +154,7 @@ const poison = 0xa5
 func (b *bench) time(ctx context.Context, c join, a algorithm) (result, error) {
 	r := result{Case: c.name, Algorithm: a.name, Chosen: a.chosen, bar: c.bar}
 	j := b.data.join
-	r.bound = resident.Bound(j.Build.Bytes()+j.Probe.Bytes(), j.OutputRows*j.RowBytes())
+	r.bound = peakBound(&j)
 	base, size := b.arena.Base()+driver.Ptr(b.data.mark), min(b.arena.Size()-int64(b.data.mark), 3*r.bound)
 	if err := b.stream.Memset(base, poison, size); err != nil {
 		return r, err

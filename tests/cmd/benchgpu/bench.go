@@ -1,0 +1,108 @@
+//go:build cuda
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"gpujoin/joincore/cuda/auto"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/profile"
+)
+
+// bench is a device with an arena.
+type bench struct {
+	device  *driver.Context
+	stream  *driver.Stream
+	arena   *driver.Arena
+	data    data
+	repeats int
+	phases  bool
+}
+
+func open(ordinal int, memory int64) (*bench, error) {
+	d, err := driver.Open(ordinal)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{device: d}
+	if b.stream, err = d.NewStream(); err != nil {
+		return nil, err
+	}
+	if b.arena, err = d.NewArena(memory); err != nil {
+		return nil, err
+	}
+	return b, b.data.load(b)
+}
+
+func (b *bench) close() {
+	closeAlgorithms(b.device)
+	b.data.close()
+	b.arena.Close()
+	b.stream.Close()
+	b.device.Close()
+}
+
+// describe says what the times are of.
+func (b *bench) describe() string {
+	info := b.device.Info()
+	return fmt.Sprintf("%s, CUDA %d.%d, %d multiprocessors; medians of %d", info.Name, info.Driver/1000, info.Driver%1000/10, info.SMs, b.repeats)
+}
+
+// prepare asks for a fetch granularity, where that is not 0, and makes the model
+// go by rates of this device, where these are to be measured.
+func (b *bench) prepare(ctx context.Context, fetch int64, measured bool) error {
+	if fetch != 0 {
+		is, err := b.device.FetchGranularity(fetch)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("fetch granularity: %d bytes\n", is)
+	}
+	if !measured {
+		return nil
+	}
+	start := time.Now()
+	rates, err := profile.Measure(ctx, b.device, b.stream, b.arena)
+	if err != nil {
+		return err
+	}
+	took := time.Since(start)
+	text, err := json.Marshal(rates)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("measured in %v: %s\n", took.Round(time.Millisecond), text)
+	auto.Use(b.device, rates)
+	return nil
+}
+
+// timeAll times every algorithm on all cases, and on sequences of 1 to so many
+// joins, and prints what it finds as it goes. What fails is a wrong result.
+func (b *bench) timeAll(ctx context.Context, list []join, algorithms []algorithm, sequences int) (results []result, err error) {
+	add := func(r result, err error) {
+		if err != nil {
+			r.wrong = err.Error()
+		}
+		r.print()
+		results = append(results, r)
+	}
+	header()
+	for _, c := range list {
+		if err := b.fill(ctx, c); err != nil {
+			return results, fmt.Errorf("%s: %w", c.name, err)
+		}
+		for _, a := range algorithms {
+			add(b.time(ctx, c, a))
+		}
+	}
+	for n := 1; n <= sequences; n++ {
+		for _, a := range algorithms {
+			add(b.sequence(ctx, n, a))
+		}
+	}
+	return results, nil
+}
