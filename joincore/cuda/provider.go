@@ -59,11 +59,19 @@ type Provider struct {
 // Devices describes the devices that this process sees.
 func Devices() ([]driver.Info, error) { return driver.Devices() }
 
-// New opens a device, maps its budget and loads the kernels.
+// ErrUnfit: a device on which the kernels do not run.
+var ErrUnfit = kernels.ErrUnfit
+
+// New opens a device, maps its budget and loads the kernels. ErrUnfit where the
+// device is not one that they are written for.
 func New(cfg Config) (*Provider, error) {
 	c, err := driver.Open(cfg.Ordinal)
 	if err != nil {
 		return nil, err
+	}
+	info := c.Info()
+	if err := kernels.Fit(info.Major, info.Minor, info.SharedOptin); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
 	p := &Provider{context: c, streams: cfg.Streams, leastSlab: leastSlab}
 	if p.platform, err = transfer.PlatformOf(c); err != nil {
@@ -87,7 +95,7 @@ func New(cfg Config) (*Provider, error) {
 	if p.divide, err = c.Load(kernels.Divide); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	most, err := idleBytes()
+	most, err := slabBytes()
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

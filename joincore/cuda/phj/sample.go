@@ -9,6 +9,7 @@ import (
 
 	"gpujoin/joincore/choose"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/kernels"
 )
 
 // summary is what a sample of probe rows says.
@@ -22,7 +23,12 @@ const hotFrom = 4
 // few says whether most probe rows are known to have no match.
 func (r *run) few() bool { return r.options.Few || 2*r.sampled.matched < r.sampled.rows }
 
+// sampling says whether a sample is taken. The histogram looks it up on its way,
+// and has to have shared memory for that.
 func (r *run) sampling() bool {
+	if r.counterBytes()+r.kernels.histogram.Shared+kernels.HistogramStatic > r.state.device.Info().SharedOptin {
+		return false
+	}
 	switch r.options.Materialise {
 	case "bypass":
 		return r.join.Probe.Rows >= sampleSlots

@@ -61,10 +61,7 @@ const (
 // countKeys counts sides' keys by partition.
 func (r *run) countKeys(sides uint64) {
 	k := r.kernels.histogram
-	shared := max(16, 4<<r.bits)
-	if r.bits > 15 {
-		shared = 2 << r.bits
-	}
+	shared := r.counterBytes()
 	rows := int64(0)
 	for i, side := range r.sides {
 		if sides>>i&1 != 0 {
@@ -78,6 +75,14 @@ func (r *run) countKeys(sides uint64) {
 	r.report.Launches++
 	r.do(func() error { return k.LaunchShared(r.stream, grid, shared, uint64(r.tables.join), sides) })
 	r.mark("histogram")
+}
+
+// counterBytes are the histogram's counters in shared memory.
+func (r *run) counterBytes() int {
+	if r.bits > 15 {
+		return 2 << r.bits
+	}
+	return max(16, 4<<r.bits)
 }
 
 // clear makes counters and histograms zero.

@@ -1,0 +1,53 @@
+//go:build cuda
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"gpujoin/joincore/cuda"
+	"gpujoin/sidecar/backend/child"
+	"gpujoin/sidecar/config"
+)
+
+// open opens all devices that this process may see and the kernels are written
+// for; an error where there is none.
+func open(memory, rates string, log *slog.Logger) ([]child.Device, error) {
+	infos, err := cuda.Devices()
+	if err != nil {
+		return nil, err
+	}
+	if len(infos) == 0 {
+		return nil, errors.New("the driver knows no device")
+	}
+	var devices []child.Device
+	var unfit error
+	for _, info := range infos {
+		budget, err := config.ParseSize(memory, info.Memory)
+		if err != nil {
+			return nil, err
+		}
+		p, err := cuda.New(cuda.Config{Ordinal: info.Ordinal, Budget: budget})
+		if err != nil {
+			err = fmt.Errorf("device %d, %s: %w", info.Ordinal, info.Name, err)
+		}
+		if errors.Is(err, cuda.ErrUnfit) { // others may do
+			log.Warn("device is left out", "error", err)
+			unfit = errors.Join(unfit, err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		useRates(p, rates, log)
+		// The first job gets most of the memory. Others must not wait for it to
+		// end: it may be a cursor that nobody fetches.
+		devices = append(devices, child.Device{Provider: p, Name: info.Name, Memory: info.Memory, Budget: budget, Jobs: 3})
+	}
+	if devices == nil {
+		return nil, unfit
+	}
+	return devices, nil
+}
