@@ -58,6 +58,13 @@ func (l *locker) bytes() int64 {
 	return l.sum()
 }
 
+// waiting is how many slabs are to be locked, beside one that is being.
+func (p *slabs) waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.backlog)
+}
+
 func testSlabs(t *testing.T, l *locker, limit int64) *slabs {
 	p := newSlabs(l.lock, limit)
 	t.Cleanup(func() {

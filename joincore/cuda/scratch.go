@@ -58,12 +58,16 @@ func (p *Provider) Note() string {
 	return ""
 }
 
-// idleBytes is how much page-locked memory is kept for further jobs at most: an
-// eighth of the machine's memory.
-func idleBytes() (int64, error) {
-	var info syscall.Sysinfo_t
-	if err := syscall.Sysinfo(&info); err != nil {
+// slabBytes is how much memory a provider page-locks for slabs at most: those of
+// all devices an eighth of the machine's.
+func slabBytes() (int64, error) {
+	infos, err := Devices()
+	if err != nil {
+		return 0, err
+	}
+	var machine syscall.Sysinfo_t
+	if err := syscall.Sysinfo(&machine); err != nil {
 		return 0, fmt.Errorf("sysinfo: %w", err)
 	}
-	return int64(info.Totalram) * int64(info.Unit) / 8, nil
+	return int64(machine.Totalram) * int64(machine.Unit) / 8 / int64(max(len(infos), 1)), nil
 }

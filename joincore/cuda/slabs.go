@@ -6,18 +6,18 @@ import (
 )
 
 // slabs is page-locked host memory that jobs use one after the other. Locking
-// takes as long as copying several times would, so it is done behind whoever
-// has a slab, who meanwhile copies in steps, and what was locked is kept for the
-// next job.
+// can take longer than copying in steps, so it is done behind whoever has a
+// slab, who meanwhile copies in steps, and what was locked is kept for the next
+// job.
 //
 // What is there never exceeds the most that jobs were granted at a time since
-// nothing was there: a slab that has to be mapped takes the place of idle ones.
-// Idle ones never exceed a limit, and are given back when nobody wanted them for
-// a while. A lock that is refused is not tried again: from then on there are no
-// slabs. It is safe for concurrent use.
+// nothing was there, nor a limit: a slab that has to be mapped takes the place of
+// idle ones, which are given back, too, when nobody wanted them for a while. A
+// lock that is refused is not tried again: from then on there are no slabs. It is
+// safe for concurrent use.
 type slabs struct {
 	lock  func(mem []byte) (unlock func(), err error)
-	limit int64         // of bytes that are idle
+	limit int64         // of bytes
 	idle  time.Duration // until an idle slab is given back
 
 	mu      sync.Mutex
@@ -44,7 +44,7 @@ func newSlabs(lock func([]byte) (func(), error), limit int64) *slabs {
 // granted; nil: there is none to be had. Its content is unspecified.
 func (p *slabs) take(size int64) *slab {
 	p.mu.Lock()
-	if p.closed || p.refused != nil {
+	if p.closed || p.refused != nil || p.used+size > p.limit {
 		p.mu.Unlock()
 		return nil
 	}
@@ -97,16 +97,12 @@ func (p *slabs) give(s *slab) {
 	s.since = time.Now()
 	p.kept = append(p.kept, s)
 	p.bytes += s.size()
-	old := p.excess(func() bool { return p.closed || p.bytes > p.limit })
 	if p.refused != nil {
-		old = append(old, p.unlocked()...)
+		destroy(p.unlocked())
 	}
 	p.forget()
 	if len(p.kept) > 0 && p.timer == nil {
 		p.timer = time.AfterFunc(p.idle, p.expire)
-	}
-	if len(old) > 0 { // unlocking takes a while, for which no job has to wait
-		p.work.Go(func() { destroy(old) })
 	}
 }
 
@@ -124,7 +120,7 @@ func (p *slabs) expire() {
 	if len(p.kept) > 0 {
 		p.timer = time.AfterFunc(p.idle-now.Sub(p.kept[0].since), p.expire)
 	}
-	p.work.Go(func() { destroy(old) })
+	p.work.Go(func() { destroy(old) }) // unlocking takes a while, for which no job has to wait
 }
 
 // excess takes idle slabs away, the longest idle first, while there are too
@@ -139,7 +135,8 @@ func (p *slabs) excess(tooMany func() bool) (out []*slab) {
 	return out
 }
 
-// unlocked takes the idle slabs away that are not locked, as excess does.
+// unlocked takes the idle slabs away that are not locked, as excess does; what
+// it returns is soon destroyed.
 func (p *slabs) unlocked() (out []*slab) {
 	for i := len(p.kept) - 1; i >= 0; i-- {
 		if s := p.kept[i]; s.unlock == nil && !p.drop(p.remove(i)) {
@@ -194,9 +191,8 @@ func (p *slabs) lockAll() {
 	}
 	p.busy = false
 	if p.refused != nil {
-		old := p.unlocked()
+		destroy(p.unlocked())
 		p.forget()
-		p.work.Go(func() { destroy(old) })
 	}
 }
 

@@ -92,26 +92,33 @@ func TestSlabsNeverExceedWhatWasGranted(t *testing.T) {
 	}
 }
 
-// TestIdleSlabsAreBounded: what is above the limit is given back at once, the
-// longest idle first.
-func TestIdleSlabsAreBounded(t *testing.T) {
+// TestSlabsAreBounded: above the limit nobody gets one, however many are idle.
+func TestSlabsAreBounded(t *testing.T) {
 	l := &locker{}
 	p := testSlabs(t, l, 5<<20)
-	a, b, c := p.take(2<<20), p.take(2<<20), p.take(3<<20)
+	a, b := p.take(2<<20), p.take(2<<20)
+	if a == nil || b == nil || p.take(2<<20) != nil {
+		t.Fatal("6 MiB of 5")
+	}
+	c := p.take(1 << 20)
+	if c == nil {
+		t.Fatal("not the last one of 5 MiB")
+	}
 	settle(p)
 	p.give(a)
 	p.give(b)
-	p.give(c)
-	p.work.Wait()
-	if l.bytes() != 5<<20 || len(p.kept) != 2 || p.kept[0] != b || p.kept[1] != c {
-		t.Errorf("%d bytes are locked, %d idle slabs", l.bytes(), len(p.kept))
+	if d := p.take(4 << 20); d == nil {
+		t.Error("idle slabs are in the way")
+	} else {
+		settle(p)
+		p.give(d)
 	}
-	large := p.take(6 << 20)
-	settle(p)
-	p.give(large)
-	p.work.Wait()
-	if l.bytes() != 0 || p.most != 0 {
-		t.Errorf("%d bytes are locked; %d at most", l.bytes(), p.most)
+	p.give(c)
+	if p.take(6<<20) != nil {
+		t.Error("6 MiB of 5")
+	}
+	if l.most > 5<<20 || l.bytes() != 5<<20 {
+		t.Errorf("%d bytes are locked, %d at most", l.bytes(), l.most)
 	}
 }
 
@@ -170,40 +177,39 @@ func TestSlabsAreRefused(t *testing.T) {
 	for _, s := range []*slab{first, second, third} {
 		p.give(s)
 	}
-	p.work.Wait()
 	if len(p.kept) != 1 || p.kept[0] != first || l.bytes() != 1<<20 || l.locks != 1 {
 		t.Errorf("%d idle slabs, %d bytes are locked, %d locks", len(p.kept), l.bytes(), l.locks)
 	}
 }
 
-// TestSlabIsGivenBackBeforeItIsLocked: whoever locks it undoes that, or does not
-// begin.
-func TestSlabIsGivenBackBeforeItIsLocked(t *testing.T) {
+// TestSlabGoesBeforeItIsLocked: one that gives way to another while it is being
+// locked is unlocked after, and one that waits for that is not locked at all.
+func TestSlabGoesBeforeItIsLocked(t *testing.T) {
 	l := &locker{gate: make(chan struct{})}
-	p := testSlabs(t, l, 0)
+	p := testSlabs(t, l, 1<<30)
 	first, second := p.take(1<<20), p.take(1<<20)
-	l.gate <- struct{}{} // of the first one's lock
-	settleTo := func(n int64) {
-		for l.bytes() != n {
-			time.Sleep(time.Millisecond)
-		}
+	for p.waiting() != 1 { // the first one's turn
+		time.Sleep(time.Millisecond)
 	}
-	settleTo(1 << 20)
 	p.give(first)
 	p.give(second)
+	third := p.take(2 << 20)
+	if len(p.kept) != 0 || !first.dropped || !second.dropped {
+		t.Errorf("%d idle slabs", len(p.kept))
+	}
 	close(l.gate)
 	settle(p)
-	p.work.Wait()
-	if l.bytes() != 0 || l.locks > 2 || len(p.kept) != 0 {
-		t.Errorf("%d bytes are locked, %d locks, %d idle", l.bytes(), l.locks, len(p.kept))
+	if l.bytes() != 2<<20 || l.locks != 2 {
+		t.Errorf("%d bytes are locked, %d locks", l.bytes(), l.locks)
 	}
+	p.give(third)
 }
 
 // TestManyJobsUseSlabs: no slab is with two jobs, and no more is locked than all
 // of them had.
 func TestManyJobsUseSlabs(t *testing.T) {
 	l := &locker{}
-	p := testSlabs(t, l, 6<<20)
+	p := testSlabs(t, l, 1<<30)
 	p.idle = time.Millisecond
 	var wait sync.WaitGroup
 	const jobs, each = 4, 3
