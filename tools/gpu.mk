@@ -11,6 +11,9 @@ GPU_ROOMS := . driver transfer op phj smj npj auto profile
 GPU_TESTS := cuda driver transfer op phj smj npj auto profile worker
 GPU_PROGRAMS := check bench-gpu bytes-gpu gpujoin-cuda
 
+# What times are of: benches print it, also where there is no git.
+COMMIT = $(shell git -c safe.directory='*' describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)
+
 .PHONY: cuda-toolkit cuda test-gpu bench-gpu bytes-gpu gpu-tests gpu-bundle
 
 cuda-toolkit: ## fetch CUDA's compiler into build/cuda, where no toolkit is installed
@@ -21,9 +24,9 @@ cuda: build ## build what joins on NVIDIA GPUs: kernels, gpujoin-cuda, tests, be
 	@echo "building gpujoin-cuda, tests and benches"
 	@mkdir -p $(CUDA_OUT)/bin $(CUDA_OUT)/test
 	@$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w" -o $(CUDA_OUT)/bin/gpujoin-cuda ./cmd/gpujoin-cuda
-	@$(WITH_CUDA) $(GO) test -c -tags cuda -ldflags="-s -w" -o $(CUDA_OUT)/test/ $(GPU_ROOMS:%=./joincore/cuda/%)
+	@$(WITH_CUDA) $(GO) test -c -tags cuda -ldflags="-s -w -X gpujoin/joincore/cuda.commit=$(COMMIT)" -o $(CUDA_OUT)/test/ $(GPU_ROOMS:%=./joincore/cuda/%)
 	@CGO_ENABLED=0 $(GO) test -c -buildvcs=false -ldflags="-s -w" -o $(CUDA_OUT)/test/worker.test ./sidecar/backend/remote
-	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/bench-gpu ./cmd/benchgpu
+	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w -X main.commit=$(COMMIT)" -o ../$(CUDA_OUT)/bin/bench-gpu ./cmd/benchgpu
 	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/check ./cmd/check
 	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/bytes-gpu ./cmd/bytesgpu
 
@@ -34,8 +37,8 @@ CUDA_BUILT := $(if $(shell tools/find-cuda.sh >/dev/null 2>&1 && tools/find-go.s
 test-gpu: $(CUDA_BUILT) ## on a machine with a GPU: kernels, the oracle matrix, faults, sanitizers
 	@$(CUDA_OUT)/bin/check -only gpu $(TEST_FLAGS)
 
-bench-gpu: $(CUDA_BUILT) ## on a machine with a GPU: joins of resident columns; results in build/bench-gpu.json
-	@$(CUDA_OUT)/bin/bench-gpu $(BENCH_FLAGS)
+bench-gpu: $(CUDA_BUILT) ## on a machine with a GPU: joins of resident columns, and with GJE=dir the paper's executables; in build/bench-gpu.json
+	@$(CUDA_OUT)/bin/bench-gpu $(if $(GJE),-gje $(GJE)) $(BENCH_FLAGS)
 
 bytes-gpu: $(CUDA_BUILT) ## where there is ncu, too: bytes that joins move against their model's; in build/bytes-gpu.json
 	@$(CUDA_OUT)/bin/bytes-gpu $(BYTES_FLAGS)
