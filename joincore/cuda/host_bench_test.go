@@ -35,6 +35,7 @@ var (
 // inputs' size. Each case runs once before it is timed.
 func BenchmarkHostResident(b *testing.B) {
 	h := newHostBench(b)
+	fmt.Println(circumstances(h.large.context))
 	fmt.Printf("2^%d rows a side, segments of %d rows; %.1f GB in, %.1f GB returned\n", *hostBits, *hostSegment, gigabytes(h.in), gigabytes(h.out))
 	h.ceilings()
 	fmt.Printf("\n%-9s %-8s %9s %8s %8s %8s %7s  %s\n", "case", "join", "window", "ms", "in GB/s", "of link", "of 55", "phases, ms")
