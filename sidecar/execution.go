@@ -159,6 +159,7 @@ func (e *execution) finish(stats *joincore.Stats, err error) {
 	}
 	e.produced = true
 	e.stats = *stats
+	e.logWork(stats)
 	if j.open.Flags&shm.OpenRewind == 0 {
 		j.freeInputs()
 	}

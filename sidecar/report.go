@@ -55,6 +55,16 @@ func joinReport(at int, s *joincore.JoinStats) shm.JoinReport {
 	return r
 }
 
+// logWork says what the joins of a job that has ended have asked of their device,
+// which a report has no room for.
+func (e *execution) logWork(stats *joincore.Stats) {
+	for i := range stats.Joins {
+		s := &stats.Joins[i]
+		e.job.srv.log.Debug("join has ended", "job", e.job.id, "join", i, "provider", e.provider, "algorithm", s.Algorithm,
+			"rows", s.RowsOut, "time", s.Time, "launches", s.Work.Launches, "syncs", s.Work.Syncs, "bytes", s.Work.Bytes, "peak", s.Work.Peak)
+	}
+}
+
 // sumStats adds up what one participant did over several connections, as it
 // has after rewinds.
 func sumStats(a, b shm.ParticipantStats) shm.ParticipantStats {

@@ -1,11 +1,18 @@
 package sidecar
 
 import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
+	"gpujoin/sidecar/backend"
 )
 
 // wantPhases holds a report of one join on cores against its phases: they end
@@ -52,4 +59,50 @@ func TestJoinReport(t *testing.T) {
 	if shm.Text(last.Name[:]) != "other" || last.ActualNS != 45 || last.PredictedNS != 18 {
 		t.Errorf("last %+v", last)
 	}
+}
+
+// working is a backend whose joins have asked something of a device.
+type working struct{ backend.Last }
+
+func (w working) Run(ctx context.Context, job *backend.Job, stats *joincore.Stats) error {
+	err := w.Last.Run(ctx, job, stats)
+	for i := range stats.Joins {
+		stats.Joins[i].Work = joincore.DeviceWork{Launches: 17, Syncs: 3, Bytes: 12345, Peak: 678}
+	}
+	return err
+}
+
+// TestDeviceWorkIsLogged: what a join has asked of its device is in the log.
+func TestDeviceWorkIsLogged(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	must(t, err)
+	defer file.Close()
+	change := func(o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	r := start(t, change, working{NewLocal(cpu.New(), 2, &typicalRates)})
+	rows := tableRows(100, 100, "x")
+	b := r.dial(0)
+	_, err = b.Open(shm.Open{}, joinJob(len(rows), len(rows), len(rows)))
+	must(t, err)
+	must(t, b.Feed(0, tableShapes, rows, 0))
+	must(t, b.Feed(1, tableShapes, rows, 0))
+	must(t, b.Fed(shm.Fed{}))
+	must(t, b.Run(1))
+	got, err := b.Drain(resultShapes, 2)
+	must(t, err)
+	sameRows(t, got, joinOf(rows, rows))
+	log, err := os.ReadFile(file.Name())
+	must(t, err)
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, "join has ended") {
+			for _, want := range []string{"join=0", "provider=cpu", "launches=17", "syncs=3", "bytes=12345", "peak=678", "rows=91"} {
+				if !strings.Contains(line, want) {
+					t.Errorf("%s is not in %s", want, line)
+				}
+			}
+			return
+		}
+	}
+	t.Errorf("the log has nothing of the join:\n%s", log)
 }
