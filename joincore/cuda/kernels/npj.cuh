@@ -37,24 +37,30 @@ __device__ __forceinline__ uint64_t key_value(uint64_t keys, uint64_t row) {
   return __ldg(reinterpret_cast<const unsigned long long*>(keys) + row);
 }
 
-// Finds the build keys' range: range[0] is the smallest, range[1] the complement of the largest.
+// Finds the build keys' range: range[0] is the smallest, range[1] the complement
+// of the largest; range[2] counts the rows whose keys lie near that of the row
+// before, so that of an array they share a sector.
 template <int KW, int T>
 __device__ __forceinline__ void key_range(const gj_table* table) {
-  __shared__ unsigned long long lows[T / 32], highs[T / 32];
-  unsigned long long low = ~0ull, high = ~0ull;
+  __shared__ unsigned long long lows[T / 32], highs[T / 32], nears[T / 32];
+  unsigned long long low = ~0ull, high = ~0ull, near = 0;
 #pragma unroll 4
   for (uint64_t i = (uint64_t)blockIdx.x * T + threadIdx.x; i < table->rows[0]; i += (uint64_t)gridDim.x * T) {
-    const unsigned long long key = key_value<KW>(table->key[0], i);
+    const unsigned long long key = key_value<KW>(table->key[0], i), before = key_value<KW>(table->key[0], i - (i > 0));
     low = min(low, key), high = min(high, ~key);
+    near += key - before + 7 < 15;
   }
 #pragma unroll
-  for (int d = 16; d; d /= 2) low = min(low, __shfl_xor_sync(~0u, low, d)), high = min(high, __shfl_xor_sync(~0u, high, d));
-  if (threadIdx.x % 32 == 0) lows[threadIdx.x / 32] = low, highs[threadIdx.x / 32] = high;
+  for (int d = 16; d; d /= 2) {
+    low = min(low, __shfl_xor_sync(~0u, low, d)), high = min(high, __shfl_xor_sync(~0u, high, d));
+    near += __shfl_xor_sync(~0u, near, d);
+  }
+  if (threadIdx.x % 32 == 0) lows[threadIdx.x / 32] = low, highs[threadIdx.x / 32] = high, nears[threadIdx.x / 32] = near;
   __syncthreads();
   if (threadIdx.x) return;
-  for (int w = 1; w < T / 32; w++) low = min(low, lows[w]), high = min(high, highs[w]);
+  for (int w = 1; w < T / 32; w++) low = min(low, lows[w]), high = min(high, highs[w]), near += nears[w];
   unsigned long long* range = reinterpret_cast<unsigned long long*>(table->range);
-  atomicMin(range, low), atomicMin(range + 1, high);
+  atomicMin(range, low), atomicMin(range + 1, high), atomicAdd(range + 2, near);
 }
 
 // Where a key's search begins, and its tag.

@@ -80,7 +80,8 @@ typedef struct {
   uint64_t key[2];
   uint64_t slots;   /* a multiple of 8, at most 2^32 */
   uint64_t table;   /* uint64[slots], or uint32[the range's width]; all ones before the first launch */
-  uint64_t range;   /* uint64[2], the build keys' smallest and the largest's complement; all ones before they are looked for */
+  uint64_t range;   /* uint64[3]: the build keys' smallest, the largest's complement, rows whose keys lie near those of
+                       the rows before; all ones, all ones and zero before they are looked for */
   uint64_t next;    /* uint32[rows[0]] */
   uint64_t repeats; /* uint32, zero before the first launch: not zero where build rows share a key, or a tag */
   gj_result result;

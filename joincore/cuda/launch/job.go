@@ -211,14 +211,23 @@ func (b *Job) Phase(name string, bytes int64) {
 
 // Rows waits for what is queued and returns the number of rows at the address.
 func (b *Job) Rows(ctx context.Context, at uint64) (int64, error) {
-	b.Do(func() error { return b.stream.CopyOut(b.scratch.host.Bytes()[hostRows:hostRows+8], driver.Ptr(at)) })
+	var rows [1]uint64
+	err := b.Read(ctx, at, rows[:])
+	return int64(rows[0]), err
+}
+
+// Read waits for what is queued and reads the words at the address, 4 at most.
+func (b *Job) Read(ctx context.Context, at uint64, words []uint64) error {
+	host := b.scratch.host.Bytes()[hostWords : hostWords+8*len(words)]
+	b.Do(func() error { return b.stream.CopyOut(host, driver.Ptr(at)) })
 	b.Do(func() error { return b.stream.Record(b.scratch.marks[maxMarks-1]) })
 	b.Do(func() error { b.Report.Syncs++; return b.stream.Sync(ctx) })
 	if b.err != nil {
-		return 0, b.err
+		return b.err
 	}
 	b.used = 0
-	return int64(b.scratch.host.Words()[hostRows/8]), nil
+	copy(words, b.scratch.host.Words()[hostWords/8:])
+	return nil
 }
 
 // times fills the report's times from the marks.

@@ -42,13 +42,13 @@ func Close(d *driver.Context) error {
 
 // scratch is what one join at a time needs beside the arena.
 type scratch struct {
-	host  *driver.Host // page-locked: the row count back, then descriptors to the device
+	host  *driver.Host // page-locked: a few words back, then descriptors to the device
 	marks []*driver.Event
 }
 
 const (
-	hostRows        = 0
-	hostDescriptors = 8
+	hostWords       = 0
+	hostDescriptors = 4 * 8
 	hostBytes       = 256 << 10 // a side's 16 columns one at a time take 4 KiB each
 
 	maxMarks = 8

@@ -19,10 +19,14 @@ const maxBuild = 1 << 31
 // four fifths.
 func slots(buildRows, room int64) int64 {
 	least := max(min(2*buildRows, room/slotBytes), buildRows+buildRows/4, buildRows+1)
-	return (least + lineSlots - 1) / lineSlots * lineSlots
+	return lines(least)
 }
+
+// lines rounds slots up to whole lines.
+func lines(slots int64) int64 { return (slots + lineSlots - 1) / lineSlots * lineSlots }
 
 const (
 	slotBytes = 8
+	wordBytes = 4 // of an array
 	lineSlots = 8 // that a search looks at before it goes on
 )

@@ -8,11 +8,66 @@ import (
 	"testing"
 
 	"gpujoin/joincore/cuda/check"
+	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/launch"
 	"gpujoin/joincore/cuda/resident"
 )
 
 func TestJoins(t *testing.T) { check.New(t, 1<<28, launch.Close).Matrix(Run, 256, 1024) }
+
+// lookFirst joins with a range that is known.
+func lookFirst(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+	mark := a.Mark()
+	keys, _, err := Look(ctx, d, s, a, j)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.Rewind(mark)
+	return Within(keys)(ctx, d, s, a, j)
+}
+
+func TestJoinsOfAKnownRange(t *testing.T) {
+	check.New(t, 1<<28, launch.Close).Matrix(lookFirst, 256, 1024)
+}
+
+// What a report says of the table is what it was: an array where keys are dense,
+// whether or not that was known before.
+func TestArraysAreReported(t *testing.T) {
+	r := check.New(t, 1<<28, launch.Close)
+	for _, c := range []struct {
+		keys func(*check.Rig, int) uint64
+		want string
+	}{{check.Ascending(1<<20, 1), "npj/array"}, {check.Ascending(5, 3), "npj/array"}, {check.Descending(1 << 30), "npj/array"}, {check.Spread(40000), "npj"}} {
+		for _, f := range []resident.Func{Run, lookFirst} {
+			r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+				out, report, err := f(ctx, d, s, a, j)
+				if err == nil && report.Algorithm != c.want {
+					t.Errorf("%s in place of %s", report.Algorithm, c.want)
+				}
+				return out, report, err
+			}, check.Case{Build: 30000, Probe: 50000, Keys: c.keys, KeyBytes: 8, Widths: [2][]int{{4, 8}, {4}}, Expect: -1})
+		}
+	}
+}
+
+// Of dense keys in order every row's is near the one before.
+func TestLook(t *testing.T) {
+	r := check.New(t, 1<<28, launch.Close)
+	for _, keyBytes := range []int{4, 8} {
+		r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+			mark := a.Mark()
+			keys, report, err := Look(ctx, d, s, a, j)
+			if err != nil {
+				return nil, nil, err
+			}
+			a.Rewind(mark)
+			if want := (Range{Low: 1000, High: 1000 + 99999, Near: 100000}); keys != want || report.Syncs != 1 || report.Launches != 1 {
+				t.Errorf("%+v in place of %+v, %+v", keys, want, report)
+			}
+			return Run(ctx, d, s, a, j)
+		}, check.Case{Build: 100000, Probe: 1000, Keys: check.Ascending(1000, 1), KeyBytes: keyBytes, Widths: [2][]int{{4}, {4}}, Expect: -1})
+	}
+}
 
 // The table is fuller, and row numbers lie in the result's columns, where else
 // the bound would not hold.

@@ -5,6 +5,8 @@ package npj
 import (
 	"context"
 	"fmt"
+	"math"
+	"unsafe"
 
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/launch"
@@ -17,17 +19,34 @@ import (
 // may take more than its bound. A key that is frequent on both sides is joined
 // slowly.
 func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+	return join(ctx, d, s, a, j, nil)
+}
+
+// Within returns what Run is where the build keys are known to have that range:
+// an array of dense keys takes no more memory than its words.
+func Within(keys Range) resident.Func {
+	return func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+		return join(ctx, d, s, a, j, &keys)
+	}
+}
+
+func join(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join, keys *Range) (*resident.Output, *resident.Report, error) {
+	return start(ctx, d, s, a, j, func(ctx context.Context, b *launch.Job) (*resident.Output, error) {
+		return (&run{Job: b, keys: keys}).run(ctx)
+	})
+}
+
+func start(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join, f func(context.Context, *launch.Job) (*resident.Output, error)) (*resident.Output, *resident.Report, error) {
 	if j.Build.Rows > maxBuild {
 		return nil, nil, fmt.Errorf("npj: a table of %d build rows", j.Build.Rows)
 	}
-	return launch.Run(ctx, d, s, a, j, "npj", func(ctx context.Context, b *launch.Job) (*resident.Output, error) {
-		return (&run{Job: b}).run(ctx)
-	})
+	return launch.Run(ctx, d, s, a, j, "npj", f)
 }
 
 // run is one join on its way.
 type run struct {
 	*launch.Job
+	keys    *Range // nil: it is looked for on the way
 	table   tableDescriptor
 	sources [2]launch.Source
 	behind  driver.Mark // where the result may begin: behind the table
@@ -36,11 +55,11 @@ type run struct {
 func (r *run) run(ctx context.Context) (*resident.Output, error) {
 	r.build()
 	out := r.probe(r.Join.OutputRows)
-	rows, err := r.Rows(ctx, r.table.Result.Rows)
+	rows, err := r.read(ctx)
 	if err == nil && rows > int64(r.table.Result.Capacity) {
 		// Probed once more, into room for the rows that the first time has counted.
 		out = r.probe(rows)
-		rows, err = r.Rows(ctx, r.table.Result.Rows)
+		rows, err = r.read(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -48,18 +67,36 @@ func (r *run) run(ctx context.Context) (*resident.Output, error) {
 	return out.Result(rows), nil
 }
 
+// read waits for the number of the result's rows, and notes what the table was.
+func (r *run) read(ctx context.Context) (int64, error) {
+	var c counters
+	err := r.readCounters(ctx, &c)
+	if c.keys().within(2*r.table.Slots) && r.Sides[0].Rows > 0 {
+		r.Report.Algorithm = "npj/array"
+	}
+	return int64(c.Results), err
+}
+
+// readCounters waits for what is queued and reads counters but the last one.
+func (r *run) readCounters(ctx context.Context, c *counters) error {
+	words := [4]uint64{}
+	err := r.Read(ctx, r.table.Range, words[:])
+	c.Low, c.NotHigh, c.Near, c.Results = words[0], words[1], words[2], words[3]
+	return err
+}
+
 // build queues the making of the table.
 func (r *run) build() {
-	keyWords := r.Join.Build.Key.Bytes / 4
 	rows := r.Join.OutputRows
 	rest := r.Sides[0].Rows*4 + rows*r.Join.RowBytes() + r.numbers(rows, true)
 	r.table.Slots = uint64(slots(r.Sides[0].Rows, r.Room(rows)-rest))
+	if array := r.array(); array > 0 {
+		r.table.Slots = uint64(lines((array + slotBytes - 1) / slotBytes))
+	}
 	bytes := int64(r.table.Slots) * slotBytes
-	r.table.Table = r.Take(bytes + 2*8)
-	r.table.Range = r.table.Table + uint64(bytes)
-	r.Set(r.table.Table, 0xff, bytes+2*8)
-	r.table.Repeats = r.Take(8)
-	r.Set(r.table.Repeats, 0, 8)
+	r.table.Table = r.Take(bytes)
+	r.Set(r.table.Table, 0xff, bytes)
+	r.count()
 	r.table.Next = r.Take(r.Sides[0].Rows * 4)
 	for i, s := range r.Sides {
 		r.table.Rows[i], r.table.Key[i] = uint64(s.Rows), uint64(s.Key.Addr)
@@ -73,16 +110,43 @@ func (r *run) build() {
 	}
 	r.behind = r.Mark()
 	at := launch.Put(r.Job, &r.table)
-	for _, name := range []string{"gj_table_range_k%d", "gj_table_enter_k%d"} {
-		k := r.Kernel(name, keyWords)
-		r.Launch(k, r.Grid(k, (r.Sides[0].Rows+int64(k.Threads)-1)/int64(max(k.Threads, 1))), at)
+	if r.keys == nil {
+		r.overBuild("gj_table_range_k%d", at)
 	}
+	r.overBuild("gj_table_enter_k%d", at)
 	r.Phase("build", r.traffic().build())
+}
+
+// array returns the size of the array that is built, as far as that is known; 0: none.
+func (r *run) array() int64 {
+	if r.keys == nil {
+		return 0
+	}
+	return r.keys.ArrayBytes(r.Sides[0].Rows)
+}
+
+// overBuild launches a kernel that a thread runs for a build row or several.
+func (r *run) overBuild(name string, descriptor uint64) {
+	k := r.Kernel(name, r.Join.Build.Key.Bytes/4)
+	r.Launch(k, r.Grid(k, (r.Sides[0].Rows+int64(k.Threads)-1)/int64(max(k.Threads, 1))), descriptor)
+}
+
+// count brings the words that kernels change to the device.
+func (r *run) count() {
+	c := counters{Low: math.MaxUint64, NotHigh: math.MaxUint64}
+	if r.keys != nil {
+		c.Low, c.NotHigh = r.keys.Low, ^r.keys.High
+	}
+	r.table.Range = launch.Put(r.Job, &c)
+	r.table.Repeats = r.table.Range + uint64(unsafe.Offsetof(c.Repeats))
 }
 
 // traffic describes the join to the model of the bytes that it moves.
 func (r *run) traffic() traffic {
-	t := traffic{keyBytes: int64(r.Join.Build.Key.Bytes), slots: int64(r.table.Slots), random: r.Random}
+	t := traffic{keyBytes: int64(r.Join.Build.Key.Bytes), table: int64(r.table.Slots) * slotBytes, looks: r.keys == nil, random: r.Random}
+	if t.array = r.array() > 0; t.array {
+		t.near = r.keys.Near
+	}
 	for i, s := range r.Sides {
 		t.rows[i] = s.Rows
 	}
@@ -97,7 +161,7 @@ func (r *run) traffic() traffic {
 // probe queues the probing, into room for so many rows, and the gathers.
 func (r *run) probe(rows int64) *launch.Output {
 	r.Rewind(r.behind)
-	counter := r.Take(8)
+	counter := r.table.Range + uint64(unsafe.Offsetof(counters{}.Results))
 	r.Set(counter, 0, 8)
 	used := int64(r.table.Slots)*slotBytes + r.Sides[0].Rows*4 + rows*r.Join.RowBytes()
 	out := r.TakeOutput(rows, counter, r.sources, used+r.numbers(rows, false) > r.Room(rows))

@@ -6,25 +6,33 @@ import "gpujoin/joincore/cuda/launch"
 type traffic struct {
 	rows     [2]int64
 	keyBytes int64
-	slots    int64
+	table    int64   // bytes
+	looks    bool    // for the range of the keys
+	array    bool    // the table is known to be one
+	near     int64   // build rows that are entered near the row before
 	fetched  []int64 // bytes of values that the probe fetches from the build side's columns
 	random   func(n, unit, of int64) int64
 }
 
 // build models the making of the table: it is cleared, the keys are read for
-// their range and again to be entered. A row's slot is fetched and written
-// back: a search mostly ends in the line that it begins in. Its link is written.
+// their range, where that is not known, and again to be entered. A row's slot is
+// fetched and written back: a search mostly ends in the line that it begins in.
+// Its link is written.
 func (t traffic) build() int64 {
-	table := t.slots * slotBytes
-	return table + t.rows[0]*(2*t.keyBytes+4) +
-		t.random(t.rows[0], launch.ReadAtRandom, table) + t.random(t.rows[0], launch.WrittenAtRandom, table)
+	apart := t.rows[0] - t.near
+	bytes := t.table + t.near*2*wordBytes + t.rows[0]*(t.keyBytes+4) +
+		t.random(apart, launch.ReadAtRandom, t.table) + t.random(apart, launch.WrittenAtRandom, t.table)
+	if t.looks {
+		bytes += t.rows[0] * t.keyBytes
+	}
+	return bytes
 }
 
 // probe models what is fetched at random for so many result rows.
 func (t traffic) probe(results int64) int64 {
-	bytes := t.random(t.rows[1], launch.ReadAtRandom, t.slots*slotBytes)
+	bytes := t.random(t.rows[1], launch.ReadAtRandom, t.table)
 	fetch := func(width int64) { bytes += t.random(results, launch.ReadAtRandom, t.rows[0]*width) }
-	if t.keyBytes > 4 {
+	if t.keyBytes > 4 && !t.array {
 		fetch(t.keyBytes) // the tag is a part of the key only
 	}
 	if results > t.rows[1] {

@@ -6,9 +6,10 @@ import "testing"
 // has written another one.
 func TestTraffic(t *testing.T) {
 	const r, s = 1 << 27, 1 << 28
-	base := traffic{rows: [2]int64{r, s}, keyBytes: 4, slots: 2 * r, random: func(n, unit, of int64) int64 { return n * unit }}
-	wide, single := base, base
+	base := traffic{rows: [2]int64{r, s}, keyBytes: 4, table: 16 * r, looks: true, random: func(n, unit, of int64) int64 { return n * unit }}
+	wide, single, array := base, base, base
 	wide.keyBytes, single.fetched = 8, []int64{4}
+	array.keyBytes, array.table, array.looks, array.array, array.near = 8, 4*r, false, true, r/2
 	for name, c := range map[string]struct {
 		t       traffic
 		results int64
@@ -18,6 +19,7 @@ func TestTraffic(t *testing.T) {
 		"gathered later":      {base, s, 16 + 8 + 4 + 64 + 32, 64 * s},
 		"keys of 8 bytes":     {wide, s / 4, 16 + 16 + 4 + 64 + 32, 64*s + 64*s/4},
 		"one column, fetched": {single, s, 16 + 8 + 4 + 64 + 32, 64*s + 64*s},
+		"array":               {array, s, 4 + 8 + 4 + (64+32)/2 + 8/2, 64 * s},
 		"several partners":    {base, 8 * s, 16 + 8 + 4 + 64 + 32, 64*s + 64*8*s},
 	} {
 		if got := c.t.build(); got != c.build*r {

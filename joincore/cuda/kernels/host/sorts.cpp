@@ -210,19 +210,21 @@ bool table(const Case& c, bool known) {
   Join join(c, KW * 4, rows);
   gj_table table{};
   for (int s = 0; s < 2; s++) table.rows[s] = c.rows[s], table.key[s] = join.key[s];
-  uint64_t range[2] = {~0ull, ~0ull};
-  for (uint64_t key : c.keys[0]) {
-    if (KW == 1) key &= ~0u;
-    if (known) range[0] = std::min(range[0], key), range[1] = std::min(range[1], ~key);
+  uint64_t range[3] = {~0ull, ~0ull, 0};
+  for (uint32_t i = 0; i < c.rows[0]; i++) {
+    const uint64_t mask = KW == 1 ? ~0u : ~0ull, key = c.keys[0][i] & mask, before = c.keys[0][i - (i > 0)] & mask;
+    range[0] = std::min(range[0], key), range[1] = std::min(range[1], ~key);
+    range[2] += std::max(key, before) - std::min(key, before) < 8;
   }
-  const uint64_t span = ~range[1] - range[0];
+  const uint64_t span = ~range[1] - range[0], unknown[3] = {~0ull, ~0ull, 0};
   const bool array = known && span < 2 * c.rows[0];
   table.slots = array ? (span + 16) / 16 * 8 : (c.rows[0] + c.rows[0] / 3 + 8) / 8 * 8;
-  table.table = join.memory.take(table.slots * 8), table.range = join.memory.take(16);
+  table.table = join.memory.take(table.slots * 8), table.range = join.memory.take(24);
   memset(reinterpret_cast<void*>(table.table), 0xff, array ? 4 * span + 4 : table.slots * 8);
-  memcpy(reinterpret_cast<void*>(table.range), range, 16);
+  memcpy(reinterpret_cast<void*>(table.range), known ? range : unknown, 24);
   table.next = join.memory.take(c.rows[0] * 4), table.repeats = join.memory.take_cleared(2);
   if (!known) host::launch(2, table_threads, [&] { key_range<KW, table_threads>(&table); });
+  if (memcmp(reinterpret_cast<void*>(table.range), range, 24) != 0) return false;
   host::launch(2, table_threads, [&] { enter_rows<KW, table_threads>(&table); });
   const uint64_t ids[2] = {};
   auto run = [&](uint64_t capacity) {
