@@ -26,6 +26,10 @@ var kernelPrograms = []string{"phj", "op", "smj", "npj"}
 // of kernels once has to do.
 const raced = "^TestSet$"
 
+// memchecked are tests of the provider that memcheck watches: divisions, registered
+// memory, windows, and sides that are joined whole.
+const memchecked = "^Test(Division|DividedThroughSlabs|RegisteredMemory|KeysThatGoWhole)$"
+
 // gpuSteps run on a machine with a GPU, from programs that were built before:
 // there need be neither Go nor a compiler. What is short and says most comes
 // first, since a machine may be lent for some minutes only.
@@ -50,6 +54,7 @@ func gpuSteps() ([]step, error) {
 		g.tests("worker", 90*time.Second, "-test.run", "^TestDevice$"),
 		g.bundled(2*time.Minute),
 		g.together("memcheck", kernelPrograms, 2*time.Minute, sanitizer("memcheck"), "-test.short"),
+		g.together("memcheck", []string{"cuda"}, 90*time.Second, sanitizer("memcheck"), "-test.run", memchecked),
 		g.together("racecheck", kernelPrograms, 100*time.Second, sanitizer("racecheck"), "-test.run", raced),
 		g.together("all", []string{"phj", "smj", "npj"}, 2*time.Minute, nil),
 		g.tests("op", 2*time.Minute), // needs most of the memory

@@ -89,3 +89,26 @@ func TestProgramsRunTogether(t *testing.T) {
 		t.Errorf("one after the other: %v", d)
 	}
 }
+
+// The tests that memcheck watches are there.
+func TestMemcheckedTestsExist(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../../joincore/cuda/*_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	names := strings.TrimSuffix(strings.TrimPrefix(memchecked, "^Test("), ")$")
+	for name := range strings.SplitSeq(names, "|") {
+		if !strings.Contains(all.String(), "\nfunc Test"+name+"(t *testing.T)") {
+			t.Errorf("there is no Test%s", name)
+		}
+	}
+}
