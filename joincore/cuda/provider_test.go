@@ -5,6 +5,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gpujoin/joincore"
+	trials "gpujoin/joincore/cuda/check"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
@@ -21,6 +23,8 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var thin = flag.Uint64("thin", 4, "run one in so many cases of the suite that every provider passes; 1: all. Which ones follows from -seed")
 
 var algorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM, joincore.SMJUM, joincore.SMJOM}
 
@@ -70,12 +74,12 @@ func provider(t *testing.T, budget int64) *Provider {
 
 // TestSuite runs what every provider has to pass.
 func TestSuite(t *testing.T) {
-	suite(t, 4, func(*Provider) {}, runtest.All)
+	suite(t, 1, func(*Provider) {}, runtest.All)
 }
 
 // TestSuiteInWindows has probe sides cross the link in windows.
 func TestSuiteInWindows(t *testing.T) {
-	suite(t, 16, func(p *Provider) { p.windowRows = 10 }, runtest.Matrix, runtest.Sizes, runtest.Trees)
+	suite(t, 4, func(p *Provider) { p.windowRows = 10 }, runtest.Matrix, runtest.Sizes, runtest.Trees)
 }
 
 // TestSuiteDivided has both sides divided, by whoever can do that. Filters are
@@ -83,16 +87,21 @@ func TestSuiteInWindows(t *testing.T) {
 func TestSuiteDivided(t *testing.T) {
 	for name, by := range map[string]dividers{"device": deviceAlone, "cores": coresAlone, "row numbers": rowNumbersOnly} {
 		t.Run(name, func(t *testing.T) {
-			suite(t, 48, func(p *Provider) { p.splitBytes, p.windowRows, p.divideBy = 1, 50, by }, runtest.Matrix, runtest.Sizes)
+			suite(t, 12, func(p *Provider) { p.splitBytes, p.windowRows, p.divideBy = 1, 50, by }, runtest.Matrix, runtest.Sizes)
 		})
 	}
 }
 
-func suite(t *testing.T, thin uint64, change func(*Provider), parts ...func(*testing.T, runtest.Subject)) {
+// suite runs parts of the suite, one in so many times thin cases: others each
+// time, which the seed that is logged repeats.
+func suite(t *testing.T, times uint64, change func(*Provider), parts ...func(*testing.T, runtest.Subject)) {
 	p := &poisoned{Provider: provider(t, 512<<20)}
 	change(p.Provider)
+	s := runtest.Subject{
+		Provider: p, Algorithms: algorithms, Thin: *thin * times, Offset: trials.Source(t).Uint64N(1 << 32), OwnMemory: true,
+	}
 	for _, part := range parts {
-		part(t, runtest.Subject{Provider: p, Algorithms: algorithms, Thin: thin, OwnMemory: true})
+		part(t, s)
 	}
 	if err := p.Lost(); err != nil {
 		t.Error(err)
@@ -156,10 +165,12 @@ func (s *mappedSink) NewBatch(ctx context.Context, heap []float64) (*joincore.Ba
 	return b, nil
 }
 
-// TestRegisteredMemory has inputs and batches in registered memory.
+// TestRegisteredMemory has inputs and batches in registered memory, and every
+// second probe side in windows.
 func TestRegisteredMemory(t *testing.T) {
 	p := provider(t, 256<<20)
 	for seed := range uint64(12) {
+		p.windowRows = int64(seed%2) * 10
 		plan, inputs := runtest.RandomTree(seed, 2+int(seed%3))
 		for i, r := range inputs {
 			inputs[i] = mapped(t, p, r)

@@ -19,6 +19,8 @@ type Subject struct {
 	// Thin leaves out all but one in Thin of the many cases of the matrix,
 	// where a provider is slow or is covered by another one.
 	Thin uint64
+	// Offset says which ones those are: other numbers, other cases.
+	Offset uint64
 	// OwnMemory says that the provider's column-sized memory is not that
 	// which Run is given, so that a budget of it bounds nothing.
 	OwnMemory bool
@@ -66,5 +68,5 @@ func (s Subject) leftOut(seed, n uint64) bool {
 	if Race {
 		keep *= 4
 	}
-	return seed%keep != 0
+	return (seed+s.Offset)%keep != 0
 }
