@@ -105,7 +105,8 @@ func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.
 			c.close()
 		}
 		// What crosses for nothing must not read memory that is somebody else's.
-		err = errors.Join(err, j.e.site.load.stream.Sync(context.Background()))
+		load := j.e.site.load
+		err = errors.Join(err, load.stream.Sync(context.Background()), load.second.Sync(context.Background()))
 		free()
 	}()
 	return stages(ctx, len(parts), func(ctx context.Context, i int) {

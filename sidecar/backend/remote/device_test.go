@@ -2,8 +2,10 @@ package remote
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -30,9 +32,12 @@ func TestDevice(t *testing.T) {
 	if err := errors.Join(os.WriteFile(program, text, 0o700), os.Chmod(filepath.Dir(program), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, "", func(config *Config) {
-		config.Path, config.Args, config.Timing = program, []string{"--memory", "8GB"}, DefaultTiming
-	})
+	with := func(memory string) func(*Config) {
+		return func(config *Config) {
+			config.Path, config.Args, config.Timing = program, []string{"--memory", memory}, DefaultTiming
+		}
+	}
+	r := start(t, "", with("8GB"))
 	at := time.Now()
 	r.ready()
 	t.Logf("ready after %v: %+v", time.Since(at), r.remote.Devices())
@@ -51,6 +56,9 @@ func TestDevice(t *testing.T) {
 		for p := range runtest.Plans(500) {
 			r.compare(p.Name, p.Plan, p.Inputs, p.Batch)
 		}
+	})
+	t.Run("divided", func(t *testing.T) {
+		divided(start(t, "", with("64MB")).ready())
 	})
 	t.Run("concurrent", func(t *testing.T) {
 		for i := range uint64(4) {
@@ -115,6 +123,68 @@ func TestDevice(t *testing.T) {
 		}
 		t.Logf("a join of 100 rows takes %v, %v of it in the worker's provider", time.Since(at)/jobs, stats.JoinTime)
 	})
+}
+
+// divided has a worker join inputs that are larger than its device, several
+// times: what it sends to the host is counted towards the job, and it can do
+// that without staged copies.
+func divided(r *rig) {
+	const rows, common = 1 << 20, 1000
+	left := small(runtest.Keyed(rows, func(row int) uint64 { return uint64(row + rows - common) }))
+	right := small(runtest.Keyed(rows, func(row int) uint64 { return uint64(row) }))
+	plan, inputs, want := runtest.PairPlan(left, right), []*joincore.Relation{left, right}, joincore.ResultRows{}
+	for i := range uint64(common) {
+		var row []byte
+		for _, payload := range []uint64{i, i + rows - common} {
+			row = joincore.AppendValue(row, binary.LittleEndian.AppendUint64(nil, payload), false)
+		}
+		want[string(row)]++
+	}
+	for round := range 3 {
+		sink := newSink(r.account, plan, 1000)
+		job, free := r.job(plan, inputs, sink)
+		_, before, _ := r.account.Usage()
+		at, stats := time.Now(), joincore.Stats{}
+		if err := r.remote.Run(r.t.Context(), job, &stats); err != nil {
+			r.t.Fatalf("round %d: %v", round, err)
+		}
+		r.t.Logf("round %d: %v, %+v", round, time.Since(at), stats)
+		if !maps.Equal(sink.result, want) {
+			r.t.Errorf("round %d: %d distinct rows, %d expected", round, len(sink.result), len(want))
+		}
+		if _, used, _ := r.account.Usage(); used != before {
+			r.t.Errorf("round %d: %d bytes in use, then %d", round, before, used)
+		}
+		if stats.Peak < 2*8*rows { // keys of both sides, whatever goes along
+			r.t.Errorf("round %d: %d bytes on the host: nothing was divided", round, stats.Peak)
+		}
+		free()
+	}
+	p, err := r.remote.current()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	devices, err := p.status(r.t.Context(), time.Minute)
+	if err != nil || devices[0].Reason != "" {
+		r.t.Errorf("%+v, %v", devices, err)
+	}
+}
+
+// small cuts segments of columns of 8 bytes into some of which an extent of
+// these tests holds several.
+func small(in *joincore.Relation) *joincore.Relation {
+	const most = testExtentSize / 128
+	out := &joincore.Relation{Columns: in.Columns}
+	for _, s := range in.Segments {
+		for at := 0; at < s.Rows; at += most {
+			part := joincore.Segment{Rows: min(most, s.Rows-at)}
+			for _, c := range s.Columns {
+				part.Columns = append(part.Columns, joincore.Vector{Values: c.Values[8*at : 8*(at+part.Rows)]})
+			}
+			out.Segments = append(out.Segments, part)
+		}
+	}
+	return out
 }
 
 func deadlineOf(ctx context.Context) time.Time {
