@@ -64,7 +64,7 @@ const (
 func (j *Resident) Tree() joincore.Algorithm {
 	narrow := len(j.Payload[0]) <= 1 && len(j.Payload[1]) <= 1
 	switch {
-	case j.TableBytes > 0 && j.TableBytes <= smallTable:
+	case j.TableBytes > 0 && j.tableBytes() <= smallTable:
 		return joincore.NPJ
 	case narrow:
 		return joincore.PHJOM // as good as UM, and better under skew
@@ -74,4 +74,12 @@ func (j *Resident) Tree() joincore.Algorithm {
 		return joincore.PHJUM // few values are fetched
 	}
 	return joincore.PHJOM // materialisation is most of the time, and in order
+}
+
+// tableBytes is the size of what a join without partitions looks keys up in.
+func (j *Resident) tableBytes() int64 {
+	if j.Array.Bytes > 0 {
+		return j.Array.Bytes
+	}
+	return j.TableBytes
 }

@@ -40,22 +40,24 @@ func (r *DeviceRates) PredictSort(j *Resident, om bool) Prediction {
 }
 
 // PredictTable models a join without partitions: every build row is entered
-// into one table, every probe row looked up there. A single build column is
-// fetched on the way, several are gathered afterwards.
+// into one table, every probe row looked up there; the table is an array where
+// the build keys are known to be dense (Resident.Array). A single build column
+// is fetched on the way, several are gathered afterwards.
 func (r *DeviceRates) PredictTable(j *Resident) Prediction {
 	v, key := j.volumes(), float64(j.KeyBytes)
-	far, hot := r.beyond(float64(j.TableBytes)), v.probe*j.Hot
-	enter := far*r.EnterNS + (1-far)*r.EnterCachedNS
-	find := far*r.FindNS + (1-far)*r.FindCachedNS
-	build := v.build*enter/perMS + 2*r.LaunchMS
-
+	hot := v.probe * j.Hot
 	cold, coldResults := v.probe-hot, max(v.results-hot, 0)
+	table, array := r.hashTable, j.Array.Bytes > 0
+	if array {
+		table = r.array
+	}
+	build, find := table(j, v, cold)
 	fetched := func(width float64) float64 {
 		return r.fetch(coldResults, v.build*width) + (v.results-coldResults)/r.CachedGps/perMS
 	}
 	written := key + bytesOf(j.Payload[1])
-	probe := cold*find/perMS + hot/r.CachedGps/perMS + r.fetch(v.more, float64(j.TableBytes)) + r.LaunchMS
-	if key > 4 {
+	probe := find + hot/r.CachedGps/perMS + r.fetch(v.more, float64(j.TableBytes)) + r.LaunchMS
+	if key > 4 && !array {
 		probe += fetched(key) // the table tells such keys apart by a part of them
 	}
 	gather := 0.0

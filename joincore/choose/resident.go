@@ -20,6 +20,7 @@ type Resident struct {
 	Shape      func(Materialisation) (Materialisation, [2]Carried)
 	SortPasses int   // over each side by a sort-merge join; 0: it cannot be sorted
 	TableBytes int64 // of the one table of a join without partitions; 0: it cannot be built
+	Array      Array // that takes its place where build keys are known to be dense
 }
 
 // Carried is a side's payload on its way through the passes.
