@@ -5,6 +5,7 @@ package auto
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -34,42 +35,79 @@ func Rates(d *driver.Context) *choose.DeviceRates {
 	return &choose.DefaultDeviceRates
 }
 
-// Run chooses and joins. Where a sample may change the choice the join begins
-// as a partitioned one, which takes it, and goes elsewhere if it does. A join
-// for which the chosen algorithm lacks memory after all is partitioned.
+// Run chooses and joins. Where the range of the build keys may change the choice
+// it is looked for first. Where a sample may change it the join begins as a
+// partitioned one, which takes it, and goes elsewhere if it does. A join for
+// which the chosen algorithm lacks memory after all is partitioned.
 func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
 	r, described := Rates(d), describe(j, a.Free())
 	c := chooser{rates: r, join: described, plain: j.RowIDs || len(described.Payload[0])+len(described.Payload[1]) == 0}
 	start, mark := time.Now(), a.Mark()
+	before, run := spent{}, algorithms
+	if c.looks() {
+		keys, report, err := npj.Look(ctx, d, s, a, j)
+		a.Rewind(mark)
+		if err != nil {
+			return nil, nil, err
+		}
+		c.learn(keys)
+		run = withRange(keys)
+		before = spent{look: report, price: r.RangeMS(&described), ms: since(start)}
+	}
 	if m, partition := c.first(); partition {
 		out, report, err := phj.Run(ctx, d, s, a, j, phj.Options{Rates: r, Elsewhere: c.elsewhere, Materialise: c.materialise(m)})
 		if !errors.Is(err, phj.ErrElsewhere) {
-			return predicted(out, report, m, err)
+			return before.report(out, report, m, err)
 		}
 		a.Rewind(mark)
 	}
-	sampled := float64(time.Since(start)) / float64(time.Millisecond)
-	out, report, err := algorithms[c.other.Algorithm](ctx, d, s, a, j)
+	before.ms = since(start)
+	out, report, err := run[c.other.Algorithm](ctx, d, s, a, j)
 	if errors.Is(err, joincore.ErrBudget) {
 		a.Rewind(mark)
 		return phj.Run(ctx, d, s, a, j, phj.Options{Rates: r})
 	}
-	if err == nil { // what was spent on the choice is part of the join
-		report.MS += sampled
-		report.WallMS += sampled
-	}
-	return predicted(out, report, c.other, err)
+	return before.report(out, report, c.other, err)
 }
+
+func since(start time.Time) float64 { return float64(time.Since(start)) / float64(time.Millisecond) }
 
 var algorithms = map[joincore.Algorithm]resident.Func{joincore.NPJ: npj.Run, joincore.SMJUM: smj.UM, joincore.SMJOM: smj.OM}
 
-// predicted notes what the model has given the method, unless a sample has
-// told better.
-func predicted(out *resident.Output, report *resident.Report, m choose.Method, err error) (*resident.Output, *resident.Report, error) {
-	if err == nil && report.Predicted == nil {
+// withRange returns the algorithms for build keys whose range is known.
+func withRange(keys npj.Range) map[joincore.Algorithm]resident.Func {
+	known := maps.Clone(algorithms)
+	known[joincore.NPJ] = npj.Within(keys)
+	return known
+}
+
+// spent is what a choice took before the join that it led to; it is part of the
+// join.
+type spent struct {
+	ms    float64
+	look  *resident.Report // for the range of the build keys; nil: there was none
+	price float64          // what the model gives that
+}
+
+// report completes a join's report by what was spent before, and by what the
+// model has given the method, unless a sample has told better.
+func (s *spent) report(out *resident.Output, report *resident.Report, m choose.Method, err error) (*resident.Output, *resident.Report, error) {
+	if err != nil {
+		return out, report, err
+	}
+	if report.Predicted == nil {
 		report.Predict(m.Prediction)
 	}
-	return out, report, err
+	report.MS += s.ms
+	report.WallMS += s.ms
+	if s.look != nil {
+		report.Launches += s.look.Launches
+		report.Syncs += s.look.Syncs
+		report.Bytes += s.look.Bytes
+		report.Phases = append(s.look.Phases, report.Phases...)
+		report.Predicted = append([]resident.Phase{{Name: PhaseChoose, MS: s.price}}, report.Predicted...)
+	}
+	return out, report, nil
 }
 
 // describe describes a join before a sample.

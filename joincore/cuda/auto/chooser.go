@@ -3,6 +3,7 @@ package auto
 import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cuda/npj"
 	"gpujoin/joincore/cuda/phj"
 )
 
@@ -26,6 +27,28 @@ const fewMatches = 1. / 16
 // sampled says whether the executor of partitioned joins takes a sample.
 func (c *chooser) sampled() bool { return !c.plain && c.join.Rows[1] >= phj.SampleFrom }
 
+// few is the join as a sample may show it.
+func (c *chooser) few() choose.Resident {
+	j := c.join
+	j.MatchRatio = fewMatches
+	return j
+}
+
+// looks says whether the range of the build keys is looked for before anything
+// is chosen: it may decide.
+func (c *chooser) looks() bool {
+	return c.rates.RangeDecides(c.join) || c.sampled() && c.rates.RangeDecides(c.few())
+}
+
+// learn notes the range: keys are dense where an array has room for it, unless
+// it is shorter than the build side, so that keys repeat.
+func (c *chooser) learn(keys npj.Range) {
+	rows := c.join.Rows[0]
+	if bytes := keys.ArrayBytes(rows); bytes >= rows*npj.WordBytes {
+		c.join.Array = choose.Array{Bytes: bytes, Near: float64(keys.Near) / float64(rows)}
+	}
+}
+
 // first returns what is chosen without a sample, and whether the join begins as
 // a partitioned one: as it was chosen, or because a sample may say so.
 func (c *chooser) first() (m choose.Method, partition bool) {
@@ -33,9 +56,7 @@ func (c *chooser) first() (m choose.Method, partition bool) {
 	if partitioned(m) {
 		return m, true
 	}
-	few := c.join
-	few.MatchRatio = fewMatches
-	if c.sampled() && partitioned(c.rates.Pick(few)) {
+	if c.sampled() && partitioned(c.rates.Pick(c.few())) {
 		return m, true
 	}
 	c.other = m
@@ -44,7 +65,7 @@ func (c *chooser) first() (m choose.Method, partition bool) {
 
 // elsewhere decides again with what a sample has told.
 func (c *chooser) elsewhere(told choose.Resident) bool {
-	told.SortPasses, told.TableBytes = c.join.SortPasses, c.join.TableBytes
+	told.SortPasses, told.TableBytes, told.Array = c.join.SortPasses, c.join.TableBytes, c.join.Array
 	m := c.rates.Pick(told)
 	if partitioned(m) {
 		return false

@@ -5,6 +5,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cuda/npj"
 )
 
 // step is a join of a sequence: wide facts with a table whose keys fit no cache.
@@ -58,5 +59,44 @@ func TestWithoutASample(t *testing.T) {
 		if !partition && c.chooser.other.Algorithm != m.Algorithm {
 			t.Errorf("%s: %v is chosen and %v is to run", name, m.Algorithm, c.chooser.other.Algorithm)
 		}
+	}
+}
+
+// The range of the build keys is looked for where an array may win; it wins only
+// where keys are dense, which a sample does not forget.
+func TestDenseKeysDecide(t *testing.T) {
+	small := step()
+	small.Rows[0], small.TableBytes = 1<<23, 1<<27
+	const rows = 1 << 23
+	for name, c := range map[string]struct {
+		keys  npj.Range
+		array bool
+	}{
+		"in order":              {npj.Range{Low: 1, High: rows, Near: rows}, true},
+		"with gaps":             {npj.Range{Low: 1, High: rows * 3 / 2}, true},
+		"too many gaps":         {npj.Range{Low: 1, High: rows * 5 / 2, Near: rows}, false},
+		"all over":              {npj.Range{Low: 3, High: 1 << 63}, false},
+		"not one for every row": {npj.Range{Low: 1, High: rows / 2, Near: rows}, false},
+	} {
+		ch := chooser{rates: &choose.DefaultDeviceRates, join: small}
+		without := ch.rates.Pick(small)
+		if !ch.looks() {
+			t.Fatal("nobody looks for the range")
+		}
+		ch.learn(c.keys)
+		m, _ := ch.first()
+		if array := ch.join.Array.Bytes > 0; array != c.array {
+			t.Errorf("keys %s: an array: %v", name, array)
+		}
+		if c.array && m.Algorithm != joincore.NPJ || !c.array && m.Algorithm != without.Algorithm {
+			t.Errorf("keys %s: %v is chosen, without the range %v", name, m.Algorithm, without.Algorithm)
+		}
+		if told := small; c.array && (!ch.elsewhere(told) || ch.other.Prediction.MS() != m.Prediction.MS()) {
+			t.Errorf("keys %s: after a sample, %v", name, ch.other.Algorithm)
+		}
+	}
+	large := chooser{rates: &choose.DefaultDeviceRates, join: Describe(choose.Resident{KeyBytes: 4, Rows: [2]int64{1 << 27, 1 << 28}, Payload: [2][]int{{4, 4}, {4, 4}}, MatchRatio: 1}, 1<<28, 0)}
+	if large.looks() {
+		t.Error("the range is looked for where partitions win in any case")
 	}
 }

@@ -51,6 +51,27 @@ func TestRatesChangeTheAlgorithmOnly(t *testing.T) {
 	}
 }
 
+// Dense keys are looked for where tables are dear and partitions dearer; what
+// that takes is in the report, and changes no row.
+func TestDenseKeysAreLookedFor(t *testing.T) {
+	r := check.New(t, 1<<28, forget)
+	rates := choose.DefaultDeviceRates
+	rates.PassGB, rates.RankNS, rates.MergeNS, rates.EnterCachedNS, rates.FindCachedNS = 1, 1, 1, 100, 100
+	Use(r.Context, rates)
+	for _, c := range []struct {
+		keys  func(*check.Rig, int) uint64
+		array bool
+	}{{check.Ascending(1000, 1), true}, {check.Spread(50_000), false}, {check.Ascending(1000, 3), false}} {
+		r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+			out, report, err := Run(ctx, d, s, a, j)
+			if err == nil && (report.Phases[0].Name != "range" || report.Predicted[0].Name != PhaseChoose || report.Syncs < 2 || c.array && report.Algorithm != "npj/array") {
+				t.Errorf("dense keys: %v; %+v", c.array, report)
+			}
+			return out, report, err
+		}, check.Case{Build: 30_000, Probe: 70_000, Keys: c.keys, KeyBytes: 8, Widths: [2][]int{{4, 8}, {4, 4}}, Expect: -1})
+	}
+}
+
 // A join that goes elsewhere after its sample leaves nothing behind in arena and
 // stream that the next one meets.
 func TestGoingElsewhere(t *testing.T) {

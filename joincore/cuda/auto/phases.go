@@ -6,7 +6,8 @@ import (
 	"gpujoin/joincore/choose"
 )
 
-// PhaseChoose is what a sample and the wait for it take.
+// PhaseChoose is what a sample and the range of the build keys take, and the
+// waits for them.
 const PhaseChoose = "choose"
 
 // PhaseOf returns the model's name of the phase that an algorithm reports: the
@@ -14,7 +15,7 @@ const PhaseChoose = "choose"
 // it goes along with.
 func PhaseOf(reported string) string {
 	switch reported {
-	case "summary":
+	case "summary", "range":
 		return PhaseChoose
 	case "offsets":
 		return choose.PhaseHistogram

@@ -27,6 +27,5 @@ func lines(slots int64) int64 { return (slots + lineSlots - 1) / lineSlots * lin
 
 const (
 	slotBytes = 8
-	wordBytes = 4 // of an array
 	lineSlots = 8 // that a search looks at before it goes on
 )

@@ -8,6 +8,9 @@ type Range struct {
 	Near int64
 }
 
+// WordBytes is the size of an array's word: the number of a build row.
+const WordBytes = 4
+
 // ArrayBytes returns the size of the array by key that takes the table's place,
 // 0 where the keys are too far apart for one: it has two words a row at most,
 // which is less than any table needs.
@@ -15,7 +18,7 @@ func (r Range) ArrayBytes(buildRows int64) int64 {
 	if !r.within(2 * uint64(buildRows)) {
 		return 0
 	}
-	return wordBytes * int64(r.High-r.Low+1)
+	return WordBytes * int64(r.High-r.Low+1)
 }
 
 // within says whether an array of so many words has one for each key.

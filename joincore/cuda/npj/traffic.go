@@ -20,7 +20,7 @@ type traffic struct {
 // Its link is written.
 func (t traffic) build() int64 {
 	apart := t.rows[0] - t.near
-	bytes := t.table + t.near*2*wordBytes + t.rows[0]*(t.keyBytes+4) +
+	bytes := t.table + t.near*2*WordBytes + t.rows[0]*(t.keyBytes+4) +
 		t.random(apart, launch.ReadAtRandom, t.table) + t.random(apart, launch.WrittenAtRandom, t.table)
 	if t.looks {
 		bytes += t.rows[0] * t.keyBytes
