@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ var (
 	hostBits    = flag.Int("host.bits", 28, "BenchmarkHostResident: 2 to the power of so many rows a side")
 	hostRuns    = flag.Int("host.runs", 3, "BenchmarkHostResident: runs of each case, of which the median is printed")
 	hostSegment = flag.Int("host.segment", 1<<18, "BenchmarkHostResident: rows of a segment")
-	hostOnly    = flag.String("host.only", "", "BenchmarkHostResident: the cases of this name only")
+	hostOnly    = flag.String("host.only", "", "BenchmarkHostResident: the cases of these names only, with commas between")
 	hostWorker  = flag.Bool("host.worker", false, "BenchmarkHostResident: divided joins also with memory as jobs of a worker have it: through slabs, and staged")
 )
 
@@ -186,7 +187,7 @@ func (h *hostBench) ceilings() {
 
 // join times one case and prints its line.
 func (h *hostBench) join(name string, p *Provider, a joincore.Algorithm, window int64) {
-	if *hostOnly != "" && *hostOnly != name {
+	if *hostOnly != "" && !slices.Contains(strings.Split(*hostOnly, ","), name) {
 		return
 	}
 	p.windowRows = window
