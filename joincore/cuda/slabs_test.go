@@ -163,8 +163,9 @@ func TestSlabsAreRefused(t *testing.T) {
 	p := testSlabs(t, l, 1<<30)
 	first := p.take(1 << 20)
 	settle(p)
-	l.err = errors.New("too much is locked")
+	l.err, l.gate = errors.New("too much is locked"), make(chan struct{})
 	second, third := p.take(2<<20), p.take(3<<20)
+	close(l.gate)
 	settle(p)
 	if err := p.refusal(); err == nil || err.Error() != "too much is locked" {
 		t.Fatal(err)
