@@ -4,10 +4,8 @@
 // rows; a partition with more of either is several items, so neither a hot key
 // nor a build side that does not fit is special. Persistent blocks draw items.
 //
-// The chunk's rows are ordered by bucket (counting sort), a bucket's entry is
-// 13 bits of first row and 3 of row count (7: read the next entry), so a probe
-// reads one entry and the keys of its bucket, which lie side by side. Every
-// key of the bucket is compared: uniqueness is never assumed.
+// The chunk is made a table (buckets.cuh), of which a probe reads one entry and
+// the keys of its bucket.
 //
 // A warp takes 32 * IPT probe rows, finds their matches and puts them out from
 // registers (emit.cuh), which is best where most rows have one. Rows with several
@@ -16,40 +14,33 @@
 // Bound: reads each row once, writes each output row once.
 #pragma once
 #include "arena.cuh"
+#include "buckets.cuh"
 #include "descriptor.h"
 #include "emit.cuh"
-#include "hash.cuh"
 #include "items.cuh"
 #include "row.cuh"
 #include "scan.cuh"
 
 namespace gj {
 
-constexpr uint32_t max_chunk = 8191;  // 13 bits
-
-// Shared-memory layout: a chunk's keys, payload lanes and bucket entries, then
-// a stage for output and the next probe rows of each warp.
+// Shared-memory layout: a chunk's table, then a stage for output and the next
+// probe rows of each warp.
 template <int KW, class B, class S, int C, int NB, int IPT, int WARPS>
 struct MatchLayout {
-  static constexpr int keys = 0, payload = (C * KW * 4 + 15) / 16 * 16, buckets = payload + (C * B::words * 4 + 15) / 16 * 16,
-                       stages = buckets + NB * 2, stage_bytes = Emitter<KW, B, S>::stage_bytes(IPT), ahead = stages + stage_bytes * WARPS,
-                       ahead_bytes = 32 * IPT * (KW + S::words) * 4, bytes = ahead + ahead_bytes * WARPS;
+  static constexpr int stages = Buckets<KW, B::words, C, NB>::bytes, stage_bytes = Emitter<KW, B, S>::stage_bytes(IPT),
+                       ahead = stages + stage_bytes * WARPS, ahead_bytes = 32 * IPT * (KW + S::words) * 4, bytes = ahead + ahead_bytes * WARPS;
 };
 
 // KW key words; B, S: the payload of build and probe rows; T threads, C rows a
 // chunk at most, NB buckets, IPT probe rows a thread.
 template <int KW, class B, class S, int T, int C, int NB, int IPT>
 __device__ __forceinline__ void match(const gj_join* join) {
-  static_assert(C <= max_chunk && (NB & (NB - 1)) == 0);
-  constexpr int PB = B::words, PS = S::words, WB = KW + PB, WS = KW + PS, BPT = (C + T - 1) / T, NBW = (NB / 2 + T - 1) / T;
+  constexpr int PB = B::words, PS = S::words, WB = KW + PB, WS = KW + PS;
   using Out = Emitter<KW, B, S>;
   using Layout = MatchLayout<KW, B, S, C, NB, IPT, T / 32>;
   extern __shared__ uint4 shared[];
   char* smem = reinterpret_cast<char*>(shared);
-  uint32_t* keys = reinterpret_cast<uint32_t*>(smem + Layout::keys);
-  char* payload = smem + Layout::payload;
-  uint32_t* bucket_pair = reinterpret_cast<uint32_t*>(smem + Layout::buckets);
-  const uint16_t* bucket = reinterpret_cast<const uint16_t*>(bucket_pair);
+  const Buckets<KW, PB, C, NB> table(smem);
   __shared__ uint32_t sums[32];
   __shared__ MatchItem next;
   __shared__ uint32_t next_step;
@@ -91,69 +82,10 @@ __device__ __forceinline__ void match(const gj_join* join) {
     uint32_t step = warp * 32 * IPT;
     if (threadIdx.x == 0) next_step = T * IPT;
     if (work) {
-      Row<WB> row[BPT];
-      // Build: count rows a bucket, number them, sum, move.
-#pragma unroll
-      for (int i = 0; i < NBW; i++)
-        if (threadIdx.x + i * T < NB / 2) bucket_pair[threadIdx.x + i * T] = 0;
-      const uint64_t at = item.build_at + threadIdx.x;
-#pragma unroll
-      for (int j = 0; j < BPT; j++) {
-        clear(row[j]);
-        if (threadIdx.x + j * T < nb)
-          Lanes<WB>::load(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, at + j * T, row[j], ReadOnce());
-      }
       fetch(step);
-      __syncthreads();
-      uint32_t place[BPT];
-#pragma unroll
-      for (int j = 0; j < BPT; j++) {
-        place[j] = 0;
-        if (threadIdx.x + j * T < nb) {
-          uint32_t key[KW];
-#pragma unroll
-          for (int q = 0; q < KW; q++) key[q] = row[j].word[q];
-          const uint32_t b = hash_words(key).table & (NB - 1), half = (b & 1) * 16;
-          place[j] = b << 16 | (atomicAdd(&bucket_pair[b / 2], 1u << half) >> half & 0xffff);
-        }
-      }
-      __syncthreads();
-      {
-        uint32_t sum = 0, total;
-        const uint32_t from = threadIdx.x * NBW;
-        const uint32_t* pair = bucket_pair + from;
-#pragma unroll 4
-        for (int i = 0; i < NBW; i++)
-          if (from + i < NB / 2) sum += (pair[i] & 0xffff) + (pair[i] >> 16);
-        uint32_t s = block_exclusive<T>(sum, sums, total);
-#pragma unroll 4
-        for (int i = 0; i < NBW; i++)
-          if (from + i < NB / 2) {
-            const uint32_t c0 = pair[i] & 0xffff, c1 = pair[i] >> 16;
-            bucket_pair[from + i] = s | min(c0, 7u) << 13 | ((s + c0) | min(c1, 7u) << 13) << 16;
-            s += c0 + c1;
-          }
-      }
-      __syncthreads();
-#pragma unroll
-      for (int j = 0; j < BPT; j++)
-        if (threadIdx.x + j * T < nb) {
-          const uint32_t slot = (bucket[place[j] >> 16] & 0x1fff) + (place[j] & 0xffff);
-          if constexpr (KW == 1)
-            keys[slot] = row[j].word[0];
-          else
-            reinterpret_cast<uint2*>(keys)[slot] = make_uint2(row[j].word[0], row[j].word[1]);
-          if constexpr (PB > 0) {
-            Row<PB> r;
-#pragma unroll
-            for (int q = 0; q < PB; q++) r.word[q] = row[j].word[KW + q];
-            Lanes<PB>::store(payload, C, slot, r, Shared());
-          }
-        }
-      __syncthreads();
-    } else {
-      __syncthreads();
+      table.template build<T>(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, item.build_at, nb, sums);
     }
+    __syncthreads();
     if (warp == 0) {
       uint64_t ticket = 0;
       if (lane == 0) ticket = gridDim.x + atomicAdd(reinterpret_cast<unsigned long long*>(job.counters) + GJ_TICKET, 1);
@@ -163,14 +95,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
         prefetch<WB>(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, following.build_at, following.build_rows, lane, 32);
     }
     if (work) {
-      auto same_key = [&](uint32_t slot, const Row<WS>& r) {
-        if constexpr (KW == 1) {
-          return keys[slot] == r.word[0];
-        } else {
-          uint2 k = reinterpret_cast<const uint2*>(keys)[slot];
-          return k.x == r.word[0] && k.y == r.word[1];
-        }
-      };
+      auto same = [&](uint32_t slot, const Row<WS>& r) { return table.same(slot, head<KW>(r)); };
       // Probe: a warp takes the next 32 * IPT rows.
       while (step < ns) {
         Row<WS> r[IPT];
@@ -186,20 +111,17 @@ __device__ __forceinline__ void match(const gj_join* join) {
         step = later;
         uint32_t found[IPT];  // first match << 16 | matches are side by side << 15 | matches
         uint32_t several = 0;
-        uint32_t entry[IPT], b[IPT];
+        Bucket in[IPT];
 #pragma unroll
         for (int j = 0; j < IPT; j++) {
-          uint32_t key[KW];
-#pragma unroll
-          for (int q = 0; q < KW; q++) key[q] = r[j].word[q];
-          b[j] = hash_words(key).table & (NB - 1);
-          entry[j] = here + j * 32 + lane < ns ? bucket[b[j]] : 0;
+          in[j] = table.bucket(head<KW>(r[j]));
+          if (here + j * 32 + lane >= ns) in[j].rows = 0;
         }
         uint32_t longest = 0;
 #pragma unroll
         for (int j = 0; j < IPT; j++) {
-          const uint32_t s = entry[j] & 0x1fff, n = entry[j] >> 13;
-          const bool m0 = n > 0 && same_key(s, r[j]), m1 = n > 1 && same_key(s + 1, r[j]);
+          const uint32_t s = in[j].first, n = in[j].rows;
+          const bool m0 = n > 0 && same(s, r[j]), m1 = n > 1 && same(s + 1, r[j]);
           found[j] = (m0 ? s : s + 1) << 16 | (m0 || m1) << 15 | (m0 + m1);
           several |= m0 && m1;
           longest = max(longest, n);
@@ -207,13 +129,12 @@ __device__ __forceinline__ void match(const gj_join* join) {
         if (__any_sync(~0u, longest > 2)) {
 #pragma unroll
           for (int j = 0; j < IPT; j++) {
-            uint32_t n = entry[j] >> 13;
-            if (n <= 2) continue;
-            const uint32_t s = entry[j] & 0x1fff;
-            if (n == 7) n = (b[j] + 1 < NB ? bucket[b[j] + 1] & 0x1fff : nb) - s;
+            if (in[j].rows <= 2) continue;
+            const Bucket all = table.whole_bucket(head<KW>(r[j]), nb);
+            const uint32_t s = all.first, n = all.rows;
             uint32_t matches = found[j] & 0x7fff, first = found[j] >> 16, last = first + matches - 1;
             for (uint32_t k = 2; k < n; k++)
-              if (same_key(s + k, r[j])) {
+              if (same(s + k, r[j])) {
                 if (!matches) first = s + k;
                 last = s + k;
                 matches++;
@@ -229,9 +150,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
           for (int j = 0; j < IPT; j++) {
             mask[j] = __ballot_sync(~0u, found[j] & 1);
             clear(v[j]);
-            if constexpr (PB > 0) {
-              if (found[j] & 1) Lanes<PB>::load(payload, C, found[j] >> 16, v[j], Shared());
-            }
+            if (found[j] & 1) table.payload(found[j] >> 16, v[j].word);
           }
           out.template put<IPT>(
               job, &claim, stage, mask, [&](int j, int q) { return r[j].word[q]; }, [&](int j, int q) { return v[j].word[q]; },
@@ -259,13 +178,13 @@ __device__ __forceinline__ void match(const gj_join* join) {
             slot >>= 1;
             if (side_by_side) slot += skip;
             while (!side_by_side) {  // rows of other keys lie between the matches
-              while (!same_key(slot, v)) slot++;
+              while (!same(slot, v)) slot++;
               if (!skip) break;
               skip--, slot++;
             }
             Row<PB ? PB : 1> w;
             clear(w);
-            if constexpr (PB > 0) Lanes<PB>::load(payload, C, slot, w, Shared());
+            table.payload(slot, w.word);
             const uint32_t mask[1] = {__ballot_sync(~0u, o + lane < n)};
             out.template put<1>(
                 job, &claim, stage, mask, [&](int, int q) { return v.word[q]; }, [&](int, int q) { return w.word[q]; },

@@ -59,13 +59,7 @@ struct Step {
     return r;
   }
 
-  __device__ __forceinline__ Row<KW> key(uint32_t i) const {
-    const Row<WS> r = row(i);
-    Row<KW> k;
-#pragma unroll
-    for (int q = 0; q < KW; q++) k.word[q] = r.word[q];
-    return k;
-  }
+  __device__ __forceinline__ Row<KW> key(uint32_t i) const { return head<KW>(row(i)); }
 
   // Finds a match of each of the lane's rows; returns whether a row of the warp
   // has several.
