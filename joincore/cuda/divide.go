@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/op"
 )
 
 const (
@@ -70,12 +71,13 @@ func (e *execution) divide(ctx context.Context, inputs ...*division) (err error)
 	for i := range w.windows {
 		w.windows[i].view.half = &ring.halves[i%2]
 	}
-	if w.desk, err = e.p.context.Pinned(2 * (w.bytes + countsBytes)); err != nil {
+	if w.desk, err = e.site.deskOf(e.p.context, 2*(w.bytes+countsBytes)); err != nil {
 		return err
 	}
 	err = w.both(ctx)
 	// Whatever happened, nothing reads or writes the host's memory any more.
-	err = errors.Join(err, w.back.stream.Sync(context.Background()), w.main.Sync(context.Background()), w.desk.Free())
+	err = errors.Join(err, w.back.stream.Sync(context.Background()), w.main.Sync(context.Background()))
+	e.site.main.Spend(op.Cost{Syncs: 2})
 	for _, part := range w.windows {
 		part.view.close()
 	}
@@ -177,7 +179,9 @@ func (w *divider) divide(ctx context.Context, i int) error {
 		if err := k.Launch(w.main, k.Grid(items), uint64(out.descriptor)); err != nil {
 			return err
 		}
+		w.e.site.main.Spend(op.Cost{Launches: 1})
 	}
+	w.e.site.main.Spend(op.Cost{Bytes: of.traffic(of.view.rows)})
 	w.e.mu.Lock()
 	err = w.main.Then(w.back.stream)
 	w.e.mu.Unlock()
@@ -205,6 +209,7 @@ func (w *divider) arrived(ctx context.Context, i int) error {
 	if i < 0 {
 		return nil
 	}
+	w.e.site.main.Spend(op.Cost{Syncs: 1})
 	if err := w.out[i%2].copied.Sync(ctx); err != nil {
 		return err
 	}

@@ -62,6 +62,22 @@ func (d *division) rowBytes() int64 {
 	return n
 }
 
+// traffic models the bytes of device memory that dividing so many rows reads and
+// writes: keys, each row's partition twice, and what is moved.
+func (d *division) traffic(rows int64) int64 {
+	n := int64(2)
+	for _, p := range d.key.Parts {
+		n += int64(d.input.relation.Columns[p.Column.Column].Width)
+	}
+	for _, m := range d.moved {
+		n += int64(m.bytes)
+		if m.what != rowNumbers { // those are not read
+			n += int64(m.bytes)
+		}
+	}
+	return rows * n
+}
+
 // columnsRead are the columns of the input that are moved.
 func (d *division) columnsRead() (out []int) {
 	for _, m := range d.moved {

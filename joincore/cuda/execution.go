@@ -26,10 +26,10 @@ type execution struct {
 
 	loading sync.Mutex // guards the load lane; taken before mu, and after a view's
 
-	mu     sync.Mutex    // guards the heap and what follows
-	opened int           // lanes in use
-	steps  *driver.Event // a point of the main stream
-	events []*driver.Event
+	mu     sync.Mutex      // guards the heap and what follows
+	opened int             // lanes in use
+	steps  *driver.Event   // a point of the main stream
+	events []*driver.Event // of the site, in use
 }
 
 // chunkRows is how many rows are gathered at a time.
@@ -55,11 +55,9 @@ func (e *execution) At() device.Location { return device.Location(e.p.Info().Ord
 // Close waits for the device and gives the site back, unless the device was
 // lost: then nothing of it is used again.
 func (e *execution) Close() {
-	err := e.site.reset()
-	for _, event := range e.events {
-		err = errors.Join(err, event.Close())
-	}
-	if err == nil {
+	e.site.events = append(e.site.events, e.events...)
+	e.events = nil
+	if e.site.reset() == nil {
 		e.p.giveSite(e.site)
 	}
 }
@@ -92,7 +90,7 @@ func (e *execution) describe(ref joincore.ColumnRef) joincore.Column {
 	return e.inputs[ref.Input].relation.Columns[ref.Column]
 }
 
-// event makes an event that is closed with the execution.
+// event returns an event that the execution has until it ends.
 func (e *execution) event() (*driver.Event, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -101,7 +99,7 @@ func (e *execution) event() (*driver.Event, error) {
 
 // newEvent does that where mu is locked.
 func (e *execution) newEvent() (*driver.Event, error) {
-	event, err := e.p.context.NewEvent(false)
+	event, err := e.site.event(e.p.context)
 	if err == nil {
 		e.events = append(e.events, event)
 	}

@@ -19,6 +19,8 @@ type site struct {
 	back    *lane         // what goes to the host to come again; made when it is used
 	gather  []*lane       // results
 	streams []*driver.Stream
+	events  []*driver.Event // that no execution has
+	desk    *driver.Host    // what divisions say and are told goes through it
 	heap    heap
 }
 
@@ -114,6 +116,36 @@ func (s *site) newStream(c *driver.Context) (*driver.Stream, error) {
 	return st, err
 }
 
+// event returns an event: one that an execution before has left, if there is one.
+func (s *site) event(c *driver.Context) (*driver.Event, error) {
+	n := len(s.events)
+	if n == 0 {
+		return c.NewEvent(false)
+	}
+	event := s.events[n-1]
+	s.events = s.events[:n-1]
+	return event, nil
+}
+
+// leastDesk is more than most divisions want.
+const leastDesk = 64 << 10
+
+// deskOf returns the desk, of so many bytes at least. Nothing reads or writes it.
+func (s *site) deskOf(c *driver.Context, bytes int64) (*driver.Host, error) {
+	if s.desk != nil && s.desk.Size() >= bytes {
+		return s.desk, nil
+	}
+	if small := s.desk; small != nil {
+		s.desk = nil
+		if err := small.Free(); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	s.desk, err = c.Pinned(max(bytes, leastDesk))
+	return s.desk, err
+}
+
 // equip makes what a lane lacks beside its scratch.
 func (s *site) equip(p *Provider, l *lane) (err error) {
 	if l.stream == nil {
@@ -173,6 +205,12 @@ func (s *site) close() error {
 				errs = append(errs, e.Close())
 			}
 		}
+	}
+	for _, e := range s.events {
+		errs = append(errs, e.Close())
+	}
+	if s.desk != nil {
+		errs = append(errs, s.desk.Free())
 	}
 	for _, st := range s.streams {
 		errs = append(errs, st.Close())

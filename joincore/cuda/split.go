@@ -93,7 +93,9 @@ func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.
 	if j.e.p.divideBy == rowNumbersOnly {
 		divide = j.byHost
 	}
+	before := j.e.site.main.Cost()
 	parts, free, err := divide(ctx, build, probed)
+	addWork(&j.report.Work, j.e.workSince(before))
 	if errors.Is(err, joincore.ErrBudget) {
 		parts, free, err = j.byHost(ctx, build, probed)
 	}

@@ -11,7 +11,6 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/auto"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
 	"gpujoin/joincore/cuda/phj"
 	"gpujoin/joincore/cuda/resident"
 	"gpujoin/joincore/cuda/smj"
@@ -60,7 +59,7 @@ func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, bui
 	var err error
 	before := e.site.main.Cost()
 	j.side, err = e.wholeSide(ctx, build, spec.Build, spec.KeepBuild)
-	j.account(before)
+	addWork(&j.report.Work, e.workSince(before))
 	if err != nil {
 		e.site.arena.Rewind(j.mark)
 		return nil, err
@@ -83,7 +82,7 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 	j.crossing += j.e.crossing(from, j.spec.Match.Probe, nil, j.spec.KeepProbe)
 	before := j.e.site.main.Cost()
 	side, err := j.e.wholeSide(ctx, from, j.spec.Match.Probe, j.spec.KeepProbe)
-	j.account(before)
+	addWork(&j.report.Work, j.e.workSince(before))
 	if err == nil && side != nil {
 		var out *resident.Output
 		if out, err = j.join(ctx, side, start); err == nil {
@@ -97,14 +96,6 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 	}
 	arena.Rewind(mark)
 	return j.byNumber(ctx, from, emit)
-}
-
-// account adds what steps have cost that made columns of a side.
-func (j *whole) account(before op.Cost) {
-	work, now := &j.report.Work, j.e.site.main.Cost()
-	work.Launches += now.Launches - before.Launches
-	work.Syncs += now.Syncs - before.Syncs
-	work.Bytes += now.Bytes - before.Bytes
 }
 
 // failed says whether an error ends the join: ctx has ended, or the device is
@@ -131,10 +122,7 @@ func (j *whole) join(ctx context.Context, probe *wholeSide, start time.Time) (*r
 	r.AddPhase(joincore.Phase{Name: phaseTransfer, Predicted: j.crossing, Actual: max(0, took-milliseconds(report.MS))})
 	j.prepare, j.crossing = 0, 0
 	r.Algorithm = report.Algorithm
-	r.Work.Launches += report.Launches
-	r.Work.Syncs += report.Syncs
-	r.Work.Bytes += report.Bytes
-	r.Work.Peak = max(r.Work.Peak, report.PeakBytes)
+	addWork(&r.Work, joincore.DeviceWork{Launches: report.Launches, Syncs: report.Syncs, Bytes: report.Bytes, Peak: report.PeakBytes})
 	for _, p := range auto.Phases(report) {
 		r.AddPhase(p)
 	}
@@ -189,10 +177,7 @@ func add(to *joincore.JoinStats, s joincore.JoinStats) {
 	to.ProbeRows += s.ProbeRows
 	to.RowsOut += s.RowsOut
 	to.Time += s.Time
-	to.Work.Launches += s.Work.Launches
-	to.Work.Syncs += s.Work.Syncs
-	to.Work.Bytes += s.Work.Bytes
-	to.Work.Peak = max(to.Work.Peak, s.Work.Peak)
+	addWork(&to.Work, s.Work)
 	for _, p := range s.Phases {
 		to.AddPhase(p)
 	}

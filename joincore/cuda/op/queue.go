@@ -93,6 +93,13 @@ func (q *Queue) Stream() *driver.Stream { return q.stream }
 // Cost returns what the steps took so far.
 func (q *Queue) Cost() Cost { return q.cost }
 
+// Spend adds what was done on the queue's stream without it.
+func (q *Queue) Spend(c Cost) {
+	q.cost.Launches += c.Launches
+	q.cost.Syncs += c.Syncs
+	q.cost.Bytes += c.Bytes
+}
+
 // Sync waits for all steps.
 func (q *Queue) Sync(ctx context.Context) error {
 	q.cost.Syncs++

@@ -1,0 +1,63 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/run"
+	"gpujoin/joincore/runtest"
+)
+
+// dividedWork runs a join whose sides are divided, and returns what it reports.
+func dividedWork(t *testing.T, p *Provider, by dividers) joincore.DeviceWork {
+	t.Helper()
+	p.splitBytes, p.windowRows, p.divideBy = 1, 100, by
+	plan, inputs := dividedPair(joincore.Inner)
+	var stats joincore.Stats
+	if err := run.Run(t.Context(), p, plan, inputs, &runtest.Arena{}, runtest.NewCollector(plan, 50), run.Options{}, &stats); err != nil {
+		t.Fatal(err)
+	}
+	return stats.Joins[0].Work
+}
+
+// TestDivisionIsReported: what the device does to divide counts as the join's,
+// and nothing of what cores do.
+func TestDivisionIsReported(t *testing.T) {
+	p := provider(t, 64<<20)
+	device, cores := dividedWork(t, p, deviceAlone), dividedWork(t, p, coresAlone)
+	// Each side has 15 segments of 60 rows, of which a window has two or, at the
+	// end, one; and three kernels divide a window.
+	const windows = 2 * 8
+	if n := device.Launches - cores.Launches; n != 3*windows {
+		t.Errorf("%d launches of divisions, want %d", n, 3*windows)
+	}
+	if n := device.Syncs - cores.Syncs; n < windows {
+		t.Errorf("%d waits for %d windows", n, windows)
+	}
+	// A row's key is read, its partition written and read, and two columns moved.
+	const bytes = 2 * 900 * (8 + 2 + 2*(8+8))
+	if n := device.Bytes - cores.Bytes; n != bytes {
+		t.Errorf("%d bytes of divisions, want %d", n, bytes)
+	}
+	t.Logf("device %+v, cores %+v", device, cores)
+}
+
+// TestJobsLeaveWhatTheyHadToOthers: the driver is asked for nothing that jobs
+// before have had.
+func TestJobsLeaveWhatTheyHadToOthers(t *testing.T) {
+	p := provider(t, 64<<20)
+	for range 3 { // what crosses the link ahead may want memory, and an event, at another time
+		dividedWork(t, p, deviceAlone)
+	}
+	s := p.idle[0]
+	desk, events := s.desk, len(s.events)
+	if desk == nil || events == 0 {
+		t.Fatalf("desk %v, %d events", desk, events)
+	}
+	dividedWork(t, p, deviceAlone)
+	if p.idle[0] != s || s.desk != desk || len(s.events) != events {
+		t.Errorf("another desk, or %d events after %d", len(s.events), events)
+	}
+}
