@@ -117,6 +117,16 @@ __device__ __forceinline__ uint32_t enter_row(const Slots<KW>& slots, uint64_t k
   }
 }
 
+// The same of the array. The word is looked at before: an atomic operation that
+// misses the cache takes an H200 longer than a read that misses and then one
+// that does not (20.2 against 14.9 ms for a table over 2^27 rows).
+__device__ __forceinline__ uint32_t enter_row(const DenseRows& array, uint64_t key, uint32_t row) {
+  uint32_t* word = array.row + (key - array.low);
+  uint32_t there = *reinterpret_cast<volatile uint32_t*>(word);
+  if (there == no_row) there = atomicCAS(word, no_row, row);
+  return there == no_row ? no_row : atomicExch(word, row);
+}
+
 // Enters all build rows.
 template <int KW, int T>
 __device__ __forceinline__ void enter_rows(const gj_table* table) {
@@ -125,7 +135,7 @@ __device__ __forceinline__ void enter_rows(const gj_table* table) {
   uint32_t* next = reinterpret_cast<uint32_t*>(table->next);
   for (uint64_t i = (uint64_t)blockIdx.x * T + threadIdx.x; i < table->rows[0]; i += (uint64_t)gridDim.x * T) {
     const uint64_t key = key_value<KW>(table->key[0], i);
-    const uint32_t before = array.dense ? atomicExch(array.row + (key - array.low), (uint32_t)i) : enter_row<KW>(slots, key, (uint32_t)i);
+    const uint32_t before = array.dense ? enter_row(array, key, (uint32_t)i) : enter_row<KW>(slots, key, (uint32_t)i);
     if (before != no_row) *reinterpret_cast<volatile uint32_t*>(table->repeats) = 1;
     __stcs(next + i, before);
   }
