@@ -13,6 +13,7 @@ enum gj_counter {
   GJ_OUTPUT_CHUNKS,  // output chunks claimed
   GJ_OUTPUT_ROWS,    // rows of the result, also those that did not fit
   GJ_BYPASSED,       // probe rows that were joined without partitioning
+  GJ_KEPT,           // probe rows that a filter of the build keys has left
   GJ_COUNTERS
 };
 

@@ -16,6 +16,8 @@ func TestFusedKernelsOnTheHost(t *testing.T) { onHost(t, "joins") }
 
 func TestDestinationsOnTheHost(t *testing.T) { onHost(t, "destinations") }
 
+func TestBloomFiltersOnTheHost(t *testing.T) { onHost(t, "bloom") }
+
 // onHost builds and runs a program of host/.
 func onHost(t *testing.T, name string) {
 	if testing.Short() {

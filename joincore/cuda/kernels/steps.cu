@@ -1,5 +1,6 @@
 // Steps of a partitioned hash join whose kernels are the same for all payloads.
 #include "arena.cuh"
+#include "bloom.cuh"
 #include "define.cuh"
 #include "histogram.cuh"
 #include "offsets.cuh"
@@ -27,6 +28,24 @@ LAUNCH(gj_sample_sum, sample_threads, 1, 0, 0, 0)
   LAUNCH(gj_histogram_k##K, histogram_threads, 1, (SampleLookup<K, 1, true>::bytes), 0, 0)
 HISTOGRAM(1)
 HISTOGRAM(2)
+
+// gj_filter_k<key words>(join, filter, words of it): of the build keys.
+// gj_reduce_k<key words>(join, filter, words of it, keys that it leaves, room for
+// so many): of the probe side.
+#define BLOOM(K)                                                                                                                   \
+  extern "C" __global__ void __launch_bounds__(filter_threads, filter_blocks)                                                      \
+      gj_filter_k##K(const gj_join* join, uint64_t filter, uint64_t words) {                                                       \
+    fill_filter<K, filter_threads>(join, filter, words);                                                                           \
+  }                                                                                                                                \
+  LAUNCH(gj_filter_k##K, filter_threads, filter_blocks, 0, filter_threads * 4 / K, 0)                                              \
+  extern "C" __global__ void __launch_bounds__(reduce_threads, reduce_blocks)                                                      \
+      gj_reduce_k##K(const gj_join* join, uint64_t filter, uint64_t words, uint64_t keys, uint64_t capacity) {                     \
+    reduce<K, reduce_threads, reduce_vectors>(join, filter, words, keys, capacity);                                                \
+  }                                                                                                                                \
+  LAUNCH(gj_reduce_k##K, reduce_threads, reduce_blocks, (ReductionLayout<K, reduce_threads, reduce_vectors>::bytes),               \
+         (ReductionLayout<K, reduce_threads, reduce_vectors>::tile), 0)
+BLOOM(1)
+BLOOM(2)
 
 // gj_offsets(join): as many blocks as gj_offsets_launch says rows.
 extern "C" __global__ void __launch_bounds__(offsets_threads, 1) gj_offsets(const gj_join* join) { offsets<offsets_threads>(join, offsets_slices); }

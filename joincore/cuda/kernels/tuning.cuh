@@ -66,5 +66,6 @@ constexpr int multiprocessor_shared = 228 << 10, block_shared = 2 << 10;
 
 constexpr int sample_threads = 1024, histogram_threads = 1024, offsets_threads = 1024, close_threads = 1024, offsets_slices = 16;
 constexpr int bypass_threads = 384, bypass_blocks = 2, bypass_rows = 4;
+constexpr int filter_threads = 1024, filter_blocks = 2, reduce_threads = 384, reduce_blocks = 3, reduce_vectors = 2;
 
 }  // namespace gj

@@ -42,7 +42,8 @@ type joinDescriptor struct {
 const (
 	counterOutputRows = 2
 	counterBypassed   = 3
-	counters          = 4
+	counterKept       = 4
+	counters          = 5
 
 	sampled        = 0
 	sampledMatched = 1
