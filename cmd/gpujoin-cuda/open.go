@@ -35,7 +35,10 @@ func open(memory, rates string, log *slog.Logger) ([]child.Device, error) {
 		}
 		if errors.Is(err, cuda.ErrUnfit) { // others may do
 			log.Warn("device is left out", "error", err)
-			unfit = errors.Join(unfit, err)
+			if unfit != nil {
+				err = fmt.Errorf("%w; %w", unfit, err)
+			}
+			unfit = err
 			continue
 		}
 		if err != nil {
