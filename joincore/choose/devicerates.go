@@ -23,6 +23,8 @@ type DeviceRates struct {
 	MoreNS   float64 `json:"more_ns"`   // ns for a result row beyond a probe row's first
 	PlaceGps float64 `json:"place_gps"` // 1e9 rows/s that it fetches from where a pass has placed them
 	BypassGB float64 `json:"bypass_gb"` // GB/s read and written where hot keys are joined without partitioning
+	// FilterGps is by how many keys a Bloom filter within the cache is looked at, 1e9/s.
+	FilterGps float64 `json:"filter_gps"`
 
 	CountNS float64 `json:"count_ns"` // ns that a sort's histogram takes at least for a row
 	SortGB  float64 `json:"sort_gb"`  // GB/s read and written by a sort's pass
@@ -42,7 +44,7 @@ type DeviceRates struct {
 // DefaultDeviceRates are those of an H200; they serve where none were measured.
 var DefaultDeviceRates = DeviceRates{
 	LaunchMS: 0.0125, CacheMB: 50, ReadGB: 3950, FetchGps: 38.5, WideGps: 24, CachedGps: 100,
-	PassGB: 3050, RankNS: 0.004, FieldNS: 0.0087, MatchGB: 3600, MatchNS: 0.0043, MoreNS: 0.0165, PlaceGps: 75, BypassGB: 2700,
+	PassGB: 3050, RankNS: 0.004, FieldNS: 0.0087, MatchGB: 3600, MatchNS: 0.0043, MoreNS: 0.0165, PlaceGps: 75, BypassGB: 2700, FilterGps: 120,
 	CountNS: 0.00222, SortGB: 3030, SortNS: 0.0014, MergeGB: 2500, MergeNS: 0.0119,
 	EnterNS: 0.1115, EnterCachedNS: 0.07, FindNS: 0.0428, FindCachedNS: 0.03,
 	LinkInGB: 55, LinkOutGB: 55,

@@ -9,6 +9,7 @@ import (
 // Names of phases, as executions report them.
 const (
 	PhaseHistogram = "histogram"
+	PhaseFilter    = "filter"
 	PhaseBypass    = "bypass"
 	PhaseBuildSide = "partition build side"
 	PhaseProbeSide = "partition probe side"
@@ -48,9 +49,15 @@ func (p Prediction) Of(name string) float64 {
 }
 
 // Predict models a partitioned hash join: a read of all keys for the histogram,
-// two passes over each side, the match, which fetches while it computes.
+// two passes over each side, the match, which fetches while it computes. Where a
+// filter comes first it is a join of the rows that are left.
 func (r *DeviceRates) Predict(j *Resident, m Materialisation) Prediction {
 	m, carried := j.shape(m)
+	if m.Bloom {
+		ms, left := r.reduction(j)
+		m.Bloom = false
+		return append(Prediction{{PhaseFilter, ms}}, r.Predict(&left, m)...)
+	}
 	v, key := j.volumes(), float64(j.KeyBytes)
 	p := Prediction{{PhaseHistogram, (v.build+v.probe)*key/r.ReadGB/perMS + 2*r.LaunchMS}}
 	hot := v.probe * j.Hot

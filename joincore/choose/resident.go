@@ -46,17 +46,26 @@ const (
 type Materialisation struct {
 	Build, Probe Transform
 	Bypass       bool    // probe rows with hot keys are joined without partitioning
+	Bloom        bool    // first the probe rows are dropped that a Bloom filter of the build keys rules out
 	MS           float64 // predicted
 }
 
 // wanted lists what can be asked of a partitioned hash join. Build rows are met
 // in any order: their places are no better than row numbers.
-func wanted(hot float64) (list []Materialisation) {
+func (r *DeviceRates) wanted(j *Resident) (list []Materialisation) {
 	for _, build := range []Transform{Carry, Fetch} {
 		for _, probe := range []Transform{Carry, Place, Fetch} {
 			list = append(list, Materialisation{Build: build, Probe: probe})
-			if probe == Carry && hot > 0 {
+			if probe == Carry && j.Hot > 0 {
 				list = append(list, Materialisation{Build: build, Probe: probe, Bypass: true})
+			}
+		}
+	}
+	if r.filters(j) {
+		for _, m := range list {
+			if m.Probe != Place { // of what is left most match
+				m.Bloom = true
+				list = append(list, m)
 			}
 		}
 	}
@@ -82,12 +91,15 @@ func (j *Resident) shape(m Materialisation) (Materialisation, [2]Carried) {
 // executor has.
 func (r *DeviceRates) Materialisation(j Resident) Materialisation {
 	best, cost := Materialisation{}, math.Inf(1)
-	for _, m := range wanted(j.Hot) {
+	for _, m := range r.wanted(&j) {
 		done, _ := j.shape(m)
 		done.MS = r.Predict(&j, done).MS()
 		judged := done.MS
 		if done.Probe == Place {
 			judged *= placeHandicap
+		}
+		if done.Bloom {
+			judged *= filterHandicap
 		}
 		if judged < cost {
 			best, cost = done, judged

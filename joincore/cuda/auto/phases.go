@@ -17,6 +17,8 @@ func PhaseOf(reported string) string {
 	switch reported {
 	case "summary", "range":
 		return PhaseChoose
+	case "reduction":
+		return choose.PhaseFilter
 	case "offsets":
 		return choose.PhaseHistogram
 	case "close", "read back":

@@ -11,7 +11,7 @@ import (
 func TestPhasesHaveTheModelsNames(t *testing.T) {
 	got := map[string]bool{}
 	for _, name := range []string{
-		"histogram", "summary", "range", "offsets", "bypass", "first pass, build", "first pass, probe", "second pass, build",
+		"histogram", "summary", "range", "offsets", "filter", "reduction", "bypass", "first pass, build", "first pass, probe", "second pass, build",
 		"second pass, probe", "match", "close", "read back",
 	} {
 		of := PhaseOf(name)

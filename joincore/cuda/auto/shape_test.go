@@ -24,7 +24,7 @@ func TestNothingIsChosenThatIsRefused(t *testing.T) {
 			Payload: [2][]int{widths(), widths()}, MatchRatio: random.Float64(), Hot: max(0, random.Float64()-0.5),
 		}
 		j = Describe(j, random.Int64N(2*j.Rows[1]+1), 0)
-		wanted := choose.Materialisation{Build: transforms[random.IntN(3)], Probe: transforms[random.IntN(3)], Bypass: random.IntN(2) == 0}
+		wanted := choose.Materialisation{Build: transforms[random.IntN(3)], Probe: transforms[random.IntN(3)], Bypass: random.IntN(2) == 0, Bloom: random.IntN(2) == 0}
 		done, carried := j.Shape(wanted)
 		if again, same := j.Shape(done); again != done || same != carried {
 			t.Fatalf("%+v: %+v becomes %+v, and that %+v", j, wanted, done, again)

@@ -107,6 +107,9 @@ func (b *bed) check(c trial, r *rand.Rand) error {
 		unique(build)
 	}
 	probe := random(r, c.rows[1], c.keys, c.key, c.widths[1], c.hot)
+	if c.misled {
+		mislead(probe)
+	}
 	wanted := func(each func([]byte)) { c.reference(build, probe, each) }
 	want := bag{seed: maphash.MakeSeed()}
 	got := bag{seed: want.seed}

@@ -67,7 +67,7 @@ const (
 	maxFields    = 512
 	hostBytes    = hostFields + maxFields*fieldBytes
 
-	maxMarks = 16
+	maxMarks = 20
 )
 
 func (s *state) take() (*scratch, error) {

@@ -34,6 +34,10 @@ type Options struct {
 	Bits        int  // hash bits to partition by; 0: as many as the match wants
 	Sample      bool // however small the join is, where a sample decides
 	Few         bool // most probe rows have no match, whether or not a sample is taken
+	// Bloom says whether the probe rows that a Bloom filter of the build keys
+	// rules out are dropped before anything is moved: "on", "off"; "": where a
+	// sample decides, and says that it pays. Joins for row numbers have none.
+	Bloom string
 	// Rates are the device's; nil: defaults.
 	Rates *choose.DeviceRates
 	// Elsewhere is told what a sample says of the join, and returns whether
@@ -66,6 +70,11 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	case "", "om", "um", "place", "bypass":
 	default:
 		return nil, nil, fmt.Errorf("phj: payload cannot be materialised by %q", o.Materialise)
+	}
+	switch o.Bloom {
+	case "", bloomOn, bloomOff:
+	default:
+		return nil, nil, fmt.Errorf("phj: a filter cannot be %q", o.Bloom)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err

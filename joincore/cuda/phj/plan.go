@@ -1,6 +1,10 @@
 package phj
 
-import "fmt"
+import (
+	"fmt"
+
+	"gpujoin/joincore/choose"
+)
 
 // How a side's payload goes through a join.
 type mode uint8
@@ -246,6 +250,25 @@ func (v volume) bypassPeak(s [2]shape, hot float64) int64 {
 	of := func(i int) int64 { return v.rows[i] * int64(v.keyBytes+4*s[i].words) }
 	cold := int64(float64(of(1)) * (1 - hot))
 	return in + out + of(0) + max(of(0), 2*cold)
+}
+
+// keptRows is for how many probe rows there is room where a filter of the build
+// keys comes first and the share `match` of them has a match: what it leaves, and
+// what a sample can be wrong by.
+func (v volume) keptRows(match float64) int64 {
+	share := match + (1-match)*choose.FilterLeaves(v.rows[0])
+	return min(v.rows[1], int64(float64(v.rows[1])*(share*9/8+1./64))+1024)
+}
+
+// reduced is the join of so many probe rows, and the bytes that it takes beside
+// its own: the probe side as it was. Filters are gone when buffers are taken, and
+// smaller than those.
+func (v volume) reduced(rows int64) (left volume, beside int64) {
+	left = v
+	left.rows[1] = rows
+	all, _ := v.bytes()
+	build, _ := volume{v.keyBytes, [2]int64{v.rows[0], 0}, v.widths, 0}.bytes()
+	return left, all - build
 }
 
 // fit returns the shapes and modes that are wanted where they are within the

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"gpujoin/joincore/choose"
 )
 
 // kernelList is what fused.inc builds, by words of the key.
@@ -210,6 +212,31 @@ func TestBypassPeak(t *testing.T) {
 	}
 	if p := v.bypassPeak(s, 0.1); p <= v.bound() {
 		t.Errorf("a tenth is hot: %d bytes of %d", p, v.bound())
+	}
+}
+
+// A filter is refused where what it leaves, beside the probe side as it was, is
+// above the bound, and has room for what it leaves.
+func TestFilteredShape(t *testing.T) {
+	const r, s = 1 << 24, 1 << 28
+	for _, c := range []struct {
+		match float64
+		out   int64
+		want  bool
+	}{{1. / 16, s / 16, true}, {1. / 4, s / 4, true}, {0.5, s / 2, true}, {1, s, false}} {
+		j := choose.Resident{KeyBytes: 4, Rows: [2]int64{r, s}, Payload: [2][]int{{4, 4}, {4, 4}}, MatchRatio: c.match}
+		if m, _ := Shape(j, c.out)(choose.Materialisation{Bloom: true}); m.Bloom != c.want {
+			t.Errorf("%g of the rows match: a filter %v", c.match, m.Bloom)
+		}
+		v := volume{4, j.Rows, j.Payload, c.out}
+		kept := v.keptRows(c.match)
+		if left := int64(float64(s) * (c.match + (1-c.match)*choose.FilterLeaves(r))); kept < left || kept > s || c.match < 0.5 && kept < left*9/8 {
+			t.Errorf("%g of the rows match: room for %d rows, %d are left", c.match, kept, left)
+		}
+		left, beside := v.reduced(kept)
+		if in, _ := v.bytes(); beside != s*12 || left.rows != [2]int64{r, kept} || in != (r+s)*12 {
+			t.Errorf("%+v, and %d bytes", left, beside)
+		}
 	}
 }
 

@@ -30,7 +30,9 @@ type run struct {
 	modes    [2]mode
 	shapes   [2]shape
 	kernels  joinKernels
-	bypass   *bypass // hot keys go round the partitions; nil: none do
+	bypass   *bypass       // hot keys go round the partitions; nil: none do
+	bloom    bool          // the probe side is what a Bloom filter leaves of it, or will be
+	whole    resident.Side // the probe side as it was given
 
 	d       joinDescriptor
 	fields  []field
@@ -38,6 +40,7 @@ type run struct {
 	output  output
 	phases  []string // name of each mark but the first
 	err     error    // of the first operation that could not be queued
+	counted uint64   // the sides whose keys are counted
 	sampled summary
 	cold    int64 // probe rows that were not bypassed
 }
@@ -54,6 +57,8 @@ func (r *run) run(ctx context.Context) (*resident.Output, error) {
 		}
 	}
 	r.modes = r.options.modes()
+	r.whole = r.join.Probe
+	r.bloom = r.options.Bloom == bloomOn && r.reducible()
 	if err := r.plan(); err != nil {
 		return nil, err
 	}
@@ -63,6 +68,11 @@ func (r *run) run(ctx context.Context) (*resident.Output, error) {
 	r.mark("")
 	if r.sampling() {
 		if err := r.sample(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if r.bloom {
+		if err := r.reduce(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -78,7 +88,7 @@ func (r *run) run(ctx context.Context) (*resident.Output, error) {
 		return nil, err
 	}
 	r.report.Algorithm = r.name()
-	r.report.PeakBytes = r.join.Build.Bytes() + r.join.Probe.Bytes() + r.tables.peak
+	r.report.PeakBytes = r.join.Build.Bytes() + r.whole.Bytes() + r.tables.peak
 	return r.output.result(rows), r.times()
 }
 
@@ -95,10 +105,11 @@ func (r *run) partitionBoth(ctx context.Context) error {
 	return err
 }
 
-// withoutBypass begins a join with a bypass anew without one, with room for so
-// many rows of the result.
+// withoutBypass begins a join with a bypass anew without one, and with the whole
+// probe side, with room for so many rows of the result.
 func (r *run) withoutBypass(rows int64) error {
-	r.bypass, r.modes = nil, [2]mode{carry, carry}
+	r.bypass, r.bloom, r.modes = nil, false, [2]mode{carry, carry}
+	r.join.Probe, r.counted = r.whole, 0
 	if err := r.plan(); err != nil {
 		return err
 	}

@@ -20,8 +20,11 @@ type summary struct {
 // hotFrom is how many rows of the sample make a key hot.
 const hotFrom = 4
 
-// few says whether most probe rows are known to have no match.
-func (r *run) few() bool { return r.options.Few || 2*r.sampled.matched < r.sampled.rows }
+// few says whether most probe rows that come to the match are known to find
+// nothing there. Of those that a filter leaves most find something.
+func (r *run) few() bool {
+	return r.options.Few || !r.bloom && 2*r.sampled.matched < r.sampled.rows
+}
 
 // sampling says whether a sample is taken. The histogram looks it up on its way,
 // and has to have shared memory for that.
@@ -72,13 +75,24 @@ func (r *run) sample(ctx context.Context) error {
 	r.do(func() error { return r.stream.CopyOut(host, driver.Ptr(r.d.Sample)) })
 	r.do(func() error { return r.stream.Record(r.scratch.ready) })
 	r.mark("summary")
-	r.countKeys(countProbe) // while the host decides
+	if !r.reducible() {
+		r.countKeys(countProbe) // while the host decides
+	}
 	if err := r.await(ctx, r.scratch.ready); err != nil {
 		return err
 	}
 	w := r.scratch.host.Words()[hostSummary/8:]
 	r.sampled = summary{rows: int64(w[sampled]), matched: int64(w[sampledMatched]), hot: int64(w[sampledHot]), hotKeys: int64(w[hotKeys])}
-	return r.decide()
+	if r.counted == countBuild && !r.bloom && 2*r.sampled.matched >= r.sampled.rows {
+		r.countKeys(countProbe)
+	}
+	if err := r.decide(); err != nil {
+		return err
+	}
+	if r.counted == countBuild && !r.bloom {
+		r.countKeys(countProbe)
+	}
+	return nil
 }
 
 // decide chooses the modes by the sample.
@@ -91,7 +105,10 @@ func (r *run) decide() error {
 	if r.sampled.hotKeys == 0 {
 		j.Hot = 0
 	}
-	j.Shape = Shape(j, r.join.OutputRows) // which depends on hot keys
+	j.Shape = Shape(j, r.join.OutputRows) // which depends on hot keys and on matches
+	if r.counted != countBuild {          // also the probe side, all of it
+		j.Shape = withoutBloom(j.Shape)
+	}
 	if r.options.Elsewhere != nil && r.options.Elsewhere(j) {
 		return ErrElsewhere
 	}
@@ -99,7 +116,9 @@ func (r *run) decide() error {
 	if r.options.Materialise == "" {
 		m = r.options.rates().Materialisation(j)
 	}
+	m.Bloom = m.Bloom || r.bloom
 	r.report.Predict(r.options.rates().Predict(&j, m))
+	r.bloom = m.Bloom
 	if err := r.follow(m); err != nil || !m.Bypass {
 		return err
 	}
@@ -109,7 +128,9 @@ func (r *run) decide() error {
 	}
 	// There are no kernels for a bypass that nobody has priced.
 	j.Hot = 0
-	return r.follow(r.options.rates().Materialisation(j))
+	m = r.options.rates().Materialisation(j)
+	r.bloom = r.bloom && r.options.Bloom == bloomOn || m.Bloom
+	return r.follow(m)
 }
 
 // described is the join as the model sees it before the sample.
@@ -171,6 +192,7 @@ func (r *run) partitionCold(ctx context.Context) error {
 		return t.err
 	}
 	r.copyIn()
+	r.countRest()
 	r.launch(r.bypass.join, r.bypass.grid)
 	host := r.scratch.host.Bytes()[hostCounters : hostCounters+8*counters]
 	r.do(func() error { return r.stream.CopyOut(host, driver.Ptr(r.d.Counters)) })

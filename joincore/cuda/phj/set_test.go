@@ -57,6 +57,8 @@ func TestSet(t *testing.T) {
 		{"hot keys go round, two passes", hot(4, Options{Materialise: "bypass", Bits: 11}, []int{4})},
 		{"hot keys go round, keys of 8 bytes", hot(8, bypassed, []int{8, 8})},
 		{"hot keys without room to go round", with(hot(4, bypassed, []int{4}), func(c *trial) { c.room = 1 })},
+		{"what a filter leaves, one pass", some(4, Options{Materialise: "om", Bloom: bloomOn}, []int{4}, []int{8, 2})},
+		{"what a filter leaves, keys of 8 bytes", some(8, Options{Materialise: "um", Bloom: bloomOn, Bits: 10}, []int{8}, []int{4, 4})},
 		{"a sample decides", of(3000, 9000, 4000, Options{Sample: true})},
 		{"more rows than expected", with(of(1000, 1000, 200, om), func(c *trial) { c.room = 100 })},
 		{"more rows than expected, placed", with(of(1000, 1000, 200, placed), func(c *trial) { c.room = 100 })},

@@ -75,6 +75,17 @@ func (r *run) countKeys(sides uint64) {
 	r.report.Launches++
 	r.do(func() error { return k.LaunchShared(r.stream, grid, shared, uint64(r.tables.join), sides) })
 	r.mark("histogram")
+	r.counted |= sides
+}
+
+// countRest counts the keys that have not been counted.
+func (r *run) countRest() {
+	if r.counted == 0 {
+		r.clear()
+	}
+	if rest := (countBuild | countProbe) &^ r.counted; rest != 0 {
+		r.countKeys(rest)
+	}
 }
 
 // counterBytes are the histogram's counters in shared memory.
@@ -103,10 +114,7 @@ func (r *run) partition() error {
 		return err
 	}
 	r.copyIn()
-	if !r.sampling() {
-		r.clear()
-		r.countKeys(countBuild | countProbe)
-	}
+	r.countRest()
 	r.launch(r.kernels.offsets, r.kernels.offsets.Rows)
 	r.mark("offsets")
 	for i := range r.sides {
@@ -173,6 +181,9 @@ func (r *run) name() string {
 	if r.bypass != nil {
 		name += "+bypass"
 	}
+	if r.bloom {
+		name += "+bloom"
+	}
 	return name
 }
 
@@ -182,6 +193,9 @@ func (r *run) traffic() map[string]int64 {
 	out := int64(0)
 	if r.bypass != nil {
 		t["bypass"] = r.join.Probe.Bytes() + r.join.Probe.Rows/8
+	}
+	if r.bloom {
+		t["filter"], t["reduction"] = r.reductionTraffic()
 	}
 	for i, in := range r.sides {
 		key := int64(4 * r.keyWords)

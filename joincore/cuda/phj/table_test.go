@@ -21,11 +21,12 @@ type trial struct {
 	noKey   bool
 	room    int64   // for the result; 0: what it takes
 	hot     float64 // probe rows with one of three keys
+	misled  bool    // no row of a sample has a match, whatever the others have
 }
 
 func (c trial) String() string {
-	return fmt.Sprintf("%v rows, %d keys of %d bytes, payload %v, %+v, row ids %v, no key %v, room %d, hot %v",
-		c.rows, c.keys, c.key, c.widths, c.options, c.rowIDs, c.noKey, c.room, c.hot)
+	return fmt.Sprintf("%v rows, %d keys of %d bytes, payload %v, %+v, row ids %v, no key %v, room %d, hot %v, misled %v",
+		c.rows, c.keys, c.key, c.widths, c.options, c.rowIDs, c.noKey, c.room, c.hot, c.misled)
 }
 
 // table is a side in host memory: the key column, then payload columns.
@@ -82,6 +83,25 @@ func unique(s table) {
 		var full [8]byte
 		binary.LittleEndian.PutUint64(full[:], uint64(2*i+3))
 		copy(s.columns[0][i*key:], full[:key])
+	}
+}
+
+// mislead takes the match from each row that a sample takes: SampleLookup in
+// sample.cuh says which.
+func mislead(s table) {
+	key, rows := s.widths[0], uint64(len(s.columns[0])/s.widths[0])
+	for i := range uint64(sampleSlots) {
+		x := uint32(i)
+		x ^= x >> 16
+		x *= 0x7feb352d
+		x ^= x >> 15
+		x *= 0x846ca68b
+		x ^= x >> 16
+		each := rows / sampleSlots
+		at := i*each + uint64(x)*each>>32
+		var full [8]byte
+		binary.LittleEndian.PutUint64(full[:], 0x80000001|i<<1)
+		copy(s.columns[0][at*uint64(key):], full[:key])
 	}
 }
 

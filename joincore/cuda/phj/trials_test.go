@@ -32,6 +32,7 @@ func TestJoin(t *testing.T) {
 	t.Run("duplicates", func(t *testing.T) { b.run(t, duplicates(), 5) })
 	t.Run("room", func(t *testing.T) { b.run(t, rooms(), 1) })
 	t.Run("hot", func(t *testing.T) { b.run(t, hotKeyed(), 5) })
+	t.Run("bloom", func(t *testing.T) { b.run(t, filtered(), 5) })
 }
 
 var options = []Options{{Materialise: "om"}, {Materialise: "um"}, {Materialise: "place"}, {Materialise: "om", Bits: 10}, {Materialise: "um", Bits: 10}, {Materialise: "place", Bits: 10}, {Materialise: "um", Few: true}}
@@ -135,4 +136,39 @@ func hotKeyed() (list []trial) {
 		}
 	}
 	return list
+}
+
+// Probe sides of which a filter leaves all, some or nothing, for payload of every
+// form; also where a sample decides, hot keys go round, or what is left is more
+// than a sample has promised.
+func filtered() (list []trial) {
+	rows := [2]int{4000, 26000}
+	if testing.Short() {
+		rows = [2]int{900, 9000}
+	}
+	widths := [][2][]int{{nil, nil}, {{4}, {4, 4}}, {{8}, {8, 8}}, {{2, 1}, {16, 1, 2}}, {{4, 4}, {4, 4, 4, 4, 4}}, {{4}, {16, 16, 8, 8}}}
+	for _, key := range []int{4, 8} {
+		for _, w := range widths {
+			for _, keys := range []int{rows[0] / 2, 4 * rows[0], 1 << 30} {
+				for _, o := range options {
+					o.Bloom = bloomOn
+					list = append(list, trial{rows: rows, keys: keys, key: key, widths: w, options: o})
+				}
+			}
+		}
+		two := [2][]int{{4, 4}, {4, 4}}
+		for _, o := range []Options{{Sample: true}, {Sample: true, Bloom: bloomOn}, {Sample: true, Bloom: bloomOff}, {Materialise: "bypass", Bloom: bloomOn}, {Materialise: "bypass", Bloom: bloomOn, Bits: 11}} {
+			for _, hot := range []float64{0, 0.4, 0.95} {
+				list = append(list, trial{rows: [2]int{2000, 40001}, keys: 30000, key: key, widths: two, options: o, hot: hot},
+					trial{rows: [2]int{2000, 40001}, keys: 30000, key: key, widths: two, options: o, hot: hot, room: 10})
+			}
+			list = append(list, trial{rows: [2]int{2000, 50000}, keys: 3000, key: key, widths: two, options: o, misled: true})
+		}
+		for _, r := range []int{0, 1, 31, 32, 33, 5000} {
+			for _, s := range []int{0, 1, 31, 32, 33, 1535, 1536, 1537, 3071, 3072, 3073} {
+				list = append(list, trial{rows: [2]int{r, s}, keys: r + s + 1, key: key, widths: two, options: Options{Bloom: bloomOn, Materialise: "om"}})
+			}
+		}
+	}
+	return append(list, trial{rows: [2]int{300, 400}, keys: 350, key: 4, widths: [2][]int{{4}, {8}}, options: Options{Bloom: bloomOn}, rowIDs: true})
 }

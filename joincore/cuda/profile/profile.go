@@ -125,9 +125,12 @@ func (t *trial) function() resident.Func {
 	case "npj":
 		return npj.Run
 	}
-	how := strings.TrimPrefix(t.how, "phj-")
+	options := phj.Options{Materialise: strings.TrimPrefix(t.how, "phj-")}
+	if t.how == "bloom" {
+		options = phj.Options{Materialise: "om", Bloom: "on"}
+	}
 	return func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
-		return phj.Run(ctx, d, s, a, j, phj.Options{Materialise: how})
+		return phj.Run(ctx, d, s, a, j, options)
 	}
 }
 

@@ -51,6 +51,8 @@ func trials(n int64) []trial {
 	placed.domain = 2 * n // else the result would leave too little memory for it
 	hot := j("bypass", same(4, 4), told{choose.PhaseBypass, func(r *choose.DeviceRates) *float64 { return &r.BypassGB }})
 	hot.zipf, hot.probe = 1.5, n
+	reduced := sized(j("bloom", same(4, 4), told{choose.PhaseFilter, func(r *choose.DeviceRates) *float64 { return &r.FilterGps }}), n/8, 2*n)
+	reduced.domain = 16 * reduced.build
 	many := sized(j("phj-om", same(4, 4), told{choose.PhaseMatch, func(r *choose.DeviceRates) *float64 { return &r.MoreNS }}), n/8, n/8)
 	many.distinct, many.domain = n/64, n/64
 	fields := j("phj-om", [2][]int{{4, 8, 4}, {4, 4}}, told{choose.PhaseBuildSide, func(r *choose.DeviceRates) *float64 { return &r.FieldNS }})
@@ -64,7 +66,7 @@ func trials(n int64) []trial {
 		j("phj-um", same(4, 4),
 			told{choose.PhaseProbeSide, func(r *choose.DeviceRates) *float64 { return &r.RankNS }}),
 		wide(j("phj-um", same(8, 8), told{choose.PhaseMatch, func(r *choose.DeviceRates) *float64 { return &r.WideGps }})),
-		placed, hot, many, fields,
+		placed, hot, reduced, many, fields,
 		j("smj-um", same(4, 4),
 			told{choose.PhaseHistogram, func(r *choose.DeviceRates) *float64 { return &r.CountNS }}),
 		few(j("smj-um", same(4, 4), told{choose.PhaseMerge, func(r *choose.DeviceRates) *float64 { return &r.MergeNS }})),
@@ -85,7 +87,7 @@ func trials(n int64) []trial {
 
 // materialisations of partitioned joins that no algorithm's name says.
 var materialisations = map[string]choose.Materialisation{
-	"place": {Probe: choose.Place}, "bypass": {Build: choose.Fetch, Bypass: true},
+	"place": {Probe: choose.Place}, "bypass": {Build: choose.Fetch, Bypass: true}, "bloom": {Bloom: true},
 }
 
 var algorithms = map[string]joincore.Algorithm{
