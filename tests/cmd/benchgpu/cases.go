@@ -64,6 +64,8 @@ func asked() []join {
 	return []join{
 		{"dense-2+2", 1 << 27, 1 << 28, 4, repeat(2, 4), repeat(2, 4), 1 << 27, 1 << 27, 0, true, 0},
 		{"dense-2^20", 1 << 20, 1 << 28, 4, repeat(2, 4), repeat(2, 4), 1 << 20, 1 << 20, 0, true, 0},
+		{"star-1/4", 1 << 24, 1 << 28, 4, repeat(2, 4), repeat(2, 4), 1 << 24, 4 << 24, 0, false, 0},
+		{"star-1/16", 1 << 24, 1 << 28, 4, repeat(2, 4), repeat(2, 4), 1 << 24, 16 << 24, 0, false, 0},
 	}
 }
 

@@ -37,6 +37,8 @@ func algorithms() []algorithm {
 		{"phj-um", phj.UM, false},
 		{"phj-place", with(phj.Options{Materialise: "place"}), false},
 		{"phj-bypass", with(phj.Options{Materialise: "bypass"}), false},
+		{"phj-bloom", with(phj.Options{Bloom: "on"}), false},
+		{"phj-whole", with(phj.Options{Bloom: "off"}), false},
 		{"smj-om", smj.OM, false},
 		{"smj-um", smj.UM, false},
 		{"smj-columns", smj.Columns, false},
