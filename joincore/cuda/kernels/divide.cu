@@ -1,11 +1,8 @@
-// Divisions by name; the provider launches them. NAME_launch is that of
-// general.cu.
+// Divisions by name; the provider launches them.
+#include "define.cuh"
 #include "divide.cuh"
 
 using namespace gj;
-
-#define LAUNCH(NAME, THREADS, BLOCKS, SHARED, ROWS, FAN) \
-  extern "C" __constant__ const uint64_t NAME##_launch[5] = {(uint64_t)(THREADS), (uint64_t)(BLOCKS), (uint64_t)(SHARED), (uint64_t)(ROWS), (uint64_t)(FAN)};
 
 constexpr int divide_threads = GJ_DIVIDE_FAN, divide_rows_each = 16, count_blocks = 8, place_blocks = 4;
 

@@ -1,8 +1,7 @@
-// The general steps by name; package op launches them. Beside each kernel NAME
-// stands NAME_launch, uint64[5] in constant memory: threads a block, blocks a
-// multiprocessor, bytes of dynamic shared memory, rows (of a tile or of a
-// chunk) and the most partitions a scatter writes to, or lanes of a table.
+// The general steps by name; package op launches them. In place of the most
+// partitions NAME_launch (define.cuh) may have the lanes of a table.
 #include "convert.cuh"
+#include "define.cuh"
 #include "destination.cuh"
 #include "histogram.cuh"
 #include "keys.cuh"
@@ -13,9 +12,6 @@
 #include "wholetable.cuh"
 
 using namespace gj;
-
-#define LAUNCH(NAME, THREADS, BLOCKS, SHARED, ROWS, FAN) \
-  extern "C" __constant__ const uint64_t NAME##_launch[5] = {(uint64_t)(THREADS), (uint64_t)(BLOCKS), (uint64_t)(SHARED), (uint64_t)(ROWS), (uint64_t)(FAN)};
 
 constexpr int simple_threads = 256, simple_blocks = 8;
 constexpr int select_threads = 256, select_rows_each = 16, select_blocks = 4;

@@ -1,8 +1,7 @@
-// The sort-merge join's and the no-partitioning join's kernels by name. Beside
-// each kernel NAME stands NAME_launch, uint64[5] in constant memory: threads a
-// block, blocks a multiprocessor, bytes of dynamic shared memory, rows of a
-// tile, values of a digit.
+// The sort-merge join's and the no-partitioning join's kernels by name. In place
+// of the most partitions NAME_launch (define.cuh) has the values of a digit.
 #include "count.cuh"
+#include "define.cuh"
 #include "groups.cuh"
 #include "merge.cuh"
 #include "npj.cuh"
@@ -10,9 +9,6 @@
 #include "sort_tuning.cuh"
 
 using namespace gj;
-
-#define LAUNCH(NAME, THREADS, BLOCKS, SHARED, ROWS, FAN) \
-  extern "C" __constant__ const uint64_t NAME##_launch[5] = {(uint64_t)(THREADS), (uint64_t)(BLOCKS), (uint64_t)(SHARED), (uint64_t)(ROWS), (uint64_t)(FAN)};
 
 // gj_sort_count_k<key words>(sort): the histograms of all passes.
 #define COUNT(K)                                                                                                              \
