@@ -52,15 +52,21 @@ func (r *run) reduce(ctx context.Context) error {
 		return err
 	}
 	bottom, room := r.arena.Mark(), r.keptRows()
+	giveUp := func() error {
+		r.arena.Rewind(bottom)
+		r.bloom = false
+		return nil
+	}
 	left, err := r.takeReduced(room)
 	behind := r.arena.Mark()
 	t := taker{arena: r.arena, err: err}
 	bytes := choose.FilterBytes(r.join.Build.Rows)
 	filter, words := t.take(bytes), uint64(bytes/8)
 	if errors.Is(t.err, joincore.ErrBudget) {
-		r.arena.Rewind(bottom)
-		r.bloom = false
-		return nil
+		return giveUp()
+	}
+	if t.err != nil {
+		return t.err
 	}
 	r.notePeak()
 	r.copyIn()
@@ -80,9 +86,7 @@ func (r *run) reduce(ctx context.Context) error {
 	}
 	left.Rows = int64(r.scratch.host.Words()[hostCounters/8+counterKept])
 	if left.Rows > room {
-		r.arena.Rewind(bottom)
-		r.bloom = false
-		return nil
+		return giveUp()
 	}
 	r.arena.Rewind(behind)
 	r.join.Probe = left
