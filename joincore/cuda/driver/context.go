@@ -54,22 +54,6 @@ func (c *Context) Lost() error {
 	return nil
 }
 
-// FetchGranularity asks that a read which misses the L2 brings at most so many
-// bytes there: 32, 64 or 128. That is a hint, to all work in the context; what
-// the driver makes of it is returned. 0 only asks what it is.
-func (c *Context) FetchGranularity(bytes int64) (is int64, err error) {
-	if bytes != 0 {
-		if err := c.with("cuCtxSetLimit", func() error { return cu.SetLimit(fetchGranularity, bytes) }); err != nil {
-			return 0, err
-		}
-	}
-	err = c.with("cuCtxGetLimit", func() (err error) {
-		is, err = cu.Limits(fetchGranularity)
-		return err
-	})
-	return is, err
-}
-
 // Close gives the context back. Everything made of it has been closed before.
 func (c *Context) Close() error {
 	c.waiter.stop()

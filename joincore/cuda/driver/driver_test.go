@@ -139,22 +139,6 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// It is a hint: the driver says what it has made of it, and keeps it.
-func TestFetchGranularity(t *testing.T) {
-	c, _ := open(t)
-	usual, err := c.FetchGranularity(0)
-	must(t, err)
-	for _, bytes := range []int64{32, 64, 128, usual} {
-		is, err := c.FetchGranularity(bytes)
-		must(t, err)
-		still, err := c.FetchGranularity(0)
-		must(t, err)
-		if is < 32 || is > 128 || still != is {
-			t.Errorf("of %d bytes the driver makes %d, then %d", bytes, is, still)
-		}
-	}
-}
-
 func TestArenaIsAStackWithAnEnd(t *testing.T) {
 	c, _ := open(t)
 	a := arena(t, c, 10*Line)

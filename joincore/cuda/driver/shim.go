@@ -192,9 +192,6 @@ const (
 	virtualMemory  = cu.DeviceAttribute(C.CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
 )
 
-// A limit that cu does not name.
-const fetchGranularity = cu.Limit(C.CU_LIMIT_MAX_L2_FETCH_GRANULARITY)
-
 // Results by number, where what happened is to be told apart.
 const (
 	codeOutOfMemory        = int(C.CUDA_ERROR_OUT_OF_MEMORY)

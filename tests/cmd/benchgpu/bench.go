@@ -52,19 +52,8 @@ func (b *bench) describe() string {
 	return fmt.Sprintf("%s, CUDA %d.%d, %d multiprocessors; medians of %d", info.Name, info.Driver/1000, info.Driver%1000/10, info.SMs, b.repeats)
 }
 
-// prepare asks for a fetch granularity, where that is not 0, and makes the model
-// go by rates of this device, where these are to be measured.
-func (b *bench) prepare(ctx context.Context, fetch int64, measured bool) error {
-	if fetch != 0 {
-		is, err := b.device.FetchGranularity(fetch)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("fetch granularity: %d bytes\n", is)
-	}
-	if !measured {
-		return nil
-	}
+// measure makes the model go by rates of this device.
+func (b *bench) measure(ctx context.Context) error {
 	start := time.Now()
 	rates, err := profile.Measure(ctx, b.device, b.stream, b.arena)
 	if err != nil {

@@ -48,7 +48,6 @@ func run(ctx context.Context) error {
 		phases     = flag.Bool("phases", false, "print the time of each phase, of one more run")
 		out        = flag.String("json", "build/bench-gpu.json", "where the results are written")
 		sequences  = flag.Int("sequences", 0, "also time sequences of 1 to so many joins, at most 8")
-		fetch      = flag.Int64("fetch-granularity", 0, "ask that a read which misses the L2 brings at most 32, 64 or 128 bytes there; 0: as the driver has it")
 		measured   = flag.Bool("profile", false, "measure the device first, print its rates and choose by them")
 		peer       = flag.String("gje", "", "directory of GPU-Joins-Evaluation's executables, to run them on the same sizes afterwards")
 		limit      = flag.Duration("gje-limit", 2*time.Minute, "how long each of their runs may take")
@@ -76,7 +75,9 @@ func run(ctx context.Context) error {
 	b.repeats, b.phases = *repeats, *phases
 	circumstances := measure.CircumstancesOf(commit)
 	fmt.Printf("%s\n%s\n", circumstances, b.describe())
-	err = b.prepare(ctx, *fetch, *measured)
+	if *measured {
+		err = b.measure(ctx)
+	}
 	var results []result
 	if err == nil {
 		results, err = b.timeAll(ctx, list, runners, min(*sequences, 8))

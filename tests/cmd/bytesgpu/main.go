@@ -43,12 +43,10 @@ func run(ctx context.Context) error {
 	flag.StringVar(&p.bench, "bench", beside("bench-gpu"), "program that runs the joins")
 	cases := flag.String("cases", "4B-2+2", "bench-gpu's cases, by commas")
 	algorithms := flag.String("algorithms", "auto", "bench-gpu's algorithms, by commas")
-	fetch := flag.String("fetch-granularity", "0", "bench-gpu's: the bytes that a read which misses the L2 brings there")
 	limit := flag.Float64("limit", 1.2, "most bytes that are counted for each of the model's")
 	kernels := flag.Bool("kernels", false, "print what each kernel moved")
 	out := flag.String("json", filepath.Join("build", "bytes-gpu.json"), "file for the results")
 	flag.Parse()
-	p.flags = []string{"-fetch-granularity", *fetch}
 
 	var joins []*join
 	for _, c := range strings.Split(*cases, ",") {

@@ -63,16 +63,14 @@ while [ $# -gt 0 ]; do
     -cases) case=$2 ;;
     -algorithms) algorithm=$2 ;;
     -json) json=$2 ;;
-    -fetch-granularity) bytes=$2 ;;
     esac
     shift
 done
-[ "$bytes" = 64 ] || exit 1
 launches=2
 [ "$algorithm" != lost ] || launches=3
 echo '[{"case": "'$case'", "algorithm": "'$algorithm'", "launches": '$launches', "bytes": 1000000000}]' >"$json"
 `
-	p := profiler{ncu: filepath.Join(dir, "ncu"), bench: "bench-gpu", flags: []string{"-fetch-granularity", "64"}}
+	p := profiler{ncu: filepath.Join(dir, "ncu"), bench: "bench-gpu"}
 	if err := os.WriteFile(p.ncu, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}

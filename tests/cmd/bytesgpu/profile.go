@@ -10,11 +10,8 @@ import (
 	"path/filepath"
 )
 
-// profiler counts the bytes of joins that bench runs, with more flags.
-type profiler struct {
-	ncu, bench string
-	flags      []string
-}
+// profiler counts the bytes of joins that bench runs.
+type profiler struct{ ncu, bench string }
 
 // join is one join's entry in build/bytes-gpu.json. Sizes are bytes.
 type join struct {
@@ -42,11 +39,10 @@ func (p profiler) count(ctx context.Context, name, algorithm string) (*join, err
 	}
 	defer os.RemoveAll(dir)
 	counted, timed := filepath.Join(dir, "ncu.csv"), filepath.Join(dir, "bench.json")
-	args := append([]string{
-		"--clock-control", "none", "--cache-control", "none", "--metrics", readMetric + "," + writtenMetric, "--kernel-name", "regex:^gj_",
+	cmd := exec.CommandContext(ctx, p.ncu,
+		"--clock-control", "none", "--cache-control", "none", "--metrics", readMetric+","+writtenMetric, "--kernel-name", "regex:^gj_",
 		"--csv", "--page", "raw", "--log-file", counted,
-		p.bench, "-cases", name, "-algorithms", algorithm, "-repeats", "1", "-json", timed}, p.flags...)
-	cmd := exec.CommandContext(ctx, p.ncu, args...)
+		p.bench, "-cases", name, "-algorithms", algorithm, "-repeats", "1", "-json", timed)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		said, _ := os.ReadFile(counted) // ncu's own reason, if it has one
 		return nil, fmt.Errorf("%w\n%s%s", err, out, said)
