@@ -51,13 +51,25 @@
 // side, with all its inputs at hand, takes both sides whole and moves payload with
 // the key where that is cheaper (package auto). Rows without a key are left out
 // before. All other joins find pairs of row numbers (package op) and leave payload
-// to whoever reads it.
+// to whoever reads it: those of other kinds and keys, of results, and of what
+// comes in windows or co-partitions.
+//
+// # Hashes
+//
+// A join hashes its keys by one bijection (kernels/hash.cuh), of which no two
+// decisions see the same bits: partitions are numbered by the highest, those of
+// the first pass above those of the second, and buckets of a partition's table by
+// the lowest. Division hashes in another way, so that to its join a
+// co-partition's keys are like any others. No bits choose a device: a join runs
+// on one.
 //
 // # Work
 //
-// All steps of an execution are queued on one stream in order. Results are
-// gathered on further streams, one for each stream of the execution, so that
-// one batch crosses the link while the next one is gathered.
+// All steps of an execution are queued on one stream in order. Filter and Probe
+// wait for the numbers of rows that they make, by futures of package op, so that
+// Rows is known; what Gather and Measure return is pending. Results are gathered
+// on further streams, one for each stream of the execution, so that one batch
+// crosses the link while the next one is gathered.
 //
 // Everything that needs cgo is built with the tag cuda.
 package cuda

@@ -10,6 +10,24 @@
 // Both read results alike: a Stream scans a space and gathers its rows into
 // batches.
 //
+// Cut. Partition, Sort, Build and MergeMatch are steps of a Chunked device only.
+// A Bulk one has Prepare and Probe in their place: whether keys are partitioned,
+// sorted or entered into one table, by how many bits, and what is carried along
+// is decided in there, by what the first kernels find out, and a buffer is used
+// again as soon as the next kernel has read it. A caller who stood between those
+// steps would have to wait for every count and keep every buffer.
+// Package bulk makes a Chunked device a Bulk one, so that the suite runs the same
+// plans over both.
+//
+// Futures. What a step or a stream returns may be pending: devices of package
+// separate leave all so that may be, and what uses this package must be right
+// with them. A device may as well wait itself where its next step needs a number.
+//
+// More than this a provider or device offers by small interfaces that stand with
+// whoever asks for them: to predict how long a result takes on its way back
+// (package run), to register memory of the host, to say what it does without, and
+// whether its device is lost (the worker process). None of them is needed.
+//
 // Vocabulary. A Space is a set of rows that lies on the device: a base input,
 // or a result. A row of a space has a position. Rows is a chunk of result
 // rows in the making: for each space that contributes, the positions of its

@@ -2,7 +2,8 @@
 // contexts, modules and launches, streams, events, arenas of device memory and
 // page-locked host memory. It knows nothing of joins.
 //
-// It stands on gorgonia.org/cu; shim.go has what that lacks. Importing cu
+// It stands on gorgonia.org/cu. What that lacks is in two files, the only ones
+// with cgo: shim.go, and managed.go for memory whose pages move. Importing cu
 // initialises the driver, and ends the process where there is none that works:
 // only a process that is there for the device may link this package.
 //
