@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -14,9 +15,11 @@ type locker struct {
 	locks  int
 	err    error
 	gate   chan struct{} // nil: open
+	asked  atomic.Int32  // how often
 }
 
 func (l *locker) lock(mem []byte) (func(), error) {
+	l.asked.Add(1)
 	if l.gate != nil {
 		<-l.gate
 	}
@@ -51,6 +54,13 @@ func (l *locker) sum() (n int64) {
 	return n
 }
 
+// wait waits until so many locks were asked for.
+func (l *locker) wait(locks int32) {
+	for l.asked.Load() < locks {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // bytes is how much is locked.
 func (l *locker) bytes() int64 {
 	l.mu.Lock()
@@ -69,8 +79,8 @@ func testSlabs(t *testing.T, l *locker, limit int64) *slabs {
 	p := newSlabs(l.lock, limit)
 	t.Cleanup(func() {
 		p.close()
-		if n := l.bytes(); n != 0 || p.bytes != 0 || p.used != 0 {
-			t.Errorf("%d bytes are locked, %d idle, %d in use after all", n, p.bytes, p.used)
+		if n := l.bytes(); n != 0 || p.bytes != 0 || p.used != 0 || p.ending != 0 {
+			t.Errorf("%d bytes are locked, %d idle, %d in use, %d about to end after all", n, p.bytes, p.used, p.ending)
 		}
 	})
 	return p

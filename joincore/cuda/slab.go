@@ -12,9 +12,7 @@ type slab struct {
 	mem, mapping []byte
 	unlock       func() // nil: it is not locked, or not yet
 	since        time.Time
-
-	locking bool // it is being locked, or waits for that
-	dropped bool // it ends as soon as it is not being locked
+	dropped      bool // it ends as soon as it is not being locked
 }
 
 func (s *slab) size() int64 { return int64(len(s.mem)) }

@@ -10,11 +10,12 @@ import (
 // slab, who meanwhile copies in steps, and what was locked is kept for the next
 // job.
 //
-// What is there never exceeds the most that jobs were granted at a time since
-// nothing was there, nor a limit: a slab that has to be mapped takes the place of
-// idle ones, which are given back, too, when nobody wanted them for a while. A
-// lock that is refused is not tried again: from then on there are no slabs. It is
-// safe for concurrent use.
+// What is kept never exceeds the most that jobs were granted at a time since
+// nothing was there: a slab that has to be mapped takes the place of idle ones,
+// which are given back, too, when nobody wanted them for a while. What is there,
+// with slabs that are about to end, never exceeds a limit. A lock that is refused
+// is not tried again: from then on there are no slabs. It is safe for concurrent
+// use.
 type slabs struct {
 	lock  func(mem []byte) (unlock func(), err error)
 	limit int64         // of bytes
@@ -25,8 +26,10 @@ type slabs struct {
 	most    int64   // of used, since there were no slabs
 	kept    []*slab // idle, the longest so first
 	bytes   int64   // of them
+	ending  int64   // bytes that are neither used nor kept, and still mapped
 	backlog []*slab // to be locked
-	busy    bool    // somebody works it off
+	locking *slab   // nil: none is
+	busy    bool    // somebody works the backlog off
 	refused error
 	timer   *time.Timer // runs while slabs are idle
 	closed  bool
@@ -54,22 +57,38 @@ func (p *slabs) take(size int64) *slab {
 		p.mu.Unlock()
 		return s
 	}
-	old := p.excess(func() bool { return p.used+p.bytes > p.most })
+	others := p.ending
+	old := p.excess(func() bool { return p.used+p.bytes > p.most || p.used+p.bytes+others > p.limit })
 	p.mu.Unlock()
-	destroy(old)
-	s, err := newSlab(size)
+	p.end(old)
+	s := p.mapped(size)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err != nil { // the job's own memory does as well
+	if s == nil { // the job's own memory does as well
 		p.used -= size
 		p.forget()
 		return nil
 	}
-	s.locking = true
 	p.backlog = append(p.backlog, s)
 	if !p.busy {
 		p.busy = true
 		p.work.Go(p.lockAll)
+	}
+	return s
+}
+
+// mapped returns a new slab; nil: what is about to end leaves no room, or the
+// machine has none.
+func (p *slabs) mapped(size int64) *slab {
+	p.mu.Lock()
+	full := p.used+p.bytes+p.ending > p.limit
+	p.mu.Unlock()
+	if full {
+		return nil
+	}
+	s, err := newSlab(size)
+	if err != nil {
+		return nil
 	}
 	return s
 }
@@ -98,66 +117,12 @@ func (p *slabs) give(s *slab) {
 	p.kept = append(p.kept, s)
 	p.bytes += s.size()
 	if p.refused != nil {
-		destroy(p.unlocked())
+		p.endUnlocked()
 	}
 	p.forget()
 	if len(p.kept) > 0 && p.timer == nil {
 		p.timer = time.AfterFunc(p.idle, p.expire)
 	}
-}
-
-// expire gives back what was idle for long enough.
-func (p *slabs) expire() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.timer == nil { // closed
-		return
-	}
-	now := time.Now()
-	old := p.excess(func() bool { return now.Sub(p.kept[0].since) >= p.idle })
-	p.forget()
-	p.timer = nil
-	if len(p.kept) > 0 {
-		p.timer = time.AfterFunc(p.idle-now.Sub(p.kept[0].since), p.expire)
-	}
-	p.work.Go(func() { destroy(old) }) // unlocking takes a while, for which no job has to wait
-}
-
-// excess takes idle slabs away, the longest idle first, while there are too
-// many; it returns those that the caller has to destroy. The caller has locked
-// p.
-func (p *slabs) excess(tooMany func() bool) (out []*slab) {
-	for len(p.kept) > 0 && tooMany() {
-		if s := p.remove(0); !p.drop(s) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// unlocked takes the idle slabs away that are not locked, as excess does; what
-// it returns is soon destroyed.
-func (p *slabs) unlocked() (out []*slab) {
-	for i := len(p.kept) - 1; i >= 0; i-- {
-		if s := p.kept[i]; s.unlock == nil && !p.drop(p.remove(i)) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// remove takes an idle slab out. The caller has locked p.
-func (p *slabs) remove(i int) *slab {
-	s := p.kept[i]
-	p.kept = append(p.kept[:i:i], p.kept[i+1:]...)
-	p.bytes -= s.size()
-	return s
-}
-
-// drop leaves a slab to who is locking it; false: nobody is.
-func (p *slabs) drop(s *slab) bool {
-	s.dropped = true
-	return s.locking
 }
 
 // forget notes that there are no slabs any more. The caller has locked p.
@@ -171,27 +136,23 @@ func (p *slabs) forget() {
 func (p *slabs) lockAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.backlog) > 0 {
+	for len(p.backlog) > 0 && p.refused == nil {
 		s := p.backlog[0]
-		p.backlog = p.backlog[1:]
-		if !s.dropped && p.refused == nil {
-			p.mu.Unlock()
-			unlock, err := p.lock(s.mem)
-			p.mu.Lock()
-			if s.unlock = unlock; err != nil {
-				p.refused = err
-			}
-		}
-		s.locking = false
+		p.backlog, p.locking = p.backlog[1:], s
+		p.mu.Unlock()
+		unlock, err := p.lock(s.mem)
+		p.mu.Lock()
+		p.locking, s.unlock, p.refused = nil, unlock, err
 		if s.dropped {
 			p.mu.Unlock()
-			s.destroy()
+			p.end([]*slab{s})
 			p.mu.Lock()
 		}
 	}
 	p.busy = false
 	if p.refused != nil {
-		destroy(p.unlocked())
+		p.backlog = nil
+		p.endUnlocked()
 		p.forget()
 	}
 }
@@ -214,12 +175,6 @@ func (p *slabs) close() {
 	old := p.excess(func() bool { return true })
 	p.forget()
 	p.mu.Unlock()
-	destroy(old)
+	p.end(old)
 	p.work.Wait()
-}
-
-func destroy(list []*slab) {
-	for _, s := range list {
-		s.destroy()
-	}
 }

@@ -184,26 +184,56 @@ func TestSlabsAreRefused(t *testing.T) {
 }
 
 // TestSlabGoesBeforeItIsLocked: one that gives way to another while it is being
-// locked is unlocked after, and one that waits for that is not locked at all.
+// locked is unlocked after, and one that waits for that is gone at once.
 func TestSlabGoesBeforeItIsLocked(t *testing.T) {
 	l := &locker{gate: make(chan struct{})}
 	p := testSlabs(t, l, 1<<30)
 	first, second := p.take(1<<20), p.take(1<<20)
-	for p.waiting() != 1 { // the first one's turn
-		time.Sleep(time.Millisecond)
-	}
+	l.wait(1)
 	p.give(first)
 	p.give(second)
 	third := p.take(2 << 20)
-	if len(p.kept) != 0 || !first.dropped || !second.dropped {
-		t.Errorf("%d idle slabs", len(p.kept))
+	if len(p.kept) != 0 || p.ending != 1<<20 || p.waiting() != 1 {
+		t.Errorf("%d idle slabs, %d bytes about to end, %d to be locked", len(p.kept), p.ending, p.waiting())
 	}
 	close(l.gate)
 	settle(p)
-	if l.bytes() != 2<<20 || l.locks != 2 {
-		t.Errorf("%d bytes are locked, %d locks", l.bytes(), l.locks)
+	if l.bytes() != 2<<20 || l.locks != 2 || p.ending != 0 {
+		t.Errorf("%d bytes are locked, %d locks, %d bytes about to end", l.bytes(), l.locks, p.ending)
 	}
 	p.give(third)
+}
+
+// TestSlabsThatEndAreBounded: what is about to end counts towards the limit for as
+// long as it is there, whatever comes and goes while one is being locked.
+func TestSlabsThatEndAreBounded(t *testing.T) {
+	const mb, limit = 1 << 20, 6 << 20
+	l := &locker{gate: make(chan struct{})}
+	p := testSlabs(t, l, limit)
+	first := p.take(4 * mb)
+	l.wait(1)
+	p.give(first)
+	for _, size := range []int64{2 * mb, 3 * mb / 2, 5 * mb, mb, 6 * mb} {
+		s := p.take(size)
+		if there := p.used + p.bytes + p.ending; there > limit {
+			t.Errorf("%d bytes are there with one of %d", there, size)
+		}
+		// From the first one on that leaves no room for it, the 4 MiB end.
+		if fits := size <= 2*mb; (s != nil) != fits {
+			t.Errorf("%d bytes: a slab is there: %t", size, s != nil)
+		}
+		if s != nil {
+			p.give(s)
+		}
+	}
+	close(l.gate)
+	settle(p)
+	s := p.take(6 * mb)
+	if s == nil || p.ending != 0 {
+		t.Fatalf("a slab is there: %t, %d bytes about to end", s != nil, p.ending)
+	}
+	settle(p)
+	p.give(s)
 }
 
 // TestManyJobsUseSlabs: no slab is with two jobs, and no more is locked than all

@@ -1,0 +1,76 @@
+package cuda
+
+import (
+	"slices"
+	"time"
+)
+
+// expire gives back what was idle for long enough.
+func (p *slabs) expire() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer == nil { // closed
+		return
+	}
+	now := time.Now()
+	old := p.excess(func() bool { return now.Sub(p.kept[0].since) >= p.idle })
+	p.forget()
+	p.timer = nil
+	if len(p.kept) > 0 {
+		p.timer = time.AfterFunc(p.idle-now.Sub(p.kept[0].since), p.expire)
+	}
+	p.work.Go(func() { p.end(old) }) // unlocking takes a while, for which no job has to wait
+}
+
+// excess takes idle slabs away, the longest idle first, while there are too
+// many; it returns those that the caller has to end. The caller has locked p.
+func (p *slabs) excess(tooMany func() bool) (out []*slab) {
+	for len(p.kept) > 0 && tooMany() {
+		if s := p.remove(0); p.drop(s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// endUnlocked ends the idle slabs that are not locked, which takes no time. The
+// caller has locked p.
+func (p *slabs) endUnlocked() {
+	for i := len(p.kept) - 1; i >= 0; i-- {
+		if s := p.kept[i]; s.unlock == nil && p.drop(p.remove(i)) {
+			s.destroy()
+			p.ending -= s.size()
+		}
+	}
+}
+
+// remove takes an idle slab out. The caller has locked p.
+func (p *slabs) remove(i int) *slab {
+	s := p.kept[i]
+	p.kept = append(p.kept[:i:i], p.kept[i+1:]...)
+	p.bytes -= s.size()
+	return s
+}
+
+// drop says that a slab which was taken out is about to end, and whether that is
+// the caller's business: a slab that is being locked is left to who does that. The
+// caller has locked p.
+func (p *slabs) drop(s *slab) bool {
+	s.dropped = true
+	p.ending += s.size()
+	if i := slices.Index(p.backlog, s); i >= 0 {
+		p.backlog = slices.Delete(p.backlog, i, i+1)
+	}
+	return s != p.locking
+}
+
+// end ends slabs that were dropped. The caller has not locked p: unlocking takes
+// a while.
+func (p *slabs) end(list []*slab) {
+	for _, s := range list {
+		s.destroy()
+		p.mu.Lock()
+		p.ending -= s.size()
+		p.mu.Unlock()
+	}
+}
