@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "descriptor.h"
+#include "relaxed.cuh"
 #include "scan.cuh"
 
 namespace gj {
@@ -25,17 +26,6 @@ struct Claim {
 
 // The state before a block's first claim: a full chunk.
 __device__ __forceinline__ unsigned long long no_claim(uint32_t chunk_rows) { return chunk_rows; }
-
-// An atomic load of shared memory, which atomicAdd(p, 0) would make a loop of.
-__device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* p) {
-#ifdef __CUDA_ARCH__
-  unsigned long long v;
-  asm volatile("ld.relaxed.cta.shared.u64 %0, [%1];" : "=l"(v) : "r"((uint32_t)__cvta_generic_to_shared(p)) : "memory");
-  return v;
-#else
-  return *p;
-#endif
-}
 
 // Claims n rows for the calling warp, 0 < n <= output_chunk. *state is chunk << 32 | rows claimed of it.
 __device__ __forceinline__ Claim claim_rows(unsigned long long* state, const gj_join& job, uint32_t n) {
@@ -56,7 +46,7 @@ __device__ __forceinline__ Claim claim_rows(unsigned long long* state, const gj_
         break;
       }
       // Another warp is taking the next chunk.
-      while ((uint32_t)load_relaxed(state) > size) __nanosleep(32);
+      while ((uint32_t)load_relaxed(reinterpret_cast<const uint64_t*>(state)) > size) __nanosleep(32);
     }
   }
   base = __shfl_sync(~0u, base, 0);

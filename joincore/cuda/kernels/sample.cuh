@@ -9,6 +9,7 @@
 #pragma once
 #include "descriptor.h"
 #include "hash.cuh"
+#include "relaxed.cuh"
 #include "scan.cuh"
 
 namespace gj {
@@ -46,6 +47,9 @@ __device__ __forceinline__ H sample_entry(H hash) {
 
 __device__ __forceinline__ void keep_largest(uint32_t* slot, uint32_t entry) { atomicMax(slot, entry); }
 __device__ __forceinline__ void keep_largest(uint64_t* slot, uint64_t entry) { atomicMax(reinterpret_cast<unsigned long long*>(slot), (unsigned long long)entry); }
+
+__device__ __forceinline__ void forget(uint32_t* slot) { atomicExch(slot, 0); }
+__device__ __forceinline__ void forget(uint64_t* slot) { atomicExch(reinterpret_cast<unsigned long long*>(slot), 0); }
 
 // A block's sample, to look up build rows; where it is not USED, nothing.
 template <int KW, int T, bool USED>
@@ -90,8 +94,8 @@ struct SampleLookup {
   __device__ __forceinline__ void look(const uint32_t (&key)[KW], uint32_t row) {
     const H h = whole_hash(key);
     const uint32_t slot = h & slot_mask;
-    if (table[slot] != sample_entry(h)) return;
-    if (atomicOr(&seen[slot / 32], 1u << slot % 32) >> slot % 32 & 1) table[slot] = 0;
+    if (load_relaxed(&table[slot]) != sample_entry(h)) return;
+    if (atomicOr(&seen[slot / 32], 1u << slot % 32) >> slot % 32 & 1) forget(&table[slot]);
     atomicAdd(&sample->matches[slot], 1);
     sample->row[slot] = row;
   }
