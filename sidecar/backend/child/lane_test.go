@@ -75,6 +75,14 @@ func TestNote(t *testing.T) {
 			t.Errorf("%d: the other device has the note %q", i, got)
 		}
 	}
+	s.pool.registrars[0] = &registrar{refused: errors.New("too much is locked")}
+	reply, err := s.Status(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := reply.GetDevices()[0].GetNote(); !strings.HasPrefix(got, "no air; ") || !strings.HasSuffix(got, "too much is locked") {
+		t.Errorf("of two notes it says %q", got)
+	}
 	if light, air := strings.Count(text.String(), "no light"), strings.Count(text.String(), "no air"); light != 2 || air != 1 {
 		t.Errorf("said %d and %d times", light, air)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"gpujoin/joincore/device"
@@ -41,10 +42,14 @@ func (s *server) Status(context.Context, *wire.StatusRequest) (*wire.StatusReply
 	reply := &wire.StatusReply{}
 	for i, l := range s.lanes {
 		d := l.status()
-		d.Note = l.note(s.log)
-		if err := s.pool.refusal(i); err != nil {
-			d.Note = fmt.Sprintf("extents are not registered, copies of them are staged: %v", err)
+		var notes []string
+		if note := l.note(s.log); note != "" {
+			notes = append(notes, note)
 		}
+		if err := s.pool.refusal(i); err != nil {
+			notes = append(notes, fmt.Sprintf("extents are not registered, copies of them are staged: %v", err))
+		}
+		d.Note = strings.Join(notes, "; ")
 		reply.Devices = append(reply.Devices, d)
 	}
 	return reply, nil
