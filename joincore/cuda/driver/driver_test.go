@@ -331,6 +331,26 @@ func TestSyncEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// An event that serves many executions does not gather the waits that were
+// cancelled.
+func TestCancelledWaitsAreForgotten(t *testing.T) {
+	c, s := open(t)
+	spin := kernel(t, c, faultPTX, "spin")
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 10 {
+		must(t, spin.Launch(s, 1, uint64(5*time.Millisecond)))
+		if err := s.Sync(cancelled); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		must(t, s.Sync(t.Context()))
+		time.Sleep(2 * time.Millisecond) // until the waiter has asked, too
+	}
+	if n := len(s.done.left); n > 2 {
+		t.Errorf("%d waits are remembered", n)
+	}
+}
+
 func TestWaitsDoNotQueue(t *testing.T) {
 	c, s := open(t)
 	other, err := c.NewStream()

@@ -5,6 +5,7 @@ package driver
 import (
 	"context"
 	"runtime"
+	"slices"
 	"time"
 
 	"gorgonia.org/cu"
@@ -14,7 +15,7 @@ import (
 type Event struct {
 	c     *Context
 	event cu.Event
-	left  []<-chan error // of each Sync that was cancelled: the waiter still asks for it
+	left  []<-chan error // of Syncs that were cancelled: the waiter may still ask for it
 }
 
 // NewEvent makes an event; with timing, the time between two can be asked for.
@@ -58,10 +59,13 @@ func (e *Event) Sync(ctx context.Context) error {
 	case err := <-outcome:
 		return err
 	case <-ctx.Done():
-		e.left = append(e.left, outcome)
+		e.left = append(slices.DeleteFunc(e.left, arrived), outcome)
 		return context.Cause(ctx)
 	}
 }
+
+// arrived says whether an outcome is there.
+func arrived(outcome <-chan error) bool { return len(outcome) > 0 }
 
 // spinFor is about what it takes to have the waiter wait: most waits are
 // shorter.
