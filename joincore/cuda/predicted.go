@@ -22,7 +22,7 @@ func (e *execution) crossing(s *space, key *device.Key, residual joincore.Expr, 
 	bytes := 0.0
 	for input, m := range s.members {
 		for _, c := range e.columnsRead(input, key, residual, keep) {
-			if m.view.columns[c] == nil {
+			if !m.view.there(c) {
 				bytes += float64(m.view.rows) * float64(e.describe(joincore.ColumnRef{Input: input, Column: c}).Width)
 			}
 		}

@@ -139,6 +139,13 @@ func (v *view) column(ctx context.Context, j int) (*column, error) {
 	return c, nil
 }
 
+// there says whether a column is on the device, or on its way.
+func (v *view) there(j int) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.columns[j] != nil
+}
+
 // transfer queues what brings something to the device, and notes when it is
 // there. Of what fails half-way nothing is kept, and who has that memory next
 // waits for what has been queued.

@@ -54,8 +54,7 @@ func (s *space) base() (*view, bool) {
 // views of neighbouring segments that probe so many build rows; nil where that
 // is not worth it.
 func (e *execution) windows(v *view, columns []int, build int64) []*view {
-	there := func(j int) bool { return v.columns[j] != nil }
-	if !v.whole() || len(columns) == 0 || !slices.ContainsFunc(columns, func(j int) bool { return !there(j) }) {
+	if !v.whole() || !slices.ContainsFunc(columns, func(j int) bool { return !v.there(j) }) {
 		return nil
 	}
 	target := min(max(largestWindow, build/4), e.site.arena.Free()/8/v.input.bytesPerRow(columns))
