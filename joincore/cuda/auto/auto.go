@@ -62,12 +62,14 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 		a.Rewind(mark)
 	}
 	before.ms = since(start)
-	out, report, err := run[c.other.Algorithm](ctx, d, s, a, j)
+	m := c.other
+	out, report, err := run[m.Algorithm](ctx, d, s, a, j)
 	if errors.Is(err, joincore.ErrBudget) {
 		a.Rewind(mark)
-		return phj.Run(ctx, d, s, a, j, phj.Options{Rates: r})
+		m, before.ms = choose.Method{}, since(start) // nobody has priced this
+		out, report, err = phj.Run(ctx, d, s, a, j, phj.Options{Rates: r})
 	}
-	return before.report(out, report, c.other, err)
+	return before.report(out, report, m, err)
 }
 
 func since(start time.Time) float64 { return float64(time.Since(start)) / float64(time.Millisecond) }
