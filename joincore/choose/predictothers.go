@@ -53,7 +53,11 @@ func (r *DeviceRates) PredictTable(j *Resident) Prediction {
 	}
 	build, find := table(j, v, cold)
 	fetched := func(width float64) float64 {
-		return r.fetch(coldResults, v.build*width) + (v.results-coldResults)/r.CachedGps/perMS
+		among := v.build * width
+		if array && len(j.Payload[0]) == 1 {
+			among = j.besideArray(v)
+		}
+		return r.fetch(coldResults, among) + (v.results-coldResults)/r.CachedGps/perMS
 	}
 	written := key + bytesOf(j.Payload[1])
 	probe := find + hot/r.CachedGps/perMS + r.fetch(v.more, float64(j.TableBytes)) + r.LaunchMS
