@@ -237,40 +237,44 @@ func TestSlabsThatEndAreBounded(t *testing.T) {
 }
 
 // TestManyJobsUseSlabs: no slab is with two jobs, and no more is locked than all
-// of them had.
+// of them had, nor than the limit, for which some get none.
 func TestManyJobsUseSlabs(t *testing.T) {
-	l := &locker{}
-	p := testSlabs(t, l, 1<<30)
-	p.idle = time.Millisecond
-	var wait sync.WaitGroup
-	const jobs, each = 4, 3
-	for job := range jobs {
-		wait.Go(func() {
-			r := rand.New(rand.NewPCG(1, uint64(job)))
-			for round := range 60 {
-				var have []*slab
-				for range 1 + r.IntN(each) {
-					s := p.take(slabSize(1 + r.Int64N(2<<20)))
-					if s == nil {
-						t.Error("no slab")
-						return
+	const jobs, each, largest = 4, 3, 2 << 20
+	for _, limit := range []int64{1 << 30, 3 * largest} {
+		l := &locker{}
+		p := testSlabs(t, l, limit)
+		p.idle = time.Millisecond
+		var wait sync.WaitGroup
+		for job := range jobs {
+			wait.Go(func() {
+				r := rand.New(rand.NewPCG(1, uint64(job)))
+				for round := range 60 {
+					var have []*slab
+					for range 1 + r.IntN(each) {
+						s := p.take(slabSize(1 + r.Int64N(largest)))
+						if s == nil {
+							if limit >= jobs*each*largest {
+								t.Error("no slab")
+							}
+							continue
+						}
+						s.mem[100] = byte(job*64 + round)
+						have = append(have, s)
 					}
-					s.mem[100] = byte(job*64 + round)
-					have = append(have, s)
-				}
-				time.Sleep(time.Duration(r.IntN(300)) * time.Microsecond)
-				for _, s := range have {
-					if s.mem[100] != byte(job*64+round) {
-						t.Error("somebody else has it, too")
+					time.Sleep(time.Duration(r.IntN(300)) * time.Microsecond)
+					for _, s := range have {
+						if s.mem[100] != byte(job*64+round) {
+							t.Error("somebody else has it, too")
+						}
+						p.give(s)
 					}
-					p.give(s)
 				}
-			}
-		})
-	}
-	wait.Wait()
-	settle(p)
-	if l.most > jobs*each*(2<<20) {
-		t.Errorf("%d bytes were locked at a time", l.most)
+			})
+		}
+		wait.Wait()
+		settle(p)
+		if l.most > min(jobs*each*largest, limit) || l.locks == 0 {
+			t.Errorf("%d bytes were locked at a time, %d locks", l.most, l.locks)
+		}
 	}
 }
