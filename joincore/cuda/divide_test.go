@@ -193,39 +193,57 @@ func (s *failing) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch
 	return s.Collector.NewBatch(ctx, heap)
 }
 
-// TestDividedIsStopped: a division that is cancelled in its middle, and a sink
-// that fails between co-partitions, leave nothing behind, and the next join is
-// right.
+// TestDividedIsStopped: a division that is cancelled in its middle, one that
+// panics there, and a sink that fails between co-partitions, leave nothing behind,
+// with memory of the job or with slabs, and the next join is right.
 func TestDividedIsStopped(t *testing.T) {
 	p := provider(t, 64<<20)
 	p.splitBytes, p.windowRows, p.divideBy = 1, 100, deviceAlone
+	for _, p.leastSlab = range []int64{leastSlab, 1} {
+		for at := 1; at < 16; at += 3 {
+			checkStopped(t, p, at)
+		}
+		if n := p.slabs.used; n != 0 {
+			t.Errorf("slabs of %d bytes were not given back", n)
+		}
+	}
+}
+
+// checkStopped stops a divided join at an allocation, or a batch.
+func checkStopped(t *testing.T, p *Provider, at int) {
+	t.Helper()
 	plan, inputs := dividedPair(joincore.Left)
 	want, err := joincore.Oracle(plan, inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
+	join := func(ctx context.Context, mem joincore.Memory, sink joincore.Sink) error {
+		return run.Run(ctx, p, plan, inputs, mem, sink, run.Options{}, nil)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	errStop := errors.New("stopped")
-	for at := 1; at < 16; at += 3 {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		mem := &stopping{Arena: &runtest.Arena{}, at: at, stop: func() { cancel(errStop) }}
-		if err := run.Run(ctx, p, plan, inputs, mem, runtest.NewCollector(plan, 50), run.Options{}, nil); !errors.Is(err, errStop) {
-			t.Errorf("cancelled with allocation %d: %v", at, err)
-		}
-		cancel(nil)
-		broken := &runtest.Arena{}
-		err := run.Run(t.Context(), p, plan, inputs, broken, &failing{Collector: runtest.NewCollector(plan, 50), at: int64(at), err: errStop}, run.Options{}, nil)
-		if !errors.Is(err, errStop) {
-			t.Errorf("batch %d failed: %v", at, err)
-		}
-		if n := mem.InUse() + broken.InUse(); n != 0 {
-			t.Errorf("%d bytes not freed", n)
-		}
-		sink := runtest.NewCollector(plan, 50)
-		if err := run.Run(t.Context(), p, plan, inputs, &runtest.Arena{}, sink, run.Options{}, nil); err != nil {
-			t.Fatal(err)
-		}
-		if diff := sink.Difference(want); diff != "" {
-			t.Fatal(diff)
-		}
+	cancelled := &stopping{Arena: &runtest.Arena{}, at: at, stop: func() { cancel(errStop) }}
+	if err := join(ctx, cancelled, runtest.NewCollector(plan, 50)); !errors.Is(err, errStop) {
+		t.Errorf("cancelled with allocation %d: %v", at, err)
+	}
+	panicked := &stopping{Arena: &runtest.Arena{}, at: at, stop: func() { panic("no memory") }}
+	var caught *device.Panic
+	if err := join(t.Context(), panicked, runtest.NewCollector(plan, 50)); !errors.As(err, &caught) {
+		t.Errorf("panicked with allocation %d: %v", at, err)
+	}
+	broken := &runtest.Arena{}
+	if err := join(t.Context(), broken, &failing{Collector: runtest.NewCollector(plan, 50), at: int64(at), err: errStop}); !errors.Is(err, errStop) {
+		t.Errorf("batch %d failed: %v", at, err)
+	}
+	if n := cancelled.InUse() + panicked.InUse() + broken.InUse(); n != 0 {
+		t.Errorf("stopped at %d: %d bytes not freed", at, n)
+	}
+	sink := runtest.NewCollector(plan, 50)
+	if err := join(t.Context(), &runtest.Arena{}, sink); err != nil {
+		t.Fatal(err)
+	}
+	if diff := sink.Difference(want); diff != "" {
+		t.Fatal(diff)
 	}
 }
