@@ -161,8 +161,8 @@ func (p *Provider) pageLock(mem []byte) (unlock func(), err error) {
 }
 
 // Open starts an execution. Column-sized memory is the device's own, but for
-// lists of rows of inputs that it cannot hold. ErrBudget where so many executions are under way that no site is
-// left.
+// lists of rows of inputs that it cannot hold. ErrBudget where so many executions
+// are under way that no site is left.
 func (p *Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {
 	if err := p.context.Lost(); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ package npj
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 
@@ -31,21 +32,32 @@ func TestJoinsOfAKnownRange(t *testing.T) {
 }
 
 // What a report says of the table is what it was: an array where keys are dense,
-// whether or not that was known before.
+// whether or not that was known before. They may be the largest that there are,
+// beside which others are looked for; from -15000 on they are at both ends.
 func TestArraysAreReported(t *testing.T) {
 	r := check.New(t, 1<<28, launch.Close)
-	for _, c := range []struct {
+	const largest = math.MaxUint64
+	for name, c := range map[string]struct {
 		keys func(*check.Rig, int) uint64
 		want string
-	}{{check.Ascending(1<<20, 1), "npj/array"}, {check.Ascending(5, 3), "npj/array"}, {check.Descending(1 << 30), "npj/array"}, {check.Spread(40000), "npj"}} {
-		for _, f := range []resident.Func{Run, lookFirst} {
-			r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
-				out, report, err := f(ctx, d, s, a, j)
-				if err == nil && report.Algorithm != c.want {
-					t.Errorf("%s in place of %s", report.Algorithm, c.want)
-				}
-				return out, report, err
-			}, check.Case{Build: 30000, Probe: 50000, Keys: c.keys, KeyBytes: 8, Widths: [2][]int{{4, 8}, {4}}, Expect: -1})
+	}{
+		"in order":         {check.Ascending(1<<20, 1), "npj/array"},
+		"each three times": {check.Ascending(5, 3), "npj/array"},
+		"downwards":        {check.Descending(1 << 30), "npj/array"},
+		"the largest":      {check.Descending(largest), "npj/array"},
+		"from -15000 on":   {check.Ascending(largest-14999, 1), "npj"},
+		"all over":         {check.Spread(40000), "npj"},
+	} {
+		for _, keyBytes := range []int{4, 8} {
+			for _, f := range []resident.Func{Run, lookFirst} {
+				r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+					out, report, err := f(ctx, d, s, a, j)
+					if err == nil && report.Algorithm != c.want {
+						t.Errorf("%s, %d bytes: %s in place of %s", name, keyBytes, report.Algorithm, c.want)
+					}
+					return out, report, err
+				}, check.Case{Build: 30000, Probe: 50000, Keys: c.keys, KeyBytes: keyBytes, Widths: [2][]int{{4, 8}, {4}}, Expect: -1})
+			}
 		}
 	}
 }
