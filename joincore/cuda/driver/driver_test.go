@@ -3,17 +3,13 @@
 package driver
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"gpujoin/joincore"
 )
@@ -192,89 +188,6 @@ func TestMoreThanTheDeviceHas(t *testing.T) {
 	}
 }
 
-func TestLaunch(t *testing.T) {
-	c, s := open(t)
-	k := kernel(t, c, addPTX, "add")
-	if k.Threads != 128 || k.Blocks != 2 || k.Shared != 0 || k.Rows != 7 || k.Fan != 9 {
-		t.Errorf("launch facts: %+v", k)
-	}
-	a := arena(t, c, 1<<20)
-	for _, n := range []int{1, 31, 32, 33, 127, 128, 129, 10_000} {
-		host, err := c.Pinned(int64(8 * n))
-		must(t, err)
-		want := make([]uint64, n)
-		for i := range want {
-			host.Words()[i] = rand.Uint64()
-			want[i] = host.Words()[i] + 5
-		}
-		p, err := a.Take(int64(8 * n))
-		must(t, err)
-		must(t, s.CopyIn(p, host.Bytes()), k.Launch(s, (n+127)/128, uint64(p), uint64(n), 5), s.CopyOut(host.Bytes(), p), s.Sync(t.Context()))
-		if !slices.Equal(host.Words(), want) {
-			t.Errorf("%d numbers: wrong sums", n)
-		}
-		must(t, host.Free())
-	}
-	if err := k.LaunchShared(s, 1, c.Info().SharedOptin, 0, 0, 0); err != nil {
-		t.Errorf("all shared memory: %v", err)
-	}
-	if err := k.LaunchShared(s, 1, c.Info().SharedOptin+1, 0, 0, 0); err == nil {
-		t.Error("more shared memory than there is")
-	}
-	must(t, s.Sync(t.Context()))
-	if c.Lost() != nil {
-		t.Errorf("context lost: %v", c.Lost())
-	}
-}
-
-func TestMissingKernel(t *testing.T) {
-	c, _ := open(t)
-	m, err := c.Load([]byte(addPTX))
-	must(t, err)
-	defer m.Unload()
-	var e *Error
-	if _, err := m.Kernel("subtract"); !errors.As(err, &e) || e.Sticky() || !strings.Contains(err.Error(), "subtract") {
-		t.Errorf("missing kernel: %v", err)
-	}
-	if _, err := c.Load([]byte("no code")); err == nil {
-		t.Error("loaded what is no code")
-	}
-}
-
-// Each kernel of a library is loaded once, from its own image.
-func TestLibrary(t *testing.T) {
-	c, _ := open(t)
-	var asked []string
-	missing := errors.New("no such kernel")
-	l := c.NewLibrary(func(kernel string) ([]byte, error) {
-		asked = append(asked, kernel)
-		switch kernel {
-		case "add":
-			return []byte(addPTX), nil
-		case "broken":
-			return []byte("no code"), nil
-		}
-		return nil, missing
-	})
-	k, err := l.Kernel("add")
-	if must(t, err); k.Threads != 128 {
-		t.Errorf("launch facts: %+v", k)
-	}
-	if again, err := l.Kernel("add"); err != nil || again != k {
-		t.Errorf("another kernel the second time: %v", err)
-	}
-	if _, err := l.Kernel("subtract"); !errors.Is(err, missing) {
-		t.Errorf("missing kernel: %v", err)
-	}
-	if _, err := l.Kernel("broken"); err == nil {
-		t.Error("loaded what is no code")
-	}
-	if want := []string{"add", "subtract", "broken"}; !slices.Equal(asked, want) {
-		t.Errorf("asked for %v in place of %v", asked, want)
-	}
-	must(t, l.Unload())
-}
-
 func TestCopiesWithinTheDevice(t *testing.T) {
 	c, s := open(t)
 	a := arena(t, c, 1<<16)
@@ -289,84 +202,6 @@ func TestCopiesWithinTheDevice(t *testing.T) {
 	if b := host.Bytes(); b[0] != 7 || b[498] != 7 || b[499] != 1 || b[999] != 1 {
 		t.Errorf("copied %v, then %v", b[498], b[499])
 	}
-}
-
-func TestEventsOrderStreams(t *testing.T) {
-	c, s := open(t)
-	other, err := c.NewStream()
-	must(t, err)
-	defer other.Close()
-	spin := kernel(t, c, faultPTX, "spin")
-	start, err := c.NewEvent(true)
-	must(t, err)
-	end, err := c.NewEvent(true)
-	must(t, err)
-	defer start.Close()
-	defer end.Close()
-	must(t, s.Record(start), spin.Launch(s, 1, uint64(20*time.Millisecond)), s.Record(end), other.Wait(end))
-	if done, err := end.Done(); done || err != nil {
-		t.Errorf("done before its time: %v, %v", done, err)
-	}
-	must(t, other.Sync(t.Context()))
-	ms, err := end.Since(start)
-	must(t, err)
-	if done, _ := end.Done(); !done || ms < 20 || ms > 1000 {
-		t.Errorf("done %v after %v ms", done, ms)
-	}
-}
-
-func TestSyncEndsWithItsContext(t *testing.T) {
-	c, s := open(t)
-	spin := kernel(t, c, faultPTX, "spin")
-	must(t, spin.Launch(s, 1, uint64(300*time.Millisecond)))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	start := time.Now()
-	if err := s.Sync(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 200*time.Millisecond {
-		t.Errorf("%v after %v", err, time.Since(start))
-	}
-	must(t, s.Sync(t.Context()))
-	if time.Since(start) < 250*time.Millisecond {
-		t.Errorf("work of 300 ms done after %v", time.Since(start))
-	}
-}
-
-// An event that serves many executions does not gather the waits that were
-// cancelled.
-func TestCancelledWaitsAreForgotten(t *testing.T) {
-	c, s := open(t)
-	spin := kernel(t, c, faultPTX, "spin")
-	cancelled, cancel := context.WithCancel(t.Context())
-	cancel()
-	for range 10 {
-		must(t, spin.Launch(s, 1, uint64(5*time.Millisecond)))
-		if err := s.Sync(cancelled); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		must(t, s.Sync(t.Context()))
-		time.Sleep(2 * time.Millisecond) // until the waiter has asked, too
-	}
-	if n := len(s.done.left); n > 2 {
-		t.Errorf("%d waits are remembered", n)
-	}
-}
-
-func TestWaitsDoNotQueue(t *testing.T) {
-	c, s := open(t)
-	other, err := c.NewStream()
-	must(t, err)
-	defer other.Close()
-	spin := kernel(t, c, faultPTX, "spin")
-	must(t, spin.Launch(s, 1, uint64(300*time.Millisecond)))
-	long := make(chan error, 1)
-	go func() { long <- s.Sync(context.Background()) }()
-	time.Sleep(10 * time.Millisecond)
-	start := time.Now()
-	must(t, other.Sync(t.Context()))
-	if d := time.Since(start); d > 100*time.Millisecond {
-		t.Errorf("an idle stream was waited for %v", d)
-	}
-	must(t, <-long)
 }
 
 func TestRegister(t *testing.T) {

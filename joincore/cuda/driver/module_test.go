@@ -1,0 +1,94 @@
+//go:build cuda
+
+package driver
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestLaunch(t *testing.T) {
+	c, s := open(t)
+	k := kernel(t, c, addPTX, "add")
+	if k.Threads != 128 || k.Blocks != 2 || k.Shared != 0 || k.Rows != 7 || k.Fan != 9 {
+		t.Errorf("launch facts: %+v", k)
+	}
+	a := arena(t, c, 1<<20)
+	for _, n := range []int{1, 31, 32, 33, 127, 128, 129, 10_000} {
+		host, err := c.Pinned(int64(8 * n))
+		must(t, err)
+		want := make([]uint64, n)
+		for i := range want {
+			host.Words()[i] = rand.Uint64()
+			want[i] = host.Words()[i] + 5
+		}
+		p, err := a.Take(int64(8 * n))
+		must(t, err)
+		must(t, s.CopyIn(p, host.Bytes()), k.Launch(s, (n+127)/128, uint64(p), uint64(n), 5), s.CopyOut(host.Bytes(), p), s.Sync(t.Context()))
+		if !slices.Equal(host.Words(), want) {
+			t.Errorf("%d numbers: wrong sums", n)
+		}
+		must(t, host.Free())
+	}
+	if err := k.LaunchShared(s, 1, c.Info().SharedOptin, 0, 0, 0); err != nil {
+		t.Errorf("all shared memory: %v", err)
+	}
+	if err := k.LaunchShared(s, 1, c.Info().SharedOptin+1, 0, 0, 0); err == nil {
+		t.Error("more shared memory than there is")
+	}
+	must(t, s.Sync(t.Context()))
+	if c.Lost() != nil {
+		t.Errorf("context lost: %v", c.Lost())
+	}
+}
+
+func TestMissingKernel(t *testing.T) {
+	c, _ := open(t)
+	m, err := c.Load([]byte(addPTX))
+	must(t, err)
+	defer m.Unload()
+	var e *Error
+	if _, err := m.Kernel("subtract"); !errors.As(err, &e) || e.Sticky() || !strings.Contains(err.Error(), "subtract") {
+		t.Errorf("missing kernel: %v", err)
+	}
+	if _, err := c.Load([]byte("no code")); err == nil {
+		t.Error("loaded what is no code")
+	}
+}
+
+// Each kernel of a library is loaded once, from its own image.
+func TestLibrary(t *testing.T) {
+	c, _ := open(t)
+	var asked []string
+	missing := errors.New("no such kernel")
+	l := c.NewLibrary(func(kernel string) ([]byte, error) {
+		asked = append(asked, kernel)
+		switch kernel {
+		case "add":
+			return []byte(addPTX), nil
+		case "broken":
+			return []byte("no code"), nil
+		}
+		return nil, missing
+	})
+	k, err := l.Kernel("add")
+	if must(t, err); k.Threads != 128 {
+		t.Errorf("launch facts: %+v", k)
+	}
+	if again, err := l.Kernel("add"); err != nil || again != k {
+		t.Errorf("another kernel the second time: %v", err)
+	}
+	if _, err := l.Kernel("subtract"); !errors.Is(err, missing) {
+		t.Errorf("missing kernel: %v", err)
+	}
+	if _, err := l.Kernel("broken"); err == nil {
+		t.Error("loaded what is no code")
+	}
+	if want := []string{"add", "subtract", "broken"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %v in place of %v", asked, want)
+	}
+	must(t, l.Unload())
+}
