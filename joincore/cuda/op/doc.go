@@ -21,6 +21,7 @@
 //
 //	Unpack, Spans      what importing needs beside plain copies
 //	Filter             the row numbers for which a condition is true, in order
+//	Keyed, Keys        the row numbers that have a key, and the keys as a column
 //	Number, Compose    positions, and positions of positions
 //	Gather             values by position
 //	Pack               validity as a batch wants it
