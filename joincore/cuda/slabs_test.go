@@ -236,6 +236,24 @@ func TestSlabsThatEndAreBounded(t *testing.T) {
 	p.give(s)
 }
 
+// TestSlabThatTheMachineLacks: nobody gets it, and it counts for nothing.
+func TestSlabThatTheMachineLacks(t *testing.T) {
+	l := &locker{}
+	p := testSlabs(t, l, 1<<50)
+	if p.take(1<<48) != nil { // more than there are addresses
+		t.Fatal("a slab of 256 TiB")
+	}
+	if p.used != 0 || p.most != 0 || l.locks != 0 {
+		t.Errorf("%d bytes in use, %d at most, %d locks", p.used, p.most, l.locks)
+	}
+	s := p.take(1 << 20)
+	settle(p)
+	p.give(s)
+	if l.locks != 1 {
+		t.Errorf("%d locks", l.locks)
+	}
+}
+
 // TestManyJobsUseSlabs: no slab is with two jobs, and no more is locked than all
 // of them had, nor than the limit, for which some get none.
 func TestManyJobsUseSlabs(t *testing.T) {
