@@ -52,76 +52,6 @@ func TestSlabsAreKept(t *testing.T) {
 	}
 }
 
-// TestSlabsNeverExceedWhatWasGranted: what has to be mapped takes the place of
-// what is idle; what two jobs had at a time may stay.
-func TestSlabsNeverExceedWhatWasGranted(t *testing.T) {
-	l := &locker{}
-	p := testSlabs(t, l, 1<<30)
-	use := func(sizes ...int64) {
-		t.Helper()
-		var have []*slab
-		for _, size := range sizes {
-			have = append(have, p.take(size))
-		}
-		settle(p)
-		for _, s := range have {
-			p.give(s)
-		}
-	}
-	const mb = 1 << 20
-	for _, c := range []struct {
-		sizes []int64
-		locks int // of all so far
-		bytes int64
-	}{
-		{[]int64{2 * mb}, 1, 2 * mb},
-		{[]int64{3 * mb}, 2, 3 * mb},         // in the place of 2
-		{[]int64{1 * mb}, 3, 1 * mb},         // 3 and 1 would be more than anybody had
-		{[]int64{2 * mb, 3 * mb}, 5, 5 * mb}, // in the place of 1
-		{[]int64{3 * mb}, 5, 5 * mb},
-		{[]int64{2 * mb, 3 * mb}, 5, 5 * mb},
-		{[]int64{4 * mb}, 6, 4 * mb}, // 2 and 3, the longest idle first, have to go
-	} {
-		use(c.sizes...)
-		if l.locks != c.locks || l.bytes() != c.bytes {
-			t.Errorf("%v: %d locks, %d bytes; want %d, %d", c.sizes, l.locks, l.bytes(), c.locks, c.bytes)
-		}
-	}
-	if l.most != 5*mb {
-		t.Errorf("%d bytes were locked at a time", l.most)
-	}
-}
-
-// TestSlabsAreBounded: above the limit nobody gets one, however many are idle.
-func TestSlabsAreBounded(t *testing.T) {
-	l := &locker{}
-	p := testSlabs(t, l, 5<<20)
-	a, b := p.take(2<<20), p.take(2<<20)
-	if a == nil || b == nil || p.take(2<<20) != nil {
-		t.Fatal("6 MiB of 5")
-	}
-	c := p.take(1 << 20)
-	if c == nil {
-		t.Fatal("not the last one of 5 MiB")
-	}
-	settle(p)
-	p.give(a)
-	p.give(b)
-	if d := p.take(4 << 20); d == nil {
-		t.Error("idle slabs are in the way")
-	} else {
-		settle(p)
-		p.give(d)
-	}
-	p.give(c)
-	if p.take(6<<20) != nil {
-		t.Error("6 MiB of 5")
-	}
-	if l.most > 5<<20 || l.bytes() != 5<<20 {
-		t.Errorf("%d bytes are locked, %d at most", l.bytes(), l.most)
-	}
-}
-
 // TestIdleSlabsAreGivenBack: each when it was idle for long enough.
 func TestIdleSlabsAreGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -202,56 +132,6 @@ func TestSlabGoesBeforeItIsLocked(t *testing.T) {
 		t.Errorf("%d bytes are locked, %d locks, %d bytes about to end", l.bytes(), l.locks, p.ending)
 	}
 	p.give(third)
-}
-
-// TestSlabsThatEndAreBounded: what is about to end counts towards the limit for as
-// long as it is there, whatever comes and goes while one is being locked.
-func TestSlabsThatEndAreBounded(t *testing.T) {
-	const mb, limit = 1 << 20, 6 << 20
-	l := &locker{gate: make(chan struct{})}
-	p := testSlabs(t, l, limit)
-	first := p.take(4 * mb)
-	l.wait(1)
-	p.give(first)
-	for _, size := range []int64{2 * mb, 3 * mb / 2, 5 * mb, mb, 6 * mb} {
-		s := p.take(size)
-		if there := p.used + p.bytes + p.ending; there > limit {
-			t.Errorf("%d bytes are there with one of %d", there, size)
-		}
-		// From the first one on that leaves no room for it, the 4 MiB end.
-		if fits := size <= 2*mb; (s != nil) != fits {
-			t.Errorf("%d bytes: a slab is there: %t", size, s != nil)
-		}
-		if s != nil {
-			p.give(s)
-		}
-	}
-	close(l.gate)
-	settle(p)
-	s := p.take(6 * mb)
-	if s == nil || p.ending != 0 {
-		t.Fatalf("a slab is there: %t, %d bytes about to end", s != nil, p.ending)
-	}
-	settle(p)
-	p.give(s)
-}
-
-// TestSlabThatTheMachineLacks: nobody gets it, and it counts for nothing.
-func TestSlabThatTheMachineLacks(t *testing.T) {
-	l := &locker{}
-	p := testSlabs(t, l, 1<<50)
-	if p.take(1<<48) != nil { // more than there are addresses
-		t.Fatal("a slab of 256 TiB")
-	}
-	if p.used != 0 || p.most != 0 || l.locks != 0 {
-		t.Errorf("%d bytes in use, %d at most, %d locks", p.used, p.most, l.locks)
-	}
-	s := p.take(1 << 20)
-	settle(p)
-	p.give(s)
-	if l.locks != 1 {
-		t.Errorf("%d locks", l.locks)
-	}
 }
 
 // TestManyJobsUseSlabs: no slab is with two jobs, and no more is locked than all
