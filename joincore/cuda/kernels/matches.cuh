@@ -18,7 +18,9 @@ using namespace gj;
 #define MATCH_TUNED(NAME, HOW, LAYOUT, TUNING, K, PB, PS)                                                                          \
   MATCH(NAME, HOW, (LAYOUT<K, p_##PB, p_##PS, TUNING.chunk, TUNING.buckets, TUNING.rows, TUNING.threads / 32>::bytes), K, PB, PS,   \
         TUNING.threads, TUNING.chunk, TUNING.buckets, TUNING.rows, TUNING.blocks)
-#define INNER(K, PB, PS) MATCH_TUNED(gj_inner_k##K##_##PB##_##PS, match, MatchLayout, match_tuning(K + p_##PB::words, K + p_##PS::words), K, PB, PS)
+#define INNER(K, PB, PS)                                              \
+  MATCH_TUNED(gj_inner_k##K##_##PB##_##PS, match, MatchLayout,        \
+              match_tuning(K + p_##PB::words, K + p_##PS::words, p_##PB::form == Form::row_id || p_##PS::form == Form::row_id), K, PB, PS)
 #define LISTED(K, PB, PS) \
   MATCH_TUNED(gj_listed_k##K##_##PB##_##PS, match_listed, ListedLayout, listed_tuning(K + p_##PB::words, K + p_##PS::words), K, PB, PS)
 

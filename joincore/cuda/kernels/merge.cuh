@@ -14,10 +14,11 @@
 //
 // Bound: reads each side's keys and columns once, writes each output row once.
 // Measured on an H200, 2^27 with 2^28 rows of 4-byte keys and one payload column a
-// side, where the bytes take 1.5 ms: 6.7 with tiles of 2048 rows and two blocks a
-// multiprocessor, 7.7 with three or four, for which registers do not do, with or
-// without the next tile brought to the L2 cache. A column is then bound by how
-// many of its values are in flight: 1.1 ms with 4 a thread, 0.75 with 8.
+// side, where the bytes take 1.5 ms: 6.4 with three blocks of 384 threads and 8 rows
+// each a multiprocessor; 6.8 with two of 512, 7.3 with two of 384, for which nothing is
+// spilt, 7.5 with 12 rows. Two blocks are best for 8-byte keys: 10.0, three 16.0. A
+// column is then bound by how many of its values are in flight: 1.1 ms with 4 a thread,
+// 0.75 with 8.
 #pragma once
 #include "result.cuh"
 #include "scan.cuh"

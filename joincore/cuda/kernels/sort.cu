@@ -30,19 +30,19 @@ COUNT(2)
   PASS(gj_sort_pass_k##K##_##VB##_few, K, VB, radix_tuning(VB == 8, false).rows, radix_tuning(VB == 8, false).blocks)
 
 // gj_merge_split_k<key words>(merge), gj_merge_k<...>(merge), gj_merge_groups_k<...>(merge).
+#define MT(F, K) merge_tuning(K).F
+#define MERGE_STEP(NAME, HOW, K)                                                                                              \
+  extern "C" __global__ void __launch_bounds__(MT(threads, K), MT(blocks, K)) NAME(const gj_merge* merge) {                   \
+    HOW<K, MT(threads, K), MT(rows, K)>(merge);                                                                               \
+  }                                                                                                                           \
+  LAUNCH(NAME, MT(threads, K), MT(blocks, K), (MergeLayout<K, MT(threads, K), MT(rows, K)>::bytes), MT(threads, K) * MT(rows, K), 0)
 #define MERGE(K)                                                                                                              \
   extern "C" __global__ void __launch_bounds__(split_threads) gj_merge_split_k##K(const gj_merge* merge) {                    \
-    split_sides<K, merge_threads * merge_rows>(merge);                                                                        \
+    split_sides<K, MT(threads, K) * MT(rows, K)>(merge);                                                                      \
   }                                                                                                                           \
   LAUNCH(gj_merge_split_k##K, split_threads, 1, 0, 0, 0)                                                                      \
-  extern "C" __global__ void __launch_bounds__(merge_threads, merge_blocks) gj_merge_k##K(const gj_merge* merge) {            \
-    merge_join<K, merge_threads, merge_rows>(merge);                                                                          \
-  }                                                                                                                           \
-  LAUNCH(gj_merge_k##K, merge_threads, merge_blocks, (MergeLayout<K, merge_threads, merge_rows>::bytes), merge_threads * merge_rows, 0) \
-  extern "C" __global__ void __launch_bounds__(merge_threads, merge_blocks) gj_merge_groups_k##K(const gj_merge* merge) {     \
-    join_groups<K, merge_threads, merge_rows>(merge);                                                                         \
-  }                                                                                                                           \
-  LAUNCH(gj_merge_groups_k##K, merge_threads, merge_blocks, (MergeLayout<K, merge_threads, merge_rows>::bytes), merge_threads * merge_rows, 0)
+  MERGE_STEP(gj_merge_k##K, merge_join, K)                                                                                    \
+  MERGE_STEP(gj_merge_groups_k##K, join_groups, K)
 MERGE(1)
 MERGE(2)
 
@@ -67,7 +67,7 @@ TABLE(2)
 extern "C" __global__ void __launch_bounds__(gather_threads) gj_result_gather(const gj_result* result, uint64_t column) {
   gather_result<gather_threads>(result, (uint32_t)column);
 }
-LAUNCH(gj_result_gather, gather_threads, 8, 0, 0, 0)
+LAUNCH(gj_result_gather, gather_threads, gather_blocks, 0, 0, 0)
 
 PASSES(1, 4)
 PASSES(1, 8)

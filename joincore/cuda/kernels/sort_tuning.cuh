@@ -18,14 +18,19 @@ __host__ __device__ constexpr Radix radix_tuning(bool wide, bool many) {
 #endif
 }
 
-// Rows a thread of a merge: more are more values in flight, and more shared memory.
+// A merge, by words of a key: threads a block, rows a thread, blocks a
+// multiprocessor. More rows are more values in flight, and more shared memory.
+struct Merge {
+  int threads, rows, blocks;
+};
+__host__ __device__ constexpr Merge merge_tuning(int key_words) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-constexpr int merge_rows = 4;
+  return {512, 4, 2};
 #else
-constexpr int merge_rows = 8;
+  return {384, 8, key_words == 1 ? 3 : 2};
 #endif
+}
 
-constexpr int count_threads = 512, merge_threads = 512, merge_blocks = 2, split_threads = 128, gather_threads = 256,
-              table_threads = 256, table_rows = 4, table_blocks = 4;
+constexpr int count_threads = 512, split_threads = 128, gather_threads = 256, gather_blocks = 3, table_threads = 256, table_rows = 4, table_blocks = 4;
 
 }  // namespace gj
