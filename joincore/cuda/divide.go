@@ -100,7 +100,7 @@ func (w *divider) cut(inputs []*division) (half int64, err error) {
 	for _, d := range inputs {
 		w.bytes = max(w.bytes, d.descriptorBytes())
 		d.windows = nil
-		for i, v := range w.e.cut(w.e.inputs[d.number].all, target) {
+		for i, v := range w.e.cut(w.e.inputs[d.number].all, target, target) {
 			w.windows, d.windows = append(w.windows, window{d, v, i}), append(d.windows, divided{})
 			half, rows, out = max(half, v.bytes(d.columnsRead())), max(rows, v.rows), max(out, d.bytes(v.rows))
 		}

@@ -64,18 +64,19 @@ func (e *execution) windows(v *view, columns []int, build int64) []*view {
 	if v.rows <= 2*target {
 		return nil
 	}
-	return e.cut(v, target)
+	// Nothing is joined, nor goes back, before the first one has crossed.
+	return e.cut(v, max(target/4, 1), target)
 }
 
-// cut divides an input into views of neighbouring segments, of so many rows or
-// somewhat more.
-func (e *execution) cut(v *view, target int64) []*view {
+// cut divides an input into views of neighbouring segments, of `target` rows or
+// somewhat more, the first one of `first`.
+func (e *execution) cut(v *view, first, target int64) []*view {
 	var out []*view
-	low := 0
+	low, rows := 0, first
 	for high := 1; high <= v.high; high++ {
-		if high == v.high || v.input.starts[high]-v.input.starts[low] >= target {
+		if high == v.high || v.input.starts[high]-v.input.starts[low] >= rows {
 			out = append(out, e.segmentsView(v.number, low, high))
-			low = high
+			low, rows = high, target
 		}
 	}
 	return out

@@ -2,8 +2,8 @@ package npj
 
 import "testing"
 
-// Without a cache each access of a random place moves two sectors, and what it
-// has written another one.
+// Without a cache each access of a random place moves two sectors, for every
+// second row that is entered two more, and what it has written another one.
 func TestTraffic(t *testing.T) {
 	const r, s = 1 << 27, 1 << 28
 	base := traffic{rows: [2]int64{r, s}, keyBytes: 4, table: 16 * r, looks: true, random: func(n, unit, of int64) int64 { return n * unit }}
@@ -16,11 +16,11 @@ func TestTraffic(t *testing.T) {
 		build   int64 // bytes a build row
 		probe   int64 // bytes at random, altogether
 	}{
-		"gathered later":      {base, s, 16 + 8 + 4 + 64 + 32, 64 * s},
-		"keys of 8 bytes":     {wide, s / 4, 16 + 16 + 4 + 64 + 32, 64*s + 64*s/4},
-		"one column, fetched": {single, s, 16 + 8 + 4 + 64 + 32, 64*s + 64*s},
-		"array":               {array, s, 4 + 8 + 4 + (64+32)/2 + 8/2, 64 * s},
-		"several partners":    {base, 8 * s, 16 + 8 + 4 + 64 + 32, 64*s + 64*8*s},
+		"gathered later":      {base, s, 16 + 8 + 4 + 96 + 32, 64 * s},
+		"keys of 8 bytes":     {wide, s / 4, 16 + 16 + 4 + 96 + 32, 64*s + 64*s/4},
+		"one column, fetched": {single, s, 16 + 8 + 4 + 96 + 32, 64*s + 64*s},
+		"array":               {array, s, 4 + 8 + 4 + (96+32)/2 + 8/2, 64 * s},
+		"several partners":    {base, 8 * s, 16 + 8 + 4 + 96 + 32, 64*s + 64*8*s},
 	} {
 		if got := c.t.build(); got != c.build*r {
 			t.Errorf("%s: the table takes %d bytes in place of %d", name, got, c.build*r)
