@@ -68,13 +68,6 @@ func (l *locker) bytes() int64 {
 	return l.sum()
 }
 
-// waiting is how many slabs are to be locked, beside one that is being.
-func (p *slabs) waiting() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.backlog)
-}
-
 func testSlabs(t *testing.T, l *locker, limit int64) *slabs {
 	p := newSlabs(l.lock, limit)
 	t.Cleanup(func() {
@@ -86,7 +79,7 @@ func testSlabs(t *testing.T, l *locker, limit int64) *slabs {
 	return p
 }
 
-// settle waits until all that was asked for is locked.
+// settle waits until all that is idle is locked.
 func settle(p *slabs) {
 	for {
 		p.mu.Lock()

@@ -27,9 +27,9 @@ func slabProvider(t *testing.T) *Provider {
 	return p
 }
 
-// TestScratchIsCopiedDirectly: after the first division, whoever divides, each
-// window that goes to the host and each piece that comes again is page-locked,
-// and the bytes are counted towards the job.
+// TestScratchIsCopiedDirectly: of the first division no window is page-locked;
+// from then on, whoever divides, each one that goes to the host and each piece
+// that comes again is; and the bytes are counted towards the job.
 func TestScratchIsCopiedDirectly(t *testing.T) {
 	p := slabProvider(t)
 	for round := range 6 {
@@ -57,11 +57,11 @@ func TestScratchIsCopiedDirectly(t *testing.T) {
 			if w.slab == nil || int64(len(w.grant)) != w.slab.size() {
 				t.Fatalf("round %d, window %d: %d bytes granted, a slab: %t", round, i, len(w.grant), w.slab != nil)
 			}
-			if round == 0 {
-				continue // slabs are being locked
+			if held := p.registered.holds(w.bytes); held != (round > 0) {
+				t.Errorf("round %d, window %d is page-locked: %t", round, i, held)
 			}
-			if !p.registered.holds(w.bytes) {
-				t.Errorf("round %d, window %d is staged", round, i)
+			if round == 0 {
+				continue
 			}
 			for partition := range 1 << bits {
 				for m, moved := range division.moved {
@@ -89,8 +89,9 @@ func TestScratchIsCopiedDirectly(t *testing.T) {
 	}
 }
 
-// TestDividedThroughSlabs: joins that are divided are right while slabs are
-// being locked, when they are, and when that is refused.
+// TestDividedThroughSlabs: joins that are divided are right through slabs that
+// are not locked yet, while those of the join before are being locked, when they
+// are, and when that is refused.
 func TestDividedThroughSlabs(t *testing.T) {
 	p := slabProvider(t)
 	for round := range 6 {

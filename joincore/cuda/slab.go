@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// slab is host memory of this process that is page-locked, or going to be.
+// slab is host memory of this process that is page-locked after its first use.
 type slab struct {
 	mem, mapping []byte
-	unlock       func() // nil: it is not locked, or not yet
-	since        time.Time
-	dropped      bool // it ends as soon as it is not being locked
+	unlock       func()    // nil: it is not locked, or not yet
+	since        time.Time // it is idle
+	dropped      bool      // it ends as soon as it is not being locked
 }
 
 func (s *slab) size() int64 { return int64(len(s.mem)) }

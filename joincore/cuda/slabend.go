@@ -1,9 +1,6 @@
 package cuda
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // expire gives back what was idle for long enough.
 func (p *slabs) expire() {
@@ -33,15 +30,16 @@ func (p *slabs) excess(tooMany func() bool) (out []*slab) {
 	return out
 }
 
-// endUnlocked ends the idle slabs that are not locked, which takes no time. The
-// caller has locked p.
+// endUnlocked ends the idle slabs that are not locked, after a refusal: none is
+// being locked any more. The caller has locked p, which is free meanwhile.
 func (p *slabs) endUnlocked() {
+	var old []*slab
 	for i := len(p.kept) - 1; i >= 0; i-- {
 		if s := p.kept[i]; s.unlock == nil && p.drop(p.remove(i)) {
-			s.destroy()
-			p.ending -= s.size()
+			old = append(old, s)
 		}
 	}
+	p.endMeanwhile(old)
 }
 
 // remove takes an idle slab out. The caller has locked p.
@@ -58,9 +56,6 @@ func (p *slabs) remove(i int) *slab {
 func (p *slabs) drop(s *slab) bool {
 	s.dropped = true
 	p.ending += s.size()
-	if i := slices.Index(p.backlog, s); i >= 0 {
-		p.backlog = slices.Delete(p.backlog, i, i+1)
-	}
 	return s != p.locking
 }
 
@@ -73,4 +68,11 @@ func (p *slabs) end(list []*slab) {
 		p.ending -= s.size()
 		p.mu.Unlock()
 	}
+}
+
+// endMeanwhile is end for a caller that has locked p, which is free meanwhile.
+func (p *slabs) endMeanwhile(list []*slab) {
+	p.mu.Unlock()
+	p.end(list)
+	p.mu.Lock()
 }

@@ -13,10 +13,10 @@ func TestSlabsNeverExceedWhatWasGranted(t *testing.T) {
 		for _, size := range sizes {
 			have = append(have, p.take(size))
 		}
-		settle(p)
 		for _, s := range have {
 			p.give(s)
 		}
+		settle(p)
 	}
 	const mb = 1 << 20
 	for _, c := range []struct {
@@ -54,16 +54,16 @@ func TestSlabsAreBounded(t *testing.T) {
 	if c == nil {
 		t.Fatal("not the last one of 5 MiB")
 	}
-	settle(p)
 	p.give(a)
 	p.give(b)
+	settle(p)
 	if d := p.take(4 << 20); d == nil {
 		t.Error("idle slabs are in the way")
 	} else {
-		settle(p)
 		p.give(d)
 	}
 	p.give(c)
+	settle(p)
 	if p.take(6<<20) != nil {
 		t.Error("6 MiB of 5")
 	}
@@ -78,9 +78,8 @@ func TestSlabsThatEndAreBounded(t *testing.T) {
 	const mb, limit = 1 << 20, 6 << 20
 	l := &locker{gate: make(chan struct{})}
 	p := testSlabs(t, l, limit)
-	first := p.take(4 * mb)
+	p.give(p.take(4 * mb))
 	l.wait(1)
-	p.give(first)
 	for _, size := range []int64{2 * mb, 3 * mb / 2, 5 * mb, mb, 6 * mb} {
 		s := p.take(size)
 		if there := p.used + p.bytes + p.ending; there > limit {
@@ -100,7 +99,6 @@ func TestSlabsThatEndAreBounded(t *testing.T) {
 	if s == nil || p.ending != 0 {
 		t.Fatalf("a slab is there: %t, %d bytes about to end", s != nil, p.ending)
 	}
-	settle(p)
 	p.give(s)
 }
 
@@ -114,9 +112,8 @@ func TestSlabThatTheMachineLacks(t *testing.T) {
 	if p.used != 0 || p.most != 0 || l.locks != 0 {
 		t.Errorf("%d bytes in use, %d at most, %d locks", p.used, p.most, l.locks)
 	}
-	s := p.take(1 << 20)
+	p.give(p.take(1 << 20))
 	settle(p)
-	p.give(s)
 	if l.locks != 1 {
 		t.Errorf("%d locks", l.locks)
 	}

@@ -6,9 +6,10 @@ import (
 )
 
 // slabs is page-locked host memory that jobs use one after the other. Locking
-// can take longer than copying in steps, so it is done behind whoever has a
-// slab, who meanwhile copies in steps, and what was locked is kept for the next
-// job.
+// can take longer than copying in steps, and slows copies that go on beside it.
+// So who has a slab first copies in steps, it is locked when it comes back, with
+// its pages there, and kept for the next job. Who wants it before it is locked
+// copies in steps, too.
 //
 // What is kept never exceeds the most that jobs were granted at a time since
 // nothing was there: a slab that has to be mapped takes the place of idle ones,
@@ -27,9 +28,8 @@ type slabs struct {
 	kept    []*slab // idle, the longest so first
 	bytes   int64   // of them
 	ending  int64   // bytes that are neither used nor kept, and still mapped
-	backlog []*slab // to be locked
-	locking *slab   // nil: none is
-	busy    bool    // somebody works the backlog off
+	locking *slab   // idle, in use or about to end; nil: none is
+	busy    bool    // somebody locks what is idle
 	refused error
 	timer   *time.Timer // runs while slabs are idle
 	closed  bool
@@ -69,11 +69,6 @@ func (p *slabs) take(size int64) *slab {
 		p.forget()
 		return nil
 	}
-	p.backlog = append(p.backlog, s)
-	if !p.busy {
-		p.busy = true
-		p.work.Go(p.lockAll)
-	}
 	return s
 }
 
@@ -93,12 +88,12 @@ func (p *slabs) mapped(size int64) *slab {
 	return s
 }
 
-// find takes an idle slab of the size, rather one that is locked. The caller
-// has locked p.
+// find takes an idle slab of the size: of those that suit best the last one that
+// came back, for the first is locked first. The caller has locked p.
 func (p *slabs) find(size int64) *slab {
 	best := -1
 	for i, s := range p.kept {
-		if s.size() == size && (best < 0 || s.unlock != nil || p.kept[best].unlock == nil) {
+		if s.size() == size && (best < 0 || p.suits(s) >= p.suits(p.kept[best])) {
 			best = i
 		}
 	}
@@ -108,7 +103,20 @@ func (p *slabs) find(size int64) *slab {
 	return p.remove(best)
 }
 
-// give takes a slab back, which nothing reads or writes any more.
+// suits ranks idle slabs: best is one that is locked, and worst the one that is
+// being locked, beside which its user would copy. The caller has locked p.
+func (p *slabs) suits(s *slab) int {
+	switch {
+	case s.unlock != nil:
+		return 2
+	case s != p.locking:
+		return 1
+	}
+	return 0
+}
+
+// give takes a slab back, which nothing reads or writes any more, and sees to it
+// that it is locked.
 func (p *slabs) give(s *slab) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,6 +126,9 @@ func (p *slabs) give(s *slab) {
 	p.bytes += s.size()
 	if p.refused != nil {
 		p.endUnlocked()
+	} else if s.unlock == nil && !p.busy {
+		p.busy = true
+		p.work.Go(p.lockIdle)
 	}
 	p.forget()
 	if len(p.kept) > 0 && p.timer == nil {
@@ -130,38 +141,6 @@ func (p *slabs) forget() {
 	if p.used == 0 && len(p.kept) == 0 {
 		p.most = 0
 	}
-}
-
-// lockAll works the backlog off.
-func (p *slabs) lockAll() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for len(p.backlog) > 0 && p.refused == nil {
-		s := p.backlog[0]
-		p.backlog, p.locking = p.backlog[1:], s
-		p.mu.Unlock()
-		unlock, err := p.lock(s.mem)
-		p.mu.Lock()
-		p.locking, s.unlock, p.refused = nil, unlock, err
-		if s.dropped {
-			p.mu.Unlock()
-			p.end([]*slab{s})
-			p.mu.Lock()
-		}
-	}
-	p.busy = false
-	if p.refused != nil {
-		p.backlog = nil
-		p.endUnlocked()
-		p.forget()
-	}
-}
-
-// refusal returns why there are no slabs, nil where there are.
-func (p *slabs) refusal() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.refused
 }
 
 // close gives everything back. No job has a slab any more.

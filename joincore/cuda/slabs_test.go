@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -18,33 +17,39 @@ func TestSlabSizes(t *testing.T) {
 	}
 }
 
-// TestSlabsAreKept: a slab is locked behind who has it, and the next one who
+// TestSlabsAreKept: a slab is locked when it comes back, and the next one who
 // wants as much has it as it is.
 func TestSlabsAreKept(t *testing.T) {
-	l := &locker{gate: make(chan struct{})}
+	l := &locker{}
 	p := testSlabs(t, l, 1<<30)
 	const size = 4 << 20
 	s := p.take(size)
-	if s == nil || s.size() != size || spanOf(s.mem).at%hugePage != 0 || l.bytes() != 0 {
-		t.Fatalf("%+v, %d bytes are locked", s, l.bytes())
+	if s == nil || s.size() != size || spanOf(s.mem).at%hugePage != 0 {
+		t.Fatalf("%+v", s)
 	}
-	s.mem[size/2] = 7 // before it is locked
-	close(l.gate)
+	s.mem[size/2] = 7
 	settle(p)
-	if l.bytes() != size {
-		t.Errorf("%d bytes are locked", l.bytes())
+	if n := l.bytes(); n != 0 {
+		t.Errorf("%d bytes are locked beside who has them", n)
 	}
 	p.give(s)
-	if again := p.take(size); again != s {
-		t.Error("another slab")
+	settle(p)
+	if n := l.bytes(); n != size {
+		t.Errorf("%d bytes are locked", n)
+	}
+	if again := p.take(size); again != s || l.bytes() != size {
+		t.Errorf("another slab: %t, %d bytes are locked", again != s, l.bytes())
 	}
 	other := p.take(size)
 	if other == nil || other == s {
 		t.Fatal("one slab for two")
 	}
-	settle(p)
 	p.give(other)
 	p.give(s)
+	settle(p)
+	if l.locks != 2 || l.bytes() != 2*size {
+		t.Errorf("%d locks, %d bytes are locked", l.locks, l.bytes())
+	}
 	if smaller := p.take(size / 2); smaller == nil || smaller.size() != size/2 {
 		t.Errorf("%+v", smaller)
 	} else {
@@ -58,7 +63,6 @@ func TestIdleSlabsAreGivenBack(t *testing.T) {
 		l := &locker{}
 		p := testSlabs(t, l, 1<<30)
 		a, b := p.take(1<<20), p.take(2<<20)
-		synctest.Wait()
 		p.give(a)
 		time.Sleep(idleSlab / 2)
 		p.give(b)
@@ -75,9 +79,11 @@ func TestIdleSlabsAreGivenBack(t *testing.T) {
 		if p.timer != nil {
 			t.Error("it goes on for nothing")
 		}
-		a = p.take(1 << 20) // and anew
+		p.give(p.take(1 << 20)) // and anew
 		synctest.Wait()
-		p.give(a)
+		if n := l.bytes(); n != 1<<20 {
+			t.Errorf("%d bytes are locked again", n)
+		}
 		time.Sleep(idleSlab)
 		synctest.Wait()
 		if n := l.bytes(); n != 0 {
@@ -86,52 +92,26 @@ func TestIdleSlabsAreGivenBack(t *testing.T) {
 	})
 }
 
-// TestSlabsAreRefused: who has one goes on with it, nobody gets another one, and
-// locked ones stay until they are idle for long enough.
-func TestSlabsAreRefused(t *testing.T) {
-	l := &locker{}
-	p := testSlabs(t, l, 1<<30)
-	first := p.take(1 << 20)
-	settle(p)
-	l.err, l.gate = errors.New("too much is locked"), make(chan struct{})
-	second, third := p.take(2<<20), p.take(3<<20)
-	close(l.gate)
-	settle(p)
-	if err := p.refusal(); err == nil || err.Error() != "too much is locked" {
-		t.Fatal(err)
-	}
-	second.mem[0], third.mem[len(third.mem)-1] = 3, 3
-	l.err = nil
-	if p.take(1<<20) != nil {
-		t.Error("a slab after a refusal")
-	}
-	for _, s := range []*slab{first, second, third} {
-		p.give(s)
-	}
-	if len(p.kept) != 1 || p.kept[0] != first || l.bytes() != 1<<20 || l.locks != 1 {
-		t.Errorf("%d idle slabs, %d bytes are locked, %d locks", len(p.kept), l.bytes(), l.locks)
-	}
-}
-
-// TestSlabGoesBeforeItIsLocked: one that gives way to another while it is being
-// locked is unlocked after, and one that waits for that is gone at once.
-func TestSlabGoesBeforeItIsLocked(t *testing.T) {
-	l := &locker{gate: make(chan struct{})}
-	p := testSlabs(t, l, 1<<30)
-	first, second := p.take(1<<20), p.take(1<<20)
-	l.wait(1)
-	p.give(first)
-	p.give(second)
-	third := p.take(2 << 20)
-	if len(p.kept) != 0 || p.ending != 1<<20 || p.waiting() != 1 {
-		t.Errorf("%d idle slabs, %d bytes about to end, %d to be locked", len(p.kept), p.ending, p.waiting())
-	}
-	close(l.gate)
-	settle(p)
-	if l.bytes() != 2<<20 || l.locks != 2 || p.ending != 0 {
-		t.Errorf("%d bytes are locked, %d locks, %d bytes about to end", l.bytes(), l.locks, p.ending)
-	}
-	p.give(third)
+// TestIdleSlabsAreGivenBackUnlocked: who has not been locked by then is gone, the
+// one that is being locked as soon as that has ended.
+func TestIdleSlabsAreGivenBackUnlocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &locker{gate: make(chan struct{})}
+		p := testSlabs(t, l, 1<<30)
+		a, b := p.take(1<<20), p.take(2<<20)
+		p.give(a)
+		p.give(b)
+		time.Sleep(idleSlab)
+		synctest.Wait()
+		if p.bytes != 0 || p.ending != 1<<20 {
+			t.Errorf("%d bytes are idle, %d about to end", p.bytes, p.ending)
+		}
+		close(l.gate)
+		synctest.Wait()
+		if l.locks != 1 || l.bytes() != 0 || p.ending != 0 {
+			t.Errorf("%d locks, %d bytes are locked, %d about to end", l.locks, l.bytes(), p.ending)
+		}
+	})
 }
 
 // TestManyJobsUseSlabs: no slab is with two jobs, and no more is locked than all
