@@ -70,9 +70,11 @@ func (r *DeviceRates) reduction(j *Resident) (ms float64, left Resident) {
 // until the host knows by how much.
 const filterLaunches = 4
 
+// sector is the bytes by which memory is read.
+const sector = 64
+
 // SectorBytes returns what is read of a column, whose values have so many bytes,
-// for a share of its rows that lie anywhere: memory is read by 64 bytes.
+// for a share of its rows that lie anywhere.
 func SectorBytes(rows, share float64, width int) float64 {
-	const sector = 64
 	return rows * float64(width) * (1 - math.Pow(1-share, sector/float64(width)))
 }

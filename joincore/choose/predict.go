@@ -85,7 +85,7 @@ func (r *DeviceRates) Predict(j *Resident, m Materialisation) Prediction {
 	}
 	memory := (read + v.results*j.outBytes()) / r.MatchGB / perMS
 	fields := float64(carried[0].Fields + carried[1].Fields)
-	memory += r.fetches(j, m, v, hot) + v.results*fields*r.FieldNS/emitted/perMS
+	memory += r.fetches(j, m, carried, v, hot) + v.results*fields*r.FieldNS/emitted/perMS
 	ms := math.Hypot(memory, (rows[0]+rows[1])*r.MatchNS/perMS) + v.more*r.MoreNS/perMS
 	return append(p, PhaseMS{PhaseMatch, ms + 2*r.LaunchMS})
 }
@@ -117,8 +117,9 @@ func (r *DeviceRates) passes(rows, key, payload float64, t Transform, c Carried)
 
 // fetches returns the ms by which a match fetches payload. Of rows that are
 // wanted again soon the values are in the cache; so are those with hot keys,
-// which partitioning leaves in order.
-func (r *DeviceRates) fetches(j *Resident, m Materialisation, v volumes, hot float64) (ms float64) {
+// which partitioning leaves in order. After one pass the row numbers of a
+// partition still ascend: what is read for each lies further on in memory.
+func (r *DeviceRates) fetches(j *Resident, m Materialisation, carried [2]Carried, v volumes, hot float64) (ms float64) {
 	if m.Probe == Place {
 		ms += v.matched / r.PlaceGps / perMS
 	}
@@ -135,6 +136,9 @@ func (r *DeviceRates) fetches(j *Resident, m Materialisation, v volumes, hot flo
 	rates := *r
 	if j.KeyBytes > 4 {
 		rates.FetchGps = r.WideGps
+	}
+	if carried[1].OnePass {
+		rates.FetchGps = max(rates.FetchGps, r.ReadGB/sector)
 	}
 	return ms + rates.fetch(first, bytes) + again/r.CachedGps/perMS
 }

@@ -80,6 +80,25 @@ func TestRatesDecide(t *testing.T) {
 	}
 }
 
+// Row numbers that one pass leaves in order are read by faster than those of two
+// passes where columns are far beyond the cache, and no faster within it.
+func TestRowNumbersInOrderAreReadByFaster(t *testing.T) {
+	um := Materialisation{Build: Fetch, Probe: Fetch}
+	match := func(probe int64, onePass bool) float64 {
+		j := residentJoin(4, 2, 4, 1<<18, probe, 1, 0)
+		j.Shape = func(m Materialisation) (Materialisation, [2]Carried) {
+			return m, [2]Carried{{Words: 1, OnePass: onePass}, {Words: 1, OnePass: onePass}}
+		}
+		return DefaultDeviceRates.Predict(&j, um).Of(PhaseMatch)
+	}
+	if one, two := match(1<<28, true), match(1<<28, false); one > 0.8*two {
+		t.Errorf("far beyond the cache: %.3f ms after one pass, %.3f after two", one, two)
+	}
+	if one, two := match(1<<19, true), match(1<<19, false); one != two {
+		t.Errorf("within the cache: %.3f ms after one pass, %.3f after two", one, two)
+	}
+}
+
 // More rows, columns, matches or passes never cost less.
 func TestPredictionsGrow(t *testing.T) {
 	r := &DefaultDeviceRates
