@@ -43,10 +43,10 @@ type DeviceRates struct {
 
 // DefaultDeviceRates are those of an H200; they serve where none were measured.
 var DefaultDeviceRates = DeviceRates{
-	LaunchMS: 0.0125, CacheMB: 50, ReadGB: 3950, FetchGps: 38.5, WideGps: 24, CachedGps: 100,
-	PassGB: 3050, RankNS: 0.004, FieldNS: 0.0087, MatchGB: 3600, MatchNS: 0.0043, MoreNS: 0.0165, PlaceGps: 75, BypassGB: 2700, FilterGps: 120,
-	CountNS: 0.00222, SortGB: 3030, SortNS: 0.0014, MergeGB: 2500, MergeNS: 0.0119,
-	EnterNS: 0.1115, EnterCachedNS: 0.07, FindNS: 0.0428, FindCachedNS: 0.03,
+	LaunchMS: 0.015, CacheMB: 50, ReadGB: 3950, FetchGps: 38.5, WideGps: 35, CachedGps: 145,
+	PassGB: 3150, RankNS: 0.004, FieldNS: 0.0087, MatchGB: 3720, MatchNS: 0.0048, MoreNS: 0.015, PlaceGps: 75, BypassGB: 3100, FilterGps: 120,
+	CountNS: 0.00222, SortGB: 3030, SortNS: 0.0014, MergeGB: 1770, MergeNS: 0.0065,
+	EnterNS: 0.105, EnterCachedNS: 0.05, FindNS: 0.035, FindCachedNS: 0.027,
 	LinkInGB: 55, LinkOutGB: 55,
 }
 

@@ -8,9 +8,10 @@ import (
 	"gpujoin/joincore/cuda/npj"
 )
 
-// step is a join of a sequence: wide facts with a table whose keys fit no cache.
+// step is a join of a sequence: facts, too wide to be carried, with a table whose
+// keys fit no cache.
 func step() choose.Resident {
-	j := choose.Resident{KeyBytes: 4, Rows: [2]int64{1 << 25, 1 << 27}, Payload: [2][]int{{4}, {4, 4, 4, 4, 4, 4}}, MatchRatio: 1}
+	j := choose.Resident{KeyBytes: 4, Rows: [2]int64{1 << 25, 1 << 27}, Payload: [2][]int{{4}, widthsOf(7, 4)}, MatchRatio: 1}
 	j.Shape = shapeThen("", j)
 	j.TableBytes, j.SortPasses = 1<<29, 3
 	return j
