@@ -105,8 +105,14 @@ func TestOrphans(t *testing.T) {
 		fmt.Println("child", r.pid())
 		time.Sleep(time.Minute)
 	}
+	// What is killed removes nothing; a socket's path must be short.
+	dir, err := os.MkdirTemp("", "o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	cmd := exec.Command(os.Args[0], "-test.run=^TestOrphans$")
-	cmd.Env = append(os.Environ(), "GPUJOIN_TEST_DAEMON=1")
+	cmd.Env = append(os.Environ(), "GPUJOIN_TEST_DAEMON=1", "TMPDIR="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
