@@ -4,7 +4,7 @@
 # kernel goes.
 set -eu
 dir=bin/fused
-mkdir -p $dir
+mkdir -p "$dir"
 
 # NAME:HEADER:MACRO(...), one for each: the preprocessor expands no macro in its
 # own expansion.
@@ -23,14 +23,14 @@ for unit in $units; do
     name=${unit%%:*}
     rest=${unit#*:}
     source=$(printf '#include "../../%s.cuh"\n%s' "${rest%%:*}" "${rest#*:}")
-    [ "$(cat $dir/$name.cu 2>/dev/null || true)" = "$source" ] || printf '%s\n' "$source" >$dir/$name.cu
+    [ "$(cat "$dir/$name.cu" 2>/dev/null || true)" = "$source" ] || printf '%s\n' "$source" >"$dir/$name.cu"
     names="$names$name "
 done
-for file in $dir/*; do
+for file in "$dir"/*; do
     name=${file##*/}
     case " $names" in
     *" ${name%%.*} "*) ;;
     *) rm -f "$file" ;;
     esac
 done
-echo $names
+echo "$names"

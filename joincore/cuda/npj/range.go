@@ -23,11 +23,3 @@ func (r Range) ArrayBytes(buildRows int64) int64 {
 
 // within says whether an array of so many words has one for each key.
 func (r Range) within(words uint64) bool { return r.High-r.Low < words }
-
-// counters are what the kernels change: gj_table's range, rows of the result and
-// repeats.
-type counters struct {
-	Low, NotHigh, Near, Results, Repeats uint64
-}
-
-func (c *counters) keys() Range { return Range{Low: c.Low, High: ^c.NotHigh, Near: int64(c.Near)} }
