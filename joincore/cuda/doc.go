@@ -36,8 +36,8 @@
 // memory for that, or a column is wider than kernels move, cores divide row
 // numbers alone and rows are gathered when they cross.
 //
-// What goes back lies in slabs of the provider's own, which are page-locked
-// behind the first job that has them, and kept for others for a while. The job
+// What goes back lies in slabs of the provider's own, which are page-locked when
+// the first job that has them gives them back, and kept for others for a while. The job
 // allocates as much of its memory, so that it is granted, and leaves it
 // untouched; it is used itself where it is registered, small, or slabs cannot be
 // had.

@@ -35,10 +35,8 @@ __device__ __forceinline__ bool same_key(const Row<KW>& a, const Row<KW>& b) {
 template <int KW, int PW, int C, int NB>
 class Buckets {
   static_assert(C < 1 << 13 && (NB & (NB - 1)) == 0 && NB % 8 == 0);
-  static constexpr int slots = C;
-
  public:
-  static constexpr int keys = 0, payloads = (slots * KW * 4 + 15) / 16 * 16, entries = payloads + (slots * PW * 4 + 15) / 16 * 16,
+  static constexpr int keys = 0, payloads = (C * KW * 4 + 15) / 16 * 16, entries = payloads + (C * PW * 4 + 15) / 16 * 16,
                        bytes = entries + NB * 2;
 
   __device__ explicit Buckets(char* memory) : base_(memory) {}
@@ -87,12 +85,12 @@ class Buckets {
     for (int j = 0; j < R; j++)
       if (threadIdx.x + j * T < n) {
         const uint32_t slot = (entry(place[j] >> 16) & 0x1fff) + (place[j] & 0xffff);
-        Lanes<KW>::store(base_ + keys, slots, slot, head<KW>(row[j]), Shared());
+        Lanes<KW>::store(base_ + keys, C, slot, head<KW>(row[j]), Shared());
         if constexpr (PW > 0) {
           Row<PW> r;
 #pragma unroll
           for (int q = 0; q < PW; q++) r.word[q] = row[j].word[KW + q];
-          Lanes<PW>::store(base_ + payloads, slots, slot, r, Shared());
+          Lanes<PW>::store(base_ + payloads, C, slot, r, Shared());
         }
       }
   }
@@ -109,14 +107,14 @@ class Buckets {
   }
   __device__ __forceinline__ bool same(uint32_t slot, const Row<KW>& key) const {
     Row<KW> r;
-    Lanes<KW>::load(base_ + keys, slots, slot, r, Shared());
+    Lanes<KW>::load(base_ + keys, C, slot, r, Shared());
     return same_key(r, key);
   }
   // A row's payload words.
   __device__ __forceinline__ void payload(uint32_t slot, uint32_t* word) const {
     if constexpr (PW > 0) {
       Row<PW> r;
-      Lanes<PW>::load(base_ + payloads, slots, slot, r, Shared());
+      Lanes<PW>::load(base_ + payloads, C, slot, r, Shared());
 #pragma unroll
       for (int q = 0; q < PW; q++) word[q] = r.word[q];
     }

@@ -137,12 +137,8 @@ class Warp {
     const uint32_t upto = warp_inclusive(g.n), total = __shfl_sync(~0u, upto, 31);
     while (done < total) {
       if (!reserve(staged)) return false;
-      // A lane's candidate belongs to the first row with upto > want.
       const uint32_t want = min(done + lane_, total - 1);
-      uint32_t source = 0;
-#pragma unroll
-      for (int d = 16; d; d /= 2)
-        if (__shfl_sync(~0u, upto, source + d - 1) <= want) source += d;
+      const uint32_t source = warp_owner(upto, want);  // whose candidate a lane's is
       if (m_.flags & GJ_FIRST) {
         const uint32_t s = __shfl_sync(~0u, source, 0);
         if (g.found >> s & 1) {

@@ -3,11 +3,12 @@
 //
 // Keys are a bijection of the key's index over the full key width, never
 // dense; or, where so many keys are asked to be dense, a permutation of these
-// indices, above which an index is its own key. Build row i has key index i mod distinct. A probe row's key index is
-// drawn uniformly below `domain`, or by a Zipf law over `domain`; only indices
-// below `distinct` occur in the build side. Payloads are a hash of (side,
-// column, row). So what a join must return follows from the formulas, without
-// any join: a sum over output rows of a hash of all their values.
+// indices, above which an index is its own key. Build row i has key index i mod
+// distinct. A probe row's key index is drawn uniformly below `domain`, or by a
+// Zipf law over `domain`; only indices below `distinct` occur in the build side.
+// Payloads are a hash of (side, column, row). So what a join must return follows
+// from the formulas, without any join: a sum over output rows of a hash of all
+// their values.
 #include <stdint.h>
 
 namespace {

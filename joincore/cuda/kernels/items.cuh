@@ -3,6 +3,7 @@
 #pragma once
 #include "descriptor.h"
 #include "general.h"
+#include "row.cuh"
 
 namespace gj {
 
@@ -53,6 +54,19 @@ __device__ __forceinline__ MatchItem item_at(const gj_join& job, uint64_t item, 
   const uint64_t b = (uint64_t)chunk * chunk_rows, r = (uint64_t)range * range_rows;
   return {of(job.side[0].start, p) + b, of(job.side[1].start, p) + r, b < build ? (uint32_t)min(build - b, (uint64_t)chunk_rows) : 0,
           r < probe ? (uint32_t)min(probe - r, (uint64_t)range_rows) : 0, 1, chunk, build > chunk_rows || probe > range_rows, 0};
+}
+
+// One warp of a persistent block: what the block does next, whose build rows, of W
+// words, are brought to the L2 cache.
+template <int W>
+__device__ __forceinline__ void draw_item(const gj_join& job, MatchItem& next) {
+  const uint32_t lane = threadIdx.x & 31;
+  uint64_t ticket = 0;
+  if (lane == 0) ticket = gridDim.x + atomicAdd(reinterpret_cast<unsigned long long*>(job.counters) + GJ_TICKET, 1);
+  const MatchItem item = item_at(job, __shfl_sync(~0u, ticket, 0), true);
+  if (lane == 0) next = item;
+  if (item.exists && item.probe_rows)
+    prefetch<W>(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, item.build_at, item.build_rows, lane, 32);
 }
 
 // Where one partner is enough, or only marks of build rows are wanted, an item

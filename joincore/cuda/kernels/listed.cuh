@@ -76,14 +76,7 @@ __device__ __forceinline__ void match_listed(const gj_join* join) {
       table.template build<T>(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, item.build_at, nb, sums);
     }
     __syncthreads();
-    if (warp == 0) {
-      uint64_t ticket = 0;
-      if (lane == 0) ticket = gridDim.x + atomicAdd(reinterpret_cast<unsigned long long*>(job.counters) + GJ_TICKET, 1);
-      const MatchItem then = item_at(job, __shfl_sync(~0u, ticket, 0), true);
-      if (lane == 0) next = then;
-      if (then.exists && then.probe_rows)
-        prefetch<WB>(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, then.build_at, then.build_rows, lane, 32);
-    }
+    if (warp == 0) draw_item<WB>(job, next);
     for (; work && step < ns; step += T * IPT) {
       await_copies<1>();
       __syncwarp();

@@ -86,14 +86,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
       table.template build<T>(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, item.build_at, nb, sums);
     }
     __syncthreads();
-    if (warp == 0) {
-      uint64_t ticket = 0;
-      if (lane == 0) ticket = gridDim.x + atomicAdd(reinterpret_cast<unsigned long long*>(job.counters) + GJ_TICKET, 1);
-      const MatchItem following = item_at(job, __shfl_sync(~0u, ticket, 0), true);
-      if (lane == 0) next = following;
-      if (following.exists && following.probe_rows)
-        prefetch<WB>(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, following.build_at, following.build_rows, lane, 32);
-    }
+    if (warp == 0) draw_item<WB>(job, next);
     if (work) {
       auto same = [&](uint32_t slot, const Row<WS>& r) { return table.same(slot, head<KW>(r)); };
       // Probe: a warp takes the next 32 * IPT rows.
@@ -165,10 +158,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
           if (n == 0) continue;
           for (uint32_t o = 0; o < n; o += 32) {
             const uint32_t want = min(o + lane, n - 1);
-            uint32_t source = 0;  // the first lane with upto > want
-#pragma unroll
-            for (int d = 16; d; d /= 2)
-              if (__shfl_sync(~0u, upto, source + d - 1) <= want) source += d;
+            const uint32_t source = warp_owner(upto, want);
             Row<WS> v;
 #pragma unroll
             for (int q = 0; q < WS; q++) v.word[q] = __shfl_sync(~0u, r[j].word[q], source);

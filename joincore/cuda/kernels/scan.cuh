@@ -31,4 +31,13 @@ __device__ __forceinline__ V block_exclusive(V v, V* warp_sum, V& total) {
   return before + inclusive - v;
 }
 
+// The first lane whose inclusive sum is above `want`; the last lane's is.
+__device__ __forceinline__ uint32_t warp_owner(uint32_t upto, uint32_t want) {
+  uint32_t lane = 0;
+#pragma unroll
+  for (int d = 16; d; d /= 2)
+    if (__shfl_sync(~0u, upto, lane + d - 1) <= want) lane += d;
+  return lane;
+}
+
 }  // namespace gj

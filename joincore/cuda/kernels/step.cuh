@@ -116,10 +116,7 @@ struct Step {
       const uint32_t upto = warp_inclusive(matches), total = __shfl_sync(~0u, upto, 31);
       for (uint32_t o = 0; o < total; o += 32) {
         const uint32_t want = min(o + lane, total - 1);
-        uint32_t source = 0;  // the first lane with upto > want
-#pragma unroll
-        for (int d = 16; d; d /= 2)
-          if (__shfl_sync(~0u, upto, source + d - 1) <= want) source += d;
+        const uint32_t source = warp_owner(upto, want);
         const uint32_t of = __shfl_sync(~0u, matches, source), end = __shfl_sync(~0u, last, source);
         uint32_t s = __shfl_sync(~0u, first, source), skip = want - (__shfl_sync(~0u, upto, source) - of);
         if (end - s + 1 == of) {

@@ -83,7 +83,7 @@ func run(ctx context.Context) error {
 		results, err = b.timeAll(ctx, list, runners, min(*sequences, 8))
 	}
 	b.close() // peers need the memory
-	if err != nil {
+	if len(results) == 0 {
 		return err
 	}
 	wrong := 0
@@ -93,8 +93,8 @@ func run(ctx context.Context) error {
 			wrong++
 		}
 	}
-	if err := measure.WriteJSON(*out, results); err != nil {
-		return err
+	if err := errors.Join(err, measure.WriteJSON(*out, results)); err != nil {
+		return err // what was timed before is written
 	}
 	if *peer != "" {
 		err := addPeers(ctx, *peer, *limit, list, results)
