@@ -11,7 +11,7 @@ import (
 // open starts a session on a new connection, or closes it.
 func (srv *Server) open(sock *net.UnixConn) {
 	peer, err := srv.options.peer(sock)
-	if err != nil || !srv.options.allowed(peer.uid) {
+	if err != nil || !allowed(peer.uid) {
 		srv.counters.rejectedPeers.Add(1)
 		srv.log.Warn("peer rejected", "pid", peer.pid, "uid", peer.uid, "error", err)
 		sock.Close()

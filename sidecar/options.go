@@ -15,8 +15,8 @@ import (
 // Version is the daemon's.
 const Version = "0.1.0"
 
-// Options configure a Server. Every field must be set but Trace,
-// AllowedUIDs and Policy.
+// Options configure a Server. Every field must be set but Trace and
+// Policy.
 type Options struct {
 	Socket         string
 	ExtentSize     int64 // bytes, a power of two
@@ -24,7 +24,6 @@ type Options struct {
 	Warm           int64 // bytes of extents that exist always
 	Window         int   // result batches of a job, at most
 	MaxConnections int
-	AllowedUIDs    []uint32      // beside the daemon's own and root
 	HelloTimeout   time.Duration // from connection to HELLO
 	StopTimeout    time.Duration // for jobs, on a graceful stop
 	IdleTrim       time.Duration // memory beyond Warm is kept that long

@@ -72,7 +72,7 @@ func Start(options Options, last backend.Last, preferred ...func(*memory.Store) 
 		quiet: make(chan struct{}),
 	}
 	srv.ctx, srv.cancel = context.WithCancel(context.Background())
-	if srv.socket, err = listen(options.Socket, options.AllowedUIDs); err != nil {
+	if srv.socket, err = listen(options.Socket); err != nil {
 		return nil, err
 	}
 	if srv.status, err = publish(options.Socket+".status", options.status()); err != nil {

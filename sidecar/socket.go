@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +23,7 @@ const maxSocketPath = 107
 
 // CheckSocket says whether path is fit for a socket that only its owner may
 // replace.
-func CheckSocket(path string, allowedUIDs []uint32) error {
+func CheckSocket(path string) error {
 	switch {
 	case !filepath.IsAbs(path):
 		return fmt.Errorf("%w: %q is not absolute", ErrSocketPath, path)
@@ -39,7 +38,7 @@ func CheckSocket(path string, allowedUIDs []uint32) error {
 	switch owner := st.Uid; {
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
 		return fmt.Errorf("%w: %q is not a directory", ErrSocketPath, dir)
-	case owner != uint32(os.Geteuid()) && owner != 0 && !slices.Contains(allowedUIDs, owner):
+	case owner != uint32(os.Geteuid()) && owner != 0:
 		return fmt.Errorf("%w: directory %q belongs to user %d", ErrSocketPath, dir, owner)
 	case st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0:
 		return fmt.Errorf("%w: others may write to directory %q (mode %04o); use one of mode 0700 or 0750", ErrSocketPath, dir, st.Mode&0o7777)
@@ -64,8 +63,8 @@ var umask sync.Mutex
 
 // listen takes the path: one daemon holds the lock on "<path>.lock" for its
 // life, so that a socket file without it is a dead daemon's and may go.
-func listen(path string, allowedUIDs []uint32) (*socket, error) {
-	if err := CheckSocket(path, allowedUIDs); err != nil {
+func listen(path string) (*socket, error) {
+	if err := CheckSocket(path); err != nil {
 		return nil, err
 	}
 	s := &socket{path: path}

@@ -90,7 +90,7 @@ func checkConfig(cfg *config.Config) (string, error) {
 }
 
 func checkSocket(cfg *config.Config) (string, error) {
-	return cfg.Socket, sidecar.CheckSocket(cfg.Socket, cfg.AllowedUIDs)
+	return cfg.Socket, sidecar.CheckSocket(cfg.Socket)
 }
 
 func checkMemory(cfg *config.Config) (string, error) {

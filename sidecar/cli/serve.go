@@ -49,7 +49,7 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) error {
 	if err := options.Check(); err != nil {
 		return fmt.Errorf("%w: %w", config.ErrConfig, err)
 	}
-	if err := sidecar.CheckSocket(cfg.Socket, cfg.AllowedUIDs); err != nil {
+	if err := sidecar.CheckSocket(cfg.Socket); err != nil {
 		return err
 	}
 	signals := make(chan os.Signal, 2)
@@ -96,7 +96,7 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) error {
 func optionsOf(cfg *config.Config, errOut io.Writer) (*sidecar.Options, func(), error) {
 	o := &sidecar.Options{
 		Socket: cfg.Socket, ExtentSize: cfg.ExtentSize, Budget: cfg.MemoryBudget, Warm: cfg.MemoryWarm,
-		Window: cfg.Window, MaxConnections: cfg.Connections, AllowedUIDs: cfg.AllowedUIDs,
+		Window: cfg.Window, MaxConnections: cfg.Connections,
 		HelloTimeout: cfg.HelloTimeout, StopTimeout: cfg.StopTimeout, IdleTrim: cfg.IdleTrim,
 		Cores: cfg.Cores, Log: logger(cfg, errOut),
 	}

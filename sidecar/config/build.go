@@ -27,7 +27,6 @@ func (l *loader) build() *Config {
 		IdleTrim:     l.duration("idle_trim"),
 		Window:       l.integer("window", 2, 1024),
 		Connections:  l.integer("connections", 1, 1<<20),
-		AllowedUIDs:  l.uids("allowed_uids"),
 		HelloTimeout: l.duration("hello_timeout"),
 		StopTimeout:  l.duration("stop_timeout"),
 		Cores:        l.integer("cores", 0, 1<<16),
@@ -129,18 +128,4 @@ func (l *loader) checksum(key string) []byte {
 		l.fail(key, "%q is not a SHA-256 of 64 hexadecimal digits", text)
 	}
 	return sum
-}
-
-// uids reads a list, or in the environment numbers between commas.
-func (l *loader) uids(key string) (out []uint32) {
-	text := strings.Trim(l.text(key), "[]")
-	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
-		n, err := strconv.ParseUint(f, 10, 32)
-		if err != nil || n > math.MaxUint32-1 {
-			l.fail(key, "%q is not a user id", f)
-			continue
-		}
-		out = append(out, uint32(n))
-	}
-	return out
 }

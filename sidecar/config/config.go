@@ -22,7 +22,6 @@ type Config struct {
 	IdleTrim     time.Duration
 	Window       int
 	Connections  int
-	AllowedUIDs  []uint32
 	HelloTimeout time.Duration
 	StopTimeout  time.Duration
 	Cores        int
@@ -51,7 +50,6 @@ func Flags(fs *pflag.FlagSet) {
 	fs.Duration("idle-trim", time.Minute, "how long memory beyond memory-warm is kept when nobody works")
 	fs.Int("window", 16, "result batches that a job may have under way")
 	fs.Int("connections", 1024, "connections that may be open")
-	fs.IntSlice("allowed-uids", nil, "user ids that may connect, beside the daemon's own and root")
 	fs.Duration("hello-timeout", 10*time.Second, "from connection to the first message")
 	fs.Duration("stop-timeout", 30*time.Second, "for running jobs on a graceful stop")
 	fs.Int("cores", 0, "cores that joins use; 0: all")

@@ -33,20 +33,20 @@ func load(t *testing.T, file string, mode os.FileMode, environ []string, args ..
 }
 
 func TestPrecedence(t *testing.T) {
-	file := "socket = \"/file\"\nwindow = 5\nconnections = 7\nidle_trim = \"5s\"\nallowed_uids = [7, 8]\nmemory_budget = \"1GB\"\n"
+	file := "socket = \"/file\"\nwindow = 5\nconnections = 7\nidle_trim = \"5s\"\nmemory_budget = \"1GB\"\n"
 	c, err := load(t, file, 0o600, []string{"GPUJOIND_WINDOW=6", "GPUJOIND_CONNECTIONS=8", "HOME=/x"}, "--connections", "9")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Socket != "/file" || c.Window != 6 || c.Connections != 9 || c.IdleTrim != 5*time.Second ||
 		c.MemoryBudget != 1<<30 || c.MemoryWarm != 256<<20 || c.ExtentSize != 4<<20 || !c.Calibrate || c.Cores < 1 ||
-		len(c.AllowedUIDs) != 2 || c.AllowedUIDs[1] != 8 || c.LogFormat != "text" {
+		c.LogFormat != "text" {
 		t.Errorf("%+v", c)
 	}
-	if c, err = load(t, "", 0, []string{"GPUJOIND_ALLOWED_UIDS=1,2 3", "GPUJOIND_CALIBRATE=false"}, "--memory-budget=1GB", "--memory-warm=8GB"); err != nil {
+	if c, err = load(t, "", 0, []string{"GPUJOIND_CALIBRATE=false"}, "--memory-budget=1GB", "--memory-warm=8GB"); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.AllowedUIDs) != 3 || c.Calibrate || c.MemoryWarm != 256<<20 {
+	if c.Calibrate || c.MemoryWarm != 256<<20 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -81,7 +81,6 @@ func TestWrong(t *testing.T) {
 		"short checksum":    {"", 0, nil, []string{"--cuda-checksum", "abcd"}, "is not a SHA-256"},
 		"share of a GPU":    {"", 0, nil, []string{"--cuda-memory", "101%"}, "neither a size nor a percentage"},
 		"no memory":         {"", 0, nil, []string{"--cuda-memory", "0"}, "neither a size nor a percentage"},
-		"user id":           {"", 0, nil, []string{"--allowed-uids", "-1"}, "is not a user id"},
 	} {
 		_, err := load(t, c.file, c.mode, c.environ, c.args...)
 		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.want) {
