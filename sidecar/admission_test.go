@@ -1,7 +1,9 @@
 package sidecar
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"testing"
 	"time"
@@ -115,4 +117,34 @@ func TestHello(t *testing.T) {
 	defer mute.Close()
 	_, _, _, err = mute.Receive()
 	wantFailure(t, err, shm.FailProtocol)
+}
+
+// TestIdle is silent after HELLO, and after a refusal. A participant of a job
+// may be.
+func TestIdle(t *testing.T) {
+	r := start(t, func(o *Options) { o.IdleTimeout = 100 * time.Millisecond }, nil)
+	busy, _ := opened(r, 1, shm.Open{})
+	silent := r.dial(2)
+	_, err := silent.Status()
+	must(t, err)
+	_, _, _, err = silent.Receive()
+	wantFailure(t, err, shm.FailProtocol)
+	_, _, _, err = silent.Receive()
+	if !errors.Is(err, io.EOF) {
+		t.Errorf("the connection goes on: %v", err)
+	}
+	refused := r.dial(3)
+	_, err = refused.Open(shm.Open{}, joinJob(1e17, 1e17, 1))
+	wantFailure(t, err, shm.FailBudget)
+	_, _, _, err = refused.Receive()
+	if !errors.Is(err, io.EOF) {
+		t.Errorf("the refused connection goes on: %v", err)
+	}
+	must(t, client.Send(busy, shm.MsgWant, &shm.Want{Count: 1}))
+	_, _, fds, err := busy.Receive()
+	must(t, err)
+	shm.CloseFDs(fds)
+	if n := r.srv.counters.violations.Load(); n != 0 {
+		t.Errorf("%d violations", n)
+	}
 }

@@ -15,16 +15,18 @@ import (
 // Version is the daemon's.
 const Version = "0.1.0"
 
-// Options configure a Server. Every field must be set but Trace and
-// Policy.
+// Options configure a Server. Every field must be set but Claim,
+// Trace and Policy.
 type Options struct {
 	Socket         string
-	ExtentSize     int64 // bytes, a power of two
-	Budget         int64 // bytes of extents and blocks
-	Warm           int64 // bytes of extents that exist always
-	Window         int   // result batches of a job, at most
+	Claim          *Claim // on Socket; nil: Start claims it
+	ExtentSize     int64  // bytes, a power of two
+	Budget         int64  // bytes of extents and blocks
+	Warm           int64  // bytes of extents that exist always
+	Window         int    // result batches of a job, at most
 	MaxConnections int
 	HelloTimeout   time.Duration // from connection to HELLO
+	IdleTimeout    time.Duration // from frame to frame without a job; 0: no limit
 	StopTimeout    time.Duration // for jobs, on a graceful stop
 	IdleTrim       time.Duration // memory beyond Warm is kept that long
 	Cores          int           // that the cpu provider uses

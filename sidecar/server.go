@@ -51,15 +51,26 @@ type counters struct {
 	violations, refused, rejectedPeers, joins atomic.Int64
 }
 
-// Start takes the socket and serves until Stop. Jobs run on the first of the
-// preferred backends that can; they are started once the socket is ours, and
-// read the extents of the given store. last runs what they do not.
-func Start(options Options, last backend.Last, preferred ...func(*memory.Store) backend.Backend) (*Server, error) {
+// Start claims the socket, unless that is done, and serves until Stop. If it
+// fails it gives the claim up. Jobs run on the first of the preferred backends
+// that can; they are started once the socket is ours, and read the extents of
+// the given store. last runs what they do not.
+func Start(options Options, last backend.Last, preferred ...func(*memory.Store) backend.Backend) (_ *Server, err error) {
+	defer func() {
+		if err != nil && options.Claim != nil {
+			options.Claim.Release()
+		}
+	}()
 	if err := options.Check(); err != nil {
 		return nil, err
 	}
 	if options.peer == nil {
 		options.peer = peerOf
+	}
+	if options.Claim == nil {
+		if options.Claim, err = ClaimSocket(options.Socket); err != nil {
+			return nil, err
+		}
 	}
 	store, err := memory.NewStore(options.ExtentSize, options.Budget, maxExtents(&options))
 	if err != nil {
@@ -72,12 +83,11 @@ func Start(options Options, last backend.Last, preferred ...func(*memory.Store) 
 		quiet: make(chan struct{}),
 	}
 	srv.ctx, srv.cancel = context.WithCancel(context.Background())
-	if srv.socket, err = listen(options.Socket); err != nil {
+	if srv.socket, err = listen(options.Claim); err != nil {
 		return nil, err
 	}
 	if srv.status, err = publish(options.Socket+".status", options.status()); err != nil {
 		srv.socket.stop()
-		srv.socket.release()
 		return nil, err
 	}
 	var before []backend.Backend
@@ -111,7 +121,7 @@ func (srv *Server) upkeep() {
 	srv.store.Upkeep(srv.ctx, srv.options.Warm, srv.options.IdleTrim)
 }
 
-// watch puts the socket and the status file back where something took them
+// watch puts the socket, its lock and the status file back where something took them
 // away.
 func (srv *Server) watch() {
 	defer srv.background.Done()
@@ -136,7 +146,7 @@ func (srv *Server) watch() {
 		}
 		if err != nil && err.Error() != said {
 			said = err.Error()
-			srv.log.Error("the socket does not lead here any more", "socket", srv.options.Socket, "error", err)
+			srv.log.Error("could not put the socket's files back", "socket", srv.options.Socket, "error", err)
 		}
 	}
 }

@@ -43,9 +43,10 @@ type session struct {
 
 	hello shm.Hello
 
-	mu    sync.Mutex
-	phase phase
-	job   *job
+	mu        sync.Mutex
+	phase     phase
+	job       *job
+	unlimited bool // no deadline for its next frame
 
 	// Guarded by job.mu.
 	leader  bool
@@ -95,7 +96,11 @@ func (s *session) serve() {
 			tr.record(s.id, false, shm.Append(nil, &f), body)
 		}
 		s.out.throttle()
-		if err := s.handle(f.Type, body); err != nil {
+		err = s.handle(f.Type, body)
+		if err == nil {
+			err = s.limitIdle()
+		}
+		if err != nil {
 			s.srv.counters.violations.Add(1)
 			s.log.Warn("protocol violation", "message", f.Type.String(), "error", err)
 			s.refuse(toFailure(err))
@@ -113,6 +118,11 @@ func (s *session) readFailed(err error) {
 		return
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
+		if ph, _ := s.current(); ph != phaseNew {
+			s.log.Info("idle connection closed", "timeout", s.srv.options.IdleTimeout)
+			s.refuse(failf(shm.FailProtocol, "no job in %v", s.srv.options.IdleTimeout))
+			return
+		}
 		err = errors.New("no HELLO in time")
 	}
 	s.srv.counters.violations.Add(1)
@@ -132,6 +142,7 @@ func (s *session) fail(f *failure) {
 	failed := s.phase == phaseFailed
 	s.phase = phaseFailed
 	s.mu.Unlock()
+	_ = s.limitIdle() // fails only where the connection is closed
 	if !failed {
 		s.out.send(shm.AppendFailed(nil, f.code, f.text))
 	}
@@ -203,9 +214,6 @@ func (s *session) handleHello(body []byte) error {
 		return failf(shm.FailVersion, "this daemon speaks protocol %d with layout %d, not %d with %d; install the same version of extension and daemon",
 			shm.ProtocolVersion, shm.LayoutVersion, h.ProtocolVersion, h.LayoutVersion)
 	}
-	if err := s.conn.Sock().SetReadDeadline(time.Time{}); err != nil {
-		return err
-	}
 	s.hello = h
 	s.mu.Lock()
 	s.phase = phaseWelcome
@@ -219,6 +227,24 @@ func (s *session) handleHello(body []byte) error {
 	return nil
 }
 
+// limitIdle bounds the wait for the next frame of a session that has no job
+// and waits for none. A job's participant may be silent for as long as its
+// query wants no row.
+func (s *session) limitIdle() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limit := s.srv.options.IdleTimeout
+	switch {
+	case s.phase == phaseNew, s.job != nil && s.unlimited:
+		return nil
+	case s.job != nil, s.phase == phaseOpening, limit == 0:
+		s.unlimited = true
+		return s.conn.Sock().SetReadDeadline(time.Time{})
+	}
+	s.unlimited = false
+	return s.conn.Sock().SetReadDeadline(time.Now().Add(limit))
+}
+
 // present says whether the peer has not hung up. Its end of file may not have
 // been read yet.
 func (s *session) present() bool {
@@ -228,9 +254,5 @@ func (s *session) present() bool {
 
 // group is who waits for itself if this session's job waits.
 func (s *session) group() memory.Group {
-	leader := s.hello.LeaderPID
-	if leader <= 0 {
-		leader = s.peer.pid
-	}
-	return memory.Group{leader, s.peer.pid}
+	return memory.Group{s.peer.leader(s.hello.LeaderPID), s.peer.pid}
 }

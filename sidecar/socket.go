@@ -46,38 +46,25 @@ func CheckSocket(path string) error {
 	return nil
 }
 
-// socket is the path that this daemon serves: the lock that makes it ours and
+// socket is the path that this daemon serves: the claim that makes it ours and
 // the listener behind it.
 type socket struct {
-	path string
+	path  string
+	claim *Claim
 
 	mu       sync.Mutex
 	listener *net.UnixListener
 	file     os.FileInfo // of the path
-	lock     *os.File
 	closed   bool
 }
 
 // umask is a process-wide setting.
 var umask sync.Mutex
 
-// listen takes the path: one daemon holds the lock on "<path>.lock" for its
-// life, so that a socket file without it is a dead daemon's and may go.
-func listen(path string) (*socket, error) {
-	if err := CheckSocket(path); err != nil {
-		return nil, err
-	}
-	s := &socket{path: path}
-	lock, err := openLocked(path+".lock", os.O_RDWR|os.O_CREATE)
-	if err != nil {
-		return nil, err
-	}
-	s.lock = lock
-	if err := s.bind(); err != nil {
-		lock.Close()
-		return nil, err
-	}
-	return s, nil
+// listen opens a listener at the claimed path.
+func listen(claim *Claim) (*socket, error) {
+	s := &socket{path: claim.path, claim: claim}
+	return s, s.bind()
 }
 
 // bind opens a listener at the path.
@@ -115,26 +102,20 @@ func (s *socket) accept() (*net.UnixConn, error) {
 	}
 }
 
-// restore listens anew if the path does not lead here any more: something
-// that tidies up took the file away. Connections stay. It fails where another
-// daemon serves the path by now.
+// restore puts the lock file back, and listens anew if the path does not lead
+// here any more: something that tidies up took the files away. Connections
+// stay. It fails where another daemon serves the path by now.
 func (s *socket) restore() (restored bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if file, err := os.Lstat(s.path); s.closed || err == nil && os.SameFile(file, s.file) {
+	if s.closed {
 		return false, nil
 	}
-	ours, err := s.lock.Stat()
-	if err != nil {
+	if err := s.claim.restore(); err != nil {
 		return false, err
 	}
-	if file, err := os.Lstat(s.path + ".lock"); err != nil || !os.SameFile(file, ours) {
-		lock, err := openLocked(s.path+".lock", os.O_RDWR|os.O_CREATE)
-		if err != nil {
-			return false, err
-		}
-		s.lock.Close()
-		s.lock = lock
+	if file, err := os.Lstat(s.path); err == nil && os.SameFile(file, s.file) {
+		return false, nil
 	}
 	old := s.listener
 	if err := s.bind(); err != nil {
@@ -144,6 +125,8 @@ func (s *socket) restore() (restored bool, err error) {
 	return true, nil
 }
 
+// bind listens at path. A socket that stands there and that nobody listens
+// behind is a dead daemon's and may go.
 func bind(path string) (*net.UnixListener, error) {
 	switch st, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -152,6 +135,9 @@ func bind(path string) (*net.UnixListener, error) {
 	case st.Mode().Type() != fs.ModeSocket:
 		return nil, fmt.Errorf("%w: %q exists and is not a socket", ErrSocketPath, path)
 	default:
+		if err := listening(path); err != nil {
+			return nil, err
+		}
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrSocketPath, err)
 		}
@@ -168,17 +154,21 @@ func bind(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
+// errLocked: another open file description holds the lock.
+var errLocked = errors.New("the file is locked")
+
 // openLocked opens path and takes a write lock on its open file description,
-// which ends with the process, however that ends.
+// which ends with the process, however that ends. It fails with errLocked
+// where another process has the lock.
 func openLocked(path string, flags int) (*os.File, error) {
 	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("could not open lock file: %w", err)
+		return nil, err
 	}
 	if err := lockFile(f); err != nil {
 		f.Close()
 		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
-			return nil, fmt.Errorf("%w: %q is locked", ErrSocketTaken, path)
+			return nil, fmt.Errorf("%w: %q", errLocked, path)
 		}
 		return nil, fmt.Errorf("could not lock %q: %w", path, err)
 	}
@@ -204,9 +194,5 @@ func (s *socket) stop() {
 	}
 }
 
-// release drops the lock.
-func (s *socket) release() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lock.Close()
-}
+// release gives the claim up.
+func (s *socket) release() { s.claim.Release() }

@@ -44,13 +44,7 @@ func TestSocketPath(t *testing.T) {
 		"dangling link":        {link("dangling", filepath.Join(dir, "nowhere")), "is not a socket"},
 		"directory of its own": {open, "is not a socket"},
 	} {
-		s, err := listen(c.path)
-		if err == nil {
-			s.stop()
-			s.release()
-			t.Errorf("%s: taken", name)
-			continue
-		}
+		err := serveAt(t, c.path)
 		if !errors.Is(err, ErrSocketPath) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -58,6 +52,21 @@ func TestSocketPath(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(dir, "nowhere")); err == nil {
 		t.Error("a dangling link was followed")
 	}
+}
+
+// serveAt takes a path and gives it up again.
+func serveAt(t *testing.T, path string) error {
+	t.Helper()
+	claim, err := ClaimSocket(path)
+	if err != nil {
+		return err
+	}
+	defer claim.Release()
+	s, err := listen(claim)
+	if err == nil {
+		s.stop()
+	}
+	return err
 }
 
 func testDir(t *testing.T) string {
@@ -71,7 +80,9 @@ func testDir(t *testing.T) string {
 // whose daemon was killed, and on one that was removed while it served.
 func TestSocketTaken(t *testing.T) {
 	r := start(t, nil, nil)
-	if _, err := Start(r.srv.options, testBackend(nil)); !errors.Is(err, ErrSocketTaken) {
+	second := r.srv.options
+	second.Claim = nil
+	if _, err := Start(second, testBackend(nil)); !errors.Is(err, ErrSocketTaken) {
 		t.Errorf("a second daemon: %v", err)
 	}
 	st, err := os.Stat(r.path)
@@ -82,7 +93,7 @@ func TestSocketTaken(t *testing.T) {
 	kept := r.dial(1)
 	must(t, os.Remove(r.path))
 	must(t, os.Remove(r.path+".status"))
-	if _, err := Start(r.srv.options, testBackend(nil)); !errors.Is(err, ErrSocketTaken) {
+	if _, err := Start(second, testBackend(nil)); !errors.Is(err, ErrSocketTaken) {
 		t.Errorf("a second daemon where the socket was removed: %v", err)
 	}
 	r.eventually("the socket is back", func() (bool, string) {

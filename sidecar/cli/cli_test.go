@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gpujoin/shm"
+	"gpujoin/sidecar"
 	"gpujoin/sidecar/client"
 
 	"go.uber.org/goleak"
@@ -129,6 +130,28 @@ func TestServe(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the trace:\n%s", want, text)
 		}
+	}
+}
+
+// TestServeTwice starts a daemon where one serves or is about to: it neither
+// measures anything nor touches the first one's rates.
+func TestServeTwice(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "s")
+	claim, err := sidecar.ClaimSocket(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer claim.Release()
+	code, out := gpujoind("serve", "--socket", socket)
+	if code != ExitFailure || !strings.Contains(out, fmt.Sprintf("another daemon serves this socket: process %d", os.Getpid())) {
+		t.Errorf("%d: %s", code, out)
+	}
+	if _, err := os.Lstat(socket + ".rates"); err == nil {
+		t.Error("it has measured rates")
 	}
 }
 

@@ -49,9 +49,12 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) error {
 	if err := options.Check(); err != nil {
 		return fmt.Errorf("%w: %w", config.ErrConfig, err)
 	}
-	if err := sidecar.CheckSocket(cfg.Socket); err != nil {
+	// Before anything is measured: two daemons would disturb each other, and the
+	// second one overwrite the first one's rates.
+	if options.Claim, err = sidecar.ClaimSocket(cfg.Socket); err != nil {
 		return err
 	}
+	defer options.Claim.Release()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
@@ -97,7 +100,7 @@ func optionsOf(cfg *config.Config, errOut io.Writer) (*sidecar.Options, func(), 
 	o := &sidecar.Options{
 		Socket: cfg.Socket, ExtentSize: cfg.ExtentSize, Budget: cfg.MemoryBudget, Warm: cfg.MemoryWarm,
 		Window: cfg.Window, MaxConnections: cfg.Connections,
-		HelloTimeout: cfg.HelloTimeout, StopTimeout: cfg.StopTimeout, IdleTrim: cfg.IdleTrim,
+		HelloTimeout: cfg.HelloTimeout, IdleTimeout: cfg.IdleTimeout, StopTimeout: cfg.StopTimeout, IdleTrim: cfg.IdleTrim,
 		Cores: cfg.Cores, Log: logger(cfg, errOut),
 	}
 	if cfg.Trace == "" {

@@ -28,6 +28,7 @@ func (l *loader) build() *Config {
 		Window:       l.integer("window", 2, 1024),
 		Connections:  l.integer("connections", 1, 1<<20),
 		HelloTimeout: l.duration("hello_timeout"),
+		IdleTimeout:  l.duration("idle_timeout"),
 		StopTimeout:  l.duration("stop_timeout"),
 		Cores:        l.integer("cores", 0, 1<<16),
 		Calibrate:    l.boolean("calibrate"),

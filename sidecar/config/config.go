@@ -23,6 +23,7 @@ type Config struct {
 	Window       int
 	Connections  int
 	HelloTimeout time.Duration
+	IdleTimeout  time.Duration
 	StopTimeout  time.Duration
 	Cores        int
 	Calibrate    bool
@@ -51,6 +52,7 @@ func Flags(fs *pflag.FlagSet) {
 	fs.Int("window", 16, "result batches that a job may have under way")
 	fs.Int("connections", 1024, "connections that may be open")
 	fs.Duration("hello-timeout", 10*time.Second, "from connection to the first message")
+	fs.Duration("idle-timeout", time.Minute, "between two messages of a connection that has no job; 0: no limit")
 	fs.Duration("stop-timeout", 30*time.Second, "for running jobs on a graceful stop")
 	fs.Int("cores", 0, "cores that joins use; 0: all")
 	fs.String("calibrate", "true", "measure the machine at the first start; false: assume typical rates")

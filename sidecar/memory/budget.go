@@ -17,8 +17,8 @@ var (
 )
 
 // Group names who would wait for itself: a backend and its parallel workers,
-// by process id: the leader's by its own account and the one the kernel
-// vouches for, 0 where that is unknown. Two groups are the same if they share
+// by process id: the leader's and the one the kernel vouches for, 0 where that
+// is unknown. Two groups are the same if they share
 // any id.
 type Group [2]int32
 
