@@ -19,6 +19,7 @@
 #include "storage/fd.h"
 
 #include "gpujoin.h"
+#include "load.h"
 
 #define MAX_CORES 65536
 
@@ -74,9 +75,12 @@ is_valid(const struct gj_status *status)
 static bool
 is_alive(int fd, struct gj_status *status)
 {
-	return is_write_locked(fd) &&
-		pread(fd, status, sizeof(*status), 0) == (ssize_t) sizeof(*status) &&
-		is_valid(status) && !status->stopping;
+	if (!is_write_locked(fd) ||
+		pread(fd, status, sizeof(*status), 0) != (ssize_t) sizeof(*status) ||
+		!is_valid(status) || status->stopping)
+		return false;
+	(void) gj_load_read(fd, &status->load); /* all zero where it is unknown */
+	return true;
 }
 
 static void

@@ -3,7 +3,7 @@ package shm
 // Versions that both sides must agree on.
 const (
 	ProtocolVersion = 1
-	LayoutVersion   = 2
+	LayoutVersion   = 3
 )
 
 // Extents.
@@ -39,6 +39,8 @@ const (
 const (
 	StatusMagic = 0x31534a47 // "GJS1"
 	RatePoints  = 8
+	BeatMS      = 100 // from one Load to the next
+	LoadReads   = 4   // of a Load that a write was under way of, before it counts as unknown
 )
 
 // regionAlign is the alignment of everything in an extent that an offset of

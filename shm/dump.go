@@ -52,6 +52,8 @@ func Describe(v any) string {
 		name := f.Tag.Get("c")
 		switch val := s.Field(i); {
 		case f.Anonymous || name == "" || name == "reserved" || name == "magic":
+		case f.Type.Kind() == reflect.Struct:
+			out = append(out, fmt.Sprintf("%s={%s}", name, Describe(val.Interface())))
 		case f.Type.Kind() == reflect.Array && f.Type.Elem().Kind() == reflect.Uint8 && name == "token":
 			out = append(out, name+"=<secret>")
 		case f.Type.Kind() == reflect.Array && f.Type.Elem().Kind() == reflect.Uint8:

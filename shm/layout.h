@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define GJ_PROTOCOL_VERSION 1
-#define GJ_LAYOUT_VERSION	2
+#define GJ_LAYOUT_VERSION	3
 
 /* ------------------------------------------------------------------------
  * Extents
@@ -378,10 +378,39 @@ struct gj_participant_stats
  * open-file-description write lock on it for its life.  A backend reads it at
  * plan time: the lock says whether the daemon lives (right after kill -9
  * too), the rates are what both C's costs and Go's choose use.
+ *
+ * Two parts change in place.  stopping is set once.  load is written anew
+ * every GJ_BEAT_MS by one write of all its bytes, which a read may see half
+ * done: check is the sum of the bytes before it, and a reader that finds
+ * another sum reads again, at most GJ_LOAD_READS times in all, and then takes
+ * the load for unknown.  If the daemon dies during a write its lock is gone.
  * ------------------------------------------------------------------------ */
 
 #define GJ_STATUS_MAGIC		0x31534a47	/* "GJS1" */
 #define GJ_RATE_POINTS		8
+#define GJ_BEAT_MS			100
+#define GJ_LOAD_READS		4
+
+/* What the daemon has to do.  All zero: unknown. */
+struct gj_load
+{
+	/* One more each time that the daemon's own locks let through whoever
+	 * writes this, so that one that gets processor time and is not stuck is
+	 * told from others by two readings.  Never 0. */
+	uint64_t	beats;
+	uint32_t	running;		/* joins that have work to do for a thread */
+	uint32_t	threads;		/* that may work on joins at a time, now */
+	uint32_t	queued;			/* jobs that wait to be admitted */
+	uint32_t	runnable;		/* tasks of the whole machine that run or wait
+								 * for a processor, in hundredths; a mean over
+								 * the last second or so */
+	/* Of the processor time that the daemon's threads were ready to use
+	 * lately, what they got, in thousandths.  1000: they never waited, or had
+	 * nothing to do for some seconds. */
+	uint32_t	processor_share;
+	uint32_t	reserved;		/* must be 0 */
+	uint64_t	check;			/* FNV-1a, 64 bits, of the bytes before it */
+};
 
 struct gj_status
 {
@@ -398,6 +427,7 @@ struct gj_status
 	double		probe_ns[GJ_RATE_POINTS];
 	double		column_ns;		/* one more 8-byte output column, a row */
 	char		daemon_version[32]; /* NUL-terminated */
+	struct gj_load load;
 };
 
 #endif							/* GPUJOIN_LAYOUT_H */

@@ -20,7 +20,7 @@ var mirrors = map[string]any{
 	"gj_admitted": Admitted{}, "gj_failed": Failed{}, "gj_grant": Grant{}, "gj_result": Result{},
 	"gj_chain_parts": ChainParts{}, "gj_stats": Stats{}, "gj_join_stats": JoinStats{},
 	"gj_phase_stats": PhaseStats{}, "gj_participant_stats": ParticipantStats{}, "gj_column": Column{}, "gj_batch": Batch{},
-	"gj_chain_ref": ChainRef{}, "gj_chain_part": ChainPart{}, "gj_status": Status{},
+	"gj_chain_ref": ChainRef{}, "gj_chain_part": ChainPart{}, "gj_load": Load{}, "gj_status": Status{},
 }
 
 // constants are the macros and enumerators of layout.h.
@@ -33,6 +33,7 @@ var constants = map[string]int64{
 	"GJ_FRAME_MAX_FDS": FrameMaxFDs, "GJ_TOKEN_SIZE": TokenSize, "GJ_OPEN_REWIND": OpenRewind,
 	"GJ_MAX_PHASES": MaxPhases, "GJ_MAX_PARTICIPANTS": MaxParticipants,
 	"GJ_STATUS_MAGIC": StatusMagic, "GJ_RATE_POINTS": RatePoints,
+	"GJ_BEAT_MS": BeatMS, "GJ_LOAD_READS": LoadReads,
 	"GJ_ENC_FIXED": int64(EncFixed), "GJ_ENC_VARLENA": int64(EncVarlena),
 	"GJ_HELLO": int64(MsgHello), "GJ_OPEN": int64(MsgOpen), "GJ_ATTACH": int64(MsgAttach), "GJ_WANT": int64(MsgWant),
 	"GJ_FILLED": int64(MsgFilled), "GJ_CHAIN_FILLED": int64(MsgChainFilled), "GJ_FED": int64(MsgFed),

@@ -22,7 +22,7 @@ type Struct interface {
 	Frame | Hello | Open | Attach | Want | Filled | ChainFilled | Fed | Run |
 		Next | Release | ChainGet | Returned | Welcome | Admitted | Failed |
 		Grant | Result | ChainParts | Stats | JoinStats | PhaseStats | ParticipantStats |
-		Column | Batch | ChainRef | ChainPart | Status
+		Column | Batch | ChainRef | ChainPart | Load | Status
 }
 
 // Sizeof returns the bytes of T on the wire.

@@ -18,7 +18,11 @@ type Status struct {
 	ProbeNS       [RatePoints]float64 `c:"probe_ns"`
 	ColumnNS      float64             `c:"column_ns"` // one more 8-byte output column, a row
 	DaemonVersion [32]byte            `c:"daemon_version"`
+	Load          Load                `c:"load"`
 }
+
+// LoadOffset returns where the Load stands in a status file: at its end.
+func LoadOffset() int64 { return int64(Sizeof[Status]() - Sizeof[Load]()) }
 
 // Errors of a status file, in the order in which it is checked.
 var (
@@ -26,7 +30,8 @@ var (
 	ErrStatusVersion = errors.New("status file of another version")
 )
 
-// DecodeStatus decodes and checks the content of a status file.
+// DecodeStatus decodes and checks the content of a status file. It leaves the
+// Load to Load.Whole.
 func DecodeStatus(b []byte) (Status, error) {
 	s, rest, err := DecodePrefix[Status](b)
 	switch {

@@ -109,6 +109,8 @@ func (e *execution) execute(stats *joincore.Stats) (err error) {
 		}
 	}()
 	device.PanicOnFault()
+	e.job.srv.joinRuns(1)
+	defer e.job.srv.joinRuns(-1)
 	want := cap(e.slots)
 	room := e.job.account.KeepForResults(want)
 	if room == 0 {

@@ -28,6 +28,7 @@ type Server struct {
 	store    *memory.Store
 	socket   *socket
 	status   *statusFile
+	pulse    *pulse
 	started  time.Time
 
 	ctx        context.Context // ends with the server
@@ -40,10 +41,12 @@ type Server struct {
 	jobs     map[uint64]*job
 	live     map[*job]struct{} // that hold memory of their own
 	nextID   uint64
+	running  int // joins
 	stopping bool
 	quiet    chan struct{} // closed when stopping and no job is live
 
 	counters counters
+	meter    *loadMeter // the pulse's
 }
 
 // counters are totals since the start.
@@ -80,7 +83,7 @@ func Start(options Options, last backend.Last, preferred ...func(*memory.Store) 
 		options: options, log: options.Log, trace: options.Trace,
 		budget: memory.NewBudget(options.Budget), store: store, started: time.Now(),
 		sessions: map[*session]struct{}{}, jobs: map[uint64]*job{}, live: map[*job]struct{}{},
-		quiet: make(chan struct{}),
+		quiet: make(chan struct{}), meter: newLoadMeter(),
 	}
 	srv.ctx, srv.cancel = context.WithCancel(context.Background())
 	if srv.socket, err = listen(options.Claim); err != nil {
@@ -88,6 +91,13 @@ func Start(options Options, last backend.Last, preferred ...func(*memory.Store) 
 	}
 	if srv.status, err = publish(options.Socket+".status", options.status()); err != nil {
 		srv.socket.stop()
+		return nil, err
+	}
+	srv.pulse, err = startPulse(srv.status, srv.load, func(err error) { srv.log.Error("could not publish the load", "error", err) })
+	if err != nil {
+		_ = srv.status.remove() // the first error counts
+		srv.socket.stop()
+		srv.socket.release()
 		return nil, err
 	}
 	var before []backend.Backend
@@ -200,6 +210,18 @@ func closeReserve(f *os.File) {
 	}
 }
 
+// load says what the daemon has to do. It takes the locks that answering
+// needs.
+func (srv *Server) load() shm.Load {
+	l := srv.meter.measure()
+	srv.mu.Lock()
+	l.Running = uint32(srv.running)
+	srv.mu.Unlock()
+	l.Threads = uint32(srv.options.Cores)
+	l.Queued = uint32(srv.budget.Usage().Queued)
+	return l
+}
+
 func (srv *Server) isStopping() bool {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
@@ -231,6 +253,13 @@ func (srv *Server) removeJob(j *job) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	delete(srv.jobs, j.id)
+}
+
+// joinRuns counts the joins that run.
+func (srv *Server) joinRuns(change int) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.running += change
 }
 
 // jobEnded says that j has no memory of its own any more.
@@ -279,6 +308,7 @@ func (srv *Server) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	srv.tearDown()
+	srv.pulse.stop()
 	if err := srv.status.remove(); err != nil && statusErr == nil {
 		statusErr = err
 	}

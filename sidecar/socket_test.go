@@ -157,6 +157,16 @@ func TestStatusFile(t *testing.T) {
 		s.BuildNS != o.Rates.BuildNS || shm.Text(s.DaemonVersion[:]) != Version {
 		t.Errorf("locked %v, %+v", locked(), s)
 	}
+	if !s.Load.Whole() || s.Load.Beats == 0 {
+		t.Errorf("load %+v", s.Load)
+	}
+	before := s.Load.Beats
+	for deadline := time.Now().Add(20 * time.Second); s.Load.Beats == before; s = read() {
+		if time.Now().After(deadline) {
+			t.Fatal("the load does not change")
+		}
+		time.Sleep(time.Millisecond)
+	}
 	st, err := f.Stat()
 	must(t, err)
 	if st.Mode().Perm()&0o022 != 0 {

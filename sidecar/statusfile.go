@@ -64,6 +64,15 @@ func (s *statusFile) place() error {
 	return nil
 }
 
+// beat writes a new load, sealed, in place: one write of all its bytes.
+func (s *statusFile) beat(load shm.Load) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.content.Load = load.Seal()
+	_, err := s.file.WriteAt(shm.Append(nil, &s.content.Load), shm.LoadOffset())
+	return err
+}
+
 // restore puts the file back if it was taken away.
 func (s *statusFile) restore() error {
 	s.mu.Lock()

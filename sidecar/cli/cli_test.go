@@ -44,7 +44,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"", ExitOK, "Usage:"},
 		{"--help", ExitOK, "Exit codes"},
-		{"version", ExitOK, "protocol 1, layout 2"},
+		{"version", ExitOK, "protocol 1, layout 3"},
 		{"dance", ExitUsage, "dance"},
 		{"version now", ExitUsage, "takes no argument"},
 		{"serve --colour blue", ExitUsage, "unknown flag"},
