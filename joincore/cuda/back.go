@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/rowid"
 )
 
 // copyBack queues a copy to the host: to where the memory lies, if it is
@@ -34,7 +34,7 @@ func (e *execution) copyBack(ctx context.Context, to []byte, from driver.Ptr) er
 		if err := queue(at + size); err != nil {
 			return err
 		}
-		e.site.main.Spend(op.Cost{Syncs: 1})
+		e.site.main.Spend(rowid.Cost{Syncs: 1})
 		if err := l.half[at/size%2].Sync(ctx); err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -90,7 +90,7 @@ func (c *collection) copyNumbers(ctx context.Context, to driver.Ptr, m member, f
 	return q.Number(from.rows, to)
 }
 
-func (c *collection) copyValues(from op.Column, rows int64) (op.Column, error) {
+func (c *collection) copyValues(from rowid.Column, rows int64) (rowid.Column, error) {
 	out, err := c.newValues(rows, from.Width, from.Validity != 0 || from.Optional)
 	if err != nil {
 		return out, err
@@ -98,7 +98,7 @@ func (c *collection) copyValues(from op.Column, rows int64) (op.Column, error) {
 	return out, c.e.site.main.Gather(from, 0, rows, out.Values, out.Validity)
 }
 
-func (c *collection) newValues(rows int64, width int, nullable bool) (out op.Column, err error) {
+func (c *collection) newValues(rows int64, width int, nullable bool) (out rowid.Column, err error) {
 	out.Width = width
 	if out.Values, err = c.take(rows * int64(width)); err == nil && nullable {
 		out.Validity, err = c.take(rows)
@@ -174,7 +174,7 @@ func (c *collection) concatNumbers(out *space, input int) error {
 // concatValues takes the values of a part by row number where it has no others:
 // one join may have moved them in some of its spaces only.
 func (c *collection) concatValues(ctx context.Context, out *space, ref joincore.ColumnRef) error {
-	columns, nullable := make([]op.Column, len(c.parts)), false
+	columns, nullable := make([]rowid.Column, len(c.parts)), false
 	for i, part := range c.parts {
 		column, err := c.e.lookup(ctx, part, c.e.site.main.Stream())(ref)
 		if err != nil {

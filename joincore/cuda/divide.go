@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/rowid"
 )
 
 const (
@@ -77,7 +77,7 @@ func (e *execution) divide(ctx context.Context, inputs ...*division) (err error)
 	err = w.both(ctx)
 	// Whatever happened, nothing reads or writes the host's memory any more.
 	err = errors.Join(err, w.back.stream.Sync(context.Background()), w.main.Sync(context.Background()))
-	e.site.main.Spend(op.Cost{Syncs: 2})
+	e.site.main.Spend(rowid.Cost{Syncs: 2})
 	for _, part := range w.windows {
 		part.view.close()
 	}
@@ -179,9 +179,9 @@ func (w *divider) divide(ctx context.Context, i int) error {
 		if err := k.Launch(w.main, k.Grid(items), uint64(out.descriptor)); err != nil {
 			return err
 		}
-		w.e.site.main.Spend(op.Cost{Launches: 1})
+		w.e.site.main.Spend(rowid.Cost{Launches: 1})
 	}
-	w.e.site.main.Spend(op.Cost{Bytes: of.traffic(of.view.rows)})
+	w.e.site.main.Spend(rowid.Cost{Bytes: of.traffic(of.view.rows)})
 	w.e.mu.Lock()
 	err = w.main.Then(w.back.stream)
 	w.e.mu.Unlock()
@@ -209,7 +209,7 @@ func (w *divider) arrived(ctx context.Context, i int) error {
 	if i < 0 {
 		return nil
 	}
-	w.e.site.main.Spend(op.Cost{Syncs: 1})
+	w.e.site.main.Spend(rowid.Cost{Syncs: 1})
 	if err := w.out[i%2].copied.Sync(ctx); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -235,7 +235,7 @@ func (v *view) joined(ctx context.Context) (*space, error) {
 		if err := v.e.site.main.Stream().Wait(c.ready); err != nil {
 			return nil, err
 		}
-		s.carried[joincore.ColumnRef{Input: v.number, Column: m.column}] = op.Column{Values: c.Values, Validity: c.Validity, Width: c.Width}
+		s.carried[joincore.ColumnRef{Input: v.number, Column: m.column}] = rowid.Column{Values: c.Values, Validity: c.Validity, Width: c.Width}
 	}
 	return s, nil
 }

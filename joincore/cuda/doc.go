@@ -49,8 +49,8 @@
 //
 // An inner join of keys that are one number of 8 bytes at most, or several side by
 // side, with all its inputs at hand, takes both sides whole and moves payload with
-// the key where that is cheaper (package auto). Rows without a key are left out
-// before. All other joins find pairs of row numbers (package op) and leave payload
+// the key where that is cheaper (package selector). Rows without a key are left out
+// before. All other joins find pairs of row numbers (package rowid) and leave payload
 // to whoever reads it: those of other kinds and keys, of results, and of what
 // comes in windows or co-partitions.
 //
@@ -66,7 +66,7 @@
 // # Work
 //
 // All steps of an execution are queued on one stream in order. Filter and Probe
-// wait for the numbers of rows that they make, by futures of package op, so that
+// wait for the numbers of rows that they make, by futures of package rowid, so that
 // Rows is known; what Gather and Measure return is pending. Results are gathered
 // on further streams, one for each stream of the execution, so that one batch
 // crosses the link while the next one is gathered.

@@ -9,7 +9,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -137,21 +137,21 @@ func lines(bytes int64) int64 {
 }
 
 // lookup finds the columns of a space for work on a stream.
-func (e *execution) lookup(ctx context.Context, s *space, st *driver.Stream) op.Lookup {
-	return func(ref joincore.ColumnRef) (op.Column, error) {
+func (e *execution) lookup(ctx context.Context, s *space, st *driver.Stream) rowid.Lookup {
+	return func(ref joincore.ColumnRef) (rowid.Column, error) {
 		if c, ok := s.carried[ref]; ok {
 			return c, nil
 		}
 		m, ok := s.members[ref.Input]
 		if !ok {
-			return op.Column{Missing: true, Width: e.describe(ref).Width}, nil
+			return rowid.Column{Missing: true, Width: e.describe(ref).Width}, nil
 		}
 		base, err := m.view.column(ctx, ref.Column)
 		if err != nil {
-			return op.Column{}, err
+			return rowid.Column{}, err
 		}
 		if err := st.Wait(base.ready); err != nil {
-			return op.Column{}, err
+			return rowid.Column{}, err
 		}
 		c := base.Column
 		c.Positions, c.Optional = m.positions, m.optional
@@ -159,9 +159,9 @@ func (e *execution) lookup(ctx context.Context, s *space, st *driver.Stream) op.
 	}
 }
 
-// side is a space as the steps of package op read it.
-func (e *execution) side(ctx context.Context, s *space) op.Side {
-	return op.Side{Rows: s.rows, Lookup: e.lookup(ctx, s, e.site.main.Stream())}
+// side is a space as the steps of package rowid read it.
+func (e *execution) side(ctx context.Context, s *space) rowid.Side {
+	return rowid.Side{Rows: s.rows, Lookup: e.lookup(ctx, s, e.site.main.Stream())}
 }
 
 var _ device.Bulk = (*execution)(nil)

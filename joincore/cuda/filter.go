@@ -7,7 +7,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -26,7 +26,7 @@ func (e *execution) Filter(ctx context.Context, from device.Space, condition joi
 }
 
 func (e *execution) filter(ctx context.Context, from *space, condition joincore.Expr, parameters []joincore.Parameter, keep device.Keep) (*space, error) {
-	chosen, rows, err := e.choose(ctx, from.rows, func(to driver.Ptr) (*op.Count, error) {
+	chosen, rows, err := e.choose(ctx, from.rows, func(to driver.Ptr) (*rowid.Count, error) {
 		return e.site.main.Filter(ctx, e.side(ctx, from), condition, parameters, to)
 	})
 	if err != nil {
@@ -38,7 +38,7 @@ func (e *execution) filter(ctx context.Context, from *space, condition joincore.
 
 // choose takes memory for the row numbers that a step writes, at most so many,
 // and keeps what they need of it. The step gets room for all.
-func (e *execution) choose(ctx context.Context, most int64, step func(to driver.Ptr) (*op.Count, error)) (chosen driver.Ptr, rows int64, err error) {
+func (e *execution) choose(ctx context.Context, most int64, step func(to driver.Ptr) (*rowid.Count, error)) (chosen driver.Ptr, rows int64, err error) {
 	arena := e.site.arena
 	mark := arena.Mark()
 	if chosen, err = arena.Take(4 * most); err != nil {

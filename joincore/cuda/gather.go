@@ -8,7 +8,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/cuda/transfer"
 )
 
@@ -66,7 +66,7 @@ func (g *gathering) column(ref joincore.ColumnRef, v *joincore.Vector) error {
 }
 
 // piece queues n rows of a column.
-func (g *gathering) piece(c op.Column, v *joincore.Vector, done, n int64) error {
+func (g *gathering) piece(c rowid.Column, v *joincore.Vector, done, n int64) error {
 	l := g.st.lane
 	width := int64(c.Width)
 	to := v.Values[(g.at+done)*width:][:n*width]

@@ -11,7 +11,7 @@ import (
 // none is the row number of a row that is not there.
 const none = ^uint32(0)
 
-// maxRows bounds the rows of an input, as package op does.
+// maxRows bounds the rows of an input, as package rowid does.
 const maxRows = 1<<32 - 1<<20
 
 // hostInput is a base input where the caller has it. Rows are numbered through

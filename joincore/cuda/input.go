@@ -9,14 +9,14 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
 // load queues the transfer of a column on the load stream.
 func (v *view) load(ctx context.Context, j int) (*column, error) {
 	desc := v.input.relation.Columns[j]
-	c := &column{Column: op.Column{Width: desc.Width}}
+	c := &column{Column: rowid.Column{Width: desc.Width}}
 	var err error
 	if v.share != nil && v.share.moves(j) {
 		return c, v.loadShare(ctx, j, c)

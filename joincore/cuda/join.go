@@ -8,7 +8,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -18,7 +18,7 @@ type prepared struct {
 	e       *execution
 	spec    *device.JoinSpec
 	build   *space
-	join    *op.Join
+	join    *rowid.Join
 	prepare time.Duration
 	probing time.Duration // partitioning the probe side, too
 	// What both were predicted to take, with columns that crossed the link.
@@ -51,9 +51,9 @@ func (e *execution) prepareNumbers(ctx context.Context, spec *device.JoinSpec, b
 		v.fetch(ctx, e.columnsRead(v.number, spec.Build, spec.Residual, spec.KeepBuild))
 	}
 	var err error
-	j.join, err = e.site.main.Prepare(ctx, &op.JoinSpec{
+	j.join, err = e.site.main.Prepare(ctx, &rowid.JoinSpec{
 		Match: spec.Match,
-		Options: op.Options{
+		Options: rowid.Options{
 			Bits: spec.Bits, OneTable: spec.Algorithm == joincore.NPJ, Region: int64(e.opt.EmitRows), Seed: e.opt.Seed, Collide: e.opt.Collide,
 		},
 	}, e.side(ctx, j.build))
@@ -95,23 +95,23 @@ func (j *prepared) Probe(ctx context.Context, probe device.Space, emit func(devi
 }
 
 func (j *prepared) probe(ctx context.Context, from *space, emit func(device.Space) error) error {
-	return j.timed(func(emit func(op.Pairs) error) error {
+	return j.timed(func(emit func(rowid.Pairs) error) error {
 		return j.join.Probe(ctx, j.e.side(ctx, from), emit)
 	}, from, emit)
 }
 
 func (j *prepared) Leftover(ctx context.Context, emit func(device.Space) error) error {
-	return j.timed(func(emit func(op.Pairs) error) error {
+	return j.timed(func(emit func(rowid.Pairs) error) error {
 		return j.join.Leftover(ctx, j.spec.Found, emit)
 	}, nil, emit)
 }
 
 // timed runs a step that emits pairs, makes spaces of them, and leaves out the
 // time that others take with those.
-func (j *prepared) timed(step func(func(op.Pairs) error) error, probe *space, emit func(device.Space) error) error {
+func (j *prepared) timed(step func(func(rowid.Pairs) error) error, probe *space, emit func(device.Space) error) error {
 	start := time.Now()
 	defer func() { j.probing += time.Since(start) }()
-	return step(func(pairs op.Pairs) error {
+	return step(func(pairs rowid.Pairs) error {
 		mark := j.e.site.arena.Mark()
 		defer j.e.site.arena.Rewind(mark)
 		s, err := j.result(pairs, probe)
@@ -126,7 +126,7 @@ func (j *prepared) timed(step func(func(op.Pairs) error) error, probe *space, em
 }
 
 // result makes a space of pairs of rows of the build side and of probe.
-func (j *prepared) result(pairs op.Pairs, probe *space) (*space, error) {
+func (j *prepared) result(pairs rowid.Pairs, probe *space) (*space, error) {
 	s := j.e.newSpace(pairs.Rows)
 	for _, side := range []struct {
 		from   *space

@@ -6,9 +6,9 @@ import (
 	"context"
 	"slices"
 
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
-	"gpujoin/joincore/cuda/resident"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -28,7 +28,7 @@ func (e *execution) keyed(ctx context.Context, s *space, key *device.Key, keep d
 		return s, nil
 	}
 	mark := e.site.arena.Mark()
-	chosen, rows, err := e.choose(ctx, s.rows, func(to driver.Ptr) (*op.Count, error) {
+	chosen, rows, err := e.choose(ctx, s.rows, func(to driver.Ptr) (*rowid.Count, error) {
 		count, err := e.site.main.Keyed(ctx, e.side(ctx, s), key, to)
 		if v, ok := s.base(); ok { // payload crosses the link while keys are looked at
 			v.fetch(ctx, e.columnsRead(v.number, key, nil, keep))
@@ -53,7 +53,7 @@ func (e *execution) keyed(ctx context.Context, s *space, key *device.Key, keep d
 // takeKey makes the key column of rows that have a key: a column as it is, where
 // that is as wide as the key, or its parts side by side.
 func (w *wholeSide) takeKey(ctx context.Context, e *execution, s *space, key *device.Key) error {
-	column, bytes := &key.Parts[0].Column, op.KeyBytes(key)
+	column, bytes := &key.Parts[0].Column, rowid.KeyBytes(key)
 	if len(key.Parts) == 1 && e.describe(*column).Width == bytes {
 		c, err := e.lookup(ctx, s, e.site.main.Stream())(*column)
 		if err != nil {
@@ -68,6 +68,6 @@ func (w *wholeSide) takeKey(ctx context.Context, e *execution, s *space, key *de
 	if err != nil {
 		return err
 	}
-	w.Key = resident.Column{Addr: to, Bytes: bytes}
+	w.Key = columnar.Column{Addr: to, Bytes: bytes}
 	return e.site.main.Keys(ctx, e.side(ctx, s), key, to)
 }

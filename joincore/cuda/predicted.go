@@ -7,7 +7,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/choose"
-	"gpujoin/joincore/cuda/auto"
+	"gpujoin/joincore/cuda/selector"
 	"gpujoin/joincore/device"
 )
 
@@ -27,13 +27,13 @@ func (e *execution) crossing(s *space, key *device.Key, residual joincore.Expr, 
 			}
 		}
 	}
-	return milliseconds(bytes / auto.Rates(e.p.context).LinkInGB / 1e6)
+	return milliseconds(bytes / selector.Rates(e.p.context).LinkInGB / 1e6)
 }
 
 // PredictReturn returns how long so many bytes of a result take to cross the
 // link.
 func (e *execution) PredictReturn(bytes int64) time.Duration {
-	return milliseconds(float64(bytes) / auto.Rates(e.p.context).LinkOutGB / 1e6)
+	return milliseconds(float64(bytes) / selector.Rates(e.p.context).LinkOutGB / 1e6)
 }
 
 // predictNumbers returns how long the steps of a join by row numbers take by the
@@ -46,8 +46,8 @@ func (e *execution) predictNumbers(spec *device.JoinSpec, buildRows int64) (prep
 		KeyBytes: e.keyBytes(spec.Build), Rows: [2]int64{buildRows, spec.ProbeRows}, Payload: [2][]int{{number}, {number}},
 		MatchRatio: 1, ResultRows: spec.ResultRows,
 	}
-	j = auto.Describe(j, max(spec.ResultRows, spec.ProbeRows), 0)
-	r := auto.Rates(e.p.context)
+	j = selector.Describe(j, max(spec.ResultRows, spec.ProbeRows), 0)
+	r := selector.Rates(e.p.context)
 	if spec.Algorithm == joincore.NPJ {
 		p := r.PredictTable(&j)
 		return milliseconds(p.Of(choose.PhaseBuild)), milliseconds(p.Of(choose.PhaseProbe))

@@ -9,12 +9,12 @@ import (
 	"sync"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/cuda/auto"
+	"gpujoin/joincore/cuda/columnar/launch"
+	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
-	"gpujoin/joincore/cuda/launch"
-	"gpujoin/joincore/cuda/op"
-	"gpujoin/joincore/cuda/phj"
+	"gpujoin/joincore/cuda/rowid"
+	"gpujoin/joincore/cuda/selector"
 	"gpujoin/joincore/cuda/transfer"
 	"gpujoin/joincore/device"
 )
@@ -36,7 +36,7 @@ type Provider struct {
 	context    *driver.Context
 	platform   transfer.Platform
 	threads    *transfer.Threads // that pull, where the platform wants that
-	general    *op.Kernels
+	general    *rowid.Kernels
 	divide     *driver.Module
 	arena      *driver.Arena
 	budget     int64
@@ -84,7 +84,7 @@ func New(cfg Config) (*Provider, error) {
 	if p.streams == 0 {
 		p.streams = min(runtime.NumCPU(), 8)
 	}
-	if p.general, err = op.Load(c, kernels.General); err != nil {
+	if p.general, err = rowid.Load(c, kernels.General); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	if p.platform.Choose(false) == transfer.Coherence {
@@ -218,7 +218,7 @@ func (p *Provider) Close() error {
 		errs = append(errs, s.close())
 	}
 	p.sites, p.idle = nil, nil
-	auto.Forget(p.context)
+	selector.Forget(p.context)
 	return errors.Join(append(errs, phj.Close(p.context), launch.Close(p.context), p.arena.Close(), p.context.Close())...)
 }
 

@@ -8,9 +8,9 @@ import (
 	"fmt"
 
 	"gpujoin/joincore/choose"
-	"gpujoin/joincore/cuda/auto"
+	"gpujoin/joincore/cuda/calibrate"
 	"gpujoin/joincore/cuda/kernels"
-	"gpujoin/joincore/cuda/profile"
+	"gpujoin/joincore/cuda/selector"
 )
 
 // RatesKey names what measured rates hold for: the device, the driver's version
@@ -35,7 +35,7 @@ func (p *Provider) MeasureRates(ctx context.Context) (choose.DeviceRates, error)
 	if err != nil {
 		return choose.DeviceRates{}, err
 	}
-	rates, err := profile.Measure(ctx, p.context, s.main.Stream(), s.arena)
+	rates, err := calibrate.Measure(ctx, p.context, s.main.Stream(), s.arena)
 	if e := s.reset(); e != nil {
 		return rates, e // the device was lost
 	}
@@ -44,4 +44,4 @@ func (p *Provider) MeasureRates(ctx context.Context) (choose.DeviceRates, error)
 }
 
 // UseRates makes joins be chosen by those rates from now on.
-func (p *Provider) UseRates(r choose.DeviceRates) { auto.Use(p.context, r) }
+func (p *Provider) UseRates(r choose.DeviceRates) { selector.Use(p.context, r) }

@@ -7,14 +7,14 @@ import (
 	"errors"
 
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/rowid"
 )
 
 // site is the memory and the streams of one execution, used again by the next.
 type site struct {
 	bytes   int64
 	arena   *driver.Arena // the stack; what lanes have is cut off already
-	main    *op.Queue     // all steps, in order
+	main    *rowid.Queue  // all steps, in order
 	load    *lane         // imports
 	back    *lane         // what goes to the host to come again; made when it is used
 	gather  []*lane       // results
@@ -26,7 +26,7 @@ type site struct {
 
 // lane is a stream with buffers that transfers go through.
 type lane struct {
-	queue  *op.Queue
+	queue  *rowid.Queue
 	stream *driver.Stream
 	device *driver.Arena    // scratch
 	bytes  int64            // of it

@@ -8,7 +8,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -19,7 +19,7 @@ type space struct {
 	e       *execution
 	rows    int64
 	members map[int]member
-	carried map[joincore.ColumnRef]op.Column
+	carried map[joincore.ColumnRef]rowid.Column
 	free    func()
 }
 
@@ -31,7 +31,7 @@ type member struct {
 }
 
 func (e *execution) newSpace(rows int64) *space {
-	return &space{e: e, rows: rows, members: map[int]member{}, carried: map[joincore.ColumnRef]op.Column{}}
+	return &space{e: e, rows: rows, members: map[int]member{}, carried: map[joincore.ColumnRef]rowid.Column{}}
 }
 
 // space takes a space back from an interface; it is always one of e.

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/rowid"
 )
 
 // view is a set of rows of a base input: all of them, those of some segments,
@@ -35,7 +35,7 @@ type view struct {
 
 // column is a column on the device, from ready on.
 type column struct {
-	op.Column
+	rowid.Column
 	ready *driver.Event
 }
 

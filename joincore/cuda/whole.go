@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/cuda/auto"
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/phj"
+	"gpujoin/joincore/cuda/columnar/smj"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/phj"
-	"gpujoin/joincore/cuda/resident"
-	"gpujoin/joincore/cuda/smj"
+	"gpujoin/joincore/cuda/selector"
 	"gpujoin/joincore/device"
 )
 
@@ -23,7 +23,7 @@ import (
 type whole struct {
 	e      *execution
 	spec   *device.JoinSpec
-	run    resident.Func
+	run    columnar.Func
 	build  *space
 	side   *wholeSide
 	mark   driver.Mark
@@ -33,15 +33,15 @@ type whole struct {
 }
 
 // wholes are the algorithms that join whole sides; the one for 0 chooses.
-var wholes = map[joincore.Algorithm]resident.Func{
-	joincore.PHJOM: phj.OM, joincore.SMJUM: smj.UM, joincore.SMJOM: smj.OM, 0: auto.Run,
+var wholes = map[joincore.Algorithm]columnar.Func{
+	joincore.PHJOM: phj.OM, joincore.SMJUM: smj.UM, joincore.SMJOM: smj.OM, 0: selector.Run,
 }
 
 // suits says whether a join can take both sides at once: an inner join on keys
 // that are one number of 8 bytes at most, or several side by side. Left to
 // itself the provider wants the probe side to be an input as it is: of a result
 // each part would transform the build side once more.
-func (e *execution) suits(spec *device.JoinSpec) (resident.Func, bool) {
+func (e *execution) suits(spec *device.JoinSpec) (columnar.Func, bool) {
 	run, ok := wholes[spec.Algorithm]
 	if !ok || spec.Emit != device.Pairs || spec.Mark || spec.Leftover || spec.Residual != nil || !spec.Build.Exact || len(spec.Build.Parts) == 0 {
 		return nil, false
@@ -50,7 +50,7 @@ func (e *execution) suits(spec *device.JoinSpec) (resident.Func, bool) {
 }
 
 // prepareWhole gathers the build side's columns where they are not at hand.
-func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, build *space, run resident.Func) (*whole, error) {
+func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, build *space, run columnar.Func) (*whole, error) {
 	j := &whole{e: e, spec: spec, run: run, build: build, mark: e.site.arena.Mark()}
 	j.report.BuildRows = build.rows
 	j.crossing = e.crossing(build, spec.Build, nil, spec.KeepBuild)
@@ -84,7 +84,7 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 	side, err := j.e.wholeSide(ctx, from, j.spec.Match.Probe, j.spec.KeepProbe)
 	addWork(&j.report.Work, j.e.workSince(before))
 	if err == nil && side != nil {
-		var out *resident.Output
+		var out *columnar.Output
 		if out, err = j.join(ctx, side, start); err == nil {
 			j.report.ProbeRows += from.rows
 			j.report.RowsOut += out.Rows
@@ -108,8 +108,8 @@ func failed(ctx context.Context, err error) bool {
 
 // join runs the join of a probe side that has been asked for since start. What
 // the join itself does not take is spent on columns that cross the link.
-func (j *whole) join(ctx context.Context, probe *wholeSide, start time.Time) (*resident.Output, error) {
-	out, report, err := j.run(ctx, j.e.p.context, j.e.site.main.Stream(), j.e.site.arena, &resident.Join{
+func (j *whole) join(ctx context.Context, probe *wholeSide, start time.Time) (*columnar.Output, error) {
+	out, report, err := j.run(ctx, j.e.p.context, j.e.site.main.Stream(), j.e.site.arena, &columnar.Join{
 		Build: j.side.Side, Probe: probe.Side, OutputRows: j.room(probe),
 		NoKey: !j.side.keyKept && !probe.keyKept, Phases: true,
 	})
@@ -123,7 +123,7 @@ func (j *whole) join(ctx context.Context, probe *wholeSide, start time.Time) (*r
 	j.prepare, j.crossing = 0, 0
 	r.Algorithm = report.Algorithm
 	addWork(&r.Work, joincore.DeviceWork{Launches: report.Launches, Syncs: report.Syncs, Bytes: report.Bytes, Peak: report.PeakBytes})
-	for _, p := range auto.Phases(report) {
+	for _, p := range selector.Phases(report) {
 		r.AddPhase(p)
 	}
 	return out, nil
@@ -140,7 +140,7 @@ func (j *whole) room(probe *wholeSide) int64 {
 }
 
 // emit hands out the result in windows of its columns.
-func (j *whole) emit(out *resident.Output, probe *wholeSide, emit func(device.Space) error) error {
+func (j *whole) emit(out *columnar.Output, probe *wholeSide, emit func(device.Space) error) error {
 	window := int64(emitRows)
 	if j.e.opt.EmitRows > 0 {
 		window = int64(j.e.opt.EmitRows)

@@ -7,15 +7,15 @@ import (
 	"slices"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/op"
-	"gpujoin/joincore/cuda/resident"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
 // wholeSide is a side of a join as columns, and what each of them is.
 type wholeSide struct {
-	resident.Side
+	columnar.Side
 	// plain is the column that the key is; other keys are parts side by side,
 	// and nobody reads them later.
 	plain   *joincore.ColumnRef
@@ -46,7 +46,7 @@ func (e *execution) wholeSide(ctx context.Context, all *space, key *device.Key, 
 	if s == nil || err != nil {
 		return nil, err
 	}
-	w := &wholeSide{Side: resident.Side{Rows: s.rows}}
+	w := &wholeSide{Side: columnar.Side{Rows: s.rows}}
 	if err := w.takeKey(ctx, e, s, key); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (e *execution) wholeSide(ctx context.Context, all *space, key *device.Key, 
 	return w, nil
 }
 
-func (w *wholeSide) addValues(e *execution, find op.Lookup, ref joincore.ColumnRef) error {
+func (w *wholeSide) addValues(e *execution, find rowid.Lookup, ref joincore.ColumnRef) error {
 	c, err := find(ref)
 	if err != nil || c.Missing {
 		return err
@@ -86,7 +86,7 @@ func (w *wholeSide) addValues(e *execution, find op.Lookup, ref joincore.ColumnR
 	}
 	w.add(column, payload{what: values, column: ref})
 	if valid != 0 {
-		w.add(resident.Column{Addr: valid, Bytes: 1}, payload{what: validity, column: ref})
+		w.add(columnar.Column{Addr: valid, Bytes: 1}, payload{what: validity, column: ref})
 	}
 	return nil
 }
@@ -106,46 +106,46 @@ func (w *wholeSide) addNumbers(e *execution, s *space, input int) error {
 		}
 		m.positions = to
 	}
-	w.add(resident.Column{Addr: m.positions, Bytes: 4}, payload{what: rowNumbers, column: joincore.ColumnRef{Input: input}, member: m})
+	w.add(columnar.Column{Addr: m.positions, Bytes: 4}, payload{what: rowNumbers, column: joincore.ColumnRef{Input: input}, member: m})
 	return nil
 }
 
-func (w *wholeSide) add(c resident.Column, p payload) {
+func (w *wholeSide) add(c columnar.Column, p payload) {
 	w.Payload = append(w.Payload, c)
 	w.payload = append(w.payload, p)
 }
 
 // dense returns a column with a value for each row of its space, and where
-// there are NULLs a byte a row, both aligned as a resident.Column is.
-func (e *execution) dense(c op.Column, rows int64) (resident.Column, driver.Ptr, error) {
+// there are NULLs a byte a row, both aligned as a columnar.Column is.
+func (e *execution) dense(c rowid.Column, rows int64) (columnar.Column, driver.Ptr, error) {
 	if c.Positions == 0 && c.Values%16 == 0 && c.Validity%16 == 0 {
-		return resident.Column{Addr: c.Values, Bytes: c.Width}, c.Validity, nil
+		return columnar.Column{Addr: c.Values, Bytes: c.Width}, c.Validity, nil
 	}
 	arena := e.site.arena
 	to, err := arena.Take(rows * int64(c.Width))
 	if err != nil {
-		return resident.Column{}, 0, err
+		return columnar.Column{}, 0, err
 	}
 	var valid driver.Ptr
 	if c.Validity != 0 || c.Optional {
 		if valid, err = arena.Take(rows); err != nil {
-			return resident.Column{}, 0, err
+			return columnar.Column{}, 0, err
 		}
 	}
-	return resident.Column{Addr: to, Bytes: c.Width}, valid, e.site.main.Gather(c, 0, rows, to, valid)
+	return columnar.Column{Addr: to, Bytes: c.Width}, valid, e.site.main.Gather(c, 0, rows, to, valid)
 }
 
 // cover adds the columns of a result, from the given row on, to a space.
-func (w *wholeSide) cover(s *space, key resident.Column, columns []resident.Column, first int64) {
-	at := func(c resident.Column) driver.Ptr { return c.Addr + driver.Ptr(first*int64(c.Bytes)) }
+func (w *wholeSide) cover(s *space, key columnar.Column, columns []columnar.Column, first int64) {
+	at := func(c columnar.Column) driver.Ptr { return c.Addr + driver.Ptr(first*int64(c.Bytes)) }
 	if w.keyKept {
-		s.carried[*w.plain] = op.Column{Values: at(key), Width: key.Bytes}
+		s.carried[*w.plain] = rowid.Column{Values: at(key), Width: key.Bytes}
 	}
 	for i, p := range w.payload {
 		c := columns[i]
 		switch p.what {
 		case values:
-			s.carried[p.column] = op.Column{Values: at(c), Width: c.Bytes}
+			s.carried[p.column] = rowid.Column{Values: at(c), Width: c.Bytes}
 		case validity: // follows the values
 			column := s.carried[p.column]
 			column.Validity = at(c)

@@ -4,11 +4,11 @@ package cuda
 
 import (
 	"gpujoin/joincore"
-	"gpujoin/joincore/cuda/op"
+	"gpujoin/joincore/cuda/rowid"
 )
 
 // workSince returns what the steps of the main queue have cost since then.
-func (e *execution) workSince(before op.Cost) joincore.DeviceWork {
+func (e *execution) workSince(before rowid.Cost) joincore.DeviceWork {
 	now := e.site.main.Cost()
 	return joincore.DeviceWork{
 		Launches: now.Launches - before.Launches, Syncs: now.Syncs - before.Syncs, Bytes: now.Bytes - before.Bytes, Peak: e.site.arena.Peak(),

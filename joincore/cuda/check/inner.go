@@ -9,8 +9,8 @@ import (
 	"math"
 	"strings"
 
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/resident"
 )
 
 // Case is one inner join to check.
@@ -35,14 +35,14 @@ type side struct {
 
 // Inner runs a case and compares what it returns with what it should, row by
 // row in any order.
-func (r *Rig) Inner(f resident.Func, c Case) {
+func (r *Rig) Inner(f columnar.Func, c Case) {
 	r.Helper()
 	r.Must(r.Stream.Memset(r.Arena.Base(), 0xa5, r.Arena.Size()))
 	defer r.Arena.Rewind(r.Arena.Mark())
 	var host [2]side
-	join := resident.Join{RowIDs: c.RowIDs, NoKey: c.NoKey, Phases: true, OutputRows: c.Expect}
+	join := columnar.Join{RowIDs: c.RowIDs, NoKey: c.NoKey, Phases: true, OutputRows: c.Expect}
 	for i, rows := range []int{c.Build, c.Probe} {
-		s, on := &host[i], []*resident.Side{&join.Build, &join.Probe}[i]
+		s, on := &host[i], []*columnar.Side{&join.Build, &join.Probe}[i]
 		for row := range rows {
 			k := c.Keys(r, row)
 			if c.KeyBytes == 4 {
@@ -74,7 +74,7 @@ func (r *Rig) Inner(f resident.Func, c Case) {
 	if err != nil {
 		r.Fatalf("%v: %v", c, err)
 	}
-	for _, v := range r.Download(resident.Column{Addr: guard, Bytes: 8}, driver.Line/8) {
+	for _, v := range r.Download(columnar.Column{Addr: guard, Bytes: 8}, driver.Line/8) {
 		if v[0] != 0xa5a5a5a5a5a5a5a5 {
 			r.Fatalf("%v: wrote behind its arena", c)
 		}
@@ -82,7 +82,7 @@ func (r *Rig) Inner(f resident.Func, c Case) {
 	if report.Launches == 0 || report.Syncs < 1 || report.MS <= 0 || report.PeakBytes <= 0 || len(report.Phases) < 2 {
 		r.Errorf("%v: report %+v", c, report)
 	}
-	if bound := resident.Bound(join.Build.Bytes()+join.Probe.Bytes(), out.Rows*join.RowBytes()); report.PeakBytes > bound {
+	if bound := columnar.Bound(join.Build.Bytes()+join.Probe.Bytes(), out.Rows*join.RowBytes()); report.PeakBytes > bound {
 		r.Errorf("%v: %s takes %d bytes, its bound are %d", c, report.Algorithm, report.PeakBytes, bound)
 	}
 	got := r.rows(c, out)
@@ -92,13 +92,13 @@ func (r *Rig) Inner(f resident.Func, c Case) {
 }
 
 // rows returns how often each row of a result occurs, as the bytes of its values.
-func (r *Rig) rows(c Case, out *resident.Output) map[string]int64 {
+func (r *Rig) rows(c Case, out *columnar.Output) map[string]int64 {
 	r.Helper()
 	var columns [][]Value
 	if !c.NoKey {
 		columns = append(columns, r.Download(out.Key, out.Rows))
 	}
-	for _, column := range append(append([]resident.Column(nil), out.Build...), out.Probe...) {
+	for _, column := range append(append([]columnar.Column(nil), out.Build...), out.Probe...) {
 		columns = append(columns, r.Download(column, out.Rows))
 	}
 	rows := map[string]int64{}

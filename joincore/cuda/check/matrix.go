@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"gpujoin/joincore/cuda/resident"
+	"gpujoin/joincore/cuda/columnar"
 )
 
 // Spread returns so many different keys over the whole width; 0, all ones, and
@@ -48,7 +48,7 @@ func Skewed(bound uint64) func(*Rig, int) uint64 {
 // widths, orders of keys, duplicates on both sides, and results larger than
 // expected. A short test has fewer of the same, and fewer rows where no size is
 // meant.
-func (r *Rig) Matrix(f resident.Func, tiles ...int) {
+func (r *Rig) Matrix(f columnar.Func, tiles ...int) {
 	r.Helper()
 	cases := slices.Concat(sized(tiles), shaped())
 	for i, random := range Trials(r.T, len(cases)) {

@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/resident"
 )
 
 // Rig is a device with an arena for data and joins.
@@ -55,7 +55,7 @@ func (r *Rig) Must(err error) {
 }
 
 // Upload takes room for a column and fills it.
-func (r *Rig) Upload(values []Value, bytes int) resident.Column {
+func (r *Rig) Upload(values []Value, bytes int) columnar.Column {
 	r.Helper()
 	at, err := r.Arena.Take(int64(len(values) * bytes))
 	r.Must(err)
@@ -68,11 +68,11 @@ func (r *Rig) Upload(values []Value, bytes int) resident.Column {
 		r.Must(r.Stream.CopyIn(at+driver.Ptr(from), r.window.Bytes()[:n]))
 		r.Must(r.Stream.Sync(context.Background()))
 	}
-	return resident.Column{Addr: at, Bytes: bytes}
+	return columnar.Column{Addr: at, Bytes: bytes}
 }
 
 // UploadWords takes room for a column of 4-byte values and fills it.
-func (r *Rig) UploadWords(rows int64, value func(row int64) uint32) resident.Column {
+func (r *Rig) UploadWords(rows int64, value func(row int64) uint32) columnar.Column {
 	r.Helper()
 	at, err := r.Arena.Take(rows * 4)
 	r.Must(err)
@@ -86,11 +86,11 @@ func (r *Rig) UploadWords(rows int64, value func(row int64) uint32) resident.Col
 		r.Must(r.Stream.Sync(context.Background()))
 		from += n
 	}
-	return resident.Column{Addr: at, Bytes: 4}
+	return columnar.Column{Addr: at, Bytes: 4}
 }
 
 // Download returns a column's values.
-func (r *Rig) Download(c resident.Column, rows int64) []Value {
+func (r *Rig) Download(c columnar.Column, rows int64) []Value {
 	r.Helper()
 	raw := make([]byte, rows*int64(c.Bytes))
 	for from := 0; from < len(raw); {

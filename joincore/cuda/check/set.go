@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gpujoin/joincore/cuda/resident"
+	"gpujoin/joincore/cuda/columnar"
 )
 
 // Named is one of a set: what it shows, and how it is run.
@@ -40,7 +40,7 @@ func Set(t *testing.T, set []Named) {
 }
 
 // Named is a join of a set.
-func (r *Rig) Named(name string, f resident.Func, c Case) Named {
+func (r *Rig) Named(name string, f columnar.Func, c Case) Named {
 	return Named{name, func(random *rand.Rand) {
 		r.Rand = random
 		r.Inner(f, c)

@@ -1,4 +1,4 @@
-// The general steps by name; package op launches them. In place of the most
+// The general steps by name; package rowid launches them. In place of the most
 // partitions NAME_launch (define.cuh) may have the lanes of a table.
 #include "convert.cuh"
 #include "define.cuh"

@@ -2,7 +2,7 @@
  * share with their host: descriptors in device memory, written by the host
  * before the first launch, only read by the kernels. All fields are 8 bytes,
  * addresses are device addresses and multiples of 16, counts are rows unless
- * said. joincore/cuda/smj and joincore/cuda/npj hold the same structs in Go. */
+ * said. joincore/cuda/columnar/smj and joincore/cuda/columnar/npj hold the same structs in Go. */
 #pragma once
 #include <stdint.h>
 

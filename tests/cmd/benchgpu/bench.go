@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"time"
 
-	"gpujoin/joincore/cuda/auto"
+	"gpujoin/joincore/cuda/calibrate"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/profile"
+	"gpujoin/joincore/cuda/selector"
 )
 
 // bench is a device with an arena.
@@ -55,7 +55,7 @@ func (b *bench) describe() string {
 // measure makes the model go by rates of this device.
 func (b *bench) measure(ctx context.Context) error {
 	start := time.Now()
-	rates, err := profile.Measure(ctx, b.device, b.stream, b.arena)
+	rates, err := calibrate.Measure(ctx, b.device, b.stream, b.arena)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (b *bench) measure(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("measured in %v: %s\n", took.Round(time.Millisecond), text)
-	auto.Use(b.device, rates)
+	selector.Use(b.device, rates)
 	return nil
 }
 

@@ -7,9 +7,9 @@ import (
 	"encoding/binary"
 	"math"
 
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
-	"gpujoin/joincore/cuda/resident"
 )
 
 // data makes inputs on the device and sums up results there.
@@ -21,7 +21,7 @@ type data struct {
 	number, fetch, expectSequence *driver.Kernel // of sequences
 	host                          *driver.Host
 
-	join     resident.Join
+	join     columnar.Join
 	expected checksum
 	mark     driver.Mark // of the arena, behind the inputs
 }
@@ -59,7 +59,7 @@ func (d *data) close() {
 }
 
 // describe writes columns as the kernels read them.
-func (d *data) describe(at int, columns []resident.Column) {
+func (d *data) describe(at int, columns []columnar.Column) {
 	for i, c := range columns {
 		p := d.host.Bytes()[(at+i)*columnBytes:]
 		binary.LittleEndian.PutUint64(p, uint64(c.Addr))
@@ -67,8 +67,8 @@ func (d *data) describe(at int, columns []resident.Column) {
 	}
 }
 
-func (d *data) columns(s *resident.Side) []resident.Column {
-	return append([]resident.Column{s.Key}, s.Payload...)
+func (d *data) columns(s *columnar.Side) []columnar.Column {
+	return append([]columnar.Column{s.Key}, s.Payload...)
 }
 
 // fill makes a case's inputs at the bottom of the arena and computes from the
@@ -76,20 +76,20 @@ func (d *data) columns(s *resident.Side) []resident.Column {
 func (b *bench) fill(ctx context.Context, c join) error {
 	b.arena.Rewind(0)
 	d := &b.data
-	side := func(rows int64, widths []int) (s resident.Side, err error) {
+	side := func(rows int64, widths []int) (s columnar.Side, err error) {
 		s.Rows = rows
 		for _, w := range append([]int{c.key}, widths...) {
 			at, err := b.arena.Take(rows*int64(w) + driver.Line)
 			if err != nil {
 				return s, err
 			}
-			s.Payload = append(s.Payload, resident.Column{Addr: at, Bytes: w})
+			s.Payload = append(s.Payload, columnar.Column{Addr: at, Bytes: w})
 		}
 		s.Key, s.Payload = s.Payload[0], s.Payload[1:]
 		return s, nil
 	}
 	var err error
-	d.join = resident.Join{}
+	d.join = columnar.Join{}
 	if d.join.Build, err = side(c.build, c.buildWidths); err != nil {
 		return err
 	}
@@ -150,12 +150,12 @@ func (d *data) summed(ctx context.Context, at driver.Ptr, launch func(at uint64)
 }
 
 // checksum sums up a result.
-func (d *data) checksum(ctx context.Context, o *resident.Output) (checksum, error) {
-	return d.checksumOf(ctx, o.Rows, append(append([]resident.Column{o.Key}, o.Build...), o.Probe...))
+func (d *data) checksum(ctx context.Context, o *columnar.Output) (checksum, error) {
+	return d.checksumOf(ctx, o.Rows, append(append([]columnar.Column{o.Key}, o.Build...), o.Probe...))
 }
 
 // checksumOf sums up columns of so many rows.
-func (d *data) checksumOf(ctx context.Context, rows int64, columns []resident.Column) (checksum, error) {
+func (d *data) checksumOf(ctx context.Context, rows int64, columns []columnar.Column) (checksum, error) {
 	b := d.bench
 	table, err := b.arena.Take(tableBytes + 16)
 	if err != nil {

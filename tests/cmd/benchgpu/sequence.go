@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/resident"
 )
 
 // Sequences are those of GFTR, 5.2.7: facts with a foreign key to each of n
@@ -23,19 +23,19 @@ const (
 
 // tables are a sequence's inputs.
 type tables struct {
-	rows  resident.Column   // the facts' row numbers
-	keys  []resident.Column // the facts' foreign keys
-	sides []resident.Side   // the tables
+	rows  columnar.Column   // the facts' row numbers
+	keys  []columnar.Column // the facts' foreign keys
+	sides []columnar.Side   // the tables
 }
 
 // sequenceTables makes the inputs at the bottom of the arena.
 func (b *bench) sequenceTables(ctx context.Context, n int) (t tables, err error) {
 	b.arena.Rewind(0)
-	take := func(rows int64) (c resident.Column, err error) {
+	take := func(rows int64) (c columnar.Column, err error) {
 		at, err := b.arena.Take(rows*4 + driver.Line)
-		return resident.Column{Addr: at, Bytes: 4}, err
+		return columnar.Column{Addr: at, Bytes: 4}, err
 	}
-	fill := func(side uint64, rows int64, number int, columns []resident.Column) error {
+	fill := func(side uint64, rows int64, number int, columns []columnar.Column) error {
 		mark := b.arena.Mark()
 		defer b.arena.Rewind(mark)
 		table, err := b.arena.Take(tableBytes)
@@ -63,17 +63,17 @@ func (b *bench) sequenceTables(ctx context.Context, n int) (t tables, err error)
 		if err != nil {
 			return t, err
 		}
-		side := resident.Side{Rows: sequenceTable, Payload: make([]resident.Column, 1)}
+		side := columnar.Side{Rows: sequenceTable, Payload: make([]columnar.Column, 1)}
 		if side.Key, err = take(sequenceTable); err != nil {
 			return t, err
 		}
 		if side.Payload[0], err = take(sequenceTable); err != nil {
 			return t, err
 		}
-		if err := fill(1, sequenceFacts, i+1, []resident.Column{key}); err != nil {
+		if err := fill(1, sequenceFacts, i+1, []columnar.Column{key}); err != nil {
 			return t, err
 		}
-		if err := fill(0, sequenceTable, i+1, []resident.Column{side.Key, side.Payload[0]}); err != nil {
+		if err := fill(0, sequenceTable, i+1, []columnar.Column{side.Key, side.Payload[0]}); err != nil {
 			return t, err
 		}
 		t.keys, t.sides = append(t.keys, key), append(t.sides, side)
@@ -145,8 +145,8 @@ func (b *bench) sequence(ctx context.Context, n int, a algorithm) (r result, err
 // joinAll runs the joins and returns the result: the facts' row numbers, then
 // each table's payload. Joins take turns with two halves of the arena, so that
 // what a join took is free when the next one has read its result.
-func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (int64, []resident.Column, error) {
-	rows, found := int64(sequenceFacts), []resident.Column{t.rows}
+func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (int64, []columnar.Column, error) {
+	rows, found := int64(sequenceFacts), []columnar.Column{t.rows}
 	var halves [2]*driver.Arena
 	half := b.arena.Free()/2 - 1<<20 // the checksum needs a little, too
 	for i := range halves {
@@ -169,7 +169,7 @@ func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (
 			key.Addr = at
 			r.Launches++
 		}
-		j := resident.Join{Build: side, Probe: resident.Side{Rows: rows, Key: key, Payload: found}, OutputRows: rows, NoKey: true}
+		j := columnar.Join{Build: side, Probe: columnar.Side{Rows: rows, Key: key, Payload: found}, OutputRows: rows, NoKey: true}
 		o, report, err := a.run(ctx, b.device, b.stream, arena, &j)
 		if err != nil {
 			return 0, nil, err

@@ -9,30 +9,30 @@ import (
 	"strings"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/cuda/auto"
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/launch"
+	"gpujoin/joincore/cuda/columnar/npj"
+	"gpujoin/joincore/cuda/columnar/phj"
+	"gpujoin/joincore/cuda/columnar/smj"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/launch"
-	"gpujoin/joincore/cuda/npj"
-	"gpujoin/joincore/cuda/phj"
-	"gpujoin/joincore/cuda/resident"
-	"gpujoin/joincore/cuda/smj"
+	"gpujoin/joincore/cuda/selector"
 )
 
 // algorithm is a join by name; chosen: it is the one that decides for itself.
 type algorithm struct {
 	name   string
-	run    resident.Func
+	run    columnar.Func
 	chosen bool
 }
 
 func algorithms() []algorithm {
-	with := func(o phj.Options) resident.Func {
-		return func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *resident.Join) (*resident.Output, *resident.Report, error) {
+	with := func(o phj.Options) columnar.Func {
+		return func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 			return phj.Run(ctx, d, s, a, j, o)
 		}
 	}
 	return []algorithm{
-		{"auto", auto.Run, true},
+		{"auto", selector.Run, true},
 		{"phj-om", phj.OM, false},
 		{"phj-um", phj.UM, false},
 		{"phj-place", with(phj.Options{Materialise: "place"}), false},
@@ -89,7 +89,7 @@ type result struct {
 
 	low, bar float64
 	bound    int64 // of the peak
-	phases   []resident.Phase
+	phases   []columnar.Phase
 	wrong    string
 }
 
@@ -131,7 +131,7 @@ var named = map[string]joincore.Algorithm{
 // predicted returns what the model gives a join: to the one that was chosen by
 // what its sample told, to the others by the match ratio that the data has. 0:
 // there is no prediction.
-func (b *bench) predicted(j *resident.Join, a algorithm, report *resident.Report) (ms float64) {
+func (b *bench) predicted(j *columnar.Join, a algorithm, report *columnar.Report) (ms float64) {
 	if a.chosen {
 		for _, p := range report.Predicted {
 			ms += p.MS
@@ -139,14 +139,14 @@ func (b *bench) predicted(j *resident.Join, a algorithm, report *resident.Report
 		return ms
 	}
 	if known, ok := named[a.name]; ok {
-		return auto.Predict(b.device, j, known, min(1, float64(j.OutputRows)/float64(j.Probe.Rows))).MS
+		return selector.Predict(b.device, j, known, min(1, float64(j.OutputRows)/float64(j.Probe.Rows))).MS
 	}
 	return 0
 }
 
 // peakBound is the most device memory that a join may take.
-func peakBound(j *resident.Join) int64 {
-	return resident.Bound(j.Build.Bytes()+j.Probe.Bytes(), j.OutputRows*j.RowBytes())
+func peakBound(j *columnar.Join) int64 {
+	return columnar.Bound(j.Build.Bytes()+j.Probe.Bytes(), j.OutputRows*j.RowBytes())
 }
 
 // poison is what the arena is filled with before an algorithm's first run.

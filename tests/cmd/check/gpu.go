@@ -12,14 +12,14 @@ import (
 )
 
 var (
-	programs = flag.String("programs", "", "with -only gpu: what to run of phj, op, smj, npj, auto, profile, driver, transfer, cuda, worker, e2e, with commas between; none: all")
+	programs = flag.String("programs", "", "with -only gpu: what to run of phj, rowid, smj, npj, selector, calibrate, driver, transfer, cuda, worker, e2e, with commas between; none: all")
 	within   = flag.Duration("within", 9*time.Minute, "with -only gpu: what is not done by then is stopped")
 )
 
 // kernelPrograms launch every kernel. Their short tests are run natively and
 // under compute-sanitizer, which slows kernels down a hundredfold, and all
 // their tests at the end.
-var kernelPrograms = []string{"phj", "op", "smj", "npj"}
+var kernelPrograms = []string{"phj", "rowid", "smj", "npj"}
 
 // raced is the test that racecheck watches: it looks at every access to shared
 // memory, so that a join takes it seconds, and a small set that has each family
@@ -39,7 +39,7 @@ func gpuSteps() ([]step, error) {
 		g.only = strings.Split(*programs, ",")
 	}
 	for _, name := range g.only {
-		if !slices.Contains(kernelPrograms, name) && !slices.Contains([]string{"auto", "profile", "driver", "transfer", "cuda", "worker", "e2e"}, name) {
+		if !slices.Contains(kernelPrograms, name) && !slices.Contains([]string{"selector", "calibrate", "driver", "transfer", "cuda", "worker", "e2e"}, name) {
 			return nil, fmt.Errorf("there is no program %q", name)
 		}
 	}
@@ -48,8 +48,8 @@ func gpuSteps() ([]step, error) {
 		g.tests("driver", time.Minute),
 		g.tests("transfer", time.Minute),
 		g.together("short", kernelPrograms, 90*time.Second, nil, "-test.short"),
-		g.tests("auto", time.Minute, "-test.short"),
-		g.tests("profile", time.Minute),
+		g.tests("selector", time.Minute, "-test.short"),
+		g.tests("calibrate", time.Minute),
 		g.tests("cuda", 3*time.Minute),
 		g.tests("worker", 90*time.Second, "-test.run", "^TestDevice$"),
 		g.bundled(2*time.Minute),
@@ -57,7 +57,7 @@ func gpuSteps() ([]step, error) {
 		g.together("memcheck", []string{"cuda"}, 90*time.Second, memcheck(), "-test.run", memchecked),
 		g.together("racecheck", kernelPrograms, 100*time.Second, sanitizer("racecheck"), "-test.run", raced),
 		g.together("all", []string{"phj", "smj", "npj"}, 2*time.Minute, nil),
-		g.tests("op", 2*time.Minute), // needs most of the memory
+		g.tests("rowid", 2*time.Minute), // needs most of the memory
 	), nil
 }
 

@@ -16,7 +16,7 @@ func fake(t *testing.T, scripts map[string]string) string {
 	for name, script := range scripts {
 		program := filepath.Join(root, built, name+".test")
 		err := errors.Join(
-			os.MkdirAll(filepath.Join(root, "joincore", "cuda", name), 0o755),
+			os.MkdirAll(packageDir(root, name), 0o755),
 			os.MkdirAll(filepath.Dir(program), 0o755),
 			os.WriteFile(program, []byte("#!/bin/sh\n"+script), 0o755))
 		if err != nil {
@@ -43,7 +43,7 @@ func TestNothingIsStartedWhenTimeIsOver(t *testing.T) {
 	root := fake(t, map[string]string{"phj": "touch started\necho '--- PASS: TestA (0.00s)'\n"})
 	g := &gpu{ends: time.Now()}
 	o := g.tests("phj", time.Second)[0].run(root)
-	if _, err := os.Stat(filepath.Join(root, "joincore/cuda/phj/started")); err == nil || o.failed != 1 || o.note != "no time was left" {
+	if _, err := os.Stat(filepath.Join(root, "joincore/cuda/columnar/phj/started")); err == nil || o.failed != 1 || o.note != "no time was left" {
 		t.Errorf("%v, %+v", err, o)
 	}
 }
@@ -75,13 +75,13 @@ func TestProgramsRunTogether(t *testing.T) {
 	for _, name := range kernelPrograms {
 		scripts[name] = "sleep 1\necho '--- PASS: TestA (0.00s)'\n"
 	}
-	scripts["op"] += "echo '--- FAIL: TestB (0.00s)'\nexit 1\n"
+	scripts["rowid"] += "echo '--- FAIL: TestB (0.00s)'\nexit 1\n"
 	root := fake(t, scripts)
 	g := &gpu{ends: time.Now().Add(time.Minute)}
 	begin := time.Now()
 	for _, s := range g.together("short", kernelPrograms, time.Minute, nil) {
 		o := s.run(root)
-		if wrong := s.name == "short op"; o.passed != 1 || (o.failed == 1) != wrong || strings.Contains(o.output, "TestB") != wrong || o.took < time.Second {
+		if wrong := s.name == "short rowid"; o.passed != 1 || (o.failed == 1) != wrong || strings.Contains(o.output, "TestB") != wrong || o.took < time.Second {
 			t.Errorf("%s: %+v", s.name, o)
 		}
 	}

@@ -26,24 +26,24 @@ const (
 
 // packageDir is the directory of a test program's package: tests read their
 // files relative to it.
-func packageDir(root, name string) (string, error) {
-	room := filepath.Join(root, "joincore", "cuda")
+func packageDir(root, name string) string {
+	provider := filepath.Join(root, "joincore", "cuda")
 	switch name {
 	case "cuda":
-		return room, nil
+		return provider
+	case "phj", "smj", "npj":
+		return filepath.Join(provider, "columnar", name)
 	case "worker":
-		return filepath.Join(root, "sidecar", "backend", "remote"), nil
+		return filepath.Join(root, "sidecar", "backend", "remote")
 	}
-	dir := filepath.Join(room, name)
-	_, err := os.Stat(dir)
-	return dir, err
+	return filepath.Join(provider, name)
 }
 
 // runTests runs a test program with flags, behind another program if before
 // is one with its arguments, and counts its tests.
 func (g *gpu) runTests(root, log, name string, before, flags []string, limit time.Duration) outcome {
-	dir, err := packageDir(root, name)
-	if err != nil {
+	dir := packageDir(root, name)
+	if _, err := os.Stat(dir); err != nil {
 		return one(false, err.Error())
 	}
 	program := filepath.Join(root, built, name+".test")

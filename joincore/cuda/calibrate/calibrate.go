@@ -1,0 +1,144 @@
+//go:build cuda
+
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/npj"
+	"gpujoin/joincore/cuda/columnar/phj"
+	"gpujoin/joincore/cuda/columnar/smj"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/selector"
+)
+
+// bytesARow is what a build row, and the two probe rows that go with it, need
+// for columns, passes and results.
+const bytesARow = 420
+
+// times is how often each join is run; the fastest counts, since what comes in
+// between only makes it slower.
+const times = 3
+
+// Measure returns the device's rates. Nothing else runs on the device. Errors:
+// ErrBudget where the arena has too little room, those of joins, and where what
+// comes out cannot be rates.
+func Measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena) (choose.DeviceRates, error) {
+	r := choose.DefaultDeviceRates
+	r.CacheMB = float64(d.Info().L2) * cacheShare / 1e6
+	n := int64(mostRows)
+	for n >= leastRows && n*bytesARow > a.Free() {
+		n /= 2
+	}
+	if n < leastRows {
+		return r, fmt.Errorf("%d bytes are too few to measure the device: %w", a.Free(), joincore.ErrBudget)
+	}
+	mark := a.Mark()
+	defer a.Rewind(mark)
+	observed, err := measure(ctx, d, s, a, n)
+	if err != nil {
+		return r, errors.Join(err, s.Sync(context.WithoutCancel(ctx)))
+	}
+	r.Fit(observed)
+	if err := link(ctx, d, s, a, &r); err != nil {
+		return r, err
+	}
+	return r, r.Check()
+}
+
+// cacheShare is how much of the cache is left to what is fetched by row number:
+// everything else passes through it, too.
+const cacheShare = 0.8
+
+func measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, n int64) ([]choose.Observation, error) {
+	x, err := newData(d, s, a, [2]int64{n, 2 * n})
+	if x != nil {
+		defer x.close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	var observed []choose.Observation
+	for _, t := range trials(n) {
+		list, err := t.run(ctx, d, x)
+		if err != nil {
+			return nil, fmt.Errorf("%s of %d and %d rows: %w", t.how, t.build, t.probe, err)
+		}
+		observed = append(observed, list...)
+	}
+	return observed, nil
+}
+
+// run runs the trial and returns what it tells.
+func (t *trial) run(ctx context.Context, d *driver.Context, x *data) ([]choose.Observation, error) {
+	bottom := x.arena.Mark()
+	defer x.arena.Rewind(bottom)
+	distinct := t.build
+	if t.distinct > 0 {
+		distinct = t.distinct
+	}
+	join := columnar.Join{OutputRows: t.results(), Phases: true}
+	var err error
+	if join.Build, err = x.side(buildSide, t.build, t.key, distinct, 0, t.widths[0]); err != nil {
+		return nil, err
+	}
+	if err := x.stream.Sync(ctx); err != nil { // the descriptor's memory is used again
+		return nil, err
+	}
+	if join.Probe, err = x.side(probeSide, t.probe, t.key, t.domain, t.zipf, t.widths[1]); err != nil {
+		return nil, err
+	}
+	if err := x.stream.Sync(ctx); err != nil {
+		return nil, err
+	}
+	run := t.function()
+	least := map[string]float64{}
+	mark := x.arena.Mark()
+	for range times {
+		x.arena.Rewind(mark)
+		_, report, err := run(ctx, d, x.stream, x.arena, &join)
+		if err != nil {
+			return nil, err
+		}
+		for phase, ms := range phases(report) {
+			if before, ok := least[phase]; !ok || ms < before {
+				least[phase] = ms
+			}
+		}
+	}
+	return t.observations(least), nil
+}
+
+// function returns what joins.
+func (t *trial) function() columnar.Func {
+	switch t.how {
+	case "smj-um":
+		return smj.UM
+	case "smj-om":
+		return smj.OM
+	case "npj":
+		return npj.Run
+	}
+	options := phj.Options{Materialise: strings.TrimPrefix(t.how, "phj-")}
+	if t.how == "bloom" {
+		options = phj.Options{Materialise: "om", Bloom: "on"}
+	}
+	return func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
+		return phj.Run(ctx, d, s, a, j, options)
+	}
+}
+
+// phases returns the time of each phase as the model names them, and of all.
+func phases(report *columnar.Report) map[string]float64 {
+	ms := map[string]float64{wholeJoin: report.MS}
+	for _, p := range report.Phases {
+		ms[selector.PhaseOf(p.Name)] += p.MS
+	}
+	return ms
+}

@@ -1,0 +1,97 @@
+//go:build cuda
+
+package calibrate
+
+import (
+	"encoding/binary"
+	"math"
+
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/kernels"
+)
+
+// data makes columns in an arena. Of payload no value is ever looked at, so it
+// is what lay there.
+type data struct {
+	stream  *driver.Stream
+	arena   *driver.Arena
+	module  *driver.Module
+	fill    *driver.Kernel
+	host    *driver.Host // page-locked, for a descriptor of one column
+	payload [2][]driver.Ptr
+}
+
+const (
+	describedBytes = 16
+	fillBlocks     = 4096
+	mostColumns    = 4
+	widest         = 8 // bytes of a value
+)
+
+// newData takes payload of so many rows a side.
+func newData(d *driver.Context, s *driver.Stream, a *driver.Arena, rows [2]int64) (*data, error) {
+	m, err := d.Load(kernels.Data)
+	if err != nil {
+		return nil, err
+	}
+	x := &data{stream: s, arena: a, module: m}
+	if x.fill, err = m.Kernel("data_fill"); err != nil {
+		return x, err
+	}
+	if x.host, err = d.Pinned(describedBytes); err != nil {
+		return x, err
+	}
+	for i, n := range rows {
+		for range mostColumns {
+			at, err := a.Take(n*widest + driver.Line)
+			if err != nil {
+				return x, err
+			}
+			x.payload[i] = append(x.payload[i], at)
+		}
+	}
+	return x, nil
+}
+
+func (x *data) close() {
+	if x.host != nil {
+		_ = x.host.Free()
+	}
+	_ = x.module.Unload()
+}
+
+// Sides of joins, as data_fill numbers them.
+const (
+	buildSide = 0
+	probeSide = 1
+)
+
+// side makes a side: build keys are the first of the domain in turn, probe keys
+// are drawn from it, evenly or by a Zipf law of that factor.
+func (x *data) side(number int, rows int64, keyBytes int, domain int64, zipf float64, widths []int) (s columnar.Side, err error) {
+	s = columnar.Side{Rows: rows, Key: columnar.Column{Bytes: keyBytes}}
+	if s.Key.Addr, err = x.arena.Take(rows*int64(keyBytes) + driver.Line); err != nil {
+		return s, err
+	}
+	described, err := x.arena.Take(describedBytes)
+	if err != nil {
+		return s, err
+	}
+	binary.LittleEndian.PutUint64(x.host.Bytes(), uint64(s.Key.Addr))
+	binary.LittleEndian.PutUint64(x.host.Bytes()[8:], uint64(keyBytes))
+	if err := x.stream.CopyIn(described, x.host.Bytes()); err != nil {
+		return s, err
+	}
+	factor := uint64(0)
+	if zipf > 0 {
+		factor = math.Float64bits(zipf)
+	}
+	if err := x.fill.Launch(x.stream, fillBlocks, uint64(number), uint64(rows), uint64(described), 1, uint64(domain), factor, 0, 0); err != nil {
+		return s, err
+	}
+	for i, w := range widths {
+		s.Payload = append(s.Payload, columnar.Column{Addr: x.payload[number][i], Bytes: w})
+	}
+	return s, nil
+}

@@ -1,0 +1,143 @@
+package calibrate
+
+import (
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cuda/selector"
+)
+
+// Bounds of how many build rows the joins have. At the upper one a column is
+// several times the cache; below the lower one launches are all that is seen.
+const (
+	mostRows  = 1 << 25
+	leastRows = 1 << 20
+)
+
+// trial is a join, and which rates its phases tell.
+type trial struct {
+	build, probe int64
+	key          int
+	widths       [2][]int
+	domain       int64 // of probe keys; as many rows as there are build keys: all match
+	distinct     int64 // build keys; 0: all are
+	zipf         float64
+	how          string
+	tells        []told
+}
+
+// told is a rate and the phase that it bounds.
+type told struct {
+	phase string // "": the whole join
+	rate  func(*choose.DeviceRates) *float64
+}
+
+// wholeJoin is the time of all phases.
+const wholeJoin = ""
+
+// hotShare is the share of probe rows with hot keys where keys are Zipf
+// distributed with a factor of 1.5, as samples have shown.
+const hotShare = 0.9
+
+// trials lists joins of n build and 2n probe rows, or fewer.
+func trials(n int64) []trial {
+	same := func(w ...int) [2][]int { return [2][]int{w, w} }
+	j := func(how string, widths [2][]int, tells ...told) trial {
+		return trial{build: n, probe: 2 * n, key: 4, widths: widths, domain: n, how: how, tells: tells}
+	}
+	few := func(t trial) trial { t.domain = 16 * n; return t }
+	sized := func(t trial, build, probe int64) trial { t.build, t.probe, t.domain = build, probe, build; return t }
+	wide := func(t trial) trial { t.key = 8; return t }
+	placed := j("place", same(4, 4), told{choose.PhaseMatch, func(r *choose.DeviceRates) *float64 { return &r.PlaceGps }})
+	placed.domain = 2 * n // else the result would leave too little memory for it
+	hot := j("bypass", same(4, 4), told{choose.PhaseBypass, func(r *choose.DeviceRates) *float64 { return &r.BypassGB }})
+	hot.zipf, hot.probe = 1.5, n
+	reduced := sized(j("bloom", same(4, 4), told{choose.PhaseFilter, func(r *choose.DeviceRates) *float64 { return &r.FilterGps }}), n/8, 2*n)
+	reduced.domain = 16 * reduced.build
+	many := sized(j("phj-om", same(4, 4), told{choose.PhaseMatch, func(r *choose.DeviceRates) *float64 { return &r.MoreNS }}), n/8, n/8)
+	many.distinct, many.domain = n/64, n/64
+	fields := j("phj-om", [2][]int{{4, 8, 4}, {4, 4}}, told{choose.PhaseBuildSide, func(r *choose.DeviceRates) *float64 { return &r.FieldNS }})
+	return []trial{
+		sized(j("phj-om", same(4), told{wholeJoin, func(r *choose.DeviceRates) *float64 { return &r.LaunchMS }}), 1<<10, 1<<11),
+		wide(j("phj-om", same(8, 8), told{choose.PhaseHistogram, func(r *choose.DeviceRates) *float64 { return &r.ReadGB }})),
+		j("phj-om", same(4, 4, 4, 4),
+			told{choose.PhaseProbeSide, func(r *choose.DeviceRates) *float64 { return &r.PassGB }},
+			told{choose.PhaseMatch, func(r *choose.DeviceRates) *float64 { return &r.MatchGB }}),
+		few(j("phj-om", same(4, 4), told{choose.PhaseMatch, func(r *choose.DeviceRates) *float64 { return &r.MatchNS }})),
+		j("phj-um", same(4, 4),
+			told{choose.PhaseProbeSide, func(r *choose.DeviceRates) *float64 { return &r.RankNS }}),
+		wide(j("phj-um", same(8, 8), told{choose.PhaseMatch, func(r *choose.DeviceRates) *float64 { return &r.WideGps }})),
+		placed, hot, reduced, many, fields,
+		j("smj-um", same(4, 4),
+			told{choose.PhaseHistogram, func(r *choose.DeviceRates) *float64 { return &r.CountNS }}),
+		few(j("smj-um", same(4, 4), told{choose.PhaseMerge, func(r *choose.DeviceRates) *float64 { return &r.MergeNS }})),
+		j("smj-om", same(8, 8), told{choose.PhaseSort, func(r *choose.DeviceRates) *float64 { return &r.SortGB }}),
+		j("smj-om", same(4, 4, 4, 4),
+			told{choose.PhaseSort, func(r *choose.DeviceRates) *float64 { return &r.SortNS }},
+			told{choose.PhaseMerge, func(r *choose.DeviceRates) *float64 { return &r.MergeGB }}),
+		sized(j("npj", same(4, 4),
+			told{choose.PhaseBuild, func(r *choose.DeviceRates) *float64 { return &r.EnterCachedNS }},
+			told{choose.PhaseProbe, func(r *choose.DeviceRates) *float64 { return &r.FindCachedNS }},
+			told{choose.PhaseGather, func(r *choose.DeviceRates) *float64 { return &r.CachedGps }}), 1<<20, 1<<22),
+		j("npj", same(8, 8),
+			told{choose.PhaseBuild, func(r *choose.DeviceRates) *float64 { return &r.EnterNS }},
+			told{choose.PhaseProbe, func(r *choose.DeviceRates) *float64 { return &r.FindNS }},
+			told{choose.PhaseGather, func(r *choose.DeviceRates) *float64 { return &r.FetchGps }}),
+	}
+}
+
+// materialisations of partitioned joins that no algorithm's name says.
+var materialisations = map[string]choose.Materialisation{
+	"place": {Probe: choose.Place}, "bypass": {Build: choose.Fetch, Bypass: true}, "bloom": {Bloom: true},
+}
+
+var algorithms = map[string]joincore.Algorithm{
+	"phj-om": joincore.PHJOM, "phj-um": joincore.PHJUM, "smj-om": joincore.SMJOM, "smj-um": joincore.SMJUM, "npj": joincore.NPJ,
+}
+
+// predict is what the model gives the trial.
+func (t *trial) predict(r *choose.DeviceRates, j *choose.Resident) choose.Prediction {
+	if m, ok := materialisations[t.how]; ok {
+		return r.Predict(j, m)
+	}
+	return r.Named(j, algorithms[t.how]).Prediction
+}
+
+// observations returns what the trial tells by the least ms of each phase.
+func (t *trial) observations(least map[string]float64) (list []choose.Observation) {
+	described := selector.Describe(t.described(), t.results(), 0)
+	for _, told := range t.tells {
+		list = append(list, choose.Observation{
+			Name: t.how + ", " + told.phase, Rate: told.rate, MS: least[told.phase],
+			Predict: func(r *choose.DeviceRates) float64 {
+				p := t.predict(r, &described)
+				if told.phase == wholeJoin {
+					return p.MS()
+				}
+				return p.Of(told.phase)
+			},
+		})
+	}
+	return list
+}
+
+// described is the trial as the model sees it.
+func (t *trial) described() choose.Resident {
+	j := choose.Resident{KeyBytes: t.key, Rows: [2]int64{t.build, t.probe}, Payload: t.widths, MatchRatio: 1}
+	if t.zipf > 0 {
+		j.Hot = hotShare
+	}
+	if t.distinct > 0 {
+		j.ResultRows = t.results()
+	} else if t.domain > t.build {
+		j.MatchRatio = float64(t.build) / float64(t.domain)
+	}
+	return j
+}
+
+// results is how many rows are expected.
+func (t *trial) results() int64 {
+	if t.distinct > 0 {
+		return t.probe * (t.build / t.distinct)
+	}
+	return int64(float64(t.probe) * min(1, float64(t.build)/float64(t.domain)))
+}

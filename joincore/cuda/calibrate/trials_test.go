@@ -1,0 +1,97 @@
+package calibrate
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cuda/selector"
+)
+
+// apart are rates that no join tells: of the link, and of the cache, whose size
+// the driver knows.
+var apart = []string{"CacheMB", "LinkInGB", "LinkOutGB"}
+
+// Of a device that behaves as the model does, what the trials have told predicts
+// other joins, by every algorithm.
+func TestTrialsTellEnough(t *testing.T) {
+	others := []choose.Resident{
+		{KeyBytes: 4, Rows: [2]int64{1 << 27, 1 << 28}, Payload: [2][]int{{4, 4}, {4, 4}}, MatchRatio: 1},
+		{KeyBytes: 8, Rows: [2]int64{1 << 24, 1 << 26}, Payload: [2][]int{{8, 8, 8}, {4}}, MatchRatio: 0.1},
+		{KeyBytes: 4, Rows: [2]int64{1 << 18, 1 << 27}, Payload: [2][]int{{4, 1, 16}, {2, 8}}, MatchRatio: 0.7, Hot: 0.2},
+		{KeyBytes: 4, Rows: [2]int64{1 << 24, 1 << 24}, Payload: [2][]int{{4}, {4}}, MatchRatio: 1, ResultRows: 1 << 27},
+	}
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		device := choose.DefaultDeviceRates
+		of := reflect.ValueOf(&device).Elem()
+		for i := range of.NumField() {
+			if !slices.Contains(apart, of.Type().Field(i).Name) {
+				of.Field(i).SetFloat(of.Field(i).Float() * (0.5 + random.Float64()))
+			}
+		}
+		found := choose.DefaultDeviceRates
+		found.Fit(observe(&device, mostRows))
+		for _, j := range others {
+			j = selector.Describe(j, j.Rows[1], 0)
+			for name, a := range algorithms {
+				got, want := found.Named(&j, a).MS, device.Named(&j, a).MS
+				if math.Abs(got-want) > 0.1*want {
+					t.Errorf("seed %d: %s of %v rows: %.2f ms are predicted, %.2f are right", seed, name, j.Rows, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Every rate but those apart is told by a trial.
+func TestEveryRateIsTold(t *testing.T) {
+	r := choose.DefaultDeviceRates
+	told := map[*float64]bool{}
+	for _, trial := range trials(mostRows) {
+		for _, of := range trial.tells {
+			told[of.rate(&r)] = true
+		}
+	}
+	of := reflect.ValueOf(&r).Elem()
+	for i := range of.NumField() {
+		name := of.Type().Field(i).Name
+		if told[of.Field(i).Addr().Interface().(*float64)] == slices.Contains(apart, name) {
+			t.Errorf("%s: told is %v", name, !slices.Contains(apart, name))
+		}
+	}
+}
+
+// Fewer rows, for which there is little memory, tell rates that are as good for
+// what they can tell.
+func TestSmallTrialsTellNothingWrong(t *testing.T) {
+	device := choose.DefaultDeviceRates
+	device.PassGB, device.FetchGps = 1000, 12
+	for n := int64(leastRows); n <= mostRows; n *= 2 {
+		found := choose.DefaultDeviceRates
+		found.Fit(observe(&device, n))
+		if math.Abs(found.PassGB-device.PassGB) > 0.1*device.PassGB {
+			t.Errorf("%d rows: passes at %g GB/s", n, found.PassGB)
+		}
+		if err := found.Check(); err != nil {
+			t.Errorf("%d rows: %v", n, err)
+		}
+	}
+}
+
+// observe returns what the trials tell of a device that does as the model says.
+func observe(device *choose.DeviceRates, n int64) (list []choose.Observation) {
+	for _, trial := range trials(n) {
+		j := selector.Describe(trial.described(), trial.results(), 0)
+		p := trial.predict(device, &j)
+		least := map[string]float64{wholeJoin: p.MS()}
+		for _, phase := range p {
+			least[phase.Name] = phase.MS
+		}
+		list = append(list, trial.observations(least)...)
+	}
+	return list
+}

@@ -1,0 +1,107 @@
+//go:build cuda
+
+package columnar
+
+import (
+	"context"
+
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cuda/driver"
+)
+
+// Column is an array of fixed-width values in device memory. Addr is a
+// multiple of 16 and what lies up to the next multiple of 256 is readable.
+type Column struct {
+	Addr  driver.Ptr
+	Bytes int // of a value: 1, 2, 4, 8 or 16
+}
+
+// Side is one input of a join. It is read only.
+type Side struct {
+	Rows    int64  // below 2^32 - 2^20
+	Key     Column // 4 or 8 bytes; every value is a key like any other
+	Payload []Column
+}
+
+// Bytes returns the size of the side's columns.
+func (s *Side) Bytes() int64 {
+	width := s.Key.Bytes
+	for _, c := range s.Payload {
+		width += c.Bytes
+	}
+	return s.Rows * int64(width)
+}
+
+// Join is an inner join on equal keys. Neither side's keys are declared unique.
+type Join struct {
+	Build, Probe Side
+	// OutputRows is the result's expected size; the algorithm returns a larger
+	// one as well, at the price of more time and memory.
+	OutputRows int64
+	// RowIDs: the result has each side's row number as a 4-byte column in
+	// place of that side's payload.
+	RowIDs bool
+	// NoKey: the result has no key column.
+	NoKey bool
+	// Phases: the report has the time of each phase. That takes a few
+	// microseconds of its own.
+	Phases bool
+}
+
+// RowBytes returns the size of a row of the result.
+func (j *Join) RowBytes() (bytes int64) {
+	if !j.NoKey {
+		bytes = int64(j.Probe.Key.Bytes)
+	}
+	if j.RowIDs {
+		return bytes + 2*4
+	}
+	for _, s := range []*Side{&j.Build, &j.Probe} {
+		for _, c := range s.Payload {
+			bytes += int64(c.Bytes)
+		}
+	}
+	return bytes
+}
+
+// Output is a join's result, in the arena that the join was given.
+type Output struct {
+	Rows  int64
+	Key   Column // zero where it was not wanted
+	Build []Column
+	Probe []Column
+}
+
+// Phase is a named part of a join.
+type Phase struct {
+	Name  string
+	MS    float64
+	Bytes int64 // read and written, as modelled
+}
+
+// Report is what a join cost.
+type Report struct {
+	Algorithm string
+	MS        float64 // on the device, from the first operation to the last, reading back the row count included
+	WallMS    float64 // on the host, from entry to return
+	Launches  int
+	Syncs     int   // times that the host waited for the device
+	Bytes     int64 // read and written in device memory, as modelled
+	PeakBytes int64 // inputs and the most of the arena that was in use
+	Phases    []Phase
+	Predicted []Phase // by the model, where something was chosen; coarser than Phases
+}
+
+// Predict fills in what the model has given the join.
+func (r *Report) Predict(p choose.Prediction) {
+	r.Predicted = nil
+	for _, phase := range p {
+		r.Predicted = append(r.Predicted, Phase{Name: phase.Name, MS: phase.MS})
+	}
+}
+
+// Func runs a join on a stream and returns when it is done. All its device
+// memory comes from the arena; the result stays there until the caller rewinds
+// it. Errors: joincore.ErrBudget (by errors.Is) where the arena is too small,
+// ctx.Err() where ctx ended first, a *driver.Error otherwise.
+type Func func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *Join) (*Output, *Report, error)

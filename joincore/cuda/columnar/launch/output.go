@@ -1,0 +1,149 @@
+//go:build cuda
+
+package launch
+
+import (
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/driver"
+)
+
+// Source is from where a join's kernels take a side's payload once they know
+// the partners: values that lie by the row that they name, and where `Gather`
+// is set, row numbers first and the values by these at the end.
+type Source struct {
+	Key     uint64   // column of keys
+	Payload []uint64 // columns; empty where Gather
+	Gather  bool
+	IDs     uint64 // column of row numbers; 0: those of the rows themselves
+}
+
+// Output is room for a result, and how it is written.
+type Output struct {
+	Match  Result // what the match writes
+	Gather Result // what is gathered afterwards
+	Of     []Payload
+	out    columnar.Output
+}
+
+// Payload names the input column that a column of Output.Gather is gathered
+// from, in the same order: the one of a side that row numbers lie in comes last.
+type Payload struct{ Side, Column int }
+
+// TakeOutput takes room for a result of so many rows and describes it; at
+// `counter` the match counts its rows. inPlace: row numbers lie in the result's
+// columns where they can, at the price of sparse writing where no column has 4 bytes.
+func (b *Job) TakeOutput(rows int64, counter uint64, sources [2]Source, inPlace bool) *Output {
+	o := &Output{Match: Result{Capacity: uint64(rows), Rows: counter}}
+	o.Gather = o.Match
+	take := func(width int) columnar.Column {
+		return columnar.Column{Addr: driver.Ptr(b.Take(rows * int64(width))), Bytes: width}
+	}
+	if !b.Join.NoKey {
+		o.out.Key = take(b.Join.Probe.Key.Bytes)
+		o.Match.add(ResultColumn{Side: 1, Bytes: uint64(o.out.Key.Bytes), From: sources[1].Key, To: uint64(o.out.Key.Addr)})
+	}
+	for i, s := range sources {
+		columns := [2]*[]columnar.Column{&o.out.Build, &o.out.Probe}[i]
+		if b.Join.RowIDs {
+			*columns = []columnar.Column{take(4)}
+			o.Match.add(ResultColumn{Side: uint64(i), Bytes: 4, From: s.IDs, To: uint64((*columns)[0].Addr)})
+			continue
+		}
+		for _, in := range b.Sides[i].Payload {
+			*columns = append(*columns, take(in.Bytes))
+		}
+		if s.Gather {
+			b.byNumber(o, i, s, *columns, rows, inPlace)
+			continue
+		}
+		for k, c := range *columns {
+			o.Match.add(ResultColumn{Side: uint64(i), Bytes: uint64(c.Bytes), From: s.Payload[k], To: uint64(c.Addr)})
+		}
+	}
+	return o
+}
+
+// byNumber describes a side whose payload is gathered.
+func (b *Job) byNumber(o *Output, side int, s Source, columns []columnar.Column, rows int64, inPlace bool) {
+	in, at := b.Sides[side].Payload, -1
+	if inPlace {
+		at = host(Widths(in))
+	}
+	var index, step uint64
+	if at >= 0 {
+		index, step = uint64(columns[at].Addr), uint64(columns[at].Bytes/4)
+	} else {
+		index, step = b.Take(rows*4), 1
+	}
+	o.Match.add(ResultColumn{Side: uint64(side), Bytes: 4, From: s.IDs, Step: step, To: index})
+	gather := func(k int) {
+		o.Of = append(o.Of, Payload{side, k})
+		o.Gather.add(ResultColumn{Side: uint64(side), Bytes: uint64(in[k].Bytes), From: uint64(in[k].Addr), Index: index, Step: step, To: uint64(columns[k].Addr)})
+	}
+	for k := range in {
+		if k != at {
+			gather(k)
+		}
+	}
+	if at >= 0 {
+		gather(at)
+	}
+}
+
+// KeyFrom says where the result's keys come from, if it has any.
+func (o *Output) KeyFrom(at uint64) {
+	if o.out.Key.Addr != 0 {
+		o.Match.Column[0].From = at
+	}
+}
+
+// GatherPayload queues what the match has left to be gathered, a launch a column.
+func (b *Job) GatherPayload(o *Output) {
+	if o.Gather.Columns == 0 {
+		return
+	}
+	kernel, at, bytes := b.Kernel("gj_result_gather"), Put(b, &o.Gather), int64(0)
+	for c := range o.Gather.Columns {
+		b.Launch(kernel, kernel.Blocks*b.SMs, at, c)
+		rows, of := int64(o.Gather.Capacity), o.Gather.Column[c]
+		bytes += rows*int64(4+of.Bytes) + b.Random(rows, ReadAtRandom, b.Sides[of.Side].Rows*int64(of.Bytes))
+	}
+	b.Phase("gather", bytes)
+}
+
+// GatherColumn queues the gathering of one column, in order, from where it lies
+// sorted.
+func (b *Job) GatherColumn(o *Output, c int, from uint64) {
+	o.Gather.Column[c].From = from
+	kernel := b.Kernel("gj_result_gather")
+	b.Launch(kernel, kernel.Blocks*b.SMs, Put(b, &o.Gather), uint64(c))
+}
+
+// Bytes returns what the match writes, as modelled.
+func (o *Output) Bytes() (bytes int64) {
+	for _, c := range o.Match.Column[:o.Match.Columns] {
+		bytes += int64(o.Match.Capacity * c.Bytes)
+	}
+	return bytes
+}
+
+// Result returns the result's columns, of so many rows.
+func (o *Output) Result(rows int64) *columnar.Output {
+	o.out.Rows = rows
+	return &o.out
+}
+
+// Widths returns the bytes of each column's values.
+func Widths(columns []columnar.Column) (widths []int) {
+	for _, c := range columns {
+		widths = append(widths, c.Bytes)
+	}
+	return widths
+}
+
+// add appends a column.
+func (r *Result) add(c ResultColumn) {
+	c.Step = max(c.Step, 1)
+	r.Column[r.Columns] = c
+	r.Columns++
+}

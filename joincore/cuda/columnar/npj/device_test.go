@@ -1,0 +1,113 @@
+//go:build cuda
+
+package npj
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"gpujoin/joincore/cuda/check"
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/launch"
+	"gpujoin/joincore/cuda/driver"
+)
+
+func TestJoins(t *testing.T) { check.New(t, 1<<28, launch.Close).Matrix(Run, 256, 1024) }
+
+// lookFirst joins with a range that is known.
+func lookFirst(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
+	mark := a.Mark()
+	keys, _, err := Look(ctx, d, s, a, j)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.Rewind(mark)
+	return Within(keys)(ctx, d, s, a, j)
+}
+
+func TestJoinsOfAKnownRange(t *testing.T) {
+	check.New(t, 1<<28, launch.Close).Matrix(lookFirst, 256, 1024)
+}
+
+// What a report says of the table is what it was: an array where keys are dense,
+// whether or not that was known before. They may be the largest that there are,
+// beside which others are looked for; from -15000 on they are at both ends.
+func TestArraysAreReported(t *testing.T) {
+	r := check.New(t, 1<<28, launch.Close)
+	const largest = math.MaxUint64
+	for name, c := range map[string]struct {
+		keys func(*check.Rig, int) uint64
+		want string
+	}{
+		"in order":         {check.Ascending(1<<20, 1), "npj/array"},
+		"each three times": {check.Ascending(5, 3), "npj/array"},
+		"downwards":        {check.Descending(1 << 30), "npj/array"},
+		"the largest":      {check.Descending(largest), "npj/array"},
+		"from -15000 on":   {check.Ascending(largest-14999, 1), "npj"},
+		"all over":         {check.Spread(40000), "npj"},
+	} {
+		for _, keyBytes := range []int{4, 8} {
+			for _, f := range []columnar.Func{Run, lookFirst} {
+				r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
+					out, report, err := f(ctx, d, s, a, j)
+					if err == nil && report.Algorithm != c.want {
+						t.Errorf("%s, %d bytes: %s in place of %s", name, keyBytes, report.Algorithm, c.want)
+					}
+					return out, report, err
+				}, check.Case{Build: 30000, Probe: 50000, Keys: c.keys, KeyBytes: keyBytes, Widths: [2][]int{{4, 8}, {4}}, Expect: -1})
+			}
+		}
+	}
+}
+
+// Of dense keys in order every row's is near the one before.
+func TestLook(t *testing.T) {
+	r := check.New(t, 1<<28, launch.Close)
+	for _, keyBytes := range []int{4, 8} {
+		r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
+			mark := a.Mark()
+			keys, report, err := Look(ctx, d, s, a, j)
+			if err != nil {
+				return nil, nil, err
+			}
+			a.Rewind(mark)
+			if want := (Range{Low: 1000, High: 1000 + 99999, Near: 100000}); keys != want || report.Syncs != 1 || report.Launches != 1 {
+				t.Errorf("%+v in place of %+v, %+v", keys, want, report)
+			}
+			return Run(ctx, d, s, a, j)
+		}, check.Case{Build: 100000, Probe: 1000, Keys: check.Ascending(1000, 1), KeyBytes: keyBytes, Widths: [2][]int{{4}, {4}}, Expect: -1})
+	}
+}
+
+// The table is fuller, and row numbers lie in the result's columns, where else
+// the bound would not hold.
+func TestShortOfMemory(t *testing.T) {
+	r := check.New(t, 1<<28, launch.Close)
+	for _, c := range []check.Case{
+		{Build: 40000, Probe: 40000, Keys: check.Spread(2000), KeyBytes: 4, Widths: [2][]int{{16, 8}, {4}}},
+		{Build: 400000, Probe: 400000, Keys: check.Spread(400000), KeyBytes: 4, Widths: [2][]int{{1}, {2}}},
+		{Build: 40000, Probe: 50000, Keys: check.Ascending(77, 1), KeyBytes: 8, Widths: [2][]int{{4, 4}, {4}}},
+	} {
+		c.Expect = -1
+		r.Inner(Run, c)
+	}
+}
+
+// A kernel that the module lacks ends the join with an error that names it,
+// whatever is done with the kernel before the join asks for its rows.
+func TestMissingKernel(t *testing.T) {
+	r := check.New(t, 1<<20, launch.Close)
+	key := columnar.Column{Addr: r.Arena.Base(), Bytes: 4}
+	j := columnar.Join{Build: columnar.Side{Key: key}, Probe: columnar.Side{Key: key}}
+	_, _, err := launch.Run(context.Background(), r.Context, r.Stream, r.Arena, &j, "none", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
+		k := b.Kernel("gj_none_k%d", 1)
+		b.Launch(k, b.Grid(k, int64(k.Rows)+1), b.Take(8))
+		_, err := b.Rows(ctx, b.Take(8))
+		return &columnar.Output{}, err
+	})
+	if err == nil || !strings.Contains(err.Error(), "gj_none_k1") {
+		t.Errorf("without a kernel: %v", err)
+	}
+}

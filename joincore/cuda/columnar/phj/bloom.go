@@ -1,0 +1,137 @@
+//go:build cuda
+
+package phj
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/driver"
+)
+
+// Values of Options.Bloom.
+const (
+	bloomOn  = "on"
+	bloomOff = "off"
+)
+
+// reducible says whether the probe side may be reduced by a filter, so that its
+// keys are not counted before that is decided.
+func (r *run) reducible() bool {
+	switch {
+	case r.join.RowIDs || r.options.Bloom == bloomOff:
+		return false
+	case r.options.Bloom == bloomOn:
+		return true
+	}
+	return r.options.Materialise == "" && r.options.rates().FilterFits(r.join.Build.Rows)
+}
+
+// withoutBloom is a shape with no filter.
+func withoutBloom(shape func(choose.Materialisation) (choose.Materialisation, [2]choose.Carried)) func(choose.Materialisation) (choose.Materialisation, [2]choose.Carried) {
+	return func(m choose.Materialisation) (choose.Materialisation, [2]choose.Carried) {
+		m.Bloom = false
+		return shape(m)
+	}
+}
+
+// reduce makes what a Bloom filter of the build keys leaves of the probe side the
+// probe side, as columns of their own. Where there is no memory for it, or more
+// is left than a sample has promised, the probe side stays as it is.
+func (r *run) reduce(ctx context.Context) error {
+	fill, err := r.state.steps.Kernel(fmt.Sprintf("gj_filter_k%d", r.keyWords))
+	if err != nil {
+		return err
+	}
+	cut, err := r.state.steps.Kernel(fmt.Sprintf("gj_reduce_k%d", r.keyWords))
+	if err != nil {
+		return err
+	}
+	bottom, room := r.arena.Mark(), r.keptRows()
+	giveUp := func() error {
+		r.arena.Rewind(bottom)
+		r.bloom = false
+		return nil
+	}
+	left, err := r.takeReduced(room)
+	behind := r.arena.Mark()
+	t := taker{arena: r.arena, err: err}
+	bytes := choose.FilterBytes(r.join.Build.Rows)
+	filter, words := t.take(bytes), uint64(bytes/8)
+	if errors.Is(t.err, joincore.ErrBudget) {
+		return giveUp()
+	}
+	if t.err != nil {
+		return t.err
+	}
+	r.notePeak()
+	r.copyIn()
+	if r.counted == 0 {
+		r.clear()
+	}
+	r.do(func() error { return r.stream.Memset(driver.Ptr(filter), 0, bytes) })
+	r.launch(fill, fill.Grid(r.join.Build.Rows/int64(fill.Rows)+1), filter, words)
+	r.mark("filter")
+	r.launch(cut, cut.Grid(r.join.Probe.Rows/int64(cut.Rows)+1), filter, words, uint64(left.Key.Addr), uint64(room))
+	host := r.scratch.host.Bytes()[hostCounters : hostCounters+8*counters]
+	r.do(func() error { return r.stream.CopyOut(host, driver.Ptr(r.d.Counters)) })
+	r.do(func() error { return r.stream.Record(r.scratch.ready) })
+	r.mark("reduction")
+	if err := r.await(ctx, r.scratch.ready); err != nil {
+		return err
+	}
+	left.Rows = int64(r.scratch.host.Words()[hostCounters/8+counterKept])
+	if left.Rows > room {
+		return giveUp()
+	}
+	r.arena.Rewind(behind)
+	r.join.Probe = left
+	r.d.Side[1].Rows, r.d.Side[1].Key = uint64(left.Rows), uint64(left.Key.Addr)
+	return nil
+}
+
+// keptRows is for how many rows there is room: all, where no sample was taken.
+func (r *run) keptRows() int64 {
+	if r.sampled.rows == 0 {
+		return r.join.Probe.Rows
+	}
+	return r.volume().keptRows(float64(r.sampled.matched) / float64(r.sampled.rows))
+}
+
+// takeReduced takes columns for so many rows of the probe side, and describes
+// from where to where its payload goes.
+func (r *run) takeReduced(rows int64) (left columnar.Side, err error) {
+	t := taker{arena: r.arena}
+	column := func(like columnar.Column) columnar.Column {
+		return columnar.Column{Addr: driver.Ptr(t.take(rows * int64(like.Bytes))), Bytes: like.Bytes}
+	}
+	left.Key = column(r.join.Probe.Key)
+	r.fields = r.fields[:0]
+	for _, from := range r.join.Probe.Payload {
+		to, width := column(from), uint64(from.Bytes)
+		left.Payload = append(left.Payload, to)
+		r.fields = append(r.fields, field{From: uint64(from.Addr), FromStride: width, To: uint64(to.Addr), ToStride: width, Bytes: width})
+	}
+	if len(r.fields) > maxFields {
+		return left, fmt.Errorf("phj: %d payload columns are more than fit a join's descriptor", len(r.fields))
+	}
+	r.d.Side[1].Fields, r.d.Side[1].FieldCount = uint64(r.tables.join)+joinBytes, uint64(len(r.fields))
+	return left, t.err
+}
+
+// reductionTraffic models the bytes that a filter and the reduction by it read
+// and write.
+func (r *run) reductionTraffic() (filter, reduction int64) {
+	build, probe := &r.join.Build, &r.whole
+	filter = build.Rows*int64(build.Key.Bytes) + 2*choose.FilterBytes(build.Rows)
+	reduction = probe.Rows*int64(probe.Key.Bytes) + r.join.Probe.Bytes()
+	share := float64(r.join.Probe.Rows) / float64(max(probe.Rows, 1))
+	for _, c := range probe.Payload {
+		reduction += int64(choose.SectorBytes(float64(probe.Rows), share, c.Bytes))
+	}
+	return filter, reduction
+}

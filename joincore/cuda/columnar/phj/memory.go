@@ -1,0 +1,183 @@
+//go:build cuda
+
+package phj
+
+import (
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/driver"
+)
+
+// tables are a join's small arrays, and the arena's state around its buffers.
+type tables struct {
+	join       driver.Ptr // descriptor, fields behind it
+	zero       driver.Ptr // counters, histograms and the sample
+	zeroBytes  int64
+	bottom     driver.Mark // before the join
+	outputFrom driver.Mark // where the result may begin: behind what the match reads
+	peak       int64
+}
+
+// taker takes from the arena until that fails once.
+type taker struct {
+	arena *driver.Arena
+	err   error
+}
+
+func (t *taker) take(bytes int64) uint64 {
+	if t.err != nil {
+		return 0
+	}
+	p, err := t.arena.Take(bytes)
+	t.err = err
+	return uint64(p)
+}
+
+// takeTables takes the arrays whose size follows from the bits and describes
+// the inputs, so that their keys can be counted.
+func (r *run) takeTables() error {
+	r.tables.bottom = r.arena.Mark()
+	t := taker{arena: r.arena}
+	parts, parents := max(int64(4), int64(1)<<r.bits), int64(256)
+	r.d = joinDescriptor{Counters: t.take(8 * counters)}
+	for i := range r.d.Side {
+		r.d.Side[i].Count = t.take(4 * parts)
+	}
+	if r.sampling() {
+		r.d.Sample = t.take(sampleBytes)
+	}
+	r.tables.zero = driver.Ptr(r.d.Counters)
+	r.tables.zeroBytes = int64(r.arena.Mark()) - int64(r.tables.bottom)
+	r.tables.join = driver.Ptr(t.take(joinBytes + maxFields*fieldBytes))
+	r.d.Extra = t.take(8 * (parts + 1))
+	r.d.Tails = t.take(8 * maxTails)
+	for i, in := range r.sides {
+		s := &r.d.Side[i]
+		s.Rows, s.Key = uint64(in.Rows), uint64(in.Key.Addr)
+		for _, p := range []*uint64{&s.Start, &s.Cursor, &s.Tail} {
+			*p = t.take(4 * parts)
+		}
+		for _, p := range []*uint64{&s.ParentCount, &s.ParentStart, &s.ParentCursor, &s.ParentTail} {
+			*p = t.take(4 * parents)
+		}
+	}
+	if r.sampling() {
+		r.d.Bypassed = t.take((r.join.Probe.Rows + 31) / 32 * 4)
+	}
+	r.d.BitsFirst = uint64(r.bits) // the histogram needs their sum only
+	return t.err
+}
+
+const maxTails = 1024
+
+// splitPasses shares the bits out to the passes.
+func (r *run) splitPasses() {
+	mostFirst, mostSecond := r.fans()
+	first, second := splitBits(r.bits, mostFirst, mostSecond)
+	r.d.BitsFirst, r.d.BitsSecond = uint64(first), uint64(second)
+	r.d.ChunkRows, r.d.RangeRows = uint64(r.kernels.match.Rows), 8*uint64(r.kernels.match.Rows)
+}
+
+// takeBuffers takes the row buffers of both sides' passes.
+func (r *run) takeBuffers() error {
+	t := taker{arena: r.arena}
+	for i, in := range r.sides {
+		r.takeFinal(&t, i, in.Rows)
+	}
+	r.tables.outputFrom = r.arena.Mark()
+	// The first pass's buffers are dead when the result is written, but for one
+	// from which payload is fetched.
+	for _, placed := range []bool{true, false} {
+		for i, in := range r.sides {
+			if (r.modes[i] == place) == placed {
+				r.takeFirst(&t, i, in.Rows)
+			}
+		}
+		if placed {
+			r.tables.outputFrom = r.arena.Mark()
+		}
+	}
+	r.notePeak()
+	return t.err
+}
+
+// takeFinal takes room for so many rows of side i, partitioned.
+func (r *run) takeFinal(t *taker, i int, rows int64) {
+	s := &r.d.Side[i]
+	s.FinalCapacity = roundUp(rows+8<<r.bits, 64)
+	s.Final = t.take(int64(s.FinalCapacity) * 4 * int64(r.finalWords(i)))
+}
+
+// takeFirst takes room for them between the passes.
+func (r *run) takeFirst(t *taker, i int, rows int64) {
+	if r.d.BitsSecond == 0 {
+		return
+	}
+	s := &r.d.Side[i]
+	s.FirstCapacity = roundUp(rows+32<<r.d.BitsFirst, 64)
+	s.First = t.take(int64(s.FirstCapacity) * 4 * int64(r.keyWords+r.shapes[i].words))
+}
+
+// finalWords returns the words of a row of side i that the match reads.
+func (r *run) finalWords(i int) int {
+	if r.modes[i] == place {
+		return r.keyWords + 1
+	}
+	return r.keyWords + r.shapes[i].words
+}
+
+func (r *run) notePeak() {
+	r.tables.peak = max(r.tables.peak, int64(r.arena.Mark())-int64(r.tables.bottom))
+}
+
+// output is the room for a result.
+type output struct {
+	rows  int64 // that fit for certain
+	key   columnar.Column
+	sides [2][]columnar.Column
+}
+
+// result returns the columns of a result of so many rows.
+func (o *output) result(rows int64) *columnar.Output {
+	return &columnar.Output{Rows: rows, Key: o.key, Build: o.sides[0], Probe: o.sides[1]}
+}
+
+// takeOutput takes room for a result of so many rows, behind what the match
+// reads, and describes where its columns go.
+func (r *run) takeOutput(rows int64) error {
+	r.arena.Rewind(r.tables.outputFrom)
+	match := r.kernels.match.Grid(maxTails)
+	tails := match
+	if r.bypass != nil {
+		tails += r.bypass.grid
+	}
+	chunk := outputChunk(rows, tails)
+	capacity := (rows+chunk-1)/chunk*chunk + int64(tails)*chunk
+	r.d.OutputChunk, r.d.OutputCapacity = uint64(chunk), uint64(capacity)
+	r.d.TailCount, r.d.BypassTail = uint64(tails), uint64(match)
+	t := taker{arena: r.arena}
+	column := func(width int) columnar.Column {
+		return columnar.Column{Addr: driver.Ptr(t.take(capacity * int64(width))), Bytes: width}
+	}
+	r.output = output{rows: rows}
+	if !r.join.NoKey {
+		r.output.key = column(4 * r.keyWords)
+	}
+	r.d.OutputKey = uint64(r.output.key.Addr)
+	for i := range r.sides {
+		widths := r.widths[i]
+		if r.join.RowIDs {
+			widths = []int{4}
+		}
+		r.output.sides[i] = nil
+		for _, w := range widths {
+			r.output.sides[i] = append(r.output.sides[i], column(w))
+		}
+	}
+	r.notePeak()
+	if t.err != nil {
+		return t.err
+	}
+	return r.describePayload()
+}
+
+func roundUp(n, to int64) uint64 { return uint64((n + to - 1) / to * to) }

@@ -1,0 +1,42 @@
+//go:build cuda
+
+package smj
+
+import "gpujoin/joincore/cuda/columnar/launch"
+
+// oneByOne queues the whole join with one payload column at a time, into room
+// for so many rows (GFTR's column-at-a-time mode): the keys alone are sorted and
+// merged, and the result gets the places of the partners among the sorted rows.
+// Then each column is sorted with the key like these, gathered by the places,
+// and forgotten. Beside inputs and result there is never more than keys and one
+// column of one side, twice.
+func (r *run) oneByOne(rows int64) *launch.Output {
+	r.Rewind(r.bottom)
+	counter := r.takeCounters()
+	for i, in := range r.Sides {
+		r.sources[i].Gather = len(in.Payload) > 0
+	}
+	out := r.TakeOutput(rows, counter, r.sources, r.inPlace(rows))
+	above := r.Mark()
+
+	sorted, behind, moves := r.sortColumns([2][]moved{{r.keyOf(0)}, {r.keyOf(1)}})
+	r.Phase("sort", 2*int64(r.sort.Passes)*moves)
+	r.Rewind(behind)
+	out.KeyFrom(sorted[1][0])
+	r.mergeSides(out, [2]uint64{sorted[0][0], sorted[1][0]})
+
+	bytes := int64(0)
+	for i, of := range out.Of {
+		r.Rewind(above)
+		in := r.Sides[of.Side].Payload[of.Column]
+		var columns [2][]moved
+		columns[of.Side] = []moved{r.keyOf(of.Side), {uint64(in.Addr), in.Bytes}}
+		sorted, _, moves := r.sortColumns(columns)
+		r.GatherColumn(out, i, sorted[of.Side][1])
+		bytes += 2*int64(r.sort.Passes)*moves + rows*int64(4+2*in.Bytes)
+	}
+	if len(out.Of) > 0 {
+		r.Phase("columns", bytes)
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+package smj
+
+import (
+	"unsafe"
+
+	"gpujoin/joincore/cuda/columnar/launch"
+)
+
+// The descriptors that a join shares with its kernels: kernels/sort.h, which
+// says what each field means.
+
+const (
+	maxColumns = 1 + launch.MaxPayload
+	maxPasses  = 4
+	digitBits  = 9
+	fan        = 1 << digitBits
+	maxGroup   = 128 // the fewest build rows that make a group
+)
+
+type sortColumn struct {
+	At    [maxPasses + 1]uint64
+	Bytes uint64
+}
+
+type sortSide struct {
+	Rows, Columns uint64
+	Column        [maxColumns]sortColumn
+}
+
+type sortDescriptor struct {
+	Side      [2]sortSide // build, probe
+	Passes    uint64
+	Shift     [maxPasses]uint64
+	Mask      [maxPasses]uint64
+	Histogram uint64
+	Tickets   uint64
+	Status    uint64
+}
+
+type mergeDescriptor struct {
+	Rows, Key      [2]uint64
+	Bits           uint64
+	Tiles, Splits  uint64
+	Groups         uint64
+	Grouped, Slice uint64
+	Result         launch.Result
+}
+
+// group is gj_group: build and probe rows of one order, too many for a tile.
+type group struct {
+	FirstSlice       uint64
+	Build, BuildRows uint64
+	Probe, ProbeRows uint64
+}
+
+const groupBytes = int64(unsafe.Sizeof(group{}))

@@ -1,0 +1,114 @@
+//go:build cuda
+
+package smj
+
+import (
+	"context"
+	"testing"
+
+	"gpujoin/joincore/cuda/check"
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/launch"
+	"gpujoin/joincore/cuda/driver"
+)
+
+func TestJoins(t *testing.T) {
+	for name, f := range map[string]columnar.Func{"om": OM, "um": UM} {
+		t.Run(name, func(t *testing.T) { check.New(t, 1<<28, launch.Close).Matrix(f, 2048, 4096) })
+	}
+}
+
+// The sides are long enough for the kernels of many rows.
+func TestLong(t *testing.T) {
+	r := check.New(t, 1<<30, launch.Close)
+	for _, c := range []check.Case{
+		{KeyBytes: 4, Widths: [2][]int{{4, 1}, {2}}},
+		{KeyBytes: 4, Widths: [2][]int{{16}, {8, 4}}},
+		{KeyBytes: 8, Widths: [2][]int{{4}, {16, 1}}},
+	} {
+		c.Build, c.Probe, c.Expect = 2_000_000, 2_500_001, -1
+		if testing.Short() {
+			c.Build = 200_000 // what takes long is the reference
+		}
+		c.Keys = func(r *check.Rig, row int) uint64 { return (r.Rand.Uint64N(8 << 20)) * 0x9e3779b97f4a7c15 }
+		r.Inner(OM, c)
+		r.Inner(UM, c)
+	}
+}
+
+// One column at a time, whether asked for or because memory is short.
+func TestColumns(t *testing.T) {
+	r := check.New(t, 1<<28, launch.Close)
+	for _, keyBytes := range []int{4, 8} {
+		for _, widths := range [][2][]int{{}, {{4}, nil}, {{1, 2}, {2, 1}}, {{4, 8}, {16}}, {{16, 1, 4}, {8, 8, 4, 2}}} {
+			r.Inner(Columns, check.Case{Build: 9000, Probe: 14000, Keys: check.Spread(9000), KeyBytes: keyBytes, Widths: widths, Expect: -1})
+		}
+		few := check.Case{KeyBytes: keyBytes, Widths: [2][]int{{4, 2}, {8, 8}}, Keys: check.Spread(7)}
+		for _, rows := range [][2]int{{0, 33}, {33, 0}, {1, 1}, {600, 500}} {
+			few.Build, few.Probe, few.Expect = rows[0], rows[1], 100
+			r.Inner(Columns, few)
+		}
+		few.RowIDs = true
+		r.Inner(Columns, few)
+		few.RowIDs, few.NoKey = false, true
+		r.Inner(Columns, few)
+	}
+	short := func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
+		part, err := a.Part(2 << 20)
+		r.Must(err)
+		out, report, err := OM(ctx, d, s, part, j)
+		if err == nil && report.Algorithm != "smj-om/columns" {
+			t.Errorf("short of memory it was %s", report.Algorithm)
+		}
+		return out, report, err
+	}
+	four := []int{8, 8, 8, 8}
+	r.Inner(short, check.Case{Build: 20000, Probe: 30000, Keys: check.Spread(1 << 20), KeyBytes: 4, Widths: [2][]int{four, four}, Expect: -1})
+}
+
+// Row numbers lie in the result's columns, of 4, 8 and 16 bytes, where the
+// result is so large that they break the bound beside it.
+func TestNumbersInPlace(t *testing.T) {
+	r := check.New(t, 1<<28, launch.Close)
+	for _, widths := range [][2][]int{{{4, 2}, {8, 8}}, {{16, 16}, {1, 4, 8}}} {
+		c := check.Case{Build: 40000, Probe: 40000, Keys: check.Spread(2000), KeyBytes: 4, Widths: widths, Expect: -1}
+		r.Inner(UM, c)
+		r.Inner(Columns, c)
+	}
+}
+
+// Probe row r has the r-th of 2^32 different keys in no order, and so has build
+// row r: each build row has the one partner of its number. Row numbers, places
+// in the sorted columns and counts go beyond 2^31.
+func TestManyRows(t *testing.T) {
+	const build, probe = 1 << 22, 2_200_000_000
+	if testing.Short() {
+		t.Skip("it moves 9 GB to the device")
+	}
+	devices, err := driver.Devices()
+	if err != nil || len(devices) == 0 || devices[0].Memory < 64<<30 {
+		t.Skipf("it needs 64 GiB of device memory: %v, %v", devices, err)
+	}
+	r := check.New(t, 50<<30, launch.Close)
+	key := func(row int64) uint32 {
+		x := uint32(row) * 0x9e3779b1
+		x ^= x >> 15
+		return x * 0x2c1b3c6d
+	}
+	join := columnar.Join{OutputRows: build, RowIDs: true, NoKey: true}
+	join.Build = columnar.Side{Rows: build, Key: r.UploadWords(build, key)}
+	join.Probe = columnar.Side{Rows: probe, Key: r.UploadWords(probe, key)}
+	out, _, err := OM(context.Background(), r.Context, r.Stream, r.Arena, &join)
+	r.Must(err)
+	if out.Rows != build {
+		t.Fatalf("returned %d rows in place of %d", out.Rows, build)
+	}
+	partners := r.Download(out.Probe[0], out.Rows)
+	seen := make([]bool, build)
+	for i, row := range r.Download(out.Build[0], out.Rows) {
+		if seen[row[0]] || partners[i] != row {
+			t.Fatalf("build row %d was returned with probe row %d, before that: %v", row[0], partners[i][0], seen[row[0]])
+		}
+		seen[row[0]] = true
+	}
+}

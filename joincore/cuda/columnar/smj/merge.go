@@ -1,0 +1,71 @@
+//go:build cuda
+
+package smj
+
+import (
+	"gpujoin/joincore/cuda/columnar/launch"
+	"gpujoin/joincore/cuda/driver"
+)
+
+// sortTogether queues the sorting of the keys with all that goes with them.
+func (r *run) sortTogether() {
+	var columns [2][]moved
+	for i, in := range r.Sides {
+		columns[i] = []moved{r.keyOf(i)}
+		r.sources[i].Gather = !r.Join.RowIDs && r.volume.numbered(r.way, i)
+		if r.Join.RowIDs || r.sources[i].Gather {
+			columns[i] = append(columns[i], moved{bytes: 4})
+			continue
+		}
+		for _, c := range in.Payload {
+			columns[i] = append(columns[i], moved{uint64(c.Addr), c.Bytes})
+		}
+	}
+	sorted, behind, bytes := r.sortColumns(columns)
+	r.Phase("sort", 2*int64(r.sort.Passes)*bytes)
+	r.bottom = behind
+	for i := range r.Sides {
+		source := &r.sources[i]
+		source.Key = sorted[i][0]
+		if r.Join.RowIDs || source.Gather {
+			source.IDs = sorted[i][1]
+		} else {
+			source.Payload = sorted[i][1:]
+		}
+	}
+}
+
+// mergeTogether queues the merge into room for so many rows, and the gathers.
+func (r *run) mergeTogether(rows int64) *launch.Output {
+	r.Rewind(r.bottom)
+	counter := r.takeCounters()
+	out := r.TakeOutput(rows, counter, r.sources, r.inPlace(rows))
+	r.mergeSides(out, [2]uint64{r.sources[0].Key, r.sources[1].Key})
+	r.GatherPayload(out)
+	return out
+}
+
+// takeCounters takes what the merge counts in, and returns where the result's rows are counted.
+func (r *run) takeCounters() uint64 {
+	zero := r.Take(3 * 8)
+	r.Set(zero, 0, 3*8)
+	r.merge.Grouped, r.merge.Slice = zero, zero+8
+	return zero + 16
+}
+
+// mergeSides queues the merge of sorted keys.
+func (r *run) mergeSides(out *launch.Output, keys [2]uint64) {
+	split, merge, groups := r.mergeKernel("gj_merge_split_k%d"), r.mergeKernel("gj_merge_k%d"), r.mergeKernel("gj_merge_groups_k%d")
+	n := tiles(r.Sides[0].Rows+r.Sides[1].Rows, merge.Rows)
+	r.merge.Key, r.merge.Result = keys, out.Match
+	r.merge.Tiles = uint64(n)
+	r.merge.Splits = r.Take(4 * (n + 1))
+	r.merge.Groups = r.Take(groupBytes * (r.Sides[0].Rows/maxGroup + n))
+	at := launch.Put(r.Job, &r.merge)
+	r.Launch(split, int(n)/max(split.Threads, 1)+1, at)
+	r.Launch(merge, r.Grid(merge, n), at)
+	r.Launch(groups, groups.Blocks*r.SMs, at)
+	r.Phase("merge", r.volume.sorted(r.way, 0)+r.volume.sorted(r.way, 1)+out.Bytes())
+}
+
+func (r *run) mergeKernel(name string) *driver.Kernel { return r.Kernel(name, r.keyWords()) }

@@ -1,0 +1,122 @@
+//go:build cuda
+
+package smj
+
+import (
+	"context"
+
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/launch"
+	"gpujoin/joincore/cuda/driver"
+)
+
+// OM sorts payload with the key: all columns at once, and one at a time where
+// the join would else take more memory than its bound (columnar.Bound) or than
+// is free.
+func OM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
+	return launch.Run(ctx, d, s, a, j, "smj-om", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
+		r := newRun(b)
+		if r.exceeds(together) && !r.Join.RowIDs {
+			r.way = oneByOne
+		}
+		return r.run(ctx)
+	})
+}
+
+// Columns is OM with one column at a time, whatever is free.
+func Columns(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
+	return launch.Run(ctx, d, s, a, j, "smj-om", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
+		r := newRun(b)
+		if !r.Join.RowIDs {
+			r.way = oneByOne
+		}
+		return r.run(ctx)
+	})
+}
+
+// UM sorts row numbers with the key and gathers payload by them.
+func UM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
+	return launch.Run(ctx, d, s, a, j, "smj-um", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
+		r := newRun(b)
+		if !r.Join.RowIDs {
+			r.way = byNumber
+		}
+		return r.run(ctx)
+	})
+}
+
+// run is one join on its way.
+type run struct {
+	*launch.Job
+	way    way
+	volume volume
+
+	sort    sortDescriptor // what all sorts of the join share
+	merge   mergeDescriptor
+	bottom  driver.Mark // behind what the whole join needs
+	counted bool        // the histogram stands
+	sources [2]launch.Source
+}
+
+func newRun(b *launch.Job) *run {
+	r := &run{Job: b}
+	n := sortBits(r.Sides[0].Rows)
+	shift, mask := digits(n)
+	r.sort.Passes = uint64(len(shift))
+	copy(r.sort.Shift[:], shift)
+	copy(r.sort.Mask[:], mask)
+	r.merge.Bits = uint64(n)
+	r.volume = volume{keyBytes: r.Join.Build.Key.Bytes, rowBytes: r.Join.RowBytes(), passes: len(shift)}
+	for i, in := range r.Sides {
+		r.merge.Rows[i], r.volume.rows[i] = uint64(in.Rows), in.Rows
+		r.volume.widths[i] = launch.Widths(in.Payload)
+		if r.Join.RowIDs {
+			r.volume.widths[i] = []int{4}
+		}
+	}
+	return r
+}
+
+func (r *run) run(ctx context.Context) (*columnar.Output, error) {
+	histogram, tickets := 2*int64(r.sort.Passes)*fan*4, int64(maxPasses)*4
+	r.sort.Histogram = r.Take(histogram + tickets)
+	r.sort.Tickets = r.sort.Histogram + uint64(histogram)
+	r.Set(r.sort.Histogram, 0, histogram)
+	r.bottom = r.Mark()
+
+	join := r.oneByOne
+	if r.way != oneByOne {
+		r.sortTogether()
+		join = r.mergeTogether
+	}
+	if r.way == oneByOne {
+		r.Report.Algorithm = "smj-om/columns"
+	}
+	out := join(r.Join.OutputRows)
+	rows, err := r.Rows(ctx, r.merge.Result.Rows)
+	if err == nil && rows > int64(r.merge.Result.Capacity) {
+		// Merged once more, into room for the rows that the first time has counted.
+		out = join(rows)
+		rows, err = r.Rows(ctx, r.merge.Result.Rows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out.Result(rows), nil
+}
+
+// exceeds says whether a way takes more than it may, and column at a time less.
+func (r *run) exceeds(w way) bool {
+	peak := r.peak(w, r.Join.OutputRows, true)
+	return peak > r.Room(r.Join.OutputRows) && r.peak(oneByOne, r.Join.OutputRows, true) < peak
+}
+
+// inPlace says whether a result of so many rows must hold row numbers in its columns.
+func (r *run) inPlace(rows int64) bool { return r.peak(r.way, rows, false) > r.Room(rows) }
+
+func (r *run) peak(w way, rows int64, inPlace bool) int64 {
+	v := r.volume
+	v.outputRows = rows
+	pass := r.passKernel(min(v.rows[0], v.rows[1]), 8)
+	return v.peak(w, inPlace, fan*8/float64(max(pass.Rows, 1)))
+}

@@ -1,0 +1,105 @@
+//go:build cuda
+
+package smj
+
+import (
+	"gpujoin/joincore/cuda/columnar/launch"
+	"gpujoin/joincore/cuda/driver"
+)
+
+// moved is a column that a sort moves; `from` 0 stands for the rows' numbers.
+type moved struct {
+	from  uint64
+	bytes int
+}
+
+// keyOf is the column that each sort of a side begins with.
+func (r *run) keyOf(side int) moved {
+	k := r.Sides[side].Key
+	return moved{uint64(k.Addr), k.Bytes}
+}
+
+// sortColumns queues the sorting of columns, the keys first; a side without any
+// is left out. The first one also counts the digits. It returns where the sorted
+// columns lie, from where on the memory is free when they are, and the bytes
+// that are moved.
+func (r *run) sortColumns(columns [2][]moved) (sorted [2][]uint64, behind driver.Mark, bytes int64) {
+	d := r.sort
+	widest, rows := 4, int64(0)
+	for i, list := range columns {
+		s := &d.Side[i]
+		if len(list) > 0 {
+			s.Rows = uint64(r.Sides[i].Rows)
+			rows += r.Sides[i].Rows
+		}
+		for _, c := range list {
+			s.Column[s.Columns] = sortColumn{At: [maxPasses + 1]uint64{c.from}, Bytes: uint64(c.bytes)}
+			s.Columns++
+			widest = max(widest, c.bytes)
+			bytes += int64(s.Rows) * int64(c.bytes)
+		}
+	}
+	pass := r.passKernel(rows, widest)
+	n := tiles(int64(d.Side[0].Rows), pass.Rows) + tiles(int64(d.Side[1].Rows), pass.Rows)
+
+	// What passes write in turn: the last one's comes first, so that the rest can be given back.
+	passes := int(d.Passes)
+	for odd := range min(2, passes) {
+		for i := range d.Side {
+			s := &d.Side[i]
+			for c := range s.Columns {
+				at := r.Take(int64(s.Rows * s.Column[c].Bytes))
+				for p := passes - odd; p > 0; p -= 2 {
+					s.Column[c].At[p] = at
+				}
+				if odd == 0 {
+					sorted[i] = append(sorted[i], at)
+				}
+			}
+		}
+		if odd == 0 {
+			behind = r.Mark()
+		}
+	}
+	d.Status = r.Take(n * fan * 8)
+	r.Set(d.Status, 0, n*fan*8)
+	r.Set(d.Tickets, 0, maxPasses*4)
+	at := launch.Put(r.Job, &d)
+	r.countDigits(at, rows)
+	for p := range d.Passes {
+		r.Launch(pass, r.Grid(pass, n), at, p)
+	}
+	return sorted, behind, bytes
+}
+
+// countDigits queues the histograms of both sides' keys, once a join.
+func (r *run) countDigits(sort uint64, rows int64) {
+	if r.counted {
+		return
+	}
+	r.counted = true
+	count := r.Kernel("gj_sort_count_k%d", r.keyWords())
+	// Each side has a block of its own at least.
+	r.Launch(count, int(max(2, min(int64(count.Blocks*r.SMs), rows/countRows))), sort)
+	r.Phase("histogram", rows*int64(r.volume.keyBytes))
+}
+
+// countRows is what a block of the histogram kernel reads at least.
+const countRows = 8192
+
+// passKernel returns the kernel of a pass over so many rows of columns of at most so many bytes.
+func (r *run) passKernel(rows int64, widest int) *driver.Kernel {
+	wide := 4
+	if widest > 4 || r.volume.keyBytes > 4 {
+		wide = 8
+	}
+	many := r.Kernel("gj_sort_pass_k%d_%d_many", r.keyWords(), wide)
+	if rows < int64(2*r.SMs*many.Rows) {
+		return r.Kernel("gj_sort_pass_k%d_%d_few", r.keyWords(), wide)
+	}
+	return many
+}
+
+func (r *run) keyWords() int { return r.volume.keyBytes / 4 }
+
+func tiles(rows int64, of int) int64 { return (rows + int64(of) - 1) / int64(max(of, 1)) }

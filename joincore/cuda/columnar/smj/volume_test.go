@@ -1,0 +1,75 @@
+package smj
+
+import (
+	"testing"
+
+	"gpujoin/joincore/cuda/columnar"
+)
+
+func volumeOf(keyBytes int, rows [2]int64, widths [2][]int, outputRows int64) (v volume, in int64) {
+	v = volume{keyBytes: keyBytes, rows: rows, widths: widths, rowBytes: int64(keyBytes), outputRows: outputRows}
+	v.passes = len(shifts(sortBits(rows[0])))
+	for i, w := range widths {
+		width := int64(keyBytes)
+		for _, b := range w {
+			width, v.rowBytes = width+int64(b), v.rowBytes+int64(b)
+		}
+		in += rows[i] * width
+	}
+	return v, in
+}
+
+func shifts(n int) []uint64 {
+	s, _ := digits(n)
+	return s
+}
+
+// With its row numbers in the result's columns SMJ-UM is within the bound
+// whatever the shape, and so is SMJ-OM; one column at a time takes less than all
+// together where there are several and the result is no larger than the inputs.
+func TestPeakIsWithinTheBound(t *testing.T) {
+	const status = 1.0 / 3 // of a long sort
+	for _, rows := range [][2]int64{{1 << 27, 1 << 28}, {1 << 24, 1 << 24}, {1 << 10, 1 << 26}} {
+		for _, keyBytes := range []int{4, 8} {
+			for _, widths := range [][2][]int{{{4}, {4}}, {{4, 4}, {4, 4}}, {{8, 8}, {8, 8}}, {{16, 1}, {4, 8, 2}}, {{1, 2}, {2, 2, 2}}, {nil, {4, 4}}} {
+				for _, out := range []int64{0, rows[1] / 16, rows[1], 8 * rows[1]} {
+					v, in := volumeOf(keyBytes, rows, widths, out)
+					room := columnar.Bound(in, out*v.rowBytes) - in
+					for _, w := range []way{together, byNumber} {
+						if p := v.peak(w, true, status); p > room {
+							t.Errorf("%v rows, keys of %d bytes, payload %v, %d result rows, way %d: %d bytes of %d", rows, keyBytes, widths, out, w, p, room)
+						}
+					}
+				}
+			}
+		}
+	}
+	v, _ := volumeOf(4, [2]int64{1 << 27, 1 << 28}, [2][]int{{4, 4, 4, 4}, {4, 4, 4, 4}}, 1<<26)
+	if one, all := v.peak(oneByOne, true, status), v.peak(together, true, status); one > all*2/3 {
+		t.Errorf("one column at a time takes %d bytes, all together %d", one, all)
+	}
+}
+
+// Result rows with eight partners: row numbers beside the result break the bound.
+func TestNumbersBesideTheResult(t *testing.T) {
+	v, in := volumeOf(4, [2]int64{1 << 24, 1 << 24}, [2][]int{{4, 4}, {4, 4}}, 1<<27)
+	room := columnar.Bound(in, v.outputRows*v.rowBytes) - in
+	if p := v.peak(byNumber, false, 1); p <= room {
+		t.Errorf("%d bytes of %d", p, room)
+	}
+	if p := v.peak(byNumber, true, 1); p > room {
+		t.Errorf("in place: %d bytes of %d", p, room)
+	}
+}
+
+func TestNumbered(t *testing.T) {
+	for _, c := range []struct {
+		widths []int
+		want   bool
+	}{{nil, false}, {[]int{4}, false}, {[]int{1, 2, 1}, false}, {[]int{2, 2, 2}, false}, {[]int{8}, true}, {[]int{4, 1}, true}} {
+		v := volume{widths: [2][]int{c.widths, nil}}
+		if v.numbered(byNumber, 0) != c.want || v.numbered(together, 0) || v.numbered(oneByOne, 0) {
+			t.Errorf("payload of widths %v", c.widths)
+		}
+	}
+}

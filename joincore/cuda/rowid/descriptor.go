@@ -1,0 +1,75 @@
+package rowid
+
+// The descriptors of kernels/general.h, field by field and in its order.
+
+type columnDescriptor struct {
+	Values, Validity, Positions uint64
+	Width, Probe                uint64
+}
+
+type programDescriptor struct {
+	Code, Length, Columns, Constants uint64
+}
+
+type partDescriptor struct {
+	Column columnDescriptor
+	Bits   uint64
+}
+
+type keysDescriptor struct {
+	Count, Chosen, Parts, PartCount uint64
+	Exact, Seed, Collide            uint64
+	Out, OutRows, OutCapacity       uint64
+}
+
+type keyedDescriptor struct {
+	Count, Key, Chosen, Origin  uint64
+	First, FirstCapacity        uint64
+	Final, FinalCapacity        uint64
+	Counts, Start, Cursor, Tail uint64
+	ParentCount, ParentStart    uint64
+	ParentCursor, ParentTail    uint64
+}
+
+type destinationDescriptor struct {
+	At, Rows uint64
+}
+
+type partitionDescriptor struct {
+	Side                  [2]keyedDescriptor
+	BitsFirst, BitsSecond uint64
+	ChunkRows, RangeRows  uint64
+	Extra, Counters       uint64
+}
+
+type tableDescriptor struct {
+	Count, Unordered, Rows, Capacity uint64
+	Ends, Buckets, Longest, Covered  uint64
+}
+
+type matchDescriptor struct {
+	Join, Condition, Flags uint64
+	ProbeMarks, BuildMarks uint64
+	Build, Probe, Capacity uint64
+	Progress               uint64
+	Saved, Table, Finished uint64
+}
+
+// descriptorBytes are enough for each of them.
+const descriptorBytes = 512
+
+// What the match does with a pair (gj_flag).
+const (
+	emitPairs = 1 << iota
+	markProbe
+	markBuild
+	firstOnly
+)
+
+// Counters of a launch of the match (gj_progress).
+const (
+	progressClaimed = iota
+	progressLimit
+	progressSuspended
+	progressWords = 4
+)

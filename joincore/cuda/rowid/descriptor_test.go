@@ -1,0 +1,115 @@
+package rowid
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Every structure of general.h has the fields of its Go mirror, in order.
+func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
+	text, err := os.ReadFile("../kernels/general.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirrors := map[string]any{
+		"gj_column": columnDescriptor{}, "gj_program": programDescriptor{}, "gj_part": partDescriptor{}, "gj_keys": keysDescriptor{},
+		"gj_keyed": keyedDescriptor{}, "gj_destination": destinationDescriptor{}, "gj_partition": partitionDescriptor{}, "gj_table": tableDescriptor{}, "gj_match": matchDescriptor{},
+	}
+	for name, fields := range structures(string(text)) {
+		if name == "gj_span" { // written and read by kernels only
+			continue
+		}
+		mirror, ok := mirrors[name]
+		if !ok {
+			t.Errorf("%s has no mirror", name)
+			continue
+		}
+		delete(mirrors, name)
+		if want := fieldsOf(reflect.TypeOf(mirror)); !reflect.DeepEqual(fields, want) {
+			t.Errorf("%s has fields %v, its mirror %v", name, fields, want)
+		}
+		if size := binary.Size(mirror); size > descriptorBytes {
+			t.Errorf("%s has %d bytes", name, size)
+		}
+	}
+	for name := range mirrors {
+		t.Errorf("general.h does not have %s", name)
+	}
+}
+
+func TestFlagsAreThoseOfTheKernels(t *testing.T) {
+	text, err := os.ReadFile("../kernels/general.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"#define GJ_NONE 0xffffffffu",
+		"GJ_PAIRS = 1,", "GJ_MARK_PROBE = 2,", "GJ_MARK_BUILD = 4,", "GJ_FIRST = 8",
+		"GJ_CLAIMED, GJ_LIMIT, GJ_SUSPENDED, GJ_PROGRESS = 4",
+	} {
+		if !strings.Contains(uncommented(string(text)), line) {
+			t.Errorf("general.h lacks %q", line)
+		}
+	}
+	if emitPairs != 1 || markProbe != 2 || markBuild != 4 || firstOnly != 8 {
+		t.Error("flags")
+	}
+	if progressClaimed != 0 || progressLimit != 1 || progressSuspended != 2 || progressWords != 4 {
+		t.Error("progress")
+	}
+}
+
+func TestPartitionsStartWhereTheKernelsSay(t *testing.T) {
+	text, err := os.ReadFile("../kernels/offsets.cuh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := fmt.Sprintf("constexpr uint32_t final_align = %d, first_align = %d;", finalAlign, firstAlign); !strings.Contains(string(text), line) {
+		t.Errorf("offsets.cuh lacks %q", line)
+	}
+}
+
+var (
+	comment   = regexp.MustCompile(`//[^\n]*`)
+	structure = regexp.MustCompile(`typedef struct \{([^}]*)\} (\w+);`)
+	field     = regexp.MustCompile(`(\w+) (\w+)(\[2\])?;`)
+)
+
+// uncommented returns C text without comments, its white space made single.
+func uncommented(text string) string {
+	return strings.Join(strings.Fields(comment.ReplaceAllString(text, "")), " ")
+}
+
+// structures returns the fields of each structure as names with their types.
+func structures(text string) map[string][]string {
+	out := map[string][]string{}
+	for _, m := range structure.FindAllStringSubmatch(uncommented(text), -1) {
+		for _, f := range field.FindAllStringSubmatch(m[1], -1) {
+			out[m[2]] = append(out[m[2]], strings.ReplaceAll(f[2], "_", "")+" "+f[3]+f[1])
+		}
+	}
+	return out
+}
+
+// fieldsOf writes a mirror's fields in the same form.
+func fieldsOf(t reflect.Type) []string {
+	var out []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		kind, array := f.Type, ""
+		if kind.Kind() == reflect.Array {
+			kind, array = kind.Elem(), "[2]"
+		}
+		name := "uint64_t"
+		if kind.Kind() == reflect.Struct {
+			name = "gj_" + strings.TrimSuffix(kind.Name(), "Descriptor")
+		}
+		out = append(out, strings.ToLower(f.Name)+" "+array+name)
+	}
+	return out
+}

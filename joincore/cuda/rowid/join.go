@@ -1,0 +1,133 @@
+//go:build cuda
+
+package rowid
+
+import (
+	"context"
+	"fmt"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/program"
+)
+
+// JoinSpec describes a join.
+type JoinSpec struct {
+	device.Match
+	Options
+}
+
+// Options are hints and settings of tests; zero values leave the choice to the
+// device.
+type Options struct {
+	Bits int // radix bits
+	// OneTable asks for one table of all build rows in place of partitions,
+	// where no key is too frequent for that.
+	OneTable bool
+	Region   int64  // result rows that are handed out at once at most
+	Seed     uint64 // of the hash of keys
+	Collide  bool   // makes keys that are hashes collide
+}
+
+// Pairs are rows of a result by their numbers in the build and the probe space,
+// uint32 each. Build is 0 where no row of the build side belongs to them, and
+// Probe where none of the probe side does.
+type Pairs struct {
+	Rows         int64
+	Build, Probe driver.Ptr
+}
+
+// Join is a join whose build side is ready. It keeps memory of the queue's
+// arena from Prepare to Release.
+type Join struct {
+	q      *Queue
+	spec   *JoinSpec
+	radix  radix
+	build  Side
+	keys   *keyed     // of the build side
+	table  driver.Ptr // of all build rows; 0: there are partitions
+	marks  driver.Ptr
+	mark   driver.Mark
+	report Report
+}
+
+// Report says what a join did.
+type Report struct {
+	Bits       int  // radix bits
+	OneTable   bool // there were no partitions
+	BuildRows  int64
+	ProbeRows  int64
+	ResultRows int64
+	Cost       Cost
+}
+
+// Prepare partitions the build side. build stays as it is until Release.
+func (q *Queue) Prepare(ctx context.Context, spec *JoinSpec, build Side) (*Join, error) {
+	if err := build.check(); err != nil {
+		return nil, err
+	}
+	j := &Join{q: q, spec: spec, build: build, mark: q.arena.Mark(), report: Report{BuildRows: build.Rows}}
+	defer j.account(q.cost)
+	if err := j.prepare(ctx); err != nil {
+		j.Release()
+		return nil, err
+	}
+	return j, nil
+}
+
+func (j *Join) prepare(ctx context.Context) (err error) {
+	q := j.q
+	if j.spec.Mark {
+		if j.marks, err = q.newMarks(j.build.Rows); err != nil {
+			return err
+		}
+	}
+	if j.spec.OneTable && j.build.Rows <= mostTableRows {
+		if j.report.OneTable, err = j.prepareWhole(ctx); err != nil || j.report.OneTable {
+			return err
+		}
+	}
+	p, err := q.Partition(ctx, j.build, &PartitionSpec{Key: j.spec.Build, Options: j.spec.Options})
+	if err != nil {
+		return err
+	}
+	j.keys, j.radix, j.report.Bits = p.keys, p.radix, p.Bits()
+	return nil
+}
+
+// Release rewinds the arena to where Prepare began.
+func (j *Join) Release() { j.q.arena.Rewind(j.mark) }
+
+// Report returns what the join has done so far.
+func (j *Join) Report() Report { return j.report }
+
+// account adds what the queue has spent since then to the report.
+func (j *Join) account(since Cost) {
+	c := &j.report.Cost
+	c.Launches += j.q.cost.Launches - since.Launches
+	c.Syncs += j.q.cost.Syncs - since.Syncs
+	c.Bytes += j.q.cost.Bytes - since.Bytes
+}
+
+func (j *Join) partners() string {
+	if j.table != 0 {
+		return fmt.Sprintf("gj_whole_partners_k%d", j.radix.words)
+	}
+	return fmt.Sprintf("gj_partners_k%d", j.radix.words)
+}
+
+// conditions returns what a pair has to pass beside having equal normalised
+// keys; 0: nothing.
+func (j *Join) conditions(ctx context.Context, probe *Side) (driver.Ptr, error) {
+	var same []program.Same
+	if !j.spec.Build.Exact {
+		for i, p := range j.spec.Build.Parts {
+			same = append(same, program.Same{Build: p.Column, Probe: j.spec.Match.Probe.Parts[i].Column, Bytes: p.Class != joincore.KeyInt})
+		}
+	}
+	if same == nil && j.spec.Residual == nil {
+		return 0, nil
+	}
+	return j.q.condition(ctx, same, j.spec.Residual, j.spec.Parameters, probe, &j.build)
+}

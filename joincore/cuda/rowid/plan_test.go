@@ -1,0 +1,117 @@
+package rowid
+
+import (
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+func TestRadixBits(t *testing.T) {
+	const chunk = 3840
+	for _, fan := range []int{128, 256} {
+		for rows := int64(1); rows < 1<<33; rows = rows*3/2 + 1 {
+			for wanted := range 20 {
+				first, second := radixBits(rows, chunk, fan, wanted)
+				if 1<<first > fan || second > maxPassBits || second > 0 && first == 0 {
+					t.Fatalf("%d rows, fan %d, %d wanted: %d and %d bits", rows, fan, wanted, first, second)
+				}
+				if total := first + second; wanted > 0 && total != wanted && total < 15 {
+					t.Errorf("%d rows, fan %d: %d bits in place of %d", rows, fan, total, wanted)
+				}
+				if fill := rows >> (first + second); wanted == 0 && first > 0 && first+second < 15 && (fill > chunk*4/5 || fill < chunk*2/5) {
+					t.Errorf("%d rows, fan %d: partitions of %d rows", rows, fan, fill)
+				}
+			}
+		}
+	}
+}
+
+func TestRangesAreWholeGroups(t *testing.T) {
+	for probe := int64(0); probe < 1<<33; probe = probe*2 + 1 {
+		if r := rangeRows(probe, 264); r%32 != 0 || r < 1<<10 || r > 1<<15 {
+			t.Errorf("%d probe rows: ranges of %d", probe, r)
+		}
+	}
+}
+
+func TestKeyWords(t *testing.T) {
+	part := func(bits int) device.KeyPart { return device.KeyPart{Class: joincore.KeyInt, Bits: bits} }
+	for _, c := range []struct {
+		key  device.Key
+		want int
+	}{
+		{device.Key{Exact: true}, 1},
+		{device.Key{Exact: true, Parts: []device.KeyPart{part(32)}}, 1},
+		{device.Key{Exact: true, Parts: []device.KeyPart{part(16), part(16)}}, 1},
+		{device.Key{Exact: true, Parts: []device.KeyPart{part(32), part(8)}}, 2},
+		{device.Key{Parts: []device.KeyPart{part(65)}}, 2},
+	} {
+		if got := keyWords(&c.key); got != c.want {
+			t.Errorf("%+v: %d words", c.key, got)
+		}
+	}
+}
+
+func TestRegions(t *testing.T) {
+	for _, c := range []struct{ wanted, free, want int64 }{
+		{0, 1 << 40, defaultRegion}, {0, 1 << 20, 1 << 15}, {1 << 12, 1 << 40, 1 << 12}, {1 << 30, 1 << 30, 1 << 25}, {1, 1 << 40, smallestRegion}, {0, 0, smallestRegion},
+	} {
+		if got := regionRows(c.wanted, c.free); got != c.want {
+			t.Errorf("%d wanted of %d bytes: %d rows", c.wanted, c.free, got)
+		}
+	}
+}
+
+func TestBuffersHoldAlignedPartitions(t *testing.T) {
+	for _, partitions := range []int{1, 4, 256, 1 << 16} {
+		for _, rows := range []int64{0, 1, 31, 1 << 20, MaxRows} {
+			got := bufferRows(rows, partitions, finalAlign)
+			if most := rows + int64(partitions)*(finalAlign-1); got < most || got%32 != 0 || got >= 1<<32 {
+				t.Errorf("%d rows in %d partitions: room for %d", rows, partitions, got)
+			}
+		}
+	}
+}
+
+// Items are counted as the kernels do: one a partition, and one more for each
+// further chunk and range of it.
+func TestWorkItemsAreBounded(t *testing.T) {
+	const chunk, rows = 100, 320
+	up := func(n, unit int64) int64 { return (n + unit - 1) / unit }
+	for _, build := range [][]int64{{0, 0}, {100, 100}, {101, 99}, {1, 10_000}} {
+		for _, probe := range [][]int64{{0, 0}, {320, 320}, {321, 1}, {5, 100_000}} {
+			var items, builds, probes int64
+			for p := range build {
+				items += max(1, up(build[p], chunk)*up(probe[p], rows))
+				builds += build[p]
+				probes += probe[p]
+			}
+			if bound := workItems(builds, probes, len(build), chunk, rows); bound < items {
+				t.Errorf("%v with %v: %d items, %d are expected at most", build, probe, items, bound)
+			}
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for _, c := range []struct {
+		emit device.Emit
+		mark bool
+		want uint64
+	}{
+		{device.Pairs, false, emitPairs},
+		{device.Pairs, true, emitPairs | markBuild},
+		{device.Outer, false, emitPairs | markProbe},
+		{device.Outer, true, emitPairs | markProbe | markBuild},
+		{device.Semi, false, markProbe | firstOnly},
+		{device.Anti, false, markProbe | firstOnly},
+		{device.Semi, true, markProbe | markBuild}, // every partner is marked
+		{device.Nothing, true, markBuild},
+		{device.Nothing, false, 0},
+	} {
+		if got := flagsOf(&device.Match{Emit: c.emit, Mark: c.mark}); got != c.want {
+			t.Errorf("emit %d, mark %v: %b, want %b", c.emit, c.mark, got, c.want)
+		}
+	}
+}

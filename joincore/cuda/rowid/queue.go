@@ -1,0 +1,201 @@
+//go:build cuda
+
+package rowid
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"gpujoin/joincore/cuda/driver"
+)
+
+// Kernels are those of general.fatbin in one context.
+type Kernels struct {
+	context *driver.Context
+	module  *driver.Module
+}
+
+// Load loads general.fatbin.
+func Load(c *driver.Context, fatbin []byte) (*Kernels, error) {
+	m, err := c.Load(fatbin)
+	if err != nil {
+		return nil, err
+	}
+	return &Kernels{context: c, module: m}, nil
+}
+
+// Queue does steps in order on one stream, with the memory of one arena. It
+// counts what they cost. It is used by one goroutine at a time.
+type Queue struct {
+	kernels *Kernels
+	stream  *driver.Stream
+	arena   *driver.Arena
+	// staging is page-locked: copies of it go on while the host does, so a
+	// byte of it is written once between two synchronisations.
+	staging *driver.Host
+	staged  int64
+	writes  int64    // how often something was staged
+	numbers *mailbox // for single numbers; its memory is part of staging
+	// histograms, and the memory that they come through, are made when the
+	// first one is asked for.
+	histograms *mailbox
+	histogram  *driver.Host
+	cost       Cost
+}
+
+// Cost is what steps took.
+type Cost struct {
+	Launches int
+	Syncs    int   // times that the host waited for the device
+	Bytes    int64 // read and written in device memory, as modelled
+}
+
+// Staging begins with what is read back at once; then come numbers that are
+// read later, and what goes to the device.
+const (
+	stagingBytes  = 1 << 18
+	readBackBytes = 256
+	numberSlots   = 16
+	numberBytes   = 16
+	stagedFrom    = readBackBytes + numberSlots*numberBytes
+)
+
+// NewQueue makes a queue over a stream and an arena, which stay the caller's.
+func (k *Kernels) NewQueue(s *driver.Stream, a *driver.Arena) (*Queue, error) {
+	staging, err := k.context.Pinned(stagingBytes)
+	if err != nil {
+		return nil, err
+	}
+	q := &Queue{kernels: k, stream: s, arena: a, staging: staging, staged: stagedFrom}
+	if q.numbers, err = newMailbox(k.context, staging.Bytes()[readBackBytes:stagedFrom], numberSlots); err != nil {
+		return nil, errors.Join(err, staging.Free())
+	}
+	return q, nil
+}
+
+// Close frees what the queue has taken for itself. Nothing may be under way.
+func (q *Queue) Close() error {
+	err := errors.Join(q.numbers.close(), q.staging.Free())
+	if q.histograms != nil {
+		err = errors.Join(err, q.histograms.close(), q.histogram.Free())
+	}
+	return err
+}
+
+// Arena returns the queue's arena.
+func (q *Queue) Arena() *driver.Arena { return q.arena }
+
+// Stream returns the queue's stream.
+func (q *Queue) Stream() *driver.Stream { return q.stream }
+
+// Cost returns what the steps took so far.
+func (q *Queue) Cost() Cost { return q.cost }
+
+// Spend adds what was done on the queue's stream without it.
+func (q *Queue) Spend(c Cost) {
+	q.cost.Launches += c.Launches
+	q.cost.Syncs += c.Syncs
+	q.cost.Bytes += c.Bytes
+}
+
+// Sync waits for all steps.
+func (q *Queue) Sync(ctx context.Context) error {
+	q.cost.Syncs++
+	if err := q.stream.Sync(ctx); err != nil {
+		return err
+	}
+	q.staged = stagedFrom
+	return nil
+}
+
+// launch starts a kernel on as many blocks as work items need and the device
+// holds at once.
+func (q *Queue) launch(name string, blocks int64, args ...uint64) error {
+	k, err := q.kernels.module.Kernel(name)
+	if err != nil {
+		return err
+	}
+	q.cost.Launches++
+	grid := min(max(blocks, 1), int64(q.resident(k)))
+	return k.Launch(q.stream, int(grid), args...)
+}
+
+// resident returns how many blocks of a kernel run at once.
+func (q *Queue) resident(k *driver.Kernel) int { return q.kernels.context.Info().SMs * k.Blocks }
+
+// upload copies a descriptor, or a list of them, to the arena.
+func (q *Queue) upload(ctx context.Context, d any) (driver.Ptr, error) {
+	to, err := q.arena.Take(int64(binary.Size(d)))
+	if err != nil {
+		return 0, err
+	}
+	return to, q.fill(ctx, to, d)
+}
+
+// fill copies a descriptor to memory that was taken for it.
+func (q *Queue) fill(ctx context.Context, to driver.Ptr, d any) error {
+	b, err := binary.Append(nil, binary.LittleEndian, d)
+	if err != nil {
+		return fmt.Errorf("descriptor: %w", err)
+	}
+	return q.write(ctx, to, b)
+}
+
+// write copies bytes of the host to the device.
+func (q *Queue) write(ctx context.Context, to driver.Ptr, b []byte) error {
+	for len(b) > 0 {
+		if q.staged == stagingBytes {
+			if err := q.Sync(ctx); err != nil {
+				return err
+			}
+		}
+		q.writes++
+		n := copy(q.staging.Bytes()[q.staged:], b)
+		if err := q.stream.CopyIn(to, q.staging.Bytes()[q.staged:q.staged+int64(n)]); err != nil {
+			return err
+		}
+		q.staged = min((q.staged+int64(n)+15)/16*16, stagingBytes)
+		to += driver.Ptr(n)
+		b = b[n:]
+	}
+	return nil
+}
+
+// read waits for all steps and returns words of device memory.
+func (q *Queue) read(ctx context.Context, from driver.Ptr, words int) ([]uint64, error) {
+	if words*8 > readBackBytes {
+		return nil, fmt.Errorf("%d words are read back at once, %d are too many", words, words)
+	}
+	b := q.staging.Bytes()[:words*8]
+	if err := q.stream.CopyOut(b, from); err != nil {
+		return nil, err
+	}
+	if err := q.Sync(ctx); err != nil {
+		return nil, err
+	}
+	out := make([]uint64, words)
+	for i := range out {
+		out[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return out, nil
+}
+
+// Count is a number of rows that the device computes: a future.
+type Count struct{ future *Future }
+
+// count sends a number to the host.
+func (q *Queue) count(ctx context.Context, at driver.Ptr) (*Count, error) {
+	f, err := q.later(ctx, q.numbers, at, 8)
+	return &Count{f}, err
+}
+
+// Wait waits for the steps before the count and returns the number.
+func (c *Count) Wait(ctx context.Context) (int64, error) {
+	b, err := c.future.Wait(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return int64(binary.LittleEndian.Uint64(b)), nil
+}

@@ -1,0 +1,142 @@
+//go:build cuda
+
+package rowid
+
+import (
+	"context"
+	"fmt"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+)
+
+// rowsPerBlock is about what a block of the simple kernels takes at once.
+const rowsPerBlock = 2048
+
+// Unpack makes bytes of a validity bitmap: to[i] is 1 where bit i is set, else
+// 0. bits is a multiple of 4 and readable up to the next one.
+func (q *Queue) Unpack(bits driver.Ptr, rows int64, to driver.Ptr) error {
+	q.cost.Bytes += rows + rows/8
+	return q.launch("gj_unpack", rows/rowsPerBlock+1, uint64(bits), uint64(rows), uint64(to))
+}
+
+// Pack makes a bitmap of validity bytes: bits shift, shift+1, ... of the words
+// of 4 bytes at to, shift below 32. All other bits of the words that it writes
+// are 1, so that it can be merged with what is there by AND.
+func (q *Queue) Pack(valid driver.Ptr, rows int64, shift int, to driver.Ptr) error {
+	if rows == 0 {
+		return nil
+	}
+	q.cost.Bytes += rows + rows/8
+	return q.launch("gj_pack", rows/rowsPerBlock+1, uint64(valid), uint64(rows), uint64(shift), uint64(to))
+}
+
+// Spans makes spans of one segment's values of variable length, 16 bytes each:
+// the address of the value and its length. offsets holds rows+1 words of 4
+// bytes; what they say is cut to the heap, so that they may say anything.
+func (q *Queue) Spans(offsets, heap driver.Ptr, heapBytes, rows int64, to driver.Ptr) error {
+	q.cost.Bytes += 20 * rows
+	return q.launch("gj_spans", rows/rowsPerBlock+1, uint64(offsets), uint64(heap), uint64(heapBytes), uint64(rows), uint64(to))
+}
+
+// Number writes the row numbers 0, 1, 2, ..., uint32 each: the positions of an
+// input itself.
+func (q *Queue) Number(rows int64, out driver.Ptr) error {
+	q.cost.Bytes += 4 * rows
+	return q.launch("gj_number", rows/rowsPerBlock+1, uint64(rows), uint64(out))
+}
+
+// Compose makes positions of positions: out[i] = inner[outer[i]]. None stays
+// None. Where inner is 0 the positions in outer are themselves the result.
+func (q *Queue) Compose(outer, inner driver.Ptr, rows int64, out driver.Ptr) error {
+	q.cost.Bytes += 12 * rows
+	if inner == 0 {
+		return q.stream.Copy(out, outer, 4*rows)
+	}
+	return q.launch("gj_compose", rows/rowsPerBlock+1, uint64(outer), uint64(inner), uint64(rows), uint64(out))
+}
+
+// Gather writes the values of rows [from, from+rows) of a space to out, zeros
+// for NULLs that are no row, and where valid is set a byte a row, 0 for NULL.
+// The column's width is 1, 2, 4, 8 or 16.
+func (q *Queue) Gather(c Column, from, rows int64, out, valid driver.Ptr) error {
+	if rows == 0 {
+		return nil
+	}
+	if c.Missing {
+		if err := q.stream.Memset(out, 0, rows*int64(c.Width)); err != nil || valid == 0 {
+			return err
+		}
+		return q.stream.Memset(valid, 0, rows)
+	}
+	switch c.Width {
+	case 1, 2, 4, 8, 16:
+	default:
+		return fmt.Errorf("gather of values of %d bytes: %w", c.Width, joincore.ErrUnsupported)
+	}
+	q.cost.Bytes += rows * int64(2*c.Width)
+	if c.Positions != 0 {
+		q.cost.Bytes += 4 * rows
+	}
+	return q.launch(fmt.Sprintf("gj_take_%d", c.Width), rows/rowsPerBlock+1,
+		uint64(c.Values), uint64(c.Validity), uint64(c.Positions), uint64(from), uint64(rows), uint64(out), uint64(valid))
+}
+
+// Filter writes the numbers of the rows of s for which e is true, in order, to
+// out, which has room for all of them. It uses what it takes of the arena until it
+// is done. ErrUnsupported where s has too many rows, or e too many parts.
+func (q *Queue) Filter(ctx context.Context, s Side, e joincore.Expr, parameters []joincore.Parameter, out driver.Ptr) (*Count, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	total, err := q.arena.Take(8)
+	if err != nil {
+		return nil, err
+	}
+	condition, err := q.condition(ctx, nil, e, parameters, &s, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.selectRows("gj_select_condition", s.Rows, out, total, uint64(condition)); err != nil {
+		return nil, err
+	}
+	q.cost.Bytes += 4 * s.Rows
+	return q.count(ctx, total)
+}
+
+// selectRows runs one of the kernels that write the numbers of some rows in
+// order. Their first arguments are the rows, what the look-back needs, the
+// numbers and how many there are.
+func (q *Queue) selectRows(kernel string, rows int64, out, total driver.Ptr, args ...uint64) error {
+	scan, err := q.scanState(kernel, rows)
+	if err != nil {
+		return err
+	}
+	return q.launchTiles(kernel, rows, append([]uint64{uint64(rows), uint64(scan), uint64(out), uint64(total)}, args...)...)
+}
+
+// scanState takes and clears what a kernel with decoupled look-back needs: a
+// ticket and a word for each tile.
+func (q *Queue) scanState(kernel string, rows int64) (driver.Ptr, error) {
+	k, err := q.kernels.module.Kernel(kernel)
+	if err != nil {
+		return 0, err
+	}
+	bytes := 8 * (1 + tiles(rows, k.Rows))
+	at, err := q.arena.Take(bytes)
+	if err != nil {
+		return 0, err
+	}
+	return at, q.stream.Memset(at, 0, bytes)
+}
+
+// launchTiles launches a kernel whose blocks draw tiles of rows.
+func (q *Queue) launchTiles(kernel string, rows int64, args ...uint64) error {
+	k, err := q.kernels.module.Kernel(kernel)
+	if err != nil {
+		return err
+	}
+	return q.launch(kernel, tiles(rows, k.Rows), args...)
+}
+
+func tiles(rows int64, tile int) int64 { return (rows + int64(tile) - 1) / int64(tile) }

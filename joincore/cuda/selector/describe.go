@@ -1,0 +1,40 @@
+package selector
+
+import (
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cuda/columnar/npj"
+	"gpujoin/joincore/cuda/columnar/phj"
+	"gpujoin/joincore/cuda/columnar/smj"
+)
+
+// maxPayload is the most columns of a side that sorting and the one table take.
+const maxPayload = 16
+
+// Describe completes the description of a join with what the algorithms can do
+// of it. outputRows is the result's expected size; free is the device memory
+// that the join may use beside its inputs, 0: any.
+func Describe(j choose.Resident, outputRows, free int64) choose.Resident {
+	j.Shape = phj.Shape(j, outputRows)
+	if len(j.Payload[0]) > maxPayload || len(j.Payload[1]) > maxPayload {
+		return j
+	}
+	width := func(i int) int64 {
+		n := int64(j.KeyBytes)
+		for _, w := range j.Payload[i] {
+			n += int64(w)
+		}
+		return n
+	}
+	const number = 4
+	build, probe := j.Rows[0], j.Rows[1]
+	out := outputRows * (width(0) + width(1) - int64(j.KeyBytes) + number)
+	fits := func(need int64) bool { return free == 0 || need <= free }
+	if need := npj.TableBytes(build) + build*number + out; fits(need) {
+		j.TableBytes = npj.TableBytes(build)
+	}
+	sorted := build*width(0) + probe*width(1)
+	if fits(sorted + max(sorted, out)) {
+		j.SortPasses = smj.Passes(build)
+	}
+	return j
+}
