@@ -77,7 +77,7 @@ func (c *collection) Append(ctx context.Context, s device.Space) error {
 
 // copyNumbers copies row numbers, as those of all rows of the input.
 func (c *collection) copyNumbers(ctx context.Context, to driver.Ptr, m member, from *space) error {
-	q := c.e.site.main
+	q := c.e.workspace.main
 	rows, err := m.view.rowsOnDevice(ctx, q.Stream())
 	switch {
 	case err != nil:
@@ -95,7 +95,7 @@ func (c *collection) copyValues(from rowid.Column, rows int64) (rowid.Column, er
 	if err != nil {
 		return out, err
 	}
-	return out, c.e.site.main.Gather(from, 0, rows, out.Values, out.Validity)
+	return out, c.e.workspace.main.Gather(from, 0, rows, out.Values, out.Validity)
 }
 
 func (c *collection) newValues(rows int64, width int, nullable bool) (out rowid.Column, err error) {
@@ -151,7 +151,7 @@ func (c *collection) concatNumbers(out *space, input int) error {
 	if err != nil {
 		return err
 	}
-	st, at, optional := c.e.site.main.Stream(), all, false
+	st, at, optional := c.e.workspace.main.Stream(), all, false
 	for _, part := range c.parts {
 		bytes := 4 * part.rows
 		m, ok := part.members[input]
@@ -176,7 +176,7 @@ func (c *collection) concatNumbers(out *space, input int) error {
 func (c *collection) concatValues(ctx context.Context, out *space, ref joincore.ColumnRef) error {
 	columns, nullable := make([]rowid.Column, len(c.parts)), false
 	for i, part := range c.parts {
-		column, err := c.e.lookup(ctx, part, c.e.site.main.Stream())(ref)
+		column, err := c.e.lookup(ctx, part, c.e.workspace.main.Stream())(ref)
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (c *collection) concatValues(ctx context.Context, out *space, ref joincore.
 		if valid != 0 {
 			valid += driver.Ptr(row)
 		}
-		if err := c.e.site.main.Gather(columns[i], 0, part.rows, all.Values+driver.Ptr(row*int64(all.Width)), valid); err != nil {
+		if err := c.e.workspace.main.Gather(columns[i], 0, part.rows, all.Values+driver.Ptr(row*int64(all.Width)), valid); err != nil {
 			return err
 		}
 		row += part.rows

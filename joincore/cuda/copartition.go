@@ -62,8 +62,8 @@ func (j *split) byDevice(ctx context.Context, build, probe splitSide) (parts []c
 	most := int64(0)
 	for p := range 1 << j.bits {
 		c := copartition{
-			build: e.shareView(&share{division: sides[0], partition: p, high: len(sides[0].windows)}),
-			probe: e.sharesOf(sides[1], p, max(2*probe.all.rows>>j.bits, 1)),
+			build: e.viewOf(&partitionView{division: sides[0], partition: p, high: len(sides[0].windows)}),
+			probe: e.viewsOf(sides[1], p, max(2*probe.all.rows>>j.bits, 1)),
 		}
 		parts = append(parts, c)
 		most = max(most, c.build.bytes(build.columns)+c.probe[0].bytes(probe.columns))
@@ -82,19 +82,19 @@ func (j *split) byDevice(ctx context.Context, build, probe splitSide) (parts []c
 	return parts, func() { ring.close(); release() }, nil
 }
 
-// sharesOf returns a partition as views of at most so many rows, if no window
+// viewsOf returns a partition as views of at most so many rows, if no window
 // has more; at least one.
-func (e *execution) sharesOf(d *division, partition int, most int64) (views []*view) {
+func (e *execution) viewsOf(d *division, partition int, most int64) (views []*view) {
 	low, rows := 0, int64(0)
 	for high := range d.windows {
 		n := d.windows[high].count[partition]
 		if high > low && rows+n > most {
-			views = append(views, e.shareView(&share{division: d, partition: partition, low: low, high: high}))
+			views = append(views, e.viewOf(&partitionView{division: d, partition: partition, low: low, high: high}))
 			low, rows = high, 0
 		}
 		rows += n
 	}
-	return append(views, e.shareView(&share{division: d, partition: partition, low: low, high: len(d.windows)}))
+	return append(views, e.viewOf(&partitionView{division: d, partition: partition, low: low, high: len(d.windows)}))
 }
 
 // byHost has the host divide row numbers.

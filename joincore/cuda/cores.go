@@ -85,7 +85,7 @@ func (d *division) divideOnHost(v *view, host *divided, ids []uint8, cores int) 
 		id := ids[first-v.first():][:s.Rows]
 		for m, moved := range d.moved {
 			next := counts[i]
-			switch moved.what {
+			switch moved.kind {
 			case values:
 				scatterValues(host.columns[m], s.Columns[moved.column].Values[:s.Rows*moved.bytes], moved.bytes, id, &next)
 			case validity:

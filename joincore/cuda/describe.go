@@ -40,7 +40,7 @@ func (d *division) descriptorBytes() int64 {
 }
 
 // describe copies the descriptors of a window to the device. Nothing reads the
-// half of the desk any more.
+// half of the staging buffer any more.
 func (w *divider) describe(ctx context.Context, of window, half int) error {
 	out, parts := &w.out[half], of.key.Parts
 	at := out.descriptor + driver.Ptr(binary.Size(divideDescriptor{}))
@@ -60,27 +60,27 @@ func (w *divider) describe(ctx context.Context, of window, half int) error {
 	var list []movedDescriptor
 	for i, m := range of.moved {
 		to := movedDescriptor{To: uint64(out.rows) + uint64(of.offset(i, of.view.rows)), Bytes: uint64(m.bytes)}
-		if m.what != rowNumbers {
+		if m.kind != rowNumbers {
 			c, err := w.column(ctx, of.view, m.column)
 			if err != nil {
 				return err
 			}
 			to.From = uint64(c.Values)
-			if m.what == validity {
+			if m.kind == validity {
 				to.From = uint64(c.Validity)
 			}
 		}
 		list = append(list, to)
 	}
-	desk := w.desk.Bytes()[int64(half)*(w.bytes+countsBytes):]
-	b := desk[:0]
+	staging := w.staging.Bytes()[int64(half)*(w.bytes+countsBytes):]
+	b := staging[:0]
 	for _, part := range []any{d, key, list} {
 		var err error
 		if b, err = binary.Append(b, binary.LittleEndian, part); err != nil {
 			return err
 		}
 	}
-	return w.main.CopyIn(out.descriptor, desk[:len(b)])
+	return w.main.CopyIn(out.descriptor, staging[:len(b)])
 }
 
 // column returns a column that is there for the main stream.

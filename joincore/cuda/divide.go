@@ -22,15 +22,15 @@ const (
 // link while the one before is moved on the device, and the one before that
 // goes back.
 type divider struct {
-	e       *execution
-	windows []window
-	main    *driver.Stream
-	back    *lane
-	desk    *driver.Host // descriptors to the device, counts from it; a half each
-	bytes   int64        // of descriptors
-	out     [2]dividerOut
-	ids     driver.Ptr // uint8 a row: its partition
-	cursors driver.Ptr
+	e        *execution
+	windows  []window
+	main     *driver.Stream
+	download *transferStream
+	staging  *driver.Host // descriptors to the device, counts from it; a half each
+	bytes    int64        // of descriptors
+	out      [2]dividerOut
+	ids      driver.Ptr // uint8 a row: its partition
+	cursors  driver.Ptr
 
 	mu        sync.Mutex
 	low, high int // windows [low, high) are not being divided yet
@@ -53,10 +53,10 @@ type dividerOut struct {
 // divide divides inputs. ErrBudget where the host or the device has too little
 // memory for that; nothing is kept then.
 func (e *execution) divide(ctx context.Context, inputs ...*division) (err error) {
-	arena := e.site.arena
+	arena := e.workspace.arena
 	defer arena.Rewind(arena.Mark())
-	w := &divider{e: e, main: e.site.main.Stream()}
-	if w.back, err = e.backLane(); err != nil {
+	w := &divider{e: e, main: e.workspace.main.Stream()}
+	if w.download, err = e.downloadStream(); err != nil {
 		return err
 	}
 	half, err := w.cut(inputs)
@@ -71,13 +71,13 @@ func (e *execution) divide(ctx context.Context, inputs ...*division) (err error)
 	for i := range w.windows {
 		w.windows[i].view.half = &ring.halves[i%2]
 	}
-	if w.desk, err = e.site.deskOf(e.p.context, 2*(w.bytes+countsBytes)); err != nil {
+	if w.staging, err = e.workspace.stagingBuffer(e.p.context, 2*(w.bytes+countsBytes)); err != nil {
 		return err
 	}
 	err = w.both(ctx)
 	// Whatever happened, nothing reads or writes the host's memory any more.
-	err = errors.Join(err, w.back.stream.Sync(context.Background()), w.main.Sync(context.Background()))
-	e.site.main.Spend(rowid.Cost{Syncs: 2})
+	err = errors.Join(err, w.download.stream.Sync(context.Background()), w.main.Sync(context.Background()))
+	e.workspace.main.Spend(rowid.Cost{Syncs: 2})
 	for _, part := range w.windows {
 		part.view.close()
 	}
@@ -107,7 +107,7 @@ func (w *divider) cut(inputs []*division) (half int64, err error) {
 	}
 	take := func(bytes int64) (at driver.Ptr) {
 		if err == nil {
-			at, err = w.e.site.arena.Take(bytes)
+			at, err = w.e.workspace.arena.Take(bytes)
 		}
 		return at
 	}
@@ -127,7 +127,7 @@ func (e *execution) divideRows(bytes int64) int64 {
 	if e.p.windowRows > 0 {
 		return e.p.windowRows
 	}
-	return max(min(largestWindow, e.site.arena.Free()/10*9/(4*bytes+2)), 1)
+	return max(min(largestWindow, e.workspace.arena.Free()/10*9/(4*bytes+2)), 1)
 }
 
 // byDevice divides windows from the first one on, until cores have the others.
@@ -179,28 +179,28 @@ func (w *divider) divide(ctx context.Context, i int) error {
 		if err := k.Launch(w.main, k.Grid(items), uint64(out.descriptor)); err != nil {
 			return err
 		}
-		w.e.site.main.Spend(rowid.Cost{Launches: 1})
+		w.e.workspace.main.Spend(rowid.Cost{Launches: 1})
 	}
-	w.e.site.main.Spend(rowid.Cost{Bytes: of.traffic(of.view.rows)})
+	w.e.workspace.main.Spend(rowid.Cost{Bytes: of.traffic(of.view.rows)})
 	w.e.mu.Lock()
-	err = w.main.Then(w.back.stream)
+	err = w.main.Then(w.download.stream)
 	w.e.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	if err := w.e.copyBack(ctx, host.scratch.bytes, out.rows); err != nil {
+	if err := w.e.download(ctx, host.scratch.bytes, out.rows); err != nil {
 		return err
 	}
-	if err := w.back.stream.CopyOut(w.counts(i%2), out.count); err != nil {
+	if err := w.download.stream.CopyOut(w.counts(i%2), out.count); err != nil {
 		return err
 	}
-	return w.back.stream.Record(out.copied)
+	return w.download.stream.Record(out.copied)
 }
 
 // counts is where the counts of a window arrive.
 func (w *divider) counts(half int) []byte {
 	at := int64(half)*(w.bytes+countsBytes) + w.bytes
-	return w.desk.Bytes()[at:][:countsBytes]
+	return w.staging.Bytes()[at:][:countsBytes]
 }
 
 // arrived waits until a window is on the host and notes where its partitions
@@ -209,7 +209,7 @@ func (w *divider) arrived(ctx context.Context, i int) error {
 	if i < 0 {
 		return nil
 	}
-	w.e.site.main.Spend(rowid.Cost{Syncs: 1})
+	w.e.workspace.main.Spend(rowid.Cost{Syncs: 1})
 	if err := w.out[i%2].copied.Sync(ctx); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type division struct {
 
 // moved is what goes along: values or validity of a column, or row numbers.
 type moved struct {
-	what   what
+	kind   payloadKind
 	column int
 	bytes  int
 }
@@ -48,7 +48,7 @@ func (e *execution) newDivision(number int, key *device.Key, columns []int, numb
 		}
 	}
 	if numbered {
-		d.moved = append(d.moved, moved{what: rowNumbers, bytes: 4})
+		d.moved = append(d.moved, moved{kind: rowNumbers, bytes: 4})
 	}
 	return d
 }
@@ -71,7 +71,7 @@ func (d *division) traffic(rows int64) int64 {
 	}
 	for _, m := range d.moved {
 		n += int64(m.bytes)
-		if m.what != rowNumbers { // those are not read
+		if m.kind != rowNumbers { // those are not read
 			n += int64(m.bytes)
 		}
 	}
@@ -81,7 +81,7 @@ func (d *division) traffic(rows int64) int64 {
 // columnsRead are the columns of the input that are moved.
 func (d *division) columnsRead() (out []int) {
 	for _, m := range d.moved {
-		if m.what == values {
+		if m.kind == values {
 			out = append(out, m.column)
 		}
 	}
@@ -101,9 +101,9 @@ func (d *division) offset(moved int, rows int64) (at int64) {
 }
 
 // index returns the number of what is moved; -1: it is not.
-func (d *division) index(w what, column int) int {
+func (d *division) index(w payloadKind, column int) int {
 	for i, m := range d.moved {
-		if m.what == w && m.column == column {
+		if m.kind == w && m.column == column {
 			return i
 		}
 	}
@@ -133,28 +133,28 @@ func (d *division) free() {
 	d.windows = nil
 }
 
-// share is a partition of a division, as far as it lies in windows [low, high).
-type share struct {
+// partitionView is a partition of a division, as far as it lies in windows [low, high).
+type partitionView struct {
 	*division
 	partition, low, high int
 }
 
-// shareView is a view of a share.
-func (e *execution) shareView(s *share) *view {
+// viewOf is a view of a share.
+func (e *execution) viewOf(s *partitionView) *view {
 	return &view{
-		e: e, input: s.input, number: s.division.number, share: s,
+		e: e, input: s.input, number: s.division.number, partition: s,
 		rows: s.rows(s.partition, s.low, s.high), columns: make([]*column, len(s.input.relation.Columns)),
 	}
 }
 
 // moves says whether a column is there with the rows.
-func (s *share) moves(column int) bool { return s.index(values, column) >= 0 }
+func (s *partitionView) moves(column int) bool { return s.index(values, column) >= 0 }
 
 // numbered says whether the rows' numbers are.
-func (s *share) numbered() bool { return s.index(rowNumbers, 0) >= 0 }
+func (s *partitionView) numbered() bool { return s.index(rowNumbers, 0) >= 0 }
 
 // each visits the pieces of what is moved.
-func (s *share) each(moved int, visit func(piece []byte) error) error {
+func (s *partitionView) each(moved int, visit func(piece []byte) error) error {
 	bytes := s.division.moved[moved].bytes
 	for i := s.low; i < s.high; i++ {
 		if err := visit(s.windows[i].piece(moved, bytes, s.partition)); err != nil {
@@ -165,7 +165,7 @@ func (s *share) each(moved int, visit func(piece []byte) error) error {
 }
 
 // numbersFrom returns the row numbers of rows [first, first+n).
-func (s *share) numbersFrom(first, n int64) []uint32 {
+func (s *partitionView) numbersFrom(first, n int64) []uint32 {
 	out := make([]uint32, 0, n)
 	at := s.index(rowNumbers, 0)
 	for i := s.low; i < s.high && int64(len(out)) < n; i++ {
@@ -179,7 +179,7 @@ func (s *share) numbersFrom(first, n int64) []uint32 {
 }
 
 // numberOf returns the row number of one row.
-func (s *share) numberOf(row int64) uint32 {
+func (s *partitionView) numberOf(row int64) uint32 {
 	at := s.index(rowNumbers, 0)
 	for i := s.low; i < s.high; i++ {
 		if n := s.windows[i].count[s.partition]; row >= n {
@@ -191,25 +191,25 @@ func (s *share) numberOf(row int64) uint32 {
 	return none
 }
 
-// loadShare queues the transfer of a column that was moved.
-func (v *view) loadShare(ctx context.Context, j int, c *column) (err error) {
-	if c.Values, err = v.loadMoved(ctx, v.share.index(values, j)); err != nil {
+// loadPartition queues the transfer of a column that was moved.
+func (v *view) loadPartition(ctx context.Context, j int, c *column) (err error) {
+	if c.Values, err = v.loadMoved(ctx, v.partition.index(values, j)); err != nil {
 		return err
 	}
-	if valid := v.share.index(validity, j); valid >= 0 {
+	if valid := v.partition.index(validity, j); valid >= 0 {
 		c.Validity, err = v.loadMoved(ctx, valid)
 	}
 	return err
 }
 
 func (v *view) loadMoved(ctx context.Context, moved int) (driver.Ptr, error) {
-	to, err := v.alloc(v.rows * int64(v.share.division.moved[moved].bytes))
+	to, err := v.alloc(v.rows * int64(v.partition.division.moved[moved].bytes))
 	if err != nil {
 		return 0, err
 	}
 	at := to
 	return to, v.e.both(func() error {
-		return v.share.each(moved, func(piece []byte) error {
+		return v.partition.each(moved, func(piece []byte) error {
 			from := at
 			at += driver.Ptr(len(piece))
 			return v.e.copyIn(ctx, from, piece)
@@ -220,19 +220,19 @@ func (v *view) loadMoved(ctx context.Context, moved int) (driver.Ptr, error) {
 // joined returns the rows of a view of a co-partition as a space. Where no row
 // numbers were moved it has nothing but columns.
 func (v *view) joined(ctx context.Context) (*space, error) {
-	if v.share == nil || v.share.numbered() {
+	if v.partition == nil || v.partition.numbered() {
 		return v.space(), nil
 	}
 	s := v.e.newSpace(v.rows)
-	for _, m := range v.share.division.moved {
-		if m.what != values {
+	for _, m := range v.partition.division.moved {
+		if m.kind != values {
 			continue
 		}
 		c, err := v.column(ctx, m.column)
 		if err != nil {
 			return nil, err
 		}
-		if err := v.e.site.main.Stream().Wait(c.ready); err != nil {
+		if err := v.e.workspace.main.Stream().Wait(c.ready); err != nil {
 			return nil, err
 		}
 		s.carried[joincore.ColumnRef{Input: v.number, Column: m.column}] = rowid.Column{Values: c.Values, Validity: c.Validity, Width: c.Width}

@@ -4,7 +4,7 @@
 // # Memory
 //
 // A provider maps its budget of device memory once, as one arena, and divides
-// it into sites; an execution takes the largest site that is free. A site is a
+// it into workspaces; an execution takes the largest workspace that is free. A workspace is a
 // stack at the front, for the steps of a plan and their results, and a heap
 // cut off its end, for what does not live like a stack: imported columns and
 // collections. Nothing is allocated from the driver while a plan runs.

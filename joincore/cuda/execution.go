@@ -13,30 +13,30 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// execution is a site opened for one execution of a plan. Steps come from one
+// execution is a workspace opened for one execution of a plan. Steps come from one
 // goroutine at a time; streams gather from others.
 type execution struct {
-	p       *Provider
-	site    *site
-	mem     joincore.Memory // of the job, on the host
-	opt     device.Options
-	streams int
-	chunk   int
-	inputs  []*input
+	p         *Provider
+	workspace *workspace
+	mem       joincore.Memory // of the job, on the host
+	opt       device.Options
+	streams   int
+	chunk     int
+	inputs    []*input
 
-	loading sync.Mutex // guards the load lane; taken before mu, and after a view's
+	loading sync.Mutex // guards the upload stream; taken before mu, and after a view's
 
 	mu     sync.Mutex      // guards the heap and what follows
-	opened int             // lanes in use
+	opened int             // transfer streams in use
 	steps  *driver.Event   // a point of the main stream
-	events []*driver.Event // of the site, in use
+	events []*driver.Event // of the workspace, in use
 }
 
 // chunkRows is how many rows are gathered at a time.
 const chunkRows = 1 << 18
 
-func newExecution(p *Provider, s *site, mem joincore.Memory, opt device.Options) *execution {
-	e := &execution{p: p, site: s, mem: mem, opt: opt, streams: len(s.gather), chunk: chunkRows}
+func newExecution(p *Provider, s *workspace, mem joincore.Memory, opt device.Options) *execution {
+	e := &execution{p: p, workspace: s, mem: mem, opt: opt, streams: len(s.gather), chunk: chunkRows}
 	if opt.Streams > 0 {
 		e.streams = min(opt.Streams, e.streams)
 	}
@@ -52,13 +52,13 @@ func (e *execution) ChunkRows() int { return e.chunk }
 // At says which GPU it is.
 func (e *execution) At() device.Location { return device.Location(e.p.Info().Ordinal) }
 
-// Close waits for the device and gives the site back, unless the device was
+// Close waits for the device and gives the workspace back, unless the device was
 // lost: then nothing of it is used again.
 func (e *execution) Close() {
-	e.site.events = append(e.site.events, e.events...)
+	e.workspace.events = append(e.workspace.events, e.events...)
 	e.events = nil
-	if e.site.reset() == nil {
-		e.p.giveSite(e.site)
+	if e.workspace.reset() == nil {
+		e.p.returnWorkspace(e.workspace)
 	}
 }
 
@@ -99,7 +99,7 @@ func (e *execution) event() (*driver.Event, error) {
 
 // newEvent does that where mu is locked.
 func (e *execution) newEvent() (*driver.Event, error) {
-	event, err := e.site.event(e.p.context)
+	event, err := e.workspace.event(e.p.context)
 	if err == nil {
 		e.events = append(e.events, event)
 	}
@@ -110,12 +110,12 @@ func (e *execution) newEvent() (*driver.Event, error) {
 // in this execution, what follows on the load stream waits until that is over.
 func (e *execution) alloc(bytes int64) (driver.Ptr, error) {
 	bytes = lines(bytes)
-	at, used, err := e.site.heap.alloc(bytes)
+	at, used, err := e.workspace.heap.alloc(bytes)
 	if err != nil {
 		return 0, err
 	}
 	p := driver.Ptr(at)
-	if !used && int64(p-e.site.arena.Base()) >= e.site.arena.Peak() {
+	if !used && int64(p-e.workspace.arena.Base()) >= e.workspace.arena.Peak() {
 		return p, nil
 	}
 	if e.steps == nil {
@@ -123,13 +123,13 @@ func (e *execution) alloc(bytes int64) (driver.Ptr, error) {
 			return 0, err
 		}
 	}
-	return p, errors.Join(e.site.main.Stream().Record(e.steps), e.site.load.stream.Wait(e.steps))
+	return p, errors.Join(e.workspace.main.Stream().Record(e.steps), e.workspace.upload.stream.Wait(e.steps))
 }
 
 func (e *execution) release(p driver.Ptr, bytes int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.site.heap.release(int64(p), lines(bytes))
+	e.workspace.heap.release(int64(p), lines(bytes))
 }
 
 func lines(bytes int64) int64 {
@@ -161,7 +161,7 @@ func (e *execution) lookup(ctx context.Context, s *space, st *driver.Stream) row
 
 // side is a space as the steps of package rowid read it.
 func (e *execution) side(ctx context.Context, s *space) rowid.Side {
-	return rowid.Side{Rows: s.rows, Lookup: e.lookup(ctx, s, e.site.main.Stream())}
+	return rowid.Side{Rows: s.rows, Lookup: e.lookup(ctx, s, e.workspace.main.Stream())}
 }
 
 var _ device.Bulk = (*execution)(nil)

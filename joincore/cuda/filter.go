@@ -14,7 +14,7 @@ import (
 // Filter makes a space of the rows for which a condition is true. Its memory
 // is the top of the stack until it is released.
 func (e *execution) Filter(ctx context.Context, from device.Space, condition joincore.Expr, parameters []joincore.Parameter, keep device.Keep) (device.Space, error) {
-	source, arena := e.space(from), e.site.arena
+	source, arena := e.space(from), e.workspace.arena
 	mark := arena.Mark()
 	out, err := e.filter(ctx, source, condition, parameters, keep)
 	if err != nil {
@@ -27,7 +27,7 @@ func (e *execution) Filter(ctx context.Context, from device.Space, condition joi
 
 func (e *execution) filter(ctx context.Context, from *space, condition joincore.Expr, parameters []joincore.Parameter, keep device.Keep) (*space, error) {
 	chosen, rows, err := e.choose(ctx, from.rows, func(to driver.Ptr) (*rowid.Count, error) {
-		return e.site.main.Filter(ctx, e.side(ctx, from), condition, parameters, to)
+		return e.workspace.main.Filter(ctx, e.side(ctx, from), condition, parameters, to)
 	})
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (e *execution) filter(ctx context.Context, from *space, condition joincore.
 // choose takes memory for the row numbers that a step writes, at most so many,
 // and keeps what they need of it. The step gets room for all.
 func (e *execution) choose(ctx context.Context, most int64, step func(to driver.Ptr) (*rowid.Count, error)) (chosen driver.Ptr, rows int64, err error) {
-	arena := e.site.arena
+	arena := e.workspace.arena
 	mark := arena.Mark()
 	if chosen, err = arena.Take(4 * most); err != nil {
 		return 0, 0, err

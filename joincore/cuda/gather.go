@@ -13,11 +13,11 @@ import (
 )
 
 // gathering writes columns of rows of a space into rows of a batch. Kernels
-// gather into the lane's scratch: values at its front, validity bits cut off
+// gather into the transfer stream's scratch: values at its front, validity bits cut off
 // its end. Values go straight into a batch where the platform can do that; else,
 // and bits always, since they share bytes with rows that are there, they cross
 // the link together when the scratch is full or the batch is done, into the
-// lane's buffer, where they have the same places.
+// transfer stream's buffer, where they have the same places.
 type gathering struct {
 	st       *stream
 	ctx      context.Context
@@ -27,19 +27,19 @@ type gathering struct {
 	followed bool
 }
 
-// copyOut is a piece of the lane's buffer that has to go to a batch when it has
+// copyOut is a piece of the transfer stream's buffer that has to go to a batch when it has
 // crossed the link.
 type copyOut struct {
 	from, to []byte
 	and      bool // bits that are to be cleared
 }
 
-// follow makes the lane wait for all steps so far.
+// follow makes the transfer stream wait for all steps so far.
 func (st *stream) follow() error {
 	e := st.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.site.main.Stream().Then(st.lane.stream)
+	return e.workspace.main.Stream().Then(st.transfer.stream)
 }
 
 // column queues one column.
@@ -50,11 +50,11 @@ func (g *gathering) column(ref joincore.ColumnRef, v *joincore.Vector) error {
 		}
 		g.followed = true
 	}
-	c, err := g.st.e.lookup(g.ctx, g.space, g.st.lane.stream)(ref)
+	c, err := g.st.e.lookup(g.ctx, g.space, g.st.transfer.stream)(ref)
 	if err != nil {
 		return err
 	}
-	perPiece := (g.st.lane.bytes - 4*driver.Line) / int64(c.Width+2) / 32 * 32
+	perPiece := (g.st.transfer.scratchBytes - 4*driver.Line) / int64(c.Width+2) / 32 * 32
 	for done := int64(0); done < g.n; {
 		n := min(perPiece, g.n-done)
 		if err := g.piece(c, v, done, n); err != nil {
@@ -67,26 +67,26 @@ func (g *gathering) column(ref joincore.ColumnRef, v *joincore.Vector) error {
 
 // piece queues n rows of a column.
 func (g *gathering) piece(c rowid.Column, v *joincore.Vector, done, n int64) error {
-	l := g.st.lane
+	l := g.st.transfer
 	width := int64(c.Width)
 	to := v.Values[(g.at+done)*width:][:n*width]
-	direct := g.st.e.p.way(to) != transfer.Staged
+	direct := g.st.e.p.transferMethod(to) != transfer.Staged
 	nullable := c.Validity != 0 || c.Optional || c.Missing
 	if direct && !nullable && c.Positions == 0 {
-		return g.st.e.p.crossBack(l.stream, to, c.Values+driver.Ptr((g.first+done)*width))
+		return g.st.e.p.deviceToHost(l.stream, to, c.Values+driver.Ptr((g.first+done)*width))
 	}
-	if l.device.Free() < lines(n*width)+lines(n)+lines(n/8+8) {
+	if l.scratch.Free() < lines(n*width)+lines(n)+lines(n/8+8) {
 		if err := g.flush(g.ctx); err != nil {
 			return err
 		}
 	}
-	values, err := l.device.Take(n * width)
+	values, err := l.scratch.Take(n * width)
 	if err != nil {
 		return err
 	}
 	var valid driver.Ptr
 	if nullable {
-		if valid, err = l.device.Take(n); err != nil {
+		if valid, err = l.scratch.Take(n); err != nil {
 			return err
 		}
 	}
@@ -94,10 +94,10 @@ func (g *gathering) piece(c rowid.Column, v *joincore.Vector, done, n int64) err
 		return err
 	}
 	if direct {
-		err = g.st.e.p.crossBack(l.stream, to, values)
+		err = g.st.e.p.deviceToHost(l.stream, to, values)
 	} else {
 		g.st.staged = true
-		g.st.copy = append(g.st.copy, copyOut{from: l.host.Bytes()[values-l.device.Base():][:n*width], to: to})
+		g.st.copy = append(g.st.copy, copyOut{from: l.staging.Bytes()[values-l.scratch.Base():][:n*width], to: to})
 	}
 	if err != nil || !nullable {
 		return err
@@ -105,31 +105,31 @@ func (g *gathering) piece(c rowid.Column, v *joincore.Vector, done, n int64) err
 	return g.validity(v, valid, done, n)
 }
 
-// settle waits for the lane, whatever happens, and forgets what it has done.
+// settle waits for the transfer stream, whatever happens, and forgets what it has done.
 func (st *stream) settle() error {
-	err := st.lane.stream.Sync(context.Background())
+	err := st.transfer.stream.Sync(context.Background())
 	st.empty()
 	return err
 }
 
 // validity queues the validity bits of a piece.
 func (g *gathering) validity(v *joincore.Vector, valid driver.Ptr, done, n int64) error {
-	l := g.st.lane
+	l := g.st.transfer
 	row := g.at + done
 	shift := row % 32
 	words := (shift + n + 31) / 32
-	bits, err := l.device.Cut(4 * words)
+	bits, err := l.scratch.Cut(4 * words)
 	if err != nil {
 		return err
 	}
-	from := l.host.Bytes()[bits-l.device.Base():][:4*words]
+	from := l.staging.Bytes()[bits-l.scratch.Base():][:4*words]
 	first := (row - shift) / 8
 	g.st.copy = append(g.st.copy, copyOut{from: from, to: v.Validity[first : (row+n+7)/8], and: true})
 	return l.queue.Pack(valid, n, int(shift), bits)
 }
 
 // flush waits until everything is in the batch, moving on what went through
-// the lane's buffer. Where it fails, nothing is under way any more either: the
+// the transfer stream's buffer. Where it fails, nothing is under way any more either: the
 // batch is its owner's again.
 func (g *gathering) flush(ctx context.Context) error {
 	if err := g.st.bringBack(ctx); err != nil {
@@ -148,12 +148,12 @@ func (g *gathering) flush(ctx context.Context) error {
 	return nil
 }
 
-// bringBack copies what has to cross the link to the lane's buffer, and waits.
+// bringBack copies what has to cross the link to the transfer stream's buffer, and waits.
 func (st *stream) bringBack(ctx context.Context) error {
-	l := st.lane
-	base, host, end := l.device.Base(), l.host.Bytes(), l.device.Size()
+	l := st.transfer
+	base, host, end := l.scratch.Base(), l.staging.Bytes(), l.scratch.Size()
 	if st.staged {
-		if err := l.stream.CopyOut(host[:l.device.Mark()], base); err != nil {
+		if err := l.stream.CopyOut(host[:l.scratch.Mark()], base); err != nil {
 			return err
 		}
 	}
@@ -166,5 +166,5 @@ func (st *stream) bringBack(ctx context.Context) error {
 // empty makes the scratch free again.
 func (st *stream) empty() {
 	st.copy, st.staged = st.copy[:0], false
-	st.lane.empty()
+	st.transfer.empty()
 }

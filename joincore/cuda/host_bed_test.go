@@ -34,11 +34,11 @@ func (h *hostBench) input() *joincore.Relation {
 
 // summing adds up spaces by the kernel of benches.
 type summing struct {
-	e      *execution
-	kernel *driver.Kernel
-	desk   *driver.Host
-	total  [2]uint64
-	time   time.Duration
+	e       *execution
+	kernel  *driver.Kernel
+	staging *driver.Host
+	total   [2]uint64
+	time    time.Duration
 }
 
 func newSumming(h *hostBench, e *execution) (s *summing, err error) {
@@ -46,25 +46,25 @@ func newSumming(h *hostBench, e *execution) (s *summing, err error) {
 	if s.kernel, err = h.data.Kernel("data_sum"); err != nil {
 		return nil, err
 	}
-	s.desk, err = e.p.context.Pinned(64)
+	s.staging, err = e.p.context.Pinned(64)
 	return s, err
 }
 
 func (s *summing) close() {
-	if err := s.desk.Free(); err != nil {
+	if err := s.staging.Free(); err != nil {
 		panic(err)
 	}
 }
 
 func (s *summing) add(ctx context.Context, rows *space, refs []joincore.ColumnRef) error {
-	start, arena, st := time.Now(), s.e.site.arena, s.e.site.main.Stream()
+	start, arena, st := time.Now(), s.e.workspace.arena, s.e.workspace.main.Stream()
 	defer func() { s.time += time.Since(start) }()
 	defer arena.Rewind(arena.Mark())
 	at, err := arena.Take(64)
 	if err != nil {
 		return err
 	}
-	words := s.desk.Words()
+	words := s.staging.Words()
 	clear(words)
 	for i, ref := range refs {
 		c, err := s.e.lookup(ctx, rows, st)(ref)
@@ -77,13 +77,13 @@ func (s *summing) add(ctx context.Context, rows *space, refs []joincore.ColumnRe
 		}
 		words[2*i], words[2*i+1] = uint64(column.Addr), uint64(column.Bytes)
 	}
-	if err := st.CopyIn(at, s.desk.Bytes()); err != nil {
+	if err := st.CopyIn(at, s.staging.Bytes()); err != nil {
 		return err
 	}
 	if err := s.kernel.Launch(st, s.kernel.Grid(rows.rows/256+1), uint64(rows.rows), uint64(at), uint64(len(refs)), uint64(at)+32); err != nil {
 		return err
 	}
-	if err := st.CopyOut(s.desk.Bytes(), at); err != nil {
+	if err := st.CopyOut(s.staging.Bytes(), at); err != nil {
 		return err
 	}
 	if err := st.Sync(ctx); err != nil {

@@ -18,8 +18,8 @@ func (v *view) load(ctx context.Context, j int) (*column, error) {
 	desc := v.input.relation.Columns[j]
 	c := &column{Column: rowid.Column{Width: desc.Width}}
 	var err error
-	if v.share != nil && v.share.moves(j) {
-		return c, v.loadShare(ctx, j, c)
+	if v.partition != nil && v.partition.moves(j) {
+		return c, v.loadPartition(ctx, j, c)
 	}
 	if v.input.nullable(j) {
 		if c.Validity, err = v.alloc(v.rows); err != nil {
@@ -64,19 +64,19 @@ func (v *view) loadValues(ctx context.Context, j int, c *column) (err error) {
 
 // loadValidity makes a byte a row of the segments' bitmaps.
 func (v *view) loadValidity(ctx context.Context, j int, at driver.Ptr) error {
-	l := v.e.site.load
+	l := v.e.workspace.upload
 	return v.eachSegment(func(s *joincore.Segment, first int64) error {
 		to, bits := at+driver.Ptr(first), s.Columns[j].Validity
 		if bits == nil {
 			return l.stream.Memset(to, 1, int64(s.Rows))
 		}
-		piece := 8 * (l.bytes / 2)
+		piece := 8 * (l.scratchBytes / 2)
 		for row := int64(0); row < int64(s.Rows); row += piece {
 			n := min(piece, int64(s.Rows)-row)
-			if err := v.e.copyIn(ctx, l.device.Base(), bits[row/8:(row+n+7)/8]); err != nil {
+			if err := v.e.copyIn(ctx, l.scratch.Base(), bits[row/8:(row+n+7)/8]); err != nil {
 				return err
 			}
-			if err := l.queue.Unpack(l.device.Base(), n, to+driver.Ptr(row)); err != nil {
+			if err := l.queue.Unpack(l.scratch.Base(), n, to+driver.Ptr(row)); err != nil {
 				return err
 			}
 		}
@@ -106,14 +106,14 @@ func (v *view) loadTexts(ctx context.Context, j int, c *column) (err error) {
 		if err := v.e.copyIn(ctx, heap, vector.Heap); err != nil {
 			return err
 		}
-		return v.e.site.load.queue.Spans(offsets, heap, int64(len(vector.Heap)), int64(s.Rows), c.Values+driver.Ptr(16*first))
+		return v.e.workspace.upload.queue.Spans(offsets, heap, int64(len(vector.Heap)), int64(s.Rows), c.Values+driver.Ptr(16*first))
 	})
 }
 
 // both has copies from registered memory take turns with the load stream and a
 // second one: while one copy ends, the next has begun already.
 func (e *execution) both(queue func() error) error {
-	l := e.site.load
+	l := e.workspace.upload
 	if err := l.stream.Then(l.second); err != nil {
 		return err
 	}
@@ -124,10 +124,10 @@ func (e *execution) both(queue func() error) error {
 }
 
 // copyIn queues a copy on the load stream: from where the memory lies, or
-// through the lane's buffer.
+// through the transfer stream's buffer.
 func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) error {
-	l := e.site.load
-	if queued, err := e.p.cross(l.turns[0], to, from); queued {
+	l := e.workspace.upload
+	if queued, err := e.p.hostToDevice(l.turns[0], to, from); queued {
 		l.turns[0], l.turns[1] = l.turns[1], l.turns[0]
 		return err
 	}
@@ -140,25 +140,25 @@ func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) erro
 }
 
 // fill queues a transfer of bytes that write makes, given where in them it is,
-// in the halves of the lane's buffer in turn. They are made in whole values of
+// in the halves of the transfer stream's buffer in turn. They are made in whole values of
 // so many bytes.
 func (e *execution) fill(ctx context.Context, to driver.Ptr, bytes, value int64, write func(buffer []byte, at int64) error) error {
-	l := e.site.load
-	size := l.bytes / 2 / value * value
+	l := e.workspace.upload
+	size := l.scratchBytes / 2 / value * value
 	for at := int64(0); at < bytes; at += size {
 		half := l.turn
 		l.turn = 1 - half
-		if err := l.half[half].Sync(ctx); err != nil {
+		if err := l.halfCopied[half].Sync(ctx); err != nil {
 			return err
 		}
-		buffer := l.host.Bytes()[int64(half)*(l.bytes/2):][:min(size, bytes-at)]
+		buffer := l.staging.Bytes()[int64(half)*(l.scratchBytes/2):][:min(size, bytes-at)]
 		if err := write(buffer, at); err != nil {
 			return err
 		}
 		if err := l.stream.CopyIn(to+driver.Ptr(at), buffer); err != nil {
 			return err
 		}
-		if err := l.stream.Record(l.half[half]); err != nil {
+		if err := l.stream.Record(l.halfCopied[half]); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,7 @@ func (e *execution) prepareNumbers(ctx context.Context, spec *device.JoinSpec, b
 		v.fetch(ctx, e.columnsRead(v.number, spec.Build, spec.Residual, spec.KeepBuild))
 	}
 	var err error
-	j.join, err = e.site.main.Prepare(ctx, &rowid.JoinSpec{
+	j.join, err = e.workspace.main.Prepare(ctx, &rowid.JoinSpec{
 		Match: spec.Match,
 		Options: rowid.Options{
 			Bits: spec.Bits, OneTable: spec.Algorithm == joincore.NPJ, Region: int64(e.opt.EmitRows), Seed: e.opt.Seed, Collide: e.opt.Collide,
@@ -112,8 +112,8 @@ func (j *prepared) timed(step func(func(rowid.Pairs) error) error, probe *space,
 	start := time.Now()
 	defer func() { j.probing += time.Since(start) }()
 	return step(func(pairs rowid.Pairs) error {
-		mark := j.e.site.arena.Mark()
-		defer j.e.site.arena.Rewind(mark)
+		mark := j.e.workspace.arena.Mark()
+		defer j.e.workspace.arena.Rewind(mark)
 		s, err := j.result(pairs, probe)
 		if err != nil {
 			return err
@@ -156,7 +156,7 @@ func (j *prepared) Report() joincore.JoinStats {
 		Phases: []joincore.Phase{
 			{Name: prepare, Predicted: j.prepareMeant, Actual: j.prepare}, {Name: "probe", Predicted: j.probingMeant, Actual: j.probing},
 		},
-		Work: joincore.DeviceWork{Launches: r.Cost.Launches, Syncs: r.Cost.Syncs, Bytes: r.Cost.Bytes, Peak: j.e.site.arena.Peak()},
+		Work: joincore.DeviceWork{Launches: r.Cost.Launches, Syncs: r.Cost.Syncs, Bytes: r.Cost.Bytes, Peak: j.e.workspace.arena.Peak()},
 	}
 }
 

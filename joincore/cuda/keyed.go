@@ -16,7 +16,7 @@ import (
 // others. That is the space itself where it has no NULLs there, or none turn
 // up: nothing is moved then. nil: a part of the key is NULL in all rows.
 func (e *execution) keyed(ctx context.Context, s *space, key *device.Key, keep device.Keep) (*space, error) {
-	find, nullable := e.lookup(ctx, s, e.site.main.Stream()), false
+	find, nullable := e.lookup(ctx, s, e.workspace.main.Stream()), false
 	for _, p := range key.Parts {
 		c, err := find(p.Column)
 		if c.Missing || err != nil {
@@ -27,9 +27,9 @@ func (e *execution) keyed(ctx context.Context, s *space, key *device.Key, keep d
 	if !nullable {
 		return s, nil
 	}
-	mark := e.site.arena.Mark()
+	mark := e.workspace.arena.Mark()
 	chosen, rows, err := e.choose(ctx, s.rows, func(to driver.Ptr) (*rowid.Count, error) {
-		count, err := e.site.main.Keyed(ctx, e.side(ctx, s), key, to)
+		count, err := e.workspace.main.Keyed(ctx, e.side(ctx, s), key, to)
 		if v, ok := s.base(); ok { // payload crosses the link while keys are looked at
 			v.fetch(ctx, e.columnsRead(v.number, key, nil, keep))
 		}
@@ -39,7 +39,7 @@ func (e *execution) keyed(ctx context.Context, s *space, key *device.Key, keep d
 		return nil, err
 	}
 	if rows == s.rows {
-		e.site.arena.Rewind(mark)
+		e.workspace.arena.Rewind(mark)
 		return s, nil
 	}
 	keep.Columns = slices.Clone(keep.Columns)
@@ -55,7 +55,7 @@ func (e *execution) keyed(ctx context.Context, s *space, key *device.Key, keep d
 func (w *wholeSide) takeKey(ctx context.Context, e *execution, s *space, key *device.Key) error {
 	column, bytes := &key.Parts[0].Column, rowid.KeyBytes(key)
 	if len(key.Parts) == 1 && e.describe(*column).Width == bytes {
-		c, err := e.lookup(ctx, s, e.site.main.Stream())(*column)
+		c, err := e.lookup(ctx, s, e.workspace.main.Stream())(*column)
 		if err != nil {
 			return err
 		}
@@ -64,10 +64,10 @@ func (w *wholeSide) takeKey(ctx context.Context, e *execution, s *space, key *de
 		w.Key, _, err = e.dense(c, s.rows)
 		return err
 	}
-	to, err := e.site.arena.Take(s.rows * int64(bytes))
+	to, err := e.workspace.arena.Take(s.rows * int64(bytes))
 	if err != nil {
 		return err
 	}
 	w.Key = columnar.Column{Addr: to, Bytes: bytes}
-	return e.site.main.Keys(ctx, e.side(ctx, s), key, to)
+	return e.workspace.main.Keys(ctx, e.side(ctx, s), key, to)
 }

@@ -31,7 +31,7 @@ type Config struct {
 }
 
 // Provider executes on one GPU. It is safe for concurrent use; executions that
-// run at the same time have each a site of its own.
+// run at the same time have each a workspace of its own.
 type Provider struct {
 	context    *driver.Context
 	platform   transfer.Platform
@@ -50,10 +50,10 @@ type Provider struct {
 	divideBy               dividers
 	leastSlab              int64
 
-	mu     sync.Mutex
-	idle   []*site // the largest first
-	sites  []*site
-	closed bool
+	mu         sync.Mutex
+	idle       []*workspace // the largest first
+	workspaces []*workspace
+	closed     bool
 }
 
 // Devices describes the devices that this process sees.
@@ -162,21 +162,21 @@ func (p *Provider) pageLock(mem []byte) (unlock func(), err error) {
 
 // Open starts an execution. Column-sized memory is the device's own, but for
 // lists of rows of inputs that it cannot hold. ErrBudget where so many executions
-// are under way that no site is left.
+// are under way that no workspace is left.
 func (p *Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {
 	if err := p.context.Lost(); err != nil {
 		return nil, err
 	}
-	s, err := p.takeSite()
+	s, err := p.takeWorkspace()
 	if err != nil {
 		return nil, err
 	}
 	return newExecution(p, s, mem, opt), nil
 }
 
-// takeSite returns the largest idle site, or a new one of three quarters of
-// the memory that no site has.
-func (p *Provider) takeSite() (*site, error) {
+// takeWorkspace returns the largest idle workspace, or a new one of three quarters of
+// the memory that no workspace has.
+func (p *Provider) takeWorkspace() (*workspace, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.idle) > 0 {
@@ -186,24 +186,24 @@ func (p *Provider) takeSite() (*site, error) {
 	}
 	bytes := p.arena.Free() / 4 * 3
 	if p.closed || bytes < p.budget/64 {
-		return nil, fmt.Errorf("%d executions use the device: %w", len(p.sites), joincore.ErrBudget)
+		return nil, fmt.Errorf("%d executions use the device: %w", len(p.workspaces), joincore.ErrBudget)
 	}
-	s, err := p.newSite(bytes)
+	s, err := p.newWorkspace(bytes)
 	if err != nil {
 		return nil, err
 	}
-	p.sites = append(p.sites, s)
+	p.workspaces = append(p.workspaces, s)
 	return s, nil
 }
 
-func (p *Provider) giveSite(s *site) {
+func (p *Provider) returnWorkspace(s *workspace) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := 0
 	for i < len(p.idle) && p.idle[i].bytes > s.bytes {
 		i++
 	}
-	p.idle = append(p.idle[:i], append([]*site{s}, p.idle[i:]...)...)
+	p.idle = append(p.idle[:i], append([]*workspace{s}, p.idle[i:]...)...)
 }
 
 // Close frees everything. All executions have been closed before, and all
@@ -214,10 +214,10 @@ func (p *Provider) Close() error {
 	p.closed = true
 	p.slabs.close()
 	var errs []error
-	for _, s := range p.sites {
+	for _, s := range p.workspaces {
 		errs = append(errs, s.close())
 	}
-	p.sites, p.idle = nil, nil
+	p.workspaces, p.idle = nil, nil
 	selector.Forget(p.context)
 	return errors.Join(append(errs, phj.Close(p.context), launch.Close(p.context), p.arena.Close(), p.context.Close())...)
 }

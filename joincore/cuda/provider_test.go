@@ -46,8 +46,8 @@ func (p *poisoned) Open(mem joincore.Memory, opt device.Options) (device.Device,
 	p.with += 0x35
 	with := p.with
 	p.mu.Unlock()
-	st := e.site.main.Stream()
-	for _, a := range []*driver.Arena{e.site.arena, e.site.load.device} {
+	st := e.workspace.main.Stream()
+	for _, a := range []*driver.Arena{e.workspace.arena, e.workspace.upload.scratch} {
 		if err := st.Memset(a.Base(), with, a.Size()); err != nil {
 			return nil, err
 		}
@@ -189,7 +189,7 @@ func TestRegisteredMemory(t *testing.T) {
 	}
 }
 
-// TestManyExecutionsAtOnce: each has a site of its own, and where there is none
+// TestManyExecutionsAtOnce: each has a workspace of its own, and where there is none
 // left the budget says so.
 func TestManyExecutionsAtOnce(t *testing.T) {
 	p := provider(t, 512<<20)
@@ -239,7 +239,7 @@ func TestOpenUntilNoSiteIsLeft(t *testing.T) {
 	if len(open) < 2 || len(open) > 8 {
 		t.Errorf("%d executions at once", len(open))
 	}
-	largest := open[0].(*execution).site
+	largest := open[0].(*execution).workspace
 	for _, d := range open {
 		d.Close()
 	}
@@ -247,8 +247,8 @@ func TestOpenUntilNoSiteIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.(*execution).site != largest {
-		t.Error("the next execution has not got the largest site")
+	if d.(*execution).workspace != largest {
+		t.Error("the next execution has not got the largest workspace")
 	}
 	d.Close()
 }

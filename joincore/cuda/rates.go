@@ -31,7 +31,7 @@ func (p *Provider) RatesKey() string {
 // MeasureRates measures the device, on which nothing else runs meanwhile. Joins
 // are not chosen by what comes out before UseRates is told.
 func (p *Provider) MeasureRates(ctx context.Context) (choose.DeviceRates, error) {
-	s, err := p.takeSite()
+	s, err := p.takeWorkspace()
 	if err != nil {
 		return choose.DeviceRates{}, err
 	}
@@ -39,7 +39,7 @@ func (p *Provider) MeasureRates(ctx context.Context) (choose.DeviceRates, error)
 	if e := s.reset(); e != nil {
 		return rates, e // the device was lost
 	}
-	p.giveSite(s)
+	p.returnWorkspace(s)
 	return rates, err
 }
 

@@ -25,7 +25,7 @@ const leastSlab = 1 << 20
 // space without pages, and what counts the slab's bytes towards the job.
 func (e *execution) takeScratch(n int64) (scratch, error) {
 	p := e.p
-	if n >= p.leastSlab && p.way(nil) == transfer.Staged && p.slabs.refusal() == nil {
+	if n >= p.leastSlab && p.transferMethod(nil) == transfer.Staged && p.slabs.refusal() == nil {
 		size := slabSize(n)
 		if grant, err := e.mem.Alloc(size); err == nil {
 			if !p.registered.holds(grant) {

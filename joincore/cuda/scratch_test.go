@@ -19,7 +19,7 @@ import (
 func slabProvider(t *testing.T) *Provider {
 	t.Helper()
 	p := provider(t, 64<<20)
-	if p.way(nil) != transfer.Staged {
+	if p.transferMethod(nil) != transfer.Staged {
 		t.Skip("memory of any kind crosses the link from where it lies")
 	}
 	p.splitBytes, p.windowRows, p.leastSlab = 1, 100, 1
@@ -65,8 +65,8 @@ func TestScratchIsCopiedDirectly(t *testing.T) {
 			}
 			for partition := range 1 << bits {
 				for m, moved := range division.moved {
-					if piece := w.piece(m, moved.bytes, partition); len(piece) > 0 && p.way(piece) != transfer.Pinned {
-						t.Errorf("round %d, window %d, partition %d: %s", round, i, partition, p.way(piece))
+					if piece := w.piece(m, moved.bytes, partition); len(piece) > 0 && p.transferMethod(piece) != transfer.Pinned {
+						t.Errorf("round %d, window %d, partition %d: %s", round, i, partition, p.transferMethod(piece))
 					}
 				}
 			}

@@ -72,7 +72,7 @@ func (s *space) pick(from *space, chosen driver.Ptr, keep device.Keep) error {
 		if p, ok := composed[inner]; ok {
 			return p, nil
 		}
-		q := s.e.site.main
+		q := s.e.workspace.main
 		p, err := q.Arena().Take(4 * s.rows)
 		if err != nil {
 			return 0, err

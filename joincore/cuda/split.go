@@ -45,7 +45,7 @@ func (e *execution) splitBits(spec *device.JoinSpec, build *space) int {
 		return 0
 	}
 	built := e.bytesOf(v, spec.Build, spec, spec.KeepBuild)
-	free := e.site.arena.Free()
+	free := e.workspace.arena.Free()
 	fits := free / 4 * 3
 	if e.p.splitBytes > 0 {
 		fits = e.p.splitBytes
@@ -93,7 +93,7 @@ func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.
 	if j.e.p.divideBy == rowNumbersOnly {
 		divide = j.byHost
 	}
-	before := j.e.site.main.Cost()
+	before := j.e.workspace.main.Cost()
 	parts, free, err := divide(ctx, build, probed)
 	addWork(&j.report.Work, j.e.workSince(before))
 	if errors.Is(err, joincore.ErrBudget) {
@@ -107,7 +107,7 @@ func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.
 			c.close()
 		}
 		// What crosses for nothing must not read memory that is somebody else's.
-		load := j.e.site.load
+		load := j.e.workspace.upload
 		err = errors.Join(err, load.stream.Sync(context.Background()), load.second.Sync(context.Background()))
 		free()
 	}()

@@ -13,12 +13,12 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// stream gathers results on a lane of its own.
+// stream gathers results on a transfer stream of its own.
 type stream struct {
-	e    *execution
-	lane *lane
-	rows rows
-	// What has to go from the lane's buffer to a batch, and whether values do.
+	e        *execution
+	transfer *transferStream
+	rows     rows
+	// What has to go from the transfer stream's buffer to a batch, and whether values do.
 	copy   []copyOut
 	staged bool
 }
@@ -32,31 +32,31 @@ type rows struct {
 	host map[int]numbers
 }
 
-// NewStream takes a lane of the site.
+// NewStream takes a transfer stream of the workspace.
 func (e *execution) NewStream() (device.Stream, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.opened == len(e.site.gather) {
+	if e.opened == len(e.workspace.gather) {
 		return nil, fmt.Errorf("more than %d streams: %w", e.opened, joincore.ErrUnsupported)
 	}
-	l := e.site.gather[e.opened]
+	l := e.workspace.gather[e.opened]
 	if l.queue == nil {
-		if err := e.site.equip(e.p, l); err != nil {
+		if err := e.workspace.prepare(e.p, l); err != nil {
 			return nil, err
 		}
 	}
 	e.opened++
-	return &stream{e: e, lane: l}, nil
+	return &stream{e: e, transfer: l}, nil
 }
 
 // At says which GPU the stream works on.
-func (st *stream) At() device.Location { return device.Location(st.lane.stream.Device()) }
+func (st *stream) At() device.Location { return device.Location(st.transfer.stream.Device()) }
 
-// Close leaves the lane to the next execution.
+// Close leaves the transfer stream to the next execution.
 func (st *stream) Close() {}
 
 // Sync waits for what was asked for.
-func (st *stream) Sync(ctx context.Context) error { return st.lane.stream.Sync(ctx) }
+func (st *stream) Sync(ctx context.Context) error { return st.transfer.stream.Sync(ctx) }
 
 // Scan returns rows of a space.
 func (st *stream) Scan(s device.Space, _, first, n int) device.Rows {
@@ -165,13 +165,13 @@ func (st *stream) readNumbers(ctx context.Context, at driver.Ptr, n int64) ([]ui
 	if err := st.follow(); err != nil {
 		return nil, err
 	}
-	buffer := st.lane.host.Bytes()
+	buffer := st.transfer.staging.Bytes()
 	for int64(len(out)) < n {
 		bytes := buffer[:4*min(n-int64(len(out)), int64(len(buffer)/4))]
-		if err := st.lane.stream.CopyOut(bytes, at+driver.Ptr(4*len(out))); err != nil {
+		if err := st.transfer.stream.CopyOut(bytes, at+driver.Ptr(4*len(out))); err != nil {
 			return nil, err
 		}
-		if err := st.lane.stream.Sync(ctx); err != nil {
+		if err := st.transfer.stream.Sync(ctx); err != nil {
 			return nil, err
 		}
 		for ; len(bytes) > 0; bytes = bytes[4:] {

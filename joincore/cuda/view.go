@@ -23,7 +23,7 @@ type view struct {
 	number    int
 	low, high int      // segments [low, high), where there is neither list nor share
 	list      []uint32 // rows of the input
-	share     *share
+	partition *partitionView
 	rows      int64
 	half      *half // of a ring: memory that is taken first
 
@@ -64,7 +64,7 @@ func (e *execution) listView(number int, list []uint32) *view {
 }
 
 // byNumber says that the view's rows are given by their numbers in the input.
-func (v *view) byNumber() bool { return v.list != nil || v.share != nil }
+func (v *view) byNumber() bool { return v.list != nil || v.partition != nil }
 
 // space returns the rows of a view as a space.
 func (v *view) space() *space {
@@ -85,7 +85,7 @@ func (v *view) whole() bool { return !v.byNumber() && v.rows == v.input.rows() }
 func (v *view) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	main := v.e.site.main.Stream()
+	main := v.e.workspace.main.Stream()
 	for _, c := range append(v.columns, v.absolute) {
 		if c != nil {
 			_ = main.Wait(c.ready) // fails only where the device is lost
@@ -111,7 +111,7 @@ func (v *view) free(n int) {
 // alloc returns memory that is freed with the view.
 func (v *view) alloc(bytes int64) (driver.Ptr, error) {
 	if v.half != nil {
-		if at, ok, err := v.half.take(v.e.site.load.stream, bytes); ok || err != nil {
+		if at, ok, err := v.half.take(v.e.workspace.upload.stream, bytes); ok || err != nil {
 			return at, err
 		}
 	}
@@ -152,7 +152,7 @@ func (v *view) there(j int) bool {
 func (v *view) transfer(queue func() (*column, error)) (*column, error) {
 	v.e.loading.Lock()
 	defer v.e.loading.Unlock()
-	before, load := len(v.blocks), v.e.site.load.stream
+	before, load := len(v.blocks), v.e.workspace.upload.stream
 	c, err := queue()
 	if err == nil {
 		if c.ready, err = v.e.event(); err == nil {
@@ -160,7 +160,7 @@ func (v *view) transfer(queue func() (*column, error)) (*column, error) {
 		}
 	}
 	if err != nil {
-		err = errors.Join(err, load.Then(v.e.site.main.Stream()))
+		err = errors.Join(err, load.Then(v.e.workspace.main.Stream()))
 		v.free(before)
 		return nil, err
 	}
@@ -186,8 +186,8 @@ func (v *view) numbersOf(positions []uint32) numbers {
 			out[i] = none
 		case v.list != nil:
 			out[i] = v.list[p]
-		case v.share != nil:
-			out[i] = v.share.numberOf(int64(p))
+		case v.partition != nil:
+			out[i] = v.partition.numberOf(int64(p))
 		default:
 			out[i] = p + uint32(v.first())
 		}
@@ -200,8 +200,8 @@ func (v *view) rangeOf(first, n int64) numbers {
 	switch {
 	case v.list != nil:
 		return numbers{list: v.list[first : first+n]}
-	case v.share != nil:
-		return numbers{list: v.share.numbersFrom(first, n)}
+	case v.partition != nil:
+		return numbers{list: v.partition.numbersFrom(first, n)}
 	}
 	return numbers{first: v.first() + first}
 }
@@ -226,8 +226,8 @@ func (v *view) rowsOnDevice(ctx context.Context, st *driver.Stream) (driver.Ptr,
 
 func (v *view) loadNumbers(ctx context.Context) (c *column, err error) {
 	c = &column{}
-	if v.share != nil {
-		c.Values, err = v.loadMoved(ctx, v.share.index(rowNumbers, 0))
+	if v.partition != nil {
+		c.Values, err = v.loadMoved(ctx, v.partition.index(rowNumbers, 0))
 		return c, err
 	}
 	if c.Values, err = v.alloc(4 * v.rows); err != nil {

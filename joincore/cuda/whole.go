@@ -51,17 +51,17 @@ func (e *execution) suits(spec *device.JoinSpec) (columnar.Func, bool) {
 
 // prepareWhole gathers the build side's columns where they are not at hand.
 func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, build *space, run columnar.Func) (*whole, error) {
-	j := &whole{e: e, spec: spec, run: run, build: build, mark: e.site.arena.Mark()}
+	j := &whole{e: e, spec: spec, run: run, build: build, mark: e.workspace.arena.Mark()}
 	j.report.BuildRows = build.rows
 	j.crossing = e.crossing(build, spec.Build, nil, spec.KeepBuild)
 	start := time.Now()
 	defer func() { j.prepare = time.Since(start) }()
 	var err error
-	before := e.site.main.Cost()
+	before := e.workspace.main.Cost()
 	j.side, err = e.wholeSide(ctx, build, spec.Build, spec.KeepBuild)
 	addWork(&j.report.Work, e.workSince(before))
 	if err != nil {
-		e.site.arena.Rewind(j.mark)
+		e.workspace.arena.Rewind(j.mark)
 		return nil, err
 	}
 	return j, nil
@@ -71,7 +71,7 @@ func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, bui
 // too many, or the probe side comes over the link in windows, the join goes by
 // row numbers after all.
 func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
-	from, arena := j.e.space(probe), j.e.site.arena
+	from, arena := j.e.space(probe), j.e.workspace.arena
 	v, ok := from.base()
 	if j.side == nil || ok && j.e.windows(v, j.e.columnsRead(v.number, j.spec.Match.Probe, nil, j.spec.KeepProbe), j.build.rows) != nil {
 		return j.byNumber(ctx, from, emit)
@@ -80,7 +80,7 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 	defer arena.Rewind(mark)
 	start := time.Now()
 	j.crossing += j.e.crossing(from, j.spec.Match.Probe, nil, j.spec.KeepProbe)
-	before := j.e.site.main.Cost()
+	before := j.e.workspace.main.Cost()
 	side, err := j.e.wholeSide(ctx, from, j.spec.Match.Probe, j.spec.KeepProbe)
 	addWork(&j.report.Work, j.e.workSince(before))
 	if err == nil && side != nil {
@@ -109,7 +109,7 @@ func failed(ctx context.Context, err error) bool {
 // join runs the join of a probe side that has been asked for since start. What
 // the join itself does not take is spent on columns that cross the link.
 func (j *whole) join(ctx context.Context, probe *wholeSide, start time.Time) (*columnar.Output, error) {
-	out, report, err := j.run(ctx, j.e.p.context, j.e.site.main.Stream(), j.e.site.arena, &columnar.Join{
+	out, report, err := j.run(ctx, j.e.p.context, j.e.workspace.main.Stream(), j.e.workspace.arena, &columnar.Join{
 		Build: j.side.Side, Probe: probe.Side, OutputRows: j.room(probe),
 		NoKey: !j.side.keyKept && !probe.keyKept, Phases: true,
 	})
@@ -136,7 +136,7 @@ func (j *whole) room(probe *wholeSide) int64 {
 	for _, c := range slices.Concat(j.side.Payload, probe.Payload) {
 		width += int64(c.Bytes)
 	}
-	return min(max(j.spec.ResultRows, probe.Rows), j.e.site.arena.Free()/4/width)
+	return min(max(j.spec.ResultRows, probe.Rows), j.e.workspace.arena.Free()/4/width)
 }
 
 // emit hands out the result in windows of its columns.
@@ -194,4 +194,4 @@ func (j *whole) Report() joincore.JoinStats {
 }
 
 // Release gives the build side's columns back.
-func (j *whole) Release() { j.e.site.arena.Rewind(j.mark) }
+func (j *whole) Release() { j.e.workspace.arena.Rewind(j.mark) }

@@ -26,15 +26,15 @@ type wholeSide struct {
 // payload is what a column that is moved is: the values of a column, whether
 // they are NULL, or the row numbers of an input.
 type payload struct {
-	what   what
+	kind   payloadKind
 	column joincore.ColumnRef
 	member
 }
 
-type what uint8
+type payloadKind uint8
 
 const (
-	values what = iota
+	values payloadKind = iota
 	validity
 	rowNumbers
 )
@@ -50,7 +50,7 @@ func (e *execution) wholeSide(ctx context.Context, all *space, key *device.Key, 
 	if err := w.takeKey(ctx, e, s, key); err != nil {
 		return nil, err
 	}
-	find := e.lookup(ctx, s, e.site.main.Stream())
+	find := e.lookup(ctx, s, e.workspace.main.Stream())
 	numbered := slices.Clone(keep.Inputs)
 	for _, ref := range slices.Concat(keep.Columns, keep.Late) {
 		_, here := s.carried[ref]
@@ -84,9 +84,9 @@ func (w *wholeSide) addValues(e *execution, find rowid.Lookup, ref joincore.Colu
 	if err != nil {
 		return err
 	}
-	w.add(column, payload{what: values, column: ref})
+	w.add(column, payload{kind: values, column: ref})
 	if valid != 0 {
-		w.add(columnar.Column{Addr: valid, Bytes: 1}, payload{what: validity, column: ref})
+		w.add(columnar.Column{Addr: valid, Bytes: 1}, payload{kind: validity, column: ref})
 	}
 	return nil
 }
@@ -97,16 +97,16 @@ func (w *wholeSide) addNumbers(e *execution, s *space, input int) error {
 		return nil
 	}
 	if m.positions == 0 {
-		to, err := e.site.arena.Take(4 * s.rows)
+		to, err := e.workspace.arena.Take(4 * s.rows)
 		if err != nil {
 			return err
 		}
-		if err := e.site.main.Number(s.rows, to); err != nil {
+		if err := e.workspace.main.Number(s.rows, to); err != nil {
 			return err
 		}
 		m.positions = to
 	}
-	w.add(columnar.Column{Addr: m.positions, Bytes: 4}, payload{what: rowNumbers, column: joincore.ColumnRef{Input: input}, member: m})
+	w.add(columnar.Column{Addr: m.positions, Bytes: 4}, payload{kind: rowNumbers, column: joincore.ColumnRef{Input: input}, member: m})
 	return nil
 }
 
@@ -121,7 +121,7 @@ func (e *execution) dense(c rowid.Column, rows int64) (columnar.Column, driver.P
 	if c.Positions == 0 && c.Values%16 == 0 && c.Validity%16 == 0 {
 		return columnar.Column{Addr: c.Values, Bytes: c.Width}, c.Validity, nil
 	}
-	arena := e.site.arena
+	arena := e.workspace.arena
 	to, err := arena.Take(rows * int64(c.Width))
 	if err != nil {
 		return columnar.Column{}, 0, err
@@ -132,7 +132,7 @@ func (e *execution) dense(c rowid.Column, rows int64) (columnar.Column, driver.P
 			return columnar.Column{}, 0, err
 		}
 	}
-	return columnar.Column{Addr: to, Bytes: c.Width}, valid, e.site.main.Gather(c, 0, rows, to, valid)
+	return columnar.Column{Addr: to, Bytes: c.Width}, valid, e.workspace.main.Gather(c, 0, rows, to, valid)
 }
 
 // cover adds the columns of a result, from the given row on, to a space.
@@ -143,7 +143,7 @@ func (w *wholeSide) cover(s *space, key columnar.Column, columns []columnar.Colu
 	}
 	for i, p := range w.payload {
 		c := columns[i]
-		switch p.what {
+		switch p.kind {
 		case values:
 			s.carried[p.column] = rowid.Column{Values: at(c), Width: c.Bytes}
 		case validity: // follows the values

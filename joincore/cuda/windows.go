@@ -57,7 +57,7 @@ func (e *execution) windows(v *view, columns []int, build int64) []*view {
 	if !v.whole() || !slices.ContainsFunc(columns, func(j int) bool { return !v.there(j) }) {
 		return nil
 	}
-	target := min(max(largestWindow, build/4), e.site.arena.Free()/8/v.input.bytesPerRow(columns))
+	target := min(max(largestWindow, build/4), e.workspace.arena.Free()/8/v.input.bytesPerRow(columns))
 	if e.p.windowRows > 0 {
 		target = e.p.windowRows
 	}

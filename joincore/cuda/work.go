@@ -9,9 +9,9 @@ import (
 
 // workSince returns what the steps of the main queue have cost since then.
 func (e *execution) workSince(before rowid.Cost) joincore.DeviceWork {
-	now := e.site.main.Cost()
+	now := e.workspace.main.Cost()
 	return joincore.DeviceWork{
-		Launches: now.Launches - before.Launches, Syncs: now.Syncs - before.Syncs, Bytes: now.Bytes - before.Bytes, Peak: e.site.arena.Peak(),
+		Launches: now.Launches - before.Launches, Syncs: now.Syncs - before.Syncs, Bytes: now.Bytes - before.Bytes, Peak: e.workspace.arena.Peak(),
 	}
 }
 

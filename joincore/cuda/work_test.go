@@ -52,12 +52,12 @@ func TestJobsLeaveWhatTheyHadToOthers(t *testing.T) {
 		dividedWork(t, p, deviceAlone)
 	}
 	s := p.idle[0]
-	desk, events := s.desk, len(s.events)
-	if desk == nil || events == 0 {
-		t.Fatalf("desk %v, %d events", desk, events)
+	staging, events := s.staging, len(s.events)
+	if staging == nil || events == 0 {
+		t.Fatalf("staging buffer %v, %d events", staging, events)
 	}
 	dividedWork(t, p, deviceAlone)
-	if p.idle[0] != s || s.desk != desk || len(s.events) != events {
-		t.Errorf("another desk, or %d events after %d", len(s.events), events)
+	if p.idle[0] != s || s.staging != staging || len(s.events) != events {
+		t.Errorf("another staging buffer, or %d events after %d", len(s.events), events)
 	}
 }

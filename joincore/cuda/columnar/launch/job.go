@@ -21,7 +21,7 @@ type Job struct {
 	Report columnar.Report
 	SMs    int
 
-	kit     *kit
+	device  *deviceState
 	scratch *scratch
 	stream  *driver.Stream
 	arena   *driver.Arena
@@ -46,15 +46,15 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	k, err := kits.Get(d)
+	state, err := deviceStates.Get(d)
 	if err != nil {
 		return nil, nil, err
 	}
-	own, err := k.take()
+	own, err := state.take()
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &Job{Join: j, Sides: [2]*columnar.Side{&j.Build, &j.Probe}, SMs: d.Info().SMs, kit: k, scratch: own, stream: s, arena: a, bottom: a.Mark(), free: a.Free(), cache: d.Info().L2}
+	b := &Job{Join: j, Sides: [2]*columnar.Side{&j.Build, &j.Probe}, SMs: d.Info().SMs, device: state, scratch: own, stream: s, arena: a, bottom: a.Mark(), free: a.Free(), cache: d.Info().L2}
 	b.Report.Algorithm = algorithm
 	b.Do(func() error { return s.Record(own.marks[0]) })
 	out, err := f(ctx, b)
@@ -68,7 +68,7 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 		err = b.times()
 	}
 	b.release()
-	k.give(own)
+	state.give(own)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,7 +154,7 @@ func (b *Job) Set(at uint64, value byte, n int64) {
 func (b *Job) Kernel(format string, args ...any) *driver.Kernel {
 	k := &driver.Kernel{}
 	b.Do(func() error {
-		found, err := b.kit.module.Kernel(fmt.Sprintf(format, args...))
+		found, err := b.device.module.Kernel(fmt.Sprintf(format, args...))
 		if err == nil {
 			k = found
 		}

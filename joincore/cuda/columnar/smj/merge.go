@@ -12,7 +12,7 @@ func (r *run) sortTogether() {
 	var columns [2][]moved
 	for i, in := range r.Sides {
 		columns[i] = []moved{r.keyOf(i)}
-		r.sources[i].Gather = !r.Join.RowIDs && r.volume.numbered(r.way, i)
+		r.sources[i].Gather = !r.Join.RowIDs && r.volume.numbered(r.strategy, i)
 		if r.Join.RowIDs || r.sources[i].Gather {
 			columns[i] = append(columns[i], moved{bytes: 4})
 			continue
@@ -65,7 +65,7 @@ func (r *run) mergeSides(out *launch.Output, keys [2]uint64) {
 	r.Launch(split, int(n)/max(split.Threads, 1)+1, at)
 	r.Launch(merge, r.Grid(merge, n), at)
 	r.Launch(groups, groups.Blocks*r.SMs, at)
-	r.Phase("merge", r.volume.sorted(r.way, 0)+r.volume.sorted(r.way, 1)+out.Bytes())
+	r.Phase("merge", r.volume.sorted(r.strategy, 0)+r.volume.sorted(r.strategy, 1)+out.Bytes())
 }
 
 func (r *run) mergeKernel(name string) *driver.Kernel { return r.Kernel(name, r.keyWords()) }

@@ -16,8 +16,8 @@ import (
 func OM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 	return launch.Run(ctx, d, s, a, j, "smj-om", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
 		r := newRun(b)
-		if r.exceeds(together) && !r.Join.RowIDs {
-			r.way = oneByOne
+		if r.exceeds(sortAll) && !r.Join.RowIDs {
+			r.strategy = columnAtATime
 		}
 		return r.run(ctx)
 	})
@@ -28,7 +28,7 @@ func Columns(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver
 	return launch.Run(ctx, d, s, a, j, "smj-om", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
 		r := newRun(b)
 		if !r.Join.RowIDs {
-			r.way = oneByOne
+			r.strategy = columnAtATime
 		}
 		return r.run(ctx)
 	})
@@ -39,7 +39,7 @@ func UM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Aren
 	return launch.Run(ctx, d, s, a, j, "smj-um", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
 		r := newRun(b)
 		if !r.Join.RowIDs {
-			r.way = byNumber
+			r.strategy = sortRowIDs
 		}
 		return r.run(ctx)
 	})
@@ -48,8 +48,8 @@ func UM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Aren
 // run is one join on its way.
 type run struct {
 	*launch.Job
-	way    way
-	volume volume
+	strategy strategy
+	volume   volume
 
 	sort    sortDescriptor // what all sorts of the join share
 	merge   mergeDescriptor
@@ -85,11 +85,11 @@ func (r *run) run(ctx context.Context) (*columnar.Output, error) {
 	r.bottom = r.Mark()
 
 	join := r.oneByOne
-	if r.way != oneByOne {
+	if r.strategy != columnAtATime {
 		r.sortTogether()
 		join = r.mergeTogether
 	}
-	if r.way == oneByOne {
+	if r.strategy == columnAtATime {
 		r.Report.Algorithm = "smj-om/columns"
 	}
 	out := join(r.Join.OutputRows)
@@ -106,15 +106,15 @@ func (r *run) run(ctx context.Context) (*columnar.Output, error) {
 }
 
 // exceeds says whether a way takes more than it may, and column at a time less.
-func (r *run) exceeds(w way) bool {
+func (r *run) exceeds(w strategy) bool {
 	peak := r.peak(w, r.Join.OutputRows, true)
-	return peak > r.Room(r.Join.OutputRows) && r.peak(oneByOne, r.Join.OutputRows, true) < peak
+	return peak > r.Room(r.Join.OutputRows) && r.peak(columnAtATime, r.Join.OutputRows, true) < peak
 }
 
 // inPlace says whether a result of so many rows must hold row numbers in its columns.
-func (r *run) inPlace(rows int64) bool { return r.peak(r.way, rows, false) > r.Room(rows) }
+func (r *run) inPlace(rows int64) bool { return r.peak(r.strategy, rows, false) > r.Room(rows) }
 
-func (r *run) peak(w way, rows int64, inPlace bool) int64 {
+func (r *run) peak(w strategy, rows int64, inPlace bool) int64 {
 	v := r.volume
 	v.outputRows = rows
 	pass := r.passKernel(min(v.rows[0], v.rows[1]), 8)

@@ -2,18 +2,18 @@ package smj
 
 import "gpujoin/joincore/cuda/columnar/launch"
 
-// way is how payload gets into the result.
-type way int
+// strategy is how payload gets into the result.
+type strategy int
 
 const (
-	// together: all columns are sorted with the key (GFTR).
-	together way = iota
-	// oneByOne: each column is sorted with the key when its turn has come, and
+	// sortAll: all columns are sorted with the key (GFTR).
+	sortAll strategy = iota
+	// columnAtATime: each column is sorted with the key when its turn has come, and
 	// gathered by the places of the partners (GFTR, column at a time). The sort is
 	// stable, so these are the same for every column.
-	oneByOne
-	// byNumber: row numbers are sorted with the key, and payload is gathered by them (GFUR).
-	byNumber
+	columnAtATime
+	// sortRowIDs: row numbers are sorted with the key, and payload is gathered by them (GFUR).
+	sortRowIDs
 )
 
 // volume is what a join's memory depends on.
@@ -29,21 +29,21 @@ type volume struct {
 // numbered says whether a side's payload is gathered by row numbers. What is
 // no wider than these goes with the key in their place, and so does what has no
 // column in whose place they could lie.
-func (v volume) numbered(w way, side int) bool {
+func (v volume) numbered(w strategy, side int) bool {
 	sum, widest := 0, 0
 	for _, b := range v.widths[side] {
 		sum, widest = sum+b, max(widest, b)
 	}
-	return w == byNumber && sum > 4 && widest >= 4
+	return w == sortRowIDs && sum > 4 && widest >= 4
 }
 
 // sorted returns the size of the columns of a side that are sorted at first.
-func (v volume) sorted(w way, side int) int64 {
+func (v volume) sorted(w strategy, side int) int64 {
 	width := int64(v.keyBytes)
 	switch {
 	case v.numbered(w, side):
 		width += 4
-	case w != oneByOne:
+	case w != columnAtATime:
 		for _, b := range v.widths[side] {
 			width += int64(b)
 		}
@@ -56,9 +56,9 @@ func (v volume) sorted(w way, side int) int64 {
 func (v volume) buffers() int64 { return int64(min(v.passes, 2)) }
 
 // numbers returns the size of the row numbers that lie beside the result.
-func (v volume) numbers(w way, inPlace bool) (bytes int64) {
+func (v volume) numbers(w strategy, inPlace bool) (bytes int64) {
 	for side, widths := range v.widths {
-		if v.numbered(w, side) || w == oneByOne && len(widths) > 0 {
+		if v.numbered(w, side) || w == columnAtATime && len(widths) > 0 {
 			bytes += v.outputRows * launch.NumberBytes(widths, inPlace)
 		}
 	}
@@ -67,13 +67,13 @@ func (v volume) numbers(w way, inPlace bool) (bytes int64) {
 
 // peak returns what a join uses beside its inputs. status is the look-back's
 // bytes a row that is sorted.
-func (v volume) peak(w way, inPlace bool, status float64) int64 {
+func (v volume) peak(w strategy, inPlace bool, status float64) int64 {
 	lists := v.rows[0]*groupBytes/maxGroup + (v.rows[0]+v.rows[1])*(groupBytes+4)/tileRows
 	result := v.outputRows*v.rowBytes + v.numbers(w, inPlace)
 	look := func(rows int64) int64 { return int64(float64(rows) * status) }
 	keys := v.sorted(w, 0) + v.sorted(w, 1)
 	sorting := keys*v.buffers() + look(v.rows[0]+v.rows[1])
-	if w != oneByOne {
+	if w != columnAtATime {
 		return max(sorting, keys+lists+result)
 	}
 	later := max(sorting, keys+lists)

@@ -35,7 +35,7 @@ func TestPeakIsWithinTheBound(t *testing.T) {
 				for _, out := range []int64{0, rows[1] / 16, rows[1], 8 * rows[1]} {
 					v, in := volumeOf(keyBytes, rows, widths, out)
 					room := columnar.Bound(in, out*v.rowBytes) - in
-					for _, w := range []way{together, byNumber} {
+					for _, w := range []strategy{sortAll, sortRowIDs} {
 						if p := v.peak(w, true, status); p > room {
 							t.Errorf("%v rows, keys of %d bytes, payload %v, %d result rows, way %d: %d bytes of %d", rows, keyBytes, widths, out, w, p, room)
 						}
@@ -45,7 +45,7 @@ func TestPeakIsWithinTheBound(t *testing.T) {
 		}
 	}
 	v, _ := volumeOf(4, [2]int64{1 << 27, 1 << 28}, [2][]int{{4, 4, 4, 4}, {4, 4, 4, 4}}, 1<<26)
-	if one, all := v.peak(oneByOne, true, status), v.peak(together, true, status); one > all*2/3 {
+	if one, all := v.peak(columnAtATime, true, status), v.peak(sortAll, true, status); one > all*2/3 {
 		t.Errorf("one column at a time takes %d bytes, all together %d", one, all)
 	}
 }
@@ -54,10 +54,10 @@ func TestPeakIsWithinTheBound(t *testing.T) {
 func TestNumbersBesideTheResult(t *testing.T) {
 	v, in := volumeOf(4, [2]int64{1 << 24, 1 << 24}, [2][]int{{4, 4}, {4, 4}}, 1<<27)
 	room := columnar.Bound(in, v.outputRows*v.rowBytes) - in
-	if p := v.peak(byNumber, false, 1); p <= room {
+	if p := v.peak(sortRowIDs, false, 1); p <= room {
 		t.Errorf("%d bytes of %d", p, room)
 	}
-	if p := v.peak(byNumber, true, 1); p > room {
+	if p := v.peak(sortRowIDs, true, 1); p > room {
 		t.Errorf("in place: %d bytes of %d", p, room)
 	}
 }
@@ -68,7 +68,7 @@ func TestNumbered(t *testing.T) {
 		want   bool
 	}{{nil, false}, {[]int{4}, false}, {[]int{1, 2, 1}, false}, {[]int{2, 2, 2}, false}, {[]int{8}, true}, {[]int{4, 1}, true}} {
 		v := volume{widths: [2][]int{c.widths, nil}}
-		if v.numbered(byNumber, 0) != c.want || v.numbered(together, 0) || v.numbered(oneByOne, 0) {
+		if v.numbered(sortRowIDs, 0) != c.want || v.numbered(sortAll, 0) || v.numbered(columnAtATime, 0) {
 			t.Errorf("payload of widths %v", c.widths)
 		}
 	}

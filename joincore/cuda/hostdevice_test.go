@@ -51,8 +51,8 @@ func TestCoherentMemoryIsPulled(t *testing.T) {
 	for _, n := range []int{1, 7, 4096, 1<<20 - 9} {
 		clear(to)
 		want := append(make([]byte, 5), from[3:3+n]...)
-		queued, err := p.cross(st, at+driver.Ptr(1), from[3:3+n])
-		if err := errors.Join(err, p.crossBack(st, to[5:5+n], at+1), st.Sync(t.Context())); err != nil || !queued {
+		queued, err := p.hostToDevice(st, at+driver.Ptr(1), from[3:3+n])
+		if err := errors.Join(err, p.deviceToHost(st, to[5:5+n], at+1), st.Sync(t.Context())); err != nil || !queued {
 			t.Fatal(queued, err)
 		}
 		if !bytes.Equal(to[:5+n], want) || !bytes.Equal(to[5+n:], make([]byte, len(to)-5-n)) {
@@ -66,18 +66,18 @@ func TestWayOfMemory(t *testing.T) {
 	p := provider(t, 64<<20)
 	p.platform.HostPageTables = false
 	b := mapping(t, 1<<20)
-	if m := p.way(b); m != transfer.Staged {
+	if m := p.transferMethod(b); m != transfer.Staged {
 		t.Errorf("before: %s", m)
 	}
 	release, err := p.Register(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := p.way(b[100:200]); m != transfer.Pinned {
+	if m := p.transferMethod(b[100:200]); m != transfer.Pinned {
 		t.Errorf("registered: %s", m)
 	}
 	release()
-	if m := p.way(b); m != transfer.Staged {
+	if m := p.transferMethod(b); m != transfer.Staged {
 		t.Errorf("afterwards: %s", m)
 	}
 	p.platform.HostRegister = false

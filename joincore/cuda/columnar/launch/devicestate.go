@@ -10,9 +10,9 @@ import (
 	"gpujoin/joincore/cuda/kernels"
 )
 
-// kit is what joins on one device share: the module, and what joins at rest
-// have left for the next one.
-type kit struct {
+// deviceState is shared by the joins on one device: the module, and scratch that
+// no join uses at the moment.
+type deviceState struct {
 	device *driver.Context
 	module *driver.Module
 
@@ -20,24 +20,24 @@ type kit struct {
 	idle []*scratch
 }
 
-var kits = columnar.PerContext[*kit]{Make: func(d *driver.Context) (*kit, error) {
+var deviceStates = columnar.PerContext[*deviceState]{Make: func(d *driver.Context) (*deviceState, error) {
 	m, err := d.Load(kernels.Sort)
 	if err != nil {
 		return nil, err
 	}
-	return &kit{device: d, module: m}, nil
+	return &deviceState{device: d, module: m}, nil
 }}
 
 // Close frees what joins on a device have kept; none is running.
 func Close(d *driver.Context) error {
-	k, ok := kits.Forget(d)
+	state, ok := deviceStates.Forget(d)
 	if !ok {
 		return nil
 	}
-	for _, s := range k.idle {
+	for _, s := range state.idle {
 		s.close()
 	}
-	return k.module.Unload()
+	return state.module.Unload()
 }
 
 // scratch is what one join at a time needs beside the arena.
@@ -54,22 +54,22 @@ const (
 	maxMarks = 8
 )
 
-func (k *kit) take() (*scratch, error) {
-	k.mu.Lock()
-	if n := len(k.idle); n > 0 {
-		s := k.idle[n-1]
-		k.idle = k.idle[:n-1]
-		k.mu.Unlock()
+func (d *deviceState) take() (*scratch, error) {
+	d.mu.Lock()
+	if n := len(d.idle); n > 0 {
+		s := d.idle[n-1]
+		d.idle = d.idle[:n-1]
+		d.mu.Unlock()
 		return s, nil
 	}
-	k.mu.Unlock()
-	host, err := k.device.Pinned(hostBytes)
+	d.mu.Unlock()
+	host, err := d.device.Pinned(hostBytes)
 	if err != nil {
 		return nil, err
 	}
 	s := &scratch{host: host}
 	for range maxMarks {
-		e, err := k.device.NewEvent(true)
+		e, err := d.device.NewEvent(true)
 		if err != nil {
 			s.close()
 			return nil, err
@@ -80,10 +80,10 @@ func (k *kit) take() (*scratch, error) {
 }
 
 // give takes a scratch back that the device does not use any more.
-func (k *kit) give(s *scratch) {
-	k.mu.Lock()
-	k.idle = append(k.idle, s)
-	k.mu.Unlock()
+func (d *deviceState) give(s *scratch) {
+	d.mu.Lock()
+	d.idle = append(d.idle, s)
+	d.mu.Unlock()
 }
 
 func (s *scratch) close() {

@@ -1,0 +1,59 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/rowid"
+)
+
+// download queues a copy to the host: to where the memory lies, if it is
+// registered, else through the transfer stream's buffer, by whose halves it waits.
+func (e *execution) download(ctx context.Context, to []byte, from driver.Ptr) error {
+	l := e.workspace.download
+	if e.p.registered.holds(to) {
+		return l.stream.CopyOut(to, from)
+	}
+	size := int(l.scratchBytes / 2)
+	half := func(at int) []byte { return l.staging.Bytes()[at/size%2*size:][:min(size, len(to)-at)] }
+	queue := func(at int) error {
+		if at >= len(to) {
+			return nil
+		}
+		if err := l.stream.CopyOut(half(at), from+driver.Ptr(at)); err != nil {
+			return err
+		}
+		return l.stream.Record(l.halfCopied[at/size%2])
+	}
+	if err := queue(0); err != nil {
+		return err
+	}
+	for at := 0; at < len(to); at += size {
+		if err := queue(at + size); err != nil {
+			return err
+		}
+		e.workspace.main.Spend(rowid.Cost{Syncs: 1})
+		if err := l.halfCopied[at/size%2].Sync(ctx); err != nil {
+			return err
+		}
+		piece := half(at)
+		err := inPieces(len(piece), func(low, high int) error {
+			copy(to[at+low:at+high], piece[low:high])
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// downloadStream returns the transfer stream on which data goes back to the host.
+func (e *execution) downloadStream() (*transferStream, error) {
+	if e.workspace.download.queue != nil {
+		return e.workspace.download, nil
+	}
+	return e.workspace.download, e.workspace.prepare(e.p, e.workspace.download)
+}

@@ -1,0 +1,219 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"errors"
+
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/rowid"
+)
+
+// workspace is the memory and the streams of one execution, used again by the next.
+type workspace struct {
+	bytes    int64
+	arena    *driver.Arena     // the stack; what transfer streams have is cut off already
+	main     *rowid.Queue      // all steps, in order
+	upload   *transferStream   // imports
+	download *transferStream   // what goes to the host to come again; made when it is used
+	gather   []*transferStream // results
+	streams  []*driver.Stream
+	events   []*driver.Event // that no execution has
+	staging  *driver.Host    // what divisions say and are told goes through it
+	heap     heap
+}
+
+// transfer stream is a stream with buffers that transfers go through.
+type transferStream struct {
+	queue        *rowid.Queue
+	stream       *driver.Stream
+	scratch      *driver.Arena    // scratch
+	scratchBytes int64            // of it
+	staging      *driver.Host     // as large as the scratch
+	halfCopied   [2]*driver.Event // when a half of host has been copied
+	turn         int
+	second       *driver.Stream    // of the upload stream
+	turns        [2]*driver.Stream // by which its copies go: the next is that of the first
+}
+
+// empty makes all of the scratch free.
+func (l *transferStream) empty() {
+	l.scratch.Rewind(0)
+	l.scratch.Extend(l.scratchBytes - l.scratch.Size())
+}
+
+// stagingBytes is the scratch of a transfer stream: a fraction of small workspaces.
+func stagingBytes(workspace int64) int64 {
+	return min(max(workspace/128, 64<<10), 16<<20) / driver.Line * driver.Line
+}
+
+// newWorkspace divides the next bytes of the arena. The transfer streams that gather are made
+// when they are first used, in memory that is set aside for them here.
+func (p *Provider) newWorkspace(bytes int64) (*workspace, error) {
+	s, mark := &workspace{bytes: bytes}, p.arena.Mark()
+	if err := s.open(p); err != nil {
+		p.arena.Rewind(mark)
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *workspace) open(p *Provider) (err error) {
+	if s.arena, err = p.arena.Part(s.bytes); err != nil {
+		return err
+	}
+	s.heap = heap{
+		cut: func(n int64) (int64, error) {
+			at, err := s.arena.Cut(n)
+			return int64(at), err
+		},
+		extend: s.arena.Extend,
+	}
+	stream, err := s.newStream(p.context)
+	if err != nil {
+		return err
+	}
+	if s.upload, err = s.newTransferStream(); err != nil {
+		return err
+	}
+	if err = s.prepare(p, s.upload); err != nil {
+		return err
+	}
+	if s.upload.second, err = s.newStream(p.context); err != nil {
+		return err
+	}
+	s.upload.turns = [2]*driver.Stream{s.upload.stream, s.upload.stream}
+	if s.download, err = s.newTransferStream(); err != nil {
+		return err
+	}
+	for range p.streams {
+		l, err := s.newTransferStream()
+		if err != nil {
+			return err
+		}
+		s.gather = append(s.gather, l)
+	}
+	s.main, err = p.general.NewQueue(stream, s.arena)
+	return err
+}
+
+// newTransferStream cuts the scratch of a transfer stream off the workspace.
+func (s *workspace) newTransferStream() (*transferStream, error) {
+	n := stagingBytes(s.bytes)
+	at, err := s.arena.Cut(n)
+	if err != nil {
+		return nil, err
+	}
+	return &transferStream{scratch: s.arena.Over(at, n), scratchBytes: n}, nil
+}
+
+func (s *workspace) newStream(c *driver.Context) (*driver.Stream, error) {
+	st, err := c.NewStream()
+	if err == nil {
+		s.streams = append(s.streams, st)
+	}
+	return st, err
+}
+
+// event returns an event: one that an execution before has left, if there is one.
+func (s *workspace) event(c *driver.Context) (*driver.Event, error) {
+	n := len(s.events)
+	if n == 0 {
+		return c.NewEvent(false)
+	}
+	event := s.events[n-1]
+	s.events = s.events[:n-1]
+	return event, nil
+}
+
+// leastDesk is more than most divisions want.
+const minStaging = 64 << 10
+
+// stagingBuffer returns the staging buffer, of so many bytes at least. Nothing reads or writes it.
+func (s *workspace) stagingBuffer(c *driver.Context, bytes int64) (*driver.Host, error) {
+	if s.staging != nil && s.staging.Size() >= bytes {
+		return s.staging, nil
+	}
+	if small := s.staging; small != nil {
+		s.staging = nil
+		if err := small.Free(); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	s.staging, err = c.Pinned(max(bytes, minStaging))
+	return s.staging, err
+}
+
+// prepare makes what a transfer stream lacks beside its scratch.
+func (s *workspace) prepare(p *Provider, l *transferStream) (err error) {
+	if l.stream == nil {
+		if l.stream, err = s.newStream(p.context); err != nil {
+			return err
+		}
+	}
+	for i := range l.halfCopied {
+		if l.halfCopied[i] == nil {
+			if l.halfCopied[i], err = p.context.NewEvent(false); err != nil {
+				return err
+			}
+		}
+	}
+	if l.staging == nil {
+		if l.staging, err = p.context.Pinned(l.scratchBytes); err != nil {
+			return err
+		}
+	}
+	l.queue, err = p.general.NewQueue(l.stream, l.scratch)
+	return err
+}
+
+// reset waits for all that is under way and takes all memory back.
+func (s *workspace) reset() error {
+	var errs []error
+	for _, st := range s.streams {
+		errs = append(errs, st.Sync(context.Background()))
+	}
+	for _, l := range s.gather {
+		l.empty()
+	}
+	s.heap.reset()
+	s.arena.Rewind(0)
+	s.arena.ResetPeak()
+	return errors.Join(errs...)
+}
+
+// close frees what is not memory of the arena.
+func (s *workspace) close() error {
+	var errs []error
+	if s.main != nil {
+		errs = append(errs, s.main.Close())
+	}
+	for _, l := range append([]*transferStream{s.upload, s.download}, s.gather...) {
+		if l == nil {
+			continue
+		}
+		if l.queue != nil {
+			errs = append(errs, l.queue.Close())
+		}
+		if l.staging != nil {
+			errs = append(errs, l.staging.Free())
+		}
+		for _, e := range l.halfCopied {
+			if e != nil {
+				errs = append(errs, e.Close())
+			}
+		}
+	}
+	for _, e := range s.events {
+		errs = append(errs, e.Close())
+	}
+	if s.staging != nil {
+		errs = append(errs, s.staging.Free())
+	}
+	for _, st := range s.streams {
+		errs = append(errs, st.Close())
+	}
+	return errors.Join(errs...)
+}
