@@ -8,7 +8,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/suite"
 )
 
 // BenchmarkSort sorts 10 M int8 keys of which each occurs once, with an int8
@@ -19,8 +19,8 @@ func BenchmarkSort(b *testing.B) {
 	for name, scale := range map[string]uint64{"dense": 1, "sparse": 0x9e3779b97f4a7c15} {
 		b.Run(name, func(b *testing.B) {
 			order := rand.New(rand.NewPCG(1, 2)).Perm(n)
-			relation := runtest.Int64Relation(n, 2, func(row, _ int) uint64 { return uint64(order[row]) * scale })
-			opened, err := cpu.New().Open(&runtest.Arena{}, device.Options{})
+			relation := suite.Int64Relation(n, 2, func(row, _ int) uint64 { return uint64(order[row]) * scale })
+			opened, err := cpu.New().Open(&suite.Arena{}, device.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

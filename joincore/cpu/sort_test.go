@@ -14,7 +14,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/suite"
 )
 
 // keyedRow is a row of an int8 key, which may be NULL, and its number.
@@ -103,7 +103,7 @@ func TestSortIsStableAndMovesWholeRows(t *testing.T) {
 					}
 				}
 			}
-			if runtest.Race {
+			if suite.Race {
 				return // the rest differs in size only
 			}
 			for _, n := range []int{block - 1, block, block + 1, localRows, localRows + 1, 3 * localRows} {

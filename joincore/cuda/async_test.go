@@ -5,13 +5,13 @@ package cuda
 import (
 	"testing"
 
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/suite"
 )
 
 // TestAsync has all GPUs at work at the same time; the part that wants two is
 // skipped where there is one.
 func TestAsync(t *testing.T) {
-	s := runtest.Subject{Provider: provider(t, 256<<20), OwnMemory: true}
+	s := suite.Subject{Provider: provider(t, 256<<20), OwnMemory: true}
 	devices, err := Devices()
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestAsync(t *testing.T) {
 		})
 		s.Peers = append(s.Peers, p)
 	}
-	runtest.Async(t, s)
+	suite.Async(t, s)
 }
 
 // TestMemoryIsRegisteredForAllGPUs: each of them copies it where it lies, and

@@ -11,10 +11,11 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	layouts "gpujoin/joincore/cuda/check"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
-	"gpujoin/joincore/runtest"
+	layouts "gpujoin/testsupport/columnartest"
+	"gpujoin/testsupport/oracle"
+	"gpujoin/testsupport/suite"
 )
 
 func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
@@ -38,7 +39,7 @@ func checkDivision(t *testing.T, by dividers, where map[int64]int) {
 	t.Helper()
 	p := provider(t, 64<<20)
 	p.windowRows, p.divideBy = 700, by
-	mem := &runtest.Arena{}
+	mem := &suite.Arena{}
 	d, err := p.Open(mem, device.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +115,7 @@ func checkDivision(t *testing.T, by dividers, where map[int64]int) {
 func dividedPair(kind joincore.Kind) (*joincore.Plan, []*joincore.Relation) {
 	var inputs []*joincore.Relation
 	for i := range 2 {
-		r := &joincore.Relation{Columns: runtest.Int64Columns(2)}
+		r := &joincore.Relation{Columns: suite.Int64Columns(2)}
 		for first := 0; first < 900; first += 60 {
 			s := joincore.Segment{Rows: 60, Columns: []joincore.Vector{{Values: make([]byte, 8*60)}, {Values: make([]byte, 8*60)}}}
 			for row := range 60 {
@@ -125,7 +126,7 @@ func dividedPair(kind joincore.Kind) (*joincore.Plan, []*joincore.Relation) {
 		}
 		inputs = append(inputs, r)
 	}
-	plan := runtest.PairPlan(inputs[0], inputs[1])
+	plan := suite.PairPlan(inputs[0], inputs[1])
 	plan.Root.(*joincore.Join).Kind = kind
 	return plan, inputs
 }
@@ -137,13 +138,13 @@ func TestDividedWithLittleMemory(t *testing.T) {
 	p := provider(t, 64<<20)
 	p.splitBytes, p.windowRows, p.divideBy = 1, 100, deviceAlone
 	plan, inputs := dividedPair(joincore.Full)
-	want, err := joincore.Oracle(plan, inputs)
+	want, err := oracle.Run(plan, inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ran := 0
-	for _, mem := range []*runtest.Arena{{}, {FailAt: 1}, {FailAt: 2}, {FailAt: 3}, {FailAt: 8}, {FailAt: 16}, {FailAt: 20}, {Limit: 7300}, {Limit: 20_000}} {
-		sink := runtest.NewCollector(plan, 50)
+	for _, mem := range []*suite.Arena{{}, {FailAt: 1}, {FailAt: 2}, {FailAt: 3}, {FailAt: 8}, {FailAt: 16}, {FailAt: 20}, {Limit: 7300}, {Limit: 20_000}} {
+		sink := suite.NewCollector(plan, 50)
 		err := run.Run(t.Context(), p, plan, inputs, mem, sink, run.Options{}, nil)
 		if mem.InUse() != 0 {
 			t.Errorf("fail at %d, limit %d: %d bytes not freed", mem.FailAt, mem.Limit, mem.InUse())
@@ -166,7 +167,7 @@ func TestDividedWithLittleMemory(t *testing.T) {
 
 // stopping is memory that calls stop with one of its allocations.
 type stopping struct {
-	*runtest.Arena
+	*suite.Arena
 	calls, at int
 	stop      func()
 }
@@ -180,7 +181,7 @@ func (m *stopping) Alloc(n int64) ([]byte, error) {
 
 // failing is a sink whose n-th batch fails.
 type failing struct {
-	*runtest.Collector
+	*suite.Collector
 	calls atomic.Int64
 	at    int64
 	err   error
@@ -213,7 +214,7 @@ func TestDividedIsStopped(t *testing.T) {
 func checkStopped(t *testing.T, p *Provider, at int) {
 	t.Helper()
 	plan, inputs := dividedPair(joincore.Left)
-	want, err := joincore.Oracle(plan, inputs)
+	want, err := oracle.Run(plan, inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,24 +224,24 @@ func checkStopped(t *testing.T, p *Provider, at int) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	errStop := errors.New("stopped")
-	cancelled := &stopping{Arena: &runtest.Arena{}, at: at, stop: func() { cancel(errStop) }}
-	if err := join(ctx, cancelled, runtest.NewCollector(plan, 50)); !errors.Is(err, errStop) {
+	cancelled := &stopping{Arena: &suite.Arena{}, at: at, stop: func() { cancel(errStop) }}
+	if err := join(ctx, cancelled, suite.NewCollector(plan, 50)); !errors.Is(err, errStop) {
 		t.Errorf("cancelled with allocation %d: %v", at, err)
 	}
-	panicked := &stopping{Arena: &runtest.Arena{}, at: at, stop: func() { panic("no memory") }}
+	panicked := &stopping{Arena: &suite.Arena{}, at: at, stop: func() { panic("no memory") }}
 	var caught *device.Panic
-	if err := join(t.Context(), panicked, runtest.NewCollector(plan, 50)); !errors.As(err, &caught) {
+	if err := join(t.Context(), panicked, suite.NewCollector(plan, 50)); !errors.As(err, &caught) {
 		t.Errorf("panicked with allocation %d: %v", at, err)
 	}
-	broken := &runtest.Arena{}
-	if err := join(t.Context(), broken, &failing{Collector: runtest.NewCollector(plan, 50), at: int64(at), err: errStop}); !errors.Is(err, errStop) {
+	broken := &suite.Arena{}
+	if err := join(t.Context(), broken, &failing{Collector: suite.NewCollector(plan, 50), at: int64(at), err: errStop}); !errors.Is(err, errStop) {
 		t.Errorf("batch %d failed: %v", at, err)
 	}
 	if n := cancelled.InUse() + panicked.InUse() + broken.InUse(); n != 0 {
 		t.Errorf("stopped at %d: %d bytes not freed", at, n)
 	}
-	sink := runtest.NewCollector(plan, 50)
-	if err := join(t.Context(), &runtest.Arena{}, sink); err != nil {
+	sink := suite.NewCollector(plan, 50)
+	if err := join(t.Context(), &suite.Arena{}, sink); err != nil {
 		t.Fatal(err)
 	}
 	if diff := sink.Difference(want); diff != "" {

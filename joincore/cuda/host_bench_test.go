@@ -18,7 +18,7 @@ import (
 	"gpujoin/joincore/cuda/kernels"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/suite"
 )
 
 var (
@@ -60,7 +60,7 @@ func BenchmarkHostResident(b *testing.B) {
 		h.join(name, h.small, 0, 0)
 	}
 	if *hostWorker {
-		h.small.divideBy, h.job = deviceAndCores, &runtest.Arena{}
+		h.small.divideBy, h.job = deviceAndCores, &suite.Arena{}
 		h.small.slabs.limit = h.in * 2
 		h.join("slabs", h.small, 0, 0)
 		h.small.slabs.close()
@@ -226,7 +226,7 @@ func (h *hostBench) join(name string, p *Provider, a joincore.Algorithm, window 
 
 // returned has the result come back whole.
 func (h *hostBench) returned(p *Provider, a joincore.Algorithm) (joincore.JoinStats, error) {
-	plan := runtest.PairPlan(h.inputs[0], h.inputs[1])
+	plan := suite.PairPlan(h.inputs[0], h.inputs[1])
 	plan.Output = []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}}
 	opt := run.Options{Decide: func(_ int, d choose.Decision) choose.Decision { d.Algorithm = a; return d }}
 	var stats joincore.Stats

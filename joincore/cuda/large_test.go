@@ -11,7 +11,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/run"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/suite"
 )
 
 // spread is a bijection: keys that are nowhere dense.
@@ -124,7 +124,7 @@ func TestInputsLargerThanTheDevice(t *testing.T) {
 		n, m := c.build, c.probe
 		inputs := []*joincore.Relation{numberedInput(n/2, m, heap), numberedInput(0, n, heap)}
 		for _, kind := range []joincore.Kind{joincore.Inner, joincore.Full, joincore.Anti} {
-			plan := runtest.PairPlan(inputs[0], inputs[1])
+			plan := suite.PairPlan(inputs[0], inputs[1])
 			plan.Root.(*joincore.Join).Kind = kind
 			plan.Output = []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}}
 			common, end := n-n/2, n/2+m
@@ -136,7 +136,7 @@ func TestInputsLargerThanTheDevice(t *testing.T) {
 				plan.Output[1] = plan.Output[0]
 				want = payloads{rows: end - n, sum: [2]uint64{total(n, end), total(n, end)}}
 			}
-			sink, mem := newPayloads(8, 1<<16, heap), &runtest.Arena{}
+			sink, mem := newPayloads(8, 1<<16, heap), &suite.Arena{}
 			var stats joincore.Stats
 			err := run.Run(t.Context(), p, plan, inputs, mem, sink, run.Options{}, &stats)
 			if err != nil {
@@ -157,11 +157,11 @@ func TestPayloadIsMoved(t *testing.T) {
 	p := provider(t, 1<<30)
 	heap := func(n int) []byte { return make([]byte, n) }
 	inputs := []*joincore.Relation{numberedInput(0, 2_000_000, heap), numberedInput(500_000, 1_000_000, heap)}
-	plan := runtest.PairPlan(inputs[0], inputs[1])
+	plan := suite.PairPlan(inputs[0], inputs[1])
 	plan.Output = []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}}
 	sink := newPayloads(4, 1<<16, heap)
 	var stats joincore.Stats
-	if err := run.Run(t.Context(), p, plan, inputs, &runtest.Arena{}, sink, run.Options{}, &stats); err != nil {
+	if err := run.Run(t.Context(), p, plan, inputs, &suite.Arena{}, sink, run.Options{}, &stats); err != nil {
 		t.Fatal(err)
 	}
 	if want := total(500_000, 1_500_000); sink.rows != 1_000_000 || sink.sum != [2]uint64{want, want} || sink.odd != 0 {

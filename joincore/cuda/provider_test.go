@@ -15,11 +15,12 @@ import (
 	"go.uber.org/goleak"
 
 	"gpujoin/joincore"
-	trials "gpujoin/joincore/cuda/check"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
-	"gpujoin/joincore/runtest"
+	trials "gpujoin/testsupport/columnartest"
+	"gpujoin/testsupport/oracle"
+	"gpujoin/testsupport/suite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -74,12 +75,12 @@ func provider(t *testing.T, budget int64) *Provider {
 
 // TestSuite runs what every provider has to pass.
 func TestSuite(t *testing.T) {
-	suite(t, 1, func(*Provider) {}, runtest.All)
+	runSuite(t, 1, func(*Provider) {}, suite.All)
 }
 
 // TestSuiteInWindows has probe sides cross the link in windows.
 func TestSuiteInWindows(t *testing.T) {
-	suite(t, 4, func(p *Provider) { p.windowRows = 10 }, runtest.Matrix, runtest.Sizes, runtest.Trees)
+	runSuite(t, 4, func(p *Provider) { p.windowRows = 10 }, suite.Matrix, suite.Sizes, suite.Trees)
 }
 
 // TestSuiteDivided has both sides divided, by whoever can do that. Filters are
@@ -87,17 +88,17 @@ func TestSuiteInWindows(t *testing.T) {
 func TestSuiteDivided(t *testing.T) {
 	for name, by := range map[string]dividers{"device": deviceAlone, "cores": coresAlone, "row numbers": rowNumbersOnly} {
 		t.Run(name, func(t *testing.T) {
-			suite(t, 12, func(p *Provider) { p.splitBytes, p.windowRows, p.divideBy = 1, 50, by }, runtest.Matrix, runtest.Sizes)
+			runSuite(t, 12, func(p *Provider) { p.splitBytes, p.windowRows, p.divideBy = 1, 50, by }, suite.Matrix, suite.Sizes)
 		})
 	}
 }
 
-// suite runs parts of the suite, one in so many times thin cases: others each
+// runSuite runs parts of the suite, one in so many times thin cases: others each
 // time, which the seed that is logged repeats.
-func suite(t *testing.T, times uint64, change func(*Provider), parts ...func(*testing.T, runtest.Subject)) {
+func runSuite(t *testing.T, times uint64, change func(*Provider), parts ...func(*testing.T, suite.Subject)) {
 	p := &poisoned{Provider: provider(t, 512<<20)}
 	change(p.Provider)
-	s := runtest.Subject{
+	s := suite.Subject{
 		Provider: p, Algorithms: algorithms, Thin: *thin * times, Offset: trials.Source(t).Uint64N(1 << 32), OwnMemory: true,
 	}
 	for _, part := range parts {
@@ -148,7 +149,7 @@ func registered(t *testing.T, p *Provider, b []byte) []byte {
 
 // mappedSink has batches in registered memory.
 type mappedSink struct {
-	*runtest.Collector
+	*suite.Collector
 	t *testing.T
 	p *Provider
 }
@@ -171,15 +172,15 @@ func TestRegisteredMemory(t *testing.T) {
 	p := provider(t, 256<<20)
 	for seed := range uint64(12) {
 		p.windowRows = int64(seed%2) * 10
-		plan, inputs := runtest.RandomTree(seed, 2+int(seed%3))
+		plan, inputs := suite.RandomTree(seed, 2+int(seed%3))
 		for i, r := range inputs {
 			inputs[i] = mapped(t, p, r)
 		}
-		want, err := joincore.Oracle(plan, inputs)
+		want, err := oracle.Run(plan, inputs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sink := &mappedSink{Collector: runtest.NewCollector(plan, 5), t: t, p: p}
+		sink := &mappedSink{Collector: suite.NewCollector(plan, 5), t: t, p: p}
 		if err := run.Run(t.Context(), p, plan, inputs, nil, sink, run.Options{}, nil); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -198,7 +199,7 @@ func TestManyExecutionsAtOnce(t *testing.T) {
 		wait.Go(func() {
 			for i := range 10 {
 				seed := uint64(100*worker + i)
-				plan, inputs := runtest.RandomTree(seed, 3)
+				plan, inputs := suite.RandomTree(seed, 3)
 				if err := check(t.Context(), p, plan, inputs); err != nil && !errors.Is(err, joincore.ErrBudget) {
 					t.Errorf("seed %d: %v", seed, err)
 				}
@@ -209,11 +210,11 @@ func TestManyExecutionsAtOnce(t *testing.T) {
 }
 
 func check(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation) error {
-	want, err := joincore.Oracle(plan, inputs)
+	want, err := oracle.Run(plan, inputs)
 	if err != nil {
 		return err
 	}
-	sink := runtest.NewCollector(plan, 9)
+	sink := suite.NewCollector(plan, 9)
 	if err := run.Run(ctx, p, plan, inputs, nil, sink, run.Options{}, nil); err != nil {
 		return err
 	}

@@ -12,7 +12,8 @@ import (
 	"gpujoin/joincore/cuda/transfer"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/oracle"
+	"gpujoin/testsupport/suite"
 )
 
 // slabProvider is a provider that divides what it can, with slabs of any size.
@@ -34,7 +35,7 @@ func TestScratchIsCopiedDirectly(t *testing.T) {
 	p := slabProvider(t)
 	for round := range 6 {
 		p.divideBy = []dividers{deviceAlone, coresAlone, deviceAndCores}[round%3]
-		mem := &runtest.Arena{}
+		mem := &suite.Arena{}
 		d, err := p.Open(mem, device.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -101,11 +102,11 @@ func TestDividedThroughSlabs(t *testing.T) {
 		}
 		for _, kind := range []joincore.Kind{joincore.Inner, joincore.Full, joincore.Right} {
 			plan, inputs := dividedPair(kind)
-			want, err := joincore.Oracle(plan, inputs)
+			want, err := oracle.Run(plan, inputs)
 			if err != nil {
 				t.Fatal(err)
 			}
-			sink, mem := runtest.NewCollector(plan, 50), &runtest.Arena{}
+			sink, mem := suite.NewCollector(plan, 50), &suite.Arena{}
 			if err := run.Run(t.Context(), p, plan, inputs, mem, sink, run.Options{}, nil); err != nil {
 				t.Fatalf("round %d, kind %d: %v", round, kind, err)
 			}

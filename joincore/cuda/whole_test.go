@@ -10,7 +10,8 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/choose"
 	"gpujoin/joincore/run"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/oracle"
+	"gpujoin/testsupport/suite"
 )
 
 // keyedInput makes rows with key columns of such widths and a payload of 8 bytes.
@@ -77,12 +78,12 @@ func TestKeysThatGoWhole(t *testing.T) {
 					plan.Output = append(plan.Output, joincore.ColumnRef{Input: input, Column: column})
 				}
 			}
-			want, err := joincore.Oracle(plan, inputs)
+			want, err := oracle.Run(plan, inputs)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, a := range []joincore.Algorithm{joincore.PHJOM, joincore.SMJUM, joincore.SMJOM} {
-				sink := runtest.NewCollector(plan, 300)
+				sink := suite.NewCollector(plan, 300)
 				opt := run.Options{Decide: func(_ int, d choose.Decision) choose.Decision {
 					d.Algorithm = a
 					return d

@@ -7,7 +7,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/run"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/suite"
 )
 
 // dividedWork runs a join whose sides are divided, and returns what it reports.
@@ -16,7 +16,7 @@ func dividedWork(t *testing.T, p *Provider, by dividers) joincore.DeviceWork {
 	p.splitBytes, p.windowRows, p.divideBy = 1, 100, by
 	plan, inputs := dividedPair(joincore.Inner)
 	var stats joincore.Stats
-	if err := run.Run(t.Context(), p, plan, inputs, &runtest.Arena{}, runtest.NewCollector(plan, 50), run.Options{}, &stats); err != nil {
+	if err := run.Run(t.Context(), p, plan, inputs, &suite.Arena{}, suite.NewCollector(plan, 50), run.Options{}, &stats); err != nil {
 		t.Fatal(err)
 	}
 	return stats.Joins[0].Work

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/testsupport/oracle"
 )
 
 // run evaluates a program as the device does, with all that it relies on
@@ -173,7 +174,7 @@ func check(t *testing.T, data []byte) {
 		Root:       &joincore.Join{Kind: kind, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1}, Residual: e},
 		Parameters: parameters,
 	}
-	rows, err := joincore.Oracle(plan, inputs)
+	rows, err := oracle.Run(plan, inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func check(t *testing.T, data []byte) {
 			t.Fatalf("column %v is looked for in the wrong row", o.Column)
 		}
 		r := inputs[o.Column.Input]
-		return joincore.ValueAt(r.Columns[o.Column.Column], &r.Segments[0].Columns[o.Column.Column], 0)
+		return oracle.ValueAt(r.Columns[o.Column.Column], &r.Segments[0].Columns[o.Column.Column], 0)
 	})
 	if (got == True) != (len(rows) == 1) {
 		t.Errorf("the program says %d, the oracle returns %d rows\n%v", got, len(rows), data)

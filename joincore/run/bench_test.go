@@ -11,13 +11,13 @@ import (
 	"gpujoin/joincore/choose"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/run"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/suite"
 )
 
 // dimension has the first n multiples of scale in random order.
 func dimension(n int, scale uint64) *joincore.Relation {
 	order := rand.New(rand.NewPCG(1, 1)).Perm(n)
-	return runtest.Int64Relation(n, 2, func(row, c int) uint64 {
+	return suite.Int64Relation(n, 2, func(row, c int) uint64 {
 		if c == 0 {
 			return uint64(order[row]) * scale
 		}
@@ -60,7 +60,7 @@ func benchJoin(n int, name string, scale uint64) (*joincore.Plan, []*joincore.Re
 	build := cached(fmt.Sprint("dim", name, n), func() *joincore.Relation { return dimension(n, scale) })
 	probe := cached(fmt.Sprint("fact", name, n), func() *joincore.Relation {
 		random := rand.New(rand.NewPCG(3, 4))
-		return runtest.Int64Relation(benchRows, 2, func(row, c int) uint64 {
+		return suite.Int64Relation(benchRows, 2, func(row, c int) uint64 {
 			if c == 0 {
 				return uint64(random.IntN(n)) * scale
 			}
@@ -82,7 +82,7 @@ func BenchmarkStar(b *testing.B) {
 	sizes := []int{1_000_000, 100_000, 1000}
 	fact := cached("star", func() *joincore.Relation {
 		random := rand.New(rand.NewPCG(3, 4))
-		return runtest.Int64Relation(benchRows, 4, func(row, c int) uint64 {
+		return suite.Int64Relation(benchRows, 4, func(row, c int) uint64 {
 			if c < 3 {
 				return uint64(random.IntN(sizes[c]))
 			}
@@ -108,8 +108,8 @@ func BenchmarkStar(b *testing.B) {
 }
 
 func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a joincore.Algorithm, rows int64) {
-	mem := &runtest.Arena{}
-	sink := runtest.NewDiscarder(runtest.Int64Columns(len(plan.Output)), 16, 1<<17)
+	mem := &suite.Arena{}
+	sink := suite.NewDiscarder(suite.Int64Columns(len(plan.Output)), 16, 1<<17)
 	opt := run.Options{Decide: func(_ int, d choose.Decision) choose.Decision {
 		d.Algorithm = a
 		return d
@@ -135,7 +135,7 @@ func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a
 // BenchmarkCalibrate prints the machine's rates.
 func BenchmarkCalibrate(b *testing.B) {
 	for range b.N {
-		r, err := choose.Calibrate(context.Background(), cpu.New(), &runtest.Arena{})
+		r, err := choose.Calibrate(context.Background(), cpu.New(), &suite.Arena{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"gpujoin/joincore/choose"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/run"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/suite"
 )
 
 // TestEstimateBoundsPeak: with the right numbers of rows, an execution needs
@@ -22,12 +22,12 @@ func TestEstimateBoundsPeak(t *testing.T) {
 	for _, npjRows := range []int64{1 << 10, 1 << 20} {
 		for _, scale := range []uint64{1, 3, 0x9e3779b97f4a7c15} {
 			for _, repeats := range []int{1, 3} {
-				if (testing.Short() || runtest.Race) && repeats != 1 {
+				if (testing.Short() || suite.Race) && repeats != 1 {
 					continue
 				}
 				name := fmt.Sprintf("npj up to %d, scale %d, %d rows a key", npjRows, scale, repeats)
 				const n, facts = 60_000, 150_000
-				fact := runtest.Keyed(facts, key(scale, n))
+				fact := suite.Keyed(facts, key(scale, n))
 				plan := &joincore.Plan{
 					Inputs: []joincore.Input{{Columns: fact.Columns, Rows: facts}},
 					Root:   &joincore.Scan{}, Output: []joincore.ColumnRef{{Column: 1}},
@@ -35,7 +35,7 @@ func TestEstimateBoundsPeak(t *testing.T) {
 				inputs := []*joincore.Relation{fact}
 				rows := float64(facts)
 				for i := 1; i <= 2; i++ {
-					dim := runtest.Keyed(n, key(scale, n/repeats))
+					dim := suite.Keyed(n, key(scale, n/repeats))
 					rows *= float64(n/repeats) / n * float64(repeats)
 					inputs = append(inputs, dim)
 					plan.Inputs = append(plan.Inputs, joincore.Input{Columns: dim.Columns, Rows: n})
@@ -48,8 +48,8 @@ func TestEstimateBoundsPeak(t *testing.T) {
 				opt := run.Options{Rates: &choose.Rates{NPJRows: npjRows}}
 				opt.Device.Streams = 2
 				var stats joincore.Stats
-				sink := runtest.NewDiscarder(runtest.Int64Columns(3), 4, 1<<13)
-				if err := run.Run(t.Context(), cpu.New(), plan, inputs, &runtest.Arena{}, sink, opt, &stats); err != nil {
+				sink := suite.NewDiscarder(suite.Int64Columns(3), 4, 1<<13)
+				if err := run.Run(t.Context(), cpu.New(), plan, inputs, &suite.Arena{}, sink, opt, &stats); err != nil {
 					t.Fatal(err)
 				}
 				if estimate := run.Estimate(plan, opt); stats.Peak > estimate+2*perStream {
@@ -63,9 +63,9 @@ func TestEstimateBoundsPeak(t *testing.T) {
 // TestEstimateOfAbsurdRows: whatever the planner says, the estimate is a
 // positive number, and not a small one where the rows are many.
 func TestEstimateOfAbsurdRows(t *testing.T) {
-	rel := runtest.Keyed(1, func(int) uint64 { return 0 })
+	rel := suite.Keyed(1, func(int) uint64 { return 0 })
 	for _, rows := range []float64{0, -1, 1e18, math.Inf(1), math.NaN()} {
-		plan := runtest.PairPlan(rel, rel)
+		plan := suite.PairPlan(rel, rel)
 		for i := range plan.Inputs {
 			plan.Inputs[i].Rows = rows
 		}

@@ -9,14 +9,14 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/choose"
 	"gpujoin/joincore/run"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/suite"
 )
 
 // TestPhasesSayWhereTimeGoes: each algorithm names its phases, which together
 // are the time of the join; the topmost one gathers the result.
 func TestPhasesSayWhereTimeGoes(t *testing.T) {
-	relation := runtest.Keyed(1<<14, func(row int) uint64 { return uint64(row) })
-	plan := runtest.PairPlan(relation, relation)
+	relation := suite.Keyed(1<<14, func(row int) uint64 { return uint64(row) })
+	plan := suite.PairPlan(relation, relation)
 	partitioned := []string{"partition build side", "partition probe side", "match"}
 	sorted := []string{"sort build side", "sort probe side", "match"}
 	phases := map[joincore.Algorithm][]string{
@@ -31,8 +31,8 @@ func TestPhasesSayWhereTimeGoes(t *testing.T) {
 		for _, a := range s.Algorithms {
 			want := append(slices.Clone(phases[a]), last)
 			var stats joincore.Stats
-			sink := runtest.NewDiscarder(runtest.Int64Columns(2), 4, 1<<13)
-			err := run.Run(t.Context(), s.Provider, plan, []*joincore.Relation{relation, relation}, &runtest.Arena{}, sink, run.Options{
+			sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
+			err := run.Run(t.Context(), s.Provider, plan, []*joincore.Relation{relation, relation}, &suite.Arena{}, sink, run.Options{
 				Decide: func(_ int, d choose.Decision) choose.Decision { d.Algorithm = a; return d },
 			}, &stats)
 			if err != nil {

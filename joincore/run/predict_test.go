@@ -7,7 +7,7 @@ import (
 	"gpujoin/joincore/choose"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/run"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/suite"
 )
 
 // flatRates are cores that take 20 ns a row at every size.
@@ -74,12 +74,12 @@ func TestTheLinkIsPartOfAPrediction(t *testing.T) {
 
 // Cores predict every phase of the algorithms that they choose among.
 func TestCoresPredictTheirPhases(t *testing.T) {
-	relation := runtest.Keyed(1<<14, func(row int) uint64 { return uint64(row) })
-	plan := runtest.PairPlan(relation, relation)
+	relation := suite.Keyed(1<<14, func(row int) uint64 { return uint64(row) })
+	plan := suite.PairPlan(relation, relation)
 	for _, a := range []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM} {
 		var stats joincore.Stats
-		sink := runtest.NewDiscarder(runtest.Int64Columns(2), 4, 1<<13)
-		err := run.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{relation, relation}, &runtest.Arena{}, sink, run.Options{
+		sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
+		err := run.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{relation, relation}, &suite.Arena{}, sink, run.Options{
 			Rates:  flatRates(),
 			Decide: func(_ int, d choose.Decision) choose.Decision { d.Algorithm = a; return d },
 		}, &stats)

@@ -10,10 +10,10 @@ import (
 	"gpujoin/joincore/choose"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/device/bulk"
-	"gpujoin/joincore/device/separate"
 	"gpujoin/joincore/run"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/bulk"
+	"gpujoin/testsupport/separate"
+	"gpujoin/testsupport/suite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var algorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM, joincore.SMJUM, joincore.SMJOM}
 
 // subjects are the providers that need no other hardware.
-var subjects = []runtest.Subject{
+var subjects = []suite.Subject{
 	{Provider: cpu.New(), Algorithms: algorithms},
 	{Provider: simulated[0], Peers: []device.Provider{simulated[1], simulated[2]}, Algorithms: algorithms, Thin: 2, Copies: true, Pends: true},
 	{
@@ -36,13 +36,13 @@ var simulated = separate.New(cpu.New(), 3)
 // TestAsync has what works behind the caller's back on top of the cores
 // themselves, too.
 func TestAsync(t *testing.T) {
-	runtest.Async(t, runtest.Subject{Provider: &bulk.Provider{Inner: cpu.New()}, Peers: []device.Provider{&bulk.Provider{Inner: cpu.New()}}})
+	suite.Async(t, suite.Subject{Provider: &bulk.Provider{Inner: cpu.New()}, Peers: []device.Provider{&bulk.Provider{Inner: cpu.New()}}})
 }
 
 // TestSuite runs the same cases on every provider.
 func TestSuite(t *testing.T) {
 	for _, s := range subjects {
-		t.Run(s.Provider.Name(), func(t *testing.T) { runtest.All(t, s) })
+		t.Run(s.Provider.Name(), func(t *testing.T) { suite.All(t, s) })
 	}
 }
 
@@ -50,7 +50,7 @@ func TestSuite(t *testing.T) {
 // without the race detector.
 func TestInputChangesWhileItIsRead(t *testing.T) {
 	for _, s := range subjects {
-		t.Run(s.Provider.Name(), func(t *testing.T) { runtest.ChangingInput(t, s) })
+		t.Run(s.Provider.Name(), func(t *testing.T) { suite.ChangingInput(t, s) })
 	}
 }
 
@@ -59,7 +59,7 @@ func FuzzTrees(f *testing.F) {
 	f.Add(uint64(1), uint8(2), uint8(0), uint8(32))
 	f.Add(uint64(2), uint8(4), uint8(5), uint8(1))
 	f.Fuzz(func(t *testing.T, seed uint64, inputs, decisions, chunk uint8) {
-		plan, relations := runtest.RandomTree(seed, 2+int(inputs%4))
+		plan, relations := suite.RandomTree(seed, 2+int(inputs%4))
 		s := subjects[seed%uint64(len(subjects))]
 		opt := run.Options{
 			Decide: func(join int, _ choose.Decision) choose.Decision {
@@ -68,6 +68,6 @@ func FuzzTrees(f *testing.F) {
 			},
 			Device: device.Options{Streams: 2, ChunkRows: 1 + int(chunk), EmitRows: 1 + int(decisions), Seed: seed, Collide: seed%2 == 0},
 		}
-		runtest.Check(t, fmt.Sprintf("%s, seed %d", s.Provider.Name(), seed), s.Provider, plan, relations, 7, opt)
+		suite.Check(t, fmt.Sprintf("%s, seed %d", s.Provider.Name(), seed), s.Provider, plan, relations, 7, opt)
 	})
 }

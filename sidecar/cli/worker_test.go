@@ -16,7 +16,7 @@ func TestCheckTriesWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "worker")
-	build := exec.Command("go", "build", "-o", program, "gpujoin/sidecar/backend/testworker")
+	build := exec.Command("go", "build", "-o", program, "gpujoin/testsupport/worker")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -18,7 +18,7 @@ func (e *Env) BuildWorker() (program string, err error) {
 	defer release()
 	dir := filepath.Join(e.Work, "worker")
 	program = filepath.Join(dir, "testworker")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", program, "./sidecar/backend/testworker")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", program, "./testsupport/worker")
 	cmd.Dir = e.Root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
 	if out, err := cmd.CombinedOutput(); err != nil {

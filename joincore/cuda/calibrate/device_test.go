@@ -11,10 +11,10 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/choose"
-	"gpujoin/joincore/cuda/check"
 	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/testsupport/columnartest"
 )
 
 func forget(d *driver.Context) error { return errors.Join(phj.Close(d), launch.Close(d)) }
@@ -26,7 +26,7 @@ func TestMeasure(t *testing.T) {
 		if devices, err := driver.Devices(); err != nil || len(devices) == 0 || devices[0].Memory < 2*bytes {
 			t.Skipf("too little device memory: %v, %v", devices, err)
 		}
-		r := check.New(t, bytes, forget)
+		r := columnartest.New(t, bytes, forget)
 		var rates choose.DeviceRates
 		for _, limit := range []time.Duration{10 * time.Second, 1500 * time.Millisecond} { // the first one loads kernels
 			mark, start := r.Arena.Mark(), time.Now()
@@ -49,7 +49,7 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestMeasureNeedsMemory(t *testing.T) {
-	r := check.New(t, 1<<24, forget)
+	r := columnartest.New(t, 1<<24, forget)
 	if _, err := Measure(context.Background(), r.Context, r.Stream, r.Arena); !errors.Is(err, joincore.ErrBudget) {
 		t.Error(err)
 	}

@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/cuda/check"
+	"gpujoin/testsupport/columnartest"
+	"gpujoin/testsupport/oracle"
 )
 
 // conditionColumns are what conditions are about; the last numbers the rows.
@@ -85,7 +86,7 @@ func TestConditionsAreThoseOfTheOracle(t *testing.T) {
 	if testing.Short() {
 		conditions = 20
 	}
-	for _, r.rand = range check.Trials(t, conditions) {
+	for _, r.rand = range columnartest.Trials(t, conditions) {
 		e := r.randomCondition(6)
 		plan := &joincore.Plan{
 			Inputs:     []joincore.Input{{Columns: conditionColumns}},
@@ -93,7 +94,7 @@ func TestConditionsAreThoseOfTheOracle(t *testing.T) {
 			Output:     []joincore.ColumnRef{{Column: len(conditionColumns) - 1}},
 			Parameters: parameters,
 		}
-		result, err := joincore.Oracle(plan, []*joincore.Relation{relation})
+		result, err := oracle.Run(plan, []*joincore.Relation{relation})
 		r.must(err)
 		var want []uint32
 		for row := range result {

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"unsafe"
 
-	"gpujoin/joincore/cuda/check"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
+	"gpujoin/testsupport/columnartest"
 )
 
 // The tests need a GPU. They run from a binary: go test -c -tags cuda. With
@@ -56,7 +56,7 @@ func newRig(t testing.TB, arenaBytes int64) *rig {
 		fatal(a.Close())
 		fatal(c.Close())
 	})
-	return &rig{TB: t, Queue: q, ctx: context.Background(), context: c, window: w, rand: check.Source(t)}
+	return &rig{TB: t, Queue: q, ctx: context.Background(), context: c, window: w, rand: columnartest.Source(t)}
 }
 
 func (r *rig) must(err error) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/cuda/check"
 	"gpujoin/joincore/device"
+	"gpujoin/testsupport/columnartest"
 )
 
 type pair struct{ build, probe uint32 }
@@ -220,7 +220,7 @@ func TestSmall(t *testing.T) {
 		}
 	}
 	var i int
-	for i, r.rand = range check.Trials(t, len(cases)) {
+	for i, r.rand = range columnartest.Trials(t, len(cases)) {
 		r.check(cases[i])
 	}
 }
@@ -245,7 +245,7 @@ func TestSizes(t *testing.T) {
 		edges = []int64{0, 1, 31, 32, 33, 3839, 3840, 3841}
 	}
 	var i int
-	for i, r.rand = range check.Trials(t, len(edges)*len(edges)) {
+	for i, r.rand = range columnartest.Trials(t, len(edges)*len(edges)) {
 		build, probe := edges[i/len(edges)], edges[i%len(edges)]
 		c := r.randomCase(build, probe)
 		if r.rand.IntN(2) == 0 {

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gpujoin/joincore/cuda/check"
 	"gpujoin/joincore/device"
+	"gpujoin/testsupport/columnartest"
 )
 
 // All six kinds, by partitions and by one table, over keys of each form; what
@@ -15,9 +15,9 @@ import (
 func TestSet(t *testing.T) {
 	const int4, int8, bytes16, varlena, none = 0, 1, 6, 8, 12 // of keyTypes
 	r := newRig(t, 512<<20)
-	var set []check.Named
+	var set []columnartest.Named
 	add := func(name string, run func()) {
-		set = append(set, check.Named{Name: name, Run: func(random *rand.Rand) {
+		set = append(set, columnartest.Named{Name: name, Run: func(random *rand.Rand) {
 			r.rand = random
 			run()
 		}})
@@ -62,5 +62,5 @@ func TestSet(t *testing.T) {
 	add("filter", func() { r.checkFilter(4097) })
 	add("partitions that go elsewhere", func() { r.checkDestinations(4097, 4, 3) })
 	add("partitions that go elsewhere, two passes", func() { r.checkDestinations(4097, 8, 9) })
-	check.Set(t, set)
+	columnartest.Set(t, set)
 }

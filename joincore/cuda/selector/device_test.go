@@ -9,11 +9,11 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/choose"
-	"gpujoin/joincore/cuda/check"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/testsupport/columnartest"
 )
 
 func forget(d *driver.Context) error {
@@ -21,13 +21,13 @@ func forget(d *driver.Context) error {
 	return errors.Join(phj.Close(d), launch.Close(d))
 }
 
-func TestJoins(t *testing.T) { check.New(t, 1<<28, forget).Matrix(Run, 256, 1024) }
+func TestJoins(t *testing.T) { columnartest.New(t, 1<<28, forget).Matrix(Run, 256, 1024) }
 
 // Rates change what is picked, and never what is returned: whichever algorithm
 // they make the cheapest.
 func TestRatesChangeTheAlgorithmOnly(t *testing.T) {
-	r := check.New(t, 1<<28, forget)
-	c := check.Case{Build: 30_000, Probe: 70_000, Keys: check.Spread(50_000), KeyBytes: 4, Widths: [2][]int{{4, 8}, {4, 4}}, Expect: -1}
+	r := columnartest.New(t, 1<<28, forget)
+	c := columnartest.Case{Build: 30_000, Probe: 70_000, Keys: columnartest.Spread(50_000), KeyBytes: 4, Widths: [2][]int{{4, 8}, {4, 4}}, Expect: -1}
 	for want, change := range map[string]func(*choose.DeviceRates){
 		"npj": func(r *choose.DeviceRates) { r.PassGB, r.RankNS, r.MergeNS = 1, 1, 1 },
 		"smj-om": func(r *choose.DeviceRates) {
@@ -54,29 +54,29 @@ func TestRatesChangeTheAlgorithmOnly(t *testing.T) {
 // Dense keys are looked for where tables are dear and partitions dearer; what
 // that takes is in the report, and changes no row.
 func TestDenseKeysAreLookedFor(t *testing.T) {
-	r := check.New(t, 1<<28, forget)
+	r := columnartest.New(t, 1<<28, forget)
 	rates := choose.DefaultDeviceRates
 	rates.PassGB, rates.RankNS, rates.MergeNS, rates.EnterCachedNS, rates.FindCachedNS = 1, 1, 1, 100, 100
 	Use(r.Context, rates)
 	for _, c := range []struct {
-		keys  func(*check.Rig, int) uint64
+		keys  func(*columnartest.Rig, int) uint64
 		array bool
-	}{{check.Ascending(1000, 1), true}, {check.Spread(50_000), false}, {check.Ascending(1000, 3), false}} {
+	}{{columnartest.Ascending(1000, 1), true}, {columnartest.Spread(50_000), false}, {columnartest.Ascending(1000, 3), false}} {
 		r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 			out, report, err := Run(ctx, d, s, a, j)
 			if err == nil && (report.Phases[0].Name != "range" || report.Predicted[0].Name != PhaseChoose || report.Syncs < 2 || c.array && report.Algorithm != "npj/array") {
 				t.Errorf("dense keys: %v; %+v", c.array, report)
 			}
 			return out, report, err
-		}, check.Case{Build: 30_000, Probe: 70_000, Keys: c.keys, KeyBytes: 8, Widths: [2][]int{{4, 8}, {4, 4}}, Expect: -1})
+		}, columnartest.Case{Build: 30_000, Probe: 70_000, Keys: c.keys, KeyBytes: 8, Widths: [2][]int{{4, 8}, {4, 4}}, Expect: -1})
 	}
 }
 
 // A join that goes elsewhere after its sample leaves nothing behind in arena and
 // stream that the next one meets.
 func TestGoingElsewhere(t *testing.T) {
-	r := check.New(t, 1<<28, forget)
-	c := check.Case{Build: 30_000, Probe: 70_000, Keys: check.Spread(50_000), KeyBytes: 4, Widths: [2][]int{{4, 4}, {4, 4}}, Expect: -1}
+	r := columnartest.New(t, 1<<28, forget)
+	c := columnartest.Case{Build: 30_000, Probe: 70_000, Keys: columnartest.Spread(50_000), KeyBytes: 4, Widths: [2][]int{{4, 4}, {4, 4}}, Expect: -1}
 	r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 		mark := a.Mark()
 		asked := choose.Resident{}

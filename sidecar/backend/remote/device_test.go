@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/oracle"
+	"gpujoin/testsupport/suite"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,14 +47,14 @@ func TestDevice(t *testing.T) {
 		r := *r
 		r.t = t
 		for seed := range uint64(100) {
-			plan, inputs := runtest.RandomTree(seed, 3)
+			plan, inputs := suite.RandomTree(seed, 3)
 			r.compare(fmt.Sprint("seed ", seed), plan, inputs, []int{7, 100, 1000}[seed%3])
 		}
 	})
 	t.Run("matrix", func(t *testing.T) {
 		r := *r
 		r.t = t
-		for p := range runtest.Plans(500) {
+		for p := range suite.Plans(500) {
 			r.compare(p.Name, p.Plan, p.Inputs, p.Batch)
 		}
 	})
@@ -67,7 +68,7 @@ func TestDevice(t *testing.T) {
 				r := *r
 				r.t = t
 				for seed := range uint64(10) {
-					plan, inputs := runtest.RandomTree(1000+10*i+seed, 2)
+					plan, inputs := suite.RandomTree(1000+10*i+seed, 2)
 					r.compare(fmt.Sprint("seed ", seed), plan, inputs, 100)
 				}
 			})
@@ -106,7 +107,7 @@ func TestDevice(t *testing.T) {
 		t.Logf("gone after %v", time.Since(at))
 		r.eventually("another one serves", func() bool { return r.another(pid) })
 		t.Logf("another one serves after %v", time.Since(at))
-		plan, inputs = runtest.RandomTree(5, 2)
+		plan, inputs = suite.RandomTree(5, 2)
 		r.compare("afterwards", plan, inputs, 10)
 	})
 	t.Run("overhead", func(t *testing.T) {
@@ -130,13 +131,13 @@ func TestDevice(t *testing.T) {
 // that without staged copies.
 func divided(r *rig) {
 	const rows, common = 1 << 20, 1000
-	left := small(runtest.Keyed(rows, func(row int) uint64 { return uint64(row + rows - common) }))
-	right := small(runtest.Keyed(rows, func(row int) uint64 { return uint64(row) }))
-	plan, inputs, want := runtest.PairPlan(left, right), []*joincore.Relation{left, right}, joincore.ResultRows{}
+	left := small(suite.Keyed(rows, func(row int) uint64 { return uint64(row + rows - common) }))
+	right := small(suite.Keyed(rows, func(row int) uint64 { return uint64(row) }))
+	plan, inputs, want := suite.PairPlan(left, right), []*joincore.Relation{left, right}, oracle.Rows{}
 	for i := range uint64(common) {
 		var row []byte
 		for _, payload := range []uint64{i, i + rows - common} {
-			row = joincore.AppendValue(row, binary.LittleEndian.AppendUint64(nil, payload), false)
+			row = oracle.AppendValue(row, binary.LittleEndian.AppendUint64(nil, payload), false)
 		}
 		want[string(row)]++
 	}

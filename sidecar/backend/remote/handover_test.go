@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"gpujoin/joincore/runtest"
 	"gpujoin/sidecar/memory"
+	"gpujoin/testsupport/suite"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -42,7 +42,7 @@ func TestExtentsFollow(t *testing.T) {
 	r.ready()
 	r.eventually("40 extents are mapped", func() bool { return mappings(t, r.pid()) == 40 })
 	for seed := range uint64(3) {
-		plan, inputs := runtest.RandomTree(seed, 3)
+		plan, inputs := suite.RandomTree(seed, 3)
 		r.compare(fmt.Sprint("seed ", seed), plan, inputs, 100)
 	}
 	fds, err := os.ReadDir(filepath.Join("/proc", itoa(r.pid()), "fd"))
@@ -69,7 +69,7 @@ func TestExtentsFollow(t *testing.T) {
 // TestNoLeak: a thousand jobs leave the child as it was.
 func TestNoLeak(t *testing.T) {
 	r := start(t, "cpu", nil).ready()
-	plan, inputs := runtest.RandomTree(7, 2)
+	plan, inputs := suite.RandomTree(7, 2)
 	state := func() (fds, maps int) {
 		list, err := os.ReadDir(filepath.Join("/proc", itoa(r.pid()), "fd"))
 		if err != nil {

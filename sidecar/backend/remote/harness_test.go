@@ -17,13 +17,14 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/device/bulk"
-	"gpujoin/joincore/device/separate"
 	"gpujoin/joincore/run"
 	"gpujoin/shm"
 	"gpujoin/sidecar/backend"
 	"gpujoin/sidecar/backend/child"
 	"gpujoin/sidecar/memory"
+	"gpujoin/testsupport/bulk"
+	"gpujoin/testsupport/oracle"
+	"gpujoin/testsupport/separate"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -318,11 +319,11 @@ type sink struct {
 	mu      sync.Mutex
 	batches int
 	open    int
-	result  joincore.ResultRows
+	result  oracle.Rows
 }
 
 func newSink(account *memory.Account, plan *joincore.Plan, rows int) *sink {
-	s := &sink{account: account, rows: rows, result: joincore.ResultRows{}}
+	s := &sink{account: account, rows: rows, result: oracle.Rows{}}
 	for _, c := range plan.Output {
 		s.columns = append(s.columns, plan.Inputs[c.Input].Columns[c.Column])
 	}
@@ -379,8 +380,8 @@ func (s *sink) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int
 	for i := range rows {
 		var row []byte
 		for k, c := range s.columns {
-			value, null := joincore.ValueAt(c, &b.Columns[k], i)
-			row = joincore.AppendValue(row, value, null)
+			value, null := oracle.ValueAt(c, &b.Columns[k], i)
+			row = oracle.AppendValue(row, value, null)
 		}
 		s.result[string(row)]++
 	}

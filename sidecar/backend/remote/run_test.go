@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/runtest"
+	"gpujoin/testsupport/oracle"
+	"gpujoin/testsupport/suite"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +26,7 @@ func TestTrees(t *testing.T) {
 				n = 10
 			}
 			for seed := range n {
-				plan, inputs := runtest.RandomTree(seed, 3)
+				plan, inputs := suite.RandomTree(seed, 3)
 				r.compare(fmt.Sprint("seed ", seed), plan, inputs, []int{1, 7, 1000}[seed%3])
 			}
 			if u := r.store.Usage(); u.Extents > 100 {
@@ -41,7 +42,7 @@ func TestMatrix(t *testing.T) {
 	for mode, n := range map[string]int{"cpu": 300, "bulk": 20} {
 		t.Run(mode, func(t *testing.T) {
 			r := start(t, mode, nil).ready()
-			for p := range runtest.Plans(n) {
+			for p := range suite.Plans(n) {
 				r.compare(p.Name, p.Plan, p.Inputs, p.Batch)
 			}
 		})
@@ -51,7 +52,7 @@ func TestMatrix(t *testing.T) {
 // compare runs a plan and compares the rows with the oracle's.
 func (r *rig) compare(name string, plan *joincore.Plan, inputs []*joincore.Relation, batch int) {
 	r.t.Helper()
-	want, err := joincore.Oracle(plan, inputs)
+	want, err := oracle.Run(plan, inputs)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -80,8 +81,8 @@ func TestNoColumns(t *testing.T) {
 
 // explosion is a join whose result is large.
 func explosion(rows, keys int) (*joincore.Plan, []*joincore.Relation) {
-	relation := runtest.Keyed(rows, func(row int) uint64 { return uint64(row % keys) })
-	return runtest.PairPlan(relation, relation), []*joincore.Relation{relation, relation}
+	relation := suite.Keyed(rows, func(row int) uint64 { return uint64(row % keys) })
+	return suite.PairPlan(relation, relation), []*joincore.Relation{relation, relation}
 }
 
 // TestConcurrent runs many jobs in one child at a time.
@@ -92,7 +93,7 @@ func TestConcurrent(t *testing.T) {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
 				for seed := range uint64(5) {
-					plan, inputs := runtest.RandomTree(seed*8+uint64(i), 2)
+					plan, inputs := suite.RandomTree(seed*8+uint64(i), 2)
 					r.compare(fmt.Sprint("seed ", seed), plan, inputs, 100)
 				}
 			})
@@ -223,7 +224,7 @@ func TestKilled(t *testing.T) {
 		r.idle()
 		r.eventually("another child serves", func() bool { return r.another(old) })
 	}
-	plan, inputs = runtest.RandomTree(5, 2)
+	plan, inputs = suite.RandomTree(5, 2)
 	r.compare("afterwards", plan, inputs, 10)
 	if n := r.remote.Devices()[0].Restarts; n != 4 {
 		t.Errorf("%d restarts", n)

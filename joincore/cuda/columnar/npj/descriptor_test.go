@@ -3,11 +3,13 @@ package npj
 import (
 	"testing"
 
-	"gpujoin/joincore/cuda/check"
+	"gpujoin/testsupport/columnartest"
 )
 
 // The kernels read the descriptor as it is written here.
-func TestLayout(t *testing.T) { check.Layout(t, "../kernels/sort.h", "gj_table", tableDescriptor{}) }
+func TestLayout(t *testing.T) {
+	columnartest.Layout(t, "../kernels/sort.h", "gj_table", tableDescriptor{})
+}
 
 // A table has an empty slot, or a search would not end, and whole lines.
 func TestSlots(t *testing.T) {

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"gpujoin/joincore/cuda/check"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/testsupport/columnartest"
 )
 
-func TestJoins(t *testing.T) { check.New(t, 1<<28, launch.Close).Matrix(Run, 256, 1024) }
+func TestJoins(t *testing.T) { columnartest.New(t, 1<<28, launch.Close).Matrix(Run, 256, 1024) }
 
 // lookFirst joins with a range that is known.
 func lookFirst(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
@@ -28,25 +28,25 @@ func lookFirst(ctx context.Context, d *driver.Context, s *driver.Stream, a *driv
 }
 
 func TestJoinsOfAKnownRange(t *testing.T) {
-	check.New(t, 1<<28, launch.Close).Matrix(lookFirst, 256, 1024)
+	columnartest.New(t, 1<<28, launch.Close).Matrix(lookFirst, 256, 1024)
 }
 
 // What a report says of the table is what it was: an array where keys are dense,
 // whether or not that was known before. They may be the largest that there are,
 // beside which others are looked for; from -15000 on they are at both ends.
 func TestArraysAreReported(t *testing.T) {
-	r := check.New(t, 1<<28, launch.Close)
+	r := columnartest.New(t, 1<<28, launch.Close)
 	const largest = math.MaxUint64
 	for name, c := range map[string]struct {
-		keys func(*check.Rig, int) uint64
+		keys func(*columnartest.Rig, int) uint64
 		want string
 	}{
-		"in order":         {check.Ascending(1<<20, 1), "npj/array"},
-		"each three times": {check.Ascending(5, 3), "npj/array"},
-		"downwards":        {check.Descending(1 << 30), "npj/array"},
-		"the largest":      {check.Descending(largest), "npj/array"},
-		"from -15000 on":   {check.Ascending(largest-14999, 1), "npj"},
-		"all over":         {check.Spread(40000), "npj"},
+		"in order":         {columnartest.Ascending(1<<20, 1), "npj/array"},
+		"each three times": {columnartest.Ascending(5, 3), "npj/array"},
+		"downwards":        {columnartest.Descending(1 << 30), "npj/array"},
+		"the largest":      {columnartest.Descending(largest), "npj/array"},
+		"from -15000 on":   {columnartest.Ascending(largest-14999, 1), "npj"},
+		"all over":         {columnartest.Spread(40000), "npj"},
 	} {
 		for _, keyBytes := range []int{4, 8} {
 			for _, f := range []columnar.Func{Run, lookFirst} {
@@ -56,7 +56,7 @@ func TestArraysAreReported(t *testing.T) {
 						t.Errorf("%s, %d bytes: %s in place of %s", name, keyBytes, report.Algorithm, c.want)
 					}
 					return out, report, err
-				}, check.Case{Build: 30000, Probe: 50000, Keys: c.keys, KeyBytes: keyBytes, Widths: [2][]int{{4, 8}, {4}}, Expect: -1})
+				}, columnartest.Case{Build: 30000, Probe: 50000, Keys: c.keys, KeyBytes: keyBytes, Widths: [2][]int{{4, 8}, {4}}, Expect: -1})
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func TestArraysAreReported(t *testing.T) {
 
 // Of dense keys in order every row's is near the one before.
 func TestLook(t *testing.T) {
-	r := check.New(t, 1<<28, launch.Close)
+	r := columnartest.New(t, 1<<28, launch.Close)
 	for _, keyBytes := range []int{4, 8} {
 		r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 			mark := a.Mark()
@@ -77,18 +77,18 @@ func TestLook(t *testing.T) {
 				t.Errorf("%+v in place of %+v, %+v", keys, want, report)
 			}
 			return Run(ctx, d, s, a, j)
-		}, check.Case{Build: 100000, Probe: 1000, Keys: check.Ascending(1000, 1), KeyBytes: keyBytes, Widths: [2][]int{{4}, {4}}, Expect: -1})
+		}, columnartest.Case{Build: 100000, Probe: 1000, Keys: columnartest.Ascending(1000, 1), KeyBytes: keyBytes, Widths: [2][]int{{4}, {4}}, Expect: -1})
 	}
 }
 
 // The table is fuller, and row numbers lie in the result's columns, where else
 // the bound would not hold.
 func TestShortOfMemory(t *testing.T) {
-	r := check.New(t, 1<<28, launch.Close)
-	for _, c := range []check.Case{
-		{Build: 40000, Probe: 40000, Keys: check.Spread(2000), KeyBytes: 4, Widths: [2][]int{{16, 8}, {4}}},
-		{Build: 400000, Probe: 400000, Keys: check.Spread(400000), KeyBytes: 4, Widths: [2][]int{{1}, {2}}},
-		{Build: 40000, Probe: 50000, Keys: check.Ascending(77, 1), KeyBytes: 8, Widths: [2][]int{{4, 4}, {4}}},
+	r := columnartest.New(t, 1<<28, launch.Close)
+	for _, c := range []columnartest.Case{
+		{Build: 40000, Probe: 40000, Keys: columnartest.Spread(2000), KeyBytes: 4, Widths: [2][]int{{16, 8}, {4}}},
+		{Build: 400000, Probe: 400000, Keys: columnartest.Spread(400000), KeyBytes: 4, Widths: [2][]int{{1}, {2}}},
+		{Build: 40000, Probe: 50000, Keys: columnartest.Ascending(77, 1), KeyBytes: 8, Widths: [2][]int{{4, 4}, {4}}},
 	} {
 		c.Expect = -1
 		r.Inner(Run, c)
@@ -98,7 +98,7 @@ func TestShortOfMemory(t *testing.T) {
 // A kernel that the module lacks ends the join with an error that names it,
 // whatever is done with the kernel before the join asks for its rows.
 func TestMissingKernel(t *testing.T) {
-	r := check.New(t, 1<<20, launch.Close)
+	r := columnartest.New(t, 1<<20, launch.Close)
 	key := columnar.Column{Addr: r.Arena.Base(), Bytes: 4}
 	j := columnar.Join{Build: columnar.Side{Key: key}, Probe: columnar.Side{Key: key}}
 	_, _, err := launch.Run(context.Background(), r.Context, r.Stream, r.Arena, &j, "none", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	suite "gpujoin/joincore/cuda/check"
+	suite "gpujoin/testsupport/columnartest"
 )
 
 // Passes of each form of payload, one and two of them; the match of carried,

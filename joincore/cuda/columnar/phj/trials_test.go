@@ -5,7 +5,7 @@ package phj
 import (
 	"testing"
 
-	suite "gpujoin/joincore/cuda/check"
+	suite "gpujoin/testsupport/columnartest"
 )
 
 // run checks trials; of a short test one in `thin`. Where the lists below go

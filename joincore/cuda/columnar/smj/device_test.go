@@ -6,22 +6,22 @@ import (
 	"context"
 	"testing"
 
-	"gpujoin/joincore/cuda/check"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/testsupport/columnartest"
 )
 
 func TestJoins(t *testing.T) {
 	for name, f := range map[string]columnar.Func{"om": OM, "um": UM} {
-		t.Run(name, func(t *testing.T) { check.New(t, 1<<28, launch.Close).Matrix(f, 2048, 4096) })
+		t.Run(name, func(t *testing.T) { columnartest.New(t, 1<<28, launch.Close).Matrix(f, 2048, 4096) })
 	}
 }
 
 // The sides are long enough for the kernels of many rows.
 func TestLong(t *testing.T) {
-	r := check.New(t, 1<<30, launch.Close)
-	for _, c := range []check.Case{
+	r := columnartest.New(t, 1<<30, launch.Close)
+	for _, c := range []columnartest.Case{
 		{KeyBytes: 4, Widths: [2][]int{{4, 1}, {2}}},
 		{KeyBytes: 4, Widths: [2][]int{{16}, {8, 4}}},
 		{KeyBytes: 8, Widths: [2][]int{{4}, {16, 1}}},
@@ -30,7 +30,7 @@ func TestLong(t *testing.T) {
 		if testing.Short() {
 			c.Build = 200_000 // what takes long is the reference
 		}
-		c.Keys = func(r *check.Rig, row int) uint64 { return (r.Rand.Uint64N(8 << 20)) * 0x9e3779b97f4a7c15 }
+		c.Keys = func(r *columnartest.Rig, row int) uint64 { return (r.Rand.Uint64N(8 << 20)) * 0x9e3779b97f4a7c15 }
 		r.Inner(OM, c)
 		r.Inner(UM, c)
 	}
@@ -38,12 +38,12 @@ func TestLong(t *testing.T) {
 
 // One column at a time, whether asked for or because memory is short.
 func TestColumns(t *testing.T) {
-	r := check.New(t, 1<<28, launch.Close)
+	r := columnartest.New(t, 1<<28, launch.Close)
 	for _, keyBytes := range []int{4, 8} {
 		for _, widths := range [][2][]int{{}, {{4}, nil}, {{1, 2}, {2, 1}}, {{4, 8}, {16}}, {{16, 1, 4}, {8, 8, 4, 2}}} {
-			r.Inner(Columns, check.Case{Build: 9000, Probe: 14000, Keys: check.Spread(9000), KeyBytes: keyBytes, Widths: widths, Expect: -1})
+			r.Inner(Columns, columnartest.Case{Build: 9000, Probe: 14000, Keys: columnartest.Spread(9000), KeyBytes: keyBytes, Widths: widths, Expect: -1})
 		}
-		few := check.Case{KeyBytes: keyBytes, Widths: [2][]int{{4, 2}, {8, 8}}, Keys: check.Spread(7)}
+		few := columnartest.Case{KeyBytes: keyBytes, Widths: [2][]int{{4, 2}, {8, 8}}, Keys: columnartest.Spread(7)}
 		for _, rows := range [][2]int{{0, 33}, {33, 0}, {1, 1}, {600, 500}} {
 			few.Build, few.Probe, few.Expect = rows[0], rows[1], 100
 			r.Inner(Columns, few)
@@ -63,15 +63,15 @@ func TestColumns(t *testing.T) {
 		return out, report, err
 	}
 	four := []int{8, 8, 8, 8}
-	r.Inner(short, check.Case{Build: 20000, Probe: 30000, Keys: check.Spread(1 << 20), KeyBytes: 4, Widths: [2][]int{four, four}, Expect: -1})
+	r.Inner(short, columnartest.Case{Build: 20000, Probe: 30000, Keys: columnartest.Spread(1 << 20), KeyBytes: 4, Widths: [2][]int{four, four}, Expect: -1})
 }
 
 // Row numbers lie in the result's columns, of 4, 8 and 16 bytes, where the
 // result is so large that they break the bound beside it.
 func TestNumbersInPlace(t *testing.T) {
-	r := check.New(t, 1<<28, launch.Close)
+	r := columnartest.New(t, 1<<28, launch.Close)
 	for _, widths := range [][2][]int{{{4, 2}, {8, 8}}, {{16, 16}, {1, 4, 8}}} {
-		c := check.Case{Build: 40000, Probe: 40000, Keys: check.Spread(2000), KeyBytes: 4, Widths: widths, Expect: -1}
+		c := columnartest.Case{Build: 40000, Probe: 40000, Keys: columnartest.Spread(2000), KeyBytes: 4, Widths: widths, Expect: -1}
 		r.Inner(UM, c)
 		r.Inner(Columns, c)
 	}
@@ -89,7 +89,7 @@ func TestManyRows(t *testing.T) {
 	if err != nil || len(devices) == 0 || devices[0].Memory < 64<<30 {
 		t.Skipf("it needs 64 GiB of device memory: %v, %v", devices, err)
 	}
-	r := check.New(t, 50<<30, launch.Close)
+	r := columnartest.New(t, 50<<30, launch.Close)
 	key := func(row int64) uint32 {
 		x := uint32(row) * 0x9e3779b1
 		x ^= x >> 15

@@ -3,14 +3,14 @@ package smj
 import (
 	"testing"
 
-	"gpujoin/joincore/cuda/check"
+	"gpujoin/testsupport/columnartest"
 )
 
 // The kernels read the descriptors as they are written here.
 func TestLayout(t *testing.T) {
-	check.Layout(t, "../kernels/sort.h", "gj_sort", sortDescriptor{})
-	check.Layout(t, "../kernels/sort.h", "gj_merge", mergeDescriptor{})
-	check.Layout(t, "../kernels/sort.h", "gj_group", group{})
+	columnartest.Layout(t, "../kernels/sort.h", "gj_sort", sortDescriptor{})
+	columnartest.Layout(t, "../kernels/sort.h", "gj_merge", mergeDescriptor{})
+	columnartest.Layout(t, "../kernels/sort.h", "gj_group", group{})
 }
 
 func TestSortBits(t *testing.T) {

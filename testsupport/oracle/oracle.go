@@ -1,0 +1,268 @@
+// Package oracle says what a plan returns: it executes plans by nested loops,
+// one row at a time. It is written to be read; every provider's results are
+// compared with its own.
+package oracle
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"gpujoin/joincore"
+)
+
+// Rows is a multiset of result rows, each in the form of AppendValue.
+type Rows map[string]int
+
+// AppendValue appends one value of a result row, so that equal rows are equal
+// strings: 0 for NULL, else 1, the length and the bytes.
+func AppendValue(row, value []byte, null bool) []byte {
+	if null {
+		return append(row, 0)
+	}
+	row = append(row, 1)
+	row = binary.LittleEndian.AppendUint32(row, uint32(len(value)))
+	return append(row, value...)
+}
+
+// Run executes a plan over its inputs. The error is joincore.ErrUnsupported
+// where the plan has a node that the oracle does not know.
+func Run(plan *joincore.Plan, inputs []*joincore.Relation) (Rows, error) {
+	o := &oracle{plan: plan, inputs: inputs}
+	tuples, err := o.rows(plan.Root)
+	if err != nil {
+		return nil, err
+	}
+	result := Rows{}
+	for _, t := range tuples {
+		var row []byte
+		for _, c := range plan.Output {
+			value, null := o.value(t, c)
+			row = AppendValue(row, value, null)
+		}
+		result[string(row)]++
+	}
+	return result, nil
+}
+
+// A tuple holds a row number for each input, or absent.
+type tuple []int
+
+const absent = -1
+
+type oracle struct {
+	plan   *joincore.Plan
+	inputs []*joincore.Relation
+}
+
+func (o *oracle) rows(n joincore.Node) ([]tuple, error) {
+	switch n := n.(type) {
+	case *joincore.Scan:
+		return o.scan(n), nil
+	case *joincore.Filter:
+		child, err := o.rows(n.Child)
+		if err != nil {
+			return nil, err
+		}
+		var out []tuple
+		for _, t := range child {
+			if o.eval(n.Predicate, t) == isTrue {
+				out = append(out, t)
+			}
+		}
+		return out, nil
+	case *joincore.Join:
+		return o.join(n)
+	}
+	return nil, fmt.Errorf("plan node %T: %w", n, joincore.ErrUnsupported)
+}
+
+func (o *oracle) scan(s *joincore.Scan) []tuple {
+	var out []tuple
+	for row := range int(o.inputs[s.Input].Rows()) {
+		t := make(tuple, len(o.inputs))
+		for i := range t {
+			t[i] = absent
+		}
+		t[s.Input] = row
+		out = append(out, t)
+	}
+	return out
+}
+
+func (o *oracle) join(j *joincore.Join) ([]tuple, error) {
+	left, err := o.rows(j.Left)
+	if err != nil {
+		return nil, err
+	}
+	right, err := o.rows(j.Right)
+	if err != nil {
+		return nil, err
+	}
+	var out []tuple
+	rightFound := make([]bool, len(right))
+	for _, l := range left {
+		found := false
+		for i, r := range right {
+			pair := merge(l, r)
+			if !o.partners(j, pair) {
+				continue
+			}
+			if found = true; j.Kind == joincore.Semi || j.Kind == joincore.Anti {
+				break
+			}
+			rightFound[i] = true
+			out = append(out, pair)
+		}
+		switch {
+		case j.Kind == joincore.Semi && found:
+			out = append(out, l)
+		case (j.Kind == joincore.Anti || j.Kind == joincore.Left || j.Kind == joincore.Full) && !found:
+			out = append(out, l)
+		}
+	}
+	if j.Kind == joincore.Right || j.Kind == joincore.Full {
+		for i, r := range right {
+			if !rightFound[i] {
+				out = append(out, r)
+			}
+		}
+	}
+	return out, nil
+}
+
+func merge(l, r tuple) tuple {
+	out := make(tuple, len(l))
+	for i := range out {
+		out[i] = max(l[i], r[i])
+	}
+	return out
+}
+
+func (o *oracle) partners(j *joincore.Join, pair tuple) bool {
+	for _, k := range j.Keys {
+		a, aNull := o.value(pair, k.Left)
+		b, bNull := o.value(pair, k.Right)
+		if aNull || bNull {
+			return false
+		}
+		if k.Class == joincore.KeyInt && signed(a) != signed(b) || k.Class != joincore.KeyInt && !bytes.Equal(a, b) {
+			return false
+		}
+	}
+	return j.Residual == nil || o.eval(j.Residual, pair) == isTrue
+}
+
+// value returns the bytes of a column in a tuple.
+func (o *oracle) value(t tuple, c joincore.ColumnRef) (value []byte, null bool) {
+	row := t[c.Input]
+	if row == absent {
+		return nil, true
+	}
+	r := o.inputs[c.Input]
+	for i := range r.Segments {
+		s := &r.Segments[i]
+		if row >= s.Rows {
+			row -= s.Rows
+			continue
+		}
+		return ValueAt(r.Columns[c.Column], &s.Columns[c.Column], row)
+	}
+	panic("row number beyond the relation")
+}
+
+// ValueAt returns the bytes of one value of a vector.
+func ValueAt(c joincore.Column, v *joincore.Vector, row int) (value []byte, null bool) {
+	if v.Validity != nil && v.Validity[row/8]>>(row%8)&1 == 0 {
+		return nil, true
+	}
+	if c.Kind == joincore.Fixed {
+		return v.Values[row*c.Width : (row+1)*c.Width], false
+	}
+	start := binary.LittleEndian.Uint32(v.Values[4*row:])
+	end := binary.LittleEndian.Uint32(v.Values[4*row+4:])
+	return v.Heap[start:end], false
+}
+
+// signed reads a little-endian signed integer of 1, 2, 4 or 8 bytes.
+func signed(b []byte) int64 {
+	var v int64
+	for i := range b {
+		v |= int64(b[i]) << (8 * i)
+	}
+	unused := 64 - 8*len(b)
+	return v << unused >> unused
+}
+
+// SQL's three truth values, ordered so that AND is the least of its arguments
+// and OR the greatest.
+type truth int
+
+const (
+	isFalse truth = iota
+	unknown
+	isTrue
+)
+
+func (o *oracle) eval(e joincore.Expr, t tuple) truth {
+	switch e := e.(type) {
+	case *joincore.And:
+		result := isTrue
+		for _, a := range e.Args {
+			result = min(result, o.eval(a, t))
+		}
+		return result
+	case *joincore.Or:
+		result := isFalse
+		for _, a := range e.Args {
+			result = max(result, o.eval(a, t))
+		}
+		return result
+	case *joincore.Not:
+		return isTrue - o.eval(e.Arg, t)
+	case *joincore.IsNull:
+		_, null := o.value(t, e.Column)
+		return truthOf(null)
+	case *joincore.Compare:
+		a, aNull := o.operand(e.Left, t)
+		b, bNull := o.operand(e.Right, t)
+		if aNull || bNull {
+			return unknown
+		}
+		switch e.Op {
+		case joincore.Equal:
+			return truthOf(a == b)
+		case joincore.NotEqual:
+			return truthOf(a != b)
+		case joincore.Less:
+			return truthOf(a < b)
+		case joincore.LessEqual:
+			return truthOf(a <= b)
+		case joincore.Greater:
+			return truthOf(a > b)
+		case joincore.GreaterEqual:
+			return truthOf(a >= b)
+		}
+	}
+	panic(fmt.Sprintf("expression %T", e))
+}
+
+func truthOf(b bool) truth {
+	if b {
+		return isTrue
+	}
+	return isFalse
+}
+
+func (o *oracle) operand(x joincore.Operand, t tuple) (value int64, null bool) {
+	switch x := x.(type) {
+	case joincore.Int:
+		return int64(x), false
+	case joincore.ParameterIndex:
+		return o.plan.Parameters[x].Int, o.plan.Parameters[x].Null
+	case joincore.ColumnRef:
+		b, null := o.value(t, x)
+		return signed(b), null
+	}
+	panic(fmt.Sprintf("operand %T", x))
+}

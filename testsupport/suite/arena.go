@@ -1,0 +1,93 @@
+package suite
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"gpujoin/joincore"
+)
+
+// Arena is a Memory that counts what is in use, with large blocks on huge
+// pages. Freeing what it has not handed out panics.
+type Arena struct {
+	Limit  int64 // bytes in use at once; 0: none
+	FailAt int   // this allocation and all that follow fail; 0: never
+
+	lock   sync.Mutex
+	inUse  int64
+	blocks map[*byte]int
+	allocs int
+}
+
+// mapped is from how many bytes on a block is mapped.
+const mapped = 1 << 20
+
+func (a *Arena) Alloc(n int64) ([]byte, error) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.allocs++
+	if a.FailAt > 0 && a.allocs >= a.FailAt || a.Limit > 0 && a.inUse+n > a.Limit {
+		return nil, fmt.Errorf("%d bytes: %w", n, joincore.ErrBudget)
+	}
+	var b []byte
+	if n >= mapped {
+		var err error
+		if b, err = MapHuge(int(n)); err != nil {
+			return nil, err
+		}
+	} else {
+		b = make([]byte, n)
+	}
+	if a.blocks == nil {
+		a.blocks = map[*byte]int{}
+	}
+	a.blocks[unsafe.SliceData(b)] = len(b)
+	a.inUse += n
+	return b, nil
+}
+
+func (a *Arena) Free(b []byte) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	p := unsafe.SliceData(b)
+	if a.blocks[p] != len(b) || len(b) == 0 {
+		panic("Free of what Alloc has not returned")
+	}
+	delete(a.blocks, p)
+	a.inUse -= int64(len(b))
+	if len(b) >= mapped {
+		if err := syscall.Munmap(b); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// InUse returns the bytes that have not been freed.
+func (a *Arena) InUse() int64 {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return a.inUse
+}
+
+// empty fails the test unless all was freed.
+func (a *Arena) empty(t *testing.T, name string) {
+	t.Helper()
+	if n := a.InUse(); n != 0 {
+		t.Fatalf("%s: %d bytes not freed", name, n)
+	}
+}
+
+// MapHuge maps memory, on huge pages where it is large enough for some.
+func MapHuge(n int) ([]byte, error) {
+	b, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		return nil, err
+	}
+	if n >= 2<<20 {
+		_ = syscall.Madvise(b, 14) // MADV_HUGEPAGE; slower without
+	}
+	return b, nil
+}

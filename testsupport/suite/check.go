@@ -1,0 +1,80 @@
+package suite
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/run"
+	"gpujoin/testsupport/oracle"
+)
+
+// Check runs a plan with batches of so many rows and compares the result with
+// the oracle. Nothing may be left of the run.
+func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation, batch int, opt run.Options) {
+	t.Helper()
+	want, err := oracle.Run(plan, inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem, sink := &Arena{}, NewCollector(plan, batch)
+	var stats joincore.Stats
+	if err := run.Run(t.Context(), p, plan, inputs, mem, sink, opt, &stats); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if diff := difference(want, sink.rows); diff != "" {
+		t.Fatalf("%s\n%s%s", name, diff, describe(inputs))
+	}
+	mem.empty(t, name)
+	sink.closed(t, name)
+	if stats.RowsOut != int64(sink.n) {
+		t.Fatalf("%s: %d rows counted, %d emitted", name, stats.RowsOut, sink.n)
+	}
+}
+
+// Difference describes how the rows of the collector differ from those wanted,
+// by nothing where they do not.
+func (c *Collector) Difference(want oracle.Rows) string { return difference(want, c.rows) }
+
+func difference(want, got oracle.Rows) string {
+	var b strings.Builder
+	lines := 0
+	for _, side := range []struct {
+		sign      string
+		rows, not oracle.Rows
+	}{{"missing", want, got}, {"extra", got, want}} {
+		for row, n := range side.rows {
+			if n > side.not[row] && lines < 20 {
+				lines++
+				fmt.Fprintf(&b, "%s %d of %x\n", side.sign, n-side.not[row], row)
+			}
+		}
+	}
+	return b.String()
+}
+
+func describe(inputs []*joincore.Relation) string {
+	var b strings.Builder
+	for i, r := range inputs {
+		if r.Rows() > 40 {
+			continue
+		}
+		for _, s := range r.Segments {
+			for row := range s.Rows {
+				fmt.Fprintf(&b, "input %d row %d:", i, row)
+				for j := range r.Columns {
+					value, null := oracle.ValueAt(r.Columns[j], &s.Columns[j], row)
+					if null {
+						b.WriteString(" NULL")
+					} else {
+						fmt.Fprintf(&b, " %x", value)
+					}
+				}
+				b.WriteByte('\n')
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package suite
+
+// Race says that the race detector is at work, which makes everything slow.
+const Race = false

@@ -1,0 +1,22 @@
+// Command worker is a worker for tests on machines without a GPU: it
+// serves the cpu provider in its own process, in the place of gpujoin-cuda.
+package main
+
+import (
+	"log/slog"
+	"os"
+
+	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/run"
+	"gpujoin/sidecar/backend/child"
+)
+
+func main() {
+	os.Exit(child.Main(func(*slog.Logger) ([]child.Device, error) {
+		return []child.Device{{
+			Provider: cpu.New(), Name: "no GPU at all", Memory: 1 << 30, Budget: 1 << 29, Jobs: 2,
+			Options: run.Options{Device: device.Options{Streams: 2}},
+		}}, nil
+	}))
+}
