@@ -10,6 +10,7 @@ PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_con
 GO = $(or $(shell tools/find-go.sh),go)
 BINDIR ?= /usr/local/bin
 STATICCHECK := build/bin/staticcheck-v0.8.2
+DEADCODE := build/bin/deadcode-v0.40.0
 
 export PG_CONFIG
 export GOTOOLCHAIN := auto
@@ -38,7 +39,7 @@ install: build ## install the extension, gpujoind and, if built, gpujoin-cuda in
 demo: build ## load TPC-H SF 0.1 into a private server, run a join natively and offloaded
 	@cd tests && $(GO) run -buildvcs=false ./cmd/demo
 
-test: build $(STATICCHECK) ## lint, unit tests, regression, isolation, end to end
+test: build $(STATICCHECK) $(DEADCODE) ## lint, unit tests, regression, isolation, end to end
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check
 
 tpch: build ## TPC-H: make tpch SF=1 QUERIES="3 5 10" RUNS=3; results in build/tpch.json
@@ -59,6 +60,11 @@ $(STATICCHECK):
 	@echo "building staticcheck"
 	@GOBIN=$(CURDIR)/build/bin GOFLAGS=-buildvcs=false $(GO) install honnef.co/go/tools/cmd/staticcheck@v0.8.2
 	@mv build/bin/staticcheck $@
+
+$(DEADCODE):
+	@echo "building deadcode"
+	@GOBIN=$(CURDIR)/build/bin GOFLAGS=-buildvcs=false $(GO) install golang.org/x/tools/cmd/deadcode@v0.40.0
+	@mv build/bin/deadcode $@
 
 clean: ## remove all that was built, and private servers' files
 	@if [ -e build/run.elsewhere ]; then rm -rf "$$(cat build/run.elsewhere)"; fi

@@ -71,11 +71,11 @@ func goList(t *testing.T, root, tags string) map[string]goPackage {
 	}
 }
 
-func ours(path string) (room string, ok bool) {
+func ours(path string) (layer string, ok bool) {
 	return strings.CutPrefix(path, module+"/")
 }
 
-func load(t *testing.T) (root string, rooms map[string]Room) {
+func load(t *testing.T) (root string, layers map[string]Layer) {
 	t.Helper()
 	root, err := harness.Root()
 	if err != nil {
@@ -85,35 +85,35 @@ func load(t *testing.T) (root string, rooms map[string]Room) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := Rooms(string(text))
+	list, err := Layers(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rooms = map[string]Room{}
+	layers = map[string]Layer{}
 	for _, r := range list {
-		rooms[r.Name] = r
+		layers[r.Name] = r
 	}
-	return root, rooms
+	return root, layers
 }
 
 func TestEveryPackageHasARow(t *testing.T) {
-	root, rooms := load(t)
+	root, layers := load(t)
 	for _, tags := range builds {
 		for path := range goList(t, root, tags) {
-			if room, ok := ours(path); ok && rooms[room].Name == "" {
-				t.Errorf("%s has no row in ARCHITECTURE.md: %s", room, why["may import"])
+			if layer, ok := ours(path); ok && layers[layer].Name == "" {
+				t.Errorf("%s has no row in ARCHITECTURE.md: %s", layer, why["may import"])
 			}
 		}
 	}
 }
 
 func TestEveryRowExists(t *testing.T) {
-	root, rooms := load(t)
-	for name, room := range rooms {
+	root, layers := load(t)
+	for name, layer := range layers {
 		if info, err := os.Stat(filepath.Join(root, name)); err != nil || !info.IsDir() {
 			t.Errorf("ARCHITECTURE.md has a row for %s, which is no directory", name)
 		}
-		for _, rule := range room.MustNot {
+		for _, rule := range layer.MustNot {
 			if why[rule] == "" {
 				t.Errorf("%s must not use %q: the rule has no reason, or no test", name, rule)
 			}
@@ -122,17 +122,17 @@ func TestEveryRowExists(t *testing.T) {
 }
 
 func TestMayImport(t *testing.T) {
-	root, rooms := load(t)
+	root, layers := load(t)
 	for _, tags := range builds {
 		for path, p := range goList(t, root, tags) {
-			room, ok := ours(path)
+			layer, ok := ours(path)
 			if !ok {
 				continue
 			}
 			for _, imported := range p.Imports {
 				below, ok := ours(imported)
-				if ok && !slices.Contains(rooms[room].May, below) {
-					t.Errorf("%s imports %s, which its row does not allow: %s", room, below, why["may import"])
+				if ok && !slices.Contains(layers[layer].May, below) {
+					t.Errorf("%s imports %s, which its row does not allow: %s", layer, below, why["may import"])
 				}
 			}
 		}
@@ -140,19 +140,36 @@ func TestMayImport(t *testing.T) {
 }
 
 func TestMustNot(t *testing.T) {
-	root, rooms := load(t)
+	root, layers := load(t)
 	for _, tags := range builds {
 		packages := goList(t, root, tags)
 		for path, p := range packages {
-			room, ok := ours(path)
+			layer, ok := ours(path)
 			if !ok {
 				continue
 			}
-			for _, rule := range rooms[room].MustNot {
+			for _, rule := range layers[layer].MustNot {
 				for _, dep := range append(p.Deps, path) {
 					if breaks(packages[dep], dep, rule) {
-						t.Errorf("%s must not use %s, but does through %s: %s", room, rule, dep, why[rule])
+						t.Errorf("%s must not use %s, but does through %s: %s", layer, rule, dep, why[rule])
 					}
+				}
+			}
+		}
+	}
+}
+
+// No main contains what only tests need.
+func TestMainsImportNoTestSupport(t *testing.T) {
+	root, _ := load(t)
+	for _, tags := range builds {
+		for path, p := range goList(t, root, tags) {
+			if !strings.HasPrefix(path, module+"/cmd/") {
+				continue
+			}
+			for _, dep := range p.Deps {
+				if strings.HasPrefix(dep, module+"/testsupport/") {
+					t.Errorf("%s contains %s, which is for tests", path, dep)
 				}
 			}
 		}
@@ -175,9 +192,9 @@ func breaks(p goPackage, path, rule string) bool {
 
 // The extension's own files: what they include, and that they start no thread.
 func TestExtension(t *testing.T) {
-	root, rooms := load(t)
-	room := rooms["fdw"]
-	if !slices.Contains(room.MustNot, "threads") {
+	root, layers := load(t)
+	layer := layers["fdw"]
+	if !slices.Contains(layer.MustNot, "threads") {
 		t.Fatal("the row of fdw does not forbid threads")
 	}
 	dir := filepath.Join(root, "fdw")
@@ -198,7 +215,7 @@ func TestExtension(t *testing.T) {
 				}
 			}
 			included, ok := strings.CutPrefix(strings.TrimSpace(line), `#include "../`)
-			if ok && !slices.Contains(room.May, strings.TrimSuffix(included, `"`)) {
+			if ok && !slices.Contains(layer.May, strings.TrimSuffix(included, `"`)) {
 				t.Errorf("%s includes %s, which its row does not allow: %s", filepath.Base(path), included, why["may import"])
 			}
 		}

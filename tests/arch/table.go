@@ -1,4 +1,4 @@
-// Package arch enforces the layer table of ARCHITECTURE.md: what each room may
+// Package arch enforces the layer table of ARCHITECTURE.md: what each layer may
 // import and what it must not.
 package arch
 
@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Room is a row of the layer table.
-type Room struct {
+// Layer is a row of the layer table.
+type Layer struct {
 	Name    string
-	May     []string // rooms that it may import
+	May     []string // layers that it may import
 	MustNot []string // cgo, unsafe, net
 }
 
-// Rooms reads the table with the header "room | for | may import | must not"
+// Layers reads the table with the header "package | for | may import | must not"
 // from ARCHITECTURE.md's text.
-func Rooms(text string) ([]Room, error) {
-	var rooms []Room
+func Layers(text string) ([]Layer, error) {
+	var layers []Layer
 	inside := false
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -30,20 +30,20 @@ func Rooms(text string) ([]Room, error) {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
 		switch {
-		case len(cells) == 4 && cells[0] == "room" && cells[2] == "may import" && cells[3] == "must not":
+		case len(cells) == 4 && cells[0] == "package" && cells[2] == "may import" && cells[3] == "must not":
 			inside = true
 		case !inside || strings.HasPrefix(cells[0], "--"):
 		case len(cells) != 4:
 			return nil, fmt.Errorf("row with %d cells: %s", len(cells), line)
 		default:
 			name, _, _ := strings.Cut(strings.TrimPrefix(cells[0], "`"), "`")
-			rooms = append(rooms, Room{Name: name, May: list(cells[2]), MustNot: list(cells[3])})
+			layers = append(layers, Layer{Name: name, May: list(cells[2]), MustNot: list(cells[3])})
 		}
 	}
-	if len(rooms) == 0 {
+	if len(layers) == 0 {
 		return nil, fmt.Errorf("no layer table")
 	}
-	return rooms, nil
+	return layers, nil
 }
 
 func list(cell string) []string {

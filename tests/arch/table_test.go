@@ -6,19 +6,19 @@ import (
 )
 
 func TestRooms(t *testing.T) {
-	got, err := Rooms("# x\n| a | b |\n|---|---|\n| c | d |\n\n" +
-		"| room | for | may import | must not |\n|---|---|---|---|\n" +
+	got, err := Layers("# x\n| a | b |\n|---|---|\n| c | d |\n\n" +
+		"| package | for | may import | must not |\n|---|---|---|---|\n" +
 		"| `top` | all | `low`, `low/er` | cgo |\n| `low` | some | - | cgo, net |\n\ntext\n")
-	want := []Room{
+	want := []Layer{
 		{Name: "top", May: []string{"low", "low/er"}, MustNot: []string{"cgo"}},
 		{Name: "low", MustNot: []string{"cgo", "net"}},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("Rooms = %+v, %v; want %+v", got, err, want)
+		t.Errorf("Layers = %+v, %v; want %+v", got, err, want)
 	}
-	for _, bad := range []string{"", "| room | for | may import | must not |\n|---|---|---|---|\n| `a` | b |\n"} {
-		if rooms, err := Rooms(bad); err == nil {
-			t.Errorf("Rooms(%q) = %v without an error", bad, rooms)
+	for _, bad := range []string{"", "| package | for | may import | must not |\n|---|---|---|---|\n| `a` | b |\n"} {
+		if layers, err := Layers(bad); err == nil {
+			t.Errorf("Layers(%q) = %v without an error", bad, layers)
 		}
 	}
 }

@@ -18,6 +18,7 @@ func cudaSteps() []step {
 		{"cuda", "kernels fit devices", goTest(".", "0", "-run", "^TestSharedMemoryIsEnough$", "./joincore/cuda/kernels")},
 		{"cuda", "go vet, tag cuda", withCUDA("go", "vet", "-tags", "cuda", "./...")},
 		{"cuda", "staticcheck, tag cuda", withCUDA(staticcheck, "-tags", "cuda", "./...")},
+		{"cuda", "no dead code", noDeadCode},
 	}
 }
 

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+const deadcode = "build/bin/deadcode-v0.40.0"
+
+// unreached names functions that no main reaches and that stay all the same,
+// each with its reason: a package's directory with a slash at its end, or a file
+// and a function.
+var unreached = map[string]string{
+	"sidecar/client/":                            "plays a backend: gpujoind check needs part of the protocol, tests need all of it",
+	"shm/report.go":                              "decodes what the daemon writes for the extension, so that tests can compare the two",
+	"shm/memfd.go:MapMemfd":                      "maps an extent as the extension does, for tests and for sidecar/client",
+	"shm/message.go:BodySize":                    "lets tests cut every message short",
+	"shm/hello.go:IsText":                        "says which texts the extension accepts, for tests",
+	"joincore/cuda/columnar/phj/phj.go:UM":       "bench-gpu times every algorithm of the paper",
+	"joincore/cuda/columnar/smj/smj.go:Columns":  "bench-gpu times every algorithm of the paper",
+	"joincore/cuda/selector/selector.go:Predict": "bench-gpu compares predicted times with measured ones",
+	"joincore/cuda/rowid/destination.go:Lanes":   "part of the partition step that joins over several GPUs use",
+	"joincore/device/rowid.go:NewRowIDs":         "row ids with a device, which joins over several GPUs use",
+}
+
+var deadLine = regexp.MustCompile(`^(\S+?):\d+:\d+: unreachable func: (\S+)$`)
+
+// noDeadCode finds functions that no main reaches, in packages that some main
+// imports. The tag cuda is on: it adds mains and packages, and removes none.
+func noDeadCode(root string) outcome {
+	out, ok := command(root, "tools/with-cuda.sh", filepath.Join(root, deadcode), "-tags", "cuda", "./cmd/...")
+	if !ok {
+		return one(false, out)
+	}
+	wrong := judgeDead(out, unreached)
+	return one(wrong == "", wrong)
+}
+
+// judgeDead returns what is wrong with deadcode's output: functions without an
+// exemption, lines of another form, and exemptions that exempt nothing.
+func judgeDead(out string, exempt map[string]string) string {
+	var wrong strings.Builder
+	used := map[string]bool{}
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		m := deadLine.FindStringSubmatch(line)
+		if m == nil {
+			fmt.Fprintf(&wrong, "deadcode said: %s\n", line)
+			continue
+		}
+		file, function := m[1], m[2]
+		found := false
+		for _, name := range []string{file + ":" + function, file, filepath.Dir(file) + "/"} {
+			if exempt[name] != "" {
+				used[name], found = true, true
+			}
+		}
+		if !found {
+			fmt.Fprintf(&wrong, "%s: no main reaches %s: remove it, or exempt it in tests/cmd/check/deadcode.go with a reason\n", file, function)
+		}
+	}
+	for name := range exempt {
+		if !used[name] {
+			fmt.Fprintf(&wrong, "tests/cmd/check/deadcode.go exempts %s, which is reached or gone\n", name)
+		}
+	}
+	return wrong.String()
+}
