@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/choose"
 	"gpujoin/joincore/device"
 	"gpujoin/sidecar/memory"
@@ -32,13 +34,19 @@ type savedRates struct {
 	Rates choose.Rates `json:"rates"`
 }
 
-// calibrationBudget is the memory that calibration may use.
-const calibrationBudget = 2 << 30
+// calibrationMost is the memory that calibration uses at most, and
+// calibrationShare its part of the memory that the daemon may use: what does
+// not fit is not measured, and the trend of smaller joins goes on.
+const (
+	calibrationMost  = 2 << 30
+	calibrationShare = 0.25
+)
 
 // Rates returns the rates of this machine: those in the file at path if they
 // were measured with the same processor and version, else measured now and
-// saved there. calibrate false returns typical ones.
-func Rates(p device.Provider, path string, calibrate bool, log *slog.Logger) (choose.Rates, error) {
+// saved there. calibrate false returns typical ones, and so does too little
+// memory: available bytes are what the daemon may use.
+func Rates(p device.Provider, path string, calibrate bool, available int64, log *slog.Logger) (choose.Rates, error) {
 	if !calibrate {
 		return typicalRates, nil
 	}
@@ -49,7 +57,11 @@ func Rates(p device.Provider, path string, calibrate bool, log *slog.Logger) (ch
 		return saved.Rates, nil
 	}
 	start := time.Now()
-	rates, err := measure(p)
+	rates, err := measure(p, int64(min(calibrationMost, calibrationShare*float64(available))))
+	if errors.Is(err, joincore.ErrBudget) {
+		log.Warn("too little memory to measure joins: typical rates are assumed", "available", available)
+		return typicalRates, nil
+	}
 	if err != nil {
 		return rates, fmt.Errorf("calibration: %w", err)
 	}
@@ -64,13 +76,14 @@ func Rates(p device.Provider, path string, calibrate bool, log *slog.Logger) (ch
 	return rates, nil
 }
 
-func measure(p device.Provider) (choose.Rates, error) {
-	store, err := memory.NewStore(1<<20, calibrationBudget, 0)
+// measure measures p's rates within budget bytes.
+func measure(p device.Provider, budget int64) (choose.Rates, error) {
+	store, err := memory.NewStore(1<<20, budget, 0)
 	if err != nil {
 		return choose.Rates{}, err
 	}
 	defer store.Close()
-	account, err := memory.NewBudget(calibrationBudget).Reserve(context.Background(), store, 0, memory.Claim{}, 0)
+	account, err := memory.NewBudget(budget).Reserve(context.Background(), store, 0, memory.Claim{}, 0)
 	if err != nil {
 		return choose.Rates{}, err
 	}

@@ -94,15 +94,10 @@ func checkSocket(cfg *config.Config) (string, error) {
 }
 
 func checkMemory(cfg *config.Config) (string, error) {
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return "", err
+	if cfg.MemoryBudget > cfg.Memory.Total {
+		return "", fmt.Errorf("a budget of %d MB is more than the %v", cfg.MemoryBudget>>20, cfg.Memory)
 	}
-	total := int64(info.Totalram) * int64(info.Unit)
-	if cfg.MemoryBudget > total {
-		return "", fmt.Errorf("a budget of %d MB is more than the machine's %d MB", cfg.MemoryBudget>>20, total>>20)
-	}
-	return fmt.Sprintf("budget %d MB of %d MB", cfg.MemoryBudget>>20, total>>20), nil
+	return fmt.Sprintf("budget %d MB of %v", cfg.MemoryBudget>>20, cfg.Memory), nil
 }
 
 func checkDescriptors(cfg *config.Config) (string, error) {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"gpujoin/joincore/cpu"
@@ -59,9 +61,10 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) error {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 
+	limitHeap(cfg, environ, options.Log)
 	runtime.GOMAXPROCS(cfg.Cores)
 	provider := cpu.New()
-	if options.Rates, err = sidecar.Rates(provider, cfg.Socket+".rates", cfg.Calibrate, options.Log); err != nil {
+	if options.Rates, err = sidecar.Rates(provider, cfg.Socket+".rates", cfg.Calibrate, cfg.Memory.Total, options.Log); err != nil {
 		return err
 	}
 	sidecar.SetProcs(cfg.Cores)
@@ -74,7 +77,7 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	options.Log.Info("serving", "socket", cfg.Socket, "version", sidecar.Version, "budget", cfg.MemoryBudget,
+	options.Log.Info("serving", "socket", cfg.Socket, "version", sidecar.Version, "budget", cfg.MemoryBudget, "memory", cfg.Memory.String(),
 		"extent_size", cfg.ExtentSize, "cores", cfg.Cores, "config", cfg.File)
 	s := <-signals
 	options.Log.Info("stopping", "signal", s.String())
@@ -92,6 +95,22 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) error {
 	}
 	options.Log.Info("stopped")
 	return nil
+}
+
+// limitHeap bounds Go's own heap by what the budget leaves: extents and blocks
+// lie outside of it, but count towards the same control group. GOMEMLIMIT in
+// the environment has precedence.
+func limitHeap(cfg *config.Config, environ []string, log *slog.Logger) {
+	const least = 64 << 20
+	if cfg.MemoryBudget > cfg.Memory.Total {
+		log.Warn("the memory budget is more than the daemon may use", "budget", cfg.MemoryBudget, "memory", cfg.Memory.String())
+	}
+	for _, e := range environ {
+		if strings.HasPrefix(e, "GOMEMLIMIT=") {
+			return
+		}
+	}
+	debug.SetMemoryLimit(max(least, (cfg.Memory.Total-cfg.MemoryBudget)/10*9))
 }
 
 // optionsOf turns the configuration into options. The returned function

@@ -10,19 +10,21 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gpujoin/sidecar/machine"
 )
 
 // build turns settings into a Config and collects what is wrong with them.
 func (l *loader) build() *Config {
-	total, err := totalMemory()
+	memory, err := machine.FindMemory()
 	if err != nil {
 		l.errs = append(l.errs, err)
-		total = 1 << 30
+		memory.Total = 1 << 30
 	}
 	c := &Config{
 		Socket:       l.k.String("socket"),
 		ExtentSize:   l.size("extent_size", 0),
-		MemoryBudget: l.size("memory_budget", total),
+		MemoryBudget: l.size("memory_budget", memory.Total),
 		MemoryWarm:   l.size("memory_warm", 0),
 		IdleTrim:     l.duration("idle_trim"),
 		Window:       l.integer("window", 2, 1024),
@@ -40,6 +42,7 @@ func (l *loader) build() *Config {
 		LogLevel:     l.choice("log_level", "debug", "info", "warn", "error"),
 		LogFormat:    l.choice("log_format", "text", "json"),
 		Trace:        l.k.String("trace"),
+		Memory:       memory,
 	}
 	if c.Cores == 0 {
 		c.Cores = runtime.GOMAXPROCS(0)

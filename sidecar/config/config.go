@@ -6,8 +6,9 @@ import (
 	"os"
 	"time"
 
+	"gpujoin/sidecar/machine"
+
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 )
 
 // ErrConfig is what all errors of this package wrap.
@@ -36,6 +37,8 @@ type Config struct {
 	LogFormat    string
 	Trace        string
 	File         string // that was read, "" if none
+
+	Memory machine.Memory // that the process may use
 }
 
 // DefaultFile is read if no other file is named and it exists.
@@ -46,7 +49,7 @@ func Flags(fs *pflag.FlagSet) {
 	fs.String("config", "", "configuration file (default "+DefaultFile+", if it exists)")
 	fs.String("socket", "/run/gpujoin/gpujoind.sock", "unix socket to serve")
 	fs.String("extent-size", "4MB", "bytes of an extent, a power of two from 1MB to 1GB")
-	fs.String("memory-budget", "25%", "memory for extents and joins: a size, or a share of the machine's")
+	fs.String("memory-budget", "25%", "memory for extents and joins: a size, or a share of the memory that the daemon may use")
 	fs.String("memory-warm", "256MB", "extents that are kept ready always, at most a quarter of the budget")
 	fs.Duration("idle-trim", time.Minute, "how long memory beyond memory-warm is kept when nobody works")
 	fs.Int("window", 16, "result batches that a job may have under way")
@@ -54,7 +57,7 @@ func Flags(fs *pflag.FlagSet) {
 	fs.Duration("hello-timeout", 10*time.Second, "from connection to the first message")
 	fs.Duration("idle-timeout", time.Minute, "between two messages of a connection that has no job; 0: no limit")
 	fs.Duration("stop-timeout", 30*time.Second, "for running jobs on a graceful stop")
-	fs.Int("cores", 0, "cores that joins use; 0: all")
+	fs.Int("cores", 0, "cores that joins use; 0: all that the daemon may use")
 	fs.String("calibrate", "true", "measure the machine at the first start; false: assume typical rates")
 	fs.String("provider", "auto", "what executes joins: auto, cpu or cuda")
 	fs.Int("cuda-min-rows", 1_000_000, "rows of a join's inputs from which on auto means cuda")
@@ -64,15 +67,6 @@ func Flags(fs *pflag.FlagSet) {
 	fs.String("log-level", "info", "debug, info, warn or error")
 	fs.String("log-format", "text", "text or json")
 	fs.String("trace", "", "file to record all frames to, for gpujoind dump")
-}
-
-// totalMemory returns the bytes of the machine's memory.
-func totalMemory() (int64, error) {
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return 0, fmt.Errorf("sysinfo: %w", err)
-	}
-	return int64(info.Totalram) * int64(info.Unit), nil
 }
 
 // wellKept says whether only its owner may write to the file.

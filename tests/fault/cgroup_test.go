@@ -1,0 +1,107 @@
+package fault
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	program "os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// memoryGroup makes a control group that allows its processes so many bytes,
+// below this process's own where version 1 looks after memory, else next to
+// it, and removes it at the end of the test. It returns the group's directory.
+func memoryGroup(t *testing.T, limitBytes int64) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Skipf("needs control groups: %v", err)
+	}
+	var dir, limit string
+	for line := range strings.Lines(string(text)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(parts) != 3:
+		case strings.Contains(parts[1], "memory"):
+			dir, limit = filepath.Join("/sys/fs/cgroup/memory", parts[2]), "memory.limit_in_bytes"
+		case parts[1] == "" && dir == "":
+			dir, limit = filepath.Join("/sys/fs/cgroup", filepath.Dir(parts[2])), "memory.max"
+		}
+	}
+	group := filepath.Join(dir, fmt.Sprintf("gpujoin-test-%d", os.Getpid()))
+	if err := os.Mkdir(group, 0o755); err != nil {
+		t.Skipf("needs to be root, with a file system of control groups that it may write to: %v", err)
+	}
+	t.Cleanup(func() {
+		for deadline := time.Now().Add(patience); os.Remove(group) != nil; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Errorf("%s cannot be removed", group)
+				return
+			}
+		}
+	})
+	if err := os.WriteFile(filepath.Join(group, limit), strconv.AppendInt(nil, limitBytes, 10), 0o644); err != nil {
+		t.Skipf("needs the controller for memory: %v", err)
+	}
+	return group
+}
+
+// A daemon whose control group allows it 500 MB measures its rates and serves
+// within them, with a budget that is a share of them.
+func TestMemoryLimitOfGroup(t *testing.T) {
+	w := theWorld(t)
+	if !env.Account.Switched {
+		t.Skip("needs to be root, to make a control group")
+	}
+	group := memoryGroup(t, 500e6)
+	socket := filepath.Join(w.c.Sock, "limited")
+	// The shell enters the group and becomes the daemon, as the server's user.
+	daemon := program.Command("sh", "-c", `echo $$ > "$0"/cgroup.procs && exec setpriv --reuid="$1" --regid="$2" --clear-groups "$3" serve --socket "$4"`,
+		group, strconv.Itoa(env.Account.UID), strconv.Itoa(env.Account.GID), env.Daemon, socket)
+	var log bytes.Buffer
+	daemon.Stdout, daemon.Stderr, daemon.Dir = &log, &log, w.c.Sock
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- daemon.Wait() }()
+	t.Cleanup(func() {
+		_ = daemon.Process.Kill() // or it has ended
+		<-ended
+		for _, suffix := range []string{"", ".lock", ".status", ".rates"} {
+			_ = os.Remove(socket + suffix) // or it is not there
+		}
+	})
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if err := env.Account.Command(w.c.Dir, env.Daemon, "check", "--socket", socket).Run(); err == nil {
+			break
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("the daemon ended: %v\n%s", err, log.String())
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the daemon does not serve")
+		}
+	}
+	if _, err := os.Stat(socket + ".rates"); err != nil {
+		t.Errorf("rates were not measured: %v", err)
+	}
+	s := w.session(t, forced, "set gpujoin.socket = '"+socket+"'")
+	if r := query(t, s, "select budget between 100e6 and 125e6 from gpujoin.status()"); r.Rows[0] != "t" {
+		t.Error("the budget is no quarter of 500 MB")
+	}
+	ctx, cancel := bounded()
+	defer cancel()
+	plan, err := s.Explain(ctx, "analyze, timing off", theSum)
+	if err != nil || plan.OffloadedJoins() != 1 {
+		t.Errorf("not offloaded: %v, %v", err, plan.GpuJoins())
+	}
+	w.right(t, theSum, <-ask(s, theSum))
+}
