@@ -20,18 +20,23 @@ type Account struct {
 	results  int64 // of what is not used: kept for result batches
 	peak     int64
 	closed   bool
-	recycle  bool // result batches that come back go to results again
+	window   uint32 // of results, 0: none; a batch of it that comes back is kept for the next
+	windows  uint32 // how many there were
 	blocks   map[*byte]*block
 }
 
+// noWindow is where memory goes that is not for results.
+const noWindow = 0
+
 // take moves n bytes from reserved to used, and reserves more where the
 // estimate was too low and the budget has room. result says that they are for
-// a result batch, which may use what KeepForResults set apart.
-func (a *Account) take(n int64, result bool) error {
+// a result batch, which may use what KeepForResults set apart; give wants to
+// know the window that take returns then.
+func (a *Account) take(n int64, result bool) (window uint32, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		return fmt.Errorf("%w: the job is over", joincore.ErrBudget)
+		return noWindow, fmt.Errorf("%w: the job is over", joincore.ErrBudget)
 	}
 	kept := a.results
 	if result {
@@ -39,35 +44,40 @@ func (a *Account) take(n int64, result bool) error {
 	}
 	if more := a.used + n + kept - a.reserved; more > 0 {
 		if !a.budget.grow(more) {
-			return fmt.Errorf("%w: %d bytes in use, %d reserved, %d more needed", joincore.ErrBudget, a.used, a.reserved, n)
+			return noWindow, fmt.Errorf("%w: %d bytes in use, %d reserved, %d more needed", joincore.ErrBudget, a.used, a.reserved, n)
 		}
 		a.reserved += more
 	}
 	a.results = kept
 	a.used += n
 	a.peak = max(a.peak, a.used)
-	return nil
+	if result {
+		window = a.window
+	}
+	return window, nil
 }
 
 // give is the reverse of take. After Close it goes through to the budget.
-func (a *Account) give(n int64, result bool) {
+func (a *Account) give(n int64, window uint32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used -= n
 	if a.closed {
 		a.shrink(a.used)
-	} else if result && a.recycle {
+	} else if window != noWindow && window == a.window {
 		a.results += n
 	}
 }
 
 // KeepForResults sets apart room for n extents of results, which nothing else
 // of the job can take from then on, and returns for how many there was room.
+// Those that still come back of a run before are not kept for this one.
 func (a *Account) KeepForResults(n int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	size := a.store.ExtentSize()
-	for a.results, a.recycle = 0, true; n > 0; n-- {
+	a.windows++
+	for a.results, a.window = 0, a.windows; n > 0; n-- {
 		want := int64(n) * size
 		more := max(0, a.used+want-a.reserved)
 		if more == 0 || a.budget.grow(more) {
@@ -92,7 +102,7 @@ func (a *Account) shrink(n int64) {
 func (a *Account) Trim() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.results, a.recycle = 0, false
+	a.results, a.window = 0, noWindow
 	a.shrink(a.used)
 }
 
@@ -128,12 +138,12 @@ func (a *Account) Alloc(n int64) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes at once", joincore.ErrBudget, n)
 	}
 	class := classOf(n)
-	if err := a.take(class, false); err != nil {
+	if _, err := a.take(class, false); err != nil {
 		return nil, err
 	}
 	b, err := a.store.getBlock(class)
 	if err != nil {
-		a.give(class, false)
+		a.give(class, noWindow)
 		return nil, err
 	}
 	a.mu.Lock()
@@ -159,7 +169,7 @@ func (a *Account) Free(data []byte) {
 		panic("memory: Free of what Alloc did not return")
 	}
 	a.store.putBlock(b)
-	a.give(b.size(), false)
+	a.give(b.size(), noWindow)
 }
 
 // Extent takes an extent from the store, with one reference for the caller.
@@ -167,15 +177,16 @@ func (a *Account) Free(data []byte) {
 // results.
 func (a *Account) Extent(result bool) (*Extent, error) {
 	size := a.store.ExtentSize()
-	if err := a.take(size, result); err != nil {
+	window, err := a.take(size, result)
+	if err != nil {
 		return nil, err
 	}
 	e, err := a.store.getExtent()
 	if err != nil {
-		a.give(size, result)
+		a.give(size, window)
 		return nil, err
 	}
-	e.owner, e.result = a, result
+	e.owner, e.window = a, window
 	e.refs.Store(1)
 	return e, nil
 }

@@ -13,11 +13,11 @@ func (a *Account) Book(n int64) error {
 	if n < 0 || n > a.budget.total {
 		return fmt.Errorf("%w: %d bytes at once", joincore.ErrBudget, n)
 	}
-	if err := a.take(n, false); err != nil {
+	if _, err := a.take(n, false); err != nil {
 		return err
 	}
 	if err := a.store.book(n); err != nil {
-		a.give(n, false)
+		a.give(n, noWindow)
 		return err
 	}
 	return nil
@@ -26,7 +26,7 @@ func (a *Account) Book(n int64) error {
 // Unbook is the reverse of Book.
 func (a *Account) Unbook(n int64) {
 	a.store.unbook(n)
-	a.give(n, false)
+	a.give(n, noWindow)
 }
 
 // Place returns in which extent of the store b lies.

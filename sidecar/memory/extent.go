@@ -20,7 +20,7 @@ type Extent struct {
 	polished bool // huge pages were tried
 
 	owner  *Account
-	result bool
+	window uint32 // of the owner's results
 	refs   atomic.Int32
 }
 
@@ -34,10 +34,10 @@ func (e *Extent) Release() {
 		panic("memory: extent released too often")
 	}
 	if n == 0 {
-		a, result := e.owner, e.result
+		a, window := e.owner, e.window
 		e.owner = nil
 		a.store.putExtent(e)
-		a.give(a.store.ExtentSize(), result)
+		a.give(a.store.ExtentSize(), window)
 	}
 }
 

@@ -53,6 +53,34 @@ func TestClass(t *testing.T) {
 	}
 }
 
+// TestResultsOfARunBefore: batches that come back after a rewind are not kept
+// for the window of the new run, which has all of its own.
+func TestResultsOfARunBefore(t *testing.T) {
+	s, b := newStore(t, 8*mib), NewBudget(8*mib)
+	a := reserve(t, b, s, 8*mib, Group{1, 1})
+	a.KeepForResults(3)
+	var before []*Extent
+	for range 3 {
+		e, err := a.Extent(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before = append(before, e)
+	}
+	if n := a.KeepForResults(3); n != 3 {
+		t.Fatalf("room for %d results", n)
+	}
+	for _, e := range before {
+		e.Release()
+	}
+	for i := range 5 {
+		if _, err := a.Alloc(mib); err != nil {
+			t.Fatalf("the join gets %d MiB of 8, of which 3 are for results: %v", i, err)
+		}
+	}
+	a.Close()
+}
+
 func TestAllocFree(t *testing.T) {
 	s, b := newStore(t, 64*mib), NewBudget(64*mib)
 	a := reserve(t, b, s, mib, Group{1, 1})
