@@ -6,8 +6,9 @@ import (
 	"gpujoin/shm"
 )
 
-// Dealing: whoever has credits gets the next batch, so that fast participants
-// take more of the result than slow ones.
+// Dealing: participants with credits get the batches as they become ready, so
+// that fast ones take more of the result than slow ones. dealer.go has the
+// rules.
 
 // next adds credits.
 func (j *job) next(s *session, v *shm.Next) error {
@@ -22,8 +23,10 @@ func (j *job) next(s *session, v *shm.Next) error {
 	if j.exec == nil {
 		return violation("NEXT before RUN")
 	}
-	s.credits = min(s.credits+uint64(v.Count), math.MaxUint32)
-	s.asked = true
+	if s.reader == nil {
+		s.reader = j.exec.dealer.join()
+	}
+	s.reader.credits = min(s.reader.credits+uint64(v.Count), math.MaxUint32)
 	j.deal()
 	return nil
 }
@@ -41,7 +44,7 @@ func (j *job) release(s *session, v *shm.Release) error {
 	}
 	h.extent.Release()
 	if h.role == roleResult {
-		s.results--
+		h.exec.dealer.back(h.reader)
 		h.exec.batchBack()
 		j.deal()
 	}
@@ -54,45 +57,44 @@ func (j *job) deal() {
 	if e == nil || j.failed != nil || !e.announced {
 		return
 	}
+	j.sendEnd(e.dealer.admit())
 	for len(e.ready) > 0 {
-		s := j.hungriest()
-		if s == nil {
+		r := e.dealer.next()
+		if r == nil {
 			return
 		}
 		b := e.ready[0]
 		e.ready[0] = resultBatch{}
 		e.ready = e.ready[1:]
 		e.dealt = true
-		s.credits--
-		s.results++
-		s.held[b.extent.ID] = &holding{extent: b.extent, role: roleResult, times: 1, exec: e}
+		s := j.sessionOf(r)
+		s.held[b.extent.ID] = &holding{extent: b.extent, role: roleResult, times: 1, exec: e, reader: r}
 		var buf [64]byte
 		s.out.send(shm.AppendFrame(buf[:0], shm.MsgResult, 1, &shm.Result{Extent: b.extent.ID, Rows: uint32(b.rows)}), b.extent)
 	}
-	if !e.produced {
-		return
-	}
-	for _, s := range j.sessions {
-		if s.asked && !s.ended {
-			s.ended = true
-			var buf [shm.FrameSize]byte
-			s.out.send(shm.AppendEmpty(buf[:0], shm.MsgEnd))
-		}
+	if e.produced {
+		j.sendEnd(e.dealer.end())
 	}
 }
 
-// hungriest returns the participant with credits that maps the fewest
-// batches. One that hoards is not dealt more than its share of the window, so
-// that the others always get on.
-func (j *job) hungriest() *session {
-	share := max(2, (cap(j.exec.slots)-2)/int(j.open.Participants))
-	var best *session
+// sendEnd tells participants that they get no more batches. The caller has
+// locked j.
+func (j *job) sendEnd(readers []*reader) {
+	for _, r := range readers {
+		var buf [shm.FrameSize]byte
+		j.sessionOf(r).out.send(shm.AppendEmpty(buf[:0], shm.MsgEnd))
+	}
+}
+
+// sessionOf returns whose a reader of the current execution is. One that left
+// has no reader any more. The caller has locked j.
+func (j *job) sessionOf(r *reader) *session {
 	for _, s := range j.sessions {
-		if s.credits > 0 && s.results < share && (best == nil || s.results < best.results) {
-			best = s
+		if s.reader == r {
+			return s
 		}
 	}
-	return best
+	panic("sidecar: a batch for a participant that has left")
 }
 
 // returned notes what returning rows cost a participant.

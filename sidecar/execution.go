@@ -24,6 +24,7 @@ type execution struct {
 	inputs     []*joincore.Relation
 
 	// Guarded by job.mu.
+	dealer    dealer
 	ready     []resultBatch
 	announced bool // RUNNING went out
 	produced  bool // all results are in ready or were dealt
@@ -60,6 +61,9 @@ func (j *job) run(s *session, v *shm.Run) error {
 	if last > 0 && j.open.Flags&shm.OpenRewind == 0 {
 		return violation("RUN again without the rewind flag")
 	}
+	if last > 0 && !j.exec.announced { // each RUN that waits has an execution of its own
+		return violation("RUN of generation %d before RUNNING of the one before", v.Generation)
+	}
 	for _, p := range j.sessions {
 		if p.feeding && !p.fed {
 			return violation("RUN before participant %d has FED", p.stats.Participant)
@@ -80,24 +84,38 @@ func (j *job) run(s *session, v *shm.Run) error {
 	}
 	j.exec = e
 	for _, p := range j.sessions {
-		p.credits, p.asked, p.ended = 0, false, false
+		p.reader = nil
 	}
 	j.srv.background.Add(1)
 	go e.work(previous)
 	return nil
 }
 
-// work executes the join.
+// work executes the join. It logs last: a log that nobody reads must stop
+// neither the job's participants nor its tear-down.
 func (e *execution) work(previous *execution) {
 	defer e.job.srv.background.Done()
+	var stats joincore.Stats
+	current, err := e.complete(previous, &stats)
+	switch {
+	case !current:
+	case err != nil:
+		e.job.srv.log.Warn("join failed", "job", e.job.id, "error", err)
+	default:
+		e.logWork(&stats)
+	}
+}
+
+// complete executes the join behind the generation before, and says whether
+// the job still wanted its outcome.
+func (e *execution) complete(previous *execution, stats *joincore.Stats) (current bool, err error) {
 	defer close(e.done)
 	defer e.cancel()
 	if previous != nil {
 		<-previous.done
 	}
-	var stats joincore.Stats
-	err := e.execute(&stats)
-	e.finish(&stats, err)
+	err = e.execute(stats)
+	return e.finish(stats, err), err
 }
 
 // execute runs the join; whatever it does ends as an error.
@@ -119,6 +137,9 @@ func (e *execution) execute(stats *joincore.Stats) (err error) {
 	for range want - room { // a smaller window
 		e.slots <- struct{}{}
 	}
+	e.job.mu.Lock()
+	e.dealer.open(room, int(e.job.open.Participants))
+	e.job.mu.Unlock()
 	return e.job.srv.backends.Run(e.ctx, &backend.Job{
 		Plan: e.job.plan, Inputs: e.inputs, Memory: e.job.account, Sink: e, Begin: e.begin, Again: e.again,
 	}, stats)
@@ -145,23 +166,22 @@ func (e *execution) again() bool {
 	return true
 }
 
-// finish says that no more results come.
-func (e *execution) finish(stats *joincore.Stats, err error) {
+// finish tells the participants that no more results come, or why the join has
+// failed, and returns whether the job still runs this generation.
+func (e *execution) finish(stats *joincore.Stats, err error) (current bool) {
 	j := e.job
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.failed != nil || j.exec != e {
 		e.dropReady()
-		return
+		return false
 	}
 	if err != nil {
-		j.srv.log.Warn("join failed", "job", j.id, "error", err)
 		j.failLocked(toFailure(err))
-		return
+		return true
 	}
 	e.produced = true
 	e.stats = *stats
-	e.logWork(stats)
 	if j.open.Flags&shm.OpenRewind == 0 {
 		j.freeInputs()
 	}
@@ -169,6 +189,7 @@ func (e *execution) finish(stats *joincore.Stats, err error) {
 	j.srv.counters.joins.Add(1)
 	e.announce()
 	j.deal()
+	return true
 }
 
 // announce answers RUN. The caller has locked the job.

@@ -97,6 +97,72 @@ func TestRewindNotAnnounced(t *testing.T) {
 	wantFailure(t, b.Run(2), shm.FailProtocol)
 }
 
+// TestRunsInARow sends RUN without waiting for the answer to the one before.
+// Each would be an execution that waits, with a goroutine of its own.
+func TestRunsInARow(t *testing.T) {
+	running := make(chan struct{})
+	r := start(t, nil, testBackend(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
+		close(running)
+		<-ctx.Done()
+		return ctx.Err()
+	}))
+	b, _ := opened(r, 0, shm.Open{Flags: shm.OpenRewind})
+	must(t, b.Fed(shm.Fed{}))
+	must(t, client.Send(b, shm.MsgRun, &shm.Run{Generation: 1}))
+	<-running
+	must(t, client.Send(b, shm.MsgRun, &shm.Run{Generation: 2}))
+	_, _, _, err := b.Receive()
+	wantFailure(t, err, shm.FailProtocol)
+}
+
+// TestFewerBatchesThanParticipants: the last to ask are sent away at once, and
+// the others get all rows.
+func TestFewerBatchesThanParticipants(t *testing.T) {
+	// The leader keeps 14 MiB of 16.
+	r := start(t, func(o *Options) { o.Budget, o.Window = 16<<20, 2 }, testBackend(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
+		return emit(ctx, sink, 300)
+	}))
+	leader, job := opened(r, 0, shm.Open{Participants: 4})
+	held, err := leader.Want(14) // not given back before the rows are read
+	must(t, err)
+	if len(held) != 14 {
+		t.Fatalf("%d extents", len(held))
+	}
+	must(t, leader.Fed(shm.Fed{}))
+	must(t, leader.Run(1))
+	var workers []*client.Conn
+	for i := range int32(3) {
+		w := r.dial(0)
+		must(t, w.Attach(job, i))
+		must(t, w.Next(2))
+		workers = append(workers, w)
+	}
+	var first []*client.Extent
+	for i, w := range workers {
+		e, err := w.Result()
+		if err != nil || (e == nil) != (i == 2) {
+			t.Fatalf("worker %d of a window of two got %v, %v", i, e, err)
+		}
+		first = append(first, e)
+	}
+	rest, err := leader.Drain(resultShapes, 2)
+	must(t, err)
+	if len(rest) != 0 {
+		t.Errorf("the leader got %d rows although two others had the window", len(rest))
+	}
+	rows := 0
+	for i, w := range workers[:2] {
+		must(t, w.Release(first[i]))
+		got, err := w.Drain(resultShapes, 2)
+		must(t, err)
+		rows += 1 + len(got)
+	}
+	if rows != 300 {
+		t.Errorf("%d rows", rows)
+	}
+	leader.Close()
+}
+
 // TestChains sends values that are longer than an extent.
 func TestChains(t *testing.T) {
 	r := start(t, nil, nil)

@@ -100,11 +100,13 @@ func (j *job) need() (int64, error) {
 	return int64(total), nil
 }
 
-// window is how many result batches may exist at a time: enough to keep
-// every participant and the join busy, few where little is expected.
+// window is how many result batches may exist at a time: two for every
+// participant, one that it reads and one that follows, and else enough to keep
+// the join busy, few where little is expected.
 func (j *job) window() int {
 	most := j.srv.options.Window
-	least := min(most, 2+2*int(j.open.Participants))
+	participants := int(j.open.Participants)
+	least := max(2*participants, min(most, 2+2*participants))
 	row := 0.0
 	for _, s := range j.outputs {
 		row += math.Max(float64(s.Width), 8)
@@ -218,8 +220,12 @@ func (j *job) leave(s *session) {
 			h.extent.Release()
 		}
 		if h.exec != nil {
+			h.exec.dealer.back(h.reader)
 			h.exec.batchBack()
 		}
+	}
+	if s.reader != nil {
+		j.exec.dealer.leave(s.reader)
 	}
 	switch {
 	case s == j.leader:

@@ -52,10 +52,7 @@ type session struct {
 	leader  bool
 	feeding bool // has asked for extents
 	fed     bool
-	credits uint64 // result batches that it may be dealt
-	asked   bool   // NEXT came in this generation
-	ended   bool   // END went out in this generation
-	results int    // result batches that it maps
+	reader  *reader // nil: NEXT has not come in this generation
 	held    map[uint64]*holding
 	stats   shm.ParticipantStats
 }
@@ -75,6 +72,7 @@ type holding struct {
 	role   role
 	times  int        // a part of a value may be asked for repeatedly
 	exec   *execution // roleResult: whose window it fills
+	reader *reader    // roleResult: who holds it, in that execution
 }
 
 func (s *session) serve() {
