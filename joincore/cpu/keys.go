@@ -9,27 +9,22 @@ import (
 
 // keyer normalises the keys of a chunk to 64 bits and sets NULLs aside.
 type keyer struct {
-	st   *stream
-	keys []uint64
-	part []uint64
-	sel  []uint32
-	null []uint8
+	st  *stream
+	sel []uint32
 }
 
-func (k *keyer) init(st *stream) {
-	n := st.dev.chunk
-	*k = keyer{st: st, keys: make([]uint64, n), part: make([]uint64, n), sel: make([]uint32, n), null: make([]uint8, n)}
-}
+func (k *keyer) init(st *stream) { *k = keyer{st: st, sel: make([]uint32, st.dev.chunk)} }
 
 // compute returns the keys of the rows that have one. sel holds their numbers
-// in the chunk; nil means that all rows have a key. Both are valid until the
-// next call and must not be written.
+// in the chunk; nil means that all rows have a key. Neither must be written.
+// The keys are in the stream's scratch: they are valid until its next work,
+// sel until the next call.
 func (k *keyer) compute(r *rows, key *device.Key, inputs []*space) (keys []uint64, sel []uint32) {
 	if keys, sel, ok := k.stored(r, key); ok {
 		return keys, sel
 	}
-	keys = k.keys[:r.n]
-	nulls := k.null[:r.n]
+	keys = k.st.first[:r.n]
+	nulls := k.st.null[:r.n]
 	clear(nulls)
 	any := false
 	if len(key.Parts) != 1 || !key.Exact {
@@ -55,7 +50,7 @@ func (k *keyer) compute(r *rows, key *device.Key, inputs []*space) (keys []uint6
 		case len(key.Parts) == 1:
 			k.st.fetchInts(keys, c, s)
 		default:
-			part := k.part[:r.n]
+			part := k.st.second[:r.n]
 			k.st.fetchInts(part, c, s)
 			mask := ^uint64(0) >> (64 - uint(p.Bits))
 			for i, v := range part {
@@ -97,12 +92,12 @@ func (k *keyer) stored(r *rows, key *device.Key) ([]uint64, []uint32, bool) {
 			from := int(s.first & s.space.mask())
 			return s.space.keys.v64[s.segment()][from : from+r.n], nil, true
 		}
-		keys := k.keys[:r.n]
+		keys := k.st.first[:r.n]
 		fetch(keys, s.space.keys.v64, s, 0)
 		if s.space.keyNull == nil {
 			return keys, nil, true
 		}
-		nulls := k.null[:r.n]
+		nulls := k.st.null[:r.n]
 		fetch(nulls, s.space.keyNull.v8, s, 1)
 		keys, sel := k.compact(keys, nulls)
 		return keys, sel, true
@@ -120,7 +115,7 @@ func (k *keyer) hash(keys []uint64, p *device.KeyPart, c *column, s *slot) {
 			}
 		}
 	case c.width <= 8:
-		part := k.part[:len(keys)]
+		part := k.st.second[:len(keys)]
 		k.st.fetchInts(part, c, s)
 		for i, v := range part {
 			keys[i] = fold(keys[i], v)

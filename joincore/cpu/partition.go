@@ -19,10 +19,19 @@ func (d *dev) Partition(ctx context.Context, from device.Space, spec device.Part
 	total := src.total()
 	p := &partitioner{
 		spec: spec, payload: payload{rowIDs: spec.RowIDs, columns: spec.Carry}, src: src, parts: 1<<spec.Bits + 1,
-		shift: 64 - uint(spec.Bits), counts: make([][]uint32, len(ranges)),
+		shift: 64 - uint(spec.Bits),
+	}
+	places, err := alloc[uint32](d, 2*len(ranges)*p.parts)
+	if err != nil {
+		return nil, err
+	}
+	defer free(d, places)
+	clear(places)
+	for range ranges {
+		p.counts, p.ends = append(p.counts, places[:p.parts]), append(p.ends, places[p.parts:2*p.parts])
+		places = places[2*p.parts:]
 	}
 	if err := d.parallel(ctx, len(ranges), func(st *stream, i int) error {
-		p.counts[i] = make([]uint32, p.parts)
 		return p.count(ctx, st, ranges[i], p.counts[i])
 	}); err != nil {
 		return nil, err
@@ -124,9 +133,6 @@ func (p *partitioner) count(ctx context.Context, st *stream, spans []span, count
 // returns where each partition begins.
 func (p *partitioner) offsets() []int64 {
 	bounds := make([]int64, p.parts+1)
-	for range p.counts {
-		p.ends = append(p.ends, make([]uint32, p.parts))
-	}
 	at := int64(0)
 	for part := range p.parts {
 		bounds[part] = at

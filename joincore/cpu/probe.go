@@ -12,8 +12,8 @@ import (
 type prober struct {
 	st    *stream
 	match *device.Match
-	check []condition // on pairs: unequal keys with equal hashes, residual
-	first bool        // one partner of each row is enough
+	check condition // on pairs: unequal keys with equal hashes, residual; nil: none
+	first bool      // one partner of each row is enough
 
 	in    *rows
 	table *table
@@ -24,12 +24,9 @@ type prober struct {
 	ended bool
 
 	keys    keyer
-	todo    []uint32
-	slot    []uint32
 	heads   []uint32
 	from    []uint32 // of pairs: row of in
 	to      []uint32 // of pairs: build position
-	passed  []uint8
 	matched []uint8
 	out     *rows
 }
@@ -38,18 +35,10 @@ func (st *stream) NewProber(m *device.Match) device.Prober {
 	n := st.dev.chunk
 	p := &prober{
 		st: st, match: m, out: newRows(n), heads: make([]uint32, n),
-		todo: make([]uint32, n), slot: make([]uint32, n),
-		from: make([]uint32, n+1), to: make([]uint32, n+1), passed: make([]uint8, n), matched: make([]uint8, n),
+		from: make([]uint32, n+1), to: make([]uint32, n+1), matched: make([]uint8, n),
 	}
 	p.keys.init(st)
-	if !m.Build.Exact {
-		for i := range m.Build.Parts {
-			p.check = append(p.check, st.equal(&m.Build.Parts[i], &m.Probe.Parts[i]))
-		}
-	}
-	if m.Residual != nil {
-		p.check = append(p.check, st.condition(m.Residual, m.Parameters))
-	}
+	p.check = st.dev.pairCondition(m)
 	p.first = p.check == nil && !m.Mark && (m.Emit == device.Semi || m.Emit == device.Anti)
 	return p
 }
@@ -64,7 +53,7 @@ func (p *prober) Start(r device.Rows, t device.Table) error {
 	case p.table.dense != nil:
 		p.table.lookupDense(keys, p.head)
 	default:
-		p.table.lookup(keys, p.head, p.todo, p.slot)
+		p.table.lookup(keys, p.head, p.st.todo, p.st.slot)
 	}
 	p.next, p.link, p.ended = 0, 0, false
 	if p.match.Emit != device.Pairs {
@@ -159,13 +148,8 @@ func (p *prober) covered(h uint32) bool {
 func (p *prober) accept(n int, whole bool) int {
 	p.compose(n, whole)
 	if p.check != nil {
-		passed := p.passed[:n]
-		for i := range passed {
-			passed[i] = isTrue
-		}
-		for _, c := range p.check {
-			p.st.and(c, p.out, passed)
-		}
+		passed := p.st.truth(0)[:n]
+		p.check.eval(p.st, p.out, passed, 1)
 		m := 0
 		for i, ok := range passed {
 			p.from[m], p.to[m] = p.from[i], p.to[i]

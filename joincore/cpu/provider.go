@@ -20,10 +20,6 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// chunkRows keeps the vectors of a chunk (keys, positions, matches) within a
-// level 2 cache and amortises the calls around it.
-const chunkRows = 4096
-
 // Provider executes on all cores.
 type Provider struct{}
 
@@ -40,7 +36,7 @@ func (*Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, e
 		d.streams = runtime.GOMAXPROCS(0)
 	}
 	if d.chunk <= 0 {
-		d.chunk = chunkRows
+		d.chunk = device.ChunkRows
 	}
 	if d.seed == 0 { // nobody can choose keys that collide
 		d.seed = rand.Uint64()
@@ -56,8 +52,9 @@ type dev struct {
 	collide bool
 	inputs  []*space // by number
 
-	lock sync.Mutex
-	live map[*byte][]byte
+	lock       sync.Mutex
+	live       map[*byte][]byte
+	conditions map[conditionKey]condition // compiled
 }
 
 func (d *dev) At() device.Location { return device.Host }

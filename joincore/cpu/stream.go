@@ -24,7 +24,12 @@ type stream struct {
 	v64     []uint64
 	sel     []uint32
 	to      []uint32
-	truth   []uint8
+	truths  [][]uint8 // the registers of conditions
+	first   []uint64  // scratch of conditions and of keys
+	second  []uint64
+	null    []uint8
+	todo    []uint32 // scratch of lookups
+	slot    []uint32
 	appends map[*tuples]*appender
 }
 
@@ -33,7 +38,9 @@ func (d *dev) newStream() *stream {
 	s := &stream{
 		dev: d, scan: newRows(n), marked: newRows(n), rest: newRows(n),
 		v8: make([]uint8, n), v16: make([]uint16, n), v32: make([]uint32, n), v64: make([]uint64, n),
-		sel: make([]uint32, n), to: make([]uint32, n), truth: make([]uint8, n),
+		sel: make([]uint32, n), to: make([]uint32, n),
+		first: make([]uint64, n), second: make([]uint64, n), null: make([]uint8, n),
+		todo: make([]uint32, n), slot: make([]uint32, n),
 		appends: map[*tuples]*appender{},
 	}
 	s.keys.init(s)

@@ -9,20 +9,32 @@ import (
 	"gpujoin/joincore/device"
 )
 
+// pairCondition returns what pairs of equal hashes have to satisfy: their key
+// parts are equal where the hash does not say so, and the residual is true.
+// nil: all pairs pass.
+func (d *dev) pairCondition(m *device.Match) condition {
+	var all []condition
+	if !m.Build.Exact {
+		for i := range m.Build.Parts {
+			all = append(all, &equality{build: &m.Build.Parts[i], probe: &m.Probe.Parts[i]})
+		}
+	}
+	if m.Residual != nil {
+		all = append(all, d.condition(m.Residual, m.Parameters))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return newLogic(all, true)
+}
+
 // equality compares one part of two keys whose hashes are equal.
-type equality struct {
-	st           *stream
-	build, probe *device.KeyPart
-	a, b         []uint64
-}
+type equality struct{ build, probe *device.KeyPart }
 
-func (st *stream) equal(build, probe *device.KeyPart) condition {
-	n := st.dev.chunk
-	return &equality{st: st, build: build, probe: probe, a: make([]uint64, n), b: make([]uint64, n)}
-}
+func (e *equality) registers() int { return 0 }
 
-func (e *equality) eval(r *rows, out []uint8) {
-	inputs := e.st.dev.inputs
+func (e *equality) eval(st *stream, r *rows, out []uint8, _ int) {
+	inputs := st.dev.inputs
 	ca, sa := r.locate(e.build.Column, inputs)
 	cb, sb := r.locate(e.probe.Column, inputs)
 	if ca == nil || cb == nil {
@@ -38,9 +50,9 @@ func (e *equality) eval(r *rows, out []uint8) {
 			out[i] = truth(bytes.Equal(ca.varlena(x, row), cb.varlena(y, other)))
 		}
 	case ca.width <= 8:
-		a, b := e.a[:n], e.b[:n]
-		e.st.fetchInts(a, ca, sa)
-		e.st.fetchInts(b, cb, sb)
+		a, b := st.first[:n], st.second[:n]
+		st.fetchInts(a, ca, sa)
+		st.fetchInts(b, cb, sb)
 		for i := range out {
 			out[i] = truth(a[i] == b[i])
 		}

@@ -6,6 +6,11 @@ import (
 	"gpujoin/joincore"
 )
 
+// ChunkRows is how many rows a chunk has where Options leave it open: its
+// vectors (keys, positions, matches) stay within a level 2 cache, and the calls
+// around them are amortised.
+const ChunkRows = 4096
+
 // Chunked is a device with primitives over chunks of rows.
 //
 // Partition, Sort and Build are asynchronous where the device likes: they may

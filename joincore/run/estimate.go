@@ -8,10 +8,10 @@ import (
 
 // Estimate returns the private bytes that an execution of plan is going to
 // need beside its inputs and result batches, by the planner's row estimates.
-// It plans as Run does; sums are taken over what may live at the same time.
+// It plans as Run does for a device of chunks; sums are taken over what may live at the same time.
 func Estimate(plan *joincore.Plan, opt Options) int64 {
 	e := &estimator{plan: plan, opt: opt}
-	return max(e.flow(plan.Root, newColumns(plan.Output)), 1<<20)
+	return max(e.flow(plan.Root, newColumns(plan.Output))+e.vectors(), 1<<20)
 }
 
 type estimator struct {
@@ -62,7 +62,7 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 		unpartitioned = buildStored + arrayBytes(buildRows, probeRows) + probeFlow
 	}
 	probeStored, probePeak := e.stored(probe, probeRows)
-	moved := e.moved(build, buildRows) + e.moved(probe, probeRows)
+	moved := e.moved(build, buildRows) + e.moved(probe, probeRows) + e.placesBytes(buildRows, probeRows)
 	return max(unpartitioned, buildPeak, buildStored+probePeak, buildStored+probeStored+moved)
 }
 

@@ -1,0 +1,115 @@
+package run
+
+import (
+	"runtime"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/device"
+)
+
+// Bytes that the workers of a device of chunks hold for each row of a chunk.
+// They grow with the workers and with the shape of the plan, not with the rows
+// of its inputs.
+const (
+	streamWidth   = 64 // a worker's scratch
+	proberWidth   = 24 // a join's keys and pairs
+	positionWidth = 4  // of the rows of a chunk in one input
+	registerWidth = 1  // a register of conditions
+)
+
+// conditionBytes is what one comparison of a condition takes, for all workers.
+const conditionBytes = 160
+
+// vectors returns the bytes of all workers' vectors. Pipelines run one after
+// the other, so that the widest one counts.
+func (e *estimator) vectors() int64 {
+	chunk := e.opt.Device.ChunkRows
+	if chunk <= 0 {
+		chunk = device.ChunkRows
+	}
+	var p pipelines
+	top := p.flow(e.plan.Root, e)
+	width := streamWidth + max(p.widest, top) + registerWidth*(p.registers+2)
+	return int64(e.streams())*int64(chunk)*int64(width) + conditionBytes*int64(p.terms)
+}
+
+// pipelines adds up what the steps of a plan's pipelines hold.
+type pipelines struct {
+	widest    int // bytes a row of a chunk of the widest pipeline that has ended
+	registers int // most that a condition needs
+	terms     int // of all conditions
+}
+
+// flow returns the bytes a row of a chunk of the pipeline that n's rows leave.
+func (p *pipelines) flow(n joincore.Node, e *estimator) int {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		p.condition(n.Predicate)
+		return p.flow(n.Child, e) + positionWidth*len(scanned(n))
+	case *joincore.Join:
+		p.condition(n.Residual)
+		build, probe := n.Right, n.Left
+		if joinSizes(n, e.rows).BuildLeft() {
+			build, probe = probe, build
+		}
+		p.widest = max(p.widest, p.flow(build, e))
+		return p.flow(probe, e) + proberWidth + positionWidth*len(scanned(n))
+	}
+	return 0
+}
+
+func (p *pipelines) condition(e joincore.Expr) {
+	if e == nil {
+		return
+	}
+	registers, terms := conditionSize(e)
+	p.registers = max(p.registers, registers)
+	p.terms += terms
+}
+
+// conditionSize returns how many registers the evaluation of e needs where the
+// argument that needs most goes first, and how many nodes e has.
+func conditionSize(e joincore.Expr) (registers, nodes int) {
+	var args []joincore.Expr
+	switch e := e.(type) {
+	case *joincore.And:
+		args = e.Args
+	case *joincore.Or:
+		args = e.Args
+	case *joincore.Not:
+		args = []joincore.Expr{e.Arg}
+	}
+	most, second := 0, -1 // of two arguments, the one that goes second finds a register taken
+	nodes = 1
+	for i, a := range args {
+		r, n := conditionSize(a)
+		nodes += n
+		switch {
+		case i == 0:
+			most = r
+		case r > most:
+			most, second = r, most
+		default:
+			second = max(second, r)
+		}
+	}
+	return max(most, second+1), nodes
+}
+
+// placesBytes is what partitioning takes to count the rows of each partition:
+// a worker's part of a side has two numbers for each.
+func (e *estimator) placesBytes(buildRows, probeRows int64) int64 {
+	parts := min(int64(e.streams())*8, max(buildRows, probeRows)/leastPart) + 1
+	return parts * 8 * (int64(1)<<choose.Bits(buildRows) + 1)
+}
+
+// leastPart is how many rows a worker counts at a time, at least.
+const leastPart = 1 << 14
+
+func (e *estimator) streams() int {
+	if n := e.opt.Device.Streams; n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
+}

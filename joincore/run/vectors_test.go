@@ -1,0 +1,66 @@
+package run_test
+
+import (
+	"runtime"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/choose"
+	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/run"
+	"gpujoin/testsupport/suite"
+)
+
+// TestEstimateCoversVectors: what 16 workers hold for a condition of many
+// terms, or for a pipeline of many joins, is in the estimate, and a condition
+// takes a few megabytes whatever its terms. Rows are few, so that the estimate
+// consists of that.
+func TestEstimateCoversVectors(t *testing.T) {
+	const rows, terms = 100, 1_000
+	rel := suite.Keyed(rows, func(row int) uint64 { return uint64(row) })
+	either := &joincore.Or{}
+	for i := range terms {
+		either.Args = append(either.Args, &joincore.Compare{Op: joincore.Equal, Left: joincore.ColumnRef{}, Right: joincore.Int(i)})
+	}
+	residual := &joincore.Or{Args: []joincore.Expr{&joincore.IsNull{Column: joincore.ColumnRef{Input: 1}}, either}}
+	for name, c := range map[string]struct {
+		joins            int
+		filter, residual joincore.Expr
+		most             int64
+	}{
+		"filter":   {1, either, nil, 12 << 20},
+		"residual": {1, nil, residual, 12 << 20},
+		"chain":    {20, nil, nil, 128 << 20},
+	} {
+		plan := &joincore.Plan{
+			Inputs: []joincore.Input{{Columns: rel.Columns, Rows: rows}},
+			Root:   &joincore.Scan{}, Output: []joincore.ColumnRef{{Column: 1}},
+		}
+		inputs := []*joincore.Relation{rel}
+		if c.filter != nil {
+			plan.Root = &joincore.Filter{Child: plan.Root, Predicate: c.filter}
+		}
+		for i := 1; i <= c.joins; i++ {
+			inputs = append(inputs, rel)
+			plan.Inputs = append(plan.Inputs, plan.Inputs[0])
+			plan.Root = &joincore.Join{
+				Kind: joincore.Inner, Left: plan.Root, Right: &joincore.Scan{Input: i}, Rows: rows, Residual: c.residual,
+				Keys: []joincore.KeyPair{{Right: joincore.ColumnRef{Input: i}, Class: joincore.KeyInt}},
+			}
+		}
+		opt := run.Options{Rates: &choose.Rates{NPJRows: 1 << 20}}
+		opt.Device.Streams = 16
+		sink := suite.NewDiscarder(suite.Int64Columns(1), 32, 1<<13)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := run.Run(t.Context(), cpu.New(), plan, inputs, &suite.Arena{}, sink, opt, nil); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		estimate, taken := run.Estimate(plan, opt), int64(after.TotalAlloc-before.TotalAlloc)
+		t.Logf("%s: %d bytes allocated, %d estimated", name, taken, estimate)
+		if taken > estimate || estimate > c.most {
+			t.Errorf("%s: %d bytes allocated, %d estimated, at most %d expected", name, taken, estimate, c.most)
+		}
+	}
+}
