@@ -56,9 +56,9 @@ func Append[T Struct](dst []byte, v *T) []byte {
 }
 
 // mapAt maps fd over to, which lies in a mapping of the caller's own.
-func mapAt(to []byte, fd int) error {
+func mapAt(to []byte, fd, flags int) error {
 	_, err := unix.MmapPtr(fd, 0, unsafe.Pointer(unsafe.SliceData(to)), uintptr(len(to)),
-		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED|unix.MAP_POPULATE)
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED|flags)
 	return err
 }
 

@@ -16,8 +16,7 @@ type Extent struct {
 	FD   int
 	Data []byte
 
-	mapping  []byte
-	polished bool // huge pages were tried
+	mapping []byte
 
 	owner  *Account
 	window uint32 // of the owner's results

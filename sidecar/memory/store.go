@@ -28,10 +28,11 @@ type Store struct {
 	kept     int64              // bytes of them
 	lastUse  time.Time
 	closed   bool
-	dull     chan struct{} // there may be extents to polish
 
-	polishing bool      // one extent is, and nowhere listed
-	polished  sync.Cond // that is over
+	trimming bool      // something is being destroyed, still counted and nowhere listed
+	trimmed  sync.Cond // that is over
+	// beforeTrim is called before something is destroyed, by tests. nil: nothing.
+	beforeTrim func()
 }
 
 // ErrStore: the system has no more memory or descriptors for extents.
@@ -43,9 +44,8 @@ func NewStore(extentSize, limit int64, maxExtents int) (*Store, error) {
 	if err := shm.CheckExtentSize(extentSize); err != nil {
 		return nil, err
 	}
-	s := &Store{extentSize: extentSize, limit: limit, maxExtents: maxExtents, blocks: map[int64][]*block{},
-		dull: make(chan struct{}, 1)}
-	s.polished.L = &s.mu
+	s := &Store{extentSize: extentSize, limit: limit, maxExtents: maxExtents, blocks: map[int64][]*block{}}
+	s.trimmed.L = &s.mu
 	return s, nil
 }
 
@@ -60,8 +60,8 @@ func (s *Store) makeRoom(n int64) error {
 			s.dropBlock()
 		case len(s.warm) > 0:
 			s.dropExtent()
-		case s.polishing:
-			s.polished.Wait()
+		case s.trimming:
+			s.trimmed.Wait()
 		default:
 			return fmt.Errorf("%w: %d bytes in use of %d", joincore.ErrBudget, s.physical, s.limit)
 		}
@@ -71,13 +71,18 @@ func (s *Store) makeRoom(n int64) error {
 
 // dropBlock drops the largest kept block. The caller has locked s.
 func (s *Store) dropBlock() {
+	b := s.popBlock(s.largestKept())
+	s.physical -= b.size()
+	b.destroy()
+}
+
+// largestKept returns the largest class of kept blocks. The caller has locked s.
+func (s *Store) largestKept() int64 {
 	class := int64(0)
 	for c := range s.blocks {
 		class = max(class, c)
 	}
-	b := s.popBlock(class)
-	s.physical -= class
-	b.destroy()
+	return class
 }
 
 // staleAfter is how long a block of a size that nobody asks for is kept while
@@ -117,19 +122,29 @@ func (s *Store) popBlock(class int64) *block {
 	return b
 }
 
-// dropExtent drops the extent that was unused for longest.
-func (s *Store) dropExtent() {
+// dropExtent drops the extent that was unused for longest. The caller has
+// locked s.
+func (s *Store) dropExtent() { s.dropUnlisted(s.popExtent()) }
+
+// popExtent takes the extent that was unused for longest, which must exist.
+func (s *Store) popExtent() *Extent {
 	e := s.warm[0]
 	s.warm = append(s.warm[:0], s.warm[1:]...)
-	s.dropUnlisted(e)
+	return e
 }
 
 // dropUnlisted drops an extent that is not among the warm ones.
 func (s *Store) dropUnlisted(e *Extent) {
+	s.forget(e)
 	s.physical -= s.extentSize
+	e.destroy()
+}
+
+// forget takes an extent that is not among the warm ones off the books but for
+// its bytes.
+func (s *Store) forget(e *Extent) {
 	s.extents--
 	s.all.remove(e)
-	e.destroy()
 }
 
 func (s *Store) getBlock(class int64) (*block, error) {
@@ -230,12 +245,6 @@ func (s *Store) putExtent(e *Extent) {
 		return
 	}
 	s.warm = append(s.warm, e)
-	if !e.polished {
-		select {
-		case s.dull <- struct{}{}:
-		default:
-		}
-	}
 }
 
 // Warm creates extents until bytes of them exist or ctx is done, a few
@@ -255,22 +264,6 @@ func (s *Store) Warm(ctx context.Context, bytes int64) error {
 		s.putExtent(e)
 	}
 	return nil
-}
-
-// Trim drops what is kept beyond warm bytes of extents if nothing was taken
-// or given back for idle.
-func (s *Store) Trim(warm int64, idle time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if time.Since(s.lastUse) < idle {
-		return
-	}
-	for s.kept > 0 {
-		s.dropBlock()
-	}
-	for len(s.warm) > 0 && int64(s.extents)*s.extentSize > warm {
-		s.dropExtent()
-	}
 }
 
 // Close drops all that is kept, and what is in use when it comes back.

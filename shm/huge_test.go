@@ -1,0 +1,115 @@
+package shm
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// faults returns how many page faults the calling thread had.
+func faults(t *testing.T) int64 {
+	t.Helper()
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r.Minflt
+}
+
+// TestMemfdHugePages: whoever maps a new extent takes a fault for each huge
+// page, and reads zeros.
+func TestMemfdHugePages(t *testing.T) {
+	const size = 16 << 20
+	probe, err := unix.MemfdCreate("probe", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(probe)
+	if err := unix.Ftruncate(probe, size); err != nil {
+		t.Fatal(err)
+	}
+	if err := makeHuge(probe, size); err != nil {
+		t.Skip("no huge pages here: ", err)
+	}
+	fd, err := CreateMemfd(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	b, mapping, err := reserve(size, unix.PROT_NONE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(mapping)
+	if err := mapAt(b, fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := faults(t)
+	for at := 0; at < size; at += 4096 {
+		if b[at] != 0 {
+			t.Fatalf("byte %d is %d", at, b[at])
+		}
+		b[at] = 1
+	}
+	// Twice as many as there are huge pages, and what the run-time system takes.
+	if n := faults(t) - before; n > 2*size/hugePage+100 {
+		t.Errorf("%d page faults in %d huge pages", n, size/hugePage)
+	}
+}
+
+// TestMemfdAllocated: all pages of an extent are allocated, huge or not.
+func TestMemfdAllocated(t *testing.T) {
+	for _, size := range []int64{ExtentMinSize, 2 << 20, 8 << 20} {
+		for _, off := range []int64{0, 1} { // extents that do not try huge pages
+			saved := hugePages.skip.Swap(off)
+			fd, err := CreateMemfd(size)
+			hugePages.skip.Store(saved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var st unix.Stat_t
+			if err := unix.Fstat(fd, &st); err != nil {
+				t.Fatal(err)
+			}
+			if st.Blocks*512 != size {
+				t.Errorf("%d of %d bytes are allocated", st.Blocks*512, size)
+			}
+			if err := VerifyMemfd(fd, size); err != nil {
+				t.Error(err)
+			}
+			unix.Close(fd)
+		}
+	}
+}
+
+// TestBackoff counts attempts at what fails each time, and then no longer.
+func TestBackoff(t *testing.T) {
+	var b backoff
+	attempts := 0
+	for range 100_000 {
+		if b.due() {
+			attempts++
+			b.note(errors.New("no"))
+		}
+	}
+	if attempts < 50 || attempts > 150 {
+		t.Errorf("%d attempts of 100000", attempts)
+	}
+	for !b.due() {
+	}
+	b.note(nil)
+	for range 10 {
+		if !b.due() {
+			t.Fatal("left out after a success")
+		}
+		b.note(nil)
+	}
+	b.note(errors.New("no"))
+	if b.due() || !b.due() {
+		t.Error("one failure leaves out one attempt")
+	}
+}

@@ -1,0 +1,140 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gpujoin/joincore"
+)
+
+// TestTrimLetsOthersWork holds a trim at each thing that it gives back: others
+// take memory meanwhile, and who needs the bytes that are on their way waits
+// for them and no longer.
+func TestTrimLetsOthersWork(t *testing.T) {
+	s, b := newStore(t, 8*mib), NewBudget(64*mib)
+	a := reserve(t, b, s, 16*mib, Group{1})
+	block, err := a.Alloc(2 * mib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var extents []*Extent
+	for range 3 {
+		e, err := a.Extent(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		extents = append(extents, e)
+	}
+	a.Free(block)
+	for _, e := range extents {
+		e.Release()
+	}
+	at, goOn := make(chan struct{}), make(chan struct{})
+	s.beforeTrim = func() {
+		at <- struct{}{}
+		<-goOn
+	}
+	var wait sync.WaitGroup
+	wait.Go(func() { s.Trim(0, 0) })
+
+	<-at // holds 2 MiB that are counted; 3 MiB are warm
+	if u := s.Usage(); u.Physical != 5*mib {
+		t.Errorf("%+v", u)
+	}
+	small, err := a.Alloc(mib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := a.Extent(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Release()
+	got := make(chan error, 1)
+	var large []byte
+	go func() {
+		var err error
+		large, err = a.Alloc(6 * mib) // of 8, with 1 in use: what is trimmed must go first
+		got <- err
+	}()
+	for s.Usage().Warm > 0 { // it has dropped what it could, and waits or is about to
+		select {
+		case err := <-got:
+			t.Fatal("did not wait for what is given back: ", err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	goOn <- struct{}{}
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	wait.Wait() // nothing is left to trim
+	a.Free(small)
+	a.Free(large)
+	s.beforeTrim = nil
+	a.Close()
+}
+
+// TestTrimStops: a trim ends when the store is used again.
+func TestTrimStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, b := newStore(t, 64*mib), NewBudget(64*mib)
+		a := reserve(t, b, s, 16*mib, Group{1})
+		var extents []*Extent
+		for range 4 {
+			e, err := a.Extent(false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			extents = append(extents, e)
+		}
+		for _, e := range extents {
+			e.Release()
+		}
+		time.Sleep(2 * time.Second)
+		s.beforeTrim = func() {
+			e, err := a.Extent(false)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			e.Release()
+		}
+		s.Trim(0, time.Second)
+		if u := s.Usage(); u.Warm != 3 {
+			t.Errorf("a trim went on while extents were taken: %+v", u)
+		}
+		s.beforeTrim = nil
+		a.Close()
+	})
+}
+
+// TestUpkeep trims down to what stays warm, and not before its time.
+func TestUpkeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, b := newStore(t, 64*mib), NewBudget(64*mib)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		a := reserve(t, b, s, 16*mib, Group{1})
+		if err := s.Warm(ctx, 4*mib); err != nil {
+			t.Fatal(err)
+		}
+		go s.Upkeep(ctx, 2*mib, time.Minute)
+		time.Sleep(59 * time.Second)
+		if u := s.Usage(); u.Extents != 4 {
+			t.Errorf("trimmed too early: %+v", u)
+		}
+		time.Sleep(time.Minute)
+		if u := s.Usage(); u.Extents != 2 {
+			t.Errorf("not trimmed: %+v", u)
+		}
+		if _, err := a.Alloc(65 * mib); !errors.Is(err, joincore.ErrBudget) {
+			t.Error(err)
+		}
+		a.Close()
+	})
+}
