@@ -21,6 +21,7 @@
 
 #include "connection.h"
 #include "greeting.h"
+#include "pulse.h"
 
 uint64
 gj_now_us(void)
@@ -82,9 +83,58 @@ gj_take_fd(GjConnection *conn, int i)
 	return fd;
 }
 
-/* Waits until the socket is ready for event; deadline 0: none. */
+/*
+ * A wait with an end.  Where the daemon is starved of processor time it ends
+ * later.
+ */
+typedef struct Deadline
+{
+	uint64		at_us;			/* 0: never */
+	bool		firm;			/* whatever the reason is */
+	int			extensions;		/* so far */
+	GjLook		look;			/* at the daemon, the latest */
+} Deadline;
+
+static Deadline
+deadline_in(int timeout_ms)
+{
+	Deadline	deadline = {.firm = timeout_ms == 0};
+
+	if (timeout_ms >= 0)
+		deadline.at_us = gj_now_us() + (uint64) timeout_ms * 1000;
+	return deadline;
+}
+
+/* The deadline has passed: is it put off?  Else says why not. */
 static bool
-wait_socket(GjConnection *conn, int event, uint64 deadline)
+is_put_off(GjConnection *conn, Deadline *deadline)
+{
+	int			ms = 0;
+
+	if (deadline->firm)
+		return gj_fail(conn, "the daemon did not answer in time");
+	switch (gj_pulse(conn->socket, conn->pid, &deadline->look))
+	{
+		case GJ_PULSE_STOPPED:
+			return gj_fail(conn, "the daemon does not answer: its process is stopped");
+		case GJ_PULSE_STUCK:
+			return gj_fail(conn, "the daemon does not answer, and does not lack processor time");
+		case GJ_PULSE_STARVED:
+			if (deadline->extensions++ >= GJ_MAX_EXTENSIONS)
+				return gj_fail(conn, "the daemon gets too little processor time to answer");
+			ms = Max(conn->step_ms, GJ_PULSE_MS);
+			break;
+		case GJ_PULSE_UNKNOWN:
+			ms = GJ_PULSE_MS;
+			break;
+	}
+	deadline->at_us = gj_now_us() + (uint64) ms * 1000;
+	return true;
+}
+
+/* Waits until the socket is ready for event. */
+static bool
+wait_socket(GjConnection *conn, int event, Deadline *deadline)
 {
 	uint64		start = gj_now_us();
 
@@ -93,13 +143,17 @@ wait_socket(GjConnection *conn, int event, uint64 deadline)
 		long		timeout = -1;
 		int			rc;
 
-		if (deadline != 0)
+		if (deadline->at_us != 0)
 		{
 			uint64		now = gj_now_us();
 
-			if (now >= deadline)
-				return gj_fail(conn, "the daemon did not answer in time");
-			timeout = (long) ((deadline - now + 999) / 1000);
+			if (now >= deadline->at_us)
+			{
+				if (!is_put_off(conn, deadline))
+					return false;
+				now = gj_now_us();
+			}
+			timeout = (long) ((deadline->at_us - Min(now, deadline->at_us) + 999) / 1000);
 		}
 		else if (conn->patience_ms > 0)
 			timeout = conn->patience_ms;
@@ -117,8 +171,8 @@ wait_socket(GjConnection *conn, int event, uint64 deadline)
 			conn->wait_us += gj_now_us() - start;
 			return true;
 		}
-		if ((rc & WL_TIMEOUT) && deadline == 0 && !gj_answers(conn))
-			return gj_fail(conn, "the daemon has stopped answering");
+		if ((rc & WL_TIMEOUT) && deadline->at_us == 0 && !gj_answers(conn))
+			return false;
 	}
 }
 
@@ -135,6 +189,7 @@ check_peer(GjConnection *conn)
 	if (length != sizeof(cred) || cred.uid != geteuid())
 		return gj_fail(conn, "the daemon runs as user id %u, not as the server's %u",
 					   (unsigned) cred.uid, (unsigned) geteuid());
+	conn->pid = cred.pid;
 	return true;
 }
 
@@ -142,9 +197,10 @@ bool
 gj_connection_open(GjConnection *conn, const char *path, int timeout_ms)
 {
 	struct sockaddr_un address;
-	uint64		deadline = gj_now_us() + (uint64) timeout_ms * 1000;
+	Deadline	deadline = deadline_in(timeout_ms);
 
 	Assert(conn->fd < 0);
+	conn->step_ms = timeout_ms;
 	memset(&address, 0, sizeof(address));
 	address.sun_family = AF_UNIX;
 	if (path == NULL || path[0] == '\0')
@@ -170,8 +226,8 @@ gj_connection_open(GjConnection *conn, const char *path, int timeout_ms)
 			return gj_fail(conn, "could not connect to the daemon: %m");
 
 		/* its backlog is full, and no event tells when that ends */
-		if (gj_now_us() >= deadline)
-			return gj_fail(conn, "the daemon did not accept the connection in time");
+		if (gj_now_us() >= deadline.at_us && !is_put_off(conn, &deadline))
+			return false;
 		if (WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 					  5, PG_WAIT_EXTENSION) & WL_LATCH_SET)
 		{
@@ -217,7 +273,7 @@ keep_fds(GjConnection *conn, struct msghdr *msg)
 }
 
 static bool
-read_bytes(GjConnection *conn, char *to, Size length, bool first, uint64 deadline)
+read_bytes(GjConnection *conn, char *to, Size length, bool first, Deadline *deadline)
 {
 	while (length > 0)
 	{
@@ -286,14 +342,12 @@ bool
 gj_receive(GjConnection *conn, int timeout_ms)
 {
 	struct gj_frame *frame = &conn->frame;
-	uint64		deadline = 0;
+	Deadline	deadline = deadline_in(timeout_ms);
 
 	if (conn->fd < 0)
 		return gj_fail(conn, "there is no connection to the daemon");
-	if (timeout_ms >= 0)
-		deadline = gj_now_us() + (uint64) timeout_ms * 1000;
 	drop_fds(conn);
-	if (!read_bytes(conn, (char *) frame, sizeof(*frame), true, deadline))
+	if (!read_bytes(conn, (char *) frame, sizeof(*frame), true, &deadline))
 		return false;
 	if (frame->magic != GJ_FRAME_MAGIC || frame->reserved != 0 ||
 		frame->length > GJ_FRAME_MAX || frame->nfds != conn->nfds)
@@ -309,7 +363,7 @@ gj_receive(GjConnection *conn, int timeout_ms)
 		conn->body = MemoryContextAlloc(conn->context, size);
 		conn->body_size = size;
 	}
-	if (!read_bytes(conn, conn->body, frame->length, false, deadline))
+	if (!read_bytes(conn, conn->body, frame->length, false, &deadline))
 		return false;
 	conn->body[frame->length] = '\0';
 
@@ -356,6 +410,8 @@ send_failed(GjConnection *conn)
 static bool
 send_bytes(GjConnection *conn, const char *from, Size length)
 {
+	Deadline	never = deadline_in(-1);
+
 	while (length > 0)
 	{
 		ssize_t		n;
@@ -369,7 +425,7 @@ send_bytes(GjConnection *conn, const char *from, Size length)
 		else if (errno == EAGAIN || errno == EWOULDBLOCK)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (!wait_socket(conn, WL_SOCKET_WRITEABLE, 0))
+			if (!wait_socket(conn, WL_SOCKET_WRITEABLE, &never))
 				return false;
 		}
 		else if (errno != EINTR)

@@ -12,6 +12,10 @@
 
 #include "../shm/layout.h"
 
+/* How often a wait with an end is made step_ms longer, at most, because the
+ * daemon is starved of processor time. */
+#define GJ_MAX_EXTENSIONS	9
+
 typedef struct GjConnection
 {
 	int			fd;				/* -1: not connected */
@@ -23,8 +27,11 @@ typedef struct GjConnection
 	Size		body_size;		/* allocated */
 	MemoryContext context;		/* of body */
 	char		socket[108];	/* where the daemon was found */
+	pid_t		pid;			/* of the daemon as seen here; 0: not to be seen */
 	int			patience_ms;	/* 0, or how often an endless wait asks whether
 								 * the daemon still answers anybody */
+	int			step_ms;		/* by which the wait for one that is starved of
+								 * processor time grows */
 	uint64		wait_us;		/* spent waiting for the daemon */
 	uint32		failure_code;	/* enum gj_failure where the daemon said so */
 	char		failure[512];	/* empty while the connection is usable */
@@ -34,7 +41,8 @@ typedef struct GjConnection
 extern void gj_connection_init(GjConnection *conn, MemoryContext context);
 
 /* Connects to the daemon's socket.  timeout_ms bounds the wait for a place in
- * the daemon's backlog.  What follows is up to greeting.h. */
+ * the daemon's backlog, and is the step by which waits grow for a starved one.
+ * What follows is up to greeting.h. */
 extern bool gj_connection_open(GjConnection *conn, const char *path,
 							   int timeout_ms);
 
@@ -47,8 +55,9 @@ extern bool gj_send(GjConnection *conn, enum gj_message type,
 					const void *tail, uint32 tail_length);
 
 /* Receives the next frame into conn->frame and conn->body.  timeout_ms < 0
- * waits without bound (but for interrupts, and patience_ms).  A FAILED frame
- * is a failure. */
+ * waits without bound (but for interrupts, and patience_ms).  A daemon that is
+ * starved of processor time gets up to GJ_MAX_EXTENSIONS steps more, unless
+ * timeout_ms is 0.  A FAILED frame is a failure. */
 extern bool gj_receive(GjConnection *conn, int timeout_ms);
 
 /* Receives a frame that must be of this type and at least this long. */

@@ -157,10 +157,14 @@ extern void gj_install_join_hook(void); /* path.c */
 extern CustomScanMethods gj_scan_methods;	/* exec.c; registered in gpujoin.c */
 extern const CustomPathMethods gj_path_methods; /* plan.c */
 
-/* ---- the daemon as seen at plan time (liveness.c) ---- */
+/* ---- the daemon as its status file shows it (liveness.c) ---- */
 
 /* True when the daemon behind gj_socket lives and is not stopping; fills
  * *status (a validated private copy).  Costs microseconds. */
 extern bool gj_daemon_alive(struct gj_status *status);
+
+/* What the daemon behind socket has to do; false: unknown, and *load all
+ * zero. */
+extern bool gj_daemon_load(const char *socket, struct gj_load *load);
 
 #endif							/* GPUJOIN_H */

@@ -47,7 +47,7 @@ gj_greet(GjConnection *conn, const char *socket, int timeout_ms, Size *extent_si
 }
 
 bool
-gj_answers(const GjConnection *conn)
+gj_answers(GjConnection *conn)
 {
 	GjConnection other;
 	Size		extent_size;
@@ -65,5 +65,5 @@ gj_answers(const GjConnection *conn)
 	PG_END_TRY();
 	if (other.body != NULL)
 		pfree(other.body);
-	return answers;
+	return answers || gj_fail(conn, "%s", other.failure);
 }

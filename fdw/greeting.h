@@ -10,7 +10,8 @@
 extern bool gj_greet(GjConnection *conn, const char *socket, int timeout_ms,
 					 Size *extent_size);
 
-/* Does the daemon behind conn still greet?  It gets conn->patience_ms. */
-extern bool gj_answers(const GjConnection *conn);
+/* Does the daemon behind conn still greet?  It gets conn->patience_ms, and more
+ * while it is starved of processor time.  Else fails conn with the reason. */
+extern bool gj_answers(GjConnection *conn);
 
 #endif							/* GPUJOIN_GREETING_H */

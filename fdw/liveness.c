@@ -93,10 +93,42 @@ forget(void)
 	ReleaseExternalFD();
 }
 
+/* Opens the status file behind a socket; -1: there is none to be trusted.
+ * Not by OpenTransientFile: the file may outlive the transaction. */
+static int
+open_status(const char *socket)
+{
+	char		path[MAXPGPATH];
+	int			fd;
+
+	if (snprintf(path, sizeof(path), "%s.status", socket) >= (int) sizeof(path))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd >= 0 && !is_trusted_file(fd))
+	{
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+bool
+gj_daemon_load(const char *socket, struct gj_load *load)
+{
+	int			fd = open_status(socket);
+	bool		known;
+
+	memset(load, 0, sizeof(*load));
+	if (fd < 0)
+		return false;
+	known = is_write_locked(fd) && gj_load_read(fd, load);
+	close(fd);
+	return known;
+}
+
 bool
 gj_daemon_alive(struct gj_status *status)
 {
-	char		path[MAXPGPATH];
 	int			fd;
 
 	if (gj_socket == NULL || gj_socket[0] == '\0')
@@ -104,14 +136,10 @@ gj_daemon_alive(struct gj_status *status)
 	if (kept_fd >= 0 && strcmp(kept_socket, gj_socket) == 0 && is_alive(kept_fd, status))
 		return true;
 	forget();
-	if (snprintf(path, sizeof(path), "%s.status", gj_socket) >= (int) sizeof(path))
-		return false;
-
-	/* not OpenTransientFile: the file outlives the transaction */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = open_status(gj_socket);
 	if (fd < 0)
 		return false;
-	if (!is_trusted_file(fd) || !is_alive(fd, status))
+	if (!is_alive(fd, status))
 	{
 		close(fd);
 		return false;

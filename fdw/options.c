@@ -79,7 +79,7 @@ gj_define_options(void)
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpujoin.connect_timeout",
 							"Longest wait for a connection to gpujoind, before the join runs natively.",
-							"While a join is waited for, gpujoind must accept a connection whenever so much time has passed.",
+							"While a join is waited for, gpujoind must accept a connection whenever so much time has passed. It gets up to ten times as long while it is starved of processor time.",
 							&gj_connect_timeout, gj_connect_timeout, 1, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 

@@ -1,0 +1,171 @@
+package fault
+
+import (
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gpujoin/shm"
+	"gpujoin/tests/harness"
+)
+
+// pulse plays the daemon's beats behind a socket: a status file as the daemon
+// writes it, whose load is the test's.
+type pulse struct {
+	every time.Duration // from one beat to the next
+	share uint32
+	busy  bool // a thread is ready to run all the time
+}
+
+func (p pulse) play(t *testing.T, w *world, socket string) {
+	t.Helper()
+	path := socket + ".status"
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Chown(env.Account.UID, env.Account.GID); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var done sync.WaitGroup
+	load := shm.Load{Threads: 2, Runnable: 5000, ProcessorShare: p.share}
+	beat := func() {
+		load.Beats++
+		sealed := load.Seal()
+		at := int(shm.LoadOffset())
+		copy(content[at:], shm.Append(nil, &sealed))
+		if _, err := f.WriteAt(content, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	beat()
+	done.Go(func() {
+		tick := time.NewTicker(p.every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				beat()
+			}
+		}
+	})
+	if p.busy { // the proxy, which backends take for the daemon, is this process
+		done.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	t.Cleanup(func() {
+		close(stop)
+		done.Wait()
+		_ = f.Close()
+		_ = os.Remove(path)
+		if err := os.Link(w.d.Socket+".status", path); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// fallback is the reason why a join did not run in the daemon, or "".
+func fallback(t *testing.T, s *harness.Session, sql string) string {
+	ctx, cancel := bounded()
+	defer cancel()
+	plan, err := s.Explain(ctx, "analyze, timing off", sql)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	joins := plan.GpuJoins()
+	if len(joins) != 1 {
+		t.Errorf("%d joins of ours", len(joins))
+		return ""
+	}
+	return joins[0].Text("Fallback")
+}
+
+// A daemon that waits for processor time is waited for, up to a limit, and one
+// that has it is not; the reason says which it was.
+func TestStarvedIsNotStuck(t *testing.T) {
+	w := theWorld(t)
+	for _, c := range []struct {
+		name   string
+		pulse  pulse
+		held   time.Duration // WELCOME; 0: until the end
+		reason string
+	}{
+		{"a small share of the processors", pulse{25 * time.Millisecond, 100, false}, 1500 * time.Millisecond, ""},
+		{"late beats", pulse{300 * time.Millisecond, 1000, false}, 1500 * time.Millisecond, ""},
+		{"no beat, but threads that are ready to run", pulse{time.Hour, 1000, true}, 1500 * time.Millisecond, ""},
+		{"no beat, and all threads asleep", pulse{time.Hour, 1000, false}, 0, "the daemon does not answer, and does not lack processor time"},
+		{"a small share for ever", pulse{25 * time.Millisecond, 100, false}, 0, "the daemon gets too little processor time to answer"},
+		{"healthy beats", pulse{10 * time.Millisecond, 1000, false}, 0, "the daemon does not answer, and does not lack processor time"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.pulse.play(t, w, w.p.Socket)
+			s := w.proxied(t, serial, "set gpujoin.connect_timeout = '100ms'")
+			h := w.p.HoldAll(harness.MsgWelcome, 1)
+			defer h.Release()
+			done := make(chan string, 1)
+			go func() { done <- fallback(t, s, theJoin) }()
+			<-h.Reached
+			if c.held > 0 {
+				time.Sleep(c.held)
+				h.Release()
+			}
+			if reason := <-done; !strings.Contains(reason, c.reason) || c.reason == "" && reason != "" {
+				t.Errorf("fallback %q, and not %q", reason, c.reason)
+			}
+			h.Release()
+			w.unharmed(t, s)
+		})
+	}
+}
+
+// Patience with a starved daemon ends with the statement's own limit.
+func TestStarvedAndTimeout(t *testing.T) {
+	w := theWorld(t)
+	pulse{25 * time.Millisecond, 100, false}.play(t, w, w.p.Socket)
+	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '10s'; set statement_timeout = '500ms'")
+	h := w.p.HoldAll(harness.MsgWelcome, 1)
+	defer h.Release()
+	done := ask(s, theJoin)
+	reached(t, h, done)
+	ended(t, soon(t, done).err, "57014")
+	h.Release()
+	exec(t, s, "reset statement_timeout")
+	w.unharmed(t, s)
+}
+
+// A stopped daemon is found whatever its beats say.
+func TestStoppedIsNamed(t *testing.T) {
+	w := theWorld(t)
+	s := w.session(t, forced, serial, "set gpujoin.connect_timeout = '100ms'")
+	goOn := w.stopped(t)
+	if reason := fallback(t, s, theJoin); !strings.Contains(reason, "its process is stopped") {
+		t.Errorf("fallback %q", reason)
+	}
+	goOn()
+	w.unharmed(t, s)
+}
