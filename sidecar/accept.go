@@ -34,6 +34,7 @@ func (srv *Server) open(sock *net.UnixConn) {
 		if full {
 			f = failf(shm.FailBusy, "%d connections are open", srv.options.MaxConnections)
 		}
+		srv.counters.refuse(f)
 		_, _ = conn.WriteNow(shm.AppendFailed(nil, f.code, f.text), nil) // a courtesy
 		sock.Close()
 		return

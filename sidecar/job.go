@@ -163,6 +163,26 @@ func (j *job) failLocked(f *failure) {
 	if j.failed != nil {
 		return
 	}
+	j.srv.counters.fail(f, j.exec != nil && j.exec.announced)
+	j.end(f)
+}
+
+// abandon ends the job because one of its participants has left it.
+func (j *job) abandon(f *failure) {
+	switch {
+	case j.failed != nil:
+		return
+	case j.exec != nil && j.exec.produced && len(j.exec.ready) == 0:
+		j.srv.counters.finished.Add(1)
+	default:
+		j.srv.counters.cancelled.Add(1)
+	}
+	j.end(f)
+}
+
+// end tells the participants why the job is over and frees it. The caller has
+// locked j.
+func (j *job) end(f *failure) {
 	j.failed = f
 	for _, s := range j.sessions {
 		s.fail(f)
@@ -230,9 +250,9 @@ func (j *job) leave(s *session) {
 	switch {
 	case s == j.leader:
 		j.srv.removeJob(j)
-		j.failLocked(failf(shm.FailInternal, "the leader has left the job"))
+		j.abandon(failf(shm.FailInternal, "the leader has left the job"))
 	case s.feeding && !s.fed:
-		j.failLocked(failf(shm.FailInternal, "participant %d left while it fed", s.stats.Participant))
+		j.abandon(failf(shm.FailInternal, "participant %d left while it fed", s.stats.Participant))
 	default:
 		j.deal()
 	}

@@ -53,8 +53,9 @@ func (s *session) admit(open shm.Open, decoded *plan.Job) {
 	if err != nil {
 		if s.ctx.Err() == nil {
 			s.log.Info("job refused", "bytes", need, "error", err)
-			s.srv.counters.refused.Add(1)
-			s.fail(toFailure(err))
+			f := toFailure(err)
+			s.srv.counters.refuse(f)
+			s.fail(f)
 		}
 		return
 	}
@@ -64,6 +65,7 @@ func (s *session) admit(open shm.Open, decoded *plan.Job) {
 		s.fail(failf(shm.FailInternal, "could not make a token: %v", err))
 		return
 	}
+	s.srv.counters.admitted.Add(1)
 	s.srv.addJob(j)
 	s.log.Debug("job admitted", "job", j.id, "bytes", need, "queued", j.queued)
 	s.join(j, -1, true)

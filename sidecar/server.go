@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"gpujoin/shm"
@@ -47,11 +46,6 @@ type Server struct {
 
 	counters counters
 	meter    *loadMeter // the pulse's
-}
-
-// counters are totals since the start.
-type counters struct {
-	violations, refused, rejectedPeers, joins atomic.Int64
 }
 
 // Start claims the socket, unless that is done, and serves until Stop. If it

@@ -99,9 +99,7 @@ func (s *session) serve() {
 			err = s.limitIdle()
 		}
 		if err != nil {
-			s.srv.counters.violations.Add(1)
-			s.log.Warn("protocol violation", "message", f.Type.String(), "error", err)
-			s.refuse(toFailure(err))
+			s.reject(f.Type, toFailure(err))
 			return
 		}
 	}
@@ -126,6 +124,19 @@ func (s *session) readFailed(err error) {
 	s.srv.counters.violations.Add(1)
 	s.log.Warn("connection failed", "error", err)
 	s.refuse(failf(shm.FailProtocol, "%v", err))
+}
+
+// reject ends a session for a message of its peer: one that violates the
+// protocol, or one that this daemon does not understand or support.
+func (s *session) reject(m shm.Message, f *failure) {
+	if f.code == shm.FailProtocol {
+		s.srv.counters.violations.Add(1)
+		s.log.Warn("protocol violation", "message", m.String(), "error", f)
+	} else {
+		s.srv.counters.refuse(f)
+		s.log.Info("refused", "message", m.String(), "error", f)
+	}
+	s.refuse(f)
 }
 
 // refuse sends FAILED, once, and leaves the peer a moment to read it.

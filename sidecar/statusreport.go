@@ -35,13 +35,6 @@ type poolJSON struct {
 	KeptBlocks int64 `json:"kept_blocks"` // bytes
 }
 
-type totalsJSON struct {
-	Joins         int64 `json:"joins"`
-	Refused       int64 `json:"refused"`
-	Violations    int64 `json:"protocol_errors"`
-	RejectedPeers int64 `json:"rejected_peers"`
-}
-
 type jobJSON struct {
 	ID           uint64  `json:"id"`
 	State        string  `json:"state"`
@@ -63,12 +56,8 @@ func statusFrame(srv *Server) []byte {
 		Version: Version, PID: os.Getpid(), UptimeS: time.Since(srv.started).Seconds(),
 		Providers: srv.backends.Names(), Devices: srv.backends.Devices(), Budget: b.Total, Reserved: b.Reserved,
 		Used: s.Physical - s.KeptBlocks - int64(s.Warm)*s.ExtentSize, Queued: b.Queued,
-		Pool: poolJSON{s.ExtentSize, s.Extents, s.Warm, int64(s.Warm) * s.ExtentSize, s.KeptBlocks},
-		Totals: totalsJSON{
-			srv.counters.joins.Load(), srv.counters.refused.Load(),
-			srv.counters.violations.Load(), srv.counters.rejectedPeers.Load(),
-		},
-		Jobs: []jobJSON{},
+		Pool:   poolJSON{s.ExtentSize, s.Extents, s.Warm, int64(s.Warm) * s.ExtentSize, s.KeptBlocks},
+		Totals: srv.counters.totals(), Jobs: []jobJSON{},
 	}
 	srv.mu.Lock()
 	out.Stopping, out.Sessions = srv.stopping, len(srv.sessions)

@@ -88,7 +88,7 @@ func TestViolations(t *testing.T) {
 		},
 		"part of another value": func(t *testing.T, c *client.Conn) error {
 			e := feed(t, c)
-			copy(e.Data, shm.Append(nil, &shm.ChainPart{Magic: shm.ChainMagic, Version: 1, Chain: 2, Bytes: 10}))
+			copy(e.Data, shm.Append(nil, &shm.ChainPart{Magic: shm.ChainMagic, Version: shm.LayoutVersion, Chain: 2, Bytes: 10}))
 			return c.ChainFilled(e, 1, 0, 10)
 		},
 		"release twice": func(t *testing.T, c *client.Conn) error {
@@ -104,7 +104,7 @@ func TestViolations(t *testing.T) {
 		},
 		"value with a gap": func(t *testing.T, c *client.Conn) error {
 			e := feed(t, c)
-			copy(e.Data, shm.Append(nil, &shm.ChainPart{Magic: shm.ChainMagic, Version: 1, Chain: 2, Part: 1, Bytes: 10}))
+			copy(e.Data, shm.Append(nil, &shm.ChainPart{Magic: shm.ChainMagic, Version: shm.LayoutVersion, Chain: 2, Part: 1, Bytes: 10}))
 			must(t, c.ChainFilled(e, 2, 1, 10))
 			return client.Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: 2})
 		},

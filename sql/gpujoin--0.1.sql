@@ -16,11 +16,14 @@ COMMENT ON FUNCTION daemon_status() IS
 -- The same as a row. daemon is 'running', 'stopping' or why it is neither; the
 -- rest is NULL then. Sizes are bytes: budget is what jobs may take together,
 -- reserved what they were promised, used what they hold; pool is the memory of
--- all extents, pool_free that of extents ready for the next job.
+-- all extents, pool_free that of extents ready for the next job. From admitted
+-- on they are totals since the daemon's start (docs/daemon.md, Status).
 CREATE FUNCTION status(
     OUT daemon text, OUT version text, OUT pid integer, OUT uptime interval,
     OUT providers text[], OUT budget bigint, OUT reserved bigint, OUT used bigint,
-    OUT pool bigint, OUT pool_free bigint, OUT jobs integer, OUT queued integer)
+    OUT pool bigint, OUT pool_free bigint, OUT jobs integer, OUT queued integer,
+    OUT admitted bigint, OUT finished bigint, OUT cancelled bigint, OUT failed bigint,
+    OUT refused bigint, OUT fallbacks bigint, OUT reasons pg_catalog.jsonb)
 RETURNS record
 LANGUAGE SQL VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
@@ -40,11 +43,18 @@ BEGIN ATOMIC
            (d.status #>> '{pool,extents}')::bigint * (d.status #>> '{pool,extent_size}')::bigint,
            (d.status #>> '{pool,free}')::bigint * (d.status #>> '{pool,extent_size}')::bigint,
            pg_catalog.jsonb_array_length(d.status -> 'jobs'),
-           (d.status ->> 'queued')::integer
+           (d.status ->> 'queued')::integer,
+           (d.status #>> '{totals,admitted}')::bigint,
+           (d.status #>> '{totals,finished}')::bigint,
+           (d.status #>> '{totals,cancelled}')::bigint,
+           (d.status #>> '{totals,failed}')::bigint,
+           (d.status #>> '{totals,refused}')::bigint,
+           (d.status #>> '{totals,fallbacks}')::bigint,
+           d.status #> '{totals,reasons}'
     FROM daemon_status() AS d;
 END;
 
-COMMENT ON FUNCTION status() IS 'whether gpujoind runs, and its memory and jobs';
+COMMENT ON FUNCTION status() IS 'whether gpujoind runs, its memory and jobs, and what became of jobs';
 
 -- What joins run on. state is 'ready', 'absent', 'starting', 'waiting' or
 -- 'broken', and reason says why it is not ready, or what a ready one has to do

@@ -16,6 +16,10 @@ FROM pg_proc WHERE pronamespace = 'gpujoin'::regnamespace ORDER BY 1;
 SELECT daemon, pid > 0 AS has_pid, providers, budget > 0 AS has_budget,
        pool >= pool_free AS pool_is_sane, queued
 FROM gpujoin.status();
+SELECT admitted >= finished + cancelled + failed AS jobs_add_up,
+       refused + failed >= fallbacks AS fallbacks_add_up,
+       refused + failed = coalesce((SELECT sum(value::bigint) FROM jsonb_each(reasons)), 0) AS reasons_add_up
+FROM gpujoin.status();
 
 SELECT provider, device, name IS NOT NULL AS has_name, state, memory, jobs, queued, restarts
 FROM gpujoin.devices WHERE provider = 'cpu';

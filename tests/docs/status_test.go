@@ -1,0 +1,46 @@
+package docs
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Every column of gpujoin.status() and gpujoin.devices stands in daemon.md, in
+// their order, and so does every reason that the daemon counts.
+func TestStatusColumns(t *testing.T) {
+	sql := read(t, "sql", "gpujoin--0.1.sql")
+	_, status, _ := strings.Cut(sql, "CREATE FUNCTION status(")
+	status, _, _ = strings.Cut(status, "RETURNS")
+	_, devices, _ := strings.Cut(sql, "CREATE VIEW devices")
+	_, devices, _ = strings.Cut(devices, "AS d(")
+	devices, _, _ = strings.Cut(devices, ");")
+	_, section, ok := strings.Cut(read(t, "docs", "daemon.md"), "## Status")
+	if !ok {
+		t.Fatal("daemon.md has no section on status")
+	}
+	_, names, _ := strings.Cut(read(t, "shm", "failed.go"), "failureNames = [...]string{")
+	names, _, _ = strings.Cut(names, "}")
+	tables := strings.Split(section, "|---|---|\n")
+	if len(tables) != 4 {
+		t.Fatalf("the section has %d tables, not 3", len(tables)-1)
+	}
+	for i, table := range []struct {
+		name string
+		code []string
+	}{
+		{"gpujoin.status()", all(`OUT (\w+) `, status)},
+		{"reasons", all(`"(\w+)"`, names)},
+		{"gpujoin.devices", all(`(\w+) (?:text|integer|bigint)`, devices)},
+	} {
+		rows, _, _ := strings.Cut(tables[i+1], "\n\n")
+		documented := all("(?m)^\\| `(\\w+)` \\|", rows)
+		if table.name == "reasons" {
+			slices.Sort(documented)
+			slices.Sort(table.code)
+		}
+		if len(table.code) < 8 || !slices.Equal(table.code, documented) {
+			t.Errorf("%s: %v\ndaemon.md: %v", table.name, table.code, documented)
+		}
+	}
+}
