@@ -16,7 +16,7 @@ var (
 
 // Every kernel that these joins ask for by name is in the source of their module.
 func TestKernelsAreThere(t *testing.T) {
-	source, err := os.ReadFile("../kernels/sort.cu")
+	source, err := os.ReadFile("../../kernels/sort.cu")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,8 +25,8 @@ func TestKernelsAreThere(t *testing.T) {
 		there[number.ReplaceAllString(name, "N")] = true
 	}
 	names := 0
-	for _, room := range []string{".", "../smj", "../npj"} {
-		files, err := filepath.Glob(filepath.Join(room, "*.go"))
+	for _, dir := range []string{".", "../smj", "../npj"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func noKernels() kernelList {
 // built returns the kernels as the macros there spell them out.
 func built(t *testing.T) kernelList {
 	t.Helper()
-	text, err := os.ReadFile("../kernels/fused.inc")
+	text, err := os.ReadFile("../../kernels/fused.inc")
 	if err != nil {
 		t.Fatal(err)
 	}
