@@ -18,6 +18,7 @@
 #include "candidate.h"
 #include "cost.h"
 #include "page_qual.h"
+#include "subpaths.h"
 
 static const char base_tag = 'b';	/* its address marks our GjBase */
 
@@ -25,35 +26,11 @@ static const char base_tag = 'b';	/* its address marks our GjBase */
 static bool
 is_foreign(Path *path)
 {
-	List	   *children = NIL;
 	ListCell   *lc;
 
-	switch (nodeTag(path))
-	{
-		case T_ForeignPath:
-		case T_CustomPath:
-			return true;
-		case T_AppendPath:
-			children = ((AppendPath *) path)->subpaths;
-			break;
-		case T_MergeAppendPath:
-			children = ((MergeAppendPath *) path)->subpaths;
-			break;
-		case T_GatherPath:
-			return is_foreign(((GatherPath *) path)->subpath);
-		case T_GatherMergePath:
-			return is_foreign(((GatherMergePath *) path)->subpath);
-		case T_SortPath:
-		case T_IncrementalSortPath:
-			return is_foreign(((SortPath *) path)->subpath);
-		case T_ProjectionPath:
-			return is_foreign(((ProjectionPath *) path)->subpath);
-		case T_MaterialPath:
-			return is_foreign(((MaterialPath *) path)->subpath);
-		default:
-			break;
-	}
-	foreach(lc, children)
+	if (IsA(path, ForeignPath) || IsA(path, CustomPath))
+		return true;
+	foreach(lc, gj_path_children(path))
 		if (is_foreign(lfirst(lc)))
 			return true;
 	return false;

@@ -33,6 +33,8 @@ gj_make_stash(PlannerInfo *root, RelOptInfo *joinrel)
 	stash->tag = &stash_tag;
 	stash->query = gj_query(root);
 	stash->return_weight = -1;
+	for (int v = 0; v < GJ_VARIANTS; v++)
+		stash->costs[v] = -1;
 	joinrel->fdw_private = stash;
 	return stash;
 }

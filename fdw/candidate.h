@@ -93,7 +93,7 @@ typedef struct GjStash
 	RelOptInfo *first_outer;	/* the pair of which one order was seen */
 	RelOptInfo *first_inner;
 	GjReject	reject;
-	bool		offered;		/* add_path got a GpuJoin for the joinrel */
+	Cost		costs[GJ_VARIANTS]; /* of the best job with its result; < 0: none */
 	double		return_weight;	/* of the joinrel's columns; < 0: not known yet */
 	GjCandidate *candidates[GJ_VARIANTS];
 	Path	   *native[GJ_VARIANTS];	/* cheapest seen, free of GpuJoins */

@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "utils/spccache.h"
 
@@ -35,10 +36,12 @@ gj_page_feed_cost(PlannerInfo *root, RelOptInfo *rel, double weight, int workers
 	double		page_cost;
 	Cost		cpu;
 
+	/* a page feed is a sequential scan, whoever reads the pages */
 	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
 	cpu = rel->tuples * (gj_page_row_cost + rel->baserestrictcost.per_tuple) +
 		rel->rows * weight * gj_page_column_cost;
-	return page_cost * rel->pages + rel->baserestrictcost.startup + cpu / gj_divisor(workers);
+	return (enable_seqscan ? 0 : disable_cost) +
+		page_cost * rel->pages + rel->baserestrictcost.startup + cpu / gj_divisor(workers);
 }
 
 Cost

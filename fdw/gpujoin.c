@@ -17,4 +17,5 @@ _PG_init(void)
 	gj_define_options();
 	RegisterCustomScanMethods(&gj_scan_methods);
 	gj_install_join_hook();
+	gj_install_notices();
 }

@@ -154,6 +154,7 @@ extern void gj_explain(CustomScanState *node, const GjPlan *plan,
 
 /* ---- hooks and methods ---- */
 extern void gj_install_join_hook(void); /* path.c */
+extern void gj_install_notices(void);	/* notices.c */
 extern CustomScanMethods gj_scan_methods;	/* exec.c; registered in gpujoin.c */
 extern const CustomPathMethods gj_path_methods; /* plan.c */
 

@@ -9,6 +9,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/restrictinfo.h"
 
 #include "compat.h"
 #include "cost.h"
@@ -81,6 +82,20 @@ refresh_native(List *paths, Path *native)
 			llast(lfirst_node(CustomPath, lc)->custom_paths) = native;
 }
 
+/* The joinrel's target, then what only the residual conditions read. */
+static List *
+all_outputs(const RelOptInfo *joinrel, List *residuals)
+{
+	List	   *outputs = list_copy(joinrel->reltarget->exprs);
+	List	   *vars = pull_var_clause((Node *) extract_actual_clauses(residuals, false),
+									   PVC_RECURSE_PLACEHOLDERS);
+	ListCell   *lc;
+
+	foreach(lc, vars)
+		outputs = list_append_unique(outputs, lfirst(lc));
+	return outputs;
+}
+
 GjReject
 gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant variant)
 {
@@ -90,6 +105,8 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	const Path *cheapest;
 	Path	   *native;
 	Path		costs = {0};
+	List	   *residuals;
+	List	   *outputs;
 
 	cheapest = gj_cheapest_native(joinrel, stash, variant);
 	if (cheapest == NULL)
@@ -98,15 +115,24 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	if (gj_force)
 		force_cost(root, joinrel, stash, variant, cheapest->total_cost, &costs);
 	if (costs.total_cost >= cheapest->total_cost)
+	{
+		stash->costs[variant] = costs.total_cost;
 		return GJ_REJECT_COST;
+	}
+	residuals = gj_residuals(tree);
+	outputs = all_outputs(joinrel, residuals);
+	if (list_length(outputs) > GJ_MAX_COLUMNS)
+		return GJ_REJECT_TOO_LARGE;
 	native = gj_keep_native(stash, variant, cheapest);
 	if (native == NULL)
 		return GJ_REJECT_NATIVE;
 
+	stash->costs[variant] = costs.total_cost;
 	path = palloc0(sizeof(GjPath));
 	path->variant = variant;
 	path->tree = tree;
-	path->outputs = joinrel->reltarget->exprs;
+	path->outputs = outputs;
+	path->ntarget = list_length(joinrel->reltarget->exprs);
 
 	cpath = &path->cpath;
 	NodeSetTag(cpath, T_CustomPath);
@@ -119,9 +145,8 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	cpath->custom_paths = lappend(input_paths(tree, NIL), native);
 	cpath->methods = &gj_path_methods;
-	gj_set_path_clauses(cpath, gj_residuals(tree));
+	gj_set_path_clauses(cpath, residuals);
 
-	stash->offered = true;
 	if (variant == GJ_SERIAL)
 	{
 		/*

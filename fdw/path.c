@@ -20,7 +20,6 @@
 #define MAX_TOTAL_COLUMNS 4000
 
 static set_join_pathlist_hook_type previous_join_hook;
-static create_upper_paths_hook_type previous_upper_hook;
 
 /* One attempt to join two relations. */
 typedef struct Attempt
@@ -172,7 +171,6 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	GjCandidate *outer[GJ_VARIANTS];
 	GjCandidate *inner[GJ_VARIANTS];
 	GjReject	reject;
-	GjReject	parallel_reject;
 
 	if (jointype != JOIN_INNER)
 		return GJ_REJECT_JOIN_TYPE;
@@ -220,11 +218,10 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	/* verification compares two whole results, which takes one process */
 	if (query->shares && joinrel->consider_parallel && !gj_verify &&
 		outer[GJ_PARALLEL] != NULL && inner[GJ_PARALLEL] != NULL)
-		parallel_reject = join_trees(&attempt, GJ_PARALLEL, outer[GJ_PARALLEL], inner[GJ_PARALLEL]);
-	else
-		parallel_reject = GJ_REJECT_NATIVE;
-	reject = join_trees(&attempt, GJ_SERIAL, outer[GJ_SERIAL], inner[GJ_SERIAL]);
-	return parallel_reject == GJ_ACCEPTED ? GJ_ACCEPTED : reject;
+		join_trees(&attempt, GJ_PARALLEL, outer[GJ_PARALLEL], inner[GJ_PARALLEL]);
+
+	/* whatever keeps the serial job from being offered is the join's reason */
+	return join_trees(&attempt, GJ_SERIAL, outer[GJ_SERIAL], inner[GJ_SERIAL]);
 }
 
 static void
@@ -242,21 +239,9 @@ join_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		gj_reject(root, joinrel, reject);
 }
 
-static void
-upper_hook(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
-		   RelOptInfo *output_rel, void *extra)
-{
-	if (previous_upper_hook)
-		previous_upper_hook(root, stage, input_rel, output_rel, extra);
-	if (gj_enabled && gj_explain_rejected && stage == UPPERREL_FINAL)
-		gj_report_rejected(root);
-}
-
 void
 gj_install_join_hook(void)
 {
 	previous_join_hook = set_join_pathlist_hook;
 	set_join_pathlist_hook = join_hook;
-	previous_upper_hook = create_upper_paths_hook;
-	create_upper_paths_hook = upper_hook;
 }

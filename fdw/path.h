@@ -15,7 +15,9 @@ typedef struct GjPath
 	CustomPath	cpath;
 	GjVariant	variant;
 	GjCandidate *tree;
-	List	   *outputs;		/* Vars: the joinrel's target when the path was made */
+	List	   *outputs;		/* Vars: the joinrel's target when the path was
+								 * made, then what only residual conditions read */
+	int			ntarget;		/* how many of them are the joinrel's target */
 } GjPath;
 
 /* Offers stash->candidates[variant] if it is cheaper than the native plan. */

@@ -217,18 +217,6 @@ add_outputs(Builder *builder, const List *outputs, const Plan *native)
 	}
 }
 
-/* The joinrel's outputs, then what only the residual conditions read. */
-static List *
-all_outputs(const GjPath *path, List *quals)
-{
-	List	   *outputs = list_copy(path->outputs);
-	ListCell   *lc;
-
-	foreach(lc, pull_var_clause((Node *) quals, PVC_RECURSE_PLACEHOLDERS))
-		outputs = list_append_unique(outputs, lfirst(lc));
-	return outputs;
-}
-
 static List *
 scan_tlist(const List *outputs)
 {
@@ -249,7 +237,6 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	const GjCandidate *tree = path->tree;
 	Plan	   *native = llast(custom_plans);
 	List	   *quals = extract_actual_clauses(gj_residuals(tree), false);
-	List	   *outputs = all_outputs(path, quals);
 	GjPlan		plan = {
 		.parallel = path->variant == GJ_PARALLEL,
 		.workers = tree->workers,
@@ -266,8 +253,8 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	gj_check_native_plan(native);
 	add_inputs(&builder, tree);
 	add_joins(&builder, tree);
-	add_outputs(&builder, outputs, native);
-	for (int i = 0; i < list_length(path->outputs); i++)
+	add_outputs(&builder, path->outputs, native);
+	for (int i = 0; i < path->ntarget; i++)
 		if (plan.native_resnos[i] == 0)
 			elog(ERROR, "native child of a GpuJoin lacks an output");
 
@@ -277,7 +264,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	scan->flags = best_path->flags;
 	scan->custom_plans = custom_plans;
 	scan->custom_private = gj_plan_write(&plan);
-	scan->custom_scan_tlist = scan_tlist(outputs);
+	scan->custom_scan_tlist = scan_tlist(path->outputs);
 	scan->methods = &gj_scan_methods;
 	return &scan->scan.plan;
 }

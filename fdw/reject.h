@@ -33,16 +33,20 @@ typedef enum GjReject
 	GJ_REJECT_TOO_LARGE,
 	GJ_REJECT_BUDGET,
 	GJ_REJECT_NATIVE,
-	GJ_REJECT_COST
+	GJ_REJECT_PARTITIONWISE,
+	GJ_REJECT_GATED,
+	GJ_REJECT_PLAN,
+	GJ_REJECT_COST,
+	GJ_REJECTS
 } GjReject;
 
 /* The word that stands for a reason in notices and documentation. */
 extern const char *gj_reject_word(GjReject reason);
 
+/* The same as a sentence without its full stop. */
+extern const char *gj_reject_detail(GjReject reason);
+
 /* Remembers why a joinrel was rejected; costs nothing unless it will be shown. */
 extern void gj_reject(PlannerInfo *root, RelOptInfo *joinrel, GjReject reason);
-
-/* Raises a notice for every joinrel of a query that stayed native. */
-extern void gj_report_rejected(PlannerInfo *root);
 
 #endif							/* GPUJOIN_REJECT_H */

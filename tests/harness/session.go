@@ -56,7 +56,11 @@ func (c *Cluster) connect(ctx context.Context, user, database string, settings m
 	conf.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.notices = append(s.notices, n.Severity+": "+n.Message)
+		text := n.Severity + ": " + n.Message
+		if n.Detail != "" {
+			text += "\nDETAIL: " + n.Detail
+		}
+		s.notices = append(s.notices, text)
 	}
 	if s.conn, err = pgconn.ConnectConfig(ctx, conf); err != nil {
 		return nil, err

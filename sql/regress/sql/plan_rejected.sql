@@ -1,4 +1,4 @@
--- Why a join stays native, one notice a joinrel.
+-- Why a join stays native, one notice a reason.
 SET search_path = plan;
 SET gpujoin.force = on;
 SET gpujoin.explain_rejected = on;
@@ -62,7 +62,7 @@ SET gpujoin.socket = '/nonexistent/socket';
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);
 RESET gpujoin.socket;
 -- side: an inner join whose other side is an outer join
-EXPLAIN (COSTS OFF) SELECT 1 FROM (a LEFT JOIN b ON a.id = b.id) JOIN b b2 ON b2.id = a.v;
+EXPLAIN (COSTS OFF) SELECT 1 FROM (a FULL JOIN b ON a.id = b.id) JOIN b b2 ON b2.id = coalesce(a.v, b.v);
 -- no_key
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b ON a.id < b.id;
 EXPLAIN (COSTS OFF) SELECT 1 FROM a, b;
@@ -81,14 +81,79 @@ INSERT INTO a SELECT 1; INSERT INTO b SELECT 1;
 UPDATE pg_class SET reltuples = 1e15, relpages = 1 WHERE oid IN ('a'::regclass, 'b'::regclass);
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);
 ROLLBACK;
--- cost
+-- too_large: more outputs than a row may have
+DO $$
+DECLARE
+    columns text := (SELECT string_agg('c' || g || ' int', ', ') FROM generate_series(1, 840) g);
+BEGIN
+    EXECUTE 'CREATE TABLE wide1 (id int, ' || columns || ')';
+    EXECUTE 'CREATE TABLE wide2 (id int, ' || columns || ')';
+END $$;
+INSERT INTO wide1 (id, c1, c840) VALUES (1, 2, 3);
+INSERT INTO wide2 (id, c1, c840) VALUES (1, 20, 30);
+SELECT gpujoins('SELECT ' || string_agg(format('x.c%1$s + y.c%1$s', g), ', ') || ' FROM wide1 x JOIN wide2 y USING (id)')
+FROM generate_series(1, 840) g;
+-- ... of which some are read by a condition only
+SELECT format('SELECT sum(%s) AS s FROM wide1 x JOIN wide2 y ON x.id = y.id AND coalesce(%s, 1) > 0',
+              string_agg(format('coalesce(x.c%1$s, 0)', g), ' + '),
+              string_agg(format('x.c%1$s + y.c%1$s', g), ', ')) AS many_read
+FROM generate_series(1, 840) g \gset
+:many_read;
+DROP TABLE wide1, wide2;
+-- partitionwise
+CREATE TABLE parted (id int, v int) PARTITION BY RANGE (id);
+CREATE TABLE parted1 PARTITION OF parted FOR VALUES FROM (0) TO (100);
+CREATE TABLE parted2 PARTITION OF parted FOR VALUES FROM (100) TO (1000);
+SET enable_partitionwise_join = on;
+EXPLAIN (COSTS OFF) SELECT p.v FROM parted p JOIN parted q USING (id);
+RESET enable_partitionwise_join;
+DROP TABLE parted;
+-- each reason once, with the number of joins
+EXPLAIN (COSTS OFF) SELECT 1 FROM a a1 LEFT JOIN a a2 USING (id) LEFT JOIN a a3 USING (id) LEFT JOIN a a4 USING (id)
+    LEFT JOIN a a5 USING (id) JOIN generate_series(1, 3) AS f(id) USING (id);
+-- subqueries, CTEs and subplans are part of the query
+EXPLAIN (COSTS OFF)
+WITH w AS MATERIALIZED (SELECT a1.v FROM a a1 LEFT JOIN b b1 USING (id))
+SELECT (SELECT max(a2.v) FROM a a2 FULL JOIN b b2 USING (id)) FROM w
+UNION ALL (SELECT a3.v FROM a a3 LEFT JOIN b b3 ON a3.id = b3.id AND a3.v > b3.v LIMIT 7);
+-- planned inside the planner: a function's query has notices of its own
+CREATE FUNCTION constant_join() RETURNS bigint LANGUAGE sql IMMUTABLE AS
+    'SELECT count(*) FROM plan.a inner1 LEFT JOIN plan.b inner2 USING (id)';
+EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b USING (id) WHERE a.v = constant_join();
+-- ... and neither has any where the setting is off for one of them
+ALTER FUNCTION constant_join() SET gpujoin.explain_rejected = off;
+EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b USING (id) WHERE a.v = constant_join();
+SET gpujoin.explain_rejected = off;
+ALTER FUNCTION constant_join() SET gpujoin.explain_rejected = on;
+EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b USING (id) WHERE a.v = constant_join();
+SET gpujoin.explain_rejected = on;
+-- ... nor after an error while planning
+CREATE FUNCTION failing() RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RAISE ''no constant''; END';
+EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b USING (id) WHERE a.v = failing();
+EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b USING (id);
+-- a join that the planner drops from its plan has no notice
+EXPLAIN (COSTS OFF) SELECT 1 FROM a a1 JOIN a a2 USING (id) JOIN a a3 ON a3.id < a2.id AND a3.id = a1.v;
+-- cost; the costs themselves depend on the daemon's rates
 SET gpujoin.force = off;
 SET gpujoin.min_rows = 0;
+\set VERBOSITY terse
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);
+-- ... also where small tables make no parallel job, and the serial one lost
+SET max_parallel_workers_per_gather = 2;
+SET min_parallel_table_scan_size = 0;
+EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);
+RESET min_parallel_table_scan_size;
+SET max_parallel_workers_per_gather = 0;
+-- plan: the job is cheaper as a whole, but not its first rows
+SET gpujoin.startup_cost = 0;
+EXPLAIN (COSTS OFF) SELECT 1 FROM fact JOIN dim_c ON fact.c = dim_c.id LIMIT 1;
+RESET gpujoin.startup_cost;
+\set VERBOSITY default
 -- off: silence
 SET gpujoin.enabled = off;
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);
 
+DROP FUNCTION constant_join, failing;
 DROP VIEW limited;
 DROP TABLE mixed;
 DROP FOREIGN TABLE away;

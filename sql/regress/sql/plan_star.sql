@@ -33,6 +33,13 @@ CREATE INDEX ON fact (id);
 ANALYZE fact;
 SELECT gpujoins('SELECT * FROM fact JOIN dim_a ON fact.a = dim_a.id WHERE fact.id = 77');
 SELECT gpujoins('SELECT * FROM fact JOIN dim_a ON fact.a = dim_a.id WHERE fact.id < 20');
+-- without sequential scans there is no page feed where there is another scan
+SET gpujoin.force = on;
+SELECT gpujoins('SELECT * FROM fact JOIN dim_a ON fact.a = dim_a.id WHERE fact.id < 150000');
+SET enable_seqscan = off;
+SELECT gpujoins('SELECT * FROM fact JOIN dim_a ON fact.a = dim_a.id WHERE fact.id < 150000');
+RESET enable_seqscan;
+RESET gpujoin.force;
 DROP INDEX fact_id_idx;
 
 -- too small, too dear, no daemon
