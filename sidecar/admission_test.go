@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gpujoin/joincore"
 	"gpujoin/shm"
 	"gpujoin/sidecar/client"
 )
@@ -147,4 +148,59 @@ func TestIdle(t *testing.T) {
 	if n := r.srv.counters.violations.Load(); n != 0 {
 		t.Errorf("%d violations", n)
 	}
+}
+
+// panicking is a backend that cannot estimate a plan.
+type panicking struct{ testBackend }
+
+func (panicking) Estimate(*joincore.Plan) int64 { panic("an estimate that fails") }
+
+// TestAdmissionPanics: what goes wrong in admission costs one job, not the
+// daemon.
+func TestAdmissionPanics(t *testing.T) {
+	r := start(t, nil, panicking{})
+	for range 2 {
+		_, err := r.dial(0).Open(shm.Open{}, joinJob(1, 1, 1))
+		wantFailure(t, err, shm.FailInternal)
+	}
+}
+
+// TestAdmissionEndsWithItsConnection: a peer that has left while its job was
+// estimated gets no memory.
+func TestAdmissionEndsWithItsConnection(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	r := start(t, nil, slowEstimate{entered: entered, leave: leave})
+	c := r.dial(0)
+	must(t, client.Send(c, shm.MsgOpen, &shm.Open{JSONLength: uint32(len(joinJob(1, 1, 1))), Participants: 1}, joinJob(1, 1, 1)...))
+	<-entered
+	c.Close()
+	var s *session
+	r.eventually("the session is being closed", func() (bool, string) {
+		r.srv.mu.Lock()
+		defer r.srv.mu.Unlock()
+		for s = range r.srv.sessions {
+		}
+		return s != nil && s.ctx.Err() != nil, "it is not"
+	})
+	close(leave)
+	r.eventually("the session has ended", func() (bool, string) {
+		r.srv.mu.Lock()
+		defer r.srv.mu.Unlock()
+		return len(r.srv.sessions) == 0, "it has not"
+	})
+	if r.srv.findJob(s.id+1) != nil || r.srv.nextID != s.id {
+		t.Error("a job was admitted for a peer that has left")
+	}
+}
+
+// slowEstimate is a backend whose estimate waits for the test.
+type slowEstimate struct {
+	testBackend
+	entered, leave chan struct{}
+}
+
+func (b slowEstimate) Estimate(*joincore.Plan) int64 {
+	close(b.entered)
+	<-b.leave
+	return 0
 }

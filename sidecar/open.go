@@ -3,6 +3,7 @@ package sidecar
 import (
 	"crypto/rand"
 	"crypto/subtle"
+	"runtime/debug"
 	"time"
 
 	"gpujoin/shm"
@@ -40,35 +41,56 @@ func (s *session) handleOpen(body []byte) error {
 	return nil
 }
 
-// admit waits for memory and answers OPEN.
+// admit waits for memory and answers OPEN. It ends with the connection.
 func (s *session) admit(open shm.Open, decoded *plan.Job) {
-	j := newJob(s.srv, decoded, open)
-	start := time.Now()
-	timeout := time.Duration(open.QueueTimeoutMS) * time.Millisecond
-	need, err := j.need()
-	var account *memory.Account
-	if err == nil {
-		account, err = s.srv.budget.Reserve(s.ctx, s.srv.store, need, memory.Claim{Group: s.group(), Present: s.present}, timeout)
-	}
+	var j *job
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("admission panicked", "panic", p, "stack", string(debug.Stack()))
+			f := failf(shm.FailInternal, "internal error of the daemon")
+			s.fail(f)
+			if j != nil {
+				j.fail(f)
+			}
+		}
+	}()
+	j, err := s.reserve(open, decoded)
 	if err != nil {
 		if s.ctx.Err() == nil {
-			s.log.Info("job refused", "bytes", need, "error", err)
+			s.log.Info("job refused", "error", err)
 			f := toFailure(err)
 			s.srv.counters.refuse(f)
 			s.fail(f)
 		}
 		return
 	}
-	j.account, j.queued = account, time.Since(start)
+	s.log.Debug("job admitted", "job", j.id, "queued", j.queued)
+	s.join(j, -1, true)
+}
+
+// reserve makes a job that has the memory it is expected to need.
+func (s *session) reserve(open shm.Open, decoded *plan.Job) (*job, error) {
+	j := newJob(s.srv, decoded, open)
+	start := time.Now()
 	if _, err := rand.Read(j.token[:]); err != nil {
-		account.Close()
-		s.fail(failf(shm.FailInternal, "could not make a token: %v", err))
-		return
+		return nil, failf(shm.FailInternal, "could not make a token: %v", err)
 	}
+	need, err := j.need()
+	if err == nil {
+		err = s.ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	timeout := time.Duration(open.QueueTimeoutMS) * time.Millisecond
+	claim := memory.Claim{Group: s.group(), Present: s.present}
+	if j.account, err = s.srv.budget.Reserve(s.ctx, s.srv.store, need, claim, timeout); err != nil {
+		return nil, err
+	}
+	j.queued = time.Since(start)
 	s.srv.counters.admitted.Add(1)
 	s.srv.addJob(j)
-	s.log.Debug("job admitted", "job", j.id, "bytes", need, "queued", j.queued)
-	s.join(j, -1, true)
+	return j, nil
 }
 
 func (s *session) handleAttach(body []byte) error {

@@ -38,6 +38,15 @@ func Keys(pairs []joincore.KeyPair, columnOf func(joincore.ColumnRef) joincore.C
 	return left, right
 }
 
+// Columns returns the columns of all parts, in their order.
+func (k *Key) Columns() []joincore.ColumnRef {
+	out := make([]joincore.ColumnRef, len(k.Parts))
+	for i, p := range k.Parts {
+		out[i] = p.Column
+	}
+	return out
+}
+
 // Emit says what probing returns.
 type Emit uint8
 

@@ -36,7 +36,7 @@ func (b *bulk) gather() joincore.Phase {
 				width += int64(column.Width)
 			}
 		}
-		p.Predicted = d.PredictReturn(width * b.estimate(b.plan.Root))
+		p.Predicted = d.PredictReturn(width * b.rows[b.plan.Root])
 	}
 	return p
 }
@@ -104,7 +104,7 @@ func (b *bulk) join(n *joincore.Join, w wanted, push push) (err error) {
 		Match: plan.Match, Algorithm: decision.Algorithm, Bits: decision.Bits,
 		Leftover: plan.Leftover, Found: plan.Found,
 		KeepBuild: b.keep(w, build.inputs), KeepProbe: b.keep(w, probe.inputs),
-		BuildRows: b.estimate(build.node), ResultRows: clampRows(n.Rows), ProbeInput: scan,
+		BuildRows: b.rows[build.node], ResultRows: clampRows(n.Rows), ProbeInput: scan,
 	}, space)
 	if err != nil {
 		return err

@@ -146,9 +146,5 @@ func inputsNeeded(s *side) []int {
 
 // flowOf prepares a side.
 func (e *chunked) flowOf(s *side, kept bool) (*flow, error) {
-	needed := s.needed
-	for _, p := range s.key.Parts {
-		needed = needed.with(p.Column)
-	}
-	return e.flow(s.node, needed, kept)
+	return e.flow(s.node, s.needed.with(s.key.Columns()...), kept)
 }

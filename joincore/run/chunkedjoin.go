@@ -46,7 +46,7 @@ func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, probeRo
 	if e.opt.Rates != nil {
 		j.predicted = e.opt.Rates.Predict(choose.CoreJoin{
 			Algorithm: j.decision.Algorithm, BuildRows: j.buildRows, ProbeRows: probeRows,
-			Result: e.estimate(n), Columns: len(e.plan.Output),
+			Result: e.rows[n], Columns: len(e.plan.Output),
 		}, e.dev.Streams())
 	}
 	m := device.Match{Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: e.plan.Parameters, ProbeRows: probeRows}

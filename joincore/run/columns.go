@@ -1,6 +1,7 @@
 package run
 
 import (
+	"maps"
 	"slices"
 
 	"gpujoin/joincore"
@@ -11,22 +12,22 @@ type columns map[joincore.ColumnRef]bool
 
 func newColumns(refs []joincore.ColumnRef) columns {
 	c := columns{}
-	for _, r := range refs {
-		c[r] = true
-	}
+	c.add(refs...)
 	return c
 }
 
 // with returns the set with more columns.
 func (c columns) with(refs ...joincore.ColumnRef) columns {
-	out := columns{}
-	for r := range c {
-		out[r] = true
-	}
-	for _, r := range refs {
-		out[r] = true
-	}
+	out := maps.Clone(c)
+	out.add(refs...)
 	return out
+}
+
+// add adds columns to the set itself.
+func (c columns) add(refs ...joincore.ColumnRef) {
+	for _, r := range refs {
+		c[r] = true
+	}
 }
 
 // of returns the columns of some inputs, in a stable order.

@@ -10,21 +10,25 @@ import (
 // need beside its inputs and result batches, by the planner's row estimates.
 // It plans as Run does for a device of chunks; sums are taken over what may live at the same time.
 func Estimate(plan *joincore.Plan, opt Options) int64 {
-	e := &estimator{plan: plan, opt: opt}
+	e := newEstimator(plan, opt)
 	return max(e.flow(plan.Root, newColumns(plan.Output))+e.vectors(), 1<<20)
 }
 
 type estimator struct {
-	plan *joincore.Plan
-	opt  Options
+	plan    *joincore.Plan
+	opt     Options
+	rows    rowEstimates
+	visited int // nodes, each of which is to be looked at once
 }
 
-func (e *estimator) rows(n joincore.Node) int64 {
-	return estimateRows(n, func(input int) int64 { return clampRows(e.plan.Inputs[input].Rows) })
+func newEstimator(plan *joincore.Plan, opt Options) *estimator {
+	rows := estimateRows(plan.Root, func(input int) int64 { return clampRows(plan.Inputs[input].Rows) })
+	return &estimator{plan: plan, opt: opt, rows: rows}
 }
 
 // flow returns the bytes that live while a node's rows stream.
 func (e *estimator) flow(n joincore.Node, needed columns) int64 {
+	e.visited++
 	switch n := n.(type) {
 	case *joincore.Filter:
 		return e.flow(n.Child, needed.with(joincore.ExprColumns(n.Predicate)...))
@@ -45,8 +49,9 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 		build, probe = left, right
 		buildRows, probeRows = probeRows, buildRows
 	}
-	buildStored, buildPeak := e.stored(build, buildRows)
-	probeFlow := e.flow(probe.node, probe.needed)
+	// A side's flow is asked for once: each join below would double the calls.
+	buildFlow, probeFlow := e.flow(build.node, build.needed), e.flow(probe.node, probe.needed)
+	buildStored, buildPeak := e.stored(build, buildRows, buildFlow)
 	algorithm := func(dense bool) joincore.Algorithm {
 		a, _ := e.opt.Rates.Algorithm(choose.Side{
 			BuildRows: buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
@@ -61,18 +66,19 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 	if algorithm(true) == joincore.NPJ {
 		unpartitioned = buildStored + arrayBytes(buildRows, probeRows) + probeFlow
 	}
-	probeStored, probePeak := e.stored(probe, probeRows)
+	probeStored, probePeak := e.stored(probe, probeRows, probeFlow)
 	moved := e.moved(build, buildRows) + e.moved(probe, probeRows) + e.placesBytes(buildRows, probeRows)
 	return max(unpartitioned, buildPeak, buildStored+probePeak, buildStored+probeStored+moved)
 }
 
-// stored returns the bytes of a side as a space, and while it is made.
-func (e *estimator) stored(s *side, rows int64) (stays, peak int64) {
+// stored returns the bytes of a side as a space, and while it is made of a
+// flow with so many bytes.
+func (e *estimator) stored(s *side, rows, flow int64) (stays, peak int64) {
 	if _, ok := s.node.(*joincore.Scan); ok {
 		return 0, 0
 	}
 	stays = rows * int64(4*len(inputsNeeded(s))+9)
-	return stays, stays + e.flow(s.node, s.needed)
+	return stays, stays + flow
 }
 
 // moved returns the bytes of a partitioned side.
@@ -116,26 +122,36 @@ func clampRows(rows float64) int64 {
 	return int64(min(rows, 1e12))
 }
 
-// estimateRows returns the rows of a node: of scans what scan says, of joins
-// the planner's estimate.
-func estimateRows(n joincore.Node, scan func(input int) int64) int64 {
-	switch n := n.(type) {
-	case *joincore.Scan:
-		return scan(n.Input)
-	case *joincore.Filter:
-		return estimateRows(n.Child, scan)
-	case *joincore.Join:
-		if rows := clampRows(n.Rows); rows > 0 {
-			return rows
-		}
-		return max(estimateRows(n.Left, scan), estimateRows(n.Right, scan))
-	}
-	return 0
+// rowEstimates are the rows of each node of a plan: of scans what is known of
+// the input, of joins the planner's estimate.
+type rowEstimates map[joincore.Node]int64
+
+// estimateRows looks at each node once. scan returns the rows of an input.
+func estimateRows(root joincore.Node, scan func(input int) int64) rowEstimates {
+	r := rowEstimates{}
+	r.add(root, scan)
+	return r
 }
 
-func joinSizes(n *joincore.Join, rows func(joincore.Node) int64) choose.Join {
+func (r rowEstimates) add(n joincore.Node, scan func(input int) int64) (rows int64) {
+	switch n := n.(type) {
+	case *joincore.Scan:
+		rows = scan(n.Input)
+	case *joincore.Filter:
+		rows = r.add(n.Child, scan)
+	case *joincore.Join:
+		rows = max(r.add(n.Left, scan), r.add(n.Right, scan))
+		if estimate := clampRows(n.Rows); estimate > 0 {
+			rows = estimate
+		}
+	}
+	r[n] = rows
+	return rows
+}
+
+func joinSizes(n *joincore.Join, rows rowEstimates) choose.Join {
 	return choose.Join{
-		LeftRows: rows(n.Left), RightRows: rows(n.Right),
+		LeftRows: rows[n.Left], RightRows: rows[n.Right],
 		LeftPipelined: hasJoin(n.Left), RightPipelined: hasJoin(n.Right),
 	}
 }
@@ -149,9 +165,7 @@ func sides(n *joincore.Join, needed columns, columnOf func(joincore.ColumnRef) j
 	right = &side{node: n.Right, inputs: scanned(n.Right), key: rightKey, needed: above}
 	for _, s := range []*side{left, right} {
 		if !s.key.Exact { // equal hashes have to be verified
-			for _, p := range s.key.Parts {
-				s.needed = s.needed.with(p.Column)
-			}
+			s.needed = s.needed.with(s.key.Columns()...)
 		}
 	}
 	return left, right

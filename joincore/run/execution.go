@@ -16,12 +16,14 @@ type execution struct {
 	inputs []*joincore.Relation
 	spaces []device.Space // of the inputs
 	opt    Options
+	rows   rowEstimates           // of scans the real number
 	number map[*joincore.Join]int // in post-order
 }
 
 func newExecution(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, opt Options) *execution {
 	e := &execution{ctx: ctx, plan: plan, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}}
 	e.count(plan.Root)
+	e.rows = estimateRows(plan.Root, func(input int) int64 { return inputs[input].Rows() })
 	return e
 }
 
@@ -79,7 +81,7 @@ func meanHeap(r *joincore.Relation, column int) float64 {
 // decision is not complete before the build side is there.
 func (e *execution) sidesOf(n *joincore.Join, needed columns) (build, probe *side, probeRows int64, d choose.Decision) {
 	left, right := sides(n, needed, e.columnOf)
-	sizes := joinSizes(n, e.estimate)
+	sizes := joinSizes(n, e.rows)
 	d.BuildLeft = sizes.BuildLeft()
 	probeRows = sizes.LeftRows
 	if d.BuildLeft {
@@ -96,10 +98,4 @@ func (e *execution) sidesOf(n *joincore.Join, needed columns) (build, probe *sid
 
 func (e *execution) columnOf(c joincore.ColumnRef) joincore.Column {
 	return e.plan.Inputs[c.Input].Columns[c.Column]
-}
-
-// estimate returns the rows of a node: of scans the real number, of joins the
-// planner's.
-func (e *execution) estimate(n joincore.Node) int64 {
-	return estimateRows(n, func(input int) int64 { return e.inputs[input].Rows() })
 }

@@ -12,7 +12,7 @@ func PredictCores(plan *joincore.Plan, inputs []*joincore.Relation, r *choose.Ra
 	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
 		ms += r.Predict(choose.CoreJoin{BuildRows: j.rows[0], ProbeRows: j.rows[1]}, cores).MS()
 	})
-	root := choose.CoreJoin{Result: p.rows(plan.Root), Columns: len(plan.Output)}
+	root := choose.CoreJoin{Result: p.rows[plan.Root], Columns: len(plan.Output)}
 	return ms + r.Predict(root, cores).MS()
 }
 
@@ -30,10 +30,10 @@ func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *choose.D
 	read := newColumns(plan.Output).with(conditions(plan.Root)...)
 	ms := float64(deviceJobMS)
 	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
-		for _, k := range j.node.Keys {
-			read = read.with(k.Left, k.Right)
+		for _, s := range j.sides {
+			read.add(s.key.Columns()...)
 		}
-		d := choose.Resident{KeyBytes: p.keyBytes(j.node), Rows: j.rows, MatchRatio: 1, ResultRows: p.rows(j.node)}
+		d := choose.Resident{KeyBytes: p.keyBytes(j.node), Rows: j.rows, MatchRatio: 1, ResultRows: p.rows[j.node]}
 		for i, s := range j.sides {
 			d.Payload[i] = p.payload(s)
 		}
@@ -47,7 +47,7 @@ func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *choose.D
 		in += float64(inputs[c.Input].Rows()) * p.crossing(c)
 	}
 	for _, c := range plan.Output {
-		out += float64(p.rows(plan.Root)) * p.crossing(c)
+		out += float64(p.rows[plan.Root]) * p.crossing(c)
 	}
 	const perMS = 1e6 // bytes that 1 GB/s moves
 	return ms + in/r.LinkInGB/perMS + out/r.LinkOutGB/perMS
@@ -57,18 +57,15 @@ func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *choose.D
 type predictor struct {
 	plan   *joincore.Plan
 	inputs []*joincore.Relation
+	rows   rowEstimates
 }
 
 func newPredictor(plan *joincore.Plan, inputs []*joincore.Relation) *predictor {
-	return &predictor{plan, inputs}
+	return &predictor{plan, inputs, estimateRows(plan.Root, func(input int) int64 { return inputs[input].Rows() })}
 }
 
 func (p *predictor) column(c joincore.ColumnRef) joincore.Column {
 	return p.plan.Inputs[c.Input].Columns[c.Column]
-}
-
-func (p *predictor) rows(n joincore.Node) int64 {
-	return estimateRows(n, func(input int) int64 { return p.inputs[input].Rows() })
 }
 
 // joinOf is a join with its sides and their rows: build, probe.
@@ -91,11 +88,7 @@ func (p *predictor) eachJoin(n joincore.Node, needed columns, visit func(joinOf)
 		}
 		visit(j)
 		for _, s := range j.sides {
-			below := s.needed
-			for _, part := range s.key.Parts {
-				below = below.with(part.Column)
-			}
-			p.eachJoin(s.node, below, visit)
+			p.eachJoin(s.node, s.needed.with(s.key.Columns()...), visit)
 		}
 	}
 }

@@ -28,11 +28,7 @@ func (b *bulk) below(n joincore.Node, w wanted, reads []joincore.ColumnRef) want
 
 // sideOf returns what is wanted of a side of a join.
 func (b *bulk) sideOf(n *joincore.Join, s *side, w wanted) wanted {
-	reads := joincore.ExprColumns(n.Residual)
-	for _, p := range s.key.Parts {
-		reads = append(reads, p.Column)
-	}
-	return b.below(n, w, reads)
+	return b.below(n, w, append(joincore.ExprColumns(n.Residual), s.key.Columns()...))
 }
 
 // keep says which of the wanted columns the rows of some inputs have to carry.
