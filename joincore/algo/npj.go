@@ -36,14 +36,14 @@ func (s *ProbeStep) Open(st device.ChunkStream, push Push) Push {
 // probe pushes all result rows of one chunk.
 func probe(ctx context.Context, p device.Prober, r device.Rows, t device.Table, c *Counter, push Push) error {
 	start := time.Now()
-	if err := p.Start(r, t); err != nil {
+	if err := p.Start(ctx, r, t); err != nil {
 		return err
 	}
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		out, count, err := p.Next()
+		out, count, err := p.Next(ctx)
 		if err != nil {
 			return err
 		}

@@ -88,7 +88,7 @@ func (j *partitionJoin) Open(st device.ChunkStream) func(context.Context, int, P
 			return part.pass(ctx, st, j.counter, push)
 		}
 		start := time.Now()
-		table, err := st.BuildPartition(j.build, t.partition, &j.plan.Match)
+		table, err := st.BuildPartition(ctx, j.build, t.partition, &j.plan.Match)
 		if err != nil {
 			return err
 		}

@@ -47,12 +47,12 @@ func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (de
 		}
 	}
 	// The table starts small and grows: what counts is distinct keys.
-	if err := t.reset(min(total, growFrom)); err != nil {
+	if err := t.reset(ctx, min(total, growFrom)); err != nil {
 		return nil, err
 	}
 	err = d.parallel(ctx, 1, func(st *stream, _ int) error {
 		return st.eachChunk(ctx, s, m.Build, func(keys []uint64, sel []uint32, first uint32) error {
-			return t.insert(keys, sel, first)
+			return t.insert(ctx, keys, sel, first)
 		})
 	})
 	if err != nil {
@@ -92,7 +92,7 @@ func (st *stream) eachChunkOf(ctx context.Context, s *space, spans []span, key *
 // fillRegions builds with all streams. It gives up when a region is full,
 // which keys made to collide can do.
 func (t *table) fillRegions(ctx context.Context, m *device.Match, total int) (full bool, err error) {
-	if err := t.reset(total); err != nil {
+	if err := t.reset(ctx, total); err != nil {
 		return false, err
 	}
 	regions := 1 << bits.Len(uint(t.dev.streams-1))
@@ -104,7 +104,7 @@ func (t *table) fillRegions(ctx context.Context, m *device.Match, total int) (fu
 			if overflow.Load() {
 				return nil
 			}
-			ok, err := t.insertRegion(uint64(region), &used, keys, sel, first)
+			ok, err := t.insertRegion(ctx, uint64(region), &used, keys, sel, first)
 			if !ok {
 				overflow.Store(true)
 			}
@@ -115,7 +115,7 @@ func (t *table) fillRegions(ctx context.Context, m *device.Match, total int) (fu
 }
 
 // insertRegion inserts the keys whose hash falls into one region.
-func (t *table) insertRegion(region uint64, used *int, keys []uint64, sel []uint32, first uint32) (ok bool, err error) {
+func (t *table) insertRegion(ctx context.Context, region uint64, used *int, keys []uint64, sel []uint32, first uint32) (ok bool, err error) {
 	entries, seed, wrap := t.entries, t.dev.seed, t.wrap
 	width := uint(bits.Len64(wrap))
 	limit := int(wrap+1) / 8 * 7
@@ -139,7 +139,7 @@ func (t *table) insertRegion(region uint64, used *int, keys []uint64, sel []uint
 				break
 			}
 			if e.key == key {
-				if err := t.link(e, position); err != nil {
+				if err := t.link(ctx, e, position); err != nil {
 					return false, err
 				}
 				break

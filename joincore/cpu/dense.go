@@ -63,15 +63,17 @@ func (t *table) fillDense(ctx context.Context, m *device.Match, low, high int64)
 	}
 	return t.dev.parallel(ctx, regions, func(st *stream, i int) error {
 		from, to := size*uint64(i)/uint64(regions), size*uint64(i+1)/uint64(regions)
-		clear(heads[from:to])
+		if err := zero(ctx, heads[from:to]); err != nil {
+			return err
+		}
 		return st.eachChunk(ctx, t.space, m.Build, func(keys []uint64, sel []uint32, first uint32) error {
-			return t.insertDense(from, to, keys, sel, first)
+			return t.insertDense(ctx, from, to, keys, sel, first)
 		})
 	})
 }
 
 // insertDense inserts the keys that lie in [from, to) of the range.
-func (t *table) insertDense(from, to uint64, keys []uint64, sel []uint32, first uint32) error {
+func (t *table) insertDense(ctx context.Context, from, to uint64, keys []uint64, sel []uint32, first uint32) error {
 	part := t.dense[from:to]
 	low := t.low + from
 	for i, k := range keys {
@@ -88,7 +90,7 @@ func (t *table) insertDense(from, to uint64, keys []uint64, sel []uint32, first 
 		if old == 0 {
 			continue
 		}
-		if err := t.follows(position, old); err != nil {
+		if err := t.follows(ctx, position, old); err != nil {
 			return err
 		}
 	}

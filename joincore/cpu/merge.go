@@ -62,9 +62,24 @@ func (st *stream) MergeMatch(build device.Sorted, from int64, m *device.Match) (
 
 // lookupSorted sets head to the first build position, plus 1, of each key; 0
 // where there is none. It takes one step along the merge path at a time,
-// without a branch that depends on keys.
-func (t *table) lookupSorted(keys []uint64, head []uint32) {
-	build, at, i := t.sorted, t.cursor, 0
+// without a branch that depends on keys. Any number of build rows may lie
+// between two keys.
+func (t *table) lookupSorted(ctx context.Context, keys []uint64, head []uint32) error {
+	i := 0
+	for i < len(keys) && t.cursor < len(t.sorted) {
+		if err := stopped(ctx); err != nil {
+			return err
+		}
+		i += t.advance(keys[i:], head[i:len(keys)], min(t.cursor+stepRows, len(t.sorted)))
+	}
+	clear(head[i:len(keys)])
+	return nil
+}
+
+// advance finds the chains of keys as far as the first build rows decide them,
+// and returns how many that are.
+func (t *table) advance(keys []uint64, head []uint32, rows int) int {
+	build, at, i := t.sorted[:rows], t.cursor, 0
 	head = head[:len(keys)]
 	for i < len(keys) && at < len(build) {
 		b, k := build[at], keys[i]
@@ -80,8 +95,8 @@ func (t *table) lookupSorted(keys []uint64, head []uint32) {
 		at += behind
 		i += 1 - behind
 	}
-	clear(head[i:])
 	t.cursor = at
+	return i
 }
 
 // nextSorted returns the position, plus 1, of the next row with the key of

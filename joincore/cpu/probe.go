@@ -3,6 +3,8 @@
 package cpu
 
 import (
+	"context"
+
 	"gpujoin/joincore/device"
 )
 
@@ -43,13 +45,15 @@ func (st *stream) NewProber(m *device.Match) device.Prober {
 	return p
 }
 
-func (p *prober) Start(r device.Rows, t device.Table) error {
+func (p *prober) Start(ctx context.Context, r device.Rows, t device.Table) error {
 	p.in, p.table = r.(*rows), t.(*table)
 	keys, sel := p.keys.compute(p.in, p.match.Probe, p.st.dev.inputs)
 	p.sel, p.head = sel, p.heads[:len(keys)]
 	switch {
 	case p.table.sorted != nil:
-		p.table.lookupSorted(keys, p.head)
+		if err := p.table.lookupSorted(ctx, keys, p.head); err != nil {
+			return err
+		}
 	case p.table.dense != nil:
 		p.table.lookupDense(keys, p.head)
 	default:
@@ -62,8 +66,12 @@ func (p *prober) Start(r device.Rows, t device.Table) error {
 	return nil
 }
 
-func (p *prober) Next() (device.Rows, device.Count, error) {
+func (p *prober) Next(ctx context.Context) (device.Rows, device.Count, error) {
 	for {
+		// Conditions may refuse pairs without end, of one row even.
+		if err := stopped(ctx); err != nil {
+			return nil, device.Known(int64(0)), err
+		}
 		n, whole := p.pairs()
 		if n == 0 {
 			break

@@ -48,8 +48,7 @@ func (s *sorter) radix(ctx context.Context) error {
 		large = append(large, parts...)
 	}
 	return s.dev.parallel(ctx, len(local), func(_ *stream, i int) error {
-		s.sortLocal(local[i])
-		return nil
+		return s.sortLocal(ctx, local[i])
 	})
 }
 
@@ -82,8 +81,7 @@ func (s *sorter) divide(ctx context.Context, p part) ([]part, error) {
 	}
 	width := bits.Len64(uint64(r.High) - uint64(r.Low))
 	if width == 0 {
-		s.finish(p)
-		return nil, nil
+		return nil, s.finish(ctx, p)
 	}
 	by := digit{low: uint64(r.Low), shift: uint(max(width-digitBits, 0))}
 	from, to := s.pairs(p, p.side), s.pairs(p, 1-p.side)
@@ -117,7 +115,7 @@ func (s *sorter) divide(ctx context.Context, p part) ([]part, error) {
 }
 
 // sortLocal sorts a part from its least significant digit on.
-func (s *sorter) sortLocal(p part) {
+func (s *sorter) sortLocal(ctx context.Context, p part) error {
 	from, to := s.pairs(p, p.side), s.pairs(p, 1-p.side)
 	r := rangeOf(from.keys)
 	width := bits.Len64(uint64(r.High) - uint64(r.Low))
@@ -137,20 +135,21 @@ func (s *sorter) sortLocal(p part) {
 		from, to = to, from
 		p.side = 1 - p.side
 	}
-	s.finish(p)
+	return s.finish(ctx, p)
 }
 
 // finish moves a sorted part to the first buffer, and notes repeated keys.
-func (s *sorter) finish(p part) {
-	done := s.pairs(p, 0)
-	if p.side != 0 {
-		now := s.pairs(p, p.side)
-		copy(done.keys, now.keys)
-		copy(done.pos, now.pos)
-	}
-	if !s.repeats.Load() && hasRepeats(done.keys) {
-		s.repeats.Store(true)
-	}
+func (s *sorter) finish(ctx context.Context, p part) error {
+	done, now := s.pairs(p, 0), s.pairs(p, p.side)
+	return inSteps(ctx, len(done.keys), func(from, to int) {
+		if p.side != 0 {
+			copy(done.keys[from:to], now.keys[from:to])
+			copy(done.pos[from:to], now.pos[from:to])
+		}
+		if !s.repeats.Load() && hasRepeats(done.keys[max(from-1, 0):to]) {
+			s.repeats.Store(true)
+		}
+	})
 }
 
 // hasRepeats says whether two keys that follow each other are equal.

@@ -67,8 +67,8 @@ func (p *pairs) alloc(d *dev, n int) (err error) {
 
 // blockSize returns how many of n rows one stream takes at a time.
 func (s *sorter) blockSize(n int) int {
-	const least = 1 << 15
-	return max(least, n/(s.dev.streams*16)+1)
+	const least, most = 1 << 15, 1 << 22
+	return min(max(least, n/(s.dev.streams*16)+1), most)
 }
 
 func (s *sorter) sort(ctx context.Context) (*space, error) {
@@ -76,7 +76,9 @@ func (s *sorter) sort(ctx context.Context) (*space, error) {
 		return nil, err
 	}
 	if s.inOrder {
-		s.finish(part{0, s.keyed, 0})
+		if err := s.finish(ctx, part{0, s.keyed, 0}); err != nil {
+			return nil, err
+		}
 	} else {
 		if err := s.buffers[1].alloc(s.dev, s.keyed); err != nil {
 			return nil, err
@@ -109,7 +111,7 @@ func (s *sorter) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.join(runs)
+	return s.join(ctx, runs)
 }
 
 // run is what one range of the input has written: rows with a key from the
@@ -173,7 +175,7 @@ func (r *run) takeNulls(pos []uint32, first uint32, sel []uint32, n int) {
 
 // join moves the runs together, sets rows without key aside, and sees whether
 // all keys are in order already.
-func (s *sorter) join(runs []run) (err error) {
+func (s *sorter) join(ctx context.Context, runs []run) (err error) {
 	nulls := 0
 	for _, r := range runs {
 		nulls += r.nulls
@@ -194,8 +196,15 @@ func (s *sorter) join(runs []run) (err error) {
 			continue
 		}
 		s.inOrder = s.inOrder && !r.disorder && (s.keyed == 0 || int64(keys[s.keyed-1]) <= int64(keys[r.from]))
-		copy(keys[s.keyed:], keys[r.from:r.from+r.keyed])
-		copy(pos[s.keyed:], pos[r.from:r.from+r.keyed])
+		if s.keyed < r.from { // front to back, as the places may overlap
+			err := inSteps(ctx, r.keyed, func(from, to int) {
+				copy(keys[s.keyed+from:], keys[r.from+from:r.from+to])
+				copy(pos[s.keyed+from:], pos[r.from+from:r.from+to])
+			})
+			if err != nil {
+				return err
+			}
+		}
 		s.keyed += r.keyed
 	}
 	return nil

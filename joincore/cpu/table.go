@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"context"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -64,7 +65,7 @@ func entriesFor(n int) int {
 }
 
 // reset makes the table empty, with room for n distinct keys.
-func (t *table) reset(n int) error {
+func (t *table) reset(ctx context.Context, n int) error {
 	size := entriesFor(n)
 	if size*2 > len(t.memory) {
 		free(t.dev, t.memory)
@@ -75,23 +76,22 @@ func (t *table) reset(n int) error {
 		}
 		t.memory = m
 	}
-	t.use(t.memory, size)
 	t.chains.Store(false)
-	return nil
+	return t.use(ctx, t.memory, size)
 }
 
 // use takes size entries of memory and makes them empty.
-func (t *table) use(memory []uint64, size int) {
-	clear(memory[:2*size])
+func (t *table) use(ctx context.Context, memory []uint64, size int) error {
 	t.memory = memory
 	t.entries = entriesOf(memory)[:size]
 	t.shift = 64 - uint(bits.TrailingZeros(uint(size)))
 	t.wrap = uint64(size - 1)
 	t.used = 0
+	return zero(ctx, memory[:2*size])
 }
 
 // insert adds rows first.. with the given keys; sel maps keys to rows.
-func (t *table) insert(keys []uint64, sel []uint32, first uint32) error {
+func (t *table) insert(ctx context.Context, keys []uint64, sel []uint32, first uint32) error {
 	entries, seed := t.entries, t.dev.seed
 	mask := uint64(len(entries) - 1)
 	limit := len(entries) / 8 * maxFill
@@ -105,17 +105,17 @@ func (t *table) insert(keys []uint64, sel []uint32, first uint32) error {
 			e := &entries[at&mask]
 			if e.head == 0 {
 				if t.used >= limit {
-					if err := t.grow(); err != nil {
+					if err := t.grow(ctx); err != nil {
 						return err
 					}
-					return t.insert(keys[i:], tail(sel, i), rest(sel, first, i))
+					return t.insert(ctx, keys[i:], tail(sel, i), rest(sel, first, i))
 				}
 				t.used++
 				*e = entry{key: key, head: position + 1}
 				break
 			}
 			if e.key == key {
-				if err := t.link(e, position); err != nil {
+				if err := t.link(ctx, e, position); err != nil {
 					return err
 				}
 				break
@@ -141,16 +141,16 @@ func rest(sel []uint32, first uint32, i int) uint32 {
 }
 
 // link puts a row before those of the same key.
-func (t *table) link(e *entry, position uint32) error {
+func (t *table) link(ctx context.Context, e *entry, position uint32) error {
 	old := e.head
 	e.head = position + 1
-	return t.follows(position, old)
+	return t.follows(ctx, position, old)
 }
 
 // follows makes a chain go on from a row to the one that was its head.
-func (t *table) follows(position, head uint32) error {
+func (t *table) follows(ctx context.Context, position, head uint32) error {
 	if !t.chains.Load() {
-		if err := t.needChain(); err != nil {
+		if err := t.needChain(ctx); err != nil {
 			return err
 		}
 	}
@@ -160,7 +160,7 @@ func (t *table) follows(position, head uint32) error {
 
 // needChain provides the chain when the first key occurs twice; its zeros are
 // the chain ends of all rows that are there already.
-func (t *table) needChain() error {
+func (t *table) needChain(ctx context.Context) error {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	if t.chains.Load() {
@@ -175,21 +175,31 @@ func (t *table) needChain() error {
 		}
 		t.chain = c
 	}
-	clear(t.chain[:t.span])
+	if err := zero(ctx, t.chain[:t.span]); err != nil {
+		return err
+	}
 	t.chains.Store(true)
 	return nil
 }
 
 // grow doubles the entries.
-func (t *table) grow() error {
+func (t *table) grow(ctx context.Context) error {
 	old, memory := t.entries, t.memory
 	m, err := alloc[uint64](t.dev, 4*len(old))
 	if err != nil {
 		return err
 	}
+	defer free(t.dev, memory)
 	used := t.used
-	t.use(m, 2*len(old))
+	if err := t.use(ctx, m, 2*len(old)); err != nil {
+		return err
+	}
 	t.used = used
+	return inSteps(ctx, len(old), func(from, to int) { t.reinsert(old[from:to]) })
+}
+
+// reinsert adds the entries of a smaller table.
+func (t *table) reinsert(old []entry) {
 	mask := uint64(len(t.entries) - 1)
 	for _, e := range old {
 		if e.head == 0 {
@@ -201,8 +211,6 @@ func (t *table) grow() error {
 		}
 		t.entries[at&mask] = e
 	}
-	free(t.dev, memory)
-	return nil
 }
 
 func (t *table) Release() {
@@ -213,7 +221,7 @@ func (t *table) Release() {
 }
 
 // BuildPartition reuses one table a stream.
-func (st *stream) BuildPartition(p device.Partitions, partition int, m *device.Match) (device.Table, error) {
+func (st *stream) BuildPartition(ctx context.Context, p device.Partitions, partition int, m *device.Match) (device.Table, error) {
 	s := asSpace(p)
 	if m.Mark {
 		if err := s.marks.need(s); err != nil {
@@ -228,10 +236,19 @@ func (st *stream) BuildPartition(p device.Partitions, partition int, m *device.M
 	t.space, t.first, t.span = s, uint32(first), int(end-first)
 	t.skip = uint(bits.Len(uint(len(s.bounds) - 3)))
 	mean := s.rows[0] / (len(s.bounds) - 1)
-	if err := t.reset(min(t.span, max(growFrom, 2*mean))); err != nil {
+	if err := t.reset(ctx, min(t.span, max(growFrom, 2*mean))); err != nil {
 		return nil, err
 	}
-	return t, t.insert(s.keys.v64[0][first:end], nil, uint32(first))
+	keys := s.keys.v64[0]
+	for at := first; at < end; at += stepRows {
+		if err := stopped(ctx); err != nil {
+			return nil, err
+		}
+		if err := t.insert(ctx, keys[at:min(at+stepRows, end)], nil, uint32(at)); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
 }
 
 // growFrom bounds the first size of a table in rows: one with more rows than

@@ -100,8 +100,9 @@ type ChunkStream interface {
 	// NewProber prepares probing with one join's condition.
 	NewProber(m *Match) Prober
 	// BuildPartition makes a table of one partition, valid until the next
-	// call. Its bounds are those that Partitions.Bounds returned.
-	BuildPartition(p Partitions, partition int, m *Match) (Table, error)
+	// call. Its bounds are those that Partitions.Bounds returned. It ends with
+	// ctx, as a partition may hold all rows.
+	BuildPartition(ctx context.Context, p Partitions, partition int, m *Match) (Table, error)
 	// MergeMatch makes the build side of a merge join a table, valid until the
 	// next call. A Prober then takes the rows of a probe side sorted alike, in
 	// order and without NULL keys, from a MergePoint on whose build row is
@@ -121,11 +122,13 @@ type Filter interface {
 	Apply(r Rows) (Rows, Count, error)
 }
 
-// Prober finds partners of rows in a table.
+// Prober finds partners of rows in a table. A row may have any number of them,
+// and a condition may refuse them all: both methods look at ctx after a bounded
+// number of rows or pairs, and return its cause once it is done.
 type Prober interface {
 	// Start begins with the rows of a chunk, which must stay valid until Next
 	// has counted nothing.
-	Start(r Rows, t Table) error
+	Start(ctx context.Context, r Rows, t Table) error
 	// Next returns the next result rows; a count of 0 ends the chunk.
-	Next() (Rows, Count, error)
+	Next(ctx context.Context) (Rows, Count, error)
 }

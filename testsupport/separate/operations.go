@@ -42,14 +42,14 @@ func (s *stream) Marked(sp device.Space, segment, first, n int, found bool) (dev
 	return out, s.count(count, nil)
 }
 
-func (s *stream) BuildPartition(p device.Partitions, partition int, m *device.Match) (device.Table, error) {
+func (s *stream) BuildPartition(ctx context.Context, p device.Partitions, partition int, m *device.Match) (device.Table, error) {
 	in := s.dev.use(p)
 	return s.table(func() (device.Table, error) {
 		space, err := in.await(background)
 		if err != nil {
 			return nil, err
 		}
-		return s.inner.BuildPartition(space.(device.Partitions), partition, m)
+		return s.inner.BuildPartition(ctx, space.(device.Partitions), partition, m)
 	}), nil
 }
 
@@ -121,7 +121,7 @@ func (s *stream) NewProber(m *device.Match) device.Prober {
 	return p
 }
 
-func (p *prober) Start(r device.Rows, t device.Table) error {
+func (p *prober) Start(ctx context.Context, r device.Rows, t device.Table) error {
 	p.in = live(r)
 	in, table := p.in, p.s.dev.useTable(t)
 	p.s.do(func() error {
@@ -129,16 +129,16 @@ func (p *prober) Start(r device.Rows, t device.Table) error {
 		if err != nil {
 			return err
 		}
-		return p.inner.Start(in.inner, inner)
+		return p.inner.Start(ctx, in.inner, inner)
 	})
 	return nil
 }
 
-func (p *prober) Next() (device.Rows, device.Count, error) {
+func (p *prober) Next(ctx context.Context) (device.Rows, device.Count, error) {
 	live(p.in)
 	out, count := p.next(), new(device.Count)
 	p.s.do(func() (err error) {
-		out.inner, *count, err = p.inner.Next()
+		out.inner, *count, err = p.inner.Next(ctx)
 		return err
 	})
 	return out, p.s.count(count, nil), nil

@@ -142,7 +142,7 @@ func TestHandlesAreOfOneDevice(t *testing.T) {
 	}
 	defer table.Release()
 	panics(t, "a table of device 0 is used by device 1", func() {
-		_ = other.NewProber(&device.Match{Build: key, Probe: key, Emit: device.Semi}).Start(other.Scan(far, 0, 0, 1), table)
+		_ = other.NewProber(&device.Match{Build: key, Probe: key, Emit: device.Semi}).Start(t.Context(), other.Scan(far, 0, 0, 1), table)
 	})
 }
 
