@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -88,6 +89,27 @@ func (c *Conn) HungUp() (hup bool, err error) {
 	})
 	return hup, err
 }
+
+// AllRead says whether the peer has read everything that was sent, and with it
+// has received all descriptors.
+func (c *Conn) AllRead() (all bool, err error) {
+	var ierr error
+	err = c.raw.Control(func(fd uintptr) {
+		var n int // counts what the kernel spends on a message until it is read
+		n, ierr = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+		all = n == 0
+	})
+	if err == nil && ierr != nil {
+		err = fmt.Errorf("SIOCOUTQ: %w", ierr)
+	}
+	return all, err
+}
+
+// CloseRead makes this side's Read return io.EOF once what has arrived is read.
+func (c *Conn) CloseRead() { _ = c.sock.CloseRead() } // fails only where the socket is closed
+
+// StopWrites makes a Write under way return, and all later ones fail.
+func (c *Conn) StopWrites() { _ = c.sock.SetWriteDeadline(time.Unix(1, 0)) } // fails only where the socket is closed
 
 // fill reads at least one byte more.
 func (c *Conn) fill() error {

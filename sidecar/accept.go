@@ -41,12 +41,12 @@ func (srv *Server) open(sock *net.UnixConn) {
 	}
 	srv.nextID++
 	s := &session{srv: srv, id: srv.nextID, conn: conn, peer: peer}
+	s.log = srv.log.With("session", s.id, "pid", peer.pid)
+	s.out = newOutbox(conn, s.log, srv.trace, s.id)
+	s.ctx, s.cancel = context.WithCancel(srv.ctx)
 	srv.sessions[s] = struct{}{}
 	srv.serving.Add(1)
 	srv.mu.Unlock()
-	s.log = srv.log.With("session", s.id, "pid", peer.pid)
-	s.out = newOutbox(conn, srv.trace, s.id)
-	s.ctx, s.cancel = context.WithCancel(srv.ctx)
 	go func() {
 		defer srv.serving.Done()
 		s.serve()

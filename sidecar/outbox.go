@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -11,20 +12,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outbox sends frames to one peer. send never waits: what the socket does not
-// take at once is queued, and a goroutine drains the queue as the peer reads.
-// Extents whose descriptors wait in the queue are held, so that a descriptor
-// is never sent after it was closed.
+// outbox sends frames to one peer, in order. send never waits: what the socket
+// does not take at once is queued, and a writer goroutine runs until the queue
+// is empty. While it runs, nothing else writes. Extents whose descriptors wait
+// in the queue are held, so that a descriptor is never sent after it was
+// closed.
+//
+// A peer may leave frames unread for as long as it likes: a backend that waits
+// for its client reads nothing. Three bounds keep that from hindering others:
+// the queue's soft limit, beyond which the session reads no more requests; its
+// hard limit, which only frames that answer one request, or nothing, can
+// exceed, and which ends the connection; and maxUnread.
+//
+// An outbox is open, then ended: nothing is sent any more, and the writer drops
+// the queue and returns.
 type outbox struct {
-	conn  *shm.Conn
+	conn  frameWriter
+	log   *slog.Logger
 	trace *Tracer
 	id    uint64 // of the session, for the trace
 
 	mu      sync.Mutex
-	idle    sync.Cond // the queue is empty or the outbox closed
+	changed sync.Cond // the queue is shorter, the outbox ended, or the writer returned
 	queue   []frameOut
-	closed  bool
-	drained sync.WaitGroup
+	bytes   int  // in the queue
+	writing bool // the writer runs
+	ended   bool
+	done    chan struct{} // closed once ended
+	unread  int           // descriptors that the peer may not have received
+	refused time.Time     // since when the kernel refuses the head's descriptors; 0: it does not
 }
 
 type frameOut struct {
@@ -32,29 +48,59 @@ type frameOut struct {
 	extents []*memory.Extent
 }
 
-// maxQueued is how many frames may wait before the session stops reading
-// requests that cause more.
-const maxQueued = 64
+// frameWriter is the writing half of a *shm.Conn.
+type frameWriter interface {
+	Write(b []byte, fds []int) error
+	WriteNow(b []byte, fds []int) (int, error)
+	AllRead() (bool, error)
+	CloseRead()
+	StopWrites()
+}
 
-func newOutbox(conn *shm.Conn, trace *Tracer, id uint64) *outbox {
-	o := &outbox{conn: conn, trace: trace, id: id}
-	o.idle.L = &o.mu
+// Limits of the queue. The soft ones leave a peer that pipelines its requests
+// alone. The hard ones are beyond the parts of one value of 1 GB in extents of
+// 1 MB, and beyond the largest frame.
+const (
+	softFrames, softBytes = 64, 1 << 20
+	hardFrames, hardBytes = 2048, 16 << 20
+)
+
+// maxUnread is how many descriptors a peer may have on their way to it. The
+// kernel lets a user have as many on their way as a process may have open
+// files, and then refuses those of all connections. Nothing takes back what a
+// peer does not read, not even closing the connection, so that each has to be
+// kept from taking more than a small share.
+const maxUnread = 2 * shm.FrameMaxFDs
+
+// The writer's pauses, where nothing wakes it when it may go on.
+const (
+	firstPause = time.Millisecond
+	lastPause  = 100 * time.Millisecond
+)
+
+// refusalPatience is how long descriptors are offered to a kernel that refuses
+// them, because other processes of the user have too many on their way.
+const refusalPatience = 10 * time.Second
+
+func newOutbox(conn frameWriter, log *slog.Logger, trace *Tracer, id uint64) *outbox {
+	o := &outbox{conn: conn, log: log, trace: trace, id: id, done: make(chan struct{})}
+	o.changed.L = &o.mu
 	return o
 }
 
-// send sends one frame with the descriptors of extents. Errors end the
-// connection, so that the session sees its end of file.
+// send sends one frame with the descriptors of at most FrameMaxFDs extents.
+// Errors end the connection, so that the session sees its end of file.
 func (o *outbox) send(frame []byte, extents ...*memory.Extent) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
+	if o.ended {
 		return
 	}
 	o.trace.record(o.id, true, frame)
-	if len(o.queue) == 0 {
-		n, err := o.conn.WriteNow(frame, descriptors(extents))
-		if err != nil && !tooManyInFlight(err) {
-			o.broken()
+	if !o.writing {
+		n, err := o.writeNow(frame, extents)
+		if err != nil {
+			o.end()
 			return
 		}
 		if n == len(frame) {
@@ -64,26 +110,55 @@ func (o *outbox) send(frame []byte, extents ...*memory.Extent) {
 			frame, extents = frame[n:], nil
 		}
 	}
-	for _, e := range extents {
-		e.Retain()
+	if len(o.queue) >= hardFrames || o.bytes+len(frame) > hardBytes {
+		o.log.Warn("the peer asks for more than it reads", "frames", len(o.queue), "bytes", o.bytes)
+		o.end()
+		return
 	}
-	o.queue = append(o.queue, frameOut{append([]byte(nil), frame...), append([]*memory.Extent(nil), extents...)})
-	if len(o.queue) == 1 {
-		o.drained.Add(1)
-		go o.drain()
+	o.push(frame, extents)
+	if !o.writing {
+		o.writing = true
+		go o.write()
 	}
+}
+
+// writeNow writes what the socket takes, nothing if it has to wait. The caller
+// has locked o, and the writer does not run.
+func (o *outbox) writeNow(frame []byte, extents []*memory.Extent) (n int, err error) {
+	if ok, err := o.admits(len(extents)); !ok || err != nil {
+		return 0, err
+	}
+	n, err = o.conn.WriteNow(frame, descriptors(extents))
+	if tooManyInFlight(err) {
+		return 0, nil
+	}
+	if n > 0 {
+		o.unread += len(extents)
+	}
+	return n, err
+}
+
+// admits says whether n more descriptors may be on their way. The caller has
+// locked o.
+func (o *outbox) admits(n int) (bool, error) {
+	if n == 0 {
+		return true, nil
+	}
+	if o.unread > 0 {
+		all, err := o.conn.AllRead()
+		if err != nil {
+			return false, err
+		}
+		if all {
+			o.unread = 0
+		}
+	}
+	return o.unread+n <= maxUnread, nil
 }
 
 // tooManyInFlight says that peers have not yet received so many descriptors
 // that the kernel lets this user send no more. Nothing was sent.
 func tooManyInFlight(err error) bool { return errors.Is(err, unix.ETOOMANYREFS) }
-
-// broken ends a connection that cannot be written to. The caller has locked o.
-func (o *outbox) broken() {
-	o.closed = true
-	o.idle.Broadcast()
-	_ = o.conn.Sock().CloseRead() // wakes the reader; the peer may be gone
-}
 
 func descriptors(extents []*memory.Extent) []int {
 	if len(extents) == 0 {
@@ -96,36 +171,89 @@ func descriptors(extents []*memory.Extent) []int {
 	return fds
 }
 
-// drain writes the queue until it is empty or writing fails.
-func (o *outbox) drain() {
-	defer o.drained.Done()
+// write is the writer.
+func (o *outbox) write() {
 	o.mu.Lock()
-	for len(o.queue) > 0 {
-		f := o.queue[0]
-		o.mu.Unlock()
-		err := o.conn.Write(f.bytes, descriptors(f.extents))
-		if tooManyInFlight(err) {
-			time.Sleep(5 * time.Millisecond)
-			o.mu.Lock()
-			if !o.closed {
-				continue
-			}
-		} else {
-			o.mu.Lock()
-		}
-		if err != nil {
-			o.broken()
-		}
-		o.pop()
-		if o.closed {
-			for len(o.queue) > 0 {
-				o.pop()
-			}
+	defer o.mu.Unlock()
+	pause := firstPause
+	for len(o.queue) > 0 && !o.ended {
+		wrote, err := o.writeHead()
+		switch {
+		case err != nil:
+			o.end()
+		case wrote:
+			o.pop()
+			pause = firstPause
+		case !o.refused.IsZero() && time.Since(o.refused) > refusalPatience:
+			o.giveUp()
+		default:
+			o.sleep(pause)
+			pause = min(2*pause, lastPause)
 		}
 	}
-	o.queue = nil
-	o.idle.Broadcast()
+	for len(o.queue) > 0 {
+		o.pop()
+	}
+	o.queue, o.writing = nil, false
+	o.changed.Broadcast()
+}
+
+// writeHead writes the head of the queue, as soon as the socket takes it; not
+// where its descriptors have to wait. The caller has locked o, which is
+// unlocked meanwhile.
+func (o *outbox) writeHead() (wrote bool, err error) {
+	f := o.queue[0]
+	if ok, err := o.admits(len(f.extents)); !ok || err != nil {
+		return false, err
+	}
 	o.mu.Unlock()
+	err = o.conn.Write(f.bytes, descriptors(f.extents))
+	o.mu.Lock()
+	if tooManyInFlight(err) {
+		if o.refused.IsZero() {
+			o.refused = time.Now()
+			o.log.Warn("the kernel passes no more descriptors: too many are on their way to processes that do not read them")
+		}
+		return false, nil
+	}
+	o.refused = time.Time{}
+	o.unread += len(f.extents)
+	return err == nil, err
+}
+
+// giveUp tells the peer that it does not get its extents, and nothing more. The
+// caller has locked o.
+func (o *outbox) giveUp() {
+	for len(o.queue) > 0 {
+		o.pop()
+	}
+	frame := shm.AppendFailed(nil, shm.FailBusy, "too many file descriptors are on their way to processes that do not read them")
+	o.mu.Unlock()
+	_ = o.conn.Write(frame, nil) // the connection ends either way
+	o.mu.Lock()
+	o.end()
+}
+
+// sleep pauses the writer; the outbox's end wakes it. The caller has locked o,
+// which is unlocked meanwhile.
+func (o *outbox) sleep(d time.Duration) {
+	o.mu.Unlock()
+	defer o.mu.Lock()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-o.done:
+	}
+}
+
+// push queues a frame. The caller has locked o.
+func (o *outbox) push(frame []byte, extents []*memory.Extent) {
+	for _, e := range extents {
+		e.Retain()
+	}
+	o.queue = append(o.queue, frameOut{append([]byte(nil), frame...), append([]*memory.Extent(nil), extents...)})
+	o.bytes += len(frame)
 }
 
 // pop drops the head of the queue. The caller has locked o.
@@ -133,39 +261,58 @@ func (o *outbox) pop() {
 	for _, e := range o.queue[0].extents {
 		e.Release()
 	}
+	o.bytes -= len(o.queue[0].bytes)
 	o.queue[0] = frameOut{}
 	o.queue = o.queue[1:]
+	o.changed.Broadcast()
 }
 
-// throttle waits while too many frames wait for the peer to read.
+// end ends the outbox, and wakes the session's reader. The caller has locked o.
+func (o *outbox) end() {
+	if o.ended {
+		return
+	}
+	o.ended = true
+	close(o.done)
+	o.changed.Broadcast()
+	o.conn.CloseRead()
+	o.conn.StopWrites()
+}
+
+// throttle waits while too much waits for the peer to read.
 func (o *outbox) throttle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.queue) > maxQueued && !o.closed {
-		o.idle.Wait()
+	for (len(o.queue) > softFrames || o.bytes > softBytes) && !o.ended {
+		o.changed.Wait()
 	}
 }
 
 // flush gives the peer a moment to read what is queued.
-func (o *outbox) flush(patience time.Duration) error {
-	if err := o.conn.Sock().SetWriteDeadline(time.Now().Add(patience)); err != nil {
-		return err
-	}
-	o.drained.Wait()
+func (o *outbox) flush(patience time.Duration) {
+	timer := time.AfterFunc(patience, o.stop)
+	defer timer.Stop()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
-		return errors.New("the peer does not read")
+	for len(o.queue) > 0 && !o.ended {
+		o.changed.Wait()
 	}
-	return nil
 }
 
-// close ends sending. The connection must be closed before, so that a drain
-// under way returns.
+// stop ends the outbox, whatever the peer does: what it has not been sent is
+// dropped.
+func (o *outbox) stop() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.end()
+}
+
+// close ends the outbox, and returns when it holds no extent any more.
 func (o *outbox) close() {
 	o.mu.Lock()
-	o.closed = true
-	o.idle.Broadcast()
-	o.mu.Unlock()
-	o.drained.Wait()
+	defer o.mu.Unlock()
+	o.end()
+	for o.writing {
+		o.changed.Wait()
+	}
 }

@@ -323,7 +323,7 @@ func (srv *Server) tearDown() {
 		srv.mu.Lock()
 	}
 	for s := range sessions {
-		_ = s.conn.Sock().CloseRead() // ends its read loop
+		s.out.stop() // and with it the read loop
 	}
 	srv.mu.Unlock()
 	srv.serving.Wait()

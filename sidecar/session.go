@@ -142,7 +142,7 @@ func (s *session) reject(m shm.Message, f *failure) {
 // refuse sends FAILED, once, and leaves the peer a moment to read it.
 func (s *session) refuse(f *failure) {
 	s.fail(f)
-	_ = s.out.flush(time.Second) // the connection is closed either way
+	s.out.flush(time.Second) // the connection is closed either way
 }
 
 // fail sends FAILED, once.
