@@ -19,11 +19,13 @@ type refusing struct {
 	stop  func()
 }
 
-func (c *refusing) eval(_ *rows, out []uint8) {
+func (c *refusing) eval(_ *stream, _ *rows, out []uint8, _ int) {
 	clear(out)
 	c.pairs += len(out)
 	c.stop()
 }
+
+func (c *refusing) registers() int { return 0 }
 
 // TestRefusedPairsEndWithTheContext: one probe row has very many partners, and
 // a condition refuses each. Once the context is done, no more than a chunk of
@@ -65,7 +67,7 @@ func TestRefusedPairsEndWithTheContext(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				p := st.NewProber(m).(*prober)
 				check := &refusing{stop: cancel}
-				p.check, p.first = []condition{check}, false
+				p.check, p.first = check, false
 				table := build(t, d, st, d.inputs[0], m)
 				if err := p.Start(ctx, st.Scan(probe, 0, 0, 1), table); err != nil {
 					t.Fatal(err)
