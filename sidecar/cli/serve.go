@@ -11,10 +11,12 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"gpujoin/joincore/cpu"
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
+	"gpujoin/sidecar/logging"
 
 	"github.com/spf13/cobra"
 )
@@ -41,9 +43,19 @@ have the stop timeout. A second signal stops at once.`,
 	return cmd
 }
 
+// logPatience is how long the end of the daemon waits for who reads its log.
+const logPatience = 500 * time.Millisecond
+
 // serve runs a daemon to its end.
-func serve(cfg *config.Config, environ []string, errOut io.Writer) error {
-	options, closeTrace, err := optionsOf(cfg, errOut)
+func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
+	logging.SurviveBrokenPipes()
+	log := logging.New(errOut, logging.Options{Level: levels[cfg.LogLevel], JSON: cfg.LogFormat == "json"})
+	defer func() {
+		if !log.Close(logPatience) && err != nil {
+			err = exitError(ExitFailure) // to print the error would wait for the reader, too
+		}
+	}()
+	options, closeTrace, err := optionsOf(cfg, log.Logger)
 	if err != nil {
 		return err
 	}
@@ -115,12 +127,12 @@ func limitHeap(cfg *config.Config, environ []string, log *slog.Logger) {
 
 // optionsOf turns the configuration into options. The returned function
 // closes the trace.
-func optionsOf(cfg *config.Config, errOut io.Writer) (*sidecar.Options, func(), error) {
+func optionsOf(cfg *config.Config, log *slog.Logger) (*sidecar.Options, func(), error) {
 	o := &sidecar.Options{
 		Socket: cfg.Socket, ExtentSize: cfg.ExtentSize, Budget: cfg.MemoryBudget, Warm: cfg.MemoryWarm,
 		Window: cfg.Window, MaxConnections: cfg.Connections,
 		HelloTimeout: cfg.HelloTimeout, IdleTimeout: cfg.IdleTimeout, StopTimeout: cfg.StopTimeout, IdleTrim: cfg.IdleTrim,
-		Cores: cfg.Cores, Log: logger(cfg, errOut),
+		Cores: cfg.Cores, Log: log,
 	}
 	if cfg.Trace == "" {
 		return o, func() {}, nil
@@ -140,13 +152,6 @@ func optionsOf(cfg *config.Config, errOut io.Writer) (*sidecar.Options, func(), 
 	}, nil
 }
 
-func logger(cfg *config.Config, w io.Writer) *slog.Logger {
-	level := map[string]slog.Level{
-		"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
-	}[cfg.LogLevel]
-	options := &slog.HandlerOptions{Level: level}
-	if cfg.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
-	}
-	return slog.New(slog.NewTextHandler(w, options))
+var levels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }

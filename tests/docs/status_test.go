@@ -19,6 +19,7 @@ func TestStatusColumns(t *testing.T) {
 	if !ok {
 		t.Fatal("daemon.md has no section on status")
 	}
+	section, _, _ = strings.Cut(section, "\n## ")
 	_, names, _ := strings.Cut(read(t, "shm", "failed.go"), "failureNames = [...]string{")
 	names, _, _ = strings.Cut(names, "}")
 	tables := strings.Split(section, "|---|---|\n")
