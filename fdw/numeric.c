@@ -9,10 +9,6 @@
  */
 #include "postgres.h"
 
-#include "utils/builtins.h"
-#include "utils/numeric.h"
-
-#include "compat.h"
 #include "numeric.h"
 
 #define SIGN_MASK			0xC000
@@ -81,7 +77,7 @@ parse(const char *data, uint32 length, Parsed *p)
 	if ((header & SIGN_MASK) == SPECIAL)
 	{
 		p->special = header & SPECIAL_MASK;
-		p->ndigits = 0;
+		p->weight = p->ndigits = 0;
 		return true;
 	}
 	if (unlikely(length < 4))
@@ -226,44 +222,56 @@ gj_numeric_canonical(const char *data, uint32 length, char *to)
 }
 
 bool
-gj_numeric_bound(Datum value, int scale, int64 *bound)
+gj_numeric_bound(const char *data, uint32 length, int scale, int64 *bound)
 {
-	Numeric		number = DatumGetNumeric(value);
-	Numeric		scaled;
-	Numeric		below;
-	char	   *text;
-	bool		exact;
+	const int64 limit = power10[GJ_DECIMAL_MAX_SCALE];	/* above all decimals */
+	Parsed		p;
+	int64		sum = 0;
+	bool		exact = true;
+	int			exponent;		/* of ten, of the digit at hand */
 
-	/* special values have no digits to scale */
-	if (numeric_is_nan(number))
+	if (!parse(data, length, &p))
+		elog(ERROR, "malformed numeric of %u bytes", length);
+	if (p.special == NOT_A_NUMBER)
 	{
 		*bound = PG_INT64_MAX;
 		return true;
 	}
-	if (numeric_is_inf(number))
+	while (p.ndigits > 0 && load16(p.digits) == 0)
 	{
-		bool		positive = DatumGetBool(DirectFunctionCall2(numeric_gt,
-																NumericGetDatum(number),
-																NumericGetDatum(int64_to_numeric(0))));
+		p.digits += 2;
+		p.ndigits--;
+		p.weight--;
+	}
+	if (p.special != 0)
+	{
+		p.negative = p.special != PLUS_INFINITY;
+		sum = limit;
+	}
+	exponent = 4 * p.weight + scale;
+	for (int i = 0; i < p.ndigits && sum < limit; i++, exponent -= 4)
+	{
+		int			digit = load16(p.digits + 2 * i);
 
-		*bound = positive ? PG_INT64_MAX - 2 : PG_INT64_MIN;
+		if (exponent > GJ_DECIMAL_MAX_SCALE)
+			sum = limit;		/* the first digit, which is not zero */
+		else if (exponent >= 0)
+			sum = (int64) Min((__int128) limit,
+							  sum + (__int128) digit * power10[exponent]);
+		else if (exponent > -4)
+		{
+			sum += digit / power10[-exponent];
+			exact = exact && digit % power10[-exponent] == 0;
+		}
+		else
+			exact = exact && digit == 0;
+	}
+	if (sum >= limit)
+	{
+		/* below what NaN is, so that NaN stays above */
+		*bound = p.negative ? PG_INT64_MIN : PG_INT64_MAX - 2;
 		return false;
 	}
-	scaled = numeric_mul_opt_error(number,
-								   int64_to_numeric(power10[scale]), NULL);
-	below = DatumGetNumeric(DirectFunctionCall1(numeric_floor,
-												NumericGetDatum(scaled)));
-	exact = DatumGetBool(DirectFunctionCall2(numeric_eq, NumericGetDatum(scaled),
-											 NumericGetDatum(below)));
-	text = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(below)));
-	if (strlen(text) > 18 + (text[0] == '-'))
-	{
-		/* more digits than any decimal has */
-		*bound = text[0] == '-' ? PG_INT64_MIN : PG_INT64_MAX - 2;
-		exact = false;
-	}
-	else
-		*bound = pg_strtoint64(text);
-	pfree(text);
+	*bound = !p.negative ? sum : exact ? -sum : -sum - 1;
 	return exact;
 }

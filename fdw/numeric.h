@@ -31,11 +31,12 @@ extern void gj_decimal_to_numeric(int64 decimal, int scale, char *buffer);
 extern uint32 gj_numeric_canonical(const char *data, uint32 length, char *to);
 
 /*
- * How value compares with decimals of this scale.  Sets *bound and returns
- * whether value is exactly *bound; else it lies between *bound and *bound + 1.
- * Values beyond all decimals saturate; NaN sorts above everything, as
- * PG_INT64_MAX.
+ * How any numeric, whose bytes behind the varlena header are data, compares
+ * with decimals of this scale.  Sets *bound and returns whether the numeric is
+ * exactly *bound; else it lies between *bound and *bound + 1.  Values beyond
+ * all decimals saturate; NaN sorts above everything, as PG_INT64_MAX.
  */
-extern bool gj_numeric_bound(Datum value, int scale, int64 *bound);
+extern bool gj_numeric_bound(const char *data, uint32 length, int scale,
+							 int64 *bound);
 
 #endif							/* GPUJOIN_NUMERIC_H */

@@ -46,6 +46,17 @@ day_of(Timestamp timestamp, int64 *day)
 	return rest == 0;
 }
 
+/* A numeric parameter's bound; a copy of it lasts as long as one row does. */
+static bool
+numeric_bound(Datum value, int scale, ExprContext *econtext, int64 *bound)
+{
+	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	struct varlena *number = PG_DETOAST_DATUM_PACKED(value);
+
+	MemoryContextSwitchTo(old);
+	return gj_numeric_bound(VARDATA_ANY(number), VARSIZE_ANY_EXHDR(number), scale, bound);
+}
+
 bool
 gj_page_check_bind(GjPageCheck *check, ExprContext *econtext)
 {
@@ -81,7 +92,7 @@ gj_page_check_bind(GjPageCheck *check, ExprContext *econtext)
 			check->bound = DatumGetInt64(value);
 			break;
 		case NUMERICOID:
-			exact = gj_numeric_bound(value, check->qual.scale, &check->bound);
+			exact = numeric_bound(value, check->qual.scale, econtext, &check->bound);
 			break;
 		default:
 			elog(ERROR, "unexpected type %u in a condition of the page feed",

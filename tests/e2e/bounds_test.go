@@ -1,0 +1,42 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Constants that no value of the column can equal, and those at the edges of
+// what it can: the page feed compares them as PostgreSQL does, with all six
+// operators, and never raises an error that PostgreSQL does not raise.
+func TestNumericBounds(t *testing.T) {
+	w := theWorld(t)
+	s := w.session(t, `
+		create schema if not exists bounds; set search_path = bounds, public;
+		drop table if exists prices, small;
+		create table prices (k int8, a numeric(12,2), b numeric(18,0), c numeric(18,18));
+		insert into prices select n, n * 1.25, -n, n * 1e-18 from generate_series(-1000, 1000) n;
+		insert into prices values (1, 'NaN', 'NaN', 'NaN'), (2, null, null, null), (3, 0, 0, 0),
+			(4, 9999999999.99, 999999999999999999, 0.999999999999999999),
+			(5, -9999999999.99, -999999999999999999, -0.999999999999999999);
+		create table small as select generate_series(-1000::int8, 1000) as k;
+		analyze prices, small`, "set gpujoin.page_row_cost = 0")
+	constants := []string{
+		"1e131071", "-1e131071", "9.999e131071", "1e-16383", "-1e-16383", "'NaN'", "'Infinity'", "'-Infinity'", "0",
+		"9999999999.99", "9999999999.991", "-9999999999.99", "-9999999999.989", "999999999999999999", "-999999999999999999",
+		"1000000000000000000", "-1000000000000000000", "9223372036854775807", "0.999999999999999999", "0.9999999999999999991",
+		"1e18", "1e19", "1e22", "12.5", "12.505", "-12.505", "1e-18", "-1e-18", "1e-19", "-1e-19",
+	}
+	exec(t, s, forced)
+	if plan := explain(t, s, "", "select p.a from prices p join small s using (k) where p.a > -1e131071::numeric"); len(plan.GpuJoins()) != 1 || !plan.GpuJoins()[0].FedBy("page") {
+		t.Fatalf("not fed by pages: %v", plan.GpuJoins())
+	}
+	for _, column := range []string{"a", "b", "c"} {
+		for _, op := range []string{"<", "<=", "=", ">=", ">", "<>"} {
+			for _, constant := range constants {
+				sameAsNative(t, s, fmt.Sprintf("select p.* from prices p join small s using (k) where p.%s %s %s::numeric", column, op, constant))
+			}
+		}
+	}
+	exec(t, s, "drop schema bounds cascade")
+	w.unharmed(t, s)
+}
