@@ -3,89 +3,193 @@
  */
 #include "postgres.h"
 
+#include "chain.h"
 #include "reader.h"
-#include "writer.h"
+
+/* Bytes of data that an extent of a chain takes. */
+static inline uint64
+data_size(const GjExtents *extents)
+{
+	return extents->size - GJ_CHAIN_DATA_OFF;
+}
+
+/* ---- writing ---- */
+
+/* Names an extent of a participant's chain. */
+static uint64
+chain_extent(int participant, uint32 number)
+{
+	return (uint64) (uint32) participant << 32 | number;
+}
+
+static bool
+hand_over(GjExtents *extents, GjChain *chain, int participant)
+{
+	struct gj_chain_header head = {
+		.magic = GJ_CHAIN_MAGIC,
+		.version = GJ_LAYOUT_VERSION,
+		.chain = chain_extent(participant, chain->extents),
+		.bytes = chain->used
+	};
+	struct gj_chain_filled body = {
+		.extent = chain->extent.id,
+		.chain = head.chain,
+		.bytes = chain->used
+	};
+
+	memset(chain->extent.base, 0, GJ_CHAIN_DATA_OFF);
+	memcpy(chain->extent.base, &head, sizeof(head));
+	gj_extent_unmap(extents, &chain->extent);
+	chain->extents++;
+	chain->used = 0;
+	return gj_send(extents->conn, GJ_CHAIN_FILLED, &body, sizeof(body), NULL, 0);
+}
 
 bool
-gj_chain_send(GjWriter *writer, const char *value, uint64 length,
-			  struct gj_chain_ref *ref)
+gj_chain_write(GjExtents *extents, GjChain *chain, int participant,
+			   const char *value, uint64 length, struct gj_chain_ref *ref)
 {
-	GjExtents  *extents = writer->extents;
-	uint64		room = extents->size - GJ_CHAIN_DATA_OFF;
-	uint64		chain = (uint64) (uint32) writer->participant << 32 |
-	(*writer->next_chain)++;
-	uint32		parts = (length + room - 1) / room;
-
-	for (uint32 part = 0; part < parts; part++)
-	{
-		GjExtent	extent;
-		uint32		bytes = Min(room, length - part * room);
-		struct gj_chain_part head = {
-			.magic = GJ_CHAIN_MAGIC,
-			.version = GJ_LAYOUT_VERSION,
-			.chain = chain,
-			.part = part,
-			.bytes = bytes
-		};
-		struct gj_chain_filled body = {.chain = chain, .part = part, .bytes = bytes};
-
-		if (!gj_extent_take(extents, Min(parts - part - 1, 2), &extent))
-			return false;
-		memset(extent.base, 0, GJ_CHAIN_DATA_OFF);
-		memcpy(extent.base, &head, sizeof(head));
-		memcpy(extent.base + GJ_CHAIN_DATA_OFF, value + part * room, bytes);
-		body.extent = extent.id;
-		gj_extent_unmap(extents, &extent);
-		if (!gj_send(extents->conn, GJ_CHAIN_FILLED, &body, sizeof(body), NULL, 0))
-			return false;
-		writer->total_bytes += bytes;
-	}
 	*ref = (struct gj_chain_ref)
 	{
 		.header = GJ_CHAIN_REF_BYTE,
 			.tag = GJ_CHAIN_REF_TAG,
-			.parts = parts,
-			.chain = chain,
+			.offset = chain->used,
+			.chain = chain_extent(participant, chain->extents),
 			.length = length
 	};
+	for (uint64 written = 0; written < length;)
+	{
+		uint64		bytes;
+		uint64		more = (length - written) / data_size(extents);
+
+		if (chain->extent.base == NULL &&
+			!gj_extent_take(extents, Min(more, 2), &chain->extent))
+			return false;
+		bytes = Min(length - written, data_size(extents) - chain->used);
+		memcpy(chain->extent.base + GJ_CHAIN_DATA_OFF + chain->used, value + written,
+			   bytes);
+		chain->used += bytes;
+		written += bytes;
+		if (chain->used == data_size(extents) && !hand_over(extents, chain, participant))
+			return false;
+	}
 	return true;
 }
 
-/* Copies the parts of the CHAIN_PARTS frame at hand to where they belong. */
-static bool
-take_parts(GjLink *link, const struct gj_chain_ref *ref, uint32 *next,
-		   uint64 *filled, char *value)
+bool
+gj_chain_finish(GjExtents *extents, GjChain *chain, int participant)
 {
-	GjConnection *conn = &link->conn;
-	struct gj_chain_parts parts;
+	return chain->extent.base == NULL || hand_over(extents, chain, participant);
+}
 
-	if (conn->frame.length != sizeof(parts))
-		return gj_fail(conn, "the daemon sent a malformed frame");
-	memcpy(&parts, conn->body, sizeof(parts));
-	if (parts.chain != ref->chain || parts.parts != ref->parts ||
-		parts.first != *next || parts.count == 0 ||
-		parts.count > ref->parts - *next || (int) parts.count != conn->nfds)
-		return gj_fail(conn, "the daemon sent other parts of a value than were asked for");
+/* ---- reading ---- */
 
-	for (uint32 i = 0; i < parts.count; i++)
+/* Where the next extent is mapped: at a free place, or at that of the one that
+ * was not used for longest. */
+static GjChainExtent *
+free_place(GjReader *reader)
+{
+	GjChainExtent *oldest = &reader->chains.mapped[0];
+
+	for (int i = 0; i < GJ_CHAIN_MAPPED; i++)
 	{
-		GjExtent	extent;
-		struct gj_chain_part head;
+		GjChainExtent *e = &reader->chains.mapped[i];
 
-		if (!gj_extent_map(&link->extents, gj_take_fd(conn, i), parts.extents[i],
-						   false, &extent))
+		if (e->extent.base == NULL)
+			return e;
+		if (e->last_used < oldest->last_used)
+			oldest = e;
+	}
+	return gj_extent_release(&reader->link->extents, &oldest->extent) ? oldest : NULL;
+}
+
+/* Maps the extent of the CHAIN_EXTENT frame at hand, which must be this one. */
+static bool
+map_extent(GjReader *reader, GjChainExtent *e, uint64 chain)
+{
+	GjLink	   *link = reader->link;
+	GjConnection *conn = &link->conn;
+	struct gj_chain_extent body;
+	struct gj_chain_header head;
+
+	if (conn->frame.length != sizeof(body) || conn->nfds != 1)
+		return gj_fail(conn, "the daemon sent a malformed frame");
+	memcpy(&body, conn->body, sizeof(body));
+	if (body.chain != chain || body.reserved != 0)
+		return gj_fail(conn, "the daemon sent another part of a value than was asked for");
+	if (!gj_extent_map(&link->extents, gj_take_fd(conn, 0), body.extent, false, &e->extent))
+		return false;
+	memcpy(&head, e->extent.base, sizeof(head));
+	if (head.magic != GJ_CHAIN_MAGIC || head.version != GJ_LAYOUT_VERSION ||
+		head.reserved != 0 || head.reserved2 != 0 || head.chain != chain ||
+		head.bytes != body.bytes || head.bytes > data_size(&link->extents))
+		return gj_fail(conn, "the daemon sent a malformed part of a value");
+	e->chain = chain;
+	e->bytes = head.bytes;
+	return true;
+}
+
+/* The extent of a chain, which stays mapped until others are needed. */
+static GjChainExtent *
+get_extent(GjReader *reader, uint64 chain)
+{
+	GjLink	   *link = reader->link;
+	struct gj_chain_get body = {.chain = chain};
+	GjChainExtent *e = NULL;
+
+	for (int i = 0; i < GJ_CHAIN_MAPPED && e == NULL; i++)
+		if (reader->chains.mapped[i].extent.base != NULL &&
+			reader->chains.mapped[i].chain == chain)
+			e = &reader->chains.mapped[i];
+	if (e == NULL)
+	{
+		e = free_place(reader);
+		if (e == NULL ||
+			!gj_send(&link->conn, GJ_CHAIN_GET, &body, sizeof(body), NULL, 0))
+			return NULL;
+
+		/* batches that were on their way come in between */
+		for (;;)
+		{
+			if (!gj_link_receive(link, -1))
+				return NULL;
+			if (link->conn.frame.type == GJ_CHAIN_EXTENT)
+				break;
+			if (!gj_reader_stash(reader))
+				return NULL;
+		}
+		if (!map_extent(reader, e, chain))
+			return NULL;
+	}
+	e->last_used = ++reader->chains.uses;
+	return e;
+}
+
+/* Copies a value from its chain. */
+static bool
+read_chain(GjReader *reader, const struct gj_chain_ref *ref, char *value)
+{
+	GjConnection *conn = &reader->link->conn;
+	uint64		filled = 0;
+	uint32		offset = ref->offset;
+
+	for (uint64 chain = ref->chain; filled < ref->length; chain++, offset = 0)
+	{
+		GjChainExtent *e = get_extent(reader, chain);
+		uint64		bytes;
+
+		if (e == NULL)
 			return false;
-		memcpy(&head, extent.base, sizeof(head));
-		if (head.magic != GJ_CHAIN_MAGIC || head.version != GJ_LAYOUT_VERSION ||
-			head.chain != ref->chain || head.part != *next ||
-			head.bytes > link->extents.size - GJ_CHAIN_DATA_OFF ||
-			head.bytes > ref->length - *filled)
+		if (offset >= e->bytes)
+			return gj_fail(conn, "the daemon sent a malformed reference to a value");
+		bytes = Min(e->bytes - offset, ref->length - filled);
+		memcpy(value + filled, e->extent.base + GJ_CHAIN_DATA_OFF + offset, bytes);
+		filled += bytes;
+
+		/* a value goes on in the next extent of the chain if this one is full */
+		if (filled < ref->length &&
+			(e->bytes != data_size(&reader->link->extents) || (uint32) chain == PG_UINT32_MAX))
 			return gj_fail(conn, "the daemon sent a malformed part of a value");
-		memcpy(value + *filled, extent.base + GJ_CHAIN_DATA_OFF, head.bytes);
-		*filled += head.bytes;
-		*next += 1;
-		if (!gj_extent_release(&link->extents, &extent))
-			return false;
 	}
 	return true;
 }
@@ -93,41 +197,32 @@ take_parts(GjLink *link, const struct gj_chain_ref *ref, uint32 *next,
 char *
 gj_chain_receive(GjReader *reader, const struct gj_chain_ref *ref)
 {
-	GjLink	   *link = reader->link;
-	struct gj_chain_get body = {.chain = ref->chain};
-	uint32		next = 0;
-	uint64		filled = 0;
+	GjConnection *conn = &reader->link->conn;
 	char	   *value;
 
 	if (ref->tag != GJ_CHAIN_REF_TAG || ref->reserved != 0 ||
-		ref->length <= VARHDRSZ || ref->length > MaxAllocSize ||
-		ref->parts == 0 || ref->parts > ref->length)
+		ref->length <= VARHDRSZ || ref->length > MaxAllocSize)
 	{
-		gj_fail(&link->conn, "the daemon sent a malformed reference to a value");
+		gj_fail(conn, "the daemon sent a malformed reference to a value");
 		return NULL;
 	}
 	value = MemoryContextAlloc(reader->context, ref->length);
-	if (!gj_send(&link->conn, GJ_CHAIN_GET, &body, sizeof(body), NULL, 0))
+	if (!read_chain(reader, ref, value))
 		return NULL;
-	while (next < ref->parts)
+	if (!VARATT_IS_4B_U(value) || VARSIZE_4B(value) != ref->length)
 	{
-		if (!gj_link_receive(link, -1))
-			return NULL;
-
-		/* batches that were on their way come in between */
-		if (link->conn.frame.type == GJ_CHAIN_PARTS)
-		{
-			if (!take_parts(link, ref, &next, &filled, value))
-				return NULL;
-		}
-		else if (!gj_reader_stash(reader))
-			return NULL;
-	}
-	if (filled != ref->length || !VARATT_IS_4B_U(value) ||
-		VARSIZE_4B(value) != ref->length)
-	{
-		gj_fail(&link->conn, "the daemon sent a value of another length");
+		gj_fail(conn, "the daemon sent a value of another length");
 		return NULL;
 	}
 	return value;
+}
+
+bool
+gj_chain_release(GjReader *reader)
+{
+	for (int i = 0; i < GJ_CHAIN_MAPPED; i++)
+		if (reader->chains.mapped[i].extent.base != NULL &&
+			!gj_extent_release(&reader->link->extents, &reader->chains.mapped[i].extent))
+			return false;
+	return true;
 }

@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "utils/memutils.h"
 
 #include "numeric.h"
@@ -40,9 +41,9 @@ set_null(GjColumnWriter *column, uint32 row, uint32 capacity)
 	} while (0)
 
 static void
-copy_bytes(GjWriter *writer, GjColumnWriter *column, uint32 first,
-		   const GjVector *vector, int n)
+copy_bytes(GjWriter *writer, GjColumnWriter *column, const GjVector *vector, int n)
 {
+	uint32		first = writer->rows;
 	int			width = column->column->width;
 	int			length = column->length;
 	char	   *to = column->values + (Size) first * width;
@@ -62,14 +63,21 @@ copy_bytes(GjWriter *writer, GjColumnWriter *column, uint32 first,
 	}
 }
 
-/* The value with its bytes in line and not compressed. */
+/* Are the value's bytes in line and not compressed? */
+static inline bool
+is_plain(const char *value)
+{
+	return VARATT_IS_4B_U(value) || (VARATT_IS_1B(value) && !VARATT_IS_1B_E(value));
+}
+
+/* The value with its bytes in line and not compressed, in scratch memory where
+ * it was not. */
 static inline const char *
 plain_varlena(GjWriter *writer, const char *value)
 {
 	MemoryContext old;
 
-	if (likely(VARATT_IS_4B_U(value) ||
-			   (VARATT_IS_1B(value) && !VARATT_IS_1B_E(value))))
+	if (likely(is_plain(value)))
 		return value;
 	old = MemoryContextSwitchTo(writer->scratch);
 	value = (const char *) pg_detoast_datum_packed((struct varlena *) value);
@@ -77,10 +85,11 @@ plain_varlena(GjWriter *writer, const char *value)
 	return value;
 }
 
-static GjPut
-copy_decimals(GjWriter *writer, GjColumnWriter *column, uint32 first,
-			  const GjVector *vector, int n)
+static int
+copy_decimals(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
+			  int n, GjPut *why)
 {
+	uint32		first = writer->rows;
 	int64	   *to = (int64 *) column->values + first;
 	int			scale = column->column->scale;
 
@@ -100,10 +109,11 @@ copy_decimals(GjWriter *writer, GjColumnWriter *column, uint32 first,
 		{
 			gj_fail(writer->extents->conn,
 					"a numeric value does not fit its declared precision and scale");
-			return GJ_PUT_FAILED;
+			*why = GJ_PUT_FAILED;
+			return i;
 		}
 	}
-	return GJ_PUT_OK;
+	return n;
 }
 
 /* Appends a varlena of these bytes to the heap, its header made anew. */
@@ -134,29 +144,26 @@ put_varlena(GjColumnWriter *column, const char *data, uint32 length, bool packab
 	return GJ_PUT_OK;
 }
 
+/* Appends the reference to a value that is chained, now or before. */
 static GjPut
 put_chain(GjWriter *writer, GjColumnWriter *column, const char *value, uint32 length)
 {
-	struct gj_chain_ref ref;
-	uint32		padded = TYPEALIGN(column->column->align, sizeof(ref));
-	char	   *whole;
+	uint32		padded = TYPEALIGN(column->column->align, sizeof(column->ref));
+	char	   *to = column->heap + column->heap_used;
 
-	if (column->column->is_key)
-	{
-		gj_fail(writer->extents->conn, "a key value of %u bytes is too long", length);
-		return GJ_PUT_FAILED;
-	}
-	if (!writer->may_wait)
-		return GJ_PUT_CHAIN;
 	if (column->heap_size - column->heap_used < padded)
 		return GJ_PUT_FULL;
-
-	/* longer than any short header says, so the header has four bytes */
-	whole = unconstify(char *, value) - VARHDRSZ;
-	if (!gj_chain_send(writer, whole, (uint64) length + VARHDRSZ, &ref))
-		return GJ_PUT_FAILED;
-	memset(column->heap + column->heap_used, 0, padded);
-	memcpy(column->heap + column->heap_used, &ref, sizeof(ref));
+	if (!column->chained)
+	{
+		/* longer than any short header says, so the header has four bytes */
+		if (!gj_chain_write(writer->extents, writer->chain, writer->participant,
+							value - VARHDRSZ, (uint64) length + VARHDRSZ, &column->ref))
+			return GJ_PUT_FAILED;
+		writer->total_bytes += (uint64) length + VARHDRSZ;
+		column->chained = true;
+	}
+	memset(to, 0, padded);
+	memcpy(to, &column->ref, sizeof(column->ref));
 	column->heap_used += padded;
 	return GJ_PUT_OK;
 }
@@ -172,75 +179,117 @@ numeric_key(GjWriter *writer, const char *data, uint32 *length, char *buffer,
 	return buffer;
 }
 
-static GjPut
-copy_varlena(GjWriter *writer, GjColumnWriter *column, uint32 first,
-			 const GjVector *vector, int n)
+/* Appends a value that is not NULL. */
+static inline GjPut
+put_value(GjWriter *writer, GjColumnWriter *column, const char *value)
 {
-	uint32	   *offsets = (uint32 *) column->values;
+	const char *plain;
+	const char *data;
+	uint32		length;
 	char		buffer[128];
+	GjPut		put;
+
+	/* what will be chained is not fetched before that is possible */
+	if (unlikely(!is_plain(value)) && !writer->may_wait && !column->column->is_key &&
+		toast_raw_datum_size(PointerGetDatum(value)) > column->inline_limit)
+		return GJ_PUT_CHAIN;
+	plain = plain_varlena(writer, value);
+	data = VARDATA_ANY(plain);
+	length = VARSIZE_ANY_EXHDR(plain);
+	if (column->copy == GJ_COPY_BPCHAR_KEY)
+		while (length > 0 && data[length - 1] == ' ')
+			length--;
+	else if (column->copy == GJ_COPY_NUMERIC_KEY)
+		data = numeric_key(writer, data, &length, buffer, sizeof(buffer));
+
+	if (likely(length <= column->inline_limit - VARHDRSZ))
+		put = put_varlena(column, data, length, column->packable);
+	else if (column->column->is_key)
+	{
+		gj_fail(writer->extents->conn, "a key value of %u bytes is too long", length);
+		put = GJ_PUT_FAILED;
+	}
+	else
+		put = writer->may_wait ? put_chain(writer, column, data, length) : GJ_PUT_CHAIN;
+	if (unlikely(plain != value))
+		pfree(unconstify(char *, plain));
+	return put;
+}
+
+static int
+copy_varlena(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
+			 int n, GjPut *why)
+{
+	uint32		first = writer->rows;
+	uint32	   *offsets = (uint32 *) column->values;
 
 	for (int i = 0; i < n; i++)
 	{
 		const char *value = vector->pointers[i];
-		const char *data;
-		uint32		length;
-		GjPut		put;
 
 		if (value == NULL)
-		{
 			set_null(column, first + i, writer->capacity);
-			offsets[first + i + 1] = column->heap_used;
-			continue;
-		}
-		value = plain_varlena(writer, value + vector->offset);
-		data = VARDATA_ANY(value);
-		length = VARSIZE_ANY_EXHDR(value);
-		if (column->copy == GJ_COPY_BPCHAR_KEY)
-			while (length > 0 && data[length - 1] == ' ')
-				length--;
-		else if (column->copy == GJ_COPY_NUMERIC_KEY)
-			data = numeric_key(writer, data, &length, buffer, sizeof(buffer));
-
-		if (unlikely(length > writer->inline_limit - VARHDRSZ))
-			put = put_chain(writer, column, data, length);
 		else
-			put = put_varlena(column, data, length, column->packable);
-		if (unlikely(put != GJ_PUT_OK))
-			return put;
+		{
+			GjPut		put = put_value(writer, column, value + vector->offset);
+
+			if (unlikely(put != GJ_PUT_OK))
+			{
+				*why = put;
+				return i;
+			}
+		}
 		offsets[first + i + 1] = column->heap_used;
 	}
-	return GJ_PUT_OK;
+	return n;
 }
 
-GjPut
-gj_encode(GjWriter *writer, GjColumnWriter *column, uint32 first,
-		  const GjVector *vector, int n)
+uint32
+gj_encoded_size(const GjColumnWriter *column, const GjVector *vector)
+{
+	const char *value = vector->pointers[0];
+	Size		size;
+
+	if (value == NULL)
+		return 0;
+	size = toast_raw_datum_size(PointerGetDatum(value + vector->offset));
+	if (column->copy == GJ_COPY_NUMERIC_KEY)
+		size += sizeof(uint32);
+	if (size > column->inline_limit)
+		size = sizeof(struct gj_chain_ref);
+	return TYPEALIGN(column->column->align, size);
+}
+
+int
+gj_encode(GjWriter *writer, GjColumnWriter *column, const GjVector *vector, int n,
+		  GjPut *why)
 {
 	const char *const *pointers = vector->pointers;
+	uint32		first = writer->rows;
 
 	switch (column->copy)
 	{
 		case GJ_COPY_1:
 			COPY_WORDS(uint8);
-			return GJ_PUT_OK;
+			return n;
 		case GJ_COPY_2:
 			COPY_WORDS(uint16);
-			return GJ_PUT_OK;
+			return n;
 		case GJ_COPY_4:
 			COPY_WORDS(uint32);
-			return GJ_PUT_OK;
+			return n;
 		case GJ_COPY_8:
 			COPY_WORDS(uint64);
-			return GJ_PUT_OK;
+			return n;
 		case GJ_COPY_BYTES:
-			copy_bytes(writer, column, first, vector, n);
-			return GJ_PUT_OK;
+			copy_bytes(writer, column, vector, n);
+			return n;
 		case GJ_COPY_DECIMAL:
-			return copy_decimals(writer, column, first, vector, n);
+			return copy_decimals(writer, column, vector, n, why);
 		case GJ_COPY_VARLENA:
 		case GJ_COPY_NUMERIC_KEY:
 		case GJ_COPY_BPCHAR_KEY:
-			return copy_varlena(writer, column, first, vector, n);
+			return copy_varlena(writer, column, vector, n, why);
 	}
 	pg_unreachable();
 }

@@ -6,9 +6,9 @@
 
 #include "connection.h"
 
-/* More than a process can hold at once: those granted, one being written, a
- * part of a chained value, and the batches of a result in flight. */
-#define GJ_MAX_MAPPED (GJ_FRAME_MAX_FDS + 8)
+/* More than a process can hold at once: those granted, one being written, one
+ * of a chain, and the batches of a result in flight with extents of chains. */
+#define GJ_MAX_MAPPED (GJ_FRAME_MAX_FDS + 16)
 
 typedef struct GjExtent
 {

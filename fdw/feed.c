@@ -22,9 +22,8 @@ feed_input(GjState *state, int input, MemoryContext scratch,
 	GjWriter	writer;
 	bool		ok;
 
-	gj_writer_init(&writer, &state->link.extents, plan, input,
-				   state->link.participant, shared ? plan->workers + 1 : 1,
-				   &state->link.next_chain, scratch);
+	gj_writer_init(&writer, &state->link, plan, input,
+				   shared ? plan->workers + 1 : 1, scratch);
 
 	/* what a child makes for itself lives as long as the child */
 	old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
@@ -63,5 +62,8 @@ gj_feed(GjState *state)
 			if (!feed_input(state, i, scratch, &rows, &bytes))
 				return false;
 		}
+	if (!gj_chain_finish(&state->link.extents, &state->link.chain,
+						 state->link.participant))
+		return false;
 	return gj_link_fed(&state->link, rows, bytes, gj_now_us() - start);
 }

@@ -85,16 +85,12 @@ collect(ChildFeed *feed, TupleTableSlot *slot)
 	}
 }
 
+/* The collected rows may not fit the batch: the others go into the next. */
 static bool
-write_one_by_one(ChildFeed *feed)
+write_rest(ChildFeed *feed, int n)
 {
-	for (int row = 0; row < feed->rows; row++)
-	{
-		for (int i = 0; i < feed->ncolumns; i++)
-			feed->vectors[i].pointers = &feed->columns[i].pointers[row];
-		if (!gj_writer_append_row(feed->writer, feed->vectors))
-			return false;
-	}
+	if (!gj_writer_append_all(feed->writer, feed->vectors, n))
+		return false;
 	for (int i = 0; i < feed->ncolumns; i++)
 		feed->vectors[i].pointers = feed->columns[i].pointers;
 	return true;
@@ -103,10 +99,10 @@ write_one_by_one(ChildFeed *feed)
 static inline bool
 write_rows(ChildFeed *feed)
 {
-	GjPut		put = gj_writer_append(feed->writer, feed->vectors, feed->rows);
+	int			n = feed->rows;
+	GjPut		put = gj_writer_append(feed->writer, feed->vectors, &n);
 
-	if (unlikely(put != GJ_PUT_OK) &&
-		(put == GJ_PUT_FAILED || !write_one_by_one(feed)))
+	if (unlikely(put != GJ_PUT_OK) && (put == GJ_PUT_FAILED || !write_rest(feed, n)))
 		return false;
 	for (int i = 0; i < feed->ncolumns; i++)
 		feed->vectors[i].nullable = false;

@@ -7,9 +7,9 @@
  * pages are read by the heap's own routine, with all that it sees to: pruning,
  * visibility, predicate locks, the ring of buffers.
  *
- * No page stays pinned while we wait for the daemon.  There is room for a
- * whole page of rows before it is read; where that does not suffice, because
- * values come out longer than they lie on the page, the page is copied.
+ * No page stays pinned while we wait for the daemon: where a batch is full
+ * before a page is, the page is copied, and its other rows go into the next
+ * batch from there.
  */
 #include "postgres.h"
 
@@ -33,8 +33,6 @@ struct GjPageFeed
 {
 	GjPageRows *rows;			/* NULL: not possible */
 	GjVector   *vectors;
-	GjVector   *row;			/* of one row, while a copied page is written */
-	const char **pointers;		/* of row */
 	char	   *copy;			/* of a page */
 };
 
@@ -73,8 +71,6 @@ create_feed(SeqScanState *child, const GjWriter *writer)
 
 	feed->rows = gj_page_rows_create(&child->ss, writer);
 	feed->vectors = palloc0((writer->ncolumns + 1) * sizeof(GjVector));
-	feed->row = palloc0((writer->ncolumns + 1) * sizeof(GjVector));
-	feed->pointers = palloc0((writer->ncolumns + 1) * sizeof(char *));
 	feed->copy = palloc(BLCKSZ);
 	return feed;
 }
@@ -124,50 +120,33 @@ unpin(HeapScanDesc scan)
 
 /* ---- from a page to the batch ---- */
 
-/* Writes the rows one by one from a copy of the page, waiting as needed. */
+/* Writes the last n rows of the page from a copy, waiting as needed. */
 static bool
-write_copied(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan)
+write_copied(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan, int n)
 {
-	GjPageRows *rows = feed->rows;
 	Page		page = BufferGetPage(scan->rs_cbuf);
 
 	memcpy(feed->copy, page, BLCKSZ);
-	gj_page_rows_move(rows, page, feed->copy);
+	gj_page_rows_move(feed->rows, page, feed->copy);
 	unpin(scan);
-	gj_page_rows_vectors(rows, feed->vectors);
-	for (int j = 0; j < rows->n; j++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		for (int i = 0; i < writer->ncolumns; i++)
-		{
-			const char *value = feed->vectors[i].pointers[j];
-
-			feed->pointers[i] = value == NULL ? NULL : value + feed->vectors[i].offset;
-			feed->row[i] = (GjVector)
-			{
-				.pointers = &feed->pointers[i], .nullable = true
-			};
-		}
-		if (!gj_writer_append_row(writer, feed->row))
-			return false;
-		MemoryContextReset(writer->scratch);
-	}
-	return true;
+	return gj_writer_append_all(writer, feed->vectors, n);
 }
 
 static bool
 write_page(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan)
 {
 	GjPageRows *rows = feed->rows;
+	int			n;
 
 	if (!gj_page_rows_load(rows, BufferGetPage(scan->rs_cbuf), scan->rs_vistuples,
 						   scan->rs_ntuples))
 		return gj_fail(writer->extents->conn,
 					   "a numeric value does not fit its declared precision and scale");
-	if (rows->n == 0)
+	n = rows->n;
+	if (n == 0)
 		return true;
 	gj_page_rows_vectors(rows, feed->vectors);
-	switch (gj_writer_append(writer, feed->vectors, rows->n))
+	switch (gj_writer_append(writer, feed->vectors, &n))
 	{
 		case GJ_PUT_OK:
 			return true;
@@ -177,7 +156,7 @@ write_page(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan)
 		case GJ_PUT_CHAIN:
 			break;
 	}
-	return write_copied(feed, writer, scan);
+	return write_copied(feed, writer, scan, n);
 }
 
 /* The scan's tuples, those that did not pass, and the time, as EXPLAIN ANALYZE
@@ -205,12 +184,6 @@ feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan
 		CHECK_FOR_INTERRUPTS();
 		if (state->shared != NULL && gj_parallel_stopped(state->shared))
 			return gj_fail(&state->link.conn, "another participant gave up");
-		if (!gj_writer_has_room(writer, MaxHeapTuplesPerPage, GJ_PAGE_HEAP))
-		{
-			unpin(scan);
-			if (!gj_writer_next_batch(writer))
-				return false;
-		}
 		gj_read_heap_page(scan, block);
 		*tuples += scan->rs_ntuples;
 		if (!write_page(feed, writer, scan))

@@ -4,6 +4,7 @@
 #ifndef GPUJOIN_LINK_H
 #define GPUJOIN_LINK_H
 
+#include "chain.h"
 #include "extent.h"
 #include "gpujoin.h"
 
@@ -18,7 +19,7 @@ typedef struct GjLink
 	int			participant;	/* ParallelWorkerNumber */
 	uint64		job;
 	uint8		token[GJ_TOKEN_SIZE];
-	uint32		next_chain;
+	GjChain		chain;			/* of values that this participant feeds */
 } GjLink;
 
 /* Prepares *link, which holds nothing; its memory comes from context. */

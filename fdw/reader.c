@@ -229,19 +229,19 @@ gj_reader_stop(GjReader *reader)
 	while (reader->npending > 0)
 		if (!gj_extent_release(extents, &reader->pending[--reader->npending].extent))
 			return false;
-	return true;
+	return gj_chain_release(reader);
 }
 
 /* A chained value; a join repeats rows, so the last one is often the next. */
 static const char *
 chained_value(GjReader *reader, GjColumnReader *c, const struct gj_chain_ref *ref)
 {
-	if (c->chained != NULL && c->chain == ref->chain)
+	if (c->chained != NULL && memcmp(&c->ref, ref, sizeof(*ref)) == 0)
 		return c->chained;
 	if (c->chained != NULL)
 		pfree(c->chained);
 	c->chained = gj_chain_receive(reader, ref);
-	c->chain = ref->chain;
+	c->ref = *ref;
 	return c->chained;
 }
 

@@ -38,7 +38,7 @@ typedef struct GjColumnReader
 	uint32		heap_len;
 
 	/* the chained value that was read last; NULL: none */
-	uint64		chain;
+	struct gj_chain_ref ref;
 	char	   *chained;
 } GjColumnReader;
 
@@ -54,6 +54,7 @@ typedef struct GjReader
 	int			ncolumns;
 	GjColumnReader *columns;
 	MemoryContext context;		/* of chained values, one a column */
+	GjChainReader chains;
 
 	GjExtent	extent;			/* base NULL: none */
 	uint32		rows;
@@ -90,5 +91,8 @@ extern bool gj_reader_stash(GjReader *reader);
 /* chain.c: the value that a reference stands for, allocated in the reader's
  * context; NULL where the daemon fails. */
 extern char *gj_chain_receive(GjReader *reader, const struct gj_chain_ref *ref);
+
+/* chain.c: gives back the extents of chains that are mapped. */
+extern bool gj_chain_release(GjReader *reader);
 
 #endif							/* GPUJOIN_READER_H */

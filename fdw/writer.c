@@ -1,32 +1,63 @@
 /*
  * writer.c - how batches of an input are laid out, begun and handed over.
  *
- * A batch has room for capacity rows: per column an array of values, a bitmap
- * of validity, and for varlena a heap whose size follows the widths seen so
- * far.  A batch ends when any of them is full.  What the last rows of an
- * extent leave free stays free: extents are few and large.
+ * A batch has an array of values a column, a bitmap of validity, and for
+ * varlena a heap.  Their sizes follow the widths that are expected, which are
+ * those of the statistics for the first batch and of the batch before for the
+ * others.  A batch whose rows turn out to be others is not handed over half
+ * empty: the arrays move within the extent, each to a place that suits the
+ * rows seen, until the extent is nearly full.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/lsyscache.h"
 
 #include "writer.h"
 
 #define ALIGN64(n) TYPEALIGN64(64, (n))
 
+/* A batch has no more rows than this. */
+#define MOST_ROWS (1 << 24)
 
 
+/* An extent less than this share of which is free is full enough. */
+#define FREE_SHARE 8
+
+/* How often a batch's bytes are moved, at most, counted in extents: rows whose
+ * widths change all the time are not worth more. */
+#define MOST_MOVES 4
+
+/* A move of nothing is counted as this share of an extent. */
+#define LEAST_MOVE 64
+
+/*
+ * The bytes that a varlena may have in a batch.  All columns of the plan
+ * together leave half of an extent free, so that every row fits one, of the
+ * inputs and of the result.  Keys have a share of their own, because a key
+ * cannot be chained.
+ */
 static uint32
-inline_limit(const GjPlan *plan, Size extent_size)
+inline_limit(const GjPlan *plan, Size extent_size, bool is_key)
 {
-	int			varlena = 1;
+	int			values = 1;
+	int			keys = 0;
 
 	for (int i = 0; i < plan->ninputs; i++)
 		for (int j = 0; j < plan->inputs[i].ncolumns; j++)
-			if (plan->inputs[i].columns[j].encoding == GJ_ENC_VARLENA)
-				varlena++;
-	return Min(64 * 1024, extent_size / 4 / varlena);
+		{
+			const GjColumn *column = &plan->inputs[i].columns[j];
+
+			if (column->encoding != GJ_ENC_VARLENA)
+				continue;
+			if (column->is_key)
+				keys++;
+			else
+				values++;
+		}
+	return is_key ? extent_size / 4 / keys :
+		Min((Size) 64 * 1024, extent_size / 4 / values);
 }
 
 static GjCopy
@@ -61,22 +92,21 @@ copy_of(const GjColumn *column, const GjColumnWriter *writer)
 }
 
 void
-gj_writer_init(GjWriter *writer, GjExtents *extents, const GjPlan *plan,
-			   int input, int participant, int sharers, uint32 *next_chain,
-			   MemoryContext scratch)
+gj_writer_init(GjWriter *writer, GjLink *link, const GjPlan *plan, int input,
+			   int sharers, MemoryContext scratch)
 {
 	const GjInput *in = &plan->inputs[input];
 
 	memset(writer, 0, sizeof(*writer));
-	writer->extents = extents;
+	writer->extents = &link->extents;
+	writer->participant = link->participant;
+	writer->chain = &link->chain;
 	writer->input = input;
-	writer->participant = participant;
 	writer->ncolumns = in->ncolumns;
 	writer->columns = palloc0(Max(1, in->ncolumns) * sizeof(GjColumnWriter));
-	writer->inline_limit = inline_limit(plan, extents->size);
+	writer->moves = palloc0(Max(1, in->ncolumns) * 3 * sizeof(GjMove));
 	writer->expected = in->rows / sharers;
 	writer->scratch = scratch;
-	writer->next_chain = next_chain;
 	for (int i = 0; i < in->ncolumns; i++)
 	{
 		GjColumnWriter *c = &writer->columns[i];
@@ -88,91 +118,204 @@ gj_writer_init(GjWriter *writer, GjExtents *extents, const GjPlan *plan,
 		if (c->column->encoding == GJ_ENC_VARLENA)
 		{
 			writer->nvarlena++;
-			c->seen_width = Max(c->column->avg_width, 1) + c->column->align / 2;
+			c->width = Max(c->column->avg_width, 1) + c->column->align / 2;
+			c->inline_limit = inline_limit(plan, link->extents.size, c->column->is_key);
 		}
 	}
 }
 
-/*
- * Places the columns in the extent.  Each array may lose up to 63 bytes to
- * its alignment.
- */
-static bool
-lay_out(GjWriter *writer)
+static inline bool
+is_varlena(const GjColumnWriter *c)
 {
-	Size		head = ALIGN64(sizeof(struct gj_batch) +
-							   writer->ncolumns * sizeof(struct gj_column));
-	Size		fixed = head + writer->ncolumns * 3 * 64;
-	Size		reserve = Max(GJ_PAGE_HEAP, writer->inline_limit + 64);
-	double		row_bits = 0;
-	double		capacity;
-	Size		at = head;
+	return c->column->encoding == GJ_ENC_VARLENA;
+}
+
+/* Bytes of an item of the array of values: a value, or an offset. */
+static inline Size
+item_size(const GjColumnWriter *c)
+{
+	return is_varlena(c) ? sizeof(uint32) : (Size) c->column->width;
+}
+
+/* Bits that a row takes in the arrays, without the heaps. */
+static double
+array_bits(const GjWriter *writer)
+{
+	double		bits = 0;
 
 	for (int i = 0; i < writer->ncolumns; i++)
-	{
-		const GjColumnWriter *c = &writer->columns[i];
+		bits += 1 + 8.0 * item_size(&writer->columns[i]);
+	return bits;
+}
 
-		row_bits += 1;
-		if (c->column->encoding == GJ_ENC_FIXED)
-			row_bits += 8 * c->column->width;
-		else
-			row_bits += 8 * (sizeof(uint32) + c->seen_width);
-	}
+/* Bits that a row is expected to take in the heaps. */
+static double
+heap_bits(const GjWriter *writer)
+{
+	double		bits = 0;
 
-	/* many columns in a small extent: heaps only as large as one value */
-	if (fixed + writer->nvarlena * reserve > writer->extents->size / 2)
-		reserve = writer->inline_limit + 64;
-	fixed += writer->nvarlena * (reserve + sizeof(uint32));
-	if (fixed >= writer->extents->size)
-		return gj_fail(writer->extents->conn, "a row does not fit an extent");
-	capacity = (writer->extents->size - fixed) * 8.0 / Max(1, row_bits);
-	if (capacity < 1)
-		return gj_fail(writer->extents->conn, "a row does not fit an extent");
-	writer->capacity = (uint32) Min(capacity, 1 << 24);
+	for (int i = 0; i < writer->ncolumns; i++)
+		if (is_varlena(&writer->columns[i]))
+			bits += 8 * writer->columns[i].width;
+	return bits;
+}
+
+/* Bytes of the extent that hold something, but for alignment. */
+static Size
+bytes_in_use(const GjWriter *writer)
+{
+	Size		bytes = sizeof(struct gj_batch) +
+		writer->ncolumns * sizeof(struct gj_column) +
+		writer->nvarlena * sizeof(uint32) +
+		(Size) (writer->rows * array_bits(writer) / 8);
+
+	for (int i = 0; i < writer->ncolumns; i++)
+		bytes += writer->columns[i].heap_used;
+	return bytes;
+}
+
+/* Notes where an array is and is to be; returns the end of its place. */
+static Size
+plan_move(GjWriter *writer, GjMove *move, char *from, Size bytes, Size at, Size place)
+{
+	move->from = from;
+	move->to = writer->extent.base + at;
+	move->bytes = bytes;
+	return ALIGN64(at + place);
+}
+
+/*
+ * Moves all arrays.  They are in the same order before and after, so that
+ * those that move up, from the last to the first, and then those that move
+ * down, from the first to the last, never overwrite one that is yet to move.
+ */
+static void
+move_arrays(GjWriter *writer)
+{
+	int			n = 3 * writer->ncolumns;
+
+	for (int i = n - 1; i >= 0; i--)
+		if (writer->moves[i].to > writer->moves[i].from)
+			memmove(writer->moves[i].to, writer->moves[i].from, writer->moves[i].bytes);
+	for (int i = 0; i < n; i++)
+		if (writer->moves[i].to < writer->moves[i].from)
+			memmove(writer->moves[i].to, writer->moves[i].from, writer->moves[i].bytes);
+}
+
+/*
+ * Divides the extent among the columns, so that the rows that the batch has
+ * and one more that needs what columns say fit, and as many of the expected
+ * widths as possible.  Each array may lose up to 63 bytes to its alignment.
+ * False, with everything as it was, where that is not even one row.
+ */
+static bool
+place_columns(GjWriter *writer)
+{
+	uint32		least = writer->rows + 1;
+	Size		head = ALIGN64(sizeof(struct gj_batch) +
+							   writer->ncolumns * sizeof(struct gj_column));
+	Size		taken = head + (2 * writer->ncolumns + writer->nvarlena) * 64 +
+		writer->nvarlena * sizeof(uint32) +
+		(Size) (least * array_bits(writer) / 8) + 1;
+	Size		at = head;
+	uint32		capacity;
+
+	for (int i = 0; i < writer->ncolumns; i++)
+		taken += writer->columns[i].heap_used + writer->columns[i].needs;
+	if (taken > writer->extents->size)
+		return false;
+	capacity = (uint32) Min(MOST_ROWS, least + (writer->extents->size - taken) * 8.0 /
+							Max(1, array_bits(writer) + heap_bits(writer)));
+	if (capacity < least)
+		return false;
 
 	for (int i = 0; i < writer->ncolumns; i++)
 	{
 		GjColumnWriter *c = &writer->columns[i];
-		bool		varlena = c->column->encoding == GJ_ENC_VARLENA;
-		Size		width = varlena ? sizeof(uint32) : (Size) c->column->width;
+		GjMove	   *move = &writer->moves[3 * i];
+		bool		varlena = is_varlena(c);
 
-		c->values = writer->extent.base + at;
-		at = ALIGN64(at + (writer->capacity + (varlena ? 1 : 0)) * width);
-		c->validity = (uint8 *) writer->extent.base + at;
-		at = ALIGN64(at + (writer->capacity + 7) / 8);
-		c->heap_used = 0;
-		c->nulls = 0;
-		if (varlena)
-		{
-			c->heap = writer->extent.base + at;
-			c->heap_size = reserve + (uint32) (writer->capacity * c->seen_width);
-			at = ALIGN64(at + c->heap_size);
-			((uint32 *) c->values)[0] = 0;
-		}
+		at = plan_move(writer, &move[0], c->values,
+					   ((Size) writer->rows + varlena) * item_size(c),
+					   at, ((Size) capacity + varlena) * item_size(c));
+		at = plan_move(writer, &move[1], (char *) c->validity,
+					   c->nulls > 0 ? (writer->rows + 7) / 8 : 0,
+					   at, (capacity + 7) / 8);
+		c->heap_size = varlena ?
+			c->heap_used + c->needs + (uint32) ((capacity - least) * c->width) : 0;
+		at = plan_move(writer, &move[2], c->heap, c->heap_used, at, c->heap_size);
 	}
-	Assert(at <= writer->extents->size);
+	Assert(at <= ALIGN64(writer->extents->size));
+	if (writer->rows > 0)
+		move_arrays(writer);
+	writer->capacity = capacity;
+	writer->rows_placed = writer->rows;
+	for (int i = 0; i < writer->ncolumns; i++)
+	{
+		GjColumnWriter *c = &writer->columns[i];
+
+		c->values = writer->moves[3 * i].to;
+		c->validity = (uint8 *) writer->moves[3 * i + 1].to;
+		c->heap = writer->moves[3 * i + 2].to;
+		c->heap_placed = c->heap_used;
+		if (c->nulls > 0)
+			memset(c->validity + (writer->rows + 7) / 8, 0xff,
+				   (capacity + 7) / 8 - (writer->rows + 7) / 8);
+		if (writer->rows == 0 && is_varlena(c))
+			((uint32 *) c->values)[0] = 0;
+	}
 	return true;
 }
 
-bool
-gj_writer_has_room(const GjWriter *writer, uint32 rows, uint32 heap_bytes)
+/*
+ * Expects of the rows to come what the rows of this batch have: in the mean
+ * of all and of those since the arrays were placed, which tells when rows of
+ * another kind have begun.  The row at hand counts as one of them.
+ */
+static void
+expect_widths(GjWriter *writer)
 {
-	if (writer->extent.base == NULL || writer->capacity - writer->rows < rows)
-		return false;
-	if (writer->nvarlena > 0)
-		for (int i = 0; i < writer->ncolumns; i++)
-		{
-			const GjColumnWriter *c = &writer->columns[i];
+	for (int i = 0; i < writer->ncolumns; i++)
+	{
+		GjColumnWriter *c = &writer->columns[i];
+		double		all = (c->heap_used + c->needs) / (writer->rows + 1.0);
+		double		recent = (c->heap_used - c->heap_placed + c->needs) /
+			(writer->rows - writer->rows_placed + 1.0);
 
-			if (c->column->encoding == GJ_ENC_VARLENA &&
-				c->heap_size - c->heap_used < heap_bytes)
-				return false;
-		}
-	return true;
+		if (!is_varlena(c))
+			continue;
+		if (writer->rows == 0)
+			recent = c->width;
+		c->width = (all + recent) / 2 * 1.02 + 0.1;
+	}
 }
 
-/* Writes the batch's header; returns the bytes of the extent in use. */
-static uint64
+/* Makes room for the first row of vectors, if the extent has any that is worth
+ * the effort. */
+static bool
+make_room(GjWriter *writer, const GjVector *vectors)
+{
+	Size		size = writer->extents->size;
+	Size		used;
+	bool		ok;
+
+	if (writer->extent.base == NULL)
+		return false;
+	used = bytes_in_use(writer);
+	writer->moved += used + size / LEAST_MOVE;
+	if (used > size - size / FREE_SHARE || writer->moved > MOST_MOVES * size)
+		return false;
+	for (int i = 0; i < writer->ncolumns; i++)
+		if (is_varlena(&writer->columns[i]))
+			writer->columns[i].needs = gj_encoded_size(&writer->columns[i], &vectors[i]);
+	expect_widths(writer);
+	ok = place_columns(writer);
+	for (int i = 0; i < writer->ncolumns; i++)
+		writer->columns[i].needs = 0;
+	return ok;
+}
+
+static void
 describe_batch(GjWriter *writer)
 {
 	char	   *base = writer->extent.base;
@@ -183,7 +326,7 @@ describe_batch(GjWriter *writer)
 	for (int i = 0; i < writer->ncolumns; i++, out++)
 	{
 		GjColumnWriter *c = &writer->columns[i];
-		bool		varlena = c->column->encoding == GJ_ENC_VARLENA;
+		bool		varlena = is_varlena(c);
 
 		memset(out, 0, sizeof(*out));
 		out->encoding = c->column->encoding;
@@ -191,20 +334,18 @@ describe_batch(GjWriter *writer)
 		out->width = c->column->width;
 		out->nulls = c->nulls;
 		out->values_off = c->values - base;
-		used = Max(used, out->values_off + (varlena ?
-											(writer->rows + 1) * sizeof(uint32) :
-											(uint64) writer->rows * c->column->width));
+		used = Max(used, out->values_off + ((uint64) writer->rows + varlena) * item_size(c));
 		if (c->nulls > 0)
 		{
 			out->validity_off = (char *) c->validity - base;
-			used = Max(used, out->validity_off + (writer->rows + 7) / 8);
+			used = Max(used, (uint64) out->validity_off + (writer->rows + 7) / 8);
 		}
 		if (varlena)
 		{
 			out->heap_off = c->heap - base;
 			out->heap_len = c->heap_used;
 			used = Max(used, (uint64) out->heap_off + c->heap_used);
-			c->seen_width = c->heap_used / (double) writer->rows * 1.02 + 0.1;
+			c->width = c->heap_used / (double) writer->rows * 1.02 + 0.1;
 		}
 	}
 	*(struct gj_batch *) base = (struct gj_batch)
@@ -215,7 +356,6 @@ describe_batch(GjWriter *writer)
 			.rows = writer->rows,
 			.used = used
 	};
-	return used;
 }
 
 static bool
@@ -227,7 +367,8 @@ hand_over(GjWriter *writer)
 		.rows = writer->rows
 	};
 
-	writer->total_bytes += describe_batch(writer);
+	describe_batch(writer);
+	writer->total_bytes += bytes_in_use(writer);
 	writer->total_rows += writer->rows;
 	writer->rows = 0;
 	gj_extent_unmap(writer->extents, &writer->extent);
@@ -243,100 +384,149 @@ static int
 ahead(const GjWriter *writer)
 {
 	double		rows = writer->expected - writer->total_rows;
-	double		batch = writer->capacity > 0 ? writer->capacity : 100000;
+	double		batch = writer->extents->size * 8.0 /
+		Max(1, array_bits(writer) + heap_bits(writer));
 
 	return rows <= batch ? 0 : rows <= 2 * batch ? 1 : 2;
 }
 
-bool
-gj_writer_next_batch(GjWriter *writer)
+/* Hands over the batch at hand and starts an empty one; waits for an extent
+ * where none is at hand. */
+static bool
+next_batch(GjWriter *writer)
 {
 	if (writer->rows > 0 && !hand_over(writer))
 		return false;
-	if (writer->extent.base == NULL)
-	{
-		if (!gj_extent_take(writer->extents, ahead(writer), &writer->extent))
-			return false;
-		if (!lay_out(writer))
-			return false;
-		if (writer->total_rows + writer->capacity / 2 < writer->expected)
-			gj_extent_touch(&writer->extent, writer->extents->size, true);
-	}
+	if (writer->extent.base == NULL &&
+		!gj_extent_take(writer->extents, ahead(writer), &writer->extent))
+		return false;
 	writer->rows = 0;
+	writer->moved = 0;
+	for (int i = 0; i < writer->ncolumns; i++)
+	{
+		writer->columns[i].heap_used = 0;
+		writer->columns[i].nulls = 0;
+	}
+	if (!place_columns(writer))
+		return gj_fail(writer->extents->conn, "a row does not fit an extent");
+	if (writer->total_rows + writer->capacity / 2 < writer->expected)
+		gj_extent_touch(&writer->extent, writer->extents->size, true);
 	return true;
 }
 
-/* Marks rows from first on as not NULL again. */
+/* Forgets rows from first to end, which were encoded behind those that stay. */
 static void
-forget_rows(GjColumnWriter *column, uint32 first, uint32 nulls, uint32 heap_used,
-			int n)
+forget_rows(GjColumnWriter *column, uint32 first, uint32 end)
 {
-	if (column->nulls != nulls)
-		for (uint32 row = first; row < first + n; row++)
-			column->validity[row >> 3] |= 1 << (row & 7);
-	column->nulls = nulls;
-	column->heap_used = heap_used;
+	if (column->nulls > 0)
+		for (uint32 row = first; row < end; row++)
+			if ((column->validity[row >> 3] & (1 << (row & 7))) == 0)
+			{
+				column->validity[row >> 3] |= 1 << (row & 7);
+				column->nulls--;
+			}
+	if (is_varlena(column))
+		column->heap_used = ((uint32 *) column->values)[first];
 }
 
-GjPut
-gj_writer_append(GjWriter *writer, const GjVector *vectors, int n)
+/* gj_writer_append() with the arrays where they are. */
+static GjPut
+append_to_arrays(GjWriter *writer, GjVector *vectors, int *n)
 {
-	uint32		stack[2][32];
-	uint32	   *nulls = stack[0];
-	uint32	   *heaps = stack[1];
 	GjPut		put = GJ_PUT_OK;
-	int			done = 0;
+	int			tried;
+	int			rows;
+	int			columns = 0;
 
-	if (writer->extent.base == NULL || writer->capacity - writer->rows < (uint32) n)
+	if (writer->extent.base == NULL || writer->rows == writer->capacity)
 		return GJ_PUT_FULL;
-	if (writer->ncolumns > (int) lengthof(stack[0]))
+	tried = rows = Min((uint32) *n, writer->capacity - writer->rows);
+	if (rows < *n)
+		put = GJ_PUT_FULL;
+	for (; columns < writer->ncolumns && rows > 0; columns++)
 	{
-		nulls = MemoryContextAlloc(writer->scratch,
-								   2 * writer->ncolumns * sizeof(uint32));
-		heaps = nulls + writer->ncolumns;
-	}
-	for (; done < writer->ncolumns; done++)
-	{
-		GjColumnWriter *c = &writer->columns[done];
+		GjPut		why = GJ_PUT_OK;
 
-		nulls[done] = c->nulls;
-		heaps[done] = c->heap_used;
-		put = gj_encode(writer, c, writer->rows, &vectors[done], n);
-		if (put != GJ_PUT_OK)
-			break;
+		rows = gj_encode(writer, &writer->columns[columns], &vectors[columns], rows, &why);
+		if (unlikely(why != GJ_PUT_OK))
+			put = why;
+		if (unlikely(why == GJ_PUT_FAILED))
+			return put;
 	}
-	if (put == GJ_PUT_OK)
-		writer->rows += n;
-	else
-		for (; done >= 0; done--)
-			forget_rows(&writer->columns[done], writer->rows, nulls[done],
-						heaps[done], n);
+	if (unlikely(rows < tried))
+		for (int i = 0; i < columns; i++)
+			forget_rows(&writer->columns[i], writer->rows + rows, writer->rows + tried);
+	if (unlikely(rows < *n))
+		for (int i = 0; i < writer->ncolumns; i++)
+			vectors[i].pointers += rows;
+	writer->rows += rows;
+	*n -= rows;
 	return put;
 }
 
-bool
-gj_writer_append_row(GjWriter *writer, const GjVector *vectors)
+GjPut
+gj_writer_append(GjWriter *writer, GjVector *vectors, int *n)
 {
-	for (int attempt = 0;; attempt++)
+	GjPut		put;
+
+	do
+		put = append_to_arrays(writer, vectors, n);
+	while (unlikely(put == GJ_PUT_FULL) && make_room(writer, vectors));
+	return put;
+}
+
+/*
+ * Appends one row that has values to chain.  They stay chained when the row
+ * turns out not to fit the batch at hand, so that no value is chained twice.
+ */
+static bool
+append_row(GjWriter *writer, GjVector *vectors)
+{
+	GjPut		put;
+	int			n = 1;
+
+	writer->may_wait = true;
+	put = gj_writer_append(writer, vectors, &n);
+	if (put == GJ_PUT_FULL && next_batch(writer))
+		put = gj_writer_append(writer, vectors, &n);
+	writer->may_wait = false;
+	for (int i = 0; i < writer->ncolumns; i++)
 	{
-		GjPut		put = gj_writer_append(writer, vectors, 1);
-
-		if (put == GJ_PUT_OK || put == GJ_PUT_FAILED)
-		{
-			writer->may_wait = false;
-			return put == GJ_PUT_OK;
-		}
-		if (attempt > 1)
-			return gj_fail(writer->extents->conn, "a row does not fit an extent");
-
-		/*
-		 * In an empty batch a row with chained values cannot be too long any
-		 * more, so that no value is chained twice.
-		 */
-		if (!gj_writer_next_batch(writer))
-			return false;
-		writer->may_wait = put == GJ_PUT_CHAIN;
+		writer->columns[i].chained = false;
+		if (put == GJ_PUT_OK)
+			vectors[i].pointers++;
 	}
+	if (put == GJ_PUT_FULL)
+		return gj_fail(writer->extents->conn, "a row does not fit an extent");
+	return put == GJ_PUT_OK;
+}
+
+bool
+gj_writer_append_all(GjWriter *writer, GjVector *vectors, int n)
+{
+	while (n > 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		switch (gj_writer_append(writer, vectors, &n))
+		{
+			case GJ_PUT_OK:
+				return true;
+			case GJ_PUT_FAILED:
+				return false;
+			case GJ_PUT_FULL:
+				if (writer->extent.base != NULL && writer->rows == 0)
+					return gj_fail(writer->extents->conn, "a row does not fit an extent");
+				if (!next_batch(writer))
+					return false;
+				break;
+			case GJ_PUT_CHAIN:
+				if (!append_row(writer, vectors))
+					return false;
+				n--;
+				break;
+		}
+	}
+	return true;
 }
 
 bool

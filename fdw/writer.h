@@ -4,27 +4,20 @@
 #ifndef GPUJOIN_WRITER_H
 #define GPUJOIN_WRITER_H
 
-#include "extent.h"
 #include "gpujoin.h"
+#include "link.h"
 
 #ifdef WORDS_BIGENDIAN
 #error "gpujoin shares memory in little-endian form only"
 #endif
 
-/*
- * Heap that the varlena values of one column of one heap page take at most,
- * if none of them is compressed or stored elsewhere: their bytes, and for each
- * a header made anew and padding.
- */
-#define GJ_PAGE_HEAP (BLCKSZ + 4096)
-
 /* What becomes of rows that are to be written. */
 typedef enum GjPut
 {
 	GJ_PUT_OK,
-	GJ_PUT_FULL,				/* no room in this batch */
-	GJ_PUT_CHAIN,				/* a value needs extents of its own: waiting */
-	GJ_PUT_FAILED				/* not at all; the reason is in the connection */
+	GJ_PUT_FULL,				/* the next row does not fit this batch */
+	GJ_PUT_CHAIN,				/* the next row is one for gj_writer_append_row() */
+	GJ_PUT_FAILED				/* the reason is in the connection */
 } GjPut;
 
 /* How a column's bytes come about; chosen once per column. */
@@ -44,7 +37,8 @@ typedef struct GjColumnWriter
 	GjCopy		copy;
 	int			length;			/* GJ_COPY_BYTES: of the type */
 	bool		packable;		/* GJ_COPY_VARLENA: may have a 1-byte header */
-	double		seen_width;		/* varlena: bytes of heap a row */
+	uint32		inline_limit;	/* varlena: longer values are chained */
+	double		width;			/* varlena: bytes of heap a row, expected */
 
 	/* in the batch at hand */
 	char	   *values;
@@ -52,8 +46,22 @@ typedef struct GjColumnWriter
 	char	   *heap;
 	uint32		heap_used;
 	uint32		heap_size;
+	uint32		heap_placed;	/* heap_used when the arrays were placed */
 	uint32		nulls;
+
+	/* of the row at hand */
+	uint32		needs;			/* bytes of heap, at most; 0: not known */
+	bool		chained;		/* its value is chained already */
+	struct gj_chain_ref ref;
 } GjColumnWriter;
+
+/* An array of the batch on its way to another place in the extent. */
+typedef struct GjMove
+{
+	char	   *from;
+	char	   *to;
+	Size		bytes;
+} GjMove;
 
 /*
  * The values of one column for several rows, as pointers to where the type's
@@ -72,52 +80,49 @@ typedef struct GjWriter
 	GjExtents  *extents;
 	uint32		input;			/* of the job */
 	int			participant;
+	GjChain    *chain;			/* of this participant */
 	int			ncolumns;
 	GjColumnWriter *columns;
+	GjMove	   *moves;			/* 3 a column */
 	int			nvarlena;
-	uint32		inline_limit;	/* longer values are chained */
 	double		expected;		/* rows to come: a hint */
 	MemoryContext scratch;		/* detoasted values; reset by the caller */
 
 	GjExtent	extent;			/* base NULL: none */
 	uint32		rows;
 	uint32		capacity;
-	bool		may_wait;		/* chaining allowed: no page is pinned */
-	uint32	   *next_chain;		/* numbers this participant's chains */
+	uint32		rows_placed;	/* rows when the arrays were placed */
+	Size		moved;			/* bytes, since the batch began */
+	bool		may_wait;		/* for an extent to chain values in */
 
 	uint64		total_rows;		/* handed over */
-	uint64		total_bytes;
+	uint64		total_bytes;	/* of their values, chained ones included */
 } GjWriter;
 
 /* sharers: how many participants feed this input together. */
-extern void gj_writer_init(GjWriter *writer, GjExtents *extents,
-						   const GjPlan *plan, int input, int participant,
-						   int sharers, uint32 *next_chain, MemoryContext scratch);
+extern void gj_writer_init(GjWriter *writer, GjLink *link, const GjPlan *plan,
+						   int input, int sharers, MemoryContext scratch);
 
-/* Is there room for rows more, whose varlena values take heap_bytes in any
- * column? */
-extern bool gj_writer_has_room(const GjWriter *writer, uint32 rows,
-							   uint32 heap_bytes);
+/*
+ * Appends as many of *n rows as the batch at hand takes, without waiting for
+ * the daemon.  On return *n is the number of rows that are left, and where
+ * there are any, vectors begin with the first of them.
+ */
+extern GjPut gj_writer_append(GjWriter *writer, GjVector *vectors, int *n);
 
-/* Hands over the batch at hand, if it has rows, and starts an empty one; waits
- * for an extent where none is at hand. */
-extern bool gj_writer_next_batch(GjWriter *writer);
-
-/* Appends n rows, all or none.  Does not wait unless may_wait is set. */
-extern GjPut gj_writer_append(GjWriter *writer, const GjVector *vectors, int n);
-
-/* Appends one row and waits as it must. */
-extern bool gj_writer_append_row(GjWriter *writer, const GjVector *vectors);
+/* Appends n rows, in as many batches as they need.  Waits for the daemon: no
+ * page may be pinned that others could want to clean up. */
+extern bool gj_writer_append_all(GjWriter *writer, GjVector *vectors, int n);
 
 /* Hands over what there is and lets go of the extent. */
 extern bool gj_writer_finish(GjWriter *writer);
 
-/* encode.c: appends the values of one column to rows first .. first + n - 1. */
-extern GjPut gj_encode(GjWriter *writer, GjColumnWriter *column, uint32 first,
-					   const GjVector *vector, int n);
+/* encode.c: appends the values of one column for n rows behind those that the
+ * batch has.  Returns how many it appended, and where those are fewer, why. */
+extern int	gj_encode(GjWriter *writer, GjColumnWriter *column,
+					  const GjVector *vector, int n, GjPut *why);
 
-/* chain.c: sends a value in extents of its own; fills the reference. */
-extern bool gj_chain_send(GjWriter *writer, const char *value, uint64 length,
-						  struct gj_chain_ref *ref);
+/* encode.c: bytes of heap that the first value takes, at most. */
+extern uint32 gj_encoded_size(const GjColumnWriter *column, const GjVector *vector);
 
 #endif							/* GPUJOIN_WRITER_H */

@@ -258,30 +258,31 @@ func TestChangedHeader(t *testing.T) {
 	}
 }
 
-func TestChainPart(t *testing.T) {
-	good := ChainPart{Magic: ChainMagic, Version: LayoutVersion, Chain: 5, Part: 1, Bytes: 100}
+func TestChainExtent(t *testing.T) {
+	good := ChainHeader{Magic: ChainMagic, Version: LayoutVersion, Chain: 5, Bytes: 100}
 	for name, c := range map[string]struct {
-		change func(*ChainPart)
+		change func(*ChainHeader)
 		want   error
 	}{
-		"good":     {func(*ChainPart) {}, nil},
-		"magic":    {func(p *ChainPart) { p.Magic = BatchMagic }, ErrChainMagic},
-		"version":  {func(p *ChainPart) { p.Version = 0 }, ErrChainVersion},
-		"reserved": {func(p *ChainPart) { p.Reserved = 1 }, ErrChainVersion},
-		"empty":    {func(p *ChainPart) { p.Bytes = 0 }, ErrChainSize},
-		"full":     {func(p *ChainPart) { p.Bytes = 4096 - ChainDataOff }, nil},
-		"too long": {func(p *ChainPart) { p.Bytes = 4096 - ChainDataOff + 1 }, ErrChainSize},
-		"2^32 - 1": {func(p *ChainPart) { p.Bytes = 1<<32 - 1 }, ErrChainSize},
+		"good":     {func(*ChainHeader) {}, nil},
+		"magic":    {func(p *ChainHeader) { p.Magic = BatchMagic }, ErrChainMagic},
+		"version":  {func(p *ChainHeader) { p.Version = 0 }, ErrChainVersion},
+		"reserved": {func(p *ChainHeader) { p.Reserved = 1 }, ErrChainVersion},
+		"unused":   {func(p *ChainHeader) { p.Reserved2 = 1 }, ErrChainVersion},
+		"empty":    {func(p *ChainHeader) { p.Bytes = 0 }, ErrChainSize},
+		"full":     {func(p *ChainHeader) { p.Bytes = 4096 - ChainDataOff }, nil},
+		"too long": {func(p *ChainHeader) { p.Bytes = 4096 - ChainDataOff + 1 }, ErrChainSize},
+		"2^32 - 1": {func(p *ChainHeader) { p.Bytes = 1<<32 - 1 }, ErrChainSize},
 	} {
 		p := good
 		c.change(&p)
-		b := append(Append(nil, &p), make([]byte, 4096-Sizeof[ChainPart]())...)
-		got, data, err := ReadChainPart(b)
+		b := append(Append(nil, &p), make([]byte, 4096-Sizeof[ChainHeader]())...)
+		got, data, err := ReadChainExtent(b)
 		if !errors.Is(err, c.want) || err == nil && (got != p || len(data) != int(p.Bytes)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := ReadChainPart(make([]byte, 5)); !errors.Is(err, ErrShort) {
+	if _, _, err := ReadChainExtent(make([]byte, 5)); !errors.Is(err, ErrShort) {
 		t.Error(err)
 	}
 }

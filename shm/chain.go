@@ -5,48 +5,57 @@ import (
 	"fmt"
 )
 
-// ChainRef is gj_chain_ref: it stands in a batch in place of a value that is
-// split over extents of its own.
+// ChainRef is gj_chain_ref: it stands in a batch in place of a value that lies
+// in a chain of extents.
 type ChainRef struct {
 	Header   uint8  `c:"header"` // ChainRefByte
 	Tag      uint8  `c:"tag"`    // ChainRefTag
 	Reserved uint16 `c:"reserved"`
-	Parts    uint32 `c:"parts"`
-	Chain    uint64 `c:"chain"`  // participant << 32 | number
+	Offset   uint32 `c:"offset"` // in the data of the extent where it begins
+	Chain    uint64 `c:"chain"`  // that extent: participant << 32 | number
 	Length   uint64 `c:"length"` // bytes of the value, header included
 }
 
-// ChainPart is gj_chain_part, at offset 0 of an extent; the bytes follow at
-// ChainDataOff.
-type ChainPart struct {
-	Magic    uint32 `c:"magic"`
-	Version  uint16 `c:"version"`
-	Reserved uint16 `c:"reserved"`
-	Chain    uint64 `c:"chain"`
-	Part     uint32 `c:"part"`
-	Bytes    uint32 `c:"bytes"`
+// ChainHeader is gj_chain_header, at offset 0 of an extent of a chain; the
+// data follow at ChainDataOff.
+type ChainHeader struct {
+	Magic     uint32 `c:"magic"`
+	Version   uint16 `c:"version"`
+	Reserved  uint16 `c:"reserved"`
+	Chain     uint64 `c:"chain"` // participant << 32 | number
+	Bytes     uint32 `c:"bytes"` // of data
+	Reserved2 uint32 `c:"reserved2"`
 }
 
-// Errors of a part of a chained value, in the order in which it is checked.
+// Errors of an extent of a chain, in the order in which it is checked.
 var (
-	ErrChainMagic   = errors.New("extent does not hold a part of a value")
-	ErrChainVersion = errors.New("part of a value of another layout version")
-	ErrChainSize    = errors.New("part of a value does not fit its extent")
+	ErrChainMagic   = errors.New("extent does not belong to a chain")
+	ErrChainVersion = errors.New("extent of a chain of another layout version")
+	ErrChainSize    = errors.New("data of a chain do not fit their extent")
 )
 
-// ReadChainPart returns a checked copy of the header of a part, and its bytes.
-func ReadChainPart(extent []byte) (ChainPart, []byte, error) {
-	p, _, err := DecodePrefix[ChainPart](extent)
+// ChainExtentName returns the name of an extent of a participant's chain.
+func ChainExtentName(participant int32, number uint32) uint64 {
+	return uint64(uint32(participant))<<32 | uint64(number)
+}
+
+// ChainParticipant returns whose chain an extent belongs to.
+func ChainParticipant(chain uint64) int32 { return int32(chain >> 32) }
+
+// ReadChainExtent returns a checked copy of the header of an extent of a
+// chain, and its data.
+func ReadChainExtent(extent []byte) (ChainHeader, []byte, error) {
+	h, _, err := DecodePrefix[ChainHeader](extent)
 	switch {
 	case err != nil:
-		return p, nil, err
-	case p.Magic != ChainMagic:
-		return p, nil, fmt.Errorf("%w: magic %#x", ErrChainMagic, p.Magic)
-	case p.Version != LayoutVersion || p.Reserved != 0:
-		return p, nil, fmt.Errorf("%w: %d", ErrChainVersion, p.Version)
-	case p.Bytes == 0 || int64(p.Bytes) > int64(len(extent))-ChainDataOff:
-		return p, nil, fmt.Errorf("%w: %d bytes", ErrChainSize, p.Bytes)
+		return h, nil, err
+	case h.Magic != ChainMagic:
+		return h, nil, fmt.Errorf("%w: magic %#x", ErrChainMagic, h.Magic)
+	case h.Version != LayoutVersion || h.Reserved != 0 || h.Reserved2 != 0:
+		return h, nil, fmt.Errorf("%w: %d", ErrChainVersion, h.Version)
+	case h.Bytes == 0 || int64(h.Bytes) > int64(len(extent))-ChainDataOff:
+		return h, nil, fmt.Errorf("%w: %d bytes", ErrChainSize, h.Bytes)
 	}
-	end := ChainDataOff + int(p.Bytes)
-	return p, extent[ChainDataOff:end:end], nil
+	end := ChainDataOff + int(h.Bytes)
+	return h, extent[ChainDataOff:end:end], nil
 }

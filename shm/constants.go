@@ -2,7 +2,7 @@ package shm
 
 // Versions that both sides must agree on.
 const (
-	ProtocolVersion = 1
+	ProtocolVersion = 2
 	LayoutVersion   = 3
 )
 

@@ -9,7 +9,7 @@ var describers = map[Message]func([]byte) (string, error){
 	MsgFed: describe[Fed], MsgRun: describe[Run], MsgNext: describe[Next],
 	MsgRelease: describe[Release], MsgChainGet: describe[ChainGet], MsgReturned: describe[Returned],
 	MsgWelcome: describe[Welcome], MsgAdmitted: describe[Admitted], MsgFailed: describe[Failed],
-	MsgGrant: describe[Grant], MsgResult: describe[Result], MsgChainParts: describe[ChainParts],
+	MsgGrant: describe[Grant], MsgResult: describe[Result], MsgChainExtent: describe[ChainExtent],
 	MsgStats: describe[Stats],
 }
 

@@ -2,7 +2,7 @@
 // the daemon share.
 //
 // Two kinds of bytes occur. Extents are sealed memfds of one fixed size that
-// hold one batch of rows in column layout, or one part of a chained value;
+// hold one batch of rows in column layout, or long values one behind another;
 // frames are the control messages on the unix socket, and may carry file
 // descriptors. A test compiles layout.h and compares every struct, enum and
 // constant with what stands here.

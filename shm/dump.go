@@ -10,7 +10,7 @@ import (
 )
 
 // ErrUnknown: bytes that start like nothing of this layout.
-var ErrUnknown = errors.New("neither a batch, a part of a value, nor a status file")
+var ErrUnknown = errors.New("neither a batch, an extent of a chain, nor a status file")
 
 // Dump prints what b holds, an extent or a status file, and of a batch at
 // most rows rows.
@@ -22,11 +22,11 @@ func Dump(w io.Writer, b []byte, rows int) error {
 	case BatchMagic:
 		return dumpBatch(w, b, rows)
 	case ChainMagic:
-		p, data, err := ReadChainPart(b)
+		h, data, err := ReadChainExtent(b)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "part of a value %s\n", Describe(&p))
+		fmt.Fprintf(w, "extent of a chain %s\n", Describe(&h))
 		_, err = fmt.Fprintf(w, "starts with % x\n", data[:min(len(data), 32)])
 		return err
 	case StatusMagic:
@@ -51,7 +51,7 @@ func Describe(v any) string {
 		f := s.Type().Field(i)
 		name := f.Tag.Get("c")
 		switch val := s.Field(i); {
-		case f.Anonymous || name == "" || name == "reserved" || name == "magic":
+		case f.Anonymous || name == "" || name == "reserved" || name == "reserved2" || name == "magic":
 		case f.Type.Kind() == reflect.Struct:
 			out = append(out, fmt.Sprintf("%s={%s}", name, Describe(val.Interface())))
 		case f.Type.Kind() == reflect.Array && f.Type.Elem().Kind() == reflect.Uint8 && name == "token":

@@ -20,12 +20,13 @@ type Filled struct {
 	Rows   uint32 `c:"rows"` // > 0; equals Batch.Rows
 }
 
-// ChainFilled is gj_chain_filled: an extent holds a part of a chained value.
+// ChainFilled is gj_chain_filled: an extent of the participant's chain holds
+// data and is unmapped.
 type ChainFilled struct {
-	Extent uint64 `c:"extent"`
-	Chain  uint64 `c:"chain"`
-	Part   uint32 `c:"part"`
-	Bytes  uint32 `c:"bytes"`
+	Extent   uint64 `c:"extent"`
+	Chain    uint64 `c:"chain"` // equals ChainHeader.Chain
+	Bytes    uint32 `c:"bytes"` // equals ChainHeader.Bytes
+	Reserved uint32 `c:"reserved"`
 }
 
 // Fed is gj_fed: all of the participant's share is handed over.

@@ -69,12 +69,12 @@ func FuzzStatus(f *testing.F) {
 	})
 }
 
-func FuzzChainPart(f *testing.F) {
-	f.Add(append(Append(nil, &ChainPart{Magic: ChainMagic, Version: LayoutVersion, Bytes: 10}), make([]byte, 50)...))
+func FuzzChainExtent(f *testing.F) {
+	f.Add(append(Append(nil, &ChainHeader{Magic: ChainMagic, Version: LayoutVersion, Bytes: 10}), make([]byte, 50)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, data, err := ReadChainPart(clip(b))
-		if err == nil && (len(data) != int(p.Bytes) || cap(data) != len(data)) {
-			t.Fatal("wrong bytes of a part")
+		h, data, err := ReadChainExtent(clip(b))
+		if err == nil && (len(data) != int(h.Bytes) || cap(data) != len(data)) {
+			t.Fatal("wrong data of a chain")
 		}
 	})
 }

@@ -4,7 +4,7 @@
  * Two kinds of bytes are described here and nowhere else:
  *
  *  1. extents: sealed memfds of one fixed size that hold one batch of rows in
- *     column layout (or one part of a chained value), and
+ *     column layout (or long values, one behind another), and
  *  2. frames: the control messages on the unix socket.
  *
  * This file is the truth; shm/ mirrors it in Go and a test compares both with
@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-#define GJ_PROTOCOL_VERSION 1
+#define GJ_PROTOCOL_VERSION 2
 #define GJ_LAYOUT_VERSION	3
 
 /* ------------------------------------------------------------------------
@@ -82,10 +82,15 @@ struct gj_batch
 };
 
 /*
- * A value too long to lie in a batch ("chained") is split over extents of its
- * own; in the batch stands this reference instead, in place of the varlena.
+ * A value too long for a batch ("chained") is stored in extents of its own
+ * kind; in the batch stands this reference instead, in place of the varlena.
  * The first byte is what PostgreSQL uses for external TOAST pointers, which
  * never occur in a batch because values are detoasted first.
+ *
+ * Each participant that feeds such values fills a chain of extents, numbered
+ * from 0, with one value behind another.  A value that reaches the end of an
+ * extent goes on at the start of the data of the next one in the chain; only
+ * the last extent of a chain is not full.
  */
 #define GJ_CHAIN_REF_BYTE	0x01
 #define GJ_CHAIN_REF_TAG	0x47
@@ -95,21 +100,20 @@ struct gj_chain_ref
 	uint8_t		header;			/* GJ_CHAIN_REF_BYTE */
 	uint8_t		tag;			/* GJ_CHAIN_REF_TAG */
 	uint16_t	reserved;		/* must be 0 */
-	uint32_t	parts;			/* number of extents */
-	uint64_t	chain;			/* participant << 32 | number, unique in a job */
+	uint32_t	offset;			/* in the data of the extent where it begins */
+	uint64_t	chain;			/* that extent: participant << 32 | number */
 	uint64_t	length;			/* bytes of the value, header included */
 };
 
-/* At offset 0 of an extent that holds a part of a chained value; the bytes
- * follow at GJ_CHAIN_DATA_OFF. */
-struct gj_chain_part
+/* At offset 0 of an extent of a chain; the data follow at GJ_CHAIN_DATA_OFF. */
+struct gj_chain_header
 {
 	uint32_t	magic;			/* GJ_CHAIN_MAGIC */
 	uint16_t	version;		/* GJ_LAYOUT_VERSION */
 	uint16_t	reserved;		/* must be 0 */
-	uint64_t	chain;
-	uint32_t	part;			/* 0 .. parts - 1 */
-	uint32_t	bytes;
+	uint64_t	chain;			/* participant << 32 | number, unique in a job */
+	uint32_t	bytes;			/* of data, > 0 */
+	uint32_t	reserved2;		/* must be 0 */
 };
 
 #define GJ_CHAIN_DATA_OFF	64
@@ -144,12 +148,12 @@ enum gj_message
 	GJ_ATTACH = 3,				/* gj_attach */
 	GJ_WANT = 4,				/* gj_want: extents to fill */
 	GJ_FILLED = 5,				/* gj_filled: a batch of an input; unmapped */
-	GJ_CHAIN_FILLED = 6,		/* gj_chain_filled: a part of a value; unmapped */
+	GJ_CHAIN_FILLED = 6,		/* gj_chain_filled: an extent of a chain; unmapped */
 	GJ_FED = 7,					/* gj_fed: all of my share is handed over */
 	GJ_RUN = 8,					/* gj_run: every participant has fed */
 	GJ_NEXT = 9,				/* gj_next: deal me result batches */
 	GJ_RELEASE = 10,			/* gj_release: extent unmapped, take it back */
-	GJ_CHAIN_GET = 11,			/* gj_chain_get: send the parts of a value */
+	GJ_CHAIN_GET = 11,			/* gj_chain_get: send an extent of a chain */
 	GJ_RETURNED = 12,			/* gj_returned: what returning cost me */
 	GJ_STATS_GET = 13,			/* no body */
 	GJ_STATUS_GET = 14,			/* no body; allowed right after HELLO */
@@ -163,7 +167,7 @@ enum gj_message
 	GJ_RUNNING = 70,			/* no body, answers RUN: rows will come */
 	GJ_RESULT = 71,				/* gj_result, with 1 fd, answers NEXT */
 	GJ_END = 72,				/* no body, no more results for you */
-	GJ_CHAIN_PARTS = 73,		/* gj_chain_parts, with count fds; repeated */
+	GJ_CHAIN_EXTENT = 73,		/* gj_chain_extent, with 1 fd, answers CHAIN_GET */
 	GJ_STATS = 74,				/* gj_stats, then joins, phases, participants */
 	GJ_STATUS = 75				/* JSON */
 };
@@ -213,9 +217,9 @@ struct gj_filled
 struct gj_chain_filled
 {
 	uint64_t	extent;
-	uint64_t	chain;
-	uint32_t	part;
-	uint32_t	bytes;
+	uint64_t	chain;			/* equals gj_chain_header.chain */
+	uint32_t	bytes;			/* equals gj_chain_header.bytes */
+	uint32_t	reserved;		/* must be 0 */
 };
 
 struct gj_fed
@@ -306,14 +310,12 @@ struct gj_result
 	uint32_t	reserved;
 };
 
-struct gj_chain_parts
+struct gj_chain_extent
 {
-	uint64_t	chain;
-	uint32_t	first;			/* part number of the first fd */
-	uint32_t	count;			/* fds in this frame */
-	uint32_t	parts;			/* of the whole value */
-	uint32_t	reserved;
-	uint64_t	extents[GJ_FRAME_MAX_FDS];
+	uint64_t	extent;
+	uint64_t	chain;			/* that was asked for */
+	uint32_t	bytes;			/* equals gj_chain_header.bytes */
+	uint32_t	reserved;		/* must be 0 */
 };
 
 /*

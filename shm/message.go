@@ -33,7 +33,7 @@ const (
 	MsgRunning
 	MsgResult
 	MsgEnd
-	MsgChainParts
+	MsgChainExtent
 	MsgStats
 	MsgStatus
 )
@@ -68,17 +68,17 @@ var shapes = map[Message]shape{
 	MsgStatsGet:    {name: "STATS_GET"},
 	MsgStatusGet:   {name: "STATUS_GET"},
 
-	MsgWelcome:    fixed[Welcome]("WELCOME"),
-	MsgAdmitted:   fixed[Admitted]("ADMITTED"),
-	MsgFailed:     {"FAILED", Sizeof[Failed](), Sizeof[Failed]() + MaxText, 0},
-	MsgGrant:      {"GRANT", Sizeof[Grant](), Sizeof[Grant](), FrameMaxFDs},
-	MsgFedOK:      {name: "FED_OK"},
-	MsgRunning:    {name: "RUNNING"},
-	MsgResult:     {"RESULT", Sizeof[Result](), Sizeof[Result](), 1},
-	MsgEnd:        {name: "END"},
-	MsgChainParts: {"CHAIN_PARTS", Sizeof[ChainParts](), Sizeof[ChainParts](), FrameMaxFDs},
-	MsgStats:      {"STATS", Sizeof[Stats](), FrameMax, 0},
-	MsgStatus:     {"STATUS", 0, FrameMax, 0},
+	MsgWelcome:     fixed[Welcome]("WELCOME"),
+	MsgAdmitted:    fixed[Admitted]("ADMITTED"),
+	MsgFailed:      {"FAILED", Sizeof[Failed](), Sizeof[Failed]() + MaxText, 0},
+	MsgGrant:       {"GRANT", Sizeof[Grant](), Sizeof[Grant](), FrameMaxFDs},
+	MsgFedOK:       {name: "FED_OK"},
+	MsgRunning:     {name: "RUNNING"},
+	MsgResult:      {"RESULT", Sizeof[Result](), Sizeof[Result](), 1},
+	MsgEnd:         {name: "END"},
+	MsgChainExtent: {"CHAIN_EXTENT", Sizeof[ChainExtent](), Sizeof[ChainExtent](), 1},
+	MsgStats:       {"STATS", Sizeof[Stats](), FrameMax, 0},
+	MsgStatus:      {"STATUS", 0, FrameMax, 0},
 }
 
 // BodySize returns the least bytes of body that a message of type m has.

@@ -18,9 +18,9 @@ var mirrors = map[string]any{
 	"gj_filled": Filled{}, "gj_chain_filled": ChainFilled{}, "gj_fed": Fed{}, "gj_run": Run{}, "gj_next": Next{},
 	"gj_release": Release{}, "gj_chain_get": ChainGet{}, "gj_returned": Returned{}, "gj_welcome": Welcome{},
 	"gj_admitted": Admitted{}, "gj_failed": Failed{}, "gj_grant": Grant{}, "gj_result": Result{},
-	"gj_chain_parts": ChainParts{}, "gj_stats": Stats{}, "gj_join_stats": JoinStats{},
+	"gj_chain_extent": ChainExtent{}, "gj_stats": Stats{}, "gj_join_stats": JoinStats{},
 	"gj_phase_stats": PhaseStats{}, "gj_participant_stats": ParticipantStats{}, "gj_column": Column{}, "gj_batch": Batch{},
-	"gj_chain_ref": ChainRef{}, "gj_chain_part": ChainPart{}, "gj_load": Load{}, "gj_status": Status{},
+	"gj_chain_ref": ChainRef{}, "gj_chain_header": ChainHeader{}, "gj_load": Load{}, "gj_status": Status{},
 }
 
 // constants are the macros and enumerators of layout.h.
@@ -42,7 +42,7 @@ var constants = map[string]int64{
 	"GJ_STATUS_GET": int64(MsgStatusGet), "GJ_WELCOME": int64(MsgWelcome), "GJ_ADMITTED": int64(MsgAdmitted),
 	"GJ_FAILED": int64(MsgFailed), "GJ_GRANT": int64(MsgGrant), "GJ_FED_OK": int64(MsgFedOK),
 	"GJ_RUNNING": int64(MsgRunning), "GJ_RESULT": int64(MsgResult), "GJ_END": int64(MsgEnd),
-	"GJ_CHAIN_PARTS": int64(MsgChainParts), "GJ_STATS": int64(MsgStats), "GJ_STATUS": int64(MsgStatus),
+	"GJ_CHAIN_EXTENT": int64(MsgChainExtent), "GJ_STATS": int64(MsgStats), "GJ_STATUS": int64(MsgStatus),
 	"GJ_FAIL_PROTOCOL": int64(FailProtocol), "GJ_FAIL_VERSION": int64(FailVersion),
 	"GJ_FAIL_UNSUPPORTED": int64(FailUnsupported), "GJ_FAIL_BUSY": int64(FailBusy), "GJ_FAIL_BUDGET": int64(FailBudget),
 	"GJ_FAIL_PROVIDER": int64(FailProvider), "GJ_FAIL_STOPPING": int64(FailStopping), "GJ_FAIL_INTERNAL": int64(FailInternal),

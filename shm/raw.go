@@ -21,8 +21,8 @@ var (
 type Struct interface {
 	Frame | Hello | Open | Attach | Want | Filled | ChainFilled | Fed | Run |
 		Next | Release | ChainGet | Returned | Welcome | Admitted | Failed |
-		Grant | Result | ChainParts | Stats | JoinStats | PhaseStats | ParticipantStats |
-		Column | Batch | ChainRef | ChainPart | Load | Status
+		Grant | Result | ChainExtent | Stats | JoinStats | PhaseStats | ParticipantStats |
+		Column | Batch | ChainRef | ChainHeader | Load | Status
 }
 
 // Sizeof returns the bytes of T on the wire.

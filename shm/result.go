@@ -24,20 +24,18 @@ type Release struct {
 	Extent uint64 `c:"extent"`
 }
 
-// ChainGet is gj_chain_get: send the parts of a value.
+// ChainGet is gj_chain_get: send an extent of a chain.
 type ChainGet struct {
 	Chain uint64 `c:"chain"`
 }
 
-// ChainParts is gj_chain_parts, with Count file descriptors; repeated until
-// all Parts are sent.
-type ChainParts struct {
-	Chain    uint64              `c:"chain"`
-	First    uint32              `c:"first"`
-	Count    uint32              `c:"count"`
-	Parts    uint32              `c:"parts"`
-	Reserved uint32              `c:"reserved"`
-	Extents  [FrameMaxFDs]uint64 `c:"extents"`
+// ChainExtent is gj_chain_extent, the answer to ChainGet, with one file
+// descriptor.
+type ChainExtent struct {
+	Extent   uint64 `c:"extent"`
+	Chain    uint64 `c:"chain"`
+	Bytes    uint32 `c:"bytes"` // equals ChainHeader.Bytes
+	Reserved uint32 `c:"reserved"`
 }
 
 // Returned is gj_returned: what returning rows cost the participant.

@@ -33,7 +33,7 @@ func TestGoldenTrace(t *testing.T) {
 		AppendFrame(nil, MsgWant, 0, &Want{Count: 2}),
 		AppendFrame(nil, MsgGrant, 2, &Grant{Count: 2, Extents: [FrameMaxFDs]uint64{100, 101}}),
 		AppendFrame(nil, MsgFilled, 0, &Filled{Extent: 100, Input: 1, Rows: 4096}),
-		AppendFrame(nil, MsgChainFilled, 0, &ChainFilled{Extent: 101, Chain: 1 << 32, Part: 0, Bytes: 999}),
+		AppendFrame(nil, MsgChainFilled, 0, &ChainFilled{Extent: 101, Chain: 1 << 32, Bytes: 999}),
 		AppendFrame(nil, MsgFed, 0, &Fed{Rows: 4096, Bytes: 65536, FeedUS: 77, WaitUS: 7}),
 		AppendEmpty(nil, MsgFedOK),
 		AppendFrame(nil, MsgRun, 0, &Run{Generation: 1}),
@@ -41,7 +41,7 @@ func TestGoldenTrace(t *testing.T) {
 		AppendFrame(nil, MsgNext, 0, &Next{Count: 2}),
 		AppendFrame(nil, MsgResult, 1, &Result{Extent: 100, Rows: 17}),
 		AppendFrame(nil, MsgChainGet, 0, &ChainGet{Chain: 1 << 32}),
-		AppendFrame(nil, MsgChainParts, 1, &ChainParts{Chain: 1 << 32, Count: 1, Parts: 1, Extents: [FrameMaxFDs]uint64{101}}),
+		AppendFrame(nil, MsgChainExtent, 1, &ChainExtent{Extent: 101, Chain: 1 << 32, Bytes: 999}),
 		AppendFrame(nil, MsgRelease, 0, &Release{Extent: 100}),
 		AppendEmpty(nil, MsgEnd),
 		AppendFrame(nil, MsgReturned, 0, &Returned{Rows: 17, ReturnUS: 3}),
@@ -85,7 +85,7 @@ func TestLongFailure(t *testing.T) {
 func TestDump(t *testing.T) {
 	extent := make([]byte, 1<<20)
 	fill(t, extent, testShapes, 3, nil)
-	part := append(Append(nil, &ChainPart{Magic: ChainMagic, Version: LayoutVersion, Chain: 7, Bytes: 3}), make([]byte, 48)...)
+	part := append(Append(nil, &ChainHeader{Magic: ChainMagic, Version: LayoutVersion, Chain: 7, Bytes: 3}), make([]byte, 48)...)
 	status := &Status{Magic: StatusMagic, Version: LayoutVersion, PID: 5, Cores: 2}
 	var out bytes.Buffer
 	for _, b := range [][]byte{extent, part, Append(nil, status)} {
@@ -93,7 +93,7 @@ func TestDump(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"batch rows=3 columns=5", "... 1 more", "part of a value version=3 chain=7", "status file version=3", "pid=5"} {
+	for _, want := range []string{"batch rows=3 columns=5", "... 1 more", "extent of a chain version=3 chain=7", "status file version=3", "pid=5"} {
 		if !bytes.Contains(out.Bytes(), []byte(want)) {
 			t.Errorf("no %q in:\n%s", want, out.Bytes())
 		}

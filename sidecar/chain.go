@@ -5,18 +5,12 @@ import (
 	"gpujoin/sidecar/memory"
 )
 
-// chain is a value that is split over extents: its parts, in order, as far as
-// they have come.
-type chain struct {
-	parts map[uint32]*memory.Extent
-}
-
-// chainFilled takes a part of a chained value over.
+// chainFilled takes an extent of the participant's chain over.
 func (j *job) chainFilled(s *session, v *shm.ChainFilled) error {
 	h, usable, err := j.take(s, v.Extent)
 	added := false
 	if usable {
-		added, err = j.addPart(h, v)
+		added, err = j.addToChain(s, h, v)
 	}
 	if h != nil && !added {
 		h.extent.Release()
@@ -24,35 +18,40 @@ func (j *job) chainFilled(s *session, v *shm.ChainFilled) error {
 	return err
 }
 
-// addPart adds a part to its value, unless the job has failed meanwhile.
-func (j *job) addPart(h *holding, v *shm.ChainFilled) (added bool, err error) {
-	p, _, err := shm.ReadChainPart(h.extent.Data)
+// addToChain adds an extent to its chain, unless the job has failed meanwhile.
+func (j *job) addToChain(s *session, h *holding, v *shm.ChainFilled) (added bool, err error) {
+	header, _, err := shm.ReadChainExtent(h.extent.Data)
 	if err != nil {
 		return false, violation("%v", err)
 	}
-	if p.Chain != v.Chain || p.Part != v.Part || p.Bytes != v.Bytes {
-		return false, violation("part %d of value %#x is not what its extent holds", v.Part, v.Chain)
+	if header.Chain != v.Chain || header.Bytes != v.Bytes || v.Reserved != 0 {
+		return false, violation("extent %#x of a chain is not what it was announced as", v.Chain)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.failed != nil {
 		return false, nil
 	}
-	c := j.chains[v.Chain]
-	if c == nil {
-		c = &chain{parts: map[uint32]*memory.Extent{}}
-		j.chains[v.Chain] = c
+	if shm.ChainParticipant(v.Chain) != s.stats.Participant {
+		return false, violation("extent %#x belongs to the chain of another participant than %d", v.Chain, s.stats.Participant)
 	}
-	if c.parts[v.Part] != nil {
-		return false, violation("part %d of value %#x came twice", v.Part, v.Chain)
+	if j.chains[v.Chain].extent != nil {
+		return false, violation("extent %#x of a chain came twice", v.Chain)
 	}
-	c.parts[v.Part] = h.extent
+	j.chains[v.Chain] = chainExtent{h.extent, v.Bytes}
 	j.bytesIn += int64(v.Bytes)
 	return true, nil
 }
 
-// chainGet sends all parts of a value; the participant maps them until it
-// releases each.
+// chainExtent is an extent of a participant's chain, and how many bytes of
+// data it was announced with.
+type chainExtent struct {
+	extent *memory.Extent
+	bytes  uint32
+}
+
+// chainGet sends an extent of a chain; the participant maps it until it
+// releases it.
 func (j *job) chainGet(s *session, v *shm.ChainGet) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -60,44 +59,29 @@ func (j *job) chainGet(s *session, v *shm.ChainGet) error {
 		return nil
 	}
 	c := j.chains[v.Chain]
-	if c == nil {
-		return violation("there is no value %#x", v.Chain)
+	if c.extent == nil {
+		return violation("no chain has extent %#x", v.Chain)
 	}
-	total := uint32(len(c.parts))
-	for first := uint32(0); first < total; first += shm.FrameMaxFDs {
-		m := shm.ChainParts{Chain: v.Chain, First: first, Count: min(total-first, shm.FrameMaxFDs), Parts: total}
-		extents := make([]*memory.Extent, m.Count)
-		for i := range m.Count {
-			e := c.parts[first+i]
-			if e == nil {
-				return violation("part %d of value %#x is missing", first+i, v.Chain)
-			}
-			m.Extents[i], extents[i] = e.ID, e
-		}
-		for _, e := range extents {
-			s.hold(e)
-		}
-		s.out.send(shm.AppendFrame(nil, shm.MsgChainParts, int(m.Count), &m), extents...)
-	}
+	s.hold(c.extent)
+	m := shm.ChainExtent{Extent: c.extent.ID, Chain: v.Chain, Bytes: c.bytes}
+	s.out.send(shm.AppendFrame(nil, shm.MsgChainExtent, 1, &m), c.extent)
 	return nil
 }
 
-// hold adds a holding of a part. The caller has locked the job.
+// hold adds a holding of an extent of a chain. The caller has locked the job.
 func (s *session) hold(e *memory.Extent) {
 	e.Retain()
 	if h := s.held[e.ID]; h != nil {
 		h.times++
 		return
 	}
-	s.held[e.ID] = &holding{extent: e, role: rolePart, times: 1}
+	s.held[e.ID] = &holding{extent: e, role: roleChain, times: 1}
 }
 
-// freeChains gives the parts of all values back. The caller has locked j.
+// freeChains gives the extents of all chains back. The caller has locked j.
 func (j *job) freeChains() {
 	for _, c := range j.chains {
-		for _, e := range c.parts {
-			e.Release()
-		}
+		c.extent.Release()
 	}
-	j.chains = map[uint64]*chain{}
+	j.chains = map[uint64]chainExtent{}
 }

@@ -39,19 +39,11 @@ var deafness = map[string]func(r *rig) *client.Conn{
 		must(r.t, client.Send(c, shm.MsgRun, &shm.Run{Generation: 1}))
 		return flood(c, shm.AppendFrame(nil, shm.MsgNext, 0, &shm.Next{Count: 1 << 20}))
 	},
-	"a chained value": func(r *rig) *client.Conn {
+	"extents of a chain": func(r *rig) *client.Conn {
 		c, _ := opened(r, 1, shm.Open{})
-		const chain, parts = 1<<32 | 5, 3*shm.FrameMaxFDs + 1
-		for part := range uint32(parts) {
-			extents, err := c.Want(1)
-			must(r.t, err)
-			copy(extents[0].Data, shm.Append(nil, &shm.ChainPart{
-				Magic: shm.ChainMagic, Version: shm.LayoutVersion, Chain: chain, Part: part, Bytes: 1,
-			}))
-			must(r.t, c.ChainFilled(extents[0], chain, part, 1))
-		}
+		must(r.t, fillChain(r.t, c, chainOf(0), "long"))
 		must(r.t, c.Fed(shm.Fed{}))
-		return flood(c, shm.AppendFrame(nil, shm.MsgChainGet, 0, &shm.ChainGet{Chain: chain}))
+		return flood(c, shm.AppendFrame(nil, shm.MsgChainGet, 0, &shm.ChainGet{Chain: chainOf(0)}))
 	},
 }
 

@@ -86,8 +86,8 @@ func (j *job) filled(s *session, v *shm.Filled) error {
 	h, usable, err := j.take(s, v.Extent)
 	if usable {
 		var seg joincore.Segment
-		var used int64
-		if seg, used, err = j.segment(h, v); err == nil && j.addSegment(h, v.Input, seg, used) {
+		var bytes int64
+		if seg, bytes, err = j.segment(h, v); err == nil && j.addSegment(h, v.Input, seg, bytes) {
 			return nil
 		}
 	}
@@ -97,8 +97,9 @@ func (j *job) filled(s *session, v *shm.Filled) error {
 	return err
 }
 
-// segment checks a batch and returns it as the join sees it.
-func (j *job) segment(h *holding, v *shm.Filled) (seg joincore.Segment, used int64, err error) {
+// segment checks a batch and returns it as the join sees it, and the bytes of
+// its values.
+func (j *job) segment(h *holding, v *shm.Filled) (seg joincore.Segment, bytes int64, err error) {
 	if int64(v.Input) >= int64(len(j.fed)) {
 		return seg, 0, violation("FILLED for input %d of %d", v.Input, len(j.fed))
 	}
@@ -113,12 +114,13 @@ func (j *job) segment(h *holding, v *shm.Filled) (seg joincore.Segment, used int
 	for i := range view.Columns {
 		c := &view.Columns[i]
 		seg.Columns[i] = joincore.Vector{Values: c.Values, Validity: c.Validity, Heap: c.Heap}
+		bytes += int64(len(c.Values) + len(c.Validity) + len(c.Heap))
 	}
-	return seg, view.Used, nil
+	return seg, bytes, nil
 }
 
 // addSegment adds a batch to its input, unless the job has failed meanwhile.
-func (j *job) addSegment(h *holding, number uint32, seg joincore.Segment, used int64) bool {
+func (j *job) addSegment(h *holding, number uint32, seg joincore.Segment, bytes int64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.failed != nil {
@@ -128,7 +130,7 @@ func (j *job) addSegment(h *holding, number uint32, seg joincore.Segment, used i
 	in.relation.Segments = append(in.relation.Segments, seg)
 	in.extents = append(in.extents, h.extent)
 	j.rowsIn += int64(seg.Rows)
-	j.bytesIn += used
+	j.bytesIn += bytes
 	return true
 }
 

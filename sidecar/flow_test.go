@@ -163,36 +163,40 @@ func TestFewerBatchesThanParticipants(t *testing.T) {
 	leader.Close()
 }
 
-// TestChains sends values that are longer than an extent.
+// fillChain hands over an extent of a chain, at once or not at all.
+func fillChain(t testing.TB, c *client.Conn, chain uint64, data string) error {
+	t.Helper()
+	extents, err := c.Want(1)
+	must(t, err)
+	copy(extents[0].Data, shm.Append(nil, &shm.ChainHeader{
+		Magic: shm.ChainMagic, Version: shm.LayoutVersion, Chain: chain, Bytes: uint32(len(data)),
+	}))
+	copy(extents[0].Data[shm.ChainDataOff:], data)
+	return c.ChainFilled(extents[0], chain, uint32(len(data)))
+}
+
+// TestChains: every participant has a chain of its own, and anyone may ask for
+// any extent of it, as often as he likes.
 func TestChains(t *testing.T) {
 	r := start(t, nil, nil)
 	leader, job := opened(r, 0, shm.Open{Participants: 2})
 	worker := r.dial(0)
 	must(t, worker.Attach(job, 0))
-	const parts = 19 // more than one frame
-	var value []byte
-	for part := range uint32(parts) {
-		extents, err := worker.Want(1)
-		must(t, err)
-		data := []byte(fmt.Sprint("part ", part, ";"))
-		value = append(value, data...)
-		header := shm.Append(nil, &shm.ChainPart{
-			Magic: shm.ChainMagic, Version: shm.LayoutVersion, Chain: 1<<32 | 5, Part: part, Bytes: uint32(len(data)),
-		})
-		copy(extents[0].Data, header)
-		copy(extents[0].Data[shm.ChainDataOff:], data)
-		must(t, worker.ChainFilled(extents[0], 1<<32|5, part, uint32(len(data))))
+	for number := range uint32(3) {
+		must(t, fillChain(t, worker, shm.ChainExtentName(0, number), fmt.Sprint("worker's ", number)))
 	}
 	must(t, worker.Fed(shm.Fed{}))
 	must(t, leader.Run(1))
 	for _, c := range []*client.Conn{leader, worker, leader} {
-		got, err := c.Chain(1<<32 | 5)
-		must(t, err)
-		if string(got) != string(value) {
-			t.Errorf("%d bytes of %d", len(got), len(value))
+		for number := range uint32(3) {
+			got, err := c.Chain(shm.ChainExtentName(0, number))
+			must(t, err)
+			if want := fmt.Sprint("worker's ", number); string(got) != want {
+				t.Errorf("extent %d holds %q instead of %q", number, got, want)
+			}
 		}
 	}
-	_, err := leader.Chain(77)
+	_, err := leader.Chain(shm.ChainExtentName(0, 3))
 	wantFailure(t, err, shm.FailProtocol)
 }
 

@@ -29,7 +29,7 @@ type job struct {
 	leader    *session
 	sessions  []*session
 	fed       []input
-	chains    map[uint64]*chain
+	chains    map[uint64]chainExtent // by the names of layout.h
 	rowsIn    int64
 	bytesIn   int64
 	exec      *execution // the current one, nil before RUN
@@ -49,7 +49,7 @@ type input struct {
 func newJob(srv *Server, decoded *plan.Job, open shm.Open) *job {
 	j := &job{
 		srv: srv, open: open, plan: decoded.Plan, inputs: decoded.Inputs,
-		chains: map[uint64]*chain{}, past: map[int32]shm.ParticipantStats{}, fed: make([]input, len(decoded.Inputs)), started: time.Now(),
+		chains: map[uint64]chainExtent{}, past: map[int32]shm.ParticipantStats{}, fed: make([]input, len(decoded.Inputs)), started: time.Now(),
 	}
 	for i := range j.fed {
 		columns := decoded.Plan.Inputs[i].Columns

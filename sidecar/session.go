@@ -63,14 +63,14 @@ type role int
 const (
 	roleGranted role = iota
 	roleResult
-	rolePart
+	roleChain
 )
 
 // holding is an extent that a peer maps.
 type holding struct {
 	extent *memory.Extent
 	role   role
-	times  int        // a part of a value may be asked for repeatedly
+	times  int        // an extent of a chain may be asked for repeatedly
 	exec   *execution // roleResult: whose window it fills
 	reader *reader    // roleResult: who holds it, in that execution
 }

@@ -80,16 +80,30 @@ func TestViolations(t *testing.T) {
 			must(t, err)
 			return filled(c, e, 0, n)
 		},
-		"part that is a batch": func(t *testing.T, c *client.Conn) error {
+		"extent of a chain that is a batch": func(t *testing.T, c *client.Conn) error {
 			e := feed(t, c)
 			_, err := client.Fill(e.Data, tableShapes, rows, 0)
 			must(t, err)
-			return c.ChainFilled(e, 1, 0, 10)
+			return c.ChainFilled(e, 1, 10)
 		},
-		"part of another value": func(t *testing.T, c *client.Conn) error {
-			e := feed(t, c)
-			copy(e.Data, shm.Append(nil, &shm.ChainPart{Magic: shm.ChainMagic, Version: shm.LayoutVersion, Chain: 2, Bytes: 10}))
-			return c.ChainFilled(e, 1, 0, 10)
+		"another extent of a chain than announced": func(t *testing.T, c *client.Conn) error {
+			return chained(t, c, shm.ChainFilled{Chain: 1, Bytes: 10}, shm.ChainHeader{Chain: 2, Bytes: 10})
+		},
+		"fewer bytes of a chain than announced": func(t *testing.T, c *client.Conn) error {
+			return chained(t, c, shm.ChainFilled{Chain: 1, Bytes: 11}, shm.ChainHeader{Chain: 1, Bytes: 10})
+		},
+		"more bytes of a chain than an extent has": func(t *testing.T, c *client.Conn) error {
+			return chained(t, c, shm.ChainFilled{Chain: 1, Bytes: 1 << 20}, shm.ChainHeader{Chain: 1, Bytes: 1 << 20})
+		},
+		"no bytes of a chain": func(t *testing.T, c *client.Conn) error {
+			return chained(t, c, shm.ChainFilled{Chain: 1}, shm.ChainHeader{Chain: 1})
+		},
+		"chain of another participant": func(t *testing.T, c *client.Conn) error {
+			return fillChain(t, c, shm.ChainExtentName(7, 0), "x")
+		},
+		"extent of a chain twice": func(t *testing.T, c *client.Conn) error {
+			must(t, fillChain(t, c, chainOf(0), "x"))
+			return fillChain(t, c, chainOf(0), "x")
 		},
 		"release twice": func(t *testing.T, c *client.Conn) error {
 			e := feed(t, c)
@@ -99,14 +113,12 @@ func TestViolations(t *testing.T) {
 		"release of another's": func(_ *testing.T, c *client.Conn) error {
 			return client.Send(c, shm.MsgRelease, &shm.Release{Extent: 1})
 		},
-		"value that is not there": func(t *testing.T, c *client.Conn) error {
+		"extent of a chain that is not there": func(_ *testing.T, c *client.Conn) error {
 			return client.Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: 3})
 		},
-		"value with a gap": func(t *testing.T, c *client.Conn) error {
-			e := feed(t, c)
-			copy(e.Data, shm.Append(nil, &shm.ChainPart{Magic: shm.ChainMagic, Version: shm.LayoutVersion, Chain: 2, Part: 1, Bytes: 10}))
-			must(t, c.ChainFilled(e, 2, 1, 10))
-			return client.Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: 2})
+		"extent behind a chain's end": func(t *testing.T, c *client.Conn) error {
+			must(t, fillChain(t, c, chainOf(0), "x"))
+			return client.Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: chainOf(1)})
 		},
 		"garbage": func(_ *testing.T, c *client.Conn) error { return c.Raw().Write(make([]byte, 100), nil) },
 	} {
@@ -140,6 +152,20 @@ func TestViolations(t *testing.T) {
 			r.waitIdleBut(c)
 		})
 	}
+}
+
+// chainOf names an extent of the leader's chain.
+func chainOf(number uint32) uint64 { return shm.ChainExtentName(-1, number) }
+
+// chained hands over an extent of a chain, announced as one thing and holding
+// another. Both name extents of the leader's chain by their numbers.
+func chained(t *testing.T, c *client.Conn, announced shm.ChainFilled, held shm.ChainHeader) error {
+	t.Helper()
+	e, err := c.Want(1)
+	must(t, err)
+	held.Magic, held.Version, held.Chain = shm.ChainMagic, shm.LayoutVersion, chainOf(uint32(held.Chain))
+	copy(e[0].Data, shm.Append(nil, &held))
+	return c.ChainFilled(e[0], chainOf(uint32(announced.Chain)), announced.Bytes)
 }
 
 // waitIdleBut closes c and waits until nothing is in use.

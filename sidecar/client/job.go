@@ -70,12 +70,12 @@ func (c *Conn) Filled(e *Extent, input, rows int) error {
 	return Send(c, shm.MsgFilled, &shm.Filled{Extent: e.ID, Input: uint32(input), Rows: uint32(rows)})
 }
 
-// ChainFilled hands a part of a chained value over.
-func (c *Conn) ChainFilled(e *Extent, chain uint64, part, bytes uint32) error {
+// ChainFilled hands an extent of a chain over.
+func (c *Conn) ChainFilled(e *Extent, chain uint64, bytes uint32) error {
 	if err := c.unmap(e); err != nil {
 		return err
 	}
-	return Send(c, shm.MsgChainFilled, &shm.ChainFilled{Extent: e.ID, Chain: chain, Part: part, Bytes: bytes})
+	return Send(c, shm.MsgChainFilled, &shm.ChainFilled{Extent: e.ID, Chain: chain, Bytes: bytes})
 }
 
 // Fed says that this participant's share is handed over.
@@ -154,36 +154,32 @@ func (c *Conn) Release(e *Extent) error {
 	return Send(c, shm.MsgRelease, &shm.Release{Extent: e.ID})
 }
 
-// Chain fetches the bytes of a chained value.
+// Chain fetches the data of an extent of a chain.
 func (c *Conn) Chain(chain uint64) ([]byte, error) {
 	if err := Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: chain}); err != nil {
 		return nil, err
 	}
-	var value []byte
-	for got := uint32(0); ; {
-		m, fds, err := receive[shm.ChainParts](c, shm.MsgChainParts)
-		if err != nil {
-			return nil, err
-		}
-		for i, fd := range fds {
-			e, err := c.mapExtent(m.Extents[i], fd)
-			if err != nil {
-				shm.CloseFDs(fds[i+1:])
-				return nil, err
-			}
-			_, bytes, err := shm.ReadChainPart(e.Data)
-			if err != nil {
-				return nil, err
-			}
-			value = append(value, bytes...)
-			if err := c.Release(e); err != nil {
-				return nil, err
-			}
-		}
-		if got += m.Count; got >= m.Parts {
-			return value, nil
-		}
+	m, fds, err := receive[shm.ChainExtent](c, shm.MsgChainExtent)
+	if err != nil {
+		return nil, err
 	}
+	if len(fds) != 1 {
+		shm.CloseFDs(fds)
+		return nil, fmt.Errorf("an extent of a chain with %d descriptors", len(fds))
+	}
+	e, err := c.mapExtent(m.Extent, fds[0])
+	if err != nil {
+		return nil, err
+	}
+	h, data, err := shm.ReadChainExtent(e.Data)
+	if err != nil {
+		return nil, err
+	}
+	if h.Chain != chain || m.Chain != chain || h.Bytes != m.Bytes {
+		return nil, fmt.Errorf("extent %#x of a chain instead of %#x", h.Chain, chain)
+	}
+	data = append([]byte(nil), data...)
+	return data, c.Release(e)
 }
 
 // Stats asks for the statistics of the job.

@@ -76,7 +76,7 @@ func TestChaos(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 99))
 	kinds := []int{
 		harness.MsgHello, harness.MsgOpen, harness.MsgAttach, harness.MsgWant, harness.MsgFilled, harness.MsgFed, harness.MsgRun, harness.MsgNext, harness.MsgRelease,
-		harness.MsgWelcome, harness.MsgAdmitted, harness.MsgGrant, harness.MsgFedOK, harness.MsgRunning, harness.MsgResult, harness.MsgEnd, harness.MsgChainParts,
+		harness.MsgWelcome, harness.MsgAdmitted, harness.MsgGrant, harness.MsgFedOK, harness.MsgRunning, harness.MsgResult, harness.MsgEnd, harness.MsgChainExtent,
 	}
 	for end := time.Now().Add(8 * time.Second); time.Now().Before(end) && !t.Failed(); {
 		h := w.p.HoldFrame(kinds[rng.IntN(len(kinds))], 1+rng.IntN(6))

@@ -258,7 +258,7 @@ func TestKillWithLongValues(t *testing.T) {
 	}{
 		{harness.MsgChainFilled, 2, rightRows},
 		{harness.MsgChainGet, 1, rightRows},
-		{harness.MsgChainParts, 1, either},
+		{harness.MsgChainExtent, 1, either},
 		{harness.MsgChainGet, 2, either},
 	} {
 		t.Run(fmt.Sprintf("frame %d of type %d", frame.nth, frame.msg), func(t *testing.T) {

@@ -280,17 +280,17 @@ var valueLies = []struct {
 	{"a TOAST pointer", func(o, h []byte) { put(h, int(binary.LittleEndian.Uint32(o[4*100:])), 2, 0x1201) }},
 	{"an expanded object", func(o, h []byte) { put(h, int(binary.LittleEndian.Uint32(o[4*100:])), 2, 0x0301) }},
 	{"an indirect pointer", func(o, h []byte) { put(h, int(binary.LittleEndian.Uint32(o[4*100:])), 2, 0x0101) }},
-	{"a chain that is not there", func(o, h []byte) { chainRef(o, h, 1, 77, 5000) }},
-	{"a chain of no parts", func(o, h []byte) { chainRef(o, h, 0, 77, 5000) }},
-	{"a chain of 4 G parts", func(o, h []byte) { chainRef(o, h, 1<<32-1, 77, 1<<29) }},
-	{"a chain of 2^64 - 1 bytes", func(o, h []byte) { chainRef(o, h, 1, 77, 1<<64-1) }},
-	{"a chain of 2 bytes", func(o, h []byte) { chainRef(o, h, 1, 77, 2) }},
+	{"a chain that is not there", func(o, h []byte) { chainRef(o, h, 0, 77, 5000) }},
+	{"a chain's end at 4 GiB", func(o, h []byte) { chainRef(o, h, 1<<32-1, 77, 5000) }},
+	{"a value of 1 GiB in a chain", func(o, h []byte) { chainRef(o, h, 0, 77, 1<<30) }},
+	{"a value of 2^64 - 1 bytes in a chain", func(o, h []byte) { chainRef(o, h, 0, 77, 1<<64-1) }},
+	{"a value of 2 bytes in a chain", func(o, h []byte) { chainRef(o, h, 0, 77, 2) }},
 }
 
-func chainRef(offsets, heap []byte, parts, chain, length uint64) {
+func chainRef(offsets, heap []byte, offset, chain, length uint64) {
 	at := int(binary.LittleEndian.Uint32(offsets[4*100:]))
 	put(heap, at, 4, shm.ChainRefByte|shm.ChainRefTag<<8)
-	put(heap, at+4, 4, parts)
+	put(heap, at+4, 4, offset)
 	put(heap, at+8, 8, chain)
 	put(heap, at+16, 8, length)
 }
@@ -392,8 +392,8 @@ func race(e []byte, round int, stop <-chan struct{}) {
 	}
 }
 
-// Parts of long values that are others than were asked for.
-func TestHostileParts(t *testing.T) {
+// Extents of chains that are others than were asked for.
+func TestHostileChains(t *testing.T) {
 	w := theWorld(t)
 	const sql = "select b.k, md5(b.value), d.v from big b join dim d on b.k = d.k"
 	v := newVictim(t, w, sql)
@@ -401,25 +401,37 @@ func TestHostileParts(t *testing.T) {
 		name string
 		lie  lie
 	}{
-		{"chain", edit(func(f *harness.Frame) { f.Body()[0]++ })},
-		{"first", edit(func(f *harness.Frame) { put(f.Body(), 8, 4, 1) })},
-		{"no parts", edit(func(f *harness.Frame) { put(f.Body(), 12, 4, 0) })},
-		{"4 G parts", edit(func(f *harness.Frame) { put(f.Body(), 12, 4, 1<<32-1) })},
-		{"parts in all", edit(func(f *harness.Frame) { put(f.Body(), 16, 4, 1000) })},
+		{"announced: another extent of the chain", edit(func(f *harness.Frame) { f.Body()[8]++ })},
+		{"announced: another chain", edit(func(f *harness.Frame) { f.Body()[12]++ })},
+		{"announced: no bytes", edit(func(f *harness.Frame) { put(f.Body(), 16, 4, 0) })},
+		{"announced: 4 GiB", edit(func(f *harness.Frame) { put(f.Body(), 16, 4, 1<<32-1) })},
+		{"announced: reserved", edit(func(f *harness.Frame) { put(f.Body(), 20, 4, 1) })},
 		{"magic", inPart(func(e []byte) { put(e, 0, 4, shm.BatchMagic) })},
 		{"version", inPart(func(e []byte) { put(e, 4, 2, 9) })},
-		{"another chain's part", inPart(func(e []byte) { e[8]++ })},
-		{"another part", inPart(func(e []byte) { put(e, 16, 4, 9) })},
-		{"bytes over the extent", inPart(func(e []byte) { put(e, 20, 4, 1<<32-1) })},
-		{"fewer bytes", inPart(func(e []byte) { put(e, 20, 4, 10) })},
+		{"reserved", inPart(func(e []byte) { put(e, 6, 2, 1) })},
+		{"another extent of the chain", inPart(func(e []byte) { e[8]++ })},
+		{"another chain", inPart(func(e []byte) { e[12]++ })},
+		{"bytes over the extent", inPart(func(e []byte) { put(e, 16, 4, 1<<32-1) })},
+		{"bytes over the extent, as announced", chainOf(1<<32 - 1)},
+		{"fewer bytes", inPart(func(e []byte) { put(e, 16, 4, 10) })},
+		{"fewer bytes than the value has, as announced", chainOf(10)},
+		{"no bytes, as announced", chainOf(0)},
 		{"value's own length", inPart(func(e []byte) { put(e, shm.ChainDataOff, 4, 0xfffffffc) })},
 		{"value's own compression", inPart(func(e []byte) { e[shm.ChainDataOff] |= 2 })},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v.suffers(t, harness.MsgChainParts, 1, c.lie, rightRows, sql) // of the first row
+			v.suffers(t, harness.MsgChainExtent, 1, c.lie, rightRows, sql) // of the first row
 		})
 	}
 	w.unharmed(t, v.Session)
+}
+
+// chainOf announces and sends an extent of a chain of so many bytes.
+func chainOf(bytes uint64) lie {
+	return func(t *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {
+		put(f.Body(), 16, 4, bytes)
+		return inPart(func(e []byte) { put(e, 16, 4, bytes) })(t, f)
+	}
 }
 
 func inPart(tell func(extent []byte)) lie {

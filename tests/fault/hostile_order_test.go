@@ -88,7 +88,7 @@ func TestHostileResults(t *testing.T) {
 		})
 	}
 	t.Run("without credit", func(t *testing.T) {
-		v.suffers(t, harness.MsgChainParts, 1, func(t *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {
+		v.suffers(t, harness.MsgChainExtent, 1, func(t *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {
 			return append(again(t, kept, 10), f), true
 		}, rightRows, long)
 	})

@@ -131,7 +131,7 @@ var frameLies = []struct {
 	{"type 0", edit(func(f *harness.Frame) { setType(f, 0) })},
 	{"type 65535", edit(func(f *harness.Frame) { setType(f, 65535) })},
 	{"a backend's type", edit(func(f *harness.Frame) { setType(f, harness.MsgHello) })},
-	{"another type", edit(func(f *harness.Frame) { setType(f, harness.MsgChainParts) })},
+	{"another type", edit(func(f *harness.Frame) { setType(f, harness.MsgChainExtent) })},
 	{"statistics", edit(func(f *harness.Frame) { setType(f, harness.MsgStats) })},
 	{"a descriptor more in the header", edit(func(f *harness.Frame) { setNFDs(f, uint16(len(f.FDs())+1)) })},
 	{"no descriptor in the header, one beside it", func(t *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {

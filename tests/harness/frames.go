@@ -33,7 +33,7 @@ const (
 	MsgRunning     = 70
 	MsgResult      = 71
 	MsgEnd         = 72
-	MsgChainParts  = 73
+	MsgChainExtent = 73
 	MsgStats       = 74
 )
 

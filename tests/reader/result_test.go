@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gpujoin/shm"
@@ -39,8 +40,22 @@ type result struct {
 	input []byte
 	rows  int
 	sum   io.Writer // a hash of all values, in order
-	chain uint64
+	chain chain
 }
+
+// chain holds the long values of a batch: each batch names another
+// participant's. It knows which extents the reader has mapped, of all chains.
+type chain struct {
+	participant int32
+	data        []byte
+	mapped      []uint64 // as fdw/chain.c: the one that was used last at the end
+}
+
+// Data of an extent of a chain, and how many of them a reader keeps mapped.
+const (
+	chainData   = extentSize - shm.ChainDataOff
+	chainMapped = 8
+)
 
 func (p *result) piece(b []byte) {
 	p.input = binary.LittleEndian.AppendUint32(p.input, uint32(len(b)))
@@ -53,8 +68,8 @@ func (p *result) frame(m shm.Message, fds int, body []byte) {
 	p.piece(append(binary.LittleEndian.AppendUint16(head, uint16(fds)), body...))
 }
 
-// batch adds a batch of random rows. The parts of values that are chained
-// follow it, as they are asked for.
+// batch adds a batch of random rows. The extents of the chain that it is the
+// first to need follow it, as they are asked for.
 func (p *result) batch(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	layout, err := shm.PlanBatch(extentSize, shapes, []float64{textColumn: 60})
@@ -65,7 +80,9 @@ func (p *result) batch(t *testing.T, r *rand.Rand) {
 	columns := layout.Columns(extent)
 	rows, most := 0, 1+r.IntN(layout.Rows)
 	used := make([]int, len(shapes))
-	parts := &result{chain: p.chain}
+	var values []shm.ChainRef
+	p.chain.participant++
+	p.chain.data = nil
 	for row := 0; row < most && len(columns[textColumn].Heap)-used[textColumn] >= mostText; row++ {
 		rows++
 		for i, c := range columns {
@@ -73,7 +90,7 @@ func (p *result) batch(t *testing.T, r *rand.Rand) {
 				c.Validity[row/8] &^= 1 << (row % 8)
 				p.hash([]byte{0xff})
 			} else if i == textColumn {
-				used[i] += copy(c.Heap[used[i]:], p.text(r, parts))
+				used[i] += copy(c.Heap[used[i]:], p.text(r, &values))
 			} else {
 				p.fixed(r, i, c.Values[row*int(c.Shape.Width):][:c.Shape.Width])
 			}
@@ -88,9 +105,10 @@ func (p *result) batch(t *testing.T, r *rand.Rand) {
 	}
 	p.frame(shm.MsgResult, 1, shm.Append(nil, &shm.Result{Extent: 7, Rows: uint32(rows)}))
 	p.piece(extent[:size])
-	p.input = append(p.input, parts.input...)
+	for _, ref := range values {
+		p.fetch(ref)
+	}
 	p.rows += rows
-	p.chain = parts.chain
 }
 
 func (p *result) hash(b []byte) { _, _ = p.sum.Write(b) }
@@ -121,10 +139,12 @@ func (p *result) fixed(r *rand.Rand, column int, to []byte) {
 }
 
 // text returns a varlena, padded to 4 bytes: with a header of one byte or
-// four, or a reference to a value whose parts are added to parts.
-func (p *result) text(r *rand.Rand, parts *result) []byte {
+// four, or a reference to a chained value, which is added to values.
+func (p *result) text(r *rand.Rand, values *[]shm.ChainRef) []byte {
 	if r.IntN(40) == 0 {
-		return p.chained(r, parts)
+		ref := p.chained(r)
+		*values = append(*values, ref)
+		return shm.Append(nil, &ref)
 	}
 	n := r.IntN(120)
 	if r.IntN(4) == 0 {
@@ -143,33 +163,42 @@ func (p *result) text(r *rand.Rand, parts *result) []byte {
 
 func pad(b []byte) []byte { return append(b, make([]byte, -len(b)&3)...) }
 
-// chained makes a value of several parts and returns the reference to it.
-func (p *result) chained(r *rand.Rand, parts *result) []byte {
-	const room = extentSize - shm.ChainDataOff
-	length := 100 + r.IntN(5*room)
+// chained adds a value to the chain, as long as a few extents or much shorter.
+func (p *result) chained(r *rand.Rand) shm.ChainRef {
+	length := 100 + r.IntN(chainData/3)
+	if r.IntN(4) == 0 {
+		length = 100 + r.IntN(5*chainData)
+	}
 	value := binary.LittleEndian.AppendUint32(nil, uint32(length)<<2)
 	for len(value) < length {
 		value = append(value, byte(r.Uint32()))
 	}
 	p.hash(value[4:])
-	parts.chain++
-	ref := shm.ChainRef{Header: shm.ChainRefByte, Tag: shm.ChainRefTag, Chain: parts.chain, Length: uint64(length),
-		Parts: uint32((length + room - 1) / room)}
-	for first := uint32(0); first < ref.Parts; {
-		count := min(1+uint32(r.IntN(3)), ref.Parts-first)
-		parts.frame(shm.MsgChainParts, int(count), shm.Append(nil, &shm.ChainParts{
-			Chain: ref.Chain, First: first, Count: count, Parts: ref.Parts,
-		}))
-		for range count {
-			n := min(room, len(value))
-			part := shm.Append(nil, &shm.ChainPart{
-				Magic: shm.ChainMagic, Version: shm.LayoutVersion, Chain: ref.Chain, Part: first, Bytes: uint32(n),
-			})
-			part = append(part, make([]byte, shm.ChainDataOff-len(part))...)
-			parts.piece(append(part, value[:n]...))
-			value = value[n:]
-			first++
+	at := len(p.chain.data)
+	p.chain.data = append(p.chain.data, value...)
+	return shm.ChainRef{Header: shm.ChainRefByte, Tag: shm.ChainRefTag, Offset: uint32(at % chainData),
+		Chain: shm.ChainExtentName(p.chain.participant, uint32(at/chainData)), Length: uint64(length)}
+}
+
+// fetch adds the extents that a value lies in and the reader has not mapped.
+func (p *result) fetch(ref shm.ChainRef) {
+	from := int(uint32(ref.Chain))*chainData + int(ref.Offset)
+	for n := from / chainData; n*chainData < from+int(ref.Length); n++ {
+		name := shm.ChainExtentName(p.chain.participant, uint32(n))
+		if i := slices.Index(p.chain.mapped, name); i >= 0 {
+			p.chain.mapped = append(slices.Delete(p.chain.mapped, i, i+1), name)
+			continue
 		}
+		if len(p.chain.mapped) == chainMapped {
+			p.chain.mapped = p.chain.mapped[1:]
+		}
+		p.chain.mapped = append(p.chain.mapped, name)
+		data := p.chain.data[n*chainData : min((n+1)*chainData, len(p.chain.data))]
+		p.frame(shm.MsgChainExtent, 1, shm.Append(nil, &shm.ChainExtent{Extent: 9, Chain: name, Bytes: uint32(len(data))}))
+		extent := shm.Append(nil, &shm.ChainHeader{
+			Magic: shm.ChainMagic, Version: shm.LayoutVersion, Chain: name, Bytes: uint32(len(data)),
+		})
+		extent = append(extent, make([]byte, shm.ChainDataOff-len(extent))...)
+		p.piece(append(extent, data...))
 	}
-	return shm.Append(nil, &ref)
 }

@@ -150,7 +150,7 @@ hash(uint32 sum, const void *bytes, size_t size)
 	return sum;
 }
 
-/* A value lies where its offsets say, unless it came in parts. */
+/* A value lies where its offsets say, unless it was chained. */
 static void
 check_place(const GjColumnReader *c, uint32 row, const char *value)
 {
@@ -218,5 +218,6 @@ try_input(const uint8 *data, size_t size)
 	}
 	if ((read == GJ_READ_FAILED) != (link.conn.failure[0] != '\0'))
 		abort();
+	(void) gj_reader_stop(&reader);
 	return (uint64) sum << 32 | (uint64) (read == GJ_READ_END) << 31 | (rows & PG_INT32_MAX);
 }
