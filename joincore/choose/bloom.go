@@ -2,7 +2,7 @@ package choose
 
 import "math"
 
-// What a Bloom filter of build keys is like: kernels/bloom.cuh.
+// What a Bloom filter of build keys is like: kernels/agent/bloom.cuh.
 const (
 	filterWord = 8        // bytes; a key has its bits in one word
 	wellCached = 16 << 20 // bytes up to which a filter has two a key, from there on one

@@ -49,7 +49,7 @@ func (w *divider) byCores(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// divideOnHost does to a window what the kernels of divide.cuh do: segments are
+// divideOnHost does to a window what the kernels of kernels/agent/divide.cuh do: segments are
 // counted first, and then each writes where its rows belong, a column after the
 // other. ids has room for each row's partition.
 func (d *division) divideOnHost(v *view, host *divided, ids []uint8, cores int) error {

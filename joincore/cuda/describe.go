@@ -9,7 +9,7 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// The descriptors of kernels/divide.h.
+// The descriptors of kernels/layout/divide.h.
 
 type divideDescriptor struct {
 	Rows, Parts, PartCount, Seed uint64
@@ -22,7 +22,7 @@ type movedDescriptor struct {
 	From, To, Bytes uint64
 }
 
-// Of kernels/general.h.
+// Of kernels/layout/general.h.
 
 type columnDescriptor struct {
 	Values, Validity, Positions uint64

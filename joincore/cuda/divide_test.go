@@ -19,9 +19,9 @@ import (
 )
 
 func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
-	layouts.Layout(t, "kernels/divide.h", "gj_divide", divideDescriptor{})
-	layouts.Layout(t, "kernels/divide.h", "gj_moved", movedDescriptor{})
-	layouts.Layout(t, "kernels/general.h", "gj_part", partDescriptor{})
+	layouts.Layout(t, "kernels/layout/divide.h", "gj_divide", divideDescriptor{})
+	layouts.Layout(t, "kernels/layout/divide.h", "gj_moved", movedDescriptor{})
+	layouts.Layout(t, "kernels/layout/general.h", "gj_part", partDescriptor{})
 }
 
 // TestDivision: each row of both inputs is in one partition, with its values,

@@ -56,7 +56,7 @@
 //
 // # Hashes
 //
-// A join hashes its keys by one bijection (kernels/hash.cuh), of which no two
+// A join hashes its keys by one bijection (kernels/block/hash.cuh), of which no two
 // decisions see the same bits: partitions are numbered by the highest, those of
 // the first pass above those of the second, and buckets of a partition's table by
 // the lowest. Division hashes in another way, so that to its join a

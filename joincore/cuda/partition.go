@@ -61,7 +61,7 @@ func (h *hostInput) hashes(key *device.Key, segment, radix int, visit func(row i
 	})
 }
 
-// partitionOf is the partition that kernels/divide.cuh gives a row with a hash.
+// partitionOf is the partition that kernels/agent/divide.cuh gives a row with a hash.
 func partitionOf(hash uint64, radix int) int { return int(finish(hash) >> (64 - radix)) }
 
 // hashBlocks visits the hashes of a segment's keys, some at a time, before they
@@ -87,7 +87,7 @@ func (h *hostInput) hashBlocks(key *device.Key, segment int, visit func(low int,
 // divideSeed makes the hash another one than those that joins use.
 const divideSeed = 0x5bd1e9955bd1e995
 
-// finish is the finaliser of kernels/hash.cuh. That of 0 is 0.
+// finish is the finaliser of kernels/block/hash.cuh. That of 0 is 0.
 func finish(x uint64) uint64 {
 	x ^= x >> 32
 	x *= 0xd6e8feb86659fd93
@@ -127,7 +127,7 @@ func fold(hash []uint64, v *joincore.Vector, low, width int) {
 	}
 }
 
-// mix is the fold of kernels/keys.cuh.
+// mix is the fold of kernels/agent/keys.cuh.
 func mix(hash, word uint64) uint64 {
 	high, low := bits.Mul64(hash^word^0x9e3779b97f4a7c15, 0xd1342543de82ef95)
 	return low ^ high ^ hash>>19

@@ -1,5 +1,5 @@
 // Package program compiles conditions over rows into what the device's
-// evaluator runs (kernels/program.cuh): comparisons of integers, of bytes, and
+// evaluator runs (kernels/block/program.cuh): comparisons of integers, of bytes, and
 // SQL's three-valued logic.
 //
 // A program is a list of instructions over a stack of truth values, two bits

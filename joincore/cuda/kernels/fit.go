@@ -10,7 +10,7 @@ var ErrUnfit = errors.New("kernels do not run there")
 
 // SharedMemory returns how many bytes of shared memory a block of the kernels
 // for a compute capability has at most: what GPUs of data centres allow, for
-// which tuning.cuh is written. Others of the same capability allow less.
+// which kernels/tuning/join.cuh is written. Others of the same capability allow less.
 func SharedMemory(major int) int {
 	if major < 9 {
 		return 163 << 10

@@ -28,7 +28,7 @@ func onHost(t *testing.T, name string) {
 		t.Skip("there is no g++")
 	}
 	dir := t.TempDir()
-	for _, pattern := range []string{"*.cuh", "*.h", "host/*"} {
+	for _, pattern := range []string{"agent/*", "block/*", "layout/*", "entry/*.cuh", "host/*"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: no files, %v", pattern, err)
@@ -50,7 +50,7 @@ func onHost(t *testing.T, name string) {
 		}
 	}
 	program := filepath.Join(dir, name)
-	build := exec.Command(compiler, "-std=c++20", "-O1", "-fno-strict-aliasing", "-Wno-unknown-pragmas", "-o", program, filepath.Join(dir, "host", name+".cpp"))
+	build := exec.Command(compiler, "-std=c++20", "-O1", "-fno-strict-aliasing", "-Wno-unknown-pragmas", "-I", dir, "-o", program, filepath.Join(dir, "host", name+".cpp"))
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(build.Args, " "), err, out)
 	}

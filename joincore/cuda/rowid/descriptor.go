@@ -1,6 +1,6 @@
 package rowid
 
-// The descriptors of kernels/general.h, field by field and in its order.
+// The descriptors of kernels/layout/general.h, field by field and in its order.
 
 type columnDescriptor struct {
 	Values, Validity, Positions uint64

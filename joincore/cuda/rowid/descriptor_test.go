@@ -12,7 +12,7 @@ import (
 
 // Every structure of general.h has the fields of its Go mirror, in order.
 func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
-	text, err := os.ReadFile("../kernels/general.h")
+	text, err := os.ReadFile("../kernels/layout/general.h")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
 }
 
 func TestFlagsAreThoseOfTheKernels(t *testing.T) {
-	text, err := os.ReadFile("../kernels/general.h")
+	text, err := os.ReadFile("../kernels/layout/general.h")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestFlagsAreThoseOfTheKernels(t *testing.T) {
 }
 
 func TestPartitionsStartWhereTheKernelsSay(t *testing.T) {
-	text, err := os.ReadFile("../kernels/offsets.cuh")
+	text, err := os.ReadFile("../kernels/agent/offsets.cuh")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ type Destination struct {
 // bytes, those of the key first, then the id; lanes have them in this order.
 func Lanes(key *device.Key) []int { return lanesOf(keyWords(key) + 1) }
 
-// lanesOf are the lanes of rows of so many words (row.cuh).
+// lanesOf are the lanes of rows of so many words (kernels/layout/row.cuh).
 func lanesOf(words int) []int {
 	var lanes []int
 	if words&1 != 0 {

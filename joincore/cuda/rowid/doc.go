@@ -1,6 +1,6 @@
 // Package rowid has the device steps from which every join is made: importing
 // validity and values of variable length, filters, gathers, and a general
-// match of all kinds of joins. It is the Go side of kernels/general.cu.
+// match of all kinds of joins. It is the Go side of kernels/entry/general.cu.
 //
 // # Words
 //

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// A partition starts at a multiple of so many rows (offsets.cuh).
+	// A partition starts at a multiple of so many rows (kernels/agent/offsets.cuh).
 	finalAlign, firstAlign = 8, 32
 	// maxPassBits are the radix bits of one pass at most.
 	maxPassBits = 8

@@ -16,7 +16,7 @@ var (
 
 // Every kernel that these joins ask for by name is in the source of their module.
 func TestKernelsAreThere(t *testing.T) {
-	source, err := os.ReadFile("../../kernels/sort.cu")
+	source, err := os.ReadFile("../../kernels/entry/sort.cu")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestKernelsAreThere(t *testing.T) {
 			for _, m := range asked.FindAllStringSubmatch(string(text), -1) {
 				names++
 				if !there[number.ReplaceAllString(m[1], "N")] {
-					t.Errorf("%s asks for %s, which sort.cu has not", file, m[1])
+					t.Errorf("%s asks for %s, which kernels/entry/sort.cu has not", file, m[1])
 				}
 			}
 		}

@@ -2,7 +2,7 @@ package npj
 
 import "gpujoin/joincore/cuda/columnar/launch"
 
-// tableDescriptor is gj_table of kernels/sort.h, which says what each field means.
+// tableDescriptor is gj_table of kernels/layout/sort.h, which says what each field means.
 type tableDescriptor struct {
 	Rows, Key     [2]uint64
 	Slots, Table  uint64

@@ -8,7 +8,7 @@ import (
 
 // The kernels read the descriptor as it is written here.
 func TestLayout(t *testing.T) {
-	columnartest.Layout(t, "../../kernels/sort.h", "gj_table", tableDescriptor{})
+	columnartest.Layout(t, "../../kernels/layout/sort.h", "gj_table", tableDescriptor{})
 }
 
 // A table has an empty slot, or a search would not end, and whole lines.

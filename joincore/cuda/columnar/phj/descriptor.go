@@ -1,6 +1,6 @@
 package phj
 
-// The descriptor that a join shares with its kernels: kernels/descriptor.h,
+// The descriptor that a join shares with its kernels: kernels/layout/join.h,
 // which says what each field means. All fields are 8 bytes, addresses are the
 // device's. A test compares the fields; the sizes are compared again when the
 // kernels are loaded.

@@ -11,7 +11,7 @@ import (
 
 func header(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../kernels/descriptor.h")
+	text, err := os.ReadFile("../../kernels/layout/join.h")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ const (
 	rowID             // fetched from the input by row number (UM)
 )
 
-// form is how the kernels see it: payload.cuh.
+// form is how the kernels see it: kernels/layout/payload.cuh.
 type form uint8
 
 const (
@@ -174,7 +174,7 @@ func beside(widths []int) shape {
 }
 
 // pairExists says whether there is a kernel for two sides of uniform columns:
-// fused.inc.
+// kernels/entry/fused.inc.
 func pairExists(keyWords int, a, b shape) bool {
 	narrow := func(s shape) bool { return s.unit == 1 && s.words <= 4 }
 	wide := func(s shape) bool { return s.unit == 2 && s.words != 6 }
@@ -192,7 +192,7 @@ func pairExists(keyWords int, a, b shape) bool {
 }
 
 // bypassExists says whether there are kernels that take hot keys round the
-// partitions for two sides of uniform columns: fused.inc.
+// partitions for two sides of uniform columns: kernels/entry/fused.inc.
 func bypassExists(a, b shape) bool {
 	few := func(s shape) bool { return s.words == s.unit || s.words == 2*s.unit }
 	return a.unit == b.unit && few(a) && few(b) || a == b && a.unit == 1 && a.words == 4
@@ -303,7 +303,7 @@ func carriedIn(modes [2]mode) [2]mode {
 }
 
 // canPlace says whether the first pass leaves keys of so many words in a lane
-// of their own beside a payload of that shape: Lanes in row.cuh.
+// of their own beside a payload of that shape: Lanes in kernels/layout/row.cuh.
 func canPlace(keyWords int, s shape) bool {
 	if s.form == byID {
 		return false

@@ -9,7 +9,7 @@ import (
 	"gpujoin/joincore/choose"
 )
 
-// kernelList is what fused.inc builds, by words of the key.
+// kernelList is what kernels/entry/fused.inc builds, by words of the key.
 type kernelList struct {
 	pairs    map[int]map[[2]string]bool // payload shapes with a match
 	listed   map[int]map[[2]string]bool // those with one by lists, too
@@ -28,7 +28,7 @@ func noKernels() kernelList {
 // built returns the kernels as the macros there spell them out.
 func built(t *testing.T) kernelList {
 	t.Helper()
-	text, err := os.ReadFile("../../kernels/fused.inc")
+	text, err := os.ReadFile("../../kernels/entry/fused.inc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestPartitionBits(t *testing.T) {
 	}
 }
 
-// Payload is fetched from where Lanes in row.cuh puts it.
+// Payload is fetched from where Lanes in kernels/layout/row.cuh puts it.
 func TestLanes(t *testing.T) {
 	const capacity = 64
 	for _, c := range []struct {

@@ -87,7 +87,7 @@ func unique(s table) {
 }
 
 // mislead takes the match from each row that a sample takes: SampleLookup in
-// sample.cuh says which.
+// kernels/agent/sample.cuh says which.
 func mislead(s table) {
 	key, rows := s.widths[0], uint64(len(s.columns[0])/s.widths[0])
 	for i := range uint64(sampleSlots) {

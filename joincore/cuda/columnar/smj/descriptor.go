@@ -6,7 +6,7 @@ import (
 	"gpujoin/joincore/cuda/columnar/launch"
 )
 
-// The descriptors that a join shares with its kernels: kernels/sort.h, which
+// The descriptors that a join shares with its kernels: kernels/layout/sort.h, which
 // says what each field means.
 
 const (

@@ -8,9 +8,9 @@ import (
 
 // The kernels read the descriptors as they are written here.
 func TestLayout(t *testing.T) {
-	columnartest.Layout(t, "../../kernels/sort.h", "gj_sort", sortDescriptor{})
-	columnartest.Layout(t, "../../kernels/sort.h", "gj_merge", mergeDescriptor{})
-	columnartest.Layout(t, "../../kernels/sort.h", "gj_group", group{})
+	columnartest.Layout(t, "../../kernels/layout/sort.h", "gj_sort", sortDescriptor{})
+	columnartest.Layout(t, "../../kernels/layout/sort.h", "gj_merge", mergeDescriptor{})
+	columnartest.Layout(t, "../../kernels/layout/sort.h", "gj_group", group{})
 }
 
 func TestSortBits(t *testing.T) {

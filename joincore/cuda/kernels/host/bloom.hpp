@@ -1,7 +1,7 @@
 #pragma once
 #include "memory.hpp"
 
-#include "../bloom.cuh"
+#include "agent/bloom.cuh"
 
 // A side of a join in the device's memory.
 struct Input {

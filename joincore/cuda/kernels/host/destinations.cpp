@@ -7,9 +7,9 @@
 #include <array>
 #include <random>
 
-#include "../destination.cuh"
-#include "../histogram.cuh"
-#include "../partition.cuh"
+#include "agent/destination.cuh"
+#include "agent/histogram.cuh"
+#include "entry/partition.cuh"
 
 using namespace gj;
 

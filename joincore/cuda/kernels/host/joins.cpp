@@ -9,15 +9,15 @@
 #include <random>
 #include <string>
 
-#include "../arena.cuh"
-#include "../bypass.cuh"
-#include "../histogram.cuh"
-#include "../listed.cuh"
-#include "../match.cuh"
-#include "../offsets.cuh"
-#include "../payload.cuh"
-#include "../sample.cuh"
-#include "../scatter.cuh"
+#include "agent/bypass.cuh"
+#include "agent/histogram.cuh"
+#include "agent/match.cuh"
+#include "agent/match_listed.cuh"
+#include "agent/offsets.cuh"
+#include "agent/sample.cuh"
+#include "agent/scatter.cuh"
+#include "block/arena.cuh"
+#include "layout/payload.cuh"
 
 using namespace gj;
 

@@ -28,11 +28,11 @@ inline bool __syncthreads_or(bool p) {
   return result;
 }
 
-#include "../count.cuh"
-#include "../groups.cuh"
-#include "../merge.cuh"
-#include "../npj.cuh"
-#include "../radix.cuh"
+#include "agent/count.cuh"
+#include "agent/equal_runs.cuh"
+#include "agent/merge.cuh"
+#include "agent/npj.cuh"
+#include "agent/radix.cuh"
 
 using namespace gj;
 

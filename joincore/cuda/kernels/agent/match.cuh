@@ -1,0 +1,192 @@
+// Joins co-partitions in shared memory: inner join, any number of matches.
+//
+// A work item is a chunk of a partition's build rows and a range of its probe
+// rows; a partition with more of either is several items, so neither a hot key
+// nor a build side that does not fit is special. Persistent blocks draw items.
+//
+// The chunk is made a table (block/buckets.cuh), of which a probe reads one entry and
+// the keys of its bucket.
+//
+// A warp takes 32 * IPT probe rows, finds their matches and puts them out from
+// registers (block/emit.cuh), which is best where most rows have one. Rows with several
+// matches are expanded, one output row a lane. agent/match_listed.cuh is for few matches.
+//
+// Bound: reads each row once, writes each output row once.
+#pragma once
+#include "block/arena.cuh"
+#include "block/buckets.cuh"
+#include "block/emit.cuh"
+#include "block/scan.cuh"
+#include "layout/join.h"
+#include "layout/row.cuh"
+#include "layout/work_items.cuh"
+
+namespace gj {
+
+// Shared-memory layout: a chunk's table, then a stage for output and the next
+// probe rows of each warp.
+template <int KW, class B, class S, int C, int NB, int IPT, int WARPS>
+struct MatchLayout {
+  static constexpr int stages = Buckets<KW, B::words, C, NB>::bytes, stage_bytes = Emitter<KW, B, S>::stage_bytes(IPT),
+                       ahead = stages + stage_bytes * WARPS, ahead_bytes = 32 * IPT * (KW + S::words) * 4, bytes = ahead + ahead_bytes * WARPS;
+};
+
+// KW key words; B, S: the payload of build and probe rows; T threads, C rows a
+// chunk at most, NB buckets, IPT probe rows a thread.
+template <int KW, class B, class S, int T, int C, int NB, int IPT>
+__device__ __forceinline__ void match(const gj_join* join) {
+  constexpr int PB = B::words, PS = S::words, WB = KW + PB, WS = KW + PS;
+  using Out = Emitter<KW, B, S>;
+  using Layout = MatchLayout<KW, B, S, C, NB, IPT, T / 32>;
+  extern __shared__ uint4 shared[];
+  char* smem = reinterpret_cast<char*>(shared);
+  const Buckets<KW, PB, C, NB> table(smem);
+  __shared__ uint32_t sums[32];
+  __shared__ MatchItem next;
+  __shared__ uint32_t next_step;
+  __shared__ unsigned long long claim;
+  // What every item needs lies in shared memory, not in registers.
+  __shared__ gj_join job;
+  for (uint32_t i = threadIdx.x; i < sizeof job / 8; i += T) reinterpret_cast<uint64_t*>(&job)[i] = reinterpret_cast<const uint64_t*>(join)[i];
+  __syncthreads();
+  if (threadIdx.x == 0) claim = no_claim((uint32_t)job.output_chunk);
+
+  const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+  uint32_t* stage = reinterpret_cast<uint32_t*>(smem + Layout::stages + warp * Layout::stage_bytes);
+  char* ahead = smem + Layout::ahead + warp * Layout::ahead_bytes;
+  Out out;
+  if (warp == 0) {
+    const MatchItem first = item_at(job, blockIdx.x, true);
+    if (lane == 0) next = first;
+  }
+  while (true) {
+    __syncthreads();  // the next item is known, and the last one done with shared memory
+    const MatchItem item = next;
+    const uint32_t nb = item.build_rows, ns = item.probe_rows;
+    if (!item.exists) break;
+    const bool work = nb && ns;
+    // The probe rows after these are on their way while these are matched and put out.
+    auto fetch = [&](uint32_t i) {
+      const char* from = reinterpret_cast<const char*>(job.side[1].final);
+      const uint64_t capacity = job.side[1].final_capacity;
+      const uint64_t at = item.probe_at + lane + i;
+      if (i + 32 * IPT <= ns) {
+#pragma unroll
+        for (int j = 0; j < IPT; j++) copy_async<WS>(from, capacity, at + j * 32, ahead, 32 * IPT, j * 32 + lane);
+      } else {
+#pragma unroll
+        for (int j = 0; j < IPT; j++)
+          if (i + j * 32 + lane < ns) copy_async<WS>(from, capacity, at + j * 32, ahead, 32 * IPT, j * 32 + lane);
+      }
+    };
+    uint32_t step = warp * 32 * IPT;
+    if (threadIdx.x == 0) next_step = T * IPT;
+    if (work) {
+      fetch(step);
+      table.template build<T>(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, item.build_at, nb, sums);
+    }
+    __syncthreads();
+    if (warp == 0) draw_item<WB>(job, next);
+    if (work) {
+      auto same = [&](uint32_t slot, const Row<WS>& r) { return table.same(slot, head<KW>(r)); };
+      // Probe: a warp takes the next 32 * IPT rows.
+      while (step < ns) {
+        Row<WS> r[IPT];
+        end_copies();
+        await_copies<0>();
+#pragma unroll
+        for (int j = 0; j < IPT; j++) Lanes<WS>::load(ahead, 32 * IPT, j * 32 + lane, r[j], Shared());
+        uint32_t later = 0;
+        if (lane == 0) later = atomicAdd(&next_step, 32 * IPT);
+        later = __shfl_sync(~0u, later, 0);
+        fetch(later);
+        const uint32_t here = step;
+        step = later;
+        uint32_t found[IPT];  // first match << 16 | matches are side by side << 15 | matches
+        uint32_t several = 0;
+        Bucket in[IPT];
+#pragma unroll
+        for (int j = 0; j < IPT; j++) {
+          in[j] = table.bucket(head<KW>(r[j]));
+          if (here + j * 32 + lane >= ns) in[j].rows = 0;
+        }
+        uint32_t longest = 0;
+#pragma unroll
+        for (int j = 0; j < IPT; j++) {
+          const uint32_t s = in[j].first, n = in[j].rows;
+          const bool m0 = n > 0 && same(s, r[j]), m1 = n > 1 && same(s + 1, r[j]);
+          found[j] = (m0 ? s : s + 1) << 16 | (m0 || m1) << 15 | (m0 + m1);
+          several |= m0 && m1;
+          longest = max(longest, n);
+        }
+        if (__any_sync(~0u, longest > 2)) {
+#pragma unroll
+          for (int j = 0; j < IPT; j++) {
+            if (in[j].rows <= 2) continue;
+            const Bucket all = table.whole_bucket(head<KW>(r[j]), nb);
+            const uint32_t s = all.first, n = all.rows;
+            uint32_t matches = found[j] & 0x7fff, first = found[j] >> 16, last = first + matches - 1;
+            for (uint32_t k = 2; k < n; k++)
+              if (same(s + k, r[j])) {
+                if (!matches) first = s + k;
+                last = s + k;
+                matches++;
+              }
+            found[j] = first << 16 | (last - first + 1 == matches) << 15 | matches;
+            several |= matches > 1;
+          }
+        }
+        if (!__any_sync(~0u, several)) {
+          uint32_t mask[IPT];
+          Row<PB ? PB : 1> v[IPT];
+#pragma unroll
+          for (int j = 0; j < IPT; j++) {
+            mask[j] = __ballot_sync(~0u, found[j] & 1);
+            clear(v[j]);
+            if (found[j] & 1) table.payload(found[j] >> 16, v[j].word);
+          }
+          out.template put<IPT>(
+              job, &claim, stage, mask, [&](int j, int q) { return r[j].word[q]; }, [&](int j, int q) { return v[j].word[q]; },
+              [&](int j, int q) { return r[j].word[KW + q]; });
+          continue;
+        }
+        // Several matches a row: 32 rows at a time, one output row a lane.
+#pragma unroll
+        for (int j = 0; j < IPT; j++) {
+          const uint32_t matches = found[j] & 0x7fff, first = found[j] >> 15;
+          const uint32_t upto = warp_inclusive(matches), n = __shfl_sync(~0u, upto, 31);
+          if (n == 0) continue;
+          for (uint32_t o = 0; o < n; o += 32) {
+            const uint32_t want = min(o + lane, n - 1);
+            const uint32_t source = warp_owner(upto, want);
+            Row<WS> v;
+#pragma unroll
+            for (int q = 0; q < WS; q++) v.word[q] = __shfl_sync(~0u, r[j].word[q], source);
+            uint32_t slot = __shfl_sync(~0u, first, source);
+            uint32_t skip = want - (__shfl_sync(~0u, upto, source) - __shfl_sync(~0u, matches, source));
+            const bool side_by_side = slot & 1;
+            slot >>= 1;
+            if (side_by_side) slot += skip;
+            while (!side_by_side) {  // rows of other keys lie between the matches
+              while (!same(slot, v)) slot++;
+              if (!skip) break;
+              skip--, slot++;
+            }
+            Row<PB ? PB : 1> w;
+            clear(w);
+            table.payload(slot, w.word);
+            const uint32_t mask[1] = {__ballot_sync(~0u, o + lane < n)};
+            out.template put<1>(
+                job, &claim, stage, mask, [&](int, int q) { return v.word[q]; }, [&](int, int q) { return w.word[q]; },
+                [&](int, int q) { return v.word[KW + q]; });
+          }
+        }
+      }
+    }
+  }
+  out.flush(job, &claim);
+  __syncthreads();
+  if (threadIdx.x == 0) reinterpret_cast<unsigned long long*>(job.tails)[blockIdx.x] = claim;
+}
+
+}  // namespace gj

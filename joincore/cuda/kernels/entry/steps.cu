@@ -1,0 +1,59 @@
+// Steps of a partitioned hash join whose kernels are the same for all payloads.
+#include "agent/bloom.cuh"
+#include "agent/histogram.cuh"
+#include "agent/offsets.cuh"
+#include "agent/sample.cuh"
+#include "block/arena.cuh"
+#include "entry/define.cuh"
+#include "tuning/join.cuh"
+
+using namespace gj;
+
+// What the host mirrors: sizes in bytes of the descriptor's types.
+extern "C" __constant__ const uint64_t gj_layout[5] = {sizeof(gj_join), sizeof(gj_side), sizeof(gj_field), sizeof(gj_sample), GJ_COUNTERS};
+
+// gj_sample_sum(join, rows of the sample that make a key hot): one block.
+extern "C" __global__ void __launch_bounds__(sample_threads, 1) gj_sample_sum(const gj_join* join, uint64_t often) {
+  sum_sample<sample_threads>(join, (uint32_t)often);
+}
+LAUNCH(gj_sample_sum, sample_threads, 1, 0, 0, 0)
+
+// gj_histogram_k<key words>(join, sides). Dynamic shared memory: 4 bytes a
+// partition and at least 16, 2 above 2^15 of them; beside a sample, what
+// gj_histogram_k_launch says more.
+#define HISTOGRAM(K)                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(histogram_threads, 1) gj_histogram_k##K(const gj_join* join, uint64_t sides) {      \
+    histogram<K, histogram_threads>(join, sides);                                                                                  \
+  }                                                                                                                                \
+  LAUNCH(gj_histogram_k##K, histogram_threads, 1, (SampleLookup<K, 1, true>::bytes), 0, 0)
+HISTOGRAM(1)
+HISTOGRAM(2)
+
+// gj_filter_k<key words>(join, filter, words of it): of the build keys.
+// gj_reduce_k<key words>(join, filter, words of it, keys that it leaves, room for
+// so many): of the probe side.
+#define BLOOM(K)                                                                                                                   \
+  extern "C" __global__ void __launch_bounds__(filter_threads, filter_blocks)                                                      \
+      gj_filter_k##K(const gj_join* join, uint64_t filter, uint64_t words) {                                                       \
+    fill_filter<K, filter_threads>(join, filter, words);                                                                           \
+  }                                                                                                                                \
+  LAUNCH(gj_filter_k##K, filter_threads, filter_blocks, 0, filter_threads * 4 / K, 0)                                              \
+  extern "C" __global__ void __launch_bounds__(reduce_threads, reduce_blocks)                                                      \
+      gj_reduce_k##K(const gj_join* join, uint64_t filter, uint64_t words, uint64_t keys, uint64_t capacity) {                     \
+    reduce<K, reduce_threads, reduce_vectors>(join, filter, words, keys, capacity);                                                \
+  }                                                                                                                                \
+  LAUNCH(gj_reduce_k##K, reduce_threads, reduce_blocks, (ReductionLayout<K, reduce_threads, reduce_vectors>::bytes),               \
+         (ReductionLayout<K, reduce_threads, reduce_vectors>::tile), 0)
+BLOOM(1)
+BLOOM(2)
+
+// gj_offsets(join): as many blocks as gj_offsets_launch says rows.
+extern "C" __global__ void __launch_bounds__(offsets_threads, 1) gj_offsets(const gj_join* join) { offsets<offsets_threads>(join, offsets_slices); }
+LAUNCH(gj_offsets, offsets_threads, 1, 0, 3 * offsets_slices + 2, 0)
+
+// gj_close(join, key bytes, build columns, probe columns, bytes of a build column, of a probe column; 0: fields).
+extern "C" __global__ void __launch_bounds__(close_threads, 1)
+    gj_close(const gj_join* join, uint64_t key, uint64_t build, uint64_t probe, uint64_t build_bytes, uint64_t probe_bytes) {
+  close_output<close_threads>(join, (int)key, {(int)build, (int)probe}, {(int)build_bytes, (int)probe_bytes});
+}
+LAUNCH(gj_close, close_threads, 1, 0, 0, 0)

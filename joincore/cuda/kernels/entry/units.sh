@@ -1,0 +1,36 @@
+#!/bin/sh
+# Writes one source a kernel of entry/fused.inc into bin/fused, and prints the kernels'
+# names. Sources that say what they said are left alone; what belongs to no
+# kernel goes.
+set -eu
+dir=bin/fused
+mkdir -p "$dir"
+
+# NAME:HEADER:MACRO(...), one for each: the preprocessor expands no macro in its
+# own expansion.
+units=$(${CC:-cc} -E -P -x c \
+    -D'FIRST(K,P)=gj_first_k##K##_##P:passes:FIRST(K,P)' \
+    -D'COLD(K,P)=gj_cold_k##K##_##P:passes:COLD(K,P)' \
+    -D'SECOND(K,W)=gj_second_k##K##_w##W:passes:SECOND(K,W)' \
+    -D'PLACE(K)=gj_place_k##K:passes:PLACE(K)' \
+    -D'INNER(K,B,S)=gj_inner_k##K##_##B##_##S:matches:INNER(K,B,S)' \
+    -D'LISTED(K,B,S)=gj_listed_k##K##_##B##_##S:matches:LISTED(K,B,S)' \
+    -D'BYPASS(K,B,S)=gj_bypass_k##K##_##B##_##S:matches:BYPASS(K,B,S)' \
+    entry/fused.inc)
+
+names=
+for unit in $units; do
+    name=${unit%%:*}
+    rest=${unit#*:}
+    source=$(printf '#include "entry/%s.cuh"\n%s' "${rest%%:*}" "${rest#*:}")
+    [ "$(cat "$dir/$name.cu" 2>/dev/null || true)" = "$source" ] || printf '%s\n' "$source" >"$dir/$name.cu"
+    names="$names$name "
+done
+for file in "$dir"/*; do
+    name=${file##*/}
+    case " $names" in
+    *" ${name%%.*} "*) ;;
+    *) rm -f "$file" ;;
+    esac
+done
+echo "$names"

@@ -1,0 +1,112 @@
+// The forms in which a side's payload goes through a join.
+#pragma once
+#include <stdint.h>
+#include <type_traits>
+
+#include "layout/join.h"
+
+namespace gj {
+
+enum class Form {
+  column,  // carried: columns of equal width
+  field,   // carried: fields of up to 4 bytes, a word each
+  row_id   // one word by which fields are gathered when the row is written
+};
+
+// `words` words of payload a row, `unit` of them a column.
+template <Form F, int WORDS, int UNIT = 1>
+struct Payload {
+  static constexpr Form form = F;
+  static constexpr int words = WORDS, unit = UNIT, columns = WORDS / UNIT;
+  static constexpr bool partial = F == Form::column && columns > 4;  // there may be fewer columns
+  static_assert(WORDS % UNIT == 0 && (F == Form::column || UNIT == 1) && (F != Form::row_id || WORDS == 1));
+};
+
+// The value types by width in bytes.
+template <int BYTES>
+using Value = std::conditional_t<
+    BYTES == 1, uint8_t,
+    std::conditional_t<BYTES == 2, uint16_t, std::conditional_t<BYTES == 4, uint32_t, std::conditional_t<BYTES == 8, uint2, uint4>>>>;
+
+// One field's value of a row, zero-extended.
+__device__ __forceinline__ uint32_t load_field(const gj_field& f, uint64_t row) {
+  const char* at = reinterpret_cast<const char*>(f.from + row * f.from_stride);
+  return f.bytes == 4   ? __ldcs(reinterpret_cast<const uint32_t*>(at))
+         : f.bytes == 2 ? __ldcs(reinterpret_cast<const uint16_t*>(at))
+                        : __ldcs(reinterpret_cast<const uint8_t*>(at));
+}
+
+// Writes a field of `groups` <= N rows; at(g) is the g-th row's place.
+template <int N, class At>
+__device__ __forceinline__ void put_field(const gj_field& f, const uint32_t (&v)[N], uint32_t groups, At at) {
+#pragma unroll
+  for (int g = 0; g < N; g++)
+    if (g < groups) {
+      char* to = reinterpret_cast<char*>(f.to + at(g) * f.to_stride);
+      if (f.bytes == 4)
+        __stcg(reinterpret_cast<uint32_t*>(to), v[g]);
+      else if (f.bytes == 2)
+        __stcg(reinterpret_cast<uint16_t*>(to), (uint16_t)v[g]);
+      else
+        __stcg(reinterpret_cast<uint8_t*>(to), (uint8_t)v[g]);
+    }
+}
+
+// Gathers fields F of one width by row id and writes them; up to 16 bytes a lane
+// are on their way at a time. Bound: random 32-byte sectors.
+template <int BYTES, int F, int N, class At>
+__device__ __forceinline__ void gather_values(const gj_field* f, const uint32_t (&id)[N], uint32_t groups, At at) {
+  using V = Value<BYTES>;
+  constexpr int most = BYTES * F <= 4 ? 4 : BYTES * F == 8 ? 2 : 1, U = N < most ? N : most;
+#pragma unroll
+  for (int first = 0; first < N; first += U) {
+    V v[F][U];
+#pragma unroll
+    for (int k = 0; k < F; k++)
+#pragma unroll
+      for (int u = 0; u < U; u++)
+        if (first + u < groups) v[k][u] = __ldg(reinterpret_cast<const V*>(f[k].from + id[first + u] * f[k].from_stride));
+#pragma unroll
+    for (int k = 0; k < F; k++)
+#pragma unroll
+      for (int u = 0; u < U; u++)
+        if (first + u < groups) __stcg(reinterpret_cast<V*>(f[k].to + at(first + u) * f[k].to_stride), v[k][u]);
+  }
+}
+
+// Two fields of 4 bytes that lie side by side, as in a buffer of rows, are one
+// load: a load of 32 rows takes as many turns of the cache.
+__device__ __forceinline__ bool side_by_side(const gj_field* f) {
+  return f[1].from == f[0].from + 4 && f[1].from_stride == f[0].from_stride && (f[0].from | f[0].from_stride) % 8 == 0;
+}
+__device__ __forceinline__ void gather_pair(const gj_field* f, uint32_t id, uint64_t row) {
+  const uint2 v = __ldg(reinterpret_cast<const uint2*>(f[0].from + id * f[0].from_stride));
+  __stcg(reinterpret_cast<uint32_t*>(f[0].to + row * f[0].to_stride), v.x);
+  __stcg(reinterpret_cast<uint32_t*>(f[1].to + row * f[1].to_stride), v.y);
+}
+
+// Gathers all of a side's fields: two of 4 bytes at a time where they follow
+// each other, since few rows at a time do not hide a read's latency.
+template <int N, class At>
+__device__ __forceinline__ void gather_fields(const gj_side& side, const uint32_t (&id)[N], uint32_t groups, At at) {
+  const gj_field* f = reinterpret_cast<const gj_field*>(side.fields);
+  const gj_field* const end = f + side.field_count;
+  for (; f < end; f++) {
+    switch (f->bytes) {
+      case 1: gather_values<1, 1, N>(f, id, groups, at); break;
+      case 2: gather_values<2, 1, N>(f, id, groups, at); break;
+      case 4:
+        if (f + 1 == end || f[1].bytes != 4)
+          gather_values<4, 1, N>(f, id, groups, at);
+        else if (N == 1 && side_by_side(f))
+          gather_pair(f++, id[0], at(0));
+        else
+          gather_values<4, 2, N>(f++, id, groups, at);
+        break;
+      case 8: gather_values<8, 1, N>(f, id, groups, at); break;
+      default: gather_values<16, 1, N>(f, id, groups, at);
+    }
+  }
+}
+
+}  // namespace gj
