@@ -91,7 +91,8 @@ gj_link_open(GjLink *link, const GjPlan *plan, int participants, bool rewindable
 	struct gj_open body = {
 		.queue_timeout_ms = gj_queue_timeout,
 		.flags = rewindable ? GJ_OPEN_REWIND : 0,
-		.participants = participants
+		.participants = participants,
+		.participant = link->participant
 	};
 	bool		ok;
 

@@ -123,8 +123,8 @@ struct gj_chain_header
  *
  * A frame is this header, then length bytes of body; nfds file descriptors
  * travel with its first byte.  One connection belongs to one participant of
- * one job: the leader's connection owns the job, and closing any connection
- * is always a correct way to leave.
+ * one job, which ends with the last of them.  Closing a connection is always
+ * a correct way to leave.
  * ------------------------------------------------------------------------ */
 
 #define GJ_FRAME_MAGIC		0x31464a47	/* "GJF1" */
@@ -189,6 +189,8 @@ struct gj_open
 	uint32_t	flags;				/* GJ_OPEN_* */
 	uint32_t	participants;		/* that are planned, leader included */
 	uint32_t	json_length;		/* bytes that follow */
+	int32_t		participant;		/* ParallelWorkerNumber; leader is -1 */
+	uint32_t	reserved;
 };
 
 #define GJ_OPEN_REWIND	0x1		/* keep inputs: RUN may come again */

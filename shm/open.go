@@ -6,9 +6,11 @@ type Open struct {
 	Flags          uint32 `c:"flags"`            // OpenRewind
 	Participants   uint32 `c:"participants"`     // that are planned, leader included
 	JSONLength     uint32 `c:"json_length"`
+	Participant    int32  `c:"participant"` // ParallelWorkerNumber; leader is -1
+	Reserved       uint32 `c:"reserved"`
 }
 
-// Attach is gj_attach: a worker joins the job that its leader opened.
+// Attach is gj_attach: a participant joins the job that another one opened.
 type Attach struct {
 	Job         uint64          `c:"job"`
 	Token       [TokenSize]byte `c:"token"`

@@ -160,71 +160,109 @@ func TestBackendFailsLate(t *testing.T) {
 	wantFailure(t, late.Attach(job, 1), shm.FailProtocol)
 }
 
-// TestLeaderLeaves kills the leader in every state of its job. The worker is
-// told, and everything is freed though the worker stays.
-func TestLeaderLeaves(t *testing.T) {
+// TestOpenerLeaves kills whoever opened a job, in every state of the job. The
+// other participant goes on, unless rows are missing; once it has left too,
+// everything is freed.
+func TestOpenerLeaves(t *testing.T) {
+	const rows = 30 // each of them a batch
 	blocked := make(chan struct{}, 8)
 	busy := testBackend(func(ctx context.Context, mem joincore.Memory, sink joincore.Sink) error {
 		if _, err := mem.Alloc(8 << 20); err != nil {
 			return err
 		}
 		blocked <- struct{}{}
-		return emit(ctx, sink, 1000)
+		return emit(ctx, sink, rows)
 	})
 	silent := testBackend(func(ctx context.Context, mem joincore.Memory, _ joincore.Sink) error {
 		blocked <- struct{}{}
 		<-ctx.Done()
 		return ctx.Err()
 	})
+	fails := func(t *testing.T, other *client.Conn) {
+		_, _, _, err := other.Receive()
+		wantFailure(t, err, shm.FailInternal)
+	}
+	returns := func(want int) func(*testing.T, *client.Conn) {
+		return func(t *testing.T, other *client.Conn) {
+			got, err := other.Drain(resultShapes, 2)
+			must(t, err)
+			if len(got) != want {
+				t.Errorf("%d rows instead of %d", len(got), want)
+			}
+		}
+	}
+	runs := func(t *testing.T, other *client.Conn) {
+		must(t, other.Run(1))
+		<-blocked
+		returns(rows)(t, other)
+	}
+	run := func(t *testing.T, opener *client.Conn) {
+		must(t, opener.Run(1))
+		<-blocked
+	}
 	for name, c := range map[string]struct {
 		last  backend.Last
-		reach func(t *testing.T, leader *client.Conn)
+		reach func(t *testing.T, opener *client.Conn)
+		then  func(t *testing.T, other *client.Conn)
 	}{
-		"admitted": {busy, func(*testing.T, *client.Conn) {}},
-		"granted": {busy, func(t *testing.T, leader *client.Conn) {
-			_, err := leader.Want(5)
+		"admitted": {busy, func(*testing.T, *client.Conn) {}, runs},
+		"granted": {busy, func(t *testing.T, opener *client.Conn) {
+			_, err := opener.Want(5)
 			must(t, err)
-		}},
-		"filled": {busy, func(t *testing.T, leader *client.Conn) {
-			must(t, leader.Feed(0, tableShapes, tableRows(50, 5, "l"), 10))
-		}},
-		"fed": {busy, func(t *testing.T, leader *client.Conn) {
-			must(t, leader.Feed(0, tableShapes, tableRows(50, 5, "l"), 10))
-			must(t, leader.Fed(shm.Fed{}))
-		}},
-		"running": {silent, func(t *testing.T, leader *client.Conn) {
-			must(t, client.Send(leader, shm.MsgRun, &shm.Run{Generation: 1}))
+		}, fails},
+		"filled": {busy, func(t *testing.T, opener *client.Conn) {
+			must(t, opener.Feed(0, tableShapes, tableRows(50, 5, "l"), 10))
+		}, fails},
+		"fed": {busy, func(t *testing.T, opener *client.Conn) {
+			must(t, opener.Feed(0, tableShapes, tableRows(50, 5, "l"), 10))
+			must(t, opener.Fed(shm.Fed{}))
+		}, runs},
+		"running": {silent, func(t *testing.T, opener *client.Conn) {
+			must(t, client.Send(opener, shm.MsgRun, &shm.Run{Generation: 1}))
 			<-blocked
-		}},
-		"window full": {busy, func(t *testing.T, leader *client.Conn) {
-			must(t, leader.Run(1))
-			<-blocked
-		}},
-		"holding results": {busy, func(t *testing.T, leader *client.Conn) {
-			must(t, leader.Run(1))
-			<-blocked
-			must(t, leader.Next(2))
+		}, func(*testing.T, *client.Conn) {}},
+		"window full": {busy, run, returns(rows)},
+		"holding results": {busy, func(t *testing.T, opener *client.Conn) {
+			run(t, opener)
+			must(t, opener.Next(2))
 			for range 2 {
-				_, err := leader.Result()
+				_, err := opener.Result()
 				must(t, err)
 			}
-		}},
+		}, returns(rows - 2)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, nil, c.last)
-			leader, job := opened(r, 0, shm.Open{Participants: 2})
-			worker := r.dial(0)
-			must(t, worker.Attach(job, 0))
-			c.reach(t, leader)
-			leader.Kill()
-			_, _, _, err := worker.Receive()
-			wantFailure(t, err, shm.FailInternal)
+			opener, job := opened(r, 0, shm.Open{Participants: 2})
+			other := r.dial(0)
+			must(t, other.Attach(job, -1))
+			c.reach(t, opener)
+			opener.Kill()
+			r.eventually("the opener is gone", func() (bool, string) {
+				r.srv.mu.Lock()
+				defer r.srv.mu.Unlock()
+				return len(r.srv.sessions) == 1, fmt.Sprintf("%d sessions", len(r.srv.sessions))
+			})
+			c.then(t, other)
+			other.Kill()
 			r.waitIdle()
 			if err := r.dial(0).Attach(job, 1); err == nil {
 				t.Error("a dead job took a participant")
 			}
 		})
 	}
+}
+
+// TestOpenerLeavesAdmission: a group whose job another participant goes on
+// with still never waits for itself.
+func TestOpenerLeavesAdmission(t *testing.T) {
+	r := start(t, func(o *Options) { o.Budget = 40 << 20 }, nil)
+	opener, job := opened(r, 1, shm.Open{Participants: 2})
+	other := r.dial(1)
+	must(t, other.Attach(job, 0))
+	opener.Close()
+	_, err := r.dial(1).Open(shm.Open{QueueTimeoutMS: 600_000}, joinJob(200_000, 200_000, 200_000))
+	wantFailure(t, err, shm.FailBusy)
 }
 
 // TestWorkerLeaves: what it fed stays, what it held comes back; leaving while

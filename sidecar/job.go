@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gpujoin/joincore"
@@ -13,20 +14,24 @@ import (
 )
 
 // job is one offloaded join: what its participants feed, and its execution.
+// It ends when the last of its sessions leaves.
 type job struct {
-	srv     *Server
-	id      uint64
-	token   [shm.TokenSize]byte
-	open    shm.Open
-	plan    *joincore.Plan
-	inputs  []plan.Input
-	outputs []shm.ColumnShape
-	account *memory.Account
-	queued  time.Duration
-	started time.Time
+	srv      *Server
+	id       uint64
+	pid      int32  // of the backend whose query it is
+	database uint32 // of that backend
+	token    [shm.TokenSize]byte
+	open     shm.Open
+	plan     *joincore.Plan
+	inputs   []plan.Input
+	outputs  []shm.ColumnShape
+	account  *memory.Account
+	queued   time.Duration
+	started  time.Time
+
+	members atomic.Pointer[[]*session] // the opener, then sessions
 
 	mu        sync.Mutex
-	leader    *session
 	sessions  []*session
 	fed       []input
 	chains    map[uint64]chainExtent // by the names of layout.h
@@ -46,11 +51,13 @@ type input struct {
 	extents  []*memory.Extent
 }
 
-func newJob(srv *Server, decoded *plan.Job, open shm.Open) *job {
+func newJob(opener *session, decoded *plan.Job, open shm.Open) *job {
 	j := &job{
-		srv: srv, open: open, plan: decoded.Plan, inputs: decoded.Inputs,
+		srv: opener.srv, pid: opener.group()[0], database: opener.hello.Database,
+		open: open, plan: decoded.Plan, inputs: decoded.Inputs,
 		chains: map[uint64]chainExtent{}, past: map[int32]shm.ParticipantStats{}, fed: make([]input, len(decoded.Inputs)), started: time.Now(),
 	}
+	j.members.Store(&[]*session{opener})
 	for i := range j.fed {
 		columns := decoded.Plan.Inputs[i].Columns
 		j.fed[i].relation.Columns = columns
@@ -227,12 +234,24 @@ func (j *job) freeInputs() {
 	}
 }
 
+// setSessions changes who takes part. The caller has locked j.
+func (j *job) setSessions(sessions []*session) {
+	j.sessions = sessions
+	j.members.Store(&sessions)
+}
+
+// present says whether a participant has not hung up. The budget asks it under
+// its own lock, so it takes none.
+func (j *job) present() bool {
+	return slices.ContainsFunc(*j.members.Load(), (*session).present)
+}
+
 // leave takes a session off: its socket reached end of file, so that it maps
 // nothing any more. What it fed stays; what it was dealt is freed.
 func (j *job) leave(s *session) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.sessions = slices.DeleteFunc(j.sessions, func(o *session) bool { return o == s })
+	j.setSessions(slices.DeleteFunc(slices.Clone(j.sessions), func(o *session) bool { return o == s }))
 	j.past[s.stats.Participant] = sumStats(j.past[s.stats.Participant], s.stats)
 	for id, h := range s.held {
 		delete(s.held, id)
@@ -248,9 +267,9 @@ func (j *job) leave(s *session) {
 		j.exec.dealer.leave(s.reader)
 	}
 	switch {
-	case s == j.leader:
+	case len(j.sessions) == 0:
 		j.srv.removeJob(j)
-		j.abandon(failf(shm.FailInternal, "the leader has left the job"))
+		j.abandon(failf(shm.FailInternal, "all participants have left the job"))
 	case s.feeding && !s.fed:
 		j.abandon(failf(shm.FailInternal, "participant %d left while it fed", s.stats.Participant))
 	default:

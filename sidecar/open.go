@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"gpujoin/shm"
@@ -25,6 +26,8 @@ func (s *session) handleOpen(body []byte) error {
 		return violation("unknown flags %#x of OPEN", open.Flags)
 	case open.Participants < 1 || open.Participants > maxParticipants:
 		return violation("OPEN for %d participants", open.Participants)
+	case open.Participant < -1 || open.Participant >= maxParticipants || open.Reserved != 0:
+		return violation("OPEN by participant %d", open.Participant)
 	}
 	decoded, err := plan.Decode(text)
 	if err != nil {
@@ -65,12 +68,12 @@ func (s *session) admit(open shm.Open, decoded *plan.Job) {
 		return
 	}
 	s.log.Debug("job admitted", "job", j.id, "queued", j.queued)
-	s.join(j, -1, true)
+	s.join(j, open.Participant)
 }
 
 // reserve makes a job that has the memory it is expected to need.
 func (s *session) reserve(open shm.Open, decoded *plan.Job) (*job, error) {
-	j := newJob(s.srv, decoded, open)
+	j := newJob(s, decoded, open)
 	start := time.Now()
 	if _, err := rand.Read(j.token[:]); err != nil {
 		return nil, failf(shm.FailInternal, "could not make a token: %v", err)
@@ -83,7 +86,7 @@ func (s *session) reserve(open shm.Open, decoded *plan.Job) (*job, error) {
 		return nil, err
 	}
 	timeout := time.Duration(open.QueueTimeoutMS) * time.Millisecond
-	claim := memory.Claim{Group: s.group(), Present: s.present}
+	claim := memory.Claim{Group: s.group(), Present: j.present}
 	if j.account, err = s.srv.budget.Reserve(s.ctx, s.srv.store, need, claim, timeout); err != nil {
 		return nil, err
 	}
@@ -110,31 +113,28 @@ func (s *session) handleAttach(body []byte) error {
 		s.fail(failf(shm.FailProtocol, "there is no such job"))
 		return nil
 	}
-	if a.Participant < 0 || a.Participant >= maxParticipants {
+	if a.Participant < -1 || a.Participant >= maxParticipants {
 		return violation("ATTACH of participant %d", a.Participant)
 	}
-	s.join(j, a.Participant, false)
+	s.join(j, a.Participant)
 	return nil
 }
 
 // join makes the session a participant of j and tells it so.
-func (s *session) join(j *job, participant int32, leader bool) {
+func (s *session) join(j *job, participant int32) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s.mu.Lock()
 	s.job, s.phase = j, phaseJob
 	s.mu.Unlock()
-	s.leader, s.held = leader, map[uint64]*holding{}
+	s.held = map[uint64]*holding{}
 	s.stats.Participant = participant
 	if j.failed != nil {
 		s.fail(j.failed)
 	} else if len(j.sessions) >= 2*int(j.open.Participants)+2 {
 		s.fail(failf(shm.FailProtocol, "more participants than the job announced"))
 	}
-	j.sessions = append(j.sessions, s)
-	if leader {
-		j.leader = s
-	}
+	j.setSessions(append(slices.Clone(j.sessions), s))
 	if ph, _ := s.current(); ph == phaseFailed {
 		return
 	}

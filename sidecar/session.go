@@ -49,7 +49,6 @@ type session struct {
 	unlimited bool // no deadline for its next frame
 
 	// Guarded by job.mu.
-	leader  bool
 	feeding bool // has asked for extents
 	fed     bool
 	reader  *reader // nil: NEXT has not come in this generation

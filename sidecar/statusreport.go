@@ -82,12 +82,8 @@ func (j *job) describe() jobJSON {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	reserved, used, _ := j.account.Usage()
-	d := jobJSON{
-		ID: j.id, State: j.state(), Inputs: len(j.fed), Participants: len(j.sessions), Rows: j.rowsIn,
+	return jobJSON{
+		ID: j.id, PID: j.pid, Database: j.database, State: j.state(), Inputs: len(j.fed), Participants: len(j.sessions), Rows: j.rowsIn,
 		Bytes: j.bytesIn, Reserved: reserved, Used: used, AgeS: time.Since(j.started).Seconds(),
 	}
-	if j.leader != nil {
-		d.PID, d.Database = j.leader.peer.pid, j.leader.hello.Database
-	}
-	return d
 }

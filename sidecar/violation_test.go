@@ -199,7 +199,7 @@ func TestWrongToken(t *testing.T) {
 		change(&a)
 		wantFailure(t, r.dial(1).Attach(a, 0), shm.FailProtocol)
 	}
-	wantFailure(t, r.dial(1).Attach(job, -1), shm.FailProtocol)
+	wantFailure(t, r.dial(1).Attach(job, -2), shm.FailProtocol)
 	must(t, r.dial(1).Attach(job, 0))
 }
 

@@ -15,9 +15,9 @@ func (c *Conn) Hello(h shm.Hello) (shm.Welcome, error) {
 	return w, err
 }
 
-// Open opens a job and waits for its admission.
+// Open opens a job as the leader and waits for its admission.
 func (c *Conn) Open(open shm.Open, job []byte) (shm.Admitted, error) {
-	open.JSONLength = uint32(len(job))
+	open.JSONLength, open.Participant = uint32(len(job)), -1
 	if open.Participants == 0 {
 		open.Participants = 1
 	}
@@ -28,7 +28,7 @@ func (c *Conn) Open(open shm.Open, job []byte) (shm.Admitted, error) {
 	return a, err
 }
 
-// Attach joins the job that a leader opened.
+// Attach joins a job that another participant opened.
 func (c *Conn) Attach(a shm.Admitted, participant int32) error {
 	if err := Send(c, shm.MsgAttach, &shm.Attach{Job: a.Job, Token: a.Token, Participant: participant}); err != nil {
 		return err

@@ -22,6 +22,7 @@ type Account struct {
 	closed   bool
 	window   uint32 // of results, 0: none; a batch of it that comes back is kept for the next
 	windows  uint32 // how many there were
+	trimmed  bool   // the reservation falls with what is in use
 	blocks   map[*byte]*block
 }
 
@@ -62,7 +63,7 @@ func (a *Account) give(n int64, window uint32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used -= n
-	if a.closed {
+	if a.closed || a.trimmed {
 		a.shrink(a.used)
 	} else if window != noWindow && window == a.window {
 		a.results += n
@@ -77,6 +78,7 @@ func (a *Account) KeepForResults(n int) int {
 	defer a.mu.Unlock()
 	size := a.store.ExtentSize()
 	a.windows++
+	a.trimmed = false
 	for a.results, a.window = 0, a.windows; n > 0; n-- {
 		want := int64(n) * size
 		more := max(0, a.used+want-a.reserved)
@@ -97,12 +99,12 @@ func (a *Account) shrink(n int64) {
 	}
 }
 
-// Trim gives back what is reserved beyond the bytes in use: no more results
-// will be produced.
+// Trim gives back what is reserved beyond the bytes in use, now and whenever
+// less is in use, until KeepForResults: no more results will be produced.
 func (a *Account) Trim() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.results, a.window = 0, noWindow
+	a.results, a.window, a.trimmed = 0, noWindow, true
 	a.shrink(a.used)
 }
 

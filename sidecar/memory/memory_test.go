@@ -196,6 +196,49 @@ func TestKeepForResults(t *testing.T) {
 	a.Close()
 }
 
+// TestTrim sees a reservation fall with what is in use after the last result,
+// and grow again for a rewind.
+func TestTrim(t *testing.T) {
+	s, b := newStore(t, 16*mib), NewBudget(16*mib)
+	a := reserve(t, b, s, 10*mib, Group{1, 1})
+	input, err := a.Extent(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := a.KeepForResults(2); n != 2 {
+		t.Fatalf("room for %d results", n)
+	}
+	result, err := a.Extent(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserved := func(want int64) {
+		t.Helper()
+		if u := b.Usage(); u.Reserved != want {
+			t.Errorf("%d bytes are reserved instead of %d", u.Reserved, want)
+		}
+	}
+	reserved(10 * mib)
+	a.Trim()
+	reserved(2 * mib)
+	result.Release()
+	reserved(mib)
+	if n := a.KeepForResults(2); n != 2 {
+		t.Fatalf("room for %d results", n)
+	}
+	reserved(3 * mib)
+	if result, err = a.Extent(true); err != nil {
+		t.Fatal(err)
+	}
+	result.Release()
+	reserved(3 * mib)
+	a.Trim()
+	reserved(mib)
+	input.Release()
+	reserved(0)
+	a.Close()
+}
+
 // TestLateRelease closes an account while a peer maps an extent.
 func TestLateRelease(t *testing.T) {
 	s, b := newStore(t, 8*mib), NewBudget(8*mib)
