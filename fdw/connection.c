@@ -91,6 +91,7 @@ typedef struct Deadline
 {
 	uint64		at_us;			/* 0: never */
 	bool		firm;			/* whatever the reason is */
+	bool		quiet;			/* reaching it is no failure */
 	int			extensions;		/* so far */
 	GjLook		look;			/* at the daemon, the latest */
 } Deadline;
@@ -133,7 +134,7 @@ is_put_off(GjConnection *conn, Deadline *deadline)
 }
 
 /* Waits until the socket is ready for event. */
-static bool
+static GjWait
 wait_socket(GjConnection *conn, int event, Deadline *deadline)
 {
 	uint64		start = gj_now_us();
@@ -149,8 +150,10 @@ wait_socket(GjConnection *conn, int event, Deadline *deadline)
 
 			if (now >= deadline->at_us)
 			{
+				if (deadline->quiet)
+					return GJ_WAIT_TIMEOUT;
 				if (!is_put_off(conn, deadline))
-					return false;
+					return GJ_WAIT_FAILED;
 				now = gj_now_us();
 			}
 			timeout = (long) ((deadline->at_us - Min(now, deadline->at_us) + 999) / 1000);
@@ -169,10 +172,10 @@ wait_socket(GjConnection *conn, int event, Deadline *deadline)
 		if (rc & event)
 		{
 			conn->wait_us += gj_now_us() - start;
-			return true;
+			return GJ_WAIT_DONE;
 		}
 		if ((rc & WL_TIMEOUT) && deadline->at_us == 0 && !gj_answers(conn))
-			return false;
+			return GJ_WAIT_FAILED;
 	}
 }
 
@@ -272,17 +275,23 @@ keep_fds(GjConnection *conn, struct msghdr *msg)
 	return true;
 }
 
-static bool
-read_bytes(GjConnection *conn, char *to, Size length, bool first, Deadline *deadline)
+/* Reads until conn->received is end; the byte at begin goes to *to.  After a
+ * timeout it goes on where it was. */
+static GjWait
+read_bytes(GjConnection *conn, char *to, Size begin, Size end, Deadline *deadline)
 {
-	while (length > 0)
+	while (conn->received < end)
 	{
+		bool		first = conn->received == 0;
 		union
 		{
 			struct cmsghdr align;
 			char		space[CMSG_SPACE(sizeof(int) * GJ_FRAME_MAX_FDS)];
 		}			control;
-		struct iovec iov = {.iov_base = to, .iov_len = length};
+		struct iovec iov = {
+			.iov_base = to + (conn->received - begin),
+			.iov_len = end - conn->received
+		};
 		struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 		ssize_t		n;
 
@@ -296,23 +305,29 @@ read_bytes(GjConnection *conn, char *to, Size length, bool first, Deadline *dead
 		n = recvmsg(conn->fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 		if (n > 0)
 		{
+			conn->received += n;
 			if (first && !keep_fds(conn, &msg))
-				return false;
-			first = false;
-			to += n;
-			length -= n;
+				return GJ_WAIT_FAILED;
 		}
 		else if (n == 0)
-			return gj_fail(conn, "the daemon closed the connection");
+		{
+			gj_fail(conn, "the daemon closed the connection");
+			return GJ_WAIT_FAILED;
+		}
 		else if (errno == EAGAIN || errno == EWOULDBLOCK)
 		{
-			if (!wait_socket(conn, WL_SOCKET_READABLE, deadline))
-				return false;
+			GjWait		wait = wait_socket(conn, WL_SOCKET_READABLE, deadline);
+
+			if (wait != GJ_WAIT_DONE)
+				return wait;
 		}
 		else if (errno != EINTR)
-			return gj_fail(conn, "could not receive from the daemon: %m");
+		{
+			gj_fail(conn, "could not receive from the daemon: %m");
+			return GJ_WAIT_FAILED;
+		}
 	}
-	return true;
+	return GJ_WAIT_DONE;
 }
 
 /* The daemon's reason, in characters that are safe in every encoding. */
@@ -338,20 +353,31 @@ failed_frame(GjConnection *conn)
 	return gj_fail(conn, "%.*s", (int) length, text);
 }
 
-bool
-gj_receive(GjConnection *conn, int timeout_ms)
+/* Receives the next frame, or goes on with one that is there in part. */
+static GjWait
+receive(GjConnection *conn, Deadline *deadline)
 {
 	struct gj_frame *frame = &conn->frame;
-	Deadline	deadline = deadline_in(timeout_ms);
+	GjWait		wait;
 
+	if (conn->failure[0] != '\0')
+		return GJ_WAIT_FAILED;	/* nothing that makes sense can follow */
 	if (conn->fd < 0)
-		return gj_fail(conn, "there is no connection to the daemon");
-	drop_fds(conn);
-	if (!read_bytes(conn, (char *) frame, sizeof(*frame), true, &deadline))
-		return false;
+	{
+		gj_fail(conn, "there is no connection to the daemon");
+		return GJ_WAIT_FAILED;
+	}
+	if (conn->received == 0)
+		drop_fds(conn);
+	wait = read_bytes(conn, (char *) frame, 0, sizeof(*frame), deadline);
+	if (wait != GJ_WAIT_DONE)
+		return wait;
 	if (frame->magic != GJ_FRAME_MAGIC || frame->reserved != 0 ||
 		frame->length > GJ_FRAME_MAX || frame->nfds != conn->nfds)
-		return gj_fail(conn, "the daemon sent a malformed frame");
+	{
+		gj_fail(conn, "the daemon sent a malformed frame");
+		return GJ_WAIT_FAILED;
+	}
 
 	if (conn->body == NULL || conn->body_size < frame->length + 1)
 	{
@@ -363,13 +389,42 @@ gj_receive(GjConnection *conn, int timeout_ms)
 		conn->body = MemoryContextAlloc(conn->context, size);
 		conn->body_size = size;
 	}
-	if (!read_bytes(conn, conn->body, frame->length, false, &deadline))
-		return false;
+	wait = read_bytes(conn, conn->body, sizeof(*frame),
+					  sizeof(*frame) + frame->length, deadline);
+	if (wait != GJ_WAIT_DONE)
+		return wait;
 	conn->body[frame->length] = '\0';
+	conn->received = 0;
 
 	if (frame->type == GJ_FAILED)
-		return failed_frame(conn);
-	return true;
+	{
+		failed_frame(conn);
+		return GJ_WAIT_FAILED;
+	}
+	return GJ_WAIT_DONE;
+}
+
+GjWait
+gj_receive_until(GjConnection *conn, uint64 at_us)
+{
+	Deadline	deadline = {.at_us = at_us, .quiet = true};
+
+	return receive(conn, &deadline);
+}
+
+bool
+gj_receive(GjConnection *conn, int timeout_ms)
+{
+	Deadline	deadline = deadline_in(timeout_ms);
+
+	for (;;)
+	{
+		if (receive(conn, &deadline) != GJ_WAIT_DONE)
+			return false;
+		if (conn->frame.type != GJ_STATS || !conn->stats_owed)
+			return true;
+		conn->stats_owed = false;
+	}
 }
 
 bool
@@ -425,7 +480,7 @@ send_bytes(GjConnection *conn, const char *from, Size length)
 		else if (errno == EAGAIN || errno == EWOULDBLOCK)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (!wait_socket(conn, WL_SOCKET_WRITEABLE, &never))
+			if (wait_socket(conn, WL_SOCKET_WRITEABLE, &never) != GJ_WAIT_DONE)
 				return false;
 		}
 		else if (errno != EINTR)

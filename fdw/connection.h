@@ -16,6 +16,17 @@
  * daemon is starved of processor time. */
 #define GJ_MAX_EXTENSIONS	9
 
+/* Bytes of the text that says why something failed. */
+#define GJ_REASON_SIZE 512
+
+/* How a wait for the daemon ends. */
+typedef enum GjWait
+{
+	GJ_WAIT_DONE,
+	GJ_WAIT_TIMEOUT,			/* no harm is done: wait again, or later */
+	GJ_WAIT_FAILED				/* the reason is in the connection */
+} GjWait;
+
 typedef struct GjConnection
 {
 	int			fd;				/* -1: not connected */
@@ -23,6 +34,8 @@ typedef struct GjConnection
 	int			nfds;			/* of the last frame, not taken yet */
 	int			fds[GJ_FRAME_MAX_FDS];
 	struct gj_frame frame;		/* the last one received, validated */
+	Size		received;		/* bytes of one that is not complete yet */
+	bool		stats_owed;		/* STATS was asked for and has not come */
 	char	   *body;			/* frame.length bytes, zero byte behind */
 	Size		body_size;		/* allocated */
 	MemoryContext context;		/* of body */
@@ -34,7 +47,7 @@ typedef struct GjConnection
 								 * processor time grows */
 	uint64		wait_us;		/* spent waiting for the daemon */
 	uint32		failure_code;	/* enum gj_failure where the daemon said so */
-	char		failure[512];	/* empty while the connection is usable */
+	char		failure[GJ_REASON_SIZE];	/* empty while the connection is usable */
 } GjConnection;
 
 /* Prepares *conn; body lives in context. */
@@ -57,8 +70,13 @@ extern bool gj_send(GjConnection *conn, enum gj_message type,
 /* Receives the next frame into conn->frame and conn->body.  timeout_ms < 0
  * waits without bound (but for interrupts, and patience_ms).  A daemon that is
  * starved of processor time gets up to GJ_MAX_EXTENSIONS steps more, unless
- * timeout_ms is 0.  A FAILED frame is a failure. */
+ * timeout_ms is 0.  A FAILED frame is a failure.  A STATS frame that is owed is
+ * skipped: whoever asked for it has given up. */
 extern bool gj_receive(GjConnection *conn, int timeout_ms);
+
+/* The same for whoever waits for STATS: no frame is skipped, and a timeout is
+ * no failure, even in the middle of a frame.  at_us is a time of gj_now_us(). */
+extern GjWait gj_receive_until(GjConnection *conn, uint64 at_us);
 
 /* Receives a frame that must be of this type and at least this long. */
 extern bool gj_expect(GjConnection *conn, enum gj_message type,
