@@ -158,19 +158,32 @@ gj_offload_next(GjState *state)
 	}
 }
 
-/* From here on the native child delivers, for this reason. */
+/*
+ * From here on the native child delivers, for this reason.  Inputs that were
+ * fed in part give back what they hold, above all parallel workers: the native
+ * child may want some.
+ */
 static void
 go_native(GjState *state, const char *reason)
 {
-	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-
 	if (reason != NULL)
 	{
-		state->report.fallback = pstrdup(reason);
+		strlcpy(state->report.fallback, reason, sizeof(state->report.fallback));
 		elog(DEBUG1, "GpuJoin uses the native plan: %s", reason);
 	}
-	MemoryContextSwitchTo(old);
 	state->mode = GJ_MODE_NATIVE;
+	gj_link_close(&state->link);
+	if (state->shared == NULL)
+		for (int i = 0; i < state->plan->ninputs; i++)
+			(void) ExecShutdownNode(state->inputs[i]);
+}
+
+void
+gj_finish_job(GjState *state)
+{
+	if (state->link.rewindable)
+		return;
+	gj_report_fetch(state);
 	gj_link_close(&state->link);
 }
 
@@ -196,7 +209,8 @@ start(GjState *state)
 	MemoryContext old;
 
 	state->executed = true;
-	state->report.fallback = NULL;
+	if (!state->rewind)
+		gj_report_forget(state);
 	if (state->css.ss.ps.state->es_epq_active != NULL)
 	{
 		state->mode = GJ_MODE_NATIVE;
@@ -273,6 +287,9 @@ exec(CustomScanState *css)
 						break;
 					case GJ_READ_END:
 						state->mode = GJ_MODE_DONE;
+						if (state->shared != NULL)
+							gj_parallel_ended(state->shared);
+						gj_finish_job(state);
 						break;
 					case GJ_READ_FAILED:
 						lost(state);
@@ -335,10 +352,6 @@ can_rewind(GjState *state)
 	return gj_reader_report(&state->reader) && gj_reader_stop(&state->reader);
 }
 
-/*
- * Starts over.  A job that a parallel leader opened for the coming scan, which
- * may have happened already, is kept; see gj_reinitialize_dsm().
- */
 static void
 rescan(CustomScanState *css)
 {
@@ -347,7 +360,7 @@ rescan(CustomScanState *css)
 
 	ExecScanReScan(&css->ss);
 	state->rewind = can_rewind(state);
-	if (!state->rewind && (state->link.used || state->shared == NULL))
+	if (!state->rewind)
 		gj_link_close(&state->link);
 	if (state->verified != NULL)
 		tuplestore_end(state->verified);

@@ -30,7 +30,8 @@ typedef enum GjMode
 /* What EXPLAIN ANALYZE shows; the statistics are the daemon's own report. */
 typedef struct GjReport
 {
-	char	   *fallback;		/* why the native plan ran; NULL: it did not */
+	char		fallback[GJ_REASON_SIZE];	/* why the native plan ran; empty: it
+										 * did not */
 	bool		have_stats;
 	GjStats		stats;			/* where have_stats */
 } GjReport;
@@ -60,6 +61,10 @@ typedef struct GjState
 	TupleTableSlot *verified_slot;
 	GjReport	report;
 } GjState;
+
+/* exec.c: every row is here: a job that cannot run again ends, so that its
+ * memory and its connection serve others. */
+extern void gj_finish_job(GjState *state);
 
 /* exec.c: forgets an earlier scan and prepares link and run_context. */
 extern void gj_prepare_run(GjState *state);
@@ -99,11 +104,25 @@ extern bool gj_parallel_elect(GjShared *shared, int input);
 /* Has a participant given up, so that feeding is in vain? */
 extern bool gj_parallel_stopped(GjShared *shared);
 
-/* Before the shared memory goes: leave the barrier, keep the reason. */
+/* A participant has read the end of its rows. */
+extern void gj_parallel_ended(GjShared *shared);
+
+/* Keeps a report of the daemon, of length bytes, for the leader. */
+extern void gj_parallel_keep_report(GjShared *shared, const void *body, Size length);
+
+/* Before the shared memory goes: leave barrier and job, keep reason and
+ * report. */
 extern void gj_parallel_shutdown(GjState *state);
 
 /* report.c: gets the daemon's statistics, where EXPLAIN ANALYZE wants them. */
 extern void gj_report_fetch(GjState *state);
+
+/* report.c: takes statistics, of length bytes, into the node's report, unless
+ * they are malformed. */
+extern void gj_report_take(GjState *state, const void *body, Size length);
+
+/* report.c: the next scan has a report of its own. */
+extern void gj_report_forget(GjState *state);
 
 /* verify.c: runs both plans, raises where they differ. */
 extern void gj_verify_run(GjState *state);

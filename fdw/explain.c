@@ -186,10 +186,8 @@ gj_explain(CustomScanState *node, const GjPlan *plan, const GjReport *report,
 	explain_joins(&names, report);
 	if (es->verbose)
 		ExplainPropertyText("Job", gj_static_json(plan), es);
-	if (report == NULL)
-		return;
-	if (report->fallback != NULL)
+	if (report != NULL && report->fallback[0] != '\0')
 		ExplainPropertyText("Fallback", report->fallback, es);
-	if (report->have_stats)
+	if (report != NULL && report->have_stats)
 		gj_explain_job_stats(&report->stats, es);
 }

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -36,6 +37,10 @@ feed_input(GjState *state, int input, MemoryContext scratch,
 	*rows += writer.total_rows;
 	*bytes += writer.total_bytes;
 	MemoryContextReset(scratch);
+
+	/* a Gather in it gives back its workers and its shared memory */
+	if (state->shared == NULL)
+		(void) ExecShutdownNode(state->inputs[input]);
 	return ok;
 }
 
@@ -49,7 +54,6 @@ gj_feed(GjState *state)
 												  "GpuJoin feed",
 												  ALLOCSET_DEFAULT_SIZES);
 
-	state->link.used = true;
 	state->link.conn.wait_us = 0;
 	for (int partial = 0; partial <= 1; partial++)
 		for (int i = 0; i < state->plan->ninputs; i++)

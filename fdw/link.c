@@ -31,6 +31,13 @@ gj_link_close(GjLink *link)
 }
 
 bool
+gj_link_return_grant(GjLink *link)
+{
+	return gj_extent_granted(&link->extents) &&
+		gj_extent_return_ready(&link->extents);
+}
+
+bool
 gj_link_receive(GjLink *link, int timeout_ms)
 {
 	for (;;)
@@ -39,8 +46,7 @@ gj_link_receive(GjLink *link, int timeout_ms)
 			return false;
 		if (link->conn.frame.type != GJ_GRANT)
 			return true;
-		if (!gj_extent_granted(&link->extents) ||
-			!gj_extent_return_ready(&link->extents))
+		if (!gj_link_return_grant(link))
 			return false;
 	}
 }

@@ -13,7 +13,6 @@ typedef struct GjLink
 	GjConnection conn;
 	GjExtents	extents;
 	bool		admitted;		/* OPEN or ATTACH was answered */
-	bool		used;			/* the job has seen more than that */
 	bool		rewindable;		/* inputs are kept: it can run again */
 	uint32		generation;		/* runs so far */
 	int			participant;	/* ParallelWorkerNumber */
@@ -32,7 +31,8 @@ extern void gj_link_close(GjLink *link);
 /* Connects and agrees on the protocol. */
 extern bool gj_link_connect(GjLink *link, const char *socket);
 
-/* Opens a job for so many participants and waits for its admission. */
+/* Opens a job for so many participants, of which this is one, and waits for
+ * its admission. */
 extern bool gj_link_open(GjLink *link, const GjPlan *plan, int participants,
 						 bool rewindable);
 
@@ -48,5 +48,8 @@ extern bool gj_link_run(GjLink *link);
 
 /* gj_receive, but extents that were granted too late go back at once. */
 extern bool gj_link_receive(GjLink *link, int timeout_ms);
+
+/* Gives back the extents of the GRANT frame that was just received. */
+extern bool gj_link_return_grant(GjLink *link);
 
 #endif							/* GPUJOIN_LINK_H */

@@ -1,59 +1,86 @@
 /*
  * report.c - the daemon's statistics of a job, for EXPLAIN ANALYZE.
+ *
+ * Best effort: what the query returns does not depend on them.  A daemon that
+ * does not answer in time still owes them then, and the connection skips them
+ * when they come (connection.h).
  */
 #include "postgres.h"
 
-#include "access/parallel.h"
-
 #include "exec.h"
 
-/* Keeps the report that was just received as long as the query. */
-static bool
-take_stats(GjState *state)
+void
+gj_report_forget(GjState *state)
 {
-	GjConnection *conn = &state->link.conn;
 	GjReport   *report = &state->report;
-	Size		length = conn->frame.length;
-	char	   *body = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, Max(length, 1));
+
+	if (report->have_stats)
+		pfree(unconstify(struct gj_stats *, report->stats.total));
+	report->have_stats = false;
+	report->fallback[0] = '\0';
+}
+
+void
+gj_report_take(GjState *state, const void *body, Size length)
+{
+	GjReport   *report = &state->report;
+	char	   *copy = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, Max(length, 1));
 	GjStats		stats;
 
-	memcpy(body, conn->body, length);
-	if (!gj_stats_read(&stats, body, length))
+	memcpy(copy, body, length);
+	if (!gj_stats_read(&stats, copy, length))
 	{
-		pfree(body);
-		return false;
+		elog(DEBUG1, "GpuJoin ignores malformed statistics of the daemon");
+		pfree(copy);
+		return;
 	}
 	if (report->have_stats)
 		pfree(unconstify(struct gj_stats *, report->stats.total));
 	report->stats = stats;
 	report->have_stats = true;
-	return true;
 }
 
-/*
- * Best effort: what the query returns does not depend on it, but a stream of
- * results that is not read to its end must survive it.
- */
+/* Asks for the statistics and waits; they are the frame received. */
+static bool
+receive_stats(GjState *state)
+{
+	GjLink	   *link = &state->link;
+	GjConnection *conn = &link->conn;
+	uint64		deadline = gj_now_us() + (uint64) gj_connect_timeout * 1000;
+
+	if (!gj_send(conn, GJ_STATS_GET, NULL, 0, NULL, 0))
+		return false;
+	conn->stats_owed = true;
+	while (gj_receive_until(conn, deadline) == GJ_WAIT_DONE)
+	{
+		if (conn->frame.type == GJ_STATS)
+		{
+			conn->stats_owed = false;
+			return true;
+		}
+
+		/* a stream of results that is not read to its end goes on later */
+		if (conn->frame.type == GJ_GRANT ? !gj_link_return_grant(link) :
+			state->mode != GJ_MODE_OFFLOAD || !gj_reader_stash(&state->reader))
+			return false;
+	}
+	return false;
+}
+
 void
 gj_report_fetch(GjState *state)
 {
-	GjLink	   *link = &state->link;
+	GjConnection *conn = &state->link.conn;
 
-	if (state->css.ss.ps.instrument == NULL || !link->admitted)
+	/* one that is owed is enough: a daemon that stands still reads nothing */
+	if (state->css.ss.ps.instrument == NULL || !state->link.admitted || conn->stats_owed)
 		return;
 	if (state->mode == GJ_MODE_OFFLOAD && !gj_reader_report(&state->reader))
 		return;
-	if (IsParallelWorker() || !gj_send(&link->conn, GJ_STATS_GET, NULL, 0, NULL, 0))
-		return;					/* the leader asks for all of them */
-	while (gj_link_receive(link, gj_connect_timeout))
-	{
-		if (link->conn.frame.type == GJ_STATS)
-		{
-			if (!take_stats(state))
-				gj_fail(&link->conn, "the daemon sent malformed statistics");
-			return;
-		}
-		if (state->mode != GJ_MODE_OFFLOAD || !gj_reader_stash(&state->reader))
-			return;
-	}
+	if (!receive_stats(state))
+		return;
+	if (state->shared != NULL)
+		gj_parallel_keep_report(state->shared, conn->body, conn->frame.length);
+	else
+		gj_report_take(state, conn->body, conn->frame.length);
 }

@@ -64,9 +64,12 @@ drain_daemon(GjState *state, Tuplesortstate *sort, MemoryContext scratch)
 
 	for (;; rows++)
 	{
-		GjRead		read = gj_offload_next(state);
+		GjRead		read;
 		MemoryContext old;
 
+		/* of what the row before was held against */
+		ResetExprContext(state->css.ss.ps.ps_ExprContext);
+		read = gj_offload_next(state);
 		if (read == GJ_READ_FAILED)
 			ereport(ERROR,
 					(errcode(ERRCODE_CONNECTION_FAILURE),
@@ -145,6 +148,7 @@ gj_verify_run(GjState *state)
 								   state->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor,
 								   &TTSOpsMinimalTuple);
 	daemon_rows = drain_daemon(state, daemon, scratch);
+	gj_finish_job(state);
 	native_rows = drain_native(state, native, scratch);
 	if (daemon_rows != native_rows)
 		ereport(ERROR,

@@ -1,0 +1,136 @@
+package fault
+
+import (
+	"testing"
+
+	"gpujoin/tests/harness"
+)
+
+// gathers returns the Gather nodes of a plan.
+func gathers(n harness.Node) (found []harness.Node) {
+	n.All(func(c harness.Node) bool {
+		if c.Text("Node Type") == "Gather" {
+			found = append(found, c)
+		}
+		return true
+	})
+	return found
+}
+
+// A join that turns to its native plan while it is fed gives back the parallel
+// workers of its inputs: the native plan gets them, though there are no others.
+func TestInputsGiveBackTheirWorkers(t *testing.T) {
+	w := theWorld(t)
+	s := w.proxied(t, "set max_parallel_workers_per_gather = 2; set max_parallel_workers = 2",
+		"set gpujoin.verify = on") // so that the join itself is serial
+	const sql = "select f.id, f.note, d.v from fact f join dim d on f.k = d.k where f.id % 1000 >= 0 and f.note <> 'fact'"
+	h := w.p.HoldFrame(harness.MsgFilled, 1)
+	type planned struct {
+		harness.Node
+		err error
+	}
+	done := make(chan planned, 1)
+	go func() {
+		ctx, cancel := bounded()
+		defer cancel()
+		plan, err := s.Explain(ctx, "analyze, timing off", sql)
+		done <- planned{plan, err}
+	}()
+	select {
+	case <-h.Reached:
+		h.Cut()
+	case p := <-done:
+		t.Fatalf("the join was not fed: %v, %v", p.Node, p.err)
+	}
+	plan := <-done
+	if plan.err != nil {
+		t.Fatal(plan.err)
+	}
+	joins := plan.GpuJoins()
+	if len(joins) != 1 || joins[0].Text("Fallback") == "" {
+		t.Fatalf("no GpuJoin that fell back: %v", plan.Node)
+	}
+	children := joins[0].Children()
+	feeds, native := children[:len(children)-1], children[len(children)-1]
+	fed := 0
+	for _, f := range feeds {
+		fed += len(gathers(f))
+	}
+	found := gathers(native)
+	if fed == 0 || len(found) == 0 {
+		t.Fatalf("no Gather in the feeds or none in the native plan: %v", joins[0])
+	}
+	launched := 0.0
+	for _, g := range found {
+		launched = max(launched, g.Number("Workers Launched"))
+	}
+	if launched != 2 {
+		t.Errorf("the native plan got %v workers of 2: %v", launched, native)
+	}
+	w.right(t, sql, <-ask(s, sql))
+	w.unharmed(t, s)
+}
+
+// Rows of a parallel plan that a session has kept are verified too, once it
+// asks for that.
+func TestVerifyOfKeptPlans(t *testing.T) {
+	w := theWorld(t)
+	s := w.session(t, forced, "set max_parallel_workers_per_gather = 2; set plan_cache_mode = force_generic_plan",
+		"prepare p as "+theSum)
+	for range 2 {
+		for _, verify := range []bool{false, true} {
+			setting := "set gpujoin.verify = off"
+			if verify {
+				setting = "set gpujoin.verify = on"
+			}
+			exec(t, s, setting)
+			w.right(t, theSum, <-ask(s, "execute p"))
+			ctx, cancel := bounded()
+			plan, err := s.Explain(ctx, "analyze, timing off", "execute p")
+			cancel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			j := plan.GpuJoins()
+			if len(j) != 1 {
+				t.Fatalf("%d GpuJoins", len(j))
+			}
+			children := j[0].Children()
+			// A native plan that ran has rows.
+			if ran := children[len(children)-1].Number("Actual Loops") > 0; ran != verify {
+				t.Errorf("verify is %v, the native plan ran: %v", verify, ran)
+			}
+		}
+	}
+	w.unharmed(t, s)
+}
+
+// EXPLAIN ANALYZE asks for a report each time that a portion of a cursor has
+// been fetched. One that comes late is skipped, and the cursor goes on.
+func TestLateReport(t *testing.T) {
+	w := theWorld(t)
+	for _, portions := range []int{1, 5} {
+		s := w.session(t, forced, serial, explained, "set gpujoin.connect_timeout = '100ms'")
+		exec(t, s, "begin; declare c no scroll cursor for "+theJoin)
+		got := query(t, s, "fetch 10 from c").Rows
+		goOn := w.stopped(t)
+		for range portions {
+			a := soon(t, ask(s, "fetch 10 from c"))
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+			got = append(got, a.Rows...)
+		}
+		goOn()
+		rest, err := fetchAll(s, 5000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := append(got, rest...); len(all) != 40000 {
+			t.Errorf("%d rows", len(all))
+		}
+		w.partOf(t, theJoin, got)
+		exec(t, s, "commit")
+		w.unharmed(t, s)
+	}
+}
