@@ -10,6 +10,7 @@
 #include <float.h>
 
 #include "utils/guc.h"
+#include "utils/plancache.h"
 
 #include "gpujoin.h"
 
@@ -46,6 +47,14 @@ define_bool(const char *name, const char *description, const char *more,
 							 PGC_USERSET, flags, NULL, NULL, NULL);
 }
 
+/* A parallel join is not verified, so that plans made before are of no use. */
+static void
+assign_verify(bool verify, void *extra)
+{
+	if (verify != gj_verify)
+		ResetPlanCache();
+}
+
 void
 gj_define_options(void)
 {
@@ -56,10 +65,11 @@ gj_define_options(void)
 				"Offloads every join that can be, whatever it costs.",
 				"For tests.",
 				&gj_force, GUC_EXPLAIN | GUC_NOT_IN_SAMPLE);
-	define_bool("gpujoin.verify",
-				"Runs an offloaded join natively too and raises an error if the rows differ.",
-				"Takes both times and the memory of both results.",
-				&gj_verify, GUC_EXPLAIN);
+	DefineCustomBoolVariable("gpujoin.verify",
+							 "Runs an offloaded join natively too and raises an error if the rows differ.",
+							 "Takes both times and the memory of both results.",
+							 &gj_verify, gj_verify, PGC_USERSET, GUC_EXPLAIN,
+							 NULL, assign_verify, NULL);
 	define_bool("gpujoin.explain_rejected",
 				"Says in a notice why a join was not offloaded.", NULL,
 				&gj_explain_rejected, 0);
