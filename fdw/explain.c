@@ -176,6 +176,18 @@ explain_joins(const Names *names, const GjReport *report)
 		ExplainCloseGroup("Joins", "Joins", false, es);
 }
 
+/* What the plans below the node are for, in their order. */
+static void
+explain_children(const Names *names)
+{
+	List	   *children = NIL;
+
+	for (int i = 0; i < names->plan->ninputs; i++)
+		children = lappend(children, psprintf("feed of %s", alias(names, i)));
+	children = lappend(children, "native plan");
+	ExplainPropertyList("Children", children, names->es);
+}
+
 void
 gj_explain(CustomScanState *node, const GjPlan *plan, const GjReport *report,
 		   List *ancestors, ExplainState *es)
@@ -190,4 +202,6 @@ gj_explain(CustomScanState *node, const GjPlan *plan, const GjReport *report,
 		ExplainPropertyText("Fallback", report->fallback, es);
 	if (report != NULL && report->have_stats)
 		gj_explain_job_stats(&report->stats, es);
+	if (list_length(node->custom_ps) > plan->ninputs)
+		explain_children(&names);
 }

@@ -99,3 +99,43 @@ func TestExplainAsksNobody(t *testing.T) {
 		t.Errorf("%q\n%q", want, got)
 	}
 }
+
+// EXPLAIN ANALYZE says what each plan below a GpuJoin is for: inputs are fed
+// from all but the last, which is the native plan. Without ANALYZE there is no
+// native plan, and the inputs are named already.
+func TestExplainChildren(t *testing.T) {
+	w := theWorld(t)
+	for _, workers := range []int{0, 2} {
+		s := w.session(t, forced, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
+		node := explain(t, s, "analyze", twoJoins).GpuJoins()[0]
+		var want []any
+		for _, i := range node.Inputs() {
+			want = append(want, "feed of "+i.Text("Alias"))
+		}
+		want = append(want, "native plan")
+		got, _ := node["Children"].([]any)
+		if len(want) != 4 || !slices.Equal(got, want) || len(node.Children()) != len(want) {
+			t.Errorf("%d plans below, called %q instead of %q", len(node.Children()), got, want)
+		}
+		for i, c := range node.Children()[:3] {
+			if feed := "feed of " + c.Text("Alias"); feed != want[i] {
+				t.Errorf("%q is called %q", feed, want[i])
+			}
+		}
+		if loops := node.Children()[3].Number("Actual Loops"); loops != 0 {
+			t.Errorf("the native plan ran: %v", node.Children()[3])
+		}
+		if plain := explain(t, s, "", twoJoins).GpuJoins()[0]; plain["Children"] != nil || len(plain.Children()) != 3 {
+			t.Errorf("without ANALYZE: %v", plain)
+		}
+		for format, item := range map[string]string{
+			"text": ", native plan\n", "xml": "<Item>native plan</Item>", "yaml": `- "native plan"`,
+		} {
+			all := strings.Join(query(t, s, "explain (analyze, format "+format+") "+twoJoins).Rows, "\n")
+			if strings.Count(all, item) != 1 {
+				t.Errorf("no %q in\n%s", item, all)
+			}
+		}
+	}
+	w.unharmed(t, nil)
+}
