@@ -206,7 +206,10 @@ put_value(GjWriter *writer, GjColumnWriter *column, const char *value)
 		put = put_varlena(column, data, length, column->packable);
 	else if (column->column->is_key)
 	{
-		gj_fail(writer->extents->conn, "a key value of %u bytes is too long", length);
+		gj_fail(writer->extents->conn,
+				"a key value of %u bytes is too long: %u fit a batch of this join",
+				length, (uint32) (column->inline_limit - VARHDRSZ));
+		writer->unfit = true;
 		put = GJ_PUT_FAILED;
 	}
 	else

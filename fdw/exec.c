@@ -195,6 +195,8 @@ run_job(GjState *state)
 
 	if (!gj_enabled)
 		return gj_fail(&link->conn, "gpujoin.enabled is off");
+	if (state->unfit != NULL)
+		return gj_fail(&link->conn, "%s", state->unfit);
 	return gj_link_connect(link, gj_socket) &&
 		gj_link_open(link, state->plan, 1, state->may_rewind) &&
 		gj_feed(state) &&

@@ -49,6 +49,7 @@ typedef struct GjState
 	GjMode		mode;
 	bool		executed;		/* some execution got past START */
 	bool		returned_row;	/* in this scan */
+	char	   *unfit;			/* why no scan of these rows can be offloaded */
 	bool		may_rewind;		/* whoever is above may ask for the rows again */
 	bool		rewind;			/* the job of the last scan serves the next */
 	GjLink		link;

@@ -34,6 +34,9 @@ feed_input(GjState *state, int input, MemoryContext scratch,
 		ok = gj_feed_child(state, input, &writer);
 	MemoryContextSwitchTo(old);
 	ok = ok && gj_writer_finish(&writer);
+	if (writer.unfit)
+		state->unfit = MemoryContextStrdup(state->css.ss.ps.state->es_query_cxt,
+										   state->link.conn.failure);
 	*rows += writer.total_rows;
 	*bytes += writer.total_bytes;
 	MemoryContextReset(scratch);

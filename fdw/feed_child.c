@@ -117,7 +117,6 @@ gj_feed_child(GjState *state, int input, GjWriter *writer)
 {
 	PlanState  *child = state->inputs[input];
 	ChildFeed	feed;
-	uint32		seen = 0;
 
 	prepare(&feed, writer, state->run_context);
 	for (;;)
@@ -130,10 +129,11 @@ gj_feed_child(GjState *state, int input, GjWriter *writer)
 			return feed.rows == 0 || write_rows(&feed);
 		slot_getsomeattrs(slot, feed.last);
 		collect(&feed, slot);
-		if (feed.rows == feed.capacity && !write_rows(&feed))
+		if (feed.rows < feed.capacity)
+			continue;
+		if (!write_rows(&feed))
 			return false;
-		if (unlikely((++seen & 1023) == 0) && state->shared != NULL &&
-			gj_parallel_stopped(state->shared))
+		if (state->shared != NULL && gj_parallel_stopped(state->shared))
 			return gj_fail(&state->link.conn, "another participant gave up");
 	}
 }

@@ -390,6 +390,13 @@ ahead(const GjWriter *writer)
 	return rows <= batch ? 0 : rows <= 2 * batch ? 1 : 2;
 }
 
+static bool
+too_wide(GjWriter *writer)
+{
+	writer->unfit = true;
+	return gj_fail(writer->extents->conn, "a row does not fit an extent");
+}
+
 /* Hands over the batch at hand and starts an empty one; waits for an extent
  * where none is at hand. */
 static bool
@@ -408,7 +415,7 @@ next_batch(GjWriter *writer)
 		writer->columns[i].nulls = 0;
 	}
 	if (!place_columns(writer))
-		return gj_fail(writer->extents->conn, "a row does not fit an extent");
+		return too_wide(writer);
 	if (writer->total_rows + writer->capacity / 2 < writer->expected)
 		gj_extent_touch(&writer->extent, writer->extents->size, true);
 	return true;
@@ -497,7 +504,7 @@ append_row(GjWriter *writer, GjVector *vectors)
 			vectors[i].pointers++;
 	}
 	if (put == GJ_PUT_FULL)
-		return gj_fail(writer->extents->conn, "a row does not fit an extent");
+		return too_wide(writer);
 	return put == GJ_PUT_OK;
 }
 
@@ -515,7 +522,7 @@ gj_writer_append_all(GjWriter *writer, GjVector *vectors, int n)
 				return false;
 			case GJ_PUT_FULL:
 				if (writer->extent.base != NULL && writer->rows == 0)
-					return gj_fail(writer->extents->conn, "a row does not fit an extent");
+					return too_wide(writer);
 				if (!next_batch(writer))
 					return false;
 				break;

@@ -94,6 +94,7 @@ typedef struct GjWriter
 	uint32		rows_placed;	/* rows when the arrays were placed */
 	Size		moved;			/* bytes, since the batch began */
 	bool		may_wait;		/* for an extent to chain values in */
+	bool		unfit;			/* has met a row that no batch can take */
 
 	uint64		total_rows;		/* handed over */
 	uint64		total_bytes;	/* of their values, chained ones included */

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -36,6 +37,38 @@ func TestNumericBounds(t *testing.T) {
 				sameAsNative(t, s, fmt.Sprintf("select p.* from prices p join small s using (k) where p.%s %s %s::numeric", column, op, constant))
 			}
 		}
+	}
+	exec(t, s, "drop schema bounds cascade")
+	w.unharmed(t, s)
+}
+
+// A numeric bound leaves nothing behind when its join is scanned again.
+func TestNumericBoundsMemory(t *testing.T) {
+	w := theWorld(t)
+	s := w.session(t, `
+		create schema if not exists bounds; set search_path = bounds, public;
+		drop table if exists prices, small;
+		create table prices (k int8, a numeric(12,2));
+		insert into prices select n, n from generate_series(1, 100) n;
+		create table small as select generate_series(1::int8, 100) as k;
+		analyze prices, small`, "set gpujoin.page_row_cost = 0; set enable_memoize = off", forced)
+	const sql = `
+		select x.n, (select sum(used_bytes) from pg_backend_memory_contexts where name in ('ExecutorState', 'PortalContext') and x.n >= 0)
+		from generate_series(0.07, 30, 0.1) g,
+			lateral (select count(*) as n from prices p join small s using (k) where p.a > g) x`
+	if plan := explain(t, s, "", sql); len(plan.GpuJoins()) != 1 || !plan.GpuJoins()[0].FedBy("page") {
+		t.Fatalf("not fed by pages: %v", plan.GpuJoins())
+	}
+	rows := query(t, s, sql).Rows
+	var n, first, last int
+	for i, to := range map[int]*int{100: &first, len(rows) - 1: &last} {
+		if _, err := fmt.Sscanf(strings.NewReplacer("|", " ", ",", " ", "\t", " ").Replace(rows[i]), "%d %d", &n, to); err != nil {
+			t.Fatalf("%q: %v", rows[i], err)
+		}
+	}
+	t.Logf("from %d to %d bytes", first, last)
+	if last > first+2000 {
+		t.Errorf("the query's memory grew from %d to %d bytes in 200 scans", first, last)
 	}
 	exec(t, s, "drop schema bounds cascade")
 	w.unharmed(t, s)

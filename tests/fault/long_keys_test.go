@@ -1,0 +1,70 @@
+package fault
+
+import (
+	"strings"
+	"testing"
+
+	"gpujoin/tests/harness"
+)
+
+// opens counts the jobs that a statement opens.
+func (w *world) opens(t *testing.T, s *harness.Session, sql string) int {
+	t.Helper()
+	opens := 0
+	w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
+		if f.Type == harness.MsgOpen {
+			opens++
+		}
+		return []*harness.Frame{f}, true
+	})
+	w.right(t, sql, <-ask(s, sql))
+	w.p.Rewrite(nil)
+	return opens
+}
+
+// Keys have a quarter of an extent (1 MB here) to themselves. One that is
+// longer makes the join native, for good: nothing is fed again when the join
+// is scanned again.
+func TestLongKeys(t *testing.T) {
+	w := theWorld(t)
+	const setup = `set search_path = keys, public`
+	exec(t, w.witness, `
+		create schema keys; `+setup+`;
+		create table a (k text, n int8); create table b (k text, n int8);
+		alter table a alter k set storage external; alter table b alter k set storage external;
+		insert into a select rpad(n::text, 100000, 'x'), n from generate_series(1, 20) n;
+		insert into b select rpad(n::text, 100000, 'x'), n from generate_series(11, 40) n;
+		analyze a, b`)
+	defer exec(t, w.witness, "drop schema keys cascade; reset search_path")
+	for _, feed := range []string{"0", "1e9"} {
+		s := w.proxied(t, serial, setup, "set gpujoin.page_row_cost = "+feed, "set enable_material = off; set enable_memoize = off")
+		const sql = "select a.n, b.n, md5(b.k) from a join b on a.k = b.k"
+		const repeated = "select count(*), sum(x.n) from generate_series(1, 5) g left join (select a.n from a join b on a.k = b.k offset 0) x on x.n >= g"
+		plan, err := s.Explain(t.Context(), "analyze, timing off", sql)
+		if err != nil || plan.OffloadedJoins() != 1 {
+			t.Errorf("keys of 100 kB: %v, %v", plan.GpuJoins(), err)
+		}
+		delete(w.native, sql)
+		w.right(t, sql, <-ask(s, sql))
+
+		exec(t, w.witness, "insert into b values (repeat('y', 200000), 41)")
+		delete(w.native, sql)
+		delete(w.native, repeated)
+		plan, err = s.Explain(t.Context(), "analyze, timing off", sql)
+		if err != nil || plan.OffloadedJoins() != 0 {
+			t.Fatalf("a key of 200 kB: %v, %v", plan.GpuJoins(), err)
+		}
+		if reason := plan.GpuJoins()[0].Text("Fallback"); !strings.Contains(reason, "key value of 200000 bytes is too long") {
+			t.Errorf("the reason is %q", reason)
+		}
+		if n := w.opens(t, s, sql); n != 1 {
+			t.Errorf("%d jobs for one scan", n)
+		}
+		if n := w.opens(t, s, repeated); n != 1 {
+			t.Errorf("%d jobs for a join that is scanned again and again", n)
+		}
+		exec(t, w.witness, "delete from b where n = 41")
+		s.Close()
+	}
+	w.unharmed(t, nil)
+}
