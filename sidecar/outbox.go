@@ -58,8 +58,8 @@ type frameWriter interface {
 }
 
 // Limits of the queue. The soft ones leave a peer that pipelines its requests
-// alone. The hard ones are beyond the parts of one value of 1 GB in extents of
-// 1 MB, and beyond the largest frame.
+// alone. The hard ones are beyond any window of results, and beyond the largest
+// frame.
 const (
 	softFrames, softBytes = 64, 1 << 20
 	hardFrames, hardBytes = 2048, 16 << 20

@@ -10,9 +10,10 @@ import (
 )
 
 // Each message may come as often as burst at once, and then once every second.
-// How often it was suppressed is said reportAfter later.
+// How often it was suppressed is said reportAfter later. A worker that crashes
+// says its stack line by line, in records of one message.
 const (
-	burst       = 20
+	burst       = 100
 	reportAfter = 10 * time.Second
 	// maxMessages is how many messages are told apart. The daemon's own are
 	// few; a worker's can be anything.

@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -25,13 +26,28 @@ func (c *Cluster) StartDaemon(options DaemonOptions) (*Daemon, error) {
 
 // StartDaemonAt starts a daemon on another socket, for a proxy in between.
 func (c *Cluster) StartDaemonAt(socket string, options DaemonOptions) (*Daemon, error) {
+	log := filepath.Join(c.Dir, filepath.Base(socket)+".log")
+	f, err := openLog(log)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return c.startDaemon(socket, options, f, log)
+}
+
+// StartDaemonLogging starts a daemon that logs to a file of the caller's, which
+// may be a pipe.
+func (c *Cluster) StartDaemonLogging(socket string, options DaemonOptions, log *os.File) (*Daemon, error) {
+	return c.startDaemon(socket, options, log, os.DevNull)
+}
+
+func (c *Cluster) startDaemon(socket string, options DaemonOptions, out *os.File, log string) (*Daemon, error) {
 	args := []string{"serve", "--socket", socket}
 	for name, value := range options {
 		args = append(args, "--"+name+"="+value)
 	}
 	cmd := c.Env.Account.Command(c.Dir, c.Env.Daemon, args...)
-	log := filepath.Join(c.Dir, filepath.Base(socket)+".log")
-	p, err := startProcess(cmd, "gpujoind", log, syscall.SIGKILL)
+	p, err := startProcessWith(cmd, "gpujoind", out, log, syscall.SIGKILL)
 	if err != nil {
 		return nil, err
 	}

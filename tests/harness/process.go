@@ -44,18 +44,28 @@ func onStarterThread(f func()) {
 
 // startProcess starts cmd with its output appended to the file log.
 func startProcess(cmd *exec.Cmd, name, log string, death syscall.Signal) (*Process, error) {
-	f, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	f, err := openLog(log)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	cmd.Stdout, cmd.Stderr = f, f
+	return startProcessWith(cmd, name, f, log, death)
+}
+
+func openLog(log string) (*os.File, error) {
+	return os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+}
+
+// startProcessWith starts cmd with its output to out. log is the file that
+// holds it.
+func startProcessWith(cmd *exec.Cmd, name string, out *os.File, log string, death syscall.Signal) (p *Process, err error) {
+	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr.Pdeathsig = death
 	onStarterThread(func() { err = cmd.Start() })
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
-	p := &Process{cmd: cmd, name: name, log: log, done: make(chan struct{})}
+	p = &Process{cmd: cmd, name: name, log: log, done: make(chan struct{})}
 	go func() {
 		p.err = cmd.Wait()
 		close(p.done)

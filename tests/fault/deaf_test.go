@@ -1,0 +1,163 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gpujoin/shm"
+	"gpujoin/sidecar/client"
+	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/sqltest"
+)
+
+// Tests with a peer that asks and never reads an answer, and with a log that
+// nobody reads: the daemon serves others, and ends when it is told to.
+
+// int8Job is a job of joins of one int8 column each, in a chain.
+func int8Job(joins int) []byte {
+	input := func(i int) string {
+		return fmt.Sprintf(`{"database":1,"relation":2,"name":"t%d","feed":"page","rows":1,"row_bytes":16,"columns":[
+			{"attnum":1,"type":20,"typmod":-1,"collation":0,"role":"value","encoding":"fixed","width":8,"align":8}]}`, i)
+	}
+	inputs, root := []string{input(0)}, `{"op":"scan","input":0}`
+	for i := 1; i <= joins; i++ {
+		inputs = append(inputs, input(i))
+		root = fmt.Sprintf(`{"op":"join","kind":"inner","rows":1,"left":%s,"right":{"op":"scan","input":%d},
+			"keys":[{"left":{"input":0,"column":0},"right":{"input":%[2]d,"column":0},"class":"int"}]}`, root, i)
+	}
+	return fmt.Appendf(nil, `{"version":1,"static":{"inputs":[%s],"root":{"op":"project","columns":[{"input":0,"column":0}],"child":%s}},
+		"runtime":{"generation":1,"parameters":[],"snapshot":"","lsn":""}}`, strings.Join(inputs, ","), root)
+}
+
+// soonStopped are the options of a daemon that does not wait for long for jobs.
+func soonStopped() harness.DaemonOptions {
+	return sqltest.DaemonOptions(harness.DaemonOptions{"stop-timeout": "1s"})
+}
+
+// dial connects to a daemon as a backend does.
+func dial(t *testing.T, d *harness.Daemon) *client.Conn {
+	t.Helper()
+	c, err := client.Dial(d.Socket, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// deafened is a peer that has asked for an extent of its chain, again and again,
+// and reads nothing.
+func deafened(t *testing.T, d *harness.Daemon) {
+	t.Helper()
+	c := dial(t, d)
+	if _, err := c.Open(shm.Open{}, int8Job(1)); err != nil {
+		t.Fatal(err)
+	}
+	extents, err := c.Want(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := shm.ChainExtentName(-1, 0) // the leader's
+	copy(extents[0].Data, shm.Append(nil, &shm.ChainHeader{
+		Magic: shm.ChainMagic, Version: shm.LayoutVersion, Chain: chain, Bytes: 1,
+	}))
+	err = errors.Join(c.ChainFilled(extents[0], chain, 1), c.Fed(shm.Fed{}),
+		c.Raw().Sock().SetWriteDeadline(time.Now().Add(time.Second)))
+	for i := 0; i < 10_000 && err == nil; i++ {
+		err = client.Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: chain})
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) { // the daemon does not listen to it any more
+		t.Fatal(err)
+	}
+}
+
+// A peer that reads nothing does not use up the descriptors that the kernel
+// lets the daemon's user have on their way.
+func TestDeafPeer(t *testing.T) {
+	w := theWorld(t)
+	d, err := w.c.StartDaemonAt(filepath.Join(w.c.Sock, "deaf"), soonStopped())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	// The limit on open files is also that on descriptors on their way.
+	limit := w.c.Env.Account.Command(w.c.Dir, "prlimit", fmt.Sprint("--pid=", d.PID()), "--nofile=160:160")
+	if out, err := limit.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	deafened(t, d)
+	s := w.session(t, forced, serial, "set gpujoin.socket = '"+d.Socket+"'")
+	for range 3 {
+		ctx, cancel := bounded()
+		plan, err := s.Explain(ctx, "analyze, timing off", theSum)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if joins := plan.GpuJoins(); len(joins) != 1 || joins[0].Text("Fallback") != "" {
+			t.Errorf("no GpuJoin, or one that fell back: %v", joins)
+		}
+	}
+	if log := d.Log(); strings.Contains(log, "passes no more descriptors") {
+		t.Errorf("the kernel refused descriptors:\n%s", d.LogTail(5))
+	}
+}
+
+// The daemon ends soon after its stop timeout, whatever its peers and the
+// reader of its log do, and however many joins a job has that is being
+// admitted.
+func TestSignalEndsTheDaemon(t *testing.T) {
+	w := theWorld(t)
+	for name, ended := range map[string]bool{"a log that nobody reads": false, "a log whose reader has ended": true} {
+		t.Run(name, func(t *testing.T) {
+			reader, log, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer reader.Close()
+			if _, err := unix.FcntlInt(log.Fd(), unix.F_SETPIPE_SZ, 4096); err != nil {
+				t.Fatal(err)
+			}
+			d, err := w.c.StartDaemonLogging(filepath.Join(w.c.Sock, "stuck"), soonStopped(), log)
+			log.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = d.Stop() }() // it has ended, unless the test failed
+			if ended {
+				reader.Close()
+			}
+			for range 100 { // of which each is logged
+				c := dial(t, d)
+				if _, err := c.Open(shm.Open{}, int8Job(1)); err != nil {
+					t.Fatal(err)
+				}
+				c.Close()
+			}
+			deafened(t, d)
+			large := dial(t, d)
+			job := int8Job(50)
+			if err := client.Send(large, shm.MsgOpen, &shm.Open{Participants: 1, JSONLength: uint32(len(job))}, job...); err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			const generous = 30 * time.Second
+			if err := d.Process.Stop(generous, syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("the daemon ended after %v", time.Since(start))
+		})
+	}
+}
