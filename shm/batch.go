@@ -82,8 +82,18 @@ type ColumnView struct {
 // View is a batch whose header has been copied and checked.
 type View struct {
 	Rows    int
-	Used    int64
+	Used    int64 // where the last array may end, as the writer says
 	Columns []ColumnView
+}
+
+// Bytes returns how many bytes the arrays of the batch have, without the space
+// between them.
+func (v *View) Bytes() (n int64) {
+	for i := range v.Columns {
+		c := &v.Columns[i]
+		n += int64(len(c.Values) + len(c.Validity) + len(c.Heap))
+	}
+	return n
 }
 
 // batchHeader copies and checks what stands before the columns.

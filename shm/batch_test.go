@@ -49,7 +49,7 @@ func fill(t testing.TB, extent []byte, shapes []ColumnShape, rows int, heap []fl
 			values[i] = append(values[i], v)
 		}
 	}
-	if _, err := l.Seal(extent, rows, used); err != nil {
+	if _, _, err := l.Seal(extent, rows, used); err != nil {
 		t.Fatal(err)
 	}
 	return values
@@ -145,22 +145,50 @@ func TestPlanBatch(t *testing.T) {
 				}
 			}
 		}
-		if _, err := l.Seal(extent, l.Rows, full); err != nil {
+		if _, _, err := l.Seal(extent, l.Rows, full); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := ReadBatch(extent, c.shapes); err != nil {
 			t.Errorf("%s: a full batch is refused: %v", name, err)
 		}
-		if _, err := l.Seal(extent, l.Rows+1, full); err == nil {
+		if _, _, err := l.Seal(extent, l.Rows+1, full); err == nil {
 			t.Errorf("%s: more rows than fit were sealed", name)
 		}
-		if _, err := l.Seal(extent, 0, full); err == nil {
+		if _, _, err := l.Seal(extent, 0, full); err == nil {
 			t.Errorf("%s: an empty batch was sealed", name)
 		}
 	}
 	huge := slices.Repeat([]ColumnShape{{EncFixed, 8, 64}}, MaxColumns)
 	if _, err := PlanBatch(1<<16, huge, nil); !errors.Is(err, ErrRowTooWide) {
 		t.Errorf("a row wider than its extent: %v", err)
+	}
+}
+
+// TestBytesOfABatch: a batch with few rows of many that it has space for is as
+// large as its rows, wherever they lie.
+func TestBytesOfABatch(t *testing.T) {
+	shapes := []ColumnShape{{EncFixed, 8, 8}, {EncFixed, 4, 4}, {EncVarlena, 4, 0}, {EncFixed, 2, 2}}
+	l, err := PlanBatch(1<<20, shapes, []float64{0, 0, 8, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	extent := make([]byte, 1<<20)
+	columns := l.Columns(extent)
+	columns[1].Validity[0] = 0xfe
+	used, bytes, err := l.Seal(extent, 10, []int{0, 0, 0, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = 10*8 + 10*4 + 2 + 11*4 + 10*2
+	if bytes != want || used < 100*want {
+		t.Errorf("%d bytes that end at %d, of %d", bytes, used, want)
+	}
+	v, err := ReadBatch(extent, shapes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Bytes() != want || v.Used != used {
+		t.Errorf("the reader sees %d bytes that end at %d", v.Bytes(), v.Used)
 	}
 }
 

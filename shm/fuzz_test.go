@@ -138,7 +138,7 @@ func FuzzPlanBatch(f *testing.F) {
 				}
 			}
 		}
-		if _, err := l.Seal(extent, l.Rows, used); err != nil {
+		if _, _, err := l.Seal(extent, l.Rows, used); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := ReadBatch(extent, shapes); err != nil {

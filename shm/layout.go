@@ -129,32 +129,38 @@ func (l *BatchLayout) Columns(extent []byte) []ColumnView {
 }
 
 // Seal writes the header of a batch that was filled through Columns: rows
-// rows, heap[i] heap bytes in column i. It returns the bytes in use.
-func (l *BatchLayout) Seal(extent []byte, rows int, heap []int) (used int64, err error) {
+// rows, heap[i] heap bytes in column i. It returns where the last array ends in
+// the extent, and how many bytes all arrays have: far fewer where a batch has
+// less rows than it was laid out for.
+func (l *BatchLayout) Seal(extent []byte, rows int, heap []int) (used, bytes int64, err error) {
 	if rows < 1 || rows > l.Rows {
-		return 0, fmt.Errorf("%w: %d rows of %d", ErrBatchSize, rows, l.Rows)
+		return 0, 0, fmt.Errorf("%w: %d rows of %d", ErrBatchSize, rows, l.Rows)
 	}
 	cols := make([]Column, len(l.columns))
 	copy(cols, l.columns)
 	end := headerSize(len(cols))
 	for i := range cols {
 		c := &cols[i]
-		end = max(end, int(c.ValuesOff)+rows*int(c.Width))
+		n := rows * int(c.Width)
 		if c.Encoding == EncVarlena {
 			if i >= len(heap) || heap[i] < 0 || heap[i] > int(c.HeapLen) {
-				return 0, fmt.Errorf("%w: heap of column %d", ErrBatchSize, i)
+				return 0, 0, fmt.Errorf("%w: heap of column %d", ErrBatchSize, i)
 			}
 			c.HeapLen = uint32(heap[i])
 			if c.HeapLen == 0 {
 				c.HeapOff = c.ValuesOff
 			}
-			end = max(end, int(c.ValuesOff)+4*(rows+1), int(c.HeapOff+c.HeapLen))
+			end = max(end, int(c.HeapOff+c.HeapLen))
+			n = 4 * (rows + 1)
 		}
+		end = max(end, int(c.ValuesOff)+n)
+		bytes += int64(n) + int64(c.HeapLen)
 		c.Nulls = uint32(rows - popcount(extent[c.ValidityOff:], rows))
 		if c.Nulls == 0 {
 			c.ValidityOff = 0
 		} else {
 			end = max(end, int(c.ValidityOff)+(rows+7)/8)
+			bytes += int64(rows+7) / 8
 		}
 	}
 	b := Append(extent[:0:len(extent)], &Batch{
@@ -164,7 +170,7 @@ func (l *BatchLayout) Seal(extent []byte, rows int, heap []int) (used int64, err
 	for i := range cols {
 		b = Append(b, &cols[i])
 	}
-	return int64(end), nil
+	return int64(end), bytes, nil
 }
 
 // popcount counts the ones among the first n bits.

@@ -114,9 +114,8 @@ func (j *job) segment(h *holding, v *shm.Filled) (seg joincore.Segment, bytes in
 	for i := range view.Columns {
 		c := &view.Columns[i]
 		seg.Columns[i] = joincore.Vector{Values: c.Values, Validity: c.Validity, Heap: c.Heap}
-		bytes += int64(len(c.Values) + len(c.Validity) + len(c.Heap))
 	}
-	return seg, bytes, nil
+	return seg, view.Bytes(), nil
 }
 
 // addSegment adds a batch to its input, unless the job has failed meanwhile.

@@ -63,7 +63,7 @@ func (e *execution) portion(full int) int {
 // Emit implements joincore.Sink.
 func (e *execution) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
 	h := b.Handle.(*sinkBatch)
-	used, err := h.layout.Seal(h.extent.Data, rows, heap)
+	_, bytes, err := h.layout.Seal(h.extent.Data, rows, heap)
 	if err != nil {
 		e.Discard(b)
 		return err
@@ -78,7 +78,7 @@ func (e *execution) Emit(ctx context.Context, b *joincore.Batch, rows int, heap 
 	}
 	e.ready = append(e.ready, resultBatch{h.extent, rows})
 	e.rowsOut += int64(rows)
-	e.bytesOut += used
+	e.bytesOut += bytes
 	e.announce()
 	j.deal()
 	return nil

@@ -72,7 +72,7 @@ func Fill(extent []byte, shapes []shm.ColumnShape, rows [][]Value, batch int) (i
 	if n == 0 {
 		return 0, fmt.Errorf("the first row does not fit")
 	}
-	_, err = layout.Seal(extent, n, heap)
+	_, _, err = layout.Seal(extent, n, heap)
 	return n, err
 }
 

@@ -99,7 +99,7 @@ func (p *result) batch(t *testing.T, r *rand.Rand) {
 			}
 		}
 	}
-	size, err := layout.Seal(extent, rows, used)
+	size, _, err := layout.Seal(extent, rows, used)
 	if err != nil {
 		t.Fatal(err)
 	}
