@@ -28,6 +28,8 @@ type Sink interface {
 	// expected mean of bytes a row of output column i (0 for Fixed); the batch
 	// is split by it. A row that does not fit an empty batch is ErrRowTooWide,
 	// returned by the caller of NewBatch.
+	// ctx may end although the plan goes on: the caller has found space in
+	// another batch, and may ask again.
 	NewBatch(ctx context.Context, heap []float64) (*Batch, error)
 	// Emit hands over a batch with rows rows, 0 < rows <= b.Rows. heap[i] is
 	// the number of heap bytes used by output column i.

@@ -3,7 +3,6 @@ package algo
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Output says what a plan returns, and where.
+// Output says what a plan returns, and where. Finish ends it.
 type Output struct {
 	Sink    joincore.Sink
 	Columns []joincore.ColumnRef
@@ -21,21 +20,21 @@ type Output struct {
 	Rows, Bytes atomic.Int64
 	Waits       Clock // for the sink
 	Gathers     Clock // of columns into its batches
+
+	open openBatches
 }
 
-// Emitter gathers the rows of one worker into batches of a sink.
+// Emitter gathers the rows of one worker into the open batches of an output.
 type Emitter struct {
-	ctx   context.Context
-	st    device.Stream
-	out   *Output
-	batch *joincore.Batch
-	rows  int
-	heap  []int
+	ctx  context.Context
+	st   device.Stream
+	out  *Output
+	last *openBatch // that it has filled last
 }
 
 // NewEmitter returns the emitter of a worker that gathers on st.
 func (o *Output) NewEmitter(ctx context.Context, st device.Stream) *Emitter {
-	return &Emitter{ctx: ctx, st: st, out: o, heap: make([]int, len(o.Columns))}
+	return &Emitter{ctx: ctx, st: st, out: o}
 }
 
 // Consume is a Pipeline.Consume.
@@ -45,103 +44,68 @@ func (o *Output) Consume(ctx context.Context, st device.ChunkStream) Consumer {
 
 func (e *Emitter) Push(r device.Rows, n int) error {
 	for from := 0; from < n; {
-		if e.batch == nil {
-			if err := e.open(e.out.Heap); err != nil {
-				return err
-			}
-		}
-		written, err := e.gather(r, from)
+		b, err := e.out.take(e.ctx, e.last)
 		if err != nil {
 			return err
 		}
-		if written == 0 && e.rows == 0 {
-			if written, err = e.retry(r, from); err != nil {
+		written, err := e.gather(b, r, from)
+		if err != nil {
+			return err
+		}
+		if written == 0 && b.rows == 0 {
+			if b, written, err = e.retry(b, r, from); err != nil {
 				return err
 			}
 		}
-		e.rows += written
+		b.rows += written
 		from += written
-		if from < n || e.rows == e.batch.Rows {
-			if err := e.flush(); err != nil {
-				return err
-			}
+		if from < n || b.rows == b.batch.Rows {
+			e.last, err = nil, e.out.flush(e.ctx, b)
+		} else {
+			e.last, err = b, e.out.put(e.ctx, b)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (e *Emitter) gather(r device.Rows, from int) (int, error) {
+func (e *Emitter) gather(b *openBatch, r device.Rows, from int) (int, error) {
 	start := time.Now()
-	n, err := e.st.Gather(r, from, e.out.Columns, e.batch, e.rows, e.heap).Wait(e.ctx)
+	n, err := e.st.Gather(r, from, e.out.Columns, b.batch, b.rows, b.heap).Wait(e.ctx)
 	e.out.Gathers.Add(time.Since(start))
 	return int(n), err
 }
 
-// retry asks for a batch that is split as one wide row needs it.
-func (e *Emitter) retry(r device.Rows, row int) (int, error) {
-	need := make([]int, len(e.heap))
+// retry writes a row into a batch that is divided as this wide row needs it,
+// instead of b.
+func (e *Emitter) retry(b *openBatch, r device.Rows, row int) (*openBatch, int, error) {
+	need := make([]int, len(e.out.Columns))
 	if _, err := e.st.Measure(r, row, e.out.Columns, need).Wait(e.ctx); err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	e.discard()
+	e.out.Sink.Discard(e.out.open.remove(b))
 	heap, total := make([]float64, len(need)), 0
 	for i, n := range need {
 		heap[i], total = float64(n), total+n
 	}
-	if err := e.open(heap); err != nil {
-		return 0, err
-	}
-	n, err := e.gather(r, row)
-	if err == nil && n == 0 {
-		return 0, fmt.Errorf("row with %d bytes of variable length: %w", total, joincore.ErrRowTooWide)
-	}
-	return n, err
-}
-
-func (e *Emitter) open(heap []float64) error {
-	start := time.Now()
-	b, err := e.out.Sink.NewBatch(e.ctx, heap)
-	e.out.Waits.Add(time.Since(start))
+	b, err := e.out.takeWide(e.ctx, heap)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	e.batch, e.rows = b, 0
-	clear(e.heap)
-	return nil
+	n, err := e.gather(b, r, row)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("row with %d bytes of variable length: %w", total, joincore.ErrRowTooWide)
+	}
+	return b, n, err
 }
 
-func (e *Emitter) flush() error {
-	b := e.batch
-	e.batch = nil
-	bytes := 0
-	for i, w := range e.out.Widths {
-		bytes += w*e.rows + e.heap[i]
-	}
-	e.out.Rows.Add(int64(e.rows))
-	e.out.Bytes.Add(int64(bytes))
-	start := time.Now()
-	err := e.out.Sink.Emit(e.ctx, b, e.rows, slices.Clone(e.heap))
-	e.out.Waits.Add(time.Since(start))
-	return err
-}
+// Finish leaves the worker's rows in open batches, to others until the output
+// is finished.
+func (e *Emitter) Finish() error { return nil }
 
-func (e *Emitter) discard() {
-	e.out.Sink.Discard(e.batch)
-	e.batch = nil
-}
-
-func (e *Emitter) Finish() error {
-	if e.batch == nil || e.rows == 0 {
-		return nil
-	}
-	return e.flush()
-}
-
-func (e *Emitter) Close() {
-	if e.batch != nil {
-		e.discard()
-	}
-}
+func (e *Emitter) Close() {}
 
 // Collect is a Pipeline.Consume that keeps rows as tuples of row numbers.
 func Collect(t device.Tuples) func(context.Context, device.ChunkStream) Consumer {

@@ -50,18 +50,17 @@ func (g *Gatherer) Gather(ctx context.Context, s device.Space) error {
 		})
 	}
 	wait.Wait()
-	return context.Cause(ctx)
+	return g.out.Finish(ctx, context.Cause(ctx))
 }
 
 func (g *Gatherer) work(ctx context.Context, st device.Stream, s device.Space, parts []morsel, next *atomic.Int64) (err error) {
 	defer device.Recover(&err)
 	device.PanicOnFault()
 	emitter := g.out.NewEmitter(ctx, st)
-	defer emitter.Close()
 	for {
 		i := int(next.Add(1)) - 1
 		if i >= len(parts) {
-			return emitter.Finish()
+			return nil
 		}
 		if err := scanMorsel(ctx, st, s, parts[i], g.device.ChunkRows(), emitter.Push); err != nil {
 			return err

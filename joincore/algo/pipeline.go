@@ -88,8 +88,6 @@ func (p *Pipeline) work(ctx context.Context, next []atomic.Int64, b *barrier) (e
 		if err := p.Stages[i].work(ctx, st, &next[i], consumer); err != nil {
 			return err
 		}
-		// A worker must not wait for others while it holds a batch that the
-		// sink may need to serve them.
 		if err := consumer.Finish(); err != nil {
 			return err
 		}

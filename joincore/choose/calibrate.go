@@ -247,7 +247,7 @@ func (j *measured) pipeline(s algo.Stage) (time.Duration, error) {
 	}
 	start := time.Now()
 	p := &algo.Pipeline{Device: j.device, Stages: []algo.Stage{s}, Consume: out.Consume}
-	err := p.Run(j.ctx)
+	err := out.Finish(j.ctx, p.Run(j.ctx))
 	return time.Since(start), err
 }
 

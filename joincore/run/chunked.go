@@ -32,7 +32,7 @@ func (e *chunked) run(out *algo.Output) error {
 	if err != nil {
 		return err
 	}
-	return e.drain(f, out.Consume)
+	return out.Finish(e.ctx, e.drain(f, out.Consume))
 }
 
 func (e *chunked) drain(f *flow, consume func(context.Context, device.ChunkStream) algo.Consumer) error {

@@ -28,7 +28,7 @@ func TestLeaderIsNotStarved(t *testing.T) {
 	w := theWorld(t)
 	exec(t, w.witness, starving)
 	t.Cleanup(func() { exec(t, w.witness, "drop table starving_a, starving_b") })
-	const runs = 50
+	const runs = 40
 	for _, c := range []struct {
 		name    string
 		workers int
@@ -38,6 +38,7 @@ func TestLeaderIsNotStarved(t *testing.T) {
 	}{
 		{"ten workers", 10, "", nil, runs},
 		{"eight workers", 8, "", nil, runs},
+		{"many cores", 10, "", harness.DaemonOptions{"cores": "16"}, runs},
 		{"a window of four", 2, "", harness.DaemonOptions{"window": "4"}, runs},
 		// The planner takes the condition for a rare one, so that the job is
 		// admitted with less than it needs and its window shrinks.

@@ -149,7 +149,7 @@ func (p *prober) Next(ctx context.Context) (device.Rows, device.Count, error) {
 func (s *stream) Gather(r device.Rows, from int, columns []joincore.ColumnRef, dst *joincore.Batch, at int, heap []int) device.Count {
 	in, count, far := live(r), new(device.Count), slices.Clone(heap)
 	s.do(func() error {
-		if err := s.stage(dst, at == 0); err != nil {
+		if err := s.stage(dst); err != nil {
 			return err
 		}
 		*count = s.inner.Gather(in.inner, from, columns, &s.staging.Batch, at, far)
@@ -168,17 +168,14 @@ func (s *stream) Gather(r device.Rows, from int, columns []joincore.ColumnRef, d
 // staging is the device's copy of a batch that the host is filling.
 type staging struct {
 	joincore.Batch
-	dst   *joincore.Batch
 	owned [][]byte
 }
 
-// stage makes the staging batch that of dst, which begins with its first row.
-func (s *stream) stage(dst *joincore.Batch, first bool) error {
-	if s.staging.dst == dst && !first {
-		return nil
-	}
+// stage makes the staging batch that of dst, as it is: other streams fill it,
+// too, between the steps of this one.
+func (s *stream) stage(dst *joincore.Batch) error {
 	s.unstage()
-	s.staging.dst, s.staging.Rows = dst, dst.Rows
+	s.staging.Rows = dst.Rows
 	for i := range dst.Columns {
 		var v joincore.Vector
 		for _, part := range []struct{ from, to *[]byte }{
