@@ -9,6 +9,7 @@ SOURCE ?=
 PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_config)
 GO = $(or $(shell tools/find-go.sh),go)
 BINDIR ?= /usr/local/bin
+UNITDIR ?= /lib/systemd/system
 STATICCHECK := build/bin/staticcheck-v0.8.2
 DEADCODE := build/bin/deadcode-v0.40.0
 
@@ -31,9 +32,13 @@ build: setup ## build the daemon and the extension
 	@echo "building the extension"
 	@$(MAKE) --no-print-directory -s -C fdw
 
-install: build ## install the extension, gpujoind and, if built, gpujoin-cuda into the system (as root)
+install: build ## install the extension, gpujoind, its systemd unit and, if built, gpujoin-cuda (as root)
 	@$(MAKE) --no-print-directory -s -C fdw install
 	@install -D -m 755 build/bin/gpujoind $(DESTDIR)$(BINDIR)/gpujoind
+	@if [ -d "$(UNITDIR)" ] || [ -n "$(DESTDIR)" ]; then \
+		install -d "$(DESTDIR)$(UNITDIR)" && \
+		sed 's#@BINDIR@#$(BINDIR)#' packaging/systemd/gpujoind.service > "$(DESTDIR)$(UNITDIR)/gpujoind.service"; \
+	fi
 	@if [ -e $(CUDA_OUT)/bin/gpujoin-cuda ]; then install -D -m 755 $(CUDA_OUT)/bin/gpujoin-cuda $(DESTDIR)$(BINDIR)/gpujoin-cuda; fi
 
 demo: build ## load TPC-H SF 0.1 into a private server, run a join natively and offloaded

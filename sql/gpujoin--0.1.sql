@@ -92,8 +92,15 @@ BEGIN
         PERFORM pg_catalog.set_config('client_min_messages', 'notice', true);
         RAISE NOTICE 'gpujoin is not loaded into new sessions'
             USING HINT = pg_catalog.format(
-                'ALTER DATABASE %I SET session_preload_libraries = ''gpujoin''; needs no restart.',
-                pg_catalog.current_database());
+                'ALTER DATABASE %I SET session_preload_libraries = %s; needs no restart.',
+                pg_catalog.current_database(),
+                -- the libraries that are loaded already, each quoted by itself
+                (SELECT pg_catalog.string_agg(pg_catalog.quote_literal(name), ', ')
+                 FROM (SELECT pg_catalog.btrim(library, ' "')
+                       FROM pg_catalog.regexp_split_to_table(
+                           pg_catalog.current_setting('session_preload_libraries'), '\s*,\s*') AS library
+                       WHERE library OPERATOR(pg_catalog.<>) ''
+                       UNION ALL SELECT 'gpujoin') AS libraries(name)));
     END IF;
 END
 $$;

@@ -26,7 +26,9 @@ func (c *command) check() *cobra.Command {
 		Long: `Check configuration, machine and daemon.
 
 Prints a line for each thing that the daemon needs. The exit code is 1 if one
-of them is missing, 3 if only no daemon serves the socket.`,
+of them is missing, 3 if only no daemon serves the socket.
+
+Root checks as the user who owns the socket or, without one, its directory.`,
 		Args: noArgs,
 	}
 	config.Flags(cmd.Flags())
@@ -34,6 +36,14 @@ of them is missing, 3 if only no daemon serves the socket.`,
 		cfg, err := config.Load(cmd.Flags(), c.environ)
 		if err != nil {
 			return err
+		}
+		switch became, err := becomeOwner(cfg.Socket); {
+		case err != nil:
+			return err
+		case became: // that user may not be able to read the file
+			if cfg, err = config.Load(cmd.Flags(), c.environ); err != nil {
+				return err
+			}
 		}
 		return c.printChecks(cfg)
 	}

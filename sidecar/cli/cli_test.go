@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,6 +84,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	socket, trace := filepath.Join(dir, "s"), filepath.Join(dir, "trace")
+	told := systemd(t, dir)
 	var code int
 	var out string
 	done := make(chan struct{})
@@ -101,6 +103,8 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	told("STATUS=measuring")
+	told("READY=1")
 	status, err := c.Status()
 	if err != nil || !json.Valid(status) {
 		t.Errorf("%s, %v", status, err)
@@ -122,6 +126,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-done
+	told("STOPPING=1")
 	if code != ExitOK || !strings.Contains(out, `"msg":"stopped"`) {
 		t.Errorf("serve: %d: %s", code, out)
 	}
@@ -129,6 +134,29 @@ func TestServe(t *testing.T) {
 	for _, want := range []string{"-> HELLO protocol_version=1", "<- WELCOME", "-> STATUS_GET", "<- STATUS ", "-> WANT count=1", "<- FAILED protocol: WANT without a job"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the trace:\n%s", want, text)
+		}
+	}
+}
+
+// systemd is what is told how a service gets on. It returns a function that
+// expects the next message to begin with a text.
+func systemd(t *testing.T, dir string) func(want string) {
+	t.Helper()
+	path := filepath.Join(dir, "notify")
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	t.Setenv("NOTIFY_SOCKET", path)
+	return func(want string) {
+		t.Helper()
+		b := make([]byte, 1000)
+		if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := c.Read(b); err != nil || !strings.HasPrefix(string(b[:n]), want) {
+			t.Errorf("systemd was told %q, %v in place of %q", b[:max(n, 0)], err, want)
 		}
 	}
 }

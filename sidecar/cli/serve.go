@@ -18,6 +18,7 @@ import (
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/logging"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 )
 
@@ -73,6 +74,7 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 
+	notify(options.Log, "STATUS=measuring how fast joins are")
 	limitHeap(cfg, environ, options.Log)
 	runtime.GOMAXPROCS(cfg.Cores)
 	provider := cpu.New()
@@ -91,8 +93,10 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	}
 	options.Log.Info("serving", "socket", cfg.Socket, "version", sidecar.Version, "budget", cfg.MemoryBudget, "memory", cfg.Memory.String(),
 		"extent_size", cfg.ExtentSize, "cores", cfg.Cores, "config", cfg.File)
+	notify(options.Log, daemon.SdNotifyReady+"\nSTATUS=serving "+cfg.Socket)
 	s := <-signals
 	options.Log.Info("stopping", "signal", s.String())
+	notify(options.Log, daemon.SdNotifyStopping+"\nSTATUS=waiting for jobs")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -107,6 +111,13 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	}
 	options.Log.Info("stopped")
 	return nil
+}
+
+// notify tells systemd, if it has started the daemon, what the daemon does.
+func notify(log *slog.Logger, state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		log.Warn("could not notify systemd", "error", err)
+	}
 }
 
 // limitHeap bounds Go's own heap by what the budget leaves: extents and blocks

@@ -6,6 +6,9 @@ CREATE DATABASE regress_gpujoin;
 SET session_preload_libraries = '';
 CREATE EXTENSION gpujoin;
 DROP EXTENSION gpujoin;
+SET session_preload_libraries = 'auto_explain', '$libdir/other';
+CREATE EXTENSION gpujoin;
+DROP EXTENSION gpujoin;
 SET session_preload_libraries = 'auto_explain, "$libdir/plugins/gpujoin"';
 CREATE EXTENSION gpujoin;
 \dx gpujoin

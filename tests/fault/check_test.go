@@ -1,0 +1,32 @@
+package fault
+
+import (
+	"fmt"
+	program "os/exec"
+	"strings"
+	"testing"
+)
+
+// Root is told what is right for the daemon's user: a daemon that serves, and
+// what becomes of a machine where none does yet.
+func TestCheckAsRoot(t *testing.T) {
+	w := theWorld(t)
+	if !env.Account.Switched {
+		t.Skip("needs to be root")
+	}
+	check := func(socket string) (string, int) {
+		cmd := program.Command(env.Daemon, "check", "--socket", socket, "--memory-budget", "256MB")
+		cmd.Dir = w.c.Sock
+		out, _ := cmd.CombinedOutput() // the exit code says it
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	text, code := check(w.d.Socket)
+	if code != 0 || !strings.Contains(text, fmt.Sprintf("serves as process %d", w.d.PID())) {
+		t.Errorf("exit code %d:\n%s", code, text)
+	}
+	text, code = check(w.c.Sock + "/none")
+	if code != 3 || strings.Count(text, "FAILED") != 1 {
+		t.Errorf("without a daemon: exit code %d:\n%s", code, text)
+	}
+	w.unharmed(t, nil)
+}
