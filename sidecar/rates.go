@@ -19,8 +19,7 @@ import (
 	"gpujoin/sidecar/memory"
 )
 
-// typicalRates are assumed where the machine is not measured: those of two
-// cores of a virtual machine.
+// typicalRates are those of two cores of a virtual machine.
 var typicalRates = choose.Rates{
 	BuildNS:  [choose.Points]float64{90, 70, 30, 30, 22, 20, 26, 34},
 	ProbeNS:  [choose.Points]float64{11, 12, 13, 16, 18, 20, 23, 28},
@@ -28,11 +27,8 @@ var typicalRates = choose.Rates{
 	NPJRows:  1 << 17,
 }
 
-// savedRates is the content of the file of measured rates.
-type savedRates struct {
-	Key   string       `json:"key"` // what they were measured with
-	Rates choose.Rates `json:"rates"`
-}
+// TypicalRates are assumed where the machine is not to be measured.
+func TypicalRates() choose.Rates { return typicalRates }
 
 // calibrationMost is the memory that calibration uses at most, and
 // calibrationShare its part of the memory that the daemon may use: what does
@@ -42,53 +38,161 @@ const (
 	calibrationShare = 0.25
 )
 
-// Rates returns the rates of this machine: those in the file at path if they
-// were measured with the same processor and version, else measured now and
-// saved there. calibrate false returns typical ones, and so does too little
-// memory: available bytes are what the daemon may use.
-func Rates(p device.Provider, path string, calibrate bool, available int64, log *slog.Logger) (choose.Rates, error) {
-	if !calibrate {
-		return typicalRates, nil
-	}
-	key := fmt.Sprintf("%s %s, %d cores, %s", Version, p.Name(), runtime.GOMAXPROCS(0), processor())
-	var saved savedRates
-	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &saved) == nil &&
-		saved.Key == key && sane(&saved.Rates) {
-		return saved.Rates, nil
-	}
-	start := time.Now()
-	rates, err := measure(p, int64(min(calibrationMost, calibrationShare*float64(available))))
-	if errors.Is(err, joincore.ErrBudget) {
-		log.Warn("too little memory to measure joins: typical rates are assumed", "available", available)
-		return typicalRates, nil
-	}
-	if err != nil {
-		return rates, fmt.Errorf("calibration: %w", err)
-	}
-	log.Info("calibrated", "took", time.Since(start))
-	text, err := json.MarshalIndent(savedRates{key, rates}, "", "  ")
-	if err == nil {
-		err = os.WriteFile(path, append(text, '\n'), 0o600)
-	}
-	if err != nil { // the next start measures again
-		log.Warn("could not save measured rates", "error", err)
-	}
-	return rates, nil
+// quietShare is the part of its cores' time that a measurement must get to be
+// believed: with less, others kept the machine busy.
+const quietShare = 0.7
+
+// implausible is by which factor a rate that is measured at the start may
+// differ from the saved one.
+const implausible = 2
+
+// Calibration finds out how fast joins are on this machine, and keeps that in a
+// file.
+type Calibration struct {
+	Provider device.Provider
+	Path     string // of the file
+	Memory   int64  // bytes that the process may use
+	Log      *slog.Logger
+
+	// Tests: instead of choose.Calibrate and choose.Spot.
+	calibrate func() (choose.Rates, float64, error)
+	spot      func() (float64, float64, error)
 }
 
-// measure measures p's rates within budget bytes.
-func measure(p device.Provider, budget int64) (choose.Rates, error) {
+// MeasuredRates are rates as the file has them.
+type MeasuredRates struct {
+	Key   string       `json:"key"`   // version, provider, cores and processor they hold for
+	At    time.Time    `json:"at"`    // when they were measured
+	Share float64      `json:"share"` // of the cores' time that was had for it: 1 on an idle machine
+	Rates choose.Rates `json:"rates"`
+}
+
+// Quiet says whether the machine was quiet enough for the rates to be believed.
+func (m *MeasuredRates) Quiet() bool { return m.Share >= quietShare }
+
+// Rates returns the rates of the file or, if there are none for this machine,
+// or they are in doubt, measures and saves them. With too little memory for
+// that it returns typical ones.
+func (c *Calibration) Rates() (choose.Rates, error) {
+	saved, found := c.read()
+	if found {
+		doubt := c.doubt(&saved)
+		if doubt == "" {
+			return saved.Rates, nil
+		}
+		c.Log.Info("measuring again how fast joins are", "reason", doubt)
+	}
+	m, err := c.measure()
+	switch {
+	case errors.Is(err, joincore.ErrBudget):
+		c.Log.Warn("too little memory to measure joins: typical rates are assumed", "available", c.Memory)
+		return typicalRates, nil
+	case err != nil:
+		return m.Rates, err
+	case found && !saved.Quiet() && saved.Share > m.Share:
+		return saved.Rates, nil // the machine is even busier now
+	}
+	if err := c.save(&m); err != nil { // the next start measures again
+		c.Log.Warn("could not save measured rates", "error", err)
+	}
+	return m.Rates, nil
+}
+
+// doubt says why saved rates should be measured again, "" if they need not be
+// or if this is no moment for it: on a busy machine to measure takes many times
+// as long, and is worth little.
+func (c *Calibration) doubt(saved *MeasuredRates) string {
+	spot, share, err := c.measureSpot()
+	if err != nil || share < quietShare || spot <= 0 {
+		return ""
+	}
+	if !saved.Quiet() {
+		return "the machine was busy when they were measured"
+	}
+	if was := saved.Rates.ProbeNS[choose.SpotPoint]; spot > implausible*was || was > implausible*spot {
+		return fmt.Sprintf("a row takes %.1f ns and took %.1f", spot, was)
+	}
+	return ""
+}
+
+// Measure measures and saves rates, whatever the file says.
+func (c *Calibration) Measure() (MeasuredRates, error) {
+	m, err := c.measure()
+	if err == nil {
+		err = c.save(&m)
+	}
+	return m, err
+}
+
+func (c *Calibration) measure() (MeasuredRates, error) {
+	start := time.Now()
+	rates, share, err := c.measureAll()
+	if err != nil {
+		return MeasuredRates{}, fmt.Errorf("calibration: %w", err)
+	}
+	c.Log.Info("calibrated", "took", time.Since(start), "share", share)
+	if share < quietShare {
+		c.Log.Warn("the machine was busy while joins were measured: a start at a quiet moment measures again", "share", share)
+	}
+	return MeasuredRates{c.key(), start, share, rates}, nil
+}
+
+func (c *Calibration) key() string {
+	return fmt.Sprintf("%s %s, %d cores, %s", Version, c.Provider.Name(), runtime.GOMAXPROCS(0), processor())
+}
+
+func (c *Calibration) read() (m MeasuredRates, found bool) {
+	text, err := os.ReadFile(c.Path)
+	if err != nil || json.Unmarshal(text, &m) != nil || m.Key != c.key() || !sane(&m.Rates) {
+		return m, false
+	}
+	return m, true
+}
+
+func (c *Calibration) save(m *MeasuredRates) error {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(c.Path, append(text, '\n'), 0o600)
+}
+
+func (c *Calibration) measureAll() (rates choose.Rates, share float64, err error) {
+	if c.calibrate != nil {
+		return c.calibrate()
+	}
+	err = c.withMemory(func(mem joincore.Memory) (err error) {
+		rates, share, err = choose.Calibrate(context.Background(), c.Provider, mem)
+		return err
+	})
+	return rates, share, err
+}
+
+func (c *Calibration) measureSpot() (probeNS, share float64, err error) {
+	if c.spot != nil {
+		return c.spot()
+	}
+	err = c.withMemory(func(mem joincore.Memory) (err error) {
+		probeNS, share, err = choose.Spot(context.Background(), c.Provider, mem)
+		return err
+	})
+	return probeNS, share, err
+}
+
+// withMemory lends the memory that may be used for measuring.
+func (c *Calibration) withMemory(use func(joincore.Memory) error) error {
+	budget := int64(min(calibrationMost, calibrationShare*float64(c.Memory)))
 	store, err := memory.NewStore(1<<20, budget, 0)
 	if err != nil {
-		return choose.Rates{}, err
+		return err
 	}
 	defer store.Close()
 	account, err := memory.NewBudget(budget).Reserve(context.Background(), store, 0, memory.Claim{}, 0)
 	if err != nil {
-		return choose.Rates{}, err
+		return err
 	}
 	defer account.Close()
-	return choose.Calibrate(context.Background(), p, account)
+	return use(account)
 }
 
 // sane says whether r can be rates: the file may have been edited.

@@ -99,7 +99,7 @@ BEGIN
                  FROM (SELECT pg_catalog.btrim(library, ' "')
                        FROM pg_catalog.regexp_split_to_table(
                            pg_catalog.current_setting('session_preload_libraries'), '\s*,\s*') AS library
-                       WHERE library OPERATOR(pg_catalog.<>) ''
+                       WHERE pg_catalog.btrim(library, ' "') OPERATOR(pg_catalog.<>) ''
                        UNION ALL SELECT 'gpujoin') AS libraries(name)));
     END IF;
 END

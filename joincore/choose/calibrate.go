@@ -26,10 +26,13 @@ const (
 // within about a second and a half. Points whose data does not fit mem
 // continue the trend
 // of those before; the first point has to fit (else ErrBudget).
-func Calibrate(ctx context.Context, p device.Provider, mem joincore.Memory) (Rates, error) {
+//
+// share is the part of its cores' time that the process got meanwhile, 1 on an
+// idle machine. Rates are corrected by it, but caches and memory are shared as
+// well: the smaller it is the less they are worth.
+func Calibrate(ctx context.Context, p device.Provider, mem joincore.Memory) (r Rates, share float64, err error) {
 	c := &calibration{ctx: ctx, provider: p, mem: mem}
 	defer c.data.free(mem)
-	var r Rates
 	var npj, phj [Points]pair
 	points := 0
 	for i := range Points {
@@ -38,14 +41,27 @@ func Calibrate(ctx context.Context, p device.Provider, mem joincore.Memory) (Rat
 			break
 		}
 		if err != nil {
-			return Rates{}, err
+			return Rates{}, 0, err
 		}
 		points++
 	}
 	r.fill(&npj, &phj, points)
-	var err error
 	r.ColumnNS, err = c.column()
-	return r, err
+	return r, c.share(), err
+}
+
+// SpotPoint is the point that Spot measures: one of which Calibrate measures
+// the same.
+const SpotPoint = 2
+
+// Spot measures again what Calibrate said of Rates.ProbeNS[SpotPoint], within
+// some ten milliseconds. share is as Calibrate's.
+func Spot(ctx context.Context, p device.Provider, mem joincore.Memory) (probeNS, share float64, err error) {
+	c := &calibration{ctx: ctx, provider: p, mem: mem}
+	defer c.data.free(mem)
+	var npj, phj pair
+	err = c.point(SpotPoint, &npj, &phj)
+	return npj.probe, c.share(), err
 }
 
 // pair holds the rates of one algorithm at one point; 0: not measured.
@@ -92,6 +108,14 @@ type calibration struct {
 	provider device.Provider
 	mem      joincore.Memory
 	data     data
+
+	had, asked time.Duration // of all cores' time, in all measurements
+}
+
+// share returns the part of its cores' time that the process got while it
+// measured.
+func (c *calibration) share() float64 {
+	return shareOf(c.had, c.asked)
 }
 
 // point measures both algorithms at one build size, the better of two runs.
@@ -186,7 +210,9 @@ func (c *calibration) measure(n int, a joincore.Algorithm, columns int) (pair, e
 	} else {
 		measured, err = j.phj()
 	}
-	share := max(watch.share(d.Streams()), minShare)
+	had, asked := watch.spent(d.Streams())
+	c.had, c.asked = c.had+had, c.asked+asked
+	share := max(shareOf(had, asked), minShare)
 	return pair{build: measured.build * share, probe: measured.probe * share}, err
 }
 

@@ -40,9 +40,16 @@ func TestCalibrateFillsEveryRateWithinItsMemory(t *testing.T) {
 	}
 	for _, limit := range limits {
 		m := &memory{limit: limit}
-		r, err := choose.Calibrate(context.Background(), cpu.New(), m)
+		r, share, err := choose.Calibrate(context.Background(), cpu.New(), m)
 		if err != nil {
 			t.Fatal(err)
+		}
+		spot, spotShare, err := choose.Spot(context.Background(), cpu.New(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if share <= 0 || share > 1 || spotShare <= 0 || spotShare > 1 || spot <= 0 {
+			t.Errorf("shares %v and %v, spot rate %v", share, spotShare, spot)
 		}
 		if m.inUse != 0 {
 			t.Errorf("%d bytes not freed", m.inUse)
@@ -56,7 +63,7 @@ func TestCalibrateFillsEveryRateWithinItsMemory(t *testing.T) {
 			t.Errorf("column %v, npj up to %d", r.ColumnNS, r.NPJRows)
 		}
 	}
-	if _, err := choose.Calibrate(context.Background(), cpu.New(), &memory{limit: 1 << 10}); !errors.Is(err, joincore.ErrBudget) {
+	if _, _, err := choose.Calibrate(context.Background(), cpu.New(), &memory{limit: 1 << 10}); !errors.Is(err, joincore.ErrBudget) {
 		t.Errorf("without memory: %v", err)
 	}
 }

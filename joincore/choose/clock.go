@@ -15,14 +15,19 @@ type stopwatch struct {
 
 func startWatch() stopwatch { return stopwatch{start: time.Now(), used: processorTime()} }
 
-// share returns the part of the time of all cores that the process used since
-// the start: 1 on an idle machine and for work that keeps every core busy.
-func (s stopwatch) share(cores int) float64 {
-	wall := time.Since(s.start) * time.Duration(cores)
-	if wall <= 0 {
+// spent returns the processor time that the process had since the start, and
+// the time of all cores, which is the same on an idle machine and for work that
+// keeps every core busy.
+func (s stopwatch) spent(cores int) (had, asked time.Duration) {
+	return processorTime() - s.used, time.Since(s.start) * time.Duration(cores)
+}
+
+// shareOf returns the part of the time asked for that was had, at most 1.
+func shareOf(had, asked time.Duration) float64 {
+	if asked <= 0 {
 		return 1
 	}
-	return min(1, float64(processorTime()-s.used)/float64(wall))
+	return min(1, float64(had)/float64(asked))
 }
 
 // processorTime returns what all threads of the process have used.

@@ -135,11 +135,11 @@ func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a
 // BenchmarkCalibrate prints the machine's rates.
 func BenchmarkCalibrate(b *testing.B) {
 	for range b.N {
-		r, err := choose.Calibrate(context.Background(), cpu.New(), &suite.Arena{})
+		r, share, err := choose.Calibrate(context.Background(), cpu.New(), &suite.Arena{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Logf("%+.3v", r)
+		b.Logf("%+.3v, with %.0f %% of the time of all cores", r, 100*share)
 	}
 }
 

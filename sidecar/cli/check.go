@@ -33,17 +33,9 @@ Root checks as the user who owns the socket or, without one, its directory.`,
 	}
 	config.Flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := config.Load(cmd.Flags(), c.environ)
+		cfg, err := c.loadAsOwner(cmd.Flags())
 		if err != nil {
 			return err
-		}
-		switch became, err := becomeOwner(cfg.Socket); {
-		case err != nil:
-			return err
-		case became: // that user may not be able to read the file
-			if cfg, err = config.Load(cmd.Flags(), c.environ); err != nil {
-				return err
-			}
 		}
 		return c.printChecks(cfg)
 	}

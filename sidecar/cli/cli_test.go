@@ -183,6 +183,26 @@ func TestServeTwice(t *testing.T) {
 	}
 }
 
+// TestCalibrate measures on demand, into the file that a daemon reads.
+func TestCalibrate(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	if err := os.WriteFile(socket+".rates", []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out := gpujoind("calibrate", "--socket", socket)
+	if code != ExitOK || !strings.Contains(out, "16384") || !strings.Contains(out, "of the cores' time was available") {
+		t.Errorf("%d: %s", code, out)
+	}
+	var m sidecar.MeasuredRates
+	text, err := os.ReadFile(socket + ".rates")
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil || m.Share <= 0 || m.Rates.ProbeNS[0] <= 0 {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
 // TestDumpExtent prints an extent through its descriptor.
 func TestDumpExtent(t *testing.T) {
 	fd, err := shm.CreateMemfd(shm.ExtentMinSize)

@@ -10,8 +10,24 @@ import (
 	"strconv"
 	"syscall"
 
+	"gpujoin/sidecar/config"
+
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 )
+
+// loadAsOwner loads the configuration as the user that the daemon runs as.
+func (c *command) loadAsOwner(flags *pflag.FlagSet) (*config.Config, error) {
+	cfg, err := config.Load(flags, c.environ)
+	if err != nil {
+		return nil, err
+	}
+	became, err := becomeOwner(cfg.Socket)
+	if err != nil || !became {
+		return cfg, err
+	}
+	return config.Load(flags, c.environ) // that user may not be able to read the file
+}
 
 // becomeOwner gives root's privileges up for those of the user who owns the
 // socket or, where there is none, its directory: the user that the daemon runs

@@ -74,7 +74,7 @@ Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
-	root.AddCommand(c.serve(), c.check(), c.bench(), c.dump(), c.version())
+	root.AddCommand(c.serve(), c.check(), c.calibrate(), c.bench(), c.dump(), c.version())
 	return root
 }
 

@@ -78,8 +78,11 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	limitHeap(cfg, environ, options.Log)
 	runtime.GOMAXPROCS(cfg.Cores)
 	provider := cpu.New()
-	if options.Rates, err = sidecar.Rates(provider, cfg.Socket+".rates", cfg.Calibrate, cfg.Memory.Total, options.Log); err != nil {
-		return err
+	options.Rates = sidecar.TypicalRates()
+	if cfg.Calibrate {
+		if options.Rates, err = calibration(cfg, provider, options.Log).Rates(); err != nil {
+			return err
+		}
 	}
 	sidecar.SetProcs(cfg.Cores)
 	policy, before, err := preferred(cfg, environ, &options.Rates, options.Log)
