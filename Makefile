@@ -18,7 +18,7 @@ export GOTOOLCHAIN := auto
 # Go programs that we run find the Go command in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo test tpch bench-join core-suite lint clean
+.PHONY: help setup build install demo test tpch bench-join bench-load core-suite lint clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -52,6 +52,9 @@ tpch: build ## TPC-H: make tpch SF=1 QUERIES="3 5 10" RUNS=3; results in build/t
 
 bench-join: build ## joins of 10 M rows against native plans; results in build/bench-join.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/benchjoin $(if $(RUNS),-runs $(RUNS))
+
+bench-load: build ## joins and short transactions of many clients; results in build/bench-load.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/benchload
 
 core-suite: build ## PostgreSQL's own regression suite, all joins forced: make core-suite SOURCE=postgresql-15.x
 	@cd tests && $(GO) run -buildvcs=false ./cmd/coresuite -source "$(abspath $(SOURCE))"

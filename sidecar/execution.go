@@ -127,8 +127,6 @@ func (e *execution) execute(stats *joincore.Stats) (err error) {
 		}
 	}()
 	device.PanicOnFault()
-	e.job.srv.joinRuns(1)
-	defer e.job.srv.joinRuns(-1)
 	want := cap(e.slots)
 	room := e.job.account.KeepForResults(want)
 	if room == 0 {

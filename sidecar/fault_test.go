@@ -22,6 +22,8 @@ func (testBackend) Name() string { return "test" }
 
 func (testBackend) Estimate(*joincore.Plan) int64 { return 0 }
 
+func (testBackend) Load() (joins, threads int) { return 0, 0 }
+
 func (testBackend) Ready() error { return nil }
 
 func (testBackend) Devices() []backend.Device { return nil }

@@ -40,7 +40,6 @@ type Server struct {
 	jobs     map[uint64]*job
 	live     map[*job]struct{} // that hold memory of their own
 	nextID   uint64
-	running  int // joins
 	stopping bool
 	quiet    chan struct{} // closed when stopping and no job is live
 
@@ -87,18 +86,18 @@ func Start(options Options, last backend.Last, preferred ...func(*memory.Store) 
 		srv.socket.stop()
 		return nil, err
 	}
-	srv.pulse, err = startPulse(srv.status, srv.load, func(err error) { srv.log.Error("could not publish the load", "error", err) })
-	if err != nil {
-		_ = srv.status.remove() // the first error counts
-		srv.socket.stop()
-		srv.socket.release()
-		return nil, err
-	}
 	var before []backend.Backend
 	for _, start := range preferred {
 		before = append(before, start(store))
 	}
 	srv.backends = backend.NewSet(last, options.Policy, options.Log, before...)
+	srv.pulse, err = startPulse(srv.status, srv.load, func(err error) { srv.log.Error("could not publish the load", "error", err) })
+	if err != nil {
+		srv.backends.Close()
+		_ = srv.status.remove() // the first error counts
+		srv.socket.stop()
+		return nil, err
+	}
 	srv.background.Add(2)
 	go srv.upkeep()
 	go srv.watch()
@@ -208,11 +207,10 @@ func closeReserve(f *os.File) {
 // needs.
 func (srv *Server) load() shm.Load {
 	l := srv.meter.measure()
-	srv.mu.Lock()
-	l.Running = uint32(srv.running)
-	srv.mu.Unlock()
-	l.Threads = uint32(srv.options.Cores)
+	joins, threads := srv.backends.Load()
+	l.Running, l.Threads = uint32(joins), uint32(threads)
 	l.Queued = uint32(srv.budget.Usage().Queued)
+	_ = srv.isStopping() // its lock is the last of those that answering needs
 	return l
 }
 
@@ -247,13 +245,6 @@ func (srv *Server) removeJob(j *job) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	delete(srv.jobs, j.id)
-}
-
-// joinRuns counts the joins that run.
-func (srv *Server) joinRuns(change int) {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	srv.running += change
 }
 
 // jobEnded says that j has no memory of its own any more.

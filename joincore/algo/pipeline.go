@@ -43,6 +43,7 @@ type Consumer interface {
 // Pipeline executes sources one after the other, each through its steps.
 type Pipeline struct {
 	Device  device.Chunked
+	Turns   device.Turns // nil: no limit
 	Stages  []Stage
 	Consume func(ctx context.Context, st device.ChunkStream) Consumer // a worker's
 }
@@ -58,6 +59,9 @@ type Stage struct {
 func (p *Pipeline) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	if p.Turns == nil {
+		p.Turns = device.Unlimited{}
+	}
 	n := p.Device.Streams()
 	next := make([]atomic.Int64, len(p.Stages))
 	barrier := newBarrier(n)
@@ -85,7 +89,7 @@ func (p *Pipeline) work(ctx context.Context, next []atomic.Int64, b *barrier) (e
 	consumer := p.Consume(ctx, st)
 	defer consumer.Close()
 	for i := range p.Stages {
-		if err := p.Stages[i].work(ctx, st, &next[i], consumer); err != nil {
+		if err := p.Stages[i].work(ctx, st, p.Turns, &next[i], consumer); err != nil {
 			return err
 		}
 		if err := consumer.Finish(); err != nil {
@@ -96,13 +100,19 @@ func (p *Pipeline) work(ctx context.Context, next []atomic.Int64, b *barrier) (e
 	return nil
 }
 
-func (s *Stage) work(ctx context.Context, st device.ChunkStream, next *atomic.Int64, c Consumer) error {
-	push := Push(c.Push)
+func (s *Stage) work(ctx context.Context, st device.ChunkStream, turns device.Turns, next *atomic.Int64, c Consumer) error {
+	first := Push(c.Push)
 	for i := len(s.Steps) - 1; i >= 0; i-- {
-		push = s.Steps[i].Open(st, push)
+		first = s.Steps[i].Open(st, first)
+	}
+	push := func(r device.Rows, n int) error {
+		turns.Yield(ctx)
+		return first(r, n)
 	}
 	run := s.Source.Open(st)
 	tasks := int64(s.Source.Tasks())
+	turns.Enter(ctx)
+	defer turns.Leave()
 	for {
 		task := next.Add(1) - 1
 		if task >= tasks {
@@ -114,6 +124,7 @@ func (s *Stage) work(ctx context.Context, st device.ChunkStream, next *atomic.In
 		if err := run(ctx, int(task), push); err != nil {
 			return err
 		}
+		turns.Yield(ctx)
 	}
 }
 

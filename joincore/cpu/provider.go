@@ -31,7 +31,7 @@ func (*Provider) Name() string { return "cpu" }
 
 // Open starts an execution.
 func (*Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {
-	d := &dev{mem: mem, streams: opt.Streams, chunk: opt.ChunkRows, seed: opt.Seed, collide: opt.Collide}
+	d := &dev{mem: mem, streams: opt.Streams, chunk: opt.ChunkRows, seed: opt.Seed, collide: opt.Collide, turns: opt.Turn()}
 	if d.streams <= 0 {
 		d.streams = runtime.GOMAXPROCS(0)
 	}
@@ -50,6 +50,7 @@ type dev struct {
 	chunk   int
 	seed    uint64
 	collide bool
+	turns   device.Turns
 	inputs  []*space // by number
 
 	lock       sync.Mutex
@@ -120,6 +121,8 @@ func (d *dev) work(ctx context.Context, n int, next *atomic.Int64, task func(*st
 	device.PanicOnFault()
 	s := d.newStream()
 	defer s.Close()
+	d.turns.Enter(ctx)
+	defer d.turns.Leave()
 	for {
 		i := int(next.Add(1)) - 1
 		if i >= n {
@@ -131,6 +134,7 @@ func (d *dev) work(ctx context.Context, n int, next *atomic.Int64, task func(*st
 		if err := task(s, i); err != nil {
 			return err
 		}
+		d.turns.Yield(ctx)
 	}
 }
 

@@ -63,6 +63,7 @@ type Options struct {
 	ChunkRows int    // how many rows Rows has at most
 	EmitRows  int    // how many rows a space has that Prepared emits, at most
 	Seed      uint64 // of the hash function
+	Turns     Turns  // of a Chunked device; nil: no limit
 	// Collide makes keys that are hashes collide, so that a test sees whether
 	// their values are compared.
 	Collide bool

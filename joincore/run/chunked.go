@@ -36,7 +36,7 @@ func (e *chunked) run(out *algo.Output) error {
 }
 
 func (e *chunked) drain(f *flow, consume func(context.Context, device.ChunkStream) algo.Consumer) error {
-	p := &algo.Pipeline{Device: e.dev, Stages: f.stages(), Consume: consume}
+	p := &algo.Pipeline{Device: e.dev, Turns: e.opt.Device.Turn(), Stages: f.stages(), Consume: consume}
 	err := p.Run(e.ctx)
 	for _, release := range f.release {
 		release()

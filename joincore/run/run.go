@@ -49,6 +49,7 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		x = newBulk(e, d)
 	case device.Chunked:
 		x = newChunked(e, d)
+		sink = &patientSink{sink, opt.Device.Turn()}
 	default:
 		return fmt.Errorf("a device of type %T: %w", dev, joincore.ErrUnsupported)
 	}

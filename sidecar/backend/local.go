@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 
 	"gpujoin/joincore"
@@ -14,12 +15,17 @@ type Local struct {
 	provider device.Provider
 	options  run.Options
 	name     string
+	cores    *Cores
 	jobs     atomic.Int64
 }
 
 // NewLocal returns a backend over p. name is the device's, for people.
 func NewLocal(p device.Provider, options run.Options, name string) *Local {
-	return &Local{provider: p, options: options, name: name}
+	cores := options.Device.Streams
+	if cores <= 0 {
+		cores = runtime.GOMAXPROCS(0)
+	}
+	return &Local{provider: p, options: options, name: name, cores: NewCores(cores)}
 }
 
 // Name implements Backend.
@@ -32,8 +38,15 @@ func (l *Local) Ready() error { return nil }
 func (l *Local) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	l.jobs.Add(1)
 	defer l.jobs.Add(-1)
-	return run.Run(ctx, l.provider, job.Plan, job.Inputs, job.Memory, job.Sink, l.options, stats)
+	share := l.cores.Join()
+	defer share.Close()
+	options := l.options
+	options.Device.Turns = share
+	return run.Run(ctx, l.provider, job.Plan, job.Inputs, job.Memory, job.Sink, options, stats)
 }
+
+// Load implements Last.
+func (l *Local) Load() (joins, threads int) { return l.cores.Load() }
 
 // Estimate implements Last.
 func (l *Local) Estimate(plan *joincore.Plan) int64 { return run.Estimate(plan, l.options) }

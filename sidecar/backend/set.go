@@ -39,6 +39,9 @@ type Last interface {
 	// Estimate returns the private bytes that executing plan is expected to
 	// need, beside inputs and results.
 	Estimate(plan *joincore.Plan) int64
+	// Load returns how many joins have work to do for a thread, and how many
+	// threads may work on joins at a time.
+	Load() (joins, threads int)
 }
 
 // NewSet returns a set that tries the preferred backends before the last one.
@@ -56,6 +59,9 @@ func (s *Set) Estimate(plan *joincore.Plan) int64 {
 	}
 	return n
 }
+
+// Load returns how busy the cores are.
+func (s *Set) Load() (joins, threads int) { return s.last.Load() }
 
 // Run executes a job on the first backend that is ready for it and does not
 // fail. The error is of the last backend that has tried.

@@ -25,6 +25,8 @@ func (f *fake) Devices() []Device             { return []Device{{Provider: f.nam
 func (f *fake) Close()                        {}
 func (f *fake) Estimate(*joincore.Plan) int64 { return -1 }
 
+func (f *fake) Load() (joins, threads int) { return 0, 0 }
+
 func (f *fake) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	f.runs++
 	stats.RowsOut++

@@ -1,0 +1,108 @@
+// Command benchload measures what joins and short transactions cost each other
+// when many clients work at once: natively, as the planner chooses, with one of
+// three joins offloaded whatever it costs, and with all. It writes
+// build/bench-load.json.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"gpujoin/tests/harness"
+	"gpujoin/tests/measure"
+)
+
+// settings: all tables are in memory, and no client waits for a disk.
+var settings = harness.Settings{
+	"shared_buffers":     "1GB",
+	"max_connections":    "200",
+	"jit":                "off",
+	"synchronous_commit": "off",
+}
+
+// modes of the clients' sessions, in the order of the tables.
+var modes = []mode{
+	{"native", "off", 0},
+	{"automatic", "off", len(joins)},
+	{"one forced", "on", 1},
+	{"all forced", "on", len(joins)},
+}
+
+// mode is how joins run. The first ones may be offloaded, the others are native.
+type mode struct {
+	name    string
+	force   string // gpujoin.force
+	enabled int    // joins that may be offloaded
+}
+
+// bench is what the clients share.
+type bench struct {
+	env     *harness.Env
+	cluster *harness.Cluster
+	clients int
+	rows    int
+	time    time.Duration
+	budget  string
+	cores   int
+	seed    uint64
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var b bench
+	flag.IntVar(&b.clients, "clients", 24, "clients that work at once")
+	flag.IntVar(&b.rows, "rows", 300_000, "rows of each side of the joins")
+	flag.DurationVar(&b.time, "time", 30*time.Second, "how long each mode is measured")
+	flag.StringVar(&b.budget, "memory-budget", "2GB", "the daemon's")
+	flag.IntVar(&b.cores, "cores", 0, "the daemon's; 0: all")
+	flag.Uint64Var(&b.seed, "seed", 1, "of what clients draw")
+	flag.Parse()
+	if err := b.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "benchload:", err)
+		os.Exit(1)
+	}
+}
+
+func (b *bench) run(ctx context.Context) (err error) {
+	if b.env, err = harness.Prepare(); err != nil {
+		return err
+	}
+	pair, err := b.env.StartPair(settings, harness.DaemonOptions{
+		"memory-budget": b.budget, "cores": fmt.Sprint(b.cores), "memory-warm": "64MB",
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pair.Stop()) }()
+	b.cluster = pair.Cluster
+	session, err := b.cluster.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	if err := b.fill(ctx, session); err != nil {
+		return err
+	}
+	var results []*result
+	for _, m := range modes {
+		fmt.Printf("  %s: %d clients for %v\n", m.name, b.clients, b.time)
+		r, err := b.measure(ctx, m)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		results = append(results, r)
+	}
+	if err := measure.WriteJSON(filepath.Join(b.env.Root, "build", "bench-load.json"), results); err != nil {
+		return err
+	}
+	fmt.Println()
+	fmt.Println(measure.Circumstances(b.env.Root))
+	return print(os.Stdout, results)
+}
