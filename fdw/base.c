@@ -7,12 +7,16 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/table.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "candidate.h"
@@ -135,6 +139,53 @@ is_page_fed(PlannerInfo *root, RelOptInfo *rel)
 	return access_method(rte->relid) == HEAP_TABLE_AM_OID;
 }
 
+/* The last attribute that is read, to be delivered or for a condition. */
+static int
+last_attribute(RelOptInfo *rel)
+{
+	Bitmapset  *read = NULL;
+	int			last = -1;
+	int			member = -1;
+
+	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &read);
+	pull_varattnos((Node *) extract_actual_clauses(rel->baserestrictinfo, false),
+				   rel->relid, &read);
+	while ((member = bms_next_member(read, member)) >= 0)
+		last = member + FirstLowInvalidHeapAttributeNumber;
+	bms_free(read);
+	return last;
+}
+
+/*
+ * How many attributes of a tuple are passed over, up to the last one that is
+ * read (page_rows.c).  Up to the first one that may be NULL or has no fixed
+ * length all have a known offset.
+ */
+static int
+walked_attributes(Oid relid, int last)
+{
+	Relation	relation = table_open(relid, NoLock);	/* locked for the query */
+	TupleDesc	desc = RelationGetDescr(relation);
+	int			first = 0;
+
+	last = Min(last, desc->natts);
+	while (first < last && TupleDescAttr(desc, first)->attnotnull &&
+		   TupleDescAttr(desc, first)->attlen > 0)
+		first++;
+	table_close(relation, NoLock);
+	return Max(0, last - first);
+}
+
+static bool
+page_feed(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
+{
+	if (!is_page_fed(root, rel))
+		return false;
+	base->walk = walked_attributes(root->simple_rte_array[rel->relid]->relid,
+								   last_attribute(rel));
+	return true;
+}
+
 /* Takes whichever is cheaper of a page feed of rel and a feed from child. */
 static void
 choose_source(PlannerInfo *root, RelOptInfo *rel, GjBase *base, bool page,
@@ -146,16 +197,19 @@ choose_source(PlannerInfo *root, RelOptInfo *rel, GjBase *base, bool page,
 	{
 		source->feed = GJ_FEED_CHILD;
 		source->path = child;
-		source->cost = gj_child_feed_cost(child, base->weight);
+		source->scan_cost = child->total_cost;
+		source->cost = child->total_cost + gj_child_fill_cost(child, base->weight);
 	}
 	if (page)
 	{
-		Cost		cost = gj_page_feed_cost(root, rel, base->weight, workers);
+		Cost		scan = gj_page_scan_cost(rel, workers);
+		Cost		cost = scan + gj_page_fill_cost(rel, base->weight, base->walk, workers);
 
 		if (source->path == NULL || cost < source->cost)
 		{
 			source->feed = GJ_FEED_PAGE;
 			source->path = create_seqscan_path(root, rel, NULL, workers);
+			source->scan_cost = scan;
 			source->cost = cost;
 		}
 	}
@@ -170,7 +224,7 @@ unparameterized(Path *path)
 static void
 choose_sources(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 {
-	bool		page = is_page_fed(root, rel);
+	bool		page = page_feed(root, rel, base);
 	GjSource   *parallel = &base->sources[GJ_PARALLEL];
 
 	choose_source(root, rel, base, page, unparameterized(rel->cheapest_total_path),
@@ -205,6 +259,7 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
 	leaf->input_rows = leaf->rows = rel->rows;
 	leaf->surplus = 1;
 	leaf->bytes = rel->rows * base->row_bytes;
+	leaf->scan_cost = source->scan_cost;
 	leaf->feed_cost = source->cost;
 	leaf->workers = source->partial ? source->path->parallel_workers : 0;
 	leaf->ninputs = 1;

@@ -64,6 +64,7 @@ gj_combine(const RelOptInfo *joinrel, GjCandidate *left, GjCandidate *right,
 	tree->surplus = rows / joinrel->rows;
 	tree->input_rows = left->input_rows + right->input_rows;
 	tree->bytes = left->bytes + right->bytes;
+	tree->scan_cost = left->scan_cost + right->scan_cost;
 	tree->feed_cost = left->feed_cost + right->feed_cost;
 	tree->join_cost = join_cost;
 	tree->workers = Max(left->workers, right->workers);

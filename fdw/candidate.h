@@ -31,6 +31,7 @@ typedef struct GjSource
 	GjFeed		feed;
 	bool		partial;
 	Path	   *path;			/* NULL: not possible in this variant */
+	Cost		scan_cost;		/* what a native plan pays for the scan, too */
 	Cost		cost;			/* of the scan and of filling columns */
 } GjSource;
 
@@ -48,6 +49,7 @@ typedef struct GjCandidate
 	double		probe_ns;		/* a row of the other side then */
 	double		surplus;		/* rows over those that pass all residuals, >= 1 */
 	double		bytes;			/* expected, of all inputs */
+	Cost		scan_cost;		/* of all sources; part of feed_cost */
 	Cost		feed_cost;
 	Cost		join_cost;
 	int			workers;		/* GJ_PARALLEL: largest of the partial inputs */
@@ -78,6 +80,7 @@ typedef struct GjBase
 	bool		decided;		/* the rest is filled */
 	GjReject	reject;			/* GJ_ACCEPTED: may be an input */
 	double		weight;			/* of all columns, see gj_column_weight */
+	int			walk;			/* columns that a page feed passes over, a row */
 	double	   *weights;		/* by attnum, of delivered columns */
 	double		row_bytes;
 	int			ncolumns;

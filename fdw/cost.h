@@ -6,11 +6,17 @@
 
 #include "candidate.h"
 
-/* Feeding from heap pages; participants share processor time, not reading. */
-extern Cost gj_page_feed_cost(PlannerInfo *root, RelOptInfo *rel, double weight, int workers);
+/*
+ * Reading pages and evaluating conditions there, as a native scan would too.
+ * Participants share processor time, not reading.
+ */
+extern Cost gj_page_scan_cost(RelOptInfo *rel, int workers);
 
-/* Feeding from a child plan, what the child costs included. */
-extern Cost gj_child_feed_cost(const Path *child, double weight);
+/* Taking columns of that weight from pages, walk others being passed over. */
+extern Cost gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int workers);
+
+/* Taking columns from a child plan's rows. */
+extern Cost gj_child_fill_cost(const Path *child, double weight);
 
 /* The daemon's rates for joins whose build side this tree is. */
 extern void gj_rate(const struct gj_status *status, GjCandidate *tree);
@@ -19,8 +25,17 @@ extern void gj_rate(const struct gj_status *status, GjCandidate *tree);
 extern Cost gj_daemon_cost(const struct gj_status *status, const GjCandidate *left,
 						   const GjCandidate *right, double rows, int columns);
 
-/* Opening the job, feeding and joining: what precedes the first row. */
+/*
+ * Opening the job, feeding and joining: what precedes the first row.  All but
+ * the scans with the margin.
+ */
 extern Cost gj_job_cost(const GjCandidate *tree);
+
+/* Returning rows of columns of that weight to one process, with the margin. */
+extern Cost gj_return_cost(double rows, double weight);
+
+/* As how many rows the return of the tree's result is priced. */
+extern double gj_priced_rows(const GjCandidate *tree);
 
 /* Among how many processes work of a parallel node is divided. */
 extern double gj_divisor(int workers);

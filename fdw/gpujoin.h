@@ -30,11 +30,14 @@ extern int	gj_connect_timeout; /* ms */
 extern double gj_startup_cost;
 extern double gj_page_row_cost; /* feed: a row, a column of it */
 extern double gj_page_column_cost;
+extern double gj_page_walk_cost;	/* a column of a row that is passed over */
 extern double gj_child_row_cost;
 extern double gj_child_column_cost;
 extern double gj_return_row_cost;
 extern double gj_return_column_cost;
 extern double gj_ns_cost;		/* planner cost of one ns of the daemon's calibrated rates */
+
+extern double gj_cost_margin;	/* charged on top of what is not PostgreSQL's */
 
 extern void gj_define_options(void);
 

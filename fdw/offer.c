@@ -28,15 +28,13 @@ cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
 	double		divisor = variant == GJ_PARALLEL ? gj_divisor(tree->workers) : 1;
 	List	   *residuals = gj_residuals(tree);
 	QualCost	residual;
-	Cost		per_row;
 
 	cost_qual_eval(&residual, residuals, root);
-	per_row = gj_return_row_cost + residual.per_tuple +
-		stash->return_weight * gj_return_column_cost;
-
 	path->rows = clamp_row_est(joinrel->rows / divisor);
 	path->startup_cost = gj_job_cost(tree) + residual.startup + joinrel->reltarget->cost.startup;
-	path->total_cost = path->startup_cost + clamp_row_est(tree->rows / divisor) * per_row +
+	path->total_cost = path->startup_cost +
+		gj_return_cost(clamp_row_est(gj_priced_rows(tree) / divisor), stash->return_weight) +
+		clamp_row_est(tree->rows / divisor) * residual.per_tuple +
 		path->rows * joinrel->reltarget->cost.per_tuple;
 }
 

@@ -25,11 +25,13 @@ int			gj_connect_timeout = 1000;
 double		gj_startup_cost = 1000;
 double		gj_page_row_cost = 0.002;
 double		gj_page_column_cost = 0.001;
+double		gj_page_walk_cost = 0.0003;
 double		gj_child_row_cost = 0.003;
 double		gj_child_column_cost = 0.0015;
 double		gj_return_row_cost = 0.0033;
 double		gj_return_column_cost = 0.0008;
 double		gj_ns_cost = 0.0003;
+double		gj_cost_margin = 0.1;
 
 static void
 define_cost(const char *name, const char *description, double *variable)
@@ -100,6 +102,9 @@ gj_define_options(void)
 	define_cost("gpujoin.page_column_cost",
 				"Cost of copying a column of a row from a heap page.",
 				&gj_page_column_cost);
+	define_cost("gpujoin.page_walk_cost",
+				"Cost of passing over a column of a row on the way to the last one that is read.",
+				&gj_page_walk_cost);
 	define_cost("gpujoin.child_row_cost",
 				"Cost of taking a row from a child plan.", &gj_child_row_cost);
 	define_cost("gpujoin.child_column_cost",
@@ -113,6 +118,10 @@ gj_define_options(void)
 	define_cost("gpujoin.ns_cost",
 				"Cost of one nanosecond of the rates that gpujoind measured.",
 				&gj_ns_cost);
+
+	define_cost("gpujoin.cost_margin",
+				"Fraction by which an offloaded join's own work is charged more than it is expected to take.",
+				&gj_cost_margin);
 
 	MarkGUCPrefixReserved("gpujoin");
 }

@@ -1,0 +1,187 @@
+package e2e
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"gpujoin/tests/harness"
+)
+
+// free makes an offloaded join cost its scans only, and lose by a startup cost
+// that is told from the rest.
+var free = []string{
+	"set max_parallel_workers_per_gather = 0", "set gpujoin.min_rows = 0", "set gpujoin.explain_rejected = on",
+	"set gpujoin.startup_cost = 1e9", "set gpujoin.cost_margin = 0", "set gpujoin.ns_cost = 0",
+	"set gpujoin.page_row_cost = 0", "set gpujoin.page_column_cost = 0", "set gpujoin.page_walk_cost = 0",
+	"set gpujoin.child_row_cost = 0", "set gpujoin.child_column_cost = 0",
+	"set gpujoin.return_row_cost = 0", "set gpujoin.return_column_cost = 0",
+}
+
+// jobCost is what the job of a query's only join would cost.
+func jobCost(t *testing.T, s *harness.Session, sql string) float64 {
+	t.Helper()
+	s.Notices()
+	query(t, s, "explain "+sql)
+	for _, n := range s.Notices() {
+		if m := regexp.MustCompile(`: cost \S+ against (\d+\.\d\d)\.$`).FindStringSubmatch(n); m != nil {
+			cost, err := strconv.ParseFloat(m[1], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return cost
+		}
+	}
+	t.Fatalf("%s: no cost in the notices", sql)
+	return 0
+}
+
+// A page feed walks over the columns up to the last one that it reads, but for
+// the leading ones that have a known place.
+func TestWalkCost(t *testing.T) {
+	w := newWorld(t)
+	s := w.session(t, free...)
+	const rows = 1000
+	exec(t, s, fmt.Sprintf(`create table walked (k int not null, f1 int not null, f2 int8 not null, n3 int, n4 int, v5 text, n6 int, n7 int);
+		insert into walked select g, g, g, g, g, g, g, g from generate_series(1, %d) g;
+		create table one as select 1 as k;
+		analyze walked, one`, rows))
+	for _, c := range []struct {
+		sql    string
+		walked int
+	}{
+		{"select w.f1 from walked w join one using (k)", 0},
+		{"select w.f2 from walked w join one using (k)", 0},
+		{"select w.n3 from walked w join one using (k)", 1},
+		{"select w.n7 from walked w join one using (k)", 5},
+		{"select w.f1 from walked w join one using (k) where w.n6 > 0", 4},
+		{"select w.n7, w.n3 from walked w join one using (k) where w.f1 > 0", 5},
+	} {
+		without := jobCost(t, s, c.sql)
+		// So little that the page feed stays cheaper than the child plan.
+		const price = 0.001
+		exec(t, s, fmt.Sprintf("set gpujoin.page_walk_cost = %v", price))
+		// The other table has one row whose only column is walked to.
+		if got, want := jobCost(t, s, c.sql)-without, price*float64(rows*c.walked+1); math.Abs(got-want) > 0.02 {
+			t.Errorf("%s: walks cost %v, not %v", c.sql, got, want)
+		}
+		exec(t, s, "set gpujoin.page_walk_cost = 0")
+	}
+}
+
+// The margin is on all that is not the scan itself.
+func TestCostMargin(t *testing.T) {
+	w := theWorld(t)
+	s := w.session(t, free...)
+	const sql = "select f.id from fact f join dim d using (k)"
+	exec(t, s, "set gpujoin.startup_cost = 1e6")
+	scans := jobCost(t, s, sql) - 1e6
+	exec(t, s, "set gpujoin.page_row_cost = 1; set gpujoin.child_row_cost = 1; set gpujoin.return_row_cost = 1")
+	own := jobCost(t, s, sql) - scans
+	if own < 1e6+60000 {
+		t.Fatalf("feeding and returning cost only %v", own-1e6)
+	}
+	exec(t, s, "set gpujoin.cost_margin = 0.5")
+	if got, want := jobCost(t, s, sql), scans+1.5*own; math.Abs(got-want) > 1 {
+		t.Errorf("with a margin of one half the job costs %v, not %v", got, want)
+	}
+}
+
+// A result that is expected to be small is returned at the price of a larger one.
+func TestReturnOfSmallEstimates(t *testing.T) {
+	w := newWorld(t)
+	s := w.session(t, free...)
+	exec(t, s, `create table wide_range as select g as k, g as v from generate_series(1, 10000) g;
+		create table narrow as select g * 100 as k from generate_series(1, 100) g;
+		analyze wide_range, narrow`)
+	for _, c := range []struct {
+		sql          string
+		rows, inputs float64
+	}{
+		{"select r.v from wide_range r join narrow n using (k)", 100, 10100},
+		{"select r.v from wide_range r join wide_range n using (k)", 10000, 20000},
+	} {
+		without := jobCost(t, s, c.sql)
+		exec(t, s, "set gpujoin.return_row_cost = 1")
+		want := math.Max(c.rows, math.Sqrt(c.rows*c.inputs))
+		if got := jobCost(t, s, c.sql) - without; math.Abs(got-want) > want/20 {
+			t.Errorf("%s: returning costs %v, not %v", c.sql, got, want)
+		}
+		exec(t, s, "set gpujoin.return_row_cost = 0")
+	}
+}
+
+// The daemon's work costs more the more jobs there are for its threads, and
+// where they get less of the processors than a backend.
+func TestLoadCost(t *testing.T) {
+	w := theWorld(t)
+	status, err := os.ReadFile(w.c.DaemonSocket() + ".status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake := filepath.Join(w.c.Sock, "loaded")
+	file, err := os.OpenFile(fake+".status", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(file.Close(), os.Remove(file.Name())); err != nil {
+			t.Error(err)
+		}
+	})
+	const setLockOFD = 37 // F_OFD_SETLK: what a living daemon has
+	if err := syscall.FcntlFlock(file.Fd(), setLockOFD, &syscall.Flock_t{Type: syscall.F_WRLCK}); err != nil {
+		t.Fatal(err)
+	}
+	const coresOffset, loadOffset, checked = 12, 200, 32 // docs/protocol.md
+	binary.LittleEndian.PutUint32(status[coresOffset:], 8)
+	// cost is that of the daemon's work with this load; beats 0: unknown.
+	s := w.session(t, append(slices.Clone(free), fmt.Sprintf("set gpujoin.socket = '%s'", fake))...)
+	cost := func(beats uint64, running, threads, queued, runnable, share uint32) float64 {
+		load := binary.LittleEndian.AppendUint64(nil, beats)
+		for _, v := range []uint32{running, threads, queued, runnable, share, 0} {
+			load = binary.LittleEndian.AppendUint32(load, v)
+		}
+		sum := fnv.New64a()
+		sum.Write(load)
+		copy(status[loadOffset:], binary.LittleEndian.AppendUint64(load[:checked], sum.Sum64()))
+		if _, err := file.WriteAt(status, 0); err != nil {
+			t.Fatal(err)
+		}
+		const sql = "select f.id from fact f join dim d using (k)"
+		exec(t, s, "set gpujoin.ns_cost = 0")
+		without := jobCost(t, s, sql)
+		exec(t, s, "set gpujoin.ns_cost = 1")
+		return jobCost(t, s, sql) - without
+	}
+	idle := cost(1, 0, 8, 0, 0, 1000)
+	if idle < 1000 {
+		t.Fatalf("the daemon's work costs %v", idle)
+	}
+	for _, c := range []struct {
+		name   string
+		factor float64
+		got    float64
+	}{
+		{"unknown load", 1, cost(0, 9, 8, 9, 0, 0)},
+		{"one join runs", 2, cost(1, 1, 8, 0, 0, 1000)},
+		{"two joins run, one job waits", 4, cost(1, 2, 8, 1, 0, 1000)},
+		{"half of the threads", 2, cost(1, 0, 4, 0, 0, 1000)},
+		{"a machine with twice as many tasks as processors", 1, cost(1, 0, 8, 0, 1600, 500)},
+		{"one that gives the daemon half of that", 2, cost(1, 0, 8, 0, 1600, 250)},
+		{"threads that never ran", 100, cost(1, 0, 8, 0, 800, 0)},
+	} {
+		if math.Abs(c.got/idle-c.factor) > 0.01 {
+			t.Errorf("%s: %v times the cost, not %v", c.name, c.got/idle, c.factor)
+		}
+	}
+}
