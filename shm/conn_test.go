@@ -324,3 +324,35 @@ func TestExtentSize(t *testing.T) {
 		}
 	}
 }
+
+// TestAllRead: a message counts until the peer has read all of it, whatever
+// came before.
+func TestAllRead(t *testing.T) {
+	conn, peer := pair(t, true)
+	check := func(want bool, when string) {
+		t.Helper()
+		if all, err := conn.AllRead(); err != nil || all != want {
+			t.Errorf("%s: %v, %v", when, all, err)
+		}
+	}
+	check(true, "before the first message")
+	for range 2 {
+		if err := conn.Write(AppendEmpty(nil, MsgEnd), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(false, "two messages wait")
+	b := make([]byte, 2*FrameSize-1)
+	if _, err := io.ReadFull(peer, b); err != nil {
+		t.Fatal(err)
+	}
+	check(false, "a byte waits")
+	if _, err := peer.Read(b); err != nil {
+		t.Fatal(err)
+	}
+	check(true, "nothing waits")
+	conn.StopWrites()
+	if err := conn.Write(AppendEmpty(nil, MsgEnd), nil); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a write after StopWrites: %v", err)
+	}
+}
