@@ -19,4 +19,4 @@ func NewLocal(p device.Provider, cores int, rates *choose.Rates) *backend.Local 
 // processors at work on joins, a frame would wait for the next preemption, 10
 // ms or more; with some to spare the kernel, which preempts at once for who
 // slept, decides.
-func SetProcs(cores int) { runtime.GOMAXPROCS(cores + max(16, 3*cores)) }
+func SetProcs(cores int) { runtime.GOMAXPROCS(backend.ThreadsPerCore*cores + 16) }

@@ -13,7 +13,7 @@ import (
 //
 // There are as many turns as cores, so that joins do not take them, and the
 // caches, from each other. Where more joins than that have work to do there is
-// a turn for each of them, up to threadsPerCore for a core: each join stands
+// a turn for each of them, up to ThreadsPerCore for a core: each join stands
 // for a backend that waits meanwhile, and the kernel, which divides processors
 // among threads, is to give the daemon what those backends would have had.
 //
@@ -35,8 +35,9 @@ type Cores struct {
 }
 
 const (
-	// threadsPerCore bounds what switching between threads costs.
-	threadsPerCore = 4
+	// ThreadsPerCore is how many threads work on joins for each core, at most.
+	// It bounds what switching between threads costs.
+	ThreadsPerCore = 4
 	// quantum is how long a join keeps its turns, at least: filling a core's
 	// cache takes a small part of it.
 	quantum = 10 * time.Millisecond
@@ -102,7 +103,7 @@ func (c *Cores) active() (n int) {
 }
 
 func (c *Cores) turns() int {
-	return max(c.cores, min(c.active(), threadsPerCore*c.cores))
+	return max(c.cores, min(c.active(), ThreadsPerCore*c.cores))
 }
 
 // Enter implements device.Turns.

@@ -114,7 +114,7 @@ func TestCoresInOrder(t *testing.T) {
 		var mu sync.Mutex
 		var ended []int
 		var all sync.WaitGroup
-		for i := range threadsPerCore + 3 { // more than there are turns
+		for i := range ThreadsPerCore + 3 { // more than there are turns
 			s := c.Join()
 			all.Go(func() {
 				defer s.Close()
@@ -132,7 +132,7 @@ func TestCoresInOrder(t *testing.T) {
 		}
 		all.Wait()
 		for i, n := range ended {
-			if (i < threadsPerCore) != (n < threadsPerCore) {
+			if (i < ThreadsPerCore) != (n < ThreadsPerCore) {
 				t.Errorf("the joins ended in the order %v", ended)
 				break
 			}
@@ -150,7 +150,7 @@ func TestCoresManyJoins(t *testing.T) {
 			defer s.Close()
 			w = append(w, enter(t.Context(), s), enter(t.Context(), s))
 			after(time.Second)
-			want := max(2, min(n, 2*threadsPerCore))
+			want := max(2, min(n, 2*ThreadsPerCore))
 			if got := count(w...); got != want {
 				t.Errorf("%d joins have %d turns, and not %d", n, got, want)
 			}
@@ -169,7 +169,7 @@ func TestCoresNobodyStarves(t *testing.T) {
 		after(10 * time.Second)
 		var stop atomic.Bool
 		var small sync.WaitGroup
-		for range 2 * threadsPerCore {
+		for range 2 * ThreadsPerCore {
 			small.Go(func() {
 				for !stop.Load() {
 					s := c.Join()
@@ -247,7 +247,7 @@ func TestCoresRandom(t *testing.T) {
 				if queued > 0 && inside < c.turns() {
 					t.Errorf("seed %d: %d wait while %d of %d turns are used", seed, queued, inside, c.turns())
 				}
-				if inside > threadsPerCore*c.cores {
+				if inside > ThreadsPerCore*c.cores {
 					t.Errorf("seed %d: %d inside", seed, inside)
 				}
 			}

@@ -50,11 +50,12 @@ type Budget struct {
 }
 
 type waiter struct {
-	n     int64
-	claim Claim
-	done  chan struct{}
-	acct  *Account // set before done is closed, or
-	err   error
+	n         int64
+	overtaken int64 // bytes of jobs that came later and went before
+	claim     Claim
+	done      chan struct{}
+	acct      *Account // set before done is closed, or
+	err       error
 }
 
 // NewBudget returns a budget of total bytes.
@@ -63,9 +64,9 @@ func NewBudget(total int64) *Budget {
 }
 
 // Reserve waits until n bytes are free, at most timeout, in the order of the
-// calls. It fails at once with ErrTooLarge if they can never be, with ErrBusy
-// if it would have to wait and timeout is 0 or its group holds an account, and
-// with ErrStopping.
+// calls, but that small jobs may overtake large ones (mayPass). It fails at
+// once with ErrTooLarge if they can never be, with ErrBusy if it would have to
+// wait and timeout is 0 or its group holds an account, and with ErrStopping.
 func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, claim Claim, timeout time.Duration) (*Account, error) {
 	b.mu.Lock()
 	if b.stopping {
@@ -77,7 +78,11 @@ func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, claim Claim
 		return nil, fmt.Errorf("%w: %d of %d bytes", ErrTooLarge, n, b.total)
 	}
 	holds := b.holds(claim.Group)
-	if fits := n <= b.total-b.reserved; fits && (holds || len(b.queue) == 0) {
+	fits := n <= b.total-b.reserved
+	if fits && holds || b.mayPass(n, len(b.queue)) {
+		if !holds {
+			b.pass(n, len(b.queue))
+		}
 		a := &Account{budget: b, store: store}
 		b.open(a, n, claim)
 		b.mu.Unlock()
@@ -149,13 +154,46 @@ func (w *waiter) refuse(err error) {
 	close(w.done)
 }
 
-// pump admits from the head of the queue what fits. The caller has locked b.
+// pump admits from the queue what fits, in its order but for small jobs. The
+// caller has locked b.
 func (b *Budget) pump() {
-	for len(b.queue) > 0 && b.queue[0].n <= b.total-b.reserved {
-		w := b.queue[0]
-		b.queue = slices.Delete(b.queue, 0, 1)
+	for i := 0; i < len(b.queue); {
+		w := b.queue[i]
+		if !b.mayPass(w.n, i) {
+			i++
+			continue
+		}
+		b.pass(w.n, i)
+		b.queue = slices.Delete(b.queue, i, i+1)
 		b.open(w.acct, w.n, w.claim)
 		close(w.done)
+		i = 0 // open may have taken others off
+	}
+}
+
+// smallPart is how much less than another job a job needs that may overtake it.
+const smallPart = 4
+
+// mayPass says whether a job of n bytes fits, and may overtake the first ahead
+// jobs of the queue, so that a small one does not wait for memory that only a
+// large one lacks. Who is overtaken waits longer by bounded work: together they
+// have at most what it asks for itself. The caller has locked b.
+func (b *Budget) mayPass(n int64, ahead int) bool {
+	if n > b.total-b.reserved {
+		return false
+	}
+	for _, w := range b.queue[:ahead] {
+		if n > w.n/smallPart || n > w.n-w.overtaken {
+			return false
+		}
+	}
+	return true
+}
+
+// pass notes that a job of n bytes has overtaken. The caller has locked b.
+func (b *Budget) pass(n int64, ahead int) {
+	for _, w := range b.queue[:ahead] {
+		w.overtaken += n
 	}
 }
 

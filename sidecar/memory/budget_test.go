@@ -52,6 +52,99 @@ func TestQueueOrder(t *testing.T) {
 	})
 }
 
+// A small job does not wait behind a large one that lacks memory, and a large
+// one does not wait for small ones without end.
+func TestSmallOvertakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(100)
+		reserve := func(pid int32, n int64, timeout time.Duration) (*Account, error) {
+			return b.Reserve(t.Context(), nil, n, Claim{Group: Group{pid, pid}}, timeout)
+		}
+		holder, err := reserve(1, 50, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var large *Account
+		var wg sync.WaitGroup
+		wg.Go(func() { large, err = reserve(2, 80, time.Minute) })
+		synctest.Wait()
+		if _, err := reserve(3, 21, 0); !errors.Is(err, ErrBusy) {
+			t.Errorf("a job of more than a quarter overtakes: %v", err)
+		}
+		// Jobs of 20 overtake one of 80 four times, whenever they come.
+		for i := range int32(4) {
+			a, err := reserve(10+i, 20, 0)
+			if err != nil {
+				t.Fatalf("small job %d: %v", i, err)
+			}
+			a.Close()
+		}
+		if _, err := reserve(20, 20, 0); !errors.Is(err, ErrBusy) {
+			t.Errorf("the fifth one overtakes: %v", err)
+		}
+		if _, err := reserve(1, 20, 0); err != nil {
+			t.Errorf("one whose group holds a job, and would wait for itself: %v", err)
+		}
+		synctest.Wait()
+		holder.Close()
+		for a := range b.holders {
+			if a != large {
+				a.Close()
+			}
+		}
+		wg.Wait()
+		if err != nil || large == nil {
+			t.Fatalf("the large job: %v", err)
+		}
+		large.Close()
+		if u := b.Usage(); u.Reserved != 0 || u.Queued != 0 || u.Jobs != 0 {
+			t.Errorf("%+v", u)
+		}
+	})
+}
+
+// Behind a large job that does not fit, the queue goes on with small ones, in
+// their order.
+func TestSmallOvertakesInQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(100)
+		keep, _ := b.Reserve(t.Context(), nil, 50, Claim{Group: Group{1, 1}}, 0)
+		soon, _ := b.Reserve(t.Context(), nil, 50, Claim{Group: Group{2, 2}}, 0)
+		var mu sync.Mutex
+		var order []int32
+		var wg sync.WaitGroup
+		for i, n := range []int64{80, 60, 10, 15} {
+			pid := int32(10 + i)
+			wg.Go(func() {
+				a, err := b.Reserve(t.Context(), nil, n, Claim{Group: Group{pid, pid}}, time.Minute)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, pid)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				a.Close()
+			})
+			synctest.Wait()
+		}
+		soon.Close()
+		synctest.Wait()
+		mu.Lock()
+		slices.Sort(order) // they were admitted at once
+		if !slices.Equal(order, []int32{12, 13}) {
+			t.Errorf("admitted %v while a large job does not fit", order)
+		}
+		mu.Unlock()
+		keep.Close()
+		wg.Wait()
+		if !slices.Equal(order, []int32{12, 13, 10, 11}) {
+			t.Errorf("admitted in order %v", order)
+		}
+	})
+}
+
 func TestQueueTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
