@@ -95,7 +95,7 @@ func TestServe(t *testing.T) {
 	}()
 	var c *client.Conn
 	var err error
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if c, err = client.Dial(socket, 0); err == nil {
 			break
 		}

@@ -90,7 +90,7 @@ func TestNothingLeaks(t *testing.T) {
 		st.extents = reportOf(t, observer).Pool.Extents
 		// The daemon sees the ends of connections a moment later; what stays
 		// is the socket that it listens on.
-		for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			st.connections = w.p.Connections()
 			if st.daemon, err = harness.HoldingsOf(w.d.PID()); err != nil {
 				t.Fatal(err)

@@ -28,7 +28,7 @@ func soon(t *testing.T, done <-chan answer) answer {
 	select {
 	case a := <-done:
 		return a
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the statement does not end while the daemon is stopped")
 		return answer{}
 	}
@@ -68,7 +68,7 @@ func goneBackend(t *testing.T, w *world, pid int) {
 	t.Helper()
 	s := w.session(t)
 	defer s.Close()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		r := query(t, s, fmt.Sprintf("select 1 from pg_stat_activity where pid = %d or leader_pid = %[1]d", pid))
 		if len(r.Rows) == 0 {
 			return
@@ -140,7 +140,7 @@ func TestStoppedBeforeConnect(t *testing.T) {
 	for _, workers := range []int{0, 2} {
 		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
 			s := w.session(t, forced, fmt.Sprintf(
-				"set max_parallel_workers_per_gather = %d; set gpujoin.connect_timeout = '100ms'", workers))
+				"set max_parallel_workers_per_gather = %d; set gpujoin.connect_timeout = '2s'", workers))
 			goOn := w.stopped(t)
 			ctx, cancel := bounded()
 			defer cancel()
@@ -170,7 +170,7 @@ func TestStoppedBeforeRows(t *testing.T) {
 		workers := i % 2 * 2
 		t.Run(fmt.Sprintf("%s, %d workers", ph.name, workers), func(t *testing.T) {
 			s := w.proxied(t, fmt.Sprintf(
-				"set max_parallel_workers_per_gather = %d; set gpujoin.connect_timeout = '100ms'", workers))
+				"set max_parallel_workers_per_gather = %d; set gpujoin.connect_timeout = '2s'", workers))
 			h := w.p.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, theJoin)
 			reached(t, h, done)
@@ -187,7 +187,7 @@ func TestStoppedBeforeRows(t *testing.T) {
 // A daemon that takes its time, but greets, is waited for.
 func TestSlowIsNotStopped(t *testing.T) {
 	w := theWorld(t)
-	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '100ms'")
+	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '2s'")
 	for _, msg := range []int{harness.MsgGrant, harness.MsgFedOK, harness.MsgRunning} {
 		h := w.p.HoldFrame(msg, 1)
 		done := make(chan harness.Node, 1)
@@ -201,7 +201,7 @@ func TestSlowIsNotStopped(t *testing.T) {
 			done <- plan
 		}()
 		<-h.Reached
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(2500 * time.Millisecond)
 		h.Release()
 		plan := <-done
 		if joins := plan.GpuJoins(); len(joins) != 1 || joins[0].Text("Fallback") != "" {
@@ -214,7 +214,7 @@ func TestSlowIsNotStopped(t *testing.T) {
 // Admission that does not come costs both timeouts.
 func TestStoppedInQueue(t *testing.T) {
 	w := theWorld(t)
-	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '100ms'; set gpujoin.queue_timeout = '100ms'")
+	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '2s'; set gpujoin.queue_timeout = '100ms'")
 	h := w.p.HoldFrame(harness.MsgAdmitted, 1)
 	done := ask(s, theJoin)
 	reached(t, h, done)
@@ -230,7 +230,7 @@ func TestStoppedInQueue(t *testing.T) {
 func TestStoppedAtStatistics(t *testing.T) {
 	w := theWorld(t)
 	for _, end := range []string{"stopped", "killed"} {
-		s := w.proxied(t, serial, "set gpujoin.connect_timeout = '100ms'")
+		s := w.proxied(t, serial, "set gpujoin.connect_timeout = '2s'")
 		h := w.p.HoldFrame(harness.MsgStats, 1)
 		type explained struct {
 			plan harness.Node

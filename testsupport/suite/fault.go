@@ -137,7 +137,7 @@ func Cancel(t *testing.T, s Subject) {
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("%v: %v", a, err)
 			}
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > 30*time.Second {
 				t.Errorf("%v: cancelled only after %v", a, took)
 			}
 			mem.empty(t, a.String())

@@ -27,6 +27,7 @@ type Config struct {
 // Timing is how patient the supervisor is.
 type Timing struct {
 	Start        time.Duration // until a child serves
+	First        time.Duration // from then until its first sign of life
 	Health       time.Duration // between signs of life
 	Silence      time.Duration // without one, until it is killed
 	Cancel       time.Duration // from cancelling a job until it has stopped
@@ -41,7 +42,7 @@ type Timing struct {
 
 // DefaultTiming is for real devices.
 var DefaultTiming = Timing{
-	Start: time.Minute, Health: time.Second, Silence: 5 * time.Second, Cancel: 10 * time.Second,
+	Start: time.Minute, First: time.Minute, Health: time.Second, Silence: 5 * time.Second, Cancel: 10 * time.Second,
 	Stop: 2 * time.Second, Probe: time.Minute,
 	RestartFirst: time.Second, RestartMost: time.Minute,
 	Deaths: 5, Window: 10 * time.Minute, Open: 10 * time.Minute,

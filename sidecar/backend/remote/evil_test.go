@@ -177,7 +177,7 @@ func TestRefusedBookings(t *testing.T) {
 // TestMute: a worker that never gives a sign of life is not ready.
 func TestMute(t *testing.T) {
 	r := start(t, "evil mute", func(config *Config) {
-		config.Timing.Start = 500 * time.Millisecond
+		config.Timing.First = 100 * time.Millisecond
 		config.Timing.RestartFirst, config.Timing.RestartMost = time.Hour, time.Hour
 	})
 	r.eventually("it is given up", func() bool {

@@ -54,6 +54,7 @@ func workerMain(mode string) int {
 		fmt.Println("1|1|unix|/nonexistent|netrpc|")
 		time.Sleep(time.Minute)
 	case "silent":
+		fmt.Fprintln(os.Stderr, "silent from here on")
 		time.Sleep(time.Minute)
 	case "panics":
 		panic("no device today")
@@ -115,6 +116,7 @@ func (f *faulty) Open(mem joincore.Memory, opt device.Options) (device.Device, e
 	case "memory":
 		return nil, fmt.Errorf("%w: device memory", joincore.ErrBudget)
 	case "deaf": // to cancelling
+		fmt.Fprintln(os.Stderr, "deaf from here on")
 		time.Sleep(time.Minute)
 	case "hungry":
 		for {
@@ -162,10 +164,11 @@ const (
 	testExtentSize = 1 << 20
 )
 
-// quick is for tests.
+// quick is for tests. It is patient with all that a healthy worker has to do,
+// which may be starved of CPU; a test shortens only what its worker never does.
 var quick = Timing{
-	Start: 20 * time.Second, Health: 50 * time.Millisecond, Silence: 5 * time.Second, Cancel: 10 * time.Second,
-	Stop: 2 * time.Second, Probe: 20 * time.Millisecond,
+	Start: time.Minute, First: time.Minute, Health: 50 * time.Millisecond, Silence: 30 * time.Second, Cancel: time.Minute,
+	Stop: 20 * time.Second, Probe: 20 * time.Millisecond,
 	RestartFirst: 10 * time.Millisecond, RestartMost: 100 * time.Millisecond,
 	Deaths: 1000, Window: time.Hour, Open: time.Hour,
 }
@@ -224,7 +227,7 @@ func (r *rig) idle() {
 
 func (r *rig) eventually(what string, done func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.t.Fatalf("never came true: %s\n%s", what, r.logged)
 		}
@@ -398,6 +401,13 @@ func (s *sink) Discard(b *joincore.Batch) {
 		<-s.window
 	}
 	b.Handle.(*memory.Extent).Release()
+}
+
+// emitted returns how many batches have been emitted.
+func (s *sink) emitted() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.batches
 }
 
 // job stages the inputs of a plan.

@@ -80,7 +80,7 @@ func startProcess(ctx context.Context, config *Config, sum []byte) (*process, []
 		<-p.exited
 		return nil, nil, p.obituary()
 	}
-	devices, err := p.status(ctx, config.Timing.Start)
+	devices, err := p.status(ctx, config.Timing.First)
 	if err != nil {
 		p.kill(fmt.Errorf("its first sign of life: %w", err))
 		<-p.exited
