@@ -6,14 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
 
 var (
-	programs = flag.String("programs", "", "with -only gpu: what to run of phj, rowid, smj, npj, selector, calibrate, driver, transfer, cuda, worker, e2e, with commas between; none: all")
-	within   = flag.Duration("within", 9*time.Minute, "with -only gpu: what is not done by then is stopped")
+	programs = flag.String("programs", "", "with -only gpu: what to run of phj, rowid, smj, npj, selector, calibrate, driver, transfer, cuda, worker, e2e, large, with commas between; none: all")
+	within   = flag.Duration("within", 0, "with -only gpu: what is not done by then is stopped; 0: each step has its own limit alone")
 )
 
 // kernelPrograms launch every kernel. Their short tests are run natively and
@@ -26,6 +27,10 @@ var kernelPrograms = []string{"phj", "rowid", "smj", "npj"}
 // of kernels once has to do.
 const raced = "^TestSet$"
 
+// large are tests of rowid whose time is that of their rows: gigabytes of keys,
+// or a billion pairs. They are a step of their own.
+const large = "^Test(ABillionPairs|HotMarks|RowNumbersBeyond31Bits|Rates)$"
+
 // memchecked are tests of the provider that memcheck watches: divisions, registered
 // memory, windows, and sides that are joined whole.
 const memchecked = "^Test(Division|DividedThroughSlabs|RegisteredMemory|KeysThatGoWhole)$"
@@ -34,12 +39,15 @@ const memchecked = "^Test(Division|DividedThroughSlabs|RegisteredMemory|KeysThat
 // there need be neither Go nor a compiler. What is short and says most comes
 // first, since a machine may be lent for some minutes only.
 func gpuSteps() ([]step, error) {
-	g := &gpu{ends: time.Now().Add(*within)}
+	g := &gpu{}
+	if *within > 0 {
+		g.ends = time.Now().Add(*within)
+	}
 	if *programs != "" {
 		g.only = strings.Split(*programs, ",")
 	}
 	for _, name := range g.only {
-		if !slices.Contains(kernelPrograms, name) && !slices.Contains([]string{"selector", "calibrate", "driver", "transfer", "cuda", "worker", "e2e"}, name) {
+		if !slices.Contains(kernelPrograms, name) && !slices.Contains([]string{"selector", "calibrate", "driver", "transfer", "cuda", "worker", "e2e", "large"}, name) {
 			return nil, fmt.Errorf("there is no program %q", name)
 		}
 	}
@@ -57,14 +65,15 @@ func gpuSteps() ([]step, error) {
 		g.together("memcheck", []string{"cuda"}, 90*time.Second, memcheck(), "-test.run", memchecked),
 		g.together("racecheck", kernelPrograms, 100*time.Second, sanitizer("racecheck"), "-test.run", raced),
 		g.together("all", []string{"phj", "smj", "npj"}, 2*time.Minute, nil),
-		g.tests("rowid", 2*time.Minute), // needs most of the memory
+		g.tests("rowid", 3*time.Minute, "-test.skip", large),
+		g.largeTests(), // need most of the memory
 	), nil
 }
 
 // gpu makes steps of the programs that were chosen.
 type gpu struct {
 	only []string
-	ends time.Time
+	ends time.Time // zero: never
 }
 
 func (g *gpu) chosen(name string) bool { return g.only == nil || slices.Contains(g.only, name) }
@@ -77,6 +86,29 @@ func (g *gpu) tests(name string, limit time.Duration, flags ...string) []step {
 	return []step{{"gpu", name, func(root string) outcome {
 		return g.runTests(root, name, name, nil, flags, limit)
 	}}}
+}
+
+// largeTests is the step of the large tests, if it was chosen.
+func (g *gpu) largeTests() []step {
+	if !g.chosen("large") {
+		return nil
+	}
+	return []step{{"gpu", "large rowid", func(root string) outcome {
+		memory, _ := command(root, "nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits")
+		return g.runTests(root, "large-rowid", "rowid", nil, []string{"-test.run", large}, largeLimit(memory))
+	}}}
+}
+
+// largeLimit is how long tests may take that fill a device's memory: the host
+// fills and reads a part of it, at some 100 MB/s where it is slow. memory is the
+// driver's list of MiB, a line for each device; the first one is used.
+func largeLimit(memory string) time.Duration {
+	first, _, _ := strings.Cut(strings.TrimSpace(memory), "\n")
+	mib, err := strconv.Atoi(strings.TrimSpace(first))
+	if err != nil {
+		mib = 0
+	}
+	return 2*time.Minute + time.Duration(mib/1024)*3*time.Second
 }
 
 // together runs programs at the same time: they are busy on one core each, and

@@ -91,25 +91,46 @@ func TestProgramsRunTogether(t *testing.T) {
 	}
 }
 
-// The tests that memcheck watches are there.
-func TestMemcheckedTestsExist(t *testing.T) {
+// Tests that steps name are there.
+func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../../joincore/cuda/*_test.go")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	var all strings.Builder
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	for pattern, dir := range map[string]string{memchecked: ".", large: "rowid"} {
+		files, err := filepath.Glob(filepath.Join("../../../joincore/cuda", dir, "*_test.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
 		}
-		all.Write(text)
-	}
-	names := strings.TrimSuffix(strings.TrimPrefix(memchecked, "^Test("), ")$")
-	for name := range strings.SplitSeq(names, "|") {
-		if !strings.Contains(all.String(), "\nfunc Test"+name+"(t *testing.T)") {
-			t.Errorf("there is no Test%s", name)
+		var all strings.Builder
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(text)
 		}
+		names := strings.TrimSuffix(strings.TrimPrefix(pattern, "^Test("), ")$")
+		for name := range strings.SplitSeq(names, "|") {
+			if !strings.Contains(all.String(), "\nfunc Test"+name+"(t *testing.T)") {
+				t.Errorf("there is no Test%s in %s", name, dir)
+			}
+		}
+	}
+}
+
+// Large tests have more time on a larger device; without an overall limit a step
+// has its own.
+func TestLimitOfLargeTests(t *testing.T) {
+	t.Parallel()
+	for memory, want := range map[string]time.Duration{
+		"81559\n": 2*time.Minute + 79*3*time.Second, "143771\n143771\n": 2*time.Minute + 140*3*time.Second, "no such program": 2 * time.Minute,
+	} {
+		if got := largeLimit(memory); got != want {
+			t.Errorf("%q: %v, not %v", memory, got, want)
+		}
+	}
+	if got := (&gpu{}).left(time.Hour); got != time.Hour {
+		t.Errorf("without an overall limit: %v", got)
+	}
+	if got := (&gpu{ends: time.Now().Add(time.Minute)}).left(time.Hour); got > time.Minute {
+		t.Errorf("beyond the overall limit: %v", got)
 	}
 }

@@ -127,6 +127,9 @@ type run struct {
 
 // left returns a step's limit, or what is left of the time for all of them.
 func (g *gpu) left(limit time.Duration) time.Duration {
+	if g.ends.IsZero() {
+		return limit
+	}
 	return max(min(limit, time.Until(g.ends).Round(time.Second)), 0)
 }
 
