@@ -45,7 +45,7 @@ func (w *divider) describe(ctx context.Context, of window, half int) error {
 	out, parts := &w.out[half], of.key.Parts
 	at := out.descriptor + driver.Ptr(binary.Size(divideDescriptor{}))
 	d := divideDescriptor{
-		Rows: uint64(of.view.rows), Parts: uint64(at), PartCount: uint64(len(parts)), Seed: divideSeed,
+		Rows: uint64(of.view.rows), Parts: uint64(at), PartCount: uint64(len(parts)), Seed: of.input.divideSeed(),
 		Bits: uint64(of.bits), Partition: uint64(w.ids), Count: uint64(out.count), Cursor: uint64(w.cursors), First: uint64(of.view.first()),
 		Moved: uint64(at) + uint64(len(parts)*binary.Size(partDescriptor{})), MovedCount: uint64(len(of.moved)),
 	}

@@ -59,7 +59,8 @@
 // A join hashes its keys by one bijection (kernels/block/hash.cuh), of which no two
 // decisions see the same bits: partitions are numbered by the highest, those of
 // the first pass above those of the second, and buckets of a partition's table by
-// the lowest. Division hashes in another way, so that to its join a
+// the lowest. A seed is mixed in first, so that nobody can choose keys that meet:
+// it is drawn once a process, for all devices. Division hashes in another way, so that to its join a
 // co-partition's keys are like any others. No bits choose a device: a join runs
 // on one.
 //

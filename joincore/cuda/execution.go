@@ -5,6 +5,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 
 	"gpujoin/joincore"
@@ -37,6 +38,9 @@ const chunkRows = 1 << 18
 
 func newExecution(p *Provider, s *workspace, mem joincore.Memory, opt device.Options) *execution {
 	e := &execution{p: p, workspace: s, mem: mem, opt: opt, streams: len(s.gather), chunk: chunkRows}
+	if opt.Seed == 0 { // nobody can choose keys that collide
+		e.opt.Seed = rand.Uint64()
+	}
 	if opt.Streams > 0 {
 		e.streams = min(opt.Streams, e.streams)
 	}
@@ -71,6 +75,7 @@ func (e *execution) Import(number int, r *joincore.Relation) (device.Space, erro
 	for len(e.inputs) <= number {
 		e.inputs = append(e.inputs, nil)
 	}
+	host.seed = e.opt.Seed
 	e.inputs[number] = &input{hostInput: host}
 	all := e.segmentsView(number, 0, len(r.Segments))
 	e.inputs[number].all = all

@@ -19,6 +19,7 @@ const maxRows = 1<<32 - 1<<20
 type hostInput struct {
 	relation *joincore.Relation
 	starts   []int64 // the first row of each segment, and the number of all
+	seed     uint64  // of the execution's hashes
 }
 
 func newHostInput(input int, r *joincore.Relation) (*hostInput, error) {

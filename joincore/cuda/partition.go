@@ -72,7 +72,7 @@ func (h *hostInput) hashBlocks(key *device.Key, segment int, visit func(low int,
 	for low := 0; low < s.Rows; low += hashBlock {
 		n := min(hashBlock, s.Rows-low)
 		for i := range n {
-			hash[i] = divideSeed
+			hash[i] = h.divideSeed()
 		}
 		for _, p := range key.Parts {
 			fold(hash[:n], &s.Columns[p.Column.Column], low, h.relation.Columns[p.Column.Column].Width)
@@ -85,7 +85,7 @@ func (h *hostInput) hashBlocks(key *device.Key, segment int, visit func(low int,
 }
 
 // divideSeed makes the hash another one than those that joins use.
-const divideSeed = 0x5bd1e9955bd1e995
+func (h *hostInput) divideSeed() uint64 { return h.seed ^ 0x5bd1e9955bd1e995 }
 
 // finish is the finaliser of kernels/block/hash.cuh. That of 0 is 0.
 func finish(x uint64) uint64 {

@@ -41,6 +41,37 @@ func keyed(t *testing.T, r *rand.Rand, width, rows int) (*hostInput, []int64) {
 
 const null = 1 << 40
 
+// TestChosenKeysAreSpread: keys that were chosen to be of one partition by one
+// seed are not by another.
+func TestChosenKeysAreSpread(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	key := &device.Key{Exact: true, Parts: []device.KeyPart{{Class: joincore.KeyInt}}}
+	const radix = 3
+	h, keys := keyed(t, r, 8, 3000)
+	chosen, err := h.partition(key, radix, make([]uint32, len(keys)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.seed = r.Uint64()
+	parts, err := h.partition(key, radix, make([]uint32, len(keys)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	where := map[uint32]int{}
+	for p, rows := range parts {
+		for _, row := range rows {
+			where[row] = p
+		}
+	}
+	used := map[int]bool{}
+	for _, row := range chosen[1] {
+		used[where[row]] = true
+	}
+	if len(used) < 1<<radix-2 {
+		t.Errorf("keys that met by one seed are in %d partitions by another", len(used))
+	}
+}
+
 func TestEqualKeysMeetInOnePartition(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	key := &device.Key{Exact: true, Parts: []device.KeyPart{{Class: joincore.KeyInt}}}

@@ -4,6 +4,7 @@ package driver
 
 import (
 	"errors"
+	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
 
@@ -18,6 +19,7 @@ type Context struct {
 	ctx    cu.CUContext
 	waiter *waiter
 	lost   atomic.Pointer[Error]
+	seed   atomic.Uint64 // of the hash of keys
 }
 
 // Open makes a device's primary context ready.
@@ -31,8 +33,20 @@ func Open(ordinal int) (*Context, error) {
 		return nil, wrap("cuDevicePrimaryCtxRetain", err)
 	}
 	c.waiter = newWaiter(c)
+	c.seed.Store(processSeed)
 	return c, nil
 }
+
+// processSeed is drawn once, and not by device: devices exchange what is
+// partitioned by hash.
+var processSeed = rand.Uint64()
+
+// HashSeed returns the seed of the hash of keys in modules that are loaded.
+func (c *Context) HashSeed() uint64 { return c.seed.Load() }
+
+// SetHashSeed is for tests: modules that are loaded from now on hash by seed.
+// All that work on the same join must have the same.
+func (c *Context) SetHashSeed(seed uint64) { c.seed.Store(seed) }
 
 // Info describes the device.
 func (c *Context) Info() Info { return c.info }

@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"unsafe"
@@ -19,7 +20,12 @@ type Module struct {
 	kernels map[string]*Kernel
 }
 
-// Load loads a fatbin, cubin or PTX.
+// hashSeed is the number in a module's constant memory that its kernels mix
+// with keys before they hash them (kernels/block/hash.cuh). A module that hashes no
+// keys has none.
+const hashSeed = "gj_hash_seed"
+
+// Load loads a fatbin, cubin or PTX, and gives it the seed of the hash.
 func (c *Context) Load(image []byte) (*Module, error) {
 	m := &Module{c: c, kernels: map[string]*Kernel{}}
 	err := c.with("cuModuleLoadData", func() (err error) {
@@ -29,7 +35,35 @@ func (c *Context) Load(image []byte) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := m.setSeed(c.HashSeed()); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", hashSeed, err), m.Unload())
+	}
 	return m, nil
+}
+
+// setSeed writes the seed into constant memory, where there is one, and reads
+// it back: the copy is done when that returns.
+func (m *Module) setSeed(seed uint64) error {
+	at, bytes, err := m.global(hashSeed)
+	var e *Error
+	if errors.As(err, &e) && e.Code == codeNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if bytes != 8 {
+		return fmt.Errorf("%d bytes in place of 8", bytes)
+	}
+	err = m.c.with("cuMemcpyHtoD", func() error { return cu.MemcpyHtoD(at, unsafe.Pointer(&seed), 8) })
+	if err != nil {
+		return err
+	}
+	set, err := m.constants(hashSeed, 1)
+	if err == nil && set[0] != seed {
+		err = fmt.Errorf("%#x in place of %#x", set[0], seed)
+	}
+	return err
 }
 
 // Unload frees the module and its kernels.
@@ -71,12 +105,7 @@ func (m *Module) Constants(name string) ([]uint64, error) { return m.constants(n
 
 // constants reads n numbers, all there are where n is 0.
 func (m *Module) constants(name string, n int) ([]uint64, error) {
-	var at cu.DevicePtr
-	var bytes int64
-	err := m.c.with("cuModuleGetGlobal", func() (err error) {
-		at, bytes, err = m.mod.Global(name)
-		return err
-	})
+	at, bytes, err := m.global(name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -88,4 +117,13 @@ func (m *Module) constants(name string, n int) ([]uint64, error) {
 		return cu.MemcpyDtoH(unsafe.Pointer(unsafe.SliceData(numbers)), at, 8*int64(len(numbers)))
 	})
 	return numbers, err
+}
+
+// global returns where a name lies, and its bytes.
+func (m *Module) global(name string) (at cu.DevicePtr, bytes int64, err error) {
+	err = m.c.with("cuModuleGetGlobal", func() (err error) {
+		at, bytes, err = m.mod.Global(name)
+		return err
+	})
+	return at, bytes, err
 }

@@ -45,6 +45,33 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
+// TestHashSeed: a module whose kernels hash gets the context's seed, which no
+// context has from another process; others need none.
+func TestHashSeed(t *testing.T) {
+	c, _ := open(t)
+	for _, name := range []string{hashSeed, "another"} {
+		image := []byte(addPTX + "\n.visible .const .align 8 .u64 " + name + ";\n")
+		seeds := []uint64{c.HashSeed(), 0, 1, 1<<63 | 7}
+		for i, seed := range seeds {
+			if i > 0 {
+				c.SetHashSeed(seed)
+			}
+			m, err := c.Load(image)
+			must(t, err)
+			got, err := m.Constants(name)
+			must(t, err)
+			if want := map[bool]uint64{true: seed}[name == hashSeed]; len(got) != 1 || got[0] != want {
+				t.Errorf("%s is %#x, not %#x", name, got, want)
+			}
+			must(t, m.Unload())
+		}
+		c.SetHashSeed(seeds[0])
+	}
+	if processSeed == 0 {
+		t.Error("no seed was drawn")
+	}
+}
+
 func TestMissingKernel(t *testing.T) {
 	c, _ := open(t)
 	m, err := c.Load([]byte(addPTX))

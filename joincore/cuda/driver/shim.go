@@ -196,6 +196,7 @@ const (
 const (
 	codeOutOfMemory        = int(C.CUDA_ERROR_OUT_OF_MEMORY)
 	codeNotReady           = int(C.CUDA_ERROR_NOT_READY)
+	codeNotFound           = int(C.CUDA_ERROR_NOT_FOUND)
 	codeInvalidValue       = int(C.CUDA_ERROR_INVALID_VALUE)
 	codeECC                = int(C.CUDA_ERROR_ECC_UNCORRECTABLE)
 	codeNVLink             = int(C.CUDA_ERROR_NVLINK_UNCORRECTABLE)

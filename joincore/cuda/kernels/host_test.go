@@ -12,6 +12,8 @@ import (
 // Kernels run on the host, threads as fibers, so that what they compute is
 // tested where there is no GPU. Needs a C++20 compiler.
 
+func TestHashOnTheHost(t *testing.T) { onHost(t, "hash") }
+
 func TestFusedKernelsOnTheHost(t *testing.T) { onHost(t, "joins") }
 
 func TestDestinationsOnTheHost(t *testing.T) { onHost(t, "destinations") }

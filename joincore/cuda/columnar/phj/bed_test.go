@@ -108,7 +108,7 @@ func (b *bed) check(c trial, r *rand.Rand) error {
 	}
 	probe := random(r, c.rows[1], c.keys, c.key, c.widths[1], c.hot)
 	if c.misled {
-		mislead(probe)
+		mislead(probe, b.d.HashSeed())
 	}
 	wanted := func(each func([]byte)) { c.reference(build, probe, each) }
 	want := bag{seed: maphash.MakeSeed()}

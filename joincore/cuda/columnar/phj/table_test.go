@@ -87,11 +87,11 @@ func unique(s table) {
 }
 
 // mislead takes the match from each row that a sample takes: SampleLookup in
-// kernels/agent/sample.cuh says which.
-func mislead(s table) {
+// kernels/agent/sample.cuh says which, by a hash with the seed.
+func mislead(s table, seed uint64) {
 	key, rows := s.widths[0], uint64(len(s.columns[0])/s.widths[0])
 	for i := range uint64(sampleSlots) {
-		x := uint32(i)
+		x := uint32(i) ^ uint32(seed)
 		x ^= x >> 16
 		x *= 0x7feb352d
 		x ^= x >> 15

@@ -1,7 +1,8 @@
 // Division of rows by few bits of their keys' hash, columns and all: what is
 // larger than the device goes through it, window by window, and back to the
 // host in co-partitions. The hash is another one than that by which joins
-// partition, so that a co-partition's keys are like any others. Rows that have
+// partition, so that a co-partition's keys are like any others, and the cores,
+// which divide windows, too, calculate the same. Rows that have
 // a NULL in their key go to partition 0.
 //
 // A tile's rows are ranked once, and each column goes through shared memory in
@@ -33,9 +34,7 @@ __device__ __forceinline__ void divide_count(const gj_divide* d) {
   for (uint64_t i = (uint64_t)blockIdx.x * T + threadIdx.x; i < rows; i += (uint64_t)gridDim.x * T) {
     uint32_t p = 0;
     if (has_key(part, (uint32_t)keys.part_count, (uint32_t)i)) {
-      const uint64_t key = key_of(keys, (uint32_t)i);
-      const uint32_t words[2] = {(uint32_t)key, (uint32_t)(key >> 32)};
-      p = hash_words(words).part >> shift;
+      p = finish(key_of(keys, (uint32_t)i)).part >> shift;
     }
     partition[i] = (uint8_t)p;
     atomicAdd(&count[p], 1u);

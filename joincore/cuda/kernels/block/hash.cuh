@@ -2,8 +2,18 @@
 // The top bits of `part` number the partition (first pass, then second pass
 // below it); the bottom bits of `table` number the bucket inside it. No key
 // value is special.
+//
+// The key is mixed with a seed first, so that nobody can choose keys which all
+// fall into one partition or bucket. The seed is one for all modules: what one
+// kernel has hashed another one finds. It lies in constant memory, where the
+// instruction that mixes it in reads it: it takes no register.
 #pragma once
 #include <stdint.h>
+
+// The driver sets it in each module that it loads (joincore/cuda/driver).
+extern "C" {
+__constant__ uint64_t gj_hash_seed;
+}
 
 namespace gj {
 
@@ -14,7 +24,7 @@ struct Hash {
 
 // Key of one 4-byte word.
 __device__ __forceinline__ Hash hash_words(const uint32_t (&key)[1]) {
-  uint32_t x = key[0];
+  uint32_t x = key[0] ^ (uint32_t)gj_hash_seed;
   x ^= x >> 16;
   x *= 0x7feb352du;
   x ^= x >> 15;
@@ -23,15 +33,19 @@ __device__ __forceinline__ Hash hash_words(const uint32_t (&key)[1]) {
   return {x, x};
 }
 
-// Key of two words, low word first.
-__device__ __forceinline__ Hash hash_words(const uint32_t (&key)[2]) {
-  uint64_t x = (uint64_t)key[1] << 32 | key[0];
+// The finaliser alone, of what is seeded already.
+__device__ __forceinline__ Hash finish(uint64_t x) {
   x ^= x >> 32;
   x *= 0xd6e8feb86659fd93ull;
   x ^= x >> 32;
   x *= 0xd6e8feb86659fd93ull;
   x ^= x >> 32;
   return {(uint32_t)(x >> 32), (uint32_t)x};
+}
+
+// Key of two words, low word first.
+__device__ __forceinline__ Hash hash_words(const uint32_t (&key)[2]) {
+  return finish(((uint64_t)key[1] << 32 | key[0]) ^ gj_hash_seed);
 }
 
 }  // namespace gj

@@ -173,6 +173,7 @@ void check_rate() {
 
 template <int KW>
 void check_all() {
+  gj_hash_seed = random_bits();
   check_sizes<KW>();
   check_shares<KW>();
   check_adversarial<KW>();

@@ -17,6 +17,7 @@
 #define __global__
 #define __forceinline__ inline
 #define __shared__ static
+#define __constant__
 
 struct uint2 {
   uint32_t x, y;

@@ -131,6 +131,7 @@ struct Bed {
 
 template <int KW, class P>
 void check(uint32_t rows, int first_bits, int second_bits, bool hot) {
+  gj_hash_seed = random_bits();
   using Rig = Bed<KW, P>;
   auto say = [&](bool right, const char* what) { expect(right, what, Rig::W, first_bits, second_bits, rows); };
   uint64_t lacking;

@@ -234,6 +234,7 @@ int checks = 0, wrong = 0;
 
 template <int KW, class B, class S, class MB = B, class MS = S, class HB = B>
 void check(Case c) {
+  gj_hash_seed = random_bits();
   const bool can_list = MB::form == Form::row_id || MS::form == Form::row_id;
   for (int how = 0; how < 3; how++) {
     c.listed = how == 1, c.reduced = how == 2;

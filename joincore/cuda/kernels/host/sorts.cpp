@@ -239,9 +239,11 @@ bool table(const Case& c, bool known) {
 }
 
 int checks = 0, wrong = 0;
+std::mt19937_64 random_bits(5);
 
 template <int KW>
 void check(const Case& c) {
+  gj_hash_seed = random_bits();
   const bool right[] = {sort_merge<KW>(c), table<KW>(c, false), table<KW>(c, true)};
   const char* name[] = {"sort and merge", "table", "table of a known range"};
   for (int a = 0; a < 3; a++) {
@@ -250,8 +252,6 @@ void check(const Case& c) {
     if (!right[a]) printf("%s, %s, key of %d bytes, %u x %u rows, %d bits%s\n", name[a], c.name.c_str(), KW * 4, c.rows[0], c.rows[1], c.bits, c.ids ? ", by id" : "");
   }
 }
-
-std::mt19937_64 random_bits(5);
 
 Case make(std::string name, uint32_t build, uint32_t probe, int bits, std::function<uint64_t(int side, uint32_t row)> key) {
   Case c{name, {build, probe}, {}, {{4, 16}, {8, 1, 2}}, bits};
