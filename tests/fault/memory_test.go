@@ -8,10 +8,10 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// memoryOf is what a backend's memory contexts take.
+// memoryOf is what is in use of a backend's memory contexts.
 func memoryOf(t *testing.T, s *harness.Session) int64 {
 	t.Helper()
-	n, err := strconv.ParseInt(query(t, s, "select sum(total_bytes) from pg_backend_memory_contexts").Rows[0], 10, 64)
+	n, err := strconv.ParseInt(query(t, s, "select sum(used_bytes) from pg_backend_memory_contexts").Rows[0], 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,24 +27,26 @@ func TestRescansTakeNoMemory(t *testing.T) {
 		rewound    = "select i, (select count(*) from (select t.g from dim d join tiny t on d.k = t.g where d.v < 5 offset 0) x where x.g < i) from generate_series(1, 20000) i"
 	)
 	for _, c := range []struct {
-		name, settings, sql string
-		scans               int // before memory is looked at first
-		joins               int64
+		name, planned, run string // settings for either
+		sql                string
+		scans              int // before memory is looked at first
+		joins              int64
 	}{
-		{"fallback", "set gpujoin.socket = '/nowhere'", correlated, 200, 0},
-		{"switched off", "set gpujoin.enabled = off", correlated, 200, 0},
-		{"offloaded", "", correlated, 30, 300},
-		{"offloaded, explained", explained, correlated, 30, 300},
-		{"rewound", "set enable_material = off", rewound, 100, 1000},
-		{"verified", "set gpujoin.verify = on", correlated, 30, 300},
+		{"fallback", "", "set gpujoin.socket = '/nowhere'", correlated, 200, 0},
+		{"switched off", "", "set gpujoin.enabled = off", correlated, 200, 0},
+		{"offloaded", "", "", correlated, 30, 300},
+		{"offloaded, explained", explained, "", correlated, 30, 300},
+		{"rewound", "set enable_material = off", "", rewound, 100, 1000},
+		{"verified", "set gpujoin.verify = on", "", correlated, 30, 300},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := w.session(t, forced, serial, "begin")
 			joins := reportOf(t, w.witness).Totals.Joins
-			exec(t, s, "prepare p as "+c.sql+"; set plan_cache_mode = force_generic_plan")
-			exec(t, s, c.settings)
+			exec(t, s, c.planned)
 			exec(t, s, "declare c no scroll cursor for "+c.sql)
+			exec(t, s, c.run)
 			query(t, s, fmt.Sprintf("fetch %d from c", c.scans))
+			memoryOf(t, s) // what looking takes stays
 			before := memoryOf(t, s)
 			query(t, s, fmt.Sprintf("fetch %d from c", 9*c.scans))
 			if grown := memoryOf(t, s) - before; grown > 16<<10 {
