@@ -1,7 +1,10 @@
 package fault
 
 import (
+	"slices"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"gpujoin/tests/harness"
 )
@@ -102,6 +105,47 @@ func TestVerifyOfKeptPlans(t *testing.T) {
 			}
 		}
 	}
+	w.unharmed(t, s)
+}
+
+// A portal keeps the plan that it was bound with. Where that is a parallel one
+// and verifying is asked for in between, PostgreSQL says that nothing is.
+func TestVerifyOfBoundPortal(t *testing.T) {
+	w := theWorld(t)
+	s := w.session(t, forced, "set max_parallel_workers_per_gather = 2", "begin")
+	fe := s.Conn().Frontend()
+	// notices sends what is queued and returns the warnings of the answer.
+	notices := func() (found []string) {
+		t.Helper()
+		fe.SendSync(&pgproto3.Sync{})
+		if err := fe.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			m, err := fe.Receive()
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch m := m.(type) {
+			case *pgproto3.ErrorResponse:
+				t.Fatal(m.Message)
+			case *pgproto3.NoticeResponse:
+				found = append(found, m.Severity+": "+m.Message)
+			case *pgproto3.ReadyForQuery:
+				return found
+			}
+		}
+	}
+	fe.SendParse(&pgproto3.Parse{Query: theSum})
+	fe.SendBind(&pgproto3.Bind{DestinationPortal: "p"})
+	notices()
+	exec(t, s, "set gpujoin.verify = on")
+	fe.SendExecute(&pgproto3.Execute{Portal: "p"})
+	want := []string{"WARNING: gpujoin.verify does not compare the rows of a parallel join"}
+	if got := notices(); !slices.Equal(got, want) {
+		t.Errorf("%q instead of %q", got, want)
+	}
+	exec(t, s, "commit")
 	w.unharmed(t, s)
 }
 
