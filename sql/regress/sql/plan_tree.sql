@@ -41,6 +41,7 @@ SELECT * FROM r ORDER BY 1;
 SET gpujoin.force = off;
 SET gpujoin.min_rows = 0;
 SET gpujoin.startup_cost = 0;
+SET gpujoin.ns_cost = 0.00003;
 SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id JOIN dim_b ON dim_b.id = fact.b JOIN t1 ON t1.id = dim_b.id AND t1.x > dim_c.id');
 SET enable_hashjoin = off;
 SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id JOIN dim_b ON dim_b.id = fact.b JOIN t1 ON t1.id = dim_b.id AND t1.x > dim_c.id');
