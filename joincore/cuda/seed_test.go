@@ -5,7 +5,6 @@ package cuda
 import (
 	"testing"
 
-	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
 	"gpujoin/joincore/device"
