@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,6 +43,7 @@ func (p pulse) play(t *testing.T, w *world, socket string) {
 		t.Fatal(err)
 	}
 	stop := make(chan struct{})
+	var stopped atomic.Bool
 	var done sync.WaitGroup
 	load := shm.Load{Threads: 2, Runnable: 5000, ProcessorShare: p.share}
 	beat := func() {
@@ -68,17 +70,13 @@ func (p pulse) play(t *testing.T, w *world, socket string) {
 	})
 	if p.busy { // the proxy, which backends take for the daemon, is this process
 		done.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for !stopped.Load() {
 			}
 		})
 	}
 	t.Cleanup(func() {
 		close(stop)
+		stopped.Store(true)
 		done.Wait()
 		_ = f.Close()
 		_ = os.Remove(path)
