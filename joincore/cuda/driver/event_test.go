@@ -21,14 +21,14 @@ func TestEventsOrderStreams(t *testing.T) {
 	must(t, err)
 	defer start.Close()
 	defer end.Close()
-	must(t, s.Record(start), spin.Launch(s, 1, uint64(20*time.Millisecond)), s.Record(end), other.Wait(end))
+	must(t, s.Record(start), spin.Launch(s, 1, uint64(2*time.Second)), s.Record(end), other.Wait(end))
 	if done, err := end.Done(); done || err != nil {
 		t.Errorf("done before its time: %v, %v", done, err)
 	}
 	must(t, other.Sync(t.Context()))
 	ms, err := end.Since(start)
 	must(t, err)
-	if done, _ := end.Done(); !done || ms < 20 || ms > 1000 {
+	if done, _ := end.Done(); !done || ms < 1900 {
 		t.Errorf("done %v after %v ms", done, ms)
 	}
 }
@@ -36,16 +36,21 @@ func TestEventsOrderStreams(t *testing.T) {
 func TestSyncEndsWithItsContext(t *testing.T) {
 	c, s := open(t)
 	spin := kernel(t, c, faultPTX, "spin")
-	must(t, spin.Launch(s, 1, uint64(300*time.Millisecond)))
+	end, err := c.NewEvent(false)
+	must(t, err)
+	defer end.Close()
+	must(t, spin.Launch(s, 1, uint64(3*time.Second)), s.Record(end))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	start := time.Now()
-	if err := s.Sync(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 200*time.Millisecond {
-		t.Errorf("%v after %v", err, time.Since(start))
+	if err := s.Sync(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if done, err := end.Done(); done || err != nil {
+		t.Errorf("waited for the work after the context had ended: %v, %v", done, err)
 	}
 	must(t, s.Sync(t.Context()))
-	if time.Since(start) < 250*time.Millisecond {
-		t.Errorf("work of 300 ms done after %v", time.Since(start))
+	if done, err := end.Done(); !done || err != nil {
+		t.Errorf("the work is not done: %v, %v", done, err)
 	}
 }
 
@@ -57,15 +62,20 @@ func TestCancelledWaitsAreForgotten(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 10 {
-		must(t, spin.Launch(s, 1, uint64(5*time.Millisecond)))
+		must(t, spin.Launch(s, 1, uint64(200*time.Millisecond)))
 		if err := s.Sync(cancelled); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		must(t, s.Sync(t.Context()))
-		time.Sleep(2 * time.Millisecond) // until the waiter has asked, too
 	}
-	if n := len(s.done.left); n > 2 {
-		t.Errorf("%d waits are remembered", n)
+	// Each wait forgets those for which the waiter has asked meanwhile.
+	for deadline := time.Now().Add(30 * time.Second); len(s.done.left) > 2; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d waits are remembered", len(s.done.left))
+		}
+		if err := s.Sync(cancelled); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
 	}
 }
 
@@ -75,14 +85,15 @@ func TestWaitsDoNotQueue(t *testing.T) {
 	must(t, err)
 	defer other.Close()
 	spin := kernel(t, c, faultPTX, "spin")
-	must(t, spin.Launch(s, 1, uint64(300*time.Millisecond)))
+	must(t, spin.Launch(s, 1, uint64(3*time.Second)))
 	long := make(chan error, 1)
 	go func() { long <- s.Sync(context.Background()) }()
-	time.Sleep(10 * time.Millisecond)
-	start := time.Now()
+	time.Sleep(10 * time.Millisecond) // so that it mostly waits by then
 	must(t, other.Sync(t.Context()))
-	if d := time.Since(start); d > 100*time.Millisecond {
-		t.Errorf("an idle stream was waited for %v", d)
+	select {
+	case err := <-long:
+		t.Errorf("an idle stream was waited for until a busy one was done: %v", err)
+	default:
+		must(t, <-long)
 	}
-	must(t, <-long)
 }
