@@ -1,6 +1,6 @@
-// Package calibrate measures what the model of package choose needs to know of a
-// device, by running joins of made-up columns and copies over the link: some
-// 0.3 s on an H200, and memory of the arena that it is given.
+// Package calibrate measures the rates of a device that the cost model (package
+// choose) needs. It joins generated columns in the arena that it is given and
+// copies between host and device; this takes about 0.3 s on an H200.
 //
-// Everything else of it but the list of joins needs cgo and is built with the tag cuda.
+// Everything but the list of joins needs cgo and has the build tag cuda.
 package calibrate

@@ -1,6 +1,6 @@
-// Package columnar has what the join algorithms over columns in device memory
-// share: a join's two sides, its result and what it cost. phj, smj and npj
-// implement Func; the provider and the bench call it.
+// Package columnar defines what the join algorithms over columns in device memory
+// share: the two sides of a join, its result, and a report of its cost. Packages
+// phj, smj and npj implement Func; the provider and bench-gpu call it.
 //
-// Everything else of it needs cgo and is built with the tag cuda.
+// Everything but Bound needs cgo and has the build tag cuda.
 package columnar

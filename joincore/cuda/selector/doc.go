@@ -1,8 +1,8 @@
-// Package selector chooses which algorithm joins columns in device memory, and runs
-// it: what the decision tree and the model of package choose say, from the
-// device's rates and the sizes of the join; where that may decide, also from the
-// range of the build keys, and of large joins from a sample of keys.
+// Package selector chooses the algorithm that joins columns in device memory, and
+// runs it. It asks the decision tree and the cost model of package choose, with
+// the device's rates and the sizes of the join. Where it can change the choice,
+// the selector also reads the range of the build keys; for large joins it looks
+// up a sample of keys.
 //
-// Everything else of it but the description of joins needs cgo and is built
-// with the tag cuda.
+// Everything but the description of joins needs cgo and has the build tag cuda.
 package selector

@@ -1,8 +1,8 @@
-// Package launch runs one join of a few kernels over columns in device memory:
-// memory from the join's arena, descriptors, launches, marks for times, the one
-// wait for the result's row count, and the result's columns. smj and npj are
-// built on it.
+// Package launch runs a join that consists of a few kernels over columns in device
+// memory. It takes memory from the join's arena, writes descriptors, launches
+// kernels, records times, waits once for the number of result rows, and returns
+// the result's columns. Packages smj and npj are built on it.
 //
-// Everything else of it but the descriptors and the model of random accesses
-// needs cgo and is built with the tag cuda.
+// Everything but the descriptors and the model of random accesses needs cgo and
+// has the build tag cuda.
 package launch

@@ -1,6 +1,6 @@
-// Package npj runs joins without partitions over columns in device memory: one
-// hash table over all build rows, which is an array where the keys are dense.
+// Package npj runs joins without partitions over columns in device memory. All
+// build rows go into one hash table, or into an array if the keys are dense.
 //
-// Everything else of it but the descriptor and the model of what a join moves
-// needs cgo and is built with the tag cuda.
+// Everything but the descriptor and the model of a join's traffic needs cgo and
+// has the build tag cuda.
 package npj
