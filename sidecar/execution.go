@@ -8,7 +8,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 	"gpujoin/shm"
-	"gpujoin/sidecar/backend"
+	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
 )
 
@@ -138,7 +138,7 @@ func (e *execution) execute(stats *joincore.Stats) (err error) {
 	e.job.mu.Lock()
 	e.dealer.open(room, int(e.job.open.Participants))
 	e.job.mu.Unlock()
-	return e.job.srv.backends.Run(e.ctx, &backend.Job{
+	return e.job.srv.backends.Run(e.ctx, &executor.Job{
 		Plan: e.job.plan, Inputs: e.inputs, Memory: e.job.account, Sink: e, Begin: e.begin, Again: e.again,
 	}, stats)
 }

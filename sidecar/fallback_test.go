@@ -10,7 +10,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
-	"gpujoin/sidecar/backend"
+	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
 )
 
@@ -18,14 +18,14 @@ import (
 // batches.
 type breaking struct {
 	testBackend
-	inner   backend.Backend
+	inner   executor.Executor
 	batches int
 	err     error
 }
 
 func (b *breaking) Name() string { return "breaking" }
 
-func (b *breaking) Run(ctx context.Context, job *backend.Job, stats *joincore.Stats) error {
+func (b *breaking) Run(ctx context.Context, job *executor.Job, stats *joincore.Stats) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	broken := *job
@@ -69,7 +69,7 @@ func TestFallback(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			errBroken := errors.New("the device is gone")
 			credited := make(chan struct{})
-			r := start(t, nil, nil, func(*memory.Store) backend.Backend {
+			r := start(t, nil, nil, func(*memory.Store) executor.Executor {
 				return &breaking{inner: waiting{NewLocal(cpu.New(), 1, nil), credited}, batches: c.batches, err: errBroken}
 			})
 			b := r.dial(0)
@@ -121,14 +121,14 @@ func TestFallback(t *testing.T) {
 // waiting is a backend that fails no sooner than a test is ready: its second
 // batch waits.
 type waiting struct {
-	backend.Backend
+	executor.Executor
 	ready <-chan struct{}
 }
 
-func (w waiting) Run(ctx context.Context, job *backend.Job, stats *joincore.Stats) error {
+func (w waiting) Run(ctx context.Context, job *executor.Job, stats *joincore.Stats) error {
 	held := *job
 	held.Sink = &heldSink{Sink: job.Sink, ready: w.ready}
-	return w.Backend.Run(ctx, &held, stats)
+	return w.Executor.Run(ctx, &held, stats)
 }
 
 type heldSink struct {
@@ -146,17 +146,17 @@ func (h *heldSink) Emit(ctx context.Context, b *joincore.Batch, rows int, heap [
 
 // TestDevicesInStatus: the daemon's status lists the devices of all backends.
 func TestDevicesInStatus(t *testing.T) {
-	r := start(t, nil, nil, func(*memory.Store) backend.Backend { return &listing{} })
+	r := start(t, nil, nil, func(*memory.Store) executor.Executor { return &listing{} })
 	text, err := r.dial(0).Status()
 	must(t, err)
 	var status struct {
 		Providers []string
-		Devices   []backend.Device
+		Devices   []executor.Device
 	}
 	must(t, json.Unmarshal(text, &status))
 	if fmt.Sprint(status.Providers) != "[listing cpu]" || len(status.Devices) != 2 ||
-		status.Devices[0] != (backend.Device{Provider: "listing", State: backend.StateBroken, Reason: "tired", Restarts: 5}) ||
-		status.Devices[1].Provider != "cpu" || status.Devices[1].State != backend.StateReady {
+		status.Devices[0] != (executor.Device{Provider: "listing", State: executor.StateBroken, Reason: "tired", Restarts: 5}) ||
+		status.Devices[1].Provider != "cpu" || status.Devices[1].State != executor.StateReady {
 		t.Errorf("%s", text)
 	}
 }
@@ -165,6 +165,6 @@ type listing struct{ testBackend }
 
 func (*listing) Name() string { return "listing" }
 
-func (*listing) Devices() []backend.Device {
-	return []backend.Device{{Provider: "listing", State: backend.StateBroken, Reason: "tired", Restarts: 5}}
+func (*listing) Devices() []executor.Device {
+	return []executor.Device{{Provider: "listing", State: executor.StateBroken, Reason: "tired", Restarts: 5}}
 }

@@ -9,8 +9,8 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
-	"gpujoin/sidecar/backend"
 	"gpujoin/sidecar/client"
+	"gpujoin/sidecar/executor"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,11 +26,11 @@ func (testBackend) Load() (joins, threads int) { return 0, 0 }
 
 func (testBackend) Ready() error { return nil }
 
-func (testBackend) Devices() []backend.Device { return nil }
+func (testBackend) Devices() []executor.Device { return nil }
 
 func (testBackend) Close() {}
 
-func (e testBackend) Run(ctx context.Context, job *backend.Job, _ *joincore.Stats) error {
+func (e testBackend) Run(ctx context.Context, job *executor.Job, _ *joincore.Stats) error {
 	return e(ctx, job.Memory, job.Sink)
 }
 
@@ -203,7 +203,7 @@ func TestOpenerLeaves(t *testing.T) {
 		<-blocked
 	}
 	for name, c := range map[string]struct {
-		last  backend.Last
+		last  executor.Last
 		reach func(t *testing.T, opener *client.Conn)
 		then  func(t *testing.T, other *client.Conn)
 	}{

@@ -16,8 +16,8 @@ import (
 
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
-	"gpujoin/sidecar/backend"
 	"gpujoin/sidecar/client"
+	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
 
 	"go.uber.org/goleak"
@@ -57,7 +57,7 @@ func testOptions(t testing.TB) Options {
 
 // start starts a daemon. At the end of the test it must have got back
 // everything that was ever handed out.
-func start(t *testing.T, change func(*Options), last backend.Last, preferred ...func(*memory.Store) backend.Backend) *rig {
+func start(t *testing.T, change func(*Options), last executor.Last, preferred ...func(*memory.Store) executor.Executor) *rig {
 	t.Helper()
 	o := testOptions(t)
 	if change != nil {

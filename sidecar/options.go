@@ -7,9 +7,9 @@ import (
 	"net"
 	"time"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/shm"
-	"gpujoin/sidecar/backend"
+	"gpujoin/sidecar/executor"
 )
 
 // Version is the daemon's.
@@ -30,8 +30,8 @@ type Options struct {
 	StopTimeout    time.Duration // for jobs, on a graceful stop
 	IdleTrim       time.Duration // memory beyond Warm is kept that long
 	Cores          int           // that the cpu provider uses
-	Policy         backend.Policy
-	Rates          choose.Rates
+	Policy         executor.Policy
+	Rates          costmodel.Rates
 	Log            *slog.Logger
 	Trace          *Tracer
 

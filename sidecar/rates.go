@@ -14,21 +14,21 @@ import (
 	"time"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 	"gpujoin/sidecar/memory"
 )
 
 // typicalRates are those of two cores of a virtual machine.
-var typicalRates = choose.Rates{
-	BuildNS:  [choose.Points]float64{90, 70, 30, 30, 22, 20, 26, 34},
-	ProbeNS:  [choose.Points]float64{11, 12, 13, 16, 18, 20, 23, 28},
+var typicalRates = costmodel.Rates{
+	BuildNS:  [costmodel.Points]float64{90, 70, 30, 30, 22, 20, 26, 34},
+	ProbeNS:  [costmodel.Points]float64{11, 12, 13, 16, 18, 20, 23, 28},
 	ColumnNS: 0.4,
 	NPJRows:  1 << 17,
 }
 
 // TypicalRates are assumed where the machine is not to be measured.
-func TypicalRates() choose.Rates { return typicalRates }
+func TypicalRates() costmodel.Rates { return typicalRates }
 
 // calibrationMost is the memory that calibration uses at most, and
 // calibrationShare its part of the memory that the daemon may use: what does
@@ -55,16 +55,16 @@ type Calibration struct {
 	Log      *slog.Logger
 
 	// Tests: instead of choose.Calibrate and choose.Spot.
-	calibrate func() (choose.Rates, float64, error)
+	calibrate func() (costmodel.Rates, float64, error)
 	spot      func() (float64, float64, error)
 }
 
 // MeasuredRates are rates as the file has them.
 type MeasuredRates struct {
-	Key   string       `json:"key"`   // version, provider, cores and processor they hold for
-	At    time.Time    `json:"at"`    // when they were measured
-	Share float64      `json:"share"` // of the cores' time that was had for it: 1 on an idle machine
-	Rates choose.Rates `json:"rates"`
+	Key   string          `json:"key"`   // version, provider, cores and processor they hold for
+	At    time.Time       `json:"at"`    // when they were measured
+	Share float64         `json:"share"` // of the cores' time that was had for it: 1 on an idle machine
+	Rates costmodel.Rates `json:"rates"`
 }
 
 // Quiet says whether the machine was quiet enough for the rates to be believed.
@@ -73,7 +73,7 @@ func (m *MeasuredRates) Quiet() bool { return m.Share >= quietShare }
 // Rates returns the rates of the file or, if there are none for this machine,
 // or they are in doubt, measures and saves them. With too little memory for
 // that it returns typical ones.
-func (c *Calibration) Rates() (choose.Rates, error) {
+func (c *Calibration) Rates() (costmodel.Rates, error) {
 	saved, found := c.read()
 	if found {
 		doubt := c.doubt(&saved)
@@ -109,7 +109,7 @@ func (c *Calibration) doubt(saved *MeasuredRates) string {
 	if !saved.Quiet() {
 		return "the machine was busy when they were measured"
 	}
-	if was := saved.Rates.ProbeNS[choose.SpotPoint]; spot > implausible*was || was > implausible*spot {
+	if was := saved.Rates.ProbeNS[costmodel.SpotPoint]; spot > implausible*was || was > implausible*spot {
 		return fmt.Sprintf("a row takes %.1f ns and took %.1f", spot, was)
 	}
 	return ""
@@ -157,12 +157,12 @@ func (c *Calibration) save(m *MeasuredRates) error {
 	return os.WriteFile(c.Path, append(text, '\n'), 0o600)
 }
 
-func (c *Calibration) measureAll() (rates choose.Rates, share float64, err error) {
+func (c *Calibration) measureAll() (rates costmodel.Rates, share float64, err error) {
 	if c.calibrate != nil {
 		return c.calibrate()
 	}
 	err = c.withMemory(func(mem joincore.Memory) (err error) {
-		rates, share, err = choose.Calibrate(context.Background(), c.Provider, mem)
+		rates, share, err = costmodel.Calibrate(context.Background(), c.Provider, mem)
 		return err
 	})
 	return rates, share, err
@@ -173,7 +173,7 @@ func (c *Calibration) measureSpot() (probeNS, share float64, err error) {
 		return c.spot()
 	}
 	err = c.withMemory(func(mem joincore.Memory) (err error) {
-		probeNS, share, err = choose.Spot(context.Background(), c.Provider, mem)
+		probeNS, share, err = costmodel.Spot(context.Background(), c.Provider, mem)
 		return err
 	})
 	return probeNS, share, err
@@ -196,8 +196,8 @@ func (c *Calibration) withMemory(use func(joincore.Memory) error) error {
 }
 
 // sane says whether r can be rates: the file may have been edited.
-func sane(r *choose.Rates) bool {
-	for i := range choose.Points {
+func sane(r *costmodel.Rates) bool {
+	for i := range costmodel.Points {
 		for _, ns := range []float64{r.BuildNS[i], r.ProbeNS[i], r.ColumnNS} {
 			if !(ns > 0) || math.IsInf(ns, 0) || ns > 1e6 {
 				return false

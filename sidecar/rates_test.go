@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 )
 
@@ -32,9 +32,9 @@ func TestRatesNeedMemory(t *testing.T) {
 }
 
 // ratesOf are rates that are told apart by the rate of the spot check.
-func ratesOf(ns float64) choose.Rates {
+func ratesOf(ns float64) costmodel.Rates {
 	r := typicalRates
-	r.ProbeNS[choose.SpotPoint] = ns
+	r.ProbeNS[costmodel.SpotPoint] = ns
 	return r
 }
 
@@ -67,7 +67,7 @@ func TestRatesInDoubt(t *testing.T) {
 				}
 				return c.spot.ns, c.spot.share, nil
 			}
-			k.calibrate = func() (choose.Rates, float64, error) {
+			k.calibrate = func() (costmodel.Rates, float64, error) {
 				if c.again == (measured{}) {
 					t.Error("all was measured again")
 				}
@@ -75,11 +75,11 @@ func TestRatesInDoubt(t *testing.T) {
 			}
 			rates, err := k.Rates()
 			must(t, err)
-			if ns := rates.ProbeNS[choose.SpotPoint]; ns != c.want {
+			if ns := rates.ProbeNS[costmodel.SpotPoint]; ns != c.want {
 				t.Errorf("%v ns are used, not %v", ns, c.want)
 			}
-			if saved, _ := k.read(); saved.Rates.ProbeNS[choose.SpotPoint] != c.wantSaved {
-				t.Errorf("%v ns are saved, not %v", saved.Rates.ProbeNS[choose.SpotPoint], c.wantSaved)
+			if saved, _ := k.read(); saved.Rates.ProbeNS[costmodel.SpotPoint] != c.wantSaved {
+				t.Errorf("%v ns are saved, not %v", saved.Rates.ProbeNS[costmodel.SpotPoint], c.wantSaved)
 			}
 		})
 	}
@@ -89,7 +89,7 @@ func TestRatesInDoubt(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	c := newCalibration(t)
 	must(t, c.save(&MeasuredRates{Key: c.key(), Share: 1, Rates: ratesOf(17)}))
-	c.calibrate = func() (choose.Rates, float64, error) { return ratesOf(18), 0.8, nil }
+	c.calibrate = func() (costmodel.Rates, float64, error) { return ratesOf(18), 0.8, nil }
 	m, err := c.Measure()
 	saved, found := c.read()
 	if err != nil || !m.Quiet() || !found || saved.Rates != ratesOf(18) || saved.Share != 0.8 || saved.At.IsZero() {

@@ -13,7 +13,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
-	"gpujoin/sidecar/backend"
+	"gpujoin/sidecar/executor"
 )
 
 // wantPhases holds a report of one join on cores against its phases: they end
@@ -63,9 +63,9 @@ func TestJoinReport(t *testing.T) {
 }
 
 // working is a backend whose joins have asked something of a device.
-type working struct{ backend.Last }
+type working struct{ executor.Last }
 
-func (w working) Run(ctx context.Context, job *backend.Job, stats *joincore.Stats) error {
+func (w working) Run(ctx context.Context, job *executor.Job, stats *joincore.Stats) error {
 	err := w.Last.Run(ctx, job, stats)
 	for i := range stats.Joins {
 		stats.Joins[i].Work = joincore.DeviceWork{Launches: 17, Syncs: 3, Bytes: 12345, Peak: 678}

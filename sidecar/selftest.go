@@ -7,13 +7,13 @@ import (
 	"sync/atomic"
 
 	"gpujoin/joincore"
-	"gpujoin/sidecar/backend"
+	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
 )
 
 // SelfTest joins two small relations and checks the number of rows that come
 // out. It returns that number.
-func SelfTest(ctx context.Context, b backend.Backend, store *memory.Store) (int, error) {
+func SelfTest(ctx context.Context, b executor.Executor, store *memory.Store) (int, error) {
 	const left, right, keys = 4096, 512, 128
 	account, err := memory.NewBudget(1<<28).Reserve(ctx, store, 1<<26, memory.Claim{}, 0)
 	if err != nil {
@@ -34,7 +34,7 @@ func SelfTest(ctx context.Context, b backend.Backend, store *memory.Store) (int,
 		},
 		Output: []joincore.ColumnRef{{Input: 0}},
 	}
-	job := &backend.Job{Plan: plan, Memory: account, Sink: &countingSink{account: account}}
+	job := &executor.Job{Plan: plan, Memory: account, Sink: &countingSink{account: account}}
 	for _, rows := range []int{left, right} {
 		e, err := account.Extent(false)
 		if err != nil {

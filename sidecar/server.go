@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gpujoin/shm"
-	"gpujoin/sidecar/backend"
+	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +20,7 @@ import (
 // Server is one daemon.
 type Server struct {
 	options  Options
-	backends *backend.Set
+	backends *executor.Set
 	log      *slog.Logger
 	trace    *Tracer
 	budget   *memory.Budget
@@ -51,7 +51,7 @@ type Server struct {
 // fails it gives the claim up. Jobs run on the first of the preferred backends
 // that can; they are started once the socket is ours, and read the extents of
 // the given store. last runs what they do not.
-func Start(options Options, last backend.Last, preferred ...func(*memory.Store) backend.Backend) (_ *Server, err error) {
+func Start(options Options, last executor.Last, preferred ...func(*memory.Store) executor.Executor) (_ *Server, err error) {
 	defer func() {
 		if err != nil && options.Claim != nil {
 			options.Claim.Release()
@@ -86,11 +86,11 @@ func Start(options Options, last backend.Last, preferred ...func(*memory.Store) 
 		srv.socket.stop()
 		return nil, err
 	}
-	var before []backend.Backend
+	var before []executor.Executor
 	for _, start := range preferred {
 		before = append(before, start(store))
 	}
-	srv.backends = backend.NewSet(last, options.Policy, options.Log, before...)
+	srv.backends = executor.NewSet(last, options.Policy, options.Log, before...)
 	srv.pulse, err = startPulse(srv.status, srv.load, func(err error) { srv.log.Error("could not publish the load", "error", err) })
 	if err != nil {
 		srv.backends.Close()

@@ -6,25 +6,25 @@ import (
 	"time"
 
 	"gpujoin/shm"
-	"gpujoin/sidecar/backend"
+	"gpujoin/sidecar/executor"
 )
 
 // statusJSON is the answer to STATUS_GET, for people and monitoring.
 type statusJSON struct {
-	Version   string           `json:"version"`
-	PID       int              `json:"pid"`
-	UptimeS   float64          `json:"uptime_s"`
-	Stopping  bool             `json:"stopping"`
-	Providers []string         `json:"providers"` // the first choice first
-	Devices   []backend.Device `json:"devices"`
-	Budget    int64            `json:"budget"`
-	Reserved  int64            `json:"reserved"`
-	Used      int64            `json:"used"`
-	Queued    int              `json:"queued"`
-	Pool      poolJSON         `json:"pool"`
-	Totals    totalsJSON       `json:"totals"`
-	Sessions  int              `json:"sessions"`
-	Jobs      []jobJSON        `json:"jobs"`
+	Version   string            `json:"version"`
+	PID       int               `json:"pid"`
+	UptimeS   float64           `json:"uptime_s"`
+	Stopping  bool              `json:"stopping"`
+	Providers []string          `json:"providers"` // the first choice first
+	Devices   []executor.Device `json:"devices"`
+	Budget    int64             `json:"budget"`
+	Reserved  int64             `json:"reserved"`
+	Used      int64             `json:"used"`
+	Queued    int               `json:"queued"`
+	Pool      poolJSON          `json:"pool"`
+	Totals    totalsJSON        `json:"totals"`
+	Sessions  int               `json:"sessions"`
+	Jobs      []jobJSON         `json:"jobs"`
 }
 
 type poolJSON struct {

@@ -6,7 +6,7 @@ CUDA_ARCHS ?= 80 90
 CUDA_OUT := build/cuda/out
 WITH_CUDA := tools/with-cuda.sh
 
-# What needs a device to be tested; worker.test is of sidecar/backend/remote.
+# What needs a device to be tested; worker.test is of sidecar/executor/worker.
 GPU_PACKAGES := . driver transfer rowid columnar/phj columnar/smj columnar/npj selector calibrate
 GPU_TESTS := cuda driver transfer rowid phj smj npj selector calibrate worker
 GPU_PROGRAMS := check bench-gpu bytes-gpu gpujoin-cuda
@@ -25,7 +25,7 @@ cuda: build ## build what joins on NVIDIA GPUs: kernels, gpujoin-cuda, tests, be
 	@mkdir -p $(CUDA_OUT)/bin $(CUDA_OUT)/test
 	@$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w" -o $(CUDA_OUT)/bin/gpujoin-cuda ./cmd/gpujoin-cuda
 	@$(WITH_CUDA) $(GO) test -c -tags cuda -ldflags="-s -w -X gpujoin/joincore/cuda.commit=$(COMMIT)" -o $(CUDA_OUT)/test/ $(GPU_PACKAGES:%=./joincore/cuda/%)
-	@CGO_ENABLED=0 $(GO) test -c -buildvcs=false -ldflags="-s -w" -o $(CUDA_OUT)/test/worker.test ./sidecar/backend/remote
+	@CGO_ENABLED=0 $(GO) test -c -buildvcs=false -ldflags="-s -w" -o $(CUDA_OUT)/test/worker.test ./sidecar/executor/worker
 	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w -X main.commit=$(COMMIT)" -o ../$(CUDA_OUT)/bin/bench-gpu ./cmd/benchgpu
 	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/check ./cmd/check
 	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/bytes-gpu ./cmd/bytesgpu

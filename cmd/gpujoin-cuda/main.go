@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"os"
 
-	"gpujoin/sidecar/backend/child"
+	"gpujoin/sidecar/executor/worker/server"
 )
 
 func main() {
@@ -19,5 +19,5 @@ func main() {
 	memory := flag.String("memory", "90%", "memory of each device for joins: a size, or a share of the device's")
 	rates := flag.String("rates", "", "file of devices' measured rates; none: defaults serve")
 	flag.Parse()
-	os.Exit(child.Main(func(log *slog.Logger) ([]child.Device, error) { return open(*memory, *rates, log) }))
+	os.Exit(server.Main(func(log *slog.Logger) ([]server.Device, error) { return open(*memory, *rates, log) }))
 }

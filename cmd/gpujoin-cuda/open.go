@@ -8,13 +8,13 @@ import (
 	"log/slog"
 
 	"gpujoin/joincore/cuda"
-	"gpujoin/sidecar/backend/child"
 	"gpujoin/sidecar/config"
+	"gpujoin/sidecar/executor/worker/server"
 )
 
 // open opens all devices that this process may see and the kernels are written
 // for; an error where there is none.
-func open(memory, rates string, log *slog.Logger) ([]child.Device, error) {
+func open(memory, rates string, log *slog.Logger) ([]server.Device, error) {
 	infos, err := cuda.Devices()
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func open(memory, rates string, log *slog.Logger) ([]child.Device, error) {
 	if len(infos) == 0 {
 		return nil, errors.New("the driver knows no device")
 	}
-	var devices []child.Device
+	var devices []server.Device
 	var unfit error
 	for _, info := range infos {
 		budget, err := config.ParseSize(memory, info.Memory)
@@ -47,7 +47,7 @@ func open(memory, rates string, log *slog.Logger) ([]child.Device, error) {
 		useRates(p, rates, log)
 		// The first job gets most of the memory. Others must not wait for it to
 		// end: it may be a cursor that nobody fetches.
-		devices = append(devices, child.Device{Provider: p, Name: info.Name, Memory: info.Memory, Budget: budget, Jobs: 3})
+		devices = append(devices, server.Device{Provider: p, Name: info.Name, Memory: info.Memory, Budget: budget, Jobs: 3})
 	}
 	if devices == nil {
 		return nil, unfit

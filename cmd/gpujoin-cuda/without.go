@@ -10,7 +10,7 @@ import (
 	"log/slog"
 	"os"
 
-	"gpujoin/sidecar/backend/child"
+	"gpujoin/sidecar/executor/worker/server"
 )
 
 var errWithout = errors.New("this gpujoin-cuda was built without CUDA; make cuda builds one with it")
@@ -20,5 +20,5 @@ func main() {
 		fmt.Fprintln(os.Stderr, errWithout)
 		os.Exit(1)
 	}
-	os.Exit(child.Main(func(*slog.Logger) ([]child.Device, error) { return nil, errWithout }))
+	os.Exit(server.Main(func(*slog.Logger) ([]server.Device, error) { return nil, errWithout }))
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
 	"gpujoin/joincore/device"
@@ -228,7 +228,7 @@ func (h *hostBench) join(name string, p *Provider, a joincore.Algorithm, window 
 func (h *hostBench) returned(p *Provider, a joincore.Algorithm) (joincore.JoinStats, error) {
 	plan := suite.PairPlan(h.inputs[0], h.inputs[1])
 	plan.Output = []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}}
-	opt := run.Options{Decide: func(_ int, d choose.Decision) choose.Decision { d.Algorithm = a; return d }}
+	opt := run.Options{Decide: func(_ int, d costmodel.Decision) costmodel.Decision { d.Algorithm = a; return d }}
 	var stats joincore.Stats
 	h.sink.rows.Store(0)
 	if err := run.Run(h.Context(), p, plan, h.inputs, h.job, h.sink, opt, &stats); err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/selector"
 	"gpujoin/joincore/device"
 )
@@ -42,7 +42,7 @@ func (e *execution) PredictReturn(bytes int64) time.Duration {
 // the fused kernels, which carry row numbers just so.
 func (e *execution) predictNumbers(spec *device.JoinSpec, buildRows int64) (prepare, probe time.Duration) {
 	const number = 4
-	j := choose.Resident{
+	j := costmodel.Resident{
 		KeyBytes: e.keyBytes(spec.Build), Rows: [2]int64{buildRows, spec.ProbeRows}, Payload: [2][]int{{number}, {number}},
 		MatchRatio: 1, ResultRows: spec.ResultRows,
 	}
@@ -50,10 +50,10 @@ func (e *execution) predictNumbers(spec *device.JoinSpec, buildRows int64) (prep
 	r := selector.Rates(e.p.context)
 	if spec.Algorithm == joincore.NPJ {
 		p := r.PredictTable(&j)
-		return milliseconds(p.Of(choose.PhaseBuild)), milliseconds(p.Of(choose.PhaseProbe))
+		return milliseconds(p.Of(costmodel.PhaseBuild)), milliseconds(p.Of(costmodel.PhaseProbe))
 	}
-	p := r.Predict(&j, choose.Materialisation{})
-	prepared := p.Of(choose.PhaseBuildSide) + p.Of(choose.PhaseHistogram)/2
+	p := r.Predict(&j, costmodel.Materialisation{})
+	prepared := p.Of(costmodel.PhaseBuildSide) + p.Of(costmodel.PhaseHistogram)/2
 	return milliseconds(prepared), milliseconds(p.MS() - prepared)
 }
 

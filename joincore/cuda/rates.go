@@ -7,7 +7,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/calibrate"
 	"gpujoin/joincore/cuda/kernels"
 	"gpujoin/joincore/cuda/selector"
@@ -30,10 +30,10 @@ func (p *Provider) RatesKey() string {
 
 // MeasureRates measures the device, on which nothing else runs meanwhile. Joins
 // are not chosen by what comes out before UseRates is told.
-func (p *Provider) MeasureRates(ctx context.Context) (choose.DeviceRates, error) {
+func (p *Provider) MeasureRates(ctx context.Context) (costmodel.DeviceRates, error) {
 	s, err := p.takeWorkspace()
 	if err != nil {
-		return choose.DeviceRates{}, err
+		return costmodel.DeviceRates{}, err
 	}
 	rates, err := calibrate.Measure(ctx, p.context, s.main.Stream(), s.arena)
 	if e := s.reset(); e != nil {
@@ -44,4 +44,4 @@ func (p *Provider) MeasureRates(ctx context.Context) (choose.DeviceRates, error)
 }
 
 // UseRates makes joins be chosen by those rates from now on.
-func (p *Provider) UseRates(r choose.DeviceRates) { selector.Use(p.context, r) }
+func (p *Provider) UseRates(r costmodel.DeviceRates) { selector.Use(p.context, r) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/run"
 	"gpujoin/testsupport/oracle"
 	"gpujoin/testsupport/suite"
@@ -84,7 +84,7 @@ func TestKeysThatGoWhole(t *testing.T) {
 			}
 			for _, a := range []joincore.Algorithm{joincore.PHJOM, joincore.SMJUM, joincore.SMJOM} {
 				sink := suite.NewCollector(plan, 300)
-				opt := run.Options{Decide: func(_ int, d choose.Decision) choose.Decision {
+				opt := run.Options{Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
 					d.Algorithm = a
 					return d
 				}}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/run"
 	"gpujoin/testsupport/suite"
@@ -110,7 +110,7 @@ func BenchmarkStar(b *testing.B) {
 func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a joincore.Algorithm, rows int64) {
 	mem := &suite.Arena{}
 	sink := suite.NewDiscarder(suite.Int64Columns(len(plan.Output)), 16, 1<<17)
-	opt := run.Options{Decide: func(_ int, d choose.Decision) choose.Decision {
+	opt := run.Options{Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
 		d.Algorithm = a
 		return d
 	}}
@@ -135,7 +135,7 @@ func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a
 // BenchmarkCalibrate prints the machine's rates.
 func BenchmarkCalibrate(b *testing.B) {
 	for range b.N {
-		r, share, err := choose.Calibrate(context.Background(), cpu.New(), &suite.Arena{})
+		r, share, err := costmodel.Calibrate(context.Background(), cpu.New(), &suite.Arena{})
 		if err != nil {
 			b.Fatal(err)
 		}

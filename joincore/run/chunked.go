@@ -6,7 +6,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/algo"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 )
 
@@ -58,7 +58,7 @@ func (e *chunked) joinStats() []joincore.JoinStats {
 }
 
 func (e *chunked) gather() joincore.Phase {
-	p := joincore.Phase{Name: choose.PhaseGather, Actual: e.gathered}
+	p := joincore.Phase{Name: costmodel.PhaseGather, Actual: e.gathered}
 	if n := len(e.joins); n > 0 {
 		p.Predicted = e.joins[n-1].ms(p.Name)
 	}
@@ -67,10 +67,10 @@ func (e *chunked) gather() joincore.Phase {
 
 // join is what is known of one join while the plan runs.
 type join struct {
-	decision  choose.Decision
+	decision  costmodel.Decision
 	counter   algo.Counter
 	buildRows int64
-	predicted choose.Prediction
+	predicted costmodel.Prediction
 }
 
 // phases returns what the join has spent its time on, and what was predicted.

@@ -3,7 +3,7 @@ package run
 import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/algo"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 )
 
@@ -44,7 +44,7 @@ func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, probeRo
 		j.decision.Algorithm = j.decision.Algorithm.UM() // row numbers are all that is read of the result
 	}
 	if e.opt.Rates != nil {
-		j.predicted = e.opt.Rates.Predict(choose.CoreJoin{
+		j.predicted = e.opt.Rates.Predict(costmodel.CoreJoin{
 			Algorithm: j.decision.Algorithm, BuildRows: j.buildRows, ProbeRows: probeRows,
 			Result: e.rows[n], Columns: len(e.plan.Output),
 		}, e.dev.Streams())
@@ -60,12 +60,12 @@ func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, probeRo
 // choose completes the decision, as far as nobody has decided before.
 func (e *chunked) choose(n *joincore.Join, j *join, space device.Space, build, probe *side, probeRows int64) (err error) {
 	if j.decision.Bits == 0 {
-		j.decision.Bits = choose.Bits(j.buildRows)
+		j.decision.Bits = costmodel.Bits(j.buildRows)
 	}
 	if j.decision.Algorithm != 0 {
 		return nil
 	}
-	j.decision.Algorithm, err = e.opt.Rates.Algorithm(choose.Side{
+	j.decision.Algorithm, err = e.opt.Rates.Algorithm(costmodel.Side{
 		BuildRows: j.buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
 		ResultRows: clampRows(n.Rows), Columns: e.movable(build) + e.movable(probe),
 		Dense: func() (bool, error) {

@@ -2,7 +2,7 @@ package run
 
 import (
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 )
 
@@ -53,7 +53,7 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 	buildFlow, probeFlow := e.flow(build.node, build.needed), e.flow(probe.node, probe.needed)
 	buildStored, buildPeak := e.stored(build, buildRows, buildFlow)
 	algorithm := func(dense bool) joincore.Algorithm {
-		a, _ := e.opt.Rates.Algorithm(choose.Side{
+		a, _ := e.opt.Rates.Algorithm(costmodel.Side{
 			BuildRows: buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
 			Dense: func() (bool, error) { return dense, nil },
 		})
@@ -149,8 +149,8 @@ func (r rowEstimates) add(n joincore.Node, scan func(input int) int64) (rows int
 	return rows
 }
 
-func joinSizes(n *joincore.Join, rows rowEstimates) choose.Join {
-	return choose.Join{
+func joinSizes(n *joincore.Join, rows rowEstimates) costmodel.Join {
+	return costmodel.Join{
 		LeftRows: rows[n.Left], RightRows: rows[n.Right],
 		LeftPipelined: hasJoin(n.Left), RightPipelined: hasJoin(n.Right),
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/run"
 	"gpujoin/testsupport/suite"
@@ -45,7 +45,7 @@ func TestEstimateBoundsPeak(t *testing.T) {
 						Keys: []joincore.KeyPair{{Right: joincore.ColumnRef{Input: i}, Class: joincore.KeyInt}},
 					}
 				}
-				opt := run.Options{Rates: &choose.Rates{NPJRows: npjRows}}
+				opt := run.Options{Rates: &costmodel.Rates{NPJRows: npjRows}}
 				opt.Device.Streams = 2
 				var stats joincore.Stats
 				sink := suite.NewDiscarder(suite.Int64Columns(3), 4, 1<<13)

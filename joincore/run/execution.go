@@ -5,7 +5,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/algo"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 )
 
@@ -79,7 +79,7 @@ func meanHeap(r *joincore.Relation, column int) float64 {
 
 // sidesOf tells the sides of a join apart. probeRows is an estimate; the
 // decision is not complete before the build side is there.
-func (e *execution) sidesOf(n *joincore.Join, needed columns) (build, probe *side, probeRows int64, d choose.Decision) {
+func (e *execution) sidesOf(n *joincore.Join, needed columns) (build, probe *side, probeRows int64, d costmodel.Decision) {
 	left, right := sides(n, needed, e.columnOf)
 	sizes := joinSizes(n, e.rows)
 	d.BuildLeft = sizes.BuildLeft()

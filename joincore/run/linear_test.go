@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 )
 
 // planShapes are plans of so many joins.
@@ -78,7 +78,7 @@ func lookOnce(t *testing.T, name string, root joincore.Node, joins int, rows flo
 	if err := validate(plan, inputs); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	e := newEstimator(plan, Options{Rates: &choose.Rates{NPJRows: 1 << 16}})
+	e := newEstimator(plan, Options{Rates: &costmodel.Rates{NPJRows: 1 << 16}})
 	if e.flow(plan.Root, newColumns(plan.Output)); e.visited != nodes(plan.Root) {
 		t.Fatalf("%s of %v rows: estimating looks %d times at %d nodes", name, rows, e.visited, nodes(plan.Root))
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/run"
 	"gpujoin/testsupport/suite"
 )
@@ -33,7 +33,7 @@ func TestPhasesSayWhereTimeGoes(t *testing.T) {
 			var stats joincore.Stats
 			sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
 			err := run.Run(t.Context(), s.Provider, plan, []*joincore.Relation{relation, relation}, &suite.Arena{}, sink, run.Options{
-				Decide: func(_ int, d choose.Decision) choose.Decision { d.Algorithm = a; return d },
+				Decide: func(_ int, d costmodel.Decision) costmodel.Decision { d.Algorithm = a; return d },
 			}, &stats)
 			if err != nil {
 				t.Fatal(err)

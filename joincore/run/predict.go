@@ -2,17 +2,17 @@ package run
 
 import (
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 )
 
 // PredictCores returns the ms that the joins of a plan are predicted to take on
 // so many cores, once its inputs are there.
-func PredictCores(plan *joincore.Plan, inputs []*joincore.Relation, r *choose.Rates, cores int) (ms float64) {
+func PredictCores(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel.Rates, cores int) (ms float64) {
 	p := newPredictor(plan, inputs)
 	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
-		ms += r.Predict(choose.CoreJoin{BuildRows: j.rows[0], ProbeRows: j.rows[1]}, cores).MS()
+		ms += r.Predict(costmodel.CoreJoin{BuildRows: j.rows[0], ProbeRows: j.rows[1]}, cores).MS()
 	})
-	root := choose.CoreJoin{Result: p.rows[plan.Root], Columns: len(plan.Output)}
+	root := costmodel.CoreJoin{Result: p.rows[plan.Root], Columns: len(plan.Output)}
 	return ms + r.Predict(root, cores).MS()
 }
 
@@ -24,7 +24,7 @@ const deviceJobMS = 5
 // PredictDevice returns the ms on a device: the columns that are read cross the
 // link, joins run where they lie, the result crosses it back. Transfers and
 // joins overlap at best, which is not counted on.
-func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *choose.DeviceRates) float64 {
+func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel.DeviceRates) float64 {
 	p := newPredictor(plan, inputs)
 	in, out := 0.0, 0.0
 	read := newColumns(plan.Output).with(conditions(plan.Root)...)
@@ -33,7 +33,7 @@ func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *choose.D
 		for _, s := range j.sides {
 			read.add(s.key.Columns()...)
 		}
-		d := choose.Resident{KeyBytes: p.keyBytes(j.node), Rows: j.rows, MatchRatio: 1, ResultRows: p.rows[j.node]}
+		d := costmodel.Resident{KeyBytes: p.keyBytes(j.node), Rows: j.rows, MatchRatio: 1, ResultRows: p.rows[j.node]}
 		for i, s := range j.sides {
 			d.Payload[i] = p.payload(s)
 		}

@@ -4,16 +4,16 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/run"
 	"gpujoin/testsupport/suite"
 )
 
 // flatRates are cores that take 20 ns a row at every size.
-func flatRates() *choose.Rates {
-	r := &choose.Rates{ColumnNS: 0.5, NPJRows: 1 << 18}
-	for i := range choose.Points {
+func flatRates() *costmodel.Rates {
+	r := &costmodel.Rates{ColumnNS: 0.5, NPJRows: 1 << 18}
+	for i := range costmodel.Points {
 		r.BuildNS[i], r.ProbeNS[i] = 20, 20
 	}
 	return r
@@ -41,7 +41,7 @@ func sized(left, right int, kind joincore.Kind) (*joincore.Plan, []*joincore.Rel
 // Small joins are faster on cores, large ones on a device, and many cores move
 // the point from where that is so.
 func TestPredictionsTellSmallFromLarge(t *testing.T) {
-	rates, device := flatRates(), &choose.DefaultDeviceRates
+	rates, device := flatRates(), &costmodel.DefaultDeviceRates
 	for _, c := range []struct {
 		rows, cores int
 		device      bool
@@ -63,9 +63,9 @@ func TestPredictionsTellSmallFromLarge(t *testing.T) {
 // The link's speed counts, and so do its bytes.
 func TestTheLinkIsPartOfAPrediction(t *testing.T) {
 	plan, inputs := sized(10_000_000, 10_000_000, joincore.Inner)
-	slow := choose.DefaultDeviceRates
+	slow := costmodel.DefaultDeviceRates
 	slow.LinkInGB, slow.LinkOutGB = 5.5, 5.5
-	fast := run.PredictDevice(plan, inputs, &choose.DefaultDeviceRates)
+	fast := run.PredictDevice(plan, inputs, &costmodel.DefaultDeviceRates)
 	// 4 columns in, 2 out, of 80 MB each.
 	if more := run.PredictDevice(plan, inputs, &slow) - fast; more < 6*80/5.5*0.89 || more > 6*80/5.5*0.91 {
 		t.Errorf("a tenth of the speed costs %.1f ms", more)
@@ -81,7 +81,7 @@ func TestCoresPredictTheirPhases(t *testing.T) {
 		sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
 		err := run.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{relation, relation}, &suite.Arena{}, sink, run.Options{
 			Rates:  flatRates(),
-			Decide: func(_ int, d choose.Decision) choose.Decision { d.Algorithm = a; return d },
+			Decide: func(_ int, d costmodel.Decision) costmodel.Decision { d.Algorithm = a; return d },
 		}, &stats)
 		if err != nil {
 			t.Fatal(err)

@@ -12,16 +12,16 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/algo"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 )
 
 // Options steer an execution. The zero value leaves every choice to choose.
 type Options struct {
-	Rates *choose.Rates // of this machine; nil: defaults
+	Rates *costmodel.Rates // of this machine; nil: defaults
 	// Decide replaces choices, for tests and benchmarks. Join counts in
 	// post-order.
-	Decide func(join int, d choose.Decision) choose.Decision
+	Decide func(join int, d costmodel.Decision) costmodel.Decision
 	Device device.Options
 }
 

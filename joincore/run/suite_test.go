@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
@@ -62,9 +62,9 @@ func FuzzTrees(f *testing.F) {
 		plan, relations := suite.RandomTree(seed, 2+int(inputs%4))
 		s := subjects[seed%uint64(len(subjects))]
 		opt := run.Options{
-			Decide: func(join int, _ choose.Decision) choose.Decision {
+			Decide: func(join int, _ costmodel.Decision) costmodel.Decision {
 				d := int(decisions) + join
-				return choose.Decision{Algorithm: s.Algorithms[d%len(s.Algorithms)], BuildLeft: d/len(s.Algorithms)%2 == 0, Bits: 1 + d%4}
+				return costmodel.Decision{Algorithm: s.Algorithms[d%len(s.Algorithms)], BuildLeft: d/len(s.Algorithms)%2 == 0, Bits: 1 + d%4}
 			},
 			Device: device.Options{Streams: 2, ChunkRows: 1 + int(chunk), EmitRows: 1 + int(decisions), Seed: seed, Collide: seed%2 == 0},
 		}

@@ -4,7 +4,7 @@ import (
 	"runtime"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 )
 
@@ -101,7 +101,7 @@ func conditionSize(e joincore.Expr) (registers, nodes int) {
 // a worker's part of a side has two numbers for each.
 func (e *estimator) placesBytes(buildRows, probeRows int64) int64 {
 	parts := min(int64(e.streams())*8, max(buildRows, probeRows)/leastPart) + 1
-	return parts * 8 * (int64(1)<<choose.Bits(buildRows) + 1)
+	return parts * 8 * (int64(1)<<costmodel.Bits(buildRows) + 1)
 }
 
 // leastPart is how many rows a worker counts at a time, at least.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/run"
 	"gpujoin/testsupport/suite"
@@ -48,7 +48,7 @@ func TestEstimateCoversVectors(t *testing.T) {
 				Keys: []joincore.KeyPair{{Right: joincore.ColumnRef{Input: i}, Class: joincore.KeyInt}},
 			}
 		}
-		opt := run.Options{Rates: &choose.Rates{NPJRows: 1 << 20}}
+		opt := run.Options{Rates: &costmodel.Rates{NPJRows: 1 << 20}}
 		opt.Device.Streams = 16
 		sink := suite.NewDiscarder(suite.Int64Columns(1), 32, 1<<13)
 		var before, after runtime.MemStats

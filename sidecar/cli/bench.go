@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"syscall"
 
-	"gpujoin/sidecar/backend/remote"
 	"gpujoin/sidecar/config"
+	"gpujoin/sidecar/executor/worker"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -64,13 +64,13 @@ The worker measures: it is found, checked and started as a daemon would.`,
 // CUDA, and what the worker measures needs no daemon: no extents, no jobs and
 // no connection, so that a process that prints its table is all there is to it.
 func (c *command) runWorker(cfg *config.Config, args ...string) error {
-	worker, err := cudaWorker(cfg, c.environ)
+	settings, err := cudaWorker(cfg, c.environ)
 	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	err = remote.Execute(ctx, worker, args, c.out, c.err)
+	err = worker.Execute(ctx, settings, args, c.out, c.err)
 	var failed *exec.ExitError
 	switch {
 	case errors.As(err, &failed) && failed.Exited():

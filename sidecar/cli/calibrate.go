@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"text/tabwriter"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
@@ -49,8 +49,8 @@ func calibration(cfg *config.Config, provider *cpu.Provider, log *slog.Logger) *
 func (c *command) printRates(m *sidecar.MeasuredRates) error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "build rows\tbuild ns a row\tprobe ns a row\t")
-	for i := range choose.Points {
-		fmt.Fprintf(w, "%d\t%.1f\t%.1f\t\n", choose.PointRows(i), m.Rates.BuildNS[i], m.Rates.ProbeNS[i])
+	for i := range costmodel.Points {
+		fmt.Fprintf(w, "%d\t%.1f\t%.1f\t\n", costmodel.PointRows(i), m.Rates.BuildNS[i], m.Rates.ProbeNS[i])
 	}
 	if err := w.Flush(); err != nil {
 		return err

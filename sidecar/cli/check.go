@@ -10,9 +10,9 @@ import (
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
 	"gpujoin/sidecar"
-	"gpujoin/sidecar/backend"
 	"gpujoin/sidecar/client"
 	"gpujoin/sidecar/config"
+	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
 
 	"github.com/spf13/cobra"
@@ -144,10 +144,10 @@ func checkProvider(cfg *config.Config) (string, error) {
 
 // statusJSON is what a check reads of the daemon's status.
 type statusJSON struct {
-	Version string           `json:"version"`
-	PID     int              `json:"pid"`
-	Jobs    []any            `json:"jobs"`
-	Devices []backend.Device `json:"devices"`
+	Version string            `json:"version"`
+	PID     int               `json:"pid"`
+	Jobs    []any             `json:"jobs"`
+	Devices []executor.Device `json:"devices"`
 }
 
 // daemonStatus asks the daemon that serves.

@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
-	"gpujoin/sidecar/backend"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/devicerates"
+	"gpujoin/sidecar/executor"
 )
 
 // jobOf is a join of two inputs of so many rows.
-func jobOf(rows int) *backend.Job {
+func jobOf(rows int) *executor.Job {
 	columns := []joincore.Column{{Kind: joincore.Fixed, Width: 8, Align: 8}}
-	job := &backend.Job{Plan: &joincore.Plan{
+	job := &executor.Job{Plan: &joincore.Plan{
 		Root: &joincore.Join{
 			Kind: joincore.Inner, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1},
 			Keys: []joincore.KeyPair{{Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}},
@@ -35,15 +35,15 @@ func jobOf(rows int) *backend.Job {
 // gets none.
 func TestWorth(t *testing.T) {
 	cfg := &config.Config{Socket: filepath.Join(t.TempDir(), "s"), Cores: 8, Calibrate: true}
-	cores := &choose.Rates{ColumnNS: 0.5}
-	for i := range choose.Points {
+	cores := &costmodel.Rates{ColumnNS: 0.5}
+	for i := range costmodel.Points {
 		cores.BuildNS[i], cores.ProbeNS[i] = 25, 20
 	}
 	is := worth(cfg, cores)
 	if is(jobOf(10_000)) || !is(jobOf(50_000_000)) {
 		t.Errorf("small ones go there: %v, large ones: %v", is(jobOf(10_000)), is(jobOf(50_000_000)))
 	}
-	slow := choose.DefaultDeviceRates
+	slow := costmodel.DefaultDeviceRates
 	slow.LinkInGB, slow.LinkOutGB = 0.1, 0.1
 	if err := devicerates.Save(deviceRates(cfg), devicerates.Entry{Key: "k", At: time.Now(), Rates: slow}); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestUsedRates(t *testing.T) {
 	}
 	says("default rates: " + deviceRates(cfg) + ": a rate of 0")
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	if err := devicerates.Save(deviceRates(cfg), devicerates.Entry{Key: "k", At: at, Rates: choose.DefaultDeviceRates}); err != nil {
+	if err := devicerates.Save(deviceRates(cfg), devicerates.Entry{Key: "k", At: at, Rates: costmodel.DefaultDeviceRates}); err != nil {
 		t.Fatal(err)
 	}
 	says("rates of 2026-11-21 12:00:00")

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/run"
 	"gpujoin/shm"
 	"gpujoin/sidecar"
-	"gpujoin/sidecar/backend"
-	"gpujoin/sidecar/backend/remote"
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/devicerates"
+	"gpujoin/sidecar/executor"
+	"gpujoin/sidecar/executor/worker"
 	"gpujoin/sidecar/memory"
 )
 
@@ -44,7 +44,7 @@ func deviceRates(cfg *config.Config) string { return cfg.Socket + ".device-rates
 
 // probeCUDA says what this machine lacks to join on a GPU.
 func probeCUDA(cfg *config.Config, environ []string) error {
-	if _, _, err := remote.FindDriver("/", environ); err != nil {
+	if _, _, err := worker.FindDriver("/", environ); err != nil {
 		return err
 	}
 	path, err := cudaPlugin(cfg)
@@ -58,45 +58,45 @@ func probeCUDA(cfg *config.Config, environ []string) error {
 }
 
 // cudaWorker configures the worker for GPUs.
-func cudaWorker(cfg *config.Config, environ []string) (remote.Config, error) {
+func cudaWorker(cfg *config.Config, environ []string) (worker.Config, error) {
 	path, err := cudaPlugin(cfg)
 	args := []string{"--memory", cfg.CUDAMemory}
 	if cfg.Calibrate {
 		args = append(args, "--rates", deviceRates(cfg))
 	}
-	return remote.Config{
+	return worker.Config{
 		Name: cudaProvider, Path: path, Args: args, Checksum: cfg.CUDAChecksum,
-		Sockets: cfg.Socket + ".worker", Environ: environ, Timing: remote.DefaultTiming,
+		Sockets: cfg.Socket + ".worker", Environ: environ, Timing: worker.DefaultTiming,
 		Probe: func() error { return probeCUDA(cfg, environ) },
 	}, err
 }
 
 // preferred returns the backends that run jobs before this process does, and
 // which jobs they get.
-func preferred(cfg *config.Config, environ []string, cores *choose.Rates, log *slog.Logger) (backend.Policy, []func(*memory.Store) backend.Backend, error) {
-	policy := backend.Policy{MinRows: cfg.CUDAMinRows, Worth: worth(cfg, cores)}
+func preferred(cfg *config.Config, environ []string, cores *costmodel.Rates, log *slog.Logger) (executor.Policy, []func(*memory.Store) executor.Executor, error) {
+	policy := executor.Policy{MinRows: cfg.CUDAMinRows, Worth: worth(cfg, cores)}
 	switch cfg.Provider {
 	case "cpu":
 		return policy, nil, nil
 	case "cuda":
-		policy = backend.Policy{Insist: true}
+		policy = executor.Policy{Insist: true}
 	}
-	worker, err := cudaWorker(cfg, environ)
+	settings, err := cudaWorker(cfg, environ)
 	if err != nil {
 		return policy, nil, err
 	}
-	worker.Log = log
-	return policy, []func(*memory.Store) backend.Backend{func(store *memory.Store) backend.Backend {
-		worker.Store = store
-		return remote.Start(worker)
+	settings.Log = log
+	return policy, []func(*memory.Store) executor.Executor{func(store *memory.Store) executor.Executor {
+		settings.Store = store
+		return worker.Start(settings)
 	}}, nil
 }
 
 // worth returns what tells jobs that a GPU is predicted to take less time for
 // than this machine's cores do.
-func worth(cfg *config.Config, cores *choose.Rates) func(*backend.Job) bool {
+func worth(cfg *config.Config, cores *costmodel.Rates) func(*executor.Job) bool {
 	latest := devicerates.NewLatest(deviceRates(cfg))
-	return func(job *backend.Job) bool {
+	return func(job *executor.Job) bool {
 		return run.PredictDevice(job.Plan, job.Inputs, latest.Rates()) < run.PredictCores(job.Plan, job.Inputs, cores, cfg.Cores)
 	}
 }
@@ -142,7 +142,7 @@ func askCUDA(cfg *config.Config) (text string, served bool, err error) {
 	for _, d := range status.Devices {
 		switch {
 		case d.Provider != cudaProvider:
-		case d.State == backend.StateReady && d.Name != "":
+		case d.State == executor.StateReady && d.Name != "":
 			ready = append(ready, fmt.Sprintf("%s, %d MB for joins", d.Name, d.Budget>>20))
 		default:
 			err = fmt.Errorf("%s in the daemon: %s", d.State, d.Reason)
@@ -162,7 +162,7 @@ func tryCUDA(cfg *config.Config, environ []string) (string, error) {
 	if err := probeCUDA(cfg, environ); err != nil {
 		return "", err
 	}
-	worker, err := cudaWorker(cfg, environ)
+	settings, err := cudaWorker(cfg, environ)
 	if err != nil {
 		return "", err
 	}
@@ -171,13 +171,13 @@ func tryCUDA(cfg *config.Config, environ []string) (string, error) {
 		return "", err
 	}
 	defer store.Close()
-	worker.Sockets += ".check"
-	worker.Store, worker.Log, worker.Timing.RestartFirst = store, slog.New(slog.DiscardHandler), time.Hour
-	worker.Timing.RestartMost, worker.Timing.Start = time.Hour, checkPatience
-	r := remote.Start(worker)
+	settings.Sockets += ".check"
+	settings.Store, settings.Log, settings.Timing.RestartFirst = store, slog.New(slog.DiscardHandler), time.Hour
+	settings.Timing.RestartMost, settings.Timing.Start = time.Hour, checkPatience
+	r := worker.Start(settings)
 	defer r.Close()
 	d := r.Devices()[0]
-	for ; d.State == backend.StateStarting; d = r.Devices()[0] {
+	for ; d.State == executor.StateStarting; d = r.Devices()[0] {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if err := r.Ready(); err != nil {

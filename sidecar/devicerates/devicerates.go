@@ -13,15 +13,15 @@ import (
 	"slices"
 	"time"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 )
 
 // Entry is one device's rates.
 type Entry struct {
-	Key    string             `json:"key"`    // what they hold for: device, driver, kernels
-	Device string             `json:"device"` // the model's name
-	At     time.Time          `json:"at"`     // when they were measured
-	Rates  choose.DeviceRates `json:"rates"`
+	Key    string                `json:"key"`    // what they hold for: device, driver, kernels
+	Device string                `json:"device"` // the model's name
+	At     time.Time             `json:"at"`     // when they were measured
+	Rates  costmodel.DeviceRates `json:"rates"`
 }
 
 const (

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 )
 
 func entry(key string, read float64) Entry {
-	e := Entry{Key: key, Device: "a device", At: time.Now().UTC().Truncate(time.Second), Rates: choose.DefaultDeviceRates}
+	e := Entry{Key: key, Device: "a device", At: time.Now().UTC().Truncate(time.Second), Rates: costmodel.DefaultDeviceRates}
 	e.Rates.ReadGB = read
 	return e
 }
@@ -93,7 +93,7 @@ func TestTheFileIsBounded(t *testing.T) {
 func TestLatestFollowsTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rates")
 	l := NewLatest(path)
-	if got := l.Rates(); *got != choose.DefaultDeviceRates {
+	if got := l.Rates(); *got != costmodel.DefaultDeviceRates {
 		t.Errorf("%+v without a file", got)
 	}
 	for i, read := range []float64{1000, 2000} {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 )
 
 // Latest is the rates that were measured last, read again when the file has
@@ -15,16 +15,16 @@ type Latest struct {
 
 	mu      sync.Mutex
 	changed time.Time
-	rates   *choose.DeviceRates
+	rates   *costmodel.DeviceRates
 }
 
 // NewLatest returns those of the file, which need not exist yet.
 func NewLatest(path string) *Latest {
-	return &Latest{path: path, rates: &choose.DefaultDeviceRates}
+	return &Latest{path: path, rates: &costmodel.DefaultDeviceRates}
 }
 
 // Rates returns them; defaults, where nothing was measured.
-func (l *Latest) Rates() *choose.DeviceRates {
+func (l *Latest) Rates() *costmodel.DeviceRates {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	info, err := os.Stat(l.path)

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
 )
@@ -43,8 +43,8 @@ func (c joinCase) collide() bool { return c.seed%2 == 0 }
 
 func (c joinCase) options() run.Options {
 	return run.Options{
-		Decide: func(int, choose.Decision) choose.Decision {
-			return choose.Decision{Algorithm: c.algorithm, BuildLeft: c.buildLeft, Bits: c.bits}
+		Decide: func(int, costmodel.Decision) costmodel.Decision {
+			return costmodel.Decision{Algorithm: c.algorithm, BuildLeft: c.buildLeft, Bits: c.bits}
 		},
 		Device: device.Options{Streams: c.streams, ChunkRows: c.chunk, EmitRows: c.emit, Seed: c.seed, Collide: c.collide()},
 	}

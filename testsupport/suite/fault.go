@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/run"
 )
 
@@ -131,7 +131,7 @@ func Cancel(t *testing.T, s Subject) {
 			mem, sink := &Arena{}, NewDiscarder(Int64Columns(1), 4, 1<<14)
 			start := time.Now()
 			err := run.Run(ctx, s.Provider, plan, inputs, mem, sink, run.Options{
-				Decide: func(_ int, d choose.Decision) choose.Decision { d.Algorithm = a; return d },
+				Decide: func(_ int, d costmodel.Decision) costmodel.Decision { d.Algorithm = a; return d },
 			}, nil)
 			cancel()
 			if !errors.Is(err, context.DeadlineExceeded) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/run"
 )
 
@@ -55,8 +55,8 @@ func Skew(t *testing.T, s Subject) {
 				sink := &sums{Discarder: NewDiscarder(outputColumns(plan), 4, 1<<13)}
 				var stats joincore.Stats
 				err := run.Run(t.Context(), s.Provider, plan, []*joincore.Relation{left, right}, mem, sink, run.Options{
-					Decide: func(int, choose.Decision) choose.Decision {
-						return choose.Decision{Algorithm: a, BuildLeft: buildLeft, Bits: 5}
+					Decide: func(int, costmodel.Decision) costmodel.Decision {
+						return costmodel.Decision{Algorithm: a, BuildLeft: buildLeft, Bits: 5}
 					},
 				}, &stats)
 				if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
 )
@@ -28,11 +28,11 @@ func Trees(t *testing.T, s Subject) {
 		plan, inputs := randomTree(seed, 2+int(seed%4), of)
 		r := rand.New(rand.NewPCG(seed, 10))
 		opt := run.Options{
-			Decide: func(_ int, d choose.Decision) choose.Decision {
+			Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
 				if r.IntN(3) == 0 {
 					return d
 				}
-				return choose.Decision{Algorithm: pick(r, s.Algorithms), BuildLeft: r.IntN(2) == 0, Bits: 1 + r.IntN(3)}
+				return costmodel.Decision{Algorithm: pick(r, s.Algorithms), BuildLeft: r.IntN(2) == 0, Bits: 1 + r.IntN(3)}
 			},
 			Device: device.Options{
 				Streams: 1 + r.IntN(3), ChunkRows: []int{3, 16, 4096}[r.IntN(3)], EmitRows: pick(r, emits), Collide: r.IntN(2) == 0,
@@ -66,7 +66,7 @@ func JoinStats(t *testing.T, s Subject) {
 	plan.Root = join(join(scan(0), scan(1), 0, 1, 30), join(scan(2), scan(3), 2, 3, 10), 1, 2, 10)
 	for _, a := range s.Algorithms {
 		var stats joincore.Stats
-		opt := run.Options{Decide: func(_ int, d choose.Decision) choose.Decision {
+		opt := run.Options{Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
 			d.Algorithm, d.Bits = a, 2
 			return d
 		}}

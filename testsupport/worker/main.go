@@ -9,12 +9,12 @@ import (
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
-	"gpujoin/sidecar/backend/child"
+	"gpujoin/sidecar/executor/worker/server"
 )
 
 func main() {
-	os.Exit(child.Main(func(*slog.Logger) ([]child.Device, error) {
-		return []child.Device{{
+	os.Exit(server.Main(func(*slog.Logger) ([]server.Device, error) {
+		return []server.Device{{
 			Provider: cpu.New(), Name: "no GPU at all", Memory: 1 << 30, Budget: 1 << 29, Jobs: 2,
 			Options: run.Options{Device: device.Options{Streams: 2}},
 		}}, nil

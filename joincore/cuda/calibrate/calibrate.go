@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/npj"
 	"gpujoin/joincore/cuda/columnar/phj"
@@ -29,8 +29,8 @@ const times = 3
 // Measure returns the device's rates. Nothing else runs on the device. Errors:
 // ErrBudget where the arena has too little room, those of joins, and where what
 // comes out cannot be rates.
-func Measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena) (choose.DeviceRates, error) {
-	r := choose.DefaultDeviceRates
+func Measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena) (costmodel.DeviceRates, error) {
+	r := costmodel.DefaultDeviceRates
 	r.CacheMB = float64(d.Info().L2) * cacheShare / 1e6
 	n := int64(mostRows)
 	for n >= leastRows && n*bytesARow > a.Free() {
@@ -56,7 +56,7 @@ func Measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver
 // everything else passes through it, too.
 const cacheShare = 0.8
 
-func measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, n int64) ([]choose.Observation, error) {
+func measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, n int64) ([]costmodel.Observation, error) {
 	x, err := newData(d, s, a, [2]int64{n, 2 * n})
 	if x != nil {
 		defer x.close()
@@ -64,7 +64,7 @@ func measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver
 	if err != nil {
 		return nil, err
 	}
-	var observed []choose.Observation
+	var observed []costmodel.Observation
 	for _, t := range trials(n) {
 		list, err := t.run(ctx, d, x)
 		if err != nil {
@@ -76,7 +76,7 @@ func measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver
 }
 
 // run runs the trial and returns what it tells.
-func (t *trial) run(ctx context.Context, d *driver.Context, x *data) ([]choose.Observation, error) {
+func (t *trial) run(ctx context.Context, d *driver.Context, x *data) ([]costmodel.Observation, error) {
 	bottom := x.arena.Mark()
 	defer x.arena.Rewind(bottom)
 	distinct := t.build

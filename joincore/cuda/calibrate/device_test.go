@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
@@ -27,7 +27,7 @@ func TestMeasure(t *testing.T) {
 			t.Skipf("too little device memory: %v, %v", devices, err)
 		}
 		r := columnartest.New(t, bytes, forget)
-		var rates choose.DeviceRates
+		var rates costmodel.DeviceRates
 		for _, limit := range []time.Duration{10 * time.Second, 1500 * time.Millisecond} { // the first one loads kernels
 			mark, start := r.Arena.Mark(), time.Now()
 			var err error

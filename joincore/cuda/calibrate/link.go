@@ -5,7 +5,7 @@ package calibrate
 import (
 	"context"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/driver"
 )
 
@@ -13,7 +13,7 @@ import (
 const linkBytes = 32 << 20
 
 // link measures the link from and to page-locked host memory.
-func link(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, r *choose.DeviceRates) error {
+func link(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, r *costmodel.DeviceRates) error {
 	host, err := d.Pinned(linkBytes)
 	if err != nil {
 		return err

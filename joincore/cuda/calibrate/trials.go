@@ -2,7 +2,7 @@ package calibrate
 
 import (
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/selector"
 )
 
@@ -28,7 +28,7 @@ type trial struct {
 // told is a rate and the phase that it bounds.
 type told struct {
 	phase string // "": the whole join
-	rate  func(*choose.DeviceRates) *float64
+	rate  func(*costmodel.DeviceRates) *float64
 }
 
 // wholeJoin is the time of all phases.
@@ -47,47 +47,47 @@ func trials(n int64) []trial {
 	few := func(t trial) trial { t.domain = 16 * n; return t }
 	sized := func(t trial, build, probe int64) trial { t.build, t.probe, t.domain = build, probe, build; return t }
 	wide := func(t trial) trial { t.key = 8; return t }
-	placed := j("place", same(4, 4), told{choose.PhaseMatch, func(r *choose.DeviceRates) *float64 { return &r.PlaceGps }})
+	placed := j("place", same(4, 4), told{costmodel.PhaseMatch, func(r *costmodel.DeviceRates) *float64 { return &r.PlaceGps }})
 	placed.domain = 2 * n // else the result would leave too little memory for it
-	hot := j("bypass", same(4, 4), told{choose.PhaseBypass, func(r *choose.DeviceRates) *float64 { return &r.BypassGB }})
+	hot := j("bypass", same(4, 4), told{costmodel.PhaseBypass, func(r *costmodel.DeviceRates) *float64 { return &r.BypassGB }})
 	hot.zipf, hot.probe = 1.5, n
-	reduced := sized(j("bloom", same(4, 4), told{choose.PhaseFilter, func(r *choose.DeviceRates) *float64 { return &r.FilterGps }}), n/8, 2*n)
+	reduced := sized(j("bloom", same(4, 4), told{costmodel.PhaseFilter, func(r *costmodel.DeviceRates) *float64 { return &r.FilterGps }}), n/8, 2*n)
 	reduced.domain = 16 * reduced.build
-	many := sized(j("phj-om", same(4, 4), told{choose.PhaseMatch, func(r *choose.DeviceRates) *float64 { return &r.MoreNS }}), n/8, n/8)
+	many := sized(j("phj-om", same(4, 4), told{costmodel.PhaseMatch, func(r *costmodel.DeviceRates) *float64 { return &r.MoreNS }}), n/8, n/8)
 	many.distinct, many.domain = n/64, n/64
-	fields := j("phj-om", [2][]int{{4, 8, 4}, {4, 4}}, told{choose.PhaseBuildSide, func(r *choose.DeviceRates) *float64 { return &r.FieldNS }})
+	fields := j("phj-om", [2][]int{{4, 8, 4}, {4, 4}}, told{costmodel.PhaseBuildSide, func(r *costmodel.DeviceRates) *float64 { return &r.FieldNS }})
 	return []trial{
-		sized(j("phj-om", same(4), told{wholeJoin, func(r *choose.DeviceRates) *float64 { return &r.LaunchMS }}), 1<<10, 1<<11),
-		wide(j("phj-om", same(8, 8), told{choose.PhaseHistogram, func(r *choose.DeviceRates) *float64 { return &r.ReadGB }})),
+		sized(j("phj-om", same(4), told{wholeJoin, func(r *costmodel.DeviceRates) *float64 { return &r.LaunchMS }}), 1<<10, 1<<11),
+		wide(j("phj-om", same(8, 8), told{costmodel.PhaseHistogram, func(r *costmodel.DeviceRates) *float64 { return &r.ReadGB }})),
 		j("phj-om", same(4, 4, 4, 4),
-			told{choose.PhaseProbeSide, func(r *choose.DeviceRates) *float64 { return &r.PassGB }},
-			told{choose.PhaseMatch, func(r *choose.DeviceRates) *float64 { return &r.MatchGB }}),
-		few(j("phj-om", same(4, 4), told{choose.PhaseMatch, func(r *choose.DeviceRates) *float64 { return &r.MatchNS }})),
+			told{costmodel.PhaseProbeSide, func(r *costmodel.DeviceRates) *float64 { return &r.PassGB }},
+			told{costmodel.PhaseMatch, func(r *costmodel.DeviceRates) *float64 { return &r.MatchGB }}),
+		few(j("phj-om", same(4, 4), told{costmodel.PhaseMatch, func(r *costmodel.DeviceRates) *float64 { return &r.MatchNS }})),
 		j("phj-um", same(4, 4),
-			told{choose.PhaseProbeSide, func(r *choose.DeviceRates) *float64 { return &r.RankNS }}),
-		wide(j("phj-um", same(8, 8), told{choose.PhaseMatch, func(r *choose.DeviceRates) *float64 { return &r.WideGps }})),
+			told{costmodel.PhaseProbeSide, func(r *costmodel.DeviceRates) *float64 { return &r.RankNS }}),
+		wide(j("phj-um", same(8, 8), told{costmodel.PhaseMatch, func(r *costmodel.DeviceRates) *float64 { return &r.WideGps }})),
 		placed, hot, reduced, many, fields,
 		j("smj-um", same(4, 4),
-			told{choose.PhaseHistogram, func(r *choose.DeviceRates) *float64 { return &r.CountNS }}),
-		few(j("smj-um", same(4, 4), told{choose.PhaseMerge, func(r *choose.DeviceRates) *float64 { return &r.MergeNS }})),
-		j("smj-om", same(8, 8), told{choose.PhaseSort, func(r *choose.DeviceRates) *float64 { return &r.SortGB }}),
+			told{costmodel.PhaseHistogram, func(r *costmodel.DeviceRates) *float64 { return &r.CountNS }}),
+		few(j("smj-um", same(4, 4), told{costmodel.PhaseMerge, func(r *costmodel.DeviceRates) *float64 { return &r.MergeNS }})),
+		j("smj-om", same(8, 8), told{costmodel.PhaseSort, func(r *costmodel.DeviceRates) *float64 { return &r.SortGB }}),
 		j("smj-om", same(4, 4, 4, 4),
-			told{choose.PhaseSort, func(r *choose.DeviceRates) *float64 { return &r.SortNS }},
-			told{choose.PhaseMerge, func(r *choose.DeviceRates) *float64 { return &r.MergeGB }}),
+			told{costmodel.PhaseSort, func(r *costmodel.DeviceRates) *float64 { return &r.SortNS }},
+			told{costmodel.PhaseMerge, func(r *costmodel.DeviceRates) *float64 { return &r.MergeGB }}),
 		sized(j("npj", same(4, 4),
-			told{choose.PhaseBuild, func(r *choose.DeviceRates) *float64 { return &r.EnterCachedNS }},
-			told{choose.PhaseProbe, func(r *choose.DeviceRates) *float64 { return &r.FindCachedNS }},
-			told{choose.PhaseGather, func(r *choose.DeviceRates) *float64 { return &r.CachedGps }}), 1<<20, 1<<22),
+			told{costmodel.PhaseBuild, func(r *costmodel.DeviceRates) *float64 { return &r.EnterCachedNS }},
+			told{costmodel.PhaseProbe, func(r *costmodel.DeviceRates) *float64 { return &r.FindCachedNS }},
+			told{costmodel.PhaseGather, func(r *costmodel.DeviceRates) *float64 { return &r.CachedGps }}), 1<<20, 1<<22),
 		j("npj", same(8, 8),
-			told{choose.PhaseBuild, func(r *choose.DeviceRates) *float64 { return &r.EnterNS }},
-			told{choose.PhaseProbe, func(r *choose.DeviceRates) *float64 { return &r.FindNS }},
-			told{choose.PhaseGather, func(r *choose.DeviceRates) *float64 { return &r.FetchGps }}),
+			told{costmodel.PhaseBuild, func(r *costmodel.DeviceRates) *float64 { return &r.EnterNS }},
+			told{costmodel.PhaseProbe, func(r *costmodel.DeviceRates) *float64 { return &r.FindNS }},
+			told{costmodel.PhaseGather, func(r *costmodel.DeviceRates) *float64 { return &r.FetchGps }}),
 	}
 }
 
 // materialisations of partitioned joins that no algorithm's name says.
-var materialisations = map[string]choose.Materialisation{
-	"place": {Probe: choose.Place}, "bypass": {Build: choose.Fetch, Bypass: true}, "bloom": {Bloom: true},
+var materialisations = map[string]costmodel.Materialisation{
+	"place": {Probe: costmodel.Place}, "bypass": {Build: costmodel.Fetch, Bypass: true}, "bloom": {Bloom: true},
 }
 
 var algorithms = map[string]joincore.Algorithm{
@@ -95,7 +95,7 @@ var algorithms = map[string]joincore.Algorithm{
 }
 
 // predict is what the model gives the trial.
-func (t *trial) predict(r *choose.DeviceRates, j *choose.Resident) choose.Prediction {
+func (t *trial) predict(r *costmodel.DeviceRates, j *costmodel.Resident) costmodel.Prediction {
 	if m, ok := materialisations[t.how]; ok {
 		return r.Predict(j, m)
 	}
@@ -103,12 +103,12 @@ func (t *trial) predict(r *choose.DeviceRates, j *choose.Resident) choose.Predic
 }
 
 // observations returns what the trial tells by the least ms of each phase.
-func (t *trial) observations(least map[string]float64) (list []choose.Observation) {
+func (t *trial) observations(least map[string]float64) (list []costmodel.Observation) {
 	described := selector.Describe(t.described(), t.results(), 0)
 	for _, told := range t.tells {
-		list = append(list, choose.Observation{
+		list = append(list, costmodel.Observation{
 			Name: t.how + ", " + told.phase, Rate: told.rate, MS: least[told.phase],
-			Predict: func(r *choose.DeviceRates) float64 {
+			Predict: func(r *costmodel.DeviceRates) float64 {
 				p := t.predict(r, &described)
 				if told.phase == wholeJoin {
 					return p.MS()
@@ -121,8 +121,8 @@ func (t *trial) observations(least map[string]float64) (list []choose.Observatio
 }
 
 // described is the trial as the model sees it.
-func (t *trial) described() choose.Resident {
-	j := choose.Resident{KeyBytes: t.key, Rows: [2]int64{t.build, t.probe}, Payload: t.widths, MatchRatio: 1}
+func (t *trial) described() costmodel.Resident {
+	j := costmodel.Resident{KeyBytes: t.key, Rows: [2]int64{t.build, t.probe}, Payload: t.widths, MatchRatio: 1}
 	if t.zipf > 0 {
 		j.Hot = hotShare
 	}

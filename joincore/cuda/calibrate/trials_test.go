@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/selector"
 )
 
@@ -18,7 +18,7 @@ var apart = []string{"CacheMB", "LinkInGB", "LinkOutGB"}
 // Of a device that behaves as the model does, what the trials have told predicts
 // other joins, by every algorithm.
 func TestTrialsTellEnough(t *testing.T) {
-	others := []choose.Resident{
+	others := []costmodel.Resident{
 		{KeyBytes: 4, Rows: [2]int64{1 << 27, 1 << 28}, Payload: [2][]int{{4, 4}, {4, 4}}, MatchRatio: 1},
 		{KeyBytes: 8, Rows: [2]int64{1 << 24, 1 << 26}, Payload: [2][]int{{8, 8, 8}, {4}}, MatchRatio: 0.1},
 		{KeyBytes: 4, Rows: [2]int64{1 << 18, 1 << 27}, Payload: [2][]int{{4, 1, 16}, {2, 8}}, MatchRatio: 0.7, Hot: 0.2},
@@ -26,14 +26,14 @@ func TestTrialsTellEnough(t *testing.T) {
 	}
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		device := choose.DefaultDeviceRates
+		device := costmodel.DefaultDeviceRates
 		of := reflect.ValueOf(&device).Elem()
 		for i := range of.NumField() {
 			if !slices.Contains(apart, of.Type().Field(i).Name) {
 				of.Field(i).SetFloat(of.Field(i).Float() * (0.5 + random.Float64()))
 			}
 		}
-		found := choose.DefaultDeviceRates
+		found := costmodel.DefaultDeviceRates
 		found.Fit(observe(&device, mostRows))
 		for _, j := range others {
 			j = selector.Describe(j, j.Rows[1], 0)
@@ -49,7 +49,7 @@ func TestTrialsTellEnough(t *testing.T) {
 
 // Every rate but those apart is told by a trial.
 func TestEveryRateIsTold(t *testing.T) {
-	r := choose.DefaultDeviceRates
+	r := costmodel.DefaultDeviceRates
 	told := map[*float64]bool{}
 	for _, trial := range trials(mostRows) {
 		for _, of := range trial.tells {
@@ -68,10 +68,10 @@ func TestEveryRateIsTold(t *testing.T) {
 // Fewer rows, for which there is little memory, tell rates that are as good for
 // what they can tell.
 func TestSmallTrialsTellNothingWrong(t *testing.T) {
-	device := choose.DefaultDeviceRates
+	device := costmodel.DefaultDeviceRates
 	device.PassGB, device.FetchGps = 1000, 12
 	for n := int64(leastRows); n <= mostRows; n *= 2 {
-		found := choose.DefaultDeviceRates
+		found := costmodel.DefaultDeviceRates
 		found.Fit(observe(&device, n))
 		if math.Abs(found.PassGB-device.PassGB) > 0.1*device.PassGB {
 			t.Errorf("%d rows: passes at %g GB/s", n, found.PassGB)
@@ -83,7 +83,7 @@ func TestSmallTrialsTellNothingWrong(t *testing.T) {
 }
 
 // observe returns what the trials tell of a device that does as the model says.
-func observe(device *choose.DeviceRates, n int64) (list []choose.Observation) {
+func observe(device *costmodel.DeviceRates, n int64) (list []costmodel.Observation) {
 	for _, trial := range trials(n) {
 		j := selector.Describe(trial.described(), trial.results(), 0)
 		p := trial.predict(device, &j)

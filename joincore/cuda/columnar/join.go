@@ -5,7 +5,7 @@ package columnar
 import (
 	"context"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/driver"
 )
 
@@ -93,7 +93,7 @@ type Report struct {
 }
 
 // Predict fills in what the model has given the join.
-func (r *Report) Predict(p choose.Prediction) {
+func (r *Report) Predict(p costmodel.Prediction) {
 	r.Predicted = nil
 	for _, phase := range p {
 		r.Predicted = append(r.Predicted, Phase{Name: phase.Name, MS: phase.MS})

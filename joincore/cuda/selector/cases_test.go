@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 )
 
 func widthsOf(n, width int) (w []int) {
@@ -18,10 +18,10 @@ func widthsOf(n, width int) (w []int) {
 
 // caseOf is a case of bench-gpu, as a sample shows it; the hot shares are those
 // that samples of its Zipf distributions have.
-func caseOf(t *testing.T, name string) choose.Resident {
+func caseOf(t *testing.T, name string) costmodel.Resident {
 	const r, s = 1 << 27, 1 << 28
-	j := func(key, columns, width int, build, probe int64) choose.Resident {
-		return choose.Resident{KeyBytes: key, Rows: [2]int64{build, probe}, Payload: [2][]int{widthsOf(columns, width), widthsOf(columns, width)}, MatchRatio: 1}
+	j := func(key, columns, width int, build, probe int64) costmodel.Resident {
+		return costmodel.Resident{KeyBytes: key, Rows: [2]int64{build, probe}, Payload: [2][]int{widthsOf(columns, width), widthsOf(columns, width)}, MatchRatio: 1}
 	}
 	out := j(4, 2, 4, r, s)
 	switch name {
@@ -52,7 +52,7 @@ func caseOf(t *testing.T, name string) choose.Resident {
 		out = j(4, 2, 4, 1<<24, 1<<24)
 		out.ResultRows = 1 << 27
 	case "mixed":
-		out = choose.Resident{KeyBytes: 4, Rows: [2]int64{1 << 25, 1 << 26}, Payload: [2][]int{{1, 8, 2}, {16, 4, 1}}, MatchRatio: 1}
+		out = costmodel.Resident{KeyBytes: 4, Rows: [2]int64{1 << 25, 1 << 26}, Payload: [2][]int{{1, 8, 2}, {16, 4, 1}}, MatchRatio: 1}
 	case "star-1/16":
 		out = j(4, 2, 4, 1<<24, s)
 		out.MatchRatio = 1. / 16
@@ -69,7 +69,7 @@ func caseOf(t *testing.T, name string) choose.Resident {
 		if err != nil {
 			t.Fatalf("no case %s", name)
 		}
-		out = choose.Resident{KeyBytes: 4, Rows: [2]int64{1 << 25, 1 << 27}, Payload: [2][]int{{4}, widthsOf(n, 4)}, MatchRatio: 1}
+		out = costmodel.Resident{KeyBytes: 4, Rows: [2]int64{1 << 25, 1 << 27}, Payload: [2][]int{{4}, widthsOf(n, 4)}, MatchRatio: 1}
 	}
 	out.Shape = shapeThen(name, out)
 	out.TableBytes = 16 << bits.Len64(uint64(out.Rows[0]-1))
@@ -82,26 +82,26 @@ func caseOf(t *testing.T, name string) choose.Resident {
 
 // shapeThen is what phj made of payload on the day of the measurements, which
 // hold for no other day.
-func shapeThen(name string, j choose.Resident) func(choose.Materialisation) (choose.Materialisation, [2]choose.Carried) {
+func shapeThen(name string, j costmodel.Resident) func(costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
 	words := [2]int{fieldWords(j.Payload[0]), fieldWords(j.Payload[1])}
-	return func(m choose.Materialisation) (choose.Materialisation, [2]choose.Carried) {
+	return func(m costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
 		switch {
 		case name == "mixed": // both would take too much memory
-			m.Probe = choose.Fetch
-		case words[1] > 4 && (m.Build == choose.Fetch || words[1]%2 == 1):
-			m.Probe = choose.Fetch // columns or fields more, which are empty, would
-		case m.Probe == choose.Place && j.MatchRatio == 1: // what is placed and the result would
-			m.Probe = choose.Carry
+			m.Probe = costmodel.Fetch
+		case words[1] > 4 && (m.Build == costmodel.Fetch || words[1]%2 == 1):
+			m.Probe = costmodel.Fetch // columns or fields more, which are empty, would
+		case m.Probe == costmodel.Place && j.MatchRatio == 1: // what is placed and the result would
+			m.Probe = costmodel.Carry
 		}
-		one := j.Rows[0] <= 1<<20 && m.Build == choose.Fetch && m.Probe == choose.Fetch
-		var c [2]choose.Carried
-		for i, t := range [2]choose.Transform{m.Build, m.Probe} {
-			c[i] = choose.Carried{Words: words[i], OnePass: one}
-			if t == choose.Fetch {
+		one := j.Rows[0] <= 1<<20 && m.Build == costmodel.Fetch && m.Probe == costmodel.Fetch
+		var c [2]costmodel.Carried
+		for i, t := range [2]costmodel.Transform{m.Build, m.Probe} {
+			c[i] = costmodel.Carried{Words: words[i], OnePass: one}
+			if t == costmodel.Fetch {
 				c[i].Words = 1
 			}
 		}
-		if name == "mixed" && m.Build == choose.Carry {
+		if name == "mixed" && m.Build == costmodel.Carry {
 			c[0].Fields = words[0]
 		}
 		return m, c

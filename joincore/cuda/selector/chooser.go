@@ -2,22 +2,22 @@ package selector
 
 import (
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar/npj"
 	"gpujoin/joincore/cuda/columnar/phj"
 )
 
 // chooser decides for one join.
 type chooser struct {
-	rates *choose.DeviceRates
-	join  choose.Resident // before a sample
+	rates *costmodel.DeviceRates
+	join  costmodel.Resident // before a sample
 	// plain says that nothing of a side's payload is in the result, so that no
 	// sample is taken: there is nothing to be materialised.
 	plain bool
-	other choose.Method // than a partitioned join, once that was chosen
+	other costmodel.Method // than a partitioned join, once that was chosen
 }
 
-func partitioned(m choose.Method) bool {
+func partitioned(m costmodel.Method) bool {
 	return m.Algorithm == joincore.PHJOM || m.Algorithm == joincore.PHJUM
 }
 
@@ -28,7 +28,7 @@ const fewMatches = 1. / 16
 func (c *chooser) sampled() bool { return !c.plain && c.join.Rows[1] >= phj.SampleFrom }
 
 // few is the join as a sample may show it.
-func (c *chooser) few() choose.Resident {
+func (c *chooser) few() costmodel.Resident {
 	j := c.join
 	j.MatchRatio = fewMatches
 	return j
@@ -45,13 +45,13 @@ func (c *chooser) looks() bool {
 func (c *chooser) learn(keys npj.Range) {
 	rows := c.join.Rows[0]
 	if bytes := keys.ArrayBytes(rows); bytes >= rows*npj.WordBytes {
-		c.join.Array = choose.Array{Bytes: bytes, Near: float64(keys.Near) / float64(rows)}
+		c.join.Array = costmodel.Array{Bytes: bytes, Near: float64(keys.Near) / float64(rows)}
 	}
 }
 
 // first returns what is chosen without a sample, and whether the join begins as
 // a partitioned one: as it was chosen, or because a sample may say so.
-func (c *chooser) first() (m choose.Method, partition bool) {
+func (c *chooser) first() (m costmodel.Method, partition bool) {
 	m = c.rates.Pick(c.join)
 	if partitioned(m) {
 		return m, true
@@ -64,7 +64,7 @@ func (c *chooser) first() (m choose.Method, partition bool) {
 }
 
 // elsewhere decides again with what a sample has told.
-func (c *chooser) elsewhere(told choose.Resident) bool {
+func (c *chooser) elsewhere(told costmodel.Resident) bool {
 	told.SortPasses, told.TableBytes, told.Array = c.join.SortPasses, c.join.TableBytes, c.join.Array
 	m := c.rates.Pick(told)
 	if partitioned(m) {
@@ -76,7 +76,7 @@ func (c *chooser) elsewhere(told choose.Resident) bool {
 
 // materialise is how a join that is not sampled brings payload to the result;
 // "" of others.
-func (c *chooser) materialise(m choose.Method) string {
+func (c *chooser) materialise(m costmodel.Method) string {
 	switch {
 	case c.plain || c.sampled():
 		return ""

@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar/npj"
 )
 
 // step is a join of a sequence: facts, too wide to be carried, with a table whose
 // keys fit no cache.
-func step() choose.Resident {
-	j := choose.Resident{KeyBytes: 4, Rows: [2]int64{1 << 25, 1 << 27}, Payload: [2][]int{{4}, widthsOf(7, 4)}, MatchRatio: 1}
+func step() costmodel.Resident {
+	j := costmodel.Resident{KeyBytes: 4, Rows: [2]int64{1 << 25, 1 << 27}, Payload: [2][]int{{4}, widthsOf(7, 4)}, MatchRatio: 1}
 	j.Shape = shapeThen("", j)
 	j.TableBytes, j.SortPasses = 1<<29, 3
 	return j
@@ -24,7 +24,7 @@ func TestSamplesDecide(t *testing.T) {
 		match float64
 		stays bool
 	}{{1, false}, {0.7, false}, {1. / 16, true}, {0, true}} {
-		ch := chooser{rates: &choose.DefaultDeviceRates, join: step()}
+		ch := chooser{rates: &costmodel.DefaultDeviceRates, join: step()}
 		if m, partition := ch.first(); m.Algorithm != joincore.NPJ || !partition {
 			t.Fatalf("%v, to be sampled: %v", m.Algorithm, partition)
 		}
@@ -50,9 +50,9 @@ func TestWithoutASample(t *testing.T) {
 	}{
 		"small":           {chooser{join: small}, false, "om"},
 		"nothing to move": {chooser{join: step(), plain: true}, false, ""},
-		"chosen":          {chooser{join: choose.Resident{KeyBytes: 4, Rows: [2]int64{1 << 22, 1 << 23}, Payload: [2][]int{{4}, {4}}, MatchRatio: 1}}, true, "om"},
+		"chosen":          {chooser{join: costmodel.Resident{KeyBytes: 4, Rows: [2]int64{1 << 22, 1 << 23}, Payload: [2][]int{{4}, {4}}, MatchRatio: 1}}, true, "om"},
 	} {
-		c.chooser.rates = &choose.DefaultDeviceRates
+		c.chooser.rates = &costmodel.DefaultDeviceRates
 		m, partition := c.chooser.first()
 		if partition != c.partition || c.chooser.materialise(m) != c.materialise {
 			t.Errorf("%s: %v, %v, %q", name, m.Algorithm, partition, c.chooser.materialise(m))
@@ -79,7 +79,7 @@ func TestDenseKeysDecide(t *testing.T) {
 		"all over":              {npj.Range{Low: 3, High: 1 << 63}, false},
 		"not one for every row": {npj.Range{Low: 1, High: rows / 2, Near: rows}, false},
 	} {
-		ch := chooser{rates: &choose.DefaultDeviceRates, join: small}
+		ch := chooser{rates: &costmodel.DefaultDeviceRates, join: small}
 		without := ch.rates.Pick(small)
 		if !ch.looks() {
 			t.Fatal("nobody looks for the range")
@@ -96,7 +96,7 @@ func TestDenseKeysDecide(t *testing.T) {
 			t.Errorf("keys %s: after a sample, %v", name, ch.other.Algorithm)
 		}
 	}
-	large := chooser{rates: &choose.DefaultDeviceRates, join: Describe(choose.Resident{KeyBytes: 4, Rows: [2]int64{1 << 27, 1 << 28}, Payload: [2][]int{{4, 4}, {4, 4}}, MatchRatio: 1}, 1<<28, 0)}
+	large := chooser{rates: &costmodel.DefaultDeviceRates, join: Describe(costmodel.Resident{KeyBytes: 4, Rows: [2]int64{1 << 27, 1 << 28}, Payload: [2][]int{{4, 4}, {4, 4}}, MatchRatio: 1}, 1<<28, 0)}
 	if large.looks() {
 		t.Error("the range is looked for where partitions win in any case")
 	}

@@ -1,7 +1,7 @@
 package selector
 
 import (
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar/npj"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/columnar/smj"
@@ -13,7 +13,7 @@ const maxPayload = 16
 // Describe completes the description of a join with what the algorithms can do
 // of it. outputRows is the result's expected size; free is the device memory
 // that the join may use beside its inputs, 0: any.
-func Describe(j choose.Resident, outputRows, free int64) choose.Resident {
+func Describe(j costmodel.Resident, outputRows, free int64) costmodel.Resident {
 	j.Shape = phj.Shape(j, outputRows)
 	if len(j.Payload[0]) > maxPayload || len(j.Payload[1]) > maxPayload {
 		return j

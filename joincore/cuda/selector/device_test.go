@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/columnar/phj"
@@ -28,13 +28,13 @@ func TestJoins(t *testing.T) { columnartest.New(t, 1<<28, forget).Matrix(Run, 25
 func TestRatesChangeTheAlgorithmOnly(t *testing.T) {
 	r := columnartest.New(t, 1<<28, forget)
 	c := columnartest.Case{Build: 30_000, Probe: 70_000, Keys: columnartest.Spread(50_000), KeyBytes: 4, Widths: [2][]int{{4, 8}, {4, 4}}, Expect: -1}
-	for want, change := range map[string]func(*choose.DeviceRates){
-		"npj": func(r *choose.DeviceRates) { r.PassGB, r.RankNS, r.MergeNS = 1, 1, 1 },
-		"smj-om": func(r *choose.DeviceRates) {
+	for want, change := range map[string]func(*costmodel.DeviceRates){
+		"npj": func(r *costmodel.DeviceRates) { r.PassGB, r.RankNS, r.MergeNS = 1, 1, 1 },
+		"smj-om": func(r *costmodel.DeviceRates) {
 			r.PassGB, r.RankNS, r.FindNS, r.FindCachedNS, r.CachedGps = 1, 1, 100, 100, 0.1
 		},
 	} {
-		rates := choose.DefaultDeviceRates
+		rates := costmodel.DefaultDeviceRates
 		change(&rates)
 		Use(r.Context, rates)
 		got := ""
@@ -55,7 +55,7 @@ func TestRatesChangeTheAlgorithmOnly(t *testing.T) {
 // that takes is in the report, and changes no row.
 func TestDenseKeysAreLookedFor(t *testing.T) {
 	r := columnartest.New(t, 1<<28, forget)
-	rates := choose.DefaultDeviceRates
+	rates := costmodel.DefaultDeviceRates
 	rates.PassGB, rates.RankNS, rates.MergeNS, rates.EnterCachedNS, rates.FindCachedNS = 1, 1, 1, 100, 100
 	Use(r.Context, rates)
 	for _, c := range []struct {
@@ -79,8 +79,8 @@ func TestGoingElsewhere(t *testing.T) {
 	c := columnartest.Case{Build: 30_000, Probe: 70_000, Keys: columnartest.Spread(50_000), KeyBytes: 4, Widths: [2][]int{{4, 4}, {4, 4}}, Expect: -1}
 	r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 		mark := a.Mark()
-		asked := choose.Resident{}
-		elsewhere := func(sampled choose.Resident) bool { asked = sampled; return true }
+		asked := costmodel.Resident{}
+		elsewhere := func(sampled costmodel.Resident) bool { asked = sampled; return true }
 		if _, _, err := phj.Run(ctx, d, s, a, j, phj.Options{Sample: true, Elsewhere: elsewhere}); !errors.Is(err, phj.ErrElsewhere) {
 			t.Errorf("%v in place of %v", err, phj.ErrElsewhere)
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 )
 
 // measurement is a line of testdata/h200.txt.
@@ -51,7 +51,7 @@ func measurements(t *testing.T) (list []measurement) {
 
 // fetchedKey is what a step of a sequence does before it joins: it fetches a
 // foreign key of each fact, in order where joins have left them so.
-func fetchedKey(r *choose.DeviceRates, m measurement) float64 {
+func fetchedKey(r *costmodel.DeviceRates, m measurement) float64 {
 	const facts = 1 << 27
 	switch {
 	case m.name == "step-1" || !strings.HasPrefix(m.name, "step-"):
@@ -64,11 +64,11 @@ func fetchedKey(r *choose.DeviceRates, m measurement) float64 {
 
 // transforms are how names of algorithms say that a side's payload was brought to
 // the result.
-var transforms = map[string]choose.Transform{"om": choose.Carry, "place": choose.Place, "um": choose.Fetch}
+var transforms = map[string]costmodel.Transform{"om": costmodel.Carry, "place": costmodel.Place, "um": costmodel.Fetch}
 
 // method returns the algorithm of a line, as it is done, with what the model
 // gives it.
-func method(t *testing.T, r *choose.DeviceRates, j *choose.Resident, name string) choose.Method {
+func method(t *testing.T, r *costmodel.DeviceRates, j *costmodel.Resident, name string) costmodel.Method {
 	for _, a := range []joincore.Algorithm{joincore.NPJ, joincore.SMJUM, joincore.SMJOM} {
 		if a.String() == strings.TrimSuffix(name, "/array") {
 			return r.Named(j, a)
@@ -80,14 +80,14 @@ func method(t *testing.T, r *choose.DeviceRates, j *choose.Resident, name string
 		probe = build
 	}
 	var known [2]bool
-	m := choose.Method{Algorithm: joincore.PHJOM}
+	m := costmodel.Method{Algorithm: joincore.PHJOM}
 	m.Build, known[0] = transforms[build]
 	m.Probe, known[1] = transforms[probe]
 	m.Bypass, m.Bloom = round == "bypass", round == "bloom"
 	if !known[0] || !known[1] || round != "" && !m.Bypass && !m.Bloom {
 		t.Fatalf("no algorithm %s", name)
 	}
-	if m.Build == choose.Fetch && m.Probe == choose.Fetch {
+	if m.Build == costmodel.Fetch && m.Probe == costmodel.Fetch {
 		m.Algorithm = joincore.PHJUM
 	}
 	m.Materialisation, _ = j.Shape(m.Materialisation)
@@ -97,7 +97,7 @@ func method(t *testing.T, r *choose.DeviceRates, j *choose.Resident, name string
 }
 
 func TestPredictionsAreNearMeasurements(t *testing.T) {
-	r := &choose.DefaultDeviceRates
+	r := &costmodel.DefaultDeviceRates
 	var b strings.Builder
 	for _, m := range measurements(t) {
 		j := caseOf(t, m.name)
@@ -117,7 +117,7 @@ func TestPredictionsAreNearMeasurements(t *testing.T) {
 
 // What is chosen of each case is what took least, or as good as that.
 func TestTheBestIsPicked(t *testing.T) {
-	r := &choose.DefaultDeviceRates
+	r := &costmodel.DefaultDeviceRates
 	least, took := map[string]float64{}, map[string]float64{}
 	for _, m := range measurements(t) {
 		if best, ok := least[m.name]; !ok || m.ms < best {
@@ -137,7 +137,7 @@ func TestTheBestIsPicked(t *testing.T) {
 }
 
 // same says whether two methods do the same.
-func same(a, b choose.Method) bool {
+func same(a, b costmodel.Method) bool {
 	a.Materialisation.MS, b.Materialisation.MS = 0, 0
 	return a.Algorithm == b.Algorithm && a.Materialisation == b.Materialisation
 }

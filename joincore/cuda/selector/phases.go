@@ -3,7 +3,7 @@ package selector
 import (
 	"strings"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 )
 
 // PhaseChoose is what a sample and the range of the build keys take, and the
@@ -18,11 +18,11 @@ func PhaseOf(reported string) string {
 	case "summary", "range":
 		return PhaseChoose
 	case "reduction":
-		return choose.PhaseFilter
+		return costmodel.PhaseFilter
 	case "offsets":
-		return choose.PhaseHistogram
+		return costmodel.PhaseHistogram
 	case "close", "read back":
-		return choose.PhaseMatch
+		return costmodel.PhaseMatch
 	}
 	if pass, side, ok := strings.Cut(reported, " pass, "); ok && pass != "" {
 		return "partition " + side + " side"

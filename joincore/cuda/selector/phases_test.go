@@ -3,7 +3,7 @@ package selector
 import (
 	"testing"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 )
 
 // Every phase of a report has a name that statistics can hold, and those that
@@ -22,8 +22,8 @@ func TestPhasesHaveTheModelsNames(t *testing.T) {
 	if len(got) > 8 {
 		t.Errorf("%d phases: %v", len(got), got)
 	}
-	j := Describe(choose.Resident{KeyBytes: 4, Rows: [2]int64{1 << 20, 1 << 20}, Payload: [2][]int{{4}, {4}}, MatchRatio: 1, Hot: 0.5}, 1<<20, 0)
-	for _, p := range choose.DefaultDeviceRates.Predict(&j, choose.Materialisation{Build: choose.Fetch, Bypass: true}) {
+	j := Describe(costmodel.Resident{KeyBytes: 4, Rows: [2]int64{1 << 20, 1 << 20}, Payload: [2][]int{{4}, {4}}, MatchRatio: 1, Hot: 0.5}, 1<<20, 0)
+	for _, p := range costmodel.DefaultDeviceRates.Predict(&j, costmodel.Materialisation{Build: costmodel.Fetch, Bypass: true}) {
 		if !got[p.Name] {
 			t.Errorf("%q is predicted and never reported", p.Name)
 		}

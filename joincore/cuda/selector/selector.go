@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/npj"
 	"gpujoin/joincore/cuda/columnar/phj"
@@ -22,17 +22,17 @@ import (
 var rates sync.Map // *driver.Context to *choose.DeviceRates
 
 // Use makes joins on a device be chosen by those rates from now on.
-func Use(d *driver.Context, r choose.DeviceRates) { rates.Store(d, &r) }
+func Use(d *driver.Context, r costmodel.DeviceRates) { rates.Store(d, &r) }
 
 // Forget drops the rates of a context that is being closed.
 func Forget(d *driver.Context) { rates.Delete(d) }
 
 // Rates returns those that joins on a device are chosen by.
-func Rates(d *driver.Context) *choose.DeviceRates {
+func Rates(d *driver.Context) *costmodel.DeviceRates {
 	if r, ok := rates.Load(d); ok {
-		return r.(*choose.DeviceRates)
+		return r.(*costmodel.DeviceRates)
 	}
-	return &choose.DefaultDeviceRates
+	return &costmodel.DefaultDeviceRates
 }
 
 // Run chooses and joins. Where the range of the build keys may change the choice
@@ -66,7 +66,7 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	out, report, err := run[m.Algorithm](ctx, d, s, a, j)
 	if errors.Is(err, joincore.ErrBudget) {
 		a.Rewind(mark)
-		m, before.ms = choose.Method{}, since(start) // nobody has priced this
+		m, before.ms = costmodel.Method{}, since(start) // nobody has priced this
 		out, report, err = phj.Run(ctx, d, s, a, j, phj.Options{Rates: r})
 	}
 	return before.report(out, report, m, err)
@@ -93,7 +93,7 @@ type spent struct {
 
 // report completes a join's report by what was spent before, and by what the
 // model has given the method, unless a sample has told better.
-func (s *spent) report(out *columnar.Output, report *columnar.Report, m choose.Method, err error) (*columnar.Output, *columnar.Report, error) {
+func (s *spent) report(out *columnar.Output, report *columnar.Report, m costmodel.Method, err error) (*columnar.Output, *columnar.Report, error) {
 	if err != nil {
 		return out, report, err
 	}
@@ -113,8 +113,8 @@ func (s *spent) report(out *columnar.Output, report *columnar.Report, m choose.M
 }
 
 // describe describes a join before a sample.
-func describe(j *columnar.Join, free int64) choose.Resident {
-	d := choose.Resident{
+func describe(j *columnar.Join, free int64) costmodel.Resident {
+	d := costmodel.Resident{
 		KeyBytes: j.Build.Key.Bytes, Rows: [2]int64{j.Build.Rows, j.Probe.Rows}, MatchRatio: 1, ResultRows: j.OutputRows,
 	}
 	for i, s := range []*columnar.Side{&j.Build, &j.Probe} {
@@ -131,7 +131,7 @@ func describe(j *columnar.Join, free int64) choose.Resident {
 
 // Predict models an algorithm for a join of which the share `match` of the
 // probe rows has a partner.
-func Predict(d *driver.Context, j *columnar.Join, a joincore.Algorithm, match float64) choose.Method {
+func Predict(d *driver.Context, j *columnar.Join, a joincore.Algorithm, match float64) costmodel.Method {
 	described := describe(j, 0)
 	described.MatchRatio = match
 	return Rates(d).Named(&described, a)

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 )
 
 // What is chosen of a partitioned hash join is what its executor then does: it
@@ -17,23 +17,23 @@ func TestNothingIsChosenThatIsRefused(t *testing.T) {
 		}
 		return w
 	}
-	transforms := []choose.Transform{choose.Carry, choose.Place, choose.Fetch}
+	transforms := []costmodel.Transform{costmodel.Carry, costmodel.Place, costmodel.Fetch}
 	for range 20_000 {
-		j := choose.Resident{
+		j := costmodel.Resident{
 			KeyBytes: 4 << random.IntN(2), Rows: [2]int64{1 << random.IntN(28), 1 << random.IntN(29)},
 			Payload: [2][]int{widths(), widths()}, MatchRatio: random.Float64(), Hot: max(0, random.Float64()-0.5),
 		}
 		j = Describe(j, random.Int64N(2*j.Rows[1]+1), 0)
-		wanted := choose.Materialisation{Build: transforms[random.IntN(3)], Probe: transforms[random.IntN(3)], Bypass: random.IntN(2) == 0, Bloom: random.IntN(2) == 0}
+		wanted := costmodel.Materialisation{Build: transforms[random.IntN(3)], Probe: transforms[random.IntN(3)], Bypass: random.IntN(2) == 0, Bloom: random.IntN(2) == 0}
 		done, carried := j.Shape(wanted)
 		if again, same := j.Shape(done); again != done || same != carried {
 			t.Fatalf("%+v: %+v becomes %+v, and that %+v", j, wanted, done, again)
 		}
-		m := choose.DefaultDeviceRates.Materialisation(j)
+		m := costmodel.DefaultDeviceRates.Materialisation(j)
 		if again, _ := j.Shape(m); again != m {
 			t.Fatalf("%+v: %+v is chosen, and %+v is done", j, m, again)
 		}
-		if m.Bypass && m.Probe != choose.Carry {
+		if m.Bypass && m.Probe != costmodel.Carry {
 			t.Fatalf("%+v: hot keys go round a probe side that is not carried: %+v", j, m)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
 )
@@ -32,8 +32,8 @@ func (r *run) reducible() bool {
 }
 
 // withoutBloom is a shape with no filter.
-func withoutBloom(shape func(choose.Materialisation) (choose.Materialisation, [2]choose.Carried)) func(choose.Materialisation) (choose.Materialisation, [2]choose.Carried) {
-	return func(m choose.Materialisation) (choose.Materialisation, [2]choose.Carried) {
+func withoutBloom(shape func(costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried)) func(costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
+	return func(m costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
 		m.Bloom = false
 		return shape(m)
 	}
@@ -60,7 +60,7 @@ func (r *run) reduce(ctx context.Context) error {
 	left, err := r.takeReduced(room)
 	behind := r.arena.Mark()
 	t := taker{arena: r.arena, err: err}
-	bytes := choose.FilterBytes(r.join.Build.Rows)
+	bytes := costmodel.FilterBytes(r.join.Build.Rows)
 	filter, words := t.take(bytes), uint64(bytes/8)
 	if errors.Is(t.err, joincore.ErrBudget) {
 		return giveUp()
@@ -127,11 +127,11 @@ func (r *run) takeReduced(rows int64) (left columnar.Side, err error) {
 // and write.
 func (r *run) reductionTraffic() (filter, reduction int64) {
 	build, probe := &r.join.Build, &r.whole
-	filter = build.Rows*int64(build.Key.Bytes) + 2*choose.FilterBytes(build.Rows)
+	filter = build.Rows*int64(build.Key.Bytes) + 2*costmodel.FilterBytes(build.Rows)
 	reduction = probe.Rows*int64(probe.Key.Bytes) + r.join.Probe.Bytes()
 	share := float64(r.join.Probe.Rows) / float64(max(probe.Rows, 1))
 	for _, c := range probe.Payload {
-		reduction += int64(choose.SectorBytes(float64(probe.Rows), share, c.Bytes))
+		reduction += int64(costmodel.SectorBytes(float64(probe.Rows), share, c.Bytes))
 	}
 	return filter, reduction
 }

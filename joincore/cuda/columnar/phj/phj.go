@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
 )
@@ -39,18 +39,18 @@ type Options struct {
 	// sample decides, and says that it pays. Joins for row numbers have none.
 	Bloom string
 	// Rates are the device's; nil: defaults.
-	Rates *choose.DeviceRates
+	Rates *costmodel.DeviceRates
 	// Elsewhere is told what a sample says of the join, and returns whether
 	// another algorithm is to do it: then Run returns ErrElsewhere. nil: none.
-	Elsewhere func(choose.Resident) bool
+	Elsewhere func(costmodel.Resident) bool
 }
 
 // ErrElsewhere: a join that was sampled, and goes to another algorithm.
 var ErrElsewhere = errors.New("phj: another algorithm is to do the join")
 
-func (o *Options) rates() *choose.DeviceRates {
+func (o *Options) rates() *costmodel.DeviceRates {
 	if o.Rates == nil {
-		return &choose.DefaultDeviceRates
+		return &costmodel.DefaultDeviceRates
 	}
 	return o.Rates
 }

@@ -3,7 +3,7 @@ package phj
 import (
 	"fmt"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 )
 
 // How a side's payload goes through a join.
@@ -256,7 +256,7 @@ func (v volume) bypassPeak(s [2]shape, hot float64) int64 {
 // keys comes first and the share `match` of them has a match: what it leaves, and
 // what a sample can be wrong by.
 func (v volume) keptRows(match float64) int64 {
-	share := match + (1-match)*choose.FilterLeaves(v.rows[0])
+	share := match + (1-match)*costmodel.FilterLeaves(v.rows[0])
 	return min(v.rows[1], int64(float64(v.rows[1])*(share*9/8+1./64))+1024)
 }
 

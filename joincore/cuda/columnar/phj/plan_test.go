@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 )
 
 // kernelList is what kernels/entry/fused.inc builds, by words of the key.
@@ -224,13 +224,13 @@ func TestFilteredShape(t *testing.T) {
 		out   int64
 		want  bool
 	}{{1. / 16, s / 16, true}, {1. / 4, s / 4, true}, {0.5, s / 2, true}, {1, s, false}} {
-		j := choose.Resident{KeyBytes: 4, Rows: [2]int64{r, s}, Payload: [2][]int{{4, 4}, {4, 4}}, MatchRatio: c.match}
-		if m, _ := Shape(j, c.out)(choose.Materialisation{Bloom: true}); m.Bloom != c.want {
+		j := costmodel.Resident{KeyBytes: 4, Rows: [2]int64{r, s}, Payload: [2][]int{{4, 4}, {4, 4}}, MatchRatio: c.match}
+		if m, _ := Shape(j, c.out)(costmodel.Materialisation{Bloom: true}); m.Bloom != c.want {
 			t.Errorf("%g of the rows match: a filter %v", c.match, m.Bloom)
 		}
 		v := volume{4, j.Rows, j.Payload, c.out}
 		kept := v.keptRows(c.match)
-		if left := int64(float64(s) * (c.match + (1-c.match)*choose.FilterLeaves(r))); kept < left || kept > s || c.match < 0.5 && kept < left*9/8 {
+		if left := int64(float64(s) * (c.match + (1-c.match)*costmodel.FilterLeaves(r))); kept < left || kept > s || c.match < 0.5 && kept < left*9/8 {
 			t.Errorf("%g of the rows match: room for %d rows, %d are left", c.match, kept, left)
 		}
 		left, beside := v.reduced(kept)

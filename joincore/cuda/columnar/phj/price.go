@@ -1,6 +1,6 @@
 package phj
 
-import "gpujoin/joincore/choose"
+import "gpujoin/joincore/costmodel"
 
 // SampleFrom is the probe side from which a join takes so long that a sample,
 // some 0.1 ms, is worth it.
@@ -9,9 +9,9 @@ const SampleFrom = 1 << 26
 // Shape returns what the kernels do of a join where a materialisation is
 // wanted, for the model that chooses one: what they cannot do, and what takes
 // more memory than a join may, goes another way.
-func Shape(j choose.Resident, outputRows int64) func(choose.Materialisation) (choose.Materialisation, [2]choose.Carried) {
+func Shape(j costmodel.Resident, outputRows int64) func(costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
 	v := volume{j.KeyBytes, j.Rows, j.Payload, outputRows}
-	return func(m choose.Materialisation) (choose.Materialisation, [2]choose.Carried) {
+	return func(m costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
 		s, modes := v.fit([2]mode{modeOf[m.Build], modeOf[m.Probe]})
 		if onePass(v, s) && (modes[0] == place || modes[1] == place) {
 			s, modes = v.fit(carriedIn(modes)) // as plan does
@@ -31,7 +31,7 @@ func Shape(j choose.Resident, outputRows int64) func(choose.Materialisation) (ch
 		}
 		one := onePass(v, s)
 		m.Build, m.Probe = transformOf[modes[0]], transformOf[modes[1]]
-		var c [2]choose.Carried
+		var c [2]costmodel.Carried
 		for i := range s {
 			c[i].Words, c[i].OnePass = s[i].words, one
 			if s[i].form == fields {
@@ -43,8 +43,8 @@ func Shape(j choose.Resident, outputRows int64) func(choose.Materialisation) (ch
 }
 
 var (
-	modeOf      = [...]mode{choose.Carry: carry, choose.Place: place, choose.Fetch: rowID}
-	transformOf = [...]choose.Transform{carry: choose.Carry, place: choose.Place, rowID: choose.Fetch}
+	modeOf      = [...]mode{costmodel.Carry: carry, costmodel.Place: place, costmodel.Fetch: rowID}
+	transformOf = [...]costmodel.Transform{carry: costmodel.Carry, place: costmodel.Place, rowID: costmodel.Fetch}
 )
 
 // onePass says whether the first pass is enough for sides of those shapes. The

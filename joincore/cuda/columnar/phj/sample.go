@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gpujoin/joincore/choose"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
 )
@@ -112,7 +112,7 @@ func (r *run) decide() error {
 	if r.options.Elsewhere != nil && r.options.Elsewhere(j) {
 		return ErrElsewhere
 	}
-	m := choose.Materialisation{Bypass: r.sampled.hotKeys > 0, Build: choose.Fetch}
+	m := costmodel.Materialisation{Bypass: r.sampled.hotKeys > 0, Build: costmodel.Fetch}
 	if r.options.Materialise == "" {
 		m = r.options.rates().Materialisation(j)
 	}
@@ -134,17 +134,17 @@ func (r *run) decide() error {
 }
 
 // described is the join as the model sees it before the sample.
-func (r *run) described() choose.Resident {
-	return choose.Resident{
+func (r *run) described() costmodel.Resident {
+	return costmodel.Resident{
 		KeyBytes: 4 * r.keyWords, Rows: [2]int64{r.join.Build.Rows, r.join.Probe.Rows}, Payload: r.widths,
 		MatchRatio: 1, ResultRows: r.join.OutputRows,
 	}
 }
 
 // follow sets the modes.
-func (r *run) follow(m choose.Materialisation) error {
-	for i, how := range [2]choose.Transform{m.Build, m.Probe} {
-		r.modes[i] = map[choose.Transform]mode{choose.Carry: carry, choose.Place: place, choose.Fetch: rowID}[how]
+func (r *run) follow(m costmodel.Materialisation) error {
+	for i, how := range [2]costmodel.Transform{m.Build, m.Probe} {
+		r.modes[i] = map[costmodel.Transform]mode{costmodel.Carry: carry, costmodel.Place: place, costmodel.Fetch: rowID}[how]
 	}
 	err := r.plan()
 	if errors.Is(err, errTooManyBits) {

@@ -20,7 +20,7 @@
 // which 1.1 GB of keys are read and by sectors the payload of what is left. It
 // is for filters that the L2 holds: beyond it 2^28 looks take 6.8 ms. It loses
 // where about half of the rows match, and where there are about as many build
-// rows: package choose has the model.
+// rows: package costmodel has the model.
 #pragma once
 #include "agent/sample.cuh"
 #include "block/hash.cuh"

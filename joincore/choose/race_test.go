@@ -1,5 +1,0 @@
-//go:build race
-
-package choose_test
-
-const raceDetector = true

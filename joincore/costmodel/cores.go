@@ -1,0 +1,33 @@
+package costmodel
+
+import "gpujoin/joincore"
+
+// CoreJoin is a join on cores as far as it is known before it runs.
+type CoreJoin struct {
+	Algorithm                    joincore.Algorithm // 0: the one that Rates.Algorithm would take
+	BuildRows, ProbeRows, Result int64
+	Columns                      int // that are written of each result row
+}
+
+// moved is the share of a partitioned join's rates that is moving rows into
+// partitions; the rest is matching.
+const moved = 0.5
+
+// Predict returns what cores of that number take for a join, phase by phase, in
+// ms; nothing of algorithms that rates are not measured of.
+func (r *Rates) Predict(j CoreJoin, cores int) Prediction {
+	of := func(rows int64, ns float64) float64 { return float64(rows) * ns / float64(max(cores, 1)) / perMS }
+	ns := r.Probe(j.BuildRows)
+	ns = max(ns-pairOutput*r.ColumnNS, ns/2) // what it was measured with is gathered, too
+	build, probe := of(j.BuildRows, r.Build(j.BuildRows)), of(j.ProbeRows, ns)
+	var p Prediction
+	switch j.Algorithm {
+	case joincore.NPJ, 0:
+		p = Prediction{{PhaseBuild, build}, {PhaseMatch, probe}}
+	case joincore.PHJUM, joincore.PHJOM:
+		p = Prediction{{PhaseBuildSide, build * moved}, {PhaseProbeSide, probe * moved}, {PhaseMatch, (build + probe) * (1 - moved)}}
+	default:
+		return nil
+	}
+	return append(p, PhaseMS{PhaseGather, of(j.Result, r.ColumnNS*float64(j.Columns))})
+}

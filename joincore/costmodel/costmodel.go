@@ -1,0 +1,158 @@
+// Package choose decides how a join is executed: which side is built, with
+// which algorithm, and into how many partitions. Decisions rest on measured
+// rates; they change speed, never results.
+package costmodel
+
+import (
+	"math"
+	"math/bits"
+
+	"gpujoin/joincore"
+)
+
+// Points is how many build sizes rates are measured at.
+const Points = 8
+
+// PointRows returns the build rows of a point: 2^(10 + 2i).
+func PointRows(i int) int64 { return 1 << (10 + 2*i) }
+
+// Rates are what joins cost on this machine, in ns a row of one core while
+// all cores work, of 8-byte keys with one 8-byte payload a side.
+type Rates struct {
+	BuildNS  [Points]float64
+	ProbeNS  [Points]float64
+	ColumnNS float64 // one more 8-byte output column
+	// NPJRows is the build size from which partitioning was faster; 0: not
+	// measured.
+	NPJRows int64
+}
+
+// Build returns the rate of building n rows, by interpolation.
+func (r *Rates) Build(n int64) float64 { return at(&r.BuildNS, n) }
+
+// Probe returns the rate of probing a table of n rows.
+func (r *Rates) Probe(n int64) float64 { return at(&r.ProbeNS, n) }
+
+// at interpolates between points on a logarithmic scale.
+func at(v *[Points]float64, n int64) float64 {
+	x := (math.Log2(float64(max(n, 1))) - 10) / 2
+	x = min(max(x, 0), Points-1)
+	i := min(int(x), Points-2)
+	f := x - float64(i)
+	return v[i]*(1-f) + v[i+1]*f
+}
+
+// Join is what is known about a join before it runs.
+type Join struct {
+	LeftRows, RightRows int64
+	// Pipelined says of a side that its rows come out of a pipeline: probing
+	// with it is free of storing it first.
+	LeftPipelined, RightPipelined bool
+}
+
+// Decision is how a join is executed.
+type Decision struct {
+	Algorithm joincore.Algorithm
+	BuildLeft bool
+	Bits      int // radix bits of partitioned joins
+}
+
+// BuildLeft chooses the side to build: the smaller one, unless the other one
+// would have to be stored for it and is not much larger.
+func (j Join) BuildLeft() bool {
+	left, right := float64(j.LeftRows), float64(j.RightRows)
+	if j.LeftPipelined {
+		left *= storeFactor
+	}
+	if j.RightPipelined {
+		right *= storeFactor
+	}
+	return left < right
+}
+
+// storeFactor is what building a side costs more when it is a pipeline's
+// result: it has to be stored, and its payload is reached by row number.
+const storeFactor = 2
+
+// defaultNPJRows is used where the machine was not measured: a table of that
+// many rows is beyond the cores' own caches but cheap to probe.
+const defaultNPJRows = 1 << 19
+
+// denseNPJRows is up to where an array over the range of dense keys is left
+// unpartitioned: a probe is one miss of the cache, which many rows share.
+const denseNPJRows = 1 << 25
+
+// pipelineFactor is by how much a build side may be larger before a probe side
+// that comes out of a pipeline is stored and partitioned: that costs storing
+// it, and its payload is no longer read in order.
+const pipelineFactor = 8
+
+// Side is what is known of the sides of a join when its algorithm is chosen.
+type Side struct {
+	BuildRows, ProbeRows int64
+	ProbePipelined       bool
+	ResultRows           int64 // the planner's estimate; 0: unknown
+	Columns              int   // of payload that can be moved with the key
+	// Dense says whether the build side's keys are; it is asked only where
+	// that matters.
+	Dense func() (bool, error)
+}
+
+// Algorithm decides for a build side that is stored already.
+func (r *Rates) Algorithm(s Side) (joincore.Algorithm, error) {
+	limit := int64(defaultNPJRows)
+	if r != nil && r.NPJRows > 0 {
+		limit = r.NPJRows
+	}
+	if s.ProbePipelined {
+		limit *= pipelineFactor
+	}
+	// Few probe rows cannot pay for partitioning both sides.
+	if s.BuildRows <= limit || s.ProbeRows < s.BuildRows/8 {
+		return joincore.NPJ, nil
+	}
+	if s.BuildRows <= denseNPJRows {
+		if dense, err := s.Dense(); dense || err != nil {
+			return joincore.NPJ, err
+		}
+	}
+	return s.materialisation(), nil
+}
+
+// What a value costs in ns: moved with its key, a row number moved with it, a
+// value fetched from anywhere by row number.
+const (
+	moveNS   = 2.5
+	moveIDNS = 2
+	missNS   = 10
+)
+
+// materialisation decides between gathering from transformed relations, which
+// moves every value, and from untransformed ones, which misses the cache for
+// every value of the result: few columns or many matches are for the first
+// (GFTR, figure 17, by costs of a CPU).
+func (s Side) materialisation() joincore.Algorithm {
+	rows := float64(s.BuildRows + s.ProbeRows)
+	if s.ResultRows <= 0 || rows == 0 {
+		return joincore.PHJOM
+	}
+	columns := float64(s.Columns)
+	om := columns * moveNS * rows / 2 // each column belongs to one side
+	um := moveIDNS*rows + columns*missNS*float64(s.ResultRows)
+	if um < om {
+		return joincore.PHJUM
+	}
+	return joincore.PHJOM
+}
+
+// partitionRows is the size of a build partition whose table and keys lie in
+// a core's own cache.
+const partitionRows = 1 << 14
+
+// maxBits bounds the fan-out of the one partition pass.
+const maxBits = 11
+
+// Bits returns radix bits for a build side.
+func Bits(build int64) int {
+	return min(max(bits.Len64(uint64(max(build, 1)-1)/partitionRows), 1), maxBits)
+}

@@ -1,0 +1,82 @@
+package costmodel
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+)
+
+// DeviceRates are what primitives cost on a device. They are cached as JSON.
+type DeviceRates struct {
+	LaunchMS  float64 `json:"launch_ms"`  // ms of a kernel, whatever it does
+	CacheMB   float64 `json:"cache_mb"`   // MB that fetches find in the device's cache
+	ReadGB    float64 `json:"read_gb"`    // GB/s read in order
+	FetchGps  float64 `json:"fetch_gps"`  // 1e9 values/s by row number from far beyond the cache
+	WideGps   float64 `json:"wide_gps"`   // the same of a match whose keys have 8 bytes
+	CachedGps float64 `json:"cached_gps"` // 1e9 values/s by row number from the cache
+
+	PassGB   float64 `json:"pass_gb"`   // GB/s read and written by a partition pass
+	RankNS   float64 `json:"rank_ns"`   // ns that it takes at least for a row
+	FieldNS  float64 `json:"field_ns"`  // ns for a word that it loads alone
+	MatchGB  float64 `json:"match_gb"`  // GB/s read and written by a match
+	MatchNS  float64 `json:"match_ns"`  // ns that it takes for a row of either side
+	MoreNS   float64 `json:"more_ns"`   // ns for a result row beyond a probe row's first
+	PlaceGps float64 `json:"place_gps"` // 1e9 rows/s that it fetches from where a pass has placed them
+	BypassGB float64 `json:"bypass_gb"` // GB/s read and written where hot keys are joined without partitioning
+	// FilterGps is by how many keys a Bloom filter within the cache is looked at, 1e9/s.
+	FilterGps float64 `json:"filter_gps"`
+
+	CountNS float64 `json:"count_ns"` // ns that a sort's histogram takes at least for a row
+	SortGB  float64 `json:"sort_gb"`  // GB/s read and written by a sort's pass
+	SortNS  float64 `json:"sort_ns"`  // ns for a column of a row in it
+	MergeGB float64 `json:"merge_gb"` // GB/s read and written by a merge
+	MergeNS float64 `json:"merge_ns"` // ns for a row of either side in it
+
+	EnterNS       float64 `json:"enter_ns"`        // ns to enter a row into a table far beyond the cache
+	EnterCachedNS float64 `json:"enter_cached_ns"` // ns into one within it
+	FindNS        float64 `json:"find_ns"`         // ns to look a row up in a table far beyond the cache
+	FindCachedNS  float64 `json:"find_cached_ns"`  // ns in one within it
+
+	LinkInGB  float64 `json:"link_in_gb"`  // GB/s from registered host memory
+	LinkOutGB float64 `json:"link_out_gb"` // GB/s to it
+}
+
+// DefaultDeviceRates are those of an H200; they serve where none were measured.
+var DefaultDeviceRates = DeviceRates{
+	LaunchMS: 0.015, CacheMB: 50, ReadGB: 3950, FetchGps: 38.5, WideGps: 35, CachedGps: 145,
+	PassGB: 3150, RankNS: 0.004, FieldNS: 0.0087, MatchGB: 3720, MatchNS: 0.0048, MoreNS: 0.015, PlaceGps: 75, BypassGB: 3100, FilterGps: 120,
+	CountNS: 0.00222, SortGB: 3030, SortNS: 0.0014, MergeGB: 1770, MergeNS: 0.0065,
+	EnterNS: 0.105, EnterCachedNS: 0.05, FindNS: 0.035, FindCachedNS: 0.027,
+	LinkInGB: 55, LinkOutGB: 55,
+}
+
+// furthest is by how much a rate may differ from the defaults: devices that
+// joins run on are within it, files that were damaged hardly.
+const furthest = 1000
+
+// Check says whether r can be rates.
+func (r *DeviceRates) Check() error {
+	got, usual := reflect.ValueOf(*r), reflect.ValueOf(DefaultDeviceRates)
+	for i := range got.NumField() {
+		v, u := got.Field(i).Float(), usual.Field(i).Float()
+		if !(v >= u/furthest && v <= u*furthest) || math.IsInf(v, 0) {
+			return fmt.Errorf("a rate of %g for %s", v, got.Type().Field(i).Tag.Get("json"))
+		}
+	}
+	return nil
+}
+
+// beyond returns the share of random accesses that go beyond the cache, over
+// so many bytes.
+func (r *DeviceRates) beyond(bytes float64) float64 {
+	return 1 - min(1, r.CacheMB*1e6/max(bytes, 1))
+}
+
+// fetch returns the ms of fetching n values by row number out of so many bytes.
+func (r *DeviceRates) fetch(n, bytes float64) float64 {
+	far := r.beyond(bytes)
+	return n * (far/r.FetchGps + (1-far)/r.CachedGps) / perMS
+}
+
+// perMS is the bytes that 1 GB/s moves in a ms, the values of 1e9/s, the ns.
+const perMS = 1e6

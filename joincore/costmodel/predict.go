@@ -1,0 +1,166 @@
+package costmodel
+
+import (
+	"math"
+
+	"gpujoin/joincore"
+)
+
+// Names of phases, as executions report them.
+const (
+	PhaseHistogram = "histogram"
+	PhaseFilter    = "filter"
+	PhaseBypass    = "bypass"
+	PhaseBuildSide = "partition build side"
+	PhaseProbeSide = "partition probe side"
+	PhaseMatch     = "match"
+	PhaseSort      = "sort"
+	PhaseMerge     = "merge"
+	PhaseGather    = "gather"
+	PhaseBuild     = "build"
+	PhaseProbe     = "probe"
+)
+
+// PhaseMS is a part of a join and what the model gives it.
+type PhaseMS struct {
+	Name string
+	MS   float64
+}
+
+// Prediction is what the model gives a join, phase by phase.
+type Prediction []PhaseMS
+
+// MS returns the sum of all phases.
+func (p Prediction) MS() (ms float64) {
+	for _, phase := range p {
+		ms += phase.MS
+	}
+	return ms
+}
+
+// Of returns the ms of a phase, 0 where there is no such one.
+func (p Prediction) Of(name string) float64 {
+	for _, phase := range p {
+		if phase.Name == name {
+			return phase.MS
+		}
+	}
+	return 0
+}
+
+// Predict models a partitioned hash join: a read of all keys for the histogram,
+// two passes over each side, the match, which fetches while it computes. Where a
+// filter comes first it is a join of the rows that are left.
+func (r *DeviceRates) Predict(j *Resident, m Materialisation) Prediction {
+	m, carried := j.shape(m)
+	if m.Bloom {
+		ms, left := r.reduction(j)
+		m.Bloom = false
+		return append(Prediction{{PhaseFilter, ms}}, r.Predict(&left, m)...)
+	}
+	v, key := j.volumes(), float64(j.KeyBytes)
+	p := Prediction{{PhaseHistogram, (v.build+v.probe)*key/r.ReadGB/perMS + 2*r.LaunchMS}}
+	hot := v.probe * j.Hot
+	ranked := 0.0 // rows that the first pass only looks at
+	if m.Bypass {
+		probe := v.probe*(key+bytesOf(j.Payload[1])) + hot*j.outBytes() // hot rows lie everywhere
+		p = append(p, PhaseMS{PhaseBypass, probe/r.BypassGB/perMS + r.LaunchMS})
+		ranked = v.probe
+		v.probe -= hot
+		v.matched, v.results = max(v.matched-hot, 0), max(v.results-hot, 0)
+		hot = 0
+	}
+	rows, read := [2]float64{v.build, v.probe}, 0.0
+	for i, t := range [2]Transform{m.Build, m.Probe} {
+		ms, final := r.passes(rows[i], key, bytesOf(j.Payload[i]), t, carried[i])
+		if i == 1 {
+			ms += ranked * r.RankNS / perMS
+		}
+		launches := 2.0
+		if carried[i].OnePass {
+			launches = 1
+		}
+		p = append(p, PhaseMS{[2]string{PhaseBuildSide, PhaseProbeSide}[i], ms + launches*r.LaunchMS})
+		read += rows[i] * final
+	}
+	memory := (read + v.results*j.outBytes()) / r.MatchGB / perMS
+	fields := float64(carried[0].Fields + carried[1].Fields)
+	memory += r.fetches(j, m, carried, v, hot) + v.results*fields*r.FieldNS/emitted/perMS
+	ms := math.Hypot(memory, (rows[0]+rows[1])*r.MatchNS/perMS) + v.more*r.MoreNS/perMS
+	return append(p, PhaseMS{PhaseMatch, ms + 2*r.LaunchMS})
+}
+
+// emitted is by how much less it costs to write a field to the result than to
+// load one from the input.
+const emitted = 4
+
+// passes returns the ms of a side's two passes and the bytes of a row that the
+// match reads.
+func (r *DeviceRates) passes(rows, key, payload float64, t Transform, c Carried) (ms, final float64) {
+	const number = 4
+	carried := 4 * float64(c.Words)
+	var first, second float64 // bytes read and written for a row
+	switch t {
+	case Carry:
+		first, second, final = 2*key+payload+carried, 2*(key+carried), key+carried
+	case Place:
+		first, second, final = 2*key+payload+carried, 2*key+number, key+number
+	case Fetch:
+		first, second, final = 2*key+number, 2*(key+number), key+number
+	}
+	ns := max(first/r.PassGB, r.RankNS, float64(c.Fields)*r.FieldNS)
+	if !c.OnePass {
+		ns += max(second/r.PassGB, r.RankNS)
+	}
+	return rows * ns / perMS, final
+}
+
+// fetches returns the ms by which a match fetches payload. Of rows that are
+// wanted again soon the values are in the cache; so are those with hot keys,
+// which partitioning leaves in order. After one pass the row numbers of a
+// partition still ascend: what is read for each lies further on in memory.
+func (r *DeviceRates) fetches(j *Resident, m Materialisation, carried [2]Carried, v volumes, hot float64) (ms float64) {
+	if m.Probe == Place {
+		ms += v.matched / r.PlaceGps / perMS
+	}
+	bytes, first, again := 0.0, 0.0, 0.0
+	touched := j.touched(v, hot)
+	for i, t := range [2]Transform{m.Build, m.Probe} {
+		if t == Fetch {
+			columns := float64(len(j.Payload[i]))
+			bytes += float64(j.Rows[i]) * bytesOf(j.Payload[i])
+			first += columns * touched[i]
+			again += columns * (v.results - touched[i])
+		}
+	}
+	rates := *r
+	if j.KeyBytes > 4 {
+		rates.FetchGps = r.WideGps
+	}
+	if carried[1].OnePass {
+		rates.FetchGps = max(rates.FetchGps, r.ReadGB/sector)
+	}
+	return ms + rates.fetch(first, bytes) + again/r.CachedGps/perMS
+}
+
+// touched returns how many different rows of each side are in the result,
+// without those that keep being there for hot keys; matches are spread evenly.
+func (j *Resident) touched(v volumes, hot float64) [2]float64 {
+	cold := max(v.matched-hot, 0)
+	share := 0.0
+	if v.matched > 0 {
+		share = v.results / v.matched
+	}
+	build := 0.0
+	if v.build > 0 {
+		build = v.build * (1 - math.Exp(-cold*share/v.build))
+	}
+	return [2]float64{build, cold}
+}
+
+// Method is an algorithm for a join of resident columns, and what it costs.
+type Method struct {
+	Algorithm joincore.Algorithm
+	Materialisation
+	Prediction Prediction
+}

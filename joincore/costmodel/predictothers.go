@@ -1,0 +1,105 @@
+package costmodel
+
+import "gpujoin/joincore"
+
+// PredictSort models a sort-merge join: a histogram of all digits, passes over
+// both sides, the merge, and where om is false the gather of payload.
+func (r *DeviceRates) PredictSort(j *Resident, om bool) Prediction {
+	v, key := j.volumes(), float64(j.KeyBytes)
+	p := Prediction{{PhaseHistogram, (v.build+v.probe)*max(key/r.ReadGB, r.CountNS)/perMS + r.LaunchMS}}
+	rows := [2]float64{v.build, v.probe}
+	var sort, merged, out, gather float64
+	out = key
+	touched := j.touched(v, v.probe*j.Hot)
+	for i, widths := range j.Payload {
+		moved := widths
+		if byID := !om && (len(widths) > 1 || len(widths) == 1 && widths[0] > 4); byID {
+			moved = []int{4}
+			for _, w := range widths {
+				again := (v.results - touched[i]) * float64(4+2*w) / r.ReadGB / perMS // in order
+				gather += r.fetch(touched[i], float64(j.Rows[i])*float64(w)) + again + r.LaunchMS
+			}
+		}
+		bytes, columns := key, 1.0
+		for _, w := range moved {
+			bytes += float64(max(w, 4)) // narrower runs fill no sector
+			columns += float64(max(w, 8)) / 8
+		}
+		sort += rows[i] * (2*bytes/r.SortGB + columns*r.SortNS)
+		merged += rows[i] * (key + bytesOf(moved))
+		out += bytesOf(moved)
+	}
+	passes := float64(j.SortPasses)
+	p = append(p, PhaseMS{PhaseSort, passes * (sort/perMS + r.LaunchMS)})
+	ns := (merged+v.results*out)/r.MergeGB + (v.build+v.probe)*r.MergeNS + v.more*r.MoreNS
+	p = append(p, PhaseMS{PhaseMerge, ns/perMS + 3*r.LaunchMS})
+	if gather > 0 {
+		p = append(p, PhaseMS{PhaseGather, gather})
+	}
+	return p
+}
+
+// PredictTable models a join without partitions: every build row is entered
+// into one table, every probe row looked up there; the table is an array where
+// the build keys are known to be dense (Resident.Array). A single build column
+// is fetched on the way, several are gathered afterwards.
+func (r *DeviceRates) PredictTable(j *Resident) Prediction {
+	v, key := j.volumes(), float64(j.KeyBytes)
+	hot := v.probe * j.Hot
+	cold, coldResults := v.probe-hot, max(v.results-hot, 0)
+	table, array := r.hashTable, j.Array.Bytes > 0
+	if array {
+		table = r.array
+	}
+	build, find := table(j, v, cold)
+	fetched := func(width float64) float64 {
+		among := v.build * width
+		if array && len(j.Payload[0]) == 1 {
+			among = j.besideArray(v)
+		}
+		return r.fetch(coldResults, among) + (v.results-coldResults)/r.CachedGps/perMS
+	}
+	written := key + bytesOf(j.Payload[1])
+	probe := find + hot/r.CachedGps/perMS + r.fetch(v.more, float64(j.TableBytes)) + r.LaunchMS
+	if key > 4 && !array {
+		probe += fetched(key) // the table tells such keys apart by a part of them
+	}
+	gather := 0.0
+	for _, w := range j.Payload[0] {
+		if len(j.Payload[0]) == 1 {
+			written += float64(w)
+			probe += fetched(float64(w))
+			continue
+		}
+		gather += fetched(float64(w)) + r.LaunchMS
+	}
+	if gather > 0 {
+		written += 4 // row numbers
+	}
+	read := v.probe * (key + bytesOf(j.Payload[1]))
+	p := Prediction{{PhaseBuild, build}, {PhaseProbe, probe + (read+v.results*written)/r.MatchGB/perMS}}
+	if gather > 0 {
+		p = append(p, PhaseMS{PhaseGather, gather})
+	}
+	return p
+}
+
+var allAlgorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM, joincore.SMJUM, joincore.SMJOM}
+
+// Named models the algorithm of that name, as it is when nobody chooses.
+func (r *DeviceRates) Named(j *Resident, a joincore.Algorithm) Method {
+	m := Method{Algorithm: a}
+	switch a {
+	case joincore.SMJUM, joincore.SMJOM:
+		m.Prediction = r.PredictSort(j, a.OM())
+	case joincore.NPJ:
+		m.Prediction = r.PredictTable(j)
+	default:
+		if a == joincore.PHJUM {
+			m.Build, m.Probe = Fetch, Fetch
+		}
+		m.Prediction = r.Predict(j, m.Materialisation)
+	}
+	m.MS = m.Prediction.MS()
+	return m
+}

@@ -1,0 +1,144 @@
+package costmodel
+
+import "math"
+
+// Resident is a join of columns that lie in a device's memory, and what its
+// executors make of it.
+type Resident struct {
+	KeyBytes   int
+	Rows       [2]int64 // build, probe
+	Payload    [2][]int // bytes of each payload column's values
+	MatchRatio float64  // probe rows with a match; 1 where that is unknown
+	Hot        float64  // probe rows with one of few keys that each have one build row
+	// ResultRows is how many rows are expected; it counts where that is more
+	// than there are probe rows. 0: unknown.
+	ResultRows int64
+
+	// Shape says what a partitioned hash join does where a materialisation is
+	// wanted: the one that it has kernels and memory for, and how each side is
+	// carried. nil: all that is wanted, without padding.
+	Shape      func(Materialisation) (Materialisation, [2]Carried)
+	SortPasses int   // over each side by a sort-merge join; 0: it cannot be sorted
+	TableBytes int64 // of the one table of a join without partitions; 0: it cannot be built
+	Array      Array // that takes its place where build keys are known to be dense
+}
+
+// Carried is a side's payload on its way through the passes.
+type Carried struct {
+	Words   int  // of 4 bytes a row, padding included
+	Fields  int  // words that are loaded one by one; 0: whole columns are
+	OnePass bool // the first pass is enough, so that nothing is placed
+}
+
+// Transform is how a side's payload comes to the result.
+type Transform uint8
+
+const (
+	// Carry moves payload with the key in every pass (GFTR).
+	Carry Transform = iota
+	// Place moves it with the key in the first pass and fetches it from there.
+	Place
+	// Fetch fetches it from the input by row number (GFUR).
+	Fetch
+)
+
+// Materialisation is how a partitioned hash join brings payload to the result.
+type Materialisation struct {
+	Build, Probe Transform
+	Bypass       bool    // probe rows with hot keys are joined without partitioning
+	Bloom        bool    // first the probe rows are dropped that a Bloom filter of the build keys rules out
+	MS           float64 // predicted
+}
+
+// wanted lists what can be asked of a partitioned hash join. Build rows are met
+// in any order: their places are no better than row numbers.
+func (r *DeviceRates) wanted(j *Resident) (list []Materialisation) {
+	for _, build := range []Transform{Carry, Fetch} {
+		for _, probe := range []Transform{Carry, Place, Fetch} {
+			list = append(list, Materialisation{Build: build, Probe: probe})
+			if probe == Carry && j.Hot > 0 {
+				list = append(list, Materialisation{Build: build, Probe: probe, Bypass: true})
+			}
+		}
+	}
+	if r.filters(j) {
+		for _, m := range list {
+			if m.Probe != Place { // of what is left most match
+				m.Bloom = true
+				list = append(list, m)
+			}
+		}
+	}
+	return list
+}
+
+// shape returns what is done where m is wanted, and how each side is carried.
+func (j *Resident) shape(m Materialisation) (Materialisation, [2]Carried) {
+	if j.Shape != nil {
+		return j.Shape(m)
+	}
+	var c [2]Carried
+	for i, t := range [2]Transform{m.Build, m.Probe} {
+		c[i].Words = 1
+		if t != Fetch {
+			c[i].Words = int(bytesOf(j.Payload[i])+3) / 4
+		}
+	}
+	return m, c
+}
+
+// Materialisation chooses the cheapest way by the model, of those that the
+// executor has.
+func (r *DeviceRates) Materialisation(j Resident) Materialisation {
+	best, cost := Materialisation{}, math.Inf(1)
+	for _, m := range r.wanted(&j) {
+		done, _ := j.shape(m)
+		done.MS = r.Predict(&j, done).MS()
+		judged := done.MS
+		if done.Probe == Place {
+			judged *= placeHandicap
+		}
+		if done.Bloom {
+			judged *= filterHandicap
+		}
+		if judged < cost {
+			best, cost = done, judged
+		}
+	}
+	return best
+}
+
+// placeHandicap is by how much a placed probe side has to win: how near what it
+// fetches lies depends on more than the model knows.
+const placeHandicap = 1.03
+
+// volumes are the rows that a join handles.
+type volumes struct {
+	build, probe float64
+	matched      float64 // probe rows with a partner
+	results      float64
+	more         float64 // results beyond one for each matched probe row
+}
+
+func (j *Resident) volumes() volumes {
+	v := volumes{build: float64(j.Rows[0]), probe: float64(j.Rows[1])}
+	v.matched = v.probe * j.MatchRatio
+	v.results = v.matched
+	if n := float64(j.ResultRows); n > v.probe {
+		v.results = n
+	}
+	v.more = v.results - v.matched
+	return v
+}
+
+// outBytes is the width of a result row.
+func (j *Resident) outBytes() float64 {
+	return float64(j.KeyBytes) + bytesOf(j.Payload[0]) + bytesOf(j.Payload[1])
+}
+
+func bytesOf(widths []int) (n float64) {
+	for _, w := range widths {
+		n += float64(w)
+	}
+	return n
+}

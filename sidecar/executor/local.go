@@ -1,0 +1,60 @@
+package executor
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/run"
+)
+
+// Local executes in this process. It is always ready.
+type Local struct {
+	provider device.Provider
+	options  run.Options
+	name     string
+	cores    *Cores
+	jobs     atomic.Int64
+}
+
+// NewLocal returns a executor over p. name is the device's, for people.
+func NewLocal(p device.Provider, options run.Options, name string) *Local {
+	cores := options.Device.Streams
+	if cores <= 0 {
+		cores = runtime.GOMAXPROCS(0)
+	}
+	return &Local{provider: p, options: options, name: name, cores: NewCores(cores)}
+}
+
+// Name implements Backend.
+func (l *Local) Name() string { return l.provider.Name() }
+
+// Ready implements Backend.
+func (l *Local) Ready() error { return nil }
+
+// Run implements Backend.
+func (l *Local) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
+	l.jobs.Add(1)
+	defer l.jobs.Add(-1)
+	share := l.cores.Join()
+	defer share.Close()
+	options := l.options
+	options.Device.Turns = share
+	return run.Run(ctx, l.provider, job.Plan, job.Inputs, job.Memory, job.Sink, options, stats)
+}
+
+// Load implements Last.
+func (l *Local) Load() (joins, threads int) { return l.cores.Load() }
+
+// Estimate implements Last.
+func (l *Local) Estimate(plan *joincore.Plan) int64 { return run.Estimate(plan, l.options) }
+
+// Devices implements Backend.
+func (l *Local) Devices() []Device {
+	return []Device{{Provider: l.Name(), Name: l.name, State: StateReady, Jobs: int(l.jobs.Load())}}
+}
+
+// Close implements Backend.
+func (l *Local) Close() {}

@@ -1,0 +1,86 @@
+package worker
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ErrNoDriver: this machine has no NVIDIA driver.
+var ErrNoDriver = errors.New("no NVIDIA driver")
+
+// driverLibrary is what every program that uses CUDA loads; the driver brings
+// it.
+const driverLibrary = "libcuda.so.1"
+
+// systemDirs are where the dynamic loader looks, and where container runtimes
+// and WSL put the driver.
+var systemDirs = []string{
+	"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
+	"/usr/local/nvidia/lib64", "/usr/local/cuda/compat", "/usr/lib/wsl/lib",
+}
+
+// FindDriver looks for the CUDA driver below root, "/" but for tests, without
+// loading it: the daemon stays a program without C. It returns where the
+// library lies, and the version of the kernel's module where that can be seen.
+func FindDriver(root string, environ []string) (library, version string, err error) {
+	var dirs []string
+	for _, e := range environ {
+		if list, ok := strings.CutPrefix(e, "LD_LIBRARY_PATH="); ok {
+			dirs = append(dirs, filepath.SplitList(list)...)
+		}
+	}
+	for _, d := range append(loaderDirs(root), systemDirs...) {
+		dirs = append(dirs, filepath.Join(root, d))
+	}
+	for _, d := range dirs {
+		at := filepath.Join(d, driverLibrary)
+		if st, err := os.Stat(at); filepath.IsAbs(at) && err == nil && st.Mode().IsRegular() {
+			return at, moduleVersion(root), nil
+		}
+	}
+	if version := moduleVersion(root); version != "" {
+		return "", version, fmt.Errorf("%w: the kernel has its module %s, but %s is not installed", ErrNoDriver, version, driverLibrary)
+	}
+	return "", "", fmt.Errorf("%w: %s is not installed", ErrNoDriver, driverLibrary)
+}
+
+// loaderDirs are the directories of the dynamic loader's configuration.
+func loaderDirs(root string) []string {
+	files, err := filepath.Glob(filepath.Join(root, "etc/ld.so.conf.d/*.conf"))
+	if err != nil {
+		return nil
+	}
+	var dirs []string
+	for _, name := range append(files, filepath.Join(root, "etc/ld.so.conf")) {
+		f, err := os.Open(name)
+		if err != nil {
+			continue // not every system has them
+		}
+		for s := bufio.NewScanner(f); s.Scan(); {
+			if line := strings.TrimSpace(s.Text()); filepath.IsAbs(line) {
+				dirs = append(dirs, line)
+			}
+		}
+		f.Close()
+	}
+	return dirs
+}
+
+// moduleVersion returns the version of the kernel's module, "" if unknown.
+func moduleVersion(root string) string {
+	text, err := os.ReadFile(filepath.Join(root, "proc/driver/nvidia/version"))
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	for _, field := range strings.Fields(line) {
+		if field[0] >= '0' && field[0] <= '9' && strings.Contains(field, ".") {
+			return field
+		}
+	}
+	return ""
+}

@@ -1,0 +1,45 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Execute runs the worker's program once, for a command of its own in place of
+// serving: with the same probe, the same checks of the program, and the same
+// environment. What it prints goes to out and errOut. An *exec.ExitError: it
+// said itself what failed.
+func Execute(ctx context.Context, config Config, args []string, out, errOut io.Writer) error {
+	if err := config.Probe(); err != nil {
+		return err
+	}
+	path, err := checkProgram(config.Path)
+	if err != nil {
+		return err
+	}
+	if config.Checksum != nil {
+		sum, err := checksum(path)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(sum, config.Checksum) {
+			return fmt.Errorf("%w: %s has the checksum %x, not the one that is configured", ErrProgram, path, sum)
+		}
+	}
+	// The kernel kills the child when the thread that has started it ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = workerEnviron(config.Environ), out, errOut
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGINT) }
+	cmd.WaitDelay = config.Timing.Stop
+	return cmd.Run()
+}

@@ -1,0 +1,110 @@
+package worker
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-plugin"
+	"golang.org/x/sys/unix"
+)
+
+// ErrProgram: a program that is not fit to be started.
+var ErrProgram = errors.New("unusable worker program")
+
+// checkProgram returns the program behind path if only its owner and root can
+// change it or put another one in its place. Its checksum is compared with
+// what is then executed, and nobody may come in between.
+func checkProgram(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrProgram, err)
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrProgram, err)
+	}
+	for at := real; ; at = filepath.Dir(at) {
+		var st unix.Stat_t
+		if err := unix.Stat(at, &st); err != nil {
+			return "", fmt.Errorf("%w: %s: %w", ErrProgram, at, err)
+		}
+		sticky := at != real && st.Mode&unix.S_ISVTX != 0 // nobody renames what is another's
+		switch {
+		case at == real && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0):
+			return "", fmt.Errorf("%w: %s is not a program", ErrProgram, at)
+		case st.Uid != 0 && st.Uid != uint32(os.Geteuid()):
+			return "", fmt.Errorf("%w: %s belongs to user %d", ErrProgram, at, st.Uid)
+		case st.Mode&0o022 != 0 && !sticky:
+			return "", fmt.Errorf("%w: others may write to %s (mode %04o)", ErrProgram, at, st.Mode&0o7777)
+		}
+		if at == filepath.Dir(at) {
+			return real, nil
+		}
+	}
+}
+
+// checksum returns the SHA-256 of a file.
+func checksum(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrProgram, err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrProgram, err)
+	}
+	return h.Sum(nil), nil
+}
+
+// prepareSockets makes the directory for the child's socket and empties it:
+// a child that is killed leaves its socket behind.
+func prepareSockets(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != uint32(os.Geteuid()) || st.Mode&0o077 != 0 {
+		return fmt.Errorf("%s is not a directory of ours alone (mode %04o, user %d)", dir, st.Mode&0o7777, st.Uid)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passed are the variables that a child inherits: where libraries lie, and
+// which devices it may see. Everything else, passwords included, it does not.
+var passed = []string{"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"}
+
+// workerEnviron returns what the worker's program gets of an environment.
+// Kernels are loaded at its start: loaded at their first use they would wait
+// for those that run.
+func workerEnviron(environ []string) []string {
+	out := []string{"CUDA_MODULE_LOADING=EAGER"}
+	for _, e := range environ {
+		if name, _, _ := strings.Cut(e, "="); slices.Contains(passed, name) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// childEnviron returns the environment of a child that serves.
+func childEnviron(environ []string, sockets string) []string {
+	return append(workerEnviron(environ), plugin.EnvUnixSocketDir+"="+sockets)
+}

@@ -1,0 +1,166 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/run"
+	"gpujoin/sidecar/executor/worker/wire"
+)
+
+// execution is one run.
+type execution struct {
+	srv    *server
+	stream wire.Worker_RunServer
+	box    *wire.Mailbox[wire.FromWorker]
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	booked chan bool // answers to bookings
+
+	sink    *sink
+	columns int       // of the output
+	batches []*extent // of batches; the receiver's own
+}
+
+func newExecution(s *server, stream wire.Worker_RunServer) *execution {
+	r := &execution{srv: s, stream: stream, box: wire.NewMailbox(stream.Send), booked: make(chan bool, 1)}
+	r.ctx, r.cancel = context.WithCancelCause(stream.Context())
+	return r
+}
+
+// run executes a plan. When it returns, nothing here touches the extents of
+// the run any more.
+func (r *execution) run(start *wire.Start) *wire.Done {
+	defer r.cancel(nil)
+	plan, err := start.GetPlan().Decode()
+	if err != nil {
+		return wire.EncodeDone(err, nil)
+	}
+	inputs, extents, err := r.inputs(plan, start.GetInputs())
+	defer r.srv.pool.done(extents...)
+	if err != nil {
+		return wire.EncodeDone(err, nil)
+	}
+	r.columns = len(plan.Output)
+	r.sink = newSink(r.columns, r.box.Put)
+	over := make(chan struct{})
+	defer close(over)
+	go func() { // goes on for the life of the stream
+		r.cancel(r.receive())
+		<-over
+		r.srv.pool.done(r.batches...)
+	}()
+	var stats joincore.Stats
+	err = r.execute(plan, inputs, &stats)
+	r.sink.fail(errOver)
+	return wire.EncodeDone(err, &stats)
+}
+
+var errOver = errors.New("the run is over")
+
+// inputs finds the rows of a plan. The extents are in use also where it fails.
+func (r *execution) inputs(plan *joincore.Plan, list []*wire.Relation) (out []*joincore.Relation, used []*extent, err error) {
+	if len(list) != len(plan.Inputs) {
+		return nil, nil, fmt.Errorf("%w: %d relations for %d inputs", wire.ErrMalformed, len(list), len(plan.Inputs))
+	}
+	for i, in := range list {
+		relation := &joincore.Relation{Columns: plan.Inputs[i].Columns}
+		for _, s := range in.GetSegments() {
+			e, err := r.srv.pool.use(r.ctx, s.GetExtent())
+			if err != nil {
+				return nil, used, err
+			}
+			used = append(used, e)
+			segment, err := s.Decode(e.data, len(relation.Columns))
+			if err != nil {
+				return nil, used, err
+			}
+			relation.Segments = append(relation.Segments, segment)
+		}
+		out = append(out, relation)
+	}
+	return out, used, nil
+}
+
+// execute waits for a device and runs the plan on it.
+func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, stats *joincore.Stats) (err error) {
+	defer device.Recover(&err)
+	device.PanicOnFault()
+	l := shortest(r.srv.queues)
+	if err := l.enter(r.ctx); err != nil {
+		return err
+	}
+	defer l.leave()
+	mem := newMemory(r.book)
+	defer func() {
+		if n := mem.close(); n > 0 {
+			r.srv.log.Error("a join has leaked memory", "blocks", n)
+		}
+	}()
+	err = run.Run(r.ctx, l.Provider, plan, inputs, mem, r.sink, l.Options, stats)
+	return deviceLost(l.Provider, err)
+}
+
+// book asks the daemon for memory, one question at a time.
+func (r *execution) book(n int64) error {
+	r.box.Put(func(m *wire.FromWorker) { m.Book = &wire.Booking{Bytes: n} })
+	select {
+	case ok := <-r.booked:
+		if !ok {
+			return fmt.Errorf("%w: %d bytes for the worker", joincore.ErrBudget, n)
+		}
+		return nil
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	}
+}
+
+// receive takes what the daemon says, until it hangs up or cancels; the error
+// is why the run has to end.
+func (r *execution) receive() error {
+	for {
+		m, err := r.stream.Recv()
+		if err != nil {
+			return fmt.Errorf("%w: the daemon has hung up: %w", context.Canceled, err)
+		}
+		if m.GetCancel() {
+			return context.Canceled
+		}
+		for _, b := range m.GetGranted() {
+			if err := r.grant(b); err != nil {
+				return err
+			}
+		}
+		if len(m.GetRefused()) > 0 {
+			r.sink.fail(wire.ErrRefused)
+		}
+		for _, b := range m.GetBooked() {
+			select {
+			case r.booked <- b.GetBytes() > 0:
+			default:
+				return fmt.Errorf("%w: an answer to no booking", wire.ErrMalformed)
+			}
+		}
+	}
+}
+
+func (r *execution) grant(b *wire.Batch) error {
+	if !r.sink.wants(b.GetBatch()) {
+		return fmt.Errorf("%w: batch %d was not asked for", wire.ErrMalformed, b.GetBatch())
+	}
+	e, err := r.srv.pool.use(r.ctx, b.GetSegment().GetExtent())
+	if err != nil {
+		return err
+	}
+	segment, err := b.GetSegment().Decode(e.data, r.columns)
+	if err != nil {
+		r.srv.pool.done(e)
+		return err
+	}
+	r.batches = append(r.batches, e)
+	r.sink.grant(b.GetBatch(), e, segment)
+	return nil
+}

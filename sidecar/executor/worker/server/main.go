@@ -1,0 +1,79 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/run"
+	"gpujoin/sidecar/executor/worker/fds"
+	"gpujoin/sidecar/executor/worker/wire"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+)
+
+// Device is one device that a worker serves.
+type Device struct {
+	Provider device.Provider
+	Options  run.Options
+	Name     string       // of the model
+	Memory   int64        // bytes
+	Budget   int64        // of them that joins may take
+	Used     func() int64 // nil: not known
+	Jobs     int          // at a time; others wait a little, then are refused
+}
+
+// Main is the main function of a worker: it opens the devices and serves them
+// until the daemon has enough of it. It returns the exit code. What it says
+// on the way goes to the daemon's log, its last words to people who ask why
+// there is no such device.
+func Main(open func(*slog.Logger) ([]Device, error)) int {
+	stderr := os.Stderr // go-plugin replaces it
+	if os.Getenv(wire.Handshake.MagicCookieKey) != wire.Handshake.MagicCookieValue {
+		fmt.Fprintln(stderr, "this program is started by gpujoind, and does nothing by itself")
+		return 2
+	}
+	log := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	devices, err := open(log)
+	if err != nil {
+		log.Error(err.Error())
+		return 1
+	}
+	if err := serve(devices, log); err != nil {
+		log.Error(err.Error())
+		return 1
+	}
+	return 0
+}
+
+func serve(devices []Device, log *slog.Logger) error {
+	unix.CloseOnExec(wire.HandoverFD)
+	receiver, err := fds.NewReceiver(os.NewFile(wire.HandoverFD, "handover"))
+	if err != nil {
+		return fmt.Errorf("no extents can be received: %w", err)
+	}
+	s := newServer(devices, log)
+	go func() {
+		// The daemon's end of the socket closes when the daemon ends.
+		if err := s.pool.receive(receiver); err != io.EOF {
+			log.Error("handover failed", "error", err)
+		}
+		os.Exit(1)
+	}()
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  wire.Handshake,
+		VersionedPlugins: wire.Plugins(s),
+		Logger:           hclog.NewNullLogger(),
+		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
+			// A plan names every segment of its inputs.
+			return grpc.NewServer(append(options, grpc.MaxRecvMsgSize(math.MaxInt32))...)
+		},
+	})
+	return nil
+}

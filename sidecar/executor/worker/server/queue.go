@@ -1,0 +1,114 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"gpujoin/sidecar/executor/worker/wire"
+)
+
+// lanePatience is how long a job waits for a device. Those who have it may be
+// cursors that nobody fetches, while the daemon's cores have nothing to do.
+const lanePatience = 2 * time.Second
+
+var errBusy = errors.New("every device is busy with other joins")
+
+// deviceQueue is the queue of one device.
+type deviceQueue struct {
+	Device
+	slots chan struct{}
+
+	mu           sync.Mutex
+	jobs, queued int
+	noted        string // what was last said
+}
+
+func newDeviceQueue(d Device) *deviceQueue {
+	return &deviceQueue{Device: d, slots: make(chan struct{}, max(1, d.Jobs))}
+}
+
+// load is how many jobs the device has to do.
+func (l *deviceQueue) load() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.jobs + l.queued
+}
+
+func (l *deviceQueue) count(jobs, queued int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.jobs += jobs
+	l.queued += queued
+}
+
+// enter waits for the device, in the order of the calls, but not for ever:
+// after a while it is errBusy.
+func (l *deviceQueue) enter(ctx context.Context) error {
+	l.count(0, 1)
+	defer l.count(0, -1)
+	enough := time.NewTimer(lanePatience)
+	defer enough.Stop()
+	select {
+	case l.slots <- struct{}{}:
+		l.count(1, 0)
+		return nil
+	case <-enough.C:
+		return errBusy
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *deviceQueue) leave() {
+	l.count(-1, 0)
+	<-l.slots
+}
+
+func (l *deviceQueue) status() *wire.Device {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := &wire.Device{
+		Provider: l.Provider.Name(), Name: l.Name, Memory: l.Memory, Budget: l.Budget,
+		Jobs: int32(l.jobs), Queued: int32(l.queued),
+	}
+	if l.Used != nil {
+		d.Used = l.Used()
+	}
+	return d
+}
+
+// lacking is a provider that may have to do without something.
+type lacking interface {
+	// Note says what that is, and why; "": nothing.
+	Note() string
+}
+
+// note returns what the provider does without. What is new goes to the log.
+func (l *deviceQueue) note(log *slog.Logger) string {
+	p, ok := l.Provider.(lacking)
+	if !ok {
+		return ""
+	}
+	note := p.Note()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if note != l.noted && note != "" {
+		log.Warn(note, "device", l.Name)
+	}
+	l.noted = note
+	return note
+}
+
+// shortest returns the device with the least to do.
+func shortest(queues []*deviceQueue) *deviceQueue {
+	best := queues[0]
+	for _, l := range queues[1:] {
+		if l.load() < best.load() {
+			best = l
+		}
+	}
+	return best
+}

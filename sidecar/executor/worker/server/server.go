@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"gpujoin/joincore/device"
+	"gpujoin/sidecar/executor/worker/wire"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// server answers the daemon.
+type server struct {
+	wire.UnimplementedWorkerServer
+	queues []*deviceQueue
+	pool   *pool
+	log    *slog.Logger
+}
+
+func newServer(devices []Device, log *slog.Logger) *server {
+	s := &server{log: log}
+	registrars := make([]*registrar, len(devices))
+	for i, d := range devices {
+		s.queues = append(s.queues, newDeviceQueue(d))
+		if r, ok := d.Provider.(Registrar); ok {
+			registrars[i] = &registrar{Registrar: r}
+		}
+	}
+	s.pool = newPool(registrars, log)
+	return s
+}
+
+// Status implements wire.WorkerServer.
+func (s *server) Status(context.Context, *wire.StatusRequest) (*wire.StatusReply, error) {
+	reply := &wire.StatusReply{}
+	for i, l := range s.queues {
+		d := l.status()
+		var notes []string
+		if note := l.note(s.log); note != "" {
+			notes = append(notes, note)
+		}
+		if err := s.pool.refusal(i); err != nil {
+			notes = append(notes, fmt.Sprintf("extents are not registered, copies of them are staged: %v", err))
+		}
+		d.Note = strings.Join(notes, "; ")
+		reply.Devices = append(reply.Devices, d)
+	}
+	return reply, nil
+}
+
+// Run implements wire.WorkerServer.
+func (s *server) Run(stream wire.Worker_RunServer) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if first.GetStart() == nil || len(s.queues) == 0 {
+		return status.Error(codes.InvalidArgument, "a run that does not start")
+	}
+	r := newExecution(s, stream)
+	done := r.run(first.GetStart())
+	r.box.Put(func(m *wire.FromWorker) { m.Done = done })
+	err = r.box.Flush()
+	if done.GetFailure() == wire.Failure_FAILURE_DEVICE {
+		s.endSoon(done.GetText())
+	}
+	return err
+}
+
+// sticky is an error after which a device does nothing any more.
+type sticky interface {
+	error
+	Sticky() bool
+}
+
+// losable is a provider that knows whether its device still works.
+type losable interface {
+	// Lost returns the error by which the device was lost, nil: it was not.
+	Lost() error
+}
+
+// deviceLost marks errors that only a new process mends.
+func deviceLost(p device.Provider, err error) error {
+	if err == nil {
+		return nil
+	}
+	if l, ok := p.(losable); ok && l.Lost() != nil {
+		return fmt.Errorf("%w: %w", wire.ErrDevice, l.Lost())
+	}
+	var s sticky
+	if errors.As(err, &s) && s.Sticky() {
+		return fmt.Errorf("%w: %w", wire.ErrDevice, err)
+	}
+	return err
+}
+
+// shutdownGrace is how long the last message has to arrive.
+const shutdownGrace = time.Second
+
+// endSoon ends the process. The daemon does so itself when it hears the news.
+func (s *server) endSoon(why string) {
+	s.log.Error("a device is lost, so this process ends", "error", why)
+	time.AfterFunc(shutdownGrace, func() { os.Exit(3) })
+}

@@ -1,0 +1,110 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gpujoin/sidecar/executor"
+	"gpujoin/sidecar/executor/worker/wire"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// supervise keeps a child alive until ctx is done.
+func (r *Remote) supervise(ctx context.Context) {
+	defer close(r.done)
+	b := &breaker{timing: r.config.Timing}
+	for ctx.Err() == nil {
+		if err := r.config.Probe(); err != nil {
+			r.set(executor.StateAbsent, err, nil, nil)
+			sleep(ctx, r.config.Timing.Probe)
+			continue
+		}
+		r.set(executor.StateStarting, nil, nil, nil)
+		p, devices, err := startProcess(ctx, &r.config, r.sum)
+		if err == nil {
+			r.set(executor.StateReady, nil, p, devices)
+			err = r.attend(ctx, p)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		pause, open := b.died(time.Now())
+		state := executor.StateWaiting
+		if open {
+			state = executor.StateBroken
+		}
+		r.config.Log.Warn("the worker has ended", "provider", r.config.Name, "error", err, "state", state, "pause", pause)
+		r.set(state, err, nil, nil)
+		r.died()
+		sleep(ctx, pause)
+	}
+}
+
+// attend asks a child for signs of life until it ends, or stops it when ctx is
+// done. The error says why it has ended.
+func (r *Remote) attend(ctx context.Context, p *process) error {
+	tick := time.NewTicker(r.config.Timing.Health)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			p.stop()
+			return nil
+		case <-p.exited:
+			return p.exitReason()
+		case <-tick.C:
+		}
+		devices, err := p.status(ctx, r.config.Timing.Silence)
+		switch {
+		case ctx.Err() != nil || p.ctx.Err() != nil:
+		case status.Code(err) == codes.DeadlineExceeded:
+			p.kill(fmt.Errorf("no sign of life for %v: %w", r.config.Timing.Silence, err))
+		case err != nil:
+			p.brokenOff(err)
+		default:
+			r.set(executor.StateReady, nil, p, devices)
+		}
+	}
+}
+
+// status asks a child how its devices are.
+func (p *process) status(ctx context.Context, patience time.Duration) ([]executor.Device, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	reply, err := p.worker.Status(ctx, &wire.StatusRequest{})
+	if err != nil {
+		return nil, err
+	}
+	var out []executor.Device
+	for i, d := range reply.GetDevices() {
+		if i == maxDevices {
+			break
+		}
+		out = append(out, executor.Device{
+			Number: i, Name: clip(d.GetName(), maxName), Memory: d.GetMemory(), Budget: d.GetBudget(), Used: d.GetUsed(),
+			Jobs: int(d.GetJobs()), Queued: int(d.GetQueued()), Reason: clip(d.GetNote(), maxNote),
+		})
+	}
+	return out, nil
+}
+
+// Bounds of what a child may tell.
+const (
+	maxDevices = 64
+	maxName    = 64
+	maxNote    = 256
+)
+
+func clip(s string, most int) string { return s[:min(len(s), most)] }
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,144 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"gpujoin/joincore"
+	"gpujoin/sidecar/executor"
+)
+
+// Remote is a backend whose joins run in a child process.
+type Remote struct {
+	config Config
+	sum    []byte // checksum of the program
+	cancel context.CancelFunc
+	done   chan struct{} // nothing supervises any more
+
+	mu       sync.Mutex
+	state    string
+	reason   error
+	process  *process // StateReady
+	devices  []executor.Device
+	restarts int
+}
+
+var _ executor.Executor = (*Remote)(nil)
+
+// Start keeps a worker from now on. That there is none, or that it does not
+// start, is a state of the backend and no error.
+func Start(config Config) *Remote {
+	r := &Remote{config: config, sum: config.Checksum, done: make(chan struct{}), state: executor.StateStarting}
+	var ctx context.Context
+	ctx, r.cancel = context.WithCancel(context.Background())
+	probe := config.Probe
+	r.config.Probe = func() error {
+		if err := probe(); err != nil || r.sum != nil {
+			return err
+		}
+		// From now on no other program is started than the one that lies there.
+		path, err := checkProgram(config.Path)
+		if err == nil {
+			r.sum, err = checksum(path)
+		}
+		return err
+	}
+	if err := r.config.Probe(); err != nil {
+		r.set(executor.StateAbsent, err, nil, nil)
+	}
+	go r.supervise(ctx)
+	return r
+}
+
+// Name implements backend.Backend.
+func (r *Remote) Name() string { return r.config.Name }
+
+// set notes the state, and says in the log what is new.
+func (r *Remote) set(state string, reason error, p *process, devices []executor.Device) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state != state || fmt.Sprint(r.reason) != fmt.Sprint(reason) {
+		switch state {
+		case executor.StateReady:
+			for _, d := range devices {
+				r.config.Log.Info("device ready", "provider", r.config.Name, "device", d.Number, "name", d.Name,
+					"memory", d.Memory, "budget", d.Budget)
+			}
+		case executor.StateAbsent:
+			r.config.Log.Info("provider not used", "provider", r.config.Name, "reason", reason)
+		}
+	}
+	r.state, r.reason, r.process = state, reason, p
+	if devices != nil {
+		r.devices = devices
+	}
+}
+
+// died counts the end of a child.
+func (r *Remote) died() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.restarts++
+}
+
+// Ready implements backend.Backend.
+func (r *Remote) Ready() error {
+	_, err := r.current()
+	return err
+}
+
+// current returns the child, or why there is none.
+func (r *Remote) current() (*process, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.state == executor.StateReady && len(r.devices) > 0:
+		return r.process, nil
+	case r.state == executor.StateReady:
+		return nil, fmt.Errorf("%w: there is no device", executor.ErrAbsent)
+	case r.state == executor.StateAbsent:
+		return nil, fmt.Errorf("%w: %w", executor.ErrAbsent, r.reason)
+	case r.reason == nil:
+		return nil, fmt.Errorf("%w: %s", executor.ErrUnavailable, r.state)
+	}
+	return nil, fmt.Errorf("%w: %w", executor.ErrUnavailable, r.reason)
+}
+
+// Run implements backend.Backend.
+func (r *Remote) Run(ctx context.Context, job *executor.Job, stats *joincore.Stats) error {
+	p, err := r.current()
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, job, stats)
+}
+
+// Devices implements backend.Backend. Devices that were there once are listed
+// also while their process is not.
+func (r *Remote) Devices() []executor.Device {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := slices.Clone(r.devices)
+	if len(out) == 0 {
+		out = make([]executor.Device, 1)
+	}
+	for i := range out {
+		d := &out[i]
+		d.Provider, d.State, d.Restarts = r.config.Name, r.state, r.restarts
+		if r.state != executor.StateReady {
+			d.Used, d.Jobs, d.Queued, d.Reason = 0, 0, 0, ""
+		}
+		if r.reason != nil {
+			d.Reason = r.reason.Error()
+		}
+	}
+	return out
+}
+
+// Close implements backend.Backend.
+func (r *Remote) Close() {
+	r.cancel()
+	<-r.done
+}
