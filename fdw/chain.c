@@ -4,7 +4,7 @@
 #include "postgres.h"
 
 #include "chain.h"
-#include "reader.h"
+#include "result_reader.h"
 
 /* Bytes of data that an extent of a chain takes. */
 static inline uint64

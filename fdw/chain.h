@@ -8,7 +8,7 @@
 #ifndef GPUJOIN_CHAIN_H
 #define GPUJOIN_CHAIN_H
 
-#include "extent.h"
+#include "daemon_extent.h"
 
 /* Extents of chains that a reader maps at a time; results name values in any
  * order. */

@@ -8,7 +8,7 @@
 
 #include "commands/explain.h"
 
-#include "exec.h"
+#include "exec_node.h"
 
 static inline bool
 gj_explain_is_text(const ExplainState *es)

@@ -11,7 +11,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "exec.h"
+#include "exec_node.h"
 
 static bool
 feed_input(GjState *state, int input, MemoryContext scratch,

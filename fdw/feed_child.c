@@ -12,7 +12,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "exec.h"
+#include "exec_node.h"
 
 #define ROWS_AT_ONCE 64
 

@@ -26,8 +26,8 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
-#include "exec.h"
-#include "page_rows.h"
+#include "exec_node.h"
+#include "feed_page_rows.h"
 
 struct GjPageFeed
 {

@@ -2,7 +2,7 @@
  * gpujoin.h - what the files of the extension share.
  *
  * Planning and execution meet in one structure, GjPlan: planning writes it
- * into CustomScan.custom_private (plan.c), execution reads it back.  It holds
+ * into CustomScan.custom_private (plan_node.c), execution reads it back.  It holds
  * positions and texts only; Vars and Params never leave the places that
  * set_plan_references looks after.
  */
@@ -41,7 +41,7 @@ extern double gj_cost_margin;	/* charged on top of what is not PostgreSQL's */
 
 extern void gj_define_options(void);
 
-/* ---- the plan's private part (plan.c) ---- */
+/* ---- the plan's private part (plan_node.c) ---- */
 
 typedef enum GjFeed
 {
@@ -147,7 +147,7 @@ extern GjPlan *gj_plan_read(CustomScan *scan);
  */
 
 /* ---- EXPLAIN (explain.c) ---- */
-struct GjReport;				/* exec.h */
+struct GjReport;				/* exec_node.h */
 struct ExplainState;
 
 /* Adds the node's own lines; report is NULL unless the node was executed. */
@@ -156,12 +156,12 @@ extern void gj_explain(CustomScanState *node, const GjPlan *plan,
 					   List *ancestors, struct ExplainState *es);
 
 /* ---- hooks and methods ---- */
-extern void gj_install_join_hook(void); /* path.c */
-extern void gj_install_notices(void);	/* notices.c */
-extern CustomScanMethods gj_scan_methods;	/* exec.c; registered in gpujoin.c */
-extern const CustomPathMethods gj_path_methods; /* plan.c */
+extern void gj_install_join_hook(void); /* plan_hook.c */
+extern void gj_install_notices(void);	/* plan_notices.c */
+extern CustomScanMethods gj_scan_methods;	/* exec_node.c; registered in gpujoin.c */
+extern const CustomPathMethods gj_path_methods; /* plan_node.c */
 
-/* ---- the daemon as its status file shows it (liveness.c) ---- */
+/* ---- the daemon as its status file shows it (daemon_liveness.c) ---- */
 
 /* True when the daemon behind gj_socket lives and is not stopping; fills
  * *status (a validated private copy).  Costs microseconds. */

@@ -1,5 +1,5 @@
 /*
- * batch.c - tries reader.c, chain.c and numeric.c: the input is what the
+ * batch.c - tries result_reader.c, chain.c and numeric.c: the input is what the
  * daemon sends while rows are read.  It consists of pieces, each of them 4
  * bytes of length and so many bytes.  A piece is taken for a frame (2 bytes of
  * type, 2 bytes that say how many descriptors come with it, a body) or for the
@@ -18,7 +18,7 @@
 
 #include "../../../fdw/compat.h"
 #include "../../../fdw/numeric.h"
-#include "../../../fdw/reader.h"
+#include "../../../fdw/result_reader.h"
 
 #define EXTENT_SIZE 8192
 
@@ -39,7 +39,7 @@ next_piece(const uint8 **piece, uint32 *size)
 	return true;
 }
 
-/* ---- what reader.c and chain.c call ---- */
+/* ---- what result_reader.c and chain.c call ---- */
 
 bool
 gj_fail(GjConnection *conn, const char *format,...)

@@ -1,5 +1,5 @@
 /*
- * frames.c - tries connection.c and stats.c: the input is a number of file
+ * frames.c - tries daemon_connection.c and explain_wire.c: the input is a number of file
  * descriptors, one byte, and what the daemon sends with them before it hangs
  * up.  The result is how many frames were received, and from bit 32 on how
  * many of them were statistics that were believed.
@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../../fdw/connection.h"
-#include "../../../fdw/stats.h"
+#include "../../../fdw/daemon_connection.h"
+#include "../../../fdw/explain_wire.h"
 
 #define MOST_FDS 64
 

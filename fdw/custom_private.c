@@ -1,0 +1,225 @@
+/*
+ * custom_private.c - a GjPlan as the list that CustomScan.custom_private holds.
+ *
+ * The list is copied with cached plans and travels to parallel workers as
+ * text, so it consists of integers.  They stand in the order in which
+ * gj_plan_write puts them; gj_plan_read is its mirror image.
+ */
+#include "postgres.h"
+
+#include "custom_private.h"
+
+static void
+put(List **numbers, int value)
+{
+	*numbers = lappend_int(*numbers, value);
+}
+
+/* By its bits: as text it would cost more to write and be no shorter. */
+static void
+put_double(List **numbers, double value)
+{
+	int			halves[2];
+
+	memcpy(halves, &value, sizeof(value));
+	put(numbers, halves[0]);
+	put(numbers, halves[1]);
+}
+
+static void
+put_place(List **numbers, GjOutput place)
+{
+	put(numbers, place.input);
+	put(numbers, place.column);
+}
+
+static void
+put_column(List **numbers, const GjColumn *column)
+{
+	put(numbers, column->resno);
+	put(numbers, column->attnum);
+	put(numbers, (int) column->type);
+	put(numbers, column->typmod);
+	put(numbers, (int) column->collation);
+	put(numbers, column->form);
+	put(numbers, column->encoding);
+	put(numbers, column->width);
+	put(numbers, column->align);
+	put(numbers, column->scale);
+	put(numbers, column->avg_width);
+	put(numbers, column->is_key);
+}
+
+static void
+put_input(List **numbers, const GjInput *input)
+{
+	put(numbers, input->feed);
+	put(numbers, input->partial);
+	put(numbers, (int) input->relid);
+	put(numbers, (int) input->rti);
+	put_double(numbers, input->rows);
+	put(numbers, input->ncolumns);
+	for (int i = 0; i < input->ncolumns; i++)
+		put_column(numbers, &input->columns[i]);
+}
+
+static void
+put_join(List **numbers, const GjJoin *join)
+{
+	put_double(numbers, join->rows);
+	put(numbers, join->left_inputs);
+	put(numbers, join->nkeys);
+	for (int i = 0; i < join->nkeys; i++)
+	{
+		put_place(numbers, join->left[i]);
+		put_place(numbers, join->right[i]);
+		put(numbers, join->classes[i]);
+	}
+}
+
+List *
+gj_plan_write(const GjPlan *plan)
+{
+	List	   *numbers = NIL;
+
+	put(&numbers, plan->parallel);
+	put(&numbers, plan->workers);
+	put(&numbers, plan->ninputs);
+	for (int i = 0; i < plan->ninputs; i++)
+		put_input(&numbers, &plan->inputs[i]);
+	put(&numbers, plan->noutputs);
+	for (int i = 0; i < plan->noutputs; i++)
+	{
+		put_place(&numbers, plan->outputs[i]);
+		put(&numbers, plan->native_resnos[i]);
+	}
+	put(&numbers, plan->njoins);
+	for (int i = 0; i < plan->njoins; i++)
+		put_join(&numbers, &plan->joins[i]);
+	return numbers;
+}
+
+/* The list being read, and how far. */
+typedef struct Source
+{
+	const List *numbers;
+	int			next;
+} Source;
+
+static int
+get(Source *source)
+{
+	if (source->next >= list_length(source->numbers))
+		elog(ERROR, "the plan of a GpuJoin ends too early");
+	return list_nth_int(source->numbers, source->next++);
+}
+
+static double
+get_double(Source *source)
+{
+	int			halves[2];
+	double		value;
+
+	halves[0] = get(source);
+	halves[1] = get(source);
+	memcpy(&value, halves, sizeof(value));
+	return value;
+}
+
+/* An array of so many elements, none of which takes less than one number. */
+static int
+get_length(Source *source)
+{
+	int			length = get(source);
+
+	if (length < 0 || length > list_length(source->numbers) - source->next)
+		elog(ERROR, "the plan of a GpuJoin has an impossible length");
+	return length;
+}
+
+static GjOutput
+get_place(Source *source)
+{
+	GjOutput	place;
+
+	place.input = get(source);
+	place.column = get(source);
+	return place;
+}
+
+static void
+get_column(Source *source, GjColumn *column)
+{
+	column->resno = get(source);
+	column->attnum = get(source);
+	column->type = (Oid) get(source);
+	column->typmod = get(source);
+	column->collation = (Oid) get(source);
+	column->form = get(source);
+	column->encoding = get(source);
+	column->width = get(source);
+	column->align = get(source);
+	column->scale = get(source);
+	column->avg_width = get(source);
+	column->is_key = get(source);
+}
+
+static void
+get_input(Source *source, GjInput *input)
+{
+	input->feed = get(source);
+	input->partial = get(source);
+	input->relid = (Oid) get(source);
+	input->rti = (Index) get(source);
+	input->rows = get_double(source);
+	input->ncolumns = get_length(source);
+	input->columns = palloc0(Max(1, input->ncolumns) * sizeof(GjColumn));
+	for (int i = 0; i < input->ncolumns; i++)
+		get_column(source, &input->columns[i]);
+}
+
+static void
+get_join(Source *source, GjJoin *join)
+{
+	join->rows = get_double(source);
+	join->left_inputs = get(source);
+	join->nkeys = get_length(source);
+	join->left = palloc(join->nkeys * sizeof(GjOutput));
+	join->right = palloc(join->nkeys * sizeof(GjOutput));
+	join->classes = palloc(join->nkeys * sizeof(GjKeyClass));
+	for (int i = 0; i < join->nkeys; i++)
+	{
+		join->left[i] = get_place(source);
+		join->right[i] = get_place(source);
+		join->classes[i] = get(source);
+	}
+}
+
+GjPlan *
+gj_plan_read(CustomScan *scan)
+{
+	Source		source = {.numbers = scan->custom_private};
+	GjPlan	   *plan = palloc0(sizeof(GjPlan));
+
+	plan->parallel = get(&source);
+	plan->workers = get(&source);
+	plan->ninputs = get_length(&source);
+	plan->inputs = palloc0(plan->ninputs * sizeof(GjInput));
+	for (int i = 0; i < plan->ninputs; i++)
+		get_input(&source, &plan->inputs[i]);
+	plan->noutputs = get_length(&source);
+	plan->outputs = palloc(Max(1, plan->noutputs) * sizeof(GjOutput));
+	plan->native_resnos = palloc(Max(1, plan->noutputs) * sizeof(int));
+	for (int i = 0; i < plan->noutputs; i++)
+	{
+		plan->outputs[i] = get_place(&source);
+		plan->native_resnos[i] = get(&source);
+	}
+	plan->njoins = get_length(&source);
+	plan->joins = palloc0(plan->njoins * sizeof(GjJoin));
+	for (int i = 0; i < plan->njoins; i++)
+		get_join(&source, &plan->joins[i]);
+	if (source.next != list_length(source.numbers))
+		elog(ERROR, "the plan of a GpuJoin ends too late");
+	return plan;
+}

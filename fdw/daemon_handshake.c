@@ -1,0 +1,69 @@
+/*
+ * daemon_handshake.c - what a connection begins with, HELLO and WELCOME.
+ *
+ * That a daemon still greets is also how we tell one that is busy with a long
+ * join from one that is stuck or stopped: no time limit on the join could.
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/proc.h"
+
+#include "daemon_handshake.h"
+
+bool
+gj_greet(GjConnection *conn, const char *socket, int timeout_ms, Size *extent_size)
+{
+	struct gj_hello hello = {
+		.protocol_version = GJ_PROTOCOL_VERSION,
+		.layout_version = GJ_LAYOUT_VERSION,
+		.leader_pid = MyProcPid,
+		.database = MyDatabaseId,
+		.system_identifier = GetSystemIdentifier()
+	};
+	struct gj_welcome welcome;
+
+	if (MyProc->lockGroupLeader != NULL)
+		hello.leader_pid = MyProc->lockGroupLeader->pid;
+	if (!gj_connection_open(conn, socket, timeout_ms) ||
+		!gj_send(conn, GJ_HELLO, &hello, sizeof(hello), NULL, 0) ||
+		!gj_expect(conn, GJ_WELCOME, sizeof(welcome), timeout_ms))
+		return false;
+	memcpy(&welcome, conn->body, sizeof(welcome));
+	if (conn->frame.length != sizeof(welcome))
+		return gj_fail(conn, "the daemon sent a welcome of %u bytes", conn->frame.length);
+	if (welcome.protocol_version != GJ_PROTOCOL_VERSION ||
+		welcome.layout_version != GJ_LAYOUT_VERSION)
+		return gj_fail(conn, "the daemon speaks protocol %u, layout %u; this extension %d, %d",
+					   welcome.protocol_version, welcome.layout_version,
+					   GJ_PROTOCOL_VERSION, GJ_LAYOUT_VERSION);
+	if (welcome.extent_size < GJ_EXTENT_MIN_SIZE ||
+		welcome.extent_size > GJ_EXTENT_MAX_SIZE ||
+		welcome.extent_size % 4096 != 0)
+		return gj_fail(conn, "the daemon's extents have an impossible size");
+	*extent_size = welcome.extent_size;
+	return true;
+}
+
+bool
+gj_answers(GjConnection *conn)
+{
+	GjConnection other;
+	Size		extent_size;
+	volatile bool answers = false;
+
+	gj_connection_init(&other, conn->context);
+	PG_TRY();
+	{
+		answers = gj_greet(&other, conn->socket, conn->patience_ms, &extent_size);
+	}
+	PG_FINALLY();
+	{
+		gj_connection_close(&other);
+	}
+	PG_END_TRY();
+	if (other.body != NULL)
+		pfree(other.body);
+	return answers || gj_fail(conn, "%s", other.failure);
+}

@@ -1,0 +1,155 @@
+/*
+ * daemon_liveness.c - does the daemon live, and how fast is it?
+ *
+ * Asked while a query is planned, so it may cost microseconds only: no
+ * connection, but the status file, on which a living daemon holds a lock that
+ * the kernel drops with the process, however it ends (shm/layout.h).
+ *
+ * A session keeps the file open, which halves the cost.  A daemon that starts
+ * puts a new file in place and never takes up an old one, so that a file
+ * without a lock is of no use any more and the path is looked at again.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "storage/fd.h"
+
+#include "daemon_load.h"
+#include "gpujoin.h"
+
+#define MAX_CORES 65536
+
+static int	kept_fd = -1;		/* of a status file that was good; -1: none */
+static char kept_socket[MAXPGPATH]; /* gpujoin.socket then */
+
+static bool
+is_write_locked(int fd)
+{
+	struct flock lock = {
+		.l_type = F_RDLCK,
+		.l_whence = SEEK_SET,
+		.l_start = 0,
+		.l_len = 0,				/* to the end, however far */
+	};
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
+}
+
+/* Only root and the server's own user can tell a backend whom to trust. */
+static bool
+is_trusted_file(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		(st.st_uid == 0 || st.st_uid == geteuid()) &&
+		(st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static bool
+is_rate(double ns)
+{
+	return isfinite(ns) && ns >= 0;
+}
+
+static bool
+is_valid(const struct gj_status *status)
+{
+	if (status->magic != GJ_STATUS_MAGIC || status->version != GJ_LAYOUT_VERSION)
+		return false;
+	if (status->cores < 1 || status->cores > MAX_CORES)
+		return false;
+	if (status->extent_size < GJ_EXTENT_MIN_SIZE || status->extent_size > GJ_EXTENT_MAX_SIZE)
+		return false;
+	for (int i = 0; i < GJ_RATE_POINTS; i++)
+		if (!is_rate(status->build_ns[i]) || !is_rate(status->probe_ns[i]))
+			return false;
+	return is_rate(status->column_ns) &&
+		memchr(status->daemon_version, '\0', sizeof(status->daemon_version)) != NULL;
+}
+
+static bool
+is_alive(int fd, struct gj_status *status)
+{
+	if (!is_write_locked(fd) ||
+		pread(fd, status, sizeof(*status), 0) != (ssize_t) sizeof(*status) ||
+		!is_valid(status) || status->stopping)
+		return false;
+	(void) gj_load_read(fd, &status->load); /* all zero where it is unknown */
+	return true;
+}
+
+static void
+forget(void)
+{
+	if (kept_fd < 0)
+		return;
+	close(kept_fd);
+	kept_fd = -1;
+	ReleaseExternalFD();
+}
+
+/* Opens the status file behind a socket; -1: there is none to be trusted.
+ * Not by OpenTransientFile: the file may outlive the transaction. */
+static int
+open_status(const char *socket)
+{
+	char		path[MAXPGPATH];
+	int			fd;
+
+	if (snprintf(path, sizeof(path), "%s.status", socket) >= (int) sizeof(path))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd >= 0 && !is_trusted_file(fd))
+	{
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+bool
+gj_daemon_load(const char *socket, struct gj_load *load)
+{
+	int			fd = open_status(socket);
+	bool		known;
+
+	memset(load, 0, sizeof(*load));
+	if (fd < 0)
+		return false;
+	known = is_write_locked(fd) && gj_load_read(fd, load);
+	close(fd);
+	return known;
+}
+
+bool
+gj_daemon_alive(struct gj_status *status)
+{
+	int			fd;
+
+	if (gj_socket == NULL || gj_socket[0] == '\0')
+		return false;
+	if (kept_fd >= 0 && strcmp(kept_socket, gj_socket) == 0 && is_alive(kept_fd, status))
+		return true;
+	forget();
+	fd = open_status(gj_socket);
+	if (fd < 0)
+		return false;
+	if (!is_alive(fd, status))
+	{
+		close(fd);
+		return false;
+	}
+	if (AcquireExternalFD())
+	{
+		kept_fd = fd;
+		strlcpy(kept_socket, gj_socket, sizeof(kept_socket));
+	}
+	else
+		close(fd);
+	return true;
+}

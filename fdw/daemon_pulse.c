@@ -1,0 +1,128 @@
+/*
+ * daemon_pulse.c - why does the daemon not answer?
+ *
+ * A daemon that gets no processor time answers late, and is worth waiting for;
+ * one that is stopped or stuck is not.  Two sources tell them apart.
+ *
+ * The status file: a thread of the daemon with the highest priority that it
+ * may have beats there every GJ_BEAT_MS, once it has passed through the
+ * daemon's locks.  Beats that come late, or a small share of processor time,
+ * mean starved.  Beats in time and a good share mean that whatever does not
+ * answer has had its chance: stuck.
+ *
+ * /proc: the process may be stopped, which nothing else tells.  And where
+ * there were no beats at all, a thread that is ready to run says that they are
+ * late, whereas all threads asleep say that none will come.  In another pid
+ * namespace there is no such view, and the missing beats get more time.
+ *
+ * Nothing here is believed for more than a longer or a shorter wait, which
+ * GJ_MAX_EXTENSIONS bounds (daemon_connection.c).
+ */
+#include "daemon_pulse.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "storage/fd.h"
+
+#include "daemon_connection.h"
+#include "daemon_load.h"
+#include "gpujoin.h"
+
+/* Thousandths of the processor time asked for from which on a daemon has no
+ * excuse. */
+#define GOOD_SHARE		800
+
+/* Without a view of the process: how long there must be no beat. */
+#define BLIND_MS		(5 * GJ_PULSE_MS)
+
+/* The state of a process or thread, as in ps; 0: not to be seen. */
+static char
+state_of(const char *path)
+{
+	char		text[128];
+	int			fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t		n;
+	char	   *end;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+
+	/* "pid (name) state ...": the name may contain anything */
+	end = strrchr(text, ')');
+	return end != NULL && end[1] == ' ' ? end[2] : 0;
+}
+
+/* Is a thread of the process ready to run, or in the middle of disk I/O? */
+static bool
+wants_processor(pid_t pid)
+{
+	char		path[MAXPGPATH];
+	DIR		   *dir;
+	struct dirent *entry;
+	bool		wants = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int) pid);
+	dir = opendir(path);
+	if (dir == NULL)
+		return false;
+	while (!wants && (entry = readdir(dir)) != NULL)
+	{
+		char		state;
+
+		if (!isdigit((unsigned char) entry->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int) pid, entry->d_name);
+		state = state_of(path);
+		wants = state == 'R' || state == 'D';
+	}
+	closedir(dir);
+	return wants;
+}
+
+GjPulse
+gj_pulse(const char *socket, pid_t pid, GjLook *before)
+{
+	GjLook		now = {.at_us = gj_now_us()};
+	uint64		elapsed_ms = (now.at_us - before->at_us) / 1000;
+	uint64		beats;
+	char		state = 0;
+	char		path[64];
+	struct gj_load load;
+
+	if (pid > 0)
+	{
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
+		state = state_of(path);
+	}
+	if (state == 'T' || state == 't')
+		return GJ_PULSE_STOPPED;
+
+	if (gj_daemon_load(socket, &load))
+		now.beats = load.beats;
+	if (before->at_us == 0 || elapsed_ms < GJ_PULSE_MS)
+	{
+		if (before->at_us == 0)
+			*before = now;
+		return GJ_PULSE_UNKNOWN;
+	}
+	/* a daemon that was started anew counts anew */
+	beats = now.beats >= before->beats ? now.beats - before->beats : now.beats;
+	if (beats == 0 && state == 0 && now.beats != 0 && elapsed_ms < BLIND_MS)
+		return GJ_PULSE_UNKNOWN;
+
+	*before = now;
+	if (beats == 0)
+		return state != 0 && wants_processor(pid) ? GJ_PULSE_STARVED : GJ_PULSE_STUCK;
+	/* n beats span n - 1 intervals for certain: twice too long is late */
+	if ((beats - 1) * GJ_BEAT_MS * 2 < elapsed_ms || load.processor_share < GOOD_SHARE)
+		return GJ_PULSE_STARVED;
+	return GJ_PULSE_STUCK;
+}

@@ -1,0 +1,183 @@
+/*
+ * daemon_session.c - the course of a job on the wire, up to its first row.
+ *
+ * Everything here may fail without harm: no row has been returned yet, and
+ * the caller turns to the native plan.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "lib/stringinfo.h"
+
+#include "daemon_handshake.h"
+#include "daemon_session.h"
+#include "job.h"
+
+void
+gj_link_init(GjLink *link, MemoryContext context)
+{
+	memset(link, 0, sizeof(*link));
+	gj_connection_init(&link->conn, context);
+	gj_extents_init(&link->extents, &link->conn, 0);
+	link->participant = ParallelWorkerNumber;
+}
+
+void
+gj_link_close(GjLink *link)
+{
+	gj_extents_close(&link->extents);
+	gj_connection_close(&link->conn);
+	link->admitted = false;
+}
+
+bool
+gj_link_return_grant(GjLink *link)
+{
+	return gj_extent_granted(&link->extents) &&
+		gj_extent_return_ready(&link->extents);
+}
+
+bool
+gj_link_receive(GjLink *link, int timeout_ms)
+{
+	for (;;)
+	{
+		if (!gj_receive(&link->conn, timeout_ms))
+			return false;
+		if (link->conn.frame.type != GJ_GRANT)
+			return true;
+		if (!gj_link_return_grant(link))
+			return false;
+	}
+}
+
+static bool
+expect(GjLink *link, enum gj_message type, uint32 length, int timeout_ms)
+{
+	GjConnection *conn = &link->conn;
+
+	if (!gj_link_receive(link, timeout_ms))
+		return false;
+	if (conn->frame.type != type || conn->frame.length != length)
+		return gj_fail(conn, "the daemon sent frame %u of %u bytes where %d was expected",
+					   conn->frame.type, conn->frame.length, (int) type);
+	return true;
+}
+
+bool
+gj_link_connect(GjLink *link, const char *socket)
+{
+	Size		extent_size;
+
+	if (!gj_greet(&link->conn, socket, gj_connect_timeout, &extent_size))
+		return false;
+	link->conn.patience_ms = gj_connect_timeout;
+	gj_extents_init(&link->extents, &link->conn, extent_size);
+	return true;
+}
+
+static bool
+admitted(GjLink *link, int timeout_ms)
+{
+	struct gj_admitted body;
+
+	if (!expect(link, GJ_ADMITTED, sizeof(body), timeout_ms))
+		return false;
+	memcpy(&body, link->conn.body, sizeof(body));
+	link->job = body.job;
+	memcpy(link->token, body.token, sizeof(body.token));
+	link->admitted = true;
+	return true;
+}
+
+bool
+gj_link_open(GjLink *link, const GjPlan *plan, int participants, bool rewindable)
+{
+	StringInfoData json;
+	struct gj_open body = {
+		.queue_timeout_ms = gj_queue_timeout,
+		.flags = rewindable ? GJ_OPEN_REWIND : 0,
+		.participants = participants,
+		.participant = link->participant
+	};
+	bool		ok;
+
+	initStringInfo(&json);
+	appendStringInfo(&json, "{\"version\":1,\"static\":%s,\"runtime\":"
+					 "{\"generation\":1,\"parameters\":[],\"snapshot\":\"\",\"lsn\":\"\"}}",
+					 gj_static_json(plan));
+	body.json_length = json.len;
+	link->rewindable = rewindable;
+	ok = gj_send(&link->conn, GJ_OPEN, &body, sizeof(body), json.data, json.len) &&
+		admitted(link, Min(gj_queue_timeout, INT_MAX / 2) +
+				 Min(gj_connect_timeout, INT_MAX / 2));
+	pfree(json.data);
+	return ok;
+}
+
+bool
+gj_link_attach(GjLink *link, uint64 job, const uint8 *token)
+{
+	struct gj_attach body = {.job = job, .participant = link->participant};
+
+	memcpy(body.token, token, GJ_TOKEN_SIZE);
+	return gj_send(&link->conn, GJ_ATTACH, &body, sizeof(body), NULL, 0) &&
+		admitted(link, gj_connect_timeout);
+}
+
+bool
+gj_link_fed(GjLink *link, uint64 rows, uint64 bytes, uint64 feed_us)
+{
+	struct gj_fed body = {
+		.rows = rows,
+		.bytes = bytes,
+		.feed_us = feed_us,
+		.wait_us = link->conn.wait_us
+	};
+
+	return gj_extent_return_ready(&link->extents) &&
+		gj_send(&link->conn, GJ_FED, &body, sizeof(body), NULL, 0) &&
+		expect(link, GJ_FED_OK, 0, -1);
+}
+
+/* What was under way of an earlier run goes back unread. */
+static bool
+drop_result(GjLink *link)
+{
+	GjConnection *conn = &link->conn;
+	struct gj_result result;
+	GjExtent	extent;
+
+	if (conn->frame.type == GJ_END)
+		return true;
+	if (conn->frame.type != GJ_RESULT || conn->frame.length != sizeof(result) ||
+		conn->nfds != 1)
+		return gj_fail(conn, "the daemon sent frame %u where none was expected",
+					   conn->frame.type);
+	memcpy(&result, conn->body, sizeof(result));
+	return gj_extent_map(&link->extents, gj_take_fd(conn, 0), result.extent, false,
+						 &extent) &&
+		gj_extent_release(&link->extents, &extent);
+}
+
+bool
+gj_link_run(GjLink *link)
+{
+	struct gj_run body = {.generation = ++link->generation};
+	GjConnection *conn = &link->conn;
+
+	conn->patience_ms = gj_connect_timeout;
+	if (!gj_send(conn, GJ_RUN, &body, sizeof(body), NULL, 0))
+		return false;
+	while (gj_link_receive(link, -1))
+	{
+		if (conn->frame.type == GJ_RUNNING && conn->frame.length == 0)
+			return true;
+		if (link->generation == 1)
+			return gj_fail(conn, "the daemon sent frame %u where %d was expected",
+						   conn->frame.type, (int) GJ_RUNNING);
+		if (!drop_result(link))
+			return false;
+	}
+	return false;
+}

@@ -1,0 +1,404 @@
+/*
+ * exec_node.c - the GpuJoin node as the executor sees it.
+ *
+ * A scan of the node decides once, before its first row, whether the daemon
+ * or the native child delivers the rows.  Whatever goes wrong with the daemon
+ * until then means the native child.  After the first row it is an error,
+ * because nobody can tell which rows are still missing.
+ */
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "exec_node.h"
+
+static Node *create_state(CustomScan *scan);
+static void begin(CustomScanState *css, EState *estate, int eflags);
+static TupleTableSlot *exec(CustomScanState *css);
+static void end(CustomScanState *css);
+static void rescan(CustomScanState *css);
+static void shutdown_node(CustomScanState *css);
+static void explain(CustomScanState *css, List *ancestors, ExplainState *es);
+
+CustomScanMethods gj_scan_methods = {
+	.CustomName = "GpuJoin",
+	.CreateCustomScanState = create_state,
+};
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "GpuJoin",
+	.BeginCustomScan = begin,
+	.ExecCustomScan = exec,
+	.EndCustomScan = end,
+	.ReScanCustomScan = rescan,
+	.EstimateDSMCustomScan = gj_estimate_dsm,
+	.InitializeDSMCustomScan = gj_initialize_dsm,
+	.ReInitializeDSMCustomScan = gj_reinitialize_dsm,
+	.InitializeWorkerCustomScan = gj_initialize_worker,
+	.ShutdownCustomScan = shutdown_node,
+	.ExplainCustomScan = explain,
+};
+
+static Node *
+create_state(CustomScan *scan)
+{
+	GjState    *state = (GjState *) newNode(sizeof(GjState), T_CustomScanState);
+
+	state->css.methods = &exec_methods;
+	state->plan = gj_plan_read(scan);
+	return (Node *) state;
+}
+
+/* The query's memory goes, by its end or by an error. */
+static void
+release(void *arg)
+{
+	gj_link_close(&((GjState *) arg)->link);
+}
+
+static void
+begin(CustomScanState *css, EState *estate, int eflags)
+{
+	GjState    *state = (GjState *) css;
+	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
+	int			ninputs = state->plan->ninputs;
+	ListCell   *lc;
+	int			i = 0;
+
+	if (list_length(scan->custom_plans) != ninputs + 1)
+		elog(ERROR, "GpuJoin has %d children for %d inputs",
+			 list_length(scan->custom_plans), ninputs);
+
+	gj_link_init(&state->link, NULL);
+	state->release.func = release;
+	state->release.arg = state;
+	MemoryContextRegisterResetCallback(estate->es_query_cxt, &state->release);
+	state->may_rewind = (eflags & EXEC_FLAG_REWIND) != 0;
+	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "GpuJoin",
+											   ALLOCSET_DEFAULT_SIZES);
+
+	state->inputs = palloc0(ninputs * sizeof(PlanState *));
+	state->page_feeds = palloc0(ninputs * sizeof(GjPageFeed *));
+	foreach(lc, scan->custom_plans)
+	{
+		PlanState  *child;
+
+		/* EXPLAIN without ANALYZE shows one plan, not two */
+		if (i == ninputs && (eflags & EXEC_FLAG_EXPLAIN_ONLY))
+			break;
+		child = ExecInitNode(lfirst(lc), estate, eflags);
+		css->custom_ps = lappend(css->custom_ps, child);
+		if (i < ninputs)
+			state->inputs[i++] = child;
+		else
+			state->native = child;
+	}
+}
+
+void
+gj_prepare_run(GjState *state)
+{
+	gj_link_close(&state->link);
+	MemoryContextReset(state->run_context);
+	gj_link_init(&state->link, state->run_context);
+}
+
+bool
+gj_native_next(GjState *state)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+	TupleTableSlot *row = ExecProcNode(state->native);
+	const int  *resnos = state->plan->native_resnos;
+
+	ExecClearTuple(slot);
+	if (TupIsNull(row))
+		return false;
+	slot_getallattrs(row);
+	for (int i = 0; i < state->plan->noutputs; i++)
+	{
+		int			resno = resnos[i];
+
+		slot->tts_values[i] = resno > 0 ? row->tts_values[resno - 1] : (Datum) 0;
+		slot->tts_isnull[i] = resno > 0 ? row->tts_isnull[resno - 1] : true;
+	}
+	ExecStoreVirtualTuple(slot);
+	return true;
+}
+
+GjRead
+gj_offload_next(GjState *state)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	ExprState  *qual = state->css.ss.ps.qual;
+
+	for (;;)
+	{
+		GjRead		read;
+
+		CHECK_FOR_INTERRUPTS();
+		if (unlikely(TTS_SHOULDFREE(slot)))
+			ExecClearTuple(slot);
+		slot->tts_flags |= TTS_FLAG_EMPTY;
+		slot->tts_nvalid = 0;
+		read = gj_reader_next(&state->reader, slot->tts_values, slot->tts_isnull);
+		if (read != GJ_READ_ROW)
+			return read;
+		ExecStoreVirtualTuple(slot);
+		if (qual == NULL)
+			return GJ_READ_ROW;
+		econtext->ecxt_scantuple = slot;
+		if (ExecQual(qual, econtext))
+			return GJ_READ_ROW;
+		InstrCountFiltered1(state, 1);
+		ResetExprContext(econtext);
+	}
+}
+
+/*
+ * From here on the native child delivers, for this reason.  Inputs that were
+ * fed in part give back what they hold, above all parallel workers: the native
+ * child may want some.
+ */
+static void
+go_native(GjState *state, const char *reason)
+{
+	if (reason != NULL)
+	{
+		strlcpy(state->report.fallback, reason, sizeof(state->report.fallback));
+		elog(DEBUG1, "GpuJoin uses the native plan: %s", reason);
+	}
+	state->mode = GJ_MODE_NATIVE;
+	gj_link_close(&state->link);
+	if (state->shared == NULL)
+		for (int i = 0; i < state->plan->ninputs; i++)
+			(void) ExecShutdownNode(state->inputs[i]);
+}
+
+void
+gj_finish_job(GjState *state)
+{
+	if (state->link.rewindable)
+		return;
+	gj_report_fetch(state);
+	gj_link_close(&state->link);
+}
+
+/* A whole job, up to its first row. */
+static bool
+run_job(GjState *state)
+{
+	GjLink	   *link = &state->link;
+
+	if (!gj_enabled)
+		return gj_fail(&link->conn, "gpujoin.enabled is off");
+	if (state->unfit != NULL)
+		return gj_fail(&link->conn, "%s", state->unfit);
+	return gj_link_connect(link, gj_socket) &&
+		gj_link_open(link, state->plan, 1, state->may_rewind) &&
+		gj_feed(state) &&
+		gj_link_run(link);
+}
+
+/* Decides where the rows of this scan come from. */
+static void
+start(GjState *state)
+{
+	GjLink	   *link = &state->link;
+	MemoryContext old;
+
+	state->executed = true;
+	if (!state->rewind)
+		gj_report_forget(state);
+	if (state->css.ss.ps.state->es_epq_active != NULL)
+	{
+		state->mode = GJ_MODE_NATIVE;
+		return;
+	}
+	if (state->shared != NULL)
+	{
+		gj_parallel_start(state);
+		if (state->mode == GJ_MODE_NATIVE)
+			go_native(state, NULL);
+		return;
+	}
+
+	if (!state->rewind)
+		gj_prepare_run(state);
+	old = MemoryContextSwitchTo(state->run_context);
+	if (state->rewind ? gj_link_run(link) : run_job(state))
+	{
+		if (!state->rewind)
+			gj_reader_init(&state->reader, link, state->plan);
+		if (gj_reader_start(&state->reader))
+			state->mode = GJ_MODE_OFFLOAD;
+	}
+	state->rewind = false;
+	MemoryContextSwitchTo(old);
+
+	if (state->mode != GJ_MODE_OFFLOAD)
+		go_native(state, link->conn.failure);
+	else if (gj_verify)
+		gj_verify_run(state);
+}
+
+/* The daemon failed after it had promised rows. */
+static void
+lost(GjState *state)
+{
+	GjConnection *conn = &state->link.conn;
+
+	if (state->shared == NULL && !state->returned_row)
+	{
+		go_native(state, conn->failure);
+		return;
+	}
+	gj_link_close(&state->link);
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("the join daemon failed while it returned rows"),
+			 errdetail_internal("%s.", conn->failure),
+			 errhint("Run the query again; it uses the native plan while the daemon is away.")));
+}
+
+static TupleTableSlot *
+exec(CustomScanState *css)
+{
+	GjState    *state = (GjState *) css;
+	ExprContext *econtext = css->ss.ps.ps_ExprContext;
+	TupleTableSlot *slot = css->ss.ss_ScanTupleSlot;
+	bool		found = false;
+
+	if (css->ss.ps.ps_ProjInfo != NULL || css->ss.ps.qual != NULL)
+		ResetExprContext(econtext);
+	while (!found)
+	{
+		switch (state->mode)
+		{
+			case GJ_MODE_START:
+				start(state);
+				break;
+			case GJ_MODE_OFFLOAD:
+				switch (gj_offload_next(state))
+				{
+					case GJ_READ_ROW:
+						found = true;
+						break;
+					case GJ_READ_END:
+						state->mode = GJ_MODE_DONE;
+						if (state->shared != NULL)
+							gj_parallel_ended(state->shared);
+						gj_finish_job(state);
+						break;
+					case GJ_READ_FAILED:
+						lost(state);
+						break;
+				}
+				break;
+			case GJ_MODE_NATIVE:
+				if (gj_native_next(state))
+					found = true;
+				else
+					state->mode = GJ_MODE_DONE;
+				break;
+			case GJ_MODE_VERIFIED:
+				if (tuplestore_gettupleslot(state->verified, true, false,
+											state->verified_slot))
+				{
+					slot = ExecCopySlot(slot, state->verified_slot);
+					found = true;
+				}
+				else
+					state->mode = GJ_MODE_DONE;
+				break;
+			case GJ_MODE_DONE:
+				ExecClearTuple(slot);
+				return NULL;
+		}
+	}
+	state->returned_row = true;
+	if (css->ss.ps.ps_ProjInfo == NULL)
+		return slot;
+	econtext->ecxt_scantuple = slot;
+	return ExecProject(css->ss.ps.ps_ProjInfo);
+}
+
+static void
+end(CustomScanState *css)
+{
+	GjState    *state = (GjState *) css;
+	ListCell   *lc;
+
+	gj_link_close(&state->link);
+	if (state->verified != NULL)
+		tuplestore_end(state->verified);
+	state->verified = NULL;
+	foreach(lc, css->custom_ps)
+		ExecEndNode(lfirst(lc));
+}
+
+/* Can the job of the scan that ends serve the next one too? */
+static bool
+can_rewind(GjState *state)
+{
+	if (state->shared != NULL || !state->link.rewindable || !state->link.admitted ||
+		state->link.generation == 0 || state->css.ss.ps.chgParam != NULL ||
+		(state->mode != GJ_MODE_OFFLOAD && state->mode != GJ_MODE_DONE))
+		return false;
+	for (int i = 0; i < state->plan->ninputs; i++)
+		if (state->inputs[i]->chgParam != NULL)
+			return false;
+	return gj_reader_report(&state->reader) && gj_reader_stop(&state->reader);
+}
+
+static void
+rescan(CustomScanState *css)
+{
+	GjState    *state = (GjState *) css;
+	ListCell   *lc;
+
+	ExecScanReScan(&css->ss);
+	state->rewind = can_rewind(state);
+	if (!state->rewind)
+		gj_link_close(&state->link);
+	if (state->verified != NULL)
+		tuplestore_end(state->verified);
+	state->verified = NULL;
+	state->mode = GJ_MODE_START;
+	state->returned_row = false;
+	foreach(lc, css->custom_ps)
+	{
+		PlanState  *child = lfirst(lc);
+
+		if (css->ss.ps.chgParam != NULL)
+			UpdateChangedParamSet(child, css->ss.ps.chgParam);
+		if (child->chgParam == NULL)
+			ExecReScan(child);
+	}
+}
+
+/*
+ * No row will be asked for in a parallel plan, and perhaps none in a serial
+ * one: a cursor without SCROLL goes on after this.
+ */
+static void
+shutdown_node(CustomScanState *css)
+{
+	GjState    *state = (GjState *) css;
+
+	gj_report_fetch(state);
+	if (state->shared != NULL)
+		gj_parallel_shutdown(state);
+}
+
+static void
+explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	GjState    *state = (GjState *) css;
+
+	gj_explain(css, state->plan, es->analyze && state->executed ? &state->report : NULL,
+			   ancestors, es);
+}

@@ -1,0 +1,76 @@
+/*
+ * explain_wire.c - the daemon's statistics of a job, as far as they can be believed.
+ *
+ * Counts are held against their bounds and against the length of the message
+ * before anything behind them is looked at, and texts are found to end and to
+ * print: EXPLAIN takes all of it as it is.
+ */
+#include <string.h>
+
+#include "explain_wire.h"
+
+/* Is this a text that ends, of characters that every encoding has? */
+static bool
+is_text(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+	{
+		if (text[i] == '\0')
+			return true;
+		if (text[i] < ' ' || text[i] > '~')
+			return false;
+	}
+	return false;
+}
+
+#define IS_TEXT(array) is_text((array), sizeof(array))
+
+bool
+gj_stats_read(GjStats *stats, const void *body, size_t length)
+{
+	const char *at = body;		/* stays aligned: sizes are multiples of 8 */
+	const struct gj_stats *total = body;
+	size_t		phases = 0;
+	size_t		joins_length;
+
+	if (length < sizeof(*total) ||
+		total->joins > GJ_MAX_INPUTS || total->participants > GJ_MAX_PARTICIPANTS ||
+		!IS_TEXT(total->provider) || !IS_TEXT(total->fallback))
+		return false;
+	stats->total = total;
+	at += sizeof(*total);
+	length -= sizeof(*total);
+
+	joins_length = total->joins * sizeof(*stats->joins);
+	if (length < joins_length)
+		return false;
+	stats->joins = (const struct gj_join_stats *) at;
+	at += joins_length;
+	length -= joins_length;
+	for (uint32_t i = 0; i < total->joins; i++)
+	{
+		if (stats->joins[i].phases > GJ_MAX_PHASES || !IS_TEXT(stats->joins[i].algorithm))
+			return false;
+		phases += stats->joins[i].phases;
+	}
+
+	if (length != phases * sizeof(*stats->phases) +
+		total->participants * sizeof(*stats->participants))
+		return false;
+	stats->phases = (const struct gj_phase_stats *) at;
+	stats->participants = (const struct gj_participant_stats *) (stats->phases + phases);
+	for (size_t i = 0; i < phases; i++)
+		if (!IS_TEXT(stats->phases[i].name))
+			return false;
+	return true;
+}
+
+const struct gj_phase_stats *
+gj_stats_phases(const GjStats *stats, uint32_t i)
+{
+	const struct gj_phase_stats *first = stats->phases;
+
+	for (uint32_t join = 0; join < i; join++)
+		first += stats->joins[join].phases;
+	return first;
+}

@@ -1,0 +1,298 @@
+/*
+ * feed_encode.c - values of one column into a batch, a loop for each way.
+ *
+ * The loops over fixed words are what the feed's speed hangs on: they read
+ * through an array of pointers and write one dense array, nothing else.
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "utils/memutils.h"
+
+#include "feed_writer.h"
+#include "numeric.h"
+
+static inline void
+set_null(GjColumnWriter *column, uint32 row, uint32 capacity)
+{
+	if (column->nulls++ == 0)
+		memset(column->validity, 0xff, (capacity + 7) / 8);
+	column->validity[row >> 3] &= ~(1 << (row & 7));
+}
+
+#define COPY_WORDS(type) \
+	do { \
+		type	   *to = (type *) column->values + first; \
+		uint32		offset = vector->offset; \
+		if (!vector->nullable) \
+			for (int i = 0; i < n; i++) \
+				to[i] = *(const type *) (pointers[i] + offset); \
+		else \
+			for (int i = 0; i < n; i++) \
+			{ \
+				if (pointers[i] != NULL) \
+					to[i] = *(const type *) (pointers[i] + offset); \
+				else \
+				{ \
+					to[i] = 0; \
+					set_null(column, first + i, writer->capacity); \
+				} \
+			} \
+	} while (0)
+
+static void
+copy_bytes(GjWriter *writer, GjColumnWriter *column, const GjVector *vector, int n)
+{
+	uint32		first = writer->rows;
+	int			width = column->column->width;
+	int			length = column->length;
+	char	   *to = column->values + (Size) first * width;
+
+	for (int i = 0; i < n; i++, to += width)
+	{
+		const char *from = vector->pointers[i];
+
+		if (from == NULL)
+		{
+			memset(to, 0, width);
+			set_null(column, first + i, writer->capacity);
+			continue;
+		}
+		memcpy(to, from + vector->offset, length);
+		memset(to + length, 0, width - length);
+	}
+}
+
+/* Are the value's bytes in line and not compressed? */
+static inline bool
+is_plain(const char *value)
+{
+	return VARATT_IS_4B_U(value) || (VARATT_IS_1B(value) && !VARATT_IS_1B_E(value));
+}
+
+/* The value with its bytes in line and not compressed, in scratch memory where
+ * it was not. */
+static inline const char *
+plain_varlena(GjWriter *writer, const char *value)
+{
+	MemoryContext old;
+
+	if (likely(is_plain(value)))
+		return value;
+	old = MemoryContextSwitchTo(writer->scratch);
+	value = (const char *) pg_detoast_datum_packed((struct varlena *) value);
+	MemoryContextSwitchTo(old);
+	return value;
+}
+
+static int
+copy_decimals(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
+			  int n, GjPut *why)
+{
+	uint32		first = writer->rows;
+	int64	   *to = (int64 *) column->values + first;
+	int			scale = column->column->scale;
+
+	for (int i = 0; i < n; i++)
+	{
+		const char *value = vector->pointers[i];
+
+		if (value == NULL)
+		{
+			to[i] = 0;
+			set_null(column, first + i, writer->capacity);
+			continue;
+		}
+		value = plain_varlena(writer, value + vector->offset);
+		if (!gj_numeric_to_decimal(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value),
+								   scale, &to[i]))
+		{
+			gj_fail(writer->extents->conn,
+					"a numeric value does not fit its declared precision and scale");
+			*why = GJ_PUT_FAILED;
+			return i;
+		}
+	}
+	return n;
+}
+
+/* Appends a varlena of these bytes to the heap, its header made anew. */
+static inline GjPut
+put_varlena(GjColumnWriter *column, const char *data, uint32 length, bool packable)
+{
+	bool		small = packable && length + VARHDRSZ_SHORT <= VARATT_SHORT_MAX;
+	uint32		size = length + (small ? VARHDRSZ_SHORT : VARHDRSZ);
+	uint32		padded = TYPEALIGN(column->column->align, size);
+	char	   *to = column->heap + column->heap_used;
+
+	if (unlikely(column->heap_size - column->heap_used < padded))
+		return GJ_PUT_FULL;
+
+	/* the padding is under the value's last word */
+	memset(to + padded - column->column->align, 0, column->column->align);
+	if (small)
+	{
+		SET_VARSIZE_SHORT(to, size);
+		memcpy(to + VARHDRSZ_SHORT, data, length);
+	}
+	else
+	{
+		SET_VARSIZE(to, size);
+		memcpy(to + VARHDRSZ, data, length);
+	}
+	column->heap_used += padded;
+	return GJ_PUT_OK;
+}
+
+/* Appends the reference to a value that is chained, now or before. */
+static GjPut
+put_chain(GjWriter *writer, GjColumnWriter *column, const char *value, uint32 length)
+{
+	uint32		padded = TYPEALIGN(column->column->align, sizeof(column->ref));
+	char	   *to = column->heap + column->heap_used;
+
+	if (column->heap_size - column->heap_used < padded)
+		return GJ_PUT_FULL;
+	if (!column->chained)
+	{
+		/* longer than any short header says, so the header has four bytes */
+		if (!gj_chain_write(writer->extents, writer->chain, writer->participant,
+							value - VARHDRSZ, (uint64) length + VARHDRSZ, &column->ref))
+			return GJ_PUT_FAILED;
+		writer->total_bytes += (uint64) length + VARHDRSZ;
+		column->chained = true;
+	}
+	memset(to, 0, padded);
+	memcpy(to, &column->ref, sizeof(column->ref));
+	column->heap_used += padded;
+	return GJ_PUT_OK;
+}
+
+/* The canonical form of a numeric key, in scratch memory where it is long. */
+static const char *
+numeric_key(GjWriter *writer, const char *data, uint32 *length, char *buffer,
+			uint32 buffer_size)
+{
+	if (*length + 4 > buffer_size)
+		buffer = MemoryContextAlloc(writer->scratch, *length + 4);
+	*length = gj_numeric_canonical(data, *length, buffer);
+	return buffer;
+}
+
+/* Appends a value that is not NULL. */
+static inline GjPut
+put_value(GjWriter *writer, GjColumnWriter *column, const char *value)
+{
+	const char *plain;
+	const char *data;
+	uint32		length;
+	char		buffer[128];
+	GjPut		put;
+
+	/* what will be chained is not fetched before that is possible */
+	if (unlikely(!is_plain(value)) && !writer->may_wait && !column->column->is_key &&
+		toast_raw_datum_size(PointerGetDatum(value)) > column->inline_limit)
+		return GJ_PUT_CHAIN;
+	plain = plain_varlena(writer, value);
+	data = VARDATA_ANY(plain);
+	length = VARSIZE_ANY_EXHDR(plain);
+	if (column->copy == GJ_COPY_BPCHAR_KEY)
+		while (length > 0 && data[length - 1] == ' ')
+			length--;
+	else if (column->copy == GJ_COPY_NUMERIC_KEY)
+		data = numeric_key(writer, data, &length, buffer, sizeof(buffer));
+
+	if (likely(length <= column->inline_limit - VARHDRSZ))
+		put = put_varlena(column, data, length, column->packable);
+	else if (column->column->is_key)
+	{
+		gj_fail(writer->extents->conn,
+				"a key value of %u bytes is too long: %u fit a batch of this join",
+				length, (uint32) (column->inline_limit - VARHDRSZ));
+		writer->unfit = true;
+		put = GJ_PUT_FAILED;
+	}
+	else
+		put = writer->may_wait ? put_chain(writer, column, data, length) : GJ_PUT_CHAIN;
+	if (unlikely(plain != value))
+		pfree(unconstify(char *, plain));
+	return put;
+}
+
+static int
+copy_varlena(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
+			 int n, GjPut *why)
+{
+	uint32		first = writer->rows;
+	uint32	   *offsets = (uint32 *) column->values;
+
+	for (int i = 0; i < n; i++)
+	{
+		const char *value = vector->pointers[i];
+
+		if (value == NULL)
+			set_null(column, first + i, writer->capacity);
+		else
+		{
+			GjPut		put = put_value(writer, column, value + vector->offset);
+
+			if (unlikely(put != GJ_PUT_OK))
+			{
+				*why = put;
+				return i;
+			}
+		}
+		offsets[first + i + 1] = column->heap_used;
+	}
+	return n;
+}
+
+uint32
+gj_encoded_size(const GjColumnWriter *column, const GjVector *vector)
+{
+	const char *value = vector->pointers[0];
+	Size		size;
+
+	if (value == NULL)
+		return 0;
+	size = toast_raw_datum_size(PointerGetDatum(value + vector->offset));
+	if (column->copy == GJ_COPY_NUMERIC_KEY)
+		size += sizeof(uint32);
+	if (size > column->inline_limit)
+		size = sizeof(struct gj_chain_ref);
+	return TYPEALIGN(column->column->align, size);
+}
+
+int
+gj_encode(GjWriter *writer, GjColumnWriter *column, const GjVector *vector, int n,
+		  GjPut *why)
+{
+	const char *const *pointers = vector->pointers;
+	uint32		first = writer->rows;
+
+	switch (column->copy)
+	{
+		case GJ_COPY_1:
+			COPY_WORDS(uint8);
+			return n;
+		case GJ_COPY_2:
+			COPY_WORDS(uint16);
+			return n;
+		case GJ_COPY_4:
+			COPY_WORDS(uint32);
+			return n;
+		case GJ_COPY_8:
+			COPY_WORDS(uint64);
+			return n;
+		case GJ_COPY_BYTES:
+			copy_bytes(writer, column, vector, n);
+			return n;
+		case GJ_COPY_DECIMAL:
+			return copy_decimals(writer, column, vector, n, why);
+		case GJ_COPY_VARLENA:
+		case GJ_COPY_NUMERIC_KEY:
+		case GJ_COPY_BPCHAR_KEY:
+			return copy_varlena(writer, column, vector, n, why);
+	}
+	pg_unreachable();
+}

@@ -1,0 +1,342 @@
+/*
+ * feed_page_rows.c - the visible tuples of one heap page as vectors of values.
+ *
+ * On a page whose tuples have no NULLs, attributes before the first one of
+ * variable length lie at the same offset in every tuple, and a vector is just
+ * the tuples and that offset.  The others are found by walking each tuple up
+ * to the last attribute that is read, as tuple deforming does.
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "access/tupmacs.h"
+#include "executor/executor.h"
+#include "utils/datum.h"
+#include "utils/rel.h"
+
+#include "feed_page_filter.h"
+#include "feed_page_rows.h"
+
+static uint8
+align_mask(char align)
+{
+	switch (align)
+	{
+		case TYPALIGN_SHORT:
+			return ALIGNOF_SHORT - 1;
+		case TYPALIGN_INT:
+			return ALIGNOF_INT - 1;
+		case TYPALIGN_DOUBLE:
+			return ALIGNOF_DOUBLE - 1;
+		default:
+			return 0;
+	}
+}
+
+/* The position of attnum among the attributes that are read. */
+static int
+attribute_of(GjPageRows *rows, TupleDesc desc, AttrNumber attnum)
+{
+	GjPageAttribute *a;
+
+	for (int i = 0; i < rows->nattributes; i++)
+		if (rows->attributes[i].step == attnum - 1)
+			return i;
+	a = &rows->attributes[rows->nattributes];
+	a->step = attnum - 1;
+	a->fixed_offset = -1;
+	a->pointers = palloc(MaxHeapTuplesPerPage * sizeof(char *));
+	if (TupleDescAttr(desc, attnum - 1)->atthasmissing)
+	{
+		bool		isnull;
+
+		a->missing_value = getmissingattr(desc, attnum, &isnull);
+		if (!isnull)
+			a->missing = TupleDescAttr(desc, attnum - 1)->attbyval ?
+				(const char *) &a->missing_value : DatumGetPointer(a->missing_value);
+	}
+	return rows->nattributes++;
+}
+
+/* Steps up to the last attribute read, and the offsets that never change. */
+static void
+plan_walk(GjPageRows *rows, TupleDesc desc)
+{
+	const char **unread = palloc(MaxHeapTuplesPerPage * sizeof(char *));
+	int			offset = 0;
+	bool		fixed = true;
+
+	for (int i = 0; i < rows->nattributes; i++)
+		rows->nsteps = Max(rows->nsteps, rows->attributes[i].step + 1);
+	rows->steps = palloc(Max(1, rows->nsteps) * sizeof(GjPageStep));
+	rows->first_walk = rows->nsteps;
+	for (int i = 0; i < rows->nsteps; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		GjPageStep *step = &rows->steps[i];
+		int			aligned;
+
+		step->length = att->attlen;
+		step->mask = align_mask(att->attalign);
+		step->target = -1;
+		step->out = unread;
+		step->missing = NULL;
+		for (int k = 0; k < rows->nattributes; k++)
+			if (rows->attributes[k].step == i)
+			{
+				step->target = k;
+				step->out = rows->attributes[k].pointers;
+				step->missing = rows->attributes[k].missing;
+			}
+
+		if (!fixed)
+			continue;
+		aligned = (offset + step->mask) & ~step->mask;
+		if (step->length < 0)
+		{
+			/* a varlena may begin unaligned; what follows it moves */
+			fixed = false;
+			rows->first_walk = i;
+			rows->walk_offset = offset;
+			if (aligned == offset && step->target >= 0)
+				rows->attributes[step->target].fixed_offset = offset;
+			continue;
+		}
+		if (step->target >= 0)
+			rows->attributes[step->target].fixed_offset = aligned;
+		offset = aligned + step->length;
+	}
+}
+
+GjPageRows *
+gj_page_rows_create(ScanState *scan, const GjWriter *writer)
+{
+	TupleDesc	desc = RelationGetDescr(scan->ss_currentRelation);
+	GjPageRows *rows = palloc0(sizeof(GjPageRows));
+	List	   *quals = scan->ps.plan->qual;
+	ListCell   *lc;
+
+	rows->attributes = palloc0((writer->ncolumns + list_length(quals) + 1) *
+							   sizeof(GjPageAttribute));
+	rows->checks = palloc0((list_length(quals) + 1) * sizeof(GjPageCheck));
+	foreach(lc, quals)
+	{
+		GjPageCheck *check = &rows->checks[rows->nchecks++];
+
+		if (!gj_page_qual(lfirst(lc), &check->qual))
+			return NULL;
+		check->attribute = attribute_of(rows, desc, check->qual.attnum);
+		if (check->qual.value != NULL)
+			check->value = ExecInitExpr(check->qual.value, &scan->ps);
+	}
+	rows->ncolumns = writer->ncolumns;
+	rows->columns = palloc((writer->ncolumns + 1) * sizeof(int));
+	for (int i = 0; i < writer->ncolumns; i++)
+	{
+		AttrNumber	attnum = writer->columns[i].column->attnum;
+
+		if (attnum <= 0 || attnum > desc->natts)
+			return NULL;
+		rows->columns[i] = attribute_of(rows, desc, attnum);
+	}
+	plan_walk(rows, desc);
+	return rows;
+}
+
+void
+gj_page_rows_bind(GjPageRows *rows, ScanState *scan)
+{
+	rows->none = false;
+	for (int i = 0; i < rows->nchecks; i++)
+		if (!gj_page_check_bind(&rows->checks[i], scan->ps.ps_ExprContext))
+			rows->none = true;
+}
+
+/*
+ * Where the attribute at data + offset begins, and (in *end) where it ends.
+ * Most variable ones are varlenas with a header of one byte, which are never
+ * padded; a byte of zero is padding, never such a header.
+ */
+static inline uint32
+locate(const GjPageStep *step, const char *data, uint32 offset, uint32 *end)
+{
+	if (step->length > 0)
+	{
+		offset = (offset + step->mask) & ~(uint32) step->mask;
+		*end = offset + step->length;
+	}
+	else
+	{
+		uint8		header = (uint8) data[offset];
+
+		if (likely(step->length == -1 && (header & 1) && header != 1))
+			*end = offset + (header >> 1);
+		else
+		{
+			if (step->length != -1 || header == 0)
+				offset = (offset + step->mask) & ~(uint32) step->mask;
+			*end = att_addlength_pointer(offset, step->length, data + offset);
+		}
+	}
+	return offset;
+}
+
+/* Finds the attributes that have no fixed offset, in tuples without NULLs. */
+static void
+walk_uniform(GjPageRows *rows)
+{
+	const GjPageStep *first = rows->steps + rows->first_walk;
+	const GjPageStep *last = rows->steps + rows->nsteps;
+
+	for (int j = 0; j < rows->n; j++)
+	{
+		const char *data = rows->data[j];
+		uint32		offset = rows->walk_offset;
+
+		for (const GjPageStep *step = first; step < last; step++)
+			step->out[j] = data + locate(step, data, offset, &offset);
+	}
+}
+
+/* Finds all attributes that are read, in any tuples. */
+static void
+walk_any(GjPageRows *rows)
+{
+	for (int j = 0; j < rows->n; j++)
+	{
+		HeapTupleHeader tuple = rows->tuples[j];
+		const char *data = rows->data[j];
+		bool		nulls = (tuple->t_infomask & HEAP_HASNULL) != 0;
+		int			there = Min(HeapTupleHeaderGetNatts(tuple), rows->nsteps);
+		uint32		offset = 0;
+		int			i = 0;
+
+		for (; i < there; i++)
+		{
+			const GjPageStep *step = &rows->steps[i];
+
+			if (nulls && att_isnull(i, tuple->t_bits))
+				step->out[j] = NULL;
+			else
+				step->out[j] = data + locate(step, data, offset, &offset);
+		}
+		for (; i < rows->nsteps; i++)
+			rows->steps[i].out[j] = rows->steps[i].missing;
+	}
+}
+
+static GjVector
+vector_of(const GjPageRows *rows, int attribute)
+{
+	const GjPageAttribute *a = &rows->attributes[attribute];
+
+	if (rows->uniform && a->fixed_offset >= 0)
+		return (GjVector)
+	{
+		.pointers = rows->data, .offset = a->fixed_offset
+	};
+	return (GjVector)
+	{
+		.pointers = a->pointers, .nullable = !rows->uniform
+	};
+}
+
+/* Keeps of the tuples those that are listed. */
+static void
+keep_only(GjPageRows *rows, const uint16 *kept, int nkept, bool walked)
+{
+	for (int j = 0; j < nkept; j++)
+		rows->data[j] = rows->data[kept[j]];
+	if (!rows->uniform && !walked)
+		for (int j = 0; j < nkept; j++)
+			rows->tuples[j] = rows->tuples[kept[j]];
+	if (walked)
+		for (int i = 0; i < rows->nattributes; i++)
+		{
+			const char **pointers = rows->attributes[i].pointers;
+
+			if (rows->uniform && rows->attributes[i].fixed_offset >= 0)
+				continue;
+			for (int j = 0; j < nkept; j++)
+				pointers[j] = pointers[kept[j]];
+		}
+	rows->n = nkept;
+}
+
+/* Applies the checks whose attributes are found already, or the others. */
+static bool
+filter(GjPageRows *rows, bool walked)
+{
+	uint16		kept[MaxHeapTuplesPerPage];
+
+	for (int i = 0; i < rows->nchecks && rows->n > 0; i++)
+	{
+		const GjPageCheck *check = &rows->checks[i];
+		bool		fixed = rows->uniform &&
+			rows->attributes[check->attribute].fixed_offset >= 0;
+		GjVector	vector;
+		int			nkept;
+
+		if (fixed == walked)
+			continue;
+		vector = vector_of(rows, check->attribute);
+		nkept = gj_page_check_filter(check, &vector, rows->n, kept);
+		if (nkept < 0)
+			return false;
+		if (nkept < rows->n)
+			keep_only(rows, kept, nkept, walked);
+	}
+	return true;
+}
+
+bool
+gj_page_rows_load(GjPageRows *rows, Page page, const OffsetNumber *offsets, int n)
+{
+	uint16		mask = 0;
+	int			natts = MaxTupleAttributeNumber;
+
+	rows->n = n;
+	for (int j = 0; j < n; j++)
+	{
+		HeapTupleHeader tuple = (HeapTupleHeader)
+		PageGetItem(page, PageGetItemId(page, offsets[j]));
+
+		mask |= tuple->t_infomask;
+		natts = Min(natts, HeapTupleHeaderGetNatts(tuple));
+		rows->tuples[j] = tuple;
+		rows->data[j] = (const char *) tuple + tuple->t_hoff;
+	}
+	rows->uniform = (mask & HEAP_HASNULL) == 0 && natts >= rows->nsteps;
+
+	if (!filter(rows, false))
+		return false;
+	if (!rows->uniform)
+		walk_any(rows);
+	else if (rows->first_walk < rows->nsteps)
+		walk_uniform(rows);
+	return filter(rows, true);
+}
+
+void
+gj_page_rows_vectors(const GjPageRows *rows, GjVector *vectors)
+{
+	for (int i = 0; i < rows->ncolumns; i++)
+		vectors[i] = vector_of(rows, rows->columns[i]);
+}
+
+void
+gj_page_rows_move(GjPageRows *rows, const char *from, const char *to)
+{
+	for (int j = 0; j < rows->n; j++)
+		rows->data[j] = to + (rows->data[j] - from);
+	for (int i = 0; i < rows->nattributes; i++)
+	{
+		const char **pointers = rows->attributes[i].pointers;
+
+		if (rows->uniform && rows->attributes[i].fixed_offset >= 0)
+			continue;
+		for (int j = 0; j < rows->n; j++)
+			if (pointers[j] >= from && pointers[j] < from + BLCKSZ)
+				pointers[j] = to + (pointers[j] - from);
+	}
+}

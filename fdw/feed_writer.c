@@ -1,0 +1,547 @@
+/*
+ * feed_writer.c - how batches of an input are laid out, begun and handed over.
+ *
+ * A batch has an array of values a column, a bitmap of validity, and for
+ * varlena a heap.  Their sizes follow the widths that are expected, which are
+ * those of the statistics for the first batch and of the batch before for the
+ * others.  A batch whose rows turn out to be others is not handed over half
+ * empty: the arrays move within the extent, each to a place that suits the
+ * rows seen, until the extent is nearly full.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+
+#include "feed_writer.h"
+
+#define ALIGN64(n) TYPEALIGN64(64, (n))
+
+/* A batch has no more rows than this. */
+#define MOST_ROWS (1 << 24)
+
+
+/* An extent less than this share of which is free is full enough. */
+#define FREE_SHARE 8
+
+/* How often a batch's bytes are moved, at most, counted in extents: rows whose
+ * widths change all the time are not worth more. */
+#define MOST_MOVES 4
+
+/* A move of nothing is counted as this share of an extent. */
+#define LEAST_MOVE 64
+
+/*
+ * The bytes that a varlena may have in a batch.  All columns of the plan
+ * together leave half of an extent free, so that every row fits one, of the
+ * inputs and of the result.  Keys have a share of their own, because a key
+ * cannot be chained.
+ */
+static uint32
+inline_limit(const GjPlan *plan, Size extent_size, bool is_key)
+{
+	int			values = 1;
+	int			keys = 0;
+
+	for (int i = 0; i < plan->ninputs; i++)
+		for (int j = 0; j < plan->inputs[i].ncolumns; j++)
+		{
+			const GjColumn *column = &plan->inputs[i].columns[j];
+
+			if (column->encoding != GJ_ENC_VARLENA)
+				continue;
+			if (column->is_key)
+				keys++;
+			else
+				values++;
+		}
+	return is_key ? extent_size / 4 / keys :
+		Min((Size) 64 * 1024, extent_size / 4 / values);
+}
+
+static GjCopy
+copy_of(const GjColumn *column, const GjColumnWriter *writer)
+{
+	switch (column->form)
+	{
+		case GJ_FORM_DECIMAL:
+			return GJ_COPY_DECIMAL;
+		case GJ_FORM_NUMERIC_KEY:
+			return GJ_COPY_NUMERIC_KEY;
+		case GJ_FORM_BPCHAR_KEY:
+			return GJ_COPY_BPCHAR_KEY;
+		case GJ_FORM_VALUE:
+			break;
+	}
+	if (column->encoding == GJ_ENC_VARLENA)
+		return GJ_COPY_VARLENA;
+	if (writer->length == column->width)
+		switch (column->width)
+		{
+			case 1:
+				return GJ_COPY_1;
+			case 2:
+				return GJ_COPY_2;
+			case 4:
+				return GJ_COPY_4;
+			case 8:
+				return GJ_COPY_8;
+		}
+	return GJ_COPY_BYTES;
+}
+
+void
+gj_writer_init(GjWriter *writer, GjLink *link, const GjPlan *plan, int input,
+			   int sharers, MemoryContext scratch)
+{
+	const GjInput *in = &plan->inputs[input];
+
+	memset(writer, 0, sizeof(*writer));
+	writer->extents = &link->extents;
+	writer->participant = link->participant;
+	writer->chain = &link->chain;
+	writer->input = input;
+	writer->ncolumns = in->ncolumns;
+	writer->columns = palloc0(Max(1, in->ncolumns) * sizeof(GjColumnWriter));
+	writer->moves = palloc0(Max(1, in->ncolumns) * 3 * sizeof(GjMove));
+	writer->expected = in->rows / sharers;
+	writer->scratch = scratch;
+	for (int i = 0; i < in->ncolumns; i++)
+	{
+		GjColumnWriter *c = &writer->columns[i];
+
+		c->column = &in->columns[i];
+		c->length = get_typlen(c->column->type);
+		c->packable = get_typstorage(c->column->type) != TYPSTORAGE_PLAIN;
+		c->copy = copy_of(c->column, c);
+		if (c->column->encoding == GJ_ENC_VARLENA)
+		{
+			writer->nvarlena++;
+			c->width = Max(c->column->avg_width, 1) + c->column->align / 2;
+			c->inline_limit = inline_limit(plan, link->extents.size, c->column->is_key);
+		}
+	}
+}
+
+static inline bool
+is_varlena(const GjColumnWriter *c)
+{
+	return c->column->encoding == GJ_ENC_VARLENA;
+}
+
+/* Bytes of an item of the array of values: a value, or an offset. */
+static inline Size
+item_size(const GjColumnWriter *c)
+{
+	return is_varlena(c) ? sizeof(uint32) : (Size) c->column->width;
+}
+
+/* Bits that a row takes in the arrays, without the heaps. */
+static double
+array_bits(const GjWriter *writer)
+{
+	double		bits = 0;
+
+	for (int i = 0; i < writer->ncolumns; i++)
+		bits += 1 + 8.0 * item_size(&writer->columns[i]);
+	return bits;
+}
+
+/* Bits that a row is expected to take in the heaps. */
+static double
+heap_bits(const GjWriter *writer)
+{
+	double		bits = 0;
+
+	for (int i = 0; i < writer->ncolumns; i++)
+		if (is_varlena(&writer->columns[i]))
+			bits += 8 * writer->columns[i].width;
+	return bits;
+}
+
+/* Bytes of the extent that hold something, but for alignment. */
+static Size
+bytes_in_use(const GjWriter *writer)
+{
+	Size		bytes = sizeof(struct gj_batch) +
+		writer->ncolumns * sizeof(struct gj_column) +
+		writer->nvarlena * sizeof(uint32) +
+		(Size) (writer->rows * array_bits(writer) / 8);
+
+	for (int i = 0; i < writer->ncolumns; i++)
+		bytes += writer->columns[i].heap_used;
+	return bytes;
+}
+
+/* Notes where an array is and is to be; returns the end of its place. */
+static Size
+plan_move(GjWriter *writer, GjMove *move, char *from, Size bytes, Size at, Size place)
+{
+	move->from = from;
+	move->to = writer->extent.base + at;
+	move->bytes = bytes;
+	return ALIGN64(at + place);
+}
+
+/*
+ * Moves all arrays.  They are in the same order before and after, so that
+ * those that move up, from the last to the first, and then those that move
+ * down, from the first to the last, never overwrite one that is yet to move.
+ */
+static void
+move_arrays(GjWriter *writer)
+{
+	int			n = 3 * writer->ncolumns;
+
+	for (int i = n - 1; i >= 0; i--)
+		if (writer->moves[i].to > writer->moves[i].from)
+			memmove(writer->moves[i].to, writer->moves[i].from, writer->moves[i].bytes);
+	for (int i = 0; i < n; i++)
+		if (writer->moves[i].to < writer->moves[i].from)
+			memmove(writer->moves[i].to, writer->moves[i].from, writer->moves[i].bytes);
+}
+
+/*
+ * Divides the extent among the columns, so that the rows that the batch has
+ * and one more that needs what columns say fit, and as many of the expected
+ * widths as possible.  Each array may lose up to 63 bytes to its alignment.
+ * False, with everything as it was, where that is not even one row.
+ */
+static bool
+place_columns(GjWriter *writer)
+{
+	uint32		least = writer->rows + 1;
+	Size		head = ALIGN64(sizeof(struct gj_batch) +
+							   writer->ncolumns * sizeof(struct gj_column));
+	Size		taken = head + (2 * writer->ncolumns + writer->nvarlena) * 64 +
+		writer->nvarlena * sizeof(uint32) +
+		(Size) (least * array_bits(writer) / 8) + 1;
+	Size		at = head;
+	uint32		capacity;
+
+	for (int i = 0; i < writer->ncolumns; i++)
+		taken += writer->columns[i].heap_used + writer->columns[i].needs;
+	if (taken > writer->extents->size)
+		return false;
+	capacity = (uint32) Min(MOST_ROWS, least + (writer->extents->size - taken) * 8.0 /
+							Max(1, array_bits(writer) + heap_bits(writer)));
+	if (capacity < least)
+		return false;
+
+	for (int i = 0; i < writer->ncolumns; i++)
+	{
+		GjColumnWriter *c = &writer->columns[i];
+		GjMove	   *move = &writer->moves[3 * i];
+		bool		varlena = is_varlena(c);
+
+		at = plan_move(writer, &move[0], c->values,
+					   ((Size) writer->rows + varlena) * item_size(c),
+					   at, ((Size) capacity + varlena) * item_size(c));
+		at = plan_move(writer, &move[1], (char *) c->validity,
+					   c->nulls > 0 ? (writer->rows + 7) / 8 : 0,
+					   at, (capacity + 7) / 8);
+		c->heap_size = varlena ?
+			c->heap_used + c->needs + (uint32) ((capacity - least) * c->width) : 0;
+		at = plan_move(writer, &move[2], c->heap, c->heap_used, at, c->heap_size);
+	}
+	Assert(at <= ALIGN64(writer->extents->size));
+	if (writer->rows > 0)
+		move_arrays(writer);
+	writer->capacity = capacity;
+	writer->rows_placed = writer->rows;
+	for (int i = 0; i < writer->ncolumns; i++)
+	{
+		GjColumnWriter *c = &writer->columns[i];
+
+		c->values = writer->moves[3 * i].to;
+		c->validity = (uint8 *) writer->moves[3 * i + 1].to;
+		c->heap = writer->moves[3 * i + 2].to;
+		c->heap_placed = c->heap_used;
+		if (c->nulls > 0)
+			memset(c->validity + (writer->rows + 7) / 8, 0xff,
+				   (capacity + 7) / 8 - (writer->rows + 7) / 8);
+		if (writer->rows == 0 && is_varlena(c))
+			((uint32 *) c->values)[0] = 0;
+	}
+	return true;
+}
+
+/*
+ * Expects of the rows to come what the rows of this batch have: in the mean
+ * of all and of those since the arrays were placed, which tells when rows of
+ * another kind have begun.  The row at hand counts as one of them.
+ */
+static void
+expect_widths(GjWriter *writer)
+{
+	for (int i = 0; i < writer->ncolumns; i++)
+	{
+		GjColumnWriter *c = &writer->columns[i];
+		double		all = (c->heap_used + c->needs) / (writer->rows + 1.0);
+		double		recent = (c->heap_used - c->heap_placed + c->needs) /
+			(writer->rows - writer->rows_placed + 1.0);
+
+		if (!is_varlena(c))
+			continue;
+		if (writer->rows == 0)
+			recent = c->width;
+		c->width = (all + recent) / 2 * 1.02 + 0.1;
+	}
+}
+
+/* Makes room for the first row of vectors, if the extent has any that is worth
+ * the effort. */
+static bool
+make_room(GjWriter *writer, const GjVector *vectors)
+{
+	Size		size = writer->extents->size;
+	Size		used;
+	bool		ok;
+
+	if (writer->extent.base == NULL)
+		return false;
+	used = bytes_in_use(writer);
+	writer->moved += used + size / LEAST_MOVE;
+	if (used > size - size / FREE_SHARE || writer->moved > MOST_MOVES * size)
+		return false;
+	for (int i = 0; i < writer->ncolumns; i++)
+		if (is_varlena(&writer->columns[i]))
+			writer->columns[i].needs = gj_encoded_size(&writer->columns[i], &vectors[i]);
+	expect_widths(writer);
+	ok = place_columns(writer);
+	for (int i = 0; i < writer->ncolumns; i++)
+		writer->columns[i].needs = 0;
+	return ok;
+}
+
+static void
+describe_batch(GjWriter *writer)
+{
+	char	   *base = writer->extent.base;
+	struct gj_column *out = (struct gj_column *) (base + sizeof(struct gj_batch));
+	uint64		used = sizeof(struct gj_batch) +
+		writer->ncolumns * sizeof(struct gj_column);
+
+	for (int i = 0; i < writer->ncolumns; i++, out++)
+	{
+		GjColumnWriter *c = &writer->columns[i];
+		bool		varlena = is_varlena(c);
+
+		memset(out, 0, sizeof(*out));
+		out->encoding = c->column->encoding;
+		out->align = c->column->align;
+		out->width = c->column->width;
+		out->nulls = c->nulls;
+		out->values_off = c->values - base;
+		used = Max(used, out->values_off + ((uint64) writer->rows + varlena) * item_size(c));
+		if (c->nulls > 0)
+		{
+			out->validity_off = (char *) c->validity - base;
+			used = Max(used, (uint64) out->validity_off + (writer->rows + 7) / 8);
+		}
+		if (varlena)
+		{
+			out->heap_off = c->heap - base;
+			out->heap_len = c->heap_used;
+			used = Max(used, (uint64) out->heap_off + c->heap_used);
+			c->width = c->heap_used / (double) writer->rows * 1.02 + 0.1;
+		}
+	}
+	*(struct gj_batch *) base = (struct gj_batch)
+	{
+		.magic = GJ_BATCH_MAGIC,
+			.version = GJ_LAYOUT_VERSION,
+			.ncols = writer->ncolumns,
+			.rows = writer->rows,
+			.used = used
+	};
+}
+
+static bool
+hand_over(GjWriter *writer)
+{
+	struct gj_filled body = {
+		.extent = writer->extent.id,
+		.input = writer->input,
+		.rows = writer->rows
+	};
+
+	describe_batch(writer);
+	writer->total_bytes += bytes_in_use(writer);
+	writer->total_rows += writer->rows;
+	writer->rows = 0;
+	gj_extent_unmap(writer->extents, &writer->extent);
+	return gj_send(writer->extents->conn, GJ_FILLED, &body, sizeof(body), NULL, 0);
+}
+
+/*
+ * Extents to ask for beyond the one that is needed, so that a long feed does
+ * not wait for the daemon; none that will not be used, as the memory may be
+ * somebody else's.
+ */
+static int
+ahead(const GjWriter *writer)
+{
+	double		rows = writer->expected - writer->total_rows;
+	double		batch = writer->extents->size * 8.0 /
+		Max(1, array_bits(writer) + heap_bits(writer));
+
+	return rows <= batch ? 0 : rows <= 2 * batch ? 1 : 2;
+}
+
+static bool
+too_wide(GjWriter *writer)
+{
+	writer->unfit = true;
+	return gj_fail(writer->extents->conn, "a row does not fit an extent");
+}
+
+/* Hands over the batch at hand and starts an empty one; waits for an extent
+ * where none is at hand. */
+static bool
+next_batch(GjWriter *writer)
+{
+	if (writer->rows > 0 && !hand_over(writer))
+		return false;
+	if (writer->extent.base == NULL &&
+		!gj_extent_take(writer->extents, ahead(writer), &writer->extent))
+		return false;
+	writer->rows = 0;
+	writer->moved = 0;
+	for (int i = 0; i < writer->ncolumns; i++)
+	{
+		writer->columns[i].heap_used = 0;
+		writer->columns[i].nulls = 0;
+	}
+	if (!place_columns(writer))
+		return too_wide(writer);
+	if (writer->total_rows + writer->capacity / 2 < writer->expected)
+		gj_extent_touch(&writer->extent, writer->extents->size, true);
+	return true;
+}
+
+/* Forgets rows from first to end, which were encoded behind those that stay. */
+static void
+forget_rows(GjColumnWriter *column, uint32 first, uint32 end)
+{
+	if (column->nulls > 0)
+		for (uint32 row = first; row < end; row++)
+			if ((column->validity[row >> 3] & (1 << (row & 7))) == 0)
+			{
+				column->validity[row >> 3] |= 1 << (row & 7);
+				column->nulls--;
+			}
+	if (is_varlena(column))
+		column->heap_used = ((uint32 *) column->values)[first];
+}
+
+/* gj_writer_append() with the arrays where they are. */
+static GjPut
+append_to_arrays(GjWriter *writer, GjVector *vectors, int *n)
+{
+	GjPut		put = GJ_PUT_OK;
+	int			tried;
+	int			rows;
+	int			columns = 0;
+
+	if (writer->extent.base == NULL || writer->rows == writer->capacity)
+		return GJ_PUT_FULL;
+	tried = rows = Min((uint32) *n, writer->capacity - writer->rows);
+	if (rows < *n)
+		put = GJ_PUT_FULL;
+	for (; columns < writer->ncolumns && rows > 0; columns++)
+	{
+		GjPut		why = GJ_PUT_OK;
+
+		rows = gj_encode(writer, &writer->columns[columns], &vectors[columns], rows, &why);
+		if (unlikely(why != GJ_PUT_OK))
+			put = why;
+		if (unlikely(why == GJ_PUT_FAILED))
+			return put;
+	}
+	if (unlikely(rows < tried))
+		for (int i = 0; i < columns; i++)
+			forget_rows(&writer->columns[i], writer->rows + rows, writer->rows + tried);
+	if (unlikely(rows < *n))
+		for (int i = 0; i < writer->ncolumns; i++)
+			vectors[i].pointers += rows;
+	writer->rows += rows;
+	*n -= rows;
+	return put;
+}
+
+GjPut
+gj_writer_append(GjWriter *writer, GjVector *vectors, int *n)
+{
+	GjPut		put;
+
+	do
+		put = append_to_arrays(writer, vectors, n);
+	while (unlikely(put == GJ_PUT_FULL) && make_room(writer, vectors));
+	return put;
+}
+
+/*
+ * Appends one row that has values to chain.  They stay chained when the row
+ * turns out not to fit the batch at hand, so that no value is chained twice.
+ */
+static bool
+append_row(GjWriter *writer, GjVector *vectors)
+{
+	GjPut		put;
+	int			n = 1;
+
+	writer->may_wait = true;
+	put = gj_writer_append(writer, vectors, &n);
+	if (put == GJ_PUT_FULL && next_batch(writer))
+		put = gj_writer_append(writer, vectors, &n);
+	writer->may_wait = false;
+	for (int i = 0; i < writer->ncolumns; i++)
+	{
+		writer->columns[i].chained = false;
+		if (put == GJ_PUT_OK)
+			vectors[i].pointers++;
+	}
+	if (put == GJ_PUT_FULL)
+		return too_wide(writer);
+	return put == GJ_PUT_OK;
+}
+
+bool
+gj_writer_append_all(GjWriter *writer, GjVector *vectors, int n)
+{
+	while (n > 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		switch (gj_writer_append(writer, vectors, &n))
+		{
+			case GJ_PUT_OK:
+				return true;
+			case GJ_PUT_FAILED:
+				return false;
+			case GJ_PUT_FULL:
+				if (writer->extent.base != NULL && writer->rows == 0)
+					return too_wide(writer);
+				if (!next_batch(writer))
+					return false;
+				break;
+			case GJ_PUT_CHAIN:
+				if (!append_row(writer, vectors))
+					return false;
+				n--;
+				break;
+		}
+	}
+	return true;
+}
+
+bool
+gj_writer_finish(GjWriter *writer)
+{
+	if (writer->extent.base == NULL)
+		return true;
+	if (writer->rows > 0)
+		return hand_over(writer);
+	return gj_extent_release(writer->extents, &writer->extent);
+}

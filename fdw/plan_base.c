@@ -1,0 +1,310 @@
+/*
+ * plan_base.c - may a base relation be an input, and how would it be fed?
+ *
+ * Decided once per relation and query, when the first join with it is
+ * considered.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "page_qual.h"
+#include "plan_candidate.h"
+#include "plan_cost.h"
+#include "plan_subpaths.h"
+
+static const char base_tag = 'b';	/* its address marks our GjBase */
+
+/* Does the path hold a scan of which we know nothing? */
+static bool
+is_foreign(Path *path)
+{
+	ListCell   *lc;
+
+	if (IsA(path, ForeignPath) || IsA(path, CustomPath))
+		return true;
+	foreach(lc, gj_path_children(path))
+		if (is_foreign(lfirst(lc)))
+			return true;
+	return false;
+}
+
+static GjReject
+check_relation(PlannerInfo *root, RelOptInfo *rel)
+{
+	RangeTblEntry *rte = root->simple_rte_array[rel->relid];
+	ListCell   *lc;
+
+	if (rte->rtekind != RTE_RELATION)
+		return GJ_REJECT_NOT_A_TABLE;
+	switch (rte->relkind)
+	{
+		case RELKIND_RELATION:
+		case RELKIND_MATVIEW:
+		case RELKIND_PARTITIONED_TABLE:
+			break;
+		case RELKIND_FOREIGN_TABLE:
+			return GJ_REJECT_FOREIGN;
+		default:
+			return GJ_REJECT_NOT_A_TABLE;
+	}
+	if (rte->tablesample != NULL)
+		return GJ_REJECT_TABLESAMPLE;
+	foreach(lc, rel->pathlist)
+		if (is_foreign(lfirst(lc)))
+			return GJ_REJECT_FOREIGN;
+	foreach(lc, rel->partial_pathlist)
+		if (is_foreign(lfirst(lc)))
+			return GJ_REJECT_FOREIGN;
+	foreach(lc, rel->baserestrictinfo)
+		if (contain_volatile_functions((Node *) lfirst(lc)))
+			return GJ_REJECT_VOLATILE;
+	return GJ_ACCEPTED;
+}
+
+/* Every column that the relation delivers, as it would be fed. */
+static GjReject
+check_columns(RelOptInfo *rel, GjBase *base)
+{
+	ListCell   *lc;
+
+	base->weights = palloc0((rel->max_attr + 1) * sizeof(double));
+	foreach(lc, rel->reltarget->exprs)
+	{
+		Var		   *var = lfirst(lc);
+		GjColumn	column = {0};
+
+		if (!IsA(var, Var))
+			return GJ_REJECT_EXPRESSION;
+		if (var->varattno < 0)
+			return GJ_REJECT_SYSTEM_COLUMN;
+		if (var->varattno == 0)
+			return GJ_REJECT_WHOLE_ROW;
+		if (!gj_describe_payload(var->vartype, var->vartypmod, &column))
+			return GJ_REJECT_COLUMN_TYPE;
+		column.avg_width = rel->attr_widths[var->varattno - rel->min_attr];
+		base->weights[var->varattno] = gj_column_weight(&column);
+		base->weight += base->weights[var->varattno];
+		base->row_bytes += gj_column_bytes(&column);
+		base->ncolumns++;
+	}
+	return GJ_ACCEPTED;
+}
+
+/* The table access method; InvalidOid for what has no storage. */
+static Oid
+access_method(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			am = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		am = ((Form_pg_class) GETSTRUCT(tuple))->relam;
+		ReleaseSysCache(tuple);
+	}
+	return am;
+}
+
+/* Can columns be taken from heap pages, all conditions evaluated there? */
+static bool
+is_page_fed(PlannerInfo *root, RelOptInfo *rel)
+{
+	RangeTblEntry *rte = root->simple_rte_array[rel->relid];
+	ListCell   *lc;
+
+	/* under security quals the executor decides what is evaluated when */
+	if (rte->inh || rte->securityQuals != NIL ||
+		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
+		return false;
+	foreach(lc, rel->baserestrictinfo)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		GjPageQual	qual;
+
+		if (rinfo->pseudoconstant || !gj_page_qual(rinfo->clause, &qual))
+			return false;
+	}
+	return access_method(rte->relid) == HEAP_TABLE_AM_OID;
+}
+
+/* The last attribute that is read, to be delivered or for a condition. */
+static int
+last_attribute(RelOptInfo *rel)
+{
+	Bitmapset  *read = NULL;
+	int			last = -1;
+	int			member = -1;
+
+	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &read);
+	pull_varattnos((Node *) extract_actual_clauses(rel->baserestrictinfo, false),
+				   rel->relid, &read);
+	while ((member = bms_next_member(read, member)) >= 0)
+		last = member + FirstLowInvalidHeapAttributeNumber;
+	bms_free(read);
+	return last;
+}
+
+/*
+ * How many attributes of a tuple are passed over, up to the last one that is
+ * read (feed_page_rows.c).  Up to the first one that may be NULL or has no fixed
+ * length all have a known offset.
+ */
+static int
+walked_attributes(Oid relid, int last)
+{
+	Relation	relation = table_open(relid, NoLock);	/* locked for the query */
+	TupleDesc	desc = RelationGetDescr(relation);
+	int			first = 0;
+
+	last = Min(last, desc->natts);
+	while (first < last && TupleDescAttr(desc, first)->attnotnull &&
+		   TupleDescAttr(desc, first)->attlen > 0)
+		first++;
+	table_close(relation, NoLock);
+	return Max(0, last - first);
+}
+
+static bool
+page_feed(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
+{
+	if (!is_page_fed(root, rel))
+		return false;
+	base->walk = walked_attributes(root->simple_rte_array[rel->relid]->relid,
+								   last_attribute(rel));
+	return true;
+}
+
+/* Takes whichever is cheaper of a page feed of rel and a feed from child. */
+static void
+choose_source(PlannerInfo *root, RelOptInfo *rel, GjBase *base, bool page,
+			  Path *child, int workers, GjSource *source)
+{
+	source->rel = rel;
+	source->partial = workers > 0;
+	if (child != NULL)
+	{
+		source->feed = GJ_FEED_CHILD;
+		source->path = child;
+		source->scan_cost = child->total_cost;
+		source->cost = child->total_cost + gj_child_fill_cost(child, base->weight);
+	}
+	if (page)
+	{
+		Cost		scan = gj_page_scan_cost(rel, workers);
+		Cost		cost = scan + gj_page_fill_cost(rel, base->weight, base->walk, workers);
+
+		if (source->path == NULL || cost < source->cost)
+		{
+			source->feed = GJ_FEED_PAGE;
+			source->path = create_seqscan_path(root, rel, NULL, workers);
+			source->scan_cost = scan;
+			source->cost = cost;
+		}
+	}
+}
+
+static Path *
+unparameterized(Path *path)
+{
+	return path != NULL && path->param_info == NULL ? path : NULL;
+}
+
+static void
+choose_sources(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
+{
+	bool		page = page_feed(root, rel, base);
+	GjSource   *parallel = &base->sources[GJ_PARALLEL];
+
+	choose_source(root, rel, base, page, unparameterized(rel->cheapest_total_path),
+				  0, &base->sources[GJ_SERIAL]);
+	if (!rel->consider_parallel)
+		return;
+	if (rel->partial_pathlist != NIL)
+	{
+		Path	   *child = linitial(rel->partial_pathlist);
+		int			workers = child->parallel_workers;
+
+		if (page)
+			workers = Max(workers, compute_parallel_worker(rel, rel->pages, -1,
+														   max_parallel_workers_per_gather));
+		choose_source(root, rel, base, page, child, workers, parallel);
+	}
+	else
+		choose_source(root, rel, base, page,
+					  unparameterized(get_cheapest_parallel_safe_total_inner(rel->pathlist)),
+					  0, parallel);
+}
+
+static void
+make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
+{
+	GjSource   *source = &base->sources[variant];
+	GjCandidate *leaf = &base->leaves[variant];
+
+	if (source->path == NULL)
+		return;
+	leaf->source = source;
+	leaf->input_rows = leaf->rows = rel->rows;
+	leaf->surplus = 1;
+	leaf->bytes = rel->rows * base->row_bytes;
+	leaf->scan_cost = source->scan_cost;
+	leaf->feed_cost = source->cost;
+	leaf->workers = source->partial ? source->path->parallel_workers : 0;
+	leaf->ninputs = 1;
+	leaf->ncolumns = base->ncolumns;
+	leaf->secured = root->simple_rte_array[rel->relid]->securityQuals != NIL;
+}
+
+GjBase *
+gj_base_slot(RelOptInfo *rel)
+{
+	GjBase	   *base = rel->fdw_private;
+
+	if (base != NULL)
+		return rel->fdwroutine == NULL && base->tag == &base_tag ? base : NULL;
+	if (rel->reloptkind != RELOPT_BASEREL || rel->fdwroutine != NULL)
+		return NULL;
+
+	/* the relation outlives the context in which GEQO calls us */
+	base = MemoryContextAllocZero(GetMemoryChunkContext(rel), sizeof(GjBase));
+	base->tag = &base_tag;
+	rel->fdw_private = base;
+	return base;
+}
+
+GjBase *
+gj_base(PlannerInfo *root, RelOptInfo *rel)
+{
+	GjBase	   *base = gj_base_slot(rel);
+	MemoryContext old;
+
+	if (base == NULL || base->decided)
+		return base;
+	old = MemoryContextSwitchTo(GetMemoryChunkContext(rel));
+	base->decided = true;
+	base->reject = check_relation(root, rel);
+	if (base->reject == GJ_ACCEPTED)
+		base->reject = check_columns(rel, base);
+	if (base->reject == GJ_ACCEPTED)
+	{
+		choose_sources(root, rel, base);
+		make_leaf(root, rel, base, GJ_SERIAL);
+		make_leaf(root, rel, base, GJ_PARALLEL);
+		if (base->sources[GJ_SERIAL].path == NULL)
+			base->reject = GJ_REJECT_NO_PATH;
+	}
+	MemoryContextSwitchTo(old);
+	return base;
+}

@@ -1,0 +1,223 @@
+/*
+ * plan_fallback.c - the plan that runs when the daemon does not.
+ *
+ * Every GpuJoin carries a path of its joinrel that needs no daemon.  It is
+ * taken from the joinrel's own paths, but
+ *  - it is a copy, because add_path frees paths that ours dominates, and
+ *  - below it there may be GpuJoins of lower joinrels; the copy replaces each
+ *    by that GpuJoin's own native path, which belongs to the same joinrel and
+ *    so delivers the same columns.
+ * Nodes are copied from the top down to such a GpuJoin; what lies beside is
+ * shared.  Paths of lower joinrels are safe to share, they are complete.
+ */
+#include "postgres.h"
+
+#include "nodes/extensible.h"
+
+#include "plan_fallback.h"
+
+static Path *native_copy(Path *path, bool top);
+
+bool
+gj_is_gpujoin(const Path *path)
+{
+	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &gj_path_methods;
+}
+
+static Path *
+flat_copy(const Path *path, size_t size)
+{
+	Path	   *copy = palloc(size);
+
+	memcpy(copy, path, size);
+	return copy;
+}
+
+/* A copy of a node with one or more children, if any child changed. */
+#define COPY_IF(type, path, changed) \
+	((type *) ((changed) ? flat_copy((Path *) (path), sizeof(type)) : (Path *) (path)))
+
+static Path *
+copy_join(Path *path, size_t size, bool top)
+{
+	JoinPath   *join = (JoinPath *) path;
+	Path	   *outer = native_copy(join->outerjoinpath, false);
+	Path	   *inner = native_copy(join->innerjoinpath, false);
+
+	if (outer == NULL || inner == NULL)
+		return NULL;
+	if (top || outer != join->outerjoinpath || inner != join->innerjoinpath)
+	{
+		join = (JoinPath *) flat_copy(path, size);
+		join->outerjoinpath = outer;
+		join->innerjoinpath = inner;
+	}
+	return (Path *) join;
+}
+
+/* For a node type whose only child is its field subpath. */
+#define COPY_UNARY(type) \
+	do { \
+		type	   *node = (type *) path; \
+		Path	   *child = native_copy(node->subpath, false); \
+		\
+		if (child == NULL) \
+			return NULL; \
+		node = COPY_IF(type, node, top || child != node->subpath); \
+		node->subpath = child; \
+		return (Path *) node; \
+	} while (0)
+
+static List *
+copy_list(List *paths)
+{
+	List	   *copies = NIL;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		Path	   *copy = native_copy(lfirst(lc), false);
+
+		if (copy == NULL)
+			return NIL;
+		copies = lappend(copies, copy);
+	}
+	return copies;
+}
+
+/* NULL: a node of which we do not know where its children are. */
+static Path *
+native_copy(Path *path, bool top)
+{
+	if (gj_is_gpujoin(path))
+		return llast(((CustomPath *) path)->custom_paths);
+
+	/* scans and joins of partitions, below which there is none of ours */
+	if (!top && path->parent->reloptkind != RELOPT_JOINREL)
+		return path;
+
+	switch (nodeTag(path))
+	{
+		case T_NestPath:
+			return copy_join(path, sizeof(NestPath), top);
+		case T_MergePath:
+			return copy_join(path, sizeof(MergePath), top);
+		case T_HashPath:
+			return copy_join(path, sizeof(HashPath), top);
+		case T_MaterialPath:
+			COPY_UNARY(MaterialPath);
+		case T_MemoizePath:
+			COPY_UNARY(MemoizePath);
+		case T_SortPath:
+			COPY_UNARY(SortPath);
+		case T_IncrementalSortPath:
+			{
+				IncrementalSortPath *node = (IncrementalSortPath *) path;
+				Path	   *child = native_copy(node->spath.subpath, false);
+
+				if (child == NULL)
+					return NULL;
+				node = COPY_IF(IncrementalSortPath, node, top || child != node->spath.subpath);
+				node->spath.subpath = child;
+				return (Path *) node;
+			}
+		case T_GatherPath:
+			COPY_UNARY(GatherPath);
+		case T_GatherMergePath:
+			COPY_UNARY(GatherMergePath);
+		case T_UniquePath:
+			COPY_UNARY(UniquePath);
+		case T_ProjectionPath:
+			COPY_UNARY(ProjectionPath);
+		case T_AppendPath:
+			{
+				AppendPath *node = COPY_IF(AppendPath, path, true);
+
+				node->subpaths = copy_list(node->subpaths);
+				if (list_length(node->subpaths) != list_length(((AppendPath *) path)->subpaths))
+					return NULL;
+				return (Path *) node;
+			}
+		case T_MergeAppendPath:
+			{
+				MergeAppendPath *node = COPY_IF(MergeAppendPath, path, true);
+
+				node->subpaths = copy_list(node->subpaths);
+				if (list_length(node->subpaths) != list_length(((MergeAppendPath *) path)->subpaths))
+					return NULL;
+				return (Path *) node;
+			}
+		default:
+			return NULL;
+	}
+}
+
+const Path *
+gj_cheapest_native(RelOptInfo *joinrel, const GjStash *stash, GjVariant variant)
+{
+	List	   *paths = variant == GJ_SERIAL ? joinrel->pathlist : joinrel->partial_pathlist;
+	const Path *best = stash->native[variant];
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		const Path *path = lfirst(lc);
+
+		if (!gj_is_gpujoin(path) && path->param_info == NULL &&
+			(best == NULL || path->total_cost < best->total_cost))
+			best = path;
+	}
+	return best;
+}
+
+Path *
+gj_keep_native(GjStash *stash, GjVariant variant, const Path *native)
+{
+	Path	   *copy;
+
+	if (native != stash->native[variant] &&
+		(copy = native_copy((Path *) native, true)) != NULL)
+		stash->native[variant] = copy;
+	return stash->native[variant];
+}
+
+static void
+check_plan_list(const List *plans)
+{
+	ListCell   *lc;
+
+	foreach(lc, plans)
+		gj_check_native_plan(lfirst(lc));
+}
+
+/*
+ * Planning and execution rely on this, so it is no Assert: a node of a native
+ * child that needed the daemon would find it as dead as its parent did.
+ */
+void
+gj_check_native_plan(const Plan *plan)
+{
+	if (plan == NULL)
+		return;
+	switch (nodeTag(plan))
+	{
+		case T_CustomScan:
+			if (((const CustomScan *) plan)->methods == &gj_scan_methods)
+				elog(ERROR, "native child of a GpuJoin contains a GpuJoin");
+			check_plan_list(((const CustomScan *) plan)->custom_plans);
+			break;
+		case T_Append:
+			check_plan_list(((const Append *) plan)->appendplans);
+			break;
+		case T_MergeAppend:
+			check_plan_list(((const MergeAppend *) plan)->mergeplans);
+			break;
+		case T_SubqueryScan:
+			gj_check_native_plan(((const SubqueryScan *) plan)->subplan);
+			break;
+		default:
+			break;
+	}
+	gj_check_native_plan(outerPlan(plan));
+	gj_check_native_plan(innerPlan(plan));
+}

@@ -1,0 +1,27 @@
+/*
+ * plan_hook.h - the CustomPath of a GpuJoin.
+ */
+#ifndef GPUJOIN_PLAN_HOOK_H
+#define GPUJOIN_PLAN_HOOK_H
+
+#include "plan_candidate.h"
+
+/*
+ * Starts as a CustomPath, whose custom_paths are those of the inputs in order,
+ * then the native path.
+ */
+typedef struct GjPath
+{
+	CustomPath	cpath;
+	GjVariant	variant;
+	GjCandidate *tree;
+	List	   *outputs;		/* Vars: the joinrel's target when the path was
+								 * made, then what only residual conditions read */
+	int			ntarget;		/* how many of them are the joinrel's target */
+} GjPath;
+
+/* Offers stash->candidates[variant] if it is cheaper than the native plan. */
+extern GjReject gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash,
+						 GjVariant variant);
+
+#endif							/* GPUJOIN_PLAN_HOOK_H */

@@ -1,0 +1,168 @@
+/*
+ * plan_offer.c - the path of a joinrel's best job, offered to add_path.
+ *
+ * A path is made only where it can win: most candidates serve no purpose but
+ * to be taken into a larger job.
+ */
+#include "postgres.h"
+
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/restrictinfo.h"
+
+#include "compat.h"
+#include "plan_cost.h"
+#include "plan_fallback.h"
+#include "plan_hook.h"
+
+/* In forced mode, so that the order of two GpuJoins' costs is kept. */
+#define FORCED_COST_FACTOR 1e-9
+
+/* Fills rows and costs of a node of this variant. */
+static void
+cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
+		  GjVariant variant, Path *path)
+{
+	const GjCandidate *tree = stash->candidates[variant];
+	double		divisor = variant == GJ_PARALLEL ? gj_divisor(tree->workers) : 1;
+	List	   *residuals = gj_residuals(tree);
+	QualCost	residual;
+
+	cost_qual_eval(&residual, residuals, root);
+	path->rows = clamp_row_est(joinrel->rows / divisor);
+	path->startup_cost = gj_job_cost(tree) + residual.startup + joinrel->reltarget->cost.startup;
+	path->total_cost = path->startup_cost +
+		gj_return_cost(clamp_row_est(gj_priced_rows(tree) / divisor), stash->return_weight) +
+		clamp_row_est(tree->rows / divisor) * residual.per_tuple +
+		path->rows * joinrel->reltarget->cost.per_tuple;
+}
+
+/*
+ * Makes the path cost next to nothing, but a serial one what a parallel one
+ * would save: whether that is worth a Gather is up to core.  A native path
+ * that costs so much never wins.
+ */
+static void
+force_cost(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
+		   GjVariant variant, Cost native_cost, Path *path)
+{
+	const GjCandidate *other = stash->candidates[GJ_PARALLEL];
+	Cost		saved = 0;
+
+	if (variant == GJ_SERIAL && other != NULL && other->workers > 0)
+	{
+		Path		parallel;
+
+		cost_path(root, joinrel, stash, GJ_PARALLEL, &parallel);
+		saved = Min(Max(path->total_cost - parallel.total_cost, 0), native_cost / 2);
+	}
+	path->startup_cost = path->startup_cost * FORCED_COST_FACTOR + saved;
+	path->total_cost = path->total_cost * FORCED_COST_FACTOR + saved;
+}
+
+static List *
+input_paths(const GjCandidate *tree, List *paths)
+{
+	if (tree->source != NULL)
+		return lappend(paths, tree->source->path);
+	return input_paths(tree->right, input_paths(tree->left, paths));
+}
+
+/* Offered earlier for the same joinrel: they may fall back to better plans. */
+static void
+refresh_native(List *paths, Path *native)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+		if (gj_is_gpujoin(lfirst(lc)))
+			llast(lfirst_node(CustomPath, lc)->custom_paths) = native;
+}
+
+/* The joinrel's target, then what only the residual conditions read. */
+static List *
+all_outputs(const RelOptInfo *joinrel, List *residuals)
+{
+	List	   *outputs = list_copy(joinrel->reltarget->exprs);
+	List	   *vars = pull_var_clause((Node *) extract_actual_clauses(residuals, false),
+									   PVC_RECURSE_PLACEHOLDERS);
+	ListCell   *lc;
+
+	foreach(lc, vars)
+		outputs = list_append_unique(outputs, lfirst(lc));
+	return outputs;
+}
+
+GjReject
+gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant variant)
+{
+	GjCandidate *tree = stash->candidates[variant];
+	GjPath	   *path;
+	CustomPath *cpath;
+	const Path *cheapest;
+	Path	   *native;
+	Path		costs = {0};
+	List	   *residuals;
+	List	   *outputs;
+
+	cheapest = gj_cheapest_native(joinrel, stash, variant);
+	if (cheapest == NULL)
+		return GJ_REJECT_NATIVE;
+	cost_path(root, joinrel, stash, variant, &costs);
+	if (gj_force)
+		force_cost(root, joinrel, stash, variant, cheapest->total_cost, &costs);
+	if (costs.total_cost >= cheapest->total_cost)
+	{
+		stash->costs[variant] = costs.total_cost;
+		return GJ_REJECT_COST;
+	}
+	residuals = gj_residuals(tree);
+	outputs = all_outputs(joinrel, residuals);
+	if (list_length(outputs) > GJ_MAX_COLUMNS)
+		return GJ_REJECT_TOO_LARGE;
+	native = gj_keep_native(stash, variant, cheapest);
+	if (native == NULL)
+		return GJ_REJECT_NATIVE;
+
+	stash->costs[variant] = costs.total_cost;
+	path = palloc0(sizeof(GjPath));
+	path->variant = variant;
+	path->tree = tree;
+	path->outputs = outputs;
+	path->ntarget = list_length(joinrel->reltarget->exprs);
+
+	cpath = &path->cpath;
+	NodeSetTag(cpath, T_CustomPath);
+	cpath->path.pathtype = T_CustomScan;
+	cpath->path.parent = joinrel;
+	cpath->path.pathtarget = joinrel->reltarget;
+	cpath->path.rows = costs.rows;
+	cpath->path.startup_cost = costs.startup_cost;
+	cpath->path.total_cost = costs.total_cost;
+	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	cpath->custom_paths = lappend(input_paths(tree, NIL), native);
+	cpath->methods = &gj_path_methods;
+	gj_set_path_clauses(cpath, residuals);
+
+	if (variant == GJ_SERIAL)
+	{
+		/*
+		 * A worker never runs the serial node.  Where there are no workers,
+		 * saying so would only make core keep dearer paths beside this one.
+		 */
+		cpath->path.parallel_safe = stash->query->single_process &&
+			joinrel->consider_parallel;
+		refresh_native(joinrel->pathlist, native);
+		add_path(joinrel, &cpath->path);
+	}
+	else
+	{
+		cpath->path.parallel_aware = true;
+		cpath->path.parallel_safe = true;
+		cpath->path.parallel_workers = tree->workers;
+		refresh_native(joinrel->partial_pathlist, native);
+		add_partial_path(joinrel, &cpath->path);
+	}
+	return GJ_ACCEPTED;
+}

@@ -1,0 +1,79 @@
+/*
+ * plan_query.c - what is asked once per query level.
+ *
+ * Most queries have no join for us, and a large join search calls the hook
+ * thousands of times.  So answers are kept, with the first base relation of
+ * the level, which lives exactly as long as they are true.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "plan_candidate.h"
+
+/* Adds up what the query's tables are like. */
+static void
+survey_tables(PlannerInfo *root, GjQuery *query)
+{
+	int			relid = -1;
+
+	while ((relid = bms_next_member(root->all_baserels, relid)) >= 0)
+	{
+		RelOptInfo *rel = gj_base_rel(root, relid);
+
+		if (rel == NULL)
+			continue;
+		query->rows += rel->rows;
+		query->shares |= rel->partial_pathlist != NIL;
+	}
+}
+
+/*
+ * No row is locked or changed that the query reads, on no level of it.  What
+ * an INSERT adds its own SELECT does not see.
+ */
+static bool
+has_no_rechecks(PlannerInfo *root)
+{
+	for (; root != NULL; root = root->parent_root)
+	{
+		CmdType		command = root->parse->commandType;
+
+		if ((command != CMD_SELECT && command != CMD_INSERT) ||
+			root->rowMarks != NIL || root->parse->rowMarks != NIL)
+			return false;
+	}
+	return true;
+}
+
+GjQuery *
+gj_query(PlannerInfo *root)
+{
+	GjBase	   *base = NULL;
+	GjQuery    *query;
+	int			relid = -1;
+
+	while (base == NULL && (relid = bms_next_member(root->all_baserels, relid)) >= 0)
+		base = gj_base_slot(gj_base_rel(root, relid));
+	if (base != NULL && base->query != NULL)
+		return base->query;
+
+	query = MemoryContextAllocZero(root->planner_cxt, sizeof(GjQuery));
+	survey_tables(root, query);
+	query->no_rechecks = has_no_rechecks(root);
+	query->single_process = !query->shares && root->parent_root == NULL &&
+		!gj_parallel_is_forced();
+	if (base != NULL)
+		base->query = query;
+	return query;
+}
+
+const struct gj_status *
+gj_query_daemon(GjQuery *query)
+{
+	if (!query->asked_daemon)
+	{
+		query->asked_daemon = true;
+		query->daemon_alive = gj_daemon_alive(&query->status);
+	}
+	return query->daemon_alive ? &query->status : NULL;
+}

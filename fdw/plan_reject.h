@@ -1,0 +1,52 @@
+/*
+ * plan_reject.h - why a join stays native.
+ */
+#ifndef GPUJOIN_PLAN_REJECT_H
+#define GPUJOIN_PLAN_REJECT_H
+
+#include "gpujoin.h"
+
+/*
+ * In the order in which a join meets the conditions: where several attempts at
+ * one joinrel fail, the one that came furthest is reported.
+ */
+typedef enum GjReject
+{
+	GJ_ACCEPTED,
+	GJ_REJECT_COMMAND,
+	GJ_REJECT_JOIN_TYPE,
+	GJ_REJECT_LATERAL,
+	GJ_REJECT_SIZE,
+	GJ_REJECT_NOT_A_TABLE,
+	GJ_REJECT_FOREIGN,
+	GJ_REJECT_TABLESAMPLE,
+	GJ_REJECT_EXPRESSION,
+	GJ_REJECT_SYSTEM_COLUMN,
+	GJ_REJECT_WHOLE_ROW,
+	GJ_REJECT_COLUMN_TYPE,
+	GJ_REJECT_VOLATILE,
+	GJ_REJECT_NO_PATH,
+	GJ_REJECT_DAEMON,
+	GJ_REJECT_SIDE,
+	GJ_REJECT_NO_KEY,
+	GJ_REJECT_LEAKPROOF,
+	GJ_REJECT_TOO_LARGE,
+	GJ_REJECT_BUDGET,
+	GJ_REJECT_NATIVE,
+	GJ_REJECT_PARTITIONWISE,
+	GJ_REJECT_GATED,
+	GJ_REJECT_PLAN,
+	GJ_REJECT_COST,
+	GJ_REJECTS
+} GjReject;
+
+/* The word that stands for a reason in notices and documentation. */
+extern const char *gj_reject_word(GjReject reason);
+
+/* The same as a sentence without its full stop. */
+extern const char *gj_reject_detail(GjReject reason);
+
+/* Remembers why a joinrel was rejected; costs nothing unless it will be shown. */
+extern void gj_reject(PlannerInfo *root, RelOptInfo *joinrel, GjReject reason);
+
+#endif							/* GPUJOIN_PLAN_REJECT_H */
