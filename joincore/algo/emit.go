@@ -16,6 +16,9 @@ type Output struct {
 	Columns []joincore.ColumnRef
 	Heap    []float64 // expected heap bytes a row of each column
 	Widths  []int     // bytes of Fixed columns, 0 for others
+	// Turns are those of the workers that push, which give theirs up while they
+	// wait for the sink; nil: they have none.
+	Turns device.Turns
 
 	Rows, Bytes atomic.Int64
 	Waits       Clock // for the sink

@@ -137,7 +137,7 @@ func (o *Output) await(ctx context.Context) (*openBatch, error) {
 	if b := o.open.wait(w); b != nil {
 		return b, nil
 	}
-	batch, err := o.newBatch(until, o.Heap)
+	batch, err := o.newBatch(ctx, until, o.Heap)
 	woken := o.open.waited(w)
 	switch {
 	case err == nil:
@@ -162,7 +162,7 @@ func (o *Output) takeWide(ctx context.Context, heap []float64) (*openBatch, erro
 	if err := o.flushIdle(ctx); err != nil {
 		return nil, err
 	}
-	batch, err := o.newBatch(ctx, heap)
+	batch, err := o.newBatch(ctx, ctx, heap)
 	if err != nil {
 		return nil, err
 	}
@@ -211,11 +211,18 @@ func (o *Output) flushIdle(ctx context.Context) error {
 	}
 }
 
-func (o *Output) newBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
+// newBatch waits for a batch of the sink until a context is done that was made
+// of the worker's, ctx. The worker has no turn meanwhile. One that stops waiting
+// because only until is done goes on working, so it waits for a turn as others
+// do.
+func (o *Output) newBatch(ctx, until context.Context, heap []float64) (*joincore.Batch, error) {
 	start := time.Now()
-	b, err := o.Sink.NewBatch(ctx, heap)
-	o.Waits.Add(time.Since(start))
-	return b, err
+	defer func() { o.Waits.Add(time.Since(start)) }()
+	if o.Turns != nil {
+		o.Turns.Leave()
+		defer o.Turns.Enter(ctx)
+	}
+	return o.Sink.NewBatch(until, heap)
 }
 
 // Finish hands over what is left when no worker is at work any more, or gives

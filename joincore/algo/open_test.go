@@ -202,3 +202,70 @@ func TestFinishAfterAnError(t *testing.T) {
 		t.Errorf("%d rows, %d batches free", sink.got, len(sink.free))
 	}
 }
+
+// countedTurns counts the turns that are had, and those that were asked for
+// with a context that is done, which a worker gets at once.
+type countedTurns struct {
+	mu          sync.Mutex
+	had, atOnce int
+}
+
+func (c *countedTurns) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.had += n
+}
+
+func (c *countedTurns) Enter(ctx context.Context) {
+	c.add(+1)
+	if ctx.Err() != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.atOnce++
+	}
+}
+
+func (c *countedTurns) Yield(context.Context) {}
+func (c *countedTurns) Leave()                { c.add(-1) }
+
+// TestWokenWorkersWaitForTheirTurn: a worker has no turn while it waits for the
+// sink. One that is woken for a batch of another worker has work to do, so it
+// asks for a turn as everybody does.
+func TestWokenWorkersWaitForTheirTurn(t *testing.T) {
+	ctx := bounded(t)
+	sink, turns := newFakeSink(1, 1000, false), &countedTurns{}
+	out := fakeOutput(sink)
+	out.Turns = turns
+	turns.Enter(ctx)
+	b, err := out.take(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pushed := make(chan error)
+	go func() {
+		turns.Enter(ctx)
+		defer turns.Leave()
+		pushed <- out.NewEmitter(ctx, fakeStream{}).Push(fakeRows{1}, 1)
+	}()
+	for { // until the other worker waits for the sink, and has no turn
+		turns.mu.Lock()
+		had := turns.had
+		turns.mu.Unlock()
+		if had == 1 && out.open.waiters.Load() == 1 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := out.put(ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-pushed; err != nil {
+		t.Fatal(err)
+	}
+	if turns.atOnce != 0 {
+		t.Errorf("%d turns were taken at once by workers that go on", turns.atOnce)
+	}
+	if err := out.Finish(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -44,16 +44,18 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 	defer dev.Close()
 	e := newExecution(ctx, plan, inputs, opt)
 	var x executor
+	var turns device.Turns
 	switch d := dev.(type) {
 	case device.Bulk:
 		x = newBulk(e, d)
 	case device.Chunked:
 		x = newChunked(e, d)
-		sink = &patientSink{sink, opt.Device.Turn()}
+		turns = opt.Device.Turn()
 	default:
 		return fmt.Errorf("a device of type %T: %w", dev, joincore.ErrUnsupported)
 	}
 	out := e.output(sink)
+	out.Turns = turns
 	defer func() {
 		if stats == nil {
 			return
