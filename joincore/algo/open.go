@@ -2,6 +2,7 @@ package algo
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -145,7 +146,7 @@ func (o *Output) await(ctx context.Context) (*openBatch, error) {
 			o.open.wakeOne()
 		}
 		return o.open.add(batch, len(o.Columns)), nil
-	case woken && ctx.Err() == nil:
+	case woken && errors.Is(err, context.Canceled) && ctx.Err() == nil:
 		o.open.mu.Lock()
 		defer o.open.mu.Unlock()
 		return o.open.idle(), nil

@@ -269,3 +269,42 @@ func TestWokenWorkersWaitForTheirTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// failingSink fails for whoever waits for a batch, once it is woken.
+type failingSink struct {
+	*fakeSink
+	err error
+}
+
+func (s *failingSink) NewBatch(ctx context.Context, _ []float64) (*joincore.Batch, error) {
+	<-ctx.Done()
+	return nil, s.err
+}
+
+// TestSinkFailsAsAWorkerIsWoken: the error of a sink counts, although the
+// worker that meets it has found another batch by then.
+func TestSinkFailsAsAWorkerIsWoken(t *testing.T) {
+	ctx := bounded(t)
+	sink := newFakeSink(1, 1000, false)
+	out := fakeOutput(sink)
+	b, err := out.take(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("failed")
+	out.Sink = &failingSink{sink, failed}
+	pushed := make(chan error)
+	go func() { pushed <- out.NewEmitter(ctx, fakeStream{}).Push(fakeRows{1}, 1) }()
+	for out.open.waiters.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := out.put(ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-pushed; !errors.Is(err, failed) {
+		t.Errorf("the worker went on: %v", err)
+	}
+	if err := out.Finish(ctx, failed); !errors.Is(err, failed) {
+		t.Error(err)
+	}
+}
