@@ -76,8 +76,8 @@ func (st *stream) eachChunk(ctx context.Context, s *space, key *device.Key, f fu
 func (st *stream) eachChunkOf(ctx context.Context, s *space, spans []span, key *device.Key, f func(keys []uint64, sel []uint32, first uint32) error) error {
 	for _, p := range spans {
 		for at := 0; at < p.n; at += st.dev.chunk {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+			if err := st.yield(ctx); err != nil {
+				return err
 			}
 			r := st.scanRows(s, p.segment, p.first+at, min(st.dev.chunk, p.n-at))
 			keys, sel := st.keys.compute(r, key, st.dev.inputs)

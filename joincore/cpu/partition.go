@@ -106,8 +106,8 @@ type partitioner struct {
 func (p *partitioner) eachChunk(ctx context.Context, st *stream, spans []span, f func(r *rows, keys []uint64, sel []uint32)) error {
 	for _, s := range spans {
 		for at := 0; at < s.n; at += st.dev.chunk {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+			if err := st.yield(ctx); err != nil {
+				return err
 			}
 			r := st.scanRows(p.src, s.segment, s.first+at, min(st.dev.chunk, s.n-at))
 			keys, sel := st.keys.compute(r, p.spec.Key, st.dev.inputs)

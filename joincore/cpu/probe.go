@@ -69,7 +69,7 @@ func (p *prober) Start(ctx context.Context, r device.Rows, t device.Table) error
 func (p *prober) Next(ctx context.Context) (device.Rows, device.Count, error) {
 	for {
 		// Conditions may refuse pairs without end, of one row even.
-		if err := stopped(ctx); err != nil {
+		if err := p.st.yield(ctx); err != nil {
 			return nil, device.Known(int64(0)), err
 		}
 		n, whole := p.pairs()

@@ -125,8 +125,8 @@ type run struct {
 func (s *sorter) readRange(ctx context.Context, st *stream, spans []span, r *run) error {
 	for _, p := range spans {
 		for at := 0; at < p.n; at += st.dev.chunk {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+			if err := st.yield(ctx); err != nil {
+				return err
 			}
 			in := st.scanRows(s.src, p.segment, p.first+at, min(st.dev.chunk, p.n-at))
 			keys, sel := st.keys.compute(in, s.spec.Key, st.dev.inputs)

@@ -36,8 +36,8 @@ func (s *sorter) gather(ctx context.Context, p *payload, pos []uint32, at int) e
 	return s.dev.parallel(ctx, (len(pos)+size-1)/size, func(st *stream, i int) error {
 		to := min((i+1)*size, len(pos))
 		for n := i * size; n < to; n += st.dev.chunk {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+			if err := st.yield(ctx); err != nil {
+				return err
 			}
 			p.gather(st, st.rowsAt(s.src, pos[n:min(n+st.dev.chunk, to)]), at+n)
 		}

@@ -16,6 +16,13 @@ func stopped(ctx context.Context) error {
 	return nil
 }
 
+// yield is called after each chunk by a goroutine that has a turn: it lets
+// others go first that should, and returns why the work is to end.
+func (st *stream) yield(ctx context.Context) error {
+	st.dev.turns.Yield(ctx)
+	return stopped(ctx)
+}
+
 // inSteps calls f for ranges of at most stepRows that make up [0, n), in order,
 // until ctx is done.
 func inSteps(ctx context.Context, n int, f func(from, to int)) error {

@@ -241,7 +241,7 @@ func (st *stream) BuildPartition(ctx context.Context, p device.Partitions, parti
 	}
 	keys := s.keys.v64[0]
 	for at := first; at < end; at += stepRows {
-		if err := stopped(ctx); err != nil {
+		if err := st.yield(ctx); err != nil {
 			return nil, err
 		}
 		if err := t.insert(ctx, keys[at:min(at+stepRows, end)], nil, uint32(at)); err != nil {
