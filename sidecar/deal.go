@@ -34,11 +34,16 @@ func (j *job) next(s *session, v *shm.Next) error {
 // release takes an extent back that the participant has unmapped.
 func (j *job) release(s *session, v *shm.Release) error {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	h := s.held[v.Extent]
+	h := s.held[v.Extent] // which only s itself takes off
+	j.mu.Unlock()
 	if h == nil {
 		return violation("RELEASE of extent %d, which is not held", v.Extent)
 	}
+	if h.role == roleResult { // the next batch takes the memory that this one gives back
+		s.out.sent(h.extent)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if h.times--; h.times == 0 {
 		delete(s.held, v.Extent)
 	}

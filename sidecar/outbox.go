@@ -3,6 +3,7 @@ package sidecar
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -284,6 +285,18 @@ func (o *outbox) throttle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for (len(o.queue) > softFrames || o.bytes > softBytes) && !o.ended {
+		o.changed.Wait()
+	}
+}
+
+// sent waits until the queue does not hold e any more. The peer may have
+// read a frame, and answered it, before the writer has dropped it. One that
+// answers what it has not read waits for itself.
+func (o *outbox) sent(e *memory.Extent) {
+	holds := func(f frameOut) bool { return slices.Contains(f.extents, e) }
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for slices.ContainsFunc(o.queue, holds) && !o.ended {
 		o.changed.Wait()
 	}
 }

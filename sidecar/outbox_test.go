@@ -257,3 +257,44 @@ func TestOutboxStress(t *testing.T) {
 		wait.Wait()
 	}
 }
+
+// lagging is a kernel that hands a frame to the peer before the writer goes on.
+type lagging struct {
+	frameWriter
+	goOn chan struct{}
+	went atomic.Bool
+}
+
+func (l *lagging) Write(b []byte, fds []int) error {
+	err := l.frameWriter.Write(b, fds)
+	<-l.goOn
+	l.went.Store(true)
+	return err
+}
+
+// TestSentWaitsForTheWriter: a peer that gives an extent back may be faster
+// than the writer that has sent it, which still holds it.
+func TestSentWaitsForTheWriter(t *testing.T) {
+	l := &lagging{goOn: make(chan struct{})}
+	p := newPipe(t, func(w frameWriter) frameWriter { l.frameWriter = w; return l })
+	for i := range uint64(maxUnread/shm.FrameMaxFDs) + 1 { // the last one is queued
+		p.grant(i, shm.FrameMaxFDs)
+	}
+	for range maxUnread/shm.FrameMaxFDs + 1 {
+		_, _, err := p.receive()
+		must(t, err)
+	}
+	early := make(chan bool)
+	go func() {
+		p.out.sent(p.extent)
+		early <- !l.went.Load()
+	}()
+	time.Sleep(20 * time.Millisecond) // time to return too early, if it does
+	close(l.goOn)
+	if <-early {
+		t.Error("the writer still holds the extent")
+	}
+	if queued, _ := p.waiting(); queued != 0 {
+		t.Errorf("%d frames wait", queued)
+	}
+}
