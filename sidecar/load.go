@@ -16,7 +16,7 @@ type loadMeter struct {
 	proc     string // "/proc"
 	beats    uint64
 	runnable float64
-	threads  map[string]schedTimes // by id
+	threads  map[string]schedTimes // by id; nil: not looked at yet
 	ran      float64               // ns lately, by all threads of the daemon
 	waited   float64
 }
@@ -32,7 +32,7 @@ const (
 )
 
 func newLoadMeter() *loadMeter {
-	return &loadMeter{proc: "/proc", threads: map[string]schedTimes{}, runnable: math.NaN()}
+	return &loadMeter{proc: "/proc", runnable: math.NaN()}
 }
 
 // measure returns the parts of the load that are not the jobs', one beat later
@@ -84,8 +84,11 @@ func (m *loadMeter) look() {
 		if !ok {
 			continue
 		}
-		before := m.threads[e.Name()]
 		now[e.Name()] = t
+		if m.threads == nil { // what was before the first look is not of late
+			continue
+		}
+		before := m.threads[e.Name()]
 		m.ran += math.Max(0, t.ran-before.ran)
 		m.waited += math.Max(0, t.waited-before.waited)
 	}

@@ -69,3 +69,14 @@ func TestLoadMeter(t *testing.T) {
 		t.Errorf("share %d", share)
 	}
 }
+
+// TestLoadBeforeTheFirstLook: how the daemon fared before, while it measured
+// joins for instance, says nothing of now.
+func TestLoadBeforeTheFirstLook(t *testing.T) {
+	m := newLoadMeter()
+	m.proc = t.TempDir()
+	procOf(t, m.proc, "0.1 0.2 0.3 9/400 1234\n", map[string]string{"10": "1000000000 9000000000 9\n"})
+	if l := m.measure(); l.ProcessorShare != 1000 {
+		t.Errorf("a share of %d", l.ProcessorShare)
+	}
+}
