@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -115,4 +116,17 @@ func TestDeafPeers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDeafPeerWithoutJob: a peer that asks and never reads does not keep its
+// connection, no more than one that is silent.
+func TestDeafPeerWithoutJob(t *testing.T) {
+	r := start(t, func(o *Options) { o.IdleTimeout = 100 * time.Millisecond }, nil)
+	deaf := deafness["after HELLO"](r)
+	defer deaf.Close()
+	r.eventually("its session has ended", func() (bool, string) {
+		r.srv.mu.Lock()
+		defer r.srv.mu.Unlock()
+		return len(r.srv.sessions) == 0, fmt.Sprint(len(r.srv.sessions), " sessions")
+	})
 }

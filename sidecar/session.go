@@ -92,7 +92,7 @@ func (s *session) serve() {
 		if tr := s.srv.trace; tr != nil {
 			tr.record(s.id, false, shm.Append(nil, &f), body)
 		}
-		s.out.throttle()
+		s.throttle()
 		err = s.handle(f.Type, body)
 		if err == nil {
 			err = s.limitIdle()
@@ -251,6 +251,15 @@ func (s *session) limitIdle() error {
 	}
 	s.unlimited = false
 	return s.conn.Sock().SetReadDeadline(time.Now().Add(limit))
+}
+
+// throttle waits while too much waits for the peer to read: without a job, no
+// longer than it may be silent.
+func (s *session) throttle() {
+	if _, j := s.current(); j == nil && s.srv.options.IdleTimeout > 0 {
+		defer time.AfterFunc(s.srv.options.IdleTimeout, s.out.stop).Stop()
+	}
+	s.out.throttle()
 }
 
 // present says whether the peer has not hung up. Its end of file may not have
