@@ -259,7 +259,8 @@ gj_encoded_size(const GjColumnWriter *column, const GjVector *vector)
 	if (column->copy == GJ_COPY_NUMERIC_KEY)
 		size += sizeof(uint32);
 	if (size > column->inline_limit)
-		size = sizeof(struct gj_chain_ref);
+		/* a key is not chained, and without its blanks it may be shorter */
+		size = column->column->is_key ? column->inline_limit : sizeof(struct gj_chain_ref);
 	return TYPEALIGN(column->column->align, size);
 }
 

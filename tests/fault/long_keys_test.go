@@ -68,3 +68,31 @@ func TestLongKeys(t *testing.T) {
 	}
 	w.unharmed(t, nil)
 }
+
+// A key of char(n) lies in a batch without its blanks, so only the rest of it
+// must fit, also where the batch was laid out for much shorter keys.
+func TestPaddedKeys(t *testing.T) {
+	w := theWorld(t)
+	const setup = `set search_path = padded, public`
+	exec(t, w.witness, `
+		create schema padded; `+setup+`;
+		create table a (k char(200000), v text); create table b (k char(200000));
+		alter table a alter k set storage external, alter v set storage plain;
+		alter table b alter k set storage external;
+		insert into a select rpad(n::text, 100000, 'x'), repeat('v', 1000) from generate_series(1, 5) n;
+		insert into b select rpad(n::text, 100000, 'x') from generate_series(3, 9) n;
+		analyze a, b`)
+	defer exec(t, w.witness, "drop schema padded cascade; reset search_path")
+	const sql = "select length(a.v), md5(a.k) from a join b on a.k = b.k"
+	for _, feed := range []string{"0", "1e9"} {
+		s := w.proxied(t, serial, setup, "set gpujoin.page_row_cost = "+feed)
+		plan, err := s.Explain(t.Context(), "analyze, timing off", sql)
+		if err != nil || plan.OffloadedJoins() != 1 {
+			t.Errorf("keys of 100 kB and as many blanks: %v, %v", plan.GpuJoins(), err)
+		}
+		w.right(t, sql, <-ask(s, sql))
+		s.Close()
+	}
+	delete(w.native, sql)
+	w.unharmed(t, nil)
+}
