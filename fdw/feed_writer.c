@@ -494,8 +494,8 @@ append_row(GjWriter *writer, GjVector *vectors)
 
 	writer->may_wait = true;
 	put = gj_writer_append(writer, vectors, &n);
-	if (put == GJ_PUT_FULL && next_batch(writer))
-		put = gj_writer_append(writer, vectors, &n);
+	if (put == GJ_PUT_FULL)
+		put = next_batch(writer) ? gj_writer_append(writer, vectors, &n) : GJ_PUT_FAILED;
 	writer->may_wait = false;
 	for (int i = 0; i < writer->ncolumns; i++)
 	{
