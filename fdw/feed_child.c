@@ -85,27 +85,22 @@ collect(ChildFeed *feed, TupleTableSlot *slot)
 	}
 }
 
-/* The collected rows may not fit the batch: the others go into the next. */
-static bool
-write_rest(ChildFeed *feed, int n)
-{
-	if (!gj_writer_append_all(feed->writer, feed->vectors, n))
-		return false;
-	for (int i = 0; i < feed->ncolumns; i++)
-		feed->vectors[i].pointers = feed->columns[i].pointers;
-	return true;
-}
-
 static inline bool
 write_rows(ChildFeed *feed)
 {
 	int			n = feed->rows;
 	GjPut		put = gj_writer_append(feed->writer, feed->vectors, &n);
 
-	if (unlikely(put != GJ_PUT_OK) && (put == GJ_PUT_FAILED || !write_rest(feed, n)))
+	if (unlikely(put != GJ_PUT_OK) &&
+		(put == GJ_PUT_FAILED || !gj_writer_append_all(feed->writer, feed->vectors, n)))
 		return false;
+
+	/* the writer may have moved the vectors on, also where all rows fitted */
 	for (int i = 0; i < feed->ncolumns; i++)
+	{
+		feed->vectors[i].pointers = feed->columns[i].pointers;
 		feed->vectors[i].nullable = false;
+	}
 	feed->rows = 0;
 	if (unlikely(!feed->writer->scratch->isReset))
 		MemoryContextReset(feed->writer->scratch);

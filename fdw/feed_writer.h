@@ -107,7 +107,8 @@ extern void gj_writer_init(GjWriter *writer, GjLink *link, const GjPlan *plan,
 /*
  * Appends as many of *n rows as the batch at hand takes, without waiting for
  * the daemon.  On return *n is the number of rows that are left, and where
- * there are any, vectors begin with the first of them.
+ * there are any, vectors begin with the first of them; where there are none,
+ * vectors begin anywhere.
  */
 extern GjPut gj_writer_append(GjWriter *writer, GjVector *vectors, int *n);
 
