@@ -32,6 +32,11 @@ feed_input(GjState *state, int input, MemoryContext scratch,
 		ok = gj_feed_page(state, input, &writer);
 	else
 		ok = gj_feed_child(state, input, &writer);
+
+	/* a Gather in it gives back its workers and its shared memory, and keeps
+	 * what EXPLAIN ANALYZE shows of them */
+	if (state->shared == NULL)
+		(void) ExecShutdownNode(state->inputs[input]);
 	MemoryContextSwitchTo(old);
 	ok = ok && gj_writer_finish(&writer);
 	if (writer.unfit)
@@ -40,10 +45,6 @@ feed_input(GjState *state, int input, MemoryContext scratch,
 	*rows += writer.total_rows;
 	*bytes += writer.total_bytes;
 	MemoryContextReset(scratch);
-
-	/* a Gather in it gives back its workers and its shared memory */
-	if (state->shared == NULL)
-		(void) ExecShutdownNode(state->inputs[input]);
 	return ok;
 }
 
