@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"				/* headers of varlena, from 16 on */
 #include "numeric.h"
 
 #define SIGN_MASK			0xC000
