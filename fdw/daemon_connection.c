@@ -14,23 +14,12 @@
 
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "portability/instr_time.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/memutils.h"
 
 #include "daemon_connection.h"
-#include "daemon_handshake.h"
 #include "daemon_pulse.h"
-
-uint64
-gj_now_us(void)
-{
-	instr_time	now;
-
-	INSTR_TIME_SET_CURRENT(now);
-	return INSTR_TIME_GET_MICROSEC(now);
-}
 
 bool
 gj_fail(GjConnection *conn, const char *format,...)
@@ -174,7 +163,7 @@ wait_socket(GjConnection *conn, int event, Deadline *deadline)
 			conn->wait_us += gj_now_us() - start;
 			return GJ_WAIT_DONE;
 		}
-		if ((rc & WL_TIMEOUT) && deadline->at_us == 0 && !gj_answers(conn))
+		if ((rc & WL_TIMEOUT) && deadline->at_us == 0 && !conn->answers(conn))
 			return GJ_WAIT_FAILED;
 	}
 }

@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "../shm/layout.h"
+#include "clock.h"
 
 /* How often a wait with an end is made step_ms longer, at most, because the
  * daemon is starved of processor time. */
@@ -41,8 +42,8 @@ typedef struct GjConnection
 	MemoryContext context;		/* of body */
 	char		socket[108];	/* where the daemon was found */
 	pid_t		pid;			/* of the daemon as seen here; 0: not to be seen */
-	int			patience_ms;	/* 0, or how often an endless wait asks whether
-								 * the daemon still answers anybody */
+	int			patience_ms;	/* 0, or how often an endless wait calls answers */
+	bool		(*answers) (struct GjConnection *conn); /* does it? set by gj_greet() */
 	int			step_ms;		/* by which the wait for one that is starved of
 								 * processor time grows */
 	uint64		wait_us;		/* spent waiting for the daemon */
@@ -91,7 +92,5 @@ extern int	gj_take_fd(GjConnection *conn, int i);
 /* Records the first reason; always returns false. */
 extern bool gj_fail(GjConnection *conn, const char *format,...)
 			pg_attribute_printf(2, 3);
-
-extern uint64 gj_now_us(void);
 
 #endif							/* GPUJOIN_DAEMON_CONNECTION_H */

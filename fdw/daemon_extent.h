@@ -56,4 +56,11 @@ extern bool gj_extent_granted(GjExtents *extents);
 /* Gives back all that is granted and not taken. */
 extern bool gj_extent_return_ready(GjExtents *extents);
 
+/* Bytes of data that an extent of a chain takes. */
+static inline uint64
+gj_chain_capacity(const GjExtents *extents)
+{
+	return extents->size - GJ_CHAIN_DATA_OFF;
+}
+
 #endif							/* GPUJOIN_DAEMON_EXTENT_H */

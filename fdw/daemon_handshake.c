@@ -12,6 +12,8 @@
 
 #include "daemon_handshake.h"
 
+static bool answers(GjConnection *conn);
+
 bool
 gj_greet(GjConnection *conn, const char *socket, int timeout_ms, Size *extent_size)
 {
@@ -43,20 +45,23 @@ gj_greet(GjConnection *conn, const char *socket, int timeout_ms, Size *extent_si
 		welcome.extent_size % 4096 != 0)
 		return gj_fail(conn, "the daemon's extents have an impossible size");
 	*extent_size = welcome.extent_size;
+	conn->answers = answers;
 	return true;
 }
 
-bool
-gj_answers(GjConnection *conn)
+/* Does the daemon behind conn still greet?  It gets conn->patience_ms, and more
+ * while it is starved of processor time.  Else fails conn with the reason. */
+static bool
+answers(GjConnection *conn)
 {
 	GjConnection other;
 	Size		extent_size;
-	volatile bool answers = false;
+	volatile bool greeted = false;
 
 	gj_connection_init(&other, conn->context);
 	PG_TRY();
 	{
-		answers = gj_greet(&other, conn->socket, conn->patience_ms, &extent_size);
+		greeted = gj_greet(&other, conn->socket, conn->patience_ms, &extent_size);
 	}
 	PG_FINALLY();
 	{
@@ -65,5 +70,5 @@ gj_answers(GjConnection *conn)
 	PG_END_TRY();
 	if (other.body != NULL)
 		pfree(other.body);
-	return answers || gj_fail(conn, "%s", other.failure);
+	return greeted || gj_fail(conn, "%s", other.failure);
 }

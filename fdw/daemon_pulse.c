@@ -27,7 +27,7 @@
 
 #include "storage/fd.h"
 
-#include "daemon_connection.h"
+#include "clock.h"
 #include "daemon_load.h"
 #include "gpujoin.h"
 

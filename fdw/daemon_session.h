@@ -4,7 +4,7 @@
 #ifndef GPUJOIN_DAEMON_SESSION_H
 #define GPUJOIN_DAEMON_SESSION_H
 
-#include "chain.h"
+#include "feed_chain.h"
 #include "daemon_extent.h"
 #include "gpujoin.h"
 

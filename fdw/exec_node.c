@@ -98,66 +98,6 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	}
 }
 
-void
-gj_prepare_run(GjState *state)
-{
-	gj_link_close(&state->link);
-	MemoryContextReset(state->run_context);
-	gj_link_init(&state->link, state->run_context);
-}
-
-bool
-gj_native_next(GjState *state)
-{
-	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
-	TupleTableSlot *row = ExecProcNode(state->native);
-	const int  *resnos = state->plan->native_resnos;
-
-	ExecClearTuple(slot);
-	if (TupIsNull(row))
-		return false;
-	slot_getallattrs(row);
-	for (int i = 0; i < state->plan->noutputs; i++)
-	{
-		int			resno = resnos[i];
-
-		slot->tts_values[i] = resno > 0 ? row->tts_values[resno - 1] : (Datum) 0;
-		slot->tts_isnull[i] = resno > 0 ? row->tts_isnull[resno - 1] : true;
-	}
-	ExecStoreVirtualTuple(slot);
-	return true;
-}
-
-GjRead
-gj_offload_next(GjState *state)
-{
-	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	ExprState  *qual = state->css.ss.ps.qual;
-
-	for (;;)
-	{
-		GjRead		read;
-
-		CHECK_FOR_INTERRUPTS();
-		if (unlikely(TTS_SHOULDFREE(slot)))
-			ExecClearTuple(slot);
-		slot->tts_flags |= TTS_FLAG_EMPTY;
-		slot->tts_nvalid = 0;
-		read = gj_reader_next(&state->reader, slot->tts_values, slot->tts_isnull);
-		if (read != GJ_READ_ROW)
-			return read;
-		ExecStoreVirtualTuple(slot);
-		if (qual == NULL)
-			return GJ_READ_ROW;
-		econtext->ecxt_scantuple = slot;
-		if (ExecQual(qual, econtext))
-			return GJ_READ_ROW;
-		InstrCountFiltered1(state, 1);
-		ResetExprContext(econtext);
-	}
-}
-
 /*
  * From here on the native child delivers, for this reason.  Inputs that were
  * fed in part give back what they hold, above all parallel workers: the native
@@ -176,15 +116,6 @@ go_native(GjState *state, const char *reason)
 	if (state->shared == NULL)
 		for (int i = 0; i < state->plan->ninputs; i++)
 			(void) ExecShutdownNode(state->inputs[i]);
-}
-
-void
-gj_finish_job(GjState *state)
-{
-	if (state->link.rewindable)
-		return;
-	gj_report_fetch(state);
-	gj_link_close(&state->link);
 }
 
 /* A whole job, up to its first row. */
@@ -290,7 +221,7 @@ exec(CustomScanState *css)
 					case GJ_READ_END:
 						state->mode = GJ_MODE_DONE;
 						if (state->shared != NULL)
-							gj_parallel_ended(state->shared);
+							gj_shared_ended(state->shared);
 						gj_finish_job(state);
 						break;
 					case GJ_READ_FAILED:

@@ -11,11 +11,12 @@
 #define GPUJOIN_EXEC_NODE_H
 
 #include "daemon_session.h"
-#include "explain_wire.h"
+#include "daemon_stats.h"
+#include "feed_writer.h"
 #include "gpujoin.h"
+#include "parallel_state.h"
 #include "result_reader.h"
 #include "utils/tuplestore.h"
-#include "feed_writer.h"
 
 /* Where an execution of the node stands, in this process. */
 typedef enum GjMode
@@ -36,7 +37,6 @@ typedef struct GjReport
 	GjStats		stats;			/* where have_stats */
 } GjReport;
 
-typedef struct GjShared GjShared;	/* exec_parallel.c */
 typedef struct GjPageFeed GjPageFeed;	/* feed_page.c */
 
 typedef struct GjState
@@ -63,18 +63,18 @@ typedef struct GjState
 	GjReport	report;
 } GjState;
 
-/* exec_node.c: every row is here: a job that cannot run again ends, so that its
+/* exec_rows.c: every row is here: a job that cannot run again ends, so that its
  * memory and its connection serve others. */
 extern void gj_finish_job(GjState *state);
 
-/* exec_node.c: forgets an earlier scan and prepares link and run_context. */
+/* exec_rows.c: forgets an earlier scan and prepares link and run_context. */
 extern void gj_prepare_run(GjState *state);
 
-/* exec_node.c: the next row that the daemon delivers and plan.qual passes, in the
+/* exec_rows.c: the next row that the daemon delivers and plan.qual passes, in the
  * scan slot. */
 extern GjRead gj_offload_next(GjState *state);
 
-/* exec_node.c: the native child's next row, in the scan slot; false: no more. */
+/* exec_rows.c: the native child's next row, in the scan slot; false: no more. */
 extern bool gj_native_next(GjState *state);
 
 /* feed.c: feeds what is this participant's to feed, and says so. */
@@ -98,18 +98,6 @@ extern void gj_initialize_worker(CustomScanState *css, shm_toc *toc,
 
 /* Feeds and decides together with the other participants; sets the mode. */
 extern void gj_parallel_start(GjState *state);
-
-/* Is this input this participant's to feed as a whole? */
-extern bool gj_parallel_elect(GjShared *shared, int input);
-
-/* Has a participant given up, so that feeding is in vain? */
-extern bool gj_parallel_stopped(GjShared *shared);
-
-/* A participant has read the end of its rows. */
-extern void gj_parallel_ended(GjShared *shared);
-
-/* Keeps a report of the daemon, of length bytes, for the leader. */
-extern void gj_parallel_keep_report(GjShared *shared, const void *body, Size length);
 
 /* Before the shared memory goes: leave barrier and job, keep reason and
  * report. */

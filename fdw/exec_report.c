@@ -80,7 +80,7 @@ gj_report_fetch(GjState *state)
 	if (!receive_stats(state))
 		return;
 	if (state->shared != NULL)
-		gj_parallel_keep_report(state->shared, conn->body, conn->frame.length);
+		gj_shared_keep_report(state->shared, conn->body, conn->frame.length);
 	else
 		gj_report_take(state, conn->body, conn->frame.length);
 }

@@ -65,7 +65,7 @@ gj_feed(GjState *state)
 			if (state->plan->inputs[i].partial != (bool) partial)
 				continue;
 			if (state->shared != NULL && !partial &&
-				!gj_parallel_elect(state->shared, i))
+				!gj_shared_elect(state->shared, i))
 				continue;
 			if (!feed_input(state, i, scratch, &rows, &bytes))
 				return false;

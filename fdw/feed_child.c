@@ -128,7 +128,7 @@ gj_feed_child(GjState *state, int input, GjWriter *writer)
 			continue;
 		if (!write_rows(&feed))
 			return false;
-		if (state->shared != NULL && gj_parallel_stopped(state->shared))
+		if (state->shared != NULL && gj_shared_stopped(state->shared))
 			return gj_fail(&state->link.conn, "another participant gave up");
 	}
 }

@@ -182,7 +182,7 @@ feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan
 		 block = next_block(scan, block))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (state->shared != NULL && gj_parallel_stopped(state->shared))
+		if (state->shared != NULL && gj_shared_stopped(state->shared))
 			return gj_fail(&state->link.conn, "another participant gave up");
 		gj_read_heap_page(scan, block);
 		*tuples += scan->rs_ntuples;

@@ -21,7 +21,4 @@ extern const Path *gj_cheapest_native(RelOptInfo *joinrel, const GjStash *stash,
  */
 extern Path *gj_keep_native(GjStash *stash, GjVariant variant, const Path *native);
 
-/* Raises an error if a native child would offload after all. */
-extern void gj_check_native_plan(const Plan *plan);
-
 #endif							/* GPUJOIN_PLAN_FALLBACK_H */

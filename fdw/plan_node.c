@@ -30,6 +30,49 @@ const CustomPathMethods gj_path_methods = {
 	.PlanCustomPath = plan_custom_path,
 };
 
+static void check_native_plan(const Plan *plan);
+
+static void
+check_plan_list(const List *plans)
+{
+	ListCell   *lc;
+
+	foreach(lc, plans)
+		check_native_plan(lfirst(lc));
+}
+
+/*
+ * Planning and execution rely on this, so it is no Assert: a node of a native
+ * child that needed the daemon would find it as dead as its parent did.
+ */
+static void
+check_native_plan(const Plan *plan)
+{
+	if (plan == NULL)
+		return;
+	switch (nodeTag(plan))
+	{
+		case T_CustomScan:
+			if (((const CustomScan *) plan)->methods == &gj_scan_methods)
+				elog(ERROR, "native child of a GpuJoin contains a GpuJoin");
+			check_plan_list(((const CustomScan *) plan)->custom_plans);
+			break;
+		case T_Append:
+			check_plan_list(((const Append *) plan)->appendplans);
+			break;
+		case T_MergeAppend:
+			check_plan_list(((const MergeAppend *) plan)->mergeplans);
+			break;
+		case T_SubqueryScan:
+			check_native_plan(((const SubqueryScan *) plan)->subplan);
+			break;
+		default:
+			break;
+	}
+	check_native_plan(outerPlan(plan));
+	check_native_plan(innerPlan(plan));
+}
+
 /* Position from 1 of a Var in a target list; 0 if it is not there. */
 static int
 find_var(const List *tlist, const Var *var)
@@ -250,7 +293,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	};
 	CustomScan *scan = makeNode(CustomScan);
 
-	gj_check_native_plan(native);
+	check_native_plan(native);
 	add_inputs(&builder, tree);
 	add_joins(&builder, tree);
 	add_outputs(&builder, path->outputs, native);

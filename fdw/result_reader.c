@@ -45,6 +45,13 @@ value_of(const GjColumn *column)
 	elog(ERROR, "type %u has an unexpected length of %d", column->type, length);
 }
 
+/* For the reader of chains, which knows nothing of results. */
+static bool
+stash(void *reader)
+{
+	return gj_reader_stash(reader);
+}
+
 void
 gj_reader_init(GjReader *reader, GjLink *link, const GjPlan *plan)
 {
@@ -62,7 +69,10 @@ gj_reader_init(GjReader *reader, GjLink *link, const GjPlan *plan)
 		if (c->value == GJ_VALUE_DECIMAL)
 			c->numeric = palloc(GJ_DECIMAL_DATUM_SIZE);
 	}
-	reader->context = CurrentMemoryContext;
+	reader->chains.link = link;
+	reader->chains.context = CurrentMemoryContext;
+	reader->chains.stash = stash;
+	reader->chains.stash_arg = reader;
 }
 
 static bool
@@ -229,7 +239,7 @@ gj_reader_stop(GjReader *reader)
 	while (reader->npending > 0)
 		if (!gj_extent_release(extents, &reader->pending[--reader->npending].extent))
 			return false;
-	return gj_chain_release(reader);
+	return gj_chain_release(&reader->chains);
 }
 
 /* A chained value; a join repeats rows, so the last one is often the next. */
@@ -240,7 +250,7 @@ chained_value(GjReader *reader, GjColumnReader *c, const struct gj_chain_ref *re
 		return c->chained;
 	if (c->chained != NULL)
 		pfree(c->chained);
-	c->chained = gj_chain_receive(reader, ref);
+	c->chained = gj_chain_receive(&reader->chains, ref);
 	c->ref = *ref;
 	return c->chained;
 }

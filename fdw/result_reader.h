@@ -5,6 +5,7 @@
 #define GPUJOIN_RESULT_READER_H
 
 #include "daemon_session.h"
+#include "result_chain.h"
 
 /* Batches that the daemon may have on their way to us. */
 #define GJ_CREDITS 2
@@ -53,7 +54,6 @@ typedef struct GjReader
 	GjLink	   *link;
 	int			ncolumns;
 	GjColumnReader *columns;
-	MemoryContext context;		/* of chained values, one a column */
 	GjChainReader chains;
 
 	GjExtent	extent;			/* base NULL: none */
@@ -87,12 +87,5 @@ extern bool gj_reader_report(GjReader *reader);
 
 /* Keeps the RESULT or END frame that was just received for later. */
 extern bool gj_reader_stash(GjReader *reader);
-
-/* chain.c: the value that a reference stands for, allocated in the reader's
- * context; NULL where the daemon fails. */
-extern char *gj_chain_receive(GjReader *reader, const struct gj_chain_ref *ref);
-
-/* chain.c: gives back the extents of chains that are mapped. */
-extern bool gj_chain_release(GjReader *reader);
 
 #endif							/* GPUJOIN_RESULT_READER_H */

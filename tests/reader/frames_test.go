@@ -75,7 +75,7 @@ func understood(input []byte) (frames, believed uint64) {
 	return frames, believed
 }
 
-// TestFrames: daemon_connection.c and explain_wire.c understand as much of a stream as Go's
+// TestFrames: daemon_connection.c and daemon_stats.c understand as much of a stream as Go's
 // readers do, whatever it is.
 func TestFrames(t *testing.T) {
 	r := random(t)
@@ -92,7 +92,7 @@ func TestFrames(t *testing.T) {
 		inputs = append(inputs, input)
 	}
 	var received, accepted int
-	build(t, "frames", "daemon_connection.c", "explain_wire.c").try(t, inputs, func(input []byte, result uint64) {
+	build(t, "frames", "daemon_connection.c", "daemon_stats.c").try(t, inputs, func(input []byte, result uint64) {
 		frames, believed := understood(input)
 		if result != frames|believed<<32 {
 			t.Errorf("%d frames received, %d reports believed; should be %d and %d\n%s",

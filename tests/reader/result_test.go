@@ -48,7 +48,7 @@ type result struct {
 type chain struct {
 	participant int32
 	data        []byte
-	mapped      []uint64 // as fdw/chain.c: the one that was used last at the end
+	mapped      []uint64 // as fdw/result_chain.c: the one that was used last at the end
 }
 
 // Data of an extent of a chain, and how many of them a reader keeps mapped.

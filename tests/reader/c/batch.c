@@ -1,5 +1,5 @@
 /*
- * batch.c - tries result_reader.c, chain.c and numeric.c: the input is what the
+ * batch.c - tries result_reader.c, result_chain.c and numeric.c: the input is what the
  * daemon sends while rows are read.  It consists of pieces, each of them 4
  * bytes of length and so many bytes.  A piece is taken for a frame (2 bytes of
  * type, 2 bytes that say how many descriptors come with it, a body) or for the
@@ -39,7 +39,7 @@ next_piece(const uint8 **piece, uint32 *size)
 	return true;
 }
 
-/* ---- what result_reader.c and chain.c call ---- */
+/* ---- what result_reader.c and result_chain.c call ---- */
 
 bool
 gj_fail(GjConnection *conn, const char *format,...)
@@ -107,12 +107,6 @@ gj_extent_release(GjExtents *extents, GjExtent *extent)
 void
 gj_extent_touch(GjExtent *extent, Size length, bool writable)
 {
-}
-
-uint64
-gj_now_us(void)
-{
-	return 0;
 }
 
 void

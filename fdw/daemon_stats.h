@@ -1,11 +1,11 @@
 /*
- * explain_wire.h - the daemon's statistics of a job, as far as they can be believed.
+ * daemon_stats.h - the daemon's statistics of a job, as far as they can be believed.
  *
  * Nothing but memory and the layout is needed to read them, so that the reader
  * can be tried without a server.
  */
-#ifndef GPUJOIN_EXPLAIN_WIRE_H
-#define GPUJOIN_EXPLAIN_WIRE_H
+#ifndef GPUJOIN_DAEMON_STATS_H
+#define GPUJOIN_DAEMON_STATS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,4 +30,4 @@ extern bool gj_stats_read(GjStats *stats, const void *body, size_t length);
 /* The phases of stats->joins[i], which has joins[i].phases of them. */
 extern const struct gj_phase_stats *gj_stats_phases(const GjStats *stats, uint32_t i);
 
-#endif							/* GPUJOIN_EXPLAIN_WIRE_H */
+#endif							/* GPUJOIN_DAEMON_STATS_H */

@@ -1,5 +1,5 @@
 /*
- * explain_wire.c - the daemon's statistics of a job, as far as they can be believed.
+ * daemon_stats.c - the daemon's statistics of a job, as far as they can be believed.
  *
  * Counts are held against their bounds and against the length of the message
  * before anything behind them is looked at, and texts are found to end and to
@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "explain_wire.h"
+#include "daemon_stats.h"
 
 /* Is this a text that ends, of characters that every encoding has? */
 static bool

@@ -1,18 +1,14 @@
 /*
- * chain.h - values too long for a batch.
+ * feed_chain.h - values too long for a batch, as a participant writes them.
  *
  * Each participant that feeds such values has a chain of extents, which hold
  * the values one behind another, without gaps; a value may go on in the next
  * extent.  In its batch stands a reference that says where it begins.
  */
-#ifndef GPUJOIN_CHAIN_H
-#define GPUJOIN_CHAIN_H
+#ifndef GPUJOIN_FEED_CHAIN_H
+#define GPUJOIN_FEED_CHAIN_H
 
 #include "daemon_extent.h"
-
-/* Extents of chains that a reader maps at a time; results name values in any
- * order. */
-#define GJ_CHAIN_MAPPED 8
 
 /* The end of this participant's own chain, which it writes. */
 typedef struct GjChain
@@ -21,21 +17,6 @@ typedef struct GjChain
 	uint32		used;			/* bytes of its data */
 	uint32		extents;		/* that are handed over */
 } GjChain;
-
-/* An extent of any participant's chain, which a reader maps. */
-typedef struct GjChainExtent
-{
-	GjExtent	extent;			/* base NULL: none */
-	uint64		chain;
-	uint32		bytes;			/* of its data */
-	uint64		last_used;
-} GjChainExtent;
-
-typedef struct GjChainReader
-{
-	GjChainExtent mapped[GJ_CHAIN_MAPPED];
-	uint64		uses;
-} GjChainReader;
 
 /*
  * Appends a value to the participant's chain, and fills the reference to it.
@@ -47,4 +28,4 @@ extern bool gj_chain_write(GjExtents *extents, GjChain *chain, int participant,
 /* Hands over the last extent of the chain. */
 extern bool gj_chain_finish(GjExtents *extents, GjChain *chain, int participant);
 
-#endif							/* GPUJOIN_CHAIN_H */
+#endif							/* GPUJOIN_FEED_CHAIN_H */

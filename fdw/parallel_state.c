@@ -1,0 +1,131 @@
+/*
+ * parallel_state.c - what the participants of a parallel node share.
+ *
+ * It lives in the Gather's dynamic shared memory.  exec_parallel.c says in
+ * which order the participants use it.
+ */
+#include "postgres.h"
+
+#include "daemon_stats.h"
+#include "parallel_state.h"
+
+/* The longest report of a job with so many participants. */
+static Size
+report_size(const GjPlan *plan, int participants)
+{
+	return sizeof(struct gj_stats) +
+		plan->njoins * (sizeof(struct gj_join_stats) +
+						GJ_MAX_PHASES * sizeof(struct gj_phase_stats)) +
+		participants * sizeof(struct gj_participant_stats);
+}
+
+Size
+gj_shared_size(const GjPlan *plan, int participants)
+{
+	return offsetof(GjShared, report) + report_size(plan, participants);
+}
+
+GjOutcome
+gj_shared_outcome(GjShared *shared)
+{
+	return (GjOutcome) pg_atomic_read_u32(&shared->outcome);
+}
+
+void
+gj_shared_decide_native(GjShared *shared, const char *reason)
+{
+	SpinLockAcquire(&shared->mutex);
+	if (gj_shared_outcome(shared) == GJ_OUTCOME_OPEN)
+	{
+		strlcpy(shared->reason, reason, sizeof(shared->reason));
+		pg_atomic_write_u32(&shared->outcome, GJ_OUTCOME_NATIVE);
+	}
+	SpinLockRelease(&shared->mutex);
+}
+
+void
+gj_shared_reset(GjShared *shared)
+{
+	BarrierInit(&shared->barrier, 0);
+	pg_atomic_write_u32(&shared->outcome, GJ_OUTCOME_OPEN);
+	pg_atomic_write_u32(&shared->ended, 0);
+	shared->reason[0] = '\0';
+	shared->report_length = 0;
+	shared->report_progress = 0;
+	for (int i = 0; i < GJ_MAX_INPUTS; i++)
+		pg_atomic_clear_flag(&shared->taken[i]);
+}
+
+void
+gj_shared_init(GjShared *shared, const GjPlan *plan, const char *socket, int participants)
+{
+	memset(shared, 0, offsetof(GjShared, report));
+	SpinLockInit(&shared->mutex);
+	pg_atomic_init_u32(&shared->outcome, GJ_OUTCOME_OPEN);
+	pg_atomic_init_u32(&shared->ended, 0);
+	for (int i = 0; i < GJ_MAX_INPUTS; i++)
+		pg_atomic_init_flag(&shared->taken[i]);
+	strlcpy(shared->socket, socket ? socket : "", sizeof(shared->socket));
+	shared->participants = participants;
+	shared->report_size = report_size(plan, participants);
+	gj_shared_reset(shared);
+}
+
+bool
+gj_shared_elect(GjShared *shared, int input)
+{
+	return pg_atomic_test_set_flag(&shared->taken[input]);
+}
+
+bool
+gj_shared_stopped(GjShared *shared)
+{
+	return gj_shared_outcome(shared) == GJ_OUTCOME_NATIVE;
+}
+
+void
+gj_shared_ended(GjShared *shared)
+{
+	pg_atomic_write_u32(&shared->ended, 1);
+}
+
+/*
+ * Of several reports of one job the later one says more: what participants
+ * have fed and returned only grows.
+ */
+static uint64
+progress_of(const GjStats *stats)
+{
+	uint64		progress = 0;
+
+	for (uint32 i = 0; i < stats->total->participants; i++)
+	{
+		const struct gj_participant_stats *p = &stats->participants[i];
+
+		progress += p->fed_rows + p->returned_rows + p->return_us;
+	}
+	return progress;
+}
+
+/*
+ * Each participant that leaves keeps a report.  The last one that the daemon
+ * made has the numbers of all of them, but need not be the last to get here.
+ */
+void
+gj_shared_keep_report(GjShared *shared, const void *body, Size length)
+{
+	GjStats		stats;
+	uint64		progress;
+
+	if (length > shared->report_size || !gj_stats_read(&stats, body, length))
+		return;
+	progress = progress_of(&stats);
+	SpinLockAcquire(&shared->mutex);
+	if (shared->report_length == 0 || progress >= shared->report_progress)
+	{
+		memcpy(shared->report, body, length);
+		shared->report_length = length;
+		shared->report_progress = progress;
+	}
+	SpinLockRelease(&shared->mutex);
+}
