@@ -146,12 +146,12 @@ func (j *prepared) result(pairs rowid.Pairs, probe *space) (*space, error) {
 // Report says what the join has done so far.
 func (j *prepared) Report() joincore.JoinStats {
 	r := j.join.Report()
-	algorithm, prepare := joincore.PHJUM, "partition build side"
+	algorithm, prepare := "phj-rowid", "partition build side"
 	if r.OneTable {
-		algorithm, prepare = joincore.NPJ, "build"
+		algorithm, prepare = "npj-rowid", "build"
 	}
 	return joincore.JoinStats{
-		Algorithm: algorithm.String(), Bits: r.Bits,
+		Algorithm: algorithm, Bits: r.Bits,
 		BuildRows: r.BuildRows, ProbeRows: r.ProbeRows, RowsOut: r.ResultRows, Time: j.prepare + j.probing,
 		Phases: []joincore.Phase{
 			{Name: prepare, Predicted: j.prepareMeant, Actual: j.prepare}, {Name: "probe", Predicted: j.probingMeant, Actual: j.probing},
