@@ -62,7 +62,10 @@ func TestClaimSurvives(t *testing.T) {
 			r.srv.socket.mu.Unlock()
 			r.eventually("all files are back", func() (bool, string) {
 				err := statusHeld(r.path + ".status")
-				if errors.Is(err, ErrSocketTaken) && leadsTo(r.path+".lock", r.srv.options.Claim.lock) {
+				claim := r.srv.options.Claim
+				claim.mu.Lock()
+				defer claim.mu.Unlock()
+				if errors.Is(err, ErrSocketTaken) && leadsTo(r.path+".lock", claim.lock) {
 					_, err = os.Lstat(r.path)
 					return err == nil, fmt.Sprint(err)
 				}

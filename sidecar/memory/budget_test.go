@@ -82,16 +82,13 @@ func TestSmallOvertakes(t *testing.T) {
 		if _, err := reserve(20, 20, 0); !errors.Is(err, ErrBusy) {
 			t.Errorf("the fifth one overtakes: %v", err)
 		}
-		if _, err := reserve(1, 20, 0); err != nil {
-			t.Errorf("one whose group holds a job, and would wait for itself: %v", err)
+		second, secondErr := reserve(1, 20, 0)
+		if secondErr != nil {
+			t.Fatalf("one whose group holds a job, and would wait for itself: %v", secondErr)
 		}
 		synctest.Wait()
 		holder.Close()
-		for a := range b.holders {
-			if a != large {
-				a.Close()
-			}
-		}
+		second.Close()
 		wg.Wait()
 		if err != nil || large == nil {
 			t.Fatalf("the large job: %v", err)
