@@ -127,6 +127,7 @@ static GjWait
 wait_socket(GjConnection *conn, int event, Deadline *deadline)
 {
 	uint64		start = gj_now_us();
+	uint64		asked_us = start;	/* when it was last known to answer */
 
 	for (;;)
 	{
@@ -148,7 +149,20 @@ wait_socket(GjConnection *conn, int event, Deadline *deadline)
 			timeout = (long) ((deadline->at_us - Min(now, deadline->at_us) + 999) / 1000);
 		}
 		else if (conn->patience_ms > 0)
-			timeout = conn->patience_ms;
+		{
+			uint64		now = gj_now_us();
+			uint64		ask_us = asked_us + (uint64) conn->patience_ms * 1000;
+
+			/* a latch that is set now and then does not put the question off */
+			if (now >= ask_us)
+			{
+				if (!conn->answers(conn))
+					return GJ_WAIT_FAILED;
+				asked_us = gj_now_us();
+				continue;
+			}
+			timeout = (long) ((ask_us - now + 999) / 1000);
+		}
 		rc = WaitLatchOrSocket(MyLatch,
 							   WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event |
 							   (timeout >= 0 ? WL_TIMEOUT : 0),
@@ -163,8 +177,6 @@ wait_socket(GjConnection *conn, int event, Deadline *deadline)
 			conn->wait_us += gj_now_us() - start;
 			return GJ_WAIT_DONE;
 		}
-		if ((rc & WL_TIMEOUT) && deadline->at_us == 0 && !conn->answers(conn))
-			return GJ_WAIT_FAILED;
 	}
 }
 
