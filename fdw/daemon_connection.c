@@ -1,10 +1,10 @@
 /*
- * daemon_connection.c - one socket to the daemon, and frames on it.
+ * daemon_connection.c - one socket connection to the daemon, and its frames.
  *
- * The socket never blocks: every wait is a WaitLatchOrSocket, so that cancel,
- * terminate, timeouts and the postmaster's death act at once, whatever state
- * the daemon is in.  What the daemon sends is read once into private memory
- * and checked there.
+ * The socket never blocks.  Every wait is a WaitLatchOrSocket(), so a cancel,
+ * a termination, a timeout or the postmaster's death takes effect at once, in
+ * whatever state the daemon is.  Each frame is read once into private memory
+ * and validated there.
  */
 #include "postgres.h"
 
@@ -73,16 +73,16 @@ gj_take_fd(GjConnection *conn, int i)
 }
 
 /*
- * A wait with an end.  Where the daemon is starved of processor time it ends
- * later.
+ * A bounded wait.  It is extended if the daemon gets too little processor
+ * time.
  */
 typedef struct Deadline
 {
 	uint64		at_us;			/* 0: never */
-	bool		firm;			/* whatever the reason is */
-	bool		quiet;			/* reaching it is no failure */
+	bool		firm;			/* never extended */
+	bool		quiet;			/* reaching it is not a failure */
 	int			extensions;		/* so far */
-	GjLook		look;			/* at the daemon, the latest */
+	GjLook		look;			/* the latest look at the daemon */
 } Deadline;
 
 static Deadline
@@ -95,7 +95,10 @@ deadline_in(int timeout_ms)
 	return deadline;
 }
 
-/* The deadline has passed: is it put off?  Else says why not. */
+/*
+ * Extends a deadline that has passed.  Returns false, with the reason
+ * recorded, if it may not be extended.
+ */
 static bool
 is_put_off(GjConnection *conn, Deadline *deadline)
 {
@@ -180,8 +183,10 @@ wait_socket(GjConnection *conn, int event, Deadline *deadline)
 	}
 }
 
-/* The daemon must run as the user that we run as: whoever else bound the path
- * first would be given the rows. */
+/*
+ * The daemon must run as our own user.  Any other user who bound the path
+ * first would receive the rows.
+ */
 static bool
 check_peer(GjConnection *conn)
 {
@@ -229,7 +234,7 @@ gj_connection_open(GjConnection *conn, const char *path, int timeout_ms)
 		if (errno != EAGAIN)
 			return gj_fail(conn, "could not connect to the daemon: %m");
 
-		/* its backlog is full, and no event tells when that ends */
+		/* the backlog is full, and no event tells us when it no longer is */
 		if (gj_now_us() >= deadline.at_us && !is_put_off(conn, &deadline))
 			return false;
 		if (WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
@@ -276,8 +281,10 @@ keep_fds(GjConnection *conn, struct msghdr *msg)
 	return true;
 }
 
-/* Reads until conn->received is end; the byte at begin goes to *to.  After a
- * timeout it goes on where it was. */
+/*
+ * Reads until conn->received is end.  The byte at position begin is stored at
+ * *to. After a timeout, the next call resumes where this one stopped.
+ */
 static GjWait
 read_bytes(GjConnection *conn, char *to, Size begin, Size end, Deadline *deadline)
 {
@@ -296,7 +303,7 @@ read_bytes(GjConnection *conn, char *to, Size begin, Size end, Deadline *deadlin
 		struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 		ssize_t		n;
 
-		/* the kernel drops descriptors that we offer no room for */
+		/* the kernel drops descriptors that do not fit our control buffer */
 		if (first)
 		{
 			msg.msg_control = control.space;
@@ -331,7 +338,10 @@ read_bytes(GjConnection *conn, char *to, Size begin, Size end, Deadline *deadlin
 	return GJ_WAIT_DONE;
 }
 
-/* The daemon's reason, in characters that are safe in every encoding. */
+/*
+ * Records the daemon's reason, restricted to characters that are safe in every
+ * encoding.
+ */
 static bool
 failed_frame(GjConnection *conn)
 {
@@ -354,7 +364,7 @@ failed_frame(GjConnection *conn)
 	return gj_fail(conn, "%.*s", (int) length, text);
 }
 
-/* Receives the next frame, or goes on with one that is there in part. */
+/* Receives the next frame, or the rest of one received in part. */
 static GjWait
 receive(GjConnection *conn, Deadline *deadline)
 {
@@ -362,7 +372,7 @@ receive(GjConnection *conn, Deadline *deadline)
 	GjWait		wait;
 
 	if (conn->failure[0] != '\0')
-		return GJ_WAIT_FAILED;	/* nothing that makes sense can follow */
+		return GJ_WAIT_FAILED;	/* the stream is unreadable from here on */
 	if (conn->fd < 0)
 	{
 		gj_fail(conn, "there is no connection to the daemon");
@@ -450,7 +460,7 @@ gj_readable(GjConnection *conn)
 
 /* ---- sending ---- */
 
-/* The daemon hung up; it may have said why before it did. */
+/* The daemon hung up.  It may have sent a reason before that. */
 static bool
 send_failed(GjConnection *conn)
 {

@@ -1,9 +1,9 @@
 /*
- * daemon_connection.h - one socket to the daemon, and frames on it.
+ * daemon_connection.h - one socket connection to the daemon, and its frames.
  *
- * Nothing here raises an error for what the daemon does or fails to do:
- * functions return false, and the first reason stays in failure.  Errors of
- * our own side (interrupts, memory) are raised as everywhere.
+ * No function here raises an error because of the daemon.  Functions return
+ * false instead, and conn->failure keeps the first reason.  Our own errors
+ * (interrupts, out of memory) are raised as usual.
  */
 #ifndef GPUJOIN_DAEMON_CONNECTION_H
 #define GPUJOIN_DAEMON_CONNECTION_H
@@ -13,83 +13,94 @@
 #include "../shm/layout.h"
 #include "clock.h"
 
-/* How often a wait with an end is made step_ms longer, at most, because the
- * daemon is starved of processor time. */
+/*
+ * How often, at most, a bounded wait is extended by step_ms because the daemon
+ * gets too little processor time.
+ */
 #define GJ_MAX_EXTENSIONS	9
 
-/* Bytes of the text that says why something failed. */
+/* Bytes of the buffer for a failure reason. */
 #define GJ_REASON_SIZE 512
 
-/* How a wait for the daemon ends. */
+/* Outcome of a wait for the daemon. */
 typedef enum GjWait
 {
 	GJ_WAIT_DONE,
-	GJ_WAIT_TIMEOUT,			/* no harm is done: wait again, or later */
-	GJ_WAIT_FAILED				/* the reason is in the connection */
+	GJ_WAIT_TIMEOUT,			/* not an error: the caller may wait again */
+	GJ_WAIT_FAILED				/* conn->failure has the reason */
 } GjWait;
 
 typedef struct GjConnection
 {
 	int			fd;				/* -1: not connected */
-	bool		counted;		/* holds a place of AcquireExternalFD */
+	bool		counted;		/* AcquireExternalFD() was called */
 	int			nfds;			/* of the last frame, not taken yet */
 	int			fds[GJ_FRAME_MAX_FDS];
 	struct gj_frame frame;		/* the last one received, validated */
-	Size		received;		/* bytes of one that is not complete yet */
-	bool		stats_owed;		/* STATS was asked for and has not come */
-	char	   *body;			/* frame.length bytes, zero byte behind */
+	Size		received;		/* bytes of an incomplete frame */
+	bool		stats_owed;		/* STATS requested but not received yet */
+	char	   *body;			/* frame.length bytes, then a zero byte */
 	Size		body_size;		/* allocated */
 	MemoryContext context;		/* of body */
-	char		socket[108];	/* where the daemon was found */
-	pid_t		pid;			/* of the daemon as seen here; 0: not to be seen */
-	int			patience_ms;	/* 0, or how often an endless wait calls answers */
-	bool		(*answers) (struct GjConnection *conn); /* does it? set by gj_greet() */
-	int			step_ms;		/* by which the wait for one that is starved of
-								 * processor time grows */
+	char		socket[108];	/* path of the daemon's socket */
+	pid_t		pid;			/* of the daemon as seen here; 0: not visible */
+	int			patience_ms;	/* 0, or when an endless wait calls answers() */
+	bool		(*answers) (struct GjConnection *conn); /* the check; set by
+														 * gj_greet() */
+	int			step_ms;		/* by which a wait is extended */
 	uint64		wait_us;		/* spent waiting for the daemon */
-	uint32		failure_code;	/* enum gj_failure where the daemon said so */
+	uint32		failure_code;	/* enum gj_failure if the daemon sent one */
 	char		failure[GJ_REASON_SIZE];	/* empty while the connection is usable */
 } GjConnection;
 
-/* Prepares *conn; body lives in context. */
+/* Initializes *conn.  The body buffer is allocated in context. */
 extern void gj_connection_init(GjConnection *conn, MemoryContext context);
 
-/* Connects to the daemon's socket.  timeout_ms bounds the wait for a place in
- * the daemon's backlog, and is the step by which waits grow for a starved one.
- * What follows is up to daemon_handshake.h. */
+/*
+ * Connects to the daemon's socket.  timeout_ms bounds the wait for a slot in
+ * the daemon's listen backlog.  It also becomes step_ms, by which waits are
+ * extended. The handshake is left to daemon_handshake.h.
+ */
 extern bool gj_connection_open(GjConnection *conn, const char *path,
 							   int timeout_ms);
 
-/* Closes; may be called at any time and any number of times. */
+/* Closes the connection.  Safe to call at any time, and repeatedly. */
 extern void gj_connection_close(GjConnection *conn);
 
-/* Sends a frame of body and, directly behind it, tail. */
+/* Sends one frame, whose payload is body followed by tail. */
 extern bool gj_send(GjConnection *conn, enum gj_message type,
 					const void *body, uint32 length,
 					const void *tail, uint32 tail_length);
 
-/* Receives the next frame into conn->frame and conn->body.  timeout_ms < 0
- * waits without bound (but for interrupts, and patience_ms).  A daemon that is
- * starved of processor time gets up to GJ_MAX_EXTENSIONS steps more, unless
- * timeout_ms is 0.  A FAILED frame is a failure.  A STATS frame that is owed is
- * skipped: whoever asked for it has given up. */
+/*
+ * Receives the next frame into conn->frame and conn->body.  If timeout_ms < 0,
+ * the wait is bounded only by interrupts and patience_ms.  Unless timeout_ms
+ * is 0, a daemon that gets too little processor time is given up to
+ * GJ_MAX_EXTENSIONS extensions.  A FAILED frame counts as a failure.  A STATS
+ * frame that is still owed is skipped, because its requester has given up.
+ */
 extern bool gj_receive(GjConnection *conn, int timeout_ms);
 
-/* The same for whoever waits for STATS: no frame is skipped, and a timeout is
- * no failure, even in the middle of a frame.  at_us is a time of gj_now_us(). */
+/*
+ * Like gj_receive(), for a caller that waits for STATS: it skips no frame, and
+ * a timeout is not a failure, even in the middle of a frame.  at_us is on the
+ * clock of gj_now_us().
+ */
 extern GjWait gj_receive_until(GjConnection *conn, uint64 at_us);
 
-/* Receives a frame that must be of this type and at least this long. */
+/* Receives a frame, which must have this type and at least this length. */
 extern bool gj_expect(GjConnection *conn, enum gj_message type,
 					  uint32 length, int timeout_ms);
 
-/* Is something there to be read, without waiting? */
+/* Can data be read without waiting? */
 extern bool gj_readable(GjConnection *conn);
 
-/* Takes descriptor i of the last frame; the caller closes it. */
+/* Takes descriptor i of the last frame.  The caller must close it. */
 extern int	gj_take_fd(GjConnection *conn, int i);
 
-/* Records the first reason; always returns false. */
+/*
+ * Records the reason, unless one is recorded already.  Always returns false.
+ */
 extern bool gj_fail(GjConnection *conn, const char *format,...)
 			pg_attribute_printf(2, 3);
 

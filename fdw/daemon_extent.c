@@ -1,9 +1,10 @@
 /*
- * daemon_extent.c - extents as this process holds them: verified, mapped, counted.
+ * daemon_extent.c - shared-memory extents held by this process.
  *
- * A mapped file that can shrink is a way to kill this server with SIGBUS, so
- * nothing is mapped before its seals, its size and its allocation are known
- * to be right.  The descriptor is closed as soon as the mapping stands.
+ * A mapped file that can shrink would let its owner kill this backend with
+ * SIGBUS. So a file is mapped only after its seals, its size and its
+ * allocation have been verified.  The descriptor is closed as soon as the
+ * mapping exists.
  */
 #include "postgres.h"
 
@@ -61,7 +62,7 @@ verify(GjExtents *extents, int fd)
 		return gj_fail(conn, "an extent of the daemon does not have %zu bytes",
 					   extents->size);
 
-	/* a hole would be filled on first touch, and SIGBUS if that fails */
+	/* the kernel fills a hole on first touch, and sends SIGBUS if it cannot */
 	if ((Size) st.st_blocks * 512 < extents->size &&
 		posix_fallocate(fd, 0, (off_t) extents->size) != 0)
 		return gj_fail(conn, "could not allocate the memory of an extent");
@@ -117,7 +118,7 @@ gj_extent_release(GjExtents *extents, GjExtent *extent)
 void
 gj_extent_touch(GjExtent *extent, Size length, bool writable)
 {
-	/* only a matter of speed: kernels before 5.14 do not know it */
+	/* only an optimization: kernels before 5.14 do not support it */
 	(void) madvise(extent->base, TYPEALIGN(4096, length),
 				   writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }

@@ -1,13 +1,16 @@
 /*
- * daemon_extent.h - extents as this process holds them: verified, mapped, counted.
+ * daemon_extent.h - shared-memory extents held by this process.
  */
 #ifndef GPUJOIN_DAEMON_EXTENT_H
 #define GPUJOIN_DAEMON_EXTENT_H
 
 #include "daemon_connection.h"
 
-/* More than a process can hold at once: those granted, one being written, one
- * of a chain, and the batches of a result in flight with extents of chains. */
+/*
+ * Upper bound of the extents that a process maps at once: those granted, one
+ * being written, one of a chain, and the result batches in flight with extents
+ * of chains.
+ */
 #define GJ_MAX_MAPPED (GJ_FRAME_MAX_FDS + 16)
 
 typedef struct GjExtent
@@ -19,44 +22,51 @@ typedef struct GjExtent
 typedef struct GjExtents
 {
 	GjConnection *conn;
-	Size		size;			/* of every extent of this daemon */
-	int			wanted;			/* asked for, not granted yet */
+	Size		size;			/* of each of this daemon's extents */
+	int			wanted;			/* requested, not granted yet */
 	int			nready;			/* granted, not taken yet */
 	GjExtent	ready[GJ_FRAME_MAX_FDS];
-	char	   *mapped[GJ_MAX_MAPPED];	/* all mappings; NULL: free place */
+	char	   *mapped[GJ_MAX_MAPPED];	/* all mappings; NULL: free entry */
 } GjExtents;
 
 extern void gj_extents_init(GjExtents *extents, GjConnection *conn, Size size);
 
-/* Unmaps whatever is mapped; may be called at any time. */
+/* Removes all mappings.  May be called at any time. */
 extern void gj_extents_close(GjExtents *extents);
 
-/* Verifies and maps the extent behind fd, and closes fd in any case. */
+/*
+ * Verifies and maps the extent behind fd.  Closes fd on success and on
+ * failure.
+ */
 extern bool gj_extent_map(GjExtents *extents, int fd, uint64 id, bool writable,
 						  GjExtent *extent);
 
 extern void gj_extent_unmap(GjExtents *extents, GjExtent *extent);
 
-/* Unmaps an extent and gives it back. */
+/* Unmaps an extent and returns it to the daemon. */
 extern bool gj_extent_release(GjExtents *extents, GjExtent *extent);
 
-/* Brings length bytes into this process's page table in one go. */
+/*
+ * Populates this process's page table for length bytes with one system call.
+ */
 extern void gj_extent_touch(GjExtent *extent, Size length, bool writable);
 
-/* Takes a granted extent to write to, waiting for one where needed, and asks
- * so that ahead more are granted or on their way. */
+/*
+ * Takes a granted extent to write to, and waits for one if necessary.
+ * Requests more, so that a further "ahead" extents are granted or requested.
+ */
 extern bool gj_extent_take(GjExtents *extents, int ahead, GjExtent *extent);
 
-/* Asks so that count are granted or on their way. */
+/* Requests extents until count of them are granted or requested. */
 extern bool gj_extent_want(GjExtents *extents, int count);
 
-/* Processes a GRANT frame that was just received. */
+/* Processes the GRANT frame just received. */
 extern bool gj_extent_granted(GjExtents *extents);
 
-/* Gives back all that is granted and not taken. */
+/* Returns all extents that are granted but not taken. */
 extern bool gj_extent_return_ready(GjExtents *extents);
 
-/* Bytes of data that an extent of a chain takes. */
+/* Bytes of data that fit one extent of a chain. */
 static inline uint64
 gj_chain_capacity(const GjExtents *extents)
 {

@@ -1,8 +1,9 @@
 /*
- * daemon_handshake.c - what a connection begins with, HELLO and WELCOME.
+ * daemon_handshake.c - the handshake that opens a connection, HELLO and WELCOME.
  *
- * That a daemon still greets is also how we tell one that is busy with a long
- * join from one that is stuck or stopped: no time limit on the join could.
+ * A new handshake also serves as the liveness check: it tells a daemon that is
+ * busy with a long join from one that is stuck or stopped.  No time limit on
+ * the join could tell them apart.
  */
 #include "postgres.h"
 
@@ -49,8 +50,11 @@ gj_greet(GjConnection *conn, const char *socket, int timeout_ms, Size *extent_si
 	return true;
 }
 
-/* Does the daemon behind conn still greet?  It gets conn->patience_ms, and more
- * while it is starved of processor time.  Else fails conn with the reason. */
+/*
+ * Does the daemon behind conn still complete a handshake?  It has
+ * conn->patience_ms to do so, and more if it gets too little processor time.
+ * Otherwise conn fails with the reason.
+ */
 static bool
 answers(GjConnection *conn)
 {

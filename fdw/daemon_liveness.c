@@ -1,13 +1,14 @@
 /*
- * daemon_liveness.c - does the daemon live, and how fast is it?
+ * daemon_liveness.c - is the daemon alive, and how fast is it?
  *
- * Asked while a query is planned, so it may cost microseconds only: no
- * connection, but the status file, on which a living daemon holds a lock that
- * the kernel drops with the process, however it ends (shm/layout.h).
+ * The planner asks this, so the answer must take microseconds only.  It comes
+ * from the status file, not from a connection.  A living daemon holds a lock
+ * on that file, which the kernel releases when the process ends for any reason
+ * (shm/layout.h).
  *
- * A session keeps the file open, which halves the cost.  A daemon that starts
- * puts a new file in place and never takes up an old one, so that a file
- * without a lock is of no use any more and the path is looked at again.
+ * A session keeps the file open, which halves the cost.  A starting daemon
+ * always creates a new file and never reuses an old one.  So once a file has
+ * lost its lock, it stays useless, and the session opens the path again.
  */
 #include "postgres.h"
 
@@ -23,7 +24,7 @@
 
 #define MAX_CORES 65536
 
-static int	kept_fd = -1;		/* of a status file that was good; -1: none */
+static int	kept_fd = -1;		/* of a status file that was valid; -1: none */
 static char kept_socket[MAXPGPATH]; /* gpujoin.socket then */
 
 static bool
@@ -33,13 +34,13 @@ is_write_locked(int fd)
 		.l_type = F_RDLCK,
 		.l_whence = SEEK_SET,
 		.l_start = 0,
-		.l_len = 0,				/* to the end, however far */
+		.l_len = 0,				/* to the end of the file */
 	};
 
 	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
 }
 
-/* Only root and the server's own user can tell a backend whom to trust. */
+/* Only root and the server's own user may name the daemon to trust. */
 static bool
 is_trusted_file(int fd)
 {
@@ -79,7 +80,7 @@ is_alive(int fd, struct gj_status *status)
 		pread(fd, status, sizeof(*status), 0) != (ssize_t) sizeof(*status) ||
 		!is_valid(status) || status->stopping)
 		return false;
-	(void) gj_load_read(fd, &status->load); /* all zero where it is unknown */
+	(void) gj_load_read(fd, &status->load); /* all zero if unknown */
 	return true;
 }
 
@@ -93,8 +94,11 @@ forget(void)
 	ReleaseExternalFD();
 }
 
-/* Opens the status file behind a socket; -1: there is none to be trusted.
- * Not by OpenTransientFile: the file may outlive the transaction. */
+/*
+ * Opens the status file that belongs to a socket.  Returns -1 if there is none
+ * that can be trusted.  Does not use OpenTransientFile(), because the file may
+ * stay open past the end of the transaction.
+ */
 static int
 open_status(const char *socket)
 {

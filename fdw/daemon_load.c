@@ -1,9 +1,9 @@
 /*
- * daemon_load.c - the part of the status file that changes all the time.
+ * daemon_load.c - the part of the status file that changes continuously.
  *
- * The daemon writes it in place while backends read it.  Nothing orders a
- * read and a write of the same bytes, so a sum tells whether all of them are
- * of one write (shm/layout.h).
+ * The daemon writes it in place while backends read it.  Nothing orders a read
+ * and a write of the same bytes, so a checksum tells whether all of the bytes
+ * come from one write (shm/layout.h).
  */
 #include "daemon_load.h"
 

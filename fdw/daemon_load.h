@@ -1,5 +1,5 @@
 /*
- * daemon_load.h - what the daemon has to do, as its status file says.
+ * daemon_load.h - the daemon's current load, as published in its status file.
  */
 #ifndef GPUJOIN_DAEMON_LOAD_H
 #define GPUJOIN_DAEMON_LOAD_H
@@ -8,8 +8,10 @@
 
 #include "../shm/layout.h"
 
-/* Reads the load from an open status file, again where a write was under way.
- * false: it is unknown, and *load all zero. */
+/*
+ * Reads the load from an open status file, and retries if it met a concurrent
+ * write.  Returns false, with *load all zero, if the load is unknown.
+ */
 extern bool gj_load_read(int fd, struct gj_load *load);
 
 #endif							/* GPUJOIN_DAEMON_LOAD_H */

@@ -1,22 +1,23 @@
 /*
  * daemon_pulse.c - why does the daemon not answer?
  *
- * A daemon that gets no processor time answers late, and is worth waiting for;
- * one that is stopped or stuck is not.  Two sources tell them apart.
+ * A daemon that gets too little processor time answers late, and is worth
+ * waiting for.  A stopped or stuck daemon is not.  Two sources tell these
+ * cases apart.
  *
- * The status file: a thread of the daemon with the highest priority that it
- * may have beats there every GJ_BEAT_MS, once it has passed through the
- * daemon's locks.  Beats that come late, or a small share of processor time,
- * mean starved.  Beats in time and a good share mean that whatever does not
- * answer has had its chance: stuck.
+ * The status file: a daemon thread, running at the highest priority it can
+ * get, passes through the daemon's locks and then records a heartbeat, once
+ * every GJ_BEAT_MS.  Late heartbeats or a small share of the processor time
+ * mean that the daemon is starved.  Punctual heartbeats and a good share mean
+ * that the thread that should answer had its chance: the daemon is stuck.
  *
- * /proc: the process may be stopped, which nothing else tells.  And where
- * there were no beats at all, a thread that is ready to run says that they are
- * late, whereas all threads asleep say that none will come.  In another pid
- * namespace there is no such view, and the missing beats get more time.
+ * /proc: only it shows that the process is stopped.  If there were no
+ * heartbeats at all, a thread that is ready to run means that they are late.
+ * If all threads sleep, no heartbeat will come.  From another pid namespace
+ * the process is not visible, so missing heartbeats are given more time.
  *
- * Nothing here is believed for more than a longer or a shorter wait, which
- * GJ_MAX_EXTENSIONS bounds (daemon_connection.c).
+ * The sources are trusted only for lengthening or shortening a wait, and
+ * GJ_MAX_EXTENSIONS bounds the waits (daemon_connection.c).
  */
 #include "daemon_pulse.h"
 
@@ -31,14 +32,16 @@
 #include "daemon_load.h"
 #include "gpujoin.h"
 
-/* Thousandths of the processor time asked for from which on a daemon has no
- * excuse. */
+/*
+ * Share of the requested processor time, in thousandths, from which on a
+ * silent daemon counts as stuck.
+ */
 #define GOOD_SHARE		800
 
-/* Without a view of the process: how long there must be no beat. */
+/* How long heartbeats must be missing if the process is not visible. */
 #define BLIND_MS		(5 * GJ_PULSE_MS)
 
-/* The state of a process or thread, as in ps; 0: not to be seen. */
+/* State letter of a process or thread, as in ps.  0: not visible. */
 static char
 state_of(const char *path)
 {
@@ -113,7 +116,7 @@ gj_pulse(const char *socket, pid_t pid, GjLook *before)
 			*before = now;
 		return GJ_PULSE_UNKNOWN;
 	}
-	/* a daemon that was started anew counts anew */
+	/* a restarted daemon counts from zero again */
 	beats = now.beats >= before->beats ? now.beats - before->beats : now.beats;
 	if (beats == 0 && state == 0 && now.beats != 0 && elapsed_ms < BLIND_MS)
 		return GJ_PULSE_UNKNOWN;
@@ -121,7 +124,7 @@ gj_pulse(const char *socket, pid_t pid, GjLook *before)
 	*before = now;
 	if (beats == 0)
 		return state != 0 && wants_processor(pid) ? GJ_PULSE_STARVED : GJ_PULSE_STUCK;
-	/* n beats span n - 1 intervals for certain: twice too long is late */
+	/* n heartbeats span at least n - 1 intervals: twice that is late */
 	if ((beats - 1) * GJ_BEAT_MS * 2 < elapsed_ms || load.processor_share < GOOD_SHARE)
 		return GJ_PULSE_STARVED;
 	return GJ_PULSE_STUCK;

@@ -8,7 +8,7 @@
 
 #include "../shm/layout.h"
 
-/* What two looks at a daemon that does not answer tell. */
+/* Diagnosis from two looks at a daemon that does not answer. */
 typedef enum GjPulse
 {
 	GJ_PULSE_UNKNOWN,			/* look again, GJ_PULSE_MS later */
@@ -17,10 +17,10 @@ typedef enum GjPulse
 	GJ_PULSE_STUCK				/* it has processor time, or asks for none */
 } GjPulse;
 
-/* From one look to the next, at least: some beats of a healthy daemon. */
+/* Minimum time between two looks: several heartbeats of a healthy daemon. */
 #define GJ_PULSE_MS		(4 * GJ_BEAT_MS)
 
-/* A look: how often the daemon had beaten then. */
+/* One look: when it was taken, and the heartbeat count at that time. */
 typedef struct GjLook
 {
 	uint64		at_us;			/* 0: there was none */
@@ -28,8 +28,9 @@ typedef struct GjLook
 } GjLook;
 
 /*
- * Looks at the daemon behind socket and compares with *before, which becomes
- * this look.  pid is its process as this process sees it, 0: not at all.
+ * Looks at the daemon behind socket and compares the result with *before,
+ * which is then replaced by this look.  pid is the daemon's process id in our
+ * pid namespace, or 0 if it is not visible.
  */
 extern GjPulse gj_pulse(const char *socket, pid_t pid, GjLook *before);
 

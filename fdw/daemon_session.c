@@ -1,8 +1,8 @@
 /*
- * daemon_session.c - the course of a job on the wire, up to its first row.
+ * daemon_session.c - the protocol of a job, up to its first row.
  *
- * Everything here may fail without harm: no row has been returned yet, and
- * the caller turns to the native plan.
+ * Every failure here is harmless: no row has been returned yet, so the caller
+ * can still run the native plan.
  */
 #include "postgres.h"
 
@@ -140,7 +140,7 @@ gj_link_fed(GjLink *link, uint64 rows, uint64 bytes, uint64 feed_us)
 		expect(link, GJ_FED_OK, 0, -1);
 }
 
-/* What was under way of an earlier run goes back unread. */
+/* Returns unread the batches of an earlier run that are still in flight. */
 static bool
 drop_result(GjLink *link)
 {

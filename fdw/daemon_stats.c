@@ -1,15 +1,15 @@
 /*
- * daemon_stats.c - the daemon's statistics of a job, as far as they can be believed.
+ * daemon_stats.c - reads and validates the daemon's statistics of a job.
  *
- * Counts are held against their bounds and against the length of the message
- * before anything behind them is looked at, and texts are found to end and to
- * print: EXPLAIN takes all of it as it is.
+ * Each count is checked against its bound and against the length of the
+ * message before the entries that it counts are read.  Each text is checked to
+ * be terminated and printable, because EXPLAIN prints it unchanged.
  */
 #include <string.h>
 
 #include "daemon_stats.h"
 
-/* Is this a text that ends, of characters that every encoding has? */
+/* Is this a terminated text of characters that exist in every encoding? */
 static bool
 is_text(const char *text, size_t size)
 {

@@ -1,8 +1,8 @@
 /*
- * daemon_stats.h - the daemon's statistics of a job, as far as they can be believed.
+ * daemon_stats.h - reads and validates the daemon's statistics of a job.
  *
- * Nothing but memory and the layout is needed to read them, so that the reader
- * can be tried without a server.
+ * The reader needs only memory and the layout, so it can be tested without a
+ * server.
  */
 #ifndef GPUJOIN_DAEMON_STATS_H
 #define GPUJOIN_DAEMON_STATS_H
@@ -12,7 +12,7 @@
 
 #include "../shm/layout.h"
 
-/* A STATS message that is well formed.  All of it lies in the message. */
+/* A well-formed STATS message.  All pointers point into the message. */
 typedef struct GjStats
 {
 	const struct gj_stats *total;
@@ -22,12 +22,13 @@ typedef struct GjStats
 } GjStats;
 
 /*
- * Reads a message's body, of length bytes and aligned to 8, that nobody else
- * can write to.  False: it is malformed, and *stats undefined.
+ * Reads the body of a message, length bytes aligned to 8.  No other process
+ * may be able to write to it.  Returns false, with *stats undefined, if it is
+ * malformed.
  */
 extern bool gj_stats_read(GjStats *stats, const void *body, size_t length);
 
-/* The phases of stats->joins[i], which has joins[i].phases of them. */
+/* The phases of stats->joins[i]; there are joins[i].phases of them. */
 extern const struct gj_phase_stats *gj_stats_phases(const GjStats *stats, uint32_t i);
 
 #endif							/* GPUJOIN_DAEMON_STATS_H */

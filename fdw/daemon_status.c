@@ -1,5 +1,5 @@
 /*
- * daemon_status.c - gpujoin.daemon_status(): the daemon's account of itself.
+ * daemon_status.c - gpujoin.daemon_status(), which shows the daemon's status.
  */
 #include "postgres.h"
 
@@ -34,7 +34,7 @@ gpujoin_daemon_status(PG_FUNCTION_ARGS)
 			gj_send(conn, GJ_STATUS_GET, NULL, 0, NULL, 0) &&
 			gj_expect(conn, GJ_STATUS, 0, gj_connect_timeout))
 		{
-			/* the body ends with a zero byte; jsonb_in judges the rest */
+			/* the body is zero-terminated; jsonb_in() validates the rest */
 			values[1] = DirectFunctionCall1(jsonb_in, CStringGetDatum(conn->body));
 			nulls[1] = false;
 		}

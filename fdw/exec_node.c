@@ -1,10 +1,10 @@
 /*
- * exec_node.c - the GpuJoin node as the executor sees it.
+ * exec_node.c - the GpuJoin node's executor methods.
  *
- * A scan of the node decides once, before its first row, whether the daemon
- * or the native child delivers the rows.  Whatever goes wrong with the daemon
- * until then means the native child.  After the first row it is an error,
- * because nobody can tell which rows are still missing.
+ * A scan of the node decides once, before its first row, whether the daemon or
+ * the native child delivers the rows.  Until then, any failure of the daemon
+ * selects the native child.  After the first row a failure is an error,
+ * because the rows that are still missing cannot be determined.
  */
 #include "postgres.h"
 
@@ -52,7 +52,9 @@ create_state(CustomScan *scan)
 	return (Node *) state;
 }
 
-/* The query's memory goes, by its end or by an error. */
+/*
+ * Callback: the query's memory context is reset, at its end or after an error.
+ */
 static void
 release(void *arg)
 {
@@ -99,9 +101,9 @@ begin(CustomScanState *css, EState *estate, int eflags)
 }
 
 /*
- * From here on the native child delivers, for this reason.  Inputs that were
- * fed in part give back what they hold, above all parallel workers: the native
- * child may want some.
+ * Switches this scan to the native child, and records the reason.  Inputs that
+ * were fed in part release their resources first, above all parallel workers,
+ * which the native child may need.
  */
 static void
 go_native(GjState *state, const char *reason)
@@ -118,7 +120,7 @@ go_native(GjState *state, const char *reason)
 			(void) ExecShutdownNode(state->inputs[i]);
 }
 
-/* A whole job, up to its first row. */
+/* Runs a whole job, up to its first row. */
 static bool
 run_job(GjState *state)
 {
@@ -134,7 +136,7 @@ run_job(GjState *state)
 		gj_link_run(link);
 }
 
-/* Decides where the rows of this scan come from. */
+/* Chooses the source of this scan's rows. */
 static void
 start(GjState *state)
 {
@@ -176,7 +178,7 @@ start(GjState *state)
 		gj_verify_run(state);
 }
 
-/* The daemon failed after it had promised rows. */
+/* Reports that the daemon failed after it had promised rows. */
 static void
 lost(GjState *state)
 {
@@ -271,7 +273,7 @@ end(CustomScanState *css)
 		ExecEndNode(lfirst(lc));
 }
 
-/* Can the job of the scan that ends serve the next one too? */
+/* Can the job of the scan that ends also serve the next one? */
 static bool
 can_rewind(GjState *state)
 {
@@ -312,8 +314,8 @@ rescan(CustomScanState *css)
 }
 
 /*
- * No row will be asked for in a parallel plan, and perhaps none in a serial
- * one: a cursor without SCROLL goes on after this.
+ * A parallel plan fetches no more rows after this.  A serial one may: a cursor
+ * without SCROLL continues to fetch.
  */
 static void
 shutdown_node(CustomScanState *css)

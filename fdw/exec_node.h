@@ -1,10 +1,10 @@
 /*
  * exec_node.h - the execution state of a GpuJoin node.
  *
- * One GjState lives in each process that runs the node: the backend, and
- * every parallel worker.  What it holds outside memory contexts (a socket,
- * mappings) hangs off GjState.link and is released by gj_link_close(), from
- * EndCustomScan and from a reset callback of the query's memory context,
+ * Each process that runs the node has one GjState: the backend and every
+ * parallel worker.  Resources outside memory contexts (a socket, mappings)
+ * belong to GjState.link.  gj_link_close() releases them, called by
+ * EndCustomScan or by a reset callback of the query's memory context,
  * whichever comes first.
  */
 #ifndef GPUJOIN_EXEC_NODE_H
@@ -18,7 +18,7 @@
 #include "result_reader.h"
 #include "utils/tuplestore.h"
 
-/* Where an execution of the node stands, in this process. */
+/* State of the node's execution in this process. */
 typedef enum GjMode
 {
 	GJ_MODE_START,				/* nothing done yet */
@@ -34,7 +34,7 @@ typedef struct GjReport
 	char		fallback[GJ_REASON_SIZE];	/* why the native plan ran; empty: it
 										 * did not */
 	bool		have_stats;
-	GjStats		stats;			/* where have_stats */
+	GjStats		stats;			/* valid if have_stats */
 } GjReport;
 
 typedef struct GjPageFeed GjPageFeed;	/* feed_page.c */
@@ -44,14 +44,14 @@ typedef struct GjState
 	CustomScanState css;
 	GjPlan	   *plan;
 	PlanState **inputs;			/* plan->ninputs children */
-	GjPageFeed **page_feeds;	/* of them; made on first use */
+	GjPageFeed **page_feeds;	/* one an input; created on first use */
 	PlanState  *native;			/* the last child; NULL under EXPLAIN */
 	GjMode		mode;
 	bool		executed;		/* some execution got past START */
 	bool		returned_row;	/* in this scan */
-	char	   *unfit;			/* why no scan of these rows can be offloaded */
-	bool		may_rewind;		/* whoever is above may ask for the rows again */
-	bool		rewind;			/* the job of the last scan serves the next */
+	char	   *unfit;			/* why no scan can be offloaded */
+	bool		may_rewind;		/* the plan above may ask for the rows again */
+	bool		rewind;			/* the next scan reuses the last job */
 	GjLink		link;
 	GjReader	reader;
 	MemoryContext run_context;	/* of one scan; reset at its start */
@@ -63,27 +63,36 @@ typedef struct GjState
 	GjReport	report;
 } GjState;
 
-/* exec_rows.c: every row is here: a job that cannot run again ends, so that its
- * memory and its connection serve others. */
+/*
+ * exec_rows.c: all rows have been read.  Ends a job that cannot run again, so
+ * that its memory and its connection become available to others.
+ */
 extern void gj_finish_job(GjState *state);
 
-/* exec_rows.c: forgets an earlier scan and prepares link and run_context. */
+/* exec_rows.c: discards an earlier scan and prepares link and run_context. */
 extern void gj_prepare_run(GjState *state);
 
-/* exec_rows.c: the next row that the daemon delivers and plan.qual passes, in the
- * scan slot. */
+/*
+ * exec_rows.c: stores the daemon's next row that passes plan.qual in the scan
+ * slot.
+ */
 extern GjRead gj_offload_next(GjState *state);
 
-/* exec_rows.c: the native child's next row, in the scan slot; false: no more. */
+/*
+ * exec_rows.c: stores the native child's next row in the scan slot.  Returns
+ * false if there are no more.
+ */
 extern bool gj_native_next(GjState *state);
 
-/* feed.c: feeds what is this participant's to feed, and says so. */
+/*
+ * feed.c: feeds this participant's part of the inputs and tells the daemon so.
+ */
 extern bool gj_feed(GjState *state);
 
 /* feed_child.c: writes all rows of a child plan. */
 extern bool gj_feed_child(GjState *state, int input, GjWriter *writer);
 
-/* feed_page.c: whether the input's child allows it at this execution. */
+/* feed_page.c: does the input's child allow a page feed in this execution? */
 extern bool gj_page_feed_possible(GjState *state, int input);
 extern bool gj_feed_page(GjState *state, int input, GjWriter *writer);
 
@@ -96,24 +105,35 @@ extern void gj_reinitialize_dsm(CustomScanState *css, ParallelContext *pcxt,
 extern void gj_initialize_worker(CustomScanState *css, shm_toc *toc,
 								 void *coordinate);
 
-/* Feeds and decides together with the other participants; sets the mode. */
+/*
+ * Feeds and decides together with the other participants, and sets the mode.
+ */
 extern void gj_parallel_start(GjState *state);
 
-/* Before the shared memory goes: leave barrier and job, keep reason and
- * report. */
+/*
+ * Leaves the barrier and the job, and saves the reason and the report.  To be
+ * called before the shared memory is released.
+ */
 extern void gj_parallel_shutdown(GjState *state);
 
-/* exec_report.c: gets the daemon's statistics, where EXPLAIN ANALYZE wants them. */
+/*
+ * exec_report.c: fetches the daemon's statistics if EXPLAIN ANALYZE wants
+ * them.
+ */
 extern void gj_report_fetch(GjState *state);
 
-/* exec_report.c: takes statistics, of length bytes, into the node's report, unless
- * they are malformed. */
+/*
+ * exec_report.c: copies statistics of length bytes into the node's report,
+ * unless they are malformed.
+ */
 extern void gj_report_take(GjState *state, const void *body, Size length);
 
-/* exec_report.c: the next scan has a report of its own. */
+/* exec_report.c: starts an empty report for the next scan. */
 extern void gj_report_forget(GjState *state);
 
-/* exec_verify.c: runs both plans, raises where they differ. */
+/*
+ * exec_verify.c: runs both plans and raises an error if their results differ.
+ */
 extern void gj_verify_run(GjState *state);
 
 #endif							/* GPUJOIN_EXEC_NODE_H */

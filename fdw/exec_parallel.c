@@ -1,26 +1,27 @@
 /*
- * exec_parallel.c - what the participants of a parallel node decide together.
+ * exec_parallel.c - how the participants of a parallel node decide together.
  *
- * Nothing is opened for a node that never runs: an Append has many, of which
- * few run at a time.  The participants that run it meet at a barrier:
+ * No job is opened for a node that never runs: an Append may have many of
+ * them, of which only a few run at a time.  The participants that do run the
+ * node meet at a barrier, whose phases are:
  *
- *	ELECT	one of those that come first is to open the job.
- *	OPEN	it does, and the others wait.
- *	FEED	each feeds its share of the partial inputs, and those whole inputs
- *			for which it is elected.  Whoever fails says so and arrives all
- *			the same: a failure must never leave the others waiting.
- *	DECIDE	one of them lets the join run and writes the outcome.
- *	DONE	all read the outcome and leave the barrier; none of them emits a
- *			row while the others may wait for it.
+ * 	ELECT	one of the first participants is elected to open the job.
+ * 	OPEN	it opens the job while the others wait.
+ * 	FEED	each feeds its share of the partial inputs, and those whole inputs
+ * 			for which it is elected.  A participant that fails records that and
+ * 			still arrives: a failure must never leave the others waiting.
+ * 	DECIDE	one of them lets the join run and writes the outcome.
+ * 	DONE	all read the outcome and leave the barrier.  No participant emits a
+ * 			row while the others may still wait for it.
  *
- * So all participants run the native plan or none does.  Who comes late finds
- * the outcome there.
+ * So either all participants run the native plan or none does.  A participant
+ * that arrives late finds the outcome in shared memory.
  *
- * The job ends when its last participant leaves, which each does once it has
- * read the end.  Who comes after that needs no job: all rows are dealt to those
- * that read.  Were one of them to stop before its end, it would be because the
- * whole Gather stops (a LIMIT, an error): no node above a partial plan stops
- * reading in one process alone.
+ * Each participant leaves the job once it has read the end, and the job ends
+ * when the last one leaves.  A participant that arrives after that needs no
+ * job, because all rows have been dealt to those that read.  A participant
+ * stops before its end only if the whole Gather stops (a LIMIT, an error): no
+ * node above a partial plan stops reading in one process alone.
  */
 #include "postgres.h"
 
@@ -58,7 +59,7 @@ gj_initialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 	state->attached = false;
 }
 
-/* Another scan is to come.  rescan() happens before or after this. */
+/* Prepares for another scan.  rescan() is called before or after this. */
 void
 gj_reinitialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 {
@@ -79,7 +80,7 @@ gj_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
 	((GjState *) css)->shared = coordinate;
 }
 
-/* The participant that is elected for it: a new job for all of them. */
+/* The elected participant: opens a new job for all of them. */
 static bool
 open_job(GjState *state)
 {
@@ -100,7 +101,7 @@ open_job(GjState *state)
 	return false;
 }
 
-/* The others join the job. */
+/* The other participants: join the job. */
 static bool
 join_job(GjState *state)
 {
@@ -114,7 +115,7 @@ join_job(GjState *state)
 static bool
 start_reading(GjState *state)
 {
-	/* too late for the native plan */
+	/* too late to switch to the native plan */
 	state->link.conn.patience_ms = 0;
 	gj_reader_init(&state->reader, &state->link, state->plan);
 	if (!gj_reader_start(&state->reader))
@@ -124,9 +125,10 @@ start_reading(GjState *state)
 }
 
 /*
- * After the outcome is an offload, a participant without a connection has
- * nothing to deliver and nothing to lose: the daemon deals all rows to those
- * that ask.  One with a connection that fails may have been dealt rows.
+ * Once the outcome is to offload, a participant without a connection delivers
+ * nothing and loses nothing, because the daemon deals all rows to those that
+ * ask. If a connection fails, its participant may already have been dealt
+ * rows.
  */
 static void
 read_results(GjState *state, bool joined)
@@ -204,7 +206,7 @@ gj_parallel_start(GjState *state)
 	MemoryContextSwitchTo(old);
 }
 
-/* The leader: what there is to say of the whole node. */
+/* The leader: takes the report of the whole node. */
 static void
 take_report(GjState *state)
 {
@@ -214,14 +216,16 @@ take_report(GjState *state)
 	Size		length;
 
 	if (outcome == GJ_OUTCOME_OPEN)
-		return;					/* it did not run */
+		return;					/* the job did not run */
 	state->executed = true;
 	if (outcome == GJ_OUTCOME_NATIVE)
 		strlcpy(state->report.fallback, shared->reason, sizeof(state->report.fallback));
 	if (state->css.ss.ps.instrument == NULL)
 		return;
 
-	/* workers that have not read the end keep none before they shut down */
+	/*
+	 * workers that have not read the end leave no report before they shut down
+	 */
 	if (outcome == GJ_OUTCOME_OFFLOAD && shared->report_length == 0 &&
 		!state->link.admitted && join_job(state))
 		gj_report_fetch(state);
@@ -236,7 +240,7 @@ take_report(GjState *state)
 	pfree(report);
 }
 
-/* A parallel plan fetches no more rows after this, unless it starts over. */
+/* A parallel plan fetches no more rows after this, unless it is rescanned. */
 void
 gj_parallel_shutdown(GjState *state)
 {

@@ -1,9 +1,9 @@
 /*
  * exec_report.c - the daemon's statistics of a job, for EXPLAIN ANALYZE.
  *
- * Best effort: what the query returns does not depend on them.  A daemon that
- * does not answer in time still owes them then, and the connection skips them
- * when they come (daemon_connection.h).
+ * Statistics are best effort: the query's result does not depend on them.  If
+ * the daemon does not answer in time, it still owes the frame, and the
+ * connection skips it when it arrives (daemon_connection.h).
  */
 #include "postgres.h"
 
@@ -40,7 +40,7 @@ gj_report_take(GjState *state, const void *body, Size length)
 	report->have_stats = true;
 }
 
-/* Asks for the statistics and waits; they are the frame received. */
+/* Requests the statistics and waits until they are the frame received. */
 static bool
 receive_stats(GjState *state)
 {
@@ -59,7 +59,7 @@ receive_stats(GjState *state)
 			return true;
 		}
 
-		/* a stream of results that is not read to its end goes on later */
+		/* a result stream not yet read to its end is continued later */
 		if (conn->frame.type == GJ_GRANT ? !gj_link_return_grant(link) :
 			state->mode != GJ_MODE_OFFLOAD || !gj_reader_stash(&state->reader))
 			return false;
@@ -72,7 +72,7 @@ gj_report_fetch(GjState *state)
 {
 	GjConnection *conn = &state->link.conn;
 
-	/* one that is owed is enough: a daemon that stands still reads nothing */
+	/* at most one outstanding request: a daemon that hangs reads none */
 	if (state->css.ss.ps.instrument == NULL || !state->link.admitted || conn->stats_owed)
 		return;
 	if (state->mode == GJ_MODE_OFFLOAD && !gj_reader_report(&state->reader))

@@ -1,8 +1,8 @@
 /*
- * exec_verify.c - runs the daemon's plan and the native one, and compares.
+ * exec_verify.c - runs the daemon's plan and the native plan, and compares them.
  *
- * Both results are sorted as byte strings, on disk where they are large, and
- * merged: they must be equal as multisets, byte for byte.  The rows returned
+ * Both results are sorted as byte strings, on disk if they are large, and
+ * merged. They must be equal as multisets, byte for byte.  The rows returned
  * are those of the native plan.
  */
 #include "postgres.h"
@@ -29,9 +29,10 @@ begin_sort(void)
 }
 
 /*
- * The scan slot's row as one bytea.  A formed tuple has one representation per
- * value once nothing in it is compressed or stored elsewhere.  Columns that
- * the native plan does not deliver are left out.
+ * Returns the scan slot's row as one bytea.  A formed tuple has one
+ * representation per value, provided that no value in it is compressed or
+ * stored out of line. Columns that the native plan does not deliver are
+ * omitted.
  */
 static Datum
 row_bytes(GjState *state)
@@ -67,7 +68,7 @@ drain_daemon(GjState *state, Tuplesortstate *sort, MemoryContext scratch)
 		GjRead		read;
 		MemoryContext old;
 
-		/* of what the row before was held against */
+		/* frees the memory used to evaluate the previous row's conditions */
 		ResetExprContext(state->css.ss.ps.ps_ExprContext);
 		read = gj_offload_next(state);
 		if (read == GJ_READ_FAILED)
@@ -102,7 +103,7 @@ drain_native(GjState *state, Tuplesortstate *sort, MemoryContext scratch)
 	return rows;
 }
 
-/* The position, in sort order, of the first difference; -1: none. */
+/* Position, in sort order, of the first difference.  -1: none. */
 static int64
 first_difference(Tuplesortstate *left, Tuplesortstate *right, uint64 rows)
 {

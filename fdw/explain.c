@@ -1,10 +1,10 @@
 /*
- * explain.c - what EXPLAIN says about a GpuJoin.
+ * explain.c - EXPLAIN output of a GpuJoin.
  *
- * The inputs' scans and their conditions are children of the node and show
- * themselves; here stand how each is fed and the joins of the job.  The plan
- * alone says so: nothing is asked of the daemon.  After an execution comes what
- * the daemon has reported (explain_stats.c).
+ * The inputs' scans and their conditions are children of the node, so EXPLAIN
+ * shows them by itself.  This file adds how each input is fed and which joins
+ * the job has, both taken from the plan without asking the daemon.  After an
+ * execution it adds the daemon's report (explain_stats.c).
  */
 #include "explain.h"
 
@@ -18,7 +18,7 @@ typedef struct Names
 {
 	const GjPlan *plan;
 	ExplainState *es;
-	int			offset;			/* set_plan_references moved the range table by so much */
+	int			offset;			/* added by set_plan_references */
 } Names;
 
 static Names
@@ -88,7 +88,10 @@ feed_word(const GjInput *input)
 	return input->feed == GJ_FEED_PAGE ? "page" : "child";
 }
 
-/* The column names of an input; a canonical key form is not a column of its own. */
+/*
+ * The column names of an input.  Canonical key forms are not listed
+ * separately.
+ */
 static char *
 input_columns(const Names *names, int i)
 {
@@ -176,7 +179,7 @@ explain_joins(const Names *names, const GjReport *report)
 		ExplainCloseGroup("Joins", "Joins", false, es);
 }
 
-/* What the plans below the node are for, in their order. */
+/* Labels the plans below the node, in their order. */
 static void
 explain_children(const Names *names)
 {

@@ -16,17 +16,17 @@ gj_explain_is_text(const ExplainState *es)
 	return es->format == EXPLAIN_FORMAT_TEXT;
 }
 
-/* Begins a line of text; the caller ends it. */
+/* Begins a line of text, which the caller ends. */
 static inline void
 gj_explain_line(ExplainState *es)
 {
 	appendStringInfoSpaces(es->str, es->indent * 2);
 }
 
-/* explain_stats.c: what is known of a join, by its position in post-order. */
+/* explain_stats.c: statistics of one join, by its position in post-order. */
 extern void gj_explain_join_stats(const GjReport *report, int join, ExplainState *es);
 
-/* explain_stats.c: what is known of the whole job and its participants. */
+/* explain_stats.c: statistics of the whole job and its participants. */
 extern void gj_explain_job_stats(const GjStats *stats, ExplainState *es);
 
 #endif							/* GPUJOIN_EXPLAIN_H */

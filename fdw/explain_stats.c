@@ -1,11 +1,10 @@
 /*
- * explain_stats.c - what EXPLAIN ANALYZE says of a job from the daemon's
- * report.
+ * explain_stats.c - EXPLAIN ANALYZE output from the daemon's report of a job.
  *
- * Times cost no row anything.  Those of the whole job, of joins and of
- * participants are a summary, so that TIMING OFF, which spares the children's
- * clocks, shows them too; how a join's time divides into phases, and how that
- * was predicted, is what TIMING asks for.
+ * Collecting these times adds no cost per row.  The times of the whole job, of
+ * its joins and of its participants are a summary, so they are shown even with
+ * TIMING OFF, which only avoids the clocks of the child plans.  The phases of
+ * a join, and their predicted times, are shown with TIMING only.
  */
 #include "explain.h"
 
