@@ -1,9 +1,9 @@
 /*
- * feed.c - which inputs this participant feeds, in which order, and the
- * account of it.
+ * feed.c - chooses and feeds this participant's inputs, in order.
  *
- * Inputs that only one participant can feed come first, so that the others
- * share the partial ones meanwhile.
+ * Inputs that only one participant can feed come first, so that the others can
+ * share the partial inputs meanwhile.  This file also accounts for the rows,
+ * bytes and time of the feed.
  */
 #include "postgres.h"
 
@@ -26,15 +26,17 @@ feed_input(GjState *state, int input, MemoryContext scratch,
 	gj_writer_init(&writer, &state->link, plan, input,
 				   shared ? plan->workers + 1 : 1, scratch);
 
-	/* what a child makes for itself lives as long as the child */
+	/* the child's own allocations must live as long as the child */
 	old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	if (gj_page_feed_possible(state, input))
 		ok = gj_feed_page(state, input, &writer);
 	else
 		ok = gj_feed_child(state, input, &writer);
 
-	/* a Gather in it gives back its workers and its shared memory, and keeps
-	 * what EXPLAIN ANALYZE shows of them */
+	/*
+	 * A Gather in the child plan releases its workers and its shared memory,
+	 * and keeps the statistics that EXPLAIN ANALYZE shows.
+	 */
 	if (state->shared == NULL)
 		(void) ExecShutdownNode(state->inputs[input]);
 	MemoryContextSwitchTo(old);

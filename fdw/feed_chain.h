@@ -1,26 +1,27 @@
 /*
- * feed_chain.h - values too long for a batch, as a participant writes them.
+ * feed_chain.h - writes values too long for a batch into a chain of extents.
  *
- * Each participant that feeds such values has a chain of extents, which hold
- * the values one behind another, without gaps; a value may go on in the next
- * extent.  In its batch stands a reference that says where it begins.
+ * Each participant that feeds such values has a chain of extents.  The chain
+ * stores the values one after another, without gaps, and a value may continue
+ * in the next extent.  The batch contains a reference with the position of the
+ * value's start.
  */
 #ifndef GPUJOIN_FEED_CHAIN_H
 #define GPUJOIN_FEED_CHAIN_H
 
 #include "daemon_extent.h"
 
-/* The end of this participant's own chain, which it writes. */
+/* The write position of this participant's own chain. */
 typedef struct GjChain
 {
 	GjExtent	extent;			/* base NULL: none */
-	uint32		used;			/* bytes of its data */
-	uint32		extents;		/* that are handed over */
+	uint32		used;			/* bytes of data in it */
+	uint32		extents;		/* number of extents handed over */
 } GjChain;
 
 /*
- * Appends a value to the participant's chain, and fills the reference to it.
- * Waits for extents.
+ * Appends a value to the participant's chain and fills in the reference to it.
+ * Waits for extents if necessary.
  */
 extern bool gj_chain_write(GjExtents *extents, GjChain *chain, int participant,
 						   const char *value, uint64 length, struct gj_chain_ref *ref);

@@ -1,9 +1,9 @@
 /*
- * feed_child.c - rows of a child plan.
+ * feed_child.c - feeds the rows of a child plan.
  *
- * A by-reference value lasts until the child is asked for its next row, so
- * rows that have one are written at once.  Rows of by-value columns only are
- * collected, and written a column at a time.
+ * A by-reference value is valid until the child is asked for its next row, so
+ * a row that has one is written at once.  Rows of by-value columns only are
+ * collected and written one column at a time.
  */
 #include "postgres.h"
 
@@ -76,7 +76,7 @@ collect(ChildFeed *feed, TupleTableSlot *slot)
 		}
 		else if (c->by_value)
 		{
-			/* little-endian: the datum begins with its lowest byte */
+			/* little-endian: the datum starts with its lowest byte */
 			c->values[row] = value;
 			c->pointers[row] = (const char *) &c->values[row];
 		}
@@ -95,7 +95,7 @@ write_rows(ChildFeed *feed)
 		(put == GJ_PUT_FAILED || !gj_writer_append_all(feed->writer, feed->vectors, n)))
 		return false;
 
-	/* the writer may have moved the vectors on, also where all rows fitted */
+	/* the writer may have advanced the vectors even if all rows fit */
 	for (int i = 0; i < feed->ncolumns; i++)
 	{
 		feed->vectors[i].pointers = feed->columns[i].pointers;

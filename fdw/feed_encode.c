@@ -1,8 +1,8 @@
 /*
- * feed_encode.c - values of one column into a batch, a loop for each way.
+ * feed_encode.c - encodes the values of one column, with a loop per encoding.
  *
- * The loops over fixed words are what the feed's speed hangs on: they read
- * through an array of pointers and write one dense array, nothing else.
+ * The feed's speed depends on the loops over fixed-width words.  They only
+ * read through an array of pointers and write one dense array.
  */
 #include "postgres.h"
 
@@ -63,15 +63,17 @@ copy_bytes(GjWriter *writer, GjColumnWriter *column, const GjVector *vector, int
 	}
 }
 
-/* Are the value's bytes in line and not compressed? */
+/* Is the value stored inline and uncompressed? */
 static inline bool
 is_plain(const char *value)
 {
 	return VARATT_IS_4B_U(value) || (VARATT_IS_1B(value) && !VARATT_IS_1B_E(value));
 }
 
-/* The value with its bytes in line and not compressed, in scratch memory where
- * it was not. */
+/*
+ * Returns the value inline and uncompressed, in scratch memory if it was
+ * neither.
+ */
 static inline const char *
 plain_varlena(GjWriter *writer, const char *value)
 {
@@ -116,7 +118,7 @@ copy_decimals(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
 	return n;
 }
 
-/* Appends a varlena of these bytes to the heap, its header made anew. */
+/* Appends a varlena with these bytes and a new header to the heap. */
 static inline GjPut
 put_varlena(GjColumnWriter *column, const char *data, uint32 length, bool packable)
 {
@@ -128,7 +130,7 @@ put_varlena(GjColumnWriter *column, const char *data, uint32 length, bool packab
 	if (unlikely(column->heap_size - column->heap_used < padded))
 		return GJ_PUT_FULL;
 
-	/* the padding is under the value's last word */
+	/* zero the last word, whose unused bytes are the padding */
 	memset(to + padded - column->column->align, 0, column->column->align);
 	if (small)
 	{
@@ -144,7 +146,9 @@ put_varlena(GjColumnWriter *column, const char *data, uint32 length, bool packab
 	return GJ_PUT_OK;
 }
 
-/* Appends the reference to a value that is chained, now or before. */
+/*
+ * Appends the reference to a value that was chained already or is chained now.
+ */
 static GjPut
 put_chain(GjWriter *writer, GjColumnWriter *column, const char *value, uint32 length)
 {
@@ -155,7 +159,7 @@ put_chain(GjWriter *writer, GjColumnWriter *column, const char *value, uint32 le
 		return GJ_PUT_FULL;
 	if (!column->chained)
 	{
-		/* longer than any short header says, so the header has four bytes */
+		/* too long for a short header, so the value has a four-byte header */
 		if (!gj_chain_write(writer->extents, writer->chain, writer->participant,
 							value - VARHDRSZ, (uint64) length + VARHDRSZ, &column->ref))
 			return GJ_PUT_FAILED;
@@ -168,7 +172,7 @@ put_chain(GjWriter *writer, GjColumnWriter *column, const char *value, uint32 le
 	return GJ_PUT_OK;
 }
 
-/* The canonical form of a numeric key, in scratch memory where it is long. */
+/* The canonical form of a numeric key, in scratch memory if it is long. */
 static const char *
 numeric_key(GjWriter *writer, const char *data, uint32 *length, char *buffer,
 			uint32 buffer_size)
@@ -189,7 +193,7 @@ put_value(GjWriter *writer, GjColumnWriter *column, const char *value)
 	char		buffer[128];
 	GjPut		put;
 
-	/* what will be chained is not fetched before that is possible */
+	/* do not detoast a value to be chained before it can be chained */
 	if (unlikely(!is_plain(value)) && !writer->may_wait && !column->column->is_key &&
 		toast_raw_datum_size(PointerGetDatum(value)) > column->inline_limit)
 		return GJ_PUT_CHAIN;
@@ -259,7 +263,7 @@ gj_encoded_size(const GjColumnWriter *column, const GjVector *vector)
 	if (column->copy == GJ_COPY_NUMERIC_KEY)
 		size += sizeof(uint32);
 	if (size > column->inline_limit)
-		/* a key is not chained, and without its blanks it may be shorter */
+		/* a key is never chained, and may be shorter without its blanks */
 		size = column->column->is_key ? column->inline_limit : sizeof(struct gj_chain_ref);
 	return TYPEALIGN(column->column->align, size);
 }

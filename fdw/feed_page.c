@@ -1,15 +1,15 @@
 /*
- * feed_page.c - rows of a sequential scan, straight from the visible pages.
+ * feed_page.c - feeds rows of a sequential scan directly from heap pages.
  *
- * This is the only file that knows how a heap scan goes from page to page; how
- * a page is read depends on PostgreSQL's version (compat.h).  The scan descriptor
- * is the child's own, so that parallel scans share it and the executor ends it;
- * pages are read by the heap's own routine, with all that it sees to: pruning,
- * visibility, predicate locks, the ring of buffers.
+ * Only this file knows how a heap scan advances from page to page.  Reading a
+ * page depends on the PostgreSQL version (compat.h).  The scan descriptor is
+ * the child's own, so parallel scans share it and the executor ends it.  The
+ * heap's own routine reads the pages and so takes care of pruning, visibility,
+ * predicate locks and the buffer ring.
  *
- * No page stays pinned while we wait for the daemon: where a batch is full
- * before a page is, the page is copied, and its other rows go into the next
- * batch from there.
+ * No page stays pinned while we wait for the daemon.  If a batch fills up
+ * before the page is finished, the page is copied and its remaining rows go
+ * into the next batch from that copy.
  */
 #include "postgres.h"
 
@@ -31,12 +31,14 @@
 
 struct GjPageFeed
 {
-	GjPageRows *rows;			/* NULL: not possible */
+	GjPageRows *rows;			/* NULL: no page feed */
 	GjVector   *vectors;
 	char	   *copy;			/* of a page */
 };
 
-/* The scan that the child uses or would begin itself. */
+/*
+ * The scan that the child uses, begun as the child would if there is none yet.
+ */
 static TableScanDesc
 scan_of(SeqScanState *child)
 {
@@ -103,7 +105,7 @@ next_block(HeapScanDesc scan, BlockNumber block)
 	if (++block >= scan->rs_nblocks)
 		block = 0;
 
-	/* others that begin a scan of this table join in here */
+	/* report our position for synchronized scans */
 	if (scan->rs_base.rs_flags & SO_ALLOW_SYNC)
 		ss_report_location(scan->rs_base.rs_rd, block);
 	return block == scan->rs_startblock ? InvalidBlockNumber : block;
@@ -120,7 +122,7 @@ unpin(HeapScanDesc scan)
 
 /* ---- from a page to the batch ---- */
 
-/* Writes the last n rows of the page from a copy, waiting as needed. */
+/* Writes the last n rows of the page from a copy, and waits as needed. */
 static bool
 write_copied(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan, int n)
 {
@@ -159,8 +161,10 @@ write_page(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan)
 	return write_copied(feed, writer, scan, n);
 }
 
-/* The scan's tuples, those that did not pass, and the time, as EXPLAIN ANALYZE
- * and the statistics views count them. */
+/*
+ * Counts the scan's tuples, those filtered out, and the time for EXPLAIN
+ * ANALYZE and the statistics views.
+ */
 static void
 account(SeqScanState *child, HeapScanDesc scan, double tuples, double passed)
 {

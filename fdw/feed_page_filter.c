@@ -1,8 +1,9 @@
 /*
  * feed_page_filter.c - the page feed's conditions on vectors of values.
  *
- * Every comparison is one of 64-bit integers: dates and timestamps are such,
- * and numerics become such, with NaN above all as PostgreSQL sorts it.
+ * Every comparison is one of 64-bit integers.  Dates and timestamps are
+ * integers already.  Numerics are converted, with NaN above all others as in
+ * PostgreSQL's sort order.
  */
 #include "postgres.h"
 
@@ -16,7 +17,7 @@
 
 #define NAN_ORDER PG_INT64_MAX
 
-/* The column is compared with a number between bound and bound + 1. */
+/* Adapts a test to a number strictly between bound and bound + 1. */
 static GjPageTest
 between(GjPageTest test, bool *never, bool *always)
 {
@@ -27,13 +28,16 @@ between(GjPageTest test, bool *never, bool *always)
 	return GJ_TEST_GT;
 }
 
-/* The day that a timestamp lies in; true where it is that day's midnight. */
+/*
+ * Stores the day of a timestamp.  Returns true if the timestamp is its
+ * midnight.
+ */
 static bool
 day_of(Timestamp timestamp, int64 *day)
 {
 	int64		rest;
 
-	/* both types put their infinities at the ends of their integers */
+	/* both types use the extremes of their integers as infinities */
 	if (TIMESTAMP_NOT_FINITE(timestamp))
 	{
 		*day = TIMESTAMP_IS_NOBEGIN(timestamp) ? DATEVAL_NOBEGIN : DATEVAL_NOEND;
@@ -46,7 +50,7 @@ day_of(Timestamp timestamp, int64 *day)
 	return rest == 0;
 }
 
-/* A numeric parameter's bound; a copy of it lasts as long as one row does. */
+/* Converts a numeric parameter to a bound.  Any copy is freed with the row. */
 static bool
 numeric_bound(Datum value, int scale, ExprContext *econtext, int64 *bound)
 {
@@ -112,7 +116,7 @@ gj_page_check_bind(GjPageCheck *check, ExprContext *econtext)
 	return true;
 }
 
-/* The values as 64-bit integers; those of NULLs are not set. */
+/* Loads the values as 64-bit integers.  Entries of NULLs are not set. */
 static bool
 load(const GjPageCheck *check, const GjVector *vector, int n, int64 *values)
 {
@@ -147,7 +151,10 @@ load(const GjPageCheck *check, const GjVector *vector, int n, int64 *values)
 					continue;
 				value += offset;
 
-				/* 18 digits are too few to be compressed or moved out */
+				/*
+				 * 18 digits are too short to be compressed or stored out of
+				 * line
+				 */
 				if (VARATT_IS_EXTENDED(value) && !VARATT_IS_SHORT(value))
 					return false;
 				if (!gj_numeric_to_decimal(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value),

@@ -6,13 +6,15 @@
 
 #include "feed_page_rows.h"
 
-/* Evaluates the value that the column is compared with; false where it is
- * NULL, so that no row passes. */
+/*
+ * Evaluates the value that the column is compared with.  Returns false if it
+ * is NULL, in which case no row passes.
+ */
 extern bool gj_page_check_bind(GjPageCheck *check, ExprContext *econtext);
 
 /*
- * Lists in kept, ascending, which of n rows pass; returns their number, or -1
- * where a value is not what its type says.
+ * Stores in kept, in ascending order, which of n rows pass.  Returns their
+ * number, or -1 if a value does not have the form that its type promises.
  */
 extern int	gj_page_check_filter(const GjPageCheck *check, const GjVector *vector,
 								 int n, uint16 *kept);

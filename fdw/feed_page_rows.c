@@ -1,10 +1,10 @@
 /*
  * feed_page_rows.c - the visible tuples of one heap page as vectors of values.
  *
- * On a page whose tuples have no NULLs, attributes before the first one of
- * variable length lie at the same offset in every tuple, and a vector is just
- * the tuples and that offset.  The others are found by walking each tuple up
- * to the last attribute that is read, as tuple deforming does.
+ * If no tuple of a page has NULLs, the attributes before the first
+ * variable-length one have the same offset in every tuple.  A vector is then
+ * just the tuples and that offset.  The other attributes are found by walking
+ * each tuple up to the last attribute that is read, as tuple deforming does.
  */
 #include "postgres.h"
 
@@ -33,7 +33,7 @@ align_mask(char align)
 	}
 }
 
-/* The position of attnum among the attributes that are read. */
+/* Index of attnum among the attributes that are read. */
 static int
 attribute_of(GjPageRows *rows, TupleDesc desc, AttrNumber attnum)
 {
@@ -58,7 +58,9 @@ attribute_of(GjPageRows *rows, TupleDesc desc, AttrNumber attnum)
 	return rows->nattributes++;
 }
 
-/* Steps up to the last attribute read, and the offsets that never change. */
+/*
+ * Plans the steps up to the last attribute read, and finds the fixed offsets.
+ */
 static void
 plan_walk(GjPageRows *rows, TupleDesc desc)
 {
@@ -94,7 +96,7 @@ plan_walk(GjPageRows *rows, TupleDesc desc)
 		aligned = (offset + step->mask) & ~step->mask;
 		if (step->length < 0)
 		{
-			/* a varlena may begin unaligned; what follows it moves */
+			/* a varlena may start unaligned, so later offsets vary */
 			fixed = false;
 			rows->first_walk = i;
 			rows->walk_offset = offset;
@@ -153,9 +155,10 @@ gj_page_rows_bind(GjPageRows *rows, ScanState *scan)
 }
 
 /*
- * Where the attribute at data + offset begins, and (in *end) where it ends.
- * Most variable ones are varlenas with a header of one byte, which are never
- * padded; a byte of zero is padding, never such a header.
+ * Returns where the attribute at data + offset begins, and stores in *end
+ * where it ends.  Most variable-length attributes are varlenas with a one-byte
+ * header, which are never padded.  A zero byte is padding; it is never such a
+ * header.
  */
 static inline uint32
 locate(const GjPageStep *step, const char *data, uint32 offset, uint32 *end)
@@ -181,7 +184,7 @@ locate(const GjPageStep *step, const char *data, uint32 offset, uint32 *end)
 	return offset;
 }
 
-/* Finds the attributes that have no fixed offset, in tuples without NULLs. */
+/* Finds the attributes without a fixed offset, in tuples without NULLs. */
 static void
 walk_uniform(GjPageRows *rows)
 {
@@ -198,7 +201,7 @@ walk_uniform(GjPageRows *rows)
 	}
 }
 
-/* Finds all attributes that are read, in any tuples. */
+/* Finds all attributes that are read, in arbitrary tuples. */
 static void
 walk_any(GjPageRows *rows)
 {
@@ -241,7 +244,7 @@ vector_of(const GjPageRows *rows, int attribute)
 	};
 }
 
-/* Keeps of the tuples those that are listed. */
+/* Keeps only the listed tuples. */
 static void
 keep_only(GjPageRows *rows, const uint16 *kept, int nkept, bool walked)
 {
@@ -263,7 +266,9 @@ keep_only(GjPageRows *rows, const uint16 *kept, int nkept, bool walked)
 	rows->n = nkept;
 }
 
-/* Applies the checks whose attributes are found already, or the others. */
+/*
+ * Applies either the checks on attributes found before the walk or the others.
+ */
 static bool
 filter(GjPageRows *rows, bool walked)
 {

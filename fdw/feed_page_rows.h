@@ -11,23 +11,23 @@
 #include "feed_writer.h"
 #include "page_qual.h"
 
-/* An attribute on the way to the last one that is read. */
+/* An attribute up to the last one that is read. */
 typedef struct GjPageStep
 {
 	int16		length;			/* pg_attribute.attlen */
 	uint8		mask;			/* its alignment - 1 */
-	const char **out;			/* where pointers to it go, per tuple */
-	const char *missing;		/* what it is in tuples older than it */
+	const char **out;			/* array for pointers to it, per tuple */
+	const char *missing;		/* its value in older tuples */
 	int			target;			/* in GjPageRows.attributes; -1: not read */
 } GjPageStep;
 
-/* An attribute that is read, by columns or tests or both. */
+/* An attribute that is read by columns, by conditions, or by both. */
 typedef struct GjPageAttribute
 {
 	int			step;
 	int			fixed_offset;	/* in tuples without NULLs; -1: none */
-	const char *missing;		/* value in tuples older than it; NULL: NULL */
-	Datum		missing_value;	/* what missing points to, where by value */
+	const char *missing;		/* value in older tuples; NULL: NULL */
+	Datum		missing_value;	/* storage for missing, if by value */
 	const char **pointers;		/* MaxHeapTuplesPerPage */
 } GjPageAttribute;
 
@@ -45,42 +45,44 @@ typedef struct GjPageRows
 	int			nsteps;
 	GjPageStep *steps;
 	int			first_walk;		/* first step without a fixed offset */
-	int			walk_offset;	/* where it begins, before its alignment */
+	int			walk_offset;	/* its offset, before alignment */
 	int			nattributes;
 	GjPageAttribute *attributes;
 	int			ncolumns;
-	int		   *columns;		/* of the writer: positions in attributes */
+	int		   *columns;		/* of the writer: indexes into attributes */
 	int			nchecks;
 	GjPageCheck *checks;
-	bool		none;			/* a comparison with NULL: nothing passes */
+	bool		none;			/* a comparison with NULL: no row passes */
 
-	/* of the page at hand */
+	/* the current page */
 	int			n;
-	bool		uniform;		/* no NULLs and all attributes there */
-	const char *data[MaxHeapTuplesPerPage]; /* first attribute's place */
+	bool		uniform;		/* no NULLs and no missing attributes */
+	const char *data[MaxHeapTuplesPerPage]; /* start of the attributes */
 	HeapTupleHeader tuples[MaxHeapTuplesPerPage];
 } GjPageRows;
 
 /*
- * For these columns of the writer and conditions (of gj_page_qual) of a scan,
- * in the current memory context.  NULL where a condition is not one of those.
+ * Prepares to read these columns of the writer and to evaluate these
+ * conditions (of gj_page_qual) of a scan, in the current memory context.
+ * Returns NULL if a condition is not supported.
  */
 extern GjPageRows *gj_page_rows_create(ScanState *scan, const GjWriter *writer);
 
-/* Evaluates the conditions' parameters for the scan to come. */
+/* Evaluates the conditions' parameters for the next scan. */
 extern void gj_page_rows_bind(GjPageRows *rows, ScanState *scan);
 
 /*
- * Takes in n tuples of a page and keeps those that pass all conditions in
- * rows->n; false where a value is not what its type says.
+ * Loads n tuples of a page and keeps those that pass all conditions; rows->n
+ * becomes their number.  Returns false if a value does not have the form that
+ * its type promises.
  */
 extern bool gj_page_rows_load(GjPageRows *rows, Page page,
 							  const OffsetNumber *offsets, int n);
 
-/* The columns of the tuples kept. */
+/* Returns the columns of the kept tuples. */
 extern void gj_page_rows_vectors(const GjPageRows *rows, GjVector *vectors);
 
-/* The page was copied from one place to another: follow. */
+/* Adjusts all pointers after the page was copied to another address. */
 extern void gj_page_rows_move(GjPageRows *rows, const char *from, const char *to);
 
 #endif							/* GPUJOIN_FEED_PAGE_ROWS_H */

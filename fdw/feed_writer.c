@@ -1,12 +1,12 @@
 /*
- * feed_writer.c - how batches of an input are laid out, begun and handed over.
+ * feed_writer.c - lays out, starts and hands over the batches of an input.
  *
- * A batch has an array of values a column, a bitmap of validity, and for
- * varlena a heap.  Their sizes follow the widths that are expected, which are
- * those of the statistics for the first batch and of the batch before for the
- * others.  A batch whose rows turn out to be others is not handed over half
- * empty: the arrays move within the extent, each to a place that suits the
- * rows seen, until the extent is nearly full.
+ * A batch has for each column an array of values and a validity bitmap, and
+ * for a varlena column also a heap.  Their sizes follow the expected widths.
+ * The first batch takes these from the statistics, every later one from the
+ * batch before it. If the rows differ from what was expected, the batch is not
+ * handed over half empty.  Instead, the arrays are moved within the extent to
+ * positions that suit the rows seen so far, until the extent is nearly full.
  */
 #include "postgres.h"
 
@@ -18,24 +18,26 @@
 
 #define ALIGN64(n) TYPEALIGN64(64, (n))
 
-/* A batch has no more rows than this. */
+/* Upper bound of the rows in a batch. */
 #define MOST_ROWS (1 << 24)
 
 
-/* An extent less than this share of which is free is full enough. */
+/* An extent counts as full if less than 1/FREE_SHARE of it is free. */
 #define FREE_SHARE 8
 
-/* How often a batch's bytes are moved, at most, counted in extents: rows whose
- * widths change all the time are not worth more. */
+/*
+ * Upper bound of the bytes moved per batch, in extents.  Rows whose widths
+ * keep changing do not justify more.
+ */
 #define MOST_MOVES 4
 
-/* A move of nothing is counted as this share of an extent. */
+/* A move counts as at least 1/LEAST_MOVE of an extent. */
 #define LEAST_MOVE 64
 
 /*
- * The bytes that a varlena may have in a batch.  All columns of the plan
- * together leave half of an extent free, so that every row fits one, of the
- * inputs and of the result.  Keys have a share of their own, because a key
+ * Upper bound of the bytes of a varlena in a batch.  All columns of the plan
+ * together leave half of an extent free, so that every row of the inputs and
+ * of the result fits one.  Keys have a budget of their own, because a key
  * cannot be chained.
  */
 static uint32
@@ -130,14 +132,14 @@ is_varlena(const GjColumnWriter *c)
 	return c->column->encoding == GJ_ENC_VARLENA;
 }
 
-/* Bytes of an item of the array of values: a value, or an offset. */
+/* Bytes per entry of the array of values: a value, or an offset. */
 static inline Size
 item_size(const GjColumnWriter *c)
 {
 	return is_varlena(c) ? sizeof(uint32) : (Size) c->column->width;
 }
 
-/* Bits that a row takes in the arrays, without the heaps. */
+/* Bits per row in the arrays, excluding the heaps. */
 static double
 array_bits(const GjWriter *writer)
 {
@@ -148,7 +150,7 @@ array_bits(const GjWriter *writer)
 	return bits;
 }
 
-/* Bits that a row is expected to take in the heaps. */
+/* Expected bits per row in the heaps. */
 static double
 heap_bits(const GjWriter *writer)
 {
@@ -160,7 +162,7 @@ heap_bits(const GjWriter *writer)
 	return bits;
 }
 
-/* Bytes of the extent that hold something, but for alignment. */
+/* Bytes of the extent in use, not counting alignment. */
 static Size
 bytes_in_use(const GjWriter *writer)
 {
@@ -174,7 +176,10 @@ bytes_in_use(const GjWriter *writer)
 	return bytes;
 }
 
-/* Notes where an array is and is to be; returns the end of its place. */
+/*
+ * Records an array's current and future position.  Returns the end of the
+ * latter.
+ */
 static Size
 plan_move(GjWriter *writer, GjMove *move, char *from, Size bytes, Size at, Size place)
 {
@@ -185,9 +190,10 @@ plan_move(GjWriter *writer, GjMove *move, char *from, Size bytes, Size at, Size 
 }
 
 /*
- * Moves all arrays.  They are in the same order before and after, so that
- * those that move up, from the last to the first, and then those that move
- * down, from the first to the last, never overwrite one that is yet to move.
+ * Moves all arrays.  They have the same order before and after.  Arrays that
+ * move up are moved first, from the last to the first; then those that move
+ * down, from the first to the last.  So no array is overwritten before it is
+ * moved.
  */
 static void
 move_arrays(GjWriter *writer)
@@ -203,10 +209,11 @@ move_arrays(GjWriter *writer)
 }
 
 /*
- * Divides the extent among the columns, so that the rows that the batch has
- * and one more that needs what columns say fit, and as many of the expected
- * widths as possible.  Each array may lose up to 63 bytes to its alignment.
- * False, with everything as it was, where that is not even one row.
+ * Divides the extent among the columns.  The rows already in the batch and one
+ * more, which needs the bytes given in each column's needs, must fit.  The
+ * rest is sized for as many rows of the expected widths as possible.  Each
+ * array may lose up to 63 bytes to alignment.  Returns false, without changing
+ * anything, if not even one more row fits.
  */
 static bool
 place_columns(GjWriter *writer)
@@ -268,9 +275,10 @@ place_columns(GjWriter *writer)
 }
 
 /*
- * Expects of the rows to come what the rows of this batch have: in the mean
- * of all and of those since the arrays were placed, which tells when rows of
- * another kind have begun.  The row at hand counts as one of them.
+ * Updates the expected widths from the rows of this batch: the mean of the
+ * average over all rows and the average over those since the arrays were
+ * placed.  The latter reveals that rows of another kind have begun.  The
+ * current row is included.
  */
 static void
 expect_widths(GjWriter *writer)
@@ -290,8 +298,10 @@ expect_widths(GjWriter *writer)
 	}
 }
 
-/* Makes room for the first row of vectors, if the extent has any that is worth
- * the effort. */
+/*
+ * Moves the arrays so that the first row of vectors fits, if the extent has
+ * enough free space to justify it.
+ */
 static bool
 make_room(GjWriter *writer, const GjVector *vectors)
 {
@@ -376,9 +386,9 @@ hand_over(GjWriter *writer)
 }
 
 /*
- * Extents to ask for beyond the one that is needed, so that a long feed does
- * not wait for the daemon; none that will not be used, as the memory may be
- * somebody else's.
+ * How many extents to request beyond the one that is needed, so that a long
+ * feed does not wait for the daemon.  It requests none that will stay unused,
+ * because another job may need the memory.
  */
 static int
 ahead(const GjWriter *writer)
@@ -397,8 +407,10 @@ too_wide(GjWriter *writer)
 	return gj_fail(writer->extents->conn, "a row does not fit an extent");
 }
 
-/* Hands over the batch at hand and starts an empty one; waits for an extent
- * where none is at hand. */
+/*
+ * Hands over the current batch and starts an empty one.  Waits for an extent
+ * if none is available.
+ */
 static bool
 next_batch(GjWriter *writer)
 {
@@ -421,7 +433,10 @@ next_batch(GjWriter *writer)
 	return true;
 }
 
-/* Forgets rows from first to end, which were encoded behind those that stay. */
+/*
+ * Discards rows first to end - 1, which were encoded after the rows to be
+ * kept.
+ */
 static void
 forget_rows(GjColumnWriter *column, uint32 first, uint32 end)
 {
@@ -436,7 +451,7 @@ forget_rows(GjColumnWriter *column, uint32 first, uint32 end)
 		column->heap_used = ((uint32 *) column->values)[first];
 }
 
-/* gj_writer_append() with the arrays where they are. */
+/* gj_writer_append() without moving the arrays. */
 static GjPut
 append_to_arrays(GjWriter *writer, GjVector *vectors, int *n)
 {
@@ -483,8 +498,9 @@ gj_writer_append(GjWriter *writer, GjVector *vectors, int *n)
 }
 
 /*
- * Appends one row that has values to chain.  They stay chained when the row
- * turns out not to fit the batch at hand, so that no value is chained twice.
+ * Appends one row, some of whose values must be chained.  They stay chained if
+ * the row turns out not to fit the current batch, so that no value is chained
+ * twice.
  */
 static bool
 append_row(GjWriter *writer, GjVector *vectors)

@@ -1,5 +1,5 @@
 /*
- * feed_writer.h - rows of one input, written as columns into extents.
+ * feed_writer.h - writes the rows of one input into extents, column by column.
  */
 #ifndef GPUJOIN_FEED_WRITER_H
 #define GPUJOIN_FEED_WRITER_H
@@ -11,16 +11,16 @@
 #error "gpujoin shares memory in little-endian form only"
 #endif
 
-/* What becomes of rows that are to be written. */
+/* Result of an attempt to write rows. */
 typedef enum GjPut
 {
 	GJ_PUT_OK,
 	GJ_PUT_FULL,				/* the next row does not fit this batch */
-	GJ_PUT_CHAIN,				/* the next row is one for gj_writer_append_row() */
-	GJ_PUT_FAILED				/* the reason is in the connection */
+	GJ_PUT_CHAIN,				/* the next row needs gj_writer_append_row() */
+	GJ_PUT_FAILED				/* the connection has the reason */
 } GjPut;
 
-/* How a column's bytes come about; chosen once per column. */
+/* How a column's bytes are produced; chosen once per column. */
 typedef enum GjCopy
 {
 	GJ_COPY_1, GJ_COPY_2, GJ_COPY_4, GJ_COPY_8, /* one machine word */
@@ -38,9 +38,9 @@ typedef struct GjColumnWriter
 	int			length;			/* GJ_COPY_BYTES: of the type */
 	bool		packable;		/* GJ_COPY_VARLENA: may have a 1-byte header */
 	uint32		inline_limit;	/* varlena: longer values are chained */
-	double		width;			/* varlena: bytes of heap a row, expected */
+	double		width;			/* varlena: expected heap bytes per row */
 
-	/* in the batch at hand */
+	/* in the current batch */
 	char	   *values;
 	uint8	   *validity;
 	char	   *heap;
@@ -49,13 +49,13 @@ typedef struct GjColumnWriter
 	uint32		heap_placed;	/* heap_used when the arrays were placed */
 	uint32		nulls;
 
-	/* of the row at hand */
-	uint32		needs;			/* bytes of heap, at most; 0: not known */
+	/* in the current row */
+	uint32		needs;			/* upper bound of its heap bytes; 0: unknown */
 	bool		chained;		/* its value is chained already */
 	struct gj_chain_ref ref;
 } GjColumnWriter;
 
-/* An array of the batch on its way to another place in the extent. */
+/* An array of the batch that is to be moved within the extent. */
 typedef struct GjMove
 {
 	char	   *from;
@@ -64,9 +64,9 @@ typedef struct GjMove
 } GjMove;
 
 /*
- * The values of one column for several rows, as pointers to where the type's
- * bytes lie (for varlena: the header).  Row i is at pointers[i] + offset;
- * with nullable, a NULL pointer is a NULL.
+ * The values of one column for several rows, as pointers to the bytes of the
+ * type (for varlena, to the header).  Row i is at pointers[i] + offset.  If
+ * nullable, a NULL pointer is a NULL.
  */
 typedef struct GjVector
 {
@@ -83,48 +83,54 @@ typedef struct GjWriter
 	GjChain    *chain;			/* of this participant */
 	int			ncolumns;
 	GjColumnWriter *columns;
-	GjMove	   *moves;			/* 3 a column */
+	GjMove	   *moves;			/* 3 per column */
 	int			nvarlena;
-	double		expected;		/* rows to come: a hint */
+	double		expected;		/* expected number of remaining rows: a hint */
 	MemoryContext scratch;		/* detoasted values; reset by the caller */
 
 	GjExtent	extent;			/* base NULL: none */
 	uint32		rows;
 	uint32		capacity;
 	uint32		rows_placed;	/* rows when the arrays were placed */
-	Size		moved;			/* bytes, since the batch began */
-	bool		may_wait;		/* for an extent to chain values in */
-	bool		unfit;			/* has met a row that no batch can take */
+	Size		moved;			/* bytes moved since the batch began */
+	bool		may_wait;		/* may wait for an extent of the chain */
+	bool		unfit;			/* met a row that fits no batch */
 
 	uint64		total_rows;		/* handed over */
-	uint64		total_bytes;	/* of their values, chained ones included */
+	uint64		total_bytes;	/* of their values, including chained ones */
 } GjWriter;
 
-/* sharers: how many participants feed this input together. */
+/* sharers is the number of participants that feed this input together. */
 extern void gj_writer_init(GjWriter *writer, GjLink *link, const GjPlan *plan,
 						   int input, int sharers, MemoryContext scratch);
 
 /*
- * Appends as many of *n rows as the batch at hand takes, without waiting for
- * the daemon.  On return *n is the number of rows that are left, and where
- * there are any, vectors begin with the first of them; where there are none,
- * vectors begin anywhere.
+ * Appends as many of *n rows as fit the current batch, without waiting for the
+ * daemon.  On return *n is the number of remaining rows.  If it is not zero,
+ * the vectors start with the first remaining row; if it is zero, their
+ * position is undefined.
  */
 extern GjPut gj_writer_append(GjWriter *writer, GjVector *vectors, int *n);
 
-/* Appends n rows, in as many batches as they need.  Waits for the daemon: no
- * page may be pinned that others could want to clean up. */
+/*
+ * Appends n rows, in as many batches as they need.  Because it waits for the
+ * daemon, the caller must not hold a pin on a page that others may want to
+ * clean up.
+ */
 extern bool gj_writer_append_all(GjWriter *writer, GjVector *vectors, int n);
 
-/* Hands over what there is and lets go of the extent. */
+/* Hands over the current batch, if any, and releases the extent. */
 extern bool gj_writer_finish(GjWriter *writer);
 
-/* feed_encode.c: appends the values of one column for n rows behind those that the
- * batch has.  Returns how many it appended, and where those are fewer, why. */
+/*
+ * feed_encode.c: appends the values of one column for n rows after those
+ * already in the batch.  Returns how many it appended and, if fewer than n,
+ * the reason.
+ */
 extern int	gj_encode(GjWriter *writer, GjColumnWriter *column,
 					  const GjVector *vector, int n, GjPut *why);
 
-/* feed_encode.c: bytes of heap that the first value takes, at most. */
+/* feed_encode.c: upper bound of the heap bytes that the first value needs. */
 extern uint32 gj_encoded_size(const GjColumnWriter *column, const GjVector *vector);
 
 #endif							/* GPUJOIN_FEED_WRITER_H */
