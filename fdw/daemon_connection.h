@@ -43,10 +43,9 @@ typedef struct GjConnection
 	Size		body_size;		/* allocated */
 	MemoryContext context;		/* of body */
 	char		socket[108];	/* path of the daemon's socket */
-	pid_t		pid;			/* of the daemon as seen here; 0: not visible */
-	int			patience_ms;	/* 0, or when an endless wait calls answers() */
-	bool		(*answers) (struct GjConnection *conn); /* the check; set by
-														 * gj_greet() */
+	pid_t		pid;			/* as seen here; 0: not visible */
+	int			patience_ms;	/* interval of calls of answers(); 0: none */
+	bool		(*answers) (struct GjConnection *conn); /* by gj_greet() */
 	int			step_ms;		/* by which a wait is extended */
 	uint64		wait_us;		/* spent waiting for the daemon */
 	uint32		failure_code;	/* enum gj_failure if the daemon sent one */

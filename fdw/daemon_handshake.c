@@ -1,5 +1,5 @@
 /*
- * daemon_handshake.c - the handshake that opens a connection, HELLO and WELCOME.
+ * daemon_handshake.c - opens a connection with a handshake, HELLO and WELCOME.
  *
  * A new handshake also serves as the liveness check: it tells a daemon that is
  * busy with a long join from one that is stuck or stopped.  No time limit on

@@ -1,5 +1,5 @@
 /*
- * daemon_handshake.h - the handshake that opens a connection to the daemon.
+ * daemon_handshake.h - opens a connection to the daemon with a handshake.
  */
 #ifndef GPUJOIN_DAEMON_HANDSHAKE_H
 #define GPUJOIN_DAEMON_HANDSHAKE_H

@@ -7,12 +7,13 @@
  *
  * 	ELECT	one of the first participants is elected to open the job.
  * 	OPEN	it opens the job while the others wait.
- * 	FEED	each feeds its share of the partial inputs, and those whole inputs
- * 			for which it is elected.  A participant that fails records that and
- * 			still arrives: a failure must never leave the others waiting.
+ * 	FEED	each feeds its share of the partial inputs, and those whole
+ * 			inputs for which it is elected.  A participant that fails
+ * 			records that and still arrives: a failure must never leave the
+ * 			others waiting.
  * 	DECIDE	one of them lets the join run and writes the outcome.
- * 	DONE	all read the outcome and leave the barrier.  No participant emits a
- * 			row while the others may still wait for it.
+ * 	DONE	all read the outcome and leave the barrier.  No participant
+ * 			emits a row while the others may still wait for it.
  *
  * So either all participants run the native plan or none does.  A participant
  * that arrives late finds the outcome in shared memory.

@@ -1,5 +1,5 @@
 /*
- * exec_verify.c - runs the daemon's plan and the native plan, and compares them.
+ * exec_verify.c - runs the daemon's plan and the native one, and compares.
  *
  * Both results are sorted as byte strings, on disk if they are large, and
  * merged. They must be equal as multisets, byte for byte.  The rows returned
