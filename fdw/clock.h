@@ -1,5 +1,5 @@
 /*
- * clock.h - the clock by which waits are bounded and times are reported.
+ * clock.h - the clock for timeouts and reported times.
  */
 #ifndef GPUJOIN_CLOCK_H
 #define GPUJOIN_CLOCK_H
@@ -8,7 +8,7 @@
 
 #include "portability/instr_time.h"
 
-/* Microseconds of a clock that only goes forward. */
+/* Microseconds of a monotonic clock. */
 static inline uint64
 gj_now_us(void)
 {

@@ -1,10 +1,10 @@
 /*
- * columns.c - how a value of a PostgreSQL type lies in a batch.
+ * columns.c - how values of PostgreSQL types are stored in a batch.
  *
- * Payloads are opaque bytes, so every type travels that has a length of its
- * own: fixed types padded to a width of layout.h, varlena with its header.
- * The exception is numeric of a declared scale, which is cheaper as an
- * integer, both to carry and to compare.
+ * Payloads are opaque bytes, so every type with a length of its own is
+ * supported: fixed-length types are padded to a width of layout.h, varlena
+ * values keep their header.  The exception is numeric with a declared scale:
+ * as an integer it is cheaper both to carry and to compare.
  */
 #include "postgres.h"
 
@@ -29,7 +29,7 @@ gj_decimal_scale(Oid type, int32 typmod, int *scale)
 
 	if (type != NUMERICOID)
 	{
-		/* no domain has an OID that the sources assign by hand */
+		/* no domain has a manually assigned OID */
 		if (type < FirstGenbkiObjectId)
 			return false;
 		if (getBaseTypeAndTypmod(type, &typmod) != NUMERICOID)
@@ -62,7 +62,7 @@ gj_describe_payload(Oid type, int32 typmod, GjColumn *column)
 		return true;
 	}
 
-	/* a row may hold anything, types that change under it included */
+	/* a row type may contain anything, even types altered later */
 	if (type_is_rowtype(type))
 		return false;
 

@@ -1,27 +1,33 @@
 /*
- * columns.h - how a value of a PostgreSQL type lies in a batch.
+ * columns.h - how values of PostgreSQL types are stored in a batch.
  */
 #ifndef GPUJOIN_COLUMNS_H
 #define GPUJOIN_COLUMNS_H
 
 #include "gpujoin.h"
 
-/* True for numeric(p, s) whose every value is an int64 times 10^-s; sets s. */
+/*
+ * Is every value of this type an int64 times 10^-s, as for numeric(p, s)?
+ * Sets s.
+ */
 extern bool gj_decimal_scale(Oid type, int32 typmod, int *scale);
 
 /*
- * Fills form, encoding, width, align and scale for a column that carries the
- * type's values as they are.  False: the type cannot travel.
+ * Fills in form, encoding, width, align and scale for a column that carries
+ * the type's values unchanged.  Returns false if the type is not supported.
  */
 extern bool gj_describe_payload(Oid type, int32 typmod, GjColumn *column);
 
-/* The same for a column that only carries a canonical form to compare. */
+/* The same for a column that only carries a canonical form of a key. */
 extern void gj_describe_key(GjForm form, GjColumn *column);
 
-/* Bytes that a value is expected to take in a batch, but for its validity bit. */
+/* Expected bytes per value in a batch, not counting the validity bit. */
 extern int64 gj_column_bytes(const GjColumn *column);
 
-/* What feeding or returning the column costs, in columns of 8 fixed bytes. */
+/*
+ * Relative cost of feeding or returning the column; 1 is a fixed column of 8
+ * bytes.
+ */
 extern double gj_column_weight(const GjColumn *column);
 
 #endif							/* GPUJOIN_COLUMNS_H */

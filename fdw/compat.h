@@ -1,5 +1,5 @@
 /*
- * compat.h - the only place that asks which PostgreSQL this is.
+ * compat.h - the only file that depends on the PostgreSQL version.
  */
 #ifndef GPUJOIN_COMPAT_H
 #define GPUJOIN_COMPAT_H
@@ -22,9 +22,9 @@
 #endif
 
 /*
- * From 17 on a CustomPath over a join names the clauses that it stands for,
- * and pseudoconstant ones among them become a gating Result above the node.
- * Up to 16 the hook is not called when there are pseudoconstant clauses.
+ * Since 17, a CustomPath over a join lists the clauses that it implements, and
+ * pseudoconstant ones among them become a gating Result above the node.  Up to
+ * 16, the hook is not called if there are pseudoconstant clauses.
  */
 #if PG_VERSION_NUM >= 170000
 #define gj_set_path_clauses(cpath, clauses) ((cpath)->custom_restrictinfo = (clauses))
@@ -32,7 +32,9 @@
 #define gj_set_path_clauses(cpath, clauses) ((void) (clauses))
 #endif
 
-/* Does the planner put a Gather on plans that need none?  A setting for tests. */
+/*
+ * Does a test setting make the planner add a Gather to plans that need none?
+ */
 static inline bool
 gj_parallel_is_forced(void)
 {
@@ -43,7 +45,10 @@ gj_parallel_is_forced(void)
 #endif
 }
 
-/* From 16 on a join's relids also name outer joins, which have no rel. */
+/*
+ * Since 16, a join's relids also include outer joins, which have no
+ * RelOptInfo.
+ */
 static inline RelOptInfo *
 gj_base_rel(PlannerInfo *root, int relid)
 {
@@ -51,10 +56,10 @@ gj_base_rel(PlannerInfo *root, int relid)
 }
 
 /*
- * Reads a page of a heap scan, with the line pointers of its visible tuples.
- * The scan keeps it pinned instead of the page before.  From 17 on core's own
- * way there reads ahead, and keeps what it has read ahead pinned, which we
- * must not while we wait for the daemon.
+ * Reads a page of a heap scan and the line pointers of its visible tuples.
+ * The scan pins it and unpins the previous page.  Since 17, core's own
+ * function reads ahead and keeps those pages pinned, which is not allowed
+ * while we wait for the daemon.
  */
 static inline void
 gj_read_heap_page(HeapScanDesc scan, BlockNumber block)
@@ -71,7 +76,7 @@ gj_read_heap_page(HeapScanDesc scan, BlockNumber block)
 #endif
 }
 
-/* Adds to what pg_stat_user_tables shows as seq_tup_read. */
+/* Adds to seq_tup_read of pg_stat_user_tables. */
 static inline void
 gj_count_tuples_read(Relation rel, double tuples)
 {
@@ -84,7 +89,7 @@ gj_count_tuples_read(Relation rel, double tuples)
 #endif
 }
 
-/* The next datum in sort order, as a copy for the caller to free. */
+/* Returns the next datum in sort order, as a copy that the caller frees. */
 static inline bool
 gj_tuplesort_getdatum(Tuplesortstate *sort, Datum *datum, bool *isnull)
 {

@@ -1,9 +1,9 @@
 /*
- * custom_private.c - a GjPlan as the list that CustomScan.custom_private holds.
+ * custom_private.c - converts a GjPlan to and from CustomScan.custom_private.
  *
- * The list is copied with cached plans and travels to parallel workers as
- * text, so it consists of integers.  They stand in the order in which
- * gj_plan_write puts them; gj_plan_read is its mirror image.
+ * The list is copied with cached plans and sent to parallel workers as text,
+ * so it consists of integers.  gj_plan_write() defines their order, and
+ * gj_plan_read() must mirror it.
  */
 #include "postgres.h"
 
@@ -15,7 +15,9 @@ put(List **numbers, int value)
 	*numbers = lappend_int(*numbers, value);
 }
 
-/* By its bits: as text it would cost more to write and be no shorter. */
+/*
+ * Writes the bits of a double.  Decimal text would be slower and no shorter.
+ */
 static void
 put_double(List **numbers, double value)
 {
@@ -99,7 +101,7 @@ gj_plan_write(const GjPlan *plan)
 	return numbers;
 }
 
-/* The list being read, and how far. */
+/* The list being read, and the read position. */
 typedef struct Source
 {
 	const List *numbers;
@@ -126,7 +128,9 @@ get_double(Source *source)
 	return value;
 }
 
-/* An array of so many elements, none of which takes less than one number. */
+/*
+ * Reads an array length.  Each element takes at least one number of the list.
+ */
 static int
 get_length(Source *source)
 {

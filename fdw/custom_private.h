@@ -1,5 +1,5 @@
 /*
- * custom_private.h - a GjPlan as the list that CustomScan.custom_private holds.
+ * custom_private.h - converts a GjPlan to and from CustomScan.custom_private.
  */
 #ifndef GPUJOIN_CUSTOM_PRIVATE_H
 #define GPUJOIN_CUSTOM_PRIVATE_H

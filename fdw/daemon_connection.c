@@ -2,9 +2,9 @@
  * daemon_connection.c - one socket connection to the daemon, and its frames.
  *
  * The socket never blocks.  Every wait is a WaitLatchOrSocket(), so a cancel,
- * a termination, a timeout or the postmaster's death takes effect at once, in
- * whatever state the daemon is.  Each frame is read once into private memory
- * and validated there.
+ * a termination, a timeout or the postmaster's death takes effect at once,
+ * regardless of the daemon's state.  Each frame is read once into private
+ * memory and validated there.
  */
 #include "postgres.h"
 

@@ -1,5 +1,5 @@
 /*
- * gpujoin.c - the module: what is registered when the library is loaded.
+ * gpujoin.c - module initialization: registers settings, hooks and methods.
  */
 #include "postgres.h"
 

@@ -1,10 +1,10 @@
 /*
- * gpujoin.h - what the files of the extension share.
+ * gpujoin.h - declarations shared by the files of the extension.
  *
- * Planning and execution meet in one structure, GjPlan: planning writes it
- * into CustomScan.custom_private (plan_node.c), execution reads it back.  It holds
- * positions and texts only; Vars and Params never leave the places that
- * set_plan_references looks after.
+ * Planning and execution communicate through one structure, GjPlan.  Planning
+ * writes it to CustomScan.custom_private (plan_node.c), and execution reads it
+ * back.  It contains only positions and text.  Vars and Params stay in the
+ * fields that set_plan_references processes.
  */
 #ifndef GPUJOIN_H
 #define GPUJOIN_H
@@ -20,7 +20,7 @@
 
 /* ---- settings (options.c) ---- */
 extern bool gj_enabled;
-extern bool gj_force;			/* tests: offload whatever can be */
+extern bool gj_force;			/* tests: offload whenever possible */
 extern bool gj_verify;			/* run both plans and compare */
 extern bool gj_explain_rejected;
 extern char *gj_socket;
@@ -28,16 +28,16 @@ extern double gj_min_rows;		/* of a join's inputs together */
 extern int	gj_queue_timeout;	/* ms */
 extern int	gj_connect_timeout; /* ms */
 extern double gj_startup_cost;
-extern double gj_page_row_cost; /* feed: a row, a column of it */
+extern double gj_page_row_cost; /* feed: per row, per column */
 extern double gj_page_column_cost;
-extern double gj_page_walk_cost;	/* a column of a row that is passed over */
+extern double gj_page_walk_cost;	/* per column of a row that is skipped */
 extern double gj_child_row_cost;
 extern double gj_child_column_cost;
 extern double gj_return_row_cost;
 extern double gj_return_column_cost;
 extern double gj_ns_cost;		/* planner cost of one ns of the daemon's calibrated rates */
 
-extern double gj_cost_margin;	/* charged on top of what is not PostgreSQL's */
+extern double gj_cost_margin;	/* added to costs that are not core's */
 
 extern void gj_define_options(void);
 
@@ -45,14 +45,14 @@ extern void gj_define_options(void);
 
 typedef enum GjFeed
 {
-	GJ_FEED_PAGE,				/* columns straight from visible heap pages */
+	GJ_FEED_PAGE,				/* columns directly from heap pages */
 	GJ_FEED_CHILD				/* tuples of the child plan */
 } GjFeed;
 
-/* What is written into a column, given the datum of the child's column. */
+/* Representation in a column of the child's datum. */
 typedef enum GjForm
 {
-	GJ_FORM_VALUE,				/* the value's bytes; varlena keeps its header */
+	GJ_FORM_VALUE,				/* the value's bytes; varlena with header */
 	GJ_FORM_DECIMAL,			/* numeric(p <= 18, s) as value * 10^s in an
 								 * int64, NaN as INT64_MIN; also a payload */
 	GJ_FORM_NUMERIC_KEY,		/* canonical varlena: equal numerics, equal bytes */
@@ -62,7 +62,7 @@ typedef enum GjForm
 typedef struct GjColumn
 {
 	int			resno;			/* in the child plan's target list, from 1 */
-	AttrNumber	attnum;			/* of the relation, where the child has a Var */
+	AttrNumber	attnum;			/* of the relation, if the child has a Var */
 	Oid			type;
 	int32		typmod;
 	Oid			collation;
@@ -71,15 +71,16 @@ typedef struct GjColumn
 	int			width;			/* layout.h: gj_column.width */
 	int			align;			/* layout.h: gj_column.align */
 	int			scale;			/* GJ_FORM_DECIMAL: s */
-	int			avg_width;		/* planner's estimate of bytes a value */
-	bool		is_key;			/* some join of the job compares it */
+	int			avg_width;		/* planner's estimate of bytes per value */
+	bool		is_key;			/* compared by some join of the job */
 } GjColumn;
 
 typedef struct GjInput
 {
 	GjFeed		feed;
-	bool		partial;		/* parallel node: every participant feeds a share;
-								 * else one elected participant feeds all */
+	bool		partial;		/* parallel node: every participant feeds a
+								 * share; otherwise one elected participant
+								 * feeds all */
 	Oid			relid;			/* of the base relation */
 	Index		rti;			/* of it, before set_plan_references shifts it */
 	double		rows;			/* planner's estimate, whole input */
@@ -104,7 +105,7 @@ typedef enum GjKeyClass
 /* One join of the job; key k compares left[k] with right[k]. */
 typedef struct GjJoin
 {
-	double		rows;			/* planner's estimate of what the daemon makes */
+	double		rows;			/* planner's estimate of the daemon's result */
 	int			left_inputs;	/* below its left side; see GjPlan.joins */
 	int			nkeys;
 	GjOutput   *left;
@@ -116,23 +117,23 @@ typedef struct GjPlan
 {
 	bool		parallel;		/* parallel-aware node */
 	int			workers;		/* planned */
-	int			ninputs;		/* custom_plans: one child an input, in order,
-								 * then the native child, last */
+	int			ninputs;		/* custom_plans: one child per input, in order,
+								 * then the native child */
 	GjInput    *inputs;
 	int			noutputs;		/* entries of custom_scan_tlist, in order */
 	GjOutput   *outputs;
 
 	/*
-	 * Where the native child delivers output i: a position in its target
-	 * list, from 1, or 0 for a column that only plan.qual reads.  The native
-	 * child has applied every qual itself: on its rows plan.qual is not
-	 * evaluated again, and columns with 0 are NULL.
+	 * Position of output i in the native child's target list, from 1, or 0 for
+	 * a column that only plan.qual reads.  The native child has already
+	 * applied every qual.  So plan.qual is not evaluated again on its rows,
+	 * and columns with 0 are NULL.
 	 */
 	int		   *native_resnos;
 
 	/*
-	 * In post-order of the job's tree, whose leaves are the inputs in order:
-	 * with left_inputs that is the whole tree.
+	 * The job's joins in post-order of its tree.  The leaves of the tree are
+	 * the inputs in order, so left_inputs suffices to reconstruct it.
 	 */
 	int			njoins;
 	GjJoin	   *joins;
@@ -141,16 +142,17 @@ typedef struct GjPlan
 extern GjPlan *gj_plan_read(CustomScan *scan);
 
 /*
- * A row of the daemon passes plan.qual (conditions that are not keys, over
- * custom_scan_tlist) before it is projected.  Under EXEC_FLAG_EXPLAIN_ONLY the
- * native child is not initialised, so that EXPLAIN shows one plan, not two.
+ * The daemon's rows must pass plan.qual (conditions that are not keys, over
+ * custom_scan_tlist) before they are projected.  Under EXEC_FLAG_EXPLAIN_ONLY
+ * the native child is not initialized, so that EXPLAIN shows one plan, not
+ * two.
  */
 
 /* ---- EXPLAIN (explain.c) ---- */
 struct GjReport;				/* exec_node.h */
 struct ExplainState;
 
-/* Adds the node's own lines; report is NULL unless the node was executed. */
+/* Adds the node's own lines.  report is NULL unless the node was executed. */
 extern void gj_explain(CustomScanState *node, const GjPlan *plan,
 					   const struct GjReport *report,
 					   List *ancestors, struct ExplainState *es);
@@ -161,14 +163,18 @@ extern void gj_install_notices(void);	/* plan_notices.c */
 extern CustomScanMethods gj_scan_methods;	/* exec_node.c; registered in gpujoin.c */
 extern const CustomPathMethods gj_path_methods; /* plan_node.c */
 
-/* ---- the daemon as its status file shows it (daemon_liveness.c) ---- */
+/* ---- the daemon, according to its status file (daemon_liveness.c) ---- */
 
-/* True when the daemon behind gj_socket lives and is not stopping; fills
- * *status (a validated private copy).  Costs microseconds. */
+/*
+ * Is the daemon behind gj_socket alive and not stopping?  Fills in *status, a
+ * validated private copy.  Takes microseconds.
+ */
 extern bool gj_daemon_alive(struct gj_status *status);
 
-/* What the daemon behind socket has to do; false: unknown, and *load all
- * zero. */
+/*
+ * Reads the load of the daemon behind socket.  Returns false, with *load all
+ * zero, if it is unknown.
+ */
 extern bool gj_daemon_load(const char *socket, struct gj_load *load);
 
 #endif							/* GPUJOIN_H */

@@ -1,8 +1,8 @@
 /*
  * job.c - writes the "static" member of the job, docs/job.md.
  *
- * Written when a job is opened, not when it is planned: it takes as long as
- * planning everything else about the node.
+ * It is written when a job is opened, not when it is planned, because it takes
+ * as long as the rest of planning the node.
  */
 #include "postgres.h"
 
@@ -15,7 +15,10 @@
 #include "columns.h"
 #include "job.h"
 
-/* Names are for people: what is not UTF-8 is replaced, never an error. */
+/*
+ * Names are for display only: text that is not UTF-8 is replaced, never an
+ * error.
+ */
 static void
 append_name(StringInfo json, Oid relid)
 {
@@ -42,7 +45,7 @@ append_column(StringInfo json, const GjColumn *c)
 					 c->width, c->align);
 }
 
-/* Bytes that a row takes in extents, but for validity bitmaps. */
+/* Bytes per row in extents, not counting validity bitmaps. */
 static int64
 row_bytes(const GjInput *input)
 {
@@ -106,8 +109,8 @@ append_keys(StringInfo json, const GjJoin *join)
 }
 
 /*
- * The subtree over inputs first .. first + n - 1, whose n - 1 joins end before
- * position end of plan->joins; its own join is the last of them.
+ * Writes the subtree over inputs first to first + n - 1.  Its n - 1 joins end
+ * before position end of plan->joins, and its root join is the last of them.
  */
 static void
 append_tree(StringInfo json, const GjPlan *plan, int first, int n, int end)

@@ -6,7 +6,7 @@
 
 #include "gpujoin.h"
 
-/* Palloc'd; looks up the names of the tables. */
+/* Returns palloc'd text.  Looks up the names of the tables. */
 extern char *gj_static_json(const GjPlan *plan);
 
 #endif							/* GPUJOIN_JOB_H */

@@ -1,11 +1,12 @@
 /*
- * numeric.c - numeric datums as 64-bit decimals, and as canonical bytes.
+ * numeric.c - converts numerics to 64-bit decimals and to canonical bytes.
  *
- * A numeric on disk is a 16-bit header (sign, display scale, weight) or, long
- * form, a 16-bit sign and scale and a 16-bit weight; then digits of base
- * 10000, most significant first, the first of which stands for 10000^weight.
- * The format cannot change while pg_upgrade exists, so it is read directly:
- * calling the server's functions costs more than a whole row may cost.
+ * A numeric on disk starts with a 16-bit header (sign, display scale, weight)
+ * or, in the long form, a 16-bit sign and scale and a 16-bit weight.  Then
+ * follow digits of base 10000, most significant first; the first of them
+ * stands for 10000^weight.  The format cannot change as long as pg_upgrade has
+ * to work, so it is read directly. Calling the server's functions would cost
+ * more than the budget of a whole row.
  */
 #include "postgres.h"
 
@@ -96,7 +97,7 @@ gj_numeric_to_decimal(const char *data, uint32 length, int scale, int64 *decimal
 {
 	Parsed		p;
 	int64		sum = 0;
-	int			exponent;		/* of ten, of the digit at hand */
+	int			exponent;		/* power of ten of the current digit */
 
 	if (unlikely(!parse(data, length, &p)))
 		return false;
@@ -111,7 +112,7 @@ gj_numeric_to_decimal(const char *data, uint32 length, int scale, int64 *decimal
 	exponent = 4 * p.weight + scale;
 	if (p.ndigits > 0)
 	{
-		/* all below the first digit add up to less than one of it */
+		/* all digits after the first add up to less than one unit of it */
 		if (unlikely(exponent > 14) &&
 			(exponent > 18 || load16(p.digits) >= power10[18 - exponent]))
 			return false;
@@ -123,7 +124,7 @@ gj_numeric_to_decimal(const char *data, uint32 length, int scale, int64 *decimal
 				sum += digit * power10[exponent];
 			else
 			{
-				/* the last digit holds fewer than four decimals */
+				/* the last digit has fewer than four decimals */
 				int			part = exponent == -2 ? 100 :
 				exponent == -1 ? 10 : exponent == -3 ? 1000 : 0;
 
@@ -143,7 +144,7 @@ gj_decimal_to_numeric(int64 decimal, int scale, char *buffer)
 	uint16	   *out = (uint16 *) (buffer + VARHDRSZ);
 	uint16		reversed[8];
 	int			n = 0;			/* digits so far, least significant first */
-	int			fraction = (scale + 3) / 4; /* digits behind the point */
+	int			fraction = (scale + 3) / 4; /* digits after the point */
 	int			skipped = 0;	/* trailing zero digits */
 	int			weight;
 	uint64		rest;
@@ -157,7 +158,7 @@ gj_decimal_to_numeric(int64 decimal, int scale, char *buffer)
 	}
 	rest = decimal < 0 ? -(uint64) decimal : (uint64) decimal;
 
-	/* align the point to a digit of base 10000 */
+	/* align the decimal point to a digit of base 10000 */
 	shifted = (unsigned __int128) rest * power10[4 * fraction - scale];
 	if (unlikely((uint64) (shifted >> 64) != 0))
 	{
@@ -191,9 +192,9 @@ gj_decimal_to_numeric(int64 decimal, int scale, char *buffer)
 }
 
 /*
- * Sign or kind, weight, digits without leading and trailing zeros.  The
- * server strips those already; equality must not depend on that it always
- * has.
+ * Writes the sign or kind, the weight, and the digits without leading and
+ * trailing zeros.  The server already strips those, but equality must not
+ * depend on it.
  */
 uint32
 gj_numeric_canonical(const char *data, uint32 length, char *to)
@@ -229,7 +230,7 @@ gj_numeric_bound(const char *data, uint32 length, int scale, int64 *bound)
 	Parsed		p;
 	int64		sum = 0;
 	bool		exact = true;
-	int			exponent;		/* of ten, of the digit at hand */
+	int			exponent;		/* power of ten of the current digit */
 
 	if (!parse(data, length, &p))
 		elog(ERROR, "malformed numeric of %u bytes", length);
@@ -255,7 +256,7 @@ gj_numeric_bound(const char *data, uint32 length, int scale, int64 *bound)
 		int			digit = load16(p.digits + 2 * i);
 
 		if (exponent > GJ_DECIMAL_MAX_SCALE)
-			sum = limit;		/* the first digit, which is not zero */
+			sum = limit;		/* the first digit, which is nonzero */
 		else if (exponent >= 0)
 			sum = (int64) Min((__int128) limit,
 							  sum + (__int128) digit * power10[exponent]);
@@ -269,7 +270,7 @@ gj_numeric_bound(const char *data, uint32 length, int scale, int64 *bound)
 	}
 	if (sum >= limit)
 	{
-		/* below what NaN is, so that NaN stays above */
+		/* stay below the value of NaN */
 		*bound = p.negative ? PG_INT64_MIN : PG_INT64_MAX - 2;
 		return false;
 	}

@@ -1,9 +1,9 @@
 /*
  * options.c - the settings gpujoin.*.
  *
- * Costs are in the planner's unit.  Their defaults take one nanosecond of a
- * core as 0.0003 of it: a sequential scan returns a row to its caller in about
- * 33 ns and is charged cpu_tuple_cost, 0.01, for it.
+ * Costs are in the planner's unit.  The defaults assume that one nanosecond of
+ * a core costs 0.0003: a sequential scan needs about 33 ns to return a row and
+ * is charged cpu_tuple_cost, 0.01, for it.
  */
 #include "postgres.h"
 
@@ -49,7 +49,7 @@ define_bool(const char *name, const char *description, const char *more,
 							 PGC_USERSET, flags, NULL, NULL, NULL);
 }
 
-/* A parallel join is not verified, so that plans made before are of no use. */
+/* A parallel join cannot be verified, so existing plans must be discarded. */
 static void
 assign_verify(bool verify, void *extra)
 {

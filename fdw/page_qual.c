@@ -1,9 +1,9 @@
 /*
- * page_qual.c - which conditions the page feed evaluates itself.
+ * page_qual.c - conditions that the page feed evaluates itself.
  *
- * Only comparisons that cannot fail and whose operands are plain integers on
- * the page, or numerics that fit one.  Everything else takes the child feed,
- * where the executor evaluates it.
+ * These are comparisons that cannot fail and whose operands are plain integers
+ * on the page, or numerics that fit a 64-bit integer.  A table with any other
+ * condition uses the child feed, where the executor evaluates it.
  */
 #include "postgres.h"
 
@@ -17,7 +17,7 @@
 #include "columns.h"
 #include "page_qual.h"
 
-/* pg_opfamily.dat gives these no names */
+/* these have no names in pg_opfamily.dat */
 #define DATETIME_BTREE_FAM_OID 434
 #define NUMERIC_BTREE_FAM_OID 1988
 
@@ -35,8 +35,10 @@ is_integer(Oid type)
 	return type == INT2OID || type == INT4OID || type == INT8OID;
 }
 
-/* The btree family in which both types are compared without a conversion that
- * depends on settings; InvalidOid if there is none. */
+/*
+ * Returns the btree family that compares both types without a conversion that
+ * depends on settings.  InvalidOid if there is none.
+ */
 static Oid
 comparison_family(Oid column, Oid value)
 {
@@ -62,7 +64,7 @@ comparison_family(Oid column, Oid value)
 static bool
 test_of_operator(Oid opno, Oid family, GjPageTest *test)
 {
-	/* families can be extended by users; what we know is built in */
+	/* users can extend families, but only built-in operators are known here */
 	if (opno >= FirstGenbkiObjectId)
 		return false;
 	switch (get_op_opfamily_strategy(opno, family))

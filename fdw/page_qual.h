@@ -1,8 +1,8 @@
 /*
  * page_qual.h - conditions that the page feed evaluates itself.
  *
- * Planning asks whether a condition is one of them, execution takes it apart
- * with the same function, so the two cannot disagree.
+ * Planning and execution use the same function, the one to test a condition
+ * and the other to take it apart, so they cannot disagree.
  */
 #ifndef GPUJOIN_PAGE_QUAL_H
 #define GPUJOIN_PAGE_QUAL_H
@@ -31,15 +31,15 @@ typedef struct GjPageQual
 	Oid			type;			/* of the column, below any domain */
 	int			scale;			/* numeric(p <= 18, s): s */
 	Expr	   *value;			/* Const or Param; NULL for the NULL tests */
-	Oid			value_type;		/* below any domain; may be another integer width,
-								 * or timestamp for a date */
+	Oid			value_type;		/* below any domain; may be another integer
+								 * width, or timestamp for a date */
 } GjPageQual;
 
 /*
- * Whether the page feed can evaluate this condition, which then stands in
- * *qual.  Types: int2, int4, int8 in any pairing; date, timestamp and
- * timestamptz with their own type; date with timestamp; numeric(p <= 18, s) with numeric of any
- * precision.  NULL tests take a column of any type.
+ * Can the page feed evaluate this condition?  If so, *qual describes it.
+ * Types: int2, int4 and int8 in any combination; date, timestamp and
+ * timestamptz with their own type; date with timestamp; numeric(p <= 18, s)
+ * with numeric of any precision.  NULL tests accept a column of any type.
  */
 extern bool gj_page_qual(Expr *clause, GjPageQual *qual);
 

@@ -1,15 +1,15 @@
 /*
- * parallel_state.c - what the participants of a parallel node share.
+ * parallel_state.c - shared memory of the participants of a parallel node.
  *
- * It lives in the Gather's dynamic shared memory.  exec_parallel.c says in
- * which order the participants use it.
+ * It is part of the Gather's dynamic shared memory.  exec_parallel.c describes
+ * the order in which the participants use it.
  */
 #include "postgres.h"
 
 #include "daemon_stats.h"
 #include "parallel_state.h"
 
-/* The longest report of a job with so many participants. */
+/* Maximum length of the report of a job with this many participants. */
 static Size
 report_size(const GjPlan *plan, int participants)
 {
@@ -90,8 +90,8 @@ gj_shared_ended(GjShared *shared)
 }
 
 /*
- * Of several reports of one job the later one says more: what participants
- * have fed and returned only grows.
+ * Measures how recent a report is: the rows that participants have fed and
+ * returned only increase.
  */
 static uint64
 progress_of(const GjStats *stats)
@@ -108,8 +108,9 @@ progress_of(const GjStats *stats)
 }
 
 /*
- * Each participant that leaves keeps a report.  The last one that the daemon
- * made has the numbers of all of them, but need not be the last to get here.
+ * Each participant stores a report when it leaves.  The last report made by
+ * the daemon has the numbers of all participants, but is not necessarily the
+ * last to be stored here.
  */
 void
 gj_shared_keep_report(GjShared *shared, const void *body, Size length)

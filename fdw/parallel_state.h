@@ -1,5 +1,5 @@
 /*
- * parallel_state.h - what the participants of a parallel node share.
+ * parallel_state.h - shared memory of the participants of a parallel node.
  */
 #ifndef GPUJOIN_PARALLEL_STATE_H
 #define GPUJOIN_PARALLEL_STATE_H
@@ -10,7 +10,7 @@
 #include "storage/barrier.h"
 #include "storage/spin.h"
 
-/* Who delivers the rows of a scan, for all participants. */
+/* The source of a scan's rows, for all participants. */
 typedef enum GjOutcome
 {
 	GJ_OUTCOME_OPEN,			/* not decided */
@@ -19,10 +19,11 @@ typedef enum GjOutcome
 } GjOutcome;
 
 /*
- * Written by the leader before any worker starts (socket, participants,
- * report_size), by whoever opens the job while the others wait at the barrier
- * (job, token), by the participants under mutex (outcome, reason, report), or
- * atomically (taken, ended).  Lives and dies with the Gather's segment.
+ * The leader writes socket, participants and report_size before any worker
+ * starts. The participant that opens the job writes job and token while the
+ * others wait at the barrier.  Any participant may write outcome, reason and
+ * report under mutex, and taken and ended atomically.  The state lives as long
+ * as the Gather's segment.
  */
 typedef struct GjShared
 {
@@ -35,38 +36,47 @@ typedef struct GjShared
 	uint8		token[GJ_TOKEN_SIZE];
 	char		socket[108];
 	char		reason[GJ_REASON_SIZE];
-	pg_atomic_flag taken[GJ_MAX_INPUTS];	/* inputs fed by one participant */
-	Size		report_size;	/* bytes that report has */
-	Size		report_length;	/* of them in use; 0: there is none */
+	pg_atomic_flag taken[GJ_MAX_INPUTS];	/* claimed by one participant */
+	Size		report_size;	/* allocated bytes of report */
+	Size		report_length;	/* bytes in use; 0: no report */
 	uint64		report_progress;	/* see parallel_state.c */
 	char		report[FLEXIBLE_ARRAY_MEMBER];
 } GjShared;
 
-/* Bytes of the state for a node with so many participants. */
+/* Bytes of the state for a node with the given number of participants. */
 extern Size gj_shared_size(const GjPlan *plan, int participants);
 
-/* The leader: makes the state, before any worker starts.  socket may be NULL. */
+/*
+ * The leader: creates the state, before any worker starts.  socket may be
+ * NULL.
+ */
 extern void gj_shared_init(GjShared *shared, const GjPlan *plan, const char *socket,
 						   int participants);
 
-/* The leader: nothing has happened yet in the scan to come. */
+/* The leader: resets the state for the next scan. */
 extern void gj_shared_reset(GjShared *shared);
 
 extern GjOutcome gj_shared_outcome(GjShared *shared);
 
-/* Decides for the native plan, unless it is decided; the first reason stays. */
+/*
+ * Selects the native plan, unless that was decided already.  The first reason
+ * is kept.
+ */
 extern void gj_shared_decide_native(GjShared *shared, const char *reason);
 
-/* Is this input this participant's to feed as a whole?  True once a scan. */
+/*
+ * Claims a whole input for this participant.  Succeeds once per input and
+ * scan.
+ */
 extern bool gj_shared_elect(GjShared *shared, int input);
 
-/* Has a participant given up, so that feeding is in vain? */
+/* Has a participant given up, so that there is no point in feeding? */
 extern bool gj_shared_stopped(GjShared *shared);
 
-/* A participant has read the end of its rows. */
+/* Records that a participant has read the end of its rows. */
 extern void gj_shared_ended(GjShared *shared);
 
-/* Keeps a report of the daemon, of length bytes, for the leader. */
+/* Stores a daemon's report of length bytes for the leader. */
 extern void gj_shared_keep_report(GjShared *shared, const void *body, Size length);
 
 #endif							/* GPUJOIN_PARALLEL_STATE_H */

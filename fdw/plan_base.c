@@ -1,8 +1,8 @@
 /*
- * plan_base.c - may a base relation be an input, and how would it be fed?
+ * plan_base.c - decides whether and how a base relation is fed.
  *
- * Decided once per relation and query, when the first join with it is
- * considered.
+ * The decision is made once per relation and query, when the first join with
+ * the relation is considered.
  */
 #include "postgres.h"
 
@@ -26,7 +26,7 @@
 
 static const char base_tag = 'b';	/* its address marks our GjBase */
 
-/* Does the path hold a scan of which we know nothing? */
+/* Does the path contain a foreign or custom scan? */
 static bool
 is_foreign(Path *path)
 {
@@ -73,7 +73,10 @@ check_relation(PlannerInfo *root, RelOptInfo *rel)
 	return GJ_ACCEPTED;
 }
 
-/* Every column that the relation delivers, as it would be fed. */
+/*
+ * Checks every column that the relation delivers, and sums up the feed
+ * weights.
+ */
 static GjReject
 check_columns(RelOptInfo *rel, GjBase *base)
 {
@@ -102,7 +105,7 @@ check_columns(RelOptInfo *rel, GjBase *base)
 	return GJ_ACCEPTED;
 }
 
-/* The table access method; InvalidOid for what has no storage. */
+/* The table access method.  InvalidOid for a relation without storage. */
 static Oid
 access_method(Oid relid)
 {
@@ -117,14 +120,14 @@ access_method(Oid relid)
 	return am;
 }
 
-/* Can columns be taken from heap pages, all conditions evaluated there? */
+/* Can heap pages be read directly and all conditions be evaluated on them? */
 static bool
 is_page_fed(PlannerInfo *root, RelOptInfo *rel)
 {
 	RangeTblEntry *rte = root->simple_rte_array[rel->relid];
 	ListCell   *lc;
 
-	/* under security quals the executor decides what is evaluated when */
+	/* with security quals, the executor controls the evaluation order */
 	if (rte->inh || rte->securityQuals != NIL ||
 		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
 		return false;
@@ -139,7 +142,7 @@ is_page_fed(PlannerInfo *root, RelOptInfo *rel)
 	return access_method(rte->relid) == HEAP_TABLE_AM_OID;
 }
 
-/* The last attribute that is read, to be delivered or for a condition. */
+/* The last attribute that is read, for delivery or for a condition. */
 static int
 last_attribute(RelOptInfo *rel)
 {
@@ -157,9 +160,9 @@ last_attribute(RelOptInfo *rel)
 }
 
 /*
- * How many attributes of a tuple are passed over, up to the last one that is
- * read (feed_page_rows.c).  Up to the first one that may be NULL or has no fixed
- * length all have a known offset.
+ * Counts the attributes of a tuple that are skipped, up to the last one that
+ * is read (feed_page_rows.c).  Attributes before the first one that may be
+ * NULL or has no fixed length have a known offset and are not counted.
  */
 static int
 walked_attributes(Oid relid, int last)
@@ -186,7 +189,7 @@ page_feed(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 	return true;
 }
 
-/* Takes whichever is cheaper of a page feed of rel and a feed from child. */
+/* Chooses the cheaper of a page feed of rel and a feed from child. */
 static void
 choose_source(PlannerInfo *root, RelOptInfo *rel, GjBase *base, bool page,
 			  Path *child, int workers, GjSource *source)
@@ -277,7 +280,7 @@ gj_base_slot(RelOptInfo *rel)
 	if (rel->reloptkind != RELOPT_BASEREL || rel->fdwroutine != NULL)
 		return NULL;
 
-	/* the relation outlives the context in which GEQO calls us */
+	/* with GEQO the relation outlives the current memory context */
 	base = MemoryContextAllocZero(GetMemoryChunkContext(rel), sizeof(GjBase));
 	base->tag = &base_tag;
 	rel->fdw_private = base;

@@ -1,5 +1,5 @@
 /*
- * plan_candidate.c - job trees and where they are kept.
+ * plan_candidate.c - job trees and their storage.
  */
 #include "postgres.h"
 
@@ -28,7 +28,7 @@ gj_make_stash(PlannerInfo *root, RelOptInfo *joinrel)
 		joinrel->reloptkind != RELOPT_JOINREL)
 		return gj_joinrel_stash(joinrel);
 
-	/* where the joinrel lives: under GEQO that is not the planner's context */
+	/* allocate where the joinrel is: with GEQO not the planner's context */
 	stash = MemoryContextAllocZero(GetMemoryChunkContext(joinrel), sizeof(GjStash));
 	stash->tag = &stash_tag;
 	stash->query = gj_query(root);
@@ -88,8 +88,8 @@ collect_residuals(const GjCandidate *tree, List **residuals)
 }
 
 /*
- * A lower join's conditions come first, as they would in a native plan, but a
- * condition never before one of a lower security level.
+ * A lower join's conditions come first, as they would in a native plan.  But a
+ * condition never precedes one of a lower security level.
  */
 List *
 gj_residuals(const GjCandidate *tree)

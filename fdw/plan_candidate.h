@@ -1,13 +1,14 @@
 /*
- * plan_candidate.h - what planning remembers between calls of the join hook.
+ * plan_candidate.h - planning state kept between calls of the join hook.
  *
- * Every base relation keeps how it would be fed (GjBase), every joinrel the
- * best job tree found for it (GjStash), both in RelOptInfo.fdw_private, which
- * core leaves alone for relations that are not foreign.  A joinrel's tree is
- * kept even if add_path prunes its path, so that the joinrels above can take
- * it into a larger job; it is costed without returning its rows.
+ * Every base relation remembers how it would be fed (GjBase), and every
+ * joinrel the best job tree found for it (GjStash).  Both are stored in
+ * RelOptInfo.fdw_private, which core does not use for relations that are not
+ * foreign.  A joinrel's tree is kept even if add_path prunes its path, so that
+ * higher joinrels can include it in a larger job. The tree's cost excludes the
+ * return of its rows.
  *
- * All of it lives as long as the RelOptInfo that holds it.
+ * This state lives as long as the RelOptInfo that it is attached to.
  */
 #ifndef GPUJOIN_PLAN_CANDIDATE_H
 #define GPUJOIN_PLAN_CANDIDATE_H
@@ -16,11 +17,11 @@
 #include "plan_clauses.h"
 #include "plan_reject.h"
 
-/* The two ways in which a node can run. */
+/* The two variants of the node. */
 typedef enum GjVariant
 {
-	GJ_SERIAL,					/* one backend feeds and returns */
-	GJ_PARALLEL,				/* so do all participants of a Gather */
+	GJ_SERIAL,					/* one backend feeds and returns rows */
+	GJ_PARALLEL,				/* all participants of a Gather do */
 	GJ_VARIANTS
 } GjVariant;
 
@@ -30,24 +31,24 @@ typedef struct GjSource
 	RelOptInfo *rel;
 	GjFeed		feed;
 	bool		partial;
-	Path	   *path;			/* NULL: not possible in this variant */
-	Cost		scan_cost;		/* what a native plan pays for the scan, too */
+	Path	   *path;			/* NULL: impossible in this variant */
+	Cost		scan_cost;		/* of the scan, which a native plan pays too */
 	Cost		cost;			/* of the scan and of filling columns */
 } GjSource;
 
-/* A job tree; a leaf is an input, everything else a join. */
+/* A job tree.  A leaf is an input; every other node is a join. */
 typedef struct GjCandidate
 {
 	GjSource   *source;			/* leaf, else NULL */
 	struct GjCandidate *left;	/* join, else NULL */
 	struct GjCandidate *right;
 	List	   *keys;			/* of GjKey */
-	List	   *residual;		/* RestrictInfos of this join that are no keys */
-	double		input_rows;		/* of all inputs together */
-	double		rows;			/* that the daemon makes, residuals not applied */
-	double		build_ns;		/* a row, if this is the build side of a join */
-	double		probe_ns;		/* a row of the other side then */
-	double		surplus;		/* rows over those that pass all residuals, >= 1 */
+	List	   *residual;		/* RestrictInfos that are not keys */
+	double		input_rows;		/* sum over all inputs */
+	double		rows;			/* of the daemon's result, before residuals */
+	double		build_ns;		/* per row, as the build side of a join */
+	double		probe_ns;		/* then per row of the other side */
+	double		surplus;		/* rows / rows that pass all residuals, >= 1 */
 	double		bytes;			/* expected, of all inputs */
 	Cost		scan_cost;		/* of all sources; part of feed_cost */
 	Cost		feed_cost;
@@ -60,16 +61,16 @@ typedef struct GjCandidate
 	bool		secured;		/* some input has security quals */
 } GjCandidate;
 
-/* A query level; hangs off its first base relation. */
+/* A query level, attached to its first base relation. */
 typedef struct GjQuery
 {
-	double		rows;			/* of all tables, after their conditions */
-	bool		no_rechecks;	/* rows are not locked and then looked at again */
-	bool		shares;			/* some table would be scanned by several processes */
+	double		rows;			/* of all tables, after their restrictions */
+	bool		no_rechecks;	/* no rows are locked and then rechecked */
+	bool		shares;			/* some table would use a parallel scan */
 	bool		single_process; /* no plan of the query has workers */
 	bool		asked_daemon;
 	bool		daemon_alive;
-	struct gj_status status;	/* while daemon_alive */
+	struct gj_status status;	/* valid if daemon_alive */
 } GjQuery;
 
 /* A base relation, RelOptInfo.fdw_private. */
@@ -77,10 +78,10 @@ typedef struct GjBase
 {
 	const void *tag;
 	GjQuery    *query;			/* of the first base relation, else NULL */
-	bool		decided;		/* the rest is filled */
+	bool		decided;		/* the fields below are valid */
 	GjReject	reject;			/* GJ_ACCEPTED: may be an input */
 	double		weight;			/* of all columns, see gj_column_weight */
-	int			walk;			/* columns that a page feed passes over, a row */
+	int			walk;			/* columns per row that a page feed skips */
 	double	   *weights;		/* by attnum, of delivered columns */
 	double		row_bytes;
 	int			ncolumns;
@@ -93,38 +94,46 @@ typedef struct GjStash
 {
 	const void *tag;
 	GjQuery    *query;
-	RelOptInfo *first_outer;	/* the pair of which one order was seen */
+	RelOptInfo *first_outer;	/* the pair seen in one order so far */
 	RelOptInfo *first_inner;
 	GjReject	reject;
-	Cost		costs[GJ_VARIANTS]; /* of the best job with its result; < 0: none */
-	double		return_weight;	/* of the joinrel's columns; < 0: not known yet */
+	Cost		costs[GJ_VARIANTS]; /* with the result's return; < 0: none */
+	double		return_weight;	/* of the joinrel's columns; < 0: unknown */
 	GjCandidate *candidates[GJ_VARIANTS];
-	Path	   *native[GJ_VARIANTS];	/* cheapest seen, free of GpuJoins */
+	Path	   *native[GJ_VARIANTS];	/* cheapest seen, without GpuJoins */
 } GjStash;
 
-/* NULL where there is none, or fdw_private is somebody else's. */
+/* NULL if there is none, or if another extension uses fdw_private. */
 extern GjStash *gj_joinrel_stash(const RelOptInfo *joinrel);
 
-/* The joinrel's, made if there is none; NULL where it is not ours to make. */
+/*
+ * Returns the joinrel's stash and creates it if necessary.  NULL if another
+ * extension uses fdw_private.
+ */
 extern GjStash *gj_make_stash(PlannerInfo *root, RelOptInfo *joinrel);
 
-/* The same for a base relation; decided where it is asked for first (plan_base.c). */
+/*
+ * The same for a base relation, which is decided on first use (plan_base.c).
+ */
 extern GjBase *gj_base(PlannerInfo *root, RelOptInfo *rel);
 
-/* The query level; costs next to nothing after the first call (plan_query.c). */
+/* Returns the query level.  Cheap after the first call (plan_query.c). */
 extern GjQuery *gj_query(PlannerInfo *root);
 
-/* Does the daemon live?  NULL: no, else its status.  Asked once per query. */
+/*
+ * Returns the daemon's status, or NULL if it is not alive.  Checked once per
+ * query.
+ */
 extern const struct gj_status *gj_query_daemon(GjQuery *query);
 
-/* An empty GjBase, or the one that is there (plan_base.c). */
+/* Returns the existing GjBase, or an empty one (plan_base.c). */
 extern GjBase *gj_base_slot(RelOptInfo *rel);
 
 /*
- * What the daemon's work for the join of two trees and for all joins below
- * costs.  selectivity is that of the conditions that are no keys; *rows
- * becomes what the join makes, which follows from joinrel->rows, those that
- * pass all of the joinrel's conditions.
+ * Returns the daemon's cost of the join of two trees, including all joins
+ * below it. selectivity is that of the conditions that are not keys.  *rows is
+ * set to the size of the join's result.  It is derived from joinrel->rows, the
+ * number of rows that pass all of the joinrel's conditions.
  */
 extern Cost gj_join_cost(const RelOptInfo *joinrel, const GjCandidate *left,
 						 const GjCandidate *right, double selectivity,
@@ -135,7 +144,9 @@ extern GjCandidate *gj_combine(const RelOptInfo *joinrel, GjCandidate *left,
 							   GjCandidate *right, const GjClauses *clauses,
 							   Cost join_cost, double rows);
 
-/* RestrictInfos of the whole tree's joins that are no keys, in a safe order. */
+/*
+ * RestrictInfos of all joins of the tree that are not keys, in a safe order.
+ */
 extern List *gj_residuals(const GjCandidate *tree);
 
 #endif							/* GPUJOIN_PLAN_CANDIDATE_H */

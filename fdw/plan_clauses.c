@@ -1,9 +1,9 @@
 /*
- * plan_clauses.c - a join's conditions, divided among daemon and backend.
+ * plan_clauses.c - divides a join's conditions between daemon and backend.
  *
- * Equalities of two columns become keys.  Any other condition over the
- * joined columns is left to the backend, which evaluates it on the rows that
- * come back: an inner join may apply its conditions as late as it likes.
+ * Equalities of two columns become keys.  The backend evaluates any other
+ * condition over the joined columns on the rows that the daemon returns.  That
+ * is correct because an inner join may apply its conditions late.
  */
 #include "postgres.h"
 
@@ -21,7 +21,9 @@ strip_relabel(Expr *expr)
 	return expr;
 }
 
-/* A column whose bytes are what the operator takes there. */
+/*
+ * Returns the column if its bytes are valid input for the operator, else NULL.
+ */
 static Var *
 key_column(Expr *arg, int typlen)
 {
@@ -30,13 +32,13 @@ key_column(Expr *arg, int typlen)
 	if (!IsA(var, Var) || var->varattno <= 0 || var->varlevelsup != 0)
 		return NULL;
 
-	/* without a relabelling it has the very type that the operator takes */
+	/* without a RelabelType it has exactly the operator's input type */
 	if ((Expr *) var != arg && get_typlen(var->vartype) != typlen)
 		return NULL;
 	return var;
 }
 
-/* The key that a clause stands for; NULL if none. */
+/* Returns the key that a clause represents, or NULL. */
 static GjKey *
 make_key(OpExpr *clause, Relids left, Relids right)
 {

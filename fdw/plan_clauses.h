@@ -1,5 +1,5 @@
 /*
- * plan_clauses.h - a join's conditions, divided among daemon and backend.
+ * plan_clauses.h - divides a join's conditions between daemon and backend.
  */
 #ifndef GPUJOIN_PLAN_CLAUSES_H
 #define GPUJOIN_PLAN_CLAUSES_H
@@ -23,8 +23,8 @@ typedef struct GjClauses
 } GjClauses;
 
 /*
- * Divides the restrictlist of an inner join.  secured: some table below has
- * security quals.
+ * Divides the restrictlist of an inner join.  secured tells that some table
+ * below it has security quals.
  */
 extern GjReject gj_split_clauses(PlannerInfo *root, List *restrictlist,
 								 SpecialJoinInfo *sjinfo,

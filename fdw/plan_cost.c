@@ -1,9 +1,9 @@
 /*
- * plan_cost.c - what the steps of an offloaded join cost, in the planner's unit.
+ * plan_cost.c - costs of an offloaded join's steps, in the planner's unit.
  *
- * What the backend does is priced by settings, what the daemon does by the
- * rates that it measured on this machine and published in its status file;
- * it chooses among algorithms by the same rates.
+ * Settings give the price of the backend's work.  The price of the daemon's
+ * work comes from the rates that it measured on this machine and published in
+ * its status file.  The daemon selects its algorithms by the same rates.
  */
 #include "postgres.h"
 
@@ -17,7 +17,7 @@
 
 #define FIRST_RATE_LOG2 10		/* layout.h: build sizes 2^(10 + 2 i) */
 #define RATE_LOG2_STEP 2
-#define MIN_SHARE 0.01			/* no reading makes a job cost without end */
+#define MIN_SHARE 0.01			/* keeps job costs finite */
 #define RATED_COLUMNS 2			/* payloads that the rates include */
 
 double
@@ -25,7 +25,7 @@ gj_divisor(int workers)
 {
 	double		divisor = workers;
 
-	/* the leader helps the less, the more workers it has to serve (costsize.c) */
+	/* more workers leave the leader less time to help (costsize.c) */
 	if (parallel_leader_participation && workers > 0)
 		divisor += Max(0, 1.0 - 0.3 * workers);
 	return Max(1, divisor);
@@ -38,7 +38,7 @@ gj_page_scan_cost(RelOptInfo *rel, int workers)
 
 	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
 
-	/* a page feed is a sequential scan, whoever reads the pages */
+	/* a page feed counts as a sequential scan */
 	return (enable_seqscan ? 0 : disable_cost) +
 		page_cost * rel->pages + rel->baserestrictcost.startup +
 		rel->tuples * rel->baserestrictcost.per_tuple / gj_divisor(workers);
@@ -57,7 +57,10 @@ gj_child_fill_cost(const Path *child, double weight)
 	return child->rows * (gj_child_row_cost + weight * gj_child_column_cost);
 }
 
-/* The rates for a build side of so many rows, between the measured sizes. */
+/*
+ * Interpolates the rates for this tree's build size between the measured
+ * sizes.
+ */
 void
 gj_rate(const struct gj_status *status, GjCandidate *tree)
 {
@@ -78,12 +81,13 @@ hash_ns(const GjCandidate *build, const GjCandidate *probe)
 }
 
 /*
- * Of how many cores the daemon's next job may expect the work.
+ * Returns the number of cores that the daemon's next job can expect.
  *
- * It divides its threads among the jobs that run, and with those that were
- * there first and still wait.  Where its threads get a smaller part of the
- * processor time that they could use than a backend does, that counts too; what
- * both lack slows the native plan down alike.
+ * The daemon divides its threads among the jobs: the new one, those that run,
+ * and those that are already queued.  If the daemon's threads get a smaller
+ * fraction of the processor time that they could use than a backend does, the
+ * result is reduced accordingly.  A shortage common to both slows down the
+ * native plan as well, so it is not counted.
  */
 static double
 cores(const struct gj_status *status)
@@ -110,7 +114,10 @@ gj_daemon_cost(const struct gj_status *status, const GjCandidate *left,
 	return ns / cores(status) * gj_ns_cost;
 }
 
-/* What is not PostgreSQL's own and so may be estimated worse. */
+/*
+ * Adds the margin to a cost that is not PostgreSQL's own and may be less
+ * accurate.
+ */
 static Cost
 with_margin(Cost cost)
 {
@@ -131,13 +138,14 @@ gj_return_cost(double rows, double weight)
 }
 
 /*
- * The smaller a result is expected to be, the larger is the factor by which it
- * may be larger, because selectivities that are taken for independent have
- * been multiplied.  The geometric mean of result and inputs grants a result of
- * a thousandth of the inputs a factor of 32, one of a tenth a factor of 3 and
- * one as large as the inputs none.  A fixed fraction of the inputs as a lower
- * bound would distrust selective joins most and the middle, where the return
- * is what matters, not at all.
+ * The smaller the expected result, the larger the factor by which it may
+ * exceed the estimate, because the estimate multiplies selectivities as if
+ * they were independent. The geometric mean of result and inputs allows a
+ * factor of 32 for a result of a thousandth of the inputs, a factor of 3 for
+ * one of a tenth, and none for one as large as the inputs.  A fixed fraction
+ * of the inputs as a lower bound would penalize selective joins most.  It
+ * would not correct medium-sized results at all, although the cost of the
+ * return matters most there.
  */
 double
 gj_priced_rows(const GjCandidate *tree)

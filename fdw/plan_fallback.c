@@ -1,14 +1,15 @@
 /*
- * plan_fallback.c - the plan that runs when the daemon does not.
+ * plan_fallback.c - the native plan that runs if the daemon cannot.
  *
  * Every GpuJoin carries a path of its joinrel that needs no daemon.  It is
- * taken from the joinrel's own paths, but
- *  - it is a copy, because add_path frees paths that ours dominates, and
- *  - below it there may be GpuJoins of lower joinrels; the copy replaces each
- *    by that GpuJoin's own native path, which belongs to the same joinrel and
- *    so delivers the same columns.
- * Nodes are copied from the top down to such a GpuJoin; what lies beside is
- * shared.  Paths of lower joinrels are safe to share, they are complete.
+ * taken from the joinrel's own paths, with two differences:
+ *   - It is a copy, because add_path frees paths that ours dominates.
+ *   - Below it there may be GpuJoins of lower joinrels.  The copy replaces
+ *     each by that GpuJoin's own native path, which belongs to the same
+ *     joinrel and so delivers the same columns.
+ * Nodes are copied from the top down to such a GpuJoin.  All other subtrees
+ * are shared. Sharing paths of lower joinrels is safe, because those joinrels
+ * are complete.
  */
 #include "postgres.h"
 
@@ -33,7 +34,10 @@ flat_copy(const Path *path, size_t size)
 	return copy;
 }
 
-/* A copy of a node with one or more children, if any child changed. */
+/*
+ * A copy of a node with one or more children if any child changed, else the
+ * node.
+ */
 #define COPY_IF(type, path, changed) \
 	((type *) ((changed) ? flat_copy((Path *) (path), sizeof(type)) : (Path *) (path)))
 
@@ -85,14 +89,14 @@ copy_list(List *paths)
 	return copies;
 }
 
-/* NULL: a node of which we do not know where its children are. */
+/* Returns NULL for a node type whose children are unknown. */
 static Path *
 native_copy(Path *path, bool top)
 {
 	if (gj_is_gpujoin(path))
 		return llast(((CustomPath *) path)->custom_paths);
 
-	/* scans and joins of partitions, below which there is none of ours */
+	/* no GpuJoin is below scans and joins of partitions */
 	if (!top && path->parent->reloptkind != RELOPT_JOINREL)
 		return path;
 

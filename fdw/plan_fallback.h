@@ -1,5 +1,5 @@
 /*
- * plan_fallback.h - the plan that runs when the daemon does not.
+ * plan_fallback.h - the native plan that runs if the daemon cannot.
  */
 #ifndef GPUJOIN_PLAN_FALLBACK_H
 #define GPUJOIN_PLAN_FALLBACK_H
@@ -9,15 +9,16 @@
 extern bool gj_is_gpujoin(const Path *path);
 
 /*
- * The cheapest path of the joinrel that is no GpuJoin, among those seen so
- * far; not to be kept.  NULL: there is none.
+ * Returns the cheapest path of the joinrel seen so far that is not a GpuJoin,
+ * or NULL if there is none.  The caller must not keep it.
  */
 extern const Path *gj_cheapest_native(RelOptInfo *joinrel, const GjStash *stash,
 									  GjVariant variant);
 
 /*
- * A form of that path to keep, without a GpuJoin anywhere in it; it is also
- * remembered in the stash.  NULL: it has a node that we cannot copy.
+ * Returns a copy of that path that may be kept and contains no GpuJoin, and
+ * remembers it in the stash.  NULL if the path contains a node that we cannot
+ * copy.
  */
 extern Path *gj_keep_native(GjStash *stash, GjVariant variant, const Path *native);
 

@@ -1,9 +1,9 @@
 /*
- * plan_hook.c - which joins are offered to the daemon.
+ * plan_hook.c - the join hook: which joins may be offered to the daemon.
  *
- * Called at the end of every attempt to join two relations.  The cheap
- * questions come first: most joins of most queries must be dismissed within
- * microseconds.
+ * Core calls the hook at the end of every attempt to join two relations.
+ * Cheap checks come first, because most joins of most queries must be rejected
+ * within microseconds.
  */
 #include "postgres.h"
 
@@ -14,7 +14,7 @@
 #include "plan_cost.h"
 #include "plan_hook.h"
 
-/* Levels of the JSON document around the top join and below the last one. */
+/* Limits the nesting of the JSON document; 8 levels enclose the joins. */
 #define MAX_DEPTH (64 - 8)
 /* Keeps the document below the daemon's limit of 1 MiB. */
 #define MAX_TOTAL_COLUMNS 4000
@@ -31,12 +31,12 @@ typedef struct Attempt
 	const struct gj_status *status;
 	Relids		left;
 	Relids		right;
-	bool		split;			/* clauses are filled */
+	bool		split;			/* clauses has been filled in */
 	GjReject	split_reject;
 	GjClauses	clauses;
 } Attempt;
 
-/* The trees that deliver a side of the join. */
+/* Finds the trees that deliver one side of the join. */
 static GjReject
 find_side(PlannerInfo *root, RelOptInfo *rel, GjCandidate **trees)
 {
@@ -64,8 +64,8 @@ find_side(PlannerInfo *root, RelOptInfo *rel, GjCandidate **trees)
 }
 
 /*
- * Are all the joinrel's outputs columns of its tables?  Notes what returning
- * them costs, once per joinrel.
+ * Checks that all of the joinrel's outputs are columns of its tables.  Records
+ * the cost of returning them, once per joinrel.
  */
 static GjReject
 check_outputs(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
@@ -79,7 +79,7 @@ check_outputs(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
 	{
 		Var		   *var = lfirst(lc);
 
-		/* what the tables deliver was checked before; a join may add to it */
+		/* the tables' outputs were checked before, but a join may add some */
 		if (!IsA(var, Var))
 			return GJ_REJECT_EXPRESSION;
 		weight += gj_base(root, gj_base_rel(root, var->varno))->weights[var->varattno];
@@ -103,7 +103,7 @@ split_clauses(Attempt *attempt, bool secured)
 	return attempt->split_reject;
 }
 
-/* Joins two trees; offers the result if it is the joinrel's best. */
+/* Joins two trees, and offers the result if it is the joinrel's best. */
 static GjReject
 join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *right)
 {
@@ -120,14 +120,14 @@ join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *
 		return GJ_REJECT_TOO_LARGE;
 
 	/*
-	 * All trees of a joinrel feed the same.  Residual conditions can only add
-	 * to the cost of joining, and most attempts end here.
+	 * The feed costs the same for all trees of a joinrel.  Residual conditions
+	 * can only add to the cost of joining, and most attempts end here.
 	 */
 	cost = gj_join_cost(joinrel, left, right, 1, attempt->status, &rows);
 	if (best != NULL && best->join_cost <= cost)
 		return GJ_ACCEPTED;
 
-	/* the inputs in extents, and once more while they are partitioned */
+	/* the inputs in extents, and a second copy during partitioning */
 	if (2 * (left->bytes + right->bytes) > attempt->status->budget)
 		return GJ_REJECT_BUDGET;
 
@@ -152,7 +152,7 @@ join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *
 	return gj_offer(attempt->root, joinrel, attempt->stash, variant);
 }
 
-/* Rates a side that has not been joined before. */
+/* Sets the rates of a side that has not been joined before. */
 static void
 rate_sides(const struct gj_status *status, GjCandidate **trees)
 {
@@ -186,8 +186,8 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		return GJ_REJECT_FOREIGN;
 
 	/*
-	 * Inner joins are tried in both orders, one call after the other.  Ours
-	 * are the same in both; the second call sees the native paths of both.
+	 * Core tries an inner join in both orders, in consecutive calls.  Our jobs
+	 * are the same in both, and the second call sees the native paths of both.
 	 */
 	if (stash->first_outer != innerrel || stash->first_inner != outerrel)
 	{
@@ -215,12 +215,12 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	rate_sides(attempt.status, outer);
 	rate_sides(attempt.status, inner);
 
-	/* verification compares two whole results, which takes one process */
+	/* verification compares two whole results, so it needs one process */
 	if (query->shares && joinrel->consider_parallel && !gj_verify &&
 		outer[GJ_PARALLEL] != NULL && inner[GJ_PARALLEL] != NULL)
 		join_trees(&attempt, GJ_PARALLEL, outer[GJ_PARALLEL], inner[GJ_PARALLEL]);
 
-	/* whatever keeps the serial job from being offered is the join's reason */
+	/* the reason that rejects the serial job is reported for the join */
 	return join_trees(&attempt, GJ_SERIAL, outer[GJ_SERIAL], inner[GJ_SERIAL]);
 }
 

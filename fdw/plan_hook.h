@@ -7,8 +7,8 @@
 #include "plan_candidate.h"
 
 /*
- * Starts as a CustomPath, whose custom_paths are those of the inputs in order,
- * then the native path.
+ * A CustomPath with additional fields.  Its custom_paths are those of the
+ * inputs in order, then the native path.
  */
 typedef struct GjPath
 {
@@ -16,8 +16,9 @@ typedef struct GjPath
 	GjVariant	variant;
 	GjCandidate *tree;
 	List	   *outputs;		/* Vars: the joinrel's target when the path was
-								 * made, then what only residual conditions read */
-	int			ntarget;		/* how many of them are the joinrel's target */
+								 * made, then columns read by residual
+								 * conditions only */
+	int			ntarget;		/* number of outputs in that target */
 } GjPath;
 
 /* Offers stash->candidates[variant] if it is cheaper than the native plan. */

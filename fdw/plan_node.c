@@ -1,9 +1,9 @@
 /*
- * plan_node.c - the plan of a GpuJoin.
+ * plan_node.c - makes the plan node of a GpuJoin from its path.
  *
- * Decides which columns each input carries, and where everything is found:
- * a column in its child's target list, an output in its input and in the
- * native child.  Nothing is looked up by Vars after this.
+ * Decides which columns each input carries, and records all positions: of a
+ * column in its child's target list, and of an output in its input and in the
+ * native child.  After this, no code looks up anything by Var.
  */
 #include "postgres.h"
 
@@ -42,8 +42,9 @@ check_plan_list(const List *plans)
 }
 
 /*
- * Planning and execution rely on this, so it is no Assert: a node of a native
- * child that needed the daemon would find it as dead as its parent did.
+ * Checks that a native child does not need the daemon: it would find the
+ * daemon as dead as its parent did.  Planning and execution rely on this, so
+ * it is not just an Assert.
  */
 static void
 check_native_plan(const Plan *plan)
@@ -73,7 +74,7 @@ check_native_plan(const Plan *plan)
 	check_native_plan(innerPlan(plan));
 }
 
-/* Position from 1 of a Var in a target list; 0 if it is not there. */
+/* Position of a Var in a target list, from 1.  0 if it is not there. */
 static int
 find_var(const List *tlist, const Var *var)
 {
@@ -108,7 +109,9 @@ add_inputs(Builder *builder, const GjCandidate *tree)
 	child = list_nth(builder->children, plan->ninputs);
 	input = &plan->inputs[plan->ninputs++];
 
-	/* core may have put a node above the scan that the page feed would skip */
+	/*
+	 * core may have added a node above the scan, which a page feed would skip
+	 */
 	input->feed = IsA(child, SeqScan) ? source->feed : GJ_FEED_CHILD;
 	input->partial = source->partial;
 	input->rti = source->rel->relid;
@@ -128,7 +131,9 @@ find_input(const GjPlan *plan, const Var *var)
 	return -1;
 }
 
-/* The column that carries var in this form; added if it is not there yet. */
+/*
+ * Returns the column that carries var in this form, and adds it if necessary.
+ */
 static GjOutput
 need_column(Builder *builder, const Var *var, GjForm form, bool is_key)
 {
@@ -179,7 +184,7 @@ payload_form(const Var *var)
 		GJ_FORM_DECIMAL : GJ_FORM_VALUE;
 }
 
-/* How both sides of a key are carried, and compared. */
+/* Decides how both sides of a key are carried and compared. */
 static GjKeyClass
 key_form(const GjKey *key, GjForm *form)
 {

@@ -1,13 +1,13 @@
 /*
- * plan_notices.c - what gpujoin.explain_rejected says of a planned query.
+ * plan_notices.c - the notices of gpujoin.explain_rejected.
  *
- * Spoken of are the joins of the finished plan that are not offloaded, not the
- * many that the join search looked at, and once a reason.  So the chosen paths
- * are walked when core's planner has returned: that of the query and those of
- * its subqueries, CTEs and subplans.
+ * The notices cover the joins of the finished plan that are not offloaded, not
+ * the many joins that the join search considered, and name each reason once.
+ * So the chosen paths are walked after core's planner has returned: that of
+ * the query and those of its subqueries, CTEs and subplans.
  *
- * A planner may run inside another one, when it evaluates a constant call of
- * an SQL function.  Each has a Planning of its own.
+ * The planner may be called recursively, when it evaluates a constant call of
+ * an SQL function.  Each call has its own Planning.
  */
 #include "postgres.h"
 
@@ -24,7 +24,7 @@
 #include "plan_fallback.h"
 #include "plan_subpaths.h"
 
-/* Joins that a notice names; the others are counted. */
+/* How many joins a notice names.  It only counts the others. */
 #define MAX_EXAMPLES 3
 
 /* One call of the planner. */
@@ -32,7 +32,7 @@ typedef struct Planning
 {
 	struct Planning *outer;
 	PlannerInfo *root;			/* of the query's topmost level */
-	MemoryContext context;		/* where root is */
+	MemoryContext context;		/* the context that contains root */
 } Planning;
 
 /* A join of the finished plan. */
@@ -42,16 +42,19 @@ typedef struct NativeJoin
 	Relids		relids;
 	GjReject	reason;
 	Cost		native;
-	Cost		offloaded;		/* < 0: not known */
+	Cost		offloaded;		/* < 0: unknown */
 } NativeJoin;
 
 static planner_hook_type previous_planner_hook;
 static create_upper_paths_hook_type previous_upper_hook;
-static Planning *planning;		/* the innermost one; NULL: nothing to say */
+static Planning *planning;		/* innermost call; NULL: no notices */
 
 /* ---- why one join is native ---- */
 
-/* The job's cost to compare with a native path's, which may be a participant's. */
+/*
+ * Returns the job's cost, comparable with a native path, which may be one
+ * participant's.
+ */
 static Cost
 offloaded_cost(const GjStash *stash, const Path *native)
 {
@@ -69,7 +72,7 @@ explain_join(const RelOptInfo *joinrel, const JoinPath *joinpath, NativeJoin *jo
 	join->native = path->total_cost;
 	join->offloaded = -1;
 	if (joinpath->jointype != JOIN_INNER)
-		join->reason = GJ_REJECT_JOIN_TYPE; /* whatever hinders other ways to join these */
+		join->reason = GJ_REJECT_JOIN_TYPE; /* whatever else applies */
 	else if (joinrel->reloptkind == RELOPT_OTHER_JOINREL)
 		join->reason = GJ_REJECT_PARTITIONWISE;
 	else if (stash == NULL)
@@ -84,7 +87,7 @@ explain_join(const RelOptInfo *joinrel, const JoinPath *joinpath, NativeJoin *jo
 
 /* ---- the joins of a plan ---- */
 
-/* Of a join of partitions, those of the tables that the query names. */
+/* The query's tables in a joinrel; for partitions, their parents. */
 static Relids
 named_relids(const RelOptInfo *joinrel)
 {
@@ -92,7 +95,7 @@ named_relids(const RelOptInfo *joinrel)
 		joinrel->top_parent_relids : joinrel->relids;
 }
 
-/* Partitions that are joined pair by pair make one join of the query. */
+/* A partitionwise join counts as one join of the query. */
 static bool
 is_listed(List *joins, const PlannerInfo *root, Relids relids)
 {
@@ -140,7 +143,7 @@ add_joins(PlannerInfo *root, Path *path, List **joins)
 		add_joins(root, lfirst(lc), joins);
 }
 
-/* fraction: of the rows that will be fetched, as core takes it. */
+/* fraction is the fraction of rows to be fetched, in core's notation. */
 static void
 add_query_joins(PlannerInfo *root, double fraction, List **joins)
 {
@@ -150,7 +153,7 @@ add_query_joins(PlannerInfo *root, double fraction, List **joins)
 		add_joins(root, get_cheapest_fractional_path(linitial(finals), fraction), joins);
 }
 
-/* As core has it for a cursor (planner.c). */
+/* The same fraction as core uses for a cursor (planner.c). */
 static double
 cursor_fraction(int cursorOptions)
 {
@@ -168,7 +171,7 @@ native_joins(PlannerInfo *root, const PlannedStmt *stmt, int cursorOptions)
 
 	add_query_joins(root, cursor_fraction(cursorOptions), &joins);
 
-	/* core chose a subplan's path by a fraction that it does not keep, but nearly this one */
+	/* core does not keep the fraction used for a subplan; this is close */
 	forboth(plan, stmt->subplans, subroot, root->glob->subroots)
 		if (lfirst(plan) != NULL)
 			add_query_joins(lfirst(subroot), ((PlannerInfo *) lfirst(subroot))->tuple_fraction, &joins);
@@ -265,7 +268,7 @@ by_native_cost(const ListCell *a, const ListCell *b)
 	return (cost_a < cost_b) - (cost_a > cost_b);
 }
 
-/* One notice a reason; the reason of the costliest join comes first. */
+/* Emits one notice per reason, the reason of the costliest join first. */
 static void
 notice(List *joins)
 {
@@ -295,7 +298,7 @@ notice(List *joins)
 
 /* ---- hooks ---- */
 
-/* The last hook of a query level, of which only the topmost is remembered. */
+/* Called last for each query level.  Remembers the topmost one only. */
 static void
 upper_hook(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 		   RelOptInfo *output_rel, void *extra)
@@ -336,7 +339,9 @@ planner_with_notices(Query *parse, const char *query_string, int cursorOptions,
 	}
 	PG_END_TRY();
 
-	/* an extension that plans in memory of its own may have freed it */
+	/*
+	 * root may be gone if an extension planned in a memory context of its own
+	 */
 	if (mine.root != NULL && mine.context == CurrentMemoryContext)
 		notice(native_joins(mine.root, stmt, cursorOptions));
 	return stmt;

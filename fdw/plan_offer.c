@@ -1,8 +1,8 @@
 /*
- * plan_offer.c - the path of a joinrel's best job, offered to add_path.
+ * plan_offer.c - offers the path of a joinrel's best job to add_path.
  *
- * A path is made only where it can win: most candidates serve no purpose but
- * to be taken into a larger job.
+ * A path is made only if it can win: most candidates only serve as parts of a
+ * larger job.
  */
 #include "postgres.h"
 
@@ -16,10 +16,10 @@
 #include "plan_fallback.h"
 #include "plan_hook.h"
 
-/* In forced mode, so that the order of two GpuJoins' costs is kept. */
+/* In forced mode: keeps the order of two GpuJoins' costs. */
 #define FORCED_COST_FACTOR 1e-9
 
-/* Fills rows and costs of a node of this variant. */
+/* Fills in the rows and costs of a node of this variant. */
 static void
 cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
 		  GjVariant variant, Path *path)
@@ -39,9 +39,9 @@ cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
 }
 
 /*
- * Makes the path cost next to nothing, but a serial one what a parallel one
- * would save: whether that is worth a Gather is up to core.  A native path
- * that costs so much never wins.
+ * Makes the path nearly free.  A serial path is still charged the amount that
+ * a parallel one would save, so that core decides whether that is worth a
+ * Gather.  No native path is that cheap.
  */
 static void
 force_cost(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
@@ -69,7 +69,7 @@ input_paths(const GjCandidate *tree, List *paths)
 	return input_paths(tree->right, input_paths(tree->left, paths));
 }
 
-/* Offered earlier for the same joinrel: they may fall back to better plans. */
+/* Gives paths offered earlier for the same joinrel a better native plan. */
 static void
 refresh_native(List *paths, Path *native)
 {
@@ -80,7 +80,9 @@ refresh_native(List *paths, Path *native)
 			llast(lfirst_node(CustomPath, lc)->custom_paths) = native;
 }
 
-/* The joinrel's target, then what only the residual conditions read. */
+/*
+ * The joinrel's target, then the columns that only residual conditions read.
+ */
 static List *
 all_outputs(const RelOptInfo *joinrel, List *residuals)
 {
@@ -148,8 +150,9 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	if (variant == GJ_SERIAL)
 	{
 		/*
-		 * A worker never runs the serial node.  Where there are no workers,
-		 * saying so would only make core keep dearer paths beside this one.
+		 * A worker never runs the serial node.  If there are no workers,
+		 * marking it as not parallel safe would only make core keep more
+		 * expensive paths too.
 		 */
 		cpath->path.parallel_safe = stash->query->single_process &&
 			joinrel->consider_parallel;

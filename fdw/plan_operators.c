@@ -1,10 +1,10 @@
 /*
  * plan_operators.c - equality operators that the daemon can evaluate.
  *
- * The list is explicit: each of these is total, raises no error, depends on no
- * setting, and is true for exactly the values whose canonical bytes are equal.
- * Membership in an operator family would promise less and can be extended by
- * users.
+ * The list is explicit.  Each operator in it is total, raises no error,
+ * depends on no setting, and is true for exactly the values whose canonical
+ * bytes are equal. Membership in an operator family would guarantee less, and
+ * users can extend families.
  */
 #include "postgres.h"
 

@@ -6,11 +6,11 @@
 
 #include "gpujoin.h"
 
-/* How the two sides of a key become comparable. */
+/* How the two sides of a key are made comparable. */
 typedef enum GjKeyKind
 {
 	GJ_KEY_INT,					/* by value, across widths */
-	GJ_KEY_BYTES,				/* by the bytes of fixed columns of one width */
+	GJ_KEY_BYTES,				/* by bytes; fixed columns of one width */
 	GJ_KEY_TEXT,				/* by the bytes of varlena */
 	GJ_KEY_BPCHAR,				/* the same without trailing blanks */
 	GJ_KEY_NUMERIC				/* as scaled integers, or by canonical varlena */
@@ -24,7 +24,7 @@ typedef struct GjOperator
 	GjKeyKind	kind;
 } GjOperator;
 
-/* NULL: not one of ours.  collation is the one that it would run under. */
+/* Returns NULL if the operator is not supported under this collation. */
 extern const GjOperator *gj_find_operator(Oid opno, Oid collation);
 
 #endif							/* GPUJOIN_PLAN_OPERATORS_H */

@@ -1,16 +1,16 @@
 /*
- * plan_query.c - what is asked once per query level.
+ * plan_query.c - facts that are determined once per query level.
  *
- * Most queries have no join for us, and a large join search calls the hook
- * thousands of times.  So answers are kept, with the first base relation of
- * the level, which lives exactly as long as they are true.
+ * Most queries have no join that can be offloaded, and a large join search
+ * calls the hook thousands of times.  So the answers are stored with the first
+ * base relation of the level, which lives exactly as long as they are valid.
  */
 #include "postgres.h"
 
 #include "compat.h"
 #include "plan_candidate.h"
 
-/* Adds up what the query's tables are like. */
+/* Collects the properties of the query's tables. */
 static void
 survey_tables(PlannerInfo *root, GjQuery *query)
 {
@@ -28,8 +28,8 @@ survey_tables(PlannerInfo *root, GjQuery *query)
 }
 
 /*
- * No row is locked or changed that the query reads, on no level of it.  What
- * an INSERT adds its own SELECT does not see.
+ * Does the query, at every level, neither lock nor change the rows that it
+ * reads?  Rows added by an INSERT are not visible to its own SELECT.
  */
 static bool
 has_no_rechecks(PlannerInfo *root)

@@ -1,9 +1,9 @@
 /*
- * plan_reject.c - why a join stays native.
+ * plan_reject.c - reasons why a join is not offloaded.
  *
  * A joinrel is tried once for every way to split it in two, and most joinrels
- * are in no plan, so a reason is only remembered here; plan_notices.c says it once
- * the plan is made.
+ * are not part of the final plan.  So this file only remembers a reason, and
+ * plan_notices.c reports it after planning.
  */
 #include "postgres.h"
 

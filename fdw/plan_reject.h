@@ -1,5 +1,5 @@
 /*
- * plan_reject.h - why a join stays native.
+ * plan_reject.h - reasons why a join is not offloaded.
  */
 #ifndef GPUJOIN_PLAN_REJECT_H
 #define GPUJOIN_PLAN_REJECT_H
@@ -7,8 +7,8 @@
 #include "gpujoin.h"
 
 /*
- * In the order in which a join meets the conditions: where several attempts at
- * one joinrel fail, the one that came furthest is reported.
+ * In the order in which the conditions are checked.  If several attempts at
+ * one joinrel fail, the reason of the one that got furthest is reported.
  */
 typedef enum GjReject
 {
@@ -40,13 +40,15 @@ typedef enum GjReject
 	GJ_REJECTS
 } GjReject;
 
-/* The word that stands for a reason in notices and documentation. */
+/* Keyword for a reason, as used in notices and documentation. */
 extern const char *gj_reject_word(GjReject reason);
 
-/* The same as a sentence without its full stop. */
+/* Sentence for a reason, without the final period. */
 extern const char *gj_reject_detail(GjReject reason);
 
-/* Remembers why a joinrel was rejected; costs nothing unless it will be shown. */
+/*
+ * Remembers why a joinrel was rejected.  Free unless the reason will be shown.
+ */
 extern void gj_reject(PlannerInfo *root, RelOptInfo *joinrel, GjReject reason);
 
 #endif							/* GPUJOIN_PLAN_REJECT_H */

@@ -1,7 +1,7 @@
 /*
- * plan_subpaths.c - the paths below a path.
+ * plan_subpaths.c - the children of a path.
  *
- * Core has walkers for expressions and plan states, none for paths.
+ * Core has walkers for expressions and plan states, but not for paths.
  */
 #include "postgres.h"
 

@@ -1,5 +1,5 @@
 /*
- * plan_subpaths.h - the paths below a path.
+ * plan_subpaths.h - the children of a path.
  */
 #ifndef GPUJOIN_PLAN_SUBPATHS_H
 #define GPUJOIN_PLAN_SUBPATHS_H
@@ -9,10 +9,9 @@
 #include "nodes/pathnodes.h"
 
 /*
- * The direct children of a path, in any order; NIL for a scan, and for a node
- * type of which this file does not know.  A subquery's plan counts as a child
- * of its scan, though its relations are those of another PlannerInfo,
- * path->parent->subroot.
+ * Returns the direct children of a path, in any order.  NIL for a scan and for
+ * an unknown node type.  A subquery's plan counts as a child of its scan,
+ * although its relations belong to another PlannerInfo, path->parent->subroot.
  */
 extern List *gj_path_children(Path *path);
 

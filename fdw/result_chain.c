@@ -1,12 +1,13 @@
 /*
- * result_chain.c - reads values too long for a batch from their extents.
+ * result_chain.c - reads values too long for a batch from their chains.
  */
 #include "postgres.h"
 
 #include "result_chain.h"
 
-/* Where the next extent is mapped: at a free place, or at that of the one that
- * was not used for longest. */
+/*
+ * Finds the entry for the next extent: a free one, or the least recently used.
+ */
 static GjChainExtent *
 free_place(GjChainReader *chains)
 {
@@ -24,7 +25,10 @@ free_place(GjChainReader *chains)
 	return gj_extent_release(&chains->link->extents, &oldest->extent) ? oldest : NULL;
 }
 
-/* Maps the extent of the CHAIN_EXTENT frame at hand, which must be this one. */
+/*
+ * Maps the extent of the current CHAIN_EXTENT frame, which must be the given
+ * one.
+ */
 static bool
 map_extent(GjChainReader *chains, GjChainExtent *e, uint64 chain)
 {
@@ -50,7 +54,7 @@ map_extent(GjChainReader *chains, GjChainExtent *e, uint64 chain)
 	return true;
 }
 
-/* The extent of a chain, which stays mapped until others are needed. */
+/* Returns an extent of a chain.  It stays mapped until its entry is reused. */
 static GjChainExtent *
 get_extent(GjChainReader *chains, uint64 chain)
 {
@@ -69,7 +73,7 @@ get_extent(GjChainReader *chains, uint64 chain)
 			!gj_send(&link->conn, GJ_CHAIN_GET, &body, sizeof(body), NULL, 0))
 			return NULL;
 
-		/* batches that were on their way come in between */
+		/* batches in flight may arrive first */
 		for (;;)
 		{
 			if (!gj_link_receive(link, -1))
@@ -107,7 +111,7 @@ read_chain(GjChainReader *chains, const struct gj_chain_ref *ref, char *value)
 		memcpy(value + filled, e->extent.base + GJ_CHAIN_DATA_OFF + offset, bytes);
 		filled += bytes;
 
-		/* a value goes on in the next extent of the chain if this one is full */
+		/* a value may continue in the next extent only if this one is full */
 		if (filled < ref->length &&
 			(e->bytes != gj_chain_capacity(&chains->link->extents) || (uint32) chain == PG_UINT32_MAX))
 			return gj_fail(conn, "the daemon sent a malformed part of a value");

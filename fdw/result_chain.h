@@ -1,22 +1,25 @@
 /*
- * result_chain.h - values too long for a batch, as a reader of results gets
- * them.  feed_chain.h says how they are written.
+ * result_chain.h - reads values too long for a batch from their chains.
+ *
+ * feed_chain.h describes how they are written.
  */
 #ifndef GPUJOIN_RESULT_CHAIN_H
 #define GPUJOIN_RESULT_CHAIN_H
 
 #include "daemon_session.h"
 
-/* Extents of chains that a reader maps at a time; results name values in any
- * order. */
+/*
+ * How many extents of chains a reader maps at once.  Results may refer to
+ * values in any order.
+ */
 #define GJ_CHAIN_MAPPED 8
 
-/* An extent of any participant's chain, which a reader maps. */
+/* A mapped extent of some participant's chain. */
 typedef struct GjChainExtent
 {
 	GjExtent	extent;			/* base NULL: none */
 	uint64		chain;
-	uint32		bytes;			/* of its data */
+	uint32		bytes;			/* bytes of data in it */
 	uint64		last_used;
 } GjChainExtent;
 
@@ -25,7 +28,7 @@ typedef struct GjChainReader
 	GjLink	   *link;
 	MemoryContext context;		/* of the values */
 
-	/* keeps a frame of results that comes while an extent is waited for */
+	/* saves a result frame that arrives during the wait for an extent */
 	bool		(*stash) (void *stash_arg);
 	void	   *stash_arg;
 
@@ -33,11 +36,13 @@ typedef struct GjChainReader
 	uint64		uses;
 } GjChainReader;
 
-/* The value that a reference stands for, allocated in the reader's context;
- * NULL where the daemon fails. */
+/*
+ * Returns the value of a reference, allocated in the reader's context.  NULL
+ * if the daemon fails.
+ */
 extern char *gj_chain_receive(GjChainReader *chains, const struct gj_chain_ref *ref);
 
-/* Gives back the extents that are mapped. */
+/* Returns the mapped extents to the daemon. */
 extern bool gj_chain_release(GjChainReader *chains);
 
 #endif							/* GPUJOIN_RESULT_CHAIN_H */

@@ -1,10 +1,10 @@
 /*
- * result_reader.c - result batches, read row by row.
+ * result_reader.c - reads result batches row by row.
  *
- * The datums of a row point into the extent of its batch, which is given back
- * when the first row of the next batch is asked for.  What the daemon wrote
- * there is not believed: the header is copied and checked, and the offsets of
- * varlena are checked each time one is followed.
+ * The datums of a row point into the extent of its batch.  The extent is
+ * returned to the daemon when the first row of the next batch is requested.
+ * The contents of a batch are not trusted: the header is copied and validated,
+ * and a varlena offset is validated each time it is used.
  */
 #include "postgres.h"
 
@@ -45,7 +45,7 @@ value_of(const GjColumn *column)
 	elog(ERROR, "type %u has an unexpected length of %d", column->type, length);
 }
 
-/* For the reader of chains, which knows nothing of results. */
+/* Callback for the chain reader, which does not know about results. */
 static bool
 stash(void *reader)
 {
@@ -122,7 +122,7 @@ gj_reader_stash(GjReader *reader)
 	return true;
 }
 
-/* Do count items of width bytes at off lie within the extent? */
+/* Are count items of width bytes at offset off within the extent? */
 static bool
 within(const GjReader *reader, uint64 off, uint64 count, uint64 width)
 {
@@ -208,14 +208,14 @@ next_batch(GjReader *reader)
 	{
 		if (reader->ended)
 		{
-			/* every row is here: whether the daemon still lives is its affair */
+			/* all rows are read: a failure no longer matters */
 			(void) gj_reader_report(reader);
 			return GJ_READ_END;
 		}
 		if (!gj_link_receive(link, -1) || !gj_reader_stash(reader))
 			return GJ_READ_FAILED;
 	}
-	/* with rows comes an error instead of the native plan: no hurry with that */
+	/* from the first row on, a failure is an error: do not give up early */
 	reader->link->conn.patience_ms = 0;
 	reader->extent = reader->pending[0].extent;
 	rows = reader->pending[0].rows;
@@ -242,7 +242,7 @@ gj_reader_stop(GjReader *reader)
 	return gj_chain_release(&reader->chains);
 }
 
-/* A chained value; a join repeats rows, so the last one is often the next. */
+/* Returns a chained value.  Joins repeat rows, so the last value is cached. */
 static const char *
 chained_value(GjReader *reader, GjColumnReader *c, const struct gj_chain_ref *ref)
 {
@@ -255,7 +255,7 @@ chained_value(GjReader *reader, GjColumnReader *c, const struct gj_chain_ref *re
 	return c->chained;
 }
 
-/* The varlena of a row, or NULL where the batch is malformed. */
+/* Returns the varlena of a row, or NULL if the batch is malformed. */
 static inline const char *
 varlena_at(GjReader *reader, GjColumnReader *c, uint32 row)
 {

@@ -1,5 +1,5 @@
 /*
- * result_reader.h - result batches, read row by row.
+ * result_reader.h - reads result batches row by row.
  */
 #ifndef GPUJOIN_RESULT_READER_H
 #define GPUJOIN_RESULT_READER_H
@@ -7,7 +7,7 @@
 #include "daemon_session.h"
 #include "result_chain.h"
 
-/* Batches that the daemon may have on their way to us. */
+/* Maximum number of batches in flight from the daemon. */
 #define GJ_CREDITS 2
 
 typedef enum GjRead
@@ -21,7 +21,7 @@ typedef enum GjValue
 {
 	GJ_VALUE_1, GJ_VALUE_2, GJ_VALUE_4, GJ_VALUE_8, /* by value */
 	GJ_VALUE_BYTES,				/* by reference, fixed length */
-	GJ_VALUE_NAME,				/* of these the one that ends at a zero byte */
+	GJ_VALUE_NAME,				/* by reference, ends at a zero byte */
 	GJ_VALUE_VARLENA,
 	GJ_VALUE_DECIMAL
 } GjValue;
@@ -32,13 +32,13 @@ typedef struct GjColumnReader
 	GjValue		value;
 	char	   *numeric;		/* GJ_VALUE_DECIMAL: the datum of the row */
 
-	/* in the batch at hand */
+	/* in the current batch */
 	const char *values;
 	const uint8 *validity;		/* NULL: no NULLs */
 	const char *heap;
 	uint32		heap_len;
 
-	/* the chained value that was read last; NULL: none */
+	/* the last chained value read; NULL: none */
 	struct gj_chain_ref ref;
 	char	   *chained;
 } GjColumnReader;
@@ -60,32 +60,37 @@ typedef struct GjReader
 	uint32		rows;
 	uint32		row;			/* the next one */
 
-	int			credits;		/* given to the daemon, not used up yet */
+	int			credits;		/* granted to the daemon and not used yet */
 	int			npending;
 	GjPending	pending[GJ_CREDITS];
 	bool		ended;
 
-	uint64		returned;		/* rows, since the daemon was told last */
+	uint64		returned;		/* rows since the last report to the daemon */
 	uint64		since_us;
 } GjReader;
 
-/* The buffers live in the current memory context. */
+/*
+ * Initializes a reader.  Its buffers are allocated in the current memory
+ * context.
+ */
 extern void gj_reader_init(GjReader *reader, GjLink *link, const GjPlan *plan);
 
-/* Starts the flow of batches; the job runs. */
+/* Asks for the first batches.  The job must be running. */
 extern bool gj_reader_start(GjReader *reader);
 
-/* The next row, as datums that are valid until the next call. */
+/* Returns the next row, as datums that are valid until the next call. */
 extern GjRead gj_reader_next(GjReader *reader, Datum *values, bool *isnull);
 
-/* Gives back all batches, so that the job can run again. */
+/* Returns all batches to the daemon, so that the job can run again. */
 extern bool gj_reader_stop(GjReader *reader);
 
-/* Tells the daemon how many rows were read, in which time, since it was told
- * last. */
+/*
+ * Reports to the daemon the rows read and the time taken since the last
+ * report.
+ */
 extern bool gj_reader_report(GjReader *reader);
 
-/* Keeps the RESULT or END frame that was just received for later. */
+/* Saves the RESULT or END frame just received for later. */
 extern bool gj_reader_stash(GjReader *reader);
 
 #endif							/* GPUJOIN_RESULT_READER_H */
