@@ -15,22 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Claim is the right to serve a socket. One daemon has it at a time, from
-// before it measures anything until after it has stopped.
+// Claim is the exclusive right to serve a socket. A daemon takes it before it
+// measures anything and holds it until it has stopped.
 //
-// It is a lock on "<socket>.lock". That file may be deleted while a daemon
-// serves, so whoever claims also looks for the two other traces of a living
-// daemon: the lock on its status file, and a listener behind its socket.
+// The claim is a lock on "<socket>.lock". That file may be deleted while a
+// daemon serves, so ClaimSocket also checks the two other signs of a running
+// daemon: the lock on its status file and a listener on its socket.
 type Claim struct {
-	path string // of the socket
+	path string // the socket's path
 
 	mu   sync.Mutex
 	lock *os.File
 }
 
-// ClaimSocket claims the socket at path. It fails with ErrSocketPath where no
-// socket may be, and with ErrSocketTaken, naming the process if it can, where
-// another daemon serves or is about to.
+// ClaimSocket claims the socket at path. It returns ErrSocketPath if path
+// cannot hold a socket, and ErrSocketTaken, with the process id if it is known,
+// if another daemon serves the path or is starting on it. The caller must call
+// Release.
 func ClaimSocket(path string) (*Claim, error) {
 	if err := CheckSocket(path); err != nil {
 		return nil, err
@@ -50,15 +51,15 @@ func ClaimSocket(path string) (*Claim, error) {
 	return &Claim{path: path, lock: lock}, nil
 }
 
-// Release gives the claim up.
+// Release drops the claim.
 func (c *Claim) Release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lock.Close()
 }
 
-// restore takes the lock anew if its file was taken away. It fails where
-// another daemon has it by now.
+// restore takes the lock again if the lock file was deleted. It fails if
+// another daemon has taken the lock since.
 func (c *Claim) restore() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +75,7 @@ func (c *Claim) restore() error {
 	return nil
 }
 
-// leadsTo says whether path is the open file f.
+// leadsTo reports whether path names the open file f.
 func leadsTo(path string, f *os.File) bool {
 	ours, err := f.Stat()
 	if err != nil {
@@ -84,7 +85,7 @@ func leadsTo(path string, f *os.File) bool {
 	return err == nil && os.SameFile(file, ours)
 }
 
-// lockPath locks "<path>.lock", a file with this process's id.
+// lockPath creates and locks "<path>.lock", which holds this process's id.
 func lockPath(path string) (*os.File, error) {
 	name := path + ".lock"
 	lock, err := openLocked(name, os.O_RDWR|os.O_CREATE)
@@ -127,7 +128,7 @@ func pidIn(name string) int32 {
 func statusHeld(name string) error {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil // whatever stands in the way is found out when it is replaced
+		return nil // replacing the file reports anything else in its place
 	}
 	defer f.Close()
 	lock := unix.Flock_t{Type: unix.F_RDLCK}
@@ -150,7 +151,7 @@ func listening(path string) error {
 		return taken(0, "listens there")
 	}
 	if err != nil {
-		return nil // nothing there, or what a dead daemon left
+		return nil // no socket, or a dead daemon's
 	}
 	defer sock.Close()
 	peer, err := peerOf(sock)
@@ -160,7 +161,7 @@ func listening(path string) error {
 	return taken(peer.pid, "listens there")
 }
 
-// taken says which process is in the way, 0 if that is unknown.
+// taken returns an ErrSocketTaken that names the process; pid is 0 if unknown.
 func taken(pid int32, format string, args ...any) error {
 	who := "another process"
 	if pid > 0 {

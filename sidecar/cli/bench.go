@@ -60,9 +60,9 @@ The worker measures: it is found, checked and started as a daemon would.`,
 	return cmd
 }
 
-// runWorker runs a command of the worker's own. This program knows nothing of
-// CUDA, and what the worker measures needs no daemon: no extents, no jobs and
-// no connection, so that a process that prints its table is all there is to it.
+// runWorker runs one of the worker program's own commands. This program does
+// not link CUDA, and the worker's measurements need no daemon: the worker uses
+// no extents, jobs or connection and prints its table itself.
 func (c *command) runWorker(cfg *config.Config, args ...string) error {
 	settings, err := cudaWorker(cfg, c.environ)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *command) runWorker(cfg *config.Config, args ...string) error {
 	var failed *exec.ExitError
 	switch {
 	case errors.As(err, &failed) && failed.Exited():
-		return exitError(ExitFailure) // the worker has said why
+		return exitError(ExitFailure) // the worker has printed the error
 	case err != nil:
 		return fmt.Errorf("%s: %w", cudaProgram, err)
 	}

@@ -41,7 +41,7 @@ quiet. Root measures as the user who owns the socket or its directory.`,
 	return cmd
 }
 
-// calibration measures for the daemon of a configuration.
+// calibration returns the calibration for a daemon with configuration cfg.
 func calibration(cfg *config.Config, provider *cpu.Provider, log *slog.Logger) *sidecar.Calibration {
 	return &sidecar.Calibration{Provider: provider, Path: cfg.Socket + ".rates", Memory: cfg.Memory.Total, Log: log}
 }

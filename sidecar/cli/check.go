@@ -142,7 +142,7 @@ func checkProvider(cfg *config.Config) (string, error) {
 	return fmt.Sprintf("%d cores, a join of %d rows was right", cfg.Cores, rows), nil
 }
 
-// statusJSON is what a check reads of the daemon's status.
+// statusJSON holds the members of the daemon's status that a check reads.
 type statusJSON struct {
 	Version string            `json:"version"`
 	PID     int               `json:"pid"`
@@ -150,7 +150,7 @@ type statusJSON struct {
 	Devices []executor.Device `json:"devices"`
 }
 
-// daemonStatus asks the daemon that serves.
+// daemonStatus requests the status of the running daemon.
 func daemonStatus(cfg *config.Config) (*statusJSON, error) {
 	conn, err := client.Dial(cfg.Socket, 0)
 	if err != nil {

@@ -1,2 +1,2 @@
-// Package cli is the command line of gpujoind.
+// Package cli implements the command line of gpujoind.
 package cli

@@ -38,7 +38,7 @@ or what serve --trace has recorded.`,
 	return cmd
 }
 
-// dumpFile prints what the first bytes of the file say it is.
+// dumpFile detects the type of the file from its first bytes and prints it.
 func dumpFile(w io.Writer, path string, rows int) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -59,8 +59,8 @@ func dumpFile(w io.Writer, path string, rows int) error {
 	if !st.Mode().IsRegular() || st.Size() > shm.ExtentMaxSize {
 		return fmt.Errorf("%s: not a file of at most %d bytes", path, shm.ExtentMaxSize)
 	}
-	// Private: what is printed does not change meanwhile, and a file that
-	// shrinks gives an error.
+	// Read a private copy: the contents cannot change while they are printed,
+	// and a file that shrinks is reported as an error.
 	data := make([]byte, st.Size())
 	n, err := unix.Pread(int(f.Fd()), data, 0)
 	if err != nil {

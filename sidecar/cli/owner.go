@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loadAsOwner loads the configuration as the user that the daemon runs as.
+// loadAsOwner loads the configuration with the privileges of the daemon's user.
 func (c *command) loadAsOwner(flags *pflag.FlagSet) (*config.Config, error) {
 	cfg, err := config.Load(flags, c.environ)
 	if err != nil {
@@ -26,13 +26,14 @@ func (c *command) loadAsOwner(flags *pflag.FlagSet) (*config.Config, error) {
 	if err != nil || !became {
 		return cfg, err
 	}
-	return config.Load(flags, c.environ) // that user may not be able to read the file
+	return config.Load(flags, c.environ) // the daemon's user may not be able to read the file
 }
 
-// becomeOwner gives root's privileges up for those of the user who owns the
-// socket or, where there is none, its directory: the user that the daemon runs
-// as. A check by root would find what root may do, and that user cannot. It
-// returns whether it did; nothing changes for other users than root.
+// becomeOwner drops root's privileges for those of the user that the daemon
+// runs as: the owner of the socket or, if there is no socket, of its directory.
+// Checks that run as root would miss the permissions which that user lacks. It
+// reports whether it switched users; for a caller other than root it does
+// nothing.
 func becomeOwner(socket string) (bool, error) {
 	if os.Geteuid() != 0 {
 		return false, nil
@@ -43,7 +44,7 @@ func becomeOwner(socket string) (bool, error) {
 		err = unix.Stat(filepath.Dir(socket), &st)
 	}
 	if err != nil || st.Uid == 0 {
-		return false, nil // the check of the socket says what is wrong with it
+		return false, nil // the check of the socket reports the reason
 	}
 	gid, groups := groupsOf(st.Uid, st.Gid)
 	if err := errors.Join(syscall.Setgroups(groups), syscall.Setgid(gid), syscall.Setuid(int(st.Uid))); err != nil {
@@ -52,8 +53,8 @@ func becomeOwner(socket string) (bool, error) {
 	return true, nil
 }
 
-// groupsOf returns the groups of a user as the system's files have them; other
-// is the group of a user whom they do not have.
+// groupsOf returns the user's primary and supplementary groups from the
+// system's user database; gid is other if the database does not list the user.
 func groupsOf(uid, other uint32) (gid int, groups []int) {
 	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
 	if err != nil {

@@ -16,10 +16,10 @@ const (
 	ExitOK       = 0
 	ExitFailure  = 1 // the command failed
 	ExitUsage    = 2 // wrong arguments or configuration
-	ExitNoDaemon = 3 // check: all is well, but no daemon serves the socket
+	ExitNoDaemon = 3 // check: all checks passed, but no daemon serves the socket
 )
 
-// exitError carries an exit code; its message has been printed.
+// exitError carries an exit code. Its message has already been printed.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -27,14 +27,15 @@ func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // errUsage marks wrong arguments.
 var errUsage = errors.New("usage")
 
-// command is one invocation.
+// command is one invocation of gpujoind.
 type command struct {
 	environ []string
 	out     io.Writer
 	err     io.Writer
 }
 
-// Main runs the command line and returns the exit code.
+// Main runs the command line and returns the exit code. args excludes the
+// program's name; environ has the form of os.Environ.
 func Main(args, environ []string, out, errOut io.Writer) int {
 	c := &command{environ: environ, out: out, err: errOut}
 	root := c.root()

@@ -44,16 +44,16 @@ have the stop timeout. A second signal stops at once.`,
 	return cmd
 }
 
-// logPatience is how long the end of the daemon waits for who reads its log.
+// logPatience is how long a stopping daemon waits for its log to be written.
 const logPatience = 500 * time.Millisecond
 
-// serve runs a daemon to its end.
+// serve runs a daemon until it is stopped.
 func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	logging.SurviveBrokenPipes()
 	log := logging.New(errOut, logging.Options{Level: levels[cfg.LogLevel], JSON: cfg.LogFormat == "json"})
 	defer func() {
 		if !log.Close(logPatience) && err != nil {
-			err = exitError(ExitFailure) // to print the error would wait for the reader, too
+			err = exitError(ExitFailure) // printing the error could block on the same reader
 		}
 	}()
 	options, closeTrace, err := optionsOf(cfg, log.Logger)
@@ -64,8 +64,8 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	if err := options.Check(); err != nil {
 		return fmt.Errorf("%w: %w", config.ErrConfig, err)
 	}
-	// Before anything is measured: two daemons would disturb each other, and the
-	// second one overwrite the first one's rates.
+	// Claim the socket before measuring: two daemons would disturb each other's
+	// measurements, and the second would overwrite the first one's rates.
 	if options.Claim, err = sidecar.ClaimSocket(cfg.Socket); err != nil {
 		return err
 	}
@@ -116,16 +116,16 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	return nil
 }
 
-// notify tells systemd, if it has started the daemon, what the daemon does.
+// notify reports state to systemd if systemd started the daemon.
 func notify(log *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		log.Warn("could not notify systemd", "error", err)
 	}
 }
 
-// limitHeap bounds Go's own heap by what the budget leaves: extents and blocks
-// lie outside of it, but count towards the same control group. GOMEMLIMIT in
-// the environment has precedence.
+// limitHeap limits Go's heap to the memory that the budget leaves. Extents and
+// blocks are not on the Go heap but count towards the same control group.
+// GOMEMLIMIT in the environment takes precedence.
 func limitHeap(cfg *config.Config, environ []string, log *slog.Logger) {
 	const least = 64 << 20
 	if cfg.MemoryBudget > cfg.Memory.Total {
@@ -139,8 +139,8 @@ func limitHeap(cfg *config.Config, environ []string, log *slog.Logger) {
 	debug.SetMemoryLimit(max(least, (cfg.Memory.Total-cfg.MemoryBudget)/10*9))
 }
 
-// optionsOf turns the configuration into options. The returned function
-// closes the trace.
+// optionsOf turns the configuration into options. The caller must call the
+// returned function, which closes the trace.
 func optionsOf(cfg *config.Config, log *slog.Logger) (*sidecar.Options, func(), error) {
 	o := &sidecar.Options{
 		Socket: cfg.Socket, ExtentSize: cfg.ExtentSize, Budget: cfg.MemoryBudget, Warm: cfg.MemoryWarm,

@@ -21,13 +21,13 @@ import (
 	"gpujoin/sidecar/memory"
 )
 
-// The provider for GPUs, and the worker that serves it.
+// The name of the provider for GPUs and of its worker program.
 const (
 	cudaProvider = "cuda"
 	cudaProgram  = "gpujoin-cuda"
 )
 
-// cudaPlugin returns where the worker is expected.
+// cudaPlugin returns the path at which the worker program is expected.
 func cudaPlugin(cfg *config.Config) (string, error) {
 	if cfg.CUDAPlugin != "" {
 		return cfg.CUDAPlugin, nil
@@ -39,10 +39,11 @@ func cudaPlugin(cfg *config.Config) (string, error) {
 	return filepath.Join(filepath.Dir(self), cudaProgram), nil
 }
 
-// deviceRates is the file of what was measured of GPUs.
+// deviceRates returns the path of the file with the rates measured on GPUs.
 func deviceRates(cfg *config.Config) string { return cfg.Socket + ".device-rates" }
 
-// probeCUDA says what this machine lacks to join on a GPU.
+// probeCUDA returns an error that names what this machine lacks for joins on a
+// GPU.
 func probeCUDA(cfg *config.Config, environ []string) error {
 	if _, _, err := worker.FindDriver("/", environ); err != nil {
 		return err
@@ -57,7 +58,7 @@ func probeCUDA(cfg *config.Config, environ []string) error {
 	return nil
 }
 
-// cudaWorker configures the worker for GPUs.
+// cudaWorker returns the configuration of the GPU worker.
 func cudaWorker(cfg *config.Config, environ []string) (worker.Config, error) {
 	path, err := cudaPlugin(cfg)
 	args := []string{"--memory", cfg.CUDAMemory}
@@ -71,8 +72,8 @@ func cudaWorker(cfg *config.Config, environ []string) (worker.Config, error) {
 	}, err
 }
 
-// preferred returns the backends that run jobs before this process does, and
-// which jobs they get.
+// preferred returns the backends that are tried before this process runs a job,
+// and the policy that selects jobs for them.
 func preferred(cfg *config.Config, environ []string, cores *costmodel.Rates, log *slog.Logger) (executor.Policy, []func(*memory.Store) executor.Executor, error) {
 	policy := executor.Policy{MinRows: cfg.CUDAMinRows, Worth: worth(cfg, cores)}
 	switch cfg.Provider {
@@ -92,8 +93,8 @@ func preferred(cfg *config.Config, environ []string, cores *costmodel.Rates, log
 	}}, nil
 }
 
-// worth returns what tells jobs that a GPU is predicted to take less time for
-// than this machine's cores do.
+// worth returns a predicate that accepts the jobs for which the cost model
+// predicts less time on a GPU than on this machine's cores.
 func worth(cfg *config.Config, cores *costmodel.Rates) func(*executor.Job) bool {
 	latest := devicerates.NewLatest(deviceRates(cfg))
 	return func(job *executor.Job) bool {
@@ -101,8 +102,8 @@ func worth(cfg *config.Config, cores *costmodel.Rates) func(*executor.Job) bool 
 	}
 }
 
-// checkCUDA says whether joins can run on GPUs. Not to have one is no failure,
-// unless it was asked for.
+// checkCUDA reports whether joins can run on GPUs. A missing GPU is an error
+// only if the configuration requires one.
 func checkCUDA(cfg *config.Config, environ []string) (string, error) {
 	if cfg.Provider == "cpu" {
 		return "not used: provider is cpu", nil
@@ -117,7 +118,7 @@ func checkCUDA(cfg *config.Config, environ []string) (string, error) {
 	return text + "; " + usedRates(cfg), err
 }
 
-// usedRates says by which rates joins on GPUs are chosen.
+// usedRates describes the rates by which joins are assigned to GPUs.
 func usedRates(cfg *config.Config) string {
 	if !cfg.Calibrate {
 		return "default rates"
@@ -132,7 +133,8 @@ func usedRates(cfg *config.Config) string {
 	return "default rates: none were measured"
 }
 
-// askCUDA asks the daemon that serves, if one does: it has the GPU's memory.
+// askCUDA asks the running daemon, if there is one, because that daemon holds
+// the GPU's memory.
 func askCUDA(cfg *config.Config) (text string, served bool, err error) {
 	status, err := daemonStatus(cfg)
 	if err != nil {
@@ -154,10 +156,10 @@ func askCUDA(cfg *config.Config) (text string, served bool, err error) {
 	return strings.Join(ready, "; "), true, err
 }
 
-// checkPatience is how long a worker may take to get ready for a check.
+// checkPatience is how long a worker may take to become ready for a check.
 const checkPatience = 30 * time.Second
 
-// tryCUDA starts a worker for a moment and joins.
+// tryCUDA starts a worker temporarily and runs a join on it.
 func tryCUDA(cfg *config.Config, environ []string) (string, error) {
 	if err := probeCUDA(cfg, environ); err != nil {
 		return "", err

@@ -19,23 +19,24 @@ type Failed struct {
 
 func (f *Failed) Error() string { return fmt.Sprintf("the daemon failed: %s: %s", f.Code, f.Text) }
 
-// Conn is a connection to a daemon. Its methods are for one goroutine.
+// Conn is a connection to a daemon. It is not safe for concurrent use.
 type Conn struct {
 	conn    *shm.Conn
-	size    int64 // of extents
+	size    int64 // bytes of an extent
 	mapped  map[uint64]*Extent
 	Timeout time.Duration
 }
 
-// Extent is an extent that the client maps.
+// Extent is an extent that the client has mapped.
 type Extent struct {
 	ID   uint64
-	Rows int // of results
+	Rows int // rows in a result batch
 	Data []byte
 }
 
-// Dial connects and exchanges HELLO and WELCOME. leader is the process id of
-// the parallel group's leader; 0: this process.
+// Dial connects to the socket at path and exchanges HELLO and WELCOME. leader
+// is the process id of the parallel group's leader; 0 means this process. The
+// caller must close the connection.
 func Dial(path string, leader int32) (*Conn, error) {
 	c, err := DialRaw(path)
 	if err != nil {
@@ -57,7 +58,7 @@ func Dial(path string, leader int32) (*Conn, error) {
 	return c, nil
 }
 
-// DialRaw connects and says nothing.
+// DialRaw connects to the socket at path and sends nothing.
 func DialRaw(path string) (*Conn, error) {
 	sock, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -71,39 +72,41 @@ func DialRaw(path string) (*Conn, error) {
 	return &Conn{conn: conn, mapped: map[uint64]*Extent{}, Timeout: 30 * time.Second}, nil
 }
 
-// Path returns the daemon's socket.
+// Path returns the path of the daemon's socket.
 func (c *Conn) Path() string { return c.conn.Sock().RemoteAddr().String() }
 
-// Raw returns the connection below, to send what is no message.
+// Raw returns the underlying connection, over which tests send malformed
+// frames.
 func (c *Conn) Raw() *shm.Conn { return c.conn }
 
-// ExtentSize returns the bytes of the daemon's extents.
+// ExtentSize returns the size of the daemon's extents in bytes.
 func (c *Conn) ExtentSize() int64 { return c.size }
 
-// Close unmaps everything and hangs up.
+// Close unmaps all extents and closes the connection.
 func (c *Conn) Close() {
 	for _, e := range c.mapped {
-		_ = shm.Unmap(e.Data) // fails only for what is not mapped
+		_ = shm.Unmap(e.Data) // fails only for memory that is not mapped
 	}
 	c.mapped = nil
 	c.conn.Close()
 }
 
-// Kill hangs up and leaves the mappings, as a process does that is about to
-// be killed; Close must follow.
+// Kill closes the connection and leaves the extents mapped, as if the process
+// were being killed. Close must still be called.
 func (c *Conn) Kill() { c.conn.Close() }
 
-// Send sends one message.
+// Send sends one message with body v, followed by tail.
 func Send[T shm.Struct](c *Conn, m shm.Message, v *T, tail ...byte) error {
 	b := append(shm.AppendFrame(nil, m, 0, v), tail...)
 	shm.FinishFrame(b, 0)
 	return c.conn.Write(b, nil)
 }
 
-// SendEmpty sends a message without body.
+// SendEmpty sends a message without a body.
 func (c *Conn) SendEmpty(m shm.Message) error { return c.conn.Write(shm.AppendEmpty(nil, m), nil) }
 
-// Receive returns the next frame. FAILED is returned as a *Failed.
+// Receive returns the next frame, its body and its descriptors. It returns a
+// FAILED message as a *Failed error.
 func (c *Conn) Receive() (shm.Frame, []byte, []int, error) {
 	if err := c.conn.Sock().SetReadDeadline(time.Now().Add(c.Timeout)); err != nil {
 		return shm.Frame{}, nil, nil, err
@@ -122,7 +125,7 @@ func (c *Conn) Receive() (shm.Frame, []byte, []int, error) {
 	return f, body, fds, nil
 }
 
-// expect receives a message of type m and its body.
+// expect receives a message of type m and returns its body and descriptors.
 func (c *Conn) expect(m shm.Message) ([]byte, []int, error) {
 	f, body, fds, err := c.Receive()
 	if err != nil {
@@ -144,7 +147,7 @@ func receive[T shm.Struct](c *Conn, m shm.Message) (v T, fds []int, err error) {
 	return v, fds, err
 }
 
-// mapExtent verifies and maps fd, and closes it.
+// mapExtent verifies and maps fd. It always closes fd.
 func (c *Conn) mapExtent(id uint64, fd int) (*Extent, error) {
 	defer unix.Close(fd)
 	if err := shm.VerifyMemfd(fd, c.size); err != nil {
@@ -162,7 +165,7 @@ func (c *Conn) mapExtent(id uint64, fd int) (*Extent, error) {
 	return e, nil
 }
 
-// unmap ends a mapping; the daemon has to be told afterwards.
+// unmap unmaps an extent. The caller must then tell the daemon.
 func (c *Conn) unmap(e *Extent) error {
 	delete(c.mapped, e.ID)
 	err := shm.Unmap(e.Data)

@@ -6,7 +6,7 @@ import (
 	"gpujoin/shm"
 )
 
-// Hello introduces the client.
+// Hello sends HELLO and returns the daemon's WELCOME.
 func (c *Conn) Hello(h shm.Hello) (shm.Welcome, error) {
 	if err := Send(c, shm.MsgHello, &h); err != nil {
 		return shm.Welcome{}, err
@@ -15,7 +15,8 @@ func (c *Conn) Hello(h shm.Hello) (shm.Welcome, error) {
 	return w, err
 }
 
-// Open opens a job as the leader and waits for its admission.
+// Open opens a job as the leader and waits until the daemon admits it. job is
+// the job's JSON.
 func (c *Conn) Open(open shm.Open, job []byte) (shm.Admitted, error) {
 	open.JSONLength, open.Participant = uint32(len(job)), -1
 	if open.Participants == 0 {
@@ -28,7 +29,8 @@ func (c *Conn) Open(open shm.Open, job []byte) (shm.Admitted, error) {
 	return a, err
 }
 
-// Attach joins a job that another participant opened.
+// Attach joins the job that another participant opened, as the participant with
+// the given number.
 func (c *Conn) Attach(a shm.Admitted, participant int32) error {
 	if err := Send(c, shm.MsgAttach, &shm.Attach{Job: a.Job, Token: a.Token, Participant: participant}); err != nil {
 		return err
@@ -37,7 +39,8 @@ func (c *Conn) Attach(a shm.Admitted, participant int32) error {
 	return err
 }
 
-// Want asks for n extents and returns those that were granted.
+// Want requests n extents and returns those that the daemon granted: at least
+// one, possibly fewer than n.
 func (c *Conn) Want(n int) ([]*Extent, error) {
 	if err := Send(c, shm.MsgWant, &shm.Want{Count: uint32(n)}); err != nil {
 		return nil, err
@@ -62,7 +65,8 @@ func (c *Conn) Want(n int) ([]*Extent, error) {
 	return out, nil
 }
 
-// Filled hands a batch of an input over.
+// Filled hands over an extent with a batch of rows of an input. The extent is
+// unmapped.
 func (c *Conn) Filled(e *Extent, input, rows int) error {
 	if err := c.unmap(e); err != nil {
 		return err
@@ -70,7 +74,7 @@ func (c *Conn) Filled(e *Extent, input, rows int) error {
 	return Send(c, shm.MsgFilled, &shm.Filled{Extent: e.ID, Input: uint32(input), Rows: uint32(rows)})
 }
 
-// ChainFilled hands an extent of a chain over.
+// ChainFilled hands over an extent with the given number of bytes of a chain.
 func (c *Conn) ChainFilled(e *Extent, chain uint64, bytes uint32) error {
 	if err := c.unmap(e); err != nil {
 		return err
@@ -78,7 +82,7 @@ func (c *Conn) ChainFilled(e *Extent, chain uint64, bytes uint32) error {
 	return Send(c, shm.MsgChainFilled, &shm.ChainFilled{Extent: e.ID, Chain: chain, Bytes: bytes})
 }
 
-// Fed says that this participant's share is handed over.
+// Fed declares that this participant has handed over all its input.
 func (c *Conn) Fed(f shm.Fed) error {
 	if err := Send(c, shm.MsgFed, &f); err != nil {
 		return err
@@ -87,8 +91,8 @@ func (c *Conn) Fed(f shm.Fed) error {
 	return err
 }
 
-// Run starts the join and waits until rows or the end will come. Results of
-// an earlier generation that are still under way are given back.
+// Run starts the join and waits until the daemon announces its results or its
+// end. It releases result batches of earlier generations that arrive meanwhile.
 func (c *Conn) Run(generation uint32) error {
 	if err := Send(c, shm.MsgRun, &shm.Run{Generation: generation}); err != nil {
 		return err
@@ -117,10 +121,11 @@ func (c *Conn) Run(generation uint32) error {
 	}
 }
 
-// Next adds credits.
+// Next grants the daemon credits for n more result batches.
 func (c *Conn) Next(n int) error { return Send(c, shm.MsgNext, &shm.Next{Count: uint32(n)}) }
 
-// Result returns the next result batch, nil at the end.
+// Result returns the next result batch, or nil after the last one. The caller
+// must release the extent.
 func (c *Conn) Result() (*Extent, error) {
 	f, body, fds, err := c.Receive()
 	if err != nil {
@@ -146,7 +151,7 @@ func (c *Conn) Result() (*Extent, error) {
 	return e, nil
 }
 
-// Release unmaps an extent and gives it back.
+// Release unmaps an extent and returns it to the daemon.
 func (c *Conn) Release(e *Extent) error {
 	if err := c.unmap(e); err != nil {
 		return err
@@ -154,7 +159,7 @@ func (c *Conn) Release(e *Extent) error {
 	return Send(c, shm.MsgRelease, &shm.Release{Extent: e.ID})
 }
 
-// Chain fetches the data of an extent of a chain.
+// Chain returns a copy of the data of an extent of a chain.
 func (c *Conn) Chain(chain uint64) ([]byte, error) {
 	if err := Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: chain}); err != nil {
 		return nil, err
@@ -182,7 +187,7 @@ func (c *Conn) Chain(chain uint64) ([]byte, error) {
 	return data, c.Release(e)
 }
 
-// Stats asks for the statistics of the job.
+// Stats requests the statistics of the job.
 func (c *Conn) Stats() (*shm.Report, error) {
 	if err := c.SendEmpty(shm.MsgStatsGet); err != nil {
 		return nil, err
@@ -194,7 +199,7 @@ func (c *Conn) Stats() (*shm.Report, error) {
 	return shm.DecodeReport(body)
 }
 
-// Status asks for the daemon's status, as JSON.
+// Status requests the daemon's status, which is JSON.
 func (c *Conn) Status() ([]byte, error) {
 	if err := c.SendEmpty(shm.MsgStatusGet); err != nil {
 		return nil, err

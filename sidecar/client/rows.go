@@ -7,14 +7,14 @@ import (
 	"gpujoin/shm"
 )
 
-// Value is a value of a row; nil is NULL. Values of variable length are whole
-// varlenas, padded to the column's alignment.
+// Value is a column value of a row; nil is NULL. A value of variable length is
+// a complete varlena, padded to the column's alignment.
 type Value []byte
 
-// Int64 returns n as a value of 8 bytes.
+// Int64 returns n as an 8-byte value.
 func Int64(n int64) Value { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
 
-// Varlena returns text as a short varlena, padded to a multiple of align.
+// Varlena returns text as a short varlena, padded to a multiple of align bytes.
 func Varlena(text string, align int) Value {
 	n := len(text) + 1
 	v := append(Value{byte(n<<1 | 1)}, text...)
@@ -24,8 +24,8 @@ func Varlena(text string, align int) Value {
 	return v
 }
 
-// Feed hands rows over as input, in batches of at most batch rows; 0: as many
-// as fit.
+// Feed hands over rows as the given input, in batches of at most batch rows. If
+// batch is 0, each batch fills its extent.
 func (c *Conn) Feed(input int, shapes []shm.ColumnShape, rows [][]Value, batch int) error {
 	for len(rows) > 0 {
 		extents, err := c.Want(1)
@@ -44,8 +44,8 @@ func (c *Conn) Feed(input int, shapes []shm.ColumnShape, rows [][]Value, batch i
 	return nil
 }
 
-// Fill writes as many of rows as fit into an extent, at most batch of them
-// unless that is 0, and returns how many those are.
+// Fill writes as many rows as fit into an extent, at most batch of them unless
+// batch is 0. It returns the number of rows written.
 func Fill(extent []byte, shapes []shm.ColumnShape, rows [][]Value, batch int) (int, error) {
 	mean := make([]float64, len(shapes))
 	for _, row := range rows {
@@ -99,7 +99,7 @@ func put(c *shm.ColumnView, row int, v Value, heap *int) {
 	binary.LittleEndian.PutUint32(c.Values[4*(row+1):], uint32(*heap))
 }
 
-// Rows returns copies of the rows of a batch.
+// Rows returns copies of the rows of a result batch.
 func Rows(extent []byte, shapes []shm.ColumnShape) ([][]Value, error) {
 	view, err := shm.ReadBatch(extent, shapes)
 	if err != nil {
@@ -125,8 +125,8 @@ func Rows(extent []byte, shapes []shm.ColumnShape) ([][]Value, error) {
 	return out, nil
 }
 
-// Drain returns all rows that the daemon deals to this participant, with
-// credits for so many batches at a time.
+// Drain returns all rows that the daemon sends to this participant. credits is
+// the number of batches that may be outstanding at a time.
 func (c *Conn) Drain(shapes []shm.ColumnShape, credits int) ([][]Value, error) {
 	var rows [][]Value
 	if err := c.Next(credits); err != nil {
