@@ -6,19 +6,20 @@ import (
 	"gpujoin/shm"
 )
 
-// counters are totals since the start. A job that asks is admitted or refused.
-// One that was admitted and has ended has finished, was cancelled or has failed.
+// counters are totals since the start. Each request for a job is admitted or
+// refused. Each admitted job that has ended has finished, was cancelled or has
+// failed.
 type counters struct {
-	joins         atomic.Int64 // that were executed, rewinds included
-	violations    atomic.Int64 // of the protocol
-	rejectedPeers atomic.Int64 // of other users
+	joins         atomic.Int64 // executed joins, rewinds included
+	violations    atomic.Int64 // protocol violations
+	rejectedPeers atomic.Int64 // connections refused because of the peer's user
 
 	admitted  atomic.Int64
-	finished  atomic.Int64 // all rows were handed over
-	cancelled atomic.Int64 // a backend left before that
+	finished  atomic.Int64 // all rows were delivered
+	cancelled atomic.Int64 // a backend left before all rows were delivered
 	failed    atomic.Int64
 	refused   atomic.Int64
-	fallbacks atomic.Int64 // refused, or failed before rows came: native plans
+	fallbacks atomic.Int64 // refused, or failed before the first row: native plans
 	reasons   [shm.FailInternal + 1]atomic.Int64
 }
 
@@ -29,8 +30,8 @@ func (c *counters) refuse(f *failure) {
 	c.because(f)
 }
 
-// fail counts an admitted job that failed. returning says that its backend has
-// been told that rows come.
+// fail counts an admitted job that failed. returning reports whether the
+// backend had already received RUNNING.
 func (c *counters) fail(f *failure, returning bool) {
 	c.failed.Add(1)
 	if !returning {
@@ -45,7 +46,7 @@ func (c *counters) because(f *failure) {
 	}
 }
 
-// totalsJSON are the counters in the answer to STATUS_GET.
+// totalsJSON holds the counters in the answer to STATUS_GET.
 type totalsJSON struct {
 	Joins         int64            `json:"joins"`
 	Admitted      int64            `json:"admitted"`

@@ -1,13 +1,14 @@
-// Package sidecar is the daemon: it takes jobs from backends over a unix
-// socket, lets them fill extents, executes the join and deals the result.
+// Package sidecar implements the daemon. It accepts jobs from PostgreSQL
+// backends over a unix socket, grants them extents to fill, executes the join
+// and distributes the result.
 //
-// One connection is one session, and belongs to one participant of one job.
-// A session reads its frames in a goroutine of its own and never waits for
-// another one: what waits (admission, the join) runs beside it, and what is
-// sent to a peer that does not read is queued. A job ends with its last
-// session. Locks are taken in the order job, Server, session, outbox, memory.
+// Each connection is one session and belongs to one participant of one job. A
+// goroutine per session reads its frames and never blocks on another session:
+// work that waits (admission, the join) runs in other goroutines, and frames to
+// a peer that does not read are queued. A job ends with its last session. Locks
+// are taken in the order job, Server, session, outbox, memory.
 //
-// Nothing that a peer sends can end the process: every length, count and id
-// is checked, a panic of a job is that job's failure, and extents are sealed,
-// so that their pages cannot vanish.
+// No input from a peer can end the process: the daemon checks every length,
+// count and id, turns a panic of a job into that job's failure, and seals
+// extents, so that their pages cannot be truncated.
 package sidecar

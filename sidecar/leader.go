@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leader returns the process id of the leader of c's parallel group, where
-// claimed is what c says it is. Admission treats the processes of one group as
-// one backend, so nobody may join a stranger's: the leader is the process
-// itself or, as PostgreSQL's workers and leaders are all children of the
-// postmaster, one of the same user with the same parent. Anything else that is
-// claimed is ignored.
+// leader returns the process id of the leader of c's parallel group; claimed is
+// the id that c itself reports. Admission treats the processes of one group as
+// one backend, so a process must not be able to claim membership of another
+// backend's group. The leader is therefore either the process itself or a
+// process of the same user with the same parent: PostgreSQL's leaders and
+// workers are all children of the postmaster. Any other claim is ignored.
 //
-// Across a boundary of process id namespaces the kernel tells no process id.
-// Then the claim is all there is.
+// The kernel reports no process id across a boundary of process id namespaces.
+// In that case leader returns claimed.
 func (c credentials) leader(claimed int32) int32 {
 	if c.pid == 0 || claimed == c.pid || c.isSibling(claimed) {
 		return max(claimed, 0)

@@ -14,7 +14,7 @@ import (
 	"gpujoin/sidecar/machine"
 )
 
-// build turns settings into a Config and collects what is wrong with them.
+// build turns the settings into a Config and collects their errors.
 func (l *loader) build() *Config {
 	memory, err := machine.FindMemory()
 	if err != nil {
@@ -103,7 +103,7 @@ func (l *loader) choice(key string, values ...string) string {
 	return ""
 }
 
-// share checks a size or a percentage of something that is not known here.
+// share checks a size or a percentage whose base is not known here.
 func (l *loader) share(key string) string {
 	text := l.text(key)
 	if n, err := ParseSize(text, 1<<40); err != nil || n <= 0 || strings.HasSuffix(text, "%") && n > 1<<40 {
@@ -112,7 +112,7 @@ func (l *loader) share(key string) string {
 	return text
 }
 
-// program checks the path of a program, "" for none.
+// program checks the path of a program; "" means none.
 func (l *loader) program(key string) string {
 	path := l.k.String(key)
 	if path != "" && !filepath.IsAbs(path) {
@@ -121,7 +121,7 @@ func (l *loader) program(key string) string {
 	return path
 }
 
-// checksum reads a SHA-256, nil for none.
+// checksum parses a SHA-256; nil means none.
 func (l *loader) checksum(key string) []byte {
 	text := l.k.String(key)
 	if text == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ErrConfig is what all errors of this package wrap.
+// ErrConfig is wrapped by all errors of this package.
 var ErrConfig = errors.New("configuration")
 
 // Config is the daemon's configuration.
@@ -30,21 +30,22 @@ type Config struct {
 	Calibrate    bool
 	Provider     string
 	CUDAMinRows  int64
-	CUDAPlugin   string // "": beside the daemon
-	CUDAChecksum []byte // nil: what the plugin has
-	CUDAMemory   string // of each device: bytes, or a percentage
+	CUDAPlugin   string // "": in the daemon's directory
+	CUDAChecksum []byte // SHA-256; nil: of the plugin as found at start
+	CUDAMemory   string // for joins, of each device: bytes or a percentage
 	LogLevel     string
 	LogFormat    string
 	Trace        string
-	File         string // that was read, "" if none
+	File         string // path of the file that was read; "": none
 
-	Memory machine.Memory // that the process may use
+	Memory machine.Memory // memory that the process may use
 }
 
-// DefaultFile is read if no other file is named and it exists.
+// DefaultFile is the configuration file that is read, if it exists, when no
+// other file is named.
 const DefaultFile = "/etc/gpujoin/gpujoind.toml"
 
-// Flags adds the settings to fs.
+// Flags adds a flag for each setting to fs.
 func Flags(fs *pflag.FlagSet) {
 	fs.String("config", "", "configuration file (default "+DefaultFile+", if it exists)")
 	fs.String("socket", "/run/gpujoin/gpujoind.sock", "unix socket to serve")
@@ -69,7 +70,8 @@ func Flags(fs *pflag.FlagSet) {
 	fs.String("trace", "", "file to record all frames to, for gpujoind dump")
 }
 
-// wellKept says whether only its owner may write to the file.
+// wellKept returns an error if users other than the owner may write to the
+// file.
 func wellKept(path string) error {
 	st, err := os.Stat(path)
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package config reads the daemon's configuration: flags, then the
-// environment (GPUJOIND_*), then a TOML file, then defaults. Every setting has
-// one name, written with dashes as a flag, with underscores in the file, and
-// in capitals in the environment. Whatever is unknown or wrong is an error
+// Package config reads the daemon's configuration. Flags take precedence over
+// the environment (GPUJOIND_*), the environment over a TOML file, and the file
+// over the defaults. Each setting has one name: with dashes as a flag, with
+// underscores in the file, and with underscores in capitals in the environment.
+// An unknown setting or an invalid value is an error that names its source.
 // that says where it stands.
 package config

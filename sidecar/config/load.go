@@ -19,18 +19,19 @@ import (
 
 const envPrefix = "GPUJOIND_"
 
-// notSettings are flags that only choose where settings come from, or that
-// commands add for themselves.
+// notSettings are the flags that select a source of settings or that individual
+// commands define.
 var notSettings = []string{"config", "help", "json"}
 
-// loader collects settings by name and remembers where each came from.
+// loader collects settings by name and records the source of each.
 type loader struct {
 	k      *koanf.Koanf
 	origin map[string]string
 	errs   []error
 }
 
-// Load merges all sources. fs has been parsed; environ is os.Environ().
+// Load merges all sources and validates the result. flags must have been
+// parsed; environ has the form of os.Environ. Errors wrap ErrConfig.
 func Load(flags *pflag.FlagSet, environ []string) (*Config, error) {
 	l := &loader{k: koanf.New("."), origin: map[string]string{}}
 	known := map[string]bool{}
@@ -61,7 +62,7 @@ func key(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
 // file loads the configuration file, if there is one, and returns its path.
 func (l *loader) file(flags *pflag.FlagSet, environ []string, known map[string]bool) (string, error) {
-	path, _ := flags.GetString("config") // every command that loads has it
+	path, _ := flags.GetString("config") // every command that calls Load defines it
 	if path == "" {
 		path = lookup(environ, envPrefix+"CONFIG")
 	}

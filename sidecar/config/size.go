@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// units are PostgreSQL's: powers of 1024. The IEC names mean the same.
+// units are PostgreSQL's units, which are powers of 1024, and their IEC names.
 var units = map[string]int64{
 	"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40,
 	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 }
 
-// ParseSize reads a size with a unit: 4MB, 1.5 GB, 65536. Where of is not 0,
-// a percentage of it is a size, too.
+// ParseSize parses a size with a unit, such as 4MB, 1.5 GB or 65536, and
+// returns bytes. If of is not 0, s may also be a percentage of it.
 func ParseSize(s string, of int64) (int64, error) {
 	text := strings.TrimSpace(s)
 	end := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })

@@ -1,5 +1,6 @@
-// Package devicerates keeps what was measured of devices in a file beside the
-// daemon's socket: workers write it, the daemon and people's checks read it.
+// Package devicerates stores the measured rates of devices in a file next to
+// the daemon's socket. Workers write the file; the daemon and the check command
+// read it.
 package devicerates
 
 import (
@@ -18,9 +19,9 @@ import (
 
 // Entry is one device's rates.
 type Entry struct {
-	Key    string                `json:"key"`    // what they hold for: device, driver, kernels
-	Device string                `json:"device"` // the model's name
-	At     time.Time             `json:"at"`     // when they were measured
+	Key    string                `json:"key"`    // identifies device, driver and kernels that the rates apply to
+	Device string                `json:"device"` // model name
+	At     time.Time             `json:"at"`     // time of the measurement
 	Rates  costmodel.DeviceRates `json:"rates"`
 }
 
@@ -29,9 +30,9 @@ const (
 	mostBytes   = 1 << 20
 )
 
-// Read returns the entries of a file, the latest first; none where there is no
-// file. Whoever may write to it may have written anything: entries that cannot
-// be rates are left out, and the error says why. It may come with entries.
+// Read returns the entries of the file at path, latest first, or none if the
+// file does not exist. Read does not trust the file: it skips invalid entries
+// and returns an error that describes them together with the valid entries.
 func Read(path string) ([]Entry, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +62,8 @@ func Read(path string) ([]Entry, error) {
 	return good[:min(len(good), mostEntries)], wrong
 }
 
-// Find returns the entry with that key.
+// Find returns the entry of the file at path with the given key; ok reports
+// whether there is one.
 func Find(path, key string) (e Entry, ok bool, err error) {
 	list, err := Read(path)
 	i := slices.IndexFunc(list, func(e Entry) bool { return e.Key == key })
@@ -71,10 +73,11 @@ func Find(path, key string) (e Entry, ok bool, err error) {
 	return list[i], true, nil
 }
 
-// Save puts an entry into the file, in the place of one with its key. Readers
-// see the file as it was or as it is then.
+// Save adds an entry to the file at path and replaces an existing entry with
+// the same key. The update is atomic: readers see either the old file or the
+// new one.
 func Save(path string, e Entry) error {
-	list, _ := Read(path) // what cannot be read is written anew
+	list, _ := Read(path) // unreadable entries are dropped
 	list = slices.DeleteFunc(list, func(o Entry) bool { return o.Key == e.Key })
 	list = append([]Entry{e}, list[:min(len(list), mostEntries-1)]...)
 	text, err := json.MarshalIndent(list, "", "  ")

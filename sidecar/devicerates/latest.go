@@ -8,8 +8,8 @@ import (
 	"gpujoin/joincore/costmodel"
 )
 
-// Latest is the rates that were measured last, read again when the file has
-// changed. It is safe for concurrent use.
+// Latest holds the most recently measured rates. It rereads the file when the
+// file has changed. It is safe for concurrent use.
 type Latest struct {
 	path string
 
@@ -18,12 +18,12 @@ type Latest struct {
 	rates   *costmodel.DeviceRates
 }
 
-// NewLatest returns those of the file, which need not exist yet.
+// NewLatest returns a Latest for the file at path, which need not exist yet.
 func NewLatest(path string) *Latest {
 	return &Latest{path: path, rates: &costmodel.DefaultDeviceRates}
 }
 
-// Rates returns them; defaults, where nothing was measured.
+// Rates returns the latest rates, or defaults if nothing was measured.
 func (l *Latest) Rates() *costmodel.DeviceRates {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,7 +32,7 @@ func (l *Latest) Rates() *costmodel.DeviceRates {
 		return l.rates
 	}
 	l.changed = info.ModTime()
-	if list, _ := Read(l.path); len(list) > 0 { // a check says what is wrong with the file
+	if list, _ := Read(l.path); len(list) > 0 { // the check command reports errors in the file
 		l.rates = &list[0].Rates
 	}
 	return l.rates

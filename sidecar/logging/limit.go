@@ -9,19 +9,19 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Each message may come as often as burst at once, and then once every second.
-// How often it was suppressed is said reportAfter later. A worker that crashes
-// says its stack line by line, in records of one message.
+// Each message may be logged burst times at once, and then once a second. The
+// number of suppressed records is logged reportAfter later. A crashing worker
+// logs its stack line by line, as records of one message.
 const (
 	burst       = 100
 	reportAfter = 10 * time.Second
-	// maxMessages is how many messages are told apart. The daemon's own are
-	// few; a worker's can be anything.
+	// maxMessages is the number of distinct messages that are tracked. The
+	// daemon has few of its own, but a worker can log any text.
 	maxMessages = 256
 )
 
-// limited is a handler that passes each message with the frequency it is
-// allowed. Messages of level debug are asked for, and not limited.
+// limited is a handler that limits the rate of each message. It does not limit
+// debug records, which the user has asked for.
 type limited struct {
 	slog.Handler
 	limits *limits

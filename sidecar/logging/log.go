@@ -1,8 +1,8 @@
-// Package logging is the daemon's log. Whoever logs goes on at once, whatever
-// becomes of the reader of standard error: lines are formatted, put into a
-// bounded queue and written by a goroutine. A line that finds the queue full is
-// dropped and counted, one that cannot be written is lost, and a message that
-// comes too often is suppressed and counted.
+// Package logging implements the daemon's log. Logging never blocks, even if
+// the reader of standard error stalls: lines are formatted, put into a bounded
+// queue and written by a goroutine. A line that finds the queue full is dropped
+// and counted, a line that cannot be written is lost, and a message that is
+// logged too often is suppressed and counted.
 package logging
 
 import (
@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-// Options say what is logged, and how.
+// Options configure a Log.
 type Options struct {
-	Level slog.Level // the least that is logged
-	JSON  bool       // else key=value
+	Level slog.Level // lowest level that is logged
+	JSON  bool       // JSON instead of key=value
 }
 
-// Log is a log. Close must end it.
+// Log is an asynchronous log. The caller must call Close.
 type Log struct {
 	*slog.Logger
 	queue  *queue
 	limits *limits
 }
 
-// SurviveBrokenPipes makes a write to a pipe that nobody reads an error, as it
-// is for other files than standard output and standard error: the process must
-// not end with who reads its log.
+// SurviveBrokenPipes makes a write to standard output or standard error fail
+// with an error when the pipe has no reader, as for any other file, instead of
+// ending the process.
 func SurviveBrokenPipes() {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // children would inherit that it is ignored
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // children would inherit an ignored signal
 }
 
 // New returns a log that writes to w.
@@ -56,9 +56,9 @@ func (o Options) handler(w io.Writer) slog.Handler {
 	return slog.NewTextHandler(w, options)
 }
 
-// Close says what was suppressed, and leaves the writer as long as patience to
-// write what is queued. It returns whether all was written; if not, the
-// goroutine still waits for w.
+// Close logs how many messages were suppressed and waits at most patience for
+// the queue to be written. It reports whether everything was written; if not, a
+// goroutine may still be blocked in w.Write.
 func (l *Log) Close(patience time.Duration) bool {
 	l.limits.report()
 	return l.queue.close(patience)

@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// maxQueued is how many bytes wait to be written, at most: some thousand lines,
-// or some stacks.
+// maxQueued is the limit of the queue in bytes: a few thousand lines.
 const maxQueued = 1 << 20
 
-// queue is an io.Writer of whole lines, which never waits.
+// queue is an io.Writer of whole lines that never blocks.
 type queue struct {
 	w       io.Writer
 	most    int
@@ -22,7 +21,7 @@ type queue struct {
 	more   sync.Cond // lines wait, or the queue is closed
 	lines  [][]byte
 	bytes  int
-	lost   int64 // lines that were dropped and not spoken of yet
+	lost   int64 // dropped lines that were not reported yet
 	closed bool
 }
 
@@ -46,14 +45,14 @@ func (q *queue) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// write writes lines until the queue is closed and empty. An error of w is no
-// reason to stop: its reader may come back.
+// write writes lines until the queue is closed and empty. It continues after an
+// error of w, because the reader may come back.
 func (q *queue) write() {
 	defer close(q.written)
 	for {
 		line, lost, ok := q.next()
 		if ok {
-			_, _ = q.w.Write(line) // nowhere is left to say so
+			_, _ = q.w.Write(line) // there is nowhere to report it
 		}
 		if lost > 0 {
 			q.dropped(lost)
@@ -78,22 +77,22 @@ func (q *queue) next() (line []byte, lost int64, ok bool) {
 	q.lines[0] = nil
 	q.lines = q.lines[1:]
 	q.bytes -= len(line)
-	if len(q.lines) == 0 { // lines that wait came before those that were lost
+	if len(q.lines) == 0 { // queued lines precede dropped ones
 		q.lines = nil
 		lost = q.spoken()
 	}
 	return line, lost, true
 }
 
-// spoken returns how many lines were lost since the last call. The caller has
-// locked q.
+// spoken returns how many lines were dropped since the last call. The caller
+// holds q's lock.
 func (q *queue) spoken() int64 {
 	lost := q.lost
 	q.lost = 0
 	return lost
 }
 
-// close takes no more lines, and waits at most patience until those that it has
+// close rejects further lines and waits at most patience until the queued lines
 // are written.
 func (q *queue) close(patience time.Duration) bool {
 	q.mu.Lock()

@@ -12,13 +12,14 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// cgroupLimit returns the smallest limit of memory, in bytes, that holds for
-// the control group of this process and all those above it, and the file below
-// root that says so; 0: there is none. Pages of memfds count towards it. What
-// cannot be read limits nothing: it is the kernel that enforces limits.
+// cgroupLimit returns the smallest memory limit, in bytes, of this process's
+// control group and all its ancestors, and the path below root of the file that
+// sets it; 0 means no limit. Pages of memfds count towards the limit.
+// Unreadable files are skipped, since the kernel enforces the limits anyway.
 //
-// Of version 2 memory.high counts as well as memory.max: the kernel slows a
-// group above it down to a crawl, since extents in use cannot be reclaimed.
+// In version 2, memory.high counts as well as memory.max: the kernel throttles
+// a group above memory.high severely, because extents in use cannot be
+// reclaimed.
 func cgroupLimit(root fs.FS) (limit int64, source string) {
 	limit = math.MaxInt64
 	least := func(file string, n int64) {

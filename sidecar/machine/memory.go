@@ -1,6 +1,6 @@
-// Package machine says how much of this machine's memory the process may use:
-// all of it, or less where a control group limits it. Go's scheduler looks
-// after the limits of processors by itself (runtime.GOMAXPROCS).
+// Package machine determines how much of the machine's memory the process may
+// use: all of it, or the limit of its control group. It does not deal with
+// processor limits, which Go's runtime observes (runtime.GOMAXPROCS).
 package machine
 
 import (
@@ -12,12 +12,12 @@ import (
 
 // Memory is the memory that a process may use.
 type Memory struct {
-	Total   int64  // bytes; at most Machine
-	Machine int64  // bytes of the machine
-	Source  string // the file that limits Total; "": the machine does
+	Total   int64  // bytes that the process may use; at most Machine
+	Machine int64  // bytes of physical memory
+	Source  string // file that sets Total; "": Total equals Machine
 }
 
-// String says how much there is, and what limits it.
+// String returns the size and the source of the limit.
 func (m Memory) String() string {
 	if m.Source == "" {
 		return fmt.Sprintf("%d MB", m.Total>>20)
@@ -25,7 +25,7 @@ func (m Memory) String() string {
 	return fmt.Sprintf("%d MB that %s allows", m.Total>>20, m.Source)
 }
 
-// FindMemory looks for this process's memory.
+// FindMemory returns the memory that this process may use.
 func FindMemory() (Memory, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {

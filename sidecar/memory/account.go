@@ -7,8 +7,9 @@ import (
 	"gpujoin/joincore"
 )
 
-// Account is the memory of one job: what it has reserved of the budget, and
-// what of that is in use. It is the joincore.Memory of the job's join.
+// Account tracks the memory of one job: its reservation from the budget and how
+// much of the reservation is in use. It implements joincore.Memory for the
+// job's join.
 type Account struct {
 	budget *Budget
 	store  *Store
@@ -17,22 +18,22 @@ type Account struct {
 	mu       sync.Mutex
 	reserved int64
 	used     int64
-	results  int64 // of what is not used: kept for result batches
+	results  int64 // unused bytes that are kept for result batches
 	peak     int64
 	closed   bool
-	window   uint32 // of results, 0: none; a batch of it that comes back is kept for the next
-	windows  uint32 // how many there were
-	trimmed  bool   // the reservation falls with what is in use
+	window   uint32 // current result window, 0: none; its returned batches stay reserved
+	windows  uint32 // number of windows so far
+	trimmed  bool   // the reservation shrinks as memory is returned
 	blocks   map[*byte]*block
 }
 
-// noWindow is where memory goes that is not for results.
+// noWindow marks memory that is not used for results.
 const noWindow = 0
 
-// take moves n bytes from reserved to used, and reserves more where the
-// estimate was too low and the budget has room. result says that they are for
-// a result batch, which may use what KeepForResults set apart; give wants to
-// know the window that take returns then.
+// take moves n bytes from reserved to used. If the estimate was too low, it
+// extends the reservation as far as the budget allows. result marks memory for
+// a result batch, which may use the bytes set aside by KeepForResults; pass the
+// returned window to give.
 func (a *Account) take(n int64, result bool) (window uint32, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,7 +59,7 @@ func (a *Account) take(n int64, result bool) (window uint32, err error) {
 	return window, nil
 }
 
-// give is the reverse of take. After Close it goes through to the budget.
+// give reverses take. After Close it returns the bytes to the budget.
 func (a *Account) give(n int64, window uint32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,9 +71,10 @@ func (a *Account) give(n int64, window uint32) {
 	}
 }
 
-// KeepForResults sets apart room for n extents of results, which nothing else
-// of the job can take from then on, and returns for how many there was room.
-// Those that still come back of a run before are not kept for this one.
+// KeepForResults sets aside memory for up to n extents of results, which no
+// other allocation of the job can use, and returns for how many extents memory
+// was available. Extents of an earlier run that are returned later do not add
+// to it.
 func (a *Account) KeepForResults(n int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -91,7 +93,7 @@ func (a *Account) KeepForResults(n int) int {
 	return 0
 }
 
-// shrink gives back the reservation beyond n bytes. The caller has locked a.
+// shrink reduces the reservation to n bytes. The caller holds a's lock.
 func (a *Account) shrink(n int64) {
 	if a.reserved > n {
 		a.budget.release(a.reserved - n)
@@ -99,8 +101,9 @@ func (a *Account) shrink(n int64) {
 	}
 }
 
-// Trim gives back what is reserved beyond the bytes in use, now and whenever
-// less is in use, until KeepForResults: no more results will be produced.
+// Trim returns the unused part of the reservation to the budget, now and
+// whenever memory is returned, until the next KeepForResults. Call it when a
+// run produces no more results.
 func (a *Account) Trim() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -108,9 +111,9 @@ func (a *Account) Trim() {
 	a.shrink(a.used)
 }
 
-// Close ends the account: nothing more can be taken, blocks are freed, the
-// reservation falls to the extents that somebody still maps, and with each of
-// those. No goroutine of the job may be at work.
+// Close closes the account: it frees all blocks and rejects further
+// allocations. Extents that are still mapped stay reserved until each is
+// released. No goroutine of the job may be running.
 func (a *Account) Close() {
 	a.mu.Lock()
 	blocks := a.blocks
@@ -174,9 +177,9 @@ func (a *Account) Free(data []byte) {
 	a.give(b.size(), noWindow)
 }
 
-// Extent takes an extent from the store, with one reference for the caller.
-// It goes back with its last reference. result says that it is for a batch of
-// results.
+// Extent takes an extent from the store, with one reference for the caller. The
+// extent returns to the store with its last reference. result marks it as a
+// result batch. Errors wrap joincore.ErrBudget or ErrStore.
 func (a *Account) Extent(result bool) (*Extent, error) {
 	size := a.store.ExtentSize()
 	window, err := a.take(size, result)
@@ -193,7 +196,8 @@ func (a *Account) Extent(result bool) (*Extent, error) {
 	return e, nil
 }
 
-// Usage returns the bytes reserved, in use, and in use at the highest.
+// Usage returns the bytes reserved, the bytes in use, and the peak of the bytes
+// in use.
 func (a *Account) Usage() (reserved, used, peak int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -18,9 +18,9 @@ func (b *block) size() int64 { return int64(len(b.data)) }
 
 const pageSize = 4096
 
-// classOf rounds n up to a size class: sixteen steps in each power of two, in
-// whole pages, in whole huge pages from 32 MiB on. At most a sixteenth is
-// lost.
+// classOf rounds n up to a size class: sixteen steps per power of two, in whole
+// pages, and from 32 MiB on in whole huge pages. Rounding wastes at most a
+// sixteenth.
 func classOf(n int64) int64 {
 	if n <= pageSize {
 		return pageSize

@@ -6,9 +6,9 @@ import (
 	"gpujoin/joincore"
 )
 
-// Book counts n bytes that another process maps on the job's behalf, as if
-// they were allocated here: the budget is one for all processes. Unbook takes
-// them off again; Close does not.
+// Book charges n bytes that another process maps for the job to the account, as
+// if they were allocated here, because one budget covers all processes. The
+// caller must call Unbook; Close does not release booked bytes.
 func (a *Account) Book(n int64) error {
 	if n < 0 || n > a.budget.total {
 		return fmt.Errorf("%w: %d bytes at once", joincore.ErrBudget, n)
@@ -23,13 +23,14 @@ func (a *Account) Book(n int64) error {
 	return nil
 }
 
-// Unbook is the reverse of Book.
+// Unbook releases n bytes charged by Book.
 func (a *Account) Unbook(n int64) {
 	a.store.unbook(n)
 	a.give(n, noWindow)
 }
 
-// Place returns in which extent of the store b lies.
+// Place returns the extent of the store that contains b and b's offset in it,
+// in bytes; ok is false if b is in no extent.
 func (a *Account) Place(b []byte) (extent uint64, offset int64, ok bool) { return a.store.Place(b) }
 
 func (s *Store) book(n int64) error {

@@ -16,9 +16,9 @@ var (
 	ErrStopping = errors.New("the daemon is stopping")
 )
 
-// Group names who would wait for itself: a backend and its parallel workers,
-// by process id: the leader's and the one the kernel vouches for, 0 where that
-// is unknown. Two groups are the same if they share
+// Group identifies processes that would wait for themselves: a backend and its
+// parallel workers. It holds the process id of the leader and the one that the
+// kernel reports, 0 if unknown. Two groups are the same if they share an id.
 // any id.
 type Group [2]int32
 
@@ -26,18 +26,19 @@ func (g Group) meets(o Group) bool {
 	return slices.ContainsFunc(g[:], func(p int32) bool { return p > 0 && (p == o[0] || p == o[1]) })
 }
 
-// Claim says who asks for memory.
+// Claim describes a request for memory.
 type Claim struct {
 	Group Group
-	// Present says whether the claimant is still there: who has left holds
-	// nothing, even if that is not cleaned up yet. nil: always.
+	// Present reports whether the claimant is still connected. The account of a
+	// claimant that has left no longer blocks its group, even before it is
+	// cleaned up. nil means always present.
 	Present func() bool
 }
 
 func (c *Claim) holds() bool { return c.Present == nil || c.Present() }
 
-// Budget admits jobs to the daemon's memory. It cannot deadlock: a job
-// reserves all that it is expected to need before it is fed, and whoever
+// Budget admits jobs to the daemon's memory. It cannot deadlock: a job reserves
+// all the memory it is expected to need before it is fed, and a backend that
 // holds a job never queues for another one.
 type Budget struct {
 	total int64
@@ -51,7 +52,7 @@ type Budget struct {
 
 type waiter struct {
 	n         int64
-	overtaken int64 // bytes of jobs that came later and went before
+	overtaken int64 // bytes of later jobs that were admitted first
 	claim     Claim
 	done      chan struct{}
 	acct      *Account // set before done is closed, or
@@ -63,10 +64,12 @@ func NewBudget(total int64) *Budget {
 	return &Budget{total: total, holders: map[*Account]struct{}{}}
 }
 
-// Reserve waits until n bytes are free, at most timeout, in the order of the
-// calls, but that small jobs may overtake large ones (mayPass). It fails at
-// once with ErrTooLarge if they can never be, with ErrBusy if it would have to
-// wait and timeout is 0 or its group holds an account, and with ErrStopping.
+// Reserve waits until n bytes are free, for at most timeout, and returns an
+// account with that reservation; the caller must close it. Requests are served
+// in order, except that small jobs may overtake large ones (mayPass). It
+// returns ErrTooLarge at once if n exceeds the budget, ErrBusy if the request
+// would have to wait and timeout is 0 or its group already holds an account,
+// and ErrStopping after Stop.
 func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, claim Claim, timeout time.Duration) (*Account, error) {
 	b.mu.Lock()
 	if b.stopping {
@@ -124,7 +127,7 @@ func (b *Budget) wait(ctx context.Context, w *waiter, timeout time.Duration) (*A
 	return w.acct, w.err
 }
 
-// holds says whether group holds an account. The caller has locked b.
+// holds reports whether group holds an account. The caller holds b's lock.
 func (b *Budget) holds(group Group) bool {
 	for a := range b.holders {
 		if a.claim.Group.meets(group) && a.claim.holds() {
@@ -154,8 +157,8 @@ func (w *waiter) refuse(err error) {
 	close(w.done)
 }
 
-// pump admits from the queue what fits, in its order but for small jobs. The
-// caller has locked b.
+// pump admits queued jobs that fit, in order except for small jobs. The caller
+// holds b's lock.
 func (b *Budget) pump() {
 	for i := 0; i < len(b.queue); {
 		w := b.queue[i]
@@ -171,13 +174,15 @@ func (b *Budget) pump() {
 	}
 }
 
-// smallPart is how much less than another job a job needs that may overtake it.
+// smallPart is the factor by which a job must be smaller than another job to
+// overtake it.
 const smallPart = 4
 
-// mayPass says whether a job of n bytes fits, and may overtake the first ahead
-// jobs of the queue, so that a small one does not wait for memory that only a
-// large one lacks. Who is overtaken waits longer by bounded work: together they
-// have at most what it asks for itself. The caller has locked b.
+// mayPass reports whether a job of n bytes fits and may overtake the first
+// ahead jobs of the queue, so that a small job does not wait for memory that
+// only a large one lacks. The extra wait of an overtaken job is bounded: the
+// jobs that overtake it reserve in total at most as many bytes as it requests
+// itself. The caller holds b's lock.
 func (b *Budget) mayPass(n int64, ahead int) bool {
 	if n > b.total-b.reserved {
 		return false
@@ -190,15 +195,16 @@ func (b *Budget) mayPass(n int64, ahead int) bool {
 	return true
 }
 
-// pass notes that a job of n bytes has overtaken. The caller has locked b.
+// pass records that a job of n bytes has overtaken. The caller holds b's lock.
 func (b *Budget) pass(n int64, ahead int) {
 	for _, w := range b.queue[:ahead] {
 		w.overtaken += n
 	}
 }
 
-// grow reserves n more bytes for a job that runs already, if they are free.
-// It goes before the queue: who runs gives back sooner than who waits.
+// grow reserves n more bytes for a running job, if they are free. It takes
+// precedence over the queue, because running jobs return their memory sooner
+// than waiting ones.
 func (b *Budget) grow(n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -209,7 +215,7 @@ func (b *Budget) grow(n int64) bool {
 	return true
 }
 
-// release gives back n reserved bytes.
+// release returns n reserved bytes.
 func (b *Budget) release(n int64) {
 	if n == 0 {
 		return
@@ -220,14 +226,14 @@ func (b *Budget) release(n int64) {
 	b.pump()
 }
 
-// leave says that a is closed: its group may queue again.
+// leave removes the closed account a, so that its group may queue again.
 func (b *Budget) leave(a *Account) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.holders, a)
 }
 
-// Stop refuses everybody who waits or comes.
+// Stop makes all waiting and later calls of Reserve fail with ErrStopping.
 func (b *Budget) Stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -238,13 +244,13 @@ func (b *Budget) Stop() {
 	b.queue = nil
 }
 
-// BudgetUsage is a view of a Budget.
+// BudgetUsage is a snapshot of a Budget.
 type BudgetUsage struct {
 	Total, Reserved int64
 	Queued, Jobs    int
 }
 
-// Usage returns how b stands now.
+// Usage returns a snapshot of b.
 func (b *Budget) Usage() BudgetUsage {
 	b.mu.Lock()
 	defer b.mu.Unlock()

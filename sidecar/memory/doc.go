@@ -1,9 +1,10 @@
-// Package memory holds all memory of the daemon that grows with the data:
-// extents, which are shared with backends, and blocks, which are the
-// algorithms' own. Neither lies in the Go heap.
+// Package memory manages all memory of the daemon that grows with the data:
+// extents, which are shared with backends, and blocks, which are private to the
+// algorithms. Both are outside the Go heap.
 //
-// A Budget says how much there may be and who waits for it; every job has an
-// Account with a reservation out of it. A Store owns the pages: what a job
-// gives back stays warm for the next one, because fresh pages cost 0.3 to
-// 0.6 s/GB, and is dropped when the budget needs the room or nobody works.
+// A Budget limits the total and queues the jobs that must wait; each job has an
+// Account with a reservation from the Budget. A Store owns the pages. It keeps
+// the pages that a job returns for the next job, because fresh pages cost 0.3
+// to 0.6 s/GB, and drops them when the budget needs the space or the daemon is
+// idle.
 package memory

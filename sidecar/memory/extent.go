@@ -8,25 +8,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Extent is a sealed memfd that is mapped for its life. Every holder counts:
-// the job for what it reads or writes, and each backend that maps it, until
-// it says RELEASE or FILLED, or its socket reaches end of file.
+// Extent is a sealed memfd that stays mapped while it exists. Extents are
+// reference-counted: the job holds a reference while it reads or writes the
+// extent, and each backend that maps it holds one until it sends RELEASE or
+// FILLED or its socket reaches end of file.
 type Extent struct {
-	ID   uint64 // unique in the life of the daemon
+	ID   uint64 // unique during the life of the daemon
 	FD   int
 	Data []byte
 
 	mapping []byte
 
 	owner  *Account
-	window uint32 // of the owner's results
+	window uint32 // result window of the owner that the extent counts towards
 	refs   atomic.Int32
 }
 
-// Retain adds a holder.
+// Retain adds a reference.
 func (e *Extent) Retain() { e.refs.Add(1) }
 
-// Release takes one holder away; after the last one the extent is reused.
+// Release drops a reference. The store reuses the extent after the last one.
 func (e *Extent) Release() {
 	n := e.refs.Add(-1)
 	if n < 0 {

@@ -10,14 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watcher learns which extents exist, to give them to another process. Its
-// methods are called in the order of events and must not wait.
+// Watcher is notified of extents as they are created and dropped, so that they
+// can be shared with another process. Its methods are called in the order of
+// events and must not block.
 type Watcher interface {
 	Added(extent uint64)
 	Dropped(extent uint64)
 }
 
-// index finds extents by number and by address, and tells watchers of changes.
+// index finds extents by id and by address, and notifies watchers of changes.
 type index struct {
 	byID      map[uint64]*Extent
 	byAddress []*Extent
@@ -46,16 +47,16 @@ func (x *index) remove(e *Extent) {
 	}
 }
 
-// search returns the position of the first extent at address or behind it, and
-// whether one starts there.
+// search returns the position of the first extent at or after address, and
+// whether an extent starts exactly there.
 func (x *index) search(address uintptr) (int, bool) {
 	return slices.BinarySearchFunc(x.byAddress, address, func(e *Extent, a uintptr) int {
 		return cmp.Compare(shm.Address(e.Data), a)
 	})
 }
 
-// Watch tells w of every extent that exists and of all that come and go, until
-// stop.
+// Watch notifies w of every existing extent and of all later changes, until
+// stop is called.
 func (s *Store) Watch(w Watcher) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,8 +71,8 @@ func (s *Store) Watch(w Watcher) (stop func()) {
 	}
 }
 
-// Descriptor returns a descriptor of an extent, the caller's to close, or
-// false where the extent exists no more.
+// Descriptor returns a new file descriptor for an extent, which the caller must
+// close; ok is false if the extent no longer exists.
 func (s *Store) Descriptor(extent uint64) (fd int, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +87,8 @@ func (s *Store) Descriptor(extent uint64) (fd int, ok bool, err error) {
 	return fd, true, nil
 }
 
-// Place returns in which extent b lies, and from which byte on.
+// Place returns the extent that contains b and b's offset in it, in bytes; ok
+// is false if b is in no extent.
 func (s *Store) Place(b []byte) (extent uint64, offset int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,35 +11,37 @@ import (
 	"gpujoin/shm"
 )
 
-// Store owns the pages of extents and blocks, in use and kept warm. All of
-// them together never exceed its limit.
+// Store owns the pages of extents and blocks, both in use and kept for reuse.
+// Their total never exceeds the store's limit.
 type Store struct {
 	extentSize int64
 	limit      int64
 	maxExtents int
 
 	mu       sync.Mutex
-	physical int64 // extents, blocks and what is booked, in use or kept
-	extents  int   // that exist
+	physical int64 // bytes of extents, blocks and bookings, in use or kept
+	extents  int   // number of existing extents
 	nextID   uint64
 	warm     []*Extent
-	all      index              // extents that exist
-	blocks   map[int64][]*block // kept, by class
-	kept     int64              // bytes of them
+	all      index              // all existing extents
+	blocks   map[int64][]*block // kept blocks, by size class
+	kept     int64              // bytes of the kept blocks
 	lastUse  time.Time
 	closed   bool
 
-	trimming bool      // something is being destroyed, still counted and nowhere listed
-	trimmed  sync.Cond // that is over
-	// beforeTrim is called before something is destroyed, by tests. nil: nothing.
+	trimming bool      // a mapping is being destroyed: still counted, no longer listed
+	trimmed  sync.Cond // signals the end of trimming
+	// beforeTrim is a hook for tests that is called before a mapping is
+	// destroyed.
 	beforeTrim func()
 }
 
-// ErrStore: the system has no more memory or descriptors for extents.
+// ErrStore reports that the system has no more memory or descriptors for
+// extents.
 var ErrStore = errors.New("could not get memory")
 
-// NewStore returns a store of at most limit bytes, at most maxExtents
-// extents of extentSize bytes among them.
+// NewStore returns a store that holds at most limit bytes, including at most
+// maxExtents extents of extentSize bytes each.
 func NewStore(extentSize, limit int64, maxExtents int) (*Store, error) {
 	if err := shm.CheckExtentSize(extentSize); err != nil {
 		return nil, err
@@ -49,10 +51,10 @@ func NewStore(extentSize, limit int64, maxExtents int) (*Store, error) {
 	return s, nil
 }
 
-// ExtentSize returns the bytes of every extent.
+// ExtentSize returns the size of every extent in bytes.
 func (s *Store) ExtentSize() int64 { return s.extentSize }
 
-// makeRoom drops what is kept until n more bytes fit. The caller has locked s.
+// makeRoom drops kept memory until n more bytes fit. The caller holds s's lock.
 func (s *Store) makeRoom(n int64) error {
 	for s.physical+n > s.limit {
 		switch {
@@ -85,13 +87,13 @@ func (s *Store) largestKept() int64 {
 	return class
 }
 
-// staleAfter is how long a block of a size that nobody asks for is kept while
-// others are mapped.
+// staleAfter is how long a block of an unused size class is kept while blocks
+// of other classes are mapped.
 const staleAfter = 2 * time.Second
 
-// dropStale makes up for n bytes that are about to be mapped by blocks of
-// other sizes that were not used for a while, so that changing workloads do
-// not pile up memory. The caller has locked s.
+// dropStale drops blocks of other size classes that have not been used for a
+// while, to offset n bytes that are about to be mapped. It keeps changing
+// workloads from accumulating memory. The caller holds s's lock.
 func (s *Store) dropStale(n int64) {
 	limit := time.Now().Add(-staleAfter)
 	for class, list := range s.blocks {
@@ -122,11 +124,11 @@ func (s *Store) popBlock(class int64) *block {
 	return b
 }
 
-// dropExtent drops the extent that was unused for longest. The caller has
-// locked s.
+// dropExtent drops the least recently used extent. The caller holds s's lock.
 func (s *Store) dropExtent() { s.dropUnlisted(s.popExtent()) }
 
-// popExtent takes the extent that was unused for longest, which must exist.
+// popExtent removes and returns the least recently used extent. There must be
+// one.
 func (s *Store) popExtent() *Extent {
 	e := s.warm[0]
 	s.warm = append(s.warm[:0], s.warm[1:]...)
@@ -247,8 +249,8 @@ func (s *Store) putExtent(e *Extent) {
 	s.warm = append(s.warm, e)
 }
 
-// Warm creates extents until bytes of them exist or ctx is done, a few
-// milliseconds each.
+// Warm creates extents, a few milliseconds each, until extents of the given
+// total bytes exist or ctx is done.
 func (s *Store) Warm(ctx context.Context, bytes int64) error {
 	for ctx.Err() == nil {
 		s.mu.Lock()
@@ -266,7 +268,7 @@ func (s *Store) Warm(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// Close drops all that is kept, and what is in use when it comes back.
+// Close drops all kept memory, and drops memory in use when it is returned.
 func (s *Store) Close() {
 	s.Trim(0, 0)
 	s.mu.Lock()
@@ -275,16 +277,16 @@ func (s *Store) Close() {
 	s.Trim(0, 0)
 }
 
-// StoreUsage is a view of a Store.
+// StoreUsage is a snapshot of a Store.
 type StoreUsage struct {
 	Physical   int64 // bytes of extents and blocks, in use or kept
-	Extents    int   // that exist
-	Warm       int   // of them not in use
+	Extents    int   // number of existing extents
+	Warm       int   // extents that are not in use
 	KeptBlocks int64 // bytes
 	ExtentSize int64
 }
 
-// Usage returns how s stands now.
+// Usage returns a snapshot of s.
 func (s *Store) Usage() StoreUsage {
 	s.mu.Lock()
 	defer s.mu.Unlock()

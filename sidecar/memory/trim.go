@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Upkeep trims the store until ctx is done: what is kept beyond warm bytes of
-// extents goes back to the system when nothing was taken or given back for idle.
+// Upkeep runs until ctx is done. Whenever the store has been idle for the
+// duration idle, it returns kept memory beyond warm bytes of extents to the
+// system.
 func (s *Store) Upkeep(ctx context.Context, warm int64, idle time.Duration) {
 	tick := time.NewTicker(max(idle/4, time.Second))
 	defer tick.Stop()
@@ -20,17 +21,17 @@ func (s *Store) Upkeep(ctx context.Context, warm int64, idle time.Duration) {
 	}
 }
 
-// Trim drops what is kept beyond warm bytes of extents if nothing was taken
-// or given back for idle. It ends early when something is. Giving pages back
-// takes the kernel up to a second for some gigabytes: the store serves others
-// meanwhile.
+// Trim returns kept memory beyond warm bytes of extents to the system if no
+// memory was taken or returned for the duration idle. It stops early when the
+// store is used. Returning pages takes the kernel up to a second for several
+// gigabytes; the store serves other callers meanwhile.
 func (s *Store) Trim(warm int64, idle time.Duration) {
 	for s.trimOne(warm, idle) {
 	}
 }
 
-// trimOne drops one block or extent, and says whether there was one. Its bytes
-// count until they are given back; who needs them waits for that.
+// trimOne drops one block or extent, and reports whether there was one. Its
+// bytes count until the system has them back; a caller that needs them waits.
 func (s *Store) trimOne(warm int64, idle time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
