@@ -3,5 +3,4 @@
 // over the defaults. Each setting has one name: with dashes as a flag, with
 // underscores in the file, and with underscores in capitals in the environment.
 // An unknown setting or an invalid value is an error that names its source.
-// that says where it stands.
 package config

@@ -11,23 +11,23 @@ import (
 
 // Cores shares the machine's cores among the joins that run in this process.
 //
-// There are as many turns as cores, so that joins do not take them, and the
-// caches, from each other. Where more joins than that have work to do there is
-// a turn for each of them, up to ThreadsPerCore for a core: each join stands
-// for a backend that waits meanwhile, and the kernel, which divides processors
-// among threads, is to give the daemon what those backends would have had.
+// There are at least as many turns as cores. With that many, joins do not
+// compete for cores and caches. If more joins than cores have work to do, there
+// is one turn for each of them, up to ThreadsPerCore per core: each join stands
+// for a waiting backend, and the kernel, which divides processors among
+// threads, should give the daemon the share that those backends would have had.
 //
-// Who gets a turn is decided by a multi-level feedback queue. A join's level
-// rises with the logarithm of the processor time that it has had; the lowest
-// level goes first, and within a level the join that came first. So small joins
-// do not wait for large ones, and joins of one size, which would all end late
-// if they took turns, end one after the other. A join that has waited for
-// agedAfter goes before all of them.
+// A multi-level feedback queue assigns the turns. A join's level rises with the
+// logarithm of the processor time that it has used. The lowest level runs
+// first; within a level, joins run in order of arrival. Small joins therefore
+// do not wait for large ones, and joins of equal size, which would all finish
+// late under round robin, finish one after the other. A join that has waited
+// for agedAfter takes precedence over all levels.
 type Cores struct {
 	cores int
-	now   func() time.Duration // since some time
+	now   func() time.Duration // monotonic time
 
-	waiting atomic.Int32 // goroutines, so that Yield need not lock
+	waiting atomic.Int32 // waiting goroutines; lets Yield skip the lock
 
 	mu     sync.Mutex
 	inside int
@@ -35,39 +35,39 @@ type Cores struct {
 }
 
 const (
-	// ThreadsPerCore is how many threads work on joins for each core, at most.
-	// It bounds what switching between threads costs.
+	// ThreadsPerCore is the maximum number of join threads per core. It bounds
+	// the cost of context switches.
 	ThreadsPerCore = 4
-	// quantum is how long a join keeps its turns, at least: filling a core's
-	// cache takes a small part of it.
+	// quantum is the minimum time for which a join keeps its turns. Filling a
+	// core's cache takes a small part of it.
 	quantum = 10 * time.Millisecond
-	// levelTime is the processor time of a join at the lowest level; each other
-	// one has twice as much as all below it.
+	// levelTime is the processor time of the lowest level; each further level
+	// spans twice the time of all levels below it.
 	levelTime = 20 * time.Millisecond
-	// agedAfter is how long a join may wait for others that go first.
+	// agedAfter is how long a join may wait while other joins take precedence.
 	agedAfter = 250 * time.Millisecond
 )
 
-// NewCores returns turns for so many cores.
+// NewCores returns turns for the given number of cores.
 func NewCores(cores int) *Cores {
 	start := time.Now()
 	return &Cores{cores: cores, now: func() time.Duration { return time.Since(start) }}
 }
 
-// Share is the turns of one join. It implements device.Turns.
+// Share holds the turns of one join. It implements device.Turns.
 type Share struct {
 	cores *Cores
 
 	// Guarded by cores.mu.
 	inside  int
-	queue   []chan struct{} // of goroutines that wait
-	served  time.Duration   // processor time until at
+	queue   []chan struct{} // waiting goroutines
+	served  time.Duration   // processor time used until at
 	at      time.Duration
-	granted time.Duration // when it last got a turn
-	since   time.Duration // when it began to wait, or got its last turn since
+	granted time.Duration // time of its last turn's start
+	since   time.Duration // time at which it began to wait, or got its last turn since
 }
 
-// Join adds a join. Its share is given back by Close.
+// Join adds a join. The caller must call Close on the returned share.
 func (c *Cores) Join() *Share {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *Cores) Join() *Share {
 	return s
 }
 
-// Close gives the share back. None of its goroutines has a turn or waits.
+// Close removes the join. None of its goroutines may hold or await a turn.
 func (s *Share) Close() {
 	c := s.cores
 	c.mu.Lock()
@@ -85,7 +85,8 @@ func (s *Share) Close() {
 	c.shares = slices.DeleteFunc(c.shares, func(o *Share) bool { return o == s })
 }
 
-// Load returns how many joins have work to do, and how many turns there are.
+// Load returns the number of joins that have work to do and the number of
+// turns.
 func (c *Cores) Load() (joins, turns int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,8 +172,7 @@ func (s *Share) wait(ctx context.Context) {
 	}
 }
 
-// dispatch gives free turns to those who should have them. The caller has
-// locked c.
+// dispatch assigns free turns. The caller holds c's lock.
 func (c *Cores) dispatch() {
 	for now := c.now(); c.inside < c.turns(); {
 		s := c.best(now)
@@ -188,10 +188,10 @@ func (c *Cores) dispatch() {
 	}
 }
 
-// best returns the join that waits and goes before the others; nil: none
-// waits. The caller has locked c.
+// best returns the waiting join with the highest precedence, nil if none waits.
+// The caller holds c's lock.
 func (c *Cores) best(now time.Duration) (best *Share) {
-	for _, s := range c.shares { // of equals the first
+	for _, s := range c.shares { // the first one wins ties
 		if len(s.queue) > 0 && (best == nil || s.before(best, now)) {
 			best = s
 		}
@@ -199,7 +199,8 @@ func (c *Cores) best(now time.Duration) (best *Share) {
 	return best
 }
 
-// before says whether s, which waits, goes before o, which waits or works.
+// before reports whether s, which waits, takes precedence over o, which waits
+// or runs.
 func (s *Share) before(o *Share, now time.Duration) bool {
 	aged := func(s *Share) bool { return len(s.queue) > 0 && now-s.since >= agedAfter }
 	if a, b := aged(s), aged(o); a || b {

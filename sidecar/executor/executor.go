@@ -1,6 +1,6 @@
-// Package executor is where joins are executed: an executor runs plans, in this
-// process or in another one, and a set of executors chooses one for each job
-// and goes on with the next where one fails.
+// Package executor runs joins. An Executor runs plans in this process or in
+// another one. A Set selects an executor for each job and tries the next one if
+// it fails.
 package executor
 
 import (
@@ -10,73 +10,77 @@ import (
 	"gpujoin/joincore"
 )
 
-// ErrAbsent: the machine does not have what a executor needs. It is the normal
-// state of most machines, and no news to anybody who runs a query.
+// ErrAbsent reports that the machine lacks what an executor needs, such as a
+// GPU. This is normal and not worth reporting to the user of a query.
 var ErrAbsent = errors.New("not available here")
 
-// ErrUnavailable: a executor that should work does not at the moment.
+// ErrUnavailable reports that an executor that should work is out of service.
 var ErrUnavailable = errors.New("out of service")
 
-// Executor executes plans on the devices of one provider.
+// Executor runs plans on the devices of one provider.
 type Executor interface {
-	// Name is the provider's, at most 15 bytes.
+	// Name returns the provider's name, at most 15 bytes.
 	Name() string
-	// Ready returns why no job can run now: ErrAbsent, ErrUnavailable.
+	// Ready returns nil if the executor can run jobs, or an error that wraps
+	// ErrAbsent or ErrUnavailable.
 	Ready() error
-	// Run executes a job. When it returns nothing of the executor touches the
-	// job's inputs, batches or memory any more, whatever has happened. It may
-	// fill stats of a run that fails.
+	// Run executes a job. After it returns, with or without an error, the
+	// executor no longer accesses the job's inputs, batches or memory. A failed
+	// run may fill stats in part.
 	Run(ctx context.Context, job *Job, stats *joincore.Stats) error
-	// Devices describes what the executor works on, for people.
+	// Devices describes the executor's devices for status reports.
 	Devices() []Device
-	// Close ends the executor. No job may be running.
+	// Close shuts the executor down. No job may be running.
 	Close()
 }
 
-// Job is what is to be executed.
+// Job is a plan with its inputs, output and memory.
 type Job struct {
 	Plan   *joincore.Plan
-	Inputs []*joincore.Relation // in extents, for executors in other processes
+	Inputs []*joincore.Relation // in extents, so that other processes can read them
 	Memory Memory
 	Sink   joincore.Sink
-	// Begin is told who begins to execute the job, and why it is not a executor
-	// that was preferred; "" where there is nothing to say.
+	// Begin is called when an executor starts the job, with its provider.
+	// fallback is the reason why no preferred executor runs the job, "" if
+	// there is none to report.
 	Begin func(provider, fallback string)
-	// Again says whether the job may be started anew after a failure, and then
-	// forgets what the sink has got. nil: never.
+	// Again reports whether the job may be restarted after a failure. If so, it
+	// discards the rows that the sink has received. nil means never.
 	Again func() bool
 }
 
-// Memory is the account of a job.
+// Memory is a job's memory account.
 type Memory interface {
 	joincore.Memory
-	// Book counts bytes that another process maps for the job; ErrBudget.
+	// Book charges n bytes that another process maps for the job. Errors wrap
+	// joincore.ErrBudget.
 	Book(n int64) error
 	Unbook(n int64)
-	// Place returns in which extent b lies, and where in it.
+	// Place returns the extent that contains b and b's offset in it, in bytes;
+	// ok is false if b is in no extent.
 	Place(b []byte) (extent uint64, offset int64, ok bool)
 }
 
 // States of a device.
 const (
 	StateReady    = "ready"
-	StateAbsent   = "absent"   // the machine does not have it
-	StateStarting = "starting" // its process is
-	StateWaiting  = "waiting"  // its process has ended and will be started again
-	StateBroken   = "broken"   // its process has ended too often
+	StateAbsent   = "absent"   // the machine does not have the device
+	StateStarting = "starting" // the device's process is starting
+	StateWaiting  = "waiting"  // the process has ended and will be restarted
+	StateBroken   = "broken"   // the process has ended too often
 )
 
-// Device is one device as people see it.
+// Device is a device as status reports show it.
 type Device struct {
 	Number   int    `json:"device"`
 	Provider string `json:"provider"`
 	Name     string `json:"name"`
 	State    string `json:"state"`
-	Reason   string `json:"reason,omitempty"` // why it is not ready, or what it does without
+	Reason   string `json:"reason,omitempty"` // why it is not ready, or which feature it runs without
 	Memory   int64  `json:"memory,omitempty"` // bytes
-	Budget   int64  `json:"budget,omitempty"` // of them that joins may take
+	Budget   int64  `json:"budget,omitempty"` // bytes of Memory that joins may use
 	Used     int64  `json:"used"`
 	Jobs     int    `json:"jobs"`
 	Queued   int    `json:"queued"`
-	Restarts int    `json:"restarts"` // of its process
+	Restarts int    `json:"restarts"` // of the device's process
 }

@@ -10,7 +10,7 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// Local executes in this process. It is always ready.
+// Local is an Executor that runs jobs in this process. It is always ready.
 type Local struct {
 	provider device.Provider
 	options  run.Options
@@ -19,7 +19,8 @@ type Local struct {
 	jobs     atomic.Int64
 }
 
-// NewLocal returns a executor over p. name is the device's, for people.
+// NewLocal returns an executor that runs joins on p. name is the device's name
+// in status reports.
 func NewLocal(p device.Provider, options run.Options, name string) *Local {
 	cores := options.Device.Streams
 	if cores <= 0 {
@@ -28,13 +29,13 @@ func NewLocal(p device.Provider, options run.Options, name string) *Local {
 	return &Local{provider: p, options: options, name: name, cores: NewCores(cores)}
 }
 
-// Name implements Backend.
+// Name implements Executor.
 func (l *Local) Name() string { return l.provider.Name() }
 
-// Ready implements Backend.
+// Ready implements Executor.
 func (l *Local) Ready() error { return nil }
 
-// Run implements Backend.
+// Run implements Executor.
 func (l *Local) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	l.jobs.Add(1)
 	defer l.jobs.Add(-1)
@@ -51,10 +52,10 @@ func (l *Local) Load() (joins, threads int) { return l.cores.Load() }
 // Estimate implements Last.
 func (l *Local) Estimate(plan *joincore.Plan) int64 { return run.Estimate(plan, l.options) }
 
-// Devices implements Backend.
+// Devices implements Executor.
 func (l *Local) Devices() []Device {
 	return []Device{{Provider: l.Name(), Name: l.name, State: StateReady, Jobs: int(l.jobs.Load())}}
 }
 
-// Close implements Backend.
+// Close implements Executor.
 func (l *Local) Close() {}

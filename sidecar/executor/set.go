@@ -12,35 +12,35 @@ import (
 	"gpujoin/joincore"
 )
 
-// Policy says which executor gets a job.
+// Policy selects the jobs that the preferred executors run.
 type Policy struct {
-	// MinRows is how many rows all inputs together have at least, for a job to
-	// leave this process; 0: every job does.
+	// MinRows is the minimum total of input rows for a job to run on a
+	// preferred executor; 0 means no minimum.
 	MinRows int64
-	// Insist says that the preferred executors were asked for, so that it is
-	// worth saying where the machine does not have them.
+	// Insist is set if the user requested the preferred executors, so that
+	// their absence is reported.
 	Insist bool
-	// Worth says whether a job of enough rows is predicted to take less time on
-	// the preferred executors; nil: it is.
+	// Worth reports whether a job with at least MinRows rows is predicted to
+	// take less time on the preferred executors. nil means always.
 	Worth func(*Job) bool
 }
 
-// Set is the executors of a daemon.
+// Set holds the executors of a daemon.
 type Set struct {
 	preferred []Executor // tried in order
-	last      Last       // runs what no other one does
+	last      Last       // runs the jobs that no preferred executor runs
 	policy    Policy
 	log       *slog.Logger
 }
 
-// Last is a executor that runs every job.
+// Last is an executor that can run every job.
 type Last interface {
 	Executor
-	// Estimate returns the private bytes that executing plan is expected to
-	// need, beside inputs and results.
+	// Estimate returns the private memory, in bytes, that executing plan is
+	// expected to need in addition to inputs and results.
 	Estimate(plan *joincore.Plan) int64
-	// Load returns how many joins have work to do for a thread, and how many
-	// threads may work on joins at a time.
+	// Load returns the number of joins that have work for a thread and the
+	// number of threads that may work on joins at a time.
 	Load() (joins, threads int)
 }
 
@@ -49,22 +49,22 @@ func NewSet(last Last, policy Policy, log *slog.Logger, preferred ...Executor) *
 	return &Set{preferred: preferred, last: last, policy: policy, log: log}
 }
 
-// Estimate returns the private bytes that a job is expected to need. They are
-// those of running it here, so that falling back needs no more than was
-// reserved.
+// Estimate returns the private memory, in bytes, that a job is expected to
+// need. It assumes that the last executor runs the job, so that a fallback
+// needs no more memory than was reserved.
 func (s *Set) Estimate(plan *joincore.Plan) int64 {
 	n := s.last.Estimate(plan)
-	if n < 0 { // absurd estimates of rows
+	if n < 0 { // overflow of extreme row estimates
 		return math.MaxInt64
 	}
 	return n
 }
 
-// Load returns how busy the cores are.
+// Load returns the load of the cores; see Last.
 func (s *Set) Load() (joins, threads int) { return s.last.Load() }
 
-// Run executes a job on the first executor that is ready for it and does not
-// fail. The error is of the last executor that has tried.
+// Run executes a job on the first executor that is ready for it and succeeds.
+// It returns the error of the last executor that it tried.
 func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	sink := &watchedSink{Sink: job.Sink}
 	watched := *job
@@ -92,13 +92,13 @@ func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	return s.last.Run(ctx, job, stats)
 }
 
-// leaves says whether a job is for the preferred executors.
+// leaves reports whether the preferred executors should run a job.
 func (p *Policy) leaves(job *Job) bool {
 	return inputRows(job) >= p.MinRows && (p.Worth == nil || p.Worth(job))
 }
 
-// again says whether another executor may try a job that has failed: where the
-// executor is to blame, and nobody has got rows of it.
+// again reports whether another executor may retry a failed job: the executor
+// caused the failure and no participant has received rows.
 func (s *Set) again(ctx context.Context, job *Job, sink *watchedSink, err error) bool {
 	return ctx.Err() == nil && sink.failure() == nil && !errors.Is(err, joincore.ErrRowTooWide) &&
 		job.Again != nil && job.Again()
@@ -117,7 +117,7 @@ func firstLine(s string) string {
 	return line
 }
 
-// Names returns the providers that this machine has, the first choice first.
+// Names returns the providers that this machine has, in order of preference.
 func (s *Set) Names() []string {
 	var out []string
 	for _, b := range s.preferred {
@@ -137,7 +137,7 @@ func (s *Set) Devices() []Device {
 	return append(out, s.last.Devices()...)
 }
 
-// Close ends all executors. No job may be running.
+// Close closes all executors. No job may be running.
 func (s *Set) Close() {
 	for _, b := range s.preferred {
 		b.Close()
@@ -145,7 +145,7 @@ func (s *Set) Close() {
 	s.last.Close()
 }
 
-// watchedSink remembers that the sink itself has failed.
+// watchedSink records whether the sink itself has failed.
 type watchedSink struct {
 	joincore.Sink
 	mu  sync.Mutex
@@ -172,7 +172,7 @@ func (w *watchedSink) failure() error {
 // NewBatch implements joincore.Sink.
 func (w *watchedSink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
 	b, err := w.Sink.NewBatch(ctx, heap)
-	// Who gave up waiting was told to; that is not the sink's failure.
+	// A cancelled wait is not the sink's failure.
 	if ctx.Err() == nil {
 		w.note(err)
 	}

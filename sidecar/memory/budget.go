@@ -19,7 +19,6 @@ var (
 // Group identifies processes that would wait for themselves: a backend and its
 // parallel workers. It holds the process id of the leader and the one that the
 // kernel reports, 0 if unknown. Two groups are the same if they share an id.
-// any id.
 type Group [2]int32
 
 func (g Group) meets(o Group) bool {

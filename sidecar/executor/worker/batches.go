@@ -8,11 +8,11 @@ import (
 	"gpujoin/sidecar/executor/worker/wire"
 )
 
-// maxAsked bounds how many batches a child may wait for.
+// maxAsked bounds how many batches a child may have requested at a time.
 const maxAsked = 1 << 10
 
-// want asks the sink for a batch, beside everything else: that may have to
-// wait until others have come back.
+// want requests a batch from the sink in a goroutine of its own, since the
+// request may have to wait until other batches are returned.
 func (r *running) want(w *wire.Want) error {
 	number := w.GetBatch()
 	r.mu.Lock()
@@ -37,7 +37,7 @@ func (r *running) want(w *wire.Want) error {
 	return nil
 }
 
-// grant gets a batch and lets the child write it.
+// grant obtains a batch and gives the child write access to it.
 func (r *running) grant(number uint64, heap []float64) {
 	b, err := r.job.Sink.NewBatch(r.ctx, heap)
 	var segment *wire.Segment
@@ -76,7 +76,7 @@ func (r *running) take(number uint64) (*joincore.Batch, error) {
 	return b, nil
 }
 
-// emitted hands a batch on.
+// emitted passes a batch to the sink.
 func (r *running) emitted(e *wire.Emitted) error {
 	b, err := r.take(e.GetBatch())
 	if err != nil {
@@ -105,7 +105,8 @@ func (r *running) emitted(e *wire.Emitted) error {
 	return nil
 }
 
-// checkEmitted says whether a batch can hold what the child says it holds.
+// checkEmitted verifies that the batch can hold the rows and bytes that the
+// child reports.
 func checkEmitted(e *wire.Emitted, b *joincore.Batch) ([]int, error) {
 	if e.GetRows() < 1 || e.GetRows() > int64(b.Rows) || len(e.GetHeap()) != len(b.Columns) {
 		return nil, fmt.Errorf("%w: %d rows with %d columns in a batch of %d with %d", errProtocol,
@@ -121,7 +122,7 @@ func checkEmitted(e *wire.Emitted, b *joincore.Batch) ([]int, error) {
 	return heap, nil
 }
 
-// book counts memory that the child wants to map.
+// book charges memory that the child is about to map.
 func (r *running) book(n int64) {
 	if n < 1 || r.job.Memory.Book(n) != nil {
 		n = 0

@@ -2,15 +2,16 @@ package worker
 
 import "time"
 
-// breaker decides when a child that has ended is started again: after pauses
-// that double, and after too many ends in a while only when the breaker has
-// been open for long. What is wrong then is nothing that a restart mends.
+// breaker decides when a child that has ended is restarted. The pause doubles
+// with each end. After too many ends within a window the breaker opens, since
+// another restart is unlikely to help, and the child is restarted only after a
+// long pause.
 type breaker struct {
 	timing Timing
 	deaths []time.Time // within the window
 }
 
-// died notes an end and returns the pause before the next start, and whether
+// died records an end and returns the pause before the next start, and whether
 // the breaker is open.
 func (b *breaker) died(now time.Time) (pause time.Duration, open bool) {
 	kept := b.deaths[:0]

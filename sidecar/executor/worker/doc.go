@@ -1,14 +1,15 @@
-// Package worker is a worker process as the daemon sees it: an executor whose
-// joins run in a child process.
+// Package worker implements an executor whose joins run in a child process, the
+// worker.
 //
-// A supervisor keeps the child alive: it probes for what the child needs,
-// starts it, asks it for a sign of life, and starts it again after it has
-// ended, later each time, and after too many ends not for a good while. A
-// child that hangs or breaks the protocol is killed.
+// A supervisor keeps the child running. It probes for the child's requirements,
+// starts the child, polls its status, and restarts it after it has ended. The
+// pause before a restart grows with each end; after too many ends the
+// supervisor waits for a long time. It kills a child that hangs or violates the
+// protocol.
 //
-// Rows lie in the daemon's extents. The child gets every extent once, over a
-// socket that it inherits, and is told over gRPC which bytes of them are a
-// job's inputs and batches. What a child may write is not used for anything
-// else before the child has said that it is done with it, or its process has
-// ended. Nothing that it says is believed without a check.
+// Rows are stored in the daemon's extents. The child receives each extent once,
+// over an inherited socket, and learns over gRPC which bytes hold a job's
+// inputs and batches. The daemon does not reuse memory that a child may write
+// until the child has released it or its process has ended. The daemon
+// validates everything that the child sends.
 package worker

@@ -9,23 +9,24 @@ import (
 	"strings"
 )
 
-// ErrNoDriver: this machine has no NVIDIA driver.
+// ErrNoDriver reports that this machine has no NVIDIA driver.
 var ErrNoDriver = errors.New("no NVIDIA driver")
 
-// driverLibrary is what every program that uses CUDA loads; the driver brings
-// it.
+// driverLibrary is the library that every CUDA program loads. It is part of the
+// driver.
 const driverLibrary = "libcuda.so.1"
 
-// systemDirs are where the dynamic loader looks, and where container runtimes
-// and WSL put the driver.
+// systemDirs are the directories that the dynamic loader searches, and those in
+// which container runtimes and WSL install the driver.
 var systemDirs = []string{
 	"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
 	"/usr/local/nvidia/lib64", "/usr/local/cuda/compat", "/usr/lib/wsl/lib",
 }
 
-// FindDriver looks for the CUDA driver below root, "/" but for tests, without
-// loading it: the daemon stays a program without C. It returns where the
-// library lies, and the version of the kernel's module where that can be seen.
+// FindDriver looks for the CUDA driver's library below root, which is "/"
+// except in tests. It does not load the library, so that the daemon needs no C
+// code. It returns the library's path and the version of the kernel module, ""
+// if unknown. Without a driver the error wraps ErrNoDriver.
 func FindDriver(root string, environ []string) (library, version string, err error) {
 	var dirs []string
 	for _, e := range environ {
@@ -70,7 +71,7 @@ func loaderDirs(root string) []string {
 	return dirs
 }
 
-// moduleVersion returns the version of the kernel's module, "" if unknown.
+// moduleVersion returns the version of the kernel module, "" if unknown.
 func moduleVersion(root string) string {
 	text, err := os.ReadFile(filepath.Join(root, "proc/driver/nvidia/version"))
 	if err != nil {

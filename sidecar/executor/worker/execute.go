@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Execute runs the worker's program once, for a command of its own in place of
-// serving: with the same probe, the same checks of the program, and the same
-// environment. What it prints goes to out and errOut. An *exec.ExitError: it
-// said itself what failed.
+// Execute runs the worker program once with args instead of starting it as a
+// server. It uses the same probe, the same checks of the program and the same
+// environment. The program's output goes to out and errOut. If the error is an
+// *exec.ExitError, the program has printed the reason itself.
 func Execute(ctx context.Context, config Config, args []string, out, errOut io.Writer) error {
 	if err := config.Probe(); err != nil {
 		return err
@@ -33,7 +33,7 @@ func Execute(ctx context.Context, config Config, args []string, out, errOut io.W
 			return fmt.Errorf("%w: %s has the checksum %x, not the one that is configured", ErrProgram, path, sum)
 		}
 	}
-	// The kernel kills the child when the thread that has started it ends.
+	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, path, args...)

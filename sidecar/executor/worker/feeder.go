@@ -8,10 +8,10 @@ import (
 	"gpujoin/sidecar/memory"
 )
 
-// feeder hands the extents of a store over to one child, those that exist and
-// all that come, and tells it which are gone. It is a memory.Watcher: events
-// are queued and a goroutine sends, so that nobody who needs an extent waits
-// for the child.
+// feeder passes the extents of a store to one child: all existing ones, then
+// every new one. It also tells the child which extents are dropped. It is a
+// memory.Watcher: events are queued and a goroutine sends them, so that
+// allocating an extent never waits for the child.
 type feeder struct {
 	store  *memory.Store
 	sender *fds.Sender
@@ -23,7 +23,7 @@ type feeder struct {
 	queue  []event
 	closed bool
 	done   chan struct{}
-	given  map[uint64]bool // the goroutine's own
+	given  map[uint64]bool // used only by the goroutine
 }
 
 type event struct {
@@ -31,7 +31,7 @@ type event struct {
 	kind   fds.Kind
 }
 
-// startFeeder begins the handover. broken is called once if it fails.
+// startFeeder starts sending. It calls broken once if sending fails.
 func startFeeder(store *memory.Store, sender *fds.Sender, broken func(error)) (stop func()) {
 	f := &feeder{
 		store: store, sender: sender, size: store.ExtentSize(), broken: broken,
@@ -63,7 +63,8 @@ func (f *feeder) enqueue(e event) {
 	f.wake.Signal()
 }
 
-// work sends until it is stopped, as many extents in a message as are queued.
+// work sends events until it is stopped, as many queued extents per message as
+// fit.
 func (f *feeder) work() {
 	defer close(f.done)
 	for {
@@ -95,7 +96,7 @@ func (f *feeder) send(part []event) error {
 	defer func() { shm.CloseFDs(m.FDs) }()
 	for _, e := range part {
 		if e.kind == fds.Drop {
-			if f.given[e.extent] { // others came and went unseen
+			if f.given[e.extent] { // the extent was not created and dropped while queued
 				delete(f.given, e.extent)
 				m.Extents = append(m.Extents, e.extent)
 			}

@@ -28,16 +28,16 @@ type process struct {
 	worker wire.WorkerClient
 	stderr *stderrLog
 	cmd    *exec.Cmd
-	ctx    context.Context // ends when the child is to be killed
+	ctx    context.Context // cancelled to kill the child
 	cancel context.CancelFunc
-	exited chan struct{} // the process is gone and reaped
+	exited chan struct{} // closed when the process has been reaped
 
 	mu  sync.Mutex
-	why error // that it was killed for
+	why error // reason for killing it
 }
 
-// startProcess starts a child and waits until it serves, or ctx is done, which
-// means nothing to it later.
+// startProcess starts a child and waits until it serves. ctx limits only the
+// start.
 func startProcess(ctx context.Context, config *Config, sum []byte) (*process, []executor.Device, error) {
 	path, err := checkProgram(config.Path)
 	if err != nil {
@@ -69,7 +69,7 @@ func startProcess(ctx context.Context, config *Config, sum []byte) (*process, []
 		Stderr:           p.stderr,
 		SyncStdout:       p.stderr,
 		SyncStderr:       p.stderr,
-		Logger:           hclog.NewNullLogger(), // what matters is said here
+		Logger:           hclog.NewNullLogger(), // this package logs the relevant events itself
 	})
 	connected := make(chan error)
 	go p.live(connected, sender)
@@ -89,8 +89,8 @@ func startProcess(ctx context.Context, config *Config, sum []byte) (*process, []
 	return p, devices, nil
 }
 
-// live is the child's life, on a thread of its own: the kernel kills the child
-// when the thread that has started it ends, and threads end before processes.
+// live starts the child and waits for its end. It locks its OS thread, because
+// the kernel kills the child when the thread that started it ends.
 func (p *process) live(connected chan<- error, sender *fds.Sender) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -108,7 +108,7 @@ func (p *process) live(connected chan<- error, sender *fds.Sender) {
 	p.cancel()
 	p.client.Kill() // waits until the process is reaped
 	sender.Close()
-	_ = os.RemoveAll(p.config.Sockets) // made anew for the next child
+	_ = os.RemoveAll(p.config.Sockets) // the next child gets a new directory
 	close(p.exited)
 }
 
@@ -125,7 +125,8 @@ func (p *process) connect() error {
 	return nil
 }
 
-// kill ends the child. The first reason counts; nil: it ends by itself.
+// kill kills the child. The first reason is kept; nil means that the child ends
+// by itself.
 func (p *process) kill(why error) {
 	p.mu.Lock()
 	if p.why == nil {
@@ -135,11 +136,12 @@ func (p *process) kill(why error) {
 	p.cancel()
 }
 
-// exitGrace is how long a child whose connection broke may take to end.
+// exitGrace is how long a child may take to exit after its connection broke.
 const exitGrace = time.Second
 
-// brokenOff ends a child whose connection broke. Mostly it has ended already,
-// and how it did is the better reason.
+// brokenOff kills a child whose connection broke. It first waits briefly,
+// because the child has usually exited already and its exit status is the
+// better reason.
 func (p *process) brokenOff(err error) {
 	select {
 	case <-p.exited:
@@ -149,7 +151,7 @@ func (p *process) brokenOff(err error) {
 	}
 }
 
-// stop lets the child end by itself, for a moment.
+// stop gives the child a grace period to exit by itself.
 func (p *process) stop() {
 	p.mu.Lock()
 	p.why = errors.New("the daemon is stopping")
@@ -170,8 +172,8 @@ func (p *process) stop() {
 	<-p.exited
 }
 
-// exitReason says why the child has ended, once it has: what the daemon killed
-// it for, and what the child said itself.
+// exitReason returns why a finished child has ended: the reason for which the
+// daemon killed it and the child's own last log line.
 func (p *process) exitReason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrProgram: a program that is not fit to be started.
+// ErrProgram reports a program that must not be started.
 var ErrProgram = errors.New("unusable worker program")
 
-// checkProgram returns the program behind path if only its owner and root can
-// change it or put another one in its place. Its checksum is compared with
-// what is then executed, and nobody may come in between.
+// checkProgram returns the resolved path of the program if only its owner and
+// root can modify or replace it. The program is executed after its checksum is
+// compared, and no other user must be able to replace it in between.
 func checkProgram(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -33,7 +33,7 @@ func checkProgram(path string) (string, error) {
 		if err := unix.Stat(at, &st); err != nil {
 			return "", fmt.Errorf("%w: %s: %w", ErrProgram, at, err)
 		}
-		sticky := at != real && st.Mode&unix.S_ISVTX != 0 // nobody renames what is another's
+		sticky := at != real && st.Mode&unix.S_ISVTX != 0 // a sticky directory: only an entry's owner can rename it
 		switch {
 		case at == real && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0):
 			return "", fmt.Errorf("%w: %s is not a program", ErrProgram, at)
@@ -62,8 +62,8 @@ func checksum(path string) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// prepareSockets makes the directory for the child's socket and empties it:
-// a child that is killed leaves its socket behind.
+// prepareSockets creates the directory for the child's socket and empties it,
+// since a killed child leaves its socket behind.
 func prepareSockets(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
@@ -87,13 +87,13 @@ func prepareSockets(dir string) error {
 	return nil
 }
 
-// passed are the variables that a child inherits: where libraries lie, and
-// which devices it may see. Everything else, passwords included, it does not.
+// passed lists the variables that a child inherits: the library path and the
+// visible devices. It inherits no others, such as passwords.
 var passed = []string{"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"}
 
-// workerEnviron returns what the worker's program gets of an environment.
-// Kernels are loaded at its start: loaded at their first use they would wait
-// for those that run.
+// workerEnviron returns the environment of the worker program, derived from
+// environ. It makes CUDA load kernels at start: a kernel loaded at its first
+// use would wait for the kernels that are running.
 func workerEnviron(environ []string) []string {
 	out := []string{"CUDA_MODULE_LOADING=EAGER"}
 	for _, e := range environ {
@@ -104,7 +104,7 @@ func workerEnviron(environ []string) []string {
 	return out
 }
 
-// childEnviron returns the environment of a child that serves.
+// childEnviron returns the environment of a child that serves jobs.
 func childEnviron(environ []string, sockets string) []string {
 	return append(workerEnviron(environ), plugin.EnvUnixSocketDir+"="+sockets)
 }

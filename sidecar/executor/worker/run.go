@@ -12,10 +12,10 @@ import (
 	"gpujoin/sidecar/executor/worker/wire"
 )
 
-// ErrLost: the child has ended, or had to be killed, while it ran the job.
+// ErrLost reports that the child ended or was killed while it ran the job.
 var ErrLost = errors.New("the worker was lost")
 
-// errProtocol: what the child says makes no sense. It is killed.
+// errProtocol reports an invalid message from the child. The child is killed.
 var errProtocol = errors.New("the worker broke the protocol")
 
 // running is one job in a child.
@@ -24,15 +24,15 @@ type running struct {
 	job     *executor.Job
 	stream  wire.Worker_RunClient
 	box     *wire.Mailbox[wire.ToWorker]
-	ctx     context.Context // of granting batches
+	ctx     context.Context // for granting batches
 	cancel  context.CancelFunc
 	grants  sync.WaitGroup
 
 	mu      sync.Mutex
-	asked   map[uint64]bool            // batches that are waited for
-	batches map[uint64]*joincore.Batch // that the child may write
+	asked   map[uint64]bool            // requested batches that were not granted yet
+	batches map[uint64]*joincore.Batch // batches that the child may write
 	booked  int64
-	failed  error // of the sink
+	failed  error // error of the sink
 }
 
 // run executes a job in the child.
@@ -44,8 +44,8 @@ func (p *process) run(ctx context.Context, job *executor.Job, stats *joincore.St
 	r := &running{process: p, job: job, asked: map[uint64]bool{}, batches: map[uint64]*joincore.Batch{}}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	defer r.cancel()
-	// The stream lives as long as the child: who just hung up would not know
-	// when the child has stopped writing.
+	// The stream must outlive ctx: closing it early would not tell us when the
+	// child has stopped writing.
 	streamCtx, hangUp := context.WithCancel(p.ctx)
 	defer hangUp()
 	if r.stream, err = p.worker.Run(streamCtx); err != nil {
@@ -72,11 +72,11 @@ func (p *process) run(ctx context.Context, job *executor.Job, stats *joincore.St
 	}
 	r.release()
 	hangUp()
-	_ = r.box.Flush() // the child has left, or will not listen any more
+	_ = r.box.Flush() // fails if the child has ended or closed the stream
 	return r.outcome(ctx, done, err, stats)
 }
 
-// encodeJob says what the child has to do.
+// encodeJob builds the start message of a job.
 func encodeJob(job *executor.Job) (*wire.Start, error) {
 	plan, err := wire.EncodePlan(job.Plan)
 	if err != nil {
@@ -104,8 +104,8 @@ func place(job *executor.Job) func([]byte) (wire.Place, bool) {
 	}
 }
 
-// cancelWith tells the child when ctx is done, and kills it if that does not
-// help.
+// cancelWith sends a cancel request when ctx is done, and kills the child if it
+// does not stop in time.
 func (r *running) cancelWith(ctx context.Context, finished <-chan struct{}) {
 	select {
 	case <-finished:
@@ -123,8 +123,8 @@ func (r *running) cancelWith(ctx context.Context, finished <-chan struct{}) {
 	}
 }
 
-// receive acts on what the child says until it is done. Errors: ErrLost where
-// the child has ended, errProtocol where it has to.
+// receive handles the child's messages until the run is done. It returns
+// ErrLost if the child has ended and errProtocol if the child must be killed.
 func (r *running) receive() (*wire.Done, error) {
 	for {
 		m, err := r.stream.Recv()
@@ -158,7 +158,7 @@ func (r *running) receive() (*wire.Done, error) {
 	}
 }
 
-// release takes everything back from a child that does not use it any more.
+// release returns the batches and bookings of a child that no longer uses them.
 func (r *running) release() {
 	r.cancel()
 	r.grants.Wait()
@@ -168,8 +168,8 @@ func (r *running) release() {
 	r.job.Memory.Unbook(r.booked)
 }
 
-// outcome says how the job has ended: what the sink or the caller did counts
-// before what the child made of it.
+// outcome returns the result of the job. An error of the sink or of the caller
+// takes precedence over the child's error.
 func (r *running) outcome(ctx context.Context, done *wire.Done, err error, stats *joincore.Stats) error {
 	if stats != nil && done.GetStats() != nil {
 		*stats = done.GetStats().Decode(joins(r.job.Plan.Root))

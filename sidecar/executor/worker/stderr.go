@@ -9,20 +9,19 @@ import (
 	"sync"
 )
 
-// stderrLog is what a child writes to its standard error: lines of JSON in the
-// form of slog, which go to the daemon's log as they are, or the run-time
-// system's own when the child crashes. It remembers the line that explains
-// the child's end best.
+// stderrLog receives a child's standard error: slog records as JSON lines,
+// which it forwards to the daemon's log, or the runtime's output when the child
+// crashes. It remembers the line that best explains the child's end.
 type stderrLog struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
 	line  []byte
 	last  string
-	fatal bool // last is why the child has crashed; its stack follows
+	fatal bool // last is the reason of a crash; its stack follows
 }
 
-// maxLine bounds what is kept of a line.
+// maxLine is the number of bytes kept of a line.
 const maxLine = 1 << 14
 
 // Write implements io.Writer.
@@ -80,8 +79,8 @@ func (w *stderrLog) say(line string) {
 	w.log.Log(context.Background(), level, message, attributes...)
 }
 
-// lastLine returns the line that explains the child's end best, "" if it has
-// not said anything.
+// lastLine returns the line that best explains the child's end, "" if there was
+// no output.
 func (w *stderrLog) lastLine() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// supervise keeps a child alive until ctx is done.
+// supervise keeps a child running until ctx is done.
 func (r *Remote) supervise(ctx context.Context) {
 	defer close(r.done)
 	b := &breaker{timing: r.config.Timing}
@@ -43,8 +43,8 @@ func (r *Remote) supervise(ctx context.Context) {
 	}
 }
 
-// attend asks a child for signs of life until it ends, or stops it when ctx is
-// done. The error says why it has ended.
+// attend polls a child's status until the child ends, or stops it when ctx is
+// done. The error is the reason for its end.
 func (r *Remote) attend(ctx context.Context, p *process) error {
 	tick := time.NewTicker(r.config.Timing.Health)
 	defer tick.Stop()
@@ -70,7 +70,7 @@ func (r *Remote) attend(ctx context.Context, p *process) error {
 	}
 }
 
-// status asks a child how its devices are.
+// status requests the state of the child's devices.
 func (p *process) status(ctx context.Context, patience time.Duration) ([]executor.Device, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -91,7 +91,7 @@ func (p *process) status(ctx context.Context, patience time.Duration) ([]executo
 	return out, nil
 }
 
-// Bounds of what a child may tell.
+// Limits on the status that a child may report.
 const (
 	maxDevices = 64
 	maxName    = 64

@@ -10,25 +10,26 @@ import (
 	"gpujoin/sidecar/executor"
 )
 
-// Remote is a backend whose joins run in a child process.
+// Remote is an executor.Executor whose joins run in a child process.
 type Remote struct {
 	config Config
-	sum    []byte // checksum of the program
+	sum    []byte // SHA-256 of the program
 	cancel context.CancelFunc
-	done   chan struct{} // nothing supervises any more
+	done   chan struct{} // closed when supervision has ended
 
 	mu       sync.Mutex
 	state    string
 	reason   error
-	process  *process // StateReady
+	process  *process // set in StateReady
 	devices  []executor.Device
 	restarts int
 }
 
 var _ executor.Executor = (*Remote)(nil)
 
-// Start keeps a worker from now on. That there is none, or that it does not
-// start, is a state of the backend and no error.
+// Start starts supervising a worker and returns at once. A missing worker, or
+// one that does not start, is a state that Ready reports, not an error. The
+// caller must call Close.
 func Start(config Config) *Remote {
 	r := &Remote{config: config, sum: config.Checksum, done: make(chan struct{}), state: executor.StateStarting}
 	var ctx context.Context
@@ -38,7 +39,7 @@ func Start(config Config) *Remote {
 		if err := probe(); err != nil || r.sum != nil {
 			return err
 		}
-		// From now on no other program is started than the one that lies there.
+		// From here on, only the program found now is started.
 		path, err := checkProgram(config.Path)
 		if err == nil {
 			r.sum, err = checksum(path)
@@ -52,10 +53,10 @@ func Start(config Config) *Remote {
 	return r
 }
 
-// Name implements backend.Backend.
+// Name implements executor.Executor.
 func (r *Remote) Name() string { return r.config.Name }
 
-// set notes the state, and says in the log what is new.
+// set records the state and logs changes.
 func (r *Remote) set(state string, reason error, p *process, devices []executor.Device) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,20 +77,20 @@ func (r *Remote) set(state string, reason error, p *process, devices []executor.
 	}
 }
 
-// died counts the end of a child.
+// died records the end of a child.
 func (r *Remote) died() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.restarts++
 }
 
-// Ready implements backend.Backend.
+// Ready implements executor.Executor.
 func (r *Remote) Ready() error {
 	_, err := r.current()
 	return err
 }
 
-// current returns the child, or why there is none.
+// current returns the child, or the reason why there is none.
 func (r *Remote) current() (*process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +107,7 @@ func (r *Remote) current() (*process, error) {
 	return nil, fmt.Errorf("%w: %w", executor.ErrUnavailable, r.reason)
 }
 
-// Run implements backend.Backend.
+// Run implements executor.Executor.
 func (r *Remote) Run(ctx context.Context, job *executor.Job, stats *joincore.Stats) error {
 	p, err := r.current()
 	if err != nil {
@@ -115,8 +116,8 @@ func (r *Remote) Run(ctx context.Context, job *executor.Job, stats *joincore.Sta
 	return p.run(ctx, job, stats)
 }
 
-// Devices implements backend.Backend. Devices that were there once are listed
-// also while their process is not.
+// Devices implements executor.Executor. It keeps listing known devices while
+// their process is down.
 func (r *Remote) Devices() []executor.Device {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +138,7 @@ func (r *Remote) Devices() []executor.Device {
 	return out
 }
 
-// Close implements backend.Backend.
+// Close implements executor.Executor.
 func (r *Remote) Close() {
 	r.cancel()
 	<-r.done

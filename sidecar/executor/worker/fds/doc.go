@@ -1,5 +1,5 @@
-// Package handover gives extents to a worker: over a socket pair whose one end
-// the worker inherits, a packet at a time, with descriptors beside it. The
-// worker sends nothing; the end of the socket is how each side learns that the
-// other one is gone.
+// Package fds passes extents to a worker over a socket pair; the worker
+// inherits one end. Each packet carries the extents' descriptors as ancillary
+// data. The worker sends nothing. Either side detects the end of the other by
+// the end of the socket.
 package fds

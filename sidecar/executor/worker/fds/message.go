@@ -8,18 +8,18 @@ import (
 	"gpujoin/shm"
 )
 
-// ErrMessage: a packet that no correct daemon sends.
+// ErrMessage reports a packet that no correct daemon sends.
 var ErrMessage = errors.New("malformed handover")
 
-// MaxExtents is how many extents one packet gives or drops.
+// MaxExtents is the maximum number of extents in one packet.
 const MaxExtents = shm.FrameMaxFDs
 
-// Kind says what a packet is about.
+// Kind is the type of a packet.
 type Kind uint16
 
 const (
-	Give Kind = iota + 1 // extents, a descriptor each
-	Drop                 // extents that the daemon has given up
+	Give Kind = iota + 1 // extents, with a descriptor each
+	Drop                 // extents that the daemon has dropped
 )
 
 // Message is one packet: a header of 16 bytes, and 8 bytes an extent, all
@@ -35,7 +35,7 @@ type Message struct {
 	Kind    Kind
 	Size    int64
 	Extents []uint64
-	FDs     []int // Give: of each extent; who receives them closes them
+	FDs     []int // Give: one per extent; the receiver must close them
 }
 
 const (
@@ -55,7 +55,7 @@ func (m *Message) encode() []byte {
 	return b
 }
 
-// decode reads a packet that came with fds.
+// decode parses a packet that arrived with fds.
 func decode(b []byte, fds []int) (*Message, error) {
 	if len(b) < headerSize || string(b[:4]) != magic {
 		return nil, fmt.Errorf("%w: %d bytes", ErrMessage, len(b))

@@ -19,7 +19,8 @@ type Sender struct {
 	gone chan struct{}
 }
 
-// Pair returns the daemon's end, and the file that a worker inherits.
+// Pair returns the daemon's end and the file for the worker to inherit. The
+// caller must close both.
 func Pair() (*Sender, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -36,7 +37,7 @@ func Pair() (*Sender, *os.File, error) {
 	return s, theirs, nil
 }
 
-// connOf takes over f.
+// connOf takes ownership of f.
 func connOf(f *os.File) (*net.UnixConn, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)
@@ -51,19 +52,20 @@ func connOf(f *os.File) (*net.UnixConn, error) {
 	return sock, nil
 }
 
-// watch waits for the end of the socket. A worker has nothing to say: one that
-// speaks is cut off.
+// watch waits for the end of the socket. It also ends when the worker sends
+// anything, which no correct worker does.
 func (s *Sender) watch() {
 	defer close(s.gone)
 	var b [1]byte
-	_, _ = s.sock.Read(b[:]) // whatever comes, it is over
+	_, _ = s.sock.Read(b[:]) // data, EOF and errors all end the watch
 }
 
-// Gone is closed when the worker has closed its end, which it does by ending.
+// Gone returns a channel that is closed when the worker closes its end, which
+// it does by exiting.
 func (s *Sender) Gone() <-chan struct{} { return s.gone }
 
-// Send sends a message; its descriptors stay the caller's. It waits while too
-// many descriptors are under way.
+// Send sends a message. The caller keeps ownership of its descriptors. Send
+// blocks while too many descriptors are in flight.
 func (s *Sender) Send(m *Message) error {
 	var oob []byte
 	if len(m.FDs) > 0 {
@@ -91,7 +93,7 @@ func (s *Sender) Close() {
 // Receiver is the worker's end.
 type Receiver struct{ sock *net.UnixConn }
 
-// NewReceiver takes over the file of Pair.
+// NewReceiver takes ownership of f, the inherited file of Pair.
 func NewReceiver(f *os.File) (*Receiver, error) {
 	sock, err := connOf(f)
 	if err != nil {
@@ -100,7 +102,8 @@ func NewReceiver(f *os.File) (*Receiver, error) {
 	return &Receiver{sock}, nil
 }
 
-// Next returns the next message. io.EOF means that the daemon is gone.
+// Next returns the next message, whose descriptors the caller must close. It
+// returns io.EOF when the daemon has closed its end.
 func (r *Receiver) Next() (*Message, error) {
 	b, oob := make([]byte, maxPacket+1), make([]byte, unix.CmsgSpace(4*MaxExtents))
 	n, oobn, flags, _, err := r.sock.ReadMsgUnix(b, oob)

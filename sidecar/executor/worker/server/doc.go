@@ -1,10 +1,11 @@
-// Package server is the worker process, which the daemon starts to execute joins
-// on devices that need libraries or failure domains of their own. It serves any
-// device.Provider.
+// Package server implements the worker process, which the daemon starts to
+// execute joins on devices that need their own libraries or failure domain. It
+// serves any device.Provider.
 //
-// It owns nothing that lasts. Rows lie in extents, which the daemon gives it
-// once and which it keeps mapped, and registered with the devices, until the
-// daemon drops them. Memory of its own is booked with the daemon before it is
-// mapped, so that one budget holds for both. It ends when the daemon does, and
-// when a device is lost, because nothing else brings that device back.
+// The worker owns no lasting state. Rows are in extents, which the daemon
+// passes once; the worker keeps them mapped, and registered with the devices,
+// until the daemon drops them. The worker books its private memory with the
+// daemon before it maps it, so that one budget covers both processes. It exits
+// when the daemon does, and when a device is lost, because only a new process
+// can recover the device.
 package server

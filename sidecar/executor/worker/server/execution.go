@@ -31,8 +31,8 @@ func newExecution(s *server, stream wire.Worker_RunServer) *execution {
 	return r
 }
 
-// run executes a plan. When it returns, nothing here touches the extents of
-// the run any more.
+// run executes a plan. After it returns, no goroutine accesses the extents of
+// the run.
 func (r *execution) run(start *wire.Start) *wire.Done {
 	defer r.cancel(nil)
 	plan, err := start.GetPlan().Decode()
@@ -48,7 +48,7 @@ func (r *execution) run(start *wire.Start) *wire.Done {
 	r.sink = newSink(r.columns, r.box.Put)
 	over := make(chan struct{})
 	defer close(over)
-	go func() { // goes on for the life of the stream
+	go func() { // runs until the stream ends
 		r.cancel(r.receive())
 		<-over
 		r.srv.pool.done(r.batches...)
@@ -61,7 +61,8 @@ func (r *execution) run(start *wire.Start) *wire.Done {
 
 var errOver = errors.New("the run is over")
 
-// inputs finds the rows of a plan. The extents are in use also where it fails.
+// inputs locates the rows of a plan. It returns the extents in use also with an
+// error.
 func (r *execution) inputs(plan *joincore.Plan, list []*wire.Relation) (out []*joincore.Relation, used []*extent, err error) {
 	if len(list) != len(plan.Inputs) {
 		return nil, nil, fmt.Errorf("%w: %d relations for %d inputs", wire.ErrMalformed, len(list), len(plan.Inputs))
@@ -104,7 +105,7 @@ func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, st
 	return deviceLost(l.Provider, err)
 }
 
-// book asks the daemon for memory, one question at a time.
+// book requests memory from the daemon, one request at a time.
 func (r *execution) book(n int64) error {
 	r.box.Put(func(m *wire.FromWorker) { m.Book = &wire.Booking{Bytes: n} })
 	select {
@@ -118,8 +119,8 @@ func (r *execution) book(n int64) error {
 	}
 }
 
-// receive takes what the daemon says, until it hangs up or cancels; the error
-// is why the run has to end.
+// receive handles the daemon's messages until it closes the stream or cancels.
+// The returned error is the reason for ending the run.
 func (r *execution) receive() error {
 	for {
 		m, err := r.stream.Recv()

@@ -22,17 +22,17 @@ import (
 type Device struct {
 	Provider device.Provider
 	Options  run.Options
-	Name     string       // of the model
+	Name     string       // model name
 	Memory   int64        // bytes
-	Budget   int64        // of them that joins may take
-	Used     func() int64 // nil: not known
-	Jobs     int          // at a time; others wait a little, then are refused
+	Budget   int64        // bytes of Memory that joins may use
+	Used     func() int64 // bytes in use; nil: unknown
+	Jobs     int          // concurrent jobs; further jobs wait briefly, then are refused
 }
 
-// Main is the main function of a worker: it opens the devices and serves them
-// until the daemon has enough of it. It returns the exit code. What it says
-// on the way goes to the daemon's log, its last words to people who ask why
-// there is no such device.
+// Main is the main function of a worker. It opens the devices with open, serves
+// them until the daemon closes the connection, and returns the exit code. Log
+// output goes to the daemon's log. The last line of standard error is the
+// reason that status reports show for a missing device.
 func Main(open func(*slog.Logger) ([]Device, error)) int {
 	stderr := os.Stderr // go-plugin replaces it
 	if os.Getenv(wire.Handshake.MagicCookieKey) != wire.Handshake.MagicCookieValue {
@@ -71,7 +71,8 @@ func serve(devices []Device, log *slog.Logger) error {
 		VersionedPlugins: wire.Plugins(s),
 		Logger:           hclog.NewNullLogger(),
 		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
-			// A plan names every segment of its inputs.
+			// A plan lists every segment of its inputs, so messages can be
+			// large.
 			return grpc.NewServer(append(options, grpc.MaxRecvMsgSize(math.MaxInt32))...)
 		},
 	})

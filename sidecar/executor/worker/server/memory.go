@@ -9,14 +9,15 @@ import (
 	"gpujoin/shm"
 )
 
-// bookingStep is how much is booked at least, so that not every allocation
-// waits for the daemon.
+// bookingStep is the minimum number of bytes per booking, so that not every
+// allocation waits for the daemon.
 const bookingStep = 16 << 20
 
-// memory is the joincore.Memory of one run: private mappings, booked with the
-// daemon before they are made, and without pages before they are touched: a
-// provider may allocate to be granted what it takes elsewhere. Only what both
-// processes read is worth an extent; a budget for both is not.
+// memory is the joincore.Memory of one run: private mappings that are booked
+// with the daemon first. Pages are allocated on first touch, since a provider
+// may allocate only to reserve budget for memory that it gets elsewhere.
+// Extents are used only for memory that both processes read; the budget covers
+// both kinds.
 type memory struct {
 	book func(n int64) error // asks the daemon
 
@@ -52,8 +53,8 @@ func (m *memory) Alloc(n int64) ([]byte, error) {
 	return b[:n:size], nil
 }
 
-// reserve books what is missing for n more bytes: a whole step, or just those
-// where that is too much. The caller has locked m.
+// reserve books the missing part of n more bytes: a full step or, if the budget
+// refuses that, just the missing bytes. The caller holds m's lock.
 func (m *memory) reserve(n int64) error {
 	missing := m.used + n - m.booked
 	if missing <= 0 {
@@ -87,7 +88,7 @@ func (m *memory) Free(b []byte) {
 	_ = shm.Unmap(mapping) // fails only for a mapping that is not ours
 }
 
-// close frees what is left and returns how many blocks that was: none, unless
+// close frees the remaining blocks and returns their number, which is 0 unless
 // a provider leaks.
 func (m *memory) close() int {
 	m.mu.Lock()

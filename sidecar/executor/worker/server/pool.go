@@ -15,39 +15,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Registrar is what a provider implements whose devices copy faster from
-// memory that they know: it is told of every extent once.
+// Registrar is implemented by providers whose devices copy faster from
+// registered (pinned) memory. Register is called once for each extent.
 type Registrar interface {
-	// Register makes mem known until release.
+	// Register registers mem. The caller must call release before it unmaps
+	// mem.
 	Register(mem []byte) (release func(), err error)
 }
 
-// registrar is one of them, while it registers.
+// registrar is the Registrar of one device.
 type registrar struct {
 	Registrar
-	refused error // a registration was, so that none is tried any more
+	refused error // error of a failed registration; no further ones are tried
 }
 
-// pool is the extents that the daemon has given.
+// pool holds the extents that the daemon has passed.
 type pool struct {
 	log        *slog.Logger
-	registrars []*registrar // of each device, nil where it wants none
+	registrars []*registrar // one per device, nil if the device needs none
 
 	mu       sync.Mutex
 	extents  map[uint64]*extent
-	arrival  chan struct{} // closed, and another one made, when extents arrive
+	arrival  chan struct{} // closed and replaced when extents arrive
 	backlog  []*extent     // to be registered
-	registry bool          // somebody registers
+	registry bool          // a goroutine is registering extents
 }
 
-// extent is one mapping. It ends when the daemon has dropped it and nobody
-// here uses it any more.
+// extent is one mapping. It is unmapped when the daemon has dropped it and its
+// last user here has released it.
 type extent struct {
 	id       uint64
 	data     []byte
 	mapping  []byte
 	release  []func() // of registrations
-	users    int      // runs, and the one that registers
+	users    int      // runs, and the registering goroutine
 	dropped  bool
 	unmapped bool
 }
@@ -76,7 +77,7 @@ func (p *pool) receive(r *fds.Receiver) error {
 	}
 }
 
-// give maps extents and closes their descriptors: the mapping keeps them.
+// give maps extents and closes their descriptors; the mappings stay valid.
 func (p *pool) give(m *fds.Message) error {
 	defer shm.CloseFDs(m.FDs)
 	var list []*extent
@@ -113,8 +114,8 @@ func (p *pool) give(m *fds.Message) error {
 	return nil
 }
 
-// register works the backlog off, beside the joins: those that come first copy
-// in steps.
+// register registers the backlog while joins run. A join that uses an extent
+// before it is registered makes staged copies.
 func (p *pool) register() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,12 +143,12 @@ func (p *pool) register() {
 	p.registry = false
 }
 
-// willing says whether there is a device that extents are registered with. The
-// caller has locked the pool.
+// willing reports whether extents should be registered with the device. The
+// caller holds the pool's lock.
 func (r *registrar) willing() bool { return r != nil && r.refused == nil }
 
-// refusal returns why extents are not registered with a device, nil where they
-// are or where it wants none.
+// refusal returns why extents are not registered with a device, or nil if they
+// are or the device needs no registration.
 func (p *pool) refusal(device int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,7 +158,7 @@ func (p *pool) refusal(device int) error {
 	return nil
 }
 
-// drop ends an extent as soon as nobody uses it.
+// drop removes an extent once it has no users.
 func (p *pool) drop(id uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +172,7 @@ func (p *pool) drop(id uint64) {
 	p.leave(e)
 }
 
-// leave takes a user of e away. The caller has locked p.
+// leave removes a user of e. The caller holds p's lock.
 func (p *pool) leave(e *extent) {
 	e.users--
 	if e.users > 0 || !e.dropped || e.unmapped {
@@ -186,14 +187,15 @@ func (p *pool) leave(e *extent) {
 	}
 }
 
-// patience is how long an extent may take to arrive that a plan names. The
-// daemon sends it before or beside the plan.
+// patience is how long an extent that a plan names may take to arrive. The
+// daemon sends it before the plan or at the same time.
 const patience = time.Minute
 
-// nowhere is the extent of rows without columns.
+// nowhere is the extent number of rows without columns.
 const nowhere = 0
 
-// use returns an extent, waiting for it to arrive, to be given back by done.
+// use returns an extent, waiting for it to arrive. The caller must release it
+// with done.
 func (p *pool) use(ctx context.Context, id uint64) (*extent, error) {
 	if id == nowhere {
 		return &extent{}, nil

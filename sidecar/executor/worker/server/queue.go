@@ -10,8 +10,8 @@ import (
 	"gpujoin/sidecar/executor/worker/wire"
 )
 
-// lanePatience is how long a job waits for a device. Those who have it may be
-// cursors that nobody fetches, while the daemon's cores have nothing to do.
+// lanePatience is how long a job waits for a device. The jobs that hold the
+// device may belong to idle cursors, while the daemon's cores are free.
 const lanePatience = 2 * time.Second
 
 var errBusy = errors.New("every device is busy with other joins")
@@ -23,14 +23,14 @@ type deviceQueue struct {
 
 	mu           sync.Mutex
 	jobs, queued int
-	noted        string // what was last said
+	noted        string // last note that was logged
 }
 
 func newDeviceQueue(d Device) *deviceQueue {
 	return &deviceQueue{Device: d, slots: make(chan struct{}, max(1, d.Jobs))}
 }
 
-// load is how many jobs the device has to do.
+// load returns the number of jobs that run or wait on the device.
 func (l *deviceQueue) load() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,8 +44,8 @@ func (l *deviceQueue) count(jobs, queued int) {
 	l.queued += queued
 }
 
-// enter waits for the device, in the order of the calls, but not for ever:
-// after a while it is errBusy.
+// enter waits for the device in the order of the calls. It returns errBusy
+// after lanePatience.
 func (l *deviceQueue) enter(ctx context.Context) error {
 	l.count(0, 1)
 	defer l.count(0, -1)
@@ -80,13 +80,13 @@ func (l *deviceQueue) status() *wire.Device {
 	return d
 }
 
-// lacking is a provider that may have to do without something.
+// lacking is implemented by providers that may run without an optional feature.
 type lacking interface {
-	// Note says what that is, and why; "": nothing.
+	// Note returns the missing feature and the reason, or "".
 	Note() string
 }
 
-// note returns what the provider does without. What is new goes to the log.
+// note returns the provider's note, and logs it when it changes.
 func (l *deviceQueue) note(log *slog.Logger) string {
 	p, ok := l.Provider.(lacking)
 	if !ok {
@@ -102,7 +102,7 @@ func (l *deviceQueue) note(log *slog.Logger) string {
 	return note
 }
 
-// shortest returns the device with the least to do.
+// shortest returns the device with the lowest load.
 func shortest(queues []*deviceQueue) *deviceQueue {
 	best := queues[0]
 	for _, l := range queues[1:] {

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// server answers the daemon.
+// server handles the daemon's requests.
 type server struct {
 	wire.UnimplementedWorkerServer
 	queues []*deviceQueue
@@ -74,19 +74,19 @@ func (s *server) Run(stream wire.Worker_RunServer) error {
 	return err
 }
 
-// sticky is an error after which a device does nothing any more.
+// sticky is an error after which the device no longer works.
 type sticky interface {
 	error
 	Sticky() bool
 }
 
-// losable is a provider that knows whether its device still works.
+// losable is a provider that can tell whether its device still works.
 type losable interface {
-	// Lost returns the error by which the device was lost, nil: it was not.
+	// Lost returns the error by which the device was lost, or nil.
 	Lost() error
 }
 
-// deviceLost marks errors that only a new process mends.
+// deviceLost marks errors from which only a new process recovers.
 func deviceLost(p device.Provider, err error) error {
 	if err == nil {
 		return nil
@@ -101,10 +101,11 @@ func deviceLost(p device.Provider, err error) error {
 	return err
 }
 
-// shutdownGrace is how long the last message has to arrive.
+// shutdownGrace is how long the last message may take to be delivered.
 const shutdownGrace = time.Second
 
-// endSoon ends the process. The daemon does so itself when it hears the news.
+// endSoon ends the process after shutdownGrace. The daemon ends it earlier once
+// it has received the last message.
 func (s *server) endSoon(why string) {
 	s.log.Error("a device is lost, so this process ends", "error", why)
 	time.AfterFunc(shutdownGrace, func() { os.Exit(3) })

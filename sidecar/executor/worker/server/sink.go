@@ -10,25 +10,25 @@ import (
 	"gpujoin/sidecar/executor/worker/wire"
 )
 
-// aheadBytes is how much may be granted before it is needed, so that filling
-// one batch does not wait for the daemon to grant the next.
+// aheadBytes is how many bytes of batches may be requested ahead, so that
+// filling one batch overlaps with the grant of the next.
 const aheadBytes = 32 << 20
 
-// sink is the joincore.Sink of one run. A batch that was granted is a credit:
-// there is no other flow control. It asks for one batch at first, and for more
-// ahead the more it emits.
+// sink is the joincore.Sink of one run. A granted batch is a credit; there is
+// no other flow control. The sink requests one batch at first, and more ahead
+// as it emits more.
 type sink struct {
 	columns int
 	put     func(add func(*wire.FromWorker))
 
 	mu      sync.Mutex
 	next    uint64    // number of the next batch
-	heap    []float64 // that batches are asked for with
+	heap    []float64 // heap sizes of requested batches
 	ready   []*joincore.Batch
 	waiters []chan<- *joincore.Batch
-	asked   map[uint64]bool // not answered; false: not wanted any more
+	asked   map[uint64]bool // unanswered requests; false: no longer wanted
 	ahead   int
-	most    int // of ahead
+	most    int // maximum of ahead
 	err     error
 }
 
@@ -82,7 +82,7 @@ func (s *sink) failure() error {
 	return s.err
 }
 
-// giveUp ends waiting. A batch that came in the same moment is for others.
+// giveUp ends a wait. A batch that has arrived meanwhile goes to other waiters.
 func (s *sink) giveUp(answer chan *joincore.Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +95,8 @@ func (s *sink) giveUp(answer chan *joincore.Batch) {
 	}
 }
 
-// forget gives back what was granted for rows of another shape. The caller has
-// locked s.
+// forget returns batches that were granted for rows of another shape. The
+// caller holds s's lock.
 func (s *sink) forget() {
 	for _, b := range s.ready {
 		s.discard(b)
@@ -107,8 +107,8 @@ func (s *sink) forget() {
 	}
 }
 
-// ask asks for as many batches as are waited for, and those ahead. The caller
-// has locked s.
+// ask requests a batch for each waiter, and batches ahead. The caller holds s's
+// lock.
 func (s *sink) ask() {
 	under := len(s.ready)
 	for _, wanted := range s.asked {
@@ -143,7 +143,7 @@ func (s *sink) grant(number uint64, e *extent, segment joincore.Segment) {
 	}
 }
 
-// wants says whether the batch was asked for and not answered.
+// wants reports whether the batch was requested and not answered yet.
 func (s *sink) wants(number uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *sink) wants(number uint64) bool {
 	return ok
 }
 
-// fail ends all waiting, now and later.
+// fail makes all current and later waits fail with err.
 func (s *sink) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

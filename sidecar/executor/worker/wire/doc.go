@@ -1,9 +1,9 @@
-// Package wire is what a daemon and its worker say to each other: the
-// messages of worker.proto, and the translation of plans, rows, statistics and
-// errors. Decoding trusts nothing that the other side sent.
+// Package wire defines the protocol between the daemon and a worker: the
+// messages of worker.proto and the encoding of plans, rows, statistics and
+// errors. Decoding validates everything that the peer sent.
 //
-// The generated files are kept in the repository, so that building needs no
-// generator. To make them anew, with Debian's protobuf-compiler:
+// The generated files are checked in, so that a build needs no generator. To
+// regenerate them with Debian's protobuf-compiler:
 //
 //	go install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.11
 //	go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.0

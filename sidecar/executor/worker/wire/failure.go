@@ -11,9 +11,9 @@ import (
 
 // Errors of a run that the worker reports.
 var (
-	// ErrDevice: the device does not work any more. The worker ends.
+	// ErrDevice reports that the device no longer works. The worker exits.
 	ErrDevice = errors.New("device lost")
-	// ErrRefused: the run asked for a batch that the daemon did not grant.
+	// ErrRefused reports that the daemon did not grant a requested batch.
 	ErrRefused = errors.New("no batch was granted")
 )
 
@@ -31,10 +31,11 @@ var failures = []struct {
 	{joincore.ErrInvalid, Failure_FAILURE_INVALID},
 }
 
-// maxText bounds what is said of an error.
+// maxText is the maximum length of an error's text, in bytes.
 const maxText = 1000
 
-// EncodeDone reports how a run has ended.
+// EncodeDone returns the message that reports the end of a run: its error, nil
+// on success, and its statistics.
 func EncodeDone(err error, stats *joincore.Stats) *Done {
 	if err == nil {
 		return &Done{Stats: EncodeStats(stats)}
@@ -50,7 +51,8 @@ func EncodeDone(err error, stats *joincore.Stats) *Done {
 	return out
 }
 
-// remoteError is an error of the worker: its text, and what it is here.
+// remoteError is an error of the worker: its text and the local error that it
+// maps to.
 type remoteError struct {
 	text string
 	is   error
@@ -59,7 +61,7 @@ type remoteError struct {
 func (e *remoteError) Error() string { return e.text }
 func (e *remoteError) Unwrap() error { return e.is }
 
-// Err returns how the run has ended.
+// Err returns the error with which the run ended, or nil.
 func (d *Done) Err() error {
 	if d.GetFailure() == Failure_FAILURE_NONE {
 		return nil

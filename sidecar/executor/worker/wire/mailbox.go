@@ -2,9 +2,9 @@ package wire
 
 import "sync"
 
-// Mailbox collects what is to be sent and sends it as soon as the message
-// before has left: one thing in a message when idle, many under load. Nobody
-// who puts something in waits for the other side.
+// Mailbox batches outgoing items. It sends the next message as soon as the
+// previous one has been sent: one item per message when idle, many under load.
+// Put never waits for the peer.
 type Mailbox[M any] struct {
 	send func(*M) error
 
@@ -15,15 +15,15 @@ type Mailbox[M any] struct {
 	err     error
 }
 
-// NewMailbox returns a mailbox that sends by send, one message at a time.
+// NewMailbox returns a mailbox that calls send for one message at a time.
 func NewMailbox[M any](send func(*M) error) *Mailbox[M] {
 	m := &Mailbox[M]{send: send}
 	m.idle.L = &m.mu
 	return m
 }
 
-// Put adds to the next message. After an error of send nothing is sent any
-// more: whoever receives learns of it first.
+// Put calls add to add an item to the next message. After send has failed,
+// items are dropped; the receiving side reports the error first.
 func (m *Mailbox[M]) Put(add func(*M)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,7 +55,7 @@ func (m *Mailbox[M]) drain() {
 	m.idle.Broadcast()
 }
 
-// Flush waits until everything has been sent, or cannot be.
+// Flush waits until everything has been sent, and returns the error of send.
 func (m *Mailbox[M]) Flush() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,10 +7,10 @@ import (
 	"gpujoin/joincore"
 )
 
-// ErrMalformed: a message that no correct peer sends.
+// ErrMalformed reports a message that no correct peer sends.
 var ErrMalformed = errors.New("malformed message")
 
-// Bounds of what is decoded. The planner's own are far below.
+// Limits of decoded plans. The planner's own limits are far lower.
 const (
 	maxDepth   = 256
 	maxColumns = 1 << 16 // also inputs, keys, parameters, arguments
@@ -81,8 +81,8 @@ func encodeJoin(j *joincore.Join) (*Node, error) {
 	return &Node{Node: &Node_Join{out}}, nil
 }
 
-// Decode returns the plan. Its structure is whole; whether its references
-// lead somewhere is for joincore/run to say.
+// Decode returns the plan. It validates the plan's structure; joincore/run
+// validates its references. Errors wrap ErrMalformed.
 func (p *Plan) Decode() (*joincore.Plan, error) {
 	if p == nil || max(len(p.Inputs), len(p.Output), len(p.Parameters)) > maxColumns {
 		return nil, fmt.Errorf("%w: plan", ErrMalformed)

@@ -8,14 +8,14 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Version of the protocol. Daemon and worker of different ones refuse each
-// other at the handshake.
+// Version is the protocol's version. A daemon and a worker with different
+// versions refuse each other at the handshake.
 const Version = 1
 
-// Name of the one service of a worker.
+// Name is the name of the worker's only service.
 const Name = "worker"
 
-// Handshake tells a worker that a daemon has started it.
+// Handshake identifies a daemon to the worker that it starts.
 var Handshake = plugin.HandshakeConfig{
 	MagicCookieKey: "GPUJOIN_WORKER", MagicCookieValue: "started-by-gpujoind",
 }
@@ -23,13 +23,13 @@ var Handshake = plugin.HandshakeConfig{
 // HandoverFD is the descriptor on which a worker receives extents.
 const HandoverFD = 3
 
-// Plugin connects both ends through go-plugin. Worker is set in the worker.
+// Plugin connects both ends through go-plugin. Only the worker sets Worker.
 type Plugin struct {
 	plugin.NetRPCUnsupportedPlugin
 	Worker WorkerServer
 }
 
-// Plugins is what NewClient and Serve of go-plugin take.
+// Plugins returns the plugin sets for go-plugin's NewClient and Serve.
 func Plugins(s WorkerServer) map[int]plugin.PluginSet {
 	return map[int]plugin.PluginSet{Version: {Name: &Plugin{Worker: s}}}
 }

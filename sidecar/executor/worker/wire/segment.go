@@ -7,7 +7,7 @@ import (
 	"gpujoin/joincore"
 )
 
-// Place is where bytes lie.
+// Place is a position in an extent.
 type Place struct {
 	Extent uint64
 	Offset int64
@@ -16,8 +16,8 @@ type Place struct {
 // spansPerColumn: values, validity and heap, two numbers each.
 const spansPerColumn = 6
 
-// EncodeSegment says where a segment's vectors lie, by place. All of them have
-// to lie in one extent.
+// EncodeSegment encodes the positions of a segment's vectors, which place
+// returns. All vectors must be in one extent.
 func EncodeSegment(s *joincore.Segment, place func([]byte) (Place, bool)) (*Segment, error) {
 	out := &Segment{Rows: int64(s.Rows), Spans: make([]uint64, 0, spansPerColumn*len(s.Columns))}
 	known := false
@@ -39,8 +39,9 @@ func EncodeSegment(s *joincore.Segment, place func([]byte) (Place, bool)) (*Segm
 	return out, nil
 }
 
-// Decode returns the segment inside its extent: columns vectors, clipped to
-// their lengths. Rows without columns lie in none: the extent's number is 0.
+// Decode returns the segment inside its extent, with the given number of
+// columns and each vector clipped to its length. Rows without columns are in no
+// extent; their extent number is 0.
 func (s *Segment) Decode(extent []byte, columns int) (joincore.Segment, error) {
 	most := int64(len(extent)) * 8
 	if columns == 0 {

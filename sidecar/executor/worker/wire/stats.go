@@ -7,10 +7,10 @@ import (
 	"gpujoin/joincore"
 )
 
-// maxName clips names that a peer sent.
+// maxName is the length to which names from a peer are truncated.
 const maxName = 64
 
-// maxPhases bounds what a peer may tell of one join.
+// maxPhases is the maximum number of phases that a peer may report for a join.
 const maxPhases = 64
 
 // EncodeStats translates statistics.
@@ -41,8 +41,8 @@ func encodeJoinStats(j *joincore.JoinStats) *JoinStats {
 	return out
 }
 
-// Decode returns the statistics of a plan with the given number of joins;
-// what a peer claims beyond is cut off.
+// Decode returns the statistics of a plan with the given number of joins. It
+// drops statistics of further joins.
 func (s *Stats) Decode(joins int) joincore.Stats {
 	out := joincore.Stats{
 		Provider: clip(s.GetProvider()), JoinTime: duration(s.GetJoinNs()),
@@ -78,7 +78,7 @@ func (j *JoinStats) decode() joincore.JoinStats {
 	return out
 }
 
-// duration is what a peer says that something took.
+// duration converts a peer's time in ns; negative times become 0.
 func duration(ns int64) time.Duration { return time.Duration(max(ns, 0)) }
 
 func clip(s string) string {
