@@ -12,39 +12,39 @@ import (
 	"gpujoin/sidecar/memory"
 )
 
-// execution is one run of a job's join: one generation.
+// execution is one run of a job's join, which is one generation.
 type execution struct {
 	job        *job
 	generation uint32
 	starter    *session // waits for RUNNING
 	ctx        context.Context
 	cancel     context.CancelFunc
-	done       chan struct{} // nothing works on the job any more
-	slots      chan struct{} // one for each result batch that may exist
+	done       chan struct{} // closed when no goroutine works on the job
+	slots      chan struct{} // one per result batch of the window
 	inputs     []*joincore.Relation
 
 	// Guarded by job.mu.
 	dealer    dealer
 	ready     []resultBatch
-	announced bool // RUNNING went out
+	announced bool // RUNNING was sent
 	produced  bool // all results are in ready or were dealt
-	dealt     bool // a participant has got rows, so that nothing can begin anew
+	dealt     bool // a participant has received rows, so the run cannot restart
 	rowsOut   int64
 	bytesOut  int64
-	provider  string         // that executes the join
-	fallback  string         // why it is not a preferred one
+	provider  string         // provider that executes the join
+	fallback  string         // why no preferred executor runs it
 	stats     joincore.Stats // once produced
 }
 
-// resultBatch is a batch that nobody was dealt yet.
+// resultBatch is a batch that was not dealt yet.
 type resultBatch struct {
 	extent *memory.Extent
 	rows   int
 }
 
-// run starts the join, or starts it anew on a rewind. It answers RUNNING not
-// before the first batch or the end, so that whatever fails until then costs
-// no more than the native plan.
+// run starts the join, or restarts it on a rewind. It sends RUNNING only after
+// the first batch or the end, so that the backend can still run the native plan
+// if the join fails before that.
 func (j *job) run(s *session, v *shm.Run) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -61,7 +61,7 @@ func (j *job) run(s *session, v *shm.Run) error {
 	if last > 0 && j.open.Flags&shm.OpenRewind == 0 {
 		return violation("RUN again without the rewind flag")
 	}
-	if last > 0 && !j.exec.announced { // each RUN that waits has an execution of its own
+	if last > 0 && !j.exec.announced { // each waiting RUN has an execution of its own
 		return violation("RUN of generation %d before RUNNING of the one before", v.Generation)
 	}
 	for _, p := range j.sessions {
@@ -91,8 +91,8 @@ func (j *job) run(s *session, v *shm.Run) error {
 	return nil
 }
 
-// work executes the join. It logs last: a log that nobody reads must stop
-// neither the job's participants nor its tear-down.
+// work executes the join. It logs last, so that a stalled log delays neither
+// the participants nor the tear-down.
 func (e *execution) work(previous *execution) {
 	defer e.job.srv.background.Done()
 	var stats joincore.Stats
@@ -106,8 +106,8 @@ func (e *execution) work(previous *execution) {
 	}
 }
 
-// complete executes the join behind the generation before, and says whether
-// the job still wanted its outcome.
+// complete executes the join after the previous generation has ended, and
+// reports whether the job still runs this generation.
 func (e *execution) complete(previous *execution, stats *joincore.Stats) (current bool, err error) {
 	defer close(e.done)
 	defer e.cancel()
@@ -118,7 +118,7 @@ func (e *execution) complete(previous *execution, stats *joincore.Stats) (curren
 	return e.finish(stats, err), err
 }
 
-// execute runs the join; whatever it does ends as an error.
+// execute runs the join. It turns panics into errors.
 func (e *execution) execute(stats *joincore.Stats) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -143,15 +143,15 @@ func (e *execution) execute(stats *joincore.Stats) (err error) {
 	}, stats)
 }
 
-// begin notes who executes the join.
+// begin records the provider that executes the join.
 func (e *execution) begin(provider, fallback string) {
 	e.job.mu.Lock()
 	defer e.job.mu.Unlock()
 	e.provider, e.fallback = provider, fallback
 }
 
-// again forgets what a backend has produced that has failed, unless rows of it
-// have left.
+// again discards the results of a failed executor and reports whether it could.
+// It cannot once rows were dealt.
 func (e *execution) again() bool {
 	j := e.job
 	j.mu.Lock()
@@ -164,8 +164,8 @@ func (e *execution) again() bool {
 	return true
 }
 
-// finish tells the participants that no more results come, or why the join has
-// failed, and returns whether the job still runs this generation.
+// finish tells the participants that the results are complete, or why the join
+// has failed. It reports whether the job still runs this generation.
 func (e *execution) finish(stats *joincore.Stats, err error) (current bool) {
 	j := e.job
 	j.mu.Lock()
@@ -190,7 +190,7 @@ func (e *execution) finish(stats *joincore.Stats, err error) (current bool) {
 	return true
 }
 
-// announce answers RUN. The caller has locked the job.
+// announce answers RUN. The caller holds the job's lock.
 func (e *execution) announce() {
 	if e.announced {
 		return
@@ -200,8 +200,8 @@ func (e *execution) announce() {
 	e.starter.out.send(shm.AppendEmpty(buf[:0], shm.MsgRunning))
 }
 
-// dropReady frees the batches that nobody was dealt. The caller has locked
-// the job.
+// dropReady frees the batches that were not dealt. The caller holds the job's
+// lock.
 func (e *execution) dropReady() {
 	for _, b := range e.ready {
 		b.extent.Release()
@@ -210,5 +210,5 @@ func (e *execution) dropReady() {
 	e.ready = nil
 }
 
-// batchBack makes room for another batch in the window.
+// batchBack returns a slot of the window, which allows another batch.
 func (e *execution) batchBack() { <-e.slots }

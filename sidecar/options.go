@@ -12,33 +12,33 @@ import (
 	"gpujoin/sidecar/executor"
 )
 
-// Version is the daemon's.
+// Version is the daemon's version.
 const Version = "0.1.0"
 
-// Options configure a Server. Every field must be set but Claim,
-// Trace and Policy.
+// Options configure a Server. Every field must be set except Claim, Trace and
+// Policy.
 type Options struct {
 	Socket         string
-	Claim          *Claim // on Socket; nil: Start claims it
+	Claim          *Claim // on Socket; nil: Start claims Socket
 	ExtentSize     int64  // bytes, a power of two
 	Budget         int64  // bytes of extents and blocks
-	Warm           int64  // bytes of extents that exist always
-	Window         int    // result batches of a job, at most
+	Warm           int64  // bytes of extents that always exist
+	Window         int    // maximum number of result batches of a job
 	MaxConnections int
-	HelloTimeout   time.Duration // from connection to HELLO
-	IdleTimeout    time.Duration // from frame to frame without a job; 0: no limit
-	StopTimeout    time.Duration // for jobs, on a graceful stop
-	IdleTrim       time.Duration // memory beyond Warm is kept that long
-	Cores          int           // that the cpu provider uses
+	HelloTimeout   time.Duration // from the connection to HELLO
+	IdleTimeout    time.Duration // between frames of a session without a job; 0: no limit
+	StopTimeout    time.Duration // for running jobs during a graceful stop
+	IdleTrim       time.Duration // how long unused memory beyond Warm is kept
+	Cores          int           // cores that the cpu provider uses
 	Policy         executor.Policy
 	Rates          costmodel.Rates
 	Log            *slog.Logger
 	Trace          *Tracer
 
-	peer func(*net.UnixConn) (credentials, error) // tests: instead of peerOf
+	peer func(*net.UnixConn) (credentials, error) // replaces peerOf in tests
 }
 
-// Check says whether o can be served.
+// Check returns an error if a server cannot run with o.
 func (o *Options) Check() error {
 	switch {
 	case o.Socket == "":

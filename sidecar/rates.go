@@ -19,7 +19,7 @@ import (
 	"gpujoin/sidecar/memory"
 )
 
-// typicalRates are those of two cores of a virtual machine.
+// typicalRates were measured on two cores of a virtual machine.
 var typicalRates = costmodel.Rates{
 	BuildNS:  [costmodel.Points]float64{90, 70, 30, 30, 22, 20, 26, 34},
 	ProbeNS:  [costmodel.Points]float64{11, 12, 13, 16, 18, 20, 23, 28},
@@ -27,52 +27,53 @@ var typicalRates = costmodel.Rates{
 	NPJRows:  1 << 17,
 }
 
-// TypicalRates are assumed where the machine is not to be measured.
+// TypicalRates returns the rates to assume for a machine that is not measured.
 func TypicalRates() costmodel.Rates { return typicalRates }
 
-// calibrationMost is the memory that calibration uses at most, and
-// calibrationShare its part of the memory that the daemon may use: what does
-// not fit is not measured, and the trend of smaller joins goes on.
+// calibrationMost is the maximum memory of a calibration, and calibrationShare
+// its maximum share of the memory that the daemon may use. Sizes that do not
+// fit are extrapolated from smaller joins.
 const (
 	calibrationMost  = 2 << 30
 	calibrationShare = 0.25
 )
 
-// quietShare is the part of its cores' time that a measurement must get to be
-// believed: with less, others kept the machine busy.
+// quietShare is the share of its cores' time that a measurement must get to be
+// trusted. A smaller share means that other processes kept the machine busy.
 const quietShare = 0.7
 
-// implausible is by which factor a rate that is measured at the start may
-// differ from the saved one.
+// implausible is the factor by which a rate measured at the start may differ
+// from the saved one.
 const implausible = 2
 
-// Calibration finds out how fast joins are on this machine, and keeps that in a
-// file.
+// Calibration measures how fast joins are on this machine and saves the rates
+// in a file.
 type Calibration struct {
 	Provider device.Provider
-	Path     string // of the file
+	Path     string // path of the file
 	Memory   int64  // bytes that the process may use
 	Log      *slog.Logger
 
-	// Tests: instead of choose.Calibrate and choose.Spot.
+	// Replace choose.Calibrate and choose.Spot in tests.
 	calibrate func() (costmodel.Rates, float64, error)
 	spot      func() (float64, float64, error)
 }
 
-// MeasuredRates are rates as the file has them.
+// MeasuredRates is the content of the rates file.
 type MeasuredRates struct {
-	Key   string          `json:"key"`   // version, provider, cores and processor they hold for
-	At    time.Time       `json:"at"`    // when they were measured
-	Share float64         `json:"share"` // of the cores' time that was had for it: 1 on an idle machine
+	Key   string          `json:"key"`   // version, provider, cores and processor that the rates apply to
+	At    time.Time       `json:"at"`    // time of the measurement
+	Share float64         `json:"share"` // share of the cores' time that the measurement got: 1 on an idle machine
 	Rates costmodel.Rates `json:"rates"`
 }
 
-// Quiet says whether the machine was quiet enough for the rates to be believed.
+// Quiet reports whether the machine was idle enough for the rates to be
+// trusted.
 func (m *MeasuredRates) Quiet() bool { return m.Share >= quietShare }
 
-// Rates returns the rates of the file or, if there are none for this machine,
-// or they are in doubt, measures and saves them. With too little memory for
-// that it returns typical ones.
+// Rates returns the saved rates if they are for this machine and not in doubt.
+// Otherwise it measures and saves them, or returns typical rates if there is
+// too little memory to measure.
 func (c *Calibration) Rates() (costmodel.Rates, error) {
 	saved, found := c.read()
 	if found {
@@ -90,17 +91,17 @@ func (c *Calibration) Rates() (costmodel.Rates, error) {
 	case err != nil:
 		return m.Rates, err
 	case found && !saved.Quiet() && saved.Share > m.Share:
-		return saved.Rates, nil // the machine is even busier now
+		return saved.Rates, nil // the machine is busier now than it was then
 	}
-	if err := c.save(&m); err != nil { // the next start measures again
+	if err := c.save(&m); err != nil { // the next start will measure again
 		c.Log.Warn("could not save measured rates", "error", err)
 	}
 	return m.Rates, nil
 }
 
-// doubt says why saved rates should be measured again, "" if they need not be
-// or if this is no moment for it: on a busy machine to measure takes many times
-// as long, and is worth little.
+// doubt returns why saved rates should be measured again. It returns "" if they
+// need not be, or if the machine is busy, since measuring then takes many times
+// as long and yields little.
 func (c *Calibration) doubt(saved *MeasuredRates) string {
 	spot, share, err := c.measureSpot()
 	if err != nil || share < quietShare || spot <= 0 {
@@ -115,7 +116,7 @@ func (c *Calibration) doubt(saved *MeasuredRates) string {
 	return ""
 }
 
-// Measure measures and saves rates, whatever the file says.
+// Measure measures the rates and saves them, regardless of saved ones.
 func (c *Calibration) Measure() (MeasuredRates, error) {
 	m, err := c.measure()
 	if err == nil {
@@ -179,7 +180,8 @@ func (c *Calibration) measureSpot() (probeNS, share float64, err error) {
 	return probeNS, share, err
 }
 
-// withMemory lends the memory that may be used for measuring.
+// withMemory calls use with the memory for a calibration and frees it
+// afterwards.
 func (c *Calibration) withMemory(use func(joincore.Memory) error) error {
 	budget := int64(min(calibrationMost, calibrationShare*float64(c.Memory)))
 	store, err := memory.NewStore(1<<20, budget, 0)
@@ -195,7 +197,7 @@ func (c *Calibration) withMemory(use func(joincore.Memory) error) error {
 	return use(account)
 }
 
-// sane says whether r can be rates: the file may have been edited.
+// sane reports whether r holds plausible rates. The file may have been edited.
 func sane(r *costmodel.Rates) bool {
 	for i := range costmodel.Points {
 		for _, ns := range []float64{r.BuildNS[i], r.ProbeNS[i], r.ColumnNS} {
@@ -207,7 +209,7 @@ func sane(r *costmodel.Rates) bool {
 	return r.NPJRows >= 0
 }
 
-// processor names the processor's model.
+// processor returns the processor's model name.
 func processor() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"gpujoin/sidecar/memory"
 )
 
-// SelfTest joins two small relations and checks the number of rows that come
-// out. It returns that number.
+// SelfTest joins two small relations on b, with memory from store, and verifies
+// the number of result rows, which it returns.
 func SelfTest(ctx context.Context, b executor.Executor, store *memory.Store) (int, error) {
 	const left, right, keys = 4096, 512, 128
 	account, err := memory.NewBudget(1<<28).Reserve(ctx, store, 1<<26, memory.Claim{}, 0)
@@ -62,7 +62,7 @@ func SelfTest(ctx context.Context, b executor.Executor, store *memory.Store) (in
 	return int(got), nil
 }
 
-// countingSink throws rows away.
+// countingSink counts rows and discards them.
 type countingSink struct {
 	account *memory.Account
 	rows    atomic.Int64

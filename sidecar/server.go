@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Server is one daemon.
+// Server is a running daemon.
 type Server struct {
 	options  Options
 	backends *executor.Set
@@ -30,7 +30,7 @@ type Server struct {
 	pulse    *pulse
 	started  time.Time
 
-	ctx        context.Context // ends with the server
+	ctx        context.Context // cancelled when the server ends
 	cancel     context.CancelFunc
 	background sync.WaitGroup // joins, tear-downs, upkeep
 	serving    sync.WaitGroup // accept loop and sessions
@@ -38,19 +38,20 @@ type Server struct {
 	mu       sync.Mutex
 	sessions map[*session]struct{}
 	jobs     map[uint64]*job
-	live     map[*job]struct{} // that hold memory of their own
+	live     map[*job]struct{} // jobs that hold memory
 	nextID   uint64
 	stopping bool
-	quiet    chan struct{} // closed when stopping and no job is live
+	quiet    chan struct{} // closed when the server is stopping and no job is live
 
 	counters counters
-	meter    *loadMeter // the pulse's
+	meter    *loadMeter // used only by the pulse
 }
 
-// Start claims the socket, unless that is done, and serves until Stop. If it
-// fails it gives the claim up. Jobs run on the first of the preferred backends
-// that can; they are started once the socket is ours, and read the extents of
-// the given store. last runs what they do not.
+// Start claims the socket, unless options contains a claim, and serves until
+// Stop is called. If it fails it releases the claim. Each job runs on the first
+// preferred executor that can run it, otherwise on last. Start creates the
+// preferred executors once it holds the socket; they read extents from the
+// store that it passes to them.
 func Start(options Options, last executor.Last, preferred ...func(*memory.Store) executor.Executor) (_ *Server, err error) {
 	defer func() {
 		if err != nil && options.Claim != nil {
@@ -94,7 +95,7 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	srv.pulse, err = startPulse(srv.status, srv.load, func(err error) { srv.log.Error("could not publish the load", "error", err) })
 	if err != nil {
 		srv.backends.Close()
-		_ = srv.status.remove() // the first error counts
+		_ = srv.status.remove() // the first error is returned
 		srv.socket.stop()
 		return nil, err
 	}
@@ -106,7 +107,8 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	return srv, nil
 }
 
-// maxExtents leaves descriptors for connections and files.
+// maxExtents returns the maximum number of extents. It reserves descriptors for
+// connections and files.
 func maxExtents(o *Options) int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
@@ -115,7 +117,7 @@ func maxExtents(o *Options) int {
 	return max(4, int(limit.Cur)-min(o.MaxConnections, int(limit.Cur)/4)-64)
 }
 
-// upkeep looks after the store.
+// upkeep warms and trims the store until the server ends.
 func (srv *Server) upkeep() {
 	defer srv.background.Done()
 	if err := srv.store.Warm(srv.ctx, srv.options.Warm); err != nil {
@@ -124,8 +126,8 @@ func (srv *Server) upkeep() {
 	srv.store.Upkeep(srv.ctx, srv.options.Warm, srv.options.IdleTrim)
 }
 
-// watch puts the socket, its lock and the status file back where something took them
-// away.
+// watch restores the socket, its lock file and the status file if they are
+// deleted.
 func (srv *Server) watch() {
 	defer srv.background.Done()
 	tick := time.NewTicker(time.Second)
@@ -154,8 +156,9 @@ func (srv *Server) watch() {
 	}
 }
 
-// accept takes connections. Without a descriptor left it closes the one in
-// reserve to tell the next peer so, instead of spinning or giving up.
+// accept accepts connections. If no descriptor is free it closes the reserve
+// descriptor to answer the next peer with an error, instead of spinning or
+// giving up.
 func (srv *Server) accept() {
 	defer srv.serving.Done()
 	reserve := openReserve()
@@ -203,14 +206,14 @@ func closeReserve(f *os.File) {
 	}
 }
 
-// load says what the daemon has to do. It takes the locks that answering
+// load returns the daemon's load. It takes the locks that answering a peer
 // needs.
 func (srv *Server) load() shm.Load {
 	l := srv.meter.measure()
 	joins, threads := srv.backends.Load()
 	l.Running, l.Threads = uint32(joins), uint32(threads)
 	l.Queued = uint32(srv.budget.Usage().Queued)
-	_ = srv.isStopping() // its lock is the last of those that answering needs
+	_ = srv.isStopping() // takes the last of the locks that answering a peer needs
 	return l
 }
 
@@ -220,7 +223,7 @@ func (srv *Server) isStopping() bool {
 	return srv.stopping
 }
 
-// Usage returns how the daemon's memory stands.
+// Usage returns snapshots of the memory budget and the store.
 func (srv *Server) Usage() (memory.BudgetUsage, memory.StoreUsage) {
 	return srv.budget.Usage(), srv.store.Usage()
 }
@@ -240,14 +243,14 @@ func (srv *Server) findJob(id uint64) *job {
 	return srv.jobs[id]
 }
 
-// removeJob says that nobody may attach any more.
+// removeJob removes j, so that no further participant can attach.
 func (srv *Server) removeJob(j *job) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	delete(srv.jobs, j.id)
 }
 
-// jobEnded says that j has no memory of its own any more.
+// jobEnded records that j no longer holds memory.
 func (srv *Server) jobEnded(j *job) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
@@ -271,8 +274,9 @@ func (srv *Server) forget(s *session) {
 	delete(srv.sessions, s)
 }
 
-// Stop stops gracefully: no job is admitted any more, those that run have
-// the stop timeout, or until ctx is done. Then everything is torn down.
+// Stop shuts the server down gracefully. It admits no further jobs and waits
+// for running jobs until the stop timeout expires or ctx is done. Then it ends
+// all sessions and releases the socket.
 func (srv *Server) Stop(ctx context.Context) error {
 	statusErr := srv.status.stopping()
 	srv.mu.Lock()
@@ -314,7 +318,7 @@ func (srv *Server) tearDown() {
 		srv.mu.Lock()
 	}
 	for s := range sessions {
-		s.out.stop() // and with it the read loop
+		s.out.stop() // this ends the read loop, too
 	}
 	srv.mu.Unlock()
 	srv.serving.Wait()

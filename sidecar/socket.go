@@ -12,17 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Errors of taking a socket path.
+// Errors of claiming a socket path.
 var (
 	ErrSocketPath  = errors.New("unusable socket path")
 	ErrSocketTaken = errors.New("another daemon serves this socket")
 )
 
-// maxSocketPath is what sockaddr_un holds, without the NUL.
+// maxSocketPath is the maximum length of a path in sockaddr_un, without the
+// NUL.
 const maxSocketPath = 107
 
-// CheckSocket says whether path is fit for a socket that only its owner may
-// replace.
+// CheckSocket returns an error unless path can hold a socket that only its
+// owner can replace.
 func CheckSocket(path string) error {
 	switch {
 	case !filepath.IsAbs(path):
@@ -46,19 +47,19 @@ func CheckSocket(path string) error {
 	return nil
 }
 
-// socket is the path that this daemon serves: the claim that makes it ours and
-// the listener behind it.
+// socket is the path that this daemon serves, with the claim on it and its
+// listener.
 type socket struct {
 	path  string
 	claim *Claim
 
 	mu       sync.Mutex
 	listener *net.UnixListener
-	file     os.FileInfo // of the path
+	file     os.FileInfo // identity of the file at path
 	closed   bool
 }
 
-// umask is a process-wide setting.
+// umask serialises changes of the umask, which is process-wide.
 var umask sync.Mutex
 
 // listen opens a listener at the claimed path.
@@ -88,7 +89,7 @@ func (s *socket) current() (*net.UnixListener, bool) {
 	return s.listener, s.closed
 }
 
-// accept waits for a connection, also where the listener is replaced.
+// accept waits for a connection. It continues when the listener is replaced.
 func (s *socket) accept() (*net.UnixConn, error) {
 	for {
 		l, _ := s.current()
@@ -102,9 +103,9 @@ func (s *socket) accept() (*net.UnixConn, error) {
 	}
 }
 
-// restore puts the lock file back, and listens anew if the path does not lead
-// here any more: something that tidies up took the files away. Connections
-// stay. It fails where another daemon serves the path by now.
+// restore recreates the lock file, and listens again if the path no longer
+// leads to this socket, for example because a cleanup job deleted the files.
+// Connections are kept. It fails if another daemon serves the path by now.
 func (s *socket) restore() (restored bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +126,8 @@ func (s *socket) restore() (restored bool, err error) {
 	return true, nil
 }
 
-// bind listens at path. A socket that stands there and that nobody listens
-// behind is a dead daemon's and may go.
+// bind listens at path. It replaces a socket without a listener, which a dead
+// daemon has left.
 func bind(path string) (*net.UnixListener, error) {
 	switch st, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -150,16 +151,16 @@ func bind(path string) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not listen: %w", err)
 	}
-	l.SetUnlinkOnClose(false) // remove does it, while the lock is held
+	l.SetUnlinkOnClose(false) // remove deletes the file while the lock is held
 	return l, nil
 }
 
-// errLocked: another open file description holds the lock.
+// errLocked reports that another open file description holds the lock.
 var errLocked = errors.New("the file is locked")
 
-// openLocked opens path and takes a write lock on its open file description,
-// which ends with the process, however that ends. It fails with errLocked
-// where another process has the lock.
+// openLocked opens path and takes a write lock on its open file description.
+// The kernel releases the lock when the process ends. It returns errLocked if
+// another process holds the lock.
 func openLocked(path string, flags int) (*os.File, error) {
 	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -179,7 +180,7 @@ func lockFile(f *os.File) error {
 	return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Whence: 0})
 }
 
-// stop takes the socket's file away and ends accept; connections stay, and
+// stop deletes the socket's file and ends accept. Connections stay open, and
 // the lock is held until release.
 func (s *socket) stop() {
 	s.mu.Lock()
@@ -194,5 +195,5 @@ func (s *socket) stop() {
 	}
 }
 
-// release gives the claim up.
+// release releases the claim.
 func (s *socket) release() { s.claim.Release() }

@@ -8,8 +8,8 @@ import (
 	"gpujoin/shm"
 )
 
-// statusFile is "<socket>.status": backends read it while they plan. Its lock
-// says that the daemon lives, its content how fast joins are.
+// statusFile is "<socket>.status", which backends read while they plan. Its
+// lock shows that the daemon is running; its content holds the rates of joins.
 type statusFile struct {
 	path string
 
@@ -37,8 +37,8 @@ func publish(path string, content shm.Status) (*statusFile, error) {
 	return s, nil
 }
 
-// place writes the file beside its place, locks it, and renames it there, so
-// that no reader ever sees part of it or finds it unlocked.
+// place writes the file under a temporary name, locks it and renames it, so
+// that no reader sees a partial or unlocked file.
 func (s *statusFile) place() error {
 	temporary := s.path + ".new"
 	if err := os.Remove(temporary); err != nil && !os.IsNotExist(err) {
@@ -64,7 +64,7 @@ func (s *statusFile) place() error {
 	return nil
 }
 
-// beat writes a new load, sealed, in place: one write of all its bytes.
+// beat seals the load and overwrites it in place with one write.
 func (s *statusFile) beat(load shm.Load) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *statusFile) beat(load shm.Load) error {
 	return err
 }
 
-// restore puts the file back if it was taken away.
+// restore recreates the file if it was deleted.
 func (s *statusFile) restore() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *statusFile) restore() error {
 	return s.place()
 }
 
-// stopping tells planners to keep away.
+// stopping marks the daemon as stopping, so that planners do not use it.
 func (s *statusFile) stopping() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *statusFile) stopping() error {
 	return err
 }
 
-// remove drops the lock and the file.
+// remove deletes the file and releases its lock.
 func (s *statusFile) remove() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// TraceMagic starts a recorded trace; records follow it.
+// TraceMagic is the start of a trace file. Records follow it.
 const TraceMagic = "GJT1"
 
-// TraceRecordSize is the bytes of a record before its frame: microseconds
-// since the trace began and session, 8 bytes each; direction, 1 for frames of
-// the daemon, and bytes of the frame, 4 each.
+// TraceRecordSize is the size in bytes of a record's header, which precedes the
+// frame: microseconds since the start of the trace and session id, 8 bytes
+// each; direction (1: from the daemon) and size of the frame in bytes, 4 bytes
+// each.
 const TraceRecordSize = 24
 
 // Tracer records frames for gpujoind dump. A nil Tracer records nothing.
@@ -24,7 +25,7 @@ type Tracer struct {
 	err   error
 }
 
-// NewTracer returns a Tracer that writes to w.
+// NewTracer returns a Tracer that writes to w. It writes TraceMagic at once.
 func NewTracer(w io.Writer) (*Tracer, error) {
 	if _, err := io.WriteString(w, TraceMagic); err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func NewTracer(w io.Writer) (*Tracer, error) {
 	return &Tracer{w: w, start: time.Now()}, nil
 }
 
-// record appends one frame, or the parts of one.
+// record appends one frame, which may be passed in parts.
 func (t *Tracer) record(session uint64, fromDaemon bool, parts ...[]byte) {
 	if t == nil {
 		return

@@ -9,11 +9,11 @@ import (
 	"gpujoin/shm"
 )
 
-// ErrTrace: not a trace, or a damaged one.
+// ErrTrace reports input that is not a trace or is damaged.
 var ErrTrace = errors.New("malformed trace")
 
-// DumpTrace prints a recorded trace, a line for each frame. A record that was
-// cut off, as by a kill, ends it.
+// DumpTrace prints the trace in r to w, one line per frame. A truncated last
+// record, as a killed daemon leaves, ends the output without an error.
 func DumpTrace(w io.Writer, r io.Reader) error {
 	head := make([]byte, max(len(TraceMagic), TraceRecordSize))
 	if _, err := io.ReadFull(r, head[:len(TraceMagic)]); err != nil || string(head[:len(TraceMagic)]) != TraceMagic {

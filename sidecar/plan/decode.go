@@ -8,14 +8,14 @@ import (
 	"gpujoin/joincore"
 )
 
-// Decode reads one job. Errors wrap ErrMalformed or ErrVersion and name the
-// member that is wrong.
+// Decode decodes and validates a job from its JSON. Errors wrap ErrMalformed or
+// ErrVersion and name the invalid member.
 func Decode(b []byte) (*Job, error) {
 	if err := checkShape(b); err != nil {
 		return nil, err
 	}
-	// The version is looked at first and alone: the members of a later
-	// version are not unknown members of this one.
+	// Check the version first and separately: members of a later version must
+	// not be reported as unknown members of this one.
 	var head struct {
 		Version int `json:"version"`
 	}

@@ -6,7 +6,7 @@ import (
 	"gpujoin/joincore"
 )
 
-// Limits of a job. They bound the work that decoding hostile bytes can cost.
+// Limits of a job. They bound the work of decoding hostile input.
 const (
 	MaxBytes      = 1 << 20
 	MaxDepth      = 64
@@ -16,13 +16,13 @@ const (
 )
 
 var (
-	// ErrMalformed: the bytes are not a job as docs/job.md describes it.
+	// ErrMalformed reports input that is not a job as defined in docs/job.md.
 	ErrMalformed = errors.New("malformed job")
-	// ErrVersion: a job of another version of the format.
+	// ErrVersion reports a job in another version of the format.
 	ErrVersion = errors.New("unknown job version")
 )
 
-// Job is one decoded job: the plan and what the daemon reports about it.
+// Job is a decoded job: the plan and the attributes that the daemon reports.
 type Job struct {
 	Plan       *joincore.Plan
 	Inputs     []Input // parallel to Plan.Inputs
@@ -31,7 +31,7 @@ type Job struct {
 	LSN        string
 }
 
-// Input is what the backend says of a base input beyond its physical columns.
+// Input describes a base input in addition to its physical columns.
 type Input struct {
 	Database uint32
 	Relation uint32
@@ -41,11 +41,11 @@ type Input struct {
 	Columns  []Column
 }
 
-// Column is PostgreSQL's description of a column that is carried.
+// Column is PostgreSQL's description of a column of an input.
 type Column struct {
 	Attnum    int16
 	Type      uint32
 	Typmod    int32
 	Collation uint32
-	KeyOnly   bool // a canonical form that is compared and never returned
+	KeyOnly   bool // a canonical form of a key, compared but never returned
 }

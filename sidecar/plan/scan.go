@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// checkShape reads the tokens of b once, before any structure is built, and
-// refuses what encoding/json would let pass or would only find after much
-// work: invalid UTF-8, deep nesting, duplicate member names (in any case,
-// because the decoder matches names without regard to it), trailing bytes.
+// checkShape scans the tokens of b once, before any structure is built. It
+// rejects input that encoding/json accepts or rejects only after much work:
+// invalid UTF-8, deep nesting, trailing bytes, and duplicate member names,
+// compared without regard to case as the decoder does.
 func checkShape(b []byte) error {
 	if len(b) > MaxBytes {
 		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrMalformed, len(b), MaxBytes)

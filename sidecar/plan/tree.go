@@ -10,7 +10,7 @@ import (
 type tree struct {
 	job     *Job
 	scanned []bool
-	inputs  []int // whose columns are visible, in the order of their scans
+	inputs  []int // inputs whose columns are visible, in the order of their scans
 }
 
 var kinds = map[string]joincore.Kind{
@@ -22,7 +22,7 @@ var classes = map[string]joincore.KeyClass{
 	"int": joincore.KeyInt, "bytes": joincore.KeyBytes, "varlena": joincore.KeyVarlena,
 }
 
-// node builds w; at is its place in the job, for errors.
+// node builds w. at is its position in the job, for errors.
 func (t *tree) node(w *wireNode, at string) (joincore.Node, error) {
 	if w == nil {
 		return nil, fmt.Errorf("%s: missing", at)
@@ -118,7 +118,7 @@ func (t *tree) join(w *wireNode, at string) (joincore.Node, error) {
 		}
 	}
 	if j.Kind == joincore.Semi || j.Kind == joincore.Anti {
-		t.inputs = t.inputs[:middle] // the right side is not seen above
+		t.inputs = t.inputs[:middle] // the right side's columns are not visible above
 	}
 	return j, nil
 }
@@ -186,7 +186,7 @@ func (t *tree) output(columns []*wireRef) error {
 	return nil
 }
 
-// only checks that no members but op and the named ones are there.
+// only returns an error if w has members other than op and those named.
 func (w *wireNode) only(allowed ...string) error {
 	have := map[string]bool{
 		"input": w.Input != nil, "child": w.Child != nil, "predicate": w.Predicate != nil,
