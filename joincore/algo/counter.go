@@ -7,18 +7,19 @@ import (
 	"gpujoin/joincore"
 )
 
-// Counter is what a join reports about itself.
+// Counter collects the statistics of one join.
 type Counter struct {
 	Clock Clock        // of workers: building in tasks, probing
 	Build Clock        // of it: building
 	In    atomic.Int64 // probe rows
 	Out   atomic.Int64 // result rows
-	// BuildPrepare and ProbePrepare are what preparing each side took, all
-	// cores at once: a table of all rows, or a transformed relation.
+	// BuildPrepare and ProbePrepare are the elapsed times of preparing each
+	// side with all cores: building one table or transforming a relation.
 	BuildPrepare, ProbePrepare time.Duration
 }
 
-// Phases returns what a join by a spent its time on, with so many workers.
+// Phases returns the time of each phase of a join by algorithm a on the given
+// number of workers.
 func (c *Counter) Phases(a joincore.Algorithm, workers int) []joincore.Phase {
 	var out []joincore.Phase
 	add := func(name string, took time.Duration) {
@@ -38,7 +39,7 @@ func (c *Counter) Phases(a joincore.Algorithm, workers int) []joincore.Phase {
 	return out
 }
 
-// Time returns what all phases took.
+// Time returns the total time of all phases.
 func (c *Counter) Time(workers int) time.Duration {
 	return c.BuildPrepare + c.ProbePrepare + c.Clock.Each(workers)
 }

@@ -10,19 +10,20 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Output says what a plan returns, and where. Finish ends it.
+// Output describes the columns that a plan returns and writes them to a sink.
+// The caller must call Finish.
 type Output struct {
 	Sink    joincore.Sink
 	Columns []joincore.ColumnRef
-	Heap    []float64 // expected heap bytes a row of each column
+	Heap    []float64 // expected heap bytes per row of each column
 	Widths  []int     // bytes of Fixed columns, 0 for others
-	// Turns are those of the workers that push, which give theirs up while they
-	// wait for the sink; nil: they have none.
+	// Turns are the turns of the workers that push rows. A worker gives up its
+	// turn while it waits for the sink. nil means no limit.
 	Turns device.Turns
 
 	Rows, Bytes atomic.Int64
-	Waits       Clock // for the sink
-	Gathers     Clock // of columns into its batches
+	Waits       Clock // time spent waiting for the sink
+	Gathers     Clock // time spent gathering columns
 
 	open openBatches
 }
@@ -35,7 +36,7 @@ type Emitter struct {
 	last *openBatch // that it has filled last
 }
 
-// NewEmitter returns the emitter of a worker that gathers on st.
+// NewEmitter returns the emitter of one worker, which gathers on st.
 func (o *Output) NewEmitter(ctx context.Context, st device.Stream) *Emitter {
 	return &Emitter{ctx: ctx, st: st, out: o}
 }
@@ -104,13 +105,13 @@ func (e *Emitter) retry(b *openBatch, r device.Rows, row int) (*openBatch, int, 
 	return b, n, err
 }
 
-// Finish leaves the worker's rows in open batches, to others until the output
-// is finished.
+// Finish does nothing: the worker's rows stay in open batches, which other
+// workers may fill, until Output.Finish.
 func (e *Emitter) Finish() error { return nil }
 
 func (e *Emitter) Close() {}
 
-// Collect is a Pipeline.Consume that keeps rows as tuples of row numbers.
+// Collect returns a Pipeline.Consume that stores rows as tuples of row ids.
 func Collect(t device.Tuples) func(context.Context, device.ChunkStream) Consumer {
 	return func(ctx context.Context, st device.ChunkStream) Consumer {
 		return &collector{ctx: ctx, st: st, tuples: t}

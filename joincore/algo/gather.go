@@ -10,7 +10,7 @@ import (
 )
 
 // Gatherer gathers whole spaces into batches of a sink, on all streams of a
-// device. It is used by one goroutine at a time.
+// device. It is not safe for concurrent use.
 type Gatherer struct {
 	device  device.Device
 	out     *Output
@@ -18,12 +18,13 @@ type Gatherer struct {
 	took    time.Duration
 }
 
-// NewGatherer returns a gatherer; Close closes its streams.
+// NewGatherer returns a gatherer. The caller must call Close.
 func NewGatherer(d device.Device, out *Output) *Gatherer {
 	return &Gatherer{device: d, out: out}
 }
 
-// Gather writes all rows of a space, and returns when the sink has them.
+// Gather writes all rows of a space, and returns when the sink has received
+// them.
 func (g *Gatherer) Gather(ctx context.Context, s device.Space) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -68,7 +69,7 @@ func (g *Gatherer) work(ctx context.Context, st device.Stream, s device.Space, p
 	}
 }
 
-// Took returns what gathering has taken, without waits for the sink.
+// Took returns the time spent gathering, without waits for the sink.
 func (g *Gatherer) Took() time.Duration { return g.took }
 
 // Close closes the streams.

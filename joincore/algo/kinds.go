@@ -5,11 +5,12 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Plan is one join as the algorithms see it: a match, and what follows it.
+// Plan describes one join to the algorithms: the match, and the build rows to
+// return after probing.
 type Plan struct {
 	Match    device.Match
 	Leftover bool // build rows are returned after all probing
-	Found    bool // of them those that have found a partner, else the others
+	Found    bool // return those with a partner instead of those without
 }
 
 // PlanKind says how a kind of join is executed when one side is built. It

@@ -7,8 +7,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// ProbeStep is the probing half of a no-partitioning join: one table of the
-// whole build side, which all streams share (Blanas et al., SIGMOD 2011).
+// ProbeStep is the probe phase of a no-partitioning join. All streams share one
+// table of the whole build side (Blanas et al., SIGMOD 2011).
 type ProbeStep struct {
 	Context context.Context
 	Plan    *Plan
@@ -16,7 +16,7 @@ type ProbeStep struct {
 	Counter *Counter
 }
 
-// BuildTable makes that table.
+// BuildTable builds the table of a no-partitioning join.
 func BuildTable(ctx context.Context, d device.Chunked, plan *Plan, build device.Space, c *Counter) (t device.Table, err error) {
 	err = timed(&c.BuildPrepare, func() error {
 		t, err = d.Build(ctx, build, &plan.Match)

@@ -38,8 +38,8 @@ type openBatches struct {
 // falls idle.
 type waiter struct{ wake context.CancelFunc }
 
-// idle returns a batch that no worker fills, as the caller's, or nil. The
-// caller has locked s.
+// idle returns a batch that no worker fills, locked for the caller, or nil. The
+// caller holds s's lock.
 func (s *openBatches) idle() *openBatch {
 	for _, b := range s.list {
 		if b.busy.TryLock() {
@@ -49,7 +49,7 @@ func (s *openBatches) idle() *openBatch {
 	return nil
 }
 
-// add adds a batch of the sink, as the caller's.
+// add adds a batch of the sink, locked for the caller.
 func (s *openBatches) add(batch *joincore.Batch, columns int) *openBatch {
 	b := &openBatch{batch: batch, heap: make([]int, columns)}
 	b.busy.Lock()
@@ -212,10 +212,10 @@ func (o *Output) flushIdle(ctx context.Context) error {
 	}
 }
 
-// newBatch waits for a batch of the sink until a context is done that was made
-// of the worker's, ctx. The worker has no turn meanwhile. One that stops waiting
-// because only until is done goes on working, so it waits for a turn as others
-// do.
+// newBatch waits for a batch of the sink until the context until, which derives
+// from the worker's context ctx, is done. The worker gives up its turn
+// meanwhile. If only until is done the worker continues, so it waits for a turn
+// again.
 func (o *Output) newBatch(ctx, until context.Context, heap []float64) (*joincore.Batch, error) {
 	start := time.Now()
 	defer func() { o.Waits.Add(time.Since(start)) }()
@@ -226,9 +226,8 @@ func (o *Output) newBatch(ctx, until context.Context, heap []float64) (*joincore
 	return o.Sink.NewBatch(until, heap)
 }
 
-// Finish hands over what is left when no worker is at work any more, or gives
-// it back if err says why the rows are not wanted. It returns err, or the
-// error of the sink.
+// Finish passes the remaining rows to the sink after all workers have stopped.
+// If err is not nil it discards them. It returns err or the error of the sink.
 func (o *Output) Finish(ctx context.Context, err error) error {
 	for len(o.open.list) > 0 {
 		b := o.open.list[0]

@@ -27,10 +27,10 @@ func newPartitioned(ctx context.Context, d device.Chunked, plan *Plan, build Sid
 }
 
 // partitionJoin is the source of the matches of two partitioned relations
-// (GFTR, section 4.3). A task joins one partition: it builds a table that
-// stays in the core's cache and streams the probe side's partition through
-// it. A large probe partition is divided into several tasks, which build
-// the table again; that costs little beside what they probe.
+// (GFTR, section 4.3). A task joins one partition: it builds a table that stays
+// in the core's cache and probes it with the probe side's partition. A large
+// probe partition is split into several tasks. Each builds the table again,
+// which is cheap compared with its probes.
 type partitionJoin struct {
 	plan         *Plan
 	build, probe device.Partitions

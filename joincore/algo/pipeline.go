@@ -1,11 +1,12 @@
-// Package algo holds the join algorithms, written once over the primitives of
-// a device: the no-partitioning join, and the partitioned hash join and the
-// sort-merge join with payloads gathered from untransformed (UM) or
-// transformed relations (OM).
+// Package algo implements the join algorithms on the primitives of a device:
+// the no-partitioning join, and the partitioned hash join and the sort-merge
+// join with payload gathered from untransformed (UM) or transformed relations
+// (OM).
 //
-// All of them are parts of a Pipeline: a source of chunks, steps that filter
-// or probe, and a consumer. A chunk runs through all steps before the next
-// one is made, so that results stream and nothing between steps is stored.
+// Each algorithm is part of a Pipeline: a source of chunks, steps that filter
+// or probe, and a consumer. A chunk passes through all steps before the source
+// makes the next one, so that results stream and nothing is stored between
+// steps.
 package algo
 
 import (
@@ -17,15 +18,15 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Source makes chunks of rows, task by task; tasks are independent.
+// Source produces chunks of rows in independent tasks.
 type Source interface {
 	Tasks() int
-	// Open prepares a worker's share; run then executes tasks and pushes
-	// chunks that are not empty.
+	// Open prepares a worker. The returned run executes one task and pushes its
+	// non-empty chunks.
 	Open(st device.ChunkStream) (run func(ctx context.Context, task int, push Push) error)
 }
 
-// Push hands over a chunk with n > 0 rows, valid during the call.
+// Push passes on a chunk of n > 0 rows, which is valid during the call.
 type Push func(r device.Rows, n int) error
 
 // Step turns chunks into chunks.
@@ -36,20 +37,20 @@ type Step interface {
 // Consumer takes the chunks of one worker.
 type Consumer interface {
 	Push(r device.Rows, n int) error
-	Finish() error // after the last chunk of a stage without error
-	Close()        // in any case, last
+	Finish() error // called after the last chunk of a stage that succeeded
+	Close()        // always called, last
 }
 
-// Pipeline executes sources one after the other, each through its steps.
+// Pipeline runs its stages one after the other.
 type Pipeline struct {
 	Device  device.Chunked
 	Turns   device.Turns // nil: no limit
 	Stages  []Stage
-	Consume func(ctx context.Context, st device.ChunkStream) Consumer // a worker's
+	Consume func(ctx context.Context, st device.ChunkStream) Consumer // called once per worker
 }
 
-// Stage is a source and the steps that its chunks take. All tasks of a stage
-// are done before the next one begins.
+// Stage is a source and the steps that process its chunks. All tasks of a stage
+// finish before the next stage begins.
 type Stage struct {
 	Source Source
 	Steps  []Step
@@ -128,7 +129,7 @@ func (s *Stage) work(ctx context.Context, st device.ChunkStream, turns device.Tu
 	}
 }
 
-// barrier lets workers wait for each other; those that fail leave it.
+// barrier lets workers wait for each other. A worker that fails leaves it.
 type barrier struct {
 	lock    sync.Mutex
 	turn    chan struct{}
@@ -161,11 +162,11 @@ func (b *barrier) pass() {
 	}
 }
 
-// Clock adds up time that workers spend on something.
+// Clock sums up the time of workers. It is safe for concurrent use.
 type Clock struct{ ns atomic.Int64 }
 
 // Add adds one worker's time.
 func (c *Clock) Add(d time.Duration) { c.ns.Add(int64(d)) }
 
-// Each returns the time of one of n workers that worked at once.
+// Each returns the mean time of n concurrent workers.
 func (c *Clock) Each(n int) time.Duration { return time.Duration(c.ns.Load() / int64(max(n, 1))) }

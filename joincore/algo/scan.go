@@ -7,7 +7,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// morselChunks is how many chunks a worker takes at a time.
+// morselChunks is the number of chunks in a morsel.
 const morselChunks = 8
 
 // morsel is a run of rows within a segment.
@@ -36,7 +36,7 @@ func NewScan(d device.Chunked, s device.Space) *Scan {
 	return &Scan{space: s, parts: morsels(s.Segments(), d.ChunkRows()), chunk: d.ChunkRows()}
 }
 
-// Space returns what is scanned.
+// Space returns the scanned space.
 func (s *Scan) Space() device.Space { return s.space }
 
 func (s *Scan) Tasks() int { return len(s.parts) }
@@ -61,8 +61,8 @@ func scanMorsel(ctx context.Context, st device.Stream, s device.Space, m morsel,
 	return nil
 }
 
-// Leftover is the source of the build rows that have found a partner, or
-// have not. It runs after everything that marks them.
+// Leftover is the source of the build rows with, or without, a partner. It must
+// run after all probes that mark build rows.
 type Leftover struct {
 	Device device.Chunked
 	Space  device.Space

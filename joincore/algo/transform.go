@@ -8,24 +8,25 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Side is one side of a join whose relations are transformed before they are
-// matched (GFTR, section 4).
+// Side is one side of a join that is transformed before matching (GFTR, section
+// 4).
 type Side struct {
 	Space  device.Space
 	Key    *device.Key
-	Carry  []joincore.ColumnRef // moved with the key: OM (GFTR); none: UM (GFUR)
-	RowIDs []int                // inputs whose other columns are reached by row number
+	Carry  []joincore.ColumnRef // columns moved with the key: OM (GFTR); none: UM (GFUR)
+	RowIDs []int                // inputs whose other columns are fetched by row id
 }
 
-// Transformed is a build side that has been transformed. Several spaces may
-// probe it, one after the other.
+// Transformed is a transformed build side. Several probe sides may be joined
+// with it, one after the other.
 type Transformed interface {
-	// Await waits for the build rows, as Probe does.
+	// Await waits until the build rows are available. Probe waits, too.
 	Await(ctx context.Context) error
-	// Space holds the build rows as they are marked. They are there once they
-	// have been awaited.
+	// Space returns the build rows that probes mark. They are available after
+	// Await.
 	Space() device.Space
-	// Probe transforms a probe side alike and returns the source of matches.
+	// Probe transforms a probe side in the same way and returns the source of
+	// matches.
 	Probe(ctx context.Context, probe Side) (Matches, error)
 	Release()
 }
@@ -36,8 +37,8 @@ type Matches interface {
 	Release() // frees the transformed probe side
 }
 
-// Transform sorts the build side of a join, or partitions it by so many radix
-// bits.
+// Transform sorts the build side of a join, or partitions it by the given
+// number of radix bits, according to a.
 func Transform(ctx context.Context, d device.Chunked, a joincore.Algorithm, plan *Plan, build Side, bits int, c *Counter) (Transformed, error) {
 	switch a {
 	case joincore.PHJUM, joincore.PHJOM:

@@ -1,27 +1,28 @@
 package costmodel
 
-// Array is the array by key that takes the table's place in a join without
-// partitions where the build side's keys are dense: a row number of 4 bytes for
-// each key of their range.
+// Array describes the array, indexed by key, that replaces the hash table of a
+// no-partitioning join if the build side's keys are dense. It holds a 4-byte
+// row id for each key of their range.
 type Array struct {
-	Bytes int64 // 0: the keys are not dense, or nobody has looked
-	// Near is the share of build rows whose key is near that of the row before,
-	// as those of a table are that was filled in the order of its keys.
+	Bytes int64 // 0: the keys are not dense, or their range is unknown
+	// Near is the share of build rows whose key is near that of the previous
+	// row, as in a table that was filled in key order.
 	Near float64
 }
 
 const rowNumberBytes = 4
 
-// RangeMS models the search for the range of the build keys, which tells whether
-// they are dense: all are read, and the host waits for the answer.
+// RangeMS predicts the time, in ms, to find the range of the build keys, which
+// tells whether they are dense. The device reads all keys and the host waits
+// for the result.
 func (r *DeviceRates) RangeMS(j *Resident) float64 {
 	return float64(j.Rows[0])*float64(j.KeyBytes)/r.ReadGB/perMS + 3*r.LaunchMS
 }
 
-// RangeDecides says whether to look for that range before choosing: if the keys
-// were dense and in order, an array would gain more than twice what the search
-// takes. Every second build side is taken to be so: tables are joined by numbers
-// that count their rows.
+// RangeDecides reports whether to find the range of the build keys before
+// choosing an algorithm: if an array for dense keys in order would save more
+// than twice the time of finding it. The model assumes that half of all build
+// sides have such keys, since tables are often joined by sequential ids.
 func (r *DeviceRates) RangeDecides(j Resident) bool {
 	if j.TableBytes == 0 {
 		return false

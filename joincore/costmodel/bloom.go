@@ -8,8 +8,9 @@ const (
 	wellCached = 16 << 20 // bytes up to which a filter has two a key, from there on one
 )
 
-// FilterBytes returns the size of a Bloom filter of the keys of so many build
-// rows: 16 bits a key where the cache then holds it well, else 8.
+// FilterBytes returns the size in bytes of a Bloom filter for the keys of the
+// given number of build rows: 16 bits per key if such a filter is well cached,
+// else 8.
 func FilterBytes(rows int64) int64 {
 	bytes := max(rows, min(2*rows, wellCached))
 	return max(bytes/filterWord, 1) * filterWord
@@ -25,8 +26,8 @@ func FilterLeaves(rows int64) float64 {
 	return 1 - 4*mean(1) + 6*mean(2) - 4*mean(3) + mean(4)
 }
 
-// FilterFits says whether a filter of the keys of so many build rows is for this
-// device at all.
+// FilterFits reports whether this device can use a filter for the keys of the
+// given number of build rows.
 func (r *DeviceRates) FilterFits(rows int64) bool {
 	return float64(FilterBytes(rows)) <= r.CacheMB*1e6
 }
@@ -73,8 +74,8 @@ const filterLaunches = 4
 // sector is the bytes by which memory is read.
 const sector = 64
 
-// SectorBytes returns what is read of a column, whose values have so many bytes,
-// for a share of its rows that lie anywhere.
+// SectorBytes returns the bytes that are read of a column, whose values have
+// width bytes, for a random share of its rows.
 func SectorBytes(rows, share float64, width int) float64 {
 	return rows * float64(width) * (1 - math.Pow(1-share, sector/float64(width)))
 }

@@ -22,14 +22,15 @@ const (
 	moreColumns = 8 // that the measurement of a column adds
 )
 
-// Calibrate measures the rates of a provider with joins of generated data,
-// within about a second and a half. Points whose data does not fit mem
-// continue the trend
-// of those before; the first point has to fit (else ErrBudget).
+// Calibrate measures the rates of a provider by joining generated data, which
+// takes about 1.5 seconds. Points whose data does not fit into mem are
+// extrapolated from the smaller ones. If the first point does not fit, the
+// error wraps ErrBudget.
 //
-// share is the part of its cores' time that the process got meanwhile, 1 on an
-// idle machine. Rates are corrected by it, but caches and memory are shared as
-// well: the smaller it is the less they are worth.
+// share is the fraction of its cores' time that the process got during the
+// measurement, 1 on an idle machine. The rates are corrected by it. Other
+// processes also share caches and memory bandwidth, which is not corrected: a
+// smaller share makes the rates less reliable.
 func Calibrate(ctx context.Context, p device.Provider, mem joincore.Memory) (r Rates, share float64, err error) {
 	c := &calibration{ctx: ctx, provider: p, mem: mem}
 	defer c.data.free(mem)
@@ -50,12 +51,12 @@ func Calibrate(ctx context.Context, p device.Provider, mem joincore.Memory) (r R
 	return r, c.share(), err
 }
 
-// SpotPoint is the point that Spot measures: one of which Calibrate measures
-// the same.
+// SpotPoint is the point that Spot measures. Calibrate measures it in the same
+// way.
 const SpotPoint = 2
 
-// Spot measures again what Calibrate said of Rates.ProbeNS[SpotPoint], within
-// some ten milliseconds. share is as Calibrate's.
+// Spot measures Rates.ProbeNS[SpotPoint] again, within some tens of ms. share
+// is as for Calibrate.
 func Spot(ctx context.Context, p device.Provider, mem joincore.Memory) (probeNS, share float64, err error) {
 	c := &calibration{ctx: ctx, provider: p, mem: mem}
 	defer c.data.free(mem)

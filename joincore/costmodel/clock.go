@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// stopwatch tells how much of a stretch of time the process really had the
-// cores for: rates that are measured while others use the machine, too, must
-// not say that the machine is slow.
+// stopwatch measures how much of the cores' time the process got. Rates
+// measured while other processes run must not make the machine look slow.
 type stopwatch struct {
 	start time.Time
 	used  time.Duration

@@ -2,19 +2,20 @@ package costmodel
 
 import "gpujoin/joincore"
 
-// CoreJoin is a join on cores as far as it is known before it runs.
+// CoreJoin describes a join on cores before it runs.
 type CoreJoin struct {
-	Algorithm                    joincore.Algorithm // 0: the one that Rates.Algorithm would take
+	Algorithm                    joincore.Algorithm // 0: as chosen by Rates.Algorithm
 	BuildRows, ProbeRows, Result int64
-	Columns                      int // that are written of each result row
+	Columns                      int // columns written per result row
 }
 
 // moved is the share of a partitioned join's rates that is moving rows into
 // partitions; the rest is matching.
 const moved = 0.5
 
-// Predict returns what cores of that number take for a join, phase by phase, in
-// ms; nothing of algorithms that rates are not measured of.
+// Predict returns the predicted time of each phase of a join on the given
+// number of cores, in ms. The prediction is empty for algorithms without
+// measured rates.
 func (r *Rates) Predict(j CoreJoin, cores int) Prediction {
 	of := func(rows int64, ns float64) float64 { return float64(rows) * ns / float64(max(cores, 1)) / perMS }
 	ns := r.Probe(j.BuildRows)

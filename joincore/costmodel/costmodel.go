@@ -1,6 +1,6 @@
-// Package choose decides how a join is executed: which side is built, with
-// which algorithm, and into how many partitions. Decisions rest on measured
-// rates; they change speed, never results.
+// Package costmodel decides how a join is executed: which side is built, with
+// which algorithm, and into how many partitions. It decides by measured rates.
+// Decisions affect speed, never results.
 package costmodel
 
 import (
@@ -10,27 +10,28 @@ import (
 	"gpujoin/joincore"
 )
 
-// Points is how many build sizes rates are measured at.
+// Points is the number of build sizes at which rates are measured.
 const Points = 8
 
-// PointRows returns the build rows of a point: 2^(10 + 2i).
+// PointRows returns the number of build rows at point i: 2^(10 + 2i).
 func PointRows(i int) int64 { return 1 << (10 + 2*i) }
 
-// Rates are what joins cost on this machine, in ns a row of one core while
-// all cores work, of 8-byte keys with one 8-byte payload a side.
+// Rates are the costs of joins on this machine, in ns per row of one core while
+// all cores work, for 8-byte keys and one 8-byte payload column per side.
 type Rates struct {
 	BuildNS  [Points]float64
 	ProbeNS  [Points]float64
-	ColumnNS float64 // one more 8-byte output column
-	// NPJRows is the build size from which partitioning was faster; 0: not
-	// measured.
+	ColumnNS float64 // ns per row of a further 8-byte output column
+	// NPJRows is the number of build rows from which partitioning was faster;
+	// 0: not measured.
 	NPJRows int64
 }
 
-// Build returns the rate of building n rows, by interpolation.
+// Build returns the cost per row of building a table of n rows, by
+// interpolation.
 func (r *Rates) Build(n int64) float64 { return at(&r.BuildNS, n) }
 
-// Probe returns the rate of probing a table of n rows.
+// Probe returns the cost per row of probing a table of n rows.
 func (r *Rates) Probe(n int64) float64 { return at(&r.ProbeNS, n) }
 
 // at interpolates between points on a logarithmic scale.
@@ -42,11 +43,11 @@ func at(v *[Points]float64, n int64) float64 {
 	return v[i]*(1-f) + v[i+1]*f
 }
 
-// Join is what is known about a join before it runs.
+// Join describes a join before it runs.
 type Join struct {
 	LeftRows, RightRows int64
-	// Pipelined says of a side that its rows come out of a pipeline: probing
-	// with it is free of storing it first.
+	// LeftPipelined and RightPipelined report whether a side is the result of a
+	// pipeline, which can probe without being stored first.
 	LeftPipelined, RightPipelined bool
 }
 
@@ -57,8 +58,9 @@ type Decision struct {
 	Bits      int // radix bits of partitioned joins
 }
 
-// BuildLeft chooses the side to build: the smaller one, unless the other one
-// would have to be stored for it and is not much larger.
+// BuildLeft reports whether to build the left side. The smaller side is built
+// unless it would have to be stored for that and the other side is not much
+// larger.
 func (j Join) BuildLeft() bool {
 	left, right := float64(j.LeftRows), float64(j.RightRows)
 	if j.LeftPipelined {
@@ -87,18 +89,19 @@ const denseNPJRows = 1 << 25
 // it, and its payload is no longer read in order.
 const pipelineFactor = 8
 
-// Side is what is known of the sides of a join when its algorithm is chosen.
+// Side describes the sides of a join when its algorithm is chosen.
 type Side struct {
 	BuildRows, ProbeRows int64
 	ProbePipelined       bool
 	ResultRows           int64 // the planner's estimate; 0: unknown
-	Columns              int   // of payload that can be moved with the key
-	// Dense says whether the build side's keys are; it is asked only where
-	// that matters.
+	Columns              int   // payload columns that can be moved with the key
+	// Dense reports whether the build side's keys are dense. It is called only
+	// if the answer matters.
 	Dense func() (bool, error)
 }
 
-// Algorithm decides for a build side that is stored already.
+// Algorithm chooses the algorithm for a build side that is already stored. It
+// returns the error of s.Dense.
 func (r *Rates) Algorithm(s Side) (joincore.Algorithm, error) {
 	limit := int64(defaultNPJRows)
 	if r != nil && r.NPJRows > 0 {
@@ -152,7 +155,8 @@ const partitionRows = 1 << 14
 // maxBits bounds the fan-out of the one partition pass.
 const maxBits = 11
 
-// Bits returns radix bits for a build side.
+// Bits returns the number of radix bits for a build side of the given number of
+// rows.
 func Bits(build int64) int {
 	return min(max(bits.Len64(uint64(max(build, 1)-1)/partitionRows), 1), maxBits)
 }

@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// DeviceRates are what primitives cost on a device. They are cached as JSON.
+// DeviceRates are the costs of a device's primitives. They are cached as JSON.
 type DeviceRates struct {
 	LaunchMS  float64 `json:"launch_ms"`  // ms of a kernel, whatever it does
 	CacheMB   float64 `json:"cache_mb"`   // MB that fetches find in the device's cache
@@ -41,7 +41,8 @@ type DeviceRates struct {
 	LinkOutGB float64 `json:"link_out_gb"` // GB/s to it
 }
 
-// DefaultDeviceRates are those of an H200; they serve where none were measured.
+// DefaultDeviceRates were measured on an H200. They apply if none were
+// measured.
 var DefaultDeviceRates = DeviceRates{
 	LaunchMS: 0.015, CacheMB: 50, ReadGB: 3950, FetchGps: 38.5, WideGps: 35, CachedGps: 145,
 	PassGB: 3150, RankNS: 0.004, FieldNS: 0.0087, MatchGB: 3720, MatchNS: 0.0048, MoreNS: 0.015, PlaceGps: 75, BypassGB: 3100, FilterGps: 120,
@@ -54,7 +55,7 @@ var DefaultDeviceRates = DeviceRates{
 // joins run on are within it, files that were damaged hardly.
 const furthest = 1000
 
-// Check says whether r can be rates.
+// Check returns an error if r cannot hold measured rates.
 func (r *DeviceRates) Check() error {
 	got, usual := reflect.ValueOf(*r), reflect.ValueOf(DefaultDeviceRates)
 	for i := range got.NumField() {

@@ -2,7 +2,7 @@ package costmodel
 
 import "math"
 
-// Observation is what a phase took, and the rate that bounds it.
+// Observation is the measured time of a phase and the rate that bounds it.
 type Observation struct {
 	Name    string // for errors and tests
 	Rate    func(*DeviceRates) *float64
@@ -16,9 +16,9 @@ const fitRounds = 6
 // fitWithin is by how much a rate may differ from what it was.
 const fitWithin = 32
 
-// Fit makes predictions what was observed, one rate after the other. A rate on
-// which its phase hardly depends stays as it is: there the phase is bounded by
-// something else, such as the cache where all data fits it.
+// Fit adjusts the rates, one after the other, until predictions match the
+// observations. It keeps a rate on which its phase hardly depends: that phase
+// is bounded by something else, such as the cache if all data fits into it.
 func (r *DeviceRates) Fit(list []Observation) {
 	before := *r
 	for range fitRounds {

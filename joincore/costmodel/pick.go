@@ -7,8 +7,8 @@ import (
 	"gpujoin/joincore"
 )
 
-// Pick chooses among all five algorithms: where the model sees no difference,
-// what the decision tree says, else the cheapest.
+// Pick chooses among all five algorithms. It takes the cheapest, or the
+// decision tree's choice if the predictions do not differ.
 func (r *DeviceRates) Pick(j Resident) Method {
 	methods := r.Methods(j)
 	best := slices.MinFunc(methods, func(a, b Method) int { return cmp.Compare(a.cost(), b.cost()) })
@@ -32,7 +32,7 @@ func (m *Method) cost() float64 {
 // noDifference is the share by which two predictions say the same.
 const noDifference = 0.02
 
-// Methods returns every algorithm that can do the join, with its prediction.
+// Methods returns the algorithms that can execute the join, with predictions.
 func (r *DeviceRates) Methods(j Resident) []Method {
 	m := r.Materialisation(j)
 	phj := Method{Algorithm: joincore.PHJOM, Materialisation: m, Prediction: r.Predict(&j, m)}
@@ -56,11 +56,10 @@ const (
 	smallTable    = 8 << 20
 )
 
-// Tree is the decision tree of GFTR (section 5.4, figure 17), with the join
-// without partitions in front, which that paper leaves out: it is for tables
-// that the cache holds. Partitioned hash joins are ahead of sort-merge joins in
-// all of it, since a pass of partitioning costs less than one of sorting, and
-// what follows is alike.
+// Tree is the decision tree of GFTR (section 5.4, figure 17), preceded by the
+// no-partitioning join, which that paper leaves out, for tables that fit into
+// the cache. Partitioned hash joins always precede sort-merge joins, since a
+// partition pass costs less than a sort pass and the later phases are alike.
 func (j *Resident) Tree() joincore.Algorithm {
 	narrow := len(j.Payload[0]) <= 1 && len(j.Payload[1]) <= 1
 	switch {

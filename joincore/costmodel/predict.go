@@ -6,7 +6,7 @@ import (
 	"gpujoin/joincore"
 )
 
-// Names of phases, as executions report them.
+// Names of phases in statistics.
 const (
 	PhaseHistogram = "histogram"
 	PhaseFilter    = "filter"
@@ -21,16 +21,16 @@ const (
 	PhaseProbe     = "probe"
 )
 
-// PhaseMS is a part of a join and what the model gives it.
+// PhaseMS is a phase of a join and its predicted time.
 type PhaseMS struct {
 	Name string
 	MS   float64
 }
 
-// Prediction is what the model gives a join, phase by phase.
+// Prediction is the predicted time of a join, by phase.
 type Prediction []PhaseMS
 
-// MS returns the sum of all phases.
+// MS returns the sum of all phases in ms.
 func (p Prediction) MS() (ms float64) {
 	for _, phase := range p {
 		ms += phase.MS
@@ -38,7 +38,7 @@ func (p Prediction) MS() (ms float64) {
 	return ms
 }
 
-// Of returns the ms of a phase, 0 where there is no such one.
+// Of returns the time of the named phase in ms, 0 if there is no such phase.
 func (p Prediction) Of(name string) float64 {
 	for _, phase := range p {
 		if phase.Name == name {
@@ -49,8 +49,8 @@ func (p Prediction) Of(name string) float64 {
 }
 
 // Predict models a partitioned hash join: a read of all keys for the histogram,
-// two passes over each side, the match, which fetches while it computes. Where a
-// filter comes first it is a join of the rows that are left.
+// two passes over each side, and the match, which fetches payload while it
+// computes. With a Bloom filter it models the join of the remaining rows.
 func (r *DeviceRates) Predict(j *Resident, m Materialisation) Prediction {
 	m, carried := j.shape(m)
 	if m.Bloom {
@@ -158,7 +158,7 @@ func (j *Resident) touched(v volumes, hot float64) [2]float64 {
 	return [2]float64{build, cold}
 }
 
-// Method is an algorithm for a join of resident columns, and what it costs.
+// Method is an algorithm for a join of resident columns and its predicted cost.
 type Method struct {
 	Algorithm joincore.Algorithm
 	Materialisation

@@ -3,7 +3,7 @@ package costmodel
 import "gpujoin/joincore"
 
 // PredictSort models a sort-merge join: a histogram of all digits, passes over
-// both sides, the merge, and where om is false the gather of payload.
+// both sides, the merge and, unless om is set, the gather of payload.
 func (r *DeviceRates) PredictSort(j *Resident, om bool) Prediction {
 	v, key := j.volumes(), float64(j.KeyBytes)
 	p := Prediction{{PhaseHistogram, (v.build+v.probe)*max(key/r.ReadGB, r.CountNS)/perMS + r.LaunchMS}}
@@ -39,10 +39,10 @@ func (r *DeviceRates) PredictSort(j *Resident, om bool) Prediction {
 	return p
 }
 
-// PredictTable models a join without partitions: every build row is entered
-// into one table, every probe row looked up there; the table is an array where
+// PredictTable models a no-partitioning join: every build row is inserted into
+// one table and every probe row is looked up in it. The table is an array if
 // the build keys are known to be dense (Resident.Array). A single build column
-// is fetched on the way, several are gathered afterwards.
+// is fetched during the probe; several are gathered afterwards.
 func (r *DeviceRates) PredictTable(j *Resident) Prediction {
 	v, key := j.volumes(), float64(j.KeyBytes)
 	hot := v.probe * j.Hot
@@ -86,7 +86,8 @@ func (r *DeviceRates) PredictTable(j *Resident) Prediction {
 
 var allAlgorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM, joincore.SMJUM, joincore.SMJOM}
 
-// Named models the algorithm of that name, as it is when nobody chooses.
+// Named returns algorithm a with its prediction, as it runs when it is
+// requested by name.
 func (r *DeviceRates) Named(j *Resident, a joincore.Algorithm) Method {
 	m := Method{Algorithm: a}
 	switch a {

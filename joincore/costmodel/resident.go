@@ -2,35 +2,35 @@ package costmodel
 
 import "math"
 
-// Resident is a join of columns that lie in a device's memory, and what its
-// executors make of it.
+// Resident describes a join of columns in a device's memory and how its
+// executors would run it.
 type Resident struct {
 	KeyBytes   int
 	Rows       [2]int64 // build, probe
 	Payload    [2][]int // bytes of each payload column's values
-	MatchRatio float64  // probe rows with a match; 1 where that is unknown
-	Hot        float64  // probe rows with one of few keys that each have one build row
-	// ResultRows is how many rows are expected; it counts where that is more
-	// than there are probe rows. 0: unknown.
+	MatchRatio float64  // share of probe rows with a match; 1 if unknown
+	Hot        float64  // share of probe rows with one of a few keys that each have one build row
+	// ResultRows is the expected number of rows. It is used only if it exceeds
+	// the number of probe rows. 0: unknown.
 	ResultRows int64
 
-	// Shape says what a partitioned hash join does where a materialisation is
-	// wanted: the one that it has kernels and memory for, and how each side is
-	// carried. nil: all that is wanted, without padding.
+	// Shape returns the materialisation that a partitioned hash join uses if
+	// the given one is requested, subject to its kernels and memory, and how it
+	// carries each side. nil: every request is met, without padding.
 	Shape      func(Materialisation) (Materialisation, [2]Carried)
 	SortPasses int   // over each side by a sort-merge join; 0: it cannot be sorted
-	TableBytes int64 // of the one table of a join without partitions; 0: it cannot be built
-	Array      Array // that takes its place where build keys are known to be dense
+	TableBytes int64 // size of the table of a no-partitioning join; 0: it cannot be built
+	Array      Array // replaces the table if the build keys are known to be dense
 }
 
-// Carried is a side's payload on its way through the passes.
+// Carried describes a side's payload in the partition passes.
 type Carried struct {
 	Words   int  // of 4 bytes a row, padding included
 	Fields  int  // words that are loaded one by one; 0: whole columns are
-	OnePass bool // the first pass is enough, so that nothing is placed
+	OnePass bool // one pass suffices, so no payload is placed
 }
 
-// Transform is how a side's payload comes to the result.
+// Transform is how a side's payload reaches the result.
 type Transform uint8
 
 const (
@@ -46,8 +46,8 @@ const (
 type Materialisation struct {
 	Build, Probe Transform
 	Bypass       bool    // probe rows with hot keys are joined without partitioning
-	Bloom        bool    // first the probe rows are dropped that a Bloom filter of the build keys rules out
-	MS           float64 // predicted
+	Bloom        bool    // a Bloom filter of the build keys drops probe rows first
+	MS           float64 // predicted time
 }
 
 // wanted lists what can be asked of a partitioned hash join. Build rows are met
@@ -87,8 +87,8 @@ func (j *Resident) shape(m Materialisation) (Materialisation, [2]Carried) {
 	return m, c
 }
 
-// Materialisation chooses the cheapest way by the model, of those that the
-// executor has.
+// Materialisation chooses the materialisation with the lowest prediction among
+// those that the executor supports.
 func (r *DeviceRates) Materialisation(j Resident) Materialisation {
 	best, cost := Materialisation{}, math.Inf(1)
 	for _, m := range r.wanted(&j) {

@@ -11,7 +11,7 @@ import (
 
 // bulk runs a plan on a device that executes whole steps. Build sides are
 // collected and prepared; probe sides are pushed through the joins above them
-// space by space, and what the root returns is gathered into the sink.
+// space by space, and the root's result is gathered into the sink.
 type bulk struct {
 	*execution
 	dev      device.Bulk
@@ -25,8 +25,8 @@ func newBulk(e *execution, d device.Bulk) *bulk {
 
 func (b *bulk) joinStats() []joincore.JoinStats { return b.joins }
 
-// gather has another name than what a join on a device gathers by itself: this
-// crosses the link.
+// gather returns the phase of the download of the result. Its name differs from
+// that of gathers on the device.
 func (b *bulk) gather() joincore.Phase {
 	p := joincore.Phase{Name: "return", Actual: b.returned}
 	if d, ok := b.dev.(returnPredictor); ok {
@@ -41,9 +41,10 @@ func (b *bulk) gather() joincore.Phase {
 	return p
 }
 
-// returnPredictor is a device that knows how fast its link is.
+// returnPredictor is a device that can predict the time of a download.
 type returnPredictor interface {
-	// PredictReturn returns how long so many bytes of a result take.
+	// PredictReturn returns the predicted time to download the given number of
+	// bytes of a result.
 	PredictReturn(bytes int64) time.Duration
 }
 
@@ -60,10 +61,10 @@ func (b *bulk) run(out *algo.Output) error {
 	})
 }
 
-// push hands over result rows, in a space that is valid during the call.
+// push passes on result rows in a space that is valid during the call.
 type push func(device.Space) error
 
-// node executes a node. w is what is read of its rows.
+// node executes a node. w lists the columns that are read of its rows.
 func (b *bulk) node(n joincore.Node, w wanted, push push) error {
 	if b.ctx.Err() != nil {
 		return context.Cause(b.ctx)
@@ -125,8 +126,8 @@ func (b *bulk) join(n *joincore.Join, w wanted, push push) (err error) {
 	return err
 }
 
-// guarded is push for the goroutines of a device, in which nobody else takes
-// a panic.
+// guarded wraps push to recover from panics, for the goroutines of a device,
+// which do not.
 func (b *bulk) guarded(push push) push {
 	return func(s device.Space) (err error) {
 		defer device.Recover(&err)
@@ -137,8 +138,8 @@ func (b *bulk) guarded(push push) push {
 	}
 }
 
-// stored returns all rows of a node as one space. Base inputs are used where
-// they lie, filters of them return one space anyway; joins are collected.
+// stored returns all rows of a node as one space. Base inputs are used in
+// place, filters of base inputs return one space, and joins are collected.
 func (b *bulk) stored(n joincore.Node, w wanted) (device.Space, func(), error) {
 	if s, ok := n.(*joincore.Scan); ok {
 		return b.spaces[s.Input], func() {}, nil

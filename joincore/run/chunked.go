@@ -10,7 +10,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// chunked runs a plan on a device that works on chunks.
+// chunked runs a plan on a device that processes chunks.
 type chunked struct {
 	*execution
 	dev      device.Chunked
@@ -65,7 +65,7 @@ func (e *chunked) gather() joincore.Phase {
 	return p
 }
 
-// join is what is known of one join while the plan runs.
+// join is the state of one join while the plan runs.
 type join struct {
 	decision  costmodel.Decision
 	counter   algo.Counter
@@ -73,7 +73,7 @@ type join struct {
 	predicted costmodel.Prediction
 }
 
-// phases returns what the join has spent its time on, and what was predicted.
+// phases returns the measured and the predicted time of the join's phases.
 func (j *join) phases(workers int) []joincore.Phase {
 	list := j.counter.Phases(j.decision.Algorithm, workers)
 	for i := range list {
@@ -82,7 +82,7 @@ func (j *join) phases(workers int) []joincore.Phase {
 	return list
 }
 
-// ms is what was predicted for a phase; 0: nothing was.
+// ms returns the predicted time of a phase, 0 if there is no prediction.
 func (j *join) ms(phase string) time.Duration {
 	return time.Duration(j.predicted.Of(phase) * float64(time.Millisecond))
 }
@@ -96,7 +96,7 @@ func (j *join) bits() int {
 }
 
 // flow prepares a node. needed are the columns that are read above it; kept
-// says that its rows are going to be stored as row numbers.
+// reports whether its rows will be stored as row ids.
 func (e *chunked) flow(n joincore.Node, needed columns, kept bool) (*flow, error) {
 	switch n := n.(type) {
 	case *joincore.Scan:

@@ -7,8 +7,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// stored returns a side as a space: the base relation, or tuples of row
-// numbers, which release frees.
+// stored returns a side as a space: the base relation, or tuples of row ids.
+// The caller must call release.
 func (e *chunked) stored(s *side) (space device.Space, release func(), err error) {
 	f, err := e.flowOf(s, true)
 	if err != nil {
@@ -28,8 +28,8 @@ func (e *chunked) stored(s *side) (space device.Space, release func(), err error
 	return t, t.Release, nil
 }
 
-// execute stores the build side, decides with its real size, and returns the
-// flow of the join's result.
+// execute stores the build side, completes the decision with its actual size,
+// and returns the flow of the join's result.
 func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, probeRows int64, kept bool) (*flow, error) {
 	space, release, err := e.stored(build)
 	if err != nil {
@@ -41,7 +41,7 @@ func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, probeRo
 		return nil, err
 	}
 	if kept {
-		j.decision.Algorithm = j.decision.Algorithm.UM() // row numbers are all that is read of the result
+		j.decision.Algorithm = j.decision.Algorithm.UM() // only row ids of the result are read
 	}
 	if e.opt.Rates != nil {
 		j.predicted = e.opt.Rates.Predict(costmodel.CoreJoin{
@@ -57,7 +57,7 @@ func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, probeRo
 	return e.transformed(j, plan, space, release, build, probe)
 }
 
-// choose completes the decision, as far as nobody has decided before.
+// choose makes the choices that are still open in the decision.
 func (e *chunked) choose(n *joincore.Join, j *join, space device.Space, build, probe *side, probeRows int64) (err error) {
 	if j.decision.Bits == 0 {
 		j.decision.Bits = costmodel.Bits(j.buildRows)
@@ -96,8 +96,8 @@ func (e *chunked) npj(j *join, plan *algo.Plan, space device.Space, release func
 	return f, nil
 }
 
-// transformed transforms both sides; what they were made of is freed as soon
-// as it has been read.
+// transformed transforms both sides. It frees their sources as soon as they
+// have been read.
 func (e *chunked) transformed(j *join, plan *algo.Plan, space device.Space, release func(), build, probe *side) (*flow, error) {
 	from, releaseProbe, err := e.stored(probe)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"gpujoin/joincore"
 )
 
-// columns is a set of columns that somebody further up still needs.
+// columns is a set of columns that operators above still need.
 type columns map[joincore.ColumnRef]bool
 
 func newColumns(refs []joincore.ColumnRef) columns {

@@ -6,9 +6,10 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Estimate returns the private bytes that an execution of plan is going to
-// need beside its inputs and result batches, by the planner's row estimates.
-// It plans as Run does for a device of chunks; sums are taken over what may live at the same time.
+// Estimate returns the private memory, in bytes, that executing plan is
+// expected to need in addition to its inputs and result batches, according to
+// the planner's row estimates. It plans like Run on a Chunked device and sums
+// the memory that may be in use at the same time.
 func Estimate(plan *joincore.Plan, opt Options) int64 {
 	e := newEstimator(plan, opt)
 	return max(e.flow(plan.Root, newColumns(plan.Output))+e.vectors(), 1<<20)
@@ -18,7 +19,7 @@ type estimator struct {
 	plan    *joincore.Plan
 	opt     Options
 	rows    rowEstimates
-	visited int // nodes, each of which is to be looked at once
+	visited int // nodes visited; each must be visited once
 }
 
 func newEstimator(plan *joincore.Plan, opt Options) *estimator {
@@ -26,7 +27,7 @@ func newEstimator(plan *joincore.Plan, opt Options) *estimator {
 	return &estimator{plan: plan, opt: opt, rows: rows}
 }
 
-// flow returns the bytes that live while a node's rows stream.
+// flow returns the bytes in use while a node's rows stream.
 func (e *estimator) flow(n joincore.Node, needed columns) int64 {
 	e.visited++
 	switch n := n.(type) {
@@ -71,8 +72,8 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 	return max(unpartitioned, buildPeak, buildStored+probePeak, buildStored+probeStored+moved)
 }
 
-// stored returns the bytes of a side as a space, and while it is made of a
-// flow with so many bytes.
+// stored returns the bytes of a side as a space, and the peak while the space
+// is made from a flow that uses flow bytes.
 func (e *estimator) stored(s *side, rows, flow int64) (stays, peak int64) {
 	if _, ok := s.node.(*joincore.Scan); ok {
 		return 0, 0
@@ -98,9 +99,9 @@ func (e *estimator) moved(s *side, rows int64) int64 {
 	return rows * int64(width)
 }
 
-// tableBytes is the largest table that a provider makes of n rows: entries of
-// 16 bytes, up to four of them a key, or an array over the range of dense
-// keys; and a chain of 4 bytes where keys repeat.
+// tableBytes returns the size of the largest table that a provider builds for n
+// rows: up to four entries of 16 bytes per key, or an array over the range of
+// dense keys, plus a chain of 4 bytes per row for repeated keys.
 func tableBytes(n, probe int64) int64 {
 	return max(64*n, 4*min(probe, device.SmallRange)) + 4*n + 1<<13
 }
@@ -110,11 +111,11 @@ func arrayBytes(n, probe int64) int64 {
 	return max(16*n, 4*min(probe, device.SmallRange)) + 4*n + 1<<13
 }
 
-// carryWidth is the widest column that is moved with the key: beyond it, one
-// miss of the cache costs less than moving the value twice.
+// carryWidth is the widest column, in bytes, that is moved with the key. For a
+// wider one, a cache miss costs less than moving the value twice.
 const carryWidth = 16
 
-// clampRows makes an estimate a number that can be calculated with.
+// clampRows limits an estimate to a range that cannot overflow.
 func clampRows(rows float64) int64 {
 	if !(rows > 0) {
 		return 0
@@ -122,11 +123,11 @@ func clampRows(rows float64) int64 {
 	return int64(min(rows, 1e12))
 }
 
-// rowEstimates are the rows of each node of a plan: of scans what is known of
-// the input, of joins the planner's estimate.
+// rowEstimates holds the rows of each node of a plan: from the input for scans,
+// from the planner for joins.
 type rowEstimates map[joincore.Node]int64
 
-// estimateRows looks at each node once. scan returns the rows of an input.
+// estimateRows visits each node once. scan returns the rows of an input.
 func estimateRows(root joincore.Node, scan func(input int) int64) rowEstimates {
 	r := rowEstimates{}
 	r.add(root, scan)

@@ -9,7 +9,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// execution is what both ways to run a plan share.
+// execution is the state that both executors share.
 type execution struct {
 	ctx    context.Context
 	plan   *joincore.Plan
@@ -50,7 +50,7 @@ func (e *execution) importInputs(d device.Device) error {
 	return nil
 }
 
-// output describes what the plan returns.
+// output describes the plan's result.
 func (e *execution) output(sink joincore.Sink) *algo.Output {
 	out := &algo.Output{Sink: sink, Columns: e.plan.Output}
 	for _, c := range e.plan.Output {
@@ -65,7 +65,7 @@ func (e *execution) output(sink joincore.Sink) *algo.Output {
 	return out
 }
 
-// meanHeap returns the mean of heap bytes a row.
+// meanHeap returns the mean heap bytes per row.
 func meanHeap(r *joincore.Relation, column int) float64 {
 	bytes, rows := 0, 0
 	for i := range r.Segments {
@@ -77,8 +77,8 @@ func meanHeap(r *joincore.Relation, column int) float64 {
 	return float64(bytes) / float64(max(rows, 1))
 }
 
-// sidesOf tells the sides of a join apart. probeRows is an estimate; the
-// decision is not complete before the build side is there.
+// sidesOf determines the build and the probe side of a join. probeRows is an
+// estimate; the decision is completed once the build side is stored.
 func (e *execution) sidesOf(n *joincore.Join, needed columns) (build, probe *side, probeRows int64, d costmodel.Decision) {
 	left, right := sides(n, needed, e.columnOf)
 	sizes := joinSizes(n, e.rows)

@@ -5,13 +5,13 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// flow is a part of the plan that is ready to run: a source, and the steps
-// that its chunks take.
+// flow is a part of the plan that is ready to run: a source and the steps that
+// process its chunks.
 type flow struct {
 	source  algo.Source
 	steps   []step
 	extra   *algo.Leftover // of the source
-	release []func()       // when it has run
+	release []func()       // called after the flow has run
 }
 
 // step is a step of a flow, with the build rows that it returns in the end.
@@ -20,8 +20,8 @@ type step struct {
 	extra *algo.Leftover
 }
 
-// stages puts the sources of a flow in order: what a join returns after all
-// probing passes through the steps behind it.
+// stages orders the sources of a flow: rows that a join returns after all
+// probing pass through the steps behind it.
 func (f *flow) stages() []algo.Stage {
 	steps := make([]algo.Step, len(f.steps))
 	for i, s := range f.steps {
@@ -39,7 +39,7 @@ func (f *flow) stages() []algo.Stage {
 	return out
 }
 
-// plain returns the space of a flow that is nothing but a scan.
+// plain returns the space of a flow that consists of a scan alone.
 func (f *flow) plain() (device.Space, bool) {
 	if s, ok := f.source.(*algo.Scan); ok && len(f.steps) == 0 {
 		return s.Space(), true

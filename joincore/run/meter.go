@@ -6,7 +6,7 @@ import (
 	"gpujoin/joincore"
 )
 
-// meter remembers how much memory was in use at the highest.
+// meter records the peak of the memory in use.
 type meter struct {
 	mem       joincore.Memory
 	now, peak atomic.Int64

@@ -8,8 +8,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// moved says what of a side is partitioned: with OM the needed columns of
-// fixed width, where the side is a base relation; row numbers for the rest.
+// moved selects what is partitioned of a side. With OM it is the needed columns
+// of fixed width if the side is a base relation, and row ids for the rest.
 func (e *chunked) moved(s *side, space device.Space, j *join) algo.Side {
 	out := algo.Side{Space: space, Key: s.key}
 	base := slices.Index(e.spaces, space)

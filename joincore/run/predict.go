@@ -5,8 +5,8 @@ import (
 	"gpujoin/joincore/costmodel"
 )
 
-// PredictCores returns the ms that the joins of a plan are predicted to take on
-// so many cores, once its inputs are there.
+// PredictCores returns the predicted time, in ms, of a plan's joins on the
+// given number of cores, once its inputs are complete.
 func PredictCores(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel.Rates, cores int) (ms float64) {
 	p := newPredictor(plan, inputs)
 	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
@@ -16,14 +16,14 @@ func PredictCores(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel
 	return ms + r.Predict(root, cores).MS()
 }
 
-// deviceJobMS is what a job on a device takes beside joins and columns that
-// cross the link: its start in another process, memory, the first and the last
-// transfer, which nothing overlaps.
+// deviceJobMS is the time of a device job in addition to joins and transfers of
+// columns: its start in another process, its memory, and the first and the last
+// transfer, which do not overlap with other work.
 const deviceJobMS = 5
 
-// PredictDevice returns the ms on a device: the columns that are read cross the
-// link, joins run where they lie, the result crosses it back. Transfers and
-// joins overlap at best, which is not counted on.
+// PredictDevice returns the predicted time, in ms, of a plan on a device:
+// uploading the columns that are read, the joins, and downloading the result.
+// It assumes no overlap of transfers and joins.
 func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel.DeviceRates) float64 {
 	p := newPredictor(plan, inputs)
 	in, out := 0.0, 0.0
@@ -39,7 +39,7 @@ func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *costmode
 		}
 		if plain := j.node.Kind == joincore.Inner && len(j.node.Keys) == 1 && j.node.Residual == nil; plain {
 			ms += r.Materialisation(d).MS
-		} else { // such joins go by row numbers
+		} else { // such joins use late materialisation
 			ms += r.Named(&d, joincore.PHJUM).MS
 		}
 	})
@@ -53,7 +53,7 @@ func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *costmode
 	return ms + in/r.LinkInGB/perMS + out/r.LinkOutGB/perMS
 }
 
-// predictor walks a plan whose inputs are there.
+// predictor walks a plan whose inputs are complete.
 type predictor struct {
 	plan   *joincore.Plan
 	inputs []*joincore.Relation
@@ -93,7 +93,7 @@ func (p *predictor) eachJoin(n joincore.Node, needed columns, visit func(joinOf)
 	}
 }
 
-// conditions are the columns that filters and residual conditions read.
+// conditions returns the columns that filters and residual conditions read.
 func conditions(n joincore.Node) []joincore.ColumnRef {
 	switch n := n.(type) {
 	case *joincore.Filter:
@@ -104,8 +104,8 @@ func conditions(n joincore.Node) []joincore.ColumnRef {
 	return nil
 }
 
-// keyBytes is the width of the key that a device joins by: the column's own, or
-// a hash's.
+// keyBytes returns the width of the key that a device joins by: the column's
+// own width or that of a hash.
 func (p *predictor) keyBytes(n *joincore.Join) int {
 	if len(n.Keys) == 1 && p.column(n.Keys[0].Left).Width == 4 && p.column(n.Keys[0].Right).Width == 4 {
 		return 4
@@ -113,8 +113,8 @@ func (p *predictor) keyBytes(n *joincore.Join) int {
 	return 8
 }
 
-// payload is what a device moves of a side: narrow columns, and a row number
-// for the others of each input.
+// payload returns the widths of the values that a device moves for a side:
+// narrow columns, and for each input with other columns a row id.
 func (p *predictor) payload(s *side) (widths []int) {
 	numbered := map[int]bool{}
 	for _, c := range s.needed.of(s.inputs) {
@@ -129,8 +129,8 @@ func (p *predictor) payload(s *side) (widths []int) {
 	return widths
 }
 
-// crossing is how many bytes of a column's value cross the link: values of
-// variable length do not.
+// crossing returns how many bytes of a column's value are transferred. Values
+// of variable length are not.
 func (p *predictor) crossing(c joincore.ColumnRef) float64 {
 	if column := p.column(c); column.Kind == joincore.Fixed {
 		return float64(column.Width)

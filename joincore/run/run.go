@@ -1,8 +1,8 @@
-// Package run executes plans: it decides which side of each join is built, and
-// what is kept between joins. On a Chunked device chains of joins become
-// pipelines, with row numbers only between them; on a Bulk device every step
-// takes and returns whole spaces. Payload is gathered last, straight into the
-// sink's batches.
+// Package run executes plans. It decides which side of each join is built and
+// what is stored between joins. On a Chunked device, chains of joins become
+// pipelines that pass only row ids; on a Bulk device, every step takes and
+// returns whole spaces. Payload is gathered last, directly into the sink's
+// batches.
 package run
 
 import (
@@ -16,19 +16,20 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Options steer an execution. The zero value leaves every choice to choose.
+// Options control an execution. The zero value leaves every choice to package
+// costmodel.
 type Options struct {
-	Rates *costmodel.Rates // of this machine; nil: defaults
-	// Decide replaces choices, for tests and benchmarks. Join counts in
-	// post-order.
+	Rates *costmodel.Rates // rates of this machine; nil: defaults
+	// Decide overrides decisions, for tests and benchmarks. join is the join's
+	// number in post-order.
 	Decide func(join int, d costmodel.Decision) costmodel.Decision
 	Device device.Options
 }
 
-// Run executes plan over inputs and hands the result to sink. Column-sized
-// memory comes from mem and is all freed when Run returns, which it does when
-// ctx is done, too. Errors: ErrBudget, ErrRowTooWide, ErrUnsupported,
-// ErrInvalid, those of ctx and of sink.
+// Run executes plan over inputs and passes the result to sink. It allocates
+// memory whose size depends on the data from mem, and frees all of it before it
+// returns. It also returns when ctx is done. Errors wrap ErrBudget,
+// ErrRowTooWide, ErrUnsupported or ErrInvalid, or are those of ctx or sink.
 func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation,
 	mem joincore.Memory, sink joincore.Sink, opt Options, stats *joincore.Stats) (err error) {
 	defer device.Recover(&err)
@@ -77,12 +78,12 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 	return x.run(out)
 }
 
-// executor runs a plan in one of the two ways that a device can work.
+// executor runs a plan on one of the two kinds of device.
 type executor interface {
 	run(out *algo.Output) error
 	joinStats() []joincore.JoinStats // in post-order
-	// gather is the last phase of the topmost join: its result has been
-	// gathered into batches of the sink, as nothing was before.
+	// gather returns the last phase of the topmost join: gathering its result
+	// into the sink's batches.
 	gather() joincore.Phase
 }
 

@@ -7,8 +7,8 @@ import (
 	"gpujoin/joincore"
 )
 
-// validate refuses plans that cannot be executed, so that what follows may
-// take references for granted.
+// validate rejects plans that cannot be executed, so that the rest of the
+// package can rely on references.
 func validate(plan *joincore.Plan, inputs []*joincore.Relation) error {
 	if len(inputs) != len(plan.Inputs) {
 		return fmt.Errorf("%w: %d relations for %d inputs", errPlan, len(inputs), len(plan.Inputs))

@@ -8,9 +8,9 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Bytes that the workers of a device of chunks hold for each row of a chunk.
-// They grow with the workers and with the shape of the plan, not with the rows
-// of its inputs.
+// Bytes that the workers of a Chunked device hold per row of a chunk. They
+// depend on the number of workers and the shape of the plan, not on the number
+// of input rows.
 const (
 	streamWidth   = 64 // a worker's scratch
 	proberWidth   = 24 // a join's keys and pairs
@@ -18,7 +18,8 @@ const (
 	registerWidth = 1  // a register of conditions
 )
 
-// conditionBytes is what one comparison of a condition takes, for all workers.
+// conditionBytes is the memory of one comparison of a condition, for all
+// workers.
 const conditionBytes = 160
 
 // vectors returns the bytes of all workers' vectors. Pipelines run one after
