@@ -12,22 +12,22 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// collection gathers spaces in the heap: what is collected outlives the steps
-// that made it.
+// collection gathers spaces in the heap, because collected rows outlive the
+// steps that produced them.
 type collection struct {
 	e      *execution
 	keep   device.Keep
 	rows   int64
-	parts  []*space // with memory of their own, nothing shared
+	parts  []*space // each has memory of its own
 	blocks []block
 }
 
-// Collect begins a collection.
+// Collect starts a collection.
 func (e *execution) Collect(_ context.Context, keep device.Keep) (device.Collection, error) {
 	return &collection{e: e, keep: keep}, nil
 }
 
-// take returns memory of the heap for the main stream.
+// take allocates memory of the heap for the main stream.
 func (c *collection) take(bytes int64) (driver.Ptr, error) {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()
@@ -38,7 +38,7 @@ func (c *collection) take(bytes int64) (driver.Ptr, error) {
 	return at, err
 }
 
-// Append copies row numbers, and the values of columns that came without.
+// Append copies row ids, and the values of columns stored without row ids.
 func (c *collection) Append(ctx context.Context, s device.Space) error {
 	from := c.e.space(s)
 	if from.rows == 0 {
@@ -106,8 +106,8 @@ func (c *collection) newValues(rows int64, width int, nullable bool) (out rowid.
 	return out, err
 }
 
-// Space puts the parts behind each other. An input, or a column, that a part
-// lacks is NULL in its rows.
+// Space concatenates the parts. If a part lacks an input or a column, its rows
+// are NULL there.
 func (c *collection) Space(ctx context.Context) (device.Space, error) {
 	out, parts := c.e.newSpace(c.rows), c.blocks
 	if len(c.parts) == 1 {
@@ -171,8 +171,8 @@ func (c *collection) concatNumbers(out *space, input int) error {
 	return nil
 }
 
-// concatValues takes the values of a part by row number where it has no others:
-// one join may have moved them in some of its spaces only.
+// concatValues fetches the values of a part by row id if the part does not hold
+// them: a join may have moved them in some of its spaces only.
 func (c *collection) concatValues(ctx context.Context, out *space, ref joincore.ColumnRef) error {
 	columns, nullable := make([]rowid.Column, len(c.parts)), false
 	for i, part := range c.parts {
@@ -202,7 +202,7 @@ func (c *collection) concatValues(ctx context.Context, out *space, ref joincore.
 	return nil
 }
 
-// Release frees what has not become a space.
+// Release frees the parts that no space has taken over.
 func (c *collection) Release() {
 	c.freeBlocks(c.blocks)
 	c.blocks, c.parts = nil, nil

@@ -13,8 +13,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// copartition is what is joined at a time. A probe side that is much larger than
-// others comes in several views.
+// copartition is a pair of partitions that are joined at a time. A probe
+// partition that is much larger than the others is split into several views.
 type copartition struct {
 	build *view
 	probe []*view
@@ -26,12 +26,12 @@ func (c copartition) close() {
 	}
 }
 
-// splitSide is a side that is divided.
+// splitSide is a side that is partitioned.
 type splitSide struct {
 	all      *view
 	key      *device.Key
-	columns  []int // that cross the link
-	numbered bool  // so do row numbers: more is read by them
+	columns  []int // columns that are uploaded
+	numbered bool  // row ids are uploaded, too, to fetch further columns
 }
 
 func (j *split) sideOf(v *view, key *device.Key, keep device.Keep) splitSide {
@@ -43,7 +43,7 @@ func (j *split) sideOf(v *view, key *device.Key, keep device.Keep) splitSide {
 	}
 }
 
-// byDevice has the device divide both sides.
+// byDevice partitions both sides on the device.
 func (j *split) byDevice(ctx context.Context, build, probe splitSide) (parts []copartition, free func(), err error) {
 	e := j.e
 	var sides []*division
@@ -69,7 +69,7 @@ func (j *split) byDevice(ctx context.Context, build, probe splitSide) (parts []c
 		most = max(most, c.build.bytes(build.columns)+c.probe[0].bytes(probe.columns))
 	}
 	ring, err := e.newRing(most)
-	if errors.Is(err, joincore.ErrBudget) { // one is much larger than others: each takes what it needs
+	if errors.Is(err, joincore.ErrBudget) { // one partition is much larger than the others: views are sized individually
 		return parts, release, nil
 	}
 	if err != nil {
@@ -82,8 +82,8 @@ func (j *split) byDevice(ctx context.Context, build, probe splitSide) (parts []c
 	return parts, func() { ring.close(); release() }, nil
 }
 
-// viewsOf returns a partition as views of at most so many rows, if no window
-// has more; at least one.
+// viewsOf returns a partition as at least one view. Views have at most the
+// given number of rows unless a single window has more.
 func (e *execution) viewsOf(d *division, partition int, most int64) (views []*view) {
 	low, rows := 0, int64(0)
 	for high := range d.windows {
@@ -97,7 +97,7 @@ func (e *execution) viewsOf(d *division, partition int, most int64) (views []*vi
 	return append(views, e.viewOf(&partitionView{division: d, partition: partition, low: low, high: len(d.windows)}))
 }
 
-// byHost has the host divide row numbers.
+// byHost partitions row ids on the host.
 func (j *split) byHost(_ context.Context, build, probe splitSide) (parts []copartition, free func(), err error) {
 	builds, freeBuild, err := j.e.partition(build.all, build.key, j.bits)
 	if err != nil {
@@ -114,8 +114,8 @@ func (j *split) byHost(_ context.Context, build, probe splitSide) (parts []copar
 	return parts, func() { freeProbe(); freeBuild() }, nil
 }
 
-// partition divides the row numbers of an input. The lists are memory of the
-// job.
+// partition partitions the row ids of an input. The lists are in memory of the
+// job; the caller must call free.
 func (e *execution) partition(v *view, key *device.Key, radix int) (parts []*view, free func(), err error) {
 	mem, err := e.mem.Alloc(4 * max(v.rows, 1))
 	if err != nil {

@@ -11,22 +11,23 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// dividers are who divides inputs that are larger than the device; for tests
-// not all of them.
+// dividers selects what partitions inputs that are larger than device memory.
+// Tests restrict it.
 type dividers uint8
 
 const (
 	deviceAndCores dividers = iota
 	deviceAlone
 	coresAlone
-	rowNumbersOnly // by cores, and rows are gathered when they cross the link
+	rowNumbersOnly // cores partition row ids, and rows are gathered during the upload
 )
 
-// spareCores are left to what drives the device.
+// spareCores are reserved for the threads that drive the device.
 const spareCores = 3
 
-// byCores divides windows from the last one on, until the device, which began
-// with the first, has all others. What cores divide crosses the link only once.
+// byCores partitions windows on the host, starting with the last one, until it
+// meets the device, which starts with the first one. Windows partitioned on the
+// host are uploaded only once.
 func (w *divider) byCores(ctx context.Context) error {
 	var ids []uint8
 	for ctx.Err() == nil {
@@ -49,9 +50,10 @@ func (w *divider) byCores(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// divideOnHost does to a window what the kernels of kernels/agent/divide.cuh do: segments are
-// counted first, and then each writes where its rows belong, a column after the
-// other. ids has room for each row's partition.
+// divideOnHost partitions a window like the kernels of
+// kernels/agent/divide.cuh. It counts the rows of all segments first; then each
+// segment writes its rows to their partitions, column by column. ids has one
+// element per row, which receives the row's partition.
 func (d *division) divideOnHost(v *view, host *divided, ids []uint8, cores int) error {
 	segments, partitions := v.high-v.low, 1<<d.bits
 	counts := make([]places, segments)
@@ -100,11 +102,12 @@ func (d *division) divideOnHost(v *view, host *divided, ids []uint8, cores int) 
 	})
 }
 
-// places are a row for each partition; more than there are, so that every number
-// of a partition is one of its.
+// places holds a row position per partition. It has divideFan elements, which
+// may exceed the number of partitions, so that every possible partition number
+// is a valid index.
 type places [divideFan]int64
 
-// scatterValues writes each value to the next place of its row's partition.
+// scatterValues writes each value to the next position of its row's partition.
 func scatterValues(to, from []byte, width int, id []uint8, next *places) {
 	switch width {
 	case 4:
@@ -127,7 +130,8 @@ func scatterValues(to, from []byte, width int, id []uint8, next *places) {
 	}
 }
 
-// scatterValidity writes a byte a row of a bitmap; none: all are valid.
+// scatterValidity expands a bitmap to one byte per row; without a bitmap all
+// rows are valid.
 func scatterValidity(to, bitmap []byte, id []uint8, next *places) {
 	for i, p := range id {
 		valid := byte(1)
@@ -139,7 +143,8 @@ func scatterValidity(to, bitmap []byte, id []uint8, next *places) {
 	}
 }
 
-// claim says whether the device divides window i: it takes them in order.
+// claim reports whether the device may partition window i. The device claims
+// windows in order.
 func (w *divider) claim(i int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,7 +155,8 @@ func (w *divider) claim(i int) bool {
 	return true
 }
 
-// claimLast returns the last window that nobody divides; -1: there is none.
+// claimLast claims the last unclaimed window and returns its index, -1 if there
+// is none.
 func (w *divider) claimLast() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,7 +167,7 @@ func (w *divider) claimLast() int {
 	return w.high
 }
 
-// newWindow takes memory of the job for a window.
+// newWindow allocates memory of the job for a window.
 func (w *divider) newWindow(of window) (*divided, error) {
 	memory, err := w.e.takeScratch(of.bytes(of.view.rows))
 	if err != nil {
@@ -175,8 +181,8 @@ func (w *divider) newWindow(of window) (*divided, error) {
 	return host, nil
 }
 
-// both runs what the device divides and what cores do. What fails first stops
-// the other.
+// both partitions on the device and on cores at the same time. The first error
+// stops both.
 func (w *divider) both(ctx context.Context) error {
 	w.high = len(w.windows)
 	by := w.e.p.divideBy
@@ -203,8 +209,8 @@ func (w *divider) both(ctx context.Context) error {
 	return errors.Join(err, <-done)
 }
 
-// guarded makes a panic of who divides an error: scratch goes back only when
-// nobody uses it any more.
+// guarded turns a panic of divide into an error: scratch memory must not be
+// freed before all its users have stopped.
 func guarded(ctx context.Context, divide func(context.Context) error) (err error) {
 	defer device.Recover(&err)
 	device.PanicOnFault()

@@ -34,13 +34,13 @@ type partDescriptor struct {
 	Bits   uint64
 }
 
-// descriptorBytes is what a window's descriptors take.
+// descriptorBytes returns the size of a window's descriptors.
 func (d *division) descriptorBytes() int64 {
 	return int64(binary.Size(divideDescriptor{}) + len(d.key.Parts)*binary.Size(partDescriptor{}) + len(d.moved)*binary.Size(movedDescriptor{}))
 }
 
-// describe copies the descriptors of a window to the device. Nothing reads the
-// half of the staging buffer any more.
+// describe copies the descriptors of a window to the device. The given half of
+// the staging buffer must no longer be in use.
 func (w *divider) describe(ctx context.Context, of window, half int) error {
 	out, parts := &w.out[half], of.key.Parts
 	at := out.descriptor + driver.Ptr(binary.Size(divideDescriptor{}))
@@ -83,7 +83,7 @@ func (w *divider) describe(ctx context.Context, of window, half int) error {
 	return w.main.CopyIn(out.descriptor, staging[:len(b)])
 }
 
-// column returns a column that is there for the main stream.
+// column returns a column that is available to the main stream.
 func (w *divider) column(ctx context.Context, v *view, j int) (*column, error) {
 	c, err := v.column(ctx, j)
 	if err != nil {

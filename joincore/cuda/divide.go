@@ -18,40 +18,39 @@ const (
 	countsBytes = 4 * divideFan
 )
 
-// divider divides inputs, one window of theirs after the other: one crosses the
-// link while the one before is moved on the device, and the one before that
-// goes back.
+// divider partitions inputs window by window. Three windows are in flight: one
+// is uploaded, one is partitioned on the device and one is downloaded.
 type divider struct {
 	e        *execution
 	windows  []window
 	main     *driver.Stream
 	download *transferStream
-	staging  *driver.Host // descriptors to the device, counts from it; a half each
-	bytes    int64        // of descriptors
+	staging  *driver.Host // descriptors to the device, counts from it; one half per window
+	bytes    int64        // size of the descriptors
 	out      [2]dividerOut
-	ids      driver.Ptr // uint8 a row: its partition
+	ids      driver.Ptr // one uint8 per row: its partition
 	cursors  driver.Ptr
 
 	mu        sync.Mutex
-	low, high int // windows [low, high) are not being divided yet
+	low, high int // windows [low, high) are unclaimed
 }
 
-// window is what is divided at a time.
+// window is the unit of partitioning.
 type window struct {
 	*division
 	view  *view
 	index int // of the division's windows
 }
 
-// dividerOut is what one window leaves on the device.
+// dividerOut is the result of one window on the device.
 type dividerOut struct {
 	descriptor, count driver.Ptr
-	rows              driver.Ptr // as they are going to lie on the host
+	rows              driver.Ptr // in the layout of the host's copy
 	copied            *driver.Event
 }
 
-// divide divides inputs. ErrBudget where the host or the device has too little
-// memory for that; nothing is kept then.
+// divide partitions inputs. It returns ErrBudget if the host or the device has
+// too little memory; it has freed its memory then.
 func (e *execution) divide(ctx context.Context, inputs ...*division) (err error) {
 	arena := e.workspace.arena
 	defer arena.Rewind(arena.Mark())
@@ -75,7 +74,8 @@ func (e *execution) divide(ctx context.Context, inputs ...*division) (err error)
 		return err
 	}
 	err = w.both(ctx)
-	// Whatever happened, nothing reads or writes the host's memory any more.
+	// After this, no copy reads or writes the host's memory, even after an
+	// error.
 	err = errors.Join(err, w.download.stream.Sync(context.Background()), w.main.Sync(context.Background()))
 	e.workspace.main.Spend(rowid.Cost{Syncs: 2})
 	for _, part := range w.windows {
@@ -89,8 +89,8 @@ func (e *execution) divide(ctx context.Context, inputs ...*division) (err error)
 	return err
 }
 
-// cut makes windows of the inputs, takes memory on the device for the largest,
-// and returns what its columns take.
+// cut divides the inputs into windows, allocates device memory for the largest
+// one, and returns the bytes of its columns.
 func (w *divider) cut(inputs []*division) (half int64, err error) {
 	var bytes, rows, out int64
 	for _, d := range inputs {
@@ -121,8 +121,9 @@ func (w *divider) cut(inputs []*division) (half int64, err error) {
 	return half, err
 }
 
-// divideRows is how many rows a window has of which so many bytes are moved:
-// two cross the link, and two go back.
+// divideRows returns the rows of a window whose rows have the given number of
+// bytes. Memory is needed for two windows being uploaded and two being
+// downloaded.
 func (e *execution) divideRows(bytes int64) int64 {
 	if e.p.windowRows > 0 {
 		return e.p.windowRows
@@ -130,7 +131,8 @@ func (e *execution) divideRows(bytes int64) int64 {
 	return max(min(largestWindow, e.workspace.arena.Free()/10*9/(4*bytes+2)), 1)
 }
 
-// byDevice divides windows from the first one on, until cores have the others.
+// byDevice partitions windows on the device, starting with the first one, until
+// it meets the cores.
 func (w *divider) byDevice(ctx context.Context) error {
 	mine := 0
 	err := stages(ctx, len(w.windows), func(ctx context.Context, i int) {
@@ -154,7 +156,7 @@ func (w *divider) byDevice(ctx context.Context) error {
 	return err
 }
 
-// divide queues the division of one window and its way back.
+// divide queues the partitioning of one window and its download.
 func (w *divider) divide(ctx context.Context, i int) error {
 	of, out := w.windows[i], &w.out[i%2]
 	host, err := w.newWindow(of)
@@ -197,14 +199,15 @@ func (w *divider) divide(ctx context.Context, i int) error {
 	return w.download.stream.Record(out.copied)
 }
 
-// counts is where the counts of a window arrive.
+// counts returns the part of the staging buffer that receives a window's
+// counts.
 func (w *divider) counts(half int) []byte {
 	at := int64(half)*(w.bytes+countsBytes) + w.bytes
 	return w.staging.Bytes()[at:][:countsBytes]
 }
 
-// arrived waits until a window is on the host and notes where its partitions
-// lie.
+// arrived waits until a window has been downloaded and records the offsets of
+// its partitions.
 func (w *divider) arrived(ctx context.Context, i int) error {
 	if i < 0 {
 		return nil
@@ -223,7 +226,7 @@ func (w *divider) arrived(ctx context.Context, i int) error {
 	return nil
 }
 
-// words sees bytes that are aligned to 4 as numbers.
+// words views bytes aligned to 4 as a slice of uint32.
 func words(b []byte) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }

@@ -11,9 +11,9 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// division is an input that went through the device and came back to the host
-// divided by its keys' hash: of each window the columns that a join reads, in
-// the order of partitions. The memory is the job's.
+// division is an input partitioned by the hash of its keys, in host memory.
+// Each window holds the columns that a join reads, ordered by partition. The
+// memory belongs to the job.
 type division struct {
 	e       *execution
 	input   *hostInput
@@ -24,18 +24,19 @@ type division struct {
 	windows []divided
 }
 
-// moved is what goes along: values or validity of a column, or row numbers.
+// moved is a payload of the partitioned rows: values or validity of a column,
+// or row ids.
 type moved struct {
 	kind   payloadKind
 	column int
 	bytes  int
 }
 
-// divided is a window in the order of partitions.
+// divided is a window ordered by partition.
 type divided struct {
 	scratch
-	columns      [][]byte // by moved
-	start, count []int64  // rows, by partition
+	columns      [][]byte // indexed like moved
+	start, count []int64  // in rows, per partition
 }
 
 // newDivision plans a division of an input, whose columns are all movable.
@@ -53,7 +54,7 @@ func (e *execution) newDivision(number int, key *device.Key, columns []int, numb
 	return d
 }
 
-// rowBytes is what a row takes that is moved.
+// rowBytes returns the bytes of the moved payload per row.
 func (d *division) rowBytes() int64 {
 	n := int64(0)
 	for _, m := range d.moved {
@@ -62,8 +63,9 @@ func (d *division) rowBytes() int64 {
 	return n
 }
 
-// traffic models the bytes of device memory that dividing so many rows reads and
-// writes: keys, each row's partition twice, and what is moved.
+// traffic models the bytes of device memory that partitioning the given number
+// of rows reads and writes: the keys, each row's partition twice, and the moved
+// payload.
 func (d *division) traffic(rows int64) int64 {
 	n := int64(2)
 	for _, p := range d.key.Parts {
@@ -71,7 +73,7 @@ func (d *division) traffic(rows int64) int64 {
 	}
 	for _, m := range d.moved {
 		n += int64(m.bytes)
-		if m.kind != rowNumbers { // those are not read
+		if m.kind != rowNumbers { // row ids are generated, not read
 			n += int64(m.bytes)
 		}
 	}
@@ -88,8 +90,8 @@ func (d *division) columnsRead() (out []int) {
 	return out
 }
 
-// bytes is what a window of so many rows takes, on the device and on the host;
-// offset is where in it the rows of what is moved begin.
+// bytes returns the size of a window of the given number of rows, on the device
+// and on the host; offset returns the start of one moved payload in it.
 func (d *division) bytes(rows int64) int64 { return d.offset(len(d.moved), rows) }
 
 func (d *division) offset(moved int, rows int64) (at int64) {
@@ -100,7 +102,7 @@ func (d *division) offset(moved int, rows int64) (at int64) {
 	return at
 }
 
-// index returns the number of what is moved; -1: it is not.
+// index returns the index of a moved payload, -1 if it is not moved.
 func (d *division) index(w payloadKind, column int) int {
 	for i, m := range d.moved {
 		if m.kind == w && m.column == column {
@@ -110,7 +112,7 @@ func (d *division) index(w payloadKind, column int) int {
 	return -1
 }
 
-// rows returns how many rows of a partition lie in windows [low, high).
+// rows returns the number of rows of a partition in windows [low, high).
 func (d *division) rows(partition, low, high int) int64 {
 	n := int64(0)
 	for _, w := range d.windows[low:high] {
@@ -119,13 +121,13 @@ func (d *division) rows(partition, low, high int) int64 {
 	return n
 }
 
-// piece is one window's part of what is moved, of a partition.
+// piece returns one window's part of a moved payload of a partition.
 func (w *divided) piece(moved, bytes, partition int) []byte {
 	at := w.start[partition] * int64(bytes)
 	return w.columns[moved][at : at+w.count[partition]*int64(bytes)]
 }
 
-// free gives the memory back, which no copy uses any more.
+// free frees the memory, which no copy may still use.
 func (d *division) free() {
 	for _, w := range d.windows {
 		d.e.freeScratch(w.scratch)
@@ -133,13 +135,13 @@ func (d *division) free() {
 	d.windows = nil
 }
 
-// partitionView is a partition of a division, as far as it lies in windows [low, high).
+// partitionView is the part of a partition that is in windows [low, high).
 type partitionView struct {
 	*division
 	partition, low, high int
 }
 
-// viewOf is a view of a share.
+// viewOf returns a view of the rows of a partition view.
 func (e *execution) viewOf(s *partitionView) *view {
 	return &view{
 		e: e, input: s.input, number: s.division.number, partition: s,
@@ -147,13 +149,13 @@ func (e *execution) viewOf(s *partitionView) *view {
 	}
 }
 
-// moves says whether a column is there with the rows.
+// moves reports whether the values of a column were moved with the rows.
 func (s *partitionView) moves(column int) bool { return s.index(values, column) >= 0 }
 
-// numbered says whether the rows' numbers are.
+// numbered reports whether row ids were moved with the rows.
 func (s *partitionView) numbered() bool { return s.index(rowNumbers, 0) >= 0 }
 
-// each visits the pieces of what is moved.
+// each visits the pieces of a moved payload.
 func (s *partitionView) each(moved int, visit func(piece []byte) error) error {
 	bytes := s.division.moved[moved].bytes
 	for i := s.low; i < s.high; i++ {
@@ -164,7 +166,7 @@ func (s *partitionView) each(moved int, visit func(piece []byte) error) error {
 	return nil
 }
 
-// numbersFrom returns the row numbers of rows [first, first+n).
+// numbersFrom returns the row ids of rows [first, first+n).
 func (s *partitionView) numbersFrom(first, n int64) []uint32 {
 	out := make([]uint32, 0, n)
 	at := s.index(rowNumbers, 0)
@@ -178,7 +180,7 @@ func (s *partitionView) numbersFrom(first, n int64) []uint32 {
 	return out
 }
 
-// numberOf returns the row number of one row.
+// numberOf returns the row id of one row.
 func (s *partitionView) numberOf(row int64) uint32 {
 	at := s.index(rowNumbers, 0)
 	for i := s.low; i < s.high; i++ {
@@ -191,7 +193,7 @@ func (s *partitionView) numberOf(row int64) uint32 {
 	return none
 }
 
-// loadPartition queues the transfer of a column that was moved.
+// loadPartition queues the upload of a column that was moved.
 func (v *view) loadPartition(ctx context.Context, j int, c *column) (err error) {
 	if c.Values, err = v.loadMoved(ctx, v.partition.index(values, j)); err != nil {
 		return err
@@ -217,8 +219,8 @@ func (v *view) loadMoved(ctx context.Context, moved int) (driver.Ptr, error) {
 	})
 }
 
-// joined returns the rows of a view of a co-partition as a space. Where no row
-// numbers were moved it has nothing but columns.
+// joined returns the rows of a view of a co-partition as a space. If no row ids
+// were moved the space holds only columns.
 func (v *view) joined(ctx context.Context) (*space, error) {
 	if v.partition == nil || v.partition.numbered() {
 		return v.space(), nil

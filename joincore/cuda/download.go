@@ -9,8 +9,9 @@ import (
 	"gpujoin/joincore/cuda/rowid"
 )
 
-// download queues a copy to the host: to where the memory lies, if it is
-// registered, else through the transfer stream's buffer, by whose halves it waits.
+// download queues a copy to the host: directly if the memory is registered,
+// otherwise staged through the halves of the transfer stream's buffer, for
+// which it waits.
 func (e *execution) download(ctx context.Context, to []byte, from driver.Ptr) error {
 	l := e.workspace.download
 	if e.p.registered.holds(to) {
@@ -50,7 +51,7 @@ func (e *execution) download(ctx context.Context, to []byte, from driver.Ptr) er
 	return nil
 }
 
-// downloadStream returns the transfer stream on which data goes back to the host.
+// downloadStream returns the transfer stream for downloads.
 func (e *execution) downloadStream() (*transferStream, error) {
 	if e.workspace.download.queue != nil {
 		return e.workspace.download, nil

@@ -14,12 +14,12 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// execution is a workspace opened for one execution of a plan. Steps come from one
-// goroutine at a time; streams gather from others.
+// execution is a workspace opened for one execution of a plan. One goroutine at
+// a time runs steps; streams gather in other goroutines.
 type execution struct {
 	p         *Provider
 	workspace *workspace
-	mem       joincore.Memory // of the job, on the host
+	mem       joincore.Memory // host memory of the job
 	opt       device.Options
 	streams   int
 	chunk     int
@@ -27,18 +27,18 @@ type execution struct {
 
 	loading sync.Mutex // guards the upload stream; taken before mu, and after a view's
 
-	mu     sync.Mutex      // guards the heap and what follows
+	mu     sync.Mutex      // guards the heap and the fields below
 	opened int             // transfer streams in use
 	steps  *driver.Event   // a point of the main stream
 	events []*driver.Event // of the workspace, in use
 }
 
-// chunkRows is how many rows are gathered at a time.
+// chunkRows is the number of rows that are gathered at a time.
 const chunkRows = 1 << 18
 
 func newExecution(p *Provider, s *workspace, mem joincore.Memory, opt device.Options) *execution {
 	e := &execution{p: p, workspace: s, mem: mem, opt: opt, streams: len(s.gather), chunk: chunkRows}
-	if opt.Seed == 0 { // nobody can choose keys that collide
+	if opt.Seed == 0 { // a random seed, so that users cannot construct keys that collide
 		e.opt.Seed = rand.Uint64()
 	}
 	if opt.Streams > 0 {
@@ -53,11 +53,11 @@ func newExecution(p *Provider, s *workspace, mem joincore.Memory, opt device.Opt
 func (e *execution) Streams() int   { return e.streams }
 func (e *execution) ChunkRows() int { return e.chunk }
 
-// At says which GPU it is.
+// At returns the location of the GPU.
 func (e *execution) At() device.Location { return device.Location(e.p.Info().Ordinal) }
 
-// Close waits for the device and gives the workspace back, unless the device was
-// lost: then nothing of it is used again.
+// Close waits for the device and returns the workspace to the provider. If the
+// device was lost, the workspace is not reused.
 func (e *execution) Close() {
 	e.workspace.events = append(e.workspace.events, e.events...)
 	e.events = nil
@@ -66,7 +66,7 @@ func (e *execution) Close() {
 	}
 }
 
-// Import remembers an input.
+// Import registers an input.
 func (e *execution) Import(number int, r *joincore.Relation) (device.Space, error) {
 	host, err := newHostInput(number, r)
 	if err != nil {
@@ -88,21 +88,22 @@ type input struct {
 	all *view
 }
 
-// Rows returns how many rows a space has, which is known when it is made.
+// Rows returns the number of rows of a space, which is known when the space is
+// made.
 func (e *execution) Rows(s device.Space) device.Count { return device.Known(e.space(s).rows) }
 
 func (e *execution) describe(ref joincore.ColumnRef) joincore.Column {
 	return e.inputs[ref.Input].relation.Columns[ref.Column]
 }
 
-// event returns an event that the execution has until it ends.
+// event returns an event that belongs to the execution until it ends.
 func (e *execution) event() (*driver.Event, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.newEvent()
 }
 
-// newEvent does that where mu is locked.
+// newEvent is event for callers that hold mu.
 func (e *execution) newEvent() (*driver.Event, error) {
 	event, err := e.workspace.event(e.p.context)
 	if err == nil {
@@ -111,8 +112,8 @@ func (e *execution) newEvent() (*driver.Event, error) {
 	return event, err
 }
 
-// alloc returns memory of the heap; mu is locked. Where it has been used before
-// in this execution, what follows on the load stream waits until that is over.
+// alloc allocates memory of the heap. The caller holds mu. If the memory was
+// used before in this execution, the load stream waits until that use is over.
 func (e *execution) alloc(bytes int64) (driver.Ptr, error) {
 	bytes = lines(bytes)
 	at, used, err := e.workspace.heap.alloc(bytes)

@@ -11,8 +11,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Filter makes a space of the rows for which a condition is true. Its memory
-// is the top of the stack until it is released.
+// Filter returns a space of the rows for which a condition is true. Its memory
+// is on top of the stack until it is released.
 func (e *execution) Filter(ctx context.Context, from device.Space, condition joincore.Expr, parameters []joincore.Parameter, keep device.Keep) (device.Space, error) {
 	source, arena := e.space(from), e.workspace.arena
 	mark := arena.Mark()
@@ -36,8 +36,8 @@ func (e *execution) filter(ctx context.Context, from *space, condition joincore.
 	return out, out.pick(from, chosen, keep)
 }
 
-// choose takes memory for the row numbers that a step writes, at most so many,
-// and keeps what they need of it. The step gets room for all.
+// choose allocates memory for at most most row ids, which step writes, and
+// keeps only the part that step has filled.
 func (e *execution) choose(ctx context.Context, most int64, step func(to driver.Ptr) (*rowid.Count, error)) (chosen driver.Ptr, rows int64, err error) {
 	arena := e.workspace.arena
 	mark := arena.Mark()

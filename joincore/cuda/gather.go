@@ -27,11 +27,11 @@ type gathering struct {
 	followed bool
 }
 
-// copyOut is a piece of the transfer stream's buffer that has to go to a batch when it has
-// crossed the link.
+// copyOut is a piece of the transfer stream's buffer that is copied to a batch
+// after its download.
 type copyOut struct {
 	from, to []byte
-	and      bool // bits that are to be cleared
+	and      bool // clear validity bits instead of copying
 }
 
 // follow makes the transfer stream wait for all steps so far.
@@ -105,7 +105,8 @@ func (g *gathering) piece(c rowid.Column, v *joincore.Vector, done, n int64) err
 	return g.validity(v, valid, done, n)
 }
 
-// settle waits for the transfer stream, whatever happens, and forgets what it has done.
+// settle waits for the transfer stream, even after an error, and forgets its
+// queued work.
 func (st *stream) settle() error {
 	err := st.transfer.stream.Sync(context.Background())
 	st.empty()
@@ -128,9 +129,9 @@ func (g *gathering) validity(v *joincore.Vector, valid driver.Ptr, done, n int64
 	return l.queue.Pack(valid, n, int(shift), bits)
 }
 
-// flush waits until everything is in the batch, moving on what went through
-// the transfer stream's buffer. Where it fails, nothing is under way any more either: the
-// batch is its owner's again.
+// flush waits until everything is in the batch, including the pieces staged in
+// the transfer stream's buffer. After an error no copy is in flight either, so
+// the owner may reuse the batch.
 func (g *gathering) flush(ctx context.Context) error {
 	if err := g.st.bringBack(ctx); err != nil {
 		return errors.Join(err, g.st.settle())
@@ -148,7 +149,8 @@ func (g *gathering) flush(ctx context.Context) error {
 	return nil
 }
 
-// bringBack copies what has to cross the link to the transfer stream's buffer, and waits.
+// bringBack downloads the staged pieces to the transfer stream's buffer and
+// waits.
 func (st *stream) bringBack(ctx context.Context) error {
 	l := st.transfer
 	base, host, end := l.scratch.Base(), l.staging.Bytes(), l.scratch.Size()

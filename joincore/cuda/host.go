@@ -8,7 +8,7 @@ import (
 	"gpujoin/joincore"
 )
 
-// none is the row number of a row that is not there.
+// none is the row id of a missing row.
 const none = ^uint32(0)
 
 // maxRows bounds the rows of an input, as package rowid does.

@@ -7,13 +7,15 @@ import (
 	"gpujoin/joincore/cuda/transfer"
 )
 
-// transferMethod returns how a piece of host memory crosses the link.
+// transferMethod returns how a piece of host memory is copied to or from the
+// device.
 func (p *Provider) transferMethod(b []byte) transfer.Method {
 	return p.platform.Choose(p.registered.holds(b))
 }
 
-// hostToDevice queues a copy from where host memory lies, or says that it has to be
-// staged. The memory stays as it is until the stream has been synchronised.
+// hostToDevice queues a direct copy from host memory, or returns false if the
+// copy must be staged. The memory must not change until the stream has been
+// synchronised.
 func (p *Provider) hostToDevice(s *driver.Stream, to driver.Ptr, from []byte) (queued bool, err error) {
 	switch p.transferMethod(from) {
 	case transfer.Pinned:
@@ -24,7 +26,7 @@ func (p *Provider) hostToDevice(s *driver.Stream, to driver.Ptr, from []byte) (q
 	return false, nil
 }
 
-// deviceToHost queues a copy to where host memory lies, if it need not be staged.
+// deviceToHost queues a direct copy to host memory that needs no staging.
 func (p *Provider) deviceToHost(s *driver.Stream, to []byte, from driver.Ptr) error {
 	if p.transferMethod(to) == transfer.Coherence {
 		return p.threads.Move(s, transfer.Address(to), from, int64(len(to)))

@@ -13,7 +13,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// load queues the transfer of a column on the load stream.
+// load queues the upload of a column on the load stream.
 func (v *view) load(ctx context.Context, j int) (*column, error) {
 	desc := v.input.relation.Columns[j]
 	c := &column{Column: rowid.Column{Width: desc.Width}}
@@ -62,7 +62,7 @@ func (v *view) loadValues(ctx context.Context, j int, c *column) (err error) {
 	})
 }
 
-// loadValidity makes a byte a row of the segments' bitmaps.
+// loadValidity expands the segments' bitmaps to one byte per row.
 func (v *view) loadValidity(ctx context.Context, j int, at driver.Ptr) error {
 	l := v.e.workspace.upload
 	return v.eachSegment(func(s *joincore.Segment, first int64) error {
@@ -84,8 +84,8 @@ func (v *view) loadValidity(ctx context.Context, j int, at driver.Ptr) error {
 	})
 }
 
-// loadTexts makes spans of the segments' offsets, beside the bytes that they
-// span. A heap may have more bytes than its values need, and less.
+// loadTexts uploads the segments' heaps and turns their offsets into spans. A
+// heap may be larger or smaller than its offsets imply.
 func (v *view) loadTexts(ctx context.Context, j int, c *column) (err error) {
 	if c.Values, err = v.alloc(16 * v.rows); err != nil {
 		return err
@@ -110,8 +110,8 @@ func (v *view) loadTexts(ctx context.Context, j int, c *column) (err error) {
 	})
 }
 
-// both has copies from registered memory take turns with the load stream and a
-// second one: while one copy ends, the next has begun already.
+// both alternates copies from registered memory between the load stream and a
+// second stream, so that the next copy starts before the previous one ends.
 func (e *execution) both(queue func() error) error {
 	l := e.workspace.upload
 	if err := l.stream.Then(l.second); err != nil {
@@ -123,8 +123,8 @@ func (e *execution) both(queue func() error) error {
 	return errors.Join(err, l.second.Then(l.stream))
 }
 
-// copyIn queues a copy on the load stream: from where the memory lies, or
-// through the transfer stream's buffer.
+// copyIn queues a copy on the load stream, either directly or staged through
+// the transfer stream's buffer.
 func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) error {
 	l := e.workspace.upload
 	if queued, err := e.p.hostToDevice(l.turns[0], to, from); queued {
@@ -165,11 +165,11 @@ func (e *execution) fill(ctx context.Context, to driver.Ptr, bytes, value int64,
 	return nil
 }
 
-// piece is how many bytes are worth a goroutine of their own.
+// piece is the number of bytes that are worth a goroutine.
 const piece = 1 << 20
 
-// inPieces does work on [0, n) with several cores where that pays: one of them
-// copies less than the link carries.
+// inPieces splits work on [0, n) among several cores if that pays: a single
+// core copies more slowly than the PCIe or NVLink connection.
 func inPieces(n int, work func(low, high int) error) error {
 	if n <= piece {
 		return work(0, n)

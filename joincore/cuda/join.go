@@ -12,22 +12,22 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// prepared is a join by row numbers: it finds pairs, and what is read of their
-// rows is fetched when it is read (GFTR's UM).
+// prepared is a join by row id: it finds pairs of row ids, and later steps
+// fetch the columns they read (GFTR's UM).
 type prepared struct {
 	e       *execution
 	spec    *device.JoinSpec
 	build   *space
 	join    *rowid.Join
 	prepare time.Duration
-	probing time.Duration // partitioning the probe side, too
-	// What both were predicted to take, with columns that crossed the link.
+	probing time.Duration // includes partitioning the probe side
+	// Predicted times of both, with uploads of columns.
 	prepareMeant, probingMeant time.Duration
 }
 
-// Prepare makes the build side ready. What a join keeps is the top of the stack
-// until it is released. Where there is no room for a whole side's columns the
-// join goes by row numbers.
+// Prepare prepares the build side. The memory of the join is on top of the
+// stack until it is released. If device memory is too small for the columns of
+// a whole side, the join uses late materialisation.
 func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
 	if bits := e.splitBits(spec, e.space(build)); bits > 0 {
 		return &split{e: e, spec: spec, build: e.space(build), bits: bits}, nil
@@ -47,7 +47,7 @@ func (e *execution) prepareNumbers(ctx context.Context, spec *device.JoinSpec, b
 	j.prepareMeant, j.probingMeant = e.predictNumbers(spec, build.rows)
 	j.prepareMeant += e.crossing(build, spec.Build, spec.Residual, spec.KeepBuild)
 	start := time.Now()
-	if v, ok := build.base(); ok { // payload crosses the link while keys are partitioned
+	if v, ok := build.base(); ok { // upload payload while keys are partitioned
 		v.fetch(ctx, e.columnsRead(v.number, spec.Build, spec.Residual, spec.KeepBuild))
 	}
 	var err error
@@ -64,8 +64,8 @@ func (e *execution) prepareNumbers(ctx context.Context, spec *device.JoinSpec, b
 	return j, nil
 }
 
-// Probe joins. Of a large input that is still on the host, a window crosses the
-// link while the one before is joined.
+// Probe joins the probe side. If it is large and still on the host, one window
+// is uploaded while the previous one is joined.
 func (j *prepared) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
 	from := j.e.space(probe)
 	j.probingMeant += j.e.crossing(from, j.spec.Match.Probe, j.spec.Residual, j.spec.KeepProbe)
@@ -106,8 +106,8 @@ func (j *prepared) Leftover(ctx context.Context, emit func(device.Space) error) 
 	}, nil, emit)
 }
 
-// timed runs a step that emits pairs, makes spaces of them, and leaves out the
-// time that others take with those.
+// timed runs a step that emits pairs and turns them into spaces. It does not
+// count the time that emit takes.
 func (j *prepared) timed(step func(func(rowid.Pairs) error) error, probe *space, emit func(device.Space) error) error {
 	start := time.Now()
 	defer func() { j.probing += time.Since(start) }()
@@ -125,7 +125,7 @@ func (j *prepared) timed(step func(func(rowid.Pairs) error) error, probe *space,
 	})
 }
 
-// result makes a space of pairs of rows of the build side and of probe.
+// result returns a space of pairs of build and probe rows.
 func (j *prepared) result(pairs rowid.Pairs, probe *space) (*space, error) {
 	s := j.e.newSpace(pairs.Rows)
 	for _, side := range []struct {
@@ -143,7 +143,7 @@ func (j *prepared) result(pairs rowid.Pairs, probe *space) (*space, error) {
 	return s, nil
 }
 
-// Report says what the join has done so far.
+// Report returns the statistics of the join so far.
 func (j *prepared) Report() joincore.JoinStats {
 	r := j.join.Report()
 	algorithm, prepare := "phj-rowid", "partition build side"
@@ -160,5 +160,5 @@ func (j *prepared) Report() joincore.JoinStats {
 	}
 }
 
-// Release gives the build side's partitions back.
+// Release frees the build side's partitions.
 func (j *prepared) Release() { j.join.Release() }
