@@ -9,8 +9,8 @@ import (
 	"gpujoin/joincore"
 )
 
-// loadList gathers values of rows by their numbers on the host while they cross
-// the link, and makes a byte a row of their validity.
+// loadList gathers values by row id on the host while they are uploaded, and
+// expands their validity to one byte per row.
 func (v *view) loadList(ctx context.Context, j int, c *column) (err error) {
 	if v.input.relation.Columns[j].Kind != joincore.Fixed {
 		return fmt.Errorf("values of variable length, by row number: %w", joincore.ErrUnsupported)
@@ -47,7 +47,7 @@ func (v *view) loadList(ctx context.Context, j int, c *column) (err error) {
 	})
 }
 
-// inRows is inPieces for rows of so many bytes.
+// inRows is inPieces for rows of width bytes.
 func inRows(rows, width int, work func(low, high int) error) error {
 	return inPieces(rows*width, func(low, high int) error {
 		return work((low+width-1)/width, (high+width-1)/width)

@@ -2,9 +2,9 @@ package cuda
 
 import "sync"
 
-// pageLocks are the pieces of host memory that this process has page-locked. A
-// lock holds for all devices, and a piece cannot be locked twice: providers
-// that register the same memory share one. It is safe for concurrent use.
+// pageLocks tracks the host memory that this process has page-locked. A lock
+// applies to all devices and memory cannot be locked twice, so providers that
+// register the same memory share a lock. It is safe for concurrent use.
 type pageLocks struct {
 	mu     sync.Mutex
 	pieces map[span]*pageLock
@@ -15,8 +15,8 @@ type pageLock struct {
 	unlock func()
 }
 
-// take page-locks memory by lock, unless that is done. The last one who
-// releases a piece unlocks it.
+// take calls lock unless the memory is already locked. The last release unlocks
+// it.
 func (l *pageLocks) take(mem []byte, lock func() (unlock func(), err error)) (release func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

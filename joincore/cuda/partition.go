@@ -11,12 +11,13 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// partition returns the rows of an input by partition of their key's hash, so
-// that rows with equal keys of either side are in the same one. Rows with a
-// NULL in their key are in the first. list has room for all rows.
+// partition returns the row ids of an input grouped by the hash partition of
+// their key, so that rows with equal keys of either side are in the same
+// partition. Rows with a NULL in their key are in the first one. list must have
+// capacity for all rows.
 //
-// Segments are counted first, then each is written where its rows belong; both
-// passes read nothing but key columns.
+// Segments are counted first; then each writes its rows to their partitions.
+// Both passes read only key columns.
 func (h *hostInput) partition(key *device.Key, radix int, list []uint32) (parts [][]uint32, err error) {
 	segments := len(h.relation.Segments)
 	counts := make([][]int, segments)
@@ -48,7 +49,7 @@ func (h *hostInput) partition(key *device.Key, radix int, list []uint32) (parts 
 	return parts, err
 }
 
-// hashBlock is how many rows are hashed at a time, a column after the other.
+// hashBlock is the number of rows that are hashed at a time, column by column.
 const hashBlock = 1 << 10
 
 // hashes visits the rows of a segment with their partitions.
@@ -61,11 +62,11 @@ func (h *hostInput) hashes(key *device.Key, segment, radix int, visit func(row i
 	})
 }
 
-// partitionOf is the partition that kernels/agent/divide.cuh gives a row with a hash.
+// partitionOf returns the partition that kernels/agent/divide.cuh assigns to a
+// hash.
 func partitionOf(hash uint64, radix int) int { return int(finish(hash) >> (64 - radix)) }
 
-// hashBlocks visits the hashes of a segment's keys, some at a time, before they
-// are finished.
+// hashBlocks visits the unfinished hashes of a segment's keys, block by block.
 func (h *hostInput) hashBlocks(key *device.Key, segment int, visit func(low int, hash []uint64)) {
 	s := &h.relation.Segments[segment]
 	var hash [hashBlock]uint64
@@ -84,7 +85,7 @@ func (h *hostInput) hashBlocks(key *device.Key, segment int, visit func(low int,
 	}
 }
 
-// divideSeed makes the hash another one than those that joins use.
+// divideSeed returns a seed that makes this hash independent of those of joins.
 func (h *hostInput) divideSeed() uint64 { return h.seed ^ 0x5bd1e9955bd1e995 }
 
 // finish is the finaliser of kernels/block/hash.cuh. That of 0 is 0.
@@ -96,8 +97,8 @@ func finish(x uint64) uint64 {
 	return x ^ x>>32
 }
 
-// fold mixes values of a column, from row low on, into hashes. Those of up to
-// 8 bytes are the same whatever their width.
+// fold mixes values of a column, from row low on, into hashes. The hash of a
+// value of up to 8 bytes does not depend on its width.
 func fold(hash []uint64, v *joincore.Vector, low, width int) {
 	values := v.Values[low*width : (low+len(hash))*width]
 	switch width {
@@ -133,7 +134,7 @@ func mix(hash, word uint64) uint64 {
 	return low ^ high ^ hash>>19
 }
 
-// clearNulls makes the hashes of NULLs, from row low on, those of the first
+// clearNulls sets the hashes of NULLs, from row low on, to one of the first
 // partition.
 func clearNulls(hash []uint64, validity []byte, low int) {
 	if validity == nil {

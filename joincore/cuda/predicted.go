@@ -11,13 +11,13 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// phaseTransfer is what a join waits for columns on their way to the device.
+// phaseTransfer is the time for which a join waits for uploads of columns.
 const phaseTransfer = "transfer"
 
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// crossing returns how long those columns that a join reads of a side take to
-// cross the link, as far as they are still on the host.
+// crossing returns the predicted time to upload the columns that a join reads
+// of a side, as far as they are still on the host.
 func (e *execution) crossing(s *space, key *device.Key, residual joincore.Expr, keep device.Keep) time.Duration {
 	bytes := 0.0
 	for input, m := range s.members {
@@ -30,16 +30,16 @@ func (e *execution) crossing(s *space, key *device.Key, residual joincore.Expr, 
 	return milliseconds(bytes / selector.Rates(e.p.context).LinkInGB / 1e6)
 }
 
-// PredictReturn returns how long so many bytes of a result take to cross the
-// link.
+// PredictReturn returns the predicted time to download the given number of
+// bytes of a result.
 func (e *execution) PredictReturn(bytes int64) time.Duration {
 	return milliseconds(float64(bytes) / selector.Rates(e.p.context).LinkOutGB / 1e6)
 }
 
-// predictNumbers returns how long the steps of a join by row numbers take by the
-// model, without the link: the build side is prepared, the probe side is
-// partitioned and matched. The estimates are the planner's. The model knows
-// the fused kernels, which carry row numbers just so.
+// predictNumbers returns the predicted time of the steps of a join by row id,
+// without transfers: preparing the build side, and partitioning and matching
+// the probe side. It uses the planner's estimates and the model of the fused
+// kernels, which carry row ids in the same way.
 func (e *execution) predictNumbers(spec *device.JoinSpec, buildRows int64) (prepare, probe time.Duration) {
 	const number = 4
 	j := costmodel.Resident{
@@ -57,7 +57,7 @@ func (e *execution) predictNumbers(spec *device.JoinSpec, buildRows int64) (prep
 	return milliseconds(prepared), milliseconds(p.MS() - prepared)
 }
 
-// keyBytes is the width of what is partitioned: a narrow key, or a hash.
+// keyBytes returns the width of the partitioned key: a narrow key or a hash.
 func (e *execution) keyBytes(k *device.Key) int {
 	if len(k.Parts) == 1 && k.Exact && e.describe(k.Parts[0].Column).Width <= 4 {
 		return 4

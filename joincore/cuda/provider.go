@@ -19,19 +19,20 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Config says which device a provider uses, and how much of it.
+// Config selects the device of a provider and limits its use.
 type Config struct {
 	Ordinal int
-	// Budget is how many bytes of device memory the provider takes at once and
-	// keeps; 0: what there is. It never takes more than nine tenths of what
-	// nobody else has.
+	// Budget is the number of bytes of device memory that the provider maps at
+	// once and keeps; 0 means all available memory. In any case the provider
+	// maps at most nine tenths of the free memory.
 	Budget int64
-	// Streams is how many goroutines gather results; 0: one a core, at most 8.
+	// Streams is the number of goroutines that gather results; 0 means one per
+	// core, at most 8.
 	Streams int
 }
 
-// Provider executes on one GPU. It is safe for concurrent use; executions that
-// run at the same time have each a workspace of its own.
+// Provider executes joins on one GPU. It is safe for concurrent use; each
+// concurrent execution has a workspace of its own.
 type Provider struct {
 	context    *driver.Context
 	platform   transfer.Platform
@@ -59,11 +60,12 @@ type Provider struct {
 // Devices describes the devices that this process sees.
 func Devices() ([]driver.Info, error) { return driver.Devices() }
 
-// ErrUnfit: a device on which the kernels do not run.
+// ErrUnfit reports a device on which the kernels do not run.
 var ErrUnfit = kernels.ErrUnfit
 
-// New opens a device, maps its budget and loads the kernels. ErrUnfit where the
-// device is not one that they are written for.
+// New opens a device, maps its budget and loads the kernels. It returns
+// ErrUnfit if the kernels do not support the device. The caller must call
+// Close.
 func New(cfg Config) (*Provider, error) {
 	c, err := driver.Open(cfg.Ordinal)
 	if err != nil {
@@ -112,31 +114,30 @@ func (p *Provider) Name() string { return "cuda" }
 // Info describes the device.
 func (p *Provider) Info() driver.Info { return p.context.Info() }
 
-// Lost returns the error by which the device was lost to this process; nil: it
-// was not.
+// Lost returns the error by which this process lost the device, or nil.
 func (p *Provider) Lost() error { return p.context.Lost() }
 
-// locked are the pieces that this process has page-locked.
+// locked tracks the host memory that this process has page-locked.
 var locked pageLocks
 
-// Register page-locks memory that was mapped, so that it is copied where it
-// lies; before that, and where it fails, it crosses the link as the platform
-// moves other memory. It is locked once for all devices: providers that register
-// the same memory stay until each has released it. release undoes it, when no
-// execution reads or writes the memory any more.
+// Register page-locks mapped memory, so that it is copied directly. Until then,
+// or if Register fails, copies use the platform's method for unregistered
+// memory. Memory is locked once for all devices: if several providers register
+// the same memory, it stays locked until each has released it. Call release
+// when no execution reads or writes the memory any more.
 func (p *Provider) Register(mem []byte) (release func(), err error) {
 	return p.register(mem, func() (func(), error) {
 		return locked.take(mem, func() (func(), error) { return p.pageLock(mem) })
 	})
 }
 
-// lockSlab is Register for memory that no other provider uses: it waits for no
-// lock but its own.
+// lockSlab is Register for memory that no other provider uses. It waits for no
+// other lock operation.
 func (p *Provider) lockSlab(mem []byte) (release func(), err error) {
 	return p.register(mem, func() (func(), error) { return p.pageLock(mem) })
 }
 
-// register locks memory and has it copied where it lies, until release.
+// register locks memory and enables direct copies from it until release.
 func (p *Provider) register(mem []byte, lock func() (unlock func(), err error)) (release func(), err error) {
 	if why := p.platform.Absent(transfer.Pinned, int64(len(mem)), false); why != "" {
 		return nil, errors.New(why)
@@ -157,12 +158,13 @@ func (p *Provider) pageLock(mem []byte) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() { _ = r.Close() }, nil // of a context that was lost nothing can be undone
+	return func() { _ = r.Close() }, nil // fails only if the context was lost
 }
 
-// Open starts an execution. Column-sized memory is the device's own, but for
-// lists of rows of inputs that it cannot hold. ErrBudget where so many executions
-// are under way that no workspace is left.
+// Open starts an execution. Device memory is allocated from the provider's
+// workspaces; mem provides the host memory for inputs that exceed device
+// memory. It returns ErrBudget if too many executions are running for another
+// workspace. The caller must close the returned device.
 func (p *Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {
 	if err := p.context.Lost(); err != nil {
 		return nil, err
@@ -174,8 +176,8 @@ func (p *Provider) Open(mem joincore.Memory, opt device.Options) (device.Device,
 	return newExecution(p, s, mem, opt), nil
 }
 
-// takeWorkspace returns the largest idle workspace, or a new one of three quarters of
-// the memory that no workspace has.
+// takeWorkspace returns the largest idle workspace, or a new one with three
+// quarters of the unassigned memory.
 func (p *Provider) takeWorkspace() (*workspace, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,8 +208,8 @@ func (p *Provider) returnWorkspace(s *workspace) {
 	p.idle = append(p.idle[:i], append([]*workspace{s}, p.idle[i:]...)...)
 }
 
-// Close frees everything. All executions have been closed before, and all
-// memory released.
+// Close frees everything. All executions must have been closed and all
+// registered memory released.
 func (p *Provider) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"gpujoin/joincore/cuda/selector"
 )
 
-// RatesKey names what measured rates hold for: the device, the driver's version
-// and the kernels.
+// RatesKey identifies what measured rates apply to: the device, the driver's
+// version and the kernels.
 func (p *Provider) RatesKey() string {
 	h := sha256.New()
 	for _, module := range [][]byte{kernels.Steps, kernels.Sort} {
@@ -28,8 +28,8 @@ func (p *Provider) RatesKey() string {
 	return fmt.Sprintf("%s, driver %d, kernels %x", info.UUID, info.Driver, h.Sum(nil)[:8])
 }
 
-// MeasureRates measures the device, on which nothing else runs meanwhile. Joins
-// are not chosen by what comes out before UseRates is told.
+// MeasureRates measures the device, which must be otherwise idle. The measured
+// rates have no effect until they are passed to UseRates.
 func (p *Provider) MeasureRates(ctx context.Context) (costmodel.DeviceRates, error) {
 	s, err := p.takeWorkspace()
 	if err != nil {
@@ -43,5 +43,5 @@ func (p *Provider) MeasureRates(ctx context.Context) (costmodel.DeviceRates, err
 	return rates, err
 }
 
-// UseRates makes joins be chosen by those rates from now on.
+// UseRates sets the rates by which algorithms are chosen from now on.
 func (p *Provider) UseRates(r costmodel.DeviceRates) { selector.Use(p.context, r) }

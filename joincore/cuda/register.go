@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// ranges are pieces of host memory that are registered with a device. It is
+// ranges holds the host memory ranges that are registered with a device. It is
 // safe for concurrent use.
 type ranges struct {
 	mu   sync.RWMutex
@@ -38,7 +38,7 @@ func (r *ranges) remove(b []byte) {
 	}
 }
 
-// holds says whether all of b lies in one registered piece.
+// holds reports whether b is within one registered range.
 func (r *ranges) holds(b []byte) bool {
 	s := spanOf(b)
 	r.mu.RLock()

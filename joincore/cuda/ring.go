@@ -4,10 +4,9 @@ package cuda
 
 import "gpujoin/joincore/cuda/driver"
 
-// ring is memory for views that follow each other: while one is joined, the
-// next one crosses the link into the other half. It is taken once, and no step
-// uses it for anything else: a copy into a half waits for the view that had it
-// before, and for nothing that was queued since.
+// ring is memory for consecutive views: while one view is joined, the next one
+// is uploaded into the other half. No step uses the memory for anything else,
+// so a copy into a half waits only for the view that used the half before.
 type ring struct {
 	e      *execution
 	at     driver.Ptr
@@ -22,7 +21,7 @@ type half struct {
 	read        bool          // it has been recorded
 }
 
-// newRing takes halves of so many bytes.
+// newRing allocates a ring with halves of the given size.
 func (e *execution) newRing(bytes int64) (*ring, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -46,11 +45,11 @@ func (e *execution) newRing(bytes int64) (*ring, error) {
 	return r, nil
 }
 
-// close gives the memory back. All views have been closed.
+// close frees the memory. All views must have been closed.
 func (r *ring) close() { r.e.release(r.at, r.bytes) }
 
-// take returns memory of a half for a copy on the load stream; false: there is
-// too little left.
+// take returns memory of a half for a copy on the load stream, or false if too
+// little is left.
 func (h *half) take(load *driver.Stream, bytes int64) (driver.Ptr, bool, error) {
 	bytes = lines(bytes)
 	if bytes > h.bytes-h.used {
@@ -66,7 +65,7 @@ func (h *half) take(load *driver.Stream, bytes int64) (driver.Ptr, bool, error) 
 	return at, true, nil
 }
 
-// leave is called when all that reads the half has been queued on the main
+// leave must be called when all reads of the half have been queued on the main
 // stream.
 func (h *half) leave(main *driver.Stream) error {
 	h.used, h.read = 0, true

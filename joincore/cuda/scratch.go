@@ -9,20 +9,20 @@ import (
 	"gpujoin/joincore/cuda/transfer"
 )
 
-// scratch is memory on the host of a job, for what the device sends there to
-// have it again.
+// scratch is host memory of a job for data that the device stores there
+// temporarily.
 type scratch struct {
 	bytes []byte
 	grant []byte // of the job's memory: what it may take
-	slab  *slab  // nil: the bytes are the grant's
+	slab  *slab  // nil: the bytes are those of grant
 }
 
-// leastSlab is how many bytes are worth a slab.
+// leastSlab is the minimum number of bytes for which a slab is used.
 const leastSlab = 1 << 20
 
-// takeScratch returns scratch of n bytes, of a slab where copies of the job's
-// own memory would be staged. The grant stays untouched then: it is address
-// space without pages, and what counts the slab's bytes towards the job.
+// takeScratch returns scratch of n bytes. It uses a slab if copies of the job's
+// own memory would be staged. The grant is then left untouched: it is address
+// space without pages that charges the slab's bytes to the job.
 func (e *execution) takeScratch(n int64) (scratch, error) {
 	p := e.p
 	if n >= p.leastSlab && p.transferMethod(nil) == transfer.Staged && p.slabs.refusal() == nil {
@@ -40,7 +40,7 @@ func (e *execution) takeScratch(n int64) (scratch, error) {
 	return scratch{bytes: grant, grant: grant}, err
 }
 
-// freeScratch gives it back. No copy uses it any more.
+// freeScratch frees scratch memory, which no copy may still use.
 func (e *execution) freeScratch(s scratch) {
 	if s.slab != nil {
 		e.p.slabs.give(s.slab)
@@ -50,7 +50,7 @@ func (e *execution) freeScratch(s scratch) {
 	}
 }
 
-// Note says what the provider does without, and why; "": nothing.
+// Note returns which optional feature is unavailable, and why, or "".
 func (p *Provider) Note() string {
 	if err := p.slabs.refusal(); err != nil {
 		return fmt.Sprintf("memory for dividing inputs is not page-locked, copies of it are staged: %v", err)
@@ -58,8 +58,8 @@ func (p *Provider) Note() string {
 	return ""
 }
 
-// slabBytes is how much memory a provider page-locks for slabs at most: those of
-// all devices an eighth of the machine's.
+// slabBytes returns the limit on the page-locked bytes of a provider's slabs.
+// The slabs of all devices may use an eighth of the machine's memory.
 func slabBytes() (int64, error) {
 	infos, err := Devices()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 type slab struct {
 	mem, mapping []byte
 	unlock       func()    // nil: it is not locked, or not yet
-	since        time.Time // it is idle
-	dropped      bool      // it ends as soon as it is not being locked
+	since        time.Time // start of its idle time
+	dropped      bool      // to be unmapped as soon as no goroutine is locking it
 }
 
 func (s *slab) size() int64 { return int64(len(s.mem)) }
@@ -27,8 +27,8 @@ func slabSize(n int64) int64 {
 	return (n + step - 1) / step * step
 }
 
-// newSlab maps memory that begins at a huge page: locking takes pages one by
-// one, so that few large ones are locked sooner.
+// newSlab maps memory aligned to a huge page. Locking works page by page, so it
+// is faster with few large pages.
 func newSlab(size int64) (*slab, error) {
 	mapping, err := syscall.Mmap(-1, 0, int(size+hugePage), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
 	if err != nil {
@@ -36,7 +36,7 @@ func newSlab(size int64) (*slab, error) {
 	}
 	skip := (hugePage - spanOf(mapping).at%hugePage) % hugePage
 	mem := mapping[skip : skip+size : skip+size]
-	// Refused where the kernel has no huge pages: small ones do as well.
+	// Fails on a kernel without huge pages; small pages work, too.
 	_ = syscall.Madvise(mem, syscall.MADV_HUGEPAGE)
 	return &slab{mem: mem, mapping: mapping}, nil
 }

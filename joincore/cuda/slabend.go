@@ -2,7 +2,7 @@ package cuda
 
 import "time"
 
-// expire gives back what was idle for long enough.
+// expire frees slabs that have been idle for long enough.
 func (p *slabs) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -16,7 +16,7 @@ func (p *slabs) expire() {
 	if len(p.kept) > 0 {
 		p.timer = time.AfterFunc(p.idle-now.Sub(p.kept[0].since), p.expire)
 	}
-	p.work.Go(func() { p.end(old) }) // unlocking takes a while, for which no job has to wait
+	p.work.Go(func() { p.end(old) }) // unlocking is slow and must not delay jobs
 }
 
 // excess takes idle slabs away, the longest idle first, while there are too

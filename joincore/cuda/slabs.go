@@ -5,38 +5,37 @@ import (
 	"time"
 )
 
-// slabs is page-locked host memory that jobs use one after the other. Locking
-// can take longer than copying in steps, and slows copies that go on beside it.
-// So who has a slab first copies in steps, it is locked when it comes back, with
-// its pages there, and kept for the next job. Who wants it before it is locked
-// copies in steps, too.
+// slabs is a pool of page-locked host memory that jobs reuse. Locking can take
+// longer than staged copies, and slows down concurrent copies. The first user
+// of a slab therefore makes staged copies; the slab is locked when it is
+// returned, with its pages present, and kept for the next job. A job that takes
+// a slab before it is locked makes staged copies, too.
 //
-// What is kept never exceeds the most that jobs were granted at a time since
-// nothing was there: a slab that has to be mapped takes the place of idle ones,
-// which are given back, too, when nobody wanted them for a while. What is there,
-// with slabs that are about to end, never exceeds a limit. A lock that is refused
-// is not tried again: from then on there are no slabs. It is safe for concurrent
-// use.
+// Used plus idle slabs never exceed the peak of the bytes granted since the
+// pool was last empty. A new slab replaces idle ones, and slabs are also freed
+// after they have been idle for a while. All mapped slabs, including those
+// being freed, never exceed a limit. After a refused lock the pool locks no
+// more slabs and provides none. It is safe for concurrent use.
 type slabs struct {
 	lock  func(mem []byte) (unlock func(), err error)
 	limit int64         // of bytes
 	idle  time.Duration // until an idle slab is given back
 
 	mu      sync.Mutex
-	used    int64   // bytes that jobs have
-	most    int64   // of used, since there were no slabs
-	kept    []*slab // idle, the longest so first
+	used    int64   // bytes in use by jobs
+	most    int64   // peak of used since the pool was last empty
+	kept    []*slab // idle slabs, longest idle first
 	bytes   int64   // of them
-	ending  int64   // bytes that are neither used nor kept, and still mapped
+	ending  int64   // bytes being freed: neither used nor kept, but still mapped
 	locking *slab   // idle, in use or about to end; nil: none is
-	busy    bool    // somebody locks what is idle
+	busy    bool    // a goroutine is locking idle slabs
 	refused error
 	timer   *time.Timer // runs while slabs are idle
 	closed  bool
-	work    sync.WaitGroup // behind the caller's back
+	work    sync.WaitGroup // background goroutines
 }
 
-// idleSlab is how long a slab is kept that nobody wants.
+// idleSlab is how long an idle slab is kept.
 const idleSlab = 10 * time.Second
 
 func newSlabs(lock func([]byte) (func(), error), limit int64) *slabs {
@@ -64,7 +63,7 @@ func (p *slabs) take(size int64) *slab {
 	s := p.mapped(size)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s == nil { // the job's own memory does as well
+	if s == nil { // the job uses its own memory
 		p.used -= size
 		p.forget()
 		return nil
@@ -136,14 +135,14 @@ func (p *slabs) give(s *slab) {
 	}
 }
 
-// forget notes that there are no slabs any more. The caller has locked p.
+// forget resets the peak when the pool is empty. The caller holds p's lock.
 func (p *slabs) forget() {
 	if p.used == 0 && len(p.kept) == 0 {
 		p.most = 0
 	}
 }
 
-// close gives everything back. No job has a slab any more.
+// close frees all slabs. No job may be using one.
 func (p *slabs) close() {
 	p.mu.Lock()
 	p.closed = true

@@ -42,7 +42,7 @@ func (s *space) Segments() []device.Segment {
 	return []device.Segment{{Rows: int(s.rows), At: s.e.At()}}
 }
 
-// Release frees what was made for the space.
+// Release frees the memory that was allocated for the space.
 func (s *space) Release() {
 	if s.free != nil {
 		s.free()
@@ -115,7 +115,7 @@ func (s *space) numbers(input int) (m member, covered bool, err error) {
 	return m, false, nil
 }
 
-// movable says whether kernels move values of a column.
+// movable reports whether kernels can move values of a column.
 func movable(c joincore.Column) bool {
 	return c.Kind == joincore.Fixed && (c.Width <= 8 || c.Width == 16)
 }

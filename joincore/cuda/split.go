@@ -12,12 +12,12 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// split is a join of two inputs whose build side the device cannot hold. Both
-// are divided by a hash of their keys, by a low fan-out, and the device joins
-// one co-partition while the next one crosses the link (HAPE's co-processing
-// join). The device itself divides, window by window, and sends back what the
-// join reads; where the host has no memory for that, or a column is too wide,
-// the host divides row numbers, and gathers rows when they cross.
+// split is a join of two inputs whose build side exceeds device memory. Both
+// are partitioned by a hash of their keys with a low fan-out, and one
+// co-partition is joined while the next one is uploaded (HAPE's co-processing
+// join). The device partitions window by window and downloads the columns that
+// the join reads. If the host has too little memory for that, or a column is
+// too wide, the host partitions row ids and gathers rows during the upload.
 type split struct {
 	e      *execution
 	spec   *device.JoinSpec
@@ -27,13 +27,13 @@ type split struct {
 	report joincore.JoinStats
 }
 
-// maxSplitBits bounds the fan-out: a window's part of a co-partition is copied
-// by itself, and a small copy takes as long as a larger one.
+// maxSplitBits bounds the fan-out: each window's part of a co-partition is a
+// separate copy, and small copies are dominated by their fixed cost.
 const maxSplitBits = 7
 
-// splitBits returns by how many bits a join has to be divided; 0: it need not
-// be, or cannot: then either side is not an input as it is, or the device reads
-// a column of variable length.
+// splitBits returns the number of radix bits by which a join must be
+// partitioned. It returns 0 if it need not be, or if it cannot be because a
+// side is not a complete input or the device reads a column of variable length.
 func (e *execution) splitBits(spec *device.JoinSpec, build *space) int {
 	v, ok := build.base()
 	if !ok || !v.whole() || !spec.ProbeInput || len(spec.Build.Parts) == 0 {
@@ -54,7 +54,7 @@ func (e *execution) splitBits(spec *device.JoinSpec, build *space) int {
 		return 0
 	}
 	probed := e.bytesOf(probe.all, spec.Match.Probe, spec, spec.KeepProbe)
-	// The columns of two co-partitions are there at a time.
+	// The columns of two co-partitions are on the device at a time.
 	need := 2*(built.columns+probed.columns) + built.partitions + probed.partitions
 	bits := 1
 	for bits < maxSplitBits && need>>bits > free/4*3 {
@@ -63,12 +63,12 @@ func (e *execution) splitBits(spec *device.JoinSpec, build *space) int {
 	return bits
 }
 
-// readsTexts says whether one of the columns is of variable length.
+// readsTexts reports whether one of the columns has variable length.
 func (v *view) readsTexts(columns []int) bool {
 	return slices.ContainsFunc(columns, func(j int) bool { return v.input.relation.Columns[j].Kind == joincore.Varlena })
 }
 
-// sideBytes is about what a side of a join takes on the device.
+// sideBytes estimates the device memory of a side of a join.
 type sideBytes struct {
 	columns    int64
 	partitions int64 // keys and row numbers, twice
@@ -78,8 +78,8 @@ func (e *execution) bytesOf(v *view, key *device.Key, spec *device.JoinSpec, kee
 	return sideBytes{v.rows * v.input.bytesPerRow(e.columnsRead(v.number, key, spec.Residual, keep)), 24 * v.rows}
 }
 
-// Probe joins all co-partitions. Build rows that are left over are emitted with
-// the co-partition that they are of.
+// Probe joins all co-partitions. Leftover build rows are emitted with their
+// co-partition.
 func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) (err error) {
 	v, ok := j.e.space(probe).base()
 	if !ok || !v.whole() {
@@ -159,12 +159,12 @@ func (j *split) Leftover(context.Context, func(device.Space) error) error {
 	return nil
 }
 
-// Report says what the join has done so far.
+// Report returns the statistics of the join so far.
 func (j *split) Report() joincore.JoinStats {
 	r := j.report
 	r.BuildRows, r.Bits = j.build.rows, r.Bits+j.bits
 	return r
 }
 
-// Release has nothing to free.
+// Release does nothing: there is nothing to free.
 func (j *split) Release() {}

@@ -27,8 +27,8 @@ type stream struct {
 type rows struct {
 	space    *space
 	first, n int64
-	// host has the row numbers of an input, of this chunk, that were needed on
-	// the host.
+	// host holds the row ids of this chunk, per input, that were needed on the
+	// host.
 	host map[int]numbers
 }
 
@@ -49,13 +49,13 @@ func (e *execution) NewStream() (device.Stream, error) {
 	return &stream{e: e, transfer: l}, nil
 }
 
-// At says which GPU the stream works on.
+// At returns the location of the stream's GPU.
 func (st *stream) At() device.Location { return device.Location(st.transfer.stream.Device()) }
 
 // Close leaves the transfer stream to the next execution.
 func (st *stream) Close() {}
 
-// Sync waits for what was asked for.
+// Sync waits for all requested work.
 func (st *stream) Sync(ctx context.Context) error { return st.transfer.stream.Sync(ctx) }
 
 // Scan returns rows of a space.
@@ -64,8 +64,9 @@ func (st *stream) Scan(s device.Space, _, first, n int) device.Rows {
 	return &st.rows
 }
 
-// Gather writes columns of variable length first: they say how many rows fit.
-// Then the device gathers what it can, while the host copies the rest.
+// Gather writes columns of variable length first, since they determine how many
+// rows fit. Then the device gathers the columns it can, while the host copies
+// the rest.
 func (st *stream) Gather(r device.Rows, from int, columns []joincore.ColumnRef, dst *joincore.Batch, at int, heap []int) device.Count {
 	n, wait, err := st.gather(context.Background(), r.(*rows), from, columns, dst, at, heap)
 	if err != nil {
@@ -76,7 +77,7 @@ func (st *stream) Gather(r device.Rows, from int, columns []joincore.ColumnRef, 
 }
 
 func (st *stream) gather(ctx context.Context, r *rows, from int, columns []joincore.ColumnRef, dst *joincore.Batch, at int, heap []int) (n int, wait func(context.Context) error, err error) {
-	defer device.Recover(&err) // nothing is left under way, whatever happens
+	defer device.Recover(&err) // no copy is in flight when Gather returns
 	n = min(int(r.n)-from, dst.Rows-at)
 	for i, ref := range columns {
 		if st.e.describe(ref).Kind == joincore.Varlena {
@@ -99,7 +100,7 @@ func (st *stream) gather(ctx context.Context, r *rows, from int, columns []joinc
 	for i, ref := range columns {
 		desc, v := st.e.describe(ref), &dst.Columns[i]
 		switch {
-		case desc.Kind == joincore.Varlena: // a later column may have made the rows fewer
+		case desc.Kind == joincore.Varlena: // a later column may have reduced the number of rows
 			heap[i] = int(binary.LittleEndian.Uint32(v.Values[4*(at+n):]))
 		case !movable(desc):
 			if err := st.writeWide(ctx, r, from, ref, v, at, n); err != nil {
@@ -138,7 +139,7 @@ func (st *stream) writeWide(ctx context.Context, r *rows, from int, ref joincore
 	return nil
 }
 
-// numbers returns the row numbers of an input on the host.
+// numbers returns the row ids of an input on the host.
 func (st *stream) numbers(ctx context.Context, r *rows, input int) (_ numbers, covered bool, err error) {
 	if known, ok := r.host[input]; ok {
 		return known, true, nil
@@ -159,7 +160,7 @@ func (st *stream) numbers(ctx context.Context, r *rows, input int) (_ numbers, c
 	return r.host[input], true, nil
 }
 
-// readNumbers copies row numbers to the host.
+// readNumbers copies row ids to the host.
 func (st *stream) readNumbers(ctx context.Context, at driver.Ptr, n int64) ([]uint32, error) {
 	out := make([]uint32, 0, n)
 	if err := st.follow(); err != nil {

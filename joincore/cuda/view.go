@@ -13,15 +13,15 @@ import (
 	"gpujoin/joincore/cuda/rowid"
 )
 
-// view is a set of rows of a base input: all of them, those of some segments,
-// a list, or a share of a division. Its rows have numbers of their own, and
-// columns on the device of those rows only, so that an input need not be there
-// as a whole.
+// view is a set of rows of a base input: all rows, those of some segments, a
+// list, or a partition view of a division. Its rows are numbered separately,
+// and only their columns are uploaded, so that the whole input need not be on
+// the device.
 type view struct {
 	e         *execution
 	input     *hostInput
 	number    int
-	low, high int      // segments [low, high), where there is neither list nor share
+	low, high int      // segments [low, high), if there is neither list nor partition
 	list      []uint32 // rows of the input
 	partition *partitionView
 	rows      int64
@@ -30,10 +30,10 @@ type view struct {
 	mu       sync.Mutex // guards what follows
 	columns  []*column
 	blocks   []block
-	absolute *column // the row of the input of each row, once somebody wanted it
+	absolute *column // input row id of each row, made on first use
 }
 
-// column is a column on the device, from ready on.
+// column is a column on the device, valid after ready.
 type column struct {
 	rowid.Column
 	ready *driver.Event
@@ -63,7 +63,8 @@ func (e *execution) listView(number int, list []uint32) *view {
 	}
 }
 
-// byNumber says that the view's rows are given by their numbers in the input.
+// byNumber reports whether the view's rows are given by their row ids in the
+// input.
 func (v *view) byNumber() bool { return v.list != nil || v.partition != nil }
 
 // space returns the rows of a view as a space.
