@@ -54,7 +54,7 @@ type Calibration struct {
 	Memory   int64  // bytes that the process may use
 	Log      *slog.Logger
 
-	// Replace choose.Calibrate and choose.Spot in tests.
+	// Replace costmodel.Calibrate and costmodel.Spot in tests.
 	calibrate func() (costmodel.Rates, float64, error)
 	spot      func() (float64, float64, error)
 }

@@ -60,7 +60,7 @@ func (d *dev) Partition(ctx context.Context, from device.Space, spec device.Part
 	return out, nil
 }
 
-// errChanged: somebody wrote to an input between the two passes.
+// errChanged reports that an input was modified between the two passes.
 var errChanged = fmt.Errorf("input changed while it was read: %w", joincore.ErrInvalid)
 
 func (s *space) Bounds() device.Future[[]int64] { return device.Known(s.bounds) }

@@ -17,7 +17,7 @@ type payload struct {
 	refs    []joincore.ColumnRef // columns, less the key itself
 }
 
-// allocate makes room for n rows in the columns of a space that has its keys.
+// allocate allocates n rows in the columns of a space that has its keys.
 func (p *payload) allocate(out *space, n int, keepNulls bool) error {
 	out.ids = map[int]*column{}
 	for _, input := range p.rowIDs {

@@ -38,7 +38,7 @@ func (*Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, e
 	if d.chunk <= 0 {
 		d.chunk = device.ChunkRows
 	}
-	if d.seed == 0 { // nobody can choose keys that collide
+	if d.seed == 0 { // a random seed, so that users cannot construct keys that collide
 		d.seed = rand.Uint64()
 	}
 	return d, nil

@@ -153,7 +153,7 @@ func hasNone(pos []uint32) bool {
 func (s *space) mask() uint32   { return uint32(1)<<s.shift - 1 }
 func (s *slot) segment() uint32 { return s.first >> s.space.shift }
 
-// at returns where row i of the slot lies.
+// at returns the segment of row i of the slot and its row in that segment.
 func (s *slot) at(i int) (segment, row uint32, ok bool) {
 	p := s.first + uint32(i)
 	if s.pos != nil {

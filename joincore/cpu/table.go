@@ -64,7 +64,7 @@ func entriesFor(n int) int {
 	return size
 }
 
-// reset makes the table empty, with room for n distinct keys.
+// reset empties the table and makes it large enough for n distinct keys.
 func (t *table) reset(ctx context.Context, n int) error {
 	size := entriesFor(n)
 	if size*2 > len(t.memory) {

@@ -7,7 +7,7 @@ import "math/bits"
 // bits: its ids are row numbers. The zero value is that of one device.
 type RowIDs struct{ device uint }
 
-// NewRowIDs returns the ids of rows of so many devices.
+// NewRowIDs returns the ids of rows of the given number of devices.
 func NewRowIDs(devices int) RowIDs { return RowIDs{uint(bits.Len(uint(max(devices, 1) - 1)))} }
 
 // reservedIDs are left free of each device's, for numbers that kernels round up
@@ -20,7 +20,7 @@ func (r RowIDs) Rows() int64 { return 1<<(32-r.device) - reservedIDs }
 // First returns the id of a device's row 0; its other rows follow.
 func (r RowIDs) First(device int) uint32 { return uint32(uint64(device) << (32 - r.device)) }
 
-// Split returns where a row lies and its number there.
+// Split returns the device of a row and its number there.
 func (r RowIDs) Split(id uint32) (device int, row uint32) {
 	return int(uint64(id) >> (32 - r.device)), id & uint32(1<<(32-r.device)-1)
 }
