@@ -17,7 +17,6 @@
 
 #define FIRST_RATE_LOG2 10		/* layout.h: build sizes 2^(10 + 2 i) */
 #define RATE_LOG2_STEP 2
-#define MIN_SHARE 0.01			/* keeps job costs finite */
 #define RATED_COLUMNS 2			/* payloads that the rates include */
 
 double
@@ -84,24 +83,19 @@ hash_ns(const GjCandidate *build, const GjCandidate *probe)
  * Returns the number of cores that the daemon's next job can expect.
  *
  * The daemon divides its threads among the jobs: the new one, those that run,
- * and those that are already queued.  If the daemon's threads get a smaller
- * fraction of the processor time that they could use than a backend does, the
- * result is reduced accordingly.  A shortage common to both slows down the
- * native plan as well, so it is not counted.
+ * and those that are already queued.  The processor share that the daemon got
+ * is not counted: it describes the last seconds, so that one join would make
+ * the next one look expensive on a machine that is idle again.
  */
 static double
 cores(const struct gj_status *status)
 {
 	const struct gj_load *load = &status->load;
 	double		jobs = 1.0 + load->running + load->queued;
-	double		daemon_share = load->processor_share / 1000.0;
-	double		backend_share;
 
 	if (load->beats == 0 || load->threads == 0)
 		return status->cores;	/* unknown */
-	backend_share = Min(1, status->cores / Max(1, load->runnable / 100.0));
-	return Min(load->threads, status->cores) / jobs *
-		Max(MIN_SHARE, Min(1, daemon_share / backend_share));
+	return Min(load->threads, status->cores) / jobs;
 }
 
 Cost

@@ -176,9 +176,7 @@ func TestLoadCost(t *testing.T) {
 		{"one join runs", 2, cost(1, 1, 8, 0, 0, 1000)},
 		{"two joins run, one job waits", 4, cost(1, 2, 8, 1, 0, 1000)},
 		{"half of the threads", 2, cost(1, 0, 4, 0, 0, 1000)},
-		{"a machine with twice as many tasks as processors", 1, cost(1, 0, 8, 0, 1600, 500)},
-		{"one that gives the daemon half of that", 2, cost(1, 0, 8, 0, 1600, 250)},
-		{"threads that never ran", 100, cost(1, 0, 8, 0, 800, 0)},
+		{"a daemon that got little processor time", 1, cost(1, 0, 8, 0, 1600, 250)},
 	} {
 		if math.Abs(c.got/idle-c.factor) > 0.01 {
 			t.Errorf("%s: %v times the cost, not %v", c.name, c.got/idle, c.factor)
