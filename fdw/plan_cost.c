@@ -82,8 +82,10 @@ hash_ns(const GjCandidate *build, const GjCandidate *probe)
 /*
  * Returns the number of cores that the daemon's next job can expect.
  *
- * The daemon divides its threads among the jobs: the new one, those that run,
- * and those that are already queued.  The processor share that the daemon got
+ * The daemon divides its threads among the jobs that run and those that are
+ * queued.  The new job is not added to them: the load may be a tenth of a
+ * second old, and of a session that runs one join after another it then still
+ * has the last one, whose place the new one takes.  The processor share that the daemon got
  * is not counted: it describes the last seconds, so that one join would make
  * the next one look expensive on a machine that is idle again.
  */
@@ -91,7 +93,7 @@ static double
 cores(const struct gj_status *status)
 {
 	const struct gj_load *load = &status->load;
-	double		jobs = 1.0 + load->running + load->queued;
+	double		jobs = Max(1.0, (double) load->running + load->queued);
 
 	if (load->beats == 0 || load->threads == 0)
 		return status->cores;	/* unknown */

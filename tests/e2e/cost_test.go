@@ -173,8 +173,8 @@ func TestLoadCost(t *testing.T) {
 		got    float64
 	}{
 		{"unknown load", 1, cost(0, 9, 8, 9, 0, 0)},
-		{"one join runs", 2, cost(1, 1, 8, 0, 0, 1000)},
-		{"two joins run, one job waits", 4, cost(1, 2, 8, 1, 0, 1000)},
+		{"one join runs, or ran a moment ago", 1, cost(1, 1, 8, 0, 0, 1000)},
+		{"two joins run, one job waits", 3, cost(1, 2, 8, 1, 0, 1000)},
 		{"half of the threads", 2, cost(1, 0, 4, 0, 0, 1000)},
 		{"a daemon that got little processor time", 1, cost(1, 0, 8, 0, 1600, 250)},
 	} {
