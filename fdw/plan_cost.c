@@ -84,10 +84,10 @@ hash_ns(const GjCandidate *build, const GjCandidate *probe)
  *
  * The daemon divides its threads among the jobs that run and those that are
  * queued.  The new job is not added to them: the load may be a tenth of a
- * second old, and of a session that runs one join after another it then still
- * has the last one, whose place the new one takes.  The processor share that the daemon got
- * is not counted: it describes the last seconds, so that one join would make
- * the next one look expensive on a machine that is idle again.
+ * second old.  Of a session that runs one join after another, it then still
+ * counts the last one, which the new one replaces.  The processor share is not
+ * used: it describes the last seconds, so one join would make the next one
+ * look expensive on a machine that is idle again.
  */
 static double
 cores(const struct gj_status *status)
