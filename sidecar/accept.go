@@ -8,7 +8,8 @@ import (
 	"gpujoin/shm"
 )
 
-// open starts a session on a new connection, or closes it.
+// open starts a session on a new connection. It closes the connection if the
+// peer is not allowed, too many connections are open or the server is stopping.
 func (srv *Server) open(sock *net.UnixConn) {
 	peer, err := srv.options.peer(sock)
 	if err != nil || !allowed(peer.uid) {

@@ -5,7 +5,7 @@ import (
 	"gpujoin/sidecar/memory"
 )
 
-// chainFilled takes an extent of the participant's chain over.
+// chainFilled takes over an extent of the participant's chain (CHAIN_FILLED).
 func (j *job) chainFilled(s *session, v *shm.ChainFilled) error {
 	h, usable, err := j.take(s, v.Extent)
 	added := false
@@ -18,7 +18,8 @@ func (j *job) chainFilled(s *session, v *shm.ChainFilled) error {
 	return err
 }
 
-// addToChain adds an extent to its chain, unless the job has failed meanwhile.
+// addToChain adds an extent to its chain. It returns false without an error if
+// the job has failed.
 func (j *job) addToChain(s *session, h *holding, v *shm.ChainFilled) (added bool, err error) {
 	header, _, err := shm.ReadChainExtent(h.extent.Data)
 	if err != nil {
@@ -43,15 +44,15 @@ func (j *job) addToChain(s *session, h *holding, v *shm.ChainFilled) (added bool
 	return true, nil
 }
 
-// chainExtent is an extent of a participant's chain, and how many bytes of
-// data it was announced with.
+// chainExtent is an extent of a participant's chain and its number of data
+// bytes.
 type chainExtent struct {
 	extent *memory.Extent
 	bytes  uint32
 }
 
-// chainGet sends an extent of a chain; the participant maps it until it
-// releases it.
+// chainGet sends an extent of a chain (CHAIN_GET). The participant holds it
+// until it sends RELEASE.
 func (j *job) chainGet(s *session, v *shm.ChainGet) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -68,7 +69,7 @@ func (j *job) chainGet(s *session, v *shm.ChainGet) error {
 	return nil
 }
 
-// hold adds a holding of an extent of a chain. The caller has locked the job.
+// hold adds a holding of a chain's extent. The caller holds the job's mu.
 func (s *session) hold(e *memory.Extent) {
 	e.Retain()
 	if h := s.held[e.ID]; h != nil {
@@ -78,7 +79,7 @@ func (s *session) hold(e *memory.Extent) {
 	s.held[e.ID] = &holding{extent: e, role: roleChain, times: 1}
 }
 
-// freeChains gives the extents of all chains back. The caller has locked j.
+// freeChains releases the extents of all chains. The caller holds j.mu.
 func (j *job) freeChains() {
 	for _, c := range j.chains {
 		c.extent.Release()

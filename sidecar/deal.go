@@ -6,11 +6,11 @@ import (
 	"gpujoin/shm"
 )
 
-// Dealing: participants with credits get the batches as they become ready, so
-// that fast ones take more of the result than slow ones. dealer.go has the
-// rules.
+// Result batches are dealt to participants with credits as they become ready,
+// so that fast participants take more of the result than slow ones. dealer.go
+// contains the rules.
 
-// next adds credits.
+// next adds credits to a participant (NEXT).
 func (j *job) next(s *session, v *shm.Next) error {
 	if v.Reserved != 0 {
 		return violation("reserved bytes of NEXT")
@@ -31,15 +31,15 @@ func (j *job) next(s *session, v *shm.Next) error {
 	return nil
 }
 
-// release takes an extent back that the participant has unmapped.
+// release takes back an extent that the participant has unmapped (RELEASE).
 func (j *job) release(s *session, v *shm.Release) error {
 	j.mu.Lock()
-	h := s.held[v.Extent] // which only s itself takes off
+	h := s.held[v.Extent] // only this session's goroutine removes it
 	j.mu.Unlock()
 	if h == nil {
 		return violation("RELEASE of extent %d, which is not held", v.Extent)
 	}
-	if h.role == roleResult { // the next batch takes the memory that this one gives back
+	if h.role == roleResult { // its memory is reused for the next batch
 		s.out.sent(h.extent)
 	}
 	j.mu.Lock()
@@ -56,7 +56,8 @@ func (j *job) release(s *session, v *shm.Release) error {
 	return nil
 }
 
-// deal hands out what is ready. The caller has locked j.
+// deal sends ready batches to participants, and END after the last one. The
+// caller holds j.mu.
 func (j *job) deal() {
 	e := j.exec
 	if e == nil || j.failed != nil || !e.announced {
@@ -82,8 +83,7 @@ func (j *job) deal() {
 	}
 }
 
-// sendEnd tells participants that they get no more batches. The caller has
-// locked j.
+// sendEnd sends END to participants. The caller holds j.mu.
 func (j *job) sendEnd(readers []*reader) {
 	for _, r := range readers {
 		var buf [shm.FrameSize]byte
@@ -91,8 +91,8 @@ func (j *job) sendEnd(readers []*reader) {
 	}
 }
 
-// sessionOf returns whose a reader of the current execution is. One that left
-// has no reader any more. The caller has locked j.
+// sessionOf returns the session of a reader of the current execution. leave
+// removes the reader of a session, so there is one. The caller holds j.mu.
 func (j *job) sessionOf(r *reader) *session {
 	for _, s := range j.sessions {
 		if s.reader == r {
@@ -102,7 +102,7 @@ func (j *job) sessionOf(r *reader) *session {
 	panic("sidecar: a batch for a participant that has left")
 }
 
-// returned notes what returning rows cost a participant.
+// returned records a participant's statistics of returning rows (RETURNED).
 func (j *job) returned(s *session, v *shm.Returned) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

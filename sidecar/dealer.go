@@ -7,55 +7,56 @@ package sidecar
 // the leader to read it, and the leader does not read while it waits for a
 // batch of its own. So no participant may have to wait until another one gives
 // a batch back. The dealer keeps one batch of the window for each participant
-// that holds none, those included that have not asked yet:
+// that holds none, including participants that have not sent NEXT yet:
 //
 //	held + participants without a batch + participants to come <= window
 //
-// Taking a first batch and giving back the last one keep both sides as they
-// are; a further batch is dealt only where the left side is less. With fewer
-// batches than participants, the last to ask are told at once that nothing
-// comes: the others take all rows.
+// Dealing a participant its first batch and taking back its last one leave the
+// left side unchanged; a further batch is dealt only if the left side is less
+// than the window. If there are fewer batches than participants, the last ones
+// to ask get END at once, and the others return all rows.
 //
-// It knows neither time nor locks; its user serialises the calls.
+// A dealer neither locks nor waits; the caller serialises the calls.
 type dealer struct {
 	window  int // batches that may exist at a time
-	coming  int // participants for which a batch is kept before they ask
-	most    int // batches that one participant may hold
+	coming  int // participants that have not asked and have a batch reserved
+	most    int // maximum number of batches that one participant may hold
 	readers []*reader
 }
 
-// reader is a participant as its dealer sees it, from its first NEXT on.
+// reader is the dealer's state of one participant, from its first NEXT on.
 type reader struct {
-	credits uint64 // batches that it may be sent
-	held    int    // batches that it was sent and has not given back
+	credits uint64 // batches that it has asked for and not been sent
+	held    int    // batches that it was sent and has not released
 	state   readerState
 }
 
 type readerState int
 
 const (
-	readerAsking   readerState = iota // whether it gets rows is not decided
-	readerAdmitted                    // a batch is kept for it while it holds none
-	readerEnded                       // it gets no more
+	readerAsking   readerState = iota // not decided yet whether it gets rows
+	readerAdmitted                    // a batch is reserved for it while it holds none
+	readerEnded                       // it gets no more batches
 )
 
-// open says how many batches may exist at a time, at least one, and how many
-// participants are expected. Nothing is decided before.
+// open sets the window, the number of batches that may exist at a time, which
+// must be at least 1, and the number of expected participants. It must precede
+// admit and next.
 func (d *dealer) open(window, participants int) {
 	d.window = window
 	d.coming = min(participants, window)
 	d.most = max(1, window/max(1, participants))
 }
 
-// join adds a participant that asks for the first time.
+// join adds a participant that has sent its first NEXT.
 func (d *dealer) join() *reader {
 	r := &reader{}
 	d.readers = append(d.readers, r)
 	return r
 }
 
-// admit decides about those that have asked for the first time, in their
-// order, and returns those that get no rows, which have ended.
+// admit decides, in order of their first NEXT, which new participants get rows.
+// It ends the others and returns them.
 func (d *dealer) admit() (ended []*reader) {
 	for _, r := range d.readers {
 		if r.state != readerAsking {
@@ -75,8 +76,7 @@ func (d *dealer) admit() (ended []*reader) {
 	return ended
 }
 
-// spare returns how many batches are neither held nor kept for a participant
-// that holds none.
+// spare returns the number of batches that are neither held nor reserved.
 func (d *dealer) spare() int {
 	n := d.window - d.coming
 	for _, r := range d.readers {
@@ -90,9 +90,10 @@ func (d *dealer) spare() int {
 	return n
 }
 
-// next takes a credit of the participant that is to get a batch which is
-// ready, of those that hold the fewest, and counts the batch as held. nil: it
-// has to wait until one asks or gives back.
+// next chooses the participant that gets the next batch, one of those that hold
+// the fewest. It takes one of its credits and counts the batch as held. It
+// returns nil if no participant may get a batch before one asks for more or
+// releases one.
 func (d *dealer) next() *reader {
 	var best *reader
 	for _, r := range d.readers {
@@ -108,11 +109,11 @@ func (d *dealer) next() *reader {
 	return best
 }
 
-// back notes that a participant has given back one batch.
+// back records that a participant has released one batch.
 func (d *dealer) back(r *reader) { r.held-- }
 
-// end ends all participants, as no batch is left, and returns those that did
-// not know.
+// end ends all participants, because no batch is left, and returns those that
+// had not ended before.
 func (d *dealer) end() (ended []*reader) {
 	for _, r := range d.readers {
 		if r.state != readerEnded {
@@ -123,7 +124,8 @@ func (d *dealer) end() (ended []*reader) {
 	return ended
 }
 
-// leave takes off a participant that is gone, with all that it held.
+// leave removes a participant that has disconnected. The caller has called back
+// for each batch that it held.
 func (d *dealer) leave(r *reader) {
 	for i, o := range d.readers {
 		if o == r {

@@ -23,7 +23,7 @@ type execution struct {
 	slots      chan struct{} // one per result batch of the window
 	inputs     []*joincore.Relation
 
-	// Guarded by job.mu.
+	// The following fields are guarded by job.mu.
 	dealer    dealer
 	ready     []resultBatch
 	announced bool // RUNNING was sent

@@ -12,7 +12,7 @@ import (
 	"gpujoin/sidecar/plan"
 )
 
-// failure is an error as a backend is told of it.
+// failure is an error in the form that is sent to backends.
 type failure struct {
 	code shm.Failure
 	text string
@@ -24,12 +24,12 @@ func failf(code shm.Failure, format string, args ...any) *failure {
 	return &failure{code, fmt.Sprintf(format, args...)}
 }
 
-// violation is what a peer did against the protocol.
+// violation returns the failure for a peer that violates the protocol.
 func violation(format string, args ...any) error {
 	return failf(shm.FailProtocol, format, args...)
 }
 
-// codes says what each error means to a backend; the first match counts.
+// codes maps errors to the code that a backend receives; the first match counts.
 var codes = []struct {
 	err  error
 	code shm.Failure
@@ -48,8 +48,9 @@ var codes = []struct {
 	{context.Canceled, shm.FailStopping},
 }
 
-// toFailure makes any error presentable: a peer gets its first line, what may
-// follow, as the stack of a panic, is for the log. A nil *failure comes of nil.
+// toFailure converts any error to a failure. Its text is the first line of the
+// error; further lines, such as the stack of a panic, are only logged. It
+// returns nil for nil.
 func toFailure(err error) *failure {
 	var f *failure
 	if err == nil {

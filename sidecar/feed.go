@@ -8,9 +8,9 @@ import (
 
 // Feeding: participants ask for extents, fill them, and hand them over.
 
-// want grants extents. A job that outgrows the budget fails, which sends its
-// query to the native plan. Extents may have to be created: other
-// participants are not kept waiting for that.
+// want grants extents (WANT). A job that outgrows the budget fails, and its
+// query runs the native plan. Extents may have to be created, so want does not
+// hold j.mu while it gets them.
 func (j *job) want(s *session, v *shm.Want) error {
 	if v.Count < 1 || v.Count > shm.FrameMaxFDs || v.Reserved != 0 {
 		return violation("WANT of %d extents", v.Count)
@@ -34,7 +34,7 @@ func (j *job) want(s *session, v *shm.Want) error {
 			return nil
 		}
 		if err != nil {
-			break // fewer will do
+			break // WANT may be answered with fewer extents
 		}
 		list[n] = e
 	}
@@ -42,7 +42,7 @@ func (j *job) want(s *session, v *shm.Want) error {
 	return nil
 }
 
-// grant hands extents to a participant.
+// grant sends extents to a participant, or releases them if the job has failed.
 func (j *job) grant(s *session, list []*memory.Extent) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -61,8 +61,9 @@ func (j *job) grant(s *session, list []*memory.Extent) {
 	s.out.send(shm.AppendFrame(buf[:0], shm.MsgGrant, len(list), &g), list...)
 }
 
-// take ends the participant's holding of an extent that it was granted, and
-// says whether the job can use it. The reference is the caller's then.
+// take removes a granted extent from the participant's holdings and reports
+// whether the job can use it. If h is not nil, the caller owns its reference to
+// the extent.
 func (j *job) take(s *session, id uint64) (h *holding, usable bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -80,8 +81,8 @@ func (j *job) take(s *session, id uint64) (h *holding, usable bool, err error) {
 	return h, err == nil, err
 }
 
-// filled takes a batch of an input over. It is checked outside of the job's
-// lock; nobody runs the join meanwhile, because s has not FED.
+// filled takes over a batch of an input (FILLED). It checks the batch without
+// holding j.mu; the join cannot start meanwhile, because s has not sent FED.
 func (j *job) filled(s *session, v *shm.Filled) error {
 	h, usable, err := j.take(s, v.Extent)
 	if usable {
@@ -97,8 +98,8 @@ func (j *job) filled(s *session, v *shm.Filled) error {
 	return err
 }
 
-// segment checks a batch and returns it as the join sees it, and the bytes of
-// its values.
+// segment checks a batch and returns it as a segment of the input, and the
+// number of bytes of its values.
 func (j *job) segment(h *holding, v *shm.Filled) (seg joincore.Segment, bytes int64, err error) {
 	if int64(v.Input) >= int64(len(j.fed)) {
 		return seg, 0, violation("FILLED for input %d of %d", v.Input, len(j.fed))
@@ -118,7 +119,7 @@ func (j *job) segment(h *holding, v *shm.Filled) (seg joincore.Segment, bytes in
 	return seg, view.Bytes(), nil
 }
 
-// addSegment adds a batch to its input, unless the job has failed meanwhile.
+// addSegment adds a batch to its input. It returns false if the job has failed.
 func (j *job) addSegment(h *holding, number uint32, seg joincore.Segment, bytes int64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -133,7 +134,7 @@ func (j *job) addSegment(h *holding, number uint32, seg joincore.Segment, bytes 
 	return true
 }
 
-// fedBy ends the feeding of one participant.
+// fedBy records that a participant has fed all its rows (FED).
 func (j *job) fedBy(s *session, v *shm.Fed) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -13,13 +13,13 @@ import (
 	"gpujoin/sidecar/plan"
 )
 
-// job is one offloaded join: what its participants feed, and its execution.
-// It ends when the last of its sessions leaves.
+// job is one offloaded join: the inputs that its participants have fed, and the
+// execution. It ends when its last session leaves.
 type job struct {
 	srv      *Server
 	id       uint64
-	pid      int32  // of the backend whose query it is
-	database uint32 // of that backend
+	pid      int32  // leader of the query's parallel group
+	database uint32 // the query's database (OID)
 	token    [shm.TokenSize]byte
 	open     shm.Open
 	plan     *joincore.Plan
@@ -29,22 +29,22 @@ type job struct {
 	queued   time.Duration
 	started  time.Time
 
-	members atomic.Pointer[[]*session] // the opener, then sessions
+	members atomic.Pointer[[]*session] // copy of sessions that is read without mu; first only the opener
 
 	mu        sync.Mutex
 	sessions  []*session
 	fed       []input
-	chains    map[uint64]chainExtent // by the names of layout.h
+	chains    map[uint64]chainExtent // by gj_chain_header.chain
 	rowsIn    int64
 	bytesIn   int64
 	exec      *execution // the current one, nil before RUN
-	freed     bool       // inputs and chains are given back
+	freed     bool       // the inputs were freed
 	failed    *failure   // set once
 	releasing bool
-	past      map[int32]shm.ParticipantStats // of sessions that have left
+	past      map[int32]shm.ParticipantStats // of closed sessions, by participant
 }
 
-// input is what was fed of one input.
+// input holds the batches that were fed for one input of the plan.
 type input struct {
 	shapes   []shm.ColumnShape
 	relation joincore.Relation
@@ -79,9 +79,10 @@ func shapeOf(c joincore.Column) shm.ColumnShape {
 	return s
 }
 
-// need estimates the memory of the whole job: extents of inputs, of which
-// every participant leaves one partly filled, a window of result batches, and
-// what the join asks for. It fails if a result row cannot fit an extent.
+// need estimates the memory of the whole job in bytes: the extents of the
+// inputs, where each participant may leave one extent partly filled; a window
+// of result batches; and the memory of the join. It fails if a result row
+// cannot fit an extent.
 func (j *job) need() (int64, error) {
 	size := float64(j.srv.store.ExtentSize())
 	if _, err := shm.PlanBatch(int(size), j.outputs, nil); err != nil {
@@ -107,9 +108,9 @@ func (j *job) need() (int64, error) {
 	return int64(total), nil
 }
 
-// window is how many result batches may exist at a time: two for every
-// participant, one that it reads and one that follows, and else enough to keep
-// the join busy, few where little is expected.
+// window returns the maximum number of result batches that may exist at a time.
+// Each participant needs two, one that it reads and the next one. Beyond that
+// the window grows with the expected result, up to the configured maximum.
 func (j *job) window() int {
 	most := j.srv.options.Window
 	participants := int(j.open.Participants)
@@ -122,7 +123,8 @@ func (j *job) window() int {
 	return int(math.Max(float64(least), math.Min(expected, float64(most))))
 }
 
-// handle acts on a frame of a participant. An error is a violation.
+// handle processes a frame from a participant. It returns an error if the frame
+// violates the protocol.
 func (j *job) handle(s *session, m shm.Message, body []byte) error {
 	switch m {
 	case shm.MsgWant:
@@ -158,8 +160,8 @@ func decoded[T shm.Struct](body []byte, act func(*T) error) error {
 	return act(&v)
 }
 
-// fail ends the job: every participant is told once, the join is cancelled
-// and everything freed but what participants still map.
+// fail ends the job: it sends FAILED to every participant once, cancels the
+// join, and frees all memory except extents that participants still map.
 func (j *job) fail(f *failure) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -174,7 +176,8 @@ func (j *job) failLocked(f *failure) {
 	j.end(f)
 }
 
-// abandon ends the job because one of its participants has left it.
+// abandon ends the job because a participant has left it. It counts the job as
+// finished if all rows were delivered, else as cancelled.
 func (j *job) abandon(f *failure) {
 	switch {
 	case j.failed != nil:
@@ -187,8 +190,8 @@ func (j *job) abandon(f *failure) {
 	j.end(f)
 }
 
-// end tells the participants why the job is over and frees it. The caller has
-// locked j.
+// end sends the reason to all participants and frees the job. The caller holds
+// j.mu.
 func (j *job) end(f *failure) {
 	j.failed = f
 	for _, s := range j.sessions {
@@ -205,7 +208,7 @@ func (j *job) end(f *failure) {
 	}
 }
 
-// tearDown frees the job's memory once nothing works on it any more.
+// tearDown waits until the execution has ended, then frees the job's memory.
 func (j *job) tearDown(exec *execution) {
 	defer j.srv.background.Done()
 	if exec != nil {
@@ -222,8 +225,8 @@ func (j *job) tearDown(exec *execution) {
 	j.srv.jobEnded(j)
 }
 
-// freeInputs gives the extents of the inputs back. The caller has locked j,
-// and no join reads them.
+// freeInputs releases the extents of the inputs. The caller holds j.mu and
+// ensures that no join reads them.
 func (j *job) freeInputs() {
 	j.freed = true
 	for i := range j.fed {
@@ -234,20 +237,21 @@ func (j *job) freeInputs() {
 	}
 }
 
-// setSessions changes who takes part. The caller has locked j.
+// setSessions replaces the list of participants. The caller holds j.mu.
 func (j *job) setSessions(sessions []*session) {
 	j.sessions = sessions
 	j.members.Store(&sessions)
 }
 
-// present says whether a participant has not hung up. The budget asks it under
-// its own lock, so it takes none.
+// present reports whether any participant is still connected. The budget calls
+// it while it holds its own lock, so present takes no lock.
 func (j *job) present() bool {
 	return slices.ContainsFunc(*j.members.Load(), (*session).present)
 }
 
-// leave takes a session off: its socket reached end of file, so that it maps
-// nothing any more. What it fed stays; what it was dealt is freed.
+// leave removes a session whose socket has reached end of file; such a peer maps
+// no extent any more. The batches that it fed stay, the batches that it was sent
+// are freed.
 func (j *job) leave(s *session) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -277,7 +281,7 @@ func (j *job) leave(s *session) {
 	}
 }
 
-// state names where the job stands, for STATUS.
+// state returns the name of the job's state for STATUS.
 func (j *job) state() string {
 	switch {
 	case j.failed != nil:

@@ -10,33 +10,33 @@ import (
 	"gpujoin/shm"
 )
 
-// loadMeter measures what the machine leaves to the daemon. It belongs to the
-// pulse's thread.
+// loadMeter measures the load of the machine and the daemon's share of processor
+// time. Only the pulse's thread uses it.
 type loadMeter struct {
 	proc     string // "/proc"
 	beats    uint64
 	runnable float64
-	threads  map[string]schedTimes // by id; nil: not looked at yet
-	ran      float64               // ns lately, by all threads of the daemon
-	waited   float64
+	threads  map[string]schedTimes // by thread id, at the last look; nil before the first
+	ran      float64               // ns that the daemon's threads ran lately, decayed
+	waited   float64               // ns that they waited for a processor, decayed
 }
 
-// schedTimes are of one thread, since it began.
+// schedTimes are the times of one thread since it started, in ns.
 type schedTimes struct{ ran, waited float64 }
 
 const (
-	runnableDecay = 0.9  // a beat: a mean over about a second
-	shareBeats    = 5    // from one look at the threads to the next
-	shareDecay    = 0.8  // a look: half of it within 1.6 s
-	shareLeast    = 20e6 // ns of running and waiting below which a share means nothing
+	runnableDecay = 0.9  // per beat: a mean over about a second
+	shareBeats    = 5    // beats between two looks at the threads
+	shareDecay    = 0.8  // per look: a half-life of about 1.6 s
+	shareLeast    = 20e6 // minimum of ran + waited, in ns, for a meaningful share
 )
 
 func newLoadMeter() *loadMeter {
 	return &loadMeter{proc: "/proc", runnable: math.NaN()}
 }
 
-// measure returns the parts of the load that are not the jobs', one beat later
-// than the call before.
+// measure returns the load without the numbers of jobs and threads. It is called
+// once per beat.
 func (m *loadMeter) measure() shm.Load {
 	m.beats++
 	if n, ok := runnableTasks(m.proc + "/loadavg"); ok {
@@ -64,8 +64,8 @@ func (m *loadMeter) share() uint32 {
 	return uint32(math.Round(1000 * m.ran / (m.ran + m.waited)))
 }
 
-// look adds up what the daemon's threads have run and waited since the last
-// look. Kernels without these numbers leave both 0.
+// look adds the times that the daemon's threads have run and waited since the
+// last look. Both stay 0 if the kernel does not provide schedstat.
 func (m *loadMeter) look() {
 	dir := m.proc + "/self/task/"
 	entries, err := os.ReadDir(dir)
@@ -85,7 +85,7 @@ func (m *loadMeter) look() {
 			continue
 		}
 		now[e.Name()] = t
-		if m.threads == nil { // what was before the first look is not of late
+		if m.threads == nil { // times before the first look are too old to count
 			continue
 		}
 		before := m.threads[e.Name()]
@@ -95,7 +95,7 @@ func (m *loadMeter) look() {
 	m.threads = now
 }
 
-// parseSchedstat reads "ran waited slices", times in ns.
+// parseSchedstat parses "ran waited slices"; times are in ns.
 func parseSchedstat(text []byte) (schedTimes, bool) {
 	f := bytes.Fields(text)
 	if len(f) < 2 {
@@ -106,9 +106,9 @@ func parseSchedstat(text []byte) (schedTimes, bool) {
 	return schedTimes{float64(ran), float64(waited)}, err1 == nil && err2 == nil
 }
 
-// runnableTasks reads how many tasks of the machine run or wait for a
-// processor: the 2 of "0.20 0.18 0.12 2/80 11206". The caller is one of them
-// and is not counted.
+// runnableTasks returns the number of tasks of the machine that run or wait for
+// a processor, without the calling one. It is the number before the slash in
+// /proc/loadavg: 2 in "0.20 0.18 0.12 2/80 11206".
 func runnableTasks(path string) (float64, bool) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"gpujoin/sidecar/plan"
 )
 
-// maxParticipants bounds what a backend may announce.
+// maxParticipants is the maximum number of participants of a job.
 const maxParticipants = 1024
 
 func (s *session) handleOpen(body []byte) error {
@@ -71,7 +71,7 @@ func (s *session) admit(open shm.Open, decoded *plan.Job) {
 	s.join(j, open.Participant)
 }
 
-// reserve makes a job that has the memory it is expected to need.
+// reserve creates a job and reserves the memory that it is expected to need.
 func (s *session) reserve(open shm.Open, decoded *plan.Job) (*job, error) {
 	j := newJob(s, decoded, open)
 	start := time.Now()
@@ -107,7 +107,7 @@ func (s *session) handleAttach(body []byte) error {
 	if j != nil {
 		want = &j.token
 	}
-	// The comparison takes as long for a job that is not there.
+	// The comparison takes as long for a job that does not exist.
 	same := subtle.ConstantTimeCompare(a.Token[:], want[:]) == 1
 	if j == nil || !same {
 		s.fail(failf(shm.FailProtocol, "there is no such job"))
@@ -120,7 +120,7 @@ func (s *session) handleAttach(body []byte) error {
 	return nil
 }
 
-// join makes the session a participant of j and tells it so.
+// join makes the session a participant of j and sends ADMITTED.
 func (s *session) join(j *job, participant int32) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -13,20 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outbox sends frames to one peer, in order. send never waits: what the socket
-// does not take at once is queued, and a writer goroutine runs until the queue
-// is empty. While it runs, nothing else writes. Extents whose descriptors wait
-// in the queue are held, so that a descriptor is never sent after it was
-// closed.
+// outbox sends frames to one peer, in order. send never waits: it queues the
+// bytes that the socket does not accept at once, and starts a writer goroutine
+// that runs until the queue is empty. While the writer runs, only it writes. The
+// queue holds a reference to each extent in it, so that no descriptor is sent
+// after it was closed.
 //
 // A peer may leave frames unread for as long as it likes: a backend that waits
-// for its client reads nothing. Three bounds keep that from hindering others:
-// the queue's soft limit, beyond which the session reads no more requests; its
-// hard limit, which only frames that answer one request, or nothing, can
-// exceed, and which ends the connection; and maxUnread.
+// for its client reads nothing. Three bounds protect other sessions. Above the
+// queue's soft limit the session reads no more requests. Above its hard limit
+// the connection is closed; only unsolicited frames, or many answers to one
+// request, can exceed it. maxUnread bounds the descriptors in flight.
 //
-// An outbox is open, then ended: nothing is sent any more, and the writer drops
-// the queue and returns.
+// An outbox is open at first. Once it has ended, it sends nothing more, and the
+// writer drops the queue and returns.
 type outbox struct {
 	conn  frameWriter
 	log   *slog.Logger
@@ -34,14 +34,14 @@ type outbox struct {
 	id    uint64 // of the session, for the trace
 
 	mu      sync.Mutex
-	changed sync.Cond // the queue is shorter, the outbox ended, or the writer returned
+	changed sync.Cond // signalled when the queue shrinks, the outbox ends or the writer returns
 	queue   []frameOut
-	bytes   int  // in the queue
-	writing bool // the writer runs
+	bytes   int  // size of the queue
+	writing bool // the writer goroutine runs
 	ended   bool
 	done    chan struct{} // closed once ended
-	unread  int           // descriptors that the peer may not have received
-	refused time.Time     // since when the kernel refuses the head's descriptors; 0: it does not
+	unread  int           // upper bound on descriptors sent and not received
+	refused time.Time     // when the kernel first refused the head's descriptors; zero: it did not
 }
 
 type frameOut struct {
@@ -58,29 +58,30 @@ type frameWriter interface {
 	StopWrites()
 }
 
-// Limits of the queue. The soft ones leave a peer that pipelines its requests
-// alone. The hard ones are beyond any window of results, and beyond the largest
-// frame.
+// Limits of the queue. The soft limits are above the needs of a peer that
+// pipelines its requests. The hard limits are above any window of results and
+// above the largest frame.
 const (
 	softFrames, softBytes = 64, 1 << 20
 	hardFrames, hardBytes = 2048, 16 << 20
 )
 
-// maxUnread is how many descriptors a peer may have on their way to it. The
-// kernel lets a user have as many on their way as a process may have open
-// files, and then refuses those of all connections. Nothing takes back what a
-// peer does not read, not even closing the connection, so that each has to be
-// kept from taking more than a small share.
+// maxUnread is the maximum number of descriptors in flight to one peer. The
+// kernel limits the descriptors in flight of a user to the number of files that
+// a process may open (RLIMIT_NOFILE), and then refuses those of all connections.
+// Closing the connection does not take back descriptors that the peer has not
+// read, so each peer is kept to a small share.
 const maxUnread = 2 * shm.FrameMaxFDs
 
-// The writer's pauses, where nothing wakes it when it may go on.
+// First and longest pause of the writer when it must poll: no event tells it
+// that the peer has received descriptors.
 const (
 	firstPause = time.Millisecond
 	lastPause  = 100 * time.Millisecond
 )
 
-// refusalPatience is how long descriptors are offered to a kernel that refuses
-// them, because other processes of the user have too many on their way.
+// refusalPatience is how long the writer retries if the kernel refuses
+// descriptors because too many of this user's are in flight.
 const refusalPatience = 10 * time.Second
 
 func newOutbox(conn frameWriter, log *slog.Logger, trace *Tracer, id uint64) *outbox {
@@ -89,8 +90,8 @@ func newOutbox(conn frameWriter, log *slog.Logger, trace *Tracer, id uint64) *ou
 	return o
 }
 
-// send sends one frame with the descriptors of at most FrameMaxFDs extents.
-// Errors end the connection, so that the session sees its end of file.
+// send sends one frame with the descriptors of at most FrameMaxFDs extents. An
+// error ends the connection; the session then reads end of file.
 func (o *outbox) send(frame []byte, extents ...*memory.Extent) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -123,8 +124,8 @@ func (o *outbox) send(frame []byte, extents ...*memory.Extent) {
 	}
 }
 
-// writeNow writes what the socket takes, nothing if it has to wait. The caller
-// has locked o, and the writer does not run.
+// writeNow writes as many bytes as the socket accepts without waiting and
+// returns their number. The caller holds o.mu, and the writer does not run.
 func (o *outbox) writeNow(frame []byte, extents []*memory.Extent) (n int, err error) {
 	if ok, err := o.admits(len(extents)); !ok || err != nil {
 		return 0, err
@@ -139,8 +140,7 @@ func (o *outbox) writeNow(frame []byte, extents []*memory.Extent) (n int, err er
 	return n, err
 }
 
-// admits says whether n more descriptors may be on their way. The caller has
-// locked o.
+// admits reports whether n more descriptors may be sent. The caller holds o.mu.
 func (o *outbox) admits(n int) (bool, error) {
 	if n == 0 {
 		return true, nil
@@ -157,8 +157,8 @@ func (o *outbox) admits(n int) (bool, error) {
 	return o.unread+n <= maxUnread, nil
 }
 
-// tooManyInFlight says that peers have not yet received so many descriptors
-// that the kernel lets this user send no more. Nothing was sent.
+// tooManyInFlight reports whether the kernel refused to send descriptors because
+// too many of this user's are in flight. In that case nothing was sent.
 func tooManyInFlight(err error) bool { return errors.Is(err, unix.ETOOMANYREFS) }
 
 func descriptors(extents []*memory.Extent) []int {
@@ -172,7 +172,8 @@ func descriptors(extents []*memory.Extent) []int {
 	return fds
 }
 
-// write is the writer.
+// write is the writer goroutine. It writes the queue and returns when the queue
+// is empty or the outbox has ended.
 func (o *outbox) write() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -199,9 +200,9 @@ func (o *outbox) write() {
 	o.changed.Broadcast()
 }
 
-// writeHead writes the head of the queue, as soon as the socket takes it; not
-// where its descriptors have to wait. The caller has locked o, which is
-// unlocked meanwhile.
+// writeHead writes the head of the queue and waits for the socket to accept it.
+// It returns false without writing if the descriptors cannot be sent yet. The
+// caller holds o.mu, which is released during the write.
 func (o *outbox) writeHead() (wrote bool, err error) {
 	f := o.queue[0]
 	if ok, err := o.admits(len(f.extents)); !ok || err != nil {
@@ -222,8 +223,8 @@ func (o *outbox) writeHead() (wrote bool, err error) {
 	return err == nil, err
 }
 
-// giveUp tells the peer that it does not get its extents, and nothing more. The
-// caller has locked o.
+// giveUp drops the queue, sends FAILED and ends the outbox. The caller holds
+// o.mu.
 func (o *outbox) giveUp() {
 	for len(o.queue) > 0 {
 		o.pop()
@@ -235,8 +236,8 @@ func (o *outbox) giveUp() {
 	o.end()
 }
 
-// sleep pauses the writer; the outbox's end wakes it. The caller has locked o,
-// which is unlocked meanwhile.
+// sleep pauses the writer for d or until the outbox ends. The caller holds o.mu,
+// which is released meanwhile.
 func (o *outbox) sleep(d time.Duration) {
 	o.mu.Unlock()
 	defer o.mu.Lock()
@@ -248,7 +249,7 @@ func (o *outbox) sleep(d time.Duration) {
 	}
 }
 
-// push queues a frame. The caller has locked o.
+// push queues a frame and retains its extents. The caller holds o.mu.
 func (o *outbox) push(frame []byte, extents []*memory.Extent) {
 	for _, e := range extents {
 		e.Retain()
@@ -257,7 +258,8 @@ func (o *outbox) push(frame []byte, extents []*memory.Extent) {
 	o.bytes += len(frame)
 }
 
-// pop drops the head of the queue. The caller has locked o.
+// pop removes the head of the queue and releases its extents. The caller holds
+// o.mu.
 func (o *outbox) pop() {
 	for _, e := range o.queue[0].extents {
 		e.Release()
@@ -268,7 +270,7 @@ func (o *outbox) pop() {
 	o.changed.Broadcast()
 }
 
-// end ends the outbox, and wakes the session's reader. The caller has locked o.
+// end ends the outbox and wakes the session's read loop. The caller holds o.mu.
 func (o *outbox) end() {
 	if o.ended {
 		return
@@ -280,7 +282,7 @@ func (o *outbox) end() {
 	o.conn.StopWrites()
 }
 
-// throttle waits while too much waits for the peer to read.
+// throttle waits while the queue is above its soft limit.
 func (o *outbox) throttle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -289,9 +291,9 @@ func (o *outbox) throttle() {
 	}
 }
 
-// sent waits until the queue does not hold e any more. The peer may have
-// read a frame, and answered it, before the writer has dropped it. One that
-// answers what it has not read waits for itself.
+// sent waits until the queue no longer holds e. A peer may read and answer a
+// frame before the writer has popped it. A peer that answers a frame before
+// reading it blocks only itself.
 func (o *outbox) sent(e *memory.Extent) {
 	holds := func(f frameOut) bool { return slices.Contains(f.extents, e) }
 	o.mu.Lock()
@@ -301,7 +303,8 @@ func (o *outbox) sent(e *memory.Extent) {
 	}
 }
 
-// flush gives the peer a moment to read what is queued.
+// flush waits until the queue is empty. If that takes longer than patience, it
+// ends the outbox.
 func (o *outbox) flush(patience time.Duration) {
 	timer := time.AfterFunc(patience, o.stop)
 	defer timer.Stop()
@@ -312,15 +315,14 @@ func (o *outbox) flush(patience time.Duration) {
 	}
 }
 
-// stop ends the outbox, whatever the peer does: what it has not been sent is
-// dropped.
+// stop ends the outbox and drops unsent frames.
 func (o *outbox) stop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.end()
 }
 
-// close ends the outbox, and returns when it holds no extent any more.
+// close ends the outbox and waits until it holds no extent.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// credentials are the kernel's word on who is at the other end.
+// credentials are the process and user id of a peer, as the kernel reports them.
 type credentials struct {
 	pid int32
 	uid uint32
@@ -32,7 +32,7 @@ func peerOf(sock *net.UnixConn) (c credentials, err error) {
 	return credentials{pid: cred.Pid, uid: cred.Uid}, nil
 }
 
-// allowed says whether processes of uid may talk to the daemon: its own user's
-// and root's. Extents go from job to job as they are, with the rows of earlier
-// jobs in them, so that whoever is granted one must be allowed to read them all.
+// allowed reports whether processes of user uid may connect: only the daemon's
+// own user and root. Extents are reused without being cleared, so a peer that is
+// granted one may read the rows of earlier jobs.
 func allowed(uid uint32) bool { return uid == uint32(os.Geteuid()) || uid == 0 }

@@ -2,18 +2,19 @@ package sidecar
 
 import "gpujoin/joincore"
 
-// What participants do with a batch may take much longer than the join: those
-// who get no batch stand idle. So a batch for several of them has at most this
-// share of a participant's part of the result, but never so few rows that
-// handing it over costs more than reading it.
+// The nodes above the join may take much longer than the join itself, and a
+// participant without a batch is idle. With several participants a batch
+// therefore has at most 1/portionShare of a participant's part of the result. It
+// has at least leastPortion rows, so that handing it over costs less than
+// reading it.
 const (
 	portionShare = 8
 	leastPortion = 2048
 )
 
-// portion returns how many rows a result batch should have at most, of which
-// full fit, when so many rows are expected and so many are out already. It
-// grows with the result where the planner has expected less.
+// portion returns the maximum number of rows of a result batch into which full
+// rows fit. expected is the planner's estimate of the result, out the number of
+// rows produced so far. If out exceeds the estimate, portions grow with it.
 func portion(full int, participants uint32, expected float64, out int64) int {
 	if participants <= 1 {
 		return full

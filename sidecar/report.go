@@ -8,7 +8,7 @@ import (
 	"gpujoin/shm"
 )
 
-// report builds the STATS message. While the join still runs it says what is
+// report builds the STATS message. While the join runs, it contains the numbers
 // known so far.
 func (j *job) report() []byte {
 	j.mu.Lock()
@@ -37,7 +37,8 @@ func (j *job) report() []byte {
 	return shm.AppendReport(nil, r)
 }
 
-// joinReport says what the join at a position of the tree did.
+// joinReport returns the statistics of the join at position at of the plan tree,
+// in post-order.
 func joinReport(at int, s *joincore.JoinStats) shm.JoinReport {
 	r := shm.JoinReport{JoinStats: shm.JoinStats{
 		Join: uint32(at), Bits: uint32(s.Bits), BuildRows: uint64(s.BuildRows), ProbeRows: uint64(s.ProbeRows),
@@ -55,8 +56,8 @@ func joinReport(at int, s *joincore.JoinStats) shm.JoinReport {
 	return r
 }
 
-// logWork says what the joins of a job that has ended have asked of their device,
-// which a report has no room for.
+// logWork logs the work of each join on its device, which STATS does not
+// contain.
 func (e *execution) logWork(stats *joincore.Stats) {
 	for i := range stats.Joins {
 		s := &stats.Joins[i]
@@ -65,8 +66,8 @@ func (e *execution) logWork(stats *joincore.Stats) {
 	}
 }
 
-// sumStats adds up what one participant did over several connections, as it
-// has after rewinds.
+// sumStats adds the statistics of two connections of the same participant. A
+// participant may have several connections after rewinds.
 func sumStats(a, b shm.ParticipantStats) shm.ParticipantStats {
 	return shm.ParticipantStats{
 		Participant: b.Participant,

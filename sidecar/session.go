@@ -17,15 +17,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// phase is what a session may ask for.
+// phase determines which frames a session may send.
 type phase int
 
 const (
-	phaseNew     phase = iota // HELLO comes first
+	phaseNew     phase = iota // only HELLO
 	phaseWelcome              // OPEN, ATTACH or STATUS_GET
-	phaseOpening              // OPEN waits for admission: nothing
-	phaseJob
-	phaseFailed // FAILED was sent: nothing is answered but STATS_GET
+	phaseOpening              // none: OPEN waits for admission
+	phaseJob                  // frames of a job
+	phaseFailed               // FAILED was sent: only STATS_GET is answered
 )
 
 // session is one connection.
@@ -39,14 +39,14 @@ type session struct {
 
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
-	aside  sync.WaitGroup // what waits beside the read loop
+	aside  sync.WaitGroup // admission, which runs outside the read loop
 
 	hello shm.Hello
 
 	mu        sync.Mutex
 	phase     phase
 	job       *job
-	unlimited bool // no deadline for its next frame
+	unlimited bool // the socket has no read deadline
 
 	// Guarded by job.mu.
 	feeding bool // has asked for extents
@@ -56,7 +56,7 @@ type session struct {
 	stats   shm.ParticipantStats
 }
 
-// role is what a peer maps an extent for.
+// role is the purpose for which a peer maps an extent.
 type role int
 
 const (
@@ -69,9 +69,9 @@ const (
 type holding struct {
 	extent *memory.Extent
 	role   role
-	times  int        // an extent of a chain may be asked for repeatedly
-	exec   *execution // roleResult: whose window it fills
-	reader *reader    // roleResult: who holds it, in that execution
+	times  int        // unreleased sends; above 1 only for extents of a chain
+	exec   *execution // roleResult: the execution whose window counts it
+	reader *reader    // roleResult: the reader in that execution that holds it
 }
 
 func (s *session) serve() {
@@ -84,7 +84,7 @@ func (s *session) serve() {
 	}()
 	for {
 		f, body, fds, err := s.conn.Read()
-		shm.CloseFDs(fds) // a daemon's connection returns none; never keep one
+		shm.CloseFDs(fds) // a daemon's connection returns none, but never leak one
 		if err != nil {
 			s.readFailed(err)
 			return
@@ -104,10 +104,10 @@ func (s *session) serve() {
 	}
 }
 
-// readFailed ends a session whose next frame could not be read.
+// readFailed ends a session after a failed read.
 func (s *session) readFailed(err error) {
-	// Hanging up is a correct way to leave, with answers unread (reset) or in
-	// the middle of a frame (kill -9), too.
+	// A peer may hang up at any time: also with unread answers, which resets the
+	// connection, or in the middle of a frame, if it was killed.
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, unix.ECONNRESET) ||
 		errors.Is(err, io.ErrUnexpectedEOF) {
 		return
@@ -125,8 +125,8 @@ func (s *session) readFailed(err error) {
 	s.refuse(failf(shm.FailProtocol, "%v", err))
 }
 
-// reject ends a session for a message of its peer: one that violates the
-// protocol, or one that this daemon does not understand or support.
+// reject ends a session whose peer sent a frame that violates the protocol or
+// asks for something that this daemon does not support.
 func (s *session) reject(m shm.Message, f *failure) {
 	if f.code == shm.FailProtocol {
 		s.srv.counters.violations.Add(1)
@@ -138,28 +138,28 @@ func (s *session) reject(m shm.Message, f *failure) {
 	s.refuse(f)
 }
 
-// refuse sends FAILED, once, and leaves the peer a moment to read it.
+// refuse sends FAILED, at most once, and gives the peer a second to read it.
 func (s *session) refuse(f *failure) {
 	s.fail(f)
 	s.out.flush(time.Second) // the connection is closed either way
 }
 
-// fail sends FAILED, once.
+// fail sends FAILED, at most once.
 func (s *session) fail(f *failure) {
 	s.mu.Lock()
 	failed := s.phase == phaseFailed
 	s.phase = phaseFailed
 	s.mu.Unlock()
-	_ = s.limitIdle() // fails only where the connection is closed
+	_ = s.limitIdle() // fails only if the connection is closed
 	if !failed {
 		s.out.send(shm.AppendFailed(nil, f.code, f.text))
 	}
 }
 
-// close ends the session: the peer has unmapped everything or is gone.
+// close ends the session and leaves its job.
 func (s *session) close() {
 	s.cancel()
-	_ = s.conn.Close() // nothing more is expected of it
+	_ = s.conn.Close() // the session has ended; an error changes nothing
 	s.out.close()
 	s.aside.Wait()
 	s.mu.Lock()
@@ -171,14 +171,14 @@ func (s *session) close() {
 	s.srv.forget(s)
 }
 
-// current returns the phase and the job.
+// current returns the phase and the job, nil if there is none.
 func (s *session) current() (phase, *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.phase, s.job
 }
 
-// handle acts on one frame. An error is a violation of the protocol.
+// handle processes one frame. An error ends the session.
 func (s *session) handle(m shm.Message, body []byte) error {
 	ph, j := s.current()
 	switch {
@@ -201,7 +201,8 @@ func (s *session) handle(m shm.Message, body []byte) error {
 	case ph == phaseOpening:
 		return violation("%s before ADMITTED", m)
 	case ph == phaseFailed:
-		// The peer may not have read FAILED yet. What it gives back is taken.
+		// The peer may not have read FAILED yet. Extents that it gives back are
+		// still accepted.
 		switch {
 		case j == nil:
 			return nil
@@ -235,9 +236,9 @@ func (s *session) handleHello(body []byte) error {
 	return nil
 }
 
-// limitIdle bounds the wait for the next frame of a session that has no job
-// and waits for none. A job's participant may be silent for as long as its
-// query wants no row.
+// limitIdle sets the deadline for the next frame. Only sessions without a job,
+// admitted or waiting, have one: a participant of a job may be silent for as
+// long as its query needs no row.
 func (s *session) limitIdle() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,8 +254,8 @@ func (s *session) limitIdle() error {
 	return s.conn.Sock().SetReadDeadline(time.Now().Add(limit))
 }
 
-// throttle waits while too much waits for the peer to read: without a job, no
-// longer than it may be silent.
+// throttle waits while the outbox is above its soft limit. A session without a
+// job is closed if that takes longer than the idle timeout.
 func (s *session) throttle() {
 	if _, j := s.current(); j == nil && s.srv.options.IdleTimeout > 0 {
 		defer time.AfterFunc(s.srv.options.IdleTimeout, s.out.stop).Stop()
@@ -262,14 +263,15 @@ func (s *session) throttle() {
 	s.out.throttle()
 }
 
-// present says whether the peer has not hung up. Its end of file may not have
-// been read yet.
+// present reports whether the peer is still connected, also while its end of
+// file is unread.
 func (s *session) present() bool {
 	hup, err := s.conn.HungUp()
 	return err == nil && !hup
 }
 
-// group is who waits for itself if this session's job waits.
+// group returns the processes that admission treats as one backend: if one of
+// them holds a job, another one's job does not wait for memory.
 func (s *session) group() memory.Group {
 	return memory.Group{s.peer.leader(s.hello.LeaderPID), s.peer.pid}
 }

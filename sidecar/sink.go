@@ -9,8 +9,8 @@ import (
 	"gpujoin/sidecar/memory"
 )
 
-// The execution is the joincore.Sink of its join: batches are extents, and
-// producing waits while the window of batches is full.
+// An execution is the joincore.Sink of its join. Each result batch is an extent.
+// NewBatch waits while the window of batches is full.
 
 var _ joincore.Sink = (*execution)(nil)
 
@@ -53,7 +53,8 @@ func (e *execution) NewBatch(ctx context.Context, heap []float64) (*joincore.Bat
 	return b, nil
 }
 
-// portion returns how many rows the next batch has at most.
+// portion returns the maximum number of rows of the next batch; full rows fit
+// into it.
 func (e *execution) portion(full int) int {
 	e.job.mu.Lock()
 	defer e.job.mu.Unlock()
