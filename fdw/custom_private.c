@@ -112,7 +112,7 @@ static int
 get(Source *source)
 {
 	if (source->next >= list_length(source->numbers))
-		elog(ERROR, "the plan of a GpuJoin ends too early");
+		elog(ERROR, "plan data of a GpuJoin are too short");
 	return list_nth_int(source->numbers, source->next++);
 }
 
@@ -137,7 +137,7 @@ get_length(Source *source)
 	int			length = get(source);
 
 	if (length < 0 || length > list_length(source->numbers) - source->next)
-		elog(ERROR, "the plan of a GpuJoin has an impossible length");
+		elog(ERROR, "plan data of a GpuJoin contain an invalid length");
 	return length;
 }
 
@@ -224,6 +224,6 @@ gj_plan_read(CustomScan *scan)
 	for (int i = 0; i < plan->njoins; i++)
 		get_join(&source, &plan->joins[i]);
 	if (source.next != list_length(source.numbers))
-		elog(ERROR, "the plan of a GpuJoin ends too late");
+		elog(ERROR, "plan data of a GpuJoin are too long");
 	return plan;
 }

@@ -34,6 +34,13 @@ gj_fail(GjConnection *conn, const char *format,...)
 	return false;
 }
 
+int
+gj_failure_detail(const GjConnection *conn)
+{
+	return errdetail_internal("%c%s.", pg_toupper((unsigned char) conn->failure[0]),
+							  conn->failure[0] != '\0' ? conn->failure + 1 : "");
+}
+
 void
 gj_connection_init(GjConnection *conn, MemoryContext context)
 {
@@ -111,7 +118,7 @@ is_put_off(GjConnection *conn, Deadline *deadline)
 		case GJ_PULSE_STOPPED:
 			return gj_fail(conn, "the daemon does not answer: its process is stopped");
 		case GJ_PULSE_STUCK:
-			return gj_fail(conn, "the daemon does not answer, and does not lack processor time");
+			return gj_fail(conn, "the daemon does not answer, although it has processor time");
 		case GJ_PULSE_STARVED:
 			if (deadline->extensions++ >= GJ_MAX_EXTENSIONS)
 				return gj_fail(conn, "the daemon gets too little processor time to answer");
@@ -213,9 +220,9 @@ gj_connection_open(GjConnection *conn, const char *path, int timeout_ms)
 	memset(&address, 0, sizeof(address));
 	address.sun_family = AF_UNIX;
 	if (path == NULL || path[0] == '\0')
-		return gj_fail(conn, "no socket is configured");
+		return gj_fail(conn, "gpujoin.socket is not set");
 	if (strlen(path) >= sizeof(address.sun_path))
-		return gj_fail(conn, "the socket's path is longer than %zu bytes",
+		return gj_fail(conn, "the path of the socket exceeds %zu bytes",
 					   sizeof(address.sun_path) - 1);
 	strcpy(address.sun_path, path);
 	strlcpy(conn->socket, path, sizeof(conn->socket));
@@ -360,7 +367,7 @@ failed_frame(GjConnection *conn)
 	if (conn->failure[0] == '\0')
 		conn->failure_code = failed.code;
 	if (length == 0)
-		return gj_fail(conn, "the daemon gave up without a reason");
+		return gj_fail(conn, "the daemon failed without giving a reason");
 	return gj_fail(conn, "%.*s", (int) length, text);
 }
 
@@ -444,7 +451,7 @@ gj_expect(GjConnection *conn, enum gj_message type, uint32 length, int timeout_m
 	if (!gj_receive(conn, timeout_ms))
 		return false;
 	if (conn->frame.type != type || conn->frame.length < length)
-		return gj_fail(conn, "the daemon sent frame %u of %u bytes where %d was expected",
+		return gj_fail(conn, "the daemon sent frame %u of %u bytes instead of frame %d",
 					   conn->frame.type, conn->frame.length, (int) type);
 	return true;
 }

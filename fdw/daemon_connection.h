@@ -103,4 +103,7 @@ extern int	gj_take_fd(GjConnection *conn, int i);
 extern bool gj_fail(GjConnection *conn, const char *format,...)
 			pg_attribute_printf(2, 3);
 
+/* errdetail() with the failure as a sentence, for use within ereport(). */
+extern int	gj_failure_detail(const GjConnection *conn);
+
 #endif							/* GPUJOIN_DAEMON_CONNECTION_H */

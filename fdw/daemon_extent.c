@@ -79,7 +79,7 @@ gj_extent_map(GjExtents *extents, int fd, uint64 id, bool writable,
 	while (place < GJ_MAX_MAPPED && extents->mapped[place] != NULL)
 		place++;
 	if (place == GJ_MAX_MAPPED)
-		gj_fail(extents->conn, "the daemon sent more extents than were asked for");
+		gj_fail(extents->conn, "the daemon sent more extents than requested");
 	else if (verify(extents, fd))
 	{
 		base = mmap(NULL, extents->size, writable ? PROT_READ | PROT_WRITE : PROT_READ,
@@ -143,12 +143,12 @@ gj_extent_granted(GjExtents *extents)
 	struct gj_grant grant;
 
 	if (conn->frame.type != GJ_GRANT || conn->frame.length != sizeof(grant))
-		return gj_fail(conn, "the daemon sent frame %u where extents were expected",
+		return gj_fail(conn, "the daemon sent frame %u instead of extents",
 					   conn->frame.type);
 	memcpy(&grant, conn->body, sizeof(grant));
 	if (grant.count == 0 || (int) grant.count != conn->nfds ||
 		(int64) grant.count > extents->wanted)
-		return gj_fail(conn, "the daemon granted %u extents, %d were asked for",
+		return gj_fail(conn, "the daemon granted %u extents, %d were requested",
 					   grant.count, extents->wanted);
 	for (uint32 i = 0; i < grant.count; i++)
 	{

@@ -35,16 +35,16 @@ gj_greet(GjConnection *conn, const char *socket, int timeout_ms, Size *extent_si
 		return false;
 	memcpy(&welcome, conn->body, sizeof(welcome));
 	if (conn->frame.length != sizeof(welcome))
-		return gj_fail(conn, "the daemon sent a welcome of %u bytes", conn->frame.length);
+		return gj_fail(conn, "the daemon sent a WELCOME frame of %u bytes", conn->frame.length);
 	if (welcome.protocol_version != GJ_PROTOCOL_VERSION ||
 		welcome.layout_version != GJ_LAYOUT_VERSION)
-		return gj_fail(conn, "the daemon speaks protocol %u, layout %u; this extension %d, %d",
+		return gj_fail(conn, "the daemon has protocol %u and layout %u, the extension has %d and %d",
 					   welcome.protocol_version, welcome.layout_version,
 					   GJ_PROTOCOL_VERSION, GJ_LAYOUT_VERSION);
 	if (welcome.extent_size < GJ_EXTENT_MIN_SIZE ||
 		welcome.extent_size > GJ_EXTENT_MAX_SIZE ||
 		welcome.extent_size % 4096 != 0)
-		return gj_fail(conn, "the daemon's extents have an impossible size");
+		return gj_fail(conn, "the daemon reports an invalid extent size");
 	*extent_size = welcome.extent_size;
 	conn->answers = answers;
 	return true;

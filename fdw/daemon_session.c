@@ -59,7 +59,7 @@ expect(GjLink *link, enum gj_message type, uint32 length, int timeout_ms)
 	if (!gj_link_receive(link, timeout_ms))
 		return false;
 	if (conn->frame.type != type || conn->frame.length != length)
-		return gj_fail(conn, "the daemon sent frame %u of %u bytes where %d was expected",
+		return gj_fail(conn, "the daemon sent frame %u of %u bytes instead of frame %d",
 					   conn->frame.type, conn->frame.length, (int) type);
 	return true;
 }
@@ -152,7 +152,7 @@ drop_result(GjLink *link)
 		return true;
 	if (conn->frame.type != GJ_RESULT || conn->frame.length != sizeof(result) ||
 		conn->nfds != 1)
-		return gj_fail(conn, "the daemon sent frame %u where none was expected",
+		return gj_fail(conn, "the daemon sent an unexpected frame %u",
 					   conn->frame.type);
 	memcpy(&result, conn->body, sizeof(result));
 	return gj_extent_map(&link->extents, gj_take_fd(conn, 0), result.extent, false,
@@ -174,7 +174,7 @@ gj_link_run(GjLink *link)
 		if (conn->frame.type == GJ_RUNNING && conn->frame.length == 0)
 			return true;
 		if (link->generation == 1)
-			return gj_fail(conn, "the daemon sent frame %u where %d was expected",
+			return gj_fail(conn, "the daemon sent frame %u instead of frame %d",
 						   conn->frame.type, (int) GJ_RUNNING);
 		if (!drop_result(link))
 			return false;

@@ -23,7 +23,7 @@ gpujoin_daemon_status(PG_FUNCTION_ARGS)
 	GjLink	   *link = palloc0(sizeof(GjLink));
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE || desc->natts != 2)
-		elog(ERROR, "gpujoin_daemon_status is declared with another result type");
+		elog(ERROR, "return type must be a row type with two columns");
 
 	gj_link_init(link, CurrentMemoryContext);
 	PG_TRY();

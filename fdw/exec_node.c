@@ -192,9 +192,9 @@ lost(GjState *state)
 	gj_link_close(&state->link);
 	ereport(ERROR,
 			(errcode(ERRCODE_CONNECTION_FAILURE),
-			 errmsg("the join daemon failed while it returned rows"),
-			 errdetail_internal("%s.", conn->failure),
-			 errhint("Run the query again; it uses the native plan while the daemon is away.")));
+			 errmsg("join daemon failed while returning rows"),
+			 gj_failure_detail(conn),
+			 errhint("Run the query again. It uses the native plan while the daemon is not running.")));
 }
 
 static TupleTableSlot *

@@ -53,8 +53,8 @@ gj_initialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 
 	if (gj_verify)
 		ereport(WARNING,
-				(errmsg("gpujoin.verify does not compare the rows of a parallel join"),
-				 errdetail("The query was planned while the setting was off.")));
+				(errmsg("rows of a parallel join are not verified"),
+				 errdetail("The query was planned while gpujoin.verify was off.")));
 	gj_shared_init(shared, state->plan, gj_socket, pcxt->nworkers + 1);
 	state->shared = shared;
 	state->attached = false;
@@ -138,16 +138,16 @@ read_results(GjState *state, bool joined)
 		state->mode = GJ_MODE_DONE;
 	else if (!joined && !join_job(state))
 	{
-		elog(DEBUG1, "GpuJoin participant %d takes no part: %s",
+		elog(DEBUG1, "GpuJoin participant %d returns no rows: %s",
 			 ParallelWorkerNumber, state->link.conn.failure);
 		state->mode = GJ_MODE_DONE;
 	}
 	else if (!start_reading(state))
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
-				 errmsg("the join daemon failed before it returned rows"),
-				 errdetail_internal("%s.", state->link.conn.failure),
-				 errhint("Run the query again; it uses the native plan while the daemon is away.")));
+				 errmsg("join daemon failed before returning rows"),
+				 gj_failure_detail(&state->link.conn),
+				 errhint("Run the query again. It uses the native plan while the daemon is not running.")));
 }
 
 void

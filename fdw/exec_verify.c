@@ -74,8 +74,8 @@ drain_daemon(GjState *state, Tuplesortstate *sort, MemoryContext scratch)
 		if (read == GJ_READ_FAILED)
 			ereport(ERROR,
 					(errcode(ERRCODE_CONNECTION_FAILURE),
-					 errmsg("the join daemon failed while its result was verified"),
-					 errdetail_internal("%s.", state->link.conn.failure)));
+					 errmsg("join daemon failed while its result was being verified"),
+					 gj_failure_detail(&state->link.conn)));
 		if (read == GJ_READ_END)
 			return rows;
 		old = MemoryContextSwitchTo(scratch);
@@ -154,7 +154,7 @@ gj_verify_run(GjState *state)
 	if (daemon_rows != native_rows)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("the join daemon returned " UINT64_FORMAT " rows, the native plan " UINT64_FORMAT,
+				 errmsg("join daemon returned " UINT64_FORMAT " rows, native plan returned " UINT64_FORMAT,
 						daemon_rows, native_rows)));
 	tuplesort_performsort(daemon);
 	tuplesort_performsort(native);
@@ -162,8 +162,8 @@ gj_verify_run(GjState *state)
 	if (difference >= 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("the join daemon and the native plan returned different rows"),
-				 errdetail("Of " UINT64_FORMAT " rows in sort order, number " INT64_FORMAT " is the first that differs.",
+				 errmsg("join daemon and native plan returned different rows"),
+				 errdetail("Of " UINT64_FORMAT " sorted rows, row " INT64_FORMAT " is the first that differs.",
 						   native_rows, difference + 1)));
 	tuplesort_end(daemon);
 	tuplesort_end(native);

@@ -129,6 +129,6 @@ gj_feed_child(GjState *state, int input, GjWriter *writer)
 		if (!write_rows(&feed))
 			return false;
 		if (state->shared != NULL && gj_shared_stopped(state->shared))
-			return gj_fail(&state->link.conn, "another participant gave up");
+			return gj_fail(&state->link.conn, "another participant failed to feed its rows");
 	}
 }

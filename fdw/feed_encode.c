@@ -211,7 +211,7 @@ put_value(GjWriter *writer, GjColumnWriter *column, const char *value)
 	else if (column->column->is_key)
 	{
 		gj_fail(writer->extents->conn,
-				"a key value of %u bytes is too long: %u fit a batch of this join",
+				"a key value of %u bytes exceeds the maximum of %u bytes for this join",
 				length, (uint32) (column->inline_limit - VARHDRSZ));
 		writer->unfit = true;
 		put = GJ_PUT_FAILED;

@@ -187,7 +187,7 @@ feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (state->shared != NULL && gj_shared_stopped(state->shared))
-			return gj_fail(&state->link.conn, "another participant gave up");
+			return gj_fail(&state->link.conn, "another participant failed to feed its rows");
 		gj_read_heap_page(scan, block);
 		*tuples += scan->rs_ntuples;
 		if (!write_page(feed, writer, scan))

@@ -64,63 +64,63 @@ gj_define_options(void)
 				"Lets the planner offload joins to gpujoind.", NULL,
 				&gj_enabled, GUC_EXPLAIN);
 	define_bool("gpujoin.force",
-				"Offloads every join that can be, whatever it costs.",
-				"For tests.",
+				"Offloads every join that can be offloaded, regardless of its cost.",
+				"This is for testing only.",
 				&gj_force, GUC_EXPLAIN | GUC_NOT_IN_SAMPLE);
 	DefineCustomBoolVariable("gpujoin.verify",
-							 "Runs an offloaded join natively too and raises an error if the rows differ.",
-							 "Takes both times and the memory of both results.",
+							 "Runs each offloaded join natively too and raises an error if the rows differ.",
+							 "This takes the time of both plans and the memory of both results.",
 							 &gj_verify, gj_verify, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, assign_verify, NULL);
 	define_bool("gpujoin.explain_rejected",
-				"Says in a notice why a join was not offloaded.", NULL,
+				"Emits notices that say why joins were not offloaded.", NULL,
 				&gj_explain_rejected, 0);
 	DefineCustomStringVariable("gpujoin.socket",
-							   "Socket on which gpujoind listens.", NULL,
+							   "Sets the socket on which gpujoind listens.", NULL,
 							   &gj_socket, "/run/gpujoin/gpujoind.sock",
 							   PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpujoin.min_rows",
-							 "Smallest number of input rows at which a join is considered.",
-							 "Expected rows of all the join's tables together, after their own conditions.",
+							 "Sets the minimum number of input rows of an offloaded join.",
+							 "This is the expected number of rows of all its tables together, after the conditions on each table.",
 							 &gj_min_rows, gj_min_rows, 0, DBL_MAX,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpujoin.queue_timeout",
-							"Longest wait for gpujoind to admit a join, before it runs natively.",
-							"0 does not wait.",
+							"Sets the maximum time to wait for gpujoind to admit a join.",
+							"After that time the join runs natively. 0 disables waiting.",
 							&gj_queue_timeout, gj_queue_timeout, 0, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpujoin.connect_timeout",
-							"Longest wait for a connection to gpujoind, before the join runs natively.",
-							"While a join is waited for, gpujoind must accept a connection whenever so much time has passed. It gets up to ten times as long while it is starved of processor time.",
+							"Sets the maximum time to wait for a connection to gpujoind.",
+							"After that time the join runs natively. While a backend waits for a join, it checks at this interval whether gpujoind still answers. If gpujoind gets too little processor time, the backend waits up to ten times as long.",
 							&gj_connect_timeout, gj_connect_timeout, 1, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 
 	define_cost("gpujoin.startup_cost",
-				"Cost of opening a job in gpujoind.", &gj_startup_cost);
+				"Sets the planner's estimate of the cost of starting a job in gpujoind.", &gj_startup_cost);
 	define_cost("gpujoin.page_row_cost",
-				"Cost of reading a row from a heap page.", &gj_page_row_cost);
+				"Sets the planner's estimate of the cost of reading a row from a heap page.", &gj_page_row_cost);
 	define_cost("gpujoin.page_column_cost",
-				"Cost of copying a column of a row from a heap page.",
+				"Sets the planner's estimate of the cost of copying a column from a heap page.",
 				&gj_page_column_cost);
 	define_cost("gpujoin.page_walk_cost",
-				"Cost of passing over a column of a row on the way to the last one that is read.",
+				"Sets the planner's estimate of the cost of passing over a column on a heap page.",
 				&gj_page_walk_cost);
 	define_cost("gpujoin.child_row_cost",
-				"Cost of taking a row from a child plan.", &gj_child_row_cost);
+				"Sets the planner's estimate of the cost of taking a row from a child plan.", &gj_child_row_cost);
 	define_cost("gpujoin.child_column_cost",
-				"Cost of copying a column of a child plan's row.",
+				"Sets the planner's estimate of the cost of copying a column from a child plan.",
 				&gj_child_column_cost);
 	define_cost("gpujoin.return_row_cost",
-				"Cost of returning a row of the result.", &gj_return_row_cost);
+				"Sets the planner's estimate of the cost of returning a row of the result.", &gj_return_row_cost);
 	define_cost("gpujoin.return_column_cost",
-				"Cost of returning a column of a row of the result.",
+				"Sets the planner's estimate of the cost of returning a column of the result.",
 				&gj_return_column_cost);
 	define_cost("gpujoin.ns_cost",
-				"Cost of one nanosecond of the rates that gpujoind measured.",
+				"Sets the planner's estimate of the cost of a nanosecond of work in gpujoind.",
 				&gj_ns_cost);
 
 	define_cost("gpujoin.cost_margin",
-				"Fraction by which an offloaded join's own work is charged more than it is expected to take.",
+				"Sets the fraction by which the estimated cost of an offloaded join's own work is increased.",
 				&gj_cost_margin);
 
 	MarkGUCPrefixReserved("gpujoin");

@@ -126,7 +126,7 @@ find_input(const GjPlan *plan, const Var *var)
 	for (int i = 0; i < plan->ninputs; i++)
 		if (plan->inputs[i].rti == (Index) var->varno)
 			return i;
-	elog(ERROR, "no input of a GpuJoin delivers column %d of relation %d",
+	elog(ERROR, "no input of a GpuJoin contains column %d of relation %d",
 		 var->varattno, var->varno);
 	return -1;
 }
@@ -167,7 +167,7 @@ need_column(Builder *builder, const Var *var, GjForm form, bool is_key)
 	if (form == GJ_FORM_VALUE || form == GJ_FORM_DECIMAL)
 	{
 		if (!gj_describe_payload(var->vartype, var->vartypmod, column))
-			elog(ERROR, "GpuJoin cannot carry type %u", var->vartype);
+			elog(ERROR, "GpuJoin does not support type %u", var->vartype);
 	}
 	else
 		gj_describe_key(form, column);

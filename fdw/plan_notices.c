@@ -207,7 +207,7 @@ has_costs(const NativeJoin *join)
 static void
 append_costs(StringInfo text, const NativeJoin *join)
 {
-	appendStringInfo(text, "cost %.2f against %.2f", join->native, join->offloaded);
+	appendStringInfo(text, "native cost %.2f, offloaded cost %.2f", join->native, join->offloaded);
 }
 
 static void

@@ -41,7 +41,7 @@ map_extent(GjChainReader *chains, GjChainExtent *e, uint64 chain)
 		return gj_fail(conn, "the daemon sent a malformed frame");
 	memcpy(&body, conn->body, sizeof(body));
 	if (body.chain != chain || body.reserved != 0)
-		return gj_fail(conn, "the daemon sent another part of a value than was asked for");
+		return gj_fail(conn, "the daemon sent a different part of a value than requested");
 	if (!gj_extent_map(&link->extents, gj_take_fd(conn, 0), body.extent, false, &e->extent))
 		return false;
 	memcpy(&head, e->extent.base, sizeof(head));
@@ -136,7 +136,7 @@ gj_chain_receive(GjChainReader *chains, const struct gj_chain_ref *ref)
 		return NULL;
 	if (!VARATT_IS_4B_U(value) || VARSIZE_4B(value) != ref->length)
 	{
-		gj_fail(conn, "the daemon sent a value of another length");
+		gj_fail(conn, "the daemon sent a value of the wrong length");
 		return NULL;
 	}
 	return value;

@@ -110,7 +110,7 @@ gj_reader_stash(GjReader *reader)
 	}
 	if (conn->frame.type != GJ_RESULT || conn->frame.length != sizeof(result) ||
 		conn->nfds != 1 || reader->credits == 0 || reader->npending == GJ_CREDITS)
-		return gj_fail(conn, "the daemon sent frame %u where a result was expected",
+		return gj_fail(conn, "the daemon sent frame %u instead of a result",
 					   conn->frame.type);
 	memcpy(&result, conn->body, sizeof(result));
 	if (!gj_extent_map(&reader->link->extents, gj_take_fd(conn, 0), result.extent,

@@ -27,7 +27,7 @@ func TestRejectedCost(t *testing.T) {
 		}
 		want := regexp.MustCompile(fmt.Sprintf(`^NOTICE: 2 joins stay native: cost\n`+
 			`DETAIL: The native plan is expected to be cheaper\. The costliest first: `+
-			`f, d, t \(cost %s against \d+\.\d\d\); (f, d|f, t) \(cost %s against \d+\.\d\d\)\.$`,
+			`f, d, t \(native cost %s, offloaded cost \d+\.\d\d\); (f, d|f, t) \(native cost %s, offloaded cost \d+\.\d\d\)\.$`,
 			regexp.QuoteMeta(costs[0][1]), regexp.QuoteMeta(costs[1][1])))
 		if !want.MatchString(notices[0]) {
 			t.Errorf("%d workers: %q does not match %s; the plan:\n%s", workers, notices[0], want, plan)

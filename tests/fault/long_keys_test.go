@@ -54,7 +54,7 @@ func TestLongKeys(t *testing.T) {
 		if err != nil || plan.OffloadedJoins() != 0 {
 			t.Fatalf("a key of 200 kB: %v, %v", plan.GpuJoins(), err)
 		}
-		if reason := plan.GpuJoins()[0].Text("Fallback"); !strings.Contains(reason, "key value of 200000 bytes is too long") {
+		if reason := plan.GpuJoins()[0].Text("Fallback"); !strings.Contains(reason, "key value of 200000 bytes exceeds the maximum") {
 			t.Errorf("the reason is %q", reason)
 		}
 		if n := w.opens(t, s, sql); n != 1 {

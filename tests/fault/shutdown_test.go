@@ -141,7 +141,7 @@ func TestVerifyOfBoundPortal(t *testing.T) {
 	notices()
 	exec(t, s, "set gpujoin.verify = on")
 	fe.SendExecute(&pgproto3.Execute{Portal: "p"})
-	want := []string{"WARNING: gpujoin.verify does not compare the rows of a parallel join"}
+	want := []string{"WARNING: rows of a parallel join are not verified"}
 	if got := notices(); !slices.Equal(got, want) {
 		t.Errorf("%q instead of %q", got, want)
 	}

@@ -116,9 +116,9 @@ func TestStarvedIsNotStuck(t *testing.T) {
 		{"a small share of the processors", pulse{25 * time.Millisecond, 100, false}, 1500 * time.Millisecond, ""},
 		{"late beats", pulse{300 * time.Millisecond, 1000, false}, 1500 * time.Millisecond, ""},
 		{"no beat, but threads that are ready to run", pulse{time.Hour, 1000, true}, 1500 * time.Millisecond, ""},
-		{"no beat, and all threads asleep", pulse{time.Hour, 1000, false}, 0, "the daemon does not answer, and does not lack processor time"},
+		{"no beat, and all threads asleep", pulse{time.Hour, 1000, false}, 0, "the daemon does not answer, although it has processor time"},
 		{"a small share for ever", pulse{25 * time.Millisecond, 100, false}, 0, "the daemon gets too little processor time to answer"},
-		{"healthy beats", pulse{10 * time.Millisecond, 1000, false}, 0, "the daemon does not answer, and does not lack processor time"},
+		{"healthy beats", pulse{10 * time.Millisecond, 1000, false}, 0, "the daemon does not answer, although it has processor time"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.pulse.play(t, w, w.p.Socket)
