@@ -1,5 +1,5 @@
-# gpujoin: large PostgreSQL joins in a daemon beside the server.
-# PG_CONFIG chooses another PostgreSQL than Debian's version 15.
+# gpujoin: runs large PostgreSQL joins in a separate daemon.
+# PG_CONFIG selects a PostgreSQL other than Debian's version 15.
 
 SF ?= 1
 QUERIES ?=
@@ -15,15 +15,15 @@ DEADCODE := build/bin/deadcode-v0.40.0
 
 export PG_CONFIG
 export GOTOOLCHAIN := auto
-# Go programs that we run find the Go command in PATH.
+# Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
 .PHONY: help setup build install demo test tpch bench-join bench-load core-suite lint clean
 
-help: ## print this
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+help: ## list the commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
 
-setup: ## install what is missing (Debian 12; root or sudo)
+setup: ## install missing packages (Debian 12; root or sudo)
 	@tools/setup.sh
 
 build: setup ## build the daemon and the extension
@@ -32,7 +32,7 @@ build: setup ## build the daemon and the extension
 	@echo "building the extension"
 	@$(MAKE) --no-print-directory -s -C fdw
 
-install: build ## install the extension, gpujoind, its systemd unit and, if built, gpujoin-cuda (as root)
+install: build ## install the extension, gpujoind, its systemd unit, and gpujoin-cuda if it was built (as root)
 	@$(MAKE) --no-print-directory -s -C fdw install
 	@install -D -m 755 build/bin/gpujoind $(DESTDIR)$(BINDIR)/gpujoind
 	@if [ -d "$(UNITDIR)" ] || [ -n "$(DESTDIR)" ]; then \
@@ -41,27 +41,27 @@ install: build ## install the extension, gpujoind, its systemd unit and, if buil
 	fi
 	@if [ -e $(CUDA_OUT)/bin/gpujoin-cuda ]; then install -D -m 755 $(CUDA_OUT)/bin/gpujoin-cuda $(DESTDIR)$(BINDIR)/gpujoin-cuda; fi
 
-demo: build ## load TPC-H SF 0.1 into a private server, run a join natively and offloaded
+demo: build ## load TPC-H SF 0.1 into a private server and run a join natively and offloaded
 	@cd tests && $(GO) run -buildvcs=false ./cmd/demo
 
-test: build $(STATICCHECK) $(DEADCODE) ## lint, unit tests, regression, isolation, end to end
+test: build $(STATICCHECK) $(DEADCODE) ## run all tests: lint, unit, CUDA builds, regression, isolation, end to end
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check
 
-tpch: build ## TPC-H: make tpch SF=1 QUERIES="3 5 10" RUNS=3; results in build/tpch.json
+tpch: build ## run TPC-H natively and offloaded: make tpch SF=1 QUERIES="3 5 10" RUNS=3; writes build/tpch.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/tpch -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS))
 
-bench-join: build ## joins of 10 M rows against native plans; results in build/bench-join.json
+bench-join: build ## compare joins of 10 M rows with native plans; writes build/bench-join.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/benchjoin $(if $(RUNS),-runs $(RUNS))
 
-bench-load: build ## joins and short transactions of many clients; results in build/bench-load.json
+bench-load: build ## run joins and short transactions of many clients; writes build/bench-load.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/benchload
 
-core-suite: build ## PostgreSQL's own regression suite, all joins forced: make core-suite SOURCE=postgresql-15.x
+core-suite: build ## run PostgreSQL's regression suite with all joins forced: make core-suite SOURCE=postgresql-15.x
 	@cd tests && $(GO) run -buildvcs=false ./cmd/coresuite -source "$(abspath $(SOURCE))"
 
 include tools/gpu.mk
 
-lint: build $(STATICCHECK) ## only the checks of make test that run nothing
+lint: build $(STATICCHECK) ## run the static checks of make test
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check -only lint
 
 $(STATICCHECK):
@@ -74,7 +74,7 @@ $(DEADCODE):
 	@GOBIN=$(CURDIR)/build/bin GOFLAGS=-buildvcs=false $(GO) install golang.org/x/tools/cmd/deadcode@v0.40.0
 	@mv build/bin/deadcode $@
 
-clean: ## remove all that was built, and private servers' files
+clean: ## remove build results and the files of private servers
 	@if [ -e build/run.elsewhere ]; then rm -rf "$$(cat build/run.elsewhere)"; fi
 	@rm -rf build
 	@$(MAKE) --no-print-directory -s -C fdw clean

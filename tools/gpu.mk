@@ -1,25 +1,26 @@
-# What needs a CUDA toolkit to be built, or a GPU to be run. All of it is built
-# below build/cuda/out, from where it runs on a machine that has neither Go nor
-# a network.
+# Targets that need a CUDA toolkit to build, or a GPU to run. Results are placed
+# below build/cuda/out and run from there, also on a machine that has neither Go
+# nor a network.
 
 CUDA_ARCHS ?= 80 90
 CUDA_OUT := build/cuda/out
 WITH_CUDA := tools/with-cuda.sh
 
-# What needs a device to be tested; worker.test is of sidecar/executor/worker.
+# Packages and test programs whose tests need a device. worker.test contains the
+# tests of sidecar/executor/worker.
 GPU_PACKAGES := . driver transfer rowid columnar/phj columnar/smj columnar/npj selector calibrate
 GPU_TESTS := cuda driver transfer rowid phj smj npj selector calibrate worker
 GPU_PROGRAMS := check bench-gpu bytes-gpu gpujoin-cuda
 
-# What times are of: benches print it, also where there is no git.
+# Benchmarks print the commit, also on machines without git.
 COMMIT = $(shell git -c safe.directory='*' describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)
 
 .PHONY: cuda-toolkit cuda test-gpu bench-gpu bytes-gpu gpu-tests gpu-bundle
 
-cuda-toolkit: ## fetch CUDA's compiler into build/cuda, where no toolkit is installed
+cuda-toolkit: ## fetch the CUDA compiler into build/cuda if no toolkit is installed
 	@tools/fetch-cuda.sh
 
-cuda: build ## build what joins on NVIDIA GPUs: kernels, gpujoin-cuda, tests, benches
+cuda: build ## build the CUDA provider: kernels, gpujoin-cuda, tests, benchmarks
 	@$(WITH_CUDA) $(MAKE) --no-print-directory -j$(shell nproc) -C joincore/cuda/kernels ARCHS="$(CUDA_ARCHS)" COMPRESS="$(COMPRESS)"
 	@echo "building gpujoin-cuda, tests and benches"
 	@mkdir -p $(CUDA_OUT)/bin $(CUDA_OUT)/test
@@ -30,27 +31,27 @@ cuda: build ## build what joins on NVIDIA GPUs: kernels, gpujoin-cuda, tests, be
 	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/check ./cmd/check
 	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/bytes-gpu ./cmd/bytesgpu
 
-# Where there is a toolkit everything is brought up to date first; else what
-# was built elsewhere is run as it is.
+# With a toolkit, everything is rebuilt first if needed. Otherwise programs that
+# were built elsewhere run as they are.
 CUDA_BUILT := $(if $(shell tools/find-cuda.sh >/dev/null 2>&1 && tools/find-go.sh),cuda)
 
-test-gpu: $(CUDA_BUILT) ## on a machine with a GPU: kernels, the oracle matrix, faults, sanitizers
+test-gpu: $(CUDA_BUILT) ## on a machine with a GPU: test kernels, joins against the oracle, faults; run sanitizers
 	@$(CUDA_OUT)/bin/check -only gpu $(TEST_FLAGS)
 
-bench-gpu: $(CUDA_BUILT) ## on a machine with a GPU: joins of resident columns, and with GJE=dir the paper's executables; in build/bench-gpu.json
+bench-gpu: $(CUDA_BUILT) ## on a machine with a GPU: measure joins of resident columns, with GJE=dir also the paper's programs; writes build/bench-gpu.json
 	@$(CUDA_OUT)/bin/bench-gpu $(if $(GJE),-gje $(GJE)) $(BENCH_FLAGS)
 
-bytes-gpu: $(CUDA_BUILT) ## where there is ncu, too: bytes that joins move against their model's; in build/bytes-gpu.json
+bytes-gpu: $(CUDA_BUILT) ## on a machine with a GPU and ncu: compare the bytes that joins move with their model; writes build/bytes-gpu.json
 	@$(CUDA_OUT)/bin/bytes-gpu $(BYTES_FLAGS)
 
-# What travels is packed tightly.
+# Archives that are copied to other machines are compressed for size.
 gpu-tests gpu-bundle: COMPRESS = size
 
-# Every program has the same kernels: what packs them sees them once.
-gpu-tests: cuda ## pack what make test-gpu, bench-gpu and bytes-gpu run on a GPU machine into build/gpu-tests.tar.xz
-	@command -v xz >/dev/null || { echo "gpu-tests: there is no xz, which packs them: install xz-utils" >&2; exit 1; }
+# All programs contain the same kernels, so one archive compresses them well.
+gpu-tests: cuda ## pack the programs of test-gpu, bench-gpu and bytes-gpu for a machine with a GPU into build/gpu-tests.tar.xz
+	@command -v xz >/dev/null || { echo "gpu-tests: xz is missing; install xz-utils" >&2; exit 1; }
 	@tar --owner=0 --group=0 -cf - $(addprefix $(CUDA_OUT)/,$(GPU_PROGRAMS:%=bin/%) $(GPU_TESTS:%=test/%.test)) | xz --lzma2=preset=2,dict=384MiB >build/gpu-tests.tar.xz
 	@du -h --apparent-size build/gpu-tests.tar.xz
 
-gpu-bundle: cuda ## put all that a GPU machine without a network needs for gpu-e2e into build/gpu-bundle
+gpu-bundle: cuda ## collect everything that gpu-e2e needs on a bare machine with a GPU in build/gpu-bundle
 	@GO=$(GO) tools/gpu-bundle.sh
