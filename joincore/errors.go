@@ -12,4 +12,7 @@ var (
 	ErrUnsupported = errors.New("not supported")
 	// ErrInvalid: the data contradicts its description.
 	ErrInvalid = errors.New("invalid input data")
+	// ErrArithmetic: SQL would perhaps report an error for a value. The result
+	// of the plan is not usable.
+	ErrArithmetic = errors.New("a value is out of range, not a number, or divided by zero")
 )

@@ -1,7 +1,7 @@
 package joincore
 
 // Expr is a condition over a row, in SQL's three-valued logic: *And, *Or,
-// *Not, *Compare or *IsNull. A row passes where it is true.
+// *Not, *Compare, *IsNull, *In or *Like. A row passes where it is true.
 type Expr interface{ expr() }
 
 // And is true where all Args are.
@@ -13,7 +13,7 @@ type Or struct{ Args []Expr }
 // Not negates Arg; unknown stays unknown.
 type Not struct{ Arg Expr }
 
-// CompareOp is a comparison of signed integers.
+// CompareOp is a comparison of two values.
 type CompareOp uint8
 
 const (
@@ -25,62 +25,42 @@ const (
 	GreaterEqual
 )
 
-// Compare compares two operands; unknown where either is NULL.
+// Compare compares two integers of any widths by value, or two strings of
+// bytes: by their first byte that differs, unsigned, and a prefix is less than
+// what it begins. It is unknown where either is NULL.
 type Compare struct {
 	Op          CompareOp
-	Left, Right Operand
+	Left, Right Value
 }
 
-// IsNull is true where Column is NULL and never unknown.
-type IsNull struct{ Column ColumnRef }
+// IsNull is true where Arg is NULL and never unknown. Arg may be a column of
+// any type.
+type IsNull struct{ Arg Value }
+
+// In is true where Arg is in a list: of Ints where Arg is an integer, of Texts
+// where it is bytes. It is false of an empty list, else unknown where Arg is
+// NULL, or where it is not found and the list holds a NULL.
+type In struct {
+	Arg   Value
+	Ints  []int64
+	Texts [][]byte
+	Null  bool // the list holds a NULL, too
+}
+
+// Like is SQL's LIKE of bytes, case-sensitive and over the whole of Arg: _ is
+// one character, % any number of them, and a backslash makes the byte behind
+// it stand for itself. The pattern does not end in a backslash that is not
+// itself escaped.
+type Like struct {
+	Arg      Value
+	Pattern  []byte
+	Encoding Encoding
+}
 
 func (*And) expr()     {}
 func (*Or) expr()      {}
 func (*Not) expr()     {}
 func (*Compare) expr() {}
 func (*IsNull) expr()  {}
-
-// Operand is a side of a comparison: ColumnRef (a Fixed column of width 1, 2,
-// 4 or 8), Int or ParameterIndex.
-type Operand interface{ operand() }
-
-// Int is a constant.
-type Int int64
-
-// ParameterIndex is a position in Plan.Parameters.
-type ParameterIndex int
-
-func (ColumnRef) operand()      {}
-func (Int) operand()            {}
-func (ParameterIndex) operand() {}
-
-// ExprColumns returns the columns that an expression reads; of nil, none.
-func ExprColumns(e Expr) []ColumnRef {
-	switch e := e.(type) {
-	case *And:
-		return argColumns(e.Args)
-	case *Or:
-		return argColumns(e.Args)
-	case *Not:
-		return ExprColumns(e.Arg)
-	case *IsNull:
-		return []ColumnRef{e.Column}
-	case *Compare:
-		var out []ColumnRef
-		for _, o := range []Operand{e.Left, e.Right} {
-			if c, ok := o.(ColumnRef); ok {
-				out = append(out, c)
-			}
-		}
-		return out
-	}
-	return nil
-}
-
-func argColumns(args []Expr) []ColumnRef {
-	var out []ColumnRef
-	for _, a := range args {
-		out = append(out, ExprColumns(a)...)
-	}
-	return out
-}
+func (*In) expr()      {}
+func (*Like) expr()    {}

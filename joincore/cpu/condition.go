@@ -73,7 +73,7 @@ func compile(e joincore.Expr, parameters []joincore.Parameter) condition {
 	case *joincore.Not:
 		return &not{arg: compile(e.Arg, parameters)}
 	case *joincore.IsNull:
-		return &isNull{column: e.Column}
+		return &isNull{column: e.Arg.(joincore.ColumnRef)}
 	case *joincore.Compare:
 		return &compare{op: e.Op, left: newOperand(e.Left, parameters), right: newOperand(e.Right, parameters)}
 	}
@@ -201,7 +201,7 @@ type operand struct {
 	constant joincore.Parameter
 }
 
-func newOperand(x joincore.Operand, parameters []joincore.Parameter) operand {
+func newOperand(x joincore.Value, parameters []joincore.Parameter) operand {
 	switch x := x.(type) {
 	case joincore.ColumnRef:
 		return operand{column: x, isColumn: true}

@@ -26,6 +26,9 @@ type Provider struct{}
 // New returns the provider.
 func New() *Provider { return &Provider{} }
 
+// Check refuses plans whose conditions hold more than comparisons.
+func (*Provider) Check(plan *joincore.Plan) error { return device.OnlyComparisons(plan) }
+
 // Name returns "cpu".
 func (*Provider) Name() string { return "cpu" }
 

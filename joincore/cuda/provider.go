@@ -111,6 +111,9 @@ func New(cfg Config) (*Provider, error) {
 // Name returns the provider's name.
 func (p *Provider) Name() string { return "cuda" }
 
+// Check refuses plans with more than scans, joins, filters and comparisons.
+func (p *Provider) Check(plan *joincore.Plan) error { return device.OnlyComparisons(plan) }
+
 // Info describes the device.
 func (p *Provider) Info() driver.Info { return p.context.Info() }
 

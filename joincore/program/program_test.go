@@ -117,7 +117,7 @@ func (s *source) expression(depth int) joincore.Expr {
 	case 0:
 		return &joincore.Compare{Op: joincore.CompareOp(1 + s.next(6)), Left: s.operand(), Right: s.operand()}
 	case 1:
-		return &joincore.IsNull{Column: s.column()}
+		return &joincore.IsNull{Arg: s.column()}
 	case 2:
 		return &joincore.Not{Arg: s.expression(depth - 1)}
 	case 3:
@@ -135,7 +135,7 @@ func (s *source) expressions(depth int) []joincore.Expr {
 	return args
 }
 
-func (s *source) operand() joincore.Operand {
+func (s *source) operand() joincore.Value {
 	switch s.next(4) {
 	case 0:
 		return joincore.Int(int64(int8(s.next(256))))
@@ -216,8 +216,8 @@ func TestColumnsOfNoRowAreNull(t *testing.T) {
 		e    joincore.Expr
 		want uint8
 	}{
-		{&joincore.IsNull{}, True},
-		{&joincore.Not{Arg: &joincore.IsNull{}}, False},
+		{&joincore.IsNull{Arg: joincore.ColumnRef{}}, True},
+		{&joincore.Not{Arg: &joincore.IsNull{Arg: joincore.ColumnRef{}}}, False},
 		{&joincore.Compare{Op: joincore.Equal, Left: joincore.ColumnRef{}, Right: joincore.Int(0)}, Unknown},
 	} {
 		p, err := New(nil, c.e, nil, nowhere)
@@ -232,7 +232,7 @@ func TestColumnsOfNoRowAreNull(t *testing.T) {
 
 func TestEqualitiesComeFirst(t *testing.T) {
 	same := []Same{{joincore.ColumnRef{}, joincore.ColumnRef{Input: 1}, true}, {joincore.ColumnRef{Column: 1}, joincore.ColumnRef{Input: 1, Column: 1}, false}}
-	p, err := New(same, &joincore.IsNull{}, nil, func(c joincore.ColumnRef) Where { return Build + Where(c.Input) })
+	p, err := New(same, &joincore.IsNull{Arg: joincore.ColumnRef{}}, nil, func(c joincore.ColumnRef) Where { return Build + Where(c.Input) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,9 +251,9 @@ func TestEqualitiesComeFirst(t *testing.T) {
 
 // A chain of alternating conjunctions and disjunctions, as deep as it is long.
 func TestDeepConditionsNeedLittleStack(t *testing.T) {
-	var e joincore.Expr = &joincore.IsNull{}
+	var e joincore.Expr = &joincore.IsNull{Arg: joincore.ColumnRef{}}
 	for i := range 1000 {
-		args := []joincore.Expr{&joincore.IsNull{}, e}
+		args := []joincore.Expr{&joincore.IsNull{Arg: joincore.ColumnRef{}}, e}
 		if e = (&joincore.And{Args: args}); i%2 == 0 {
 			e = &joincore.Or{Args: args}
 		}

@@ -64,7 +64,11 @@ func (b *builder) node(e joincore.Expr) (*node, error) {
 		}
 		return &node{code: instruction(Not, 0, 0, 0), args: []*node{arg}, depth: arg.depth}, nil
 	case *joincore.IsNull:
-		c := b.column(e.Column)
+		ref, ok := e.Arg.(joincore.ColumnRef)
+		if !ok {
+			return nil, fmt.Errorf("whether a %T is NULL: %w", e.Arg, joincore.ErrUnsupported)
+		}
+		c := b.column(ref)
 		if c.null {
 			return constant(True), nil
 		}
@@ -110,7 +114,7 @@ type position struct {
 	null  bool
 }
 
-func (b *builder) operand(x joincore.Operand) (position, error) {
+func (b *builder) operand(x joincore.Value) (position, error) {
 	switch x := x.(type) {
 	case joincore.ColumnRef:
 		return b.column(x), nil

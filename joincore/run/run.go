@@ -36,6 +36,9 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 	if err := validate(plan, inputs); err != nil {
 		return err
 	}
+	if err := device.Check(p, plan); err != nil {
+		return err
+	}
 	start := time.Now()
 	counted := &meter{mem: mem}
 	dev, err := p.Open(counted, opt.Device)

@@ -127,54 +127,20 @@ func (v *validator) column(c joincore.ColumnRef, visible []int) error {
 	return nil
 }
 
+// expression checks a condition over the rows of a node.
 func (v *validator) expression(e joincore.Expr, visible []int) error {
-	switch e := e.(type) {
-	case *joincore.And:
-		return v.expressions(e.Args, visible)
-	case *joincore.Or:
-		return v.expressions(e.Args, visible)
-	case *joincore.Not:
-		return v.expression(e.Arg, visible)
-	case *joincore.IsNull:
-		return v.column(e.Column, visible)
-	case *joincore.Compare:
-		if e.Op < joincore.Equal || e.Op > joincore.GreaterEqual {
-			return fmt.Errorf("%w: comparison %d", errPlan, e.Op)
-		}
-		if err := v.operand(e.Left, visible); err != nil {
-			return err
-		}
-		return v.operand(e.Right, visible)
+	s := joincore.Scope{
+		Column: func(c joincore.ColumnRef) (joincore.Column, error) {
+			if err := v.column(c, visible); err != nil {
+				return joincore.Column{}, err
+			}
+			return v.columnOf(c), nil
+		},
+		Derived:    len(v.plan.Inputs),
+		Parameters: len(v.plan.Parameters),
 	}
-	return fmt.Errorf("%w: expression %T", errPlan, e)
-}
-
-func (v *validator) expressions(args []joincore.Expr, visible []int) error {
-	for _, a := range args {
-		if err := v.expression(a, visible); err != nil {
-			return err
-		}
+	if err := s.Check(e); err != nil {
+		return fmt.Errorf("plan: %w", err)
 	}
 	return nil
-}
-
-func (v *validator) operand(o joincore.Operand, visible []int) error {
-	switch o := o.(type) {
-	case joincore.Int:
-		return nil
-	case joincore.ParameterIndex:
-		if o < 0 || int(o) >= len(v.plan.Parameters) {
-			return fmt.Errorf("%w: no parameter %d", errPlan, o)
-		}
-		return nil
-	case joincore.ColumnRef:
-		if err := v.column(o, visible); err != nil {
-			return err
-		}
-		if !isInt(v.columnOf(o)) {
-			return fmt.Errorf("%w: column %v is not an integer", errPlan, o)
-		}
-		return nil
-	}
-	return fmt.Errorf("%w: operand %T", errPlan, o)
 }

@@ -22,7 +22,7 @@ func TestEstimateCoversVectors(t *testing.T) {
 	for i := range terms {
 		either.Args = append(either.Args, &joincore.Compare{Op: joincore.Equal, Left: joincore.ColumnRef{}, Right: joincore.Int(i)})
 	}
-	residual := &joincore.Or{Args: []joincore.Expr{&joincore.IsNull{Column: joincore.ColumnRef{Input: 1}}, either}}
+	residual := &joincore.Or{Args: []joincore.Expr{&joincore.IsNull{Arg: joincore.ColumnRef{Input: 1}}, either}}
 	for name, c := range map[string]struct {
 		joins            int
 		filter, residual joincore.Expr

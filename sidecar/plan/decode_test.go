@@ -60,7 +60,7 @@ func TestDecodeBuildsThePlan(t *testing.T) {
 			{Left: joincore.ColumnRef{Input: 0, Column: 2}, Right: joincore.ColumnRef{Input: 1, Column: 1}, Class: joincore.KeyVarlena},
 		},
 		Residual: &joincore.Or{Args: []joincore.Expr{
-			&joincore.Not{Arg: &joincore.IsNull{Column: joincore.ColumnRef{Input: 0, Column: 1}}},
+			&joincore.Not{Arg: &joincore.IsNull{Arg: joincore.ColumnRef{Input: 0, Column: 1}}},
 			&joincore.Compare{Op: joincore.LessEqual, Left: b, Right: joincore.ParameterIndex(1)},
 			&joincore.And{Args: []joincore.Expr{&joincore.Compare{Op: joincore.NotEqual, Left: joincore.Int(-3), Right: a}}},
 		}},

@@ -41,7 +41,7 @@ func (t *tree) expr(w *wireExpr, scope []int) (joincore.Expr, error) {
 		return &joincore.Not{Arg: arg}, err
 	case w.IsNull != nil:
 		ref, err := t.ref(w.IsNull, scope)
-		return &joincore.IsNull{Column: ref}, err
+		return &joincore.IsNull{Arg: ref}, err
 	}
 	c := &joincore.Compare{Op: compareOps[w.Compare]}
 	if c.Op == 0 {
@@ -69,7 +69,7 @@ func (t *tree) exprs(ws []*wireExpr, scope []int) ([]joincore.Expr, error) {
 	return args, nil
 }
 
-func (t *tree) operand(w *wireOperand, scope []int) (joincore.Operand, error) {
+func (t *tree) operand(w *wireOperand, scope []int) (joincore.Value, error) {
 	switch {
 	case w == nil:
 		return nil, fmt.Errorf("a comparison needs two operands")

@@ -24,6 +24,9 @@ type Provider struct{ Inner device.Provider }
 // Name returns the inner provider's name, marked.
 func (p *Provider) Name() string { return "bulk-" + p.Inner.Name() }
 
+// Check asks the inner provider.
+func (p *Provider) Check(plan *joincore.Plan) error { return device.Check(p.Inner, plan) }
+
 // emitRows is how many rows an emitted space has where nobody says.
 const emitRows = 1 << 14
 

@@ -221,7 +221,7 @@ func (o *oracle) eval(e joincore.Expr, t tuple) truth {
 	case *joincore.Not:
 		return isTrue - o.eval(e.Arg, t)
 	case *joincore.IsNull:
-		_, null := o.value(t, e.Column)
+		_, null := o.value(t, e.Arg.(joincore.ColumnRef))
 		return truthOf(null)
 	case *joincore.Compare:
 		a, aNull := o.operand(e.Left, t)
@@ -254,7 +254,7 @@ func truthOf(b bool) truth {
 	return isFalse
 }
 
-func (o *oracle) operand(x joincore.Operand, t tuple) (value int64, null bool) {
+func (o *oracle) operand(x joincore.Value, t tuple) (value int64, null bool) {
 	switch x := x.(type) {
 	case joincore.Int:
 		return int64(x), false

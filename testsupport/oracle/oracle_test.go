@@ -96,7 +96,7 @@ func TestOracle(t *testing.T) {
 func TestOracleThreeValuedLogic(t *testing.T) {
 	column := joincore.ColumnRef{}
 	isOne := &joincore.Compare{Op: joincore.Equal, Left: column, Right: joincore.Int(1)}
-	isNull := &joincore.IsNull{Column: column}
+	isNull := &joincore.IsNull{Arg: column}
 	for _, c := range []struct {
 		predicate joincore.Expr
 		want      map[string]int

@@ -66,7 +66,7 @@ func (c joinCase) plan() (*joincore.Plan, []*joincore.Relation) {
 	if c.residual {
 		join.Residual = &joincore.Or{Args: []joincore.Expr{
 			&joincore.Compare{Op: joincore.Less, Left: joincore.ColumnRef{Input: 0, Column: len(c.keys.left)}, Right: joincore.ColumnRef{Input: 1, Column: len(c.keys.right) + 3}},
-			&joincore.Not{Arg: &joincore.IsNull{Column: joincore.ColumnRef{Input: 1, Column: len(c.keys.right) + 1}}},
+			&joincore.Not{Arg: &joincore.IsNull{Arg: joincore.ColumnRef{Input: 1, Column: len(c.keys.right) + 1}}},
 		}}
 	}
 	plan := &joincore.Plan{

@@ -78,7 +78,7 @@ func (t *tree) filter(n joincore.Node, visible []int) (joincore.Node, []int) {
 }
 
 func (t *tree) predicate(visible []int) joincore.Expr {
-	operand := func() joincore.Operand {
+	operand := func() joincore.Value {
 		switch t.r.IntN(3) {
 		case 0:
 			return joincore.Int(t.r.IntN(20) - 3)
@@ -92,9 +92,9 @@ func (t *tree) predicate(visible []int) joincore.Expr {
 	case 0:
 		e = &joincore.Not{Arg: e}
 	case 1:
-		e = &joincore.Or{Args: []joincore.Expr{e, &joincore.IsNull{Column: t.column(visible)}}}
+		e = &joincore.Or{Args: []joincore.Expr{e, &joincore.IsNull{Arg: t.column(visible)}}}
 	case 2:
-		e = &joincore.And{Args: []joincore.Expr{e, &joincore.Not{Arg: &joincore.IsNull{Column: t.column(visible)}}}}
+		e = &joincore.And{Args: []joincore.Expr{e, &joincore.Not{Arg: &joincore.IsNull{Arg: t.column(visible)}}}}
 	}
 	return e
 }

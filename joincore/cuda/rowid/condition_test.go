@@ -29,7 +29,7 @@ func (r *rig) randomCondition(depth int) joincore.Expr {
 		return out
 	}
 	column := func() joincore.ColumnRef { return joincore.ColumnRef{Column: r.rand.IntN(4)} }
-	operand := func() joincore.Operand {
+	operand := func() joincore.Value {
 		switch r.rand.IntN(5) {
 		case 0:
 			return joincore.Int(r.rand.IntN(9) - 4)
@@ -42,7 +42,7 @@ func (r *rig) randomCondition(depth int) joincore.Expr {
 	}
 	switch kind {
 	case 0:
-		return &joincore.IsNull{Column: column()}
+		return &joincore.IsNull{Arg: column()}
 	case 1, 2:
 		return &joincore.Compare{Op: joincore.CompareOp(1 + r.rand.IntN(6)), Left: operand(), Right: operand()}
 	case 3:

@@ -222,9 +222,9 @@ func (r *rig) checkFilter(n int64) {
 	limit := int64(r.rand.IntN(150) - 50)
 	e := &joincore.Or{Args: []joincore.Expr{
 		&joincore.Compare{Op: joincore.Less, Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}},
-		&joincore.IsNull{Column: joincore.ColumnRef{Input: 1}},
+		&joincore.IsNull{Arg: joincore.ColumnRef{Input: 1}},
 		&joincore.Compare{Op: joincore.Greater, Left: joincore.ColumnRef{Input: 0}, Right: joincore.ParameterIndex(0)},
-		&joincore.Not{Arg: &joincore.IsNull{Column: joincore.ColumnRef{Input: 2}}},
+		&joincore.Not{Arg: &joincore.IsNull{Arg: joincore.ColumnRef{Input: 2}}},
 	}}
 	var want []uint32
 	for i := range n {

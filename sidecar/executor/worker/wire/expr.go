@@ -18,7 +18,11 @@ func encodeExpr(e joincore.Expr) (*Expr, error) {
 		arg, err := encodeExpr(e.Arg)
 		return &Expr{Expr: &Expr_Not{arg}}, err
 	case *joincore.IsNull:
-		return &Expr{Expr: &Expr_IsNull{encodeRef(e.Column)}}, nil
+		ref, ok := e.Arg.(joincore.ColumnRef)
+		if !ok {
+			return nil, fmt.Errorf("%w: whether a %T is NULL", joincore.ErrUnsupported, e.Arg)
+		}
+		return &Expr{Expr: &Expr_IsNull{encodeRef(ref)}}, nil
 	case *joincore.Compare:
 		left, err := encodeOperand(e.Left)
 		if err != nil {
@@ -42,7 +46,7 @@ func encodeExprs(args []joincore.Expr) (*Exprs, error) {
 	return out, nil
 }
 
-func encodeOperand(o joincore.Operand) (*Operand, error) {
+func encodeOperand(o joincore.Value) (*Operand, error) {
 	switch o := o.(type) {
 	case joincore.ColumnRef:
 		return &Operand{Operand: &Operand_Column{encodeRef(o)}}, nil
@@ -69,7 +73,7 @@ func decodeExpr(e *Expr, depth int) (joincore.Expr, error) {
 		arg, err := decodeExpr(v.Not, depth+1)
 		return &joincore.Not{Arg: arg}, err
 	case *Expr_IsNull:
-		return &joincore.IsNull{Column: decodeRef(v.IsNull)}, nil
+		return &joincore.IsNull{Arg: decodeRef(v.IsNull)}, nil
 	case *Expr_Compare:
 		return decodeCompare(v.Compare)
 	}
@@ -103,7 +107,7 @@ func decodeCompare(c *Compare) (joincore.Expr, error) {
 	return &joincore.Compare{Op: joincore.CompareOp(c.GetOp()), Left: left, Right: right}, err
 }
 
-func decodeOperand(o *Operand) (joincore.Operand, error) {
+func decodeOperand(o *Operand) (joincore.Value, error) {
 	switch v := o.GetOperand().(type) {
 	case *Operand_Column:
 		return decodeRef(v.Column), nil

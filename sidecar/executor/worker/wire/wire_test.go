@@ -25,8 +25,8 @@ func (g *generator) ref() joincore.ColumnRef {
 	return joincore.ColumnRef{Input: g.IntN(9), Column: g.IntN(9)}
 }
 
-func (g *generator) operand() joincore.Operand {
-	return []joincore.Operand{g.ref(), joincore.Int(g.Int64() - 1<<62), joincore.ParameterIndex(g.IntN(9))}[g.IntN(3)]
+func (g *generator) operand() joincore.Value {
+	return []joincore.Value{g.ref(), joincore.Int(g.Int64() - 1<<62), joincore.ParameterIndex(g.IntN(9))}[g.IntN(3)]
 }
 
 func (g *generator) exprs(depth int) (out []joincore.Expr) {
@@ -45,7 +45,7 @@ func (g *generator) expr(depth int) joincore.Expr {
 	case 0:
 		return &joincore.Compare{Op: joincore.CompareOp(1 + g.IntN(6)), Left: g.operand(), Right: g.operand()}
 	case 1:
-		return &joincore.IsNull{Column: g.ref()}
+		return &joincore.IsNull{Arg: g.ref()}
 	case 2:
 		return &joincore.And{Args: g.exprs(depth)}
 	case 3:
