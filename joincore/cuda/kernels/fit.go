@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// ErrUnfit: a device on which the kernels do not run.
+// ErrUnfit: the kernels do not run on a device.
 var ErrUnfit = errors.New("kernels do not run there")
 
-// SharedMemory returns how many bytes of shared memory a block of the kernels
-// for a compute capability has at most: what GPUs of data centres allow, for
-// which kernels/tuning/join.cuh is written. Others of the same capability allow less.
+// SharedMemory returns the most bytes of shared memory that a block of the kernels
+// for compute capability major.x uses: what data-centre GPUs allow, for which
+// kernels/tuning/join.cuh is written. Other GPUs of the same capability allow less.
 func SharedMemory(major int) int {
 	if major < 9 {
 		return 163 << 10
@@ -18,12 +18,12 @@ func SharedMemory(major int) int {
 	return 227 << 10
 }
 
-// HistogramStatic is how many bytes of shared memory a block of a histogram has at
-// most, beside what it is launched with.
+// HistogramStatic is the most bytes of static shared memory that a block of a
+// histogram has, in addition to its dynamic shared memory.
 const HistogramStatic = 1 << 10
 
-// Fit returns nil where the kernels run on devices of a compute capability that
-// allow a block so many bytes of shared memory, else ErrUnfit with the reason.
+// Fit returns nil if the kernels run on devices of compute capability major.minor
+// that allow a block `shared` bytes of shared memory, else ErrUnfit with the reason.
 func Fit(major, minor, shared int) error {
 	if major < 8 {
 		return fmt.Errorf("compute capability %d.%d, 8.0 is wanted at least: %w", major, minor, ErrUnfit)

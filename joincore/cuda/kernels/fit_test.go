@@ -25,12 +25,12 @@ func TestDevicesThatFit(t *testing.T) {
 	}
 }
 
-// countersBytes are the counters of a histogram's block: 2^15 of 4 bytes, or 2^16
-// of 2.
+// countersBytes is the size of the counters of a histogram's block: 2^15 of 4
+// bytes, or 2^16 of 2.
 const countersBytes = 4 << 15
 
-// Every kernel that was compiled, for each capability, has the shared memory
-// that devices are asked for: its own, and what it is launched with.
+// No compiled kernel, of any capability, needs more shared memory than Fit asks of
+// a device: static, plus the most that it is launched with.
 func TestSharedMemoryIsEnough(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"bin/*.cubin", "bin/fused/*.cubin"} {
@@ -52,7 +52,7 @@ func TestSharedMemoryIsEnough(t *testing.T) {
 		for name, shared := range sharedMemory(t, file) {
 			kernels++
 			bytes := shared.static + shared.dynamic
-			if strings.HasPrefix(name, "gj_histogram") { // a sample only where there is room (phj)
+			if strings.HasPrefix(name, "gj_histogram") { // the host adds a sample only if it fits (phj)
 				bytes = shared.static + countersBytes
 				if shared.static > HistogramStatic {
 					t.Errorf("%s, %s: %d bytes of static shared memory", file, name, shared.static)
@@ -71,7 +71,7 @@ func TestSharedMemoryIsEnough(t *testing.T) {
 // blockMemory is shared memory of a block, in bytes.
 type blockMemory struct{ static, dynamic int }
 
-// sharedMemory returns what a block of each kernel of a file has.
+// sharedMemory returns the shared memory of each kernel of a fatbin file.
 func sharedMemory(t *testing.T, file string) map[string]blockMemory {
 	t.Helper()
 	f, err := elf.Open(file)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Kernels run on the host, threads as fibers, so that what they compute is
-// tested where there is no GPU. Needs a C++20 compiler.
+// Runs kernels on the host, with fibers as threads, so that their results are
+// tested without a GPU. Needs a C++20 compiler.
 
 func TestHashOnTheHost(t *testing.T) { onHost(t, "hash") }
 
@@ -40,7 +40,7 @@ func onHost(t *testing.T, name string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// On the host dynamic shared memory is an ordinary array of that name.
+			// On the host, dynamic shared memory is an ordinary array of that name.
 			text = bytes.ReplaceAll(text, []byte("extern __shared__ uint4 shared[];"), nil)
 			to := filepath.Join(dir, file)
 			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {

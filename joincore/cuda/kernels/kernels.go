@@ -8,19 +8,19 @@ import (
 	"path"
 )
 
-// Steps holds the steps of partitioned hash joins over columns in device memory
-// that are the same for all payloads.
+// Steps is the image of the kernels of partitioned hash joins over columns in
+// device memory that do not depend on the payload.
 //
 //go:embed bin/steps.fatbin
 var Steps []byte
 
-// fused has the other kernels of those joins, each by itself.
+// fused has the other kernels of those joins, one image per kernel.
 //
 //go:embed bin/fused/*.fatbin
 var fused embed.FS
 
-// Fused returns the image of one kernel that a partitioned hash join has for its
-// forms of payload.
+// Fused returns the image of one kernel that depends on the payload kinds, or an
+// error if there is none of that name.
 func Fused(kernel string) ([]byte, error) {
 	image, err := fused.ReadFile(path.Join("bin/fused", kernel+".fatbin"))
 	if err != nil {
@@ -29,7 +29,7 @@ func Fused(kernel string) ([]byte, error) {
 	return image, nil
 }
 
-// FusedKernels returns the names of all such kernels, in order.
+// FusedKernels returns the names of these kernels, sorted.
 func FusedKernels() []string {
 	files, _ := fused.ReadDir("bin/fused") // it is embedded
 	names := make([]string, len(files))
@@ -39,30 +39,30 @@ func FusedKernels() []string {
 	return names
 }
 
-// General holds the steps of every join: keys, filters, matching of all kinds,
-// gathers.
+// General is the image of the kernels of joins by row id: keys, filters, matches of
+// all kinds, gathers.
 //
 //go:embed bin/general.fatbin
 var General []byte
 
-// Sort holds sorting, merging and the join without partitions.
+// Sort is the image of sorting, merging and the join without partitions.
 //
 //go:embed bin/sort.fatbin
 var Sort []byte
 
-// Divide holds the division of inputs that are larger than the device.
+// Divide is the image that divides inputs which are larger than the device.
 //
 //go:embed bin/divide.fatbin
 var Divide []byte
 
-// Data makes inputs of joins on the device and sums up results, for tests and
-// benches.
+// Data is the image that generates inputs of joins and sums up results, for tests
+// and benchmarks.
 //
 //go:embed bin/data.fatbin
 var Data []byte
 
-// Transfer holds copies by threads over what a device sees of the host, and
-// the sum that verifies them.
+// Transfer is the image of copies by threads between host and device, and of the
+// checksum that verifies them.
 //
 //go:embed bin/transfer.fatbin
 var Transfer []byte

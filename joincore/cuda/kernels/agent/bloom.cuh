@@ -1,26 +1,27 @@
-// A Bloom filter of the build side's keys, and the probe rows that it leaves.
+// Builds a Bloom filter of the build side's keys and drops the probe rows that it
+// rejects.
 //
-// Of a probe row without a match a join then needs its key and one word of the
-// filter, and no passes, no payload and no match. Rows that are left are copied
-// to columns of their own, side by side, and those are the probe side from there
-// on: whatever a join does, for any payload, it does with fewer rows. The other
-// way would be to mark rows as the bypass does, in the histogram, and to skip
-// them in the first pass. It saves the copies; but that pass ranks by tiles, in
-// which every row has its place, so that below a third of the rows it costs more
-// than copying what is left, and each form of it would be built once more.
+// A rejected probe row costs its key and one word of the filter; it takes part in
+// no pass and no match. The remaining rows are copied to dense columns, which
+// become the probe side of the join, so every payload and every join kernel works
+// unchanged. The alternative is to mark rejected rows during the histogram, as the
+// bypass does, and to skip them in the first pass. That saves the copies, but the
+// pass ranks tiles in which every row keeps its slot: when less than a third of
+// the rows remain it is slower than copying them, and each payload kind would need
+// one more kernel.
 //
 // The filter is blocked (Putze, Sanders, Singler, "Cache-, Hash- and Space-
-// Efficient Bloom Filters", section 3): a key has all of its bits in one word of
-// 64, two in each half, so that a look is one read of one sector. With 8 bits of
-// filter a key 3.4 % of the rows without a match are left, with 16 bits 0.5 %.
+// Efficient Bloom Filters", section 3): a key sets four bits, two in each half of
+// one 64-bit word, so a lookup reads one sector. 3.4 % of the rows without a match
+// pass with 8 bits of filter a key, 0.5 % with 16.
 //
-// Bound: reads of the L2 by word, one a probe row and two a build row. A
-// multiprocessor asks for a sector a cycle, 230 G/s on an H200 together; looks and
-// copies went at 118 G/s there, 2.3 ms for 2^28 probe rows against 2^24 keys, in
-// which 1.1 GB of keys are read and by sectors the payload of what is left. It
-// is for filters that the L2 holds: beyond it 2^28 looks take 6.8 ms. It loses
-// where about half of the rows match, and where there are about as many build
-// rows: package costmodel has the model.
+// Bound: word reads from the L2 cache, one a probe row and two a build row. A
+// multiprocessor requests one sector a cycle: 230 G/s for a whole H200. Measured
+// there: 118 G/s for lookups and copies, 2.3 ms for 2^28 probe rows against 2^24
+// keys (1.1 GB of keys, plus the payload sectors of the remaining rows). A filter
+// larger than the L2 cache is slow: 6.8 ms for 2^28 lookups. The filter does not
+// pay when about half of the rows match, or when the build side has about as many
+// rows as the probe side; package costmodel has the model.
 #pragma once
 #include "agent/sample.cuh"
 #include "block/hash.cuh"
@@ -30,9 +31,9 @@
 
 namespace gj {
 
-// A key's word of the filter and its bits there. The word is chosen by the whole
-// of `part`, so that there can be any number of words; keys of one word differ in
-// what is below, which the product brings to the top.
+// A key's word of the filter and its bits in that word. All of `part` chooses the
+// word, so any number of words works. Keys of one word differ in the low bits of
+// `part`, which the product moves to the top.
 struct FilterBits {
   uint32_t word, mixed;
   __device__ __forceinline__ uint2 bits() const {
@@ -58,12 +59,12 @@ __device__ __forceinline__ void key_of_vector(uint4 v, int k, uint32_t (&key)[KW
   for (int q = 0; q < KW; q++) key[q] = w[k * KW + q];
 }
 
-// Enters the build side's keys into a filter of so many words, all zero before.
-// A word is looked at first: a frequent key would have all its rows wait for the
-// same one.
+// Enters the build side's keys into a filter of `words` words, all zero before.
+// A word is read before its atomic update: otherwise all rows of a frequent key
+// would queue for the same word.
 template <int KW, int T>
 __device__ __forceinline__ void fill_filter(const gj_join* join, uint64_t filter, uint64_t words) {
-  constexpr int V = 4 / KW;  // keys a vector
+  constexpr int V = 4 / KW;  // keys per vector
   const uint64_t rows = join->side[0].rows, stride = (uint64_t)gridDim.x * T;
   const uint4* vector = reinterpret_cast<const uint4*>(join->side[0].key);
   for (uint64_t i = (uint64_t)blockIdx.x * T + threadIdx.x; i * V < rows; i += stride) {
@@ -84,21 +85,21 @@ __device__ __forceinline__ void fill_filter(const gj_join* join, uint64_t filter
   }
 }
 
-// Dynamic shared memory: keys of a tile's rows that are left, and their numbers
-// in the tile.
+// Dynamic shared memory: the keys of the tile's remaining rows, and the rows'
+// numbers within the tile.
 template <int KW, int T, int V>
 struct ReductionLayout {
   static constexpr int tile = T * V * 4 / KW, rows = tile * KW * 4, bytes = rows + tile * 2;
 };
 
-// Copies the probe rows that the filter leaves: keys to `keys`, payload as the
-// side's fields say, in any order. GJ_KEPT counts them; those from number
-// `capacity` on are counted only. A thread has V vectors of keys.
+// Copies the probe rows that pass the filter: keys to `keys`, payload by the side's
+// fields, in any order. GJ_KEPT counts all of them; rows from number `capacity` on
+// are not written. A thread handles V vectors of keys.
 template <int KW, int T, int V>
 __device__ __forceinline__ void reduce(const gj_join* join, uint64_t filter, uint64_t words, uint64_t keys, uint64_t capacity) {
   using Layout = ReductionLayout<KW, T, V>;
   using Key = Value<4 * KW>;
-  constexpr int PER = 4 / KW, N = V * PER;  // keys of a vector, of a thread
+  constexpr int PER = 4 / KW, N = V * PER;  // keys per vector, per thread
   static_assert(N <= 32 && Layout::tile <= 1 << 16);
   extern __shared__ uint4 shared[];
   char* smem = reinterpret_cast<char*>(shared);
@@ -116,7 +117,7 @@ __device__ __forceinline__ void reduce(const gj_join* join, uint64_t filter, uin
     uint4 v[V];
     FilterBits f[N];
     uint2 w[N];
-    uint32_t left = 0;  // a bit a key of the thread
+    uint32_t left = 0;  // one bit per key of the thread: it passed
 #pragma unroll
     for (int i = 0; i < V; i++) {
       v[i] = uint4{0, 0, 0, 0};

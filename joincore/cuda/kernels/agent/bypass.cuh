@@ -1,10 +1,10 @@
-// Joins the probe rows that have a hot key straight from the input's columns,
-// with the few build rows in shared memory. They never go through partitions,
-// where they would all meet in the same ones. What it joins it marks in
-// `bypassed`, counts and takes off the histogram.
+// Joins the probe rows of hot keys directly from the input's columns with their
+// few build rows in shared memory. These rows skip the partitioning, where they
+// would all fall into a few partitions. Each joined row is marked in `bypassed`
+// and subtracted from the histogram.
 //
-// Bound: reads the probe side's keys, and the payload of what it joins; writes
-// each output row once.
+// Bound: reads the probe side's keys and the payload of the rows that it joins;
+// writes each output row once.
 #pragma once
 #include "agent/sample.cuh"
 #include "agent/scatter.cuh"
@@ -14,7 +14,7 @@
 namespace gj {
 
 // Shared memory: the sample's table, the numbers of its hot keys, their build
-// rows' payload and how often each was met, a stage for each warp's output.
+// rows' payload, how often each was met, and an output stage per warp.
 template <int KW, class B, class S, int T, int N>
 struct BypassLayout {
   using H = typename WholeHash<KW>::type;

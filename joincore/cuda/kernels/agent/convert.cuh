@@ -1,11 +1,11 @@
-// Bitmaps to bytes and back, spans, and values by position. Grids of any size;
-// each thread does U rows at a time, so that many are in flight.
+// Converts bitmaps to bytes and back, offsets to spans, and gathers values by
+// position. Grids of any size; each thread keeps U rows in flight.
 #pragma once
 #include "layout/general.h"
 
 namespace gj {
 
-// Calls f(i) for i in [0, n), U at a time a thread.
+// Calls f(i) for i in [0, n), U at a time per thread.
 template <int U, class F>
 __device__ __forceinline__ void for_rows(uint64_t n, F f) {
   const uint64_t stride = (uint64_t)gridDim.x * blockDim.x;
@@ -15,7 +15,7 @@ __device__ __forceinline__ void for_rows(uint64_t n, F f) {
       if (at + u * stride < n) f(at + u * stride);
 }
 
-// A thread turns 4 bits into 4 bytes, where the bytes are aligned.
+// A thread expands 4 bits into 4 bytes when the target is aligned.
 __device__ __forceinline__ void unpack(const uint32_t* bits, uint64_t rows, uint8_t* to) {
   if (reinterpret_cast<uint64_t>(to) % 4) {
     for_rows<1>(rows, [&](uint64_t i) { to[i] = bits[i / 32] >> (i % 32) & 1; });
@@ -31,8 +31,8 @@ __device__ __forceinline__ void unpack(const uint32_t* bits, uint64_t rows, uint
   });
 }
 
-// Word w holds rows 32 w - shift and the next 31; rows that are not there are 1.
-// Whole warps; a lane reads one byte.
+// Word w holds rows 32 w - shift to 32 w - shift + 31; bits of rows that do not
+// exist are 1. Called by whole warps; a lane reads one byte.
 __device__ __forceinline__ void pack(const uint8_t* valid, uint64_t rows, uint64_t shift, uint32_t* to) {
   const uint64_t words = (rows + shift + 31) / 32, lane = threadIdx.x & 31, warps = (uint64_t)gridDim.x * blockDim.x / 32;
   for (uint64_t w = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32; w < words; w += warps) {
@@ -49,8 +49,7 @@ __device__ __forceinline__ void make_spans(const uint32_t* offsets, uint64_t hea
   });
 }
 
-// Calls read(i) for i in [0, n), U at a time a thread, and then write(i, what
-// it returned), so that U reads are in flight.
+// For i in [0, n): v = read(i), then write(i, v), U reads in flight per thread.
 template <int U, class V, class Read, class Write>
 __device__ __forceinline__ void map_rows(uint64_t n, Read read, Write write) {
   const uint64_t stride = (uint64_t)gridDim.x * blockDim.x;
@@ -75,7 +74,7 @@ __device__ __forceinline__ void compose(const uint32_t* outer, const uint32_t* i
       [&](uint64_t i, uint32_t v) { __stcs(out + i, v); });
 }
 
-// Values by position; those of rows that are not there are zeros, and NULL.
+// Gathers values by position. A position GJ_NONE gives zeros and NULL.
 template <class V>
 __device__ __forceinline__ void take_values(const V* values, const uint8_t* validity, const uint32_t* positions, uint64_t from, uint64_t rows, V* out,
                                             uint8_t* valid) {

@@ -1,10 +1,9 @@
-// Histograms of both sides' hashes for all passes of a radix sort, one reading
-// of the keys.
+// Histograms of both sides' hashes for all passes of a radix sort, in one scan of
+// the keys.
 //
-// A block counts in shared memory. Each counter has 8 copies, a lane's copy
-// lies in banks of its own, so a digit that all rows have costs four-way
-// conflicts and not 32-way ones.
-//
+// A block counts in shared memory. Each counter has 8 copies in different banks,
+// chosen by lane, so a digit that all rows share causes four-way conflicts
+// instead of 32-way ones.
 // Bound: reads each key once.
 #pragma once
 #include "block/hash.cuh"
@@ -19,7 +18,7 @@ __device__ __forceinline__ void count_digits(const gj_sort* sort) {
   extern __shared__ uint4 shared[];
   uint32_t* counter = reinterpret_cast<uint32_t*>(shared);
   const uint32_t passes = (uint32_t)sort->passes, words = passes * GJ_SORT_FAN * count_copies;
-  // Blocks are shared out by rows; each side has at least one.
+  // The sides divide the blocks by their row counts; each side gets at least one.
   const uint64_t build = sort->side[0].rows, all = build + sort->side[1].rows;
   const uint32_t split = min(max((uint32_t)(gridDim.x * build / (all ? all : 1)), 1u), gridDim.x - 1);
   const int s = blockIdx.x >= split;
@@ -34,7 +33,7 @@ __device__ __forceinline__ void count_digits(const gj_sort* sort) {
     for (uint32_t p = 0; p < GJ_SORT_PASSES; p++)
       if (p < passes) atomicAdd(&counter[(p * GJ_SORT_FAN + (hash >> sort->shift[p] & sort->mask[p])) * count_copies + (threadIdx.x & (count_copies - 1))], 1);
   };
-  constexpr int V = 4 / KW, U = 4;  // keys a vector, vectors in flight
+  constexpr int V = 4 / KW, U = 4;  // keys per vector, vectors in flight
   const uint4* vector = reinterpret_cast<const uint4*>(sort->side[s].column[0].at[0]);
   const uint64_t vectors = rows / V, stride = (uint64_t)blocks * T;
   for (uint64_t i = (uint64_t)block * T + threadIdx.x; i < vectors; i += U * stride) {

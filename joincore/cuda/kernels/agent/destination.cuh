@@ -1,11 +1,11 @@
-// Partitions that lie anywhere: in one buffer, in packets, in the memory of
-// another device. A pass writes by a table that says for each partition and
-// lane of a row (layout/row.cuh) where its rows begin and how many there is room for.
+// Writes partitions to any address: one buffer, packets, or another device's
+// memory. A table gives, for each partition and lane of a row (layout/row.cuh),
+// the address of the first row and the capacity in rows.
 //
-// Rows stay numbered through all partitions, as agent/offsets.cuh numbers them; the
-// table says where partition p's first row really is. That a partition fits is
-// checked before its pass, from the histogram: a pass that writes never
-// overruns, and one of which a partition lacks room writes nothing.
+// Rows are still numbered through all partitions, as agent/offsets.cuh numbers
+// them; the table maps the first row of partition p to its address. The histogram
+// shows before a pass whether every partition fits: a pass never overruns its
+// destinations, and writes nothing when one of them is too small.
 #pragma once
 #include "agent/offsets.cuh"
 #include "agent/scatter.cuh"
@@ -13,24 +13,24 @@
 
 namespace gj {
 
-// Lanes of a row of W words, in their order, and the bytes of a row in each.
+// The lanes of a row of W words, in order, and the bytes of a row in each.
 template <int W>
 struct LaneList {
   using L = Lanes<W>;
   static constexpr int count = L::n4 + L::n8 + L::n16;
   __host__ __device__ static constexpr int bytes(int lane) { return L::n4 && lane == 0 ? 4 : L::n8 && lane == L::n4 ? 8 : 16; }
-  // The bytes of a row in lanes before this one.
+  // The bytes of a row in the lanes before this one.
   __host__ __device__ static constexpr int before(int lane) { return lane ? before(lane - 1) + bytes(lane - 1) : 0; }
 };
 
-// Where row number 0 of each partition of a tile's parent would lie, lane by
-// lane: in shared memory.
+// The address that row number 0 would have in each partition of a tile's parent,
+// by lane. In shared memory.
 template <int W, int FAN>
 struct Places {
   char* lane[LaneList<W>::count][FAN];
 };
 
-// A target (agent/scatter.cuh) of destinations: a table by partition, then lane.
+// A target (agent/scatter.cuh) that writes by a table: by partition, then lane.
 template <int W, int FAN>
 struct TableTarget {
   const gj_destination* table;
@@ -64,7 +64,7 @@ struct TableTarget {
   }
 };
 
-// The first pass of two goes to parents, each other one to partitions.
+// With two passes the first writes to parents; the last pass writes to partitions.
 template <int W, int FAN>
 __device__ __forceinline__ TableTarget<W, FAN> first_table(const gj_join* join, const gj_side* s, const gj_destination* table, Places<W, FAN>* places) {
   const Target t = first_target(join, s);
@@ -77,7 +77,7 @@ __device__ __forceinline__ TableTarget<W, FAN> second_table(const gj_join* join,
   return {table, reinterpret_cast<const uint32_t*>(s->start), places, t.cursor, t.tail, t.shift, t.mask};
 }
 
-// Makes the table of partitions that lie in one row buffer, by number.
+// Fills the table for partitions that lie in one row buffer, by row number.
 template <int W>
 __device__ __forceinline__ void buffer_destinations(uint64_t buffer, uint64_t capacity, const uint32_t* start, const uint32_t* count, uint32_t partitions,
                                                     gj_destination* table) {
@@ -88,8 +88,8 @@ __device__ __forceinline__ void buffer_destinations(uint64_t buffer, uint64_t ca
       table[(uint64_t)p * List::count + l] = {buffer + capacity * List::before(l) + (uint64_t)start[p] * List::bytes(l), count[p]};
 }
 
-// The tables of a side's own buffers: of parents, where there are two passes,
-// and of partitions, unless somebody else says where they go (address 0).
+// The tables for a side's own buffers: of parents if there are two passes, and of
+// partitions unless the caller supplies their destinations (partitions = 0).
 template <int W>
 __device__ __forceinline__ void own_destinations(const gj_join* join, const gj_side* s, gj_destination* parents, gj_destination* partitions) {
   if (join->bits_second)
@@ -100,9 +100,9 @@ __device__ __forceinline__ void own_destinations(const gj_join* join, const gj_s
                            1u << (join->bits_first + join->bits_second), partitions);
 }
 
-// The first partition for which some lane of the table has too little room,
-// and how many rows it lacks: lacking = partition << 32 | rows. It is all ones
-// before, and stays so where all fit.
+// Sets *lacking to partition << 32 | missing rows of the first partition that does
+// not fit one of its destinations. *lacking is all ones before, and stays so if
+// all fit.
 __device__ __forceinline__ void find_lacking(const gj_join* join, const gj_side* s, const gj_destination* table, uint32_t lanes, uint64_t* lacking) {
   const uint32_t* count = reinterpret_cast<const uint32_t*>(s->count);
   const uint32_t partitions = 1u << (join->bits_first + join->bits_second);

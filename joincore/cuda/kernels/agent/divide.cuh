@@ -1,15 +1,15 @@
-// Division of rows by few bits of their keys' hash, columns and all: what is
-// larger than the device goes through it, window by window, and back to the
-// host in co-partitions. The hash is another one than that by which joins
-// partition, so that a co-partition's keys are like any others, and the cores,
-// which divide windows, too, calculate the same. Rows that have
-// a NULL in their key go to partition 0.
+// Divides the rows of an input that is larger than the device by a few bits of
+// their keys' hash, with all columns. Windows of rows are uploaded, divided and
+// sent back to the host as co-partitions. The hash differs from the one by which
+// joins partition, so that the keys of a co-partition spread over all of a join's
+// partitions. The CPU, which divides windows too, computes the same hash. Rows
+// with a NULL in their key go to partition 0.
 //
-// A tile's rows are ranked once, and each column goes through shared memory in
-// the order of partitions, so that runs are written in whole.
+// A tile's rows are ranked once. Each column then passes through shared memory in
+// partition order, so that the writes of a run are coalesced.
 //
-// Bound: reads the key and reads and writes each column once. The link moves
-// the same bytes at a fiftieth of that rate.
+// Bound: reads the key, reads and writes each column once. The link moves the same
+// bytes at a fiftieth of that rate.
 #pragma once
 #include "agent/keys.cuh"
 #include "block/hash.cuh"
@@ -18,7 +18,7 @@
 
 namespace gj {
 
-// Decides and counts. T = GJ_DIVIDE_FAN threads.
+// Assigns each row its partition and counts rows. T = GJ_DIVIDE_FAN threads.
 template <int T>
 __device__ __forceinline__ void divide_count(const gj_divide* d) {
   static_assert(T == GJ_DIVIDE_FAN, "a thread is a partition's");
@@ -43,7 +43,7 @@ __device__ __forceinline__ void divide_count(const gj_divide* d) {
   if (count[threadIdx.x]) atomicAdd(reinterpret_cast<uint32_t*>(d->count) + threadIdx.x, count[threadIdx.x]);
 }
 
-// Where each partition begins. One block.
+// Computes where each partition begins. One block.
 template <int T>
 __device__ __forceinline__ void divide_start(const gj_divide* d) {
   __shared__ uint32_t sums[32];
@@ -58,7 +58,7 @@ template <int T, int IPT>
 __device__ __forceinline__ void divide_place(const gj_divide* d) {
   constexpr int N = T * IPT;
   __shared__ uint2 stage[N];
-  __shared__ uint8_t partition_of[N];  // each slot's
+  __shared__ uint8_t partition_of[N];  // by slot
   __shared__ uint32_t count[T], offset[T], target[T], sums[32];
   const uint8_t* partition = reinterpret_cast<const uint8_t*>(d->partition);
   const gj_moved* moved = reinterpret_cast<const gj_moved*>(d->moved);
@@ -67,7 +67,7 @@ __device__ __forceinline__ void divide_place(const gj_divide* d) {
     const uint32_t n = (uint32_t)min((uint64_t)N, d->rows - first);
     count[threadIdx.x] = 0;
     __syncthreads();
-    uint32_t slot[IPT];  // partition and rank in it, then slot
+    uint32_t slot[IPT];  // first partition and rank, later the slot
 #pragma unroll
     for (int j = 0; j < IPT; j++) {
       const uint32_t i = threadIdx.x + j * T;
@@ -90,7 +90,7 @@ __device__ __forceinline__ void divide_place(const gj_divide* d) {
       slot[j] = offset[p] + (slot[j] & 0xffff);
       if (threadIdx.x + j * T < n) partition_of[slot[j]] = (uint8_t)p;
     }
-    // A column, or half of one of 16 bytes, of type V: `step` values a row.
+    // One column, or half of a 16-byte one, of type V: `step` values per row.
     auto move = [&](auto* to, auto load, uint32_t step) {
       auto* staged = reinterpret_cast<decltype(to)>(stage);
 #pragma unroll

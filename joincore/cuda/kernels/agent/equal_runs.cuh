@@ -1,16 +1,16 @@
-// Groups: build and probe rows of equal sort bits that are too many for a tile
-// of the merge join. They are cut into slices, which all blocks share, so that a
-// hot key on both sides does not serialise.
+// Joins long equal runs: build and probe rows with the same sort bits that are too
+// many for one tile of the merge join. Each run is cut into slices, which all
+// blocks share, so that a hot key on both sides does not serialise.
 //
-// Bound: compares each build row of a group with each probe row; writes each
+// Bound: compares each build row of a run with each of its probe rows; writes each
 // output row once.
 #pragma once
 #include "agent/merge.cuh"
 
 namespace gj {
 
-// Joins the groups that merge_join left. A block draws a slice, some build
-// rows by some probe rows of a group, and compares each with each.
+// Joins the runs that merge_join deferred. A block draws a slice, which is a range
+// of build rows by a range of probe rows, and compares all pairs.
 template <int KW, int T, int IPT>
 __device__ __forceinline__ void join_groups(const gj_merge* descriptor) {
   constexpr int N = T * IPT;
@@ -32,7 +32,7 @@ __device__ __forceinline__ void join_groups(const gj_merge* descriptor) {
     if (t == 0) {
       slice = atomicAdd(reinterpret_cast<unsigned long long*>(merge.slice), 1);
       if (slice < slices) {
-        uint64_t low = 0, high = groups;  // the last group with first_slice <= slice
+        uint64_t low = 0, high = groups;  // the last run with first_slice <= slice
         while (high - low > 1) {
           const uint64_t middle = (low + high) / 2;
           (all[middle].first_slice <= slice ? low : high) = middle;
@@ -51,7 +51,7 @@ __device__ __forceinline__ void join_groups(const gj_merge* descriptor) {
     for (uint32_t i = t; i < probes; i += T) probe[i] = hashed_key<KW>(merge.key[1], probe_first + i);
     __syncthreads();
     for (uint32_t window = 0; window < builds * probes; window += N) {
-      uint32_t equal = 0;  // a bit a pair
+      uint32_t equal = 0;  // one bit per pair
 #pragma unroll
       for (int j = 0; j < IPT; j++) {
         const uint32_t i = window + j * T + t;

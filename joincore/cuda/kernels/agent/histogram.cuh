@@ -1,16 +1,16 @@
 // Histogram of both sides' keys over all partition bits.
 //
-// A block counts one side in shared memory: in words for up to 2^15 partitions,
-// above in halves of words: low halves are the first half of the partitions,
-// high ones the second, so that the global counters are added to in whole lines.
-// They are swept every 3 * 2^14 rows: a half moves the multiple of 2^14 that it
-// has reached to the global counter, so that none overflows.
-// Lanes of a warp that meet the same hot partition add once.
+// A block counts one side in shared memory: in 4-byte counters for up to 2^15
+// partitions, above that in 2-byte ones. A word then holds partition p of the
+// first half in its low half and partition p of the second half in its high half,
+// so that whole lines are added to the global counters. Every 3 * 2^14 rows a
+// sweep moves multiples of 2^14 from each 2-byte counter to the global one, so
+// that none overflows. Lanes of a warp that meet the same hot partition add once.
 //
-// Where the join is sampled, build keys are looked up in the sample of probe
-// keys on the way.
+// If the join is sampled, build keys are also looked up in the sample of probe
+// keys.
 //
-// Bound: reads each key once; 4.2 TB/s of 4.3 on an H200.
+// Bound: reads each key once. 4.2 TB/s measured on an H200, of 4.3 attainable.
 #pragma once
 #include "agent/sample.cuh"
 #include "block/constant.cuh"
@@ -21,7 +21,7 @@ namespace gj {
 
 constexpr int word_counter_bits = 15;
 
-// words: of the counters, a power of two.
+// words: number of counter words, a power of two.
 template <bool HALVES>
 __device__ __forceinline__ void count_rows(uint32_t* counter, uint32_t words, uint32_t p, uint32_t n) {
   if constexpr (HALVES)
@@ -30,10 +30,10 @@ __device__ __forceinline__ void count_rows(uint32_t* counter, uint32_t words, ui
     atomicAdd(&counter[p], n);
 }
 
-// What a half has after a sweep at most, and how many rows it can take then.
+// The largest value of a 2-byte counter after a sweep, and the rows it can then count.
 constexpr uint32_t half_kept = (1 << 14) - 1, half_room = 0xffff - half_kept;
 
-// Moves what the halves have beyond half_kept to the global counters.
+// Moves the multiples of half_kept + 1 in 2-byte counters to the global counters.
 template <int T>
 __device__ __forceinline__ void sweep(uint32_t* counter, uint32_t words, uint32_t* global) {
   constexpr uint32_t kept = half_kept << 16 | half_kept;
@@ -68,7 +68,7 @@ __device__ __forceinline__ void histogram_side(const gj_join* join, int s, uint3
   if constexpr (LOOK) lookup.take(join, block == 0);
   __syncthreads();
 
-  constexpr int V = 4 / KW, U = 4;  // keys a vector, vectors in flight
+  constexpr int V = 4 / KW, U = 4;  // keys per vector, vectors in flight
   const uint4* vector = reinterpret_cast<const uint4*>(side->key);
   const uint64_t vectors = rows / V, stride = (uint64_t)blocks * T;
   uint32_t hot = ~0u;  // the same for all lanes of a warp
@@ -94,7 +94,7 @@ __device__ __forceinline__ void histogram_side(const gj_join* join, int s, uint3
           if (valid) lookup.look(key, (uint32_t)((i + u * stride) * V + k));
       }
       if (u == 0) {
-        // A partition that many lanes meet at once is worth adding together.
+        // If many lanes meet the leader's partition, they add once.
         uint32_t leader = __shfl_sync(~0u, valid ? p[0] : ~0u, (at >> 12) & 31);
         if (__popc(__ballot_sync(~0u, valid && p[0] == leader)) >= 6) hot = leader;
       }
@@ -143,8 +143,8 @@ __device__ __forceinline__ void histogram_side(const gj_join* join, int s, uint3
   }
 }
 
-// Which sides are counted; of both, blocks are shared out by rows, and each has
-// at least one.
+// The sides to count. If both, they divide the blocks by their row counts; each
+// side gets at least one.
 constexpr uint64_t count_build = 1, count_probe = 2;
 
 template <int KW, int T>

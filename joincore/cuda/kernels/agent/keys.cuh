@@ -1,9 +1,9 @@
-// Normalises the keys of a side to one number of 4 or 8 bytes.
+// Normalises the keys of a side to numbers of 4 or 8 bytes.
 //
-// An exact key is its parts side by side. Other keys are hashed over their
-// canonical bytes; partners are then compared by their values (block/program.cuh).
-// Integers are sign-extended to the width of the wider side, so that they are
-// equal by value across widths.
+// An exact key concatenates its parts. Other keys are hashed over their canonical
+// bytes; candidate pairs are later compared by value (block/program.cuh). Integers
+// are sign-extended to the wider side's width, so that equal values of different
+// widths match.
 //
 // Bound: reads the parts, writes the key.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace gj {
 
-// Mixes one more word into a hash of several.
+// Mixes one more word into a hash.
 __device__ __forceinline__ uint64_t fold(uint64_t h, uint64_t w) {
   const uint64_t x = h ^ w ^ 0x9e3779b97f4a7c15ull, m = 0xd1342543de82ef95ull;
   return x * m ^ __umul64hi(x, m) ^ h >> 19;
@@ -25,7 +25,7 @@ __device__ __forceinline__ uint64_t hash_part(uint64_t h, const gj_column& c, ui
   return fold(h, s.length);
 }
 
-// The key of a row that has one.
+// The normalised key of a row whose key is not NULL.
 __device__ __forceinline__ uint64_t key_of(const gj_keys& k, uint32_t row) {
   const gj_part* part = reinterpret_cast<const gj_part*>(k.parts);
   uint64_t key = k.exact ? 0 : k.seed;
@@ -49,7 +49,7 @@ __device__ __forceinline__ bool has_key(const gj_part* part, uint32_t parts, uin
   return true;
 }
 
-// KW key words.
+// KW: words of a key.
 template <int KW>
 __device__ __forceinline__ void normalise(const gj_keys* keys) {
   const gj_keys k = *keys;

@@ -1,15 +1,16 @@
 // Joins co-partitions in shared memory: inner join, any number of matches.
 //
 // A work item is a chunk of a partition's build rows and a range of its probe
-// rows; a partition with more of either is several items, so neither a hot key
-// nor a build side that does not fit is special. Persistent blocks draw items.
+// rows. A larger partition has several items, so hot keys and build partitions
+// larger than shared memory need no special case. Persistent blocks draw items.
 //
-// The chunk is made a table (block/buckets.cuh), of which a probe reads one entry and
-// the keys of its bucket.
+// A block builds a hash table of the chunk (block/buckets.cuh); a probe reads one
+// bucket entry and the keys of that bucket.
 //
-// A warp takes 32 * IPT probe rows, finds their matches and puts them out from
-// registers (block/emit.cuh), which is best where most rows have one. Rows with several
-// matches are expanded, one output row a lane. agent/match_listed.cuh is for few matches.
+// A warp takes 32 * IPT probe rows, finds their matches and emits them from
+// registers (block/emit.cuh), which is best when most rows have one match. Rows
+// with several matches are expanded, one output row per lane.
+// agent/match_listed.cuh is for sparse matches.
 //
 // Bound: reads each row once, writes each output row once.
 #pragma once
@@ -23,16 +24,16 @@
 
 namespace gj {
 
-// Shared-memory layout: a chunk's table, then a stage for output and the next
-// probe rows of each warp.
+// Shared memory: the chunk's table, then for each warp an output stage and its
+// next probe rows.
 template <int KW, class B, class S, int C, int NB, int IPT, int WARPS>
 struct MatchLayout {
   static constexpr int stages = Buckets<KW, B::words, C, NB>::bytes, stage_bytes = Emitter<KW, B, S>::stage_bytes(IPT),
                        ahead = stages + stage_bytes * WARPS, ahead_bytes = 32 * IPT * (KW + S::words) * 4, bytes = ahead + ahead_bytes * WARPS;
 };
 
-// KW key words; B, S: the payload of build and probe rows; T threads, C rows a
-// chunk at most, NB buckets, IPT probe rows a thread.
+// KW key words; B, S: payload kinds of build and probe rows; T threads, at most C
+// rows per chunk, NB buckets, IPT probe rows per thread.
 template <int KW, class B, class S, int T, int C, int NB, int IPT>
 __device__ __forceinline__ void match(const gj_join* join) {
   constexpr int PB = B::words, PS = S::words, WB = KW + PB, WS = KW + PS;
@@ -45,7 +46,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
   __shared__ MatchItem next;
   __shared__ uint32_t next_step;
   __shared__ unsigned long long claim;
-  // What every item needs lies in shared memory, not in registers.
+  // Shared by all items: kept in shared memory to save registers.
   __shared__ gj_join job;
   for (uint32_t i = threadIdx.x; i < sizeof job / 8; i += T) reinterpret_cast<uint64_t*>(&job)[i] = reinterpret_cast<const uint64_t*>(join)[i];
   __syncthreads();
@@ -60,12 +61,12 @@ __device__ __forceinline__ void match(const gj_join* join) {
     if (lane == 0) next = first;
   }
   while (true) {
-    __syncthreads();  // the next item is known, and the last one done with shared memory
+    __syncthreads();  // the next item is known; the previous one no longer uses shared memory
     const MatchItem item = next;
     const uint32_t nb = item.build_rows, ns = item.probe_rows;
     if (!item.exists) break;
     const bool work = nb && ns;
-    // The probe rows after these are on their way while these are matched and put out.
+    // Prefetches the warp's next probe rows while the current ones are matched and emitted.
     auto fetch = [&](uint32_t i) {
       const char* from = reinterpret_cast<const char*>(job.side[1].final);
       const uint64_t capacity = job.side[1].final_capacity;
@@ -89,7 +90,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
     if (warp == 0) draw_item<WB>(job, next);
     if (work) {
       auto same = [&](uint32_t slot, const Row<WS>& r) { return table.same(slot, head<KW>(r)); };
-      // Probe: a warp takes the next 32 * IPT rows.
+      // Probe: the warp takes its next 32 * IPT rows.
       while (step < ns) {
         Row<WS> r[IPT];
         end_copies();
@@ -102,7 +103,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
         fetch(later);
         const uint32_t here = step;
         step = later;
-        uint32_t found[IPT];  // first match << 16 | matches are side by side << 15 | matches
+        uint32_t found[IPT];  // first match << 16 | matches are contiguous << 15 | number of matches
         uint32_t several = 0;
         Bucket in[IPT];
 #pragma unroll
@@ -150,7 +151,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
               [&](int j, int q) { return r[j].word[KW + q]; });
           continue;
         }
-        // Several matches a row: 32 rows at a time, one output row a lane.
+        // Several matches per row: 32 rows at a time, one output row per lane.
 #pragma unroll
         for (int j = 0; j < IPT; j++) {
           const uint32_t matches = found[j] & 0x7fff, first = found[j] >> 15;
@@ -167,7 +168,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
             const bool side_by_side = slot & 1;
             slot >>= 1;
             if (side_by_side) slot += skip;
-            while (!side_by_side) {  // rows of other keys lie between the matches
+            while (!side_by_side) {  // skip rows of other keys between the matches
               while (!same(slot, v)) slot++;
               if (!skip) break;
               skip--, slot++;

@@ -1,9 +1,10 @@
-// Joins co-partitions as agent/match.cuh does, with a list of matches: for payload that
-// is fetched, where few rows match or what is fetched lies near.
+// Joins co-partitions like agent/match.cuh, through a match list in shared memory:
+// for payload gathered by row id, when few rows match or when the gathered values
+// are close together.
 //
-// Items are drawn as there. The chunk's rows lie in a table (block/buckets.cuh). A warp
-// takes 32 * IPT probe rows at a time (block/match_list.cuh), while its next ones are on their
-// way.
+// Items are drawn and chunk tables built as there. A warp handles 32 * IPT probe
+// rows at a time (block/match_list.cuh) while its next rows are being copied to
+// shared memory.
 //
 // Bound: reads each row once, writes each output row once.
 #pragma once
@@ -17,16 +18,16 @@
 
 namespace gj {
 
-// Shared-memory layout: the table, then for each warp its list, and the probe rows
-// that it has and that it waits for.
+// Shared memory: the table, then for each warp its match list, its current probe
+// rows and the next ones.
 template <int KW, class B, class S, int C, int NB, int IPT, int WARPS>
 struct ListedLayout {
   static constexpr int lists = Buckets<KW, B::words, C, NB>::bytes, list_bytes = 32 * IPT * 4, probes = lists + list_bytes * WARPS,
                        step_bytes = 32 * IPT * (KW + S::words) * 4, bytes = probes + 2 * step_bytes * WARPS;
 };
 
-// KW key words; B, S: the payload of build and probe rows; T threads, C rows a
-// chunk at most, NB buckets, IPT probe rows a thread.
+// KW key words; B, S: payload kinds of build and probe rows; T threads, at most C
+// rows per chunk, NB buckets, IPT probe rows per thread.
 template <int KW, class B, class S, int T, int C, int NB, int IPT>
 __device__ __forceinline__ void match_listed(const gj_join* join) {
   using Work = Step<KW, B, S, C, NB, IPT>;
@@ -37,7 +38,7 @@ __device__ __forceinline__ void match_listed(const gj_join* join) {
   __shared__ uint32_t sums[32];
   __shared__ MatchItem next;
   __shared__ unsigned long long claim;
-  // What every item needs lies in shared memory, not in registers.
+  // Shared by all items: kept in shared memory to save registers.
   __shared__ gj_join job;
   for (uint32_t i = threadIdx.x; i < sizeof job / 8; i += T) reinterpret_cast<uint64_t*>(&job)[i] = reinterpret_cast<const uint64_t*>(join)[i];
   __syncthreads();
@@ -54,7 +55,7 @@ __device__ __forceinline__ void match_listed(const gj_join* join) {
     if (lane == 0) next = first;
   }
   while (true) {
-    __syncthreads();  // the next item is known, and the last one done with shared memory
+    __syncthreads();  // the next item is known; the previous one no longer uses shared memory
     const MatchItem item = next;
     const uint32_t nb = item.build_rows, ns = item.probe_rows;
     if (!item.exists) break;

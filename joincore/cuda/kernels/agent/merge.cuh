@@ -1,23 +1,29 @@
-// The merge join of two sides sorted by the top bits of their keys' hashes:
-// inner join, any number of matches.
+// Merge join of two sides sorted by the top bits of their keys' hashes: inner
+// join, any number of matches.
 //
-// Merge path (Green, McColl, Bader; Odeh et al.) cuts both sides into tiles of
-// N rows in all, build rows before probe rows of the same bits, so all partners
-// of a tile's probe rows end in the tile. They may begin before it: a tile also
-// sees the `max_group + 1` build rows before its own. A probe row finds the
-// first row of its bits in a table of the tile, the whole hash says which are
-// its partners. A tile claims the room for its results at once: the result is
-// dense, its tiles in any order.
+// Merge path (Green, McColl, Bader; Odeh et al.) cuts both sides into tiles of N
+// rows in total. Among equal bits build rows precede probe rows, so the build
+// partners of a tile's probe rows never lie behind the tile. They may begin before
+// it: a tile also reads the `max_group + 1` build rows that precede its own. A
+// probe row finds the first build row of its bits through a table of the tile; the
+// whole hash then decides which rows are partners. A tile reserves space for all
+// its results at once: the result is dense, its tiles in any order.
 //
-// Probe rows with more build rows of their bits than max_group are left to
-// join_groups: a hot key's rows spread over all blocks.
+// Probe rows with more than max_group build rows of the same bits are deferred to
+// join_groups, which spreads the rows of a hot key over all blocks.
 //
 // Bound: reads each side's keys and columns once, writes each output row once.
 // Measured on an H200, 2^27 with 2^28 rows of 4-byte keys and one payload column a
-// side, where the bytes take 1.5 ms: 6.4 with three blocks of 384 threads and 8 rows
-// each a multiprocessor; 6.8 with two of 512, 7.3 with two of 384, for which nothing is
-// spilt, 7.5 with 12 rows. Two blocks are best for 8-byte keys: 10.0, three 16.0. A
-// column is then bound by how many of its values are in flight: 1.1 ms with 4 a thread,
+// side (1.5 ms by bytes moved), by blocks per multiprocessor:
+//
+//   threads  rows each  blocks  ms
+//   384      8          3       6.4
+//   512      8          2       6.8
+//   384      8          2       7.3  (no register spills)
+//   384      12         2       7.5
+//
+// 8-byte keys take 10.0 ms with two blocks and 16.0 with three. Materialising a
+// column is bound by the values in flight: 1.1 ms with 4 per thread, 0.75 with 8.
 // 0.75 with 8.
 #pragma once
 #include "block/result.cuh"
@@ -26,10 +32,10 @@
 
 namespace gj {
 
-constexpr uint32_t max_group = 127, group_build = 1024, group_probe = 256;  // rows of a slice of a group
+constexpr uint32_t max_group = 127, group_build = 1024, group_probe = 256;  // the longest run a tile joins; rows of a slice
 constexpr int slice_bits = 38;                                             // of gj_merge.grouped
 
-// splits[i]: build rows among the first i * N rows of the merged order; a thread a split.
+// splits[i]: build rows among the first i * N rows of the merged order; one thread per split.
 template <int KW, int N>
 __device__ __forceinline__ void split_sides(const gj_merge* merge) {
   const uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -47,8 +53,8 @@ __device__ __forceinline__ void split_sides(const gj_merge* merge) {
   reinterpret_cast<uint32_t*>(merge->splits)[i] = (uint32_t)low;
 }
 
-// Leaves the rows of a tile that have the order of probe row `probe`, the
-// tile's first of them, to join_groups. One thread calls it.
+// Defers the tile's rows with the order of `probe`, the first such probe row of the
+// tile, to join_groups. Called by one thread.
 template <int KW>
 __device__ __noinline__ void leave_group(const gj_merge* merge, uint32_t probe, uint32_t probe_end, uint32_t build_end) {
   const Order of(merge->bits);
@@ -62,7 +68,7 @@ __device__ __noinline__ void leave_group(const gj_merge* merge, uint32_t probe, 
   reinterpret_cast<gj_group*>(merge->groups)[at >> slice_bits] = g;
 }
 
-// The rows of a tile; none where there is no such tile.
+// The row ranges of a tile; empty for a tile number beyond the last.
 struct MergeTile {
   uint32_t build = 0, build_end = 0, probe = 0, probe_end = 0;
   __device__ __forceinline__ MergeTile(const gj_merge& merge, uint64_t tile, uint32_t n) {
@@ -73,8 +79,8 @@ struct MergeTile {
   }
 };
 
-// What a probe row has: its first partner in the tile, how many there are, and
-// the results of the rows before it among its 32.
+// The matches of a probe row: its first partner in the tile, the number of
+// partners, and the number of results of the rows before it in its chunk of 32.
 struct Match {
   static constexpr uint32_t count_bits = 7, before_bits = 12, first_bits = 32 - count_bits - before_bits;
   static_assert(max_group < 1 << count_bits && 31 * max_group < 1 << before_bits);
@@ -85,9 +91,9 @@ struct Match {
   __device__ __forceinline__ uint32_t before() const { return bits & ((1u << before_bits) - 1); }
 };
 
-// Dynamic shared memory: the hashes of the tile's build rows and those before,
-// of its probe rows, each one's partners, the first build row by order, and the
-// rows of N results.
+// Dynamic shared memory: the hashes of the tile's build rows and of those before
+// it, the hashes of its probe rows, each probe row's matches, the first build row
+// by order, and the row numbers of N results.
 template <int KW, int T, int IPT>
 struct MergeLayout {
   static constexpr int N = T * IPT, rows = N + max_group + 1, probe = rows * KW * 4, match = probe + N * KW * 4, pairs = match + N * 4,
@@ -95,7 +101,7 @@ struct MergeLayout {
   static_assert(rows <= 1 << Match::first_bits);
 };
 
-// Writes the hashes of n keys from row `first` on to shared memory; U are on their way at a time.
+// Writes the hashes of n keys from row `first` on to shared memory, U in flight per thread.
 template <int KW, int T, int U>
 __device__ __forceinline__ void load_hashed(uint64_t keys, uint32_t first, uint32_t n, HashedKey<KW>* to) {
   for (uint32_t i = threadIdx.x; i < n; i += U * T) {
@@ -109,7 +115,7 @@ __device__ __forceinline__ void load_hashed(uint64_t keys, uint32_t first, uint3
   }
 }
 
-// The first of the tile's build rows in [low, high) that does not precede `order`.
+// The first of the tile's build rows in [low, high) whose order is not below `order`.
 template <int KW>
 __device__ __forceinline__ uint32_t find_order(const HashedKey<KW>* build, uint32_t low, uint32_t high, const Order& of, uint32_t order) {
   while (low < high) {
@@ -122,7 +128,7 @@ __device__ __forceinline__ uint32_t find_order(const HashedKey<KW>* build, uint3
   return low;
 }
 
-// Where a thread's n results begin among those of its 32 rows; sums these up.
+// Exclusive sum of n over the warp's 32 rows; sum receives the total.
 __device__ __forceinline__ uint32_t chunk_exclusive(uint32_t n, uint32_t& sum) {
   if (__any_sync(~0u, n > 1)) {
     const uint32_t inclusive = warp_inclusive(n);
@@ -134,9 +140,9 @@ __device__ __forceinline__ uint32_t chunk_exclusive(uint32_t n, uint32_t& sum) {
   return __popc(some & ((1u << (threadIdx.x & 31)) - 1));
 }
 
-// Joins the tiles, each N rows of both sides. Persistent blocks take every
-// gridDim-th. What a thread knows of its rows lies in shared memory, so that
-// registers are free for values on their way.
+// Joins all tiles of N rows. Persistent blocks take every gridDim-th tile. The
+// state of a thread's rows is in shared memory, which leaves registers free for
+// values in flight.
 template <int KW, int T, int IPT>
 __device__ __forceinline__ void merge_join(const gj_merge* descriptor) {
   constexpr int N = T * IPT, EMPTY = -1;
@@ -170,9 +176,8 @@ __device__ __forceinline__ void merge_join(const gj_merge* descriptor) {
     __syncthreads();
     if (!probes || !builds) continue;
 
-    // The orders of the tile's probe rows are cut into at most as many ranges
-    // as there are build rows. The hash spreads keys evenly: a range is mostly
-    // one order.
+    // The tile's range of orders is cut into at most as many intervals as it has
+    // build rows. The hash spreads keys evenly, so most intervals hold one order.
     const uint32_t low = of(probe[0]), width = of(probe[probes - 1]) - low;
     const uint32_t narrow = width >= builds ? min(32 - __clz(width / builds), 31) : 0, ranges = (width >> narrow) + 1;
     auto range = [&](const HashedKey<KW>& h) {
@@ -194,7 +199,7 @@ __device__ __forceinline__ void merge_join(const gj_merge* descriptor) {
         const uint32_t o = of(mine), r = o - low >> narrow;
         uint32_t k = first_of[r], end = first_of[r + 1];
         bool leave = false;
-        if (end - k > max_group) {  // rows of one order, too many, or of several
+        if (end - k > max_group) {  // a long run of one order, or several orders in the interval
           k = find_order<KW>(build, k, end, of, o);
           const uint32_t stop = min(k + max_group + 1, end);
           for (end = k; end < stop && of(build[end]) == o;) end++;

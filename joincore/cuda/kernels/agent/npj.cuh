@@ -1,27 +1,27 @@
-// The join without partitions: one hash table over all build rows in device
-// memory, open addressing, half of the slots in use, or more where memory is short.
+// The join without partitions: one hash table of all build rows in device memory,
+// open addressing, at most half full unless memory is short.
 //
-// What is fetched for a slot are the two sectors of a line that hold eight: a
-// search looks at all of these, beginning with its own, before it goes on to the
-// next eight. Half of them in use, 1 % of the searches that find their key go on
-// and 6 % of those that do not; from slot to slot it would be 6 % and 19 %.
+// A slot access fetches two sectors, which hold eight slots. A search therefore
+// looks at all eight, its own first, before it continues with the next eight. In a
+// half-full table 1 % of the successful searches and 6 % of the others continue;
+// with linear probing over single slots these would be 6 % and 19 %.
 //
-// A slot is tag << 32 | row: 32 bits that tell keys apart and the last build
-// row with that tag, from which `next` leads to the others; all ones is an empty
-// slot, which no row number is, so no key is special. A 4-byte key is its own
-// tag; of an 8-byte key the tag is the half of the hash that does not number
-// the slot, and partners are compared as whole keys.
+// A slot is tag << 32 | row: a 32-bit tag that distinguishes keys, and the last
+// build row with that tag, from which `next` leads to the others. An empty slot is
+// all ones; no row has that number, so no key is special. A 4-byte key is its own
+// tag. The tag of an 8-byte key is the half of the hash that does not number the
+// slot, and candidate pairs are compared by the whole key.
 //
-// Where the build keys' range is no wider than the table has words of 4 bytes,
-// the table is an array of the last build row with each key of the range: the
-// array join for dense keys. A probe row looks at one word at most, which says
-// all: neither tags nor keys are compared.
+// If the range of the build keys is no wider than the table's number of 4-byte
+// words, the table is instead an array with the last build row of each key: the
+// array join for dense keys. A probe row then reads at most one word and compares
+// neither tags nor keys.
 //
 // Build rows of one key are walked one after the other: a hot key on both sides
-// is right here, but slow.
+// gives right results slowly.
 //
-// Bound: a random access a build row, which is written back, and one a probe row;
-// 39.5 G reads a second on an H200.
+// Bound: one random read and write back a build row, one random read a probe row.
+// An H200 serves 39.5 G random reads a second.
 #pragma once
 #include "block/hash.cuh"
 #include "block/result.cuh"
@@ -37,9 +37,9 @@ __device__ __forceinline__ uint64_t key_value(uint64_t keys, uint64_t row) {
   return __ldg(reinterpret_cast<const unsigned long long*>(keys) + row);
 }
 
-// Finds the build keys' range: range[0] is the smallest, range[1] the complement
-// of the largest; range[2] counts the rows whose keys lie near that of the row
-// before, so that of an array they share a sector.
+// Finds the range of the build keys: range[0] is the smallest key, range[1] the
+// complement of the largest. range[2] counts the rows whose keys are so close to
+// the preceding row's that their array words share a sector.
 template <int KW, int T>
 __device__ __forceinline__ void key_range(const gj_table* table) {
   __shared__ unsigned long long lows[T / 32], highs[T / 32], nears[T / 32];
@@ -63,7 +63,7 @@ __device__ __forceinline__ void key_range(const gj_table* table) {
   atomicMin(range, low), atomicMin(range + 1, high), atomicAdd(range + 2, near);
 }
 
-// Where a key's search begins, and its tag.
+// The slot at which a key's search begins, and its tag.
 template <int KW>
 struct Slots {
   uint64_t* slot;
@@ -81,7 +81,7 @@ struct Slots {
     tag = h.table;
     return (uint64_t)h.part * count >> 32;
   }
-  // Where a search that begins at slot `first` looks after so many others.
+  // The slot that a search from slot `first` visits after `others` other slots.
   __device__ __forceinline__ uint64_t after(uint64_t first, uint32_t others) const {
     uint64_t line = (first & ~7ull) + (others & ~7u);
     if (line >= count) line -= count;
@@ -89,22 +89,22 @@ struct Slots {
   }
 };
 
-// The table as an array.
+// The table as an array indexed by key.
 struct DenseRows {
   uint32_t* row;
   uint64_t low, width;
-  bool dense;  // it is one
+  bool dense;  // the table is an array
   __device__ explicit DenseRows(const gj_table& table) : row(reinterpret_cast<uint32_t*>(table.table)) {
     const uint64_t* range = reinterpret_cast<const uint64_t*>(table.range);
-    low = range[0], width = ~range[1] - low + 1;  // 0: all there are
+    low = range[0], width = ~range[1] - low + 1;  // 0: the whole range of the type
     dense = width - 1 < 2 * table.slots;
   }
 };
 
-// Enters a build row into its slot and returns the row that was there, if any.
-// The slot is looked at before: an atomic operation that misses the cache takes an
-// H200 longer than a read that misses and then one that does not, although then
-// more bytes move (20.2 against 14.9 ms for a table over 2^27 rows).
+// Enters a build row into its slot and returns the row that was there, if any. It
+// reads the slot before the atomic operation: on an H200 an atomic that misses the
+// cache takes longer than a read that misses followed by an atomic that hits,
+// although the latter moves more bytes (20.2 against 14.9 ms for 2^27 rows).
 template <int KW>
 __device__ __forceinline__ uint32_t enter_row(const Slots<KW>& slots, uint64_t key, uint32_t row) {
   uint32_t tag;
@@ -115,11 +115,11 @@ __device__ __forceinline__ uint32_t enter_row(const Slots<KW>& slots, uint64_t k
     unsigned long long there = __ldcg(slot);
     if (there == empty_slot) there = atomicCAS(slot, empty_slot, mine);
     if (there == empty_slot) return no_row;
-    if (there >> 32 == tag) return (uint32_t)atomicExch(slot, mine);  // a slot keeps its tag
+    if (there >> 32 == tag) return (uint32_t)atomicExch(slot, mine);  // a slot never changes its tag
   }
 }
 
-// The same of the array.
+// The same for the array.
 __device__ __forceinline__ uint32_t enter_row(const DenseRows& array, uint64_t key, uint32_t row) {
   uint32_t* word = array.row + (key - array.low);
   uint32_t there = *reinterpret_cast<volatile uint32_t*>(word);
@@ -141,7 +141,7 @@ __device__ __forceinline__ void enter_rows(const gj_table* table) {
   }
 }
 
-// Joins the probe rows, T * IPT at a time.
+// Joins the probe rows, T * IPT per tile.
 template <int KW, int T, int IPT>
 __device__ __forceinline__ void probe_rows(const gj_table* descriptor) {
   constexpr int N = T * IPT, WARPS = T / 32;
@@ -184,7 +184,7 @@ __device__ __forceinline__ void probe_rows(const gj_table* descriptor) {
     bool left = false;
 #pragma unroll
     for (int j = 0; j < IPT; j++) left |= row[j] != no_row;
-    // A partner of each row at a time.
+    // Each iteration handles one partner of each row.
     while (__syncthreads_or(left)) {
       uint32_t hits = 0;
 #pragma unroll

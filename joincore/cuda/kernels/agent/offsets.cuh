@@ -1,11 +1,10 @@
-// From the histograms to where every partition starts, and the work items of
-// the match. What a block writes needs the sum of all that lies before it, which
-// it adds up itself: the histograms lie in the L2 cache, and no block waits for
-// another.
+// Turns histograms into the start of every partition and the work items of the
+// match. A block needs the sum of all counts before its slice and computes it
+// itself: the histograms are in the L2 cache, and no block waits for another.
 //
-// Partitions in the final buffer start at multiples of final_align rows, in
-// the first buffer at multiples of first_align, so that wide lanes stay
-// aligned and partitions do not share sectors.
+// Partitions start at multiples of final_align rows in the final buffer, and of
+// first_align rows in the first pass's buffer, so that wide lanes stay aligned and
+// partitions do not share sectors.
 #pragma once
 #include "block/scan.cuh"
 #include "layout/join.h"
@@ -14,9 +13,9 @@ namespace gj {
 
 constexpr uint32_t final_align = 8, first_align = 32;
 
-// Exclusive sums over `items` values, a multiple of 4, of which the block has
-// the slice-th of `slices` parts. value4(i) gives values i..i+3; put4(i, sums)
-// takes the sums of those in the part. Returns the sum up to the part's end.
+// Exclusive sums over `items` values, a multiple of 4, for the slice-th of `slices`
+// slices. value4(i) returns values i..i+3; put4(i, sums) receives the sums of those
+// in the slice. Returns the sum up to the slice's end.
 template <int T, class V, class Value4, class Put4>
 __device__ __forceinline__ V slice_sums(uint32_t items, uint32_t slice, uint32_t slices, V* warp_sum, Value4 value4, Put4 put4) {
   const uint32_t part = (items / 4 + slices - 1) / slices * 4, from = min(slice * part, items), to = min(from + part, items);
@@ -53,7 +52,7 @@ __device__ __forceinline__ void load4(const uint32_t* p, uint32_t (&v)[4]) {
 
 __device__ __forceinline__ uint32_t histogram_items(const gj_join* join) { return max(4u, 1u << (join->bits_first + join->bits_second)); }
 
-// Where a slice of a side's partitions lie in the final buffer.
+// Starts of a slice of a side's partitions in the final buffer.
 template <int T>
 __device__ __forceinline__ void side_offsets(const gj_join* join, const gj_side* side, uint32_t slice, uint32_t slices, uint32_t* sums) {
   const uint32_t* count = reinterpret_cast<const uint32_t*>(side->count);
@@ -75,7 +74,7 @@ __device__ __forceinline__ void side_offsets(const gj_join* join, const gj_side*
       });
 }
 
-// Where a side's parents lie in the first buffer. One block, a thread a parent.
+// Starts of a side's parents in the first pass's buffer. One block, a thread per parent.
 template <int T>
 __device__ __forceinline__ void parent_offsets(const gj_join* join, const gj_side* side, uint32_t* sums) {
   constexpr uint32_t most = 256;
@@ -101,8 +100,8 @@ __device__ __forceinline__ void parent_offsets(const gj_join* join, const gj_sid
   }
 }
 
-// Item p < partitions takes the first chunk and range of partition p; a
-// partition with more has its further chunk x range pairs after those.
+// Item p < partitions is the first chunk and range of partition p. Further
+// chunk x range pairs of large partitions follow as extra items.
 template <int T>
 __device__ __forceinline__ void plan_match(const gj_join* join, uint32_t slice, uint32_t slices, uint64_t* sums) {
   const uint32_t* build = reinterpret_cast<const uint32_t*>(join->side[0].count);
@@ -130,8 +129,8 @@ __device__ __forceinline__ void plan_match(const gj_join* join, uint32_t slice, 
   if (slice + 1 == slices && threadIdx.x == 0) extra[parts] = upto;
 }
 
-// Blocks of T threads: for each of `slices` parts one of each side and one of
-// the work items, then one of each side's parents.
+// Blocks of T threads. For each of `slices` slices one block per side and one for
+// the work items; then one per side for the parents.
 template <int T>
 __device__ __forceinline__ void offsets(const gj_join* join, uint32_t slices) {
   __shared__ uint64_t sums[32];

@@ -1,14 +1,15 @@
 // Finds the partners of probe rows: every kind of join, any number of partners.
 //
 // A work item is a chunk of a partition's build rows and a range of its probe
-// rows; a partition with more of either is several items, so a hot key on
-// either side is spread over the device. Persistent blocks draw items and make
-// a table of the chunk, or have one table for all. block/candidates.cuh says what
-// their warps do then.
+// rows. A larger partition has several items, so a hot key on either side is
+// spread over the device. Persistent blocks draw items and build a table of each
+// chunk, or use one table for all. Their warps match as block/candidates.cuh says.
 //
-// The result is dense and its size is not known before: pairs are claimed from
-// a region. A claim that does not fit ends what the warp does: the block saves
-// its shared memory, which has all of its state, and a later launch with an
+// The size of the result is not known beforehand: warps claim space for pairs from
+// an output region. When a claim does not fit, the block saves its shared memory,
+// which is all of its state, and a later launch with an empty region resumes it.
+//
+// Bound: reads each partitioned row once, writes each pair once.
 // empty region goes on from there.
 //
 // Bound: reads each partitioned row once, writes each pair once.
@@ -27,7 +28,7 @@ __device__ __forceinline__ void copy_block(void* to, const void* from, uint32_t 
   for (uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x) reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
 }
 
-// resume: 0 begins, 1 goes on from what was saved.
+// resume: 0 starts, 1 continues from the saved state.
 template <int KW, class Table, int T>
 __device__ __forceinline__ void find_partners(const gj_match* match, uint64_t resume) {
   constexpr int WARPS = T / 32;
@@ -43,11 +44,11 @@ __device__ __forceinline__ void find_partners(const gj_match* match, uint64_t re
   for (uint32_t i = threadIdx.x; i < sizeof job / 8; i += T) reinterpret_cast<uint64_t*>(&job)[i] = reinterpret_cast<const uint64_t*>(m.join)[i];
   char* saved = reinterpret_cast<char*>(m.saved) + (uint64_t)blockIdx.x * Layout::bytes;
   const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-  bool begun = false;  // the item in shared memory
+  bool begun = false;  // shared memory holds the state of an item
   if (resume) {
     copy_block(memory, saved, Layout::stages);
     __syncthreads();
-    if (!block.suspended) return;  // its work is done
+    if (!block.suspended) return;  // the block finished in an earlier launch
     copy_block(memory + Layout::stages, saved + Layout::stages, Layout::bytes - Layout::stages);
     begun = true;
   } else if (lane == 0) {
@@ -64,7 +65,7 @@ __device__ __forceinline__ void find_partners(const gj_match* match, uint64_t re
     copy_block(saved, memory, suspended ? Layout::bytes : Layout::stages);
   };
   while (true) {
-    __syncthreads();  // the last item is done with, or what was saved is there
+    __syncthreads();  // the previous item is finished, or the saved state is restored
     if (!begun) {
       if (warp == 0) {
         uint64_t ticket = 0;

@@ -1,20 +1,20 @@
 // One pass of a stable radix sort of columns by a digit of the keys' hashes,
-// over both sides of a join in one launch (Adinets, Merrill: Onesweep).
+// for both sides of a join in one launch (Adinets, Merrill: Onesweep).
 //
 // A block takes a tile, ranks its keys once, publishes the tile's digit counts,
-// and moves column after column of the tile: through shared memory into digit
-// order, then to where the look-back says each digit's run begins. So a pass
-// reads and writes every value once, and any number of columns of any width
-// goes with one ranking (GFTR's column-at-a-time transformation without
-// sorting the key again for each).
+// and moves the tile column by column: through shared memory into digit order,
+// then to where the look-back places each digit's run. A pass thus reads and
+// writes every value once, and one ranking serves any number of columns of any
+// width (GFTR transforms column by column; here the key is not sorted again for
+// each).
 //
-// The rank in a warp comes from votes, so a hot digit costs no more than others.
-// While a column is written the next one is on its way to registers.
+// Ranks within a warp come from votes, so a hot digit costs no more than others.
+// While one column is written the next is loaded into registers.
 //
 // Bound: reads and writes each value once. Measured on an H200, 2^27 + 2^28 rows
-// and 512 digit values: 3.5 ms for two columns of 4 bytes, 4.5 for three (3.6 TB/s
-// would be 1.8 and 2.7). Runs of 32 values end inside sectors, which costs more
-// than the votes.
+// and 512 digit values: 3.5 ms for two columns of 4 bytes, 4.5 for three (1.8 and
+// 2.7 at 3.6 TB/s). Runs average 32 values and end inside sectors; these partial
+// sectors cost more than the votes.
 #pragma once
 #include "block/hash.cuh"
 #include "block/lookback.cuh"
@@ -26,15 +26,15 @@
 
 namespace gj {
 
-// Dynamic shared memory: a column of the tile in digit order, each slot's
-// digit, each warp's digit counts. N rows of at most VB bytes, T threads.
+// Dynamic shared memory: a column of the tile in digit order, the digit of each
+// slot, digit counts per warp. N rows of at most VB bytes, T threads.
 template <int T, int N, int VB>
 struct RadixLayout {
   static constexpr int stage = 0, digit = N * VB, counter = digit + N * 2, bytes = counter + T / 32 * GJ_SORT_FAN * 2;
 };
 
-// KW key words, T threads, IPT rows a thread, values of at most VB bytes
-// staged at a time (a 16-byte value goes in two parts).
+// KW key words, T threads, IPT rows per thread, values staged in parts of at most
+// VB bytes (a 16-byte value takes two).
 template <int KW, int T, int IPT, int VB>
 __device__ __forceinline__ void radix_pass(const gj_sort* sort, const uint32_t pass) {
   constexpr int N = T * IPT, FAN = GJ_SORT_FAN, WARPS = T / 32;
@@ -57,7 +57,7 @@ __device__ __forceinline__ void radix_pass(const gj_sort* sort, const uint32_t p
   }
   const uint32_t tiles_build = (uint32_t)((sort->side[0].rows + N - 1) / N), tiles = tiles_build + (uint32_t)((sort->side[1].rows + N - 1) / N);
 
-  uint32_t tile = 0, rows = 0, warp_rows = 0;  // rows of the tile; those of this lane's warp from this lane on
+  uint32_t tile = 0, rows = 0, warp_rows = 0;  // rows of the tile; rows of the warp from this lane's first on
   uint64_t first = 0;                          // this lane's first row
   const gj_sort_side* side = nullptr;
   auto draw = [&]() {
@@ -77,7 +77,7 @@ __device__ __forceinline__ void radix_pass(const gj_sort* sort, const uint32_t p
   TileColumn<IPT, VB> v;
   if (tile < tiles) v.load(side->column[0], pass, 0, first, warp_rows);
   while (tile < tiles) {
-    // Rows behind the tile's end have the last digit and come last among it.
+    // Slots beyond the tile's rows get the last digit and rank behind its rows.
     auto digit = [&](int j) {
       uint32_t key[KW];
 #pragma unroll
@@ -87,7 +87,7 @@ __device__ __forceinline__ void radix_pass(const gj_sort* sort, const uint32_t p
       }
       return (hash_words(key).part >> shift & mask) | (j * 32 < (int)warp_rows ? 0 : FAN - 1);
     };
-    uint32_t slot[IPT / 2];  // two ranks, then slots, of 16 bits each
+    uint32_t slot[IPT / 2];  // pairs of 16-bit ranks, later slots
     uint16_t* counter = counters + warp * FAN;
 #pragma unroll
     for (int i = 0; i < FAN * 2 / 512; i++) reinterpret_cast<uint4*>(counter)[i * 32 + lane] = make_uint4(0, 0, 0, 0);
@@ -104,7 +104,7 @@ __device__ __forceinline__ void radix_pass(const gj_sort* sort, const uint32_t p
     }
     __syncthreads();
 
-    // A thread's own digit: the tile's count, the first slot, each warp's first slot.
+    // One digit per thread: the tile's count, its first slot, and each warp's first slot.
     uint32_t count = 0, all;
 #pragma unroll
     for (int w = 0; w < WARPS; w++) count += counters[w * FAN + t];
@@ -159,7 +159,7 @@ __device__ __forceinline__ void radix_pass(const gj_sort* sort, const uint32_t p
       }
       __syncthreads();
       auto write = [&](auto* out, const auto* in, uint32_t stride) {
-        constexpr int G = 4;  // values in flight a thread
+        constexpr int G = 4;  // values in flight per thread
         using V = std::remove_pointer_t<decltype(out)>;
         uint32_t i = t;
         for (; i + (G - 1) * T < n; i += G * T) {
@@ -185,7 +185,7 @@ __device__ __forceinline__ void radix_pass(const gj_sort* sort, const uint32_t p
           if constexpr (VB == 8) write(reinterpret_cast<uint2*>(to) + this_part, pairs, 2);
       }
       __syncthreads();
-      // Unpacking a slot again is cheaper than the registers that would keep all slots' addresses.
+      // Unpacking a slot again is cheaper than registers for all addresses.
 #pragma unroll
       for (int i = 0; i < IPT / 2; i++) keep(slot[i]);
       if (c < columns) v.stage(stage, slot, VB == 8 && here->column[c].bytes >= 8);

@@ -1,11 +1,12 @@
-// A sample of the probe side's keys, looked up by the build side's histogram.
+// Samples the probe side's keys; the build side's histogram looks its keys up in
+// the sample.
 //
-// It tells the match ratio and which keys are hot, which decide how payload is
-// materialised and whether hot keys go round the partitioning. The table is
-// direct-mapped: of the keys that have a slot only one is kept, so that a lookup
-// is one read. Every block that counts takes the same sample for itself: all
-// read the same keys, and of a slot's keys the one with the largest entry stays,
-// so the tables are the same, and none waits for another to make it.
+// The sample estimates the match ratio and finds hot keys. These decide how payload
+// is materialised and whether hot keys bypass the partitioning. The table is
+// direct-mapped: a slot keeps one of its keys, so a lookup is one read. Every
+// counting block builds its own copy, so that no block waits for another. All read
+// the same keys, and each slot keeps the key with the largest entry, so the copies
+// are equal.
 #pragma once
 #include "block/hash.cuh"
 #include "block/relaxed.cuh"
@@ -16,7 +17,7 @@ namespace gj {
 
 constexpr uint32_t slot_mask = GJ_SAMPLE_SLOTS - 1;
 
-// The whole hash; it is bijective, so it stands for the key.
+// The whole hash, which identifies the key because the hash is bijective.
 __device__ __forceinline__ uint32_t whole_hash(const uint32_t (&key)[1]) { return hash_words(key).table; }
 __device__ __forceinline__ uint64_t whole_hash(const uint32_t (&key)[2]) {
   const Hash h = hash_words(key);
@@ -38,8 +39,8 @@ __device__ __forceinline__ void load_key(uint64_t column, uint64_t row, uint32_t
   for (int q = 0; q < KW; q++) key[q] = word[q];
 }
 
-// What a slot holds of its key: the bits of the hash that the slot's number does
-// not say. The others are ones, so that no key's entry is the empty slot's 0.
+// A slot's entry for a key: the hash bits that the slot number does not imply. The
+// other bits are ones, so no entry equals 0, the empty slot.
 template <class H>
 __device__ __forceinline__ H sample_entry(H hash) {
   return ~hash | slot_mask;
@@ -51,20 +52,20 @@ __device__ __forceinline__ void keep_largest(uint64_t* slot, uint64_t entry) { a
 __device__ __forceinline__ void forget(uint32_t* slot) { atomicExch(slot, 0); }
 __device__ __forceinline__ void forget(uint64_t* slot) { atomicExch(reinterpret_cast<unsigned long long*>(slot), 0); }
 
-// A block's sample, to look up build rows; where it is not USED, nothing.
+// A block's sample, to look up build rows; empty unless USED.
 template <int KW, int T, bool USED>
 struct SampleLookup {
   using H = typename WholeHash<KW>::type;
   static constexpr int bytes = GJ_SAMPLE_SLOTS * sizeof(H) + GJ_SAMPLE_SLOTS / 8;
   gj_sample* sample;
   H* table;
-  uint32_t* seen;  // a bit a slot: the block has met the key
+  uint32_t* seen;  // one bit per slot: the block has met the key
 
   __device__ SampleLookup(const gj_join* join, void* memory)
       : sample(reinterpret_cast<gj_sample*>(join->sample)), table(reinterpret_cast<H*>(memory)), seen(reinterpret_cast<uint32_t*>(table + GJ_SAMPLE_SLOTS)) {}
 
-  // Takes the sample, one probe row from each of GJ_SAMPLE_SLOTS equal ranges;
-  // one block notes it. All threads, before a barrier.
+  // Takes the sample, one probe row from each of GJ_SAMPLE_SLOTS equal ranges.
+  // `notes`: this block writes it to device memory. All threads, before a barrier.
   __device__ __forceinline__ void take(const gj_join* join, bool notes) {
     static_assert(GJ_SAMPLE_SLOTS % T == 0);
     constexpr int PER = GJ_SAMPLE_SLOTS / T;
@@ -90,7 +91,7 @@ struct SampleLookup {
     for (uint32_t i = threadIdx.x; i < GJ_SAMPLE_SLOTS; i += T) sample->entry[i] = table[i];
   }
 
-  // Notes a build row. A block counts a key's first two rows only.
+  // Looks a build row up. A block counts only the first two rows of a key.
   __device__ __forceinline__ void look(const uint32_t (&key)[KW], uint32_t row) {
     const H h = whole_hash(key);
     const uint32_t slot = h & slot_mask;
@@ -101,8 +102,8 @@ struct SampleLookup {
   }
 };
 
-// One block: adds the sample up and numbers the hot keys, those that at least
-// `often` sampled rows have and one build row.
+// One block: sums the sample up and numbers the hot keys, those with at least
+// `often` sampled probe rows and exactly one build row.
 template <int T>
 __device__ __forceinline__ void sum_sample(const gj_join* join, uint32_t often) {
   static_assert(GJ_SAMPLE_SLOTS % T == 0);

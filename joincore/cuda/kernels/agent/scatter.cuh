@@ -1,19 +1,18 @@
-// One radix-partition pass: whole rows, not stable.
+// One radix-partition pass over whole rows; not stable.
 //
-// A block ranks the rows of a tile among the rows of their partition with
-// shared-memory atomics, claims room for each partition's run with one global
-// atomic, orders the tile by partition in shared memory and writes the runs.
-// All words of a row move with the one rank. While a tile is written the rows
-// of the block's next tile are already on their way to registers. A partition
-// that took more than an eighth of the last tile is ranked by warp votes, so
-// that a hot key does not serialise.
+// A block ranks the rows of a tile within their partitions by shared-memory
+// atomics, reserves space for each partition's run with one global atomic, orders
+// the tile by partition in shared memory and writes the runs. One rank moves all
+// words of a row. While a tile is written, the rows of the block's next tile are
+// loaded into registers. A partition that took more than an eighth of the last
+// tile is ranked by warp votes, so that a hot key does not serialise.
 //
-// With a unit of A > 1 rows, runs are whole units at multiples of A: a store of
-// part of a 32-byte sector costs an H200 more than two whole ones. The rows
-// over wait in shared memory for the block's next tile; what it has left at its
-// end goes to the partition's end, backwards. A block then takes neighbouring
-// tiles. With A = 1 runs start anywhere, and the blocks' tiles interleave, so
-// that they write to few partitions at a time.
+// With units of A > 1 rows, a run consists of whole units at multiples of A: on an
+// H200 writing part of a 32-byte sector costs more than writing two whole ones. The
+// remainder of each partition waits in shared memory for the block's next tile;
+// what is left after the last tile is written backwards from the partition's end. A
+// block then takes neighbouring tiles. With A = 1 runs start anywhere, and the
+// blocks' tiles interleave, so that they write to few partitions at a time.
 //
 // First pass: from columns, one parent. Second pass: from the first pass's
 // buffer; tiles never cross a parent.
@@ -32,7 +31,7 @@ namespace gj {
 
 constexpr int max_parents = 256;
 
-// Rows from an input's columns.
+// Source: rows of an input's columns.
 template <int KW, class P>
 struct ColumnSource {
   static constexpr int W = KW + P::words;
@@ -81,7 +80,7 @@ struct ColumnSource {
   }
 };
 
-// The same without the rows whose hot key was joined already.
+// The same without the rows that the bypass joined.
 template <int KW, class P>
 struct ColdSource : ColumnSource<KW, P> {
   static constexpr bool selective = true;
@@ -90,7 +89,7 @@ struct ColdSource : ColumnSource<KW, P> {
   __device__ __forceinline__ bool skips(uint64_t row) const { return __ldg(bypassed + row / 32) >> (row % 32) & 1; }
 };
 
-// What the first pass wrote, by parent.
+// Base of sources that read the first pass's buffer, parent by parent.
 struct Parents {
   static constexpr bool selective = false;
   const gj_side* side;
@@ -104,16 +103,16 @@ struct Parents {
   __device__ __forceinline__ uint32_t rows(uint32_t p) const { return reinterpret_cast<const uint32_t*>(side->parent_count)[p]; }
 };
 
-// Its rows as they are.
+// Source: whole rows of that buffer.
 template <int W>
 struct BufferSource : Parents {
   using Parents::Parents;
   __device__ __forceinline__ void load(uint64_t row, Row<W>& r) const { Lanes<W>::load(base, capacity, row, r, ReadOnce()); }
 };
 
-// Its keys, which lie in a lane of their own, and each row's place there. The
-// payload stays where the first pass clustered it, and is gathered from there
-// by place: by neighbouring partitions from a window that the L2 cache holds.
+// Source: keys, which have a lane of their own, and each row's position in that
+// buffer. Payload stays in the first pass's buffer and is gathered by position:
+// neighbouring partitions gather from a window that fits the L2 cache.
 template <int KW>
 struct PlaceSource : Parents {
   using Parents::Parents;
@@ -126,27 +125,27 @@ struct PlaceSource : Parents {
   }
 };
 
-// Dynamic shared memory: the tile ordered by partition, each partition padded
-// to units; the rows left over; the partition of each unit.
+// Dynamic shared memory: the tile ordered by partition, each partition padded to
+// units; the remainders; the partition of each unit.
 template <int W, int N, int A, int FAN>
 struct ScatterLayout {
   static constexpr int slots = N + 2 * FAN * (A - 1), kept = slots * W * 4, units = kept + (A > 1 ? FAN * A * W * 4 : 0),
                        bytes = units + (A > 1 ? (slots / A + 15) / 16 * 16 : 0);
 };
 
-// Where a pass writes: a row goes to partition (hash >> shift) & mask of its
-// tile's parent; cursor[parent * (mask + 1) + partition] is that one's next
-// free row from the front, tail[...] the row after its last free one. Rows are
-// numbered through all partitions: here they lie in one buffer by that number.
+// Where a pass writes. A row goes to partition (hash >> shift) & mask of its tile's
+// parent. cursor[parent * (mask + 1) + partition] is that partition's next free row
+// from the front, tail[...] the row after its last free one. Rows are numbered
+// through all partitions; this target stores them in one buffer by that number.
 struct Target {
   char* rows;
   uint64_t capacity;
   uint32_t *cursor, *tail;
   int shift;
   uint32_t mask;
-  // A tile's rows go to the partitions from `first` on; a thread for each.
+  // Called by one thread per partition when a tile's partitions begin at number `first`.
   __device__ __forceinline__ void enter(uint32_t first) const {}
-  // Writes row number `row`, of the given one of those partitions.
+  // Writes row number `row` of the given partition of the tile.
   template <int W>
   __device__ __forceinline__ void put(uint32_t partition, uint32_t row, const Row<W>& r) const {
     Lanes<W>::store(rows, capacity, row, r, Write());
@@ -182,9 +181,9 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
   char* keep = stage + Layout::kept;
   uint8_t* unit_partition = reinterpret_cast<uint8_t*>(stage + Layout::units);
   struct Run {
-    uint32_t limit;   // slots below it are written,
-    uint32_t target;  // to target + slot
-    uint32_t keep;    // the others are kept, in keep + slot
+    uint32_t limit;   // slots below it are written
+    uint32_t target;  // to row target + slot;
+    uint32_t keep;    // the others are kept, as remainder keep + slot
     uint32_t unused;
   };
   __shared__ Run run[FAN];
@@ -206,7 +205,7 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
     if (threadIdx.x < FAN) count[threadIdx.x] = 0, left[threadIdx.x] = 0;
     __syncthreads();
     if constexpr (A > 1) {
-      const uint32_t each = total / gridDim.x, more = total % gridDim.x;  // that many blocks have one more
+      const uint32_t each = total / gridDim.x, more = total % gridDim.x;  // the first `more` blocks take one more
       tile = each * blockIdx.x + min(more, blockIdx.x), last_tile = tile + each + (blockIdx.x < more), tile_step = 1;
     } else {
       tile = blockIdx.x, last_tile = total, tile_step = gridDim.x;
@@ -222,9 +221,9 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
 
   Row<W> row[IPT];
   uint32_t parent = 0, rows = 0;
-  uint32_t skipped = 0;  // a bit a row of the thread
+  uint32_t skipped = 0;  // one bit per row of the thread
   static_assert(!Source::selective || IPT <= 32);
-  // Loads this block's next tile; false: there is none.
+  // Loads this block's next tile; false if there is none.
   auto fetch = [&]() {
     if (tile >= last_tile) return false;
     while (tile >= first_tile[parent + 1]) parent++;
@@ -248,7 +247,7 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
 
   for (bool more = fetch(); more;) {
     const uint32_t n = rows, hot = hot_next, here = parent;
-    uint32_t rank[IPT];  // partition and rank in it, then slot in the tile
+    uint32_t rank[IPT];  // first partition and rank, later the slot in the tile
 #pragma unroll
     for (int j = 0; j < IPT; j++) {
       const bool valid = threadIdx.x + j * T < n && !(skipped >> j & 1);
@@ -279,13 +278,13 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
         all = kept + c;
         ready = all / A * A;
         over = all - ready;
-        if (ready) claimed = atomicAdd(&cursor[here * (mask + 1) + threadIdx.x], ready);  // needed only when the tile is written
+        if (ready) claimed = atomicAdd(&cursor[here * (mask + 1) + threadIdx.x], ready);  // used only when the tile is written
       }
       if (threadIdx.x == 0) hot_next = ~0u;
       begin = block_exclusive<T>((all + A - 1) / A * A, sums, total);
       if (threadIdx.x <= mask) {
         offset[threadIdx.x] = begin + kept;
-        if (all - kept > N / 8) atomicExch(&hot_next, threadIdx.x);  // any one of them
+        if (all - kept > N / 8) atomicExch(&hot_next, threadIdx.x);  // any of several will do
       }
       if (threadIdx.x == 0) slots_used = total;
     }
@@ -299,7 +298,7 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
 #pragma unroll
     for (int j = 0; j < IPT; j++)
       if ((n == N || threadIdx.x + j * T < n) && !(skipped >> j & 1)) Lanes<W>::store(stage, S, rank[j], row[j], Shared());
-    // The rows left over by the last tile come first in their partitions.
+    // The last tile's remainders come first in their partitions.
     for (uint32_t i = threadIdx.x; A > 1 && i < (mask + 1) * A; i += T) {
       const uint32_t p = i / A, k = i % A, kept = left[p];
       if (k < kept) {
@@ -318,8 +317,8 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
     if (threadIdx.x <= mask) left[threadIdx.x] = over;
     const uint32_t used = slots_used;
     more = fetch();
-    // A group of slots at a time, each step for all of the group. Slots of a
-    // partition's padding are kept too, beyond what `left` counts.
+    // Handles a group of slots, phase by phase. Padding slots are kept too, beyond
+    // the number in `left`.
     auto write = [&](uint32_t i, auto check) {
       Row<W> r[G];
       uint4 of[G];

@@ -1,18 +1,17 @@
-// Stable compaction in one pass: the numbers of the rows that are taken, in
-// order.
+// Stable compaction in one pass: the numbers of the selected rows, in order.
 //
-// Blocks draw tiles of rows, in order; block/lookback.cuh says how a tile learns how
-// many rows the tiles before it take.
+// Blocks draw tiles of rows in order; block/lookback.cuh explains how a tile learns
+// the number of rows selected before it.
 //
-// Bound: reads what decides about a row, writes 4 bytes for each that is taken.
+// Bound: reads the predicate's inputs, writes 4 bytes per selected row.
 #pragma once
 #include "block/lookback.cuh"
 #include "block/scan.cuh"
 
 namespace gj {
 
-// One warp: publishes a tile's rows and returns those of the tiles before it,
-// looking at 32 of them at a time. The states are zero before the launch.
+// One warp: publishes a tile's count and returns the sum of all tiles before it,
+// reading 32 states at a time. The states are zero before the launch.
 __device__ __forceinline__ uint64_t sum_before(uint64_t* state, uint64_t tile, uint64_t own) {
   const uint32_t lane = threadIdx.x & 31;
   if (lane == 0) Status::store(state + tile, tile ? Status::own(0, own) : Status::upto(0, own));
@@ -20,7 +19,7 @@ __device__ __forceinline__ uint64_t sum_before(uint64_t* state, uint64_t tile, u
   for (uint64_t at = tile; at > 0;) {
     const uint64_t word = at > lane ? Status::load(state + at - 1 - lane) : Status::upto(0, 0);
     const uint32_t known = __ballot_sync(~0u, word != 0), ends = __ballot_sync(~0u, Status::is_upto(0, word));
-    // Lanes up to the first that knows all before it, or below the first that knows nothing.
+    // Lanes up to the first with an inclusive sum, or before the first without any state.
     const uint32_t run = min(ends ? __ffs(ends) : 32, ~known ? __ffs(~known) - 1 : 32);
     uint64_t v = lane < run ? word & Status::value_mask : 0;
 #pragma unroll
@@ -34,7 +33,7 @@ __device__ __forceinline__ uint64_t sum_before(uint64_t* state, uint64_t tile, u
 }
 
 // T threads, tiles of T * IPT rows. scan: uint64[1 + tiles], zero before the
-// launch. take(row) decides, put(row, place) writes.
+// launch. take(row) is the predicate; put(row, place) writes a selected row.
 template <int T, int IPT, class Take, class Put>
 __device__ __forceinline__ void select_rows(uint64_t rows, uint64_t* scan, uint64_t* total, Take take, Put put) {
   constexpr int N = T * IPT, W = T / 32;

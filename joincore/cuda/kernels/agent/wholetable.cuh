@@ -1,9 +1,9 @@
-// One hash table of all build rows in global memory, for joins without
-// partitions: a counting sort of the rows by bucket, as SharedTable is one of a
-// chunk. Three kernels make it: count, starts, place.
+// One hash table of all build rows in global memory, for joins without partitions:
+// a counting sort of the rows by bucket, as SharedTable is for a chunk. Three
+// kernels build it: count, starts, place.
 //
-// Bound: random sectors, three a build row and two or three a probe row; while
-// the table fits in the L2 cache that costs about as much as a pass.
+// Bound: random sectors, three a build row and two or three a probe row. While the
+// table fits the L2 cache, that costs about as much as a partition pass.
 #pragma once
 #include "agent/select.cuh"
 #include "block/table.cuh"
@@ -46,8 +46,8 @@ class WholeTable {
   gj_table t_;
 };
 
-// Counts the rows of each bucket into `ends`, which is zero before, and notes
-// the longest.
+// Counts the rows of each bucket into `ends`, zero before, and finds the longest
+// bucket.
 template <int KW>
 __device__ __forceinline__ void count_buckets(const gj_table* table) {
   const gj_table t = *table;
@@ -62,7 +62,7 @@ __device__ __forceinline__ void count_buckets(const gj_table* table) {
   if ((threadIdx.x & 31) == 0 && longest) atomicMax(reinterpret_cast<unsigned long long*>(t.longest), longest);
 }
 
-// Turns the counts into where buckets start. T threads, tiles of T * 4 buckets.
+// Turns the counts into bucket starts. T threads, tiles of T * 4 buckets.
 template <int T>
 __device__ __forceinline__ void start_buckets(const gj_table* table, uint64_t* scan) {
   const gj_table t = *table;
@@ -91,7 +91,7 @@ __device__ __forceinline__ void start_buckets(const gj_table* table, uint64_t* s
   }
 }
 
-// Moves the rows to their buckets; where a bucket started it then ends.
+// Moves the rows to their buckets; this turns each bucket's start into its end.
 template <int KW>
 __device__ __forceinline__ void place_rows(const gj_table* table) {
   const gj_table t = *table;

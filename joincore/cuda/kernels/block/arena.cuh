@@ -1,11 +1,11 @@
-// Room for a result whose size nobody knows beforehand, in one pass.
+// Output space for a result of unknown size, in one pass.
 //
-// The output is cut into chunks of output_chunk rows. A block owns one chunk
-// at a time; its warps claim rows of it with one shared-memory atomic, and the
-// warp that crosses the end takes the block's next chunk from the global
-// counter, so the counter is touched once a chunk. A claim that crosses lies
-// in both chunks: every chunk but a block's last is full. close_output moves
-// rows into what the last chunks left free.
+// The output is divided into chunks of output_chunk rows. A block owns one chunk at
+// a time; its warps claim rows in it with one shared-memory atomic. The warp whose
+// claim crosses the chunk's end takes the block's next chunk from the global
+// counter, which is thus touched once per chunk. A crossing claim uses both
+// chunks, so every chunk but a block's last is full. close_output moves rows into
+// the free ends of the last chunks.
 //
 // Rows beyond the capacity are counted, not written.
 #pragma once
@@ -56,7 +56,7 @@ __device__ __forceinline__ Claim claim_rows(unsigned long long* state, const gj_
   return {base, rest, first, fits};
 }
 
-// Moves a value of so many bytes within a column whose values are `stride` apart.
+// Moves one value within a column whose values are `stride` bytes apart.
 __device__ __forceinline__ void move_value(uint64_t column, uint64_t stride, uint64_t bytes, uint64_t target, uint64_t source) {
   auto move = [&](auto* base) {
     using V = std::remove_pointer_t<decltype(base)>;
@@ -71,12 +71,12 @@ __device__ __forceinline__ void move_value(uint64_t column, uint64_t stride, uin
   }
 }
 
-// Makes the result dense: rows behind its end move into the free ends of the
-// blocks' last chunks. Any number of blocks of T threads. bytes: the width of
-// each side's columns; 0: its fields.
+// Makes the result dense: moves rows from behind its end into the free ends of the
+// blocks' last chunks. Any number of blocks of T threads. bytes: the width of each
+// side's columns, or 0 if the side has fields.
 template <int T>
 __device__ __forceinline__ void close_output(const gj_join* join, const int key_bytes, const int (&columns)[2], const int (&bytes)[2]) {
-  constexpr int M = 1024;  // blocks of the match at most
+  constexpr int M = 1024;  // maximum number of match blocks
   static_assert(T == M);
   __shared__ uint64_t sums[32];
   __shared__ uint32_t used[M + 2], hole[M + 1], tail[M + 2];
@@ -89,7 +89,7 @@ __device__ __forceinline__ void close_output(const gj_join* join, const int key_
   const uint32_t my_free = size - (uint32_t)mine;
   uint64_t all_free, all;
   block_exclusive<T>((uint64_t)my_free, sums, all_free);
-  const uint64_t rows = chunks * size - all_free;  // the dense end
+  const uint64_t rows = chunks * size - all_free;  // the end of the dense result
   if (blockIdx.x == 0 && t == 0) counters[GJ_OUTPUT_ROWS] = rows;
   if (chunks * size > join->output_capacity || all_free == 0) return;
 
@@ -102,7 +102,7 @@ __device__ __forceinline__ void close_output(const gj_join* join, const int key_
   const uint32_t moves = (uint32_t)all;
   if (t == 0) hole[M] = moves;
 
-  // Rows behind the end, by chunk: at most one chunk a tail and one that the end cuts.
+  // Rows behind the end, by chunk: each chunk is a tail or the one chunk that the end cuts.
   const uint64_t first_chunk = rows / size;
   for (uint32_t i = t; i < M + 2; i += T) used[i] = first_chunk + i < chunks ? size : 0;
   __syncthreads();
@@ -116,7 +116,7 @@ __device__ __forceinline__ void close_output(const gj_join* join, const int key_
   __syncthreads();
 
   for (uint32_t k = blockIdx.x * T + t; k < moves; k += gridDim.x * T) {
-    uint32_t h = 0, c = 0;  // the last with hole[h] <= k, and tail[c] <= k
+    uint32_t h = 0, c = 0;  // the last indexes with hole[h] <= k and tail[c] <= k
     for (uint32_t d = M / 2; d; d /= 2) {
       if (hole[h + d] <= k) h += d;
     }

@@ -1,9 +1,9 @@
 // A hash table of a chunk of build rows with their payload, in shared memory.
 //
-// The rows are ordered by bucket (counting sort); a bucket's entry is 13 bits of
+// The rows are ordered by bucket (counting sort). A bucket's entry is 13 bits of
 // first row and 3 of row count (7: read the next entry), so a probe reads one
-// entry and the keys of its bucket, which lie side by side. Every key of the
-// bucket is compared: uniqueness is never assumed.
+// entry and the bucket's keys, which are contiguous. Every key of the bucket is
+// compared: keys need not be unique.
 #pragma once
 #include "block/hash.cuh"
 #include "block/scan.cuh"
@@ -15,7 +15,7 @@ struct Bucket {
   uint32_t first, rows;
 };
 
-// The first N words of a row, which are its key's.
+// The first N words of a row: its key.
 template <int N, int W>
 __device__ __forceinline__ Row<N> head(const Row<W>& r) {
   Row<N> key;
@@ -31,7 +31,7 @@ __device__ __forceinline__ bool same_key(const Row<KW>& a, const Row<KW>& b) {
   return same;
 }
 
-// KW key words, PW of payload, C rows at most, NB buckets.
+// KW key words, PW payload words, at most C rows, NB buckets.
 template <int KW, int PW, int C, int NB>
 class Buckets {
   static_assert(C < 1 << 13 && (NB & (NB - 1)) == 0 && NB % 8 == 0);
@@ -41,12 +41,12 @@ class Buckets {
 
   __device__ explicit Buckets(char* memory) : base_(memory) {}
 
-  // Builds it of n > 0 rows that begin at `at` in a buffer. All T threads of the
-  // block, between barriers.
+  // Builds the table from n > 0 rows that begin at `at` in a buffer. All T threads
+  // of the block, between barriers.
   template <int T>
   __device__ __forceinline__ void build(const char* from, uint64_t capacity, uint64_t at, uint32_t n, uint32_t* sums) const {
     constexpr int W = KW + PW, R = (C + T - 1) / T, WORDS = NB / 2, P = (WORDS + T - 1) / T;
-    uint32_t* const pair = reinterpret_cast<uint32_t*>(base_ + entries);  // two buckets a word
+    uint32_t* const pair = reinterpret_cast<uint32_t*>(base_ + entries);  // two buckets per word
 #pragma unroll
     for (int i = 0; i < P; i++)
       if (threadIdx.x + i * T < WORDS) pair[threadIdx.x + i * T] = 0;
@@ -95,12 +95,12 @@ class Buckets {
       }
   }
 
-  // Where the rows with the key are, if there are any; 7 rows are 7 or more.
+  // The rows that may have the key. A count of 7 means 7 or more.
   __device__ __forceinline__ Bucket bucket(const Row<KW>& key) const {
     const uint32_t e = entry(number(key));
     return {e & 0x1fff, e >> 13};
   }
-  // The same, with all rows; n: the rows of the table.
+  // The same with the exact count. n: rows of the table.
   __device__ __forceinline__ Bucket whole_bucket(const Row<KW>& key, uint32_t n) const {
     const uint32_t b = number(key), e = entry(b), first = e & 0x1fff, rows = e >> 13;
     return {first, rows < 7 ? rows : (b + 1 < NB ? entry(b + 1) & 0x1fff : n) - first};

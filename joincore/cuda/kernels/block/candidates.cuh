@@ -1,8 +1,7 @@
-// What a warp of the match does: it takes 32 probe rows at a time and goes
-// through all their candidates, one a lane, whichever row they belong to. Keys
-// are compared, then the condition is evaluated; flags say what follows for a
-// pair that passes. Pairs go through a stage in shared memory to a region that
-// one counter hands out.
+// The match as one warp runs it: it takes 32 probe rows at a time and distributes
+// all their candidates over the lanes, regardless of the row. It compares keys,
+// then evaluates the condition; flags say what happens to a pair that passes. Pairs
+// are staged in shared memory and written to a region that one counter allocates.
 #pragma once
 #include "block/program.cuh"
 #include "block/scan.cuh"
@@ -13,13 +12,13 @@
 namespace gj {
 
 constexpr uint32_t no_group = ~0u, stage_rows = 160;
-constexpr uint32_t short_bucket = 8;  // up to so many candidates a lane goes through on its own
+constexpr uint32_t short_bucket = 8;  // up to this many candidates a lane searches alone
 
-// A warp between two steps of 32 candidates.
+// The state of a warp between two rounds of 32 candidates.
 struct WarpState {
-  uint32_t group, next;  // probe rows of the range that it is at and will be at; no_group: none yet
-  uint32_t done;         // candidates of the group
-  uint32_t staged;       // pairs in its stage
+  uint32_t group, next;  // current and next 32 probe rows of the range; no_group: none yet
+  uint32_t done;         // candidates of the group that are finished
+  uint32_t staged;       // pairs in the stage
 };
 
 template <int WARPS>
@@ -27,12 +26,12 @@ struct BlockState {
   MatchItem item;
   uint32_t next_group;
   uint32_t suspended;
-  uint32_t unfinished;  // of the item: a row has not found a partner
+  uint32_t unfinished;  // of the item: some row has no partner yet
   uint32_t unused;
   WarpState warp[WARPS];
 };
 
-// What a warp does. T threads a block.
+// The operations of a warp. T threads per block.
 template <int KW, class Table, int T>
 class Warp {
  public:
@@ -40,7 +39,7 @@ class Warp {
       : m_(m), job_(job), block_(block), table_(table), lane_(threadIdx.x & 31), state_(block.warp[threadIdx.x / 32]),
         build_stage_(reinterpret_cast<uint32_t*>(stages) + threadIdx.x / 32 * 2 * stage_rows), probe_stage_(build_stage_ + stage_rows) {}
 
-  // Goes through the item's groups of probe rows; false: the region is full.
+  // Processes the item's groups of probe rows. False: the region is full.
   __device__ __forceinline__ bool match() {
     uint32_t group = state_.group, next = state_.next, done = state_.done, staged = state_.staged;
     __syncwarp();  // the state has been read by all lanes before it is written
@@ -59,14 +58,14 @@ class Warp {
     return fits;
   }
 
-  // Notes whether a row of the item's chunk has no partner yet.
+  // Records whether a row of the item's chunk has no partner yet.
   __device__ __forceinline__ void check_build_marks() const {
     bool all = true;
     for (uint32_t i = threadIdx.x; i < block_.item.build_rows && all; i += T) all = marked(reinterpret_cast<const uint32_t*>(m_.build_marks), table_.row(i));
     if (!all) atomicOr(&block_.unfinished, 1u);
   }
 
-  // Writes what is left in the stage.
+  // Writes the pairs left in the stage.
   __device__ __forceinline__ bool drain() {
     uint32_t staged = state_.staged;
     __syncwarp();
@@ -90,15 +89,15 @@ class Warp {
     return r;
   }
 
-  // 32 probe rows: lane l has the l-th, whose candidates are n slots from first on.
+  // 32 probe rows: lane l has row l, with n candidate slots from `first` on.
   struct Group {
     KeyWords<KW> key;
     uint32_t row, first, n;
-    uint32_t found;  // a bit for each that has a partner, the same for all lanes
+    uint32_t found;  // one bit per row that has a partner; the same in all lanes
   };
 
-  // The candidates of 32 probe rows, from `done` on; false: the region is full
-  // and `done` is how far it came.
+  // The candidates of 32 probe rows, from `done` on. False: the region is full, and
+  // `done` is the number of finished candidates.
   __device__ __forceinline__ bool candidates(uint32_t at, const Row<KW + 1>& row, uint32_t& done, uint32_t& staged) {
     const bool once = m_.flags == GJ_MARK_BUILD && !m_.condition, valid = at + lane_ < block_.item.probe_rows;
     uint32_t* probe_marks = reinterpret_cast<uint32_t*>(m_.probe_marks);
@@ -119,8 +118,8 @@ class Warp {
     return fits;
   }
 
-  // Where buckets are short and no row has its key in them more than once, each
-  // lane looks for its own partner; false: nothing has been done.
+  // If buckets are short and contain each key at most once, each lane searches its
+  // own row's partner. False: these conditions do not hold, and nothing was done.
   __device__ __forceinline__ bool one_each(Group& g, uint32_t& staged) {
     const uint32_t longest = __reduce_max_sync(~0u, g.n);
     if (longest > short_bucket) return false;
@@ -132,13 +131,13 @@ class Warp {
     return true;
   }
 
-  // All candidates of all rows, 32 at a time, one a lane.
+  // All candidates of all rows, 32 at a time, one per lane.
   __device__ __forceinline__ bool all(Group& g, uint32_t& done, uint32_t& staged) {
     const uint32_t upto = warp_inclusive(g.n), total = __shfl_sync(~0u, upto, 31);
     while (done < total) {
       if (!reserve(staged)) return false;
       const uint32_t want = min(done + lane_, total - 1);
-      const uint32_t source = warp_owner(upto, want);  // whose candidate a lane's is
+      const uint32_t source = warp_owner(upto, want);  // the lane whose candidate this is
       if (m_.flags & GJ_FIRST) {
         const uint32_t s = __shfl_sync(~0u, source, 0);
         if (g.found >> s & 1) {
@@ -158,8 +157,8 @@ class Warp {
     return true;
   }
 
-  // One pair a lane, of equal normalised keys where `hit`: what flags say
-  // follows for those that pass. The stage has room for 32.
+  // One pair per lane, with equal normalised keys if `hit`: checks it and does what
+  // the flags ask for. The stage has space for 32 pairs.
   __device__ __forceinline__ void pairs(bool hit, uint32_t slot, uint32_t probe_row, uint32_t source, Group& g, uint32_t& staged) {
     const Pair pair{hit ? table_.row(slot) : 0, probe_row};
     if (m_.condition) {
@@ -171,9 +170,9 @@ class Warp {
     if (m_.flags & GJ_PAIRS) stage(hit, pair, staged);
   }
 
-  // Where only marks of build rows are wanted, a key is looked up once: of
-  // equal keys one lane does it, and one that has been looked up is not again.
-  // Moves `first` to the key's first row, which is what `covered` marks.
+  // When only marks of build rows are wanted, each key is looked up once: one lane
+  // acts for all lanes with equal keys, and keys looked up before are skipped.
+  // Moves `first` to the key's first row, which is the row that `covered` marks.
   __device__ __forceinline__ uint32_t uncovered(Group& g) const {
     uint64_t k = g.key.word[0];
     if constexpr (KW == 2) k |= (uint64_t)g.key.word[1] << 32;
@@ -197,17 +196,17 @@ class Warp {
     __syncwarp();
   }
 
-  // Makes room for 32 pairs in the stage.
+  // Makes space for 32 pairs in the stage.
   __device__ __forceinline__ bool reserve(uint32_t& staged) { return staged <= stage_rows - 32 || flush(staged, staged & ~31u); }
 
-  // Writes the first n of the staged pairs; false: the region has no room.
+  // Writes the first n staged pairs. False: the region has no space for them.
   __device__ __forceinline__ bool flush(uint32_t& staged, uint32_t n) {
     if (n == 0) return true;
     unsigned long long* progress = reinterpret_cast<unsigned long long*>(m_.progress);
     unsigned long long at = 0;
     if (lane_ == 0) {
       at = atomicAdd(&progress[GJ_CLAIMED], (unsigned long long)n);
-      // Nothing that is claimed later fits: what is written ends here.
+      // No later claim fits either: the written pairs end here.
       if (at + n > m_.capacity) atomicMin(&progress[GJ_LIMIT], at);
     }
     at = __shfl_sync(~0u, at, 0);
@@ -216,7 +215,7 @@ class Warp {
       __stcs(reinterpret_cast<uint32_t*>(m_.build) + at + i, build_stage_[i]);
       __stcs(reinterpret_cast<uint32_t*>(m_.probe) + at + i, probe_stage_[i]);
     }
-    const uint32_t rest = staged - n;  // below 32, or n is all
+    const uint32_t rest = staged - n;  // below 32, or n is everything
     uint32_t b = 0, p = 0;
     if (lane_ < rest) b = build_stage_[n + lane_], p = probe_stage_[n + lane_];
     __syncwarp();

@@ -1,4 +1,4 @@
-// A truth value that a generic lambda knows when it is compiled.
+// A compile-time truth value to pass to generic lambdas.
 #pragma once
 
 namespace gj {

@@ -1,15 +1,15 @@
-// Writes a result's columns in whole lines.
+// Writes a result's columns in whole sectors.
 //
-// A store that covers part of a 32-byte sector costs an H200 about as much as
-// two whole ones (copying 4-byte values: 3.4 TB/s aligned, 1.8 shifted by one).
-// So a warp keeps the rows that do not fill 32 in registers, lane l the l-th,
-// and writes only groups of 32 rows at multiples of 32; what is left at the
-// kernel's end goes out as it is.
+// On an H200, storing part of a 32-byte sector costs about as much as storing two
+// whole ones (copying 4-byte values: 3.4 TB/s aligned, 1.8 shifted by one value).
+// A warp therefore keeps the rows that do not fill a group of 32 in registers, row
+// l in lane l, and writes only groups of 32 rows at multiples of 32. The remainder
+// is written at the kernel's end.
 //
-// Where most rows that a warp looks at are put out, put() orders them column by
-// column in shared memory; append() has lanes take few rows one by one. Payload
-// that came by row id is gathered where its row is written: ids never go through
-// memory, and the reads overlap with the rest of the match.
+// put() orders rows column by column in shared memory, for when most of a warp's
+// rows are emitted; append() takes few rows, one per lane. Payload that comes by
+// row id is gathered when its row is written: ids never go through memory, and the
+// reads overlap with the rest of the match.
 #pragma once
 #include "block/arena.cuh"
 #include "layout/join.h"
@@ -18,13 +18,13 @@
 
 namespace gj {
 
-// B and S are the Payload of the build and of the probe side.
+// B and S are the payload kinds of the build and the probe side.
 template <int KW, class B, class S>
 struct Emitter {
-  uint32_t kept;  // rows in registers, the same for all lanes
+  uint32_t kept;  // rows in registers; the same in all lanes
   uint32_t key[KW], build[B::words ? B::words : 1], probe[S::words ? S::words : 1];
 
-  // Bytes of shared memory a warp needs for n rows a lane.
+  // Bytes of shared memory that a warp needs for n rows per lane.
   __host__ __device__ static constexpr int stage_bytes(int n) {
     return 32 * (n + 1) * 4 * (KW > 1 || (B::words && B::unit > 1) || (S::words && S::unit > 1) ? 2 : 1);
   }
@@ -35,8 +35,8 @@ struct Emitter {
     for (auto& w : probe) w = 0;
   }
 
-  // N rows a lane: those with a bit of mask set. k, b and s give the words of
-  // row j's key, build and probe values. All lanes call it.
+  // Emits N rows per lane: those whose bit in mask is set. k, b and s return the
+  // words of row j's key, build values and probe values. All lanes call it.
   template <int N, class Key, class Build, class Probe>
   __device__ __forceinline__ void put(const gj_join& job, unsigned long long* claim, uint32_t* stage, const uint32_t (&mask)[N], Key k, Build b, Probe s) {
     const uint32_t lane = threadIdx.x & 31;
@@ -57,7 +57,7 @@ struct Emitter {
     kept = all - groups * 32;
   }
 
-  // n more rows: load(i, key, build, probe) gives a lane the words of the i-th.
+  // Emits n more rows: load(i, key, build, probe) gives a lane the words of row i.
   // All lanes call it.
   template <class Load>
   __device__ __forceinline__ void append(const gj_join& job, unsigned long long* claim, uint32_t n, Load load) {
@@ -94,7 +94,7 @@ struct Emitter {
   }
 
  private:
-  // Writes the row that the lane has.
+  // Writes the lane's row.
   __device__ __forceinline__ void write_row(const gj_join& job, uint64_t row) const {
     if (job.output_key) write<KW>(job.output_key, row, key);
     write_side<B>(job.side[0], job.output_column[0], row, build);
@@ -184,7 +184,7 @@ struct Emitter {
           from_stage<CW>(stage, g * 32 + lane, w);
           write<CW>(to, g * 32, w);
         }
-    } else {  // across two chunks
+    } else {  // the group crosses two chunks
       for (uint32_t g = 0; g < groups; g++) {
         from_stage<CW>(stage, g * 32 + lane, w);
         write<CW>(to, rows.at(g * 32 + lane), w);
@@ -192,7 +192,7 @@ struct Emitter {
     }
   }
 
-  // Orders one column's new and kept values in shared memory, has the full groups written, keeps the rest.
+  // Orders a column's new and kept values in shared memory, writes the full groups and keeps the rest.
   template <int CW, int N, class Value, class Out>
   __device__ __forceinline__ void column(bool fits, uint32_t* stage, uint32_t groups, const uint32_t (&slot)[N], uint32_t* keep, Value value, Out out) const {
     const uint32_t lane = threadIdx.x & 31;

@@ -1,16 +1,16 @@
-// The one hash of a key: a bijective finaliser whose bit fields are disjoint.
-// The top bits of `part` number the partition (first pass, then second pass
-// below it); the bottom bits of `table` number the bucket inside it. No key
-// value is special.
+// The hash of keys: a bijective finaliser whose result has disjoint bit fields.
+// The top bits of `part` number the partition (first pass, then second pass below
+// it); the bottom bits of `table` number the bucket inside it. No key value is
+// special.
 //
-// The key is mixed with a seed first, so that nobody can choose keys which all
-// fall into one partition or bucket. The seed is one for all modules: what one
-// kernel has hashed another one finds. It lies in constant memory, where the
-// instruction that mixes it in reads it: it takes no register.
+// The key is first mixed with a random seed, so that an adversary cannot choose
+// keys that all fall into one partition or bucket. All modules have the same seed,
+// because kernels of different modules must agree on the hash. It is in constant
+// memory: the mixing instruction reads it there and needs no register for it.
 #pragma once
 #include <stdint.h>
 
-// The driver sets it in each module that it loads (joincore/cuda/driver).
+// Set by the driver package in each module that it loads.
 extern "C" {
 __constant__ uint64_t gj_hash_seed;
 }
@@ -22,7 +22,7 @@ struct Hash {
   uint32_t table;
 };
 
-// Key of one 4-byte word.
+// A key of one 4-byte word.
 __device__ __forceinline__ Hash hash_words(const uint32_t (&key)[1]) {
   uint32_t x = key[0] ^ (uint32_t)gj_hash_seed;
   x ^= x >> 16;
@@ -33,7 +33,7 @@ __device__ __forceinline__ Hash hash_words(const uint32_t (&key)[1]) {
   return {x, x};
 }
 
-// The finaliser alone, of what is seeded already.
+// The finaliser alone, for values that already contain the seed.
 __device__ __forceinline__ Hash finish(uint64_t x) {
   x ^= x >> 32;
   x *= 0xd6e8feb86659fd93ull;
@@ -43,7 +43,7 @@ __device__ __forceinline__ Hash finish(uint64_t x) {
   return {(uint32_t)(x >> 32), (uint32_t)x};
 }
 
-// Key of two words, low word first.
+// A key of two words, low word first.
 __device__ __forceinline__ Hash hash_words(const uint32_t (&key)[2]) {
   return finish(((uint64_t)key[1] << 32 | key[0]) ^ gj_hash_seed);
 }

@@ -1,14 +1,14 @@
-// Decoupled look-back: how blocks that draw their tiles in order learn the sum
-// over all tiles before theirs without a pass of its own (Merrill, Garland:
-// Single-pass Parallel Prefix Scan with Decoupled Look-back).
+// Decoupled look-back: blocks that draw their tiles in order learn the sum over
+// all tiles before theirs without an extra pass (Merrill, Garland: Single-pass
+// Parallel Prefix Scan with Decoupled Look-back).
 //
-// A tile's status word is tag << 56 | value. `epoch` tells the uses of one
-// array apart: words of other epochs count as not written. A tile writes its own sum
-// first, then the sum up to and with it.
+// A tile's status word is tag << 56 | value. `epoch` distinguishes the uses of one
+// array: words of other epochs count as not written. A tile publishes its own sum
+// first, then the inclusive sum.
 //
-// No other memory is passed with a status, so relaxed accesses are enough.
-// A block that draws tile t runs, and so do those of all tiles before t: the
-// wait ends whatever the number of resident blocks.
+// No other data is published with a status, so relaxed accesses suffice. The block
+// that draws tile t is resident, and so are those of all tiles before t: the wait
+// ends for any number of resident blocks.
 #pragma once
 #include <stdint.h>
 
@@ -39,8 +39,8 @@ struct Status {
   }
 };
 
-// The sum over the tiles before `tile`, for one thread. Words of a tile lie
-// `stride` apart; the first tile has written its upto word without a look back.
+// The sum over the tiles before `tile`, for one thread. A tile's words are `stride`
+// apart. The first tile publishes its inclusive sum without a look-back.
 __device__ __forceinline__ uint64_t look_back(const uint64_t* status, uint64_t tile, uint64_t first, uint64_t stride, uint32_t epoch) {
   constexpr int U = 4;  // words in flight
   uint64_t sum = 0;

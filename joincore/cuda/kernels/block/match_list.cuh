@@ -1,9 +1,9 @@
-// What a warp of a listed match does with the probe rows that it has.
+// Matches a warp's probe rows through a list of matches in shared memory.
 //
-// What is found is listed in shared memory, an entry a match: the number of the
-// probe row among those that the warp has and the slot of the build row. Only what
-// is listed is read further, a lane an entry: a row without a match costs no more
-// than the search for its key. Rows with several matches are listed 32 matches at
+// An entry holds the probe row's number among the warp's rows and the build row's
+// slot. After the search only listed matches are processed, one entry per lane, so
+// a row without a match costs no more than the search for its key. Rows with
+// several matches are listed 32 matches at a time.
 // a time.
 #pragma once
 #include "block/buckets.cuh"
@@ -14,8 +14,8 @@
 
 namespace gj {
 
-// KW key words; B, S: the payload of build and probe rows; C, NB: rows and
-// buckets of the table; IPT probe rows a lane.
+// KW key words; B, S: payload kinds of build and probe rows; C, NB: rows and
+// buckets of the table; IPT probe rows per lane.
 template <int KW, class B, class S, int C, int NB, int IPT>
 struct Step {
   static constexpr int PB = B::words, PS = S::words, WS = KW + PS, rows = 32 * IPT;
@@ -27,11 +27,11 @@ struct Step {
   const Table& table;
   Emitter<KW, B, S>& out;
   uint32_t* list;
-  uint32_t build_rows;  // of the table
-  const char* probe;    // the rows
-  uint32_t exist;       // as many of the lane's
+  uint32_t build_rows;  // rows of the table
+  const char* probe;    // the warp's probe rows
+  uint32_t exist;       // how many of the lane's IPT rows exist
 
-  // Joins them.
+  // Joins the warp's probe rows.
   __device__ __forceinline__ void join() const {
     const uint32_t lane = threadIdx.x & 31;
     uint32_t slot[IPT];
@@ -61,8 +61,8 @@ struct Step {
 
   __device__ __forceinline__ Row<KW> key(uint32_t i) const { return head<KW>(row(i)); }
 
-  // Finds a match of each of the lane's rows; returns whether a row of the warp
-  // has several.
+  // Finds one match for each of the lane's rows; returns whether any row of the
+  // warp has several.
   __device__ __forceinline__ bool find(uint32_t (&slot)[IPT]) const {
     const uint32_t lane = threadIdx.x & 31;
     Bucket bucket[IPT];
@@ -71,7 +71,7 @@ struct Step {
       bucket[j] = table.bucket(key(j * 32 + lane));
       if (j >= exist) bucket[j].rows = 0;
     }
-    // Most buckets have at most three rows: compared without a loop.
+    // Most buckets have at most three rows, which are compared without a loop.
     bool several = false;
     uint32_t longest = 0;
 #pragma unroll
@@ -99,7 +99,7 @@ struct Step {
     return __any_sync(~0u, several);
   }
 
-  // 32 rows at a time; their matches are listed 32 at a time, in order.
+  // Takes 32 rows at a time; lists and emits their matches in order, 32 at a time.
   __device__ __forceinline__ void join_several() const {
     const uint32_t lane = threadIdx.x & 31;
 #pragma unroll 1
@@ -121,7 +121,7 @@ struct Step {
         uint32_t s = __shfl_sync(~0u, first, source), skip = want - (__shfl_sync(~0u, upto, source) - of);
         if (end - s + 1 == of) {
           s += skip;
-        } else {  // rows of other keys lie between the matches
+        } else {  // rows of other keys separate the matches
           const Row<KW> wanted = key(j * 32 + source);
           while (true) {
             while (!table.same(s, wanted)) s++;
@@ -137,7 +137,7 @@ struct Step {
 
   __device__ __forceinline__ Bucket whole_bucket(uint32_t j, const Row<KW>& k) const { return j < exist ? table.whole_bucket(k, build_rows) : Bucket{0, 0}; }
 
-  // Puts out the first n entries of the list.
+  // Emits the first n entries of the list.
   __device__ __forceinline__ void put_listed(uint32_t n) const {
     __syncwarp();
     out.append(job, claim, n, [&](uint32_t i, uint32_t* k, uint32_t* build_word, uint32_t* probe_word) {

@@ -1,15 +1,15 @@
 // Evaluates a condition on a pair of rows in SQL's three-valued logic.
 //
-// Truth values are 0 false, 1 unknown, 2 true, so that AND is the lesser and OR
-// the greater. The stack is one register of 32 of them, the top lowest. Package
-// program writes the code and promises: operands exist, jumps go forward, the
-// stack never holds more than 32 values and one at the end.
+// Truth values are 0 false, 1 unknown, 2 true, so AND is the minimum and OR the
+// maximum. The stack is one register of 32 values, the top in the lowest bits.
+// Package program compiles the code and guarantees that operands exist, jumps go
+// forward, and the stack never holds more than 32 values and ends with one.
 #pragma once
 #include "layout/column.cuh"
 
 namespace gj {
 
-// As in package program.
+// The codes of package program.
 enum Code : uint32_t { code_push, code_compare, code_same_bytes, code_is_null, code_and, code_or, code_not, code_skip_false, code_skip_true };
 enum Truth : uint32_t { is_false, is_unknown, is_true };
 enum Comparison : uint32_t { equal = 1, not_equal, less, less_equal, greater, greater_equal };

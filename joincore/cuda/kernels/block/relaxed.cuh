@@ -1,5 +1,5 @@
-// Loads of shared memory that others change by atomic operations meanwhile:
-// atomicAdd(p, 0) would be a loop.
+// Relaxed loads of shared memory that other threads change atomically.
+// atomicAdd(p, 0) would compile to a loop.
 #pragma once
 #include <stdint.h>
 

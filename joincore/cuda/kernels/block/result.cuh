@@ -1,8 +1,7 @@
-// Writes result rows whose build and probe row numbers lie in shared memory,
-// column after column. Where the rows of a column are neighbours in memory
-// (a sorted side) these are clustered gathers, otherwise random ones.
+// Writes result rows, column by column, from build and probe row numbers in shared
+// memory. A sorted side gives clustered gathers, others random ones.
 //
-// Bound: writes each value once; reads clustered values once, random ones by
+// Bound: writes each value once; reads clustered values once, random ones as
 // sectors of 32 bytes.
 #pragma once
 #include "block/scan.cuh"
@@ -10,7 +9,7 @@
 
 namespace gj {
 
-// Rows of both sides in shared memory, anywhere in their columns: what a result row is made of.
+// The build and probe row numbers of results: rows anywhere in their columns.
 struct FarRows {
   uint32_t* row[2];  // build, probe
   __device__ __forceinline__ void set(uint32_t i, uint32_t build, uint32_t probe) { row[0][i] = build, row[1][i] = probe; }
@@ -19,7 +18,7 @@ struct FarRows {
   __device__ __forceinline__ uint32_t offset(int s, uint32_t i) const { return row[s][i]; }
 };
 
-// Rows that lie less than 2^16 behind the first one of each side.
+// Compact form: rows less than 2^16 behind the first one of each side.
 struct NearRows {
   uint32_t* pair;  // build << 16 | probe
   uint32_t first[2];
@@ -28,8 +27,8 @@ struct NearRows {
   __device__ __forceinline__ uint32_t offset(int s, uint32_t i) const { return reinterpret_cast<const uint16_t*>(pair)[2 * i + 1 - s]; }
 };
 
-// Copies n values to column[base...], a warp at multiples of 32 rows, so that it
-// writes whole sectors. U: values in flight a thread. SPREAD: column.step is not 1.
+// Copies n values to column[base...], each warp at multiples of 32 rows so that it
+// writes whole sectors. U: values in flight per thread. SPREAD: column.step is not 1.
 template <class V, int T, int U, bool SPREAD = false, class Rows>
 __device__ __forceinline__ void write_column(const gj_result_column& column, const Rows& rows, uint64_t base, uint32_t n) {
   const int side = (int)column.side;
@@ -56,9 +55,9 @@ __device__ __forceinline__ void write_column(const gj_result_column& column, con
   }
 }
 
-// Writes result rows base to base + n, at most those that there is room for.
-// All T threads call it. U: values of 4 bytes in flight a thread; fewer of other
-// widths, for which registers would not do.
+// Writes result rows [base, base + n), except those beyond the capacity. All T
+// threads call it. U: 4-byte values in flight per thread; wider values use fewer,
+// to save registers.
 template <int T, int U, class Rows>
 __device__ __forceinline__ void write_result(const gj_result& result, const Rows& rows, uint64_t base, uint32_t n) {
   static_assert(U % 4 == 0);
@@ -81,15 +80,15 @@ __device__ __forceinline__ void write_result(const gj_result& result, const Rows
   }
 }
 
-// Room for what a block's chunks of 32 rows return, claimed at once.
+// Claims output space for all results of a block's chunks of 32 rows at once.
 template <int CHUNKS>
 struct ChunkClaim {
   static_assert(CHUNKS % 32 == 0);
-  uint32_t chunk[CHUNKS];  // results of each chunk, then of all before it
+  uint32_t chunk[CHUNKS];  // results of each chunk, later of all chunks before it
   uint32_t total;
-  uint64_t base;  // where they begin in the result
+  uint64_t base;  // the first result's row number
 
-  // The block's first warp calls it between two barriers; others return at once.
+  // Called by the block's first warp between two barriers; other warps return at once.
   __device__ __forceinline__ void claim(const gj_result& result) {
     constexpr int E = CHUNKS / 32;
     if (threadIdx.x >= 32) return;
@@ -107,10 +106,10 @@ struct ChunkClaim {
   }
 };
 
-// Materialisation by row id (GFTR's UM): column c of the result, where the rows'
-// ids already lie in device memory, also where the column itself will be: a
-// thread reads its rows' ids before it writes there. Any number of blocks of T
-// threads; a column is a launch, so that the caches serve one at a time.
+// Materialisation by row id (UM): gathers column c of the result. The row ids are in
+// device memory and may share it with the column itself: a thread reads its rows'
+// ids before it writes there. Any number of blocks of T threads; one launch per
+// column, so that the caches serve one column at a time.
 template <class V, int T>
 __device__ __forceinline__ void gather_column(const gj_result_column& column, uint64_t rows) {
   constexpr int U = sizeof(V) == 16 ? 4 : 8;

@@ -1,4 +1,4 @@
-// Block-wide exclusive sums over one value a thread.
+// Block-wide exclusive sums over one value per thread.
 #pragma once
 #include <stdint.h>
 
@@ -31,7 +31,7 @@ __device__ __forceinline__ V block_exclusive(V v, V* warp_sum, V& total) {
   return before + inclusive - v;
 }
 
-// The first lane whose inclusive sum is above `want`; the last lane's is.
+// The first lane whose inclusive sum exceeds `want`. The last lane's sum must exceed it.
 __device__ __forceinline__ uint32_t warp_owner(uint32_t upto, uint32_t want) {
   uint32_t lane = 0;
 #pragma unroll

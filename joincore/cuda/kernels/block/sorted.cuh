@@ -1,11 +1,11 @@
-// Sides sorted by the top bits of their keys' hashes: keys as the merge sees them.
+// Keys of sides sorted by the top bits of their hashes, as the merge reads them.
 #pragma once
 #include "block/hash.cuh"
 #include "layout/sort.h"
 
 namespace gj {
 
-// A key's whole hash: as the hash is a bijection, equal where and only where the keys are.
+// The whole hash of a key. The hash is a bijection: hashes are equal if and only if keys are.
 template <int KW>
 struct HashedKey;
 template <>
@@ -19,7 +19,7 @@ struct HashedKey<2> {
   __device__ __forceinline__ bool operator==(const HashedKey& o) const { return part == o.part && table == o.table; }
 };
 
-// A key as it lies in memory, low word first.
+// A key as stored, low word first.
 template <int KW>
 struct RawKey {
   uint32_t word[KW];
@@ -59,7 +59,7 @@ struct Order {
   }
 };
 
-// The first row in [low, high) that does not precede `order`, or that follows it where `after`.
+// The first row in [low, high) whose order is not below `order`, or is above it if `after`.
 template <int KW>
 __device__ __forceinline__ uint64_t find(uint64_t keys, uint64_t low, uint64_t high, const Order& of, uint32_t order, bool after) {
   while (low < high) {

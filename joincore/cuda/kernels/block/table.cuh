@@ -1,6 +1,6 @@
-// Hash tables over build rows: a bucket's rows lie side by side, so that a
-// probe reads where they begin and end, and then their keys. Keys in a bucket
-// may differ; whoever probes compares them. Uniqueness is never assumed.
+// Hash tables over build rows: a bucket's rows are contiguous, so a probe reads
+// the bucket's bounds and then its keys. A bucket may hold different keys, and keys
+// need not be unique: the prober compares each.
 #pragma once
 #include "block/hash.cuh"
 #include "block/scan.cuh"
@@ -22,7 +22,7 @@ __device__ __forceinline__ bool same_key(const KeyWords<KW>& a, const KeyWords<K
   return same;
 }
 
-// The key of a row, whose last word is its number.
+// The key of a row whose last word is its row number.
 template <int W>
 __device__ __forceinline__ KeyWords<W - 1> key_words(const Row<W>& r) {
   KeyWords<W - 1> k;
@@ -31,7 +31,7 @@ __device__ __forceinline__ KeyWords<W - 1> key_words(const Row<W>& r) {
   return k;
 }
 
-// A table in shared memory of up to C rows, a chunk of a partition: a counting
+// A table in shared memory of up to C rows, one chunk of a partition: a counting
 // sort of the rows by bucket. T threads, NB buckets.
 template <int KW, int T, int C, int NB>
 class SharedTable {
@@ -40,14 +40,14 @@ class SharedTable {
                        bytes = (covered + C / 8 + 15) / 16 * 16;
   static_assert(C % 32 == 0 && C < 1 << 16 && (NB & (NB - 1)) == 0);
 
-  static constexpr bool per_item = true;  // build() makes it
+  static constexpr bool per_item = true;  // each work item calls build()
 
   __device__ SharedTable(char* memory, const gj_match&) : base_(memory) {}
 
   // All threads of the block, between barriers.
   __device__ __forceinline__ void build(const gj_side& side, uint64_t first, uint32_t n, uint32_t* sums) {
     constexpr int W = KW + 1, R = (C + T - 1) / T, P = (NB / 2 + T - 1) / T;
-    uint32_t* pair = reinterpret_cast<uint32_t*>(base_ + starts);  // two buckets a word
+    uint32_t* pair = reinterpret_cast<uint32_t*>(base_ + starts);  // two buckets per word
     for (int i = threadIdx.x; i <= NB / 2; i += T) pair[i] = 0;
     for (int i = threadIdx.x; i < C / 32; i += T) covered_bits()[i] = 0;
     Row<W> row[R];
@@ -95,7 +95,7 @@ class SharedTable {
       }
   }
 
-  // The slots of the rows that may have the key.
+  // The slots of the rows that may have the key: n from `first` on.
   __device__ __forceinline__ void candidates(const KeyWords<KW>& key, uint32_t& first, uint32_t& n) const {
     const uint32_t b = bucket(key);
     first = start(b);
@@ -105,7 +105,8 @@ class SharedTable {
     return same_key(reinterpret_cast<const KeyWords<KW>*>(base_ + keys)[slot], key);
   }
   __device__ __forceinline__ uint32_t row(uint32_t slot) const { return reinterpret_cast<const uint32_t*>(base_ + rows)[slot]; }
-  // A bit a slot, for whoever probes.
+
+  // One bit per slot, for the prober's use.
   __device__ __forceinline__ uint32_t* covered_bits() const { return reinterpret_cast<uint32_t*>(base_ + covered); }
 
  private:

@@ -6,8 +6,8 @@
 
 namespace gj {
 
-// The lanes whose digit is the caller's. Ranking is bound by the integer pipe:
-// spelt out, a bit costs four instructions and not seven.
+// The lanes whose digit equals the caller's. Ranking is bound by the integer pipe;
+// this inline PTX needs four instructions a bit where the compiler's code needs seven.
 __device__ __forceinline__ uint32_t lanes_with(uint32_t digit) {
   uint32_t same = ~0u;
 #pragma unroll
@@ -33,18 +33,17 @@ __device__ __forceinline__ uint32_t lanes_with(uint32_t digit) {
   return same;
 }
 
-// Hides from the compiler how v came about. Registers hold a tile: where it is
-// left to itself it keeps hashes, unpacked ranks and addresses for later, too,
-// and spills them.
+// Hides from the compiler how v was computed. Without it the compiler keeps hashes,
+// unpacked ranks and addresses in registers that hold the tile, and spills.
 __device__ __forceinline__ void keep(uint32_t& v) { asm volatile("" : "+r"(v)); }
 
-// A tile's values of one column in registers: row j * 32 + lane of the warp's
-// rows lies in words j * VB / 4 and up.
+// One column's values of a tile in registers: row j * 32 + lane of the warp's rows
+// is in the words from j * VB / 4 on.
 template <int IPT, int VB>
 struct TileColumn {
   uint32_t word[IPT * VB / 4];
 
-  // Reads part `part` (of 8 bytes; narrower values have one) of rows first, first + 32, ...
+  // Reads part `part` (8 bytes; narrower values have only one) of rows first, first + 32, ...
   __device__ __forceinline__ void load(const gj_sort_column& column, uint32_t pass, uint32_t part, uint64_t first, uint32_t rows) {
     const uint64_t at = column.at[pass];
     const uint32_t bytes = (uint32_t)column.bytes;

@@ -1,13 +1,13 @@
-// Inputs made on the device, and the checksum of a join's result, for tests and
-// benches.
+// Generates inputs on the device and computes the checksum of a join's result, for
+// tests and benchmarks.
 //
-// Keys are a bijection of the key's index over the full key width, never
-// dense; or, where so many keys are asked to be dense, a permutation of these
-// indices, above which an index is its own key. Build row i has key index i mod
-// distinct. A probe row's key index is drawn uniformly below `domain`, or by a
-// Zipf law over `domain`; only indices below `distinct` occur in the build side.
-// Payloads are a hash of (side, column, row). So what a join must return follows
-// from the formulas, without any join: a sum over output rows of a hash of all
+// A key is a bijection of its key index over the full key width, so keys are not
+// dense. Alternatively `dense` keys are a permutation of 0..dense-1; an index
+// beyond that is its own key. Build row i has key index i mod distinct. A probe
+// row's key index is drawn below `domain`, uniformly or by Zipf's law; only indexes
+// below `distinct` occur in the build side. Payload values are a hash of (side,
+// column, row). The expected result therefore follows from the formulas without a
+// join. The checksum is the sum over all output rows of a hash of their values.
 // their values.
 #include <stdint.h>
 
@@ -21,7 +21,7 @@ __device__ __forceinline__ uint64_t mix(uint64_t x) {
   return x ^ x >> 31;
 }
 
-// A permutation of 0..n-1: one of the next power of two, until it falls below n.
+// A permutation of 0..n-1: applies one of the next power of two until the value is below n.
 __device__ __forceinline__ uint64_t permuted(uint64_t x, uint64_t n) {
   const int bits = n > 1 ? 64 - __clzll(n - 1) : 1;
   const uint64_t mask = ~0ull >> (64 - bits);
@@ -46,7 +46,7 @@ __device__ __forceinline__ uint64_t key_of(uint64_t index, int bytes, uint64_t d
   return x ^ x >> 15;
 }
 
-// The low or, of values of 16 bytes, the high word of a payload value.
+// The low word of a payload value; of a 16-byte value, word `word`.
 __device__ __forceinline__ uint64_t payload(uint64_t side, uint64_t column, uint64_t row, uint64_t word, uint64_t bytes) {
   const uint64_t v = mix((side * 64 + column * 2 + word + 1) << 40 ^ (row * 0x9e3779b97f4a7c15ull));
   return bytes >= 8 ? v : v & ((1ull << 8 * bytes) - 1);
@@ -74,7 +74,7 @@ __device__ __forceinline__ uint64_t probe_index(uint64_t row, uint64_t domain, d
 
 __device__ __forceinline__ uint64_t chain(uint64_t h, uint64_t v) { return mix(h * 0x9e3779b97f4a7c15ull + v + 1); }
 
-// An array of values and their width.
+// An array of values and its width.
 struct Column {
   uint64_t at, bytes;
   __device__ __forceinline__ uint64_t words() const { return bytes > 8 ? 2 : 1; }
@@ -103,15 +103,15 @@ __device__ void add_up(unsigned long long* sum, uint64_t s, uint64_t n) {
 
 }  // namespace
 
-// What sets the tables of a sequence of joins apart: their number, which the
-// two tables of a single join do not have.
+// Makes the tables of a sequence of joins differ by their number. The tables of a
+// single join have number 0.
 __device__ __forceinline__ uint64_t numbered(uint64_t row, uint64_t number) { return row ^ number << 36; }
 
 #define LAUNCH(NAME) extern "C" __constant__ const uint64_t NAME##_launch[5] = {256, 8, 0, 0, 0};
 
-// side 0: build, 1: probe; columns: the key first; zipf_bits: the factor as the
-// bits of a double, 0 for uniform; number: 0, or of the join in a sequence;
-// dense: the number of dense keys, or 0.
+// Fills a table. side 0: build, 1: probe; columns: the key first; zipf_bits: the
+// exponent as the bits of a double, 0 for uniform; number: position in a sequence of
+// joins, or 0; dense: the number of dense keys, or 0.
 extern "C" __global__ void data_fill(uint64_t side, uint64_t rows, const Column* column, uint64_t count, uint64_t domain, uint64_t zipf_bits,
                                      uint64_t number, uint64_t dense) {
   const double s = __longlong_as_double(zipf_bits);
@@ -123,8 +123,8 @@ extern "C" __global__ void data_fill(uint64_t side, uint64_t rows, const Column*
 }
 LAUNCH(data_fill)
 
-// sum[0] += hash of every row that the join must return, sum[1] += their number.
-// The columns are the sides' own; of them only widths are read.
+// Adds to sum[0] the hash of every row that the join must return, to sum[1] their
+// number. The columns are the sides' own; only their widths are read.
 extern "C" __global__ void data_expect(uint64_t build_rows, uint64_t probe_rows, const Column* build, uint64_t build_count, const Column* probe,
                                        uint64_t probe_count, uint64_t distinct, uint64_t domain, uint64_t zipf_bits, uint64_t dense, unsigned long long* sum) {
   const double s = __longlong_as_double(zipf_bits);
@@ -146,7 +146,7 @@ extern "C" __global__ void data_expect(uint64_t build_rows, uint64_t probe_rows,
 }
 LAUNCH(data_expect)
 
-// The same of the rows that a join returned; columns: key, build's, probe's.
+// The same for the rows that a join returned; columns: key, build's, probe's.
 extern "C" __global__ void data_sum(uint64_t rows, const Column* column, uint64_t count, unsigned long long* sum) {
   uint64_t total = 0, n = 0;
   for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < rows; i += (uint64_t)gridDim.x * blockDim.x) {
@@ -165,14 +165,14 @@ extern "C" __global__ void data_number(uint32_t* row, uint64_t rows) {
 }
 LAUNCH(data_number)
 
-// to[i] = from[row[i]]: a foreign key, fetched when its join is next.
+// to[i] = from[row[i]]: gathers a foreign key for the next join.
 extern "C" __global__ void data_fetch(const uint32_t* row, uint64_t rows, const uint32_t* from, uint32_t* to) {
   for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < rows; i += (uint64_t)gridDim.x * blockDim.x) to[i] = __ldg(from + row[i]);
 }
 LAUNCH(data_fetch)
 
-// What a sequence of joins of `facts` rows with tables 1..joins must return: of
-// each fact its row number and the payload that it has found in each table.
+// The expected result of a sequence of joins of `facts` rows with tables 1..joins:
+// for each fact its row number and the payload of its match in each table.
 extern "C" __global__ void data_expect_sequence(uint64_t facts, uint64_t joins, uint64_t domain, unsigned long long* sum) {
   uint64_t total = 0, n = 0;
   for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < facts; i += (uint64_t)gridDim.x * blockDim.x) {

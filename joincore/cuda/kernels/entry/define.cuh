@@ -1,7 +1,7 @@
-// How kernels are defined. Beside each kernel NAME stands NAME_launch, uint64[5]
-// in constant memory: threads a block, blocks a multiprocessor, bytes of dynamic
-// shared memory, rows (a scatter's tile, a match's chunk) and the most partitions
-// a scatter writes to.
+// Defines kernels. Each kernel NAME has a NAME_launch, uint64[5] in constant memory:
+// threads per block, blocks per multiprocessor, bytes of dynamic shared memory, rows
+// (a scatter's tile, a match's chunk) and the most partitions that a scatter writes
+// to.
 #pragma once
 #include <stdint.h>
 

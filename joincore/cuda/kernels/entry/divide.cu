@@ -1,4 +1,4 @@
-// Divisions by name; the provider launches them.
+// The kernels of division. Package cuda launches them.
 #include "agent/divide.cuh"
 #include "entry/define.cuh"
 

@@ -1,5 +1,5 @@
-// The general steps by name; package rowid launches them. In place of the most
-// partitions NAME_launch (entry/define.cuh) may have the lanes of a table.
+// The kernels that joins by row id share. Package rowid launches them. The fifth
+// number of NAME_launch (entry/define.cuh) may be the lanes of a destination table.
 #include "agent/convert.cuh"
 #include "agent/destination.cuh"
 #include "agent/histogram.cuh"
@@ -16,7 +16,7 @@ using namespace gj;
 constexpr int simple_threads = 256, simple_blocks = 8;
 constexpr int select_threads = 256, select_rows_each = 16, select_blocks = 4;
 
-// gj_unpack(bits, rows, to), gj_pack(valid, rows, shift, to).
+// gj_unpack(bits, rows, to), gj_pack(valid, rows, shift, to): bitmaps to bytes and back.
 extern "C" __global__ void __launch_bounds__(simple_threads) gj_unpack(const uint32_t* bits, uint64_t rows, uint8_t* to) { unpack(bits, rows, to); }
 LAUNCH(gj_unpack, simple_threads, simple_blocks, 0, 0, 0)
 extern "C" __global__ void __launch_bounds__(simple_threads) gj_pack(const uint8_t* valid, uint64_t rows, uint64_t shift, uint32_t* to) {
@@ -24,14 +24,14 @@ extern "C" __global__ void __launch_bounds__(simple_threads) gj_pack(const uint8
 }
 LAUNCH(gj_pack, simple_threads, simple_blocks, 0, 0, 0)
 
-// gj_spans(offsets, heap, bytes of the heap, rows, to).
+// gj_spans(offsets, heap, heap bytes, rows, to): offsets to spans.
 extern "C" __global__ void __launch_bounds__(simple_threads)
     gj_spans(const uint32_t* offsets, uint64_t heap, uint64_t heap_bytes, uint64_t rows, ulonglong2* to) {
   make_spans(offsets, heap, heap_bytes, rows, to);
 }
 LAUNCH(gj_spans, simple_threads, simple_blocks, 0, 0, 0)
 
-// gj_compose(outer, inner, rows, out).
+// gj_compose(outer, inner, rows, out): out[i] = inner[outer[i]].
 extern "C" __global__ void __launch_bounds__(simple_threads) gj_compose(const uint32_t* outer, const uint32_t* inner, uint64_t rows, uint32_t* out) {
   compose(outer, inner, rows, out);
 }
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(simple_threads) gj_number(uint64_t 
 }
 LAUNCH(gj_number, simple_threads, simple_blocks, 0, 0, 0)
 
-// gj_take_<bytes>(values, validity, positions, from, rows, out, valid).
+// gj_take_<bytes>(values, validity, positions, from, rows, out, valid): gathers a column.
 #define TAKE(B, V)                                                                                                                            \
   extern "C" __global__ void __launch_bounds__(simple_threads)                                                                                \
       gj_take_##B(const V* values, const uint8_t* validity, const uint32_t* positions, uint64_t from, uint64_t rows, V* out, uint8_t* valid) { \
@@ -56,10 +56,10 @@ TAKE(4, uint32_t)
 TAKE(8, uint2)
 TAKE(16, uint4)
 
-// gj_select_*(rows, scan, out, total, ...): the numbers of some rows, in order.
+// gj_select_*(rows, scan, out, total, ...): the numbers of the selected rows, in order:
 #define SELECT(NAME) LAUNCH(gj_select_##NAME, select_threads, select_blocks, 0, select_threads * select_rows_each, 0)
 
-// ... for which a condition is true.
+// those for which a condition is true;
 extern "C" __global__ void __launch_bounds__(select_threads)
     gj_select_condition(uint64_t rows, uint64_t* scan, uint32_t* out, uint64_t* total, const gj_program* program) {
   select_rows<select_threads, select_rows_each>(
@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(select_threads)
 }
 SELECT(condition)
 
-// ... that have a key.
+// those that have a key;
 extern "C" __global__ void __launch_bounds__(select_threads)
     gj_select_keyed(uint64_t rows, uint64_t* scan, uint32_t* out, uint64_t* total, const gj_part* part, uint64_t parts) {
   select_rows<select_threads, select_rows_each>(
@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(select_threads)
 }
 SELECT(keyed)
 
-// ... from row `first` on whose mark is `want`.
+// those from row `first` on whose mark is `want`.
 extern "C" __global__ void __launch_bounds__(select_threads)
     gj_select_marked(uint64_t rows, uint64_t* scan, uint32_t* out, uint64_t* total, const uint32_t* marks, uint64_t first, uint64_t want) {
   select_rows<select_threads, select_rows_each>(
@@ -91,13 +91,13 @@ SELECT(marked)
 NORMALISE(1)
 NORMALISE(2)
 
-// gj_arrange(partition, join): one warp. Its `rows` are the bytes of a gj_join.
+// gj_arrange(partition, join): one warp. Its launch `rows` are the size of a gj_join.
 extern "C" __global__ void __launch_bounds__(32) gj_arrange(const gj_partition* p, gj_join* join) { arrange(p, join); }
 LAUNCH(gj_arrange, 32, 1, 0, sizeof(gj_join), 0)
 
-// Partitioning of keys and row numbers. gj_histogram_k<key words>(join, side)
-// wants 4 bytes of dynamic shared memory a partition, 2 above 2^15 of them, at
-// least 16; gj_offsets(join) as many blocks as its `rows` say.
+// Partitioning of keys and row numbers. gj_histogram_k<key words>(join, side) needs
+// dynamic shared memory of 4 bytes per partition, 2 if there are more than 2^15, and
+// at least 16 in total. gj_offsets(join) runs as many blocks as its launch `rows`.
 #define HISTOGRAM(K)                                                                                                         \
   extern "C" __global__ void __launch_bounds__(histogram_threads, 1) gj_histogram_k##K(const gj_join* join, uint64_t side) { \
     if (join->bits_first + join->bits_second > word_counter_bits)                                                            \
@@ -130,7 +130,7 @@ LAUNCH(gj_find_lacking, simple_threads, simple_blocks, 0, 0, 0)
 
 // gj_first_k<key words>(join, side, table, lacking): from keys and row numbers.
 // gj_second_k<key words>(join, side, table, lacking): from the first pass's buffer.
-// Nothing is written where a partition lacks room; lacking is 0 where none can.
+// Nothing is written if a partition does not fit. lacking is 0 if all must fit.
 #define PASS(NAME, K, TUNING, FAN, SOURCE, TARGET)                                                                          \
   extern "C" __global__ void __launch_bounds__(TUNING.threads, TUNING.blocks)                                               \
       NAME(const gj_join* join, uint64_t side, const gj_destination* table, const uint64_t* lacking) {                      \

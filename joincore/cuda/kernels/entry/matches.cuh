@@ -1,4 +1,4 @@
-// Defines the kernels of matches: one line of entry/fused.inc each.
+// Defines the match kernels, one per line of entry/fused.inc.
 #pragma once
 #include "agent/bypass.cuh"
 #include "agent/match.cuh"
@@ -9,8 +9,8 @@
 
 using namespace gj;
 
-// gj_inner_k<key words>_<build payload>_<probe payload>(join), and gj_listed_...
-// for payload that is fetched.
+// gj_inner_k<key words>_<build payload>_<probe payload>(join), and the same named
+// gj_listed_... with a match list, for payload that is gathered.
 #define MATCH(NAME, HOW, SHARED, K, PB, PS, T, C, NB, IPT, B)                                                                      \
   extern "C" __global__ void __launch_bounds__(T, B) NAME(const gj_join* join) { HOW<K, p_##PB, p_##PS, T, C, NB, IPT>(join); }      \
   static_assert(B * (SHARED + block_shared) <= multiprocessor_shared);                                                             \

@@ -1,4 +1,4 @@
-// Keys with row ids, as the partition kernels of fused joins want them.
+// Keys with row ids, as input of the partition kernels.
 #pragma once
 #include "agent/offsets.cuh"
 #include "agent/scatter.cuh"
@@ -6,8 +6,8 @@
 
 namespace gj {
 
-// The first pass reads keys and the row numbers that were chosen, or counts. An
-// id is a row's number behind its device's origin.
+// The first pass reads keys and the selected row numbers, or counts them itself. A
+// row id is the row's number plus its device's origin.
 template <int KW>
 struct KeyedRows {
   static constexpr bool selective = false;  // every row is moved
@@ -31,9 +31,9 @@ struct KeyedRows {
   __device__ __forceinline__ uint32_t rows(uint32_t) const { return (uint32_t)side->rows; }
 };
 
-// Writes the descriptor that the partition kernels read: row counts are known
-// on the device only. Without radix bits the rows lie in their one partition
-// already. One warp.
+// Writes the descriptor that the partition kernels read, because row counts are
+// known only on the device. Without radix bits the rows already form one
+// partition. One warp.
 __device__ __forceinline__ void arrange(const gj_partition* p, gj_join* join) {
   for (uint32_t i = threadIdx.x; i < sizeof *join / 8; i += 32) reinterpret_cast<uint64_t*>(join)[i] = 0;
   __syncwarp();

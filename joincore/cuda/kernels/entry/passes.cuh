@@ -1,4 +1,4 @@
-// Defines the kernels of partition passes: one line of entry/fused.inc each.
+// Defines the kernels of partition passes, one per line of entry/fused.inc.
 #pragma once
 #include "agent/scatter.cuh"
 #include "entry/define.cuh"
@@ -16,13 +16,13 @@ using namespace gj;
          TUNED.threads * TUNED.rows, TUNED.fan)
 
 // gj_first_k<key words>_<payload>(join, side): from an input's columns.
-// gj_cold_<the same>: without the rows that were bypassed.
+// gj_cold_<the same>: without the rows that the bypass joined.
 #define FROM_COLUMNS(NAME, SOURCE, K, P) SCATTER(NAME, SOURCE, first_target, K, K + p_##P::words, scatter_first(K + p_##P::words))
 #define FIRST(K, P) FROM_COLUMNS(gj_first_k##K##_##P, (ColumnSource<K, p_##P>(s)), K, P)
 #define COLD(K, P) FROM_COLUMNS(gj_cold_k##K##_##P, (ColdSource<K, p_##P>(join, s)), K, P)
 
 // gj_second_k<key words>_w<row words>(join, side): from the first pass's buffer.
-// gj_place_k<key words>(join, side): only keys, and places in that buffer.
+// gj_place_k<key words>(join, side): only keys, and positions in that buffer.
 #define FROM_BUFFER(NAME, SOURCE, K, W) SCATTER(NAME, SOURCE, second_target, K, W, scatter_second(W))
 #define SECOND(K, W) FROM_BUFFER(gj_second_k##K##_w##W, BufferSource<W>(join, s), K, W)
 #define PLACE(K) FROM_BUFFER(gj_place_k##K, PlaceSource<K>(join, s), K, (K + 1))

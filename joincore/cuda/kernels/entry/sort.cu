@@ -1,5 +1,5 @@
-// The sort-merge join's and the no-partitioning join's kernels by name. In place
-// of the most partitions NAME_launch (entry/define.cuh) has the values of a digit.
+// The kernels of the sort-merge join and of the join without partitions. The fifth
+// number of NAME_launch (entry/define.cuh) is the number of values of a digit.
 #include "agent/count.cuh"
 #include "agent/equal_runs.cuh"
 #include "agent/merge.cuh"
@@ -19,7 +19,7 @@ using namespace gj;
 COUNT(1)
 COUNT(2)
 
-// gj_sort_pass_k<key words>_<4: values of at most 4 bytes, 8: any>_<many, few>(sort, pass).
+// gj_sort_pass_k<key words>_<4: values of at most 4 bytes, 8: any>_<many, few rows>(sort, pass).
 #define PASS(NAME, K, VB, ROWS, BLOCKS)                                                                                       \
   extern "C" __global__ void __launch_bounds__(GJ_SORT_FAN, BLOCKS) NAME(const gj_sort* sort, uint64_t pass) {                \
     radix_pass<K, GJ_SORT_FAN, ROWS, VB>(sort, (uint32_t)pass);                                                               \

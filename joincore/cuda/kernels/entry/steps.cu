@@ -1,4 +1,4 @@
-// Steps of a partitioned hash join whose kernels are the same for all payloads.
+// The kernels of a partitioned hash join that do not depend on the payload.
 #include "agent/bloom.cuh"
 #include "agent/histogram.cuh"
 #include "agent/offsets.cuh"
@@ -9,18 +9,18 @@
 
 using namespace gj;
 
-// What the host mirrors: sizes in bytes of the descriptor's types.
+// Sizes in bytes of the descriptor's types, for the host's mirror.
 extern "C" __constant__ const uint64_t gj_layout[5] = {sizeof(gj_join), sizeof(gj_side), sizeof(gj_field), sizeof(gj_sample), GJ_COUNTERS};
 
-// gj_sample_sum(join, rows of the sample that make a key hot): one block.
+// gj_sample_sum(join, sampled rows that make a key hot): one block.
 extern "C" __global__ void __launch_bounds__(sample_threads, 1) gj_sample_sum(const gj_join* join, uint64_t often) {
   sum_sample<sample_threads>(join, (uint32_t)often);
 }
 LAUNCH(gj_sample_sum, sample_threads, 1, 0, 0, 0)
 
-// gj_histogram_k<key words>(join, sides). Dynamic shared memory: 4 bytes a
-// partition and at least 16, 2 above 2^15 of them; beside a sample, what
-// gj_histogram_k_launch says more.
+// gj_histogram_k<key words>(join, sides). Dynamic shared memory: 4 bytes per
+// partition, 2 if there are more than 2^15, and at least 16 in total; with a sample,
+// the bytes in gj_histogram_k_launch more.
 #define HISTOGRAM(K)                                                                                                               \
   extern "C" __global__ void __launch_bounds__(histogram_threads, 1) gj_histogram_k##K(const gj_join* join, uint64_t sides) {      \
     histogram<K, histogram_threads>(join, sides);                                                                                  \
@@ -29,9 +29,9 @@ LAUNCH(gj_sample_sum, sample_threads, 1, 0, 0, 0)
 HISTOGRAM(1)
 HISTOGRAM(2)
 
-// gj_filter_k<key words>(join, filter, words of it): of the build keys.
-// gj_reduce_k<key words>(join, filter, words of it, keys that it leaves, room for
-// so many): of the probe side.
+// gj_filter_k<key words>(join, filter, filter words): fills it with the build keys.
+// gj_reduce_k<key words>(join, filter, filter words, keys to write, capacity in
+// rows): drops rejected probe rows.
 #define BLOOM(K)                                                                                                                   \
   extern "C" __global__ void __launch_bounds__(filter_threads, filter_blocks)                                                      \
       gj_filter_k##K(const gj_join* join, uint64_t filter, uint64_t words) {                                                       \
@@ -47,7 +47,7 @@ HISTOGRAM(2)
 BLOOM(1)
 BLOOM(2)
 
-// gj_offsets(join): as many blocks as gj_offsets_launch says rows.
+// gj_offsets(join): as many blocks as the rows in gj_offsets_launch.
 extern "C" __global__ void __launch_bounds__(offsets_threads, 1) gj_offsets(const gj_join* join) { offsets<offsets_threads>(join, offsets_slices); }
 LAUNCH(gj_offsets, offsets_threads, 1, 0, 3 * offsets_slices + 2, 0)
 

@@ -1,10 +1,10 @@
-// Memory moved by threads in place of copy engines, and a sum that shows what
-// has arrived.
+// Copies memory by threads instead of copy engines, and computes a checksum to
+// verify copies.
 #include <stdint.h>
 
-// One block a multiprocessor has 16 KiB under way, two megabytes on a large
-// device: several times what a link carries in one round trip. More would only
-// take room from kernels that run beside it.
+// One block per multiprocessor keeps 16 KiB in flight: two megabytes on a large
+// device, several times what a link carries in one round trip. More would only take
+// resources from concurrent kernels.
 #define LAUNCH(NAME, BLOCKS) extern "C" __constant__ const uint64_t NAME##_launch[5] = {256, BLOCKS, 0, 0, 0};
 
 namespace {
@@ -12,8 +12,7 @@ namespace {
 __device__ __forceinline__ uint64_t thread() { return blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; }
 __device__ __forceinline__ uint64_t threads() { return gridDim.x * (uint64_t)blockDim.x; }
 
-// copy moves n values, which nobody reads again here; four of each thread are
-// under way at a time.
+// Moves n values, without keeping them in caches; a thread has four in flight.
 template <class T>
 __device__ void copy(T* to, const T* from, uint64_t n) {
   const uint64_t step = threads();
@@ -25,8 +24,8 @@ __device__ void copy(T* to, const T* from, uint64_t n) {
   for (; i < n; i += step) __stcs(to + i, __ldcs(from + i));
 }
 
-// in_units moves the whole units between addresses that are aligned alike, and
-// the bytes before and behind them one by one.
+// Moves the bytes between two addresses of equal alignment: whole units, and the
+// bytes before and behind them one by one.
 template <class T>
 __device__ void in_units(unsigned char* to, const unsigned char* from, uint64_t bytes) {
   const uint64_t rest = (uint64_t)to % sizeof(T), head = rest ? min(bytes, sizeof(T) - rest) : 0;
@@ -38,8 +37,8 @@ __device__ void in_units(unsigned char* to, const unsigned char* from, uint64_t 
 
 }  // namespace
 
-// to[0, bytes) = from[0, bytes). Either is device memory, or host memory that
-// the device sees. Bound: the link.
+// to[0, bytes) = from[0, bytes). Either is device memory or host memory that the
+// device can access. Bound: the link.
 extern "C" __global__ void transfer_move(unsigned char* to, const unsigned char* from, uint64_t bytes) {
   const uint64_t apart = (uint64_t)to ^ (uint64_t)from;
   if (apart % 16 == 0)
@@ -51,8 +50,8 @@ extern "C" __global__ void transfer_move(unsigned char* to, const unsigned char*
 }
 LAUNCH(transfer_move, 1)
 
-// *sum += a hash of each word of 8 bytes and its place, modulo 2^64: words that
-// change places change it, too. Bound: device memory.
+// *sum += a hash of each 8-byte word and its position, modulo 2^64: swapped words
+// change the sum. Bound: device memory.
 extern "C" __global__ void transfer_sum(const uint64_t* at, uint64_t words, unsigned long long* sum) {
   uint64_t total = 0;
   for (uint64_t i = thread(); i < words; i += threads()) {

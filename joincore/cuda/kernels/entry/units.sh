@@ -1,13 +1,13 @@
 #!/bin/sh
-# Writes one source a kernel of entry/fused.inc into bin/fused, and prints the kernels'
-# names. Sources that say what they said are left alone; what belongs to no
-# kernel goes.
+# Writes a source file for each kernel of entry/fused.inc into bin/fused and prints
+# the kernels' names. Unchanged sources keep their time stamps; files of removed
+# kernels are deleted.
 set -eu
 dir=bin/fused
 mkdir -p "$dir"
 
-# NAME:HEADER:MACRO(...), one for each: the preprocessor expands no macro in its
-# own expansion.
+# NAME:HEADER:MACRO(...) for each kernel. The preprocessor does not expand a macro
+# within its own expansion, which leaves MACRO(...) as it is.
 units=$(${CC:-cc} -E -P -x c \
     -D'FIRST(K,P)=gj_first_k##K##_##P:passes:FIRST(K,P)' \
     -D'COLD(K,P)=gj_cold_k##K##_##P:passes:COLD(K,P)' \

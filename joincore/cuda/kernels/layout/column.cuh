@@ -1,10 +1,10 @@
-// Reading columns of every width by position.
+// Reads columns of every width by position.
 #pragma once
 #include "layout/general.h"
 
 namespace gj {
 
-// Finds a row's position in a column; false: it is NULL there.
+// Finds a row's position in a column. False: the value is NULL.
 __device__ __forceinline__ bool locate(const gj_column& c, uint32_t row, uint32_t& at) {
   at = c.positions ? __ldg(reinterpret_cast<const uint32_t*>(c.positions) + row) : row;
   return at != GJ_NONE && (!c.validity || __ldg(reinterpret_cast<const uint8_t*>(c.validity) + at));
@@ -31,8 +31,8 @@ __device__ __forceinline__ gj_span bytes_at(const gj_column& c, uint32_t at) {
   return {s.x, s.y};
 }
 
-// Up to 8 bytes from `from` on, the first lowest. Words are read where the
-// address allows it.
+// Up to 8 bytes from `from` on, the first lowest. Reads words if the address is
+// aligned.
 __device__ __forceinline__ uint64_t word_at(uint64_t from, uint64_t n) {
   if (n >= 8 && from % 8 == 0) return __ldg(reinterpret_cast<const unsigned long long*>(from));
   if (n >= 8 && from % 4 == 0) {

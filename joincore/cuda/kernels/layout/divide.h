@@ -1,26 +1,26 @@
-// Descriptors of divisions (entry/divide.cu), in device memory. All fields are 8
-// bytes, addresses are device addresses.
+// Descriptors of division (entry/divide.cu), in device memory. All fields are 8
+// bytes; addresses are device addresses.
 #pragma once
 #include "layout/general.h"
 
-// A column that is moved with its rows.
+// A column that moves with its rows.
 typedef struct {
   uint64_t from;   // values; 0: the row numbers first, first + 1, ...
-  uint64_t to;     // room for all rows, and each partition's up to a multiple of GJ_DIVIDE_ALIGN
+  uint64_t to;     // space for all rows, and up to GJ_DIVIDE_ALIGN - 1 more per partition
   uint64_t bytes;  // of a value: 1, 2, 4, 8 or 16
 } gj_moved;
 
-// Partitions begin at multiples of so many rows.
+// Partitions begin at multiples of this many rows.
 #define GJ_DIVIDE_ALIGN 32
-// As many there are at most.
+// The largest number of partitions.
 #define GJ_DIVIDE_FAN 256
 
 typedef struct {
   uint64_t rows;
   uint64_t parts;         // gj_part[part_count]: the key
   uint64_t part_count;
-  uint64_t seed;          // of its hash
-  uint64_t bits;          // of the hash, 1 to 8, that number a row's partition
+  uint64_t seed;          // of the key's hash
+  uint64_t bits;          // 1 to 8: hash bits that number a row's partition
   uint64_t partition;     // uint8[rows]
   uint64_t count;         // uint32[GJ_DIVIDE_FAN]: rows of each partition, zero before
   uint64_t cursor;        // uint32[GJ_DIVIDE_FAN]

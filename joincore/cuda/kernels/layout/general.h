@@ -1,12 +1,13 @@
-// Descriptors of the general steps (entry/general.cu), in device memory. All fields
-// are 8 bytes, addresses are device addresses. The kernels read them.
+// Descriptors of the kernels of joins by row id (entry/general.cu), in device
+// memory, read by the kernels. All fields are 8 bytes; addresses are device
+// addresses.
 #pragma once
 #include <stdint.h>
 
-// A position that is no row: the NULL side of an outer join.
+// The position of a missing row: the NULL side of an outer join.
 #define GJ_NONE 0xffffffffu
 
-// A column of an input as the rows of a space see it.
+// A column of an input, as the rows of a space refer to it.
 typedef struct {
   uint64_t values;     // by row of the input: width bytes, or spans
   uint64_t validity;   // uint8 by row of the input, 0: NULL; address 0: no NULLs
@@ -21,7 +22,7 @@ typedef struct {
   uint64_t length;
 } gj_span;
 
-// A condition: package program says what the instructions are.
+// A condition; package program defines the instructions.
 typedef struct {
   uint64_t code;       // uint64[length]
   uint64_t length;
@@ -32,29 +33,29 @@ typedef struct {
 // One part of a key.
 typedef struct {
   gj_column column;
-  uint64_t bits;  // of an exact key: how many bits of the number are this part's
+  uint64_t bits;  // of an exact key: the number's bits that hold this part
 } gj_part;
 
-// How the keys of a side are normalised.
+// How to normalise the keys of a side.
 typedef struct {
   uint64_t count;       // uint64: rows that have a key
-  uint64_t chosen;      // uint32[count]: their numbers; 0: all rows
+  uint64_t chosen;      // uint32[count]: the selected row numbers; 0: all rows
   uint64_t parts;       // gj_part[part_count]
   uint64_t part_count;
-  uint64_t exact;       // 1: the parts side by side; 0: a hash
+  uint64_t exact;       // 1: the parts concatenated; 0: a hash
   uint64_t seed;        // of the hash
-  uint64_t collide;     // 1: hashes are cut to one bit
-  uint64_t out;         // keys of 4 or 8 bytes
-  uint64_t out_rows;    // row buffer of key and row number (layout/row.cuh) in place of keys, where out is 0
+  uint64_t collide;     // 1: for tests, hashes are cut to one bit
+  uint64_t out;         // the keys, of 4 or 8 bytes
+  uint64_t out_rows;    // if out is 0: row buffer of key and row number (layout/row.cuh)
   uint64_t out_capacity;
 } gj_keys;
 
-// Keys and row numbers of one side, to be partitioned.
+// Keys and row numbers of one side before partitioning.
 typedef struct {
-  uint64_t count;   // uint64: rows; 0: the side has been partitioned before
+  uint64_t count;   // uint64: rows; 0: the side is already partitioned
   uint64_t key;     // keys of 4 or 8 bytes
-  uint64_t chosen;  // uint32: the row numbers; 0: 0, 1, 2, ...
-  uint64_t origin;  // what is added to a row's number, to tell devices apart
+  uint64_t chosen;  // uint32: the selected row numbers; 0: 0, 1, 2, ...
+  uint64_t origin;  // added to row numbers, to make row ids unique across devices
   uint64_t first;   // as in gj_side
   uint64_t first_capacity;
   uint64_t final;
@@ -69,14 +70,14 @@ typedef struct {
   uint64_t parent_tail;
 } gj_keyed;
 
-// Where the rows of one partition go in one lane (layout/row.cuh). A table of them is
-// by partition, then lane.
+// Where one partition's rows go in one lane (layout/row.cuh). A table of these is
+// ordered by partition, then lane.
 typedef struct {
   uint64_t at;    // the first row, a multiple of 16
-  uint64_t rows;  // that there is room for
+  uint64_t rows;  // capacity
 } gj_destination;
 
-// From this a gj_join is made on the device, where row counts are known.
+// Input from which the device makes a gj_join, because only it knows the row counts.
 typedef struct {
   gj_keyed side[2];
   uint64_t bits_first;
@@ -87,31 +88,31 @@ typedef struct {
   uint64_t counters;
 } gj_partition;
 
-// One table of all build rows. Row buffers are those of layout/row.cuh.
+// One table of all build rows. Row buffers have the layout of layout/row.cuh.
 typedef struct {
   uint64_t count;      // uint64: rows
   uint64_t unordered;  // row buffer of keys and row numbers
-  uint64_t rows;       // row buffer: the same by bucket
+  uint64_t rows;       // row buffer: the same ordered by bucket
   uint64_t capacity;   // of both
-  uint64_t ends;       // uint32[buckets]: the slot after a bucket's last
+  uint64_t ends;       // uint32[buckets]: the slot after a bucket's last row
   uint64_t buckets;    // a power of two, at least 4
   uint64_t longest;    // uint64: rows of the longest bucket
-  uint64_t covered;    // a bit a slot
+  uint64_t covered;    // one bit per slot
 } gj_table;
 
-// What the match does with a pair.
+// What the match does with a pair that passes.
 enum gj_flag {
   GJ_PAIRS = 1,       // write it out
   GJ_MARK_PROBE = 2,  // mark its probe row
   GJ_MARK_BUILD = 4,  // mark its build row
-  GJ_FIRST = 8        // one partner of a probe row is enough
+  GJ_FIRST = 8        // stop at the first partner of a probe row
 };
 
 // Counters of one launch of the match.
 enum gj_progress {
-  GJ_CLAIMED,    // rows of the region that were asked for
-  GJ_LIMIT,      // where the first claim that did not fit began; all ones at the start
-  GJ_SUSPENDED,  // blocks that have more to do
+  GJ_CLAIMED,    // rows of the region that were claimed
+  GJ_LIMIT,      // the first row of the first claim that did not fit; all ones at the start
+  GJ_SUSPENDED,  // blocks with work left
   GJ_PROGRESS = 4
 };
 
@@ -119,13 +120,13 @@ typedef struct {
   uint64_t join;         // gj_join: both sides partitioned
   uint64_t condition;    // gj_program; 0: none
   uint64_t flags;        // gj_flag
-  uint64_t probe_marks;  // a bit a row of the space, words of 4 bytes
+  uint64_t probe_marks;  // one bit per row of the space, in words of 4 bytes
   uint64_t build_marks;
   uint64_t build;        // uint32[capacity]: build rows of pairs
   uint64_t probe;        // uint32[capacity]
   uint64_t capacity;     // of the region
   uint64_t progress;     // uint64[GJ_PROGRESS]
-  uint64_t saved;        // what blocks are when they are suspended
+  uint64_t saved;        // the state of suspended blocks
   uint64_t table;        // gj_table, for a match without partitions
-  uint64_t finished;     // a bit a partitioned row of the probe side, or of the build side; address 0: not kept
+  uint64_t finished;     // one bit per partitioned row of the probe side, or of the build side; address 0: not kept
 } gj_match;

@@ -1,4 +1,4 @@
-// The forms in which a side's payload goes through a join.
+// The kinds of payload: how a side's payload goes through a join.
 #pragma once
 #include <stdint.h>
 #include <type_traits>
@@ -10,10 +10,10 @@ namespace gj {
 enum class Form {
   column,  // carried: columns of equal width
   field,   // carried: fields of up to 4 bytes, a word each
-  row_id   // one word by which fields are gathered when the row is written
+  row_id   // one word, by which fields are gathered when the row is written
 };
 
-// `words` words of payload a row, `unit` of them a column.
+// WORDS words of payload per row, UNIT of them per column.
 template <Form F, int WORDS, int UNIT = 1>
 struct Payload {
   static constexpr Form form = F;
@@ -28,7 +28,7 @@ using Value = std::conditional_t<
     BYTES == 1, uint8_t,
     std::conditional_t<BYTES == 2, uint16_t, std::conditional_t<BYTES == 4, uint32_t, std::conditional_t<BYTES == 8, uint2, uint4>>>>;
 
-// One field's value of a row, zero-extended.
+// A field's value in one row, zero-extended.
 __device__ __forceinline__ uint32_t load_field(const gj_field& f, uint64_t row) {
   const char* at = reinterpret_cast<const char*>(f.from + row * f.from_stride);
   return f.bytes == 4   ? __ldcs(reinterpret_cast<const uint32_t*>(at))
@@ -36,7 +36,7 @@ __device__ __forceinline__ uint32_t load_field(const gj_field& f, uint64_t row) 
                         : __ldcs(reinterpret_cast<const uint8_t*>(at));
 }
 
-// Writes a field of `groups` <= N rows; at(g) is the g-th row's place.
+// Writes a field of `groups` <= N rows; at(g) is where row g is written.
 template <int N, class At>
 __device__ __forceinline__ void put_field(const gj_field& f, const uint32_t (&v)[N], uint32_t groups, At at) {
 #pragma unroll
@@ -52,8 +52,8 @@ __device__ __forceinline__ void put_field(const gj_field& f, const uint32_t (&v)
     }
 }
 
-// Gathers fields F of one width by row id and writes them; up to 16 bytes a lane
-// are on their way at a time. Bound: random 32-byte sectors.
+// Gathers F fields of one width by row id and writes them, up to 16 bytes per lane
+// in flight. Bound: random 32-byte sectors.
 template <int BYTES, int F, int N, class At>
 __device__ __forceinline__ void gather_values(const gj_field* f, const uint32_t (&id)[N], uint32_t groups, At at) {
   using V = Value<BYTES>;
@@ -74,8 +74,8 @@ __device__ __forceinline__ void gather_values(const gj_field* f, const uint32_t 
   }
 }
 
-// Two fields of 4 bytes that lie side by side, as in a buffer of rows, are one
-// load: a load of 32 rows takes as many turns of the cache.
+// Whether two 4-byte fields are adjacent in memory, as in a row buffer. They are then
+// read by one load, which halves the number of cache accesses.
 __device__ __forceinline__ bool side_by_side(const gj_field* f) {
   return f[1].from == f[0].from + 4 && f[1].from_stride == f[0].from_stride && (f[0].from | f[0].from_stride) % 8 == 0;
 }
@@ -85,8 +85,8 @@ __device__ __forceinline__ void gather_pair(const gj_field* f, uint32_t id, uint
   __stcg(reinterpret_cast<uint32_t*>(f[1].to + row * f[1].to_stride), v.y);
 }
 
-// Gathers all of a side's fields: two of 4 bytes at a time where they follow
-// each other, since few rows at a time do not hide a read's latency.
+// Gathers all of a side's fields, adjacent 4-byte ones in pairs: with few rows at a
+// time single loads do not hide the latency.
 template <int N, class At>
 __device__ __forceinline__ void gather_fields(const gj_side& side, const uint32_t (&id)[N], uint32_t groups, At at) {
   const gj_field* f = reinterpret_cast<const gj_field*>(side.fields);

@@ -1,5 +1,5 @@
-// The forms of payload by the name that they have in kernels' names:
-// <bytes>x<columns>, f<fields>, id.
+// The payload kinds by their names in kernels' names: <bytes>x<columns>, f<fields>,
+// id.
 #pragma once
 #include "layout/payload.cuh"
 

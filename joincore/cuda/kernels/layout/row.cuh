@@ -1,8 +1,8 @@
 // Rows between the passes: W words of 4 bytes, key words first. A buffer of
-// `capacity` rows holds lanes, each an array over all rows: one of 4 bytes and
-// one of 8 where W needs them, then W/4 of 16 bytes. Wide lanes make long runs
-// of the short ones that a scatter writes to a partition; the odd lanes come
-// first, so that a key whose payload is whole lanes has a lane of its own.
+// `capacity` rows consists of lanes, arrays over all rows: one of 4 bytes and one of
+// 8 if W requires them, then lanes of 16 bytes. Wide lanes lengthen the short runs
+// that a scatter writes. The narrow lanes come first, so a key has a lane of its own
+// if the payload fills whole 16-byte lanes.
 #pragma once
 #include <stdint.h>
 
@@ -13,8 +13,8 @@ struct Row {
   uint32_t word[W];
 };
 
-// An unread row: without it a register that is loaded under a condition stays
-// live around the loop that loads it.
+// Marks a row as unread. Otherwise a register loaded under a condition stays live
+// around the enclosing loop.
 template <int W>
 __device__ __forceinline__ void clear(Row<W>& r) {
 #pragma unroll
@@ -24,7 +24,7 @@ __device__ __forceinline__ void clear(Row<W>& r) {
 template <int W>
 struct Lanes {
   static constexpr int n4 = W % 2, n8 = W % 4 / 2, n16 = W / 4;
-  // Of each kind the first word, and the bytes of a row that lie in lanes before it.
+  // The first word of the 8- and 16-byte lanes, and the bytes of a row in the lanes before them.
   static constexpr int word8 = n4, word16 = n4 + 2 * n8, before8 = 4 * n4, before16 = 4 * n4 + 8 * n8;
 
   template <class F>
@@ -55,10 +55,10 @@ struct Lanes {
   }
 };
 
-// How a lane is read and written. Addresses that come out of the descriptor
-// are generic to the compiler: naming the space keeps shared-memory reads
-// free to move across global writes.
-struct ReadOnce {  // global, should not displace what the caches still combine
+// Policies to read and write lanes. Addresses from a descriptor are generic to the
+// compiler; naming the address space lets it move shared-memory reads across global
+// writes.
+struct ReadOnce {  // global; must not evict lines that caches still combine
   template <class V>
   __device__ __forceinline__ V operator()(const V* p) const {
     return __ldcs(p);
@@ -81,9 +81,9 @@ struct Write {  // global
   }
 };
 
-// Starts the copy of BYTES from global to shared memory, for the thread that
-// waits for it in await_copies(); for others of its warp or block after a barrier
-// behind that. The host, where tests run this code, copies at once.
+// Starts an asynchronous copy of BYTES from global to shared memory. Visible to the
+// calling thread after await_copies(), to other threads of its warp or block after a
+// barrier behind that. Host code, for tests, copies immediately.
 template <int BYTES>
 __device__ __forceinline__ void copy_bytes_async(const char* from, char* to) {
 #ifdef __CUDA_ARCH__
@@ -102,7 +102,7 @@ __device__ __forceinline__ void end_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-// Waits for all groups but the last MORE.
+// Waits for all groups but the latest MORE.
 template <int MORE>
 __device__ __forceinline__ void await_copies() {
 #ifdef __CUDA_ARCH__
@@ -124,8 +124,8 @@ struct LaneRows {
     for (int l = 0; l < L::n16; l++) at[before16 + l] = base + capacity * (L::before16 + 16 * l) + row * 16;
   }
 
-  // Starts the copy of rows i, i + 32, ... to the rows from `row` on, as far
-  // apart, of a shared-memory buffer of the same layout: n of them, at most N.
+  // Starts the copy of n <= N rows i, i + 32, ... to rows row, row + 32, ... of a
+  // shared-memory buffer with the same layout.
   template <int N>
   __device__ __forceinline__ void copy(uint32_t i, uint32_t n, char* to, uint32_t capacity, uint32_t row) const {
 #pragma unroll
@@ -140,13 +140,13 @@ struct LaneRows {
   }
 };
 
-// The same for one row.
+// The same for a single row.
 template <int W>
 __device__ __forceinline__ void copy_async(const char* from, uint64_t from_capacity, uint64_t row, char* to, uint32_t to_capacity, uint32_t to_row) {
   LaneRows<W>(from, from_capacity, row).template copy<1>(0, 1, to, to_capacity, to_row);
 }
 
-// Brings rows to the L2 cache; thread `t` of `threads`.
+// Prefetches rows into the L2 cache; thread `t` of `threads`.
 template <int W>
 __device__ __forceinline__ void prefetch(const char* from, uint64_t capacity, uint64_t row, uint32_t rows, uint32_t t, uint32_t threads) {
   using L = Lanes<W>;

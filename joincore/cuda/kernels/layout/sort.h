@@ -1,8 +1,8 @@
-/* The memory that the sort-merge join's and the no-partitioning join's kernels
- * share with their host: descriptors in device memory, written by the host
- * before the first launch, only read by the kernels. All fields are 8 bytes,
- * addresses are device addresses and multiples of 16, counts are rows unless
- * said. joincore/cuda/columnar/smj and joincore/cuda/columnar/npj hold the same structs in Go. */
+/* The memory that the kernels of the sort-merge join and of the join without
+ * partitions share with the host: descriptors in device memory, written by the host
+ * before the first launch, read by the kernels. All fields are 8 bytes, addresses
+ * are device addresses and multiples of 16, counts are rows unless noted.
+ * joincore/cuda/columnar/smj and joincore/cuda/columnar/npj mirror the structs. */
 #pragma once
 #include <stdint.h>
 
@@ -11,19 +11,19 @@
 #define GJ_SORT_FAN 512      /* values of a digit */
 #define GJ_RESULT_COLUMNS 33 /* the key and 16 a side */
 
-/* A column on its way through the passes. */
+/* A column and its buffers in each pass. */
 typedef struct {
-  uint64_t at[5]; /* pass p reads at[p] and writes at[p + 1]; at[0] = 0: the rows' numbers */
+  uint64_t at[5]; /* pass p reads at[p] and writes at[p + 1]; at[0] = 0: row numbers */
   uint64_t bytes; /* of a value: 1, 2, 4, 8 or 16 */
 } gj_sort_column;
 
 typedef struct {
   uint64_t rows;    /* below 2^32 - 2^20 */
-  uint64_t columns; /* in column, the key first */
+  uint64_t columns; /* number of columns, the key first */
   gj_sort_column column[GJ_SORT_COLUMNS];
 } gj_sort_side;
 
-/* The sort of two sides by the same bits of their keys' hashes. */
+/* The sort of both sides by the same bits of their keys' hashes. */
 typedef struct {
   gj_sort_side side[2];
   uint64_t passes;
@@ -34,33 +34,33 @@ typedef struct {
   uint64_t status;    /* uint64[tiles of both sides][GJ_SORT_FAN], zero before the first launch */
 } gj_sort;
 
-/* One column of a join's result: from[row] where a result row's build or probe
- * row is `row`; from = 0 stands for the numbers 0, 1, 2, ... A gather takes row
- * from index[step * result row]. */
+/* One column of a join's result: from[row], where `row` is the build or probe row of
+ * a result row. from = 0: the numbers 0, 1, 2, ... A gather reads row from
+ * index[step * result row]. */
 typedef struct {
   uint64_t side;  /* 0: build, 1: probe */
   uint64_t bytes; /* of a value: 1, 2, 4, 8 or 16 */
   uint64_t from;
-  uint64_t index; /* uint32; only a gather's, and may be `to` */
-  uint64_t step;  /* a gather's, and where a match writes 4 bytes: to[step * result row]. Otherwise 1 */
+  uint64_t index; /* uint32; only for gathers, may equal `to` */
+  uint64_t step;  /* of a gather, and of a match that writes 4 bytes: to[step * result row]; otherwise 1 */
   uint64_t to;
 } gj_result_column;
 
 typedef struct {
   uint64_t columns;
   uint64_t capacity; /* rows beyond it are counted, not written */
-  uint64_t rows;     /* uint64: rows of the result, also those that did not fit */
+  uint64_t rows;     /* uint64: rows of the result, including those that did not fit */
   gj_result_column column[GJ_RESULT_COLUMNS];
 } gj_result;
 
-/* Build and probe rows that all have equal sort bits, too many for a tile. */
+/* An equal run: build and probe rows with the same sort bits, too many for a tile. */
 typedef struct {
-  uint64_t first_slice; /* slices of the groups before it */
+  uint64_t first_slice; /* slices of the runs before it */
   uint64_t build, build_rows;
   uint64_t probe, probe_rows;
 } gj_group;
 
-/* The merge of two sides that are sorted by the top `bits` bits of their keys' hashes. */
+/* The merge of two sides sorted by the top `bits` bits of their keys' hashes. */
 typedef struct {
   uint64_t rows[2];
   uint64_t key[2];
@@ -68,15 +68,15 @@ typedef struct {
   uint64_t tiles;
   uint64_t splits;  /* uint32[tiles + 1]: build rows before each tile */
   uint64_t groups;  /* gj_group[rows[0] / 128 + tiles] */
-  uint64_t grouped; /* uint64: groups << 38 | their slices, zero before the launch */
+  uint64_t grouped; /* uint64: runs << 38 | their slices, zero before the launch */
   uint64_t slice;   /* uint64: next slice, zero before the launch */
   gj_result result;
 } gj_merge;
 
-/* A hash table over the build rows, or the array that it is where the range of
- * their keys is no wider than 2 * slots, and what probes it. */
+/* A hash table over the build rows, or an array if the range of their keys is no
+ * wider than 2 * slots; and the probe of it. */
 typedef struct {
-  uint64_t rows[2]; /* the build side's below slots, unless the table is an array */
+  uint64_t rows[2]; /* the build side's count is below slots, unless the table is an array */
   uint64_t key[2];
   uint64_t slots;   /* a multiple of 8, at most 2^32 */
   uint64_t table;   /* uint64[slots], or uint32[the range's width]; all ones before the first launch */

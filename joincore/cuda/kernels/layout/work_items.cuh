@@ -1,5 +1,5 @@
-// What a match is divided into: chunks of a partition's build rows by ranges of
-// its probe rows (agent/offsets.cuh counts them), and marks of rows.
+// The work items of a match: chunks of a partition's build rows by ranges of its
+// probe rows (agent/offsets.cuh counts them); and marks of rows.
 #pragma once
 #include "layout/general.h"
 #include "layout/join.h"
@@ -7,27 +7,26 @@
 
 namespace gj {
 
-// A bit a row, in words of 4 bytes.
+// One bit per row, in words of 4 bytes.
 __device__ __forceinline__ bool marked(const uint32_t* marks, uint64_t row) { return __ldcg(marks + row / 32) >> (row % 32) & 1; }
 __device__ __forceinline__ void mark(uint32_t* marks, uint64_t row) { atomicOr(marks + row / 32, 1u << (row % 32)); }
-// The same for a row that many may mark.
+// The same for a row that several threads may mark.
 __device__ __forceinline__ void mark_once(uint32_t* marks, uint64_t row) {
   if (!marked(marks, row)) mark(marks, row);
 }
 
 struct MatchItem {
   uint64_t build_at, probe_at;      // first rows
-  uint32_t build_rows, probe_rows;  // 0: nothing to do
+  uint32_t build_rows, probe_rows;  // 0: the item is empty
   uint32_t exists;
-  uint32_t chunk;   // which chunk of the partition
+  uint32_t chunk;   // number of the chunk within the partition
   uint32_t shared;  // other items have the same chunk or the same range
   uint32_t unused;
 };
 
-// One warp: what work item `item` is. Of a partition with several, those of one
-// chunk come one after the other where the first chunks may decide all
-// (chunk_first), else those of one range, so that blocks at work at the same
-// time have different chunks.
+// One warp: the description of work item `item`. The items of a partition are
+// ordered by chunk if the first chunks may decide everything (chunk_first), else by
+// range, so that concurrent blocks have different chunks.
 __device__ __forceinline__ MatchItem item_at(const gj_join& job, uint64_t item, bool chunk_first) {
   const uint32_t lane = threadIdx.x & 31, parts = 1u << (job.bits_first + job.bits_second);
   const uint32_t chunk_rows = (uint32_t)job.chunk_rows, range_rows = (uint32_t)job.range_rows;
@@ -56,8 +55,8 @@ __device__ __forceinline__ MatchItem item_at(const gj_join& job, uint64_t item, 
           r < probe ? (uint32_t)min(probe - r, (uint64_t)range_rows) : 0, 1, chunk, build > chunk_rows || probe > range_rows, 0};
 }
 
-// One warp of a persistent block: what the block does next, whose build rows, of W
-// words, are brought to the L2 cache.
+// One warp of a persistent block: draws the block's next item and prefetches its
+// build rows, of W words, into the L2 cache.
 template <int W>
 __device__ __forceinline__ void draw_item(const gj_join& job, MatchItem& next) {
   const uint32_t lane = threadIdx.x & 31;
@@ -69,11 +68,10 @@ __device__ __forceinline__ void draw_item(const gj_join& job, MatchItem& next) {
     prefetch<W>(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, item.build_at, item.build_rows, lane, 32);
 }
 
-// Where one partner is enough, or only marks of build rows are wanted, an item
-// may leave nothing to do for others: all rows of its range have found a
-// partner, or all of its chunk have. `finished` has a bit for the first row of
-// each such range or chunk, so that a key that is hot on both sides costs
-// little more than its rows.
+// When one partner is enough, or only marks of build rows are wanted, one item can
+// make others redundant: all rows of its range, or all of its chunk, have a partner.
+// `finished` has a bit for the first row of each such range or chunk, so that a key
+// that is hot on both sides costs little more than its rows.
 __device__ __forceinline__ uint64_t finished_row(const gj_match& m, const MatchItem& item) {
   return m.flags & GJ_FIRST ? item.probe_at : item.build_at;
 }

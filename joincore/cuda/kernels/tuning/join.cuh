@@ -1,17 +1,18 @@
-// What is chosen by compute capability. It changes speed, never results.
+// Launch parameters of partitioned hash joins by compute capability. They change
+// speed, never results.
 #pragma once
 
 namespace gj {
 
-// One scatter kernel: threads a block, rows a thread, blocks a multiprocessor,
-// rows a unit, partitions at most. A tile's rows wait in registers, so the
-// wider a row is the shorter is a tile.
+// A scatter kernel: threads per block, rows per thread, blocks per multiprocessor,
+// rows per unit, maximum partitions. A tile's rows are held in registers, so wider
+// rows need shorter tiles.
 struct Scatter {
   int threads, rows, blocks, unit, fan;
 };
 
-// By words a row. The first pass writes to up to 2^7 partitions where rows are
-// narrow and up to 2^8 where they are wide.
+// By words per row. The first pass writes to up to 2^7 partitions if rows are
+// narrow, up to 2^8 if they are wide.
 __host__ __device__ constexpr Scatter scatter_first(int words) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   return {512, words <= 2 ? 24 : words == 3 ? 20 : words <= 5 ? 12 : words <= 8 ? 8 : 6, 1, 1, 256};
@@ -42,29 +43,29 @@ __host__ __device__ constexpr Scatter scatter_second(int words) {
 #endif
 }
 
-// One match kernel: threads a block, probe rows a thread, build rows a chunk,
-// buckets, blocks a multiprocessor.
+// A match kernel: threads per block, probe rows per thread, build rows per chunk,
+// buckets, blocks per multiprocessor.
 struct Match {
   int threads, rows, chunk, buckets, blocks;
 };
 
-// Where payload is fetched, fewer warps are faster: with too many random reads on
-// their way an H200's memory serves fewer, 34 G/s with 24 warps and 38 with 20.
+// Kernels that gather payload are faster with fewer warps: an H200 serves 38 G random
+// reads a second with 20 warps and 34 G with 24.
 __host__ __device__ constexpr Match match_tuning(int build_words, int probe_words, bool fetches) {
   if (fetches && build_words <= 6 && probe_words <= 6) return Match{640, build_words <= 3 ? 2 : 1, 4608, 8192, 1};
   return build_words <= 3 ? Match{384, probe_words <= 3 ? 4 : 2, 4608, 8192, 2}
          : build_words <= 6 && probe_words <= 6 ? Match{384, 2, 2304, 4096, 2}
                                                 : Match{384, 2, 2304, 4096, 1};
 }
-
+// The same for a match with a match list, which gathers for few of its rows.
 // The same of a listed match, which fetches for few of its rows.
 __host__ __device__ constexpr Match listed_tuning(int build_words, int probe_words) {
   if (probe_words > 6) return build_words <= 3 ? Match{384, 1, 4608, 8192, 2} : Match{384, 2, 2304, 4096, 1};
   return build_words <= 3 ? Match{512, probe_words <= 3 ? 2 : 1, 4608, 8192, 2} : Match{512, 1, 2304, 4096, build_words <= 6 ? 2 : 1};
 }
 
-// What the blocks of a multiprocessor have of shared memory together, and what
-// each takes beside its own.
+// Bytes of shared memory of a multiprocessor, and those reserved for each block in
+// addition to its own.
 constexpr int multiprocessor_shared = 228 << 10, block_shared = 2 << 10;
 
 constexpr int sample_threads = 1024, histogram_threads = 1024, offsets_threads = 1024, close_threads = 1024, offsets_slices = 16;

@@ -1,15 +1,15 @@
-// The sort's, the merge's and the no-partitioning join's numbers. They change
-// speed, never results.
+// Launch parameters of the sort-merge join and of the join without partitions. They
+// change speed, never results.
 #pragma once
 
 namespace gj {
 
-// One radix pass: rows a thread, blocks a multiprocessor. It has a thread a digit value.
+// A radix pass: rows per thread, blocks per multiprocessor. One thread per digit value.
 struct Radix {
   int rows, blocks;
 };
-// Values of at most 4 bytes, or of any width; many rows, or few, where short
-// tiles keep all multiprocessors busy.
+// wide: values of more than 4 bytes. many: many rows; with few rows, short tiles keep
+// all multiprocessors busy.
 __host__ __device__ constexpr Radix radix_tuning(bool wide, bool many) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   return {many ? (wide ? 14 : 24) : 8, 1};
@@ -18,8 +18,8 @@ __host__ __device__ constexpr Radix radix_tuning(bool wide, bool many) {
 #endif
 }
 
-// A merge, by words of a key: threads a block, rows a thread, blocks a
-// multiprocessor. More rows are more values in flight, and more shared memory.
+// A merge, by words of a key: threads per block, rows per thread, blocks per
+// multiprocessor. More rows mean more values in flight and more shared memory.
 struct Merge {
   int threads, rows, blocks;
 };
