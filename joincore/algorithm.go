@@ -1,8 +1,8 @@
 package joincore
 
-// Algorithm is a join algorithm. UM and OM say how payload is materialised:
-// gathered from untransformed relations by row number (GFUR), or moved with
-// the key and gathered from transformed ones (GFTR).
+// Algorithm is a join algorithm. UM and OM are the two ways to materialise
+// payload: gather it from the untransformed relations by row id (UM, GFUR), or
+// move it with the key and gather it from the transformed relations (OM, GFTR).
 type Algorithm uint8
 
 const (
@@ -13,10 +13,10 @@ const (
 	SMJOM                      // sort-merge join, GFTR
 )
 
-// OM says whether payload is moved with the key.
+// OM reports whether the algorithm moves payload with the key.
 func (a Algorithm) OM() bool { return a == PHJOM || a == SMJOM }
 
-// UM returns the algorithm that leaves payload where it is.
+// UM returns the variant of the algorithm that does not move payload.
 func (a Algorithm) UM() Algorithm {
 	switch a {
 	case PHJOM:

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// AddPhase adds p to the phase of its name, or behind all others: a join that
-// probes several times goes through the same phases again.
+// AddPhase adds p's times to the phase of that name, or appends it: a join that probes
+// several times repeats its phases.
 func (s *JoinStats) AddPhase(p Phase) {
 	for i := range s.Phases {
 		if q := &s.Phases[i]; q.Name == p.Name {
@@ -18,12 +18,12 @@ func (s *JoinStats) AddPhase(p Phase) {
 	s.Phases = append(s.Phases, p)
 }
 
-// otherPhases is the name of what FoldPhases adds up.
+// otherPhases is the name of FoldPhases' sum.
 const otherPhases = "other"
 
-// FoldPhases returns at most n > 0 phases that take as long as all of them do,
-// by prediction and in fact: the longest in their order, and the others as
-// one. A sum that holds something which was not predicted is not predicted.
+// FoldPhases reduces phases to at most n > 0 with the same total times: the longest
+// ones in their order, then the sum of the others. The sum has a prediction only if
+// each of its parts has one.
 func FoldPhases(phases []Phase, n int) []Phase {
 	if len(phases) <= n {
 		return slices.Clone(phases)

@@ -50,7 +50,7 @@ type Filter struct {
 	Predicate Expr
 }
 
-// Join joins Left and Right on all of Keys and, where set, Residual.
+// Join joins Left and Right on all of Keys and, if not nil, Residual.
 type Join struct {
 	Kind        Kind
 	Left, Right Node
@@ -71,7 +71,7 @@ type Plan struct {
 	Parameters []Parameter
 }
 
-// Input describes a base input before its data is there.
+// Input describes a base input before its data arrives.
 type Input struct {
 	Columns []Column
 	Rows    float64 // the planner's estimate; a hint, never a bound

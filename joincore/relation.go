@@ -1,6 +1,6 @@
 package joincore
 
-// ColumnKind says how the values of a column are stored.
+// ColumnKind is the storage format of a column's values.
 type ColumnKind uint8
 
 const (
@@ -12,21 +12,20 @@ const (
 	Varlena
 )
 
-// Column is the physical type of a column. Its bytes are opaque but for key
-// classes and predicates, which read Fixed columns of width 1, 2, 4 and 8 as
-// signed integers.
+// Column is the physical type of a column. Its bytes are opaque except to key classes
+// and predicates, which read Fixed columns of width 1, 2, 4 and 8 as signed integers.
 type Column struct {
 	Kind  ColumnKind
-	Width int // bytes a value: 1, 2, 4, 8 or a multiple of 8 up to 64; 0 for Varlena
-	Align int // bytes; of values in Varlena heaps 4 or 8
+	Width int // bytes per value: 1, 2, 4, 8 or a multiple of 8 up to 64; 0 for Varlena
+	Align int // bytes; 4 or 8 for values in Varlena heaps
 }
 
-// Vector is the data of one column of one segment. The slices may lie in
-// memory that a peer can still write: users clamp what they read from Values
-// and Heap at every use, and never grow a slice beyond its length.
+// Vector is the data of one column of one segment. A peer may still be able to write
+// to its memory: users clamp the values that they read from Values and Heap at every
+// use, and never extend a slice beyond its length.
 type Vector struct {
 	Values   []byte // Fixed: rows*Width bytes; Varlena: 4*(rows+1) bytes of offsets
-	Validity []byte // bit i = 1: not NULL, least significant first; nil: no NULLs
+	Validity []byte // bit i, least significant first: 1 if value i is not NULL; nil: no NULLs
 	Heap     []byte // Varlena only
 }
 
@@ -36,14 +35,14 @@ type Segment struct {
 	Columns []Vector
 }
 
-// Relation is a list of segments under one set of columns. Row numbers count
-// through the segments in order.
+// Relation is a list of segments with the same columns. Row numbers continue from
+// segment to segment.
 type Relation struct {
 	Columns  []Column
 	Segments []Segment
 }
 
-// Rows returns the number of rows of all segments.
+// Rows returns the total number of rows.
 func (r *Relation) Rows() int64 {
 	var n int64
 	for i := range r.Segments {

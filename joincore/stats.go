@@ -2,14 +2,14 @@ package joincore
 
 import "time"
 
-// Stats is what an execution of a plan reports about itself. Algorithms fill
-// it; nothing in joincore prints or logs.
+// Stats describes an execution of a plan. Algorithms fill it in; nothing in joincore
+// prints or logs.
 type Stats struct {
 	Provider string
-	JoinTime time.Duration // without waits for the sink
+	JoinTime time.Duration // without waiting for the sink
 	RowsOut  int64
 	BytesOut int64
-	Peak     int64 // bytes of Memory in use at the highest
+	Peak     int64 // peak bytes of Memory in use
 	Joins    []JoinStats
 }
 
@@ -26,17 +26,17 @@ type JoinStats struct {
 	Phases    []Phase // in the order of execution
 }
 
-// DeviceWork is what a join has asked of a device on the far side of a driver.
+// DeviceWork is the work that a join has requested of a device behind a driver.
 type DeviceWork struct {
-	Launches int   // of kernels
-	Syncs    int   // waits of the host for the device
-	Bytes    int64 // of device memory read and written, by the model
-	Peak     int64 // bytes of device memory in use at the highest
+	Launches int   // kernel launches
+	Syncs    int   // times the host waited for the device
+	Bytes    int64 // device memory read and written, in bytes, by the model
+	Peak     int64 // peak bytes of device memory in use
 }
 
-// Phase is a part of a join that is modelled and measured on its own.
+// Phase is a part of a join that is predicted and measured separately.
 type Phase struct {
 	Name      string        // "build", "partition probe side", "match", ...
-	Predicted time.Duration // by choose; 0: not predicted
+	Predicted time.Duration // by package costmodel; 0: not predicted
 	Actual    time.Duration
 }

@@ -10,12 +10,12 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// parallelBuild is from how many rows on a table is built by all streams.
+// parallelBuild is the number of rows from which all streams build one table.
 const parallelBuild = 1 << 15
 
-// Build makes one table of a whole space. The streams divide the entries, not
-// the rows: each reads all keys and inserts those whose hash falls into its
-// region, so that no entry is ever shared.
+// Build makes one table of all rows of a space. The streams divide the entries, not
+// the rows: each reads all keys and inserts those whose hash falls into its region,
+// so no entry is written by two streams.
 func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (device.Table, error) {
 	s := asSpace(from)
 	if m.Mark {
@@ -46,7 +46,7 @@ func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (de
 			return nil, err
 		}
 	}
-	// The table starts small and grows: what counts is distinct keys.
+	// The table starts small and grows with the number of distinct keys.
 	if err := t.reset(ctx, min(total, growFrom)); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (st *stream) eachChunk(ctx context.Context, s *space, key *device.Key, f fu
 	return nil
 }
 
-// eachChunkOf does so for some of them.
+// eachChunkOf is eachChunk for the rows of some spans.
 func (st *stream) eachChunkOf(ctx context.Context, s *space, spans []span, key *device.Key, f func(keys []uint64, sel []uint32, first uint32) error) error {
 	for _, p := range spans {
 		for at := 0; at < p.n; at += st.dev.chunk {
@@ -89,8 +89,8 @@ func (st *stream) eachChunkOf(ctx context.Context, s *space, spans []span, key *
 	return nil
 }
 
-// fillRegions builds with all streams. It gives up when a region is full,
-// which keys made to collide can do.
+// fillRegions builds with all streams. It reports full if a region overflows, which
+// only colliding keys can cause.
 func (t *table) fillRegions(ctx context.Context, m *device.Match, total int) (full bool, err error) {
 	if err := t.reset(ctx, total); err != nil {
 		return false, err

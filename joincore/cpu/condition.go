@@ -9,29 +9,28 @@ import (
 	"gpujoin/joincore"
 )
 
-// SQL's truth values; AND is the least and OR the greatest of its arguments.
+// SQL's truth values: AND is the minimum and OR the maximum of its arguments.
 const (
 	isFalse uint8 = iota
 	isUnknown
 	isTrue
 )
 
-// condition is a compiled predicate. It holds no vectors and all streams share
-// it: those it works with are the registers and the scratch of the stream that
-// evaluates it. A node with several arguments holds one register, whatever
-// their number: the first argument is evaluated into the result and each of
-// the others into the next register. The argument that needs most registers is
-// the first, so that a condition of n comparisons never needs more than
-// log2(n) + 1 (Sethi and Ullman, 1970).
+// condition is a compiled predicate. It holds no vectors, so all streams share it;
+// it works in the registers and the scratch of the evaluating stream. A node with
+// several arguments occupies one register: it evaluates the first argument into the
+// result and each other one into the next register. The argument that needs most
+// registers comes first, so a condition of n comparisons needs at most log2(n) + 1
+// (Sethi and Ullman, 1970).
 type condition interface {
-	// eval writes the truth of each row of r to out. Registers from free on
-	// may be written.
+	// eval writes the truth value of each row of r to out. It may overwrite the
+	// registers from free on.
 	eval(st *stream, r *rows, out []uint8, free int)
-	// registers is how many registers eval writes, out not counted.
+	// registers returns the number of registers that eval writes, without out.
 	registers() int
 }
 
-// truth returns a register of the stream: truth values of a chunk.
+// truth returns a register of the stream: a chunk's truth values.
 func (st *stream) truth(register int) []uint8 {
 	for len(st.truths) <= register {
 		st.truths = append(st.truths, make([]uint8, st.dev.chunk))
@@ -39,13 +38,13 @@ func (st *stream) truth(register int) []uint8 {
 	return st.truths[register]
 }
 
-// conditionKey says which expression was compiled, with which parameters.
+// conditionKey identifies a compiled expression with its parameters.
 type conditionKey struct {
 	expr       joincore.Expr
 	parameters *joincore.Parameter
 }
 
-// condition compiles an expression, once for all streams.
+// condition compiles an expression once; all streams share the result.
 func (d *dev) condition(e joincore.Expr, parameters []joincore.Parameter) condition {
 	key := conditionKey{expr: e}
 	if len(parameters) > 0 {
@@ -115,7 +114,7 @@ func newLogic(args []condition, all bool) *logic {
 
 func (c *logic) registers() int { return c.need }
 
-// eval leaves out the arguments that cannot change the truth of any row.
+// eval stops when no further argument can change the truth of any row.
 func (c *logic) eval(st *stream, r *rows, out []uint8, free int) {
 	if len(c.args) == 0 {
 		for i := range out {
@@ -141,7 +140,7 @@ func (c *logic) eval(st *stream, r *rows, out []uint8, free int) {
 	}
 }
 
-// decided says that all rows are false for AND, or true for OR.
+// decided reports that all rows are false for AND, or true for OR.
 func (c *logic) decided(out []uint8) bool {
 	any, all := isFalse, isTrue
 	for _, x := range out {
@@ -151,14 +150,14 @@ func (c *logic) decided(out []uint8) bool {
 	return c.all && any == isFalse || !c.all && all == isTrue
 }
 
-// lower makes each truth of out the lesser of its own and v's.
+// lower sets each element of out to the minimum of it and v's.
 func lower(out, v []uint8) {
 	for i, x := range v {
 		out[i] = min(out[i], x)
 	}
 }
 
-// raise makes each truth of out the greater of its own and v's.
+// raise sets each element of out to the maximum of it and v's.
 func raise(out, v []uint8) {
 	for i, x := range v {
 		out[i] = max(out[i], x)
@@ -213,7 +212,7 @@ func newOperand(x joincore.Value, parameters []joincore.Parameter) operand {
 	panic(fmt.Sprintf("operand %T", x))
 }
 
-// load writes the operand of each row to v, and sets null where it is NULL.
+// load writes each row's operand to v, and sets null for NULLs.
 func (o *operand) load(st *stream, r *rows, v []uint64, null []uint8) {
 	isConstantNull := !o.isColumn && o.constant.Null
 	if o.isColumn {

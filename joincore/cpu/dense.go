@@ -8,7 +8,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// KeyRange computes the range of a space's exact keys, once.
+// KeyRange computes the range of a space's exact keys, once per space.
 func (d *dev) KeyRange(ctx context.Context, from device.Space, key *device.Key) (device.KeyRange, error) {
 	s := asSpace(from)
 	if !key.Exact {
@@ -47,8 +47,8 @@ func rangeOf(keys []uint64) device.KeyRange {
 	return device.KeyRange{Rows: int64(len(keys)), Low: low, High: high}
 }
 
-// fillDense makes the table an array. Streams divide the range, not the rows,
-// so that no element is ever shared.
+// fillDense makes the table an array. The streams divide the key range, not the
+// rows, so no element is written by two streams.
 func (t *table) fillDense(ctx context.Context, m *device.Match, low, high int64) error {
 	size := uint64(high-low) + 1
 	heads, err := alloc[uint32](t.dev, int(size)+1) // one more, always 0
@@ -72,7 +72,7 @@ func (t *table) fillDense(ctx context.Context, m *device.Match, low, high int64)
 	})
 }
 
-// insertDense inserts the keys that lie in [from, to) of the range.
+// insertDense inserts the keys in [from, to) of the range.
 func (t *table) insertDense(ctx context.Context, from, to uint64, keys []uint64, sel []uint32, first uint32) error {
 	part := t.dense[from:to]
 	low := t.low + from

@@ -2,7 +2,7 @@
 
 package cpu
 
-// fetch gathers one value for each row of a slot; absent rows read as other.
+// fetch gathers one value per row of a slot; missing rows read as other.
 func fetch[T word](dst []T, src [][]T, s *slot, other T) {
 	mask, shift := s.space.mask(), s.space.shift
 	if s.pos == nil {
@@ -37,7 +37,7 @@ func fetch[T word](dst []T, src [][]T, s *slot, other T) {
 	}
 }
 
-// fetchWide gathers values of several words; absent rows read as zeros.
+// fetchWide gathers values of several words; missing rows read as zeros.
 func fetchWide(dst []uint64, src [][]uint64, words int, s *slot, n int) {
 	for i := range n {
 		to := dst[i*words : (i+1)*words]
@@ -51,8 +51,8 @@ func fetchWide(dst []uint64, src [][]uint64, words int, s *slot, n int) {
 	}
 }
 
-// fetchInts reads a column of width 1, 2, 4 or 8 as signed integers; what it
-// writes for NULLs is unspecified.
+// fetchInts reads a column of width 1, 2, 4 or 8 as signed integers. For NULLs it
+// writes unspecified values.
 func (st *stream) fetchInts(dst []uint64, c *column, s *slot) {
 	n := len(dst)
 	switch c.width {
@@ -79,7 +79,7 @@ func (st *stream) fetchInts(dst []uint64, c *column, s *slot) {
 	}
 }
 
-// fetchNulls sets null[i] where row i is NULL, and says whether any is.
+// fetchNulls sets null[i] if row i is NULL, and reports whether any row is.
 func fetchNulls(null []uint8, c *column, s *slot) bool {
 	if !c.nullable() && !s.null {
 		return false

@@ -12,7 +12,7 @@ import (
 
 var errTooMany = fmt.Errorf("more rows than row numbers: %w", joincore.ErrUnsupported)
 
-// Gather writes columns of variable length first: they say how many rows fit.
+// Gather writes columns of variable length first: they determine how many rows fit.
 func (st *stream) Gather(r device.Rows, from int, columns []joincore.ColumnRef, dst *joincore.Batch, at int, heap []int) device.Count {
 	in := st.part(r.(*rows), from, dst.Rows-at)
 	n := in.n
@@ -99,10 +99,9 @@ func (st *stream) writeValidity(v *joincore.Vector, at, n int, c *column, s *slo
 	}
 }
 
-// writeVarlena copies values until the heap is full, and returns how many.
-// Every offset is read once; what it spans is copied, then padded to the
-// column's alignment, so that the values that follow are aligned whatever
-// the input says.
+// writeVarlena copies values until the heap is full and returns their number. It
+// reads every offset once and pads each value to the column's alignment, so that the
+// next value is aligned whatever the input contains.
 func writeVarlena(v *joincore.Vector, at, used int, c *column, s *slot, n int) int {
 	offsets := view[uint32](v.Values)
 	offsets[at] = uint32(used)

@@ -8,7 +8,8 @@ import (
 )
 
 // mix is a bijection of 64 bits whose upper bits depend on all bits of its
-// argument. Radix partitions take the highest bits and hash tables the next,
+// argument. Radix partitions use the highest bits and hash tables the bits below,
+// so the two are independent.
 // so that the two never see the same ones.
 func mix(x uint64) uint64 {
 	x ^= x >> 32
@@ -18,7 +19,7 @@ func mix(x uint64) uint64 {
 	return x
 }
 
-// fold mixes one more word into a hash of several.
+// fold mixes one more word into a hash.
 func fold(h, w uint64) uint64 {
 	hi, lo := bits.Mul64(h^w^0xa0761d6478bd642f, 0xe7037ed1a0b428db)
 	return hi ^ lo ^ h>>17

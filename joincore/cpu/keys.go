@@ -7,7 +7,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// keyer normalises the keys of a chunk to 64 bits and sets NULLs aside.
+// keyer normalises the keys of a chunk to 64 bits and separates rows with NULL keys.
 type keyer struct {
 	st  *stream
 	sel []uint32
@@ -15,10 +15,10 @@ type keyer struct {
 
 func (k *keyer) init(st *stream) { *k = keyer{st: st, sel: make([]uint32, st.dev.chunk)} }
 
-// compute returns the keys of the rows that have one. sel holds their numbers
-// in the chunk; nil means that all rows have a key. Neither must be written.
-// The keys are in the stream's scratch: they are valid until its next work,
-// sel until the next call.
+// compute returns the keys of the rows whose key is not NULL. sel holds their
+// numbers in the chunk; nil means all rows. The caller must write to neither. keys
+// is scratch of the stream, valid until the stream is used again; sel is valid until
+// the next call.
 func (k *keyer) compute(r *rows, key *device.Key, inputs []*space) (keys []uint64, sel []uint32) {
 	if keys, sel, ok := k.stored(r, key); ok {
 		return keys, sel
@@ -81,7 +81,7 @@ func (k *keyer) compact(keys []uint64, null []uint8) ([]uint64, []uint32) {
 	return keys[:m], k.sel[:m]
 }
 
-// stored finds keys that a space of the chunk holds already.
+// stored returns the normalised keys if a space of the chunk has them already.
 func (k *keyer) stored(r *rows, key *device.Key) ([]uint64, []uint32, bool) {
 	for i := range r.slots {
 		s := &r.slots[i]

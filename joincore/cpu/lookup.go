@@ -2,10 +2,10 @@
 
 package cpu
 
-// lookup finds the chain of each key: head[i] is the position, plus 1, of the
-// first row with the key, or 0. It runs in rounds without branches on data:
-// a round looks at one entry for every key that is still undecided, so that
-// the cache misses of many keys overlap. todo and slot are scratch.
+// lookup finds the chain of each key: head[i] is the position, plus 1, of the first
+// row with the key, or 0. It works in rounds without data-dependent branches: each
+// round reads one entry for every undecided key, so that many cache misses overlap.
+// todo and slot are scratch.
 func (t *table) lookup(keys []uint64, head, todo, slot []uint32) {
 	entries, seed, skip, shift := t.entries, t.dev.seed, t.skip, t.shift
 	head, slot, todo = head[:len(keys)], slot[:len(keys)], todo[:len(keys)]

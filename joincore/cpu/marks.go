@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// marks remembers the build rows that have found a partner, a bit a position.
+// marks records which build rows have found a partner, one bit per position.
 type marks struct {
 	once sync.Once
 	err  error

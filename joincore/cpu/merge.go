@@ -9,10 +9,10 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// MergePath cuts the merge of two sorted spaces along its path (Green et al.,
-// ICS 2012): each part takes equally many steps, whatever keys repeat. Where
-// a part begins on the build side is then moved back to the first row that
-// has the key of its first probe row.
+// MergePath divides the merge of two sorted spaces along its path (Green et al.,
+// ICS 2012): each part takes equally many steps, whatever keys repeat. The start of a
+// part on the build side is then moved back to the first row with the key of its
+// first probe row.
 func (d *dev) MergePath(_ context.Context, build, probe device.Sorted, parts int) ([]device.MergePoint, error) {
 	b, p := asSpace(build).sortedKeys(), asSpace(probe).sortedKeys()
 	points := make([]device.MergePoint, 0, parts+1)
@@ -28,8 +28,8 @@ func (d *dev) MergePath(_ context.Context, build, probe device.Sorted, parts int
 
 func (s *space) sortedKeys() []uint64 { return s.keys.v64[0][:s.keyed] }
 
-// mergePath returns how many of the first n keys of the merged order are p's,
-// where b's come first among equals.
+// mergePath returns how many of the first n keys of the merged order come from p. Of
+// equal keys b's come first.
 func mergePath(b, p []uint64, n int) int {
 	low, high := max(0, n-len(b)), min(n, len(p))
 	return low + sort.Search(high-low, func(i int) bool {
@@ -37,7 +37,7 @@ func mergePath(b, p []uint64, n int) int {
 	})
 }
 
-// lowerBound returns the first of b that is not less than p's key at a row.
+// lowerBound returns the first index in b whose key is not less than p[row].
 func lowerBound(b, p []uint64, row int) int {
 	if row == len(p) {
 		return len(b)
@@ -45,8 +45,8 @@ func lowerBound(b, p []uint64, row int) int {
 	return sort.Search(len(b), func(i int) bool { return int64(b[i]) >= int64(p[row]) })
 }
 
-// MergeMatch makes a table of sorted keys, of which a prober finds those of a
-// chunk by advancing in both.
+// MergeMatch makes a table of sorted keys. A prober finds the partners of a chunk by
+// advancing in both.
 func (st *stream) MergeMatch(build device.Sorted, from int64, m *device.Match) (device.Table, error) {
 	s := asSpace(build)
 	if m.Mark {
@@ -60,10 +60,9 @@ func (st *stream) MergeMatch(build device.Sorted, from int64, m *device.Match) (
 	return t, nil
 }
 
-// lookupSorted sets head to the first build position, plus 1, of each key; 0
-// where there is none. It takes one step along the merge path at a time,
-// without a branch that depends on keys. Any number of build rows may lie
-// between two keys.
+// lookupSorted sets head to the first build position, plus 1, of each key, or to 0 if
+// there is none. It moves one step along the merge path at a time, without a
+// key-dependent branch. Any number of build rows may separate two keys.
 func (t *table) lookupSorted(ctx context.Context, keys []uint64, head []uint32) error {
 	i := 0
 	for i < len(keys) && t.cursor < len(t.sorted) {
@@ -76,8 +75,8 @@ func (t *table) lookupSorted(ctx context.Context, keys []uint64, head []uint32) 
 	return nil
 }
 
-// advance finds the chains of keys as far as the first build rows decide them,
-// and returns how many that are.
+// advance finds the chains of the keys that the first build rows decide, and returns
+// the number of these keys.
 func (t *table) advance(keys []uint64, head []uint32, rows int) int {
 	build, at, i := t.sorted[:rows], t.cursor, 0
 	head = head[:len(keys)]

@@ -4,8 +4,8 @@ package cpu
 
 import "context"
 
-// move writes the rows of a range to their partitions, a column at a time
-// within each chunk.
+// move writes the rows of a range to their partitions, chunk by chunk and column by
+// column.
 func (p *partitioner) move(ctx context.Context, st *stream, spans []span, next []uint32) error {
 	seed, shift, nulls := st.dev.seed, p.shift, uint32(p.parts-1)
 	inputs := st.dev.inputs
@@ -31,7 +31,7 @@ func (p *partitioner) move(ctx context.Context, st *stream, spans []span, next [
 	})
 }
 
-// withNulls adds the rows whose key is NULL, where they are kept.
+// withNulls adds the rows whose key is NULL, if they are kept.
 func (p *partitioner) withNulls(st *stream, r *rows, to, sel []uint32, nulls uint32, next []uint32) ([]uint32, []uint32) {
 	if !p.spec.KeepNulls || len(to) == r.n {
 		return to, sel
@@ -93,7 +93,7 @@ func (st *stream) moveColumn(dst *column, to, sel []uint32, c *column, s *slot, 
 	}
 }
 
-// current returns the values of a chunk: in place where they are adjacent.
+// current returns the values of a chunk without a copy if they are adjacent.
 func current[T word](scratch []T, src [][]T, s *slot) []T {
 	if s.pos == nil {
 		from := int(s.first & s.space.mask())

@@ -10,9 +10,9 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Partition is a stable radix partition in two passes over ranges of the
-// input: count, then move. Each range owns its share of every partition, so
-// that streams never write to the same place.
+// Partition is a stable radix partition in two passes over ranges of the input:
+// count, then move. Each range has its own part of every partition, so streams never
+// write to the same place.
 func (d *dev) Partition(ctx context.Context, from device.Space, spec device.PartitionSpec) (device.Partitions, error) {
 	src := asSpace(from)
 	ranges := src.ranges(d.streams * 8)
@@ -96,8 +96,8 @@ type partitioner struct {
 	src    *space
 	parts  int // the last one for NULL keys
 	shift  uint
-	counts [][]uint32 // a range's rows of each partition, then where its next one goes
-	ends   [][]uint32 // where a range's place in each partition ends
+	counts [][]uint32 // by range and partition: its rows, then where its next row goes
+	ends   [][]uint32 // by range and partition: the end of its part
 	keys   []uint64
 	payload
 }
@@ -129,8 +129,8 @@ func (p *partitioner) count(ctx context.Context, st *stream, spans []span, count
 	})
 }
 
-// offsets turns counts into where each range begins in each partition, and
-// returns where each partition begins.
+// offsets turns counts into the start of each range in each partition, and returns
+// the start of each partition.
 func (p *partitioner) offsets() []int64 {
 	bounds := make([]int64, p.parts+1)
 	at := int64(0)
@@ -147,7 +147,7 @@ func (p *partitioner) offsets() []int64 {
 	return bounds
 }
 
-// complete says whether every range filled its places exactly.
+// complete reports whether every range filled its parts exactly.
 func (p *partitioner) complete() bool {
 	for part := range p.parts {
 		for i, c := range p.counts {
@@ -169,7 +169,7 @@ func (p *partitioner) allocate(out *space, n int) error {
 	return p.payload.allocate(out, n, p.spec.KeepNulls)
 }
 
-// ownKeys makes the space one of sorted or partitioned keys, which it frees.
+// ownKeys makes keys, sorted or partitioned, those of the space, which frees them.
 func (s *space) ownKeys(keys []uint64) {
 	s.release = append(s.release, func() { free(s.dev, keys) })
 	s.keys = &column{kind: joincore.Fixed, width: 8, v64: [][]uint64{keys}}

@@ -8,16 +8,16 @@ import (
 	"gpujoin/joincore"
 )
 
-// payload is what is moved with the keys of a space that is transformed.
+// payload is the data that moves with the keys when a space is transformed.
 type payload struct {
-	rowIDs  []int                // inputs whose row numbers are moved
+	rowIDs  []int                // inputs whose row ids are moved
 	columns []joincore.ColumnRef // columns that are moved
-	ids     []*column            // where to: of each of rowIDs
-	carry   []*column            // and of each of refs
-	refs    []joincore.ColumnRef // columns, less the key itself
+	ids     []*column            // destination of each of rowIDs
+	carry   []*column            // destination of each of refs
+	refs    []joincore.ColumnRef // columns without the key itself
 }
 
-// allocate allocates n rows in the columns of a space that has its keys.
+// allocate allocates n rows of payload in out, whose keys exist already.
 func (p *payload) allocate(out *space, n int, keepNulls bool) error {
 	out.ids = map[int]*column{}
 	for _, input := range p.rowIDs {
@@ -56,7 +56,7 @@ func (p *payload) allocate(out *space, n int, keepNulls bool) error {
 	return nil
 }
 
-// isKey says whether a column is the key as it is, and so moved already.
+// isKey reports whether a column is the unchanged key, which is moved already.
 func (s *space) isKey(ref joincore.ColumnRef, c *column) bool {
 	k := s.key
 	return k.Exact && len(k.Parts) == 1 && k.Parts[0].Column == ref && c.width == 8
@@ -74,8 +74,8 @@ func (s *space) newColumn(n, width int) (*column, error) {
 	return c, nil
 }
 
-// gather writes the payload of rows of another space to row at of the one that
-// it was allocated for, and the rows that follow.
+// gather writes the payload of the rows r to the rows from `at` on of the space that
+// it was allocated for.
 func (p *payload) gather(st *stream, r *rows, at int) {
 	inputs := st.dev.inputs
 	for i, input := range p.rowIDs {
@@ -115,7 +115,7 @@ func (p *payload) gather(st *stream, r *rows, at int) {
 	}
 }
 
-// copyTo writes the positions of a slot.
+// copyTo writes the slot's positions to dst.
 func (s *slot) copyTo(dst []uint32) {
 	if s.pos != nil {
 		copy(dst, s.pos)

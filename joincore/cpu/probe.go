@@ -8,21 +8,21 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// prober finds the partners of a chunk: first the chain of each key, or its
-// first row where the build side is sorted, then
-// pairs, as many at a time as a chunk holds, then conditions on pairs.
+// prober finds the partners of a chunk: the chain of each key (its first row, if the
+// build side is sorted), then pairs, at most a chunk at a time, then evaluates
+// conditions on the pairs.
 type prober struct {
 	st    *stream
 	match *device.Match
-	check condition // on pairs: unequal keys with equal hashes, residual; nil: none
-	first bool      // one partner of each row is enough
+	check condition // on pairs: real keys equal where only hashes are compared, residual; nil: none
+	first bool      // stop at each row's first partner
 
 	in    *rows
 	table *table
-	sel   []uint32 // rows of in that have a key; nil: all
+	sel   []uint32 // rows of in whose key is not NULL; nil: all
 	head  []uint32 // their chains
-	next  int      // the first of them that is not done
-	link  uint32   // where its chain goes on, 0: at its head
+	next  int      // the first of them that is not finished
+	link  uint32   // where its chain continues, 0: at its head
 	ended bool
 
 	keys    keyer
@@ -68,7 +68,7 @@ func (p *prober) Start(ctx context.Context, r device.Rows, t device.Table) error
 
 func (p *prober) Next(ctx context.Context) (device.Rows, device.Count, error) {
 	for {
-		// Conditions may refuse pairs without end, of one row even.
+		// Conditions may reject any number of pairs, even of a single row.
 		if err := p.st.yield(ctx); err != nil {
 			return nil, device.Known(int64(0)), err
 		}
@@ -83,8 +83,8 @@ func (p *prober) Next(ctx context.Context) (device.Rows, device.Count, error) {
 	return p.out, device.Known(int64(p.rest())), nil
 }
 
-// pairs fills from and to. whole means that every row of the chunk has
-// exactly one partner, so that from is 0, 1, 2 ...
+// pairs fills from and to. whole: every row of the chunk has exactly one partner, so
+// from is 0, 1, 2, ...
 func (p *prober) pairs() (n int, whole bool) {
 	if p.next >= len(p.head) {
 		return 0, false
@@ -146,13 +146,13 @@ func (p *prober) follow() int {
 	return m
 }
 
-// covered says that following a chain would only set marks that are set: the
-// first of a chain is marked only by one who goes on to its end.
+// covered reports that following a chain would only set marks that are set already:
+// the first row of a chain is marked only together with all others.
 func (p *prober) covered(h uint32) bool {
 	return p.match.Emit == device.Nothing && p.check == nil && p.table.space.marks.has(h-1)
 }
 
-// accept makes n pairs result rows, less those that the conditions refuse.
+// accept turns n pairs into result rows, without those that the conditions reject.
 func (p *prober) accept(n int, whole bool) int {
 	p.compose(n, whole)
 	if p.check != nil {
@@ -190,7 +190,7 @@ func (p *prober) compose(n int, whole bool) {
 	p.out.slots = append(p.out.slots, slot{space: p.table.space, pos: p.to[:n]})
 }
 
-// rest returns, once, the rows that are decided only when all pairs are seen.
+// rest returns, once, the rows whose result is known only after all pairs.
 func (p *prober) rest() int {
 	if p.ended {
 		return 0

@@ -1,11 +1,11 @@
 //go:build amd64 || arm64
 
-// Package cpu is the provider that executes on the host's cores. Inputs are
-// read where they lie, streams run on the goroutine that uses them, and every
-// count is there when its call returns.
+// Package cpu is the provider that executes on the host's cores. It reads inputs in
+// place, a stream runs on the goroutine that uses it, and every count is known when
+// the call that returns it has returned.
 //
-// Work is vectorised: an operation handles a chunk of a few thousand rows
-// whose positions, keys and hash slots stay in the core's own caches.
+// Execution is vectorised: an operation handles a chunk of a few thousand rows whose
+// positions, keys and hash slots stay in the core's private caches.
 package cpu
 
 import (
@@ -32,7 +32,7 @@ func (*Provider) Check(plan *joincore.Plan) error { return device.OnlyComparison
 // Name returns "cpu".
 func (*Provider) Name() string { return "cpu" }
 
-// Open starts an execution.
+// Open starts an execution. Column-sized memory comes from mem.
 func (*Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {
 	d := &dev{mem: mem, streams: opt.Streams, chunk: opt.ChunkRows, seed: opt.Seed, collide: opt.Collide, turns: opt.Turn()}
 	if d.streams <= 0 {
@@ -41,7 +41,7 @@ func (*Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, e
 	if d.chunk <= 0 {
 		d.chunk = device.ChunkRows
 	}
-	if d.seed == 0 { // a random seed, so that users cannot construct keys that collide
+	if d.seed == 0 { // random, so that users cannot construct colliding keys
 		d.seed = rand.Uint64()
 	}
 	return d, nil
@@ -80,7 +80,7 @@ func alloc[T word](d *dev, n int) ([]T, error) {
 	return view[T](b)[:n], nil
 }
 
-// free takes back what alloc returned; nil is fine.
+// free gives back memory from alloc; v may be nil.
 func free[T word](d *dev, v []T) {
 	p := start(v)
 	d.lock.Lock()
@@ -92,7 +92,7 @@ func free[T word](d *dev, v []T) {
 	}
 }
 
-// Close frees whatever is left.
+// Close frees all remaining memory.
 func (d *dev) Close() {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -102,7 +102,7 @@ func (d *dev) Close() {
 	d.live = nil
 }
 
-// parallel runs tasks 0..n-1 on all streams, each with a scratch of its own.
+// parallel runs tasks 0..n-1 on all streams. It returns the first error.
 func (d *dev) parallel(ctx context.Context, n int, task func(s *stream, i int) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -9,29 +9,29 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// A pass orders by a digit of at most digitBits bits: so many places to write
-// to at once still hit the translation buffer of a core.
+// A pass orders by a digit of at most digitBits bits: a core's translation buffer
+// still covers that many write positions.
 const (
 	digitBits = 8
 	digits    = 1 << digitBits
 )
 
-// localRows is up to how many pairs a part is sorted by one stream: both
-// buffers of it then stay near the core.
+// localRows is the largest part, in pairs, that one stream sorts alone: both of its
+// buffers then fit the caches near the core.
 const localRows = 1 << 17
 
-// part is a part of the pairs, of which no key belongs into another part.
+// part is a subset of the pairs; no key of it occurs in another part.
 type part struct {
 	from, to int
 	side     int // the buffer that holds it
 }
 
-// radix sorts the pairs by their keys, stably, into the first buffer. Parts
-// that are too large for a core's cache are divided by their most significant
-// digit, with all streams; the others are sorted from the least significant
-// digit on, each by one stream. Either way the digits are those of the
-// distance to the part's least key: only bits that differ are sorted by, and
-// keys that crowd in one part are told apart by finer digits there.
+// radix sorts the pairs by their keys, stably, into the first buffer. All streams
+// together divide parts that are too large for a core's cache by their most
+// significant digit; one stream sorts each other part from the least significant
+// digit on. Digits are taken from the distance to the part's least key, so only
+// differing bits are sorted by, and a part with densely clustered keys gets finer
+// digits.
 func (s *sorter) radix(ctx context.Context) error {
 	large, local := []part{{0, s.keyed, 0}}, []part(nil)
 	for len(large) > 0 {
@@ -71,9 +71,9 @@ func (s *sorter) rangeOf(ctx context.Context, p part) (all device.KeyRange, err 
 	return all, err
 }
 
-// divide moves a part to the other buffer by its most significant digit: each
-// block is counted, gets a place in every digit after those of the blocks
-// before it, and is moved there. A part of one key stays where it is.
+// divide moves a part to the other buffer by its most significant digit: it counts
+// each block, gives it space in every digit after the blocks before it, and moves
+// it. A part with a single key stays in place.
 func (s *sorter) divide(ctx context.Context, p part) ([]part, error) {
 	r, err := s.rangeOf(ctx, p)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *sorter) sortLocal(ctx context.Context, p part) error {
 	return s.finish(ctx, p)
 }
 
-// finish moves a sorted part to the first buffer, and notes repeated keys.
+// finish moves a sorted part to the first buffer and notes whether keys repeat.
 func (s *sorter) finish(ctx context.Context, p part) error {
 	done, now := s.pairs(p, 0), s.pairs(p, p.side)
 	return inSteps(ctx, len(done.keys), func(from, to int) {
@@ -152,7 +152,7 @@ func (s *sorter) finish(ctx context.Context, p part) error {
 	})
 }
 
-// hasRepeats says whether two keys that follow each other are equal.
+// hasRepeats reports whether two adjacent keys are equal.
 func hasRepeats(keys []uint64) bool {
 	for i := 1; i < len(keys); i++ {
 		if keys[i] == keys[i-1] {
@@ -162,7 +162,7 @@ func hasRepeats(keys []uint64) bool {
 	return false
 }
 
-// digit is what a pass orders by: some bits of the distance to a least key.
+// digit is the sort key of a pass: some bits of the distance to a least key.
 type digit struct {
 	low   uint64
 	shift uint

@@ -9,10 +9,10 @@ type word interface {
 	uint8 | uint16 | uint32 | uint64
 }
 
-// view reads memory as values of one width, little-endian as the machines
-// that this package builds for. Bytes beyond the last whole value are no part
-// of it. The length is the only thing that bounds later accesses, so b must
-// be what its owner really holds.
+// view reads memory as values of one width. The byte order is little-endian, as on
+// all platforms that this package builds for. Bytes after the last whole value are
+// left out. Only the slice's length bounds later accesses: b must be memory that its
+// owner really holds.
 func view[T word](b []byte) []T {
 	n := len(b) / size[T]()
 	if n == 0 {

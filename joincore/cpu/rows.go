@@ -14,8 +14,8 @@ type rows struct {
 	n     int
 	slots []slot
 
-	own      [][]uint32   // position vectors that this chunk owns, a slot each
-	base     map[int]slot // positions in base relations, reached by row number
+	own      [][]uint32   // position vectors that this chunk owns, one per slot
+	base     map[int]slot // positions in base relations, reached by row id
 	baseOwn  map[int][]uint32
 	capacity int
 }
@@ -25,8 +25,8 @@ type slot struct {
 	space *space
 	pos   []uint32 // nil: first, first+1, ...
 	first uint32
-	one   bool // all positions are in the segment of first
-	null  bool // some positions may be none
+	one   bool // all positions are in the first position's segment
+	null  bool // positions may contain none
 }
 
 func newRows(capacity int) *rows {
@@ -47,8 +47,8 @@ func (r *rows) vector(i int) []uint32 {
 	return r.own[i][:r.n]
 }
 
-// take makes r the chosen rows of in; sel nil means its first n rows, whose
-// vectors are then shared.
+// take makes r the selected rows of in; sel nil: its first n rows, and r shares in's
+// vectors.
 func (r *rows) take(in *rows, sel []uint32, n int) {
 	r.reset(n)
 	for _, s := range in.slots {
@@ -76,9 +76,9 @@ func (r *rows) take(in *rows, sel []uint32, n int) {
 	}
 }
 
-// locate finds a column and the positions of the rows in it: the column as
-// it was moved with a key, or that of the base relation. A nil column means
-// that no space covers the input.
+// locate returns a column and the rows' positions in it: the column moved with a key
+// if there is one, else that of the base relation. A nil column means that no space
+// covers the input.
 func (r *rows) locate(ref joincore.ColumnRef, inputs []*space) (*column, *slot) {
 	for i := range r.slots {
 		s := &r.slots[i]
@@ -96,7 +96,7 @@ func (r *rows) locate(ref joincore.ColumnRef, inputs []*space) (*column, *slot) 
 	return s.space.columns[ref.Column], s
 }
 
-// positionsOf returns the row numbers of an input.
+// positionsOf returns the row ids of an input.
 func (r *rows) positionsOf(input int, inputs []*space) (*slot, bool) {
 	if s, ok := r.base[input]; ok {
 		return &s, true
@@ -131,7 +131,7 @@ func (r *rows) positionsOf(input int, inputs []*space) (*slot, bool) {
 	return nil, false
 }
 
-// carries says whether columns of an input were moved with the key.
+// carries reports whether columns of an input were moved with the key.
 func (s *space) carries(input int) bool {
 	for ref := range s.carried {
 		if ref.Input == input {

@@ -10,10 +10,10 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Sort orders a space by its keys as signed integers. The keys are read once,
-// with the position of each row; a radix sort orders these pairs on all streams;
-// then every column that is carried is fetched through the sorted positions,
-// so that it is written in order.
+// Sort orders a space by its keys as signed integers. It reads the keys once, with
+// each row's position; a radix sort orders these pairs on all streams; then each
+// carried column is gathered through the sorted positions, so that it is written
+// sequentially.
 func (d *dev) Sort(ctx context.Context, from device.Space, spec device.SortSpec) (device.Sorted, error) {
 	s := &sorter{dev: d, src: asSpace(from), spec: spec}
 	defer s.free()
@@ -24,7 +24,7 @@ func (d *dev) Sort(ctx context.Context, from device.Space, spec device.SortSpec)
 	return out, nil
 }
 
-// Keyed returns how many rows of a sorted space have a key.
+// Keyed returns the number of rows in a sorted space whose key is not NULL.
 func (s *space) Keyed() device.Count { return device.Known(int64(s.keyed)) }
 
 // pairs are keys and the positions of their rows.
@@ -37,8 +37,8 @@ type sorter struct {
 	dev     *dev
 	src     *space
 	spec    device.SortSpec
-	buffers [2]pairs // of rows that have a key; sorted in the first one
-	nulls   []uint32 // positions of the rows whose key is NULL, where they are kept
+	buffers [2]pairs // of rows with a key that is not NULL; the first has the result
+	nulls   []uint32 // positions of the rows whose key is NULL, if they are kept
 	keyed   int
 	inOrder bool
 	repeats atomic.Bool // some keys are equal
@@ -65,7 +65,7 @@ func (p *pairs) alloc(d *dev, n int) (err error) {
 	return err
 }
 
-// blockSize returns how many of n rows one stream takes at a time.
+// blockSize returns the number of rows, of n, that one stream takes at a time.
 func (s *sorter) blockSize(n int) int {
 	const least, most = 1 << 15, 1 << 22
 	return min(max(least, n/(s.dev.streams*16)+1), most)
@@ -114,10 +114,10 @@ func (s *sorter) read(ctx context.Context) error {
 	return s.join(ctx, runs)
 }
 
-// run is what one range of the input has written: rows with a key from the
-// front of its place, those of which the key is NULL from the back.
+// run is the output of one range of the input: rows with a key from the front of
+// its space, rows with a NULL key from the back.
 type run struct {
-	from, to     int // its place
+	from, to     int // its space
 	keyed, nulls int
 	disorder     bool
 }
@@ -151,7 +151,7 @@ func (s *sorter) readRange(ctx context.Context, st *stream, spans []span, r *run
 	return nil
 }
 
-// note looks at n more keys that were written.
+// note updates the statistics with the next n keys that were written.
 func (r *run) note(keys []uint64, n int) {
 	for i := max(r.keyed, 1); i < r.keyed+n; i++ {
 		if int64(keys[i]) < int64(keys[i-1]) {
@@ -173,7 +173,7 @@ func (r *run) takeNulls(pos []uint32, first uint32, sel []uint32, n int) {
 	}
 }
 
-// join moves the runs together, sets rows without key aside, and sees whether
+// join moves the runs together, separates rows without a key, and finds out whether
 // all keys are in order already.
 func (s *sorter) join(ctx context.Context, runs []run) (err error) {
 	nulls := 0
@@ -190,13 +190,13 @@ func (s *sorter) join(ctx context.Context, runs []run) (err error) {
 	for _, r := range runs {
 		aside := s.nulls[nulls : nulls+r.nulls]
 		copy(aside, pos[r.to-r.nulls:])
-		slices.Reverse(aside) // they were written from the back
+		slices.Reverse(aside) // it was written from the back
 		nulls += r.nulls
 		if r.keyed == 0 {
 			continue
 		}
 		s.inOrder = s.inOrder && !r.disorder && (s.keyed == 0 || int64(keys[s.keyed-1]) <= int64(keys[r.from]))
-		if s.keyed < r.from { // front to back, as the places may overlap
+		if s.keyed < r.from { // from front to back, because the ranges may overlap
 			err := inSteps(ctx, r.keyed, func(from, to int) {
 				copy(keys[s.keyed+from:], keys[r.from+from:r.from+to])
 				copy(pos[s.keyed+from:], pos[r.from+from:r.from+to])

@@ -4,8 +4,8 @@ package cpu
 
 import "context"
 
-// space makes the sorted space: keys as they are, payload fetched through the
-// positions; then the rows whose key is NULL.
+// space makes the sorted space: the keys, payload gathered through the positions,
+// then the rows whose key is NULL.
 func (s *sorter) space(ctx context.Context) (*space, error) {
 	out := &space{dev: s.dev, input: -1, shift: 32, key: s.spec.Key, keyed: s.keyed, repeats: s.repeats.Load()}
 	out.rows = []int{s.keyed + len(s.nulls)}
@@ -29,8 +29,7 @@ func (s *sorter) fill(ctx context.Context, out *space) error {
 	return s.gather(ctx, &p, s.nulls, s.keyed)
 }
 
-// gather fetches the payload of rows at some positions into those from row at
-// on.
+// gather gathers the payload of the rows at positions pos into the rows from `at` on.
 func (s *sorter) gather(ctx context.Context, p *payload, pos []uint32, at int) error {
 	size := s.blockSize(len(pos))
 	return s.dev.parallel(ctx, (len(pos)+size-1)/size, func(st *stream, i int) error {

@@ -10,37 +10,35 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// none is the position of a row that is not there: the NULL side of an outer
-// join.
+// none is the position of a missing row: the NULL side of an outer join.
 const none = ^uint32(0)
 
-// space is a set of rows in segments. The position of a row is its segment
-// and its number there, segment<<shift | number, so that reaching a value
-// costs no search.
+// space is a set of rows in segments. A row's position is segment<<shift | its number
+// in the segment, so that finding a value needs no search.
 type space struct {
 	dev   *dev
 	shift uint
 	rows  []int // of each segment
 
-	input   int // plan input of which this is the base relation, else -1
+	input   int // the plan input if this is its base relation, else -1
 	columns []*column
 	carried map[joincore.ColumnRef]*column
 	ids     map[int]*column // row numbers of inputs
 
-	key     *device.Key // whose values are in keys
+	key     *device.Key // the key whose values are in keys
 	keys    *column
 	keyNull *column // per row: 1 where the key is NULL; nil: no such rows
 
 	ranged  map[*device.Key]device.KeyRange
 	marks   marks
-	tuples  *tuples  // set where this space is Tuples
-	bounds  []int64  // set where this space is Partitions
-	keyed   int      // where this space is Sorted: rows that have a key
+	tuples  *tuples  // set if this space is Tuples
+	bounds  []int64  // set if this space is Partitions
+	keyed   int      // if this space is Sorted: rows whose key is not NULL
 	repeats bool     // and whether some keys are equal
 	release []func() // frees the memory
 }
 
-// Segments lie on the host.
+// Segments returns the segments, all on the host.
 func (s *space) Segments() []device.Segment {
 	out := make([]device.Segment, len(s.rows))
 	for i, n := range s.rows {
@@ -56,7 +54,7 @@ func (s *space) Release() {
 	s.release = nil
 }
 
-// positions returns one more than the highest position.
+// positions returns the highest position plus 1.
 func (s *space) positions() int {
 	if len(s.rows) == 0 {
 		return 0
@@ -73,7 +71,7 @@ func (s *space) total() int {
 	return n
 }
 
-// column is the data of one column of a space, a slice a segment. Only the
+// column is the data of one column of a space, one slice per segment. Only the
 // slices of its width are set.
 type column struct {
 	kind  joincore.ColumnKind
@@ -82,15 +80,15 @@ type column struct {
 	v8    [][]uint8
 	v16   [][]uint16
 	v32   [][]uint32
-	v64   [][]uint64 // width / 8 words a value
+	v64   [][]uint64 // width / 8 words per value
 	heap  [][]byte
-	bits  [][]byte  // validity bitmaps, nil where a segment has none; nil: no NULLs
+	bits  [][]byte  // validity bitmaps, nil for segments without NULLs; nil: no NULLs at all
 	flags [][]uint8 // validity as bytes, 1: not NULL; nil: no NULLs
 }
 
 func (c *column) nullable() bool { return c.bits != nil || c.flags != nil }
 
-// valid says whether a value is not NULL.
+// valid reports whether a value is not NULL.
 func (c *column) valid(segment, row uint32) bool {
 	if c.flags != nil {
 		return c.flags[segment][row] != 0
@@ -101,8 +99,8 @@ func (c *column) valid(segment, row uint32) bool {
 	return c.bits[segment][row/8]>>(row%8)&1 != 0
 }
 
-// varlena returns the bytes of a value. The offsets may be anything: they are
-// read once, and clamped.
+// varlena returns the bytes of a value. It does not trust the offsets: it reads them
+// once and clamps them.
 func (c *column) varlena(segment, row uint32) []byte {
 	offsets, heap := c.v32[segment], c.heap[segment]
 	from, to := uint64(offsets[row]), uint64(offsets[row+1])
@@ -111,7 +109,8 @@ func (c *column) varlena(segment, row uint32) []byte {
 	return heap[from:to:to]
 }
 
-// Import describes the vectors of a relation; nothing is copied.
+// Import describes the vectors of a relation without copying. ErrInvalid if a vector
+// is too short.
 func (d *dev) Import(input int, r *joincore.Relation) (device.Space, error) {
 	s := &space{dev: d, input: input}
 	largest := 1

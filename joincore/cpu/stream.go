@@ -8,13 +8,12 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// stream executes on the goroutine that uses it. Its vectors are small and
-// live on the Go heap.
+// stream executes on the calling goroutine. Its vectors are small and on the Go heap.
 type stream struct {
 	dev     *dev
 	scan    *rows
 	marked  *rows
-	rest    *rows  // part of a chunk that is gathered
+	rest    *rows  // the part of a chunk that is gathered
 	table   *table // of BuildPartition
 	merged  table  // of MergeMatch
 	keys    keyer
@@ -50,10 +49,10 @@ func (d *dev) newStream() *stream {
 func (d *dev) NewStream() (device.Stream, error)           { return d.newStream(), nil }
 func (d *dev) NewChunkStream() (device.ChunkStream, error) { return d.newStream(), nil }
 
-// At says that the host's cores do the work.
+// At returns the host.
 func (st *stream) At() device.Location { return device.Host }
 
-// Sync has nothing to wait for.
+// Sync returns at once: every call has completed its work.
 func (st *stream) Sync(context.Context) error { return nil }
 
 func (st *stream) Close() {
@@ -73,8 +72,8 @@ func (st *stream) scanRows(s *space, segment, first, n int) *rows {
 	return st.scan
 }
 
-// Marked selects by the marks of a space; without any mark ever set, no row
-// has found a partner.
+// Marked selects by the marks of a space. If no mark was ever set, no row has found a
+// partner.
 func (st *stream) Marked(s device.Space, segment, first, n int, found bool) (device.Rows, device.Count) {
 	sp := asSpace(s)
 	in := st.scanRows(sp, segment, first, n)

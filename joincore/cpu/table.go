@@ -11,13 +11,13 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// table is a hash table with linear probing over the distinct keys of its
-// build rows; rows with equal keys form a chain. No key value is reserved: an
-// entry is empty when it has no position. Equal keys never lengthen a probe
-// sequence, so that a build side of one key is no slower than any other.
+// table is a hash table with linear probing over the distinct keys of its build
+// rows; rows with equal keys form a chain. No key value is reserved: an entry is
+// empty if it has no position. Equal keys never lengthen a probe sequence, so a
+// build side with a single key is as fast as any other.
 //
-// Bits of the hash: the highest skip bits chose the partition, the next
-// choose the entry.
+// Bits of the hash: the highest skip bits number the partition, the next bits the
+// entry.
 type table struct {
 	dev     *dev
 	space   *space
@@ -26,15 +26,15 @@ type table struct {
 	used    int // distinct keys
 	skip    uint
 	shift   uint     // 64 - log2(len(entries))
-	dense   []uint32 // instead of entries: the head of each key from low on
+	dense   []uint32 // replaces entries: the head of each key from low on
 	low     uint64
 	wrap    uint64 // a probe sequence stays within wrap+1 entries
 
-	sorted []uint64 // instead of entries: the keys of a sorted space
-	cursor int      // where the next chunk's keys may begin in it
+	sorted []uint64 // replaces entries: the keys of a sorted space
+	cursor int      // where the next chunk's keys may begin in sorted
 
 	first  uint32      // position of chain[0]
-	span   int         // positions that the table may hold
+	span   int         // number of positions that the table may hold
 	chain  []uint32    // the next position with the same key, plus 1; 0: none
 	chains atomic.Bool // some key has several rows
 	lock   sync.Mutex
@@ -47,15 +47,15 @@ type entry struct {
 	_    uint32
 }
 
-// maxFill is how full a table may be, in eighths. A fuller one is smaller, but
-// whether a probe ends at its first entry is then what no branch can predict.
+// maxFill is the maximum load factor, in eighths. A fuller table is smaller, but
+// makes it unpredictable for branches whether a probe ends at its first entry.
 const maxFill = 4
 
-// smallTable is up to how many entries a table is twice as large as it has to
-// be: it lies in the core's own cache all the same.
+// smallTable is the number of entries up to which a table is twice as large as
+// needed: it fits the core's private cache anyway.
 const smallTable = 1 << 12
 
-// entriesFor returns how many entries n distinct keys get.
+// entriesFor returns the number of entries for n distinct keys.
 func entriesFor(n int) int {
 	size := 1 << bits.Len(uint(max(n*8/maxFill, 8)-1))
 	if size <= smallTable {
@@ -64,7 +64,7 @@ func entriesFor(n int) int {
 	return size
 }
 
-// reset empties the table and makes it large enough for n distinct keys.
+// reset empties the table and sizes it for n distinct keys.
 func (t *table) reset(ctx context.Context, n int) error {
 	size := entriesFor(n)
 	if size*2 > len(t.memory) {
@@ -80,7 +80,7 @@ func (t *table) reset(ctx context.Context, n int) error {
 	return t.use(ctx, t.memory, size)
 }
 
-// use takes size entries of memory and makes them empty.
+// use takes size entries of memory and empties them.
 func (t *table) use(ctx context.Context, memory []uint64, size int) error {
 	t.memory = memory
 	t.entries = entriesOf(memory)[:size]
@@ -140,14 +140,14 @@ func rest(sel []uint32, first uint32, i int) uint32 {
 	return first
 }
 
-// link puts a row before those of the same key.
+// link inserts a row at the front of its key's chain.
 func (t *table) link(ctx context.Context, e *entry, position uint32) error {
 	old := e.head
 	e.head = position + 1
 	return t.follows(ctx, position, old)
 }
 
-// follows makes a chain go on from a row to the one that was its head.
+// follows makes the chain continue from a row to its former head.
 func (t *table) follows(ctx context.Context, position, head uint32) error {
 	if !t.chains.Load() {
 		if err := t.needChain(ctx); err != nil {
@@ -158,8 +158,8 @@ func (t *table) follows(ctx context.Context, position, head uint32) error {
 	return nil
 }
 
-// needChain provides the chain when the first key occurs twice; its zeros are
-// the chain ends of all rows that are there already.
+// needChain allocates the chain when a key first occurs twice. Its zeros end the
+// chains of all rows inserted before.
 func (t *table) needChain(ctx context.Context) error {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -220,7 +220,7 @@ func (t *table) Release() {
 	t.memory, t.entries, t.chain, t.dense = nil, nil, nil, nil
 }
 
-// BuildPartition reuses one table a stream.
+// BuildPartition reuses one table per stream.
 func (st *stream) BuildPartition(ctx context.Context, p device.Partitions, partition int, m *device.Match) (device.Table, error) {
 	s := asSpace(p)
 	if m.Mark {
@@ -251,6 +251,6 @@ func (st *stream) BuildPartition(ctx context.Context, p device.Partitions, parti
 	return t, nil
 }
 
-// growFrom bounds the first size of a table in rows: one with more rows than
-// others may well have few distinct keys, and grows if it has not.
+// growFrom bounds a table's initial size in rows. A larger build side may have few
+// distinct keys; if not, the table grows.
 const growFrom = 1 << 14

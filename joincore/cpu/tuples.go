@@ -9,15 +9,15 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Tuples grow by blocks, each filled by one stream. The first are small, so
-// that a short result costs little.
+// Tuples grow by blocks, each filled by one stream. The first ones are small, so that
+// a short result is cheap.
 const (
 	blockShift = 16
 	blockRows  = 1 << blockShift
 	firstBlock = 1 << 12
 )
 
-// tuples is what grows behind a space of row numbers.
+// tuples is the growing part of a space of row ids.
 type tuples struct {
 	space  *space
 	inputs []int
@@ -38,19 +38,19 @@ func (d *dev) NewTuples(inputs []int, key *device.Key) (device.Tuples, error) {
 	return s, nil
 }
 
-// appender is a stream's block of some tuples.
+// appender is a stream's current block of some tuples.
 type appender struct {
 	keyer keyer
 	block int
 	n     int // rows in the block
 	room  int
-	size  int // of the next block
+	size  int // of its next block
 	ids   [][]uint32
 	keys  []uint64
 	null  []uint8
 }
 
-// Append copies row numbers, and keys while their columns are in the cache.
+// Append copies row ids, and computes keys while their columns are in the cache.
 func (st *stream) Append(r device.Rows, t device.Tuples) error {
 	s, in := asSpace(t), r.(*rows)
 	a := st.appends[s.tuples]

@@ -9,8 +9,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// pairCondition returns what pairs of equal hashes have to satisfy: their key
-// parts are equal where the hash does not say so, and the residual is true.
+// pairCondition returns the condition that pairs with equal hashes must satisfy: key
+// parts that the hash does not compare exactly are equal, and the residual is true.
 // nil: all pairs pass.
 func (d *dev) pairCondition(m *device.Match) condition {
 	var all []condition

@@ -8,41 +8,40 @@ import (
 
 // Bulk is a device that executes whole steps of a plan over whole spaces.
 //
-// Steps are asynchronous where the device likes: a call may return before its
-// work is done, and its error may come from a later call that needs the work.
-// What a space holds is awaited by Rows; Segments of a result may be asked
-// for only after that. A space is used by one goroutine at a time, and spaces
-// are released in the reverse order of their making where that can be told,
-// so that a device may keep its memory as a stack.
+// Steps may be asynchronous: a call may return before its work is done, and its
+// error may come from a later call that needs the result. Rows awaits a space;
+// Segments of a result may be called only after that. A space is used by one
+// goroutine at a time. Spaces are released in reverse order of their creation
+// whenever possible, so that a device may manage its memory as a stack.
 type Bulk interface {
 	Device
-	// Rows returns how many rows a space has. Awaiting it returns the error
-	// of the steps that make the space.
+	// Rows returns the number of rows of a space. Awaiting it returns the error of
+	// the steps that produce the space.
 	Rows(s Space) Count
-	// Filter makes a space of the rows of s for which e is true. s must stay
-	// until the new space is released.
+	// Filter returns a space of the rows of s for which e is true. The caller keeps s
+	// until it has released the new space.
 	Filter(ctx context.Context, s Space, e joincore.Expr, parameters []joincore.Parameter, keep Keep) (Space, error)
-	// Collect begins a space that is gathered from several.
+	// Collect begins a space to which other spaces are appended.
 	Collect(ctx context.Context, keep Keep) (Collection, error)
-	// Prepare makes the build side of a join ready to be probed. build must
-	// stay until the join is released.
+	// Prepare makes the build side of a join ready for probing. The caller keeps build
+	// until it has released the join.
 	Prepare(ctx context.Context, spec *JoinSpec, build Space) (Prepared, error)
 }
 
-// Keep says what of a step's result is read later. A result holds no more
-// than that; what it leaves out cannot be read.
+// Keep says which parts of a step's result are read later. Anything else cannot be
+// read from it.
 type Keep struct {
-	// Columns are read by the next step or returned by the plan: fixed-width
-	// values that are worth having at hand. Whether the device moves them or
-	// fetches them by row number when they are read is its own choice.
+	// Columns are read by the next step or returned by the plan: fixed-width columns
+	// that are worth materialising. Whether the device moves them, or gathers them by
+	// row id when they are read, is its own choice.
 	Columns []joincore.ColumnRef
-	// Late are read only by steps after the next one, such as the foreign keys
-	// of later joins: fetched by row number right before they are read, of
-	// rows that are still there, they cost less than being moved by every
-	// join up to then (GFTR, section 5.2.7).
+	// Late are read only by steps after the next one, such as the foreign keys of
+	// later joins. Gathering them by row id right before they are read, for the rows
+	// that remain, costs less than moving them through every join until then (GFTR,
+	// section 5.2.7).
 	Late []joincore.ColumnRef
-	// Inputs are those whose row numbers have to be part of the result: here
-	// or further up, columns of theirs are Late or of variable length.
+	// Inputs are those whose row ids must be part of the result because this step or a
+	// later one reads columns of theirs that are Late or of variable length.
 	Inputs []int
 }
 
@@ -51,41 +50,42 @@ type JoinSpec struct {
 	Match
 	Algorithm joincore.Algorithm // 0: the device chooses
 	Bits      int                // radix bits; 0: the device chooses
-	Leftover  bool               // build rows are returned after all probing
-	Found     bool               // of them those that have found a partner, else the others
-	KeepBuild Keep               // what is read of the build side's rows in the result
-	KeepProbe Keep               // what is read of the probe side's
-	// BuildRows and ResultRows are the planner's estimates; 0: unknown.
-	// Match.ProbeRows is that of the probe side.
+	Leftover  bool               // return build rows after all probing
+	Found     bool               // of these, the rows that have found a partner; else the others
+	KeepBuild Keep               // which parts of the build side's rows are read later
+	KeepProbe Keep               // likewise of the probe side
+	// BuildRows and ResultRows are the planner's estimates; 0: unknown. The probe
+	// side's is Match.ProbeRows.
 	BuildRows, ResultRows int64
-	// ProbeInput says that the probe side is an input as it is, probed once.
+	// ProbeInput says that the probe side is an unchanged input, probed once.
 	ProbeInput bool
 }
 
-// Collection is a space in the making.
+// Collection is a space under construction.
 type Collection interface {
-	// Append adds the rows of s, which need not stay after it has returned.
+	// Append adds the rows of s. The caller may release s afterwards.
 	Append(ctx context.Context, s Space) error
-	// Space ends the collection and returns its rows. It is called once, and
-	// hands over everything that Release would have freed.
+	// Space ends the collection and returns its rows. It is called once; the space
+	// then owns everything that Release would have freed.
 	Space(ctx context.Context) (Space, error)
-	// Release frees what a collection holds that has not become a space.
+	// Release frees the collection's memory that no space owns.
 	Release()
 }
 
-// Prepared is a join whose build side is ready.
+// Prepared is a join whose build side is ready to be probed.
 type Prepared interface {
-	// Probe joins the rows of a space, which must stay until it returns. It
-	// hands the result to emit in spaces of bounded size, one after the other,
-	// from whatever goroutine; each is valid during the call only, and emit
-	// never releases it. An error of emit ends Probe and is its error.
+	// Probe joins the rows of a space, which the caller keeps until Probe returns. It
+	// passes the result to emit in spaces of bounded size, one after the other, on any
+	// goroutine. Each is valid only during the call, and emit does not release it. If
+	// emit fails, Probe ends and returns its error.
 	//
-	// emit may use the device: the steps that follow a join run inside it.
+	// emit may use the device: the steps after a join run inside it.
 	Probe(ctx context.Context, probe Space, emit func(Space) error) error
-	// Leftover emits the build rows that have found a partner in any Probe, or
-	// have not. It is called once, after all probing, where the spec says so.
+	// Leftover emits the build rows that have found a partner in any Probe, or those
+	// that have not (JoinSpec.Found). It is called once, after all probing, if the
+	// spec has Leftover.
 	Leftover(ctx context.Context, emit func(Space) error) error
-	// Report says what the join has done so far.
+	// Report returns statistics of the join so far.
 	Report() joincore.JoinStats
 	Release()
 }

@@ -6,63 +6,58 @@ import (
 	"gpujoin/joincore"
 )
 
-// ChunkRows is how many rows a chunk has where Options leave it open: its
-// vectors (keys, positions, matches) stay within a level 2 cache, and the calls
-// around them are amortised.
+// ChunkRows is the default number of rows per chunk: its vectors (keys, positions,
+// matches) fit a level 2 cache, and the cost of the calls around it is amortised.
 const ChunkRows = 4096
 
 // Chunked is a device with primitives over chunks of rows.
 //
-// Partition, Sort and Build are asynchronous where the device likes: they may
-// return before their work is done. It is awaited by Bounds, and by Keyed,
-// whose error is that of the work; a table is awaited by who probes it. The
-// segments of a partitioned or sorted space may be asked for only after that.
+// Partition, Sort and Build may be asynchronous: they may return before their work is
+// done. Bounds and Keyed await it and return its error; probing awaits a table. The
+// segments of a partitioned or sorted space may be read only after that.
 type Chunked interface {
 	Device
-	// NewTuples makes an empty space that ChunkStream.Append fills with the
-	// row numbers of inputs and, where key is set, that key's normalised
-	// values.
+	// NewTuples returns an empty space to which ChunkStream.Append adds row ids of
+	// inputs and, if key is not nil, that key's normalised values.
 	NewTuples(inputs []int, key *Key) (Tuples, error)
-	// KeyRange returns the range of a space's keys, no rows where they are not
-	// exact. It is a pass over the keys, of which the result is kept.
+	// KeyRange returns the range of a space's keys; it has no rows if keys are not
+	// exact. It reads all keys, once per space.
 	KeyRange(ctx context.Context, s Space, key *Key) (KeyRange, error)
 	// Partition reorders a space by the radix of its hashed key, stably.
 	Partition(ctx context.Context, from Space, spec PartitionSpec) (Partitions, error)
-	// Sort orders a space by its normalised key, stably. Equal keys are
-	// adjacent, and both sides of a join are ordered alike.
+	// Sort orders a space by its normalised key, stably. Both sides of a join have the
+	// same order.
 	Sort(ctx context.Context, from Space, spec SortSpec) (Sorted, error)
-	// MergePath cuts the merge of two sorted spaces into parts of equal work:
-	// parts + 1 points, the first before all rows and the last behind those
-	// that have a key. A probe row's partners may lie behind the point at
-	// which the next part begins.
+	// MergePath divides the merge of two sorted spaces into parts of equal work: parts
+	// + 1 points, from before all rows to behind the last row whose key is not NULL.
+	// A probe row's partners may lie behind the point at which the next part begins.
 	MergePath(ctx context.Context, build, probe Sorted, parts int) ([]MergePoint, error)
-	// Build makes one hash table of all rows of a space. Rows with a NULL in
-	// their key are not in it.
+	// Build makes one hash table of the rows of a space whose key is not NULL.
 	Build(ctx context.Context, from Space, m *Match) (Table, error)
 	// NewChunkStream returns a stream that works on chunks.
 	NewChunkStream() (ChunkStream, error)
 }
 
-// Tuples is a space of row numbers, growing while streams append to it.
+// Tuples is a space of row ids, growing while streams append to it.
 type Tuples interface{ Space }
 
 // Partitions is a space of one segment whose rows are ordered by partition.
 type Partitions interface {
 	Space
-	// Bounds is the first position of each partition, and the number of all
-	// rows at the end: partitions + 1 numbers. The last partition holds the
-	// rows whose key is NULL and is empty unless the spec keeps them.
+	// Bounds returns the first position of each partition and, at the end, the number
+	// of rows: partitions + 1 numbers. The last partition holds the rows whose key is
+	// NULL; it is empty unless the spec keeps them.
 	Bounds() Future[[]int64]
 }
 
 // PartitionSpec says how to partition a space.
 type PartitionSpec struct {
 	Key  *Key
-	Bits int // radix bits: 2^Bits partitions, and one for NULL keys
-	// Carry are the columns that are moved with the key (gather from
-	// transformed relations); others are reached by row number.
+	Bits int // radix bits: 2^Bits partitions, and one more for NULL keys
+	// Carry are the columns that move with the key (gather from transformed
+	// relations); others are gathered by row id.
 	Carry []joincore.ColumnRef
-	// RowIDs are the inputs whose row numbers are moved with the key.
+	// RowIDs are the inputs whose row ids move with the key.
 	RowIDs    []int
 	KeepNulls bool // keep rows whose key is NULL
 }
@@ -70,12 +65,12 @@ type PartitionSpec struct {
 // Sorted is a space of one segment in the order of its keys.
 type Sorted interface {
 	Space
-	// Keyed is how many rows have a key. Those whose key is NULL follow them,
-	// where the spec keeps them.
+	// Keyed returns the number of rows whose key is not NULL. The others follow them,
+	// if the spec keeps them.
 	Keyed() Count
 }
 
-// SortSpec says how to sort a space. Its fields are those of a PartitionSpec.
+// SortSpec says how to sort a space. The fields are those of PartitionSpec.
 type SortSpec struct {
 	Key       *Key
 	Carry     []joincore.ColumnRef
@@ -83,11 +78,10 @@ type SortSpec struct {
 	KeepNulls bool
 }
 
-// MergePoint is a point on the path by which two sorted spaces are merged:
-// rows of each side.
+// MergePoint is a point on the merge path of two sorted spaces: rows of each side.
 type MergePoint struct{ Build, Probe int64 }
 
-// Table holds the rows of a space such that a Prober finds them by key.
+// Table holds the rows of a space so that a Prober finds them by key.
 type Table interface {
 	Release()
 }
@@ -99,21 +93,19 @@ type ChunkStream interface {
 	NewFilter(e joincore.Expr, parameters []joincore.Parameter) Filter
 	// NewProber prepares probing with one join's condition.
 	NewProber(m *Match) Prober
-	// BuildPartition makes a table of one partition, valid until the next
-	// call. Its bounds are those that Partitions.Bounds returned. It ends with
-	// ctx, as a partition may hold all rows.
+	// BuildPartition makes a table of one partition, valid until the next call.
+	// Partitions.Bounds must have been awaited. It ends early when ctx is done,
+	// because one partition may hold all rows.
 	BuildPartition(ctx context.Context, p Partitions, partition int, m *Match) (Table, error)
-	// MergeMatch makes the build side of a merge join a table, valid until the
-	// next call. A Prober then takes the rows of a probe side sorted alike, in
-	// order and without NULL keys, from a MergePoint on whose build row is
-	// from.
+	// MergeMatch makes a table of a merge join's build side, valid until the next
+	// call. A Prober then takes the rows of the probe side, sorted likewise, in order
+	// and without NULL keys, from a MergePoint whose Build is from.
 	MergeMatch(build Sorted, from int64, m *Match) (Table, error)
-	// Marked returns those of rows [first, first+n) of a segment of a space
-	// that have found a partner by a Match with Mark (or have not), as the
-	// device's steps before it leave them.
+	// Marked returns those of the rows [first, first+n) of a segment that have found a
+	// partner by a Match with Mark (found), or have not, after the device's previous
+	// steps.
 	Marked(s Space, segment, first, n int, found bool) (Rows, Count)
-	// Append copies the positions of rows into t, whose rows are there after
-	// Sync.
+	// Append copies the positions of rows into t, which contains them after Sync.
 	Append(r Rows, t Tuples) error
 }
 
@@ -122,12 +114,12 @@ type Filter interface {
 	Apply(r Rows) (Rows, Count, error)
 }
 
-// Prober finds partners of rows in a table. A row may have any number of them,
-// and a condition may refuse them all: both methods look at ctx after a bounded
-// number of rows or pairs, and return its cause once it is done.
+// Prober finds the partners of rows in a table. A row may have any number of partners
+// and a condition may reject all of them, so both methods check ctx after a bounded
+// number of rows or pairs and return its cause once it is done.
 type Prober interface {
-	// Start begins with the rows of a chunk, which must stay valid until Next
-	// has counted nothing.
+	// Start begins a chunk of rows, which must stay valid until Next has returned a
+	// count of 0.
 	Start(ctx context.Context, r Rows, t Table) error
 	// Next returns the next result rows; a count of 0 ends the chunk.
 	Next(ctx context.Context) (Rows, Count, error)

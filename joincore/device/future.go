@@ -5,33 +5,33 @@ import (
 	"sync"
 )
 
-// Future is a value that a device may still be computing. It says which device
-// that is, and is awaited by whoever needs the value: in any order, beside
-// futures of other devices.
+// Future is a value that a device may still be computing. Futures may be awaited in
+// any order, also concurrently with those of other devices.
 type Future[T any] struct {
 	known   T
 	at      Location
 	pending *pending[T] // nil: the value is known
 }
 
-// Count is a number of rows, or of what a method says.
+// Count is a number of rows unless a method says otherwise.
 type Count = Future[int64]
 
-// Known is a value that is on the host already.
+// Known returns a Future whose value is already on the host.
 func Known[T any](v T) Future[T] { return Future[T]{known: v, at: Host} }
 
-// Pending is a value of a device that wait waits for. wait is called once.
+// Pending returns a Future of a device's value. wait returns the value; it is called
+// once.
 func Pending[T any](at Location, wait func(context.Context) (T, error)) Future[T] {
 	return Future[T]{at: at, pending: &pending[T]{wait: wait}}
 }
 
-// At says where the value is computed.
+// At returns the location of the device that computes the value.
 func (f Future[T]) At() Location { return f.at }
 
-// Wait returns the value. Everything that was asked of the same stream before
-// is then done, and its error, where it had one, is returned here. Where ctx
-// ends first it returns its cause, and the value is lost; in any case the
-// device then leaves alone what it was to write the result to. The first
+// Wait returns the value, or the error of any work queued on the same stream before
+// it, all of which is then done. If ctx ends first, it returns ctx's cause and the
+// value is lost. In any case the device no longer writes to the memory of the result.
+// Later calls return the same outcome. One goroutine waits at a time.
 // outcome is that of every later call. One goroutine waits at a time.
 func (f Future[T]) Wait(ctx context.Context) (T, error) {
 	if f.pending == nil {
@@ -43,7 +43,7 @@ func (f Future[T]) Wait(ctx context.Context) (T, error) {
 // pending is shared by the copies of a future.
 type pending[T any] struct {
 	mu    sync.Mutex
-	wait  func(context.Context) (T, error) // nil: value and err are there
+	wait  func(context.Context) (T, error) // nil: value and err are set
 	value T
 	err   error
 }

@@ -2,9 +2,9 @@ package device
 
 import "gpujoin/joincore"
 
-// Key is one side of a join's equalities. Every row's key is normalised to 64
-// bits: exactly, where the parts fit, so that equal numbers mean equal keys;
-// else as a hash, and partners are compared by their values.
+// Key is one side of a join's equalities. Every row's key is normalised to 64 bits:
+// exactly if the parts fit, so that equal numbers mean equal keys; otherwise to a
+// hash, and the values of candidate pairs are compared.
 type Key struct {
 	Parts []KeyPart
 	Exact bool
@@ -14,12 +14,12 @@ type Key struct {
 type KeyPart struct {
 	Column joincore.ColumnRef
 	Class  joincore.KeyClass
-	Bits   int // of an exact key: how many bits of the number are this part's
+	Bits   int // of an exact key: the number's bits that hold this part
 }
 
-// Keys plans the normalisation of a join's keys. columnOf describes a column
-// of the plan. Integers are compared by value: a part is as wide as the wider
-// of its two columns. Fixed bytes of at most 8 are as good as integers.
+// Keys plans the normalisation of a join's keys. columnOf returns the description of
+// a column of the plan. Integers are compared by value: a part is as wide as the
+// wider of its two columns. Fixed bytes of width 8 or less are treated as integers.
 func Keys(pairs []joincore.KeyPair, columnOf func(joincore.ColumnRef) joincore.Column) (left, right *Key) {
 	left, right = &Key{Exact: true}, &Key{Exact: true}
 	total := 0
@@ -38,7 +38,7 @@ func Keys(pairs []joincore.KeyPair, columnOf func(joincore.ColumnRef) joincore.C
 	return left, right
 }
 
-// Columns returns the columns of all parts, in their order.
+// Columns returns the columns of all parts, in order.
 func (k *Key) Columns() []joincore.ColumnRef {
 	out := make([]joincore.ColumnRef, len(k.Parts))
 	for i, p := range k.Parts {
@@ -47,39 +47,39 @@ func (k *Key) Columns() []joincore.ColumnRef {
 	return out
 }
 
-// Emit says what probing returns.
+// Emit says which rows a probe returns.
 type Emit uint8
 
 const (
-	// Pairs: a row for each probe row and partner.
+	// Pairs: one row per pair of a probe row and a partner.
 	Pairs Emit = iota + 1
-	// Outer: pairs, and the probe rows without partner.
+	// Outer: pairs, and the probe rows without a partner.
 	Outer
-	// Semi: each probe row that has a partner, once.
+	// Semi: once each probe row that has a partner.
 	Semi
-	// Anti: the probe rows that have no partner.
+	// Anti: the probe rows without a partner.
 	Anti
-	// Nothing: only marks.
+	// Nothing: no rows; probing only marks build rows.
 	Nothing
 )
 
-// Match says when a build and a probe row are partners, and what follows.
+// Match says when a build and a probe row are partners, and what a probe returns.
 type Match struct {
 	Build, Probe *Key
 	Residual     joincore.Expr // nil: none; over columns of both sides
 	Parameters   []joincore.Parameter
 	Emit         Emit
-	Mark         bool  // remember the build rows that have found a partner
-	ProbeRows    int64 // about how many rows are going to probe; a hint
+	Mark         bool  // record which build rows have found a partner
+	ProbeRows    int64 // estimate of the rows that will probe; a hint
 }
 
 // KeyRange is the range of exact keys, as signed integers.
 type KeyRange struct {
-	Rows      int64 // that have a key
-	Low, High int64 // where there are such rows
+	Rows      int64 // with a key that is not NULL
+	Low, High int64 // valid if Rows is not 0
 }
 
-// Merge makes r the range of both.
+// Merge extends r to include o.
 func (r *KeyRange) Merge(o KeyRange) {
 	switch {
 	case o.Rows == 0:
@@ -91,20 +91,20 @@ func (r *KeyRange) Merge(o KeyRange) {
 	}
 }
 
-// Dense says whether a table of the keys can be an array over their range,
-// where a lookup is one load: the array is then no larger than a hash table,
-// or small beside so many rows that are going to probe it.
+// Dense reports whether a table of the keys may be an array over their range, in which
+// a lookup is one load: the array is no larger than a hash table, or small compared
+// with the number of probe rows.
 func (r KeyRange) Dense(probeRows int64) bool { return r.within(8, probeRows) }
 
-// VeryDense says whether such an array is small beside the rows of both sides.
+// VeryDense reports whether such an array is small compared with both sides' rows.
 func (r KeyRange) VeryDense(probeRows int64) bool { return r.within(4, probeRows) }
 
-// SmallRange is up to how many values a range may have for the number of
-// probing rows alone to justify its array: caches still help then.
+// SmallRange bounds the range, in values, for which the number of probe rows alone
+// justifies an array: caches are still effective at that size.
 const SmallRange = 1 << 23
 
-// within says whether the range has at most so many values for each row, or
-// one for each row that probes.
+// within reports whether the range has at most factor values per row, or at most one
+// per probe row.
 func (r KeyRange) within(factor uint64, probeRows int64) bool {
 	span := uint64(r.High) - uint64(r.Low)
 	most := max(factor*uint64(r.Rows)+1<<10, uint64(min(max(probeRows, 0), SmallRange)))

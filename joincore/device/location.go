@@ -1,14 +1,13 @@
 package device
 
-// Location is where memory lies and where work is done: a device by its
-// number, or the host.
+// Location is where memory is and where work is done: a device number, or Host.
 type Location int
 
-// Host is the location of the host's memory and cores.
+// Host is the location of host memory and CPU cores.
 const Host Location = -1
 
-// Segment is a part of a space that is scanned apart.
+// Segment is a part of a space that is scanned separately.
 type Segment struct {
 	Rows int
-	At   Location // where its row numbers lie, and its columns where it has some
+	At   Location // where its row ids are, and its columns if it has any
 }

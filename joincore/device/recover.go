@@ -9,8 +9,7 @@ import (
 	"gpujoin/joincore"
 )
 
-// Panic is a panic that became an error. Its message has one line; the stack
-// is for logs.
+// Panic is a panic turned into an error. Its message is one line; Stack is for logs.
 type Panic struct {
 	Value any
 	Stack []byte
@@ -19,14 +18,14 @@ type Panic struct {
 
 func (p *Panic) Error() string { return fmt.Sprintf("%v: %v", p.cause, p.Value) }
 
-// Unwrap returns ErrInvalid where the run-time system refused an access.
+// Unwrap returns ErrInvalid if the run-time system refused an access.
 func (p *Panic) Unwrap() error { return p.cause }
 
 var errPanic = errors.New("join failed")
 
-// Recover is deferred by every goroutine that touches input data: a panic
-// becomes its error. An index out of range means that data contradicts its
-// description, or changed while it was read; the process must outlive both.
+// Recover turns a panic into an error; every goroutine that touches input data defers
+// it. An index out of range means that the data contradicts its description, or
+// changed while it was read; the process must survive both.
 func Recover(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -37,7 +36,6 @@ func Recover(err *error) {
 	}
 }
 
-// PanicOnFault makes a fault of the calling goroutine on input data a panic,
-// which Recover takes. Extents are sealed and allocated, so that this is the
-// last resort.
+// PanicOnFault turns a memory fault of the calling goroutine into a panic, which
+// Recover handles. Extents are sealed and allocated, so this is a last resort.
 func PanicOnFault() { debug.SetPanicOnFault(true) }

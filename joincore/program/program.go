@@ -1,12 +1,11 @@
-// Package program compiles conditions over rows into what the device's
-// evaluator runs (kernels/block/program.cuh): comparisons of integers, of bytes, and
+// Package program compiles conditions over rows into instructions that the device
+// evaluates (kernels/block/program.cuh): comparisons of integers and of bytes, and
 // SQL's three-valued logic.
 //
-// A program is a list of instructions over a stack of truth values, two bits
-// each, that the device keeps in one register: 32 at most. AND and OR take the
-// argument that needs most of the stack first, so that a condition needs no
-// more than the logarithm of its size, and jump over what cannot change their
-// result.
+// A program is a list of instructions over a stack of at most 32 truth values of two
+// bits each, which the device keeps in one register. AND and OR evaluate the argument
+// with the deepest stack first, so that the depth is logarithmic in the condition's
+// size, and skip arguments that cannot change their result.
 package program
 
 import (
@@ -15,10 +14,10 @@ import (
 	"gpujoin/joincore"
 )
 
-// Program is a compiled condition. It leaves one truth value.
+// Program is a compiled condition. It leaves one truth value on the stack.
 type Program struct {
 	Code []Instruction
-	// Columns are read by instructions. The caller binds each to memory.
+	// Columns are the columns that instructions read; the caller binds each to memory.
 	Columns   []Operand
 	Constants []int64
 }
@@ -29,35 +28,35 @@ type Operand struct {
 	Probe  bool // of the probe row, else of the build row
 }
 
-// Where says which row of a pair has a column.
+// Where is the row of a pair that has a column.
 type Where uint8
 
 const (
-	// Nowhere: neither row; it reads as NULL.
+	// Nowhere: neither row; the column reads as NULL.
 	Nowhere Where = iota
 	// Build and Probe are the rows of a pair. A filter's row is a Probe row.
 	Build
 	Probe
 )
 
-// Code is what an instruction does.
+// Code is an operation.
 type Code uint8
 
 const (
-	// Push pushes the truth value in Compare.
+	// Push pushes the truth value in the instruction's Compare field.
 	Push Code = iota
-	// Compare pushes Left op Right, op a joincore.CompareOp in Compare.
+	// Compare pushes Left op Right; op, a joincore.CompareOp, is in Compare.
 	Compare
 	// SameBytes pushes whether columns Left and Right have the same bytes.
 	SameBytes
 	// IsNull pushes whether column Left is NULL.
 	IsNull
-	// And, Or pop two values and push the lesser, the greater.
+	// And, Or pop two values and push the minimum, the maximum.
 	And
 	Or
-	// Not turns the top around.
+	// Not negates the top of the stack.
 	Not
-	// SkipFalse, SkipTrue jump to Target where the top is false, true.
+	// SkipFalse, SkipTrue jump to Target if the top is false, true.
 	SkipFalse
 	SkipTrue
 )
@@ -69,24 +68,24 @@ const (
 	True
 )
 
-// Constant marks an operand that is not a column but a constant.
+// Constant marks an operand as an index of Constants instead of Columns.
 const Constant = 1 << 15
 
-// stackDepth is how many truth values the device's stack holds.
+// stackDepth is the number of truth values that the device's stack holds.
 const stackDepth = 32
 
-// Instruction has a code in bits 0..7, Compare in 8..15, and either Left in
-// 16..31 and Right in 32..47, or Target in 16..47.
+// Instruction has its code in bits 0..7, Compare in 8..15, and either Left in 16..31
+// and Right in 32..47, or Target in 16..47.
 type Instruction uint64
 
 func instruction(c Code, compare uint8, left, right int) Instruction {
 	return Instruction(uint64(c) | uint64(compare)<<8 | uint64(left)<<16 | uint64(right)<<32)
 }
 
-// Code returns what the instruction does.
+// Code returns the operation.
 func (i Instruction) Code() Code { return Code(i) }
 
-// Compare returns the comparison, or the truth value that is pushed.
+// Compare returns the comparison, or the truth value to push.
 func (i Instruction) Compare() uint8 { return uint8(i >> 8) }
 
 // Left returns the first operand.
@@ -95,18 +94,18 @@ func (i Instruction) Left() int { return int(i >> 16 & 0xffff) }
 // Right returns the second operand.
 func (i Instruction) Right() int { return int(i >> 32 & 0xffff) }
 
-// Target returns where a jump goes.
+// Target returns the instruction to which a jump goes.
 func (i Instruction) Target() int { return int(i >> 16 & 0xffffffff) }
 
-// Same is an equality of key columns that has to be checked by their values.
+// Same is an equality of key columns that must be checked by value.
 type Same struct {
 	Build, Probe joincore.ColumnRef
 	Bytes        bool // compare bytes, else integers by value
 }
 
-// New compiles the conjunction of equalities and, where it is not nil, of a
-// condition. where says which row has a column. ErrUnsupported where the
-// condition is too large for the device.
+// New compiles the conjunction of equalities and, if not nil, a condition. where
+// returns the row that has a column. It returns ErrUnsupported if the condition is too
+// large for the device, ErrInvalid for a parameter that does not exist.
 func New(same []Same, e joincore.Expr, parameters []joincore.Parameter, where func(joincore.ColumnRef) Where) (*Program, error) {
 	b := &builder{where: where, parameters: parameters, columns: map[Operand]int{}, constants: map[int64]int{}}
 	var args []*node

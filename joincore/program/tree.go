@@ -6,19 +6,19 @@ import (
 	"gpujoin/joincore"
 )
 
-// node is a condition before its instructions are put in order.
+// node is a part of a condition before code is generated.
 type node struct {
 	code  Instruction
 	args  []*node
-	depth int // truth values on the stack while it is evaluated
+	depth int // stack values needed to evaluate it
 }
 
 func leaf(i Instruction) *node { return &node{code: i, depth: 1} }
 
 func constant(truth uint8) *node { return leaf(instruction(Push, truth, 0, 0)) }
 
-// fold joins arguments by And or Or, the deepest first: it finds the stack
-// empty, each of the others one value more.
+// fold combines arguments by And or Or, the deepest first: it starts on an empty stack,
+// each of the others with one value on it.
 func fold(code Code, args []*node) *node {
 	switch len(args) {
 	case 0:
@@ -43,7 +43,7 @@ func fold(code Code, args []*node) *node {
 	return n
 }
 
-// builder numbers columns and constants while it reads an expression.
+// builder numbers columns and constants while it translates an expression.
 type builder struct {
 	where      func(joincore.ColumnRef) Where
 	parameters []joincore.Parameter
@@ -108,7 +108,7 @@ func (b *builder) compare(e *joincore.Compare) (*node, error) {
 	return leaf(instruction(Compare, uint8(e.Op), left.index, right.index)), nil
 }
 
-// position is where an operand is found; null: it is NULL for every row.
+// position is an operand's encoding; null: the operand is NULL for every row.
 type position struct {
 	index int
 	null  bool
@@ -145,7 +145,7 @@ func (b *builder) constant(v int64) position {
 	return position{index: number(b.constants, v) | Constant}
 }
 
-// number returns the number of a value among those seen so far.
+// number returns the number assigned to v, a new one for a new value.
 func number[T comparable](seen map[T]int, v T) int {
 	n, ok := seen[v]
 	if !ok {
