@@ -2,11 +2,11 @@ package cuda
 
 import "testing"
 
-// registered is a global because a stack, and with it a slice, may move.
-var registered [100]byte
+// rangeMemory is a global because a stack, and with it a slice, may move.
+var rangeMemory [100]byte
 
 func TestRegisteredRanges(t *testing.T) {
-	mem := registered[:]
+	mem := rangeMemory[:]
 	var r ranges
 	if r.holds(mem) {
 		t.Error("nothing is registered")
