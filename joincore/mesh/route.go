@@ -1,0 +1,151 @@
+package mesh
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Route is a way from one GPU to another.
+type Route struct {
+	GPUs []int // the source, GPUs that forward, the destination
+	Hops []*Hop
+}
+
+// GBps returns the bandwidth of the slowest hop.
+func (r *Route) GBps() float64 {
+	gbps := r.Hops[0].GBps
+	for _, h := range r.Hops[1:] {
+		gbps = min(gbps, h.GBps)
+	}
+	return gbps
+}
+
+// Latency returns the sum of the hops' latencies.
+func (r *Route) Latency() time.Duration {
+	var sum time.Duration
+	for _, h := range r.Hops {
+		sum += h.Latency
+	}
+	return sum
+}
+
+// Fabric says whether all hops are fabric hops.
+func (r *Route) Fabric() bool {
+	for _, h := range r.Hops {
+		if !h.Fabric {
+			return false
+		}
+	}
+	return true
+}
+
+type routeCache struct {
+	sync.Mutex
+	of map[[3]int][]Route
+}
+
+// Routes returns the acyclic routes from one GPU to another: every direct hop,
+// and routes of fabric hops with at most mid GPUs between. Those with the
+// fewest hops come first, among them the widest, among them the first in the
+// order of their GPUs. Callers must not change the result.
+func (m *Mesh) Routes(from, to, mid int) []Route {
+	key := [3]int{from, to, mid}
+	m.routes.Lock()
+	defer m.routes.Unlock()
+	if found, ok := m.routes.of[key]; ok {
+		return found
+	}
+	var all []Route
+	for _, h := range m.Direct(from, to) {
+		all = append(all, Route{GPUs: []int{from, to}, Hops: []*Hop{h}})
+	}
+	if from != to {
+		m.extend([]int{from}, nil, to, mid, &all)
+	}
+	slices.SortStableFunc(all, func(a, b Route) int {
+		return cmp.Or(cmp.Compare(len(a.Hops), len(b.Hops)), cmp.Compare(b.GBps(), a.GBps()), slices.Compare(a.GPUs, b.GPUs))
+	})
+	if m.routes.of == nil {
+		m.routes.of = map[[3]int][]Route{}
+	}
+	m.routes.of[key] = all
+	return all
+}
+
+// extend adds all routes of several fabric hops that begin with gpus and hops.
+func (m *Mesh) extend(gpus []int, hops []*Hop, to, mid int, all *[]Route) {
+	at := gpus[len(gpus)-1]
+	for next := range m.gpus {
+		if slices.Contains(gpus, next) {
+			continue
+		}
+		h := m.fabric(at, next)
+		if h == nil {
+			continue
+		}
+		longer := append(slices.Clone(gpus), next)
+		over := append(slices.Clone(hops), h)
+		switch {
+		case next != to && len(longer) <= mid+1:
+			m.extend(longer, over, to, mid, all)
+		case next == to && len(over) > 1:
+			*all = append(*all, Route{GPUs: longer, Hops: over})
+		}
+	}
+}
+
+// fabric returns the fastest fabric hop from one GPU to another, or nil.
+func (m *Mesh) fabric(from, to int) *Hop {
+	for _, h := range m.Direct(from, to) {
+		if h.Fabric {
+			return h
+		}
+	}
+	return nil
+}
+
+// Joined says whether fabric hops connect all GPUs with each other.
+func (m *Mesh) Joined() bool { return m.joined }
+
+func (m *Mesh) fabricJoins() bool {
+	for from := range m.gpus {
+		reached := make([]bool, m.gpus)
+		reached[from] = true
+		stack := []int{from}
+		for len(stack) > 0 {
+			at := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			for next := range m.gpus {
+				if !reached[next] && m.fabric(at, next) != nil {
+					reached[next] = true
+					stack = append(stack, next)
+				}
+			}
+		}
+		if slices.Contains(reached, false) {
+			return false
+		}
+	}
+	return true
+}
+
+// Multihop says whether routes of several hops can be faster than a direct hop
+// that carries everything between its GPUs: whether some GPU's links lead out
+// of it with more bandwidth than its fastest hop has. Behind a switch they do
+// not: every hop crosses the same port.
+func (m *Mesh) Multihop() bool {
+	for from := range m.gpus {
+		var direct float64
+		for to := range m.gpus {
+			for _, h := range m.Direct(from, to) {
+				direct = max(direct, h.GBps)
+			}
+		}
+		if m.joined && m.Cut(1<<from) > direct {
+			return true
+		}
+	}
+	return false
+}
