@@ -18,17 +18,17 @@ import (
 	"gpujoin/joincore/cuda/selector"
 )
 
-// bytesARow is what a build row, and the two probe rows that go with it, need
-// for columns, passes and results.
+// bytesARow is the device memory, in bytes, for one build row and its two probe
+// rows: columns, passes and results.
 const bytesARow = 420
 
-// times is how often each join is run; the fastest counts, since what comes in
-// between only makes it slower.
+// times is the number of runs of each join. The fastest counts, because
+// disturbances only slow a run down.
 const times = 3
 
-// Measure returns the device's rates. Nothing else runs on the device. Errors:
-// ErrBudget where the arena has too little room, those of joins, and where what
-// comes out cannot be rates.
+// Measure returns the device's rates. Nothing else may run on the device. Errors:
+// ErrBudget if the arena is too small, errors of joins, and an error if the measured
+// values cannot be rates.
 func Measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena) (costmodel.DeviceRates, error) {
 	r := costmodel.DefaultDeviceRates
 	r.CacheMB = float64(d.Info().L2) * cacheShare / 1e6
@@ -52,8 +52,8 @@ func Measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver
 	return r, r.Check()
 }
 
-// cacheShare is how much of the cache is left to what is fetched by row number:
-// everything else passes through it, too.
+// cacheShare is the fraction of the cache that holds gathered values; the rest is
+// taken by other data that passes through it.
 const cacheShare = 0.8
 
 func measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, n int64) ([]costmodel.Observation, error) {
@@ -75,7 +75,7 @@ func measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver
 	return observed, nil
 }
 
-// run runs the trial and returns what it tells.
+// run runs the trial and returns its observations.
 func (t *trial) run(ctx context.Context, d *driver.Context, x *data) ([]costmodel.Observation, error) {
 	bottom := x.arena.Mark()
 	defer x.arena.Rewind(bottom)
@@ -88,7 +88,7 @@ func (t *trial) run(ctx context.Context, d *driver.Context, x *data) ([]costmode
 	if join.Build, err = x.side(buildSide, t.build, t.key, distinct, 0, t.widths[0]); err != nil {
 		return nil, err
 	}
-	if err := x.stream.Sync(ctx); err != nil { // the descriptor's memory is used again
+	if err := x.stream.Sync(ctx); err != nil { // before the descriptor's memory is reused
 		return nil, err
 	}
 	if join.Probe, err = x.side(probeSide, t.probe, t.key, t.domain, t.zipf, t.widths[1]); err != nil {
@@ -115,7 +115,7 @@ func (t *trial) run(ctx context.Context, d *driver.Context, x *data) ([]costmode
 	return t.observations(least), nil
 }
 
-// function returns what joins.
+// function returns the join algorithm.
 func (t *trial) function() columnar.Func {
 	switch t.how {
 	case "smj-um":
@@ -134,7 +134,7 @@ func (t *trial) function() columnar.Func {
 	}
 }
 
-// phases returns the time of each phase as the model names them, and of all.
+// phases returns the time of each phase, by the model's names, and of the whole join.
 func phases(report *columnar.Report) map[string]float64 {
 	ms := map[string]float64{wholeJoin: report.MS}
 	for _, p := range report.Phases {

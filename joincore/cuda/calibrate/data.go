@@ -11,14 +11,14 @@ import (
 	"gpujoin/joincore/cuda/kernels"
 )
 
-// data makes columns in an arena. Of payload no value is ever looked at, so it
-// is what lay there.
+// data makes columns in an arena. Payload values never matter, so payload columns
+// have unspecified content.
 type data struct {
 	stream  *driver.Stream
 	arena   *driver.Arena
 	module  *driver.Module
 	fill    *driver.Kernel
-	host    *driver.Host // page-locked, for a descriptor of one column
+	host    *driver.Host // page-locked, for a one-column descriptor
 	payload [2][]driver.Ptr
 }
 
@@ -26,10 +26,10 @@ const (
 	describedBytes = 16
 	fillBlocks     = 4096
 	mostColumns    = 4
-	widest         = 8 // bytes of a value
+	widest         = 8 // bytes of a payload value
 )
 
-// newData takes payload of so many rows a side.
+// newData takes payload columns of the given number of rows per side.
 func newData(d *driver.Context, s *driver.Stream, a *driver.Arena, rows [2]int64) (*data, error) {
 	m, err := d.Load(kernels.Data)
 	if err != nil {
@@ -61,14 +61,14 @@ func (x *data) close() {
 	_ = x.module.Unload()
 }
 
-// Sides of joins, as data_fill numbers them.
+// Numbers of the sides in data_fill.
 const (
 	buildSide = 0
 	probeSide = 1
 )
 
-// side makes a side: build keys are the first of the domain in turn, probe keys
-// are drawn from it, evenly or by a Zipf law of that factor.
+// side makes a side. Build keys enumerate the domain from its start; probe keys are
+// drawn from it, uniformly or by a Zipf law with exponent zipf.
 func (x *data) side(number int, rows int64, keyBytes int, domain int64, zipf float64, widths []int) (s columnar.Side, err error) {
 	s = columnar.Side{Rows: rows, Key: columnar.Column{Bytes: keyBytes}}
 	if s.Key.Addr, err = x.arena.Take(rows*int64(keyBytes) + driver.Line); err != nil {

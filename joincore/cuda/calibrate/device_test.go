@@ -19,8 +19,8 @@ import (
 
 func forget(d *driver.Context) error { return errors.Join(phj.Close(d), launch.Close(d)) }
 
-// A device is measured soon, in whatever memory there is, and what comes out can
-// be rates; it says which.
+// Measuring a device is fast, works with any amount of memory, and gives plausible
+// rates, which the test logs.
 func TestMeasure(t *testing.T) {
 	for _, bytes := range []int64{1 << 30, 1 << 34} {
 		if devices, err := driver.Devices(); err != nil || len(devices) == 0 || devices[0].Memory < 2*bytes {
@@ -28,7 +28,7 @@ func TestMeasure(t *testing.T) {
 		}
 		r := columnartest.New(t, bytes, forget)
 		var rates costmodel.DeviceRates
-		for _, limit := range []time.Duration{10 * time.Second, 1500 * time.Millisecond} { // the first one loads kernels
+		for _, limit := range []time.Duration{10 * time.Second, 1500 * time.Millisecond} { // the first run loads kernels
 			mark, start := r.Arena.Mark(), time.Now()
 			var err error
 			rates, err = Measure(context.Background(), r.Context, r.Stream, r.Arena)

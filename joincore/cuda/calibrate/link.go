@@ -9,10 +9,10 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// linkBytes is what is copied: what a window of an input is at least.
+// linkBytes is the size of the copies: the smallest window of an input.
 const linkBytes = 32 << 20
 
-// link measures the link from and to page-locked host memory.
+// link measures the rates of copies from and to page-locked host memory.
 func link(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, r *costmodel.DeviceRates) error {
 	host, err := d.Pinned(linkBytes)
 	if err != nil {
@@ -23,7 +23,7 @@ func link(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Ar
 	if err != nil {
 		return err
 	}
-	clear(host.Bytes()) // so that all of it is there
+	clear(host.Bytes()) // faults all pages in
 	var events [2]*driver.Event
 	for i := range events {
 		if events[i], err = d.NewEvent(true); err != nil {
@@ -32,7 +32,7 @@ func link(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Ar
 		defer events[i].Close()
 	}
 	crossing := func(copy func() error) (ms float64, err error) {
-		// By the device's clock: a host that waits wakes too late.
+		// Timed by the device's clock, because a waiting host wakes up late.
 		for _, queue := range []func() error{
 			func() error { return s.Record(events[0]) }, copy,
 			func() error { return s.Record(events[1]) }, func() error { return s.Sync(ctx) },
@@ -54,8 +54,8 @@ func link(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Ar
 	return err
 }
 
-// fastest returns the GB/s of the fastest of a few copies of linkBytes, of which
-// each returns its ms.
+// fastest returns the highest rate, in GB/s, of a few copies of linkBytes; copy
+// returns the ms that it took.
 func fastest(copy func() (ms float64, err error)) (gb float64, err error) {
 	for range times {
 		ms, err := copy()

@@ -6,39 +6,39 @@ import (
 	"gpujoin/joincore/cuda/selector"
 )
 
-// Bounds of how many build rows the joins have. At the upper one a column is
-// several times the cache; below the lower one launches are all that is seen.
+// Bounds of the joins' build rows. With the most rows a column is several times as
+// large as the cache; with fewer than the least, launches dominate.
 const (
 	mostRows  = 1 << 25
 	leastRows = 1 << 20
 )
 
-// trial is a join, and which rates its phases tell.
+// trial is a join and the rates that its phases determine.
 type trial struct {
 	build, probe int64
 	key          int
 	widths       [2][]int
-	domain       int64 // of probe keys; as many rows as there are build keys: all match
-	distinct     int64 // build keys; 0: all are
+	domain       int64 // of probe keys; equal to the number of build keys: all probe rows match
+	distinct     int64 // distinct build keys; 0: all
 	zipf         float64
 	how          string
 	tells        []told
 }
 
-// told is a rate and the phase that it bounds.
+// told is a rate and the phase that determines it.
 type told struct {
 	phase string // "": the whole join
 	rate  func(*costmodel.DeviceRates) *float64
 }
 
-// wholeJoin is the time of all phases.
+// wholeJoin stands for the sum of all phases.
 const wholeJoin = ""
 
-// hotShare is the share of probe rows with hot keys where keys are Zipf
-// distributed with a factor of 1.5, as samples have shown.
+// hotShare is the fraction of probe rows with hot keys for Zipf distributed keys
+// with exponent 1.5, as samples have shown.
 const hotShare = 0.9
 
-// trials lists joins of n build and 2n probe rows, or fewer.
+// trials returns joins of up to n build and 2n probe rows.
 func trials(n int64) []trial {
 	same := func(w ...int) [2][]int { return [2][]int{w, w} }
 	j := func(how string, widths [2][]int, tells ...told) trial {
@@ -48,7 +48,7 @@ func trials(n int64) []trial {
 	sized := func(t trial, build, probe int64) trial { t.build, t.probe, t.domain = build, probe, build; return t }
 	wide := func(t trial) trial { t.key = 8; return t }
 	placed := j("place", same(4, 4), told{costmodel.PhaseMatch, func(r *costmodel.DeviceRates) *float64 { return &r.PlaceGps }})
-	placed.domain = 2 * n // else the result would leave too little memory for it
+	placed.domain = 2 * n // halves the result, which would otherwise leave too little memory
 	hot := j("bypass", same(4, 4), told{costmodel.PhaseBypass, func(r *costmodel.DeviceRates) *float64 { return &r.BypassGB }})
 	hot.zipf, hot.probe = 1.5, n
 	reduced := sized(j("bloom", same(4, 4), told{costmodel.PhaseFilter, func(r *costmodel.DeviceRates) *float64 { return &r.FilterGps }}), n/8, 2*n)
@@ -85,7 +85,7 @@ func trials(n int64) []trial {
 	}
 }
 
-// materialisations of partitioned joins that no algorithm's name says.
+// materialisations of partitioned joins that an algorithm's name does not determine.
 var materialisations = map[string]costmodel.Materialisation{
 	"place": {Probe: costmodel.Place}, "bypass": {Build: costmodel.Fetch, Bypass: true}, "bloom": {Bloom: true},
 }
@@ -94,7 +94,7 @@ var algorithms = map[string]joincore.Algorithm{
 	"phj-om": joincore.PHJOM, "phj-um": joincore.PHJUM, "smj-om": joincore.SMJOM, "smj-um": joincore.SMJUM, "npj": joincore.NPJ,
 }
 
-// predict is what the model gives the trial.
+// predict returns the model's prediction for the trial.
 func (t *trial) predict(r *costmodel.DeviceRates, j *costmodel.Resident) costmodel.Prediction {
 	if m, ok := materialisations[t.how]; ok {
 		return r.Predict(j, m)
@@ -102,7 +102,7 @@ func (t *trial) predict(r *costmodel.DeviceRates, j *costmodel.Resident) costmod
 	return r.Named(j, algorithms[t.how]).Prediction
 }
 
-// observations returns what the trial tells by the least ms of each phase.
+// observations returns the trial's rates from the least ms of each phase.
 func (t *trial) observations(least map[string]float64) (list []costmodel.Observation) {
 	described := selector.Describe(t.described(), t.results(), 0)
 	for _, told := range t.tells {
@@ -120,7 +120,7 @@ func (t *trial) observations(least map[string]float64) (list []costmodel.Observa
 	return list
 }
 
-// described is the trial as the model sees it.
+// described is the model's description of the trial.
 func (t *trial) described() costmodel.Resident {
 	j := costmodel.Resident{KeyBytes: t.key, Rows: [2]int64{t.build, t.probe}, Payload: t.widths, MatchRatio: 1}
 	if t.zipf > 0 {
@@ -134,7 +134,7 @@ func (t *trial) described() costmodel.Resident {
 	return j
 }
 
-// results is how many rows are expected.
+// results is the expected number of result rows.
 func (t *trial) results() int64 {
 	if t.distinct > 0 {
 		return t.probe * (t.build / t.distinct)

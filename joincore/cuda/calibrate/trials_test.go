@@ -11,12 +11,12 @@ import (
 	"gpujoin/joincore/cuda/selector"
 )
 
-// apart are rates that no join tells: of the link, and of the cache, whose size
-// the driver knows.
+// apart are the rates that no trial determines: those of the link, and the cache
+// size, which the driver reports.
 var apart = []string{"CacheMB", "LinkInGB", "LinkOutGB"}
 
-// Of a device that behaves as the model does, what the trials have told predicts
-// other joins, by every algorithm.
+// If a device behaves exactly like the model, the rates from the trials predict other
+// joins by every algorithm.
 func TestTrialsTellEnough(t *testing.T) {
 	others := []costmodel.Resident{
 		{KeyBytes: 4, Rows: [2]int64{1 << 27, 1 << 28}, Payload: [2][]int{{4, 4}, {4, 4}}, MatchRatio: 1},
@@ -47,7 +47,7 @@ func TestTrialsTellEnough(t *testing.T) {
 	}
 }
 
-// Every rate but those apart is told by a trial.
+// Every rate but those in apart is determined by a trial.
 func TestEveryRateIsTold(t *testing.T) {
 	r := costmodel.DefaultDeviceRates
 	told := map[*float64]bool{}
@@ -65,8 +65,8 @@ func TestEveryRateIsTold(t *testing.T) {
 	}
 }
 
-// Fewer rows, for which there is little memory, tell rates that are as good for
-// what they can tell.
+// Trials with fewer rows, for small memories, give equally good rates, as far as they
+// determine any.
 func TestSmallTrialsTellNothingWrong(t *testing.T) {
 	device := costmodel.DefaultDeviceRates
 	device.PassGB, device.FetchGps = 1000, 12
@@ -82,7 +82,7 @@ func TestSmallTrialsTellNothingWrong(t *testing.T) {
 	}
 }
 
-// observe returns what the trials tell of a device that does as the model says.
+// observe returns the trials' observations of a device that behaves like the model.
 func observe(device *costmodel.DeviceRates, n int64) (list []costmodel.Observation) {
 	for _, trial := range trials(n) {
 		j := selector.Describe(trial.described(), trial.results(), 0)

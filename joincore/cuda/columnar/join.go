@@ -9,17 +9,17 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// Column is an array of fixed-width values in device memory. Addr is a
-// multiple of 16 and what lies up to the next multiple of 256 is readable.
+// Column is an array of fixed-width values in device memory. Addr is a multiple of
+// 16, and the memory is readable up to the next multiple of 256.
 type Column struct {
 	Addr  driver.Ptr
 	Bytes int // of a value: 1, 2, 4, 8 or 16
 }
 
-// Side is one input of a join. It is read only.
+// Side is one input of a join. Joins do not change it.
 type Side struct {
 	Rows    int64  // below 2^32 - 2^20
-	Key     Column // 4 or 8 bytes; every value is a key like any other
+	Key     Column // of 4 or 8 bytes; no key value is reserved
 	Payload []Column
 }
 
@@ -32,23 +32,23 @@ func (s *Side) Bytes() int64 {
 	return s.Rows * int64(width)
 }
 
-// Join is an inner join on equal keys. Neither side's keys are declared unique.
+// Join is an inner join on equal keys, which need not be unique on either side.
 type Join struct {
 	Build, Probe Side
-	// OutputRows is the result's expected size; the algorithm returns a larger
-	// one as well, at the price of more time and memory.
+	// OutputRows is the expected size of the result. A larger result is returned as
+	// well, but takes more time and memory.
 	OutputRows int64
-	// RowIDs: the result has each side's row number as a 4-byte column in
-	// place of that side's payload.
+	// RowIDs: the result has each side's row number, a 4-byte column, instead of that
+	// side's payload.
 	RowIDs bool
 	// NoKey: the result has no key column.
 	NoKey bool
-	// Phases: the report has the time of each phase. That takes a few
-	// microseconds of its own.
+	// Phases: the report has the time of each phase. Measuring takes a few
+	// microseconds.
 	Phases bool
 }
 
-// RowBytes returns the size of a row of the result.
+// RowBytes returns the bytes of a result row.
 func (j *Join) RowBytes() (bytes int64) {
 	if !j.NoKey {
 		bytes = int64(j.Probe.Key.Bytes)
@@ -64,10 +64,10 @@ func (j *Join) RowBytes() (bytes int64) {
 	return bytes
 }
 
-// Output is a join's result, in the arena that the join was given.
+// Output is a join's result, in the join's arena.
 type Output struct {
 	Rows  int64
-	Key   Column // zero where it was not wanted
+	Key   Column // zero if Join.NoKey
 	Build []Column
 	Probe []Column
 }
@@ -79,15 +79,15 @@ type Phase struct {
 	Bytes int64 // read and written, as modelled
 }
 
-// Report is what a join cost.
+// Report has the costs of a join.
 type Report struct {
 	Algorithm string
-	MS        float64 // on the device, from the first operation to the last, reading back the row count included
+	MS        float64 // on the device, from the first operation to reading back the row count
 	WallMS    float64 // on the host, from entry to return
 	Launches  int
-	Syncs     int   // times that the host waited for the device
-	Bytes     int64 // read and written in device memory, as modelled
-	PeakBytes int64 // inputs and the most of the arena that was in use
+	Syncs     int   // times the host waited for the device
+	Bytes     int64 // device memory read and written, as modelled
+	PeakBytes int64 // inputs plus the peak use of the arena
 	Phases    []Phase
 	Predicted []Phase // by the model, where something was chosen; coarser than Phases
 }

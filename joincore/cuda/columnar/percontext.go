@@ -8,10 +8,10 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// PerContext makes one T for each device context, when it is first asked for:
-// an algorithm's module and what goes with it. It is safe for concurrent use.
+// PerContext creates one T per device context on first use, such as an algorithm's
+// module. It is safe for concurrent use.
 type PerContext[T any] struct {
-	// Make makes the value of a context. Its error is returned and not kept.
+	// Make creates a context's value. An error is returned and not remembered.
 	Make func(*driver.Context) (T, error)
 
 	mu   sync.Mutex
@@ -36,7 +36,7 @@ func (p *PerContext[T]) Get(d *driver.Context) (T, error) {
 	return v, nil
 }
 
-// Forget drops the value of a context that is being closed and returns it.
+// Forget removes and returns the value of a context that is being closed.
 func (p *PerContext[T]) Forget(d *driver.Context) (v T, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

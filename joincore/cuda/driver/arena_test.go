@@ -9,8 +9,8 @@ import (
 	"gpujoin/joincore"
 )
 
-// TestHeldMemoryIsNotCutOff: what is held can be rewound and taken again, as
-// less than it was, and nobody gets the rest before it is released.
+// TestHeldMemoryIsNotCutOff: held memory can be rewound and taken again, also in a
+// smaller size, and the rest is not cut off before its release.
 func TestHeldMemoryIsNotCutOff(t *testing.T) {
 	a := &Arena{base: 1 << 20, size: 4 * Line}
 	mark := a.Mark()

@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Context is the primary context of a device, shared by all that open it. It
-// is safe for concurrent use.
+// Context is the primary context of a device, shared by all who open it. It is safe
+// for concurrent use.
 type Context struct {
 	info   Info
 	device cu.Device
@@ -22,7 +22,7 @@ type Context struct {
 	seed   atomic.Uint64 // of the hash of keys
 }
 
-// Open makes a device's primary context ready.
+// Open retains a device's primary context. Close releases it.
 func Open(ordinal int) (*Context, error) {
 	info, err := describe(ordinal)
 	if err != nil {
@@ -37,21 +37,20 @@ func Open(ordinal int) (*Context, error) {
 	return c, nil
 }
 
-// processSeed is drawn once, and not by device: devices exchange what is
-// partitioned by hash.
+// processSeed is one for all devices, because they exchange rows partitioned by hash.
 var processSeed = rand.Uint64()
 
-// HashSeed returns the seed of the hash of keys in modules that are loaded.
+// HashSeed returns the hash seed for the keys in modules loaded from now on.
 func (c *Context) HashSeed() uint64 { return c.seed.Load() }
 
-// SetHashSeed is for tests: modules that are loaded from now on hash by seed.
-// All that work on the same join must have the same.
+// SetHashSeed sets the seed of modules loaded from now on, for tests. All modules that
+// work on one join must have the same seed.
 func (c *Context) SetHashSeed(seed uint64) { c.seed.Store(seed) }
 
 // Info describes the device.
 func (c *Context) Info() Info { return c.info }
 
-// FreeMemory returns how many bytes of the device nobody has taken.
+// FreeMemory returns the device's free memory in bytes.
 func (c *Context) FreeMemory() (free int64, err error) {
 	err = c.with("cuMemGetInfo", func() (err error) {
 		free, _, err = cu.MemInfo()
@@ -60,7 +59,7 @@ func (c *Context) FreeMemory() (free int64, err error) {
 	return free, err
 }
 
-// Lost returns the error by which the context was lost; nil: it was not.
+// Lost returns the error by which the context was lost, or nil.
 func (c *Context) Lost() error {
 	if e := c.lost.Load(); e != nil {
 		return e
@@ -68,13 +67,13 @@ func (c *Context) Lost() error {
 	return nil
 }
 
-// Close gives the context back. Everything made of it has been closed before.
+// Close releases the context. Everything created from it must be closed before.
 func (c *Context) Close() error {
 	c.waiter.stop()
 	return wrap("cuDevicePrimaryCtxRelease", c.device.ReleasePrimaryCtx())
 }
 
-// with calls cu with the context current.
+// with calls f with the context current. call names the driver function for errors.
 func (c *Context) with(call string, f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

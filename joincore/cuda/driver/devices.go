@@ -14,15 +14,15 @@ type Info struct {
 	SMs            int   // multiprocessors
 	Memory         int64 // bytes
 	L2             int64 // bytes
-	SharedOptin    int   // bytes of shared memory that a block may have
+	SharedOptin    int   // the most bytes of shared memory that a block may use
 	PageableAccess bool  // the device reads and writes any host memory coherently
-	HostRegister   bool  // host memory can be page-locked after it was allocated
-	VMM            bool  // the virtual memory API is there
+	HostRegister   bool  // host memory can be page-locked after its allocation
+	VMM            bool  // supports the virtual memory API
 	Driver         int   // the CUDA version that the driver supports: 1000 major + 10 minor
 	PCI            string
 }
 
-// Devices describes the devices that this process sees.
+// Devices describes the devices visible to this process.
 func Devices() ([]Info, error) {
 	n, err := cu.NumDevices()
 	if err != nil {

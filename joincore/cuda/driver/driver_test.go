@@ -14,7 +14,7 @@ import (
 	"gpujoin/joincore"
 )
 
-// Each test has its own kernels as PTX, so that it depends on no compiler.
+// Each test has its own kernels as PTX, so that it needs no compiler.
 const header = ".version 7.0\n.target sm_80\n.address_size 64\n"
 
 // add(out, n, x): out[i] += x for uint64[n].
@@ -45,7 +45,7 @@ done:
 }
 `
 
-// fault(at): reads address at. spin(nanoseconds): runs so long.
+// fault(at) reads the address; spin(nanoseconds) runs for that time.
 const faultPTX = header + `
 .visible .const .align 8 .b64 fault_launch[5] = {1, 1, 0, 0, 0};
 .visible .entry fault(.param .u64 at)
@@ -234,7 +234,7 @@ func TestRegister(t *testing.T) {
 	must(t, err, again.Close())
 }
 
-// TestSticky runs itself in a process of its own, whose context is lost.
+// TestSticky runs itself in a separate process, whose context it makes fail.
 func TestSticky(t *testing.T) {
 	if os.Getenv("GPUJOIN_TEST_FAULT") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestSticky$", "-test.v")

@@ -9,8 +9,8 @@ import (
 	"gpujoin/joincore"
 )
 
-// Error is a driver call that failed. errors.Is(err, joincore.ErrBudget) holds
-// where memory ran out.
+// Error is a failed driver call. errors.Is(err, joincore.ErrBudget) holds if memory
+// ran out.
 type Error struct {
 	Call string // the driver's function
 	Code int    // CUresult
@@ -24,13 +24,13 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: CUDA error %d (%s)", e.Call, e.Code, e.text)
 }
 
-// Is makes an error of memory one of the budget.
+// Is maps out-of-memory results to joincore.ErrBudget.
 func (e *Error) Is(target error) bool {
 	return target == joincore.ErrBudget && e.Code == codeOutOfMemory
 }
 
-// Sticky says that the context is lost: every later call fails, and the device
-// works again only in a new process.
+// Sticky reports that the context is lost: every later call fails, and only a new
+// process can use the device.
 func (e *Error) Sticky() bool {
 	switch e.Code {
 	case codeECC, codeNVLink, codeIllegalAddress, codeLaunchTimeout, codeContextDestroyed, codeAssert, codeHardwareStack,
@@ -41,7 +41,7 @@ func (e *Error) Sticky() bool {
 	return false
 }
 
-// failure makes an error of a result.
+// failure returns the error of a result, nil for success.
 func failure(call string, code int) error {
 	if code == 0 {
 		return nil
@@ -49,8 +49,8 @@ func failure(call string, code int) error {
 	return &Error{Call: call, Code: code}
 }
 
-// wrap makes an *Error of an error of cu, which is a result as a number whose
-// type cu keeps to itself.
+// wrap converts an error of cu to an *Error. It is a result number whose type cu does
+// not export.
 func wrap(call string, err error) error {
 	if err == nil {
 		return nil

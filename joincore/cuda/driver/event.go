@@ -15,10 +15,10 @@ import (
 type Event struct {
 	c     *Context
 	event cu.Event
-	left  []<-chan error // of Syncs that were cancelled: the waiter may still ask for it
+	left  []<-chan error // of cancelled Syncs: the waiter may still query the event
 }
 
-// NewEvent makes an event; with timing, the time between two can be asked for.
+// NewEvent creates an event. With timing, Since can use it.
 func (c *Context) NewEvent(timing bool) (*Event, error) {
 	flags := cu.DisableTiming
 	if timing {
@@ -35,7 +35,7 @@ func (c *Context) NewEvent(timing bool) (*Event, error) {
 	return e, nil
 }
 
-// Done says whether the point has been reached.
+// Done reports whether the point has been reached, without waiting.
 func (e *Event) Done() (bool, error) {
 	err := e.c.with("cuEventQuery", func() error { return e.event.Query() })
 	if isNotReady(err) {
@@ -44,10 +44,10 @@ func (e *Event) Done() (bool, error) {
 	return err == nil, err
 }
 
-// Sync waits until the point has been reached, and returns the error of what
-// failed on the device before it. Where ctx ends first it returns its cause;
-// the event is then closed only after its stream has been synchronised. One
-// goroutine waits at a time.
+// Sync waits until the point has been reached and returns the error of any earlier
+// work that failed on the device. If ctx ends first it returns ctx's cause; the event
+// may then be closed only after its stream has been synchronised. One goroutine waits
+// at a time.
 func (e *Event) Sync(ctx context.Context) error {
 	for start := time.Now(); time.Since(start) < spinFor && ctx.Err() == nil; runtime.Gosched() {
 		if done, err := e.Done(); done || err != nil {
@@ -64,15 +64,15 @@ func (e *Event) Sync(ctx context.Context) error {
 	}
 }
 
-// arrived says whether an outcome is there.
+// arrived reports whether the channel has an outcome.
 func arrived(outcome <-chan error) bool { return len(outcome) > 0 }
 
-// spinFor is about what it takes to have the waiter wait: most waits are
+// spinFor is about the time that handing a wait to the waiter takes; most waits are
 // shorter.
 const spinFor = 20 * time.Microsecond
 
-// Since returns the milliseconds from start to e. Both have timing and have
-// been reached.
+// Since returns the milliseconds from start to e. Both have timing and have been
+// reached.
 func (e *Event) Since(start *Event) (ms float64, err error) {
 	err = e.c.with("cuEventElapsedTime", func() (err error) {
 		ms, err = start.event.Elapsed(e.event)

@@ -54,8 +54,7 @@ func TestSyncEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// An event that serves many executions does not gather the waits that were
-// cancelled.
+// An event that serves many executions does not accumulate cancelled waits.
 func TestCancelledWaitsAreForgotten(t *testing.T) {
 	c, s := open(t)
 	spin := kernel(t, c, faultPTX, "spin")
@@ -68,7 +67,7 @@ func TestCancelledWaitsAreForgotten(t *testing.T) {
 		}
 		must(t, s.Sync(t.Context()))
 	}
-	// Each wait forgets those for which the waiter has asked meanwhile.
+	// Each wait drops those that the waiter has finished in the meantime.
 	for deadline := time.Now().Add(30 * time.Second); len(s.done.left) > 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d waits are remembered", len(s.done.left))
@@ -88,7 +87,7 @@ func TestWaitsDoNotQueue(t *testing.T) {
 	must(t, spin.Launch(s, 1, uint64(3*time.Second)))
 	long := make(chan error, 1)
 	go func() { long <- s.Sync(context.Background()) }()
-	time.Sleep(10 * time.Millisecond) // so that it mostly waits by then
+	time.Sleep(10 * time.Millisecond) // so that it usually waits by then
 	must(t, other.Sync(t.Context()))
 	select {
 	case err := <-long:

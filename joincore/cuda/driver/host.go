@@ -8,13 +8,13 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Host is page-locked host memory of all devices.
+// Host is page-locked host memory, usable by all devices.
 type Host struct {
 	c     *Context
 	bytes []byte
 }
 
-// Pinned allocates n bytes of unspecified content.
+// Pinned allocates n bytes of unspecified content. Free releases them.
 func (c *Context) Pinned(n int64) (*Host, error) {
 	p, err := pinned(c.ctx, max(n, 8))
 	if err != nil {
@@ -26,32 +26,32 @@ func (c *Context) Pinned(n int64) (*Host, error) {
 // Bytes returns the memory.
 func (h *Host) Bytes() []byte { return h.bytes }
 
-// Size returns how many bytes there are.
+// Size returns the number of bytes.
 func (h *Host) Size() int64 { return int64(len(h.bytes)) }
 
-// Words returns the memory as numbers of 8 bytes.
+// Words returns the memory as 8-byte numbers.
 func (h *Host) Words() []uint64 {
 	return unsafe.Slice((*uint64)(h.pointer()), len(h.bytes)/8)
 }
 
 func (h *Host) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(h.bytes)) }
 
-// Free gives the memory back, which no stream uses any more.
+// Free releases the memory. No stream may use it any more.
 func (h *Host) Free() error {
 	p := h.pointer()
 	h.bytes = nil
 	return h.c.with("cuMemFreeHost", func() error { return cu.MemFreeHost(p) })
 }
 
-// Registration is host memory of somebody else that has been page-locked.
+// Registration is memory of another owner that has been page-locked.
 type Registration struct {
 	c      *Context
 	bytes  []byte
 	device Ptr
 }
 
-// Register page-locks memory that was mapped, never memory of the Go heap, for
-// all devices, and maps it into their address space.
+// Register page-locks mapped memory for all devices and maps it into their address
+// space. The memory must not be of the Go heap.
 func (c *Context) Register(b []byte) (*Registration, error) {
 	device, err := register(c.ctx, b)
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *Context) Register(b []byte) (*Registration, error) {
 	return &Registration{c: c, bytes: b, device: device}, nil
 }
 
-// DevicePointer returns where the device sees the memory.
+// DevicePointer returns the device's address of the memory.
 func (r *Registration) DevicePointer() Ptr { return r.device }
 
 // Close unlocks the memory, which must still be mapped.

@@ -9,33 +9,32 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Kernel is a function of a module and how it wants to be launched.
+// Kernel is a function of a module with its launch parameters.
 type Kernel struct {
 	Name    string
-	Threads int // a block
-	Blocks  int // a multiprocessor
+	Threads int // per block
+	Blocks  int // per multiprocessor
 	Shared  int // bytes of dynamic shared memory
-	Rows    int // the kernel's own: rows of a tile or a chunk
-	Fan     int // likewise: the most partitions
+	Rows    int // of a tile or a chunk; the kernel defines which
+	Fan     int // the most partitions; the kernel defines what else
 
 	c        *Context
 	function cu.Function
 
 	mu      sync.Mutex
-	allowed int // bytes of dynamic shared memory that may be asked for
+	allowed int // bytes of dynamic shared memory that a launch may request
 }
 
-// defaultShared is what every kernel may have without being allowed more.
+// defaultShared is the shared memory that a kernel may use without a request.
 const defaultShared = 48 << 10
 
-// Launch starts the kernel with its own number of threads and shared memory.
-// Each argument is one parameter of 8 bytes. A grid of 0 blocks launches
-// nothing.
+// Launch queues the kernel on the stream with its own number of threads and shared
+// memory. Each argument is one 8-byte parameter. A grid of 0 blocks launches nothing.
 func (k *Kernel) Launch(s *Stream, grid int, args ...uint64) error {
 	return k.LaunchShared(s, grid, k.Shared, args...)
 }
 
-// LaunchShared does the same with shared bytes of dynamic shared memory.
+// LaunchShared is Launch with the given bytes of dynamic shared memory.
 func (k *Kernel) LaunchShared(s *Stream, grid, shared int, args ...uint64) error {
 	if grid == 0 {
 		return nil
@@ -52,12 +51,12 @@ func (k *Kernel) LaunchShared(s *Stream, grid, shared int, args ...uint64) error
 	return nil
 }
 
-// Grid returns the blocks that fill the device, at most one for each of items.
+// Grid returns the number of blocks that fill the device, at most `items`.
 func (k *Kernel) Grid(items int64) int {
 	return int(min(items, int64(max(k.Blocks, 1)*k.c.info.SMs)))
 }
 
-// allow lets the kernel have so much dynamic shared memory.
+// allow raises the dynamic shared memory that the kernel may request.
 func (k *Kernel) allow(shared int) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Library has kernels that are modules of their own. Each is loaded when it is
-// first asked for, which takes some milliseconds and a little device memory. It
-// is safe for concurrent use.
+// Library has kernels that are modules of their own. Each is loaded on first use,
+// which takes some milliseconds and a little device memory. It is safe for concurrent
+// use.
 type Library struct {
 	c     *Context
 	image func(kernel string) ([]byte, error)
@@ -18,13 +18,13 @@ type Library struct {
 	modules map[string]*Module
 }
 
-// NewLibrary returns the library of the kernels for which there is an image: a
-// fatbin, cubin or PTX with that kernel.
+// NewLibrary returns a library. image returns the fatbin, cubin or PTX of the kernel
+// of a given name.
 func (c *Context) NewLibrary(image func(kernel string) ([]byte, error)) *Library {
 	return &Library{c: c, image: image, modules: map[string]*Module{}}
 }
 
-// Kernel returns a kernel by name.
+// Kernel returns a kernel by name, loading it if necessary.
 func (l *Library) Kernel(name string) (*Kernel, error) {
 	m, err := l.module(name)
 	if err != nil {
@@ -50,7 +50,7 @@ func (l *Library) module(kernel string) (*Module, error) {
 	return m, err
 }
 
-// Unload frees the kernels.
+// Unload frees all kernels.
 func (l *Library) Unload() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

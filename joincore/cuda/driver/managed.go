@@ -23,15 +23,15 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Managed is memory whose pages the driver moves to where they are touched. A
-// process that has more of it than a device has free can hang the device.
+// Managed is memory whose pages the driver migrates to the side that accesses them. A
+// process that has more of it than the device's free memory can hang the device.
 type Managed struct {
 	c  *Context
-	at unsafe.Pointer // the same for host and device
+	at unsafe.Pointer // the same address for host and device
 	n  int64
 }
 
-// Managed allocates n bytes of managed memory, n > 0.
+// Managed allocates n > 0 bytes of managed memory. Free releases them.
 func (c *Context) Managed(n int64) (*Managed, error) {
 	var at C.CUdeviceptr
 	if err := failure("cuMemAllocManaged", int(C.gj_managed(contextHandle(c.ctx), C.size_t(n), &at))); err != nil {
@@ -40,16 +40,16 @@ func (c *Context) Managed(n int64) (*Managed, error) {
 	return &Managed{c: c, at: *(*unsafe.Pointer)(unsafe.Pointer(&at)), n: n}, nil
 }
 
-// Bytes returns the memory as the host sees it, while no stream uses it.
+// Bytes returns the memory for the host's use, while no stream uses it.
 func (m *Managed) Bytes() []byte { return unsafe.Slice((*byte)(m.at), m.n) }
 
-// DevicePointer returns where the device sees the memory.
+// DevicePointer returns the device's address of the memory.
 func (m *Managed) DevicePointer() Ptr { return Ptr(uintptr(m.at)) }
 
-// ToDevice queues the move of all pages to the device.
+// ToDevice queues the migration of all pages to the device.
 func (m *Managed) ToDevice(s *Stream) error { return m.prefetch(s, C.CUdevice(m.c.info.Ordinal)) }
 
-// ToHost queues the move of all pages to the host.
+// ToHost queues the migration of all pages to the host.
 func (m *Managed) ToHost(s *Stream) error { return m.prefetch(s, C.CU_DEVICE_CPU) }
 
 func (m *Managed) prefetch(s *Stream, to C.CUdevice) error {
@@ -57,19 +57,19 @@ func (m *Managed) prefetch(s *Stream, to C.CUdevice) error {
 		C.size_t(m.n), to, streamHandle(s.stream)))))
 }
 
-// Free gives the memory back, which no stream uses any more.
+// Free releases the memory. No stream may use it any more.
 func (m *Managed) Free() error {
 	return m.c.with("cuMemFree", func() error { return cu.MemFree(cu.DevicePtr(uintptr(m.at))) })
 }
 
-// HostPageTables says whether the device reads pageable memory by the host's
-// own page tables, in hardware, so that no page has to move.
+// HostPageTables reports whether the device accesses pageable memory through the
+// host's page tables, in hardware, without migration.
 func (c *Context) HostPageTables() (bool, error) {
 	return c.has(C.CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES)
 }
 
-// ConcurrentManaged says whether pages of managed memory move one by one, as
-// host and device touch them.
+// ConcurrentManaged reports whether pages of managed memory migrate individually, as
+// host and device access them.
 func (c *Context) ConcurrentManaged() (bool, error) {
 	return c.has(C.CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS)
 }

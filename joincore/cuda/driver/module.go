@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Module is device code that was loaded. It is safe for concurrent use.
+// Module is loaded device code. It is safe for concurrent use.
 type Module struct {
 	c   *Context
 	mod cu.Module
@@ -20,12 +20,11 @@ type Module struct {
 	kernels map[string]*Kernel
 }
 
-// hashSeed is the number in a module's constant memory that its kernels mix
-// with keys before they hash them (kernels/block/hash.cuh). A module that hashes no
-// keys has none.
+// hashSeed is the name of the number in constant memory that kernels mix into keys
+// before hashing (kernels/block/hash.cuh). Modules that do not hash keys lack it.
 const hashSeed = "gj_hash_seed"
 
-// Load loads a fatbin, cubin or PTX, and gives it the seed of the hash.
+// Load loads a fatbin, cubin or PTX and sets its hash seed. Unload frees it.
 func (c *Context) Load(image []byte) (*Module, error) {
 	m := &Module{c: c, kernels: map[string]*Kernel{}}
 	err := c.with("cuModuleLoadData", func() (err error) {
@@ -41,8 +40,8 @@ func (c *Context) Load(image []byte) (*Module, error) {
 	return m, nil
 }
 
-// setSeed writes the seed into constant memory, where there is one, and reads
-// it back: the copy is done when that returns.
+// setSeed writes the seed into constant memory, if the module has one, and reads it
+// back, which completes the copy.
 func (m *Module) setSeed(seed uint64) error {
 	at, bytes, err := m.global(hashSeed)
 	var e *Error
@@ -71,8 +70,8 @@ func (m *Module) Unload() error {
 	return m.c.with("cuModuleUnload", func() error { return m.mod.Unload() })
 }
 
-// Kernel returns a kernel by name, with the launch facts beside it: uint64[5]
-// in constant memory called NAME_launch.
+// Kernel returns a kernel by name, with the launch parameters of NAME_launch, a
+// uint64[5] in constant memory.
 func (m *Module) Kernel(name string) (*Kernel, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,7 +102,7 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 // Constants reads an array of 8-byte numbers from the module's constant memory.
 func (m *Module) Constants(name string) ([]uint64, error) { return m.constants(name, 0) }
 
-// constants reads n numbers, all there are where n is 0.
+// constants reads n numbers, or all if n is 0.
 func (m *Module) constants(name string, n int) ([]uint64, error) {
 	at, bytes, err := m.global(name)
 	if err != nil {
@@ -119,7 +118,7 @@ func (m *Module) constants(name string, n int) ([]uint64, error) {
 	return numbers, err
 }
 
-// global returns where a name lies, and its bytes.
+// global returns the address and the bytes of a global symbol.
 func (m *Module) global(name string) (at cu.DevicePtr, bytes int64, err error) {
 	err = m.c.with("cuModuleGetGlobal", func() (err error) {
 		at, bytes, err = m.mod.Global(name)

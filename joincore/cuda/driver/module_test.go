@@ -45,8 +45,8 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
-// TestHashSeed: a module whose kernels hash gets the context's seed, which no
-// context has from another process; others need none.
+// TestHashSeed: a module whose kernels hash gets its context's seed, which differs from
+// process to process; other modules need none.
 func TestHashSeed(t *testing.T) {
 	c, _ := open(t)
 	for _, name := range []string{hashSeed, "another"} {

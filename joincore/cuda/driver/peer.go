@@ -12,12 +12,12 @@ import (
 // Device returns the number of the device that a stream works on.
 func (s *Stream) Device() int { return s.c.info.Ordinal }
 
-// Device returns the number of the device whose streams record the event.
-// Streams of every device wait for it.
+// Device returns the number of the device whose streams record the event. Streams of
+// every device can wait for it.
 func (e *Event) Device() int { return e.c.info.Ordinal }
 
-// Reaches says whether kernels of this device can read and write memory of
-// another one, which a device does of its own.
+// Reaches reports whether kernels of this device can access memory of another one, or
+// its own.
 func (c *Context) Reaches(other *Context) (bool, error) {
 	if c.info.Ordinal == other.info.Ordinal {
 		return true, nil
@@ -25,8 +25,8 @@ func (c *Context) Reaches(other *Context) (bool, error) {
 	return reaches(c.info.Ordinal, other.info.Ordinal)
 }
 
-// withPeers returns the numbers of the device and of those that share memory
-// with it.
+// withPeers returns the numbers of the device and of the peers that share its memory,
+// or ErrUnsupported if one cannot access it.
 func (c *Context) withPeers(peers []*Context) ([]int, error) {
 	devices := []int{c.info.Ordinal}
 	for _, p := range peers {

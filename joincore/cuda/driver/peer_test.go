@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// second opens another device that shares memory with the first one both ways.
+// second opens another device that can share memory with the first one in both directions.
 func second(t *testing.T, first *Context) (*Context, *Stream) {
 	t.Helper()
 	all, err := Devices()
@@ -51,8 +51,8 @@ func TestStreamsAndEventsSayTheirDevice(t *testing.T) {
 	}
 }
 
-// TestPeerMemory: a kernel writes memory of another device by its address, and
-// a stream of that device waits for it by an event, without the host.
+// TestPeerMemory: a kernel writes another device's memory by its address, and a stream
+// of that device waits for it by an event, without the host.
 func TestPeerMemory(t *testing.T) {
 	c, s := open(t)
 	other, stream := second(t, c)
@@ -76,7 +76,7 @@ func TestPeerMemory(t *testing.T) {
 	}
 }
 
-// TestCopiesBetweenDevices: memory that is not shared is copied.
+// TestCopiesBetweenDevices: memory that is not shared can be copied.
 func TestCopiesBetweenDevices(t *testing.T) {
 	c, s := open(t)
 	other, stream := second(t, c)
@@ -91,8 +91,8 @@ func TestCopiesBetweenDevices(t *testing.T) {
 	}
 }
 
-// TestRegistrationsAreForAllDevices: memory that one device has registered is
-// copied by another one, which cannot register it again.
+// TestRegistrationsAreForAllDevices: memory registered by one device can be copied by
+// another one, which cannot register it again.
 func TestRegistrationsAreForAllDevices(t *testing.T) {
 	c, _ := open(t)
 	other, stream := second(t, c)

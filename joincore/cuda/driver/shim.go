@@ -6,8 +6,8 @@ package driver
 #include <cuda.h>
 #include <stdint.h>
 
-// What gorgonia.org/cu lacks. Each function makes the context current on the
-// thread that it runs on, so that its caller need not hold a thread.
+// Functions that gorgonia.org/cu lacks. Each makes the context current on its thread,
+// so that callers need not lock a thread.
 
 #define MAX_PARAMETERS 64
 
@@ -51,9 +51,9 @@ static CUresult gj_unregister(CUcontext context, void *memory) {
 
 #define MAX_DEVICES 64
 
-// gj_reserve maps at least *bytes of memory of the first one of some devices,
-// for all of them, and says how many and where. Other processes can be given
-// the memory where the system allows that.
+// gj_reserve maps at least *bytes of the first device's memory for all of the given
+// devices, and sets *bytes and *base. If the system allows it, the memory can be
+// shared with other processes.
 static CUresult gj_reserve(CUcontext context, const int *device, int devices, size_t *bytes, CUdeviceptr *base, CUmemGenericAllocationHandle *handle) {
   CUmemAllocationProp prop = {0};
   if (devices > MAX_DEVICES) return CUDA_ERROR_INVALID_VALUE;
@@ -112,7 +112,7 @@ import (
 
 const maxParameters = C.MAX_PARAMETERS
 
-// handles of cu are structs of one driver handle, which cu keeps to itself.
+// handles of cu are structs around one unexported driver handle.
 
 func contextHandle(c cu.CUContext) C.CUcontext  { return *(*C.CUcontext)(unsafe.Pointer(&c)) }
 func functionHandle(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }
@@ -143,14 +143,14 @@ func unregister(c cu.CUContext, b []byte) error {
 	return failure("cuMemHostUnregister", int(C.gj_unregister(contextHandle(c), unsafe.Pointer(unsafe.SliceData(b)))))
 }
 
-// mapping is device memory from the virtual memory API.
+// mapping is device memory of the virtual memory API.
 type mapping struct {
 	base   Ptr
 	bytes  int64
 	handle C.CUmemGenericAllocationHandle
 }
 
-// reserve maps memory of the first of some devices for all of them.
+// reserve maps memory of the first device for all of the given devices.
 func reserve(c cu.CUContext, devices []int, bytes int64) (mapping, error) {
 	var base C.CUdeviceptr
 	var list []C.int
@@ -192,7 +192,7 @@ const (
 	virtualMemory  = cu.DeviceAttribute(C.CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
 )
 
-// Results by number, where what happened is to be told apart.
+// Results that callers distinguish.
 const (
 	codeOutOfMemory        = int(C.CUDA_ERROR_OUT_OF_MEMORY)
 	codeNotReady           = int(C.CUDA_ERROR_NOT_READY)

@@ -13,8 +13,8 @@ import (
 // Ptr is an address in device memory, or the device's address of host memory.
 type Ptr uint64
 
-// Stream is a queue of work on a device, done in order. Its methods queue work
-// and return; only Sync and Close wait. One goroutine uses it at a time.
+// Stream is an in-order queue of work on a device. Its methods queue work and return;
+// only Sync and Close wait. One goroutine uses it at a time.
 type Stream struct {
 	c      *Context
 	stream cu.Stream
@@ -22,7 +22,7 @@ type Stream struct {
 	point  *Event // recorded by Then
 }
 
-// NewStream makes a stream that does not wait for the default stream.
+// NewStream creates a stream that does not synchronise with the default stream.
 func (c *Context) NewStream() (*Stream, error) {
 	s := &Stream{c: c}
 	err := c.with("cuStreamCreate", func() (err error) {
@@ -43,7 +43,7 @@ func (c *Context) NewStream() (*Stream, error) {
 // Context returns the stream's context.
 func (s *Stream) Context() *Context { return s.c }
 
-// Memset sets n bytes.
+// Memset queues a fill of n bytes.
 func (s *Stream) Memset(p Ptr, value byte, n int64) error {
 	if n == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (s *Stream) Memset(p Ptr, value byte, n int64) error {
 	})
 }
 
-// CopyIn copies page-locked host memory to the device.
+// CopyIn queues a copy of page-locked host memory to the device.
 func (s *Stream) CopyIn(to Ptr, from []byte) error {
 	if len(from) == 0 {
 		return nil
@@ -63,7 +63,7 @@ func (s *Stream) CopyIn(to Ptr, from []byte) error {
 	})
 }
 
-// CopyOut copies device memory to page-locked host memory.
+// CopyOut queues a copy of device memory to page-locked host memory.
 func (s *Stream) CopyOut(to []byte, from Ptr) error {
 	if len(to) == 0 {
 		return nil
@@ -73,7 +73,7 @@ func (s *Stream) CopyOut(to []byte, from Ptr) error {
 	})
 }
 
-// Copy copies n bytes within the device.
+// Copy queues a copy of n bytes within the device.
 func (s *Stream) Copy(to, from Ptr, n int64) error {
 	if n == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (s *Stream) Copy(to, from Ptr, n int64) error {
 	})
 }
 
-// Then makes later work of another stream wait for all work of this one so far.
+// Then makes later work of another stream wait for all work queued here so far.
 func (s *Stream) Then(later *Stream) error {
 	if err := s.Record(s.point); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s *Stream) Then(later *Stream) error {
 	return later.Wait(s.point)
 }
 
-// CopyPeer copies n bytes from another device.
+// CopyPeer queues a copy of n bytes from another device.
 func (s *Stream) CopyPeer(to Ptr, from Ptr, device *Context, n int64) error {
 	if n == 0 {
 		return nil
@@ -101,19 +101,19 @@ func (s *Stream) CopyPeer(to Ptr, from Ptr, device *Context, n int64) error {
 	})
 }
 
-// Record notes in e the point that the stream's work has come to.
+// Record sets e to the current end of the stream's queue.
 func (s *Stream) Record(e *Event) error {
 	return s.c.with("cuEventRecord", func() error { return e.event.Record(s.stream) })
 }
 
-// Wait makes later work of the stream wait for e as it was recorded last.
+// Wait makes later work of the stream wait for e as last recorded.
 func (s *Stream) Wait(e *Event) error {
 	return s.c.with("cuStreamWaitEvent", func() error { return s.stream.Wait(e.event, 0) })
 }
 
-// Sync waits until all work of the stream is done and returns the error of
-// what failed on the device. Where ctx ends first it returns its cause, and
-// the work goes on: its memory stays in use until a Sync that has waited.
+// Sync waits until all queued work is done and returns the error of work that failed
+// on the device. If ctx ends first it returns ctx's cause; the work continues, and its
+// memory stays in use until a later Sync has waited for it.
 func (s *Stream) Sync(ctx context.Context) error {
 	if err := s.Record(s.done); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (s *Stream) Sync(ctx context.Context) error {
 	return s.done.Sync(ctx)
 }
 
-// Close waits for the stream's work and frees it.
+// Close waits for the stream's work and frees the stream.
 func (s *Stream) Close() error {
 	err := s.c.with("cuStreamSynchronize", func() error { return s.stream.Synchronize() })
 	for _, e := range []*Event{s.done, s.point} {

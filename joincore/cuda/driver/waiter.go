@@ -11,9 +11,9 @@ import (
 	"gorgonia.org/cu"
 )
 
-// waiter is the thread that waits for the device on behalf of goroutines. It
-// asks for each event in turn, so that no wait stands behind a longer one: at
-// first all the time, since most waits are short, then with pauses.
+// waiter is the thread that waits for the device on behalf of goroutines. It polls
+// all events in turn, so that a short wait is not delayed by a longer one: at first
+// without pauses, since most waits are short, then with pauses.
 type waiter struct {
 	c    *Context
 	add  chan wait
@@ -22,14 +22,14 @@ type waiter struct {
 	idle sync.WaitGroup
 }
 
-// wait is one event waited for; done takes its outcome and has room for it.
+// wait is a pending wait for one event; done receives its outcome without blocking.
 type wait struct {
 	event cu.Event
 	done  chan error
 }
 
 const (
-	keenFor  = 200 * time.Microsecond // how long a wait is polled for without pauses
+	keenFor  = 200 * time.Microsecond // time for which a wait is polled without pauses
 	pauseFor = 50 * time.Microsecond
 )
 
@@ -40,7 +40,7 @@ func newWaiter(c *Context) *waiter {
 	return w
 }
 
-// wait returns the channel that takes the outcome of an event.
+// wait returns a channel that will receive the outcome of an event.
 func (w *waiter) wait(e cu.Event) <-chan error {
 	done := make(chan error, 1)
 	select {

@@ -10,19 +10,19 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Destination is room for the rows of one partition in one lane: anywhere that
-// the device can write to, on another device as well.
+// Destination is space for the rows of one partition in one lane: any memory that the
+// device can write, also on another device.
 type Destination struct {
 	At   driver.Ptr // the first row, a multiple of 16
-	Rows int64      // that there is room for
+	Rows int64      // capacity
 }
 
-// Lanes returns the bytes that a row of key and row id has in each lane, which
-// is an array of its own over the rows of a partition. A row is words of 4
-// bytes, those of the key first, then the id; lanes have them in this order.
+// Lanes returns the bytes per row of key and row id in each lane, a separate array over
+// the rows of a partition. A row is words of 4 bytes, the key's first, then the id;
+// lanes hold them in this order.
 func Lanes(key *device.Key) []int { return lanesOf(keyWords(key) + 1) }
 
-// lanesOf are the lanes of rows of so many words (kernels/layout/row.cuh).
+// lanesOf returns the lanes of rows of the given words (kernels/layout/row.cuh).
 func lanesOf(words int) []int {
 	var lanes []int
 	if words&1 != 0 {
@@ -37,11 +37,11 @@ func lanesOf(words int) []int {
 	return lanes
 }
 
-// NoRoomError says that rows of a partition do not fit where they should go.
-// Nothing was written then.
+// NoRoomError: the rows of a partition do not fit their destination, and nothing was
+// written.
 type NoRoomError struct {
-	Partition int   // the first that lacks room
-	Rows      int64 // so much
+	Partition int   // the first that does not fit
+	Rows      int64 // missing rows
 }
 
 func (e *NoRoomError) Error() string {
@@ -51,7 +51,7 @@ func (e *NoRoomError) Error() string {
 // Unwrap makes it an error of the budget.
 func (e *NoRoomError) Unwrap() error { return joincore.ErrBudget }
 
-// checkDestinations refuses tables that do not say where each partition goes.
+// checkDestinations returns an error unless the table has all partitions' destinations.
 func checkDestinations(to []Destination, partitions, lanes int) error {
 	if len(to) != partitions*lanes {
 		return fmt.Errorf("%d destinations for %d partitions in %d lanes: %w", len(to), partitions, lanes, joincore.ErrInvalid)

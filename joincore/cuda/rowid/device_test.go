@@ -13,11 +13,11 @@ import (
 	"gpujoin/testsupport/columnartest"
 )
 
-// The tests need a GPU. They run from a binary: go test -c -tags cuda. With
-// -test.short they launch every kernel, on little data: compute-sanitizer slows
-// kernels down a hundredfold.
+// The tests need a GPU. They run from a binary: go test -c -tags cuda. With -test.short
+// they launch every kernel on little data, because compute-sanitizer slows kernels down
+// a hundredfold.
 
-// rig is a queue with what moves test data.
+// rig is a queue with helpers that move test data.
 type rig struct {
 	testing.TB
 	*Queue
@@ -66,7 +66,7 @@ func (r *rig) must(err error) {
 	}
 }
 
-// room takes poisoned memory for n bytes.
+// room takes n bytes of poisoned memory.
 func (r *rig) room(n int64) driver.Ptr {
 	r.Helper()
 	p, err := r.arena.Take(n)
@@ -75,7 +75,7 @@ func (r *rig) room(n int64) driver.Ptr {
 	return p
 }
 
-// scoped gives back what f takes of the arena.
+// scoped releases what f takes of the arena.
 func (r *rig) scoped(f func()) {
 	mark := r.arena.Mark()
 	f()
@@ -125,7 +125,7 @@ func (r *rig) random(n int) []byte {
 	return b
 }
 
-// sizes are around the edges of warps, tiles and several tiles.
+// sizes returns row counts around multiples of warps and tiles.
 func sizes() []int64 {
 	if testing.Short() {
 		return []int64{0, 1, 31, 32, 33, 4097}
@@ -133,8 +133,8 @@ func sizes() []int64 {
 	return []int64{0, 1, 31, 32, 33, 255, 256, 257, 4095, 4096, 4097, 12289, 100_003}
 }
 
-// newLongRig makes a rig for a test that -test.short leaves out, or a device
-// with too little memory.
+// newLongRig makes a rig, or skips the test in short mode and on devices with too little
+// memory.
 func newLongRig(t *testing.T, arenaBytes int64) *rig {
 	t.Helper()
 	if testing.Short() {

@@ -10,13 +10,13 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// Future is bytes of device memory on their way to the host: they are copied
-// behind the steps before it, and the queue goes on meanwhile. Futures may be
-// awaited in any order, and any number of times.
+// Future is device memory that is being copied to the host, after the steps queued
+// before it. The queue continues meanwhile. Futures may be awaited in any order, and
+// repeatedly.
 type Future struct {
 	queue  *Queue
-	slot   *slot // nil: value or err is there
-	writes int64 // of the queue, when it was asked for
+	slot   *slot // nil: value or err is set
+	writes int64 // the queue's writes when the future was created
 	value  []byte
 	err    error
 }
@@ -24,9 +24,9 @@ type Future struct {
 // Device returns the number of the device that computes it.
 func (f *Future) Device() int { return f.queue.stream.Context().Info().Ordinal }
 
-// Wait waits for the steps before the future and returns the bytes. Where ctx
-// ends first it returns its cause, and can be called again; where the device
-// failed, every call returns that error.
+// Wait waits for the steps before the future and returns the bytes. If ctx ends first
+// it returns ctx's cause and may be called again. If the device failed, every call
+// returns that error.
 func (f *Future) Wait(ctx context.Context) ([]byte, error) {
 	if f.slot == nil {
 		return f.value, f.err
@@ -37,14 +37,14 @@ func (f *Future) Wait(ctx context.Context) ([]byte, error) {
 	if err != nil && context.Cause(ctx) != nil && errors.Is(err, context.Cause(ctx)) {
 		return nil, err
 	}
-	if err == nil && q.writes == f.writes { // all that was staged has been copied
+	if err == nil && q.writes == f.writes { // all staged bytes have been copied
 		q.staged = stagedFrom
 	}
 	f.settle(err)
 	return f.value, f.err
 }
 
-// settle takes the bytes, or the error, out of the slot.
+// settle moves the bytes, or the error, out of the slot.
 func (f *Future) settle(err error) {
 	if f.err = err; err == nil {
 		f.value = append([]byte(nil), f.slot.memory...)
@@ -52,14 +52,14 @@ func (f *Future) settle(err error) {
 	f.slot.owner, f.slot = nil, nil
 }
 
-// slot is page-locked memory that a future comes through.
+// slot is page-locked memory through which a future is copied.
 type slot struct {
 	memory []byte
 	done   *driver.Event
-	owner  *Future // nil: none is under way
+	owner  *Future // nil: the slot is free
 }
 
-// mailbox is slots that futures take in turn.
+// mailbox is a ring of slots for futures.
 type mailbox struct {
 	slots []*slot
 	next  int
@@ -86,14 +86,14 @@ func (m *mailbox) close() error {
 	return errors.Join(errs...)
 }
 
-// later sends device memory to the host. The memory may be rewound at once:
-// who takes it comes behind the copy.
+// later queues a copy of device memory to the host. The memory may be rewound at once:
+// its next use is queued after the copy.
 func (q *Queue) later(ctx context.Context, m *mailbox, from driver.Ptr, n int64) (*Future, error) {
 	s := m.slots[m.next]
 	if n > int64(cap(s.memory)) {
 		return nil, fmt.Errorf("%d bytes are read back at once, %d are too many", cap(s.memory), n)
 	}
-	if s.owner != nil { // nobody has asked for it yet; it is old, and there by now
+	if s.owner != nil { // not awaited yet; it is old, and has arrived by now
 		if _, err := s.owner.Wait(ctx); s.owner != nil {
 			return nil, err
 		}

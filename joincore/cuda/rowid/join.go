@@ -18,51 +18,49 @@ type JoinSpec struct {
 	Options
 }
 
-// Options are hints and settings of tests; zero values leave the choice to the
-// device.
+// Options are hints, and settings of tests; zero values let the device choose.
 type Options struct {
 	Bits int // radix bits
-	// OneTable asks for one table of all build rows in place of partitions,
-	// where no key is too frequent for that.
+	// OneTable requests one table of all build rows instead of partitions; it is used
+	// unless some key is too frequent.
 	OneTable bool
-	Region   int64  // result rows that are handed out at once at most
+	Region   int64  // maximum number of result rows handed out at once
 	Seed     uint64 // of the hash of keys
 	Collide  bool   // makes keys that are hashes collide
 }
 
-// Pairs are rows of a result by their numbers in the build and the probe space,
-// uint32 each. Build is 0 where no row of the build side belongs to them, and
-// Probe where none of the probe side does.
+// Pairs are result rows as row numbers in the build and the probe space, uint32 each.
+// Build is 0 if the rows have no build side, and Probe if they have no probe side.
 type Pairs struct {
 	Rows         int64
 	Build, Probe driver.Ptr
 }
 
-// Join is a join whose build side is ready. It keeps memory of the queue's
-// arena from Prepare to Release.
+// Join is a join whose build side is ready. It uses memory of the queue's arena from
+// Prepare to Release.
 type Join struct {
 	q      *Queue
 	spec   *JoinSpec
 	radix  radix
 	build  Side
 	keys   *keyed     // of the build side
-	table  driver.Ptr // of all build rows; 0: there are partitions
+	table  driver.Ptr // of all build rows; 0: partitions are used
 	marks  driver.Ptr
 	mark   driver.Mark
 	report Report
 }
 
-// Report says what a join did.
+// Report describes an executed join.
 type Report struct {
 	Bits       int  // radix bits
-	OneTable   bool // there were no partitions
+	OneTable   bool // one table instead of partitions
 	BuildRows  int64
 	ProbeRows  int64
 	ResultRows int64
 	Cost       Cost
 }
 
-// Prepare partitions the build side. build stays as it is until Release.
+// Prepare partitions the build side. The caller does not change build until Release.
 func (q *Queue) Prepare(ctx context.Context, spec *JoinSpec, build Side) (*Join, error) {
 	if err := build.check(); err != nil {
 		return nil, err
@@ -102,7 +100,7 @@ func (j *Join) Release() { j.q.arena.Rewind(j.mark) }
 // Report returns what the join has done so far.
 func (j *Join) Report() Report { return j.report }
 
-// account adds what the queue has spent since then to the report.
+// account adds the queue's costs since then to the report.
 func (j *Join) account(since Cost) {
 	c := &j.report.Cost
 	c.Launches += j.q.cost.Launches - since.Launches
@@ -117,8 +115,8 @@ func (j *Join) partners() string {
 	return fmt.Sprintf("gj_partners_k%d", j.radix.words)
 }
 
-// conditions returns what a pair has to pass beside having equal normalised
-// keys; 0: nothing.
+// conditions returns the program that a pair must satisfy in addition to equal
+// normalised keys; 0: none.
 func (j *Join) conditions(ctx context.Context, probe *Side) (driver.Ptr, error) {
 	var same []program.Same
 	if !j.spec.Build.Exact {

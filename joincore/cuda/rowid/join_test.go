@@ -34,7 +34,7 @@ type joinCase struct {
 	mark, found  bool
 	residual     bool
 	options      Options
-	probes       int // how many times the build side is probed
+	probes       int // number of times the build side is probed
 }
 
 func (c joinCase) String() string {
@@ -42,7 +42,7 @@ func (c joinCase) String() string {
 		c.keys.name, c.build, c.probe, distributions[c.distribution].name, c.nulls, c.positioned, c.emit, c.mark, c.found, c.residual, c.probes, c.options)
 }
 
-// partners returns, for each probe row, the build rows that are its partners.
+// partners returns the matching build rows of each probe row.
 func (c *joinCase) partners(build, probe *testSide) [][]uint32 {
 	byKey := map[string][]uint32{}
 	for i := range uint32(build.rows) {
@@ -70,7 +70,7 @@ func (c *joinCase) partners(build, probe *testSide) [][]uint32 {
 	return out
 }
 
-// expected adds what one probe has to return to want and to the marks.
+// expected adds the expected result of one probe to want and to the marks.
 func (c *joinCase) expected(partners [][]uint32, marks []bool) []pair {
 	var want []pair
 	for i, found := range partners {
@@ -104,7 +104,7 @@ func (r *rig) collect(to *[]pair) func(Pairs) error {
 		for i := range part {
 			part[i] = pair{build[i], probe[i]}
 		}
-		// Whoever takes rows may use the arena.
+		// The consumer of the rows may use the arena.
 		mark := r.arena.Mark()
 		r.room(1 << 20)
 		r.arena.Rewind(mark)
@@ -181,7 +181,7 @@ func (r *rig) compare(name string, got, want []pair) {
 	r.Errorf("%s: %d rows, want %d; from row %d on got %v, want %v", name, len(got), len(want), at, got[at:min(at+5, len(got))], want[at:min(at+5, len(want))])
 }
 
-// randomCase chooses the settings of a case.
+// randomCase returns a case with random settings.
 func (r *rig) randomCase(build, probe int64) joinCase {
 	c := joinCase{
 		keys: keyTypes[r.rand.IntN(len(keyTypes))], build: build, probe: probe, distribution: r.rand.IntN(len(distributions)),
@@ -197,7 +197,7 @@ func (r *rig) randomCase(build, probe int64) joinCase {
 	if r.rand.IntN(2) == 0 {
 		c.options.Region = 1 << (10 + r.rand.IntN(6))
 	}
-	// Nested loops are for small sides.
+	// Cases that compare many pairs get small sides.
 	if c.keys.name == "none" || c.options.Collide {
 		c.build, c.probe = min(c.build, 1500), min(c.probe, 1500)
 	}

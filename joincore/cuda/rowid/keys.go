@@ -11,12 +11,11 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// KeyBytes returns how many bytes a normalised key has: 4 or 8.
+// KeyBytes returns the bytes of a normalised key: 4 or 8.
 func KeyBytes(key *device.Key) int { return 4 * keyWords(key) }
 
-// Keyed writes the numbers of the rows of s that have a key, in order, to out,
-// which has room for all of them: rows of which no part of the key is NULL. It
-// uses what it takes of the arena until it is done.
+// Keyed writes the numbers of the rows of s whose key has no NULL part, in order, to
+// out, which has space for all rows. It uses memory of the arena until it is done.
 func (q *Queue) Keyed(ctx context.Context, s Side, key *device.Key, out driver.Ptr) (*Count, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -42,8 +41,8 @@ func (q *Queue) Keyed(ctx context.Context, s Side, key *device.Key, out driver.P
 	return q.count(ctx, total)
 }
 
-// Keys writes the normalised keys of all rows of s to out, KeyBytes each. The key
-// is exact, and every row has one.
+// Keys writes the normalised keys of all rows of s to out, KeyBytes each. The key must
+// be exact, and no row's key NULL.
 func (q *Queue) Keys(ctx context.Context, s Side, key *device.Key, out driver.Ptr) error {
 	if err := s.check(); err != nil {
 		return err

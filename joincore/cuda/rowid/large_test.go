@@ -36,8 +36,7 @@ func (r *rig) constant(n int64) driver.Ptr {
 	return p
 }
 
-// One key on both sides: every pair comes once, through a region that holds
-// few of them.
+// With one key on both sides, every pair is returned once through a small region.
 func TestOneHotKeyIsStreamed(t *testing.T) {
 	r := newRig(t, 1<<30)
 	build, probe, region := 5000, 4097, 1<<16
@@ -93,7 +92,7 @@ func TestABillionPairs(t *testing.T) {
 	}
 }
 
-// A key that is too frequent for one table is left to partitions.
+// A key too frequent for one table makes the join use partitions.
 func TestOneTableIsLeftForHotKeys(t *testing.T) {
 	r := newRig(t, 1<<30)
 	for _, build := range []int64{longestBucket, longestBucket + 1} {
@@ -113,7 +112,7 @@ func TestOneTableIsLeftForHotKeys(t *testing.T) {
 	}
 }
 
-// Marks alone cost no more than the rows, however hot a key is.
+// With marks only, the cost depends on the number of rows even if a key is hot.
 func TestHotMarks(t *testing.T) {
 	r := newLongRig(t, 2<<30)
 	const rows = 20_000_000
@@ -214,7 +213,7 @@ func TestErrorsEndAProbe(t *testing.T) {
 	r.must(q.Close())
 }
 
-// TestRates prints what steps take; it fails only where a join is wrong.
+// TestRates logs the times of steps; it fails only if a join is wrong.
 func TestRates(t *testing.T) {
 	r := newLongRig(t, 40<<30)
 	const build, probe = 1 << 26, 1 << 27

@@ -9,8 +9,8 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// match finds all pairs. It launches the match until no block is suspended;
-// before each launch after the first the region has been handed out.
+// match finds all pairs. It launches the match until no block is suspended; before each
+// further launch it hands out the region.
 func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver.Ptr, emit func(Pairs) error) error {
 	q := j.q
 	since := q.cost
@@ -85,12 +85,12 @@ func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver
 	}
 }
 
-// matchPlan describes the partitions of both sides; the build side's are there.
+// matchPlan describes the partitions of both sides; the build side's exist already.
 func (j *Join) matchPlan(probe *keyed, chunk, rangeRows int64) (partitionDescriptor, error) {
 	build := *j.keys
 	build.Count = 0
-	// Planning writes where the build side's partitions begin once more, and
-	// what only its passes needed.
+	// Planning writes the start of the build side's partitions again, and the memory that
+	// only its passes needed.
 	for _, to := range []*uint64{&build.Cursor, &build.Tail} {
 		at, err := j.q.arena.Take(int64(4 * max(4, j.radix.partitions())))
 		if err != nil {
@@ -108,8 +108,8 @@ func (j *Join) matchPlan(probe *keyed, chunk, rangeRows int64) (partitionDescrip
 	return d, err
 }
 
-// matchMemory takes what a match writes: the region, where blocks are saved,
-// and its progress.
+// matchMemory takes the memory that a match writes: the region, the saved state of
+// blocks, and progress counters.
 func (j *Join) matchMemory(m *matchDescriptor, saved int64) (Pairs, error) {
 	arena := j.q.arena
 	take := func(to *uint64, bytes int64, err error) error {
@@ -131,8 +131,8 @@ func (j *Join) matchMemory(m *matchDescriptor, saved int64) (Pairs, error) {
 	return Pairs{Build: driver.Ptr(m.Build), Probe: driver.Ptr(m.Probe)}, err
 }
 
-// newFinished takes a bit for each partitioned row of the side of which parts
-// may be finished before all work items are done.
+// newFinished takes one bit for each partitioned row of the side whose ranges or chunks
+// may be finished before all work items are.
 func (j *Join) newFinished(m *matchDescriptor, probe *keyed) error {
 	var rows uint64
 	switch {
@@ -150,7 +150,7 @@ func (j *Join) newFinished(m *matchDescriptor, probe *keyed) error {
 	return err
 }
 
-// bytesOf returns numbers as the device has them.
+// bytesOf returns numbers in the device's representation.
 func bytesOf(words ...uint64) []byte {
 	var b []byte
 	for _, w := range words {

@@ -15,18 +15,18 @@ const (
 	probeSide
 )
 
-// radix is how both sides of a join are partitioned.
+// radix describes how both sides of a join are partitioned.
 type radix struct {
-	words         int // of a key
+	words         int // of a normalised key
 	first, second int // bits of the two passes
 }
 
 func (r radix) partitions() int { return 1 << (r.first + r.second) }
 
-// lanes returns how many lanes a row of key and row id has.
+// lanes returns the number of lanes of a row of key and row id.
 func (r radix) lanes() int { return len(lanesOf(r.words + 1)) }
 
-// descriptor describes both sides of a join on their way to partitions.
+// descriptor describes both sides of a join for partitioning.
 func (r radix) descriptor(build, probe *keyed) partitionDescriptor {
 	return partitionDescriptor{
 		Side:      [2]keyedDescriptor{build.keyedDescriptor, probe.keyedDescriptor},
@@ -52,7 +52,7 @@ func (q *Queue) arrange(ctx context.Context, d *partitionDescriptor) (driver.Ptr
 	return join, q.launch("gj_arrange", 1, uint64(from), uint64(join))
 }
 
-// planMemory takes the cleared counters of a match and room for its items.
+// planMemory takes the cleared counters of a match and memory for its extra work items.
 func (q *Queue) planMemory(r radix) (counters, extra uint64, err error) {
 	const counterBytes = 64
 	c, err := q.arena.Take(counterBytes)
@@ -66,8 +66,8 @@ func (q *Queue) planMemory(r radix) (counters, extra uint64, err error) {
 	return uint64(c), uint64(e), q.stream.Memset(c, 0, counterBytes)
 }
 
-// partition moves one side of a join to its partitions and plans the match.
-// nil: to the final buffer.
+// partition partitions one side of a join and plans the match. to: the destinations;
+// nil: the final buffer.
 func (q *Queue) partition(join driver.Ptr, side int, k *keyed, r radix, to *table) error {
 	if r.first > 0 {
 		name := fmt.Sprintf("gj_histogram_k%d", r.words)
@@ -98,8 +98,8 @@ func (q *Queue) partition(join driver.Ptr, side int, k *keyed, r radix, to *tabl
 	return q.passes(join, side, k, r, to)
 }
 
-// passes moves rows to where tables say: of parents after the first pass of
-// two, and of partitions after the last one.
+// passes moves rows to the destinations of the tables: of parents after the first of
+// two passes, and of partitions after the last pass.
 func (q *Queue) passes(join driver.Ptr, side int, k *keyed, r radix, to *table) error {
 	parents, partitions, err := q.ownDestinations(join, side, r, to == nil)
 	if err != nil {

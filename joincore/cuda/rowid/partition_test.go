@@ -14,7 +14,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// bed is a side to be partitioned with what is known of it on the host.
+// bed is a side to be partitioned with its keys on the host.
 type bed struct {
 	*rig
 	side  Side
@@ -43,7 +43,7 @@ func (r *rig) bed(rows int64, width int, hot bool) *bed {
 	return b
 }
 
-// sizes returns how many rows each partition has, by going there.
+// sizes returns the rows of each partition, by partitioning.
 func (b *bed) sizes(bits int) []int64 {
 	var rows []int64
 	b.scoped(func() {
@@ -60,7 +60,7 @@ func (b *bed) sizes(bits int) []int64 {
 	return rows
 }
 
-// apart takes room of just the size for each partition and lane, in any order.
+// apart takes exactly as much memory as each partition and lane needs, in any order.
 func (b *bed) apart(rows []int64) []Destination {
 	lanes := Lanes(b.key)
 	to := make([]Destination, len(rows)*len(lanes))
@@ -81,8 +81,8 @@ func (b *bed) lane(d Destination, bytes int, read func(driver.Ptr, int64) []uint
 	return out
 }
 
-// check compares what lies at the destinations with the side: every row that
-// has a key is there once, with its id, and equal keys are together.
+// check compares the rows at the destinations with the side: every row with a key occurs
+// once, with its id, and equal keys are in one partition.
 func (b *bed) check(to []Destination, first uint32, read func(driver.Ptr, int64) []uint32) {
 	b.Helper()
 	lanes, where := Lanes(b.key), map[string]int{}
@@ -123,8 +123,8 @@ func (b *bed) check(to []Destination, first uint32, read func(driver.Ptr, int64)
 
 func (r *rig) here(at driver.Ptr, words int64) []uint32 { return get[uint32](r, at, words) }
 
-// Partitions go to allocations that lie apart, in any order, by one pass and
-// by two; what lies behind them stays as it was.
+// Partitions go to separate allocations in any order, by one pass and by two; the memory
+// behind these is unchanged.
 func TestPartitionsGoWhereTheTableSays(t *testing.T) {
 	r := newRig(t, 1<<30)
 	for _, width := range []int{4, 8} {
@@ -136,7 +136,7 @@ func TestPartitionsGoWhereTheTableSays(t *testing.T) {
 	}
 }
 
-// checkDestinations partitions keys of so many bytes into a table of allocations.
+// checkDestinations partitions keys of width bytes into a table of allocations.
 func (r *rig) checkDestinations(rows int64, width, bits int) {
 	r.Helper()
 	ids := device.NewRowIDs(8)
@@ -156,8 +156,8 @@ func (r *rig) checkDestinations(rows int64, width, bits int) {
 	})
 }
 
-// Where a partition lacks room the error says which one and how much, nothing
-// is written, and the queue goes on.
+// If a partition does not fit, the error names it and the missing rows, nothing is
+// written, and the queue remains usable.
 func TestPartitionsThatLackRoom(t *testing.T) {
 	r := newRig(t, 1<<28)
 	for _, width := range []int{4, 8} {
@@ -171,7 +171,7 @@ func TestPartitionsThatLackRoom(t *testing.T) {
 				to[len(to)-1].Rows--
 				p, err := r.Partition(r.ctx, b.side, &PartitionSpec{Key: b.key, To: to, Options: Options{Bits: bits}})
 				r.must(err)
-				for range 2 { // an error stays what it is
+				for range 2 { // the error is the same each time
 					var lack *NoRoomError
 					if err := p.Fits(r.ctx); !errors.As(err, &lack) || *lack != (NoRoomError{Partition: lacks, Rows: 7}) || !errors.Is(err, joincore.ErrBudget) {
 						t.Fatalf("partition %d lacks 7 rows: %v", lacks, err)
@@ -193,7 +193,7 @@ func TestPartitionsThatLackRoom(t *testing.T) {
 	}
 }
 
-// The kernels have as many lanes as tables are made for.
+// The kernels have the lanes for which tables are made.
 func TestLanesAreThoseOfTheKernels(t *testing.T) {
 	r := newRig(t, 1<<20)
 	for words := 1; words <= 2; words++ {
@@ -218,7 +218,7 @@ func TestDestinationsAreChecked(t *testing.T) {
 		{PartitionSpec{To: change(Destination{At: good[0].At + 8, Rows: 1}), Options: Options{Bits: 2}}, joincore.ErrInvalid},
 		{PartitionSpec{To: change(Destination{At: good[0].At, Rows: -1}), Options: Options{Bits: 2}}, joincore.ErrInvalid},
 		{PartitionSpec{To: change(Destination{Rows: 1}), Options: Options{Bits: 2}}, joincore.ErrInvalid},
-		{PartitionSpec{To: good}, joincore.ErrInvalid}, // so few rows are not partitioned where nobody says
+		{PartitionSpec{To: good}, joincore.ErrInvalid}, // few rows are not partitioned by default
 	} {
 		c.spec.Key = b.key
 		mark := r.arena.Mark()
@@ -231,8 +231,8 @@ func TestDestinationsAreChecked(t *testing.T) {
 	}
 }
 
-// Histograms are on their way while later steps are queued, more of them than
-// there are slots, and are awaited in any order.
+// Histograms are futures: later steps are queued before they arrive, there may be more
+// of them than slots, and they are awaited in any order.
 func TestHistogramsAreFutures(t *testing.T) {
 	r := newRig(t, 1<<28)
 	var wants [][]int64
@@ -256,7 +256,7 @@ func TestHistogramsAreFutures(t *testing.T) {
 	}
 }
 
-// Counts that nobody awaits for long, more of them than there are slots.
+// Counts may be awaited late, with more of them than slots.
 func TestCountsAreFutures(t *testing.T) {
 	r := newRig(t, 64<<20)
 	var counts []*Count
@@ -274,7 +274,7 @@ func TestCountsAreFutures(t *testing.T) {
 	}
 }
 
-// peer is memory of another device that the rig's device writes to.
+// peer returns memory of another device to which the rig's device writes.
 func (r *rig) peer(bytes int64) *driver.Arena {
 	devices, err := driver.Devices()
 	r.must(err)
@@ -293,7 +293,7 @@ func (r *rig) peer(bytes int64) *driver.Arena {
 	return far
 }
 
-// A pass writes to another device: every second partition lies there.
+// A pass writes every second partition to another device.
 func TestPartitionsGoToAPeer(t *testing.T) {
 	r := newRig(t, 1<<28)
 	far := r.peer(1 << 26)

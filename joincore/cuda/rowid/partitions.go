@@ -16,35 +16,34 @@ import (
 // PartitionSpec says how a side is partitioned.
 type PartitionSpec struct {
 	Key *device.Key
-	// To says where rows go, by partition and then by lane; nil: to the arena,
-	// one partition after the other.
+	// To has the destinations, by partition and then by lane; nil: the arena, one
+	// partition after the other.
 	To []Destination
-	// IDs and Device make row ids of row numbers: zero values leave them.
+	// IDs and Device turn row numbers into row ids; zero values leave them unchanged.
 	IDs    device.RowIDs
 	Device int
 	Options
 }
 
-// Partitions are the keys and row ids of the rows of a side that have a key, by
-// partition of the key's hash: its highest bits. Within a partition they have
-// no order.
+// Partitions are the keys and row ids of a side's rows whose key is not NULL, by
+// partition: the highest bits of the key's hash. Rows of a partition have no order.
 type Partitions struct {
 	q       *Queue
 	keys    *keyed
 	radix   radix
-	lacking *Future     // nil: nothing can lack
-	mark    driver.Mark // of the arena before
+	lacking *Future     // nil: every partition fits
+	mark    driver.Mark // of the arena before Partition
 }
 
-// Bits returns how many bits of the hash choose the partition.
+// Bits returns the number of hash bits that number a partition.
 func (p *Partitions) Bits() int { return p.radix.first + p.radix.second }
 
 // Release rewinds the arena to where Partition began.
 func (p *Partitions) Release() { p.q.arena.Rewind(p.mark) }
 
-// Partition moves the keys and row ids of a side to their partitions. It keeps
-// memory of the arena from then on: counts, and the rows where no destinations
-// are given. Those want at least one bit.
+// Partition moves the keys and row ids of a side to their partitions. Until Release it
+// uses memory of the arena for counts, and for the rows if there are no destinations.
+// Destinations need at least one radix bit.
 func (q *Queue) Partition(ctx context.Context, s Side, spec *PartitionSpec) (*Partitions, error) {
 	r, err := q.radix(spec.Key, s.Rows, spec.Bits)
 	if err != nil {
@@ -64,8 +63,8 @@ func (q *Queue) Partition(ctx context.Context, s Side, spec *PartitionSpec) (*Pa
 	return q.partitionBy(ctx, s, spec, r)
 }
 
-// radix returns how a side of so many rows is partitioned by so many bits; 0:
-// such that the match has about a chunk of each partition.
+// radix returns how a side of the given rows is partitioned by `bits` bits; 0: such that
+// each partition has about one chunk of the match.
 func (q *Queue) radix(key *device.Key, rows int64, bits int) (r radix, err error) {
 	r.words = keyWords(key)
 	chunk, err := q.kernels.module.Kernel(fmt.Sprintf("gj_partners_k%d", r.words))
@@ -80,7 +79,7 @@ func (q *Queue) radix(key *device.Key, rows int64, bits int) (r radix, err error
 	return r, nil
 }
 
-// partitionBy does the same with given bits of each pass, also with none.
+// partitionBy is Partition with given bits for each pass, which may be 0.
 func (q *Queue) partitionBy(ctx context.Context, s Side, spec *PartitionSpec, r radix) (*Partitions, error) {
 	p := &Partitions{q: q, radix: r, mark: q.arena.Mark()}
 	if err := p.make(ctx, s, spec); err != nil {
@@ -91,8 +90,7 @@ func (q *Queue) partitionBy(ctx context.Context, s Side, spec *PartitionSpec, r 
 	return p, nil
 }
 
-// make partitions the side as if it were the build side of a join that has no
-// probe rows.
+// make partitions the side as the build side of a join without probe rows.
 func (p *Partitions) make(ctx context.Context, s Side, spec *PartitionSpec) (err error) {
 	q := p.q
 	if p.keys, err = q.newKeyed(ctx, s, spec.Key, p.radix, &spec.Options, spec.To != nil); err != nil {
@@ -122,8 +120,8 @@ func (p *Partitions) make(ctx context.Context, s Side, spec *PartitionSpec) (err
 	return err
 }
 
-// Fits waits for whether all partitions fit where they go. It is a *NoRoomError
-// where one does not.
+// Fits waits until it is known whether all partitions fit their destinations, and
+// returns a *NoRoomError if one does not.
 func (p *Partitions) Fits(ctx context.Context) error {
 	if p.lacking == nil {
 		return nil
@@ -139,14 +137,14 @@ func (p *Partitions) Fits(ctx context.Context) error {
 	return &NoRoomError{Partition: int(lacking >> 32), Rows: int64(uint32(lacking))}
 }
 
-// Histogram is how many rows each partition has.
+// Histogram is the number of rows of each partition, a future.
 type Histogram struct{ future *Future }
 
-// histogramSlots is how many histograms may be under way without one waiting
-// for another: those of both sides.
+// histogramSlots is the number of histograms that may be pending without waiting for
+// each other: both sides'.
 const histogramSlots = 2
 
-// Histogram sends the partitions' sizes to the host. The queue goes on.
+// Histogram queues the copy of the partitions' sizes to the host; the queue continues.
 func (p *Partitions) Histogram(ctx context.Context) (*Histogram, error) {
 	q := p.q
 	if q.histograms == nil {
@@ -166,7 +164,7 @@ func (p *Partitions) Histogram(ctx context.Context) (*Histogram, error) {
 // Device returns the number of the device that computes it.
 func (h *Histogram) Device() int { return h.future.Device() }
 
-// Wait waits for the partitions and returns their rows.
+// Wait waits for the partitions and returns their sizes in rows.
 func (h *Histogram) Wait(ctx context.Context) ([]int64, error) {
 	b, err := h.future.Wait(ctx)
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// A partition starts at a multiple of so many rows (kernels/agent/offsets.cuh).
+	// A partition starts at a multiple of this many rows (kernels/agent/offsets.cuh).
 	finalAlign, firstAlign = 8, 32
-	// maxPassBits are the radix bits of one pass at most.
+	// maxPassBits is the maximum number of radix bits of a pass.
 	maxPassBits = 8
-	// defaultRegion is how many result rows are handed out at once at most,
-	// smallestRegion the least that the match gets on with.
+	// defaultRegion is the default for the maximum number of result rows handed out at
+	// once, smallestRegion the minimum with which the match works.
 	defaultRegion, smallestRegion = 1 << 25, 1 << 10
 )
 
-// keyWords returns how many words of 4 bytes a normalised key has.
+// keyWords returns the 4-byte words of a normalised key.
 func keyWords(key *device.Key) int {
 	total := 0
 	for _, p := range key.Parts {
@@ -28,11 +28,10 @@ func keyWords(key *device.Key) int {
 	return 2
 }
 
-// radixBits returns the bits of the two passes that make partitions of a build
-// side which fill a chunk to about three quarters. wanted > 0 decides how many
-// bits there are in all. fan is the most partitions of a first pass. Few rows
-// are not partitioned: going through the probe rows twice costs less than
-// moving them.
+// radixBits returns the bits of the two passes, such that partitions of the build side
+// fill a chunk to about three quarters. wanted > 0 sets their total instead. fan is the
+// maximum number of partitions of the first pass. Few rows are not partitioned: reading
+// the probe rows twice costs less than moving them.
 func radixBits(rows int64, chunk, fan, wanted int) (first, second int) {
 	total := wanted
 	if total <= 0 {
@@ -50,26 +49,26 @@ func radixBits(rows int64, chunk, fan, wanted int) (first, second int) {
 	return first, total - first
 }
 
-// rangeRows returns how many probe rows a work item has: enough to make up for
-// the item's table, few enough that every block gets several items.
+// rangeRows returns the probe rows of a work item: enough to amortise the construction of
+// its table, few enough that every block gets several items.
 func rangeRows(probe int64, blocks int) int64 {
 	return min(max(probe/int64(4*blocks), 1<<10), 1<<15) / 32 * 32
 }
 
-// workItems bounds how many items a match has.
+// workItems bounds the number of a match's work items.
 func workItems(build, probe int64, partitions int, chunk, rangeRows int64) int64 {
 	return int64(partitions) + (build/chunk+1)*(probe/rangeRows+1)
 }
 
-// bufferRows returns the capacity of a row buffer of partitions that start at
+// bufferRows returns the capacity, in rows, of a row buffer whose partitions start at
 // multiples of align.
 func bufferRows(rows int64, partitions, align int) int64 {
 	return (rows + int64(partitions)*int64(align) + 31) / 32 * 32
 }
 
-// regionRows returns the rows of a result region, given the memory that is free
-// and the most rows that are asked for at once: 0 leaves that to the device.
-// Most of the memory is left to whoever takes the rows.
+// regionRows returns the rows of a result region for the free bytes and the wanted
+// maximum of rows; 0: the default. It leaves most of the memory to the consumer of the
+// rows.
 func regionRows(wanted, free int64) int64 {
 	if wanted <= 0 {
 		wanted = defaultRegion
@@ -77,7 +76,7 @@ func regionRows(wanted, free int64) int64 {
 	return max(min(wanted, free/4/8), smallestRegion) / 32 * 32
 }
 
-// flagsOf returns what the match does with a pair, by kind of join.
+// flagsOf returns what the match does with a pair, by the kind of join.
 func flagsOf(m *device.Match) uint64 {
 	var flags uint64
 	if m.Mark {

@@ -9,9 +9,9 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Probe joins the rows of a space and hands the result to emit, part by part.
-// What it hands out is valid until emit returns, which may use the queue, and
-// its arena as a stack. An error of emit ends Probe and is its error.
+// Probe joins the rows of a space and passes the result to emit in parts. A part is valid
+// until emit returns. emit may use the queue, and its arena as a stack. If emit fails,
+// Probe ends and returns its error.
 func (j *Join) Probe(ctx context.Context, probe Side, emit func(Pairs) error) error {
 	if err := probe.check(); err != nil {
 		return err
@@ -48,8 +48,8 @@ func (j *Join) Probe(ctx context.Context, probe Side, emit func(Pairs) error) er
 	return nil
 }
 
-// Leftover hands out the build rows that have found a partner in any Probe, or
-// that have not. The join was prepared with Mark.
+// Leftover emits the build rows that have found a partner in any Probe, or those that
+// have not. The join must have been prepared with Mark.
 func (j *Join) Leftover(ctx context.Context, found bool, emit func(Pairs) error) error {
 	mark := j.q.arena.Mark()
 	defer j.q.arena.Rewind(mark)
@@ -57,7 +57,7 @@ func (j *Join) Leftover(ctx context.Context, found bool, emit func(Pairs) error)
 	return j.marked(ctx, j.marks, j.build.Rows, found, func(rows int64, at driver.Ptr) error { return out(Pairs{Rows: rows, Build: at}) })
 }
 
-// counting adds what is emitted to the report.
+// counting adds the emitted rows to the report.
 func (j *Join) counting(emit func(Pairs) error) func(Pairs) error {
 	return func(p Pairs) error {
 		j.report.ResultRows += p.Rows
@@ -65,7 +65,7 @@ func (j *Join) counting(emit func(Pairs) error) func(Pairs) error {
 	}
 }
 
-// newMarks takes a cleared bit a row.
+// newMarks takes one cleared bit per row.
 func (q *Queue) newMarks(rows int64) (driver.Ptr, error) {
 	bytes := (rows + 31) / 32 * 4
 	at, err := q.arena.Take(bytes)
@@ -75,7 +75,7 @@ func (q *Queue) newMarks(rows int64) (driver.Ptr, error) {
 	return at, q.stream.Memset(at, 0, bytes)
 }
 
-// marked hands out the numbers of the rows whose mark is as wanted, in order.
+// marked emits the numbers of the rows whose mark equals want, in order.
 func (j *Join) marked(ctx context.Context, marks driver.Ptr, rows int64, want bool, emit func(rows int64, at driver.Ptr) error) error {
 	q := j.q
 	mark := q.arena.Mark()

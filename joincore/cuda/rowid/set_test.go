@@ -10,8 +10,8 @@ import (
 	"gpujoin/testsupport/columnartest"
 )
 
-// All six kinds, by partitions and by one table, over keys of each form; what
-// is handed out in parts; conditions; partitions that go elsewhere.
+// All six kinds of joins, with partitions and with one table, over all kinds of keys;
+// results in several parts; conditions; destinations elsewhere.
 func TestSet(t *testing.T) {
 	const int4, int8, bytes16, varlena, none = 0, 1, 6, 8, 12 // of keyTypes
 	r := newRig(t, 512<<20)
@@ -30,7 +30,7 @@ func TestSet(t *testing.T) {
 		}
 		add(name, func() { r.check(c) })
 	}
-	left := func(c *joinCase) { c.mark = true } // and the build rows that have found no partner
+	left := func(c *joinCase) { c.mark = true } // with the build rows that have no partner
 	found := func(c *joinCase) { c.mark, c.found = true, true }
 	residual := func(c *joinCase) { c.residual = true }
 

@@ -9,13 +9,13 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// table is destinations of partitions on the device.
+// table is a table of destinations on the device.
 type table struct {
 	at      driver.Ptr
-	lacking driver.Ptr // partition << 32 | rows, nothingLacks where all fit
+	lacking driver.Ptr // partition << 32 | rows, nothingLacks if all fit
 }
 
-// nothingLacks is what find_lacking leaves where all partitions fit.
+// nothingLacks is the value that find_lacking leaves if all partitions fit.
 const nothingLacks = ^uint64(0)
 
 const destinationBytes = 16
@@ -37,8 +37,8 @@ func (q *Queue) given(ctx context.Context, to []Destination) (*table, error) {
 	return &table{at, lacking}, err
 }
 
-// ownDestinations makes the tables of a side's own buffers: of the parents, and
-// of the partitions where they go there, too.
+// ownDestinations makes the tables of a side's own buffers: of the parents, and of the
+// partitions if `final`.
 func (q *Queue) ownDestinations(join driver.Ptr, side int, r radix, final bool) (parents, partitions driver.Ptr, err error) {
 	take := func(n int) (at driver.Ptr) {
 		if err == nil {

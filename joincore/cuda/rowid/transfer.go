@@ -10,19 +10,19 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// rowsPerBlock is about what a block of the simple kernels takes at once.
+// rowsPerBlock is about the number of rows that a block of the simple kernels takes at once.
 const rowsPerBlock = 2048
 
-// Unpack makes bytes of a validity bitmap: to[i] is 1 where bit i is set, else
-// 0. bits is a multiple of 4 and readable up to the next one.
+// Unpack expands a validity bitmap: to[i] is 1 if bit i is set, else 0. bits is a
+// multiple of 4 and readable up to the next one.
 func (q *Queue) Unpack(bits driver.Ptr, rows int64, to driver.Ptr) error {
 	q.cost.Bytes += rows + rows/8
 	return q.launch("gj_unpack", rows/rowsPerBlock+1, uint64(bits), uint64(rows), uint64(to))
 }
 
-// Pack makes a bitmap of validity bytes: bits shift, shift+1, ... of the words
-// of 4 bytes at to, shift below 32. All other bits of the words that it writes
-// are 1, so that it can be merged with what is there by AND.
+// Pack writes validity bytes as bits shift, shift+1, ... (shift < 32) of the 4-byte words
+// at to. It sets all other bits of these words to 1, so that the result can be merged
+// into existing words by AND.
 func (q *Queue) Pack(valid driver.Ptr, rows int64, shift int, to driver.Ptr) error {
 	if rows == 0 {
 		return nil
@@ -31,23 +31,23 @@ func (q *Queue) Pack(valid driver.Ptr, rows int64, shift int, to driver.Ptr) err
 	return q.launch("gj_pack", rows/rowsPerBlock+1, uint64(valid), uint64(rows), uint64(shift), uint64(to))
 }
 
-// Spans makes spans of one segment's values of variable length, 16 bytes each:
-// the address of the value and its length. offsets holds rows+1 words of 4
-// bytes; what they say is cut to the heap, so that they may say anything.
+// Spans makes the spans of a segment's values of variable length, 16 bytes each: address
+// and length. offsets has rows+1 words of 4 bytes with any content; spans are clamped to
+// the heap.
 func (q *Queue) Spans(offsets, heap driver.Ptr, heapBytes, rows int64, to driver.Ptr) error {
 	q.cost.Bytes += 20 * rows
 	return q.launch("gj_spans", rows/rowsPerBlock+1, uint64(offsets), uint64(heap), uint64(heapBytes), uint64(rows), uint64(to))
 }
 
-// Number writes the row numbers 0, 1, 2, ..., uint32 each: the positions of an
-// input itself.
+// Number writes the numbers 0, 1, 2, ..., uint32 each: the positions of an unfiltered
+// input.
 func (q *Queue) Number(rows int64, out driver.Ptr) error {
 	q.cost.Bytes += 4 * rows
 	return q.launch("gj_number", rows/rowsPerBlock+1, uint64(rows), uint64(out))
 }
 
-// Compose makes positions of positions: out[i] = inner[outer[i]]. None stays
-// None. Where inner is 0 the positions in outer are themselves the result.
+// Compose writes out[i] = inner[outer[i]]; None stays None. If inner is 0 it copies
+// outer.
 func (q *Queue) Compose(outer, inner driver.Ptr, rows int64, out driver.Ptr) error {
 	q.cost.Bytes += 12 * rows
 	if inner == 0 {
@@ -56,9 +56,9 @@ func (q *Queue) Compose(outer, inner driver.Ptr, rows int64, out driver.Ptr) err
 	return q.launch("gj_compose", rows/rowsPerBlock+1, uint64(outer), uint64(inner), uint64(rows), uint64(out))
 }
 
-// Gather writes the values of rows [from, from+rows) of a space to out, zeros
-// for NULLs that are no row, and where valid is set a byte a row, 0 for NULL.
-// The column's width is 1, 2, 4, 8 or 16.
+// Gather writes the values of rows [from, from+rows) of a space to out. The value of a
+// missing row is zero. If valid is not 0, it receives one byte per row, 0 for NULL. The
+// column's width is 1, 2, 4, 8 or 16.
 func (q *Queue) Gather(c Column, from, rows int64, out, valid driver.Ptr) error {
 	if rows == 0 {
 		return nil
@@ -82,9 +82,9 @@ func (q *Queue) Gather(c Column, from, rows int64, out, valid driver.Ptr) error 
 		uint64(c.Values), uint64(c.Validity), uint64(c.Positions), uint64(from), uint64(rows), uint64(out), uint64(valid))
 }
 
-// Filter writes the numbers of the rows of s for which e is true, in order, to
-// out, which has room for all of them. It uses what it takes of the arena until it
-// is done. ErrUnsupported where s has too many rows, or e too many parts.
+// Filter writes the numbers of the rows of s for which e is true, in order, to out, which
+// has space for all rows. It uses memory of the arena until it is done. ErrUnsupported if
+// s has too many rows or e is too large.
 func (q *Queue) Filter(ctx context.Context, s Side, e joincore.Expr, parameters []joincore.Parameter, out driver.Ptr) (*Count, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -104,9 +104,8 @@ func (q *Queue) Filter(ctx context.Context, s Side, e joincore.Expr, parameters 
 	return q.count(ctx, total)
 }
 
-// selectRows runs one of the kernels that write the numbers of some rows in
-// order. Their first arguments are the rows, what the look-back needs, the
-// numbers and how many there are.
+// selectRows launches a kernel that writes the numbers of selected rows in order. Its
+// first arguments are the row count, the look-back state, out and total.
 func (q *Queue) selectRows(kernel string, rows int64, out, total driver.Ptr, args ...uint64) error {
 	scan, err := q.scanState(kernel, rows)
 	if err != nil {
@@ -115,8 +114,8 @@ func (q *Queue) selectRows(kernel string, rows int64, out, total driver.Ptr, arg
 	return q.launchTiles(kernel, rows, append([]uint64{uint64(rows), uint64(scan), uint64(out), uint64(total)}, args...)...)
 }
 
-// scanState takes and clears what a kernel with decoupled look-back needs: a
-// ticket and a word for each tile.
+// scanState takes and clears the state of a kernel with decoupled look-back: a ticket and
+// a word per tile.
 func (q *Queue) scanState(kernel string, rows int64) (driver.Ptr, error) {
 	k, err := q.kernels.module.Kernel(kernel)
 	if err != nil {

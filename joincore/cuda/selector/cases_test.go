@@ -16,8 +16,8 @@ func widthsOf(n, width int) (w []int) {
 	return w
 }
 
-// caseOf is a case of bench-gpu, as a sample shows it; the hot shares are those
-// that samples of its Zipf distributions have.
+// caseOf returns a case of bench-gpu as a sample describes it, with the fractions of
+// hot rows that samples of its Zipf distributions have.
 func caseOf(t *testing.T, name string) costmodel.Resident {
 	const r, s = 1 << 27, 1 << 28
 	j := func(key, columns, width int, build, probe int64) costmodel.Resident {
@@ -80,17 +80,17 @@ func caseOf(t *testing.T, name string) costmodel.Resident {
 	return out
 }
 
-// shapeThen is what phj made of payload on the day of the measurements, which
-// hold for no other day.
+// shapeThen is how phj materialised payload when the recorded measurements were made;
+// it may differ now.
 func shapeThen(name string, j costmodel.Resident) func(costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
 	words := [2]int{fieldWords(j.Payload[0]), fieldWords(j.Payload[1])}
 	return func(m costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
 		switch {
-		case name == "mixed": // both would take too much memory
+		case name == "mixed": // carrying both sides would need too much memory
 			m.Probe = costmodel.Fetch
 		case words[1] > 4 && (m.Build == costmodel.Fetch || words[1]%2 == 1):
-			m.Probe = costmodel.Fetch // columns or fields more, which are empty, would
-		case m.Probe == costmodel.Place && j.MatchRatio == 1: // what is placed and the result would
+			m.Probe = costmodel.Fetch // padding columns or fields would need too much
+		case m.Probe == costmodel.Place && j.MatchRatio == 1: // placed payload plus the result would
 			m.Probe = costmodel.Carry
 		}
 		one := j.Rows[0] <= 1<<20 && m.Build == costmodel.Fetch && m.Probe == costmodel.Fetch

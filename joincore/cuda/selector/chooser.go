@@ -7,41 +7,41 @@ import (
 	"gpujoin/joincore/cuda/columnar/phj"
 )
 
-// chooser decides for one join.
+// chooser chooses the algorithm of one join.
 type chooser struct {
 	rates *costmodel.DeviceRates
-	join  costmodel.Resident // before a sample
-	// plain says that nothing of a side's payload is in the result, so that no
-	// sample is taken: there is nothing to be materialised.
+	join  costmodel.Resident // as described before a sample
+	// plain says that the result has no payload of a side, so that there is nothing to
+	// materialise and no sample is taken.
 	plain bool
-	other costmodel.Method // than a partitioned join, once that was chosen
+	other costmodel.Method // the chosen method if it is not a partitioned join
 }
 
 func partitioned(m costmodel.Method) bool {
 	return m.Algorithm == joincore.PHJOM || m.Algorithm == joincore.PHJUM
 }
 
-// fewMatches is a match ratio at which partitioning is at its best.
+// fewMatches is a match ratio at which partitioned joins are at their best.
 const fewMatches = 1. / 16
 
-// sampled says whether the executor of partitioned joins takes a sample.
+// sampled reports whether a partitioned join takes a sample.
 func (c *chooser) sampled() bool { return !c.plain && c.join.Rows[1] >= phj.SampleFrom }
 
-// few is the join as a sample may show it.
+// few returns the join as described by a sample that shows few matches.
 func (c *chooser) few() costmodel.Resident {
 	j := c.join
 	j.MatchRatio = fewMatches
 	return j
 }
 
-// looks says whether the range of the build keys is looked for before anything
-// is chosen: it may decide.
+// looks reports whether the range of the build keys may change the choice and must be
+// determined first.
 func (c *chooser) looks() bool {
 	return c.rates.RangeDecides(c.join) || c.sampled() && c.rates.RangeDecides(c.few())
 }
 
-// learn notes the range: keys are dense where an array has room for it, unless
-// it is shorter than the build side, so that keys repeat.
+// learn records the range. Keys count as dense if an array has space for the range,
+// unless the range is shorter than the build side, so that keys repeat.
 func (c *chooser) learn(keys npj.Range) {
 	rows := c.join.Rows[0]
 	if bytes := keys.ArrayBytes(rows); bytes >= rows*npj.WordBytes {
@@ -49,8 +49,8 @@ func (c *chooser) learn(keys npj.Range) {
 	}
 }
 
-// first returns what is chosen without a sample, and whether the join begins as
-// a partitioned one: as it was chosen, or because a sample may say so.
+// first returns the choice without a sample, and whether the join starts as a
+// partitioned one: because that was chosen, or because a sample may lead to it.
 func (c *chooser) first() (m costmodel.Method, partition bool) {
 	m = c.rates.Pick(c.join)
 	if partitioned(m) {
@@ -63,7 +63,7 @@ func (c *chooser) first() (m costmodel.Method, partition bool) {
 	return m, false
 }
 
-// elsewhere decides again with what a sample has told.
+// elsewhere reports whether another algorithm is better by what the sample says.
 func (c *chooser) elsewhere(told costmodel.Resident) bool {
 	told.SortPasses, told.TableBytes, told.Array = c.join.SortPasses, c.join.TableBytes, c.join.Array
 	m := c.rates.Pick(told)
@@ -74,8 +74,8 @@ func (c *chooser) elsewhere(told costmodel.Resident) bool {
 	return true
 }
 
-// materialise is how a join that is not sampled brings payload to the result;
-// "" of others.
+// materialise returns the materialisation of a partitioned join that is not sampled, ""
+// for others.
 func (c *chooser) materialise(m costmodel.Method) string {
 	switch {
 	case c.plain || c.sampled():

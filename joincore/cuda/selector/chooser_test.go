@@ -8,8 +8,8 @@ import (
 	"gpujoin/joincore/cuda/columnar/npj"
 )
 
-// step is a join of a sequence: facts, too wide to be carried, with a table whose
-// keys fit no cache.
+// step is a join of a sequence: facts, too wide to be carried, with a table whose keys
+// fit no cache.
 func step() costmodel.Resident {
 	j := costmodel.Resident{KeyBytes: 4, Rows: [2]int64{1 << 25, 1 << 27}, Payload: [2][]int{{4}, widthsOf(7, 4)}, MatchRatio: 1}
 	j.Shape = shapeThen("", j)
@@ -17,8 +17,8 @@ func step() costmodel.Resident {
 	return j
 }
 
-// A join for which a sample may change the choice begins as a partitioned one,
-// and goes elsewhere when the sample says so.
+// A join for which a sample may change the choice starts as a partitioned one, and
+// moves to another algorithm if the sample says so.
 func TestSamplesDecide(t *testing.T) {
 	for _, c := range []struct {
 		match float64
@@ -29,7 +29,7 @@ func TestSamplesDecide(t *testing.T) {
 			t.Fatalf("%v, to be sampled: %v", m.Algorithm, partition)
 		}
 		told := step()
-		told.MatchRatio, told.TableBytes, told.SortPasses = c.match, 0, 0 // which the executor does not know
+		told.MatchRatio, told.TableBytes, told.SortPasses = c.match, 0, 0 // unknown to phj
 		if stays := !ch.elsewhere(told); stays != c.stays {
 			t.Errorf("%g of the rows match: it stays partitioned: %v", c.match, stays)
 		} else if !stays && ch.other.Algorithm != joincore.NPJ {
@@ -38,7 +38,7 @@ func TestSamplesDecide(t *testing.T) {
 	}
 }
 
-// What is not sampled is decided at once.
+// Joins that are not sampled are decided at once.
 func TestWithoutASample(t *testing.T) {
 	small := step()
 	small.Rows = [2]int64{1 << 16, 1 << 22}
@@ -63,8 +63,8 @@ func TestWithoutASample(t *testing.T) {
 	}
 }
 
-// The range of the build keys is looked for where an array may win; it wins only
-// where keys are dense, which a sample does not forget.
+// The range of the build keys is determined if an array may win. The array wins only
+// if keys are dense, and a sample does not change that.
 func TestDenseKeysDecide(t *testing.T) {
 	small := step()
 	small.Rows[0], small.TableBytes = 1<<23, 1<<27

@@ -7,12 +7,12 @@ import (
 	"gpujoin/joincore/cuda/columnar/smj"
 )
 
-// maxPayload is the most columns of a side that sorting and the one table take.
+// maxPayload is the maximum number of a side's columns for smj and npj.
 const maxPayload = 16
 
-// Describe completes the description of a join with what the algorithms can do
-// of it. outputRows is the result's expected size; free is the device memory
-// that the join may use beside its inputs, 0: any.
+// Describe completes the description of a join with what the algorithms support.
+// outputRows is the expected size of the result; free is the device memory, in bytes,
+// that the join may use in addition to its inputs, 0: any.
 func Describe(j costmodel.Resident, outputRows, free int64) costmodel.Resident {
 	j.Shape = phj.Shape(j, outputRows)
 	if len(j.Payload[0]) > maxPayload || len(j.Payload[1]) > maxPayload {

@@ -23,8 +23,8 @@ func forget(d *driver.Context) error {
 
 func TestJoins(t *testing.T) { columnartest.New(t, 1<<28, forget).Matrix(Run, 256, 1024) }
 
-// Rates change what is picked, and never what is returned: whichever algorithm
-// they make the cheapest.
+// Whichever algorithm the rates make the cheapest, it is chosen and returns the same
+// rows.
 func TestRatesChangeTheAlgorithmOnly(t *testing.T) {
 	r := columnartest.New(t, 1<<28, forget)
 	c := columnartest.Case{Build: 30_000, Probe: 70_000, Keys: columnartest.Spread(50_000), KeyBytes: 4, Widths: [2][]int{{4, 8}, {4, 4}}, Expect: -1}
@@ -51,8 +51,8 @@ func TestRatesChangeTheAlgorithmOnly(t *testing.T) {
 	}
 }
 
-// Dense keys are looked for where tables are dear and partitions dearer; what
-// that takes is in the report, and changes no row.
+// The key range is determined if tables are expensive and partitions more so. The report
+// includes its time, and the result is unchanged.
 func TestDenseKeysAreLookedFor(t *testing.T) {
 	r := columnartest.New(t, 1<<28, forget)
 	rates := costmodel.DefaultDeviceRates
@@ -72,8 +72,8 @@ func TestDenseKeysAreLookedFor(t *testing.T) {
 	}
 }
 
-// A join that goes elsewhere after its sample leaves nothing behind in arena and
-// stream that the next one meets.
+// A join that changes its algorithm after the sample leaves arena and stream clean for
+// the next one.
 func TestGoingElsewhere(t *testing.T) {
 	r := columnartest.New(t, 1<<28, forget)
 	c := columnartest.Case{Build: 30_000, Probe: 70_000, Keys: columnartest.Spread(50_000), KeyBytes: 4, Widths: [2][]int{{4, 4}, {4, 4}}, Expect: -1}

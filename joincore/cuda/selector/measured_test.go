@@ -49,8 +49,8 @@ func measurements(t *testing.T) (list []measurement) {
 	return list
 }
 
-// fetchedKey is what a step of a sequence does before it joins: it fetches a
-// foreign key of each fact, in order where joins have left them so.
+// fetchedKey is the time of a step of a sequence before its join: it gathers a foreign
+// key of each fact, clustered if earlier joins kept the facts in order.
 func fetchedKey(r *costmodel.DeviceRates, m measurement) float64 {
 	const facts = 1 << 27
 	switch {
@@ -62,12 +62,11 @@ func fetchedKey(r *costmodel.DeviceRates, m measurement) float64 {
 	return facts / r.FetchGps / 1e6
 }
 
-// transforms are how names of algorithms say that a side's payload was brought to
-// the result.
+// transforms maps parts of algorithms' names to how a side's payload reaches the
+// result.
 var transforms = map[string]costmodel.Transform{"om": costmodel.Carry, "place": costmodel.Place, "um": costmodel.Fetch}
 
-// method returns the algorithm of a line, as it is done, with what the model
-// gives it.
+// method returns the algorithm of a line as executed, with the model's prediction.
 func method(t *testing.T, r *costmodel.DeviceRates, j *costmodel.Resident, name string) costmodel.Method {
 	for _, a := range []joincore.Algorithm{joincore.NPJ, joincore.SMJUM, joincore.SMJOM} {
 		if a.String() == strings.TrimSuffix(name, "/array") {
@@ -115,7 +114,7 @@ func TestPredictionsAreNearMeasurements(t *testing.T) {
 	t.Log("\n" + b.String())
 }
 
-// What is chosen of each case is what took least, or as good as that.
+// The algorithm chosen for each case was the fastest, or almost as fast.
 func TestTheBestIsPicked(t *testing.T) {
 	r := &costmodel.DefaultDeviceRates
 	least, took := map[string]float64{}, map[string]float64{}
@@ -136,7 +135,7 @@ func TestTheBestIsPicked(t *testing.T) {
 	}
 }
 
-// same says whether two methods do the same.
+// same reports whether two methods execute the same algorithm.
 func same(a, b costmodel.Method) bool {
 	a.Materialisation.MS, b.Materialisation.MS = 0, 0
 	return a.Algorithm == b.Algorithm && a.Materialisation == b.Materialisation

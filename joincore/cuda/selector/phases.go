@@ -6,13 +6,12 @@ import (
 	"gpujoin/joincore/costmodel"
 )
 
-// PhaseChoose is what a sample and the range of the build keys take, and the
-// waits for them.
+// PhaseChoose is the phase of sampling and of determining the range of the build keys,
+// with the waits for them.
 const PhaseChoose = "choose"
 
-// PhaseOf returns the model's name of the phase that an algorithm reports: the
-// model knows a side's passes as one phase, and counts what is short with what
-// it goes along with.
+// PhaseOf returns the model's name for a phase that an algorithm reports: the model has
+// one phase for all of a side's passes, and adds short phases to their neighbours.
 func PhaseOf(reported string) string {
 	switch reported {
 	case "summary", "range":

@@ -6,7 +6,7 @@ import (
 	"gpujoin/joincore/costmodel"
 )
 
-// Every phase of a report has a name that statistics can hold, and those that
+// Every phase of a report has a name short enough for statistics, and the phases that
 // the model predicts are among them.
 func TestPhasesHaveTheModelsNames(t *testing.T) {
 	got := map[string]bool{}

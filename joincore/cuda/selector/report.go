@@ -9,8 +9,8 @@ import (
 	"gpujoin/joincore/cuda/columnar"
 )
 
-// Phases returns the phases of a report as the model knows them, with what it
-// has predicted, in the order of execution.
+// Phases returns the phases of a report by the model's names, with the predictions, in
+// the order of execution.
 func Phases(r *columnar.Report) (list []joincore.Phase) {
 	at := func(name string) *joincore.Phase {
 		for i := range list {

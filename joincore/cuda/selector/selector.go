@@ -18,16 +18,16 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// rates of devices that were measured; the others have defaults.
-var rates sync.Map // *driver.Context to *choose.DeviceRates
+// rates of measured devices; others have the defaults.
+var rates sync.Map // *driver.Context to *costmodel.DeviceRates
 
-// Use makes joins on a device be chosen by those rates from now on.
+// Use makes r the rates by which joins on a device are chosen.
 func Use(d *driver.Context, r costmodel.DeviceRates) { rates.Store(d, &r) }
 
 // Forget drops the rates of a context that is being closed.
 func Forget(d *driver.Context) { rates.Delete(d) }
 
-// Rates returns those that joins on a device are chosen by.
+// Rates returns the rates by which joins on a device are chosen.
 func Rates(d *driver.Context) *costmodel.DeviceRates {
 	if r, ok := rates.Load(d); ok {
 		return r.(*costmodel.DeviceRates)
@@ -35,10 +35,11 @@ func Rates(d *driver.Context) *costmodel.DeviceRates {
 	return &costmodel.DefaultDeviceRates
 }
 
-// Run chooses and joins. Where the range of the build keys may change the choice
-// it is looked for first. Where a sample may change it the join begins as a
-// partitioned one, which takes it, and goes elsewhere if it does. A join for
-// which the chosen algorithm lacks memory after all is partitioned.
+// Run chooses an algorithm and joins. If the range of the build keys may change the
+// choice, Run determines it first. If a sample may change it, the join starts as a
+// partitioned one, which takes the sample, and continues with another algorithm if the
+// sample says so. If the chosen algorithm turns out to lack memory, Run uses a
+// partitioned join.
 func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 	r, described := Rates(d), describe(j, a.Free())
 	c := chooser{rates: r, join: described, plain: j.RowIDs || len(described.Payload[0])+len(described.Payload[1]) == 0}
@@ -66,7 +67,7 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	out, report, err := run[m.Algorithm](ctx, d, s, a, j)
 	if errors.Is(err, joincore.ErrBudget) {
 		a.Rewind(mark)
-		m, before.ms = costmodel.Method{}, since(start) // nobody has priced this
+		m, before.ms = costmodel.Method{}, since(start) // has no prediction
 		out, report, err = phj.Run(ctx, d, s, a, j, phj.Options{Rates: r})
 	}
 	return before.report(out, report, m, err)
@@ -76,23 +77,23 @@ func since(start time.Time) float64 { return float64(time.Since(start)) / float6
 
 var algorithms = map[joincore.Algorithm]columnar.Func{joincore.NPJ: npj.Run, joincore.SMJUM: smj.UM, joincore.SMJOM: smj.OM}
 
-// withRange returns the algorithms for build keys whose range is known.
+// withRange returns the algorithms for build keys with a known range.
 func withRange(keys npj.Range) map[joincore.Algorithm]columnar.Func {
 	known := maps.Clone(algorithms)
 	known[joincore.NPJ] = npj.Within(keys)
 	return known
 }
 
-// spent is what a choice took before the join that it led to; it is part of the
-// join.
+// spent is the cost of a choice before the join that it led to; the join's report
+// includes it.
 type spent struct {
 	ms    float64
-	look  *columnar.Report // for the range of the build keys; nil: there was none
-	price float64          // what the model gives that
+	look  *columnar.Report // of determining the key range; nil: it was not
+	price float64          // the model's prediction of that
 }
 
-// report completes a join's report by what was spent before, and by what the
-// model has given the method, unless a sample has told better.
+// report adds the earlier costs to a join's report, and the method's prediction, unless
+// one by a sample is there.
 func (s *spent) report(out *columnar.Output, report *columnar.Report, m costmodel.Method, err error) (*columnar.Output, *columnar.Report, error) {
 	if err != nil {
 		return out, report, err
@@ -112,7 +113,7 @@ func (s *spent) report(out *columnar.Output, report *columnar.Report, m costmode
 	return out, report, nil
 }
 
-// describe describes a join before a sample.
+// describe describes a join before sampling.
 func describe(j *columnar.Join, free int64) costmodel.Resident {
 	d := costmodel.Resident{
 		KeyBytes: j.Build.Key.Bytes, Rows: [2]int64{j.Build.Rows, j.Probe.Rows}, MatchRatio: 1, ResultRows: j.OutputRows,
@@ -129,8 +130,8 @@ func describe(j *columnar.Join, free int64) costmodel.Resident {
 	return Describe(d, j.OutputRows, free)
 }
 
-// Predict models an algorithm for a join of which the share `match` of the
-// probe rows has a partner.
+// Predict models an algorithm for a join in which the fraction `match` of the probe
+// rows has a partner.
 func Predict(d *driver.Context, j *columnar.Join, a joincore.Algorithm, match float64) costmodel.Method {
 	described := describe(j, 0)
 	described.MatchRatio = match

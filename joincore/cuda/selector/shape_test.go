@@ -7,8 +7,8 @@ import (
 	"gpujoin/joincore/costmodel"
 )
 
-// What is chosen of a partitioned hash join is what its executor then does: it
-// has been asked, and says the same again.
+// The chosen materialisation of a partitioned hash join is one that phj executes as it
+// is: asked again, it gives the same.
 func TestNothingIsChosenThatIsRefused(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
 	widths := func() (w []int) {

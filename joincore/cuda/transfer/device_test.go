@@ -13,8 +13,8 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// Every method that the device has moves what it should, or Measure fails. The
-// sizes are those around what is staged or page-locked at a time.
+// Every method of the device moves the right bytes, otherwise Measure fails. Sizes are
+// around those of staging buffers and page-locked pieces.
 func TestEveryMethodMovesTheBytes(t *testing.T) {
 	const page = 4096
 	report, err := Measure(t.Context(), Config{
@@ -31,7 +31,7 @@ func TestEveryMethodMovesTheBytes(t *testing.T) {
 			t.Errorf("a row that makes no sense: %+v", r)
 		}
 		if strings.HasPrefix(r.Note, "refused") {
-			t.Logf("%s: %s", r.Method, r.Note) // a container may forbid what a device can do
+			t.Logf("%s: %s", r.Method, r.Note) // a container may forbid what the device supports
 			refused[r.Method] = true
 		}
 	}
@@ -53,7 +53,7 @@ func TestEveryMethodMovesTheBytes(t *testing.T) {
 	t.Logf("%+v\n%s", report.Platform, table.String())
 }
 
-// A transfer that leaves something out is found out.
+// A transfer that omits bytes is detected.
 func TestMissingBytesAreNoticed(t *testing.T) {
 	b := small(t)
 	for _, d := range []Direction{In, Out} {
@@ -82,8 +82,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// Threads move any number of bytes between addresses that are aligned in any
-// way, and nothing beside them.
+// Threads move any number of bytes between addresses of any alignment, and no others.
 func TestThreadsMove(t *testing.T) {
 	b := small(t)
 	r, err := b.device.Register(b.near)
@@ -125,7 +124,7 @@ func TestThreadsMove(t *testing.T) {
 	}
 }
 
-// Host and device agree about sums.
+// Host and device compute the same sums.
 func TestThreadsSum(t *testing.T) {
 	b := small(t)
 	fill(b.near, 3, 2)

@@ -10,8 +10,8 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// dynamic page-locks one piece while the one before crosses the link, and lets
-// go of it afterwards. One is tried, so that a refusal is known before.
+// dynamic page-locks one piece while the previous one is copied, and unlocks it
+// afterwards. It first tries one piece, to detect a refusal.
 func (b *bench) dynamic(n int64) (*trip, error) {
 	near := b.near[:n]
 	first, err := b.device.Register(near[:min(n, b.piece)])
@@ -25,7 +25,7 @@ func (b *bench) dynamic(n int64) (*trip, error) {
 	return &trip{near: near, far: b.far, close: nothing, note: note, move: func(ctx context.Context, d Direction) (err error) {
 		var before *driver.Registration
 		defer func() {
-			// Nothing is let go of that a copy engine may still have.
+			// A piece stays locked until no copy engine can still use it.
 			err = errors.Join(err, b.letGo(context.WithoutCancel(ctx), before))
 		}()
 		for k, part := range parts(near, b.piece) {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapHost maps n bytes as the daemon maps its extents: a memfd, shared.
+// mapHost maps n bytes of a shared memfd, as the daemon maps its extents.
 func mapHost(n int64) ([]byte, error) {
 	fd, err := unix.MemfdCreate("gpujoin-bench", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -26,8 +26,7 @@ func mapHost(n int64) ([]byte, error) {
 	return b, nil
 }
 
-// shared does work on [0, n) by so many threads, in parts that begin at whole
-// pages.
+// shared calls work for page-aligned parts of [0, n) on that many threads.
 func shared(n, threads int, work func(low, high int)) {
 	const page = 4096
 	part := max((n+threads-1)/threads, 1<<16)
@@ -39,21 +38,21 @@ func shared(n, threads int, work func(low, high int)) {
 	wait.Wait()
 }
 
-// Multipliers of the hash, the same as those of the kernel transfer_sum.
+// Multipliers of the hash, equal to those of the kernel transfer_sum.
 const (
 	place  = 0x9e3779b97f4a7c15
 	first  = 0xbf58476d1ce4e5b9
 	second = 0x94d049bb133111eb
 )
 
-// hash is of a word and its place.
+// hash hashes a word and its position.
 func hash(word, i uint64) uint64 {
 	h := (word + i*place) * first
 	h = (h ^ h>>31) * second
 	return h ^ h>>29
 }
 
-// fill makes all words of b anew; equal seeds make equal ones.
+// fill generates all words of b; equal seeds give equal words.
 func fill(b []byte, seed uint64, threads int) {
 	shared(len(b), threads, func(low, high int) {
 		for i := low; i < high; i += 8 {
@@ -62,7 +61,7 @@ func fill(b []byte, seed uint64, threads int) {
 	})
 }
 
-// poison sets all bytes, so that none of them is what was there before.
+// poison changes every byte of b.
 func poison(b []byte, threads int) {
 	shared(len(b), threads, func(low, high int) {
 		part := b[low:high]
@@ -73,7 +72,7 @@ func poison(b []byte, threads int) {
 	})
 }
 
-// sum is what the kernel transfer_sum makes of the same bytes.
+// sum returns what the kernel transfer_sum computes for the same bytes.
 func sum(b []byte, threads int) uint64 {
 	var mu sync.Mutex
 	var total uint64
@@ -89,7 +88,7 @@ func sum(b []byte, threads int) uint64 {
 	return total
 }
 
-// parts divides b into parts of n bytes, the last one of what is left.
+// parts divides b into parts of n bytes; the last one may be shorter.
 func parts(b []byte, n int64) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		for k := 0; len(b) > 0; k++ {

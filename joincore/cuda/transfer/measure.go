@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// Config says what is measured.
+// Config says what to measure.
 type Config struct {
 	Ordinal int     // of the device
 	Sizes   []int64 // bytes, whole pages
-	Repeats int     // timed ones; one more comes before them
-	Threads int     // that stage; 0: one a core, at most 8
-	Unified bool    // methods that move pages, too
+	Repeats int     // timed transfers; one untimed transfer precedes them
+	Threads int     // for staging; 0: one per core, at most 8
+	Unified bool    // include methods that migrate pages
 
-	buffer int64 // bytes of each buffer that parts are staged in; 0: stagedBuffer
-	piece  int64 // bytes that are page-locked for the moment; 0: dynamicPiece
+	buffer int64 // bytes of each staging buffer; 0: stagedBuffer
+	piece  int64 // bytes of each temporarily page-locked piece; 0: dynamicPiece
 }
 
 const (
@@ -28,12 +28,12 @@ const (
 	dynamicPiece = 64 << 20
 )
 
-// errWrong: not the bytes arrived that were sent.
+// errWrong: other bytes arrived than were sent.
 var errWrong = errors.New("wrong bytes have arrived")
 
-// Measure times each method that the platform has, in each direction and size.
-// Every transfer is checked by a sum on the side that it went to; a row's time
-// is the median. After an error the report has what was measured before.
+// Measure times each method of the platform, in each direction and size. It verifies
+// every transfer by a sum at the destination; a row's time is the median. After an
+// error the report has the rows measured before it.
 func Measure(ctx context.Context, cfg Config) (_ *Report, err error) {
 	if len(cfg.Sizes) == 0 || cfg.Repeats < 1 {
 		return nil, errors.New("no sizes or no repeats to measure")
@@ -60,8 +60,8 @@ func Measure(ctx context.Context, cfg Config) (_ *Report, err error) {
 	return report, err
 }
 
-// rows measures everything. That a method is absent is said once for all sizes
-// and directions that it is absent for.
+// rows measures everything. An absent method has one row for all sizes and directions
+// for which it is absent.
 func (b *bench) rows(ctx context.Context) (rows []Result, err error) {
 	said := map[Result]bool{}
 	for _, n := range b.Sizes {
@@ -87,8 +87,8 @@ func (b *bench) rows(ctx context.Context) (rows []Result, err error) {
 	return rows, nil
 }
 
-// directions returns those that a method is measured in. Managed pages go back
-// by the same way that they came.
+// directions returns the directions in which a method is measured. Managed pages return
+// by the same method.
 func directions(m Method) []Direction {
 	if m == Prefetch || m == Migration {
 		return []Direction{In}
@@ -96,8 +96,8 @@ func directions(m Method) []Direction {
 	return []Direction{In, Out}
 }
 
-// row measures one method. What the platform refuses it, though it should have
-// it, is the row's note.
+// row measures one method. If the platform refuses a method that it should support, the
+// row's note says why.
 func (b *bench) row(ctx context.Context, m Method, d Direction, n int64) (_ Result, err error) {
 	t, err := b.ready(m, n)
 	if err != nil {
@@ -125,7 +125,7 @@ func (b *bench) row(ctx context.Context, m Method, d Direction, n int64) (_ Resu
 	return timed(m, d, n, ms[1:], t.note), nil
 }
 
-// once moves the bytes to where none of them are, and checks what arrives.
+// once transfers the bytes to memory that has none of them, and verifies the result.
 func (b *bench) once(ctx context.Context, t *trip, d Direction, want uint64) (time.Duration, error) {
 	if err := b.clear(ctx, t, d); err != nil {
 		return 0, err
@@ -150,7 +150,7 @@ func (b *bench) once(ctx context.Context, t *trip, d Direction, want uint64) (ti
 	return took, nil
 }
 
-// clear makes the far side of a move ready.
+// clear overwrites the destination before a transfer.
 func (b *bench) clear(ctx context.Context, t *trip, d Direction) error {
 	if d == Out {
 		poison(t.near, b.Threads)

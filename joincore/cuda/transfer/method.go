@@ -1,26 +1,26 @@
 package transfer
 
-// Method is a way across the link.
+// Method is a method of transfer between host and device.
 type Method string
 
-// Methods, those by which the host pushes first.
+// Methods, push methods first.
 const (
-	Pageable  Method = "pageable copy"     // the driver stages as it likes
+	Pageable  Method = "pageable copy"     // the driver stages
 	Staged    Method = "staged copy"       // threads copy to and from page-locked buffers
 	Dynamic   Method = "dynamic pinning"   // each piece is page-locked while it is copied
 	Pinned    Method = "pinned copy"       // the memory was page-locked before
 	ZeroCopy  Method = "zero-copy"         // kernels access page-locked memory
 	Coherence Method = "coherence"         // kernels access pageable memory
-	Prefetch  Method = "unified prefetch"  // managed pages are moved ahead
-	Migration Method = "unified migration" // managed pages move when a kernel touches them
+	Prefetch  Method = "unified prefetch"  // managed pages are migrated ahead
+	Migration Method = "unified migration" // managed pages migrate when a kernel accesses them
 )
 
-// Methods returns all of them.
+// Methods returns all methods.
 func Methods() []Method {
 	return []Method{Pageable, Staged, Dynamic, Pinned, ZeroCopy, Coherence, Prefetch, Migration}
 }
 
-// Direction is across the link: In, from host to device, or Out.
+// Direction is the direction of a transfer: In, host to device, or Out, device to host.
 type Direction string
 
 // Directions.

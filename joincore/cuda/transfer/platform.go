@@ -1,22 +1,20 @@
 package transfer
 
-// Platform is what a machine's device can do with memory of the host.
+// Platform describes how a device can access host memory.
 type Platform struct {
 	HostRegister      bool  `json:"host_register"`      // memory can be page-locked after it was mapped
 	PageableAccess    bool  `json:"pageable_access"`    // kernels may access any memory, by whatever means
-	HostPageTables    bool  `json:"host_page_tables"`   // they do so in hardware, byte by byte, and no page moves
-	ConcurrentManaged bool  `json:"concurrent_managed"` // managed pages move one by one, as they are touched
-	Free              int64 `json:"free"`               // bytes of device memory that nobody has
+	HostPageTables    bool  `json:"host_page_tables"`   // they do so in hardware, without migrating pages
+	ConcurrentManaged bool  `json:"concurrent_managed"` // managed pages migrate individually, on access
+	Free              int64 `json:"free"`               // free device memory in bytes
 }
 
-// Choose returns how the provider moves a piece of host memory, which was
-// registered with it or was not.
+// Choose returns the method by which the provider moves host memory, registered or not.
 //
-// Copy engines come first: they reach the link's rate, kernels a little less,
-// and leave all multiprocessors to joins. Memory that nobody has page-locked
-// is pulled by kernels only where the hardware walks the host's page tables:
-// there no copy of it is made. Where pages would move, or nothing else is left,
-// threads stage it, which also uses the link fully but takes cores.
+// For registered memory it is copy engines: they reach the link's rate, kernels a
+// little less, and they leave all multiprocessors to joins. Kernels pull unregistered
+// memory only if the hardware walks the host's page tables, because then no copy is
+// needed. Otherwise threads stage it, which reaches the link's rate but takes cores.
 func (p Platform) Choose(registered bool) Method {
 	switch {
 	case registered:
@@ -27,12 +25,12 @@ func (p Platform) Choose(registered bool) Method {
 	return Staged
 }
 
-// unifiedMost bounds memory whose pages move to the device: a device that has
-// more of it than free memory can hang.
+// unifiedMost bounds migrating memory: a device can hang if it exceeds the free device
+// memory.
 const unifiedMost = 1 << 30
 
-// Absent returns why the platform has no such method for so many bytes, ""
-// where it has it. Methods that move pages must be asked for: unified.
+// Absent returns why the platform lacks a method for the given bytes, or "" if it has
+// it. Methods that migrate pages are absent unless `unified`.
 func (p Platform) Absent(m Method, bytes int64, unified bool) string {
 	switch m {
 	case Dynamic, Pinned, ZeroCopy:

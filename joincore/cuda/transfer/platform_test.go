@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The platforms that the paper and the vendors' manuals tell apart.
+// The platforms that the paper and the vendors' manuals distinguish.
 var (
 	pcie     = Platform{HostRegister: true, ConcurrentManaged: true, Free: 64 << 30}
 	migrates = Platform{HostRegister: true, PageableAccess: true, ConcurrentManaged: true, Free: 64 << 30}
@@ -32,7 +32,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// What the provider is told to use is never a method that the platform lacks.
+// The provider never uses a method that the platform lacks.
 func TestChosenMethodIsThere(t *testing.T) {
 	for _, p := range []Platform{pcie, migrates, coherent, poor} {
 		for _, registered := range []bool{false, p.HostRegister} {
@@ -50,7 +50,7 @@ func TestAbsent(t *testing.T) {
 		m       Method
 		bytes   int64
 		unified bool
-		want    string // "": the method is there
+		want    string // "": the platform has the method
 	}{
 		{pcie, Pageable, large, false, ""},
 		{poor, Pageable, large, false, ""},

@@ -10,12 +10,12 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// staging is two page-locked buffers: threads copy to or from one of them while
-// a copy engine has the other.
+// staging is two page-locked buffers: threads fill or empty one of them while a copy
+// engine uses the other.
 type staging struct {
 	b    *bench
 	host [2]*driver.Host
-	done [2]*driver.Event // the copy engine's last use of each
+	done [2]*driver.Event // the last copy of each buffer
 }
 
 func (b *bench) staged(n int64) (*trip, error) {
@@ -39,7 +39,7 @@ func (b *bench) staged(n int64) (*trip, error) {
 	}}, nil
 }
 
-// in fills the buffers in turn.
+// in copies near to the device through alternating buffers.
 func (s *staging) in(ctx context.Context, near []byte) error {
 	for k, part := range parts(near, s.host[0].Size()) {
 		if err := reached(ctx, s.done[k%2]); err != nil {
@@ -54,9 +54,9 @@ func (s *staging) in(ctx context.Context, near []byte) error {
 	return s.b.finish(ctx)
 }
 
-// out empties one buffer while the next part comes into the other.
+// out empties one buffer while the next part is copied into the other.
 func (s *staging) out(ctx context.Context, near []byte) error {
-	var before []byte // the part that the last copy brings
+	var before []byte // the part that the last queued copy brings
 	for k, part := range parts(near, s.host[0].Size()) {
 		if err := s.cross(k, Out, s.host[k%2].Bytes()[:len(part)]); err != nil {
 			return err

@@ -7,19 +7,19 @@ import (
 	"text/tabwriter"
 )
 
-// Report is what was measured, and where.
+// Report has the results of a measurement and its platform.
 type Report struct {
 	Device   string   `json:"device"`
 	Driver   string   `json:"driver"` // the CUDA version that it supports
 	Repeats  int      `json:"repeats"`
 	Platform Platform `json:"platform"`
-	// What the provider uses there, for memory that was registered and other.
+	// The methods that the provider uses there, for registered and other memory.
 	Registered   Method   `json:"registered"`
 	Unregistered Method   `json:"unregistered"`
 	Rows         []Result `json:"rows"`
 }
 
-// Print writes the report for people.
+// Print writes the report as text.
 func (r *Report) Print(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%s, CUDA %s; medians of %d, every transfer checked\n", r.Device, r.Driver, r.Repeats)
 	if err == nil {
@@ -31,24 +31,23 @@ func (r *Report) Print(w io.Writer) error {
 	return err
 }
 
-// Result is one row of the table: a method in one direction at one size, or a
-// method that is absent, which has a note and nothing else. JSON names are part
-// of the command's interface.
+// Result is a row of the table: a method in one direction and size, or an absent
+// method, with only a note. The JSON names are part of the command's interface.
 type Result struct {
 	Method    Method    `json:"method"`
 	Direction Direction `json:"direction,omitempty"`
 	Bytes     int64     `json:"bytes,omitempty"`
 	MS        float64   `json:"ms,omitempty"`    // median
 	GBs       float64   `json:"gb_s,omitempty"`  // 10^9 bytes a second
-	Share     float64   `json:"share,omitempty"` // of the fastest method's rate
-	Best      bool      `json:"best,omitempty"`  // is the fastest
-	Note      string    `json:"note,omitempty"`  // why it is absent, or what it needed before
+	Share     float64   `json:"share,omitempty"` // fraction of the fastest method's rate
+	Best      bool      `json:"best,omitempty"`  // the fastest
+	Note      string    `json:"note,omitempty"`  // why it is absent, or its preparation
 }
 
-// measured says whether the row has numbers.
+// measured reports whether the row has a measurement.
 func (r *Result) measured() bool { return r.MS > 0 }
 
-// timed makes a row of the times of some repeats, in milliseconds.
+// timed returns the row for the times of repeated transfers, in milliseconds.
 func timed(m Method, d Direction, bytes int64, ms []float64, note string) Result {
 	slices.Sort(ms)
 	r := Result{Method: m, Direction: d, Bytes: bytes, MS: ms[len(ms)/2], Note: note}
@@ -56,8 +55,8 @@ func timed(m Method, d Direction, bytes int64, ms []float64, note string) Result
 	return r
 }
 
-// compare fills in which method is the best of its direction and size, and
-// what share of its rate the others reach.
+// compare marks the fastest method of each direction and size, and computes the
+// others' fractions of its rate.
 func compare(rows []Result) {
 	type class struct {
 		d     Direction
@@ -76,7 +75,7 @@ func compare(rows []Result) {
 	}
 }
 
-// printRows writes a table, and a line for the best of each direction and size.
+// printRows writes a table, then the fastest method of each direction and size.
 func printRows(w io.Writer, rows []Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "method\tdirection\tsize\tms\tGB/s\tof best\tnote")
@@ -103,7 +102,7 @@ func printRows(w io.Writer, rows []Result) error {
 	return nil
 }
 
-// size is a number of bytes for people.
+// size formats a number of bytes.
 func size(n int64) string {
 	switch {
 	case n >= 1<<30 && n%(1<<30) == 0:

@@ -10,7 +10,7 @@ import (
 	"gpujoin/joincore/cuda/kernels"
 )
 
-// Threads moves memory by threads of a device. It is safe for concurrent use.
+// Threads copies memory by threads of a device. It is safe for concurrent use.
 type Threads struct {
 	module    *driver.Module
 	move, sum *driver.Kernel
@@ -34,24 +34,24 @@ func LoadThreads(c *driver.Context) (*Threads, error) {
 	return t, nil
 }
 
-// Close unloads the kernels, which no stream uses any more.
+// Close unloads the kernels. No stream may use them any more.
 func (t *Threads) Close() error { return t.module.Unload() }
 
-// blockBytes is what a block of transfer_move has under way at a time.
+// blockBytes is the number of bytes that a block of transfer_move has in flight.
 const blockBytes = 16 << 10
 
-// Move queues a copy of n bytes. Each address is of device memory, or of host
-// memory as the device sees it; they may be aligned in any way, but 16 bytes a
-// time move only where they are aligned alike.
+// Move queues a copy of n bytes. Each address is of device memory, or the device's
+// address of host memory. Alignment is arbitrary; 16-byte accesses need addresses of
+// equal alignment.
 func (t *Threads) Move(s *driver.Stream, to, from driver.Ptr, n int64) error {
 	return t.move.Launch(s, t.move.Grid((n+blockBytes-1)/blockBytes), uint64(to), uint64(from), uint64(n))
 }
 
-// Address is where the host sees memory, and a device that walks the host's
-// page tables. What it is used for ends before the memory does.
+// Address returns the host's address of memory, valid for devices that walk the host's
+// page tables. The caller keeps b alive while the address is used.
 func Address(b []byte) driver.Ptr { return driver.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-// Sum queues the addition of a sum of n bytes, whole words of 8, to the word at
+// Sum queues the addition of the sum of n bytes, a multiple of 8, to the word at
 // total.
 func (t *Threads) Sum(s *driver.Stream, at driver.Ptr, n int64, total driver.Ptr) error {
 	return t.sum.Launch(s, t.sum.Grid((n+blockBytes-1)/blockBytes), uint64(at), uint64(n/8), uint64(total))

@@ -10,22 +10,22 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// trip is a way across the link that has been made ready for some bytes.
+// trip is a method made ready for a number of bytes.
 type trip struct {
 	near []byte     // the host's side
 	far  driver.Ptr // the device's side
-	// move moves everything and returns when it has arrived.
+	// move transfers everything and returns when it has arrived.
 	move func(context.Context, Direction) error
-	// back brings the pages of memory that is on either side to the host,
-	// before each move; nil: near and far are two pieces of memory.
+	// back returns migrating memory to the host before each move; nil: near and far are
+	// separate memory.
 	back  func(context.Context) error
-	close func() error // what the trip took, which nothing uses any more
+	close func() error // releases the trip's resources, which must be idle
 	note  string
 }
 
 func nothing() error { return nil }
 
-// ready makes a method ready for n bytes.
+// ready prepares a method for n bytes.
 func (b *bench) ready(m Method, n int64) (*trip, error) {
 	switch m {
 	case Pageable:
@@ -48,7 +48,7 @@ func (b *bench) ready(m Method, n int64) (*trip, error) {
 	return nil, fmt.Errorf("no method %q", m)
 }
 
-// copies lets the copy engines, or the driver, do everything.
+// copies returns a trip by copy engines or the driver.
 func (b *bench) copies(near []byte, end func() error, note string) *trip {
 	return &trip{near: near, far: b.far, close: end, note: note, move: func(ctx context.Context, d Direction) error {
 		if err := b.copy(d, b.far, near); err != nil {
@@ -58,7 +58,7 @@ func (b *bench) copies(near []byte, end func() error, note string) *trip {
 	}}
 }
 
-// pulls lets threads of the device do everything.
+// pulls returns a trip by threads of the device.
 func (b *bench) pulls(near []byte, seen driver.Ptr, end func() error, note string) *trip {
 	return &trip{near: near, far: b.far, close: end, note: note, move: func(ctx context.Context, d Direction) error {
 		if err := b.pull(d, b.far, seen, int64(len(near))); err != nil {
@@ -83,8 +83,7 @@ func (b *bench) registered(m Method, n int64) (*trip, error) {
 	return b.copies(near, r.Close, note), nil
 }
 
-// unified takes memory whose pages are now here, now there. Threads of the
-// device copy what they find, or the pages are moved and that is all.
+// unified allocates managed memory. Device threads copy it, or only its pages migrate.
 func (b *bench) unified(m Method, n int64) (*trip, error) {
 	managed, err := b.device.Managed(n)
 	if err != nil {

@@ -1,15 +1,15 @@
 package launch
 
-// MaxPayload is the most payload columns of a side.
+// MaxPayload is the maximum number of payload columns of a side.
 const MaxPayload = 16
 
-// ResultColumn is gj_result_column of kernels/layout/sort.h, which says what each
-// field means.
+// ResultColumn mirrors gj_result_column of kernels/layout/sort.h, where the fields are
+// documented.
 type ResultColumn struct {
 	Side, Bytes, From, Index, Step, To uint64
 }
 
-// Result is gj_result of kernels/layout/sort.h.
+// Result mirrors gj_result of kernels/layout/sort.h.
 type Result struct {
 	Columns, Capacity, Rows uint64
 	Column                  [1 + 2*MaxPayload]ResultColumn

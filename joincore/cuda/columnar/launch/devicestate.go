@@ -10,8 +10,8 @@ import (
 	"gpujoin/joincore/cuda/kernels"
 )
 
-// deviceState is shared by the joins on one device: the module, and scratch that
-// no join uses at the moment.
+// deviceState is shared by the joins on one device: the module, and scratch for
+// reuse.
 type deviceState struct {
 	device *driver.Context
 	module *driver.Module
@@ -28,7 +28,7 @@ var deviceStates = columnar.PerContext[*deviceState]{Make: func(d *driver.Contex
 	return &deviceState{device: d, module: m}, nil
 }}
 
-// Close frees what joins on a device have kept; none is running.
+// Close frees the memory kept for later joins on a device. No join may be running.
 func Close(d *driver.Context) error {
 	state, ok := deviceStates.Forget(d)
 	if !ok {
@@ -40,16 +40,16 @@ func Close(d *driver.Context) error {
 	return state.module.Unload()
 }
 
-// scratch is what one join at a time needs beside the arena.
+// scratch is the memory outside the arena that a join needs, used by one at a time.
 type scratch struct {
-	host  *driver.Host // page-locked: a few words back, then descriptors to the device
+	host  *driver.Host // page-locked: a few words from the device, then descriptors to it
 	marks []*driver.Event
 }
 
 const (
 	hostWords       = 0
 	hostDescriptors = 4 * 8
-	hostBytes       = 256 << 10 // a side's 16 columns one at a time take 4 KiB each
+	hostBytes       = 256 << 10 // a side's 16 columns, one at a time, take 4 KiB each
 
 	maxMarks = 8
 )
@@ -79,7 +79,7 @@ func (d *deviceState) take() (*scratch, error) {
 	return s, nil
 }
 
-// give takes a scratch back that the device does not use any more.
+// give returns a scratch for reuse; the device must no longer use it.
 func (d *deviceState) give(s *scratch) {
 	d.mu.Lock()
 	d.idle = append(d.idle, s)

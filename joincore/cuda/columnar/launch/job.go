@@ -13,8 +13,8 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// Job is one join on its way. Its methods queue work and keep the first error
-// that one of them meets; after that they do nothing. Rows returns it.
+// Job is one running join. Its methods queue work. They keep the first error, after
+// which they do nothing; Rows returns it.
 type Job struct {
 	Join   *columnar.Join
 	Sides  [2]*columnar.Side // build, probe
@@ -26,17 +26,16 @@ type Job struct {
 	stream  *driver.Stream
 	arena   *driver.Arena
 	bottom  driver.Mark
-	free    int64 // bytes of the arena when the join began
-	cache   int64 // bytes of the device's L2
+	free    int64 // free bytes of the arena when the join began
+	cache   int64 // bytes of the device's L2 cache
 	holds   []func()
 	used    int // bytes of scratch.host
 	phases  []columnar.Phase
 	err     error
 }
 
-// Run checks the join, has f run it and returns f's result with the report.
-// Errors are those of columnar.Func, and others where the join is not one that
-// the kernels can do.
+// Run checks the join, runs f and returns f's result with the report. Errors are
+// those of columnar.Func, and an error if the kernels do not support the join.
 func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join, algorithm string,
 	f func(context.Context, *Job) (*columnar.Output, error)) (*columnar.Output, *columnar.Report, error) {
 	start := time.Now()
@@ -59,7 +58,7 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	b.Do(func() error { return s.Record(own.marks[0]) })
 	out, err := f(ctx, b)
 	if err != nil {
-		// Also a join that failed half-way has left work behind that uses scratch and arena.
+		// A failed join, too, has queued work that uses scratch and arena.
 		if e := s.Sync(context.WithoutCancel(ctx)); e != nil {
 			b.release()
 			return nil, nil, errors.Join(err, e)
@@ -77,7 +76,7 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	return out, &b.Report, nil
 }
 
-// maxRows is the most rows of a side: rows are numbered in 32 bits.
+// maxRows is the maximum number of rows of a side: row numbers have 32 bits.
 const maxRows = 1<<32 - 1<<20
 
 func check(algorithm string, j *columnar.Join) error {
@@ -103,7 +102,7 @@ func check(algorithm string, j *columnar.Join) error {
 	return nil
 }
 
-// Do queues one operation.
+// Do queues one operation, unless an earlier one failed.
 func (b *Job) Do(f func() error) {
 	if b.err == nil {
 		b.err = f()
@@ -118,25 +117,25 @@ func (b *Job) Take(n int64) uint64 {
 	return uint64(p)
 }
 
-// Mark and Rewind give back what was taken in between, once the work that is
-// queued then is done: what this join queues later may use it. For all others
-// it stays taken until the join has ended.
+// Mark and Rewind release the memory taken in between for later operations of this
+// join; they run after the operations queued so far. For all others it stays taken
+// until the join ends.
 func (b *Job) Mark() driver.Mark { return b.arena.Mark() }
 func (b *Job) Rewind(m driver.Mark) {
 	b.holds = append(b.holds, b.arena.Hold())
 	b.arena.Rewind(m)
 }
 
-// release ends that.
+// release gives such memory back to the arena.
 func (b *Job) release() {
 	for i := len(b.holds) - 1; i >= 0; i-- {
 		b.holds[i]()
 	}
 }
 
-// Room returns how many bytes of columns, beside the inputs, a join with so many
-// result rows should be content with: what its bound says, or what was free
-// where that is less, without what descriptors and counters take.
+// Room returns the bytes of columns, in addition to the inputs, that a join with the
+// given number of result rows may use: its bound or the free memory, whichever is
+// less, minus descriptors and counters.
 func (b *Job) Room(rows int64) int64 {
 	in := b.Join.Build.Bytes() + b.Join.Probe.Bytes()
 	return min(columnar.Bound(in, rows*b.Join.RowBytes())-in, b.free) - small
@@ -144,13 +143,13 @@ func (b *Job) Room(rows int64) int64 {
 
 const small = 128 << 10
 
-// Set queues the filling of memory.
+// Set queues a fill of n bytes.
 func (b *Job) Set(at uint64, value byte, n int64) {
 	b.Do(func() error { return b.stream.Memset(driver.Ptr(at), value, n) })
 }
 
-// Kernel returns a kernel of the module; one without numbers, which nothing
-// launches, after an error. That the module has none of that name is one, too.
+// Kernel returns a kernel of the module. If there is none, that becomes the job's
+// error; after an error Kernel returns a zero kernel, which is never launched.
 func (b *Job) Kernel(format string, args ...any) *driver.Kernel {
 	k := &driver.Kernel{}
 	b.Do(func() error {
@@ -163,8 +162,7 @@ func (b *Job) Kernel(format string, args ...any) *driver.Kernel {
 	return k
 }
 
-// Grid returns the blocks that fill the device with a kernel, at most one for
-// each of items.
+// Grid returns the number of blocks that fill the device, at most `items`.
 func (b *Job) Grid(k *driver.Kernel, items int64) int {
 	if b.err != nil {
 		return 0
@@ -178,8 +176,8 @@ func (b *Job) Launch(k *driver.Kernel, grid int, args ...uint64) {
 	b.Do(func() error { return k.Launch(b.stream, grid, args...) })
 }
 
-// Put brings a descriptor of 8-byte fields to the device and returns its
-// address there.
+// Put copies a descriptor of 8-byte fields to the device and returns its device
+// address.
 func Put[D any](b *Job, d *D) uint64 {
 	size := int(unsafe.Sizeof(*d))
 	at := b.Take(int64(size))
@@ -195,11 +193,11 @@ func Put[D any](b *Job, d *D) uint64 {
 	return at
 }
 
-// Random models the bytes that n accesses of random places in `of` bytes move,
-// each ReadAtRandom or WrittenAtRandom of them.
+// Random models the bytes moved by n random accesses of `unit` bytes each
+// (ReadAtRandom or WrittenAtRandom) within `of` bytes.
 func (b *Job) Random(n, unit, of int64) int64 { return random(n, unit, of, b.cache) }
 
-// Phase ends a phase of the join that reads and writes so many bytes as modelled.
+// Phase ends a phase that reads and writes the given number of bytes, as modelled.
 func (b *Job) Phase(name string, bytes int64) {
 	b.Report.Bytes += bytes
 	if !b.Join.Phases || len(b.phases) == maxMarks-2 {
@@ -209,14 +207,14 @@ func (b *Job) Phase(name string, bytes int64) {
 	b.Do(func() error { return b.stream.Record(b.scratch.marks[len(b.phases)]) })
 }
 
-// Rows waits for what is queued and returns the number of rows at the address.
+// Rows waits for all queued work and returns the row count stored at the address.
 func (b *Job) Rows(ctx context.Context, at uint64) (int64, error) {
 	var rows [1]uint64
 	err := b.Read(ctx, at, rows[:])
 	return int64(rows[0]), err
 }
 
-// Read waits for what is queued and reads the words at the address, 4 at most.
+// Read waits for all queued work and reads up to 4 words from the address.
 func (b *Job) Read(ctx context.Context, at uint64, words []uint64) error {
 	host := b.scratch.host.Bytes()[hostWords : hostWords+8*len(words)]
 	b.Do(func() error { return b.stream.CopyOut(host, driver.Ptr(at)) })
@@ -230,7 +228,7 @@ func (b *Job) Read(ctx context.Context, at uint64, words []uint64) error {
 	return nil
 }
 
-// times fills the report's times from the marks.
+// times computes the report's times from the phase marks.
 func (b *Job) times() (err error) {
 	marks := b.scratch.marks
 	if b.Report.MS, err = marks[maxMarks-1].Since(marks[0]); err != nil {

@@ -14,7 +14,7 @@ var (
 	number  = regexp.MustCompile(`%d|##[A-Z]+(?:##)?`)
 )
 
-// Every kernel that these joins ask for by name is in the source of their module.
+// Every kernel that these joins request by name exists in the source of their module.
 func TestKernelsAreThere(t *testing.T) {
 	source, err := os.ReadFile("../../kernels/entry/sort.cu")
 	if err != nil {

@@ -7,31 +7,31 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// Source is from where a join's kernels take a side's payload once they know
-// the partners: values that lie by the row that they name, and where `Gather`
-// is set, row numbers first and the values by these at the end.
+// Source is where the kernels read a side's payload once partners are known: values
+// by the row number in the match, or, if Gather is set, row numbers first and the
+// values by these in the end.
 type Source struct {
-	Key     uint64   // column of keys
-	Payload []uint64 // columns; empty where Gather
+	Key     uint64   // key column
+	Payload []uint64 // columns; empty if Gather
 	Gather  bool
 	IDs     uint64 // column of row numbers; 0: those of the rows themselves
 }
 
-// Output is room for a result, and how it is written.
+// Output is the memory of a result and how it is written.
 type Output struct {
-	Match  Result // what the match writes
-	Gather Result // what is gathered afterwards
+	Match  Result // the columns that the match writes
+	Gather Result // the columns that are gathered afterwards
 	Of     []Payload
 	out    columnar.Output
 }
 
-// Payload names the input column that a column of Output.Gather is gathered
-// from, in the same order: the one of a side that row numbers lie in comes last.
+// Payload names the input column of a column in Output.Gather, in the same order. The
+// column that temporarily holds a side's row numbers comes last of its side.
 type Payload struct{ Side, Column int }
 
-// TakeOutput takes room for a result of so many rows and describes it; at
-// `counter` the match counts its rows. inPlace: row numbers lie in the result's
-// columns where they can, at the price of sparse writing where no column has 4 bytes.
+// TakeOutput takes memory for a result of the given rows and describes it. The match
+// counts the rows at `counter`. inPlace: row numbers are stored in result columns
+// where possible, with strided writes if no column has 4 bytes.
 func (b *Job) TakeOutput(rows int64, counter uint64, sources [2]Source, inPlace bool) *Output {
 	o := &Output{Match: Result{Capacity: uint64(rows), Rows: counter}}
 	o.Gather = o.Match
@@ -63,7 +63,7 @@ func (b *Job) TakeOutput(rows int64, counter uint64, sources [2]Source, inPlace 
 	return o
 }
 
-// byNumber describes a side whose payload is gathered.
+// byNumber describes a side whose payload is gathered by row number.
 func (b *Job) byNumber(o *Output, side int, s Source, columns []columnar.Column, rows int64, inPlace bool) {
 	in, at := b.Sides[side].Payload, -1
 	if inPlace {
@@ -90,14 +90,14 @@ func (b *Job) byNumber(o *Output, side int, s Source, columns []columnar.Column,
 	}
 }
 
-// KeyFrom says where the result's keys come from, if it has any.
+// KeyFrom sets the source of the result's key column, if it has one.
 func (o *Output) KeyFrom(at uint64) {
 	if o.out.Key.Addr != 0 {
 		o.Match.Column[0].From = at
 	}
 }
 
-// GatherPayload queues what the match has left to be gathered, a launch a column.
+// GatherPayload queues the gathers after the match, one launch per column.
 func (b *Job) GatherPayload(o *Output) {
 	if o.Gather.Columns == 0 {
 		return
@@ -111,15 +111,14 @@ func (b *Job) GatherPayload(o *Output) {
 	b.Phase("gather", bytes)
 }
 
-// GatherColumn queues the gathering of one column, in order, from where it lies
-// sorted.
+// GatherColumn queues the gather of one column, whose sorted values are at `from`.
 func (b *Job) GatherColumn(o *Output, c int, from uint64) {
 	o.Gather.Column[c].From = from
 	kernel := b.Kernel("gj_result_gather")
 	b.Launch(kernel, kernel.Blocks*b.SMs, Put(b, &o.Gather), uint64(c))
 }
 
-// Bytes returns what the match writes, as modelled.
+// Bytes returns the bytes that the match writes, as modelled.
 func (o *Output) Bytes() (bytes int64) {
 	for _, c := range o.Match.Column[:o.Match.Columns] {
 		bytes += int64(o.Match.Capacity * c.Bytes)
@@ -127,13 +126,13 @@ func (o *Output) Bytes() (bytes int64) {
 	return bytes
 }
 
-// Result returns the result's columns, of so many rows.
+// Result returns the columns of a result with the given rows.
 func (o *Output) Result(rows int64) *columnar.Output {
 	o.out.Rows = rows
 	return &o.out
 }
 
-// Widths returns the bytes of each column's values.
+// Widths returns the bytes per value of each column.
 func Widths(columns []columnar.Column) (widths []int) {
 	for _, c := range columns {
 		widths = append(widths, c.Bytes)

@@ -1,8 +1,7 @@
 package launch
 
-// host returns which of a side's result columns of such widths can hold the
-// rows' numbers until it is gathered itself, after the others: the narrowest
-// that has room for them, -1 if none has.
+// host returns which of a side's result columns can hold the row numbers until it is
+// gathered itself, after all others: the narrowest one that is wide enough, or -1.
 func host(widths []int) int {
 	best := -1
 	for i, w := range widths {
@@ -13,9 +12,9 @@ func host(widths []int) int {
 	return best
 }
 
-// NumberBytes returns what a row of the result takes beside its columns where a
-// side's payload of such widths is gathered by row numbers; inPlace says that
-// these lie in the result's columns where they can.
+// NumberBytes returns the bytes per result row of row numbers outside the result's
+// columns if a side's payload is gathered by row number. inPlace: row numbers are
+// stored in result columns where possible.
 func NumberBytes(widths []int, inPlace bool) int64 {
 	if inPlace && host(widths) >= 0 {
 		return 0

@@ -1,16 +1,15 @@
 package launch
 
-// What one access of a random place moves between memory and the cache, in
-// bytes, where the cache does not hold the place. A read brings two sectors of
-// 32 bytes (ncu counts 61.5 bytes a value of 4 bytes out of 512 MiB on an H200);
-// what was written goes back by the sector.
+// The bytes that one random access moves between memory and the cache if it misses.
+// A read moves two sectors of 32 bytes (ncu counts 61.5 bytes per 4-byte value out of
+// 512 MiB on an H200); a written sector is written back alone.
 const (
 	ReadAtRandom    = 64
 	WrittenAtRandom = 32
 )
 
-// random models the bytes that n accesses, unit bytes each, of random places in
-// `of` bytes move where a cache holds so many: what it holds moves once.
+// random models the bytes moved by n random accesses of `unit` bytes within `of`
+// bytes and with a cache of `cache` bytes: cached data moves once.
 func random(n, unit, of, cache int64) int64 {
 	held := min(of, cache)
 	if of == 0 || n == 0 {

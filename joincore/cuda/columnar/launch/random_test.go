@@ -7,7 +7,7 @@ func TestRandom(t *testing.T) {
 		{0, 64, 1 << 30, 1 << 20, 0},
 		{10, 64, 0, 1 << 20, 0},
 		{1 << 20, 64, 1 << 30, 0, 64 << 20}, // no cache
-		{10, 64, 1 << 20, 1 << 20, 640},     // few places of what is held
+		{10, 64, 1 << 20, 1 << 20, 640},     // few accesses to cached data
 		{1 << 30, 64, 1 << 20, 1 << 20, 1 << 20},
 		{1 << 24, 32, 4 << 20, 1 << 20, 1<<20 + 3<<27}, // three of four are not held
 	} {

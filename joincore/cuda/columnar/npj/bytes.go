@@ -2,8 +2,8 @@ package npj
 
 import "math"
 
-// TableBytes returns the size of the table over so many build rows where memory
-// is not short, 0 where there can be none.
+// TableBytes returns the bytes of the table for a number of build rows if memory
+// suffices, or 0 if no table can be that large.
 func TableBytes(buildRows int64) int64 {
 	if buildRows > maxBuild {
 		return 0

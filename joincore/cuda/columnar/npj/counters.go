@@ -2,8 +2,8 @@
 
 package npj
 
-// counters are what the kernels change: gj_table's range, rows of the result and
-// repeats.
+// counters is the memory that kernels change: gj_table's range, the result's row count
+// and repeats.
 type counters struct {
 	Low, NotHigh, Near, Results, Repeats uint64
 }

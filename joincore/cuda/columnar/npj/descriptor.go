@@ -2,7 +2,7 @@ package npj
 
 import "gpujoin/joincore/cuda/columnar/launch"
 
-// tableDescriptor is gj_table of kernels/layout/sort.h, which says what each field means.
+// tableDescriptor mirrors gj_table of kernels/layout/sort.h, where the fields are documented.
 type tableDescriptor struct {
 	Rows, Key     [2]uint64
 	Slots, Table  uint64
@@ -11,12 +11,11 @@ type tableDescriptor struct {
 	Result        launch.Result
 }
 
-// maxBuild is the most build rows: slots are numbered in 32 bits.
+// maxBuild is the maximum number of build rows: slot numbers have 32 bits.
 const maxBuild = 1 << 31
 
-// slots returns the slots of a table for so many build rows, in whole lines: half
-// of them are in use where there is room for that (in bytes), or more, up to
-// four fifths.
+// slots returns the number of slots of a table, in whole lines: half full if `room`
+// bytes suffice for that, otherwise fuller, up to four fifths.
 func slots(buildRows, room int64) int64 {
 	least := max(min(2*buildRows, room/slotBytes), buildRows+buildRows/4, buildRows+1)
 	return lines(least)
@@ -27,5 +26,5 @@ func lines(slots int64) int64 { return (slots + lineSlots - 1) / lineSlots * lin
 
 const (
 	slotBytes = 8
-	lineSlots = 8 // that a search looks at before it goes on
+	lineSlots = 8 // slots that a search reads together
 )

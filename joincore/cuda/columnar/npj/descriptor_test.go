@@ -6,12 +6,12 @@ import (
 	"gpujoin/testsupport/columnartest"
 )
 
-// The kernels read the descriptor as it is written here.
+// The Go descriptor has the layout that the kernels read.
 func TestLayout(t *testing.T) {
 	columnartest.Layout(t, "../../kernels/layout/sort.h", "gj_table", tableDescriptor{})
 }
 
-// A table has an empty slot, or a search would not end, and whole lines.
+// A table consists of whole lines and has an empty slot, so that searches end.
 func TestSlots(t *testing.T) {
 	for _, c := range []struct{ rows, room, slots int64 }{
 		{0, 1 << 30, 8}, {1, 1 << 30, 8}, {5, 1 << 30, 16}, {7, 0, 8}, {8, 0, 16}, {1000, 0, 1256}, {1000, 1500 * 8, 1504}, {1 << 27, 1 << 40, 1 << 28}, {maxBuild, 1 << 40, 1 << 32},

@@ -16,7 +16,7 @@ import (
 
 func TestJoins(t *testing.T) { columnartest.New(t, 1<<28, launch.Close).Matrix(Run, 256, 1024) }
 
-// lookFirst joins with a range that is known.
+// lookFirst determines the key range, then joins with it.
 func lookFirst(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 	mark := a.Mark()
 	keys, _, err := Look(ctx, d, s, a, j)
@@ -31,9 +31,9 @@ func TestJoinsOfAKnownRange(t *testing.T) {
 	columnartest.New(t, 1<<28, launch.Close).Matrix(lookFirst, 256, 1024)
 }
 
-// What a report says of the table is what it was: an array where keys are dense,
-// whether or not that was known before. They may be the largest that there are,
-// beside which others are looked for; from -15000 on they are at both ends.
+// The report says which table was used: an array if keys are dense, whether or not the
+// range was known before. Dense keys may include the largest value, next to which
+// absent ones are looked up; from -15000 on they include both ends of the range.
 func TestArraysAreReported(t *testing.T) {
 	r := columnartest.New(t, 1<<28, launch.Close)
 	const largest = math.MaxUint64
@@ -62,7 +62,7 @@ func TestArraysAreReported(t *testing.T) {
 	}
 }
 
-// Of dense keys in order every row's is near the one before.
+// If dense keys are in order, every row's key is near its predecessor's.
 func TestLook(t *testing.T) {
 	r := columnartest.New(t, 1<<28, launch.Close)
 	for _, keyBytes := range []int{4, 8} {
@@ -81,8 +81,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// The table is fuller, and row numbers lie in the result's columns, where else
-// the bound would not hold.
+// With little memory the table is fuller and row numbers are stored in the result's
+// columns, so that the join stays within its bound.
 func TestShortOfMemory(t *testing.T) {
 	r := columnartest.New(t, 1<<28, launch.Close)
 	for _, c := range []columnartest.Case{
@@ -95,8 +95,8 @@ func TestShortOfMemory(t *testing.T) {
 	}
 }
 
-// A kernel that the module lacks ends the join with an error that names it,
-// whatever is done with the kernel before the join asks for its rows.
+// If the module lacks a kernel, the join ends with an error that names it, whatever is
+// done with the kernel before.
 func TestMissingKernel(t *testing.T) {
 	r := columnartest.New(t, 1<<20, launch.Close)
 	key := columnar.Column{Addr: r.Arena.Base(), Bytes: 4}

@@ -10,8 +10,8 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// Look finds the range of the build keys: a read of them all, and one wait for
-// the device. What it takes from the arena is the caller's to rewind. Errors are
+// Look determines the range of the build keys by reading them all; it waits for the
+// device once. The caller rewinds the memory that it takes from the arena. Errors are
 // those of Run.
 func Look(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (Range, *columnar.Report, error) {
 	var c counters

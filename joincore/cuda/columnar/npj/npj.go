@@ -13,17 +13,16 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// Run joins without partitions. It takes 20 bytes a build row for the table,
-// and down to 14 where its bound (columnar.Bound) or what is free says so: less
-// it cannot do, so with more build rows than probe rows and little payload it
-// may take more than its bound. A key that is frequent on both sides is joined
-// slowly.
+// Run joins without partitions. The table takes 20 bytes per build row, or down to 14
+// if the join's bound (columnar.Bound) or free memory require it. It cannot take
+// less: with more build than probe rows and little payload, it may exceed the bound.
+// A key that is frequent on both sides makes the join slow.
 func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 	return join(ctx, d, s, a, j, nil)
 }
 
-// Within returns what Run is where the build keys are known to have that range:
-// an array of dense keys takes no more memory than its words.
+// Within returns Run for build keys whose range is known: an array of dense keys then
+// takes only its words.
 func Within(keys Range) columnar.Func {
 	return func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 		return join(ctx, d, s, a, j, &keys)
@@ -43,10 +42,10 @@ func start(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.A
 	return launch.Run(ctx, d, s, a, j, "npj", f)
 }
 
-// run is one join on its way.
+// run is one running join.
 type run struct {
 	*launch.Job
-	keys    *Range // nil: it is looked for on the way
+	keys    *Range // nil: the join determines it
 	table   tableDescriptor
 	sources [2]launch.Source
 	behind  driver.Mark // where the result may begin: behind the table
@@ -57,7 +56,7 @@ func (r *run) run(ctx context.Context) (*columnar.Output, error) {
 	out := r.probe(r.Join.OutputRows)
 	rows, err := r.read(ctx)
 	if err == nil && rows > int64(r.table.Result.Capacity) {
-		// Probed once more, into room for the rows that the first time has counted.
+		// The result was larger than expected: probes again, with space for the counted rows.
 		out = r.probe(rows)
 		rows, err = r.read(ctx)
 	}
@@ -67,7 +66,7 @@ func (r *run) run(ctx context.Context) (*columnar.Output, error) {
 	return out.Result(rows), nil
 }
 
-// read waits for the number of the result's rows, and notes what the table was.
+// read waits for the number of result rows, and records which table was used.
 func (r *run) read(ctx context.Context) (int64, error) {
 	var c counters
 	err := r.readCounters(ctx, &c)
@@ -77,7 +76,7 @@ func (r *run) read(ctx context.Context) (int64, error) {
 	return int64(c.Results), err
 }
 
-// readCounters waits for what is queued and reads counters but the last one.
+// readCounters waits for all queued work and reads all counters but the last.
 func (r *run) readCounters(ctx context.Context, c *counters) error {
 	words := [4]uint64{}
 	err := r.Read(ctx, r.table.Range, words[:])
@@ -85,7 +84,7 @@ func (r *run) readCounters(ctx context.Context, c *counters) error {
 	return err
 }
 
-// build queues the making of the table.
+// build queues the construction of the table.
 func (r *run) build() {
 	rows := r.Join.OutputRows
 	rest := r.Sides[0].Rows*4 + rows*r.Join.RowBytes() + r.numbers(rows, true)
@@ -101,8 +100,8 @@ func (r *run) build() {
 	for i, s := range r.Sides {
 		r.table.Rows[i], r.table.Key[i] = uint64(s.Rows), uint64(s.Key.Addr)
 		r.sources[i].Key = uint64(s.Key.Addr)
-		// The build side's rows come in the probe side's order: several columns are
-		// gathered one after the other, so that the caches serve one at a time.
+		// Build rows come in the probe side's order: several columns are gathered one
+		// after the other, so that the caches serve one at a time.
 		r.sources[i].Gather = i == 0 && len(s.Payload) > 1 && !r.Join.RowIDs
 		for _, c := range s.Payload {
 			r.sources[i].Payload = append(r.sources[i].Payload, uint64(c.Addr))
@@ -117,7 +116,7 @@ func (r *run) build() {
 	r.Phase("build", r.traffic().build())
 }
 
-// array returns the size of the array that is built, as far as that is known; 0: none.
+// array returns the bytes of the array, as far as they are known; 0: a hash table.
 func (r *run) array() int64 {
 	if r.keys == nil {
 		return 0
@@ -125,13 +124,13 @@ func (r *run) array() int64 {
 	return r.keys.ArrayBytes(r.Sides[0].Rows)
 }
 
-// overBuild launches a kernel that a thread runs for a build row or several.
+// overBuild launches a kernel in which a thread handles one or several build rows.
 func (r *run) overBuild(name string, descriptor uint64) {
 	k := r.Kernel(name, r.Join.Build.Key.Bytes/4)
 	r.Launch(k, r.Grid(k, (r.Sides[0].Rows+int64(k.Threads)-1)/int64(max(k.Threads, 1))), descriptor)
 }
 
-// count brings the words that kernels change to the device.
+// count copies the initial counters to the device.
 func (r *run) count() {
 	c := counters{Low: math.MaxUint64, NotHigh: math.MaxUint64}
 	if r.keys != nil {
@@ -141,7 +140,7 @@ func (r *run) count() {
 	r.table.Repeats = r.table.Range + uint64(unsafe.Offsetof(c.Repeats))
 }
 
-// traffic describes the join to the model of the bytes that it moves.
+// traffic describes the join for the model of memory traffic.
 func (r *run) traffic() traffic {
 	t := traffic{keyBytes: int64(r.Join.Build.Key.Bytes), table: int64(r.table.Slots) * slotBytes, looks: r.keys == nil, random: r.Random}
 	if t.array = r.array() > 0; t.array {
@@ -158,7 +157,7 @@ func (r *run) traffic() traffic {
 	return t
 }
 
-// probe queues the probing, into room for so many rows, and the gathers.
+// probe queues the probe, with space for the given number of result rows, and the gathers.
 func (r *run) probe(rows int64) *launch.Output {
 	r.Rewind(r.behind)
 	counter := r.table.Range + uint64(unsafe.Offsetof(counters{}.Results))
@@ -173,7 +172,7 @@ func (r *run) probe(rows int64) *launch.Output {
 	return out
 }
 
-// numbers returns the size of the row numbers that lie beside a result of so many rows.
+// numbers returns the bytes of row numbers outside a result of the given rows.
 func (r *run) numbers(rows int64, inPlace bool) int64 {
 	if in := r.Sides[0].Payload; len(in) > 1 && !r.Join.RowIDs {
 		return rows * launch.NumberBytes(launch.Widths(in), inPlace)

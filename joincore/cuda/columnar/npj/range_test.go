@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// An array is never larger than the smallest table, and there is none of keys
-// that lie apart.
+// An array is never larger than the smallest table; sparse keys have none.
 func TestArrayBytes(t *testing.T) {
 	for _, c := range []struct {
 		low, high   uint64
@@ -14,7 +13,7 @@ func TestArrayBytes(t *testing.T) {
 	}{
 		{7, 1006, 1000, 4000}, {0, 0, 1, 4}, {0, 1999, 1000, 8000}, {0, 2000, 1000, 0}, {5, 14, 1000, 40},
 		{math.MaxUint64 - 9, math.MaxUint64, 10, 40}, {0, math.MaxUint64, 1 << 30, 0}, {0, maxBuild - 1, maxBuild, 4 * maxBuild},
-		{math.MaxUint64, 0, 0, 0}, // of no rows
+		{math.MaxUint64, 0, 0, 0}, // no rows
 	} {
 		got := Range{Low: c.low, High: c.high}.ArrayBytes(c.rows)
 		if got != c.bytes {

@@ -9,8 +9,8 @@ import (
 	"gpujoin/testsupport/columnartest"
 )
 
-// Tables by hash and by dense key, of both widths of keys; payload gathered and
-// fetched on the way; chains of build rows.
+// Hash tables and arrays, both key widths, payload gathered later and during the
+// probe, chains of build rows.
 func TestSet(t *testing.T) {
 	some := func(keyBytes int, build, probe []int) columnartest.Case {
 		return columnartest.Case{Build: 3000, Probe: 6000, Keys: columnartest.Spread(3000), KeyBytes: keyBytes, Widths: [2][]int{build, probe}, Expect: -1}

@@ -2,8 +2,8 @@ package npj
 
 import "testing"
 
-// Without a cache each access of a random place moves two sectors, for every
-// second row that is entered two more, and what it has written another one.
+// Without a cache each random access moves two sectors, an entered row two more for
+// every second row, and a written sector is written back.
 func TestTraffic(t *testing.T) {
 	const r, s = 1 << 27, 1 << 28
 	base := traffic{rows: [2]int64{r, s}, keyBytes: 4, table: 16 * r, looks: true, random: func(n, unit, of int64) int64 { return n * unit }}
@@ -13,8 +13,8 @@ func TestTraffic(t *testing.T) {
 	for name, c := range map[string]struct {
 		t       traffic
 		results int64
-		build   int64 // bytes a build row
-		probe   int64 // bytes at random, altogether
+		build   int64 // bytes per build row
+		probe   int64 // total bytes of random accesses
 	}{
 		"gathered later":      {base, s, 16 + 8 + 4 + 96 + 32, 64 * s},
 		"keys of 8 bytes":     {wide, s / 4, 16 + 16 + 4 + 96 + 32, 64*s + 64*s/4},

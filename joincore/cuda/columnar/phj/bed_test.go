@@ -15,7 +15,7 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// bed is a device on which joins are tested.
+// bed is a test device.
 type bed struct {
 	d      *driver.Context
 	stream *driver.Stream
@@ -99,7 +99,7 @@ func (b *bed) download(o *columnar.Output) (table, error) {
 	return out, nil
 }
 
-// check runs a trial and says what is wrong with it.
+// check runs a trial and returns an error if its result is wrong.
 func (b *bed) check(c trial, r *rand.Rand) error {
 	b.arena.Rewind(0)
 	build := random(r, c.rows[0], c.keys, c.key, c.widths[0], 0)
@@ -147,12 +147,12 @@ func (b *bed) check(c trial, r *rand.Rand) error {
 	if want := len(report.Phases) > 0; want != j.Phases || report.Syncs < 1 || report.PeakBytes < j.Build.Bytes() {
 		return fmt.Errorf("report: %+v", report)
 	}
-	// Nothing was written behind what the join has taken at most.
+	// Nothing was written beyond the reported peak.
 	end := b.arena.Base() + driver.Ptr(base) + driver.Ptr(report.PeakBytes-j.Build.Bytes()-j.Probe.Bytes())
 	return b.checkGuard(report.Algorithm, end)
 }
 
-// checkGuard says whether the poison from there on is whole.
+// checkGuard checks that the poison from the given address on is intact.
 func (b *bed) checkGuard(algorithm string, from driver.Ptr) error {
 	if int64(from-b.arena.Base())+guardBytes > b.arena.Size() {
 		return nil

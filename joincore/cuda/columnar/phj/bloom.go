@@ -19,8 +19,8 @@ const (
 	bloomOff = "off"
 )
 
-// reducible says whether the probe side may be reduced by a filter, so that its
-// keys are not counted before that is decided.
+// reducible reports whether a filter may reduce the probe side, so that its keys are
+// not counted before that is decided.
 func (r *run) reducible() bool {
 	switch {
 	case r.join.RowIDs || r.options.Bloom == bloomOff:
@@ -31,7 +31,7 @@ func (r *run) reducible() bool {
 	return r.options.Materialise == "" && r.options.rates().FilterFits(r.join.Build.Rows)
 }
 
-// withoutBloom is a shape with no filter.
+// withoutBloom returns the shape function without filters.
 func withoutBloom(shape func(costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried)) func(costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
 	return func(m costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
 		m.Bloom = false
@@ -39,9 +39,9 @@ func withoutBloom(shape func(costmodel.Materialisation) (costmodel.Materialisati
 	}
 }
 
-// reduce makes what a Bloom filter of the build keys leaves of the probe side the
-// probe side, as columns of their own. Where there is no memory for it, or more
-// is left than a sample has promised, the probe side stays as it is.
+// reduce drops the probe rows that a Bloom filter of the build keys rejects: the
+// remaining rows, in columns of their own, become the probe side. The probe side stays
+// unchanged if memory is short or more rows remain than the sample promised.
 func (r *run) reduce(ctx context.Context) error {
 	fill, err := r.state.steps.Kernel(fmt.Sprintf("gj_filter_k%d", r.keyWords))
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *run) reduce(ctx context.Context) error {
 	return nil
 }
 
-// keptRows is for how many rows there is room: all, where no sample was taken.
+// keptRows is the capacity, in rows, of the reduced probe side: all rows without a sample.
 func (r *run) keptRows() int64 {
 	if r.sampled.rows == 0 {
 		return r.join.Probe.Rows
@@ -102,8 +102,8 @@ func (r *run) keptRows() int64 {
 	return r.volume().keptRows(float64(r.sampled.matched) / float64(r.sampled.rows))
 }
 
-// takeReduced takes columns for so many rows of the probe side, and describes
-// from where to where its payload goes.
+// takeReduced takes columns for the reduced probe side and describes the copy of its
+// payload.
 func (r *run) takeReduced(rows int64) (left columnar.Side, err error) {
 	t := taker{arena: r.arena}
 	column := func(like columnar.Column) columnar.Column {
@@ -123,8 +123,7 @@ func (r *run) takeReduced(rows int64) (left columnar.Side, err error) {
 	return left, t.err
 }
 
-// reductionTraffic models the bytes that a filter and the reduction by it read
-// and write.
+// reductionTraffic models the bytes that a filter and the reduction read and write.
 func (r *run) reductionTraffic() (filter, reduction int64) {
 	build, probe := &r.join.Build, &r.whole
 	filter = build.Rows*int64(build.Key.Bytes) + 2*costmodel.FilterBytes(build.Rows)

@@ -4,8 +4,7 @@ package phj
 
 import "fmt"
 
-// describePayload fills in from where each side's payload is read and to where
-// it is written.
+// describePayload describes where each side's payload is read and written.
 func (r *run) describePayload() error {
 	r.fields = r.fields[:0]
 	for i, in := range r.sides {

@@ -1,9 +1,8 @@
 package phj
 
-// The descriptor that a join shares with its kernels: kernels/layout/join.h,
-// which says what each field means. All fields are 8 bytes, addresses are the
-// device's. A test compares the fields; the sizes are compared again when the
-// kernels are loaded.
+// The descriptor mirrors kernels/layout/join.h, where the fields are documented. All
+// fields are 8 bytes; addresses are device addresses. A test compares the fields; the
+// sizes are checked again when the kernels are loaded.
 
 const maxColumns = 8
 
@@ -38,7 +37,7 @@ type joinDescriptor struct {
 	OutputColumn                [2][maxColumns]uint64
 }
 
-// Counters of a join, and of a sample.
+// Counters of a join and of a sample.
 const (
 	counterOutputRows = 2
 	counterBypassed   = 3
@@ -56,7 +55,7 @@ const (
 	sampleBytes = 8*summaryWords + sampleSlots*(8+4*4) + 4*maxHotKeys
 )
 
-// Sizes of the types above, which the kernels' gj_layout must agree with.
+// Sizes of these types, which must equal the kernels' gj_layout.
 const (
 	fieldBytes = 5 * 8
 	sideBytes  = (2 + maxColumns + 14) * 8

@@ -32,7 +32,7 @@ func fieldsOf(t *testing.T, text, name string) (names []string) {
 				continue
 			}
 			if i == 0 && words[0] != "uint64_t" && words[0] != "gj_side" {
-				return nil // arrays of another kind: sizes only
+				return nil // arrays of another element type: only sizes are compared
 			}
 			field, _, _ := strings.Cut(words[len(words)-1], "[")
 			names = append(names, strings.ReplaceAll(field, "_", ""))

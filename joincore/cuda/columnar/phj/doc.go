@@ -2,5 +2,5 @@
 // PHJ-OM, which moves payload with the key (GFTR), and PHJ-UM, which moves row
 // ids and gathers payload at the end (GFUR).
 //
-// Everything else needs cgo and has the build tag cuda.
+// Except for the plan and the model, the package needs cgo and has the build tag cuda.
 package phj

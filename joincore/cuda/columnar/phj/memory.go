@@ -7,9 +7,9 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// tables are a join's small arrays, and the arena's state around its buffers.
+// tables are a join's small arrays and the marks around its buffers.
 type tables struct {
-	join       driver.Ptr // descriptor, fields behind it
+	join       driver.Ptr // descriptor, then fields
 	zero       driver.Ptr // counters, histograms and the sample
 	zeroBytes  int64
 	bottom     driver.Mark // before the join

@@ -6,13 +6,13 @@ import (
 	"gpujoin/joincore/costmodel"
 )
 
-// How a side's payload goes through a join.
+// mode is how a side's payload goes through a join.
 type mode uint8
 
 const (
 	carry mode = iota // moved with the key by every pass (OM)
-	place             // moved by the first pass, then fetched from where that has clustered it
-	rowID             // fetched from the input by row number (UM)
+	place             // moved by the first pass, then gathered from where that has clustered it
+	rowID             // gathered from the input by row id (UM)
 )
 
 // form is how the kernels see it: kernels/layout/payload.cuh.
@@ -24,8 +24,8 @@ const (
 	byID
 )
 
-// shape is a side's payload as it is carried: words of 4 bytes, `unit` of them
-// a column.
+// shape is a side's payload as the passes carry it: words of 4 bytes, `unit` of them
+// per column.
 type shape struct {
 	form  form
 	words int
@@ -47,11 +47,11 @@ func (s shape) String() string {
 
 var idShape = shape{form: byID, words: 1, unit: 1}
 
-// maxFieldWords is the widest payload that is carried as fields.
+// maxFieldWords is the largest payload, in words, that is carried as fields.
 const maxFieldWords = 8
 
-// uniform returns the shape of columns of one width of 4 or 8 bytes. It has room
-// for an even number of them where there are more than 4.
+// uniform returns the shape of columns that all have 4 or all have 8 bytes. Above 4
+// columns their number is rounded up to an even one.
 func uniform(widths []int) (shape, bool) {
 	if len(widths) == 0 {
 		return shape{unit: 1}, true
@@ -72,8 +72,7 @@ func uniform(widths []int) (shape, bool) {
 	return shape{words: words, unit: unit}, true
 }
 
-// fieldWords returns the words of a row whose columns are fields: each value
-// has words of its own.
+// fieldWords returns the words of a row of fields; each value starts a new word.
 func fieldWords(widths []int) int {
 	n := 0
 	for _, w := range widths {
@@ -82,7 +81,7 @@ func fieldWords(widths []int) int {
 	return n
 }
 
-// asFields returns the shape of columns of any widths; false: they are too wide.
+// asFields returns the shape of columns of any widths; false if they are too wide.
 func asFields(widths []int) (shape, bool) {
 	for _, words := range []int{2, 4, maxFieldWords} {
 		if fieldWords(widths) <= words {
@@ -92,9 +91,9 @@ func asFields(widths []int) (shape, bool) {
 	return shape{}, false
 }
 
-// shapes chooses how the sides are carried, so that there is a kernel for the
-// pair, and returns the modes in which that can be done: a side that is too
-// wide to carry goes by row id, one that cannot be placed is carried.
+// shapes chooses how the sides are carried, such that there are kernels for the pair,
+// and returns the modes in which that is possible: a side that is too wide to carry
+// goes by row id, one that cannot be placed is carried.
 func shapes(keyWords int, widths [2][]int, modes [2]mode) ([2]shape, [2]mode) {
 	var s [2]shape
 	for i := range s {
@@ -113,8 +112,8 @@ func shapes(keyWords int, widths [2][]int, modes [2]mode) ([2]shape, [2]mode) {
 		if s, ok := carriedPair(keyWords, widths); ok {
 			return s, modes
 		}
-		// Columns without their like on the other side, or too wide: the wider
-		// side goes by row id.
+		// The other side's columns have another width, or are too wide: the wider side
+		// goes by row id.
 		wider := 0
 		if fieldWords(widths[1]) >= fieldWords(widths[0]) {
 			wider = 1
@@ -144,8 +143,8 @@ func carriedPair(keyWords int, widths [2][]int) (s [2]shape, ok bool) {
 	return [2]shape{a, b}, okA && okB
 }
 
-// matched returns the shapes as the match sees them: a side that was placed is
-// one of row ids, and row ids that are wanted as such are a column.
+// matched returns the shapes that the match sees: a placed side is one of row ids, and
+// row ids that are part of the result are a column.
 func matched(s [2]shape, modes [2]mode, rowIDs bool) [2]shape {
 	for i := range s {
 		switch {
@@ -158,8 +157,7 @@ func matched(s [2]shape, modes [2]mode, rowIDs bool) [2]shape {
 	return s
 }
 
-// beside returns the shape of a side that is carried beside one that goes by
-// row id.
+// beside returns the shape of a carried side if the other one goes by row id.
 func beside(widths []int) shape {
 	if s, ok := uniform(widths); ok {
 		switch s.String() {
@@ -173,8 +171,8 @@ func beside(widths []int) shape {
 	return idShape
 }
 
-// pairExists says whether there is a kernel for two sides of uniform columns:
-// kernels/entry/fused.inc.
+// pairExists reports whether kernels/entry/fused.inc has a match of two sides of
+// uniform columns.
 func pairExists(keyWords int, a, b shape) bool {
 	narrow := func(s shape) bool { return s.unit == 1 && s.words <= 4 }
 	wide := func(s shape) bool { return s.unit == 2 && s.words != 6 }
@@ -191,14 +189,14 @@ func pairExists(keyWords int, a, b shape) bool {
 	return a.words != 0 && a.words != 3
 }
 
-// bypassExists says whether there are kernels that take hot keys round the
-// partitions for two sides of uniform columns: kernels/entry/fused.inc.
+// bypassExists reports whether kernels/entry/fused.inc has bypass kernels for two sides
+// of uniform columns.
 func bypassExists(a, b shape) bool {
 	few := func(s shape) bool { return s.words == s.unit || s.words == 2*s.unit }
 	return a.unit == b.unit && few(a) && few(b) || a == b && a.unit == 1 && a.words == 4
 }
 
-// volume is what a join's memory depends on.
+// volume has the parameters of a join's memory use.
 type volume struct {
 	keyBytes   int
 	rows       [2]int64
@@ -206,7 +204,7 @@ type volume struct {
 	outputRows int64
 }
 
-// bytes returns the sizes of inputs and result.
+// bytes returns the bytes of the inputs and of the result.
 func (v volume) bytes() (in, out int64) {
 	width := [2]int64{int64(v.keyBytes), int64(v.keyBytes)}
 	for i, w := range v.widths {
@@ -218,15 +216,15 @@ func (v volume) bytes() (in, out int64) {
 	return in, v.outputRows * (width[0] + width[1] - int64(v.keyBytes))
 }
 
-// bound is the device memory that a join may use at most, its inputs included:
-// a pass needs as much again as it reads, and the result takes the place of
-// the buffers between the passes.
+// bound is the most device memory, in bytes, that a join may use, inputs included: a
+// pass needs as much again as it reads, and the result replaces the buffers between
+// the passes.
 func (v volume) bound() int64 {
 	in, out := v.bytes()
 	return (in + max(2*in, in+out)) * 105 / 100
 }
 
-// peak models what it uses with payloads of those shapes.
+// peak models the peak memory for payloads of the given shapes.
 func (v volume) peak(s [2]shape, modes [2]mode) int64 {
 	in, out := v.bytes()
 	var first, final, placed int64
@@ -242,9 +240,9 @@ func (v volume) peak(s [2]shape, modes [2]mode) int64 {
 	return in + final + max(first, placed+out)
 }
 
-// bypassPeak models what it uses where the share `hot` of the probe rows goes
-// round the partitions: the result lies there from the beginning, and the probe
-// side's buffers take the place of the build side's first one.
+// bypassPeak models the peak memory if the fraction `hot` of the probe rows takes the
+// bypass: the result exists from the beginning, and the probe side's buffers replace
+// the build side's first one.
 func (v volume) bypassPeak(s [2]shape, hot float64) int64 {
 	in, out := v.bytes()
 	of := func(i int) int64 { return v.rows[i] * int64(v.keyBytes+4*s[i].words) }
@@ -252,16 +250,16 @@ func (v volume) bypassPeak(s [2]shape, hot float64) int64 {
 	return in + out + of(0) + max(of(0), 2*cold)
 }
 
-// keptRows is for how many probe rows there is room where a filter of the build
-// keys comes first and the share `match` of them has a match: what it leaves, and
-// what a sample can be wrong by.
+// keptRows is the capacity, in probe rows, of a side reduced by a filter if the
+// fraction `match` has a match: the rows that the filter passes plus the sampling
+// error.
 func (v volume) keptRows(match float64) int64 {
 	share := match + (1-match)*costmodel.FilterLeaves(v.rows[0])
 	return min(v.rows[1], int64(float64(v.rows[1])*(share*9/8+1./64))+1024)
 }
 
-// reduced is the join of so many probe rows, and the bytes that it takes beside
-// its own: the probe side as it was. Filters are gone when buffers are taken, and
+// reduced returns the join of the reduced probe side, and the bytes that it uses in
+// addition: the original probe side. Filters are freed before buffers are taken, and
 // smaller than those.
 func (v volume) reduced(rows int64) (left volume, beside int64) {
 	left = v
@@ -271,8 +269,8 @@ func (v volume) reduced(rows int64) (left volume, beside int64) {
 	return left, all - build
 }
 
-// fit returns the shapes and modes that are wanted where they are within the
-// bound, else those that need the least memory.
+// fit returns the shapes and modes for the wanted modes if they are within the bound,
+// else those that need the least memory.
 func (v volume) fit(wanted [2]mode) ([2]shape, [2]mode) {
 	s, m := shapes(v.keyBytes/4, v.widths, wanted)
 	least := v.peak(s, m)
@@ -292,7 +290,7 @@ func (v volume) fit(wanted [2]mode) ([2]shape, [2]mode) {
 	return s, m
 }
 
-// carriedIn returns the modes with nothing placed.
+// carriedIn returns the modes with placed sides carried instead.
 func carriedIn(modes [2]mode) [2]mode {
 	for i := range modes {
 		if modes[i] == place {
@@ -302,8 +300,8 @@ func carriedIn(modes [2]mode) [2]mode {
 	return modes
 }
 
-// canPlace says whether the first pass leaves keys of so many words in a lane
-// of their own beside a payload of that shape: Lanes in kernels/layout/row.cuh.
+// canPlace reports whether the first pass leaves keys of keyWords in a lane of their
+// own next to payload of the given shape: Lanes in kernels/layout/row.cuh.
 func canPlace(keyWords int, s shape) bool {
 	if s.form == byID {
 		return false
@@ -319,9 +317,9 @@ func canPlace(keyWords int, s shape) bool {
 	return false
 }
 
-// laneOf returns where word q of a payload of so many words lies in a buffer of
-// `capacity` rows that canPlace: the offset of its first value and the bytes
-// from one row to the next.
+// laneOf returns the location of payload word q in a buffer for which canPlace holds:
+// the byte offset of its first value and the bytes from one row to the next. words is
+// the payload's width, capacity the buffer's rows.
 func laneOf(keyWords, words, q int, capacity uint64) (offset, stride uint64) {
 	if words == 2 {
 		return capacity*uint64(4*keyWords) + uint64(4*q), 8
@@ -329,8 +327,8 @@ func laneOf(keyWords, words, q int, capacity uint64) (offset, stride uint64) {
 	return capacity*uint64(4*keyWords+16*(q/4)) + uint64(q%4*4), 16
 }
 
-// partitionBits returns the hash bits by which a build side is partitioned so
-// that a partition fills 9/10 of the rows that a work item takes, on average.
+// partitionBits returns the number of hash bits such that, on average, a partition of
+// the build side fills 9/10 of a work item's chunk.
 func partitionBits(buildRows int64, chunkRows int) int {
 	b := 0
 	for b < maxBits && (buildRows>>b)*10 > int64(chunkRows)*9 {
@@ -341,8 +339,8 @@ func partitionBits(buildRows int64, chunkRows int) int {
 
 const maxBits = 16
 
-// splitBits shares bits out to two passes; second is 0 where one is enough.
-// mostFirst and mostSecond are what the kernels can write to.
+// splitBits divides bits between two passes; second is 0 if one suffices. mostFirst
+// and mostSecond are the kernels' limits.
 func splitBits(b, mostFirst, mostSecond int) (first, second int) {
 	b = min(b, mostFirst+mostSecond)
 	if b <= mostFirst {
@@ -352,8 +350,8 @@ func splitBits(b, mostFirst, mostSecond int) (first, second int) {
 	return first, b - first
 }
 
-// outputChunk returns the rows of a chunk of the result: large where blocks
-// fill many, small where each fills few.
+// outputChunk returns the rows of a chunk of the result: large if blocks fill many
+// chunks, small if each fills few.
 func outputChunk(rows int64, blocks int) int64 {
 	chunk := int64(512)
 	for chunk < 4096 && chunk*int64(blocks)*64 < rows {

@@ -9,14 +9,14 @@ import (
 	"gpujoin/joincore/costmodel"
 )
 
-// kernelList is what kernels/entry/fused.inc builds, by words of the key.
+// kernelList is the kernels that kernels/entry/fused.inc builds, by words of the key.
 type kernelList struct {
 	pairs    map[int]map[[2]string]bool // payload shapes with a match
-	listed   map[int]map[[2]string]bool // those with one by lists, too
-	bypasses map[int]map[[2]string]bool // those whose hot keys go round the partitions
-	first    map[int]map[string]bool    // those with a first pass
-	cold     map[int]map[string]bool    // and with one of the rows that are left
-	second   map[int]map[string]bool    // words of a row with a second pass
+	listed   map[int]map[[2]string]bool // those that also have a match with a match list
+	bypasses map[int]map[[2]string]bool // those with a bypass
+	first    map[int]map[string]bool    // shapes with a first pass
+	cold     map[int]map[string]bool    // shapes with a first pass that skips bypassed rows
+	second   map[int]map[string]bool    // row widths in words with a second pass
 }
 
 func noKernels() kernelList {
@@ -25,7 +25,7 @@ func noKernels() kernelList {
 	return kernelList{pairs: pairs(), listed: pairs(), bypasses: pairs(), first: names(), cold: names(), second: names()}
 }
 
-// built returns the kernels as the macros there spell them out.
+// built expands the macros of fused.inc into the kernels that they name.
 func built(t *testing.T) kernelList {
 	t.Helper()
 	text, err := os.ReadFile("../../kernels/entry/fused.inc")
@@ -87,7 +87,7 @@ func built(t *testing.T) kernelList {
 	return k
 }
 
-// substitute replaces a macro's parameter where it stands alone.
+// substitute replaces a macro's parameter where it is a whole token.
 func substitute(body, parameter, with string) string {
 	var out strings.Builder
 	word := func(c byte) bool {
@@ -112,7 +112,7 @@ func substitute(body, parameter, with string) string {
 	return out.String()
 }
 
-// Whatever the columns are, there is a kernel for how they are carried.
+// For all columns there are kernels for the shapes in which they are carried.
 func TestShapesHaveKernels(t *testing.T) {
 	kernels := built(t)
 	payloads := [][]int{
@@ -148,8 +148,7 @@ func TestShapesHaveKernels(t *testing.T) {
 	}
 }
 
-// Hot keys are taken round the partitions by kernels that there are, wherever
-// there are any.
+// The bypass uses only kernels that exist, and is available wherever they do.
 func TestBypassesHaveKernels(t *testing.T) {
 	kernels := built(t)
 	payloads := [][]int{nil, {4}, {4, 4}, {4, 4, 4}, {4, 4, 4, 4}, {8}, {8, 8}, {8, 8, 8}, {8, 8, 8, 8}}
@@ -173,7 +172,7 @@ func TestBypassesHaveKernels(t *testing.T) {
 	}
 }
 
-// Padding and places are given up where they cost too much memory.
+// Padding and placing are given up if they need too much memory.
 func TestFit(t *testing.T) {
 	const r, s = 1 << 27, 1 << 28
 	four := func(n int) (w []int) {
@@ -201,8 +200,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Hot keys go round the partitions where that is within the bound: the result
-// is there from the beginning.
+// The bypass is used if it is within the bound, with the result allocated from the
+// beginning.
 func TestBypassPeak(t *testing.T) {
 	const r = 1 << 27
 	v := volume{4, [2]int64{r, r}, [2][]int{{4, 4}, {4, 4}}, r}
@@ -215,8 +214,8 @@ func TestBypassPeak(t *testing.T) {
 	}
 }
 
-// A filter is refused where what it leaves, beside the probe side as it was, is
-// above the bound, and has room for what it leaves.
+// A filter is refused if the reduced probe side plus the original one exceeds the
+// bound; otherwise the reduced side has space for the rows that pass.
 func TestFilteredShape(t *testing.T) {
 	const r, s = 1 << 24, 1 << 28
 	for _, c := range []struct {
@@ -271,7 +270,7 @@ func TestPartitionBits(t *testing.T) {
 	}
 }
 
-// Payload is fetched from where Lanes in kernels/layout/row.cuh puts it.
+// Payload is gathered from where Lanes in kernels/layout/row.cuh stores it.
 func TestLanes(t *testing.T) {
 	const capacity = 64
 	for _, c := range []struct {

@@ -2,13 +2,12 @@ package phj
 
 import "gpujoin/joincore/costmodel"
 
-// SampleFrom is the probe side from which a join takes so long that a sample,
-// some 0.1 ms, is worth it.
+// SampleFrom is the number of probe rows from which a sample, about 0.1 ms, pays.
 const SampleFrom = 1 << 26
 
-// Shape returns what the kernels do of a join where a materialisation is
-// wanted, for the model that chooses one: what they cannot do, and what takes
-// more memory than a join may, goes another way.
+// Shape returns how the kernels execute a wanted materialisation, for the model that
+// chooses one: modes that have no kernels, or need more memory than the join may use,
+// are replaced.
 func Shape(j costmodel.Resident, outputRows int64) func(costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
 	v := volume{j.KeyBytes, j.Rows, j.Payload, outputRows}
 	return func(m costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
@@ -47,9 +46,9 @@ var (
 	transformOf = [...]costmodel.Transform{carry: costmodel.Carry, place: costmodel.Place, rowID: costmodel.Fetch}
 )
 
-// onePass says whether the first pass is enough for sides of those shapes. The
-// kernels say so when a join runs; this goes by their tuning for compute
-// capability 9.0, and matters to the model where joins are small.
+// onePass reports whether one pass suffices for sides of the given shapes. It uses the
+// kernels' tuning for compute capability 9.0; a join asks its kernels. The difference
+// matters to the model only for small joins.
 func onePass(v volume, s [2]shape) bool {
 	chunk, bits := 4608, 8
 	for _, side := range s {

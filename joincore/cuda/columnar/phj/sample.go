@@ -12,22 +12,22 @@ import (
 	"gpujoin/joincore/cuda/kernels"
 )
 
-// summary is what a sample of probe rows says.
+// summary is the result of sampling probe rows.
 type summary struct {
 	rows, matched, hot, hotKeys int64
 }
 
-// hotFrom is how many rows of the sample make a key hot.
+// hotFrom is the number of sampled rows that makes a key hot.
 const hotFrom = 4
 
-// few says whether most probe rows that come to the match are known to find
-// nothing there. Of those that a filter leaves most find something.
+// few reports whether most probe rows in the match are known to have no partner. Most
+// of those that a filter passes have one.
 func (r *run) few() bool {
 	return r.options.Few || !r.bloom && 2*r.sampled.matched < r.sampled.rows
 }
 
-// sampling says whether a sample is taken. The histogram looks it up on its way,
-// and has to have shared memory for that.
+// sampling reports whether a sample is taken. The histogram looks it up, and needs
+// shared memory for it.
 func (r *run) sampling() bool {
 	if r.counterBytes()+r.kernels.histogram.Shared+kernels.HistogramStatic > r.state.device.Info().SharedOptin {
 		return false
@@ -42,7 +42,7 @@ func (r *run) sampling() bool {
 	return false
 }
 
-// modes are those of a join that takes no sample.
+// modes returns the modes of a join without a sample.
 func (o Options) modes() [2]mode {
 	switch o.Materialise {
 	case "um":
@@ -53,14 +53,14 @@ func (o Options) modes() [2]mode {
 	return [2]mode{carry, carry}
 }
 
-// bypass are the kernels by which hot keys go round the partitions.
+// bypass has the kernels of joins with a bypass.
 type bypass struct {
 	join *driver.Kernel
-	cold *driver.Kernel // the probe side's first pass, without them
+	cold *driver.Kernel // the probe side's first pass, without bypassed rows
 	grid int
 }
 
-// sample counts the keys, which takes the sample on the way, waits for it, and
+// sample counts the keys, taking the sample at the same time, waits for it, and
 // decides.
 func (r *run) sample(ctx context.Context) error {
 	sum, err := r.state.steps.Kernel("gj_sample_sum")
@@ -105,8 +105,8 @@ func (r *run) decide() error {
 	if r.sampled.hotKeys == 0 {
 		j.Hot = 0
 	}
-	j.Shape = Shape(j, r.join.OutputRows) // which depends on hot keys and on matches
-	if r.counted != countBuild {          // also the probe side, all of it
+	j.Shape = Shape(j, r.join.OutputRows) // depends on hot keys and matches
+	if r.counted != countBuild {          // the whole probe side is counted, too
 		j.Shape = withoutBloom(j.Shape)
 	}
 	if r.options.Elsewhere != nil && r.options.Elsewhere(j) {
@@ -126,14 +126,14 @@ func (r *run) decide() error {
 	if r.bypass, err = r.state.bypass(r.keyWords, r.widths, r.shapes[1]); err != nil || r.bypass != nil {
 		return err
 	}
-	// There are no kernels for a bypass that nobody has priced.
+	// Without a price from the model there are no kernels for the bypass.
 	j.Hot = 0
 	m = r.options.rates().Materialisation(j)
 	r.bloom = r.bloom && r.options.Bloom == bloomOn || m.Bloom
 	return r.follow(m)
 }
 
-// described is the join as the model sees it before the sample.
+// described is the model's description of the join before the sample.
 func (r *run) described() costmodel.Resident {
 	return costmodel.Resident{
 		KeyBytes: 4 * r.keyWords, Rows: [2]int64{r.join.Build.Rows, r.join.Probe.Rows}, Payload: r.widths,
@@ -154,8 +154,8 @@ func (r *run) follow(m costmodel.Materialisation) error {
 	return err
 }
 
-// bypass returns the kernels for sides of those widths, of which the probe side
-// is carried in that shape; nil: there are none.
+// bypass returns the bypass kernels for sides of the given widths and a carried probe
+// side of the given shape; nil if there are none.
 func (s *state) bypass(keyWords int, widths [2][]int, probe shape) (*bypass, error) {
 	a, okA := uniform(widths[0])
 	b, okB := uniform(widths[1])
@@ -173,10 +173,10 @@ func (s *state) bypass(keyWords int, widths [2][]int, probe shape) (*bypass, err
 	return &bypass{join: join, cold: cold, grid: min(join.Grid(maxTails), maxTails/2)}, nil
 }
 
-// partitionCold joins the probe rows with hot keys, and partitions the build
-// side and what is left of the probe side. The result lies in front of the
-// buffers, since it begins before they are made; when it is known how few rows
-// are left, the probe side's are made as small.
+// partitionCold joins the probe rows with hot keys, then partitions the build side and
+// the remaining probe rows. The result precedes the buffers in the arena, since it
+// begins first. The probe side's buffers are allocated once the number of remaining
+// rows is known.
 func (r *run) partitionCold(ctx context.Context) error {
 	r.splitPasses()
 	r.tables.outputFrom = r.arena.Mark()
@@ -206,7 +206,7 @@ func (r *run) partitionCold(ctx context.Context) error {
 		return err
 	}
 	r.cold = r.join.Probe.Rows - int64(r.scratch.host.Words()[hostCounters/8+counterBypassed])
-	r.arena.Rewind(between) // the build side will be through its second pass
+	r.arena.Rewind(between) // free once the build side's second pass is done
 	r.takeFinal(&t, 1, r.cold)
 	r.takeFirst(&t, 1, r.cold)
 	r.notePeak()

@@ -9,9 +9,9 @@ import (
 	suite "gpujoin/testsupport/columnartest"
 )
 
-// Passes of each form of payload, one and two of them; the match of carried,
-// fetched and listed rows; placed rows; hot keys round the partitions; samples.
-// Results are small, since what a match writes goes through shared memory.
+// One and two passes of each payload kind; matches of carried and gathered payload and
+// with a match list; placed rows; the bypass; samples. Results are small because the
+// emulated match writes through shared memory.
 func TestSet(t *testing.T) {
 	some := func(key int, o Options, build, probe []int) trial {
 		return trial{rows: [2]int{900, 1300}, keys: 800, key: key, widths: [2][]int{build, probe}, options: o}

@@ -10,8 +10,7 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// plan chooses the kernels for the modes. The first time it also chooses how
-// many bits there are.
+// plan chooses the kernels for the modes and, the first time, the number of bits.
 func (r *run) plan() (err error) {
 	if r.join.RowIDs {
 		r.shapes, r.modes = [2]shape{idShape, idShape}, [2]mode{rowID, rowID}
@@ -26,7 +25,7 @@ func (r *run) plan() (err error) {
 		r.bits = min(partitionBits(r.join.Build.Rows, r.kernels.match.Rows), first+second)
 	}
 	if r.bits <= first && (r.modes[0] == place || r.modes[1] == place) {
-		// Where one pass is enough there is no other place to fetch from.
+		// With a single pass there is nothing clustered to gather from.
 		for i := range r.modes {
 			if r.modes[i] == place {
 				r.modes[i] = carry
@@ -46,19 +45,19 @@ func (r *run) volume() volume {
 
 var errTooManyBits = errors.New("phj: more hash bits than two passes have")
 
-// fans returns the most bits of the first and of the second pass.
+// fans returns the maximum bits of the first and of the second pass.
 func (r *run) fans() (first, second int) {
 	k := &r.kernels
 	return log2(min(k.first[0].Fan, k.first[1].Fan)), log2(min(k.second[0].Fan, k.second[1].Fan))
 }
 
-// What countKeys counts.
+// Sides that countKeys counts.
 const (
 	countBuild = 1
 	countProbe = 2
 )
 
-// countKeys counts sides' keys by partition.
+// countKeys counts the sides' keys by partition.
 func (r *run) countKeys(sides uint64) {
 	k := r.kernels.histogram
 	shared := r.counterBytes()
@@ -78,7 +77,7 @@ func (r *run) countKeys(sides uint64) {
 	r.counted |= sides
 }
 
-// countRest counts the keys that have not been counted.
+// countRest counts the keys of the sides not counted yet.
 func (r *run) countRest() {
 	if r.counted == 0 {
 		r.clear()
@@ -88,7 +87,7 @@ func (r *run) countRest() {
 	}
 }
 
-// counterBytes are the histogram's counters in shared memory.
+// counterBytes returns the bytes of the histogram's counters in shared memory.
 func (r *run) counterBytes() int {
 	if r.bits > 15 {
 		return 2 << r.bits
@@ -96,7 +95,7 @@ func (r *run) counterBytes() int {
 	return max(16, 4<<r.bits)
 }
 
-// clear makes counters and histograms zero.
+// clear zeroes counters and histograms.
 func (r *run) clear() {
 	r.do(func() error { return r.stream.Memset(r.tables.zero, 0, r.tables.zeroBytes) })
 }
@@ -107,8 +106,8 @@ func (r *run) partition() error {
 	if err := r.takeBuffers(); err != nil {
 		return err
 	}
-	// The result may take less than the first pass's buffers, in whose place it
-	// is: what is left of them is nobody else's before the passes are queued.
+	// The result replaces the first pass's buffers and may be smaller. The rest of
+	// their memory must not be given away before the passes are queued.
 	defer r.arena.Hold()()
 	if err := r.takeOutput(r.join.OutputRows); err != nil {
 		return err
@@ -143,7 +142,7 @@ func (r *run) secondPass(i int) {
 	r.mark("second pass, " + sideNames[i])
 }
 
-// closeBlocks is the blocks that make the result dense: few rows move.
+// closeBlocks is the number of blocks that make the result dense: few rows move.
 const closeBlocks = 64
 
 var sideNames = [2]string{"build", "probe"}
@@ -162,8 +161,8 @@ func (r *run) matchAndClose() {
 	r.mark("close")
 }
 
-// name is the join's algorithm: how the build and the probe side's payload was
-// materialised, where that differs.
+// name is the join's algorithm, with the materialisation of the build and the probe
+// side's payload if they differ.
 func (r *run) name() string {
 	of := func(i int) string {
 		switch r.modes[i] {
@@ -230,5 +229,5 @@ func (r *run) traffic() map[string]int64 {
 	return t
 }
 
-// sectorBytes is what a random read fetches.
+// sectorBytes is the number of bytes that a random read fetches.
 const sectorBytes = 64

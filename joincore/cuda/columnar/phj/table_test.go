@@ -10,18 +10,18 @@ import (
 	"slices"
 )
 
-// trial is one join to be compared with the host's.
+// trial is a join whose result is compared with the host's.
 type trial struct {
 	rows    [2]int
-	keys    int // distinct keys on either side at most
+	keys    int // maximum number of distinct keys on either side
 	key     int // bytes
 	widths  [2][]int
 	options Options
 	rowIDs  bool
 	noKey   bool
-	room    int64   // for the result; 0: what it takes
-	hot     float64 // probe rows with one of three keys
-	misled  bool    // no row of a sample has a match, whatever the others have
+	room    int64   // rows of space for the result; 0: as many as it has
+	hot     float64 // fraction of probe rows with one of three keys
+	misled  bool    // no sampled row has a match, whatever the others have
 }
 
 func (c trial) String() string {
@@ -47,8 +47,8 @@ func (s table) payload(to []byte, i int) []byte {
 	return to
 }
 
-// random makes a side. Key 0, the largest key, and keys that share their low or
-// their high half are among the keys.
+// random makes a side. Its keys include 0, the largest key, and keys with equal low or
+// high halves.
 func random(r *rand.Rand, rows, keys, key int, widths []int, hot float64) table {
 	s := table{widths: append([]int{key}, widths...)}
 	for _, w := range s.widths {
@@ -86,8 +86,8 @@ func unique(s table) {
 	}
 }
 
-// mislead takes the match from each row that a sample takes: SampleLookup in
-// kernels/agent/sample.cuh says which, by a hash with the seed.
+// mislead removes the match of each row that the sample takes: SampleLookup in
+// kernels/agent/sample.cuh chooses these by a hash with the seed.
 func mislead(s table, seed uint64) {
 	key, rows := s.widths[0], uint64(len(s.columns[0])/s.widths[0])
 	for i := range uint64(sampleSlots) {
@@ -105,8 +105,8 @@ func mislead(s table, seed uint64) {
 	}
 }
 
-// reference hands out the rows of the join, in any order, each valid until the
-// next.
+// reference passes the rows of the join to each, in any order. A row is valid during
+// the call.
 func (c trial) reference(build, probe table, each func(row []byte)) {
 	index := map[string][]int{}
 	for i := range c.rows[0] {
@@ -131,7 +131,7 @@ func (c trial) reference(build, probe table, each func(row []byte)) {
 	}
 }
 
-// each hands out the rows of all columns.
+// each passes all rows to f, as the bytes of their columns.
 func (s table) each(rows int, f func(row []byte)) {
 	var row []byte
 	for i := range rows {
@@ -143,7 +143,7 @@ func (s table) each(rows int, f func(row []byte)) {
 	}
 }
 
-// bag tells multisets of rows apart without keeping them, up to chance.
+// bag compares multisets of rows by hashes, without keeping the rows.
 type bag struct {
 	seed maphash.Seed
 	rows int64
@@ -162,7 +162,7 @@ func sorted(rows func(each func(row []byte))) (all []string) {
 	return all
 }
 
-// difference shows the first row, in order, that is not as it should be.
+// difference describes the first row, in order, that differs.
 func difference(got, want []string) string {
 	for i := range want {
 		if got[i] != want[i] {

@@ -8,8 +8,8 @@ import (
 	suite "gpujoin/testsupport/columnartest"
 )
 
-// run checks trials; of a short test one in `thin`. Where the lists below go
-// round a number of options, that and thin have no common divisor.
+// run checks trials; a short test checks one in `thin`. thin is coprime to the cycle
+// lengths of options in the lists below.
 func (b *bed) run(t *testing.T, trials []trial, thin int) {
 	if testing.Short() {
 		few := trials[:0]
@@ -37,7 +37,7 @@ func TestJoin(t *testing.T) {
 
 var options = []Options{{Materialise: "om"}, {Materialise: "um"}, {Materialise: "place"}, {Materialise: "om", Bits: 10}, {Materialise: "um", Bits: 10}, {Materialise: "place", Bits: 10}, {Materialise: "um", Few: true}}
 
-// Every form of payload, in one pass and in two.
+// Every payload kind, in one pass and in two.
 func payloads() (list []trial) {
 	rows := [2]int{4000, 6000}
 	if testing.Short() {
@@ -48,7 +48,7 @@ func payloads() (list []trial) {
 		for i, build := range widths {
 			for k, probe := range widths {
 				for n, o := range options {
-					// All pairs of those with kernels of their own, a third of the others.
+					// All pairs that have kernels of their own, a third of the others.
 					if max(i, k) >= 8 && (i+k+n)%3 != 0 {
 						continue
 					}
@@ -111,8 +111,8 @@ func duplicates() (list []trial) {
 	return list
 }
 
-// Results larger than what was expected are returned whole, also where they are
-// larger than the chunks that every block has.
+// Results larger than expected are returned whole, also if they exceed the chunks that
+// every block has.
 func rooms() (list []trial) {
 	rows := 40000
 	if testing.Short() {
@@ -125,7 +125,7 @@ func rooms() (list []trial) {
 	return list
 }
 
-// Hot keys go round the partitions, or do not where they have several build rows.
+// Hot keys take the bypass, unless they have several build rows.
 func hotKeyed() (list []trial) {
 	for _, key := range []int{4, 8} {
 		for _, widths := range [][2][]int{{{4}, {4}}, {{4, 4}, {4, 4}}, {{4, 4, 4, 4}, {4, 4, 4, 4}}, {{8, 8}, {8, 8}}, {{1}, {2}}, {{8}, {4}}} {
@@ -138,9 +138,9 @@ func hotKeyed() (list []trial) {
 	return list
 }
 
-// Probe sides of which a filter leaves all, some or nothing, for payload of every
-// form; also where a sample decides, hot keys go round, or what is left is more
-// than a sample has promised.
+// Probe sides of which a filter passes all, some or no rows, for every payload kind;
+// also if a sample decides, with a bypass, and if more rows pass than the sample
+// promised.
 func filtered() (list []trial) {
 	rows := [2]int{4000, 26000}
 	if testing.Short() {

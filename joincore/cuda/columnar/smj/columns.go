@@ -4,12 +4,11 @@ package smj
 
 import "gpujoin/joincore/cuda/columnar/launch"
 
-// oneByOne queues the whole join with one payload column at a time, into room
-// for so many rows (GFTR's column-at-a-time mode): the keys alone are sorted and
-// merged, and the result gets the places of the partners among the sorted rows.
-// Then each column is sorted with the key like these, gathered by the places,
-// and forgotten. Beside inputs and result there is never more than keys and one
-// column of one side, twice.
+// oneByOne queues the whole join with one payload column at a time, with space for the
+// given result rows (GFTR's column-at-a-time mode). Only the keys are sorted and
+// merged, and the result has the partners' positions among the sorted rows. Then each
+// column is sorted with the key, gathered by position, and freed. In addition to
+// inputs and result the join holds at most the keys and one column of one side, twice.
 func (r *run) oneByOne(rows int64) *launch.Output {
 	r.Rewind(r.bottom)
 	counter := r.takeCounters()

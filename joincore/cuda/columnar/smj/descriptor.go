@@ -6,15 +6,14 @@ import (
 	"gpujoin/joincore/cuda/columnar/launch"
 )
 
-// The descriptors that a join shares with its kernels: kernels/layout/sort.h, which
-// says what each field means.
+// The descriptors mirror kernels/layout/sort.h, where the fields are documented.
 
 const (
 	maxColumns = 1 + launch.MaxPayload
 	maxPasses  = 4
 	digitBits  = 9
 	fan        = 1 << digitBits
-	maxGroup   = 128 // the fewest build rows that make a group
+	maxGroup   = 128 // the fewest build rows of a deferred equal run
 )
 
 type sortColumn struct {
@@ -46,7 +45,7 @@ type mergeDescriptor struct {
 	Result         launch.Result
 }
 
-// group is gj_group: build and probe rows of one order, too many for a tile.
+// group is gj_group, an equal run: build and probe rows of one order, too many for a tile.
 type group struct {
 	FirstSlice       uint64
 	Build, BuildRows uint64

@@ -18,7 +18,7 @@ func TestJoins(t *testing.T) {
 	}
 }
 
-// The sides are long enough for the kernels of many rows.
+// The sides are long enough for the kernels for many rows.
 func TestLong(t *testing.T) {
 	r := columnartest.New(t, 1<<30, launch.Close)
 	for _, c := range []columnartest.Case{
@@ -28,7 +28,7 @@ func TestLong(t *testing.T) {
 	} {
 		c.Build, c.Probe, c.Expect = 2_000_000, 2_500_001, -1
 		if testing.Short() {
-			c.Build = 200_000 // what takes long is the reference
+			c.Build = 200_000 // because the reference is slow
 		}
 		c.Keys = func(r *columnartest.Rig, row int) uint64 { return (r.Rand.Uint64N(8 << 20)) * 0x9e3779b97f4a7c15 }
 		r.Inner(OM, c)
@@ -36,7 +36,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// One column at a time, whether asked for or because memory is short.
+// One column at a time, on request and because memory is short.
 func TestColumns(t *testing.T) {
 	r := columnartest.New(t, 1<<28, launch.Close)
 	for _, keyBytes := range []int{4, 8} {
@@ -66,8 +66,8 @@ func TestColumns(t *testing.T) {
 	r.Inner(short, columnartest.Case{Build: 20000, Probe: 30000, Keys: columnartest.Spread(1 << 20), KeyBytes: 4, Widths: [2][]int{four, four}, Expect: -1})
 }
 
-// Row numbers lie in the result's columns, of 4, 8 and 16 bytes, where the
-// result is so large that they break the bound beside it.
+// Row numbers are stored in the result's columns, of 4, 8 and 16 bytes, if the result is
+// so large that separate ones would exceed the bound.
 func TestNumbersInPlace(t *testing.T) {
 	r := columnartest.New(t, 1<<28, launch.Close)
 	for _, widths := range [][2][]int{{{4, 2}, {8, 8}}, {{16, 16}, {1, 4, 8}}} {
@@ -77,9 +77,9 @@ func TestNumbersInPlace(t *testing.T) {
 	}
 }
 
-// Probe row r has the r-th of 2^32 different keys in no order, and so has build
-// row r: each build row has the one partner of its number. Row numbers, places
-// in the sorted columns and counts go beyond 2^31.
+// Row r of either side has the r-th of 2^32 different keys in no order, so each build
+// row has exactly one partner, the probe row of its number. Row numbers, positions in
+// sorted columns and counts exceed 2^31.
 func TestManyRows(t *testing.T) {
 	const build, probe = 1 << 22, 2_200_000_000
 	if testing.Short() {

@@ -7,7 +7,7 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// sortTogether queues the sorting of the keys with all that goes with them.
+// sortTogether queues the sort of the keys with all columns that move with them.
 func (r *run) sortTogether() {
 	var columns [2][]moved
 	for i, in := range r.Sides {
@@ -35,7 +35,7 @@ func (r *run) sortTogether() {
 	}
 }
 
-// mergeTogether queues the merge into room for so many rows, and the gathers.
+// mergeTogether queues the merge, with space for the given rows, and the gathers.
 func (r *run) mergeTogether(rows int64) *launch.Output {
 	r.Rewind(r.bottom)
 	counter := r.takeCounters()
@@ -45,7 +45,7 @@ func (r *run) mergeTogether(rows int64) *launch.Output {
 	return out
 }
 
-// takeCounters takes what the merge counts in, and returns where the result's rows are counted.
+// takeCounters takes the merge's counters and returns the address of the row count.
 func (r *run) takeCounters() uint64 {
 	zero := r.Take(3 * 8)
 	r.Set(zero, 0, 3*8)

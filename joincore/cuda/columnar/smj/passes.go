@@ -1,7 +1,6 @@
 package smj
 
-// Passes returns how many passes sort each side of a join with so many build
-// rows.
+// Passes returns the number of sort passes for a join with the given build rows.
 func Passes(buildRows int64) int {
 	shift, _ := digits(sortBits(buildRows))
 	return len(shift)

@@ -2,8 +2,8 @@ package smj
 
 import "math/bits"
 
-// sortBits returns how many bits of the hash tell so many build rows apart:
-// enough for one row a value, or for four where that saves a pass.
+// sortBits returns the number of hash bits that distinguish the build rows: one row per
+// value on average, or four if that saves a pass.
 func sortBits(buildRows int64) int {
 	enough := max(1, bits.Len64(uint64(max(buildRows, 1)-1)))
 	if fewer := (enough - 1) / digitBits * digitBits; fewer >= enough-2 && fewer > 0 {
@@ -12,8 +12,8 @@ func sortBits(buildRows int64) int {
 	return min(enough, 32)
 }
 
-// digits shares the top n bits of a 32-bit hash out to passes, lowest first, as
-// evenly as they go.
+// digits divides the top n bits of a 32-bit hash among passes, lowest first, as evenly
+// as possible.
 func digits(n int) (shift, mask []uint64) {
 	passes := (n + digitBits - 1) / digitBits
 	low := 32 - n

@@ -6,7 +6,7 @@ import (
 	"gpujoin/testsupport/columnartest"
 )
 
-// The kernels read the descriptors as they are written here.
+// The Go descriptors have the layout that the kernels read.
 func TestLayout(t *testing.T) {
 	columnartest.Layout(t, "../../kernels/layout/sort.h", "gj_sort", sortDescriptor{})
 	columnartest.Layout(t, "../../kernels/layout/sort.h", "gj_merge", mergeDescriptor{})
@@ -24,7 +24,7 @@ func TestSortBits(t *testing.T) {
 	}
 }
 
-// The digits of all passes are the sorted bits, each once.
+// The digits of all passes cover the sorted bits, each once.
 func TestDigits(t *testing.T) {
 	for n := 1; n <= 32; n++ {
 		shift, mask := digits(n)

@@ -9,9 +9,8 @@ import (
 	"gpujoin/testsupport/columnartest"
 )
 
-// Both ways to sort of each width, gathers, one column at a time; tiles and
-// groups of the merge. The passes for sides of millions of rows differ from
-// these by how many rows a tile has.
+// Both sort kernels of each width, gathers, one column at a time; tiles and equal runs
+// of the merge. The passes for millions of rows differ only in their tile size.
 func TestSet(t *testing.T) {
 	some := func(keyBytes int, build, probe []int) columnartest.Case {
 		return columnartest.Case{Build: 3000, Probe: 6000, Keys: columnartest.Spread(3000), KeyBytes: keyBytes, Widths: [2][]int{build, probe}, Expect: -1}

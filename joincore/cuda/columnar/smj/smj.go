@@ -10,9 +10,8 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// OM sorts payload with the key: all columns at once, and one at a time where
-// the join would else take more memory than its bound (columnar.Bound) or than
-// is free.
+// OM sorts payload with the key: all columns at once, or one at a time if the join
+// would otherwise exceed its bound (columnar.Bound) or the free memory.
 func OM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 	return launch.Run(ctx, d, s, a, j, "smj-om", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
 		r := newRun(b)
@@ -23,7 +22,7 @@ func OM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Aren
 	})
 }
 
-// Columns is OM with one column at a time, whatever is free.
+// Columns is OM with one column at a time, however much memory is free.
 func Columns(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 	return launch.Run(ctx, d, s, a, j, "smj-om", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
 		r := newRun(b)
@@ -34,7 +33,7 @@ func Columns(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver
 	})
 }
 
-// UM sorts row numbers with the key and gathers payload by them.
+// UM sorts row ids with the key and gathers payload by them.
 func UM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 	return launch.Run(ctx, d, s, a, j, "smj-um", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
 		r := newRun(b)
@@ -45,13 +44,13 @@ func UM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Aren
 	})
 }
 
-// run is one join on its way.
+// run is one running join.
 type run struct {
 	*launch.Job
 	strategy strategy
 	volume   volume
 
-	sort    sortDescriptor // what all sorts of the join share
+	sort    sortDescriptor // common to all sorts of the join
 	merge   mergeDescriptor
 	bottom  driver.Mark // behind what the whole join needs
 	counted bool        // the histogram stands
@@ -95,7 +94,7 @@ func (r *run) run(ctx context.Context) (*columnar.Output, error) {
 	out := join(r.Join.OutputRows)
 	rows, err := r.Rows(ctx, r.merge.Result.Rows)
 	if err == nil && rows > int64(r.merge.Result.Capacity) {
-		// Merged once more, into room for the rows that the first time has counted.
+		// The result was larger than expected: merges again, with space for the counted rows.
 		out = join(rows)
 		rows, err = r.Rows(ctx, r.merge.Result.Rows)
 	}
@@ -105,13 +104,13 @@ func (r *run) run(ctx context.Context) (*columnar.Output, error) {
 	return out.Result(rows), nil
 }
 
-// exceeds says whether a way takes more than it may, and column at a time less.
+// exceeds reports whether a strategy exceeds the join's memory and column-at-a-time needs less.
 func (r *run) exceeds(w strategy) bool {
 	peak := r.peak(w, r.Join.OutputRows, true)
 	return peak > r.Room(r.Join.OutputRows) && r.peak(columnAtATime, r.Join.OutputRows, true) < peak
 }
 
-// inPlace says whether a result of so many rows must hold row numbers in its columns.
+// inPlace reports whether a result of the given rows must hold row numbers in its columns.
 func (r *run) inPlace(rows int64) bool { return r.peak(r.strategy, rows, false) > r.Room(rows) }
 
 func (r *run) peak(w strategy, rows int64, inPlace bool) int64 {

@@ -7,22 +7,22 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// moved is a column that a sort moves; `from` 0 stands for the rows' numbers.
+// moved is a column that a sort moves; `from` 0 stands for row numbers.
 type moved struct {
 	from  uint64
 	bytes int
 }
 
-// keyOf is the column that each sort of a side begins with.
+// keyOf returns the key column, the first in each sort of a side.
 func (r *run) keyOf(side int) moved {
 	k := r.Sides[side].Key
 	return moved{uint64(k.Addr), k.Bytes}
 }
 
-// sortColumns queues the sorting of columns, the keys first; a side without any
-// is left out. The first one also counts the digits. It returns where the sorted
-// columns lie, from where on the memory is free when they are, and the bytes
-// that are moved.
+// sortColumns queues the sort of columns, the keys first; it skips a side without
+// columns. The first sort also counts the digits. It returns the addresses of the
+// sorted columns, the mark from which memory is free after the sort, and the bytes
+// moved.
 func (r *run) sortColumns(columns [2][]moved) (sorted [2][]uint64, behind driver.Mark, bytes int64) {
 	d := r.sort
 	widest, rows := 4, int64(0)
@@ -42,7 +42,7 @@ func (r *run) sortColumns(columns [2][]moved) (sorted [2][]uint64, behind driver
 	pass := r.passKernel(rows, widest)
 	n := tiles(int64(d.Side[0].Rows), pass.Rows) + tiles(int64(d.Side[1].Rows), pass.Rows)
 
-	// What passes write in turn: the last one's comes first, so that the rest can be given back.
+	// The passes' alternating buffers. The last pass's comes first, so that the rest can be released.
 	passes := int(d.Passes)
 	for odd := range min(2, passes) {
 		for i := range d.Side {
@@ -72,22 +72,22 @@ func (r *run) sortColumns(columns [2][]moved) (sorted [2][]uint64, behind driver
 	return sorted, behind, bytes
 }
 
-// countDigits queues the histograms of both sides' keys, once a join.
+// countDigits queues the histograms of both sides' keys, once per join.
 func (r *run) countDigits(sort uint64, rows int64) {
 	if r.counted {
 		return
 	}
 	r.counted = true
 	count := r.Kernel("gj_sort_count_k%d", r.keyWords())
-	// Each side has a block of its own at least.
+	// Each side gets at least one block.
 	r.Launch(count, int(max(2, min(int64(count.Blocks*r.SMs), rows/countRows))), sort)
 	r.Phase("histogram", rows*int64(r.volume.keyBytes))
 }
 
-// countRows is what a block of the histogram kernel reads at least.
+// countRows is the minimum number of rows per block of the histogram kernel.
 const countRows = 8192
 
-// passKernel returns the kernel of a pass over so many rows of columns of at most so many bytes.
+// passKernel returns the kernel for a pass over the given rows and the widest value's bytes.
 func (r *run) passKernel(rows int64, widest int) *driver.Kernel {
 	wide := 4
 	if widest > 4 || r.volume.keyBytes > 4 {

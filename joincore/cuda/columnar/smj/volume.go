@@ -2,33 +2,33 @@ package smj
 
 import "gpujoin/joincore/cuda/columnar/launch"
 
-// strategy is how payload gets into the result.
+// strategy is how payload reaches the result.
 type strategy int
 
 const (
 	// sortAll: all columns are sorted with the key (GFTR).
 	sortAll strategy = iota
-	// columnAtATime: each column is sorted with the key when its turn has come, and
-	// gathered by the places of the partners (GFTR, column at a time). The sort is
-	// stable, so these are the same for every column.
+	// columnAtATime: columns are sorted with the key one by one, and gathered by the
+	// positions of the partners (GFTR, column at a time). The sort is stable, so the
+	// positions are the same for every column.
 	columnAtATime
-	// sortRowIDs: row numbers are sorted with the key, and payload is gathered by them (GFUR).
+	// sortRowIDs: row ids are sorted with the key, and payload is gathered by them (GFUR).
 	sortRowIDs
 )
 
-// volume is what a join's memory depends on.
+// volume has the parameters of a join's memory use.
 type volume struct {
 	keyBytes   int
 	rows       [2]int64
-	widths     [2][]int // of the payload; of a row number where the result has that in its place
+	widths     [2][]int // of the payload, or of a row id if that replaces it in the result
 	rowBytes   int64    // of the result
 	outputRows int64
 	passes     int
 }
 
-// numbered says whether a side's payload is gathered by row numbers. What is
-// no wider than these goes with the key in their place, and so does what has no
-// column in whose place they could lie.
+// numbered reports whether a side's payload is gathered by row id. Payload no wider than
+// a row id moves with the key instead, and so does payload without a result column
+// that could hold row ids.
 func (v volume) numbered(w strategy, side int) bool {
 	sum, widest := 0, 0
 	for _, b := range v.widths[side] {
@@ -37,7 +37,7 @@ func (v volume) numbered(w strategy, side int) bool {
 	return w == sortRowIDs && sum > 4 && widest >= 4
 }
 
-// sorted returns the size of the columns of a side that are sorted at first.
+// sorted returns the bytes of a side's columns that are sorted first.
 func (v volume) sorted(w strategy, side int) int64 {
 	width := int64(v.keyBytes)
 	switch {
@@ -51,11 +51,11 @@ func (v volume) sorted(w strategy, side int) int64 {
 	return v.rows[side] * width
 }
 
-// buffers returns how often a sort holds what it sorts: where it ends, and
-// where it is in between.
+// buffers returns the number of copies that a sort holds: its result, and the buffer of
+// intermediate passes.
 func (v volume) buffers() int64 { return int64(min(v.passes, 2)) }
 
-// numbers returns the size of the row numbers that lie beside the result.
+// numbers returns the bytes of the row ids outside the result.
 func (v volume) numbers(w strategy, inPlace bool) (bytes int64) {
 	for side, widths := range v.widths {
 		if v.numbered(w, side) || w == columnAtATime && len(widths) > 0 {
@@ -65,8 +65,8 @@ func (v volume) numbers(w strategy, inPlace bool) (bytes int64) {
 	return bytes
 }
 
-// peak returns what a join uses beside its inputs. status is the look-back's
-// bytes a row that is sorted.
+// peak returns the peak bytes of a join in addition to its inputs. status is the bytes
+// of look-back state per sorted row.
 func (v volume) peak(w strategy, inPlace bool, status float64) int64 {
 	lists := v.rows[0]*groupBytes/maxGroup + (v.rows[0]+v.rows[1])*(groupBytes+4)/tileRows
 	result := v.outputRows*v.rowBytes + v.numbers(w, inPlace)
@@ -85,5 +85,5 @@ func (v volume) peak(w strategy, inPlace bool, status float64) int64 {
 	return result + later
 }
 
-// tileRows is the fewest rows of a tile of the merge that are reckoned with.
+// tileRows is the assumed minimum number of rows of a merge tile.
 const tileRows = 2048

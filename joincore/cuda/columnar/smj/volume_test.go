@@ -24,9 +24,9 @@ func shifts(n int) []uint64 {
 	return s
 }
 
-// With its row numbers in the result's columns SMJ-UM is within the bound
-// whatever the shape, and so is SMJ-OM; one column at a time takes less than all
-// together where there are several and the result is no larger than the inputs.
+// With row ids in the result's columns SMJ-UM and SMJ-OM are within the bound for every
+// shape. One column at a time needs less than all together if there are several and
+// the result is no larger than the inputs.
 func TestPeakIsWithinTheBound(t *testing.T) {
 	const status = 1.0 / 3 // of a long sort
 	for _, rows := range [][2]int64{{1 << 27, 1 << 28}, {1 << 24, 1 << 24}, {1 << 10, 1 << 26}} {
@@ -50,7 +50,7 @@ func TestPeakIsWithinTheBound(t *testing.T) {
 	}
 }
 
-// Result rows with eight partners: row numbers beside the result break the bound.
+// With eight partners per row, row ids outside the result exceed the bound.
 func TestNumbersBesideTheResult(t *testing.T) {
 	v, in := volumeOf(4, [2]int64{1 << 24, 1 << 24}, [2][]int{{4, 4}, {4, 4}}, 1<<27)
 	room := columnar.Bound(in, v.outputRows*v.rowBytes) - in
