@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Encoding says how the values of a column are stored in a batch.
+// Encoding is the storage format of a column's values in a batch.
 type Encoding uint8
 
 const (
@@ -37,7 +37,7 @@ type Batch struct {
 	Reserved uint64 `c:"reserved"`
 }
 
-// Errors of a batch, in the order in which it is checked.
+// Errors of a batch, in the order of the checks.
 var (
 	ErrBatchMagic   = errors.New("extent does not hold a batch")
 	ErrBatchVersion = errors.New("batch of another layout version")
@@ -48,14 +48,14 @@ var (
 	ErrBatchOffsets = errors.New("offsets of a column are out of order")
 )
 
-// ColumnShape is the physical type of a column, as the job announces it.
+// ColumnShape is the physical type of a column, as declared in the job.
 type ColumnShape struct {
 	Encoding Encoding
 	Align    uint8
-	Width    uint16 // bytes a value; 0 for EncVarlena
+	Width    uint16 // bytes per value; 0 for EncVarlena
 }
 
-// Check says whether layout.h allows the shape.
+// Check returns an error unless layout.h allows the shape.
 func (s ColumnShape) Check() error {
 	switch {
 	case s.Encoding == EncFixed && fixedWidth(s.Width) && s.Align >= 1 && s.Align <= 8:
@@ -70,7 +70,7 @@ func fixedWidth(w uint16) bool {
 	return w == 1 || w == 2 || w == 4 || w == 8 || w > 0 && w <= 64 && w%8 == 0
 }
 
-// ColumnView is the data of one column of a batch, in the extent itself.
+// ColumnView is the data of one column of a batch, in place in the extent.
 type ColumnView struct {
 	Shape    ColumnShape
 	Nulls    int
@@ -82,12 +82,11 @@ type ColumnView struct {
 // View is a batch whose header has been copied and checked.
 type View struct {
 	Rows    int
-	Used    int64 // where the last array may end, as the writer says
+	Used    int64 // end of the last array, according to the writer
 	Columns []ColumnView
 }
 
-// Bytes returns how many bytes the arrays of the batch have, without the space
-// between them.
+// Bytes returns the total bytes of the batch's arrays, without gaps between them.
 func (v *View) Bytes() (n int64) {
 	for i := range v.Columns {
 		c := &v.Columns[i]
@@ -96,7 +95,7 @@ func (v *View) Bytes() (n int64) {
 	return n
 }
 
-// batchHeader copies and checks what stands before the columns.
+// batchHeader copies and checks the header. It also returns the column descriptors.
 func batchHeader(extent []byte) (Batch, []byte, error) {
 	h, rest, err := DecodePrefix[Batch](extent)
 	switch {
@@ -116,14 +115,13 @@ func batchHeader(extent []byte) (Batch, []byte, error) {
 	return h, rest, nil
 }
 
-// headerSize is the bytes before the first region of a batch of n columns.
+// headerSize returns the bytes before the first array of a batch of n columns.
 func headerSize(n int) int { return Sizeof[Batch]() + n*Sizeof[Column]() }
 
-// ReadBatch checks the batch in extent against want, the columns that the job
-// announces; want nil takes the columns as they come. The header is copied
-// once, so that a peer that still writes to the extent changes values only.
-// Offsets of variable-length values are checked once, too, which finds a
-// broken writer; users clamp them all the same.
+// ReadBatch checks the batch in extent against want, the columns declared in the job;
+// want nil accepts any columns. The header is copied once, so a peer that still writes
+// to the extent can change only values. Offsets of variable-length values are checked
+// once, too, to detect a broken writer; users clamp them all the same.
 func ReadBatch(extent []byte, want []ColumnShape) (*View, error) {
 	h, rest, err := batchHeader(extent)
 	if err != nil {

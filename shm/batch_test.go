@@ -12,8 +12,7 @@ var testShapes = []ColumnShape{
 	{EncFixed, 8, 8}, {EncFixed, 1, 1}, {EncVarlena, 4, 0}, {EncFixed, 4, 24}, {EncVarlena, 8, 0},
 }
 
-// fill writes rows rows of known content and returns what was written, as
-// nil for NULL.
+// fill writes rows of known content and returns the values, nil for NULL.
 func fill(t testing.TB, extent []byte, shapes []ColumnShape, rows int, heap []float64) [][][]byte {
 	t.Helper()
 	l, err := PlanBatch(len(extent), shapes, heap)
@@ -59,7 +58,7 @@ func TestBatchRoundTrip(t *testing.T) {
 	for _, rows := range []int{1, 2, 7, 8, 9, 63, 64, 65, 1023, 5000} {
 		extent := make([]byte, 1<<20)
 		for i := range extent {
-			extent[i] = 0xa5 // an extent that was used before
+			extent[i] = 0xa5 // as in an extent that was used before
 		}
 		want := fill(t, extent, testShapes, rows, []float64{0, 0, 8, 0, 8})
 		v, err := ReadBatch(extent, testShapes)
@@ -98,7 +97,7 @@ func TestBatchRoundTrip(t *testing.T) {
 	}
 }
 
-// TestPlanBatch checks capacities: regions lie inside, and little is lost.
+// TestPlanBatch checks capacities: regions are in range, and little space is wasted.
 func TestPlanBatch(t *testing.T) {
 	wide := make([]ColumnShape, MaxColumns)
 	for i := range wide {
@@ -107,7 +106,7 @@ func TestPlanBatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		shapes []ColumnShape
 		heap   []float64
-		least  int // rows in 1 MiB
+		least  int // minimum rows in 1 MiB
 		err    error
 	}{
 		"no columns":      {nil, nil, 1 << 20, nil},
@@ -164,8 +163,8 @@ func TestPlanBatch(t *testing.T) {
 	}
 }
 
-// TestBytesOfABatch: a batch with few rows of many that it has space for is as
-// large as its rows, wherever they lie.
+// TestBytesOfABatch: Bytes depends on a batch's rows, not on the space for more, nor on
+// where the rows are.
 func TestBytesOfABatch(t *testing.T) {
 	shapes := []ColumnShape{{EncFixed, 8, 8}, {EncFixed, 4, 4}, {EncVarlena, 4, 0}, {EncFixed, 2, 2}}
 	l, err := PlanBatch(1<<20, shapes, []float64{0, 0, 8, 0})
@@ -192,7 +191,7 @@ func TestBytesOfABatch(t *testing.T) {
 	}
 }
 
-// TestHostileBatch changes one thing of a good batch at a time.
+// TestHostileBatch changes one field of a valid batch at a time.
 func TestHostileBatch(t *testing.T) {
 	le := binary.LittleEndian
 	column := func(i int) int { return Sizeof[Batch]() + i*Sizeof[Column]() }
@@ -251,8 +250,8 @@ func TestHostileBatch(t *testing.T) {
 	}
 }
 
-// TestChangedHeader changes the header once it was checked: what the reader
-// got from it stays in range.
+// TestChangedHeader changes the header after the check: the reader's view stays in
+// range.
 func TestChangedHeader(t *testing.T) {
 	extent, mapping, err := MapPrivate(1 << 20)
 	if err != nil {

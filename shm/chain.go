@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// ChainRef is gj_chain_ref: it stands in a batch in place of a value that lies
-// in a chain of extents.
+// ChainRef is gj_chain_ref: a batch has it in place of a value that is stored in a
+// chain of extents.
 type ChainRef struct {
 	Header   uint8  `c:"header"` // ChainRefByte
 	Tag      uint8  `c:"tag"`    // ChainRefTag
 	Reserved uint16 `c:"reserved"`
-	Offset   uint32 `c:"offset"` // in the data of the extent where it begins
-	Chain    uint64 `c:"chain"`  // that extent: participant << 32 | number
+	Offset   uint32 `c:"offset"` // of the value's start, in the data of that extent
+	Chain    uint64 `c:"chain"`  // the extent of the value's start: participant << 32 | number
 	Length   uint64 `c:"length"` // bytes of the value, header included
 }
 
@@ -27,7 +27,7 @@ type ChainHeader struct {
 	Reserved2 uint32 `c:"reserved2"`
 }
 
-// Errors of an extent of a chain, in the order in which it is checked.
+// Errors of an extent of a chain, in the order of the checks.
 var (
 	ErrChainMagic   = errors.New("extent does not belong to a chain")
 	ErrChainVersion = errors.New("extent of a chain of another layout version")
@@ -39,11 +39,11 @@ func ChainExtentName(participant int32, number uint32) uint64 {
 	return uint64(uint32(participant))<<32 | uint64(number)
 }
 
-// ChainParticipant returns whose chain an extent belongs to.
+// ChainParticipant returns the participant to whose chain an extent belongs.
 func ChainParticipant(chain uint64) int32 { return int32(chain >> 32) }
 
-// ReadChainExtent returns a checked copy of the header of an extent of a
-// chain, and its data.
+// ReadChainExtent returns a checked copy of the header of a chain's extent, and the
+// extent's data.
 func ReadChainExtent(extent []byte) (ChainHeader, []byte, error) {
 	h, _, err := DecodePrefix[ChainHeader](extent)
 	switch {

@@ -11,24 +11,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrDirection: a message that only the reader itself may send.
+// ErrDirection: the peer sent a message that only this side may send.
 var ErrDirection = errors.New("message from the wrong side")
 
-// bufferSize holds many of the frames that occur often.
+// bufferSize holds many of the frequent frames.
 const bufferSize = 4096
 
-// Conn moves frames over a unix stream socket. One goroutine may read while
-// another one writes.
+// Conn sends and receives frames over a unix stream socket. One goroutine may read
+// while another one writes.
 type Conn struct {
 	sock   *net.UnixConn
 	raw    syscall.RawConn
 	daemon bool // this side is the daemon
 
-	buf        []byte // read and not yet consumed: buf[from:to]
+	buf        []byte // bytes received but not consumed: buf[from:to]
 	from, to   int
-	fds        []int // received, for frames not yet consumed
+	fds        []int // received with frames not consumed yet
 	oob        []byte
-	control    []byte // of writes
+	control    []byte // ancillary data of writes
 	n, oobn    int    // results of receive
 	flags      int
 	rerr, werr error
@@ -40,15 +40,15 @@ type Conn struct {
 	sendOnce   func(uintptr) bool
 }
 
-// NewConn takes over sock. daemon says which side this is: it decides which
-// messages may arrive, and that a daemon takes no descriptors.
+// NewConn takes ownership of sock. daemon is this side's role: it decides which
+// messages may arrive; a daemon accepts no descriptors.
 func NewConn(sock *net.UnixConn, daemon bool) (*Conn, error) {
 	raw, err := sock.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
 	c := &Conn{sock: sock, raw: raw, daemon: daemon, buf: make([]byte, bufferSize), oob: make([]byte, controlSpace)}
-	// The closures are made once, so that a frame costs no allocation.
+	// The closures are created once, so that a frame costs no allocation.
 	c.receive = func(fd uintptr) bool {
 		for {
 			c.n, c.oobn, c.flags, _, c.rerr = unix.Recvmsg(int(fd), c.buf[c.to:], c.oob, unix.MSG_CMSG_CLOEXEC)
@@ -72,15 +72,14 @@ func NewConn(sock *net.UnixConn, daemon bool) (*Conn, error) {
 	return c, nil
 }
 
-// Close closes the socket, and the descriptors that nobody has taken.
-// Call it only when no Read is under way or its result does not matter.
+// Close closes the socket and the received descriptors that no caller owns. No Read
+// may be running whose result matters.
 func (c *Conn) Close() error { return c.sock.Close() }
 
 // Sock returns the socket, for deadlines and credentials.
 func (c *Conn) Sock() *net.UnixConn { return c.sock }
 
-// HungUp says whether the peer has closed its end, be there bytes to read or
-// not.
+// HungUp reports whether the peer has closed its end, even if there are unread bytes.
 func (c *Conn) HungUp() (hup bool, err error) {
 	err = c.raw.Control(func(fd uintptr) {
 		list := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
@@ -90,12 +89,12 @@ func (c *Conn) HungUp() (hup bool, err error) {
 	return hup, err
 }
 
-// AllRead says whether the peer has read everything that was sent, and with it
-// has received all descriptors.
+// AllRead reports whether the peer has read everything sent, and so has received all
+// descriptors.
 func (c *Conn) AllRead() (all bool, err error) {
 	var ierr error
 	err = c.raw.Control(func(fd uintptr) {
-		var n int // counts what the kernel spends on a message until it is read
+		var n int // what the kernel charges for messages until they are read
 		n, ierr = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
 		all = n == 0
 	})
@@ -105,13 +104,13 @@ func (c *Conn) AllRead() (all bool, err error) {
 	return all, err
 }
 
-// CloseRead makes this side's Read return io.EOF once what has arrived is read.
-func (c *Conn) CloseRead() { _ = c.sock.CloseRead() } // fails only where the socket is closed
+// CloseRead makes Read return io.EOF after what has already arrived.
+func (c *Conn) CloseRead() { _ = c.sock.CloseRead() } // fails only if the socket is closed
 
-// StopWrites makes a Write under way return, and all later ones fail.
-func (c *Conn) StopWrites() { _ = c.sock.SetWriteDeadline(time.Unix(1, 0)) } // fails only where the socket is closed
+// StopWrites makes a running Write return, and later ones fail.
+func (c *Conn) StopWrites() { _ = c.sock.SetWriteDeadline(time.Unix(1, 0)) } // fails only if the socket is closed
 
-// fill reads at least one byte more.
+// fill receives at least one more byte.
 func (c *Conn) fill() error {
 	if err := c.raw.Read(c.receive); err != nil {
 		return err
@@ -138,7 +137,7 @@ func (c *Conn) fill() error {
 func (c *Conn) need(n int) error {
 	if c.from == c.to {
 		c.from, c.to = 0, 0
-		if len(c.buf) > bufferSize && n <= bufferSize { // the last body was a large one
+		if len(c.buf) > bufferSize && n <= bufferSize { // the last body was large
 			c.buf = make([]byte, bufferSize)
 		}
 	}
@@ -161,9 +160,10 @@ func (c *Conn) need(n int) error {
 	return nil
 }
 
-// Read returns the next frame: its header, checked, its body, valid until the
-// next Read, and its descriptors, which the caller then owns. io.EOF means
-// that the peer has left between frames. After any error the descriptors that
+// Read returns the next frame: its checked header, its body, valid until the next
+// Read, and its descriptors, which the caller then owns. io.EOF means that the peer has
+// closed the connection between frames. After any error the connection is unusable,
+// and all received descriptors are closed.
 // were received are closed and the connection is of no further use.
 func (c *Conn) Read() (f Frame, body []byte, fds []int, err error) {
 	f, body, fds, err = c.read()
@@ -206,7 +206,7 @@ func (c *Conn) read() (f Frame, body []byte, fds []int, err error) {
 	return f, body, fds, nil
 }
 
-// drop closes descriptors that arrived for frames that will not be read.
+// drop closes descriptors of frames that will not be read.
 func (c *Conn) drop() {
 	CloseFDs(c.fds)
 	c.fds = nil
@@ -220,8 +220,8 @@ func (c *Conn) prepare(b []byte, fds []int) {
 	}
 }
 
-// Write sends all of b, fds with its first byte, and waits as long as that
-// takes.
+// Write sends all of b, with fds attached to its first byte. It blocks as long as
+// necessary.
 func (c *Conn) Write(b []byte, fds []int) error {
 	c.prepare(b, fds)
 	for len(c.wbuf) > 0 {
@@ -236,8 +236,8 @@ func (c *Conn) Write(b []byte, fds []int) error {
 	return nil
 }
 
-// WriteNow sends what the socket takes without waiting and returns how many
-// bytes of b that was; fds have been sent if it is not 0.
+// WriteNow sends as much of b as the socket accepts without blocking, and returns the
+// number of bytes. fds have been sent if it is not 0.
 func (c *Conn) WriteNow(b []byte, fds []int) (int, error) {
 	c.prepare(b, fds)
 	if err := c.raw.Write(c.sendOnce); err != nil {

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pair returns two ends of a socket; the second one is bare.
+// pair returns two ends of a socket; the second one is not a Conn.
 func pair(t *testing.T, daemon bool) (*Conn, *net.UnixConn) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -96,7 +96,7 @@ func TestFrameHeader(t *testing.T) {
 	}
 }
 
-// TestCutFrame cuts a conversation at every byte.
+// TestCutFrame ends a conversation after every byte.
 func TestCutFrame(t *testing.T) {
 	b := AppendFrame(nil, MsgHello, 0, &Hello{ProtocolVersion: 1})
 	first := len(b)
@@ -163,8 +163,8 @@ func TestByteByByte(t *testing.T) {
 	}
 }
 
-// TestWrongDescriptors sends what does not match the frame. Whatever arrives
-// must be closed again.
+// TestWrongDescriptors sends descriptors that do not match the frame. All that arrive
+// must be closed.
 func TestWrongDescriptors(t *testing.T) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -214,7 +214,7 @@ func TestWrongSide(t *testing.T) {
 	}
 }
 
-// TestVerifyMemfd offers everything that is no extent.
+// TestVerifyMemfd offers descriptors of everything but an extent.
 func TestVerifyMemfd(t *testing.T) {
 	const size = ExtentMinSize
 	dir := t.TempDir()
@@ -281,7 +281,7 @@ func TestVerifyMemfd(t *testing.T) {
 	}
 }
 
-// TestSealed tries to take the pages of an extent away.
+// TestSealed tries to remove pages of an extent.
 func TestSealed(t *testing.T) {
 	fd, err := CreateMemfd(ExtentMinSize)
 	if err != nil {
@@ -303,7 +303,7 @@ func TestSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A hole reads as zeroes; it is no fault.
+	// A hole reads as zeros and does not fault.
 	if err := unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, ExtentMinSize); err != nil {
 		t.Fatal(err)
 	}
@@ -325,8 +325,8 @@ func TestExtentSize(t *testing.T) {
 	}
 }
 
-// TestAllRead: a message counts until the peer has read all of it, whatever
-// came before.
+// TestAllRead: a message counts until the peer has read all of it, whatever was sent
+// before.
 func TestAllRead(t *testing.T) {
 	conn, peer := pair(t, true)
 	check := func(want bool, when string) {

@@ -1,6 +1,6 @@
 package shm
 
-// Versions that both sides must agree on.
+// Versions, which both sides must have in common.
 const (
 	ProtocolVersion = 2
 	LayoutVersion   = 3
@@ -22,16 +22,16 @@ const (
 // Frames.
 const (
 	FrameMagic  = 0x31464a47 // "GJF1"
-	FrameMax    = 4 << 20    // bytes of body
+	FrameMax    = 4 << 20    // bytes of a body
 	FrameMaxFDs = 16
 	TokenSize   = 16
 	OpenRewind  = 0x1
-	MaxText     = 1024 // bytes of text behind Failed
+	MaxText     = 1024 // bytes of text after Failed
 )
 
 // Statistics.
 const (
-	MaxPhases       = 8    // of a join
+	MaxPhases       = 8    // per join
 	MaxParticipants = 1025 // a leader and PostgreSQL's limit of workers
 )
 
@@ -39,10 +39,9 @@ const (
 const (
 	StatusMagic = 0x31534a47 // "GJS1"
 	RatePoints  = 8
-	BeatMS      = 100 // from one Load to the next
-	LoadReads   = 4   // of a Load that a write was under way of, before it counts as unknown
+	BeatMS      = 100 // between two writes of Load
+	LoadReads   = 4   // attempts to read a Load during writes, before it counts as unknown
 )
 
-// regionAlign is the alignment of everything in an extent that an offset of
-// Column names.
+// regionAlign is the alignment of every array that a Column refers to.
 const regionAlign = 64

@@ -2,7 +2,7 @@ package shm
 
 import "fmt"
 
-// describers print bodies by type of message.
+// describers format bodies by type of message.
 var describers = map[Message]func([]byte) (string, error){
 	MsgHello: describe[Hello], MsgOpen: describe[Open], MsgAttach: describe[Attach],
 	MsgWant: describe[Want], MsgFilled: describe[Filled], MsgChainFilled: describe[ChainFilled],
@@ -25,8 +25,8 @@ func describe[T Struct](body []byte) (string, error) {
 	return text, nil
 }
 
-// DescribeFrame prints one frame, as bytes, on one line. The job behind OPEN
-// and the status are not printed, nor is the token.
+// DescribeFrame formats a frame on one line, without the job of OPEN, the status and the
+// token.
 func DescribeFrame(b []byte) (string, error) {
 	f, err := ParseFrame(b)
 	if err != nil {

@@ -1,16 +1,14 @@
-// Package shm is the Go mirror of shm/layout.h: the bytes that a backend and
-// the daemon share.
+// Package shm is the Go mirror of shm/layout.h: the bytes that a backend and the
+// daemon share.
 //
-// Two kinds of bytes occur. Extents are sealed memfds of one fixed size that
-// hold one batch of rows in column layout, or long values one behind another;
-// frames are the control messages on the unix socket, and may carry file
-// descriptors. A test compiles layout.h and compares every struct, enum and
-// constant with what stands here.
+// There are two kinds. Extents are sealed memfds of one fixed size; each holds a batch
+// of rows in column layout, or consecutive long values. Frames are the control
+// messages on the unix socket, and may carry file descriptors. A test compiles
+// layout.h and compares every struct, enum and constant with this package.
 //
-// Everything that comes from a peer is copied once and checked on the copy.
-// What stays in shared memory (values, offsets, bitmaps) is handed out as
-// slices that cannot grow; their content may change under the reader at any
-// time, so that users clamp what they read there.
+// Headers from a peer are copied once, and the copy is checked. Values, offsets and
+// bitmaps stay in shared memory and are returned as slices that cannot grow. Their
+// content may change at any time, so users clamp the values that they read.
 //
-// The layout is little-endian; the package builds on such machines only.
+// The layout is little-endian; the package builds only for little-endian machines.
 package shm

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// ErrUnknown: bytes that start like nothing of this layout.
+// ErrUnknown: the bytes begin like no structure of this layout.
 var ErrUnknown = errors.New("neither a batch, an extent of a chain, nor a status file")
 
-// Dump prints what b holds, an extent or a status file, and of a batch at
-// most rows rows.
+// Dump prints an extent or a status file, and at most the given number of rows of a
+// batch.
 func Dump(w io.Writer, b []byte, rows int) error {
 	if len(b) < 4 {
 		return ErrShort
@@ -40,7 +40,7 @@ func Dump(w io.Writer, b []byte, rows int) error {
 	return fmt.Errorf("%w: magic %#x", ErrUnknown, binary.LittleEndian.Uint32(b))
 }
 
-// Describe prints a struct with the names of layout.h.
+// Describe formats a struct with the names of layout.h.
 func Describe(v any) string {
 	s := reflect.ValueOf(v)
 	if s.Kind() == reflect.Pointer {
@@ -90,7 +90,7 @@ func dumpBatch(w io.Writer, b []byte, rows int) error {
 	return nil
 }
 
-// text prints the value of a row: integers by value, all else as bytes.
+// text formats the value of a row: integers as numbers, all else as bytes.
 func (c *ColumnView) text(row int) string {
 	if c.Validity != nil && c.Validity[row/8]&(1<<(row%8)) == 0 {
 		return "NULL"
@@ -117,7 +117,7 @@ func (c *ColumnView) text(row int) string {
 	return fmt.Sprintf("%x", v[:c.Shape.Width])
 }
 
-// varlenaText prints a value with PostgreSQL's header, cut short.
+// varlenaText formats a value with PostgreSQL's header, truncated.
 func varlenaText(v []byte) string {
 	if ref, _, err := DecodePrefix[ChainRef](v); err == nil && ref.Header == ChainRefByte && ref.Tag == ChainRefTag {
 		return fmt.Sprintf("<chained: %s>", Describe(&ref))

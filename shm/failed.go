@@ -5,17 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// Failure says why the daemon cannot go on with a job.
+// Failure is the reason for which the daemon cannot continue a job.
 type Failure uint32
 
 const (
 	FailProtocol    Failure = iota + 1 // malformed frame or extent
 	FailVersion                        // other protocol or layout version
-	FailUnsupported                    // the job asks for what we do not do
-	FailBusy                           // queue timeout, or would have to queue
-	FailBudget                         // needs more memory than it may have
-	FailProvider                       // the join itself failed
-	FailStopping                       // graceful stop under way
+	FailUnsupported                    // the daemon does not support a part of the job
+	FailBusy                           // queue timeout, or the job would have to queue
+	FailBudget                         // the job needs more memory than it may use
+	FailProvider                       // the join failed
+	FailStopping                       // the daemon is stopping
 	FailInternal
 )
 
@@ -36,8 +36,8 @@ type Failed struct {
 	Length uint32  `c:"length"`
 }
 
-// AppendFailed appends a whole FAILED message, its text cut to MaxText bytes
-// at a character.
+// AppendFailed appends a FAILED message, with the text cut to MaxText bytes at a
+// character boundary.
 func AppendFailed(dst []byte, code Failure, text string) []byte {
 	if len(text) > MaxText {
 		n := MaxText

@@ -7,15 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrControl: ancillary data that the protocol does not have.
+// ErrControl: ancillary data that is not part of the protocol.
 var ErrControl = errors.New("unexpected ancillary data")
 
-// controlSpace holds the control message of one whole frame.
+// controlSpace is the size of the control message of one frame.
 var controlSpace = unix.CmsgSpace(FrameMaxFDs * 4)
 
-// TakeFDs returns the descriptors in oob, the ancillary data of one read. On
-// any error it closes all that arrived: a truncated list cannot be matched
-// with its frame.
+// TakeFDs returns the descriptors in oob, the ancillary data of one read. On an error it
+// closes all of them, because a truncated list cannot be matched with its frame.
 func TakeFDs(oob []byte, flags int) (fds []int, err error) {
 	if len(oob) > 0 {
 		msgs, perr := unix.ParseSocketControlMessage(oob)

@@ -1,6 +1,6 @@
 package shm
 
-// Want is gj_want: the backend asks for extents to fill.
+// Want is gj_want: the backend requests extents to fill.
 type Want struct {
 	Count    uint32 `c:"count"` // 1 .. FrameMaxFDs
 	Reserved uint32 `c:"reserved"`
@@ -20,8 +20,8 @@ type Filled struct {
 	Rows   uint32 `c:"rows"` // > 0; equals Batch.Rows
 }
 
-// ChainFilled is gj_chain_filled: an extent of the participant's chain holds
-// data and is unmapped.
+// ChainFilled is gj_chain_filled: an extent of the participant's chain holds data and is
+// unmapped.
 type ChainFilled struct {
 	Extent   uint64 `c:"extent"`
 	Chain    uint64 `c:"chain"` // equals ChainHeader.Chain
@@ -29,10 +29,10 @@ type ChainFilled struct {
 	Reserved uint32 `c:"reserved"`
 }
 
-// Fed is gj_fed: all of the participant's share is handed over.
+// Fed is gj_fed: the participant has handed over all of its rows.
 type Fed struct {
 	Rows   uint64 `c:"rows"`
 	Bytes  uint64 `c:"bytes"`
 	FeedUS uint64 `c:"feed_us"` // wall time, waits included
-	WaitUS uint64 `c:"wait_us"` // of it: waiting for extents
+	WaitUS uint64 `c:"wait_us"` // part of FeedUS: waiting for extents
 }

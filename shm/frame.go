@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Errors of a frame header, in the order in which it is checked.
+// Errors of a frame header, in the order of the checks.
 var (
 	ErrFrameMagic    = errors.New("not a frame")
 	ErrFrameReserved = errors.New("reserved bytes of a frame are not zero")
@@ -14,8 +14,8 @@ var (
 	ErrFrameFDs      = errors.New("wrong number of file descriptors")
 )
 
-// Frame is gj_frame: it stands before every body on the socket, and the file
-// descriptors of the message travel with its first byte.
+// Frame is gj_frame, the header before every body on the socket. The message's file
+// descriptors travel with its first byte.
 type Frame struct {
 	Magic    uint32  `c:"magic"`
 	Length   uint32  `c:"length"`
@@ -24,11 +24,11 @@ type Frame struct {
 	Reserved uint32  `c:"reserved"`
 }
 
-// FrameSize is the bytes of a frame header.
+// FrameSize is the size of a frame header in bytes.
 const FrameSize = 16
 
-// Check says whether f can be the header of a message. Nothing may be
-// allocated by Length before.
+// Check returns an error unless f can be the header of a message. Callers check before
+// they allocate Length bytes.
 func (f *Frame) Check() error {
 	if f.Magic != FrameMagic {
 		return fmt.Errorf("%w: magic %#x", ErrFrameMagic, f.Magic)
@@ -58,13 +58,13 @@ func ParseFrame(b []byte) (Frame, error) {
 	return f, f.Check()
 }
 
-// BeginFrame appends a header to dst, whose length FinishFrame sets.
+// BeginFrame appends a header, whose length FinishFrame sets.
 func BeginFrame(dst []byte, m Message, nfds int) []byte {
 	return Append(dst, &Frame{Magic: FrameMagic, Type: m, NFDs: uint16(nfds)})
 }
 
-// FinishFrame sets the length of the frame that starts at offset start of b
-// and reaches to its end.
+// FinishFrame sets the length of the frame that extends from offset start to the end of
+// b.
 func FinishFrame(b []byte, start int) {
 	n := uint32(len(b) - start - FrameSize)
 	b[start+4], b[start+5], b[start+6], b[start+7] = byte(n), byte(n>>8), byte(n>>16), byte(n>>24)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Every target clips its input: b[:n:n]. A decoder that reads behind the
-// length within the capacity would go unseen otherwise.
+// clip limits the capacity of a target's input, so that a decoder that reads beyond the
+// length panics.
 func clip(b []byte) []byte { return b[:len(b):len(b)] }
 
 func FuzzFrame(f *testing.F) {
@@ -79,7 +79,7 @@ func FuzzChainExtent(f *testing.F) {
 	})
 }
 
-// FuzzBatch reads whatever a batch claims to have, and prints it.
+// FuzzBatch reads everything that a batch claims to contain, and prints it.
 func FuzzBatch(f *testing.F) {
 	extent := make([]byte, 8192)
 	fill(f, extent, testShapes, 20, nil)
@@ -115,7 +115,7 @@ func FuzzBatch(f *testing.F) {
 	})
 }
 
-// FuzzPlanBatch plans for hostile estimates of a job and fills to the brim.
+// FuzzPlanBatch plans with hostile estimates of a job and fills the batch completely.
 func FuzzPlanBatch(f *testing.F) {
 	f.Add(uint8(3), 10.0, 1e9, uint16(1000))
 	f.Fuzz(func(t *testing.T, n uint8, mean1, mean2 float64, size uint16) {

@@ -6,7 +6,7 @@ import "bytes"
 type Hello struct {
 	ProtocolVersion  uint32 `c:"protocol_version"`
 	LayoutVersion    uint32 `c:"layout_version"`
-	LeaderPID        int32  `c:"leader_pid"` // of the parallel group, or own pid
+	LeaderPID        int32  `c:"leader_pid"` // of the parallel group, or the process's own
 	Database         uint32 `c:"database"`
 	SystemIdentifier uint64 `c:"system_identifier"`
 }
@@ -29,9 +29,9 @@ func Text(b []byte) string {
 	return string(b)
 }
 
-// PutText copies s into b, cut so that b ends with a NUL. What is not a
-// printable ASCII character becomes a question mark: the reader's encoding is
-// not known.
+// PutText copies s into b, truncated so that b ends with a NUL. It replaces characters
+// other than printable ASCII by question marks, because the reader's encoding is
+// unknown.
 func PutText(b []byte, s string) {
 	clear(b)
 	n := 0
@@ -49,8 +49,7 @@ func PutText(b []byte, s string) {
 
 func printable(r rune) bool { return r >= ' ' && r <= '~' }
 
-// IsText reports whether b is what PutText leaves, but for the bytes behind
-// the NUL.
+// IsText reports whether b has the form that PutText produces, whatever follows the NUL.
 func IsText(b []byte) bool {
 	end := bytes.IndexByte(b, 0)
 	return end >= 0 && bytes.IndexFunc(b[:end], func(r rune) bool { return !printable(r) }) < 0

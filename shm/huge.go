@@ -10,10 +10,10 @@ import (
 // hugePage is the size and alignment of huge pages.
 const hugePage = 2 << 20
 
-// makeHuge fills an empty memfd with huge pages, whatever the system's default
-// is: of each one the first small page is allocated, because MADV_COLLAPSE
-// refuses a range without any, and then collapsed with the holes behind it.
-// Nothing is zeroed twice. It needs Linux 6.1 and free huge pages.
+// makeHuge fills an empty memfd with huge pages, whatever the system's default is. It
+// allocates the first small page of each, because MADV_COLLAPSE refuses a range without
+// any, and then collapses it with the hole after it. No page is zeroed twice. It needs
+// Linux 6.1 and free huge pages.
 func makeHuge(fd int, size int64) error {
 	for at := int64(0); at < size; at += hugePage {
 		if err := retry(func() error { return unix.Fallocate(fd, 0, at, 4096) }); err != nil {
@@ -34,23 +34,23 @@ func makeHuge(fd int, size int64) error {
 	return nil
 }
 
-// backoff spaces out attempts at what keeps failing: a kernel that cannot or
-// has no huge page free is not asked, and made to search, for each extent.
+// backoff spaces attempts at an operation that keeps failing: a kernel without support
+// or free huge pages is not made to search for them for each extent.
 type backoff struct {
-	skip atomic.Int64 // attempts to leave out
-	last atomic.Int64 // how many were left out after the last failure
+	skip atomic.Int64 // attempts to skip
+	last atomic.Int64 // attempts skipped after the last failure
 }
 
-// hugePages says when to try huge pages for a memfd.
+// hugePages decides when to try huge pages for a memfd.
 var hugePages backoff
 
-// mostSkipped bounds how many attempts are left out in a row.
+// mostSkipped bounds the attempts skipped in a row.
 const mostSkipped = 1024
 
-// due says whether to try.
+// due reports whether to try.
 func (b *backoff) due() bool { return b.skip.Load() <= 0 || b.skip.Add(-1) < 0 }
 
-// note takes the outcome of an attempt.
+// note records the outcome of an attempt.
 func (b *backoff) note(err error) {
 	if err == nil {
 		b.last.Store(0)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// faults returns how many page faults the calling thread had.
+// faults returns the page faults of the calling thread so far.
 func faults(t *testing.T) int64 {
 	t.Helper()
 	var r unix.Rusage
@@ -18,8 +18,8 @@ func faults(t *testing.T) int64 {
 	return r.Minflt
 }
 
-// TestMemfdHugePages: whoever maps a new extent takes a fault for each huge
-// page, and reads zeros.
+// TestMemfdHugePages: mapping a new extent costs one fault per huge page, and the pages
+// read as zeros.
 func TestMemfdHugePages(t *testing.T) {
 	const size = 16 << 20
 	probe, err := unix.MemfdCreate("probe", unix.MFD_CLOEXEC)
@@ -55,7 +55,7 @@ func TestMemfdHugePages(t *testing.T) {
 		}
 		b[at] = 1
 	}
-	// Twice as many as there are huge pages, and what the run-time system takes.
+	// Twice the number of huge pages, plus the faults of the Go runtime.
 	if n := faults(t) - before; n > 2*size/hugePage+100 {
 		t.Errorf("%d page faults in %d huge pages", n, size/hugePage)
 	}
@@ -64,7 +64,7 @@ func TestMemfdHugePages(t *testing.T) {
 // TestMemfdAllocated: all pages of an extent are allocated, huge or not.
 func TestMemfdAllocated(t *testing.T) {
 	for _, size := range []int64{ExtentMinSize, 2 << 20, 8 << 20} {
-		for _, off := range []int64{0, 1} { // extents that do not try huge pages
+		for _, off := range []int64{0, 1} { // 1: extents that do not try huge pages
 			saved := hugePages.skip.Swap(off)
 			fd, err := CreateMemfd(size)
 			hugePages.skip.Store(saved)
@@ -86,7 +86,8 @@ func TestMemfdAllocated(t *testing.T) {
 	}
 }
 
-// TestBackoff counts attempts at what fails each time, and then no longer.
+// TestBackoff counts the attempts at an operation that always fails, then at one that
+// succeeds again.
 func TestBackoff(t *testing.T) {
 	var b backoff
 	attempts := 0

@@ -7,12 +7,12 @@ import (
 	"math/bits"
 )
 
-// ErrRowTooWide: not even one row of the fixed columns fits an extent.
+// ErrRowTooWide: not even one row of the fixed-width columns fits an extent.
 var ErrRowTooWide = errors.New("row does not fit an extent")
 
-// BatchLayout says where the columns of a batch lie in an extent before it is
-// filled. It depends on the extent's size, the columns and the expected bytes
-// a row of each heap only, and is shared by batches.
+// BatchLayout is the arrangement of a batch's columns in an extent before it is filled.
+// It depends only on the extent's size, the columns and the expected heap bytes per row,
+// and batches share it.
 type BatchLayout struct {
 	Rows    int // capacity
 	shapes  []ColumnShape
@@ -21,10 +21,9 @@ type BatchLayout struct {
 
 func alignUp(n, a int) int { return (n + a - 1) / a * a }
 
-// PlanBatch divides an extent of size bytes among the columns. heap[i] is the
-// expected mean of heap bytes a row of column i; it is ignored for EncFixed.
-// The bytes that rows do not need are divided among the heaps by the same
-// shares.
+// PlanBatch divides an extent of size bytes among the columns. heap[i] is the expected
+// mean heap bytes per row of column i; it is ignored for EncFixed. Bytes that the rows do
+// not need are divided among the heaps in the same proportions.
 func PlanBatch(size int, shapes []ColumnShape, heap []float64) (*BatchLayout, error) {
 	if len(shapes) > MaxColumns || size > ExtentMaxSize {
 		return nil, fmt.Errorf("%w: %d columns in %d bytes", ErrBatchColumns, len(shapes), size)
@@ -59,7 +58,7 @@ func PlanBatch(size int, shapes []ColumnShape, heap []float64) (*BatchLayout, er
 	}
 }
 
-// heapMean is heap[i] made sane: a number from 1 to the largest extent.
+// heapMean returns heap[i], limited to between 1 and the size of the largest extent.
 func heapMean(heap []float64, i int) float64 {
 	if i >= len(heap) || !(heap[i] >= 1) {
 		return 1
@@ -67,8 +66,8 @@ func heapMean(heap []float64, i int) float64 {
 	return math.Min(heap[i], ExtentMaxSize)
 }
 
-// place puts values and bitmaps of l.Rows rows one behind the other and
-// returns their end. An end beyond 32 bits never fits, whatever the offsets.
+// place assigns offsets to the values and bitmaps of l.Rows rows and returns their end.
+// The end may exceed 32 bits, whatever the offsets; it then fits no extent.
 func (l *BatchLayout) place() int {
 	end := alignUp(headerSize(len(l.columns)), regionAlign)
 	for i, s := range l.shapes {
@@ -85,7 +84,7 @@ func (l *BatchLayout) place() int {
 	return end
 }
 
-// divideHeaps gives the bytes from end to size to the heaps.
+// divideHeaps divides the bytes from end to size among the heaps.
 func (l *BatchLayout) divideHeaps(heap []float64, total float64, end, size int) {
 	room := size - end
 	for i := range l.columns {
@@ -97,13 +96,13 @@ func (l *BatchLayout) divideHeaps(heap []float64, total float64, end, size int) 
 		n = min(n, size-end)
 		c.HeapOff, c.HeapLen = uint32(end), uint32(n)
 		if n == 0 {
-			c.HeapOff = c.ValuesOff // an empty heap lies anywhere in range
+			c.HeapOff = c.ValuesOff // an empty heap may be anywhere in range
 		}
 		end += n
 	}
 }
 
-// Columns returns the writable columns of an extent: bitmaps all ones, first
+// Columns returns the writable columns of an extent, with bitmaps all ones and the first
 // offsets zero.
 func (l *BatchLayout) Columns(extent []byte) []ColumnView {
 	v := make([]ColumnView, len(l.columns))
@@ -128,10 +127,10 @@ func (l *BatchLayout) Columns(extent []byte) []ColumnView {
 	return v
 }
 
-// Seal writes the header of a batch that was filled through Columns: rows
-// rows, heap[i] heap bytes in column i. It returns where the last array ends in
-// the extent, and how many bytes all arrays have: far fewer where a batch has
-// less rows than it was laid out for.
+// Seal writes the header of a batch that was filled through Columns: its rows, and
+// heap[i] heap bytes in column i. It returns the end of the last array in the extent, and
+// the total bytes of all arrays, which are far fewer if the batch has fewer rows than
+// planned.
 func (l *BatchLayout) Seal(extent []byte, rows int, heap []int) (used, bytes int64, err error) {
 	if rows < 1 || rows > l.Rows {
 		return 0, 0, fmt.Errorf("%w: %d rows of %d", ErrBatchSize, rows, l.Rows)

@@ -34,7 +34,7 @@ func TestLoadTorn(t *testing.T) {
 	}
 }
 
-// The sum is the published one, so that the extension's code computes the same.
+// The sum has the published value, so that the extension's code computes the same one.
 func TestLoadCheck(t *testing.T) {
 	l := Load{Beats: 1, Running: 2, Threads: 3, Queued: 4, Runnable: 5, ProcessorShare: 6}.Seal()
 	sum := uint64(0xcbf29ce484222325)

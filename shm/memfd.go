@@ -7,18 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Seals that every extent carries: its size is fixed for ever, so that a
-// mapping never faults.
+// Seals that every extent has: its size can never change, so that accesses to a mapping
+// never fault.
 const Seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
-// Errors of an extent's file, in the order in which it is checked.
+// Errors of an extent's file, in the order of the checks.
 var (
 	ErrNotMemfd = errors.New("not a memfd")
 	ErrUnsealed = errors.New("memfd without seals")
 	ErrSize     = errors.New("memfd of another size")
 )
 
-// CheckExtentSize says whether extents may have size bytes.
+// CheckExtentSize returns an error unless extents may have size bytes.
 func CheckExtentSize(size int64) error {
 	if size < ExtentMinSize || size > ExtentMaxSize || size&(size-1) != 0 {
 		return fmt.Errorf("extent size %d is not a power of two from 1 MiB to 1 GiB", size)
@@ -26,13 +26,12 @@ func CheckExtentSize(size int64) error {
 	return nil
 }
 
-// CreateMemfd makes a sealed memfd of size bytes, all of them allocated, so
-// that lack of memory shows here and not as SIGBUS. Its pages are huge ones
-// where the kernel grants them: those cost a third to create, and whoever maps
-// them, here or in a backend, takes a fault for each of them and not for each
-// 4 kB, and misses the TLB less.
+// CreateMemfd creates a sealed memfd of size bytes. All of them are allocated, so that a
+// lack of memory is an error here and not a SIGBUS later. It uses huge pages if the kernel
+// grants them: they take a third of the time to create, fault once per 2 MiB instead of
+// per 4 kB in each process that maps them, and cause fewer TLB misses.
 func CreateMemfd(size int64) (fd int, err error) {
-	// MFD_NOEXEC_SEAL appeared in Linux 6.3; older kernels refuse it.
+	// MFD_NOEXEC_SEAL exists since Linux 6.3; older kernels refuse it.
 	for _, flag := range []int{unix.MFD_NOEXEC_SEAL, 0} {
 		fd, err = unix.MemfdCreate("gpujoin", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|flag)
 		if err != unix.EINVAL {
@@ -65,7 +64,7 @@ func allocate(fd int, size int64) error {
 	return nil
 }
 
-// retry repeats what a signal interrupted.
+// retry repeats f while signals interrupt it.
 func retry(f func() error) error {
 	for {
 		if err := f(); err != unix.EINTR {
@@ -74,8 +73,8 @@ func retry(f func() error) error {
 	}
 }
 
-// VerifyMemfd says whether fd, which came from a peer, is a sealed memfd of
-// exactly size bytes. Nothing may be mapped before.
+// VerifyMemfd returns an error unless fd, received from a peer, is a sealed memfd of
+// exactly size bytes. Callers verify before they map.
 func VerifyMemfd(fd int, size int64) error {
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil {
@@ -94,7 +93,7 @@ func VerifyMemfd(fd int, size int64) error {
 	return nil
 }
 
-// MapMemfd maps an extent that CreateMemfd made or VerifyMemfd accepted.
+// MapMemfd maps an extent that CreateMemfd created or VerifyMemfd accepted.
 func MapMemfd(fd int, size int64) ([]byte, error) {
 	b, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -103,24 +102,24 @@ func MapMemfd(fd int, size int64) ([]byte, error) {
 	return b, nil
 }
 
-// MapAligned maps an extent for good: present at once, and at an address that
-// lets huge pages be mapped as such. mapping is what to hand to Unmap.
+// MapAligned maps an extent for long use: with all pages present, and aligned so that
+// huge pages are mapped as such. Pass mapping to Unmap.
 func MapAligned(fd int, size int64) (b, mapping []byte, err error) {
 	b, mapping, err = reserve(int(size), unix.PROT_NONE)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := mapAt(b, fd, unix.MAP_POPULATE); err != nil {
-		_ = unix.Munmap(mapping) // of what was just mapped
+		_ = unix.Munmap(mapping) // the mapping made above
 		return nil, nil, fmt.Errorf("mmap: %w", err)
 	}
 	return b, mapping, nil
 }
 
-// Unmap ends a mapping.
+// Unmap removes a mapping.
 func Unmap(mapping []byte) error { return unix.Munmap(mapping) }
 
-// reserve maps n private bytes, aligned to huge pages if they are as many.
+// reserve maps n private bytes, aligned to a huge page if n is at least as large.
 func reserve(n, protection int) (b, mapping []byte, err error) {
 	slack := 0
 	if n >= hugePage {
@@ -137,12 +136,12 @@ func reserve(n, protection int) (b, mapping []byte, err error) {
 	return mapping[from : from+n : from+n], mapping, nil
 }
 
-// MapPrivate returns n bytes of zeroed private memory, in huge pages where
-// the kernel grants them, and the mapping to hand to Unmap.
+// MapPrivate returns n bytes of zeroed private memory, in huge pages if the kernel
+// grants them. Pass mapping to Unmap.
 func MapPrivate(n int) (b, mapping []byte, err error) {
 	b, mapping, err = reserve(n, unix.PROT_READ|unix.PROT_WRITE)
 	if err == nil && n >= hugePage {
-		// Refused where the kernel has no huge pages; small ones do as well.
+		// The kernel refuses if it has no huge pages; small ones work as well.
 		_ = unix.Madvise(b, unix.MADV_HUGEPAGE)
 	}
 	return b, mapping, err

@@ -41,11 +41,11 @@ const (
 // MaxJob is the longest job in JSON that Open may carry.
 const MaxJob = 1 << 20
 
-// shape says what a frame of one type may look like.
+// shape describes the valid frames of one type.
 type shape struct {
 	name     string
 	min, max int // bytes of body
-	fds      int // at most
+	fds      int // maximum number of descriptors
 }
 
 func fixed[T Struct](name string) shape {
@@ -81,16 +81,16 @@ var shapes = map[Message]shape{
 	MsgStatus:      {"STATUS", 0, FrameMax, 0},
 }
 
-// BodySize returns the least bytes of body that a message of type m has.
+// BodySize returns the minimum bytes of the body of a message of type m.
 func BodySize(m Message) int { return shapes[m].min }
 
-// Known says whether the protocol has a message of type m.
+// Known reports whether the protocol has a message of type m.
 func (m Message) Known() bool {
 	_, ok := shapes[m]
 	return ok
 }
 
-// FromDaemon says which side sends messages of type m.
+// FromDaemon reports whether the daemon, and not the backend, sends messages of type m.
 func (m Message) FromDaemon() bool { return m >= MsgWelcome }
 
 func (m Message) String() string {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// mirrors are the structs of layout.h and what stands for them here.
+// mirrors maps the structs of layout.h to their Go mirrors.
 var mirrors = map[string]any{
 	"gj_frame": Frame{}, "gj_hello": Hello{}, "gj_open": Open{}, "gj_attach": Attach{}, "gj_want": Want{},
 	"gj_filled": Filled{}, "gj_chain_filled": ChainFilled{}, "gj_fed": Fed{}, "gj_run": Run{}, "gj_next": Next{},
@@ -23,7 +23,7 @@ var mirrors = map[string]any{
 	"gj_chain_ref": ChainRef{}, "gj_chain_header": ChainHeader{}, "gj_load": Load{}, "gj_status": Status{},
 }
 
-// constants are the macros and enumerators of layout.h.
+// constants are the values of the macros and enumerators of layout.h.
 var constants = map[string]int64{
 	"GJ_PROTOCOL_VERSION": ProtocolVersion, "GJ_LAYOUT_VERSION": LayoutVersion,
 	"GJ_EXTENT_MIN_SIZE": ExtentMinSize, "GJ_EXTENT_MAX_SIZE": ExtentMaxSize,
@@ -48,7 +48,7 @@ var constants = map[string]int64{
 	"GJ_FAIL_PROVIDER": int64(FailProvider), "GJ_FAIL_STOPPING": int64(FailStopping), "GJ_FAIL_INTERNAL": int64(FailInternal),
 }
 
-// header is layout.h with its comments taken out.
+// header returns layout.h without comments.
 func header(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile("layout.h")
@@ -58,8 +58,7 @@ func header(t *testing.T) string {
 	return regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(string(b), "")
 }
 
-// compiled returns the compiler's debug information on everything that
-// layout.h declares.
+// compiled returns the compiler's debug information on all declarations of layout.h.
 func compiled(t *testing.T) *dwarf.Data {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
@@ -138,8 +137,8 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// compareStruct holds the fields of a C struct against the Go mirror, in
-// order: name, offset, size, signedness.
+// compareStruct compares the fields of a C struct with the Go mirror, in order: name,
+// offset, size, signedness.
 func compareStruct(t *testing.T, c *dwarf.StructType) {
 	v, ok := mirrors[c.StructName]
 	if !ok {

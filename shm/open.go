@@ -2,15 +2,15 @@ package shm
 
 // Open is gj_open; the job as JSON follows it.
 type Open struct {
-	QueueTimeoutMS uint32 `c:"queue_timeout_ms"` // 0: refuse rather than queue
+	QueueTimeoutMS uint32 `c:"queue_timeout_ms"` // 0: refuse instead of queueing
 	Flags          uint32 `c:"flags"`            // OpenRewind
-	Participants   uint32 `c:"participants"`     // that are planned, leader included
+	Participants   uint32 `c:"participants"`     // planned, leader included
 	JSONLength     uint32 `c:"json_length"`
 	Participant    int32  `c:"participant"` // ParallelWorkerNumber; leader is -1
 	Reserved       uint32 `c:"reserved"`
 }
 
-// Attach is gj_attach: a participant joins the job that another one opened.
+// Attach is gj_attach: a process becomes a participant of a job that another one opened.
 type Attach struct {
 	Job         uint64          `c:"job"`
 	Token       [TokenSize]byte `c:"token"`

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestProtocolTables holds the byte tables of docs/protocol.md against the
-// mirror: every struct has one, with every field at its place.
+// TestProtocolTables compares the byte tables of docs/protocol.md with the mirror: every
+// struct has a table, with every field at its offset.
 func TestProtocolTables(t *testing.T) {
 	b, err := os.ReadFile("../docs/protocol.md")
 	if err != nil {
@@ -61,7 +61,7 @@ func nameOf(typ reflect.Type) string {
 	return ""
 }
 
-// TestProtocolMessages holds the table of messages against the types.
+// TestProtocolMessages compares the table of messages with the types.
 func TestProtocolMessages(t *testing.T) {
 	b, err := os.ReadFile("../docs/protocol.md")
 	if err != nil {

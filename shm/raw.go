@@ -16,8 +16,8 @@ var (
 	ErrTrailing = errors.New("bytes behind the message")
 )
 
-// Struct is any structure of layout.h: fields of fixed size, no pointers, no
-// padding that is not a field. The layout test holds all of them to that.
+// Struct is any structure of layout.h: fields of fixed size, no pointers, no implicit
+// padding. The layout test enforces this for all of them.
 type Struct interface {
 	Frame | Hello | Open | Attach | Want | Filled | ChainFilled | Fed | Run |
 		Next | Release | ChainGet | Returned | Welcome | Admitted | Failed |
@@ -25,13 +25,13 @@ type Struct interface {
 		Column | Batch | ChainRef | ChainHeader | Load | Status
 }
 
-// Sizeof returns the bytes of T on the wire.
+// Sizeof returns the size of T on the wire in bytes.
 func Sizeof[T Struct]() int {
 	var v T
 	return int(unsafe.Sizeof(v))
 }
 
-// DecodePrefix copies a T out of the start of b and returns the rest of b.
+// DecodePrefix copies a T from the start of b and returns the rest of b.
 func DecodePrefix[T Struct](b []byte) (v T, rest []byte, err error) {
 	n := int(unsafe.Sizeof(v))
 	if len(b) < n {
@@ -41,7 +41,7 @@ func DecodePrefix[T Struct](b []byte) (v T, rest []byte, err error) {
 	return v, b[n:len(b):len(b)], nil
 }
 
-// Decode copies a T out of b, which holds nothing else.
+// Decode copies a T from b, which must hold nothing else.
 func Decode[T Struct](b []byte) (T, error) {
 	v, rest, err := DecodePrefix[T](b)
 	if err == nil && len(rest) != 0 {
@@ -55,17 +55,17 @@ func Append[T Struct](dst []byte, v *T) []byte {
 	return append(dst, unsafe.Slice((*byte)(unsafe.Pointer(v)), int(unsafe.Sizeof(*v)))...)
 }
 
-// mapAt maps fd over to, which lies in a mapping of the caller's own.
+// mapAt maps fd over `to`, which is part of a mapping of the caller.
 func mapAt(to []byte, fd, flags int) error {
 	_, err := unix.MmapPtr(fd, 0, unsafe.Pointer(unsafe.SliceData(to)), uintptr(len(to)),
 		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED|flags)
 	return err
 }
 
-// Address returns where b lies in this process.
+// Address returns the address of b in this process.
 func Address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// misalignment returns how many bytes b starts behind a multiple of n.
+// misalignment returns the distance from the last multiple of n to the start of b.
 func misalignment(b []byte, n uintptr) uintptr {
 	return Address(b) % n
 }

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// region is a part of an extent that one thing occupies.
+// region is the part of an extent that one array occupies.
 type region struct{ from, to uint64 }
 
-// regions collects the parts of a batch, to see that none overlaps another.
+// regions collects the arrays of a batch, to check that they do not overlap.
 type regions struct {
 	extent []byte
 	used   uint64
@@ -19,7 +19,7 @@ type regions struct {
 
 func (r *regions) claim(from, to uint64) { r.taken = append(r.taken, region{from, to}) }
 
-// slice returns n bytes at offset off, which must be aligned and in use.
+// slice returns n bytes at offset off, which must be aligned and in range.
 func (r *regions) slice(what string, off uint32, n uint64) ([]byte, error) {
 	from := uint64(off)
 	if off%regionAlign != 0 || from+n > r.used {
@@ -29,8 +29,8 @@ func (r *regions) slice(what string, off uint32, n uint64) ([]byte, error) {
 	return r.extent[from : from+n : from+n], nil
 }
 
-// column resolves the offsets of c for rows rows. All lengths fit uint64:
-// rows and widths come from 32 and 16 bits.
+// column resolves the offsets of c for the given rows. All lengths fit uint64, because
+// rows have 32 bits and widths 16.
 func (r *regions) column(s ColumnShape, c *Column, rows uint64) (v ColumnView, err error) {
 	v.Shape, v.Nulls = s, int(c.Nulls)
 	if err := s.Check(); err != nil {
@@ -63,7 +63,7 @@ func (r *regions) column(s ColumnShape, c *Column, rows uint64) (v ColumnView, e
 	return v, ordered(v.Values, c.HeapLen)
 }
 
-// ordered says whether offsets never decrease and end within the heap.
+// ordered returns an error unless offsets never decrease and end within the heap.
 func ordered(offsets []byte, heap uint32) error {
 	last := uint32(0)
 	for i := 0; i+4 <= len(offsets); i += 4 {
@@ -76,7 +76,7 @@ func ordered(offsets []byte, heap uint32) error {
 	return nil
 }
 
-// disjoint says whether no two regions overlap. Empty ones overlap nothing.
+// disjoint returns an error if two regions overlap. Empty regions overlap nothing.
 func (r *regions) disjoint() error {
 	slices.SortFunc(r.taken, func(a, b region) int { return cmp.Compare(a.from, b.from) })
 	end := uint64(0)

@@ -5,24 +5,24 @@ import (
 	"fmt"
 )
 
-// ErrReport says that statistics are not as they must be.
+// ErrReport: malformed statistics.
 var ErrReport = errors.New("malformed statistics")
 
-// Report is a whole STATS message.
+// Report is a complete STATS message.
 type Report struct {
 	Stats
 	JoinList        []JoinReport
 	ParticipantList []ParticipantStats
 }
 
-// JoinReport is what a report says of one join.
+// JoinReport is the part of a report about one join.
 type JoinReport struct {
 	JoinStats
 	PhaseList []PhaseStats // at most MaxPhases
 }
 
-// AppendReport appends a whole STATS message. It sets the numbers of what
-// follows others.
+// AppendReport appends a STATS message. It sets the counts of the structures that
+// follow.
 func AppendReport(dst []byte, r *Report) []byte {
 	start := len(dst)
 	r.Joins, r.Participants = uint32(len(r.JoinList)), uint32(len(r.ParticipantList))
@@ -47,8 +47,8 @@ func appendAll[T Struct](dst []byte, list []T) []byte {
 	return dst
 }
 
-// DecodeReport decodes the body of a STATS message. It accepts what the
-// extension's own reader does. Errors: ErrShort, ErrTrailing, ErrReport.
+// DecodeReport decodes the body of a STATS message. It accepts what the extension's own
+// reader accepts. Errors: ErrShort, ErrTrailing, ErrReport.
 func DecodeReport(body []byte) (*Report, error) {
 	s, rest, err := DecodePrefix[Stats](body)
 	if err != nil {
@@ -89,7 +89,7 @@ func DecodeReport(body []byte) (*Report, error) {
 	return r, nil
 }
 
-// decodeAll decodes n structures at the start of b and returns the rest of it.
+// decodeAll decodes n structures from the start of b and returns the rest.
 func decodeAll[T Struct](b []byte, n uint32) (list []T, rest []byte, err error) {
 	for range n {
 		var v T

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// testReport is of two joins with two phases and one, and of one participant.
+// testReport has two joins, with two phases and one, and one participant.
 func testReport() *Report {
 	r := &Report{Stats: Stats{QueueUS: 1, JoinUS: 2, RowsIn: 3, BytesIn: 4, RowsOut: 5, BytesOut: 6, PeakBytes: 7}}
 	PutText(r.Provider[:], "cuda")
@@ -39,8 +39,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestMalformedReports: numbers are held against their bounds, and against the
-// length of the message; texts must end, and print.
+// TestMalformedReports: numbers are checked against their bounds and the message's
+// length; texts must be terminated and printable.
 func TestMalformedReports(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(r *Report)
@@ -80,7 +80,7 @@ func TestMalformedReports(t *testing.T) {
 	}
 }
 
-// TestPutText: a reader may print what has been put.
+// TestPutText: the text is always printable.
 func TestPutText(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "cuda": "cuda", "1234567": "1234567", "12345678": "1234567",

@@ -1,12 +1,12 @@
 package shm
 
-// Run is gj_run: every participant has fed.
+// Run is gj_run: every participant has fed its rows.
 type Run struct {
-	Generation uint32 `c:"generation"` // 1, 2 ...: one more each rewind
+	Generation uint32 `c:"generation"` // 1, 2, ...: increases with each rewind
 	Reserved   uint32 `c:"reserved"`
 }
 
-// Next is gj_next: deal the participant Count more result batches.
+// Next is gj_next: send the participant Count more result batches.
 type Next struct {
 	Count    uint32 `c:"count"`
 	Reserved uint32 `c:"reserved"`
@@ -38,7 +38,7 @@ type ChainExtent struct {
 	Reserved uint32 `c:"reserved"`
 }
 
-// Returned is gj_returned: what returning rows cost the participant.
+// Returned is gj_returned: the participant's costs of returning rows.
 type Returned struct {
 	Rows     uint64 `c:"rows"`
 	ReturnUS uint64 `c:"return_us"`

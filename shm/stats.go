@@ -3,7 +3,7 @@ package shm
 // Stats is gj_stats; the statistics of joins, phases and participants follow.
 type Stats struct {
 	QueueUS      uint64    `c:"queue_us"`
-	JoinUS       uint64    `c:"join_us"` // without waits for credits
+	JoinUS       uint64    `c:"join_us"` // without waiting for credits
 	RowsIn       uint64    `c:"rows_in"`
 	BytesIn      uint64    `c:"bytes_in"`
 	RowsOut      uint64    `c:"rows_out"`
@@ -12,15 +12,15 @@ type Stats struct {
 	Joins        uint32    `c:"joins"`
 	Participants uint32    `c:"participants"`
 	Provider     [16]byte  `c:"provider"`
-	Fallback     [160]byte `c:"fallback"` // why it was not a preferred one
+	Fallback     [160]byte `c:"fallback"` // why no preferred provider executed it
 }
 
 // JoinStats is gj_join_stats, one join of the job's tree.
 type JoinStats struct {
 	Algorithm [24]byte `c:"algorithm"`
 	Join      uint32   `c:"join"`       // position in post-order
-	BuildLeft uint32   `c:"build_left"` // 1: the left side was built
-	Bits      uint32   `c:"bits"`       // radix bits of partitions; 0: there were none
+	BuildLeft uint32   `c:"build_left"` // 1: the left side was the build side
+	Bits      uint32   `c:"bits"`       // radix bits of partitions; 0: not partitioned
 	Phases    uint32   `c:"phases"`
 	BuildRows uint64   `c:"build_rows"`
 	ProbeRows uint64   `c:"probe_rows"`

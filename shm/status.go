@@ -14,24 +14,24 @@ type Status struct {
 	Cores         uint32              `c:"cores"`
 	ExtentSize    uint64              `c:"extent_size"`
 	Budget        uint64              `c:"budget"`
-	BuildNS       [RatePoints]float64 `c:"build_ns"` // a row and core, build sizes 2^(10+2i) rows
+	BuildNS       [RatePoints]float64 `c:"build_ns"` // per row and core, build sizes 2^(10+2i) rows
 	ProbeNS       [RatePoints]float64 `c:"probe_ns"`
-	ColumnNS      float64             `c:"column_ns"` // one more 8-byte output column, a row
+	ColumnNS      float64             `c:"column_ns"` // one more 8-byte output column, per row
 	DaemonVersion [32]byte            `c:"daemon_version"`
 	Load          Load                `c:"load"`
 }
 
-// LoadOffset returns where the Load stands in a status file: at its end.
+// LoadOffset returns the offset of the Load in a status file: it is at the end.
 func LoadOffset() int64 { return int64(Sizeof[Status]() - Sizeof[Load]()) }
 
-// Errors of a status file, in the order in which it is checked.
+// Errors of a status file, in the order of the checks.
 var (
 	ErrStatusMagic   = errors.New("not a status file")
 	ErrStatusVersion = errors.New("status file of another version")
 )
 
-// DecodeStatus decodes and checks the content of a status file. It leaves the
-// Load to Load.Whole.
+// DecodeStatus decodes and checks the content of a status file, except for the Load,
+// which Load.Whole checks.
 func DecodeStatus(b []byte) (Status, error) {
 	s, rest, err := DecodePrefix[Status](b)
 	switch {

@@ -11,9 +11,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write golden files anew")
 
-// TestGoldenTrace holds every message against the bytes and the text that it
-// had when this version of the protocol was made: a change here is a change
-// of the protocol.
+// TestGoldenTrace compares every message with the bytes and the text that it had when
+// this version of the protocol was defined: a difference is a change of the protocol.
 func TestGoldenTrace(t *testing.T) {
 	version := [32]byte{}
 	PutText(version[:], "0.1.0")
@@ -72,7 +71,7 @@ func TestGoldenTrace(t *testing.T) {
 	}
 }
 
-// TestLongFailure cuts texts at a character.
+// TestLongFailure: texts are cut at character boundaries.
 func TestLongFailure(t *testing.T) {
 	text := string(bytes.Repeat([]byte("ä"), MaxText))
 	_, got, err := DecodeFailed(AppendFailed(nil, FailInternal, "x"+text)[FrameSize:])
@@ -81,7 +80,7 @@ func TestLongFailure(t *testing.T) {
 	}
 }
 
-// TestDump prints one of each thing that can be dumped.
+// TestDump prints one of each structure that can be dumped.
 func TestDump(t *testing.T) {
 	extent := make([]byte, 1<<20)
 	fill(t, extent, testShapes, 3, nil)

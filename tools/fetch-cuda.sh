@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fetches the compiler and the headers of NVIDIA's CUDA toolkit into
-# build/cuda/tk.  They come as Python wheels, each checked by its sum; nothing
-# of Python is needed to use them.  Done already, it is quick and silent.
+# Downloads the compiler and the headers of NVIDIA's CUDA toolkit into
+# build/cuda/tk.  They are Python wheels, each verified by its checksum; Python
+# is not needed to use them.  If they are present, it returns at once.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -36,7 +36,7 @@ mkdir "$fetched/wheels" "$fetched/tk"
 for wheel in "$fetched"/wheels/*.whl; do
     "$python" -m zipfile -e "$wheel" "$fetched/tk"
 done
-# zipfile does not keep modes.
+# zipfile does not restore file modes.
 chmod -R u+rwX,go+rX "$fetched/tk"
 find "$fetched/tk/nvidia/cu13/bin" "$fetched/tk/nvidia/cu13/nvvm/bin" -type f -exec chmod 755 {} +
 "$fetched/tk/nvidia/cu13/bin/nvcc" --version >/dev/null || die "the fetched nvcc does not run"

@@ -1,7 +1,6 @@
 #!/bin/sh
-# Prints the directory of a CUDA toolkit, 12 or 13: the one that CUDA_HOME
-# names, the one whose nvcc is in PATH, /usr/local/cuda, or the one that
-# make cuda-toolkit fetched.
+# Prints the directory of a CUDA toolkit, 12 or 13: CUDA_HOME, the one whose nvcc
+# is in PATH, /usr/local/cuda, or the one that make cuda-toolkit downloaded.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)

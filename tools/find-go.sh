@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints the first Go command that can build this module: 1.21 or newer, since
-# older ones cannot fetch the toolchain that go.mod asks for.
+# Prints the first Go command that can build this module: 1.21 or newer, because
+# older ones cannot download the toolchain that go.mod requires.
 for go in ${GO:+"$GO"} go /usr/local/go/bin/go /usr/lib/go/bin/go; do
     version=$(GOTOOLCHAIN=local "$go" env GOVERSION 2>/dev/null) || continue
     minor=${version#go1.}

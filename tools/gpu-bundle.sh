@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes build/gpu-bundle: gpu-e2e and an archive with everything that it needs
-# on a machine with a GPU and nothing else: PostgreSQL with its libraries as
-# they are installed here, the extension, the daemon, the CUDA plugin and a
-# generator of data.  PG_CONFIG chooses the PostgreSQL, GO the Go command.
+# Makes build/gpu-bundle: gpu-e2e and an archive with everything that it needs on
+# a machine with only a GPU: PostgreSQL with its libraries as installed here, the
+# extension, the daemon, the CUDA worker and a data generator.  PG_CONFIG selects
+# the PostgreSQL, GO the Go command.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -29,8 +29,8 @@ bindir=$("$pg_config" --bindir)
 libdir=$("$pg_config" --pkglibdir)
 sharedir=$("$pg_config" --sharedir)
 
-# PostgreSQL finds its files relative to its program, so the tree keeps its
-# shape.  Of its modules those that initdb and the server themselves load.
+# PostgreSQL finds its files relative to its program, so the directories keep
+# their layout.  Of its modules, copies those that initdb and the server load.
 mkdir -p "$stage/pg$bindir" "$stage/pg$libdir" "$stage/pg$sharedir/extension"
 cp -L "$bindir/postgres" "$bindir/initdb" "$stage/pg$bindir"
 cp -L "$libdir/plpgsql.so" "$libdir/dict_snowball.so" "$stage/pg$libdir"
@@ -44,7 +44,7 @@ cp -L "$sharedir"/extension/plpgsql* "$stage/pg$sharedir/extension"
 MAKEFLAGS='' make --no-print-directory -s -C "$root/fdw" install \
     DESTDIR="$stage/pg" PG_CONFIG="$pg_config" with_llvm=no >/dev/null
 
-# Their libraries, but for the C library's own: those must be the machine's.
+# Copies their libraries except the C library's, which must be the machine's.
 for program in "$stage/pg$bindir"/* "$stage/pg$libdir"/*.so; do
     ldd "$program" | awk '$2 == "=>" { print $1, $3 }'
 done | sort -u | while read -r name path; do

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs what building and testing gpujoin needs and is not there yet, on
-# Debian 12.  Quick and silent when nothing is missing.  It starts no server:
-# Debian's default cluster is neither created nor touched.
+# Installs missing tools for building and testing gpujoin on Debian 12.  If
+# nothing is missing it returns at once.  It starts no server, and neither
+# creates nor changes Debian's default cluster.
 set -eu
 
 unset GOROOT CDPATH
@@ -40,14 +40,14 @@ apt_install() {
     as_root apt-get -q -q -y --no-install-recommends install "$@" >/dev/null
 }
 
-# PG_CONFIG in the environment chooses another installation of PostgreSQL.
+# PG_CONFIG in the environment selects another installation of PostgreSQL.
 pg_config=${PG_CONFIG:-/usr/lib/postgresql/15/bin/pg_config}
 
 server_there() { [ -x "$("$pg_config" --bindir 2>/dev/null)/postgres" ]; }
 headers_there() { [ -e "$("$pg_config" --includedir-server 2>/dev/null)/postgres.h" ]; }
 
-# The server's package makes and starts a cluster of its own unless it is told
-# otherwise; afterwards the setting is as it was.
+# The server's package creates and starts a cluster unless a setting forbids it;
+# restores that setting afterwards.
 install_server() {
     conf=/etc/postgresql-common/createcluster.conf
     apt_install "PostgreSQL's cluster tools" postgresql-common
@@ -81,8 +81,8 @@ find_pip() {
     return 1
 }
 
-# tpchgen-cli is TPC-H's dbgen as one program inside a Python wheel; nothing of
-# Python is needed to run it.
+# tpchgen-cli is TPC-H's dbgen as one program inside a Python wheel; Python is
+# not needed to run it.
 fetch_tpchgen() {
     find_pip || apt_install "pip" python3-pip
     find_pip || die "python3 -m pip does not work"

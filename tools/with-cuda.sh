@@ -1,13 +1,13 @@
 #!/bin/sh
-# Runs a command with what building the packages of tag cuda needs: a CUDA
+# Runs a command in the environment to build packages with the tag cuda: a CUDA
 # toolkit in PATH, and cgo's flags for it.  Usage:
 #
 #   tools/with-cuda.sh go vet -tags cuda ./joincore/cuda/...
 #
-# The driver's library is not needed: programs are linked against one of its
-# name whose functions do nothing, and find the real one where they run. It has
-# every function that cuda.h declares, since a program keeps no library that it
-# takes nothing from.
+# The driver's library is not needed: programs are linked against a stub of the
+# same name whose functions do nothing, and find the real library at run time.
+# The stub has every function that cuda.h declares, because the linker drops a
+# library from which a program uses nothing.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -17,8 +17,8 @@ import (
 	"gpujoin/sidecar/config"
 )
 
-// bench measures what the arguments name. It is what gpujoind bench runs, and
-// works without a daemon. It returns the exit code.
+// bench runs the benchmark that args name, for gpujoind bench; it needs no daemon. It
+// returns the exit code.
 func bench(args []string, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -58,7 +58,7 @@ func benchTransfer(ctx context.Context, args []string, out, errOut io.Writer) er
 	if report == nil {
 		return err
 	}
-	// What was measured before an error is shown.
+	// After an error, prints what was measured before it.
 	err = errors.Join(err, report.Print(out))
 	if *file == "" {
 		return err

@@ -12,8 +12,8 @@ import (
 	"gpujoin/sidecar/executor/worker/server"
 )
 
-// open opens all devices that this process may see and the kernels are written
-// for; an error where there is none.
+// open opens all devices that are visible to this process and for which the kernels
+// are written. It returns an error if there is none.
 func open(memory, rates string, log *slog.Logger) ([]server.Device, error) {
 	infos, err := cuda.Devices()
 	if err != nil {
@@ -33,7 +33,7 @@ func open(memory, rates string, log *slog.Logger) ([]server.Device, error) {
 		if err != nil {
 			err = fmt.Errorf("device %d, %s: %w", info.Ordinal, info.Name, err)
 		}
-		if errors.Is(err, cuda.ErrUnfit) { // others may do
+		if errors.Is(err, cuda.ErrUnfit) { // other devices may be usable
 			log.Warn("device is left out", "error", err)
 			if unfit != nil {
 				err = fmt.Errorf("%w; %w", unfit, err)
@@ -45,8 +45,8 @@ func open(memory, rates string, log *slog.Logger) ([]server.Device, error) {
 			return nil, err
 		}
 		useRates(p, rates, log)
-		// The first job gets most of the memory. Others must not wait for it to
-		// end: it may be a cursor that nobody fetches.
+		// The first job gets most of the memory. Others must not have to wait for its
+		// end: it may belong to a cursor that stays open.
 		devices = append(devices, server.Device{Provider: p, Name: info.Name, Memory: info.Memory, Budget: budget, Jobs: 3})
 	}
 	if devices == nil {

@@ -11,9 +11,9 @@ import (
 	"gpujoin/sidecar/devicerates"
 )
 
-// useRates makes joins on a device be chosen by rates of its own: those in the
-// file at path if they still hold, else measured now and saved there. Without a
-// file, and where that fails, defaults serve. The device is idle.
+// useRates sets the rates by which joins on a device are chosen: those in the file at
+// path if they still hold, otherwise measured now and saved there. Without a file, or
+// if measuring fails, the defaults apply. The device must be idle.
 func useRates(p *cuda.Provider, path string, log *slog.Logger) {
 	log = log.With("device", p.Info().Ordinal, "name", p.Info().Name)
 	if path == "" {

@@ -1,12 +1,11 @@
-// Package bulk makes a Chunked device one that executes whole steps, with the
-// algorithms of joincore/algo. It is how plans over whole spaces are executed,
-// and tested, where there is no device made for them.
+// Package bulk wraps a Chunked device as a Bulk one, with the algorithms of
+// joincore/algo, so that plans over whole spaces can be tested without a real Bulk
+// device.
 //
-// It is as strict as such a device may be. Filters and builds are done behind
-// the caller's back; a result's size can be seen only when it was awaited;
-// what a step was not told to keep cannot be read; an emitted space is gone
-// when emit returns; and a space cannot be released before those that were
-// made of it. A caller that errs panics.
+// It is as strict as a Bulk device may be. Filters and builds run asynchronously; the
+// size of a result is available only after it was awaited; only what a step was told to
+// keep can be read; an emitted space is invalid when emit returns; and a space cannot be
+// released before those made from it. It panics if a caller violates these rules.
 package bulk
 
 import (
@@ -18,16 +17,16 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Provider wraps another provider, whose devices are Chunked.
+// Provider wraps another provider with Chunked devices.
 type Provider struct{ Inner device.Provider }
 
-// Name returns the inner provider's name, marked.
+// Name returns the inner provider's name with the prefix "bulk-".
 func (p *Provider) Name() string { return "bulk-" + p.Inner.Name() }
 
 // Check asks the inner provider.
 func (p *Provider) Check(plan *joincore.Plan) error { return device.Check(p.Inner, plan) }
 
-// emitRows is how many rows an emitted space has where nobody says.
+// emitRows is the default number of rows of an emitted space.
 const emitRows = 1 << 14
 
 // Open starts an execution.
@@ -36,7 +35,7 @@ func (p *Provider) Open(mem joincore.Memory, opt device.Options) (device.Device,
 	if emit <= 0 {
 		emit = emitRows
 	}
-	if opt.ChunkRows <= 0 || opt.ChunkRows > emit { // a chunk is not divided
+	if opt.ChunkRows <= 0 || opt.ChunkRows > emit { // chunks are not divided
 		opt.ChunkRows = min(emit, 1<<12)
 	}
 	inner, err := p.Inner.Open(mem, opt)
@@ -100,7 +99,7 @@ func (d *dev) Filter(ctx context.Context, from device.Space, e joincore.Expr, pa
 	return out, nil
 }
 
-// collect stores the rows of a space that pass some steps as row numbers.
+// collect stores the rows of a space that pass some steps, as row ids.
 func (d *dev) collect(ctx context.Context, from *space, keep device.Keep, steps ...algo.Step) (device.Space, error) {
 	inner, err := from.await(ctx)
 	if err != nil {

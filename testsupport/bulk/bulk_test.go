@@ -23,7 +23,7 @@ type heap struct{}
 func (heap) Alloc(n int64) ([]byte, error) { return make([]byte, n), nil }
 func (heap) Free([]byte)                   {}
 
-// open returns a device with two inputs of rows 0, 1, 2 ... in two columns.
+// open returns a device with two inputs, each of rows 0, 1, 2, ... in two columns.
 func open(t *testing.T, rows int, opt device.Options) (device.Bulk, [2]device.Space) {
 	t.Helper()
 	opened, err := (&bulk.Provider{Inner: &separate.Provider{Inner: cpu.New()}}).Open(heap{}, opt)
@@ -55,12 +55,12 @@ func ref(input, column int) joincore.ColumnRef {
 	return joincore.ColumnRef{Input: input, Column: column}
 }
 
-// keep keeps the second column of an input.
+// keep returns a Keep with the second column of an input.
 func keep(input int) device.Keep {
 	return device.Keep{Columns: []joincore.ColumnRef{ref(input, 1)}}
 }
 
-// pairs joins input 0, built, with input 1.
+// pairs describes the join of input 0, the build side, with input 1.
 func pairs() *device.JoinSpec {
 	build, probe := device.Keys([]joincore.KeyPair{{Left: ref(0, 0), Right: ref(1, 0), Class: joincore.KeyInt}},
 		func(joincore.ColumnRef) joincore.Column { return column })
@@ -157,8 +157,8 @@ func TestSpacesOutliveWhatIsMadeOfThem(t *testing.T) {
 	panics(t, "after its release", s.Release)
 }
 
-// TestErrorsComeFromWhoNeedsTheWork: a step that fails behind the caller's
-// back fails whatever waits for it, and can be released.
+// TestErrorsComeFromWhoNeedsTheWork: the error of a failed asynchronous step is returned
+// by every call that waits for it, and its result can be released.
 func TestErrorsComeFromWhoNeedsTheWork(t *testing.T) {
 	d, in := open(t, 10, device.Options{})
 	cause := errors.New("stopped")

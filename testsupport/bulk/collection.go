@@ -6,7 +6,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// collection stores row numbers as they come.
+// collection stores row ids in the order of arrival.
 type collection struct {
 	dev    *dev
 	keep   device.Keep

@@ -8,8 +8,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// emit runs a stage of the join and hands its rows over in spaces of bounded
-// size.
+// emit runs a stage of the join and passes its rows on in spaces of bounded size.
 func (j *join) emit(ctx context.Context, stage algo.Stage, to func(device.Space) error) error {
 	var turn sync.Mutex
 	p := &algo.Pipeline{
@@ -22,13 +21,13 @@ func (j *join) emit(ctx context.Context, stage algo.Stage, to func(device.Space)
 	return p.Run(ctx)
 }
 
-// emitter stores the rows of one worker until there are enough of them.
+// emitter stores the rows of one worker until they fill a space.
 type emitter struct {
 	*join
 	ctx    context.Context
 	st     device.ChunkStream
 	to     func(device.Space) error
-	turn   *sync.Mutex // one space is emitted at a time
+	turn   *sync.Mutex // serialises the emission of spaces
 	tuples device.Tuples
 	rows   int
 }
@@ -49,7 +48,7 @@ func (e *emitter) Push(r device.Rows, n int) error {
 	return e.st.Append(r, e.tuples)
 }
 
-// Finish emits what is stored.
+// Finish emits the stored rows.
 func (e *emitter) Finish() error {
 	if e.tuples == nil {
 		return nil
@@ -63,7 +62,7 @@ func (e *emitter) Finish() error {
 	defer s.Release()
 	e.turn.Lock()
 	defer e.turn.Unlock()
-	if e.ctx.Err() != nil { // another worker's space was refused
+	if e.ctx.Err() != nil { // another worker's emit failed
 		return context.Cause(e.ctx)
 	}
 	return e.to(s)
@@ -71,7 +70,7 @@ func (e *emitter) Finish() error {
 
 func (e *emitter) Close() {
 	if e.tuples != nil {
-		// It may still write to them, whatever has ended; its error has been returned.
+		// The stream may still write to them after the end; its error was returned already.
 		_ = e.st.Sync(context.WithoutCancel(e.ctx))
 		e.tuples.Release()
 	}

@@ -9,8 +9,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// join is a join whose build side is being made ready behind the caller's
-// back. Its results are row numbers, so that payload is never moved (UM).
+// join is a join whose build side is being prepared asynchronously. Its results are row
+// ids, so payload is never moved (UM).
 type join struct {
 	dev       *dev
 	spec      *device.JoinSpec
@@ -18,15 +18,15 @@ type join struct {
 	algorithm joincore.Algorithm
 	build     *space
 	counter   algo.Counter
-	leftover  bool // has been asked for
+	leftover  bool // Leftover was called
 
 	stop  context.CancelFunc
 	done  chan struct{}
-	ready method // once done, unless err is set
+	ready method // valid when done, unless err is set
 	err   error
 }
 
-// defaultBits divides a build side where nobody says into how many parts.
+// defaultBits is the default number of radix bits.
 const defaultBits = 4
 
 func (d *dev) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
@@ -52,7 +52,7 @@ func (j *join) bits() int {
 	return defaultBits
 }
 
-// byNumber returns the algorithm that is executed in place of one.
+// byNumber returns the UM variant that is executed for an algorithm.
 func byNumber(a joincore.Algorithm) joincore.Algorithm {
 	if a == 0 {
 		return joincore.NPJ
@@ -80,11 +80,11 @@ func (j *join) prepare(ctx context.Context) (method, error) {
 	return &transformed{join: j, inside: t}, nil
 }
 
-// side says what is moved of a side: row numbers of all that is read.
+// side returns what is moved of a side: the row ids of all inputs that are read.
 func (j *join) side(s *space, inner device.Space, key *device.Key, keep device.Keep) algo.Side {
 	inputs := inputsOf(keep)
 	columns := joincore.ExprColumns(j.spec.Residual)
-	if !key.Exact { // equal hashes have to be verified
+	if !key.Exact { // candidate pairs with equal hashes must be verified
 		columns = append(columns, columnsOf(key)...)
 	}
 	for _, c := range columns {
@@ -104,7 +104,7 @@ func columnsOf(key *device.Key) []joincore.ColumnRef {
 	return out
 }
 
-// mustRead panics if a side does not hold what the join reads of it.
+// mustRead panics if a side does not hold what the join reads.
 func (j *join) mustRead(s *space, key *device.Key, keep device.Keep) {
 	s.mustKeep(keep)
 	s.mustHold(columnsOf(key)...)

@@ -9,9 +9,9 @@ import (
 
 // method is how a build side is matched.
 type method interface {
-	// probe returns the stage that joins a space, and what frees it.
+	// probe returns the stage that joins a space, and a function that frees it.
 	probe(ctx context.Context, s *space, inner device.Space) (algo.Stage, func(), error)
-	// space waits for the build rows, as they are marked.
+	// space waits for the build rows with their marks.
 	space(ctx context.Context) (device.Space, error)
 	release()
 }
@@ -31,8 +31,7 @@ func (u *unpartitioned) probe(ctx context.Context, _ *space, inner device.Space)
 func (u *unpartitioned) space(context.Context) (device.Space, error) { return u.inside, nil }
 func (u *unpartitioned) release()                                    { u.table.Release() }
 
-// transformed matches a build side that has been partitioned or
-// sorted.
+// transformed matches a partitioned or sorted build side.
 type transformed struct {
 	*join
 	inside algo.Transformed

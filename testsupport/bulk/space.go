@@ -10,18 +10,18 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// space is a handle of rows that may still be in the making.
+// space is a handle of rows that may still be computed.
 type space struct {
-	inputs []int         // whose rows these are
+	inputs []int         // inputs of the rows
 	keeps  []device.Keep // what can be read of the rows; nil: everything
 	source *space        // must not be released before this one
-	users  atomic.Int64  // spaces of which this one is the source
+	users  atomic.Int64  // spaces whose source is this one
 	seen   atomic.Bool   // the number of rows was awaited
 	dead   atomic.Bool
 
 	stop  context.CancelFunc
 	done  chan struct{}
-	inner device.Space // once done, unless err is set
+	inner device.Space // valid when done, unless err is set
 	err   error
 }
 
@@ -32,19 +32,19 @@ func newSpace(source *space, keeps ...device.Keep) *space {
 	return &space{source: source, inputs: inputsOf(keeps...), keeps: keeps, stop: func() {}, done: make(chan struct{})}
 }
 
-// finish says what the handle stands for.
+// finish completes the handle.
 func (s *space) finish(inner device.Space, err error) {
 	s.inner, s.err = inner, err
 	close(s.done)
 }
 
-// start makes the space behind the caller's back.
+// start makes the space asynchronously.
 func (s *space) start(ctx context.Context, make func(context.Context) (device.Space, error)) {
 	ctx, s.stop = context.WithCancel(ctx)
 	go func() { s.finish(protected(ctx, make)) }()
 }
 
-// protected returns what make returns, and its panics as errors.
+// protected calls make and returns panics as errors.
 func protected[T any](ctx context.Context, make func(context.Context) (T, error)) (made T, err error) {
 	defer device.Recover(&err)
 	return make(ctx)
@@ -60,7 +60,7 @@ func (s *space) await(ctx context.Context) (device.Space, error) {
 	}
 }
 
-// use returns a handle that has not been released.
+// use returns the handle of s and panics if it was released.
 func use(s device.Space) *space {
 	h, ok := s.(*space)
 	if !ok {
@@ -95,7 +95,7 @@ func (s *space) Release() {
 	}
 }
 
-// mustHold panics if the rows do not hold some columns.
+// mustHold panics if the rows do not hold the columns.
 func (s *space) mustHold(columns ...joincore.ColumnRef) {
 	for _, c := range columns {
 		if s.keeps != nil && !slices.ContainsFunc(s.keeps, func(k device.Keep) bool { return holds(k, c) }) {
@@ -108,7 +108,7 @@ func holds(k device.Keep, c joincore.ColumnRef) bool {
 	return slices.Contains(k.Columns, c) || slices.Contains(k.Inputs, c.Input)
 }
 
-// mustKeep panics if the rows do not hold what is to be kept of them.
+// mustKeep panics if the rows do not hold what k keeps of them.
 func (s *space) mustKeep(k device.Keep) {
 	s.mustHold(k.Columns...)
 	s.mustHold(k.Late...)
@@ -124,7 +124,7 @@ func (s *space) mustKeep(k device.Keep) {
 	}
 }
 
-// inputsOf returns the inputs of which row numbers are stored.
+// inputsOf returns the inputs whose row ids are stored.
 func inputsOf(keeps ...device.Keep) []int {
 	var out []int
 	for _, k := range keeps {

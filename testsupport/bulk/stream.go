@@ -5,7 +5,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// stream reads results; it is the inner device's with handles in between.
+// stream reads results through the inner device's stream and unwraps handles.
 type stream struct {
 	device.Stream
 }
@@ -18,7 +18,7 @@ func (d *dev) NewStream() (device.Stream, error) {
 	return &stream{inner}, nil
 }
 
-// rows are rows of a space.
+// rows are rows of a space, as a handle.
 type rows struct {
 	device.Rows
 	space *space

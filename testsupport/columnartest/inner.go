@@ -16,10 +16,10 @@ import (
 // Case is one inner join to check.
 type Case struct {
 	Build, Probe int
-	Keys         func(r *Rig, row int) uint64 // of either side
+	Keys         func(r *Rig, row int) uint64 // key of a row, of either side
 	KeyBytes     int
 	Widths       [2][]int // of the payload
-	Expect       int64    // OutputRows; negative: as many as there are
+	Expect       int64    // OutputRows; negative: the true number
 	RowIDs       bool
 	NoKey        bool
 }
@@ -33,8 +33,7 @@ type side struct {
 	payload [][]Value
 }
 
-// Inner runs a case and compares what it returns with what it should, row by
-// row in any order.
+// Inner runs a case and compares its result with the expected one, as multisets of rows.
 func (r *Rig) Inner(f columnar.Func, c Case) {
 	r.Helper()
 	r.Must(r.Stream.Memset(r.Arena.Base(), 0xa5, r.Arena.Size()))
@@ -66,7 +65,7 @@ func (r *Rig) Inner(f columnar.Func, c Case) {
 	if c.Expect < 0 {
 		join.OutputRows = total(want)
 	}
-	// What the join may not touch follows its arena.
+	// A guard after the arena detects writes beyond it.
 	guard, err := r.Arena.Cut(driver.Line)
 	r.Must(err)
 	defer r.Arena.Extend(driver.Line)
@@ -91,7 +90,7 @@ func (r *Rig) Inner(f columnar.Func, c Case) {
 	}
 }
 
-// rows returns how often each row of a result occurs, as the bytes of its values.
+// rows returns the multiset of a result's rows, as bytes of their values.
 func (r *Rig) rows(c Case, out *columnar.Output) map[string]int64 {
 	r.Helper()
 	var columns [][]Value
@@ -149,7 +148,7 @@ func total(rows map[string]int64) (n int64) {
 	return n
 }
 
-// difference shows some rows that are missing or too many.
+// difference shows some rows that are missing or unexpected.
 func difference(got, want map[string]int64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "returned %d rows in place of %d", total(got), total(want))

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Layout compares a struct with the one of that name in a kernels' header: both
-// consist of 8-byte fields, and the same ones follow each other. Names differ in
-// case and underscores only.
+// Layout compares a struct with the one of that name in a kernels' header: both must
+// consist of the same 8-byte fields in the same order. Names may differ in case and
+// underscores.
 func Layout(t *testing.T, header, name string, mirror any) {
 	t.Helper()
 	text, err := os.ReadFile(header)
@@ -35,7 +35,7 @@ func Layout(t *testing.T, header, name string, mirror any) {
 	}
 }
 
-// declarations are a header's structs by name, and its constants.
+// declarations are a header's structs and constants by name.
 type declarations struct {
 	structs   map[string][]declaration
 	constants map[string]int
@@ -43,7 +43,7 @@ type declarations struct {
 
 type declaration struct {
 	kind, name string
-	count      string // of array elements; "": no array
+	count      string // of array elements; "": not an array
 }
 
 var (

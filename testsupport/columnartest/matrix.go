@@ -10,8 +10,8 @@ import (
 	"gpujoin/joincore/cuda/columnar"
 )
 
-// Spread returns so many different keys over the whole width; 0, all ones, and
-// keys that share their low or high half are among them.
+// Spread returns keys of which `bound` are different, spread over the whole width. They
+// include 0, all ones, and keys with equal low or high halves.
 func Spread(bound uint64) func(*Rig, int) uint64 {
 	return func(r *Rig, _ int) uint64 {
 		switch k := r.Rand.Uint64N(bound); {
@@ -37,17 +37,16 @@ func Descending(from uint64) func(*Rig, int) uint64 {
 	return func(_ *Rig, row int) uint64 { return from - uint64(row) }
 }
 
-// Skewed returns keys of which the k-th is about k times as rare as the first.
+// Skewed returns keys of which the k-th is about 1/k as frequent as the first.
 func Skewed(bound uint64) func(*Rig, int) uint64 {
 	return func(r *Rig, _ int) uint64 {
 		return uint64(math.Pow(float64(bound), r.Rand.Float64())) * 0x9e3779b97f4a7c15
 	}
 }
 
-// Matrix checks sizes around warps and tiles of so many rows, key and payload
-// widths, orders of keys, duplicates on both sides, and results larger than
-// expected. A short test has fewer of the same, and fewer rows where no size is
-// meant.
+// Matrix checks sizes around warps and around tiles of the given rows, key and payload
+// widths, orders of keys, duplicates on both sides, and results larger than expected. A
+// short test runs fewer of these, with fewer rows where the size does not matter.
 func (r *Rig) Matrix(f columnar.Func, tiles ...int) {
 	r.Helper()
 	cases := slices.Concat(sized(tiles), shaped())
@@ -59,7 +58,7 @@ func (r *Rig) Matrix(f columnar.Func, tiles ...int) {
 
 var two = [2][]int{{4, 4}, {4, 4}}
 
-// sized are pairs of sizes.
+// sized returns cases for pairs of sizes.
 func sized(tiles []int) (cases []Case) {
 	sizes := []int{0, 1, 31, 32, 33}
 	for _, tile := range tiles {
@@ -76,7 +75,7 @@ func sized(tiles []int) (cases []Case) {
 	return cases
 }
 
-// shaped are widths, orders and numbers of keys.
+// shaped returns cases for widths, orders and numbers of keys.
 func shaped() (cases []Case) {
 	long, rows := !testing.Short(), [2]int{9000, 14000}
 	if !long {

@@ -23,7 +23,7 @@ type Rig struct {
 	window *driver.Host
 }
 
-// New makes a rig. forget is called before the device is closed.
+// New makes a rig. It calls forget before it closes the device.
 func New(t *testing.T, arenaBytes int64, forget func(*driver.Context) error) *Rig {
 	t.Helper()
 	r := &Rig{T: t, Rand: Source(t)}
@@ -46,7 +46,7 @@ func New(t *testing.T, arenaBytes int64, forget func(*driver.Context) error) *Ri
 	return r
 }
 
-// Must ends the test on an error.
+// Must fails the test on an error.
 func (r *Rig) Must(err error) {
 	r.Helper()
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *Rig) Must(err error) {
 	}
 }
 
-// Upload takes room for a column and fills it.
+// Upload takes memory for a column and fills it.
 func (r *Rig) Upload(values []Value, bytes int) columnar.Column {
 	r.Helper()
 	at, err := r.Arena.Take(int64(len(values) * bytes))
@@ -71,7 +71,7 @@ func (r *Rig) Upload(values []Value, bytes int) columnar.Column {
 	return columnar.Column{Addr: at, Bytes: bytes}
 }
 
-// UploadWords takes room for a column of 4-byte values and fills it.
+// UploadWords takes memory for a column of 4-byte values and fills it.
 func (r *Rig) UploadWords(rows int64, value func(row int64) uint32) columnar.Column {
 	r.Helper()
 	at, err := r.Arena.Take(rows * 4)

@@ -10,16 +10,15 @@ import (
 	"gpujoin/joincore/cuda/columnar"
 )
 
-// Named is one of a set: what it shows, and how it is run.
+// Named is a test of a set: what it shows, and how to run it.
 type Named struct {
 	Name string
 	Run  func(*rand.Rand)
 }
 
-// Set runs a small set, always the same and on new data, that has each family
-// of kernels once at least: what slows kernels down a thousandfold has no time
-// for more. It logs the names of all, and each again when it has been run. None
-// is begun when three quarters of the test's time are over.
+// Set runs a small, fixed set of tests that uses each family of kernels at least once, for
+// tools that slow kernels down a thousandfold. It logs all names first, and each name
+// after its test. It starts no test after three quarters of the time limit.
 func Set(t *testing.T, set []Named) {
 	t.Helper()
 	var names []string
@@ -39,7 +38,7 @@ func Set(t *testing.T, set []Named) {
 	}
 }
 
-// Named is a join of a set.
+// Named returns a join as a test of a set.
 func (r *Rig) Named(name string, f columnar.Func, c Case) Named {
 	return Named{name, func(random *rand.Rand) {
 		r.Rand = random

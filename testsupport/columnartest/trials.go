@@ -12,7 +12,7 @@ import (
 
 var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of random data")
 
-// Source is a test's source of random data, which -seed repeats.
+// Source returns a test's source of random data; -seed repeats it.
 func Source(t testing.TB) *rand.Rand {
 	t.Helper()
 	t.Logf("seed %d", *seed)
@@ -21,8 +21,8 @@ func Source(t testing.TB) *rand.Rand {
 
 func source(number int) *rand.Rand { return rand.New(rand.NewPCG(*seed, uint64(number))) }
 
-// Trials hands out the numbers of n trials, each with a source of its own, so
-// that a trial is the same whichever were run before it.
+// Trials iterates over n trials, each with a source of its own, so that a trial does not
+// depend on the others.
 func Trials(t testing.TB, n int) iter.Seq2[int, *rand.Rand] {
 	return func(yield func(int, *rand.Rand) bool) {
 		t.Helper()

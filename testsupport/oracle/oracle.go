@@ -1,6 +1,5 @@
-// Package oracle says what a plan returns: it executes plans by nested loops,
-// one row at a time. It is written to be read; every provider's results are
-// compared with its own.
+// Package oracle executes plans by nested loops, one row at a time. It is written for
+// readability; tests compare every provider's results with the oracle's.
 package oracle
 
 import (
@@ -11,11 +10,11 @@ import (
 	"gpujoin/joincore"
 )
 
-// Rows is a multiset of result rows, each in the form of AppendValue.
+// Rows is a multiset of result rows, encoded by AppendValue.
 type Rows map[string]int
 
-// AppendValue appends one value of a result row, so that equal rows are equal
-// strings: 0 for NULL, else 1, the length and the bytes.
+// AppendValue appends the encoding of one value, such that equal rows are equal strings:
+// 0 for NULL, else 1, the length and the bytes.
 func AppendValue(row, value []byte, null bool) []byte {
 	if null {
 		return append(row, 0)

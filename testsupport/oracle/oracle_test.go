@@ -25,7 +25,7 @@ func ints(values ...any) *joincore.Relation {
 	return r
 }
 
-// readable turns result rows of int8 columns into text.
+// readable formats result rows of int8 columns.
 func readable(rows oracle.Rows) map[string]int {
 	out := map[string]int{}
 	for row, n := range rows {
@@ -43,8 +43,8 @@ func readable(rows oracle.Rows) map[string]int {
 	return out
 }
 
-// TestOracle holds results that were worked out by hand: the oracle is what
-// everything else is compared with.
+// TestOracle compares with results worked out by hand, because everything else is
+// compared with the oracle.
 func TestOracle(t *testing.T) {
 	left, right := ints(1, 2, 2, nil, 4), ints(2, 2, 3, nil, 1)
 	l, r := joincore.ColumnRef{Input: 0}, joincore.ColumnRef{Input: 1}
@@ -92,7 +92,7 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// TestOracleThreeValuedLogic: a filter passes only what is true.
+// TestOracleThreeValuedLogic: a filter passes only rows for which it is true.
 func TestOracleThreeValuedLogic(t *testing.T) {
 	column := joincore.ColumnRef{}
 	isOne := &joincore.Compare{Op: joincore.Equal, Left: column, Right: joincore.Int(1)}

@@ -9,11 +9,10 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// work is what a handle stands for: something that the device may still be
-// making.
+// work is the object of a handle, which the device may still be computing.
 type work[T any] struct {
 	done  chan struct{}
-	inner T // once done, unless err is set
+	inner T // valid when done, unless err is set
 	err   error
 }
 
@@ -31,8 +30,7 @@ func (w *work[T]) await(ctx context.Context) (inner T, err error) {
 	}
 }
 
-// start makes something behind the caller's back, when all steps before it are
-// done.
+// start makes an object asynchronously, after all earlier steps.
 func start[T any](d *dev, w *work[T], make func() (T, error)) {
 	before := d.after(w.done)
 	d.steps.Go(func() {
@@ -48,8 +46,8 @@ func start[T any](d *dev, w *work[T], make func() (T, error)) {
 	})
 }
 
-// after returns the end of the last step, nil where there was none, and makes
-// done the last one's.
+// after returns the end of the last step, nil if there was none, and makes `done` the
+// last step's end.
 func (d *dev) after(done chan struct{}) (last chan struct{}) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -57,18 +55,18 @@ func (d *dev) after(done chan struct{}) (last chan struct{}) {
 	return last
 }
 
-// sofar returns the end of the last step, nil where there was none.
+// sofar returns the end of the last step, nil if there was none.
 func (d *dev) sofar() chan struct{} {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	return d.last
 }
 
-// space is a handle; it is dead after Release.
+// space is a handle, invalid after Release.
 type space struct {
 	work[device.Space]
 	dev   *dev
-	users sync.WaitGroup // steps that read it
+	users sync.WaitGroup // steps that read the space
 	dead  atomic.Bool
 }
 
@@ -76,7 +74,7 @@ func (d *dev) newSpace() *space {
 	return &space{dev: d, work: work[device.Space]{done: make(chan struct{})}}
 }
 
-// there returns the handle of a space that is made already.
+// there returns the handle of a finished space.
 func (d *dev) there(inner device.Space, err error) (*space, error) {
 	if err != nil {
 		return nil, err
@@ -86,14 +84,14 @@ func (d *dev) there(inner device.Space, err error) (*space, error) {
 	return s, nil
 }
 
-// step returns the handle of a space that is made of another one.
+// step returns the handle of a space that is computed from another one.
 func (d *dev) step(ctx context.Context, from device.Space, make func(device.Space) (device.Space, error)) *space {
 	out := d.newSpace()
 	start(d, &out.work, reading(ctx, d.use(from), make))
 	return out
 }
 
-// reading returns a step that reads a space, which stays until it is done.
+// reading returns a step that reads a space and keeps it until it is done.
 func reading[T any](ctx context.Context, source *space, make func(device.Space) (T, error)) func() (T, error) {
 	source.users.Add(1)
 	return func() (made T, err error) {
@@ -106,7 +104,7 @@ func reading[T any](ctx context.Context, source *space, make func(device.Space) 
 	}
 }
 
-// use returns a handle of this device that has not been released.
+// use returns the handle, and panics if it was released or is another device's.
 func (d *dev) use(s device.Space) *space {
 	h, ok := s.(*space)
 	if !ok {
@@ -125,7 +123,7 @@ func (s *space) alive() *space {
 	return s
 }
 
-// Segments lie on the device.
+// Segments returns the segments, all on the device.
 func (s *space) Segments() []device.Segment {
 	select {
 	case <-s.alive().done:
@@ -161,7 +159,7 @@ func (s *space) Keyed() device.Count {
 	})
 }
 
-// Release frees the space behind the steps that make it and that read it.
+// Release frees the space after the steps that compute and read it.
 func (s *space) Release() {
 	s.alive().dead.Store(true)
 	<-s.done
@@ -181,7 +179,7 @@ func (d *dev) newTable() *table {
 	return &table{dev: d, work: work[device.Table]{done: make(chan struct{})}}
 }
 
-// useTable returns a table of this device that has not been released.
+// useTable returns the table, and panics if it was released or is another device's.
 func (d *dev) useTable(t device.Table) *table {
 	h := t.(*table)
 	if h.dev != d {

@@ -7,7 +7,7 @@ import (
 	"gpujoin/joincore"
 )
 
-// What memory holds before it is written, after it is freed, and behind it.
+// Content of memory before it is written, after it is freed, and of guards behind it.
 const (
 	fresh = 0xA5
 	freed = 0x5A
@@ -16,15 +16,15 @@ const (
 	guardBytes = 64
 )
 
-// intact is what is behind every allocation.
+// intact is the content of an undamaged guard.
 var intact = [guardBytes]byte(bytes.Repeat([]byte{guard}, guardBytes))
 
-// memory is the device's: nothing in it is zero before somebody writes it, and
-// writes beyond its end are found when it is freed.
+// memory is the device's memory. It is never zero before it is written, and Free detects
+// writes beyond an allocation.
 type memory struct {
 	mem  joincore.Memory
 	lock sync.Mutex
-	live map[*byte][]byte // with guard
+	live map[*byte][]byte // allocations with their guards
 }
 
 func (m *memory) Alloc(n int64) ([]byte, error) {
@@ -68,7 +68,7 @@ func fill(b []byte, x byte) {
 	}
 }
 
-// copy moves bytes of the host into the device's memory.
+// copy copies host memory to the device's.
 func (m *memory) copy(b []byte) ([]byte, error) {
 	if b == nil {
 		return nil, nil

@@ -8,8 +8,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// background is how long the device waits for its own work: that ends with its
-// own context.
+// background is the context for waits of the device itself, whose work ends with its own
+// context.
 var background = context.Background()
 
 func (s *stream) Scan(sp device.Space, segment, first, n int) device.Rows {
@@ -27,7 +27,7 @@ func (s *stream) Scan(sp device.Space, segment, first, n int) device.Rows {
 
 func (s *stream) Marked(sp device.Space, segment, first, n int, found bool) (device.Rows, device.Count) {
 	out, in, count := s.marked.next(), s.dev.use(sp), new(device.Count)
-	before := s.dev.sofar() // what marks them may be a table that nobody has probed
+	before := s.dev.sofar() // includes the step that makes a table whose marks are read
 	s.do(func() error {
 		if before != nil {
 			<-before
@@ -64,7 +64,7 @@ func (s *stream) MergeMatch(build device.Sorted, from int64, m *device.Match) (d
 	}), nil
 }
 
-// table is a table that the stream makes; it is there for what comes behind it.
+// table returns a table that the stream makes, for later work of the stream.
 func (s *stream) table(make func() (device.Table, error)) *table {
 	t := s.dev.newTable()
 	s.do(func() error {
@@ -144,8 +144,8 @@ func (p *prober) Next(ctx context.Context) (device.Rows, device.Count, error) {
 	return out, p.s.count(count, nil), nil
 }
 
-// Gather writes into a staging batch in the device's memory; its rows reach
-// the host's batch when the count is awaited, and not before.
+// Gather writes into a staging batch in the device's memory. The rows are copied to the
+// host's batch only when the count is awaited.
 func (s *stream) Gather(r device.Rows, from int, columns []joincore.ColumnRef, dst *joincore.Batch, at int, heap []int) device.Count {
 	in, count, far := live(r), new(device.Count), slices.Clone(heap)
 	s.do(func() error {
@@ -171,8 +171,8 @@ type staging struct {
 	owned [][]byte
 }
 
-// stage makes the staging batch that of dst, as it is: other streams fill it,
-// too, between the steps of this one.
+// stage makes the staging batch a copy of dst, because other streams fill dst, too,
+// between the steps of this one.
 func (s *stream) stage(dst *joincore.Batch) error {
 	s.unstage()
 	s.staging.Rows = dst.Rows

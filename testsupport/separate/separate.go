@@ -1,9 +1,8 @@
-// Package separate is a provider for tests. It executes with another one, but
-// behaves as a device on the far side of a bus, or as one of several: its
-// memory is its own and poisoned; whole steps and streams work behind the
-// caller's back; handles go stale, and are of no use to another device; and
-// nothing of a result is visible on the host before its future was awaited. An
-// algorithm that reaches through the interface fails here.
+// Package separate is a provider for tests. It executes with another provider, but
+// behaves like a device across a bus, or like one of several: its memory is separate and
+// poisoned; steps and streams are asynchronous; handles become stale and are useless to
+// other devices; and results are invisible on the host before their future was awaited.
+// An algorithm that bypasses the interface fails here.
 package separate
 
 import (
@@ -16,13 +15,13 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Provider wraps another provider, whose devices are Chunked.
+// Provider wraps another provider with Chunked devices.
 type Provider struct {
 	Inner  device.Provider
 	Number device.Location // of the device that it simulates
 }
 
-// New returns the providers of so many devices, which differ by their numbers.
+// New returns the providers of the given number of devices, numbered from 0.
 func New(inner device.Provider, devices int) []*Provider {
 	var out []*Provider
 	for i := range devices {
@@ -31,7 +30,7 @@ func New(inner device.Provider, devices int) []*Provider {
 	return out
 }
 
-// Name returns the inner provider's name, marked.
+// Name returns the inner provider's name with the prefix "separate-".
 func (p *Provider) Name() string { return "separate-" + p.Inner.Name() }
 
 // Check asks the inner provider.
@@ -52,8 +51,8 @@ type dev struct {
 	at      device.Location
 	mem     *memory
 	copies  [][]byte
-	streams atomic.Int64   // open
-	steps   sync.WaitGroup // that are under way
+	streams atomic.Int64   // open streams
+	steps   sync.WaitGroup // running steps
 	lock    sync.Mutex
 	last    chan struct{} // closed when the last step is done; nil: there was none
 }
@@ -128,7 +127,7 @@ func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (de
 	return t, nil
 }
 
-// Close poisons the inputs and checks that no stream is left.
+// Close poisons the inputs and checks that all streams are closed.
 func (d *dev) Close() {
 	if n := d.streams.Load(); n != 0 {
 		panic(fmt.Sprintf("device closed before %d streams", n))

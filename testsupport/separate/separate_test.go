@@ -43,7 +43,7 @@ func openAt(t *testing.T, at int) (device.Chunked, device.Space, device.ChunkStr
 	if err != nil {
 		t.Fatal(err)
 	}
-	clear(values) // the device has its own copy
+	clear(values) // must not matter: the device has its own copy
 	st, err := d.NewChunkStream()
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestErrorsReachWhoWaits(t *testing.T) {
 	defer d.Close()
 	defer st.Close()
 	st.Scan(s, 0, 0, 1)
-	_, count := st.Marked(s, 5, 0, 1, true) // no such segment
+	_, count := st.Marked(s, 5, 0, 1, true) // the segment does not exist
 	_ = count
 	r := st.Scan(s, 9, 0, 1)
 	if _, err := st.Gather(r, 0, columns, &joincore.Batch{Rows: 1, Columns: []joincore.Vector{{Values: make([]byte, 8), Validity: []byte{1}}}}, 0, []int{0}).Wait(t.Context()); err == nil {
@@ -146,8 +146,8 @@ func TestHandlesAreOfOneDevice(t *testing.T) {
 	})
 }
 
-// TestStepsAreFutures: a step goes on behind the caller's back, is freed behind
-// what reads it, and brings its error to whoever waits.
+// TestStepsAreFutures: a step runs asynchronously, is freed after its readers, and returns
+// its error to callers that wait.
 func TestStepsAreFutures(t *testing.T) {
 	d, s, st := open(t)
 	defer d.Close()
@@ -166,7 +166,7 @@ func TestStepsAreFutures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tuples.Release() // behind the step that reads it
+	tuples.Release() // deferred until the step that reads it is done
 	again, err := d.Sort(t.Context(), p, device.SortSpec{Key: key, RowIDs: []int{0}})
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestSegmentsAreAwaited(t *testing.T) {
 	p.Release()
 }
 
-// holding is memory that is handed out once passage is closed.
+// holding is memory that allocates only after passage is closed.
 type holding struct {
 	heap
 	passage chan struct{}

@@ -6,12 +6,12 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// stream executes on a goroutine of its own, in order. After an error it
-// skips what follows; whoever waits gets the error.
+// stream executes on a goroutine of its own, in order. After an error it skips all later
+// work; waiting callers get the error.
 type stream struct {
 	dev   *dev
 	inner device.ChunkStream
-	queue chan func(error) error // given the stream's error, returns its new one
+	queue chan func(error) error // each gets the stream's error and returns the new one
 	done  chan struct{}
 
 	scan, marked producer
@@ -25,7 +25,7 @@ type rows struct {
 	generation int
 }
 
-// producer makes what it returned before stale.
+// producer invalidates its previous result with each new one.
 type producer struct{ generation int }
 
 func (p *producer) next() *rows {
@@ -33,7 +33,7 @@ func (p *producer) next() *rows {
 	return &rows{producer: p, generation: p.generation}
 }
 
-// live returns a handle that is not stale.
+// live returns the handle, and panics if it is stale.
 func live(r device.Rows) *rows {
 	h := r.(*rows)
 	if h.producer != nil && h.producer.generation != h.generation {
@@ -68,7 +68,7 @@ func protect(f func() error) (err error) {
 	return f()
 }
 
-// do does f, unless something before it has failed.
+// do queues f, which runs unless earlier work failed.
 func (s *stream) do(f func() error) {
 	s.queue <- func(err error) error {
 		if err != nil {
@@ -78,7 +78,7 @@ func (s *stream) do(f func() error) {
 	}
 }
 
-// await returns what waits for all that was asked for up to now.
+// await returns a function that waits for all work queued so far.
 func (s *stream) await() func(context.Context) error {
 	outcome := make(chan error, 1)
 	s.queue <- func(err error) error {
@@ -97,11 +97,11 @@ func (s *stream) await() func(context.Context) error {
 
 func (s *stream) At() device.Location { return s.dev.at }
 
-// Sync waits for everything before it.
+// Sync waits for all earlier work.
 func (s *stream) Sync(ctx context.Context) error { return s.await()(ctx) }
 
-// count is a number that the goroutine writes to n; after runs on the host
-// once it is there.
+// count returns a future of n, which the goroutine writes; `after` runs on the host once
+// it is known.
 func (s *stream) count(n *device.Count, after func()) device.Count {
 	wait := s.await()
 	return device.Pending(s.dev.at, func(ctx context.Context) (int64, error) {

@@ -10,11 +10,11 @@ import (
 	"gpujoin/joincore"
 )
 
-// Arena is a Memory that counts what is in use, with large blocks on huge
-// pages. Freeing what it has not handed out panics.
+// Arena is a Memory that counts the bytes in use, with large blocks on huge pages. It
+// panics on a Free of memory that it did not allocate.
 type Arena struct {
-	Limit  int64 // bytes in use at once; 0: none
-	FailAt int   // this allocation and all that follow fail; 0: never
+	Limit  int64 // maximum bytes in use; 0: unlimited
+	FailAt int   // this allocation and all later ones fail; 0: none
 
 	lock   sync.Mutex
 	inUse  int64
@@ -22,7 +22,7 @@ type Arena struct {
 	allocs int
 }
 
-// mapped is from how many bytes on a block is mapped.
+// mapped is the number of bytes from which blocks are mapped.
 const mapped = 1 << 20
 
 func (a *Arena) Alloc(n int64) ([]byte, error) {
@@ -72,7 +72,7 @@ func (a *Arena) InUse() int64 {
 	return a.inUse
 }
 
-// empty fails the test unless all was freed.
+// empty fails the test unless everything was freed.
 func (a *Arena) empty(t *testing.T, name string) {
 	t.Helper()
 	if n := a.InUse(); n != 0 {
@@ -80,14 +80,14 @@ func (a *Arena) empty(t *testing.T, name string) {
 	}
 }
 
-// MapHuge maps memory, on huge pages where it is large enough for some.
+// MapHuge maps memory, with huge pages if it is large enough.
 func MapHuge(n int) ([]byte, error) {
 	b, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		return nil, err
 	}
 	if n >= 2<<20 {
-		_ = syscall.Madvise(b, 14) // MADV_HUGEPAGE; slower without
+		_ = syscall.Madvise(b, 14) // MADV_HUGEPAGE; optional
 	}
 	return b, nil
 }

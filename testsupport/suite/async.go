@@ -12,8 +12,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Async: work is asked for before it is done, on several streams and devices;
-// its futures are awaited in any order, or given up, and bring its errors.
+// Async tests asynchronous work on several streams and devices: futures are awaited in any
+// order or abandoned, and return errors.
 func Async(t *testing.T, s Subject) {
 	t.Run("AnyOrder", func(t *testing.T) { anyOrder(t, s) })
 	t.Run("OtherDevices", func(t *testing.T) { otherDevices(t, s) })
@@ -21,8 +21,7 @@ func Async(t *testing.T, s Subject) {
 	t.Run("Errors", func(t *testing.T) { asyncErrors(t, s) })
 }
 
-// anyOrder awaits futures of several streams and steps against the order in
-// which they were asked for, and at random.
+// anyOrder awaits futures of several streams and steps in reverse and in random order.
 func anyOrder(t *testing.T, s Subject) {
 	b := newAsyncBed(t, s.Provider, 1000)
 	defer b.close()
@@ -67,7 +66,7 @@ func filtersInAnyOrder(b *asyncBed, d device.Bulk, st device.Stream) {
 	}
 	for i := len(spaces) - 1; i >= 0; i-- {
 		b.segments(spaces[i], 100*(i+1))
-		if rows := spaces[i].Segments()[0].Rows; rows >= b.n { // the order of rows is the device's own
+		if rows := spaces[i].Segments()[0].Rows; rows >= b.n { // the device chooses the order of rows
 			b.read(st, spaces[i], 0).values()
 		}
 		spaces[i].Release()
@@ -96,8 +95,8 @@ func partitionsInAnyOrder(b *asyncBed, d device.Chunked) {
 	}
 }
 
-// otherDevices has devices at work at the same time. What one of them returns
-// says what another one is asked for, and goes there.
+// otherDevices uses several devices at the same time. The results of one determine the
+// requests to another.
 func otherDevices(t *testing.T, s Subject) {
 	if len(s.Peers) == 0 {
 		t.Skip("there is one device: nothing of another one can be awaited")
@@ -116,8 +115,8 @@ func otherDevices(t *testing.T, s Subject) {
 		seen[b.At()] = true
 		beds, streams = append(beds, b), append(streams, st)
 	}
-	// Each device is asked for the rows that the one before it tells, while all
-	// of them have something to do.
+	// Each device gets requests for the rows that the previous one returned, while all of
+	// them are busy.
 	ids := device.NewRowIDs(len(beds))
 	next := ids.First(len(beds)-1) + 7
 	for range 10 {
@@ -152,8 +151,8 @@ func otherDevices(t *testing.T, s Subject) {
 	checkExchanged(first, streams[0], want)
 }
 
-// givenUp waits with a context that ends first: the device leaves the batch
-// alone from then on, and does what it is asked for next.
+// givenUp waits with a context that ends early: from then on the device does not write to
+// the batch, and it executes later requests.
 func givenUp(t *testing.T, s Subject) {
 	b := newAsyncBed(t, s.Provider, 0)
 	defer b.close()
@@ -200,8 +199,8 @@ func givenUp(t *testing.T, s Subject) {
 	}
 }
 
-// asyncErrors has work fail for want of memory: the error comes once, from the
-// call or from the future, and again from the same future; other work is done.
+// asyncErrors makes work fail for lack of memory: the call or the future returns the
+// error, the future repeatedly, and other work succeeds.
 func asyncErrors(t *testing.T, s Subject) {
 	if s.OwnMemory {
 		t.Skip("the provider's memory is its own")

@@ -11,8 +11,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// gate is a Memory that hands nothing out while it is shut: what asks for some
-// stays under way.
+// gate is a Memory that blocks allocations while it is shut, which keeps work pending.
 type gate struct {
 	Arena
 	mu      sync.Mutex
@@ -34,7 +33,7 @@ func (g *gate) open() {
 	g.set(c, nil)
 }
 
-// fail makes every request fail from now on.
+// fail makes every later allocation fail.
 func (g *gate) fail(err error) {
 	g.open()
 	g.mu.Lock()
@@ -42,7 +41,7 @@ func (g *gate) fail(err error) {
 	g.failing = err
 }
 
-// set lets those who wait go on as well.
+// set also wakes blocked allocations.
 func (g *gate) set(passage chan struct{}, failing error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,7 +67,7 @@ func (g *gate) Alloc(n int64) ([]byte, error) {
 	return g.Arena.Alloc(n)
 }
 
-// asyncBed is a device with one input: rows of one number, from first on.
+// asyncBed is a device with one input whose rows are consecutive numbers from first on.
 type asyncBed struct {
 	*testing.T
 	device.Device
@@ -76,7 +75,7 @@ type asyncBed struct {
 	first uint64
 	rows  int
 	in    device.Space
-	n     int // rows of a chunk
+	n     int // rows per chunk
 }
 
 const asyncRows = 1000
@@ -96,7 +95,7 @@ func newAsyncBed(t *testing.T, p device.Provider, first uint64) *asyncBed {
 	return b
 }
 
-// close closes the device, of which nothing may be left.
+// close closes the device and checks that nothing is left allocated.
 func (b *asyncBed) close() {
 	b.Helper()
 	b.Close()
@@ -120,7 +119,7 @@ func (b *asyncBed) stream() device.Stream {
 	return st
 }
 
-// reading is rows on their way to a batch.
+// reading is a pending Gather into a batch.
 type reading struct {
 	b     *asyncBed
 	first int
@@ -130,7 +129,7 @@ type reading struct {
 
 var numberColumn = []joincore.ColumnRef{{Input: 0, Column: 0}}
 
-// read asks for a chunk of the rows of a space from the given one on.
+// read gathers a chunk of the rows of a space, from the given row on.
 func (b *asyncBed) read(st device.Stream, s device.Space, first int) *reading {
 	values, validity := bytes.Repeat([]byte{0xee}, 8*b.n), bytes.Repeat([]byte{0xff}, (b.n+7)/8)
 	r := &reading{b: b, first: first, batch: &joincore.Batch{Rows: b.n, Columns: []joincore.Vector{{Values: values, Validity: validity}}}}
@@ -139,7 +138,7 @@ func (b *asyncBed) read(st device.Stream, s device.Space, first int) *reading {
 	return r
 }
 
-// local checks that a future is the device's, or known.
+// local checks that a future is the device's, or known already.
 func (b *asyncBed) local(at device.Location) {
 	b.Helper()
 	if at != b.At() && at != device.Host {
@@ -147,7 +146,7 @@ func (b *asyncBed) local(at device.Location) {
 	}
 }
 
-// values waits for the rows and returns their numbers.
+// values waits for the rows and returns their values.
 func (r *reading) values() []uint64 {
 	r.b.Helper()
 	n, err := r.count.Wait(r.b.Context())
@@ -162,12 +161,12 @@ func (r *reading) values() []uint64 {
 	return out
 }
 
-// valueAt returns a row's number in a batch of one column.
+// valueAt returns the value of a row in a batch of one column.
 func valueAt(b *joincore.Batch, row int) uint64 {
 	return binary.LittleEndian.Uint64(b.Columns[0].Values[8*row:])
 }
 
-// check waits for the rows, which are those of the input.
+// check waits for the rows and compares them with the input.
 func (r *reading) check() {
 	r.b.Helper()
 	for i, v := range r.values() {
@@ -177,12 +176,12 @@ func (r *reading) check() {
 	}
 }
 
-// below is true of the first rows of the input.
+// below is a condition that is true for the first rows of the input.
 func (b *asyncBed) below(rows int) joincore.Expr {
 	return &joincore.Compare{Op: joincore.Less, Left: numberColumn[0], Right: joincore.Int(int64(b.first) + int64(rows))}
 }
 
-// key is the input's one column.
+// key is the input's only column.
 func (b *asyncBed) key() *device.Key {
 	column := Int64Columns(1)[0]
 	key, _ := device.Keys([]joincore.KeyPair{{Left: numberColumn[0], Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}},
@@ -190,7 +189,7 @@ func (b *asyncBed) key() *device.Key {
 	return key
 }
 
-// segments checks that a space lies on the device and has so many rows.
+// segments checks that a space is on the device and has the given rows.
 func (b *asyncBed) segments(s device.Space, rows int) {
 	b.Helper()
 	n := 0
@@ -205,7 +204,7 @@ func (b *asyncBed) segments(s device.Space, rows int) {
 	}
 }
 
-// checkExchanged reads input 1, whose chunks go through its segments in order.
+// checkExchanged reads input 1 in chunks, segment by segment.
 func checkExchanged(b *asyncBed, st device.Stream, want []uint64) {
 	b.Helper()
 	for segment, s := range b.in.Segments() {

@@ -10,7 +10,7 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// joinCase is one cell of the matrix: a join of two inputs.
+// joinCase is a case of the matrix: a join of two inputs.
 type joinCase struct {
 	algorithm   joincore.Algorithm
 	buildLeft   bool
@@ -19,8 +19,8 @@ type joinCase struct {
 	dist        distribution
 	left, right int // rows
 	segment     int // rows
-	chunk       int // rows: the tile of every vector operation
-	emit        int // rows: what a step over whole spaces returns at a time
+	chunk       int // rows per vector operation
+	emit        int // maximum rows per space that a Bulk step emits
 	batch       int // rows
 	bits        int
 	streams     int
@@ -34,7 +34,7 @@ func (c joinCase) String() string {
 		c.segment, c.chunk, c.emit, c.batch, c.bits, c.streams, c.residual, c.collide(), c.seed)
 }
 
-// meaningful is false of cross joins whose result is large for its own sake.
+// meaningful reports false for cross joins that are large for no purpose.
 func (c joinCase) meaningful() bool {
 	return !(c.keys.name == "none" && c.left*c.right > 1<<16)
 }

@@ -11,8 +11,8 @@ import (
 	"gpujoin/testsupport/oracle"
 )
 
-// Check runs a plan with batches of so many rows and compares the result with
-// the oracle. Nothing may be left of the run.
+// Check runs a plan with batches of the given rows, compares the result with the oracle's,
+// and checks that the run leaves nothing allocated.
 func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation, batch int, opt run.Options) {
 	t.Helper()
 	want, err := oracle.Run(plan, inputs)
@@ -34,8 +34,8 @@ func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, in
 	}
 }
 
-// Difference describes how the rows of the collector differ from those wanted,
-// by nothing where they do not.
+// Difference describes how the collected rows differ from those wanted; "" if they do
+// not.
 func (c *Collector) Difference(want oracle.Rows) string { return difference(want, c.rows) }
 
 func difference(want, got oracle.Rows) string {

@@ -13,8 +13,8 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// survives runs a case over inputs that nobody vouches for: any result will
-// do, and of errors those that blame the input.
+// survives runs a case over untrusted inputs: it may return any result, or an error that
+// blames the input.
 func (s Subject) survives(t *testing.T, c joinCase, plan *joincore.Plan, inputs []*joincore.Relation) {
 	t.Helper()
 	mem, sink := &Arena{}, NewCollector(plan, 100)
@@ -26,8 +26,8 @@ func (s Subject) survives(t *testing.T, c joinCase, plan *joincore.Plan, inputs 
 	sink.closed(t, c.String())
 }
 
-// CorruptInput: offsets that decrease, point past the heap or are anything
-// else give some result or ErrInvalid, and nothing else.
+// CorruptInput: offsets that decrease, point beyond the heap or are otherwise invalid give
+// some result or ErrInvalid.
 func CorruptInput(t *testing.T, s Subject) {
 	for _, a := range s.Algorithms {
 		for seed := range uint64(40) {
@@ -70,9 +70,8 @@ func corrupt(r *rand.Rand, rel *joincore.Relation, s *joincore.Segment) {
 	}
 }
 
-// ChangingInput: a peer that scribbles over the extents gets a wrong result or
-// ErrInvalid. The race is the point: the race detector's opinion of it is
-// known.
+// ChangingInput: a peer that writes to the extents during a join gets a wrong result or
+// ErrInvalid. The data race is intended.
 func ChangingInput(t *testing.T, s Subject) {
 	if Race {
 		t.Skip("the test is a data race on purpose")
@@ -103,8 +102,8 @@ func ChangingInput(t *testing.T, s Subject) {
 	}
 }
 
-// RowTooWide: a value that no batch can hold is an error of its own; one that
-// needs an unusual split of a batch is not.
+// RowTooWide: a value that no batch can hold gives its own error; one that needs an unusual
+// division of a batch does not.
 func RowTooWide(t *testing.T, s Subject) {
 	wide := func(n int) *joincore.Relation {
 		offsets := binary.LittleEndian.AppendUint32(make([]byte, 4), uint32(n))

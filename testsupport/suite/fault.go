@@ -14,7 +14,7 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// faultCase is a join with everything in it that allocates or can go wrong.
+// faultCase is a join with everything that allocates or can fail.
 func faultCase(a joincore.Algorithm, seed uint64) joinCase {
 	return joinCase{
 		algorithm: a, kind: joincore.Full, keys: int4AndVarlena, dist: duplicatesNulls,
@@ -22,8 +22,8 @@ func faultCase(a joincore.Algorithm, seed uint64) joinCase {
 	}
 }
 
-// Allocations: whichever allocation is the first to fail, the error says so
-// and nothing is leaked.
+// Allocations: whichever allocation fails first, the join returns its error and leaks
+// nothing.
 func Allocations(t *testing.T, s Subject) {
 	if s.OwnMemory {
 		t.Skip("the provider's memory is its own")
@@ -58,7 +58,7 @@ func Allocations(t *testing.T, s Subject) {
 	}
 }
 
-// blocked is a Sink that fails, cancels or waits at its n-th call.
+// blocked is a Sink that fails, cancels or blocks at its n-th call.
 type blocked struct {
 	*Collector
 	calls atomic.Int64
@@ -85,8 +85,8 @@ func (b *blocked) Emit(ctx context.Context, batch *joincore.Batch, rows int, hea
 	return b.Collector.Emit(ctx, batch, rows, heap)
 }
 
-// Sink: an error of the sink comes back as it is, a cancelled context as its
-// cause, with everything freed.
+// Sink: the join returns a sink's error unchanged, or a cancelled context's cause, and
+// frees everything.
 func Sink(t *testing.T, s Subject) {
 	errSink := errors.New("sink failed")
 	for _, a := range s.Algorithms {
@@ -101,7 +101,7 @@ func Sink(t *testing.T, s Subject) {
 						return errSink
 					}
 					cancel(errSink)
-					<-ctx.Done() // a sink that waits for credits
+					<-ctx.Done() // like a sink that waits for credits
 					return context.Cause(ctx)
 				}}
 				mem := &Arena{}
@@ -117,8 +117,8 @@ func Sink(t *testing.T, s Subject) {
 	}
 }
 
-// Cancel: a join whose result nobody can wait for ends with its context, in
-// every phase and for every algorithm.
+// Cancel: a join with a huge result ends with its context, in every phase and for every
+// algorithm.
 func Cancel(t *testing.T, s Subject) {
 	one := generate(rand.New(rand.NewPCG(1, 2)), treeKeys, 300_000, 1<<15, oneKey)
 	inputs := []*joincore.Relation{one, one}

@@ -43,10 +43,10 @@ var keyTypes = []keyType{
 	{name: "none"},
 }
 
-// int4AndVarlena is the key type with everything in it that can go wrong.
+// int4AndVarlena is the key type with the most ways to fail.
 var int4AndVarlena = keyTypes[10]
 
-// distribution says how key values repeat.
+// distribution determines how key values repeat.
 type distribution struct {
 	name  string
 	nulls float64

@@ -22,9 +22,9 @@ func (s Subject) check(t *testing.T, c joinCase) {
 	Check(t, c.String(), s.Provider, plan, inputs, c.batch, c.options())
 }
 
-// Matrix compares algorithms x build sides x kinds x key types x distributions
-// with the oracle; sizes, tiles, batches and the rest are drawn by the seed,
-// so that every pair of values meets often.
+// Matrix compares algorithms x build sides x kinds x key types x distributions with the
+// oracle. The seed determines sizes, chunks, batches and the rest, such that every pair of
+// values occurs often.
 func Matrix(t *testing.T, s Subject) {
 	seed := uint64(0)
 	for _, keys := range keyTypes {
@@ -43,7 +43,7 @@ func Matrix(t *testing.T, s Subject) {
 								streams: 1 + r.IntN(3), residual: r.IntN(3) == 0, seed: seed,
 							}
 							if c.chunk < 32 {
-								c.batch = min(c.batch, 3) // a batch is copied with every chunk
+								c.batch = min(c.batch, 3) // because a batch is copied with every chunk
 							}
 							if c.meaningful() && !s.leftOut(seed, 7) {
 								s.check(t, c)
@@ -56,7 +56,7 @@ func Matrix(t *testing.T, s Subject) {
 	}
 }
 
-// Sizes runs every pair of sizes, around a tile of 32 rows.
+// Sizes runs every pair of sizes around a chunk of 32 rows.
 func Sizes(t *testing.T, s Subject) {
 	seed := uint64(1 << 20)
 	for _, a := range s.Algorithms {
@@ -80,7 +80,7 @@ func Sizes(t *testing.T, s Subject) {
 	}
 }
 
-// Tile runs sizes around the tile that is used outside of tests.
+// Tile runs sizes around the default chunk.
 func Tile(t *testing.T, s Subject) {
 	seed := uint64(1 << 21)
 	for _, left := range []int{4095, 4096, 4097, 8193} {

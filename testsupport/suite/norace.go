@@ -2,5 +2,5 @@
 
 package suite
 
-// Race says that the race detector is at work, which makes everything slow.
+// Race reports whether the race detector is enabled, which makes everything slow.
 const Race = false

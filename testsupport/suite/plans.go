@@ -7,17 +7,17 @@ import (
 	"gpujoin/joincore"
 )
 
-// Plan is a case of the matrix, for what executes plans otherwise than by a
-// provider in this process.
+// Plan is a case of the matrix for tests that do not execute plans by a provider in this
+// process.
 type Plan struct {
-	Name   string // says everything about it
+	Name   string // describes the case completely
 	Plan   *joincore.Plan
 	Inputs []*joincore.Relation
-	Batch  int // rows of a batch, at most
+	Batch  int // maximum rows of a batch
 }
 
-// Plans draws n cases of the matrix by their seeds: every kind of join over
-// every type of key and distribution.
+// Plans returns n cases of the matrix by seed: all kinds of joins over all key types and
+// distributions.
 func Plans(n int) iter.Seq[Plan] {
 	return func(yield func(Plan) bool) {
 		for seed := range uint64(n) {

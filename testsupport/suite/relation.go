@@ -7,7 +7,7 @@ import (
 	"gpujoin/joincore"
 )
 
-// payload is what every generated relation has behind its key columns.
+// payload are the columns that every generated relation has after its keys.
 var payload = []joincore.Column{fixed(8), fixed(1), varlena, fixed(4), fixed(24)}
 
 // generate makes a relation of key and payload columns.
@@ -23,7 +23,7 @@ func generate(r *rand.Rand, keys []joincore.Column, rows, segmentRows int, d dis
 			}
 			s.Columns = append(s.Columns, vector(r, col, n, nulls, func(i int) int {
 				if c < len(keys) {
-					return d.pick(r, at+i, rows) >> (8 * c) // the first key decides most
+					return d.pick(r, at+i, rows) >> (8 * c) // the first key column has the most values
 				}
 				return r.IntN(1000) - 500
 			}))
@@ -56,7 +56,7 @@ func vector(r *rand.Rand, col joincore.Column, n int, nulls float64, pick func(i
 			continue
 		}
 		if null {
-			x = r.Int() // must not matter
+			x = r.Int() // the value of a NULL must not matter
 		}
 		value := binary.LittleEndian.AppendUint64(nil, uint64(x))
 		for len(value) < col.Width {
@@ -67,7 +67,7 @@ func vector(r *rand.Rand, col joincore.Column, n int, nulls float64, pick func(i
 	return v
 }
 
-// varlenaOf makes a value of 4 to 40 bytes from an integer, padded.
+// varlenaOf makes a value of 4 to 40 bytes from an integer, with padding.
 func varlenaOf(x, align int) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(x))
 	for range (x & 0xff) % 10 {
@@ -88,8 +88,8 @@ func Int64Columns(n int) []joincore.Column {
 	return out
 }
 
-// Int64Relation makes n rows of 8-byte columns in segments of the size of an
-// extent, on mapped memory. value says what is in a column of a row.
+// Int64Relation makes n rows of 8-byte columns, in mapped segments of an extent's size.
+// value returns the value of a column in a row.
 func Int64Relation(n, columns int, value func(row, column int) uint64) *joincore.Relation {
 	const segmentRows = 1 << 18
 	r := &joincore.Relation{Columns: Int64Columns(columns)}

@@ -11,19 +11,19 @@ import (
 	"gpujoin/testsupport/oracle"
 )
 
-// Collector is a Sink that turns batches into a multiset of rows.
+// Collector is a Sink that collects the multiset of rows.
 type Collector struct {
 	columns  []joincore.Column
-	capacity int // rows a batch
-	heap     int // heap bytes a batch, divided by the expected means
+	capacity int // rows per batch
+	heap     int // heap bytes per batch, divided by the expected means
 
 	lock sync.Mutex
-	open int // batches that are neither emitted nor given back
+	open int // batches neither emitted nor discarded
 	rows oracle.Rows
 	n    int
 }
 
-// NewCollector returns the sink of a plan with batches of so many rows.
+// NewCollector returns the sink of a plan with batches of the given rows.
 func NewCollector(plan *joincore.Plan, batch int) *Collector {
 	return &Collector{columns: outputColumns(plan), capacity: batch, heap: 256 + 64*batch}
 }
@@ -94,7 +94,7 @@ func (c *Collector) Discard(*joincore.Batch) {
 	c.lock.Unlock()
 }
 
-// closed fails the test where a batch was not given back.
+// closed fails the test if a batch was neither emitted nor discarded.
 func (c *Collector) closed(t *testing.T, name string) {
 	t.Helper()
 	if c.open != 0 {
@@ -102,14 +102,14 @@ func (c *Collector) closed(t *testing.T, name string) {
 	}
 }
 
-// Discarder is a Sink that only counts, with a few batches that it reuses.
-// Columns are of fixed width.
+// Discarder is a Sink that only counts rows, with a few batches that it reuses. Columns
+// must have fixed width.
 type Discarder struct {
 	Rows atomic.Int64
 	free chan *joincore.Batch
 }
 
-// NewDiscarder returns a sink with so many batches of so many rows, a
+// NewDiscarder returns a sink with the given number of batches and rows per batch, a
 // multiple of 8. Its memory stays mapped.
 func NewDiscarder(columns []joincore.Column, batches, capacity int) *Discarder {
 	d := &Discarder{free: make(chan *joincore.Batch, batches)}
@@ -123,7 +123,7 @@ func NewDiscarder(columns []joincore.Column, batches, capacity int) *Discarder {
 			panic(err)
 		}
 		for i := 0; i < len(memory); i += 4096 {
-			memory[i] = 0 // what a page fault costs is not what is measured
+			memory[i] = 0 // takes page faults out of the measurement
 		}
 		b := &joincore.Batch{Rows: capacity}
 		for _, c := range columns {
@@ -153,5 +153,5 @@ func (d *Discarder) Emit(_ context.Context, b *joincore.Batch, rows int, _ []int
 
 func (d *Discarder) Discard(b *joincore.Batch) { d.free <- b }
 
-// idle says whether all batches are back.
+// idle reports whether all batches have been returned.
 func (d *Discarder) idle() bool { return len(d.free) == cap(d.free) }

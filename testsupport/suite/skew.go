@@ -11,10 +11,10 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// Skew: one key holding half of the probe side, a build side of one key, and
-// results many times larger than both inputs are joined within the size of
-// the inputs and a little for tables; the sums of both payloads say that
-// every pair was there.
+// Skew: joins with one key in half of the probe side, with a single-key build side, and
+// with results many times larger than both inputs need no more memory than the size of the
+// inputs and a little for tables. Sums of both payloads show that every pair was
+// returned.
 func Skew(t *testing.T, s Subject) {
 	n := 1 << 17
 	if testing.Short() || Race {
@@ -84,8 +84,7 @@ func Keyed(rows int, key func(row int) uint64) *joincore.Relation {
 	})
 }
 
-// sums is a Sink that adds up what it gets, for results that are too many to
-// keep.
+// sums is a Sink that sums up values, for results too large to keep.
 type sums struct {
 	*Discarder
 	lock  sync.Mutex
@@ -103,7 +102,7 @@ func (s *sums) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int
 	return s.Discarder.Emit(ctx, b, rows, heap)
 }
 
-// PairPlan joins two relations by their first columns and returns the second.
+// PairPlan joins two relations by their first columns and returns their second ones.
 func PairPlan(left, right *joincore.Relation) *joincore.Plan {
 	return &joincore.Plan{
 		Inputs: []joincore.Input{{Columns: left.Columns}, {Columns: right.Columns}},
@@ -115,7 +114,7 @@ func PairPlan(left, right *joincore.Relation) *joincore.Plan {
 	}
 }
 
-// pairSums says what the join of two keyed relations adds up to.
+// pairSums returns the sums of the join of two keyed relations, and its rows.
 func pairSums(left, right *joincore.Relation) (total [2]uint64, rows int64) {
 	type group struct{ rows, sum uint64 }
 	groups := map[uint64]group{}

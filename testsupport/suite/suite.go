@@ -1,6 +1,7 @@
-// Package suite is the suite that every provider has to pass: plans of all
-// kinds over generated data, executed by joincore/run and compared with the
-// nested-loop oracle; budgets, skew, cancellation, failing sinks and corrupt
+// Package suite has the tests that every provider must pass: plans of all kinds over
+// generated data, executed by joincore/run and compared with the nested-loop oracle;
+// budgets, skew, cancellation, failing sinks and corrupt input. A provider's own tests
+// call All.
 // input. A provider's own tests call All.
 package suite
 
@@ -11,24 +12,24 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Subject is what the suite is run against.
+// Subject is the provider under test.
 type Subject struct {
 	Provider device.Provider
-	// Algorithms are those that the provider can be made to use.
+	// Algorithms are those that the provider can be forced to use.
 	Algorithms []joincore.Algorithm
-	// Thin leaves out all but one in Thin of the many cases of the matrix,
-	// where a provider is slow or is covered by another one.
+	// Thin, if not 0, runs one in Thin cases of the matrix, for slow providers and those
+	// covered by another one.
 	Thin uint64
-	// Offset says which ones those are: other numbers, other cases.
+	// Offset selects which of them.
 	Offset uint64
-	// OwnMemory says that the provider's column-sized memory is not that
-	// which Run is given, so that a budget of it bounds nothing.
+	// OwnMemory says that the provider does not take column-sized memory from Run's
+	// Memory, so that a budget does not limit it.
 	OwnMemory bool
-	// Copies says that Import copies inputs into that memory.
+	// Copies says that Import copies inputs into that Memory.
 	Copies bool
-	// Pends says that work waits for that memory behind the caller's back.
+	// Pends says that asynchronous work may block on allocations from that Memory.
 	Pends bool
-	// Peers are the providers of further devices, which work at the same time.
+	// Peers are the providers of further devices that work at the same time.
 	Peers []device.Provider
 }
 
@@ -58,8 +59,8 @@ func All(t *testing.T, s Subject) {
 	}
 }
 
-// leftOut says that a case is not run: short tests run one in n, thinned ones
-// one in Thin, and the race detector makes each of them slow.
+// leftOut reports whether a case is skipped: short tests run one in n, others one in
+// Thin, and fewer with the race detector.
 func (s Subject) leftOut(seed, n uint64) bool {
 	keep := max(s.Thin, 1)
 	if testing.Short() || Race {

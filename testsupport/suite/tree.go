@@ -6,8 +6,7 @@ import (
 	"gpujoin/joincore"
 )
 
-// tree grows random plans over inputs whose first two columns are int8 and
-// int4 keys.
+// tree generates random plans over inputs whose first two columns are int8 and int4 keys.
 type tree struct {
 	r     *rand.Rand
 	kinds []joincore.Kind
@@ -15,8 +14,8 @@ type tree struct {
 
 var treeKeys = []joincore.Column{fixed(8), fixed(4)}
 
-// RandomTree makes a plan of n inputs, with joins of all kinds and filters
-// anywhere, by a seed.
+// RandomTree returns a plan of n inputs with joins of all kinds and filters at random
+// places, by seed.
 func RandomTree(seed uint64, n int) (*joincore.Plan, []*joincore.Relation) {
 	return randomTree(seed, n, kinds)
 }
@@ -33,7 +32,7 @@ func randomTree(seed uint64, n int, kinds []joincore.Kind) (*joincore.Plan, []*j
 	}
 	var visible []int
 	plan.Root, visible = t.grow(0, n)
-	columns := []int{0, 2, 4}[:2+t.r.IntN(2)] // the last one is never moved with a key
+	columns := []int{0, 2, 4}[:2+t.r.IntN(2)] // column 4 is never moved with a key
 	for _, i := range visible {
 		for _, c := range columns {
 			plan.Output = append(plan.Output, joincore.ColumnRef{Input: i, Column: c})
@@ -42,7 +41,7 @@ func randomTree(seed uint64, n int, kinds []joincore.Kind) (*joincore.Plan, []*j
 	return plan, inputs
 }
 
-// grow joins inputs [from, to) and returns those that are visible above.
+// grow joins inputs [from, to) and returns the inputs visible above the join.
 func (t *tree) grow(from, to int) (joincore.Node, []int) {
 	if to-from == 1 {
 		return t.filter(&joincore.Scan{Input: from}, []int{from})

@@ -13,8 +13,8 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// Trees compares random trees of up to five inputs with the oracle, with
-// random decisions for each join.
+// Trees compares random trees of up to five inputs with the oracle, with random decisions
+// for each join.
 func Trees(t *testing.T, s Subject) {
 	rounds := 1500 / max(s.Thin, 1)
 	if testing.Short() || Race {
@@ -42,11 +42,11 @@ func Trees(t *testing.T, s Subject) {
 	}
 }
 
-// phaseName is what EXPLAIN has room for: a few plain words.
+// phaseName matches the phase names that EXPLAIN can show: a few plain words.
 var phaseName = regexp.MustCompile(`^[a-z][a-z ,]{1,30}$`)
 
-// JoinStats: what is reported of each join stands where the plan has it,
-// whatever was executed first.
+// JoinStats: the statistics of joins are in the plan's order, whatever the order of
+// execution.
 func JoinStats(t *testing.T, s Subject) {
 	r := rand.New(rand.NewPCG(1, 1))
 	plan := &joincore.Plan{}
@@ -88,7 +88,7 @@ func JoinStats(t *testing.T, s Subject) {
 		if stats.Provider != s.Provider.Name() || stats.RowsOut != 10 {
 			t.Errorf("%v: provider %q, %d rows", a, stats.Provider, stats.RowsOut)
 		}
-		for i, j := range stats.Joins { // payload is not moved where row numbers are all that is kept
+		for i, j := range stats.Joins { // payload is not moved if only row ids are kept
 			if !executedAs(j.Algorithm, a) {
 				t.Errorf("%v: join %d was executed by %s", a, i, j.Algorithm)
 			}
@@ -106,9 +106,8 @@ func JoinStats(t *testing.T, s Subject) {
 	}
 }
 
-// executedAs says whether a join that was to use an algorithm may report this
-// name: row ids may take the place of payload, and a provider may have a join of
-// its own for them.
+// executedAs reports whether a join that was to use an algorithm may report this name: row
+// ids may replace payload, and a provider may have its own join for row ids.
 func executedAs(name string, a joincore.Algorithm) bool {
 	switch name {
 	case a.String(), a.UM().String():
