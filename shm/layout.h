@@ -4,12 +4,12 @@
  * Two kinds of bytes are described here and nowhere else:
  *
  *  1. extents: sealed memfds of one fixed size that hold one batch of rows in
- *     column layout (or long values, one behind another), and
+ *     column layout (or consecutive long values), and
  *  2. frames: the control messages on the unix socket.
  *
- * This file is the truth; shm/ mirrors it in Go and a test compares both with
- * the compiler's own debug information.  It depends on nothing but <stdint.h>
- * so that the extension, tools and tests can all include it.
+ * This file is authoritative; shm/ mirrors it in Go, and a test compares both by
+ * the compiler's debug information.  It includes only <stdint.h>, so that the
+ * extension, tools and tests can all include it.
  *
  * Everything is little-endian, naturally aligned, and addressed by offsets,
  * never by pointers.  A reader copies a header to private memory once, checks
@@ -30,7 +30,7 @@
  * results).  Reader: the other side, after a FILLED or RESULT frame; the
  * socket orders the writes.  If the writer dies before that frame the extent
  * was never announced and is reclaimed; if the reader dies its socket closes
- * and the daemon reclaims what it held.
+ * and the daemon reclaims its extents.
  * ------------------------------------------------------------------------ */
 
 #define GJ_EXTENT_MIN_SIZE	(UINT64_C(1) << 20)
@@ -60,7 +60,7 @@ struct gj_column
 {
 	uint8_t		encoding;		/* enum gj_encoding */
 	uint8_t		align;			/* of values (FIXED: 1..8) or of heap (4, 8) */
-	uint16_t	width;			/* bytes a value, FIXED; 0 for VARLENA */
+	uint16_t	width;			/* bytes per value, FIXED; 0 for VARLENA */
 	uint32_t	nulls;			/* number of NULLs among rows */
 	uint32_t	values_off;		/* multiple of 64 */
 	uint32_t	validity_off;	/* bitmap, bit = 1: not NULL, least significant
@@ -82,15 +82,15 @@ struct gj_batch
 };
 
 /*
- * A value too long for a batch ("chained") is stored in extents of its own
- * kind; in the batch stands this reference instead, in place of the varlena.
- * The first byte is what PostgreSQL uses for external TOAST pointers, which
- * never occur in a batch because values are detoasted first.
+ * A value too long for a batch ("chained") is stored in extents of a separate
+ * kind; the batch has this reference in place of the varlena.  PostgreSQL uses
+ * the first byte for external TOAST pointers, which never occur in a batch
+ * because values are detoasted first.
  *
  * Each participant that feeds such values fills a chain of extents, numbered
- * from 0, with one value behind another.  A value that reaches the end of an
- * extent goes on at the start of the data of the next one in the chain; only
- * the last extent of a chain is not full.
+ * from 0, with consecutive values.  A value that reaches the end of an extent
+ * continues at the start of the next one's data; only the last extent of a
+ * chain may be partly filled.
  */
 #define GJ_CHAIN_REF_BYTE	0x01
 #define GJ_CHAIN_REF_TAG	0x47
@@ -100,8 +100,8 @@ struct gj_chain_ref
 	uint8_t		header;			/* GJ_CHAIN_REF_BYTE */
 	uint8_t		tag;			/* GJ_CHAIN_REF_TAG */
 	uint16_t	reserved;		/* must be 0 */
-	uint32_t	offset;			/* in the data of the extent where it begins */
-	uint64_t	chain;			/* that extent: participant << 32 | number */
+	uint32_t	offset;			/* of the start, in that extent's data */
+	uint64_t	chain;			/* of the start: participant << 32 | number */
 	uint64_t	length;			/* bytes of the value, header included */
 };
 
@@ -149,12 +149,12 @@ enum gj_message
 	GJ_WANT = 4,				/* gj_want: extents to fill */
 	GJ_FILLED = 5,				/* gj_filled: a batch of an input; unmapped */
 	GJ_CHAIN_FILLED = 6,		/* gj_chain_filled: an extent of a chain; unmapped */
-	GJ_FED = 7,					/* gj_fed: all of my share is handed over */
+	GJ_FED = 7,					/* gj_fed: this participant has fed its rows */
 	GJ_RUN = 8,					/* gj_run: every participant has fed */
-	GJ_NEXT = 9,				/* gj_next: deal me result batches */
+	GJ_NEXT = 9,				/* gj_next: send more result batches */
 	GJ_RELEASE = 10,			/* gj_release: extent unmapped, take it back */
 	GJ_CHAIN_GET = 11,			/* gj_chain_get: send an extent of a chain */
-	GJ_RETURNED = 12,			/* gj_returned: what returning cost me */
+	GJ_RETURNED = 12,			/* gj_returned: costs of returning rows */
 	GJ_STATS_GET = 13,			/* no body */
 	GJ_STATUS_GET = 14,			/* no body; allowed right after HELLO */
 
@@ -187,7 +187,7 @@ struct gj_open
 {
 	uint32_t	queue_timeout_ms;	/* 0: refuse rather than queue */
 	uint32_t	flags;				/* GJ_OPEN_* */
-	uint32_t	participants;		/* that are planned, leader included */
+	uint32_t	participants;		/* planned, leader included */
 	uint32_t	json_length;		/* bytes that follow */
 	int32_t		participant;		/* ParallelWorkerNumber; leader is -1 */
 	uint32_t	reserved;
@@ -229,12 +229,12 @@ struct gj_fed
 	uint64_t	rows;			/* fed by this participant, all inputs */
 	uint64_t	bytes;
 	uint64_t	feed_us;		/* wall time, waits included */
-	uint64_t	wait_us;		/* of it: waiting for extents */
+	uint64_t	wait_us;		/* of feed_us: waiting for extents */
 };
 
 struct gj_run
 {
-	uint32_t	generation;		/* 1, 2 ...: one more each rewind */
+	uint32_t	generation;		/* 1, 2, ...: increases with each rewind */
 	uint32_t	reserved;
 };
 
@@ -284,9 +284,9 @@ enum gj_failure
 {
 	GJ_FAIL_PROTOCOL = 1,		/* malformed frame or extent */
 	GJ_FAIL_VERSION = 2,		/* other protocol or layout version */
-	GJ_FAIL_UNSUPPORTED = 3,	/* the job asks for what we do not do */
+	GJ_FAIL_UNSUPPORTED = 3,	/* the daemon lacks a part of the job */
 	GJ_FAIL_BUSY = 4,			/* queue timeout, or would have to queue */
-	GJ_FAIL_BUDGET = 5,			/* needs more memory than it may have */
+	GJ_FAIL_BUDGET = 5,			/* needs more memory than it may use */
 	GJ_FAIL_PROVIDER = 6,		/* the join itself failed */
 	GJ_FAIL_STOPPING = 7,		/* graceful stop under way */
 	GJ_FAIL_INTERNAL = 8
@@ -339,15 +339,15 @@ struct gj_stats
 	uint32_t	joins;			/* gj_join_stats that follow, at most GJ_MAX_INPUTS */
 	uint32_t	participants;	/* gj_participant_stats at the end */
 	char		provider[16];	/* that executed the job */
-	char		fallback[160];	/* why it was not a preferred one; empty: it was */
+	char		fallback[160];	/* why no preferred one did; empty: one did */
 };
 
 struct gj_join_stats
 {
 	char		algorithm[24];	/* "phj-om", "npj", ... */
 	uint32_t	join;			/* position in post-order of the job's tree */
-	uint32_t	build_left;		/* 1: the left side was built */
-	uint32_t	bits;			/* radix bits of partitions; 0: there were none */
+	uint32_t	build_left;		/* 1: the left side was the build side */
+	uint32_t	bits;			/* radix bits; 0: not partitioned */
 	uint32_t	phases;			/* gj_phase_stats, behind those of joins before it */
 	uint64_t	build_rows;
 	uint64_t	probe_rows;
@@ -378,16 +378,16 @@ struct gj_participant_stats
 /* ------------------------------------------------------------------------
  * The status file, "<socket>.status"
  *
- * Written whole and renamed into place by the daemon, which then holds an
- * open-file-description write lock on it for its life.  A backend reads it at
- * plan time: the lock says whether the daemon lives (right after kill -9
- * too), the rates are what both C's costs and Go's choose use.
+ * The daemon writes it completely, renames it into place, and holds an
+ * open-file-description write lock on it while it lives.  A backend reads it at
+ * plan time: the lock shows whether the daemon lives, even right after kill -9.
+ * The extension's costs and the daemon's cost model use the same rates.
  *
- * Two parts change in place.  stopping is set once.  load is written anew
- * every GJ_BEAT_MS by one write of all its bytes, which a read may see half
- * done: check is the sum of the bytes before it, and a reader that finds
- * another sum reads again, at most GJ_LOAD_READS times in all, and then takes
- * the load for unknown.  If the daemon dies during a write its lock is gone.
+ * Two parts change in place.  stopping is set once.  load is rewritten every
+ * GJ_BEAT_MS by one write of all its bytes, which a concurrent read may see
+ * incomplete: check is the sum of the bytes before it.  A reader that computes
+ * another sum reads again, at most GJ_LOAD_READS times in total, and then treats
+ * the load as unknown.  If the daemon dies during a write its lock is gone.
  * ------------------------------------------------------------------------ */
 
 #define GJ_STATUS_MAGIC		0x31534a47	/* "GJS1" */
@@ -395,22 +395,22 @@ struct gj_participant_stats
 #define GJ_BEAT_MS			100
 #define GJ_LOAD_READS		4
 
-/* What the daemon has to do.  All zero: unknown. */
+/* The daemon's load.  All zero: unknown. */
 struct gj_load
 {
-	/* One more each time that the daemon's own locks let through whoever
-	 * writes this, so that one that gets processor time and is not stuck is
-	 * told from others by two readings.  Never 0. */
+	/* Increases with each write, for which the daemon must get its own locks.
+	 * Two readings thus show whether it gets processor time and is not stuck.
+	 * Never 0. */
 	uint64_t	beats;
-	uint32_t	running;		/* joins that have work to do for a thread */
-	uint32_t	threads;		/* that may work on joins at a time, now */
-	uint32_t	queued;			/* jobs that wait to be admitted */
+	uint32_t	running;		/* joins with work for a thread */
+	uint32_t	threads;		/* that may now work on joins concurrently */
+	uint32_t	queued;			/* jobs waiting for admission */
 	uint32_t	runnable;		/* tasks of the whole machine that run or wait
 								 * for a processor, in hundredths; a mean over
 								 * the last second or so */
-	/* Of the processor time that the daemon's threads were ready to use
-	 * lately, what they got, in thousandths.  1000: they never waited, or had
-	 * nothing to do for some seconds. */
+	/* The processor time that the daemon's threads recently got, in thousandths
+	 * of what they were ready to use.  1000: they never waited, or had nothing
+	 * to do for some seconds. */
 	uint32_t	processor_share;
 	uint32_t	reserved;		/* must be 0 */
 	uint64_t	check;			/* FNV-1a, 64 bits, of the bytes before it */
@@ -425,11 +425,11 @@ struct gj_status
 	uint32_t	cores;			/* that the cpu provider uses */
 	uint64_t	extent_size;
 	uint64_t	budget;			/* bytes */
-	/* ns a row of one core, joins of 8-byte keys with one 8-byte payload a
-	 * side, at build sizes 2^(10 + 2 i) rows; all cores work at once */
+	/* ns per row and core, joins of 8-byte keys with one 8-byte payload per
+	 * side, at build sizes 2^(10 + 2 i) rows, with all cores busy */
 	double		build_ns[GJ_RATE_POINTS];
 	double		probe_ns[GJ_RATE_POINTS];
-	double		column_ns;		/* one more 8-byte output column, a row */
+	double		column_ns;		/* one more 8-byte output column, per row */
 	char		daemon_version[32]; /* NUL-terminated */
 	struct gj_load load;
 };
