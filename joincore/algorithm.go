@@ -1,5 +1,7 @@
 package joincore
 
+import "strings"
+
 // Algorithm is a join algorithm. UM and OM are the two ways to materialise
 // payload: gather it from the untransformed relations by row id (UM, GFUR), or
 // move it with the key and gather it from the transformed relations (OM, GFTR).
@@ -27,7 +29,10 @@ func (a Algorithm) UM() Algorithm {
 	return a
 }
 
-// String returns the name that statistics and EXPLAIN show.
+// Algorithms are all of them.
+var Algorithms = [...]Algorithm{NPJ, PHJUM, PHJOM, SMJUM, SMJOM}
+
+// String returns the name that settings, statistics and EXPLAIN use.
 func (a Algorithm) String() string {
 	switch a {
 	case NPJ:
@@ -42,4 +47,23 @@ func (a Algorithm) String() string {
 		return "smj-om"
 	}
 	return "unknown"
+}
+
+// ParseAlgorithm returns the algorithm whose String is name.
+func ParseAlgorithm(name string) (a Algorithm, ok bool) {
+	for _, a := range Algorithms {
+		if a.String() == name {
+			return a, true
+		}
+	}
+	return 0, false
+}
+
+// Executed reports whether JoinStats.Algorithm says that a join was executed by
+// a. Providers append what else they did, such as "npj/array" (an array instead
+// of a hash table) or "phj-om+bloom". "phj-om/um", where one side is not
+// materialised as a says, is none of a.
+func (a Algorithm) Executed(reported string) bool {
+	name, _, _ := strings.Cut(reported, "+")
+	return name == a.String() || a == NPJ && name == "npj/array"
 }

@@ -69,6 +69,10 @@ type Plan struct {
 	Root       Node
 	Output     []ColumnRef
 	Parameters []Parameter
+	// Algorithm is to execute every join; 0: chosen for each join. A join that
+	// it cannot execute is executed by another one, and JoinStats.Reason says
+	// why.
+	Algorithm Algorithm
 }
 
 // Input describes a base input before its data arrives.

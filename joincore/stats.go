@@ -15,7 +15,8 @@ type Stats struct {
 
 // JoinStats describes one join of the tree, in post-order.
 type JoinStats struct {
-	Algorithm string // Algorithm.String
+	Algorithm string // Algorithm.String, or a provider's name of a variant
+	Reason    string // why Plan.Algorithm did not execute the join; "": it did, or is 0
 	BuildLeft bool
 	Bits      int // radix bits of a partitioned join
 	BuildRows int64

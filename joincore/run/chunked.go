@@ -49,7 +49,7 @@ func (e *chunked) joinStats() []joincore.JoinStats {
 	var out []joincore.JoinStats
 	for _, j := range e.joins {
 		out = append(out, joincore.JoinStats{
-			Algorithm: j.decision.Algorithm.String(), BuildLeft: j.decision.BuildLeft, Bits: j.bits(),
+			Algorithm: j.decision.Algorithm.String(), Reason: j.reason, BuildLeft: j.decision.BuildLeft, Bits: j.bits(),
 			BuildRows: j.buildRows, ProbeRows: j.counter.In.Load(), RowsOut: j.counter.Out.Load(),
 			Time: j.counter.Time(workers), Phases: j.phases(workers),
 		})
@@ -68,9 +68,17 @@ func (e *chunked) gather() joincore.Phase {
 // join is the state of one join while the plan runs.
 type join struct {
 	decision  costmodel.Decision
+	reason    string // why the algorithm is not the one that was decided
 	counter   algo.Counter
 	buildRows int64
 	predicted costmodel.Prediction
+}
+
+// leavePayload makes the join use UM in place of OM, and records why.
+func (j *join) leavePayload(reason string) {
+	if um := j.decision.Algorithm.UM(); um != j.decision.Algorithm {
+		j.decision.Algorithm, j.reason = um, reason
+	}
 }
 
 // phases returns the measured and the predicted time of the join's phases.

@@ -41,7 +41,7 @@ func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, probeRo
 		return nil, err
 	}
 	if kept {
-		j.decision.Algorithm = j.decision.Algorithm.UM() // only row ids of the result are read
+		j.leavePayload("its result is stored as row ids")
 	}
 	if e.opt.Rates != nil {
 		j.predicted = e.opt.Rates.Predict(costmodel.CoreJoin{
@@ -104,13 +104,17 @@ func (e *chunked) transformed(j *join, plan *algo.Plan, space device.Space, rele
 		release()
 		return nil, err
 	}
-	transformed, err := algo.Transform(e.ctx, e.dev, j.decision.Algorithm, plan, e.moved(build, space, j), j.decision.Bits, &j.counter)
+	movedBuild, movedProbe := e.moved(build, space, j), e.moved(probe, from, j)
+	if len(movedBuild.Carry)+len(movedProbe.Carry) == 0 && len(movedBuild.RowIDs)+len(movedProbe.RowIDs) > 0 {
+		j.leavePayload("no column of its payload can be moved with the key")
+	}
+	transformed, err := algo.Transform(e.ctx, e.dev, j.decision.Algorithm, plan, movedBuild, j.decision.Bits, &j.counter)
 	release()
 	if err != nil {
 		releaseProbe()
 		return nil, err
 	}
-	matches, err := transformed.Probe(e.ctx, e.moved(probe, from, j))
+	matches, err := transformed.Probe(e.ctx, movedProbe)
 	releaseProbe()
 	if err != nil {
 		transformed.Release()

@@ -54,6 +54,9 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 	buildFlow, probeFlow := e.flow(build.node, build.needed), e.flow(probe.node, probe.needed)
 	buildStored, buildPeak := e.stored(build, buildRows, buildFlow)
 	algorithm := func(dense bool) joincore.Algorithm {
+		if e.plan.Algorithm != 0 {
+			return e.plan.Algorithm
+		}
 		a, _ := e.opt.Rates.Algorithm(costmodel.Side{
 			BuildRows: buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
 			Dense: func() (bool, error) { return dense, nil },
@@ -69,8 +72,14 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 	}
 	probeStored, probePeak := e.stored(probe, probeRows, probeFlow)
 	moved := e.moved(build, buildRows) + e.moved(probe, probeRows) + e.placesBytes(buildRows, probeRows)
+	if a := e.plan.Algorithm; a.UM() == joincore.SMJUM {
+		moved += sortBytes * max(buildRows, probeRows)
+	}
 	return max(unpartitioned, buildPeak, buildStored+probePeak, buildStored+probeStored+moved)
 }
+
+// sortBytes is what sorting a side takes per row: keys and positions, twice.
+const sortBytes = 2 * (8 + 4)
 
 // stored returns the bytes of a side as a space, and the peak while the space
 // is made from a flow that uses flow bytes.

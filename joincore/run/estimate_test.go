@@ -12,10 +12,12 @@ import (
 	"gpujoin/testsupport/suite"
 )
 
+// perStream is at least what a stream holds.
+const perStream = 2 << 20
+
 // TestEstimateBoundsPeak: with the right numbers of rows, an execution needs
 // no more than was estimated, apart from what each stream holds.
 func TestEstimateBoundsPeak(t *testing.T) {
-	const perStream = 2 << 20
 	key := func(scale uint64, n int) func(int) uint64 {
 		return func(row int) uint64 { return uint64(row%n) * scale }
 	}
@@ -56,6 +58,30 @@ func TestEstimateBoundsPeak(t *testing.T) {
 					t.Errorf("%s: peak %d, estimated %d", name, stats.Peak, estimate)
 				}
 			}
+		}
+	}
+}
+
+// TestEstimateOfForcedAlgorithms: that holds for an algorithm that the cost model
+// would not choose, too.
+func TestEstimateOfForcedAlgorithms(t *testing.T) {
+	const n, facts = 400_000, 1_000_000
+	scattered := func(row int) uint64 { return uint64(row%n) * 0x9e3779b97f4a7c15 }
+	inputs := []*joincore.Relation{suite.Keyed(facts, scattered), suite.Keyed(n, scattered)}
+	plan := suite.PairPlan(inputs[0], inputs[1])
+	for i, r := range inputs {
+		plan.Inputs[i].Rows = float64(r.Rows())
+	}
+	opt := run.Options{}
+	opt.Device.Streams = 2
+	for _, plan.Algorithm = range joincore.Algorithms {
+		var stats joincore.Stats
+		sink := suite.NewDiscarder(suite.Int64Columns(len(plan.Output)), 4, 1<<13)
+		if err := run.Run(t.Context(), cpu.New(), plan, inputs, &suite.Arena{}, sink, opt, &stats); err != nil {
+			t.Fatal(err)
+		}
+		if estimate := run.Estimate(plan, opt); stats.Joins[0].Algorithm != plan.Algorithm.String() || stats.Peak > estimate+2*perStream {
+			t.Errorf("%v: peak %d, estimated %d, %+v", plan.Algorithm, stats.Peak, estimate, stats.Joins[0])
 		}
 	}
 }

@@ -87,6 +87,7 @@ func (e *execution) sidesOf(n *joincore.Join, needed columns) (build, probe *sid
 	if d.BuildLeft {
 		probeRows = sizes.RightRows
 	}
+	d.Algorithm = e.plan.Algorithm
 	if e.opt.Decide != nil {
 		d = e.opt.Decide(e.number[n], d)
 	}

@@ -69,6 +69,7 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		stats.JoinTime = time.Since(start) - out.Waits.Each(dev.Streams())
 		stats.Peak = counted.peak.Load()
 		stats.Joins = x.joinStats()
+		explainAlgorithms(plan.Algorithm, stats.Joins)
 		if n := len(stats.Joins); n > 0 {
 			root, gather := &stats.Joins[n-1], x.gather()
 			root.AddPhase(gather)
@@ -79,6 +80,19 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		return err
 	}
 	return x.run(out)
+}
+
+// explainAlgorithms makes the joins that a forced algorithm did not execute,
+// and only those, have a reason.
+func explainAlgorithms(forced joincore.Algorithm, joins []joincore.JoinStats) {
+	for i := range joins {
+		switch j := &joins[i]; {
+		case forced == 0 || forced.Executed(j.Algorithm):
+			j.Reason = ""
+		case j.Reason == "":
+			j.Reason = "the provider cannot execute it"
+		}
+	}
 }
 
 // executor runs a plan on one of the two kinds of device.

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var algorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM, joincore.SMJUM, joincore.SMJOM}
+var algorithms = joincore.Algorithms[:]
 
 // subjects are the providers that need no other hardware.
 var subjects = []suite.Subject{

@@ -18,6 +18,9 @@ func validate(plan *joincore.Plan, inputs []*joincore.Relation) error {
 			return fmt.Errorf("%w: relation %d is not as described", errPlan, i)
 		}
 	}
+	if plan.Algorithm != 0 && !slices.Contains(joincore.Algorithms[:], plan.Algorithm) {
+		return fmt.Errorf("%w: unknown algorithm %d", errPlan, plan.Algorithm)
+	}
 	v := &validator{plan: plan}
 	visible, err := v.node(plan.Root)
 	if err != nil {

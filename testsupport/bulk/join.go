@@ -60,6 +60,14 @@ func byNumber(a joincore.Algorithm) joincore.Algorithm {
 	return a.UM()
 }
 
+// reason says why the algorithm is not the one that was asked for.
+func (j *join) reason() string {
+	if j.spec.Algorithm == 0 || j.spec.Algorithm == j.algorithm {
+		return ""
+	}
+	return "its result consists of row ids"
+}
+
 func (j *join) prepare(ctx context.Context) (method, error) {
 	inner, err := j.build.await(ctx)
 	if err != nil {
@@ -166,7 +174,7 @@ func (j *join) Leftover(ctx context.Context, emit func(device.Space) error) erro
 func (j *join) Report() joincore.JoinStats {
 	<-j.done
 	stats := joincore.JoinStats{
-		Algorithm: j.algorithm.String(), ProbeRows: j.counter.In.Load(), RowsOut: j.counter.Out.Load(),
+		Algorithm: j.algorithm.String(), Reason: j.reason(), ProbeRows: j.counter.In.Load(), RowsOut: j.counter.Out.Load(),
 		Time: j.counter.Time(j.dev.Streams()), Phases: j.counter.Phases(j.algorithm, j.dev.Streams()),
 	}
 	if j.algorithm == joincore.PHJUM {

@@ -12,8 +12,8 @@ import (
 )
 
 // Check runs a plan with batches of the given rows, compares the result with the oracle's,
-// and checks that the run leaves nothing allocated.
-func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation, batch int, opt run.Options) {
+// and checks that the run leaves nothing allocated. It returns the run's statistics.
+func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation, batch int, opt run.Options) joincore.Stats {
 	t.Helper()
 	want, err := oracle.Run(plan, inputs)
 	if err != nil {
@@ -32,6 +32,7 @@ func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, in
 	if stats.RowsOut != int64(sink.n) {
 		t.Fatalf("%s: %d rows counted, %d emitted", name, stats.RowsOut, sink.n)
 	}
+	return stats
 }
 
 // Difference describes how the collected rows differ from those wanted; "" if they do

@@ -46,6 +46,7 @@ func All(t *testing.T, s Subject) {
 		{"Tile", Tile},
 		{"Trees", Trees},
 		{"JoinStats", JoinStats},
+		{"Forced", Forced},
 		{"Skew", Skew},
 		{"Async", Async},
 		{"Allocations", Allocations},

@@ -45,9 +45,8 @@ func Trees(t *testing.T, s Subject) {
 // phaseName matches the phase names that EXPLAIN can show: a few plain words.
 var phaseName = regexp.MustCompile(`^[a-z][a-z ,]{1,30}$`)
 
-// JoinStats: the statistics of joins are in the plan's order, whatever the order of
-// execution.
-func JoinStats(t *testing.T, s Subject) {
+// bushyTree joins the results of two joins: of 40 and 30 rows, and of 20 and 10.
+func bushyTree() (*joincore.Plan, []*joincore.Relation) {
 	r := rand.New(rand.NewPCG(1, 1))
 	plan := &joincore.Plan{}
 	var inputs []*joincore.Relation
@@ -64,6 +63,13 @@ func JoinStats(t *testing.T, s Subject) {
 		}}
 	}
 	plan.Root = join(join(scan(0), scan(1), 0, 1, 30), join(scan(2), scan(3), 2, 3, 10), 1, 2, 10)
+	return plan, inputs
+}
+
+// JoinStats: the statistics of joins are in the plan's order, whatever the order of
+// execution.
+func JoinStats(t *testing.T, s Subject) {
+	plan, inputs := bushyTree()
 	for _, a := range s.Algorithms {
 		var stats joincore.Stats
 		opt := run.Options{Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
@@ -117,5 +123,5 @@ func executedAs(name string, a joincore.Algorithm) bool {
 	case "npj-rowid":
 		return a == joincore.NPJ
 	}
-	return false
+	return a.Executed(name)
 }
