@@ -17,6 +17,7 @@ import (
 type prepared struct {
 	e       *execution
 	spec    *device.JoinSpec
+	reason  string // why the algorithm of spec does not execute the join
 	build   *space
 	join    *rowid.Join
 	prepare time.Duration
@@ -32,18 +33,21 @@ func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build de
 	if bits := e.splitBits(spec, e.space(build)); bits > 0 {
 		return &split{e: e, spec: spec, build: e.space(build), bits: bits}, nil
 	}
-	if run, ok := e.suits(spec); ok {
+	run, reason := e.suits(spec)
+	if run != nil {
 		j, err := e.prepareWhole(ctx, spec, e.space(build), run)
 		if err == nil || failed(ctx, err) {
 			return j, err
 		}
+		reason = notWhole(err)
 	}
-	return e.prepareNumbers(ctx, spec, e.space(build))
+	return e.prepareNumbers(ctx, spec, e.space(build), reason)
 }
 
-// prepareNumbers partitions the build side.
-func (e *execution) prepareNumbers(ctx context.Context, spec *device.JoinSpec, build *space) (*prepared, error) {
-	j := &prepared{e: e, spec: spec, build: build}
+// prepareNumbers partitions the build side. reason says why the algorithm of
+// spec, if it names one, does not execute the join.
+func (e *execution) prepareNumbers(ctx context.Context, spec *device.JoinSpec, build *space, reason string) (*prepared, error) {
+	j := &prepared{e: e, spec: spec, reason: reason, build: build}
 	j.prepareMeant, j.probingMeant = e.predictNumbers(spec, build.rows)
 	j.prepareMeant += e.crossing(build, spec.Build, spec.Residual, spec.KeepBuild)
 	start := time.Now()
@@ -151,7 +155,7 @@ func (j *prepared) Report() joincore.JoinStats {
 		algorithm, prepare = "npj-rowid", "build"
 	}
 	return joincore.JoinStats{
-		Algorithm: algorithm, Bits: r.Bits,
+		Algorithm: algorithm, Reason: j.reason, Bits: r.Bits,
 		BuildRows: r.BuildRows, ProbeRows: r.ProbeRows, RowsOut: r.ResultRows, Time: j.prepare + j.probing,
 		Phases: []joincore.Phase{
 			{Name: prepare, Predicted: j.prepareMeant, Actual: j.prepare}, {Name: "probe", Predicted: j.probingMeant, Actual: j.probing},

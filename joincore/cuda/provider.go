@@ -49,6 +49,7 @@ type Provider struct {
 	// on scratch is a slab.
 	windowRows, splitBytes int64
 	divideBy               dividers
+	rowIDsOnly             bool // no join takes whole sides
 	leastSlab              int64
 
 	mu         sync.Mutex

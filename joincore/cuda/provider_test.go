@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var thin = flag.Uint64("thin", 4, "run one in so many cases of the suite that every provider passes; 1: all. Which ones follows from -seed")
 
-var algorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM, joincore.SMJUM, joincore.SMJOM}
+var algorithms = joincore.Algorithms[:]
 
 // poisoned fills the device memory of each execution before it starts, so that
 // nothing is right by chance.
@@ -76,6 +76,11 @@ func provider(t *testing.T, budget int64) *Provider {
 // TestSuite runs what every provider has to pass.
 func TestSuite(t *testing.T) {
 	runSuite(t, 1, func(*Provider) {}, suite.All)
+}
+
+// TestSuiteByRowID has no join take whole sides.
+func TestSuiteByRowID(t *testing.T) {
+	runSuite(t, 4, func(p *Provider) { p.rowIDsOnly = true }, suite.Matrix, suite.Sizes, suite.Trees, suite.Skew)
 }
 
 // TestSuiteInWindows has probe sides cross the link in windows.

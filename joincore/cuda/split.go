@@ -126,7 +126,7 @@ func (j *split) one(ctx context.Context, c copartition, emit func(device.Space) 
 	if err != nil {
 		return err
 	}
-	join, err := j.e.prepareNumbers(ctx, j.spec, build)
+	join, err := j.e.prepareNumbers(ctx, j.spec, build, "its build side exceeds the device's memory")
 	if err != nil {
 		return err
 	}

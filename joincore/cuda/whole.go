@@ -10,6 +10,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/npj"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/columnar/smj"
 	"gpujoin/joincore/cuda/driver"
@@ -34,19 +35,20 @@ type whole struct {
 
 // wholes are the algorithms that join whole sides; the one for 0 chooses.
 var wholes = map[joincore.Algorithm]columnar.Func{
-	joincore.PHJOM: phj.OM, joincore.SMJUM: smj.UM, joincore.SMJOM: smj.OM, 0: selector.Run,
+	joincore.PHJOM: phj.OM, joincore.PHJUM: phj.UM, joincore.SMJUM: smj.UM, joincore.SMJOM: smj.OM, joincore.NPJ: npj.Run,
+	0: selector.Run,
 }
 
-// suits says whether a join can take both sides at once: an inner join on keys
-// that are one number of 8 bytes at most, or several side by side. Left to
-// itself the provider wants the probe side to be an input as it is: of a result
-// each part would transform the build side once more.
-func (e *execution) suits(spec *device.JoinSpec) (columnar.Func, bool) {
-	run, ok := wholes[spec.Algorithm]
-	if !ok || spec.Emit != device.Pairs || spec.Mark || spec.Leftover || spec.Residual != nil || !spec.Build.Exact || len(spec.Build.Parts) == 0 {
-		return nil, false
+// suits returns the algorithm if a join can take both sides at once, and
+// otherwise the reason why it cannot.
+func (e *execution) suits(spec *device.JoinSpec) (columnar.Func, string) {
+	if e.p.rowIDsOnly {
+		return nil, "the provider joins by row ids only"
 	}
-	return run, spec.ProbeInput || spec.Algorithm != 0
+	if reason := unfitForWhole(spec); reason != "" {
+		return nil, reason
+	}
+	return wholes[spec.Algorithm], ""
 }
 
 // prepareWhole gathers the build side's columns where they are not at hand.
@@ -72,9 +74,11 @@ func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, bui
 // row numbers after all.
 func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
 	from, arena := j.e.space(probe), j.e.workspace.arena
-	v, ok := from.base()
-	if j.side == nil || ok && j.e.windows(v, j.e.columnsRead(v.number, j.spec.Match.Probe, nil, j.spec.KeepProbe), j.build.rows) != nil {
-		return j.byNumber(ctx, from, emit)
+	if j.side == nil {
+		return j.byNumber(ctx, from, emit, "no row of its build side has a key")
+	}
+	if v, ok := from.base(); ok && j.e.windows(v, j.e.columnsRead(v.number, j.spec.Match.Probe, nil, j.spec.KeepProbe), j.build.rows) != nil {
+		return j.byNumber(ctx, from, emit, "its probe side is uploaded in windows")
 	}
 	mark := arena.Mark()
 	defer arena.Rewind(mark)
@@ -95,7 +99,11 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 		return err
 	}
 	arena.Rewind(mark)
-	return j.byNumber(ctx, from, emit)
+	reason := "no row of its probe side has a key"
+	if err != nil {
+		reason = notWhole(err)
+	}
+	return j.byNumber(ctx, from, emit, reason)
 }
 
 // failed says whether an error ends the join: ctx has ended, or the device is
@@ -121,7 +129,10 @@ func (j *whole) join(ctx context.Context, probe *wholeSide, start time.Time) (*c
 	r.Time += took
 	r.AddPhase(joincore.Phase{Name: phaseTransfer, Predicted: j.crossing, Actual: max(0, took-milliseconds(report.MS))})
 	j.prepare, j.crossing = 0, 0
-	r.Algorithm = report.Algorithm
+	r.Algorithm, r.Reason = report.Algorithm, ""
+	if a := j.spec.Algorithm; a != 0 && !a.Executed(r.Algorithm) {
+		r.Reason = "a side is too wide to move with the key"
+	}
 	addWork(&r.Work, joincore.DeviceWork{Launches: report.Launches, Syncs: report.Syncs, Bytes: report.Bytes, Peak: report.PeakBytes})
 	for _, p := range selector.Phases(report) {
 		r.AddPhase(p)
@@ -159,9 +170,9 @@ func (j *whole) emit(out *columnar.Output, probe *wholeSide, emit func(device.Sp
 // emitRows is how many rows are emitted at a time.
 const emitRows = 1 << 25
 
-// byNumber does the join by row numbers.
-func (j *whole) byNumber(ctx context.Context, probe *space, emit func(device.Space) error) error {
-	other, err := j.e.prepareNumbers(ctx, j.spec, j.build)
+// byNumber does the join by row numbers, for the given reason.
+func (j *whole) byNumber(ctx context.Context, probe *space, emit func(device.Space) error, reason string) error {
+	other, err := j.e.prepareNumbers(ctx, j.spec, j.build, reason)
 	if err != nil {
 		return err
 	}
@@ -173,7 +184,7 @@ func (j *whole) byNumber(ctx context.Context, probe *space, emit func(device.Spa
 
 // add adds what another execution of a join took.
 func add(to *joincore.JoinStats, s joincore.JoinStats) {
-	to.Algorithm, to.Bits = s.Algorithm, s.Bits
+	to.Algorithm, to.Reason, to.Bits = s.Algorithm, s.Reason, s.Bits
 	to.ProbeRows += s.ProbeRows
 	to.RowsOut += s.RowsOut
 	to.Time += s.Time

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/run"
 	"gpujoin/testsupport/oracle"
 	"gpujoin/testsupport/suite"
@@ -82,14 +81,11 @@ func TestKeysThatGoWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, a := range []joincore.Algorithm{joincore.PHJOM, joincore.SMJUM, joincore.SMJOM} {
+			for _, a := range joincore.Algorithms {
 				sink := suite.NewCollector(plan, 300)
-				opt := run.Options{Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
-					d.Algorithm = a
-					return d
-				}}
+				plan.Algorithm = a
 				var stats joincore.Stats
-				if err := run.Run(t.Context(), p, plan, inputs, nil, sink, opt, &stats); err != nil {
+				if err := run.Run(t.Context(), p, plan, inputs, nil, sink, run.Options{}, &stats); err != nil {
 					t.Fatal(err)
 				}
 				if diff := sink.Difference(want); diff != "" {
@@ -98,6 +94,8 @@ func TestKeysThatGoWhole(t *testing.T) {
 				isTransfer := func(p joincore.Phase) bool { return p.Name == phaseTransfer }
 				if j := stats.Joins[0]; !slices.ContainsFunc(j.Phases, isTransfer) { // only whole sides have that one
 					t.Errorf("%v went by row numbers: %+v", a, j)
+				} else if all := c.nulls == 1; !all && !a.Executed(j.Algorithm) {
+					t.Errorf("%v was executed by %s: %s", a, j.Algorithm, j.Reason)
 				}
 			}
 		})
