@@ -49,7 +49,8 @@ gj_stats_read(GjStats *stats, const void *body, size_t length)
 	length -= joins_length;
 	for (uint32_t i = 0; i < total->joins; i++)
 	{
-		if (stats->joins[i].phases > GJ_MAX_PHASES || !IS_TEXT(stats->joins[i].algorithm))
+		if (stats->joins[i].phases > GJ_MAX_PHASES ||
+			!IS_TEXT(stats->joins[i].algorithm) || !IS_TEXT(stats->joins[i].reason))
 			return false;
 		phases += stats->joins[i].phases;
 	}

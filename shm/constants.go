@@ -3,7 +3,7 @@ package shm
 // Versions, which both sides must have in common.
 const (
 	ProtocolVersion = 2
-	LayoutVersion   = 3
+	LayoutVersion   = 4
 )
 
 // Extents.

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define GJ_PROTOCOL_VERSION 2
-#define GJ_LAYOUT_VERSION	3
+#define GJ_LAYOUT_VERSION	4
 
 /* ------------------------------------------------------------------------
  * Extents
@@ -353,6 +353,8 @@ struct gj_join_stats
 	uint64_t	probe_rows;
 	uint64_t	rows_out;
 	uint64_t	us;
+	char		reason[96];		/* why the job's algorithm did not execute the
+								 * join; empty: it did, or the job names none */
 };
 
 /* A part of a join; in the order of execution, behind all gj_join_stats. */

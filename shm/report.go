@@ -66,7 +66,7 @@ func DecodeReport(body []byte) (*Report, error) {
 		return nil, err
 	}
 	for _, j := range joins {
-		if j.Phases > MaxPhases || !IsText(j.Algorithm[:]) {
+		if j.Phases > MaxPhases || !IsText(j.Algorithm[:]) || !IsText(j.Reason[:]) {
 			return nil, fmt.Errorf("%w: join %d", ErrReport, j.Join)
 		}
 		var phases []PhaseStats

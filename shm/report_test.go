@@ -24,6 +24,7 @@ func testReport() *Report {
 	}
 	PutText(r.JoinList[0].Algorithm[:], "phj-om")
 	PutText(r.JoinList[1].Algorithm[:], "npj")
+	PutText(r.JoinList[1].Reason[:], "it has a further condition")
 	r.ParticipantList = []ParticipantStats{{Participant: -1, FedRows: 12, FedBytes: 13, FeedUS: 14, WaitUS: 15, ReturnedRows: 16, ReturnUS: 17}}
 	return r
 }
@@ -57,6 +58,7 @@ func TestMalformedReports(t *testing.T) {
 		"no end of a name": {func(r *Report) {
 			copy(r.JoinList[0].PhaseList[1].Name[:], strings.Repeat("x", 32))
 		}, ErrReport},
+		"no end of a reason":          {func(r *Report) { copy(r.JoinList[0].Reason[:], strings.Repeat("x", 96)) }, ErrReport},
 		"a line feed in a name":       {func(r *Report) { r.JoinList[0].PhaseList[1].Name[2] = '\n' }, ErrReport},
 		"an escape in an algorithm":   {func(r *Report) { r.JoinList[1].Algorithm[0] = 0x1b }, ErrReport},
 		"no encoding in a reason":     {func(r *Report) { r.Fallback[0] = 0xff }, ErrReport},

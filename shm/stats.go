@@ -26,6 +26,7 @@ type JoinStats struct {
 	ProbeRows uint64   `c:"probe_rows"`
 	RowsOut   uint64   `c:"rows_out"`
 	US        uint64   `c:"us"`
+	Reason    [96]byte `c:"reason"` // why it is not the job's algorithm; empty: it is, or the job names none
 }
 
 // PhaseStats is gj_phase_stats, a part of a join.

@@ -1,9 +1,12 @@
 package sidecar
 
 import (
+	"bytes"
+	"fmt"
 	"sync"
 	"testing"
 
+	"gpujoin/joincore"
 	"gpujoin/shm"
 	"gpujoin/sidecar/client"
 )
@@ -97,5 +100,33 @@ func TestParallel(t *testing.T) {
 	sameRows(t, rows, joinOf(left, right))
 	for _, c := range []*client.Conn{late, worker, leader} {
 		c.Close()
+	}
+}
+
+// TestForcedAlgorithm: a job that names an algorithm is executed by it, and the
+// report says where it was not.
+func TestForcedAlgorithm(t *testing.T) {
+	rows := tableRows(1000, 1000, "x")
+	want := joinOf(rows, rows)
+	for _, a := range joincore.Algorithms {
+		r := start(t, nil, nil)
+		b := r.dial(0)
+		job := joinJob(len(rows), len(rows), len(rows))
+		job = bytes.Replace(job, []byte(`"lsn":""`), fmt.Appendf(nil, `"lsn":"","algorithm":%q`, a), 1)
+		_, err := b.Open(shm.Open{}, job)
+		must(t, err)
+		must(t, b.Feed(0, tableShapes, rows, 0))
+		must(t, b.Feed(1, tableShapes, rows, 0))
+		must(t, b.Fed(shm.Fed{}))
+		must(t, b.Run(1))
+		got, err := b.Drain(resultShapes, 2)
+		must(t, err)
+		sameRows(t, got, want)
+		stats, err := b.Stats()
+		must(t, err)
+		if j := stats.JoinList[0]; shm.Text(j.Algorithm[:]) != a.String() || shm.Text(j.Reason[:]) != "" {
+			t.Errorf("%v: executed by %q, reason %q", a, shm.Text(j.Algorithm[:]), shm.Text(j.Reason[:]))
+		}
+		b.Close()
 	}
 }

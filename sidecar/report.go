@@ -48,6 +48,7 @@ func joinReport(at int, s *joincore.JoinStats) shm.JoinReport {
 		r.BuildLeft = 1
 	}
 	shm.PutText(r.Algorithm[:], s.Algorithm)
+	shm.PutText(r.Reason[:], s.Reason)
 	for _, p := range joincore.FoldPhases(s.Phases, shm.MaxPhases) {
 		w := shm.PhaseStats{PredictedNS: uint64(p.Predicted), ActualNS: uint64(p.Actual)}
 		shm.PutText(w.Name[:], p.Name)

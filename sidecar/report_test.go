@@ -37,7 +37,7 @@ func wantPhases(t *testing.T, r *shm.Report) {
 // TestJoinReport: whatever a provider says of a join, the report is one that
 // a backend believes.
 func TestJoinReport(t *testing.T) {
-	stats := joincore.JoinStats{Algorithm: "phj-öm\n", BuildLeft: true, Bits: 14, Time: 3 * time.Millisecond}
+	stats := joincore.JoinStats{Algorithm: "phj-öm\n", Reason: strings.Repeat("reason\n", 20), BuildLeft: true, Bits: 14, Time: 3 * time.Millisecond}
 	for i := range 2 * shm.MaxPhases {
 		stats.Phases = append(stats.Phases, joincore.Phase{
 			Name: "a name of a phase that is too long, " + string(rune('a'+i)), Predicted: 2, Actual: time.Duration(i + 1),
@@ -49,6 +49,9 @@ func TestJoinReport(t *testing.T) {
 	j := got.JoinList[0]
 	if shm.Text(j.Algorithm[:]) != "phj-?m?" || j.Join != 1 || j.BuildLeft != 1 || j.Bits != 14 || j.US != 3000 {
 		t.Errorf("%+v", j.JoinStats)
+	}
+	if reason := shm.Text(j.Reason[:]); len(reason) != len(j.Reason)-1 || !strings.HasPrefix(reason, "reason?reason?") {
+		t.Errorf("reason %q", reason)
 	}
 	if len(j.PhaseList) != shm.MaxPhases {
 		t.Fatalf("%d phases", len(j.PhaseList))

@@ -54,6 +54,12 @@ func build(w *wireJob) (*Job, error) {
 	if err := job.addParameters(w.Runtime.Parameters); err != nil {
 		return nil, err
 	}
+	if name := w.Runtime.Algorithm; name != nil {
+		var ok bool
+		if job.Plan.Algorithm, ok = joincore.ParseAlgorithm(*name); !ok {
+			return nil, fmt.Errorf("runtime.algorithm: unknown algorithm %q", *name)
+		}
+	}
 	root := w.Static.Root
 	if root == nil || root.Op != "project" || root.Child == nil {
 		return nil, fmt.Errorf("root: must be a project with a child")

@@ -79,6 +79,24 @@ func TestDecodeBuildsThePlan(t *testing.T) {
 	}
 }
 
+// named is a job whose runtime member names an algorithm.
+func named(algorithm string) string {
+	return strings.Replace(job(project(ref(0, 0), join("inner", intKey, ""))), `"lsn":""`, `"lsn":"","algorithm":`+algorithm, 1)
+}
+
+func TestDecodeAlgorithm(t *testing.T) {
+	for _, a := range joincore.Algorithms {
+		got, err := Decode([]byte(named(`"` + a.String() + `"`)))
+		if err != nil || got.Plan.Algorithm != a {
+			t.Errorf("%v: got %+v, %v", a, got, err)
+		}
+	}
+	got, err := Decode([]byte(job(project(ref(0, 0), join("inner", intKey, "")))))
+	if err != nil || got.Plan.Algorithm != 0 {
+		t.Errorf("none: got %+v, %v", got, err)
+	}
+}
+
 // TestDocumentedExample keeps docs/job.md true: the tree it shows has the
 // shape that the decoder takes.
 func TestDocumentedExample(t *testing.T) {
@@ -145,10 +163,15 @@ func TestDecodeRefuses(t *testing.T) {
 			job(project("", join("inner", intKey, `,"residual":{"compare":"=","left":{"parameter":2},"right":{"int":1}}`))), "parameter 2"},
 		"expression of two kinds": {
 			job(project("", join("inner", intKey, `,"residual":{"not":{"is_null":`+ref(0, 0)+`},"is_null":`+ref(0, 0)+`}`))), "one of"},
-		"empty and": {job(project("", join("inner", intKey, `,"residual":{"and":[]}`))), "at least one"},
-		"width":     {strings.Replace(job(project("", ok)), `"width":8,`, `"width":3,`, 1), "width"},
-		"wide":      {strings.Replace(job(project("", ok)), `"width":8,`, `"width":65536,`, 1), "width"},
-		"align":     {strings.Replace(job(project("", ok)), `"align":8`, `"align":3`, 1), "align"},
+		"unknown algorithm":       {named(`"merge"`), "unknown algorithm"},
+		"algorithm in upper case": {named(`"NPJ"`), "unknown algorithm"},
+		"no algorithm's name":     {named(`""`), "unknown algorithm"},
+		"automatic algorithm":     {named(`"auto"`), "unknown algorithm"},
+		"algorithm by number":     {named(`1`), "malformed"},
+		"empty and":               {job(project("", join("inner", intKey, `,"residual":{"and":[]}`))), "at least one"},
+		"width":                   {strings.Replace(job(project("", ok)), `"width":8,`, `"width":3,`, 1), "width"},
+		"wide":                    {strings.Replace(job(project("", ok)), `"width":8,`, `"width":65536,`, 1), "width"},
+		"align":                   {strings.Replace(job(project("", ok)), `"align":8`, `"align":3`, 1), "align"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -190,6 +213,8 @@ func FuzzDecode(f *testing.F) {
 	ok := join("inner", intKey, `,"residual":{"compare":"<","left":{"column":`+ref(0, 0)+`},"right":{"int":1}}`)
 	f.Add([]byte(job(project(ref(0, 0), ok))))
 	f.Add([]byte(job(project(ref(0, 0), `{"op":"filter","child":`+ok+`,"predicate":{"is_null":`+ref(1, 1)+`}}`))))
+	f.Add([]byte(named(`"smj-om"`)))
+	f.Add([]byte(named(`"merge"`)))
 	f.Add([]byte(`{"version":2}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		j, err := Decode(b[:len(b):len(b)])

@@ -83,4 +83,5 @@ type wireRuntime struct {
 	Parameters []json.RawMessage `json:"parameters"`
 	Snapshot   string            `json:"snapshot"`
 	LSN        string            `json:"lsn"`
+	Algorithm  *string           `json:"algorithm"`
 }

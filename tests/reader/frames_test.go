@@ -18,6 +18,7 @@ func frameSeeds() [][]byte {
 	for join := range 3 {
 		r := shm.JoinReport{JoinStats: shm.JoinStats{Join: uint32(join), US: 5}}
 		shm.PutText(r.Algorithm[:], "phj-om")
+		shm.PutText(r.Reason[:], strings.Repeat("a reason ", join))
 		for _, name := range []string{"histogram", "partition build side", "a name of just thirty-one bytes"} {
 			p := shm.PhaseStats{PredictedNS: 6, ActualNS: 7}
 			shm.PutText(p.Name[:], name)

@@ -48,8 +48,9 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// compare runs a plan and compares the rows with the oracle's.
-func (r *rig) compare(name string, plan *joincore.Plan, inputs []*joincore.Relation, batch int) {
+// compare runs a plan, compares the rows with the oracle's, and returns the
+// run's statistics.
+func (r *rig) compare(name string, plan *joincore.Plan, inputs []*joincore.Relation, batch int) joincore.Stats {
 	r.t.Helper()
 	want, err := oracle.Run(plan, inputs)
 	if err != nil {
@@ -68,6 +69,7 @@ func (r *rig) compare(name string, plan *joincore.Plan, inputs []*joincore.Relat
 	if stats.Provider != "test" || len(stats.Joins) != joins(plan.Root) || sink.open != 0 {
 		r.t.Errorf("%s: %+v, %d batches open", name, stats, sink.open)
 	}
+	return stats
 }
 
 // TestNoColumns counts rows that have no columns, as count(*) does.

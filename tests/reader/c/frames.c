@@ -66,7 +66,7 @@ believed(GjConnection *conn)
 	{
 		const struct gj_phase_stats *phases = gj_stats_phases(&stats, i);
 
-		read += strlen(stats.joins[i].algorithm) + stats.joins[i].us;
+		read += strlen(stats.joins[i].algorithm) + strlen(stats.joins[i].reason) + stats.joins[i].us;
 		for (uint32 p = 0; p < stats.joins[i].phases; p++)
 			read += strlen(phases[p].name) + phases[p].actual_ns;
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"gpujoin/joincore"
 )
@@ -22,7 +23,7 @@ func EncodePlan(p *joincore.Plan) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Plan{Root: root}
+	out := &Plan{Root: root, Algorithm: uint32(p.Algorithm)}
 	for _, in := range p.Inputs {
 		input := &Input{Rows: in.Rows}
 		for _, c := range in.Columns {
@@ -87,7 +88,10 @@ func (p *Plan) Decode() (*joincore.Plan, error) {
 	if p == nil || max(len(p.Inputs), len(p.Output), len(p.Parameters)) > maxColumns {
 		return nil, fmt.Errorf("%w: plan", ErrMalformed)
 	}
-	out := &joincore.Plan{}
+	if p.Algorithm > math.MaxUint8 {
+		return nil, fmt.Errorf("%w: algorithm %d", ErrMalformed, p.Algorithm)
+	}
+	out := &joincore.Plan{Algorithm: joincore.Algorithm(p.Algorithm)}
 	for _, in := range p.Inputs {
 		columns, err := decodeColumns(in.GetColumns())
 		if err != nil {

@@ -10,6 +10,9 @@ import (
 // maxName is the length to which names from a peer are truncated.
 const maxName = 64
 
+// maxReason is the length to which reasons from a peer are truncated.
+const maxReason = 256
+
 // maxPhases is the maximum number of phases that a peer may report for a join.
 const maxPhases = 64
 
@@ -27,7 +30,7 @@ func EncodeStats(s *joincore.Stats) *Stats {
 
 func encodeJoinStats(j *joincore.JoinStats) *JoinStats {
 	out := &JoinStats{
-		Algorithm: j.Algorithm, BuildLeft: j.BuildLeft, Bits: int32(j.Bits), BuildRows: j.BuildRows,
+		Algorithm: j.Algorithm, Reason: j.Reason, BuildLeft: j.BuildLeft, Bits: int32(j.Bits), BuildRows: j.BuildRows,
 		ProbeRows: j.ProbeRows, RowsOut: j.RowsOut, Ns: j.Time.Nanoseconds(),
 		Work: &DeviceWork{
 			Launches: int64(j.Work.Launches), Syncs: int64(j.Work.Syncs), Bytes: j.Work.Bytes, Peak: j.Work.Peak,
@@ -60,7 +63,7 @@ func (s *Stats) Decode(joins int) joincore.Stats {
 func (j *JoinStats) decode() joincore.JoinStats {
 	work := j.GetWork()
 	out := joincore.JoinStats{
-		Algorithm: clip(j.GetAlgorithm()), BuildLeft: j.GetBuildLeft(), Bits: int(j.GetBits()),
+		Algorithm: clip(j.GetAlgorithm()), Reason: clipTo(j.GetReason(), maxReason), BuildLeft: j.GetBuildLeft(), Bits: int(j.GetBits()),
 		BuildRows: j.GetBuildRows(), ProbeRows: j.GetProbeRows(), RowsOut: j.GetRowsOut(),
 		Time: duration(j.GetNs()),
 		Work: joincore.DeviceWork{
@@ -81,6 +84,8 @@ func (j *JoinStats) decode() joincore.JoinStats {
 // duration converts a peer's time in ns; negative times become 0.
 func duration(ns int64) time.Duration { return time.Duration(max(ns, 0)) }
 
-func clip(s string) string {
-	return strings.ToValidUTF8(s[:min(len(s), maxName)], "?")
+func clip(s string) string { return clipTo(s, maxName) }
+
+func clipTo(s string, most int) string {
+	return strings.ToValidUTF8(s[:min(len(s), most)], "?")
 }

@@ -79,7 +79,7 @@ func (g *generator) node(depth int) joincore.Node {
 }
 
 func (g *generator) plan() *joincore.Plan {
-	p := &joincore.Plan{Root: g.node(0)}
+	p := &joincore.Plan{Root: g.node(0), Algorithm: joincore.Algorithm(g.IntN(len(joincore.Algorithms) + 1))}
 	for range g.inputs {
 		p.Inputs = append(p.Inputs, joincore.Input{Rows: g.ExpFloat64(), Columns: []joincore.Column{
 			{Kind: joincore.Fixed, Width: []int{1, 2, 4, 8, 16, 64}[g.IntN(6)], Align: 1 << g.IntN(4)},
@@ -138,6 +138,7 @@ func TestMalformedPlans(t *testing.T) {
 	for name, p := range map[string]*Plan{
 		"nil":               nil,
 		"no root":           {},
+		"algorithm":         {Root: scan, Algorithm: 1 << 8},
 		"empty node":        {Root: &Node{}},
 		"nil scan's parent": {Root: &Node{Node: &Node_Filter{}}},
 		"nil join":          {Root: &Node{Node: &Node_Join{}}},
@@ -217,13 +218,14 @@ func TestStats(t *testing.T) {
 		t.Error(err)
 	}
 	sent.Stats.Joins[0].Algorithm = strings.Repeat("\xff", 1000)
+	sent.Stats.Joins[0].Reason = strings.Repeat("\xff", 1000)
 	sent.Stats.Joins[0].Phases = make([]*Phase, 1000)
 	sent.Stats.Joins[0].Phases[0] = &Phase{PredictedNs: -1, ActualNs: math.MinInt64}
 	got := sent.GetStats().Decode(1)
 	if p := got.Joins[0].Phases[0]; p.Predicted != 0 || p.Actual != 0 {
 		t.Errorf("%+v", p)
 	}
-	if len(got.Joins) != 1 || len(got.Joins[0].Algorithm) > maxName || len(got.Joins[0].Phases) != maxPhases {
+	if len(got.Joins) != 1 || len(got.Joins[0].Algorithm) > maxName || len(got.Joins[0].Reason) > maxReason || len(got.Joins[0].Phases) != maxPhases {
 		t.Errorf("%+v", got)
 	}
 }

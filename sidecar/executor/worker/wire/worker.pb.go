@@ -907,6 +907,7 @@ type Plan struct {
 	Root          *Node                  `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`
 	Output        []*ColumnRef           `protobuf:"bytes,3,rep,name=output,proto3" json:"output,omitempty"`
 	Parameters    []*Parameter           `protobuf:"bytes,4,rep,name=parameters,proto3" json:"parameters,omitempty"`
+	Algorithm     uint32                 `protobuf:"varint,5,opt,name=algorithm,proto3" json:"algorithm,omitempty"` // for every join; 0: chosen for each join
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -967,6 +968,13 @@ func (x *Plan) GetParameters() []*Parameter {
 		return x.Parameters
 	}
 	return nil
+}
+
+func (x *Plan) GetAlgorithm() uint32 {
+	if x != nil {
+		return x.Algorithm
+	}
+	return 0
 }
 
 type Input struct {
@@ -1950,6 +1958,7 @@ type JoinStats struct {
 	Ns            int64                  `protobuf:"varint,7,opt,name=ns,proto3" json:"ns,omitempty"`
 	Work          *DeviceWork            `protobuf:"bytes,8,opt,name=work,proto3" json:"work,omitempty"`
 	Phases        []*Phase               `protobuf:"bytes,9,rep,name=phases,proto3" json:"phases,omitempty"`
+	Reason        string                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"` // why the plan's algorithm did not execute the join
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2045,6 +2054,13 @@ func (x *JoinStats) GetPhases() []*Phase {
 		return x.Phases
 	}
 	return nil
+}
+
+func (x *JoinStats) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type DeviceWork struct {
@@ -2231,14 +2247,15 @@ const file_worker_proto_rawDesc = "" +
 	"\aSegment\x12\x16\n" +
 	"\x06extent\x18\x01 \x01(\x04R\x06extent\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
-	"\x05spans\x18\x03 \x03(\x04R\x05spans\"\xd9\x01\n" +
+	"\x05spans\x18\x03 \x03(\x04R\x05spans\"\xf7\x01\n" +
 	"\x04Plan\x120\n" +
 	"\x06inputs\x18\x01 \x03(\v2\x18.gpujoin.worker.v1.InputR\x06inputs\x12+\n" +
 	"\x04root\x18\x02 \x01(\v2\x17.gpujoin.worker.v1.NodeR\x04root\x124\n" +
 	"\x06output\x18\x03 \x03(\v2\x1c.gpujoin.worker.v1.ColumnRefR\x06output\x12<\n" +
 	"\n" +
 	"parameters\x18\x04 \x03(\v2\x1c.gpujoin.worker.v1.ParameterR\n" +
-	"parameters\"P\n" +
+	"parameters\x12\x1c\n" +
+	"\talgorithm\x18\x05 \x01(\rR\talgorithm\"P\n" +
 	"\x05Input\x123\n" +
 	"\acolumns\x18\x01 \x03(\v2\x19.gpujoin.worker.v1.ColumnR\acolumns\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x01R\x04rows\"H\n" +
@@ -2297,7 +2314,7 @@ const file_worker_proto_rawDesc = "" +
 	"\brows_out\x18\x03 \x01(\x03R\arowsOut\x12\x1b\n" +
 	"\tbytes_out\x18\x04 \x01(\x03R\bbytesOut\x12\x12\n" +
 	"\x04peak\x18\x05 \x01(\x03R\x04peak\x122\n" +
-	"\x05joins\x18\x06 \x03(\v2\x1c.gpujoin.worker.v1.JoinStatsR\x05joins\"\xaa\x02\n" +
+	"\x05joins\x18\x06 \x03(\v2\x1c.gpujoin.worker.v1.JoinStatsR\x05joins\"\xc2\x02\n" +
 	"\tJoinStats\x12\x1c\n" +
 	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12\x1d\n" +
 	"\n" +
@@ -2310,7 +2327,9 @@ const file_worker_proto_rawDesc = "" +
 	"\brows_out\x18\x06 \x01(\x03R\arowsOut\x12\x0e\n" +
 	"\x02ns\x18\a \x01(\x03R\x02ns\x121\n" +
 	"\x04work\x18\b \x01(\v2\x1d.gpujoin.worker.v1.DeviceWorkR\x04work\x120\n" +
-	"\x06phases\x18\t \x03(\v2\x18.gpujoin.worker.v1.PhaseR\x06phases\"h\n" +
+	"\x06phases\x18\t \x03(\v2\x18.gpujoin.worker.v1.PhaseR\x06phases\x12\x16\n" +
+	"\x06reason\x18\n" +
+	" \x01(\tR\x06reason\"h\n" +
 	"\n" +
 	"DeviceWork\x12\x1a\n" +
 	"\blaunches\x18\x01 \x01(\x03R\blaunches\x12\x14\n" +
