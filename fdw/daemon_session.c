@@ -91,7 +91,8 @@ admitted(GjLink *link, int timeout_ms)
 }
 
 bool
-gj_link_open(GjLink *link, const GjPlan *plan, int participants, bool rewindable)
+gj_link_open(GjLink *link, const GjPlan *plan, GjAlgorithm algorithm,
+			 int participants, bool rewindable)
 {
 	StringInfoData json;
 	struct gj_open body = {
@@ -104,8 +105,11 @@ gj_link_open(GjLink *link, const GjPlan *plan, int participants, bool rewindable
 
 	initStringInfo(&json);
 	appendStringInfo(&json, "{\"version\":1,\"static\":%s,\"runtime\":"
-					 "{\"generation\":1,\"parameters\":[],\"snapshot\":\"\",\"lsn\":\"\"}}",
+					 "{\"generation\":1,\"parameters\":[],\"snapshot\":\"\",\"lsn\":\"\"",
 					 gj_static_json(plan));
+	if (algorithm != GJ_ALGORITHM_AUTO)
+		appendStringInfo(&json, ",\"algorithm\":\"%s\"", gj_algorithm_name(algorithm));
+	appendStringInfoString(&json, "}}");
 	body.json_length = json.len;
 	link->rewindable = rewindable;
 	ok = gj_send(&link->conn, GJ_OPEN, &body, sizeof(body), json.data, json.len) &&

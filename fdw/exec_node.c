@@ -78,6 +78,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->release.func = release;
 	state->release.arg = state;
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &state->release);
+	state->algorithm = gj_algorithm;
 	state->may_rewind = (eflags & EXEC_FLAG_REWIND) != 0;
 	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "GpuJoin",
 											   ALLOCSET_DEFAULT_SIZES);
@@ -131,7 +132,7 @@ run_job(GjState *state)
 	if (state->unfit != NULL)
 		return gj_fail(&link->conn, "%s", state->unfit);
 	return gj_link_connect(link, gj_socket) &&
-		gj_link_open(link, state->plan, 1, state->may_rewind) &&
+		gj_link_open(link, state->plan, state->algorithm, 1, state->may_rewind) &&
 		gj_feed(state) &&
 		gj_link_run(link);
 }
@@ -332,6 +333,6 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	GjState    *state = (GjState *) css;
 
-	gj_explain(css, state->plan, es->analyze && state->executed ? &state->report : NULL,
-			   ancestors, es);
+	gj_explain(css, state->plan, state->algorithm,
+			   es->analyze && state->executed ? &state->report : NULL, ancestors, es);
 }

@@ -50,6 +50,7 @@ typedef struct GjState
 	bool		executed;		/* some execution got past START */
 	bool		returned_row;	/* in this scan */
 	char	   *unfit;			/* why no scan can be offloaded */
+	GjAlgorithm algorithm;		/* gj_algorithm when the execution began */
 	bool		may_rewind;		/* the plan above may ask for the rows again */
 	bool		rewind;			/* the next scan reuses the last job */
 	GjLink		link;

@@ -55,7 +55,7 @@ gj_initialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 		ereport(WARNING,
 				(errmsg("rows of a parallel join are not verified"),
 				 errdetail("The query was planned while gpujoin.verify was off.")));
-	gj_shared_init(shared, state->plan, gj_socket, pcxt->nworkers + 1);
+	gj_shared_init(shared, state->plan, gj_socket, state->algorithm, pcxt->nworkers + 1);
 	state->shared = shared;
 	state->attached = false;
 }
@@ -92,7 +92,7 @@ open_job(GjState *state)
 	if (!gj_enabled)
 		gj_fail(&link->conn, "gpujoin.enabled is off");
 	else if (gj_link_connect(link, shared->socket) &&
-			 gj_link_open(link, state->plan, shared->participants, false))
+			 gj_link_open(link, state->plan, shared->algorithm, shared->participants, false))
 	{
 		shared->job = link->job;
 		memcpy(shared->token, link->token, GJ_TOKEN_SIZE);

@@ -192,12 +192,14 @@ explain_children(const Names *names)
 }
 
 void
-gj_explain(CustomScanState *node, const GjPlan *plan, const GjReport *report,
-		   List *ancestors, ExplainState *es)
+gj_explain(CustomScanState *node, const GjPlan *plan, GjAlgorithm algorithm,
+		   const GjReport *report, List *ancestors, ExplainState *es)
 {
 	Names		names = make_names((CustomScan *) node->ss.ps.plan, plan, es);
 
 	explain_inputs(&names);
+	if (algorithm != GJ_ALGORITHM_AUTO)
+		ExplainPropertyText("Forced Algorithm", gj_algorithm_name(algorithm), es);
 	explain_joins(&names, report);
 	if (es->verbose)
 		ExplainPropertyText("Job", gj_static_json(plan), es);

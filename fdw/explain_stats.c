@@ -67,12 +67,19 @@ text_join(const struct gj_join_stats *join, ExplainState *es)
 	if (es->summary)
 		appendStringInfo(es->str, "  Time: %.3f ms", us_to_ms(join->us));
 	appendStringInfoChar(es->str, '\n');
+	if (join->reason[0] != '\0')
+	{
+		gj_explain_line(es);
+		appendStringInfo(es->str, "  Algorithm Reason: %s\n", join->reason);
+	}
 }
 
 static void
 property_join(const struct gj_join_stats *join, ExplainState *es)
 {
 	ExplainPropertyText("Algorithm", join->algorithm, es);
+	if (join->reason[0] != '\0')
+		ExplainPropertyText("Algorithm Reason", join->reason, es);
 	if (join->bits != 0)
 		ExplainPropertyUInteger("Radix Bits", NULL, join->bits, es);
 	ExplainPropertyText("Build Side", join->build_left ? "left" : "right", es);

@@ -39,6 +39,22 @@ extern double gj_ns_cost;		/* planner cost of one ns of the daemon's calibrated 
 
 extern double gj_cost_margin;	/* added to costs that are not core's */
 
+/* Which algorithm is to execute the joins of a job. */
+typedef enum GjAlgorithm
+{
+	GJ_ALGORITHM_AUTO,			/* the daemon chooses for each join */
+	GJ_ALGORITHM_PHJ_OM,
+	GJ_ALGORITHM_PHJ_UM,
+	GJ_ALGORITHM_SMJ_OM,
+	GJ_ALGORITHM_SMJ_UM,
+	GJ_ALGORITHM_NPJ
+} GjAlgorithm;
+
+extern int	gj_algorithm;		/* GjAlgorithm */
+
+/* The name of an algorithm, as the setting and the job write it. */
+extern const char *gj_algorithm_name(GjAlgorithm algorithm);
+
 extern void gj_define_options(void);
 
 /* ---- the plan's private part (plan_node.c) ---- */
@@ -152,9 +168,12 @@ extern GjPlan *gj_plan_read(CustomScan *scan);
 struct GjReport;				/* exec_node.h */
 struct ExplainState;
 
-/* Adds the node's own lines.  report is NULL unless the node was executed. */
+/*
+ * Adds the node's own lines.  algorithm is the one that the job asks for, and
+ * report is NULL unless the node was executed.
+ */
 extern void gj_explain(CustomScanState *node, const GjPlan *plan,
-					   const struct GjReport *report,
+					   GjAlgorithm algorithm, const struct GjReport *report,
 					   List *ancestors, struct ExplainState *es);
 
 /* ---- hooks and methods ---- */

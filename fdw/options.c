@@ -32,6 +32,27 @@ double		gj_return_row_cost = 0.0033;
 double		gj_return_column_cost = 0.0008;
 double		gj_ns_cost = 0.0003;
 double		gj_cost_margin = 0.1;
+int			gj_algorithm = GJ_ALGORITHM_AUTO;
+
+static const struct config_enum_entry algorithms[] = {
+	{"auto", GJ_ALGORITHM_AUTO, false},
+	{"phj-om", GJ_ALGORITHM_PHJ_OM, false},
+	{"phj-um", GJ_ALGORITHM_PHJ_UM, false},
+	{"smj-om", GJ_ALGORITHM_SMJ_OM, false},
+	{"smj-um", GJ_ALGORITHM_SMJ_UM, false},
+	{"npj", GJ_ALGORITHM_NPJ, false},
+	{NULL, 0, false}
+};
+
+const char *
+gj_algorithm_name(GjAlgorithm algorithm)
+{
+	const struct config_enum_entry *entry = algorithms;
+
+	while (entry->name != NULL && entry->val != (int) algorithm)
+		entry++;
+	return entry->name;
+}
 
 static void
 define_cost(const char *name, const char *description, double *variable)
@@ -72,6 +93,11 @@ gj_define_options(void)
 							 "This takes the time of both plans and the memory of both results.",
 							 &gj_verify, gj_verify, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, assign_verify, NULL);
+	DefineCustomEnumVariable("gpujoin.algorithm",
+							 "Algorithm by which gpujoind executes joins.",
+							 "With auto, gpujoind chooses one for each join. A join that cannot be executed by the algorithm is executed by another one, and EXPLAIN ANALYZE shows why.",
+							 &gj_algorithm, gj_algorithm, algorithms,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	define_bool("gpujoin.explain_rejected",
 				"Emits notices that say why joins were not offloaded.", NULL,
 				&gj_explain_rejected, 0);

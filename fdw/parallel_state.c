@@ -57,7 +57,8 @@ gj_shared_reset(GjShared *shared)
 }
 
 void
-gj_shared_init(GjShared *shared, const GjPlan *plan, const char *socket, int participants)
+gj_shared_init(GjShared *shared, const GjPlan *plan, const char *socket,
+			   GjAlgorithm algorithm, int participants)
 {
 	memset(shared, 0, offsetof(GjShared, report));
 	SpinLockInit(&shared->mutex);
@@ -66,6 +67,7 @@ gj_shared_init(GjShared *shared, const GjPlan *plan, const char *socket, int par
 	for (int i = 0; i < GJ_MAX_INPUTS; i++)
 		pg_atomic_init_flag(&shared->taken[i]);
 	strlcpy(shared->socket, socket ? socket : "", sizeof(shared->socket));
+	shared->algorithm = algorithm;
 	shared->participants = participants;
 	shared->report_size = report_size(plan, participants);
 	gj_shared_reset(shared);

@@ -19,8 +19,8 @@ typedef enum GjOutcome
 } GjOutcome;
 
 /*
- * The leader writes socket, participants and report_size before any worker
- * starts. The participant that opens the job writes job and token while the
+ * The leader writes socket, algorithm, participants and report_size before any
+ * worker starts. The participant that opens the job writes job and token while the
  * others wait at the barrier.  Any participant may write outcome, reason and
  * report under mutex, and taken and ended atomically.  The state lives as long
  * as the Gather's segment.
@@ -35,6 +35,7 @@ typedef struct GjShared
 	uint64		job;
 	uint8		token[GJ_TOKEN_SIZE];
 	char		socket[108];
+	GjAlgorithm algorithm;
 	char		reason[GJ_REASON_SIZE];
 	pg_atomic_flag taken[GJ_MAX_INPUTS];	/* claimed by one participant */
 	Size		report_size;	/* allocated bytes of report */
@@ -51,7 +52,7 @@ extern Size gj_shared_size(const GjPlan *plan, int participants);
  * NULL.
  */
 extern void gj_shared_init(GjShared *shared, const GjPlan *plan, const char *socket,
-						   int participants);
+						   GjAlgorithm algorithm, int participants);
 
 /* The leader: resets the state for the next scan. */
 extern void gj_shared_reset(GjShared *shared);
