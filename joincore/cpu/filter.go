@@ -17,10 +17,15 @@ func (st *stream) NewFilter(e joincore.Expr, parameters []joincore.Parameter) de
 	return &filter{st: st, cond: st.dev.condition(e, parameters), out: newRows(st.dev.chunk)}
 }
 
+// Apply returns the rows that pass. The error is ErrArithmetic where the
+// condition has one.
 func (f *filter) Apply(r device.Rows) (device.Rows, device.Count, error) {
 	in, st := r.(*rows), f.st
-	v := st.truth(0)[:in.n]
-	f.cond.eval(st, in, v, 1)
+	v := st.takeTruth(in.n)
+	defer st.drop(0, 1, 0)
+	if err := f.cond.eval(st, in, v); err != nil {
+		return nil, device.Known(int64(0)), err
+	}
 	m := 0
 	for i, x := range v {
 		st.sel[m] = uint32(i)

@@ -76,7 +76,11 @@ func (p *prober) Next(ctx context.Context) (device.Rows, device.Count, error) {
 		if n == 0 {
 			break
 		}
-		if n = p.accept(n, whole); n > 0 && p.match.Emit <= device.Outer {
+		n, err := p.accept(n, whole)
+		if err != nil {
+			return nil, device.Known(int64(0)), err
+		}
+		if n > 0 && p.match.Emit <= device.Outer {
 			return p.out, device.Known(int64(n)), nil
 		}
 	}
@@ -153,11 +157,14 @@ func (p *prober) covered(h uint32) bool {
 }
 
 // accept turns n pairs into result rows, without those that the conditions reject.
-func (p *prober) accept(n int, whole bool) int {
+func (p *prober) accept(n int, whole bool) (int, error) {
 	p.compose(n, whole)
 	if p.check != nil {
-		passed := p.st.truth(0)[:n]
-		p.check.eval(p.st, p.out, passed, 1)
+		passed := p.st.takeTruth(n)
+		defer p.st.drop(0, 1, 0)
+		if err := p.check.eval(p.st, p.out, passed); err != nil {
+			return 0, err
+		}
 		m := 0
 		for i, ok := range passed {
 			p.from[m], p.to[m] = p.from[i], p.to[i]
@@ -178,7 +185,7 @@ func (p *prober) accept(n int, whole bool) int {
 			p.table.space.marks.set(b)
 		}
 	}
-	return n
+	return n, nil
 }
 
 func (p *prober) compose(n int, whole bool) {

@@ -26,9 +26,6 @@ type Provider struct{}
 // New returns the provider.
 func New() *Provider { return &Provider{} }
 
-// Check refuses plans whose conditions hold more than comparisons.
-func (*Provider) Check(plan *joincore.Plan) error { return device.OnlyComparisons(plan) }
-
 // Name returns "cpu".
 func (*Provider) Name() string { return "cpu" }
 
@@ -56,9 +53,9 @@ type dev struct {
 	turns   device.Turns
 	inputs  []*space // by number
 
-	lock       sync.Mutex
-	live       map[*byte][]byte
-	conditions map[conditionKey]condition // compiled
+	lock     sync.Mutex
+	live     map[*byte][]byte
+	compiled map[expressionKey]any // values and conditions
 }
 
 func (d *dev) At() device.Location { return device.Host }

@@ -34,3 +34,8 @@ func start[T word](v []T) *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData
 func entriesOf(m []uint64) []entry {
 	return unsafe.Slice((*entry)(unsafe.Pointer(unsafe.SliceData(m))), len(m)*8/int(unsafe.Sizeof(entry{})))
 }
+
+// unsigned reads signed integers as unsigned ones.
+func unsigned(v []int64) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
+}

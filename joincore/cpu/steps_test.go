@@ -19,11 +19,14 @@ type refusing struct {
 	stop  func()
 }
 
-func (c *refusing) eval(_ *stream, _ *rows, out []uint8, _ int) {
+func (c *refusing) eval(_ *stream, _ *rows, out []uint8) error {
 	clear(out)
 	c.pairs += len(out)
 	c.stop()
+	return nil
 }
+
+func (c *refusing) fails() bool { return false }
 
 func (c *refusing) registers() int { return 0 }
 

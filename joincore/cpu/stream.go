@@ -23,13 +23,14 @@ type stream struct {
 	v64     []uint64
 	sel     []uint32
 	to      []uint32
-	truths  [][]uint8 // the registers of conditions
-	first   []uint64  // scratch of conditions and of keys
+	first   []uint64 // scratch of keys
 	second  []uint64
 	null    []uint8
 	todo    []uint32 // scratch of lookups
 	slot    []uint32
 	appends map[*tuples]*appender
+
+	registers registers // of expressions
 }
 
 func (d *dev) newStream() *stream {

@@ -31,15 +31,16 @@ func (d *dev) pairCondition(m *device.Match) condition {
 // equality compares one part of two keys whose hashes are equal.
 type equality struct{ build, probe *device.KeyPart }
 
+func (e *equality) fails() bool    { return false }
 func (e *equality) registers() int { return 0 }
 
-func (e *equality) eval(st *stream, r *rows, out []uint8, _ int) {
+func (e *equality) eval(st *stream, r *rows, out []uint8) error {
 	inputs := st.dev.inputs
 	ca, sa := r.locate(e.build.Column, inputs)
 	cb, sb := r.locate(e.probe.Column, inputs)
 	if ca == nil || cb == nil {
 		clear(out)
-		return
+		return nil
 	}
 	n := len(out)
 	switch {
@@ -62,6 +63,7 @@ func (e *equality) eval(st *stream, r *rows, out []uint8, _ int) {
 			out[i] = truth(equalWords(wordsAt(ca, sa, i, words), wordsAt(cb, sb, i, words)))
 		}
 	}
+	return nil
 }
 
 func wordsAt(c *column, s *slot, i, words int) []uint64 {

@@ -25,7 +25,8 @@ func AppendValue(row, value []byte, null bool) []byte {
 }
 
 // Run executes a plan over its inputs. The error is joincore.ErrUnsupported
-// where the plan has a node that the oracle does not know.
+// where the plan has a node that the oracle does not know, and ErrArithmetic
+// where a value that SQL would evaluate has no result.
 func Run(plan *joincore.Plan, inputs []*joincore.Relation) (Rows, error) {
 	o := &oracle{plan: plan, inputs: inputs}
 	tuples, err := o.rows(plan.Root)
@@ -36,7 +37,7 @@ func Run(plan *joincore.Plan, inputs []*joincore.Relation) (Rows, error) {
 	for _, t := range tuples {
 		var row []byte
 		for _, c := range plan.Output {
-			value, null := o.value(t, c)
+			value, null := o.raw(t, c)
 			row = AppendValue(row, value, null)
 		}
 		result[string(row)]++
@@ -65,7 +66,11 @@ func (o *oracle) rows(n joincore.Node) ([]tuple, error) {
 		}
 		var out []tuple
 		for _, t := range child {
-			if o.eval(n.Predicate, t) == isTrue {
+			passes, err := o.eval(n.Predicate, t)
+			if err != nil {
+				return nil, err
+			}
+			if passes == isTrue {
 				out = append(out, t)
 			}
 		}
@@ -104,7 +109,11 @@ func (o *oracle) join(j *joincore.Join) ([]tuple, error) {
 		found := false
 		for i, r := range right {
 			pair := merge(l, r)
-			if !o.partners(j, pair) {
+			partners, err := o.partners(j, pair)
+			if err != nil {
+				return nil, err
+			}
+			if !partners {
 				continue
 			}
 			if found = true; j.Kind == joincore.Semi || j.Kind == joincore.Anti {
@@ -138,22 +147,26 @@ func merge(l, r tuple) tuple {
 	return out
 }
 
-func (o *oracle) partners(j *joincore.Join, pair tuple) bool {
+func (o *oracle) partners(j *joincore.Join, pair tuple) (bool, error) {
 	for _, k := range j.Keys {
-		a, aNull := o.value(pair, k.Left)
-		b, bNull := o.value(pair, k.Right)
+		a, aNull := o.raw(pair, k.Left)
+		b, bNull := o.raw(pair, k.Right)
 		if aNull || bNull {
-			return false
+			return false, nil
 		}
-		if k.Class == joincore.KeyInt && signed(a) != signed(b) || k.Class != joincore.KeyInt && !bytes.Equal(a, b) {
-			return false
+		if k.Class == joincore.KeyInt && integer(a).Cmp(integer(b)) != 0 || k.Class != joincore.KeyInt && !bytes.Equal(a, b) {
+			return false, nil
 		}
 	}
-	return j.Residual == nil || o.eval(j.Residual, pair) == isTrue
+	if j.Residual == nil {
+		return true, nil
+	}
+	passes, err := o.eval(j.Residual, pair)
+	return passes == isTrue, err
 }
 
-// value returns the bytes of a column in a tuple.
-func (o *oracle) value(t tuple, c joincore.ColumnRef) (value []byte, null bool) {
+// raw returns the bytes of a column in a tuple.
+func (o *oracle) raw(t tuple, c joincore.ColumnRef) (value []byte, null bool) {
 	row := t[c.Input]
 	if row == absent {
 		return nil, true
@@ -181,87 +194,4 @@ func ValueAt(c joincore.Column, v *joincore.Vector, row int) (value []byte, null
 	start := binary.LittleEndian.Uint32(v.Values[4*row:])
 	end := binary.LittleEndian.Uint32(v.Values[4*row+4:])
 	return v.Heap[start:end], false
-}
-
-// signed reads a little-endian signed integer of 1, 2, 4 or 8 bytes.
-func signed(b []byte) int64 {
-	var v int64
-	for i := range b {
-		v |= int64(b[i]) << (8 * i)
-	}
-	unused := 64 - 8*len(b)
-	return v << unused >> unused
-}
-
-// SQL's three truth values, ordered so that AND is the least of its arguments
-// and OR the greatest.
-type truth int
-
-const (
-	isFalse truth = iota
-	unknown
-	isTrue
-)
-
-func (o *oracle) eval(e joincore.Expr, t tuple) truth {
-	switch e := e.(type) {
-	case *joincore.And:
-		result := isTrue
-		for _, a := range e.Args {
-			result = min(result, o.eval(a, t))
-		}
-		return result
-	case *joincore.Or:
-		result := isFalse
-		for _, a := range e.Args {
-			result = max(result, o.eval(a, t))
-		}
-		return result
-	case *joincore.Not:
-		return isTrue - o.eval(e.Arg, t)
-	case *joincore.IsNull:
-		_, null := o.value(t, e.Arg.(joincore.ColumnRef))
-		return truthOf(null)
-	case *joincore.Compare:
-		a, aNull := o.operand(e.Left, t)
-		b, bNull := o.operand(e.Right, t)
-		if aNull || bNull {
-			return unknown
-		}
-		switch e.Op {
-		case joincore.Equal:
-			return truthOf(a == b)
-		case joincore.NotEqual:
-			return truthOf(a != b)
-		case joincore.Less:
-			return truthOf(a < b)
-		case joincore.LessEqual:
-			return truthOf(a <= b)
-		case joincore.Greater:
-			return truthOf(a > b)
-		case joincore.GreaterEqual:
-			return truthOf(a >= b)
-		}
-	}
-	panic(fmt.Sprintf("expression %T", e))
-}
-
-func truthOf(b bool) truth {
-	if b {
-		return isTrue
-	}
-	return isFalse
-}
-
-func (o *oracle) operand(x joincore.Value, t tuple) (value int64, null bool) {
-	switch x := x.(type) {
-	case joincore.Int:
-		return int64(x), false
-	case joincore.ParameterIndex:
-		return o.plan.Parameters[x].Int, o.plan.Parameters[x].Null
-	case joincore.ColumnRef:
-		b, null := o.value(t, x)
-		return signed(b), null
-	}
-	panic(fmt.Sprintf("operand %T", x))
 }

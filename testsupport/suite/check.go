@@ -25,7 +25,7 @@ func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, in
 		t.Fatalf("%s: %v", name, err)
 	}
 	if diff := difference(want, sink.rows); diff != "" {
-		t.Fatalf("%s\n%s%s", name, diff, describe(inputs))
+		t.Fatalf("%s\n%s%s\n%s", name, Show(plan.Root), diff, describe(inputs))
 	}
 	mem.empty(t, name)
 	sink.closed(t, name)

@@ -45,6 +45,7 @@ func All(t *testing.T, s Subject) {
 		{"Sizes", Sizes},
 		{"Tile", Tile},
 		{"Trees", Trees},
+		{"Values", Values},
 		{"JoinStats", JoinStats},
 		{"Forced", Forced},
 		{"Skew", Skew},

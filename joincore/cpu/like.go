@@ -1,0 +1,136 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"bytes"
+
+	"gpujoin/joincore"
+)
+
+// like is a compiled pattern: texts between any numbers of characters.
+type like struct {
+	arg   value
+	match func(text []byte) bool
+}
+
+// element of a pattern: a byte, or one of the wildcards.
+type element uint16
+
+const (
+	anyCharacter element = 1<<8 + iota
+	anyText
+)
+
+func newLike(e *joincore.Like, arg value) *like {
+	var elements []element
+	for i := 0; i < len(e.Pattern); i++ {
+		switch b := e.Pattern[i]; b {
+		case '%':
+			if n := len(elements); n == 0 || elements[n-1] != anyText {
+				elements = append(elements, anyText)
+			}
+		case '_':
+			elements = append(elements, anyCharacter)
+		case '\\':
+			i++
+			elements = append(elements, element(e.Pattern[i]))
+		default:
+			elements = append(elements, element(b))
+		}
+	}
+	return &like{arg: arg, match: matcher(elements, e.Encoding == joincore.UTF8)}
+}
+
+// matcher returns the fastest match of a pattern.
+func matcher(p []element, utf8 bool) func([]byte) bool {
+	open, closed := len(p) > 0 && p[0] == anyText, len(p) > 0 && p[len(p)-1] == anyText
+	inner := p
+	if open {
+		inner = inner[1:]
+	}
+	if closed && len(inner) > 0 {
+		inner = inner[:len(inner)-1]
+	}
+	text := make([]byte, len(inner))
+	for i, e := range inner {
+		if e > 0xff {
+			return (&general{p, utf8}).match
+		}
+		text[i] = byte(e)
+	}
+	switch {
+	case open && closed:
+		return func(b []byte) bool { return bytes.Contains(b, text) }
+	case open:
+		return func(b []byte) bool { return bytes.HasSuffix(b, text) }
+	case closed:
+		return func(b []byte) bool { return bytes.HasPrefix(b, text) }
+	}
+	return func(b []byte) bool { return bytes.Equal(b, text) }
+}
+
+// general matches any pattern.
+type general struct {
+	elements []element
+	utf8     bool
+}
+
+// match lets each anyText take as little as it can: where the rest fails, the
+// last one takes one character more. Earlier ones need not be tried again, as
+// what follows them has been found as early as it can be.
+func (g *general) match(b []byte) bool {
+	i, e := 0, 0
+	last, from := -1, 0 // the last anyText, and where what follows it begins
+	for i < len(b) || e < len(g.elements) {
+		if e < len(g.elements) {
+			switch x := g.elements[e]; {
+			case x == anyText:
+				last, from = e, i
+				e++
+				continue
+			case x == anyCharacter && i < len(b):
+				i = g.next(b, i)
+				e++
+				continue
+			case i < len(b) && x == element(b[i]):
+				i++
+				e++
+				continue
+			}
+		}
+		if last < 0 || from >= len(b) {
+			return false
+		}
+		from = g.next(b, from)
+		i, e = from, last+1
+	}
+	return true
+}
+
+func (g *general) next(b []byte, i int) int {
+	if g.utf8 {
+		return nextCharacter(b, i)
+	}
+	return i + 1
+}
+
+func (c *like) fails() bool    { return c.arg.fails() }
+func (c *like) registers() int { return 0 }
+
+func (c *like) eval(st *stream, r *rows, out []uint8) error {
+	v := st.takeVector()
+	defer st.drop(1, 0, 0)
+	if err := c.arg.eval(st, r, v); err != nil {
+		return err
+	}
+	if v.all {
+		setTruth(out, isUnknown)
+		return nil
+	}
+	for i, b := range v.bytes[:v.n] {
+		out[i] = truth(c.match(b))
+	}
+	unknownWhereNull(out, v)
+	return nil
+}

@@ -1,0 +1,138 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import "slices"
+
+// logic is AND or OR of its arguments, from left to right. Rows that are
+// decided are left out where it is worth it, and always where their evaluation
+// could fail.
+type logic struct {
+	args []condition
+	all  bool // AND
+	need int
+	fail bool
+}
+
+// shallow is a number of registers about which a condition need not care.
+const shallow = 8
+
+// newLogic puts the argument that takes most registers first where they would
+// be many, so that a condition of n comparisons never needs more than
+// log2(n) + shallow (Sethi and Ullman, 1970). Arguments that can fail stay
+// behind those that may decide their rows.
+func newLogic(args []condition, all bool) *logic {
+	c := &logic{args: args, all: all}
+	deepest := 0
+	for i, a := range args {
+		c.fail = c.fail || a.fails()
+		if a.registers() > args[deepest].registers() {
+			deepest = i
+		}
+	}
+	if deepest > 0 && !c.fail && args[deepest].registers() >= shallow {
+		first := args[deepest]
+		c.args = slices.Insert(slices.Delete(slices.Clone(args), deepest, deepest+1), 0, first)
+	}
+	for i, a := range c.args {
+		c.need = max(c.need, a.registers()+min(i, 1))
+	}
+	return c
+}
+
+func (c *logic) fails() bool    { return c.fail }
+func (c *logic) registers() int { return c.need }
+
+func (c *logic) eval(st *stream, r *rows, out []uint8) error {
+	if len(c.args) == 0 {
+		setTruth(out, isFalse)
+		if c.all {
+			setTruth(out, isTrue)
+		}
+		return nil
+	}
+	if err := c.args[0].eval(st, r, out); err != nil {
+		return err
+	}
+	return c.rest(st, r, out, c.args[1:])
+}
+
+// undecided returns the truth values that further arguments can change, as
+// takeSubset wants them.
+func (c *logic) undecided() uint8 {
+	if c.all {
+		return 1<<isUnknown | 1<<isTrue
+	}
+	return 1<<isFalse | 1<<isUnknown
+}
+
+// count returns how many rows are not decided.
+func (c *logic) count(out []uint8) int {
+	decided := isTrue
+	if c.all {
+		decided = isFalse
+	}
+	n := 0
+	for _, x := range out {
+		n += int(bit(x != decided))
+	}
+	return n
+}
+
+// worthwhile is the least number of rows of which a part is taken only to
+// save the evaluation of the others.
+const worthwhile = 64
+
+// rest evaluates the arguments that are left, of which out has the truth
+// before them.
+func (c *logic) rest(st *stream, r *rows, out []uint8, args []condition) error {
+	for i, a := range args {
+		n := c.count(out)
+		switch {
+		case n == 0:
+			return nil
+		case n < len(out) && a.fails(), n <= len(out)*3/4 && len(out) >= worthwhile:
+			return c.narrow(st, r, out, args[i:])
+		}
+		v := st.takeTruth(len(out))
+		err := a.eval(st, r, v)
+		c.combine(out, v)
+		st.drop(0, 1, 0)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// narrow evaluates arguments for the rows that are not decided.
+func (c *logic) narrow(st *stream, r *rows, out []uint8, args []condition) error {
+	s := st.takeSubset(r, out, c.undecided())
+	t := st.takeTruth(len(s.sel))
+	defer st.drop(0, 1, 1)
+	for j, i := range s.sel {
+		t[j] = out[i]
+	}
+	if err := c.rest(st, s.rows, t, args); err != nil {
+		return err
+	}
+	for j, i := range s.sel {
+		out[i] = t[j]
+	}
+	return nil
+}
+
+// combine makes each truth of out the lesser (AND) or the greater (OR) of its
+// own and v's.
+func (c *logic) combine(out, v []uint8) {
+	v = v[:len(out)]
+	if c.all {
+		for i, x := range v {
+			out[i] = min(out[i], x)
+		}
+		return
+	}
+	for i, x := range v {
+		out[i] = max(out[i], x)
+	}
+}
