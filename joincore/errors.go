@@ -7,7 +7,7 @@ var (
 	// ErrBudget: the job needs more memory than it may use.
 	ErrBudget = errors.New("memory budget exceeded")
 	// ErrRowTooWide: one result row does not fit an empty batch.
-	ErrRowTooWide = errors.New("result row does not fit a batch")
+	ErrRowTooWide = errors.New("a result row does not fit into a batch")
 	// ErrUnsupported: the provider does not support a part of the plan.
 	ErrUnsupported = errors.New("not supported")
 	// ErrInvalid: the data contradicts its description.

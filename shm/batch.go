@@ -40,10 +40,10 @@ type Batch struct {
 // Errors of a batch, in the order of the checks.
 var (
 	ErrBatchMagic   = errors.New("extent does not hold a batch")
-	ErrBatchVersion = errors.New("batch of another layout version")
+	ErrBatchVersion = errors.New("batch has a different layout version")
 	ErrBatchSize    = errors.New("batch does not fit its extent")
-	ErrBatchColumns = errors.New("batch has other columns than announced")
-	ErrBatchRegion  = errors.New("column lies outside of its batch")
+	ErrBatchColumns = errors.New("columns of a batch differ from the job's")
+	ErrBatchRegion  = errors.New("column is outside of its batch")
 	ErrBatchOverlap = errors.New("columns of a batch overlap")
 	ErrBatchOffsets = errors.New("offsets of a column are out of order")
 )

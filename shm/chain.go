@@ -30,8 +30,8 @@ type ChainHeader struct {
 // Errors of an extent of a chain, in the order of the checks.
 var (
 	ErrChainMagic   = errors.New("extent does not belong to a chain")
-	ErrChainVersion = errors.New("extent of a chain of another layout version")
-	ErrChainSize    = errors.New("data of a chain do not fit their extent")
+	ErrChainVersion = errors.New("chain extent has a different layout version")
+	ErrChainSize    = errors.New("data of a chain exceed their extent")
 )
 
 // ChainExtentName returns the name of an extent of a participant's chain.

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrDirection: the peer sent a message that only this side may send.
-var ErrDirection = errors.New("message from the wrong side")
+var ErrDirection = errors.New("message was sent in the wrong direction")
 
 // bufferSize holds many of the frequent frames.
 const bufferSize = 4096
@@ -124,7 +124,7 @@ func (c *Conn) fill() error {
 	}
 	c.fds = append(c.fds, fds...)
 	if c.daemon && len(c.fds) > 0 {
-		return fmt.Errorf("%w: the daemon takes none", ErrFrameFDs)
+		return fmt.Errorf("%w: the daemon accepts none", ErrFrameFDs)
 	}
 	if c.n == 0 {
 		return io.EOF

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrUnknown: the bytes begin like no structure of this layout.
-var ErrUnknown = errors.New("neither a batch, an extent of a chain, nor a status file")
+var ErrUnknown = errors.New("not a batch, an extent of a chain or a status file")
 
 // Dump prints an extent or a status file, and at most the given number of rows of a
 // batch.

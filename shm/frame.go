@@ -10,8 +10,8 @@ var (
 	ErrFrameMagic    = errors.New("not a frame")
 	ErrFrameReserved = errors.New("reserved bytes of a frame are not zero")
 	ErrFrameType     = errors.New("unknown message")
-	ErrFrameLength   = errors.New("wrong length of a message")
-	ErrFrameFDs      = errors.New("wrong number of file descriptors")
+	ErrFrameLength   = errors.New("message has the wrong length")
+	ErrFrameFDs      = errors.New("message has the wrong number of file descriptors")
 )
 
 // Frame is gj_frame, the header before every body on the socket. The message's file

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrRowTooWide: not even one row of the fixed-width columns fits an extent.
-var ErrRowTooWide = errors.New("row does not fit an extent")
+var ErrRowTooWide = errors.New("a row does not fit into an extent")
 
 // BatchLayout is the arrangement of a batch's columns in an extent before it is filled.
 // It depends only on the extent's size, the columns and the expected heap bytes per row,

@@ -14,8 +14,8 @@ const Seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 // Errors of an extent's file, in the order of the checks.
 var (
 	ErrNotMemfd = errors.New("not a memfd")
-	ErrUnsealed = errors.New("memfd without seals")
-	ErrSize     = errors.New("memfd of another size")
+	ErrUnsealed = errors.New("memfd is not sealed")
+	ErrSize     = errors.New("memfd has the wrong size")
 )
 
 // CheckExtentSize returns an error unless extents may have size bytes.

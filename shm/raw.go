@@ -13,7 +13,7 @@ import (
 // Errors of decoding a body.
 var (
 	ErrShort    = errors.New("message too short")
-	ErrTrailing = errors.New("bytes behind the message")
+	ErrTrailing = errors.New("bytes after the message")
 )
 
 // Struct is any structure of layout.h: fields of fixed size, no pointers, no implicit

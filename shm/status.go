@@ -27,7 +27,7 @@ func LoadOffset() int64 { return int64(Sizeof[Status]() - Sizeof[Load]()) }
 // Errors of a status file, in the order of the checks.
 var (
 	ErrStatusMagic   = errors.New("not a status file")
-	ErrStatusVersion = errors.New("status file of another version")
+	ErrStatusVersion = errors.New("status file has a different version")
 )
 
 // DecodeStatus decodes and checks the content of a status file, except for the Load,

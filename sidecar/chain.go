@@ -26,7 +26,7 @@ func (j *job) addToChain(s *session, h *holding, v *shm.ChainFilled) (added bool
 		return false, violation("%v", err)
 	}
 	if header.Chain != v.Chain || header.Bytes != v.Bytes || v.Reserved != 0 {
-		return false, violation("extent %#x of a chain is not what it was announced as", v.Chain)
+		return false, violation("the header of chain extent %#x differs from CHAIN_FILLED", v.Chain)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -34,10 +34,10 @@ func (j *job) addToChain(s *session, h *holding, v *shm.ChainFilled) (added bool
 		return false, nil
 	}
 	if shm.ChainParticipant(v.Chain) != s.stats.Participant {
-		return false, violation("extent %#x belongs to the chain of another participant than %d", v.Chain, s.stats.Participant)
+		return false, violation("extent %#x does not belong to the chain of participant %d", v.Chain, s.stats.Participant)
 	}
 	if j.chains[v.Chain].extent != nil {
-		return false, violation("extent %#x of a chain came twice", v.Chain)
+		return false, violation("chain extent %#x arrived twice", v.Chain)
 	}
 	j.chains[v.Chain] = chainExtent{h.extent, v.Bytes}
 	j.bytesIn += int64(v.Bytes)

@@ -13,7 +13,7 @@ import (
 // next adds credits to a participant (NEXT).
 func (j *job) next(s *session, v *shm.Next) error {
 	if v.Reserved != 0 {
-		return violation("reserved bytes of NEXT")
+		return violation("reserved bytes of NEXT are not zero")
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -37,7 +37,7 @@ func (j *job) release(s *session, v *shm.Release) error {
 	h := s.held[v.Extent] // only this session's goroutine removes it
 	j.mu.Unlock()
 	if h == nil {
-		return violation("RELEASE of extent %d, which is not held", v.Extent)
+		return violation("RELEASE of extent %d, which the participant does not hold", v.Extent)
 	}
 	if h.role == roleResult { // its memory is reused for the next batch
 		s.out.sent(h.extent)

@@ -62,7 +62,7 @@ func (j *job) run(s *session, v *shm.Run) error {
 		return violation("RUN again without the rewind flag")
 	}
 	if last > 0 && !j.exec.announced { // each waiting RUN has an execution of its own
-		return violation("RUN of generation %d before RUNNING of the one before", v.Generation)
+		return violation("RUN of generation %d before RUNNING of the previous one", v.Generation)
 	}
 	for _, p := range j.sessions {
 		if p.feeding && !p.fed {
@@ -130,7 +130,7 @@ func (e *execution) execute(stats *joincore.Stats) (err error) {
 	want := cap(e.slots)
 	room := e.job.account.KeepForResults(want)
 	if room == 0 {
-		return fmt.Errorf("%w: no room for results", joincore.ErrBudget)
+		return fmt.Errorf("%w: no memory for result batches", joincore.ErrBudget)
 	}
 	for range want - room { // a smaller window
 		e.slots <- struct{}{}

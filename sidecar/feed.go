@@ -13,7 +13,7 @@ import (
 // hold j.mu while it gets them.
 func (j *job) want(s *session, v *shm.Want) error {
 	if v.Count < 1 || v.Count > shm.FrameMaxFDs || v.Reserved != 0 {
-		return violation("WANT of %d extents", v.Count)
+		return violation("WANT of an invalid number of extents: %d", v.Count)
 	}
 	j.mu.Lock()
 	s.feeding = true
@@ -102,14 +102,14 @@ func (j *job) filled(s *session, v *shm.Filled) error {
 // number of bytes of its values.
 func (j *job) segment(h *holding, v *shm.Filled) (seg joincore.Segment, bytes int64, err error) {
 	if int64(v.Input) >= int64(len(j.fed)) {
-		return seg, 0, violation("FILLED for input %d of %d", v.Input, len(j.fed))
+		return seg, 0, violation("FILLED for input %d, but the job has %d", v.Input, len(j.fed))
 	}
 	view, err := shm.ReadBatch(h.extent.Data, j.fed[v.Input].shapes)
 	if err != nil {
 		return seg, 0, violation("input %d: %v", v.Input, err)
 	}
 	if view.Rows == 0 || int64(view.Rows) != int64(v.Rows) {
-		return seg, 0, violation("input %d: %d rows announced, batch of %d", v.Input, v.Rows, view.Rows)
+		return seg, 0, violation("input %d: FILLED announces %d rows, the batch has %d", v.Input, v.Rows, view.Rows)
 	}
 	seg = joincore.Segment{Rows: view.Rows, Columns: make([]joincore.Vector, len(view.Columns))}
 	for i := range view.Columns {

@@ -149,7 +149,7 @@ func (j *job) handle(s *session, m shm.Message, body []byte) error {
 		s.out.send(j.report())
 		return nil
 	}
-	return violation("%s within a job", m)
+	return violation("%s is not allowed within a job", m)
 }
 
 func decoded[T shm.Struct](body []byte, act func(*T) error) error {

@@ -32,7 +32,7 @@ func (l *stuckLog) Handle(ctx context.Context, r slog.Record) error {
 // while the log takes nothing.
 func TestStuckLog(t *testing.T) {
 	fails := testBackend(func(context.Context, joincore.Memory, joincore.Sink) error { return joincore.ErrUnsupported })
-	for message, last := range map[string]executor.Last{"join failed": fails, "join has ended": nil} {
+	for message, last := range map[string]executor.Last{"join failed": fails, "join finished": nil} {
 		t.Run(message, func(t *testing.T) {
 			l := &stuckLog{at: message, reached: make(chan struct{}), release: make(chan struct{})}
 			r := start(t, func(o *Options) {

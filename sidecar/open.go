@@ -21,13 +21,13 @@ func (s *session) handleOpen(body []byte) error {
 	case err != nil:
 		return err
 	case int64(open.JSONLength) != int64(len(text)):
-		return violation("OPEN announces %d bytes and has %d", open.JSONLength, len(text))
+		return violation("OPEN announces %d bytes but has %d", open.JSONLength, len(text))
 	case open.Flags&^shm.OpenRewind != 0:
 		return violation("unknown flags %#x of OPEN", open.Flags)
 	case open.Participants < 1 || open.Participants > maxParticipants:
-		return violation("OPEN for %d participants", open.Participants)
+		return violation("OPEN with an invalid number of participants: %d", open.Participants)
 	case open.Participant < -1 || open.Participant >= maxParticipants || open.Reserved != 0:
-		return violation("OPEN by participant %d", open.Participant)
+		return violation("OPEN by invalid participant %d", open.Participant)
 	}
 	decoded, err := plan.Decode(text)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *session) reserve(open shm.Open, decoded *plan.Job) (*job, error) {
 	j := newJob(s, decoded, open)
 	start := time.Now()
 	if _, err := rand.Read(j.token[:]); err != nil {
-		return nil, failf(shm.FailInternal, "could not make a token: %v", err)
+		return nil, failf(shm.FailInternal, "could not create a token: %v", err)
 	}
 	need, err := j.need()
 	if err == nil {
@@ -110,11 +110,11 @@ func (s *session) handleAttach(body []byte) error {
 	// The comparison takes as long for a job that does not exist.
 	same := subtle.ConstantTimeCompare(a.Token[:], want[:]) == 1
 	if j == nil || !same {
-		s.fail(failf(shm.FailProtocol, "there is no such job"))
+		s.fail(failf(shm.FailProtocol, "the job does not exist"))
 		return nil
 	}
 	if a.Participant < -1 || a.Participant >= maxParticipants {
-		return violation("ATTACH of participant %d", a.Participant)
+		return violation("ATTACH of invalid participant %d", a.Participant)
 	}
 	s.join(j, a.Participant)
 	return nil
@@ -132,7 +132,7 @@ func (s *session) join(j *job, participant int32) {
 	if j.failed != nil {
 		s.fail(j.failed)
 	} else if len(j.sessions) >= 2*int(j.open.Participants)+2 {
-		s.fail(failf(shm.FailProtocol, "more participants than the job announced"))
+		s.fail(failf(shm.FailProtocol, "the job has more participants than announced"))
 	}
 	j.setSessions(append(slices.Clone(j.sessions), s))
 	if ph, _ := s.current(); ph == phaseFailed {

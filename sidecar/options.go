@@ -42,15 +42,15 @@ type Options struct {
 func (o *Options) Check() error {
 	switch {
 	case o.Socket == "":
-		return errors.New("no socket is named")
+		return errors.New("no socket is configured")
 	case o.Budget < 4*o.ExtentSize:
-		return fmt.Errorf("a memory budget of %d bytes is less than four extents of %d", o.Budget, o.ExtentSize)
+		return fmt.Errorf("a memory budget of %d bytes is less than four extents of %d bytes", o.Budget, o.ExtentSize)
 	case o.Window < 2:
 		return fmt.Errorf("a window of %d result batches is less than 2", o.Window)
 	case o.MaxConnections < 1:
-		return fmt.Errorf("at most %d connections", o.MaxConnections)
+		return fmt.Errorf("invalid number of connections: %d", o.MaxConnections)
 	case o.Warm > o.Budget:
-		return fmt.Errorf("%d warm bytes do not fit a budget of %d", o.Warm, o.Budget)
+		return fmt.Errorf("%d bytes of warm memory do not fit a budget of %d bytes", o.Warm, o.Budget)
 	}
 	return shm.CheckExtentSize(o.ExtentSize)
 }

@@ -113,7 +113,7 @@ func (o *outbox) send(frame []byte, extents ...*memory.Extent) {
 		}
 	}
 	if len(o.queue) >= hardFrames || o.bytes+len(frame) > hardBytes {
-		o.log.Warn("the peer asks for more than it reads", "frames", len(o.queue), "bytes", o.bytes)
+		o.log.Warn("the peer leaves too many answers unread", "frames", len(o.queue), "bytes", o.bytes)
 		o.end()
 		return
 	}
@@ -214,7 +214,7 @@ func (o *outbox) writeHead() (wrote bool, err error) {
 	if tooManyInFlight(err) {
 		if o.refused.IsZero() {
 			o.refused = time.Now()
-			o.log.Warn("the kernel passes no more descriptors: too many are on their way to processes that do not read them")
+			o.log.Warn("the kernel refuses to send descriptors: too many are unread")
 		}
 		return false, nil
 	}
@@ -229,7 +229,7 @@ func (o *outbox) giveUp() {
 	for len(o.queue) > 0 {
 		o.pop()
 	}
-	frame := shm.AppendFailed(nil, shm.FailBusy, "too many file descriptors are on their way to processes that do not read them")
+	frame := shm.AppendFailed(nil, shm.FailBusy, "too many file descriptors are unread by other processes")
 	o.mu.Unlock()
 	_ = o.conn.Write(frame, nil) // the connection ends either way
 	o.mu.Lock()

@@ -81,12 +81,12 @@ func (c *Calibration) Rates() (costmodel.Rates, error) {
 		if doubt == "" {
 			return saved.Rates, nil
 		}
-		c.Log.Info("measuring again how fast joins are", "reason", doubt)
+		c.Log.Info("measuring the rates of joins again", "reason", doubt)
 	}
 	m, err := c.measure()
 	switch {
 	case errors.Is(err, joincore.ErrBudget):
-		c.Log.Warn("too little memory to measure joins: typical rates are assumed", "available", c.Memory)
+		c.Log.Warn("too little memory to measure joins; assuming typical rates", "available", c.Memory)
 		return typicalRates, nil
 	case err != nil:
 		return m.Rates, err
@@ -133,7 +133,7 @@ func (c *Calibration) measure() (MeasuredRates, error) {
 	}
 	c.Log.Info("calibrated", "took", time.Since(start), "share", share)
 	if share < quietShare {
-		c.Log.Warn("the machine was busy while joins were measured: a start at a quiet moment measures again", "share", share)
+		c.Log.Warn("the machine was busy during calibration; the daemon will measure again when it starts on a quiet machine", "share", share)
 	}
 	return MeasuredRates{c.key(), start, share, rates}, nil
 }

@@ -62,7 +62,7 @@ func joinReport(at int, s *joincore.JoinStats) shm.JoinReport {
 func (e *execution) logWork(stats *joincore.Stats) {
 	for i := range stats.Joins {
 		s := &stats.Joins[i]
-		e.job.srv.log.Debug("join has ended", "job", e.job.id, "join", i, "provider", e.provider, "algorithm", s.Algorithm,
+		e.job.srv.log.Debug("join finished", "job", e.job.id, "join", i, "provider", e.provider, "algorithm", s.Algorithm,
 			"rows", s.RowsOut, "time", s.Time, "launches", s.Work.Launches, "syncs", s.Work.Syncs, "bytes", s.Work.Bytes, "peak", s.Work.Peak)
 	}
 }

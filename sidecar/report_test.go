@@ -102,7 +102,7 @@ func TestDeviceWorkIsLogged(t *testing.T) {
 		must(t, err)
 		for line := range strings.Lines(string(log)) {
 			missing := func(word string) bool { return !strings.Contains(line, word) }
-			if strings.Contains(line, "join has ended") && !slices.ContainsFunc(want, missing) {
+			if strings.Contains(line, "join finished") && !slices.ContainsFunc(want, missing) {
 				return true, ""
 			}
 		}

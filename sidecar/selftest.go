@@ -57,7 +57,7 @@ func SelfTest(ctx context.Context, b executor.Executor, store *memory.Store) (in
 	sink := job.Sink.(*countingSink)
 	got, want := sink.rows.Load(), int64(left*right/keys)
 	if got != want {
-		return 0, fmt.Errorf("a join gave %d rows, not %d", got, want)
+		return 0, fmt.Errorf("a test join returned %d rows instead of %d", got, want)
 	}
 	return int(got), nil
 }

@@ -144,14 +144,14 @@ func (srv *Server) watch() {
 		}
 		restored, err := srv.socket.restore()
 		if restored {
-			srv.log.Warn("the socket was removed; listening anew", "socket", srv.options.Socket)
+			srv.log.Warn("the socket was deleted; listening again", "socket", srv.options.Socket)
 		}
 		if err == nil {
 			err = srv.status.restore()
 		}
 		if err != nil && err.Error() != said {
 			said = err.Error()
-			srv.log.Error("could not put the socket's files back", "socket", srv.options.Socket, "error", err)
+			srv.log.Error("could not recreate the socket's files", "socket", srv.options.Socket, "error", err)
 		}
 	}
 }

@@ -115,10 +115,10 @@ func (s *session) readFailed(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		if ph, _ := s.current(); ph != phaseNew {
 			s.log.Info("idle connection closed", "timeout", s.srv.options.IdleTimeout)
-			s.refuse(failf(shm.FailProtocol, "no job in %v", s.srv.options.IdleTimeout))
+			s.refuse(failf(shm.FailProtocol, "the connection had no job for %v", s.srv.options.IdleTimeout))
 			return
 		}
-		err = errors.New("no HELLO in time")
+		err = errors.New("HELLO did not arrive in time")
 	}
 	s.srv.counters.violations.Add(1)
 	s.log.Warn("connection failed", "error", err)
@@ -184,7 +184,7 @@ func (s *session) handle(m shm.Message, body []byte) error {
 	switch {
 	case ph == phaseNew:
 		if m != shm.MsgHello {
-			return violation("%s before HELLO", m)
+			return violation("%s arrived before HELLO", m)
 		}
 		return s.handleHello(body)
 	case ph == phaseWelcome:
@@ -197,9 +197,9 @@ func (s *session) handle(m shm.Message, body []byte) error {
 			s.out.send(statusFrame(s.srv))
 			return nil
 		}
-		return violation("%s without a job", m)
+		return violation("%s arrived without a job", m)
 	case ph == phaseOpening:
-		return violation("%s before ADMITTED", m)
+		return violation("%s arrived before ADMITTED", m)
 	case ph == phaseFailed:
 		// The peer may not have read FAILED yet. Extents that it gives back are
 		// still accepted.
@@ -220,7 +220,7 @@ func (s *session) handleHello(body []byte) error {
 		return err
 	}
 	if h.ProtocolVersion != shm.ProtocolVersion || h.LayoutVersion != shm.LayoutVersion {
-		return failf(shm.FailVersion, "this daemon speaks protocol %d with layout %d, not %d with %d; install the same version of extension and daemon",
+		return failf(shm.FailVersion, "the daemon has protocol %d and layout %d, the extension has %d and %d; install the same version of both",
 			shm.ProtocolVersion, shm.LayoutVersion, h.ProtocolVersion, h.LayoutVersion)
 	}
 	s.hello = h

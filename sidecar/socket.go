@@ -29,7 +29,7 @@ func CheckSocket(path string) error {
 	case !filepath.IsAbs(path):
 		return fmt.Errorf("%w: %q is not absolute", ErrSocketPath, path)
 	case len(path) > maxSocketPath:
-		return fmt.Errorf("%w: %q has %d bytes, the system allows %d", ErrSocketPath, path, len(path), maxSocketPath)
+		return fmt.Errorf("%w: %q has %d bytes; the maximum is %d", ErrSocketPath, path, len(path), maxSocketPath)
 	}
 	dir := filepath.Dir(path)
 	var st unix.Stat_t
@@ -42,7 +42,7 @@ func CheckSocket(path string) error {
 	case owner != uint32(os.Geteuid()) && owner != 0:
 		return fmt.Errorf("%w: directory %q belongs to user %d", ErrSocketPath, dir, owner)
 	case st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0:
-		return fmt.Errorf("%w: others may write to directory %q (mode %04o); use one of mode 0700 or 0750", ErrSocketPath, dir, st.Mode&0o7777)
+		return fmt.Errorf("%w: other users can write to directory %q (mode %04o); use mode 0700 or 0750", ErrSocketPath, dir, st.Mode&0o7777)
 	}
 	return nil
 }

@@ -35,10 +35,10 @@ func TestSocketPath(t *testing.T) {
 		want string
 	}{
 		"relative":             {"s", "not absolute"},
-		"108 bytes":            {"/" + strings.Repeat("x", 107), "the system allows 107"},
+		"108 bytes":            {"/" + strings.Repeat("x", 107), "the maximum is 107"},
 		"no directory":         {filepath.Join(dir, "none", "s"), "no such file"},
 		"directory is a file":  {filepath.Join(other, "s"), "not a directory"},
-		"directory is open":    {filepath.Join(open, "s"), "others may write"},
+		"directory is open":    {filepath.Join(open, "s"), "other users can write"},
 		"regular file":         {other, "is not a socket"},
 		"symbolic link":        {link("link", other), "is not a socket"},
 		"dangling link":        {link("dangling", filepath.Join(dir, "nowhere")), "is not a socket"},

@@ -17,7 +17,7 @@ var ErrTrace = errors.New("malformed trace")
 func DumpTrace(w io.Writer, r io.Reader) error {
 	head := make([]byte, max(len(TraceMagic), TraceRecordSize))
 	if _, err := io.ReadFull(r, head[:len(TraceMagic)]); err != nil || string(head[:len(TraceMagic)]) != TraceMagic {
-		return fmt.Errorf("%w: no magic", ErrTrace)
+		return fmt.Errorf("%w: it does not begin with the magic number", ErrTrace)
 	}
 	for {
 		if _, err := io.ReadFull(r, head[:TraceRecordSize]); err == io.EOF || err == io.ErrUnexpectedEOF {
@@ -30,7 +30,7 @@ func DumpTrace(w io.Writer, r io.Reader) error {
 		direction := binary.LittleEndian.Uint32(head[16:])
 		n := binary.LittleEndian.Uint32(head[20:])
 		if n < shm.FrameSize || n > shm.FrameSize+shm.FrameMax || direction > 1 {
-			return fmt.Errorf("%w: record of %d bytes", ErrTrace, n)
+			return fmt.Errorf("%w: a record of %d bytes", ErrTrace, n)
 		}
 		frame := make([]byte, n)
 		if _, err := io.ReadFull(r, frame); err == io.EOF || err == io.ErrUnexpectedEOF {

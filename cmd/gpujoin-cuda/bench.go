@@ -22,7 +22,7 @@ import (
 func bench(args []string, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := errors.New("it can measure: transfer")
+	err := errors.New("usage: gpujoin-cuda bench transfer")
 	if len(args) > 0 && args[0] == "transfer" {
 		err = benchTransfer(ctx, args[1:], out, errOut)
 	}
@@ -37,11 +37,11 @@ func benchTransfer(ctx context.Context, args []string, out, errOut io.Writer) er
 	flags := flag.NewFlagSet("gpujoin-cuda bench transfer", flag.ContinueOnError)
 	flags.SetOutput(errOut)
 	var (
-		device  = flags.Int("device", 0, "number of the device")
-		sizes   = flags.String("sizes", "16MB,256MB,2GB", "how much is moved, with commas between")
-		repeats = flags.Int("repeats", 5, "timed transfers of each kind; the median counts")
-		unified = flags.Bool("unified", false, "methods that move pages, too, up to 1 GB")
-		file    = flags.String("json", "", "where the results are written, too")
+		device  = flags.Int("device", 0, "number of the GPU")
+		sizes   = flags.String("sizes", "16MB,256MB,2GB", "sizes of transfers, separated by commas")
+		repeats = flags.Int("repeats", 5, "timed transfers of each kind; the median is reported")
+		unified = flags.Bool("unified", false, "also measure methods that migrate pages, up to 1 GB")
+		file    = flags.String("json", "", "also write the results to this file")
 	)
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -16,8 +16,8 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "bench" {
 		os.Exit(bench(os.Args[2:], os.Stdout, os.Stderr))
 	}
-	memory := flag.String("memory", "90%", "memory of each device for joins: a size, or a share of the device's")
-	rates := flag.String("rates", "", "file of devices' measured rates; none: defaults serve")
+	memory := flag.String("memory", "90%", "maximum memory of joins on each device: a size, or a percentage of the device's memory")
+	rates := flag.String("rates", "", "file of measured rates of devices; none: use default rates")
 	flag.Parse()
 	os.Exit(server.Main(func(log *slog.Logger) ([]server.Device, error) { return open(*memory, *rates, log) }))
 }

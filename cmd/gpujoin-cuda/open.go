@@ -20,7 +20,7 @@ func open(memory, rates string, log *slog.Logger) ([]server.Device, error) {
 		return nil, err
 	}
 	if len(infos) == 0 {
-		return nil, errors.New("the driver knows no device")
+		return nil, errors.New("the driver reports no device")
 	}
 	var devices []server.Device
 	var unfit error
@@ -34,7 +34,7 @@ func open(memory, rates string, log *slog.Logger) ([]server.Device, error) {
 			err = fmt.Errorf("device %d, %s: %w", info.Ordinal, info.Name, err)
 		}
 		if errors.Is(err, cuda.ErrUnfit) { // other devices may be usable
-			log.Warn("device is left out", "error", err)
+			log.Warn("device is not used", "error", err)
 			if unfit != nil {
 				err = fmt.Errorf("%w; %w", unfit, err)
 			}

@@ -17,12 +17,12 @@ import (
 func useRates(p *cuda.Provider, path string, log *slog.Logger) {
 	log = log.With("device", p.Info().Ordinal, "name", p.Info().Name)
 	if path == "" {
-		log.Info("rates of the device are not measured, defaults serve")
+		log.Info("using default rates: the device is not to be measured")
 		return
 	}
 	saved, ok, err := devicerates.Find(path, p.RatesKey())
 	if err != nil {
-		log.Warn("saved rates of devices are not used", "error", err)
+		log.Warn("could not read saved rates of devices", "error", err)
 	}
 	if ok {
 		p.UseRates(saved.Rates)
@@ -32,13 +32,13 @@ func useRates(p *cuda.Provider, path string, log *slog.Logger) {
 	start := time.Now()
 	rates, err := p.MeasureRates(context.Background())
 	if err != nil {
-		log.Warn("rates of the device could not be measured, defaults serve", "error", err)
+		log.Warn("could not measure the device; using default rates", "error", err)
 		return
 	}
 	p.UseRates(rates)
 	log.Info("rates of the device", "from", "joins", "took", time.Since(start))
 	entry := devicerates.Entry{Key: p.RatesKey(), Device: p.Info().Name, At: start.UTC(), Rates: rates}
 	if err := devicerates.Save(path, entry); err != nil { // the next start measures again
-		log.Warn("rates of the device could not be saved", "error", err)
+		log.Warn("could not save the rates of the device", "error", err)
 	}
 }

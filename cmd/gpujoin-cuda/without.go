@@ -13,7 +13,7 @@ import (
 	"gpujoin/sidecar/executor/worker/server"
 )
 
-var errWithout = errors.New("this gpujoin-cuda was built without CUDA; make cuda builds one with it")
+var errWithout = errors.New("this gpujoin-cuda was built without CUDA; build it with make cuda")
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "bench" {

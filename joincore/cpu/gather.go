@@ -10,7 +10,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-var errTooMany = fmt.Errorf("more rows than row numbers: %w", joincore.ErrUnsupported)
+var errTooMany = fmt.Errorf("more rows than row ids can address: %w", joincore.ErrUnsupported)
 
 // Gather writes columns of variable length first: they determine how many rows fit.
 func (st *stream) Gather(r device.Rows, from int, columns []joincore.ColumnRef, dst *joincore.Batch, at int, heap []int) device.Count {

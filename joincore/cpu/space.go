@@ -124,7 +124,7 @@ func (d *dev) Import(input int, r *joincore.Relation) (device.Space, error) {
 	}
 	s.shift = uint(bits.Len(uint(largest - 1)))
 	if s.positions() >= int(none) {
-		return nil, fmt.Errorf("input %d: more rows than row numbers: %w", input, joincore.ErrUnsupported)
+		return nil, fmt.Errorf("input %d has more rows than row ids can address: %w", input, joincore.ErrUnsupported)
 	}
 	for j, described := range r.Columns {
 		c, err := importColumn(r, j, described)

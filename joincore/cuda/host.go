@@ -37,7 +37,7 @@ func newHostInput(input int, r *joincore.Relation) (*hostInput, error) {
 		h.starts = append(h.starts, h.starts[i]+int64(s.Rows))
 	}
 	if h.rows() >= maxRows {
-		return nil, fmt.Errorf("input %d: more rows than row numbers: %w", input, joincore.ErrUnsupported)
+		return nil, fmt.Errorf("input %d has more rows than row ids can address: %w", input, joincore.ErrUnsupported)
 	}
 	return h, nil
 }

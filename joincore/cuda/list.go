@@ -13,7 +13,7 @@ import (
 // expands their validity to one byte per row.
 func (v *view) loadList(ctx context.Context, j int, c *column) (err error) {
 	if v.input.relation.Columns[j].Kind != joincore.Fixed {
-		return fmt.Errorf("values of variable length, by row number: %w", joincore.ErrUnsupported)
+		return fmt.Errorf("gather of variable-length values by row id: %w", joincore.ErrUnsupported)
 	}
 	width := c.Width
 	if c.Values, err = v.alloc(v.rows * int64(width)); err != nil {

@@ -192,7 +192,7 @@ func (p *Provider) takeWorkspace() (*workspace, error) {
 	}
 	bytes := p.arena.Free() / 4 * 3
 	if p.closed || bytes < p.budget/64 {
-		return nil, fmt.Errorf("%d executions use the device: %w", len(p.workspaces), joincore.ErrBudget)
+		return nil, fmt.Errorf("%d executions already use the device: %w", len(p.workspaces), joincore.ErrBudget)
 	}
 	s, err := p.newWorkspace(bytes)
 	if err != nil {

@@ -53,7 +53,7 @@ func (e *execution) freeScratch(s scratch) {
 // Note returns which optional feature is unavailable, and why, or "".
 func (p *Provider) Note() string {
 	if err := p.slabs.refusal(); err != nil {
-		return fmt.Sprintf("memory for dividing inputs is not page-locked, copies of it are staged: %v", err)
+		return fmt.Sprintf("the host memory of out-of-core joins could not be page-locked, so its copies are staged: %v", err)
 	}
 	return ""
 }

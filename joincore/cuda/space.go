@@ -109,7 +109,7 @@ func (s *space) numbers(input int) (m member, covered bool, err error) {
 	}
 	for ref := range s.carried {
 		if ref.Input == input {
-			return m, false, fmt.Errorf("row numbers of input %d were not kept: %w", input, joincore.ErrUnsupported)
+			return m, false, fmt.Errorf("row ids of input %d were not kept: %w", input, joincore.ErrUnsupported)
 		}
 	}
 	return m, false, nil

@@ -83,7 +83,7 @@ func (e *execution) bytesOf(v *view, key *device.Key, spec *device.JoinSpec, kee
 func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) (err error) {
 	v, ok := j.e.space(probe).base()
 	if !ok || !v.whole() {
-		return fmt.Errorf("a build side of %d rows, probed by a result: %w", j.build.rows, joincore.ErrBudget)
+		return fmt.Errorf("out-of-core join of %d build rows with the result of another join: %w", j.build.rows, joincore.ErrBudget)
 	}
 	j.probed = true
 	b, _ := j.build.base()
@@ -154,7 +154,7 @@ func (j *split) one(ctx context.Context, c copartition, emit func(device.Space) 
 // result has turned out to be empty nothing has, and all rows are left over.
 func (j *split) Leftover(context.Context, func(device.Space) error) error {
 	if !j.probed {
-		return fmt.Errorf("a build side of %d rows, probed by nothing: %w", j.build.rows, joincore.ErrBudget)
+		return fmt.Errorf("out-of-core join of %d build rows with an empty probe side: %w", j.build.rows, joincore.ErrBudget)
 	}
 	return nil
 }

@@ -30,25 +30,26 @@ func (c *command) bench() *cobra.Command {
 func (c *command) benchTransfer() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transfer",
-		Short: "Measure the ways between the memory of this machine and of a GPU",
-		Long: `Measure the ways between the memory of this machine and of a GPU.
+		Short: "Measure each method of copying between host memory and a GPU",
+		Long: `Measure each method of copying between host memory and a GPU.
 
-Each method that the machine has moves the same bytes in each direction, which
-are checked where they arrive. Of a method that it does not have, the table
-says why. Beside a daemon that serves, the GPU needs room for the largest size.
+Each method moves the same bytes in each direction, and a checksum is compared
+after each transfer. If the machine does not support a method, the table shows
+the reason. While a daemon serves, the GPU needs free memory for the largest
+size.
 
-The worker measures: it is found, checked and started as a daemon would.`,
+The worker program measures. It is found and checked as for serving.`,
 		Example: "  gpujoind bench transfer --sizes 16MB,1GB --json transfer.json",
 		Args:    noArgs,
 	}
 	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	config.Flags(settings)
 	cmd.Flags().AddFlagSet(settings)
-	device := cmd.Flags().Int("device", 0, "number of the device")
-	sizes := cmd.Flags().String("sizes", "16MB,256MB,2GB", "how much is moved, with commas between")
-	repeats := cmd.Flags().Int("repeats", 5, "timed transfers of each kind; the median counts")
-	unified := cmd.Flags().Bool("unified", false, "methods that move pages, too, up to 1 GB")
-	file := cmd.Flags().String("json", "", "where the results are written, too")
+	device := cmd.Flags().Int("device", 0, "number of the GPU")
+	sizes := cmd.Flags().String("sizes", "16MB,256MB,2GB", "sizes of transfers, separated by commas")
+	repeats := cmd.Flags().Int("repeats", 5, "timed transfers of each kind; the median is reported")
+	unified := cmd.Flags().Bool("unified", false, "also measure methods that migrate pages, up to 1 GB")
+	file := cmd.Flags().String("json", "", "also write the results to this file")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		cfg, err := config.Load(settings, c.environ)
 		if err != nil {

@@ -43,7 +43,7 @@ case "$*" in *--device\ 7*) echo "there is no device 7" >&2; exit 9;; esac
 		"it fails":        {"--device 7", ExitFailure, "there is no device 7\n"},
 		"right checksum":  {"--cuda-checksum " + right, ExitOK, "loading=EAGER\n"},
 		"other checksum":  {"--cuda-checksum " + wrong, ExitFailure, "gpujoin-cuda: unusable worker program: "},
-		"no worker":       {"--cuda-plugin " + dir + "/none", ExitFailure, "its program is missing"},
+		"no worker":       {"--cuda-plugin " + dir + "/none", ExitFailure, "worker program is missing"},
 		"no program":      {"--cuda-plugin " + driver, ExitFailure, "is not a program"},
 		"wrong arguments": {"--size 1GB", ExitUsage, "unknown flag"},
 		"wrong setting":   {"--cuda-memory much", ExitUsage, "much"},
@@ -62,7 +62,7 @@ func TestBenchTransferWithoutDriver(t *testing.T) {
 	missing := filepath.Join(dir, "none")
 	var out strings.Builder
 	code := Main([]string{"bench", "transfer", "--cuda-plugin", missing}, []string{"LD_LIBRARY_PATH=" + dir}, &out, &out)
-	if text := out.String(); code != ExitFailure || !strings.Contains(text, "no NVIDIA driver") && !strings.Contains(text, "its program is missing") {
+	if text := out.String(); code != ExitFailure || !strings.Contains(text, "no NVIDIA driver") && !strings.Contains(text, "worker program is missing") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 }

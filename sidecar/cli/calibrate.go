@@ -18,11 +18,11 @@ func (c *command) calibrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Measure how fast joins are on this machine's cores",
-		Long: `Measure how fast joins are on this machine's cores, within some seconds.
+		Long: `Measure how fast joins are on this machine's cores. It takes a few seconds.
 
-The rates take the place of those that a daemon of the same socket measured at
-its first start; it reads them when it starts. Run it while the machine is
-quiet. Root measures as the user who owns the socket or its directory.`,
+The rates replace those that the daemon measured at its first start. A daemon
+reads them when it starts. Calibrate while the machine is quiet. Root measures
+as the user who owns the socket, or its directory if there is no socket.`,
 		Args: noArgs,
 	}
 	config.Flags(cmd.Flags())
@@ -48,17 +48,17 @@ func calibration(cfg *config.Config, provider *cpu.Provider, log *slog.Logger) *
 
 func (c *command) printRates(m *sidecar.MeasuredRates) error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "build rows\tbuild ns a row\tprobe ns a row\t")
+	fmt.Fprintln(w, "build rows\tns per build row\tns per probe row\t")
 	for i := range costmodel.Points {
 		fmt.Fprintf(w, "%d\t%.1f\t%.1f\t\n", costmodel.PointRows(i), m.Rates.BuildNS[i], m.Rates.ProbeNS[i])
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "one more column of 8 bytes: %.2f ns a row\n%.0f %% of the cores' time was available\n",
+	fmt.Fprintf(c.out, "one more 8-byte column: %.2f ns per row\n%.0f %% of the cores' time was available\n",
 		m.Rates.ColumnNS, 100*m.Share)
 	if !m.Quiet() {
-		fmt.Fprintln(c.out, "the machine was busy: a daemon that starts at a quiet moment measures again")
+		fmt.Fprintln(c.out, "the machine was busy; the daemon will measure again when it starts on a quiet machine")
 	}
 	return nil
 }

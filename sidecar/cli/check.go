@@ -25,10 +25,11 @@ func (c *command) check() *cobra.Command {
 		Short: "Check configuration, machine and daemon",
 		Long: `Check configuration, machine and daemon.
 
-Prints a line for each thing that the daemon needs. The exit code is 1 if one
-of them is missing, 3 if only no daemon serves the socket.
+Prints one line for each requirement of the daemon. The exit code is 1 if one of
+them is not met, and 3 if all are met but no daemon serves the socket.
 
-Root checks as the user who owns the socket or, without one, its directory.`,
+Root checks as the user who owns the socket, or its directory if there is no
+socket.`,
 		Args: noArgs,
 	}
 	config.Flags(cmd.Flags())
@@ -97,7 +98,7 @@ func checkSocket(cfg *config.Config) (string, error) {
 
 func checkMemory(cfg *config.Config) (string, error) {
 	if cfg.MemoryBudget > cfg.Memory.Total {
-		return "", fmt.Errorf("a budget of %d MB is more than the %v", cfg.MemoryBudget>>20, cfg.Memory)
+		return "", fmt.Errorf("a budget of %d MB exceeds the %v", cfg.MemoryBudget>>20, cfg.Memory)
 	}
 	return fmt.Sprintf("budget %d MB of %v", cfg.MemoryBudget>>20, cfg.Memory), nil
 }
@@ -109,7 +110,7 @@ func checkDescriptors(cfg *config.Config) (string, error) {
 	}
 	need := uint64(cfg.MemoryBudget/cfg.ExtentSize) + uint64(cfg.Connections) + 64
 	if limit.Cur < need {
-		return "", fmt.Errorf("%d open files are allowed, %d may be needed: raise the limit or the extent size", limit.Cur, need)
+		return "", fmt.Errorf("%d open files are allowed, but %d may be needed; raise the limit or the extent size", limit.Cur, need)
 	}
 	return fmt.Sprintf("%d open files allowed, %d needed at most", limit.Cur, need), nil
 }
@@ -139,7 +140,7 @@ func checkProvider(cfg *config.Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%d cores, a join of %d rows was right", cfg.Cores, rows), nil
+	return fmt.Sprintf("%d cores, a test join returned the right %d rows", cfg.Cores, rows), nil
 }
 
 // statusJSON holds the members of the daemon's status that a check reads.
@@ -154,7 +155,7 @@ type statusJSON struct {
 func daemonStatus(cfg *config.Config) (*statusJSON, error) {
 	conn, err := client.Dial(cfg.Socket, 0)
 	if err != nil {
-		return nil, fmt.Errorf("no daemon serves: %w", err)
+		return nil, fmt.Errorf("no daemon serves the socket: %w", err)
 	}
 	defer conn.Close()
 	conn.Timeout = 5 * time.Second
@@ -171,5 +172,5 @@ func checkDaemon(cfg *config.Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("version %s serves as process %d, %d jobs", status.Version, status.PID, len(status.Jobs)), nil
+	return fmt.Sprintf("version %s is serving as process %d with %d jobs", status.Version, status.PID, len(status.Jobs)), nil
 }

@@ -47,7 +47,7 @@ func TestExitCodes(t *testing.T) {
 		{"--help", ExitOK, "Exit codes"},
 		{"version", ExitOK, fmt.Sprintf("protocol %d, layout %d", shm.ProtocolVersion, shm.LayoutVersion)},
 		{"dance", ExitUsage, "dance"},
-		{"version now", ExitUsage, "takes no argument"},
+		{"version now", ExitUsage, "does not accept"},
 		{"serve --colour blue", ExitUsage, "unknown flag"},
 		{"serve --config " + wrong, ExitUsage, "wrong.toml:2: unknown setting \"colour\""},
 		{"serve --socket relative --calibrate false", ExitFailure, "not absolute"},
@@ -60,7 +60,7 @@ func TestExitCodes(t *testing.T) {
 		{"check --socket " + dir + "/s --memory-budget 256MB --cuda-plugin /nonexistent --provider cuda", ExitFailure, "provider cuda  FAILED"},
 		{"serve --provider gpu", ExitUsage, "none of auto, cpu, cuda"},
 		{"dump", ExitUsage, "takes one file"},
-		{"dump " + wrong, ExitFailure, "neither a batch"},
+		{"dump " + wrong, ExitFailure, "not a batch"},
 		{"dump /nonexistent", ExitFailure, "no such file"},
 		{"dump /dev/zero", ExitFailure, "not a file"},
 	} {
@@ -131,7 +131,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("serve: %d: %s", code, out)
 	}
 	_, text := gpujoind("dump", trace)
-	for _, want := range []string{"-> HELLO protocol_version=", "<- WELCOME", "-> STATUS_GET", "<- STATUS ", "-> WANT count=1", "<- FAILED protocol: WANT without a job"} {
+	for _, want := range []string{"-> HELLO protocol_version=", "<- WELCOME", "-> STATUS_GET", "<- STATUS ", "-> WANT count=1", "<- FAILED protocol: WANT arrived without a job"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the trace:\n%s", want, text)
 		}

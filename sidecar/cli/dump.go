@@ -21,7 +21,7 @@ func (c *command) dump() *cobra.Command {
 		Long: `Print an extent, a status file or a recorded trace as text.
 
 FILE may be a copy of an extent, /proc/PID/fd/N of the daemon, "<socket>.status",
-or what serve --trace has recorded.`,
+or a file that serve --trace has recorded.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("%w: dump takes one file", errUsage)

@@ -63,9 +63,9 @@ func (c *command) root() *cobra.Command {
 		Short: "The daemon that executes joins for the gpujoin extension of PostgreSQL",
 		Long: `The daemon that executes joins for the gpujoin extension of PostgreSQL.
 
-Settings come from flags, then from GPUJOIND_* in the environment, then from
-the configuration file, a TOML file with the flags' names in which underscores
-take the place of dashes.
+A setting is taken from its flag, else from the environment (GPUJOIND_*), else
+from the configuration file. That is a TOML file in which the settings have the
+names of the flags with underscores instead of dashes.
 
 Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration,
 3 no daemon serves the socket (check).`,
@@ -81,7 +81,7 @@ Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration,
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%w: %s takes no argument %q", errUsage, cmd.Name(), args[0])
+		return fmt.Errorf("%w: %s does not accept the argument %q", errUsage, cmd.Name(), args[0])
 	}
 	return nil
 }

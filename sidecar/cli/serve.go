@@ -28,8 +28,8 @@ func (c *command) serve() *cobra.Command {
 		Short: "Serve backends until SIGTERM or SIGINT",
 		Long: `Serve backends until SIGTERM or SIGINT.
 
-The first signal stops gracefully: no job is admitted any more, running ones
-have the stop timeout. A second signal stops at once.`,
+The first signal stops gracefully: the daemon admits no more jobs and waits for
+running jobs until the stop timeout. A second signal stops at once.`,
 		Example: "  gpujoind serve --socket /run/gpujoin/gpujoind.sock --memory-budget 8GB",
 		Args:    noArgs,
 	}
@@ -74,7 +74,7 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 
-	notify(options.Log, "STATUS=measuring how fast joins are")
+	notify(options.Log, "STATUS=measuring the rates of joins")
 	limitHeap(cfg, environ, options.Log)
 	runtime.GOMAXPROCS(cfg.Cores)
 	provider := cpu.New()
@@ -129,7 +129,7 @@ func notify(log *slog.Logger, state string) {
 func limitHeap(cfg *config.Config, environ []string, log *slog.Logger) {
 	const least = 64 << 20
 	if cfg.MemoryBudget > cfg.Memory.Total {
-		log.Warn("the memory budget is more than the daemon may use", "budget", cfg.MemoryBudget, "memory", cfg.Memory.String())
+		log.Warn("the memory budget exceeds the memory that the daemon may use", "budget", cfg.MemoryBudget, "memory", cfg.Memory.String())
 	}
 	for _, e := range environ {
 		if strings.HasPrefix(e, "GOMEMLIMIT=") {

@@ -53,7 +53,7 @@ func probeCUDA(cfg *config.Config, environ []string) error {
 		return err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("its program is missing: %w", err)
+		return fmt.Errorf("the worker program is missing: %w", err)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func askCUDA(cfg *config.Config) (text string, served bool, err error) {
 		}
 	}
 	if len(ready) == 0 && err == nil {
-		err = errors.New("the daemon was started without it")
+		err = errors.New("the daemon was started without this provider")
 	}
 	return strings.Join(ready, "; "), true, err
 }
@@ -189,5 +189,5 @@ func tryCUDA(cfg *config.Config, environ []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s, %d MB for joins, a join of %d rows was right", d.Name, d.Budget>>20, rows), nil
+	return fmt.Sprintf("%s, %d MB for joins, a test join returned the right %d rows", d.Name, d.Budget>>20, rows), nil
 }

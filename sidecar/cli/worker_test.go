@@ -32,7 +32,7 @@ func TestCheckTriesWorker(t *testing.T) {
 		}, []string{"LD_LIBRARY_PATH=" + dir}, &out, &out)
 		return code, out.String()
 	}
-	if code, out := check(program); code != ExitNoDaemon || !strings.Contains(out, "no GPU at all, 512 MB for joins, a join of 16384 rows was right") {
+	if code, out := check(program); code != ExitNoDaemon || !strings.Contains(out, "no GPU at all, 512 MB for joins, a test join returned the right 16384 rows") {
 		t.Errorf("%d: %s", code, out)
 	}
 	for name, c := range map[string]struct{ text, want string }{

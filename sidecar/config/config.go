@@ -49,25 +49,25 @@ const DefaultFile = "/etc/gpujoin/gpujoind.toml"
 func Flags(fs *pflag.FlagSet) {
 	fs.String("config", "", "configuration file (default "+DefaultFile+", if it exists)")
 	fs.String("socket", "/run/gpujoin/gpujoind.sock", "unix socket to serve")
-	fs.String("extent-size", "4MB", "bytes of an extent, a power of two from 1MB to 1GB")
-	fs.String("memory-budget", "25%", "memory for extents and joins: a size, or a share of the memory that the daemon may use")
-	fs.String("memory-warm", "256MB", "extents that are kept ready always, at most a quarter of the budget")
-	fs.Duration("idle-trim", time.Minute, "how long memory beyond memory-warm is kept when nobody works")
-	fs.Int("window", 16, "result batches that a job may have under way")
-	fs.Int("connections", 1024, "connections that may be open")
-	fs.Duration("hello-timeout", 10*time.Second, "from connection to the first message")
-	fs.Duration("idle-timeout", time.Minute, "between two messages of a connection that has no job; 0: no limit")
-	fs.Duration("stop-timeout", 30*time.Second, "for running jobs on a graceful stop")
+	fs.String("extent-size", "4MB", "size of an extent, a power of two from 1MB to 1GB")
+	fs.String("memory-budget", "25%", "maximum memory of extents and joins: a size, or a percentage of the memory that the daemon may use")
+	fs.String("memory-warm", "256MB", "extents that always exist, at most a quarter of the budget")
+	fs.Duration("idle-trim", time.Minute, "free memory beyond memory-warm after this time without work")
+	fs.Int("window", 16, "maximum number of result batches of a job")
+	fs.Int("connections", 1024, "maximum number of open connections")
+	fs.Duration("hello-timeout", 10*time.Second, "longest time from the connection to its first message")
+	fs.Duration("idle-timeout", time.Minute, "longest time between two messages of a connection without a job; 0: no limit")
+	fs.Duration("stop-timeout", 30*time.Second, "longest wait for running jobs during a graceful stop")
 	fs.Int("cores", 0, "cores that joins use; 0: all that the daemon may use")
 	fs.String("calibrate", "true", "measure the machine at the first start; false: assume typical rates")
-	fs.String("provider", "auto", "what executes joins: auto, cpu or cuda")
-	fs.Int("cuda-min-rows", 1_000_000, "rows of a join's inputs from which on auto means cuda")
-	fs.String("cuda-plugin", "", "program that joins on GPUs (default gpujoin-cuda, beside gpujoind)")
-	fs.String("cuda-checksum", "", "SHA-256 that this program must have, in hexadecimal; default: what it has at the start")
-	fs.String("cuda-memory", "90%", "memory of each GPU for joins: a size, or a share of the GPU's")
+	fs.String("provider", "auto", "provider that executes joins: auto, cpu or cuda")
+	fs.Int("cuda-min-rows", 1_000_000, "with auto, minimum number of input rows of a join on a GPU")
+	fs.String("cuda-plugin", "", "worker program (default gpujoin-cuda in the directory of gpujoind)")
+	fs.String("cuda-checksum", "", "SHA-256 of the worker program in hexadecimal (default the one that it has when it is first used)")
+	fs.String("cuda-memory", "90%", "maximum memory of joins on each GPU: a size, or a percentage of the GPU's memory")
 	fs.String("log-level", "info", "debug, info, warn or error")
 	fs.String("log-format", "text", "text or json")
-	fs.String("trace", "", "file to record all frames to, for gpujoind dump")
+	fs.String("trace", "", "record all frames to this file, for gpujoind dump")
 }
 
 // wellKept returns an error if users other than the owner may write to the
@@ -78,7 +78,7 @@ func wellKept(path string) error {
 		return err
 	}
 	if !st.Mode().IsRegular() || st.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s: must be a file that only its owner may write, mode is %04o", path, st.Mode().Perm())
+		return fmt.Errorf("%s: must be a file that only its owner can write to, but its mode is %04o", path, st.Mode().Perm())
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func TestWrong(t *testing.T) {
 		"wrong unit":        {"window = 3\nmemory_budget = \"4 GigaBytes\"\n", 0o600, nil, nil, "gpujoind.toml:2: memory_budget: \"4 GigaBytes\" has an unknown unit"},
 		"wrong type":        {"window = [1]\n", 0o600, nil, nil, "gpujoind.toml:1: window:"},
 		"no duration":       {"stop_timeout = 30\n", 0o600, nil, nil, "gpujoind.toml:1: stop_timeout:"},
-		"others may write":  {"window = 3\n", 0o666, nil, nil, "only its owner may write, mode is 0666"},
+		"others may write":  {"window = 3\n", 0o666, nil, nil, "only its owner can write to, but its mode is 0666"},
 		"missing":           {"", 0, nil, []string{"--config", "/nonexistent/x"}, "no such file"},
 		"missing, by name":  {"", 0, []string{"GPUJOIND_CONFIG=/nonexistent/y"}, nil, "/nonexistent/y"},
 		"unknown variable":  {"", 0, []string{"GPUJOIND_WINDWO=4"}, nil, "GPUJOIND_WINDWO: unknown setting"},

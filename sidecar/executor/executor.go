@@ -12,7 +12,7 @@ import (
 
 // ErrAbsent reports that the machine lacks what an executor needs, such as a
 // GPU. This is normal and not worth reporting to the user of a query.
-var ErrAbsent = errors.New("not available here")
+var ErrAbsent = errors.New("not available on this machine")
 
 // ErrUnavailable reports that an executor that should work is out of service.
 var ErrUnavailable = errors.New("out of service")

@@ -82,7 +82,7 @@ func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 				if err == nil || !s.again(ctx, job, sink, err) {
 					return err
 				}
-				s.log.Warn("join failed and is run again", "provider", b.Name(), "error", err)
+				s.log.Warn("join failed; another executor runs it", "provider", b.Name(), "error", err)
 				*stats = joincore.Stats{}
 			}
 			reasons = append(reasons, firstLine(fmt.Sprintf("%s: %v", b.Name(), err)))

@@ -65,7 +65,7 @@ func TestChoice(t *testing.T) {
 		"too small":               {rows: 9, last: 1, by: "last"},
 		"not worth it":            {rows: 10, slower: true, last: 1, by: "last"},
 		"absent":                  {rows: 10, first: fake{ready: fmt.Errorf("%w: no driver", ErrAbsent)}, last: 1, by: "last"},
-		"absent, asked for":       {rows: 0, insist: true, first: fake{ready: fmt.Errorf("%w: no driver", ErrAbsent)}, last: 1, by: "last", fallback: "first: not available here: no driver"},
+		"absent, asked for":       {rows: 0, insist: true, first: fake{ready: fmt.Errorf("%w: no driver", ErrAbsent)}, last: 1, by: "last", fallback: "first: not available on this machine: no driver"},
 		"out of service":          {rows: 10, first: fake{ready: ErrUnavailable}, last: 1, by: "last", fallback: "first: out of service"},
 		"fails":                   {rows: 10, first: fake{run: fails}, again: true, runs: 1, last: 1, by: "last", fallback: "first: boom"},
 		"fails after rows left":   {rows: 10, first: fake{run: fails}, runs: 1, by: "first", err: boom},

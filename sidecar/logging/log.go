@@ -40,7 +40,7 @@ func New(w io.Writer, o Options) *Log {
 	formatted := o.handler(l.queue)
 	direct := slog.New(o.handler(w))
 	l.queue.dropped = func(lines int64) {
-		direct.Warn("log lines were dropped: what reads the log is too slow", "lines", lines)
+		direct.Warn("log lines were dropped because the log's reader is too slow", "lines", lines)
 	}
 	l.limits = newLimits(formatted)
 	l.Logger = slog.New(&limited{formatted, l.limits})

@@ -55,7 +55,7 @@ func TestStuckReader(t *testing.T) {
 		close(w.goOn)
 		<-l.queue.written
 		written := strings.Count(w.String(), long)
-		said := fmt.Sprintf("msg=\"log lines were dropped: what reads the log is too slow\" lines=%d", lines-written)
+		said := fmt.Sprintf("msg=\"log lines were dropped because the log's reader is too slow\" lines=%d", lines-written)
 		if written == 0 || written == lines || !strings.Contains(w.String(), said) {
 			t.Errorf("%d of %d lines, and not %q:\n%.300s", written, lines, said, w.String()[max(0, w.Len()-300):])
 		}

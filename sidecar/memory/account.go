@@ -38,7 +38,7 @@ func (a *Account) take(n int64, result bool) (window uint32, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		return noWindow, fmt.Errorf("%w: the job is over", joincore.ErrBudget)
+		return noWindow, fmt.Errorf("%w: the job has ended", joincore.ErrBudget)
 	}
 	kept := a.results
 	if result {
@@ -140,7 +140,7 @@ func (a *Account) Alloc(n int64) ([]byte, error) {
 		return []byte{}, nil
 	}
 	if n > a.budget.total {
-		return nil, fmt.Errorf("%w: %d bytes at once", joincore.ErrBudget, n)
+		return nil, fmt.Errorf("%w: %d bytes requested at once", joincore.ErrBudget, n)
 	}
 	class := classOf(n)
 	if _, err := a.take(class, false); err != nil {

@@ -11,7 +11,7 @@ import (
 // caller must call Unbook; Close does not release booked bytes.
 func (a *Account) Book(n int64) error {
 	if n < 0 || n > a.budget.total {
-		return fmt.Errorf("%w: %d bytes at once", joincore.ErrBudget, n)
+		return fmt.Errorf("%w: %d bytes requested at once", joincore.ErrBudget, n)
 	}
 	if _, err := a.take(n, false); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 
 // Errors of admission.
 var (
-	ErrTooLarge = errors.New("more than the whole memory budget")
-	ErrBusy     = errors.New("memory budget in use")
+	ErrTooLarge = errors.New("exceeds the memory budget")
+	ErrBusy     = errors.New("the memory budget is in use")
 	ErrStopping = errors.New("the daemon is stopping")
 )
 
@@ -93,7 +93,7 @@ func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, claim Claim
 	if holds || timeout <= 0 {
 		free := b.total - b.reserved
 		b.mu.Unlock()
-		return nil, fmt.Errorf("%w: %d bytes wanted, %d free", ErrBusy, n, free)
+		return nil, fmt.Errorf("%w: %d bytes requested, %d free", ErrBusy, n, free)
 	}
 	w := &waiter{n: n, claim: claim, done: make(chan struct{})}
 	w.acct = &Account{budget: b, store: store}
@@ -146,7 +146,7 @@ func (b *Budget) open(a *Account, n int64, claim Claim) {
 		if !w.claim.Group.meets(claim.Group) {
 			return false
 		}
-		w.refuse(fmt.Errorf("%w: the backend got another job meanwhile", ErrBusy))
+		w.refuse(fmt.Errorf("%w: the backend has another job", ErrBusy))
 		return true
 	})
 }

@@ -38,7 +38,7 @@ type Store struct {
 
 // ErrStore reports that the system has no more memory or descriptors for
 // extents.
-var ErrStore = errors.New("could not get memory")
+var ErrStore = errors.New("could not allocate memory")
 
 // NewStore returns a store that holds at most limit bytes, including at most
 // maxExtents extents of extentSize bytes each.
@@ -212,7 +212,7 @@ func (s *Store) addExtent(limit int64) (*Extent, error) {
 	case s.closed || s.physical+s.extentSize > limit:
 		err = joincore.ErrBudget
 	case s.extents >= s.maxExtents:
-		err = fmt.Errorf("%w: %d extents exist, the limit on open files allows no more", ErrStore, s.extents)
+		err = fmt.Errorf("%w: %d extents exist; the limit on open files does not allow more", ErrStore, s.extents)
 	}
 	if err != nil {
 		s.mu.Unlock()

@@ -23,7 +23,7 @@ func Decode(b []byte) (*Job, error) {
 		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
 	}
 	if head.Version != 1 {
-		return nil, fmt.Errorf("%w: %d, this daemon reads 1", ErrVersion, head.Version)
+		return nil, fmt.Errorf("%w: %d; this daemon supports version 1", ErrVersion, head.Version)
 	}
 	var w wireJob
 	dec := json.NewDecoder(bytes.NewReader(b))
@@ -83,7 +83,7 @@ func build(w *wireJob) (*Job, error) {
 
 func (j *Job) addParameters(raw []json.RawMessage) error {
 	if len(raw) > MaxParameters {
-		return fmt.Errorf("runtime.parameters: %d, at most %d are allowed", len(raw), MaxParameters)
+		return fmt.Errorf("runtime.parameters: has %d, may have at most %d", len(raw), MaxParameters)
 	}
 	for i, r := range raw {
 		var v *int64

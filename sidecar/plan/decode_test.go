@@ -111,7 +111,7 @@ func TestDocumentedExample(t *testing.T) {
 	example, _, _ := strings.Cut(rest, "```")
 	// The example shows one input of two; the decoder must get as far as that.
 	_, err = Decode([]byte(example))
-	if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "input that is not there") {
+	if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "input that does not exist") {
 		t.Errorf("the example fails for another reason than its missing input: %v", err)
 	}
 }
@@ -135,12 +135,12 @@ func TestDecodeRefuses(t *testing.T) {
 		"no inputs":            {`{"version":1,"static":{"inputs":[],"root":{}},"runtime":` + runtimeEmpty + `}`, "inputs"},
 		"no runtime":           {`{"version":1,"static":{"inputs":[],"root":{}}}`, "required"},
 		"root is a join":       {job(ok), "project"},
-		"project below":        {job(project("", project("", ok))), "root only"},
+		"project below":        {job(project("", project("", ok))), "only at the root"},
 		"unknown operator":     {job(project("", `{"op":"sort"}`)), "unknown operator"},
 		"member of another operator": {
 			job(project("", `{"op":"scan","input":0,"kind":"inner"}`)), "no member"},
-		"scan out of range": {job(project("", scan(2))), "not there"},
-		"scan negative":     {job(project("", scan(-1))), "not there"},
+		"scan out of range": {job(project("", scan(2))), "does not exist"},
+		"scan negative":     {job(project("", scan(-1))), "does not exist"},
 		"scanned twice": {
 			job(project("", strings.Replace(ok, `"input":1}`, `"input":0}`, 1))), "twice"},
 		"not scanned":   {job(project("", scan(0))), "not scanned"},
@@ -154,7 +154,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"class of other columns": {
 			job(project("", join("inner", key(ref(0, 0), ref(1, 1), "int"), ""))), "cannot compare"},
 		"unknown class":      {job(project("", join("inner", key(ref(0, 0), ref(1, 0), "float"), ""))), "cannot compare"},
-		"output of key form": {job(project(ref(0, 2), ok)), "key form"},
+		"output of key form": {job(project(ref(0, 2), ok)), "role key"},
 		"output of the right side of a semi join": {
 			job(project(ref(1, 0), join("semi", intKey, ""))), "not below"},
 		"predicate on varlena": {

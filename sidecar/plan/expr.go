@@ -24,7 +24,7 @@ func (t *tree) expr(w *wireExpr, scope []int) (joincore.Expr, error) {
 		}
 	}
 	if set != 1 {
-		return nil, fmt.Errorf("an expression is one of and, or, not, compare, is_null")
+		return nil, fmt.Errorf("an expression must have exactly one of and, or, not, compare, is_null")
 	}
 	if (w.Left != nil || w.Right != nil) && w.Compare == "" {
 		return nil, fmt.Errorf("only compare has operands")
@@ -57,7 +57,7 @@ func (t *tree) expr(w *wireExpr, scope []int) (joincore.Expr, error) {
 
 func (t *tree) exprs(ws []*wireExpr, scope []int) ([]joincore.Expr, error) {
 	if len(ws) == 0 {
-		return nil, fmt.Errorf("and, or need at least one argument")
+		return nil, fmt.Errorf("and, or must have at least one argument")
 	}
 	args := make([]joincore.Expr, len(ws))
 	for i, w := range ws {
@@ -72,7 +72,7 @@ func (t *tree) exprs(ws []*wireExpr, scope []int) ([]joincore.Expr, error) {
 func (t *tree) operand(w *wireOperand, scope []int) (joincore.Value, error) {
 	switch {
 	case w == nil:
-		return nil, fmt.Errorf("a comparison needs two operands")
+		return nil, fmt.Errorf("a comparison must have two operands")
 	case w.Column != nil && w.Int == nil && w.Parameter == nil:
 		ref, err := t.ref(w.Column, scope)
 		if err != nil {
@@ -86,9 +86,9 @@ func (t *tree) operand(w *wireOperand, scope []int) (joincore.Value, error) {
 		return joincore.Int(*w.Int), nil
 	case w.Parameter != nil && w.Column == nil && w.Int == nil:
 		if *w.Parameter < 0 || *w.Parameter >= len(t.job.Plan.Parameters) {
-			return nil, fmt.Errorf("parameter %d is not there", *w.Parameter)
+			return nil, fmt.Errorf("parameter %d does not exist", *w.Parameter)
 		}
 		return joincore.ParameterIndex(*w.Parameter), nil
 	}
-	return nil, fmt.Errorf("an operand is one of column, int, parameter")
+	return nil, fmt.Errorf("an operand must have exactly one of column, int, parameter")
 }

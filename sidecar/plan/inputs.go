@@ -9,7 +9,7 @@ import (
 
 func (j *Job) addInputs(inputs []wireInput) error {
 	if len(inputs) == 0 || len(inputs) > MaxInputs {
-		return fmt.Errorf("static.inputs: %d inputs, 1 to %d are allowed", len(inputs), MaxInputs)
+		return fmt.Errorf("static.inputs: has %d inputs, must have 1 to %d", len(inputs), MaxInputs)
 	}
 	for i := range inputs {
 		if err := j.addInput(&inputs[i]); err != nil {
@@ -21,13 +21,13 @@ func (j *Job) addInputs(inputs []wireInput) error {
 
 func (j *Job) addInput(w *wireInput) error {
 	if w.Feed != "page" && w.Feed != "child" {
-		return fmt.Errorf("feed: %q is neither page nor child", w.Feed)
+		return fmt.Errorf("feed: must be page or child, not %q", w.Feed)
 	}
 	if !estimate(w.Rows) || !estimate(w.RowBytes) {
 		return fmt.Errorf("rows, row_bytes: must be finite and not negative")
 	}
 	if len(w.Columns) == 0 || len(w.Columns) > MaxColumns {
-		return fmt.Errorf("columns: %d columns, 1 to %d are allowed", len(w.Columns), MaxColumns)
+		return fmt.Errorf("columns: has %d columns, must have 1 to %d", len(w.Columns), MaxColumns)
 	}
 	in := Input{Database: w.Database, Relation: w.Relation, Name: w.Name, Feed: w.Feed, RowBytes: w.RowBytes}
 	physical := joincore.Input{Rows: w.Rows}
@@ -38,7 +38,7 @@ func (j *Job) addInput(w *wireInput) error {
 			return fmt.Errorf("columns[%d]: %w", i, err)
 		}
 		if c.Role != "value" && c.Role != "key" {
-			return fmt.Errorf("columns[%d]: role: %q is neither value nor key", i, c.Role)
+			return fmt.Errorf("columns[%d]: role: must be value or key, not %q", i, c.Role)
 		}
 		physical.Columns = append(physical.Columns, p)
 		in.Columns = append(in.Columns, Column{
@@ -54,19 +54,19 @@ func (c *wireColumn) physical() (joincore.Column, error) {
 	switch c.Encoding {
 	case "fixed":
 		if !intWidth(c.Width) && (c.Width <= 0 || c.Width > 64 || c.Width%8 != 0) {
-			return joincore.Column{}, fmt.Errorf("width: %d bytes is no width of a fixed column", c.Width)
+			return joincore.Column{}, fmt.Errorf("width: a fixed column cannot have %d bytes", c.Width)
 		}
 		if c.Align != 1 && c.Align != 2 && c.Align != 4 && c.Align != 8 {
-			return joincore.Column{}, fmt.Errorf("align: %d is not 1, 2, 4 or 8", c.Align)
+			return joincore.Column{}, fmt.Errorf("align: must be 1, 2, 4 or 8, not %d", c.Align)
 		}
 		return joincore.Column{Kind: joincore.Fixed, Width: c.Width, Align: c.Align}, nil
 	case "varlena":
 		if c.Width != 0 || (c.Align != 4 && c.Align != 8) {
-			return joincore.Column{}, fmt.Errorf("a varlena column has width 0 and align 4 or 8, not %d and %d", c.Width, c.Align)
+			return joincore.Column{}, fmt.Errorf("a varlena column must have width 0 and align 4 or 8, not %d and %d", c.Width, c.Align)
 		}
 		return joincore.Column{Kind: joincore.Varlena, Align: c.Align}, nil
 	}
-	return joincore.Column{}, fmt.Errorf("encoding: %q is neither fixed nor varlena", c.Encoding)
+	return joincore.Column{}, fmt.Errorf("encoding: must be fixed or varlena, not %q", c.Encoding)
 }
 
 func intWidth(w int) bool { return w == 1 || w == 2 || w == 4 || w == 8 }

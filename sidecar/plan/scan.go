@@ -15,7 +15,7 @@ import (
 // compared without regard to case as the decoder does.
 func checkShape(b []byte) error {
 	if len(b) > MaxBytes {
-		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrMalformed, len(b), MaxBytes)
+		return fmt.Errorf("%w: has %d bytes, may have at most %d", ErrMalformed, len(b), MaxBytes)
 	}
 	if !utf8.Valid(b) {
 		return fmt.Errorf("%w: not valid UTF-8", ErrMalformed)

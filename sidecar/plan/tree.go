@@ -43,7 +43,7 @@ func (t *tree) node(w *wireNode, at string) (joincore.Node, error) {
 			return t.join(w, at)
 		}
 	case "project":
-		err = fmt.Errorf("project is allowed at the root only")
+		err = fmt.Errorf("project is allowed only at the root")
 	default:
 		err = fmt.Errorf("unknown operator %q", w.Op)
 	}
@@ -55,7 +55,7 @@ func (t *tree) node(w *wireNode, at string) (joincore.Node, error) {
 
 func (t *tree) scan(w *wireNode) (joincore.Node, error) {
 	if w.Input == nil || *w.Input < 0 || *w.Input >= len(t.scanned) {
-		return nil, fmt.Errorf("scan of an input that is not there")
+		return nil, fmt.Errorf("scan of an input that does not exist")
 	}
 	if t.scanned[*w.Input] {
 		return nil, fmt.Errorf("input %d is scanned twice", *w.Input)
@@ -143,7 +143,7 @@ func (t *tree) key(w *wireKey, left, right []int) (joincore.KeyPair, error) {
 		ok = l.Kind == joincore.Varlena && r.Kind == joincore.Varlena && l.Align == r.Align
 	}
 	if !ok {
-		return k, fmt.Errorf("columns that class %q cannot compare", w.Class)
+		return k, fmt.Errorf("class %q cannot compare these columns", w.Class)
 	}
 	return k, nil
 }
@@ -151,7 +151,7 @@ func (t *tree) key(w *wireKey, left, right []int) (joincore.KeyPair, error) {
 // ref checks that w names a column of one of the inputs in scope.
 func (t *tree) ref(w *wireRef, scope []int) (joincore.ColumnRef, error) {
 	if w == nil || w.Input == nil || w.Column == nil {
-		return joincore.ColumnRef{}, fmt.Errorf("a column needs input and column")
+		return joincore.ColumnRef{}, fmt.Errorf("a column must have the fields input and column")
 	}
 	for _, i := range scope {
 		if i == *w.Input {
@@ -161,7 +161,7 @@ func (t *tree) ref(w *wireRef, scope []int) (joincore.ColumnRef, error) {
 			return joincore.ColumnRef{Input: i, Column: *w.Column}, nil
 		}
 	}
-	return joincore.ColumnRef{}, fmt.Errorf("input %d is not below here", *w.Input)
+	return joincore.ColumnRef{}, fmt.Errorf("input %d is not below this node", *w.Input)
 }
 
 func (t *tree) column(r joincore.ColumnRef) joincore.Column {
@@ -171,7 +171,7 @@ func (t *tree) column(r joincore.ColumnRef) joincore.Column {
 // output sets the plan's output columns.
 func (t *tree) output(columns []*wireRef) error {
 	if len(columns) > MaxColumns {
-		return fmt.Errorf("root.columns: %d columns, at most %d are allowed", len(columns), MaxColumns)
+		return fmt.Errorf("root.columns: has %d columns, may have at most %d", len(columns), MaxColumns)
 	}
 	for i, w := range columns {
 		r, err := t.ref(w, t.inputs)
@@ -179,7 +179,7 @@ func (t *tree) output(columns []*wireRef) error {
 			return fmt.Errorf("root.columns[%d]: %w", i, err)
 		}
 		if t.job.Inputs[r.Input].Columns[r.Column].KeyOnly {
-			return fmt.Errorf("root.columns[%d]: a key form cannot be returned", i)
+			return fmt.Errorf("root.columns[%d]: a column with the role key cannot be returned", i)
 		}
 		t.job.Plan.Output = append(t.job.Plan.Output, r)
 	}

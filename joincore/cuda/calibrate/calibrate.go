@@ -37,7 +37,7 @@ func Measure(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver
 		n /= 2
 	}
 	if n < leastRows {
-		return r, fmt.Errorf("%d bytes are too few to measure the device: %w", a.Free(), joincore.ErrBudget)
+		return r, fmt.Errorf("%d bytes are too little memory to measure the device: %w", a.Free(), joincore.ErrBudget)
 	}
 	mark := a.Mark()
 	defer a.Rewind(mark)

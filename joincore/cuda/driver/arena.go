@@ -132,7 +132,7 @@ func (a *Arena) Hold() (release func()) {
 // fits says whether there are n bytes from so many on.
 func (a *Arena) fits(n, from int64) error {
 	if n < 0 || roundUp(n) > a.size-from {
-		return fmt.Errorf("device memory: %d bytes wanted, %d of %d left: %w", n, a.size-from, a.size, joincore.ErrBudget)
+		return fmt.Errorf("device memory: %d bytes requested, %d of %d free: %w", n, a.size-from, a.size, joincore.ErrBudget)
 	}
 	return nil
 }

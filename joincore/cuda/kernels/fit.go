@@ -6,7 +6,7 @@ import (
 )
 
 // ErrUnfit: the kernels do not run on a device.
-var ErrUnfit = errors.New("kernels do not run there")
+var ErrUnfit = errors.New("the kernels do not support this device")
 
 // SharedMemory returns the most bytes of shared memory that a block of the kernels
 // for compute capability major.x uses: what data-centre GPUs allow, for which
@@ -26,10 +26,10 @@ const HistogramStatic = 1 << 10
 // that allow a block `shared` bytes of shared memory, else ErrUnfit with the reason.
 func Fit(major, minor, shared int) error {
 	if major < 8 {
-		return fmt.Errorf("compute capability %d.%d, 8.0 is wanted at least: %w", major, minor, ErrUnfit)
+		return fmt.Errorf("compute capability %d.%d is below 8.0: %w", major, minor, ErrUnfit)
 	}
 	if want := SharedMemory(major); shared < want {
-		return fmt.Errorf("compute capability %d.%d with %d KiB of shared memory a block, %d are wanted: %w", major, minor, shared>>10, want>>10, ErrUnfit)
+		return fmt.Errorf("compute capability %d.%d has %d KiB of shared memory per block, %d are needed: %w", major, minor, shared>>10, want>>10, ErrUnfit)
 	}
 	return nil
 }

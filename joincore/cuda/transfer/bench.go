@@ -54,7 +54,7 @@ func open(cfg Config) (b *bench, err error) {
 func (b *bench) takeMemory() (err error) {
 	most := slices.Max(b.Sizes)
 	if b.arena, err = b.device.NewArena(most + 2*driver.Line); err != nil {
-		return fmt.Errorf("for a transfer of %s: %w", size(most), err)
+		return fmt.Errorf("allocating memory for transfers of %s: %w", size(most), err)
 	}
 	if b.far, err = b.arena.Take(most); err != nil {
 		return err

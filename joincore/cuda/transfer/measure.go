@@ -29,7 +29,7 @@ const (
 )
 
 // errWrong: other bytes arrived than were sent.
-var errWrong = errors.New("wrong bytes have arrived")
+var errWrong = errors.New("the copied bytes are wrong")
 
 // Measure times each method of the platform, in each direction and size. It verifies
 // every transfer by a sum at the destination; a row's time is the median. After an

@@ -35,18 +35,18 @@ func (p Platform) Absent(m Method, bytes int64, unified bool) string {
 	switch m {
 	case Dynamic, Pinned, ZeroCopy:
 		if !p.HostRegister {
-			return "the device cannot register memory of the host"
+			return "the device cannot register host memory"
 		}
 	case Coherence:
 		switch {
 		case !p.PageableAccess:
 			return "the device has no access to pageable memory"
 		case !p.HostPageTables:
-			return p.moving("pageable memory is reached by moving its pages", bytes, unified)
+			return p.moving("the device reaches pageable memory only by migrating its pages", bytes, unified)
 		}
 	case Prefetch, Migration:
 		if !p.ConcurrentManaged {
-			return "managed pages do not move one by one here"
+			return "the platform does not migrate managed pages on demand"
 		}
 		return p.moving("moves pages", bytes, unified)
 	}

@@ -26,7 +26,7 @@ func (r *Report) Print(w io.Writer) error {
 		err = printRows(w, r.Rows)
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(w, "joins here move extents that are registered by %s, other memory by %s\n", r.Registered, r.Unregistered)
+		_, err = fmt.Fprintf(w, "on this platform joins use %s for registered extents and %s for other memory\n", r.Registered, r.Unregistered)
 	}
 	return err
 }

@@ -29,7 +29,7 @@ coherence      -          -           -       -     -        not here
 best in, 63999999 B: pinned copy, 32.0 GB/s
 best in, 16 MiB: pageable copy, 16.8 GB/s
 best out, 63999999 B: pinned copy, 4.0 GB/s
-joins here move extents that are registered by pinned copy, other memory by staged copy
+on this platform joins use pinned copy for registered extents and staged copy for other memory
 `
 	if out.String() != want {
 		t.Errorf("printed:\n%s", out.String())

@@ -39,13 +39,13 @@ func (b *bench) ready(m Method, n int64) (*trip, error) {
 	case Coherence:
 		note := ""
 		if !b.platform.HostPageTables {
-			note = "pages may move"
+			note = "pages may migrate"
 		}
 		return b.pulls(b.near[:n], Address(b.near), nothing, note), nil
 	case Prefetch, Migration:
 		return b.unified(m, n)
 	}
-	return nil, fmt.Errorf("no method %q", m)
+	return nil, fmt.Errorf("unknown method %q", m)
 }
 
 // copies returns a trip by copy engines or the driver.

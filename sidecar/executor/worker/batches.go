@@ -18,14 +18,14 @@ func (r *running) want(w *wire.Want) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.asked[number] || r.batches[number] != nil || len(r.asked) >= maxAsked {
-		return fmt.Errorf("%w: it asks for batch %d again, or too many", errProtocol, number)
+		return fmt.Errorf("%w: it requested batch %d twice, or too many batches", errProtocol, number)
 	}
 	if len(w.GetHeapMean()) != len(r.job.Plan.Output) {
 		return fmt.Errorf("%w: a batch of %d columns", errProtocol, len(w.GetHeapMean()))
 	}
 	for _, mean := range w.GetHeapMean() {
 		if !(mean >= 0) || math.IsInf(mean, 0) {
-			return fmt.Errorf("%w: %v bytes a row", errProtocol, mean)
+			return fmt.Errorf("%w: %v bytes per row", errProtocol, mean)
 		}
 	}
 	r.asked[number] = true
@@ -70,7 +70,7 @@ func (r *running) take(number uint64) (*joincore.Batch, error) {
 	defer r.mu.Unlock()
 	b := r.batches[number]
 	if b == nil {
-		return nil, fmt.Errorf("%w: batch %d is not its own", errProtocol, number)
+		return nil, fmt.Errorf("%w: batch %d was not granted to it", errProtocol, number)
 	}
 	delete(r.batches, number)
 	return b, nil

@@ -44,7 +44,7 @@ func FindDriver(root string, environ []string) (library, version string, err err
 		}
 	}
 	if version := moduleVersion(root); version != "" {
-		return "", version, fmt.Errorf("%w: the kernel has its module %s, but %s is not installed", ErrNoDriver, version, driverLibrary)
+		return "", version, fmt.Errorf("%w: version %s of the kernel module is loaded, but %s is not installed", ErrNoDriver, version, driverLibrary)
 	}
 	return "", "", fmt.Errorf("%w: %s is not installed", ErrNoDriver, driverLibrary)
 }

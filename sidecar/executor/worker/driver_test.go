@@ -23,7 +23,7 @@ func TestFindDriver(t *testing.T) {
 		"with module": {files: map[string]string{"usr/lib64/libcuda.so.1": "", "proc/driver/nvidia/version": version},
 			library: "usr/lib64/libcuda.so.1", version: "580.82.07"},
 		"module only": {files: map[string]string{"proc/driver/nvidia/version": version}, version: "580.82.07",
-			text: "the kernel has its module 580.82.07, but"},
+			text: "version 580.82.07 of the kernel module is loaded, but"},
 		"configured": {files: map[string]string{"etc/ld.so.conf.d/a.conf": "# driver\n/opt/nv\n", "opt/nv/libcuda.so.1": ""},
 			library: "opt/nv/libcuda.so.1"},
 		"a directory": {files: map[string]string{"usr/lib64/libcuda.so.1/x": ""}, text: "not installed"},

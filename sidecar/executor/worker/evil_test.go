@@ -120,21 +120,21 @@ func (e *evil) Run(stream wire.Worker_RunServer) error {
 // nothing but the worker.
 func TestEvil(t *testing.T) {
 	for kind, want := range map[string]string{
-		"leaves":                     "the connection broke",
+		"leaves":                     "the connection failed",
 		"speaks on the handover":     "",
 		"closes the handover":        "",
 		"wants too few columns":      "a batch of",
-		"wants nothing sensible":     "NaN bytes a row",
+		"wants nothing sensible":     "NaN bytes per row",
 		"wants endlessly":            "or too many",
-		"wants the same batch again": "asks for batch 1 again",
+		"wants the same batch again": "requested batch 1 twice",
 		"emits nothing":              "0 rows",
 		"emits too much":             "in a batch of",
-		"emits another batch":        "batch 2 is not its own",
-		"emits twice":                "batch 1 is not its own",
+		"emits another batch":        "batch 2 was not granted to it",
+		"emits twice":                "batch 1 was not granted to it",
 		"emits too long a heap":      "1 bytes in a heap of 0",
 		"emits a negative heap":      "-1 bytes in a heap",
 		"emits too few columns":      "rows with",
-		"discards another batch":     "batch 7 is not its own",
+		"discards another batch":     "batch 7 was not granted to it",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -181,6 +181,6 @@ func TestMute(t *testing.T) {
 		config.Timing.RestartFirst, config.Timing.RestartMost = time.Hour, time.Hour
 	})
 	r.eventually("it is given up", func() bool {
-		return strings.Contains(r.remote.Devices()[0].Reason, "its first sign of life")
+		return strings.Contains(r.remote.Devices()[0].Reason, "no answer to the first health check")
 	})
 }

@@ -30,7 +30,7 @@ func Execute(ctx context.Context, config Config, args []string, out, errOut io.W
 			return err
 		}
 		if !bytes.Equal(sum, config.Checksum) {
-			return fmt.Errorf("%w: %s has the checksum %x, not the one that is configured", ErrProgram, path, sum)
+			return fmt.Errorf("%w: %s has the checksum %x instead of the configured one", ErrProgram, path, sum)
 		}
 	}
 	// The kernel kills the child when the thread that started it ends.

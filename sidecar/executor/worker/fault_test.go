@@ -26,7 +26,7 @@ func TestJobFaults(t *testing.T) {
 		deadly bool
 	}{
 		"kill":   {ErrLost, "signal: killed", true},
-		"stop":   {ErrLost, "no sign of life", true},
+		"stop":   {ErrLost, "no answer to health checks", true},
 		"crash":  {ErrLost, "panic: a fault in C", true},
 		"exit":   {ErrLost, "exit status 0", true},
 		"sticky": {nil, "an illegal address was touched", true},
@@ -204,7 +204,7 @@ func TestProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.ready()
-	if !strings.Contains(r.logged.String(), "provider not used") || !strings.Contains(r.logged.String(), "device ready") {
+	if !strings.Contains(r.logged.String(), "provider is not available") || !strings.Contains(r.logged.String(), "device ready") {
 		t.Error(r.logged)
 	}
 }
@@ -235,11 +235,11 @@ func TestProgram(t *testing.T) {
 	if real, err := checkProgram(good); err != nil || real != good {
 		t.Error(real, err)
 	}
-	check(program, "others may write to "+open)
-	check(link, "others may write to "+open)
+	check(program, "other users can write to "+open)
+	check(link, "other users can write to "+open)
 	check(dir, "not a program")
 	check(filepath.Join(dir, "none"), "no such file")
-	for mode, want := range map[os.FileMode]string{0o600: "not a program", 0o720: "others may write", 0o702: "others may write"} {
+	for mode, want := range map[os.FileMode]string{0o600: "not a program", 0o720: "other users can write", 0o702: "other users can write"} {
 		if err := os.Chmod(good, mode); err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,7 @@ func startProcess(ctx context.Context, config *Config, sum []byte) (*process, []
 	}
 	devices, err := p.status(ctx, config.Timing.First)
 	if err != nil {
-		p.kill(fmt.Errorf("its first sign of life: %w", err))
+		p.kill(fmt.Errorf("no answer to the first health check: %w", err))
 		<-p.exited
 		return nil, nil, p.exitReason()
 	}
@@ -146,7 +146,7 @@ func (p *process) brokenOff(err error) {
 	select {
 	case <-p.exited:
 	case <-time.After(exitGrace):
-		p.kill(fmt.Errorf("the connection broke: %w", err))
+		p.kill(fmt.Errorf("the connection failed: %w", err))
 		<-p.exited
 	}
 }

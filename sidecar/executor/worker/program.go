@@ -40,7 +40,7 @@ func checkProgram(path string) (string, error) {
 		case st.Uid != 0 && st.Uid != uint32(os.Geteuid()):
 			return "", fmt.Errorf("%w: %s belongs to user %d", ErrProgram, at, st.Uid)
 		case st.Mode&0o022 != 0 && !sticky:
-			return "", fmt.Errorf("%w: others may write to %s (mode %04o)", ErrProgram, at, st.Mode&0o7777)
+			return "", fmt.Errorf("%w: other users can write to %s (mode %04o)", ErrProgram, at, st.Mode&0o7777)
 		}
 		if at == filepath.Dir(at) {
 			return real, nil
@@ -73,7 +73,7 @@ func prepareSockets(dir string) error {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != uint32(os.Geteuid()) || st.Mode&0o077 != 0 {
-		return fmt.Errorf("%s is not a directory of ours alone (mode %04o, user %d)", dir, st.Mode&0o7777, st.Uid)
+		return fmt.Errorf("%s is not a directory of mode 0700 that belongs to the daemon's user (mode %04o, user %d)", dir, st.Mode&0o7777, st.Uid)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 )
 
 // ErrLost reports that the child ended or was killed while it ran the job.
-var ErrLost = errors.New("the worker was lost")
+var ErrLost = errors.New("the worker process ended")
 
 // errProtocol reports an invalid message from the child. The child is killed.
-var errProtocol = errors.New("the worker broke the protocol")
+var errProtocol = errors.New("the worker violated the protocol")
 
 // running is one job in a child.
 type running struct {
@@ -119,7 +119,7 @@ func (r *running) cancelWith(ctx context.Context, finished <-chan struct{}) {
 	select {
 	case <-finished:
 	case <-timer.C:
-		r.process.kill(fmt.Errorf("a cancelled join did not stop for %v", patience))
+		r.process.kill(fmt.Errorf("a cancelled join did not stop within %v", patience))
 	}
 }
 

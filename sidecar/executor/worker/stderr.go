@@ -57,7 +57,7 @@ func (w *stderrLog) say(line string) {
 		if !w.fatal {
 			w.last, w.fatal = line, fatal
 		}
-		w.log.Warn("worker says", "text", line)
+		w.log.Warn("worker output", "text", line)
 		return
 	}
 	var level slog.Level

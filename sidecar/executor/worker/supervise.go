@@ -36,7 +36,7 @@ func (r *Remote) supervise(ctx context.Context) {
 		if open {
 			state = executor.StateBroken
 		}
-		r.config.Log.Warn("the worker has ended", "provider", r.config.Name, "error", err, "state", state, "pause", pause)
+		r.config.Log.Warn("worker ended", "provider", r.config.Name, "error", err, "state", state, "pause", pause)
 		r.set(state, err, nil, nil)
 		r.died()
 		sleep(ctx, pause)
@@ -61,7 +61,7 @@ func (r *Remote) attend(ctx context.Context, p *process) error {
 		switch {
 		case ctx.Err() != nil || p.ctx.Err() != nil:
 		case status.Code(err) == codes.DeadlineExceeded:
-			p.kill(fmt.Errorf("no sign of life for %v: %w", r.config.Timing.Silence, err))
+			p.kill(fmt.Errorf("no answer to health checks for %v: %w", r.config.Timing.Silence, err))
 		case err != nil:
 			p.brokenOff(err)
 		default:

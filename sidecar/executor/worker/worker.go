@@ -68,7 +68,7 @@ func (r *Remote) set(state string, reason error, p *process, devices []executor.
 					"memory", d.Memory, "budget", d.Budget)
 			}
 		case executor.StateAbsent:
-			r.config.Log.Info("provider not used", "provider", r.config.Name, "reason", reason)
+			r.config.Log.Info("provider is not available", "provider", r.config.Name, "reason", reason)
 		}
 	}
 	r.state, r.reason, r.process = state, reason, p
@@ -98,7 +98,7 @@ func (r *Remote) current() (*process, error) {
 	case r.state == executor.StateReady && len(r.devices) > 0:
 		return r.process, nil
 	case r.state == executor.StateReady:
-		return nil, fmt.Errorf("%w: there is no device", executor.ErrAbsent)
+		return nil, fmt.Errorf("%w: no device was found", executor.ErrAbsent)
 	case r.state == executor.StateAbsent:
 		return nil, fmt.Errorf("%w: %w", executor.ErrAbsent, r.reason)
 	case r.reason == nil:

@@ -86,7 +86,7 @@ func check(algorithm string, j *columnar.Join) error {
 	}
 	for _, side := range []*columnar.Side{&j.Build, &j.Probe} {
 		if side.Rows < 0 || side.Rows >= maxRows {
-			return fmt.Errorf("%s: %d rows are more than can be numbered", algorithm, side.Rows)
+			return fmt.Errorf("%s: %d rows are more than row ids can address", algorithm, side.Rows)
 		}
 		if len(side.Payload) > MaxPayload {
 			return fmt.Errorf("%s: %d payload columns are more than %d", algorithm, len(side.Payload), MaxPayload)

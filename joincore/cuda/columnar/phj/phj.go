@@ -46,7 +46,7 @@ type Options struct {
 }
 
 // ErrElsewhere: a join that was sampled, and goes to another algorithm.
-var ErrElsewhere = errors.New("phj: another algorithm is to do the join")
+var ErrElsewhere = errors.New("phj: a different algorithm was selected")
 
 func (o *Options) rates() *costmodel.DeviceRates {
 	if o.Rates == nil {
@@ -120,7 +120,7 @@ func check(j *columnar.Join) error {
 			return fmt.Errorf("phj: keys at %#x are not at a multiple of %d", side.Key.Addr, vectorBytes)
 		}
 		if side.Rows < 0 || side.Rows >= maxRows {
-			return fmt.Errorf("phj: %d rows are more than can be numbered", side.Rows)
+			return fmt.Errorf("phj: %d rows are more than row ids can address", side.Rows)
 		}
 		for _, c := range side.Payload {
 			switch c.Bytes {

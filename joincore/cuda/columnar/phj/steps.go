@@ -43,7 +43,7 @@ func (r *run) volume() volume {
 	return volume{4 * r.keyWords, [2]int64{r.join.Build.Rows, r.join.Probe.Rows}, r.widths, r.join.OutputRows}
 }
 
-var errTooManyBits = errors.New("phj: more hash bits than two passes have")
+var errTooManyBits = errors.New("phj: more hash bits than two passes can partition")
 
 // fans returns the maximum bits of the first and of the second pass.
 func (r *run) fans() (first, second int) {

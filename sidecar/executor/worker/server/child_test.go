@@ -188,10 +188,10 @@ func TestOrders(t *testing.T) {
 		"rows beyond":        {change: func(s *wire.Start) { s.Inputs[0].Segments[0].Spans[0] = 1 << 20 }, want: "of an extent of"},
 		"rows without bytes": {change: func(s *wire.Start) { s.Inputs[0].Segments[0].Spans[1] = 56 }, want: "invalid input data"},
 		"rows nowhere":       {change: func(s *wire.Start) { s.Inputs[0].Segments[0].Extent = 0 }, want: "8 rows with 6 spans, 1 columns"},
-		"not asked for":      {then: batch(9, 1, 0, 8, 0, 0, 0, 0), want: "batch 9 was not asked for"},
+		"not asked for":      {then: batch(9, 1, 0, 8, 0, 0, 0, 0), want: "batch 9 was not requested"},
 		"batch beyond":       {then: batch(1, 1, 0, 1<<21, 0, 0, 0, 0), want: "of an extent of"},
 		"batch of a column":  {then: batch(1, 1), want: "1 columns"},
-		"booked for nothing": {then: &wire.ToWorker{Booked: []*wire.Booking{{Bytes: 1}, {Bytes: 1}}}, want: "an answer to no booking"},
+		"booked for nothing": {then: &wire.ToWorker{Booked: []*wire.Booking{{Bytes: 1}, {Bytes: 1}}}, want: "an answer without a request for memory"},
 		"refused":            {then: &wire.ToWorker{Refused: []*wire.Refusal{{Batch: 1}}}, want: "no batch was granted"},
 		"cancelled":          {then: &wire.ToWorker{Cancel: true}, want: "context canceled"},
 	} {

@@ -59,7 +59,7 @@ func (r *execution) run(start *wire.Start) *wire.Done {
 	return wire.EncodeDone(err, &stats)
 }
 
-var errOver = errors.New("the run is over")
+var errOver = errors.New("the execution has ended")
 
 // inputs locates the rows of a plan. It returns the extents in use also with an
 // error.
@@ -98,7 +98,7 @@ func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, st
 	mem := newMemory(r.book)
 	defer func() {
 		if n := mem.close(); n > 0 {
-			r.srv.log.Error("a join has leaked memory", "blocks", n)
+			r.srv.log.Error("a join leaked memory", "blocks", n)
 		}
 	}()
 	err = run.Run(r.ctx, l.Provider, plan, inputs, mem, r.sink, l.Options, stats)
@@ -125,7 +125,7 @@ func (r *execution) receive() error {
 	for {
 		m, err := r.stream.Recv()
 		if err != nil {
-			return fmt.Errorf("%w: the daemon has hung up: %w", context.Canceled, err)
+			return fmt.Errorf("%w: the daemon closed the stream: %w", context.Canceled, err)
 		}
 		if m.GetCancel() {
 			return context.Canceled
@@ -142,7 +142,7 @@ func (r *execution) receive() error {
 			select {
 			case r.booked <- b.GetBytes() > 0:
 			default:
-				return fmt.Errorf("%w: an answer to no booking", wire.ErrMalformed)
+				return fmt.Errorf("%w: an answer without a request for memory", wire.ErrMalformed)
 			}
 		}
 	}
@@ -150,7 +150,7 @@ func (r *execution) receive() error {
 
 func (r *execution) grant(b *wire.Batch) error {
 	if !r.sink.wants(b.GetBatch()) {
-		return fmt.Errorf("%w: batch %d was not asked for", wire.ErrMalformed, b.GetBatch())
+		return fmt.Errorf("%w: batch %d was not requested", wire.ErrMalformed, b.GetBatch())
 	}
 	e, err := r.srv.pool.use(r.ctx, b.GetSegment().GetExtent())
 	if err != nil {

@@ -56,13 +56,13 @@ func serve(devices []Device, log *slog.Logger) error {
 	unix.CloseOnExec(wire.HandoverFD)
 	receiver, err := fds.NewReceiver(os.NewFile(wire.HandoverFD, "handover"))
 	if err != nil {
-		return fmt.Errorf("no extents can be received: %w", err)
+		return fmt.Errorf("could not listen for extents: %w", err)
 	}
 	s := newServer(devices, log)
 	go func() {
 		// The daemon's end of the socket closes when the daemon ends.
 		if err := s.pool.receive(receiver); err != io.EOF {
-			log.Error("handover failed", "error", err)
+			log.Error("could not receive extents", "error", err)
 		}
 		os.Exit(1)
 	}()

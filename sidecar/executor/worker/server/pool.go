@@ -132,7 +132,7 @@ func (p *pool) register() {
 			p.mu.Lock()
 			if err != nil {
 				r.refused = err
-				p.log.Warn("extents cannot be registered, so copies of them are staged", "error", err)
+				p.log.Warn("could not register extents; their copies are staged", "error", err)
 				continue
 			}
 			release = append(release, undo)
@@ -183,7 +183,7 @@ func (p *pool) leave(e *extent) {
 		release()
 	}
 	if err := shm.Unmap(e.mapping); err != nil {
-		p.log.Error("an extent could not be unmapped", "extent", e.id, "error", err)
+		p.log.Error("could not unmap an extent", "extent", e.id, "error", err)
 	}
 }
 
@@ -214,7 +214,7 @@ func (p *pool) use(ctx context.Context, id uint64) (*extent, error) {
 		select {
 		case <-arrival:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: extent %d was not handed over: %w", wire.ErrMalformed, id, ctx.Err())
+			return nil, fmt.Errorf("%w: could not receive extent %d: %w", wire.ErrMalformed, id, ctx.Err())
 		}
 	}
 }

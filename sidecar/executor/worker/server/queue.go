@@ -14,7 +14,7 @@ import (
 // device may belong to idle cursors, while the daemon's cores are free.
 const lanePatience = 2 * time.Second
 
-var errBusy = errors.New("every device is busy with other joins")
+var errBusy = errors.New("all devices are busy with other joins")
 
 // deviceQueue is the queue of one device.
 type deviceQueue struct {

@@ -107,6 +107,6 @@ const shutdownGrace = time.Second
 // endSoon ends the process after shutdownGrace. The daemon ends it earlier once
 // it has received the last message.
 func (s *server) endSoon(why string) {
-	s.log.Error("a device is lost, so this process ends", "error", why)
+	s.log.Error("a device is lost; the worker exits", "error", why)
 	time.AfterFunc(shutdownGrace, func() { os.Exit(3) })
 }

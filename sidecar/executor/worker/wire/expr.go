@@ -77,7 +77,7 @@ func decodeExpr(e *Expr, depth int) (joincore.Expr, error) {
 	case *Expr_Compare:
 		return decodeCompare(v.Compare)
 	}
-	return nil, fmt.Errorf("%w: an expression of no kind", ErrMalformed)
+	return nil, fmt.Errorf("%w: an expression without a kind", ErrMalformed)
 }
 
 func decodeExprs(list []*Expr, depth int) ([]joincore.Expr, error) {
@@ -116,5 +116,5 @@ func decodeOperand(o *Operand) (joincore.Value, error) {
 	case *Operand_Parameter:
 		return joincore.ParameterIndex(v.Parameter), nil
 	}
-	return nil, fmt.Errorf("%w: an operand of no kind", ErrMalformed)
+	return nil, fmt.Errorf("%w: an operand without a kind", ErrMalformed)
 }

@@ -149,7 +149,7 @@ func decodeNode(n *Node, depth int) (joincore.Node, error) {
 	case *Node_Join:
 		return decodeJoin(v.Join, depth)
 	}
-	return nil, fmt.Errorf("%w: a plan node of no kind", ErrMalformed)
+	return nil, fmt.Errorf("%w: a plan node without a kind", ErrMalformed)
 }
 
 func decodeJoin(j *Join, depth int) (joincore.Node, error) {

@@ -30,7 +30,7 @@ func EncodeSegment(s *joincore.Segment, place func([]byte) (Place, bool)) (*Segm
 			}
 			p, ok := place(b)
 			if !ok || known && p.Extent != out.Extent {
-				return nil, fmt.Errorf("%w: rows that do not lie in one extent", joincore.ErrUnsupported)
+				return nil, fmt.Errorf("%w: rows are not within one extent", joincore.ErrUnsupported)
 			}
 			out.Extent, known = p.Extent, true
 			out.Spans = append(out.Spans, uint64(p.Offset), uint64(len(b)))
@@ -62,7 +62,7 @@ func (s *Segment) Decode(extent []byte, columns int) (joincore.Segment, error) {
 				continue
 			}
 			if offset > uint64(len(extent)) || n > uint64(len(extent))-offset {
-				return joincore.Segment{}, fmt.Errorf("%w: %d bytes at %d of an extent of %d", ErrMalformed, n, offset, len(extent))
+				return joincore.Segment{}, fmt.Errorf("%w: %d bytes at offset %d of an extent of %d bytes", ErrMalformed, n, offset, len(extent))
 			}
 			*to = extent[offset : offset+n : offset+n]
 		}
