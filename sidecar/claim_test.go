@@ -25,8 +25,8 @@ func TestClaim(t *testing.T) {
 	must(t, serveAt(t, o.Socket)) // what fails to start gives its claim up
 }
 
-// refused expects that nobody else can claim a socket, and that the error
-// names this process and what shows that it serves.
+// refused expects that the socket cannot be claimed again, and that the error names
+// this process and the sign that it serves.
 func refused(t *testing.T, path, trace string) {
 	t.Helper()
 	err := serveAt(t, path)

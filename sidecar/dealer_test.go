@@ -17,7 +17,7 @@ type dealing interface {
 	clone() dealing
 	ask(i, credits int)
 	admit() (ended []int)
-	next() int // -1: nobody
+	next() int // -1: no participant
 	back(i int)
 	leave(i int)
 	end() (ended []int)
@@ -176,8 +176,8 @@ func TestDealerNeverStarves(t *testing.T) {
 }
 
 // TestGreedyDealingStarves sees that the enumeration finds the deadlock of the
-// obvious rules: whoever holds the fewest gets the next batch, and nobody more
-// than a share of the window.
+// obvious rules: the participant that holds the fewest batches gets the next one,
+// and none gets more than its share of the window.
 func TestGreedyDealingStarves(t *testing.T) {
 	for _, window := range []int{2, 3, 4} {
 		rules := &greedyDealing{share: 2, readers: make([]greedyReader, 3)}

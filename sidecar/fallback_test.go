@@ -53,8 +53,8 @@ func (l *limited) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []
 	return l.Sink.Emit(ctx, b, rows, heap)
 }
 
-// TestFallback: a backend that fails while nobody has got rows costs nothing
-// but time, whatever it has produced; afterwards the job fails.
+// TestFallback: if an executor fails before any row was dealt, the next one runs
+// the join; after that the job fails.
 func TestFallback(t *testing.T) {
 	rows := tableRows(30_000, 5_000, "x")
 	want := joinOf(rows, rows)

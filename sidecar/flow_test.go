@@ -25,7 +25,7 @@ func TestSlowReader(t *testing.T) {
 	got, err := leader.Drain(resultShapes, 2)
 	must(t, err)
 	if len(got) < 300-6 {
-		t.Errorf("only %d rows beside a slow reader", len(got))
+		t.Errorf("only %d rows while another reader is slow", len(got))
 	}
 	rest, err := slow.Drain(resultShapes, 0)
 	must(t, err)
@@ -36,7 +36,7 @@ func TestSlowReader(t *testing.T) {
 }
 
 // TestDeafPeer asks for answers without ever reading one. The daemon stops
-// listening to it and nobody else notices.
+// reading its requests, and other sessions are not affected.
 func TestDeafPeer(t *testing.T) {
 	r := start(t, nil, nil)
 	deaf := r.dial(1)
@@ -200,7 +200,7 @@ func TestChains(t *testing.T) {
 	wantFailure(t, err, shm.FailProtocol)
 }
 
-// TestIdleCursor: a job whose results nobody reads gives back what it can.
+// TestIdleCursor: a job whose results are not read frees the memory that it can.
 func TestIdleCursor(t *testing.T) {
 	r := start(t, nil, nil)
 	rows := tableRows(6000, 6000, "x")

@@ -13,7 +13,7 @@ func TestPortion(t *testing.T) {
 		out          int64
 		want         int
 	}{
-		{1, 57_000, 0, full}, // nobody to share with
+		{1, 57_000, 0, full}, // a single participant
 		{3, 57_000, 0, 2375},
 		{3, 57_000, 100_000, 4166}, // more than expected
 		{3, 10, 0, leastPortion},

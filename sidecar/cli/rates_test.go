@@ -14,7 +14,7 @@ import (
 	"gpujoin/sidecar/executor"
 )
 
-// jobOf is a join of two inputs of so many rows.
+// jobOf is a join of two inputs with the given number of rows.
 func jobOf(rows int) *executor.Job {
 	columns := []joincore.Column{{Kind: joincore.Fixed, Width: 8, Align: 8}}
 	job := &executor.Job{Plan: &joincore.Plan{

@@ -34,7 +34,7 @@ func TestEntriesAreFoundByTheirKey(t *testing.T) {
 		}
 	}
 	if _, ok, _ := Find(path, "c"); ok {
-		t.Error("an entry that nobody saved")
+		t.Error("found an entry that was never saved")
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {

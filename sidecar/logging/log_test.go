@@ -35,8 +35,8 @@ func (s *stuck) String() string {
 	return s.Buffer.String()
 }
 
-// TestStuckReader: a reader that stops holds nobody up, and learns what it has
-// missed.
+// TestStuckReader: a reader that stops does not delay logging, and learns how many
+// lines it has missed.
 func TestStuckReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &stuck{goOn: make(chan struct{})}
@@ -116,8 +116,8 @@ func TestRepeatedMessages(t *testing.T) {
 	})
 }
 
-// TestManyMessages: messages that nobody has foreseen take no memory without
-// bound, and are limited together.
+// TestManyMessages: the memory for distinct messages is bounded; messages beyond
+// the bound are limited together.
 func TestManyMessages(t *testing.T) {
 	var out bytes.Buffer
 	l := New(&out, Options{})
@@ -135,7 +135,7 @@ func TestManyMessages(t *testing.T) {
 	}
 }
 
-// TestReaderDies: a process goes on when nobody reads its log any more.
+// TestReaderDies: a process continues when the reader of its log has ended.
 func TestReaderDies(t *testing.T) {
 	if os.Getenv("LOGGING_TEST_CHILD") != "" {
 		SurviveBrokenPipes()

@@ -13,8 +13,8 @@ type Config struct {
 	Path     string   // of the worker's program
 	Args     []string // of the program
 	Checksum []byte   // SHA-256 that the program must have; nil: what it has now
-	// Sockets is a directory that nobody else can look into. It is made, and
-	// emptied of what a daemon before has left there.
+	// Sockets is a directory that only the daemon's user can read. It is created,
+	// and files of a previous daemon are removed.
 	Sockets string
 	// Probe says what is missing on this machine, before a child is started.
 	Probe   func() error

@@ -129,7 +129,7 @@ func TestBadStarts(t *testing.T) {
 	}
 }
 
-// TestStopWhileStarting: nobody waits for a child that does not get ready.
+// TestStopWhileStarting: stopping does not wait for a child that does not get ready.
 func TestStopWhileStarting(t *testing.T) {
 	r := start(t, "silent", func(config *Config) { config.Timing.Start = time.Hour })
 	r.eventually("it starts", func() bool { return strings.Contains(r.logged.String(), "silent from here on") })
@@ -357,7 +357,7 @@ func TestSockets(t *testing.T) {
 	}
 }
 
-// TestByHand: a worker that nobody has started as one says so.
+// TestByHand: a worker that is started by hand explains that it is a plugin.
 func TestByHand(t *testing.T) {
 	out, err := exec.Command(os.Args[0], "worker", "cpu").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "started by gpujoind") {

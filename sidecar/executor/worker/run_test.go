@@ -164,8 +164,8 @@ func TestSinkFails(t *testing.T) {
 	}
 }
 
-// TestNoRoom: a batch or memory that the budget has no room for fails the job
-// and not the child.
+// TestNoRoom: a batch or memory that exceeds the budget fails the job, not the
+// child.
 func TestNoRoom(t *testing.T) {
 	r := start(t, "job hungry", nil).ready()
 	plan, inputs := explosion(100, 10)

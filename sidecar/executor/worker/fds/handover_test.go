@@ -61,7 +61,7 @@ func TestGiveAndDrop(t *testing.T) {
 	r.Close()
 	<-s.Gone()
 	if err := s.Send(&Message{Kind: Drop, Extents: []uint64{8}}); err == nil {
-		t.Error("sent to nobody")
+		t.Error("sent without a receiver")
 	}
 	s.Close()
 	if after := openFDs(t); after != before {
