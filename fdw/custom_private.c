@@ -1,9 +1,9 @@
 /*
  * custom_private.c - converts a GjPlan to and from CustomScan.custom_private.
  *
- * The list is copied with cached plans and sent to parallel workers as text,
- * so it consists of integers.  gj_plan_write() defines their order, and
- * gj_plan_read() must mirror it.
+ * It is copied with cached plans and sent to parallel workers as text, so it
+ * consists of two lists: integers, and nodes (conditions and their JSON).
+ * gj_plan_write() defines their order, and gj_plan_read() must mirror it.
  */
 #include "postgres.h"
 
@@ -65,11 +65,23 @@ put_input(List **numbers, const GjInput *input)
 		put_column(numbers, &input->columns[i]);
 }
 
+/* The number tells whether there are nodes. */
 static void
-put_join(List **numbers, const GjJoin *join)
+put_condition(List **numbers, List **nodes, char *json, List *exprs)
 {
+	put(numbers, json != NULL);
+	if (json != NULL)
+		*nodes = lappend(lappend(*nodes, makeString(json)), exprs);
+}
+
+static void
+put_join(List **numbers, List **nodes, const GjJoin *join)
+{
+	put(numbers, join->kind);
 	put_double(numbers, join->rows);
 	put(numbers, join->left_inputs);
+	put_condition(numbers, nodes, join->residual, join->residual_exprs);
+	put_condition(numbers, nodes, join->filter, join->filter_exprs);
 	put(numbers, join->nkeys);
 	for (int i = 0; i < join->nkeys; i++)
 	{
@@ -83,9 +95,11 @@ List *
 gj_plan_write(const GjPlan *plan)
 {
 	List	   *numbers = NIL;
+	List	   *nodes = NIL;
 
 	put(&numbers, plan->parallel);
 	put(&numbers, plan->workers);
+	put(&numbers, plan->first_relid);
 	put(&numbers, plan->ninputs);
 	for (int i = 0; i < plan->ninputs; i++)
 		put_input(&numbers, &plan->inputs[i]);
@@ -97,15 +111,17 @@ gj_plan_write(const GjPlan *plan)
 	}
 	put(&numbers, plan->njoins);
 	for (int i = 0; i < plan->njoins; i++)
-		put_join(&numbers, &plan->joins[i]);
-	return numbers;
+		put_join(&numbers, &nodes, &plan->joins[i]);
+	return list_make2(numbers, nodes);
 }
 
-/* The list being read, and the read position. */
+/* The lists being read, and the read positions. */
 typedef struct Source
 {
 	const List *numbers;
 	int			next;
+	const List *nodes;
+	int			next_node;
 } Source;
 
 static int
@@ -114,6 +130,14 @@ get(Source *source)
 	if (source->next >= list_length(source->numbers))
 		elog(ERROR, "plan data of a GpuJoin are too short");
 	return list_nth_int(source->numbers, source->next++);
+}
+
+static void *
+get_node(Source *source)
+{
+	if (source->next_node >= list_length(source->nodes))
+		elog(ERROR, "plan data of a GpuJoin lack a node");
+	return list_nth(source->nodes, source->next_node++);
 }
 
 static double
@@ -183,10 +207,22 @@ get_input(Source *source, GjInput *input)
 }
 
 static void
+get_condition(Source *source, char **json, List **exprs)
+{
+	if (!get(source))
+		return;
+	*json = strVal(get_node(source));
+	*exprs = castNode(List, get_node(source));
+}
+
+static void
 get_join(Source *source, GjJoin *join)
 {
+	join->kind = get(source);
 	join->rows = get_double(source);
 	join->left_inputs = get(source);
+	get_condition(source, &join->residual, &join->residual_exprs);
+	get_condition(source, &join->filter, &join->filter_exprs);
 	join->nkeys = get_length(source);
 	join->left = palloc(join->nkeys * sizeof(GjOutput));
 	join->right = palloc(join->nkeys * sizeof(GjOutput));
@@ -202,11 +238,16 @@ get_join(Source *source, GjJoin *join)
 GjPlan *
 gj_plan_read(CustomScan *scan)
 {
-	Source		source = {.numbers = scan->custom_private};
+	Source		source = {0};
 	GjPlan	   *plan = palloc0(sizeof(GjPlan));
 
+	if (list_length(scan->custom_private) != 2)
+		elog(ERROR, "plan data of a GpuJoin are %d lists", list_length(scan->custom_private));
+	source.numbers = linitial(scan->custom_private);
+	source.nodes = lsecond(scan->custom_private);
 	plan->parallel = get(&source);
 	plan->workers = get(&source);
+	plan->first_relid = get(&source);
 	plan->ninputs = get_length(&source);
 	plan->inputs = palloc0(plan->ninputs * sizeof(GjInput));
 	for (int i = 0; i < plan->ninputs; i++)
@@ -223,7 +264,8 @@ gj_plan_read(CustomScan *scan)
 	plan->joins = palloc0(plan->njoins * sizeof(GjJoin));
 	for (int i = 0; i < plan->njoins; i++)
 		get_join(&source, &plan->joins[i]);
-	if (source.next != list_length(source.numbers))
+	if (source.next != list_length(source.numbers) ||
+		source.next_node != list_length(source.nodes))
 		elog(ERROR, "plan data of a GpuJoin are too long");
 	return plan;
 }

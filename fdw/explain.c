@@ -8,8 +8,11 @@
  */
 #include "explain.h"
 
+#include "nodes/makefuncs.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
 
 #include "job.h"
 
@@ -25,12 +28,8 @@ static Names
 make_names(const CustomScan *scan, const GjPlan *plan, ExplainState *es)
 {
 	Names		names = {.plan = plan, .es = es};
-	int			first = bms_next_member(scan->custom_relids, -1);
-	int			planned = plan->inputs[0].rti;
 
-	for (int i = 1; i < plan->ninputs; i++)
-		planned = Min(planned, (int) plan->inputs[i].rti);
-	names.offset = first - planned;
+	names.offset = bms_next_member(scan->custom_relids, -1) - plan->first_relid;
 	return names;
 }
 
@@ -80,6 +79,58 @@ join_condition(const Names *names, const GjJoin *join)
 						 column_name(names, join->right[i]));
 	}
 	return text.data;
+}
+
+/*
+ * The conditions as PostgreSQL shows those of its own nodes; NULL: none.
+ */
+static char *
+conditions(const Names *names, const List *exprs)
+{
+	Node	   *all;
+
+	if (exprs == NIL)
+		return NULL;
+	all = copyObject((Node *) make_ands_explicit((List *) exprs));
+	OffsetVarNodes(all, names->offset, 0);
+	return deparse_expression(all, names->es->deparse_cxt, true, false);
+}
+
+static const char *
+kind_word(JoinType kind)
+{
+	switch (kind)
+	{
+		case JOIN_LEFT:
+			return "Left";
+		case JOIN_FULL:
+			return "Full";
+		case JOIN_SEMI:
+			return "Semi";
+		case JOIN_ANTI:
+			return "Anti";
+		default:
+			return "Inner";
+	}
+}
+
+/* A line below that of a join, in text format. */
+static void
+explain_condition(const Names *names, const char *label, const List *exprs)
+{
+	char	   *text = conditions(names, exprs);
+
+	if (text == NULL)
+		return;
+	if (!gj_explain_is_text(names->es))
+	{
+		ExplainPropertyText(label, text, names->es);
+		return;
+	}
+	names->es->indent++;
+	gj_explain_line(names->es);
+	appendStringInfo(names->es->str, "%s: %s\n", label, text);
+	names->es->indent--;
 }
 
 static const char *
@@ -161,15 +212,22 @@ explain_joins(const Names *names, const GjReport *report)
 		if (gj_explain_is_text(es))
 		{
 			gj_explain_line(es);
-			appendStringInfo(es->str, "Join: %s", condition);
+			appendStringInfo(es->str, "%s%sJoin: %s",
+							 join->kind == JOIN_INNER ? "" : kind_word(join->kind),
+							 join->kind == JOIN_INNER ? "" : " ", condition);
 			if (es->costs)
 				appendStringInfo(es->str, ", rows=%.0f", join->rows);
 			appendStringInfoChar(es->str, '\n');
+			explain_condition(names, "Join Filter", join->residual_exprs);
+			explain_condition(names, "Filter", join->filter_exprs);
 			gj_explain_join_stats(report, i, es);
 			continue;
 		}
 		ExplainOpenGroup("Join", NULL, true, es);
+		ExplainPropertyText("Join Type", kind_word(join->kind), es);
 		ExplainPropertyText("Join Keys", condition, es);
+		explain_condition(names, "Join Filter", join->residual_exprs);
+		explain_condition(names, "Filter", join->filter_exprs);
 		if (es->costs)
 			ExplainPropertyFloat("Expected Rows", NULL, join->rows, 0, es);
 		gj_explain_join_stats(report, i, es);
@@ -197,6 +255,7 @@ gj_explain(CustomScanState *node, const GjPlan *plan, GjAlgorithm algorithm,
 {
 	Names		names = make_names((CustomScan *) node->ss.ps.plan, plan, es);
 
+	set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
 	explain_inputs(&names);
 	if (algorithm != GJ_ALGORITHM_AUTO)
 		ExplainPropertyText("Forced Algorithm", gj_algorithm_name(algorithm), es);

@@ -118,11 +118,21 @@ typedef enum GjKeyClass
 	GJ_CLASS_VARLENA
 } GjKeyClass;
 
-/* One join of the job; key k compares left[k] with right[k]. */
+/*
+ * One join of the job; key k compares left[k] with right[k].  The conditions
+ * that the daemon evaluates exist twice: as its JSON, or NULL if there are
+ * none, and as a list of expressions for EXPLAIN.  core does not process the
+ * latter, so their Vars have the numbers that the relations had in planning.
+ */
 typedef struct GjJoin
 {
+	JoinType	kind;			/* inner, left, full, semi or anti */
 	double		rows;			/* planner's estimate of the daemon's result */
 	int			left_inputs;	/* below its left side; see GjPlan.joins */
+	char	   *residual;		/* of pairs of rows */
+	char	   *filter;			/* of the join's result */
+	List	   *residual_exprs;
+	List	   *filter_exprs;
 	int			nkeys;
 	GjOutput   *left;
 	GjOutput   *right;
@@ -133,6 +143,8 @@ typedef struct GjPlan
 {
 	bool		parallel;		/* parallel-aware node */
 	int			workers;		/* planned */
+	int			first_relid;	/* of the joined relations, before
+								 * set_plan_references shifts them */
 	int			ninputs;		/* custom_plans: one child per input, in order,
 								 * then the native child */
 	GjInput    *inputs;

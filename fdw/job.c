@@ -95,6 +95,27 @@ class_word(GjKeyClass class)
 	return "varlena";
 }
 
+static const char *
+kind_word(JoinType kind)
+{
+	switch (kind)
+	{
+		case JOIN_INNER:
+			return "inner";
+		case JOIN_LEFT:
+			return "left";
+		case JOIN_FULL:
+			return "full";
+		case JOIN_SEMI:
+			return "semi";
+		case JOIN_ANTI:
+			return "anti";
+		default:
+			break;
+	}
+	elog(ERROR, "unexpected join type %d", kind);
+}
+
 static void
 append_keys(StringInfo json, const GjJoin *join)
 {
@@ -125,14 +146,19 @@ append_tree(StringInfo json, const GjPlan *plan, int first, int n, int end)
 	}
 	join = &plan->joins[end - 1];
 	left = join->left_inputs;
-	appendStringInfo(json, "{\"op\":\"join\",\"kind\":\"inner\",\"rows\":%.0f,\"left\":",
-					 join->rows);
+	if (join->filter != NULL)
+		appendStringInfo(json, "{\"op\":\"filter\",\"predicate\":%s,\"child\":", join->filter);
+	appendStringInfo(json, "{\"op\":\"join\",\"kind\":\"%s\",\"rows\":%.0f,\"left\":",
+					 kind_word(join->kind), join->rows);
 	append_tree(json, plan, first, left, end - (n - left));
 	appendStringInfoString(json, ",\"right\":");
 	append_tree(json, plan, first + left, n - left, end - 1);
 	appendStringInfoString(json, ",\"keys\":[");
 	append_keys(json, join);
-	appendStringInfoString(json, "]}");
+	appendStringInfoChar(json, ']');
+	if (join->residual != NULL)
+		appendStringInfo(json, ",\"residual\":%s", join->residual);
+	appendStringInfoString(json, join->filter != NULL ? "}}" : "}");
 }
 
 char *

@@ -43,4 +43,10 @@ typedef struct GjPageQual
  */
 extern bool gj_page_qual(Expr *clause, GjPageQual *qual);
 
+/*
+ * Does the operator compare values of these base types as the signed integers
+ * that they are stored as?  If so, *test tells how.
+ */
+extern bool gj_integer_comparison(Oid opno, Oid left, Oid right, GjPageTest *test);
+
 #endif							/* GPUJOIN_PAGE_QUAL_H */

@@ -259,6 +259,7 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
 	if (source->path == NULL)
 		return;
 	leaf->source = source;
+	leaf->relids = rel->relids;
 	leaf->input_rows = leaf->rows = rel->rows;
 	leaf->surplus = 1;
 	leaf->bytes = rel->rows * base->row_bytes;

@@ -3,6 +3,8 @@
  */
 #include "postgres.h"
 
+#include "optimizer/optimizer.h"
+
 #include "plan_candidate.h"
 #include "plan_cost.h"
 
@@ -39,29 +41,62 @@ gj_make_stash(PlannerInfo *root, RelOptInfo *joinrel)
 	return stash;
 }
 
+/*
+ * The number of pairs on which the daemon evaluates the residual condition: all
+ * that match by their keys, few of which may become rows.
+ */
+static double
+matching_pairs(const GjJoining *joining, const GjClauses *clauses)
+{
+	SpecialJoinInfo inner = {.type = T_SpecialJoinInfo, .jointype = JOIN_INNER};
+
+	inner.min_lefthand = inner.syn_lefthand = joining->left->relids;
+	inner.min_righthand = inner.syn_righthand = joining->right->relids;
+	return joining->left->rows * joining->right->rows *
+		clauselist_selectivity(joining->root, clauses->key_clauses, 0, JOIN_INNER, &inner);
+}
+
 Cost
-gj_join_cost(const RelOptInfo *joinrel, const GjCandidate *left,
-			 const GjCandidate *right, double selectivity,
+gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 			 const struct gj_status *status, double *rows)
 {
-	*rows = joinrel->rows * left->surplus * right->surplus / Max(selectivity, 1e-9);
-	return left->join_cost + right->join_cost +
+	const GjCandidate *left = joining->left;
+	const GjCandidate *right = joining->right;
+	Cost		cost;
+
+	*rows = joining->joinrel->rows * left->surplus * right->surplus;
+	if (clauses != NULL)
+		*rows /= Max(clauses->selectivity, 1e-9);
+	cost = left->join_cost + right->join_cost +
 		gj_daemon_cost(status, left, right, *rows,
-					   list_length(joinrel->reltarget->exprs));
+					   list_length(joining->joinrel->reltarget->exprs));
+	if (clauses != NULL && clauses->residual != NIL)
+		cost += gj_condition_cost(status, matching_pairs(joining, clauses),
+								  list_length(clauses->residual));
+	if (clauses != NULL && clauses->filter != NIL)
+		cost += gj_condition_cost(status, *rows, list_length(clauses->filter));
+	return cost;
 }
 
 GjCandidate *
-gj_combine(const RelOptInfo *joinrel, GjCandidate *left, GjCandidate *right,
-		   const GjClauses *clauses, Cost join_cost, double rows)
+gj_combine(const GjJoining *joining, const GjClauses *clauses, Cost join_cost, double rows)
 {
 	GjCandidate *tree = palloc0(sizeof(GjCandidate));
+	GjCandidate *left = joining->left;
+	GjCandidate *right = joining->right;
 
+	tree->kind = joining->kind;
 	tree->left = left;
 	tree->right = right;
+	tree->relids = joining->joinrel->relids;
+	tree->hidden = joining->kind == JOIN_SEMI || joining->kind == JOIN_ANTI ?
+		bms_union(left->hidden, right->relids) : bms_union(left->hidden, right->hidden);
 	tree->keys = clauses->keys;
 	tree->residual = clauses->residual;
+	tree->filter = clauses->filter;
+	tree->deferred = clauses->deferred;
 	tree->rows = rows;
-	tree->surplus = rows / joinrel->rows;
+	tree->surplus = rows / joining->joinrel->rows;
 	tree->input_rows = left->input_rows + right->input_rows;
 	tree->bytes = left->bytes + right->bytes;
 	tree->scan_cost = left->scan_cost + right->scan_cost;
@@ -70,21 +105,20 @@ gj_combine(const RelOptInfo *joinrel, GjCandidate *left, GjCandidate *right,
 	tree->workers = Max(left->workers, right->workers);
 	tree->ninputs = left->ninputs + right->ninputs;
 	tree->ncolumns = left->ncolumns + right->ncolumns;
-	tree->depth = 1 + Max(left->depth, right->depth);
-	tree->nresiduals = left->nresiduals + right->nresiduals +
-		list_length(clauses->residual);
+	tree->depth = 1 + (clauses->filter != NIL) + Max(left->depth, right->depth);
+	tree->ndeferred = left->ndeferred + right->ndeferred + list_length(clauses->deferred);
 	tree->secured = left->secured || right->secured;
 	return tree;
 }
 
 static void
-collect_residuals(const GjCandidate *tree, List **residuals)
+collect_deferred(const GjCandidate *tree, List **conditions)
 {
-	if (tree->nresiduals == 0)
+	if (tree->ndeferred == 0)
 		return;
-	collect_residuals(tree->left, residuals);
-	collect_residuals(tree->right, residuals);
-	*residuals = list_concat(*residuals, tree->residual);
+	collect_deferred(tree->left, conditions);
+	collect_deferred(tree->right, conditions);
+	*conditions = list_concat(*conditions, tree->deferred);
 }
 
 /*
@@ -92,14 +126,14 @@ collect_residuals(const GjCandidate *tree, List **residuals)
  * condition never precedes one of a lower security level.
  */
 List *
-gj_residuals(const GjCandidate *tree)
+gj_deferred(const GjCandidate *tree)
 {
-	List	   *residuals = NIL;
+	List	   *conditions = NIL;
 	List	   *ordered = NIL;
 	ListCell   *lc;
 
-	collect_residuals(tree, &residuals);
-	foreach(lc, residuals)
+	collect_deferred(tree, &conditions);
+	foreach(lc, conditions)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
 		int			at = list_length(ordered);
@@ -110,4 +144,60 @@ gj_residuals(const GjCandidate *tree)
 		ordered = list_insert_nth(ordered, at, rinfo);
 	}
 	return ordered;
+}
+
+/*
+ * A semi join's keys are equal in all rows that it returns, so a key column of
+ * its left side stands for that of its right side.  An anti join has no such
+ * column: above it, all columns of the right side are NULL.
+ */
+Var *
+gj_equal_column(const GjCandidate *tree, Var *var, GjKeyKind kind)
+{
+	ListCell   *lc;
+
+	if (!bms_is_member(var->varno, tree->hidden))
+		return var;
+	if (bms_is_member(var->varno, tree->left->relids))
+		return gj_equal_column(tree->left, var, kind);
+	var = gj_equal_column(tree->right, var, kind);
+	if (var == NULL || tree->kind == JOIN_ANTI)
+		return NULL;
+	if (tree->kind != JOIN_SEMI)
+		return var;
+	foreach(lc, tree->keys)
+	{
+		GjKey	   *key = lfirst(lc);
+		Var		   *right = key->kind == kind ?
+			gj_equal_column(tree->right, key->right, kind) : NULL;
+
+		if (right != NULL && right->varno == var->varno && right->varattno == var->varattno)
+			return gj_equal_column(tree->left, key->left, kind);
+	}
+	return NULL;
+}
+
+/*
+ * Equal numerics may have different scales, and equal bpchar values different
+ * lengths, unless a typmod fixes them.
+ */
+Var *
+gj_same_column(const GjCandidate *tree, Var *var)
+{
+	static const GjKeyKind kinds[] = {
+		GJ_KEY_INT, GJ_KEY_BYTES, GJ_KEY_TEXT, GJ_KEY_BPCHAR, GJ_KEY_NUMERIC
+	};
+
+	if (!bms_is_member(var->varno, tree->hidden))
+		return var;
+	for (int i = 0; i < (int) lengthof(kinds); i++)
+	{
+		Var		   *equal = gj_equal_column(tree, var, kinds[i]);
+		bool		fixed = kinds[i] != GJ_KEY_BPCHAR && kinds[i] != GJ_KEY_NUMERIC;
+
+		if (equal != NULL && equal->vartype == var->vartype &&
+			(fixed || (var->vartypmod >= 0 && equal->vartypmod == var->vartypmod)))
+			return equal;
+	}
+	return NULL;
 }

@@ -36,19 +36,28 @@ typedef struct GjSource
 	Cost		cost;			/* of the scan and of filling columns */
 } GjSource;
 
-/* A job tree.  A leaf is an input; every other node is a join. */
+/*
+ * A job tree.  A leaf is an input; every other node is a join.  A semi or anti
+ * join hides the columns of its right side.
+ */
 typedef struct GjCandidate
 {
 	GjSource   *source;			/* leaf, else NULL */
+	JoinType	kind;			/* join: inner, left, full, semi or anti */
 	struct GjCandidate *left;	/* join, else NULL */
 	struct GjCandidate *right;
+	Relids		relids;			/* of the relation that the tree delivers */
+	Relids		hidden;			/* those of them that are hidden */
 	List	   *keys;			/* of GjKey */
-	List	   *residual;		/* RestrictInfos that are not keys */
+	List	   *residual;		/* the others of GjClauses */
+	List	   *filter;
+	List	   *deferred;
 	double		input_rows;		/* sum over all inputs */
-	double		rows;			/* of the daemon's result, before residuals */
+	double		rows;			/* of the daemon's result: with the rows that
+								 * deferred conditions will drop */
 	double		build_ns;		/* per row, as the build side of a join */
 	double		probe_ns;		/* then per row of the other side */
-	double		surplus;		/* rows / rows that pass all residuals, >= 1 */
+	double		surplus;		/* rows / rows that pass deferred conditions, >= 1 */
 	double		bytes;			/* expected, of all inputs */
 	Cost		scan_cost;		/* of all sources; part of feed_cost */
 	Cost		feed_cost;
@@ -57,7 +66,7 @@ typedef struct GjCandidate
 	int			ninputs;
 	int			ncolumns;
 	int			depth;
-	int			nresiduals;		/* of the whole tree */
+	int			ndeferred;		/* of the whole tree */
 	bool		secured;		/* some input has security quals */
 } GjCandidate;
 
@@ -129,24 +138,40 @@ extern const struct gj_status *gj_query_daemon(GjQuery *query);
 /* Returns the existing GjBase, or an empty one (plan_base.c). */
 extern GjBase *gj_base_slot(RelOptInfo *rel);
 
+/* A join of two trees that is considered, and the trees. */
+typedef struct GjJoining
+{
+	PlannerInfo *root;
+	RelOptInfo *joinrel;
+	JoinType	kind;
+	GjCandidate *left;
+	GjCandidate *right;
+} GjJoining;
+
 /*
  * Returns the daemon's cost of the join of two trees, including all joins
- * below it. selectivity is that of the conditions that are not keys.  *rows is
- * set to the size of the join's result.  It is derived from joinrel->rows, the
- * number of rows that pass all of the joinrel's conditions.
+ * below it.  Without clauses it is a lower bound: conditions other than keys
+ * can only add to it.  *rows is set to the size of the join's result.  It is
+ * derived from joinrel->rows, the number of rows that pass all of the
+ * joinrel's conditions.
  */
-extern Cost gj_join_cost(const RelOptInfo *joinrel, const GjCandidate *left,
-						 const GjCandidate *right, double selectivity,
+extern Cost gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 						 const struct gj_status *status, double *rows);
 
 /* The join of two trees. */
-extern GjCandidate *gj_combine(const RelOptInfo *joinrel, GjCandidate *left,
-							   GjCandidate *right, const GjClauses *clauses,
+extern GjCandidate *gj_combine(const GjJoining *joining, const GjClauses *clauses,
 							   Cost join_cost, double rows);
 
+/* Deferred conditions of all joins of the tree, in a safe order. */
+extern List *gj_deferred(const GjCandidate *tree);
+
 /*
- * RestrictInfos of all joins of the tree that are not keys, in a safe order.
+ * Returns a column of the tree's rows that is equal to var by operators of
+ * this kind, or NULL.  It is var itself unless a join of the tree hides it.
  */
-extern List *gj_residuals(const GjCandidate *tree);
+extern Var *gj_equal_column(const GjCandidate *tree, Var *var, GjKeyKind kind);
+
+/* The same for a column whose values have the same bytes as those of var. */
+extern Var *gj_same_column(const GjCandidate *tree, Var *var);
 
 #endif							/* GPUJOIN_PLAN_CANDIDATE_H */

@@ -1,17 +1,25 @@
 /*
  * plan_clauses.c - divides a join's conditions between daemon and backend.
  *
- * Equalities of two columns become keys.  The backend evaluates any other
- * condition over the joined columns on the rows that the daemon returns.  That
- * is correct because an inner join may apply its conditions late.
+ * Equalities of two columns become keys.  Any other condition belongs to one
+ * of two groups:
+ *   - Join conditions decide which rows match, and an outer, semi or anti join
+ *     treats rows without a match in its own way.  So the daemon must evaluate
+ *     them, or the join stays native.
+ *   - Filters drop rows of the join's result.  These are all conditions of an
+ *     inner join, and those that an outer join applies after it has added
+ *     NULLs.  A filter that the daemon cannot evaluate may be deferred to the
+ *     backend, as long as no join above depends on it (plan_hook.c).
  */
 #include "postgres.h"
 
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
 #include "plan_clauses.h"
+#include "plan_condition.h"
 
 static Expr *
 strip_relabel(Expr *expr)
@@ -75,7 +83,7 @@ make_key(OpExpr *clause, Relids left, Relids right)
 
 /* Can the backend evaluate the clause on rows of plain columns? */
 static GjReject
-check_residual(RestrictInfo *rinfo)
+check_deferred(RestrictInfo *rinfo)
 {
 	ListCell   *lc;
 
@@ -95,39 +103,116 @@ check_residual(RestrictInfo *rinfo)
 	return GJ_ACCEPTED;
 }
 
+/*
+ * Replaces the columns of tables that an anti join hides by NULL.  No row of
+ * them has joined, so above it they are NULL.
+ */
+static Node *
+null_hidden(Node *node, Relids *hidden)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && bms_is_member(((Var *) node)->varno, *hidden))
+		return (Node *) makeNullConst(((Var *) node)->vartype, ((Var *) node)->vartypmod,
+									  ((Var *) node)->varcollid);
+	return expression_tree_mutator(node, null_hidden, hidden);
+}
+
+static bool
+is_true(const Expr *clause)
+{
+	return IsA(clause, Const) && !((const Const *) clause)->constisnull &&
+		DatumGetBool(((const Const *) clause)->constvalue);
+}
+
+/* Adds a filter, which applies to the join's result. */
+static GjReject
+add_filter(PlannerInfo *root, const GjPair *pair, RestrictInfo *rinfo, GjClauses *clauses)
+{
+	Expr	   *clause = rinfo->clause;
+	GjReject	reject;
+
+	/* a LEFT JOIN with "right side IS NULL" became an anti join */
+	if (pair->kind == JOIN_ANTI && !rinfo->pseudoconstant &&
+		bms_overlap(rinfo->clause_relids, pair->right))
+	{
+		Relids		right = pair->right;
+
+		if (contain_volatile_functions((Node *) clause))
+			return GJ_REJECT_VOLATILE;
+		clause = (Expr *) eval_const_expressions(root, null_hidden((Node *) clause, &right));
+		if (is_true(clause))
+			return GJ_ACCEPTED;
+		return GJ_REJECT_CONDITION;
+	}
+	if (!rinfo->pseudoconstant && gj_can_ship(clause, pair->hidden))
+	{
+		if (pair->kind == JOIN_INNER)
+			clauses->residual = lappend(clauses->residual, clause);
+		else
+			clauses->filter = lappend(clauses->filter, clause);
+		return GJ_ACCEPTED;
+	}
+	reject = check_deferred(rinfo);
+	if (reject == GJ_ACCEPTED)
+		clauses->deferred = lappend(clauses->deferred, rinfo);
+	return reject;
+}
+
+/* Adds a condition that is not a filter and not a key. */
+static GjReject
+add_join_condition(PlannerInfo *root, const GjPair *pair, RestrictInfo *rinfo,
+				   GjClauses *clauses)
+{
+	if (!rinfo->pseudoconstant && gj_can_ship(rinfo->clause, pair->hidden))
+	{
+		clauses->residual = lappend(clauses->residual, rinfo->clause);
+		return GJ_ACCEPTED;
+	}
+
+	/* a semi join may as well drop rows of its left side afterwards */
+	if (pair->kind == JOIN_SEMI && bms_is_subset(rinfo->clause_relids, pair->left))
+		return add_filter(root, pair, rinfo, clauses);
+	return GJ_REJECT_CONDITION;
+}
+
 GjReject
-gj_split_clauses(PlannerInfo *root, List *restrictlist, SpecialJoinInfo *sjinfo,
-				 Relids left, Relids right, bool secured, GjClauses *clauses)
+gj_split_clauses(PlannerInfo *root, const GjPair *pair, GjClauses *clauses)
 {
 	ListCell   *lc;
 
-	clauses->keys = NIL;
-	clauses->residual = NIL;
+	memset(clauses, 0, sizeof(*clauses));
 	clauses->selectivity = 1;
 
-	foreach(lc, restrictlist)
+	foreach(lc, pair->restrictlist)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-		GjKey	   *key = make_key((OpExpr *) rinfo->clause, left, right);
+		bool		filter = IS_OUTER_JOIN(pair->kind) &&
+			RINFO_IS_PUSHED_DOWN(rinfo, pair->joined);
+		GjKey	   *key = filter ? NULL :
+			make_key((OpExpr *) rinfo->clause, pair->left, pair->right);
 		GjReject	reject;
 
 		if (key == NULL)
 		{
-			reject = check_residual(rinfo);
+			if (filter || pair->kind == JOIN_INNER)
+				reject = add_filter(root, pair, rinfo, clauses);
+			else
+				reject = add_join_condition(root, pair, rinfo, clauses);
 			if (reject != GJ_ACCEPTED)
 				return reject;
-			clauses->residual = lappend(clauses->residual, rinfo);
 			continue;
 		}
-		if (secured &&
+		if (pair->secured &&
 			!get_func_leakproof(get_opcode(((OpExpr *) rinfo->clause)->opno)))
 			return GJ_REJECT_LEAKPROOF;
 		clauses->keys = lappend(clauses->keys, key);
+		clauses->key_clauses = lappend(clauses->key_clauses, rinfo);
 	}
 	if (clauses->keys == NIL)
 		return GJ_REJECT_NO_KEY;
-	if (clauses->residual != NIL)
+	if (clauses->deferred != NIL)
 		clauses->selectivity =
-			clauselist_selectivity(root, clauses->residual, 0, JOIN_INNER, sjinfo);
+			clauselist_selectivity(root, clauses->deferred, 0, pair->kind, pair->sjinfo);
 	return GJ_ACCEPTED;
 }

@@ -15,20 +15,35 @@ typedef struct GjKey
 	Var		   *right;
 } GjKey;
 
+/* The two relations of a join, and core's conditions for joining them. */
+typedef struct GjPair
+{
+	JoinType	kind;			/* inner, left, full, semi or anti */
+	Relids		left;			/* left, semi and anti keep this side */
+	Relids		right;
+	Relids		hidden;			/* tables whose columns no tree of this pair
+								 * delivers: below it they end at a semi or
+								 * anti join */
+	Relids		joined;			/* of the joinrel */
+	List	   *restrictlist;
+	SpecialJoinInfo *sjinfo;
+	bool		secured;		/* some table has security quals */
+} GjPair;
+
 typedef struct GjClauses
 {
 	List	   *keys;			/* of GjKey, never empty */
-	List	   *residual;		/* RestrictInfos for plan.qual */
-	double		selectivity;	/* of residual */
+	List	   *key_clauses;	/* their RestrictInfos */
+	List	   *residual;		/* Exprs that the daemon evaluates on pairs of
+								 * rows: a pair that fails does not match */
+	List	   *filter;			/* Exprs that the daemon evaluates on the join's
+								 * rows */
+	List	   *deferred;		/* RestrictInfos for plan.qual */
+	double		selectivity;	/* of deferred */
 } GjClauses;
 
-/*
- * Divides the restrictlist of an inner join.  secured tells that some table
- * below it has security quals.
- */
-extern GjReject gj_split_clauses(PlannerInfo *root, List *restrictlist,
-								 SpecialJoinInfo *sjinfo,
-								 Relids left, Relids right, bool secured,
+/* Divides the pair's restrictlist. */
+extern GjReject gj_split_clauses(PlannerInfo *root, const GjPair *pair,
 								 GjClauses *clauses);
 
 #endif							/* GPUJOIN_PLAN_CLAUSES_H */

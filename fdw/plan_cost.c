@@ -110,6 +110,13 @@ gj_daemon_cost(const struct gj_status *status, const GjCandidate *left,
 	return ns / cores(status) * gj_ns_cost;
 }
 
+Cost
+gj_condition_cost(const struct gj_status *status, double rows, int conditions)
+{
+	/* each reads about two columns of rows in the order of the matches */
+	return rows * conditions * 2 * status->column_ns / cores(status) * gj_ns_cost;
+}
+
 /*
  * Adds the margin to a cost that is not PostgreSQL's own and may be less
  * accurate.

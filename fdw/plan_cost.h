@@ -29,6 +29,12 @@ extern Cost gj_daemon_cost(const struct gj_status *status, const GjCandidate *le
 						   const GjCandidate *right, double rows, int columns);
 
 /*
+ * The daemon's evaluation of that many conditions on each of these rows, or
+ * pairs of rows.
+ */
+extern Cost gj_condition_cost(const struct gj_status *status, double rows, int conditions);
+
+/*
  * Total cost before the first row: opening the job, feeding and joining.  The
  * margin applies to everything but the scans.
  */

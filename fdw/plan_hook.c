@@ -14,8 +14,11 @@
 #include "plan_cost.h"
 #include "plan_hook.h"
 
-/* Limits the nesting of the JSON document; 8 levels enclose the joins. */
-#define MAX_DEPTH (64 - 8)
+/*
+ * Limits the nesting of the JSON document: 8 levels enclose the joins, and a
+ * condition (plan_condition.c) may have 12.
+ */
+#define MAX_DEPTH (64 - 8 - 12)
 /* Keeps the document below the daemon's limit of 1 MiB. */
 #define MAX_TOTAL_COLUMNS 4000
 
@@ -26,11 +29,9 @@ typedef struct Attempt
 {
 	PlannerInfo *root;
 	RelOptInfo *joinrel;
-	JoinPathExtraData *extra;
 	GjStash    *stash;
 	const struct gj_status *status;
-	Relids		left;
-	Relids		right;
+	GjPair		pair;
 	bool		split;			/* clauses has been filled in */
 	GjReject	split_reject;
 	GjClauses	clauses;
@@ -90,17 +91,53 @@ check_outputs(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
 
 /* Divides the conditions, at most once for both variants. */
 static GjReject
-split_clauses(Attempt *attempt, bool secured)
+split_clauses(Attempt *attempt)
 {
 	if (!attempt->split)
 	{
 		attempt->split = true;
 		attempt->split_reject =
-			gj_split_clauses(attempt->root, attempt->extra->restrictlist,
-							 attempt->extra->sjinfo, attempt->left, attempt->right,
-							 secured, &attempt->clauses);
+			gj_split_clauses(attempt->root, &attempt->pair, &attempt->clauses);
 	}
 	return attempt->split_reject;
+}
+
+/*
+ * May the backend apply the trees' deferred conditions above this join?  The
+ * join may drop rows that would pass them or return them again.  But it must
+ * not add NULLs to them, and rows that will be dropped must not match.
+ */
+static bool
+may_defer(JoinType kind, const GjCandidate *left, const GjCandidate *right)
+{
+	switch (kind)
+	{
+		case JOIN_INNER:
+			return true;
+		case JOIN_FULL:
+			return left->ndeferred == 0 && right->ndeferred == 0;
+		default:
+			return right->ndeferred == 0;
+	}
+}
+
+/* Can the daemon compare the keys, or do joins of the trees hide some? */
+static bool
+keys_visible(const GjCandidate *left, const GjCandidate *right, const List *keys)
+{
+	ListCell   *lc;
+
+	if (bms_is_empty(left->hidden) && bms_is_empty(right->hidden))
+		return true;
+	foreach(lc, keys)
+	{
+		const GjKey *key = lfirst(lc);
+
+		if (gj_equal_column(left, key->left, key->kind) == NULL ||
+			gj_equal_column(right, key->right, key->kind) == NULL)
+			return false;
+	}
+	return true;
 }
 
 /* Joins two trees, and offers the result if it is the joinrel's best. */
@@ -109,6 +146,14 @@ join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *
 {
 	RelOptInfo *joinrel = attempt->joinrel;
 	GjCandidate *best = attempt->stash->candidates[variant];
+	GjJoining	joining = {
+		.root = attempt->root,
+		.joinrel = joinrel,
+		.kind = attempt->pair.kind,
+		.left = left,
+		.right = right,
+	};
+	const GjClauses *clauses = &attempt->clauses;
 	GjCandidate *tree;
 	GjReject	reject;
 	Cost		cost;
@@ -116,14 +161,14 @@ join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *
 
 	if (left->ninputs + right->ninputs > GJ_MAX_INPUTS ||
 		left->ncolumns + right->ncolumns > MAX_TOTAL_COLUMNS ||
-		Max(left->depth, right->depth) >= MAX_DEPTH)
+		Max(left->depth, right->depth) + 1 >= MAX_DEPTH)
 		return GJ_REJECT_TOO_LARGE;
 
 	/*
-	 * The feed costs the same for all trees of a joinrel.  Residual conditions
-	 * can only add to the cost of joining, and most attempts end here.
+	 * The feed costs the same for all trees of a joinrel.  Conditions can only
+	 * add to the cost of joining, and most attempts end here.
 	 */
-	cost = gj_join_cost(joinrel, left, right, 1, attempt->status, &rows);
+	cost = gj_join_cost(&joining, NULL, attempt->status, &rows);
 	if (best != NULL && best->join_cost <= cost)
 		return GJ_ACCEPTED;
 
@@ -131,17 +176,20 @@ join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *
 	if (2 * (left->bytes + right->bytes) > attempt->status->budget)
 		return GJ_REJECT_BUDGET;
 
-	reject = split_clauses(attempt, left->secured || right->secured);
+	reject = split_clauses(attempt);
 	if (reject != GJ_ACCEPTED)
 		return reject;
-	if (attempt->clauses.residual != NIL)
+	if (!may_defer(joining.kind, left, right))
+		return GJ_REJECT_CONDITION;
+	if (!keys_visible(left, right, clauses->keys))
+		return GJ_REJECT_HIDDEN;
+	if (clauses->residual != NIL || clauses->filter != NIL || clauses->deferred != NIL)
 	{
-		cost = gj_join_cost(joinrel, left, right, attempt->clauses.selectivity,
-							attempt->status, &rows);
+		cost = gj_join_cost(&joining, clauses, attempt->status, &rows);
 		if (best != NULL && best->join_cost <= cost)
 			return GJ_ACCEPTED;
 	}
-	tree = gj_combine(joinrel, left, right, &attempt->clauses, cost, rows);
+	tree = gj_combine(&joining, clauses, cost, rows);
 	gj_rate(attempt->status, tree);
 	attempt->stash->candidates[variant] = tree;
 
@@ -161,6 +209,53 @@ rate_sides(const struct gj_status *status, GjCandidate **trees)
 			gj_rate(status, trees[v]);
 }
 
+/*
+ * Core calls the hook several times for one pair of relations, once for each
+ * way to execute their join.  One of the calls is enough for all jobs.  It is
+ * the last one if possible, which sees the native paths of the others:
+ *   - inner and full joins: the second of both orders.
+ *   - left joins: the call as a right join, which is the second one.
+ *   - semi and anti joins: the call as such.  Those that follow (with the
+ *     right side made distinct, or with the sides swapped) only bring native
+ *     paths.
+ * Returns whether this is the call, and sets the sides of our join if so.
+ */
+static bool
+is_our_call(GjStash *stash, RelOptInfo *outerrel, RelOptInfo *innerrel, JoinType jointype,
+			JoinType *kind, RelOptInfo **left, RelOptInfo **right)
+{
+	bool		second;
+
+	*kind = jointype;
+	*left = outerrel;
+	*right = innerrel;
+	switch (jointype)
+	{
+		case JOIN_INNER:
+		case JOIN_FULL:
+			second = stash->first_outer == innerrel && stash->first_inner == outerrel;
+			stash->first_outer = second ? NULL : outerrel;
+			stash->first_inner = second ? NULL : innerrel;
+			return second;
+		case JOIN_RIGHT:
+			*kind = JOIN_LEFT;
+			*left = innerrel;
+			*right = outerrel;
+			return true;
+		case JOIN_SEMI:
+		case JOIN_ANTI:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static bool
+makes_distinct(JoinType jointype)
+{
+	return jointype == JOIN_UNIQUE_OUTER || jointype == JOIN_UNIQUE_INNER;
+}
+
 static GjReject
 consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		 RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
@@ -168,12 +263,13 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	Attempt		attempt;
 	GjStash    *stash;
 	GjQuery    *query;
-	GjCandidate *outer[GJ_VARIANTS];
-	GjCandidate *inner[GJ_VARIANTS];
+	RelOptInfo *left;
+	RelOptInfo *right;
+	GjCandidate *lefts[GJ_VARIANTS];
+	GjCandidate *rights[GJ_VARIANTS];
+	JoinType	kind;
 	GjReject	reject;
 
-	if (jointype != JOIN_INNER)
-		return GJ_REJECT_JOIN_TYPE;
 	stash = gj_joinrel_stash(joinrel);
 	query = stash != NULL ? stash->query : gj_query(root);
 	if (query->rows < gj_min_rows && !gj_force)
@@ -184,44 +280,44 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		return GJ_REJECT_LATERAL;
 	if (stash == NULL && (stash = gj_make_stash(root, joinrel)) == NULL)
 		return GJ_REJECT_FOREIGN;
-
-	/*
-	 * Core tries an inner join in both orders, in consecutive calls.  Our jobs
-	 * are the same in both, and the second call sees the native paths of both.
-	 */
-	if (stash->first_outer != innerrel || stash->first_inner != outerrel)
+	if (!is_our_call(stash, outerrel, innerrel, jointype, &kind, &left, &right))
 	{
-		stash->first_outer = outerrel;
-		stash->first_inner = innerrel;
-		return GJ_ACCEPTED;
+		gj_refresh_native(joinrel, stash);
+		return makes_distinct(jointype) ? GJ_REJECT_UNIQUE : GJ_ACCEPTED;
 	}
-	stash->first_outer = stash->first_inner = NULL;
 
-	if ((reject = find_side(root, outerrel, outer)) != GJ_ACCEPTED ||
-		(reject = find_side(root, innerrel, inner)) != GJ_ACCEPTED ||
+	if ((reject = find_side(root, left, lefts)) != GJ_ACCEPTED ||
+		(reject = find_side(root, right, rights)) != GJ_ACCEPTED ||
 		(reject = check_outputs(root, joinrel, stash)) != GJ_ACCEPTED)
 		return reject;
 
 	attempt.root = root;
 	attempt.joinrel = joinrel;
-	attempt.extra = extra;
 	attempt.stash = stash;
 	attempt.status = gj_query_daemon(query);
-	attempt.left = outerrel->relids;
-	attempt.right = innerrel->relids;
+	attempt.pair.kind = kind;
+	attempt.pair.left = left->relids;
+	attempt.pair.right = right->relids;
+	attempt.pair.joined = joinrel->relids;
+	attempt.pair.restrictlist = extra->restrictlist;
+	attempt.pair.sjinfo = extra->sjinfo;
 	attempt.split = false;
 	if (attempt.status == NULL)
 		return GJ_REJECT_DAEMON;
-	rate_sides(attempt.status, outer);
-	rate_sides(attempt.status, inner);
+	rate_sides(attempt.status, lefts);
+	rate_sides(attempt.status, rights);
+
+	/* both variants have the same tables, and so the same of these */
+	attempt.pair.hidden = bms_union(lefts[GJ_SERIAL]->hidden, rights[GJ_SERIAL]->hidden);
+	attempt.pair.secured = lefts[GJ_SERIAL]->secured || rights[GJ_SERIAL]->secured;
 
 	/* verification compares two whole results, so it needs one process */
 	if (query->shares && joinrel->consider_parallel && !gj_verify &&
-		outer[GJ_PARALLEL] != NULL && inner[GJ_PARALLEL] != NULL)
-		join_trees(&attempt, GJ_PARALLEL, outer[GJ_PARALLEL], inner[GJ_PARALLEL]);
+		lefts[GJ_PARALLEL] != NULL && rights[GJ_PARALLEL] != NULL)
+		join_trees(&attempt, GJ_PARALLEL, lefts[GJ_PARALLEL], rights[GJ_PARALLEL]);
 
 	/* the reason that rejects the serial job is reported for the join */
-	return join_trees(&attempt, GJ_SERIAL, outer[GJ_SERIAL], inner[GJ_SERIAL]);
+	return join_trees(&attempt, GJ_SERIAL, lefts[GJ_SERIAL], rights[GJ_SERIAL]);
 }
 
 static void

@@ -16,7 +16,7 @@ typedef struct GjPath
 	GjVariant	variant;
 	GjCandidate *tree;
 	List	   *outputs;		/* Vars: the joinrel's target when the path was
-								 * made, then columns read by residual
+								 * made, then columns read by deferred
 								 * conditions only */
 	int			ntarget;		/* number of outputs in that target */
 } GjPath;
@@ -24,5 +24,10 @@ typedef struct GjPath
 /* Offers stash->candidates[variant] if it is cheaper than the native plan. */
 extern GjReject gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash,
 						 GjVariant variant);
+
+/*
+ * Gives the joinrel's GpuJoins the cheapest native plan seen so far.
+ */
+extern void gj_refresh_native(RelOptInfo *joinrel, GjStash *stash);
 
 #endif							/* GPUJOIN_PLAN_HOOK_H */

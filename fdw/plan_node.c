@@ -12,6 +12,7 @@
 #include "optimizer/restrictinfo.h"
 
 #include "custom_private.h"
+#include "plan_condition.h"
 #include "plan_fallback.h"
 #include "plan_hook.h"
 
@@ -186,13 +187,13 @@ payload_form(const Var *var)
 
 /* Decides how both sides of a key are carried and compared. */
 static GjKeyClass
-key_form(const GjKey *key, GjForm *form)
+key_form(GjKeyKind kind, const Var *left_var, const Var *right_var, GjForm *form)
 {
 	int			left;
 	int			right;
 
 	*form = GJ_FORM_VALUE;
-	switch (key->kind)
+	switch (kind)
 	{
 		case GJ_KEY_INT:
 			return GJ_CLASS_INT;
@@ -202,8 +203,8 @@ key_form(const GjKey *key, GjForm *form)
 			*form = GJ_FORM_BPCHAR_KEY;
 			return GJ_CLASS_VARLENA;
 		case GJ_KEY_NUMERIC:
-			if (gj_decimal_scale(key->left->vartype, key->left->vartypmod, &left) &&
-				gj_decimal_scale(key->right->vartype, key->right->vartypmod, &right) &&
+			if (gj_decimal_scale(left_var->vartype, left_var->vartypmod, &left) &&
+				gj_decimal_scale(right_var->vartype, right_var->vartypmod, &right) &&
 				left == right)
 			{
 				*form = GJ_FORM_DECIMAL;
@@ -217,7 +218,21 @@ key_form(const GjKey *key, GjForm *form)
 	return GJ_CLASS_VARLENA;
 }
 
-/* Adds the tree's joins in post-order, with the columns of their keys. */
+/* GjPlaceVar: the builder's column of a var. */
+static GjOutput
+place_var(void *builder, const Var *var)
+{
+	return need_column(builder, var, payload_form(var), false);
+}
+
+/* A condition as JSON; NULL: none. */
+static char *
+condition_json(Builder *builder, List *exprs)
+{
+	return exprs == NIL ? NULL : gj_residual_json(exprs, place_var, builder);
+}
+
+/* Adds the tree's joins in post-order, with the columns that they read. */
 static void
 add_joins(Builder *builder, const GjCandidate *tree)
 {
@@ -230,7 +245,12 @@ add_joins(Builder *builder, const GjCandidate *tree)
 	add_joins(builder, tree->right);
 
 	join = &builder->plan->joins[builder->plan->njoins++];
+	join->kind = tree->kind;
 	join->rows = tree->rows;
+	join->residual = condition_json(builder, tree->residual);
+	join->residual_exprs = tree->residual;
+	join->filter = condition_json(builder, tree->filter);
+	join->filter_exprs = tree->filter;
 	join->left_inputs = tree->left->ninputs;
 	join->left = palloc(list_length(tree->keys) * sizeof(GjOutput));
 	join->right = palloc(list_length(tree->keys) * sizeof(GjOutput));
@@ -238,17 +258,19 @@ add_joins(Builder *builder, const GjCandidate *tree)
 	foreach(lc, tree->keys)
 	{
 		const GjKey *key = lfirst(lc);
+		const Var  *left = gj_equal_column(tree->left, key->left, key->kind);
+		const Var  *right = gj_equal_column(tree->right, key->right, key->kind);
 		GjForm		form;
 
-		join->classes[join->nkeys] = key_form(key, &form);
-		join->left[join->nkeys] = need_column(builder, key->left, form, true);
-		join->right[join->nkeys] = need_column(builder, key->right, form, true);
+		join->classes[join->nkeys] = key_form(key->kind, left, right, &form);
+		join->left[join->nkeys] = need_column(builder, left, form, true);
+		join->right[join->nkeys] = need_column(builder, right, form, true);
 		join->nkeys++;
 	}
 }
 
 static void
-add_outputs(Builder *builder, const List *outputs, const Plan *native)
+add_outputs(Builder *builder, const GjCandidate *tree, const List *outputs, const Plan *native)
 {
 	GjPlan	   *plan = builder->plan;
 	ListCell   *lc;
@@ -260,7 +282,7 @@ add_outputs(Builder *builder, const List *outputs, const Plan *native)
 		Var		   *var = lfirst_node(Var, lc);
 		int			i = plan->noutputs++;
 
-		plan->outputs[i] = need_column(builder, var, payload_form(var), false);
+		plan->outputs[i] = place_var(builder, gj_same_column(tree, var));
 		plan->native_resnos[i] = find_var(native->targetlist, var);
 	}
 }
@@ -284,10 +306,11 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	const GjPath *path = (const GjPath *) best_path;
 	const GjCandidate *tree = path->tree;
 	Plan	   *native = llast(custom_plans);
-	List	   *quals = extract_actual_clauses(gj_residuals(tree), false);
+	List	   *quals = extract_actual_clauses(gj_deferred(tree), false);
 	GjPlan		plan = {
 		.parallel = path->variant == GJ_PARALLEL,
 		.workers = tree->workers,
+		.first_relid = bms_next_member(rel->relids, -1),
 		.inputs = palloc0(tree->ninputs * sizeof(GjInput)),
 		.joins = palloc0((tree->ninputs - 1) * sizeof(GjJoin)),
 	};
@@ -301,7 +324,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	check_native_plan(native);
 	add_inputs(&builder, tree);
 	add_joins(&builder, tree);
-	add_outputs(&builder, path->outputs, native);
+	add_outputs(&builder, tree, path->outputs, native);
 	for (int i = 0; i < path->ntarget; i++)
 		if (plan.native_resnos[i] == 0)
 			elog(ERROR, "native child of a GpuJoin lacks an output");

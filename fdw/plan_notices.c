@@ -64,16 +64,13 @@ offloaded_cost(const GjStash *stash, const Path *native)
 }
 
 static void
-explain_join(const RelOptInfo *joinrel, const JoinPath *joinpath, NativeJoin *join)
+explain_join(const RelOptInfo *joinrel, const Path *path, NativeJoin *join)
 {
-	const Path *path = &joinpath->path;
 	const GjStash *stash = gj_joinrel_stash(joinrel);
 
 	join->native = path->total_cost;
 	join->offloaded = -1;
-	if (joinpath->jointype != JOIN_INNER)
-		join->reason = GJ_REJECT_JOIN_TYPE; /* whatever else applies */
-	else if (joinrel->reloptkind == RELOPT_OTHER_JOINREL)
+	if (joinrel->reloptkind == RELOPT_OTHER_JOINREL)
 		join->reason = GJ_REJECT_PARTITIONWISE;
 	else if (stash == NULL)
 		join->reason = joinrel->fdwroutine != NULL || joinrel->fdw_private != NULL ?
@@ -123,7 +120,7 @@ add_join(PlannerInfo *root, const JoinPath *path, List **joins)
 	join = palloc(sizeof(NativeJoin));
 	join->root = root;
 	join->relids = named_relids(joinrel);
-	explain_join(joinrel, path, join);
+	explain_join(joinrel, &path->path, join);
 	*joins = lappend(*joins, join);
 }
 

@@ -26,15 +26,14 @@ cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
 {
 	const GjCandidate *tree = stash->candidates[variant];
 	double		divisor = variant == GJ_PARALLEL ? gj_divisor(tree->workers) : 1;
-	List	   *residuals = gj_residuals(tree);
-	QualCost	residual;
+	QualCost	deferred;
 
-	cost_qual_eval(&residual, residuals, root);
+	cost_qual_eval(&deferred, gj_deferred(tree), root);
 	path->rows = clamp_row_est(joinrel->rows / divisor);
-	path->startup_cost = gj_job_cost(tree) + residual.startup + joinrel->reltarget->cost.startup;
+	path->startup_cost = gj_job_cost(tree) + deferred.startup + joinrel->reltarget->cost.startup;
 	path->total_cost = path->startup_cost +
 		gj_return_cost(clamp_row_est(gj_priced_rows(tree) / divisor), stash->return_weight) +
-		clamp_row_est(tree->rows / divisor) * residual.per_tuple +
+		clamp_row_est(tree->rows / divisor) * deferred.per_tuple +
 		path->rows * joinrel->reltarget->cost.per_tuple;
 }
 
@@ -81,19 +80,56 @@ refresh_native(List *paths, Path *native)
 }
 
 /*
- * The joinrel's target, then the columns that only residual conditions read.
+ * The joinrel's target, then the columns that only deferred conditions read.
  */
 static List *
-all_outputs(const RelOptInfo *joinrel, List *residuals)
+all_outputs(const RelOptInfo *joinrel, List *deferred)
 {
 	List	   *outputs = list_copy(joinrel->reltarget->exprs);
-	List	   *vars = pull_var_clause((Node *) extract_actual_clauses(residuals, false),
+	List	   *vars = pull_var_clause((Node *) extract_actual_clauses(deferred, false),
 									   PVC_RECURSE_PLACEHOLDERS);
 	ListCell   *lc;
 
 	foreach(lc, vars)
 		outputs = list_append_unique(outputs, lfirst(lc));
 	return outputs;
+}
+
+/*
+ * Does the tree deliver them all?  Core may read a hidden column above a semi
+ * join, because it equals one of the left side.
+ */
+static bool
+delivers(const GjCandidate *tree, const List *outputs)
+{
+	ListCell   *lc;
+
+	if (bms_is_empty(tree->hidden))
+		return true;
+	foreach(lc, outputs)
+		if (gj_same_column(tree, lfirst_node(Var, lc)) == NULL)
+			return false;
+	return true;
+}
+
+/* The paths that this variant adds its own to. */
+static List *
+offered_paths(const RelOptInfo *joinrel, GjVariant variant)
+{
+	return variant == GJ_SERIAL ? joinrel->pathlist : joinrel->partial_pathlist;
+}
+
+void
+gj_refresh_native(RelOptInfo *joinrel, GjStash *stash)
+{
+	for (int v = 0; v < GJ_VARIANTS; v++)
+	{
+		const Path *cheapest = stash->native[v] == NULL ? NULL :
+			gj_cheapest_native(joinrel, stash, v);
+
+		if (cheapest != NULL)
+			refresh_native(offered_paths(joinrel, v), gj_keep_native(stash, v, cheapest));
+	}
 }
 
 GjReject
@@ -105,7 +141,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	const Path *cheapest;
 	Path	   *native;
 	Path		costs = {0};
-	List	   *residuals;
+	List	   *deferred;
 	List	   *outputs;
 
 	cheapest = gj_cheapest_native(joinrel, stash, variant);
@@ -119,10 +155,12 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		stash->costs[variant] = costs.total_cost;
 		return GJ_REJECT_COST;
 	}
-	residuals = gj_residuals(tree);
-	outputs = all_outputs(joinrel, residuals);
+	deferred = gj_deferred(tree);
+	outputs = all_outputs(joinrel, deferred);
 	if (list_length(outputs) > GJ_MAX_COLUMNS)
 		return GJ_REJECT_TOO_LARGE;
+	if (!delivers(tree, outputs))
+		return GJ_REJECT_HIDDEN;
 	native = gj_keep_native(stash, variant, cheapest);
 	if (native == NULL)
 		return GJ_REJECT_NATIVE;
@@ -145,7 +183,8 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	cpath->custom_paths = lappend(input_paths(tree, NIL), native);
 	cpath->methods = &gj_path_methods;
-	gj_set_path_clauses(cpath, residuals);
+	gj_set_path_clauses(cpath, deferred);
+	refresh_native(offered_paths(joinrel, variant), native);
 
 	if (variant == GJ_SERIAL)
 	{
@@ -156,7 +195,6 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		 */
 		cpath->path.parallel_safe = stash->query->single_process &&
 			joinrel->consider_parallel;
-		refresh_native(joinrel->pathlist, native);
 		add_path(joinrel, &cpath->path);
 	}
 	else
@@ -164,7 +202,6 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		cpath->path.parallel_aware = true;
 		cpath->path.parallel_safe = true;
 		cpath->path.parallel_workers = tree->workers;
-		refresh_native(joinrel->partial_pathlist, native);
 		add_partial_path(joinrel, &cpath->path);
 	}
 	return GJ_ACCEPTED;

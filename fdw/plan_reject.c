@@ -18,7 +18,7 @@ static const struct
 {
 	[GJ_ACCEPTED] = {"accepted", ""},
 	[GJ_REJECT_COMMAND] = {"command", "Only SELECT without row locks and INSERT are offloaded"},
-	[GJ_REJECT_JOIN_TYPE] = {"join_type", "Only inner joins are offloaded"},
+	[GJ_REJECT_UNIQUE] = {"unique", "A semi join became an inner join with the distinct rows of its inner side"},
 	[GJ_REJECT_LATERAL] = {"lateral", "One side of the join refers to the other laterally"},
 	[GJ_REJECT_SIZE] = {"size", "The tables have fewer rows than gpujoin.min_rows"},
 	[GJ_REJECT_NOT_A_TABLE] = {"not_a_table", "Only tables and materialized views are joined by gpujoind"},
@@ -33,6 +33,8 @@ static const struct
 	[GJ_REJECT_DAEMON] = {"daemon", "gpujoind is not running at gpujoin.socket"},
 	[GJ_REJECT_SIDE] = {"side", "One side of the join cannot be offloaded"},
 	[GJ_REJECT_NO_KEY] = {"no_key", "No condition compares columns of both sides by a supported equality operator"},
+	[GJ_REJECT_CONDITION] = {"condition", "An outer, semi or anti join depends on a condition that gpujoind cannot evaluate"},
+	[GJ_REJECT_HIDDEN] = {"hidden", "A column of a semi or anti join's inner side is read above it"},
 	[GJ_REJECT_LEAKPROOF] = {"leakproof", "An operator is not leakproof and a table has row security"},
 	[GJ_REJECT_TOO_LARGE] = {"too_large", "The job would have too many inputs, columns, outputs or levels"},
 	[GJ_REJECT_BUDGET] = {"budget", "The expected rows do not fit gpujoind's memory budget"},

@@ -1,4 +1,4 @@
--- Objects and settings of the other plan_* tests.
+-- What the other plan_* tests share.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpujoin;
 RESET client_min_messages;

@@ -22,11 +22,18 @@ EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id) FOR UPDATE;
 EXPLAIN (COSTS OFF) DELETE FROM a USING b WHERE a.id = b.id;
 EXPLAIN (COSTS OFF) UPDATE a SET v = 1 FROM b WHERE a.id = b.id;
 EXPLAIN (COSTS OFF) MERGE INTO a USING b ON a.id = b.id WHEN MATCHED THEN DELETE;
--- join_type
-EXPLAIN (COSTS OFF) SELECT 1 FROM a LEFT JOIN b USING (id);
-EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b USING (id);
-EXPLAIN (COSTS OFF) SELECT 1 FROM a WHERE EXISTS (SELECT FROM b WHERE a.id = b.id);
-EXPLAIN (COSTS OFF) SELECT 1 FROM a WHERE NOT EXISTS (SELECT FROM b WHERE a.id = b.id);
+-- unique: the join of c and b, of which only distinct rows are joined
+SET gpujoin.force = off;
+SET gpujoin.min_rows = 0;
+CREATE TABLE c AS SELECT g AS id, g AS v FROM generate_series(1, 20000) g;
+CREATE INDEX ON c (id);
+CREATE TABLE d AS SELECT g AS id, g AS v FROM generate_series(1, 10) g;
+CREATE TABLE e AS SELECT g % 10 AS id, g % 10 AS v FROM generate_series(1, 100) g;
+ANALYZE c, d, e;
+EXPLAIN (COSTS OFF) SELECT c.v FROM c, d WHERE (c.id, d.id) IN (SELECT e.id, e.v FROM e);
+DROP TABLE c, d, e;
+RESET gpujoin.min_rows;
+SET gpujoin.force = on;
 -- lateral
 EXPLAIN (COSTS OFF) SELECT s.av FROM a LEFT JOIN LATERAL (SELECT a.v + 1 AS av, b.id FROM b JOIN b b2 USING (id)) s
     ON s.id = a.id;
@@ -61,11 +68,20 @@ EXPLAIN (COSTS OFF) SELECT unsteady(a.v) FROM a JOIN b USING (id);
 SET gpujoin.socket = '/nonexistent/socket';
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);
 RESET gpujoin.socket;
--- side: an inner join whose other side is an outer join
-EXPLAIN (COSTS OFF) SELECT 1 FROM (a FULL JOIN b ON a.id = b.id) JOIN b b2 ON b2.id = coalesce(a.v, b.v);
+-- side: a part that cannot be offloaded
+EXPLAIN (COSTS OFF) SELECT 1 FROM (a FULL JOIN b ON a.id = b.id AND a.v + b.v > 1) JOIN b b2 ON b2.id = b.id;
 -- no_key
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b ON a.id < b.id;
 EXPLAIN (COSTS OFF) SELECT 1 FROM a, b;
+-- condition: an inner join's may be evaluated later, but not below the other side of an outer join
+EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b ON a.id = b.id AND a.v + b.v > 1;
+EXPLAIN (COSTS OFF) SELECT 1 FROM a LEFT JOIN b ON a.id = b.id AND a.v + b.v > 1;
+EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b ON a.id = b.id AND a.v + b.v > 1;
+EXPLAIN (COSTS OFF) SELECT 1 FROM a WHERE EXISTS (SELECT FROM b WHERE a.id = b.id AND a.v + b.v > 1);
+EXPLAIN (COSTS OFF) SELECT 1 FROM a WHERE NOT EXISTS (SELECT FROM b WHERE a.id = b.id AND a.v + b.v > 1);
+EXPLAIN (COSTS OFF) SELECT 1 FROM b b1 LEFT JOIN (a JOIN b ON a.id = b.id AND a.v + b.v > 1) ON b1.id = a.id;
+-- hidden: of an anti join
+EXPLAIN (COSTS OFF) SELECT b.v FROM a LEFT JOIN b ON a.id = b.id WHERE b.id IS NULL;
 -- too_large: more inputs than a job may have
 SET geqo_seed = 0.1;
 SET join_collapse_limit = 100;
@@ -109,27 +125,28 @@ EXPLAIN (COSTS OFF) SELECT p.v FROM parted p JOIN parted q USING (id);
 RESET enable_partitionwise_join;
 DROP TABLE parted;
 -- each reason once, with the number of joins
-EXPLAIN (COSTS OFF) SELECT 1 FROM a a1 LEFT JOIN a a2 USING (id) LEFT JOIN a a3 USING (id) LEFT JOIN a a4 USING (id)
-    LEFT JOIN a a5 USING (id) JOIN generate_series(1, 3) AS f(id) USING (id);
+EXPLAIN (COSTS OFF) SELECT 1 FROM a a1 LEFT JOIN a a2 ON a1.id = a2.id AND a1.v + a2.v > 1 LEFT JOIN a a3 ON a1.id = a3.id AND a1.v + a3.v > 1
+    LEFT JOIN a a4 ON a1.id = a4.id AND a1.v + a4.v > 1 LEFT JOIN a a5 ON a1.id = a5.id AND a1.v + a5.v > 1
+    JOIN generate_series(1, 3) AS f(id) ON f.id = a1.id;
 -- subqueries, CTEs and subplans are part of the query
 EXPLAIN (COSTS OFF)
-WITH w AS MATERIALIZED (SELECT a1.v FROM a a1 LEFT JOIN b b1 USING (id))
-SELECT (SELECT max(a2.v) FROM a a2 FULL JOIN b b2 USING (id)) FROM w
-UNION ALL (SELECT a3.v FROM a a3 LEFT JOIN b b3 ON a3.id = b3.id AND a3.v > b3.v LIMIT 7);
+WITH w AS MATERIALIZED (SELECT a1.v FROM a a1 LEFT JOIN b b1 ON a1.id = b1.id AND a1.v + b1.v > 1)
+SELECT (SELECT max(a2.v) FROM a a2 FULL JOIN b b2 ON a2.id = b2.id AND a2.v + b2.v > 1) FROM w
+UNION ALL (SELECT a3.v FROM a a3 LEFT JOIN b b3 ON a3.id = b3.id AND a3.v + b3.v > 1 LIMIT 7);
 -- planned inside the planner: a function's query has notices of its own
 CREATE FUNCTION constant_join() RETURNS bigint LANGUAGE sql IMMUTABLE AS
-    'SELECT count(*) FROM plan.a inner1 LEFT JOIN plan.b inner2 USING (id)';
-EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b USING (id) WHERE a.v = constant_join();
+    'SELECT count(*) FROM plan.a inner1 LEFT JOIN plan.b inner2 ON inner1.id = inner2.id AND inner1.v + inner2.v > 1';
+EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b ON a.id = b.id AND a.v + b.v > 1 WHERE a.v = constant_join();
 -- ... and neither has any where the setting is off for one of them
 ALTER FUNCTION constant_join() SET gpujoin.explain_rejected = off;
-EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b USING (id) WHERE a.v = constant_join();
+EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b ON a.id = b.id AND a.v + b.v > 1 WHERE a.v = constant_join();
 SET gpujoin.explain_rejected = off;
 ALTER FUNCTION constant_join() SET gpujoin.explain_rejected = on;
-EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b USING (id) WHERE a.v = constant_join();
+EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b ON a.id = b.id AND a.v + b.v > 1 WHERE a.v = constant_join();
 SET gpujoin.explain_rejected = on;
 -- ... nor after an error while planning
 CREATE FUNCTION failing() RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RAISE ''no constant''; END';
-EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b USING (id) WHERE a.v = failing();
+EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b ON a.id = b.id AND a.v + b.v > 1 WHERE a.v = failing();
 EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b USING (id);
 -- a join that the planner drops from its plan has no notice
 EXPLAIN (COSTS OFF) SELECT 1 FROM a a1 JOIN a a2 USING (id) JOIN a a3 ON a3.id < a2.id AND a3.id = a1.v;

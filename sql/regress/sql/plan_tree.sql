@@ -17,18 +17,18 @@ SELECT gpujoins('SELECT 1 FROM t1, t2, t3 WHERE t1.id = t2.id AND t2.x = t3.x AN
 SELECT gpujoins('SELECT 1 FROM t1 JOIN t2 ON t1.id = t2.id AND t1.x + t2.y > 5 JOIN t3 ON t2.x = t3.id AND t3.y < t1.y');
 SELECT count(*) FROM t1 JOIN t2 ON t1.id = t2.id AND t1.x + t2.y > 5 JOIN t3 ON t2.x = t3.id AND t3.y < t1.y;
 -- ... with columns that only they read, and subplans
-SELECT gpujoins('SELECT t1.id FROM t1 JOIN t2 ON t1.id = t2.id WHERE (t1.x = 3 AND t2.y = 1) OR (t1.y = 2 AND t2.x = 4)');
+SELECT gpujoins('SELECT t1.id FROM t1 JOIN t2 ON t1.id = t2.id WHERE (abs(t1.x) = 3 AND t2.y = 1) OR (t1.y = 2 AND t2.x = 4)');
 SELECT gpujoins('SELECT t1.id FROM t1 JOIN t2 ON t1.id = t2.id WHERE t1.x < (SELECT avg(t3.x) FROM t3 WHERE t3.y = t2.y)');
 SELECT count(*), sum(t1.id) FROM t1 JOIN t2 ON t1.id = t2.id
 WHERE t1.x < (SELECT avg(t3.x) FROM t3 WHERE t3.y = t2.y);
 -- expressions above the join
-EXPLAIN (VERBOSE, COSTS OFF, FORMAT TEXT) SELECT t1.x + t2.y FROM t1 JOIN t2 ON t1.id = t2.id WHERE t1.x <> t2.y ORDER BY t1.x * 2 LIMIT 3 \g (format=unaligned tuples_only=on) | sed /Job:/d
-SELECT t1.x + t2.y AS s, count(*) FROM t1 JOIN t2 ON t1.id = t2.id WHERE t1.x <> t2.y GROUP BY 1 ORDER BY 1 LIMIT 3;
+EXPLAIN (VERBOSE, COSTS OFF, FORMAT TEXT) SELECT t1.x + t2.y FROM t1 JOIN t2 ON t1.id = t2.id WHERE abs(t1.x) <> t2.y ORDER BY t1.x * 2 LIMIT 3 \g (format=unaligned tuples_only=on) | sed /Job:/d
+SELECT t1.x + t2.y AS s, count(*) FROM t1 JOIN t2 ON t1.id = t2.id WHERE abs(t1.x) <> t2.y GROUP BY 1 ORDER BY 1 LIMIT 3;
 -- a native join above and below an offloaded one
-SELECT gpujoins('SELECT 1 FROM (t1 JOIN t2 ON t1.id = t2.id) LEFT JOIN (t3 JOIN t4 ON t3.id = t4.id) ON t1.x = t3.x');
-SELECT count(*), sum(t4.y) FROM (t1 JOIN t2 ON t1.id = t2.id) LEFT JOIN (t3 JOIN t4 ON t3.id = t4.id) ON t1.x = t3.x;
-SELECT gpujoins('SELECT 1 FROM t1 JOIN t2 ON t1.id = t2.id WHERE EXISTS (SELECT FROM t3 JOIN t4 ON t3.id = t4.id WHERE t3.x = t1.x)');
-SELECT count(*) FROM t1 JOIN t2 ON t1.id = t2.id WHERE EXISTS (SELECT FROM t3 JOIN t4 ON t3.id = t4.id WHERE t3.x = t1.x);
+SELECT gpujoins('SELECT 1 FROM (t1 JOIN t2 ON t1.id = t2.id) LEFT JOIN (t3 JOIN t4 ON t3.id = t4.id) ON t1.x = t3.x AND abs(t1.y) < t3.y');
+SELECT count(*), sum(t4.y) FROM (t1 JOIN t2 ON t1.id = t2.id) LEFT JOIN (t3 JOIN t4 ON t3.id = t4.id) ON t1.x = t3.x AND abs(t1.y) < t3.y;
+SELECT gpujoins('SELECT 1 FROM t1 JOIN t2 ON t1.id = t2.id WHERE EXISTS (SELECT FROM t3 JOIN t4 ON t3.id = t4.id WHERE t3.x = t1.x AND abs(t1.y) < t3.y)');
+SELECT count(*) FROM t1 JOIN t2 ON t1.id = t2.id WHERE EXISTS (SELECT FROM t3 JOIN t4 ON t3.id = t4.id WHERE t3.x = t1.x AND abs(t1.y) < t3.y);
 -- subqueries, set operations, recursion
 SELECT gpujoins('SELECT 1 FROM (SELECT t1.id, count(*) c FROM t1 JOIN t2 ON t1.id = t2.id GROUP BY 1) s JOIN t3 ON s.id = t3.id');
 SELECT gpujoins('SELECT t1.id FROM t1 JOIN t2 ON t1.id = t2.id UNION ALL SELECT t3.id FROM t3 JOIN t4 ON t3.id = t4.id');
@@ -42,9 +42,9 @@ SET gpujoin.force = off;
 SET gpujoin.min_rows = 0;
 SET gpujoin.startup_cost = 0;
 SET gpujoin.ns_cost = 0.00003;
-SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id JOIN dim_b ON dim_b.id = fact.b JOIN t1 ON t1.id = dim_b.id AND t1.x > dim_c.id');
+SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id JOIN dim_b ON dim_b.id = fact.b JOIN t1 ON t1.id = dim_b.id AND abs(t1.x) > dim_c.id');
 SET enable_hashjoin = off;
-SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id JOIN dim_b ON dim_b.id = fact.b JOIN t1 ON t1.id = dim_b.id AND t1.x > dim_c.id');
+SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id JOIN dim_b ON dim_b.id = fact.b JOIN t1 ON t1.id = dim_b.id AND abs(t1.x) > dim_c.id');
 SET enable_mergejoin = off;
 SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id JOIN t1 ON t1.id < dim_c.id JOIN dim_b ON dim_b.id = fact.b AND dim_b.id = t1.x');
 RESET enable_hashjoin;
