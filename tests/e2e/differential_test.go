@@ -169,7 +169,12 @@ func (g *generator) options() string {
 // rows: every type of key and payload, NULLs, empty tables, both feeds, 0 to 4
 // workers, with the leader taking part or not. GPUJOIN_SEED and
 // GPUJOIN_QUERIES choose others.
-func TestDifferential(t *testing.T) {
+func TestDifferential(t *testing.T) { differential(t, (*generator).query) }
+
+// The same for joins of all kinds, with conditions of every sort.
+func TestDifferentialKinds(t *testing.T) { differential(t, (*generator).kindsQuery) }
+
+func differential(t *testing.T, draw func(*generator) string) {
 	w := theWorld(t)
 	seeds, queries := []uint64{1, 2, 3}, 60
 	if text := os.Getenv("GPUJOIN_SEED"); text != "" {
@@ -186,12 +191,12 @@ func TestDifferential(t *testing.T) {
 		}
 	}
 	for _, seed := range seeds {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { differ(t, w, seed, queries) })
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { differ(t, w, seed, queries, draw) })
 	}
 	w.unharmed(t, nil)
 }
 
-func differ(t *testing.T, w *world, seed uint64, queries int) {
+func differ(t *testing.T, w *world, seed uint64, queries int, draw func(*generator) string) {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0))}
 	s := w.session(t)
 	exec(t, s, g.schema(5))
@@ -205,7 +210,7 @@ func differ(t *testing.T, w *world, seed uint64, queries int) {
 	before := sqltest.ReportOf(t, s).Totals.Joins
 	planned, rows := 0, 0
 	for range queries {
-		sql, options := g.query(), g.options()
+		sql, options := draw(g), g.options()
 		exec(t, s, native)
 		want := query(t, s, sql)
 		exec(t, s, forced+options)
