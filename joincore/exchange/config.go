@@ -1,0 +1,109 @@
+package exchange
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"gpujoin/joincore/mesh"
+)
+
+// Config says how a Node works. All nodes of an exchange have the same.
+type Config struct {
+	Packet int64 // most bytes of a packet, and those of a slot
+	Batch  int   // most packets of a batch
+	Slots  int   // slots of a receive buffer, at most MostSlots
+	Mid    int   // most GPUs between source and destination
+	// Window is how many batches of its own a source may have on all hops whose
+	// route is chosen and whose copy has not been posted.
+	Window int
+	// Posted is how many copies are posted on a hop at a time: with 2, the next
+	// one starts while the host learns of the end of the first.
+	Posted int
+	Policy Policy
+	// SharedRing gives each neighbour one receive buffer and each hop one queue,
+	// first in, first out, as in the paper. It can deadlock: simulator only.
+	SharedRing bool
+	// Central leaves all routes to a Conductor.
+	Central bool
+}
+
+// Default returns the paper's configuration: packets of 2 MiB, batches of 8, at
+// most three GPUs between.
+func Default() Config {
+	return Config{Packet: 2 << 20, Batch: 8, Slots: 8, Mid: 3, Window: 8, Posted: 2, Policy: Adaptive{}}
+}
+
+// ErrConfig is wrapped by errors about a Config.
+var ErrConfig = errors.New("invalid exchange configuration")
+
+func (c *Config) check() error {
+	switch {
+	case c.Packet < 1 || c.Batch < 1 || c.Window < 1 || c.Posted < 1 || c.Mid < 0:
+		return fmt.Errorf("%w: %+v", ErrConfig, *c)
+	case c.Slots < 1 || c.Slots > MostSlots:
+		return fmt.Errorf("%w: %d slots", ErrConfig, c.Slots)
+	case c.Policy == nil:
+		return fmt.Errorf("%w: no policy", ErrConfig)
+	}
+	return nil
+}
+
+// classes is how many receive buffers each neighbour gets: one for each number
+// of hops that a packet can have behind it on a GPU that forwards it.
+func (c *Config) classes() int {
+	if c.SharedRing {
+		return min(c.Mid, 1)
+	}
+	return c.Mid
+}
+
+// BufferBytes returns the memory that a GPU of the mesh needs for its receive
+// buffers.
+func (c *Config) BufferBytes(m *mesh.Mesh, gpu int) int64 {
+	var neighbours int64
+	for from := range m.GPUs() {
+		for _, h := range m.Direct(from, gpu) {
+			if h.Fabric {
+				neighbours++
+				break
+			}
+		}
+	}
+	return neighbours * int64(c.classes()*c.Slots) * c.Packet
+}
+
+// Fabric carries out what a Node decides.
+type Fabric interface {
+	// Now returns the time since some beginning; it never goes back.
+	Now() time.Duration
+	// Send copies a batch over its hop, b.Route.Hops[b.Hop], from b.At to a
+	// place on the next GPU. Copies over one hop are carried out in order. When
+	// the copy is complete the fabric calls Sent on the sender and Arrived, with
+	// the same place, on the receiver.
+	Send(b *Batch, into Place)
+	// Tell brings a note to another GPU's Heard. Notes between two GPUs keep
+	// their order.
+	Tell(from, to int, n Note)
+}
+
+// NoteKind says what a Note is about.
+type NoteKind uint8
+
+const (
+	// Work tells how many bytes wait for a hop, with its Half for each copy.
+	Work NoteKind = iota
+	// Ask asks which slots of a class have become free.
+	Ask
+	// Freed names them.
+	Freed
+)
+
+// Note is a control message between two nodes.
+type Note struct {
+	Kind  NoteKind
+	Hop   int   // Work: the hop's ID
+	Work  int64 // Work
+	Class int   // Ask, Freed
+	Slots Slots // Freed
+}

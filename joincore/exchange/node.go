@@ -1,0 +1,432 @@
+package exchange
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gpujoin/joincore/mesh"
+)
+
+// ErrTraffic is wrapped by errors about traffic that does not fit the mesh or
+// what was announced.
+var ErrTraffic = errors.New("invalid exchange traffic")
+
+// Node is one GPU's part in an exchange.
+type Node struct {
+	gpu    int
+	mesh   *mesh.Mesh
+	fabric Fabric
+	config Config
+	view   View
+
+	outgoing []*outflow // flows that begin here, in the order of their first Offer
+	left     []int64    // bytes of each destination whose route is not chosen
+	coming   []int64    // bytes of each destination not offered yet
+	missing  int64      // bytes that this node will still receive
+	least    int        // packets of a copy that reaches nine tenths of the bandwidth
+	chunk    int        // most packets of a copy
+	mine     int        // own batches that wait
+	waiting  []*outflow // what ready returned last
+
+	queues []*queue  // of the hops that begin here
+	byHop  []*queue  // the same by hop ID
+	free   [][]Slots // of [neighbour][class]: slots that this node may fill there
+	asked  [][]bool  // ... whether it has asked for more
+	freed  [][]Slots // of [neighbour][class]: slots here that the neighbour does not know to be free
+	asking [][]bool  // ... whether the neighbour has asked
+	held   bool      // by a Conductor
+	stats  Stats
+}
+
+// Stats counts what a node did.
+type Stats struct {
+	Batches, Hops int64 // batches that began here, and the hops of their routes
+	Forwarded     int64 // bytes for others
+	Asked         int64 // times that no slot was free
+}
+
+// outflow is what waits for a route.
+type outflow struct {
+	flow    Flow
+	packets []Packet
+}
+
+// NewNode returns a node of a mesh. traffic[from][to] is how many bytes, before
+// compression, each GPU will offer for each other one: the histograms know.
+func NewNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Node, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	gpus := m.GPUs()
+	if gpu < 0 || gpu >= gpus || len(traffic) != gpus {
+		return nil, fmt.Errorf("%w: GPU %d of %d, %d rows of traffic", ErrTraffic, gpu, gpus, len(traffic))
+	}
+	n := &Node{gpu: gpu, mesh: m, fabric: f, config: c, left: make([]int64, gpus), coming: make([]int64, gpus)}
+	for from, row := range traffic {
+		if len(row) != gpus {
+			return nil, fmt.Errorf("%w: %d columns of traffic for %d GPUs", ErrTraffic, len(row), gpus)
+		}
+		for to, bytes := range row {
+			if bytes < 0 || bytes > 0 && (from == to || len(m.Routes(from, to, c.Mid)) == 0) {
+				return nil, fmt.Errorf("%w: %d bytes from %d to %d", ErrTraffic, bytes, from, to)
+			}
+			if from == gpu {
+				n.left[to], n.coming[to] = bytes, bytes
+			}
+			if to == gpu {
+				n.missing += bytes
+			}
+		}
+	}
+	hops := m.Hops()
+	n.view = newView(m)
+	n.byHop = make([]*queue, len(hops))
+	for i := range hops {
+		if hops[i].From == gpu {
+			q := newQueue(&hops[i], &c)
+			n.queues = append(n.queues, q)
+			n.byHop[i] = q
+			n.least = max(n.least, int((9*hops[i].Half+c.Packet-1)/c.Packet))
+		}
+	}
+	n.chunk = c.Batch
+	if m.Multihop() {
+		// Shorter copies: what is forwarded starts earlier, and slots are free
+		// again earlier.
+		n.chunk = min(max(c.Slots/4, n.least), c.Batch)
+	}
+	n.free, n.asked = make([][]Slots, gpus), make([][]bool, gpus)
+	n.freed, n.asking = make([][]Slots, gpus), make([][]bool, gpus)
+	for g := range gpus {
+		n.free[g], n.asked[g] = make([]Slots, c.classes()), make([]bool, c.classes())
+		n.freed[g], n.asking[g] = make([]Slots, c.classes()), make([]bool, c.classes())
+		for class := range n.free[g] {
+			n.free[g][class] = slots(0, c.Slots)
+		}
+	}
+	seed(&n.view, c, traffic)
+	for _, q := range n.queues {
+		n.view.set(q.hop.ID, 0) // known
+	}
+	return n, nil
+}
+
+// Offer gives the node packets of a flow that begins here, in order. All of a
+// pair's flows together must not have more bytes than was announced.
+func (n *Node) Offer(f Flow, packets ...Packet) error {
+	if f.From != n.gpu || f.To < 0 || f.To >= len(n.coming) {
+		return fmt.Errorf("%w: flow %+v at GPU %d", ErrTraffic, f, n.gpu)
+	}
+	for _, p := range packets {
+		if p.Wire < 1 || p.Wire > n.config.Packet || p.Raw < 1 || p.Raw > n.coming[f.To] {
+			return fmt.Errorf("%w: packet %+v of flow %+v, %d bytes were left", ErrTraffic, p, f, n.coming[f.To])
+		}
+		n.coming[f.To] -= p.Raw
+		o := n.outflow(f)
+		o.packets = append(o.packets, p)
+	}
+	n.step()
+	return nil
+}
+
+func (n *Node) outflow(f Flow) *outflow {
+	for _, o := range n.outgoing {
+		if o.flow == f {
+			return o
+		}
+	}
+	o := &outflow{flow: f}
+	n.outgoing = append(n.outgoing, o)
+	return o
+}
+
+// Sent says that the copy of a batch is complete: its packets need no memory
+// here any more.
+func (n *Node) Sent(b *Batch) {
+	q := n.byHop[b.Route.Hops[b.Hop].ID]
+	q.posted--
+	q.work -= b.Wire + q.hop.Half
+	if b.At.Class >= 0 {
+		n.release(b.Route.GPUs[b.Hop-1], b.At.Class, slots(b.At.First, len(b.Packets)))
+	}
+	n.step()
+}
+
+// Arrived says that a batch is here, at the place that its sender chose.
+func (n *Node) Arrived(b *Batch, at Place) {
+	if b.last() {
+		for _, p := range b.Packets {
+			n.missing -= p.Raw
+		}
+		return
+	}
+	// The sender may still look at its batch: the next hop gets one of its own.
+	next := newBatch(b.Flow, b.Packets, b.Route, b.Hop+1, at, b.Left)
+	n.stats.Forwarded += next.Wire
+	n.queue(next)
+	n.step()
+}
+
+// Heard takes a note from another GPU.
+func (n *Node) Heard(from int, x Note) {
+	switch x.Kind {
+	case Work:
+		n.view.set(x.Hop, x.Work)
+	case Ask:
+		n.asking[from][x.Class] = true
+		n.release(from, x.Class, 0)
+	case Freed:
+		n.asked[from][x.Class] = false
+		n.free[from][x.Class] |= x.Slots
+	}
+	n.step()
+}
+
+// Drained says whether the node has nothing left to send, forward or receive.
+// A drained node may still have to forward for others: an exchange is over when
+// all nodes are drained.
+func (n *Node) Drained() bool {
+	if n.missing > 0 {
+		return false
+	}
+	for to := range n.left {
+		if n.left[to] > 0 {
+			return false
+		}
+	}
+	for _, q := range n.queues {
+		if q.packets > 0 || q.posted > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Stats returns what the node has done so far.
+func (n *Node) Stats() Stats { return n.stats }
+
+// release frees slots here, and tells the neighbour that fills them if it waits.
+func (n *Node) release(neighbour, class int, s Slots) {
+	n.freed[neighbour][class] |= s
+	if n.asking[neighbour][class] && n.freed[neighbour][class] != 0 {
+		n.fabric.Tell(n.gpu, neighbour, Note{Kind: Freed, Class: class, Slots: n.freed[neighbour][class]})
+		n.freed[neighbour][class], n.asking[neighbour][class] = 0, false
+	}
+}
+
+// queue puts a batch into the queue of its next hop.
+func (n *Node) queue(b *Batch) {
+	n.byHop[b.Route.Hops[b.Hop].ID].push(n.line(b), b)
+}
+
+// line is the class that a batch needs at the other end of its hop, or one more
+// than there are classes if it needs no slot.
+func (n *Node) line(b *Batch) int {
+	switch {
+	case n.config.SharedRing:
+		return 0 // all in one line
+	case b.last():
+		return n.config.classes()
+	}
+	return b.Hop
+}
+
+// step does all that can be done now.
+func (n *Node) step() {
+	if n.held {
+		return
+	}
+	for {
+		n.post()
+		if n.config.Central || !n.admit() {
+			break
+		}
+	}
+	n.tell()
+}
+
+// admit chooses a route for one batch of the flow with most bytes left whose
+// route begins with a hop that can take one. It returns whether there was one.
+func (n *Node) admit() bool {
+	for _, o := range n.ready() {
+		routes := n.mesh.Routes(n.gpu, o.flow.To, n.config.Mid)
+		count, full := n.batch(o)
+		r := &routes[n.config.Policy.Choose(&n.view, wire(o.packets[:count]), routes)]
+		q := n.byHop[r.Hops[0].ID]
+		if q.own > 0 || !full && (q.posted > 0 || q.packets > 0) {
+			continue
+		}
+		n.begin(o, r)
+		return true
+	}
+	return false
+}
+
+// batch returns how many packets of a flow the next batch takes, and whether
+// more would not help. Batches become smaller towards the end of a pair's
+// traffic, so that all links end together, as far as small copies reach nine
+// tenths of the bandwidth.
+func (n *Node) batch(o *outflow) (count int, full bool) {
+	left := int((n.left[o.flow.To] + n.config.Packet - 1) / n.config.Packet)
+	most := min(max(left/n.config.Window, n.least, 1), n.config.Batch)
+	return min(len(o.packets), most), len(o.packets) >= most || n.coming[o.flow.To] == 0
+}
+
+// ready lists the flows that have packets, those whose destination has most
+// bytes left first. The list is valid until the next call.
+func (n *Node) ready() []*outflow {
+	if n.mine >= n.config.Window {
+		return nil
+	}
+	n.waiting = n.waiting[:0]
+	for _, o := range n.outgoing {
+		if len(o.packets) > 0 {
+			n.waiting = append(n.waiting, o)
+		}
+	}
+	slices.SortStableFunc(n.waiting, func(a, b *outflow) int {
+		return cmp.Compare(n.left[b.flow.To], n.left[a.flow.To])
+	})
+	return n.waiting
+}
+
+// begin sends the next batch of a flow on a route.
+func (n *Node) begin(o *outflow, r *mesh.Route) {
+	count, _ := n.batch(o)
+	b := newBatch(o.flow, o.packets[:count:count], r, 0, Place{Class: Source}, n.left[o.flow.To])
+	o.packets = o.packets[count:]
+	for _, p := range b.Packets {
+		n.left[o.flow.To] -= p.Raw
+	}
+	n.mine++
+	n.stats.Batches++
+	n.stats.Hops += int64(len(r.Hops))
+	n.queue(b)
+	q := n.byHop[r.Hops[0].ID]
+	n.view.set(q.hop.ID, q.work)
+}
+
+func wire(packets []Packet) int64 {
+	var sum int64
+	for _, p := range packets {
+		sum += p.Wire
+	}
+	return sum
+}
+
+// post gives the fabric copies as long as a hop can take one and a batch can
+// use it.
+func (n *Node) post() {
+	for {
+		q := n.next()
+		if q == nil {
+			return
+		}
+		n.send(q)
+	}
+}
+
+// next chooses the hop that posts: all that can, as far as copy engines
+// allow, by smooth weighted round-robin. A hop's weight is its waiting packets.
+func (n *Node) next() *queue {
+	busy := 0
+	for _, q := range n.queues {
+		if q.posted > 0 {
+			busy++
+		}
+	}
+	var best *queue
+	total := 0
+	for _, q := range n.queues {
+		if q.packets == 0 || q.posted >= n.config.Posted || q.posted == 0 && n.mesh.Engines > 0 && busy >= n.mesh.Engines {
+			continue
+		}
+		if line, _, _ := n.sendable(q); line < 0 {
+			continue
+		}
+		total += q.packets
+		if q.credit += q.packets; best == nil || q.credit > best.credit {
+			best = q
+		}
+	}
+	if best != nil {
+		best.credit -= total
+	}
+	return best
+}
+
+// sendable returns the line whose first batch can be sent, where to, and how
+// many of its packets; a negative line if there is none. The most urgent batch
+// is first; of equal ones that which needs no slot.
+func (n *Node) sendable(q *queue) (line, first, count int) {
+	best := -1
+	for l := range q.lines {
+		if len(q.lines[l]) == 0 {
+			continue
+		}
+		b := q.lines[l][0]
+		at, packets := 0, min(len(b.Packets), n.chunk)
+		if !b.last() {
+			class := n.class(b)
+			if at, packets = n.free[b.To()][class].run(packets); packets == 0 {
+				n.ask(b.To(), class)
+				continue
+			}
+		}
+		if best < 0 || b.Left >= q.lines[best][0].Left {
+			best, first, count = l, at, packets
+		}
+	}
+	return best, first, count
+}
+
+// class is that of the buffer that a batch needs at the end of its hop.
+func (n *Node) class(b *Batch) int {
+	if n.config.SharedRing {
+		return 0
+	}
+	return b.Hop
+}
+
+func (n *Node) ask(neighbour, class int) {
+	if !n.asked[neighbour][class] {
+		n.asked[neighbour][class] = true
+		n.stats.Asked++
+		n.fabric.Tell(n.gpu, neighbour, Note{Kind: Ask, Class: class})
+	}
+}
+
+// send posts the copy that sendable found.
+func (n *Node) send(q *queue) {
+	line, first, count := n.sendable(q)
+	before := q.own
+	b := q.take(line, count)
+	n.mine -= before - q.own
+	into := Place{Class: Final}
+	if !b.last() {
+		into = Place{Class: n.class(b), First: first}
+		n.free[b.To()][into.Class] &^= slots(first, count)
+	}
+	q.posted++
+	n.fabric.Send(b, into)
+}
+
+// tell tells all others of each hop whose queue has changed by half a batch, or
+// has become empty.
+func (n *Node) tell() {
+	half := n.config.Packet * int64(n.config.Batch) / 2
+	for _, q := range n.queues {
+		n.view.set(q.hop.ID, q.work)
+		if moved := q.work - q.told; moved < half && -moved < half && (q.work > 0 || q.told == 0) {
+			continue
+		}
+		q.told = q.work
+		for g := range n.mesh.GPUs() {
+			if g != n.gpu {
+				n.fabric.Tell(n.gpu, g, Note{Kind: Work, Hop: q.hop.ID, Work: q.work})
+			}
+		}
+	}
+}
