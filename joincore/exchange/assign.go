@@ -1,0 +1,402 @@
+package exchange
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"gpujoin/joincore/mesh"
+)
+
+// Side is one of the relations of a join.
+type Side int
+
+const (
+	// Build is the build side.
+	Build Side = iota
+	// Probe is the probe side.
+	Probe
+)
+
+// Histograms count rows by side, GPU and partition.
+type Histograms [2][][]int64
+
+// Limits bound an assignment.
+type Limits struct {
+	// Width is the bytes that a row of each side has on the link and, on the
+	// GPU that receives it, in memory.
+	Width [2]int64
+	// Copy says which sides' rows may be on several GPUs at once: none that is
+	// returned once for each row, as an outer join returns rows without partner.
+	Copy [2]bool
+	// Keep says which sides' rows are returned also without partner. Other rows
+	// of partitions that are empty on the other side are not sent at all.
+	Keep [2]bool
+	// Free is the memory of each GPU for rows that it receives, in bytes; nil
+	// means no limit.
+	Free []int64
+	// Slack is how many more rows than the mean a GPU may get before cheap
+	// traffic stops to count: 0.1 means a tenth. A GPU that holds most of the
+	// input would otherwise join alone.
+	Slack float64
+}
+
+// Assignment says where rows go.
+type Assignment struct {
+	// To[side][partition][gpu] is the set of GPUs, a bit for each, that get the
+	// rows of a partition which a GPU has. 0: they are not needed.
+	To [2][][]uint64
+	// Traffic[from][to] is what the exchange will carry, in bytes.
+	Traffic [][]int64
+	// Rows is how many rows of both sides each GPU joins.
+	Rows []int64
+}
+
+// ErrMemory says that no assignment found fits the GPUs' memory.
+var ErrMemory = errors.New("the rows to exchange do not fit in the memory of the GPUs")
+
+// Assign decides where each partition is joined, as Track Join does (MG-Join,
+// section 3.2): rows of one side move to some GPUs, rows of the other side are
+// copied to all of these. It starts from the GPUs that hold the moving side and
+// moves what saves more copies than it costs. The cost of a byte is that of the
+// cheapest way between two GPUs without congestion. Large partitions are
+// assigned first; of equally cheap GPUs the one with fewest rows is taken.
+func Assign(h Histograms, m *mesh.Mesh, l Limits) (*Assignment, error) {
+	a, err := newAssigner(h, m, l)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range a.order {
+		a.partition(p)
+	}
+	return a.result()
+}
+
+type assigner struct {
+	h      Histograms
+	limits Limits
+	gpus   int
+	parts  int
+	order  []int // partitions, most rows first
+	cost   [][]float64
+	most   int64 // rows of a GPU
+	rows   []int64
+	to     [2][][]uint64
+}
+
+func newAssigner(h Histograms, m *mesh.Mesh, l Limits) (*assigner, error) {
+	a := &assigner{h: h, limits: l, gpus: m.GPUs(), rows: make([]int64, m.GPUs()), cost: costs(m)}
+	if l.Free != nil && len(l.Free) != a.gpus {
+		return nil, fmt.Errorf("%w: the memory of %d GPUs, not %d", ErrTraffic, len(l.Free), a.gpus)
+	}
+	for side := range h {
+		if len(h[side]) != a.gpus || l.Width[side] < 1 {
+			return nil, fmt.Errorf("%w: histograms of %d GPUs, rows of %d bytes", ErrTraffic, len(h[side]), l.Width[side])
+		}
+		for _, counts := range h[side] {
+			if side == 0 && a.parts == 0 {
+				a.parts = len(counts)
+			}
+			if len(counts) != a.parts {
+				return nil, fmt.Errorf("%w: histograms of %d and %d partitions", ErrTraffic, a.parts, len(counts))
+			}
+		}
+	}
+	total := make([]int64, a.parts)
+	var all int64
+	for p := range a.parts {
+		for side := range h {
+			for g := range a.gpus {
+				if h[side][g][p] < 0 {
+					return nil, fmt.Errorf("%w: %d rows", ErrTraffic, h[side][g][p])
+				}
+				total[p] += h[side][g][p]
+			}
+		}
+		all += total[p]
+		a.order = append(a.order, p)
+	}
+	slices.SortStableFunc(a.order, func(x, y int) int {
+		switch {
+		case total[x] > total[y]:
+			return -1
+		case total[x] < total[y]:
+			return 1
+		}
+		return 0
+	})
+	a.most = int64(math.Ceil(float64(all) / float64(a.gpus) * (1 + l.Slack)))
+	for side := range a.to {
+		a.to[side] = make([][]uint64, a.parts)
+		for p := range a.to[side] {
+			a.to[side][p] = make([]uint64, a.gpus)
+		}
+	}
+	return a, nil
+}
+
+// unreachable is the cost of a byte between GPUs that nothing connects.
+const unreachable = 1e9
+
+// costs returns the cost of a byte between each two GPUs, in nanoseconds: by the
+// bandwidth of the widest way, as packets are pipelined.
+func costs(m *mesh.Mesh) [][]float64 {
+	gpus := m.GPUs()
+	wide := make([][]float64, gpus)
+	cost := make([][]float64, gpus)
+	for from := range wide {
+		wide[from], cost[from] = make([]float64, gpus), make([]float64, gpus)
+		for to := range wide[from] {
+			for _, h := range m.Direct(from, to) {
+				if h.Fabric {
+					wide[from][to] = max(wide[from][to], h.GBps)
+				}
+			}
+		}
+	}
+	for mid := range gpus {
+		for from := range gpus {
+			for to := range gpus {
+				wide[from][to] = max(wide[from][to], min(wide[from][mid], wide[mid][to]))
+			}
+		}
+	}
+	for from := range cost {
+		for to := range cost[from] {
+			for _, h := range m.Direct(from, to) {
+				wide[from][to] = max(wide[from][to], h.GBps)
+			}
+			if from != to {
+				cost[from][to] = min(1/wide[from][to], unreachable)
+			}
+		}
+	}
+	return cost
+}
+
+// plan is a way to join one partition: the rows of one side move to some GPUs,
+// those of the other side are copied to all of these.
+type plan struct {
+	moves Side
+	home  []int   // where the rows of the moving side go, by the GPU that has them
+	set   uint64  // all homes
+	cost  float64 // of all traffic, in nanoseconds
+	rows  []int64 // that each GPU gets
+	most  int64   // rows of the GPU with most rows after it
+}
+
+func (a *assigner) count(side Side, p int) (rows int64) {
+	for g := range a.gpus {
+		rows += a.h[side][g][p]
+	}
+	return rows
+}
+
+func (a *assigner) partition(p int) {
+	if a.count(Build, p) == 0 || a.count(Probe, p) == 0 {
+		// Nothing matches: what is returned all the same is so where it is.
+		for side := range a.to {
+			for g, counts := range a.h[side] {
+				if a.limits.Keep[side] && counts[p] > 0 {
+					a.to[side][p][g] = 1 << g
+					a.rows[g] += counts[p]
+				}
+			}
+		}
+		return
+	}
+	best := a.single(p)
+	for moves := Build; moves <= Probe; moves++ {
+		if a.limits.Copy[1-moves] {
+			if x := a.track(p, moves); a.better(x, best) {
+				best = x
+			}
+		}
+	}
+	for g := range a.gpus {
+		if a.h[best.moves][g][p] > 0 {
+			a.to[best.moves][p][g] = 1 << best.home[g]
+		}
+		if a.h[1-best.moves][g][p] > 0 {
+			a.to[1-best.moves][p][g] = best.set
+		}
+		a.rows[g] += best.rows[g]
+	}
+}
+
+// better says whether a plan is to be preferred: one that leaves every GPU
+// within its share of rows, then the cheaper one, then the more even one. Where
+// no plan stays within the share, the more even one.
+func (a *assigner) better(x, y *plan) bool {
+	inX, inY := x.most <= a.most, y.most <= a.most
+	switch {
+	case inX != inY:
+		return inX
+	case !inX && x.most != y.most:
+		return x.most < y.most
+	case math.Abs(x.cost-y.cost) > 1e-9*max(x.cost, y.cost):
+		return x.cost < y.cost
+	}
+	return x.most < y.most
+}
+
+// single finds the GPU on which a partition is best joined.
+func (a *assigner) single(p int) *plan {
+	c := a.candidate(p, Build)
+	var best *plan
+	for to := range a.gpus {
+		x := &plan{home: make([]int, a.gpus), rows: make([]int64, a.gpus), set: 1 << to, cost: c.copies[to]}
+		for g := range x.home {
+			x.home[g] = to
+			x.cost += c.bytes[g] * a.cost[g][to]
+			x.rows[to] += a.h[Build][g][p]
+		}
+		x.rows[to] += c.copied
+		x.most = a.mostAfter(x.rows)
+		if best == nil || a.better(x, best) {
+			best = x
+		}
+	}
+	return best
+}
+
+// candidate is what the plans of a partition have in common.
+type candidate struct {
+	bytes  []float64 // of the moving side, by GPU
+	copies []float64 // cost of the copies of the other side to a GPU
+	copied int64     // rows of the other side
+}
+
+func (a *assigner) candidate(p int, moves Side) candidate {
+	c := candidate{make([]float64, a.gpus), make([]float64, a.gpus), a.count(1-moves, p)}
+	for g := range a.gpus {
+		c.bytes[g] = float64(a.h[moves][g][p] * a.limits.Width[moves])
+		other := float64(a.h[1-moves][g][p] * a.limits.Width[1-moves])
+		for to := range a.gpus {
+			if other > 0 {
+				c.copies[to] += other * a.cost[g][to]
+			}
+		}
+	}
+	return c
+}
+
+// track finds which rows of the moving side leave their GPU. What is at home on
+// one GPU moves to another one together.
+func (a *assigner) track(p int, moves Side) *plan {
+	c := a.candidate(p, moves)
+	x := &plan{moves: moves, home: make([]int, a.gpus), rows: make([]int64, a.gpus)}
+	for g := range x.home {
+		x.home[g] = g
+		if rows := a.h[moves][g][p]; rows > 0 {
+			x.set |= 1 << g
+			x.cost += c.copies[g]
+			x.rows[g] = rows + c.copied
+		}
+	}
+	x.most = a.mostAfter(x.rows)
+	for {
+		var best, y plan
+		bestFrom, bestTo := -1, 0
+		for s := x.set; s != 0; s &= s - 1 {
+			from := bits.TrailingZeros64(s)
+			for to := range a.gpus {
+				if to == from {
+					continue
+				}
+				a.move(&c, x, from, to, &y)
+				if bestFrom < 0 || a.better(&y, &best) {
+					best, bestFrom, bestTo = y, from, to
+				}
+			}
+		}
+		if bestFrom < 0 || !a.better(&best, x) {
+			return x
+		}
+		a.apply(&c, x, bestFrom, bestTo)
+	}
+}
+
+// move computes cost and most of a plan after what is at home on one GPU has
+// moved to another: the benefit is the copies saved, the price is the move.
+func (a *assigner) move(c *candidate, x *plan, from, to int, y *plan) {
+	y.cost = x.cost - c.copies[from]
+	more := x.rows[from] - c.copied
+	if x.set>>to&1 == 0 {
+		y.cost += c.copies[to]
+		more += c.copied
+	}
+	for g, home := range x.home {
+		if home == from && c.bytes[g] > 0 {
+			y.cost += c.bytes[g] * (a.cost[g][to] - a.cost[g][from])
+		}
+	}
+	y.most = 0
+	for g, rows := range x.rows {
+		switch g {
+		case from:
+			rows = 0
+		case to:
+			rows += more
+		}
+		y.most = max(y.most, a.rows[g]+rows)
+	}
+}
+
+func (a *assigner) apply(c *candidate, x *plan, from, to int) {
+	var y plan
+	a.move(c, x, from, to, &y)
+	more := x.rows[from] - c.copied
+	if x.set>>to&1 == 0 {
+		more += c.copied
+	}
+	x.rows[from], x.rows[to] = 0, x.rows[to]+more
+	x.set = x.set&^(1<<from) | 1<<to
+	x.cost, x.most = y.cost, y.most
+	for g, home := range x.home {
+		if home == from {
+			x.home[g] = to
+		}
+	}
+}
+
+// mostAfter is how many rows the GPU with most would have.
+func (a *assigner) mostAfter(rows []int64) int64 {
+	var most int64
+	for g := range rows {
+		most = max(most, a.rows[g]+rows[g])
+	}
+	return most
+}
+
+// result sums up the traffic, and compares it with the memory.
+func (a *assigner) result() (*Assignment, error) {
+	r := &Assignment{To: a.to, Rows: a.rows, Traffic: make([][]int64, a.gpus)}
+	for g := range r.Traffic {
+		r.Traffic[g] = make([]int64, a.gpus)
+	}
+	received := make([]int64, a.gpus)
+	for side := range a.to {
+		for p := range a.parts {
+			for from := range a.gpus {
+				bytes := a.h[side][from][p] * a.limits.Width[side]
+				for s := a.to[side][p][from] &^ (1 << from); s != 0 && bytes > 0; s &= s - 1 {
+					to := bits.TrailingZeros64(s)
+					if a.cost[from][to] == unreachable {
+						return nil, fmt.Errorf("%w: no route from %d to %d", ErrTraffic, from, to)
+					}
+					r.Traffic[from][to] += bytes
+					received[to] += bytes
+				}
+			}
+		}
+	}
+	for g, bytes := range received {
+		if a.limits.Free != nil && bytes > a.limits.Free[g] {
+			return nil, fmt.Errorf("%w: %d bytes for GPU %d, which has %d free", ErrMemory, bytes, g, a.limits.Free[g])
+		}
+	}
+	return r, nil
+}

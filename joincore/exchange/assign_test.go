@@ -1,0 +1,230 @@
+package exchange
+
+import (
+	"errors"
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+
+	"gpujoin/joincore/mesh"
+)
+
+var inner = Limits{Width: [2]int64{8, 8}, Copy: [2]bool{true, true}, Slack: 0.1}
+
+func histograms(gpus, parts int, rows func(side, gpu, part int) int64) Histograms {
+	var h Histograms
+	for side := range h {
+		h[side] = make([][]int64, gpus)
+		for g := range h[side] {
+			h[side][g] = make([]int64, parts)
+			for p := range h[side][g] {
+				h[side][g][p] = rows(side, g, p)
+			}
+		}
+	}
+	return h
+}
+
+func assign(t *testing.T, h Histograms, m *mesh.Mesh, l Limits) *Assignment {
+	t.Helper()
+	a, err := Assign(h, m, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Every pair of rows with one partition must meet exactly once; rows that may
+// not be copied are on one GPU; rows that are returned are somewhere. For any
+// histogram, kind of join and mesh.
+func TestEveryPairMeetsOnce(t *testing.T) {
+	var meshes []*mesh.Mesh
+	for _, name := range mesh.Presets() {
+		m, err := mesh.Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		meshes = append(meshes, m)
+	}
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		m := meshes[r.IntN(len(meshes))]
+		h := histograms(m.GPUs(), 1+r.IntN(20), func(side, g, p int) int64 {
+			if r.IntN(3) == 0 {
+				return 0
+			}
+			return r.Int64N(1 << r.IntN(20))
+		})
+		l := Limits{Width: [2]int64{1 + r.Int64N(100), 1 + r.Int64N(100)}, Slack: r.Float64()}
+		for side := range 2 {
+			l.Copy[side], l.Keep[side] = r.IntN(2) == 0, r.IntN(2) == 0
+		}
+		a := assign(t, h, m, l)
+		rows := make([]int64, m.GPUs())
+		for p := range h[0][0] {
+			for g := range m.GPUs() {
+				for side := range h {
+					to := a.To[side][p][g]
+					if !l.Copy[side] && bits.OnesCount64(to) > 1 {
+						t.Fatalf("seed %d: rows of side %d are on several GPUs", seed, side)
+					}
+					if to == 0 && l.Keep[side] && h[side][g][p] > 0 {
+						t.Fatalf("seed %d: rows of side %d are lost", seed, side)
+					}
+					for at := range m.GPUs() {
+						if to>>at&1 == 1 {
+							rows[at] += h[side][g][p]
+						}
+					}
+				}
+				for other := range m.GPUs() {
+					if h[0][g][p] == 0 || h[1][other][p] == 0 {
+						continue
+					}
+					if meet := a.To[0][p][g] & a.To[1][p][other]; bits.OnesCount64(meet) != 1 {
+						t.Fatalf("seed %d: partition %d of GPUs %d and %d meets on %b", seed, p, g, other, meet)
+					}
+				}
+			}
+		}
+		for g := range rows {
+			if rows[g] != a.Rows[g] {
+				t.Fatalf("seed %d: %v rows, not %v", seed, a.Rows, rows)
+			}
+		}
+	}
+}
+
+// Rows at random: partitions are spread evenly, as no GPU is cheaper.
+func TestUniformPartitionsAreSpread(t *testing.T) {
+	m := dgx1(t)
+	a := assign(t, histograms(8, 256, func(side, g, p int) int64 { return 1000 }), m, inner)
+	for g, rows := range a.Rows {
+		if rows != 2*1000*8*256/8 {
+			t.Errorf("GPU %d joins %d rows", g, rows)
+		}
+	}
+}
+
+// A small side is copied to where the large one is, and the large one stays.
+func TestSmallSideIsBroadcast(t *testing.T) {
+	m := dgx1(t)
+	h := histograms(8, 16, func(side, g, p int) int64 { return []int64{10, 100_000}[side] })
+	a := assign(t, h, m, inner)
+	for p := range 16 {
+		for g := range 8 {
+			if a.To[Probe][p][g] != 1<<g || a.To[Build][p][g] != 0xff {
+				t.Fatalf("partition %d of GPU %d: %b, %b", p, g, a.To[Probe][p][g], a.To[Build][p][g])
+			}
+		}
+	}
+	// Where build rows may be on one GPU only, the large side has to move.
+	l := inner
+	l.Copy = [2]bool{false, true}
+	a = assign(t, h, m, l)
+	for p := range 16 {
+		for g := range 8 {
+			if bits.OnesCount64(a.To[Build][p][g]) != 1 {
+				t.Fatalf("build rows on %b", a.To[Build][p][g])
+			}
+		}
+	}
+}
+
+// Rows are joined where they are, as far as no GPU gets much more than others.
+func TestHolderJoinsUntilItHasEnough(t *testing.T) {
+	m := dgx1(t)
+	a := assign(t, histograms(8, 64, func(side, g, p int) int64 {
+		if p%8 == g {
+			return 1000
+		}
+		return 1
+	}), m, inner)
+	for p := range 64 {
+		if a.To[Build][p][p%8]>>(p%8)&1 == 0 {
+			t.Errorf("partition %d leaves its GPU", p)
+		}
+	}
+	// Everything on one GPU: network cost alone would leave it there.
+	a = assign(t, histograms(8, 64, func(side, g, p int) int64 {
+		if g == 0 {
+			return 1000
+		}
+		return 0
+	}), m, inner)
+	for g, rows := range a.Rows {
+		if mean := int64(2 * 64 * 1000 / 8); rows > mean*11/10 {
+			t.Errorf("GPU %d joins %d rows, the mean is %d", g, rows, mean)
+		}
+	}
+}
+
+// One value, so one partition, has most rows: several GPUs join it.
+func TestHotPartitionIsSplit(t *testing.T) {
+	m := dgx1(t)
+	a := assign(t, histograms(8, 64, func(side, g, p int) int64 {
+		if side == int(Probe) && p == 0 {
+			return 1_000_000
+		}
+		return 100
+	}), m, inner)
+	if n := bits.OnesCount64(a.To[Build][0][3]); n < 4 {
+		t.Errorf("%d GPUs join the hot partition", n)
+	}
+}
+
+func TestRowsWithoutPartnerStay(t *testing.T) {
+	m := dgx1(t)
+	h := histograms(8, 4, func(side, g, p int) int64 {
+		if side == int(Build) && p == 1 {
+			return 0
+		}
+		return 50
+	})
+	l := inner
+	if a := assign(t, h, m, l); a.To[Probe][1][5] != 0 {
+		t.Errorf("rows that match nothing go to %b", a.To[Probe][1][5])
+	}
+	l.Keep[Probe] = true
+	if a := assign(t, h, m, l); a.To[Probe][1][5] != 1<<5 {
+		t.Errorf("rows that are returned go to %b", a.To[Probe][1][5])
+	}
+}
+
+func TestAssignmentsFitMemory(t *testing.T) {
+	m := dgx1(t)
+	h := histograms(8, 16, func(side, g, p int) int64 { return 1000 })
+	l := inner
+	l.Free = make([]int64, 8)
+	if _, err := Assign(h, m, l); !errors.Is(err, ErrMemory) {
+		t.Errorf("no memory: %v", err)
+	}
+	for g := range l.Free {
+		l.Free[g] = 1 << 30
+	}
+	if _, err := Assign(h, m, l); err != nil {
+		t.Errorf("enough memory: %v", err)
+	}
+	l.Free = l.Free[:7]
+	if _, err := Assign(h, m, l); !errors.Is(err, ErrTraffic) {
+		t.Errorf("memory of 7 GPUs: %v", err)
+	}
+	h[0][3] = h[0][3][:5]
+	if _, err := Assign(h, m, inner); !errors.Is(err, ErrTraffic) {
+		t.Errorf("histograms of different length: %v", err)
+	}
+}
+
+func BenchmarkAssign(b *testing.B) {
+	m, err := mesh.Preset("dgx1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	h := histograms(8, 256, func(side, g, p int) int64 { return 60_000 + r.Int64N(1000) })
+	for b.Loop() {
+		if _, err := Assign(h, m, inner); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
