@@ -33,7 +33,7 @@ func jobCost(t *testing.T, s *harness.Session, sql string) float64 {
 	s.Notices()
 	query(t, s, "explain "+sql)
 	for _, n := range s.Notices() {
-		if m := regexp.MustCompile(`: cost \S+ against (\d+\.\d\d)\.$`).FindStringSubmatch(n); m != nil {
+		if m := regexp.MustCompile(`offloaded cost (\d+\.\d\d)\.$`).FindStringSubmatch(n); m != nil {
 			cost, err := strconv.ParseFloat(m[1], 64)
 			if err != nil {
 				t.Fatal(err)
