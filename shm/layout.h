@@ -407,14 +407,10 @@ struct gj_load
 	uint32_t	running;		/* joins with work for a thread */
 	uint32_t	threads;		/* that may now work on joins concurrently */
 	uint32_t	queued;			/* jobs waiting for admission */
-	uint32_t	runnable;		/* tasks of the whole machine that run or wait
-								 * for a processor, in hundredths; a mean over
-								 * the last second or so */
 	/* The processor time that the daemon's threads recently got, in thousandths
 	 * of what they were ready to use.  1000: they never waited, or had nothing
 	 * to do for some seconds. */
 	uint32_t	processor_share;
-	uint32_t	reserved;		/* must be 0 */
 	uint64_t	check;			/* FNV-1a, 64 bits, of the bytes before it */
 };
 

@@ -9,10 +9,8 @@ type Load struct {
 	Running        uint32 `c:"running"`         // joins with work for a thread
 	Threads        uint32 `c:"threads"`         // threads that may work on joins concurrently
 	Queued         uint32 `c:"queued"`          // jobs waiting for admission
-	Runnable       uint32 `c:"runnable"`        // tasks of the machine that run or wait for a processor, in hundredths
 	ProcessorShare uint32 `c:"processor_share"` // processor time received of that demanded, in thousandths
-	Reserved       uint32 `c:"reserved"`
-	Check          uint64 `c:"check"` // sum of the bytes before it
+	Check          uint64 `c:"check"`           // sum of the bytes before it
 }
 
 // Seal returns l with its check set.

@@ -5,54 +5,41 @@ import (
 	"math"
 	"os"
 	"strconv"
-	"strings"
 
 	"gpujoin/shm"
 )
 
-// loadMeter measures the load of the machine and the daemon's share of processor
-// time. Only the pulse's thread uses it.
+// loadMeter measures the daemon's share of processor time. Only the pulse's thread
+// uses it.
 type loadMeter struct {
-	proc     string // "/proc"
-	beats    uint64
-	runnable float64
-	threads  map[string]schedTimes // by thread id, at the last look; nil before the first
-	ran      float64               // ns that the daemon's threads ran lately, decayed
-	waited   float64               // ns that they waited for a processor, decayed
+	proc    string // "/proc"
+	beats   uint64
+	threads map[string]schedTimes // by thread id, at the last look; nil before the first
+	ran     float64               // ns that the daemon's threads ran lately, decayed
+	waited  float64               // ns that they waited for a processor, decayed
 }
 
 // schedTimes are the times of one thread since it started, in ns.
 type schedTimes struct{ ran, waited float64 }
 
 const (
-	runnableDecay = 0.9  // per beat: a mean over about a second
-	shareBeats    = 5    // beats between two looks at the threads
-	shareDecay    = 0.8  // per look: a half-life of about 1.6 s
-	shareLeast    = 20e6 // minimum of ran + waited, in ns, for a meaningful share
+	shareBeats = 5    // beats between two looks at the threads
+	shareDecay = 0.8  // per look: a half-life of about 1.6 s
+	shareLeast = 20e6 // minimum of ran + waited, in ns, for a meaningful share
 )
 
 func newLoadMeter() *loadMeter {
-	return &loadMeter{proc: "/proc", runnable: math.NaN()}
+	return &loadMeter{proc: "/proc"}
 }
 
 // measure returns the load without the numbers of jobs and threads. It is called
 // once per beat.
 func (m *loadMeter) measure() shm.Load {
 	m.beats++
-	if n, ok := runnableTasks(m.proc + "/loadavg"); ok {
-		if math.IsNaN(m.runnable) {
-			m.runnable = n
-		}
-		m.runnable = runnableDecay*m.runnable + (1-runnableDecay)*n
-	}
 	if m.beats%shareBeats == 1 {
 		m.look()
 	}
-	l := shm.Load{Beats: m.beats, ProcessorShare: m.share()}
-	if !math.IsNaN(m.runnable) {
-		l.Runnable = uint32(math.Min(m.runnable*100, math.MaxUint32))
-	}
-	return l
+	return shm.Load{Beats: m.beats, ProcessorShare: m.share()}
 }
 
 // share returns the daemon's share of the processor time that it was ready to
@@ -104,24 +91,4 @@ func parseSchedstat(text []byte) (schedTimes, bool) {
 	ran, err1 := strconv.ParseUint(string(f[0]), 10, 64)
 	waited, err2 := strconv.ParseUint(string(f[1]), 10, 64)
 	return schedTimes{float64(ran), float64(waited)}, err1 == nil && err2 == nil
-}
-
-// runnableTasks returns the number of tasks of the machine that run or wait for
-// a processor, without the calling one. It is the number before the slash in
-// /proc/loadavg: 2 in "0.20 0.18 0.12 2/80 11206".
-func runnableTasks(path string) (float64, bool) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, false
-	}
-	f := strings.Fields(string(text))
-	if len(f) < 4 {
-		return 0, false
-	}
-	n, _, ok := strings.Cut(f[3], "/")
-	runnable, err := strconv.ParseUint(n, 10, 32)
-	if !ok || err != nil {
-		return 0, false
-	}
-	return math.Max(0, float64(runnable)-1), true
 }

@@ -142,13 +142,13 @@ func TestLoadCost(t *testing.T) {
 	if err := syscall.FcntlFlock(file.Fd(), setLockOFD, &syscall.Flock_t{Type: syscall.F_WRLCK}); err != nil {
 		t.Fatal(err)
 	}
-	const coresOffset, loadOffset, checked = 12, 200, 32 // docs/protocol.md
+	const coresOffset, loadOffset, checked = 12, 200, 24 // docs/protocol.md
 	binary.LittleEndian.PutUint32(status[coresOffset:], 8)
 	// cost is that of the daemon's work with this load; beats 0: unknown.
 	s := w.session(t, append(slices.Clone(free), fmt.Sprintf("set gpujoin.socket = '%s'", fake))...)
-	cost := func(beats uint64, running, threads, queued, runnable, share uint32) float64 {
+	cost := func(beats uint64, running, threads, queued, share uint32) float64 {
 		load := binary.LittleEndian.AppendUint64(nil, beats)
-		for _, v := range []uint32{running, threads, queued, runnable, share, 0} {
+		for _, v := range []uint32{running, threads, queued, share} {
 			load = binary.LittleEndian.AppendUint32(load, v)
 		}
 		sum := fnv.New64a()
@@ -163,7 +163,7 @@ func TestLoadCost(t *testing.T) {
 		exec(t, s, "set gpujoin.ns_cost = 1")
 		return jobCost(t, s, sql) - without
 	}
-	idle := cost(1, 0, 8, 0, 0, 1000)
+	idle := cost(1, 0, 8, 0, 1000)
 	if idle < 1000 {
 		t.Fatalf("the daemon's work costs %v", idle)
 	}
@@ -172,11 +172,11 @@ func TestLoadCost(t *testing.T) {
 		factor float64
 		got    float64
 	}{
-		{"unknown load", 1, cost(0, 9, 8, 9, 0, 0)},
-		{"one join runs, or ran a moment ago", 1, cost(1, 1, 8, 0, 0, 1000)},
-		{"two joins run, one job waits", 3, cost(1, 2, 8, 1, 0, 1000)},
-		{"half of the threads", 2, cost(1, 0, 4, 0, 0, 1000)},
-		{"a daemon that got little processor time", 1, cost(1, 0, 8, 0, 1600, 250)},
+		{"unknown load", 1, cost(0, 9, 8, 9, 0)},
+		{"one join runs, or ran a moment ago", 1, cost(1, 1, 8, 0, 1000)},
+		{"two joins run, one job waits", 3, cost(1, 2, 8, 1, 1000)},
+		{"half of the threads", 2, cost(1, 0, 4, 0, 1000)},
+		{"a daemon that got little processor time", 1, cost(1, 0, 8, 0, 250)},
 	} {
 		if math.Abs(c.got/idle-c.factor) > 0.01 {
 			t.Errorf("%s: %v times the cost, not %v", c.name, c.got/idle, c.factor)

@@ -45,7 +45,7 @@ func (p pulse) play(t *testing.T, w *world, socket string) {
 	stop := make(chan struct{})
 	var stopped atomic.Bool
 	var done sync.WaitGroup
-	load := shm.Load{Threads: 2, Runnable: 5000, ProcessorShare: p.share}
+	load := shm.Load{Threads: 2, ProcessorShare: p.share}
 	beat := func() {
 		load.Beats++
 		sealed := load.Seal()

@@ -9,10 +9,10 @@ import (
 
 // TestLoad gives the extension readings that met a write of the load.
 func TestLoad(t *testing.T) {
-	a := shm.Load{Beats: 0xff, Running: 1, Threads: 2, Queued: 3, Runnable: 250, ProcessorShare: 1000}.Seal()
-	b := shm.Load{Beats: 0x100, Running: 4, Threads: 5, Queued: 6, Runnable: 975, ProcessorShare: 17}.Seal()
+	a := shm.Load{Beats: 0xff, Running: 1, Threads: 2, Queued: 3, ProcessorShare: 1000}.Seal()
+	b := shm.Load{Beats: 0x100, Running: 4, Threads: 5, Queued: 6, ProcessorShare: 17}.Seal()
 	old, now := shm.Append(nil, &a), shm.Append(nil, &b)
-	torn := append(bytes.Clone(old[:20]), now[20:]...)
+	torn := append(bytes.Clone(old[:12]), now[12:]...)
 	want := map[string]uint64{} // by input
 	var inputs [][]byte
 	add := func(beats, readings uint64, pieces ...[]byte) {
@@ -23,7 +23,7 @@ func TestLoad(t *testing.T) {
 	add(0xff, 1, old)
 	add(0x100, 1, now)
 	add(0, shm.LoadReads)                    // an empty file
-	add(0, shm.LoadReads, old[:39])          // a file that ends too early
+	add(0, shm.LoadReads, old[:31])          // a file that ends too early
 	add(0, shm.LoadReads, make([]byte, 400)) // nothing was written yet
 	add(0x100, 2, torn, now)
 	add(0x100, shm.LoadReads, torn, torn, torn, now)
