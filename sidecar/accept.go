@@ -2,15 +2,69 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"net"
+	"os"
 	"time"
 
 	"gpujoin/shm"
+
+	"golang.org/x/sys/unix"
 )
 
-// open starts a session on a new connection. It closes the connection if the
+// accept accepts connections. If no descriptor is free it closes the reserve
+// descriptor to answer the next peer with an error, instead of spinning or
+// giving up.
+func (srv *Server) accept() {
+	defer srv.serving.Done()
+	reserve := openReserve()
+	defer func() { closeReserve(reserve) }()
+	for {
+		sock, err := srv.socket.accept()
+		switch {
+		case err == nil:
+			if reserve == nil {
+				reserve = openReserve()
+			}
+			srv.startSession(sock)
+			continue
+		case srv.isStopping():
+			return
+		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+			srv.log.Warn("out of file descriptors")
+			closeReserve(reserve)
+			if sock, err := srv.socket.accept(); err == nil {
+				sock.Close()
+			}
+			reserve = openReserve()
+		default:
+			srv.log.Warn("accept failed", "error", err)
+		}
+		select {
+		case <-srv.ctx.Done():
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func openReserve() *os.File {
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+func closeReserve(f *os.File) {
+	if f != nil {
+		f.Close()
+	}
+}
+
+// startSession starts a session on a new connection. It closes the connection if the
 // peer is not allowed, too many connections are open or the server is stopping.
-func (srv *Server) open(sock *net.UnixConn) {
+func (srv *Server) startSession(sock *net.UnixConn) {
 	peer, err := srv.options.peer(sock)
 	if err != nil || !allowed(peer.uid) {
 		srv.counters.rejectedPeers.Add(1)

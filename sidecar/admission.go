@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"gpujoin/shm"
@@ -68,7 +67,7 @@ func (s *session) admit(open shm.Open, decoded *plan.Job) {
 		return
 	}
 	s.log.Debug("job admitted", "job", j.id, "queued", j.queued)
-	s.join(j, open.Participant)
+	j.join(s, open.Participant)
 }
 
 // reserve creates a job and reserves the memory that it is expected to need.
@@ -116,30 +115,6 @@ func (s *session) handleAttach(body []byte) error {
 	if a.Participant < -1 || a.Participant >= maxParticipants {
 		return violation("ATTACH of invalid participant %d", a.Participant)
 	}
-	s.join(j, a.Participant)
+	j.join(s, a.Participant)
 	return nil
-}
-
-// join makes the session a participant of j and sends ADMITTED.
-func (s *session) join(j *job, participant int32) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	s.mu.Lock()
-	s.job, s.phase = j, phaseJob
-	s.mu.Unlock()
-	s.held = map[uint64]*holding{}
-	s.stats.Participant = participant
-	if j.failed != nil {
-		s.fail(j.failed)
-	} else if len(j.sessions) >= 2*int(j.open.Participants)+2 {
-		s.fail(failf(shm.FailProtocol, "the job has more participants than announced"))
-	}
-	j.setSessions(append(slices.Clone(j.sessions), s))
-	if ph, _ := s.current(); ph == phaseFailed {
-		return
-	}
-	reserved, _, _ := j.account.Usage()
-	s.out.send(shm.AppendFrame(nil, shm.MsgAdmitted, 0, &shm.Admitted{
-		Job: j.id, Token: j.token, ReservedBytes: uint64(reserved), QueueUS: uint64(j.queued.Microseconds()),
-	}))
 }

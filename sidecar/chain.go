@@ -6,11 +6,11 @@ import (
 )
 
 // chainFilled takes over an extent of the participant's chain (CHAIN_FILLED).
-func (j *job) chainFilled(s *session, v *shm.ChainFilled) error {
-	h, usable, err := j.take(s, v.Extent)
+func (j *job) chainFilled(p *participant, v *shm.ChainFilled) error {
+	h, usable, err := j.take(p, v.Extent)
 	added := false
 	if usable {
-		added, err = j.addToChain(s, h, v)
+		added, err = j.addToChain(p, h, v)
 	}
 	if h != nil && !added {
 		h.extent.Release()
@@ -20,7 +20,7 @@ func (j *job) chainFilled(s *session, v *shm.ChainFilled) error {
 
 // addToChain adds an extent to its chain. It returns false without an error if
 // the job has failed.
-func (j *job) addToChain(s *session, h *holding, v *shm.ChainFilled) (added bool, err error) {
+func (j *job) addToChain(p *participant, h *holding, v *shm.ChainFilled) (added bool, err error) {
 	header, _, err := shm.ReadChainExtent(h.extent.Data)
 	if err != nil {
 		return false, violation("%v", err)
@@ -33,8 +33,8 @@ func (j *job) addToChain(s *session, h *holding, v *shm.ChainFilled) (added bool
 	if j.failed != nil {
 		return false, nil
 	}
-	if shm.ChainParticipant(v.Chain) != s.stats.Participant {
-		return false, violation("extent %#x does not belong to the chain of participant %d", v.Chain, s.stats.Participant)
+	if shm.ChainParticipant(v.Chain) != p.stats.Participant {
+		return false, violation("extent %#x does not belong to the chain of participant %d", v.Chain, p.stats.Participant)
 	}
 	if j.chains[v.Chain].extent != nil {
 		return false, violation("chain extent %#x arrived twice", v.Chain)
@@ -53,7 +53,7 @@ type chainExtent struct {
 
 // chainGet sends an extent of a chain (CHAIN_GET). The participant holds it
 // until it sends RELEASE.
-func (j *job) chainGet(s *session, v *shm.ChainGet) error {
+func (j *job) chainGet(p *participant, v *shm.ChainGet) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.failed != nil {
@@ -63,20 +63,10 @@ func (j *job) chainGet(s *session, v *shm.ChainGet) error {
 	if c.extent == nil {
 		return violation("no chain has extent %#x", v.Chain)
 	}
-	s.hold(c.extent)
+	p.hold(c.extent)
 	m := shm.ChainExtent{Extent: c.extent.ID, Chain: v.Chain, Bytes: c.bytes}
-	s.out.send(shm.AppendFrame(nil, shm.MsgChainExtent, 1, &m), c.extent)
+	p.out.send(shm.AppendFrame(nil, shm.MsgChainExtent, 1, &m), c.extent)
 	return nil
-}
-
-// hold adds a holding of a chain's extent. The caller holds the job's mu.
-func (s *session) hold(e *memory.Extent) {
-	e.Retain()
-	if h := s.held[e.ID]; h != nil {
-		h.times++
-		return
-	}
-	s.held[e.ID] = &holding{extent: e, role: roleChain, times: 1}
 }
 
 // freeChains releases the extents of all chains. The caller holds j.mu.

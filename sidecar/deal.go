@@ -11,7 +11,7 @@ import (
 // contains the rules.
 
 // next adds credits to a participant (NEXT).
-func (j *job) next(s *session, v *shm.Next) error {
+func (j *job) next(p *participant, v *shm.Next) error {
 	if v.Reserved != 0 {
 		return violation("reserved bytes of NEXT are not zero")
 	}
@@ -23,29 +23,29 @@ func (j *job) next(s *session, v *shm.Next) error {
 	if j.exec == nil {
 		return violation("NEXT before RUN")
 	}
-	if s.reader == nil {
-		s.reader = j.exec.dealer.join()
+	if p.reader == nil {
+		p.reader = j.exec.dealer.join()
 	}
-	s.reader.credits = min(s.reader.credits+uint64(v.Count), math.MaxUint32)
+	p.reader.credits = min(p.reader.credits+uint64(v.Count), math.MaxUint32)
 	j.deal()
 	return nil
 }
 
 // release takes back an extent that the participant has unmapped (RELEASE).
-func (j *job) release(s *session, v *shm.Release) error {
+func (j *job) release(p *participant, v *shm.Release) error {
 	j.mu.Lock()
-	h := s.held[v.Extent] // only this session's goroutine removes it
+	h := p.held[v.Extent] // only this participant's goroutine removes it
 	j.mu.Unlock()
 	if h == nil {
 		return violation("RELEASE of extent %d, which the participant does not hold", v.Extent)
 	}
 	if h.role == roleResult { // its memory is reused for the next batch
-		s.out.sent(h.extent)
+		p.out.sent(h.extent)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if h.times--; h.times == 0 {
-		delete(s.held, v.Extent)
+		delete(p.held, v.Extent)
 	}
 	h.extent.Release()
 	if h.role == roleResult {
@@ -73,10 +73,10 @@ func (j *job) deal() {
 		e.ready[0] = resultBatch{}
 		e.ready = e.ready[1:]
 		e.dealt = true
-		s := j.sessionOf(r)
-		s.held[b.extent.ID] = &holding{extent: b.extent, role: roleResult, times: 1, exec: e, reader: r}
+		p := j.participantOf(r)
+		p.held[b.extent.ID] = &holding{extent: b.extent, role: roleResult, times: 1, exec: e, reader: r}
 		var buf [64]byte
-		s.out.send(shm.AppendFrame(buf[:0], shm.MsgResult, 1, &shm.Result{Extent: b.extent.ID, Rows: uint32(b.rows)}), b.extent)
+		p.out.send(shm.AppendFrame(buf[:0], shm.MsgResult, 1, &shm.Result{Extent: b.extent.ID, Rows: uint32(b.rows)}), b.extent)
 	}
 	if e.produced {
 		j.sendEnd(e.dealer.end())
@@ -87,26 +87,27 @@ func (j *job) deal() {
 func (j *job) sendEnd(readers []*reader) {
 	for _, r := range readers {
 		var buf [shm.FrameSize]byte
-		j.sessionOf(r).out.send(shm.AppendEmpty(buf[:0], shm.MsgEnd))
+		j.participantOf(r).out.send(shm.AppendEmpty(buf[:0], shm.MsgEnd))
 	}
 }
 
-// sessionOf returns the session of a reader of the current execution. leave
-// removes the reader of a session, so there is one. The caller holds j.mu.
-func (j *job) sessionOf(r *reader) *session {
-	for _, s := range j.sessions {
-		if s.reader == r {
-			return s
+// participantOf returns the participant of a reader of the current execution.
+// leave removes the reader of a participant, so there is one. The caller holds
+// j.mu.
+func (j *job) participantOf(r *reader) *participant {
+	for _, p := range j.participants {
+		if p.reader == r {
+			return p
 		}
 	}
 	panic("sidecar: a batch for a participant that has left")
 }
 
 // returned records a participant's statistics of returning rows (RETURNED).
-func (j *job) returned(s *session, v *shm.Returned) error {
+func (j *job) returned(p *participant, v *shm.Returned) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s.stats.ReturnedRows += v.Rows
-	s.stats.ReturnUS += v.ReturnUS
+	p.stats.ReturnedRows += v.Rows
+	p.stats.ReturnUS += v.ReturnUS
 	return nil
 }

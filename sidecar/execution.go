@@ -16,7 +16,7 @@ import (
 type execution struct {
 	job        *job
 	generation uint32
-	starter    *session // waits for RUNNING
+	starter    *participant // waits for RUNNING
 	ctx        context.Context
 	cancel     context.CancelFunc
 	done       chan struct{} // closed when no goroutine works on the job
@@ -45,7 +45,7 @@ type resultBatch struct {
 // run starts the join, or restarts it on a rewind. It sends RUNNING only after
 // the first batch or the end, so that the backend can still run the native plan
 // if the join fails before that.
-func (j *job) run(s *session, v *shm.Run) error {
+func (j *job) run(starter *participant, v *shm.Run) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.failed != nil {
@@ -64,7 +64,7 @@ func (j *job) run(s *session, v *shm.Run) error {
 	if last > 0 && !j.exec.announced { // each waiting RUN has an execution of its own
 		return violation("RUN of generation %d before RUNNING of the previous one", v.Generation)
 	}
-	for _, p := range j.sessions {
+	for _, p := range j.participants {
 		if p.feeding && !p.fed {
 			return violation("RUN before participant %d has FED", p.stats.Participant)
 		}
@@ -76,14 +76,14 @@ func (j *job) run(s *session, v *shm.Run) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &execution{
-		job: j, generation: v.Generation, starter: s, ctx: ctx, cancel: cancel,
+		job: j, generation: v.Generation, starter: starter, ctx: ctx, cancel: cancel,
 		done: make(chan struct{}), slots: make(chan struct{}, j.window()),
 	}
 	for i := range j.fed {
 		e.inputs = append(e.inputs, &j.fed[i].relation)
 	}
 	j.exec = e
-	for _, p := range j.sessions {
+	for _, p := range j.participants {
 		p.reader = nil
 	}
 	j.srv.background.Add(1)

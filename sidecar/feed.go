@@ -11,13 +11,13 @@ import (
 // want grants extents (WANT). A job that outgrows the budget fails, and its
 // query runs the native plan. Extents may have to be created, so want does not
 // hold j.mu while it gets them.
-func (j *job) want(s *session, v *shm.Want) error {
+func (j *job) want(p *participant, v *shm.Want) error {
 	if v.Count < 1 || v.Count > shm.FrameMaxFDs || v.Reserved != 0 {
 		return violation("WANT of an invalid number of extents: %d", v.Count)
 	}
 	j.mu.Lock()
-	s.feeding = true
-	over, late := j.failed != nil, s.fed || j.exec != nil
+	p.feeding = true
+	over, late := j.failed != nil, p.fed || j.exec != nil
 	j.mu.Unlock()
 	switch {
 	case over:
@@ -38,12 +38,12 @@ func (j *job) want(s *session, v *shm.Want) error {
 		}
 		list[n] = e
 	}
-	j.grant(s, list[:n])
+	j.grant(p, list[:n])
 	return nil
 }
 
 // grant sends extents to a participant, or releases them if the job has failed.
-func (j *job) grant(s *session, list []*memory.Extent) {
+func (j *job) grant(p *participant, list []*memory.Extent) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.failed != nil {
@@ -54,37 +54,37 @@ func (j *job) grant(s *session, list []*memory.Extent) {
 	}
 	g := shm.Grant{Count: uint32(len(list))}
 	for i, e := range list {
-		s.held[e.ID] = &holding{extent: e, role: roleGranted, times: 1}
+		p.held[e.ID] = &holding{extent: e, role: roleGranted, times: 1}
 		g.Extents[i] = e.ID
 	}
 	var buf [256]byte
-	s.out.send(shm.AppendFrame(buf[:0], shm.MsgGrant, len(list), &g), list...)
+	p.out.send(shm.AppendFrame(buf[:0], shm.MsgGrant, len(list), &g), list...)
 }
 
 // take removes a granted extent from the participant's holdings and reports
 // whether the job can use it. If h is not nil, the caller owns its reference to
 // the extent.
-func (j *job) take(s *session, id uint64) (h *holding, usable bool, err error) {
+func (j *job) take(p *participant, id uint64) (h *holding, usable bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	h = s.held[id]
+	h = p.held[id]
 	if h == nil || h.role != roleGranted {
 		return nil, false, violation("extent %d was not granted", id)
 	}
-	delete(s.held, id)
+	delete(p.held, id)
 	if j.failed != nil {
 		return h, false, nil
 	}
-	if s.fed || j.exec != nil {
+	if p.fed || j.exec != nil {
 		err = violation("an extent was filled after FED or RUN")
 	}
 	return h, err == nil, err
 }
 
 // filled takes over a batch of an input (FILLED). It checks the batch without
-// holding j.mu; the join cannot start meanwhile, because s has not sent FED.
-func (j *job) filled(s *session, v *shm.Filled) error {
-	h, usable, err := j.take(s, v.Extent)
+// holding j.mu; the join cannot start meanwhile, because p has not sent FED.
+func (j *job) filled(p *participant, v *shm.Filled) error {
+	h, usable, err := j.take(p, v.Extent)
 	if usable {
 		var seg joincore.Segment
 		var bytes int64
@@ -135,19 +135,19 @@ func (j *job) addSegment(h *holding, number uint32, seg joincore.Segment, bytes 
 }
 
 // fedBy records that a participant has fed all its rows (FED).
-func (j *job) fedBy(s *session, v *shm.Fed) error {
+func (j *job) fedBy(p *participant, v *shm.Fed) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.failed != nil {
 		return nil
 	}
-	if s.fed || j.exec != nil {
+	if p.fed || j.exec != nil {
 		return violation("FED twice, or after RUN")
 	}
-	s.fed = true
-	s.stats.FedRows, s.stats.FedBytes = v.Rows, v.Bytes
-	s.stats.FeedUS, s.stats.WaitUS = v.FeedUS, v.WaitUS
+	p.fed = true
+	p.stats.FedRows, p.stats.FedBytes = v.Rows, v.Bytes
+	p.stats.FeedUS, p.stats.WaitUS = v.FeedUS, v.WaitUS
 	var buf [shm.FrameSize]byte
-	s.out.send(shm.AppendEmpty(buf[:0], shm.MsgFedOK))
+	p.out.send(shm.AppendEmpty(buf[:0], shm.MsgFedOK))
 	return nil
 }

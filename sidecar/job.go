@@ -29,19 +29,19 @@ type job struct {
 	queued   time.Duration
 	started  time.Time
 
-	members atomic.Pointer[[]*session] // copy of sessions that is read without mu; first only the opener
+	members atomic.Pointer[[]*session] // of participants, read without mu; first only the opener
 
-	mu        sync.Mutex
-	sessions  []*session
-	fed       []input
-	chains    map[uint64]chainExtent // by gj_chain_header.chain
-	rowsIn    int64
-	bytesIn   int64
-	exec      *execution // the current one, nil before RUN
-	freed     bool       // the inputs were freed
-	failed    *failure   // set once
-	releasing bool
-	past      map[int32]shm.ParticipantStats // of closed sessions, by participant
+	mu           sync.Mutex
+	participants []*participant
+	fed          []input
+	chains       map[uint64]chainExtent // by gj_chain_header.chain
+	rowsIn       int64
+	bytesIn      int64
+	exec         *execution // the current one, nil before RUN
+	freed        bool       // the inputs were freed
+	failed       *failure   // set once
+	releasing    bool
+	past         map[int32]shm.ParticipantStats // of participants that have left, by number
 }
 
 // input holds the batches that were fed for one input of the plan.
@@ -125,28 +125,28 @@ func (j *job) window() int {
 
 // handle processes a frame from a participant. It returns an error if the frame
 // violates the protocol.
-func (j *job) handle(s *session, m shm.Message, body []byte) error {
+func (j *job) handle(p *participant, m shm.Message, body []byte) error {
 	switch m {
 	case shm.MsgWant:
-		return decoded(body, func(v *shm.Want) error { return j.want(s, v) })
+		return decoded(body, func(v *shm.Want) error { return j.want(p, v) })
 	case shm.MsgFilled:
-		return decoded(body, func(v *shm.Filled) error { return j.filled(s, v) })
+		return decoded(body, func(v *shm.Filled) error { return j.filled(p, v) })
 	case shm.MsgChainFilled:
-		return decoded(body, func(v *shm.ChainFilled) error { return j.chainFilled(s, v) })
+		return decoded(body, func(v *shm.ChainFilled) error { return j.chainFilled(p, v) })
 	case shm.MsgFed:
-		return decoded(body, func(v *shm.Fed) error { return j.fedBy(s, v) })
+		return decoded(body, func(v *shm.Fed) error { return j.fedBy(p, v) })
 	case shm.MsgRun:
-		return decoded(body, func(v *shm.Run) error { return j.run(s, v) })
+		return decoded(body, func(v *shm.Run) error { return j.run(p, v) })
 	case shm.MsgNext:
-		return decoded(body, func(v *shm.Next) error { return j.next(s, v) })
+		return decoded(body, func(v *shm.Next) error { return j.next(p, v) })
 	case shm.MsgRelease:
-		return decoded(body, func(v *shm.Release) error { return j.release(s, v) })
+		return decoded(body, func(v *shm.Release) error { return j.release(p, v) })
 	case shm.MsgChainGet:
-		return decoded(body, func(v *shm.ChainGet) error { return j.chainGet(s, v) })
+		return decoded(body, func(v *shm.ChainGet) error { return j.chainGet(p, v) })
 	case shm.MsgReturned:
-		return decoded(body, func(v *shm.Returned) error { return j.returned(s, v) })
+		return decoded(body, func(v *shm.Returned) error { return j.returned(p, v) })
 	case shm.MsgStatsGet:
-		s.out.send(j.report())
+		p.out.send(j.report())
 		return nil
 	}
 	return violation("%s is not allowed within a job", m)
@@ -194,8 +194,8 @@ func (j *job) abandon(f *failure) {
 // j.mu.
 func (j *job) end(f *failure) {
 	j.failed = f
-	for _, s := range j.sessions {
-		s.fail(f)
+	for _, p := range j.participants {
+		p.fail(f)
 	}
 	if j.exec != nil {
 		j.exec.cancel()
@@ -237,48 +237,10 @@ func (j *job) freeInputs() {
 	}
 }
 
-// setSessions replaces the list of participants. The caller holds j.mu.
-func (j *job) setSessions(sessions []*session) {
-	j.sessions = sessions
-	j.members.Store(&sessions)
-}
-
 // present reports whether any participant is still connected. The budget calls
 // it while it holds its own lock, so present takes no lock.
 func (j *job) present() bool {
 	return slices.ContainsFunc(*j.members.Load(), (*session).present)
-}
-
-// leave removes a session whose socket has reached end of file; such a peer maps
-// no extent any more. The batches that it fed stay, the batches that it was sent
-// are freed.
-func (j *job) leave(s *session) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.setSessions(slices.DeleteFunc(slices.Clone(j.sessions), func(o *session) bool { return o == s }))
-	j.past[s.stats.Participant] = sumStats(j.past[s.stats.Participant], s.stats)
-	for id, h := range s.held {
-		delete(s.held, id)
-		for range h.times {
-			h.extent.Release()
-		}
-		if h.exec != nil {
-			h.exec.dealer.back(h.reader)
-			h.exec.batchBack()
-		}
-	}
-	if s.reader != nil {
-		j.exec.dealer.leave(s.reader)
-	}
-	switch {
-	case len(j.sessions) == 0:
-		j.srv.removeJob(j)
-		j.abandon(failf(shm.FailInternal, "all participants have left the job"))
-	case s.feeding && !s.fed:
-		j.abandon(failf(shm.FailInternal, "participant %d left while it fed", s.stats.Participant))
-	default:
-		j.deal()
-	}
 }
 
 // state returns the name of the job's state for STATUS.

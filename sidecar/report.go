@@ -28,8 +28,8 @@ func (j *job) report() []byte {
 		}
 	}
 	sums := maps.Clone(j.past)
-	for _, s := range j.sessions {
-		sums[s.stats.Participant] = sumStats(sums[s.stats.Participant], s.stats)
+	for _, p := range j.participants {
+		sums[p.stats.Participant] = sumStats(sums[p.stats.Participant], p.stats)
 	}
 	for _, p := range slices.Sorted(maps.Keys(sums)) {
 		r.ParticipantList = append(r.ParticipantList, sums[p])

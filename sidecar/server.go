@@ -2,11 +2,9 @@ package sidecar
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"sync"
 	"time"
 
@@ -153,56 +151,6 @@ func (srv *Server) watch() {
 			said = err.Error()
 			srv.log.Error("could not recreate the socket's files", "socket", srv.options.Socket, "error", err)
 		}
-	}
-}
-
-// accept accepts connections. If no descriptor is free it closes the reserve
-// descriptor to answer the next peer with an error, instead of spinning or
-// giving up.
-func (srv *Server) accept() {
-	defer srv.serving.Done()
-	reserve := openReserve()
-	defer func() { closeReserve(reserve) }()
-	for {
-		sock, err := srv.socket.accept()
-		switch {
-		case err == nil:
-			if reserve == nil {
-				reserve = openReserve()
-			}
-			srv.open(sock)
-			continue
-		case srv.isStopping():
-			return
-		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-			srv.log.Warn("out of file descriptors")
-			closeReserve(reserve)
-			if sock, err := srv.socket.accept(); err == nil {
-				sock.Close()
-			}
-			reserve = openReserve()
-		default:
-			srv.log.Warn("accept failed", "error", err)
-		}
-		select {
-		case <-srv.ctx.Done():
-			return
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-func openReserve() *os.File {
-	f, err := os.Open(os.DevNull)
-	if err != nil {
-		return nil
-	}
-	return f
-}
-
-func closeReserve(f *os.File) {
-	if f != nil {
-		f.Close()
 	}
 }
 

@@ -45,33 +45,8 @@ type session struct {
 
 	mu        sync.Mutex
 	phase     phase
-	job       *job
-	unlimited bool // the socket has no read deadline
-
-	// Guarded by job.mu.
-	feeding bool // has asked for extents
-	fed     bool
-	reader  *reader // nil: NEXT has not come in this generation
-	held    map[uint64]*holding
-	stats   shm.ParticipantStats
-}
-
-// role is the purpose for which a peer maps an extent.
-type role int
-
-const (
-	roleGranted role = iota
-	roleResult
-	roleChain
-)
-
-// holding is an extent that a peer maps.
-type holding struct {
-	extent *memory.Extent
-	role   role
-	times  int        // unreleased sends; above 1 only for extents of a chain
-	exec   *execution // roleResult: the execution whose window counts it
-	reader *reader    // roleResult: the reader in that execution that holds it
+	member    *participant // nil without a job
+	unlimited bool         // the socket has no read deadline
 }
 
 func (s *session) serve() {
@@ -163,24 +138,25 @@ func (s *session) close() {
 	s.out.close()
 	s.aside.Wait()
 	s.mu.Lock()
-	j := s.job
+	p := s.member
 	s.mu.Unlock()
-	if j != nil {
-		j.leave(s)
+	if p != nil {
+		p.job.leave(p)
 	}
 	s.srv.forget(s)
 }
 
-// current returns the phase and the job, nil if there is none.
-func (s *session) current() (phase, *job) {
+// current returns the phase and the participant that the session is, nil if it
+// has no job.
+func (s *session) current() (phase, *participant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.phase, s.job
+	return s.phase, s.member
 }
 
 // handle processes one frame. An error ends the session.
 func (s *session) handle(m shm.Message, body []byte) error {
-	ph, j := s.current()
+	ph, p := s.current()
 	switch {
 	case ph == phaseNew:
 		if m != shm.MsgHello {
@@ -204,14 +180,14 @@ func (s *session) handle(m shm.Message, body []byte) error {
 		// The peer may not have read FAILED yet. Extents that it gives back are
 		// still accepted.
 		switch {
-		case j == nil:
+		case p == nil:
 			return nil
 		case m == shm.MsgRelease, m == shm.MsgFilled, m == shm.MsgChainFilled, m == shm.MsgStatsGet:
-			return j.handle(s, m, body)
+			return p.job.handle(p, m, body)
 		}
 		return nil
 	}
-	return j.handle(s, m, body)
+	return p.job.handle(p, m, body)
 }
 
 func (s *session) handleHello(body []byte) error {
@@ -244,9 +220,9 @@ func (s *session) limitIdle() error {
 	defer s.mu.Unlock()
 	limit := s.srv.options.IdleTimeout
 	switch {
-	case s.phase == phaseNew, s.job != nil && s.unlimited:
+	case s.phase == phaseNew, s.member != nil && s.unlimited:
 		return nil
-	case s.job != nil, s.phase == phaseOpening, limit == 0:
+	case s.member != nil, s.phase == phaseOpening, limit == 0:
 		s.unlimited = true
 		return s.conn.Sock().SetReadDeadline(time.Time{})
 	}
@@ -257,7 +233,7 @@ func (s *session) limitIdle() error {
 // throttle waits while the outbox is above its soft limit. A session without a
 // job is closed if that takes longer than the idle timeout.
 func (s *session) throttle() {
-	if _, j := s.current(); j == nil && s.srv.options.IdleTimeout > 0 {
+	if _, p := s.current(); p == nil && s.srv.options.IdleTimeout > 0 {
 		defer time.AfterFunc(s.srv.options.IdleTimeout, s.out.stop).Stop()
 	}
 	s.out.throttle()

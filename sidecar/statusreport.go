@@ -83,7 +83,7 @@ func (j *job) describe() jobJSON {
 	defer j.mu.Unlock()
 	reserved, used, _ := j.account.Usage()
 	return jobJSON{
-		ID: j.id, PID: j.pid, Database: j.database, State: j.state(), Inputs: len(j.fed), Participants: len(j.sessions), Rows: j.rowsIn,
+		ID: j.id, PID: j.pid, Database: j.database, State: j.state(), Inputs: len(j.fed), Participants: len(j.participants), Rows: j.rowsIn,
 		Bytes: j.bytesIn, Reserved: reserved, Used: used, AgeS: time.Since(j.started).Seconds(),
 	}
 }

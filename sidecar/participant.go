@@ -1,0 +1,114 @@
+package sidecar
+
+import (
+	"slices"
+
+	"gpujoin/shm"
+	"gpujoin/sidecar/memory"
+)
+
+// participant is a session that works on a job, from OPEN or ATTACH until its
+// connection ends. The fields below job are guarded by job.mu.
+type participant struct {
+	*session
+	job *job
+
+	feeding bool // has asked for extents
+	fed     bool
+	reader  *reader // nil: NEXT has not come in this generation
+	held    map[uint64]*holding
+	stats   shm.ParticipantStats
+}
+
+// role is the purpose for which a peer maps an extent.
+type role int
+
+const (
+	roleGranted role = iota
+	roleResult
+	roleChain
+)
+
+// holding is an extent that a peer maps.
+type holding struct {
+	extent *memory.Extent
+	role   role
+	times  int        // unreleased sends; above 1 only for extents of a chain
+	exec   *execution // roleResult: the execution whose window counts it
+	reader *reader    // roleResult: the reader in that execution that holds it
+}
+
+// hold adds a holding of a chain's extent. The caller holds job.mu.
+func (p *participant) hold(e *memory.Extent) {
+	e.Retain()
+	if h := p.held[e.ID]; h != nil {
+		h.times++
+		return
+	}
+	p.held[e.ID] = &holding{extent: e, role: roleChain, times: 1}
+}
+
+// join makes a session the participant with the given number and sends ADMITTED.
+func (j *job) join(s *session, number int32) {
+	p := &participant{session: s, job: j, held: map[uint64]*holding{}, stats: shm.ParticipantStats{Participant: number}}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s.mu.Lock()
+	s.member, s.phase = p, phaseJob
+	s.mu.Unlock()
+	if j.failed != nil {
+		s.fail(j.failed)
+	} else if len(j.participants) >= 2*int(j.open.Participants)+2 {
+		s.fail(failf(shm.FailProtocol, "the job has more participants than announced"))
+	}
+	j.setParticipants(append(slices.Clone(j.participants), p))
+	if ph, _ := s.current(); ph == phaseFailed {
+		return
+	}
+	reserved, _, _ := j.account.Usage()
+	s.out.send(shm.AppendFrame(nil, shm.MsgAdmitted, 0, &shm.Admitted{
+		Job: j.id, Token: j.token, ReservedBytes: uint64(reserved), QueueUS: uint64(j.queued.Microseconds()),
+	}))
+}
+
+// leave removes a participant whose socket has reached end of file; such a peer
+// maps no extent any more. The batches that it fed stay, the batches that it was
+// sent are freed.
+func (j *job) leave(p *participant) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.setParticipants(slices.DeleteFunc(slices.Clone(j.participants), func(o *participant) bool { return o == p }))
+	j.past[p.stats.Participant] = sumStats(j.past[p.stats.Participant], p.stats)
+	for id, h := range p.held {
+		delete(p.held, id)
+		for range h.times {
+			h.extent.Release()
+		}
+		if h.exec != nil {
+			h.exec.dealer.back(h.reader)
+			h.exec.batchBack()
+		}
+	}
+	if p.reader != nil {
+		j.exec.dealer.leave(p.reader)
+	}
+	switch {
+	case len(j.participants) == 0:
+		j.srv.removeJob(j)
+		j.abandon(failf(shm.FailInternal, "all participants have left the job"))
+	case p.feeding && !p.fed:
+		j.abandon(failf(shm.FailInternal, "participant %d left while it fed", p.stats.Participant))
+	default:
+		j.deal()
+	}
+}
+
+// setParticipants replaces the list of participants. The caller holds j.mu.
+func (j *job) setParticipants(list []*participant) {
+	j.participants = list
+	members := make([]*session, len(list))
+	for i, p := range list {
+		members[i] = p.session
+	}
+	j.members.Store(&members)
+}
