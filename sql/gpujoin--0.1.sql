@@ -3,21 +3,19 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION gpujoin" to load this file. \quit
 
--- Asks the daemon behind gpujoin.socket; status is what it answers, failure
--- says why it did not.
+-- Asks the daemon at gpujoin.socket. status is its answer; if there is none,
+-- failure is the reason.
 CREATE FUNCTION daemon_status(OUT failure text, OUT status pg_catalog.jsonb)
 RETURNS record
 AS 'MODULE_PATHNAME', 'gpujoin_daemon_status'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION daemon_status() IS
-    'what gpujoind reports about itself, or why it cannot be asked';
+    'status report of gpujoind, or the reason why there is none';
 
--- The same as a row. daemon is 'running', 'stopping' or why it is neither; the
--- rest is NULL then. Sizes are bytes: budget is what jobs may take together,
--- reserved what they were promised, used what they hold; pool is the memory of
--- all extents, pool_free that of extents ready for the next job. From admitted
--- on they are totals since the daemon's start (docs/daemon.md, Status).
+-- The same as a row. daemon is 'running', 'stopping', or the reason why there
+-- is no status; all other columns are NULL in that case. Sizes are in bytes.
+-- docs/daemon.md, Status, describes the columns.
 CREATE FUNCTION status(
     OUT daemon text, OUT version text, OUT pid integer, OUT uptime interval,
     OUT providers text[], OUT budget bigint, OUT reserved bigint, OUT used bigint,
@@ -54,12 +52,10 @@ BEGIN ATOMIC
     FROM daemon_status() AS d;
 END;
 
-COMMENT ON FUNCTION status() IS 'whether gpujoind runs, its memory and jobs, and what became of jobs';
+COMMENT ON FUNCTION status() IS 'state, memory and jobs of gpujoind';
 
--- What joins run on. state is 'ready', 'absent', 'starting', 'waiting' or
--- 'broken', and reason says why it is not ready, or what a ready one has to do
--- without; memory, budget (what joins may take of it) and used are bytes; restarts counts the ends of the device's
--- process. No rows: the daemon cannot be asked.
+-- The devices on which joins may run. The view is empty if the daemon does not
+-- answer. docs/daemon.md, Status, describes the columns.
 CREATE VIEW devices AS
     SELECT d.*
     FROM daemon_status() AS s,
@@ -68,7 +64,7 @@ CREATE VIEW devices AS
              memory bigint, budget bigint, used bigint,
              jobs integer, queued integer, restarts integer);
 
-COMMENT ON VIEW devices IS 'what gpujoind can run joins on, and why it cannot';
+COMMENT ON VIEW devices IS 'devices on which gpujoind can run joins, and their states';
 
 REVOKE ALL ON FUNCTION daemon_status(), status() FROM PUBLIC;
 REVOKE ALL ON devices FROM PUBLIC;
@@ -76,7 +72,7 @@ GRANT USAGE ON SCHEMA gpujoin TO pg_monitor;
 GRANT EXECUTE ON FUNCTION daemon_status(), status() TO pg_monitor;
 GRANT SELECT ON devices TO pg_monitor;
 
--- The planner's hooks are there only in backends that have loaded the library.
+-- Only backends that have loaded the library have the planner's hooks.
 DO $$
 BEGIN
     IF NOT EXISTS (
@@ -92,7 +88,7 @@ BEGIN
         PERFORM pg_catalog.set_config('client_min_messages', 'notice', true);
         RAISE NOTICE 'gpujoin is not loaded into new sessions'
             USING HINT = pg_catalog.format(
-                'ALTER DATABASE %I SET session_preload_libraries = %s; needs no restart.',
+                'Run "ALTER DATABASE %I SET session_preload_libraries = %s". No restart is needed.',
                 pg_catalog.current_database(),
                 -- the libraries that are loaded already, each quoted by itself
                 (SELECT pg_catalog.string_agg(pg_catalog.quote_literal(name), ', ')

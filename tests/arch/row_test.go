@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// The way of one row through the code names functions that exist.
+// The path of one row through the code names functions that exist.
 func TestWayOfARow(t *testing.T) {
 	root, _ := load(t)
 	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, ok := strings.Cut(string(text), "## The way of one row")
+	_, section, ok := strings.Cut(string(text), "## The path of one row")
 	if !ok {
 		t.Fatal("ARCHITECTURE.md does not say which way a row goes")
 	}

@@ -21,7 +21,7 @@ func TestCheckAsRoot(t *testing.T) {
 		return string(out), cmd.ProcessState.ExitCode()
 	}
 	text, code := check(w.d.Socket)
-	if code != 0 || !strings.Contains(text, fmt.Sprintf("serves as process %d", w.d.PID())) {
+	if code != 0 || !strings.Contains(text, fmt.Sprintf("is serving as process %d", w.d.PID())) {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
 	text, code = check(w.c.Sock + "/none")

@@ -110,7 +110,7 @@ func TestDeafPeer(t *testing.T) {
 			t.Errorf("no GpuJoin, or one that fell back: %v", joins)
 		}
 	}
-	if log := d.Log(); strings.Contains(log, "passes no more descriptors") {
+	if log := d.Log(); strings.Contains(log, "refuses to send descriptors") {
 		t.Errorf("the kernel refused descriptors:\n%s", d.LogTail(5))
 	}
 }

@@ -80,7 +80,7 @@ var noExtents = []struct {
 		}
 		return opened(t, f.Name(), unix.O_RDWR)
 	}},
-	{"memfd without seals", true, func(t *testing.T) int { return memfd(t, extentSize, 0, true) }},
+	{"memfd is not sealed", true, func(t *testing.T) int { return memfd(t, extentSize, 0, true) }},
 	{"memfd that may shrink", true, func(t *testing.T) int {
 		return memfd(t, extentSize, unix.F_SEAL_GROW|unix.F_SEAL_SEAL, true)
 	}},

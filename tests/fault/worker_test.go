@@ -173,7 +173,7 @@ func TestWorkerHangs(t *testing.T) {
 	other := w.proxied(t, serial, "set statement_timeout = '500ms'")
 	ended(t, (<-ask(other, theJoin)).err, "57014")
 	w.right(t, theJoin, <-done)
-	if reason := query(t, s, "select reason from gpujoin.devices where provider = 'cuda'").Rows[0]; !strings.Contains(reason, "no sign of life") {
+	if reason := query(t, s, "select reason from gpujoin.devices where provider = 'cuda'").Rows[0]; !strings.Contains(reason, "no answer to health checks") {
 		t.Errorf("%q", reason)
 	}
 	w.unharmed(t, s)

@@ -66,7 +66,7 @@ INSERT INTO t_long VALUES (301, repeat('0123456789', 700000), repeat('z', 900000
 ANALYZE t_long;
 SELECT offloaded('SELECT l.*, d.name FROM t_long l JOIN t_dim d USING (id)');
 SELECT offloaded('SELECT l.*, d.name FROM t_long l JOIN t_dim d USING (id) WHERE l.after + 0 > 0');
--- a key that long stays at home
+-- a key that is too long: native plan
 SELECT offloaded('SELECT a.id, b.id FROM t_long a JOIN t_long b ON a.plain = b.plain');
 -- but is a key only where it is compared
 SELECT offloaded('SELECT a.id, b.plain FROM t_long a JOIN t_long b ON a.packed = b.packed WHERE a.id < 100 AND b.id < 200');

@@ -48,7 +48,7 @@ SELECT count(*) FROM (SELECT l.v FROM t_pl l JOIN t_pr r USING (id) LIMIT 10) x;
 \set SHOW_CONTEXT never
 SELECT count(*) FROM t_pl l JOIN t_pr r USING (id) WHERE 10 / (l.v - 77777) > 5;
 SELECT count(*), sum(l.v) FROM t_pl l JOIN t_pr r USING (id);
--- no daemon: all go native, whoever they are, and none waits
+-- no daemon: all participants run the native plan, and none waits
 SET plan_cache_mode = force_generic_plan;
 PREPARE p AS SELECT count(*), sum(l.v) FROM t_pl l JOIN t_pr r USING (id);
 EXECUTE p;

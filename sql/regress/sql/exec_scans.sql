@@ -10,7 +10,7 @@ SET gpujoin.force = on;
 SET gpujoin.min_rows = 0;
 SET max_parallel_workers_per_gather = 0;
 
--- Moves a cursor so many rows, or to its end; returns how many it moved.
+-- Moves a cursor n rows, or to its end. Returns the number of rows moved.
 CREATE FUNCTION move(c refcursor, n int DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -86,7 +86,7 @@ EXPLAIN (COSTS OFF) EXECUTE p(100, '');
 EXECUTE p(10000, 'w5');
 EXECUTE p(500, 'w6');
 EXECUTE p(NULL, 'w6');
--- what is switched off later is off
+-- a setting that is turned off after planning takes effect
 SET gpujoin.enabled = off;
 EXECUTE p(10000, 'w5');
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE p(10000, 'w5');

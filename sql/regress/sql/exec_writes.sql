@@ -6,7 +6,7 @@ ANALYZE w_l, w_r;
 SET gpujoin.force = on;
 SET gpujoin.min_rows = 0;
 
--- Runs a statement and says what its join did.
+-- Runs a statement and reports how its join ran.
 CREATE FUNCTION w_run(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
@@ -18,12 +18,12 @@ END $$;
 SELECT w_run('INSERT INTO w_to SELECT l.id, l.v, r.w FROM w_l l JOIN w_r r USING (id) WHERE l.v <= 3000');
 SELECT count(*), sum(v), count(DISTINCT w), max(n) FROM w_to;
 
--- conflicts, and what comes back
+-- conflicts and RETURNING
 WITH written AS (
     INSERT INTO w_to SELECT l.id, l.v, 'again' FROM w_l l JOIN w_r r USING (id)
     ON CONFLICT (v) DO UPDATE SET w = excluded.w || w_to.w RETURNING id, w LIKE 'againw%' AS met)
 SELECT met, count(*), sum(id) FROM written GROUP BY met ORDER BY met;
--- what it reads it writes to
+-- the statement writes to a table that it reads
 BEGIN;
 INSERT INTO w_l SELECT l.id, l.v + 5000 FROM w_l l JOIN w_r r USING (id);
 SELECT count(*), max(v) FROM w_l;

@@ -27,7 +27,7 @@ FROM gpujoin.status();
 SELECT provider, device, name IS NOT NULL AS has_name, state, memory, jobs, queued, restarts
 FROM gpujoin.devices WHERE provider = 'cpu';
 
--- who may ask
+-- privileges
 CREATE ROLE regress_gpujoin_user;
 SET ROLE regress_gpujoin_user;
 SELECT * FROM gpujoin.status();
@@ -57,7 +57,7 @@ FROM pg_settings WHERE name LIKE 'gpujoin.%\_cost';
 SET gpujoin.no_such_setting = 1;
 SET gpujoin.page_row_cost = -1;
 
--- the operators that may leave are what their comments say
+-- the OIDs of offloaded operators agree with their comments
 SELECT o.oid, o.oid::regoperator, o.oprcode, p.provolatile, p.proisstrict, p.proleakproof
 FROM pg_operator o JOIN pg_proc p ON p.oid = o.oprcode
 WHERE o.oid IN (94, 532, 1862, 533, 96, 15, 1868, 416, 410, 607, 1093, 2060, 1320,

@@ -1,4 +1,4 @@
--- What the other plan_* tests share.
+-- Objects and settings of the other plan_* tests.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpujoin;
 RESET client_min_messages;

@@ -24,7 +24,7 @@ SELECT gpujoins('SELECT pr FROM p JOIN q USING (id)');
 SELECT gpujoins('SELECT dp FROM p JOIN q USING (id)');
 SELECT gpujoins('SELECT pa FROM p JOIN q USING (id)');
 
--- only what is used travels; none at all is fine
+-- only columns that are used are fed; there may be none
 SELECT relation, attnum FROM job_columns('SELECT p.t FROM p JOIN q USING (id) WHERE p.i8 > 3');
 SELECT relation, attnum FROM job_columns('SELECT count(*) FROM p JOIN q USING (id)');
 -- names that JSON must escape

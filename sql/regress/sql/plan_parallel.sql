@@ -14,14 +14,14 @@ SELECT count(*), sum(fact.id) FROM fact JOIN dim_c ON fact.c = dim_c.id;
 SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_a ON fact.a = dim_a.id JOIN dim_b ON fact.b = dim_b.id JOIN dim_c ON fact.c = dim_c.id AND abs(dim_b.id) > dim_c.id');
 SELECT count(*) FROM fact JOIN dim_a ON fact.a = dim_a.id JOIN dim_b ON fact.b = dim_b.id JOIN dim_c ON fact.c = dim_c.id AND abs(dim_b.id) > dim_c.id;
 
--- no participant may run what only the leader may
+-- parallel participants do not run parallel-restricted expressions
 CREATE FUNCTION plan.restricted(int) RETURNS boolean LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS 'BEGIN RETURN true; END';
 SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id AND plan.restricted(fact.a + dim_c.id)');
 -- no table worth sharing
 ALTER TABLE fact SET (parallel_workers = 0);
 ALTER TABLE dim_a SET (parallel_workers = 0);
 SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id JOIN dim_a ON fact.a = dim_a.id');
--- the serial node is for the leader alone, whatever else would go to a worker
+-- only the leader may run the serial node
 SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 EXPLAIN (COSTS OFF)
 SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id;
