@@ -19,7 +19,7 @@ import (
 
 const module = "gpujoin"
 
-// why each rule is there; a rule without a reason is a mistake in the table.
+// why has the reason for each rule; a rule without one is a mistake in the table.
 var why = map[string]string{
 	"cgo":        "the daemon is one static program that needs no C compiler or library where it runs, and a crash in C would take every session's join with it",
 	"unsafe":     "plans, algorithms and choices work on checked views; raw memory is the business of shm and of a provider, where a few lines can be reviewed",
@@ -29,7 +29,7 @@ var why = map[string]string{
 	"may import": "imports go downwards only, so that each layer can be understood, tested and replaced without those above it",
 }
 
-// goPackage is what go list says of a package.
+// goPackage is a package as go list describes it.
 type goPackage struct {
 	ImportPath string
 	Name       string
@@ -42,16 +42,16 @@ type goPackage struct {
 	Deps       []string
 }
 
-// builds are the sets of tags that something is built with.
+// builds are the build tags to check, one set each.
 var builds = []string{"", "cuda"}
 
-// goList lists all packages of a build with what they depend on. Device code
-// need not have been compiled for it: -e lets the package that embeds it pass.
+// goList lists all packages of a build with their dependencies. -e tolerates that device
+// code has not been compiled for the package that embeds it.
 func goList(t *testing.T, root, tags string) map[string]goPackage {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-e", "-deps", "-json", "-tags", tags, "./...")
 	cmd.Dir = root
-	// With cgo on, so that files that would use it are listed as such.
+	// With cgo on, so that files with cgo are listed.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOFLAGS=-mod=mod", "GOWORK=off")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -159,7 +159,7 @@ func TestMustNot(t *testing.T) {
 	}
 }
 
-// No main contains what only tests need.
+// No main imports test support.
 func TestMainsImportNoTestSupport(t *testing.T) {
 	root, _ := load(t)
 	for _, tags := range builds {
@@ -176,8 +176,8 @@ func TestMainsImportNoTestSupport(t *testing.T) {
 	}
 }
 
-// breaks reports whether a package itself breaks a rule. The standard library
-// stands on unsafe and, where it may, on cgo: there only net counts.
+// breaks reports whether a package itself breaks a rule. The standard library uses unsafe
+// and, in places, cgo: of it only net counts.
 func breaks(p goPackage, path, rule string) bool {
 	switch rule {
 	case "net":
@@ -190,7 +190,7 @@ func breaks(p goPackage, path, rule string) bool {
 	return false
 }
 
-// The extension's own files: what they include, and that they start no thread.
+// The extension includes only permitted headers and starts no thread.
 func TestExtension(t *testing.T) {
 	root, layers := load(t)
 	layer := layers["fdw"]
@@ -229,7 +229,7 @@ func TestExtension(t *testing.T) {
 	}
 }
 
-// Every module that is required directly is explained, and no other.
+// docs/dependencies.md explains every directly required module, and no other.
 func TestDependenciesAreExplained(t *testing.T) {
 	root, _ := load(t)
 	text, err := os.ReadFile(filepath.Join(root, "docs", "dependencies.md"))

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// calls are the extension's files by name, each with the files whose functions
-// or variables it uses.
+// calls maps each file of the extension to the files whose functions or variables it
+// uses.
 type calls map[string]map[string]bool
 
-// extensionCalls reads the symbols of the extension's object files, which make
-// build leaves beside their sources.
+// extensionCalls reads the symbols of the extension's object files, which make build
+// leaves next to their sources.
 func extensionCalls(t *testing.T, root string) calls {
 	t.Helper()
 	sources, err := filepath.Glob(filepath.Join(root, "fdw", "*.c"))
@@ -54,7 +54,7 @@ func extensionCalls(t *testing.T, root string) calls {
 	return all
 }
 
-// circle returns files that call each other in a circle; nil: there is none.
+// circle returns files that call each other in a circle, or nil.
 func (c calls) circle() []string {
 	done := map[string]bool{}
 	var path, found []string
@@ -98,8 +98,8 @@ func fileGroups(t *testing.T, root string) map[string][]string {
 	return groups
 }
 
-// groupOf returns the group that a file is of: the file itself has a row, or
-// the part of its name before the first underscore.
+// groupOf returns a file's group: the file itself if it has a row, else the part of its
+// name before the first underscore.
 func groupOf(groups map[string][]string, file string) string {
 	if _, ok := groups[file]; ok {
 		return file

@@ -48,7 +48,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Every cost setting in options.c stands in planning.md with its default.
+// planning.md has every cost setting of options.c with its default.
 func TestCosts(t *testing.T) {
 	options := read(t, "fdw", "options.c")
 	defaults := map[string]string{}

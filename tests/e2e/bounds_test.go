@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Constants that no value of the column can equal, and those at the edges of
-// what it can: the page feed compares them as PostgreSQL does, with all six
-// operators, and never raises an error that PostgreSQL does not raise.
+// Constants that no value of the column can equal, and those at the limits of its range: the
+// page feed compares them as PostgreSQL does, with all six operators, and raises an error
+// only if PostgreSQL does.
 func TestNumericBounds(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, `
@@ -42,7 +42,7 @@ func TestNumericBounds(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// A numeric bound leaves nothing behind when its join is scanned again.
+// A numeric bound leaks no memory when its join is rescanned.
 func TestNumericBoundsMemory(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, `

@@ -17,8 +17,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// free makes an offloaded join cost its scans only, and lose by a startup cost
-// that is told from the rest.
+// free makes an offloaded join cost only its scans, and lose by a recognisable startup cost.
 var free = []string{
 	"set max_parallel_workers_per_gather = 0", "set gpujoin.min_rows = 0", "set gpujoin.explain_rejected = on",
 	"set gpujoin.startup_cost = 1e9", "set gpujoin.cost_margin = 0", "set gpujoin.ns_cost = 0",
@@ -27,7 +26,7 @@ var free = []string{
 	"set gpujoin.return_row_cost = 0", "set gpujoin.return_column_cost = 0",
 }
 
-// jobCost is what the job of a query's only join would cost.
+// jobCost returns the cost of the job of a query's only join.
 func jobCost(t *testing.T, s *harness.Session, sql string) float64 {
 	t.Helper()
 	s.Notices()
@@ -45,8 +44,8 @@ func jobCost(t *testing.T, s *harness.Session, sql string) float64 {
 	return 0
 }
 
-// A page feed walks over the columns up to the last one that it reads, but for
-// the leading ones that have a known place.
+// A page feed walks over the columns up to the last one that it reads, except leading columns
+// with a fixed offset.
 func TestWalkCost(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(t, free...)
@@ -67,10 +66,10 @@ func TestWalkCost(t *testing.T) {
 		{"select w.n7, w.n3 from walked w join one using (k) where w.f1 > 0", 5},
 	} {
 		without := jobCost(t, s, c.sql)
-		// So little that the page feed stays cheaper than the child plan.
+		// So low that the page feed stays cheaper than the child plan.
 		const price = 0.001
 		exec(t, s, fmt.Sprintf("set gpujoin.page_walk_cost = %v", price))
-		// The other table has one row whose only column is walked to.
+		// The other table has one row, of which one column is walked to.
 		if got, want := jobCost(t, s, c.sql)-without, price*float64(rows*c.walked+1); math.Abs(got-want) > 0.02 {
 			t.Errorf("%s: walks cost %v, not %v", c.sql, got, want)
 		}
@@ -78,7 +77,7 @@ func TestWalkCost(t *testing.T) {
 	}
 }
 
-// The margin is on all that is not the scan itself.
+// The margin applies to all costs but the scans' own.
 func TestCostMargin(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, free...)
@@ -96,7 +95,7 @@ func TestCostMargin(t *testing.T) {
 	}
 }
 
-// A result that is expected to be small is returned at the price of a larger one.
+// A result with a small estimate is charged for returning a larger one.
 func TestReturnOfSmallEstimates(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(t, free...)
@@ -120,8 +119,8 @@ func TestReturnOfSmallEstimates(t *testing.T) {
 	}
 }
 
-// The daemon's work costs more the more jobs there are for its threads, and
-// where they get less of the processors than a backend.
+// The daemon's work costs more with more jobs for its threads, and if they get less processor
+// time than a backend.
 func TestLoadCost(t *testing.T) {
 	w := theWorld(t)
 	status, err := os.ReadFile(w.c.DaemonSocket() + ".status")
@@ -138,13 +137,13 @@ func TestLoadCost(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	const setLockOFD = 37 // F_OFD_SETLK: what a living daemon has
+	const setLockOFD = 37 // F_OFD_SETLK: a living daemon holds such a lock
 	if err := syscall.FcntlFlock(file.Fd(), setLockOFD, &syscall.Flock_t{Type: syscall.F_WRLCK}); err != nil {
 		t.Fatal(err)
 	}
 	const coresOffset, loadOffset, checked = 12, 200, 24 // docs/protocol.md
 	binary.LittleEndian.PutUint32(status[coresOffset:], 8)
-	// cost is that of the daemon's work with this load; beats 0: unknown.
+	// cost returns the cost of the daemon's work under this load; beats 0: unknown.
 	s := w.session(t, append(slices.Clone(free), fmt.Sprintf("set gpujoin.socket = '%s'", fake))...)
 	cost := func(beats uint64, running, threads, queued, share uint32) float64 {
 		load := binary.LittleEndian.AppendUint64(nil, beats)

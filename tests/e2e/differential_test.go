@@ -25,11 +25,10 @@ type genTable struct {
 	columns []columnType // of name c0, c1 ...
 }
 
-// A table's number of rows: nothing, next to nothing, and more than a batch.
+// The numbers of rows of tables: none, few, and more than a batch.
 var tableSizes = []int{0, 1, 2, 33, 500, 3000, 3000, 20000}
 
-// schema draws tables; every one begins with a column of each key type, in an
-// order of its own.
+// schema draws tables. Each begins with a column of each key type, in a random order.
 func (g *generator) schema(n int) string {
 	sql := `drop schema if exists gen cascade; create schema gen; set search_path = gen, public;
 		create type mood as enum ('sad', 'ok', 'happy'); create type pair as (a int, b text);
@@ -51,8 +50,7 @@ func (g *generator) schema(n int) string {
 	return sql
 }
 
-// data is a table's content in COPY's text form. A column has no NULLs, a few,
-// or many.
+// data returns a table's content in COPY's text format. A column has no, few or many NULLs.
 func (g *generator) data(t genTable) string {
 	nulls := make([]int, len(t.columns))
 	for i := range nulls {
@@ -75,8 +73,8 @@ func (g *generator) data(t genTable) string {
 	return b.String()
 }
 
-// query draws a join of two to four tables, each joined to one before it by
-// one or two keys; results stay small enough to be compared.
+// query draws a join of two to four tables, each joined to an earlier one by one or two keys.
+// Results stay small enough to be compared.
 func (g *generator) query() string {
 	n := 2 + g.IntN(3)
 	var tables []genTable
@@ -90,7 +88,7 @@ func (g *generator) query() string {
 		} else {
 			j := g.IntN(i)
 			condition := g.equality(tables[j], j, t, i)
-			// A key has some 40 values: a second one where many rows would match.
+			// A key has about 40 values: adds a second key if many rows would match.
 			if size *= float64(t.rows) / 40; size > 50000 {
 				condition += " and " + g.equality(tables[j], j, t, i)
 				size /= 30
@@ -106,7 +104,7 @@ func (g *generator) query() string {
 		}
 	}
 	if size > 200000 {
-		// Too many to send: only as many rows, each with its number.
+		// Restricts results that are too large to a few numbered rows.
 		where = append(where, "r0.ctid < '(3,0)'")
 	}
 	sql := "select " + g.outputs(tables) + " from " + from
@@ -126,7 +124,7 @@ func (g *generator) equality(a genTable, i int, b genTable, j int) string {
 	}
 }
 
-// residual compares columns of two tables, which is no key.
+// residual compares columns of two tables by a condition that is no key.
 func (g *generator) residual(before []genTable, t genTable, i int) string {
 	j := g.IntN(i)
 	column := func(t genTable, i int) string {
@@ -135,7 +133,7 @@ func (g *generator) residual(before []genTable, t genTable, i int) string {
 	return column(before[j], j) + []string{" < ", " is distinct from "}[g.IntN(2)] + column(t, i)
 }
 
-// condition restricts a table, by what a page feed evaluates and by what not.
+// condition restricts a table by conditions that a page feed evaluates and others.
 func (g *generator) condition(t genTable, i int) string {
 	c := g.IntN(len(t.columns))
 	column := fmt.Sprintf("r%d.c%d", i, c)
@@ -157,7 +155,7 @@ func (g *generator) outputs(tables []genTable) string {
 	return strings.Join(columns, ", ")
 }
 
-// options draws how the query is run.
+// options draws settings for the query.
 func (g *generator) options() string {
 	leader := []string{"on", "off"}[g.IntN(2)]
 	feed := []string{"reset gpujoin.page_row_cost", "set gpujoin.page_row_cost = 1e6"}[g.IntN(2)]

@@ -9,7 +9,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Every way of running a plan that is more than one pass to the end.
+// All ways to run a plan other than once to the end.
 func TestExecutor(t *testing.T) {
 	w := theWorld(t)
 	for _, c := range []struct{ name, settings, sql string }{
@@ -90,8 +90,8 @@ func isSubset(some, sorted []string) bool {
 	return true
 }
 
-// A prepared statement's plan outlives the daemon that it was made for, and
-// settings that forbid it.
+// A prepared statement's plan outlives the daemon it was made for, and settings that disable
+// offloading.
 func TestPreparedStatements(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(t, native)
@@ -133,7 +133,7 @@ func TestPreparedStatements(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// Errors while a join is under way, caught and not.
+// Errors during a join, caught and not caught.
 func TestSubtransactions(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, forced)
@@ -152,7 +152,7 @@ func TestSubtransactions(t *testing.T) {
 		t.Errorf("after aborted subtransactions the backend holds %+v, %v", h, err)
 	}
 	exec(t, s, "commit")
-	// The error is caught while the outer query's own join goes on.
+	// The error is caught while the outer query's own join continues.
 	exec(t, s, `create or replace function pg_temp.caught() returns int8 language plpgsql as $$
 		declare n int8 := 0; r record;
 		begin

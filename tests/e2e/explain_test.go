@@ -32,8 +32,8 @@ func TestExplainPhases(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// checkPhases holds the phases of a join against its time; only the topmost
-// join of a job gathers payload.
+// checkPhases compares a join's phases with its time; only the topmost join of a job gathers
+// payload.
 func checkPhases(t *testing.T, join harness.Node, top bool) {
 	t.Helper()
 	total, gathers := 0.0, false
@@ -44,7 +44,7 @@ func checkPhases(t *testing.T, join harness.Node, top bool) {
 		total += p.Number("Actual Time")
 		gathers = gathers || p.Text("Name") == "gather"
 	}
-	// Each number is rounded to a microsecond, and the sum cut to one.
+	// Each number is rounded to a microsecond, and the sum is truncated.
 	if n := len(join.Phases()); n < 2 || math.Abs(total-join.Number("Time")) > 0.001*float64(n+1) {
 		t.Errorf("%d phases of %.3f ms, join of %v ms", n, total, join["Time"])
 	}
@@ -53,8 +53,8 @@ func checkPhases(t *testing.T, join harness.Node, top bool) {
 	}
 }
 
-// Phases are there when timing is on, once for each join, whatever the format
-// and however many processes took part.
+// With timing on, each join shows its phases once, in every format and with any number of
+// processes.
 func TestExplainTiming(t *testing.T) {
 	w := theWorld(t)
 	line := regexp.MustCompile(`(?m)^ +Phase [a-z ]+: (predicted \d+\.\d{3} ms, )?actual \d+\.\d{3} ms$`)
@@ -84,8 +84,8 @@ func TestExplainTiming(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// A plan alone is explained without the daemon: the one that was made while it
-// lived looks the same when it is gone.
+// EXPLAIN without ANALYZE needs no daemon: a plan made while the daemon lived is shown in the
+// same way after its end.
 func TestExplainAsksNobody(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(t, forced, "set plan_cache_mode = force_generic_plan; prepare p as "+twoJoins)
@@ -100,9 +100,9 @@ func TestExplainAsksNobody(t *testing.T) {
 	}
 }
 
-// EXPLAIN ANALYZE says what each plan below a GpuJoin is for: inputs are fed
-// from all but the last, which is the native plan. Without ANALYZE there is no
-// native plan, and the inputs are named already.
+// EXPLAIN ANALYZE shows the purpose of each plan below a GpuJoin: all but the last feed inputs,
+// and the last is the native plan. Without ANALYZE there is no native plan, but the inputs are
+// named.
 func TestExplainChildren(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []int{0, 2} {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A join that loses names its native plan's cost, as EXPLAIN shows it, and the
-// cost of the job.
+// The notice about a more expensive join has its native plan's cost, as EXPLAIN shows it, and the
+// job's cost.
 func TestRejectedCost(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, "set gpujoin.min_rows = 0", "set gpujoin.startup_cost = 1e6", "set gpujoin.explain_rejected = on")
@@ -35,7 +35,7 @@ func TestRejectedCost(t *testing.T) {
 	}
 }
 
-// Every join of a plan is in a notice, of whatever settings made it native.
+// There is a notice for every join of a plan, whatever settings made it native.
 func TestEveryRejectionIsSaid(t *testing.T) {
 	w := theWorld(t)
 	number := regexp.MustCompile(`^NOTICE: (?:(\d+) joins stay|join of .* stays) native: \w+\n`)
@@ -87,8 +87,8 @@ func TestEveryRejectionIsSaid(t *testing.T) {
 	}
 }
 
-// Up to PostgreSQL 16 no extension is asked about a join with a condition
-// that refers to no table.
+// Up to PostgreSQL 16 the planner calls no extension for a join with a condition that refers to
+// no table.
 func TestRejectedGated(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, forced, "set gpujoin.explain_rejected = on")

@@ -14,12 +14,12 @@ type columnType struct {
 	value  func(r *rand.Rand) string
 }
 
-// pick returns one of the values, the later ones as often as the first.
+// pick returns one of the values with equal probability.
 func pick(values ...string) func(*rand.Rand) string {
 	return func(r *rand.Rand) string { return values[r.IntN(len(values))] }
 }
 
-// often draws from usual four times in five, else from an edge.
+// often returns a usual value four times in five, else an edge.
 func often(usual func(*rand.Rand) string, edges ...string) func(*rand.Rand) string {
 	return func(r *rand.Rand) string {
 		if r.IntN(5) > 0 {
@@ -77,7 +77,7 @@ var columnTypes = []columnType{
 	{"positive", "", pick("1", "2")},
 }
 
-// keyTypes are those that can be compared.
+// keyTypes returns the types that can be compared.
 func keyTypes() []columnType {
 	var keys []columnType
 	for _, c := range columnTypes {

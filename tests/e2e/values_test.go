@@ -8,8 +8,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Values that are longer than an extent (1 MB here) travel in pieces; those
-// around its size, and compressed and external ones, like any other.
+// Values longer than an extent (1 MB here) travel in pieces; values around that size, and
+// compressed and external ones, like any other.
 func TestLongValues(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, `
@@ -34,7 +34,7 @@ func TestLongValues(t *testing.T) {
 			}
 		}
 	}
-	// As a key such a value makes the join native, before any row.
+	// As a key, such a value makes the join native before the first row.
 	for _, sql := range []string{
 		"select a.kind, length(b.v) from big a join big b on a.v = b.v",
 		"select a.kind, length(b.v) from big a join big b on a.k = b.k and a.v = b.v and a.kind = b.kind",
@@ -45,7 +45,7 @@ func TestLongValues(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// gpujoin.verify runs both plans, and finds nothing to say about right rows.
+// gpujoin.verify runs both plans and reports nothing if the rows are right.
 func TestVerify(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, "set gpujoin.verify = on")
@@ -67,8 +67,8 @@ func TestVerify(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// Users without rights get PostgreSQL's own errors and rows: offloading reads
-// nothing that they could not read.
+// Users without privileges get PostgreSQL's own errors and rows: offloading reads nothing that
+// they may not read.
 func TestPrivileges(t *testing.T) {
 	w := newWorld(t)
 	admin := w.session(t, `
@@ -99,7 +99,7 @@ func TestPrivileges(t *testing.T) {
 			t.Errorf("%s the owner sees %s rows instead of 3000", mode, n)
 		}
 	}
-	// The socket is nobody's to choose but a superuser's.
+	// Only a superuser may choose the socket.
 	if err := clerk.Exec(ctx, "set gpujoin.socket = '/tmp/mine'"); harness.SQLState(err) != "42501" {
 		t.Errorf("a user set gpujoin.socket: %v", err)
 	}

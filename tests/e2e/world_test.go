@@ -1,5 +1,5 @@
-// Package e2e runs SQL through the extension and a daemon and compares what
-// comes back with what PostgreSQL returns by itself, in fair weather and foul.
+// Package e2e runs SQL through the extension and a daemon and compares the results with
+// PostgreSQL's own, including under errors and restarts.
 package e2e
 
 import (
@@ -14,12 +14,12 @@ import (
 
 var env *harness.Env
 
-// shared is for the tests that leave it as it was.
+// shared is the world of tests that leave it unchanged.
 var shared = sqltest.Shared[*world]{Start: startWorld, Stop: (*world).stop}
 
 func TestMain(m *testing.M) { sqltest.Main(m, &env, &shared) }
 
-// The words of every test here.
+// Short names for helpers.
 const (
 	native = sqltest.Native
 	forced = sqltest.Forced
@@ -33,7 +33,7 @@ var (
 	sameAsNative = sqltest.SameAsNative
 )
 
-// world is a cluster with a daemon beside it.
+// world is a cluster with a daemon.
 type world struct {
 	c *harness.Cluster
 	d *harness.Daemon
@@ -48,7 +48,7 @@ func theWorld(t *testing.T) *world {
 	return shared.Get(t)
 }
 
-// newWorld is a test's own.
+// newWorld returns a world for one test.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w, err := startWorld()
@@ -94,8 +94,8 @@ func (w *world) stop() error {
 	return errors.Join(w.d.Stop(), w.c.Stop())
 }
 
-// tables that most tests join: feed fills several extents of each, and their
-// join fills many result batches.
+// Tables that most tests join: each feed fills several extents, and the join fills many result
+// batches.
 const tables = `
 	create table fact as select i as id, (i * 7919) % 5000 as k, i % 10 as g, 'fact ' || i as note
 		from generate_series(1::int8, 60000) i;
@@ -112,9 +112,9 @@ func (w *world) session(t *testing.T, settings ...string) *harness.Session {
 	return sqltest.Session(t, w.c, settings...)
 }
 
-// unharmed checks what every fault must leave behind: the postmaster has not
-// restarted, another session's query is right, the daemon and the backend (if
-// it still lives) hold nothing, and the next offloaded query is offloaded.
+// unharmed checks the state after a fault: the postmaster has not restarted, another session's
+// query is right, the daemon and the backend (if it still lives) hold nothing, and the next
+// suitable query is offloaded.
 func (w *world) unharmed(t *testing.T, s *harness.Session) {
 	t.Helper()
 	other := w.session(t)

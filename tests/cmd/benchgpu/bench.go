@@ -46,13 +46,13 @@ func (b *bench) close() {
 	b.device.Close()
 }
 
-// describe says what the times are of.
+// describe returns the circumstances of the measurement.
 func (b *bench) describe() string {
 	info := b.device.Info()
 	return fmt.Sprintf("%s, CUDA %d.%d, %d multiprocessors; medians of %d", info.Name, info.Driver/1000, info.Driver%1000/10, info.SMs, b.repeats)
 }
 
-// measure makes the model go by rates of this device.
+// measure sets the model's rates to those of this device.
 func (b *bench) measure(ctx context.Context) error {
 	start := time.Now()
 	rates, err := calibrate.Measure(ctx, b.device, b.stream, b.arena)
@@ -69,8 +69,8 @@ func (b *bench) measure(ctx context.Context) error {
 	return nil
 }
 
-// timeAll times every algorithm on all cases, and on sequences of 1 to so many
-// joins, and prints what it finds as it goes. What fails is a wrong result.
+// timeAll times every algorithm on all cases and on sequences of 1 to `sequences` joins,
+// and prints each result. A wrong result is an error.
 func (b *bench) timeAll(ctx context.Context, list []join, algorithms []algorithm, sequences int) (results []result, err error) {
 	add := func(r result, err error) {
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// join is one case: its data and the time that is asked for.
+// join is one case: its data and its required time.
 type join struct {
 	name         string
 	build, probe int64
@@ -18,10 +18,10 @@ type join struct {
 	buildWidths  []int // bytes of each payload column's values
 	probeWidths  []int
 	distinct     int64   // build keys
-	domain       int64   // of probe keys; above distinct: the rest has no match
-	zipf         float64 // factor of the probe keys' distribution, 0: uniform
+	domain       int64   // of probe keys; if above distinct, the others have no match
+	zipf         float64 // exponent of the probe keys' distribution, 0: uniform
 	dense        bool    // build keys are a permutation of 0, 1, 2, ...
-	bar          float64 // ms at most for what is chosen; 0: none
+	bar          float64 // maximum ms of the chosen algorithm; 0: none
 }
 
 func repeat(n, width int) []int {
@@ -59,7 +59,7 @@ func table() []join {
 	}
 }
 
-// asked are cases that run where they are named.
+// asked returns cases that run only if named.
 func asked() []join {
 	return []join{
 		{"dense-2+2", 1 << 27, 1 << 28, 4, repeat(2, 4), repeat(2, 4), 1 << 27, 1 << 27, 0, true, 0},
@@ -69,7 +69,7 @@ func asked() []join {
 	}
 }
 
-// selected returns the cases by name: the table's without names, none with "-".
+// selected returns the cases by name: without names the table's, for "-" none.
 func selected(names string) ([]join, error) {
 	all := table()
 	if names == "" {
@@ -91,8 +91,8 @@ func selected(names string) ([]join, error) {
 	return list, nil
 }
 
-// customCase defines flags for a case of one's own. What it returns gives that
-// case after parsing, nil where no flag was set.
+// customCase defines flags for a custom case. The returned function gives that case
+// after parsing, or nil if no flag was set.
 func customCase(f *flag.FlagSet) func() (*join, error) {
 	build := f.Int64("build", 0, "a case of one's own: build rows")
 	probe := f.Int64("probe", 0, "probe rows")

@@ -23,7 +23,7 @@ type data struct {
 
 	join     columnar.Join
 	expected checksum
-	mark     driver.Mark // of the arena, behind the inputs
+	mark     driver.Mark // of the arena, after the inputs
 }
 
 // checksum is a sum over rows of a hash of all their values.
@@ -71,8 +71,8 @@ func (d *data) columns(s *columnar.Side) []columnar.Column {
 	return append([]columnar.Column{s.Key}, s.Payload...)
 }
 
-// fill makes a case's inputs at the bottom of the arena and computes from the
-// formulas what the join must return.
+// fill makes a case's inputs at the start of the arena and computes the expected result
+// from the formulas.
 func (b *bench) fill(ctx context.Context, c join) error {
 	b.arena.Rewind(0)
 	d := &b.data
@@ -154,7 +154,7 @@ func (d *data) checksum(ctx context.Context, o *columnar.Output) (checksum, erro
 	return d.checksumOf(ctx, o.Rows, append(append([]columnar.Column{o.Key}, o.Build...), o.Probe...))
 }
 
-// checksumOf sums up columns of so many rows.
+// checksumOf sums up the given rows of columns.
 func (d *data) checksumOf(ctx context.Context, rows int64, columns []columnar.Column) (checksum, error) {
 	b := d.bench
 	table, err := b.arena.Take(tableBytes + 16)

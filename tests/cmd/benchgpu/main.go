@@ -1,14 +1,13 @@
 //go:build cuda
 
-// Command benchgpu times joins of columns that lie in a GPU's memory, checks
-// every result, and compares with the times that are asked for, and with those
-// of the paper's own executables where these are: make bench-gpu.
+// Command benchgpu times joins of columns in a GPU's memory, checks every result, and
+// compares with the required times and, if available, with those of the paper's own
+// executables: make bench-gpu.
 //
-// Keys are a bijection of their index over the full key width, dense only where
-// that is asked for, and payloads are independent of them; no algorithm is told
-// that keys are unique. ms is the time between two events on the device around
-// the whole join, the read-back of its row count included; wall_ms is the
-// host's. Both are medians.
+// Keys are a bijection of their index over the full key width, dense only in cases that
+// say so, and payloads are independent of them; no algorithm is told that keys are
+// unique. ms is the time between two events on the device around the whole join,
+// including the read-back of its row count; wall_ms is the host's. Both are medians.
 package main
 
 import (
@@ -25,7 +24,7 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// commit is what this program was built from; the build sets it.
+// commit is the commit that this program was built from; the build sets it.
 var commit = "unknown"
 
 func main() {
@@ -94,7 +93,7 @@ func run(ctx context.Context) error {
 		}
 	}
 	if err := errors.Join(err, measure.WriteJSON(*out, results)); err != nil {
-		return err // what was timed before is written
+		return err // the results before it are written
 	}
 	if *peer != "" {
 		err := addPeers(ctx, *peer, *limit, list, results)

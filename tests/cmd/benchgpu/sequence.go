@@ -12,10 +12,9 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// Sequences are those of GFTR, 5.2.7: facts with a foreign key to each of n
-// tables, and one payload column of each of those. A join carries the facts' row
-// number and the payload found so far; the next foreign key is fetched by row
-// number only when its join is next.
+// Sequences are those of GFTR, section 5.2.7: facts with a foreign key to each of n
+// tables, which have one payload column each. A join carries the facts' row ids and the
+// payload found so far; each foreign key is gathered by row id right before its join.
 const (
 	sequenceFacts = 1 << 27
 	sequenceTable = 1 << 25
@@ -28,7 +27,7 @@ type tables struct {
 	sides []columnar.Side   // the tables
 }
 
-// sequenceTables makes the inputs at the bottom of the arena.
+// sequenceTables makes the inputs at the start of the arena.
 func (b *bench) sequenceTables(ctx context.Context, n int) (t tables, err error) {
 	b.arena.Rewind(0)
 	take := func(rows int64) (c columnar.Column, err error) {
@@ -81,8 +80,8 @@ func (b *bench) sequenceTables(ctx context.Context, n int) (t tables, err error)
 	return t, nil
 }
 
-// sequence times n joins with one algorithm and checks the last result. ms is
-// the time between two events around all of it.
+// sequence times n joins with one algorithm and checks the last result. ms is the time
+// between two events around all of them.
 func (b *bench) sequence(ctx context.Context, n int, a algorithm) (r result, err error) {
 	r = result{Case: fmt.Sprintf("sequence-%d", n), Algorithm: a.name, Chosen: a.chosen}
 	t, err := b.sequenceTables(ctx, n)
@@ -142,13 +141,13 @@ func (b *bench) sequence(ctx context.Context, n int, a algorithm) (r result, err
 	return r, nil
 }
 
-// joinAll runs the joins and returns the result: the facts' row numbers, then
-// each table's payload. Joins take turns with two halves of the arena, so that
-// what a join took is free when the next one has read its result.
+// joinAll runs the joins and returns the result: the facts' row ids, then each table's
+// payload. Joins alternate between two halves of the arena, so that a join's memory is
+// free once the next one has read its result.
 func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (int64, []columnar.Column, error) {
 	rows, found := int64(sequenceFacts), []columnar.Column{t.rows}
 	var halves [2]*driver.Arena
-	half := b.arena.Free()/2 - 1<<20 // the checksum needs a little, too
+	half := b.arena.Free()/2 - 1<<20 // leaves memory for the checksum
 	for i := range halves {
 		var err error
 		if halves[i], err = b.arena.Part(half); err != nil {
@@ -175,7 +174,7 @@ func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (
 			return 0, nil, err
 		}
 		r.Launches, r.Syncs, r.Bytes = r.Launches+report.Launches, r.Syncs+report.Syncs, r.Bytes+report.Bytes
-		// The bound is of single joins: that counts which comes nearest to its own.
+		// The bound applies to single joins: reports the one that comes nearest to its own.
 		if bound := peakBound(&j); r.bound == 0 || float64(report.PeakBytes)/float64(bound) > float64(r.PeakBytes)/float64(r.bound) {
 			r.PeakBytes, r.bound = report.PeakBytes, bound
 		}
@@ -185,7 +184,7 @@ func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (
 	return rows, found, nil
 }
 
-// expectSequence computes what a sequence must return.
+// expectSequence computes the expected checksum of a sequence.
 func (b *bench) expectSequence(ctx context.Context, n int) (checksum, error) {
 	mark := b.arena.Mark()
 	defer b.arena.Rewind(mark)

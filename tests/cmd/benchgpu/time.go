@@ -18,7 +18,7 @@ import (
 	"gpujoin/joincore/cuda/selector"
 )
 
-// algorithm is a join by name; chosen: it is the one that decides for itself.
+// algorithm is a join by name; chosen: the selector chooses the algorithm.
 type algorithm struct {
 	name   string
 	run    columnar.Func
@@ -54,8 +54,8 @@ func closeAlgorithms(d *driver.Context) {
 	}
 }
 
-// choose returns the algorithms by name. Without names they are those that the
-// paper has, and what chooses among them.
+// choose returns the algorithms by name. Without names they are those of the paper and
+// the selector.
 func choose(names string) ([]algorithm, error) {
 	all := algorithms()
 	if names == "" {
@@ -88,7 +88,7 @@ type result struct {
 	Measured  string  `json:"circumstances"` // where, when and on what
 
 	low, bar float64
-	bound    int64 // of the peak
+	bound    int64 // of the peak memory
 	phases   []columnar.Phase
 	wrong    string
 }
@@ -123,14 +123,13 @@ func (r *result) print() {
 	}
 }
 
-// named are the algorithms that the model prices without a sample.
+// named are the algorithms for which the model has a prediction without a sample.
 var named = map[string]joincore.Algorithm{
 	"phj-om": joincore.PHJOM, "phj-um": joincore.PHJUM, "smj-om": joincore.SMJOM, "smj-um": joincore.SMJUM, "npj": joincore.NPJ,
 }
 
-// predicted returns what the model gives a join: to the one that was chosen by
-// what its sample told, to the others by the match ratio that the data has. 0:
-// there is no prediction.
+// predicted returns the model's prediction in ms: for the chosen algorithm by the sample,
+// for others by the data's match ratio; 0: none.
 func (b *bench) predicted(j *columnar.Join, a algorithm, report *columnar.Report) (ms float64) {
 	if a.chosen {
 		for _, p := range report.Predicted {
@@ -144,12 +143,12 @@ func (b *bench) predicted(j *columnar.Join, a algorithm, report *columnar.Report
 	return 0
 }
 
-// peakBound is the most device memory that a join may take.
+// peakBound is the most device memory, in bytes, that a join may use.
 func peakBound(j *columnar.Join) int64 {
 	return columnar.Bound(j.Build.Bytes()+j.Probe.Bytes(), j.OutputRows*j.RowBytes())
 }
 
-// poison is what the arena is filled with before an algorithm's first run.
+// poison fills the arena before an algorithm's first run.
 const poison = 0xa5
 
 // time runs one algorithm and checks the result of the last timed run.

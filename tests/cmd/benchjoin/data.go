@@ -10,8 +10,8 @@ import (
 // lineitemSF is the scale factor of the lineitem table for the feed rates.
 const lineitemSF = 0.2
 
-// oneRow matches nothing: a job's input that costs nothing, beside one whose
-// feed is measured.
+// oneRow matches nothing: a cheap second input for jobs that measure the feed of the
+// other one.
 const oneRow = "create table one as select -1::int8 as a"
 
 // fill makes the tables of all measurements.
@@ -42,7 +42,7 @@ func (b *bench) fill() error {
 	if err := tpch.Load(b.ctx, b.env, b.session, lineitemSF, func(string) {}); err != nil {
 		return err
 	}
-	// tpch.Load vacuumed everything; this table comes after it.
+	// tpch.Load vacuums everything; this table must stay unvacuumed.
 	say("filling feed_fresh with %d rows", b.feedRows())
 	return b.session.Exec(b.ctx, fmt.Sprintf(
 		"create table feed_fresh as select * from fact limit %d; analyze feed_fresh; select count(*) from feed_fresh", b.feedRows()))
@@ -50,7 +50,7 @@ func (b *bench) fill() error {
 
 func (b *bench) feedRows() int { return b.rows / 5 }
 
-// fillFeeds makes the tables whose feeding alone is measured.
+// fillFeeds makes the tables for the measurement of feeding alone.
 func (b *bench) fillFeeds() error {
 	say("filling feed_nulls, feed_text with %d rows", b.feedRows())
 	nullable := func(seed int) string {

@@ -6,8 +6,8 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// feed is one way of feeding one table, measured in a job whose other input
-// is a single row that matches nothing.
+// feed is a way to feed a table, measured in a job whose other input is a single row that
+// matches nothing.
 type feed struct {
 	name, kind string
 	rows       func(b *bench) int
@@ -30,8 +30,8 @@ var feeds = []feed{
 		"select sum(f.k1m), sum(f.k10m), sum(f.v) from feed_fresh f join one on f.k1k = one.a", ""},
 }
 
-// feedResult is a feed's entry in build/bench-join.json. Waits for extents are
-// not part of ns_per_row.
+// feedResult is a feed's entry in build/bench-join.json. ns_per_row excludes waits for
+// extents.
 type feedResult struct {
 	Workload   string  `json:"workload"`
 	NsPerRow   float64 `json:"ns_per_row"`
@@ -39,7 +39,7 @@ type feedResult struct {
 	Rows       int64   `json:"rows"`
 }
 
-// feeds are measured in one process, so that a rate is that of one core.
+// feeds measures feeds in one process, so that a rate is that of one core.
 func (b *bench) feeds() error {
 	rows := []string{"feed\tns a row and core\twaiting, ns a row\trows"}
 	for _, f := range feeds {

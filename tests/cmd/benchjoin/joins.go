@@ -26,7 +26,7 @@ type joinResult struct {
 	OffloadMs      float64 `json:"offload_ms"`
 	Ratio          float64 `json:"ratio"`
 	AutoMs         float64 `json:"auto_ms"`
-	Auto           string  `json:"auto"` // what the planner chose
+	Auto           string  `json:"auto"` // the planner's choice
 	NativeSettings string  `json:"native_settings"`
 	OffloadSetting string  `json:"offload_settings"`
 	Equal          bool    `json:"equal"`
@@ -37,8 +37,8 @@ type joinResult struct {
 	BoundBytes     int64   `json:"daemon_bound_bytes"`
 	ProcessBytes   int64   `json:"daemon_process_peak_bytes"`
 
-	// Tried holds every configuration's median; of one that was left out,
-	// the only run.
+	// Tried has every configuration's median; for an eliminated one, its only
+	// time.
 	Tried map[string]float64 `json:"tried"`
 }
 
@@ -53,13 +53,13 @@ func (c config) String() string {
 	return fmt.Sprintf("%d extra workers, work_mem %s", c.workers, c.workMem)
 }
 
-// name is String with the mode.
+// name returns String with the mode.
 func (c config) name() string {
 	return map[string]string{native: "native", forced: "forced", automatic: "automatic"}[c.mode] + ", " + c.String()
 }
 
-// settings of the session. A forced node has next to no cost, so that a worker
-// is only taken for it where starting one has none either.
+// settings returns the session's settings. A forced node costs next to nothing, so the
+// planner uses parallel workers for it only if starting them is free, too.
 func (c config) settings() string {
 	setup := "reset parallel_setup_cost"
 	if c.mode == forced && c.workers > 0 {
@@ -97,8 +97,8 @@ func (b *bench) once(c config, sql string) (ms float64, row string, err error) {
 	return measure.Ms(time.Since(begin)), r.Rows[0], nil
 }
 
-// contenders tries every configuration once and drops those that are far
-// behind the fastest: their medians could not win.
+// contenders tries every configuration once and eliminates those that are much slower than
+// the fastest.
 func (b *bench) contenders(configs []config, sql string, tried map[string]float64) ([]config, error) {
 	times := make([]float64, len(configs))
 	best := 0.0
@@ -143,7 +143,7 @@ func (b *bench) joins() error {
 	return b.addTables(rows, memory)
 }
 
-// join measures one workload, every configuration in turn in every round.
+// join measures one workload; each round runs every configuration in turn.
 func (b *bench) join(w workload) (*joinResult, error) {
 	r := &joinResult{Workload: w.name, Equal: true, Tried: map[string]float64{}}
 	configs := []config{{automatic, 1, "8MB"}}
@@ -192,7 +192,7 @@ func (b *bench) join(w workload) (*joinResult, error) {
 	return r, b.inspect(w, r)
 }
 
-// inspect asks what was chosen, and what the forced plan did and took.
+// inspect records the planner's choice, and the forced plan's algorithm and costs.
 func (b *bench) inspect(w workload, r *joinResult) error {
 	if err := b.session.Exec(b.ctx, config{automatic, 1, "8MB"}.settings()); err != nil {
 		return err
@@ -230,7 +230,7 @@ func (b *bench) inspect(w workload, r *joinResult) error {
 			r.Algorithms += a
 		}
 	}
-	// Twice the inputs, the result batches that are under way, a tenth more.
+	// Twice the inputs, the result batches in flight, and a tenth more.
 	extent, err := b.session.One(b.ctx, "select status #>> '{pool,extent_size}' from gpujoin.daemon_status()")
 	if err != nil {
 		return err

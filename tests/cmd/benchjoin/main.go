@@ -17,8 +17,8 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// Settings: shared_buffers holds all tables, and no WAL is written for tables
-// that are filled in the transaction that made them.
+// Settings: shared_buffers holds all tables, and tables filled in the transaction that
+// creates them write no WAL.
 var settings = harness.Settings{
 	"shared_buffers":       "4GB",
 	"effective_cache_size": "6GB",
@@ -27,7 +27,7 @@ var settings = harness.Settings{
 	"jit":                  "off",
 }
 
-// bench is what the measurements share.
+// bench is the state that the measurements share.
 type bench struct {
 	ctx     context.Context
 	env     *harness.Env
@@ -41,7 +41,7 @@ type bench struct {
 	table   []string
 }
 
-// parts of the measurement, by the names that -parts knows.
+// parts of the measurement by the names for -parts.
 var parts = []struct {
 	name string
 	run  func(*bench) error
@@ -51,7 +51,7 @@ var parts = []struct {
 	{"planning", (*bench).planning},
 }
 
-// window is the number of result batches that a job may have under way.
+// window is the maximum number of result batches in flight of a job.
 const window = 16
 
 func main() {
@@ -108,5 +108,5 @@ func (b *bench) run() (err error) {
 	return nil
 }
 
-// say tells what is being done.
+// say prints progress.
 func say(format string, args ...any) { fmt.Printf("  "+format+"\n", args...) }

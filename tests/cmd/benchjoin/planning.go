@@ -9,8 +9,8 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// planResult is an entry in build/bench-join.json: us is what planning takes
-// more with the extension loaded.
+// planResult is an entry in build/bench-join.json: us is the additional planning time with
+// the extension loaded.
 type planResult struct {
 	Workload  string  `json:"workload"`
 	Us        float64 `json:"us"`
@@ -20,11 +20,11 @@ type planResult struct {
 	Offloaded bool    `json:"offloaded"`
 }
 
-// planRuns is how often a query is planned each way; a planning takes
+// planRuns is the number of times that a query is planned each way; planning takes
 // fractions of a millisecond.
 const planRuns = 300
 
-// planning compares a session that has the library with one that has not.
+// planning compares a session with the library to one without.
 func (b *bench) planning() error {
 	say("planning")
 	if err := b.session.Exec(b.ctx, planTables()); err != nil {
@@ -60,7 +60,7 @@ func (b *bench) planning() error {
 	return b.addTables(rows)
 }
 
-// planTables are ten tables that pass the size gate together, two that do not.
+// planTables returns ten tables that pass the size gate together, and two that do not.
 func planTables() string {
 	var sql strings.Builder
 	for i := range 10 {
@@ -85,7 +85,7 @@ func comparePlanning(ctx context.Context, with, without *harness.Session, q work
 			if err != nil {
 				return nil, err
 			}
-			if i > planRuns/10 { // caches are warm
+			if i > planRuns/10 { // the first ones warm caches
 				times[side] = append(times[side], us)
 			}
 		}

@@ -1,7 +1,6 @@
-// Command benchload measures what joins and short transactions cost each other
-// when many clients work at once: natively, as the planner chooses, with one of
-// three joins offloaded whatever it costs, and with all. It writes
-// build/bench-load.json.
+// Command benchload measures how joins and short transactions slow each other down when
+// many clients work at once: native, as the planner chooses, with one of three joins
+// forced into the daemon, and with all. It writes build/bench-load.json.
 package main
 
 import (
@@ -18,7 +17,7 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// settings: all tables are in memory, and no client waits for a disk.
+// settings: all tables fit in memory, and commits do not wait for a disk.
 var settings = harness.Settings{
 	"shared_buffers":     "1GB",
 	"max_connections":    "200",
@@ -34,14 +33,14 @@ var modes = []mode{
 	{"all forced", "on", len(joins)},
 }
 
-// mode is how joins run. The first ones may be offloaded, the others are native.
+// mode is how joins run: the first `enabled` joins may be offloaded, the others run natively.
 type mode struct {
 	name    string
 	force   string // gpujoin.force
 	enabled int    // joins that may be offloaded
 }
 
-// bench is what the clients share.
+// bench is the state that the clients share.
 type bench struct {
 	env     *harness.Env
 	cluster *harness.Cluster

@@ -20,11 +20,11 @@ type result struct {
 	Fallbacks  map[string]int     `json:"fallbacks"` // by reason
 }
 
-// summary is of the statements of one kind.
+// summary describes the statements of one kind.
 type summary struct {
 	Count     int     `json:"count"`
 	MedianMs  float64 `json:"median_ms"`
-	SlowestMs float64 `json:"p95_ms"`    // 95 of 100 took no longer
+	SlowestMs float64 `json:"p95_ms"`    // 95th percentile
 	Offloaded int     `json:"offloaded"` // without those that fell back
 }
 
@@ -36,7 +36,7 @@ type sample struct {
 	fallback  string
 }
 
-// measure lets all clients work in one mode.
+// measure runs all clients in one mode.
 func (b *bench) measure(ctx context.Context, m mode) (*result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -62,8 +62,8 @@ func (b *bench) measure(ctx context.Context, m mode) (*result, error) {
 	return summarise(m.name, samples, time.Since(start)), nil
 }
 
-// client works until the end and returns what it has done. All modes have the
-// same statements in the same order.
+// client works until the end and returns its samples. All modes run the same statements in
+// the same order.
 func (b *bench) client(ctx context.Context, m mode, end time.Time, r *rand.Rand) (samples []sample, err error) {
 	s, err := b.cluster.Connect(ctx)
 	if err != nil {

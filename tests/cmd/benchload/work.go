@@ -16,11 +16,11 @@ const (
 	accounts = 5000 * branches
 )
 
-// shortShare is how many of 100 statements are short transactions.
+// shortShare is the percentage of short transactions among the statements.
 const shortShare = 40
 
-// joins are what the other statements are, in equal parts. They differ in what
-// a row costs to feed, to join and to return.
+// joins are the other statements, in equal parts. They differ in the costs to feed, join
+// and return a row.
 var joins = []struct{ name, sql string }{
 	{"join, two sums", "select sum(f.v), sum(d.v) from fact f join dim d on f.k = d.k"},
 	{"join, texts", "select max(f.note), max(d.note) from noted f join labels d on f.k = d.k"},
@@ -59,7 +59,7 @@ func (b *bench) fill(ctx context.Context, s *harness.Session) error {
 	return s.Exec(ctx, "vacuum analyze")
 }
 
-// shortTransaction is TPC-B's, one round trip.
+// shortTransaction returns TPC-B's transaction as one round trip.
 func shortTransaction(r *rand.Rand) string {
 	account, teller, branch, delta := 1+r.IntN(accounts), 1+r.IntN(tellers), 1+r.IntN(branches), r.IntN(10001)-5000
 	return fmt.Sprintf(`begin;

@@ -1,9 +1,9 @@
-// Command bytesgpu compares the bytes that joins move through a GPU's memory,
-// as NVIDIA's ncu counts them, with those that their model says: make bytes-gpu.
+// Command bytesgpu compares the bytes that joins move through a GPU's memory, as NVIDIA's
+// ncu counts them, with the model's: make bytes-gpu.
 //
-// ncu watches bench-gpu while it runs each join once, after once to warm. The
-// kernels of the second run count. What the driver fills is no kernel's: the
-// table of npj, which its model has, is not among what is counted.
+// ncu profiles bench-gpu while it runs each join once, after one run to warm up. The
+// kernels of the second run count. Fills by the driver are not kernels, so the
+// initialisation of npj's table, which the model includes, is not counted.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// beside is the path of a program that lies where this one does.
+// beside returns the path of a program in this program's directory.
 func beside(name string) string {
 	self, err := os.Executable()
 	if err != nil {

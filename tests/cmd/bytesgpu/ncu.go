@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// What ncu counts.
+// The counters that ncu reads.
 const (
 	readMetric    = "dram__bytes_read.sum"
 	writtenMetric = "dram__bytes_write.sum"
@@ -22,8 +22,8 @@ type kernel struct {
 	Written int64  `json:"written"`
 }
 
-// parse reads ncu's output of --csv --page raw: beside lines of its own that
-// begin with ==, a line of names, one of units, and a line a launch in order.
+// parse reads ncu's output of --csv --page raw: a line of names, one of units, and a line
+// per launch in order. It skips ncu's own lines, which begin with ==.
 func parse(r io.Reader) ([]kernel, error) {
 	var table strings.Builder
 	lines := bufio.NewScanner(r)
@@ -67,10 +67,10 @@ func parse(r io.Reader) ([]kernel, error) {
 	return all, nil
 }
 
-// scale of ncu's units.
+// scale has ncu's units in bytes.
 var scale = map[string]float64{"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12}
 
-// bytes is a number as people write it, such as 1,234.5, of a unit.
+// bytes parses a formatted number, such as 1,234.5, of a unit.
 func bytes(number, unit string) (int64, error) {
 	factor, ok := scale[unit]
 	if !ok {

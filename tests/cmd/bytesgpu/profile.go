@@ -24,11 +24,10 @@ type join struct {
 	Kernels   []kernel `json:"kernels"`
 }
 
-// rounds is how often bench runs a join with -repeats 1.
+// rounds is the number of times that bench runs a join with -repeats 1.
 const rounds = 2
 
-// count runs one join under ncu. Caches are left as the kernel before leaves
-// them, and clocks as they are.
+// count runs one join under ncu. Caches and clocks are not reset between kernels.
 func (p profiler) count(ctx context.Context, name, algorithm string) (*join, error) {
 	if _, err := exec.LookPath(p.ncu); err != nil {
 		return nil, fmt.Errorf("%w; it comes with a CUDA toolkit", err)
@@ -44,7 +43,7 @@ func (p profiler) count(ctx context.Context, name, algorithm string) (*join, err
 		"--csv", "--page", "raw", "--log-file", counted,
 		p.bench, "-cases", name, "-algorithms", algorithm, "-repeats", "1", "-json", timed)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		said, _ := os.ReadFile(counted) // ncu's own reason, if it has one
+		said, _ := os.ReadFile(counted) // ncu's own error message, if there is one
 		return nil, fmt.Errorf("%w\n%s%s", err, out, said)
 	}
 	j, launches, err := modelled(timed)
@@ -72,7 +71,7 @@ func (p profiler) count(ctx context.Context, name, algorithm string) (*join, err
 	return j, nil
 }
 
-// modelled reads what bench says of its only join.
+// modelled reads bench's output for its only join.
 func modelled(path string) (j *join, launches int, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// cudaSteps show, on a machine without a GPU, that device code and what calls
-// it still compile. One compute capability is enough for that; CUDA_ARCHS in
-// the environment asks for others.
+// cudaSteps check, on a machine without a GPU, that device code and its callers compile.
+// They compile for one compute capability, or for those in CUDA_ARCHS.
 func cudaSteps() []step {
 	return []step{
 		{"cuda", "toolkit", toolkit},
@@ -22,7 +21,7 @@ func cudaSteps() []step {
 	}
 }
 
-// toolkit fetches one where none is installed.
+// toolkit downloads a CUDA toolkit if none is installed.
 func toolkit(root string) outcome {
 	if _, ok := command(root, "tools/find-cuda.sh"); ok {
 		return one(true, "")
@@ -39,8 +38,8 @@ func compileCUDA(root string) outcome {
 	return makes(root, "make", "--no-print-directory", "cuda", "CUDA_ARCHS="+archs)
 }
 
-// makes runs a program that runs make. A make above us must not lend it its job
-// slots or flags.
+// makes runs a program that runs make, without the job slots and flags of a make above
+// it.
 func makes(root, name string, args ...string) outcome {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = root
@@ -52,14 +51,13 @@ func makes(root, name string, args ...string) outcome {
 	return one(true, "")
 }
 
-// older are kernels that have code or tuning of their own before compute
-// capability 9.0: all modules, and of the fused joins the passes that move the
-// narrowest and the widest rows.
+// older are kernels with code or tuning of their own below compute capability 9.0: all
+// modules, and of the fused joins the passes with the narrowest and the widest rows.
 var older = []string{
 	"divide", "general", "sort", "steps", "fused/gj_first_k1_0", "fused/gj_first_k2_8x4", "fused/gj_second_k1_w9", "fused/gj_inner_k1_4x1_4x1",
 }
 
-// compileForOlder compiles them, so that what no test runs at least compiles and
+// compileForOlder compiles these kernels, so that code which no test runs compiles and
 // fits.
 func compileForOlder(root string) outcome {
 	args := []string{"make", "--no-print-directory", "-j2", "-C", "joincore/cuda/kernels", "ARCHS=80 90"}
@@ -69,8 +67,8 @@ func compileForOlder(root string) outcome {
 	return makes(root, "tools/with-cuda.sh", args...)
 }
 
-// withCUDA runs a program in every module with a toolkit beside it; a path is
-// taken from the root.
+// withCUDA runs a program in every module with a CUDA toolkit; a relative path starts at
+// the root.
 func withCUDA(name string, args ...string) func(string) outcome {
 	return func(root string) outcome {
 		program := name

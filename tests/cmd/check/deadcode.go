@@ -9,9 +9,8 @@ import (
 
 const deadcode = "build/bin/deadcode-v0.40.0"
 
-// unreached names functions that no main reaches and that stay all the same,
-// each with its reason: a package's directory with a slash at its end, or a file
-// and a function.
+// unreached has the functions that no main reaches and that are kept, each with its
+// reason: a package's directory with a slash at the end, or a file and a function.
 var unreached = map[string]string{
 	"sidecar/client/":                            "plays a backend: gpujoind check needs part of the protocol, tests need all of it",
 	"shm/chain.go:ChainExtentName":               "names an extent of a chain as the extension does, for sidecar/client and tests",
@@ -28,8 +27,8 @@ var unreached = map[string]string{
 
 var deadLine = regexp.MustCompile(`^(\S+?):\d+:\d+: unreachable func: (\S+)$`)
 
-// noDeadCode finds functions that no main reaches, in packages that some main
-// imports. The tag cuda is on: it adds mains and packages, and removes none.
+// noDeadCode finds functions that no main reaches, in packages that some main imports. The
+// tag cuda is set: it only adds mains and packages.
 func noDeadCode(root string) outcome {
 	out, ok := command(root, "tools/with-cuda.sh", filepath.Join(root, deadcode), "-tags", "cuda", "./cmd/...")
 	if !ok {
@@ -39,8 +38,8 @@ func noDeadCode(root string) outcome {
 	return one(wrong == "", wrong)
 }
 
-// judgeDead returns what is wrong with deadcode's output: functions without an
-// exemption, lines of another form, and exemptions that exempt nothing.
+// judgeDead returns the problems in deadcode's output: functions without an exemption,
+// lines of unknown form, and unused exemptions.
 func judgeDead(out string, exempt map[string]string) string {
 	var wrong strings.Builder
 	used := map[string]bool{}

@@ -16,8 +16,8 @@ func goTestSteps() []step {
 	return []step{
 		// -race needs cgo; the daemon itself is built without.
 		{"unit", "main module, -race", goTest(".", "1", "-race", "-timeout", "20m", "./...")},
-		// A peer that writes while we read is a race by design: that test skips
-		// itself above.
+		// A peer that writes during a read is an intended race: that test skips itself
+		// above.
 		{"unit", "inputs that change, no -race", goTest(".", "0", "-run", "^TestInputChangesWhileItIsRead$", "./joincore/run")},
 		{"unit", "architecture, documentation, tools", goTest("tests", "0", "./arch", "./cmd/bytesgpu", "./cmd/check", "./docs", "./harness", "./measure", "./packaging", "./tpch")},
 		{"unit", "the extension's readers", goTest("tests", "0", "./reader")},
@@ -31,8 +31,8 @@ type event struct {
 	ImportPath                    string
 }
 
-// goTest runs go test in a module and counts tests (not subtests). No result
-// is taken from a cache: many tests run programs that Go does not know of.
+// goTest runs go test in a module and counts tests without subtests. It disables the test
+// cache, because many tests run programs that Go does not track.
 func goTest(module, cgo string, args ...string) func(string) outcome {
 	return func(root string) outcome {
 		cmd := exec.Command("go", append([]string{"test", "-json", "-count=1"}, args...)...)
@@ -89,12 +89,12 @@ func countEvents(r io.Reader) outcome {
 			if sub {
 				continue
 			}
-			// A package fails after its tests: count it where it alone did.
+			// A package fails after its tests: it counts only if it fails alone.
 			if e.Test != "" || !broken[e.Package] {
 				o.failed++
 			}
 			broken[e.Package] = true
-			// A build fails as "package [package.test]", then as the package.
+			// A failed build is reported as "package [package.test]", then as the package.
 			built, _, _ := strings.Cut(e.ImportPath, " ")
 			broken[built] = true
 			if output[key] != nil {

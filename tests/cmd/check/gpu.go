@@ -17,27 +17,27 @@ var (
 	within   = flag.Duration("within", 0, "with -only gpu: what is not done by then is stopped; 0: each step has its own limit alone")
 )
 
-// kernelPrograms launch every kernel. Their short tests are run natively and
-// under compute-sanitizer, which slows kernels down a hundredfold, and all
-// their tests at the end.
+// kernelPrograms launch every kernel. Their short tests run natively and under
+// compute-sanitizer, which slows kernels down a hundredfold; all their tests run at the
+// end.
 var kernelPrograms = []string{"phj", "rowid", "smj", "npj"}
 
-// raced is the test that racecheck watches: it looks at every access to shared
-// memory, so that a join takes it seconds, and a small set that has each family
-// of kernels once has to do.
+// raced is the test that runs under racecheck. racecheck tracks every access to shared
+// memory, so a join takes seconds: the test is a small set that uses each family of
+// kernels once.
 const raced = "^TestSet$"
 
-// large are tests of rowid whose time is that of their rows: gigabytes of keys,
-// or a billion pairs. They are a step of their own.
+// large are rowid's tests with very many rows: gigabytes of keys, or a billion pairs. They
+// are a separate step.
 const large = "^Test(ABillionPairs|HotMarks|RowNumbersBeyond31Bits|Rates)$"
 
-// memchecked are tests of the provider that memcheck watches: divisions, registered
-// memory, windows, and sides that are joined whole.
+// memchecked are the provider's tests that run under memcheck: division, registered memory,
+// windows, and unpartitioned sides.
 const memchecked = "^Test(Division|DividedThroughSlabs|RegisteredMemory|KeysThatGoWhole)$"
 
-// gpuSteps run on a machine with a GPU, from programs that were built before:
-// there need be neither Go nor a compiler. What is short and says most comes
-// first, since a machine may be lent for some minutes only.
+// gpuSteps run on a machine with a GPU, from programs built before; neither Go nor a
+// compiler is needed. Short and informative steps come first, because a machine may be
+// available for a few minutes only.
 func gpuSteps() ([]step, error) {
 	g := &gpu{}
 	if *within > 0 {
@@ -70,15 +70,15 @@ func gpuSteps() ([]step, error) {
 	), nil
 }
 
-// gpu makes steps of the programs that were chosen.
+// gpu makes the steps of the selected programs.
 type gpu struct {
 	only []string
-	ends time.Time // zero: never
+	ends time.Time // zero: no limit
 }
 
 func (g *gpu) chosen(name string) bool { return g.only == nil || slices.Contains(g.only, name) }
 
-// tests is the step that runs a program, if it was chosen.
+// tests returns the step that runs a program, if it was selected.
 func (g *gpu) tests(name string, limit time.Duration, flags ...string) []step {
 	if !g.chosen(name) {
 		return nil
@@ -88,7 +88,7 @@ func (g *gpu) tests(name string, limit time.Duration, flags ...string) []step {
 	}}}
 }
 
-// largeTests is the step of the large tests, if it was chosen.
+// largeTests returns the step of the large tests, if it was selected.
 func (g *gpu) largeTests() []step {
 	if !g.chosen("large") {
 		return nil
@@ -99,9 +99,9 @@ func (g *gpu) largeTests() []step {
 	}}}
 }
 
-// largeLimit is how long tests may take that fill a device's memory: the host
-// fills and reads a part of it, at some 100 MB/s where it is slow. memory is the
-// driver's list of MiB, a line for each device; the first one is used.
+// largeLimit is the time limit of tests that fill a device's memory: the host fills and
+// reads a part of it, in the worst case at about 100 MB/s. memory is the driver's list in
+// MiB, one line per device; the first device counts.
 func largeLimit(memory string) time.Duration {
 	first, _, _ := strings.Cut(strings.TrimSpace(memory), "\n")
 	mib, err := strconv.Atoi(strings.TrimSpace(first))
@@ -111,8 +111,8 @@ func largeLimit(memory string) time.Duration {
 	return 2*time.Minute + time.Duration(mib/1024)*3*time.Second
 }
 
-// together runs programs at the same time: they are busy on one core each, and
-// little on the GPU.
+// together runs programs at the same time: each keeps one core busy, but uses the GPU
+// little.
 func (g *gpu) together(how string, programs []string, limit time.Duration, before []string, flags ...string) []step {
 	var steps []step
 	for _, name := range programs {
@@ -125,7 +125,7 @@ func (g *gpu) together(how string, programs []string, limit time.Duration, befor
 	return atOnce(steps)
 }
 
-// atOnce starts all steps with the first one; each ends with its own.
+// atOnce starts all steps with the first one; each ends when its program does.
 func atOnce(steps []step) []step {
 	var start sync.Once
 	done := make([]chan outcome, len(steps))
@@ -144,18 +144,16 @@ func atOnce(steps []step) []step {
 	return out
 }
 
-// sanitizer is one of compute-sanitizer's tools, before the program that it
-// watches.
+// sanitizer returns the command of one of compute-sanitizer's tools, to precede a program.
 func sanitizer(tool string, options ...string) []string {
 	return append([]string{"compute-sanitizer", "--tool", tool, "--target-processes", "all", "--error-exitcode", "9", "--print-limit", "10"}, options...)
 }
 
-// memcheck leaves what the driver's calls return to the tests: some ask for what
-// is not there.
+// memcheck ignores the results of driver calls, because some tests provoke errors.
 func memcheck() []string { return sanitizer("memcheck", "--report-api-errors", "no") }
 
-// findDevice asks the driver's own program, so that a machine without a GPU
-// gets one clear line.
+// findDevice runs the driver's own program, so that a machine without a GPU gets one clear
+// message.
 func findDevice(root string) outcome {
 	out, ok := command(root, "nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
 	if !ok {
@@ -164,7 +162,7 @@ func findDevice(root string) outcome {
 	return outcome{passed: 1, note: strings.ReplaceAll(strings.TrimSpace(out), "\n", "; ")}
 }
 
-// bundled runs the bundle's program on small tables, where it was brought along.
+// bundled runs the bundle's program on small tables, if it is present.
 func (g *gpu) bundled(limit time.Duration) []step {
 	if !g.chosen("e2e") {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// limit is for programs that hang after they have said something.
+// limit is for programs that hang after some output.
 const limit = 5 * time.Second
 
-// fake makes a repository with test programs that are shell scripts.
+// fake makes a repository whose test programs are shell scripts.
 func fake(t *testing.T, scripts map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -30,7 +30,7 @@ func fake(t *testing.T, scripts map[string]string) string {
 	return root
 }
 
-// A program that hangs costs its limit, not more, and what it did before counts.
+// A hanging program is stopped at its limit, and its tests before that count.
 func TestHangingProgramIsStopped(t *testing.T) {
 	t.Parallel()
 	root := fake(t, map[string]string{"phj": "echo '--- PASS: TestA (0.00s)'\ntrap '' INT\nsleep 60 & wait\nsleep 60\n"})
@@ -52,8 +52,8 @@ func TestNothingIsStartedWhenTimeIsOver(t *testing.T) {
 	}
 }
 
-// Of a set that did not run to its end those that are missing are named, also
-// where the program was stopped or one of them was wrong.
+// Missing tests of an incomplete set are named, also if the program was stopped or a test
+// failed.
 func TestSetIsCounted(t *testing.T) {
 	t.Parallel()
 	begins := `echo '=== RUN   TestSet'
@@ -76,7 +76,7 @@ echo '    set_test.go:43: ran "keys alone" in 1.2s'
 func TestProgramsRunTogether(t *testing.T) {
 	t.Parallel()
 	scripts := map[string]string{}
-	for _, name := range kernelPrograms { // each waits for all others
+	for _, name := range kernelPrograms { // each waits until all have started
 		scripts[name] = fmt.Sprintf("touch \"$0.begun\"\nuntil [ $(ls \"${0%%/*}\" | grep -c begun) = %d ]; do sleep 0.1; done\n", len(kernelPrograms)) +
 			"echo '--- PASS: TestA (0.00s)'\n"
 	}
@@ -91,7 +91,7 @@ func TestProgramsRunTogether(t *testing.T) {
 	}
 }
 
-// Tests that steps name are there.
+// Tests that steps name exist.
 func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
 	for pattern, dir := range map[string]string{memchecked: ".", large: "rowid"} {
@@ -116,8 +116,8 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// Large tests have more time on a larger device; without an overall limit a step
-// has its own.
+// Large tests get more time on a larger device; without an overall limit each step has its
+// own.
 func TestLimitOfLargeTests(t *testing.T) {
 	t.Parallel()
 	for memory, want := range map[string]time.Duration{

@@ -16,16 +16,15 @@ import (
 )
 
 const (
-	// built is where make cuda leaves test programs, by their packages' names.
+	// built is the directory of test programs that make cuda builds, by package name.
 	built = "build/cuda/out/test"
 	// plugin is the worker that make cuda builds.
 	plugin = "build/cuda/out/bin/gpujoin-cuda"
-	// logs is where each program's whole output goes.
+	// logs is the directory for each program's complete output.
 	logs = "build/gpu-logs"
 )
 
-// packageDir is the directory of a test program's package: tests read their
-// files relative to it.
+// packageDir is the directory of a test program's package: tests read files relative to it.
 func packageDir(root, name string) string {
 	provider := filepath.Join(root, "joincore", "cuda")
 	switch name {
@@ -39,8 +38,8 @@ func packageDir(root, name string) string {
 	return filepath.Join(provider, name)
 }
 
-// runTests runs a test program with flags, behind another program if before
-// is one with its arguments, and counts its tests.
+// runTests runs a test program with flags, under another program if `before` is not empty,
+// and counts its tests.
 func (g *gpu) runTests(root, log, name string, before, flags []string, limit time.Duration) outcome {
 	dir := packageDir(root, name)
 	if _, err := os.Stat(dir); err != nil {
@@ -52,7 +51,7 @@ func (g *gpu) runTests(root, log, name string, before, flags []string, limit tim
 	}
 	if before != nil {
 		if _, err := exec.LookPath(before[0]); err != nil {
-			// It comes with a toolkit, not with the driver.
+			// compute-sanitizer comes with a toolkit, not with the driver.
 			return outcome{note: "left out: no " + before[0] + " in PATH"}
 		}
 	}
@@ -82,8 +81,8 @@ var (
 	quoted  = regexp.MustCompile(`"[^"]*"`)
 )
 
-// setRun says how many were run of a set that logs its names at first, and each
-// again when it has been run, and which were not.
+// setRun returns how many tests of a set ran, and which did not. A set logs all names first,
+// and each again after its test.
 func setRun(output string) string {
 	m := setLine.FindStringSubmatch(output)
 	if m == nil {
@@ -103,7 +102,7 @@ func setRun(output string) string {
 
 var testLine = regexp.MustCompile(`(?m)^--- (PASS|FAIL): `)
 
-// countTests counts tests, not their subtests, in a test program's output.
+// countTests counts tests without subtests in a test program's output.
 func countTests(output string) outcome {
 	var o outcome
 	for _, m := range testLine.FindAllStringSubmatch(output, -1) {
@@ -125,7 +124,7 @@ type run struct {
 	note   string
 }
 
-// left returns a step's limit, or what is left of the time for all of them.
+// left returns a step's limit, or the time left for all steps if that is less.
 func (g *gpu) left(limit time.Duration) time.Duration {
 	if g.ends.IsZero() {
 		return limit
@@ -133,9 +132,9 @@ func (g *gpu) left(limit time.Duration) time.Duration {
 	return max(min(limit, time.Until(g.ends).Round(time.Second)), 0)
 }
 
-// start runs a program and writes its output to a log, too. At its limit a test
-// program says which test was running and ends. If it does not, it is
-// interrupted, and soon after that killed with what it started.
+// start runs a program and also writes its output to a log. At its limit a test program
+// reports the running test and ends. If it does not, it is interrupted, and soon after
+// that killed with its children.
 func start(root, dir, log string, limit time.Duration, args ...string) *run {
 	r := &run{log: filepath.Join(logs, log+".log")}
 	if limit == 0 {
@@ -147,7 +146,7 @@ func start(root, dir, log string, limit time.Duration, args ...string) *run {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
-	// That of the worker tries this one on the device, too.
+	// The worker's test also runs this worker on the device.
 	cmd.Env = append(os.Environ(), "GPUJOIN_WORKER="+filepath.Join(root, plugin))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -168,10 +167,10 @@ func start(root, dir, log string, limit time.Duration, args ...string) *run {
 	return r
 }
 
-// shownLines of a program that failed are enough to see why; the log has all.
+// shownLines is the number of output lines shown of a failed program; the log has all.
 const shownLines = 40
 
-// shown is the output without what passed, cut.
+// shown returns the output without passed tests, truncated.
 func (r *run) shown() string {
 	var lines []string
 	for line := range strings.Lines(r.output) {

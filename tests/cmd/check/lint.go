@@ -36,7 +36,7 @@ func command(dir, name string, args ...string) (string, bool) {
 	return string(out), true
 }
 
-// one is the outcome of a step that is a single check.
+// one returns the outcome of a step with a single check.
 func one(ok bool, output string) outcome {
 	if ok {
 		return outcome{passed: 1}
@@ -44,7 +44,7 @@ func one(ok bool, output string) outcome {
 	return outcome{failed: 1, output: output}
 }
 
-// inModules runs a program in every Go module; a path is taken from the root.
+// inModules runs a program in every Go module; a relative path starts at the root.
 func inModules(name string, args ...string) func(string) outcome {
 	return func(root string) outcome {
 		program := name
@@ -63,7 +63,7 @@ func inModules(name string, args ...string) func(string) outcome {
 	}
 }
 
-// sources lists the repository's files with an ending, without what was built.
+// sources lists the repository's files with a suffix, without build results.
 func sources(root, ending string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
@@ -102,8 +102,8 @@ func shellcheck(root string) outcome {
 	return one(ok, out)
 }
 
-// compileC compiles every file of the extension anew, optimised (some warnings
-// need it), with warnings as errors.
+// compileC recompiles every file of the extension, optimised (some warnings need that),
+// with warnings as errors.
 func compileC(root string) outcome {
 	config := harness.PGConfig()
 	include, ok := command(root, config, "--includedir-server")

@@ -1,5 +1,5 @@
-// Command check runs everything that make test promises, one step after the
-// other, and ends with one line: how many checks passed and how many failed.
+// Command check runs all steps of make test, one after the other, and ends with one line:
+// the numbers of passed and failed checks.
 package main
 
 import (
@@ -13,12 +13,12 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// outcome is a step's: each test of a step that has tests counts.
+// outcome is the result of a step; each test of the step counts.
 type outcome struct {
 	passed, failed int
-	took           time.Duration // 0: from when the step was begun
-	note           string        // shown beside the counts
-	output         string        // shown when something failed
+	took           time.Duration // 0: the time since the step's start
+	note           string        // shown next to the counts
+	output         string        // shown if something failed
 }
 
 type step struct {
@@ -64,7 +64,7 @@ func main() {
 		}
 	}
 	if failed > 0 {
-		// Once more without what was said in between.
+		// Again, without the output in between.
 		fmt.Printf("\n%s\n", strings.Join(table, "\n"))
 		fmt.Println("failed:", strings.Join(broken, ", "))
 	}

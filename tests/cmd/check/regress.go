@@ -22,8 +22,7 @@ func regressSteps() []step {
 	}
 }
 
-// regress runs the files of sql/<suite>/<inputs> against a private cluster with
-// a daemon beside it.
+// regress runs the files of sql/<suite>/<inputs> against a private cluster with a daemon.
 func regress(suite, inputs, ending string) func(string) outcome {
 	return func(root string) outcome {
 		files, err := filepath.Glob(filepath.Join(root, "sql", suite, inputs, "*"+ending))
@@ -43,8 +42,8 @@ func regress(suite, inputs, ending string) func(string) outcome {
 	}
 }
 
-// inOrder returns the names of the tests: regression tests in the order that
-// the extension's Makefile gives them, where some prepare what others use.
+// inOrder returns the names of the tests, regression tests in the order of the extension's
+// Makefile, because some prepare data for others.
 func inOrder(root, suite string, files []string, ending string) ([]string, error) {
 	var tests []string
 	for _, f := range files {
@@ -67,7 +66,7 @@ func inOrder(root, suite string, files []string, ending string) ([]string, error
 	return ordered, nil
 }
 
-// database is the one that make installcheck uses too.
+// database is also the name that make installcheck uses.
 const database = "contrib_regression"
 
 func runRegress(root, suite string, tests []string) (o outcome, err error) {

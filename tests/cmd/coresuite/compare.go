@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// plan matches the lines of EXPLAIN, which differ where a join is offloaded,
-// and the rulers that are as wide as their widest row.
+// plan matches the lines of EXPLAIN, which differ if a join is offloaded, and the rulers,
+// whose width is that of the widest row.
 var plan = regexp.MustCompile(`^(->|[A-Z][A-Za-z ]+:|Participant |Custom Scan|Hash|Nested Loop|Merge|Seq Scan|Index|Append|` +
 	`Gather|Aggregate|GroupAggregate|MixedAggregate|Sort|Incremental Sort|Limit|Result|Finalize|Partial|Unique|Materialize|Memoize|` +
 	`SubPlan|InitPlan|Bitmap|WindowAgg|ProjectSet|QUERY PLAN|Update on|Delete on|Insert on|LockRows|CTE|Subquery|\(\d+ rows?\)$|-*$)`)
 
-// aboutPlans are tests whose queries return properties of plans as rows.
+// aboutPlans are tests whose queries return properties of plans.
 var aboutPlans = map[string]string{
 	"join_hash.out": "its functions return what EXPLAIN says of hash joins",
 }
 
-// compare prints the files whose rows differ and returns how many do.
+// compare prints the files whose rows differ and returns their number.
 func compare(without, forced string) (failed int, err error) {
 	files, err := filepath.Glob(filepath.Join(without, "*.out"))
 	if err != nil || len(files) == 0 {
@@ -58,8 +58,8 @@ func compare(without, forced string) (failed int, err error) {
 	return failed, nil
 }
 
-// rows returns a result file's lines, without plans, as a sorted multiset:
-// offloaded joins promise no order. plans says whether a GpuJoin was among them.
+// rows returns the lines of a result file without plans, as a sorted multiset, because
+// offloaded joins have no order. plans: a GpuJoin was among the plans.
 func rows(path string) (lines []string, plans bool, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -76,7 +76,7 @@ func rows(path string) (lines []string, plans bool, err error) {
 	return lines, plans, nil
 }
 
-// difference shows the first lines that only one side has.
+// difference returns the first lines that only one side has.
 func difference(want, got []string) string {
 	var text strings.Builder
 	shown := 0

@@ -1,7 +1,6 @@
-// Command coresuite runs PostgreSQL's own regression suite twice in private
-// servers, once without the extension and once with every join offloaded that
-// can be, and compares what the queries returned. It needs PostgreSQL's source,
-// which no package brings.
+// Command coresuite runs PostgreSQL's own regression suite twice in private servers, once
+// without the extension and once with every possible join offloaded, and compares the
+// results of all queries. It needs PostgreSQL's source, which no package contains.
 package main
 
 import (
@@ -44,7 +43,7 @@ func run(source string) (failed int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	// The server's user reads it.
+	// The server's user must be able to read it.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 0, err
 	}
@@ -66,7 +65,7 @@ func run(source string) (failed int, err error) {
 	return compare(filepath.Join(dir, "without", "results"), filepath.Join(dir, "forced", "results"))
 }
 
-// prepare copies what the suite reads to where the server can, and builds its
+// prepare copies the suite's files to where the server can read them, and builds its
 // library.
 func prepare(suite, dir string) error {
 	for _, what := range []string{"sql", "expected", "data", "parallel_schedule"} {
@@ -86,7 +85,7 @@ func prepare(suite, dir string) error {
 	return nil
 }
 
-// database has the settings that the suite expects of its own.
+// database sets what the suite expects in its database.
 const database = `
 	alter database regression set lc_messages to 'C';
 	alter database regression set lc_monetary to 'C';
@@ -125,7 +124,7 @@ func runSuite(env *harness.Env, dir, name string, settings harness.Settings) (er
 		"--host="+cluster.Sock, fmt.Sprintf("--port=%d", harness.Port), "--bindir="+env.Prefix.SystemBin,
 		"--dlpath="+dir, "--inputdir="+dir, "--outputdir="+out, "--schedule="+filepath.Join(dir, "parallel_schedule"))
 	cmd.Env = append(cmd.Env, "PGTZ=PST8PDT", "PGDATESTYLE=Postgres, MDY")
-	// Tests fail by their plans: what counts is the comparison.
+	// Tests fail because plans differ; only the comparison counts.
 	text, err := cmd.CombinedOutput()
 	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
 		return fmt.Errorf("pg_regress: %w", err)

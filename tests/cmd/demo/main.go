@@ -1,5 +1,5 @@
-// Command demo shows one offloaded join: its plan, its rows compared with the
-// native plan's, and what both took.
+// Command demo shows one offloaded join: its plan, a comparison of its rows with the native
+// plan's, and the times of both.
 package main
 
 import (
@@ -20,12 +20,12 @@ const (
 	runs        = 5
 )
 
-// shown is joined in the plan that is printed; it returns many rows.
+// shown is the join whose plan is printed; it returns many rows.
 const shown = `select o_orderkey, o_orderdate, l_partkey, l_extendedprice, c_name
 from customer join orders on c_custkey = o_custkey join lineitem on o_orderkey = l_orderkey
 where o_orderdate >= date '1995-01-01'`
 
-// sums is the same join where returning rows does not dominate.
+// sums is the same join with one result row, so that returning rows does not dominate.
 const sums = `select count(*), sum(l_extendedprice), sum(o_totalprice), max(c_acctbal)
 from customer join orders on c_custkey = o_custkey join lineitem on o_orderkey = l_orderkey`
 
@@ -58,8 +58,8 @@ func run(ctx context.Context) (err error) {
 	return compare(ctx, s, mode)
 }
 
-// showPlan prints the plan before and after, and returns the mode in which the
-// join is offloaded: the planner's own choice, where that is it.
+// showPlan prints the native and the offloaded plan, and returns the mode in which the join
+// is offloaded: the planner's own choice if possible.
 func showPlan(ctx context.Context, s *harness.Session) (mode string, err error) {
 	fmt.Printf("\n%s;\n", shown)
 	if err := printPlan(ctx, s, tpch.Native, "explain (costs off) ", "without gpujoin"); err != nil {
@@ -97,7 +97,7 @@ func printPlan(ctx context.Context, s *harness.Session, mode, explain, title str
 	return nil
 }
 
-// compare runs queries both ways in turn and prints medians.
+// compare runs queries alternately in both ways and prints medians.
 func compare(ctx context.Context, s *harness.Session, mode string) error {
 	fmt.Println()
 	say("running natively and offloaded, %d times each", runs)
@@ -148,7 +148,7 @@ func compareOne(ctx context.Context, s *harness.Session, offloaded, sql string) 
 			if want == nil {
 				want = got
 			}
-			if i > 0 { // the first round warms caches
+			if i > 0 { // the first round warms the caches
 				times[mode] = append(times[mode], measure.Ms(time.Since(begin)))
 			}
 			same = same && harness.SameRows(want, got) == ""

@@ -11,20 +11,20 @@ import (
 // query is what is run in every mode.
 type query struct{ name, sql string }
 
-// sums are over a join with the dimension, whose condition follows.
+// sums returns a query over a join with the dimension, whose condition is appended.
 func sums(fact string) string {
 	return fmt.Sprintf("select count(*) as n, sum(f.v) as f, sum(d.v) as d from %s f join dimension d", fact)
 }
 
-// What faults hit. One row in a thousand of the second one's finds a partner:
-// all are there at once, at the join's end.
+// The queries for faults. In the second one, one row in a thousand has a partner, so that
+// all rows are returned together at the join's end.
 var (
 	manyRows = sums("fact1") + " on f.k = d.k"
 	fewRows  = sums("fact1") + " on f.k = d.k and f.v = d.v"
 )
 
-// fillJoins makes a dimension and facts with as many rows and four times as
-// many, and returns their joins.
+// fillJoins makes a dimension and two tables of facts, with as many rows and with four times
+// as many, and returns their joins.
 func (w *world) fillJoins(ctx context.Context) ([]query, error) {
 	tables := []synthetic.Table{synthetic.Dimension("dimension", 1, w.rows)}
 	var queries []query
@@ -65,7 +65,7 @@ func (w *world) fillTPCH(ctx context.Context, numbers []int) ([]query, error) {
 	return queries, nil
 }
 
-// count is a number of rows as people say it.
+// count formats a number of rows.
 func count(rows int) string {
 	if rows >= 1_000_000 && rows%1_000_000 == 0 {
 		return fmt.Sprintf("%d M", rows/1_000_000)

@@ -7,11 +7,11 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// patience is how long a plugin may take from its start until it is ready.
+// patience is the time limit for a worker to become ready.
 const patience = time.Minute
 
-// whyNoDevice waits until the session's daemon has a GPU to join on, or says
-// why there is none.
+// whyNoDevice waits until the session's daemon has a GPU for joins, or returns the reason
+// why it has none.
 func whyNoDevice(ctx context.Context, s *harness.Session) (string, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		r, err := s.Query(ctx, `select state, coalesce(reason, state) from gpujoin.devices where provider = 'cuda' order by state <> 'ready', device limit 1`)

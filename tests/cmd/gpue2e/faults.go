@@ -10,11 +10,11 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// fault breaks something while joins run on a daemon of its own. It is passed
-// when queries end as docs/gpu.md says, and the device is in use again.
+// fault breaks something while joins run on a separate daemon. It passes if queries end as
+// docs/gpu.md says and the device is used again.
 type fault struct {
 	name   string
-	memory string // of the GPU, for joins
+	memory string // GPU memory for joins
 	run    func(ctx context.Context, f *faulty) (notes []string, err error)
 }
 
@@ -28,7 +28,7 @@ var faults = []fault{
 // faultResult is a fault's entry in build/gpu-e2e.json.
 type faultResult struct {
 	Fault  string   `json:"fault"`
-	Ms     float64  `json:"ms"` // from the first query until the device was in use again
+	Ms     float64  `json:"ms"` // from the first query until the device is used again
 	Passed bool     `json:"passed"`
 	Notes  []string `json:"notes"`
 }
@@ -66,7 +66,7 @@ func (w *world) breakThings(ctx context.Context) ([]*faultResult, error) {
 		}
 		r := &faultResult{Fault: fault.name, Ms: measure.Ms(time.Since(begin)), Passed: err == nil, Notes: notes}
 		results = append(results, r)
-		// Its memory of the GPU is the next one's.
+		// The next daemon needs its GPU memory.
 		if err := m.daemon.Stop(); err != nil {
 			return nil, err
 		}
@@ -74,15 +74,15 @@ func (w *world) breakThings(ctx context.Context) ([]*faultResult, error) {
 	return results, nil
 }
 
-// answer is how a query ended.
+// answer is the outcome of a query.
 type answer struct {
 	err        error  // the statement's
 	difference string // from the native plan's rows
 	provider   string // that executed the join
-	fallback   string // why no better one did
+	fallback   string // why no preferred provider did
 }
 
-// ask runs a query once, for its rows and for who has joined.
+// ask runs a query once and returns its outcome.
 func (f *faulty) ask(ctx context.Context, sql string) answer {
 	s := f.session
 	if err := s.Exec(ctx, "drop table if exists answer"); err != nil {
@@ -107,7 +107,7 @@ func (f *faulty) ask(ctx context.Context, sql string) answer {
 	return a
 }
 
-// right runs a query and wants the native plan's rows.
+// right runs a query and checks its rows against the native plan's.
 func (f *faulty) right(ctx context.Context, sql string) (provider string, err error) {
 	a := f.ask(ctx, sql)
 	if a.err == nil && a.difference != "" {
@@ -116,7 +116,7 @@ func (f *faulty) right(ctx context.Context, sql string) (provider string, err er
 	return a.provider, a.err
 }
 
-// recovered waits for the device and wants a query to run on it.
+// recovered waits for the device and checks that a query runs on it.
 func (f *faulty) recovered(ctx context.Context) error {
 	why, err := whyNoDevice(ctx, f.session)
 	if err != nil || why != "" {

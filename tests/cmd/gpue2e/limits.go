@@ -9,10 +9,10 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// cancelJoin wants a cancelled statement to end within a second.
+// cancelJoin checks that a cancelled statement ends within a second.
 func cancelJoin(ctx context.Context, f *faulty) ([]string, error) {
-	var took time.Duration // undisturbed
-	for range 2 {          // the first one warms
+	var took time.Duration // without cancellation
+	for range 2 {          // the first run warms up
 		begin := time.Now()
 		if _, err := f.right(ctx, manyRows); err != nil {
 			return nil, err
@@ -33,8 +33,8 @@ func cancelJoin(ctx context.Context, f *faulty) ([]string, error) {
 	return []string{fmt.Sprintf("ended at most %.0f ms late", measure.Ms(slack))}, f.recovered(ctx)
 }
 
-// cancelAfter runs a query, cancels it after a while, and returns how long it
-// went on; less than 0: it was over before.
+// cancelAfter runs a query, cancels it after the given time, and returns how long it
+// continued; negative: it had ended before.
 func (f *faulty) cancelAfter(ctx context.Context, wait time.Duration) (time.Duration, error) {
 	var at time.Time
 	cancelled := make(chan error, 1)
@@ -53,7 +53,7 @@ func (f *faulty) cancelAfter(ctx context.Context, wait time.Duration) (time.Dura
 	return end.Sub(at), nil
 }
 
-// exhaust joins where the device has less memory than inputs and result take.
+// exhaust runs joins on a device with less memory than inputs and result need.
 func exhaust(ctx context.Context, f *faulty) ([]string, error) {
 	provider, err := f.right(ctx, manyRows)
 	if err != nil {

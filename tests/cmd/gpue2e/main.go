@@ -1,9 +1,9 @@
-// Command gpue2e runs joins of ten million rows and TPC-H natively, on the CPU
-// provider and on CUDA, through PostgreSQL, compares all rows, and says how
-// much of each was feeding. It prints one table and writes build/gpu-e2e.json.
+// Command gpue2e runs joins of ten million rows and TPC-H through PostgreSQL natively, on the
+// CPU provider and on CUDA, compares all rows, and reports the time spent on feeding. It
+// prints one table and writes build/gpu-e2e.json.
 //
-// Beside an archive made by make gpu-bundle it uses nothing but that; inside
-// the repository it uses what make build and make cuda left.
+// In an archive made by make gpu-bundle it uses only that archive; in the repository it
+// uses the results of make build and make cuda.
 package main
 
 import (
@@ -122,5 +122,5 @@ func run(ctx context.Context, o options) (err error) {
 	return errors.Join(w.print(os.Stdout, results), printPhases(os.Stdout, divided), printFaults(os.Stdout, broken))
 }
 
-// say tells what is being done.
+// say prints progress.
 func say(format string, args ...any) { fmt.Printf("  "+format+"\n", args...) }

@@ -38,8 +38,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Joins and faults with the worker of the cpu provider in the place of the GPU:
-// all rows are equal, and each fault ends as it should.
+// Joins and faults with the cpu provider's worker in place of the GPU's: all rows are equal,
+// and each fault ends as it should.
 func TestWithoutGPU(t *testing.T) {
 	env, err := harness.Prepare()
 	if err != nil {
@@ -83,7 +83,7 @@ func TestWithoutGPU(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	// A worker that ends while it joins costs no row.
+	// A worker that ends during a join costs no row.
 	for _, f := range document.Faults[:2] {
 		if !strings.Contains(strings.Join(f.Notes, "\n"), running.state+": right rows, of cpu because cuda: ") {
 			t.Errorf("%s: %q", f.Fault, f.Notes)

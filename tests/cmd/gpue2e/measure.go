@@ -20,14 +20,14 @@ type result struct {
 	CUDA   *times `json:"cuda"`
 }
 
-// times are a query's in one mode. What is below Ms is of one more run, under
-// EXPLAIN ANALYZE, and sums the plan's GpuJoins. Of the processes that take
-// part in one the slowest counts.
+// times are a query's times in one mode. The fields after Ms come from one more run, under
+// EXPLAIN ANALYZE, and are sums over the plan's GpuJoins; of the participants of each the
+// slowest counts.
 type times struct {
 	Ms         float64 `json:"ms"` // median
 	Equal      bool    `json:"equal"`
 	Difference string  `json:"difference,omitempty"`
-	Reason     string  `json:"reason,omitempty"` // why it did not run, or not where it should
+	Reason     string  `json:"reason,omitempty"` // why it did not run, or not on the intended provider
 
 	ExplainMs float64 `json:"explain_ms,omitempty"`
 	FeedMs    float64 `json:"feed_ms,omitempty"`   // filling extents
@@ -37,8 +37,8 @@ type times struct {
 	Providers string  `json:"providers,omitempty"`
 }
 
-// measure runs a query in all modes in turn, after one round that warms the
-// caches and gives the rows to compare with.
+// measure runs a query in all modes in turn, after one round that warms the caches and
+// returns the expected rows.
 func (w *world) measure(ctx context.Context, q query) (*result, error) {
 	r := &result{Query: q.name}
 	all := make([]*times, len(w.modes))
@@ -85,7 +85,7 @@ func (w *world) measure(ctx context.Context, q query) (*result, error) {
 	return r, nil
 }
 
-// explain runs the query once more and takes its plan apart.
+// explain runs the query once more under EXPLAIN ANALYZE and reads its plan.
 func (t *times) explain(ctx context.Context, m *mode, sql string) error {
 	begin := time.Now()
 	plan, err := m.session.Explain(ctx, "analyze, timing off", sql)
@@ -119,7 +119,7 @@ func (t *times) explain(ctx context.Context, m *mode, sql string) error {
 	return nil
 }
 
-// slowest is the largest time of a participant, without a time of waiting.
+// slowest returns the largest value of a property among the participants, minus a waiting time.
 func slowest(g harness.Node, property, without string) float64 {
 	most := 0.0
 	for _, p := range g.Participants() {

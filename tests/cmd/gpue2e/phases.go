@@ -8,7 +8,7 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// phasesResult says how the time of one join divided, as EXPLAIN tells it.
+// phasesResult has the phases of one join, as EXPLAIN shows them.
 type phasesResult struct {
 	Query     string  `json:"query"`
 	Mode      string  `json:"mode"`
@@ -24,8 +24,8 @@ type phase struct {
 	ActualMs    float64 `json:"actual_ms"`
 }
 
-// phasesOf runs queries once more outside of the server. With their timing on,
-// rows take longer above the join, so that nothing else is taken from this run.
+// phasesOf runs queries once more with EXPLAIN's timing on. That slows down the rows above
+// the join, so nothing else is taken from this run.
 func (w *world) phasesOf(ctx context.Context, queries []query) ([]*phasesResult, error) {
 	var list []*phasesResult
 	for _, q := range queries {

@@ -12,8 +12,8 @@ func (w *world) document(results []*result, divided []*phasesResult, faults []*f
 	return map[string]any{"circumstances": w.describe(), "results": results, "phases": divided, "faults": faults}
 }
 
-// print writes the table, what did not run where it should, and every
-// difference; a difference is an error.
+// print writes the table, queries that did not run on the intended provider, and
+// differences; a difference is an error.
 func (w *world) print(out io.Writer, results []*result) error {
 	fmt.Fprintf(out, "\n%s\n", w.describe())
 	for _, m := range w.modes {
@@ -52,8 +52,8 @@ func (w *world) print(out io.Writer, results []*result) error {
 	return nil
 }
 
-// cells are the median, and the shares of feeding and joining in a run. They
-// overlap with each other and with the rest of the plan.
+// cells are the median, and the percentages of feeding and joining in one run. They overlap
+// with each other and with the rest of the plan.
 func (t *times) cells() string {
 	if t.Ms == 0 {
 		return "-\t-\t-"
@@ -74,7 +74,7 @@ func (t *times) ratio(native *times) string {
 	return fmt.Sprintf("%.2f", native.Ms/t.Ms)
 }
 
-// printFaults tells how each fault ended; one that is not passed is an error.
+// printFaults reports how each fault ended; a failed one is an error.
 func printFaults(out io.Writer, faults []*faultResult) error {
 	failed := 0
 	for _, f := range faults {

@@ -10,11 +10,11 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// moment is when a worker gets a signal: when the daemon says that its only
-// job is in that state.
+// moment is when a worker gets a signal: while the daemon reports this state for its only
+// job.
 type moment struct{ state, sql string }
 
-// Nobody has rows while a job is fed, and while it runs; when it streams some
+// While a job is fed, and while it runs, no rows have been returned; while it streams, some
 // have.
 var (
 	feeding   = moment{"feeding", manyRows}
@@ -30,8 +30,8 @@ func stopWorker(ctx context.Context, f *faulty) ([]string, error) {
 	return f.signalled(ctx, syscall.SIGSTOP, running, streaming)
 }
 
-// signalled sends the worker a signal at every moment, and wants the device
-// back after each.
+// signalled sends the worker a signal at every moment, and checks that the device returns
+// after each.
 func (f *faulty) signalled(ctx context.Context, signal syscall.Signal, moments ...moment) (notes []string, err error) {
 	for _, m := range moments {
 		begin := time.Now()
@@ -44,11 +44,11 @@ func (f *faulty) signalled(ctx context.Context, signal syscall.Signal, moments .
 	return notes, f.recovered(ctx)
 }
 
-// tries of hitting a moment that is short. A worker that ends five times stays
-// away for long, so there are few.
+// tries is the number of attempts to hit a short moment. After five deaths a worker is not
+// restarted for long, so there are few.
 const tries = 2
 
-// signalAt sends a signal at a moment and judges how the query ends.
+// signalAt sends a signal at a moment and judges the query's outcome.
 func (f *faulty) signalAt(ctx context.Context, signal syscall.Signal, m moment) (string, error) {
 	for range tries {
 		if err := f.recovered(ctx); err != nil {
@@ -68,28 +68,28 @@ func (f *faulty) signalAt(ctx context.Context, signal syscall.Signal, m moment) 
 			return "", h.err
 		case h.in(m.state):
 			return m.judge(a)
-		case a.err != nil: // too late, but it ended badly
+		case a.err != nil: // too late, but the query failed
 			return "", a.err
 		}
 	}
 	return "", errors.New("the job was further each time")
 }
 
-// hit is what a watcher did.
+// hit is the result of a watcher.
 type hit struct {
 	sent  bool
-	after string // the job's state when the signal had been sent
+	after string // the job's state after the signal was sent
 	err   error
 }
 
-// in says whether the signal was sent in that state: before its end, for the
-// one state whose end makes a difference.
+// in reports whether the signal was sent in that state; for a state whose end matters, before
+// that end.
 func (h hit) in(state string) bool {
 	return h.sent && (state != running.state || h.after == state)
 }
 
-// watch asks for the job's state until it is the wanted one or ctx ends, and
-// then sends the signal.
+// watch polls the job's state until it is the wanted one or ctx ends, then sends the
+// signal.
 func (f *faulty) watch(ctx context.Context, state string, worker int, signal syscall.Signal) hit {
 	for ctx.Err() == nil {
 		now, err := f.jobState()
@@ -108,14 +108,14 @@ func (f *faulty) watch(ctx context.Context, state string, worker int, signal sys
 	return hit{}
 }
 
-// jobState is the state of the daemon's only job; "": it has none.
+// jobState returns the state of the daemon's only job, "" if it has none.
 func (f *faulty) jobState() (string, error) {
 	return f.witness.One(context.Background(), `select coalesce(status #>> '{jobs,0,state}', failure, '') from gpujoin.daemon_status()`)
 }
 
-// judge says how the query ended, or what is wrong with that: rows are right,
-// and where none had been returned there are rows, joined on cores. Where some
-// had been, one error is right, too.
+// judge describes the query's outcome, or returns what is wrong with it: rows must be right;
+// if none had been returned, the query must succeed on the CPU; if some had been, one error
+// is also right.
 func (m moment) judge(a answer) (string, error) {
 	switch {
 	case a.err != nil && m == streaming && harness.SQLState(a.err) == "08006":

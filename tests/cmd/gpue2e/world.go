@@ -15,8 +15,8 @@ import (
 	"gpujoin/tests/tpch"
 )
 
-// world is a server with two daemons beside it: one joins on cores, the other
-// on a GPU. Each mode has a session of its own, which knows its daemon only.
+// world is a server with two daemons: one joins on the CPU, the other on a GPU. Each mode has
+// its own session, connected to its daemon only.
 type world struct {
 	options
 	env     *harness.Env
@@ -30,16 +30,16 @@ type world struct {
 type mode struct {
 	name     string
 	session  *harness.Session
-	witness  *harness.Session // asks the daemon while the session is busy
-	daemon   *harness.Daemon  // none for native plans
-	provider string           // that must have executed the joins; none for native plans
-	absent   string           // why it cannot run here
+	witness  *harness.Session // queries the daemon while the session is busy
+	daemon   *harness.Daemon  // nil for native plans
+	provider string           // that must execute the joins; empty for native plans
+	absent   string           // why the mode cannot run here
 }
 
 func defaultWorkers() int { return min(8, runtime.NumCPU()/2) }
 
-// settings of the server: what tpch and the large joins need, in the memory
-// that the machine has.
+// settings returns the server's settings: what tpch and the large joins need, within the
+// machine's memory.
 func (o options) settings() harness.Settings {
 	s := tpch.Settings()
 	buffers := min(measure.MemoryBytes()/4, 16<<30)
@@ -51,7 +51,7 @@ func (o options) settings() harness.Settings {
 	s["max_worker_processes"] = fmt.Sprint(8 + max(8, o.workers))
 	s["wal_level"] = "minimal"
 	s["max_wal_senders"] = "0"
-	// Known without the system's time zones, which a small machine lacks.
+	// GMT needs no time zone files, which a small machine lacks.
 	s["timezone"] = "'GMT'"
 	s["log_timezone"] = "'GMT'"
 	return s
@@ -91,7 +91,7 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	return w, errors.Join(native.set(ctx), cpu.set(ctx))
 }
 
-// prepare finds what is to be run: a bundle's, or this repository's.
+// prepare finds the programs to run: the bundle's, or this repository's.
 func (w *world) prepare() (err error) {
 	if w.archive == "" {
 		if w.env, err = harness.Prepare(); err != nil {
@@ -117,8 +117,8 @@ func (w *world) prepare() (err error) {
 	return nil
 }
 
-// cuda starts a daemon that leaves every job to the GPU, with more options. In
-// the bundle the plugin lies beside the daemon, where it is looked for.
+// cuda starts a daemon that gives every job to the GPU, with additional options. In the bundle
+// the worker is next to the daemon, where the daemon looks for it.
 func (w *world) cuda(ctx context.Context, name string, more harness.DaemonOptions) (*mode, error) {
 	o := harness.DaemonOptions{"provider": "cuda"}
 	maps.Copy(o, more)
@@ -138,7 +138,7 @@ func (w *world) cuda(ctx context.Context, name string, more harness.DaemonOption
 	return m, m.set(ctx)
 }
 
-// daemon starts a daemon and opens a session that knows it.
+// daemon starts a daemon and opens a session connected to it.
 func (w *world) daemon(ctx context.Context, name string, options harness.DaemonOptions) (*mode, error) {
 	socket := filepath.Join(w.cluster.Sock, "gpujoind-"+name)
 	d, err := w.cluster.StartDaemonAt(socket, options)
@@ -163,8 +163,8 @@ func (w *world) connect(ctx context.Context, socket string) (*harness.Session, e
 	return s, nil
 }
 
-// set gives the session its mode. A forced node has next to no cost, so that a
-// worker is taken for it only where starting one has none either.
+// set sets the session's mode. A forced node costs next to nothing, so the planner uses
+// parallel workers for it only if starting them is free, too.
 func (m *mode) set(ctx context.Context) error {
 	settings := tpch.Native
 	if m.provider != "" {
@@ -184,7 +184,7 @@ func (w *world) close() error {
 	return all
 }
 
-// describe says what the measurement was made with.
+// describe returns the circumstances of the measurement.
 func (w *world) describe() string {
 	return strings.Join([]string{
 		w.where, w.env.Prefix.Version,

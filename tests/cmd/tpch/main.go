@@ -1,6 +1,5 @@
-// Command tpch runs TPC-H queries natively, forced into the daemon, and with
-// the planner's own choice, compares the full results, and writes what it
-// measured to build/tpch.json.
+// Command tpch runs TPC-H queries natively, forced into the daemon, and by the planner's own
+// choice, compares the full results, and writes the measurements to build/tpch.json.
 package main
 
 import (

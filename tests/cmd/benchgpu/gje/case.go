@@ -1,11 +1,10 @@
 // Package gje times the executables of GPU-Joins-Evaluation, the code of the
 // GFTR paper, on the sizes of bench-gpu's cases, and compares.
 //
-// What they time is not quite what bench-gpu times; Footer says how it differs.
-// They make their data on the host, by all cores, keep what has 128 MiB or more
-// in a folder, and take 96 GiB of the device's memory, so nothing else may hold
-// much of it. They check no error of CUDA's and no result: the number of rows
-// that they return is compared here.
+// Their timing differs from bench-gpu's; Footer says how. The executables generate data
+// on the host with all cores, keep columns of 128 MiB or more in a folder, and take
+// 96 GiB of device memory, so other programs must leave that free. They check neither
+// CUDA errors nor results; this package compares their row counts.
 package gje
 
 import (
@@ -23,18 +22,18 @@ type Case struct {
 	Key                      int
 	BuildWidths, ProbeWidths []int
 	Distinct                 int64   // keys of the build side
-	Domain                   int64   // keys that the probe side draws from
-	Zipf                     float64 // factor of that, 0: uniform
+	Domain                   int64   // keys from which the probe side draws
+	Zipf                     float64 // exponent of that distribution, 0: uniform
 }
 
-// algorithms are bench-gpu's names and those of the executables' option -i.
+// algorithms maps bench-gpu's names to the values of the executables' option -i.
 var algorithms = []struct{ ours, theirs string }{{"phj-om", "shj"}, {"phj-um", "phj"}, {"smj-om", "smj"}, {"smj-um", "smji"}}
 
-// mostRows is the size up to which their own experiments go: rows are ints, and
-// keys without a match are those above 2^30.
+// mostRows is the largest size in their own experiments: rows are ints, and keys without a
+// match are above 2^30.
 const mostRows = 1 << 30
 
-// check says why there is no peer for a case; nil: there is one.
+// check returns why the executables cannot run a case, or nil.
 func (c *Case) check() error {
 	widths := slices.Concat(c.BuildWidths, c.ProbeWidths)
 	b, p := len(c.BuildWidths), len(c.ProbeWidths)
@@ -55,12 +54,12 @@ func (c *Case) check() error {
 	return nil
 }
 
-// oneIn is the number of probe rows of which one has a match. They take it from
-// the build side: of so many of its keys all but one are moved out of the way.
+// oneIn is the number of probe rows per row with a match. The executables change all but
+// one of that many build keys so that they match nothing.
 func (c *Case) oneIn() int64 { return c.Domain / c.Distinct }
 
-// matches is the number of rows that they must return: the probe side has all
-// build keys in turn, and then shuffles.
+// matches is the expected number of result rows: the executables repeat the build keys on
+// the probe side and shuffle them.
 func (c *Case) matches() int64 {
 	kept := func(keys int64) int64 { return (keys + c.oneIn() - 1) / c.oneIn() }
 	if c.Zipf > 0 {
@@ -73,8 +72,8 @@ func (c *Case) widths() string { return fmt.Sprintf("%db%db", c.Key, c.BuildWidt
 
 func (c *Case) program() string { return "join_exp_" + c.widths() }
 
-// arguments are an executable's, which keeps its data and its own table of
-// times in a folder. They partition by as many bits as in their experiments.
+// arguments returns an executable's arguments. It keeps its data and its table of times in
+// the folder. Radix bits are those of their experiments.
 func (c *Case) arguments(algorithm, folder string) []string {
 	distribution := []string{"-d", "uniform"}
 	if c.Zipf > 0 {

@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// memoryFolder is a file system in memory, where there is one; tests have their own.
+// memoryFolder is a file system in memory, if it exists; tests replace it.
 var memoryFolder = "/dev/shm"
 
-// kept is the size from which they keep a column of keys for their next run.
+// kept is the size in bytes from which an executable keeps a column of keys.
 const kept = 128 << 20
 
-// files are what they keep of a case, with sizes in bytes. Payload and match
-// ratio are made anew in each run.
+// files returns the files that they keep for a case, with sizes in bytes. Payload and
+// match ratio are generated anew in each run.
 func (c *Case) files() map[string]int64 {
 	files := map[string]int64{}
 	add := func(rows int64, name string) {
@@ -28,7 +28,7 @@ func (c *Case) files() map[string]int64 {
 	return files
 }
 
-// room is how many bytes they keep of all cases.
+// room returns the total bytes of the files for all cases.
 func room(cases []Case) (bytes int64) {
 	all := map[string]int64{}
 	for _, c := range cases {
@@ -42,8 +42,8 @@ func room(cases []Case) (bytes int64) {
 	return bytes
 }
 
-// newFolder makes a folder with room for what they keep, in memory if that has
-// as much, with the folders in it that they expect.
+// newFolder makes a folder with the given free bytes, in memory if possible, and the
+// subfolders that the executables expect.
 func newFolder(bytes int64) (string, error) {
 	parent := os.TempDir()
 	var fs syscall.Statfs_t

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// square is a case with two payload columns a side.
+// square returns a case with two payload columns per side.
 func square(name string, build, probe int64) Case {
 	return Case{Name: name, Build: build, Probe: probe, Key: 4, BuildWidths: []int{4, 4}, ProbeWidths: []int{4, 4}, Distinct: build, Domain: build}
 }
@@ -73,7 +73,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// Cases of equal sizes share their keys; small ones are made anew.
+// Cases of equal sizes share their keys; small keys are not kept.
 func TestRoom(t *testing.T) {
 	wide := square("", 1<<27, 1<<28)
 	wide.Key = 8
@@ -116,8 +116,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The executables here are scripts: one prints what theirs do, if it finds its
-// folders, what -f names and what it has left there before.
+// The executables of this test are scripts. One prints like theirs if it finds its
+// folders, the file of -f and the file of its previous run.
 func TestRun(t *testing.T) {
 	directory := t.TempDir()
 	script := func(name, text string) {
@@ -159,7 +159,7 @@ Materialize: 1 ms"`)
 		for i, a := range algorithms {
 			w := Time{Case: c.name, Algorithm: a.ours, MS: c.ms, Note: c.note}
 			if c.ms > 0 {
-				w.MS += float64(i) // the runs share a folder
+				w.MS += float64(i) // because the runs share a folder
 			}
 			want = append(want, w)
 		}
@@ -179,7 +179,7 @@ Materialize: 1 ms"`)
 	}
 }
 
-// A run that is interrupted ends with what there is, and leaves no folder.
+// An interrupted run returns the results so far and removes its folder.
 func TestInterrupted(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	defer func(was string) { memoryFolder = was }(memoryFolder)

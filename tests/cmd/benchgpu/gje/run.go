@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// Time is what one of their algorithms took for a case, or why there is none.
+// Time is the time of one of their algorithms for a case, or the reason why it is missing.
 type Time struct {
 	Case      string
-	Algorithm string // bench-gpu's name; none: of the whole case
+	Algorithm string // bench-gpu's name; empty: the note is about the whole case
 	MS        float64
 	Note      string
 }
 
-// Run runs all of their algorithms on all cases, once each, for at most limit,
-// with executables of a directory, and tells of each. What fails is a note.
+// Run runs all of their algorithms once on each case, for at most limit, with the
+// executables of a directory, and reports progress. A failure becomes a note.
 func Run(ctx context.Context, directory string, limit time.Duration, cases []Case, progress io.Writer) (times []Time, err error) {
 	directory, err = filepath.Abs(directory)
 	if err != nil {
@@ -79,9 +79,9 @@ func execute(ctx context.Context, directory string, limit time.Duration, c *Case
 	return parse(output.Bytes(), c)
 }
 
-// environment has an executable find libraries that lie beside it, make its
-// data by as many threads as there are cores for it (a thread that waits for
-// another spins), and load its kernels before it times them.
+// environment returns the environment of an executable: it finds libraries next to it,
+// generates data with as many threads as it has cores (waiting threads spin), and loads
+// its kernels before it times them.
 func environment(inherited []string, directory string) []string {
 	env := slices.Clone(inherited)
 	path := directory

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Ours is a time of bench-gpu's. Chosen: its algorithm decided for itself.
+// Ours is a time of bench-gpu's. Chosen: the selector chose the algorithm.
 type Ours struct {
 	Case, Algorithm string
 	MS              float64
 	Chosen          bool
 }
 
-// Footer says how far the times may be compared.
+// Footer says how far the times are comparable.
 const Footer = `Theirs: keys are dense and payloads equal the key; PHJ-UM is compiled for an A100's 108 multiprocessors; one run each, without one to
 warm up; the sum of their three phases, without the row numbers, copies of inputs and cleared buffers that they make before or between
 them. With 1 in M matches they keep 1 in M build keys, ours all. With one payload column a side their SMJ-UM is their SMJ-OM.`
 
-// Peer is their time for what is ours: for what was chosen, the best of theirs.
-// 0: there is none.
+// Peer returns their time for the same algorithm, or their best one for a chosen
+// algorithm; 0: none.
 func Peer(ours Ours, times []Time) float64 {
 	best := math.Inf(1)
 	for _, t := range times {
@@ -34,8 +34,8 @@ func Peer(ours Ours, times []Time) float64 {
 	return best
 }
 
-// Print writes their times beside ours: of the same algorithm, and of the
-// chosen one. A ratio is how many times as long theirs take.
+// Print writes their times next to ours, of the same algorithm and of the chosen one. The
+// ratio is their time divided by ours.
 func Print(w io.Writer, ours []Ours, times []Time) error {
 	text := "\nGPU-Joins-Evaluation\n" + row("case", "", "theirs ms", "ours ms", "ratio", "chosen", "ms", "ratio", "note")
 	for _, t := range times {
@@ -50,8 +50,8 @@ func row(cells ...any) string {
 	return strings.TrimRight(fmt.Sprintf("%-11s %-7s %9s %9s %6s  %-18s %9s %6s  %s", cells...), " ") + "\n"
 }
 
-// find returns our time for theirs: that of the same algorithm, or the chosen
-// one's. Its zero is none.
+// find returns our time of the same algorithm as theirs, or of the chosen one; zero if
+// there is none.
 func find(ours []Ours, t Time, chosen bool) Ours {
 	for _, o := range ours {
 		if o.Case == t.Case && o.Chosen == chosen && (chosen || o.Algorithm == t.Algorithm) {
