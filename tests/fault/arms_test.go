@@ -9,7 +9,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// arms is a UNION ALL of n joins, each of them a job.
+// arms returns a UNION ALL of n joins, each of them a job.
 func arms(n int) string {
 	var b strings.Builder
 	b.WriteString("select count(*), sum(v), sum(length(note)) from (")
@@ -23,7 +23,7 @@ func arms(n int) string {
 	return b.String()
 }
 
-// fellBack returns the reasons of those joins that ran natively.
+// fellBack returns the reasons of the joins that ran natively.
 func fellBack(joins []harness.Node) (reasons []string) {
 	for _, j := range joins {
 		if r := j.Text("Fallback"); r != "" {
@@ -33,9 +33,8 @@ func fellBack(joins []harness.Node) (reasons []string) {
 	return reasons
 }
 
-// Many jobs of one plan that run one after the other, or few at a time, need
-// no more memory at a time than those few: all are offloaded, and the daemon
-// never holds more than a few of them.
+// Many jobs of one plan that run one after the other, or a few at a time, need memory only for
+// those few: all are offloaded, and the daemon never holds more than a few of them.
 func TestArmsUnderASmallBudget(t *testing.T) {
 	r := newRoom(t, 4)
 	for _, c := range []struct {
@@ -84,8 +83,8 @@ func TestArmsUnderASmallBudget(t *testing.T) {
 	r.unharmed(t, nil)
 }
 
-// A cursor over a sorted join has all rows in its sort: the job is over, and
-// holds nothing. So is a join whose other half is still to come.
+// After a sort has read all rows of a join, the join's job is over and holds nothing while a
+// cursor is open. The same is true while the other half of a plan is still to come.
 func TestFinishedJobHoldsNothing(t *testing.T) {
 	w := theWorld(t)
 	for _, c := range []struct{ name, sql string }{
@@ -115,14 +114,13 @@ func TestFinishedJobHoldsNothing(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// A join that is scanned again without a change keeps its inputs, and nothing
-// else: its reservation is what it uses.
+// A join that is rescanned unchanged keeps only its inputs: its reservation is what it uses.
 func TestRewindKeepsInputsOnly(t *testing.T) {
 	w := theWorld(t)
 	const sql = "select t.g, x.id from tiny t left join (select f.g, f.id from fact f join dim d on f.k = d.k offset 0) x on x.g > t.g"
 	s := w.session(t, forced, serial, "set enable_material = off; set enable_hashjoin = off; set enable_mergejoin = off")
 	exec(t, s, "begin; declare c no scroll cursor for "+sql)
-	query(t, s, "fetch 36001 from c") // those of the first row of tiny, and one more
+	query(t, s, "fetch 36001 from c") // the rows of tiny's first row, and one more
 	r := reportOf(t, s)
 	if len(r.Jobs) != 1 {
 		t.Fatalf("%d jobs", len(r.Jobs))

@@ -10,9 +10,9 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Tests of what happens to everybody else when a backend fails.
+// Tests of the effect of a failing backend on all others.
 
-// chosen are some phases by name.
+// chosen returns phases by name.
 func chosen(names ...string) (some []phase) {
 	for _, ph := range phases {
 		if slices.Contains(names, ph.name) {
@@ -35,11 +35,10 @@ func awaitWorkers(t *testing.T, w *world, leader int) {
 	}
 }
 
-// Workers of a parallel node are terminated: their query ends, at once. All of
-// them are signalled, because one that has its share of the result may be gone
-// before the signal comes. With the leader taking part, the frame that is held
-// can be the leader's own while all workers are done, so that phase is left to
-// the leader that does not.
+// Terminating the workers of a parallel node ends their query at once. All workers are signalled,
+// because one with its part of the result may end before the signal arrives. If the leader takes
+// part, the held frame can be the leader's own while all workers are done, so that phase is
+// tested without the leader.
 func TestTerminateWorker(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range chosen("mid feed", "fed ok", "running", "mid result") {
@@ -63,7 +62,7 @@ func TestTerminateWorker(t *testing.T) {
 	}
 }
 
-// A backend that stands still keeps nobody else from the daemon.
+// A stopped backend does not keep others from the daemon.
 func TestStoppedBackend(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range chosen("queue", "mid feed", "running", "mid result") {
@@ -94,8 +93,8 @@ func TestStoppedBackend(t *testing.T) {
 	}
 }
 
-// A backend that crashes takes the server's other sessions with it, as always;
-// the daemon is left with nothing of theirs, and serves those that come after.
+// A backend's crash ends the server's other sessions, as always; the daemon holds nothing of
+// theirs, and serves later ones.
 func TestServerCrash(t *testing.T) {
 	w, err := startWorld()
 	if err != nil {
@@ -143,8 +142,7 @@ func TestServerCrash(t *testing.T) {
 	}
 }
 
-// forcedGather puts a Gather on every plan that may have one; the setting has
-// another name since PostgreSQL 16.
+// forcedGather puts a Gather on every plan that may have one; PostgreSQL 16 renamed the setting.
 const forcedGather = `select set_config(name, 'regress', false) from pg_settings
 	where name in ('force_parallel_mode', 'debug_parallel_query')`
 

@@ -12,14 +12,14 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// room is a daemon of its own with a budget for few jobs, beside the world's.
+// room is a separate daemon with a budget for a few jobs.
 type room struct {
 	*world
 	d    *harness.Daemon
-	need int64 // what one job for theJoin reserves
+	need int64 // bytes that one job for theJoin reserves
 }
 
-// jobBytes is what a serial job for theJoin reserves.
+// jobBytes returns the bytes that a serial job for theJoin reserves.
 func (w *world) jobBytes(t *testing.T) int64 {
 	t.Helper()
 	s := w.session(t, forced, serial, "begin; declare c no scroll cursor for "+theJoin, "fetch 1 from c")
@@ -31,7 +31,7 @@ func (w *world) jobBytes(t *testing.T) int64 {
 	return r.Reserved
 }
 
-// newRoom starts a daemon with a budget for so many jobs.
+// newRoom starts a daemon with a budget for the given number of jobs.
 func newRoom(t *testing.T, jobs int) *room {
 	t.Helper()
 	w := theWorld(t)
@@ -40,8 +40,7 @@ func newRoom(t *testing.T, jobs int) *room {
 	for k, v := range daemonOptions {
 		options[k] = v
 	}
-	// A job reserves more once it has turned out larger; half a job is room
-	// for that.
+	// A job reserves more if it turns out larger; half a job's reservation is added for that.
 	options["memory-budget"] = strconv.FormatInt(int64(jobs)*r.need+r.need/2, 10) + "B"
 	options["memory-warm"] = "2MB"
 	var err error
@@ -64,8 +63,8 @@ func (r *room) session(t testing.TB, settings ...string) *harness.Session {
 	return r.world.session(t, append([]string{forced, serial, "set gpujoin.socket = '" + r.d.Socket + "'"}, settings...)...)
 }
 
-// watch samples the daemon's account until the returned function is called,
-// which returns the most that was seen.
+// watch samples the daemon's account until the returned function is called, which returns the
+// maxima.
 func (r *room) watch(t *testing.T) (stop func() (reserved, queued int64)) {
 	t.Helper()
 	s := r.session(t)
@@ -105,7 +104,7 @@ func (r *room) watch(t *testing.T) (stop func() (reserved, queued int64)) {
 	}
 }
 
-// settles checks that the daemon holds nothing any more.
+// settles checks that the daemon holds nothing.
 func (r *room) settles(t *testing.T) {
 	t.Helper()
 	s := r.session(t)
@@ -113,15 +112,14 @@ func (r *room) settles(t *testing.T) {
 	settled(t, s)
 }
 
-// Sixteen clients want what four may have: they queue, all are right, and the
-// budget holds.
+// Sixteen clients with a budget for four: they queue, all rows are right, and the budget holds.
 func TestSixteenClientsUnderABudgetForFour(t *testing.T) {
 	r := newRoom(t, 4)
 	expected := r.expect(t, theJoin)
 	stop := r.watch(t)
 	var clients sync.WaitGroup
 	for i := range 16 {
-		// Half of them wait as long as it takes, the others soon go native.
+		// Half of them wait as long as necessary, the others soon run natively.
 		s := r.session(t, fmt.Sprintf("set gpujoin.queue_timeout = '%d'", []int{60000, 20}[i%2]))
 		clients.Go(func() {
 			for range 3 {
@@ -142,7 +140,7 @@ func TestSixteenClientsUnderABudgetForFour(t *testing.T) {
 	r.unharmed(t, nil)
 }
 
-// Parallel nodes, whose workers join the job that their leader queued for.
+// Parallel nodes under a budget: their workers attach to the job for which the leader queued.
 func TestParallelClientsUnderABudget(t *testing.T) {
 	r := newRoom(t, 4)
 	expected := r.expect(t, theJoin)
@@ -167,8 +165,8 @@ func TestParallelClientsUnderABudget(t *testing.T) {
 	r.unharmed(t, nil)
 }
 
-// Idle cursors hold the whole budget: others wait for their queue timeout and
-// go native, or get on once a cursor closes.
+// Idle cursors hold the whole budget: others wait for their queue timeout and run natively, or are
+// admitted once a cursor closes.
 func TestIdleCursorsHoldTheBudget(t *testing.T) {
 	r := newRoom(t, 2)
 	var idle []*harness.Session
@@ -183,7 +181,7 @@ func TestIdleCursorsHoldTheBudget(t *testing.T) {
 		t.Fatalf("%d jobs are held instead of 2", n)
 	}
 
-	// No wait, a short one: native.
+	// With no or a short timeout they run natively.
 	for _, timeout := range []string{"0", "50ms"} {
 		s := r.session(t, "set gpujoin.queue_timeout = '"+timeout+"'")
 		ctx, cancel := bounded()
@@ -198,12 +196,12 @@ func TestIdleCursorsHoldTheBudget(t *testing.T) {
 		r.right(t, theJoin, <-ask(s, theJoin))
 	}
 
-	// The holders themselves never queue, whatever their timeout: nobody could
-	// make room for them.
+	// The holders themselves never queue, whatever their timeout, because only they could free
+	// memory.
 	exec(t, idle[0], "set gpujoin.queue_timeout = '10min'")
 	r.right(t, theJoin, soon(t, ask(idle[0], theJoin)))
 
-	// One that waits gets on when a cursor closes.
+	// A waiting session is admitted when a cursor closes.
 	s := r.session(t, "set gpujoin.queue_timeout = '60s'")
 	joins := reportOf(t, r.session(t)).Totals.Joins
 	done := ask(s, theJoin)
@@ -219,7 +217,7 @@ func TestIdleCursorsHoldTheBudget(t *testing.T) {
 		t.Error("who waited was not offloaded")
 	}
 
-	// One that waits can be cancelled, and one whose client goes is forgotten.
+	// A waiting session can be cancelled; one whose client disconnects is forgotten.
 	exec(t, idle[1], "commit; begin; declare c no scroll cursor for "+theJoin+"; fetch 10 from c")
 	exec(t, s, "set statement_timeout = '100ms'")
 	ended(t, (<-ask(s, theJoin)).err, "57014")
@@ -227,7 +225,7 @@ func TestIdleCursorsHoldTheBudget(t *testing.T) {
 		t.Errorf("%d are queued after the only one was cancelled", n)
 	}
 
-	// What the cursors hold is complete.
+	// The cursors return all of their rows.
 	for _, s := range idle {
 		rows, err := fetchAll(s, 5000)
 		if err != nil || len(rows) != 40000-10 {
@@ -241,8 +239,8 @@ func TestIdleCursorsHoldTheBudget(t *testing.T) {
 	r.unharmed(t, s)
 }
 
-// Two jobs in one plan need twice what one may have: the second goes native
-// rather than wait for the first, for ever.
+// Two jobs in one plan need twice the budget: the second runs natively instead of waiting for the
+// first for ever.
 func TestTwoJobsInOnePlanUnderABudgetForOne(t *testing.T) {
 	r := newRoom(t, 1)
 	// The outer join's rows are fetched one by one while the inner one runs.
@@ -269,7 +267,7 @@ func TestTwoJobsInOnePlanUnderABudgetForOne(t *testing.T) {
 	r.unharmed(t, nil)
 }
 
-// fallsBack checks that a query's join is planned, and then run natively.
+// fallsBack checks that a query's join is planned for the daemon, but runs natively.
 func (r *room) fallsBack(t *testing.T, s *harness.Session, sql string) {
 	t.Helper()
 	ctx, cancel := bounded()
@@ -284,7 +282,7 @@ func (r *room) fallsBack(t *testing.T, s *harness.Session, sql string) {
 	r.right(t, sql, soon(t, ask(s, sql)))
 }
 
-// A job that can never fit does not queue.
+// A job that can never fit the budget does not queue.
 func TestMoreThanTheBudget(t *testing.T) {
 	r := newRoom(t, 0)
 	for _, workers := range []int{0, 2} {
@@ -295,8 +293,8 @@ func TestMoreThanTheBudget(t *testing.T) {
 	r.unharmed(t, nil)
 }
 
-// A job that outgrows the budget while it is fed: the planner takes a condition
-// that all rows pass for one that few do.
+// A job outgrows the budget while it is fed, because the planner underestimates a condition that
+// all rows pass.
 func TestOutgrowingTheBudget(t *testing.T) {
 	r := newRoom(t, 1)
 	exec(t, r.witness, "create table wide as select i % 5000 as k, repeat('w', 1000) as note from generate_series(1::int8, 30000) i")
@@ -310,13 +308,13 @@ func TestOutgrowingTheBudget(t *testing.T) {
 	r.unharmed(t, nil)
 }
 
-// A daemon that stops gracefully lets running jobs end and admits no more.
+// A daemon that stops gracefully finishes running jobs and admits no more.
 func TestGracefulStopUnderLoad(t *testing.T) {
 	r := newRoom(t, 4)
 	holder := r.session(t, "begin; declare c no scroll cursor for "+theJoin, "fetch 10 from c")
 	stopped := make(chan error, 1)
 	go func() { stopped <- r.d.Stop() }()
-	// Others go native from now on, at the latest once the daemon says so.
+	// Others run natively from now on, at the latest when the daemon refuses them.
 	s := r.session(t)
 	for range 10 {
 		r.right(t, theSum, <-ask(s, theSum))

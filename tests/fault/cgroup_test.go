@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// memoryGroup makes a control group that allows its processes so many bytes,
-// below this process's own where version 1 looks after memory, else next to
-// it, and removes it at the end of the test. It returns the group's directory.
+// memoryGroup makes a control group with a memory limit: below this process's own for version 1,
+// else next to it. The test removes it at the end. It returns the group's directory.
 func memoryGroup(t *testing.T, limitBytes int64) string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/cgroup")
@@ -50,8 +49,8 @@ func memoryGroup(t *testing.T, limitBytes int64) string {
 	return group
 }
 
-// A daemon whose control group allows it 500 MB measures its rates and serves
-// within them, with a budget that is a share of them.
+// A daemon whose control group allows 500 MB measures its rates and serves within that limit, with a
+// budget that is a fraction of it.
 func TestMemoryLimitOfGroup(t *testing.T) {
 	w := theWorld(t)
 	if !env.Account.Switched {
@@ -70,10 +69,10 @@ func TestMemoryLimitOfGroup(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- daemon.Wait() }()
 	t.Cleanup(func() {
-		_ = daemon.Process.Kill() // or it has ended
+		_ = daemon.Process.Kill() // fails if it has ended
 		<-ended
 		for _, suffix := range []string{"", ".lock", ".status", ".rates"} {
-			_ = os.Remove(socket + suffix) // or it is not there
+			_ = os.Remove(socket + suffix) // may not exist
 		}
 	})
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {

@@ -12,10 +12,9 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// TestChaos runs clients with all kinds of statements while the daemon is
-// killed, connections are cut and frames are corrupted at random. A statement
-// returns the right rows, or one of the errors that it may end with. The seed
-// is in the log; GPUJOIN_SEED repeats it, as far as time allows.
+// TestChaos runs clients with all kinds of statements while the daemon is killed, connections are
+// cut and frames are corrupted at random. A statement returns the right rows, or one of the
+// permitted errors. The seed is logged; GPUJOIN_SEED repeats it, as far as timing allows.
 func TestChaos(t *testing.T) {
 	w := theWorld(t)
 	seed := uint64(time.Now().UnixNano())
@@ -102,7 +101,7 @@ func TestChaos(t *testing.T) {
 			at := rng.IntN(16)
 			w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
 				if at >= 0 && f.Type >= harness.MsgWelcome {
-					f.Bytes[at] ^= 1 << rng.IntN(8) // of the header only: values are the daemon's
+					f.Bytes[at] ^= 1 << rng.IntN(8) // in the header only: values cannot be checked
 					at = -1
 				}
 				return []*harness.Frame{f}, true
@@ -118,6 +117,6 @@ func TestChaos(t *testing.T) {
 	if ends[""] == 0 {
 		t.Error("no statement was answered")
 	}
-	w.p.HoldFrame(0, 1).Release() // none is held any more
+	w.p.HoldFrame(0, 1).Release() // no frame is held any more
 	w.unharmed(t, nil)
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Root is told what is right for the daemon's user: a daemon that serves, and
-// what becomes of a machine where none does yet.
+// check, run as root, reports what is true for the daemon's user: with a daemon that serves, and
+// without one.
 func TestCheckAsRoot(t *testing.T) {
 	w := theWorld(t)
 	if !env.Account.Switched {
@@ -17,7 +17,7 @@ func TestCheckAsRoot(t *testing.T) {
 	check := func(socket string) (string, int) {
 		cmd := program.Command(env.Daemon, "check", "--socket", socket, "--memory-budget", "256MB")
 		cmd.Dir = w.c.Sock
-		out, _ := cmd.CombinedOutput() // the exit code says it
+		out, _ := cmd.CombinedOutput() // the exit code is expected
 		return string(out), cmd.ProcessState.ExitCode()
 	}
 	text, code := check(w.d.Socket)

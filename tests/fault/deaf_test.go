@@ -18,10 +18,10 @@ import (
 	"gpujoin/tests/harness/sqltest"
 )
 
-// Tests with a peer that asks and never reads an answer, and with a log that
-// nobody reads: the daemon serves others, and ends when it is told to.
+// Tests with a peer that sends requests and never reads an answer, and with a log that is never
+// read: the daemon serves others, and ends when told to.
 
-// int8Job is a job of joins of one int8 column each, in a chain.
+// int8Job returns a job with a chain of joins on int8 columns.
 func int8Job(joins int) []byte {
 	input := func(i int) string {
 		return fmt.Sprintf(`{"database":1,"relation":2,"name":"t%d","feed":"page","rows":1,"row_bytes":16,"columns":[
@@ -37,7 +37,7 @@ func int8Job(joins int) []byte {
 		"runtime":{"generation":1,"parameters":[],"snapshot":"","lsn":""}}`, strings.Join(inputs, ","), root)
 }
 
-// soonStopped are the options of a daemon that does not wait for long for jobs.
+// soonStopped returns the options of a daemon with a short stop timeout.
 func soonStopped() harness.DaemonOptions {
 	return sqltest.DaemonOptions(harness.DaemonOptions{"stop-timeout": "1s"})
 }
@@ -53,8 +53,7 @@ func dial(t *testing.T, d *harness.Daemon) *client.Conn {
 	return c
 }
 
-// deafened is a peer that has asked for an extent of its chain, again and again,
-// and reads nothing.
+// deafened is a peer that requests an extent of its chain repeatedly and reads nothing.
 func deafened(t *testing.T, d *harness.Daemon) {
 	t.Helper()
 	c := dial(t, d)
@@ -74,13 +73,12 @@ func deafened(t *testing.T, d *harness.Daemon) {
 	for i := 0; i < 10_000 && err == nil; i++ {
 		err = client.Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: chain})
 	}
-	if !errors.Is(err, os.ErrDeadlineExceeded) { // the daemon does not listen to it any more
+	if !errors.Is(err, os.ErrDeadlineExceeded) { // the daemon no longer reads from it
 		t.Fatal(err)
 	}
 }
 
-// A peer that reads nothing does not use up the descriptors that the kernel
-// lets the daemon's user have on their way.
+// A peer that reads nothing does not use up the limit on descriptors in flight of the daemon's user.
 func TestDeafPeer(t *testing.T) {
 	w := theWorld(t)
 	d, err := w.c.StartDaemonAt(filepath.Join(w.c.Sock, "deaf"), soonStopped())
@@ -92,7 +90,7 @@ func TestDeafPeer(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	// The limit on open files is also that on descriptors on their way.
+	// The limit on open files also limits descriptors in flight.
 	limit := w.c.Env.Account.Command(w.c.Dir, "prlimit", fmt.Sprint("--pid=", d.PID()), "--nofile=160:160")
 	if out, err := limit.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -115,9 +113,8 @@ func TestDeafPeer(t *testing.T) {
 	}
 }
 
-// The daemon ends soon after its stop timeout, whatever its peers and the
-// reader of its log do, and however many joins a job has that is being
-// admitted.
+// The daemon ends soon after its stop timeout, whatever its peers and the reader of its log do, and
+// however many joins the job has that it is admitting.
 func TestSignalEndsTheDaemon(t *testing.T) {
 	w := theWorld(t)
 	for name, ended := range map[string]bool{"a log that nobody reads": false, "a log whose reader has ended": true} {
@@ -135,11 +132,11 @@ func TestSignalEndsTheDaemon(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = d.Stop() }() // it has ended, unless the test failed
+			defer func() { _ = d.Stop() }() // has ended already unless the test failed
 			if ended {
 				reader.Close()
 			}
-			for range 100 { // of which each is logged
+			for range 100 { // each is logged
 				c := dial(t, d)
 				if _, err := c.Open(shm.Open{}, int8Job(1)); err != nil {
 					t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// fetchAll fetches from the cursor c until it ends, or fails.
+// fetchAll fetches from the cursor c to its end, or to an error.
 func fetchAll(s *harness.Session, portion int) (rows []string, err error) {
 	ctx, cancel := bounded()
 	defer cancel()
@@ -24,7 +24,7 @@ func fetchAll(s *harness.Session, portion int) (rows []string, err error) {
 	}
 }
 
-// partOf checks that rows are some of a query's.
+// partOf checks that rows are a subset of a query's.
 func (w *world) partOf(t *testing.T, sql string, rows []string) {
 	t.Helper()
 	left := map[string]int{}
@@ -39,12 +39,12 @@ func (w *world) partOf(t *testing.T, sql string, rows []string) {
 	}
 }
 
-// The daemon is killed between the FETCHes of a cursor.
+// The daemon is killed between two FETCHes of a cursor.
 func TestKillUnderCursor(t *testing.T) {
 	w := theWorld(t)
 	for _, c := range []struct {
 		name    string
-		fetched int // rows before
+		fetched int // rows fetched before
 		next    string
 		state   string
 	}{
@@ -90,7 +90,7 @@ func TestKillUnderCursor(t *testing.T) {
 	}
 }
 
-// A holdable cursor is drained at commit: that fails, or it has all rows.
+// A holdable cursor is materialised at commit: the commit fails, or the cursor has all rows.
 func TestKillUnderHoldableCursor(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range phases {
@@ -122,7 +122,7 @@ func TestKillUnderHoldableCursor(t *testing.T) {
 	}
 }
 
-// A node that stops early, with the daemon dead or stopped by then.
+// A node stops early, when the daemon is dead or stopped.
 func TestKillUnderLimit(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []int{0, 2} {
@@ -146,8 +146,7 @@ func TestKillUnderLimit(t *testing.T) {
 	}
 }
 
-// A failing query is caught by PL/pgSQL, which rolls a subtransaction back and
-// goes on.
+// PL/pgSQL catches a failing query, which rolls a subtransaction back, and continues.
 func TestKillInSubtransaction(t *testing.T) {
 	w := theWorld(t)
 	s := w.proxied(t, serial, `create or replace function caught(text) returns text language plpgsql as $$
@@ -180,7 +179,7 @@ func TestKillInSubtransaction(t *testing.T) {
 				got == all && ph.serial == anError {
 				t.Errorf("the function returned %q", got)
 			}
-			released(t, s) // with the transaction still open
+			released(t, s) // while the transaction is still open
 			w.right(t, theSum, <-ask(s, theSum))
 			exec(t, s, "rollback to a")
 			w.right(t, theSum, <-ask(s, theSum))
@@ -191,8 +190,7 @@ func TestKillInSubtransaction(t *testing.T) {
 	exec(t, s, "drop function caught")
 }
 
-// A node that is run again and again: the daemon is killed between two scans
-// or within one.
+// A node is rescanned repeatedly: the daemon is killed between two scans or during one.
 func TestKillUnderRescan(t *testing.T) {
 	w := theWorld(t)
 	const sql = "select t.g, (select count(*) from fact f join dim d on f.k = d.k where f.g <= t.g) from tiny t"
@@ -222,7 +220,7 @@ func TestKillUnderRescan(t *testing.T) {
 	}
 }
 
-// Two jobs in one statement, one of them hit.
+// One of two jobs in a statement is hit.
 func TestKillOneOfTwoJobs(t *testing.T) {
 	w := theWorld(t)
 	const sql = "select a.n, b.n from (select count(*) as n from fact f join dim d on f.k = d.k) a, " +
@@ -241,13 +239,13 @@ func TestKillOneOfTwoJobs(t *testing.T) {
 				}
 				h.Release()
 			}
-			w.right(t, sql, <-done) // neither had returned a row
+			w.right(t, sql, <-done) // because neither had returned a row
 			w.unharmed(t, s)
 		}
 	}
 }
 
-// Values of extents of their own, which are fetched one by one.
+// Long values are in separate extents, which are fetched one by one.
 func TestKillWithLongValues(t *testing.T) {
 	w := theWorld(t)
 	const sql = "select b.k, md5(b.value), d.v from big b join dim d on b.k = d.k"
@@ -276,8 +274,7 @@ func TestKillWithLongValues(t *testing.T) {
 	}
 }
 
-// gpujoin.verify runs both plans: a daemon that dies in between must not make
-// it return something else than the native rows.
+// gpujoin.verify runs both plans: if the daemon dies in between, the result is still the native rows.
 func TestKillUnderVerify(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range phases {

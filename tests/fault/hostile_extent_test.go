@@ -13,7 +13,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// extentSize is what daemonOptions say.
+// extentSize is the size in daemonOptions.
 const extentSize = 1 << 20
 
 func pipeEnd(t *testing.T) int {
@@ -21,7 +21,7 @@ func pipeEnd(t *testing.T) int {
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		t.Error(err)
 	}
-	_ = unix.Close(fds[1]) // one end will do
+	_ = unix.Close(fds[1]) // one end suffices
 	return fds[0]
 }
 
@@ -33,7 +33,7 @@ func opened(t *testing.T, path string, flags int) int {
 	return fd
 }
 
-// memfd makes one of a size with seals; without pages unless allocated.
+// memfd makes a memfd of a size with seals, and with pages if allocated.
 func memfd(t *testing.T, size int64, seals int, allocated bool) int {
 	fd, err := unix.MemfdCreate("hostile", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err == nil {
@@ -51,8 +51,8 @@ func memfd(t *testing.T, size int64, seals int, allocated bool) int {
 	return fd
 }
 
-// descriptors that are no extents; those that are copied hold what the extent
-// in their place does, so that nothing else is wrong with them.
+// Descriptors that are not extents. Copies have the extent's content, so that they are otherwise
+// valid.
 var noExtents = []struct {
 	name   string
 	copied bool
@@ -101,7 +101,7 @@ var noExtents = []struct {
 	}},
 }
 
-// Descriptors that are none of the daemon's extents, to be filled or read.
+// Descriptors that are not the daemon's extents, to be filled or read.
 func TestHostileDescriptors(t *testing.T) {
 	w := theWorld(t)
 	v := newVictim(t, w)
@@ -142,7 +142,7 @@ func TestExtentsKeepTheirSize(t *testing.T) {
 	}
 }
 
-// mapped gives f the extent's memory, which stays shared with the daemon.
+// mapped calls f with the extent's memory, which stays shared with the daemon.
 func mapped(t *testing.T, fd int, f func(extent []byte)) {
 	extent, err := unix.Mmap(fd, 0, extentSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -162,8 +162,8 @@ func put(b []byte, at, n int, value uint64) {
 	copy(b[at:at+n], all[:n])
 }
 
-// column is where the header of a batch's column lies: theSum returns two
-// fixed columns and one of text, in whichever order.
+// column returns the offset of a batch column's header: theSum returns two fixed columns and one of
+// text, in any order.
 func column(extent []byte, encoding shm.Encoding) int {
 	const batch, column = 32, 24
 	for i := range int(binary.LittleEndian.Uint16(extent[6:])) {
@@ -174,7 +174,7 @@ func column(extent []byte, encoding shm.Encoding) int {
 	return batch
 }
 
-// batchLies are about the header of a batch and its columns' headers.
+// batchLies are wrong headers of a batch and of its columns.
 var batchLies = []struct {
 	name string
 	tell func(extent []byte)
@@ -223,7 +223,7 @@ var batchLies = []struct {
 	{"heap shorter than its values", func(e []byte) { put(e, column(e, shm.EncVarlena)+20, 4, 0) }},
 }
 
-// Batches whose header lies, first and later ones.
+// Batches with wrong headers, as the first and as later ones.
 func TestHostileBatches(t *testing.T) {
 	w := theWorld(t)
 	v := newVictim(t, w)
@@ -253,7 +253,7 @@ func TestHostileBatches(t *testing.T) {
 	w.unharmed(t, v.Session)
 }
 
-// text is the column of text of a batch: its offsets and its heap.
+// text returns the offsets and the heap of a batch's text column.
 func text(e []byte) (offsets, heap []byte) {
 	at := column(e, shm.EncVarlena)
 	values, off := binary.LittleEndian.Uint32(e[at+8:]), binary.LittleEndian.Uint32(e[at+16:])
@@ -261,8 +261,8 @@ func text(e []byte) (offsets, heap []byte) {
 	return e[values : values+4*(rows+1)], e[off : off+binary.LittleEndian.Uint32(e[at+20:])]
 }
 
-// valueLies are about values, which are looked at one by one: rows before are
-// returned, the liar's never.
+// valueLies are wrong values. Values are checked one by one: rows before the wrong one are returned,
+// the wrong one never.
 var valueLies = []struct {
 	name string
 	tell func(offsets, heap []byte)
@@ -311,8 +311,8 @@ func TestHostileValues(t *testing.T) {
 	w.unharmed(t, v.Session)
 }
 
-// A name ends before its 64th byte, whoever sends it: what prints it looks for
-// the end and nothing else.
+// A value of type name ends before its 64th byte, whoever sends it, because code that prints it relies
+// on the terminator.
 func TestHostileNames(t *testing.T) {
 	w := theWorld(t)
 	const sql = "select n.name, d.v from named n join dim d on n.k = d.k"
@@ -328,8 +328,7 @@ func TestHostileNames(t *testing.T) {
 	w.unharmed(t, v.Session)
 }
 
-// A writer that goes on writing to headers and offsets after it has announced
-// a batch.
+// A writer that keeps changing headers and offsets after it has announced a batch.
 func TestRacingWriter(t *testing.T) {
 	w := theWorld(t)
 	v := newVictim(t, w)
@@ -360,14 +359,14 @@ func TestRacingWriter(t *testing.T) {
 			<-stopped
 		}
 		if a.err != nil {
-			lost(t, a.err) // or values of other rows, which nobody can tell
+			lost(t, a.err) // or values of other rows, which cannot be detected
 		}
 		v.recovers(t)
 	}
 	w.unharmed(t, v.Session)
 }
 
-// race switches header and offsets between what they were and nonsense.
+// race switches headers and offsets between valid and invalid.
 func race(e []byte, round int, stop <-chan struct{}) {
 	header := slices.Clone(e[:32+3*24])
 	offsets, _ := text(e)
@@ -392,7 +391,7 @@ func race(e []byte, round int, stop <-chan struct{}) {
 	}
 }
 
-// Extents of chains that are others than were asked for.
+// Extents of chains other than those requested.
 func TestHostileChains(t *testing.T) {
 	w := theWorld(t)
 	const sql = "select b.k, md5(b.value), d.v from big b join dim d on b.k = d.k"
@@ -420,13 +419,13 @@ func TestHostileChains(t *testing.T) {
 		{"value's own compression", inPart(func(e []byte) { e[shm.ChainDataOff] |= 2 })},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v.suffers(t, harness.MsgChainExtent, 1, c.lie, rightRows, sql) // of the first row
+			v.suffers(t, harness.MsgChainExtent, 1, c.lie, rightRows, sql) // at the first row
 		})
 	}
 	w.unharmed(t, v.Session)
 }
 
-// chainOf announces and sends an extent of a chain of so many bytes.
+// chainOf announces and sends an extent of a chain with the given number of bytes.
 func chainOf(bytes uint64) lie {
 	return func(t *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {
 		put(f.Body(), 16, 4, bytes)

@@ -6,7 +6,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Frames that are right in themselves, at the wrong time or too often.
+// Valid frames at the wrong time or too often.
 
 // again returns copies of a frame.
 func again(t *testing.T, f *harness.Frame, n int) (copies []*harness.Frame) {
@@ -21,7 +21,7 @@ func again(t *testing.T, f *harness.Frame, n int) (copies []*harness.Frame) {
 	return copies
 }
 
-// Extents that were not asked for, or are granted twice.
+// Extents that were not requested, or granted twice.
 func TestHostileGrants(t *testing.T) {
 	w := theWorld(t)
 	v := newVictim(t, w)
@@ -58,8 +58,8 @@ func TestHostileGrants(t *testing.T) {
 	w.unharmed(t, v.Session)
 }
 
-// Results before there can be any, and more than were asked for while the
-// backend waits for something else.
+// Results before any are possible, and more than requested while the backend waits for another
+// message.
 func TestHostileResults(t *testing.T) {
 	w := theWorld(t)
 	const long = "select b.k, md5(b.value), d.v from big b join dim d on b.k = d.k"
@@ -95,8 +95,8 @@ func TestHostileResults(t *testing.T) {
 	w.unharmed(t, v.Session)
 }
 
-// END in place of results is an empty result; END that never comes is waited
-// for as long as the user likes.
+// END in place of results gives an empty result. The backend waits for an END that never comes as long
+// as the user allows.
 func TestNoEnd(t *testing.T) {
 	w := theWorld(t)
 	v := newVictim(t, w)

@@ -8,14 +8,14 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Tests with a daemon that lies: a proxy changes what the real one says. The
-// backend must return the native plan's rows, or where it had returned some,
-// raise one error. It must never crash, hang, or keep what it was sent.
+// Tests with a hostile daemon: a proxy changes the messages of a real one. The backend must return the
+// native plan's rows or, if it had returned some, raise one error. It must never crash, hang, or leak
+// received resources.
 
-// lie changes one frame on its way; false ends the connection after it.
+// lie changes one frame in transit; false ends the connection after it.
 type lie func(t *testing.T, f *harness.Frame) ([]*harness.Frame, bool)
 
-// tell lets the nth frame of a type be changed.
+// tell has the nth frame of a type changed.
 func (w *world) tell(t *testing.T, msg, nth int, l lie) {
 	seen := 0
 	w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
@@ -29,7 +29,7 @@ func (w *world) tell(t *testing.T, msg, nth int, l lie) {
 	})
 }
 
-// victim is a session that has opened all that it will open in an honest run.
+// victim is a session that has opened everything that an honest run opens.
 type victim struct {
 	*harness.Session
 	w    *world
@@ -51,8 +51,8 @@ func newVictim(t *testing.T, w *world, queries ...string) *victim {
 	return v
 }
 
-// suffers runs a query while the lie is told, checks its end, and that the
-// session goes on with what it held before.
+// suffers runs a query while the lie is told, checks its outcome, and that the session continues with
+// the same resources as before.
 func (v *victim) suffers(t *testing.T, msg, nth int, l lie, e end, sql string) {
 	t.Helper()
 	told := false
@@ -94,7 +94,7 @@ func setLength(f *harness.Frame, n uint32) { binary.LittleEndian.PutUint32(f.Byt
 func setType(f *harness.Frame, n uint16)   { binary.LittleEndian.PutUint16(f.Bytes[8:], n) }
 func setNFDs(f *harness.Frame, n uint16)   { binary.LittleEndian.PutUint16(f.Bytes[10:], n) }
 
-// frameLies are about the frame itself, whatever it says.
+// frameLies change the frame itself, whatever its content.
 var frameLies = []struct {
 	name string
 	lie  lie
@@ -122,7 +122,7 @@ var frameLies = []struct {
 	}},
 	{"the body cut off", func(_ *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {
 		f.Bytes = f.Bytes[:len(f.Bytes)-len(f.Body())/2]
-		return []*harness.Frame{f}, len(f.Body()) == 0 // an empty one stays whole
+		return []*harness.Frame{f}, len(f.Body()) == 0 // a frame without body stays valid
 	}},
 	{"the header cut off", func(_ *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {
 		f.Bytes = f.Bytes[:7]
@@ -168,7 +168,7 @@ var frameLies = []struct {
 	}},
 	{"END", func(_ *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {
 		if f.Type == harness.MsgResult {
-			// Before any row this would be an empty result, not a lie.
+			// Before any row this would be a valid empty result.
 			f.Bytes[0] = 0
 			return []*harness.Frame{f}, true
 		}
@@ -183,7 +183,7 @@ func failedFrame(code, length uint32, text string) *harness.Frame {
 	return harness.NewFrame(harness.MsgFailed, append(body, text...))
 }
 
-// Frames that are wrong in themselves, in place of each that a backend awaits.
+// Malformed frames, in place of each frame that a backend awaits.
 func TestHostileFrames(t *testing.T) {
 	w := theWorld(t)
 	v := newVictim(t, w)
@@ -209,7 +209,7 @@ func TestHostileFrames(t *testing.T) {
 	w.unharmed(t, v.Session)
 }
 
-// The same in a parallel node, where one participant is lied to.
+// The same in a parallel node, for one participant.
 func TestHostileFramesParallel(t *testing.T) {
 	w := theWorld(t)
 	s := w.proxied(t, "set max_parallel_workers_per_gather = 2; set statement_timeout = '20s'")
@@ -236,7 +236,7 @@ func TestHostileFramesParallel(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// Frames that come byte by byte are frames all the same.
+// Frames that arrive byte by byte are valid.
 func TestFramesByteByByte(t *testing.T) {
 	w := theWorld(t)
 	v := newVictim(t, w)
@@ -259,7 +259,7 @@ func TestFramesByteByByte(t *testing.T) {
 	v.recovers(t)
 }
 
-// WELCOME says what all else relies on.
+// The content of WELCOME, on which everything else relies.
 func TestHostileWelcome(t *testing.T) {
 	w := theWorld(t)
 	v := newVictim(t, w)
@@ -287,7 +287,7 @@ func TestHostileWelcome(t *testing.T) {
 	w.unharmed(t, v.Session)
 }
 
-// The report that daemon_status() shows is text from elsewhere.
+// The report that daemon_status() shows is text from the peer.
 func TestHostileStatus(t *testing.T) {
 	w := theWorld(t)
 	v := newVictim(t, w, "select * from gpujoin.daemon_status()", "select * from gpujoin.status()")

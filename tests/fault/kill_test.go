@@ -7,7 +7,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// check compares a statement's end with the one demanded.
+// check compares a statement's outcome with the expected one.
 func (w *world) check(t *testing.T, e end, sql string, a answer) {
 	t.Helper()
 	switch {
@@ -32,14 +32,14 @@ func TestKillSerial(t *testing.T) {
 			}
 			h.Release()
 			w.check(t, ph.serial, theJoin, <-done)
-			// The session plans without a daemon, and with the next one.
+			// The session can plan without a daemon, and with the next one.
 			w.right(t, theSum, <-ask(s, theSum))
 			w.unharmed(t, s)
 		})
 	}
 }
 
-// The connection ends in each phase, and the daemon lives on.
+// The connection is cut in each phase; the daemon continues.
 func TestCutSerial(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range phases {
@@ -59,12 +59,12 @@ func TestCutSerial(t *testing.T) {
 func TestKillParallel(t *testing.T) {
 	w := theWorld(t)
 	all := append([]phase{
-		// A worker may come when the others have the outcome already.
+		// A worker may attach after the others have the outcome.
 		{"attach", harness.MsgAttach, 1, either, either, either},
 		{"attached", harness.MsgAdmitted, 2, either, either, either},
 	}, phases...)
 	for i, ph := range all {
-		// Every phase with two workers, and every second with another setting.
+		// Every phase with two workers, every second one also with another setting.
 		type config struct {
 			workers, launched int
 			leader            string
@@ -109,7 +109,7 @@ func parallelPlan(t *testing.T, s *harness.Session, sql string) {
 	}
 }
 
-// Nobody is there when a plan is executed that was made for a daemon.
+// The daemon is gone when a plan that was made for it is executed.
 func TestKillBetweenPlanAndExecution(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []int{0, 2} {

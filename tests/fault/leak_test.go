@@ -9,7 +9,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// steps are one round of what sessions do to a daemon, good and bad.
+// steps run one round of good and bad session activity.
 func steps(t *testing.T, w *world, s *harness.Session, round int) {
 	fails := func(sql, state string) {
 		t.Helper()
@@ -50,7 +50,7 @@ func steps(t *testing.T, w *world, s *harness.Session, round int) {
 		case a := <-done:
 			t.Errorf("no second result: %v", a.err)
 		}
-	case 2: // as if a value were too much for its column
+	case 2: // an error, as for a value too long for its column
 		exec(t, s, "set gpujoin.queue_timeout = 0")
 		query(t, s, "select count(*) from big b join dim d on b.k = d.k where length(b.value) > 0")
 		exec(t, s, "reset gpujoin.queue_timeout")
@@ -63,9 +63,9 @@ func steps(t *testing.T, w *world, s *harness.Session, round int) {
 	}
 }
 
-// Some hundred queries of all kinds leave the backend and the daemon with what
-// the first ones left. Memory of a memfd that neither holds nor maps is the
-// kernel's again, so that counting descriptors and mappings counts it all.
+// After several hundred queries of all kinds, backend and daemon hold what they held after the first
+// ones. The kernel frees a memfd that is neither open nor mapped, so counting descriptors and mappings
+// finds every leak.
 func TestNothingLeaks(t *testing.T) {
 	w := theWorld(t)
 	s := w.proxied(t)
@@ -88,8 +88,7 @@ func TestNothingLeaks(t *testing.T) {
 			t.Fatal(err)
 		}
 		st.extents = reportOf(t, observer).Pool.Extents
-		// The daemon sees the ends of connections a moment later; what stays
-		// is the socket that it listens on.
+		// The daemon notices closed connections a moment later; only its listening socket remains.
 		for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			st.connections = w.p.Connections()
 			if st.daemon, err = harness.HoldingsOf(w.d.PID()); err != nil {
@@ -113,15 +112,14 @@ func TestNothingLeaks(t *testing.T) {
 	if after.backend != before.backend {
 		t.Errorf("the backend held %+v, then %+v", before.backend, after.backend)
 	}
-	// A leak of a page of memory in each of several hundred statements.
+	// The bound is less than one page per statement.
 	if grown := after.memory - before.memory; grown > 1<<20 {
 		t.Errorf("the backend's memory grew by %d bytes", grown)
 	}
 	if after.connections != 0 {
 		t.Errorf("%d connections are open", after.connections)
 	}
-	// The pool may have grown to what the busiest moment needed, not beyond:
-	// one descriptor an extent.
+	// The pool may keep the extents of the busiest moment, one descriptor each, and no more.
 	if grown := after.daemon.FDs - after.daemon.MemFDs - (before.daemon.FDs - before.daemon.MemFDs); grown > 0 {
 		t.Errorf("the daemon has %d more descriptors that are no memfds: %+v, then %+v", grown, before.daemon, after.daemon)
 	}

@@ -7,7 +7,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// opens counts the jobs that a statement opens.
+// opens returns the number of jobs that a statement opens.
 func (w *world) opens(t *testing.T, s *harness.Session, sql string) int {
 	t.Helper()
 	opens := 0
@@ -22,9 +22,8 @@ func (w *world) opens(t *testing.T, s *harness.Session, sql string) int {
 	return opens
 }
 
-// Keys have a quarter of an extent (1 MB here) to themselves. One that is
-// longer makes the join native, for good: nothing is fed again when the join
-// is scanned again.
+// Keys may take up to a quarter of an extent (1 MB here). A longer one makes the join native for good:
+// a rescan feeds nothing again.
 func TestLongKeys(t *testing.T) {
 	w := theWorld(t)
 	const setup = `set search_path = keys, public`
@@ -69,8 +68,8 @@ func TestLongKeys(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// A key of char(n) lies in a batch without its blanks, so only the rest of it
-// must fit, also where the batch was laid out for much shorter keys.
+// A batch has keys of char(n) without their padding, so only the rest must fit, even if the batch was
+// laid out for much shorter keys.
 func TestPaddedKeys(t *testing.T) {
 	w := theWorld(t)
 	const setup = `set search_path = padded, public`

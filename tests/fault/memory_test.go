@@ -8,7 +8,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// memoryOf is what is in use of a backend's memory contexts.
+// memoryOf returns the bytes in use of a backend's memory contexts.
 func memoryOf(t *testing.T, s *harness.Session) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(query(t, s, "select sum(used_bytes) from pg_backend_memory_contexts").Rows[0], 10, 64)
@@ -18,8 +18,8 @@ func memoryOf(t *testing.T, s *harness.Session) int64 {
 	return n
 }
 
-// A join that is scanned again and again within a statement takes no more
-// memory after ten times as many scans, whichever way its rows come.
+// A join that is rescanned within a statement uses no more memory after ten times as many scans, whatever
+// the source of its rows.
 func TestRescansTakeNoMemory(t *testing.T) {
 	w := theWorld(t)
 	const (
@@ -27,9 +27,9 @@ func TestRescansTakeNoMemory(t *testing.T) {
 		rewound    = "select i, (select count(*) from (select t.g from dim d join tiny t on d.k = t.g where d.v < 5 offset 0) x where x.g < i) from generate_series(1, 20000) i"
 	)
 	for _, c := range []struct {
-		name, planned, run string // settings for either
+		name, planned, run string // settings for planning and execution
 		sql                string
-		scans              int // before memory is looked at first
+		scans              int // before the first measurement
 		joins              int64
 	}{
 		{"fallback", "", "set gpujoin.socket = '/nowhere'", correlated, 200, 0},
@@ -46,7 +46,7 @@ func TestRescansTakeNoMemory(t *testing.T) {
 			exec(t, s, "declare c no scroll cursor for "+c.sql)
 			exec(t, s, c.run)
 			query(t, s, fmt.Sprintf("fetch %d from c", c.scans))
-			memoryOf(t, s) // what looking takes stays
+			memoryOf(t, s) // its own memory remains allocated
 			before := memoryOf(t, s)
 			query(t, s, fmt.Sprintf("fetch %d from c", 9*c.scans))
 			if grown := memoryOf(t, s) - before; grown > 16<<10 {
@@ -62,11 +62,11 @@ func TestRescansTakeNoMemory(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// explained makes every statement one that is explained and analyzed.
+// explained has every statement explained and analyzed.
 const explained = "load 'auto_explain'; set auto_explain.log_min_duration = '10min'; set auto_explain.log_analyze = on; set auto_explain.log_timing = off"
 
-// A verified join of ten times as many rows takes no more memory than its
-// sorts and the rows that it keeps may.
+// A verified join of ten times as many rows uses no more memory, except for its sorts and the rows that
+// it keeps.
 func TestVerifyTakesNoMemoryARow(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, forced, serial, "set gpujoin.verify = on; set work_mem = '64kB'")

@@ -2,27 +2,27 @@ package fault
 
 import "gpujoin/tests/harness"
 
-// end is how a statement must end whose daemon dies in a phase.
+// end is the expected outcome of a statement whose daemon dies in a phase.
 type end int
 
 const (
 	rightRows end = iota // all of them, from the native plan or the daemon
-	anError              // rows had been returned
-	either               // which of both depends on what was on its way
+	anError              // because rows had been returned
+	either               // one of the two, depending on the messages in flight
 )
 
-// phase is a point in a job's life: the nth frame of a type is under way.
+// phase is a point in a job's life: the nth frame of a type is in transit.
 type phase struct {
 	name string
 	msg  int
 	nth  int
-	// serial is the end where the frame goes on after the daemon's death, cut
-	// where it is lost with the daemon; parallel is that of a parallel node,
-	// which cannot go native once its outcome is known.
+	// serial is the outcome if the frame is delivered after the daemon's death, cut if it is lost
+	// with the daemon; parallel is that of a parallel node, which cannot run natively once its
+	// outcome is known.
 	serial, cut, parallel end
 }
 
-// phases are those of a job that theJoin runs.
+// phases are those of the job of theJoin.
 var phases = []phase{
 	{"hello", harness.MsgHello, 1, rightRows, rightRows, rightRows},
 	{"welcome", harness.MsgWelcome, 1, rightRows, rightRows, rightRows},

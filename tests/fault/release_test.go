@@ -6,8 +6,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// What a cursor holds goes with it, however it ends, and before its
-// transaction does.
+// A cursor's resources are released with it, however it ends, and before its transaction ends.
 func TestCursorsGiveBack(t *testing.T) {
 	w := theWorld(t)
 	for _, c := range []struct{ name, before, after, state string }{
@@ -46,8 +45,8 @@ func TestCursorsGiveBack(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// An error that is raised above a node, or below it while it is fed, ends its
-// job at once, in a transaction that goes on.
+// An error raised above a node, or below it while it is fed, ends its job at once, also if the
+// transaction continues.
 func TestErrorsGiveBack(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []string{"0", "2"} {

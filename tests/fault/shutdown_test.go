@@ -20,8 +20,8 @@ func gathers(n harness.Node) (found []harness.Node) {
 	return found
 }
 
-// A join that turns to its native plan while it is fed gives back the parallel
-// workers of its inputs: the native plan gets them, though there are no others.
+// A join that switches to its native plan while it is fed releases the parallel workers of its inputs, so
+// that the native plan gets them even if there are no others.
 func TestInputsGiveBackTheirWorkers(t *testing.T) {
 	w := theWorld(t)
 	s := w.proxied(t, "set max_parallel_workers_per_gather = 2; set max_parallel_workers = 2",
@@ -74,8 +74,7 @@ func TestInputsGiveBackTheirWorkers(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// Rows of a parallel plan that a session has kept are verified too, once it
-// asks for that.
+// Rows of a kept parallel plan are verified, too, once the session enables that.
 func TestVerifyOfKeptPlans(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, forced, "set max_parallel_workers_per_gather = 2; set plan_cache_mode = force_generic_plan",
@@ -99,7 +98,7 @@ func TestVerifyOfKeptPlans(t *testing.T) {
 				t.Fatalf("%d GpuJoins", len(j))
 			}
 			children := j[0].Children()
-			// A native plan that ran has rows.
+			// The native plan was executed if it has loops.
 			if ran := children[len(children)-1].Number("Actual Loops") > 0; ran != verify {
 				t.Errorf("verify is %v, the native plan ran: %v", verify, ran)
 			}
@@ -108,13 +107,13 @@ func TestVerifyOfKeptPlans(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// A portal keeps the plan that it was bound with. Where that is a parallel one
-// and verifying is asked for in between, PostgreSQL says that nothing is.
+// A portal keeps the plan that it was bound with. If that is parallel and verification is enabled
+// afterwards, a warning says that nothing is verified.
 func TestVerifyOfBoundPortal(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, forced, "set max_parallel_workers_per_gather = 2", "begin")
 	fe := s.Conn().Frontend()
-	// notices sends what is queued and returns the warnings of the answer.
+	// notices sends the queued messages and returns the warnings of the answer.
 	notices := func() (found []string) {
 		t.Helper()
 		fe.SendSync(&pgproto3.Sync{})
@@ -149,8 +148,8 @@ func TestVerifyOfBoundPortal(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// EXPLAIN ANALYZE asks for a report each time that a portion of a cursor has
-// been fetched. One that comes late is skipped, and the cursor goes on.
+// EXPLAIN ANALYZE requests a report each time a portion of a cursor has been fetched. A late report is
+// skipped, and the cursor continues.
 func TestLateReport(t *testing.T) {
 	w := theWorld(t)
 	for _, portions := range []int{1, 5} {

@@ -10,8 +10,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// alive puts a living daemon's status file beside a path, so that planning
-// does not keep execution from looking.
+// alive puts a living daemon's status file next to a path, so that joins are planned for that path.
 func alive(t *testing.T, w *world, path string) {
 	t.Helper()
 	if err := os.Link(w.d.Socket+".status", path+".status"); err != nil {
@@ -20,7 +19,7 @@ func alive(t *testing.T, w *world, path string) {
 	t.Cleanup(func() { _ = os.Remove(path + ".status") })
 }
 
-// A path that no daemon serves: natively, with a reason.
+// With a path that no daemon serves, joins run natively, with a reason.
 func TestSocketPaths(t *testing.T) {
 	w := theWorld(t)
 	dir := w.c.Sock
@@ -87,7 +86,7 @@ func fallsBack(t *testing.T, w *world, path string) {
 	}
 }
 
-// Paths that cannot have a status file: not even planned for.
+// With paths that cannot have a status file, joins are not planned for a daemon.
 func TestSocketSettings(t *testing.T) {
 	w := theWorld(t)
 	for _, path := range []string{"", "relative", "/", "/nonexistent/gpujoind", "/dev/null", strings.Repeat("/x", 2000), "/tmp/new\nline", `/tmp/quo"te`} {
@@ -100,7 +99,7 @@ func TestSocketSettings(t *testing.T) {
 		}
 		w.right(t, theSum, <-ask(s, theSum))
 	}
-	// Whoever may choose the socket may choose who gets the rows.
+	// A user who may choose the socket could choose who receives the rows.
 	plain, err := w.c.ConnectAs(t.Context(), "plain", "postgres")
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +112,7 @@ func TestSocketSettings(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// A status file that does not speak for a daemon of the server's user.
+// Status files that are not of a living daemon of the server's user.
 func TestStatusFiles(t *testing.T) {
 	w := theWorld(t)
 	good, err := os.ReadFile(w.d.Socket + ".status")
@@ -142,8 +141,7 @@ func TestStatusFiles(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// Whoever is not the server's user gets no rows, even where they got hold of
-// the path first.
+// Another user than the server's gets no rows, even if that user was first to create the path.
 func TestDaemonOfAnotherUser(t *testing.T) {
 	w := theWorld(t)
 	if !env.Account.Switched {

@@ -14,10 +14,10 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// pulse plays the daemon's beats behind a socket: a status file as the daemon
-// writes it, whose load is the test's.
+// pulse simulates the daemon's heartbeat: a status file as the daemon writes it, with a load that the
+// test sets.
 type pulse struct {
-	every time.Duration // from one beat to the next
+	every time.Duration // between two beats
 	share uint32
 	busy  bool // a thread is ready to run all the time
 }
@@ -86,7 +86,7 @@ func (p pulse) play(t *testing.T, w *world, socket string) {
 	})
 }
 
-// fallback is the reason why a join did not run in the daemon, or "".
+// fallback returns the reason why a join did not run in the daemon, or "".
 func fallback(t *testing.T, s *harness.Session, sql string) string {
 	ctx, cancel := bounded()
 	defer cancel()
@@ -103,8 +103,8 @@ func fallback(t *testing.T, s *harness.Session, sql string) string {
 	return joins[0].Text("Fallback")
 }
 
-// A daemon that waits for processor time is waited for, up to a limit, and one
-// that has it is not; the reason says which it was.
+// A backend waits for a daemon that gets no processor time, up to a limit, but not for one that gets it;
+// the reason says which it was.
 func TestStarvedIsNotStuck(t *testing.T) {
 	w := theWorld(t)
 	for _, c := range []struct {
@@ -141,7 +141,7 @@ func TestStarvedIsNotStuck(t *testing.T) {
 	}
 }
 
-// Patience with a starved daemon ends with the statement's own limit.
+// The wait for a starved daemon ends with the statement's own limit.
 func TestStarvedAndTimeout(t *testing.T) {
 	w := theWorld(t)
 	pulse{25 * time.Millisecond, 100, false}.play(t, w, w.p.Socket)
@@ -156,7 +156,7 @@ func TestStarvedAndTimeout(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// A stopped daemon is found whatever its beats say.
+// A stopped daemon is detected whatever its beats say.
 func TestStoppedIsNamed(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, forced, serial, "set gpujoin.connect_timeout = '100ms'")

@@ -10,19 +10,19 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// stopped stops the daemon until the test's end, or until go on is called.
+// stopped stops the daemon until the test's end, or until goOn is called.
 func (w *world) stopped(t *testing.T) (goOn func()) {
 	t.Helper()
 	if err := w.d.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	d := w.d
-	goOn = func() { _ = d.Signal(syscall.SIGCONT) } // it may have ended
+	goOn = func() { _ = d.Signal(syscall.SIGCONT) } // fails if it has ended
 	t.Cleanup(goOn)
 	return goOn
 }
 
-// soon waits for a statement's end, which no longer depends on the daemon.
+// soon waits for the end of a statement that no longer depends on the daemon.
 func soon(t *testing.T, done <-chan answer) answer {
 	t.Helper()
 	select {
@@ -34,10 +34,10 @@ func soon(t *testing.T, done <-chan answer) answer {
 	}
 }
 
-// waits are settings under which nothing but the fault ends a wait.
+// waits are settings under which only the fault ends a wait.
 const waits = "set gpujoin.connect_timeout = '10min'; set gpujoin.queue_timeout = '10min';"
 
-// ways of ending a statement from outside, and the error that it must have.
+// ways to end a statement from outside, and the expected error.
 var ways = []struct {
 	name, setting, state string
 	act                  func(t *testing.T, w *world, s *harness.Session)
@@ -50,7 +50,7 @@ var ways = []struct {
 		signal(t, w, fmt.Sprintf("select pg_terminate_backend(%d)", s.PID()))
 	}},
 	{"client gone", "", "", func(t *testing.T, w *world, s *harness.Session) {
-		_ = s.Conn().Conn().Close() // as a client does that dies
+		_ = s.Conn().Conn().Close() // like a client that dies
 	}},
 }
 
@@ -63,7 +63,7 @@ func signal(t *testing.T, w *world, sql string) {
 	}
 }
 
-// goneBackend waits for a backend's end.
+// goneBackend waits until a backend has ended.
 func goneBackend(t *testing.T, w *world, pid int) {
 	t.Helper()
 	s := w.session(t)
@@ -77,14 +77,14 @@ func goneBackend(t *testing.T, w *world, pid int) {
 	t.Errorf("backend %d does not end", pid)
 }
 
-// The daemon is stopped in a phase, and the statement is ended from outside:
-// at once, with all that it held, whatever the daemon does.
+// The daemon is stopped in a phase, and the statement is ended from outside: it ends at once and
+// releases everything, although the daemon does nothing.
 func TestStop(t *testing.T) {
 	w := theWorld(t)
 	for i, ph := range phases {
 		for j, way := range ways {
-			// Each phase with two ways and each way with half of the phases:
-			// serial ones here, the others parallel.
+			// Each phase with two ways and each way with half of the phases: the serial ones here, the
+			// others parallel.
 			workers := (i + j) % 2 * 2
 			t.Run(fmt.Sprintf("%s, %s, %d workers", ph.name, way.name, workers), func(t *testing.T) {
 				s := w.proxied(t, waits, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
@@ -92,13 +92,12 @@ func TestStop(t *testing.T) {
 				if way.setting != "" {
 					exec(t, s, way.setting)
 				}
-				// Other participants must not end the statement before the
-				// daemon is stopped.
+				// Other participants must not end the statement before the daemon is stopped.
 				h := w.p.HoldAll(ph.msg, ph.nth)
 				done := ask(s, theJoin)
 				select {
 				case <-h.Reached:
-				case a := <-done: // only a timeout on a slow machine comes before
+				case a := <-done: // only a timeout on a slow machine is earlier
 					if way.state == "" || harness.SQLState(a.err) != way.state {
 						t.Fatalf("the statement ended before the frame came: %v", a.err)
 					}
@@ -107,7 +106,7 @@ func TestStop(t *testing.T) {
 					return
 				}
 				goOn := w.stopped(t)
-				// The frame stays where it is: neither side gets on.
+				// The frame is not delivered: neither side can continue.
 				way.act(t, w, s)
 				a := soon(t, done)
 				if way.state == "" {
@@ -116,7 +115,7 @@ func TestStop(t *testing.T) {
 					}
 				} else if harness.SQLState(a.err) != "" || way.name != "terminate" {
 					ended(t, a.err, way.state)
-				} else if a.err == nil { // a backend that is writing rows ends without a word
+				} else if a.err == nil { // a backend that is sending rows ends without an error message
 					t.Error("the statement ended well")
 				}
 				if way.name == "terminate" || way.name == "client gone" {
@@ -134,7 +133,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// A daemon that does not answer costs a connect timeout, not the query.
+// A daemon that does not answer costs a connect timeout; the query succeeds.
 func TestStoppedBeforeConnect(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []int{0, 2} {
@@ -162,11 +161,11 @@ func TestStoppedBeforeConnect(t *testing.T) {
 	}
 }
 
-// A daemon that stops at any point before the first row costs a connect timeout
-// or two and then the native plan, without any other limit.
+// A daemon that stops at any point before the first row costs one or two connect timeouts and then the
+// native plan, without any other limit.
 func TestStoppedBeforeRows(t *testing.T) {
 	w := theWorld(t)
-	for i, ph := range phases[4:11] { // first want to running
+	for i, ph := range phases[4:11] { // from the first WANT to RUNNING
 		workers := i % 2 * 2
 		t.Run(fmt.Sprintf("%s, %d workers", ph.name, workers), func(t *testing.T) {
 			s := w.proxied(t, fmt.Sprintf(
@@ -184,7 +183,7 @@ func TestStoppedBeforeRows(t *testing.T) {
 	}
 }
 
-// A daemon that takes its time, but greets, is waited for.
+// A slow daemon that greets is waited for.
 func TestSlowIsNotStopped(t *testing.T) {
 	w := theWorld(t)
 	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '2s'")
@@ -211,7 +210,7 @@ func TestSlowIsNotStopped(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// Admission that does not come costs both timeouts.
+// An admission that never comes costs both timeouts.
 func TestStoppedInQueue(t *testing.T) {
 	w := theWorld(t)
 	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '2s'; set gpujoin.queue_timeout = '100ms'")
@@ -225,8 +224,7 @@ func TestStoppedInQueue(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// EXPLAIN ANALYZE asks for statistics after the last row: without an answer it
-// goes without.
+// EXPLAIN ANALYZE requests statistics after the last row; without an answer it shows none.
 func TestStoppedAtStatistics(t *testing.T) {
 	w := theWorld(t)
 	for _, end := range []string{"stopped", "killed"} {
@@ -265,7 +263,7 @@ func TestStoppedAtStatistics(t *testing.T) {
 	}
 }
 
-// A fast shutdown of the server waits for no daemon.
+// A fast shutdown of the server does not wait for the daemon.
 func TestStoppedAtServerShutdown(t *testing.T) {
 	w, err := startWorld()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// workerWorld is a world whose daemon has a worker: the cpu provider in the
-// place of CUDA, and an empty file in the place of the driver.
+// workerWorld returns a world whose daemon has a worker: the cpu provider in place of CUDA, and an empty
+// file in place of the driver.
 func workerWorld(t *testing.T) *world {
 	t.Helper()
 	program, err := env.BuildWorker()
@@ -41,7 +41,7 @@ func workerWorld(t *testing.T) *world {
 	return w
 }
 
-// workerReady waits until the daemon has a worker that serves.
+// workerReady waits until the daemon has a worker that is ready.
 func (w *world) workerReady(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -78,8 +78,8 @@ func send(t *testing.T, pid int, s syscall.Signal) {
 	}
 }
 
-// ranOn executes the query and returns who executed the join, and why nobody
-// better.
+// ranOn executes the query and returns the provider that executed the join, and why no preferred one
+// did.
 func (w *world) ranOn(t *testing.T, s *harness.Session) (provider, fallback string) {
 	t.Helper()
 	ctx, cancel := bounded()
@@ -92,15 +92,14 @@ func (w *world) ranOn(t *testing.T, s *harness.Session) (provider, fallback stri
 	if len(joins) != 1 || plan.OffloadedJoins() != 1 {
 		t.Fatalf("not offloaded: %v", joins)
 	}
-	// Whoever it was has reported its phases.
+	// Every provider reports its phases.
 	if phases := joins[0].Joins()[0].Phases(); len(phases) < 2 || phases[len(phases)-1].Text("Name") != "gather" {
 		t.Errorf("phases %v", phases)
 	}
 	return joins[0].Text("Provider"), joins[0].Text("Provider Fallback")
 }
 
-// TestWorker: joins run in a worker; whatever becomes of it, no query is lost
-// before it has returned rows.
+// TestWorker: joins run in a worker; whatever happens to it, a query that has returned no rows succeeds.
 func TestWorker(t *testing.T) {
 	w := workerWorld(t)
 	s := w.proxied(t, serial)
@@ -122,7 +121,7 @@ func TestWorker(t *testing.T) {
 		}
 	})
 
-	// A fifth death would open the breaker.
+	// A fifth death would stop restarts for a while.
 	for _, c := range []struct {
 		name string
 		msg  int
@@ -139,7 +138,7 @@ func TestWorker(t *testing.T) {
 			done := ask(s, theJoin)
 			reached(t, h, done)
 			send(t, w.worker(t), syscall.SIGKILL)
-			time.Sleep(50 * time.Millisecond) // the daemon hears of it
+			time.Sleep(50 * time.Millisecond) // until the daemon notices
 			h.Release()
 			w.check(t, c.end, theJoin, <-done)
 			w.unharmed(t, s)
@@ -160,8 +159,7 @@ func TestWorker(t *testing.T) {
 	})
 }
 
-// TestWorkerHangs: a worker that stands still costs some seconds. A query can
-// be cancelled meanwhile.
+// TestWorkerHangs: a hanging worker costs some seconds, during which a query can be cancelled.
 func TestWorkerHangs(t *testing.T) {
 	w := workerWorld(t)
 	s := w.proxied(t, serial)
@@ -179,7 +177,7 @@ func TestWorkerHangs(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// TestWorkerEndsWithDaemon: however the daemon ends, no worker is left.
+// TestWorkerEndsWithDaemon: no worker survives the daemon, however that ends.
 func TestWorkerEndsWithDaemon(t *testing.T) {
 	w := workerWorld(t)
 	for _, stop := range []func(*harness.Daemon) error{(*harness.Daemon).Kill, (*harness.Daemon).Stop} {
@@ -201,7 +199,7 @@ func TestWorkerEndsWithDaemon(t *testing.T) {
 	}
 }
 
-// TestWorkerLeaks: many queries, good and bad, leave a worker as it was.
+// TestWorkerLeaks: many queries, good and bad, leave a worker's resources as they were.
 func TestWorkerLeaks(t *testing.T) {
 	w := workerWorld(t)
 	s := w.proxied(t)

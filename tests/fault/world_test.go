@@ -18,7 +18,7 @@ var shared = sqltest.Shared[*world]{Start: startWorld, Stop: (*world).stop}
 
 func TestMain(m *testing.M) { sqltest.Main(m, &env, &shared) }
 
-// The words of every test here.
+// Short names for helpers.
 const (
 	native   = sqltest.Native
 	forced   = sqltest.Forced
@@ -35,8 +35,7 @@ var (
 	released = sqltest.Released
 )
 
-// world is a cluster, a daemon beside it, and a proxy between the two, which
-// backends take for the daemon.
+// world is a cluster, a daemon, and a proxy between the two, to which backends connect.
 type world struct {
 	c *harness.Cluster
 	d *harness.Daemon
@@ -44,8 +43,7 @@ type world struct {
 
 	options harness.DaemonOptions
 	started string // when the postmaster started
-	// witness is a session that is there from the start: a crash of any
-	// server process would end it.
+	// witness is a session from the start: a crash of any server process would end it.
 	witness *harness.Session
 	native  map[string]*harness.Result // of a query, as PostgreSQL runs it
 }
@@ -54,7 +52,7 @@ var daemonOptions = sqltest.DaemonOptions(nil)
 
 var settings = sqltest.Settings(harness.Settings{"client_connection_check_interval": "'100ms'"})
 
-// theWorld is the same for all tests; each leaves it as it found it.
+// theWorld is the world of all tests; each leaves it unchanged.
 func theWorld(t *testing.T) *world {
 	t.Helper()
 	w := shared.Get(t)
@@ -98,7 +96,7 @@ func (w *world) stop() error {
 	return errors.Join(w.p.Close(), w.d.Stop(), w.c.Stop())
 }
 
-// revive starts a daemon in the place of one that was killed.
+// revive starts a daemon in place of one that was killed.
 func (w *world) revive(t *testing.T) {
 	t.Helper()
 	if !w.d.Exited() {
@@ -114,8 +112,8 @@ func (w *world) revive(t *testing.T) {
 	}
 }
 
-// Feed fills several extents of fact and one of dim, and their join fills more
-// result batches than the daemon may have on their way to a backend.
+// The feed of fact fills several extents, that of dim one, and their join fills more result batches than
+// the daemon may have in flight to a backend.
 const tables = `
 	create table fact as select i as id, (i * 7919) % 5000 as k, i % 10 as g, 'fact ' || i as note
 		from generate_series(1::int8, 40000) i;
@@ -130,7 +128,7 @@ const tables = `
 // theJoin returns 40000 rows of three tables.
 const theJoin = "select f.id, f.note, d.v, d.note, t.name from fact f join dim d on f.k = d.k join tiny t on f.g = t.g"
 
-// theSum is the same join with one row for an answer.
+// theSum is the same join with one result row.
 const theSum = "select count(*), sum(f.id), sum(d.v), sum(length(d.note)) from fact f join dim d on f.k = d.k"
 
 // session opens a session that the test closes at its end.
@@ -139,19 +137,19 @@ func (w *world) session(t testing.TB, settings ...string) *harness.Session {
 	return sqltest.Session(t, w.c, settings...)
 }
 
-// proxied is a session whose joins go through the proxy.
+// proxied opens a session whose joins go through the proxy.
 func (w *world) proxied(t testing.TB, settings ...string) *harness.Session {
 	t.Helper()
 	return w.session(t, append([]string{forced, "set gpujoin.socket = '" + w.p.Socket + "'"}, settings...)...)
 }
 
-// answer is a statement's end, whichever it is.
+// answer is the outcome of a statement.
 type answer struct {
 	*harness.Result
 	err error
 }
 
-// ask runs a statement beside the test.
+// ask runs a statement concurrently with the test.
 func ask(s *harness.Session, sql string) <-chan answer {
 	done := make(chan answer, 1)
 	go func() {
@@ -163,8 +161,7 @@ func ask(s *harness.Session, sql string) <-chan answer {
 	return done
 }
 
-// reached waits until the proxy holds the frame, which must come before the
-// statement's end.
+// reached waits until the proxy holds the frame, which must happen before the statement ends.
 func reached(t *testing.T, h *harness.Hold, done <-chan answer) {
 	t.Helper()
 	select {
@@ -176,7 +173,7 @@ func reached(t *testing.T, h *harness.Hold, done <-chan answer) {
 	}
 }
 
-// expect returns what PostgreSQL itself answers.
+// expect returns PostgreSQL's own result.
 func (w *world) expect(t testing.TB, sql string) *harness.Result {
 	t.Helper()
 	if w.native[sql] == nil {
@@ -185,7 +182,7 @@ func (w *world) expect(t testing.TB, sql string) *harness.Result {
 	return w.native[sql]
 }
 
-// right checks rows against the native plan's.
+// right compares rows with the native plan's.
 func (w *world) right(t testing.TB, sql string, a answer) {
 	t.Helper()
 	if a.err != nil {
@@ -197,8 +194,7 @@ func (w *world) right(t testing.TB, sql string, a answer) {
 	}
 }
 
-// lost checks that a statement ended with the one error that a daemon's death
-// between rows has.
+// lost checks that a statement ended with the one error for a daemon's death between rows.
 func lost(t testing.TB, err error) {
 	t.Helper()
 	var pg *pgconn.PgError
@@ -215,10 +211,9 @@ func ended(t testing.TB, err error, state string) {
 	}
 }
 
-// unharmed checks what every fault must leave behind: the server has not
-// restarted, a session from before it goes on and its query is right, the
-// daemon and the backend (if it still lives) hold nothing, and the next query
-// is offloaded.
+// unharmed checks the state after a fault: the server has not restarted, a session from before it
+// continues and its query is right, the daemon and the backend (if it still lives) hold nothing, and the
+// next query is offloaded.
 func (w *world) unharmed(t *testing.T, s *harness.Session) {
 	t.Helper()
 	w.p.Rewrite(nil)
@@ -228,7 +223,7 @@ func (w *world) unharmed(t *testing.T, s *harness.Session) {
 	w.right(t, theSum, <-ask(w.witness, theSum))
 	other := w.session(t, forced)
 	defer other.Close()
-	w.right(t, theSum, <-ask(other, theSum)) // whether or not there is a daemon
+	w.right(t, theSum, <-ask(other, theSum)) // with or without a daemon
 	w.revive(t)
 	settled(t, other)
 	if s != nil {
