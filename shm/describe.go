@@ -25,8 +25,8 @@ func describe[T Struct](body []byte) (string, error) {
 	return text, nil
 }
 
-// DescribeFrame formats a frame on one line, without the job of OPEN, the status and the
-// token.
+// DescribeFrame formats a frame on one line, without the job of OPEN, the
+// status and the token.
 func DescribeFrame(b []byte) (string, error) {
 	f, err := ParseFrame(b)
 	if err != nil {

@@ -13,8 +13,9 @@ var ErrControl = errors.New("unexpected ancillary data")
 // controlSpace is the size of the control message of one frame.
 var controlSpace = unix.CmsgSpace(FrameMaxFDs * 4)
 
-// TakeFDs returns the descriptors in oob, the ancillary data of one read. On an error it
-// closes all of them, because a truncated list cannot be matched with its frame.
+// TakeFDs returns the descriptors in oob, the ancillary data of one read. On an
+// error it closes all of them, because a truncated list cannot be matched with
+// its frame.
 func TakeFDs(oob []byte, flags int) (fds []int, err error) {
 	if len(oob) > 0 {
 		msgs, perr := unix.ParseSocketControlMessage(oob)

@@ -20,8 +20,8 @@ type Filled struct {
 	Rows   uint32 `c:"rows"` // > 0; equals Batch.Rows
 }
 
-// ChainFilled is gj_chain_filled: an extent of the participant's chain holds data and is
-// unmapped.
+// ChainFilled is gj_chain_filled: an extent of the participant's chain holds
+// data and is unmapped.
 type ChainFilled struct {
 	Extent   uint64 `c:"extent"`
 	Chain    uint64 `c:"chain"` // equals ChainHeader.Chain

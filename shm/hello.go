@@ -49,7 +49,8 @@ func PutText(b []byte, s string) {
 
 func printable(r rune) bool { return r >= ' ' && r <= '~' }
 
-// IsText reports whether b has the form that PutText produces, whatever follows the NUL.
+// IsText reports whether b has the form that PutText produces, whatever follows
+// the NUL.
 func IsText(b []byte) bool {
 	end := bytes.IndexByte(b, 0)
 	return end >= 0 && bytes.IndexFunc(b[:end], func(r rune) bool { return !printable(r) }) < 0

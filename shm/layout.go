@@ -10,9 +10,9 @@ import (
 // ErrRowTooWide: not even one row of the fixed-width columns fits an extent.
 var ErrRowTooWide = errors.New("a row does not fit into an extent")
 
-// BatchLayout is the arrangement of a batch's columns in an extent before it is filled.
-// It depends only on the extent's size, the columns and the expected heap bytes per row,
-// and batches share it.
+// BatchLayout is the arrangement of a batch's columns in an extent before it is
+// filled. It depends only on the extent's size, the columns and the expected
+// heap bytes per row, and batches share it.
 type BatchLayout struct {
 	Rows    int // capacity
 	shapes  []ColumnShape
@@ -21,9 +21,10 @@ type BatchLayout struct {
 
 func alignUp(n, a int) int { return (n + a - 1) / a * a }
 
-// PlanBatch divides an extent of size bytes among the columns. heap[i] is the expected
-// mean heap bytes per row of column i; it is ignored for EncFixed. Bytes that the rows do
-// not need are divided among the heaps in the same proportions.
+// PlanBatch divides an extent of size bytes among the columns. heap[i] is the
+// expected mean heap bytes per row of column i; it is ignored for EncFixed.
+// Bytes that the rows do not need are divided among the heaps in the same
+// proportions.
 func PlanBatch(size int, shapes []ColumnShape, heap []float64) (*BatchLayout, error) {
 	if len(shapes) > MaxColumns || size > ExtentMaxSize {
 		return nil, fmt.Errorf("%w: %d columns in %d bytes", ErrBatchColumns, len(shapes), size)
@@ -102,8 +103,8 @@ func (l *BatchLayout) divideHeaps(heap []float64, total float64, end, size int) 
 	}
 }
 
-// Columns returns the writable columns of an extent, with bitmaps all ones and the first
-// offsets zero.
+// Columns returns the writable columns of an extent, with bitmaps all ones and
+// the first offsets zero.
 func (l *BatchLayout) Columns(extent []byte) []ColumnView {
 	v := make([]ColumnView, len(l.columns))
 	for i, c := range l.columns {
@@ -127,10 +128,10 @@ func (l *BatchLayout) Columns(extent []byte) []ColumnView {
 	return v
 }
 
-// Seal writes the header of a batch that was filled through Columns: its rows, and
-// heap[i] heap bytes in column i. It returns the end of the last array in the extent, and
-// the total bytes of all arrays, which are far fewer if the batch has fewer rows than
-// planned.
+// Seal writes the header of a batch that was filled through Columns: its rows,
+// and heap[i] heap bytes in column i. It returns the end of the last array in
+// the extent, and the total bytes of all arrays, which are far fewer if the
+// batch has fewer rows than planned.
 func (l *BatchLayout) Seal(extent []byte, rows int, heap []int) (used, bytes int64, err error) {
 	if rows < 1 || rows > l.Rows {
 		return 0, 0, fmt.Errorf("%w: %d rows of %d", ErrBatchSize, rows, l.Rows)

@@ -26,10 +26,11 @@ func CheckExtentSize(size int64) error {
 	return nil
 }
 
-// CreateMemfd creates a sealed memfd of size bytes. All of them are allocated, so that a
-// lack of memory is an error here and not a SIGBUS later. It uses huge pages if the kernel
-// grants them: they take a third of the time to create, fault once per 2 MiB instead of
-// per 4 kB in each process that maps them, and cause fewer TLB misses.
+// CreateMemfd creates a sealed memfd of size bytes. All of them are allocated,
+// so that a lack of memory is an error here and not a SIGBUS later. It uses
+// huge pages if the kernel grants them: they take a third of the time to
+// create, fault once per 2 MiB instead of per 4 kB in each process that maps
+// them, and cause fewer TLB misses.
 func CreateMemfd(size int64) (fd int, err error) {
 	// MFD_NOEXEC_SEAL exists since Linux 6.3; older kernels refuse it.
 	for _, flag := range []int{unix.MFD_NOEXEC_SEAL, 0} {

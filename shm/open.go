@@ -10,7 +10,8 @@ type Open struct {
 	Reserved       uint32 `c:"reserved"`
 }
 
-// Attach is gj_attach: a process becomes a participant of a job that another one opened.
+// Attach is gj_attach: a process becomes a participant of a job that another
+// one opened.
 type Attach struct {
 	Job         uint64          `c:"job"`
 	Token       [TokenSize]byte `c:"token"`

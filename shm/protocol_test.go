@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestProtocolTables compares the byte tables of docs/protocol.md with the mirror: every
-// struct has a table, with every field at its offset.
+// TestProtocolTables compares the byte tables of docs/protocol.md with the
+// mirror: every struct has a table, with every field at its offset.
 func TestProtocolTables(t *testing.T) {
 	b, err := os.ReadFile("../docs/protocol.md")
 	if err != nil {

@@ -45,8 +45,8 @@ type goPackage struct {
 // builds are the build tags to check, one set each.
 var builds = []string{"", "cuda"}
 
-// goList lists all packages of a build with their dependencies. -e tolerates that device
-// code has not been compiled for the package that embeds it.
+// goList lists all packages of a build with their dependencies. -e tolerates
+// that device code has not been compiled for the package that embeds it.
 func goList(t *testing.T, root, tags string) map[string]goPackage {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-e", "-deps", "-json", "-tags", tags, "./...")
@@ -176,8 +176,8 @@ func TestMainsImportNoTestSupport(t *testing.T) {
 	}
 }
 
-// breaks reports whether a package itself breaks a rule. The standard library uses unsafe
-// and, in places, cgo: of it only net counts.
+// breaks reports whether a package itself breaks a rule. The standard library
+// uses unsafe and, in places, cgo: of it only net counts.
 func breaks(p goPackage, path, rule string) bool {
 	switch rule {
 	case "net":

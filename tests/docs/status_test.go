@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// daemon.md has every column of gpujoin.status() and gpujoin.devices, in their order, and
-// every reason that the daemon counts.
+// daemon.md has every column of gpujoin.status() and gpujoin.devices, in their
+// order, and every reason that the daemon counts.
 func TestStatusColumns(t *testing.T) {
 	sql := read(t, "sql", "gpujoin--0.1.sql")
 	_, status, _ := strings.Cut(sql, "CREATE FUNCTION status(")

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Constants that no value of the column can equal, and those at the limits of its range: the
-// page feed compares them as PostgreSQL does, with all six operators, and raises an error
-// only if PostgreSQL does.
+// Constants that no value of the column can equal, and those at the limits of
+// its range: the page feed compares them as PostgreSQL does, with all six
+// operators, and raises an error only if PostgreSQL does.
 func TestNumericBounds(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, `

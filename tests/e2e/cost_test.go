@@ -17,7 +17,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// free makes an offloaded join cost only its scans, and lose by a recognisable startup cost.
+// free makes an offloaded join cost only its scans, and lose by a recognisable
+// startup cost.
 var free = []string{
 	"set max_parallel_workers_per_gather = 0", "set gpujoin.min_rows = 0", "set gpujoin.explain_rejected = on",
 	"set gpujoin.startup_cost = 1e9", "set gpujoin.cost_margin = 0", "set gpujoin.ns_cost = 0",
@@ -44,8 +45,8 @@ func jobCost(t *testing.T, s *harness.Session, sql string) float64 {
 	return 0
 }
 
-// A page feed walks over the columns up to the last one that it reads, except leading columns
-// with a fixed offset.
+// A page feed walks over the columns up to the last one that it reads, except
+// leading columns with a fixed offset.
 func TestWalkCost(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(t, free...)
@@ -119,8 +120,8 @@ func TestReturnOfSmallEstimates(t *testing.T) {
 	}
 }
 
-// The daemon's work costs more with more jobs for its threads, and if they get less processor
-// time than a backend.
+// The daemon's work costs more with more jobs for its threads, and if they get
+// less processor time than a backend.
 func TestLoadCost(t *testing.T) {
 	w := theWorld(t)
 	status, err := os.ReadFile(w.c.DaemonSocket() + ".status")

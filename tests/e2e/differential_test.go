@@ -50,7 +50,8 @@ func (g *generator) schema(n int) string {
 	return sql
 }
 
-// data returns a table's content in COPY's text format. A column has no, few or many NULLs.
+// data returns a table's content in COPY's text format. A column has no, few or
+// many NULLs.
 func (g *generator) data(t genTable) string {
 	nulls := make([]int, len(t.columns))
 	for i := range nulls {
@@ -73,8 +74,8 @@ func (g *generator) data(t genTable) string {
 	return b.String()
 }
 
-// query draws a join of two to four tables, each joined to an earlier one by one or two keys.
-// Results stay small enough to be compared.
+// query draws a join of two to four tables, each joined to an earlier one by
+// one or two keys. Results stay small enough to be compared.
 func (g *generator) query() string {
 	n := 2 + g.IntN(3)
 	var tables []genTable

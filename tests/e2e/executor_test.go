@@ -90,8 +90,8 @@ func isSubset(some, sorted []string) bool {
 	return true
 }
 
-// A prepared statement's plan outlives the daemon it was made for, and settings that disable
-// offloading.
+// A prepared statement's plan outlives the daemon it was made for, and settings
+// that disable offloading.
 func TestPreparedStatements(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(t, native)

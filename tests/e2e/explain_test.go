@@ -32,8 +32,8 @@ func TestExplainPhases(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// checkPhases compares a join's phases with its time; only the topmost join of a job gathers
-// payload.
+// checkPhases compares a join's phases with its time; only the topmost join of
+// a job gathers payload.
 func checkPhases(t *testing.T, join harness.Node, top bool) {
 	t.Helper()
 	total, gathers := 0.0, false
@@ -53,8 +53,8 @@ func checkPhases(t *testing.T, join harness.Node, top bool) {
 	}
 }
 
-// With timing on, each join shows its phases once, in every format and with any number of
-// processes.
+// With timing on, each join shows its phases once, in every format and with any
+// number of processes.
 func TestExplainTiming(t *testing.T) {
 	w := theWorld(t)
 	line := regexp.MustCompile(`(?m)^ +Phase [a-z ]+: (predicted \d+\.\d{3} ms, )?actual \d+\.\d{3} ms$`)
@@ -84,8 +84,8 @@ func TestExplainTiming(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// EXPLAIN without ANALYZE needs no daemon: a plan made while the daemon lived is shown in the
-// same way after its end.
+// EXPLAIN without ANALYZE needs no daemon: a plan made while the daemon lived
+// is shown in the same way after its end.
 func TestExplainAsksNobody(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(t, forced, "set plan_cache_mode = force_generic_plan; prepare p as "+twoJoins)
@@ -100,9 +100,9 @@ func TestExplainAsksNobody(t *testing.T) {
 	}
 }
 
-// EXPLAIN ANALYZE shows the purpose of each plan below a GpuJoin: all but the last feed inputs,
-// and the last is the native plan. Without ANALYZE there is no native plan, but the inputs are
-// named.
+// EXPLAIN ANALYZE shows the purpose of each plan below a GpuJoin: all but the
+// last feed inputs, and the last is the native plan. Without ANALYZE there is
+// no native plan, but the inputs are named.
 func TestExplainChildren(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []int{0, 2} {

@@ -7,8 +7,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// The library is preloaded together with others as the README says. A list in one pair of
-// quotes prevents all connections until it is reset.
+// The library is preloaded together with others as the README says. A list in
+// one pair of quotes prevents all connections until it is reset.
 func TestPreloadLibraries(t *testing.T) {
 	w := theWorld(t)
 	s, err := w.c.Connect(t.Context())

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The notice about a more expensive join has its native plan's cost, as EXPLAIN shows it, and the
-// job's cost.
+// The notice about a more expensive join has its native plan's cost, as EXPLAIN
+// shows it, and the job's cost.
 func TestRejectedCost(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, "set gpujoin.min_rows = 0", "set gpujoin.startup_cost = 1e6", "set gpujoin.explain_rejected = on")
@@ -87,8 +87,8 @@ func TestEveryRejectionIsSaid(t *testing.T) {
 	}
 }
 
-// Up to PostgreSQL 16 the planner calls no extension for a join with a condition that refers to
-// no table.
+// Up to PostgreSQL 16 the planner calls no extension for a join with a
+// condition that refers to no table.
 func TestRejectedGated(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, forced, "set gpujoin.explain_rejected = on")

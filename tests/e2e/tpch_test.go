@@ -7,8 +7,8 @@ import (
 	"gpujoin/tests/tpch"
 )
 
-// innerJoins are the queries whose native plan has an inner join of base tables: with forced
-// offloading the daemon executes at least one of them.
+// innerJoins are the queries whose native plan has an inner join of base
+// tables: with forced offloading the daemon executes at least one of them.
 var innerJoins = map[int]bool{2: true, 3: true, 5: true, 7: true, 8: true, 9: true, 10: true, 11: true,
 	12: true, 14: true, 16: true, 17: true, 18: true, 19: true, 20: true, 21: true}
 

@@ -8,8 +8,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Values longer than an extent (1 MB here) travel in pieces; values around that size, and
-// compressed and external ones, like any other.
+// Values longer than an extent (1 MB here) travel in pieces; values around that
+// size, and compressed and external ones, like any other.
 func TestLongValues(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, `
@@ -67,8 +67,8 @@ func TestVerify(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// Users without privileges get PostgreSQL's own errors and rows: offloading reads nothing that
-// they may not read.
+// Users without privileges get PostgreSQL's own errors and rows: offloading
+// reads nothing that they may not read.
 func TestPrivileges(t *testing.T) {
 	w := newWorld(t)
 	admin := w.session(t, `

@@ -94,8 +94,8 @@ func (w *world) stop() error {
 	return errors.Join(w.d.Stop(), w.c.Stop())
 }
 
-// Tables that most tests join: each feed fills several extents, and the join fills many result
-// batches.
+// Tables that most tests join: each feed fills several extents, and the join
+// fills many result batches.
 const tables = `
 	create table fact as select i as id, (i * 7919) % 5000 as k, i % 10 as g, 'fact ' || i as note
 		from generate_series(1::int8, 60000) i;
@@ -112,9 +112,9 @@ func (w *world) session(t *testing.T, settings ...string) *harness.Session {
 	return sqltest.Session(t, w.c, settings...)
 }
 
-// unharmed checks the state after a fault: the postmaster has not restarted, another session's
-// query is right, the daemon and the backend (if it still lives) hold nothing, and the next
-// suitable query is offloaded.
+// unharmed checks the state after a fault: the postmaster has not restarted,
+// another session's query is right, the daemon and the backend (if it still
+// lives) hold nothing, and the next suitable query is offloaded.
 func (w *world) unharmed(t *testing.T, s *harness.Session) {
 	t.Helper()
 	other := w.session(t)

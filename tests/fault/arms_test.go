@@ -33,8 +33,9 @@ func fellBack(joins []harness.Node) (reasons []string) {
 	return reasons
 }
 
-// Many jobs of one plan that run one after the other, or a few at a time, need memory only for
-// those few: all are offloaded, and the daemon never holds more than a few of them.
+// Many jobs of one plan that run one after the other, or a few at a time, need
+// memory only for those few: all are offloaded, and the daemon never holds more
+// than a few of them.
 func TestArmsUnderASmallBudget(t *testing.T) {
 	r := newRoom(t, 4)
 	for _, c := range []struct {
@@ -83,8 +84,9 @@ func TestArmsUnderASmallBudget(t *testing.T) {
 	r.unharmed(t, nil)
 }
 
-// After a sort has read all rows of a join, the join's job is over and holds nothing while a
-// cursor is open. The same is true while the other half of a plan is still to come.
+// After a sort has read all rows of a join, the join's job is over and holds
+// nothing while a cursor is open. The same is true while the other half of a
+// plan is still to come.
 func TestFinishedJobHoldsNothing(t *testing.T) {
 	w := theWorld(t)
 	for _, c := range []struct{ name, sql string }{
@@ -114,7 +116,8 @@ func TestFinishedJobHoldsNothing(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// A join that is rescanned unchanged keeps only its inputs: its reservation is what it uses.
+// A join that is rescanned unchanged keeps only its inputs: its reservation is
+// what it uses.
 func TestRewindKeepsInputsOnly(t *testing.T) {
 	w := theWorld(t)
 	const sql = "select t.g, x.id from tiny t left join (select f.g, f.id from fact f join dim d on f.k = d.k offset 0) x on x.g > t.g"

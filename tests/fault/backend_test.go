@@ -35,10 +35,11 @@ func awaitWorkers(t *testing.T, w *world, leader int) {
 	}
 }
 
-// Terminating the workers of a parallel node ends their query at once. All workers are signalled,
-// because one with its part of the result may end before the signal arrives. If the leader takes
-// part, the held frame can be the leader's own while all workers are done, so that phase is
-// tested without the leader.
+// Terminating the workers of a parallel node ends their query at once. All
+// workers are signalled, because one with its part of the result may end before
+// the signal arrives. If the leader takes part, the held frame can be the
+// leader's own while all workers are done, so that phase is tested without the
+// leader.
 func TestTerminateWorker(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range chosen("mid feed", "fed ok", "running", "mid result") {
@@ -93,8 +94,8 @@ func TestStoppedBackend(t *testing.T) {
 	}
 }
 
-// A backend's crash ends the server's other sessions, as always; the daemon holds nothing of
-// theirs, and serves later ones.
+// A backend's crash ends the server's other sessions, as always; the daemon
+// holds nothing of theirs, and serves later ones.
 func TestServerCrash(t *testing.T) {
 	w, err := startWorld()
 	if err != nil {
@@ -142,7 +143,8 @@ func TestServerCrash(t *testing.T) {
 	}
 }
 
-// forcedGather puts a Gather on every plan that may have one; PostgreSQL 16 renamed the setting.
+// forcedGather puts a Gather on every plan that may have one; PostgreSQL 16
+// renamed the setting.
 const forcedGather = `select set_config(name, 'regress', false) from pg_settings
 	where name in ('force_parallel_mode', 'debug_parallel_query')`
 

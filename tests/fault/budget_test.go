@@ -40,7 +40,8 @@ func newRoom(t *testing.T, jobs int) *room {
 	for k, v := range daemonOptions {
 		options[k] = v
 	}
-	// A job reserves more if it turns out larger; half a job's reservation is added for that.
+	// A job reserves more if it turns out larger; half a job's reservation is
+	// added for that.
 	options["memory-budget"] = strconv.FormatInt(int64(jobs)*r.need+r.need/2, 10) + "B"
 	options["memory-warm"] = "2MB"
 	var err error
@@ -63,8 +64,8 @@ func (r *room) session(t testing.TB, settings ...string) *harness.Session {
 	return r.world.session(t, append([]string{forced, serial, "set gpujoin.socket = '" + r.d.Socket + "'"}, settings...)...)
 }
 
-// watch samples the daemon's account until the returned function is called, which returns the
-// maxima.
+// watch samples the daemon's account until the returned function is called,
+// which returns the maxima.
 func (r *room) watch(t *testing.T) (stop func() (reserved, queued int64)) {
 	t.Helper()
 	s := r.session(t)
@@ -112,7 +113,8 @@ func (r *room) settles(t *testing.T) {
 	settled(t, s)
 }
 
-// Sixteen clients with a budget for four: they queue, all rows are right, and the budget holds.
+// Sixteen clients with a budget for four: they queue, all rows are right, and
+// the budget holds.
 func TestSixteenClientsUnderABudgetForFour(t *testing.T) {
 	r := newRoom(t, 4)
 	expected := r.expect(t, theJoin)
@@ -140,7 +142,8 @@ func TestSixteenClientsUnderABudgetForFour(t *testing.T) {
 	r.unharmed(t, nil)
 }
 
-// Parallel nodes under a budget: their workers attach to the job for which the leader queued.
+// Parallel nodes under a budget: their workers attach to the job for which the
+// leader queued.
 func TestParallelClientsUnderABudget(t *testing.T) {
 	r := newRoom(t, 4)
 	expected := r.expect(t, theJoin)
@@ -165,8 +168,8 @@ func TestParallelClientsUnderABudget(t *testing.T) {
 	r.unharmed(t, nil)
 }
 
-// Idle cursors hold the whole budget: others wait for their queue timeout and run natively, or are
-// admitted once a cursor closes.
+// Idle cursors hold the whole budget: others wait for their queue timeout and
+// run natively, or are admitted once a cursor closes.
 func TestIdleCursorsHoldTheBudget(t *testing.T) {
 	r := newRoom(t, 2)
 	var idle []*harness.Session
@@ -196,8 +199,8 @@ func TestIdleCursorsHoldTheBudget(t *testing.T) {
 		r.right(t, theJoin, <-ask(s, theJoin))
 	}
 
-	// The holders themselves never queue, whatever their timeout, because only they could free
-	// memory.
+	// The holders themselves never queue, whatever their timeout, because only
+	// they could free memory.
 	exec(t, idle[0], "set gpujoin.queue_timeout = '10min'")
 	r.right(t, theJoin, soon(t, ask(idle[0], theJoin)))
 
@@ -239,8 +242,8 @@ func TestIdleCursorsHoldTheBudget(t *testing.T) {
 	r.unharmed(t, s)
 }
 
-// Two jobs in one plan need twice the budget: the second runs natively instead of waiting for the
-// first for ever.
+// Two jobs in one plan need twice the budget: the second runs natively instead
+// of waiting for the first for ever.
 func TestTwoJobsInOnePlanUnderABudgetForOne(t *testing.T) {
 	r := newRoom(t, 1)
 	// The outer join's rows are fetched one by one while the inner one runs.
@@ -293,8 +296,8 @@ func TestMoreThanTheBudget(t *testing.T) {
 	r.unharmed(t, nil)
 }
 
-// A job outgrows the budget while it is fed, because the planner underestimates a condition that
-// all rows pass.
+// A job outgrows the budget while it is fed, because the planner underestimates
+// a condition that all rows pass.
 func TestOutgrowingTheBudget(t *testing.T) {
 	r := newRoom(t, 1)
 	exec(t, r.witness, "create table wide as select i % 5000 as k, repeat('w', 1000) as note from generate_series(1::int8, 30000) i")

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// memoryGroup makes a control group with a memory limit: below this process's own for version 1,
-// else next to it. The test removes it at the end. It returns the group's directory.
+// memoryGroup makes a control group with a memory limit: below this process's
+// own for version 1, else next to it. The test removes it at the end. It
+// returns the group's directory.
 func memoryGroup(t *testing.T, limitBytes int64) string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/cgroup")
@@ -49,8 +50,8 @@ func memoryGroup(t *testing.T, limitBytes int64) string {
 	return group
 }
 
-// A daemon whose control group allows 500 MB measures its rates and serves within that limit, with a
-// budget that is a fraction of it.
+// A daemon whose control group allows 500 MB measures its rates and serves
+// within that limit, with a budget that is a fraction of it.
 func TestMemoryLimitOfGroup(t *testing.T) {
 	w := theWorld(t)
 	if !env.Account.Switched {

@@ -12,9 +12,10 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// TestChaos runs clients with all kinds of statements while the daemon is killed, connections are
-// cut and frames are corrupted at random. A statement returns the right rows, or one of the
-// permitted errors. The seed is logged; GPUJOIN_SEED repeats it, as far as timing allows.
+// TestChaos runs clients with all kinds of statements while the daemon is
+// killed, connections are cut and frames are corrupted at random. A statement
+// returns the right rows, or one of the permitted errors. The seed is logged;
+// GPUJOIN_SEED repeats it, as far as timing allows.
 func TestChaos(t *testing.T) {
 	w := theWorld(t)
 	seed := uint64(time.Now().UnixNano())

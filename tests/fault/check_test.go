@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// check, run as root, reports what is true for the daemon's user: with a daemon that serves, and
-// without one.
+// check, run as root, reports what is true for the daemon's user: with a daemon
+// that serves, and without one.
 func TestCheckAsRoot(t *testing.T) {
 	w := theWorld(t)
 	if !env.Account.Switched {

@@ -18,8 +18,8 @@ import (
 	"gpujoin/tests/harness/sqltest"
 )
 
-// Tests with a peer that sends requests and never reads an answer, and with a log that is never
-// read: the daemon serves others, and ends when told to.
+// Tests with a peer that sends requests and never reads an answer, and with a
+// log that is never read: the daemon serves others, and ends when told to.
 
 // int8Job returns a job with a chain of joins on int8 columns.
 func int8Job(joins int) []byte {
@@ -78,7 +78,8 @@ func deafened(t *testing.T, d *harness.Daemon) {
 	}
 }
 
-// A peer that reads nothing does not use up the limit on descriptors in flight of the daemon's user.
+// A peer that reads nothing does not use up the limit on descriptors in flight
+// of the daemon's user.
 func TestDeafPeer(t *testing.T) {
 	w := theWorld(t)
 	d, err := w.c.StartDaemonAt(filepath.Join(w.c.Sock, "deaf"), soonStopped())
@@ -113,8 +114,9 @@ func TestDeafPeer(t *testing.T) {
 	}
 }
 
-// The daemon ends soon after its stop timeout, whatever its peers and the reader of its log do, and
-// however many joins the job has that it is admitting.
+// The daemon ends soon after its stop timeout, whatever its peers and the
+// reader of its log do, and however many joins the job has that it is
+// admitting.
 func TestSignalEndsTheDaemon(t *testing.T) {
 	w := theWorld(t)
 	for name, ended := range map[string]bool{"a log that nobody reads": false, "a log whose reader has ended": true} {

@@ -10,8 +10,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// shape is a table to feed. Its columns c0, c1, ... have one type; in value, n is the row's number,
-// from 1, and i the column's.
+// shape is a table to feed. Its columns c0, c1, ... have one type; in value, n
+// is the row's number, from 1, and i the column's.
 type shape struct {
 	name    string
 	rows    int
@@ -21,8 +21,8 @@ type shape struct {
 	storage string // of the columns; "": the type's own
 }
 
-// Rows of several megabytes in total, from the narrowest to the widest, and rows whose width changes
-// unexpectedly.
+// Rows of several megabytes in total, from the narrowest to the widest, and
+// rows whose width changes unexpectedly.
 var feedShapes = []shape{
 	{"1 bool", 600000, 1, "bool", "n % 2 = 0", ""},
 	{"1 int8", 300000, 1, "int8", "n", ""},
@@ -56,8 +56,8 @@ var feedShapes = []shape{
 	{"mixed around the inline limit", 100, 1, "text", "rpad('', (60000 + n * 80)::int, 'x')", "external"},
 }
 
-// define makes the table, in the schema feed. A batch stores nothing for a NULL, except perhaps its
-// slot.
+// define makes the table, in the schema feed. A batch stores nothing for a
+// NULL, except perhaps its slot.
 func (s shape) define(columns string) string {
 	var names, alters, values []string
 	for i := range s.columns {
@@ -76,8 +76,8 @@ func (s shape) define(columns string) string {
 		strings.Join(values, ", "), s.rows, columns)
 }
 
-// bytes returns a query for the bytes of all values in batches; values of variable length include a
-// header and an offset.
+// bytes returns a query for the bytes of all values in batches; values of
+// variable length include a header and an offset.
 func (s shape) bytes() string {
 	sum := fmt.Sprintf("sum(%d", 8+map[string]int{"bool": 1, "int4": 4, "int8": 8, "text": 4}[s.kind]*s.columns)
 	if s.kind == "text" {
@@ -88,9 +88,9 @@ func (s shape) bytes() string {
 	return "select " + sum + ") from wide"
 }
 
-// A feed takes at most half as much again as the bytes it feeds, plus an extent for each input and
-// one for long values, whatever the rows are like and whether or not statistics exist. go test -v
-// prints the table.
+// A feed takes at most half as much again as the bytes it feeds, plus an extent
+// for each input and one for long values, whatever the rows are like and
+// whether or not statistics exist. go test -v prints the table.
 func TestFeedMemory(t *testing.T) {
 	w := theWorld(t)
 	s := w.proxied(t, serial, "create schema if not exists feed; set search_path = feed, public; "+

@@ -9,8 +9,9 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Rows of a child plan are collected and written together. With these columns a full batch moves its
-// arrays and takes one more row, which in the sixteenth batch is the last collected row.
+// Rows of a child plan are collected and written together. With these columns a
+// full batch moves its arrays and takes one more row, which in the sixteenth
+// batch is the last collected row.
 func TestMovedArraysTakeTheLastRow(t *testing.T) {
 	const columns, narrow, rows = 1432, 295, 3000
 	w := theWorld(t)
@@ -47,9 +48,10 @@ func TestMovedArraysTakeTheLastRow(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// Only a row that fits no batch makes the join native for good. If a daemon disappears while a row
-// with a long value begins a batch, the next scan tries it again. Each row is longer than the one
-// before, so that the bytes of a value do not fit, and not the row.
+// Only a row that fits no batch makes the join native for good. If a daemon
+// disappears while a row with a long value begins a batch, the next scan tries
+// it again. Each row is longer than the one before, so that the bytes of a
+// value do not fit, and not the row.
 func TestALostDaemonIsAskedAgain(t *testing.T) {
 	w := theWorld(t)
 	const setup = `set search_path = again, public`

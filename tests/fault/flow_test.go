@@ -90,7 +90,8 @@ func TestKillUnderCursor(t *testing.T) {
 	}
 }
 
-// A holdable cursor is materialised at commit: the commit fails, or the cursor has all rows.
+// A holdable cursor is materialised at commit: the commit fails, or the cursor
+// has all rows.
 func TestKillUnderHoldableCursor(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range phases {
@@ -274,7 +275,8 @@ func TestKillWithLongValues(t *testing.T) {
 	}
 }
 
-// gpujoin.verify runs both plans: if the daemon dies in between, the result is still the native rows.
+// gpujoin.verify runs both plans: if the daemon dies in between, the result is
+// still the native rows.
 func TestKillUnderVerify(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range phases {

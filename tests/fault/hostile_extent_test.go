@@ -51,8 +51,8 @@ func memfd(t *testing.T, size int64, seals int, allocated bool) int {
 	return fd
 }
 
-// Descriptors that are not extents. Copies have the extent's content, so that they are otherwise
-// valid.
+// Descriptors that are not extents. Copies have the extent's content, so that
+// they are otherwise valid.
 var noExtents = []struct {
 	name   string
 	copied bool
@@ -162,8 +162,8 @@ func put(b []byte, at, n int, value uint64) {
 	copy(b[at:at+n], all[:n])
 }
 
-// column returns the offset of a batch column's header: theSum returns two fixed columns and one of
-// text, in any order.
+// column returns the offset of a batch column's header: theSum returns two
+// fixed columns and one of text, in any order.
 func column(extent []byte, encoding shm.Encoding) int {
 	const batch, column = 32, 24
 	for i := range int(binary.LittleEndian.Uint16(extent[6:])) {
@@ -261,8 +261,8 @@ func text(e []byte) (offsets, heap []byte) {
 	return e[values : values+4*(rows+1)], e[off : off+binary.LittleEndian.Uint32(e[at+20:])]
 }
 
-// valueLies are wrong values. Values are checked one by one: rows before the wrong one are returned,
-// the wrong one never.
+// valueLies are wrong values. Values are checked one by one: rows before the
+// wrong one are returned, the wrong one never.
 var valueLies = []struct {
 	name string
 	tell func(offsets, heap []byte)
@@ -311,8 +311,8 @@ func TestHostileValues(t *testing.T) {
 	w.unharmed(t, v.Session)
 }
 
-// A value of type name ends before its 64th byte, whoever sends it, because code that prints it relies
-// on the terminator.
+// A value of type name ends before its 64th byte, whoever sends it, because
+// code that prints it relies on the terminator.
 func TestHostileNames(t *testing.T) {
 	w := theWorld(t)
 	const sql = "select n.name, d.v from named n join dim d on n.k = d.k"

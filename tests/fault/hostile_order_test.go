@@ -58,8 +58,8 @@ func TestHostileGrants(t *testing.T) {
 	w.unharmed(t, v.Session)
 }
 
-// Results before any are possible, and more than requested while the backend waits for another
-// message.
+// Results before any are possible, and more than requested while the backend
+// waits for another message.
 func TestHostileResults(t *testing.T) {
 	w := theWorld(t)
 	const long = "select b.k, md5(b.value), d.v from big b join dim d on b.k = d.k"
@@ -95,8 +95,8 @@ func TestHostileResults(t *testing.T) {
 	w.unharmed(t, v.Session)
 }
 
-// END in place of results gives an empty result. The backend waits for an END that never comes as long
-// as the user allows.
+// END in place of results gives an empty result. The backend waits for an END
+// that never comes as long as the user allows.
 func TestNoEnd(t *testing.T) {
 	w := theWorld(t)
 	v := newVictim(t, w)

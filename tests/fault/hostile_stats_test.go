@@ -44,8 +44,8 @@ func counted(at int, change func(n uint32) uint32) lie {
 	})
 }
 
-// Statistics are for EXPLAIN only: whatever they contain, the query is unharmed and only valid ones
-// are shown.
+// Statistics are for EXPLAIN only: whatever they contain, the query is unharmed
+// and only valid ones are shown.
 func TestHostileStatistics(t *testing.T) {
 	w := theWorld(t)
 	v := newVictim(t, w)

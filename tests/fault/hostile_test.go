@@ -8,9 +8,9 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Tests with a hostile daemon: a proxy changes the messages of a real one. The backend must return the
-// native plan's rows or, if it had returned some, raise one error. It must never crash, hang, or leak
-// received resources.
+// Tests with a hostile daemon: a proxy changes the messages of a real one. The
+// backend must return the native plan's rows or, if it had returned some, raise
+// one error. It must never crash, hang, or leak received resources.
 
 // lie changes one frame in transit; false ends the connection after it.
 type lie func(t *testing.T, f *harness.Frame) ([]*harness.Frame, bool)
@@ -51,8 +51,8 @@ func newVictim(t *testing.T, w *world, queries ...string) *victim {
 	return v
 }
 
-// suffers runs a query while the lie is told, checks its outcome, and that the session continues with
-// the same resources as before.
+// suffers runs a query while the lie is told, checks its outcome, and that the
+// session continues with the same resources as before.
 func (v *victim) suffers(t *testing.T, msg, nth int, l lie, e end, sql string) {
 	t.Helper()
 	told := false

@@ -8,8 +8,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// starving are tables whose rows soon fill the queue between a worker and its leader, so that workers
-// block while the leader waits for rows of its own.
+// starving are tables whose rows soon fill the queue between a worker and its
+// leader, so that workers block while the leader waits for rows of its own.
 const starving = `
 	create table starving_a as select i as id, lpad('', 100, 'a') as pad from generate_series(1, 60000) i;
 	create table starving_b as select i as id, lpad('', 100, 'b') as pad from generate_series(1, 120000) i;
@@ -21,8 +21,8 @@ const starving = `
 const starved = "select count(*), sum(length(p) + length(q)) from " +
 	"(select a.pad as p, b.pad as q from starving_a a join starving_b b using (id) %s offset 0) x"
 
-// A leader that waits for a batch reads no queue. It must get a batch even if workers hold batches that
-// they cannot finish until it reads.
+// A leader that waits for a batch reads no queue. It must get a batch even if
+// workers hold batches that they cannot finish until it reads.
 func TestLeaderIsNotStarved(t *testing.T) {
 	w := theWorld(t)
 	exec(t, w.witness, starving)
@@ -39,8 +39,8 @@ func TestLeaderIsNotStarved(t *testing.T) {
 		{"eight workers", 8, "", nil, runs},
 		{"many cores", 10, "", harness.DaemonOptions{"cores": "16"}, runs},
 		{"a window of four", 2, "", harness.DaemonOptions{"window": "4"}, runs},
-		// The planner underestimates the condition, so the job is admitted with less memory than it
-		// needs and its window shrinks.
+		// The planner underestimates the condition, so the job is admitted with
+		// less memory than it needs and its window shrinks.
 		{"hardly any memory", 10, "where a.id % 1 = 0", harness.DaemonOptions{"memory-budget": "56MB", "memory-warm": "2MB"}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,8 +63,8 @@ func TestLeaderIsNotStarved(t *testing.T) {
 	}
 }
 
-// daemonWith starts a daemon whose options differ from the world's, and stops it at the end of the
-// test.
+// daemonWith starts a daemon whose options differ from the world's, and stops
+// it at the end of the test.
 func (w *world) daemonWith(t *testing.T, name string, more harness.DaemonOptions) *harness.Daemon {
 	t.Helper()
 	options := maps.Clone(daemonOptions)

@@ -63,9 +63,9 @@ func steps(t *testing.T, w *world, s *harness.Session, round int) {
 	}
 }
 
-// After several hundred queries of all kinds, backend and daemon hold what they held after the first
-// ones. The kernel frees a memfd that is neither open nor mapped, so counting descriptors and mappings
-// finds every leak.
+// After several hundred queries of all kinds, backend and daemon hold what they
+// held after the first ones. The kernel frees a memfd that is neither open nor
+// mapped, so counting descriptors and mappings finds every leak.
 func TestNothingLeaks(t *testing.T) {
 	w := theWorld(t)
 	s := w.proxied(t)
@@ -88,7 +88,8 @@ func TestNothingLeaks(t *testing.T) {
 			t.Fatal(err)
 		}
 		st.extents = reportOf(t, observer).Pool.Extents
-		// The daemon notices closed connections a moment later; only its listening socket remains.
+		// The daemon notices closed connections a moment later; only its
+		// listening socket remains.
 		for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			st.connections = w.p.Connections()
 			if st.daemon, err = harness.HoldingsOf(w.d.PID()); err != nil {
@@ -119,7 +120,8 @@ func TestNothingLeaks(t *testing.T) {
 	if after.connections != 0 {
 		t.Errorf("%d connections are open", after.connections)
 	}
-	// The pool may keep the extents of the busiest moment, one descriptor each, and no more.
+	// The pool may keep the extents of the busiest moment, one descriptor each,
+	// and no more.
 	if grown := after.daemon.FDs - after.daemon.MemFDs - (before.daemon.FDs - before.daemon.MemFDs); grown > 0 {
 		t.Errorf("the daemon has %d more descriptors that are no memfds: %+v, then %+v", grown, before.daemon, after.daemon)
 	}

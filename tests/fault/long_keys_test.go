@@ -22,8 +22,8 @@ func (w *world) opens(t *testing.T, s *harness.Session, sql string) int {
 	return opens
 }
 
-// Keys may take up to a quarter of an extent (1 MB here). A longer one makes the join native for good:
-// a rescan feeds nothing again.
+// Keys may take up to a quarter of an extent (1 MB here). A longer one makes
+// the join native for good: a rescan feeds nothing again.
 func TestLongKeys(t *testing.T) {
 	w := theWorld(t)
 	const setup = `set search_path = keys, public`
@@ -68,8 +68,8 @@ func TestLongKeys(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// A batch has keys of char(n) without their padding, so only the rest must fit, even if the batch was
-// laid out for much shorter keys.
+// A batch has keys of char(n) without their padding, so only the rest must fit,
+// even if the batch was laid out for much shorter keys.
 func TestPaddedKeys(t *testing.T) {
 	w := theWorld(t)
 	const setup = `set search_path = padded, public`

@@ -18,8 +18,8 @@ func memoryOf(t *testing.T, s *harness.Session) int64 {
 	return n
 }
 
-// A join that is rescanned within a statement uses no more memory after ten times as many scans, whatever
-// the source of its rows.
+// A join that is rescanned within a statement uses no more memory after ten
+// times as many scans, whatever the source of its rows.
 func TestRescansTakeNoMemory(t *testing.T) {
 	w := theWorld(t)
 	const (
@@ -65,8 +65,8 @@ func TestRescansTakeNoMemory(t *testing.T) {
 // explained has every statement explained and analyzed.
 const explained = "load 'auto_explain'; set auto_explain.log_min_duration = '10min'; set auto_explain.log_analyze = on; set auto_explain.log_timing = off"
 
-// A verified join of ten times as many rows uses no more memory, except for its sorts and the rows that
-// it keeps.
+// A verified join of ten times as many rows uses no more memory, except for its
+// sorts and the rows that it keeps.
 func TestVerifyTakesNoMemoryARow(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, forced, serial, "set gpujoin.verify = on; set work_mem = '64kB'")

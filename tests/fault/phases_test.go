@@ -16,9 +16,9 @@ type phase struct {
 	name string
 	msg  int
 	nth  int
-	// serial is the outcome if the frame is delivered after the daemon's death, cut if it is lost
-	// with the daemon; parallel is that of a parallel node, which cannot run natively once its
-	// outcome is known.
+	// serial is the outcome if the frame is delivered after the daemon's death,
+	// cut if it is lost with the daemon; parallel is that of a parallel node,
+	// which cannot run natively once its outcome is known.
 	serial, cut, parallel end
 }
 

@@ -6,7 +6,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// A cursor's resources are released with it, however it ends, and before its transaction ends.
+// A cursor's resources are released with it, however it ends, and before its
+// transaction ends.
 func TestCursorsGiveBack(t *testing.T) {
 	w := theWorld(t)
 	for _, c := range []struct{ name, before, after, state string }{
@@ -45,8 +46,8 @@ func TestCursorsGiveBack(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// An error raised above a node, or below it while it is fed, ends its job at once, also if the
-// transaction continues.
+// An error raised above a node, or below it while it is fed, ends its job at
+// once, also if the transaction continues.
 func TestErrorsGiveBack(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []string{"0", "2"} {

@@ -20,8 +20,9 @@ func gathers(n harness.Node) (found []harness.Node) {
 	return found
 }
 
-// A join that switches to its native plan while it is fed releases the parallel workers of its inputs, so
-// that the native plan gets them even if there are no others.
+// A join that switches to its native plan while it is fed releases the parallel
+// workers of its inputs, so that the native plan gets them even if there are no
+// others.
 func TestInputsGiveBackTheirWorkers(t *testing.T) {
 	w := theWorld(t)
 	s := w.proxied(t, "set max_parallel_workers_per_gather = 2; set max_parallel_workers = 2",
@@ -107,8 +108,8 @@ func TestVerifyOfKeptPlans(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// A portal keeps the plan that it was bound with. If that is parallel and verification is enabled
-// afterwards, a warning says that nothing is verified.
+// A portal keeps the plan that it was bound with. If that is parallel and
+// verification is enabled afterwards, a warning says that nothing is verified.
 func TestVerifyOfBoundPortal(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, forced, "set max_parallel_workers_per_gather = 2", "begin")
@@ -148,8 +149,8 @@ func TestVerifyOfBoundPortal(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// EXPLAIN ANALYZE requests a report each time a portion of a cursor has been fetched. A late report is
-// skipped, and the cursor continues.
+// EXPLAIN ANALYZE requests a report each time a portion of a cursor has been
+// fetched. A late report is skipped, and the cursor continues.
 func TestLateReport(t *testing.T) {
 	w := theWorld(t)
 	for _, portions := range []int{1, 5} {

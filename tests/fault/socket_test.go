@@ -10,7 +10,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// alive puts a living daemon's status file next to a path, so that joins are planned for that path.
+// alive puts a living daemon's status file next to a path, so that joins are
+// planned for that path.
 func alive(t *testing.T, w *world, path string) {
 	t.Helper()
 	if err := os.Link(w.d.Socket+".status", path+".status"); err != nil {
@@ -141,7 +142,8 @@ func TestStatusFiles(t *testing.T) {
 	w.unharmed(t, nil)
 }
 
-// Another user than the server's gets no rows, even if that user was first to create the path.
+// Another user than the server's gets no rows, even if that user was first to
+// create the path.
 func TestDaemonOfAnotherUser(t *testing.T) {
 	w := theWorld(t)
 	if !env.Account.Switched {

@@ -14,8 +14,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// pulse simulates the daemon's heartbeat: a status file as the daemon writes it, with a load that the
-// test sets.
+// pulse simulates the daemon's heartbeat: a status file as the daemon writes
+// it, with a load that the test sets.
 type pulse struct {
 	every time.Duration // between two beats
 	share uint32
@@ -103,8 +103,8 @@ func fallback(t *testing.T, s *harness.Session, sql string) string {
 	return joins[0].Text("Fallback")
 }
 
-// A backend waits for a daemon that gets no processor time, up to a limit, but not for one that gets it;
-// the reason says which it was.
+// A backend waits for a daemon that gets no processor time, up to a limit, but
+// not for one that gets it; the reason says which it was.
 func TestStarvedIsNotStuck(t *testing.T) {
 	w := theWorld(t)
 	for _, c := range []struct {

@@ -77,14 +77,14 @@ func goneBackend(t *testing.T, w *world, pid int) {
 	t.Errorf("backend %d does not end", pid)
 }
 
-// The daemon is stopped in a phase, and the statement is ended from outside: it ends at once and
-// releases everything, although the daemon does nothing.
+// The daemon is stopped in a phase, and the statement is ended from outside: it
+// ends at once and releases everything, although the daemon does nothing.
 func TestStop(t *testing.T) {
 	w := theWorld(t)
 	for i, ph := range phases {
 		for j, way := range ways {
-			// Each phase with two ways and each way with half of the phases: the serial ones here, the
-			// others parallel.
+			// Each phase with two ways and each way with half of the phases:
+			// the serial ones here, the others parallel.
 			workers := (i + j) % 2 * 2
 			t.Run(fmt.Sprintf("%s, %s, %d workers", ph.name, way.name, workers), func(t *testing.T) {
 				s := w.proxied(t, waits, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
@@ -92,7 +92,8 @@ func TestStop(t *testing.T) {
 				if way.setting != "" {
 					exec(t, s, way.setting)
 				}
-				// Other participants must not end the statement before the daemon is stopped.
+				// Other participants must not end the statement before the
+				// daemon is stopped.
 				h := w.p.HoldAll(ph.msg, ph.nth)
 				done := ask(s, theJoin)
 				select {
@@ -161,8 +162,8 @@ func TestStoppedBeforeConnect(t *testing.T) {
 	}
 }
 
-// A daemon that stops at any point before the first row costs one or two connect timeouts and then the
-// native plan, without any other limit.
+// A daemon that stops at any point before the first row costs one or two
+// connect timeouts and then the native plan, without any other limit.
 func TestStoppedBeforeRows(t *testing.T) {
 	w := theWorld(t)
 	for i, ph := range phases[4:11] { // from the first WANT to RUNNING
@@ -224,7 +225,8 @@ func TestStoppedInQueue(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// EXPLAIN ANALYZE requests statistics after the last row; without an answer it shows none.
+// EXPLAIN ANALYZE requests statistics after the last row; without an answer it
+// shows none.
 func TestStoppedAtStatistics(t *testing.T) {
 	w := theWorld(t)
 	for _, end := range []string{"stopped", "killed"} {

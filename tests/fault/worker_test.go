@@ -14,8 +14,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// workerWorld returns a world whose daemon has a worker: the cpu provider in place of CUDA, and an empty
-// file in place of the driver.
+// workerWorld returns a world whose daemon has a worker: the cpu provider in
+// place of CUDA, and an empty file in place of the driver.
 func workerWorld(t *testing.T) *world {
 	t.Helper()
 	program, err := env.BuildWorker()
@@ -78,8 +78,8 @@ func send(t *testing.T, pid int, s syscall.Signal) {
 	}
 }
 
-// ranOn executes the query and returns the provider that executed the join, and why no preferred one
-// did.
+// ranOn executes the query and returns the provider that executed the join, and
+// why no preferred one did.
 func (w *world) ranOn(t *testing.T, s *harness.Session) (provider, fallback string) {
 	t.Helper()
 	ctx, cancel := bounded()
@@ -99,7 +99,8 @@ func (w *world) ranOn(t *testing.T, s *harness.Session) (provider, fallback stri
 	return joins[0].Text("Provider"), joins[0].Text("Provider Fallback")
 }
 
-// TestWorker: joins run in a worker; whatever happens to it, a query that has returned no rows succeeds.
+// TestWorker: joins run in a worker; whatever happens to it, a query that has
+// returned no rows succeeds.
 func TestWorker(t *testing.T) {
 	w := workerWorld(t)
 	s := w.proxied(t, serial)
@@ -159,7 +160,8 @@ func TestWorker(t *testing.T) {
 	})
 }
 
-// TestWorkerHangs: a hanging worker costs some seconds, during which a query can be cancelled.
+// TestWorkerHangs: a hanging worker costs some seconds, during which a query
+// can be cancelled.
 func TestWorkerHangs(t *testing.T) {
 	w := workerWorld(t)
 	s := w.proxied(t, serial)

@@ -112,8 +112,8 @@ func (w *world) revive(t *testing.T) {
 	}
 }
 
-// The feed of fact fills several extents, that of dim one, and their join fills more result batches than
-// the daemon may have in flight to a backend.
+// The feed of fact fills several extents, that of dim one, and their join fills
+// more result batches than the daemon may have in flight to a backend.
 const tables = `
 	create table fact as select i as id, (i * 7919) % 5000 as k, i % 10 as g, 'fact ' || i as note
 		from generate_series(1::int8, 40000) i;
@@ -161,7 +161,8 @@ func ask(s *harness.Session, sql string) <-chan answer {
 	return done
 }
 
-// reached waits until the proxy holds the frame, which must happen before the statement ends.
+// reached waits until the proxy holds the frame, which must happen before the
+// statement ends.
 func reached(t *testing.T, h *harness.Hold, done <-chan answer) {
 	t.Helper()
 	select {
@@ -194,7 +195,8 @@ func (w *world) right(t testing.TB, sql string, a answer) {
 	}
 }
 
-// lost checks that a statement ended with the one error for a daemon's death between rows.
+// lost checks that a statement ended with the one error for a daemon's death
+// between rows.
 func lost(t testing.TB, err error) {
 	t.Helper()
 	var pg *pgconn.PgError
@@ -211,9 +213,9 @@ func ended(t testing.TB, err error, state string) {
 	}
 }
 
-// unharmed checks the state after a fault: the server has not restarted, a session from before it
-// continues and its query is right, the daemon and the backend (if it still lives) hold nothing, and the
-// next query is offloaded.
+// unharmed checks the state after a fault: the server has not restarted, a
+// session from before it continues and its query is right, the daemon and the
+// backend (if it still lives) hold nothing, and the next query is offloaded.
 func (w *world) unharmed(t *testing.T, s *harness.Session) {
 	t.Helper()
 	w.p.Rewrite(nil)

@@ -9,19 +9,20 @@ import (
 	"syscall"
 )
 
-// Account is the plain user that the server and the daemon run as. PostgreSQL
-// refuses to run as root, and both sides demand that their peer is the same
-// user, so under root both run as "postgres"; else as whoever runs the tests.
+// Account is the unprivileged user that runs the server and the daemon.
+// PostgreSQL refuses to run as root, and each side demands that its peer is the
+// same user, so as root both run as "postgres", otherwise as the current user.
 type Account struct {
 	UID, GID int
-	// Switched: processes must be started with other credentials than ours.
+	// Switched: processes need credentials other than the current ones.
 	Switched bool
 }
 
 // FindAccount returns the account for this run.
 func FindAccount() (Account, error) { return findAccount("postgres") }
 
-// findAccount returns the first user that there is, where we are root.
+// findAccount returns the first existing user of the names, if the current user
+// is root.
 func findAccount(names ...string) (Account, error) {
 	if os.Geteuid() != 0 {
 		return Account{UID: os.Geteuid(), GID: os.Getegid()}, nil
@@ -46,7 +47,7 @@ func findAccount(names ...string) (Account, error) {
 	return Account{}, fmt.Errorf("running as root needs another user for the server, such as PostgreSQL's package makes: %w", missing)
 }
 
-// Command prepares a process that runs as the account, in dir.
+// Command prepares a process that will run as the account, in dir.
 func (a Account) Command(dir, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
@@ -58,7 +59,7 @@ func (a Account) Command(dir, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Mkdir makes a directory that only the account may enter.
+// Mkdir makes a directory that only the account may access.
 func (a Account) Mkdir(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return err
@@ -69,8 +70,8 @@ func (a Account) Mkdir(path string) error {
 	return nil
 }
 
-// canEnter reports whether the account can list and enter dir, whatever the
-// directories above it allow.
+// canEnter reports whether the account can list and enter dir, given the modes
+// of all directories above.
 func (a Account) canEnter(dir string) bool {
 	cmd := a.Command("/", "/bin/sh", "-c", `test -r "$0" && cd "$0"`, dir)
 	return cmd.Run() == nil

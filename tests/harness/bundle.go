@@ -12,17 +12,17 @@ import (
 )
 
 // Bundle is an unpacked archive of make gpu-bundle: everything that clusters
-// need, for a machine that has nothing of it.
+// need, for machines without PostgreSQL and compilers.
 type Bundle struct {
-	BinDir   string `json:"bindir"` // of PostgreSQL, where it was installed
+	BinDir   string `json:"bindir"` // of PostgreSQL, where it was installed originally
 	LibDir   string `json:"libdir"`
 	ShareDir string `json:"sharedir"`
 	Commit   string `json:"commit"` // of the repository
 }
 
-// PrepareBundle is Prepare for a bundle that was unpacked to dir, which others
-// than root must be able to enter. From then on every process that is started
-// finds the bundle's libraries.
+// PrepareBundle is Prepare for a bundle unpacked to dir, which users other than
+// root must be able to enter. Every process started afterwards finds the
+// bundle's libraries.
 func PrepareBundle(dir string) (*Env, *Bundle, error) {
 	syscall.Umask(0o022)
 	data, err := os.ReadFile(filepath.Join(dir, "bundle.json"))
@@ -33,8 +33,8 @@ func PrepareBundle(dir string) (*Env, *Bundle, error) {
 	if err := json.Unmarshal(data, b); err != nil {
 		return nil, nil, fmt.Errorf("bundle.json: %w", err)
 	}
-	// PostgreSQL's package may be absent, and then its user: any that is in
-	// the password file will do.
+	// Without PostgreSQL's package its user may not exist: any unprivileged
+	// user will do.
 	account, err := findAccount("postgres", "nobody")
 	if err != nil {
 		return nil, nil, err

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ChildOf finds the child of a process that has one: a daemon's worker.
+// ChildOf returns the child of a process that has one: a daemon's worker.
 func ChildOf(parent int) (int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -16,9 +16,9 @@ func ChildOf(parent int) (int, error) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // ended in between
+			continue // has ended meanwhile
 		}
-		// "123 (name) S 45 ...": a name may hold anything.
+		// "123 (name) S 45 ...": the name may contain any character.
 		text := string(data)
 		open, end := strings.Index(text, "("), strings.LastIndex(text, ")")
 		if open < 0 || end < open {

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// Port is part of the socket's name only; nothing listens on the network.
+// Port is part of the socket's name only; the server does not listen on the network.
 const Port = 5432
 
 // Cluster is a private PostgreSQL server.
 type Cluster struct {
 	Env  *Env
-	Dir  string // everything of this cluster
+	Dir  string // contains all files of the cluster
 	Data string
 	Sock string // directory of the server's and the daemon's sockets
 
@@ -28,10 +28,11 @@ type Cluster struct {
 	keep   bool
 }
 
-// Settings are lines of postgresql.conf.
+// Settings are settings for postgresql.conf.
 type Settings map[string]string
 
-// base is what every private cluster has. Durability is not what is tested.
+// base returns the settings of every private cluster. They give up durability,
+// which is not tested.
 func (c *Cluster) base() Settings {
 	s := Settings{
 		"listen_addresses":          "''",
@@ -47,8 +48,7 @@ func (c *Cluster) base() Settings {
 		"session_preload_libraries": "'gpujoin'",
 		"gpujoin.socket":            quote(c.DaemonSocket()),
 	}
-	// Containers often have a small /dev/shm, which parallel hash joins
-	// would overflow.
+	// Containers often have a small /dev/shm, which parallel hash joins would overflow.
 	var fs syscall.Statfs_t
 	if syscall.Statfs("/dev/shm", &fs) != nil || fs.Blocks*uint64(fs.Bsize) < 1<<30 {
 		s["dynamic_shared_memory_type"] = "mmap"
@@ -58,12 +58,12 @@ func (c *Cluster) base() Settings {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// DaemonSocket is where this cluster's sessions look for the daemon.
+// DaemonSocket returns the socket to which this cluster's sessions connect.
 func (c *Cluster) DaemonSocket() string { return filepath.Join(c.Sock, "gpujoind") }
 
-// NewCluster makes and starts a cluster. Its settings override ours. A name
-// keeps its files for a later NewCluster with the same name; without one they
-// go with Stop.
+// NewCluster makes and starts a cluster; settings override the defaults. With a
+// name, its files are kept for a later NewCluster of that name; without one
+// Stop removes them.
 func (e *Env) NewCluster(name string, settings Settings) (*Cluster, error) {
 	c := &Cluster{Env: e, keep: name != ""}
 	if c.keep {
@@ -115,12 +115,12 @@ func (c *Cluster) create(settings Settings) error {
 	return os.WriteFile(path, []byte(conf.String()), 0o644)
 }
 
-// Start starts the server and waits until it answers.
+// Start starts the server and waits until it accepts connections.
 func (c *Cluster) Start() error {
 	cmd := c.Env.Account.Command(c.Dir, filepath.Join(c.Env.Prefix.Bin, "postgres"),
 		"-D", c.Data, "-p", fmt.Sprint(Port))
 	var err error
-	// SIGQUIT: the server takes its own children down at once.
+	// SIGQUIT makes the server end its own children at once.
 	c.server, err = startProcess(cmd, "postgres", filepath.Join(c.Dir, "server.log"), syscall.SIGQUIT)
 	if err != nil {
 		return err
@@ -133,14 +133,14 @@ func (c *Cluster) Start() error {
 			return s.Close()
 		}
 		if c.server.Exited() || ctx.Err() != nil {
-			_ = c.server.Stop(10*time.Second, syscall.SIGQUIT) // the start's failure is what counts
+			_ = c.server.Stop(10*time.Second, syscall.SIGQUIT) // only the error of the start is reported
 			return fmt.Errorf("the server does not start: %w; its log ends:\n%s", err, c.server.LogTail(20))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// Server is the postmaster.
+// Server returns the postmaster.
 func (c *Cluster) Server() *Process { return c.server }
 
 // Stop stops the server and removes the cluster unless it has a name.

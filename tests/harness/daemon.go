@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Daemon is a gpujoind beside a cluster.
+// Daemon is a gpujoind for a cluster.
 type Daemon struct {
 	*Process
 	Socket string
@@ -18,8 +18,7 @@ type Daemon struct {
 // DaemonOptions are flags of gpujoind serve, without the leading dashes.
 type DaemonOptions map[string]string
 
-// StartDaemon starts a daemon where the cluster's sessions look for it and
-// waits until it serves.
+// StartDaemon starts a daemon at DaemonSocket and waits until it serves.
 func (c *Cluster) StartDaemon(options DaemonOptions) (*Daemon, error) {
 	return c.StartDaemonAt(c.DaemonSocket(), options)
 }
@@ -35,8 +34,8 @@ func (c *Cluster) StartDaemonAt(socket string, options DaemonOptions) (*Daemon, 
 	return c.startDaemon(socket, options, f, log)
 }
 
-// StartDaemonLogging starts a daemon that logs to a file of the caller's, which
-// may be a pipe.
+// StartDaemonLogging starts a daemon that logs to the caller's file, which may
+// be a pipe.
 func (c *Cluster) StartDaemonLogging(socket string, options DaemonOptions, log *os.File) (*Daemon, error) {
 	return c.startDaemon(socket, options, log, os.DevNull)
 }
@@ -56,7 +55,7 @@ func (c *Cluster) startDaemon(socket string, options DaemonOptions, out *os.File
 	for !c.daemonServes(socket) {
 		if p.Exited() || time.Now().After(deadline) {
 			err := fmt.Errorf("the daemon does not start; its log ends:\n%s", p.LogTail(20))
-			_ = p.Stop(0) // the start's failure is what counts
+			_ = p.Stop(0) // only the error of the start is reported
 			return nil, err
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -64,7 +63,7 @@ func (c *Cluster) startDaemon(socket string, options DaemonOptions, out *os.File
 	return d, nil
 }
 
-// daemonServes asks as the daemon's own user: it turns others away.
+// daemonServes asks the daemon as the daemon's own user, because it rejects others.
 func (c *Cluster) daemonServes(socket string) bool {
 	return c.Env.Account.Command(c.Dir, c.Env.Daemon, "check", "--socket", socket).Run() == nil
 }
@@ -80,11 +79,12 @@ func (d *Daemon) Kill() error {
 
 // Stop stops the daemon gracefully.
 func (d *Daemon) Stop() error {
-	_ = d.Signal(syscall.SIGCONT) // it may have been stopped, or have ended
+	_ = d.Signal(syscall.SIGCONT) // in case it is stopped; fails if it has ended
 	return d.Process.Stop(20*time.Second, syscall.SIGTERM)
 }
 
-// Output runs a subcommand of the daemon's program as the account.
+// Output runs a subcommand of the daemon's program as the account and returns
+// its output.
 func (c *Cluster) Output(args ...string) (string, error) {
 	cmd := c.Env.Account.Command(c.Dir, c.Env.Daemon, args...)
 	var out bytes.Buffer

@@ -1,10 +1,10 @@
-// Package harness starts what an end-to-end test needs and takes it down
-// again: a private PostgreSQL cluster with the extension, the daemon beside
-// it, sessions over the unix socket, and accounts of what all of them hold.
+// Package harness starts and stops the processes of end-to-end tests: a private
+// PostgreSQL cluster with the extension, the daemon, and sessions over the unix
+// socket. It also counts the resources that these hold.
 //
-// Everything lies below one work directory and speaks over unix sockets only,
-// so that runs in several clones do not meet. Every process that is started
-// dies with the process that started it, however that one ends.
+// Everything is below one work directory and uses only unix sockets, so that
+// runs in several clones do not interfere. Every started process dies with the
+// process that started it, however that ends.
 package harness
 
 import (
@@ -15,10 +15,10 @@ import (
 	"syscall"
 )
 
-// Env is what clusters have in common.
+// Env is what clusters share.
 type Env struct {
 	Root    string // of the repository
-	Work    string // below it, or elsewhere where the account cannot enter it
+	Work    string // below it, or elsewhere if the account cannot enter it
 	Account Account
 	Prefix  *Prefix
 
@@ -26,10 +26,10 @@ type Env struct {
 	Generator string // program: tpchgen-cli
 }
 
-// Prepare finds the account and the work directory and refreshes the private
-// installation from what make build left.
+// Prepare finds the account and the work directory and updates the private
+// installation to the results of make build.
 func Prepare() (*Env, error) {
-	syscall.Umask(0o022) // the account must be able to read what we write
+	syscall.Umask(0o022) // the account must be able to read the files
 	root, err := Root()
 	if err != nil {
 		return nil, err
@@ -52,8 +52,8 @@ func Prepare() (*Env, error) {
 	return e, nil
 }
 
-// placeDaemon copies the daemon to where the account can run it. The copy is
-// named after its content: an older one may be running.
+// placeDaemon copies the daemon to where the account can run it. The copy's
+// name depends on its content, because an older copy may be running.
 func placeDaemon(root, work string) (string, error) {
 	built := filepath.Join(root, "build", "bin", "gpujoind")
 	data, err := os.ReadFile(built)

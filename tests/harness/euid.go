@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// asAccount runs f with the account's user id, for what the kernel notes of
-// the caller: who listens on a socket, who connects to one, who owns a file.
-// Only the thread that runs f changes.
+// asAccount runs f with the account's user id, for credentials that the kernel
+// records: of the process that listens on or connects to a socket, and of a
+// file's owner. Only the thread that runs f changes.
 func (a Account) asAccount(f func() error) error {
 	if !a.Switched {
 		return f()
@@ -20,14 +20,14 @@ func (a Account) asAccount(f func() error) error {
 	}
 	err := f()
 	if back := setThreadUID(0); back != nil {
-		// The thread must not run anything else as somebody else.
+		// The thread must not run anything else with the wrong user id.
 		panic(back)
 	}
 	return err
 }
 
-// setThreadUID changes the effective user of this thread alone, which
-// syscall.Setresuid would not.
+// setThreadUID changes the effective user of this thread alone, unlike
+// syscall.Setresuid.
 func setThreadUID(uid int) error {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0)); errno != 0 {
 		return fmt.Errorf("setresuid(%d): %w", uid, errno)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Node is a node of EXPLAIN (FORMAT JSON), with every property it has.
+// Node is a node of EXPLAIN (FORMAT JSON) with all of its properties.
 type Node map[string]any
 
 // Explain returns the plan's top node. options are further EXPLAIN options,
@@ -31,7 +31,7 @@ func (s *Session) Explain(ctx context.Context, options, sql string) (Node, error
 	return plans[0].Plan, nil
 }
 
-// PlanningTime is what planning a statement took, in microseconds.
+// PlanningTime returns the planning time of a statement in microseconds.
 func (s *Session) PlanningTime(ctx context.Context, sql string) (float64, error) {
 	r, err := s.Query(ctx, "explain (summary) "+sql)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Session) PlanningTime(ctx context.Context, sql string) (float64, error)
 	return 0, fmt.Errorf("explain: no planning time in %q", r.Rows)
 }
 
-// group is a list of objects that is a property of the node.
+// group returns a property that is a list of objects.
 func (n Node) group(property string) []Node {
 	list, _ := n[property].([]any)
 	var nodes []Node
@@ -58,19 +58,19 @@ func (n Node) group(property string) []Node {
 	return nodes
 }
 
-// Participants of a GpuJoin that was executed.
+// Participants returns the participants of an executed GpuJoin.
 func (n Node) Participants() []Node { return n.group("Participants") }
 
-// Joins of a GpuJoin, in post-order.
+// Joins returns the joins of a GpuJoin, in post-order.
 func (n Node) Joins() []Node { return n.group("Joins") }
 
-// Phases of an executed join.
+// Phases returns the phases of an executed join.
 func (n Node) Phases() []Node { return n.group("Phases") }
 
-// Inputs of a GpuJoin.
+// Inputs returns the inputs of a GpuJoin.
 func (n Node) Inputs() []Node { return n.group("Inputs") }
 
-// FedBy reports whether all inputs of a GpuJoin are fed in this way.
+// FedBy reports whether all inputs of a GpuJoin are fed by the given kind of feed.
 func (n Node) FedBy(kind string) bool {
 	for _, input := range n.Inputs() {
 		if input.Text("Feed") != kind {
@@ -80,7 +80,7 @@ func (n Node) FedBy(kind string) bool {
 	return true
 }
 
-// Algorithms of a GpuJoin's executed joins, in post-order.
+// Algorithms returns the algorithms of a GpuJoin's executed joins, in post-order.
 func (n Node) Algorithms() []string {
 	var names []string
 	for _, j := range n.Joins() {
@@ -91,7 +91,7 @@ func (n Node) Algorithms() []string {
 	return names
 }
 
-// Children are the nodes below, init plans and subplans included.
+// Children returns the child nodes, including init plans and subplans.
 func (n Node) Children() []Node {
 	return n.group("Plans")
 }
@@ -109,7 +109,7 @@ func (n Node) All(yield func(Node) bool) bool {
 	return true
 }
 
-// Text is a property as text, "" where there is none.
+// Text returns a property as text, "" if there is none.
 func (n Node) Text(property string) string {
 	if n[property] == nil {
 		return ""
@@ -117,13 +117,13 @@ func (n Node) Text(property string) string {
 	return fmt.Sprint(n[property])
 }
 
-// Number is a property as a number, 0 where there is none.
+// Number returns a property as a number, 0 if there is none.
 func (n Node) Number(property string) float64 {
 	v, _ := n[property].(float64)
 	return v
 }
 
-// GpuJoins returns the GpuJoin nodes of a plan that are not part of another
+// GpuJoins returns the GpuJoin nodes of a plan except those within another
 // one's native plan.
 func (n Node) GpuJoins() []Node {
 	if n.Text("Custom Plan Provider") == "GpuJoin" {
@@ -136,8 +136,8 @@ func (n Node) GpuJoins() []Node {
 	return found
 }
 
-// OffloadedJoins counts the joins of an analyzed plan that the daemon reported
-// as executed: not those of nodes that fell back, nor of nodes never run.
+// OffloadedJoins counts the joins of an analyzed plan that the daemon executed.
+// It excludes nodes that fell back and nodes that were never run.
 func (n Node) OffloadedJoins() int {
 	executed := 0
 	for _, g := range n.GpuJoins() {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Message types of shm/layout.h that tests name.
+// Message types of shm/layout.h that tests use.
 const (
 	MsgHello       = 1
 	MsgOpen        = 2
@@ -43,20 +43,20 @@ const (
 	maxFDs     = 16
 )
 
-// Frame is one message as it travels, descriptors included.
+// Frame is a message in transit, with its descriptors.
 type Frame struct {
 	Type  int
 	Bytes []byte // header and body
 	fds   []int
 }
 
-// Body is what follows the header.
+// Body returns the bytes after the header.
 func (f *Frame) Body() []byte { return f.Bytes[headerSize:] }
 
-// close drops the descriptors of a frame that is not passed on.
+// close closes the descriptors of a frame that is not passed on.
 func (f *Frame) close() {
 	for _, fd := range f.fds {
-		_ = unix.Close(fd) // nothing depends on it
+		_ = unix.Close(fd) // an error has no consequence
 	}
 	f.fds = nil
 }
@@ -82,7 +82,7 @@ func readFrame(c *net.UnixConn) (*Frame, error) {
 	return f, nil
 }
 
-// fill reads exactly len(b) bytes and keeps the descriptors beside them.
+// fill reads exactly len(b) bytes and keeps the descriptors that arrive with them.
 func (f *Frame) fill(c *net.UnixConn, b []byte) error {
 	oob := make([]byte, unix.CmsgSpace(maxFDs*4))
 	for len(b) > 0 {
@@ -112,7 +112,7 @@ func (f *Frame) fill(c *net.UnixConn, b []byte) error {
 	return nil
 }
 
-// write passes the frame on and drops our copies of its descriptors.
+// write passes the frame on and closes this process's copies of its descriptors.
 func (f *Frame) write(c *net.UnixConn) error {
 	defer f.close()
 	var oob []byte

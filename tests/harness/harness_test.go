@@ -43,8 +43,8 @@ func TestOffloadedJoins(t *testing.T) {
 	}
 }
 
-// A cluster finds its files in the private installation, runs as a plain user,
-// and leaves neither processes nor files.
+// A cluster uses the private installation, runs as an unprivileged user, and
+// leaves neither processes nor files.
 func TestCluster(t *testing.T) {
 	env, err := Prepare()
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Holdings is what a process holds of what could leak.
+// Holdings are the resources of a process that could leak.
 type Holdings struct {
 	FDs     int   // open file descriptors
-	MemFDs  int   // of them: memfds
-	Sockets int   // of them: sockets
-	Mapped  int64 // bytes of memfds that are mapped
+	MemFDs  int   // memfds among them
+	Sockets int   // sockets among them
+	Mapped  int64 // mapped bytes of memfds
 }
 
-// HoldingsOf reads them from /proc. It needs to be root or the process's user.
+// HoldingsOf reads them from /proc, as root or the process's user.
 func HoldingsOf(pid int) (Holdings, error) {
 	var h Holdings
 	dir := fmt.Sprintf("/proc/%d/fd", pid)
@@ -28,7 +28,7 @@ func HoldingsOf(pid int) (Holdings, error) {
 	for _, e := range entries {
 		target, err := os.Readlink(filepath.Join(dir, e.Name()))
 		if err != nil {
-			continue // closed in between
+			continue // closed meanwhile
 		}
 		h.FDs++
 		if strings.HasPrefix(target, "/memfd:") {
@@ -83,7 +83,7 @@ func MemoryOf(pid int) (Memory, error) {
 	return m, nil
 }
 
-// ResetPeak makes Memory.Peak start anew.
+// ResetPeak resets Memory.Peak to the current RSS.
 func ResetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }

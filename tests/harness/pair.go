@@ -2,13 +2,13 @@ package harness
 
 import "errors"
 
-// Pair is a cluster and the daemon that its sessions find.
+// Pair is a cluster and its daemon.
 type Pair struct {
 	Cluster *Cluster
 	Daemon  *Daemon
 }
 
-// StartPair starts both, a cluster whose files go with Stop.
+// StartPair starts an unnamed cluster and its daemon; Stop removes the cluster's files.
 func (e *Env) StartPair(settings Settings, options DaemonOptions) (*Pair, error) {
 	c, err := e.NewCluster("", settings)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"syscall"
 )
 
-// longestSocket is what the longest socket path below a work directory adds to
-// it; sun_path holds 108 bytes with the NUL.
+// longestSocket is the length that the longest socket path adds to the work
+// directory's. sun_path holds 108 bytes with the NUL.
 const longestSocket = len("/c0000000000/s/.s.PGSQL.5432.lock")
 
-// Root returns the repository's root: the nearest directory upwards that holds
-// the main module.
+// Root returns the repository's root: the nearest directory, upwards from the
+// current one, with the main module.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -34,9 +34,9 @@ func Root() (string, error) {
 }
 
 // workDir returns the directory for the private installation, clusters and
-// sockets: build/run, or, where the account cannot enter it (a clone below
-// root's home) or socket paths would be too long, one below /var/tmp that
-// belongs to this clone.
+// sockets: build/run. If the account cannot enter that (a clone in root's home)
+// or socket paths would be too long, it is a directory in /var/tmp that belongs
+// to this clone.
 func workDir(root string, a Account) (string, error) {
 	dir := filepath.Join(root, "build", "run")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -54,7 +54,7 @@ func workDir(root string, a Account) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Anyone may write to /var/tmp: what is there already must be ours.
+	// Anyone may write to /var/tmp: an existing directory must be this user's.
 	if st := info.Sys().(*syscall.Stat_t); !info.IsDir() || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
 		return "", fmt.Errorf("%s exists and is not a directory that only this user can write", dir)
 	}
@@ -65,7 +65,7 @@ func workDir(root string, a Account) (string, error) {
 	return dir, nil
 }
 
-// lock takes an exclusive lock on path and returns its release.
+// lock takes an exclusive lock on path and returns a function that releases it.
 func lock(path string) (func(), error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

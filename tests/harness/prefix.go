@@ -13,23 +13,24 @@ import (
 	"strings"
 )
 
-// Prefix is a private installation of PostgreSQL with the extension in it: a
-// tree shaped like the system's, which the server finds its files in because
-// it looks for them relative to its own program. Programs are copies (a link
-// would lead back to the system's), all else are links. Nothing of the system
-// is written.
+// Prefix is a private installation of PostgreSQL with the extension. Its
+// directories have the system's layout, because the server looks for its files
+// relative to its own program. Programs are copies, since a link would lead
+// back to the system's; everything else is linked. Nothing of the system is
+// changed.
 type Prefix struct {
-	// SystemBin is where the clients are: psql, pg_isready.
+	// SystemBin is the directory of the clients: psql, pg_isready.
 	SystemBin string
 	Bin       string // postgres, initdb
-	Lib       string // $libdir
+	Lib       string // PostgreSQL's $libdir
 	Share     string
-	// Regress and Isolation are the programs that run SQL test files.
+	// Regress and Isolation are pg_regress's programs.
 	Regress, Isolation string
 	Version            string
 }
 
-// PGConfig is the installation's pg_config; PG_CONFIG chooses another one.
+// PGConfig returns the path of pg_config; the variable PG_CONFIG selects
+// another installation.
 func PGConfig() string {
 	if p := os.Getenv("PG_CONFIG"); p != "" {
 		return p
@@ -53,7 +54,7 @@ func pgPath(option string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// preparePrefix makes or refreshes the private installation below work.
+// preparePrefix makes or updates the private installation below work.
 func preparePrefix(root, work string) (*Prefix, error) {
 	var system [4]string
 	for i, option := range []string{"--bindir", "--pkglibdir", "--sharedir", "--pgxs"} {
@@ -93,8 +94,8 @@ func preparePrefix(root, work string) (*Prefix, error) {
 	return p, nil
 }
 
-// mirrorSystem is done once an installation: a stamp holds the server's
-// checksum.
+// mirrorSystem copies and links the system's installation, once: a stamp has
+// the server's checksum.
 func (p *Prefix) mirrorSystem(dest, bin, lib, share string) error {
 	server, err := os.ReadFile(filepath.Join(bin, "postgres"))
 	if err != nil {
@@ -130,8 +131,8 @@ func (p *Prefix) mirrorSystem(dest, bin, lib, share string) error {
 	return os.WriteFile(stamp, []byte(sum), 0o644)
 }
 
-// linkEntries links what lies in from into to, but for what is there already
-// and what a system-wide installation of this extension left.
+// linkEntries links the entries of from into to, except existing ones and files
+// of a system-wide installation of this extension.
 func linkEntries(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -166,8 +167,8 @@ func copyFile(from, to string) error {
 	return out.Close()
 }
 
-// installExtension runs the extension's own install target when what was built
-// differs from what is installed.
+// installExtension runs the extension's install target if the built files
+// differ from the installed ones.
 func installExtension(root, dest string) error {
 	sum, err := extensionSum(root)
 	if err != nil {
@@ -179,7 +180,7 @@ func installExtension(root, dest string) error {
 	}
 	cmd := exec.Command("make", "--no-print-directory", "-C", filepath.Join(root, "fdw"), "install",
 		"DESTDIR="+dest, "PG_CONFIG="+PGConfig(), "with_llvm=no")
-	// A make above us must not lend us its job slots or flags.
+	// Clears the job slots and flags of a make that started this program.
 	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=0")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -189,7 +190,7 @@ func installExtension(root, dest string) error {
 	return os.WriteFile(stamp, []byte(sum), 0o644)
 }
 
-// extensionSum is a checksum of the library, the control file and the scripts.
+// extensionSum returns a checksum of the library, the control file and the scripts.
 func extensionSum(root string) (string, error) {
 	var files []string
 	for _, pattern := range []string{"fdw/*.so", "fdw/*.control", "fdw/*.sql", "sql/*.control", "sql/*.sql", "*.control"} {

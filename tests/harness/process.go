@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Process is a child that dies with us: the kernel sends it its death signal
-// when the thread that started it ends, and that thread is kept for ever.
+// Process is a child that dies with this process: the kernel signals it when
+// the thread that started it ends, and that thread is kept for ever.
 type Process struct {
 	cmd  *exec.Cmd
 	name string
@@ -42,7 +42,7 @@ func onStarterThread(f func()) {
 	<-done
 }
 
-// startProcess starts cmd with its output appended to the file log.
+// startProcess starts cmd and appends its output to the file log.
 func startProcess(cmd *exec.Cmd, name, log string, death syscall.Signal) (*Process, error) {
 	f, err := openLog(log)
 	if err != nil {
@@ -56,8 +56,7 @@ func openLog(log string) (*os.File, error) {
 	return os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 }
 
-// startProcessWith starts cmd with its output to out. log is the file that
-// holds it.
+// startProcessWith starts cmd with its output to out, which writes to the file log.
 func startProcessWith(cmd *exec.Cmd, name string, out *os.File, log string, death syscall.Signal) (p *Process, err error) {
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr.Pdeathsig = death
@@ -73,10 +72,10 @@ func startProcessWith(cmd *exec.Cmd, name string, out *os.File, log string, deat
 	return p, nil
 }
 
-// PID is the process's id.
+// PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Signal sends a signal to the process alone.
+// Signal sends a signal to the process, not to its children.
 func (p *Process) Signal(s syscall.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil {
 		return fmt.Errorf("signal %v to %s: %w", s, p.name, err)
@@ -94,8 +93,8 @@ func (p *Process) Exited() bool {
 	}
 }
 
-// Stop asks with each signal in turn, waiting patience after each but the
-// last, SIGKILL, which needs none.
+// Stop sends the signals one after the other and waits for patience after each;
+// then it sends SIGKILL.
 func (p *Process) Stop(patience time.Duration, signals ...syscall.Signal) error {
 	for _, s := range signals {
 		if err := p.Signal(s); errors.Is(err, os.ErrProcessDone) {
@@ -110,12 +109,12 @@ func (p *Process) Stop(patience time.Duration, signals ...syscall.Signal) error 
 	if p.Exited() {
 		return nil
 	}
-	_ = p.cmd.Process.Kill() // fails only where it has just ended
+	_ = p.cmd.Process.Kill() // fails only if it has just ended
 	<-p.done
 	return fmt.Errorf("%s did not stop within %v and was killed; its log ends:\n%s", p.name, patience, p.LogTail(20))
 }
 
-// Log returns what the process has written.
+// Log returns the output of the process.
 func (p *Process) Log() string {
 	data, err := os.ReadFile(p.log)
 	if err != nil {
@@ -124,7 +123,7 @@ func (p *Process) Log() string {
 	return string(data)
 }
 
-// LogTail returns the last n lines of it.
+// LogTail returns the last n lines of the output.
 func (p *Process) LogTail(n int) string {
 	lines := strings.Split(strings.TrimRight(p.Log(), "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Proxy stands between backends and the daemon, passes frames with their
-// descriptors on, and can hold one back: that stops a join at a chosen point
-// of its life. Both sides take it for the other, since it runs for them as the
-// same user.
+// Proxy passes frames with their descriptors between backends and the daemon,
+// and can hold one back, which stops a join at a chosen point. It runs as the
+// same user, so that each side accepts it as its peer.
 type Proxy struct {
 	Socket string
 
@@ -29,20 +28,20 @@ type Proxy struct {
 	wg      sync.WaitGroup
 }
 
-// Hold is one frame to be held back.
+// Hold is a frame to be held back.
 type Hold struct {
-	// Reached is closed when the frame has arrived and is being held.
+	// Reached is closed when the frame has arrived and is held.
 	Reached chan struct{}
 
 	typ, nth int
-	all      bool // while it is held no frame passes at all
+	all      bool // while it is held, hold all other frames, too
 	seen     int
 	release  chan struct{}
 	cut      bool // set before release is closed
 	once     sync.Once
 }
 
-// Release lets the frame go on.
+// Release passes the frame on.
 func (h *Hold) Release() { h.once.Do(func() { close(h.release) }) }
 
 func (h *Hold) released() bool {
@@ -54,7 +53,7 @@ func (h *Hold) released() bool {
 	}
 }
 
-// proxied is one connection: its two halves.
+// proxied is one connection with its two sockets.
 type proxied struct {
 	backend, daemon *net.UnixConn
 	gone            chan struct{}
@@ -64,19 +63,19 @@ type proxied struct {
 func (p *proxied) close() {
 	p.once.Do(func() {
 		close(p.gone)
-		_ = p.backend.Close() // both are gone either way
+		_ = p.backend.Close() // both are closed in any case
 		_ = p.daemon.Close()
 	})
 }
 
-// StartProxy puts a proxy with a socket of its own before the daemon.
+// StartProxy starts a proxy for the daemon, with a socket of its own.
 func (c *Cluster) StartProxy(name string, d *Daemon) (*Proxy, error) {
 	p := &Proxy{
 		Socket: c.Sock + "/" + name, account: c.Env.Account, daemon: d.Socket,
 		conns: map[*proxied]struct{}{},
 	}
 	err := p.account.asAccount(func() error {
-		// Liveness is judged by the daemon's own locked file.
+		// Backends check the daemon's own locked file for its liveness.
 		if err := os.Link(d.Socket+".status", p.Socket+".status"); err != nil {
 			return err
 		}
@@ -92,7 +91,7 @@ func (c *Cluster) StartProxy(name string, d *Daemon) (*Proxy, error) {
 	return p, nil
 }
 
-// listen makes a socket of the calling thread's user.
+// listen makes a socket owned by the calling thread's user.
 func listen(path string) (*net.UnixListener, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -122,7 +121,7 @@ func (p *Proxy) accept(l *net.UnixListener) {
 		}
 		daemon, err := p.dial()
 		if err != nil {
-			_ = backend.Close() // what a backend sees of a dead daemon
+			_ = backend.Close() // as if the daemon were dead
 			continue
 		}
 		c := &proxied{backend: backend, daemon: daemon, gone: make(chan struct{})}
@@ -159,7 +158,7 @@ func (p *Proxy) dial() (*net.UnixConn, error) {
 	return c.(*net.UnixConn), nil
 }
 
-// pass moves frames one way until either side is gone.
+// pass moves frames in one direction until either side is closed.
 func (p *Proxy) pass(c *proxied, from, to *net.UnixConn) {
 	defer p.wg.Done()
 	defer func() {
@@ -174,7 +173,7 @@ func (p *Proxy) pass(c *proxied, from, to *net.UnixConn) {
 			return
 		}
 		if h := p.match(f); h != nil {
-			// While a frame is held, the other side's end must still be seen.
+			// While a frame is held, the end of the other side must still be noticed.
 			select {
 			case <-h.release:
 			case <-c.gone:
@@ -188,7 +187,7 @@ func (p *Proxy) pass(c *proxied, from, to *net.UnixConn) {
 		}
 		frames, goesOn := p.rewritten(f)
 		for _, f := range frames {
-			// After a failure the rest is only closed.
+			// After a failure it only closes the remaining frames.
 			goesOn = f.write(to) == nil && goesOn
 		}
 		if !goesOn {
@@ -197,12 +196,12 @@ func (p *Proxy) pass(c *proxied, from, to *net.UnixConn) {
 	}
 }
 
-// HoldFrame arranges for the nth frame of a type from now on, counted over all
-// connections, to be held.
+// HoldFrame arranges that the nth frame of a type from now on, counted over all
+// connections, is held.
 func (p *Proxy) HoldFrame(typ, nth int) *Hold { return p.hold(typ, nth, false) }
 
-// HoldAll is HoldFrame, and whatever comes after that frame, on any connection,
-// is held with it: nobody gets on without it.
+// HoldAll is HoldFrame, and also holds all later frames of all connections
+// until that one is released.
 func (p *Proxy) HoldAll(typ, nth int) *Hold { return p.hold(typ, nth, true) }
 
 func (p *Proxy) hold(typ, nth int, all bool) *Hold {
@@ -213,7 +212,7 @@ func (p *Proxy) hold(typ, nth int, all bool) *Hold {
 	return h
 }
 
-// match returns what holds the frame, if anything does.
+// match returns the Hold for the frame, or nil.
 func (p *Proxy) match(f *Frame) *Hold {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,7 +235,7 @@ func (p *Proxy) match(f *Frame) *Hold {
 	return h
 }
 
-// Connections is the number of backends' connections that are open.
+// Connections returns the number of open connections of backends.
 func (p *Proxy) Connections() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

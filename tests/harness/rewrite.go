@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What makes a proxy hostile: frames that are changed on their way, dropped,
-// repeated, or never followed by another one.
+// Hostile proxies: frames are changed in transit, dropped, repeated, or are the
+// last ones.
 
-// Rewrite lets f replace every frame, whichever way it goes, by what it
-// returns; false ends the connection after that. f is called for one frame at
-// a time and must not call the proxy. nil passes frames as they are.
+// Rewrite has f replace every frame, in both directions, by the frames that it
+// returns; false ends the connection after these. f is called for one frame at
+// a time and must not call the proxy. nil passes frames unchanged.
 func (p *Proxy) Rewrite(f func(*Frame) ([]*Frame, bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -31,7 +31,7 @@ func (p *Proxy) rewritten(f *Frame) ([]*Frame, bool) {
 	return p.rewrite(f)
 }
 
-// Cut ends the connection in place of letting the frame go on.
+// Cut ends the connection instead of passing the frame on.
 func (h *Hold) Cut() {
 	h.once.Do(func() {
 		h.cut = true
@@ -39,7 +39,7 @@ func (h *Hold) Cut() {
 	})
 }
 
-// Follow leads new connections to a daemon that has taken another one's place.
+// Follow directs new connections to a daemon that has replaced the previous one.
 func (p *Proxy) Follow(d *Daemon) error {
 	p.mu.Lock()
 	p.daemon = d.Socket
@@ -52,8 +52,8 @@ func (p *Proxy) Follow(d *Daemon) error {
 	})
 }
 
-// ListenAsSelf makes a socket of the proxy's that belongs to whoever runs the
-// tests: under root, to another user than the server's.
+// ListenAsSelf makes a proxy socket owned by the user that runs the tests: for
+// root, another user than the server's.
 func (p *Proxy) ListenAsSelf(path string) (func() error, error) {
 	l, err := listen(path)
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *Proxy) ListenAsSelf(path string) (func() error, error) {
 	if err := os.Link(p.Socket+".status", path+".status"); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	// Its mode must not be what keeps the server out.
+	// The server must be rejected for the owner, not by the file's mode.
 	if err := os.Chmod(path, fs.FileMode(0o666)); err != nil {
 		return nil, errors.Join(err, closed())
 	}
@@ -72,7 +72,7 @@ func (p *Proxy) ListenAsSelf(path string) (func() error, error) {
 	return closed, nil
 }
 
-// NewFrame makes a frame with copies of no descriptors: it owns fds.
+// NewFrame makes a frame that owns fds.
 func NewFrame(typ int, body []byte, fds ...int) *Frame {
 	f := &Frame{Type: typ, Bytes: make([]byte, headerSize, headerSize+len(body)), fds: fds}
 	binary.LittleEndian.PutUint32(f.Bytes, 0x31464a47)
@@ -97,17 +97,17 @@ func (f *Frame) Clone() (*Frame, error) {
 	return c, nil
 }
 
-// FDs are the frame's descriptors; they stay the frame's.
+// FDs returns the frame's descriptors, which the frame keeps.
 func (f *Frame) FDs() []int { return f.fds }
 
-// SetFDs closes the frame's descriptors and gives it others. What the header
-// says of their number stays.
+// SetFDs closes the frame's descriptors and replaces them. The number in the
+// header is unchanged.
 func (f *Frame) SetFDs(fds ...int) {
 	f.close()
 	f.fds = fds
 }
 
-// TakeFDs are the frame's descriptors, which become the caller's.
+// TakeFDs returns the frame's descriptors, which the caller then owns.
 func (f *Frame) TakeFDs() []int {
 	fds := f.fds
 	f.fds = nil

@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Session is one connection. Statements go by the simple protocol and values
-// come back as PostgreSQL's own text, so that comparing rows compares exactly
-// what a user would see.
+// Session is a connection. It uses the simple protocol, so that values are
+// PostgreSQL's own text and a comparison of rows compares exactly what a user
+// sees.
 type Session struct {
 	conn *pgconn.PgConn
 
@@ -23,7 +23,7 @@ type Session struct {
 	notices []string
 }
 
-// Result is what a statement returned.
+// Result is the result of a statement.
 type Result struct {
 	Columns []string
 	Rows    []string // fields joined by tabs, \N for NULL, as COPY writes them
@@ -40,8 +40,8 @@ func (c *Cluster) ConnectAs(ctx context.Context, user, database string) (*Sessio
 	return c.connect(ctx, user, database, nil)
 }
 
-// ConnectWith opens a session as the superuser with a setting that holds from
-// its very start.
+// ConnectWith opens a session as the superuser with a setting that applies from
+// its start.
 func (c *Cluster) ConnectWith(ctx context.Context, setting, value string) (*Session, error) {
 	return c.connect(ctx, "postgres", "postgres", map[string]string{setting: value})
 }
@@ -68,16 +68,16 @@ func (c *Cluster) connect(ctx context.Context, user, database string, settings m
 	return s, nil
 }
 
-// PID is the backend's process id.
+// PID returns the backend's process id.
 func (s *Session) PID() int { return int(s.conn.PID()) }
 
-// Conn is the connection itself, for COPY and the extended protocol.
+// Conn returns the connection, for COPY and the extended protocol.
 func (s *Session) Conn() *pgconn.PgConn { return s.conn }
 
 // Close ends the session.
 func (s *Session) Close() error { return s.conn.Close(context.Background()) }
 
-// Notices returns and forgets the notices so far.
+// Notices returns the notices since the last call.
 func (s *Session) Notices() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *Session) Query(ctx context.Context, sql string) (*Result, error) {
 	return last, nil
 }
 
-// Exec runs statements for their effect.
+// Exec runs statements and ignores their rows.
 func (s *Session) Exec(ctx context.Context, sql string) error {
 	return s.conn.Exec(ctx, sql).Close()
 }
@@ -148,7 +148,7 @@ func (s *Session) One(ctx context.Context, sql string) (string, error) {
 	return r.Rows[0], nil
 }
 
-// SQLState returns the error's code, or "" where it is none of the server's.
+// SQLState returns the SQLSTATE of a server's error, "" for other errors.
 func SQLState(err error) string {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -157,8 +157,8 @@ func SQLState(err error) string {
 	return ""
 }
 
-// SameRows compares two results as multisets and describes the difference, or
-// returns "".
+// SameRows compares two results as multisets and returns a description of the
+// difference, or "".
 func SameRows(want, got *Result) string {
 	w, g := slices.Sorted(slices.Values(want.Rows)), slices.Sorted(slices.Values(got.Rows))
 	if slices.Equal(w, g) {

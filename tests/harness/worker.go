@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// BuildWorker builds the worker that stands in for gpujoin-cuda on machines
-// without a GPU, and puts an empty file beside it where a daemon with that
-// directory in LD_LIBRARY_PATH looks for the driver.
+// BuildWorker builds the worker that replaces gpujoin-cuda on machines without
+// a GPU. It puts an empty file next to it as the driver's library, for a daemon
+// with that directory in LD_LIBRARY_PATH.
 func (e *Env) BuildWorker() (program string, err error) {
 	release, err := lock(filepath.Join(e.Work, "pg.lock"))
 	if err != nil {

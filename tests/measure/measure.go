@@ -1,5 +1,5 @@
-// Package measure is what the benchmark programs share: medians, tables, and
-// what was measured where.
+// Package measure is shared by the benchmark programs: medians, tables, and the
+// circumstances of a measurement.
 package measure
 
 import (
@@ -16,8 +16,7 @@ import (
 	"time"
 )
 
-// Median returns the middle value; of an even number, the mean of the middle
-// two. It is 0 for none.
+// Median returns the middle value, or the mean of the middle two; 0 for no values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -33,24 +32,24 @@ func Median(values []float64) float64 {
 // Ms converts to milliseconds, rounded to 1/100.
 func Ms(d time.Duration) float64 { return Round(float64(d.Microseconds())/1000, 2) }
 
-// Round rounds to digits after the point.
+// Round rounds v to the given number of decimal places.
 func Round(v float64, digits int) float64 {
 	var r float64
-	// strconv's rounding of decimals is exact; multiplying is not.
+	// strconv rounds decimals exactly; multiplication does not.
 	if _, err := fmt.Sscanf(fmt.Sprintf("%.*f", digits, v), "%g", &r); err != nil {
 		return v
 	}
 	return r
 }
 
-// TableText is what Table prints.
+// TableText returns the text that Table prints.
 func TableText(rows ...string) (string, error) {
 	var text strings.Builder
 	err := Table(&text, rows...)
 	return text.String(), err
 }
 
-// Table prints rows of tab-separated cells, aligned to the right.
+// Table prints rows of tab-separated cells, right-aligned.
 func Table(w io.Writer, rows ...string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, row := range rows {
@@ -61,7 +60,7 @@ func Table(w io.Writer, rows ...string) error {
 	return t.Flush()
 }
 
-// WriteJSON writes v, indented, whole or not at all.
+// WriteJSON writes v, indented, atomically.
 func WriteJSON(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -77,8 +76,8 @@ func WriteJSON(path string, v any) error {
 	return os.Rename(temporary, path)
 }
 
-// Circumstances says where, when and on what a measurement of the repository
-// at root was made.
+// Circumstances describes where, when and on what a measurement of the
+// repository at root was made.
 func Circumstances(root string) string {
 	commit := "unknown"
 	git := exec.Command("git", "-c", "safe.directory=*", "-C", root, "describe", "--always", "--dirty", "--exclude=*")
@@ -97,7 +96,8 @@ func CircumstancesOf(commit string) string {
 	return fmt.Sprintf("%s; %s; commit %s", machine, time.Now().UTC().Format("2006-01-02 15:04 UTC"), commit)
 }
 
-// gpus names NVIDIA's GPUs and their driver, as the driver's files have them.
+// gpus returns the names of NVIDIA's GPUs and their driver's version from the
+// driver's files.
 func gpus() string {
 	files, err := filepath.Glob("/proc/driver/nvidia/gpus/*/information")
 	if err != nil || len(files) == 0 {
@@ -130,7 +130,7 @@ func memory() string {
 	return fmt.Sprintf("%.0f GiB", float64(bytes)/(1<<30))
 }
 
-// MemoryBytes is the machine's memory, 0 where it cannot be read.
+// MemoryBytes returns the machine's memory in bytes, 0 if it is unknown.
 func MemoryBytes() int64 {
 	var kb int64
 	if _, err := fmt.Sscan(procField("/proc/meminfo", "MemTotal", ""), &kb); err != nil {

@@ -1,4 +1,4 @@
-// Package packaging checks what is installed next to programs.
+// Package packaging checks files that are installed in addition to programs.
 package packaging
 
 import (
@@ -11,8 +11,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// The unit that make install writes is one that systemd understands, and that
-// leaves the daemon few privileges.
+// systemd accepts the unit that make install writes, and the unit leaves the
+// daemon few privileges.
 func TestUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -34,7 +34,7 @@ func TestUnit(t *testing.T) {
 	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
 	}
-	// An exposure of at most 3.0, where an unconfined service has 9.6.
+	// The exposure is at most 3.0; that of an unconfined service is 9.6.
 	if out, err := exec.Command(analyze, "security", "--offline=yes", "--threshold=30", unit).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -10,12 +10,12 @@ import (
 	"gpujoin/shm"
 )
 
-// misplace changes where the first batch of an input says that a column lies,
-// or how many rows there are, to what is only just possible or no longer.
+// misplace changes a column's offset in the first batch of an input, or the
+// number of rows, to values around the limits.
 func misplace(r *rand.Rand, input []byte) []byte {
 	const (
 		resultRows = 4 + 4 + 8      // in the frame that announces it
-		batch      = 4 + 4 + 16 + 4 // behind that frame, and its own length
+		batch      = 4 + 4 + 16 + 4 // after that frame and its length
 	)
 	input = bytes.Clone(input)
 	put := func(at int, n uint32) { binary.LittleEndian.PutUint32(input[at:], n) }
@@ -38,7 +38,7 @@ func misplace(r *rand.Rand, input []byte) []byte {
 			rows := uint32(r.IntN(300))
 			put(resultRows, rows)
 			put(batch+8, rows)
-		case 5: // the whole extent counts, so that texts are what is behind
+		case 5: // the whole extent is in use, so that texts may be out of bounds
 			put(column+16, 0)
 			put(column+20, extentSize)
 		case 6: // behind a NULL it is looked at first
@@ -48,12 +48,12 @@ func misplace(r *rand.Rand, input []byte) []byte {
 	return input
 }
 
-// cutOff is a batch of texts alone whose last offset would lie behind the
-// extent.
+// cutOff returns a batch with only a text column, whose last offset would be
+// beyond the extent.
 func cutOff() []byte {
 	const rows = 16
 	var (
-		validity = uint32(512) // no bit is set: NULLs
+		validity = uint32(512) // all bits are 0: NULLs
 		heap     = uint32(1024)
 		values   = uint32(extentSize - 4*rows)
 	)
@@ -78,8 +78,8 @@ func cutOff() []byte {
 	return p.input
 }
 
-// TestBatches: result_reader.c and result_chain.c read what is right to its end, and of
-// anything else nothing that is not there.
+// TestBatches: result_reader.c and result_chain.c read valid batches
+// completely, and never read out of bounds.
 func TestBatches(t *testing.T) {
 	const proper = 1 << 31
 	r := random(t)
@@ -101,7 +101,7 @@ func TestBatches(t *testing.T) {
 	}
 	refused := len(inputs)
 	inputs = append(inputs, cutOff())
-	for len(inputs) < *rounds/4 { // each is a hundred times as large as one of frames
+	for len(inputs) < *rounds/4 { // each is a hundred times as large as an input of frames
 		from := inputs[r.IntN(len(right))]
 		if r.IntN(2) == 0 {
 			inputs = append(inputs, misplace(r, from))

@@ -9,8 +9,8 @@ import (
 	"gpujoin/shm"
 )
 
-// frameSeeds are streams of frames behind the number of descriptors that come
-// with the first one.
+// frameSeeds returns streams of frames, each preceded by the number of
+// descriptors that arrive with its first frame.
 func frameSeeds() [][]byte {
 	report := &shm.Report{Stats: shm.Stats{QueueUS: 1, JoinUS: 2, RowsIn: 3}}
 	shm.PutText(report.Provider[:], "cuda")
@@ -50,9 +50,9 @@ func frameSeeds() [][]byte {
 	return seeds
 }
 
-// understood is what a reader makes of a stream: how many frames it receives
-// before the first one that is wrong or says that the daemon gave up, and how
-// many of them are statistics that it believes.
+// understood returns how a reader interprets a stream: the number of frames
+// before the first malformed one or a FAILED, and the number of valid
+// statistics among them.
 func understood(input []byte) (frames, believed uint64) {
 	if len(input) < 2 {
 		return 0, 0
@@ -76,8 +76,8 @@ func understood(input []byte) (frames, believed uint64) {
 	return frames, believed
 }
 
-// TestFrames: daemon_connection.c and daemon_stats.c understand as much of a stream as Go's
-// readers do, whatever it is.
+// TestFrames: daemon_connection.c and daemon_stats.c accept the same part of
+// any stream as Go's readers.
 func TestFrames(t *testing.T) {
 	r := random(t)
 	seeds := frameSeeds()
@@ -85,7 +85,7 @@ func TestFrames(t *testing.T) {
 	for len(inputs) < *rounds {
 		input := mutate(r, seeds[r.IntN(len(seeds))])
 		if len(input) > 1 && r.IntN(8) > 0 {
-			// The frame's own length is most often right.
+			// The frame's length is right in most cases.
 			if n := len(input) - 1 - shm.FrameSize; n >= 0 && r.IntN(2) == 0 {
 				binary.LittleEndian.PutUint32(input[5:], uint32(n))
 			}

@@ -7,7 +7,7 @@ import (
 	"gpujoin/shm"
 )
 
-// TestLoad gives the extension readings that met a write of the load.
+// TestLoad gives the extension reads of the load that coincided with writes.
 func TestLoad(t *testing.T) {
 	a := shm.Load{Beats: 0xff, Running: 1, Threads: 2, Queued: 3, ProcessorShare: 1000}.Seal()
 	b := shm.Load{Beats: 0x100, Running: 4, Threads: 5, Queued: 6, ProcessorShare: 17}.Seal()

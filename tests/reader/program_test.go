@@ -1,8 +1,7 @@
-// Package reader tries the C code that reads what a daemon sends, without a
-// server: compiled with the address and undefined-behaviour sanitisers, it is
-// given messages and extents that were right before they were changed at
-// random. It must accept what is right, as Go's own reader sees it, and read
-// nothing that is not there.
+// Package reader tests the C code that reads a daemon's messages, without a
+// server: compiled with the address and undefined-behaviour sanitisers, it
+// reads messages and extents that were valid before random changes. It must
+// accept what Go's own reader accepts, and never read out of bounds.
 //
 //	go test ./reader -rounds 1000000 -seed 7
 package reader
@@ -30,7 +29,7 @@ var (
 	seed   = flag.Uint64("seed", 1, "of what is random")
 )
 
-// target is a program that tries inputs.
+// target is a test program.
 type target struct{ path string }
 
 // build compiles a driver of c/ with files of the extension.
@@ -62,11 +61,11 @@ func build(t *testing.T, driver string, files ...string) target {
 	return program
 }
 
-// try gives all inputs to the program, and each result to check.
+// try runs the program on all inputs and passes each result to check.
 func (p target) try(t *testing.T, inputs [][]byte, check func(input []byte, result uint64)) {
 	t.Helper()
 	cmd := exec.Command(p.path)
-	// Memory belongs to a context that outlives an input.
+	// Memory contexts outlive an input, so leaks are not detected.
 	cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=0")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -85,7 +84,7 @@ func (p target) try(t *testing.T, inputs [][]byte, check func(input []byte, resu
 		w := bufio.NewWriter(in)
 		for _, input := range inputs {
 			_ = binary.Write(w, binary.LittleEndian, uint32(len(input)))
-			_, _ = w.Write(input) // where the program has ended, the reader below says so
+			_, _ = w.Write(input) // if the program has ended, the reader below reports it
 		}
 		_ = w.Flush()
 		_ = in.Close()
@@ -105,14 +104,14 @@ func (p target) try(t *testing.T, inputs [][]byte, check func(input []byte, resu
 	}
 }
 
-// mutate returns b after one to four changes.
+// mutate returns b with one to four random changes.
 func mutate(r *rand.Rand, b []byte) []byte {
 	b = bytes.Clone(b)
 	for range 1 + r.IntN(4) {
 		if len(b) == 0 {
 			return b
 		}
-		// Headers are short and at the front.
+		// Prefers the front, where headers are.
 		at := r.IntN(len(b))
 		if r.IntN(2) == 0 {
 			at = r.IntN(min(len(b), 512))
@@ -146,13 +145,13 @@ func mutate(r *rand.Rand, b []byte) []byte {
 	return b
 }
 
-// number is one that length checks may have forgotten.
+// number returns a number that length checks may miss.
 func number(r *rand.Rand, size uint32) uint32 {
 	n := []uint32{0, 1, 2, 7, 8, 64, 127, 128, 1 << 12, 1 << 13, 1 << 16, 1<<22 + 1, 1 << 31, 1<<32 - 1, size, size / 2, r.Uint32()}
 	return n[r.IntN(len(n))] + uint32(r.IntN(3)) - 1
 }
 
-// random is the source of a test's inputs.
+// random returns the random source of a test.
 func random(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(*seed, uint64(len(t.Name()))))
 }

@@ -10,7 +10,7 @@ import (
 	"gpujoin/shm"
 )
 
-// extentSize and shapes are c/batch.c's.
+// extentSize and shapes are those of c/batch.c.
 const extentSize = 8192
 
 var shapes = []shm.ColumnShape{
@@ -24,18 +24,18 @@ var shapes = []shm.ColumnShape{
 	{Encoding: shm.EncFixed, Width: 8, Align: 8},
 }
 
-// mostText is how many bytes a text takes in its column at most.
+// mostText is the maximum bytes of a text in its column.
 const mostText = 400
 
-// Columns that are not bytes of fixed length.
+// Columns whose values are not arbitrary bytes of fixed length.
 const (
 	nameColumn    = 5
 	textColumn    = 6
 	decimalColumn = 7
 )
 
-// result is what a daemon sends while rows are read, as pieces of an input,
-// and what has to be read of it.
+// result is the sequence of messages that a daemon sends while rows are read,
+// as parts of an input, and the values that must be read.
 type result struct {
 	input []byte
 	rows  int
@@ -43,15 +43,17 @@ type result struct {
 	chain chain
 }
 
-// chain holds the long values of a batch: each batch names another
-// participant's. It knows which extents the reader has mapped, of all chains.
+// chain has the long values of a batch; each batch refers to another
+// participant's. It tracks the extents of all chains that the reader has
+// mapped.
 type chain struct {
 	participant int32
 	data        []byte
-	mapped      []uint64 // as fdw/result_chain.c: the one that was used last at the end
+	mapped      []uint64 // as in fdw/result_chain.c: the most recently used one last
 }
 
-// Data of an extent of a chain, and how many of them a reader keeps mapped.
+// Bytes of data in a chain's extent, and the number of extents that a reader
+// keeps mapped.
 const (
 	chainData   = extentSize - shm.ChainDataOff
 	chainMapped = 8
@@ -62,14 +64,14 @@ func (p *result) piece(b []byte) {
 	p.input = append(p.input, b...)
 }
 
-// frame adds a frame with descriptors, whose extents have to follow.
+// frame adds a frame with descriptors; their extents must follow.
 func (p *result) frame(m shm.Message, fds int, body []byte) {
 	head := binary.LittleEndian.AppendUint16(nil, uint16(m))
 	p.piece(append(binary.LittleEndian.AppendUint16(head, uint16(fds)), body...))
 }
 
-// batch adds a batch of random rows. The extents of the chain that it is the
-// first to need follow it, as they are asked for.
+// batch adds a batch of random rows, followed by the extents of the chain that
+// it is the first to need, in the order of requests.
 func (p *result) batch(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	layout, err := shm.PlanBatch(extentSize, shapes, []float64{textColumn: 60})
@@ -113,7 +115,7 @@ func (p *result) batch(t *testing.T, r *rand.Rand) {
 
 func (p *result) hash(b []byte) { _, _ = p.sum.Write(b) }
 
-// fixed fills a value of fixed length.
+// fixed fills in a value of fixed length.
 func (p *result) fixed(r *rand.Rand, column int, to []byte) {
 	for i := range to {
 		to[i] = byte(r.Uint32())
@@ -138,8 +140,8 @@ func (p *result) fixed(r *rand.Rand, column int, to []byte) {
 	}
 }
 
-// text returns a varlena, padded to 4 bytes: with a header of one byte or
-// four, or a reference to a chained value, which is added to values.
+// text returns a varlena padded to 4 bytes, with a header of one or four bytes,
+// or a reference to a chained value, which it adds to values.
 func (p *result) text(r *rand.Rand, values *[]shm.ChainRef) []byte {
 	if r.IntN(40) == 0 {
 		ref := p.chained(r)
@@ -163,7 +165,7 @@ func (p *result) text(r *rand.Rand, values *[]shm.ChainRef) []byte {
 
 func pad(b []byte) []byte { return append(b, make([]byte, -len(b)&3)...) }
 
-// chained adds a value to the chain, as long as a few extents or much shorter.
+// chained adds a value to the chain, much shorter than an extent or as long as several.
 func (p *result) chained(r *rand.Rand) shm.ChainRef {
 	length := 100 + r.IntN(chainData/3)
 	if r.IntN(4) == 0 {
@@ -180,7 +182,7 @@ func (p *result) chained(r *rand.Rand) shm.ChainRef {
 		Chain: shm.ChainExtentName(p.chain.participant, uint32(at/chainData)), Length: uint64(length)}
 }
 
-// fetch adds the extents that a value lies in and the reader has not mapped.
+// fetch adds the extents of a value that the reader has not mapped.
 func (p *result) fetch(ref shm.ChainRef) {
 	from := int(uint32(ref.Chain))*chainData + int(ref.Offset)
 	for n := from / chainData; n*chainData < from+int(ref.Length); n++ {

@@ -1,6 +1,6 @@
-// Package synthetic fills tables whose joins are measured: dimensions with
-// keys that are any int8, and facts that hold the keys of random rows of them.
-// The same names and sizes give the same rows in every run.
+// Package synthetic fills tables for measurements of joins: dimensions whose
+// keys are any int8, and facts with the keys of random rows of these. Equal
+// names and sizes give equal rows in every run.
 package synthetic
 
 import (
@@ -11,28 +11,28 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Number is an expression: a random number below a bound, for row i.
+// Number returns an SQL expression: a random number below a bound, for row i.
 func Number(seed, below int) string {
 	return fmt.Sprintf("(hashint8extended(i, %d) & 9223372036854775807) %% %d", seed, below)
 }
 
-// key is the key of a dimension's row with a number.
+// key is the SQL expression for the key of the dimension's row of a number.
 const key = "hashint8extended(%s, 4711)"
 
-// Foreign is an expression: the key of a random row of a dimension with so
-// many rows.
+// Foreign returns an SQL expression: the key of a random row of a dimension
+// with the given rows.
 func Foreign(seed, rows int) string { return fmt.Sprintf(key, Number(seed, rows)) }
 
-// Table is filled from expressions over i, the number of a row.
+// Table is a table to fill from expressions over i, the row number.
 type Table struct {
 	Name     string
 	Columns  []string // names; all are int8 not null
 	Values   []string // expressions
 	Rows     int
-	Shuffled bool // rows lie in no order that a join could profit from
+	Shuffled bool // the rows are in random order
 }
 
-// Dimension has the columns k, its key, and v, a number below 1000.
+// Dimension returns a table with the columns k, the key, and v, a number below 1000.
 func Dimension(name string, seed, rows int) Table {
 	return Table{
 		Name: name, Rows: rows, Shuffled: true,
@@ -40,8 +40,8 @@ func Dimension(name string, seed, rows int) Table {
 	}
 }
 
-// Fill makes the table and fills it in one transaction, so that with
-// wal_level = minimal no WAL is written.
+// Fill creates and fills the table in one transaction, so that no WAL is
+// written if wal_level = minimal.
 func (t Table) Fill(ctx context.Context, s *harness.Session) error {
 	order := ""
 	if t.Shuffled {

@@ -12,8 +12,8 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// Settings are the server's: everything in memory, and what a machine of a
-// few cores is usually given.
+// Settings returns the server's settings: everything in memory, and what is
+// usual for a machine with few cores.
 func Settings() harness.Settings {
 	return harness.Settings{
 		"shared_buffers":                  "3GB",
@@ -25,7 +25,7 @@ func Settings() harness.Settings {
 	}
 }
 
-// DescribeSettings is Settings in one line.
+// DescribeSettings returns Settings as one line.
 func DescribeSettings() string {
 	s := Settings()
 	var parts []string
@@ -35,7 +35,7 @@ func DescribeSettings() string {
 	return strings.Join(parts, ", ")
 }
 
-// Measurement is one query's, as build/tpch.json holds it.
+// Measurement is the entry of a query in build/tpch.json.
 type Measurement struct {
 	Query          int     `json:"query"`
 	NativeMs       float64 `json:"native_ms"`
@@ -57,8 +57,8 @@ const (
 
 // Measure runs query n in the three modes in turn, runs times each, after one
 // native run that warms the caches. Each round begins with another mode, so
-// that none always pays for what the one before leaves behind: cold caches,
-// and memory that the daemon clears.
+// that no mode always pays for the previous one: cold caches, and memory that
+// the daemon clears.
 func Measure(ctx context.Context, s *harness.Session, n int, sf float64, runs int) (*Measurement, error) {
 	sql, err := Query(n, sf)
 	if err != nil {

@@ -29,8 +29,7 @@ var indexes string
 //go:embed queries/*.sql
 var queries embed.FS
 
-// Query returns the text of query n, 1 to 22, for a scale factor (query 11
-// has it as a parameter).
+// Query returns the text of query n, 1 to 22. Query 11 depends on the scale factor.
 func Query(n int, sf float64) (string, error) {
 	text, err := queries.ReadFile(fmt.Sprintf("queries/%02d.sql", n))
 	if err != nil {
@@ -40,7 +39,7 @@ func Query(n int, sf float64) (string, error) {
 	return strings.TrimSpace(strings.ReplaceAll(string(text), ":fraction", fraction)), nil
 }
 
-// Numbers reads a list of queries' numbers; an empty one is all 22.
+// Numbers parses a list of query numbers; an empty list means all 22.
 func Numbers(chosen string) ([]int, error) {
 	var numbers []int
 	for _, field := range strings.FieldsFunc(chosen, func(r rune) bool { return r == ' ' || r == ',' }) {
@@ -58,9 +57,9 @@ func Numbers(chosen string) ([]int, error) {
 	return numbers, nil
 }
 
-// Start starts a private server with the extension, the daemon beside it, and a
-// session, and loads the data. The caller closes and stops them. progress is
-// told what is being done.
+// Start starts a private server with the extension, its daemon and a session,
+// and loads the data. The caller stops and closes them. progress is called with
+// each step.
 func Start(ctx context.Context, env *harness.Env, sf float64, progress func(string)) (*harness.Pair, *harness.Session, error) {
 	pair, err := env.StartPair(Settings(), nil)
 	if err != nil {
@@ -79,8 +78,8 @@ func Start(ctx context.Context, env *harness.Env, sf float64, progress func(stri
 	return pair, s, nil
 }
 
-// Load creates the tables, fills them from the generator, and makes the usual
-// primary keys and indexes. progress is told what is being done.
+// Load creates the tables, fills them from the generator, and creates the usual
+// primary keys and indexes. progress is called with each step.
 func Load(ctx context.Context, env *harness.Env, s *harness.Session, sf float64, progress func(string)) error {
 	if err := s.Exec(ctx, schema); err != nil {
 		return fmt.Errorf("schema: %w", err)
@@ -123,7 +122,7 @@ func generate(ctx context.Context, env *harness.Env, sf float64, dir string) err
 	return nil
 }
 
-// loadTable copies a file and removes it. TRUNCATE and COPY share a
+// loadTable loads a file and removes it. TRUNCATE and COPY are in one
 // transaction, so that rows can be written frozen.
 func loadTable(ctx context.Context, s *harness.Session, table, path string) error {
 	f, err := os.Open(path)

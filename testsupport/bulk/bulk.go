@@ -1,11 +1,12 @@
 // Package bulk wraps a Chunked device as a Bulk one, with the algorithms of
-// joincore/algo, so that plans over whole spaces can be tested without a real Bulk
-// device.
+// joincore/algo, so that plans over whole spaces can be tested without a real
+// Bulk device.
 //
-// It is as strict as a Bulk device may be. Filters and builds run asynchronously; the
-// size of a result is available only after it was awaited; only what a step was told to
-// keep can be read; an emitted space is invalid when emit returns; and a space cannot be
-// released before those made from it. It panics if a caller violates these rules.
+// It is as strict as a Bulk device may be. Filters and builds run
+// asynchronously; the size of a result is available only after it was awaited;
+// only what a step was told to keep can be read; an emitted space is invalid
+// when emit returns; and a space cannot be released before those made from it.
+// It panics if a caller violates these rules.
 package bulk
 
 import (

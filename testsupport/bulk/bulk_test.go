@@ -157,8 +157,8 @@ func TestSpacesOutliveWhatIsMadeOfThem(t *testing.T) {
 	panics(t, "after its release", s.Release)
 }
 
-// TestErrorsComeFromWhoNeedsTheWork: the error of a failed asynchronous step is returned
-// by every call that waits for it, and its result can be released.
+// TestErrorsComeFromWhoNeedsTheWork: the error of a failed asynchronous step is
+// returned by every call that waits for it, and its result can be released.
 func TestErrorsComeFromWhoNeedsTheWork(t *testing.T) {
 	d, in := open(t, 10, device.Options{})
 	cause := errors.New("stopped")

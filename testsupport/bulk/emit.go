@@ -70,7 +70,8 @@ func (e *emitter) Finish() error {
 
 func (e *emitter) Close() {
 	if e.tuples != nil {
-		// The stream may still write to them after the end; its error was returned already.
+		// The stream may still write to them after the end; its error was
+		// returned already.
 		_ = e.st.Sync(context.WithoutCancel(e.ctx))
 		e.tuples.Release()
 	}

@@ -33,7 +33,8 @@ type side struct {
 	payload [][]Value
 }
 
-// Inner runs a case and compares its result with the expected one, as multisets of rows.
+// Inner runs a case and compares its result with the expected one, as multisets
+// of rows.
 func (r *Rig) Inner(f columnar.Func, c Case) {
 	r.Helper()
 	r.Must(r.Stream.Memset(r.Arena.Base(), 0xa5, r.Arena.Size()))

@@ -16,9 +16,10 @@ type Named struct {
 	Run  func(*rand.Rand)
 }
 
-// Set runs a small, fixed set of tests that uses each family of kernels at least once, for
-// tools that slow kernels down a thousandfold. It logs all names first, and each name
-// after its test. It starts no test after three quarters of the time limit.
+// Set runs a small, fixed set of tests that uses each family of kernels at
+// least once, for tools that slow kernels down a thousandfold. It logs all
+// names first, and each name after its test. It starts no test after three
+// quarters of the time limit.
 func Set(t *testing.T, set []Named) {
 	t.Helper()
 	var names []string

@@ -21,8 +21,8 @@ func Source(t testing.TB) *rand.Rand {
 
 func source(number int) *rand.Rand { return rand.New(rand.NewPCG(*seed, uint64(number))) }
 
-// Trials iterates over n trials, each with a source of its own, so that a trial does not
-// depend on the others.
+// Trials iterates over n trials, each with a source of its own, so that a trial
+// does not depend on the others.
 func Trials(t testing.TB, n int) iter.Seq2[int, *rand.Rand] {
 	return func(yield func(int, *rand.Rand) bool) {
 		t.Helper()

@@ -13,8 +13,8 @@ import (
 // Rows is a multiset of result rows, encoded by AppendValue.
 type Rows map[string]int
 
-// AppendValue appends the encoding of one value, such that equal rows are equal strings:
-// 0 for NULL, else 1, the length and the bytes.
+// AppendValue appends the encoding of one value, such that equal rows are equal
+// strings: 0 for NULL, else 1, the length and the bytes.
 func AppendValue(row, value []byte, null bool) []byte {
 	if null {
 		return append(row, 0)

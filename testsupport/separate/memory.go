@@ -19,8 +19,8 @@ const (
 // intact is the content of an undamaged guard.
 var intact = [guardBytes]byte(bytes.Repeat([]byte{guard}, guardBytes))
 
-// memory is the device's memory. It is never zero before it is written, and Free detects
-// writes beyond an allocation.
+// memory is the device's memory. It is never zero before it is written, and
+// Free detects writes beyond an allocation.
 type memory struct {
 	mem  joincore.Memory
 	lock sync.Mutex

@@ -8,8 +8,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// background is the context for waits of the device itself, whose work ends with its own
-// context.
+// background is the context for waits of the device itself, whose work ends
+// with its own context.
 var background = context.Background()
 
 func (s *stream) Scan(sp device.Space, segment, first, n int) device.Rows {

@@ -1,8 +1,9 @@
-// Package separate is a provider for tests. It executes with another provider, but
-// behaves like a device across a bus, or like one of several: its memory is separate and
-// poisoned; steps and streams are asynchronous; handles become stale and are useless to
-// other devices; and results are invisible on the host before their future was awaited.
-// An algorithm that bypasses the interface fails here.
+// Package separate is a provider for tests. It executes with another provider,
+// but behaves like a device across a bus, or like one of several: its memory is
+// separate and poisoned; steps and streams are asynchronous; handles become
+// stale and are useless to other devices; and results are invisible on the host
+// before their future was awaited. An algorithm that bypasses the interface
+// fails here.
 package separate
 
 import (

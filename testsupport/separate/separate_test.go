@@ -146,8 +146,8 @@ func TestHandlesAreOfOneDevice(t *testing.T) {
 	})
 }
 
-// TestStepsAreFutures: a step runs asynchronously, is freed after its readers, and returns
-// its error to callers that wait.
+// TestStepsAreFutures: a step runs asynchronously, is freed after its readers,
+// and returns its error to callers that wait.
 func TestStepsAreFutures(t *testing.T) {
 	d, s, st := open(t)
 	defer d.Close()

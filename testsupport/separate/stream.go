@@ -6,8 +6,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// stream executes on a goroutine of its own, in order. After an error it skips all later
-// work; waiting callers get the error.
+// stream executes on a goroutine of its own, in order. After an error it skips
+// all later work; waiting callers get the error.
 type stream struct {
 	dev   *dev
 	inner device.ChunkStream
@@ -100,8 +100,8 @@ func (s *stream) At() device.Location { return s.dev.at }
 // Sync waits for all earlier work.
 func (s *stream) Sync(ctx context.Context) error { return s.await()(ctx) }
 
-// count returns a future of n, which the goroutine writes; `after` runs on the host once
-// it is known.
+// count returns a future of n, which the goroutine writes; `after` runs on the
+// host once it is known.
 func (s *stream) count(n *device.Count, after func()) device.Count {
 	wait := s.await()
 	return device.Pending(s.dev.at, func(ctx context.Context) (int64, error) {

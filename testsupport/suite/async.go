@@ -12,8 +12,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Async tests asynchronous work on several streams and devices: futures are awaited in any
-// order or abandoned, and return errors.
+// Async tests asynchronous work on several streams and devices: futures are
+// awaited in any order or abandoned, and return errors.
 func Async(t *testing.T, s Subject) {
 	t.Run("AnyOrder", func(t *testing.T) { anyOrder(t, s) })
 	t.Run("OtherDevices", func(t *testing.T) { otherDevices(t, s) })
@@ -115,8 +115,8 @@ func otherDevices(t *testing.T, s Subject) {
 		seen[b.At()] = true
 		beds, streams = append(beds, b), append(streams, st)
 	}
-	// Each device gets requests for the rows that the previous one returned, while all of
-	// them are busy.
+	// Each device gets requests for the rows that the previous one returned,
+	// while all of them are busy.
 	ids := device.NewRowIDs(len(beds))
 	next := ids.First(len(beds)-1) + 7
 	for range 10 {
@@ -151,8 +151,8 @@ func otherDevices(t *testing.T, s Subject) {
 	checkExchanged(first, streams[0], want)
 }
 
-// givenUp waits with a context that ends early: from then on the device does not write to
-// the batch, and it executes later requests.
+// givenUp waits with a context that ends early: from then on the device does
+// not write to the batch, and it executes later requests.
 func givenUp(t *testing.T, s Subject) {
 	b := newAsyncBed(t, s.Provider, 0)
 	defer b.close()

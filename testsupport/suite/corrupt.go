@@ -13,8 +13,8 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// survives runs a case over untrusted inputs: it may return any result, or an error that
-// blames the input.
+// survives runs a case over untrusted inputs: it may return any result, or an
+// error that blames the input.
 func (s Subject) survives(t *testing.T, c joinCase, plan *joincore.Plan, inputs []*joincore.Relation) {
 	t.Helper()
 	mem, sink := &Arena{}, NewCollector(plan, 100)
@@ -26,8 +26,8 @@ func (s Subject) survives(t *testing.T, c joinCase, plan *joincore.Plan, inputs 
 	sink.closed(t, c.String())
 }
 
-// CorruptInput: offsets that decrease, point beyond the heap or are otherwise invalid give
-// some result or ErrInvalid.
+// CorruptInput: offsets that decrease, point beyond the heap or are otherwise
+// invalid give some result or ErrInvalid.
 func CorruptInput(t *testing.T, s Subject) {
 	for _, a := range s.Algorithms {
 		for seed := range uint64(40) {
@@ -102,8 +102,8 @@ func ChangingInput(t *testing.T, s Subject) {
 	}
 }
 
-// RowTooWide: a value that no batch can hold gives its own error; one that needs an unusual
-// division of a batch does not.
+// RowTooWide: a value that no batch can hold gives its own error; one that
+// needs an unusual division of a batch does not.
 func RowTooWide(t *testing.T, s Subject) {
 	wide := func(n int) *joincore.Relation {
 		offsets := binary.LittleEndian.AppendUint32(make([]byte, 4), uint32(n))

@@ -22,9 +22,9 @@ func (s Subject) check(t *testing.T, c joinCase) {
 	Check(t, c.String(), s.Provider, plan, inputs, c.batch, c.options())
 }
 
-// Matrix compares algorithms x build sides x kinds x key types x distributions with the
-// oracle. The seed determines sizes, chunks, batches and the rest, such that every pair of
-// values occurs often.
+// Matrix compares algorithms x build sides x kinds x key types x distributions
+// with the oracle. The seed determines sizes, chunks, batches and the rest,
+// such that every pair of values occurs often.
 func Matrix(t *testing.T, s Subject) {
 	seed := uint64(0)
 	for _, keys := range keyTypes {

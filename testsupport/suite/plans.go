@@ -7,8 +7,8 @@ import (
 	"gpujoin/joincore"
 )
 
-// Plan is a case of the matrix for tests that do not execute plans by a provider in this
-// process.
+// Plan is a case of the matrix for tests that do not execute plans by a
+// provider in this process.
 type Plan struct {
 	Name   string // describes the case completely
 	Plan   *joincore.Plan
@@ -16,8 +16,8 @@ type Plan struct {
 	Batch  int // maximum rows of a batch
 }
 
-// Plans returns n cases of the matrix by seed: all kinds of joins over all key types and
-// distributions.
+// Plans returns n cases of the matrix by seed: all kinds of joins over all key
+// types and distributions.
 func Plans(n int) iter.Seq[Plan] {
 	return func(yield func(Plan) bool) {
 		for seed := range uint64(n) {

@@ -11,10 +11,10 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// Skew: joins with one key in half of the probe side, with a single-key build side, and
-// with results many times larger than both inputs need no more memory than the size of the
-// inputs and a little for tables. Sums of both payloads show that every pair was
-// returned.
+// Skew: joins with one key in half of the probe side, with a single-key build
+// side, and with results many times larger than both inputs need no more memory
+// than the size of the inputs and a little for tables. Sums of both payloads
+// show that every pair was returned.
 func Skew(t *testing.T, s Subject) {
 	n := 1 << 17
 	if testing.Short() || Race {

@@ -17,8 +17,8 @@ type Subject struct {
 	Provider device.Provider
 	// Algorithms are those that the provider can be forced to use.
 	Algorithms []joincore.Algorithm
-	// Thin, if not 0, runs one in Thin cases of the matrix, for slow providers and those
-	// covered by another one.
+	// Thin, if not 0, runs one in Thin cases of the matrix, for slow providers
+	// and those covered by another one.
 	Thin uint64
 	// Offset selects which of them.
 	Offset uint64

@@ -6,7 +6,8 @@ import (
 	"gpujoin/joincore"
 )
 
-// tree generates random plans over inputs whose first two columns are int8 and int4 keys.
+// tree generates random plans over inputs whose first two columns are int8 and
+// int4 keys.
 type tree struct {
 	r     *rand.Rand
 	kinds []joincore.Kind

@@ -13,8 +13,8 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// Trees compares random trees of up to five inputs with the oracle, with random decisions
-// for each join.
+// Trees compares random trees of up to five inputs with the oracle, with random
+// decisions for each join.
 func Trees(t *testing.T, s Subject) {
 	rounds := 1500 / max(s.Thin, 1)
 	if testing.Short() || Race {
@@ -112,8 +112,9 @@ func JoinStats(t *testing.T, s Subject) {
 	}
 }
 
-// executedAs reports whether a join that was to use an algorithm may report this name: row
-// ids may replace payload, and a provider may have its own join for row ids.
+// executedAs reports whether a join that was to use an algorithm may report
+// this name: row ids may replace payload, and a provider may have its own join
+// for row ids.
 func executedAs(name string, a joincore.Algorithm) bool {
 	switch name {
 	case a.String(), a.UM().String():

@@ -1,5 +1,5 @@
-// Command worker is a worker for tests on machines without a GPU: it replaces gpujoin-cuda
-// and serves the cpu provider in its own process.
+// Command worker is a worker for tests on machines without a GPU: it replaces
+// gpujoin-cuda and serves the cpu provider in its own process.
 package main
 
 import (

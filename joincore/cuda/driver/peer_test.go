@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// second opens another device that can share memory with the first one in both directions.
+// second opens another device that can share memory with the first one in both
+// directions.
 func second(t *testing.T, first *Context) (*Context, *Stream) {
 	t.Helper()
 	all, err := Devices()

@@ -133,8 +133,8 @@ func sizes() []int64 {
 	return []int64{0, 1, 31, 32, 33, 255, 256, 257, 4095, 4096, 4097, 12289, 100_003}
 }
 
-// newLongRig makes a rig, or skips the test in short mode and on devices with too little
-// memory.
+// newLongRig makes a rig, or skips the test in short mode and on devices with
+// too little memory.
 func newLongRig(t *testing.T, arenaBytes int64) *rig {
 	t.Helper()
 	if testing.Short() {

@@ -89,8 +89,8 @@ func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver
 func (j *Join) matchPlan(probe *keyed, chunk, rangeRows int64) (partitionDescriptor, error) {
 	build := *j.keys
 	build.Count = 0
-	// Planning writes the start of the build side's partitions again, and the memory that
-	// only its passes needed.
+	// Planning writes the start of the build side's partitions again, and the
+	// memory that only its passes needed.
 	for _, to := range []*uint64{&build.Cursor, &build.Tail} {
 		at, err := j.q.arena.Take(int64(4 * max(4, j.radix.partitions())))
 		if err != nil {

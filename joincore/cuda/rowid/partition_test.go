@@ -81,8 +81,8 @@ func (b *bed) lane(d Destination, bytes int, read func(driver.Ptr, int64) []uint
 	return out
 }
 
-// check compares the rows at the destinations with the side: every row with a key occurs
-// once, with its id, and equal keys are in one partition.
+// check compares the rows at the destinations with the side: every row with a
+// key occurs once, with its id, and equal keys are in one partition.
 func (b *bed) check(to []Destination, first uint32, read func(driver.Ptr, int64) []uint32) {
 	b.Helper()
 	lanes, where := Lanes(b.key), map[string]int{}
@@ -123,8 +123,8 @@ func (b *bed) check(to []Destination, first uint32, read func(driver.Ptr, int64)
 
 func (r *rig) here(at driver.Ptr, words int64) []uint32 { return get[uint32](r, at, words) }
 
-// Partitions go to separate allocations in any order, by one pass and by two; the memory
-// behind these is unchanged.
+// Partitions go to separate allocations in any order, by one pass and by two;
+// the memory behind these is unchanged.
 func TestPartitionsGoWhereTheTableSays(t *testing.T) {
 	r := newRig(t, 1<<30)
 	for _, width := range []int{4, 8} {

@@ -63,8 +63,8 @@ func (q *Queue) Partition(ctx context.Context, s Side, spec *PartitionSpec) (*Pa
 	return q.partitionBy(ctx, s, spec, r)
 }
 
-// radix returns how a side of the given rows is partitioned by `bits` bits; 0: such that
-// each partition has about one chunk of the match.
+// radix returns how a side of the given rows is partitioned by `bits` bits; 0:
+// such that each partition has about one chunk of the match.
 func (q *Queue) radix(key *device.Key, rows int64, bits int) (r radix, err error) {
 	r.words = keyWords(key)
 	chunk, err := q.kernels.module.Kernel(fmt.Sprintf("gj_partners_k%d", r.words))

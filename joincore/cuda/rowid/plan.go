@@ -49,8 +49,8 @@ func radixBits(rows int64, chunk, fan, wanted int) (first, second int) {
 	return first, total - first
 }
 
-// rangeRows returns the probe rows of a work item: enough to amortise the construction of
-// its table, few enough that every block gets several items.
+// rangeRows returns the probe rows of a work item: enough to amortise the
+// construction of its table, few enough that every block gets several items.
 func rangeRows(probe int64, blocks int) int64 {
 	return min(max(probe/int64(4*blocks), 1<<10), 1<<15) / 32 * 32
 }

@@ -9,9 +9,9 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Probe joins the rows of a space and passes the result to emit in parts. A part is valid
-// until emit returns. emit may use the queue, and its arena as a stack. If emit fails,
-// Probe ends and returns its error.
+// Probe joins the rows of a space and passes the result to emit in parts. A
+// part is valid until emit returns. emit may use the queue, and its arena as a
+// stack. If emit fails, Probe ends and returns its error.
 func (j *Join) Probe(ctx context.Context, probe Side, emit func(Pairs) error) error {
 	if err := probe.check(); err != nil {
 		return err

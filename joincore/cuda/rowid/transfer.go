@@ -10,7 +10,8 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// rowsPerBlock is about the number of rows that a block of the simple kernels takes at once.
+// rowsPerBlock is about the number of rows that a block of the simple kernels
+// takes at once.
 const rowsPerBlock = 2048
 
 // Unpack expands a validity bitmap: to[i] is 1 if bit i is set, else 0. bits is a
@@ -20,9 +21,9 @@ func (q *Queue) Unpack(bits driver.Ptr, rows int64, to driver.Ptr) error {
 	return q.launch("gj_unpack", rows/rowsPerBlock+1, uint64(bits), uint64(rows), uint64(to))
 }
 
-// Pack writes validity bytes as bits shift, shift+1, ... (shift < 32) of the 4-byte words
-// at to. It sets all other bits of these words to 1, so that the result can be merged
-// into existing words by AND.
+// Pack writes validity bytes as bits shift, shift+1, ... (shift < 32) of the
+// 4-byte words at to. It sets all other bits of these words to 1, so that the
+// result can be merged into existing words by AND.
 func (q *Queue) Pack(valid driver.Ptr, rows int64, shift int, to driver.Ptr) error {
 	if rows == 0 {
 		return nil
@@ -31,9 +32,9 @@ func (q *Queue) Pack(valid driver.Ptr, rows int64, shift int, to driver.Ptr) err
 	return q.launch("gj_pack", rows/rowsPerBlock+1, uint64(valid), uint64(rows), uint64(shift), uint64(to))
 }
 
-// Spans makes the spans of a segment's values of variable length, 16 bytes each: address
-// and length. offsets has rows+1 words of 4 bytes with any content; spans are clamped to
-// the heap.
+// Spans makes the spans of a segment's values of variable length, 16 bytes
+// each: address and length. offsets has rows+1 words of 4 bytes with any
+// content; spans are clamped to the heap.
 func (q *Queue) Spans(offsets, heap driver.Ptr, heapBytes, rows int64, to driver.Ptr) error {
 	q.cost.Bytes += 20 * rows
 	return q.launch("gj_spans", rows/rowsPerBlock+1, uint64(offsets), uint64(heap), uint64(heapBytes), uint64(rows), uint64(to))
@@ -82,9 +83,9 @@ func (q *Queue) Gather(c Column, from, rows int64, out, valid driver.Ptr) error 
 		uint64(c.Values), uint64(c.Validity), uint64(c.Positions), uint64(from), uint64(rows), uint64(out), uint64(valid))
 }
 
-// Filter writes the numbers of the rows of s for which e is true, in order, to out, which
-// has space for all rows. It uses memory of the arena until it is done. ErrUnsupported if
-// s has too many rows or e is too large.
+// Filter writes the numbers of the rows of s for which e is true, in order, to
+// out, which has space for all rows. It uses memory of the arena until it is
+// done. ErrUnsupported if s has too many rows or e is too large.
 func (q *Queue) Filter(ctx context.Context, s Side, e joincore.Expr, parameters []joincore.Parameter, out driver.Ptr) (*Count, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -114,8 +115,8 @@ func (q *Queue) selectRows(kernel string, rows int64, out, total driver.Ptr, arg
 	return q.launchTiles(kernel, rows, append([]uint64{uint64(rows), uint64(scan), uint64(out), uint64(total)}, args...)...)
 }
 
-// scanState takes and clears the state of a kernel with decoupled look-back: a ticket and
-// a word per tile.
+// scanState takes and clears the state of a kernel with decoupled look-back: a
+// ticket and a word per tile.
 func (q *Queue) scanState(kernel string, rows int64) (driver.Ptr, error) {
 	k, err := q.kernels.module.Kernel(kernel)
 	if err != nil {

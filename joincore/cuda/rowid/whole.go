@@ -10,17 +10,17 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// longestBucket is the maximum number of rows in a bucket of one table for all. One warp
-// walks a bucket; more frequent keys need partitions, which spread them over the
-// device.
+// longestBucket is the maximum number of rows in a bucket of one table for all.
+// One warp walks a bucket; more frequent keys need partitions, which spread
+// them over the device.
 const longestBucket = 4096
 
 // mostTableRows bounds the rows of one table for all, which is one chunk of the match:
 // the match rounds rows up to chunks in 32 bits.
 const mostTableRows = 1 << 31
 
-// prepareWhole makes one table of all build rows; false if a bucket is too long. It waits
-// for the device once.
+// prepareWhole makes one table of all build rows; false if a bucket is too
+// long. It waits for the device once.
 func (j *Join) prepareWhole(ctx context.Context) (bool, error) {
 	q := j.q
 	mark := q.arena.Mark()

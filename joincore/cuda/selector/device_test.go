@@ -51,8 +51,8 @@ func TestRatesChangeTheAlgorithmOnly(t *testing.T) {
 	}
 }
 
-// The key range is determined if tables are expensive and partitions more so. The report
-// includes its time, and the result is unchanged.
+// The key range is determined if tables are expensive and partitions more so.
+// The report includes its time, and the result is unchanged.
 func TestDenseKeysAreLookedFor(t *testing.T) {
 	r := columnartest.New(t, 1<<28, forget)
 	rates := costmodel.DefaultDeviceRates

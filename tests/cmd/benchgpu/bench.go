@@ -69,8 +69,8 @@ func (b *bench) measure(ctx context.Context) error {
 	return nil
 }
 
-// timeAll times every algorithm on all cases and on sequences of 1 to `sequences` joins,
-// and prints each result. A wrong result is an error.
+// timeAll times every algorithm on all cases and on sequences of 1 to
+// `sequences` joins, and prints each result. A wrong result is an error.
 func (b *bench) timeAll(ctx context.Context, list []join, algorithms []algorithm, sequences int) (results []result, err error) {
 	add := func(r result, err error) {
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 	"gpujoin/tests/cmd/benchgpu/gje"
 )
 
-// addPeers runs GPU-Joins-Evaluation's executables on all cases, adds their times to the
-// results and prints the comparison, even after an interruption.
+// addPeers runs GPU-Joins-Evaluation's executables on all cases, adds their
+// times to the results and prints the comparison, even after an interruption.
 func addPeers(ctx context.Context, directory string, limit time.Duration, list []join, results []result) error {
 	var cases []gje.Case
 	for _, c := range list {

@@ -174,7 +174,8 @@ func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (
 			return 0, nil, err
 		}
 		r.Launches, r.Syncs, r.Bytes = r.Launches+report.Launches, r.Syncs+report.Syncs, r.Bytes+report.Bytes
-		// The bound applies to single joins: reports the one that comes nearest to its own.
+		// The bound applies to single joins: reports the one that comes nearest
+		// to its own.
 		if bound := peakBound(&j); r.bound == 0 || float64(report.PeakBytes)/float64(bound) > float64(r.PeakBytes)/float64(r.bound) {
 			r.PeakBytes, r.bound = report.PeakBytes, bound
 		}

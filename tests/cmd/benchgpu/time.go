@@ -128,8 +128,8 @@ var named = map[string]joincore.Algorithm{
 	"phj-om": joincore.PHJOM, "phj-um": joincore.PHJUM, "smj-om": joincore.SMJOM, "smj-um": joincore.SMJUM, "npj": joincore.NPJ,
 }
 
-// predicted returns the model's prediction in ms: for the chosen algorithm by the sample,
-// for others by the data's match ratio; 0: none.
+// predicted returns the model's prediction in ms: for the chosen algorithm by
+// the sample, for others by the data's match ratio; 0: none.
 func (b *bench) predicted(j *columnar.Join, a algorithm, report *columnar.Report) (ms float64) {
 	if a.chosen {
 		for _, p := range report.Predicted {

@@ -6,8 +6,8 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// feed is a way to feed a table, measured in a job whose other input is a single row that
-// matches nothing.
+// feed is a way to feed a table, measured in a job whose other input is a
+// single row that matches nothing.
 type feed struct {
 	name, kind string
 	rows       func(b *bench) int

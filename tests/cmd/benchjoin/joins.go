@@ -97,8 +97,8 @@ func (b *bench) once(c config, sql string) (ms float64, row string, err error) {
 	return measure.Ms(time.Since(begin)), r.Rows[0], nil
 }
 
-// contenders tries every configuration once and eliminates those that are much slower than
-// the fastest.
+// contenders tries every configuration once and eliminates those that are much
+// slower than the fastest.
 func (b *bench) contenders(configs []config, sql string, tried map[string]float64) ([]config, error) {
 	times := make([]float64, len(configs))
 	best := 0.0

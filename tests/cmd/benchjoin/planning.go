@@ -9,8 +9,8 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// planResult is an entry in build/bench-join.json: us is the additional planning time with
-// the extension loaded.
+// planResult is an entry in build/bench-join.json: us is the additional
+// planning time with the extension loaded.
 type planResult struct {
 	Workload  string  `json:"workload"`
 	Us        float64 `json:"us"`

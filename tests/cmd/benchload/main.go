@@ -33,7 +33,8 @@ var modes = []mode{
 	{"all forced", "on", len(joins)},
 }
 
-// mode is how joins run: the first `enabled` joins may be offloaded, the others run natively.
+// mode is how joins run: the first `enabled` joins may be offloaded, the others
+// run natively.
 type mode struct {
 	name    string
 	force   string // gpujoin.force

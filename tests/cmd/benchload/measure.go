@@ -62,8 +62,8 @@ func (b *bench) measure(ctx context.Context, m mode) (*result, error) {
 	return summarise(m.name, samples, time.Since(start)), nil
 }
 
-// client works until the end and returns its samples. All modes run the same statements in
-// the same order.
+// client works until the end and returns its samples. All modes run the same
+// statements in the same order.
 func (b *bench) client(ctx context.Context, m mode, end time.Time, r *rand.Rand) (samples []sample, err error) {
 	s, err := b.cluster.Connect(ctx)
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 // shortShare is the percentage of short transactions among the statements.
 const shortShare = 40
 
-// joins are the other statements, in equal parts. They differ in the costs to feed, join
-// and return a row.
+// joins are the other statements, in equal parts. They differ in the costs to
+// feed, join and return a row.
 var joins = []struct{ name, sql string }{
 	{"join, two sums", "select sum(f.v), sum(d.v) from fact f join dim d on f.k = d.k"},
 	{"join, texts", "select max(f.note), max(d.note) from noted f join labels d on f.k = d.k"},

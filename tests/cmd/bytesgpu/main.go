@@ -1,9 +1,10 @@
-// Command bytesgpu compares the bytes that joins move through a GPU's memory, as NVIDIA's
-// ncu counts them, with the model's: make bytes-gpu.
+// Command bytesgpu compares the bytes that joins move through a GPU's memory,
+// as NVIDIA's ncu counts them, with the model's: make bytes-gpu.
 //
-// ncu profiles bench-gpu while it runs each join once, after one run to warm up. The
-// kernels of the second run count. Fills by the driver are not kernels, so the
-// initialisation of npj's table, which the model includes, is not counted.
+// ncu profiles bench-gpu while it runs each join once, after one run to warm
+// up. The kernels of the second run count. Fills by the driver are not kernels,
+// so the initialisation of npj's table, which the model includes, is not
+// counted.
 package main
 
 import (

@@ -22,8 +22,9 @@ type kernel struct {
 	Written int64  `json:"written"`
 }
 
-// parse reads ncu's output of --csv --page raw: a line of names, one of units, and a line
-// per launch in order. It skips ncu's own lines, which begin with ==.
+// parse reads ncu's output of --csv --page raw: a line of names, one of units,
+// and a line per launch in order. It skips ncu's own lines, which begin with
+// ==.
 func parse(r io.Reader) ([]kernel, error) {
 	var table strings.Builder
 	lines := bufio.NewScanner(r)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// cudaSteps check, on a machine without a GPU, that device code and its callers compile.
-// They compile for one compute capability, or for those in CUDA_ARCHS.
+// cudaSteps check, on a machine without a GPU, that device code and its callers
+// compile. They compile for one compute capability, or for those in CUDA_ARCHS.
 func cudaSteps() []step {
 	return []step{
 		{"cuda", "toolkit", toolkit},
@@ -67,8 +67,8 @@ func compileForOlder(root string) outcome {
 	return makes(root, "tools/with-cuda.sh", args...)
 }
 
-// withCUDA runs a program in every module with a CUDA toolkit; a relative path starts at
-// the root.
+// withCUDA runs a program in every module with a CUDA toolkit; a relative path
+// starts at the root.
 func withCUDA(name string, args ...string) func(string) outcome {
 	return func(root string) outcome {
 		program := name

@@ -27,8 +27,8 @@ var unreached = map[string]string{
 
 var deadLine = regexp.MustCompile(`^(\S+?):\d+:\d+: unreachable func: (\S+)$`)
 
-// noDeadCode finds functions that no main reaches, in packages that some main imports. The
-// tag cuda is set: it only adds mains and packages.
+// noDeadCode finds functions that no main reaches, in packages that some main
+// imports. The tag cuda is set: it only adds mains and packages.
 func noDeadCode(root string) outcome {
 	out, ok := command(root, "tools/with-cuda.sh", filepath.Join(root, deadcode), "-tags", "cuda", "./cmd/...")
 	if !ok {

@@ -31,8 +31,9 @@ type event struct {
 	ImportPath                    string
 }
 
-// goTest runs go test in a module and counts tests without subtests. It disables the test
-// cache, because many tests run programs that Go does not track.
+// goTest runs go test in a module and counts tests without subtests. It
+// disables the test cache, because many tests run programs that Go does not
+// track.
 func goTest(module, cgo string, args ...string) func(string) outcome {
 	return func(root string) outcome {
 		cmd := exec.Command("go", append([]string{"test", "-json", "-count=1"}, args...)...)
@@ -94,7 +95,8 @@ func countEvents(r io.Reader) outcome {
 				o.failed++
 			}
 			broken[e.Package] = true
-			// A failed build is reported as "package [package.test]", then as the package.
+			// A failed build is reported as "package [package.test]", then as
+			// the package.
 			built, _, _ := strings.Cut(e.ImportPath, " ")
 			broken[built] = true
 			if output[key] != nil {

@@ -27,12 +27,12 @@ var kernelPrograms = []string{"phj", "rowid", "smj", "npj"}
 // kernels once.
 const raced = "^TestSet$"
 
-// large are rowid's tests with very many rows: gigabytes of keys, or a billion pairs. They
-// are a separate step.
+// large are rowid's tests with very many rows: gigabytes of keys, or a billion
+// pairs. They are a separate step.
 const large = "^Test(ABillionPairs|HotMarks|RowNumbersBeyond31Bits|Rates)$"
 
-// memchecked are the provider's tests that run under memcheck: division, registered memory,
-// windows, and unpartitioned sides.
+// memchecked are the provider's tests that run under memcheck: division,
+// registered memory, windows, and unpartitioned sides.
 const memchecked = "^Test(Division|DividedThroughSlabs|RegisteredMemory|KeysThatGoWhole)$"
 
 // gpuSteps run on a machine with a GPU, from programs built before; neither Go nor a
@@ -99,9 +99,9 @@ func (g *gpu) largeTests() []step {
 	}}}
 }
 
-// largeLimit is the time limit of tests that fill a device's memory: the host fills and
-// reads a part of it, in the worst case at about 100 MB/s. memory is the driver's list in
-// MiB, one line per device; the first device counts.
+// largeLimit is the time limit of tests that fill a device's memory: the host
+// fills and reads a part of it, in the worst case at about 100 MB/s. memory is
+// the driver's list in MiB, one line per device; the first device counts.
 func largeLimit(memory string) time.Duration {
 	first, _, _ := strings.Cut(strings.TrimSpace(memory), "\n")
 	mib, err := strconv.Atoi(strings.TrimSpace(first))
@@ -144,7 +144,8 @@ func atOnce(steps []step) []step {
 	return out
 }
 
-// sanitizer returns the command of one of compute-sanitizer's tools, to precede a program.
+// sanitizer returns the command of one of compute-sanitizer's tools, to precede
+// a program.
 func sanitizer(tool string, options ...string) []string {
 	return append([]string{"compute-sanitizer", "--tool", tool, "--target-processes", "all", "--error-exitcode", "9", "--print-limit", "10"}, options...)
 }
@@ -152,8 +153,8 @@ func sanitizer(tool string, options ...string) []string {
 // memcheck ignores the results of driver calls, because some tests provoke errors.
 func memcheck() []string { return sanitizer("memcheck", "--report-api-errors", "no") }
 
-// findDevice runs the driver's own program, so that a machine without a GPU gets one clear
-// message.
+// findDevice runs the driver's own program, so that a machine without a GPU
+// gets one clear message.
 func findDevice(root string) outcome {
 	out, ok := command(root, "nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
 	if !ok {

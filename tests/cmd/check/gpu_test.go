@@ -52,8 +52,8 @@ func TestNothingIsStartedWhenTimeIsOver(t *testing.T) {
 	}
 }
 
-// Missing tests of an incomplete set are named, also if the program was stopped or a test
-// failed.
+// Missing tests of an incomplete set are named, also if the program was stopped
+// or a test failed.
 func TestSetIsCounted(t *testing.T) {
 	t.Parallel()
 	begins := `echo '=== RUN   TestSet'
@@ -116,8 +116,8 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// Large tests get more time on a larger device; without an overall limit each step has its
-// own.
+// Large tests get more time on a larger device; without an overall limit each
+// step has its own.
 func TestLimitOfLargeTests(t *testing.T) {
 	t.Parallel()
 	for memory, want := range map[string]time.Duration{

@@ -24,7 +24,8 @@ const (
 	logs = "build/gpu-logs"
 )
 
-// packageDir is the directory of a test program's package: tests read files relative to it.
+// packageDir is the directory of a test program's package: tests read files
+// relative to it.
 func packageDir(root, name string) string {
 	provider := filepath.Join(root, "joincore", "cuda")
 	switch name {
@@ -38,8 +39,8 @@ func packageDir(root, name string) string {
 	return filepath.Join(provider, name)
 }
 
-// runTests runs a test program with flags, under another program if `before` is not empty,
-// and counts its tests.
+// runTests runs a test program with flags, under another program if `before` is
+// not empty, and counts its tests.
 func (g *gpu) runTests(root, log, name string, before, flags []string, limit time.Duration) outcome {
 	dir := packageDir(root, name)
 	if _, err := os.Stat(dir); err != nil {
@@ -81,8 +82,8 @@ var (
 	quoted  = regexp.MustCompile(`"[^"]*"`)
 )
 
-// setRun returns how many tests of a set ran, and which did not. A set logs all names first,
-// and each again after its test.
+// setRun returns how many tests of a set ran, and which did not. A set logs all
+// names first, and each again after its test.
 func setRun(output string) string {
 	m := setLine.FindStringSubmatch(output)
 	if m == nil {

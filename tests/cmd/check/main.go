@@ -1,5 +1,5 @@
-// Command check runs all steps of make test, one after the other, and ends with one line:
-// the numbers of passed and failed checks.
+// Command check runs all steps of make test, one after the other, and ends with
+// one line: the numbers of passed and failed checks.
 package main
 
 import (

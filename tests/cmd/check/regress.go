@@ -22,7 +22,8 @@ func regressSteps() []step {
 	}
 }
 
-// regress runs the files of sql/<suite>/<inputs> against a private cluster with a daemon.
+// regress runs the files of sql/<suite>/<inputs> against a private cluster with
+// a daemon.
 func regress(suite, inputs, ending string) func(string) outcome {
 	return func(root string) outcome {
 		files, err := filepath.Glob(filepath.Join(root, "sql", suite, inputs, "*"+ending))
@@ -42,8 +43,8 @@ func regress(suite, inputs, ending string) func(string) outcome {
 	}
 }
 
-// inOrder returns the names of the tests, regression tests in the order of the extension's
-// Makefile, because some prepare data for others.
+// inOrder returns the names of the tests, regression tests in the order of the
+// extension's Makefile, because some prepare data for others.
 func inOrder(root, suite string, files []string, ending string) ([]string, error) {
 	var tests []string
 	for _, f := range files {

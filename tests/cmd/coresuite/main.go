@@ -1,6 +1,7 @@
-// Command coresuite runs PostgreSQL's own regression suite twice in private servers, once
-// without the extension and once with every possible join offloaded, and compares the
-// results of all queries. It needs PostgreSQL's source, which no package contains.
+// Command coresuite runs PostgreSQL's own regression suite twice in private
+// servers, once without the extension and once with every possible join
+// offloaded, and compares the results of all queries. It needs PostgreSQL's
+// source, which no package contains.
 package main
 
 import (

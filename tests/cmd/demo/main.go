@@ -1,5 +1,5 @@
-// Command demo shows one offloaded join: its plan, a comparison of its rows with the native
-// plan's, and the times of both.
+// Command demo shows one offloaded join: its plan, a comparison of its rows
+// with the native plan's, and the times of both.
 package main
 
 import (
@@ -58,8 +58,8 @@ func run(ctx context.Context) (err error) {
 	return compare(ctx, s, mode)
 }
 
-// showPlan prints the native and the offloaded plan, and returns the mode in which the join
-// is offloaded: the planner's own choice if possible.
+// showPlan prints the native and the offloaded plan, and returns the mode in
+// which the join is offloaded: the planner's own choice if possible.
 func showPlan(ctx context.Context, s *harness.Session) (mode string, err error) {
 	fmt.Printf("\n%s;\n", shown)
 	if err := printPlan(ctx, s, tpch.Native, "explain (costs off) ", "without gpujoin"); err != nil {

@@ -16,15 +16,15 @@ func sums(fact string) string {
 	return fmt.Sprintf("select count(*) as n, sum(f.v) as f, sum(d.v) as d from %s f join dimension d", fact)
 }
 
-// The queries for faults. In the second one, one row in a thousand has a partner, so that
-// all rows are returned together at the join's end.
+// The queries for faults. In the second one, one row in a thousand has a
+// partner, so that all rows are returned together at the join's end.
 var (
 	manyRows = sums("fact1") + " on f.k = d.k"
 	fewRows  = sums("fact1") + " on f.k = d.k and f.v = d.v"
 )
 
-// fillJoins makes a dimension and two tables of facts, with as many rows and with four times
-// as many, and returns their joins.
+// fillJoins makes a dimension and two tables of facts, with as many rows and
+// with four times as many, and returns their joins.
 func (w *world) fillJoins(ctx context.Context) ([]query, error) {
 	tables := []synthetic.Table{synthetic.Dimension("dimension", 1, w.rows)}
 	var queries []query

@@ -10,8 +10,8 @@ import (
 // patience is the time limit for a worker to become ready.
 const patience = time.Minute
 
-// whyNoDevice waits until the session's daemon has a GPU for joins, or returns the reason
-// why it has none.
+// whyNoDevice waits until the session's daemon has a GPU for joins, or returns
+// the reason why it has none.
 func whyNoDevice(ctx context.Context, s *harness.Session) (string, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		r, err := s.Query(ctx, `select state, coalesce(reason, state) from gpujoin.devices where provider = 'cuda' order by state <> 'ready', device limit 1`)

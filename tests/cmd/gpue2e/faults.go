@@ -10,8 +10,8 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// fault breaks something while joins run on a separate daemon. It passes if queries end as
-// docs/gpu.md says and the device is used again.
+// fault breaks something while joins run on a separate daemon. It passes if
+// queries end as docs/gpu.md says and the device is used again.
 type fault struct {
 	name   string
 	memory string // GPU memory for joins

@@ -1,9 +1,9 @@
-// Command gpue2e runs joins of ten million rows and TPC-H through PostgreSQL natively, on the
-// CPU provider and on CUDA, compares all rows, and reports the time spent on feeding. It
-// prints one table and writes build/gpu-e2e.json.
+// Command gpue2e runs joins of ten million rows and TPC-H through PostgreSQL
+// natively, on the CPU provider and on CUDA, compares all rows, and reports the
+// time spent on feeding. It prints one table and writes build/gpu-e2e.json.
 //
-// In an archive made by make gpu-bundle it uses only that archive; in the repository it
-// uses the results of make build and make cuda.
+// In an archive made by make gpu-bundle it uses only that archive; in the
+// repository it uses the results of make build and make cuda.
 package main
 
 import (

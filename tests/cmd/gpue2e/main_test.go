@@ -38,8 +38,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Joins and faults with the cpu provider's worker in place of the GPU's: all rows are equal,
-// and each fault ends as it should.
+// Joins and faults with the cpu provider's worker in place of the GPU's: all
+// rows are equal, and each fault ends as it should.
 func TestWithoutGPU(t *testing.T) {
 	env, err := harness.Prepare()
 	if err != nil {

@@ -20,9 +20,9 @@ type result struct {
 	CUDA   *times `json:"cuda"`
 }
 
-// times are a query's times in one mode. The fields after Ms come from one more run, under
-// EXPLAIN ANALYZE, and are sums over the plan's GpuJoins; of the participants of each the
-// slowest counts.
+// times are a query's times in one mode. The fields after Ms come from one more
+// run, under EXPLAIN ANALYZE, and are sums over the plan's GpuJoins; of the
+// participants of each the slowest counts.
 type times struct {
 	Ms         float64 `json:"ms"` // median
 	Equal      bool    `json:"equal"`
@@ -119,7 +119,8 @@ func (t *times) explain(ctx context.Context, m *mode, sql string) error {
 	return nil
 }
 
-// slowest returns the largest value of a property among the participants, minus a waiting time.
+// slowest returns the largest value of a property among the participants, minus
+// a waiting time.
 func slowest(g harness.Node, property, without string) float64 {
 	most := 0.0
 	for _, p := range g.Participants() {

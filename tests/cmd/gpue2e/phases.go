@@ -24,8 +24,8 @@ type phase struct {
 	ActualMs    float64 `json:"actual_ms"`
 }
 
-// phasesOf runs queries once more with EXPLAIN's timing on. That slows down the rows above
-// the join, so nothing else is taken from this run.
+// phasesOf runs queries once more with EXPLAIN's timing on. That slows down the
+// rows above the join, so nothing else is taken from this run.
 func (w *world) phasesOf(ctx context.Context, queries []query) ([]*phasesResult, error) {
 	var list []*phasesResult
 	for _, q := range queries {

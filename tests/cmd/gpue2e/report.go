@@ -52,8 +52,8 @@ func (w *world) print(out io.Writer, results []*result) error {
 	return nil
 }
 
-// cells are the median, and the percentages of feeding and joining in one run. They overlap
-// with each other and with the rest of the plan.
+// cells are the median, and the percentages of feeding and joining in one run.
+// They overlap with each other and with the rest of the plan.
 func (t *times) cells() string {
 	if t.Ms == 0 {
 		return "-\t-\t-"

@@ -10,12 +10,12 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// moment is when a worker gets a signal: while the daemon reports this state for its only
-// job.
+// moment is when a worker gets a signal: while the daemon reports this state
+// for its only job.
 type moment struct{ state, sql string }
 
-// While a job is fed, and while it runs, no rows have been returned; while it streams, some
-// have.
+// While a job is fed, and while it runs, no rows have been returned; while it
+// streams, some have.
 var (
 	feeding   = moment{"feeding", manyRows}
 	running   = moment{"running", fewRows}
@@ -30,8 +30,8 @@ func stopWorker(ctx context.Context, f *faulty) ([]string, error) {
 	return f.signalled(ctx, syscall.SIGSTOP, running, streaming)
 }
 
-// signalled sends the worker a signal at every moment, and checks that the device returns
-// after each.
+// signalled sends the worker a signal at every moment, and checks that the
+// device returns after each.
 func (f *faulty) signalled(ctx context.Context, signal syscall.Signal, moments ...moment) (notes []string, err error) {
 	for _, m := range moments {
 		begin := time.Now()
@@ -44,8 +44,8 @@ func (f *faulty) signalled(ctx context.Context, signal syscall.Signal, moments .
 	return notes, f.recovered(ctx)
 }
 
-// tries is the number of attempts to hit a short moment. After five deaths a worker is not
-// restarted for long, so there are few.
+// tries is the number of attempts to hit a short moment. After five deaths a
+// worker is not restarted for long, so there are few.
 const tries = 2
 
 // signalAt sends a signal at a moment and judges the query's outcome.
@@ -82,8 +82,8 @@ type hit struct {
 	err   error
 }
 
-// in reports whether the signal was sent in that state; for a state whose end matters, before
-// that end.
+// in reports whether the signal was sent in that state; for a state whose end
+// matters, before that end.
 func (h hit) in(state string) bool {
 	return h.sent && (state != running.state || h.after == state)
 }
@@ -113,9 +113,9 @@ func (f *faulty) jobState() (string, error) {
 	return f.witness.One(context.Background(), `select coalesce(status #>> '{jobs,0,state}', failure, '') from gpujoin.daemon_status()`)
 }
 
-// judge describes the query's outcome, or returns what is wrong with it: rows must be right;
-// if none had been returned, the query must succeed on the CPU; if some had been, one error
-// is also right.
+// judge describes the query's outcome, or returns what is wrong with it: rows
+// must be right; if none had been returned, the query must succeed on the CPU;
+// if some had been, one error is also right.
 func (m moment) judge(a answer) (string, error) {
 	switch {
 	case a.err != nil && m == streaming && harness.SQLState(a.err) == "08006":

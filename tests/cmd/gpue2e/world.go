@@ -15,8 +15,8 @@ import (
 	"gpujoin/tests/tpch"
 )
 
-// world is a server with two daemons: one joins on the CPU, the other on a GPU. Each mode has
-// its own session, connected to its daemon only.
+// world is a server with two daemons: one joins on the CPU, the other on a GPU.
+// Each mode has its own session, connected to its daemon only.
 type world struct {
 	options
 	env     *harness.Env
@@ -38,8 +38,8 @@ type mode struct {
 
 func defaultWorkers() int { return min(8, runtime.NumCPU()/2) }
 
-// settings returns the server's settings: what tpch and the large joins need, within the
-// machine's memory.
+// settings returns the server's settings: what tpch and the large joins need,
+// within the machine's memory.
 func (o options) settings() harness.Settings {
 	s := tpch.Settings()
 	buffers := min(measure.MemoryBytes()/4, 16<<30)
@@ -117,8 +117,9 @@ func (w *world) prepare() (err error) {
 	return nil
 }
 
-// cuda starts a daemon that gives every job to the GPU, with additional options. In the bundle
-// the worker is next to the daemon, where the daemon looks for it.
+// cuda starts a daemon that gives every job to the GPU, with additional
+// options. In the bundle the worker is next to the daemon, where the daemon
+// looks for it.
 func (w *world) cuda(ctx context.Context, name string, more harness.DaemonOptions) (*mode, error) {
 	o := harness.DaemonOptions{"provider": "cuda"}
 	maps.Copy(o, more)

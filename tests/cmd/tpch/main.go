@@ -1,5 +1,6 @@
-// Command tpch runs TPC-H queries natively, forced into the daemon, and by the planner's own
-// choice, compares the full results, and writes the measurements to build/tpch.json.
+// Command tpch runs TPC-H queries natively, forced into the daemon, and by the
+// planner's own choice, compares the full results, and writes the measurements
+// to build/tpch.json.
 package main
 
 import (

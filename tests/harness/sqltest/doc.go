@@ -1,4 +1,4 @@
-// Package sqltest is what tests share that run SQL in a private server with a
-// daemon beside it: sessions whose failures end the test, the daemon's own
-// report, and what must be true when nothing is under way.
+// Package sqltest has helpers for tests that run SQL in a private server with a
+// daemon: sessions whose errors end the test, the daemon's report, and checks
+// that all resources are released.
 package sqltest

@@ -8,8 +8,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Main is the body of a TestMain: it prepares *env, runs the tests, and then
-// stops the world that they shared.
+// Main is the body of a TestMain: it prepares *env, runs the tests, and stops
+// the shared world.
 func Main[World any](m *testing.M, env **harness.Env, shared *Shared[World]) {
 	var err error
 	if *env, err = harness.Prepare(); err != nil {

@@ -6,7 +6,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Settings let small tables have parallel plans; more overrides them.
+// Settings returns settings that allow parallel plans for small tables; more
+// overrides them.
 func Settings(more harness.Settings) harness.Settings {
 	s := harness.Settings{
 		"shared_buffers":               "128MB",
@@ -21,8 +22,8 @@ func Settings(more harness.Settings) harness.Settings {
 	return s
 }
 
-// DaemonOptions make many small extents of little data, and starting quick;
-// more overrides them.
+// DaemonOptions returns options for many small extents and a quick start; more
+// overrides them.
 func DaemonOptions(more harness.DaemonOptions) harness.DaemonOptions {
 	o := harness.DaemonOptions{
 		"extent-size":   "1MB",

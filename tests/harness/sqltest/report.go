@@ -9,7 +9,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Report is the part of the daemon's report that tests look at.
+// Report is the part of the daemon's report that tests read.
 type Report struct {
 	Reserved, Used, Budget int64
 	Queued, Sessions       int
@@ -25,7 +25,7 @@ type Report struct {
 	Jobs []struct{ State string }
 }
 
-// ReportOf asks the daemon that a session's joins go to.
+// ReportOf returns the report of the session's daemon.
 func ReportOf(t testing.TB, s *harness.Session) (r Report) {
 	t.Helper()
 	text := Query(t, s, "select coalesce(status::text, failure) from gpujoin.daemon_status()").Rows[0]
@@ -35,8 +35,8 @@ func ReportOf(t testing.TB, s *harness.Session) (r Report) {
 	return r
 }
 
-// Settled waits until the daemon holds no job, no reservation, no session but
-// the one that asks, and all extents are back in its pool.
+// Settled waits until the daemon holds no job, no reservation and no session
+// but the caller's, and all extents are back in its pool.
 func Settled(t testing.TB, s *harness.Session) {
 	t.Helper()
 	var r Report
@@ -49,7 +49,7 @@ func Settled(t testing.TB, s *harness.Session) {
 	t.Errorf("the daemon still holds something: %+v", r)
 }
 
-// Released checks that a backend between statements holds nothing of a job.
+// Released checks that a backend between statements holds no resources of a job.
 func Released(t testing.TB, s *harness.Session) {
 	t.Helper()
 	if h, err := harness.HoldingsOf(s.PID()); err == nil && (h.MemFDs > 0 || h.Mapped > 0) {

@@ -8,37 +8,35 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// How a session's joins are to run.
+// Settings that decide how a session's joins run.
 const (
 	Native = "set gpujoin.enabled = off; set gpujoin.force = off;"
 	Forced = "set gpujoin.enabled = on; set gpujoin.force = on; set gpujoin.min_rows = 0;"
 )
 
-// Patience is far more than any statement here takes, and far less than for
-// ever.
+// Patience is the time limit of a statement, far more than any needs.
 const Patience = time.Minute
 
-// Bounded is a context that ends when patience does.
+// Bounded returns a context with the time limit Patience.
 func Bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), Patience)
 }
 
-// Session opens a session that the test closes at its end, and runs settings
-// in it.
+// Session opens a session, runs settings in it, and closes it at the end of the test.
 func Session(t testing.TB, c *harness.Cluster, settings ...string) *harness.Session {
 	t.Helper()
 	s, err := c.Connect(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() }) // the test may have ended it
+	t.Cleanup(func() { _ = s.Close() }) // fails if the test has ended it
 	for _, sql := range settings {
 		Exec(t, s, sql)
 	}
 	return s
 }
 
-// Exec runs statements for their effect.
+// Exec runs statements and ignores their rows.
 func Exec(t testing.TB, s *harness.Session, sql string) {
 	t.Helper()
 	ctx, cancel := Bounded()
@@ -72,8 +70,8 @@ func Explain(t testing.TB, s *harness.Session, options, sql string) harness.Node
 	return plan
 }
 
-// SameAsNative runs a query both ways in one session and compares; the forced
-// plan must hold a GpuJoin.
+// SameAsNative runs a query natively and offloaded in one session and compares
+// the rows; the forced plan must have a GpuJoin.
 func SameAsNative(t testing.TB, s *harness.Session, sql string) {
 	t.Helper()
 	Exec(t, s, Native)

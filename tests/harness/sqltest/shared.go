@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// Shared is a world that is started when the first test asks for it, and that
-// every test leaves as it found it.
+// Shared is a world that the first test starts and that every test leaves unchanged.
 type Shared[World any] struct {
 	Start func() (World, error)
 	Stop  func(World) error

@@ -2,7 +2,8 @@ package npj
 
 import "gpujoin/joincore/cuda/columnar/launch"
 
-// tableDescriptor mirrors gj_table of kernels/layout/sort.h, where the fields are documented.
+// tableDescriptor mirrors gj_table of kernels/layout/sort.h, where the fields
+// are documented.
 type tableDescriptor struct {
 	Rows, Key     [2]uint64
 	Slots, Table  uint64

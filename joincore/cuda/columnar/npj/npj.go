@@ -56,7 +56,8 @@ func (r *run) run(ctx context.Context) (*columnar.Output, error) {
 	out := r.probe(r.Join.OutputRows)
 	rows, err := r.read(ctx)
 	if err == nil && rows > int64(r.table.Result.Capacity) {
-		// The result was larger than expected: probes again, with space for the counted rows.
+		// The result was larger than expected: probes again, with space for the
+		// counted rows.
 		out = r.probe(rows)
 		rows, err = r.read(ctx)
 	}
@@ -157,7 +158,8 @@ func (r *run) traffic() traffic {
 	return t
 }
 
-// probe queues the probe, with space for the given number of result rows, and the gathers.
+// probe queues the probe, with space for the given number of result rows, and
+// the gathers.
 func (r *run) probe(rows int64) *launch.Output {
 	r.Rewind(r.behind)
 	counter := r.table.Range + uint64(unsafe.Offsetof(counters{}.Results))

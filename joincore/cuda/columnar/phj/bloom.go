@@ -94,7 +94,8 @@ func (r *run) reduce(ctx context.Context) error {
 	return nil
 }
 
-// keptRows is the capacity, in rows, of the reduced probe side: all rows without a sample.
+// keptRows is the capacity, in rows, of the reduced probe side: all rows
+// without a sample.
 func (r *run) keptRows() int64 {
 	if r.sampled.rows == 0 {
 		return r.join.Probe.Rows

@@ -45,7 +45,8 @@ type mergeDescriptor struct {
 	Result         launch.Result
 }
 
-// group is gj_group, an equal run: build and probe rows of one order, too many for a tile.
+// group is gj_group, an equal run: build and probe rows of one order, too many
+// for a tile.
 type group struct {
 	FirstSlice       uint64
 	Build, BuildRows uint64

@@ -66,8 +66,8 @@ func TestColumns(t *testing.T) {
 	r.Inner(short, columnartest.Case{Build: 20000, Probe: 30000, Keys: columnartest.Spread(1 << 20), KeyBytes: 4, Widths: [2][]int{four, four}, Expect: -1})
 }
 
-// Row numbers are stored in the result's columns, of 4, 8 and 16 bytes, if the result is
-// so large that separate ones would exceed the bound.
+// Row numbers are stored in the result's columns, of 4, 8 and 16 bytes, if the
+// result is so large that separate ones would exceed the bound.
 func TestNumbersInPlace(t *testing.T) {
 	r := columnartest.New(t, 1<<28, launch.Close)
 	for _, widths := range [][2][]int{{{4, 2}, {8, 8}}, {{16, 16}, {1, 4, 8}}} {

@@ -94,7 +94,8 @@ func (r *run) run(ctx context.Context) (*columnar.Output, error) {
 	out := join(r.Join.OutputRows)
 	rows, err := r.Rows(ctx, r.merge.Result.Rows)
 	if err == nil && rows > int64(r.merge.Result.Capacity) {
-		// The result was larger than expected: merges again, with space for the counted rows.
+		// The result was larger than expected: merges again, with space for the
+		// counted rows.
 		out = join(rows)
 		rows, err = r.Rows(ctx, r.merge.Result.Rows)
 	}
@@ -104,13 +105,15 @@ func (r *run) run(ctx context.Context) (*columnar.Output, error) {
 	return out.Result(rows), nil
 }
 
-// exceeds reports whether a strategy exceeds the join's memory and column-at-a-time needs less.
+// exceeds reports whether a strategy exceeds the join's memory and
+// column-at-a-time needs less.
 func (r *run) exceeds(w strategy) bool {
 	peak := r.peak(w, r.Join.OutputRows, true)
 	return peak > r.Room(r.Join.OutputRows) && r.peak(columnAtATime, r.Join.OutputRows, true) < peak
 }
 
-// inPlace reports whether a result of the given rows must hold row numbers in its columns.
+// inPlace reports whether a result of the given rows must hold row numbers in
+// its columns.
 func (r *run) inPlace(rows int64) bool { return r.peak(r.strategy, rows, false) > r.Room(rows) }
 
 func (r *run) peak(w strategy, rows int64, inPlace bool) int64 {

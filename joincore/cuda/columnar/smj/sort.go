@@ -42,7 +42,8 @@ func (r *run) sortColumns(columns [2][]moved) (sorted [2][]uint64, behind driver
 	pass := r.passKernel(rows, widest)
 	n := tiles(int64(d.Side[0].Rows), pass.Rows) + tiles(int64(d.Side[1].Rows), pass.Rows)
 
-	// The passes' alternating buffers. The last pass's comes first, so that the rest can be released.
+	// The passes' alternating buffers. The last pass's comes first, so that the
+	// rest can be released.
 	passes := int(d.Passes)
 	for odd := range min(2, passes) {
 		for i := range d.Side {
@@ -87,7 +88,8 @@ func (r *run) countDigits(sort uint64, rows int64) {
 // countRows is the minimum number of rows per block of the histogram kernel.
 const countRows = 8192
 
-// passKernel returns the kernel for a pass over the given rows and the widest value's bytes.
+// passKernel returns the kernel for a pass over the given rows and the widest
+// value's bytes.
 func (r *run) passKernel(rows int64, widest int) *driver.Kernel {
 	wide := 4
 	if widest > 4 || r.volume.keyBytes > 4 {

@@ -12,7 +12,8 @@ const (
 	// positions of the partners (GFTR, column at a time). The sort is stable, so the
 	// positions are the same for every column.
 	columnAtATime
-	// sortRowIDs: row ids are sorted with the key, and payload is gathered by them (GFUR).
+	// sortRowIDs: row ids are sorted with the key, and payload is gathered by
+	// them (GFUR).
 	sortRowIDs
 )
 
@@ -26,9 +27,9 @@ type volume struct {
 	passes     int
 }
 
-// numbered reports whether a side's payload is gathered by row id. Payload no wider than
-// a row id moves with the key instead, and so does payload without a result column
-// that could hold row ids.
+// numbered reports whether a side's payload is gathered by row id. Payload no
+// wider than a row id moves with the key instead, and so does payload without a
+// result column that could hold row ids.
 func (v volume) numbered(w strategy, side int) bool {
 	sum, widest := 0, 0
 	for _, b := range v.widths[side] {

@@ -29,8 +29,8 @@ type Case struct {
 // algorithms maps bench-gpu's names to the values of the executables' option -i.
 var algorithms = []struct{ ours, theirs string }{{"phj-om", "shj"}, {"phj-um", "phj"}, {"smj-om", "smj"}, {"smj-um", "smji"}}
 
-// mostRows is the largest size in their own experiments: rows are ints, and keys without a
-// match are above 2^30.
+// mostRows is the largest size in their own experiments: rows are ints, and
+// keys without a match are above 2^30.
 const mostRows = 1 << 30
 
 // check returns why the executables cannot run a case, or nil.
@@ -54,12 +54,12 @@ func (c *Case) check() error {
 	return nil
 }
 
-// oneIn is the number of probe rows per row with a match. The executables change all but
-// one of that many build keys so that they match nothing.
+// oneIn is the number of probe rows per row with a match. The executables
+// change all but one of that many build keys so that they match nothing.
 func (c *Case) oneIn() int64 { return c.Domain / c.Distinct }
 
-// matches is the expected number of result rows: the executables repeat the build keys on
-// the probe side and shuffle them.
+// matches is the expected number of result rows: the executables repeat the
+// build keys on the probe side and shuffle them.
 func (c *Case) matches() int64 {
 	kept := func(keys int64) int64 { return (keys + c.oneIn() - 1) / c.oneIn() }
 	if c.Zipf > 0 {
@@ -72,8 +72,8 @@ func (c *Case) widths() string { return fmt.Sprintf("%db%db", c.Key, c.BuildWidt
 
 func (c *Case) program() string { return "join_exp_" + c.widths() }
 
-// arguments returns an executable's arguments. It keeps its data and its table of times in
-// the folder. Radix bits are those of their experiments.
+// arguments returns an executable's arguments. It keeps its data and its table
+// of times in the folder. Radix bits are those of their experiments.
 func (c *Case) arguments(algorithm, folder string) []string {
 	distribution := []string{"-d", "uniform"}
 	if c.Zipf > 0 {

@@ -14,8 +14,8 @@ var (
 	cardinality = regexp.MustCompile(`(?m)^Output Cardinality = (-?[0-9]+)$`)
 )
 
-// parse returns the sum of all phases in ms that an executable printed, if its result has
-// the expected number of rows.
+// parse returns the sum of all phases in ms that an executable printed, if its
+// result has the expected number of rows.
 func parse(output []byte, c *Case) (float64, error) {
 	rows := cardinality.FindSubmatch(output)
 	if rows == nil {

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Time is the time of one of their algorithms for a case, or the reason why it is missing.
+// Time is the time of one of their algorithms for a case, or the reason why it
+// is missing.
 type Time struct {
 	Case      string
 	Algorithm string // bench-gpu's name; empty: the note is about the whole case

@@ -34,8 +34,8 @@ func Peer(ours Ours, times []Time) float64 {
 	return best
 }
 
-// Print writes their times next to ours, of the same algorithm and of the chosen one. The
-// ratio is their time divided by ours.
+// Print writes their times next to ours, of the same algorithm and of the
+// chosen one. The ratio is their time divided by ours.
 func Print(w io.Writer, ours []Ours, times []Time) error {
 	text := "\nGPU-Joins-Evaluation\n" + row("case", "", "theirs ms", "ours ms", "ratio", "chosen", "ms", "ratio", "note")
 	for _, t := range times {
