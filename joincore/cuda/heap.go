@@ -2,24 +2,23 @@ package cuda
 
 import "slices"
 
-// span is a piece of an address range.
+// span is a part of an address range.
 type span struct{ at, bytes int64 }
 
-// heap hands out memory from the end of a range that shrinks by what the heap
-// takes of it: the other end is a stack. Sizes are multiples of one unit.
+// heap allocates from the end of a range; the other end is a stack, whose size shrinks as
+// the heap grows. Sizes are multiples of one unit.
 type heap struct {
 	// cut takes bytes off the end of the range and returns their address.
 	cut func(bytes int64) (int64, error)
-	// extend puts back what was cut off last.
+	// extend returns the bytes that were cut off last.
 	extend func(bytes int64)
 
 	low, end int64  // the heap is [low, end)
-	lowest   int64  // low at its lowest since the last reset
-	free     []span // of the heap, in order of address, never two adjacent
+	lowest   int64  // minimum of low since the last reset
+	free     []span // free parts of the heap, by address, never two adjacent
 }
 
-// alloc returns memory, and whether this heap has handed it out before. The
-// first free span that is large enough is taken.
+// alloc returns memory by first fit, and whether this heap has allocated it before.
 func (h *heap) alloc(bytes int64) (at int64, used bool, err error) {
 	for i, f := range h.free {
 		if f.bytes < bytes {
@@ -46,7 +45,7 @@ func (h *heap) alloc(bytes int64) (at int64, used bool, err error) {
 	return at, used, nil
 }
 
-// release takes memory back.
+// release frees memory.
 func (h *heap) release(at, bytes int64) {
 	i, _ := slices.BinarySearchFunc(h.free, at, func(f span, at int64) int { return int(f.at - at) })
 	h.free = slices.Insert(h.free, i, span{at, bytes})
@@ -65,7 +64,7 @@ func (h *heap) release(at, bytes int64) {
 	}
 }
 
-// reset takes everything back.
+// reset frees everything.
 func (h *heap) reset() {
 	if h.end > h.low {
 		h.extend(h.end - h.low)

@@ -21,7 +21,7 @@ func (p *Provider) RatesKey() string {
 		h.Write(module)
 	}
 	for _, name := range kernels.FusedKernels() {
-		image, _ := kernels.Fused(name) // it was listed
+		image, _ := kernels.Fused(name) // FusedKernels has listed it
 		h.Write(image)
 	}
 	info := p.context.Info()

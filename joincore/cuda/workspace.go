@@ -10,46 +10,46 @@ import (
 	"gpujoin/joincore/cuda/rowid"
 )
 
-// workspace is the memory and the streams of one execution, used again by the next.
+// workspace is the memory and the streams of one execution; later executions reuse it.
 type workspace struct {
 	bytes    int64
-	arena    *driver.Arena     // the stack; what transfer streams have is cut off already
+	arena    *driver.Arena     // the stack, without the scratch of transfer streams
 	main     *rowid.Queue      // all steps, in order
 	upload   *transferStream   // imports
-	download *transferStream   // what goes to the host to come again; made when it is used
+	download *transferStream   // spaces spilled to the host; made on first use
 	gather   []*transferStream // results
 	streams  []*driver.Stream
-	events   []*driver.Event // that no execution has
-	staging  *driver.Host    // what divisions say and are told goes through it
+	events   []*driver.Event // not used by an execution
+	staging  *driver.Host    // for descriptors and counts of divisions
 	heap     heap
 }
 
-// transfer stream is a stream with buffers that transfers go through.
+// transferStream is a stream with the buffers for its transfers.
 type transferStream struct {
 	queue        *rowid.Queue
 	stream       *driver.Stream
-	scratch      *driver.Arena    // scratch
-	scratchBytes int64            // of it
+	scratch      *driver.Arena    // device memory
+	scratchBytes int64            // size of scratch
 	staging      *driver.Host     // as large as the scratch
-	halfCopied   [2]*driver.Event // when a half of host has been copied
+	halfCopied   [2]*driver.Event // when a half of the buffer has been copied
 	turn         int
-	second       *driver.Stream    // of the upload stream
-	turns        [2]*driver.Stream // by which its copies go: the next is that of the first
+	second       *driver.Stream    // only of the upload stream
+	turns        [2]*driver.Stream // the streams of its copies; the first one is next
 }
 
-// empty makes all of the scratch free.
+// empty frees all of the scratch.
 func (l *transferStream) empty() {
 	l.scratch.Rewind(0)
 	l.scratch.Extend(l.scratchBytes - l.scratch.Size())
 }
 
-// stagingBytes is the scratch of a transfer stream: a fraction of small workspaces.
+// stagingBytes returns the scratch size of a transfer stream: a fraction of small workspaces.
 func stagingBytes(workspace int64) int64 {
 	return min(max(workspace/128, 64<<10), 16<<20) / driver.Line * driver.Line
 }
 
-// newWorkspace divides the next bytes of the arena. The transfer streams that gather are made
-// when they are first used, in memory that is set aside for them here.
+// newWorkspace divides the next bytes of the arena. The gather streams are made on first
+// use, in memory reserved here.
 func (p *Provider) newWorkspace(bytes int64) (*workspace, error) {
 	s, mark := &workspace{bytes: bytes}, p.arena.Mark()
 	if err := s.open(p); err != nil {
@@ -116,7 +116,7 @@ func (s *workspace) newStream(c *driver.Context) (*driver.Stream, error) {
 	return st, err
 }
 
-// event returns an event: one that an execution before has left, if there is one.
+// event returns an event, if possible one that an earlier execution has released.
 func (s *workspace) event(c *driver.Context) (*driver.Event, error) {
 	n := len(s.events)
 	if n == 0 {
@@ -127,10 +127,10 @@ func (s *workspace) event(c *driver.Context) (*driver.Event, error) {
 	return event, nil
 }
 
-// leastDesk is more than most divisions want.
+// minStaging exceeds the needs of most divisions.
 const minStaging = 64 << 10
 
-// stagingBuffer returns the staging buffer, of so many bytes at least. Nothing reads or writes it.
+// stagingBuffer returns the staging buffer, of at least the given bytes. It must be idle.
 func (s *workspace) stagingBuffer(c *driver.Context, bytes int64) (*driver.Host, error) {
 	if s.staging != nil && s.staging.Size() >= bytes {
 		return s.staging, nil
@@ -146,7 +146,7 @@ func (s *workspace) stagingBuffer(c *driver.Context, bytes int64) (*driver.Host,
 	return s.staging, err
 }
 
-// prepare makes what a transfer stream lacks beside its scratch.
+// prepare makes the parts of a transfer stream other than its scratch.
 func (s *workspace) prepare(p *Provider, l *transferStream) (err error) {
 	if l.stream == nil {
 		if l.stream, err = s.newStream(p.context); err != nil {
@@ -169,7 +169,7 @@ func (s *workspace) prepare(p *Provider, l *transferStream) (err error) {
 	return err
 }
 
-// reset waits for all that is under way and takes all memory back.
+// reset waits for all running work and frees all memory.
 func (s *workspace) reset() error {
 	var errs []error
 	for _, st := range s.streams {
@@ -184,7 +184,7 @@ func (s *workspace) reset() error {
 	return errors.Join(errs...)
 }
 
-// close frees what is not memory of the arena.
+// close frees everything but memory of the arena.
 func (s *workspace) close() error {
 	var errs []error
 	if s.main != nil {

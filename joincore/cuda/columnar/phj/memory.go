@@ -13,11 +13,11 @@ type tables struct {
 	zero       driver.Ptr // counters, histograms and the sample
 	zeroBytes  int64
 	bottom     driver.Mark // before the join
-	outputFrom driver.Mark // where the result may begin: behind what the match reads
+	outputFrom driver.Mark // start of the result: after what the match reads
 	peak       int64
 }
 
-// taker takes from the arena until that fails once.
+// taker takes memory from the arena until one request fails.
 type taker struct {
 	arena *driver.Arena
 	err   error
@@ -32,8 +32,8 @@ func (t *taker) take(bytes int64) uint64 {
 	return uint64(p)
 }
 
-// takeTables takes the arrays whose size follows from the bits and describes
-// the inputs, so that their keys can be counted.
+// takeTables takes the arrays whose sizes follow from the bits, and describes the inputs
+// for the histogram.
 func (r *run) takeTables() error {
 	r.tables.bottom = r.arena.Mark()
 	t := taker{arena: r.arena}
@@ -63,13 +63,13 @@ func (r *run) takeTables() error {
 	if r.sampling() {
 		r.d.Bypassed = t.take((r.join.Probe.Rows + 31) / 32 * 4)
 	}
-	r.d.BitsFirst = uint64(r.bits) // the histogram needs their sum only
+	r.d.BitsFirst = uint64(r.bits) // the histogram needs only the sum of both passes' bits
 	return t.err
 }
 
 const maxTails = 1024
 
-// splitPasses shares the bits out to the passes.
+// splitPasses divides the bits between the passes.
 func (r *run) splitPasses() {
 	mostFirst, mostSecond := r.fans()
 	first, second := splitBits(r.bits, mostFirst, mostSecond)
@@ -84,8 +84,8 @@ func (r *run) takeBuffers() error {
 		r.takeFinal(&t, i, in.Rows)
 	}
 	r.tables.outputFrom = r.arena.Mark()
-	// The first pass's buffers are dead when the result is written, but for one
-	// from which payload is fetched.
+	// The result replaces the first pass's buffers, except one from which payload is
+	// gathered.
 	for _, placed := range []bool{true, false} {
 		for i, in := range r.sides {
 			if (r.modes[i] == place) == placed {
@@ -100,14 +100,14 @@ func (r *run) takeBuffers() error {
 	return t.err
 }
 
-// takeFinal takes room for so many rows of side i, partitioned.
+// takeFinal takes the final buffer for the given rows of side i.
 func (r *run) takeFinal(t *taker, i int, rows int64) {
 	s := &r.d.Side[i]
 	s.FinalCapacity = roundUp(rows+8<<r.bits, 64)
 	s.Final = t.take(int64(s.FinalCapacity) * 4 * int64(r.finalWords(i)))
 }
 
-// takeFirst takes room for them between the passes.
+// takeFirst takes the first pass's buffer for the given rows of side i.
 func (r *run) takeFirst(t *taker, i int, rows int64) {
 	if r.d.BitsSecond == 0 {
 		return
@@ -117,7 +117,7 @@ func (r *run) takeFirst(t *taker, i int, rows int64) {
 	s.First = t.take(int64(s.FirstCapacity) * 4 * int64(r.keyWords+r.shapes[i].words))
 }
 
-// finalWords returns the words of a row of side i that the match reads.
+// finalWords returns the words that the match reads of each row of side i.
 func (r *run) finalWords(i int) int {
 	if r.modes[i] == place {
 		return r.keyWords + 1
@@ -129,20 +129,20 @@ func (r *run) notePeak() {
 	r.tables.peak = max(r.tables.peak, int64(r.arena.Mark())-int64(r.tables.bottom))
 }
 
-// output is the room for a result.
+// output is the memory of a result.
 type output struct {
-	rows  int64 // that fit for certain
+	rows  int64 // guaranteed capacity
 	key   columnar.Column
 	sides [2][]columnar.Column
 }
 
-// result returns the columns of a result of so many rows.
+// result returns the columns of a result with the given rows.
 func (o *output) result(rows int64) *columnar.Output {
 	return &columnar.Output{Rows: rows, Key: o.key, Build: o.sides[0], Probe: o.sides[1]}
 }
 
-// takeOutput takes room for a result of so many rows, behind what the match
-// reads, and describes where its columns go.
+// takeOutput takes memory for a result of the given rows, after what the match reads, and
+// describes its columns.
 func (r *run) takeOutput(rows int64) error {
 	r.arena.Rewind(r.tables.outputFrom)
 	match := r.kernels.match.Grid(maxTails)
