@@ -13,7 +13,7 @@ const (
 	maxPasses  = 4
 	digitBits  = 9
 	fan        = 1 << digitBits
-	maxGroup   = 128 // the fewest build rows of a deferred equal run
+	maxRun     = 128 // the fewest build rows of a deferred equal run
 )
 
 type sortColumn struct {
@@ -37,20 +37,20 @@ type sortDescriptor struct {
 }
 
 type mergeDescriptor struct {
-	Rows, Key      [2]uint64
-	Bits           uint64
-	Tiles, Splits  uint64
-	Groups         uint64
-	Grouped, Slice uint64
-	Result         launch.Result
+	Rows, Key       [2]uint64
+	Bits            uint64
+	Tiles, Splits   uint64
+	Runs            uint64
+	Deferred, Slice uint64
+	Result          launch.Result
 }
 
-// group is gj_group, an equal run: build and probe rows of one order, too many
+// equalRun is gj_equal_run: build and probe rows of one order, too many
 // for a tile.
-type group struct {
+type equalRun struct {
 	FirstSlice       uint64
 	Build, BuildRows uint64
 	Probe, ProbeRows uint64
 }
 
-const groupBytes = int64(unsafe.Sizeof(group{}))
+const runBytes = int64(unsafe.Sizeof(equalRun{}))

@@ -49,22 +49,22 @@ func (r *run) mergeTogether(rows int64) *launch.Output {
 func (r *run) takeCounters() uint64 {
 	zero := r.Take(3 * 8)
 	r.Set(zero, 0, 3*8)
-	r.merge.Grouped, r.merge.Slice = zero, zero+8
+	r.merge.Deferred, r.merge.Slice = zero, zero+8
 	return zero + 16
 }
 
 // mergeSides queues the merge of sorted keys.
 func (r *run) mergeSides(out *launch.Output, keys [2]uint64) {
-	split, merge, groups := r.mergeKernel("gj_merge_split_k%d"), r.mergeKernel("gj_merge_k%d"), r.mergeKernel("gj_merge_groups_k%d")
+	split, merge, runs := r.mergeKernel("gj_merge_split_k%d"), r.mergeKernel("gj_merge_k%d"), r.mergeKernel("gj_merge_runs_k%d")
 	n := tiles(r.Sides[0].Rows+r.Sides[1].Rows, merge.Rows)
 	r.merge.Key, r.merge.Result = keys, out.Match
 	r.merge.Tiles = uint64(n)
 	r.merge.Splits = r.Take(4 * (n + 1))
-	r.merge.Groups = r.Take(groupBytes * (r.Sides[0].Rows/maxGroup + n))
+	r.merge.Runs = r.Take(runBytes * (r.Sides[0].Rows/maxRun + n))
 	at := launch.Put(r.Job, &r.merge)
 	r.Launch(split, int(n)/max(split.Threads, 1)+1, at)
 	r.Launch(merge, r.Grid(merge, n), at)
-	r.Launch(groups, groups.Blocks*r.SMs, at)
+	r.Launch(runs, runs.Blocks*r.SMs, at)
 	r.Phase("merge", r.volume.sorted(r.strategy, 0)+r.volume.sorted(r.strategy, 1)+out.Bytes())
 }
 

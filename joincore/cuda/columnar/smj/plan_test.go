@@ -10,7 +10,7 @@ import (
 func TestLayout(t *testing.T) {
 	columnartest.Layout(t, "../../kernels/layout/sort.h", "gj_sort", sortDescriptor{})
 	columnartest.Layout(t, "../../kernels/layout/sort.h", "gj_merge", mergeDescriptor{})
-	columnartest.Layout(t, "../../kernels/layout/sort.h", "gj_group", group{})
+	columnartest.Layout(t, "../../kernels/layout/sort.h", "gj_equal_run", equalRun{})
 }
 
 func TestSortBits(t *testing.T) {

@@ -69,7 +69,7 @@ func (v volume) numbers(w strategy, inPlace bool) (bytes int64) {
 // peak returns the peak bytes of a join in addition to its inputs. status is the bytes
 // of look-back state per sorted row.
 func (v volume) peak(w strategy, inPlace bool, status float64) int64 {
-	lists := v.rows[0]*groupBytes/maxGroup + (v.rows[0]+v.rows[1])*(groupBytes+4)/tileRows
+	lists := v.rows[0]*runBytes/maxRun + (v.rows[0]+v.rows[1])*(runBytes+4)/tileRows
 	result := v.outputRows*v.rowBytes + v.numbers(w, inPlace)
 	look := func(rows int64) int64 { return int64(float64(rows) * status) }
 	keys := v.sorted(w, 0) + v.sorted(w, 1)

@@ -30,7 +30,7 @@ struct ListedLayout {
 // rows per chunk, NB buckets, IPT probe rows per thread.
 template <int KW, class B, class S, int T, int C, int NB, int IPT>
 __device__ __forceinline__ void match_listed(const gj_join* join) {
-  using Work = Step<KW, B, S, C, NB, IPT>;
+  using Work = ListedMatch<KW, B, S, C, NB, IPT>;
   constexpr int WB = KW + B::words, WS = KW + S::words;
   using Layout = ListedLayout<KW, B, S, C, NB, IPT, T / 32>;
   extern __shared__ uint4 shared[];

@@ -4,13 +4,13 @@
 // Merge path (Green, McColl, Bader; Odeh et al.) cuts both sides into tiles of N
 // rows in total. Among equal bits build rows precede probe rows, so the build
 // partners of a tile's probe rows never lie behind the tile. They may begin before
-// it: a tile also reads the `max_group + 1` build rows that precede its own. A
+// it: a tile also reads the `max_run + 1` build rows that precede its own. A
 // probe row finds the first build row of its bits through a table of the tile; the
 // whole hash then decides which rows are partners. A tile reserves space for all
 // its results at once: the result is dense, its tiles in any order.
 //
-// Probe rows with more than max_group build rows of the same bits are deferred to
-// join_groups, which spreads the rows of a hot key over all blocks.
+// Probe rows with more than max_run build rows of the same bits are deferred to
+// join_equal_runs, which spreads the rows of a hot key over all blocks.
 //
 // Bound: reads each side's keys and columns once, writes each output row once.
 // Measured on an H200, 2^27 with 2^28 rows of 4-byte keys and one payload column a
@@ -32,8 +32,8 @@
 
 namespace gj {
 
-constexpr uint32_t max_group = 127, group_build = 1024, group_probe = 256;  // the longest run a tile joins; rows of a slice
-constexpr int slice_bits = 38;                                             // of gj_merge.grouped
+constexpr uint32_t max_run = 127, slice_build = 1024, slice_probe = 256;  // the longest run a tile joins; rows of a slice
+constexpr int slice_bits = 38;                                             // of gj_merge.deferred
 
 // splits[i]: build rows among the first i * N rows of the merged order; one thread per split.
 template <int KW, int N>
@@ -54,18 +54,18 @@ __device__ __forceinline__ void split_sides(const gj_merge* merge) {
 }
 
 // Defers the tile's rows with the order of `probe`, the first such probe row of the
-// tile, to join_groups. Called by one thread.
+// tile, to join_equal_runs. Called by one thread.
 template <int KW>
-__device__ __noinline__ void leave_group(const gj_merge* merge, uint32_t probe, uint32_t probe_end, uint32_t build_end) {
+__device__ __noinline__ void defer_run(const gj_merge* merge, uint32_t probe, uint32_t probe_end, uint32_t build_end) {
   const Order of(merge->bits);
   const uint32_t order = of(hashed_key<KW>(merge->key[1], probe));
   const uint64_t first = find<KW>(merge->key[0], 0, build_end, of, order, false);
-  gj_group g{0, first, find<KW>(merge->key[0], first, build_end, of, order, true) - first, probe,
+  gj_equal_run g{0, first, find<KW>(merge->key[0], first, build_end, of, order, true) - first, probe,
              find<KW>(merge->key[1], probe, probe_end, of, order, true) - probe};
-  const uint64_t slices = (g.build_rows + group_build - 1) / group_build * ((g.probe_rows + group_probe - 1) / group_probe);
-  const uint64_t at = atomicAdd(reinterpret_cast<unsigned long long*>(merge->grouped), 1ull << slice_bits | slices);
+  const uint64_t slices = (g.build_rows + slice_build - 1) / slice_build * ((g.probe_rows + slice_probe - 1) / slice_probe);
+  const uint64_t at = atomicAdd(reinterpret_cast<unsigned long long*>(merge->deferred), 1ull << slice_bits | slices);
   g.first_slice = at & ((1ull << slice_bits) - 1);
-  reinterpret_cast<gj_group*>(merge->groups)[at >> slice_bits] = g;
+  reinterpret_cast<gj_equal_run*>(merge->runs)[at >> slice_bits] = g;
 }
 
 // The row ranges of a tile; empty for a tile number beyond the last.
@@ -83,7 +83,7 @@ struct MergeTile {
 // partners, and the number of results of the rows before it in its chunk of 32.
 struct Match {
   static constexpr uint32_t count_bits = 7, before_bits = 12, first_bits = 32 - count_bits - before_bits;
-  static_assert(max_group < 1 << count_bits && 31 * max_group < 1 << before_bits);
+  static_assert(max_run < 1 << count_bits && 31 * max_run < 1 << before_bits);
   uint32_t bits;
   __device__ __forceinline__ Match(uint32_t first, uint32_t count, uint32_t before) : bits(first << (count_bits + before_bits) | count << before_bits | before) {}
   __device__ __forceinline__ uint32_t first() const { return bits >> (count_bits + before_bits); }
@@ -96,7 +96,7 @@ struct Match {
 // by order, and the row numbers of N results.
 template <int KW, int T, int IPT>
 struct MergeLayout {
-  static constexpr int N = T * IPT, rows = N + max_group + 1, probe = rows * KW * 4, match = probe + N * KW * 4, pairs = match + N * 4,
+  static constexpr int N = T * IPT, rows = N + max_run + 1, probe = rows * KW * 4, match = probe + N * KW * 4, pairs = match + N * 4,
                        first = pairs + N * 4, bytes = first + (rows + 4) * 2;
   static_assert(rows <= 1 << Match::first_bits);
 };
@@ -154,7 +154,7 @@ __device__ __forceinline__ void merge_join(const gj_merge* descriptor) {
   uint16_t* first_of = reinterpret_cast<uint16_t*>(room_of + Layout::first);
   NearRows pairs{reinterpret_cast<uint32_t*>(room_of + Layout::pairs), {}};
   __shared__ gj_merge merge;
-  __shared__ uint32_t left, left_row[Layout::rows / (max_group + 1) + 1];
+  __shared__ uint32_t left, left_row[Layout::rows / (max_run + 1) + 1];
   __shared__ ChunkClaim<N / 32> room;
   copy_descriptor<T>(descriptor, &merge);
   __syncthreads();
@@ -166,7 +166,7 @@ __device__ __forceinline__ void merge_join(const gj_merge* descriptor) {
   while (tile < merge.tiles) {
     const MergeTile here = next;
     tile += gridDim.x;
-    const uint32_t seen = here.build - min(here.build, max_group + 1), builds = here.build_end - seen, probes = here.probe_end - here.probe;
+    const uint32_t seen = here.build - min(here.build, max_run + 1), builds = here.build_end - seen, probes = here.probe_end - here.probe;
     pairs.first[0] = seen, pairs.first[1] = here.probe;
 
     load_hashed<KW, T, IPT>(merge.key[1], here.probe, probes, probe);
@@ -199,11 +199,11 @@ __device__ __forceinline__ void merge_join(const gj_merge* descriptor) {
         const uint32_t o = of(mine), r = o - low >> narrow;
         uint32_t k = first_of[r], end = first_of[r + 1];
         bool leave = false;
-        if (end - k > max_group) {  // a long run of one order, or several orders in the interval
+        if (end - k > max_run) {  // a long run of one order, or several orders in the interval
           k = find_order<KW>(build, k, end, of, o);
-          const uint32_t stop = min(k + max_group + 1, end);
+          const uint32_t stop = min(k + max_run + 1, end);
           for (end = k; end < stop && of(build[end]) == o;) end++;
-          leave = end - k > max_group;
+          leave = end - k > max_run;
         }
         if (leave) {
           if (!row || of(probe[row - 1]) != o) left_row[atomicAdd(&left, 1)] = here.probe + row;
@@ -222,7 +222,7 @@ __device__ __forceinline__ void merge_join(const gj_merge* descriptor) {
       if (t % 32 == 0) room.chunk[row / 32] = sum;
     }
     __syncthreads();
-    for (uint32_t i = t; i < left; i += T) leave_group<KW>(descriptor, left_row[i], here.probe_end, here.build_end);
+    for (uint32_t i = t; i < left; i += T) defer_run<KW>(descriptor, left_row[i], here.probe_end, here.build_end);
     room.claim(merge.result);
     __syncthreads();
 

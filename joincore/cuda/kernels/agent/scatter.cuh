@@ -39,7 +39,7 @@ struct ColumnSource {
   const gj_side* side;
   __device__ explicit ColumnSource(const gj_side* s) : side(s) {
     column[0] = reinterpret_cast<const char*>(s->key);
-    if constexpr (P::form == Form::column)
+    if constexpr (P::kind == PayloadKind::column)
 #pragma unroll
       for (int c = 0; c < P::columns; c++) column[1 + c] = reinterpret_cast<const char*>(s->column[c]);
   }
@@ -49,9 +49,9 @@ struct ColumnSource {
   }
   __device__ __forceinline__ void load_key(uint64_t row, Row<W>& r) const { value<KW>(column[0], row, &r.word[0]); }
   __device__ __forceinline__ void load_payload(uint64_t row, Row<W>& r) const {
-    if constexpr (P::form == Form::row_id) {
+    if constexpr (P::kind == PayloadKind::row_id) {
       r.word[KW] = (uint32_t)row;
-    } else if constexpr (P::form == Form::field) {
+    } else if constexpr (P::kind == PayloadKind::field) {
       const gj_field* field = reinterpret_cast<const gj_field*>(side->fields);
 #pragma unroll
       for (int c = 0; c < P::words; c++)
@@ -67,7 +67,7 @@ struct ColumnSource {
   __device__ __forceinline__ uint32_t rows(uint32_t) const { return (uint32_t)side->rows; }
 
  private:
-  const char* column[1 + (P::form == Form::column ? P::columns : 0)];
+  const char* column[1 + (P::kind == PayloadKind::column ? P::columns : 0)];
 
   template <int CW>
   __device__ static __forceinline__ void value(const char* from, uint64_t row, uint32_t* w) {

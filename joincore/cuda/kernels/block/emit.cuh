@@ -109,14 +109,14 @@ struct Emitter {
     for (int c = 0; c < P::columns; c++)
       column<P::unit, N>(rows.fits, stage, groups, slot, keep + c * P::unit, [&](int j, int q) { return value(j, c * P::unit + q); },
                          [&] {
-                           if constexpr (P::form == Form::column) {
+                           if constexpr (P::kind == PayloadKind::column) {
                              if (to[c]) write_groups<P::unit, N>(rows, to[c], stage, groups);
                            } else {
                              uint32_t v[N];
 #pragma unroll
                              for (int g = 0; g < N; g++) v[g] = g < groups ? stage[g * 32 + lane] : 0;
                              auto at = [&](int g) { return rows.at(g * 32 + lane); };
-                             if constexpr (P::form == Form::field) {
+                             if constexpr (P::kind == PayloadKind::field) {
                                if (c < in.field_count) put_field<N>(reinterpret_cast<const gj_field*>(in.fields)[c], v, groups, at);
                              } else {
                                gather_fields<N>(in, v, groups, at);
@@ -129,17 +129,17 @@ struct Emitter {
   __device__ static __forceinline__ void write_side(const gj_side& in, const uint64_t* to, uint64_t row, const uint32_t* w) {
     const gj_field* field = reinterpret_cast<const gj_field*>(in.fields);
     auto at = [&](int) { return row; };
-    if constexpr (P::form == Form::column) {
+    if constexpr (P::kind == PayloadKind::column) {
 #pragma unroll
       for (int c = 0; c < P::columns; c++)
         if (!P::partial || to[c]) write<P::unit>(to[c], row, w + c * P::unit);
-    } else if constexpr (P::form == Form::field) {
+    } else if constexpr (P::kind == PayloadKind::field) {
 #pragma unroll
       for (int c = 0; c < P::columns; c++) {
         const uint32_t v[1] = {w[c]};
         if (c < in.field_count) put_field<1>(field[c], v, 1, at);
       }
-    } else if constexpr (P::form == Form::row_id) {
+    } else if constexpr (P::kind == PayloadKind::row_id) {
       const uint32_t id[1] = {w[0]};
       gather_fields<1>(in, id, 1, at);
     }

@@ -17,7 +17,7 @@ namespace gj {
 // KW key words; B, S: payload kinds of build and probe rows; C, NB: rows and
 // buckets of the table; IPT probe rows per lane.
 template <int KW, class B, class S, int C, int NB, int IPT>
-struct Step {
+struct ListedMatch {
   static constexpr int PB = B::words, PS = S::words, WS = KW + PS, rows = 32 * IPT;
   static constexpr uint32_t none = 0xffff;
   using Table = Buckets<KW, PB, C, NB>;

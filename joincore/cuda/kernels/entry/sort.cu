@@ -29,7 +29,7 @@ COUNT(2)
   PASS(gj_sort_pass_k##K##_##VB##_many, K, VB, radix_tuning(VB == 8, true).rows, radix_tuning(VB == 8, true).blocks)          \
   PASS(gj_sort_pass_k##K##_##VB##_few, K, VB, radix_tuning(VB == 8, false).rows, radix_tuning(VB == 8, false).blocks)
 
-// gj_merge_split_k<key words>(merge), gj_merge_k<...>(merge), gj_merge_groups_k<...>(merge).
+// gj_merge_split_k<key words>(merge), gj_merge_k<...>(merge), gj_merge_runs_k<...>(merge).
 #define MT(F, K) merge_tuning(K).F
 #define MERGE_STEP(NAME, HOW, K)                                                                                              \
   extern "C" __global__ void __launch_bounds__(MT(threads, K), MT(blocks, K)) NAME(const gj_merge* merge) {                   \
@@ -42,7 +42,7 @@ COUNT(2)
   }                                                                                                                           \
   LAUNCH(gj_merge_split_k##K, split_threads, 1, 0, 0, 0)                                                                      \
   MERGE_STEP(gj_merge_k##K, merge_join, K)                                                                                    \
-  MERGE_STEP(gj_merge_groups_k##K, join_groups, K)
+  MERGE_STEP(gj_merge_runs_k##K, join_equal_runs, K)
 MERGE(1)
 MERGE(2)
 

@@ -47,13 +47,13 @@ struct Bed {
       for (uint32_t& w : rows[i]) w = (uint32_t)random_bits();
       if (hot && i % 3)
         for (int q = 0; q < KW; q++) rows[i][q] = 5;
-      if (P::form == Form::row_id) rows[i][KW] = origin + i;
+      if (P::kind == PayloadKind::row_id) rows[i][KW] = origin + i;
       key.append(reinterpret_cast<char*>(&rows[i]), 4 * KW);
       for (int c = 0; c < P::words; c++) column[c].append(reinterpret_cast<char*>(&rows[i][KW + c]), 4);
     }
     side.rows = n;
     side.key = memory.take(key);
-    if (P::form == Form::row_id)
+    if (P::kind == PayloadKind::row_id)
       side.column[1] = origin;
     else
       for (int c = 0; c < P::words; c++) side.column[c] = memory.take(column[c]);
@@ -117,7 +117,7 @@ struct Bed {
         scatter<KW, W, threads, rows_each, 8, fan>(source, first_table<W, fan>(&job, &side, job.bits_second ? parents : table, &places));
       });
     };
-    if constexpr (P::form == Form::row_id)
+    if constexpr (P::kind == PayloadKind::row_id)
       first(KeyedRows<KW>(&side));
     else
       first(ColumnSource<KW, P>(&side));
@@ -182,7 +182,7 @@ void check(uint32_t rows, int first_bits, int second_bits, bool hot) {
 }  // namespace
 
 int main() {
-  using RowId = Payload<Form::row_id, 1>;
+  using RowId = Payload<PayloadKind::row_id, 1>;
   for (uint32_t rows : {0, 1, 33, 1025}) {
     check<1, RowId>(rows, 3, 0, false);
     check<2, RowId>(rows, 3, 2, false);
@@ -190,9 +190,9 @@ int main() {
   check<1, RowId>(3000, 3, 3, true);
   check<2, RowId>(3000, 3, 0, true);
   check<1, RowId>(3000, 8, 0, false);
-  check<1, Payload<Form::column, 3>>(3000, 3, 3, true);
-  check<2, Payload<Form::column, 4>>(3000, 3, 2, false);
-  check<1, Payload<Form::column, 4>>(3000, 4, 0, false);
+  check<1, Payload<PayloadKind::column, 3>>(3000, 3, 3, true);
+  check<2, Payload<PayloadKind::column, 4>>(3000, 3, 2, false);
+  check<1, Payload<PayloadKind::column, 4>>(3000, 4, 0, false);
   printf("%d checks, %d wrong\n", checks, wrong);
   return wrong != 0;
 }

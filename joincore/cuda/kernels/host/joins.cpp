@@ -97,7 +97,7 @@ bool run(const Case& c) {
   const Side side[2] = {make_side(c, 0, KW * 4), make_side(c, 1, KW * 4)};
   const auto want = reference(c, side, KW * 4);
   const int words[2] = {B::words, S::words}, units[2] = {B::unit, S::unit};
-  const Form carried[2] = {B::form, S::form};
+  const PayloadKind carried[2] = {B::kind, S::kind};
   const int bits = c.first_bits + c.second_bits;
   const uint32_t parts = 1u << bits, items = std::max(4u, parts);
 
@@ -142,9 +142,9 @@ bool run(const Case& c) {
         f.to = to, f.to_stride = f.bytes = width;
         fields[s].push_back(f);
         word += units[s];
-      } else if (carried[s] == Form::row_id) {
+      } else if (carried[s] == PayloadKind::row_id) {
         fields[s].push_back({from, width, to, width, width});
-      } else if (carried[s] == Form::field) {
+      } else if (carried[s] == PayloadKind::field) {
         for (uint64_t at = 0; at < width; at += 4) fields[s].push_back({from + at, width, to + at, width, min(width, 4u)});
       }
     }
@@ -158,7 +158,7 @@ bool run(const Case& c) {
     host::launch(2, pass_threads, [&] { histogram<KW, pass_threads>(&job, count_build); });
     host::launch(1, 1024, [&] { sum_sample<1024>(&job, 4); });
     host::launch(2, pass_threads, [&] { histogram<KW, pass_threads>(&job, count_probe); });
-    if constexpr (S::form == Form::column && HB::form == Form::column) host::launch(bypass_blocks, match_threads, [&] { bypass<KW, HB, S, match_threads, 4>(&job); });
+    if constexpr (S::kind == PayloadKind::column && HB::kind == PayloadKind::column) host::launch(bypass_blocks, match_threads, [&] { bypass<KW, HB, S, match_threads, 4>(&job); });
   } else {
     host::launch(3, pass_threads, [&] { histogram<KW, pass_threads>(&job, count_build | count_probe); });
   }
@@ -194,7 +194,7 @@ bool run(const Case& c) {
       else
         match<KW, MB, MS, match_threads, chunk, buckets, 2>(&job);
     });
-    auto bytes = [](auto payload) { return payload.form == Form::column ? payload.unit * 4 : 0; };
+    auto bytes = [](auto payload) { return payload.kind == PayloadKind::column ? payload.unit * 4 : 0; };
     host::launch(3, 1024, [&] { close_output<1024>(&job, KW * 4, {(int)c.widths[0].size(), (int)c.widths[1].size()}, {bytes(MB()), bytes(MS())}); });
     return reinterpret_cast<uint64_t*>(job.counters)[GJ_OUTPUT_ROWS];
   };
@@ -225,17 +225,17 @@ bool run(const Case& c) {
 }
 
 template <int WORDS, int UNIT = 1>
-using Columns = Payload<Form::column, WORDS, UNIT>;
+using Columns = Payload<PayloadKind::column, WORDS, UNIT>;
 template <int WORDS>
-using Fields = Payload<Form::field, WORDS>;
-using RowId = Payload<Form::row_id, 1>;
+using Fields = Payload<PayloadKind::field, WORDS>;
+using RowId = Payload<PayloadKind::row_id, 1>;
 
 int checks = 0, wrong = 0;
 
 template <int KW, class B, class S, class MB = B, class MS = S, class HB = B>
 void check(Case c) {
   gj_hash_seed = random_bits();
-  const bool can_list = MB::form == Form::row_id || MS::form == Form::row_id;
+  const bool can_list = MB::kind == PayloadKind::row_id || MS::kind == PayloadKind::row_id;
   for (int how = 0; how < 3; how++) {
     c.listed = how == 1, c.reduced = how == 2;
     if (c.listed && !can_list || c.reduced && KW == 2) continue;  // host/bloom.cpp reduces by keys of both widths

@@ -178,7 +178,7 @@ bool sort_merge(const Case& c) {
   merge.bits = c.bits;
   merge.tiles = (c.rows[0] + c.rows[1] + tile - 1) / tile;
   merge.splits = join.memory.take(4 * (merge.tiles + 1));
-  merge.groups = join.memory.take(sizeof(gj_group) * (c.rows[0] / 128 + merge.tiles));
+  merge.runs = join.memory.take(sizeof(gj_equal_run) * (c.rows[0] / 128 + merge.tiles));
   std::vector<uint64_t> sorted[2];
   uint64_t ids[2] = {};
   for (int s = 0; s < 2; s++) {
@@ -190,10 +190,10 @@ bool sort_merge(const Case& c) {
   auto run = [&](uint64_t capacity) {
     join.describe(c, KW * 4, capacity, merge.key[1], sorted, ids, c.ids);
     merge.result = join.result;
-    merge.grouped = join.memory.take_cleared(2), merge.slice = join.memory.take_cleared(2);
+    merge.deferred = join.memory.take_cleared(2), merge.slice = join.memory.take_cleared(2);
     host::launch((uint32_t)merge.tiles / 32 + 1, 32, [&] { split_sides<KW, tile>(&merge); });
     host::launch(3, merge_threads, [&] { merge_join<KW, merge_threads, merge_rows>(&merge); });
-    host::launch(2, merge_threads, [&] { join_groups<KW, merge_threads, merge_rows>(&merge); });
+    host::launch(2, merge_threads, [&] { join_equal_runs<KW, merge_threads, merge_rows>(&merge); });
     join.gather_columns();
     return join.rows();
   };

@@ -7,19 +7,19 @@
 
 namespace gj {
 
-enum class Form {
+enum class PayloadKind {
   column,  // carried: columns of equal width
   field,   // carried: fields of up to 4 bytes, a word each
   row_id   // one word, by which fields are gathered when the row is written
 };
 
 // WORDS words of payload per row, UNIT of them per column.
-template <Form F, int WORDS, int UNIT = 1>
+template <PayloadKind F, int WORDS, int UNIT = 1>
 struct Payload {
-  static constexpr Form form = F;
+  static constexpr PayloadKind kind = F;
   static constexpr int words = WORDS, unit = UNIT, columns = WORDS / UNIT;
-  static constexpr bool partial = F == Form::column && columns > 4;  // there may be fewer columns
-  static_assert(WORDS % UNIT == 0 && (F == Form::column || UNIT == 1) && (F != Form::row_id || WORDS == 1));
+  static constexpr bool partial = F == PayloadKind::column && columns > 4;  // there may be fewer columns
+  static_assert(WORDS % UNIT == 0 && (F == PayloadKind::column || UNIT == 1) && (F != PayloadKind::row_id || WORDS == 1));
 };
 
 // The value types by width in bytes.

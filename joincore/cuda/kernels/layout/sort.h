@@ -58,7 +58,7 @@ typedef struct {
   uint64_t first_slice; /* slices of the runs before it */
   uint64_t build, build_rows;
   uint64_t probe, probe_rows;
-} gj_group;
+} gj_equal_run;
 
 /* The merge of two sides sorted by the top `bits` bits of their keys' hashes. */
 typedef struct {
@@ -66,10 +66,10 @@ typedef struct {
   uint64_t key[2];
   uint64_t bits;    /* 0..32 */
   uint64_t tiles;
-  uint64_t splits;  /* uint32[tiles + 1]: build rows before each tile */
-  uint64_t groups;  /* gj_group[rows[0] / 128 + tiles] */
-  uint64_t grouped; /* uint64: runs << 38 | their slices, zero before the launch */
-  uint64_t slice;   /* uint64: next slice, zero before the launch */
+  uint64_t splits;   /* uint32[tiles + 1]: build rows before each tile */
+  uint64_t runs;     /* gj_equal_run[rows[0] / 128 + tiles] */
+  uint64_t deferred; /* uint64: runs << 38 | their slices, zero before the launch */
+  uint64_t slice;    /* uint64: next slice, zero before the launch */
   gj_result result;
 } gj_merge;
 
