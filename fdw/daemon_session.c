@@ -104,9 +104,9 @@ gj_link_open(GjLink *link, const GjPlan *plan, GjAlgorithm algorithm,
 	bool		ok;
 
 	initStringInfo(&json);
-	appendStringInfo(&json, "{\"version\":1,\"static\":%s,\"runtime\":"
+	appendStringInfo(&json, "{\"version\":%d,\"static\":%s,\"runtime\":"
 					 "{\"generation\":1,\"parameters\":[],\"snapshot\":\"\",\"lsn\":\"\"",
-					 gj_static_json(plan));
+					 GJ_JOB_VERSION, gj_static_json(plan));
 	if (algorithm != GJ_ALGORITHM_AUTO)
 		appendStringInfo(&json, ",\"algorithm\":\"%s\"", gj_algorithm_name(algorithm));
 	appendStringInfoString(&json, "}}");

@@ -65,7 +65,8 @@ write_column(Writer *writer, const Var *var)
 	if (writer->json == NULL)
 		return;
 	place = writer->place(writer->arg, var);
-	appendStringInfo(writer->json, "{\"input\":%d,\"column\":%d}", place.input, place.column);
+	appendStringInfo(writer->json, "{\"column\":{\"input\":%d,\"column\":%d}}",
+					 place.input, place.column);
 }
 
 static bool
@@ -104,9 +105,7 @@ write_operand(Writer *writer, Expr *operand)
 		operand = strip_relabel(operand);
 		return IsA(operand, Const) && write_constant(writer, (Const *) operand);
 	}
-	put(writer, "{\"column\":");
 	write_column(writer, var);
-	put(writer, "}");
 	return true;
 }
 
@@ -185,9 +184,9 @@ write_boolean(Writer *writer, Expr *expr)
 
 	if (var == NULL || getBaseType(var->vartype) != BOOLOID)
 		return false;
-	put(writer, "{\"compare\":\"=\",\"left\":{\"column\":");
+	put(writer, "{\"compare\":\"=\",\"left\":");
 	write_column(writer, var);
-	put(writer, "},\"right\":{\"int\":1}}");
+	put(writer, ",\"right\":{\"int\":1}}");
 	return true;
 }
 

@@ -45,6 +45,7 @@ var codes = []struct {
 	{plan.ErrVersion, shm.FailVersion},
 	{plan.ErrMalformed, shm.FailProtocol},
 	{joincore.ErrInvalid, shm.FailProtocol},
+	{joincore.ErrArithmetic, shm.FailUnsupported},
 	{context.Canceled, shm.FailStopping},
 }
 

@@ -22,13 +22,11 @@ func Decode(b []byte) (*Job, error) {
 	if err := json.Unmarshal(b, &head); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
 	}
-	if head.Version != 1 {
-		return nil, fmt.Errorf("%w: %d; this daemon supports version 1", ErrVersion, head.Version)
+	if head.Version != Version {
+		return nil, fmt.Errorf("%w: %d; this daemon supports version %d", ErrVersion, head.Version, Version)
 	}
 	var w wireJob
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&w); err != nil {
+	if err := decodeStrict(b, &w); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
 	}
 	job, err := build(&w)
@@ -36,6 +34,13 @@ func Decode(b []byte) (*Job, error) {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return job, nil
+}
+
+// decodeStrict decodes JSON that has no other members than those of to.
+func decodeStrict(b []byte, to any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	return dec.Decode(to)
 }
 
 func build(w *wireJob) (*Job, error) {

@@ -23,7 +23,7 @@ const (
 func job(root string) string {
 	input := `{"database":1,"relation":2,"name":"public.t","feed":"page","rows":10,"row_bytes":24,"columns":[` +
 		intColumn + "," + varlenaColumn + "," + keyColumn + `]}`
-	return `{"version":1,"static":{"inputs":[` + input + "," + input + `],"root":` + root + `},"runtime":` + runtimeEmpty + `}`
+	return `{"version":2,"static":{"inputs":[` + input + "," + input + `],"root":` + root + `},"runtime":` + runtimeEmpty + `}`
 }
 
 func project(columns, child string) string {
@@ -45,7 +45,7 @@ func key(left, right, class string) string {
 var intKey = key(ref(0, 0), ref(1, 0), "int")
 
 func TestDecodeBuildsThePlan(t *testing.T) {
-	residual := `,"residual":{"or":[{"not":{"is_null":` + ref(0, 1) + `}},` +
+	residual := `,"residual":{"or":[{"not":{"is_null":{"column":` + ref(0, 1) + `}}},` +
 		`{"compare":"<=","left":{"column":` + ref(1, 0) + `},"right":{"parameter":1}},` +
 		`{"and":[{"compare":"<>","left":{"int":-3},"right":{"column":` + ref(0, 0) + `}}]}]}`
 	got, err := Decode([]byte(job(project(ref(0, 0)+","+ref(1, 1), join("inner", intKey+","+key(ref(0, 2), ref(1, 1), "varlena"), residual)))))
@@ -132,8 +132,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"duplicate member":     {strings.Replace(job(project("", ok)), `"rows":10`, `"rows":10,"rows":11`, 1), "twice"},
 		"depth":                {strings.Repeat("[", 100000), "deeper"},
 		"depth of objects":     {strings.Repeat(`{"child":`, 100000), "deeper"},
-		"no inputs":            {`{"version":1,"static":{"inputs":[],"root":{}},"runtime":` + runtimeEmpty + `}`, "inputs"},
-		"no runtime":           {`{"version":1,"static":{"inputs":[],"root":{}}}`, "required"},
+		"no inputs":            {`{"version":2,"static":{"inputs":[],"root":{}},"runtime":` + runtimeEmpty + `}`, "inputs"},
+		"no runtime":           {`{"version":2,"static":{"inputs":[],"root":{}}}`, "required"},
 		"root is a join":       {job(ok), "project"},
 		"project below":        {job(project("", project("", ok))), "only at the root"},
 		"unknown operator":     {job(project("", `{"op":"sort"}`)), "unknown operator"},
@@ -158,11 +158,11 @@ func TestDecodeRefuses(t *testing.T) {
 		"output of the right side of a semi join": {
 			job(project(ref(1, 0), join("semi", intKey, ""))), "not below"},
 		"predicate on varlena": {
-			job(project("", join("inner", intKey, `,"residual":{"compare":"=","left":{"column":`+ref(0, 1)+`},"right":{"int":1}}`))), "not an integer"},
+			job(project("", join("inner", intKey, `,"residual":{"compare":"=","left":{"column":`+ref(0, 1)+`},"right":{"int":1}}`))), "integers and bytes"},
 		"parameter out of range": {
 			job(project("", join("inner", intKey, `,"residual":{"compare":"=","left":{"parameter":2},"right":{"int":1}}`))), "parameter 2"},
 		"expression of two kinds": {
-			job(project("", join("inner", intKey, `,"residual":{"not":{"is_null":`+ref(0, 0)+`},"is_null":`+ref(0, 0)+`}`))), "one of"},
+			job(project("", join("inner", intKey, `,"residual":{"not":{"is_null":{"column":`+ref(0, 0)+`}},"is_null":{"column":`+ref(0, 0)+`}}`))), "one of"},
 		"unknown algorithm":       {named(`"merge"`), "unknown algorithm"},
 		"algorithm in upper case": {named(`"NPJ"`), "unknown algorithm"},
 		"no algorithm's name":     {named(`""`), "unknown algorithm"},
@@ -184,7 +184,7 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestDecodeRefusesOtherVersions(t *testing.T) {
-	for _, v := range []string{"0", "2", "-1"} {
+	for _, v := range []string{"0", "1", "3", "-1"} {
 		_, err := Decode([]byte(`{"version":` + v + `,"future":{"a":1}}`))
 		if !errors.Is(err, ErrVersion) {
 			t.Errorf("version %s: got %v", v, err)
@@ -195,8 +195,8 @@ func TestDecodeRefusesOtherVersions(t *testing.T) {
 // TestDecodeBoundsItsWork: hostile sizes are refused before anything is built.
 func TestDecodeBoundsItsWork(t *testing.T) {
 	for name, b := range map[string][]byte{
-		"long string": []byte(`{"version":1,"s":"` + strings.Repeat("a", 100<<20) + `"}`),
-		"many nodes":  []byte(`{"version":1,"static":{"inputs":[` + strings.Repeat("{},", 300000) + `{}]}}`),
+		"long string": []byte(`{"version":2,"s":"` + strings.Repeat("a", 100<<20) + `"}`),
+		"many nodes":  []byte(`{"version":2,"static":{"inputs":[` + strings.Repeat("{},", 300000) + `{}]}}`),
 	} {
 		n := testing.AllocsPerRun(1, func() {
 			if _, err := Decode(b); !errors.Is(err, ErrMalformed) {
@@ -212,10 +212,17 @@ func TestDecodeBoundsItsWork(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	ok := join("inner", intKey, `,"residual":{"compare":"<","left":{"column":`+ref(0, 0)+`},"right":{"int":1}}`)
 	f.Add([]byte(job(project(ref(0, 0), ok))))
-	f.Add([]byte(job(project(ref(0, 0), `{"op":"filter","child":`+ok+`,"predicate":{"is_null":`+ref(1, 1)+`}}`))))
+	f.Add([]byte(job(project(ref(0, 0), `{"op":"filter","child":`+ok+`,"predicate":{"is_null":{"column":`+ref(1, 1)+`}}}`))))
 	f.Add([]byte(named(`"smj-om"`)))
 	f.Add([]byte(named(`"merge"`)))
-	f.Add([]byte(`{"version":2}`))
+	f.Add([]byte(`{"version":3}`))
+	for text := range values {
+		f.Add([]byte(filtered(equals(text))))
+	}
+	for text := range conditions {
+		f.Add([]byte(filtered(text)))
+	}
+	f.Add([]byte(aggregated(ref(2, 0), all, "")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		j, err := Decode(b[:len(b):len(b)])
 		if (j == nil) == (err == nil) {
@@ -223,7 +230,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		if err == nil {
 			for _, r := range j.Plan.Output {
-				_ = j.Plan.Inputs[r.Input].Columns[r.Column] // in bounds
+				if r.Input < len(j.Plan.Inputs) {
+					_ = j.Plan.Inputs[r.Input].Columns[r.Column] // in bounds
+				}
 			}
 		}
 	})

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/hex"
 	"fmt"
 
 	"gpujoin/joincore"
@@ -11,23 +12,33 @@ var compareOps = map[string]joincore.CompareOp{
 	"<=": joincore.LessEqual, ">": joincore.Greater, ">=": joincore.GreaterEqual,
 }
 
-// expr builds a condition over columns of the inputs in scope. The depth is
-// bounded by checkShape.
+// condition builds a condition over columns of the inputs in scope and checks
+// its types.
+func (t *tree) condition(w *wireExpr, scope []int) (joincore.Expr, error) {
+	e, err := t.expr(w, scope)
+	if err != nil {
+		return nil, err
+	}
+	return e, t.scope(scope).Check(e)
+}
+
+// scope describes what expressions over the inputs in scope may refer to.
+func (t *tree) scope(scope []int) *joincore.Scope {
+	return &joincore.Scope{
+		Column:     func(c joincore.ColumnRef) (joincore.Column, error) { return t.column(c), nil }, // t.ref has checked it
+		Derived:    len(t.job.Plan.Inputs),
+		Parameters: len(t.job.Plan.Parameters),
+	}
+}
+
+// expr builds a condition over columns of the inputs in scope. checkShape
+// bounds its depth; the caller checks its types.
 func (t *tree) expr(w *wireExpr, scope []int) (joincore.Expr, error) {
 	if w == nil {
 		return nil, fmt.Errorf("an expression is missing")
 	}
-	set := 0
-	for _, there := range []bool{w.And != nil, w.Or != nil, w.Not != nil, w.Compare != "", w.IsNull != nil} {
-		if there {
-			set++
-		}
-	}
-	if set != 1 {
-		return nil, fmt.Errorf("an expression must have exactly one of and, or, not, compare, is_null")
-	}
-	if (w.Left != nil || w.Right != nil) && w.Compare == "" {
-		return nil, fmt.Errorf("only compare has operands")
+	if err := w.oneKind(); err != nil {
+		return nil, err
 	}
 	switch {
 	case w.And != nil:
@@ -40,19 +51,48 @@ func (t *tree) expr(w *wireExpr, scope []int) (joincore.Expr, error) {
 		arg, err := t.expr(w.Not, scope)
 		return &joincore.Not{Arg: arg}, err
 	case w.IsNull != nil:
-		ref, err := t.ref(w.IsNull, scope)
-		return &joincore.IsNull{Arg: ref}, err
+		arg, err := t.value(w.IsNull, scope)
+		return &joincore.IsNull{Arg: arg}, err
+	case w.In != nil:
+		return t.in(w, scope)
+	case w.Like != nil:
+		return t.like(w, scope)
 	}
 	c := &joincore.Compare{Op: compareOps[w.Compare]}
 	if c.Op == 0 {
 		return nil, fmt.Errorf("unknown comparison %q", w.Compare)
 	}
 	var err error
-	if c.Left, err = t.operand(w.Left, scope); err != nil {
+	if c.Left, err = t.value(w.Left, scope); err != nil {
 		return nil, err
 	}
-	c.Right, err = t.operand(w.Right, scope)
+	c.Right, err = t.value(w.Right, scope)
 	return c, err
+}
+
+// oneKind returns an error unless w has the members of exactly one kind of
+// condition.
+func (w *wireExpr) oneKind() error {
+	kinds := 0
+	for _, there := range []bool{
+		w.And != nil, w.Or != nil, w.Not != nil, w.Compare != "", w.IsNull != nil, w.In != nil, w.Like != nil,
+	} {
+		if there {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		return fmt.Errorf("an expression is one of and, or, not, compare, is_null, in, like")
+	}
+	switch {
+	case (w.Left != nil || w.Right != nil) && w.Compare == "":
+		return fmt.Errorf("only compare has left, right")
+	case (w.Ints != nil || w.Texts != nil || w.Null) && w.In == nil:
+		return fmt.Errorf("only in has ints, texts, null")
+	case (w.Pattern != nil || w.Encoding != nil) && w.Like == nil:
+		return fmt.Errorf("only like has pattern, encoding")
+	}
+	return nil
 }
 
 func (t *tree) exprs(ws []*wireExpr, scope []int) ([]joincore.Expr, error) {
@@ -69,26 +109,37 @@ func (t *tree) exprs(ws []*wireExpr, scope []int) ([]joincore.Expr, error) {
 	return args, nil
 }
 
-func (t *tree) operand(w *wireOperand, scope []int) (joincore.Value, error) {
-	switch {
-	case w == nil:
-		return nil, fmt.Errorf("a comparison must have two operands")
-	case w.Column != nil && w.Int == nil && w.Parameter == nil:
-		ref, err := t.ref(w.Column, scope)
+func (t *tree) in(w *wireExpr, scope []int) (joincore.Expr, error) {
+	if w.Ints != nil && w.Texts != nil {
+		return nil, fmt.Errorf("in has ints or texts, not both")
+	}
+	arg, err := t.value(w.In, scope)
+	if err != nil {
+		return nil, err
+	}
+	out := &joincore.In{Arg: arg, Ints: w.Ints, Null: w.Null}
+	for _, text := range w.Texts {
+		b, err := hex.DecodeString(text)
 		if err != nil {
 			return nil, err
 		}
-		if c := t.column(ref); c.Kind != joincore.Fixed || !intWidth(c.Width) {
-			return nil, fmt.Errorf("column %d of input %d is not an integer", ref.Column, ref.Input)
-		}
-		return ref, nil
-	case w.Int != nil && w.Column == nil && w.Parameter == nil:
-		return joincore.Int(*w.Int), nil
-	case w.Parameter != nil && w.Column == nil && w.Int == nil:
-		if *w.Parameter < 0 || *w.Parameter >= len(t.job.Plan.Parameters) {
-			return nil, fmt.Errorf("parameter %d does not exist", *w.Parameter)
-		}
-		return joincore.ParameterIndex(*w.Parameter), nil
+		out.Texts = append(out.Texts, b)
 	}
-	return nil, fmt.Errorf("an operand must have exactly one of column, int, parameter")
+	return out, nil
+}
+
+func (t *tree) like(w *wireExpr, scope []int) (joincore.Expr, error) {
+	if w.Pattern == nil || w.Encoding == nil {
+		return nil, fmt.Errorf("like needs pattern and encoding")
+	}
+	arg, err := t.value(w.Like, scope)
+	if err != nil {
+		return nil, err
+	}
+	out := &joincore.Like{Arg: arg}
+	if out.Pattern, err = hex.DecodeString(*w.Pattern); err != nil {
+		return nil, err
+	}
+	out.Encoding, err = encoding(*w.Encoding)
+	return out, err
 }

@@ -6,10 +6,14 @@ import (
 	"gpujoin/joincore"
 )
 
+// Version is the version of the format that this package reads.
+const Version = 2
+
 // Limits of a job. They bound the work of decoding hostile input.
 const (
 	MaxBytes      = 1 << 20
-	MaxDepth      = 64
+	MaxDepth      = 256
+	MaxObjects    = 1 << 16
 	MaxInputs     = 64
 	MaxColumns    = 1664
 	MaxParameters = 1024

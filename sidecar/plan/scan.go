@@ -26,6 +26,7 @@ func checkShape(b []byte) error {
 		names  map[string]struct{}
 	}
 	var stack []level
+	objects := 0
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
 	for first := true; first || len(stack) > 0; first = false {
@@ -55,6 +56,9 @@ func checkShape(b []byte) error {
 		}
 		switch d {
 		case '{':
+			if objects++; objects > MaxObjects {
+				return fmt.Errorf("%w: more than %d objects", ErrMalformed, MaxObjects)
+			}
 			stack = append(stack, level{object: true, key: true, names: map[string]struct{}{}})
 		case '[':
 			stack = append(stack, level{})

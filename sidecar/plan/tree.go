@@ -10,7 +10,8 @@ import (
 type tree struct {
 	job     *Job
 	scanned []bool
-	inputs  []int // inputs whose columns are visible, in the order of their scans
+	derived []derived // results of aggregates, numbered after the inputs
+	inputs  []int     // inputs whose columns are visible, in the order of their scans
 }
 
 var kinds = map[string]joincore.Kind{
@@ -37,6 +38,10 @@ func (t *tree) node(w *wireNode, at string) (joincore.Node, error) {
 	case "filter":
 		if err = w.only("child", "predicate"); err == nil {
 			return t.filter(w, at)
+		}
+	case "aggregate":
+		if err = w.only("id", "rows", "keys", "carry", "functions", "child"); err == nil {
+			return t.aggregate(w, at)
 		}
 	case "join":
 		if err = w.only("kind", "rows", "left", "right", "keys", "residual"); err == nil {
@@ -74,7 +79,7 @@ func (t *tree) filter(w *wireNode, at string) (joincore.Node, error) {
 	if w.Predicate == nil {
 		return nil, fmt.Errorf("%s: a filter needs a predicate", at)
 	}
-	pred, err := t.expr(w.Predicate, t.inputs[first:])
+	pred, err := t.condition(w.Predicate, t.inputs[first:])
 	if err != nil {
 		return nil, fmt.Errorf("%s.predicate: %w", at, err)
 	}
@@ -86,13 +91,10 @@ func (t *tree) join(w *wireNode, at string) (joincore.Node, error) {
 	if j.Kind == 0 {
 		return nil, fmt.Errorf("%s: unknown join kind %q", at, w.Kind)
 	}
-	if w.Rows != nil {
-		if !estimate(*w.Rows) {
-			return nil, fmt.Errorf("%s: rows must be finite and not negative", at)
-		}
-		j.Rows = *w.Rows
-	}
 	var err error
+	if j.Rows, err = rows(w.Rows); err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
 	first := len(t.inputs)
 	if j.Left, err = t.node(w.Left, at+".left"); err != nil {
 		return nil, err
@@ -106,14 +108,18 @@ func (t *tree) join(w *wireNode, at string) (joincore.Node, error) {
 		return nil, fmt.Errorf("%s: a join needs 1 to %d keys, not %d", at, MaxColumns, len(w.Keys))
 	}
 	for i := range w.Keys {
-		k, err := t.key(&w.Keys[i], left, right)
+		var wk wireKey
+		if err := decodeStrict(w.Keys[i], &wk); err != nil {
+			return nil, fmt.Errorf("%s.keys[%d]: %w", at, i, err)
+		}
+		k, err := t.key(&wk, left, right)
 		if err != nil {
 			return nil, fmt.Errorf("%s.keys[%d]: %w", at, i, err)
 		}
 		j.Keys = append(j.Keys, k)
 	}
 	if w.Residual != nil {
-		if j.Residual, err = t.expr(w.Residual, t.inputs[first:]); err != nil {
+		if j.Residual, err = t.condition(w.Residual, t.inputs[first:]); err != nil {
 			return nil, fmt.Errorf("%s.residual: %w", at, err)
 		}
 	}
@@ -155,7 +161,7 @@ func (t *tree) ref(w *wireRef, scope []int) (joincore.ColumnRef, error) {
 	}
 	for _, i := range scope {
 		if i == *w.Input {
-			if *w.Column < 0 || *w.Column >= len(t.job.Plan.Inputs[i].Columns) {
+			if *w.Column < 0 || *w.Column >= len(t.columns(i)) {
 				return joincore.ColumnRef{}, fmt.Errorf("input %d has no column %d", i, *w.Column)
 			}
 			return joincore.ColumnRef{Input: i, Column: *w.Column}, nil
@@ -164,8 +170,15 @@ func (t *tree) ref(w *wireRef, scope []int) (joincore.ColumnRef, error) {
 	return joincore.ColumnRef{}, fmt.Errorf("input %d is not below this node", *w.Input)
 }
 
-func (t *tree) column(r joincore.ColumnRef) joincore.Column {
-	return t.job.Plan.Inputs[r.Input].Columns[r.Column]
+// rows returns the planner's estimate of a node's rows, 0 for none.
+func rows(w *float64) (float64, error) {
+	switch {
+	case w == nil:
+		return 0, nil
+	case !estimate(*w):
+		return 0, fmt.Errorf("rows must be finite and not negative")
+	}
+	return *w, nil
 }
 
 // output sets the plan's output columns.
@@ -178,7 +191,7 @@ func (t *tree) output(columns []*wireRef) error {
 		if err != nil {
 			return fmt.Errorf("root.columns[%d]: %w", i, err)
 		}
-		if t.job.Inputs[r.Input].Columns[r.Column].KeyOnly {
+		if t.keyOnly(r) {
 			return fmt.Errorf("root.columns[%d]: a column with the role key cannot be returned", i)
 		}
 		t.job.Plan.Output = append(t.job.Plan.Output, r)
@@ -192,6 +205,7 @@ func (w *wireNode) only(allowed ...string) error {
 		"input": w.Input != nil, "child": w.Child != nil, "predicate": w.Predicate != nil,
 		"kind": w.Kind != "", "rows": w.Rows != nil, "left": w.Left != nil, "right": w.Right != nil,
 		"keys": w.Keys != nil, "residual": w.Residual != nil, "columns": w.Columns != nil,
+		"id": w.ID != nil, "carry": w.Carry != nil, "functions": w.Functions != nil,
 	}
 	for _, name := range allowed {
 		delete(have, name)

@@ -38,17 +38,20 @@ type wireColumn struct {
 }
 
 type wireNode struct {
-	Op        string     `json:"op"`
-	Input     *int       `json:"input"`
-	Child     *wireNode  `json:"child"`
-	Predicate *wireExpr  `json:"predicate"`
-	Kind      string     `json:"kind"`
-	Rows      *float64   `json:"rows"`
-	Left      *wireNode  `json:"left"`
-	Right     *wireNode  `json:"right"`
-	Keys      []wireKey  `json:"keys"`
-	Residual  *wireExpr  `json:"residual"`
-	Columns   []*wireRef `json:"columns"`
+	Op        string            `json:"op"`
+	Input     *int              `json:"input"`
+	Child     *wireNode         `json:"child"`
+	Predicate *wireExpr         `json:"predicate"`
+	Kind      string            `json:"kind"`
+	Rows      *float64          `json:"rows"`
+	Left      *wireNode         `json:"left"`
+	Right     *wireNode         `json:"right"`
+	Keys      []json.RawMessage `json:"keys"` // of a join wireKey, of an aggregate wireValue
+	Residual  *wireExpr         `json:"residual"`
+	Columns   []*wireRef        `json:"columns"`
+	ID        *int              `json:"id"`
+	Carry     []*wireRef        `json:"carry"`
+	Functions []wireFunction    `json:"functions"`
 }
 
 type wireRef struct {
@@ -62,20 +65,51 @@ type wireKey struct {
 	Class string   `json:"class"`
 }
 
-type wireExpr struct {
-	And     []*wireExpr  `json:"and"`
-	Or      []*wireExpr  `json:"or"`
-	Not     *wireExpr    `json:"not"`
-	Compare string       `json:"compare"`
-	Left    *wireOperand `json:"left"`
-	Right   *wireOperand `json:"right"`
-	IsNull  *wireRef     `json:"is_null"`
+type wireFunction struct {
+	Fn       string     `json:"fn"`
+	Arg      *wireValue `json:"arg"`
+	Distinct bool       `json:"distinct"`
+	Filter   *wireExpr  `json:"filter"`
 }
 
-type wireOperand struct {
-	Column    *wireRef `json:"column"`
-	Int       *int64   `json:"int"`
-	Parameter *int     `json:"parameter"`
+type wireExpr struct {
+	And      []*wireExpr `json:"and"`
+	Or       []*wireExpr `json:"or"`
+	Not      *wireExpr   `json:"not"`
+	Compare  string      `json:"compare"`
+	Left     *wireValue  `json:"left"`
+	Right    *wireValue  `json:"right"`
+	IsNull   *wireValue  `json:"is_null"`
+	In       *wireValue  `json:"in"`
+	Ints     []int64     `json:"ints"`
+	Texts    []string    `json:"texts"`
+	Null     bool        `json:"null"`
+	Like     *wireValue  `json:"like"`
+	Pattern  *string     `json:"pattern"`
+	Encoding *string     `json:"encoding"`
+}
+
+type wireValue struct {
+	Column    *wireRef     `json:"column"`
+	Decimal   *wireRef     `json:"decimal"`
+	Int       *int64       `json:"int"`
+	Null      *int         `json:"null"`
+	Text      *string      `json:"text"`
+	Parameter *int         `json:"parameter"`
+	Fn        *string      `json:"fn"`
+	Width     *int         `json:"width"`
+	Args      []*wireValue `json:"args"`
+	From      *int32       `json:"from"`
+	For       *int32       `json:"for"`
+	Encoding  *string      `json:"encoding"`
+	Case      []wireWhen   `json:"case"`
+	Else      *wireValue   `json:"else"`
+	Truth     *wireExpr    `json:"truth"`
+}
+
+type wireWhen struct {
+	When *wireExpr  `json:"when"`
+	Then *wireValue `json:"then"`
 }
 
 type wireRuntime struct {

@@ -1,0 +1,160 @@
+package joincore
+
+import "fmt"
+
+// Aggregate groups the rows of Child. Its result is the derived input ID, whose
+// columns are the keys, the carried columns and the functions, in this order.
+// The inputs below it are not visible above it.
+type Aggregate struct {
+	Child Node
+	// ID numbers the derived input. The aggregates of a plan are numbered from
+	// len(Plan.Inputs) on.
+	ID int
+	// Keys divide the rows into groups; NULLs are equal. Without keys there is
+	// one group, even of no rows. A ColumnRef may have any physical type and is
+	// compared by its bytes.
+	Keys []Value
+	// Carry are columns that depend on the keys: each is returned with its value
+	// in any row of the group.
+	Carry     []ColumnRef
+	Functions []Function
+	Rows      float64 // the planner's estimate of the groups; a hint, never a bound
+}
+
+func (*Aggregate) node() {}
+
+// FunctionKind is an aggregate function.
+type FunctionKind uint8
+
+const (
+	// Count counts the rows of a group, or those in which Arg is not NULL.
+	// 8 bytes, never NULL.
+	Count FunctionKind = iota + 1
+	// Sum is a signed integer of 128 bits, NULL of no values. A sum outside of
+	// them is ErrArithmetic.
+	Sum
+	// Min and Max have the type of Arg; bytes are compared as Compare does.
+	Min
+	Max
+	// BoolAnd and BoolOr are 0 or 1 in 1 byte: whether all values, or any, are
+	// other than 0.
+	BoolAnd
+	BoolOr
+	// SumOfSquares is an unsigned integer of 256 bits.
+	SumOfSquares
+)
+
+// Function is an aggregate function of a group. It ignores rows in which Arg is
+// NULL or Filter is not true. Without any value its result is NULL, but for
+// Count.
+type Function struct {
+	Kind     FunctionKind
+	Arg      Value // nil: rows, of Count only
+	Distinct bool  // of Count and Sum: each value once
+	Filter   Expr  // nil: none
+}
+
+// Columns returns the columns of the derived input. scope is that of the
+// child's rows. Errors wrap ErrInvalid.
+func (a *Aggregate) Columns(scope *Scope) ([]Column, error) {
+	var out []Column
+	for i, k := range a.Keys {
+		c, err := keyColumn(k, scope)
+		if err != nil {
+			return nil, fmt.Errorf("key %d: %w", i, err)
+		}
+		out = append(out, c)
+	}
+	for i, ref := range a.Carry {
+		c, err := scope.Column(ref)
+		if err != nil {
+			return nil, fmt.Errorf("carried column %d: %w", i, err)
+		}
+		out = append(out, c)
+	}
+	for i := range a.Functions {
+		c, err := a.Functions[i].column(scope)
+		if err != nil {
+			return nil, fmt.Errorf("function %d: %w", i, err)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// keyColumn keeps the physical type of a column. A computed key has the type of
+// its value.
+func keyColumn(k Value, scope *Scope) (Column, error) {
+	if ref, ok := k.(ColumnRef); ok {
+		return scope.Column(ref)
+	}
+	t, err := scope.Type(k)
+	if err == nil && t.Width == 16 {
+		err = fmt.Errorf("%w: a computed key of 16 bytes", ErrInvalid)
+	}
+	return t.column(), err
+}
+
+// column returns how values of the type are stored.
+func (t Type) column() Column {
+	if t.Bytes {
+		return Column{Kind: Varlena, Align: 4}
+	}
+	return Column{Kind: Fixed, Width: t.Width, Align: min(t.Width, 8)}
+}
+
+func (f *Function) column(scope *Scope) (Column, error) {
+	if f.Filter != nil {
+		if err := scope.Check(f.Filter); err != nil {
+			return Column{}, err
+		}
+	}
+	if f.Distinct && (f.Kind != Count && f.Kind != Sum || f.Arg == nil) {
+		return Column{}, fmt.Errorf("%w: distinct values for function %d", ErrInvalid, f.Kind)
+	}
+	var t Type
+	if f.Arg == nil {
+		if f.Kind != Count {
+			return Column{}, fmt.Errorf("%w: function %d without an argument", ErrInvalid, f.Kind)
+		}
+	} else {
+		var err error
+		if t, err = scope.Type(f.Arg); err != nil {
+			return Column{}, err
+		}
+	}
+	width := 0
+	switch f.Kind {
+	case Count:
+		return Column{Kind: Fixed, Width: 8, Align: 8}, nil
+	case Min, Max:
+		return t.column(), nil
+	case Sum:
+		width = 16
+	case BoolAnd, BoolOr:
+		width = 1
+	case SumOfSquares:
+		width = 32
+	default:
+		return Column{}, fmt.Errorf("%w: function %d", ErrInvalid, f.Kind)
+	}
+	if t.Bytes {
+		return Column{}, fmt.Errorf("%w: function %d of bytes", ErrInvalid, f.Kind)
+	}
+	return Column{Kind: Fixed, Width: width, Align: min(width, 8)}, nil
+}
+
+// AggregateColumns returns the columns that an aggregate reads. A column may
+// occur more than once.
+func AggregateColumns(a *Aggregate) []ColumnRef {
+	var c columnList
+	for _, k := range a.Keys {
+		c.value(k)
+	}
+	c = append(c, a.Carry...)
+	for i := range a.Functions {
+		c.value(a.Functions[i].Arg)
+		c.expr(a.Functions[i].Filter)
+	}
+	return c
+}
