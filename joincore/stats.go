@@ -11,6 +11,17 @@ type Stats struct {
 	BytesOut int64
 	Peak     int64 // peak bytes of Memory in use
 	Joins    []JoinStats
+	// Aggregates are those of the tree, in post-order.
+	Aggregates []AggregateStats
+}
+
+// AggregateStats describes one aggregate of the tree.
+type AggregateStats struct {
+	Strategy string // "one group", "array", "hash" or "partitioned"
+	RowsIn   int64
+	Groups   int64
+	Time     time.Duration
+	Bytes    int64 // of memory for groups and for partitioned rows, at the highest
 }
 
 // JoinStats describes one join of the tree, in post-order.

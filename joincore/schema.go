@@ -1,0 +1,68 @@
+package joincore
+
+import "fmt"
+
+// Schema describes the columns of all inputs of a plan by their numbers: the
+// base inputs, then the derived ones.
+type Schema [][]Column
+
+// Column describes a column of an input that the schema has.
+func (s Schema) Column(c ColumnRef) Column { return s[c.Input][c.Column] }
+
+// Schema returns the columns of all inputs of the plan. Errors wrap ErrInvalid:
+// derived inputs are not numbered one after the other, or a key, a carried
+// column or a function of an aggregate is not valid. Whether columns are
+// visible where they are read is not checked.
+func (p *Plan) Schema() (Schema, error) {
+	var all []*Aggregate
+	collect(p.Root, &all)
+	s := make(Schema, len(p.Inputs)+len(all))
+	for i := range p.Inputs {
+		s[i] = p.Inputs[i].Columns
+	}
+	for _, a := range all {
+		if a.ID < len(p.Inputs) || a.ID >= len(s) || s[a.ID] != nil {
+			return nil, fmt.Errorf("%w: derived input %d of %d inputs and %d aggregates", ErrInvalid, a.ID, len(p.Inputs), len(all))
+		}
+		columns, err := a.Columns(p.Scope(s.lookUp))
+		if err != nil {
+			return nil, fmt.Errorf("aggregate %d: %w", a.ID, err)
+		}
+		s[a.ID] = columns
+	}
+	return s, nil
+}
+
+// Scope returns the scope of expressions of the plan where column describes
+// the columns that they may read.
+func (p *Plan) Scope(column func(ColumnRef) (Column, error)) *Scope {
+	return &Scope{Column: column, Derived: len(p.Inputs), Parameters: len(p.Parameters)}
+}
+
+func (s Schema) lookUp(c ColumnRef) (Column, error) {
+	if c.Input < 0 || c.Input >= len(s) || c.Column < 0 || c.Column >= len(s[c.Input]) {
+		return Column{}, fmt.Errorf("%w: no column %v", ErrInvalid, c)
+	}
+	return s.Column(c), nil
+}
+
+// collect appends the aggregates below n, those further down first.
+func collect(n Node, all *[]*Aggregate) {
+	switch n := n.(type) {
+	case *Filter:
+		collect(n.Child, all)
+	case *Join:
+		collect(n.Left, all)
+		collect(n.Right, all)
+	case *Aggregate:
+		collect(n.Child, all)
+		*all = append(*all, n)
+	}
+}
+
+// Aggregates returns the aggregates of a tree, those further down first.
+func Aggregates(n Node) []*Aggregate {
+	var all []*Aggregate
+	collect(n, &all)
+	return all
+}
