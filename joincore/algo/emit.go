@@ -127,3 +127,20 @@ type collector struct {
 func (c *collector) Push(r device.Rows, _ int) error { return c.st.Append(r, c.tuples) }
 func (c *collector) Finish() error                   { return c.st.Sync(c.ctx) }
 func (c *collector) Close()                          {}
+
+// Group returns a Pipeline.Consume that groups rows.
+func Group(a device.Aggregation) func(context.Context, device.ChunkStream) Consumer {
+	return func(ctx context.Context, st device.ChunkStream) Consumer {
+		return &grouper{ctx: ctx, st: st, to: a}
+	}
+}
+
+type grouper struct {
+	ctx context.Context
+	st  device.ChunkStream
+	to  device.Aggregation
+}
+
+func (g *grouper) Push(r device.Rows, _ int) error { return g.st.Group(g.ctx, r, g.to) }
+func (g *grouper) Finish() error                   { return g.st.Sync(g.ctx) }
+func (g *grouper) Close()                          {}

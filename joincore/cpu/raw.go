@@ -39,3 +39,13 @@ func entriesOf(m []uint64) []entry {
 func unsigned(v []int64) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
 }
+
+// groupEntriesOf reads memory as entries of a table of groups.
+func groupEntriesOf(m []byte) []groupEntry {
+	return unsafe.Slice((*groupEntry)(unsafe.Pointer(unsafe.SliceData(m))), len(m)/entryBytes)
+}
+
+// bytesOf reads words as bytes.
+func bytesOf(words []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+}

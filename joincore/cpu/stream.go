@@ -31,6 +31,7 @@ type stream struct {
 	appends map[*tuples]*appender
 
 	registers registers // of expressions
+	groupers  map[*aggregation]*grouper
 }
 
 func (d *dev) newStream() *stream {

@@ -34,6 +34,8 @@ type Chunked interface {
 	MergePath(ctx context.Context, build, probe Sorted, parts int) ([]MergePoint, error)
 	// Build makes one hash table of the rows of a space whose key is not NULL.
 	Build(ctx context.Context, from Space, m *Match) (Table, error)
+	// Aggregate begins to group rows.
+	Aggregate(spec *AggregateSpec) (Aggregation, error)
 	// NewChunkStream returns a stream that works on chunks.
 	NewChunkStream() (ChunkStream, error)
 }
@@ -107,6 +109,8 @@ type ChunkStream interface {
 	Marked(s Space, segment, first, n int, found bool) (Rows, Count)
 	// Append copies the positions of rows into t, which contains them after Sync.
 	Append(r Rows, t Tuples) error
+	// Group adds rows to the groups of a, which are complete after Sync.
+	Group(ctx context.Context, r Rows, a Aggregation) error
 }
 
 // Filter passes the rows for which its condition is true.
@@ -123,4 +127,33 @@ type Prober interface {
 	Start(ctx context.Context, r Rows, t Table) error
 	// Next returns the next result rows; a count of 0 ends the chunk.
 	Next(ctx context.Context) (Rows, Count, error)
+}
+
+// AggregateSpec says how to group rows.
+type AggregateSpec struct {
+	ID         int // of the derived input
+	Keys       []joincore.Value
+	Carry      []joincore.ColumnRef // reached by row number
+	Functions  []joincore.Function
+	Parameters []joincore.Parameter
+	// Columns are those of the derived input.
+	Columns []joincore.Column
+	// Schema describes all inputs of the plan. Numbers from its length on are
+	// free for the device's own use.
+	Schema joincore.Schema
+	// Groups is the planner's estimate of their number; 0: unknown.
+	Groups int64
+}
+
+// Aggregation groups the rows that streams add to it by ChunkStream.Group.
+type Aggregation interface {
+	// Space ends the grouping, merges what the streams have, and returns a row
+	// for each group: the derived input. It is called once, after Sync of all
+	// streams that have added rows. ErrArithmetic where a function's result is
+	// out of range.
+	Space(ctx context.Context) (Space, error)
+	// Report says what was done so far.
+	Report() joincore.AggregateStats
+	// Release frees what the aggregation holds. The space stays.
+	Release()
 }

@@ -67,6 +67,9 @@ type Options struct {
 	// Collide makes hashed keys collide, so that tests see whether the values are
 	// compared.
 	Collide bool
+	// Groups is how many groups a table of an aggregation holds at most before
+	// further ones are partitioned.
+	Groups int
 }
 
 // Device is a provider opened for one execution.

@@ -30,6 +30,8 @@ func OnlyComparisons(plan *joincore.Plan) error {
 	return comparisons{plan}.node(plan.Root)
 }
 
+// comparisons checks the nodes below before the conditions on their rows: these
+// read base inputs only, where there are no other nodes.
 type comparisons struct{ plan *joincore.Plan }
 
 func (c comparisons) node(n joincore.Node) error {
@@ -37,20 +39,18 @@ func (c comparisons) node(n joincore.Node) error {
 	case *joincore.Scan:
 		return nil
 	case *joincore.Filter:
-		if err := c.condition(n.Predicate); err != nil {
+		if err := c.node(n.Child); err != nil {
 			return err
 		}
-		return c.node(n.Child)
+		return c.condition(n.Predicate)
 	case *joincore.Join:
-		if n.Residual != nil {
-			if err := c.condition(n.Residual); err != nil {
-				return err
-			}
-		}
 		if err := c.node(n.Left); err != nil {
 			return err
 		}
-		return c.node(n.Right)
+		if err := c.node(n.Right); err != nil || n.Residual == nil {
+			return err
+		}
+		return c.condition(n.Residual)
 	}
 	return fmt.Errorf("plan node %T: %w", n, joincore.ErrUnsupported)
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"gpujoin/joincore"
@@ -24,6 +25,8 @@ func newBulk(e *execution, d device.Bulk) *bulk {
 }
 
 func (b *bulk) joinStats() []joincore.JoinStats { return b.joins }
+
+func (b *bulk) aggregateStats() []joincore.AggregateStats { return nil }
 
 // gather returns the phase of the download of the result. Its name differs from
 // that of gathers on the device.
@@ -81,9 +84,10 @@ func (b *bulk) node(n joincore.Node, w wanted, push push) error {
 			defer out.Release()
 			return push(out)
 		})
-	default:
-		return b.join(n.(*joincore.Join), w, push)
+	case *joincore.Join:
+		return b.join(n, w, push)
 	}
+	return fmt.Errorf("plan node %T on %T: %w", n, b.dev, joincore.ErrUnsupported)
 }
 
 func (b *bulk) filter(n *joincore.Filter, w wanted, s device.Space) (device.Space, error) {

@@ -14,12 +14,13 @@ import (
 type chunked struct {
 	*execution
 	dev      device.Chunked
-	joins    []*join // in post-order
+	joins    []*join                   // in post-order
+	groups   []joincore.AggregateStats // in post-order
 	gathered time.Duration
 }
 
 func newChunked(e *execution, d device.Chunked) *chunked {
-	c := &chunked{execution: e, dev: d}
+	c := &chunked{execution: e, dev: d, groups: make([]joincore.AggregateStats, len(e.aggregates))}
 	for range e.number {
 		c.joins = append(c.joins, &join{})
 	}
@@ -38,9 +39,7 @@ func (e *chunked) run(out *algo.Output) error {
 func (e *chunked) drain(f *flow, consume func(context.Context, device.ChunkStream) algo.Consumer) error {
 	p := &algo.Pipeline{Device: e.dev, Turns: e.opt.Device.Turn(), Stages: f.stages(), Consume: consume}
 	err := p.Run(e.ctx)
-	for _, release := range f.release {
-		release()
-	}
+	f.close()
 	return err
 }
 
@@ -118,6 +117,8 @@ func (e *chunked) flow(n joincore.Node, needed columns, kept bool) (*flow, error
 			Context: e.ctx, Predicate: n.Predicate, Parameters: e.plan.Parameters,
 		}})
 		return f, nil
+	case *joincore.Aggregate:
+		return e.aggregate(n)
 	default:
 		return e.join(n.(*joincore.Join), needed, kept)
 	}

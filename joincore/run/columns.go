@@ -58,7 +58,8 @@ func inputsOf(refs []joincore.ColumnRef) []int {
 	return out
 }
 
-// scanned returns the inputs below a node.
+// scanned returns the inputs of which the rows of a node are made: base inputs,
+// or the derived one of an aggregate.
 func scanned(n joincore.Node) []int {
 	switch n := n.(type) {
 	case *joincore.Scan:
@@ -67,6 +68,8 @@ func scanned(n joincore.Node) []int {
 		return scanned(n.Child)
 	case *joincore.Join:
 		return append(scanned(n.Left), scanned(n.Right)...)
+	case *joincore.Aggregate:
+		return []int{n.ID}
 	}
 	return nil
 }

@@ -19,12 +19,14 @@ type estimator struct {
 	plan    *joincore.Plan
 	opt     Options
 	rows    rowEstimates
+	schema  joincore.Schema
 	visited int // nodes visited; each must be visited once
 }
 
 func newEstimator(plan *joincore.Plan, opt Options) *estimator {
 	rows := estimateRows(plan.Root, func(input int) int64 { return clampRows(plan.Inputs[input].Rows) })
-	return &estimator{plan: plan, opt: opt, rows: rows}
+	schema, _ := plan.Schema() // the plan is valid
+	return &estimator{plan: plan, opt: opt, rows: rows, schema: schema}
 }
 
 // flow returns the bytes in use while a node's rows stream.
@@ -35,13 +37,15 @@ func (e *estimator) flow(n joincore.Node, needed columns) int64 {
 		return e.flow(n.Child, needed.with(joincore.ExprColumns(n.Predicate)...))
 	case *joincore.Join:
 		return e.join(n, needed)
+	case *joincore.Aggregate:
+		return e.aggregate(n)
 	}
 	return 0
 }
 
 func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 	left, right := sides(n, needed, func(c joincore.ColumnRef) joincore.Column {
-		return e.plan.Inputs[c.Input].Columns[c.Column]
+		return e.schema.Column(c)
 	})
 	sizes := joinSizes(n, e.rows)
 	build, probe := right, left
@@ -87,6 +91,9 @@ func (e *estimator) stored(s *side, rows, flow int64) (stays, peak int64) {
 	if _, ok := s.node.(*joincore.Scan); ok {
 		return 0, 0
 	}
+	if _, ok := s.node.(*joincore.Aggregate); ok {
+		return flow, flow
+	}
 	stays = rows * int64(4*len(inputsNeeded(s))+9)
 	return stays, stays + flow
 }
@@ -94,10 +101,10 @@ func (e *estimator) stored(s *side, rows, flow int64) (stays, peak int64) {
 // moved returns the bytes of a partitioned side.
 func (e *estimator) moved(s *side, rows int64) int64 {
 	width := 8
-	_, base := s.node.(*joincore.Scan)
+	base := !hasJoin(s.node)
 	ids := map[int]bool{}
 	for _, c := range s.needed.of(s.inputs) {
-		column := e.plan.Inputs[c.Input].Columns[c.Column]
+		column := e.schema.Column(c)
 		if base && movable(column) {
 			width += column.Width
 		} else if !ids[c.Input] {
@@ -153,6 +160,14 @@ func (r rowEstimates) add(n joincore.Node, scan func(input int) int64) (rows int
 		rows = max(r.add(n.Left, scan), r.add(n.Right, scan))
 		if estimate := clampRows(n.Rows); estimate > 0 {
 			rows = estimate
+		}
+	case *joincore.Aggregate:
+		rows = r.add(n.Child, scan)
+		if estimate := clampRows(n.Rows); estimate > 0 {
+			rows = min(rows, estimate)
+		}
+		if len(n.Keys) == 0 {
+			rows = 1
 		}
 	}
 	r[n] = rows

@@ -14,15 +14,20 @@ type execution struct {
 	ctx    context.Context
 	plan   *joincore.Plan
 	inputs []*joincore.Relation
-	spaces []device.Space // of the inputs
+	spaces []device.Space // of the inputs, derived ones behind the others
 	opt    Options
 	rows   rowEstimates           // of scans the real number
 	number map[*joincore.Join]int // in post-order
+	schema joincore.Schema
+	// aggregates are those of the plan, in post-order.
+	aggregates []*joincore.Aggregate
 }
 
 func newExecution(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, opt Options) *execution {
 	e := &execution{ctx: ctx, plan: plan, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}}
 	e.count(plan.Root)
+	e.schema, _ = plan.Schema() // the plan is valid
+	e.aggregates = joincore.Aggregates(plan.Root)
 	e.rows = estimateRows(plan.Root, func(input int) int64 { return inputs[input].Rows() })
 	return e
 }
@@ -36,6 +41,8 @@ func (e *execution) count(n joincore.Node) {
 		e.count(n.Left)
 		e.count(n.Right)
 		e.number[n] = len(e.number)
+	case *joincore.Aggregate:
+		e.count(n.Child)
 	}
 }
 
@@ -47,6 +54,7 @@ func (e *execution) importInputs(d device.Device) error {
 		}
 		e.spaces = append(e.spaces, s)
 	}
+	e.spaces = append(e.spaces, make([]device.Space, len(e.schema)-len(e.inputs))...)
 	return nil
 }
 
@@ -56,14 +64,20 @@ func (e *execution) output(sink joincore.Sink) *algo.Output {
 	for _, c := range e.plan.Output {
 		described := e.columnOf(c)
 		heap := 0.0
-		if described.Kind == joincore.Varlena {
+		if base := c.Input < len(e.inputs); described.Kind == joincore.Varlena && base {
 			heap = meanHeap(e.inputs[c.Input], c.Column)
+		} else if described.Kind == joincore.Varlena {
+			heap = derivedHeap
 		}
 		out.Heap = append(out.Heap, heap)
 		out.Widths = append(out.Widths, described.Width)
 	}
 	return out
 }
+
+// derivedHeap is the guess, in bytes, of what a value of variable length takes
+// in a derived input. A batch that is divided badly holds fewer rows.
+const derivedHeap = 16
 
 // meanHeap returns the mean heap bytes per row.
 func meanHeap(r *joincore.Relation, column int) float64 {
@@ -98,5 +112,5 @@ func (e *execution) sidesOf(n *joincore.Join, needed columns) (build, probe *sid
 }
 
 func (e *execution) columnOf(c joincore.ColumnRef) joincore.Column {
-	return e.plan.Inputs[c.Input].Columns[c.Column]
+	return e.schema.Column(c)
 }

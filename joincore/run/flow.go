@@ -39,6 +39,13 @@ func (f *flow) stages() []algo.Stage {
 	return out
 }
 
+// close releases what the flow holds.
+func (f *flow) close() {
+	for _, release := range f.release {
+		release()
+	}
+}
+
 // plain returns the space of a flow that consists of a scan alone.
 func (f *flow) plain() (device.Space, bool) {
 	if s, ok := f.source.(*algo.Scan); ok && len(f.steps) == 0 {

@@ -44,6 +44,9 @@ func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *costmode
 		}
 	})
 	for c := range read {
+		if c.Input >= len(inputs) {
+			continue // made on the device
+		}
 		in += float64(inputs[c.Input].Rows()) * p.crossing(c)
 	}
 	for _, c := range plan.Output {
@@ -58,14 +61,16 @@ type predictor struct {
 	plan   *joincore.Plan
 	inputs []*joincore.Relation
 	rows   rowEstimates
+	schema joincore.Schema
 }
 
 func newPredictor(plan *joincore.Plan, inputs []*joincore.Relation) *predictor {
-	return &predictor{plan, inputs, estimateRows(plan.Root, func(input int) int64 { return inputs[input].Rows() })}
+	schema, _ := plan.Schema() // the plan is valid
+	return &predictor{plan, inputs, estimateRows(plan.Root, func(input int) int64 { return inputs[input].Rows() }), schema}
 }
 
 func (p *predictor) column(c joincore.ColumnRef) joincore.Column {
-	return p.plan.Inputs[c.Input].Columns[c.Column]
+	return p.schema.Column(c)
 }
 
 // joinOf is a join with its sides and their rows: build, probe.
@@ -90,16 +95,21 @@ func (p *predictor) eachJoin(n joincore.Node, needed columns, visit func(joinOf)
 		for _, s := range j.sides {
 			p.eachJoin(s.node, s.needed.with(s.key.Columns()...), visit)
 		}
+	case *joincore.Aggregate:
+		p.eachJoin(n.Child, newColumns(joincore.AggregateColumns(n)), visit)
 	}
 }
 
-// conditions returns the columns that filters and residual conditions read.
+// conditions returns the columns that filters, residual conditions and
+// aggregates read.
 func conditions(n joincore.Node) []joincore.ColumnRef {
 	switch n := n.(type) {
 	case *joincore.Filter:
 		return append(conditions(n.Child), joincore.ExprColumns(n.Predicate)...)
 	case *joincore.Join:
 		return append(append(conditions(n.Left), conditions(n.Right)...), joincore.ExprColumns(n.Residual)...)
+	case *joincore.Aggregate:
+		return append(conditions(n.Child), joincore.AggregateColumns(n)...)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		stats.RowsOut, stats.BytesOut = out.Rows.Load(), out.Bytes.Load()
 		stats.JoinTime = time.Since(start) - out.Waits.Each(dev.Streams())
 		stats.Peak = counted.peak.Load()
-		stats.Joins = x.joinStats()
+		stats.Joins, stats.Aggregates = x.joinStats(), x.aggregateStats()
 		explainAlgorithms(plan.Algorithm, stats.Joins)
 		if n := len(stats.Joins); n > 0 {
 			root, gather := &stats.Joins[n-1], x.gather()
@@ -99,6 +99,7 @@ func explainAlgorithms(forced joincore.Algorithm, joins []joincore.JoinStats) {
 type executor interface {
 	run(out *algo.Output) error
 	joinStats() []joincore.JoinStats // in post-order
+	aggregateStats() []joincore.AggregateStats
 	// gather returns the last phase of the topmost join: gathering its result
 	// into the sink's batches.
 	gather() joincore.Phase

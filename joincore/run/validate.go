@@ -21,15 +21,14 @@ func validate(plan *joincore.Plan, inputs []*joincore.Relation) error {
 	if plan.Algorithm != 0 && !slices.Contains(joincore.Algorithms[:], plan.Algorithm) {
 		return fmt.Errorf("%w: unknown algorithm %d", errPlan, plan.Algorithm)
 	}
-	v := &validator{plan: plan}
+	v := newValidator(plan)
 	visible, err := v.node(plan.Root)
 	if err != nil {
 		return err
 	}
-	all := scanned(plan.Root)
-	slices.Sort(all)
+	slices.Sort(v.scanned)
 	for i := range plan.Inputs {
-		if i >= len(all) || all[i] != i || len(all) != len(plan.Inputs) {
+		if i >= len(v.scanned) || v.scanned[i] != i || len(v.scanned) != len(plan.Inputs) {
 			return fmt.Errorf("%w: inputs and scans differ", errPlan)
 		}
 	}
@@ -41,7 +40,20 @@ func validate(plan *joincore.Plan, inputs []*joincore.Relation) error {
 	return nil
 }
 
-type validator struct{ plan *joincore.Plan }
+// validator checks a plan from the leaves up.
+type validator struct {
+	plan    *joincore.Plan
+	schema  joincore.Schema // of derived inputs those that are checked
+	scanned []int
+}
+
+func newValidator(plan *joincore.Plan) *validator {
+	v := &validator{plan: plan, schema: make(joincore.Schema, len(plan.Inputs)+len(joincore.Aggregates(plan.Root)))}
+	for i := range plan.Inputs {
+		v.schema[i] = plan.Inputs[i].Columns
+	}
+	return v
+}
 
 // node returns the inputs whose columns are visible above it.
 func (v *validator) node(n joincore.Node) ([]int, error) {
@@ -50,6 +62,7 @@ func (v *validator) node(n joincore.Node) ([]int, error) {
 		if n == nil || n.Input < 0 || n.Input >= len(v.plan.Inputs) {
 			return nil, fmt.Errorf("%w: scan of an unknown input", errPlan)
 		}
+		v.scanned = append(v.scanned, n.Input)
 		return []int{n.Input}, nil
 	case *joincore.Filter:
 		visible, err := v.node(n.Child)
@@ -59,8 +72,26 @@ func (v *validator) node(n joincore.Node) ([]int, error) {
 		return visible, v.expression(n.Predicate, visible)
 	case *joincore.Join:
 		return v.join(n)
+	case *joincore.Aggregate:
+		return v.aggregate(n)
 	}
 	return nil, fmt.Errorf("%w: node %T", errPlan, n)
+}
+
+func (v *validator) aggregate(n *joincore.Aggregate) ([]int, error) {
+	visible, err := v.node(n.Child)
+	if err != nil {
+		return nil, err
+	}
+	if n.ID < len(v.plan.Inputs) || n.ID >= len(v.schema) || v.schema[n.ID] != nil {
+		return nil, fmt.Errorf("%w: derived input %d", errPlan, n.ID)
+	}
+	columns, err := n.Columns(v.scope(visible))
+	if err != nil {
+		return nil, fmt.Errorf("plan: aggregate %d: %w", n.ID, err)
+	}
+	v.schema[n.ID] = columns
+	return []int{n.ID}, nil
 }
 
 func (v *validator) join(j *joincore.Join) ([]int, error) {
@@ -120,11 +151,11 @@ func isInt(c joincore.Column) bool {
 }
 
 func (v *validator) columnOf(c joincore.ColumnRef) joincore.Column {
-	return v.plan.Inputs[c.Input].Columns[c.Column]
+	return v.schema.Column(c)
 }
 
 func (v *validator) column(c joincore.ColumnRef, visible []int) error {
-	if !slices.Contains(visible, c.Input) || c.Column < 0 || c.Column >= len(v.plan.Inputs[c.Input].Columns) {
+	if !slices.Contains(visible, c.Input) || c.Column < 0 || c.Column >= len(v.schema[c.Input]) {
 		return fmt.Errorf("%w: no column %v here", errPlan, c)
 	}
 	return nil
@@ -132,18 +163,18 @@ func (v *validator) column(c joincore.ColumnRef, visible []int) error {
 
 // expression checks a condition over the rows of a node.
 func (v *validator) expression(e joincore.Expr, visible []int) error {
-	s := joincore.Scope{
-		Column: func(c joincore.ColumnRef) (joincore.Column, error) {
-			if err := v.column(c, visible); err != nil {
-				return joincore.Column{}, err
-			}
-			return v.columnOf(c), nil
-		},
-		Derived:    len(v.plan.Inputs),
-		Parameters: len(v.plan.Parameters),
-	}
-	if err := s.Check(e); err != nil {
+	if err := v.scope(visible).Check(e); err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
 	return nil
+}
+
+// scope is that of the expressions over the rows of a node.
+func (v *validator) scope(visible []int) *joincore.Scope {
+	return v.plan.Scope(func(c joincore.ColumnRef) (joincore.Column, error) {
+		if err := v.column(c, visible); err != nil {
+			return joincore.Column{}, err
+		}
+		return v.columnOf(c), nil
+	})
 }

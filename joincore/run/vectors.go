@@ -56,6 +56,8 @@ func (p *pipelines) flow(n joincore.Node, e *estimator) int {
 		}
 		p.widest = max(p.widest, p.flow(build, e))
 		return p.flow(probe, e) + proberWidth + positionWidth*len(scanned(n))
+	case *joincore.Aggregate:
+		p.aggregate(n, e)
 	}
 	return 0
 }

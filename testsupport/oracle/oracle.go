@@ -28,7 +28,11 @@ func AppendValue(row, value []byte, null bool) []byte {
 // where the plan has a node that the oracle does not know, and ErrArithmetic
 // where a value that SQL would evaluate has no result.
 func Run(plan *joincore.Plan, inputs []*joincore.Relation) (Rows, error) {
-	o := &oracle{plan: plan, inputs: inputs}
+	schema, err := plan.Schema()
+	if err != nil {
+		return nil, err
+	}
+	o := &oracle{plan: plan, inputs: inputs, schema: schema, derived: map[int][]group{}}
 	tuples, err := o.rows(plan.Root)
 	if err != nil {
 		return nil, err
@@ -51,8 +55,10 @@ type tuple []int
 const absent = -1
 
 type oracle struct {
-	plan   *joincore.Plan
-	inputs []*joincore.Relation
+	plan    *joincore.Plan
+	inputs  []*joincore.Relation
+	schema  joincore.Schema
+	derived map[int][]group // rows of derived inputs
 }
 
 func (o *oracle) rows(n joincore.Node) ([]tuple, error) {
@@ -77,6 +83,8 @@ func (o *oracle) rows(n joincore.Node) ([]tuple, error) {
 		return out, nil
 	case *joincore.Join:
 		return o.join(n)
+	case *joincore.Aggregate:
+		return o.aggregate(n)
 	}
 	return nil, fmt.Errorf("plan node %T: %w", n, joincore.ErrUnsupported)
 }
@@ -84,14 +92,19 @@ func (o *oracle) rows(n joincore.Node) ([]tuple, error) {
 func (o *oracle) scan(s *joincore.Scan) []tuple {
 	var out []tuple
 	for row := range int(o.inputs[s.Input].Rows()) {
-		t := make(tuple, len(o.inputs))
-		for i := range t {
-			t[i] = absent
-		}
-		t[s.Input] = row
-		out = append(out, t)
+		out = append(out, o.tuple(s.Input, row))
 	}
 	return out
+}
+
+// tuple is one row of an input.
+func (o *oracle) tuple(input, row int) tuple {
+	t := make(tuple, len(o.schema))
+	for i := range t {
+		t[i] = absent
+	}
+	t[input] = row
+	return t
 }
 
 func (o *oracle) join(j *joincore.Join) ([]tuple, error) {
@@ -170,6 +183,10 @@ func (o *oracle) raw(t tuple, c joincore.ColumnRef) (value []byte, null bool) {
 	row := t[c.Input]
 	if row == absent {
 		return nil, true
+	}
+	if rows, ok := o.derived[c.Input]; ok {
+		d := rows[row][c.Column]
+		return d.bytes, d.null
 	}
 	r := o.inputs[c.Input]
 	for i := range r.Segments {

@@ -89,7 +89,7 @@ func (o *oracle) column(ref joincore.ColumnRef, t tuple) (value, error) {
 	if isNull {
 		return null, nil
 	}
-	if o.plan.Inputs[ref.Input].Columns[ref.Column].Kind == joincore.Fixed {
+	if o.schema.Column(ref).Kind == joincore.Fixed {
 		return value{n: integer(raw)}, nil
 	}
 	payload, err := Payload(raw)

@@ -69,10 +69,12 @@ func vector(r *rand.Rand, col joincore.Column, n int, nulls float64, pick func(i
 
 // varlenaOf makes a value of 4 to 40 bytes from an integer, with padding.
 func varlenaOf(x, align int) []byte {
-	b := binary.LittleEndian.AppendUint32(nil, uint32(x))
+	payload := binary.LittleEndian.AppendUint32(nil, uint32(x))
 	for range (x & 0xff) % 10 {
-		b = append(b, byte(x), 1, 2)
+		payload = append(payload, byte(x), 1, 2)
 	}
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(payload)+4)<<2)
+	b = append(b, payload...)
 	for len(b)%align != 0 {
 		b = append(b, 0)
 	}

@@ -29,9 +29,13 @@ func NewCollector(plan *joincore.Plan, batch int) *Collector {
 }
 
 func outputColumns(plan *joincore.Plan) []joincore.Column {
+	schema, err := plan.Schema()
+	if err != nil {
+		panic(err)
+	}
 	var out []joincore.Column
 	for _, c := range plan.Output {
-		out = append(out, plan.Inputs[c.Input].Columns[c.Column])
+		out = append(out, schema.Column(c))
 	}
 	return out
 }

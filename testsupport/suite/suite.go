@@ -46,6 +46,8 @@ func All(t *testing.T, s Subject) {
 		{"Tile", Tile},
 		{"Trees", Trees},
 		{"Values", Values},
+		{"Aggregates", Aggregates},
+		{"AggregateTrees", AggregateTrees},
 		{"JoinStats", JoinStats},
 		{"Forced", Forced},
 		{"Skew", Skew},

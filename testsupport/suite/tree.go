@@ -11,6 +11,8 @@ import (
 type tree struct {
 	r     *rand.Rand
 	kinds []joincore.Kind
+	// aggregates is the number of the next derived input; 0: the plan has none.
+	aggregates int
 }
 
 var treeKeys = []joincore.Column{fixed(8), fixed(4)}
@@ -22,7 +24,11 @@ func RandomTree(seed uint64, n int) (*joincore.Plan, []*joincore.Relation) {
 }
 
 func randomTree(seed uint64, n int, kinds []joincore.Kind) (*joincore.Plan, []*joincore.Relation) {
-	t := &tree{r: rand.New(rand.NewPCG(seed, 9)), kinds: kinds}
+	return plant(&tree{r: rand.New(rand.NewPCG(seed, 9)), kinds: kinds}, n)
+}
+
+// plant grows a plan of n inputs.
+func plant(t *tree, n int) (*joincore.Plan, []*joincore.Relation) {
 	plan := &joincore.Plan{Parameters: []joincore.Parameter{{Int: 5}, {Null: true}}}
 	var inputs []*joincore.Relation
 	for range n {
@@ -73,6 +79,10 @@ func (t *tree) column(visible []int) joincore.ColumnRef {
 func (t *tree) filter(n joincore.Node, visible []int) (joincore.Node, []int) {
 	if t.r.IntN(5) == 0 {
 		n = &joincore.Filter{Child: n, Predicate: t.predicate(visible)}
+	}
+	if t.aggregates > 0 && t.r.IntN(3) == 0 {
+		n, visible = t.aggregate(n, visible)
+		return t.filter(n, visible)
 	}
 	return n, visible
 }

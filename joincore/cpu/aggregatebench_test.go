@@ -1,0 +1,105 @@
+package cpu_test
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/run"
+	"gpujoin/testsupport/suite"
+)
+
+// BenchmarkAggregate groups 8 M rows by an int8 key, and computes a number of
+// sums. Groups are equally frequent. cpu-ns/row is what all cores used
+// together.
+func BenchmarkAggregate(b *testing.B) {
+	const n = 8 << 20
+	for _, groups := range []int{1, 4, 1 << 10, 1 << 14, 1 << 15, 1 << 16, 1 << 20, n} {
+		for _, sums := range []int{1, 8} {
+			random := rand.New(rand.NewPCG(1, 2))
+			relation := suite.Int64Relation(n, 2, func(row, c int) uint64 {
+				if c == 0 {
+					return uint64(random.IntN(groups)) * 0x9e3779b97f4a7c15
+				}
+				return uint64(row)
+			})
+			for _, streams := range []int{1, 2} {
+				b.Run(fmt.Sprintf("groups=%d/sums=%d/streams=%d", groups, sums, streams), func(b *testing.B) {
+					benchAggregate(b, relation, sums, streams)
+				})
+			}
+		}
+	}
+}
+
+// recycler is a Memory that keeps what is freed, as the daemon does: what a
+// page fault costs is not what is measured.
+type recycler struct {
+	suite.Arena
+	lock sync.Mutex
+	free map[int64][][]byte
+}
+
+func (r *recycler) Alloc(n int64) ([]byte, error) {
+	class := int64(1) << bits.Len64(uint64(max(n, 4096)-1))
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if list := r.free[class]; len(list) > 0 {
+		r.free[class] = list[:len(list)-1]
+		return list[len(list)-1][:n:class], nil
+	}
+	b, err := r.Arena.Alloc(class)
+	return b[:n:class], err
+}
+
+func (r *recycler) Free(b []byte) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if r.free == nil {
+		r.free = map[int64][][]byte{}
+	}
+	r.free[int64(cap(b))] = append(r.free[int64(cap(b))], b[:cap(b)])
+}
+
+func benchAggregate(b *testing.B, relation *joincore.Relation, sums, streams int) {
+	a := &joincore.Aggregate{Child: &joincore.Scan{}, ID: 1, Keys: []joincore.Value{joincore.ColumnRef{}}}
+	plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: relation.Columns}}, Root: a}
+	for i := range sums {
+		f := joincore.Function{Kind: joincore.Sum, Arg: joincore.ColumnRef{Column: 1}}
+		if i%2 == 1 {
+			f.Arg = joincore.ColumnRef{Column: 0}
+		}
+		a.Functions = append(a.Functions, f)
+	}
+	schema, err := plan.Schema()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range schema[1] {
+		plan.Output = append(plan.Output, joincore.ColumnRef{Input: 1, Column: i})
+	}
+	sink := suite.NewDiscarder(schema[1], 4, 1<<14)
+	var stats joincore.Stats
+	mem := &recycler{}
+	aggregate := func() {
+		opt := run.Options{Device: device.Options{Streams: streams}}
+		if err := run.Run(b.Context(), cpu.New(), plan, []*joincore.Relation{relation}, mem, sink, opt, &stats); err != nil {
+			b.Fatal(err)
+		}
+	}
+	aggregate()
+	before := cpuTime()
+	b.ResetTimer()
+	for range b.N {
+		aggregate()
+	}
+	rows := float64(b.N) * float64(relation.Rows())
+	b.ReportMetric(float64(cpuTime()-before)/rows, "cpu-ns/row")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/rows, "ns/row")
+	b.ReportMetric(float64(stats.Peak)/(1<<20), "MB-peak")
+}

@@ -1,0 +1,249 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"context"
+	"time"
+
+	"gpujoin/joincore/device"
+)
+
+// grouper groups the rows of one worker, or those of one partition. It has a
+// table of its own. Where that is full, rows of groups that are not in it are
+// partitioned by their hash, and grouped later, a partition at a time.
+type grouper struct {
+	plan  *groupPlan
+	a     *aggregation
+	st    *stream // on which it works now
+	level uint    // how many times its rows were partitioned
+	table groupTable
+	spool *spool // nil: the table has taken all rows
+
+	keys      keyChunk
+	arguments []argumentChunk
+	vectors   []*vector // of the parts of keys
+	nulls     []uint8
+	group     []uint32
+	update    updateScratch
+	missing   []uint32
+	only      *filter
+	distinct  []*grouper // of the further sources
+	sample    sample
+	child     *grouper // of a partition of its own
+	sorted    []uint32 // groups in the order of their partitions
+	bounds    []uint32 // where each of these begins
+}
+
+func (a *aggregation) newGrouper(level uint) (*grouper, error) {
+	p, n := a.plan, a.plan.dev.chunk
+	g := &grouper{
+		plan: p, a: a, level: level, table: groupTable{plan: p},
+		arguments: make([]argumentChunk, len(p.arguments)), vectors: make([]*vector, len(p.keys)),
+		nulls: make([]uint8, n), group: make([]uint32, n), update: updateScratch{masked: make([]uint32, n)}, missing: make([]uint32, n),
+	}
+	if level == 0 {
+		for i := range g.vectors {
+			g.vectors[i] = newVector(n)
+		}
+		for i := range g.arguments {
+			g.arguments[i].vector = newVector(n)
+		}
+	}
+	g.keys.init(p)
+	return g, g.start()
+}
+
+// start empties the table.
+func (g *grouper) start() error {
+	limit := g.plan.local
+	switch {
+	case g.level >= deepest:
+		limit = int(none) - 1
+	case g.level > 0:
+		limit = g.plan.inParts
+	}
+	return g.table.start(g.level*fanBits, limit)
+}
+
+// Group adds rows to the groups of an aggregation.
+func (st *stream) Group(ctx context.Context, r device.Rows, a device.Aggregation) error {
+	to := a.(*aggregation)
+	start := time.Now()
+	defer func() { to.clock.Add(int64(time.Since(start))) }()
+	in := r.(*rows)
+	to.rowsIn.Add(int64(in.n))
+	return st.group(ctx, in, to, 0)
+}
+
+func (st *stream) group(ctx context.Context, r *rows, a *aggregation, source int) error {
+	g := st.groupers[a]
+	if g == nil {
+		var err error
+		if g, err = a.acquire(st); err != nil {
+			return err
+		}
+		if st.groupers == nil {
+			st.groupers = map[*aggregation]*grouper{}
+		}
+		st.groupers[a] = g
+	}
+	return g.push(ctx, r, source)
+}
+
+// push adds the rows of a source.
+func (g *grouper) push(ctx context.Context, r *rows, source int) error {
+	if g.plan.only != nil {
+		out, count, err := g.only.Apply(r)
+		if err != nil {
+			return err
+		}
+		if n, err := count.Wait(ctx); err != nil || n == 0 {
+			return err
+		}
+		r = out.(*rows)
+	}
+	s := &g.plan.sources[source]
+	if source == 0 {
+		for _, d := range g.distinct {
+			if err := d.push(ctx, r, 0); err != nil {
+				return err
+			}
+		}
+		g.loadCarry(r)
+	}
+	if err := g.load(r, s); err != nil {
+		return err
+	}
+	for _, a := range s.arguments {
+		if err := g.loadArgument(r, &g.plan.arguments[a], &g.arguments[a]); err != nil {
+			return err
+		}
+	}
+	return g.add(s, source)
+}
+
+// loadArgument evaluates an argument.
+func (g *grouper) loadArgument(r *rows, a *argument, c *argumentChunk) error {
+	c.skip = nil
+	if a.value != nil {
+		v := c.vector
+		if err := g.eval(r, &a.typedValue, v); err != nil {
+			return err
+		}
+		c.skip, c.high = v.isNull(), nil
+		switch {
+		case a.kind.Bytes:
+			if c.spans = v.strings(r.n); c.skip != nil {
+				c.dropNulls()
+			}
+		default:
+			c.v = unsigned(v.lo[:r.n])
+			if v.wide {
+				c.high = unsigned(v.hi[:r.n])
+			}
+		}
+	}
+	if a.filter == nil {
+		return nil
+	}
+	truth := g.st.takeTruth(r.n)
+	defer g.st.drop(0, 1, 0)
+	if err := g.condition(r, a.filter, truth); err != nil {
+		return err
+	}
+	if c.ownSkip == nil {
+		c.ownSkip = make([]uint8, g.plan.dev.chunk)
+	}
+	skip := c.ownSkip[:r.n]
+	for i, x := range truth {
+		skip[i] = 1 - x>>1
+	}
+	for i, x := range c.skip {
+		skip[i] |= x
+	}
+	c.skip = skip
+	return nil
+}
+
+// dropNulls makes the bytes of NULLs none: they may be anything.
+func (c *argumentChunk) dropNulls() {
+	for i, x := range c.skip {
+		if x != 0 {
+			c.spans[i] = nil
+		}
+	}
+}
+
+// add groups the rows whose keys and arguments are loaded.
+func (g *grouper) add(s *source, source int) error {
+	n := g.keys.n
+	group := g.group[:n]
+	if len(g.plan.keys) == 0 {
+		for i := range group {
+			group[i] = 1
+		}
+		return g.table.update(s, g.arguments, group, &g.update)
+	}
+	if g.sample.passing(g) {
+		return g.partition(source, nil)
+	}
+	limit := g.table.limit
+	if source > 0 { // a group begins with a row of the aggregate's own
+		limit = 0
+	}
+	missed, err := g.table.find(&g.keys, group, limit)
+	if err != nil {
+		return err
+	}
+	g.sample.add(n, missed)
+	if missed < n {
+		if err := g.table.update(s, g.arguments, group, &g.update); err != nil {
+			return err
+		}
+	}
+	if missed == 0 {
+		return nil
+	}
+	missing := g.missing[:0]
+	for i, x := range group {
+		if x == 0 {
+			missing = append(missing, uint32(i))
+		}
+	}
+	return g.partition(source, missing)
+}
+
+// sample decides whether a worker's table that is full is worth looking into:
+// where few of the rows have their group in it, all are partitioned.
+type sample struct {
+	rows, missed int
+	pass         int // chunks to be partitioned without a look
+}
+
+const (
+	sampleRows = 1 << 15
+	passChunks = 64
+)
+
+// passing says that the rows of the next chunk need not be looked for. Rows of a
+// partition always are: its groups are complete when its table is.
+func (s *sample) passing(g *grouper) bool {
+	if s.pass == 0 || g.level > 0 {
+		return false
+	}
+	s.pass--
+	return true
+}
+
+func (s *sample) add(rows, missed int) {
+	s.rows += rows
+	s.missed += missed
+	if s.rows < sampleRows {
+		return
+	}
+	if s.missed > s.rows/4*3 {
+		s.pass = passChunks
+	}
+	s.rows, s.missed = 0, 0
+}

@@ -1,0 +1,102 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import "gpujoin/joincore"
+
+// Where there are few groups, rows of one group follow each other so closely
+// that each addition waits for the one before it to reach memory. The rows of a
+// chunk are then ordered by group first, and each group's are summed up in
+// registers.
+
+// fewGroups is up to how many groups that is worth it.
+const fewGroups = 32
+
+// runs are the rows of a chunk in the order of their groups.
+type runs struct {
+	order []uint32
+	ends  [fewGroups + 2]uint32 // of group g: where its rows end
+}
+
+// arrange orders the rows by group.
+func (o *runs) arrange(group []uint32) {
+	if cap(o.order) < len(group) {
+		o.order = make([]uint32, len(group))
+	}
+	o.order = o.order[:len(group)]
+	o.ends = [fewGroups + 2]uint32{}
+	for _, g := range group {
+		o.ends[g%uint32(len(o.ends))]++
+	}
+	at := uint32(0)
+	for g, n := range o.ends {
+		o.ends[g] = at
+		at += n
+	}
+	for i, g := range group {
+		end := &o.ends[g%uint32(len(o.ends))]
+		o.order[*end] = uint32(i)
+		*end++
+	}
+}
+
+// each calls f with the rows of each group that has some.
+func (o *runs) each(groups int, f func(g uint32, rows []uint32)) {
+	from := o.ends[0]
+	for g := 1; g <= groups; g++ {
+		if end := o.ends[g]; end > from {
+			f(uint32(g), o.order[from:end])
+			from = end
+		}
+	}
+}
+
+// add adds values to the sums of their groups.
+func (o *runs) add(low, high []uint64, groups int, v []uint64) {
+	o.each(groups, func(g uint32, rows []uint32) {
+		var lower, upper int64
+		for _, row := range rows {
+			x := v[row]
+			lower += int64(uint32(x))
+			upper += int64(x) >> 32
+		}
+		addHalves(low, high, g, lower, upper)
+	})
+}
+
+// addOne adds all values to one sum.
+func addOne(low, high []uint64, g uint32, v []uint64) {
+	var lower, upper int64
+	for _, x := range v {
+		lower += int64(uint32(x))
+		upper += int64(x) >> 32
+	}
+	addHalves(low, high, g, lower, upper)
+}
+
+// addHalves adds upper*2^32 + lower to a sum as addAll has it. Halves of at most
+// 2^31 values fit.
+func addHalves(low, high []uint64, g uint32, lower, upper int64) {
+	l := uint64(upper) << 32
+	h := uint64(upper >> 32)
+	sum := l + uint64(lower)
+	if sum < l {
+		h++
+	}
+	mergeSum(low, high, g, sum, h-uint64(int64(sum)>>63))
+}
+
+// updateFew adds rows without a mask to few groups; done is false where the
+// function has no faster way.
+func (t *groupTable) updateFew(f *function, o *runs, v []uint64) (done bool) {
+	if f.kind != joincore.Sum || f.wide {
+		return false
+	}
+	low, high := t.c64[f.state], t.c64[f.state+1]
+	if len(t.plan.keys) == 0 {
+		addOne(low, high, 1, v)
+	} else {
+		o.add(low, high, t.n, v)
+	}
+	return true
+}

@@ -1,0 +1,302 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"bytes"
+	"math"
+	"math/bits"
+
+	"gpujoin/joincore"
+)
+
+// groupTable holds groups: their keys, found by a hash table with linear
+// probing, and the state of each function. Groups are numbered from 1. Number 0
+// takes the rows that are not for this table, or have no value; its state means
+// nothing.
+type groupTable struct {
+	plan    *groupPlan
+	n       int // groups
+	size    int // groups that memory is there for, number 0 included
+	limit   int // rows of further groups are not taken
+	skip    uint
+	shift   uint
+	memory  []byte
+	entries []groupEntry
+	block
+	heap []byte // of keys and of values that are bytes
+	used int
+}
+
+// groupEntry is one group: its key where that is exact, else a hash of it.
+type groupEntry struct {
+	key   uint64
+	group uint32 // 0: empty
+	tag   uint32
+}
+
+// firstGroups is for how many groups a table has memory at first.
+const firstGroups = rowUnit
+
+// start makes the table an empty one whose entries are chosen by the bits of
+// the hash behind skip.
+func (t *groupTable) start(skip uint, limit int) error {
+	t.skip, t.limit, t.used = skip, limit, 0
+	if t.size == 0 {
+		if err := t.resize(firstGroups); err != nil {
+			return err
+		}
+	} else {
+		t.initialise(0, t.n+1)
+		clear(t.entries)
+	}
+	t.n = 0
+	if len(t.plan.keys) == 0 {
+		t.n = 1
+	}
+	return nil
+}
+
+func (t *groupTable) release() {
+	m := t.plan.memory
+	t.block.release(m)
+	m.give(t.memory)
+	m.give(t.heap)
+	*t = groupTable{plan: t.plan}
+}
+
+// resize makes memory for size groups.
+func (t *groupTable) resize(size int) error {
+	memory := t.plan.memory
+	b, err := memory.newBlock(t.plan.groups, size)
+	if err != nil {
+		return err
+	}
+	old, last := t.block, min(t.n+1, t.size)
+	for i, c := range old.c64 {
+		copy(b.c64[i], c[:last])
+	}
+	for i, c := range old.c32 {
+		copy(b.c32[i], c[:last])
+	}
+	old.release(memory)
+	t.block, t.size = b, size
+	t.initialise(last, size)
+	if len(t.plan.keys) == 0 {
+		return nil
+	}
+	m, err := memory.take(2 * size * entryBytes)
+	if err != nil {
+		return err
+	}
+	memory.give(t.memory)
+	t.memory = m
+	clear(m)
+	t.entries = groupEntriesOf(m)
+	t.shift = 64 - uint(bits.TrailingZeros(uint(len(t.entries))))
+	mask := uint64(len(t.entries) - 1)
+	for g := 1; g < last; g++ {
+		e := t.entryOf(g)
+		at := t.hashOf(g) << t.skip >> t.shift
+		for t.entries[at&mask].group != 0 {
+			at++
+		}
+		t.entries[at&mask] = e
+	}
+	return nil
+}
+
+// entryOf makes the entry of a group anew.
+func (t *groupTable) entryOf(g int) groupEntry {
+	e := groupEntry{group: uint32(g)}
+	if t.plan.exact {
+		e.key, e.tag = t.c64[0][g], t.c32[0][g]
+	} else {
+		e.key = t.hashOf(g)
+	}
+	return e
+}
+
+// hashOf computes the hash of a group's key, as grouper.hash does.
+func (t *groupTable) hashOf(g int) uint64 {
+	d := t.plan.dev
+	if t.plan.exact {
+		return mix(t.c64[0][g]^d.seed) + uint64(t.c32[0][g])*tagFactor
+	}
+	h := d.seed
+	for _, words := range t.c64[:t.plan.words] {
+		h = fold(h, words[g])
+	}
+	if d.collide {
+		h &= 1
+	}
+	return h
+}
+
+// initialise sets the state of groups [from, to).
+func (t *groupTable) initialise(from, to int) {
+	p := t.plan
+	for _, c := range t.c64[p.rows:] {
+		clear(c[from:to])
+	}
+	for i := range p.functions {
+		f := &p.functions[i]
+		first, ok := f.initial()
+		if !ok {
+			continue
+		}
+		for j, x := range first {
+			c := t.c64[f.state+j][from:to]
+			for g := range c {
+				c[g] = x
+			}
+		}
+	}
+}
+
+// initial returns the words of a state that are not 0 at first.
+func (f *function) initial() (words []uint64, ok bool) {
+	least := f.kind == joincore.Min || f.kind == joincore.BoolAnd
+	most := f.kind == joincore.Max || f.kind == joincore.BoolOr
+	low, high := uint64(math.MaxUint64), uint64(math.MaxInt64)
+	switch {
+	case f.bytes || !least && !most:
+		return nil, false
+	case most:
+		low, high = ^low, ^high
+	}
+	if f.wide {
+		return []uint64{low, high}, true
+	}
+	return []uint64{high}, true
+}
+
+// find sets group to the group of each key, and makes those that are not there
+// while the table has less than limit. It returns how many rows have none.
+func (t *groupTable) find(k *keyChunk, group []uint32, limit int) (missed int, err error) {
+	for from := 0; from < k.n; {
+		next, m, err := t.findFrom(k, group, from, limit)
+		missed += m
+		if err != nil {
+			return missed, err
+		}
+		if from = next; from < k.n {
+			if err := t.resize(2 * t.size); err != nil {
+				return missed, err
+			}
+		}
+	}
+	return missed, nil
+}
+
+// findFrom returns the row for which memory is to be made, or k.n.
+func (t *groupTable) findFrom(k *keyChunk, group []uint32, from, limit int) (next, missed int, err error) {
+	entries, mask := t.entries, uint64(len(t.entries)-1)
+	skip, shift, exact := t.skip, t.shift, t.plan.exact
+	keys := k.hash
+	if exact {
+		keys = k.words[0]
+	}
+	hash, tags := k.hash[:k.n], k.tags
+	keys, group = keys[:len(hash)], group[:len(hash)]
+	tag := uint32(0)
+	for i := from; i < len(hash); i++ {
+		key := keys[i]
+		if tags != nil {
+			tag = tags[i]
+		}
+		at := hash[i] << skip >> shift
+		for {
+			e := &entries[at&mask]
+			if e.key == key && e.tag == tag && e.group != 0 && (exact || t.same(e.group, k, i)) {
+				group[i] = e.group
+				break
+			}
+			if e.group == 0 {
+				if t.n >= limit {
+					group[i] = 0
+					missed++
+					break
+				}
+				if t.n+1 >= t.size {
+					return i, missed, nil
+				}
+				t.n++
+				*e = groupEntry{key: key, group: uint32(t.n), tag: tag}
+				if err := t.enter(t.n, k, i, tag); err != nil {
+					return i, missed, err
+				}
+				group[i] = uint32(t.n)
+				break
+			}
+			at++
+		}
+	}
+	return k.n, missed, nil
+}
+
+// same compares the key of a group with that of a row.
+func (t *groupTable) same(g uint32, k *keyChunk, i int) bool {
+	for w, words := range k.words {
+		if t.c64[w][g] != words[i] {
+			return false
+		}
+	}
+	for s, spans := range k.spans {
+		length := int(t.c32[t.plan.lengths+s][g])
+		if length != len(spans[i]) {
+			return false
+		}
+		if length > 8 && !bytes.Equal(t.span(int(g), s), spans[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// span returns the bytes of a part of a group's key.
+func (t *groupTable) span(g, s int) []byte {
+	at := t.c64[t.plan.offsets+s][g]
+	return t.heap[at:][:t.c32[t.plan.lengths+s][g]]
+}
+
+// enter stores the key of a new group.
+func (t *groupTable) enter(g int, k *keyChunk, i int, tag uint32) error {
+	for w, words := range k.words {
+		t.c64[w][g] = words[i]
+	}
+	if t.plan.exact {
+		t.c32[0][g] = tag
+	}
+	for s, spans := range k.spans {
+		at, err := t.store(spans[i], len(spans[i]))
+		if err != nil {
+			return err
+		}
+		t.c64[t.plan.offsets+s][g] = uint64(at)
+		t.c32[t.plan.lengths+s][g] = uint32(len(spans[i]))
+	}
+	carry := t.plan.lengths + t.plan.spans
+	for c, ids := range k.carry {
+		t.c32[carry+c][g] = ids[i]
+	}
+	return nil
+}
+
+// store copies bytes to the heap, with space for size of them, and returns
+// where they are.
+func (t *groupTable) store(b []byte, size int) (int, error) {
+	if len(t.heap)-t.used < size {
+		heap, err := t.plan.memory.take(max(2*len(t.heap), 2*size, 4096))
+		if err != nil {
+			return 0, err
+		}
+		copy(heap, t.heap[:t.used])
+		t.plan.memory.give(t.heap)
+		t.heap = heap
+	}
+	at := t.used
+	copy(t.heap[at:], b)
+	t.used += size
+	return at, nil
+}

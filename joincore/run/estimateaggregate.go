@@ -1,0 +1,52 @@
+package run
+
+import "gpujoin/joincore"
+
+// aggregate returns the bytes in use while the groups of an aggregate are made,
+// or read. Rows may be partitioned before they are grouped, and each partition
+// is freed when its groups are written.
+func (e *estimator) aggregate(n *joincore.Aggregate) int64 {
+	below := e.flow(n.Child, newColumns(joincore.AggregateColumns(n)))
+	groups, rows := e.rows[n], e.rows[n.Child]
+	width := int64(0)
+	for _, c := range e.schema[n.ID] {
+		width += int64(c.Width) + 1
+		if c.Kind == joincore.Varlena {
+			width += 4 + derivedHeap
+		}
+	}
+	result := groups * width
+	tables := int64(e.streams()) * min(groups, localGroups) * 2 * (width + groupWidth)
+	spooled := int64(0)
+	if groups > localGroups {
+		spooled = rows * (width + rowWidth) * 3 / 2 // blocks that are not full
+	}
+	for i := range n.Functions {
+		if n.Functions[i].Distinct { // values are groups, at most as many as rows
+			spooled += rows * (width + rowWidth) * 3 / 2
+			result += rows * (width + rowWidth)
+		}
+	}
+	return max(below+tables+spooled, tables+spooled+result)
+}
+
+// localGroups is up to how many groups a worker has in a table of its own, and
+// groupWidth what one takes of it besides its values; rowWidth is what a row
+// takes that is partitioned.
+const (
+	localGroups = 1 << 14
+	groupWidth  = 64
+	rowWidth    = 16
+)
+
+// aggregate adds the vectors of keys and arguments.
+func (p *pipelines) aggregate(n *joincore.Aggregate, e *estimator) {
+	width := p.flow(n.Child, e) + groupingWidth*(1+len(n.Keys)+len(n.Carry)+len(n.Functions))
+	for i := range n.Functions {
+		p.condition(n.Functions[i].Filter)
+	}
+	p.widest = max(p.widest, width)
+}
+
+// groupingWidth is what a row of a chunk takes for each key and function.
+const groupingWidth = 40
