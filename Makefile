@@ -18,7 +18,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo test tpch bench-join bench-load core-suite lint clean
+.PHONY: help setup build install demo test tpch bench-join bench-load sim core-suite lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -55,6 +55,9 @@ bench-join: build ## compare joins of 10 M rows with native plans; writes build/
 
 bench-load: build ## run joins and short transactions of many clients; writes build/bench-load.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/benchload
+
+sim: ## figures of the MG-Join paper in the simulator of several GPUs; results in build/sim.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/sim -json ../build/sim.json
 
 core-suite: build ## run PostgreSQL's regression suite with all joins forced: make core-suite SOURCE=postgresql-15.x
 	@cd tests && $(GO) run -buildvcs=false ./cmd/coresuite -source "$(abspath $(SOURCE))"

@@ -20,9 +20,16 @@ func goTestSteps() []step {
 		// above.
 		{"unit", "inputs that change, no -race", goTest(".", "0", "-run", "^TestInputChangesWhileItIsRead$", "./joincore/run")},
 		{"unit", "architecture, documentation, tools", goTest("tests", "0", "./arch", "./cmd/bytesgpu", "./cmd/check", "./docs", "./harness", "./measure", "./packaging", "./tpch")},
+		{"unit", "simulator of several GPUs", simulator},
 		{"unit", "the extension's readers", goTest("tests", "0", "./reader")},
 		{"e2e", "end to end", goTest("tests", "0", "-timeout", "15m", "./e2e/...", "./fault/...", "./cmd/gpue2e")},
 	}
+}
+
+// simulator runs the rows of make sim that bound the others.
+func simulator(root string) outcome {
+	out, ok := command(filepath.Join(root, "tests"), "go", "run", "-buildvcs=false", "./cmd/sim", "-quick", "-json", os.DevNull)
+	return one(ok, out)
 }
 
 // event is a line of go test -json.
