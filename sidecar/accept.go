@@ -65,7 +65,7 @@ func closeReserve(f *os.File) {
 // startSession starts a session on a new connection. It closes the connection if the
 // peer is not allowed, too many connections are open or the server is stopping.
 func (srv *Server) startSession(sock *net.UnixConn) {
-	peer, err := srv.options.peer(sock)
+	peer, err := srv.peerOf(sock)
 	if err != nil || !allowed(peer.uid) {
 		srv.counters.rejectedPeers.Add(1)
 		srv.log.Warn("peer rejected", "pid", peer.pid, "uid", peer.uid, "error", err)
@@ -106,4 +106,12 @@ func (srv *Server) startSession(sock *net.UnixConn) {
 		defer srv.serving.Done()
 		s.serve()
 	}()
+}
+
+// peerOf returns the credentials of a connection's peer.
+func (srv *Server) peerOf(sock *net.UnixConn) (credentials, error) {
+	if f := srv.options.hooks.peerOf; f != nil {
+		return f(sock)
+	}
+	return peerOf(sock)
 }

@@ -46,11 +46,11 @@ func testOptions(t testing.TB) Options {
 		HelloTimeout: 10 * time.Second, IdleTimeout: time.Hour, StopTimeout: 10 * time.Second, IdleTrim: time.Hour, Cores: 2,
 		Rates: typicalRates,
 		// All clients of a test are one process; each plays another backend.
-		peer: func(sock *net.UnixConn) (credentials, error) {
+		hooks: testHooks{peerOf: func(sock *net.UnixConn) (credentials, error) {
 			c, err := peerOf(sock)
 			c.pid = 0
 			return c, err
-		},
+		}},
 		Log: slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }

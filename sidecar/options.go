@@ -35,7 +35,14 @@ type Options struct {
 	Log            *slog.Logger
 	Trace          *Tracer
 
-	peer func(*net.UnixConn) (credentials, error) // replaces peerOf in tests
+	hooks testHooks
+}
+
+// testHooks are set by tests only. They replace what they are named after.
+type testHooks struct {
+	peerOf    func(*net.UnixConn) (credentials, error)
+	calibrate func() (costmodel.Rates, float64, error) // costmodel.Calibrate
+	spot      func() (float64, float64, error)         // costmodel.Spot
 }
 
 // Check returns an error if a server cannot run with o.

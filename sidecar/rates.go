@@ -54,9 +54,7 @@ type Calibration struct {
 	Memory   int64  // bytes that the process may use
 	Log      *slog.Logger
 
-	// Replace costmodel.Calibrate and costmodel.Spot in tests.
-	calibrate func() (costmodel.Rates, float64, error)
-	spot      func() (float64, float64, error)
+	hooks testHooks
 }
 
 // MeasuredRates is the content of the rates file.
@@ -159,8 +157,8 @@ func (c *Calibration) save(m *MeasuredRates) error {
 }
 
 func (c *Calibration) measureAll() (rates costmodel.Rates, share float64, err error) {
-	if c.calibrate != nil {
-		return c.calibrate()
+	if c.hooks.calibrate != nil {
+		return c.hooks.calibrate()
 	}
 	err = c.withMemory(func(mem joincore.Memory) (err error) {
 		rates, share, err = costmodel.Calibrate(context.Background(), c.Provider, mem)
@@ -170,8 +168,8 @@ func (c *Calibration) measureAll() (rates costmodel.Rates, share float64, err er
 }
 
 func (c *Calibration) measureSpot() (probeNS, share float64, err error) {
-	if c.spot != nil {
-		return c.spot()
+	if c.hooks.spot != nil {
+		return c.hooks.spot()
 	}
 	err = c.withMemory(func(mem joincore.Memory) (err error) {
 		probeNS, share, err = costmodel.Spot(context.Background(), c.Provider, mem)

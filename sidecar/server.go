@@ -59,9 +59,6 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	if err := options.Check(); err != nil {
 		return nil, err
 	}
-	if options.peer == nil {
-		options.peer = peerOf
-	}
 	if options.Claim == nil {
 		if options.Claim, err = ClaimSocket(options.Socket); err != nil {
 			return nil, err

@@ -19,6 +19,14 @@ import (
 	"gpujoin/joincore/device"
 )
 
+// testHooks are set by tests only. Zero values leave decisions to the provider.
+type testHooks struct {
+	windowRows int64    // maximum number of rows of a window
+	splitBytes int64    // bytes on the device from which a build side is divided
+	divideBy   dividers // who divides
+	rowIDsOnly bool     // no join takes whole sides
+}
+
 // Config selects the device of a provider and limits its use.
 type Config struct {
 	Ordinal int
@@ -44,13 +52,8 @@ type Provider struct {
 	streams    int
 	registered ranges
 	slabs      *slabs
-	// For tests: most rows of a window, and bytes on the device from which a
-	// build side is divided; 0: what fits. Who divides. And of how many bytes
-	// on scratch is a slab.
-	windowRows, splitBytes int64
-	divideBy               dividers
-	rowIDsOnly             bool // no join takes whole sides
-	leastSlab              int64
+	leastSlab  int64 // bytes of scratch memory from which it is a slab
+	testHooks
 
 	mu         sync.Mutex
 	idle       []*workspace // the largest first

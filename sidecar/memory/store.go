@@ -31,9 +31,13 @@ type Store struct {
 
 	trimming bool      // a mapping is being destroyed: still counted, no longer listed
 	trimmed  sync.Cond // signals the end of trimming
-	// beforeTrim is a hook for tests that is called before a mapping is
-	// destroyed.
-	beforeTrim func()
+
+	hooks testHooks
+}
+
+// testHooks are set by tests only.
+type testHooks struct {
+	beforeTrim func() // is called before a mapping is destroyed
 }
 
 // ErrStore reports that the system has no more memory or descriptors for

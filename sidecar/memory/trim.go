@@ -56,8 +56,8 @@ func (s *Store) trimOne(warm int64, idle time.Duration) bool {
 	}
 	s.trimming = true
 	s.mu.Unlock()
-	if s.beforeTrim != nil {
-		s.beforeTrim()
+	if s.hooks.beforeTrim != nil {
+		s.hooks.beforeTrim()
 	}
 	destroy()
 	s.mu.Lock()

@@ -34,7 +34,7 @@ func TestTrimLetsOthersWork(t *testing.T) {
 		e.Release()
 	}
 	at, goOn := make(chan struct{}), make(chan struct{})
-	s.beforeTrim = func() {
+	s.hooks.beforeTrim = func() {
 		at <- struct{}{}
 		<-goOn
 	}
@@ -75,7 +75,7 @@ func TestTrimLetsOthersWork(t *testing.T) {
 	wait.Wait() // nothing is left to trim
 	a.Free(small)
 	a.Free(large)
-	s.beforeTrim = nil
+	s.hooks.beforeTrim = nil
 	a.Close()
 }
 
@@ -96,7 +96,7 @@ func TestTrimStops(t *testing.T) {
 			e.Release()
 		}
 		time.Sleep(2 * time.Second)
-		s.beforeTrim = func() {
+		s.hooks.beforeTrim = func() {
 			e, err := a.Extent(false)
 			if err != nil {
 				t.Error(err)
@@ -108,7 +108,7 @@ func TestTrimStops(t *testing.T) {
 		if u := s.Usage(); u.Warm != 3 {
 			t.Errorf("a trim went on while extents were taken: %+v", u)
 		}
-		s.beforeTrim = nil
+		s.hooks.beforeTrim = nil
 		a.Close()
 	})
 }
