@@ -59,14 +59,13 @@ func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *costmode
 // predictor walks a plan whose inputs are complete.
 type predictor struct {
 	plan   *joincore.Plan
-	inputs []*joincore.Relation
 	rows   rowEstimates
 	schema joincore.Schema
 }
 
 func newPredictor(plan *joincore.Plan, inputs []*joincore.Relation) *predictor {
 	schema, _ := plan.Schema() // the plan is valid
-	return &predictor{plan, inputs, estimateRows(plan.Root, func(input int) int64 { return inputs[input].Rows() }), schema}
+	return &predictor{plan, estimateRows(plan.Root, func(input int) int64 { return inputs[input].Rows() }), schema}
 }
 
 func (p *predictor) column(c joincore.ColumnRef) joincore.Column {

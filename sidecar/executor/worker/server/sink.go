@@ -35,7 +35,6 @@ type sink struct {
 // granted is the Handle of a batch.
 type granted struct {
 	number uint64
-	extent *extent
 }
 
 func newSink(columns int, put func(func(*wire.FromWorker))) *sink {
@@ -128,7 +127,7 @@ func (s *sink) ask() {
 func (s *sink) grant(number uint64, e *extent, segment joincore.Segment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := &joincore.Batch{Columns: segment.Columns, Rows: segment.Rows, Handle: &granted{number, e}}
+	b := &joincore.Batch{Columns: segment.Columns, Rows: segment.Rows, Handle: &granted{number}}
 	s.most = max(1, aheadBytes/max(len(e.data), shm.ExtentMinSize))
 	wanted := s.asked[number]
 	delete(s.asked, number)
