@@ -17,10 +17,11 @@ const (
 	FailProvider                       // the join failed
 	FailStopping                       // the daemon is stopping
 	FailInternal
+	FailArithmetic // a value is out of range, not a number, or divided by zero
 )
 
 var failureNames = [...]string{
-	"", "protocol", "version", "unsupported", "busy", "budget", "provider", "stopping", "internal",
+	"", "protocol", "version", "unsupported", "busy", "budget", "provider", "stopping", "internal", "arithmetic",
 }
 
 func (f Failure) String() string {

@@ -289,7 +289,8 @@ enum gj_failure
 	GJ_FAIL_BUDGET = 5,			/* needs more memory than it may use */
 	GJ_FAIL_PROVIDER = 6,		/* the join itself failed */
 	GJ_FAIL_STOPPING = 7,		/* graceful stop under way */
-	GJ_FAIL_INTERNAL = 8
+	GJ_FAIL_INTERNAL = 8,
+	GJ_FAIL_ARITHMETIC = 9		/* a value is out of range or not a number */
 };
 
 struct gj_failed

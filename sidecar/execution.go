@@ -21,12 +21,14 @@ type execution struct {
 	cancel     context.CancelFunc
 	done       chan struct{} // closed when no goroutine works on the job
 	slots      chan struct{} // one per result batch of the window
+	full       chan struct{} // closed when held batches fill the window
 	inputs     []*joincore.Relation
 
 	// The following fields are guarded by job.mu.
 	dealer    dealer
 	ready     []resultBatch
 	announced bool // RUNNING was sent
+	held      bool // rows are dealt only once all are there: the plan may fail until then
 	produced  bool // all results are in ready or were dealt
 	dealt     bool // a participant has received rows, so the run cannot restart
 	rowsOut   int64
@@ -78,6 +80,7 @@ func (j *job) run(starter *participant, v *shm.Run) error {
 	e := &execution{
 		job: j, generation: v.Generation, starter: starter, ctx: ctx, cancel: cancel,
 		done: make(chan struct{}), slots: make(chan struct{}, j.window()),
+		held: joincore.CanFailLate(j.plan.Root), full: make(chan struct{}),
 	}
 	for i := range j.fed {
 		e.inputs = append(e.inputs, &j.fed[i].relation)

@@ -45,7 +45,7 @@ var codes = []struct {
 	{plan.ErrVersion, shm.FailVersion},
 	{plan.ErrMalformed, shm.FailProtocol},
 	{joincore.ErrInvalid, shm.FailProtocol},
-	{joincore.ErrArithmetic, shm.FailUnsupported},
+	{joincore.ErrArithmetic, shm.FailArithmetic},
 	{context.Canceled, shm.FailStopping},
 }
 

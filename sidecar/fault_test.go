@@ -26,6 +26,8 @@ func (testBackend) Load() (joins, threads int) { return 0, 0 }
 
 func (testBackend) Ready() error { return nil }
 
+func (testBackend) Check(*joincore.Plan) error { return nil }
+
 func (testBackend) Devices() []executor.Device { return nil }
 
 func (testBackend) Close() {}
@@ -99,6 +101,7 @@ func TestBackendFails(t *testing.T) {
 		}, shm.FailBudget},
 		"row":         {func(context.Context, joincore.Memory, joincore.Sink) error { return joincore.ErrRowTooWide }, shm.FailUnsupported},
 		"unsupported": {func(context.Context, joincore.Memory, joincore.Sink) error { return joincore.ErrUnsupported }, shm.FailUnsupported},
+		"arithmetic":  {func(context.Context, joincore.Memory, joincore.Sink) error { return joincore.ErrArithmetic }, shm.FailArithmetic},
 		"data":        {func(context.Context, joincore.Memory, joincore.Sink) error { return joincore.ErrInvalid }, shm.FailProtocol},
 		"unknown":     {func(context.Context, joincore.Memory, joincore.Sink) error { return io.ErrClosedPipe }, shm.FailProvider},
 		"panic":       {func(context.Context, joincore.Memory, joincore.Sink) error { panic("test") }, shm.FailInternal},

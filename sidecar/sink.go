@@ -20,10 +20,16 @@ type sinkBatch struct {
 	layout *shm.BatchLayout
 }
 
+// errHeld reports that a held result does not fit into the window. Nothing was
+// dealt, so the backend runs the native plan.
+var errHeld = fmt.Errorf("%w: the result is larger than the daemon can keep until all expressions are evaluated", joincore.ErrBudget)
+
 // NewBatch implements joincore.Sink.
 func (e *execution) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
 	select {
 	case e.slots <- struct{}{}:
+	case <-e.full:
+		return nil, errHeld
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-e.ctx.Done():
@@ -80,8 +86,12 @@ func (e *execution) Emit(ctx context.Context, b *joincore.Batch, rows int, heap 
 	e.ready = append(e.ready, resultBatch{h.extent, rows})
 	e.rowsOut += int64(rows)
 	e.bytesOut += bytes
-	e.announce()
-	j.deal()
+	if !e.held {
+		e.announce()
+		j.deal()
+	} else if len(e.ready) == e.dealer.window {
+		close(e.full)
+	}
 	return nil
 }
 

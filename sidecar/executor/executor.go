@@ -24,6 +24,9 @@ type Executor interface {
 	// Ready returns nil if the executor can run jobs, or an error that wraps
 	// ErrAbsent or ErrUnavailable.
 	Ready() error
+	// Check returns nil if the executor can run a plan, or an error that wraps
+	// joincore.ErrUnsupported.
+	Check(plan *joincore.Plan) error
 	// Run executes a job. After it returns, with or without an error, the
 	// executor no longer accesses the job's inputs, batches or memory. A failed
 	// run may fill stats in part.

@@ -35,6 +35,9 @@ func (l *Local) Name() string { return l.provider.Name() }
 // Ready implements Executor.
 func (l *Local) Ready() error { return nil }
 
+// Check implements Executor.
+func (l *Local) Check(plan *joincore.Plan) error { return device.Check(l.provider, plan) }
+
 // Run implements Executor.
 func (l *Local) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	l.jobs.Add(1)

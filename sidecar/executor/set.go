@@ -73,7 +73,10 @@ func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	if s.policy.leaves(job) {
 		for _, b := range s.preferred {
 			err := b.Ready()
-			if errors.Is(err, ErrAbsent) && !s.policy.Insist {
+			if err == nil {
+				err = b.Check(job.Plan)
+			}
+			if (errors.Is(err, ErrAbsent) || errors.Is(err, joincore.ErrUnsupported)) && !s.policy.Insist {
 				continue
 			}
 			if err == nil {

@@ -15,12 +15,14 @@ import (
 type fake struct {
 	name  string
 	ready error
+	check error
 	run   func(ctx context.Context, job *Job) error
 	runs  int
 }
 
 func (f *fake) Name() string                  { return f.name }
 func (f *fake) Ready() error                  { return f.ready }
+func (f *fake) Check(*joincore.Plan) error    { return f.check }
 func (f *fake) Devices() []Device             { return []Device{{Provider: f.name}} }
 func (f *fake) Close()                        {}
 func (f *fake) Estimate(*joincore.Plan) int64 { return -1 }
@@ -67,6 +69,8 @@ func TestChoice(t *testing.T) {
 		"absent":                  {rows: 10, first: fake{ready: fmt.Errorf("%w: no driver", ErrAbsent)}, last: 1, by: "last"},
 		"absent, asked for":       {rows: 0, insist: true, first: fake{ready: fmt.Errorf("%w: no driver", ErrAbsent)}, last: 1, by: "last", fallback: "first: not available on this machine: no driver"},
 		"out of service":          {rows: 10, first: fake{ready: ErrUnavailable}, last: 1, by: "last", fallback: "first: out of service"},
+		"not able to":             {rows: 10, first: fake{check: joincore.ErrUnsupported}, last: 1, by: "last"},
+		"not able to, asked for":  {rows: 10, insist: true, first: fake{check: joincore.ErrUnsupported}, last: 1, by: "last", fallback: "first: not supported"},
 		"fails":                   {rows: 10, first: fake{run: fails}, again: true, runs: 1, last: 1, by: "last", fallback: "first: boom"},
 		"fails after rows left":   {rows: 10, first: fake{run: fails}, runs: 1, by: "first", err: boom},
 		"fails when cancelled":    {rows: 10, first: fake{run: fails}, again: true, cancel: true, runs: 1, by: "first", err: boom},

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"gpujoin/joincore"
 	"gpujoin/sidecar/memory"
 )
 
@@ -17,7 +18,10 @@ type Config struct {
 	// and files of a previous daemon are removed.
 	Sockets string
 	// Probe says what is missing on this machine, before a child is started.
-	Probe   func() error
+	Probe func() error
+	// Check returns an error that wraps joincore.ErrUnsupported if the child's
+	// provider cannot run a plan. nil: it runs all that the messages can describe.
+	Check   func(plan *joincore.Plan) error
 	Environ []string // the daemon's, of which the child gets a few
 	Store   *memory.Store
 	Log     *slog.Logger

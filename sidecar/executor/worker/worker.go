@@ -8,6 +8,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/sidecar/executor"
+	"gpujoin/sidecar/executor/worker/wire"
 )
 
 // Remote is an executor.Executor whose joins run in a child process.
@@ -105,6 +106,17 @@ func (r *Remote) current() (*process, error) {
 		return nil, fmt.Errorf("%w: %s", executor.ErrUnavailable, r.state)
 	}
 	return nil, fmt.Errorf("%w: %w", executor.ErrUnavailable, r.reason)
+}
+
+// Check implements executor.Executor.
+func (r *Remote) Check(plan *joincore.Plan) error {
+	if r.config.Check != nil {
+		if err := r.config.Check(plan); err != nil {
+			return err
+		}
+	}
+	_, err := wire.EncodePlan(plan)
+	return err
 }
 
 // Run implements executor.Executor.

@@ -29,6 +29,7 @@ var failures = []struct {
 	{joincore.ErrBudget, Failure_FAILURE_BUDGET},
 	{joincore.ErrUnsupported, Failure_FAILURE_UNSUPPORTED},
 	{joincore.ErrInvalid, Failure_FAILURE_INVALID},
+	{joincore.ErrArithmetic, Failure_FAILURE_ARITHMETIC},
 }
 
 // maxText is the maximum length of an error's text, in bytes.
