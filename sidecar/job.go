@@ -65,8 +65,9 @@ func newJob(opener *session, decoded *plan.Job, open shm.Open) *job {
 			j.fed[i].shapes = append(j.fed[i].shapes, shapeOf(c))
 		}
 	}
+	schema, _ := decoded.Plan.Schema() // Decode has checked the plan
 	for _, ref := range decoded.Plan.Output {
-		j.outputs = append(j.outputs, j.fed[ref.Input].shapes[ref.Column])
+		j.outputs = append(j.outputs, shapeOf(schema.Column(ref)))
 	}
 	return j
 }

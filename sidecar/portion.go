@@ -28,8 +28,11 @@ func portion(full int, participants uint32, expected float64, out int64) int {
 
 // expectedRows returns the planner's estimate of the result.
 func (j *job) expectedRows() float64 {
-	if join, ok := j.plan.Root.(*joincore.Join); ok {
-		return join.Rows
+	switch n := j.plan.Root.(type) {
+	case *joincore.Join:
+		return n.Rows
+	case *joincore.Aggregate:
+		return n.Rows
 	}
 	return 0
 }
