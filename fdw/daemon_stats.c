@@ -34,7 +34,8 @@ gj_stats_read(GjStats *stats, const void *body, size_t length)
 	size_t		joins_length;
 
 	if (length < sizeof(*total) ||
-		total->joins > GJ_MAX_INPUTS || total->participants > GJ_MAX_PARTICIPANTS ||
+		total->joins > GJ_MAX_INPUTS || total->aggregates > GJ_MAX_INPUTS ||
+		total->participants > GJ_MAX_PARTICIPANTS ||
 		!IS_TEXT(total->provider) || !IS_TEXT(total->fallback))
 		return false;
 	stats->total = total;
@@ -56,12 +57,18 @@ gj_stats_read(GjStats *stats, const void *body, size_t length)
 	}
 
 	if (length != phases * sizeof(*stats->phases) +
+		total->aggregates * sizeof(*stats->aggregates) +
 		total->participants * sizeof(*stats->participants))
 		return false;
 	stats->phases = (const struct gj_phase_stats *) at;
-	stats->participants = (const struct gj_participant_stats *) (stats->phases + phases);
+	stats->aggregates = (const struct gj_aggregate_stats *) (stats->phases + phases);
+	stats->participants =
+		(const struct gj_participant_stats *) (stats->aggregates + total->aggregates);
 	for (size_t i = 0; i < phases; i++)
 		if (!IS_TEXT(stats->phases[i].name))
+			return false;
+	for (uint32_t i = 0; i < total->aggregates; i++)
+		if (!IS_TEXT(stats->aggregates[i].strategy))
 			return false;
 	return true;
 }

@@ -113,6 +113,45 @@ gj_explain_join_stats(const GjReport *report, int join, ExplainState *es)
 }
 
 static void
+explain_aggregate(const struct gj_aggregate_stats *aggregate, ExplainState *es)
+{
+	if (gj_explain_is_text(es))
+	{
+		gj_explain_line(es);
+		appendStringInfo(es->str, "Aggregate: %s, " UINT64_FORMAT " groups, " UINT64_FORMAT
+						 " rows, " UINT64_FORMAT " kB",
+						 aggregate->strategy, aggregate->groups, aggregate->rows_in,
+						 (aggregate->bytes + 1023) / 1024);
+		if (es->summary)
+			appendStringInfo(es->str, ", %.3f ms", us_to_ms(aggregate->us));
+		appendStringInfoChar(es->str, '\n');
+		return;
+	}
+	ExplainOpenGroup("Aggregate", NULL, true, es);
+	ExplainPropertyText("Strategy", aggregate->strategy, es);
+	ExplainPropertyUInteger("Groups", NULL, aggregate->groups, es);
+	ExplainPropertyUInteger("Rows", NULL, aggregate->rows_in, es);
+	ExplainPropertyUInteger("Memory", "kB", (aggregate->bytes + 1023) / 1024, es);
+	if (es->summary)
+		ExplainPropertyFloat("Time", "ms", us_to_ms(aggregate->us), 3, es);
+	ExplainCloseGroup("Aggregate", NULL, true, es);
+}
+
+/* A job without aggregates prints nothing, not even an empty group. */
+static void
+explain_aggregates(const GjStats *stats, ExplainState *es)
+{
+	if (stats->total->aggregates == 0)
+		return;
+	if (!gj_explain_is_text(es))
+		ExplainOpenGroup("Aggregates", "Aggregates", false, es);
+	for (uint32 i = 0; i < stats->total->aggregates; i++)
+		explain_aggregate(&stats->aggregates[i], es);
+	if (!gj_explain_is_text(es))
+		ExplainCloseGroup("Aggregates", "Aggregates", false, es);
+}
+
+static void
 explain_participant(const struct gj_participant_stats *p, ExplainState *es)
 {
 	char		who[32];
@@ -190,6 +229,7 @@ gj_explain_job_stats(const GjStats *stats, ExplainState *es)
 		property_job(job, es);
 	if (job->fallback[0] != '\0')
 		ExplainPropertyText("Provider Fallback", job->fallback, es);
+	explain_aggregates(stats, es);
 	if (!gj_explain_is_text(es))
 		ExplainOpenGroup("Participants", "Participants", false, es);
 	for (uint32 i = 0; i < job->participants; i++)

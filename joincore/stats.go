@@ -17,7 +17,7 @@ type Stats struct {
 
 // AggregateStats describes one aggregate of the tree.
 type AggregateStats struct {
-	Strategy string // "one group", "array", "hash" or "partitioned"
+	Strategy string // "one group", "hash" or "partitioned"
 	RowsIn   int64
 	Groups   int64
 	Time     time.Duration

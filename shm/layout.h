@@ -168,7 +168,8 @@ enum gj_message
 	GJ_RESULT = 71,				/* gj_result, with 1 fd, answers NEXT */
 	GJ_END = 72,				/* no body, no more results for you */
 	GJ_CHAIN_EXTENT = 73,		/* gj_chain_extent, with 1 fd, answers CHAIN_GET */
-	GJ_STATS = 74,				/* gj_stats, then joins, phases, participants */
+	GJ_STATS = 74,				/* gj_stats, then joins, phases, aggregates,
+								 * participants */
 	GJ_STATUS = 75				/* JSON */
 };
 
@@ -341,6 +342,8 @@ struct gj_stats
 	uint32_t	participants;	/* gj_participant_stats at the end */
 	char		provider[16];	/* that executed the job */
 	char		fallback[160];	/* why no preferred one did; empty: one did */
+	uint32_t	aggregates;		/* gj_aggregate_stats, at most GJ_MAX_INPUTS */
+	uint32_t	reserved;		/* 0 */
 };
 
 struct gj_join_stats
@@ -364,6 +367,16 @@ struct gj_phase_stats
 	char		name[32];		/* "partition build side", "match", ... */
 	uint64_t	predicted_ns;	/* by the cost model; 0: not predicted */
 	uint64_t	actual_ns;
+};
+
+/* An aggregate, in post-order of the job's tree; behind all gj_phase_stats. */
+struct gj_aggregate_stats
+{
+	char		strategy[24];	/* "one group", "hash", "partitioned" */
+	uint64_t	rows_in;
+	uint64_t	groups;
+	uint64_t	bytes;			/* memory for groups and rows, at the highest */
+	uint64_t	us;
 };
 
 struct gj_participant_stats

@@ -19,7 +19,7 @@ var mirrors = map[string]any{
 	"gj_release": Release{}, "gj_chain_get": ChainGet{}, "gj_returned": Returned{}, "gj_welcome": Welcome{},
 	"gj_admitted": Admitted{}, "gj_failed": Failed{}, "gj_grant": Grant{}, "gj_result": Result{},
 	"gj_chain_extent": ChainExtent{}, "gj_stats": Stats{}, "gj_join_stats": JoinStats{},
-	"gj_phase_stats": PhaseStats{}, "gj_participant_stats": ParticipantStats{}, "gj_column": Column{}, "gj_batch": Batch{},
+	"gj_phase_stats": PhaseStats{}, "gj_aggregate_stats": AggregateStats{}, "gj_participant_stats": ParticipantStats{}, "gj_column": Column{}, "gj_batch": Batch{},
 	"gj_chain_ref": ChainRef{}, "gj_chain_header": ChainHeader{}, "gj_load": Load{}, "gj_status": Status{},
 }
 

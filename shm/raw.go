@@ -21,7 +21,7 @@ var (
 type Struct interface {
 	Frame | Hello | Open | Attach | Want | Filled | ChainFilled | Fed | Run |
 		Next | Release | ChainGet | Returned | Welcome | Admitted | Failed |
-		Grant | Result | ChainExtent | Stats | JoinStats | PhaseStats | ParticipantStats |
+		Grant | Result | ChainExtent | Stats | JoinStats | PhaseStats | AggregateStats | ParticipantStats |
 		Column | Batch | ChainRef | ChainHeader | Load | Status
 }
 

@@ -12,6 +12,7 @@ var ErrReport = errors.New("malformed statistics")
 type Report struct {
 	Stats
 	JoinList        []JoinReport
+	AggregateList   []AggregateStats // at most MaxInputs
 	ParticipantList []ParticipantStats
 }
 
@@ -25,7 +26,7 @@ type JoinReport struct {
 // follow.
 func AppendReport(dst []byte, r *Report) []byte {
 	start := len(dst)
-	r.Joins, r.Participants = uint32(len(r.JoinList)), uint32(len(r.ParticipantList))
+	r.Joins, r.Aggregates, r.Participants = uint32(len(r.JoinList)), uint32(len(r.AggregateList)), uint32(len(r.ParticipantList))
 	dst = Append(BeginFrame(dst, MsgStats, 0), &r.Stats)
 	for i := range r.JoinList {
 		j := &r.JoinList[i]
@@ -35,6 +36,7 @@ func AppendReport(dst []byte, r *Report) []byte {
 	for _, j := range r.JoinList {
 		dst = appendAll(dst, j.PhaseList)
 	}
+	dst = appendAll(dst, r.AggregateList)
 	dst = appendAll(dst, r.ParticipantList)
 	FinishFrame(dst, start)
 	return dst
@@ -54,8 +56,8 @@ func DecodeReport(body []byte) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Joins > MaxInputs || s.Participants > MaxParticipants {
-		return nil, fmt.Errorf("%w: %d joins, %d participants", ErrReport, s.Joins, s.Participants)
+	if s.Joins > MaxInputs || s.Aggregates > MaxInputs || s.Participants > MaxParticipants {
+		return nil, fmt.Errorf("%w: %d joins, %d aggregates, %d participants", ErrReport, s.Joins, s.Aggregates, s.Participants)
 	}
 	if !IsText(s.Provider[:]) || !IsText(s.Fallback[:]) {
 		return nil, fmt.Errorf("%w: text of a provider", ErrReport)
@@ -79,6 +81,14 @@ func DecodeReport(body []byte) (*Report, error) {
 			}
 		}
 		r.JoinList = append(r.JoinList, JoinReport{j, phases})
+	}
+	if r.AggregateList, rest, err = decodeAll[AggregateStats](rest, s.Aggregates); err != nil {
+		return nil, err
+	}
+	for i := range r.AggregateList {
+		if !IsText(r.AggregateList[i].Strategy[:]) {
+			return nil, fmt.Errorf("%w: strategy of aggregate %d", ErrReport, i)
+		}
 	}
 	if r.ParticipantList, rest, err = decodeAll[ParticipantStats](rest, s.Participants); err != nil {
 		return nil, err

@@ -25,6 +25,8 @@ func testReport() *Report {
 	PutText(r.JoinList[0].Algorithm[:], "phj-om")
 	PutText(r.JoinList[1].Algorithm[:], "npj")
 	PutText(r.JoinList[1].Reason[:], "it has a further condition")
+	r.AggregateList = []AggregateStats{{RowsIn: 30, Groups: 31, Bytes: 32, US: 33}}
+	PutText(r.AggregateList[0].Strategy[:], "hash")
 	r.ParticipantList = []ParticipantStats{{Participant: -1, FedRows: 12, FedBytes: 13, FeedUS: 14, WaitUS: 15, ReturnedRows: 16, ReturnUS: 17}}
 	return r
 }
@@ -55,6 +57,9 @@ func TestMalformedReports(t *testing.T) {
 		"a join too many":        {func(r *Report) { r.JoinList = make([]JoinReport, MaxInputs+1) }, ErrReport},
 		"most participants":      {func(r *Report) { r.ParticipantList = make([]ParticipantStats, MaxParticipants) }, nil},
 		"a participant too many": {func(r *Report) { r.ParticipantList = make([]ParticipantStats, MaxParticipants+1) }, ErrReport},
+		"most aggregates":        {func(r *Report) { r.AggregateList = make([]AggregateStats, MaxInputs) }, nil},
+		"an aggregate too many":  {func(r *Report) { r.AggregateList = make([]AggregateStats, MaxInputs+1) }, ErrReport},
+		"a tab in a strategy":    {func(r *Report) { r.AggregateList[0].Strategy[1] = '\t' }, ErrReport},
 		"no end of a name": {func(r *Report) {
 			copy(r.JoinList[0].PhaseList[1].Name[:], strings.Repeat("x", 32))
 		}, ErrReport},

@@ -1,6 +1,7 @@
 package shm
 
-// Stats is gj_stats; the statistics of joins, phases and participants follow.
+// Stats is gj_stats; the statistics of joins, phases, aggregates and
+// participants follow.
 type Stats struct {
 	QueueUS      uint64    `c:"queue_us"`
 	JoinUS       uint64    `c:"join_us"` // without waiting for credits
@@ -13,6 +14,8 @@ type Stats struct {
 	Participants uint32    `c:"participants"`
 	Provider     [16]byte  `c:"provider"`
 	Fallback     [160]byte `c:"fallback"` // why no preferred provider executed it
+	Aggregates   uint32    `c:"aggregates"`
+	Reserved     uint32    `c:"reserved"`
 }
 
 // JoinStats is gj_join_stats, one join of the job's tree.
@@ -34,6 +37,16 @@ type PhaseStats struct {
 	Name        [32]byte `c:"name"`
 	PredictedNS uint64   `c:"predicted_ns"` // 0: not predicted
 	ActualNS    uint64   `c:"actual_ns"`
+}
+
+// AggregateStats is gj_aggregate_stats, one aggregate of the job's tree, in
+// post-order.
+type AggregateStats struct {
+	Strategy [24]byte `c:"strategy"`
+	RowsIn   uint64   `c:"rows_in"`
+	Groups   uint64   `c:"groups"`
+	Bytes    uint64   `c:"bytes"` // memory for groups and rows, at the highest
+	US       uint64   `c:"us"`
 }
 
 // ParticipantStats is gj_participant_stats, one process that worked on a job.

@@ -26,6 +26,9 @@ func (j *job) report() []byte {
 		for i := range e.stats.Joins {
 			r.JoinList = append(r.JoinList, joinReport(i, &e.stats.Joins[i]))
 		}
+		for i := range min(len(e.stats.Aggregates), shm.MaxInputs) {
+			r.AggregateList = append(r.AggregateList, aggregateReport(&e.stats.Aggregates[i]))
+		}
 	}
 	sums := maps.Clone(j.past)
 	for _, p := range j.participants {
@@ -54,6 +57,14 @@ func joinReport(at int, s *joincore.JoinStats) shm.JoinReport {
 		shm.PutText(w.Name[:], p.Name)
 		r.PhaseList = append(r.PhaseList, w)
 	}
+	return r
+}
+
+func aggregateReport(s *joincore.AggregateStats) shm.AggregateStats {
+	r := shm.AggregateStats{
+		RowsIn: uint64(s.RowsIn), Groups: uint64(s.Groups), Bytes: uint64(s.Bytes), US: uint64(s.Time.Microseconds()),
+	}
+	shm.PutText(r.Strategy[:], s.Strategy)
 	return r
 }
 

@@ -25,12 +25,16 @@ func frameSeeds() [][]byte {
 			r.PhaseList = append(r.PhaseList, p)
 		}
 		report.JoinList = append(report.JoinList, r)
+		a := shm.AggregateStats{US: 8}
+		shm.PutText(a.Strategy[:], "a text of twenty-three.")
+		report.AggregateList = append(report.AggregateList, a)
 		report.ParticipantList = append(report.ParticipantList, shm.ParticipantStats{Participant: int32(join) - 1})
 	}
 	stats := shm.AppendReport(nil, report)
 	tooMany := []*shm.Report{
 		{JoinList: make([]shm.JoinReport, shm.MaxInputs+1)},
 		{JoinList: []shm.JoinReport{{PhaseList: make([]shm.PhaseStats, shm.MaxPhases+1)}}},
+		{AggregateList: make([]shm.AggregateStats, shm.MaxInputs+1)},
 		{ParticipantList: make([]shm.ParticipantStats, shm.MaxParticipants+1)},
 	}
 	end := shm.AppendEmpty(nil, shm.MsgEnd)

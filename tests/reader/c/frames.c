@@ -70,6 +70,8 @@ believed(GjConnection *conn)
 		for (uint32 p = 0; p < stats.joins[i].phases; p++)
 			read += strlen(phases[p].name) + phases[p].actual_ns;
 	}
+	for (uint32 i = 0; i < stats.total->aggregates; i++)
+		read += strlen(stats.aggregates[i].strategy) + stats.aggregates[i].us;
 	for (uint32 i = 0; i < stats.total->participants; i++)
 		read += stats.participants[i].return_us;
 	return true;
