@@ -13,7 +13,7 @@ type Config struct {
 	Packet int64 // most bytes of a packet, and those of a slot
 	Batch  int   // most packets of a batch
 	Slots  int   // slots of a receive buffer, at most MostSlots
-	Mid    int   // most GPUs between source and destination
+	Mid    int   // most GPUs between source and destination; 0 where detours are of no use
 	// Window is how many batches of its own a source may have on all hops whose
 	// route is chosen and whose copy has not been posted.
 	Window int
@@ -37,10 +37,10 @@ func Default() Config {
 // ErrConfig is wrapped by errors about a Config.
 var ErrConfig = errors.New("invalid exchange configuration")
 
-func (c *Config) check() error {
+func (c Config) check() error {
 	switch {
 	case c.Packet < 1 || c.Batch < 1 || c.Window < 1 || c.Posted < 1 || c.Mid < 0:
-		return fmt.Errorf("%w: %+v", ErrConfig, *c)
+		return fmt.Errorf("%w: %+v", ErrConfig, c)
 	case c.Slots < 1 || c.Slots > MostSlots:
 		return fmt.Errorf("%w: %d slots", ErrConfig, c.Slots)
 	case c.Policy == nil:
@@ -51,16 +51,26 @@ func (c *Config) check() error {
 
 // classes is how many receive buffers each neighbour gets: one for each number
 // of hops that a packet can have behind it on a GPU that forwards it.
-func (c *Config) classes() int {
+func (c Config) classes() int {
 	if c.SharedRing {
 		return min(c.Mid, 1)
 	}
 	return c.Mid
 }
 
+// on returns the configuration for a mesh: without detours, and so without
+// receive buffers, where they are of no use.
+func (c Config) on(m *mesh.Mesh) Config {
+	if !m.Multihop() {
+		c.Mid = 0
+	}
+	return c
+}
+
 // BufferBytes returns the memory that a GPU of the mesh needs for its receive
 // buffers.
-func (c *Config) BufferBytes(m *mesh.Mesh, gpu int) int64 {
+func (c Config) BufferBytes(m *mesh.Mesh, gpu int) int64 {
+	c = c.on(m)
 	var neighbours int64
 	for from := range m.GPUs() {
 		for _, h := range m.Direct(from, gpu) {

@@ -3,10 +3,9 @@
 // decides which packets travel over which routes, queues them, counts the
 // receive buffers of its neighbours, and forwards what passes through. It has
 // no clock, no goroutine and no memory of its own: a Fabric carries out the
-// copies and calls the Node when one ends. A simulator, goroutines and CUDA
-// streams drive the same code.
+// copies and calls the Node when one is complete. Package sim is a Fabric with a
+// virtual clock; a test has one of goroutines.
 //
-// All methods of one Node must be called by one goroutine at a time. A Fabric
-// may call them from within nothing but its own event loop: Send and Tell must
-// return before their effects arrive.
+// The methods of a Node must not run at the same time. A Fabric calls them from
+// its own event loop, never from within Send or Tell.
 package exchange

@@ -59,6 +59,7 @@ func NewNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Nod
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	c = c.on(m)
 	gpus := m.GPUs()
 	if gpu < 0 || gpu >= gpus || len(traffic) != gpus {
 		return nil, fmt.Errorf("%w: GPU %d of %d, %d rows of traffic", ErrTraffic, gpu, gpus, len(traffic))
@@ -85,7 +86,7 @@ func NewNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Nod
 	n.byHop = make([]*queue, len(hops))
 	for i := range hops {
 		if hops[i].From == gpu {
-			q := newQueue(&hops[i], &c)
+			q := newQueue(&hops[i], c)
 			n.queues = append(n.queues, q)
 			n.byHop[i] = q
 			n.least = max(n.least, int((9*hops[i].Half+c.Packet-1)/c.Packet))

@@ -20,7 +20,7 @@ type queue struct {
 	told    int64 // work that other GPUs know of
 }
 
-func newQueue(h *mesh.Hop, c *Config) *queue {
+func newQueue(h *mesh.Hop, c Config) *queue {
 	return &queue{hop: h, shared: c.SharedRing, lines: make([][]*Batch, c.classes()+1)}
 }
 

@@ -131,14 +131,16 @@ func (m *Mesh) fabricJoins() bool {
 	return true
 }
 
-// Multihop says whether routes of several hops can be faster than a direct hop
-// that carries everything between its GPUs: whether some GPU's links lead out
-// of it with more bandwidth than its fastest hop has. Behind a switch they do
-// not: every hop crosses the same port.
+// Multihop says whether routes of several hops are of use: whether two GPUs have
+// no direct hop, or the links of some GPU together have more bandwidth than its
+// fastest hop. Behind a switch they do not: every hop crosses the same port.
 func (m *Mesh) Multihop() bool {
 	for from := range m.gpus {
 		var direct float64
 		for to := range m.gpus {
+			if from != to && len(m.Direct(from, to)) == 0 {
+				return true
+			}
 			for _, h := range m.Direct(from, to) {
 				direct = max(direct, h.GBps)
 			}
