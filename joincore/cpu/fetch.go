@@ -84,6 +84,9 @@ func fetchNulls(null []uint8, c *column, s *slot) bool {
 	if !c.nullable() && !s.null {
 		return false
 	}
+	if s.pos == nil && c.flags == nil {
+		return expandNulls(null, c.bits[s.segment()], int(s.first&s.space.mask()))
+	}
 	any := false
 	for i := range null {
 		segment, row, ok := s.at(i)
@@ -93,4 +96,20 @@ func fetchNulls(null []uint8, c *column, s *slot) bool {
 		}
 	}
 	return any
+}
+
+// expandNulls sets null[i] where bit first+i of a validity bitmap is 0, and
+// reports whether any is. A nil bitmap has no NULLs.
+func expandNulls(null []uint8, bitmap []byte, first int) bool {
+	if bitmap == nil {
+		return false
+	}
+	var any uint8
+	for i := range null {
+		at := uint(first + i)
+		bit := ^bitmap[at/8] >> (at % 8) & 1
+		null[i] |= bit
+		any |= bit
+	}
+	return any != 0
 }

@@ -123,16 +123,17 @@ func (c *logic) narrow(st *stream, r *rows, out []uint8, args []condition) error
 }
 
 // combine makes each truth of out the lesser (AND) or the greater (OR) of its
-// own and v's.
+// own and v's. Conditional moves need more than 8 bits; branches would be
+// mispredicted.
 func (c *logic) combine(out, v []uint8) {
 	v = v[:len(out)]
 	if c.all {
 		for i, x := range v {
-			out[i] = min(out[i], x)
+			out[i] = uint8(min(uint32(out[i]), uint32(x)))
 		}
 		return
 	}
 	for i, x := range v {
-		out[i] = max(out[i], x)
+		out[i] = uint8(max(uint32(out[i]), uint32(x)))
 	}
 }
