@@ -26,7 +26,7 @@ func goTestSteps() []step {
 	}
 }
 
-// simulator runs the rows of make sim that bound the others.
+// simulator runs the most telling rows of make sim.
 func simulator(root string) outcome {
 	out, ok := command(filepath.Join(root, "tests"), "go", "run", "-buildvcs=false", "./cmd/sim", "-quick", "-json", os.DevNull)
 	return one(ok, out)

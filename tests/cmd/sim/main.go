@@ -22,7 +22,7 @@ func main() {
 }
 
 func run() error {
-	quick := flag.Bool("quick", false, "only the rows that bound the others, in a few seconds")
+	quick := flag.Bool("quick", false, "only the most telling rows, in a few seconds")
 	sync := flag.Duration("sync", 50*time.Microsecond, "time of one synchronisation of all GPUs, for the centralised baseline")
 	out := flag.String("json", filepath.Join("build", "sim.json"), "file for the results")
 	flag.Parse()

@@ -1,0 +1,186 @@
+package exchange
+
+import (
+	"math/bits"
+
+	"gpujoin/joincore/mesh"
+)
+
+// plan is a way to join one partition: the rows of one side move to some GPUs,
+// those of the other side are copied to all of these.
+type plan struct {
+	moves Side
+	home  []int   // where the rows of the moving side go, by the GPU that has them
+	set   uint64  // all homes
+	cost  float64 // of all traffic, in nanoseconds
+	rows  []int64 // that each GPU gets
+	most  int64   // rows of the GPU with most rows after it
+}
+
+// single finds the GPU on which a partition is best joined.
+func (a *assigner) single(p int) *plan {
+	c := a.candidate(p, Build)
+	var best *plan
+	for to := range a.gpus {
+		x := &plan{home: make([]int, a.gpus), rows: make([]int64, a.gpus), set: 1 << to, cost: c.copies[to]}
+		for g := range x.home {
+			x.home[g] = to
+			x.cost += c.bytes[g] * a.cost[g][to]
+			x.rows[to] += a.h[Build][g][p]
+		}
+		x.rows[to] += c.copied
+		x.most = a.mostAfter(x.rows)
+		if best == nil || a.better(x, best) {
+			best = x
+		}
+	}
+	return best
+}
+
+// candidate is what the plans of a partition have in common.
+type candidate struct {
+	bytes  []float64 // of the moving side, by GPU
+	copies []float64 // cost of the copies of the other side to a GPU
+	copied int64     // rows of the other side
+}
+
+func (a *assigner) candidate(p int, moves Side) candidate {
+	c := candidate{make([]float64, a.gpus), make([]float64, a.gpus), a.count(1-moves, p)}
+	for g := range a.gpus {
+		c.bytes[g] = float64(a.h[moves][g][p] * a.limits.Width[moves])
+		other := float64(a.h[1-moves][g][p] * a.limits.Width[1-moves])
+		for to := range a.gpus {
+			if other > 0 {
+				c.copies[to] += other * a.cost[g][to]
+			}
+		}
+	}
+	return c
+}
+
+// track finds which rows of the moving side leave their GPU. What is at home on
+// one GPU moves to another one together.
+func (a *assigner) track(p int, moves Side) *plan {
+	c := a.candidate(p, moves)
+	x := &plan{moves: moves, home: make([]int, a.gpus), rows: make([]int64, a.gpus)}
+	for g := range x.home {
+		x.home[g] = g
+		if rows := a.h[moves][g][p]; rows > 0 {
+			x.set |= 1 << g
+			x.cost += c.copies[g]
+			x.rows[g] = rows + c.copied
+		}
+	}
+	x.most = a.mostAfter(x.rows)
+	for {
+		var best, y plan
+		bestFrom, bestTo := -1, 0
+		for s := x.set; s != 0; s &= s - 1 {
+			from := bits.TrailingZeros64(s)
+			for to := range a.gpus {
+				if to == from {
+					continue
+				}
+				a.move(&c, x, from, to, &y)
+				if bestFrom < 0 || a.better(&y, &best) {
+					best, bestFrom, bestTo = y, from, to
+				}
+			}
+		}
+		if bestFrom < 0 || !a.better(&best, x) {
+			return x
+		}
+		a.apply(&c, x, bestFrom, bestTo)
+	}
+}
+
+// move computes cost and most of a plan after what is at home on one GPU has
+// moved to another: the benefit is the copies saved, the price is the move.
+func (a *assigner) move(c *candidate, x *plan, from, to int, y *plan) {
+	y.cost = x.cost - c.copies[from]
+	more := x.rows[from] - c.copied
+	if x.set>>to&1 == 0 {
+		y.cost += c.copies[to]
+		more += c.copied
+	}
+	for g, home := range x.home {
+		if home == from && c.bytes[g] > 0 {
+			y.cost += c.bytes[g] * (a.cost[g][to] - a.cost[g][from])
+		}
+	}
+	y.most = 0
+	for g, rows := range x.rows {
+		switch g {
+		case from:
+			rows = 0
+		case to:
+			rows += more
+		}
+		y.most = max(y.most, a.rows[g]+rows)
+	}
+}
+
+func (a *assigner) apply(c *candidate, x *plan, from, to int) {
+	var y plan
+	a.move(c, x, from, to, &y)
+	more := x.rows[from] - c.copied
+	if x.set>>to&1 == 0 {
+		more += c.copied
+	}
+	x.rows[from], x.rows[to] = 0, x.rows[to]+more
+	x.set = x.set&^(1<<from) | 1<<to
+	x.cost, x.most = y.cost, y.most
+	for g, home := range x.home {
+		if home == from {
+			x.home[g] = to
+		}
+	}
+}
+
+// mostAfter is how many rows the GPU with most would have.
+func (a *assigner) mostAfter(rows []int64) int64 {
+	var most int64
+	for g := range rows {
+		most = max(most, a.rows[g]+rows[g])
+	}
+	return most
+}
+
+// unreachable is the cost of a byte between GPUs that nothing connects.
+const unreachable = 1e9
+
+// costs returns the cost of a byte between each two GPUs, in nanoseconds: by the
+// bandwidth of the widest way, as packets are pipelined.
+func costs(m *mesh.Mesh) [][]float64 {
+	gpus := m.GPUs()
+	wide := make([][]float64, gpus)
+	cost := make([][]float64, gpus)
+	for from := range wide {
+		wide[from], cost[from] = make([]float64, gpus), make([]float64, gpus)
+		for to := range wide[from] {
+			for _, h := range m.Direct(from, to) {
+				if h.Fabric {
+					wide[from][to] = max(wide[from][to], h.GBps)
+				}
+			}
+		}
+	}
+	for mid := range gpus {
+		for from := range gpus {
+			for to := range gpus {
+				wide[from][to] = max(wide[from][to], min(wide[from][mid], wide[mid][to]))
+			}
+		}
+	}
+	for from := range cost {
+		for to := range cost[from] {
+			for _, h := range m.Direct(from, to) {
+				wide[from][to] = max(wide[from][to], h.GBps)
+			}
+			if from != to {
+				cost[from][to] = min(1/wide[from][to], unreachable)
+			}
+		}
+	}
+	return cost
+}
