@@ -22,7 +22,7 @@ func benchRelation(rows int, nulls bool) *joincore.Relation {
 		}
 		if nulls {
 			for range (rows + 7) / 8 {
-				v.Validity = append(v.Validity, byte(r.Uint32())|byte(r.Uint32()))
+				v.Validity = append(v.Validity, byte(r.IntN(256)|r.IntN(256)))
 			}
 		}
 		return v
