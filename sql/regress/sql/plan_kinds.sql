@@ -33,6 +33,12 @@ BEGIN
         lines := array(SELECT regexp_replace(l, '(Join): .*', '\1') FROM unnest(lines) l ORDER BY 1);
     END IF;
     RETURN QUERY SELECT unnest(coalesce(lines, '{native}'));
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query
+    LOOP
+        IF line ~ 'Fallback:' THEN
+            RETURN NEXT trim(line);
+        END IF;
+    END LOOP;
     EXECUTE 'CREATE TEMP TABLE got AS SELECT q::text AS t FROM (' || query || ') q';
     PERFORM set_config('gpujoin.enabled', 'off', true);
     EXECUTE 'CREATE TEMP TABLE want AS SELECT q::text AS t FROM (' || query || ') q';
