@@ -16,7 +16,11 @@ type Conductor struct {
 
 // NewConductor returns a conductor of nodes whose Config has Central set.
 func NewConductor(m *mesh.Mesh, nodes []*Node) *Conductor {
-	return &Conductor{nodes, newView(m)}
+	c := &Conductor{nodes, newView(m)}
+	for _, n := range nodes {
+		c.view.copy = n.view.copy // all have the same
+	}
+	return c
 }
 
 // Ready says whether a round can begin: some GPU has packets to send, and each

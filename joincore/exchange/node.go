@@ -96,6 +96,7 @@ func NewNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Nod
 		// again earlier.
 		n.chunk = min(max(c.Slots/4, n.least), c.Batch)
 	}
+	n.view.copy = int64(n.chunk) * c.Packet
 	n.free, n.asked = make([][]Slots, gpus), make([][]bool, gpus)
 	n.freed, n.asking = make([][]Slots, gpus), make([][]bool, gpus)
 	for g := range gpus {

@@ -38,11 +38,15 @@ func (Adaptive) Choose(v *View, bytes int64, of []mesh.Route) int {
 	return best
 }
 
-// metric is equation 2: ARM(R, P) = T_R + D_R.
+// metric is equation 2, ARM(R, P) = T_R + D_R, and one copy's time for each
+// further hop: the pipeline has to fill. Without it, near-ties go to detours.
 func metric(v *View, r *mesh.Route, bytes int64) time.Duration {
 	var slowest, sum time.Duration
-	for _, h := range r.Hops {
+	for i, h := range r.Hops {
 		slowest = max(slowest, h.Time(bytes))
+		if i > 0 {
+			sum += h.Time(min(bytes, v.copy))
+		}
 		sum += v.Delay(h) + h.Latency
 	}
 	return slowest + sum

@@ -13,10 +13,11 @@ type View struct {
 	mesh *mesh.Mesh
 	work []int64 // by hop: bytes, with Half for each copy
 	load []int64 // by link: the sum over the hops that cross it
+	copy int64   // most bytes of a copy
 }
 
 func newView(m *mesh.Mesh) View {
-	return View{m, make([]int64, len(m.Hops())), make([]int64, len(m.Links))}
+	return View{mesh: m, work: make([]int64, len(m.Hops())), load: make([]int64, len(m.Links))}
 }
 
 // Delay returns how long a copy that is posted now waits for its hop.
