@@ -64,8 +64,9 @@ func (a *aggregation) acquire(st *stream) (*grouper, error) {
 		a.lock.Unlock()
 	}
 	g.st = st
-	if g.plan.only != nil {
-		g.only = st.NewFilter(g.plan.only, g.plan.spec.Parameters).(*filter)
+	g.only = g.only[:0]
+	for _, e := range g.plan.only {
+		g.only = append(g.only, st.NewFilter(e, g.plan.spec.Parameters).(*filter))
 	}
 	g.distinct = g.distinct[:0]
 	for _, d := range a.distinct {

@@ -27,7 +27,7 @@ type grouper struct {
 	group     []uint32
 	update    updateScratch
 	missing   []uint32
-	only      *filter
+	only      []*filter
 	distinct  []*grouper // of the further sources
 	sample    sample
 	child     *grouper // of a partition of its own
@@ -93,8 +93,8 @@ func (st *stream) group(ctx context.Context, r *rows, a *aggregation, source int
 
 // push adds the rows of a source.
 func (g *grouper) push(ctx context.Context, r *rows, source int) error {
-	if g.plan.only != nil {
-		out, count, err := g.only.Apply(r)
+	for _, only := range g.only {
+		out, count, err := only.Apply(r)
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (g *grouper) loadArgument(r *rows, a *argument, c *argumentChunk) error {
 	c.skip = nil
 	if a.value != nil {
 		v := c.vector
-		if err := g.eval(r, &a.typedValue, v); err != nil {
+		if err := g.evalFiltered(r, a, v); err != nil {
 			return err
 		}
 		c.skip, c.high = v.isNull(), nil
@@ -163,6 +163,32 @@ func (g *grouper) loadArgument(r *rows, a *argument, c *argumentChunk) error {
 		skip[i] |= x
 	}
 	c.skip = skip
+	return nil
+}
+
+// evalFiltered evaluates an argument. Where that may fail, it leaves out the
+// rows that the filter drops, as SQL does; these are NULL.
+func (g *grouper) evalFiltered(r *rows, a *argument, v *vector) error {
+	if a.filter == nil || !a.compiled.fails() {
+		return g.eval(r, &a.typedValue, v)
+	}
+	truth := g.st.takeTruth(r.n)
+	defer g.st.drop(0, 1, 0)
+	if err := g.condition(r, a.filter, truth); err != nil {
+		return err
+	}
+	v.allNull(r.n)
+	passing := g.st.takeSubset(r, truth, 1<<isTrue)
+	defer g.st.drop(0, 0, 1)
+	if len(passing.sel) == 0 {
+		return nil
+	}
+	some := g.st.takeVector()
+	defer g.st.drop(1, 0, 0)
+	if err := g.eval(passing.rows, &a.typedValue, some); err != nil {
+		return err
+	}
+	v.put(passing.sel, some)
 	return nil
 }
 

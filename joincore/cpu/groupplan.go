@@ -30,7 +30,7 @@ type groupPlan struct {
 	arguments []argument
 	functions []function
 	sources   []source
-	only      joincore.Expr // nil: all rows are grouped
+	only      []joincore.Expr // conditions that rows pass, in order, before they are grouped
 
 	groups  layout // of the memory of groups
 	offsets int    // first column of where the keys of bytes are
@@ -213,9 +213,9 @@ func (p *groupPlan) planFunction(f *joincore.Function, i, of int, a argument) {
 // planDistinct adds a function of distinct values: these are groups themselves,
 // by the keys and the value, whose rows are then a source.
 func (p *groupPlan) planDistinct(f *joincore.Function, i int, spare *int) {
-	only := joincore.Expr(&joincore.Not{Arg: &joincore.IsNull{Arg: f.Arg}})
-	if f.Filter != nil {
-		only = &joincore.And{Args: []joincore.Expr{f.Filter, only}}
+	only := []joincore.Expr{&joincore.Not{Arg: &joincore.IsNull{Arg: f.Arg}}}
+	if f.Filter != nil { // the argument of other rows is not evaluated
+		only = []joincore.Expr{f.Filter, only[0]}
 	}
 	of := -1
 	for j := 1; j < len(p.sources); j++ {
@@ -235,9 +235,9 @@ func (p *groupPlan) planDistinct(f *joincore.Function, i int, spare *int) {
 	p.planFunction(f, i, of, argument{typedValue: value, span: -1})
 }
 
-// distinctSource plans the groups of the distinct values of rows that pass a
-// condition.
-func (p *groupPlan) distinctSource(v joincore.Value, only joincore.Expr, id int) source {
+// distinctSource plans the groups of the distinct values of rows that pass some
+// conditions.
+func (p *groupPlan) distinctSource(v joincore.Value, only []joincore.Expr, id int) source {
 	spec := &device.AggregateSpec{
 		ID: id, Keys: append(slices.Clone(p.spec.Keys), v),
 		Columns:    append(slices.Clone(p.spec.Columns[:len(p.keys)]), p.storedAs(v)),

@@ -168,3 +168,62 @@ func (t *tree) function(visible []int, column func() joincore.ColumnRef, inputs 
 	f.Distinct = (f.Kind == joincore.Count || f.Kind == joincore.Sum) && t.r.IntN(3) == 0
 	return f
 }
+
+// AggregateValues compares aggregates whose keys, arguments and filters are
+// random expressions with the oracle, errors included.
+func AggregateValues(t *testing.T, s Subject) {
+	rounds := 3000 / max(s.Thin, 1)
+	if testing.Short() || Race {
+		rounds = 300
+	}
+	failed := 0
+	for seed := s.Offset; seed < s.Offset+rounds; seed++ {
+		r := rand.New(rand.NewPCG(seed, 23))
+		plan, inputs := RandomExpressions(seed)
+		aggregateOfExpressions(r, plan)
+		if seed == s.Offset {
+			s.aggregates(t, plan)
+		}
+		if CheckArithmetic(t, fmt.Sprintf("seed %d", seed), s.Provider, plan, inputs, 1+r.IntN(40), s.groupOptions(r)) {
+			failed++
+		}
+	}
+	t.Logf("%d of %d plans end with errors", failed, rounds)
+}
+
+// aggregateOfExpressions puts an aggregate on a plan that has none, and returns
+// its columns.
+func aggregateOfExpressions(r *rand.Rand, plan *joincore.Plan) {
+	x := &expressions{r: r, inputs: len(plan.Inputs), parameters: len(plan.Parameters), encoding: joincore.UTF8}
+	value := func() joincore.Value {
+		if r.IntN(2) == 0 {
+			return x.text(r.IntN(3))
+		}
+		return x.number(r.IntN(3))
+	}
+	for {
+		a := &joincore.Aggregate{Child: plan.Root, ID: len(plan.Inputs)}
+		for range r.IntN(3) {
+			a.Keys = append(a.Keys, value())
+		}
+		for range 1 + r.IntN(4) {
+			f := joincore.Function{Kind: joincore.FunctionKind(1 + r.IntN(int(joincore.SumOfSquares))), Arg: value()}
+			f.Distinct = f.Kind <= joincore.Sum && r.IntN(3) == 0
+			if r.IntN(3) == 0 {
+				f.Filter = x.condition(1 + r.IntN(2))
+			}
+			a.Functions = append(a.Functions, f)
+		}
+		whole := *plan
+		whole.Root, whole.Output = a, nil
+		schema, err := whole.Schema()
+		if err != nil {
+			continue // a sum of text, a computed key of 16 bytes
+		}
+		for i := range schema[a.ID] {
+			whole.Output = append(whole.Output, joincore.ColumnRef{Input: a.ID, Column: i})
+		}
+		*plan = whole
+		return
+	}
+}

@@ -22,7 +22,7 @@ func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, in
 	mem, sink := &Arena{}, NewCollector(plan, batch)
 	var stats joincore.Stats
 	if err := run.Run(t.Context(), p, plan, inputs, mem, sink, opt, &stats); err != nil {
-		t.Fatalf("%s: %v", name, err)
+		t.Fatalf("%s: %v\n%s\n%s", name, err, Show(plan.Root), describe(inputs))
 	}
 	if diff := difference(want, sink.rows); diff != "" {
 		t.Fatalf("%s\n%s%s\n%s", name, Show(plan.Root), diff, describe(inputs))

@@ -48,6 +48,7 @@ func All(t *testing.T, s Subject) {
 		{"Values", Values},
 		{"Aggregates", Aggregates},
 		{"AggregateTrees", AggregateTrees},
+		{"AggregateValues", AggregateValues},
 		{"JoinStats", JoinStats},
 		{"Forced", Forced},
 		{"Skew", Skew},
