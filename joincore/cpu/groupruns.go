@@ -9,8 +9,12 @@ import "gpujoin/joincore"
 // chunk are then ordered by group first, and each group's are summed up in
 // registers.
 
-// fewGroups is up to how many groups that is worth it.
-const fewGroups = 32
+// fewGroups is up to how many groups that is worth it, and fewFunctions from how
+// many functions on.
+const (
+	fewGroups    = 32
+	fewFunctions = 3
+)
 
 // runs are the rows of a chunk in the order of their groups.
 type runs struct {

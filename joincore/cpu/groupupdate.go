@@ -16,10 +16,9 @@ var errSquares = fmt.Errorf("a sum of squares of more than 256 bits: %w", joinco
 // update adds the rows of a source to their groups. Rows of group 0 are left
 // out.
 func (t *groupTable) update(s *source, arguments []argumentChunk, group []uint32, w *updateScratch) error {
-	few := t.n <= fewGroups
-	switch {
-	case len(t.plan.keys) == 0:
-	case few:
+	one := len(t.plan.keys) == 0
+	few := one || t.n <= fewGroups && len(s.functions) >= fewFunctions
+	if few && !one {
 		w.runs.arrange(group)
 	}
 	if s.distinct == nil {
