@@ -46,6 +46,27 @@ type DeviceWork struct {
 	Peak     int64 // peak bytes of device memory in use
 }
 
+// Add adds what another part of the same work has asked of the device.
+func (w *DeviceWork) Add(other DeviceWork) {
+	w.Launches += other.Launches
+	w.Syncs += other.Syncs
+	w.Bytes += other.Bytes
+	w.Peak = max(w.Peak, other.Peak)
+}
+
+// Add adds the report of another run of the same join, over other rows. Algorithm,
+// Reason and Bits become those of that run.
+func (s *JoinStats) Add(other JoinStats) {
+	s.Algorithm, s.Reason, s.Bits = other.Algorithm, other.Reason, other.Bits
+	s.ProbeRows += other.ProbeRows
+	s.RowsOut += other.RowsOut
+	s.Time += other.Time
+	s.Work.Add(other.Work)
+	for _, p := range other.Phases {
+		s.AddPhase(p)
+	}
+}
+
 // Phase is a part of a join that is predicted and measured separately.
 type Phase struct {
 	Name      string        // "build", "partition probe side", "match", ...

@@ -6,69 +6,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"unsafe"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/device"
+	"gpujoin/joincore/cuda/rowid"
 )
 
 // copartition is a pair of partitions that are joined at a time. A probe
 // partition that is much larger than the others is split into several views.
 type copartition struct {
-	build *view
-	probe []*view
+	build View
+	probe []View
 }
 
 func (c copartition) close() {
 	for _, v := range append(c.probe, c.build) {
-		v.close()
-	}
-}
-
-// splitSide is a side that is partitioned.
-type splitSide struct {
-	all      *view
-	key      *device.Key
-	columns  []int // columns that are uploaded
-	numbered bool  // row ids are uploaded, too, to fetch further columns
-}
-
-func (j *split) sideOf(v *view, key *device.Key, keep device.Keep) splitSide {
-	of := func(ref joincore.ColumnRef) bool { return ref.Input == v.number }
-	return splitSide{
-		all: v, key: key, columns: j.e.columnsRead(v.number, key, j.spec.Residual, keep),
-		numbered: slices.Contains(keep.Inputs, v.number) || slices.ContainsFunc(keep.Late, of) ||
-			slices.ContainsFunc(keep.Columns, func(ref joincore.ColumnRef) bool { return of(ref) && !movable(j.e.describe(ref)) }),
+		v.Close()
 	}
 }
 
 // byDevice partitions both sides on the device.
-func (j *split) byDevice(ctx context.Context, build, probe splitSide) (parts []copartition, free func(), err error) {
-	e := j.e
+func (j *split) byDevice(ctx context.Context) (parts []copartition, free func(), err error) {
 	var sides []*division
-	for _, s := range []splitSide{build, probe} {
-		for _, column := range s.columns {
-			if !movable(s.all.input.relation.Columns[column]) {
-				return nil, nil, fmt.Errorf("input %d, column %d does not move: %w", s.all.number, column, joincore.ErrBudget)
+	for _, s := range []Side{j.build, j.probe} {
+		number, in := s.All.Input()
+		for _, column := range s.Columns {
+			if !rowid.Movable(in.Relation.Columns[column]) {
+				return nil, nil, fmt.Errorf("input %d, column %d does not move: %w", number, column, joincore.ErrBudget)
 			}
 		}
-		sides = append(sides, e.newDivision(s.all.number, s.key, s.columns, s.numbered, j.bits))
+		sides = append(sides, newDivision(j.e, s, j.bits))
 	}
-	if err := e.divide(ctx, sides...); err != nil {
+	if err := divide(ctx, j.e, sides...); err != nil {
 		return nil, nil, err
 	}
 	release := func() { sides[0].free(); sides[1].free() }
 	most := int64(0)
 	for p := range 1 << j.bits {
 		c := copartition{
-			build: e.viewOf(&partitionView{division: sides[0], partition: p, high: len(sides[0].windows)}),
-			probe: e.viewsOf(sides[1], p, max(2*probe.all.rows>>j.bits, 1)),
+			build: viewOf(&partitionView{division: sides[0], partition: p, high: len(sides[0].windows)}),
+			probe: viewsOf(sides[1], p, max(2*j.probe.All.Rows()>>j.bits, 1)),
 		}
 		parts = append(parts, c)
-		most = max(most, c.build.bytes(build.columns)+c.probe[0].bytes(probe.columns))
+		most = max(most, c.build.Bytes(j.build.Columns)+c.probe[0].Bytes(j.probe.Columns))
 	}
-	ring, err := e.newRing(most)
+	ring, err := j.e.NewRing(most)
 	if errors.Is(err, joincore.ErrBudget) { // one partition is much larger than the others: views are sized individually
 		return parts, release, nil
 	}
@@ -77,33 +59,34 @@ func (j *split) byDevice(ctx context.Context, build, probe splitSide) (parts []c
 		return nil, nil, err
 	}
 	for i, c := range parts {
-		c.build.half, c.probe[0].half = &ring.halves[i%2], &ring.halves[i%2]
+		ring.Use(i%2, c.build)
+		ring.Use(i%2, c.probe[0])
 	}
-	return parts, func() { ring.close(); release() }, nil
+	return parts, func() { ring.Close(); release() }, nil
 }
 
 // viewsOf returns a partition as at least one view. Views have at most the
 // given number of rows unless a single window has more.
-func (e *execution) viewsOf(d *division, partition int, most int64) (views []*view) {
+func viewsOf(d *division, partition int, most int64) (views []View) {
 	low, rows := 0, int64(0)
 	for high := range d.windows {
 		n := d.windows[high].count[partition]
 		if high > low && rows+n > most {
-			views = append(views, e.viewOf(&partitionView{division: d, partition: partition, low: low, high: high}))
+			views = append(views, viewOf(&partitionView{division: d, partition: partition, low: low, high: high}))
 			low, rows = high, 0
 		}
 		rows += n
 	}
-	return append(views, e.viewOf(&partitionView{division: d, partition: partition, low: low, high: len(d.windows)}))
+	return append(views, viewOf(&partitionView{division: d, partition: partition, low: low, high: len(d.windows)}))
 }
 
 // byHost partitions row ids on the host.
-func (j *split) byHost(_ context.Context, build, probe splitSide) (parts []copartition, free func(), err error) {
-	builds, freeBuild, err := j.e.partition(build.all, build.key, j.bits)
+func (j *split) byHost(context.Context) (parts []copartition, free func(), err error) {
+	builds, freeBuild, err := partitionIDs(j.e, j.build, j.bits)
 	if err != nil {
 		return nil, nil, err
 	}
-	probes, freeProbe, err := j.e.partition(probe.all, probe.key, j.bits)
+	probes, freeProbe, err := partitionIDs(j.e, j.probe, j.bits)
 	if err != nil {
 		freeBuild()
 		return nil, nil, err
@@ -114,21 +97,22 @@ func (j *split) byHost(_ context.Context, build, probe splitSide) (parts []copar
 	return parts, func() { freeProbe(); freeBuild() }, nil
 }
 
-// partition partitions the row ids of an input. The lists are in memory of the
+// partitionIDs partitions the row ids of a side. The lists are in memory of the
 // job; the caller must call free.
-func (e *execution) partition(v *view, key *device.Key, radix int) (parts []*view, free func(), err error) {
-	mem, err := e.mem.Alloc(4 * max(v.rows, 1))
+func partitionIDs(e Execution, s Side, radix int) (parts []View, free func(), err error) {
+	number, in := s.All.Input()
+	mem, err := e.Memory().Alloc(4 * max(s.All.Rows(), 1))
 	if err != nil {
 		return nil, nil, err
 	}
-	free = func() { e.mem.Free(mem) }
-	lists, err := v.input.partition(key, radix, unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(mem))), v.rows))
+	free = func() { e.Memory().Free(mem) }
+	lists, err := partition(in, s.Key, radix, unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(mem))), s.All.Rows()))
 	if err != nil {
 		free()
 		return nil, nil, err
 	}
-	for _, list := range lists {
-		parts = append(parts, e.listView(v.number, list))
+	for _, ids := range lists {
+		parts = append(parts, e.View(number, &list{in, ids}))
 	}
 	return parts, free, nil
 }

@@ -8,18 +8,20 @@ import (
 	"errors"
 	"runtime"
 
+	"gpujoin/joincore/cuda/hostinput"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
-// dividers selects what partitions inputs that are larger than device memory.
+// Dividers selects what partitions inputs that are larger than device memory.
 // Tests restrict it.
-type dividers uint8
+type Dividers uint8
 
 const (
-	deviceAndCores dividers = iota
-	deviceAlone
-	coresAlone
-	rowNumbersOnly // cores partition row ids, and rows are gathered during the upload
+	DeviceAndCores Dividers = iota
+	DeviceAlone
+	CoresAlone
+	RowNumbersOnly // cores partition row ids, and rows are gathered during the upload
 )
 
 // spareCores are reserved for the threads that drive the device.
@@ -40,7 +42,7 @@ func (w *divider) byCores(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if n := int(of.view.rows); n > len(ids) {
+		if n := int(of.view.Rows()); n > len(ids) {
 			ids = make([]uint8, n)
 		}
 		if err := of.divideOnHost(of.view, host, ids, max(1, runtime.NumCPU()-spareCores)); err != nil {
@@ -54,14 +56,15 @@ func (w *divider) byCores(ctx context.Context) error {
 // kernels/agent/divide.cuh. It counts the rows of all segments first; then each
 // segment writes its rows to their partitions, column by column. ids has one
 // element per row, which receives the row's partition.
-func (d *division) divideOnHost(v *view, host *divided, ids []uint8, cores int) error {
-	segments, partitions := v.high-v.low, 1<<d.bits
+func (d *division) divideOnHost(v View, host *divided, ids []uint8, cores int) error {
+	low, high := v.Segments()
+	segments, partitions, starts := high-low, 1<<d.bits, d.input.Starts[low:]
 	counts := make([]places, segments)
-	err := eachSegment(segments, cores, func(i int) {
+	err := hostinput.Each(segments, cores, func(i int) {
 		var own places
-		id := ids[v.input.starts[v.low+i]-v.first():]
-		d.input.hashBlocks(d.key, v.low+i, func(low int, hash []uint64) {
-			id := id[low:][:len(hash)]
+		id := ids[starts[i]-starts[0]:]
+		hashBlocks(d.input, d.key, low+i, func(row int, hash []uint64) {
+			id := id[row:][:len(hash)]
 			for row, x := range hash {
 				p := uint8(partitionOf(x, d.bits))
 				id[row] = p
@@ -82,17 +85,17 @@ func (d *division) divideOnHost(v *view, host *divided, ids []uint8, cores int) 
 		host.start, host.count = append(host.start, start), append(host.count, at-start)
 		at = (at + divideAlign - 1) / divideAlign * divideAlign
 	}
-	return eachSegment(segments, cores, func(i int) {
-		s, first := &d.input.relation.Segments[v.low+i], v.input.starts[v.low+i]
-		id := ids[first-v.first():][:s.Rows]
+	return hostinput.Each(segments, cores, func(i int) {
+		s, first := &d.input.Relation.Segments[low+i], starts[i]
+		id := ids[first-starts[0]:][:s.Rows]
 		for m, moved := range d.moved {
 			next := counts[i]
 			switch moved.kind {
-			case values:
+			case rowid.PayloadValues:
 				scatterValues(host.columns[m], s.Columns[moved.column].Values[:s.Rows*moved.bytes], moved.bytes, id, &next)
-			case validity:
+			case rowid.PayloadValidity:
 				scatterValidity(host.columns[m], s.Columns[moved.column].Validity, id, &next)
-			case rowNumbers:
+			case rowid.PayloadRowIDs:
 				for row, p := range id {
 					binary.LittleEndian.PutUint32(host.columns[m][4*next[p]:], uint32(first+int64(row)))
 					next[p]++
@@ -169,14 +172,14 @@ func (w *divider) claimLast() int {
 
 // newWindow allocates memory of the job for a window.
 func (w *divider) newWindow(of window) (*divided, error) {
-	memory, err := w.e.takeScratch(of.bytes(of.view.rows))
+	memory, err := takeScratch(w.e, of.bytes(of.view.Rows()))
 	if err != nil {
 		return nil, err
 	}
 	host := &of.division.windows[of.index]
 	host.scratch = memory
 	for m := range of.moved {
-		host.columns = append(host.columns, memory.bytes[of.offset(m, of.view.rows):])
+		host.columns = append(host.columns, memory.bytes[of.offset(m, of.view.Rows()):])
 	}
 	return host, nil
 }
@@ -185,11 +188,11 @@ func (w *divider) newWindow(of window) (*divided, error) {
 // stops both.
 func (w *divider) both(ctx context.Context) error {
 	w.high = len(w.windows)
-	by := w.e.p.divideBy
-	if by == deviceAlone {
+	by := w.e.Device().By
+	if by == DeviceAlone {
 		return guarded(ctx, w.byDevice)
 	}
-	if by == coresAlone {
+	if by == CoresAlone {
 		return guarded(ctx, w.byCores)
 	}
 	ctx, stop := context.WithCancelCause(ctx)

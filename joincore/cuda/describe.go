@@ -7,9 +7,10 @@ import (
 	"encoding/binary"
 
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/rowid"
 )
 
-// The descriptors of kernels/layout/divide.h.
+// The descriptors of kernels/layout/divide.h. That of a key is of package rowid.
 
 type divideDescriptor struct {
 	Rows, Parts, PartCount, Seed uint64
@@ -22,21 +23,9 @@ type movedDescriptor struct {
 	From, To, Bytes uint64
 }
 
-// Of kernels/layout/general.h.
-
-type columnDescriptor struct {
-	Values, Validity, Positions uint64
-	Width, Probe                uint64
-}
-
-type partDescriptor struct {
-	Column columnDescriptor
-	Bits   uint64
-}
-
 // descriptorBytes returns the size of a window's descriptors.
 func (d *division) descriptorBytes() int64 {
-	return int64(binary.Size(divideDescriptor{}) + len(d.key.Parts)*binary.Size(partDescriptor{}) + len(d.moved)*binary.Size(movedDescriptor{}))
+	return int64(binary.Size(divideDescriptor{}) + len(d.key.Parts)*binary.Size(rowid.PartDescriptor{}) + len(d.moved)*binary.Size(movedDescriptor{}))
 }
 
 // describe copies the descriptors of a window to the device. The given half of
@@ -44,29 +33,30 @@ func (d *division) descriptorBytes() int64 {
 func (w *divider) describe(ctx context.Context, of window, half int) error {
 	out, parts := &w.out[half], of.key.Parts
 	at := out.descriptor + driver.Ptr(binary.Size(divideDescriptor{}))
+	low, _ := of.view.Segments()
 	d := divideDescriptor{
-		Rows: uint64(of.view.rows), Parts: uint64(at), PartCount: uint64(len(parts)), Seed: of.input.divideSeed(),
-		Bits: uint64(of.bits), Partition: uint64(w.ids), Count: uint64(out.count), Cursor: uint64(w.cursors), First: uint64(of.view.first()),
-		Moved: uint64(at) + uint64(len(parts)*binary.Size(partDescriptor{})), MovedCount: uint64(len(of.moved)),
+		Rows: uint64(of.view.Rows()), Parts: uint64(at), PartCount: uint64(len(parts)), Seed: divideSeed(of.input),
+		Bits: uint64(of.bits), Partition: uint64(w.ids), Count: uint64(out.count), Cursor: uint64(w.cursors), First: uint64(of.input.Starts[low]),
+		Moved: uint64(at) + uint64(len(parts)*binary.Size(rowid.PartDescriptor{})), MovedCount: uint64(len(of.moved)),
 	}
-	var key []partDescriptor
+	var key []rowid.PartDescriptor
 	for _, p := range parts {
-		c, err := w.column(ctx, of.view, p.Column.Column)
+		c, err := of.view.Column(ctx, p.Column.Column)
 		if err != nil {
 			return err
 		}
-		key = append(key, partDescriptor{Column: columnDescriptor{Values: uint64(c.Values), Validity: uint64(c.Validity), Width: uint64(c.Width)}})
+		key = append(key, rowid.PartDescriptor{Column: c.Descriptor(false)})
 	}
 	var list []movedDescriptor
 	for i, m := range of.moved {
-		to := movedDescriptor{To: uint64(out.rows) + uint64(of.offset(i, of.view.rows)), Bytes: uint64(m.bytes)}
-		if m.kind != rowNumbers {
-			c, err := w.column(ctx, of.view, m.column)
+		to := movedDescriptor{To: uint64(out.rows) + uint64(of.offset(i, of.view.Rows())), Bytes: uint64(m.bytes)}
+		if m.kind != rowid.PayloadRowIDs {
+			c, err := of.view.Column(ctx, m.column)
 			if err != nil {
 				return err
 			}
 			to.From = uint64(c.Values)
-			if m.kind == validity {
+			if m.kind == rowid.PayloadValidity {
 				to.From = uint64(c.Validity)
 			}
 		}
@@ -81,13 +71,4 @@ func (w *divider) describe(ctx context.Context, of window, half int) error {
 		}
 	}
 	return w.main.CopyIn(out.descriptor, staging[:len(b)])
-}
-
-// column returns a column that is available to the main stream.
-func (w *divider) column(ctx context.Context, v *view, j int) (*column, error) {
-	c, err := v.column(ctx, j)
-	if err != nil {
-		return nil, err
-	}
-	return c, w.main.Wait(c.ready)
 }

@@ -21,10 +21,10 @@ const (
 // divider partitions inputs window by window. Three windows are in flight: one
 // is uploaded, one is partitioned on the device and one is downloaded.
 type divider struct {
-	e        *execution
+	e        Execution
 	windows  []window
 	main     *driver.Stream
-	download *transferStream
+	download Downloads
 	staging  *driver.Host // descriptors to the device, counts from it; one half per window
 	bytes    int64        // size of the descriptors
 	out      [2]dividerOut
@@ -38,7 +38,7 @@ type divider struct {
 // window is the unit of partitioning.
 type window struct {
 	*division
-	view  *view
+	view  View
 	index int // of the division's windows
 }
 
@@ -51,35 +51,35 @@ type dividerOut struct {
 
 // divide partitions inputs. It returns ErrBudget if the host or the device has
 // too little memory; it has freed its memory then.
-func (e *execution) divide(ctx context.Context, inputs ...*division) (err error) {
-	arena := e.workspace.arena
+func divide(ctx context.Context, e Execution, inputs ...*division) (err error) {
+	arena := e.Main().Arena()
 	defer arena.Rewind(arena.Mark())
-	w := &divider{e: e, main: e.workspace.main.Stream()}
-	if w.download, err = e.downloadStream(); err != nil {
+	w := &divider{e: e, main: e.Main().Stream()}
+	if w.download, err = e.Downloads(); err != nil {
 		return err
 	}
 	half, err := w.cut(inputs)
 	if err != nil {
 		return err
 	}
-	ring, err := e.newRing(half)
+	ring, err := e.NewRing(half)
 	if err != nil {
 		return err
 	}
-	defer ring.close()
+	defer ring.Close()
 	for i := range w.windows {
-		w.windows[i].view.half = &ring.halves[i%2]
+		ring.Use(i%2, w.windows[i].view)
 	}
-	if w.staging, err = e.workspace.stagingBuffer(e.p.context, 2*(w.bytes+countsBytes)); err != nil {
+	if w.staging, err = e.Staging(2 * (w.bytes + countsBytes)); err != nil {
 		return err
 	}
 	err = w.both(ctx)
 	// After this, no copy reads or writes the host's memory, even after an
 	// error.
-	err = errors.Join(err, w.download.stream.Sync(context.Background()), w.main.Sync(context.Background()))
-	e.workspace.main.Spend(rowid.Cost{Syncs: 2})
+	err = errors.Join(err, w.download.Stream().Sync(context.Background()), w.main.Sync(context.Background()))
+	e.Main().Spend(rowid.Cost{Syncs: 2})
 	for _, part := range w.windows {
-		part.view.close()
+		part.view.Close()
 	}
 	if err != nil {
 		for _, d := range inputs {
@@ -96,18 +96,18 @@ func (w *divider) cut(inputs []*division) (half int64, err error) {
 	for _, d := range inputs {
 		bytes = max(bytes, d.rowBytes())
 	}
-	target := w.e.divideRows(bytes)
+	target := windowRows(w.e, bytes)
 	for _, d := range inputs {
 		w.bytes = max(w.bytes, d.descriptorBytes())
 		d.windows = nil
-		for i, v := range w.e.cut(w.e.inputs[d.number].all, target, target) {
+		for i, v := range w.e.Windows(d.all, target) {
 			w.windows, d.windows = append(w.windows, window{d, v, i}), append(d.windows, divided{})
-			half, rows, out = max(half, v.bytes(d.columnsRead())), max(rows, v.rows), max(out, d.bytes(v.rows))
+			half, rows, out = max(half, v.Bytes(d.columnsRead())), max(rows, v.Rows()), max(out, d.bytes(v.Rows()))
 		}
 	}
 	take := func(bytes int64) (at driver.Ptr) {
 		if err == nil {
-			at, err = w.e.workspace.arena.Take(bytes)
+			at, err = w.e.Main().Arena().Take(bytes)
 		}
 		return at
 	}
@@ -115,35 +115,39 @@ func (w *divider) cut(inputs []*division) (half int64, err error) {
 	for i := range w.out {
 		w.out[i] = dividerOut{descriptor: take(w.bytes), count: take(countsBytes), rows: take(out)}
 		if err == nil {
-			w.out[i].copied, err = w.e.event()
+			w.out[i].copied, err = w.e.Event()
 		}
 	}
 	return half, err
 }
 
-// divideRows returns the rows of a window whose rows have the given number of
+// mostRows bounds the rows of a window: enough to fill the device, few enough that
+// the first windows are partitioned early.
+const mostRows = 1 << 24
+
+// windowRows returns the rows of a window whose rows have the given number of
 // bytes. Memory is needed for two windows being uploaded and two being
 // downloaded.
-func (e *execution) divideRows(bytes int64) int64 {
-	if e.p.windowRows > 0 {
-		return e.p.windowRows
+func windowRows(e Execution, bytes int64) int64 {
+	if rows := e.Device().WindowRows; rows > 0 {
+		return rows
 	}
-	return max(min(largestWindow, e.workspace.arena.Free()/10*9/(4*bytes+2)), 1)
+	return max(min(mostRows, e.Main().Arena().Free()/10*9/(4*bytes+2)), 1)
 }
 
 // byDevice partitions windows on the device, starting with the first one, until
 // it meets the cores.
 func (w *divider) byDevice(ctx context.Context) error {
 	mine := 0
-	err := stages(ctx, len(w.windows), func(ctx context.Context, i int) {
+	err := Stages(ctx, len(w.windows), func(ctx context.Context, i int) {
 		if w.claim(i) {
-			w.windows[i].view.fetch(ctx, w.windows[i].columnsRead())
+			w.windows[i].view.Fetch(ctx, w.windows[i].columnsRead())
 		}
 	}, func(i int) error {
 		if !w.claim(i) {
 			return nil
 		}
-		defer w.windows[i].view.close()
+		defer w.windows[i].view.Close()
 		if err := w.arrived(ctx, i-2); err != nil {
 			return err
 		}
@@ -170,33 +174,30 @@ func (w *divider) divide(ctx context.Context, i int) error {
 		return err
 	}
 	for _, name := range []string{"gj_divide_count", "gj_divide_start", "gj_divide_place"} {
-		k, err := w.e.p.divide.Kernel(name)
+		k, err := w.e.Device().kernels.Kernel(name)
 		if err != nil {
 			return err
 		}
 		items := int64(1)
 		if k.Rows > 0 {
-			items = (of.view.rows + int64(k.Rows) - 1) / int64(k.Rows)
+			items = (of.view.Rows() + int64(k.Rows) - 1) / int64(k.Rows)
 		}
 		if err := k.Launch(w.main, k.Grid(items), uint64(out.descriptor)); err != nil {
 			return err
 		}
-		w.e.workspace.main.Spend(rowid.Cost{Launches: 1})
+		w.e.Main().Spend(rowid.Cost{Launches: 1})
 	}
-	w.e.workspace.main.Spend(rowid.Cost{Bytes: of.traffic(of.view.rows)})
-	w.e.mu.Lock()
-	err = w.main.Then(w.download.stream)
-	w.e.mu.Unlock()
-	if err != nil {
+	w.e.Main().Spend(rowid.Cost{Bytes: of.traffic(of.view.Rows())})
+	if err := w.download.Follow(); err != nil {
 		return err
 	}
-	if err := w.e.download(ctx, host.scratch.bytes, out.rows); err != nil {
+	if err := w.download.Copy(ctx, host.scratch.bytes, out.rows); err != nil {
 		return err
 	}
-	if err := w.download.stream.CopyOut(w.counts(i%2), out.count); err != nil {
+	if err := w.download.Stream().CopyOut(w.counts(i%2), out.count); err != nil {
 		return err
 	}
-	return w.download.stream.Record(out.copied)
+	return w.download.Stream().Record(out.copied)
 }
 
 // counts returns the part of the staging buffer that receives a window's
@@ -212,7 +213,7 @@ func (w *divider) arrived(ctx context.Context, i int) error {
 	if i < 0 {
 		return nil
 	}
-	w.e.workspace.main.Spend(rowid.Cost{Syncs: 1})
+	w.e.Main().Spend(rowid.Cost{Syncs: 1})
 	if err := w.out[i%2].copied.Sync(ctx); err != nil {
 		return err
 	}

@@ -1,44 +1,39 @@
 //go:build cuda
 
-package cuda
+package cuda_test
 
 import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"gpujoin/joincore/cuda"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
-	layouts "gpujoin/testsupport/columnartest"
 	"gpujoin/testsupport/oracle"
 	"gpujoin/testsupport/suite"
 )
-
-func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
-	layouts.Layout(t, "kernels/layout/divide.h", "gj_divide", divideDescriptor{})
-	layouts.Layout(t, "kernels/layout/divide.h", "gj_moved", movedDescriptor{})
-	layouts.Layout(t, "kernels/layout/general.h", "gj_part", partDescriptor{})
-}
 
 // TestDivision: each row of both inputs is in one partition, with its values,
 // validity and number; equal keys of either width meet, whoever divides; NULLs
 // are in the first.
 func TestDivision(t *testing.T) {
-	where := map[int64]int{null: 0}
-	for _, by := range []dividers{deviceAlone, coresAlone, deviceAndCores} {
+	where := map[int64]int{cuda.Null: 0}
+	for _, by := range []cuda.Dividers{cuda.DeviceAlone, cuda.CoresAlone, cuda.DeviceAndCores} {
 		checkDivision(t, by, where)
 	}
 }
 
 // checkDivision checks and adds to where each key is.
-func checkDivision(t *testing.T, by dividers, where map[int64]int) {
+func checkDivision(t *testing.T, by cuda.Dividers, where map[int64]int) {
 	t.Helper()
-	p := provider(t, 64<<20)
-	p.windowRows, p.divideBy = 700, by
+	p, shared := provider(t)
+	shared.Limits = cuda.Limits{WindowRows: 700, By: by}
 	mem := &suite.Arena{}
 	// By one seed, so that partitions can be compared with those of others.
 	d, err := p.Open(mem, device.Options{Seed: 9})
@@ -46,45 +41,42 @@ func checkDivision(t *testing.T, by dividers, where map[int64]int) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	e := d.(*execution)
+	e := executionOf(d)
 	const bits = 3
 	r := rand.New(rand.NewPCG(5, 6))
-	var divisions []*division
+	var divisions []*cuda.Division
 	var keys [][]int64
 	for i, width := range []int{4, 8} {
-		in, k := keyed(t, r, width, 5000)
+		in, k := cuda.Keyed(t, r, width, 5000)
 		keys = append(keys, k)
-		if _, err := e.Import(i, in.relation); err != nil {
-			t.Fatal(err)
-		}
+		all := imported(t, d, i, in.Relation)
 		key := &device.Key{Exact: true, Parts: []device.KeyPart{{Column: joincore.ColumnRef{Input: i}, Class: joincore.KeyInt, Bits: 64}}}
-		divisions = append(divisions, e.newDivision(i, key, []int{0}, true, bits))
+		divisions = append(divisions, cuda.NewDivision(e, cuda.Side{All: all, Key: key, Columns: []int{0}, Numbered: true}, bits))
 	}
-	if err := e.divide(t.Context(), divisions...); err != nil {
+	if err := cuda.Divide(t.Context(), e, divisions...); err != nil {
 		t.Fatal(err)
 	}
 	used := map[int]bool{}
 	for i, d := range divisions {
-		if len(d.windows) < 3 {
-			t.Errorf("%d windows", len(d.windows))
+		if d.Windows() < 3 {
+			t.Errorf("%d windows", d.Windows())
 		}
 		seen := map[uint32]bool{}
 		for partition := range 1 << bits {
-			for w := range d.windows {
-				host := &d.windows[w]
-				width := d.moved[0].bytes
-				value := host.piece(d.index(values, 0), width, partition)
-				valid := host.piece(d.index(validity, 0), 1, partition)
-				for n, row := range words(host.piece(d.index(rowNumbers, 0), 4, partition)) {
+			for w := range d.Windows() {
+				width := []int{4, 8}[i]
+				value := d.Piece(w, rowid.PayloadValues, partition)
+				valid := d.Piece(w, rowid.PayloadValidity, partition)
+				for n, row := range cuda.Words(d.Piece(w, rowid.PayloadRowIDs, partition)) {
 					if seen[row] {
 						t.Fatalf("row %d twice", row)
 					}
 					seen[row], used[partition] = true, true
 					key := keys[i][row]
-					if (key != null) != (valid[n] == 1) {
+					if (key != cuda.Null) != (valid[n] == 1) {
 						t.Fatalf("row %d: valid %d", row, valid[n])
 					}
-					if key != null {
+					if key != cuda.Null {
 						var b [8]byte
 						binary.LittleEndian.PutUint64(b[:], uint64(key))
 						if string(b[:width]) != string(value[n*width:(n+1)*width]) {
@@ -101,7 +93,7 @@ func checkDivision(t *testing.T, by dividers, where map[int64]int) {
 		if len(seen) != len(keys[i]) {
 			t.Errorf("%d of %d rows", len(seen), len(keys[i]))
 		}
-		d.free()
+		d.Free()
 	}
 	if len(used) != 1<<bits {
 		t.Errorf("%d of %d partitions are used", len(used), 1<<bits)
@@ -111,34 +103,13 @@ func checkDivision(t *testing.T, by dividers, where map[int64]int) {
 	}
 }
 
-// dividedPair are inputs and a plan of a join that is divided, of few rows in
-// many segments.
-func dividedPair(kind joincore.Kind) (*joincore.Plan, []*joincore.Relation) {
-	var inputs []*joincore.Relation
-	for i := range 2 {
-		r := &joincore.Relation{Columns: suite.Int64Columns(2)}
-		for first := 0; first < 900; first += 60 {
-			s := joincore.Segment{Rows: 60, Columns: []joincore.Vector{{Values: make([]byte, 8*60)}, {Values: make([]byte, 8*60)}}}
-			for row := range 60 {
-				binary.LittleEndian.PutUint64(s.Columns[0].Values[8*row:], uint64((first+row)*(2-i)))
-				binary.LittleEndian.PutUint64(s.Columns[1].Values[8*row:], uint64(first+row))
-			}
-			r.Segments = append(r.Segments, s)
-		}
-		inputs = append(inputs, r)
-	}
-	plan := suite.PairPlan(inputs[0], inputs[1])
-	plan.Root.(*joincore.Join).Kind = kind
-	return plan, inputs
-}
-
 // TestDividedWithLittleMemory: whichever allocation fails, the join runs by
 // what is left or says so, and nothing is leaked. Where the host has room for
 // row numbers only, it divides those.
 func TestDividedWithLittleMemory(t *testing.T) {
-	p := provider(t, 64<<20)
-	p.splitBytes, p.windowRows, p.divideBy = 1, 100, deviceAlone
-	plan, inputs := dividedPair(joincore.Full)
+	p, shared := provider(t)
+	shared.Limits = cuda.Limits{SplitBytes: 1, WindowRows: 100, By: cuda.DeviceAlone}
+	plan, inputs := suite.SegmentedPair(joincore.Full)
 	want, err := oracle.Run(plan, inputs)
 	if err != nil {
 		t.Fatal(err)
@@ -199,22 +170,22 @@ func (s *failing) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch
 // panics there, and a sink that fails between co-partitions, leave nothing behind,
 // with memory of the job or with slabs, and the next join is right.
 func TestDividedIsStopped(t *testing.T) {
-	p := provider(t, 64<<20)
-	p.splitBytes, p.windowRows, p.divideBy = 1, 100, deviceAlone
-	for _, p.leastSlab = range []int64{leastSlab, 1} {
+	p, shared := provider(t)
+	shared.Limits = cuda.Limits{SplitBytes: 1, WindowRows: 100, By: cuda.DeviceAlone}
+	for _, shared.SlabFrom = range []int64{0, 1} {
 		for at := 1; at < 16; at += 3 {
 			checkStopped(t, p, at)
 		}
-		if n := p.slabs.used; n != 0 {
+		if n := shared.Slabs.Used(); n != 0 {
 			t.Errorf("slabs of %d bytes were not given back", n)
 		}
 	}
 }
 
 // checkStopped stops a divided join at an allocation, or a batch.
-func checkStopped(t *testing.T, p *Provider, at int) {
+func checkStopped(t *testing.T, p device.Provider, at int) {
 	t.Helper()
-	plan, inputs := dividedPair(joincore.Left)
+	plan, inputs := suite.SegmentedPair(joincore.Left)
 	want, err := oracle.Run(plan, inputs)
 	if err != nil {
 		t.Fatal(err)

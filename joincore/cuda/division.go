@@ -5,8 +5,8 @@ package cuda
 import (
 	"context"
 
-	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/hostinput"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
@@ -15,9 +15,10 @@ import (
 // Each window holds the columns that a join reads, ordered by partition. The
 // memory belongs to the job.
 type division struct {
-	e       *execution
-	input   *hostInput
+	e       Execution
+	all     View
 	number  int
+	input   *hostinput.Input
 	key     *device.Key
 	bits    int
 	moved   []moved
@@ -27,7 +28,7 @@ type division struct {
 // moved is a payload of the partitioned rows: values or validity of a column,
 // or row ids.
 type moved struct {
-	kind   payloadKind
+	kind   rowid.PayloadKind
 	column int
 	bytes  int
 }
@@ -39,17 +40,18 @@ type divided struct {
 	start, count []int64  // in rows, per partition
 }
 
-// newDivision plans a division of an input, whose columns are all movable.
-func (e *execution) newDivision(number int, key *device.Key, columns []int, numbered bool, bits int) *division {
-	d := &division{e: e, input: e.inputs[number].hostInput, number: number, key: key, bits: bits}
-	for _, j := range columns {
-		d.moved = append(d.moved, moved{values, j, d.input.relation.Columns[j].Width})
-		if d.input.nullable(j) {
-			d.moved = append(d.moved, moved{validity, j, 1})
+// newDivision plans the division of a side, whose columns are all movable.
+func newDivision(e Execution, s Side, bits int) *division {
+	d := &division{e: e, all: s.All, key: s.Key, bits: bits}
+	d.number, d.input = s.All.Input()
+	for _, j := range s.Columns {
+		d.moved = append(d.moved, moved{rowid.PayloadValues, j, d.input.Relation.Columns[j].Width})
+		if d.input.Nullable(j) {
+			d.moved = append(d.moved, moved{rowid.PayloadValidity, j, 1})
 		}
 	}
-	if numbered {
-		d.moved = append(d.moved, moved{kind: rowNumbers, bytes: 4})
+	if s.Numbered {
+		d.moved = append(d.moved, moved{kind: rowid.PayloadRowIDs, bytes: 4})
 	}
 	return d
 }
@@ -69,11 +71,11 @@ func (d *division) rowBytes() int64 {
 func (d *division) traffic(rows int64) int64 {
 	n := int64(2)
 	for _, p := range d.key.Parts {
-		n += int64(d.input.relation.Columns[p.Column.Column].Width)
+		n += int64(d.input.Relation.Columns[p.Column.Column].Width)
 	}
 	for _, m := range d.moved {
 		n += int64(m.bytes)
-		if m.kind != rowNumbers { // row ids are generated, not read
+		if m.kind != rowid.PayloadRowIDs { // row ids are generated, not read
 			n += int64(m.bytes)
 		}
 	}
@@ -83,7 +85,7 @@ func (d *division) traffic(rows int64) int64 {
 // columnsRead are the columns of the input that are moved.
 func (d *division) columnsRead() (out []int) {
 	for _, m := range d.moved {
-		if m.kind == values {
+		if m.kind == rowid.PayloadValues {
 			out = append(out, m.column)
 		}
 	}
@@ -97,13 +99,13 @@ func (d *division) bytes(rows int64) int64 { return d.offset(len(d.moved), rows)
 func (d *division) offset(moved int, rows int64) (at int64) {
 	capacity := rows + divideAlign<<d.bits
 	for _, m := range d.moved[:moved] {
-		at += lines(capacity * int64(m.bytes))
+		at += driver.Lines(capacity * int64(m.bytes))
 	}
 	return at
 }
 
 // index returns the index of a moved payload, -1 if it is not moved.
-func (d *division) index(w payloadKind, column int) int {
+func (d *division) index(w rowid.PayloadKind, column int) int {
 	for i, m := range d.moved {
 		if m.kind == w && m.column == column {
 			return i
@@ -130,34 +132,33 @@ func (w *divided) piece(moved, bytes, partition int) []byte {
 // free frees the memory, which no copy may still use.
 func (d *division) free() {
 	for _, w := range d.windows {
-		d.e.freeScratch(w.scratch)
+		freeScratch(d.e, w.scratch)
 	}
 	d.windows = nil
 }
 
-// partitionView is the part of a partition that is in windows [low, high).
+// partitionView is the part of a partition that is in windows [low, high). Its rows
+// are ordered by window.
 type partitionView struct {
 	*division
 	partition, low, high int
 }
 
 // viewOf returns a view of the rows of a partition view.
-func (e *execution) viewOf(s *partitionView) *view {
-	return &view{
-		e: e, input: s.input, number: s.division.number, partition: s,
-		rows: s.rows(s.partition, s.low, s.high), columns: make([]*column, len(s.input.relation.Columns)),
-	}
+func viewOf(s *partitionView) View { return s.e.View(s.number, s) }
+
+// Count returns the number of rows.
+func (s *partitionView) Count() int64 { return s.rows(s.partition, s.low, s.high) }
+
+// Columns returns the columns that were moved with the rows, and whether row ids
+// were.
+func (s *partitionView) Columns() (columns []int, numbered bool) {
+	return s.columnsRead(), s.index(rowid.PayloadRowIDs, 0) >= 0
 }
-
-// moves reports whether the values of a column were moved with the rows.
-func (s *partitionView) moves(column int) bool { return s.index(values, column) >= 0 }
-
-// numbered reports whether row ids were moved with the rows.
-func (s *partitionView) numbered() bool { return s.index(rowNumbers, 0) >= 0 }
 
 // each visits the pieces of a moved payload.
 func (s *partitionView) each(moved int, visit func(piece []byte) error) error {
-	bytes := s.division.moved[moved].bytes
+	bytes := s.moved[moved].bytes
 	for i := s.low; i < s.high; i++ {
 		if err := visit(s.windows[i].piece(moved, bytes, s.partition)); err != nil {
 			return err
@@ -166,10 +167,10 @@ func (s *partitionView) each(moved int, visit func(piece []byte) error) error {
 	return nil
 }
 
-// numbersFrom returns the row ids of rows [first, first+n).
-func (s *partitionView) numbersFrom(first, n int64) []uint32 {
+// Numbers returns the row ids of rows [first, first+n).
+func (s *partitionView) Numbers(first, n int64) []uint32 {
 	out := make([]uint32, 0, n)
-	at := s.index(rowNumbers, 0)
+	at := s.index(rowid.PayloadRowIDs, 0)
 	for i := s.low; i < s.high && int64(len(out)) < n; i++ {
 		list := words(s.windows[i].piece(at, 4, s.partition))
 		skip := min(first, int64(len(list)))
@@ -180,9 +181,9 @@ func (s *partitionView) numbersFrom(first, n int64) []uint32 {
 	return out
 }
 
-// numberOf returns the row id of one row.
-func (s *partitionView) numberOf(row int64) uint32 {
-	at := s.index(rowNumbers, 0)
+// Number returns the row id of one row.
+func (s *partitionView) Number(row int64) uint32 {
+	at := s.index(rowid.PayloadRowIDs, 0)
 	for i := s.low; i < s.high; i++ {
 		if n := s.windows[i].count[s.partition]; row >= n {
 			row -= n
@@ -190,54 +191,42 @@ func (s *partitionView) numberOf(row int64) uint32 {
 		}
 		return words(s.windows[i].piece(at, 4, s.partition))[row]
 	}
-	return none
+	return hostinput.None
 }
 
-// loadPartition queues the upload of a column that was moved.
-func (v *view) loadPartition(ctx context.Context, j int, c *column) (err error) {
-	if c.Values, err = v.loadMoved(ctx, v.partition.index(values, j)); err != nil {
-		return err
+// Upload queues the upload of a column: in the order of the rows if it was moved,
+// else by row id.
+func (s *partitionView) Upload(ctx context.Context, to Uploader, column int) (c rowid.Column, err error) {
+	values := s.index(rowid.PayloadValues, column)
+	if values < 0 {
+		return uploadByNumber(ctx, to, s.input, s, column)
 	}
-	if valid := v.partition.index(validity, j); valid >= 0 {
-		c.Validity, err = v.loadMoved(ctx, valid)
+	c.Width = s.moved[values].bytes
+	if c.Values, err = s.uploadMoved(ctx, to, values); err != nil {
+		return c, err
 	}
-	return err
+	if valid := s.index(rowid.PayloadValidity, column); valid >= 0 {
+		c.Validity, err = s.uploadMoved(ctx, to, valid)
+	}
+	return c, err
 }
 
-func (v *view) loadMoved(ctx context.Context, moved int) (driver.Ptr, error) {
-	to, err := v.alloc(v.rows * int64(v.partition.division.moved[moved].bytes))
+// UploadNumbers queues the upload of the row ids.
+func (s *partitionView) UploadNumbers(ctx context.Context, to Uploader) (driver.Ptr, error) {
+	return s.uploadMoved(ctx, to, s.index(rowid.PayloadRowIDs, 0))
+}
+
+func (s *partitionView) uploadMoved(ctx context.Context, to Uploader, moved int) (driver.Ptr, error) {
+	first, err := to.Alloc(s.Count() * int64(s.moved[moved].bytes))
 	if err != nil {
 		return 0, err
 	}
-	at := to
-	return to, v.e.both(func() error {
-		return v.partition.each(moved, func(piece []byte) error {
+	at := first
+	return first, to.Alternate(func() error {
+		return s.each(moved, func(piece []byte) error {
 			from := at
 			at += driver.Ptr(len(piece))
-			return v.e.copyIn(ctx, from, piece)
+			return to.Copy(ctx, from, piece)
 		})
 	})
-}
-
-// joined returns the rows of a view of a co-partition as a space. If no row ids
-// were moved the space holds only columns.
-func (v *view) joined(ctx context.Context) (*space, error) {
-	if v.partition == nil || v.partition.numbered() {
-		return v.space(), nil
-	}
-	s := v.e.newSpace(v.rows)
-	for _, m := range v.partition.division.moved {
-		if m.kind != values {
-			continue
-		}
-		c, err := v.column(ctx, m.column)
-		if err != nil {
-			return nil, err
-		}
-		if err := v.e.workspace.main.Stream().Wait(c.ready); err != nil {
-			return nil, err
-		}
-		s.carried[joincore.ColumnRef{Input: v.number, Column: m.column}] = rowid.Column{Values: c.Values, Validity: c.Validity, Width: c.Width}
-	}
-	return s, nil
 }

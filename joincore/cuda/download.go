@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/hostinput"
 	"gpujoin/joincore/cuda/rowid"
 )
 
@@ -40,7 +41,7 @@ func (e *execution) download(ctx context.Context, to []byte, from driver.Ptr) er
 			return err
 		}
 		piece := half(at)
-		err := inPieces(len(piece), func(low, high int) error {
+		err := hostinput.InPieces(len(piece), func(low, high int) error {
 			copy(to[at+low:at+high], piece[low:high])
 			return nil
 		})

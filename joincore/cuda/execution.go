@@ -10,6 +10,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/hostinput"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
@@ -68,15 +69,15 @@ func (e *execution) Close() {
 
 // Import registers an input.
 func (e *execution) Import(number int, r *joincore.Relation) (device.Space, error) {
-	host, err := newHostInput(number, r)
+	host, err := hostinput.New(number, r)
 	if err != nil {
 		return nil, err
 	}
 	for len(e.inputs) <= number {
 		e.inputs = append(e.inputs, nil)
 	}
-	host.seed = e.opt.Seed
-	e.inputs[number] = &input{hostInput: host}
+	host.Seed = e.opt.Seed
+	e.inputs[number] = &input{Input: host}
 	all := e.segmentsView(number, 0, len(r.Segments))
 	e.inputs[number].all = all
 	return all.space(), nil
@@ -84,7 +85,7 @@ func (e *execution) Import(number int, r *joincore.Relation) (device.Space, erro
 
 // input is a base input, and all its rows.
 type input struct {
-	*hostInput
+	*hostinput.Input
 	all *view
 }
 
@@ -93,7 +94,7 @@ type input struct {
 func (e *execution) Rows(s device.Space) device.Count { return device.Known(e.space(s).rows) }
 
 func (e *execution) describe(ref joincore.ColumnRef) joincore.Column {
-	return e.inputs[ref.Input].relation.Columns[ref.Column]
+	return e.inputs[ref.Input].Relation.Columns[ref.Column]
 }
 
 // event returns an event that belongs to the execution until it ends.
@@ -115,7 +116,7 @@ func (e *execution) newEvent() (*driver.Event, error) {
 // alloc allocates memory of the heap. The caller holds mu. If the memory was
 // used before in this execution, the load stream waits until that use is over.
 func (e *execution) alloc(bytes int64) (driver.Ptr, error) {
-	bytes = lines(bytes)
+	bytes = driver.Lines(bytes)
 	at, used, err := e.workspace.heap.alloc(bytes)
 	if err != nil {
 		return 0, err
@@ -135,11 +136,7 @@ func (e *execution) alloc(bytes int64) (driver.Ptr, error) {
 func (e *execution) release(p driver.Ptr, bytes int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.workspace.heap.release(int64(p), lines(bytes))
-}
-
-func lines(bytes int64) int64 {
-	return (max(bytes, 1) + driver.Line - 1) / driver.Line * driver.Line
+	e.workspace.heap.release(int64(p), driver.Lines(bytes))
 }
 
 // lookup finds the columns of a space for work on a stream.

@@ -34,18 +34,17 @@ type copyOut struct {
 	and      bool // clear validity bits instead of copying
 }
 
-// follow makes the transfer stream wait for all steps so far.
-func (st *stream) follow() error {
-	e := st.e
+// follow makes a transfer stream wait for all steps so far.
+func (e *execution) follow(l *transferStream) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.workspace.main.Stream().Then(st.transfer.stream)
+	return e.workspace.main.Stream().Then(l.stream)
 }
 
 // column queues one column.
 func (g *gathering) column(ref joincore.ColumnRef, v *joincore.Vector) error {
 	if !g.followed {
-		if err := g.st.follow(); err != nil {
+		if err := g.st.e.follow(g.st.transfer); err != nil {
 			return err
 		}
 		g.followed = true
@@ -75,7 +74,7 @@ func (g *gathering) piece(c rowid.Column, v *joincore.Vector, done, n int64) err
 	if direct && !nullable && c.Positions == 0 {
 		return g.st.e.p.deviceToHost(l.stream, to, c.Values+driver.Ptr((g.first+done)*width))
 	}
-	if l.scratch.Free() < lines(n*width)+lines(n)+lines(n/8+8) {
+	if l.scratch.Free() < driver.Lines(n*width)+driver.Lines(n)+driver.Lines(n/8+8) {
 		if err := g.flush(g.ctx); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/hostinput"
 )
 
 // input has spread keys, and as payload the row; all cores write.
@@ -22,7 +23,7 @@ func (h *hostBench) input() *joincore.Relation {
 		rows := int(min(int64(*hostSegment), h.rows-first))
 		r.Segments = append(r.Segments, joincore.Segment{Rows: rows, Columns: []joincore.Vector{{Values: h.take(8 * rows)}, {Values: h.take(8 * rows)}}})
 	}
-	h.must(eachSegment(len(r.Segments), runtime.NumCPU(), func(i int) {
+	h.must(hostinput.Each(len(r.Segments), runtime.NumCPU(), func(i int) {
 		s, first := &r.Segments[i], int64(i)*int64(*hostSegment)
 		for k := range int64(s.Rows) {
 			binary.LittleEndian.PutUint64(s.Columns[0].Values[8*k:], spread(first+k))
@@ -166,7 +167,7 @@ type lockedMemory struct {
 func (s *lockedMemory) Alloc(n int64) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n = lines(n)
+	n = driver.Lines(n)
 	if n > int64(len(s.memory))-s.used {
 		return nil, fmt.Errorf("%d bytes more than %d: %w", n, s.used, joincore.ErrBudget)
 	}

@@ -57,15 +57,15 @@ func BenchmarkHostResident(b *testing.B) {
 		}
 	}
 	for by, name := range []string{"divided", "by-device", "by-cores", "by-number"} {
-		h.small.divideBy = dividers(by)
+		h.small.outOfCore.By = Dividers(by)
 		h.join(name, h.small, 0, 0)
 	}
 	if *hostWorker {
-		h.small.divideBy, h.job = deviceAndCores, &suite.Arena{}
-		h.small.slabs.limit = h.in * 2
+		h.small.outOfCore.By, h.job = DeviceAndCores, &suite.Arena{}
+		h.small.outOfCore.Slabs.Limit = h.in * 2
 		h.join("slabs", h.small, 0, 0)
-		h.small.slabs.close()
-		h.small.leastSlab = 1 << 60
+		h.small.outOfCore.Slabs.Close()
+		h.small.outOfCore.SlabFrom = 1 << 60
 		h.join("staged", h.small, 0, 0)
 	}
 }
@@ -191,7 +191,7 @@ func (h *hostBench) join(name string, p *Provider, a joincore.Algorithm, window 
 	if *hostOnly != "" && !slices.Contains(strings.Split(*hostOnly, ","), name) {
 		return
 	}
-	p.windowRows = window
+	p.outOfCore.WindowRows = window
 	var times []time.Duration
 	var stats joincore.JoinStats
 	var err error
@@ -212,7 +212,7 @@ func (h *hostBench) join(name string, p *Provider, a joincore.Algorithm, window 
 			continue
 		}
 		first = time.Since(start)
-		settle(p.slabs)
+		settleLocks(p)
 	}
 	slices.Sort(times)
 	median := times[len(times)/2]
@@ -223,6 +223,18 @@ func (h *hostBench) join(name string, p *Provider, a joincore.Algorithm, window 
 	}
 	fmt.Printf("%-9s %-8s %9d %8.1f %8.1f %7.0f%% %6.0f%%  %ssyncs %d, bits %d, first run %.1f\n", name, stats.Algorithm, window, median.Seconds()*1000,
 		in, 100*in/h.link, 100*in/55, phases, stats.Work.Syncs, stats.Bits, first.Seconds()*1000)
+}
+
+// settleLocks waits until no more memory is being page-locked.
+func settleLocks(p *Provider) {
+	locked := func() int {
+		p.registered.mu.RLock()
+		defer p.registered.mu.RUnlock()
+		return len(p.registered.list)
+	}
+	for before := -1; before != locked(); time.Sleep(time.Second) {
+		before = locked()
+	}
 }
 
 // returned has the result come back whole.

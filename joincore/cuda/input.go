@@ -5,36 +5,33 @@ package cuda
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/hostinput"
 	"gpujoin/joincore/cuda/rowid"
-	"gpujoin/joincore/device"
 )
 
 // load queues the upload of a column on the load stream.
 func (v *view) load(ctx context.Context, j int) (*column, error) {
-	desc := v.input.relation.Columns[j]
+	desc := v.input.Relation.Columns[j]
 	c := &column{Column: rowid.Column{Width: desc.Width}}
 	var err error
-	if v.partition != nil && v.partition.moves(j) {
-		return c, v.loadPartition(ctx, j, c)
+	if v.source != nil {
+		c.Column, err = v.source.Upload(ctx, uploader{v}, j)
+		return c, err
 	}
-	if v.input.nullable(j) {
+	if v.input.Nullable(j) {
 		if c.Validity, err = v.alloc(v.rows); err != nil {
 			return nil, err
 		}
 	}
-	switch {
-	case v.byNumber():
-		err = v.loadList(ctx, j, c)
-	case desc.Kind == joincore.Varlena:
+	if desc.Kind == joincore.Varlena {
 		err = v.loadTexts(ctx, j, c)
-	default:
+	} else {
 		err = v.loadValues(ctx, j, c)
 	}
-	if err == nil && c.Validity != 0 && !v.byNumber() {
+	if err == nil && c.Validity != 0 {
 		err = v.loadValidity(ctx, j, c.Validity)
 	}
 	return c, err
@@ -43,7 +40,7 @@ func (v *view) load(ctx context.Context, j int) (*column, error) {
 // eachSegment visits the view's segments with the number of their first row.
 func (v *view) eachSegment(visit func(s *joincore.Segment, first int64) error) error {
 	for i := v.low; i < v.high; i++ {
-		if err := visit(&v.input.relation.Segments[i], v.input.starts[i]-v.first()); err != nil {
+		if err := visit(&v.input.Relation.Segments[i], v.input.Starts[i]-v.first()); err != nil {
 			return err
 		}
 	}
@@ -132,7 +129,7 @@ func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) erro
 		return err
 	}
 	return e.fill(ctx, to, int64(len(from)), 1, func(buffer []byte, at int64) error {
-		return inPieces(len(buffer), func(low, high int) error {
+		return hostinput.InPieces(len(buffer), func(low, high int) error {
 			copy(buffer[low:high], from[at+int64(low):])
 			return nil
 		})
@@ -159,33 +156,6 @@ func (e *execution) fill(ctx context.Context, to driver.Ptr, bytes, value int64,
 			return err
 		}
 		if err := l.stream.Record(l.halfCopied[half]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// piece is the number of bytes that are worth a goroutine.
-const piece = 1 << 20
-
-// inPieces splits work on [0, n) among several cores if that pays: a single
-// core copies more slowly than the PCIe or NVLink connection.
-func inPieces(n int, work func(low, high int) error) error {
-	if n <= piece {
-		return work(0, n)
-	}
-	var wait sync.WaitGroup
-	errs := make([]error, (n+piece-1)/piece)
-	for i := range errs {
-		wait.Go(func() {
-			defer device.Recover(&errs[i])
-			device.PanicOnFault()
-			errs[i] = work(i*piece, min((i+1)*piece, n))
-		})
-	}
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
 			return err
 		}
 	}

@@ -30,8 +30,10 @@ type prepared struct {
 // stack until it is released. If device memory is too small for the columns of
 // a whole side, the join uses late materialisation.
 func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
-	if bits := e.splitBits(spec, e.space(build)); bits > 0 {
-		return &split{e: e, spec: spec, build: e.space(build), bits: bits}, nil
+	if build, probe, ok := e.wholeInputs(spec, e.space(build)); ok {
+		if j, ok := Prepare(e.OutOfCore(), spec, build, probe); ok {
+			return j, nil
+		}
 	}
 	run, reason := e.suits(spec)
 	if run != nil {
@@ -52,7 +54,7 @@ func (e *execution) prepareNumbers(ctx context.Context, spec *device.JoinSpec, b
 	j.prepareMeant += e.crossing(build, spec.Build, spec.Residual, spec.KeepBuild)
 	start := time.Now()
 	if v, ok := build.base(); ok { // upload payload while keys are partitioned
-		v.fetch(ctx, e.columnsRead(v.number, spec.Build, spec.Residual, spec.KeepBuild))
+		v.Fetch(ctx, e.columnsRead(v.number, spec.Build, spec.Residual, spec.KeepBuild))
 	}
 	var err error
 	j.join, err = e.workspace.main.Prepare(ctx, &rowid.JoinSpec{
@@ -88,12 +90,12 @@ func (j *prepared) Probe(ctx context.Context, probe device.Space, emit func(devi
 	}
 	defer func() {
 		for _, part := range parts {
-			part.close()
+			part.Close()
 		}
-		ring.close()
+		ring.Close()
 	}()
-	return stages(ctx, len(parts), func(ctx context.Context, i int) { parts[i].fetch(ctx, columns) }, func(i int) error {
-		defer parts[i].close()
+	return Stages(ctx, len(parts), func(ctx context.Context, i int) { parts[i].Fetch(ctx, columns) }, func(i int) error {
+		defer parts[i].Close()
 		return j.probe(ctx, parts[i].space(), emit)
 	})
 }

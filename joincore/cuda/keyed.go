@@ -31,7 +31,7 @@ func (e *execution) keyed(ctx context.Context, s *space, key *device.Key, keep d
 	chosen, rows, err := e.choose(ctx, s.rows, func(to driver.Ptr) (*rowid.Count, error) {
 		count, err := e.workspace.main.Keyed(ctx, e.side(ctx, s), key, to)
 		if v, ok := s.base(); ok { // upload payload while the keys are checked
-			v.fetch(ctx, e.columnsRead(v.number, key, nil, keep))
+			v.Fetch(ctx, e.columnsRead(v.number, key, nil, keep))
 		}
 		return count, err
 	})

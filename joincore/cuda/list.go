@@ -4,42 +4,79 @@ package cuda
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/hostinput"
+	"gpujoin/joincore/cuda/rowid"
 )
 
-// loadList gathers values by row id on the host while they are uploaded, and
-// expands their validity to one byte per row.
-func (v *view) loadList(ctx context.Context, j int, c *column) (err error) {
-	if v.input.relation.Columns[j].Kind != joincore.Fixed {
-		return fmt.Errorf("gather of variable-length values by row id: %w", joincore.ErrUnsupported)
+// list is rows that are known by their row ids only.
+type list struct {
+	input *hostinput.Input
+	ids   []uint32
+}
+
+func (l *list) Count() int64                            { return int64(len(l.ids)) }
+func (l *list) Columns() (columns []int, numbered bool) { return nil, true }
+func (l *list) Number(row int64) uint32                 { return l.ids[row] }
+func (l *list) Numbers(first, n int64) []uint32         { return l.ids[first : first+n] }
+
+func (l *list) Upload(ctx context.Context, to Uploader, column int) (rowid.Column, error) {
+	return uploadByNumber(ctx, to, l.input, l, column)
+}
+
+func (l *list) UploadNumbers(ctx context.Context, to Uploader) (driver.Ptr, error) {
+	at, err := to.Alloc(4 * l.Count())
+	if err != nil {
+		return 0, err
 	}
-	width := c.Width
-	if c.Values, err = v.alloc(v.rows * int64(width)); err != nil {
-		return err
+	return at, to.Fill(ctx, at, 4*l.Count(), 4, func(buffer []byte, first int64) error {
+		for i, id := range l.ids[first/4:][:len(buffer)/4] {
+			binary.LittleEndian.PutUint32(buffer[4*i:], id)
+		}
+		return nil
+	})
+}
+
+// uploadByNumber gathers the values of rows by row id on the host while they are
+// uploaded, and expands their validity to one byte per row.
+func uploadByNumber(ctx context.Context, to Uploader, input *hostinput.Input, rows Rows, j int) (c rowid.Column, err error) {
+	desc, count := input.Relation.Columns[j], rows.Count()
+	if desc.Kind != joincore.Fixed {
+		return c, fmt.Errorf("gather of variable-length values by row id: %w", joincore.ErrUnsupported)
 	}
-	err = v.e.fill(ctx, c.Values, v.rows*int64(width), int64(width), func(to []byte, at int64) error {
-		rows := v.rangeOf(at/int64(width), int64(len(to)/width))
-		return inRows(len(to)/width, width, func(low, high int) error {
-			r := v.input.reader(j)
+	width := desc.Width
+	c.Width = width
+	if c.Values, err = to.Alloc(count * int64(width)); err != nil {
+		return c, err
+	}
+	err = to.Fill(ctx, c.Values, count*int64(width), int64(width), func(buffer []byte, at int64) error {
+		ids := rows.Numbers(at/int64(width), int64(len(buffer)/width))
+		return inRows(len(ids), width, func(low, high int) error {
+			r := input.Reader(j)
 			for i := low; i < high; i++ {
-				copy(to[i*width:(i+1)*width], r.raw(int64(rows.list[i])))
+				copy(buffer[i*width:(i+1)*width], r.Raw(int64(ids[i])))
 			}
 			return nil
 		})
 	})
-	if err != nil || c.Validity == 0 {
-		return err
+	if err != nil || !input.Nullable(j) {
+		return c, err
 	}
-	return v.e.fill(ctx, c.Validity, v.rows, 1, func(to []byte, at int64) error {
-		rows := v.rangeOf(at, int64(len(to)))
-		return inRows(len(to), 1, func(low, high int) error {
-			r := v.input.reader(j)
+	if c.Validity, err = to.Alloc(count); err != nil {
+		return c, err
+	}
+	return c, to.Fill(ctx, c.Validity, count, 1, func(buffer []byte, at int64) error {
+		ids := rows.Numbers(at, int64(len(buffer)))
+		return inRows(len(ids), 1, func(low, high int) error {
+			r := input.Reader(j)
 			for i := low; i < high; i++ {
-				to[i] = 1
-				if r.null(r.locate(int64(rows.list[i]))) {
-					to[i] = 0
+				buffer[i] = 1
+				if r.Null(r.Locate(int64(ids[i]))) {
+					buffer[i] = 0
 				}
 			}
 			return nil
@@ -47,9 +84,9 @@ func (v *view) loadList(ctx context.Context, j int, c *column) (err error) {
 	})
 }
 
-// inRows is inPieces for rows of width bytes.
+// inRows is hostinput.InPieces for rows of width bytes.
 func inRows(rows, width int, work func(low, high int) error) error {
-	return inPieces(rows*width, func(low, high int) error {
+	return hostinput.InPieces(rows*width, func(low, high int) error {
 		return work((low+width-1)/width, (high+width-1)/width)
 	})
 }

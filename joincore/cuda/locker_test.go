@@ -29,21 +29,21 @@ func (l *locker) lock(mem []byte) (func(), error) {
 		return nil, l.err
 	}
 	mem[0], mem[len(mem)-1] = 1, 1 // it is mapped
-	s := spanOf(mem)
+	at := addressOf(mem)
 	if l.locked == nil {
 		l.locked = map[int64]int64{}
 	}
-	if l.locked[s.at] != 0 {
+	if l.locked[at] != 0 {
 		panic("locked twice")
 	}
-	l.locked[s.at] = s.bytes
+	l.locked[at] = int64(len(mem))
 	l.locks++
 	l.most = max(l.most, l.sum())
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		mem[0] = 2 // it still is
-		delete(l.locked, s.at)
+		delete(l.locked, at)
 	}, nil
 }
 
@@ -68,10 +68,10 @@ func (l *locker) bytes() int64 {
 	return l.sum()
 }
 
-func testSlabs(t *testing.T, l *locker, limit int64) *slabs {
-	p := newSlabs(l.lock, limit)
+func testSlabs(t *testing.T, l *locker, limit int64) *Pool {
+	p := NewPool(l.lock, limit)
 	t.Cleanup(func() {
-		p.close()
+		p.Close()
 		if n := l.bytes(); n != 0 || p.bytes != 0 || p.used != 0 || p.ending != 0 {
 			t.Errorf("%d bytes are locked, %d idle, %d in use, %d about to end after all", n, p.bytes, p.used, p.ending)
 		}
@@ -80,7 +80,7 @@ func testSlabs(t *testing.T, l *locker, limit int64) *slabs {
 }
 
 // settle waits until all that is idle is locked.
-func settle(p *slabs) {
+func settle(p *Pool) {
 	for {
 		p.mu.Lock()
 		busy := p.busy

@@ -4,10 +4,9 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/hostinput"
 	"gpujoin/joincore/device"
 )
 
@@ -18,12 +17,12 @@ import (
 //
 // Segments are counted first; then each writes its rows to their partitions.
 // Both passes read only key columns.
-func (h *hostInput) partition(key *device.Key, radix int, list []uint32) (parts [][]uint32, err error) {
-	segments := len(h.relation.Segments)
+func partition(h *hostinput.Input, key *device.Key, radix int, list []uint32) (parts [][]uint32, err error) {
+	segments := len(h.Relation.Segments)
 	counts := make([][]int, segments)
-	err = eachSegment(segments, runtime.NumCPU(), func(i int) {
+	err = hostinput.Each(segments, runtime.NumCPU(), func(i int) {
 		counts[i] = make([]int, 1<<radix)
-		h.hashes(key, i, radix, func(_ int64, p int) { counts[i][p]++ })
+		hashes(h, key, i, radix, func(_ int64, p int) { counts[i][p]++ })
 	})
 	if err != nil {
 		return nil, err
@@ -36,9 +35,9 @@ func (h *hostInput) partition(key *device.Key, radix int, list []uint32) (parts 
 		}
 	}
 	starts[1<<radix] = at
-	err = eachSegment(segments, runtime.NumCPU(), func(i int) {
+	err = hostinput.Each(segments, runtime.NumCPU(), func(i int) {
 		next := counts[i]
-		h.hashes(key, i, radix, func(row int64, p int) {
+		hashes(h, key, i, radix, func(row int64, p int) {
 			list[next[p]] = uint32(row)
 			next[p]++
 		})
@@ -53,9 +52,9 @@ func (h *hostInput) partition(key *device.Key, radix int, list []uint32) (parts 
 const hashBlock = 1 << 10
 
 // hashes visits the rows of a segment with their partitions.
-func (h *hostInput) hashes(key *device.Key, segment, radix int, visit func(row int64, partition int)) {
-	first := h.starts[segment]
-	h.hashBlocks(key, segment, func(low int, hash []uint64) {
+func hashes(h *hostinput.Input, key *device.Key, segment, radix int, visit func(row int64, partition int)) {
+	first := h.Starts[segment]
+	hashBlocks(h, key, segment, func(low int, hash []uint64) {
 		for i, x := range hash {
 			visit(first+int64(low+i), partitionOf(x, radix))
 		}
@@ -67,16 +66,16 @@ func (h *hostInput) hashes(key *device.Key, segment, radix int, visit func(row i
 func partitionOf(hash uint64, radix int) int { return int(finish(hash) >> (64 - radix)) }
 
 // hashBlocks visits the unfinished hashes of a segment's keys, block by block.
-func (h *hostInput) hashBlocks(key *device.Key, segment int, visit func(low int, hash []uint64)) {
-	s := &h.relation.Segments[segment]
+func hashBlocks(h *hostinput.Input, key *device.Key, segment int, visit func(low int, hash []uint64)) {
+	s := &h.Relation.Segments[segment]
 	var hash [hashBlock]uint64
 	for low := 0; low < s.Rows; low += hashBlock {
 		n := min(hashBlock, s.Rows-low)
 		for i := range n {
-			hash[i] = h.divideSeed()
+			hash[i] = divideSeed(h)
 		}
 		for _, p := range key.Parts {
-			fold(hash[:n], &s.Columns[p.Column.Column], low, h.relation.Columns[p.Column.Column].Width)
+			fold(hash[:n], &s.Columns[p.Column.Column], low, h.Relation.Columns[p.Column.Column].Width)
 		}
 		for _, p := range key.Parts {
 			clearNulls(hash[:n], s.Columns[p.Column.Column].Validity, low)
@@ -86,7 +85,7 @@ func (h *hostInput) hashBlocks(key *device.Key, segment int, visit func(low int,
 }
 
 // divideSeed returns a seed that makes this hash independent of those of joins.
-func (h *hostInput) divideSeed() uint64 { return h.seed ^ 0x5bd1e9955bd1e995 }
+func divideSeed(h *hostinput.Input) uint64 { return h.Seed ^ 0x5bd1e9955bd1e995 }
 
 // finish is the finaliser of kernels/block/hash.cuh. That of 0 is 0.
 func finish(x uint64) uint64 {
@@ -145,27 +144,4 @@ func clearNulls(hash []uint64, validity []byte, low int) {
 			hash[i] = 0
 		}
 	}
-}
-
-// eachSegment does work on segments, with so many cores at most.
-func eachSegment(segments, cores int, work func(i int)) error {
-	var wait sync.WaitGroup
-	var next atomic.Int64
-	errs := make([]error, min(cores, segments))
-	for worker := range errs {
-		wait.Go(func() {
-			defer device.Recover(&errs[worker])
-			device.PanicOnFault()
-			for i := int(next.Add(1)) - 1; i < segments; i = int(next.Add(1)) - 1 {
-				work(i)
-			}
-		})
-	}
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

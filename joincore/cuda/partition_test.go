@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/hostinput"
 	"gpujoin/joincore/device"
 )
 
 // keyed makes an input of one key column of the given width, some of it NULL,
 // and returns each row's key.
-func keyed(t *testing.T, r *rand.Rand, width, rows int) (*hostInput, []int64) {
+func keyed(t *testing.T, r *rand.Rand, width, rows int) (*hostinput.Input, []int64) {
 	t.Helper()
 	rel := &joincore.Relation{Columns: []joincore.Column{{Kind: joincore.Fixed, Width: width}}}
 	var keys []int64
@@ -32,7 +33,7 @@ func keyed(t *testing.T, r *rand.Rand, width, rows int) (*hostInput, []int64) {
 		}
 		rel.Segments = append(rel.Segments, joincore.Segment{Rows: n, Columns: []joincore.Vector{v}})
 	}
-	h, err := newHostInput(0, rel)
+	h, err := hostinput.New(0, rel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,12 +49,12 @@ func TestChosenKeysAreSpread(t *testing.T) {
 	key := &device.Key{Exact: true, Parts: []device.KeyPart{{Class: joincore.KeyInt}}}
 	const radix = 3
 	h, keys := keyed(t, r, 8, 3000)
-	chosen, err := h.partition(key, radix, make([]uint32, len(keys)))
+	chosen, err := partition(h, key, radix, make([]uint32, len(keys)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.seed = r.Uint64()
-	parts, err := h.partition(key, radix, make([]uint32, len(keys)))
+	h.Seed = r.Uint64()
+	parts, err := partition(h, key, radix, make([]uint32, len(keys)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestEqualKeysMeetInOnePartition(t *testing.T) {
 	used := map[int]bool{}
 	for _, width := range []int{1, 2, 4, 8} {
 		h, keys := keyed(t, r, width, 3000)
-		parts, err := h.partition(key, radix, make([]uint32, 3000))
+		parts, err := partition(h, key, radix, make([]uint32, 3000))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +131,7 @@ func BenchmarkPartition(b *testing.B) {
 	for i := range rows {
 		binary.LittleEndian.PutUint64(v.Values[8*i:], rand.Uint64())
 	}
-	h, err := newHostInput(0, &joincore.Relation{
+	h, err := hostinput.New(0, &joincore.Relation{
 		Columns: []joincore.Column{{Kind: joincore.Fixed, Width: 8}}, Segments: []joincore.Segment{{Rows: rows, Columns: []joincore.Vector{v}}},
 	})
 	if err != nil {
@@ -139,7 +140,7 @@ func BenchmarkPartition(b *testing.B) {
 	key, list := &device.Key{Parts: []device.KeyPart{{Class: joincore.KeyInt}}}, make([]uint32, rows)
 	b.SetBytes(8 * rows)
 	for b.Loop() {
-		if _, err := h.partition(key, 4, list); err != nil {
+		if _, err := partition(h, key, 4, list); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -21,10 +21,7 @@ import (
 
 // testHooks are set by tests only. Zero values leave decisions to the provider.
 type testHooks struct {
-	windowRows int64    // maximum number of rows of a window
-	splitBytes int64    // bytes on the device from which a build side is divided
-	divideBy   dividers // who divides
-	rowIDsOnly bool     // no join takes whole sides
+	rowIDsOnly bool // no join takes whole sides
 }
 
 // Config selects the device of a provider and limits its use.
@@ -46,13 +43,11 @@ type Provider struct {
 	platform   transfer.Platform
 	threads    *transfer.Threads // that pull, where the platform wants that
 	general    *rowid.Kernels
-	divide     *driver.Module
 	arena      *driver.Arena
 	budget     int64
 	streams    int
 	registered ranges
-	slabs      *slabs
-	leastSlab  int64 // bytes of scratch memory from which it is a slab
+	outOfCore  *Device
 	testHooks
 
 	mu         sync.Mutex
@@ -79,7 +74,7 @@ func New(cfg Config) (*Provider, error) {
 	if err := kernels.Fit(info.Major, info.Minor, info.SharedOptin); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	p := &Provider{context: c, streams: cfg.Streams, leastSlab: leastSlab}
+	p := &Provider{context: c, streams: cfg.Streams}
 	if p.platform, err = transfer.PlatformOf(c); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -98,14 +93,9 @@ func New(cfg Config) (*Provider, error) {
 			return nil, errors.Join(err, c.Close())
 		}
 	}
-	if p.divide, err = c.Load(kernels.Divide); err != nil {
+	if p.outOfCore, err = Open(c, p.lockSlab); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	most, err := slabBytes()
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	p.slabs = newSlabs(p.lockSlab, most)
 	if p.arena, err = c.NewArena(p.budget); err != nil {
 		return nil, errors.Join(fmt.Errorf("device %d: %w", cfg.Ordinal, err), c.Close())
 	}
@@ -117,6 +107,9 @@ func (p *Provider) Name() string { return "cuda" }
 
 // Check refuses plans with more than scans, joins, filters and comparisons.
 func (p *Provider) Check(plan *joincore.Plan) error { return device.OnlyComparisons(plan) }
+
+// Note returns which optional feature is unavailable, and why, or "".
+func (p *Provider) Note() string { return p.outOfCore.Note() }
 
 // Info describes the device.
 func (p *Provider) Info() driver.Info { return p.context.Info() }
@@ -221,7 +214,7 @@ func (p *Provider) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	p.slabs.close()
+	p.outOfCore.Close()
 	var errs []error
 	for _, s := range p.workspaces {
 		errs = append(errs, s.close())

@@ -85,15 +85,15 @@ func TestSuiteByRowID(t *testing.T) {
 
 // TestSuiteInWindows has probe sides cross the link in windows.
 func TestSuiteInWindows(t *testing.T) {
-	runSuite(t, 4, func(p *Provider) { p.windowRows = 10 }, suite.Matrix, suite.Sizes, suite.Trees)
+	runSuite(t, 4, func(p *Provider) { p.outOfCore.WindowRows = 10 }, suite.Matrix, suite.Sizes, suite.Trees)
 }
 
 // TestSuiteDivided has both sides divided, by whoever can do that. Filters are
 // left out: a build side that is divided has to be probed by an input as it is.
 func TestSuiteDivided(t *testing.T) {
-	for name, by := range map[string]dividers{"device": deviceAlone, "cores": coresAlone, "row numbers": rowNumbersOnly} {
+	for name, by := range map[string]Dividers{"device": DeviceAlone, "cores": CoresAlone, "row numbers": RowNumbersOnly} {
 		t.Run(name, func(t *testing.T) {
-			runSuite(t, 12, func(p *Provider) { p.splitBytes, p.windowRows, p.divideBy = 1, 50, by }, suite.Matrix, suite.Sizes)
+			runSuite(t, 12, func(p *Provider) { p.outOfCore.Limits = Limits{SplitBytes: 1, WindowRows: 50, By: by} }, suite.Matrix, suite.Sizes)
 		})
 	}
 }
@@ -176,7 +176,7 @@ func (s *mappedSink) NewBatch(ctx context.Context, heap []float64) (*joincore.Ba
 func TestRegisteredMemory(t *testing.T) {
 	p := provider(t, 256<<20)
 	for seed := range uint64(12) {
-		p.windowRows = int64(seed%2) * 10
+		p.outOfCore.WindowRows = int64(seed%2) * 10
 		plan, inputs := suite.RandomTree(seed, 2+int(seed%3))
 		for i, r := range inputs {
 			inputs[i] = mapped(t, p, r)

@@ -2,7 +2,9 @@
 
 package cuda
 
-import "gpujoin/joincore/cuda/driver"
+import (
+	"gpujoin/joincore/cuda/driver"
+)
 
 // ring is memory for consecutive views: while one view is joined, the next one
 // is uploaded into the other half. No step uses the memory for anything else,
@@ -25,7 +27,7 @@ type half struct {
 func (e *execution) newRing(bytes int64) (*ring, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	bytes = lines(bytes)
+	bytes = driver.Lines(bytes)
 	r := &ring{e: e, bytes: 2 * bytes}
 	for i := range r.halves {
 		event, err := e.newEvent()
@@ -45,13 +47,16 @@ func (e *execution) newRing(bytes int64) (*ring, error) {
 	return r, nil
 }
 
-// close frees the memory. All views must have been closed.
-func (r *ring) close() { r.e.release(r.at, r.bytes) }
+// Use makes a view take its memory from a half as long as that has enough.
+func (r *ring) Use(half int, v View) { v.(*view).half = &r.halves[half] }
+
+// Close frees the memory. All views must have been closed.
+func (r *ring) Close() { r.e.release(r.at, r.bytes) }
 
 // take returns memory of a half for a copy on the load stream, or false if too
 // little is left.
 func (h *half) take(load *driver.Stream, bytes int64) (driver.Ptr, bool, error) {
-	bytes = lines(bytes)
+	bytes = driver.Lines(bytes)
 	if bytes > h.bytes-h.used {
 		return 0, false, nil
 	}

@@ -1,6 +1,6 @@
 //go:build cuda
 
-package cuda
+package cuda_test
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/cuda/transfer"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
@@ -17,72 +19,75 @@ import (
 )
 
 // slabProvider is a provider that divides what it can, with slabs of any size.
-func slabProvider(t *testing.T) *Provider {
+func slabProvider(t *testing.T) (*cuda.Provider, *cuda.Device) {
 	t.Helper()
-	p := provider(t, 64<<20)
-	if p.transferMethod(nil) != transfer.Staged {
+	p, shared := provider(t)
+	d, err := p.Open(&suite.Arena{}, device.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if executionOf(d).Method(nil) != transfer.Staged {
 		t.Skip("memory of any kind crosses the link from where it lies")
 	}
-	p.splitBytes, p.windowRows, p.leastSlab = 1, 100, 1
-	p.slabs.idle = time.Hour
-	return p
+	shared.Limits = cuda.Limits{SplitBytes: 1, WindowRows: 100, SlabFrom: 1}
+	shared.Slabs.KeepFor(time.Hour)
+	return p, shared
 }
 
 // TestScratchIsCopiedDirectly: of the first division no window is page-locked;
 // from then on, whoever divides, each one that goes to the host and each piece
 // that comes again is; and the bytes are counted towards the job.
 func TestScratchIsCopiedDirectly(t *testing.T) {
-	p := slabProvider(t)
+	p, shared := slabProvider(t)
 	for round := range 6 {
-		p.divideBy = []dividers{deviceAlone, coresAlone, deviceAndCores}[round%3]
+		shared.By = []cuda.Dividers{cuda.DeviceAlone, cuda.CoresAlone, cuda.DeviceAndCores}[round%3]
 		mem := &suite.Arena{}
 		d, err := p.Open(mem, device.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := d.(*execution)
-		in, _ := keyed(t, rand.New(rand.NewPCG(7, 8)), 8, 5000)
-		if _, err := e.Import(0, in.relation); err != nil {
-			t.Fatal(err)
-		}
+		e := executionOf(d)
+		in, _ := cuda.Keyed(t, rand.New(rand.NewPCG(7, 8)), 8, 5000)
+		all := imported(t, d, 0, in.Relation)
 		key := &device.Key{Exact: true, Parts: []device.KeyPart{{Class: joincore.KeyInt, Bits: 64}}}
 		const bits = 3
-		division := e.newDivision(0, key, []int{0}, true, bits)
-		if err := e.divide(t.Context(), division); err != nil {
+		division := cuda.NewDivision(e, cuda.Side{All: all, Key: key, Columns: []int{0}, Numbered: true}, bits)
+		if err := cuda.Divide(t.Context(), e, division); err != nil {
 			t.Fatal(err)
 		}
 		granted := int64(0)
-		for i := range division.windows {
-			w := &division.windows[i]
-			granted += int64(len(w.grant))
-			if w.slab == nil || int64(len(w.grant)) != w.slab.size() {
-				t.Fatalf("round %d, window %d: %d bytes granted, a slab: %t", round, i, len(w.grant), w.slab != nil)
+		for i := range division.Windows() {
+			memory, grant, slab := division.Scratch(i)
+			granted += grant
+			if slab == 0 || grant != slab {
+				t.Fatalf("round %d, window %d: %d bytes granted, a slab of %d", round, i, grant, slab)
 			}
-			if held := p.registered.holds(w.bytes); held != (round > 0) {
+			if held := e.Method(memory) == transfer.Pinned; held != (round > 0) {
 				t.Errorf("round %d, window %d is page-locked: %t", round, i, held)
 			}
 			if round == 0 {
 				continue
 			}
 			for partition := range 1 << bits {
-				for m, moved := range division.moved {
-					if piece := w.piece(m, moved.bytes, partition); len(piece) > 0 && p.transferMethod(piece) != transfer.Pinned {
-						t.Errorf("round %d, window %d, partition %d: %s", round, i, partition, p.transferMethod(piece))
+				for _, kind := range []rowid.PayloadKind{rowid.PayloadValues, rowid.PayloadValidity, rowid.PayloadRowIDs} {
+					if piece := division.Piece(i, kind, partition); len(piece) > 0 && e.Method(piece) != transfer.Pinned {
+						t.Errorf("round %d, window %d, partition %d: %s", round, i, partition, e.Method(piece))
 					}
 				}
 			}
 		}
-		if n := mem.InUse(); n != granted || n != p.slabs.used {
-			t.Errorf("round %d: the job has %d bytes, slabs of %d", round, n, p.slabs.used)
+		if n := mem.InUse(); n != granted || n != shared.Slabs.Used() {
+			t.Errorf("round %d: the job has %d bytes, slabs of %d", round, n, shared.Slabs.Used())
 		}
-		division.free()
+		division.Free()
 		d.Close()
-		settle(p.slabs)
-		if err := p.slabs.refusal(); err != nil {
+		shared.Slabs.Settle()
+		if err := shared.Slabs.Refusal(); err != nil {
 			t.Fatalf("refused: %v", err)
 		}
-		if mem.InUse() != 0 || p.slabs.used != 0 || p.slabs.bytes == 0 {
-			t.Errorf("round %d: the job has %d bytes, slabs of %d; %d are idle", round, mem.InUse(), p.slabs.used, p.slabs.bytes)
+		if mem.InUse() != 0 || shared.Slabs.Used() != 0 || shared.Slabs.Idle() == 0 {
+			t.Errorf("round %d: the job has %d bytes, slabs of %d; %d are idle", round, mem.InUse(), shared.Slabs.Used(), shared.Slabs.Idle())
 		}
 	}
 	if note := p.Note(); note != "" {
@@ -94,14 +99,14 @@ func TestScratchIsCopiedDirectly(t *testing.T) {
 // are not locked yet, while those of the join before are being locked, when they
 // are, and when that is refused.
 func TestDividedThroughSlabs(t *testing.T) {
-	p := slabProvider(t)
+	p, shared := slabProvider(t)
 	for round := range 6 {
 		if round == 3 {
-			p.slabs.close()
-			p.slabs = newSlabs(func([]byte) (func(), error) { return nil, errors.New("too much is locked") }, 1<<30)
+			shared.Slabs.Close()
+			shared.Slabs = cuda.NewPool(func([]byte) (func(), error) { return nil, errors.New("too much is locked") }, 1<<30)
 		}
 		for _, kind := range []joincore.Kind{joincore.Inner, joincore.Full, joincore.Right} {
-			plan, inputs := dividedPair(kind)
+			plan, inputs := suite.SegmentedPair(kind)
 			want, err := oracle.Run(plan, inputs)
 			if err != nil {
 				t.Fatal(err)
@@ -117,7 +122,7 @@ func TestDividedThroughSlabs(t *testing.T) {
 				t.Errorf("round %d, kind %d: %d bytes not freed", round, kind, mem.InUse())
 			}
 		}
-		settle(p.slabs)
+		shared.Slabs.Settle()
 		if refused := p.Note() != ""; refused != (round >= 3) {
 			t.Errorf("round %d: note %q", round, p.Note())
 		}

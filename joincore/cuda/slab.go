@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 // slab is host memory of this process that is page-locked after its first use.
@@ -34,12 +35,14 @@ func newSlab(size int64) (*slab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mmap of %d bytes: %w", size, err)
 	}
-	skip := (hugePage - spanOf(mapping).at%hugePage) % hugePage
+	skip := (hugePage - addressOf(mapping)%hugePage) % hugePage
 	mem := mapping[skip : skip+size : skip+size]
 	// Fails on a kernel without huge pages; small pages work, too.
 	_ = syscall.Madvise(mem, syscall.MADV_HUGEPAGE)
 	return &slab{mem: mem, mapping: mapping}, nil
 }
+
+func addressOf(mem []byte) int64 { return int64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }
 
 func (s *slab) destroy() {
 	if s.unlock != nil {

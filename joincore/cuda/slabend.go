@@ -3,7 +3,7 @@ package cuda
 import "time"
 
 // expire frees slabs that have been idle for long enough.
-func (p *slabs) expire() {
+func (p *Pool) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer == nil { // closed
@@ -21,7 +21,7 @@ func (p *slabs) expire() {
 
 // excess takes idle slabs away, the longest idle first, while there are too
 // many; it returns those that the caller has to end. The caller has locked p.
-func (p *slabs) excess(tooMany func() bool) (out []*slab) {
+func (p *Pool) excess(tooMany func() bool) (out []*slab) {
 	for len(p.kept) > 0 && tooMany() {
 		if s := p.remove(0); p.drop(s) {
 			out = append(out, s)
@@ -32,7 +32,7 @@ func (p *slabs) excess(tooMany func() bool) (out []*slab) {
 
 // endUnlocked ends the idle slabs that are not locked, after a refusal: none is
 // being locked any more. The caller has locked p, which is free meanwhile.
-func (p *slabs) endUnlocked() {
+func (p *Pool) endUnlocked() {
 	var old []*slab
 	for i := len(p.kept) - 1; i >= 0; i-- {
 		if s := p.kept[i]; s.unlock == nil && p.drop(p.remove(i)) {
@@ -43,7 +43,7 @@ func (p *slabs) endUnlocked() {
 }
 
 // remove takes an idle slab out. The caller has locked p.
-func (p *slabs) remove(i int) *slab {
+func (p *Pool) remove(i int) *slab {
 	s := p.kept[i]
 	p.kept = append(p.kept[:i:i], p.kept[i+1:]...)
 	p.bytes -= s.size()
@@ -53,7 +53,7 @@ func (p *slabs) remove(i int) *slab {
 // drop says that a slab which was taken out is about to end, and whether that is
 // the caller's business: a slab that is being locked is left to who does that. The
 // caller has locked p.
-func (p *slabs) drop(s *slab) bool {
+func (p *Pool) drop(s *slab) bool {
 	s.dropped = true
 	p.ending += s.size()
 	return s != p.locking
@@ -61,7 +61,7 @@ func (p *slabs) drop(s *slab) bool {
 
 // end ends slabs that were dropped. The caller has not locked p: unlocking takes
 // a while.
-func (p *slabs) end(list []*slab) {
+func (p *Pool) end(list []*slab) {
 	for _, s := range list {
 		s.destroy()
 		p.mu.Lock()
@@ -71,7 +71,7 @@ func (p *slabs) end(list []*slab) {
 }
 
 // endMeanwhile is end for a caller that has locked p, which is free meanwhile.
-func (p *slabs) endMeanwhile(list []*slab) {
+func (p *Pool) endMeanwhile(list []*slab) {
 	p.mu.Unlock()
 	p.end(list)
 	p.mu.Lock()

@@ -1,7 +1,7 @@
 package cuda
 
 // lockIdle locks idle slabs, one after the other, until all are.
-func (p *slabs) lockIdle() {
+func (p *Pool) lockIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for s := p.unlocked(); s != nil; s = p.unlocked() {
@@ -24,7 +24,7 @@ func (p *slabs) lockIdle() {
 
 // unlocked returns the slab that has waited the longest for being locked, nil
 // where none does. The caller has locked p.
-func (p *slabs) unlocked() *slab {
+func (p *Pool) unlocked() *slab {
 	for _, s := range p.kept {
 		if s.unlock == nil {
 			return s
@@ -34,7 +34,7 @@ func (p *slabs) unlocked() *slab {
 }
 
 // refusal returns why there are no slabs, nil where there are.
-func (p *slabs) refusal() error {
+func (p *Pool) refusal() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refused

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// slabs is a pool of page-locked host memory that jobs reuse. Locking can take
+// Pool is a pool of page-locked host memory that jobs reuse. Locking can take
 // longer than staged copies, and slows down concurrent copies. The first user
 // of a slab therefore makes staged copies; the slab is locked when it is
 // returned, with its pages present, and kept for the next job. A job that takes
@@ -16,10 +16,12 @@ import (
 // after they have been idle for a while. All mapped slabs, including those
 // being freed, never exceed a limit. After a refused lock the pool locks no
 // more slabs and provides none. It is safe for concurrent use.
-type slabs struct {
-	lock  func(mem []byte) (unlock func(), err error)
-	limit int64         // of bytes
-	idle  time.Duration // until an idle slab is given back
+type Pool struct {
+	// Limit is the most bytes of all slabs. It must not change while one is in use.
+	Limit int64
+
+	lock func(mem []byte) (unlock func(), err error)
+	idle time.Duration // until an idle slab is given back
 
 	mu      sync.Mutex
 	used    int64   // bytes in use by jobs
@@ -38,15 +40,17 @@ type slabs struct {
 // idleSlab is how long an idle slab is kept.
 const idleSlab = 10 * time.Second
 
-func newSlabs(lock func([]byte) (func(), error), limit int64) *slabs {
-	return &slabs{lock: lock, limit: limit, idle: idleSlab}
+// NewPool returns a pool of at most limit bytes. lock page-locks a slab's memory until
+// unlock. The caller must call Close.
+func NewPool(lock func([]byte) (func(), error), limit int64) *Pool {
+	return &Pool{Limit: limit, lock: lock, idle: idleSlab}
 }
 
 // take returns a slab of a size that slabSize has returned, which a job was
 // granted; nil: there is none to be had. Its content is unspecified.
-func (p *slabs) take(size int64) *slab {
+func (p *Pool) take(size int64) *slab {
 	p.mu.Lock()
-	if p.closed || p.refused != nil || p.used+size > p.limit {
+	if p.closed || p.refused != nil || p.used+size > p.Limit {
 		p.mu.Unlock()
 		return nil
 	}
@@ -57,7 +61,7 @@ func (p *slabs) take(size int64) *slab {
 		return s
 	}
 	others := p.ending
-	old := p.excess(func() bool { return p.used+p.bytes > p.most || p.used+p.bytes+others > p.limit })
+	old := p.excess(func() bool { return p.used+p.bytes > p.most || p.used+p.bytes+others > p.Limit })
 	p.mu.Unlock()
 	p.end(old)
 	s := p.mapped(size)
@@ -73,9 +77,9 @@ func (p *slabs) take(size int64) *slab {
 
 // mapped returns a new slab; nil: what is about to end leaves no room, or the
 // machine has none.
-func (p *slabs) mapped(size int64) *slab {
+func (p *Pool) mapped(size int64) *slab {
 	p.mu.Lock()
-	full := p.used+p.bytes+p.ending > p.limit
+	full := p.used+p.bytes+p.ending > p.Limit
 	p.mu.Unlock()
 	if full {
 		return nil
@@ -89,7 +93,7 @@ func (p *slabs) mapped(size int64) *slab {
 
 // find takes an idle slab of the size: of those that suit best the last one that
 // came back, for the first is locked first. The caller has locked p.
-func (p *slabs) find(size int64) *slab {
+func (p *Pool) find(size int64) *slab {
 	best := -1
 	for i, s := range p.kept {
 		if s.size() == size && (best < 0 || p.suits(s) >= p.suits(p.kept[best])) {
@@ -104,7 +108,7 @@ func (p *slabs) find(size int64) *slab {
 
 // suits ranks idle slabs: best is one that is locked, and worst the one that is
 // being locked, beside which its user would copy. The caller has locked p.
-func (p *slabs) suits(s *slab) int {
+func (p *Pool) suits(s *slab) int {
 	switch {
 	case s.unlock != nil:
 		return 2
@@ -116,7 +120,7 @@ func (p *slabs) suits(s *slab) int {
 
 // give takes a slab back, which nothing reads or writes any more, and sees to it
 // that it is locked.
-func (p *slabs) give(s *slab) {
+func (p *Pool) give(s *slab) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used -= s.size()
@@ -136,14 +140,14 @@ func (p *slabs) give(s *slab) {
 }
 
 // forget resets the peak when the pool is empty. The caller holds p's lock.
-func (p *slabs) forget() {
+func (p *Pool) forget() {
 	if p.used == 0 && len(p.kept) == 0 {
 		p.most = 0
 	}
 }
 
-// close frees all slabs. No job may be using one.
-func (p *slabs) close() {
+// Close frees all slabs. No job may be using one.
+func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
 	if p.timer != nil {

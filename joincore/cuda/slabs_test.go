@@ -24,7 +24,7 @@ func TestSlabsAreKept(t *testing.T) {
 	p := testSlabs(t, l, 1<<30)
 	const size = 4 << 20
 	s := p.take(size)
-	if s == nil || s.size() != size || spanOf(s.mem).at%hugePage != 0 {
+	if s == nil || s.size() != size || addressOf(s.mem)%hugePage != 0 {
 		t.Fatalf("%+v", s)
 	}
 	s.mem[size/2] = 7

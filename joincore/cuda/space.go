@@ -114,8 +114,3 @@ func (s *space) numbers(input int) (m member, covered bool, err error) {
 	}
 	return m, false, nil
 }
-
-// movable reports whether kernels can move values of a column.
-func movable(c joincore.Column) bool {
-	return c.Kind == joincore.Fixed && (c.Width <= 8 || c.Width == 16)
-}

@@ -12,6 +12,14 @@ import (
 	"gpujoin/joincore/device"
 )
 
+// Side is a side of a join: a complete input.
+type Side struct {
+	All      View
+	Key      *device.Key
+	Columns  []int // columns that the join reads on the device
+	Numbered bool  // row ids are uploaded as well, to fetch further columns
+}
+
 // split is a join of two inputs whose build side exceeds device memory. Both
 // are partitioned by a hash of their keys with a low fan-out, and one
 // co-partition is joined while the next one is uploaded (HAPE's co-processing
@@ -19,41 +27,45 @@ import (
 // the join reads. If the host has too little memory for that, or a column is
 // too wide, the host partitions row ids and gathers rows during the upload.
 type split struct {
-	e      *execution
-	spec   *device.JoinSpec
-	build  *space
-	bits   int
-	probed bool
-	report joincore.JoinStats
+	e            Execution
+	spec         *device.JoinSpec
+	build, probe Side
+	bits         int
+	probed       bool
+	report       joincore.JoinStats
 }
 
 // maxSplitBits bounds the fan-out: each window's part of a co-partition is a
 // separate copy, and small copies are dominated by their fixed cost.
 const maxSplitBits = 7
 
-// splitBits returns the number of radix bits by which a join must be
-// partitioned. It returns 0 if it need not be, or if it cannot be because a
-// side is not a complete input or the device reads a column of variable length.
-func (e *execution) splitBits(spec *device.JoinSpec, build *space) int {
-	v, ok := build.base()
-	if !ok || !v.whole() || !spec.ProbeInput || len(spec.Build.Parts) == 0 {
+// Prepare returns a join of two complete inputs that partitions both. It returns
+// false if the build side fits device memory, or if the device reads a column of
+// variable length, which cannot be partitioned.
+func Prepare(e Execution, spec *device.JoinSpec, build, probe Side) (device.Prepared, bool) {
+	bits := splitBits(e, build, probe)
+	if bits == 0 {
+		return nil, false
+	}
+	return &split{e: e, spec: spec, build: build, probe: probe, bits: bits}, true
+}
+
+// splitBits returns the number of radix bits by which a join must be partitioned;
+// 0: it need not be, or cannot be.
+func splitBits(e Execution, build, probe Side) int {
+	if build.readsTexts() || probe.readsTexts() {
 		return 0
 	}
-	probe := e.inputs[spec.Match.Probe.Parts[0].Column.Input]
-	if v.readsTexts(e.columnsRead(v.number, spec.Build, spec.Residual, spec.KeepBuild)) ||
-		probe.all.readsTexts(e.columnsRead(probe.all.number, spec.Match.Probe, spec.Residual, spec.KeepProbe)) {
-		return 0
-	}
-	built := e.bytesOf(v, spec.Build, spec, spec.KeepBuild)
-	free := e.workspace.arena.Free()
+	built := build.bytes()
+	free := e.Main().Arena().Free()
 	fits := free / 4 * 3
-	if e.p.splitBytes > 0 {
-		fits = e.p.splitBytes
+	if bytes := e.Device().SplitBytes; bytes > 0 {
+		fits = bytes
 	}
 	if built.columns+built.partitions <= fits {
 		return 0
 	}
-	probed := e.bytesOf(probe.all, spec.Match.Probe, spec, spec.KeepProbe)
+	probed := probe.bytes()
 	// The columns of two co-partitions are on the device at a time.
 	need := 2*(built.columns+probed.columns) + built.partitions + probed.partitions
 	bits := 1
@@ -64,8 +76,9 @@ func (e *execution) splitBits(spec *device.JoinSpec, build *space) int {
 }
 
 // readsTexts reports whether one of the columns has variable length.
-func (v *view) readsTexts(columns []int) bool {
-	return slices.ContainsFunc(columns, func(j int) bool { return v.input.relation.Columns[j].Kind == joincore.Varlena })
+func (s *Side) readsTexts() bool {
+	_, in := s.All.Input()
+	return slices.ContainsFunc(s.Columns, func(j int) bool { return in.Relation.Columns[j].Kind == joincore.Varlena })
 }
 
 // sideBytes estimates the device memory of a side of a join.
@@ -74,30 +87,27 @@ type sideBytes struct {
 	partitions int64 // keys and row numbers, twice
 }
 
-func (e *execution) bytesOf(v *view, key *device.Key, spec *device.JoinSpec, keep device.Keep) sideBytes {
-	return sideBytes{v.rows * v.input.bytesPerRow(e.columnsRead(v.number, key, spec.Residual, keep)), 24 * v.rows}
+func (s *Side) bytes() sideBytes {
+	_, in := s.All.Input()
+	return sideBytes{s.All.Rows() * in.BytesPerRow(s.Columns), 24 * s.All.Rows()}
 }
 
 // Probe joins all co-partitions. Leftover build rows are emitted with their
 // co-partition.
 func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) (err error) {
-	v, ok := j.e.space(probe).base()
-	if !ok || !v.whole() {
-		return fmt.Errorf("out-of-core join of %d build rows with the result of another join: %w", j.build.rows, joincore.ErrBudget)
+	if v, ok := j.e.Whole(probe); !ok || !sameInput(v, j.probe.All) {
+		return fmt.Errorf("out-of-core join of %d build rows with the result of another join: %w", j.build.All.Rows(), joincore.ErrBudget)
 	}
 	j.probed = true
-	b, _ := j.build.base()
-	build := j.sideOf(b, j.spec.Build, j.spec.KeepBuild)
-	probed := j.sideOf(v, j.spec.Match.Probe, j.spec.KeepProbe)
 	divide := j.byDevice
-	if j.e.p.divideBy == rowNumbersOnly {
+	if j.e.Device().By == RowNumbersOnly {
 		divide = j.byHost
 	}
-	before := j.e.workspace.main.Cost()
-	parts, free, err := divide(ctx, build, probed)
-	addWork(&j.report.Work, j.e.workSince(before))
+	before := j.e.Main().Cost()
+	parts, free, err := divide(ctx)
+	j.report.Work.Add(j.e.Main().WorkSince(before))
 	if errors.Is(err, joincore.ErrBudget) {
-		parts, free, err = j.byHost(ctx, build, probed)
+		parts, free, err = j.byHost(ctx)
 	}
 	if err != nil {
 		return err
@@ -106,33 +116,39 @@ func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.
 		for _, c := range parts {
 			c.close()
 		}
-		// What crosses for nothing must not read memory that is somebody else's.
-		load := j.e.workspace.upload
-		err = errors.Join(err, load.stream.Sync(context.Background()), load.second.Sync(context.Background()))
+		// An upload that is not needed any more must not read memory that has another
+		// owner.
+		err = errors.Join(err, j.e.SyncUploads())
 		free()
 	}()
-	return stages(ctx, len(parts), func(ctx context.Context, i int) {
-		parts[i].build.fetch(ctx, build.columns)
-		parts[i].probe[0].fetch(ctx, probed.columns)
+	return Stages(ctx, len(parts), func(ctx context.Context, i int) {
+		parts[i].build.Fetch(ctx, j.build.Columns)
+		parts[i].probe[0].Fetch(ctx, j.probe.Columns)
 	}, func(i int) error {
 		defer parts[i].close()
 		return j.one(ctx, parts[i], emit)
 	})
 }
 
+func sameInput(a, b View) bool {
+	m, _ := a.Input()
+	n, _ := b.Input()
+	return m == n
+}
+
 // one joins a co-partition.
 func (j *split) one(ctx context.Context, c copartition, emit func(device.Space) error) error {
-	build, err := c.build.joined(ctx)
+	build, err := c.build.Space(ctx)
 	if err != nil {
 		return err
 	}
-	join, err := j.e.prepareNumbers(ctx, j.spec, build, "its build side exceeds the device's memory")
+	join, err := j.e.Prepare(ctx, j.spec, build, "its build side exceeds the device's memory")
 	if err != nil {
 		return err
 	}
 	defer join.Release()
 	for i, v := range c.probe {
-		probe, err := v.joined(ctx)
+		probe, err := v.Space(ctx)
 		if err != nil {
 			return err
 		}
@@ -140,13 +156,13 @@ func (j *split) one(ctx context.Context, c copartition, emit func(device.Space) 
 			return err
 		}
 		if i > 0 { // the first one's memory is that of the build side, too
-			v.close()
+			v.Close()
 		}
 	}
 	if j.spec.Leftover {
 		err = join.Leftover(ctx, emit)
 	}
-	add(&j.report, join.Report())
+	j.report.Add(join.Report())
 	return err
 }
 
@@ -154,7 +170,7 @@ func (j *split) one(ctx context.Context, c copartition, emit func(device.Space) 
 // result has turned out to be empty nothing has, and all rows are left over.
 func (j *split) Leftover(context.Context, func(device.Space) error) error {
 	if !j.probed {
-		return fmt.Errorf("out-of-core join of %d build rows with an empty probe side: %w", j.build.rows, joincore.ErrBudget)
+		return fmt.Errorf("out-of-core join of %d build rows with an empty probe side: %w", j.build.All.Rows(), joincore.ErrBudget)
 	}
 	return nil
 }
@@ -162,7 +178,7 @@ func (j *split) Leftover(context.Context, func(device.Space) error) error {
 // Report returns the statistics of the join so far.
 func (j *split) Report() joincore.JoinStats {
 	r := j.report
-	r.BuildRows, r.Bits = j.build.rows, r.Bits+j.bits
+	r.BuildRows, r.Bits = j.build.All.Rows(), r.Bits+j.bits
 	return r
 }
 

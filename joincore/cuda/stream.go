@@ -10,6 +10,8 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/hostinput"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -29,7 +31,7 @@ type rows struct {
 	first, n int64
 	// host holds the row ids of this chunk, per input, that were needed on the
 	// host.
-	host map[int]numbers
+	host map[int]hostinput.Numbers
 }
 
 // NewStream takes a transfer stream of the workspace.
@@ -60,7 +62,7 @@ func (st *stream) Sync(ctx context.Context) error { return st.transfer.stream.Sy
 
 // Scan returns rows of a space.
 func (st *stream) Scan(s device.Space, _, first, n int) device.Rows {
-	st.rows = rows{space: st.e.space(s), first: int64(first), n: int64(n), host: map[int]numbers{}}
+	st.rows = rows{space: st.e.space(s), first: int64(first), n: int64(n), host: map[int]hostinput.Numbers{}}
 	return &st.rows
 }
 
@@ -91,7 +93,7 @@ func (st *stream) gather(ctx context.Context, r *rows, from int, columns []joinc
 	}
 	g := gathering{st: st, ctx: ctx, space: r.space, first: r.first + int64(from), n: int64(n), at: int64(at)}
 	for i, ref := range columns {
-		if movable(st.e.describe(ref)) {
+		if rowid.Movable(st.e.describe(ref)) {
 			if err := g.column(ref, &dst.Columns[i]); err != nil {
 				return 0, nil, err
 			}
@@ -102,7 +104,7 @@ func (st *stream) gather(ctx context.Context, r *rows, from int, columns []joinc
 		switch {
 		case desc.Kind == joincore.Varlena: // a later column may have reduced the number of rows
 			heap[i] = int(binary.LittleEndian.Uint32(v.Values[4*(at+n):]))
-		case !movable(desc):
+		case !rowid.Movable(desc):
 			if err := st.writeWide(ctx, r, from, ref, v, at, n); err != nil {
 				return 0, nil, err
 			}
@@ -117,11 +119,11 @@ func (st *stream) writeTexts(ctx context.Context, r *rows, from int, ref joincor
 		return 0, 0, err
 	}
 	if !covered {
-		writeMissing(v, st.e.describe(ref), at, used, n)
+		hostinput.WriteMissing(v, st.e.describe(ref), at, used, n)
 		return n, used, nil
 	}
-	reader := st.e.inputs[ref.Input].reader(ref.Column)
-	written, used := reader.writeVarlena(v, at, used, rows.from(from), n)
+	reader := st.e.inputs[ref.Input].Reader(ref.Column)
+	written, used := reader.WriteVarlena(v, at, used, rows.From(from), n)
 	return written, used, nil
 }
 
@@ -131,22 +133,22 @@ func (st *stream) writeWide(ctx context.Context, r *rows, from int, ref joincore
 		return err
 	}
 	if !covered {
-		writeMissing(v, st.e.describe(ref), at, 0, n)
+		hostinput.WriteMissing(v, st.e.describe(ref), at, 0, n)
 		return nil
 	}
-	reader := st.e.inputs[ref.Input].reader(ref.Column)
-	reader.writeFixed(v, at, rows.from(from), n)
+	reader := st.e.inputs[ref.Input].Reader(ref.Column)
+	reader.WriteFixed(v, at, rows.From(from), n)
 	return nil
 }
 
 // numbers returns the row ids of an input on the host.
-func (st *stream) numbers(ctx context.Context, r *rows, input int) (_ numbers, covered bool, err error) {
+func (st *stream) numbers(ctx context.Context, r *rows, input int) (_ hostinput.Numbers, covered bool, err error) {
 	if known, ok := r.host[input]; ok {
 		return known, true, nil
 	}
 	m, covered, err := r.space.numbers(input)
 	if err != nil || !covered {
-		return numbers{}, covered, err
+		return hostinput.Numbers{}, covered, err
 	}
 	if m.positions == 0 {
 		r.host[input] = m.view.rangeOf(r.first, r.n)
@@ -154,7 +156,7 @@ func (st *stream) numbers(ctx context.Context, r *rows, input int) (_ numbers, c
 	}
 	list, err := st.readNumbers(ctx, m.positions+driver.Ptr(4*r.first), r.n)
 	if err != nil {
-		return numbers{}, true, err
+		return hostinput.Numbers{}, true, err
 	}
 	r.host[input] = m.view.numbersOf(list)
 	return r.host[input], true, nil
@@ -163,7 +165,7 @@ func (st *stream) numbers(ctx context.Context, r *rows, input int) (_ numbers, c
 // readNumbers copies row ids to the host.
 func (st *stream) readNumbers(ctx context.Context, at driver.Ptr, n int64) ([]uint32, error) {
 	out := make([]uint32, 0, n)
-	if err := st.follow(); err != nil {
+	if err := st.e.follow(st.transfer); err != nil {
 		return nil, err
 	}
 	buffer := st.transfer.staging.Bytes()
@@ -194,20 +196,12 @@ func (st *stream) Measure(r device.Rows, row int, columns []joincore.ColumnRef, 
 			if err != nil {
 				return 0, err
 			}
-			if number, ok := found.at(row); covered && ok {
-				reader := st.e.inputs[ref.Input].reader(ref.Column)
-				value, _ := reader.varlena(number)
-				heap[i] = padded(len(value), st.e.describe(ref).Align)
+			if number, ok := found.At(row); covered && ok {
+				reader := st.e.inputs[ref.Input].Reader(ref.Column)
+				value, _ := reader.Varlena(number)
+				heap[i] = hostinput.Padded(len(value), st.e.describe(ref).Align)
 			}
 		}
 		return int64(len(columns)), nil
 	})
-}
-
-// from leaves out the first rows.
-func (n numbers) from(i int) numbers {
-	if n.list == nil {
-		return numbers{first: n.first + int64(i)}
-	}
-	return numbers{list: n.list[i:]}
 }

@@ -10,20 +10,19 @@ import (
 	"sync"
 
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/hostinput"
 	"gpujoin/joincore/cuda/rowid"
 )
 
-// view is a set of rows of a base input: all rows, those of some segments, a
-// list, or a partition view of a division. Its rows are numbered separately,
-// and only their columns are uploaded, so that the whole input need not be on
-// the device.
+// view is a set of rows of a base input: all rows, those of some segments, or
+// those of a join out of core. Its rows are numbered separately, and only their
+// columns are uploaded, so that the whole input need not be on the device.
 type view struct {
 	e         *execution
-	input     *hostInput
+	input     *hostinput.Input
 	number    int
-	low, high int      // segments [low, high), if there is neither list nor partition
-	list      []uint32 // rows of the input
-	partition *partitionView
+	low, high int  // segments [low, high), if there is no source
+	source    Rows // of a join out of core; nil: segments
 	rows      int64
 	half      *half // of a ring: memory that is taken first
 
@@ -47,25 +46,21 @@ type block struct {
 
 // segmentsView is a view of some segments.
 func (e *execution) segmentsView(number int, low, high int) *view {
-	in := e.inputs[number].hostInput
+	in := e.inputs[number].Input
 	return &view{
 		e: e, input: in, number: number, low: low, high: high,
-		rows: in.starts[high] - in.starts[low], columns: make([]*column, len(in.relation.Columns)),
+		rows: in.Starts[high] - in.Starts[low], columns: make([]*column, len(in.Relation.Columns)),
 	}
 }
 
-// listView is a view of a list of rows.
-func (e *execution) listView(number int, list []uint32) *view {
-	in := e.inputs[number].hostInput
+// viewOf is a view of rows in an order of their own.
+func (e *execution) viewOf(number int, rows Rows) *view {
+	in := e.inputs[number].Input
 	return &view{
-		e: e, input: in, number: number, list: list,
-		rows: int64(len(list)), columns: make([]*column, len(in.relation.Columns)),
+		e: e, input: in, number: number, source: rows,
+		rows: rows.Count(), columns: make([]*column, len(in.Relation.Columns)),
 	}
 }
-
-// byNumber reports whether the view's rows are given by their row ids in the
-// input.
-func (v *view) byNumber() bool { return v.list != nil || v.partition != nil }
 
 // space returns the rows of a view as a space.
 func (v *view) space() *space {
@@ -75,15 +70,15 @@ func (v *view) space() *space {
 }
 
 // first is the row of the input of row 0, where the view is one of segments.
-func (v *view) first() int64 { return v.input.starts[v.low] }
+func (v *view) first() int64 { return v.input.Starts[v.low] }
 
 // whole says that the view is the input as it is.
-func (v *view) whole() bool { return !v.byNumber() && v.rows == v.input.rows() }
+func (v *view) whole() bool { return v.source == nil && v.rows == v.input.RowCount() }
 
-// close frees the view's memory. Nothing reads it any more but what has been
+// Close frees the view's memory. Nothing reads it any more but what has been
 // queued on the main stream. Whoever has the memory next comes after that, and
 // after columns that have crossed the link for nothing.
-func (v *view) close() {
+func (v *view) Close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	main := v.e.workspace.main.Stream()
@@ -168,9 +163,9 @@ func (v *view) transfer(queue func() (*column, error)) (*column, error) {
 	return c, nil
 }
 
-// fetch brings columns to the device that are going to be read. What fails
+// Fetch brings columns to the device that are going to be read. What fails
 // fails again, and is reported, when it is read.
-func (v *view) fetch(ctx context.Context, columns []int) {
+func (v *view) Fetch(ctx context.Context, columns []int) {
 	for _, j := range columns {
 		if _, err := v.column(ctx, j); err != nil {
 			return
@@ -179,32 +174,27 @@ func (v *view) fetch(ctx context.Context, columns []int) {
 }
 
 // numbersOf returns the rows of the input on the host, for rows of the view.
-func (v *view) numbersOf(positions []uint32) numbers {
+func (v *view) numbersOf(positions []uint32) hostinput.Numbers {
 	out := make([]uint32, len(positions))
 	for i, p := range positions {
 		switch {
-		case p == none:
-			out[i] = none
-		case v.list != nil:
-			out[i] = v.list[p]
-		case v.partition != nil:
-			out[i] = v.partition.numberOf(int64(p))
+		case p == hostinput.None:
+			out[i] = hostinput.None
+		case v.source != nil:
+			out[i] = v.source.Number(int64(p))
 		default:
 			out[i] = p + uint32(v.first())
 		}
 	}
-	return numbers{list: out}
+	return hostinput.Numbers{List: out}
 }
 
 // rangeOf returns the rows of the input of consecutive rows of the view.
-func (v *view) rangeOf(first, n int64) numbers {
-	switch {
-	case v.list != nil:
-		return numbers{list: v.list[first : first+n]}
-	case v.partition != nil:
-		return numbers{list: v.partition.numbersFrom(first, n)}
+func (v *view) rangeOf(first, n int64) hostinput.Numbers {
+	if v.source != nil {
+		return hostinput.Numbers{List: v.source.Numbers(first, n)}
 	}
-	return numbers{first: v.first() + first}
+	return hostinput.Numbers{First: v.first() + first}
 }
 
 // rowsOnDevice returns the row of the input of each row of the view; 0 where
@@ -227,18 +217,16 @@ func (v *view) rowsOnDevice(ctx context.Context, st *driver.Stream) (driver.Ptr,
 
 func (v *view) loadNumbers(ctx context.Context) (c *column, err error) {
 	c = &column{}
-	if v.partition != nil {
-		c.Values, err = v.loadMoved(ctx, v.partition.index(rowNumbers, 0))
+	if v.source != nil {
+		c.Values, err = v.source.UploadNumbers(ctx, uploader{v})
 		return c, err
 	}
 	if c.Values, err = v.alloc(4 * v.rows); err != nil {
 		return nil, err
 	}
 	return c, v.e.fill(ctx, c.Values, 4*v.rows, 4, func(to []byte, at int64) error {
-		rows := v.rangeOf(at/4, int64(len(to))/4)
 		for i := range len(to) / 4 {
-			row, _ := rows.at(i)
-			binary.LittleEndian.PutUint32(to[4*i:], uint32(row))
+			binary.LittleEndian.PutUint32(to[4*i:], uint32(v.first()+at/4)+uint32(i))
 		}
 		return nil
 	})

@@ -61,7 +61,7 @@ func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, bui
 	var err error
 	before := e.workspace.main.Cost()
 	j.side, err = e.wholeSide(ctx, build, spec.Build, spec.KeepBuild)
-	addWork(&j.report.Work, e.workSince(before))
+	j.report.Work.Add(e.workspace.main.WorkSince(before))
 	if err != nil {
 		e.workspace.arena.Rewind(j.mark)
 		return nil, err
@@ -86,7 +86,7 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 	j.crossing += j.e.crossing(from, j.spec.Match.Probe, nil, j.spec.KeepProbe)
 	before := j.e.workspace.main.Cost()
 	side, err := j.e.wholeSide(ctx, from, j.spec.Match.Probe, j.spec.KeepProbe)
-	addWork(&j.report.Work, j.e.workSince(before))
+	j.report.Work.Add(j.e.workspace.main.WorkSince(before))
 	if err == nil && side != nil {
 		var out *columnar.Output
 		if out, err = j.join(ctx, side, start); err == nil {
@@ -133,7 +133,7 @@ func (j *whole) join(ctx context.Context, probe *wholeSide, start time.Time) (*c
 	if a := j.spec.Algorithm; a != 0 && !a.Executed(r.Algorithm) {
 		r.Reason = "a side is too wide to move with the key"
 	}
-	addWork(&r.Work, joincore.DeviceWork{Launches: report.Launches, Syncs: report.Syncs, Bytes: report.Bytes, Peak: report.PeakBytes})
+	r.Work.Add(joincore.DeviceWork{Launches: report.Launches, Syncs: report.Syncs, Bytes: report.Bytes, Peak: report.PeakBytes})
 	for _, p := range selector.Phases(report) {
 		r.AddPhase(p)
 	}
@@ -178,20 +178,8 @@ func (j *whole) byNumber(ctx context.Context, probe *space, emit func(device.Spa
 	}
 	defer other.Release()
 	err = other.Probe(ctx, probe, emit)
-	add(&j.report, other.Report())
+	j.report.Add(other.Report())
 	return err
-}
-
-// add adds what another execution of a join took.
-func add(to *joincore.JoinStats, s joincore.JoinStats) {
-	to.Algorithm, to.Reason, to.Bits = s.Algorithm, s.Reason, s.Bits
-	to.ProbeRows += s.ProbeRows
-	to.RowsOut += s.RowsOut
-	to.Time += s.Time
-	addWork(&to.Work, s.Work)
-	for _, p := range s.Phases {
-		to.AddPhase(p)
-	}
 }
 
 // Leftover has nothing to return: an inner join leaves no rows over.

@@ -26,18 +26,10 @@ type wholeSide struct {
 // payload is what a column that is moved is: the values of a column, whether
 // they are NULL, or the row numbers of an input.
 type payload struct {
-	kind   payloadKind
+	kind   rowid.PayloadKind
 	column joincore.ColumnRef
 	member
 }
-
-type payloadKind uint8
-
-const (
-	values payloadKind = iota
-	validity
-	rowNumbers
-)
 
 // wholeSide returns the columns of those rows of a space that have a key,
 // gathered where they are reached by row number; nil where no row can have one.
@@ -58,7 +50,7 @@ func (e *execution) wholeSide(ctx context.Context, all *space, key *device.Key, 
 		switch {
 		case w.plain != nil && ref == *w.plain:
 			w.keyKept = true
-		case movable(e.describe(ref)) && (soon || here):
+		case rowid.Movable(e.describe(ref)) && (soon || here):
 			err = w.addValues(e, find, ref)
 		case !slices.Contains(numbered, ref.Input):
 			numbered = append(numbered, ref.Input)
@@ -84,9 +76,9 @@ func (w *wholeSide) addValues(e *execution, find rowid.Lookup, ref joincore.Colu
 	if err != nil {
 		return err
 	}
-	w.add(column, payload{kind: values, column: ref})
+	w.add(column, payload{kind: rowid.PayloadValues, column: ref})
 	if valid != 0 {
-		w.add(columnar.Column{Addr: valid, Bytes: 1}, payload{kind: validity, column: ref})
+		w.add(columnar.Column{Addr: valid, Bytes: 1}, payload{kind: rowid.PayloadValidity, column: ref})
 	}
 	return nil
 }
@@ -106,7 +98,7 @@ func (w *wholeSide) addNumbers(e *execution, s *space, input int) error {
 		}
 		m.positions = to
 	}
-	w.add(columnar.Column{Addr: m.positions, Bytes: 4}, payload{kind: rowNumbers, column: joincore.ColumnRef{Input: input}, member: m})
+	w.add(columnar.Column{Addr: m.positions, Bytes: 4}, payload{kind: rowid.PayloadRowIDs, column: joincore.ColumnRef{Input: input}, member: m})
 	return nil
 }
 
@@ -144,13 +136,13 @@ func (w *wholeSide) cover(s *space, key columnar.Column, columns []columnar.Colu
 	for i, p := range w.payload {
 		c := columns[i]
 		switch p.kind {
-		case values:
+		case rowid.PayloadValues:
 			s.carried[p.column] = rowid.Column{Values: at(c), Width: c.Bytes}
-		case validity: // follows the values
+		case rowid.PayloadValidity: // follows the values
 			column := s.carried[p.column]
 			column.Validity = at(c)
 			s.carried[p.column] = column
-		case rowNumbers:
+		case rowid.PayloadRowIDs:
 			s.members[p.column.Input] = member{view: p.view, positions: at(c), optional: p.optional}
 		}
 	}

@@ -3,11 +3,10 @@
 package cuda
 
 import (
-	"context"
 	"slices"
-	"sync"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -29,7 +28,7 @@ func (e *execution) columnsRead(input int, key *device.Key, residual joincore.Ex
 		refs = append(refs, joincore.ExprColumns(residual)...)
 	}
 	for _, ref := range keep.Columns {
-		if movable(e.describe(ref)) {
+		if rowid.Movable(e.describe(ref)) {
 			refs = append(refs, ref)
 		}
 	}
@@ -57,9 +56,9 @@ func (e *execution) windows(v *view, columns []int, build int64) []*view {
 	if !v.whole() || !slices.ContainsFunc(columns, func(j int) bool { return !v.there(j) }) {
 		return nil
 	}
-	target := min(max(largestWindow, build/4), e.workspace.arena.Free()/8/v.input.bytesPerRow(columns))
-	if e.p.windowRows > 0 {
-		target = e.p.windowRows
+	target := min(max(largestWindow, build/4), e.workspace.arena.Free()/8/v.input.BytesPerRow(columns))
+	if e.p.outOfCore.WindowRows > 0 {
+		target = e.p.outOfCore.WindowRows
 	}
 	if v.rows <= 2*target {
 		return nil
@@ -74,7 +73,7 @@ func (e *execution) cut(v *view, first, target int64) []*view {
 	var out []*view
 	low, rows := 0, first
 	for high := 1; high <= v.high; high++ {
-		if high == v.high || v.input.starts[high]-v.input.starts[low] >= rows {
+		if high == v.high || v.input.Starts[high]-v.input.Starts[low] >= rows {
 			out = append(out, e.segmentsView(v.number, low, high))
 			low, rows = high, target
 		}
@@ -86,43 +85,14 @@ func (e *execution) cut(v *view, first, target int64) []*view {
 func (e *execution) ringFor(views []*view, columns []int) (*ring, error) {
 	most := int64(0)
 	for _, v := range views {
-		most = max(most, v.bytes(columns))
+		most = max(most, v.Bytes(columns))
 	}
 	r, err := e.newRing(most)
 	if err != nil {
 		return nil, err
 	}
 	for i, v := range views {
-		v.half = &r.halves[i%2]
+		r.Use(i%2, v)
 	}
 	return r, nil
-}
-
-// stages executes work over stages one after the other, while what the next
-// one needs is fetched.
-func stages(ctx context.Context, n int, fetch func(ctx context.Context, i int), work func(i int) error) error {
-	ctx, stop := context.WithCancel(ctx)
-	var ahead sync.WaitGroup
-	defer ahead.Wait()
-	defer stop()
-	start := func(i int) {
-		if i == n {
-			return
-		}
-		ahead.Go(func() {
-			var unread error // what fails here fails again when it is needed
-			defer device.Recover(&unread)
-			device.PanicOnFault()
-			fetch(ctx, i)
-		})
-	}
-	start(0)
-	for i := range n {
-		ahead.Wait()
-		start(i + 1)
-		if err := work(i); err != nil {
-			return err
-		}
-	}
-	return nil
 }

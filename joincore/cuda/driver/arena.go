@@ -175,4 +175,7 @@ func (a *Arena) Close() error {
 	return a.c.note(unreserve(a.c.ctx, m))
 }
 
+// Lines rounds bytes up to whole lines, at least one: what an allocation of them takes.
+func Lines(bytes int64) int64 { return roundUp(max(bytes, 1)) }
+
 func roundUp(n int64) int64 { return (n + Line - 1) &^ (Line - 1) }

@@ -7,6 +7,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/kernels"
 )
 
 // Column is a column of an input as the rows of a space see it.
@@ -36,8 +37,8 @@ type Side struct {
 
 // check refuses more rows than there are row numbers.
 func (s *Side) check() error {
-	if s.Rows < 0 || s.Rows > MaxRows {
-		return fmt.Errorf("space of %d rows, %d are possible: %w", s.Rows, int64(MaxRows), joincore.ErrUnsupported)
+	if s.Rows < 0 || s.Rows > kernels.MaxRows {
+		return fmt.Errorf("space of %d rows, %d are possible: %w", s.Rows, int64(kernels.MaxRows), joincore.ErrUnsupported)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (q *Queue) condition(ctx context.Context, same []program.Same, e joincore.E
 	if failed != nil {
 		return 0, failed
 	}
-	columns := make([]columnDescriptor, len(p.Columns))
+	columns := make([]ColumnDescriptor, len(p.Columns))
 	for i, o := range p.Columns {
 		side := build
 		if o.Probe {
@@ -50,7 +50,7 @@ func (q *Queue) condition(ctx context.Context, same []program.Same, e joincore.E
 		if err != nil {
 			return 0, err
 		}
-		columns[i] = c.descriptor(o.Probe)
+		columns[i] = c.Descriptor(o.Probe)
 	}
 	var at [3]driver.Ptr
 	for i, part := range []any{p.Code, columns, p.Constants} {
@@ -61,8 +61,9 @@ func (q *Queue) condition(ctx context.Context, same []program.Same, e joincore.E
 	return q.upload(ctx, programDescriptor{Code: uint64(at[0]), Length: uint64(len(p.Code)), Columns: uint64(at[1]), Constants: uint64(at[2])})
 }
 
-func (c *Column) descriptor(probe bool) columnDescriptor {
-	d := columnDescriptor{Values: uint64(c.Values), Validity: uint64(c.Validity), Positions: uint64(c.Positions), Width: uint64(c.Width)}
+// Descriptor returns the column as kernels read it; probe: of the probe side.
+func (c *Column) Descriptor(probe bool) ColumnDescriptor {
+	d := ColumnDescriptor{Values: uint64(c.Values), Validity: uint64(c.Validity), Positions: uint64(c.Positions), Width: uint64(c.Width)}
 	if probe {
 		d.Probe = 1
 	}

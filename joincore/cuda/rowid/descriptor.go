@@ -2,7 +2,8 @@ package rowid
 
 // The descriptors of kernels/layout/general.h, field by field and in its order.
 
-type columnDescriptor struct {
+// ColumnDescriptor is gj_column.
+type ColumnDescriptor struct {
 	Values, Validity, Positions uint64
 	Width, Probe                uint64
 }
@@ -11,8 +12,9 @@ type programDescriptor struct {
 	Code, Length, Columns, Constants uint64
 }
 
-type partDescriptor struct {
-	Column columnDescriptor
+// PartDescriptor is gj_part: a part of a key.
+type PartDescriptor struct {
+	Column ColumnDescriptor
 	Bits   uint64
 }
 

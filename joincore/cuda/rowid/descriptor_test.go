@@ -17,7 +17,7 @@ func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
 		t.Fatal(err)
 	}
 	mirrors := map[string]any{
-		"gj_column": columnDescriptor{}, "gj_program": programDescriptor{}, "gj_part": partDescriptor{}, "gj_keys": keysDescriptor{},
+		"gj_column": ColumnDescriptor{}, "gj_program": programDescriptor{}, "gj_part": PartDescriptor{}, "gj_keys": keysDescriptor{},
 		"gj_keyed": keyedDescriptor{}, "gj_destination": destinationDescriptor{}, "gj_partition": partitionDescriptor{}, "gj_table": tableDescriptor{}, "gj_match": matchDescriptor{},
 	}
 	for name, fields := range structures(string(text)) {
@@ -107,7 +107,7 @@ func fieldsOf(t reflect.Type) []string {
 		}
 		name := "uint64_t"
 		if kind.Kind() == reflect.Struct {
-			name = "gj_" + strings.TrimSuffix(kind.Name(), "Descriptor")
+			name = "gj_" + strings.ToLower(strings.TrimSuffix(kind.Name(), "Descriptor"))
 		}
 		out = append(out, strings.ToLower(f.Name)+" "+array+name)
 	}

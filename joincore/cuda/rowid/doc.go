@@ -9,7 +9,7 @@
 // position vector: for each row of the space the row of the input, or nothing if
 // the two are the same. A position of None is a missing row, the NULL side of an
 // outer join. A Column is a column of an input as the rows of a space see it. Row
-// ids are uint32; a space has fewer than MaxRows rows.
+// ids are uint32; a space has fewer than kernels.MaxRows rows.
 //
 // # Use
 //

@@ -76,8 +76,8 @@ func (q *Queue) newKeyed(ctx context.Context, s Side, key *device.Key, r radix, 
 }
 
 // partsOf finds the columns of a key; nil: one of them is NULL for every row.
-func partsOf(s Side, key *device.Key) (parts []partDescriptor, nullable bool, err error) {
-	parts = []partDescriptor{}
+func partsOf(s Side, key *device.Key) (parts []PartDescriptor, nullable bool, err error) {
+	parts = []PartDescriptor{}
 	for _, p := range key.Parts {
 		c, err := s.Lookup(p.Column)
 		if err != nil {
@@ -87,7 +87,7 @@ func partsOf(s Side, key *device.Key) (parts []partDescriptor, nullable bool, er
 			return nil, false, nil
 		}
 		nullable = nullable || c.nullable()
-		parts = append(parts, partDescriptor{Column: c.descriptor(true), Bits: uint64(p.Bits)})
+		parts = append(parts, PartDescriptor{Column: c.Descriptor(true), Bits: uint64(p.Bits)})
 	}
 	return parts, nullable, nil
 }
@@ -95,7 +95,7 @@ func partsOf(s Side, key *device.Key) (parts []partDescriptor, nullable bool, er
 // normalise makes the keys, of 4 * r.words bytes, and the numbers of the rows
 // that have one. Without partitions they go to the final buffer at once. One
 // column without NULLs that is as wide as the key is its own key.
-func (q *Queue) normalise(ctx context.Context, k *keyed, parts []partDescriptor, nullable bool, key *device.Key, r radix, opt *Options) error {
+func (q *Queue) normalise(ctx context.Context, k *keyed, parts []PartDescriptor, nullable bool, key *device.Key, r radix, opt *Options) error {
 	partitioned := r.first > 0
 	if partitioned && !nullable && key.Exact && len(parts) == 1 && parts[0].isKey(r.words) {
 		k.Key = parts[0].Column.Values
@@ -155,7 +155,7 @@ func (q *Queue) normalise(ctx context.Context, k *keyed, parts []partDescriptor,
 
 // isKey says whether the column can be read as it is in place of a key of so
 // many words: the histogram reads 16 bytes at a time.
-func (p *partDescriptor) isKey(words int) bool {
+func (p *PartDescriptor) isKey(words int) bool {
 	c := &p.Column
 	return c.Positions == 0 && c.Width == uint64(4*words) && c.Values%16 == 0
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/kernels"
 	"gpujoin/joincore/device"
 )
 
@@ -65,7 +66,7 @@ func TestRegions(t *testing.T) {
 
 func TestBuffersHoldAlignedPartitions(t *testing.T) {
 	for _, partitions := range []int{1, 4, 256, 1 << 16} {
-		for _, rows := range []int64{0, 1, 31, 1 << 20, MaxRows} {
+		for _, rows := range []int64{0, 1, 31, 1 << 20, kernels.MaxRows} {
 			got := bufferRows(rows, partitions, finalAlign)
 			if most := rows + int64(partitions)*(finalAlign-1); got < most || got%32 != 0 || got >= 1<<32 {
 				t.Errorf("%d rows in %d partitions: room for %d", rows, partitions, got)

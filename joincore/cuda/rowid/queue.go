@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 )
 
@@ -92,6 +93,14 @@ func (q *Queue) Stream() *driver.Stream { return q.stream }
 
 // Cost returns what the steps took so far.
 func (q *Queue) Cost() Cost { return q.cost }
+
+// WorkSince returns what the queue's steps have cost since Cost returned before,
+// and the most of the arena that has been in use.
+func (q *Queue) WorkSince(before Cost) joincore.DeviceWork {
+	return joincore.DeviceWork{
+		Launches: q.cost.Launches - before.Launches, Syncs: q.cost.Syncs - before.Syncs, Bytes: q.cost.Bytes - before.Bytes, Peak: q.arena.Peak(),
+	}
+}
 
 // Spend adds what was done on the queue's stream without it.
 func (q *Queue) Spend(c Cost) {

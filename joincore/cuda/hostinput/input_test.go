@@ -1,4 +1,4 @@
-package cuda
+package hostinput
 
 import (
 	"bytes"
@@ -34,13 +34,13 @@ func batchVector(rows, heap int) *joincore.Vector {
 }
 
 func TestTextsAreCopiedByRowNumber(t *testing.T) {
-	h, err := newHostInput(0, texts(4, []string{"abcde", "-"}, nil, []string{"", "xyz"}))
+	h, err := New(0, texts(4, []string{"abcde", "-"}, nil, []string{"", "xyz"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := h.reader(0)
+	r := h.Reader(0)
 	v := batchVector(8, 64)
-	n, used := r.writeVarlena(v, 2, 0, numbers{list: []uint32{3, 0, none, 1, 2}}, 5)
+	n, used := r.WriteVarlena(v, 2, 0, Numbers{List: []uint32{3, 0, None, 1, 2}}, 5)
 	if n != 5 || used != 12 {
 		t.Fatalf("%d rows, %d bytes", n, used)
 	}
@@ -58,13 +58,13 @@ func TestTextsAreCopiedByRowNumber(t *testing.T) {
 }
 
 func TestTextsStopWhereTheHeapIsFull(t *testing.T) {
-	h, _ := newHostInput(0, texts(8, []string{"abc", "defghijkl", "m"}))
-	r := h.reader(0)
+	h, _ := New(0, texts(8, []string{"abc", "defghijkl", "m"}))
+	r := h.Reader(0)
 	v := batchVector(4, 20)
-	if n, used := r.writeVarlena(v, 0, 0, numbers{}, 3); n != 1 || used != 8 {
+	if n, used := r.WriteVarlena(v, 0, 0, Numbers{}, 3); n != 1 || used != 8 {
 		t.Errorf("%d rows, %d bytes", n, used)
 	}
-	if n, used := r.writeVarlena(v, 1, 8, numbers{first: 2}, 1); n != 1 || used != 16 {
+	if n, used := r.WriteVarlena(v, 1, 8, Numbers{First: 2}, 1); n != 1 || used != 16 {
 		t.Errorf("%d rows, %d bytes", n, used)
 	}
 }
@@ -75,10 +75,10 @@ func TestOffsetsMayBeAnything(t *testing.T) {
 	for i, o := range []uint32{5, 0xffffffff, 2, 1} {
 		binary.LittleEndian.PutUint32(v.Values[4*i:], o)
 	}
-	h, _ := newHostInput(0, rel)
-	r := h.reader(0)
+	h, _ := New(0, rel)
+	r := h.Reader(0)
 	for row, want := range []string{"fghi", "", ""} {
-		if got, ok := r.varlena(int64(row)); !ok || string(got) != want {
+		if got, ok := r.Varlena(int64(row)); !ok || string(got) != want {
 			t.Errorf("row %d: %q", row, got)
 		}
 	}
@@ -93,13 +93,13 @@ func TestWideValuesAreCopiedByRowNumber(t *testing.T) {
 		{Rows: 1, Columns: []joincore.Vector{{Values: values[:24]}}},
 		{Rows: 2, Columns: []joincore.Vector{{Values: values[24:], Validity: []byte{0b10}}}},
 	}}
-	h, err := newHostInput(0, rel)
-	if err != nil || !h.nullable(0) {
+	h, err := New(0, rel)
+	if err != nil || !h.Nullable(0) {
 		t.Fatal(err)
 	}
-	r := h.reader(0)
+	r := h.Reader(0)
 	v := &joincore.Vector{Values: bytes.Repeat([]byte{0xa5}, 5*24), Validity: []byte{0xff}}
-	r.writeFixed(v, 1, numbers{list: []uint32{2, 1, 0, none}}, 4)
+	r.WriteFixed(v, 1, Numbers{List: []uint32{2, 1, 0, None}}, 4)
 	want := append(append(append(bytes.Repeat([]byte{0xa5}, 24), values[48:]...), make([]byte, 24)...), values[:24]...)
 	want = append(want, make([]byte, 24)...)
 	if !bytes.Equal(v.Values, want) || v.Validity[0] != 0b1110_1011 {
@@ -109,12 +109,12 @@ func TestWideValuesAreCopiedByRowNumber(t *testing.T) {
 
 func TestMissingInputs(t *testing.T) {
 	v := batchVector(4, 8)
-	writeMissing(v, joincore.Column{Kind: joincore.Varlena}, 1, 4, 2)
+	WriteMissing(v, joincore.Column{Kind: joincore.Varlena}, 1, 4, 2)
 	if got := binary.LittleEndian.Uint32(v.Values[4*3:]); got != 4 || v.Validity[0] != 0b1111_1001 {
 		t.Errorf("offset %d, validity %08b", got, v.Validity[0])
 	}
 	f := &joincore.Vector{Values: bytes.Repeat([]byte{0xa5}, 8), Validity: []byte{0xff}}
-	writeMissing(f, joincore.Column{Kind: joincore.Fixed, Width: 2}, 1, 0, 2)
+	WriteMissing(f, joincore.Column{Kind: joincore.Fixed, Width: 2}, 1, 0, 2)
 	if !bytes.Equal(f.Values, []byte{0xa5, 0xa5, 0, 0, 0, 0, 0xa5, 0xa5}) || f.Validity[0] != 0b1111_1001 {
 		t.Errorf("%v, validity %08b", f.Values, f.Validity[0])
 	}
@@ -127,11 +127,11 @@ func TestShortVectors(t *testing.T) {
 	} {
 		rel := &joincore.Relation{Columns: []joincore.Column{{Kind: joincore.Fixed, Width: 4}},
 			Segments: []joincore.Segment{{Rows: 9, Columns: []joincore.Vector{v}}}}
-		if _, err := newHostInput(0, rel); !errors.Is(err, joincore.ErrInvalid) {
+		if _, err := New(0, rel); !errors.Is(err, joincore.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := newHostInput(0, &joincore.Relation{Columns: []joincore.Column{{Kind: joincore.Fixed, Width: 3}}, Segments: []joincore.Segment{{Columns: make([]joincore.Vector, 1)}}}); !errors.Is(err, joincore.ErrUnsupported) {
+	if _, err := New(0, &joincore.Relation{Columns: []joincore.Column{{Kind: joincore.Fixed, Width: 3}}, Segments: []joincore.Segment{{Columns: make([]joincore.Vector, 1)}}}); !errors.Is(err, joincore.ErrUnsupported) {
 		t.Error("a width of 3 is supported")
 	}
 }

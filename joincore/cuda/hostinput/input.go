@@ -1,0 +1,230 @@
+package hostinput
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sort"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/kernels"
+)
+
+// None is the row id of a missing row.
+const None = ^uint32(0)
+
+// Input is a base input where the caller has it. Rows are numbered through
+// the segments.
+type Input struct {
+	Relation *joincore.Relation
+	Starts   []int64 // the first row of each segment, and the number of all
+	Seed     uint64  // of the execution's hashes
+}
+
+// New checks the vectors of a relation, which is the given input of its plan, and
+// numbers its rows. It returns joincore.ErrInvalid if a vector is too short for
+// its segment, and joincore.ErrUnsupported for a width that is not possible or too
+// many rows.
+func New(input int, r *joincore.Relation) (*Input, error) {
+	h := &Input{Relation: r, Starts: []int64{0}}
+	for i := range r.Segments {
+		s := &r.Segments[i]
+		if s.Rows < 0 {
+			return nil, fmt.Errorf("input %d, segment %d: %d rows: %w", input, i, s.Rows, joincore.ErrInvalid)
+		}
+		for j, c := range r.Columns {
+			if err := checkVector(s, j, c); err != nil {
+				return nil, fmt.Errorf("input %d, segment %d, column %d: %w", input, i, j, err)
+			}
+		}
+		h.Starts = append(h.Starts, h.Starts[i]+int64(s.Rows))
+	}
+	if h.RowCount() >= kernels.MaxRows {
+		return nil, fmt.Errorf("input %d has more rows than row ids can address: %w", input, joincore.ErrUnsupported)
+	}
+	return h, nil
+}
+
+func checkVector(s *joincore.Segment, j int, c joincore.Column) error {
+	if j >= len(s.Columns) {
+		return fmt.Errorf("%d columns: %w", len(s.Columns), joincore.ErrInvalid)
+	}
+	width, values := int64(c.Width), int64(s.Rows)
+	switch {
+	case c.Kind == joincore.Varlena:
+		width, values = 4, values+1
+	case c.Kind != joincore.Fixed || !validWidth(c.Width):
+		return fmt.Errorf("kind %d, width %d: %w", c.Kind, c.Width, joincore.ErrUnsupported)
+	}
+	v := &s.Columns[j]
+	if int64(len(v.Values)) < values*width {
+		return fmt.Errorf("%d bytes for %d values of %d: %w", len(v.Values), values, width, joincore.ErrInvalid)
+	}
+	if v.Validity != nil && len(v.Validity) < (s.Rows+7)/8 {
+		return fmt.Errorf("validity of %d bytes for %d rows: %w", len(v.Validity), s.Rows, joincore.ErrInvalid)
+	}
+	return nil
+}
+
+func validWidth(w int) bool { return w == 1 || w == 2 || w == 4 || w > 0 && w <= 64 && w%8 == 0 }
+
+// RowCount returns the number of rows.
+func (h *Input) RowCount() int64 { return h.Starts[len(h.Starts)-1] }
+
+// Nullable says whether any segment has a validity bitmap for the column.
+func (h *Input) Nullable(column int) bool {
+	for i := range h.Relation.Segments {
+		if h.Relation.Segments[i].Columns[column].Validity != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Numbers are the row ids of some rows in one input: consecutive ones from First
+// on, or those of List.
+type Numbers struct {
+	First int64    // row i is row First + i, where List is nil
+	List  []uint32 // None: there is no such row
+}
+
+// At returns the row id of row i; ok is false if there is no such row.
+func (n Numbers) At(i int) (row int64, ok bool) {
+	if n.List == nil {
+		return n.First + int64(i), true
+	}
+	return int64(n.List[i]), n.List[i] != None
+}
+
+// From leaves out the first i rows.
+func (n Numbers) From(i int) Numbers {
+	if n.List == nil {
+		return Numbers{First: n.First + int64(i)}
+	}
+	return Numbers{List: n.List[i:]}
+}
+
+// Reader reads one column by row number. Consecutive rows are mostly of one
+// segment, which it remembers.
+type Reader struct {
+	h      *Input
+	column int
+	desc   joincore.Column
+	seg    int
+	vector *joincore.Vector
+	low    int64 // rows [low, high) are those of the segment
+	high   int64
+}
+
+// Reader returns a reader of a column.
+func (h *Input) Reader(column int) Reader {
+	return Reader{h: h, column: column, desc: h.Relation.Columns[column]}
+}
+
+// Locate makes the row's segment the present one and returns its number there.
+func (r *Reader) Locate(row int64) int64 {
+	if row < r.low || row >= r.high {
+		r.seg = sort.Search(len(r.h.Starts)-1, func(i int) bool { return r.h.Starts[i+1] > row })
+		r.low, r.high = r.h.Starts[r.seg], r.h.Starts[r.seg+1]
+		r.vector = &r.h.Relation.Segments[r.seg].Columns[r.column]
+	}
+	return row - r.low
+}
+
+// fixed returns the bytes of a value of fixed width, nil for NULL.
+func (r *Reader) fixed(row int64) []byte {
+	if r.Null(r.Locate(row)) {
+		return nil
+	}
+	return r.Raw(row)
+}
+
+// Raw returns the bytes of a value of fixed width, of a NULL as well.
+func (r *Reader) Raw(row int64) []byte {
+	i, w := r.Locate(row), int64(r.desc.Width)
+	return r.vector.Values[i*w : (i+1)*w]
+}
+
+// Varlena returns the bytes of a value of variable length, and false for NULL.
+// The offsets may be anything: they are read once, and cut to the heap.
+func (r *Reader) Varlena(row int64) ([]byte, bool) {
+	i := r.Locate(row)
+	if r.Null(i) {
+		return nil, false
+	}
+	from := uint64(binary.LittleEndian.Uint32(r.vector.Values[4*i:]))
+	to := uint64(binary.LittleEndian.Uint32(r.vector.Values[4*i+4:]))
+	to = min(to, uint64(len(r.vector.Heap)))
+	from = min(from, to)
+	return r.vector.Heap[from:to:to], true
+}
+
+// Null says whether row i of the present segment is NULL.
+func (r *Reader) Null(i int64) bool {
+	return r.vector.Validity != nil && r.vector.Validity[i/8]>>(i%8)&1 == 0
+}
+
+// Padded is the length of a value with what keeps the next one aligned.
+func Padded(n, align int) int {
+	align = max(align, 1)
+	return (n + align - 1) / align * align
+}
+
+// WriteVarlena copies values into rows [at, at+n) of a batch until its heap, of
+// which used bytes are, is full. It returns how many rows it wrote and the
+// bytes then used.
+func (r *Reader) WriteVarlena(v *joincore.Vector, at, used int, rows Numbers, n int) (int, int) {
+	put := func(i int) { binary.LittleEndian.PutUint32(v.Values[4*i:], uint32(used)) }
+	put(at)
+	for i := range n {
+		value, ok := []byte(nil), false
+		if row, there := rows.At(i); there {
+			value, ok = r.Varlena(row)
+		}
+		size := Padded(len(value), r.desc.Align)
+		if size > len(v.Heap)-used {
+			return i, used
+		}
+		copy(v.Heap[used:], value)
+		clear(v.Heap[used+len(value) : used+size])
+		used += size
+		put(at + i + 1)
+		if !ok {
+			setNull(v, at+i)
+		}
+	}
+	return n, used
+}
+
+// WriteFixed copies values into rows [at, at+n) of a batch.
+func (r *Reader) WriteFixed(v *joincore.Vector, at int, rows Numbers, n int) {
+	w := r.desc.Width
+	for i := range n {
+		to := v.Values[(at+i)*w : (at+i+1)*w]
+		var value []byte
+		if row, ok := rows.At(i); ok {
+			value = r.fixed(row)
+		}
+		if value == nil {
+			clear(to)
+			setNull(v, at+i)
+			continue
+		}
+		copy(to, value)
+	}
+}
+
+// WriteMissing makes rows [at, at+n) of a batch NULL.
+func WriteMissing(v *joincore.Vector, c joincore.Column, at, used, n int) {
+	if c.Kind == joincore.Varlena {
+		for i := range n + 1 {
+			binary.LittleEndian.PutUint32(v.Values[4*(at+i):], uint32(used))
+		}
+	} else {
+		clear(v.Values[at*c.Width : (at+n)*c.Width])
+	}
+	for i := range n {
+		setNull(v, at+i)
+	}
+}
+
+func setNull(v *joincore.Vector, row int) { v.Validity[row/8] &^= 1 << (row % 8) }

@@ -1,0 +1,50 @@
+//go:build cuda
+
+package cuda_test
+
+import (
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda"
+	"gpujoin/joincore/device"
+	"gpujoin/testsupport/suite"
+)
+
+// provider opens the device, and returns what its joins out of core share.
+func provider(t *testing.T) (*cuda.Provider, *cuda.Device) {
+	t.Helper()
+	p, err := cuda.New(cuda.Config{Budget: 64 << 20, Streams: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d, err := p.Open(&suite.Arena{}, device.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	return p, executionOf(d).Device()
+}
+
+func executionOf(d device.Device) cuda.Execution {
+	return d.(interface{ OutOfCore() cuda.Execution }).OutOfCore()
+}
+
+// imported imports an input and returns the view of all of its rows.
+func imported(t *testing.T, d device.Device, number int, r *joincore.Relation) cuda.View {
+	t.Helper()
+	s, err := d.Import(number, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, ok := executionOf(d).Whole(s)
+	if !ok {
+		t.Fatalf("input %d is not whole", number)
+	}
+	return all
+}
