@@ -8,8 +8,8 @@ WITH_CUDA := tools/with-cuda.sh
 
 # Packages and test programs whose tests need a device. worker.test contains the
 # tests of sidecar/executor/worker.
-GPU_PACKAGES := . driver transfer rowid columnar/phj columnar/smj columnar/npj selector calibrate
-GPU_TESTS := cuda driver transfer rowid phj smj npj selector calibrate worker
+GPU_PACKAGES := . outofcore driver transfer rowid columnar/phj columnar/smj columnar/npj selector calibrate
+GPU_TESTS := cuda outofcore driver transfer rowid phj smj npj selector calibrate worker
 GPU_PROGRAMS := check bench-gpu bytes-gpu gpujoin-cuda
 
 # Benchmarks print the commit, also on machines without git.

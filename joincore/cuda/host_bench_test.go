@@ -16,6 +16,7 @@ import (
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
+	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
 	"gpujoin/testsupport/suite"
@@ -57,11 +58,11 @@ func BenchmarkHostResident(b *testing.B) {
 		}
 	}
 	for by, name := range []string{"divided", "by-device", "by-cores", "by-number"} {
-		h.small.outOfCore.By = Dividers(by)
+		h.small.outOfCore.By = outofcore.Dividers(by)
 		h.join(name, h.small, 0, 0)
 	}
 	if *hostWorker {
-		h.small.outOfCore.By, h.job = DeviceAndCores, &suite.Arena{}
+		h.small.outOfCore.By, h.job = outofcore.DeviceAndCores, &suite.Arena{}
 		h.small.outOfCore.Slabs.Limit = h.in * 2
 		h.join("slabs", h.small, 0, 0)
 		h.small.outOfCore.Slabs.Close()

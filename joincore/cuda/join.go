@@ -8,6 +8,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
@@ -31,7 +32,7 @@ type prepared struct {
 // a whole side, the join uses late materialisation.
 func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
 	if build, probe, ok := e.wholeInputs(spec, e.space(build)); ok {
-		if j, ok := Prepare(e.OutOfCore(), spec, build, probe); ok {
+		if j, ok := outofcore.Prepare(e.OutOfCore(), spec, build, probe); ok {
 			return j, nil
 		}
 	}
@@ -94,7 +95,7 @@ func (j *prepared) Probe(ctx context.Context, probe device.Space, emit func(devi
 		}
 		ring.Close()
 	}()
-	return Stages(ctx, len(parts), func(ctx context.Context, i int) { parts[i].Fetch(ctx, columns) }, func(i int) error {
+	return outofcore.Stages(ctx, len(parts), func(ctx context.Context, i int) { parts[i].Fetch(ctx, columns) }, func(i int) error {
 		defer parts[i].Close()
 		return j.probe(ctx, parts[i].space(), emit)
 	})

@@ -10,17 +10,18 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/hostinput"
+	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/cuda/transfer"
 	"gpujoin/joincore/device"
 )
 
 // OutOfCore returns the execution as joins out of core see it.
-func (e *execution) OutOfCore() Execution { return largerThanDevice{e} }
+func (e *execution) OutOfCore() outofcore.Execution { return largerThanDevice{e} }
 
 // wholeInputs returns the sides of a join that can be partitioned: the build side is
 // an input with all its rows, and so will be the probe side.
-func (e *execution) wholeInputs(spec *device.JoinSpec, build *space) (b, p Side, ok bool) {
+func (e *execution) wholeInputs(spec *device.JoinSpec, build *space) (b, p outofcore.Side, ok bool) {
 	v, ok := build.base()
 	if !ok || !v.whole() || !spec.ProbeInput || len(spec.Build.Parts) == 0 {
 		return b, p, false
@@ -29,9 +30,9 @@ func (e *execution) wholeInputs(spec *device.JoinSpec, build *space) (b, p Side,
 	return e.wholeInput(v, spec.Build, spec.Residual, spec.KeepBuild), e.wholeInput(probe, spec.Match.Probe, spec.Residual, spec.KeepProbe), true
 }
 
-func (e *execution) wholeInput(v *view, key *device.Key, residual joincore.Expr, keep device.Keep) Side {
+func (e *execution) wholeInput(v *view, key *device.Key, residual joincore.Expr, keep device.Keep) outofcore.Side {
 	of := func(ref joincore.ColumnRef) bool { return ref.Input == v.number }
-	return Side{
+	return outofcore.Side{
 		All: v, Key: key, Columns: e.columnsRead(v.number, key, residual, keep),
 		Numbered: slices.Contains(keep.Inputs, v.number) || slices.ContainsFunc(keep.Late, of) ||
 			slices.ContainsFunc(keep.Columns, func(ref joincore.ColumnRef) bool { return of(ref) && !rowid.Movable(e.describe(ref)) }),
@@ -41,7 +42,7 @@ func (e *execution) wholeInput(v *view, key *device.Key, residual joincore.Expr,
 // largerThanDevice is an execution as joins out of core see it.
 type largerThanDevice struct{ e *execution }
 
-func (l largerThanDevice) Device() *Device               { return l.e.p.outOfCore }
+func (l largerThanDevice) Device() *outofcore.Device     { return l.e.p.outOfCore }
 func (l largerThanDevice) Memory() joincore.Memory       { return l.e.mem }
 func (l largerThanDevice) Main() *rowid.Queue            { return l.e.workspace.main }
 func (l largerThanDevice) Event() (*driver.Event, error) { return l.e.event() }
@@ -52,7 +53,7 @@ func (l largerThanDevice) Staging(bytes int64) (*driver.Host, error) {
 	return l.e.workspace.stagingBuffer(l.e.p.context, bytes)
 }
 
-func (l largerThanDevice) Downloads() (Downloads, error) {
+func (l largerThanDevice) Downloads() (outofcore.Downloads, error) {
 	stream, err := l.e.downloadStream()
 	return downloads{l.e, stream}, err
 }
@@ -62,24 +63,24 @@ func (l largerThanDevice) SyncUploads() error {
 	return errors.Join(upload.stream.Sync(context.Background()), upload.second.Sync(context.Background()))
 }
 
-func (l largerThanDevice) Whole(s device.Space) (View, bool) {
+func (l largerThanDevice) Whole(s device.Space) (outofcore.View, bool) {
 	v, ok := l.e.space(s).base()
 	return v, ok && v.whole()
 }
 
-func (l largerThanDevice) Windows(all View, rows int64) []View {
-	var out []View
+func (l largerThanDevice) Windows(all outofcore.View, rows int64) []outofcore.View {
+	var out []outofcore.View
 	for _, v := range l.e.cut(all.(*view), rows, rows) {
 		out = append(out, v)
 	}
 	return out
 }
 
-func (l largerThanDevice) View(input int, rows Rows) View {
+func (l largerThanDevice) View(input int, rows outofcore.Rows) outofcore.View {
 	return l.e.viewOf(input, rows)
 }
 
-func (l largerThanDevice) NewRing(bytes int64) (Ring, error) {
+func (l largerThanDevice) NewRing(bytes int64) (outofcore.Ring, error) {
 	r, err := l.e.newRing(bytes)
 	return r, err
 }

@@ -13,6 +13,7 @@ import (
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
+	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/cuda/selector"
 	"gpujoin/joincore/cuda/transfer"
@@ -47,7 +48,7 @@ type Provider struct {
 	budget     int64
 	streams    int
 	registered ranges
-	outOfCore  *Device
+	outOfCore  *outofcore.Device
 	testHooks
 
 	mu         sync.Mutex
@@ -93,7 +94,7 @@ func New(cfg Config) (*Provider, error) {
 			return nil, errors.Join(err, c.Close())
 		}
 	}
-	if p.outOfCore, err = Open(c, p.lockSlab); err != nil {
+	if p.outOfCore, err = outofcore.Open(c, p.lockSlab); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	if p.arena, err = c.NewArena(p.budget); err != nil {

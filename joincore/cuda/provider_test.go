@@ -16,6 +16,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
 	trials "gpujoin/testsupport/columnartest"
@@ -91,9 +92,9 @@ func TestSuiteInWindows(t *testing.T) {
 // TestSuiteDivided has both sides divided, by whoever can do that. Filters are
 // left out: a build side that is divided has to be probed by an input as it is.
 func TestSuiteDivided(t *testing.T) {
-	for name, by := range map[string]Dividers{"device": DeviceAlone, "cores": CoresAlone, "row numbers": RowNumbersOnly} {
+	for name, by := range map[string]outofcore.Dividers{"device": outofcore.DeviceAlone, "cores": outofcore.CoresAlone, "row numbers": outofcore.RowNumbersOnly} {
 		t.Run(name, func(t *testing.T) {
-			runSuite(t, 12, func(p *Provider) { p.outOfCore.Limits = Limits{SplitBytes: 1, WindowRows: 50, By: by} }, suite.Matrix, suite.Sizes)
+			runSuite(t, 12, func(p *Provider) { p.outOfCore.Limits = outofcore.Limits{SplitBytes: 1, WindowRows: 50, By: by} }, suite.Matrix, suite.Sizes)
 		})
 	}
 }

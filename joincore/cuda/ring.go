@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/outofcore"
 )
 
 // ring is memory for consecutive views: while one view is joined, the next one
@@ -48,7 +49,7 @@ func (e *execution) newRing(bytes int64) (*ring, error) {
 }
 
 // Use makes a view take its memory from a half as long as that has enough.
-func (r *ring) Use(half int, v View) { v.(*view).half = &r.halves[half] }
+func (r *ring) Use(half int, v outofcore.View) { v.(*view).half = &r.halves[half] }
 
 // Close frees the memory. All views must have been closed.
 func (r *ring) Close() { r.e.release(r.at, r.bytes) }

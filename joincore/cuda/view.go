@@ -11,6 +11,7 @@ import (
 
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/hostinput"
+	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/cuda/rowid"
 )
 
@@ -21,8 +22,8 @@ type view struct {
 	e         *execution
 	input     *hostinput.Input
 	number    int
-	low, high int  // segments [low, high), if there is no source
-	source    Rows // of a join out of core; nil: segments
+	low, high int            // segments [low, high), if there is no source
+	source    outofcore.Rows // of a join out of core; nil: segments
 	rows      int64
 	half      *half // of a ring: memory that is taken first
 
@@ -54,7 +55,7 @@ func (e *execution) segmentsView(number int, low, high int) *view {
 }
 
 // viewOf is a view of rows in an order of their own.
-func (e *execution) viewOf(number int, rows Rows) *view {
+func (e *execution) viewOf(number int, rows outofcore.Rows) *view {
 	in := e.inputs[number].Input
 	return &view{
 		e: e, input: in, number: number, source: rows,

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/run"
 	"gpujoin/testsupport/suite"
 )
 
 // dividedWork runs a join whose sides are divided, and returns what it reports.
-func dividedWork(t *testing.T, p *Provider, by Dividers) joincore.DeviceWork {
+func dividedWork(t *testing.T, p *Provider, by outofcore.Dividers) joincore.DeviceWork {
 	t.Helper()
-	p.outOfCore.Limits = Limits{SplitBytes: 1, WindowRows: 100, By: by}
+	p.outOfCore.Limits = outofcore.Limits{SplitBytes: 1, WindowRows: 100, By: by}
 	plan, inputs := suite.SegmentedPair(joincore.Inner)
 	var stats joincore.Stats
 	if err := run.Run(t.Context(), p, plan, inputs, &suite.Arena{}, suite.NewCollector(plan, 50), run.Options{}, &stats); err != nil {
@@ -26,7 +27,7 @@ func dividedWork(t *testing.T, p *Provider, by Dividers) joincore.DeviceWork {
 // and nothing of what cores do.
 func TestDivisionIsReported(t *testing.T) {
 	p := provider(t, 64<<20)
-	device, cores := dividedWork(t, p, DeviceAlone), dividedWork(t, p, CoresAlone)
+	device, cores := dividedWork(t, p, outofcore.DeviceAlone), dividedWork(t, p, outofcore.CoresAlone)
 	// Each side has 15 segments of 60 rows, of which a window has two or, at the
 	// end, one; and three kernels divide a window.
 	const windows = 2 * 8
@@ -49,14 +50,14 @@ func TestDivisionIsReported(t *testing.T) {
 func TestJobsLeaveWhatTheyHadToOthers(t *testing.T) {
 	p := provider(t, 64<<20)
 	for range 3 { // what crosses the link ahead may want memory, and an event, at another time
-		dividedWork(t, p, DeviceAlone)
+		dividedWork(t, p, outofcore.DeviceAlone)
 	}
 	s := p.idle[0]
 	staging, events := s.staging, len(s.events)
 	if staging == nil || events == 0 {
 		t.Fatalf("staging buffer %v, %d events", staging, events)
 	}
-	dividedWork(t, p, DeviceAlone)
+	dividedWork(t, p, outofcore.DeviceAlone)
 	if p.idle[0] != s || s.staging != staging || len(s.events) != events {
 		t.Errorf("another staging buffer, or %d events after %d", len(s.events), events)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	programs = flag.String("programs", "", "with -only gpu: what to run of phj, rowid, smj, npj, selector, calibrate, driver, transfer, cuda, worker, e2e, large, with commas between; none: all")
+	programs = flag.String("programs", "", "with -only gpu: what to run of phj, rowid, smj, npj, selector, calibrate, driver, transfer, cuda, outofcore, worker, e2e, large, with commas between; none: all")
 	within   = flag.Duration("within", 0, "with -only gpu: what is not done by then is stopped; 0: each step has its own limit alone")
 )
 
@@ -31,9 +31,13 @@ const raced = "^TestSet$"
 // pairs. They are a separate step.
 const large = "^Test(ABillionPairs|HotMarks|RowNumbersBeyond31Bits|Rates)$"
 
-// memchecked are the provider's tests that run under memcheck: division,
-// registered memory, windows, and unpartitioned sides.
-const memchecked = "^Test(Division|DividedThroughSlabs|RegisteredMemory|KeysThatGoWhole)$"
+// memchecked are the provider's tests that run under memcheck: registered memory,
+// windows, and joins of materialised columns. dividedMemchecked are those of joins out
+// of core.
+const (
+	memchecked        = "^Test(RegisteredMemory|KeysThatGoWhole)$"
+	dividedMemchecked = "^Test(Division|DividedThroughSlabs)$"
+)
 
 // gpuSteps run on a machine with a GPU, from programs built before; neither Go nor a
 // compiler is needed. Short and informative steps come first, because a machine may be
@@ -47,7 +51,7 @@ func gpuSteps() ([]step, error) {
 		g.only = strings.Split(*programs, ",")
 	}
 	for _, name := range g.only {
-		if !slices.Contains(kernelPrograms, name) && !slices.Contains([]string{"selector", "calibrate", "driver", "transfer", "cuda", "worker", "e2e", "large"}, name) {
+		if !slices.Contains(kernelPrograms, name) && !slices.Contains([]string{"selector", "calibrate", "driver", "transfer", "cuda", "outofcore", "worker", "e2e", "large"}, name) {
 			return nil, fmt.Errorf("there is no program %q", name)
 		}
 	}
@@ -59,10 +63,12 @@ func gpuSteps() ([]step, error) {
 		g.tests("selector", time.Minute, "-test.short"),
 		g.tests("calibrate", time.Minute),
 		g.tests("cuda", 3*time.Minute),
+		g.tests("outofcore", time.Minute),
 		g.tests("worker", 90*time.Second, "-test.run", "^TestDevice$"),
 		g.bundled(2*time.Minute),
 		g.together("memcheck", kernelPrograms, 2*time.Minute, memcheck(), "-test.short"),
 		g.together("memcheck", []string{"cuda"}, 90*time.Second, memcheck(), "-test.run", memchecked),
+		g.together("memcheck", []string{"outofcore"}, 90*time.Second, memcheck(), "-test.run", dividedMemchecked),
 		g.together("racecheck", kernelPrograms, 100*time.Second, sanitizer("racecheck"), "-test.run", raced),
 		g.together("all", []string{"phj", "smj", "npj"}, 2*time.Minute, nil),
 		g.tests("rowid", 3*time.Minute, "-test.skip", large),

@@ -94,7 +94,7 @@ func TestProgramsRunTogether(t *testing.T) {
 // Tests that steps name exist.
 func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
-	for pattern, dir := range map[string]string{memchecked: ".", large: "rowid"} {
+	for pattern, dir := range map[string]string{memchecked: ".", dividedMemchecked: "outofcore", large: "rowid"} {
 		files, err := filepath.Glob(filepath.Join("../../../joincore/cuda", dir, "*_test.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(files, err)

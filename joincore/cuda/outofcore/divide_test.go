@@ -1,17 +1,17 @@
 //go:build cuda
 
-package cuda_test
+package outofcore_test
 
 import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"gpujoin/joincore/cuda"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
@@ -23,17 +23,17 @@ import (
 // validity and number; equal keys of either width meet, whoever divides; NULLs
 // are in the first.
 func TestDivision(t *testing.T) {
-	where := map[int64]int{cuda.Null: 0}
-	for _, by := range []cuda.Dividers{cuda.DeviceAlone, cuda.CoresAlone, cuda.DeviceAndCores} {
+	where := map[int64]int{outofcore.Null: 0}
+	for _, by := range []outofcore.Dividers{outofcore.DeviceAlone, outofcore.CoresAlone, outofcore.DeviceAndCores} {
 		checkDivision(t, by, where)
 	}
 }
 
 // checkDivision checks and adds to where each key is.
-func checkDivision(t *testing.T, by cuda.Dividers, where map[int64]int) {
+func checkDivision(t *testing.T, by outofcore.Dividers, where map[int64]int) {
 	t.Helper()
 	p, shared := provider(t)
-	shared.Limits = cuda.Limits{WindowRows: 700, By: by}
+	shared.Limits = outofcore.Limits{WindowRows: 700, By: by}
 	mem := &suite.Arena{}
 	// By one seed, so that partitions can be compared with those of others.
 	d, err := p.Open(mem, device.Options{Seed: 9})
@@ -44,16 +44,16 @@ func checkDivision(t *testing.T, by cuda.Dividers, where map[int64]int) {
 	e := executionOf(d)
 	const bits = 3
 	r := rand.New(rand.NewPCG(5, 6))
-	var divisions []*cuda.Division
+	var divisions []*outofcore.Division
 	var keys [][]int64
 	for i, width := range []int{4, 8} {
-		in, k := cuda.Keyed(t, r, width, 5000)
+		in, k := outofcore.Keyed(t, r, width, 5000)
 		keys = append(keys, k)
 		all := imported(t, d, i, in.Relation)
 		key := &device.Key{Exact: true, Parts: []device.KeyPart{{Column: joincore.ColumnRef{Input: i}, Class: joincore.KeyInt, Bits: 64}}}
-		divisions = append(divisions, cuda.NewDivision(e, cuda.Side{All: all, Key: key, Columns: []int{0}, Numbered: true}, bits))
+		divisions = append(divisions, outofcore.NewDivision(e, outofcore.Side{All: all, Key: key, Columns: []int{0}, Numbered: true}, bits))
 	}
-	if err := cuda.Divide(t.Context(), e, divisions...); err != nil {
+	if err := outofcore.Divide(t.Context(), e, divisions...); err != nil {
 		t.Fatal(err)
 	}
 	used := map[int]bool{}
@@ -67,16 +67,16 @@ func checkDivision(t *testing.T, by cuda.Dividers, where map[int64]int) {
 				width := []int{4, 8}[i]
 				value := d.Piece(w, rowid.PayloadValues, partition)
 				valid := d.Piece(w, rowid.PayloadValidity, partition)
-				for n, row := range cuda.Words(d.Piece(w, rowid.PayloadRowIDs, partition)) {
+				for n, row := range outofcore.Words(d.Piece(w, rowid.PayloadRowIDs, partition)) {
 					if seen[row] {
 						t.Fatalf("row %d twice", row)
 					}
 					seen[row], used[partition] = true, true
 					key := keys[i][row]
-					if (key != cuda.Null) != (valid[n] == 1) {
+					if (key != outofcore.Null) != (valid[n] == 1) {
 						t.Fatalf("row %d: valid %d", row, valid[n])
 					}
-					if key != cuda.Null {
+					if key != outofcore.Null {
 						var b [8]byte
 						binary.LittleEndian.PutUint64(b[:], uint64(key))
 						if string(b[:width]) != string(value[n*width:(n+1)*width]) {
@@ -108,7 +108,7 @@ func checkDivision(t *testing.T, by cuda.Dividers, where map[int64]int) {
 // row numbers only, it divides those.
 func TestDividedWithLittleMemory(t *testing.T) {
 	p, shared := provider(t)
-	shared.Limits = cuda.Limits{SplitBytes: 1, WindowRows: 100, By: cuda.DeviceAlone}
+	shared.Limits = outofcore.Limits{SplitBytes: 1, WindowRows: 100, By: outofcore.DeviceAlone}
 	plan, inputs := suite.SegmentedPair(joincore.Full)
 	want, err := oracle.Run(plan, inputs)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *failing) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch
 // with memory of the job or with slabs, and the next join is right.
 func TestDividedIsStopped(t *testing.T) {
 	p, shared := provider(t)
-	shared.Limits = cuda.Limits{SplitBytes: 1, WindowRows: 100, By: cuda.DeviceAlone}
+	shared.Limits = outofcore.Limits{SplitBytes: 1, WindowRows: 100, By: outofcore.DeviceAlone}
 	for _, shared.SlabFrom = range []int64{0, 1} {
 		for at := 1; at < 16; at += 3 {
 			checkStopped(t, p, at)

@@ -1,6 +1,6 @@
 //go:build cuda
 
-package cuda_test
+package outofcore_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda"
+	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/cuda/transfer"
 	"gpujoin/joincore/device"
@@ -19,7 +20,7 @@ import (
 )
 
 // slabProvider is a provider that divides what it can, with slabs of any size.
-func slabProvider(t *testing.T) (*cuda.Provider, *cuda.Device) {
+func slabProvider(t *testing.T) (*cuda.Provider, *outofcore.Device) {
 	t.Helper()
 	p, shared := provider(t)
 	d, err := p.Open(&suite.Arena{}, device.Options{})
@@ -30,7 +31,7 @@ func slabProvider(t *testing.T) (*cuda.Provider, *cuda.Device) {
 	if executionOf(d).Method(nil) != transfer.Staged {
 		t.Skip("memory of any kind crosses the link from where it lies")
 	}
-	shared.Limits = cuda.Limits{SplitBytes: 1, WindowRows: 100, SlabFrom: 1}
+	shared.Limits = outofcore.Limits{SplitBytes: 1, WindowRows: 100, SlabFrom: 1}
 	shared.Slabs.KeepFor(time.Hour)
 	return p, shared
 }
@@ -41,19 +42,19 @@ func slabProvider(t *testing.T) (*cuda.Provider, *cuda.Device) {
 func TestScratchIsCopiedDirectly(t *testing.T) {
 	p, shared := slabProvider(t)
 	for round := range 6 {
-		shared.By = []cuda.Dividers{cuda.DeviceAlone, cuda.CoresAlone, cuda.DeviceAndCores}[round%3]
+		shared.By = []outofcore.Dividers{outofcore.DeviceAlone, outofcore.CoresAlone, outofcore.DeviceAndCores}[round%3]
 		mem := &suite.Arena{}
 		d, err := p.Open(mem, device.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		e := executionOf(d)
-		in, _ := cuda.Keyed(t, rand.New(rand.NewPCG(7, 8)), 8, 5000)
+		in, _ := outofcore.Keyed(t, rand.New(rand.NewPCG(7, 8)), 8, 5000)
 		all := imported(t, d, 0, in.Relation)
 		key := &device.Key{Exact: true, Parts: []device.KeyPart{{Class: joincore.KeyInt, Bits: 64}}}
 		const bits = 3
-		division := cuda.NewDivision(e, cuda.Side{All: all, Key: key, Columns: []int{0}, Numbered: true}, bits)
-		if err := cuda.Divide(t.Context(), e, division); err != nil {
+		division := outofcore.NewDivision(e, outofcore.Side{All: all, Key: key, Columns: []int{0}, Numbered: true}, bits)
+		if err := outofcore.Divide(t.Context(), e, division); err != nil {
 			t.Fatal(err)
 		}
 		granted := int64(0)
@@ -103,7 +104,7 @@ func TestDividedThroughSlabs(t *testing.T) {
 	for round := range 6 {
 		if round == 3 {
 			shared.Slabs.Close()
-			shared.Slabs = cuda.NewPool(func([]byte) (func(), error) { return nil, errors.New("too much is locked") }, 1<<30)
+			shared.Slabs = outofcore.NewPool(func([]byte) (func(), error) { return nil, errors.New("too much is locked") }, 1<<30)
 		}
 		for _, kind := range []joincore.Kind{joincore.Inner, joincore.Full, joincore.Right} {
 			plan, inputs := suite.SegmentedPair(kind)

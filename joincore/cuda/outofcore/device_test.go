@@ -1,18 +1,19 @@
 //go:build cuda
 
-package cuda_test
+package outofcore_test
 
 import (
 	"testing"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda"
+	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/device"
 	"gpujoin/testsupport/suite"
 )
 
 // provider opens the device, and returns what its joins out of core share.
-func provider(t *testing.T) (*cuda.Provider, *cuda.Device) {
+func provider(t *testing.T) (*cuda.Provider, *outofcore.Device) {
 	t.Helper()
 	p, err := cuda.New(cuda.Config{Budget: 64 << 20, Streams: 4})
 	if err != nil {
@@ -31,12 +32,12 @@ func provider(t *testing.T) (*cuda.Provider, *cuda.Device) {
 	return p, executionOf(d).Device()
 }
 
-func executionOf(d device.Device) cuda.Execution {
-	return d.(interface{ OutOfCore() cuda.Execution }).OutOfCore()
+func executionOf(d device.Device) outofcore.Execution {
+	return d.(interface{ OutOfCore() outofcore.Execution }).OutOfCore()
 }
 
 // imported imports an input and returns the view of all of its rows.
-func imported(t *testing.T, d device.Device, number int, r *joincore.Relation) cuda.View {
+func imported(t *testing.T, d device.Device, number int, r *joincore.Relation) outofcore.View {
 	t.Helper()
 	s, err := d.Import(number, r)
 	if err != nil {

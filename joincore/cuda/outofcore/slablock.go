@@ -1,4 +1,4 @@
-package cuda
+package outofcore
 
 // lockIdle locks idle slabs, one after the other, until all are.
 func (p *Pool) lockIdle() {
