@@ -27,22 +27,9 @@
 // that an earlier window has left, one is joined, and the result of one is
 // downloaded.
 //
-// If the build side does not fit, both sides are partitioned by a hash of their
-// keys and co-partitions are joined one after the other (the co-processing join
-// of HAPE). Windows are uploaded, kernels order their rows and columns by
-// partition, and the result is downloaded into memory of the job, all three at
-// the same time. Meanwhile cores partition windows from the other end of the
-// input; these are uploaded only once. A co-partition consists of one piece of
-// each window. Row ids are kept only if a later step reads columns that did not
-// move. If the job gets too little memory for that, or a column is wider than
-// kernels can move, cores partition row ids alone and rows are gathered while
-// they are uploaded.
-//
-// Partitioned rows wait in slabs of the provider, which are page-locked after
-// their first use and kept for other joins for a while. The job allocates as
-// many bytes of its own memory, so that they count towards its budget, and does
-// not touch them. It uses its own memory instead if that is registered, small, or
-// if there are no slabs.
+// If the build side does not fit, package outofcore partitions both sides and joins
+// one co-partition after the other. It uses an execution through an interface:
+// views, rings, downloads and host memory of the job (outofcore.go).
 //
 // A build side that is itself a result, has one key too often, or has a key of
 // variable length can be joined neither way: the result is joincore.ErrBudget.
@@ -60,8 +47,7 @@
 // decisions use the same bits: the highest bits number the partition of the
 // first pass, the bits below them that of the second pass, and the lowest bits the
 // bucket of a partition's table. The hash starts from a random seed, drawn once for
-// the process, so that a user cannot prepare keys that collide. Out-of-core partitioning uses a different hash,
-// so that the keys of a co-partition are distributed like any others.
+// the process, so that a user cannot prepare keys that collide.
 //
 // # Work
 //
