@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/cuda/columnar"
 )
 
 // mode is how a side's payload goes through a join.
@@ -216,13 +217,8 @@ func (v volume) bytes() (in, out int64) {
 	return in, v.outputRows * (width[0] + width[1] - int64(v.keyBytes))
 }
 
-// bound is the most device memory, in bytes, that a join may use, inputs included: a
-// pass needs as much again as it reads, and the result replaces the buffers between
-// the passes.
-func (v volume) bound() int64 {
-	in, out := v.bytes()
-	return (in + max(2*in, in+out)) * 105 / 100
-}
+// bound is the device memory that a join may use at most, its inputs included.
+func (v volume) bound() int64 { return columnar.Bound(v.bytes()) }
 
 // peak models the peak memory for payloads of the given shapes.
 func (v volume) peak(s [2]shape, modes [2]mode) int64 {
