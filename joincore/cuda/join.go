@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/cuda/rowid"
@@ -153,15 +154,15 @@ func (j *prepared) result(pairs rowid.Pairs, probe *space) (*space, error) {
 // Report returns the statistics of the join so far.
 func (j *prepared) Report() joincore.JoinStats {
 	r := j.join.Report()
-	algorithm, prepare := "phj-rowid", "partition build side"
+	algorithm, prepare := "phj-rowid", costmodel.PhaseBuildSide
 	if r.OneTable {
-		algorithm, prepare = "npj-rowid", "build"
+		algorithm, prepare = "npj-rowid", costmodel.PhaseBuild
 	}
 	return joincore.JoinStats{
 		Algorithm: algorithm, Reason: j.reason, Bits: r.Bits,
 		BuildRows: r.BuildRows, ProbeRows: r.ProbeRows, RowsOut: r.ResultRows, Time: j.prepare + j.probing,
 		Phases: []joincore.Phase{
-			{Name: prepare, Predicted: j.prepareMeant, Actual: j.prepare}, {Name: "probe", Predicted: j.probingMeant, Actual: j.probing},
+			{Name: prepare, Predicted: j.prepareMeant, Actual: j.prepare}, {Name: costmodel.PhaseProbe, Predicted: j.probingMeant, Actual: j.probing},
 		},
 		Work: joincore.DeviceWork{Launches: r.Cost.Launches, Syncs: r.Cost.Syncs, Bytes: r.Cost.Bytes, Peak: j.e.workspace.arena.Peak()},
 	}

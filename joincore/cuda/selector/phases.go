@@ -1,9 +1,8 @@
 package selector
 
 import (
-	"strings"
-
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/cuda/columnar"
 )
 
 // PhaseChoose is the phase of sampling and of determining the range of the build keys,
@@ -14,17 +13,18 @@ const PhaseChoose = "choose"
 // one phase for all of a side's passes, and adds short phases to their neighbours.
 func PhaseOf(reported string) string {
 	switch reported {
-	case "summary", "range":
+	case columnar.PhaseSummary, columnar.PhaseRange:
 		return PhaseChoose
-	case "reduction":
+	case columnar.PhaseReduction:
 		return costmodel.PhaseFilter
-	case "offsets":
+	case columnar.PhaseOffsets:
 		return costmodel.PhaseHistogram
-	case "close", "read back":
+	case columnar.PhaseFirstPass[0], columnar.PhaseSecondPass[0]:
+		return costmodel.PhaseBuildSide
+	case columnar.PhaseFirstPass[1], columnar.PhaseSecondPass[1]:
+		return costmodel.PhaseProbeSide
+	case columnar.PhaseClose, columnar.PhaseReadBack:
 		return costmodel.PhaseMatch
-	}
-	if pass, side, ok := strings.Cut(reported, " pass, "); ok && pass != "" {
-		return "partition " + side + " side"
 	}
 	return reported
 }

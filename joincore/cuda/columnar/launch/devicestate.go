@@ -14,19 +14,31 @@ import (
 // reuse.
 type deviceState struct {
 	device *driver.Context
-	module *driver.Module
+
+	loading sync.Mutex
+	module  *driver.Module // nil until a join first uses it
 
 	mu   sync.Mutex
 	idle []*scratch
 }
 
 var deviceStates = columnar.PerContext[*deviceState]{Make: func(d *driver.Context) (*deviceState, error) {
-	m, err := d.Load(kernels.Sort)
-	if err != nil {
-		return nil, err
-	}
-	return &deviceState{device: d, module: m}, nil
+	return &deviceState{device: d}, nil
 }}
+
+// kernel returns a kernel of the module.
+func (d *deviceState) kernel(name string) (*driver.Kernel, error) {
+	d.loading.Lock()
+	defer d.loading.Unlock()
+	if d.module == nil {
+		m, err := d.device.Load(kernels.Sort)
+		if err != nil {
+			return nil, err
+		}
+		d.module = m
+	}
+	return d.module.Kernel(name)
+}
 
 // Close frees the memory kept for later joins on a device. No join may be running.
 func Close(d *driver.Context) error {
@@ -37,6 +49,9 @@ func Close(d *driver.Context) error {
 	for _, s := range state.idle {
 		s.close()
 	}
+	if state.module == nil {
+		return nil
+	}
 	return state.module.Unload()
 }
 
@@ -44,14 +59,16 @@ func Close(d *driver.Context) error {
 type scratch struct {
 	host  *driver.Host // page-locked: a few words from the device, then descriptors to it
 	marks []*driver.Event
+	ready *driver.Event // the words of Peek have been copied
 }
 
 const (
 	hostWords       = 0
-	hostDescriptors = 4 * 8
+	hostDescriptors = maxWords * 8
 	hostBytes       = 256 << 10 // a side's 16 columns, one at a time, take 4 KiB each
 
-	maxMarks = 8
+	maxWords = 8
+	maxMarks = 28
 )
 
 func (d *deviceState) take() (*scratch, error) {
@@ -68,6 +85,10 @@ func (d *deviceState) take() (*scratch, error) {
 		return nil, err
 	}
 	s := &scratch{host: host}
+	if s.ready, err = d.device.NewEvent(false); err != nil {
+		s.close()
+		return nil, err
+	}
 	for range maxMarks {
 		e, err := d.device.NewEvent(true)
 		if err != nil {
@@ -89,6 +110,9 @@ func (d *deviceState) give(s *scratch) {
 func (s *scratch) close() {
 	for _, e := range s.marks {
 		e.Close()
+	}
+	if s.ready != nil {
+		s.ready.Close()
 	}
 	s.host.Free()
 }

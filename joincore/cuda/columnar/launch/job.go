@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 	"unsafe"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/kernels"
 )
 
 // Job is one running join. Its methods queue work. They keep the first error, after
@@ -20,6 +23,9 @@ type Job struct {
 	Sides  [2]*columnar.Side // build, probe
 	Report columnar.Report
 	SMs    int
+	// ReadBack names the phase that ends when Read has copied its words; "": they
+	// belong to no phase.
+	ReadBack string
 
 	device  *deviceState
 	scratch *scratch
@@ -55,7 +61,7 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	}
 	b := &Job{Join: j, Sides: [2]*columnar.Side{&j.Build, &j.Probe}, SMs: d.Info().SMs, device: state, scratch: own, stream: s, arena: a, bottom: a.Mark(), free: a.Free(), cache: d.Info().L2}
 	b.Report.Algorithm = algorithm
-	b.Do(func() error { return s.Record(own.marks[0]) })
+	b.Begin()
 	out, err := f(ctx, b)
 	if err != nil {
 		// A failed join, too, has queued work that uses scratch and arena.
@@ -76,8 +82,19 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	return out, &b.Report, nil
 }
 
-// maxRows is the maximum number of rows of a side: row numbers have 32 bits.
-const maxRows = 1<<32 - 1<<20
+// vectorBytes is what histograms read keys by.
+const vectorBytes = 16
+
+// CheckPayload returns an error if a side has more payload columns than the
+// descriptors of this package hold.
+func CheckPayload(algorithm string, j *columnar.Join) error {
+	for _, side := range []*columnar.Side{&j.Build, &j.Probe} {
+		if len(side.Payload) > MaxPayload {
+			return fmt.Errorf("%s: %d payload columns are more than %d", algorithm, len(side.Payload), MaxPayload)
+		}
+	}
+	return nil
+}
 
 func check(algorithm string, j *columnar.Join) error {
 	key := j.Build.Key.Bytes
@@ -85,17 +102,20 @@ func check(algorithm string, j *columnar.Join) error {
 		return fmt.Errorf("%s: keys of %d and %d bytes", algorithm, key, j.Probe.Key.Bytes)
 	}
 	for _, side := range []*columnar.Side{&j.Build, &j.Probe} {
-		if side.Rows < 0 || side.Rows >= maxRows {
+		if side.Rows < 0 || side.Rows >= kernels.MaxRows {
 			return fmt.Errorf("%s: %d rows are more than row ids can address", algorithm, side.Rows)
 		}
-		if len(side.Payload) > MaxPayload {
-			return fmt.Errorf("%s: %d payload columns are more than %d", algorithm, len(side.Payload), MaxPayload)
+		if side.Key.Addr%vectorBytes != 0 {
+			return fmt.Errorf("%s: keys at %#x are not at a multiple of %d", algorithm, side.Key.Addr, vectorBytes)
 		}
 		for _, c := range side.Payload {
 			switch c.Bytes {
 			case 1, 2, 4, 8, 16:
 			default:
 				return fmt.Errorf("%s: values of %d bytes", algorithm, c.Bytes)
+			}
+			if c.Addr%driver.Ptr(c.Bytes) != 0 {
+				return fmt.Errorf("%s: values of %d bytes at %#x", algorithm, c.Bytes, c.Addr)
 			}
 		}
 	}
@@ -108,6 +128,30 @@ func (b *Job) Do(f func() error) {
 		b.err = f()
 	}
 }
+
+// Err returns the first error of an operation.
+func (b *Job) Err() error { return b.err }
+
+// Attempt calls f and returns its error, or that of an operation. After
+// joincore.ErrBudget the job can go on; the caller rewinds the memory that f took. f
+// must return when memory is missing.
+func (b *Job) Attempt(f func() error) error {
+	if b.err != nil {
+		return b.err
+	}
+	err := f()
+	if err == nil {
+		err = b.err
+	}
+	if errors.Is(err, joincore.ErrBudget) {
+		b.err = nil
+	}
+	return err
+}
+
+// Begin starts the join's time. Run calls it; a later call excludes planning and
+// loading before it.
+func (b *Job) Begin() { b.Do(func() error { return b.stream.Record(b.scratch.marks[0]) }) }
 
 // Take returns the address of n bytes of the arena.
 func (b *Job) Take(n int64) uint64 {
@@ -153,7 +197,7 @@ func (b *Job) Set(at uint64, value byte, n int64) {
 func (b *Job) Kernel(format string, args ...any) *driver.Kernel {
 	k := &driver.Kernel{}
 	b.Do(func() error {
-		found, err := b.device.module.Kernel(fmt.Sprintf(format, args...))
+		found, err := b.device.kernel(fmt.Sprintf(format, args...))
 		if err == nil {
 			k = found
 		}
@@ -172,25 +216,43 @@ func (b *Job) Grid(k *driver.Kernel, items int64) int {
 
 // Launch queues a kernel.
 func (b *Job) Launch(k *driver.Kernel, grid int, args ...uint64) {
+	b.LaunchShared(k, grid, k.Shared, args...)
+}
+
+// LaunchShared queues a kernel with the given number of bytes of dynamic shared
+// memory.
+func (b *Job) LaunchShared(k *driver.Kernel, grid, shared int, args ...uint64) {
 	b.Report.Launches++
-	b.Do(func() error { return k.Launch(b.stream, grid, args...) })
+	b.Do(func() error { return k.LaunchShared(b.stream, grid, shared, args...) })
 }
 
 // Put copies a descriptor of 8-byte fields to the device and returns its device
 // address.
 func Put[D any](b *Job, d *D) uint64 {
-	size := int(unsafe.Sizeof(*d))
-	at := b.Take(int64(size))
+	at := b.Take(int64(unsafe.Sizeof(*d)))
+	PutAt(b, at, d, []uint64(nil))
+	return at
+}
+
+// PutAt copies a descriptor, followed by a list of others, to an address on the
+// device.
+func PutAt[D, E any](b *Job, at uint64, d *D, list []E) {
+	first, rest := bytesOf(unsafe.Slice(d, 1)), bytesOf(list)
 	b.Do(func() error {
+		size := len(first) + len(rest)
 		if hostDescriptors+b.used+size > hostBytes {
 			return fmt.Errorf("%s: descriptors of more than %d bytes", b.Report.Algorithm, hostBytes)
 		}
 		host := b.scratch.host.Bytes()[hostDescriptors+b.used:][:size]
-		*(*D)(unsafe.Pointer(&host[0])) = *d
+		copy(host[copy(host, first):], rest)
 		b.used += size
 		return b.stream.CopyIn(driver.Ptr(at), host)
 	})
-	return at
+}
+
+func bytesOf[D any](list []D) []byte {
+	var d D
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), len(list)*int(unsafe.Sizeof(d)))
 }
 
 // Random models the bytes moved by n random accesses of `unit` bytes each
@@ -207,6 +269,17 @@ func (b *Job) Phase(name string, bytes int64) {
 	b.Do(func() error { return b.stream.Record(b.scratch.marks[len(b.phases)]) })
 }
 
+// Model says how many bytes phases read and write, by name, if that is known only when
+// the join has ended. Such phases are queued with 0 bytes.
+func (b *Job) Model(bytes map[string]int64) {
+	for _, n := range bytes {
+		b.Report.Bytes += n
+	}
+	for i := range b.phases {
+		b.phases[i].Bytes = bytes[b.phases[i].Name]
+	}
+}
+
 // Rows waits for all queued work and returns the row count stored at the address.
 func (b *Job) Rows(ctx context.Context, at uint64) (int64, error) {
 	var rows [1]uint64
@@ -214,10 +287,13 @@ func (b *Job) Rows(ctx context.Context, at uint64) (int64, error) {
 	return int64(rows[0]), err
 }
 
-// Read waits for all queued work and reads up to 4 words from the address.
+// Read waits for all queued work and reads up to 8 words from the address. The join's
+// time ends with the last call.
 func (b *Job) Read(ctx context.Context, at uint64, words []uint64) error {
-	host := b.scratch.host.Bytes()[hostWords : hostWords+8*len(words)]
-	b.Do(func() error { return b.stream.CopyOut(host, driver.Ptr(at)) })
+	b.copyOut(at, len(words))
+	if b.ReadBack != "" {
+		b.Phase(b.ReadBack, 0)
+	}
 	b.Do(func() error { return b.stream.Record(b.scratch.marks[maxMarks-1]) })
 	b.Do(func() error { b.Report.Syncs++; return b.stream.Sync(ctx) })
 	if b.err != nil {
@@ -226,6 +302,40 @@ func (b *Job) Read(ctx context.Context, at uint64, words []uint64) error {
 	b.used = 0
 	copy(words, b.scratch.host.Words()[hostWords/8:])
 	return nil
+}
+
+// Peek queues a read of up to 8 words, which Peeked returns. Peeked does not wait for
+// work that is queued in between.
+func (b *Job) Peek(at uint64, n int) {
+	b.copyOut(at, n)
+	b.Do(func() error { return b.stream.Record(b.scratch.ready) })
+}
+
+// Peeked waits for the words of Peek. The stream reaches them soon, so it does not
+// leave the processor: a sleep would take longer than the work.
+func (b *Job) Peeked(ctx context.Context) ([]uint64, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	b.Report.Syncs++
+	for {
+		done, err := b.scratch.ready.Done()
+		if err == nil && !done {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			return b.scratch.host.Words()[hostWords/8:][:maxWords], nil
+		}
+		runtime.Gosched()
+	}
+}
+
+func (b *Job) copyOut(at uint64, words int) {
+	host := b.scratch.host.Bytes()[hostWords : hostWords+8*words]
+	b.Do(func() error { return b.stream.CopyOut(host, driver.Ptr(at)) })
 }
 
 // times computes the report's times from the phase marks.

@@ -108,7 +108,7 @@ func (b *Job) GatherPayload(o *Output) {
 		rows, of := int64(o.Gather.Capacity), o.Gather.Column[c]
 		bytes += rows*int64(4+of.Bytes) + b.Random(rows, ReadAtRandom, b.Sides[of.Side].Rows*int64(of.Bytes))
 	}
-	b.Phase("gather", bytes)
+	b.Phase(columnar.PhaseGather, bytes)
 }
 
 // GatherColumn queues the gather of one column, whose sorted values are at `from`.

@@ -20,7 +20,7 @@ func Look(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Ar
 		r.table.Rows[0], r.table.Key[0] = uint64(j.Build.Rows), uint64(j.Build.Key.Addr)
 		r.count()
 		r.overBuild("gj_table_range_k%d", launch.Put(b, &r.table))
-		r.Phase("range", j.Build.Rows*int64(j.Build.Key.Bytes))
+		r.Phase(columnar.PhaseRange, j.Build.Rows*int64(j.Build.Key.Bytes))
 		return nil, r.readCounters(ctx, &c)
 	})
 	return c.keys(), report, err

@@ -39,6 +39,9 @@ func start(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.A
 	if j.Build.Rows > maxBuild {
 		return nil, nil, fmt.Errorf("npj: a table of %d build rows", j.Build.Rows)
 	}
+	if err := launch.CheckPayload("npj", j); err != nil {
+		return nil, nil, err
+	}
 	return launch.Run(ctx, d, s, a, j, "npj", f)
 }
 
@@ -114,7 +117,7 @@ func (r *run) build() {
 		r.overBuild("gj_table_range_k%d", at)
 	}
 	r.overBuild("gj_table_enter_k%d", at)
-	r.Phase("build", r.traffic().build())
+	r.Phase(columnar.PhaseBuild, r.traffic().build())
 }
 
 // array returns the bytes of the array, as far as they are known; 0: a hash table.
@@ -169,7 +172,7 @@ func (r *run) probe(rows int64) *launch.Output {
 	r.table.Result = out.Match
 	k := r.Kernel("gj_table_probe_k%d", r.Join.Build.Key.Bytes/4)
 	r.Launch(k, r.Grid(k, (r.Sides[1].Rows+int64(k.Rows)-1)/int64(max(k.Rows, 1))), launch.Put(r.Job, &r.table))
-	r.Phase("probe", r.Sides[1].Bytes()+r.traffic().probe(rows)+out.Bytes())
+	r.Phase(columnar.PhaseProbe, r.Sides[1].Bytes()+r.traffic().probe(rows)+out.Bytes())
 	r.GatherPayload(out)
 	return out
 }

@@ -5,6 +5,7 @@ package phj
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 )
 
@@ -46,7 +48,7 @@ func newBed(t *testing.T) *bed {
 	b.host, err = d.Pinned(64 << 20)
 	must(err)
 	t.Cleanup(func() {
-		must(Close(d))
+		must(errors.Join(Close(d), launch.Close(d)))
 		must(b.host.Free())
 		must(b.arena.Close())
 		must(b.stream.Close())

@@ -23,12 +23,12 @@ const (
 // not counted before that is decided.
 func (r *run) reducible() bool {
 	switch {
-	case r.join.RowIDs || r.options.Bloom == bloomOff:
+	case r.Join.RowIDs || r.options.Bloom == bloomOff:
 		return false
 	case r.options.Bloom == bloomOn:
 		return true
 	}
-	return r.options.Materialise == "" && r.options.rates().FilterFits(r.join.Build.Rows)
+	return r.options.Materialise == "" && r.options.rates().FilterFits(r.Join.Build.Rows)
 }
 
 // withoutBloom returns the shape function without filters.
@@ -51,45 +51,49 @@ func (r *run) reduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bottom, room := r.arena.Mark(), r.keptRows()
+	bottom, room := r.Mark(), r.keptRows()
 	giveUp := func() error {
-		r.arena.Rewind(bottom)
+		r.Rewind(bottom)
 		r.bloom = false
 		return nil
 	}
-	left, err := r.takeReduced(room)
-	behind := r.arena.Mark()
-	t := taker{arena: r.arena, err: err}
-	bytes := costmodel.FilterBytes(r.join.Build.Rows)
-	filter, words := t.take(bytes), uint64(bytes/8)
-	if errors.Is(t.err, joincore.ErrBudget) {
+	var left columnar.Side
+	var behind driver.Mark
+	var filter uint64
+	bytes := costmodel.FilterBytes(r.Join.Build.Rows)
+	words := uint64(bytes / 8)
+	err = r.Attempt(func() (err error) {
+		left, err = r.takeReduced(room)
+		behind = r.Mark()
+		filter = r.Take(bytes)
+		return err
+	})
+	if errors.Is(err, joincore.ErrBudget) {
 		return giveUp()
 	}
-	if t.err != nil {
-		return t.err
+	if err != nil {
+		return err
 	}
-	r.notePeak()
 	r.copyIn()
 	if r.counted == 0 {
 		r.clear()
 	}
-	r.do(func() error { return r.stream.Memset(driver.Ptr(filter), 0, bytes) })
-	r.launch(fill, fill.Grid(r.join.Build.Rows/int64(fill.Rows)+1), filter, words)
-	r.mark("filter")
-	r.launch(cut, cut.Grid(r.join.Probe.Rows/int64(cut.Rows)+1), filter, words, uint64(left.Key.Addr), uint64(room))
-	host := r.scratch.host.Bytes()[hostCounters : hostCounters+8*counters]
-	r.do(func() error { return r.stream.CopyOut(host, driver.Ptr(r.d.Counters)) })
-	r.do(func() error { return r.stream.Record(r.scratch.ready) })
-	r.mark("reduction")
-	if err := r.await(ctx, r.scratch.ready); err != nil {
+	r.Set(filter, 0, bytes)
+	r.launch(fill, fill.Grid(r.Join.Build.Rows/int64(fill.Rows)+1), filter, words)
+	r.phase(columnar.PhaseFilter)
+	r.launch(cut, cut.Grid(r.Join.Probe.Rows/int64(cut.Rows)+1), filter, words, uint64(left.Key.Addr), uint64(room))
+	r.Peek(r.d.Counters, counters)
+	r.phase(columnar.PhaseReduction)
+	counted, err := r.Peeked(ctx)
+	if err != nil {
 		return err
 	}
-	left.Rows = int64(r.scratch.host.Words()[hostCounters/8+counterKept])
+	left.Rows = int64(counted[counterKept])
 	if left.Rows > room {
 		return giveUp()
 	}
-	r.arena.Rewind(behind)
-	r.join.Probe = left
+	r.Rewind(behind)
+	r.Join.Probe = left
 	r.d.Side[1].Rows, r.d.Side[1].Key = uint64(left.Rows), uint64(left.Key.Addr)
 	return nil
 }
@@ -98,7 +102,7 @@ func (r *run) reduce(ctx context.Context) error {
 // without a sample.
 func (r *run) keptRows() int64 {
 	if r.sampled.rows == 0 {
-		return r.join.Probe.Rows
+		return r.Join.Probe.Rows
 	}
 	return r.volume().keptRows(float64(r.sampled.matched) / float64(r.sampled.rows))
 }
@@ -106,13 +110,12 @@ func (r *run) keptRows() int64 {
 // takeReduced takes columns for the reduced probe side and describes the copy of its
 // payload.
 func (r *run) takeReduced(rows int64) (left columnar.Side, err error) {
-	t := taker{arena: r.arena}
 	column := func(like columnar.Column) columnar.Column {
-		return columnar.Column{Addr: driver.Ptr(t.take(rows * int64(like.Bytes))), Bytes: like.Bytes}
+		return columnar.Column{Addr: driver.Ptr(r.Take(rows * int64(like.Bytes))), Bytes: like.Bytes}
 	}
-	left.Key = column(r.join.Probe.Key)
+	left.Key = column(r.Join.Probe.Key)
 	r.fields = r.fields[:0]
-	for _, from := range r.join.Probe.Payload {
+	for _, from := range r.Join.Probe.Payload {
 		to, width := column(from), uint64(from.Bytes)
 		left.Payload = append(left.Payload, to)
 		r.fields = append(r.fields, field{From: uint64(from.Addr), FromStride: width, To: uint64(to.Addr), ToStride: width, Bytes: width})
@@ -120,16 +123,16 @@ func (r *run) takeReduced(rows int64) (left columnar.Side, err error) {
 	if len(r.fields) > maxFields {
 		return left, fmt.Errorf("phj: %d payload columns are more than fit a join's descriptor", len(r.fields))
 	}
-	r.d.Side[1].Fields, r.d.Side[1].FieldCount = uint64(r.tables.join)+joinBytes, uint64(len(r.fields))
-	return left, t.err
+	r.d.Side[1].Fields, r.d.Side[1].FieldCount = r.tables.join+joinBytes, uint64(len(r.fields))
+	return left, r.Err()
 }
 
 // reductionTraffic models the bytes that a filter and the reduction read and write.
 func (r *run) reductionTraffic() (filter, reduction int64) {
-	build, probe := &r.join.Build, &r.whole
+	build, probe := &r.Join.Build, &r.whole
 	filter = build.Rows*int64(build.Key.Bytes) + 2*costmodel.FilterBytes(build.Rows)
-	reduction = probe.Rows*int64(probe.Key.Bytes) + r.join.Probe.Bytes()
-	share := float64(r.join.Probe.Rows) / float64(max(probe.Rows, 1))
+	reduction = probe.Rows*int64(probe.Key.Bytes) + r.Join.Probe.Bytes()
+	share := float64(r.Join.Probe.Rows) / float64(max(probe.Rows, 1))
 	for _, c := range probe.Payload {
 		reduction += int64(costmodel.SectorBytes(float64(probe.Rows), share, c.Bytes))
 	}

@@ -7,11 +7,11 @@ import "fmt"
 // describePayload describes where each side's payload is read and written.
 func (r *run) describePayload() error {
 	r.fields = r.fields[:0]
-	for i, in := range r.sides {
+	for i, in := range r.Sides {
 		s := &r.d.Side[i]
-		s.Column, s.Fields, s.FieldCount = [maxColumns]uint64{}, uint64(r.tables.join)+joinBytes+uint64(len(r.fields)*fieldBytes), 0
+		s.Column, s.Fields, s.FieldCount = [maxColumns]uint64{}, r.tables.join+joinBytes+uint64(len(r.fields)*fieldBytes), 0
 		r.d.OutputColumn[i] = [maxColumns]uint64{}
-		if r.join.RowIDs {
+		if r.Join.RowIDs {
 			r.d.OutputColumn[i][0] = uint64(r.output.sides[i][0].Addr)
 			continue
 		}
@@ -36,7 +36,7 @@ func (r *run) describePayload() error {
 				word += shape.unit
 			}
 		}
-		s.FieldCount = uint64(len(r.fields)) - (s.Fields-uint64(r.tables.join)-joinBytes)/fieldBytes
+		s.FieldCount = uint64(len(r.fields)) - (s.Fields-r.tables.join-joinBytes)/fieldBytes
 	}
 	if len(r.fields) > maxFields {
 		return fmt.Errorf("phj: %d payload columns are more than fit a join's descriptor", len(r.fields))

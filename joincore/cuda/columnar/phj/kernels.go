@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
@@ -18,9 +17,6 @@ type state struct {
 	device *driver.Context
 	steps  *driver.Module  // the same for all payloads
 	forms  *driver.Library // the kernels that have forms of payload
-
-	mu   sync.Mutex
-	idle []*scratch
 }
 
 var states = columnar.PerContext[*state]{Make: load}
@@ -40,80 +36,14 @@ func load(d *driver.Context) (*state, error) {
 	return &state{device: d, steps: m, forms: d.NewLibrary(kernels.Fused)}, nil
 }
 
-// Close frees what joins on a device have kept; none is running.
+// Close unloads the kernels of joins on a device, of which none is running. What
+// package launch has kept is freed apart.
 func Close(d *driver.Context) error {
 	s, ok := states.Forget(d)
 	if !ok {
 		return nil
 	}
-	for _, b := range s.idle {
-		b.close()
-	}
 	return errors.Join(s.steps.Unload(), s.forms.Unload())
-}
-
-// scratch is what one join at a time needs beside the arena.
-type scratch struct {
-	host  *driver.Host // page-locked: descriptor and fields to the device, counters back
-	marks []*driver.Event
-	ready *driver.Event // what the host decides on has been copied out
-}
-
-const (
-	hostCounters = 0
-	hostSummary  = hostCounters + 8*counters
-	hostJoin     = hostSummary + 8*summaryWords
-	hostFields   = hostJoin + joinBytes
-	maxFields    = 512
-	hostBytes    = hostFields + maxFields*fieldBytes
-
-	maxMarks = 20
-)
-
-func (s *state) take() (*scratch, error) {
-	s.mu.Lock()
-	if n := len(s.idle); n > 0 {
-		b := s.idle[n-1]
-		s.idle = s.idle[:n-1]
-		s.mu.Unlock()
-		return b, nil
-	}
-	s.mu.Unlock()
-	host, err := s.device.Pinned(hostBytes)
-	if err != nil {
-		return nil, err
-	}
-	b := &scratch{host: host}
-	if b.ready, err = s.device.NewEvent(false); err != nil {
-		b.close()
-		return nil, err
-	}
-	for range maxMarks {
-		e, err := s.device.NewEvent(true)
-		if err != nil {
-			b.close()
-			return nil, err
-		}
-		b.marks = append(b.marks, e)
-	}
-	return b, nil
-}
-
-// give takes a scratch back that the device does not use any more.
-func (s *state) give(b *scratch) {
-	s.mu.Lock()
-	s.idle = append(s.idle, b)
-	s.mu.Unlock()
-}
-
-func (b *scratch) close() {
-	for _, e := range b.marks {
-		e.Close()
-	}
-	if b.ready != nil {
-		b.ready.Close()
-	}
-	b.host.Free()
 }
 
 // joinKernels are the kernels of one join.

@@ -9,62 +9,48 @@ import (
 
 // tables are a join's small arrays and the marks around its buffers.
 type tables struct {
-	join       driver.Ptr // descriptor, then fields
-	zero       driver.Ptr // counters, histograms and the sample
+	join       uint64 // descriptor, then fields
+	zero       uint64 // counters, histograms and the sample
 	zeroBytes  int64
 	bottom     driver.Mark // before the join
 	outputFrom driver.Mark // start of the result: after what the match reads
-	peak       int64
 }
 
-// taker takes memory from the arena until one request fails.
-type taker struct {
-	arena *driver.Arena
-	err   error
-}
-
-func (t *taker) take(bytes int64) uint64 {
-	if t.err != nil {
-		return 0
-	}
-	p, err := t.arena.Take(bytes)
-	t.err = err
-	return uint64(p)
-}
+// maxFields is the most fields of both sides.
+const maxFields = 512
 
 // takeTables takes the arrays whose sizes follow from the bits, and describes the inputs
 // for the histogram.
 func (r *run) takeTables() error {
-	r.tables.bottom = r.arena.Mark()
-	t := taker{arena: r.arena}
+	r.tables.bottom = r.Mark()
 	parts, parents := max(int64(4), int64(1)<<r.bits), int64(256)
-	r.d = joinDescriptor{Counters: t.take(8 * counters)}
+	r.d = joinDescriptor{Counters: r.Take(8 * counters)}
 	for i := range r.d.Side {
-		r.d.Side[i].Count = t.take(4 * parts)
+		r.d.Side[i].Count = r.Take(4 * parts)
 	}
 	if r.sampling() {
-		r.d.Sample = t.take(sampleBytes)
+		r.d.Sample = r.Take(sampleBytes)
 	}
-	r.tables.zero = driver.Ptr(r.d.Counters)
-	r.tables.zeroBytes = int64(r.arena.Mark()) - int64(r.tables.bottom)
-	r.tables.join = driver.Ptr(t.take(joinBytes + maxFields*fieldBytes))
-	r.d.Extra = t.take(8 * (parts + 1))
-	r.d.Tails = t.take(8 * maxTails)
-	for i, in := range r.sides {
+	r.tables.zero = r.d.Counters
+	r.tables.zeroBytes = int64(r.Mark()) - int64(r.tables.bottom)
+	r.tables.join = r.Take(joinBytes + maxFields*fieldBytes)
+	r.d.Extra = r.Take(8 * (parts + 1))
+	r.d.Tails = r.Take(8 * maxTails)
+	for i, in := range r.Sides {
 		s := &r.d.Side[i]
 		s.Rows, s.Key = uint64(in.Rows), uint64(in.Key.Addr)
 		for _, p := range []*uint64{&s.Start, &s.Cursor, &s.Tail} {
-			*p = t.take(4 * parts)
+			*p = r.Take(4 * parts)
 		}
 		for _, p := range []*uint64{&s.ParentCount, &s.ParentStart, &s.ParentCursor, &s.ParentTail} {
-			*p = t.take(4 * parents)
+			*p = r.Take(4 * parents)
 		}
 	}
 	if r.sampling() {
-		r.d.Bypassed = t.take((r.join.Probe.Rows + 31) / 32 * 4)
+		r.d.Bypassed = r.Take((r.Join.Probe.Rows + 31) / 32 * 4)
 	}
 	r.d.BitsFirst = uint64(r.bits) // the histogram needs only the sum of both passes' bits
-	return t.err
+	return r.Err()
 }
 
 const maxTails = 1024
@@ -79,42 +65,40 @@ func (r *run) splitPasses() {
 
 // takeBuffers takes the row buffers of both sides' passes.
 func (r *run) takeBuffers() error {
-	t := taker{arena: r.arena}
-	for i, in := range r.sides {
-		r.takeFinal(&t, i, in.Rows)
+	for i, in := range r.Sides {
+		r.takeFinal(i, in.Rows)
 	}
-	r.tables.outputFrom = r.arena.Mark()
+	r.tables.outputFrom = r.Mark()
 	// The result replaces the first pass's buffers, except one from which payload is
 	// gathered.
 	for _, placed := range []bool{true, false} {
-		for i, in := range r.sides {
+		for i, in := range r.Sides {
 			if (r.modes[i] == place) == placed {
-				r.takeFirst(&t, i, in.Rows)
+				r.takeFirst(i, in.Rows)
 			}
 		}
 		if placed {
-			r.tables.outputFrom = r.arena.Mark()
+			r.tables.outputFrom = r.Mark()
 		}
 	}
-	r.notePeak()
-	return t.err
+	return r.Err()
 }
 
-// takeFinal takes the final buffer for the given rows of side i.
-func (r *run) takeFinal(t *taker, i int, rows int64) {
+// takeFinal takes room for so many rows of side i, partitioned.
+func (r *run) takeFinal(i int, rows int64) {
 	s := &r.d.Side[i]
 	s.FinalCapacity = roundUp(rows+8<<r.bits, 64)
-	s.Final = t.take(int64(s.FinalCapacity) * 4 * int64(r.finalWords(i)))
+	s.Final = r.Take(int64(s.FinalCapacity) * 4 * int64(r.finalWords(i)))
 }
 
-// takeFirst takes the first pass's buffer for the given rows of side i.
-func (r *run) takeFirst(t *taker, i int, rows int64) {
+// takeFirst takes room for them between the passes.
+func (r *run) takeFirst(i int, rows int64) {
 	if r.d.BitsSecond == 0 {
 		return
 	}
 	s := &r.d.Side[i]
 	s.FirstCapacity = roundUp(rows+32<<r.d.BitsFirst, 64)
-	s.First = t.take(int64(s.FirstCapacity) * 4 * int64(r.keyWords+r.shapes[i].words))
+	s.First = r.Take(int64(s.FirstCapacity) * 4 * int64(r.keyWords+r.shapes[i].words))
 }
 
 // finalWords returns the words that the match reads of each row of side i.
@@ -125,11 +109,7 @@ func (r *run) finalWords(i int) int {
 	return r.keyWords + r.shapes[i].words
 }
 
-func (r *run) notePeak() {
-	r.tables.peak = max(r.tables.peak, int64(r.arena.Mark())-int64(r.tables.bottom))
-}
-
-// output is the memory of a result.
+// output is the room for a result.
 type output struct {
 	rows  int64 // guaranteed capacity
 	key   columnar.Column
@@ -144,7 +124,7 @@ func (o *output) result(rows int64) *columnar.Output {
 // takeOutput takes memory for a result of the given rows, after what the match reads, and
 // describes its columns.
 func (r *run) takeOutput(rows int64) error {
-	r.arena.Rewind(r.tables.outputFrom)
+	r.Rewind(r.tables.outputFrom)
 	match := r.kernels.match.Grid(maxTails)
 	tails := match
 	if r.bypass != nil {
@@ -154,18 +134,17 @@ func (r *run) takeOutput(rows int64) error {
 	capacity := (rows+chunk-1)/chunk*chunk + int64(tails)*chunk
 	r.d.OutputChunk, r.d.OutputCapacity = uint64(chunk), uint64(capacity)
 	r.d.TailCount, r.d.BypassTail = uint64(tails), uint64(match)
-	t := taker{arena: r.arena}
 	column := func(width int) columnar.Column {
-		return columnar.Column{Addr: driver.Ptr(t.take(capacity * int64(width))), Bytes: width}
+		return columnar.Column{Addr: driver.Ptr(r.Take(capacity * int64(width))), Bytes: width}
 	}
 	r.output = output{rows: rows}
-	if !r.join.NoKey {
+	if !r.Join.NoKey {
 		r.output.key = column(4 * r.keyWords)
 	}
 	r.d.OutputKey = uint64(r.output.key.Addr)
-	for i := range r.sides {
+	for i := range r.Sides {
 		widths := r.widths[i]
-		if r.join.RowIDs {
+		if r.Join.RowIDs {
 			widths = []int{4}
 		}
 		r.output.sides[i] = nil
@@ -173,9 +152,8 @@ func (r *run) takeOutput(rows int64) error {
 			r.output.sides[i] = append(r.output.sides[i], column(w))
 		}
 	}
-	r.notePeak()
-	if t.err != nil {
-		return t.err
+	if r.Err() != nil {
+		return r.Err()
 	}
 	return r.describePayload()
 }

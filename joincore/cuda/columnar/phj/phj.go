@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 )
 
@@ -55,17 +55,9 @@ func (o *Options) rates() *costmodel.DeviceRates {
 	return o.Rates
 }
 
-// maxRows is the most rows of a side: rows are numbered in 32 bits, with room
-// for the padding of partitions.
-const maxRows = 1<<32 - 1<<20
-
 // Run joins with options. Errors are those of columnar.Func, and others where
 // the join is not one that these kernels can do.
 func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join, o Options) (*columnar.Output, *columnar.Report, error) {
-	start := time.Now()
-	if err := check(j); err != nil {
-		return nil, nil, err
-	}
 	switch o.Materialise {
 	case "", "om", "um", "place", "bypass":
 	default:
@@ -76,62 +68,19 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	default:
 		return nil, nil, fmt.Errorf("phj: a filter cannot be %q", o.Bloom)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err
-	}
-	st, err := states.Get(d)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := st.take()
-	if err != nil {
-		return nil, nil, err
-	}
-	own := *j
-	r := &run{state: st, scratch: b, stream: s, arena: a, join: &own, options: o, bits: o.Bits}
-	if o.Bits == 0 {
-		r.bits = -1
-	}
-	out, err := r.run(ctx)
-	// Also a join that failed half-way has left work behind that uses scratch and arena.
-	if err != nil {
-		if e := s.Sync(context.WithoutCancel(ctx)); e != nil {
-			return nil, nil, errors.Join(err, e)
+	return launch.Run(ctx, d, s, a, j, "phj", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
+		st, err := states.Get(d)
+		if err != nil {
+			return nil, err
 		}
-	}
-	st.give(b)
-	if err != nil {
-		return nil, nil, err
-	}
-	r.report.WallMS = float64(time.Since(start)) / float64(time.Millisecond)
-	return out, &r.report, nil
-}
-
-// vectorBytes is what the histogram reads keys by.
-const vectorBytes = 16
-
-func check(j *columnar.Join) error {
-	key := j.Build.Key.Bytes
-	if key != j.Probe.Key.Bytes || key != 4 && key != 8 {
-		return fmt.Errorf("phj: keys of %d and %d bytes", key, j.Probe.Key.Bytes)
-	}
-	for _, side := range []*columnar.Side{&j.Build, &j.Probe} {
-		if side.Key.Addr%vectorBytes != 0 {
-			return fmt.Errorf("phj: keys at %#x are not at a multiple of %d", side.Key.Addr, vectorBytes)
+		r := &run{Job: b, state: st, options: o, bits: o.Bits}
+		if o.Bits == 0 {
+			r.bits = -1
 		}
-		if side.Rows < 0 || side.Rows >= maxRows {
-			return fmt.Errorf("phj: %d rows are more than row ids can address", side.Rows)
-		}
-		for _, c := range side.Payload {
-			switch c.Bytes {
-			case 1, 2, 4, 8, 16:
-			default:
-				return fmt.Errorf("phj: values of %d bytes", c.Bytes)
-			}
-			if c.Addr%driver.Ptr(c.Bytes) != 0 {
-				return fmt.Errorf("phj: values of %d bytes at %#x", c.Bytes, c.Addr)
-			}
-		}
-	}
-	return nil
+		// A filter replaces the probe side, and a larger result the expected one.
+		own := *j
+		b.Join, b.Sides = &own, [2]*columnar.Side{&own.Build, &own.Probe}
+		b.ReadBack = columnar.PhaseReadBack
+		return r.run(ctx)
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
 )
@@ -34,9 +35,9 @@ func (r *run) sampling() bool {
 	}
 	switch r.options.Materialise {
 	case "bypass":
-		return r.join.Probe.Rows >= sampleSlots
+		return r.Join.Probe.Rows >= sampleSlots
 	case "":
-		large := r.join.Probe.Rows >= SampleFrom || r.options.Sample && r.join.Probe.Rows >= sampleSlots
+		large := r.Join.Probe.Rows >= SampleFrom || r.options.Sample && r.Join.Probe.Rows >= sampleSlots
 		return large && len(r.widths[0])+len(r.widths[1]) > 0
 	}
 	return false
@@ -71,17 +72,15 @@ func (r *run) sample(ctx context.Context) error {
 	r.clear()
 	r.countKeys(countBuild)
 	r.launch(sum, 1, hotFrom)
-	host := r.scratch.host.Bytes()[hostSummary : hostSummary+8*summaryWords]
-	r.do(func() error { return r.stream.CopyOut(host, driver.Ptr(r.d.Sample)) })
-	r.do(func() error { return r.stream.Record(r.scratch.ready) })
-	r.mark("summary")
+	r.Peek(r.d.Sample, summaryWords)
+	r.phase(columnar.PhaseSummary)
 	if !r.reducible() {
 		r.countKeys(countProbe) // while the host decides
 	}
-	if err := r.await(ctx, r.scratch.ready); err != nil {
+	w, err := r.Peeked(ctx)
+	if err != nil {
 		return err
 	}
-	w := r.scratch.host.Words()[hostSummary/8:]
 	r.sampled = summary{rows: int64(w[sampled]), matched: int64(w[sampledMatched]), hot: int64(w[sampledHot]), hotKeys: int64(w[hotKeys])}
 	if r.counted == countBuild && !r.bloom && 2*r.sampled.matched >= r.sampled.rows {
 		r.countKeys(countProbe)
@@ -105,7 +104,7 @@ func (r *run) decide() error {
 	if r.sampled.hotKeys == 0 {
 		j.Hot = 0
 	}
-	j.Shape = Shape(j, r.join.OutputRows) // depends on hot keys and matches
+	j.Shape = Shape(j, r.Join.OutputRows) // depends on hot keys and matches
 	if r.counted != countBuild {          // the whole probe side is counted, too
 		j.Shape = withoutBloom(j.Shape)
 	}
@@ -117,7 +116,7 @@ func (r *run) decide() error {
 		m = r.options.rates().Materialisation(j)
 	}
 	m.Bloom = m.Bloom || r.bloom
-	r.report.Predict(r.options.rates().Predict(&j, m))
+	r.Report.Predict(r.options.rates().Predict(&j, m))
 	r.bloom = m.Bloom
 	if err := r.follow(m); err != nil || !m.Bypass {
 		return err
@@ -136,8 +135,8 @@ func (r *run) decide() error {
 // described is the model's description of the join before the sample.
 func (r *run) described() costmodel.Resident {
 	return costmodel.Resident{
-		KeyBytes: 4 * r.keyWords, Rows: [2]int64{r.join.Build.Rows, r.join.Probe.Rows}, Payload: r.widths,
-		MatchRatio: 1, ResultRows: r.join.OutputRows,
+		KeyBytes: 4 * r.keyWords, Rows: [2]int64{r.Join.Build.Rows, r.Join.Probe.Rows}, Payload: r.widths,
+		MatchRatio: 1, ResultRows: r.Join.OutputRows,
 	}
 }
 
@@ -179,39 +178,35 @@ func (s *state) bypass(keyWords int, widths [2][]int, probe shape) (*bypass, err
 // rows is known.
 func (r *run) partitionCold(ctx context.Context) error {
 	r.splitPasses()
-	r.tables.outputFrom = r.arena.Mark()
-	if err := r.takeOutput(r.join.OutputRows); err != nil {
+	r.tables.outputFrom = r.Mark()
+	if err := r.takeOutput(r.Join.OutputRows); err != nil {
 		return err
 	}
-	t := taker{arena: r.arena}
-	r.takeFinal(&t, 0, r.join.Build.Rows)
-	between := r.arena.Mark()
-	r.takeFirst(&t, 0, r.join.Build.Rows)
-	r.notePeak()
-	if t.err != nil {
-		return t.err
+	r.takeFinal(0, r.Join.Build.Rows)
+	between := r.Mark()
+	r.takeFirst(0, r.Join.Build.Rows)
+	if r.Err() != nil {
+		return r.Err()
 	}
 	r.copyIn()
 	r.countRest()
 	r.launch(r.bypass.join, r.bypass.grid)
-	host := r.scratch.host.Bytes()[hostCounters : hostCounters+8*counters]
-	r.do(func() error { return r.stream.CopyOut(host, driver.Ptr(r.d.Counters)) })
-	r.do(func() error { return r.stream.Record(r.scratch.ready) })
-	r.mark("bypass")
+	r.Peek(r.d.Counters, counters)
+	r.phase(columnar.PhaseBypass)
 	r.launch(r.kernels.offsets, r.kernels.offsets.Rows)
-	r.mark("offsets")
+	r.phase(columnar.PhaseOffsets)
 	r.firstPass(0, r.kernels.first[0])
 	r.secondPass(0)
-	if err := r.await(ctx, r.scratch.ready); err != nil {
+	w, err := r.Peeked(ctx)
+	if err != nil {
 		return err
 	}
-	r.cold = r.join.Probe.Rows - int64(r.scratch.host.Words()[hostCounters/8+counterBypassed])
-	r.arena.Rewind(between) // free once the build side's second pass is done
-	r.takeFinal(&t, 1, r.cold)
-	r.takeFirst(&t, 1, r.cold)
-	r.notePeak()
-	if t.err != nil {
-		return t.err
+	r.cold = r.Join.Probe.Rows - int64(w[counterBypassed])
+	r.Rewind(between) // free once the build side's second pass is done
+	r.takeFinal(1, r.cold)
+	r.takeFirst(1, r.cold)
+	if r.Err() != nil {
+		return r.Err()
 	}
 	r.copyIn()
 	r.firstPass(1, r.bypass.cold)

@@ -7,22 +7,23 @@ import (
 	"fmt"
 	"math/bits"
 
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
 )
 
 // plan chooses the kernels for the modes and, the first time, the number of bits.
 func (r *run) plan() (err error) {
-	if r.join.RowIDs {
+	if r.Join.RowIDs {
 		r.shapes, r.modes = [2]shape{idShape, idShape}, [2]mode{rowID, rowID}
 	} else {
 		r.shapes, r.modes = r.volume().fit(r.modes)
 	}
-	if r.kernels, err = r.state.joinKernels(r.keyWords, r.shapes, r.modes, r.join.RowIDs, r.few()); err != nil {
+	if r.kernels, err = r.state.joinKernels(r.keyWords, r.shapes, r.modes, r.Join.RowIDs, r.few()); err != nil {
 		return err
 	}
 	first, second := r.fans()
 	if r.bits < 0 {
-		r.bits = min(partitionBits(r.join.Build.Rows, r.kernels.match.Rows), first+second)
+		r.bits = min(partitionBits(r.Join.Build.Rows, r.kernels.match.Rows), first+second)
 	}
 	if r.bits <= first && (r.modes[0] == place || r.modes[1] == place) {
 		// With a single pass there is nothing clustered to gather from.
@@ -40,7 +41,7 @@ func (r *run) plan() (err error) {
 }
 
 func (r *run) volume() volume {
-	return volume{4 * r.keyWords, [2]int64{r.join.Build.Rows, r.join.Probe.Rows}, r.widths, r.join.OutputRows}
+	return volume{4 * r.keyWords, [2]int64{r.Join.Build.Rows, r.Join.Probe.Rows}, r.widths, r.Join.OutputRows}
 }
 
 var errTooManyBits = errors.New("phj: more hash bits than two passes can partition")
@@ -62,7 +63,7 @@ func (r *run) countKeys(sides uint64) {
 	k := r.kernels.histogram
 	shared := r.counterBytes()
 	rows := int64(0)
-	for i, side := range r.sides {
+	for i, side := range r.Sides {
 		if sides>>i&1 != 0 {
 			rows += side.Rows
 		}
@@ -71,9 +72,8 @@ func (r *run) countKeys(sides uint64) {
 		shared += k.Shared
 	}
 	grid := max(2, k.Grid(rows/8192))
-	r.report.Launches++
-	r.do(func() error { return k.LaunchShared(r.stream, grid, shared, uint64(r.tables.join), sides) })
-	r.mark("histogram")
+	r.LaunchShared(k, grid, shared, r.tables.join, sides)
+	r.phase(columnar.PhaseHistogram)
 	r.counted |= sides
 }
 
@@ -97,7 +97,7 @@ func (r *run) counterBytes() int {
 
 // clear zeroes counters and histograms.
 func (r *run) clear() {
-	r.do(func() error { return r.stream.Memset(r.tables.zero, 0, r.tables.zeroBytes) })
+	r.Set(r.tables.zero, 0, r.tables.zeroBytes)
 }
 
 // partition moves both sides into their partitions.
@@ -106,20 +106,17 @@ func (r *run) partition() error {
 	if err := r.takeBuffers(); err != nil {
 		return err
 	}
-	// The result replaces the first pass's buffers and may be smaller. The rest of
-	// their memory must not be given away before the passes are queued.
-	defer r.arena.Hold()()
-	if err := r.takeOutput(r.join.OutputRows); err != nil {
+	if err := r.takeOutput(r.Join.OutputRows); err != nil {
 		return err
 	}
 	r.copyIn()
 	r.countRest()
 	r.launch(r.kernels.offsets, r.kernels.offsets.Rows)
-	r.mark("offsets")
-	for i := range r.sides {
+	r.phase(columnar.PhaseOffsets)
+	for i := range r.Sides {
 		r.firstPass(i, r.kernels.first[i])
 	}
-	for i := range r.sides {
+	for i := range r.Sides {
 		r.secondPass(i)
 	}
 	return nil
@@ -129,8 +126,8 @@ func (r *run) partition() error {
 func log2(fan int) int { return bits.Len(uint(fan)) - 1 }
 
 func (r *run) firstPass(i int, k *driver.Kernel) {
-	r.launch(k, k.Grid(r.sides[i].Rows/int64(k.Rows)+1), uint64(i))
-	r.mark("first pass, " + sideNames[i])
+	r.launch(k, k.Grid(r.Sides[i].Rows/int64(k.Rows)+1), uint64(i))
+	r.phase(columnar.PhaseFirstPass[i])
 }
 
 func (r *run) secondPass(i int) {
@@ -138,27 +135,25 @@ func (r *run) secondPass(i int) {
 		return
 	}
 	k := r.kernels.second[i]
-	r.launch(k, k.Grid(r.sides[i].Rows/int64(k.Rows)+1<<r.d.BitsFirst), uint64(i))
-	r.mark("second pass, " + sideNames[i])
+	r.launch(k, k.Grid(r.Sides[i].Rows/int64(k.Rows)+1<<r.d.BitsFirst), uint64(i))
+	r.phase(columnar.PhaseSecondPass[i])
 }
 
 // closeBlocks is the number of blocks that make the result dense: few rows move.
 const closeBlocks = 64
 
-var sideNames = [2]string{"build", "probe"}
-
 // matchAndClose joins the partitions and makes the result dense.
 func (r *run) matchAndClose() {
 	r.launch(r.kernels.match, int(r.d.BypassTail))
-	r.mark("match")
+	r.phase(columnar.PhaseMatch)
 	var count, width [2]uint64
-	for i, s := range matched(r.shapes, r.modes, r.join.RowIDs) {
+	for i, s := range matched(r.shapes, r.modes, r.Join.RowIDs) {
 		if s.form == columns {
 			count[i], width[i] = uint64(len(r.output.sides[i])), uint64(4*s.unit)
 		}
 	}
 	r.launch(r.kernels.close, closeBlocks, uint64(4*r.keyWords), count[0], count[1], width[0], width[1])
-	r.mark("close")
+	r.phase(columnar.PhaseClose)
 }
 
 // name is the join's algorithm, with the materialisation of the build and the probe
@@ -191,12 +186,12 @@ func (r *run) traffic() map[string]int64 {
 	t := map[string]int64{}
 	out := int64(0)
 	if r.bypass != nil {
-		t["bypass"] = r.join.Probe.Bytes() + r.join.Probe.Rows/8
+		t[columnar.PhaseBypass] = r.Join.Probe.Bytes() + r.Join.Probe.Rows/8
 	}
 	if r.bloom {
-		t["filter"], t["reduction"] = r.reductionTraffic()
+		t[columnar.PhaseFilter], t[columnar.PhaseReduction] = r.reductionTraffic()
 	}
-	for i, in := range r.sides {
+	for i, in := range r.Sides {
 		key := int64(4 * r.keyWords)
 		carried := key + 4*int64(r.shapes[i].words)
 		final := 4 * int64(r.finalWords(i))
@@ -204,28 +199,28 @@ func (r *run) traffic() map[string]int64 {
 		if r.shapes[i].form == byID {
 			read = in.Rows * key
 		}
-		t["histogram"] += in.Rows * key
+		t[columnar.PhaseHistogram] += in.Rows * key
 		if r.d.BitsSecond == 0 {
 			carried = final
 		}
-		t["first pass, "+sideNames[i]] = read + in.Rows*carried
+		t[columnar.PhaseFirstPass[i]] = read + in.Rows*carried
 		if r.d.BitsSecond != 0 {
 			from := carried
 			if r.modes[i] == place {
 				from = key
 			}
-			t["second pass, "+sideNames[i]] = in.Rows * (from + final)
+			t[columnar.PhaseSecondPass[i]] = in.Rows * (from + final)
 		}
-		t["match"] += in.Rows * final
+		t[columnar.PhaseMatch] += in.Rows * final
 		for _, c := range r.output.sides[i] {
 			out += int64(c.Bytes)
-			if r.modes[i] != carry && !r.join.RowIDs {
+			if r.modes[i] != carry && !r.Join.RowIDs {
 				out += sectorBytes
 			}
 		}
 	}
 	out += int64(r.output.key.Bytes)
-	t["match"] += out * r.output.rows
+	t[columnar.PhaseMatch] += out * r.output.rows
 	return t
 }
 

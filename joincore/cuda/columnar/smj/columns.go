@@ -2,7 +2,10 @@
 
 package smj
 
-import "gpujoin/joincore/cuda/columnar/launch"
+import (
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/launch"
+)
 
 // oneByOne queues the whole join with one payload column at a time, with space for the
 // given result rows (GFTR's column-at-a-time mode). Only the keys are sorted and
@@ -19,7 +22,7 @@ func (r *run) oneByOne(rows int64) *launch.Output {
 	above := r.Mark()
 
 	sorted, behind, moves := r.sortColumns([2][]moved{{r.keyOf(0)}, {r.keyOf(1)}})
-	r.Phase("sort", 2*int64(r.sort.Passes)*moves)
+	r.Phase(columnar.PhaseSort, 2*int64(r.sort.Passes)*moves)
 	r.Rewind(behind)
 	out.KeyFrom(sorted[1][0])
 	r.mergeSides(out, [2]uint64{sorted[0][0], sorted[1][0]})
@@ -35,7 +38,7 @@ func (r *run) oneByOne(rows int64) *launch.Output {
 		bytes += 2*int64(r.sort.Passes)*moves + rows*int64(4+2*in.Bytes)
 	}
 	if len(out.Of) > 0 {
-		r.Phase("columns", bytes)
+		r.Phase(columnar.PhaseColumns, bytes)
 	}
 	return out
 }

@@ -3,6 +3,7 @@
 package smj
 
 import (
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 )
@@ -22,7 +23,7 @@ func (r *run) sortTogether() {
 		}
 	}
 	sorted, behind, bytes := r.sortColumns(columns)
-	r.Phase("sort", 2*int64(r.sort.Passes)*bytes)
+	r.Phase(columnar.PhaseSort, 2*int64(r.sort.Passes)*bytes)
 	r.bottom = behind
 	for i := range r.Sides {
 		source := &r.sources[i]
@@ -65,7 +66,7 @@ func (r *run) mergeSides(out *launch.Output, keys [2]uint64) {
 	r.Launch(split, int(n)/max(split.Threads, 1)+1, at)
 	r.Launch(merge, r.Grid(merge, n), at)
 	r.Launch(runs, runs.Blocks*r.SMs, at)
-	r.Phase("merge", r.volume.sorted(r.strategy, 0)+r.volume.sorted(r.strategy, 1)+out.Bytes())
+	r.Phase(columnar.PhaseMerge, r.volume.sorted(r.strategy, 0)+r.volume.sorted(r.strategy, 1)+out.Bytes())
 }
 
 func (r *run) mergeKernel(name string) *driver.Kernel { return r.Kernel(name, r.keyWords()) }

@@ -13,33 +13,39 @@ import (
 // OM sorts payload with the key: all columns at once, or one at a time if the join
 // would otherwise exceed its bound (columnar.Bound) or the free memory.
 func OM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
-	return launch.Run(ctx, d, s, a, j, "smj-om", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
-		r := newRun(b)
+	return start(ctx, d, s, a, j, "smj-om", func(r *run) {
 		if r.exceeds(sortAll) && !r.Join.RowIDs {
 			r.strategy = columnAtATime
 		}
-		return r.run(ctx)
 	})
 }
 
 // Columns is OM with one column at a time, however much memory is free.
 func Columns(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
-	return launch.Run(ctx, d, s, a, j, "smj-om", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
-		r := newRun(b)
+	return start(ctx, d, s, a, j, "smj-om", func(r *run) {
 		if !r.Join.RowIDs {
 			r.strategy = columnAtATime
 		}
-		return r.run(ctx)
 	})
 }
 
 // UM sorts row ids with the key and gathers payload by them.
 func UM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
-	return launch.Run(ctx, d, s, a, j, "smj-um", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
-		r := newRun(b)
+	return start(ctx, d, s, a, j, "smj-um", func(r *run) {
 		if !r.Join.RowIDs {
 			r.strategy = sortRowIDs
 		}
+	})
+}
+
+// start runs a join by the strategy that choose sets.
+func start(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join, algorithm string, choose func(*run)) (*columnar.Output, *columnar.Report, error) {
+	if err := launch.CheckPayload(algorithm, j); err != nil {
+		return nil, nil, err
+	}
+	return launch.Run(ctx, d, s, a, j, algorithm, func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
+		r := newRun(b)
+		choose(r)
 		return r.run(ctx)
 	})
 }

@@ -3,6 +3,7 @@
 package smj
 
 import (
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 )
@@ -82,7 +83,7 @@ func (r *run) countDigits(sort uint64, rows int64) {
 	count := r.Kernel("gj_sort_count_k%d", r.keyWords())
 	// Each side gets at least one block.
 	r.Launch(count, int(max(2, min(int64(count.Blocks*r.SMs), rows/countRows))), sort)
-	r.Phase("histogram", rows*int64(r.volume.keyBytes))
+	r.Phase(columnar.PhaseHistogram, rows*int64(r.volume.keyBytes))
 }
 
 // countRows is the minimum number of rows per block of the histogram kernel.
