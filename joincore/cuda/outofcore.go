@@ -31,11 +31,12 @@ func (e *execution) wholeInputs(spec *device.JoinSpec, build *space) (b, p outof
 }
 
 func (e *execution) wholeInput(v *view, key *device.Key, residual joincore.Expr, keep device.Keep) outofcore.Side {
-	of := func(ref joincore.ColumnRef) bool { return ref.Input == v.number }
+	_, numbered := keep.Carried(func(ref joincore.ColumnRef) bool {
+		return rowid.Movable(e.describe(ref)) && slices.Contains(keep.Columns, ref)
+	})
 	return outofcore.Side{
 		All: v, Key: key, Columns: e.columnsRead(v.number, key, residual, keep),
-		Numbered: slices.Contains(keep.Inputs, v.number) || slices.ContainsFunc(keep.Late, of) ||
-			slices.ContainsFunc(keep.Columns, func(ref joincore.ColumnRef) bool { return of(ref) && !rowid.Movable(e.describe(ref)) }),
+		Numbered: slices.Contains(numbered, v.number),
 	}
 }
 

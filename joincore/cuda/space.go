@@ -52,15 +52,8 @@ func (s *space) Release() {
 
 // keptInputs returns the inputs whose row numbers a result has, each once.
 func keptInputs(k device.Keep) []int {
-	out := slices.Clone(k.Inputs)
-	for _, refs := range [][]joincore.ColumnRef{k.Columns, k.Late} {
-		for _, ref := range refs {
-			if !slices.Contains(out, ref.Input) {
-				out = append(out, ref.Input)
-			}
-		}
-	}
-	return out
+	_, inputs := k.Carried(func(joincore.ColumnRef) bool { return false })
+	return inputs
 }
 
 // pick adds to s what keep says of the rows of from with the given numbers,

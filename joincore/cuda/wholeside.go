@@ -43,19 +43,17 @@ func (e *execution) wholeSide(ctx context.Context, all *space, key *device.Key, 
 		return nil, err
 	}
 	find := e.lookup(ctx, s, e.workspace.main.Stream())
-	numbered := slices.Clone(keep.Inputs)
-	for _, ref := range slices.Concat(keep.Columns, keep.Late) {
+	isKey := func(ref joincore.ColumnRef) bool { return w.plain != nil && ref == *w.plain }
+	w.keyKept = slices.ContainsFunc(slices.Concat(keep.Columns, keep.Late), isKey)
+	carried, numbered := keep.Carried(func(ref joincore.ColumnRef) bool {
 		_, here := s.carried[ref]
-		soon := slices.Contains(keep.Columns, ref)
-		switch {
-		case w.plain != nil && ref == *w.plain:
-			w.keyKept = true
-		case rowid.Movable(e.describe(ref)) && (soon || here):
-			err = w.addValues(e, find, ref)
-		case !slices.Contains(numbered, ref.Input):
-			numbered = append(numbered, ref.Input)
+		return isKey(ref) || rowid.Movable(e.describe(ref)) && (here || slices.Contains(keep.Columns, ref))
+	})
+	for _, ref := range carried {
+		if isKey(ref) {
+			continue
 		}
-		if err != nil {
+		if err := w.addValues(e, find, ref); err != nil {
 			return nil, err
 		}
 	}

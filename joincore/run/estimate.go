@@ -48,12 +48,8 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 		return e.schema.Column(c)
 	})
 	sizes := joinSizes(n, e.rows)
-	build, probe := right, left
-	buildRows, probeRows := sizes.RightRows, sizes.LeftRows
-	if sizes.BuildLeft() {
-		build, probe = left, right
-		buildRows, probeRows = probeRows, buildRows
-	}
+	build, probe := oriented(sizes.BuildLeft(), left, right)
+	buildRows, probeRows := oriented(sizes.BuildLeft(), sizes.LeftRows, sizes.RightRows)
 	// A side's flow is asked for once: each join below would double the calls.
 	buildFlow, probeFlow := e.flow(build.node, build.needed), e.flow(probe.node, probe.needed)
 	buildStored, buildPeak := e.stored(build, buildRows, buildFlow)
@@ -100,6 +96,7 @@ func (e *estimator) stored(s *side, rows, flow int64) (stays, peak int64) {
 
 // moved returns the bytes of a partitioned side.
 func (e *estimator) moved(s *side, rows int64) int64 {
+<<<<<<< HEAD
 	width := 8
 	base := !hasJoin(s.node)
 	ids := map[int]bool{}
@@ -111,6 +108,14 @@ func (e *estimator) moved(s *side, rows int64) int64 {
 			ids[c.Input] = true
 			width += 4
 		}
+=======
+	_, base := s.node.(*joincore.Scan)
+	columnOf := func(c joincore.ColumnRef) joincore.Column { return e.plan.Inputs[c.Input].Columns[c.Column] }
+	carried, inputs := device.Carried(s.needed.of(s.inputs), func(c joincore.ColumnRef) bool { return base && movable(columnOf(c)) })
+	width := 8 + 4*len(inputs)
+	for _, c := range carried {
+		width += columnOf(c).Width
+>>>>>>> 3059e72 (Build and probe side, and what moves with a key, are decided by one function each)
 	}
 	return rows * int64(width)
 }
@@ -172,6 +177,14 @@ func (r rowEstimates) add(n joincore.Node, scan func(input int) int64) (rows int
 	}
 	r[n] = rows
 	return rows
+}
+
+// oriented returns what belongs to the build side of a join, and to the probe side.
+func oriented[T any](buildLeft bool, left, right T) (build, probe T) {
+	if buildLeft {
+		return left, right
+	}
+	return right, left
 }
 
 func joinSizes(n *joincore.Join, rows rowEstimates) costmodel.Join {

@@ -97,18 +97,13 @@ func (e *execution) sidesOf(n *joincore.Join, needed columns) (build, probe *sid
 	left, right := sides(n, needed, e.columnOf)
 	sizes := joinSizes(n, e.rows)
 	d.BuildLeft = sizes.BuildLeft()
-	probeRows = sizes.LeftRows
-	if d.BuildLeft {
-		probeRows = sizes.RightRows
-	}
 	d.Algorithm = e.plan.Algorithm
 	if e.opt.Decide != nil {
 		d = e.opt.Decide(e.number[n], d)
 	}
-	if d.BuildLeft {
-		return left, right, probeRows, d
-	}
-	return right, left, probeRows, d
+	build, probe = oriented(d.BuildLeft, left, right)
+	_, probeRows = oriented(d.BuildLeft, sizes.LeftRows, sizes.RightRows)
+	return build, probe, probeRows, d
 }
 
 func (e *execution) columnOf(c joincore.ColumnRef) joincore.Column {

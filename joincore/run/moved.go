@@ -13,13 +13,9 @@ import (
 func (e *chunked) moved(s *side, space device.Space, j *join) algo.Side {
 	out := algo.Side{Space: space, Key: s.key}
 	base := slices.Index(e.spaces, space)
-	for _, c := range s.needed.of(s.inputs) {
-		if j.decision.Algorithm.OM() && base == c.Input && movable(e.columnOf(c)) {
-			out.Carry = append(out.Carry, c)
-		} else if !slices.Contains(out.RowIDs, c.Input) {
-			out.RowIDs = append(out.RowIDs, c.Input)
-		}
-	}
+	out.Carry, out.RowIDs = device.Carried(s.needed.of(s.inputs), func(c joincore.ColumnRef) bool {
+		return j.decision.Algorithm.OM() && base == c.Input && movable(e.columnOf(c))
+	})
 	return out
 }
 

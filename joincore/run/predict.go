@@ -3,6 +3,7 @@ package run
 import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/device"
 )
 
 // PredictCores returns the predicted time, in ms, of a plan's joins on the
@@ -86,10 +87,9 @@ func (p *predictor) eachJoin(n joincore.Node, needed columns, visit func(joinOf)
 	case *joincore.Join:
 		left, right := sides(n, needed, p.column)
 		sizes := joinSizes(n, p.rows)
-		j := joinOf{n, [2]*side{right, left}, [2]int64{sizes.RightRows, sizes.LeftRows}}
-		if sizes.BuildLeft() {
-			j = joinOf{n, [2]*side{left, right}, [2]int64{sizes.LeftRows, sizes.RightRows}}
-		}
+		j := joinOf{node: n}
+		j.sides[0], j.sides[1] = oriented(sizes.BuildLeft(), left, right)
+		j.rows[0], j.rows[1] = oriented(sizes.BuildLeft(), sizes.LeftRows, sizes.RightRows)
 		visit(j)
 		for _, s := range j.sides {
 			p.eachJoin(s.node, s.needed.with(s.key.Columns()...), visit)
@@ -125,15 +125,12 @@ func (p *predictor) keyBytes(n *joincore.Join) int {
 // payload returns the widths of the values that a device moves for a side:
 // narrow columns, and for each input with other columns a row id.
 func (p *predictor) payload(s *side) (widths []int) {
-	numbered := map[int]bool{}
-	for _, c := range s.needed.of(s.inputs) {
-		switch column := p.column(c); {
-		case movable(column):
-			widths = append(widths, column.Width)
-		case !numbered[c.Input]:
-			numbered[c.Input] = true
-			widths = append(widths, 4)
-		}
+	carried, inputs := device.Carried(s.needed.of(s.inputs), func(c joincore.ColumnRef) bool { return movable(p.column(c)) })
+	for _, c := range carried {
+		widths = append(widths, p.column(c).Width)
+	}
+	for range inputs {
+		widths = append(widths, 4)
 	}
 	return widths
 }

@@ -50,10 +50,7 @@ func (p *pipelines) flow(n joincore.Node, e *estimator) int {
 		return p.flow(n.Child, e) + positionWidth*len(scanned(n))
 	case *joincore.Join:
 		p.condition(n.Residual)
-		build, probe := n.Right, n.Left
-		if joinSizes(n, e.rows).BuildLeft() {
-			build, probe = probe, build
-		}
+		build, probe := oriented(joinSizes(n, e.rows).BuildLeft(), n.Left, n.Right)
 		p.widest = max(p.widest, p.flow(build, e))
 		return p.flow(probe, e) + proberWidth + positionWidth*len(scanned(n))
 	case *joincore.Aggregate:

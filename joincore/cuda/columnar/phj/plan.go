@@ -217,7 +217,7 @@ func (v volume) bytes() (in, out int64) {
 	return in, v.outputRows * (width[0] + width[1] - int64(v.keyBytes))
 }
 
-// bound is the device memory that a join may use at most, its inputs included.
+// bound is the most device memory in bytes that a join may use; inputs are included.
 func (v volume) bound() int64 { return columnar.Bound(v.bytes()) }
 
 // peak models the peak memory for payloads of the given shapes.
