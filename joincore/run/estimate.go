@@ -96,26 +96,11 @@ func (e *estimator) stored(s *side, rows, flow int64) (stays, peak int64) {
 
 // moved returns the bytes of a partitioned side.
 func (e *estimator) moved(s *side, rows int64) int64 {
-<<<<<<< HEAD
-	width := 8
 	base := !hasJoin(s.node)
-	ids := map[int]bool{}
-	for _, c := range s.needed.of(s.inputs) {
-		column := e.schema.Column(c)
-		if base && movable(column) {
-			width += column.Width
-		} else if !ids[c.Input] {
-			ids[c.Input] = true
-			width += 4
-		}
-=======
-	_, base := s.node.(*joincore.Scan)
-	columnOf := func(c joincore.ColumnRef) joincore.Column { return e.plan.Inputs[c.Input].Columns[c.Column] }
-	carried, inputs := device.Carried(s.needed.of(s.inputs), func(c joincore.ColumnRef) bool { return base && movable(columnOf(c)) })
+	carried, inputs := device.Carried(s.needed.of(s.inputs), func(c joincore.ColumnRef) bool { return base && movable(e.schema.Column(c)) })
 	width := 8 + 4*len(inputs)
 	for _, c := range carried {
-		width += columnOf(c).Width
->>>>>>> 3059e72 (Build and probe side, and what moves with a key, are decided by one function each)
+		width += e.schema.Column(c).Width
 	}
 	return rows * int64(width)
 }
