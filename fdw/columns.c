@@ -117,6 +117,7 @@ gj_column_weight(const GjColumn *column)
 		case GJ_FORM_NUMERIC_KEY:
 		case GJ_FORM_BPCHAR_KEY:
 			return 6;
+		case GJ_FORM_INTEGER:
 		case GJ_FORM_VALUE:
 			break;
 	}

@@ -45,6 +45,17 @@ gj_parallel_is_forced(void)
 #endif
 }
 
+/* Since 16, GROUP BY clauses that are redundant have been removed. */
+static inline List *
+gj_group_clauses(PlannerInfo *root)
+{
+#if PG_VERSION_NUM >= 160000
+	return root->processed_groupClause;
+#else
+	return root->parse->groupClause;
+#endif
+}
+
 /*
  * Since 16, a join's relids also include outer joins, which have no
  * RelOptInfo.

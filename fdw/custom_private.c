@@ -28,6 +28,15 @@ put_double(List **numbers, double value)
 	put(numbers, halves[1]);
 }
 
+/* Adds a text that may be NULL. */
+static void
+put_text(List **numbers, List **nodes, const char *text)
+{
+	put(numbers, text != NULL);
+	if (text != NULL)
+		*nodes = lappend(*nodes, makeString(pstrdup(text)));
+}
+
 static void
 put_place(List **numbers, GjOutput place)
 {
@@ -53,11 +62,12 @@ put_column(List **numbers, const GjColumn *column)
 }
 
 static void
-put_input(List **numbers, const GjInput *input)
+put_input(List **numbers, List **nodes, const GjInput *input)
 {
 	put(numbers, input->feed);
 	put(numbers, input->partial);
 	put(numbers, (int) input->relid);
+	put_text(numbers, nodes, input->name);
 	put(numbers, (int) input->rti);
 	put_double(numbers, input->rows);
 	put(numbers, input->ncolumns);
@@ -91,6 +101,32 @@ put_join(List **numbers, List **nodes, const GjJoin *join)
 	}
 }
 
+static void
+put_result(List **numbers, const GjResult *result)
+{
+	put(numbers, result->finish);
+	put(numbers, result->column);
+	put(numbers, result->scale);
+	put(numbers, result->display_scale);
+	put(numbers, result->count);
+}
+
+static void
+put_aggregate(List **numbers, List **nodes, const GjAggregate *aggregate)
+{
+	put_double(numbers, aggregate->groups);
+	put_text(numbers, nodes, aggregate->members);
+	put_text(numbers, nodes, aggregate->filter);
+	put_text(numbers, nodes, aggregate->having);
+	put(numbers, aggregate->ncolumns);
+	for (int i = 0; i < aggregate->ncolumns; i++)
+		put_column(numbers, &aggregate->columns[i]);
+	put(numbers, aggregate->nkeys);
+	put(numbers, aggregate->nresults);
+	for (int i = 0; i < aggregate->nresults; i++)
+		put_result(numbers, &aggregate->results[i]);
+}
+
 List *
 gj_plan_write(const GjPlan *plan)
 {
@@ -100,18 +136,22 @@ gj_plan_write(const GjPlan *plan)
 	put(&numbers, plan->parallel);
 	put(&numbers, plan->workers);
 	put(&numbers, plan->first_relid);
+	put(&numbers, plan->has_native);
 	put(&numbers, plan->ninputs);
 	for (int i = 0; i < plan->ninputs; i++)
-		put_input(&numbers, &plan->inputs[i]);
+		put_input(&numbers, &nodes, &plan->inputs[i]);
 	put(&numbers, plan->noutputs);
 	for (int i = 0; i < plan->noutputs; i++)
 	{
 		put_place(&numbers, plan->outputs[i]);
-		put(&numbers, plan->native_resnos[i]);
+		put(&numbers, plan->native_resnos != NULL ? plan->native_resnos[i] : 0);
 	}
 	put(&numbers, plan->njoins);
 	for (int i = 0; i < plan->njoins; i++)
 		put_join(&numbers, &nodes, &plan->joins[i]);
+	put(&numbers, plan->aggregate != NULL);
+	if (plan->aggregate != NULL)
+		put_aggregate(&numbers, &nodes, plan->aggregate);
 	return list_make2(numbers, nodes);
 }
 
@@ -165,6 +205,12 @@ get_length(Source *source)
 	return length;
 }
 
+static char *
+get_text(Source *source)
+{
+	return get(source) ? strVal(get_node(source)) : NULL;
+}
+
 static GjOutput
 get_place(Source *source)
 {
@@ -198,6 +244,7 @@ get_input(Source *source, GjInput *input)
 	input->feed = get(source);
 	input->partial = get(source);
 	input->relid = (Oid) get(source);
+	input->name = get_text(source);
 	input->rti = (Index) get(source);
 	input->rows = get_double(source);
 	input->ncolumns = get_length(source);
@@ -235,6 +282,37 @@ get_join(Source *source, GjJoin *join)
 	}
 }
 
+static void
+get_result(Source *source, GjResult *result)
+{
+	result->finish = get(source);
+	result->column = get(source);
+	result->scale = get(source);
+	result->display_scale = get(source);
+	result->count = get(source);
+}
+
+static GjAggregate *
+get_aggregate(Source *source)
+{
+	GjAggregate *aggregate = palloc0(sizeof(GjAggregate));
+
+	aggregate->groups = get_double(source);
+	aggregate->members = get_text(source);
+	aggregate->filter = get_text(source);
+	aggregate->having = get_text(source);
+	aggregate->ncolumns = get_length(source);
+	aggregate->columns = palloc0(Max(1, aggregate->ncolumns) * sizeof(GjColumn));
+	for (int i = 0; i < aggregate->ncolumns; i++)
+		get_column(source, &aggregate->columns[i]);
+	aggregate->nkeys = get(source);
+	aggregate->nresults = get_length(source);
+	aggregate->results = palloc0(Max(1, aggregate->nresults) * sizeof(GjResult));
+	for (int i = 0; i < aggregate->nresults; i++)
+		get_result(source, &aggregate->results[i]);
+	return aggregate;
+}
+
 GjPlan *
 gj_plan_read(CustomScan *scan)
 {
@@ -248,6 +326,7 @@ gj_plan_read(CustomScan *scan)
 	plan->parallel = get(&source);
 	plan->workers = get(&source);
 	plan->first_relid = get(&source);
+	plan->has_native = get(&source);
 	plan->ninputs = get_length(&source);
 	plan->inputs = palloc0(plan->ninputs * sizeof(GjInput));
 	for (int i = 0; i < plan->ninputs; i++)
@@ -264,6 +343,8 @@ gj_plan_read(CustomScan *scan)
 	plan->joins = palloc0(plan->njoins * sizeof(GjJoin));
 	for (int i = 0; i < plan->njoins; i++)
 		get_join(&source, &plan->joins[i]);
+	if (get(&source))
+		plan->aggregate = get_aggregate(&source);
 	if (source.next != list_length(source.numbers) ||
 		source.next_node != list_length(source.nodes))
 		elog(ERROR, "plan data of a GpuJoin are too long");

@@ -1,5 +1,5 @@
 /*
- * exec_node.c - the GpuJoin node's executor methods.
+ * exec_node.c - the executor methods of the GpuJoin and the GpuBlock node.
  *
  * A scan of the node decides once, before its first row, whether the daemon or
  * the native child delivers the rows.  Until then, any failure of the daemon
@@ -15,7 +15,6 @@
 
 #include "exec_node.h"
 
-static Node *create_state(CustomScan *scan);
 static void begin(CustomScanState *css, EState *estate, int eflags);
 static TupleTableSlot *exec(CustomScanState *css);
 static void end(CustomScanState *css);
@@ -25,30 +24,40 @@ static void explain(CustomScanState *css, List *ancestors, ExplainState *es);
 
 CustomScanMethods gj_scan_methods = {
 	.CustomName = "GpuJoin",
-	.CreateCustomScanState = create_state,
+	.CreateCustomScanState = gj_create_state,
 };
 
-static const CustomExecMethods exec_methods = {
-	.CustomName = "GpuJoin",
-	.BeginCustomScan = begin,
-	.ExecCustomScan = exec,
-	.EndCustomScan = end,
-	.ReScanCustomScan = rescan,
-	.EstimateDSMCustomScan = gj_estimate_dsm,
-	.InitializeDSMCustomScan = gj_initialize_dsm,
-	.ReInitializeDSMCustomScan = gj_reinitialize_dsm,
-	.InitializeWorkerCustomScan = gj_initialize_worker,
-	.ShutdownCustomScan = shutdown_node,
-	.ExplainCustomScan = explain,
+CustomScanMethods gj_feed_methods = {
+	.CustomName = "GpuFeed",
+	.CreateCustomScanState = gj_create_state,
 };
 
-static Node *
-create_state(CustomScan *scan)
+#define EXEC_METHODS(name) { \
+	.CustomName = name, \
+	.BeginCustomScan = begin, \
+	.ExecCustomScan = exec, \
+	.EndCustomScan = end, \
+	.ReScanCustomScan = rescan, \
+	.EstimateDSMCustomScan = gj_estimate_dsm, \
+	.InitializeDSMCustomScan = gj_initialize_dsm, \
+	.ReInitializeDSMCustomScan = gj_reinitialize_dsm, \
+	.InitializeWorkerCustomScan = gj_initialize_worker, \
+	.ShutdownCustomScan = shutdown_node, \
+	.ExplainCustomScan = explain, \
+}
+
+static const CustomExecMethods join_methods = EXEC_METHODS("GpuJoin");
+static const CustomExecMethods block_methods = EXEC_METHODS("GpuBlock");
+static const CustomExecMethods feed_methods = EXEC_METHODS("GpuFeed");
+
+Node *
+gj_create_state(CustomScan *scan)
 {
 	GjState    *state = (GjState *) newNode(sizeof(GjState), T_CustomScanState);
 
-	state->css.methods = &exec_methods;
 	state->plan = gj_plan_read(scan);
+	state->css.methods = state->plan->aggregate == NULL ? &join_methods :
+		state->plan->has_native ? &block_methods : &feed_methods;
 	return (Node *) state;
 }
 
@@ -70,7 +79,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	ListCell   *lc;
 	int			i = 0;
 
-	if (list_length(scan->custom_plans) != ninputs + 1)
+	if (list_length(scan->custom_plans) != ninputs + state->plan->has_native)
 		elog(ERROR, "GpuJoin has %d children for %d inputs",
 			 list_length(scan->custom_plans), ninputs);
 
@@ -83,6 +92,8 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "GpuJoin",
 											   ALLOCSET_DEFAULT_SIZES);
 
+	state->raw_values = palloc0(Max(1, state->plan->noutputs) * sizeof(Datum));
+	state->raw_nulls = palloc0(Max(1, state->plan->noutputs) * sizeof(bool));
 	state->inputs = palloc0(ninputs * sizeof(PlanState *));
 	state->page_feeds = palloc0(ninputs * sizeof(GjPageFeed *));
 	foreach(lc, scan->custom_plans)
@@ -114,7 +125,9 @@ go_native(GjState *state, const char *reason)
 		strlcpy(state->report.fallback, reason, sizeof(state->report.fallback));
 		elog(DEBUG1, "GpuJoin uses the native plan: %s", reason);
 	}
-	state->mode = GJ_MODE_NATIVE;
+	/* without a native child, the node above runs the native plan */
+	state->mode = state->plan->has_native ? GJ_MODE_NATIVE : GJ_MODE_DONE;
+	state->gave_up = true;
 	gj_link_close(&state->link);
 	if (state->shared == NULL)
 		for (int i = 0; i < state->plan->ninputs; i++)
@@ -149,7 +162,7 @@ start(GjState *state)
 		gj_report_forget(state);
 	if (state->css.ss.ps.state->es_epq_active != NULL)
 	{
-		state->mode = GJ_MODE_NATIVE;
+		go_native(state, NULL);
 		return;
 	}
 	if (state->shared != NULL)
@@ -206,8 +219,7 @@ exec(CustomScanState *css)
 	TupleTableSlot *slot = css->ss.ss_ScanTupleSlot;
 	bool		found = false;
 
-	if (css->ss.ps.ps_ProjInfo != NULL || css->ss.ps.qual != NULL)
-		ResetExprContext(econtext);
+	ResetExprContext(econtext);
 	while (!found)
 	{
 		switch (state->mode)
@@ -242,7 +254,7 @@ exec(CustomScanState *css)
 				if (tuplestore_gettupleslot(state->verified, true, false,
 											state->verified_slot))
 				{
-					slot = ExecCopySlot(slot, state->verified_slot);
+					ExecCopySlot(gj_native_slot(state), state->verified_slot);
 					found = true;
 				}
 				else
@@ -254,6 +266,9 @@ exec(CustomScanState *css)
 		}
 	}
 	state->returned_row = true;
+	if (state->plan->aggregate != NULL &&
+		(state->mode == GJ_MODE_NATIVE || state->mode == GJ_MODE_VERIFIED))
+		return gj_native_slot(state);
 	if (css->ss.ps.ps_ProjInfo == NULL)
 		return slot;
 	econtext->ecxt_scantuple = slot;
@@ -303,6 +318,7 @@ rescan(CustomScanState *css)
 	state->verified = NULL;
 	state->mode = GJ_MODE_START;
 	state->returned_row = false;
+	state->gave_up = false;
 	foreach(lc, css->custom_ps)
 	{
 		PlanState  *child = lfirst(lc);

@@ -49,6 +49,7 @@ typedef struct GjState
 	GjMode		mode;
 	bool		executed;		/* some execution got past START */
 	bool		returned_row;	/* in this scan */
+	bool		gave_up;		/* in this scan, for the native plan */
 	char	   *unfit;			/* why no scan can be offloaded */
 	GjAlgorithm algorithm;		/* gj_algorithm when the execution began */
 	bool		may_rewind;		/* the plan above may ask for the rows again */
@@ -59,10 +60,15 @@ typedef struct GjState
 	MemoryContextCallback release;	/* of the query's memory context */
 	GjShared   *shared;			/* parallel node with workers, else NULL */
 	bool		attached;		/* to shared's barrier */
+	Datum	   *raw_values;		/* GpuBlock: a row as the daemon returns it */
+	bool	   *raw_nulls;
 	Tuplestorestate *verified;	/* GJ_MODE_VERIFIED: the rows */
 	TupleTableSlot *verified_slot;
 	GjReport	report;
 } GjState;
+
+/* exec_node.c: the state of a node with a job, CreateCustomScanState. */
+extern Node *gj_create_state(CustomScan *scan);
 
 /*
  * exec_rows.c: all rows have been read.  Ends a job that cannot run again, so
@@ -80,10 +86,17 @@ extern void gj_prepare_run(GjState *state);
 extern GjRead gj_offload_next(GjState *state);
 
 /*
- * exec_rows.c: stores the native child's next row in the scan slot.  Returns
- * false if there are no more.
+ * exec_rows.c: stores the native child's next row in gj_native_slot().
+ * Returns false if there are no more.
  */
 extern bool gj_native_next(GjState *state);
+
+/*
+ * exec_rows.c: the slot for rows of the native child.  That of a GpuJoin
+ * delivers joined rows, which are then projected.  That of a GpuBlock delivers
+ * what the node itself delivers.
+ */
+extern TupleTableSlot *gj_native_slot(GjState *state);
 
 /*
  * feed.c: feeds this participant's part of the inputs and tells the daemon so.

@@ -220,7 +220,10 @@ take_report(GjState *state)
 		return;					/* the job did not run */
 	state->executed = true;
 	if (outcome == GJ_OUTCOME_NATIVE)
+	{
+		state->gave_up = true;
 		strlcpy(state->report.fallback, shared->reason, sizeof(state->report.fallback));
+	}
 	if (state->css.ss.ps.instrument == NULL)
 		return;
 

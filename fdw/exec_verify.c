@@ -29,15 +29,14 @@ begin_sort(void)
 }
 
 /*
- * Returns the scan slot's row as one bytea.  A formed tuple has one
+ * Returns the row as one bytea.  A formed tuple has one
  * representation per value, provided that no value in it is compressed or
  * stored out of line. Columns that the native plan does not deliver are
  * omitted.
  */
 static Datum
-row_bytes(GjState *state)
+row_bytes(GjState *state, TupleTableSlot *slot)
 {
-	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
 	TupleDesc	desc = slot->tts_tupleDescriptor;
 	Datum	   *values = palloc((desc->natts + 1) * sizeof(Datum));
 	bool	   *isnull = palloc((desc->natts + 1) * sizeof(bool));
@@ -47,7 +46,8 @@ row_bytes(GjState *state)
 	for (int i = 0; i < desc->natts; i++)
 	{
 		values[i] = slot->tts_values[i];
-		isnull[i] = slot->tts_isnull[i] || state->plan->native_resnos[i] == 0;
+		isnull[i] = slot->tts_isnull[i] ||
+			(state->plan->aggregate == NULL && state->plan->native_resnos[i] == 0);
 		if (!isnull[i] && TupleDescAttr(desc, i)->attlen == -1)
 			values[i] = PointerGetDatum(PG_DETOAST_DATUM(values[i]));
 	}
@@ -56,6 +56,18 @@ row_bytes(GjState *state)
 	SET_VARSIZE(bytes, VARHDRSZ + tuple->t_len);
 	memcpy(VARDATA(bytes), tuple, tuple->t_len);
 	return PointerGetDatum(bytes);
+}
+
+/* The daemon's row in the form of the native child's. */
+static TupleTableSlot *
+daemon_slot(GjState *state)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+
+	if (gj_native_slot(state) == state->css.ss.ss_ScanTupleSlot)
+		return state->css.ss.ss_ScanTupleSlot;
+	econtext->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
+	return ExecProject(state->css.ss.ps.ps_ProjInfo);
 }
 
 static uint64
@@ -79,7 +91,7 @@ drain_daemon(GjState *state, Tuplesortstate *sort, MemoryContext scratch)
 		if (read == GJ_READ_END)
 			return rows;
 		old = MemoryContextSwitchTo(scratch);
-		tuplesort_putdatum(sort, row_bytes(state), false);
+		tuplesort_putdatum(sort, row_bytes(state, daemon_slot(state)), false);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(scratch);
 	}
@@ -95,10 +107,10 @@ drain_native(GjState *state, Tuplesortstate *sort, MemoryContext scratch)
 		MemoryContext old = MemoryContextSwitchTo(scratch);
 
 		CHECK_FOR_INTERRUPTS();
-		tuplesort_putdatum(sort, row_bytes(state), false);
+		tuplesort_putdatum(sort, row_bytes(state, gj_native_slot(state)), false);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(scratch);
-		tuplestore_puttupleslot(state->verified, state->css.ss.ss_ScanTupleSlot);
+		tuplestore_puttupleslot(state->verified, gj_native_slot(state));
 	}
 	return rows;
 }
@@ -146,7 +158,7 @@ gj_verify_run(GjState *state)
 	if (state->verified_slot == NULL)
 		state->verified_slot =
 			ExecInitExtraTupleSlot(estate,
-								   state->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor,
+								   gj_native_slot(state)->tts_tupleDescriptor,
 								   &TTSOpsMinimalTuple);
 	daemon_rows = drain_daemon(state, daemon, scratch);
 	gj_finish_job(state);

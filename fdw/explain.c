@@ -1,5 +1,5 @@
 /*
- * explain.c - EXPLAIN output of a GpuJoin.
+ * explain.c - EXPLAIN output of a GpuJoin or GpuBlock.
  *
  * The inputs' scans and their conditions are children of the node, so EXPLAIN
  * shows them by itself.  This file adds how each input is fed and which joins
@@ -9,6 +9,7 @@
 #include "explain.h"
 
 #include "nodes/makefuncs.h"
+#include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -16,21 +17,60 @@
 
 #include "job.h"
 
-/* Names of the query's tables as EXPLAIN prints them. */
+/* What is needed to name the query's tables as EXPLAIN prints them. */
 typedef struct Names
 {
+	const CustomScan *scan;
 	const GjPlan *plan;
 	ExplainState *es;
 	int			offset;			/* added by set_plan_references */
 } Names;
 
-static Names
-make_names(const CustomScan *scan, const GjPlan *plan, ExplainState *es)
+/*
+ * The range table entry that a feed's plan scans, as set_plan_references
+ * numbers it, or 0.  That of a partitioned table belongs to the Append.
+ */
+static int
+scanned_relation(const Plan *plan)
 {
-	Names		names = {.plan = plan, .es = es};
+	Bitmapset  *parents;
 
-	names.offset = bms_next_member(scan->custom_relids, -1) - plan->first_relid;
-	return names;
+	for (; plan != NULL; plan = outerPlan(plan))
+		switch (nodeTag(plan))
+		{
+			case T_SeqScan:
+			case T_IndexScan:
+			case T_IndexOnlyScan:
+			case T_BitmapHeapScan:
+			case T_TidScan:
+			case T_TidRangeScan:
+			case T_SubqueryScan:
+				return ((const Scan *) plan)->scanrelid;
+			case T_Append:
+			case T_MergeAppend:
+				parents = IsA(plan, Append) ? ((const Append *) plan)->apprelids :
+					((const MergeAppend *) plan)->apprelids;
+				return Max(bms_next_member(parents, -1), 0);
+			default:
+				break;
+		}
+	return 0;
+}
+
+/* A node of an upper relation has no relids: then a feed's plan tells. */
+static int
+relid_offset(const CustomScan *scan, const GjPlan *plan)
+{
+	if (!bms_is_empty(scan->custom_relids))
+		return bms_next_member(scan->custom_relids, -1) - plan->first_relid;
+	for (int i = 0; i < plan->ninputs; i++)
+	{
+		int			rti = scanned_relation(list_nth(scan->custom_plans, i));
+
+		if (rti > 0 && OidIsValid(plan->inputs[i].relid))
+			return rti - (int) plan->inputs[i].rti;
+	}
+	return 0;
 }
 
 static const char *
@@ -41,6 +81,8 @@ alias(const Names *names, int input)
 
 	if (rti >= 1 && rti <= list_length(names->es->rtable_names))
 		name = list_nth(names->es->rtable_names, rti - 1);
+	if (name == NULL)
+		name = names->plan->inputs[input].name;
 	if (name == NULL)
 		name = get_rel_name(names->plan->inputs[input].relid);
 	return name ? name : "?";
@@ -57,9 +99,14 @@ column_name(const Names *names, GjOutput place)
 {
 	const GjInput *input = &names->plan->inputs[place.input];
 	const GjColumn *column = &input->columns[place.column];
-	const char *name = get_attname(input->relid, column->attnum, true);
+	int			rti = input->rti + names->offset;
+	const char *name = NULL;
 
-	return quote_identifier(name ? name : "?");
+	if (OidIsValid(input->relid))
+		name = get_attname(input->relid, column->attnum, true);
+	else if (rti >= 1 && rti <= list_length(names->es->rtable))
+		name = get_rte_attribute_name(rt_fetch(rti, names->es->rtable), column->attnum);
+	return quote_identifier(name ? name : psprintf("column%d", column->attnum));
 }
 
 /* "(f.id = d.id) AND (f.tenant = d.tenant)" */
@@ -237,6 +284,37 @@ explain_joins(const Names *names, const GjReport *report)
 		ExplainCloseGroup("Joins", "Joins", false, es);
 }
 
+/* The aggregation, in the words of the query. */
+static void
+explain_aggregate(const Names *names)
+{
+	const GjAggregate *aggregate = names->plan->aggregate;
+	ExplainState *es = names->es;
+	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
+	List	   *keys = NIL;
+	List	   *functions = NIL;
+	ListCell   *lc;
+
+	foreach(lc, names->scan->custom_scan_tlist)
+	{
+		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
+		char	   *text = deparse_expression(expr, es->deparse_cxt, prefix, false);
+
+		if (foreach_current_index(lc) < aggregate->nkeys)
+			keys = lappend(keys, text);
+		else if (IsA(expr, Aggref))
+			functions = lappend(functions, text);
+	}
+	if (keys != NIL)
+		ExplainPropertyList("Group Key", keys, es);
+	if (functions != NIL)
+		ExplainPropertyList("Aggregates", functions, es);
+	if (names->scan->custom_exprs != NIL)
+		ExplainPropertyText("Having",
+							deparse_expression((Node *) make_ands_explicit(names->scan->custom_exprs),
+											   es->deparse_cxt, prefix, false), es);
+}
+
 /* Labels the plans below the node, in their order. */
 static void
 explain_children(const Names *names)
@@ -245,7 +323,8 @@ explain_children(const Names *names)
 
 	for (int i = 0; i < names->plan->ninputs; i++)
 		children = lappend(children, psprintf("feed of %s", alias(names, i)));
-	children = lappend(children, "native plan");
+	if (names->plan->has_native)
+		children = lappend(children, "native plan");
 	ExplainPropertyList("Children", children, names->es);
 }
 
@@ -253,13 +332,18 @@ void
 gj_explain(CustomScanState *node, const GjPlan *plan, GjAlgorithm algorithm,
 		   const GjReport *report, List *ancestors, ExplainState *es)
 {
-	Names		names = make_names((CustomScan *) node->ss.ps.plan, plan, es);
+	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
+	Names		names = {
+		.scan = scan, .plan = plan, .es = es, .offset = relid_offset(scan, plan)
+	};
 
 	set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
 	explain_inputs(&names);
 	if (algorithm != GJ_ALGORITHM_AUTO)
 		ExplainPropertyText("Forced Algorithm", gj_algorithm_name(algorithm), es);
 	explain_joins(&names, report);
+	if (plan->aggregate != NULL)
+		explain_aggregate(&names);
 	if (es->verbose)
 		ExplainPropertyText("Job", gj_static_json(plan), es);
 	if (report != NULL && report->fallback[0] != '\0')

@@ -9,8 +9,10 @@
 #include "postgres.h"
 
 #include "access/detoast.h"
+#include "access/sysattr.h"
 #include "access/tupmacs.h"
 #include "executor/executor.h"
+#include "optimizer/optimizer.h"
 #include "utils/datum.h"
 #include "utils/rel.h"
 
@@ -110,27 +112,57 @@ plan_walk(GjPageRows *rows, TupleDesc desc)
 	}
 }
 
+/* Prepares the conditions for which there is no check of their own. */
+static void
+create_expression(GjPageRows *rows, ScanState *scan, List *quals)
+{
+	GjPageExpression *e = &rows->expression;
+	TupleDesc	desc = RelationGetDescr(scan->ss_currentRelation);
+	Bitmapset  *attnums = NULL;
+	int			member = -1;
+
+	pull_varattnos((Node *) quals, ((Scan *) scan->ps.plan)->scanrelid, &attnums);
+	e->attributes = palloc(desc->natts * sizeof(int));
+	while ((member = bms_next_member(attnums, member)) >= 0)
+		e->attributes[e->nattributes++] =
+			attribute_of(rows, desc, member + FirstLowInvalidHeapAttributeNumber);
+
+	/* without a parent, the expression accepts a slot of any kind */
+	e->qual = ExecInitQual(quals, NULL);
+	e->econtext = scan->ps.ps_ExprContext;
+	e->slot = ExecInitExtraTupleSlot(scan->ps.state, desc, &TTSOpsVirtual);
+}
+
 GjPageRows *
 gj_page_rows_create(ScanState *scan, const GjWriter *writer)
 {
 	TupleDesc	desc = RelationGetDescr(scan->ss_currentRelation);
 	GjPageRows *rows = palloc0(sizeof(GjPageRows));
 	List	   *quals = scan->ps.plan->qual;
+	List	   *others = NIL;
 	ListCell   *lc;
 
-	rows->attributes = palloc0((writer->ncolumns + list_length(quals) + 1) *
+	rows->attributes = palloc0((writer->ncolumns + list_length(quals) + desc->natts + 1) *
 							   sizeof(GjPageAttribute));
 	rows->checks = palloc0((list_length(quals) + 1) * sizeof(GjPageCheck));
 	foreach(lc, quals)
 	{
-		GjPageCheck *check = &rows->checks[rows->nchecks++];
+		GjPageCheck *check = &rows->checks[rows->nchecks];
 
 		if (!gj_page_qual(lfirst(lc), &check->qual))
-			return NULL;
+		{
+			if (!gj_page_expression(lfirst(lc)))
+				return NULL;
+			others = lappend(others, lfirst(lc));
+			continue;
+		}
+		rows->nchecks++;
 		check->attribute = attribute_of(rows, desc, check->qual.attnum);
 		if (check->qual.value != NULL)
 			check->value = ExecInitExpr(check->qual.value, &scan->ps);
 	}
+	if (others != NIL)
+		create_expression(rows, scan, others);
 	rows->ncolumns = writer->ncolumns;
 	rows->columns = palloc((writer->ncolumns + 1) * sizeof(int));
 	for (int i = 0; i < writer->ncolumns; i++)
@@ -294,6 +326,44 @@ filter(GjPageRows *rows, bool walked)
 	return true;
 }
 
+/* Evaluates the other conditions on the tuples that are left. */
+static void
+filter_by_expression(GjPageRows *rows)
+{
+	GjPageExpression *e = &rows->expression;
+	TupleTableSlot *slot = e->slot;
+	TupleDesc	desc = slot->tts_tupleDescriptor;
+	GjVector   *vectors = palloc(Max(1, e->nattributes) * sizeof(GjVector));
+	uint16		kept[MaxHeapTuplesPerPage];
+	int			nkept = 0;
+
+	for (int i = 0; i < e->nattributes; i++)
+		vectors[i] = vector_of(rows, e->attributes[i]);
+	ExecStoreAllNullTuple(slot);
+	e->econtext->ecxt_scantuple = slot;
+	for (int j = 0; j < rows->n; j++)
+	{
+		for (int i = 0; i < e->nattributes; i++)
+		{
+			int			at = rows->attributes[e->attributes[i]].step;
+			Form_pg_attribute att = TupleDescAttr(desc, at);
+			const char *value = vectors[i].pointers[j];
+
+			slot->tts_isnull[at] = value == NULL;
+			if (value != NULL)
+				slot->tts_values[at] = fetch_att(value + vectors[i].offset, att->attbyval,
+												 att->attlen);
+		}
+		if (ExecQual(e->qual, e->econtext))
+			kept[nkept++] = j;
+		ResetExprContext(e->econtext);
+	}
+	ExecClearTuple(slot);
+	pfree(vectors);
+	if (nkept < rows->n)
+		keep_only(rows, kept, nkept, true);
+}
+
 bool
 gj_page_rows_load(GjPageRows *rows, Page page, const OffsetNumber *offsets, int n)
 {
@@ -319,7 +389,11 @@ gj_page_rows_load(GjPageRows *rows, Page page, const OffsetNumber *offsets, int 
 		walk_any(rows);
 	else if (rows->first_walk < rows->nsteps)
 		walk_uniform(rows);
-	return filter(rows, true);
+	if (!filter(rows, true))
+		return false;
+	if (rows->expression.qual != NULL && rows->n > 0)
+		filter_by_expression(rows);
+	return true;
 }
 
 void

@@ -40,6 +40,16 @@ typedef struct GjPageCheck
 	int64		bound;
 } GjPageCheck;
 
+/* The conditions that the executor's expressions evaluate, row by row. */
+typedef struct GjPageExpression
+{
+	ExprState  *qual;			/* NULL: none */
+	ExprContext *econtext;
+	TupleTableSlot *slot;
+	int			nattributes;
+	int		   *attributes;		/* that it reads, in GjPageRows.attributes */
+} GjPageExpression;
+
 typedef struct GjPageRows
 {
 	int			nsteps;
@@ -52,6 +62,7 @@ typedef struct GjPageRows
 	int		   *columns;		/* of the writer: indexes into attributes */
 	int			nchecks;
 	GjPageCheck *checks;
+	GjPageExpression expression;
 	bool		none;			/* a comparison with NULL: no row passes */
 
 	/* the current page */
@@ -62,9 +73,9 @@ typedef struct GjPageRows
 } GjPageRows;
 
 /*
- * Prepares to read these columns of the writer and to evaluate these
- * conditions (of gj_page_qual) of a scan, in the current memory context.
- * Returns NULL if a condition is not supported.
+ * Prepares to read these columns of the writer and to evaluate the conditions
+ * of a scan, in the current memory context.  Returns NULL if the page feed
+ * cannot evaluate one of them (page_qual.h).
  */
 extern GjPageRows *gj_page_rows_create(ScanState *scan, const GjWriter *writer);
 

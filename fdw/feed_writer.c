@@ -73,6 +73,7 @@ copy_of(const GjColumn *column, const GjColumnWriter *writer)
 			return GJ_COPY_NUMERIC_KEY;
 		case GJ_FORM_BPCHAR_KEY:
 			return GJ_COPY_BPCHAR_KEY;
+		case GJ_FORM_INTEGER:	/* made by the daemon, never fed */
 		case GJ_FORM_VALUE:
 			break;
 	}

@@ -72,7 +72,9 @@ typedef enum GjForm
 	GJ_FORM_DECIMAL,			/* numeric(p <= 18, s) as value * 10^s in an
 								 * int64, NaN as INT64_MIN; also a payload */
 	GJ_FORM_NUMERIC_KEY,		/* canonical varlena: equal numerics, equal bytes */
-	GJ_FORM_BPCHAR_KEY			/* varlena without trailing blanks */
+	GJ_FORM_BPCHAR_KEY,			/* varlena without trailing blanks */
+	GJ_FORM_INTEGER				/* computed by the daemon: a signed integer of
+								 * width bytes, 16 at most */
 } GjForm;
 
 typedef struct GjColumn
@@ -97,7 +99,8 @@ typedef struct GjInput
 	bool		partial;		/* parallel node: every participant feeds a
 								 * share; otherwise one elected participant
 								 * feeds all */
-	Oid			relid;			/* of the base relation */
+	Oid			relid;			/* of the table, or InvalidOid */
+	char	   *name;			/* of a subquery, else NULL */
 	Index		rti;			/* of it, before set_plan_references shifts it */
 	double		rows;			/* planner's estimate, whole input */
 	int			ncolumns;
@@ -139,6 +142,38 @@ typedef struct GjJoin
 	GjKeyClass *classes;
 } GjJoin;
 
+/* How an entry of custom_scan_tlist is made from columns of the daemon's result. */
+typedef enum GjFinish
+{
+	GJ_FINISH_VALUE,			/* the column as it is */
+	GJ_FINISH_INT8,				/* an integer of any width as int8 */
+	GJ_FINISH_NUMERIC,			/* an integer and a scale as numeric */
+	GJ_FINISH_AVERAGE			/* such a numeric, divided by a count */
+} GjFinish;
+
+typedef struct GjResult
+{
+	GjFinish	finish;
+	int			column;			/* of the daemon's result */
+	int			scale;			/* decimals of the integer */
+	int			display_scale;	/* column with the scale to show, or -1 */
+	int			count;			/* GJ_FINISH_AVERAGE: column with the divisor */
+} GjResult;
+
+/* The aggregation at the root of a query block's job. */
+typedef struct GjAggregate
+{
+	double		groups;			/* planner's estimate */
+	char	   *members;		/* of the job's aggregate node, docs/job.md */
+	char	   *filter;			/* condition on the joined rows, or NULL */
+	char	   *having;			/* condition on its result, or NULL */
+	int			ncolumns;		/* of its result */
+	GjColumn   *columns;
+	int			nkeys;			/* the first entries of custom_scan_tlist */
+	int			nresults;		/* all entries, in order */
+	GjResult   *results;
+} GjAggregate;
+
 typedef struct GjPlan
 {
 	bool		parallel;		/* parallel-aware node */
@@ -146,7 +181,8 @@ typedef struct GjPlan
 	int			first_relid;	/* of the joined relations, before
 								 * set_plan_references shifts them */
 	int			ninputs;		/* custom_plans: one child per input, in order,
-								 * then the native child */
+								 * then the native child if there is one */
+	bool		has_native;		/* false for a GpuFeed */
 	GjInput    *inputs;
 	int			noutputs;		/* entries of custom_scan_tlist, in order */
 	GjOutput   *outputs;
@@ -165,6 +201,15 @@ typedef struct GjPlan
 	 */
 	int			njoins;
 	GjJoin	   *joins;
+
+	/*
+	 * The aggregation of a GpuBlock or GpuFeed, or NULL for a GpuJoin.  The
+	 * outputs are then
+	 * all columns of its result, which follows the inputs in number, and
+	 * native_resnos is NULL: the native child delivers the node's own target
+	 * list, above HAVING.
+	 */
+	GjAggregate *aggregate;
 } GjPlan;
 
 extern GjPlan *gj_plan_read(CustomScan *scan);
@@ -191,8 +236,13 @@ extern void gj_explain(CustomScanState *node, const GjPlan *plan,
 /* ---- hooks and methods ---- */
 extern void gj_install_join_hook(void); /* plan_hook.c */
 extern void gj_install_notices(void);	/* plan_notices.c */
+extern void gj_install_block_hooks(void);	/* plan_block.c */
 extern CustomScanMethods gj_scan_methods;	/* exec_node.c; registered in gpujoin.c */
+extern CustomScanMethods gj_feed_methods;	/* the same for a GpuFeed */
+extern CustomScanMethods gj_block_methods;	/* exec_block.c, for a GpuBlock */
 extern const CustomPathMethods gj_path_methods; /* plan_node.c */
+extern const CustomPathMethods gj_block_path_methods;	/* plan_block_node.c */
+extern const CustomPathMethods gj_feed_path_methods;	/* the same */
 
 /* ---- the daemon, according to its status file (daemon_liveness.c) ---- */
 

@@ -20,10 +20,11 @@
  * error.
  */
 static void
-append_name(StringInfo json, Oid relid)
+append_name(StringInfo json, const GjInput *input)
 {
-	const char *schema = get_namespace_name(get_rel_namespace(relid));
-	char	   *name = psprintf("%s.%s", schema ? schema : "?", get_rel_name(relid));
+	const char *schema = get_namespace_name(get_rel_namespace(input->relid));
+	char	   *name = input->name != NULL ? pstrdup(input->name) :
+		psprintf("%s.%s", schema ? schema : "?", get_rel_name(input->relid));
 
 	if (GetDatabaseEncoding() != PG_UTF8)
 		for (char *c = name; *c != '\0'; c++)
@@ -61,7 +62,7 @@ append_input(StringInfo json, const GjInput *input)
 {
 	appendStringInfo(json, "{\"database\":%u,\"relation\":%u,\"name\":",
 					 MyDatabaseId, input->relid);
-	append_name(json, input->relid);
+	append_name(json, input);
 	appendStringInfo(json, ",\"feed\":\"%s\",\"rows\":%.0f,\"row_bytes\":" INT64_FORMAT ",\"columns\":[",
 					 input->feed == GJ_FEED_PAGE ? "page" : "child",
 					 input->rows, row_bytes(input));
@@ -161,6 +162,29 @@ append_tree(StringInfo json, const GjPlan *plan, int first, int n, int end)
 	appendStringInfoString(json, join->filter != NULL ? "}}" : "}");
 }
 
+/* Writes the joins, and the aggregation above them if there is one. */
+static void
+append_root(StringInfo json, const GjPlan *plan)
+{
+	const GjAggregate *aggregate = plan->aggregate;
+
+	if (aggregate == NULL)
+	{
+		append_tree(json, plan, 0, plan->ninputs, plan->njoins);
+		return;
+	}
+	if (aggregate->having != NULL)
+		appendStringInfo(json, "{\"op\":\"filter\",\"predicate\":%s,\"child\":", aggregate->having);
+	appendStringInfo(json, "{\"op\":\"aggregate\",\"id\":%d,\"rows\":%.0f,%s,\"child\":",
+					 plan->ninputs, aggregate->groups, aggregate->members);
+	if (aggregate->filter != NULL)
+		appendStringInfo(json, "{\"op\":\"filter\",\"predicate\":%s,\"child\":", aggregate->filter);
+	append_tree(json, plan, 0, plan->ninputs, plan->njoins);
+	appendStringInfoString(json, aggregate->filter != NULL ? "}}" : "}");
+	if (aggregate->having != NULL)
+		appendStringInfoChar(json, '}');
+}
+
 char *
 gj_static_json(const GjPlan *plan)
 {
@@ -182,7 +206,7 @@ gj_static_json(const GjPlan *plan)
 		append_reference(&json, &plan->outputs[i]);
 	}
 	appendStringInfoString(&json, "],\"child\":");
-	append_tree(&json, plan, 0, plan->ninputs, plan->njoins);
+	append_root(&json, plan);
 	appendStringInfoString(&json, "}}");
 	return json.data;
 }

@@ -2,8 +2,9 @@
  * page_qual.c - conditions that the page feed evaluates itself.
  *
  * These are comparisons that cannot fail and whose operands are plain integers
- * on the page, or numerics that fit a 64-bit integer.  A table with any other
- * condition uses the child feed, where the executor evaluates it.
+ * on the page, or numerics that fit a 64-bit integer.  Most other conditions
+ * are evaluated row by row by the executor's expressions.  A table with a
+ * condition that needs more than its columns uses the child feed.
  */
 #include "postgres.h"
 
@@ -12,6 +13,7 @@
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
 #include "utils/lsyscache.h"
 
 #include "columns.h"
@@ -93,6 +95,38 @@ test_of_operator(Oid opno, Oid family, GjPageTest *test)
 		return true;
 	}
 	return false;
+}
+
+/* Finds what a page does not have: SubPlans, whole rows, system columns. */
+static bool
+needs_more(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) || IsA(node, PlaceHolderVar))
+		return true;
+	if (IsA(node, Var))
+		return ((Var *) node)->varattno <= 0;
+	return expression_tree_walker(node, needs_more, context);
+}
+
+bool
+gj_page_expression(Expr *clause)
+{
+	return !needs_more((Node *) clause, NULL);
+}
+
+bool
+gj_comparison_test(Oid opno, Oid left, Oid right, GjPageTest *test)
+{
+	Oid			family;
+
+	left = getBaseType(left);
+	right = getBaseType(right);
+	if (left != right && !(is_integer(left) && is_integer(right)))
+		return false;
+	family = comparison_family(left, right);
+	return OidIsValid(family) && test_of_operator(opno, family, test);
 }
 
 bool

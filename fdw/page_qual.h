@@ -44,6 +44,19 @@ typedef struct GjPageQual
 extern bool gj_page_qual(Expr *clause, GjPageQual *qual);
 
 /*
+ * Can the page feed have the executor's expressions evaluate this condition,
+ * given the columns on the page?
+ */
+extern bool gj_page_expression(Expr *clause);
+
+/*
+ * Is the operator a comparison of two integers, or of two values of the type
+ * date, timestamp, timestamptz or numeric?  Sets *test to LT, LE, EQ, GE, GT
+ * or NE.
+ */
+extern bool gj_comparison_test(Oid opno, Oid left, Oid right, GjPageTest *test);
+
+/*
  * Does the operator compare values of these base types as the signed integers
  * that they are stored as?  If so, *test tells how.
  */

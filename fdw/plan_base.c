@@ -22,16 +22,19 @@
 #include "page_qual.h"
 #include "plan_candidate.h"
 #include "plan_cost.h"
+#include "plan_fallback.h"
 #include "plan_subpaths.h"
 
 static const char base_tag = 'b';	/* its address marks our GjBase */
 
-/* Does the path contain a foreign or custom scan? */
+/* Does the path contain a foreign scan, or a custom scan that is not ours? */
 static bool
 is_foreign(Path *path)
 {
 	ListCell   *lc;
 
+	if (gj_is_gpujoin(path))
+		return false;
 	if (IsA(path, ForeignPath) || IsA(path, CustomPath))
 		return true;
 	foreach(lc, gj_path_children(path))
@@ -40,14 +43,45 @@ is_foreign(Path *path)
 	return false;
 }
 
-static GjReject
-check_relation(PlannerInfo *root, RelOptInfo *rel)
+/*
+ * Can a plan of the subquery be made twice?  Our node has it as a feed and in
+ * its native child, and set_plan_references then visits both.  It changes the
+ * AppendRelInfos of a query level in place, so there must be none.  Plans of
+ * SubLinks and CTEs are shared by both copies, which is not known to be safe.
+ */
+static bool
+is_planned_twice_safely(PlannerInfo *subroot)
 {
-	RangeTblEntry *rte = root->simple_rte_array[rel->relid];
-	ListCell   *lc;
+	if (subroot == NULL || subroot->append_rel_list != NIL || subroot->init_plans != NIL ||
+		subroot->rowMarks != NIL || subroot->parse->hasSubLinks ||
+		subroot->parse->cteList != NIL || subroot->hasRecursion ||
+		subroot->minmax_aggs != NIL || subroot->plan_params != NIL)
+		return false;
+	for (int i = 1; i < subroot->simple_rel_array_size; i++)
+	{
+		const RangeTblEntry *rte = subroot->simple_rte_array[i];
+		const RelOptInfo *rel = subroot->simple_rel_array[i];
 
-	if (rte->rtekind != RTE_RELATION)
-		return GJ_REJECT_NOT_A_TABLE;
+		if (rte == NULL || rel == NULL)
+			continue;
+		if (rte->rtekind != RTE_RELATION && rte->rtekind != RTE_JOIN &&
+			(rte->rtekind != RTE_SUBQUERY || !is_planned_twice_safely(rel->subroot)))
+			return false;
+	}
+	return true;
+}
+
+static GjReject
+check_subquery(RelOptInfo *rel, RangeTblEntry *rte)
+{
+	if (rte->lateral || !is_planned_twice_safely(rel->subroot))
+		return GJ_REJECT_SUBQUERY;
+	return contain_volatile_functions((Node *) rte->subquery) ? GJ_REJECT_VOLATILE : GJ_ACCEPTED;
+}
+
+static GjReject
+check_table(const RangeTblEntry *rte)
+{
 	switch (rte->relkind)
 	{
 		case RELKIND_RELATION:
@@ -59,8 +93,22 @@ check_relation(PlannerInfo *root, RelOptInfo *rel)
 		default:
 			return GJ_REJECT_NOT_A_TABLE;
 	}
-	if (rte->tablesample != NULL)
-		return GJ_REJECT_TABLESAMPLE;
+	return rte->tablesample != NULL ? GJ_REJECT_TABLESAMPLE : GJ_ACCEPTED;
+}
+
+static GjReject
+check_relation(PlannerInfo *root, RelOptInfo *rel)
+{
+	RangeTblEntry *rte = root->simple_rte_array[rel->relid];
+	GjReject	reject = GJ_REJECT_NOT_A_TABLE;
+	ListCell   *lc;
+
+	if (rte->rtekind == RTE_RELATION)
+		reject = check_table(rte);
+	else if (rte->rtekind == RTE_SUBQUERY)
+		reject = check_subquery(rel, rte);
+	if (reject != GJ_ACCEPTED)
+		return reject;
 	foreach(lc, rel->pathlist)
 		if (is_foreign(lfirst(lc)))
 			return GJ_REJECT_FOREIGN;
@@ -128,7 +176,7 @@ is_page_fed(PlannerInfo *root, RelOptInfo *rel)
 	ListCell   *lc;
 
 	/* with security quals, the executor controls the evaluation order */
-	if (rte->inh || rte->securityQuals != NIL ||
+	if (rte->rtekind != RTE_RELATION || rte->inh || rte->securityQuals != NIL ||
 		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
 		return false;
 	foreach(lc, rel->baserestrictinfo)
@@ -136,7 +184,8 @@ is_page_fed(PlannerInfo *root, RelOptInfo *rel)
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
 		GjPageQual	qual;
 
-		if (rinfo->pseudoconstant || !gj_page_qual(rinfo->clause, &qual))
+		if (rinfo->pseudoconstant ||
+			(!gj_page_qual(rinfo->clause, &qual) && !gj_page_expression(rinfo->clause)))
 			return false;
 	}
 	return access_method(rte->relid) == HEAP_TABLE_AM_OID;
@@ -224,13 +273,32 @@ unparameterized(Path *path)
 	return path != NULL && path->param_info == NULL ? path : NULL;
 }
 
+/* The cheapest path, also before core has determined it. */
+static Path *
+cheapest_path(RelOptInfo *rel)
+{
+	Path	   *best = unparameterized(rel->cheapest_total_path);
+	ListCell   *lc;
+
+	if (rel->cheapest_total_path != NULL)
+		return best;
+	foreach(lc, rel->pathlist)
+	{
+		Path	   *path = unparameterized(lfirst(lc));
+
+		if (path != NULL && (best == NULL || path->total_cost < best->total_cost))
+			best = path;
+	}
+	return best;
+}
+
 static void
 choose_sources(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 {
 	bool		page = page_feed(root, rel, base);
 	GjSource   *parallel = &base->sources[GJ_PARALLEL];
 
-	choose_source(root, rel, base, page, unparameterized(rel->cheapest_total_path),
+	choose_source(root, rel, base, page, cheapest_path(rel),
 				  0, &base->sources[GJ_SERIAL]);
 	if (!rel->consider_parallel)
 		return;

@@ -101,13 +101,19 @@ cores(const struct gj_status *status)
 }
 
 Cost
+gj_cores_cost(const struct gj_status *status, double ns)
+{
+	return ns / cores(status) * gj_ns_cost;
+}
+
+Cost
 gj_daemon_cost(const struct gj_status *status, const GjCandidate *left,
 			   const GjCandidate *right, double rows, int columns)
 {
 	double		ns = Min(hash_ns(left, right), hash_ns(right, left));
 
 	ns += rows * Max(0, columns - RATED_COLUMNS) * status->column_ns;
-	return ns / cores(status) * gj_ns_cost;
+	return gj_cores_cost(status, ns);
 }
 
 Cost

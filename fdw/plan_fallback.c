@@ -1,7 +1,7 @@
 /*
  * plan_fallback.c - the native plan that runs if the daemon cannot.
  *
- * Every GpuJoin carries a path of its joinrel that needs no daemon.  It is
+ * Every GpuJoin or GpuBlock carries a path of its joinrel that needs no daemon.  It is
  * taken from the joinrel's own paths, with two differences:
  *   - It is a copy, because add_path frees paths that ours dominates.
  *   - Below it there may be GpuJoins of lower joinrels.  The copy replaces
@@ -22,7 +22,10 @@ static Path *native_copy(Path *path, bool top);
 bool
 gj_is_gpujoin(const Path *path)
 {
-	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &gj_path_methods;
+	const CustomPath *custom = (const CustomPath *) path;
+
+	return IsA(path, CustomPath) &&
+		(custom->methods == &gj_path_methods || custom->methods == &gj_block_path_methods);
 }
 
 static Path *
@@ -96,8 +99,9 @@ native_copy(Path *path, bool top)
 	if (gj_is_gpujoin(path))
 		return llast(((CustomPath *) path)->custom_paths);
 
-	/* no GpuJoin is below scans and joins of partitions */
-	if (!top && path->parent->reloptkind != RELOPT_JOINREL)
+	/* no GpuJoin is below scans of tables and joins of partitions */
+	if (!top && path->parent->reloptkind != RELOPT_JOINREL &&
+		path->parent->reloptkind != RELOPT_UPPER_REL && path->parent->rtekind != RTE_SUBQUERY)
 		return path;
 
 	switch (nodeTag(path))
@@ -133,6 +137,20 @@ native_copy(Path *path, bool top)
 			COPY_UNARY(UniquePath);
 		case T_ProjectionPath:
 			COPY_UNARY(ProjectionPath);
+		case T_AggPath:
+			COPY_UNARY(AggPath);
+		case T_GroupPath:
+			COPY_UNARY(GroupPath);
+		case T_UpperUniquePath:
+			COPY_UNARY(UpperUniquePath);
+		case T_WindowAggPath:
+			COPY_UNARY(WindowAggPath);
+		case T_SetOpPath:
+			COPY_UNARY(SetOpPath);
+		case T_LimitPath:
+			COPY_UNARY(LimitPath);
+		case T_SubqueryScanPath:
+			COPY_UNARY(SubqueryScanPath);
 		case T_AppendPath:
 			{
 				AppendPath *node = COPY_IF(AppendPath, path, true);
@@ -154,6 +172,28 @@ native_copy(Path *path, bool top)
 		default:
 			return NULL;
 	}
+}
+
+Path *
+gj_native_upper(const RelOptInfo *rel)
+{
+	const Path *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, rel->pathlist)
+	{
+		const Path *path = lfirst(lc);
+
+		/*
+		 * Making a plan of a MinMaxAggPath turns every Aggref of the query
+		 * level into a Param, also those of our node.
+		 */
+		if (path->param_info != NULL || gj_is_gpujoin(path) || IsA(path, MinMaxAggPath))
+			continue;
+		if (best == NULL || path->total_cost < best->total_cost)
+			best = path;
+	}
+	return best != NULL ? native_copy(unconstify(Path *, best), true) : NULL;
 }
 
 const Path *

@@ -6,7 +6,14 @@
 
 #include "plan_candidate.h"
 
+/* Is it the path of a GpuJoin or of a GpuBlock? */
 extern bool gj_is_gpujoin(const Path *path);
+
+/*
+ * Returns a copy of the cheapest path of an upper relation, which contains
+ * neither, or NULL.
+ */
+extern Path *gj_native_upper(const RelOptInfo *rel);
 
 /*
  * Returns the cheapest path of the joinrel seen so far that is not a GpuJoin,

@@ -22,15 +22,26 @@ value_of(const GjColumn *column)
 	int16		length;
 	bool		by_value;
 
-	if (column->form == GJ_FORM_DECIMAL)
-		return GJ_VALUE_DECIMAL;
-	if (column->form != GJ_FORM_VALUE)
-		elog(ERROR, "a canonical form cannot be returned");
-	if (column->encoding == GJ_ENC_VARLENA)
-		return GJ_VALUE_VARLENA;
-	get_typlenbyval(column->type, &length, &by_value);
-	if (!by_value)
-		return getBaseType(column->type) == NAMEOID ? GJ_VALUE_NAME : GJ_VALUE_BYTES;
+	switch (column->form)
+	{
+		case GJ_FORM_DECIMAL:
+			return GJ_VALUE_DECIMAL;
+		case GJ_FORM_NUMERIC_KEY:
+		case GJ_FORM_BPCHAR_KEY:
+			elog(ERROR, "a canonical form cannot be returned");
+		case GJ_FORM_INTEGER:
+			if (column->width > 8)
+				return GJ_VALUE_BYTES;
+			length = column->width;
+			break;
+		case GJ_FORM_VALUE:
+			if (column->encoding == GJ_ENC_VARLENA)
+				return GJ_VALUE_VARLENA;
+			get_typlenbyval(column->type, &length, &by_value);
+			if (!by_value)
+				return getBaseType(column->type) == NAMEOID ? GJ_VALUE_NAME : GJ_VALUE_BYTES;
+			break;
+	}
 	switch (length)
 	{
 		case 1:
@@ -43,6 +54,14 @@ value_of(const GjColumn *column)
 			return GJ_VALUE_8;
 	}
 	elog(ERROR, "type %u has an unexpected length of %d", column->type, length);
+}
+
+static const GjColumn *
+output_column(const GjPlan *plan, const GjOutput *output)
+{
+	if (plan->aggregate != NULL)
+		return &plan->aggregate->columns[output->column];
+	return &plan->inputs[output->input].columns[output->column];
 }
 
 /* Callback for the chain reader, which does not know about results. */
@@ -64,7 +83,7 @@ gj_reader_init(GjReader *reader, GjLink *link, const GjPlan *plan)
 		GjColumnReader *c = &reader->columns[i];
 		const GjOutput *output = &plan->outputs[i];
 
-		c->column = &plan->inputs[output->input].columns[output->column];
+		c->column = output_column(plan, output);
 		c->value = value_of(c->column);
 		if (c->value == GJ_VALUE_DECIMAL)
 			c->numeric = palloc(GJ_DECIMAL_DATUM_SIZE);

@@ -1,0 +1,33 @@
+/*
+ * plan_aggregate.h - the aggregation of a query block, as the daemon does it.
+ */
+#ifndef GPUJOIN_PLAN_AGGREGATE_H
+#define GPUJOIN_PLAN_AGGREGATE_H
+
+#include "plan_value.h"
+
+typedef struct GjAggregation
+{
+	GjTranslator translator;
+	GjAggregate *result;		/* its arrays have room for all leaves */
+	int			source;			/* number of the daemon's result as an input */
+	List	   *leaves;			/* expressions of custom_scan_tlist, in order */
+	List	   *keys;			/* GROUP BY expressions */
+	StringInfoData keys_json;
+	StringInfoData carry_json;
+	StringInfoData functions_json;
+	List	   *functions;		/* their texts, each once */
+} GjAggregation;
+
+/*
+ * Translates an aggregation.  keys are the GROUP BY expressions and clauses
+ * their SortGroupClauses, leaves all expressions that are read above it: keys,
+ * columns that depend on them, and Aggrefs.  inputs is NULL to check only.
+ * Returns the reason why it cannot be translated.  If there is none, *result
+ * is filled in, with arrays that are allocated here.
+ */
+extern GjReject gj_translate_aggregation(GjInputs *inputs, int source, List *keys,
+										 List *clauses, List *leaves, List *having,
+										 GjAggregate *result);
+
+#endif							/* GPUJOIN_PLAN_AGGREGATE_H */

@@ -1,0 +1,415 @@
+/*
+ * plan_block.c - the upper-path hook: which query blocks are offered.
+ *
+ * A block is the joins of one query level and the aggregation above them, or
+ * an aggregation of a single table.  The daemon sees all rows, so it returns
+ * final groups.  PostgreSQL projects them, and sorts and limits them above the
+ * node.
+ *
+ * A serial GpuBlock feeds its inputs itself.  A parallel one stands above a
+ * Gather of GpuFeed nodes.
+ */
+#include "postgres.h"
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+
+#include "compat.h"
+#include "plan_aggregate.h"
+#include "plan_block.h"
+#include "plan_cost.h"
+#include "plan_fallback.h"
+#include "plan_hook.h"
+
+/* In forced mode: keeps the order of two of our costs. */
+#define FORCED_COST_FACTOR 1e-9
+
+static create_upper_paths_hook_type previous_upper_hook;
+static set_rel_pathlist_hook_type previous_rel_hook;
+
+/* What is the same for both variants of a block. */
+typedef struct Offer
+{
+	PlannerInfo *root;
+	RelOptInfo *input;
+	RelOptInfo *output;
+	GjQuery    *query;
+	const struct gj_status *status;
+	List	   *keys;
+	List	   *clauses;
+	List	   *leaves;
+	List	   *having;
+} Offer;
+
+/* ---- the expressions that the node delivers ---- */
+
+/*
+ * Collects the keys, columns and Aggrefs of an expression.  Returns true if it
+ * needs something else.
+ */
+static bool
+collect_leaves(Node *node, Offer *block)
+{
+	if (node == NULL)
+		return false;
+	if (list_member(block->keys, node) || IsA(node, Aggref) ||
+		(IsA(node, Var) && ((Var *) node)->varlevelsup == 0))
+	{
+		block->leaves = list_append_unique(block->leaves, node);
+		return false;
+	}
+	if (IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc) || IsA(node, WindowFunc))
+		return true;
+	return expression_tree_walker(node, collect_leaves, block);
+}
+
+static GjReject
+check_expressions(Offer *block)
+{
+	PlannerInfo *root = block->root;
+	GjAggregate unused = {0};
+	ListCell   *lc;
+
+	block->clauses = gj_group_clauses(root);
+	block->keys = get_sortgrouplist_exprs(block->clauses, root->processed_tlist);
+	block->leaves = list_copy(block->keys);
+	block->having = (List *) root->parse->havingQual;
+	if (contain_volatile_functions((Node *) block->output->reltarget->exprs) ||
+		contain_volatile_functions((Node *) block->having))
+		return GJ_REJECT_VOLATILE;
+	foreach(lc, block->output->reltarget->exprs)
+		if (collect_leaves(lfirst(lc), block))
+			return GJ_REJECT_EXPRESSION;
+	if (collect_leaves((Node *) block->having, block))
+		return GJ_REJECT_EXPRESSION;
+	return gj_translate_aggregation(NULL, 0, block->keys, block->clauses, block->leaves,
+									block->having, &unused);
+}
+
+/* Can all conditions that the joins left over be evaluated by the daemon? */
+static bool
+ships_residuals(const GjCandidate *tree)
+{
+	GjTranslator t = {0};
+	List	   *residuals = extract_actual_clauses(gj_deferred(tree), false);
+
+	return residuals == NIL || gj_translate_conditions(&t, residuals) != NULL;
+}
+
+/* Is the parameter the result of a subquery that runs only once? */
+static bool
+is_init_param(PlannerInfo *root, int paramid)
+{
+	for (; root != NULL; root = root->parent_root)
+	{
+		ListCell   *lc;
+
+		foreach(lc, root->init_plans)
+			if (list_member_int(lfirst_node(SubPlan, lc)->setParam, paramid))
+				return true;
+	}
+	return false;
+}
+
+/* Does an expression depend on a row of an outer query? */
+static bool
+is_correlated(Node *node, PlannerInfo *root)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC &&
+			!is_init_param(root, ((Param *) node)->paramid);
+	if (IsA(node, RestrictInfo))
+		return is_correlated((Node *) ((RestrictInfo *) node)->clause, root);
+	return expression_tree_walker(node, is_correlated, root);
+}
+
+/*
+ * A block in a correlated subquery would run once for each row of the outer
+ * query.
+ */
+static bool
+is_rerun(PlannerInfo *root)
+{
+	int			relid = -1;
+
+	if (root->parent_root == NULL)
+		return false;
+	while ((relid = bms_next_member(root->all_baserels, relid)) >= 0)
+	{
+		RelOptInfo *rel = gj_base_rel(root, relid);
+
+		if (rel != NULL && (is_correlated((Node *) rel->baserestrictinfo, root) ||
+							is_correlated((Node *) rel->joininfo, root)))
+			return true;
+	}
+	return false;
+}
+
+/* ---- costs ---- */
+
+/* The groups that a native plan expects before HAVING. */
+static double
+native_groups(const Path *native, double rows)
+{
+	while (native != NULL && !IsA(native, AggPath))
+	{
+		if (IsA(native, ProjectionPath))
+			native = ((const ProjectionPath *) native)->subpath;
+		else if (IsA(native, GatherPath))
+			native = ((const GatherPath *) native)->subpath;
+		else
+			break;
+	}
+	if (native != NULL && IsA(native, AggPath))
+		return Max(((const AggPath *) native)->numGroups, 1);
+	return rows;
+}
+
+/*
+ * Entering a row into a table of groups costs about as much as probing a hash
+ * table of that size, and each function about as much as a column.
+ */
+static Cost
+aggregation_cost(const Offer *block, const GjCandidate *tree, double groups)
+{
+	GjCandidate table = {.rows = groups};
+	int			functions = list_length(block->leaves);
+
+	gj_rate(block->status, &table);
+	return gj_cores_cost(block->status, tree->rows * (table.probe_ns +
+													  functions * block->status->column_ns));
+}
+
+static void
+cost_block(const Offer *block, const GjCandidate *tree, double groups, double rows,
+		   Path *path)
+{
+	QualCost	target = block->output->reltarget->cost;
+	double		weight = 2 * list_length(block->leaves);
+
+	path->rows = rows;
+	path->startup_cost = gj_job_cost(tree) + aggregation_cost(block, tree, groups) + target.startup;
+	path->total_cost = path->startup_cost + gj_return_cost(groups, weight) +
+		rows * target.per_tuple;
+	if (gj_force)
+	{
+		path->startup_cost *= FORCED_COST_FACTOR;
+		path->total_cost *= FORCED_COST_FACTOR;
+	}
+}
+
+/* ---- paths ---- */
+
+static List *
+input_paths(const GjCandidate *tree, List *paths)
+{
+	if (tree->source != NULL)
+		return lappend(paths, tree->source->path);
+	return input_paths(tree->right, input_paths(tree->left, paths));
+}
+
+/* A path for the block's own node: with inputs, or above a Gather. */
+static GjBlockPath *
+make_path(const Offer *block, GjVariant variant, GjCandidate *tree, double groups)
+{
+	GjBlockPath *path = palloc0(sizeof(GjBlockPath));
+	CustomPath *cpath = &path->cpath;
+
+	path->variant = variant;
+	path->tree = tree;
+	path->keys = block->keys;
+	path->clauses = block->clauses;
+	path->leaves = block->leaves;
+	path->having = block->having;
+	path->groups = groups;
+	NodeSetTag(cpath, T_CustomPath);
+	cpath->path.pathtype = T_CustomScan;
+	cpath->path.parent = block->output;
+	cpath->path.pathtarget = block->output->reltarget;
+	cpath->custom_paths = input_paths(tree, NIL);
+	return path;
+}
+
+static void
+offer_serial(Offer *block, GjCandidate *tree, Path *native)
+{
+	GjBlockPath *path = make_path(block, GJ_SERIAL, tree, native_groups(native, native->rows));
+	CustomPath *cpath = &path->cpath;
+
+	cpath->custom_paths = lappend(cpath->custom_paths, native);
+	cpath->methods = &gj_block_path_methods;
+	cost_block(block, tree, path->groups, native->rows, &cpath->path);
+	add_path(block->output, &cpath->path);
+}
+
+/*
+ * The participants of a Gather feed and read groups.  The node above it runs
+ * the native plan if they cannot: that may have a Gather of its own, and core
+ * has no plan whose participants would share final groups.
+ */
+static void
+offer_parallel(Offer *block, GjCandidate *tree, Path *native)
+{
+	GjBlockPath *feed = make_path(block, GJ_PARALLEL, tree, native_groups(native, native->rows));
+	CustomPath *above = makeNode(CustomPath);
+	GatherPath *gather;
+
+	feed->cpath.methods = &gj_feed_path_methods;
+	feed->cpath.path.parallel_aware = true;
+	feed->cpath.path.parallel_safe = true;
+	feed->cpath.path.parallel_workers = tree->workers;
+	cost_block(block, tree, feed->groups, native->rows, &feed->cpath.path);
+	gather = create_gather_path(block->root, block->output, &feed->cpath.path,
+								block->output->reltarget, NULL, &feed->cpath.path.rows);
+
+	above->path = feed->cpath.path;
+	above->path.parallel_aware = false;
+	above->path.parallel_safe = false;
+	above->path.parallel_workers = 0;
+	above->custom_paths = list_make2(gather, native);
+	above->methods = &gj_block_path_methods;
+	if (gj_force)
+	{
+		/* a serial block is charged nothing for what the workers save */
+		above->path.startup_cost /= 2;
+		above->path.total_cost /= 2;
+	}
+	else
+	{
+		above->path.startup_cost = gather->path.startup_cost;
+		above->path.total_cost = gather->path.total_cost;
+	}
+	add_path(block->output, &above->path);
+}
+
+static GjReject
+offer(Offer *block, GjVariant variant, GjCandidate *tree)
+{
+	Path	   *native;
+
+	if (2 * tree->bytes > block->status->budget)
+		return GJ_REJECT_BUDGET;
+	native = gj_native_upper(block->output);
+	if (native == NULL)
+		return GJ_REJECT_NATIVE;
+	if (variant == GJ_SERIAL)
+		offer_serial(block, tree, native);
+	else
+		offer_parallel(block, tree, native);
+	return GJ_ACCEPTED;
+}
+
+/* ---- the block's tree ---- */
+
+static GjReject
+find_trees(PlannerInfo *root, RelOptInfo *input, GjCandidate **trees)
+{
+	trees[GJ_SERIAL] = trees[GJ_PARALLEL] = NULL;
+	if (input->reloptkind == RELOPT_BASEREL)
+	{
+		GjBase	   *base = gj_base_slot(input);
+
+		if (base == NULL || !base->decided)
+			return GJ_REJECT_NOT_A_TABLE;
+		if (base->reject != GJ_ACCEPTED)
+			return base->reject;
+		for (int v = 0; v < GJ_VARIANTS; v++)
+			if (base->leaves[v].source != NULL)
+				trees[v] = &base->leaves[v];
+	}
+	else if (input->reloptkind == RELOPT_JOINREL)
+	{
+		GjStash    *stash = gj_joinrel_stash(input);
+
+		if (stash != NULL)
+			memcpy(trees, stash->candidates, sizeof(stash->candidates));
+	}
+	return trees[GJ_SERIAL] != NULL ? GJ_ACCEPTED : GJ_REJECT_SIDE;
+}
+
+static GjReject
+consider(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output)
+{
+	Offer		block = {.root = root, .input = input, .output = output};
+	GjCandidate *trees[GJ_VARIANTS];
+	GjReject	reject;
+
+	reject = find_trees(root, input, trees);
+	if (reject != GJ_ACCEPTED)
+		return reject;
+	block.query = gj_query(root);
+	if (!block.query->no_rechecks)
+		return GJ_REJECT_COMMAND;
+	if (!gj_force && trees[GJ_SERIAL]->input_rows < gj_min_rows)
+		return GJ_REJECT_SIZE;
+	block.status = gj_query_daemon(block.query);
+	if (block.status == NULL)
+		return GJ_REJECT_DAEMON;
+	reject = check_expressions(&block);
+	if (reject != GJ_ACCEPTED)
+		return reject;
+	if (!ships_residuals(trees[GJ_SERIAL]))
+		return GJ_REJECT_VALUE;
+	if (is_rerun(root))
+		return GJ_REJECT_CORRELATED;
+
+	if (output->consider_parallel && !gj_verify && trees[GJ_PARALLEL] != NULL &&
+		trees[GJ_PARALLEL]->workers > 0 && ships_residuals(trees[GJ_PARALLEL]))
+		(void) offer(&block, GJ_PARALLEL, trees[GJ_PARALLEL]);
+	return offer(&block, GJ_SERIAL, trees[GJ_SERIAL]);
+}
+
+/* ---- hooks ---- */
+
+static bool
+may_be_block(const PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+
+	return (parse->hasAggs || parse->groupClause != NIL) && parse->groupingSets == NIL &&
+		!parse->hasTargetSRFs;
+}
+
+static void
+upper_hook(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+		   RelOptInfo *output_rel, void *extra)
+{
+	if (previous_upper_hook)
+		previous_upper_hook(root, stage, input_rel, output_rel, extra);
+	if (!gj_enabled || stage != UPPERREL_GROUP_AGG || !may_be_block(root) ||
+		IS_OTHER_REL(input_rel))
+		return;
+	(void) consider(root, input_rel, output_rel);
+}
+
+/*
+ * Decides how the only table of a block is fed while the relation still has
+ * the target and the paths of its scan: core replaces both by those that
+ * compute GROUP BY expressions.
+ */
+static void
+rel_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	if (previous_rel_hook)
+		previous_rel_hook(root, rel, rti, rte);
+	if (gj_enabled && rel->reloptkind == RELOPT_BASEREL && may_be_block(root) &&
+		bms_membership(root->all_baserels) == BMS_SINGLETON)
+		(void) gj_base(root, rel);
+}
+
+void
+gj_install_block_hooks(void)
+{
+	previous_upper_hook = create_upper_paths_hook;
+	create_upper_paths_hook = upper_hook;
+	previous_rel_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = rel_hook;
+}

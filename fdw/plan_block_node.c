@@ -1,0 +1,154 @@
+/*
+ * plan_block_node.c - makes the plan nodes of a query block from their paths.
+ *
+ * A serial GpuBlock has inputs and a native child.  A parallel one has a
+ * Gather of a GpuFeed, which has the inputs, and the native child.
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+
+#include "custom_private.h"
+#include "plan_aggregate.h"
+#include "plan_block.h"
+#include "plan_check.h"
+
+static Plan *plan_block(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
+						List *tlist, List *clauses, List *custom_plans);
+static Plan *plan_feed(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
+					   List *tlist, List *clauses, List *custom_plans);
+
+const CustomPathMethods gj_block_path_methods = {
+	.CustomName = "GpuBlock",
+	.PlanCustomPath = plan_block,
+};
+
+const CustomPathMethods gj_feed_path_methods = {
+	.CustomName = "GpuFeed",
+	.PlanCustomPath = plan_feed,
+};
+
+static void
+add_aggregate(GjInputs *inputs, const GjBlockPath *path)
+{
+	GjPlan	   *plan = inputs->plan;
+	GjAggregate *aggregate = palloc0(sizeof(GjAggregate));
+	GjTranslator t = {.inputs = inputs};
+	List	   *residuals = extract_actual_clauses(gj_deferred(path->tree), false);
+
+	if (gj_translate_aggregation(inputs, plan->ninputs, path->keys, path->clauses,
+								 path->leaves, path->having, aggregate) != GJ_ACCEPTED)
+		elog(ERROR, "the aggregation of a GpuBlock changed after it was planned");
+	aggregate->groups = path->groups;
+	if (residuals != NIL)
+		aggregate->filter = gj_translate_conditions(&t, residuals);
+
+	plan->aggregate = aggregate;
+	plan->noutputs = aggregate->ncolumns;
+	plan->outputs = palloc(Max(1, plan->noutputs) * sizeof(GjOutput));
+	for (int i = 0; i < plan->noutputs; i++)
+	{
+		plan->outputs[i].input = plan->ninputs;
+		plan->outputs[i].column = i;
+	}
+}
+
+static bool
+is_feed(const Path *path)
+{
+	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &gj_feed_path_methods;
+}
+
+static List *
+scan_tlist(const List *leaves)
+{
+	List	   *tlist = NIL;
+	ListCell   *lc;
+
+	foreach(lc, leaves)
+		tlist = lappend(tlist, makeTargetEntry(copyObject(lfirst(lc)),
+											   list_length(tlist) + 1, NULL, false));
+	return tlist;
+}
+
+/* The node that feeds the inputs and reads the groups. */
+static CustomScan *
+make_job_node(PlannerInfo *root, const GjBlockPath *path, List *tlist, List *children,
+			  bool has_native)
+{
+	const GjCandidate *tree = path->tree;
+	GjPlan		plan = {
+		.parallel = path->variant == GJ_PARALLEL,
+		.workers = tree->workers,
+		.has_native = has_native,
+		.inputs = palloc0(tree->ninputs * sizeof(GjInput)),
+		.joins = palloc0(Max(1, tree->ninputs - 1) * sizeof(GjJoin)),
+	};
+	GjInputs	inputs = {
+		.root = root,
+		.plan = &plan,
+		.children = children,
+	};
+	CustomScan *scan = makeNode(CustomScan);
+
+	gj_add_tree(&inputs, tree);
+	add_aggregate(&inputs, path);
+
+	scan->scan.plan.targetlist = tlist;
+	if (plan.aggregate->having == NULL)
+		scan->scan.plan.qual = path->having;
+	else
+		scan->custom_exprs = path->having;	/* for EXPLAIN */
+	scan->scan.scanrelid = 0;
+	scan->flags = path->cpath.flags;
+	scan->custom_plans = children;
+	scan->custom_private = gj_plan_write(&plan);
+	scan->custom_scan_tlist = scan_tlist(path->leaves);
+	return scan;
+}
+
+static Plan *
+plan_feed(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
+		  List *tlist, List *clauses, List *custom_plans)
+{
+	CustomScan *scan = make_job_node(root, (const GjBlockPath *) best_path, tlist,
+									 custom_plans, false);
+
+	scan->methods = &gj_feed_methods;
+	return &scan->scan.plan;
+}
+
+/* A node that passes on the rows of one of its two children. */
+static CustomScan *
+make_above(List *tlist, List *children)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	List	   *exprs = get_tlist_exprs(tlist, true);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->custom_plans = children;
+	scan->custom_scan_tlist = scan_tlist(exprs);
+	scan->methods = &gj_block_methods;
+	return scan;
+}
+
+static Plan *
+plan_block(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
+		   List *tlist, List *clauses, List *custom_plans)
+{
+	CustomScan *scan;
+
+	gj_check_native_plan(llast(custom_plans));
+	if (IsA(linitial(best_path->custom_paths), GatherPath) &&
+		is_feed(((GatherPath *) linitial(best_path->custom_paths))->subpath))
+		scan = make_above(tlist, custom_plans);
+	else
+	{
+		scan = make_job_node(root, (const GjBlockPath *) best_path, tlist, custom_plans, true);
+		scan->methods = &gj_block_methods;
+	}
+	return &scan->scan.plan;
+}

@@ -1,0 +1,39 @@
+/*
+ * plan_inputs.h - the inputs and joins of a job, and the columns they carry.
+ */
+#ifndef GPUJOIN_PLAN_INPUTS_H
+#define GPUJOIN_PLAN_INPUTS_H
+
+#include "plan_candidate.h"
+
+/* The part of a GjPlan that is being made from a tree. */
+typedef struct GjInputs
+{
+	PlannerInfo *root;
+	GjPlan	   *plan;
+	List	   *children;		/* Plans of the inputs */
+} GjInputs;
+
+/*
+ * Adds the tree's inputs, with room for columns, and then its joins in
+ * post-order, with the columns of their keys.
+ */
+extern void gj_add_tree(GjInputs *inputs, const GjCandidate *tree);
+
+/*
+ * Returns the column that carries var in this form, and adds it if necessary.
+ * is_key: its bytes are compared, so that equal values need equal bytes.
+ */
+extern GjOutput gj_need_column(GjInputs *inputs, const Var *var, GjForm form,
+							   bool is_key);
+
+/* The column that returns var's value; a GjPlaceVar, inputs is a GjInputs. */
+extern GjOutput gj_place_var(void *inputs, const Var *var);
+
+/* The form in which a value of the column is returned. */
+extern GjForm gj_payload_form(const Var *var);
+
+/* Position of a Var in a target list, from 1.  0 if it is not there. */
+extern int	gj_find_var(const List *tlist, const Var *var);
+
+#endif							/* GPUJOIN_PLAN_INPUTS_H */

@@ -1,0 +1,48 @@
+/*
+ * plan_value_leaf.h - types, columns and constants as values of the daemon.
+ */
+#ifndef GPUJOIN_PLAN_VALUE_LEAF_H
+#define GPUJOIN_PLAN_VALUE_LEAF_H
+
+#include "plan_value.h"
+
+/* Display scales beyond this are not computed by the daemon. */
+#define GJ_MAX_SCALE 36
+
+/*
+ * Fills in all but the text.  Returns false if the daemon has no such type.
+ */
+extern bool gj_describe_value(Oid type, GjValueJson *value);
+
+/*
+ * Translates a column.  blanks: keep a bpchar's trailing blanks, which LIKE
+ * sees and = does not.
+ */
+extern bool gj_translate_column(GjTranslator *t, const Var *var, bool blanks,
+								GjValueJson *value);
+
+extern bool gj_translate_constant(const Const *c, GjValueJson *value);
+
+/*
+ * Gives an integer constant this scale.  Returns false if it has more decimals
+ * or becomes too large.
+ */
+extern bool gj_constant_to_scale(GjValueJson *constant, int scale);
+
+/* Gives both decimals the larger scale of the two. */
+extern bool gj_align(GjValueJson *a, GjValueJson *b);
+
+/*
+ * Gives n values, of which one is chosen row by row, one kind and scale, and
+ * describes the chosen one in *value, but for its texts: where display_scale
+ * is set, so is that of each arm.
+ */
+extern bool gj_unite(GjValueJson *arms, int n, GjValueJson *value);
+
+/* Hexadecimal digits. */
+extern char *gj_hex(const char *data, int length);
+
+/* How the daemon finds characters in the database's encoding.  NULL: it cannot. */
+extern const char *gj_encoding_word(void);
+
+#endif							/* GPUJOIN_PLAN_VALUE_LEAF_H */
