@@ -135,7 +135,7 @@ extern GjQuery *gj_query(PlannerInfo *root);
  */
 extern const struct gj_status *gj_query_daemon(GjQuery *query);
 
-/* Returns the existing GjBase, or an empty one (plan_base.c). */
+/* Returns the existing GjBase, or an empty one (plan_slot.c). */
 extern GjBase *gj_base_slot(RelOptInfo *rel);
 
 /* A join of two trees that is considered, and the trees. */
