@@ -131,9 +131,13 @@ add_key(GjAggregation *a, const SortGroupClause *clause, Expr *key)
 		describe_integer(column, value.width);
 		column->scale = value.scale;
 	}
-	else if (!describe_type(column, exprType((Node *) key), exprTypmod((Node *) key),
-							exprCollation((Node *) key)))
-		return GJ_REJECT_GROUP_KEY;
+	else
+	{
+		if (!describe_type(column, exprType((Node *) key), exprTypmod((Node *) key),
+						   exprCollation((Node *) key)))
+			return GJ_REJECT_GROUP_KEY;
+		gj_set_width(&value, column->width);
+	}
 	append_item(&a->keys_json, value.json);
 	return GJ_ACCEPTED;
 }
@@ -188,19 +192,24 @@ static int
 scale_column(GjAggregation *a, const GjValueJson *arg, const char *filter)
 {
 	char	   *known = psprintf("{\"not\":{\"is_null\":%s}}", arg->json);
+	GjValueJson scale = {.json = arg->display_scale, .kind = GJ_KIND_INT};
 
 	if (arg->display_scale == NULL)
 		return -1;
+	gj_set_width(&scale, 4);
 	if (filter != NULL)
 		known = psprintf("{\"and\":[%s,%s]}", filter, known);
-	return function_column(a, "max", arg->display_scale, known, false, 4);
+	return function_column(a, "max", scale.json, known, false, scale.width);
 }
 
 static GjReject
-add_extreme(GjAggregation *a, const Aggref *aggref, const char *name, const GjValueJson *arg,
+add_extreme(GjAggregation *a, const Aggref *aggref, const char *name, GjValueJson *arg,
 			const char *filter, GjResult *result)
 {
 	Oid			type = getBaseType(aggref->aggtype);
+
+	if (arg->kind == GJ_KIND_INT)
+		gj_set_width(arg, get_typlen(type));
 
 	if (arg->kind == GJ_KIND_TEXT &&
 		(type == BPCHAROID || !OidIsValid(aggref->inputcollid) || !lc_collate_is_c(aggref->inputcollid)))
@@ -321,6 +330,7 @@ add_aggregate(GjAggregation *a, const Aggref *aggref, GjResult *result)
 		case F_EVERY:
 		case F_BOOL_OR:
 			result->finish = GJ_FINISH_VALUE;
+			gj_set_width(&arg, 1);
 			result->column = function_column(a, aggref->aggfnoid == F_BOOL_OR ? "bool_or" : "bool_and",
 											 arg.json, filter, false, 1);
 			(void) describe_type(&a->result->columns[result->column], BOOLOID, -1, InvalidOid);

@@ -17,6 +17,9 @@
 /* A factor of 10^18 still fits the daemon's constants. */
 #define MAX_RESCALE 18
 
+/* Bytes that the daemon takes for an integer constant (docs/job.md). */
+#define CONSTANT_WIDTH 8
+
 /* ---- types and leaves ---- */
 
 bool
@@ -136,7 +139,7 @@ numeric_constant(Datum datum, GjValueJson *value)
 	if (text[0] == '-')
 		sum = -sum;
 	value->kind = GJ_KIND_DECIMAL;
-	value->width = 8;
+	value->width = CONSTANT_WIDTH;
 	value->json = psprintf("{\"int\":" INT64_FORMAT "}", (int64) sum);
 	return true;
 }
@@ -185,6 +188,7 @@ gj_translate_constant(const Const *c, GjValueJson *value)
 				return true;
 			}
 	}
+	value->width = CONSTANT_WIDTH;
 	value->json = psprintf("{\"int\":" INT64_FORMAT "}", number);
 	return true;
 }
@@ -232,6 +236,17 @@ gj_align(GjValueJson *a, GjValueJson *b)
 	int			scale = Max(a->scale, b->scale);
 
 	return to_scale(a, scale) && to_scale(b, scale);
+}
+
+void
+gj_set_width(GjValueJson *value, int width)
+{
+	if (value->width == width || value->kind == GJ_KIND_TEXT)
+		return;
+	value->width = width;
+	value->json = width == 1 ?
+		psprintf("{\"truth\":{\"compare\":\"=\",\"left\":%s,\"right\":{\"int\":1}}}", value->json) :
+		psprintf("{\"fn\":\"+\",\"width\":%d,\"args\":[%s,{\"int\":0}]}", width, value->json);
 }
 
 /* The display scale as a value, for rows of this value. */

@@ -29,6 +29,12 @@ extern bool gj_translate_constant(const Const *c, GjValueJson *value);
  */
 extern bool gj_constant_to_scale(GjValueJson *constant, int scale);
 
+/*
+ * Makes an integer one of this many bytes, which it fits.  1 is for booleans
+ * only.
+ */
+extern void gj_set_width(GjValueJson *value, int width);
+
 /* Gives both decimals the larger scale of the two. */
 extern bool gj_align(GjValueJson *a, GjValueJson *b);
 
