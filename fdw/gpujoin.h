@@ -21,6 +21,7 @@
 /* ---- settings (options.c) ---- */
 extern bool gj_enabled;
 extern bool gj_force;			/* tests: offload whenever possible */
+extern bool gj_blocks;			/* offload aggregations with their joins */
 extern bool gj_verify;			/* run both plans and compare */
 extern bool gj_explain_rejected;
 extern char *gj_socket;

@@ -16,6 +16,7 @@
 
 bool		gj_enabled = true;
 bool		gj_force = false;
+bool		gj_blocks = true;
 bool		gj_verify = false;
 bool		gj_explain_rejected = false;
 char	   *gj_socket = NULL;
@@ -88,6 +89,10 @@ gj_define_options(void)
 				"Offloads every join that can be offloaded, regardless of its cost.",
 				"This is for testing only.",
 				&gj_force, GUC_EXPLAIN | GUC_NOT_IN_SAMPLE);
+	define_bool("gpujoin.blocks",
+				"Offloads aggregations together with the joins below them.",
+				"If it is off, gpujoind returns joined rows and PostgreSQL aggregates them.",
+				&gj_blocks, GUC_EXPLAIN);
 	DefineCustomBoolVariable("gpujoin.verify",
 							 "Runs each offloaded join natively too and raises an error if the rows differ.",
 							 "This takes the time of both plans and the memory of both results.",

@@ -374,7 +374,7 @@ may_be_block(const PlannerInfo *root)
 {
 	const Query *parse = root->parse;
 
-	return (parse->hasAggs || parse->groupClause != NIL) && parse->groupingSets == NIL &&
+	return gj_blocks && (parse->hasAggs || parse->groupClause != NIL) && parse->groupingSets == NIL &&
 		!parse->hasTargetSRFs;
 }
 

@@ -6,6 +6,7 @@ INSERT INTO t_r SELECT g, 'w' || g FROM generate_series(1, 1000) g;
 CREATE TABLE t_n (n int);
 INSERT INTO t_n SELECT generate_series(1, 5);
 ANALYZE t_l, t_r, t_n;
+SET gpujoin.blocks = off;
 SET gpujoin.force = on;
 SET gpujoin.min_rows = 0;
 SET max_parallel_workers_per_gather = 0;

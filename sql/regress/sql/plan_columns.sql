@@ -1,4 +1,5 @@
 -- How each type travels.
+SET gpujoin.blocks = off;
 SET search_path = plan;
 SET gpujoin.force = on;
 SET max_parallel_workers_per_gather = 0;

@@ -1,4 +1,5 @@
 -- Joins that are not inner: which are offered, as which job, and which are not.
+SET gpujoin.blocks = off;
 SET search_path = plan;
 SET gpujoin.force = on;
 SET max_parallel_workers_per_gather = 0;

@@ -1,4 +1,5 @@
 -- Parallel-aware nodes.
+SET gpujoin.blocks = off;
 SET search_path = plan;
 SET gpujoin.force = on;
 SET parallel_setup_cost = 0;

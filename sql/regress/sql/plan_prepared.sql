@@ -1,4 +1,5 @@
 -- Cached plans: parameters, and a daemon that goes after planning.
+SET gpujoin.blocks = off;
 SET search_path = plan;
 SET gpujoin.force = on;
 SET max_parallel_workers_per_gather = 0;

@@ -1,4 +1,5 @@
 -- Why a join stays native, one notice a reason.
+SET gpujoin.blocks = off;
 SET search_path = plan;
 SET gpujoin.force = on;
 SET gpujoin.explain_rejected = on;

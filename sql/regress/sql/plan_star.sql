@@ -1,5 +1,6 @@
 -- A star of four tables becomes one job, at default costs but for the daemon's
 -- work, of which the rates and the load of the machine decide.
+SET gpujoin.blocks = off;
 SET search_path = plan;
 SET gpujoin.ns_cost = 0.00003;
 SET max_parallel_workers_per_gather = 0;
