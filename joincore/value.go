@@ -6,9 +6,9 @@ package joincore
 //
 // A ColumnRef is a signed integer where its column is Fixed of width 1, 2, 4
 // or 8, or of an aggregate and of width 16; it is bytes where its column is
-// Varlena. These bytes are a PostgreSQL value: a 4-byte header, little-endian
-// length<<2 that counts itself, the payload, padding. Expressions see the
-// payload only.
+// Varlena. These bytes are a PostgreSQL value: a header, the payload, padding.
+// The header has four bytes, little-endian length<<2, or one, length<<1 | 1;
+// the length includes the header. Expressions see the payload only.
 type Value interface{ value() }
 
 // Int is a constant, 8 bytes wide.

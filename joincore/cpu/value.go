@@ -3,7 +3,6 @@
 package cpu
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -210,21 +209,27 @@ var (
 )
 
 // textOf returns the bytes between a value's header and its padding. The
-// memory may change meanwhile: the header is read once.
+// memory may change meanwhile: each byte of the header is read once.
 func textOf(b []byte) ([]byte, error) {
-	const header = 4
-	if len(b) < header {
+	if len(b) == 0 {
 		return nil, errHeader
 	}
-	h := binary.LittleEndian.Uint32(b)
-	switch n := uint64(h >> 2); {
-	case h&0xff == 1: // a reference to a value in a chain of extents
+	first := b[0]
+	header, total := 1, int(first>>1)
+	switch {
+	case first == 1: // a reference to a value in a chain of extents
 		return nil, errChained
-	case h&3 != 0 || n < header || n > uint64(len(b)):
-		return nil, errHeader
-	default:
-		return b[header:n:n], nil
+	case first&1 == 0:
+		if first&2 != 0 || len(b) < 4 {
+			return nil, errHeader
+		}
+		header = 4
+		total = int((uint32(first) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24) >> 2)
 	}
+	if total < header || total > len(b) {
+		return nil, errHeader
+	}
+	return b[header:total:total], nil
 }
 
 // truthValue is a condition as an integer.

@@ -97,20 +97,26 @@ func (o *oracle) column(ref joincore.ColumnRef, t tuple) (value, error) {
 }
 
 // Payload returns the bytes of a value of variable length, without its header
-// and padding.
+// of one or four bytes and its padding.
 func Payload(raw []byte) ([]byte, error) {
-	if len(raw) < 4 {
-		return nil, fmt.Errorf("a value of %d bytes: %w", len(raw), joincore.ErrInvalid)
+	malformed := fmt.Errorf("a value of %d bytes: %w", len(raw), joincore.ErrInvalid)
+	if len(raw) == 0 {
+		return nil, malformed
 	}
 	if raw[0] == 1 {
 		return nil, fmt.Errorf("a value in a chain: %w", joincore.ErrUnsupported)
 	}
-	header := binary.LittleEndian.Uint32(raw)
-	length := int(header / 4)
-	if header%4 != 0 || length < 4 || length > len(raw) {
-		return nil, fmt.Errorf("a value of %d bytes with header %#x: %w", len(raw), header, joincore.ErrInvalid)
+	header, length := 1, int(raw[0]/2)
+	if raw[0]%2 == 0 {
+		if len(raw) < 4 || raw[0]%4 != 0 {
+			return nil, malformed
+		}
+		header, length = 4, int(binary.LittleEndian.Uint32(raw)/4)
 	}
-	return raw[4:length], nil
+	if length < header || length > len(raw) {
+		return nil, malformed
+	}
+	return raw[header:length], nil
 }
 
 // integer reads a little-endian signed integer of any width.

@@ -103,8 +103,13 @@ func (x *expressions) vector(c, rows, first int, nulls float64) joincore.Vector 
 }
 
 // TextValue is text as a value of PostgreSQL: a header, the payload, padding.
+// The header has one byte if the payload has an odd number of bytes, so that
+// both kinds occur and equal values have equal bytes.
 func TextValue(payload []byte, align int) []byte {
-	b := binary.LittleEndian.AppendUint32(nil, uint32(len(payload)+4)<<2)
+	b := []byte{byte(len(payload)+1)<<1 | 1}
+	if len(payload)%2 == 0 || len(payload) >= 127 {
+		b = binary.LittleEndian.AppendUint32(nil, uint32(len(payload)+4)<<2)
+	}
 	b = append(b, payload...)
 	for len(b)%align != 0 {
 		b = append(b, 0)

@@ -1,4 +1,5 @@
 -- What lies on heap pages, and what only seems to.
+SET gpujoin.blocks = off;
 CREATE TABLE t_dim (id int PRIMARY KEY, name text);
 INSERT INTO t_dim SELECT g, 'dim ' || g FROM generate_series(1, 500) g;
 ANALYZE t_dim;
