@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -123,26 +124,54 @@ func (n Node) Number(property string) float64 {
 	return v
 }
 
-// GpuJoins returns the GpuJoin nodes of a plan except those within another
-// one's native plan.
-func (n Node) GpuJoins() []Node {
-	if n.Text("Custom Plan Provider") == "GpuJoin" {
-		return []Node{n}
-	}
+// Jobs returns the nodes of a plan that have a job: GpuJoins, and GpuBlocks or
+// the GpuFeeds below them. It includes those that feed others, and excludes
+// native plans.
+func (n Node) Jobs() []Node {
 	var found []Node
-	for _, c := range n.Children() {
-		found = append(found, c.GpuJoins()...)
+	children := n.Children()
+	switch n.Text("Custom Plan Provider") {
+	case "GpuJoin", "GpuFeed":
+		found = append(found, n)
+		children = children[:min(len(children), len(n.Inputs()))]
+	case "GpuBlock":
+		if len(n.Inputs()) > 0 {
+			found = append(found, n)
+		}
+		children = children[:min(len(children), max(len(n.Inputs()), 1))]
+	}
+	for _, c := range children {
+		found = append(found, c.Jobs()...)
 	}
 	return found
 }
+
+// GpuJoins returns the GpuJoin nodes among the Jobs.
+func (n Node) GpuJoins() []Node {
+	return slices.DeleteFunc(n.Jobs(), Node.isBlock)
+}
+
+func (n Node) isBlock() bool { return n.Text("Custom Plan Provider") != "GpuJoin" }
 
 // OffloadedJoins counts the joins of an analyzed plan that the daemon executed.
 // It excludes nodes that fell back and nodes that were never run.
 func (n Node) OffloadedJoins() int {
 	executed := 0
-	for _, g := range n.GpuJoins() {
+	for _, g := range n.Jobs() {
 		if g.Text("Fallback") == "" {
 			executed += len(g.Algorithms())
+		}
+	}
+	return executed
+}
+
+// OffloadedBlocks counts the query blocks of an analyzed plan that the daemon
+// executed.
+func (n Node) OffloadedBlocks() int {
+	executed := 0
+	for _, g := range n.Jobs() {
+		if g.isBlock() && g.Text("Fallback") == "" && g.Text("Provider") != "" {
+			executed++
 		}
 	}
 	return executed

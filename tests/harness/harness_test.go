@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,6 +41,30 @@ func TestOffloadedJoins(t *testing.T) {
 	}
 	if n := len(plan.GpuJoins()); n != 3 {
 		t.Errorf("%d GpuJoins instead of 3", n)
+	}
+}
+
+func TestOffloadedBlocks(t *testing.T) {
+	node := func(provider string, properties map[string]any, children ...any) map[string]any {
+		n := map[string]any{"Custom Plan Provider": provider, "Plans": children}
+		maps.Copy(n, properties)
+		return n
+	}
+	one := []any{map[string]any{"Alias": "t"}}
+	executed := map[string]any{"Inputs": one, "Provider": "cpu"}
+	scan := map[string]any{"Node Type": "Seq Scan"}
+	inner := node("GpuBlock", executed, scan, node("GpuBlock", executed, scan))
+	plan := Node{"Plans": []any{
+		node("GpuBlock", nil,
+			map[string]any{"Node Type": "Gather", "Plans": []any{node("GpuFeed", executed, inner)}},
+			node("GpuBlock", executed, scan)), // in a native plan
+		node("GpuBlock", map[string]any{"Inputs": one, "Provider": "cpu", "Fallback": "no daemon"}, scan),
+	}}
+	if n := plan.OffloadedBlocks(); n != 2 {
+		t.Errorf("%d offloaded blocks instead of 2", n)
+	}
+	if n := len(plan.Jobs()); n != 3 {
+		t.Errorf("%d jobs instead of 3", n)
 	}
 }
 

@@ -43,6 +43,8 @@ type Measurement struct {
 	AutoMs         float64 `json:"auto_ms"`
 	OffloadedJoins int     `json:"offloaded_joins"` // executed in the daemon when forced
 	AutoJoins      int     `json:"auto_joins"`      // by the planner's own choice
+	Blocks         int     `json:"blocks"`          // aggregations executed in the daemon when forced
+	AutoBlocks     int     `json:"auto_blocks"`
 	Rows           int     `json:"rows"`
 	Equal          bool    `json:"equal"`
 	Difference     string  `json:"difference,omitempty"`
@@ -95,22 +97,23 @@ func Measure(ctx context.Context, s *harness.Session, n int, sf float64, runs in
 	m.NativeMs = measure.Median(times[Native])
 	m.OffloadMs = measure.Median(times[Forced])
 	m.AutoMs = measure.Median(times[Automatic])
-	if m.OffloadedJoins, err = offloadedJoins(ctx, s, Forced, sql); err != nil {
+	if m.OffloadedJoins, m.Blocks, err = offloaded(ctx, s, Forced, sql); err != nil {
 		return nil, err
 	}
-	if m.AutoJoins, err = offloadedJoins(ctx, s, Automatic, sql); err != nil {
+	if m.AutoJoins, m.AutoBlocks, err = offloaded(ctx, s, Automatic, sql); err != nil {
 		return nil, err
 	}
 	return m, s.Exec(ctx, "reset all")
 }
 
-func offloadedJoins(ctx context.Context, s *harness.Session, mode, sql string) (int, error) {
+// offloaded counts the joins and query blocks that the daemon executes.
+func offloaded(ctx context.Context, s *harness.Session, mode, sql string) (joins, blocks int, err error) {
 	if err := s.Exec(ctx, mode); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	plan, err := s.Explain(ctx, "analyze, timing off", sql)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return plan.OffloadedJoins(), nil
+	return plan.OffloadedJoins(), plan.OffloadedBlocks(), nil
 }

@@ -65,7 +65,7 @@ func (b *bench) feed(f feed) (*feedResult, error) {
 		if err != nil {
 			return nil, err
 		}
-		nodes := plan.GpuJoins()
+		nodes := plan.Jobs()
 		if len(nodes) != 1 || plan.OffloadedJoins() != 1 {
 			return nil, fmt.Errorf("not one offloaded join: %v", nodes)
 		}

@@ -202,7 +202,7 @@ func (b *bench) inspect(w workload, r *joinResult) error {
 		return err
 	}
 	r.Auto = "native"
-	if len(plan.GpuJoins()) > 0 {
+	if len(plan.Jobs()) > 0 {
 		r.Auto = "offloaded"
 	}
 	memory, err := harness.MemoryOf(b.daemon.PID())
@@ -218,9 +218,9 @@ func (b *bench) inspect(w workload, r *joinResult) error {
 	}
 	r.Joins = plan.OffloadedJoins()
 	if r.Joins == 0 {
-		return fmt.Errorf("nothing was offloaded: %v", plan.GpuJoins())
+		return fmt.Errorf("nothing was offloaded: %v", plan.Jobs())
 	}
-	for _, g := range plan.GpuJoins() {
+	for _, g := range plan.Jobs() {
 		r.InputBytes += int64(g.Number("Bytes In"))
 		r.PeakBytes += int64(g.Number("Peak Memory")) << 10
 		for _, a := range g.Algorithms() {

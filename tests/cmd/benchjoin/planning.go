@@ -94,7 +94,7 @@ func comparePlanning(ctx context.Context, with, without *harness.Session, q work
 	if err != nil {
 		return nil, err
 	}
-	r.Offloaded = len(plan.GpuJoins()) > 0
+	r.Offloaded = len(plan.Jobs()) > 0
 	r.WithoutUs = measure.Round(measure.Median(times[0]), 1)
 	r.WithUs = measure.Round(measure.Median(times[1]), 1)
 	r.Us = measure.Round(r.WithUs-r.WithoutUs, 1)

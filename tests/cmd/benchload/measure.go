@@ -97,7 +97,7 @@ func (b *bench) client(ctx context.Context, m mode, end time.Time, r *rand.Rand)
 			return nil, err
 		}
 		done := sample{kind: joins[n].name, took: time.Since(start)}
-		for _, n := range plan.GpuJoins() {
+		for _, n := range plan.Jobs() {
 			done.fallback = n.Text("Fallback")
 			done.offloaded = done.fallback == ""
 		}

@@ -73,7 +73,7 @@ func showPlan(ctx context.Context, s *harness.Session) (mode string, err error) 
 	if err != nil {
 		return "", err
 	}
-	if len(plan.GpuJoins()) == 0 {
+	if len(plan.Jobs()) == 0 {
 		mode, title = tpch.Forced, "with gpujoin, and gpujoin.force = on: the planner would leave so little data native"
 	}
 	if err := printPlan(ctx, s, mode, "explain (costs off) ", title); err != nil {

@@ -94,7 +94,7 @@ func (t *times) explain(ctx context.Context, m *mode, sql string) error {
 	}
 	t.ExplainMs = measure.Ms(time.Since(begin))
 	var providers, reasons []string
-	for _, g := range plan.GpuJoins() {
+	for _, g := range plan.Jobs() {
 		if why := g.Text("Fallback"); why != "" {
 			reasons = append(reasons, why)
 			continue

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -64,13 +65,28 @@ func run(ctx context.Context) (err error) {
 	return print(measured)
 }
 
+// summary prints what the whole set gains.
+func summary(measured []*tpch.Measurement) {
+	auto, forced, offloaded := 0.0, 0.0, 0
+	for _, m := range measured {
+		auto += math.Log(m.NativeMs / m.AutoMs)
+		forced += math.Log(m.NativeMs / m.OffloadMs)
+		if m.AutoJoins+m.AutoBlocks > 0 {
+			offloaded++
+		}
+	}
+	n := float64(len(measured))
+	fmt.Printf("geometric means: native/automatic %.2f, native/offloaded %.2f; %d of %d queries offloaded by automatic choice\n",
+		math.Exp(auto/n), math.Exp(forced/n), offloaded, len(measured))
+}
+
 func print(measured []*tpch.Measurement) error {
-	rows := []string{"query\tnative ms\toffloaded ms\tratio\tautomatic ms\tjoins offloaded\tautomatic\trows\tequal"}
+	rows := []string{"query\tnative ms\toffloaded ms\tratio\tautomatic ms\tjoins offloaded\tautomatic\tblocks\tautomatic\trows\tequal"}
 	different := 0
 	for _, m := range measured {
-		rows = append(rows, fmt.Sprintf("%d\t%.1f\t%.1f\t%.2f\t%.1f\t%d\t%d\t%d\t%v",
+		rows = append(rows, fmt.Sprintf("%d\t%.1f\t%.1f\t%.2f\t%.1f\t%d\t%d\t%d\t%d\t%d\t%v",
 			m.Query, m.NativeMs, m.OffloadMs, m.NativeMs/m.OffloadMs, m.AutoMs,
-			m.OffloadedJoins, m.AutoJoins, m.Rows, m.Equal))
+			m.OffloadedJoins, m.AutoJoins, m.Blocks, m.AutoBlocks, m.Rows, m.Equal))
 		if !m.Equal {
 			different++
 		}
@@ -78,6 +94,7 @@ func print(measured []*tpch.Measurement) error {
 	if err := measure.Table(os.Stdout, rows...); err != nil {
 		return err
 	}
+	summary(measured)
 	if different > 0 {
 		for _, m := range measured {
 			if !m.Equal {

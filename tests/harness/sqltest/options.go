@@ -6,8 +6,9 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Settings returns settings that allow parallel plans for small tables; more
-// overrides them.
+// Settings returns settings that allow parallel plans for small tables, and
+// that leave aggregations above joins to PostgreSQL, so that joined rows
+// return; more overrides them.
 func Settings(more harness.Settings) harness.Settings {
 	s := harness.Settings{
 		"shared_buffers":               "128MB",
@@ -17,6 +18,7 @@ func Settings(more harness.Settings) harness.Settings {
 		"parallel_setup_cost":          "0",
 		"parallel_tuple_cost":          "0",
 		"min_parallel_table_scan_size": "0",
+		"gpujoin.blocks":               "off",
 	}
 	maps.Copy(s, more)
 	return s
