@@ -172,7 +172,7 @@ func (r *running) release() {
 // takes precedence over the child's error.
 func (r *running) outcome(ctx context.Context, done *wire.Done, err error, stats *joincore.Stats) error {
 	if stats != nil && done.GetStats() != nil {
-		*stats = done.GetStats().Decode(joins(r.job.Plan.Root))
+		*stats = done.GetStats().Decode(joins(r.job.Plan.Root), len(joincore.Aggregates(r.job.Plan.Root)))
 		stats.Provider = r.process.config.Name
 	}
 	switch {

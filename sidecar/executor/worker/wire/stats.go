@@ -25,6 +25,11 @@ func EncodeStats(s *joincore.Stats) *Stats {
 	for i := range s.Joins {
 		out.Joins = append(out.Joins, encodeJoinStats(&s.Joins[i]))
 	}
+	for _, a := range s.Aggregates {
+		out.Aggregates = append(out.Aggregates, &AggregateStats{
+			Strategy: a.Strategy, RowsIn: a.RowsIn, Groups: a.Groups, Ns: a.Time.Nanoseconds(), Bytes: a.Bytes,
+		})
+	}
 	return out
 }
 
@@ -44,9 +49,9 @@ func encodeJoinStats(j *joincore.JoinStats) *JoinStats {
 	return out
 }
 
-// Decode returns the statistics of a plan with the given number of joins. It
-// drops statistics of further joins.
-func (s *Stats) Decode(joins int) joincore.Stats {
+// Decode returns the statistics of a plan with the given numbers of joins and
+// aggregates. It drops statistics of further ones.
+func (s *Stats) Decode(joins, aggregates int) joincore.Stats {
 	out := joincore.Stats{
 		Provider: clip(s.GetProvider()), JoinTime: duration(s.GetJoinNs()),
 		RowsOut: s.GetRowsOut(), BytesOut: s.GetBytesOut(), Peak: s.GetPeak(),
@@ -56,6 +61,15 @@ func (s *Stats) Decode(joins int) joincore.Stats {
 			break
 		}
 		out.Joins = append(out.Joins, j.decode())
+	}
+	for i, a := range s.GetAggregates() {
+		if i == aggregates {
+			break
+		}
+		out.Aggregates = append(out.Aggregates, joincore.AggregateStats{
+			Strategy: clip(a.GetStrategy()), RowsIn: a.GetRowsIn(), Groups: a.GetGroups(),
+			Time: duration(a.GetNs()), Bytes: a.GetBytes(),
+		})
 	}
 	return out
 }

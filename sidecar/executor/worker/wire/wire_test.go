@@ -211,7 +211,7 @@ func TestStats(t *testing.T) {
 	n := 0
 	fill(reflect.ValueOf(&stats).Elem(), &n)
 	sent := EncodeDone(nil, &stats)
-	if got := sent.GetStats().Decode(2); !reflect.DeepEqual(got, stats) {
+	if got := sent.GetStats().Decode(2, 2); !reflect.DeepEqual(got, stats) {
 		t.Errorf("%+v\n%+v", got, stats)
 	}
 	if err := sent.Err(); err != nil {
@@ -221,11 +221,11 @@ func TestStats(t *testing.T) {
 	sent.Stats.Joins[0].Reason = strings.Repeat("\xff", 1000)
 	sent.Stats.Joins[0].Phases = make([]*Phase, 1000)
 	sent.Stats.Joins[0].Phases[0] = &Phase{PredictedNs: -1, ActualNs: math.MinInt64}
-	got := sent.GetStats().Decode(1)
+	got := sent.GetStats().Decode(1, 1)
 	if p := got.Joins[0].Phases[0]; p.Predicted != 0 || p.Actual != 0 {
 		t.Errorf("%+v", p)
 	}
-	if len(got.Joins) != 1 || len(got.Joins[0].Algorithm) > maxName || len(got.Joins[0].Reason) > maxReason || len(got.Joins[0].Phases) != maxPhases {
+	if len(got.Joins) != 1 || len(got.Aggregates) != 1 || len(got.Joins[0].Algorithm) > maxName || len(got.Joins[0].Reason) > maxReason || len(got.Joins[0].Phases) != maxPhases {
 		t.Errorf("%+v", got)
 	}
 }
