@@ -347,8 +347,8 @@ func FuzzFromWorker(f *testing.F) {
 		if proto.Unmarshal(b, &m) != nil {
 			return
 		}
-		got := m.GetDone().GetStats().Decode(3)
-		if len(got.Joins) > 3 || got.JoinTime < 0 {
+		got := m.GetDone().GetStats().Decode(3, 3)
+		if len(got.Joins) > 3 || len(got.Aggregates) > 3 || got.JoinTime < 0 {
 			t.Error(got)
 		}
 		for _, j := range got.Joins {
