@@ -16,6 +16,7 @@ report_size(const GjPlan *plan, int participants)
 	return sizeof(struct gj_stats) +
 		plan->njoins * (sizeof(struct gj_join_stats) +
 						GJ_MAX_PHASES * sizeof(struct gj_phase_stats)) +
+		(plan->aggregate != NULL ? sizeof(struct gj_aggregate_stats) : 0) +
 		participants * sizeof(struct gj_participant_stats);
 }
 
