@@ -92,6 +92,14 @@ check_expressions(Offer *block)
 									block->having, &unused);
 }
 
+/* An input of a job has columns: count(*) of a single table reads none. */
+static bool
+reads_no_column(const Offer *block, const GjCandidate *tree)
+{
+	return tree->source != NULL && gj_deferred(tree) == NIL &&
+		pull_var_clause((Node *) block->leaves, PVC_RECURSE_AGGREGATES) == NIL;
+}
+
 /* Can all conditions that the joins left over be evaluated by the daemon? */
 static bool
 ships_residuals(const GjCandidate *tree)
@@ -356,7 +364,7 @@ consider(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output)
 	reject = check_expressions(&block);
 	if (reject != GJ_ACCEPTED)
 		return reject;
-	if (!ships_residuals(trees[GJ_SERIAL]))
+	if (reads_no_column(&block, trees[GJ_SERIAL]) || !ships_residuals(trees[GJ_SERIAL]))
 		return GJ_REJECT_VALUE;
 	if (is_rerun(root))
 		return GJ_REJECT_CORRELATED;
