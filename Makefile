@@ -5,6 +5,8 @@ SF ?= 1
 QUERIES ?=
 RUNS ?=
 SOURCE ?=
+DURATION ?= 60s
+SEED ?=
 
 PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_config)
 GO = $(or $(shell tools/find-go.sh),go)
@@ -18,7 +20,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo test tpch bench-join bench-load sim core-suite lint clean
+.PHONY: help setup build install demo test tpch bench-join bench-load sim core-suite differential lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -61,6 +63,9 @@ sim: ## figures of the MG-Join paper in the simulator of several GPUs; results i
 
 core-suite: build ## run PostgreSQL's regression suite with all joins forced: make core-suite SOURCE=postgresql-15.x
 	@cd tests && $(GO) run -buildvcs=false ./cmd/coresuite -source "$(abspath $(SOURCE))"
+
+differential: build ## compare random queries with native plans: make differential DURATION=60s SEED=1; writes build/differential.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/differential -duration $(DURATION) $(if $(SEED),-seed $(SEED))
 
 include tools/gpu.mk
 

@@ -1,4 +1,4 @@
-package e2e
+package differential
 
 import (
 	"fmt"
@@ -14,15 +14,36 @@ type columnType struct {
 	value  func(r *rand.Rand) string
 }
 
+// kind is the kind of expressions that a column of the type belongs to. "fixed"
+// is a numeric with a declared scale and at most 18 digits: equal values look
+// the same, and blocks support it.
+func (t columnType) kind() string {
+	switch {
+	case t.family == "numeric" && t.name != "numeric" && t.name != "numeric(30,10)":
+		return "fixed"
+	case t.name == "bool":
+		return "bool"
+	}
+	return t.family
+}
+
 // pick returns one of the values with equal probability.
 func pick(values ...string) func(*rand.Rand) string {
 	return func(r *rand.Rand) string { return values[r.IntN(len(values))] }
 }
 
-// often returns a usual value four times in five, else an edge.
+// decimal returns an integer or one with decimals, so that columns of several
+// scales find partners.
+func decimal(decimals string) func(*rand.Rand) string {
+	return func(r *rand.Rand) string {
+		return fmt.Sprint(r.IntN(40)) + []string{"", decimals}[r.IntN(2)]
+	}
+}
+
+// often returns a usual value nine times in ten, else an edge.
 func often(usual func(*rand.Rand) string, edges ...string) func(*rand.Rand) string {
 	return func(r *rand.Rand) string {
-		if r.IntN(5) > 0 {
+		if r.IntN(10) > 0 {
 			return usual(r)
 		}
 		return edges[r.IntN(len(edges))]
@@ -48,10 +69,17 @@ var columnTypes = []columnType{
 	{"varchar(60)", "text", often(format("name %d", 40), "", "name 1 ", "Grüße")},
 	{"char(12)", "bpchar", often(format("code %d", 40), "", "code 1  ", "ä")},
 	{"char(20)", "bpchar", often(format("code %d", 40), "", " code 1", "ä")},
-	{"numeric(12,2)", "numeric", often(format("%d.50", 40), "NaN", "9999999999.99", "-9999999999.99", "0")},
+	{"numeric(12,2)", "numeric", often(decimal(".50"), "NaN", "9999999999.99", "-9999999999.99", "0")},
 	{"numeric(18,0)", "numeric", often(format("%d", 40), "NaN", "999999999999999999")},
-	{"numeric(30,10)", "numeric", often(format("%d.5", 40), "NaN", "12345678901234567890.0123456789")},
-	{"numeric", "numeric", often(format("%d.500", 40), "NaN", "Infinity", "-Infinity", "1e-30", "123456789012345678901234567890.5", "1.0", "1.00")},
+	{"numeric(30,10)", "numeric", often(decimal(".5"), "NaN", "12345678901234567890.0123456789")},
+	{"numeric", "numeric", often(decimal(".500"), "NaN", "Infinity", "-Infinity", "1e-30", "123456789012345678901234567890.5", "1.0", "1.00")},
+
+	{"int4", "int", format("%d", 1000)},
+	{"int8", "int", format("%d", 100000)},
+	{"numeric(12,2)", "numeric", format("%d.25", 1000)},
+	{"numeric(9,4)", "numeric", format("0.%04d", 10000)},
+	{"numeric(18,6)", "numeric", often(format("%d.000125", 40), "999999999999.999999", "-999999999999.999999")},
+	{"date", "date", func(r *rand.Rand) string { return fmt.Sprintf("2020-%02d-29", 1+r.IntN(12)) }},
 
 	{"bool", "", pick("t", "f")},
 	{"float4", "", pick("0", "-0", "NaN", "Infinity", "1.5")},

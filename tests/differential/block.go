@@ -1,0 +1,224 @@
+package differential
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kinds whose equal values look the same, so that any of them may represent a
+// group.
+var keyKinds = []string{"int", "int", "fixed", "text", "bpchar", "date", "timestamp", "timestamptz", "bool", "uuid", "oid"}
+
+// aggregate draws an aggregate and its result's kind, "" if that is no kind of
+// expressions.
+func (q *query) aggregate(s side, depth int) (*Node, string) {
+	filter := list(" filter (where ", "", ")", 0)
+	if q.IntN(4) == 0 {
+		filter.children = append(filter.children, q.condition(s, 1))
+	}
+	distinct := list("", "", " ", 0)
+	if q.IntN(8) == 0 {
+		distinct.children = append(distinct.children, text("", "distinct"))
+	}
+	call := func(name, kind string) *Node {
+		return text("", name+"(%s%s)%s", distinct, q.value(s, kind, depth, q.safe), filter)
+	}
+	number := one(q.Generator, "int", "int", "fixed")
+	switch q.IntN(15) {
+	case 0, 1:
+		return text("", "count(*)%s", filter), "int"
+	case 2:
+		return call("count", one(q.Generator, "int", "text", "date", "fixed", "timestamp")), "int"
+	case 3:
+		return text("", "count("+q.anyColumn(s)+")%s", filter), "int"
+	case 4, 5, 6:
+		return call("sum", number), "fixed"
+	case 7:
+		if len(distinct.children) == 0 && q.IntN(3) == 0 {
+			number = "numeric"
+		}
+		return call(one(q.Generator, "sum", "avg"), number), "numeric"
+	case 8, 9:
+		return call("avg", number), "numeric"
+	case 10, 11:
+		kind := one(q.Generator, "int", "int", "fixed", "date", "timestamp", "text")
+		name := one(q.Generator, "min", "max")
+		if kind == "text" && q.IntN(12) > 0 {
+			return text("", name+`(%s collate "C")%s`, q.value(s, kind, depth, q.safe), filter), kind
+		}
+		return call(name, kind), kind
+	case 12:
+		return text("", one(q.Generator, "bool_and", "bool_or", "every")+"(%s)%s", q.value(s, "bool", depth, q.safe), filter), "bool"
+	case 13:
+		if q.IntN(8) == 0 {
+			return text("", one(q.Generator, "stddev", "variance", "var_pop")+"(%s)%s", q.value(s, "int", depth, q.safe), filter), "numeric"
+		}
+	}
+	return call("sum", "int"), "fixed"
+}
+
+// output is an expression of the select list.
+type output struct {
+	sql  *Node
+	kind string // "": none that is grouped or compared
+}
+
+// above draws an expression over aggregates.
+func (q *query) above(s side, depth int) output {
+	a, kind := q.aggregate(s, depth)
+	switch {
+	case q.IntN(6) > 0 || kind == "":
+		return output{a, kind}
+	case kind == "int":
+		return output{text("", "%s * 2 + 1", a), kind}
+	case kind == "fixed" || kind == "numeric":
+		if q.IntN(2) == 0 {
+			return output{text("", "round(%s, 2)", a), "numeric"}
+		}
+		return output{text("", "%s / nullif(count(*), 0)", a), "numeric"}
+	case kind == "bool":
+		return output{text("", "(not %s)", a), kind}
+	}
+	return output{text("", "coalesce(%s, %s)", a, q.constant(kind)), kind}
+}
+
+// keys draws GROUP BY expressions.
+func (q *query) keys(s side) []output {
+	var keys []output
+	for range q.IntN(4) {
+		kind := one(q.Generator, keyKinds...)
+		k := q.column(s, kind)
+		if k == nil {
+			continue
+		}
+		if constants[kind] != nil && q.IntN(3) == 0 {
+			k = q.value(s, kind, 1, q.safe)
+		}
+		if !strings.Contains(k.String(), "c") {
+			continue // a constant integer would be an ordinal
+		}
+		keys = append(keys, output{k, kind})
+	}
+	return keys
+}
+
+// conditionOverGroups is for HAVING.
+func (q *query) conditionOverGroups(s side) *Node {
+	for {
+		a, kind := q.aggregate(s, 1)
+		op := one(q.Generator, "<", ">", ">=", "<>")
+		switch kind {
+		case "int", "fixed", "numeric":
+			return text("condition", "%s "+op+" "+one(q.Generator, "0", "1", "25", "100", "1000.5"), a)
+		case "bool":
+			return text("condition", "%s", a)
+		case "date":
+			return text("condition", "%s "+op+" date '2020-01-10'", a)
+		}
+	}
+}
+
+// block draws a query level of any kind, and describes its columns.
+func (q *query) block(depth int) (*Node, Table) {
+	q.with = list("with ", ", ", " ", 0)
+	n := one(q.Generator, 1, 1, 2, 2, 2, 3, 4)
+	from := q.from(n, depth)
+	where := list(" where ", " and ", "", 0)
+	for range one(q.Generator, 0, 0, 0, 1, 1, 2) {
+		where.children = append(where.children, q.condition(from, 2))
+	}
+	if q.IntN(3) == 0 {
+		where.children = append(where.children, q.subquery(from, depth))
+	}
+	rest := []*Node{from.sql, where}
+	switch {
+	case len(q.used) > 1 && q.IntN(6) == 0:
+		return q.plain(from, rest)
+	case q.IntN(24) == 0:
+		return q.distinct(from, rest)
+	}
+	return q.grouped(from, rest)
+}
+
+// finish joins a select list with the rest of the query.
+func (q *query) finish(word string, outputs []output, rest []*Node, rows float64) (*Node, Table) {
+	columns := list("", ", ", "", 1)
+	t := Table{Rows: int(min(rows, 1e6))}
+	for i, o := range outputs {
+		columns.children = append(columns.children, text("", fmt.Sprintf("%%s as c%d", i), o.sql))
+		t.Columns = append(t.Columns, columnType{name: o.kind, family: familyOf(o.kind)})
+	}
+	children := append([]*Node{q.with, columns}, rest...)
+	return text("query", "%sselect "+word+"%s from "+strings.Repeat("%s", len(rest)), children...), t
+}
+
+// familyOf returns the family of a kind's columns in a subquery.
+func familyOf(kind string) string {
+	switch kind {
+	case "fixed":
+		return "numeric"
+	case "bool":
+		return ""
+	}
+	return kind
+}
+
+func (q *query) plain(from side, rest []*Node) (*Node, Table) {
+	var outputs []output
+	for range 1 + q.IntN(6) {
+		if kind := one(q.Generator, keyKinds...); q.IntN(3) == 0 && constants[kind] != nil {
+			outputs = append(outputs, output{q.value(from, kind, 2, q.safe), kind})
+			continue
+		}
+		i := one(q.Generator, from.members...)
+		c := q.IntN(len(q.used[i].Columns))
+		outputs = append(outputs, output{text("", fmt.Sprintf("r%d.c%d", i, c)), q.used[i].Columns[c].kind()})
+	}
+	return q.finish("", outputs, rest, from.rows)
+}
+
+func (q *query) distinct(from side, rest []*Node) (*Node, Table) {
+	keys := q.keys(from)
+	if len(keys) == 0 {
+		return q.grouped(from, rest)
+	}
+	return q.finish("distinct ", keys, rest, min(from.rows, keyValues*keyValues))
+}
+
+func (q *query) grouped(from side, rest []*Node) (*Node, Table) {
+	outputs := q.keys(from)
+	group := list(" group by ", ", ", "", 0)
+	rows := 1.0
+	for _, k := range outputs {
+		group.children = append(group.children, k.sql)
+		rows *= keyValues
+	}
+	if i := one(q.Generator, from.members...); q.used[i].keyed && q.IntN(2) == 0 {
+		// All columns depend on the primary key.
+		group.children = append(group.children, text("", fmt.Sprintf("r%d.id", i)))
+		c := q.IntN(len(q.used[i].Columns))
+		outputs = append(outputs, output{text("", fmt.Sprintf("r%d.c%d", i, c)), q.used[i].Columns[c].kind()})
+		rows = from.rows
+	}
+	if len(outputs) > 1 && q.IntN(4) == 0 {
+		outputs = outputs[1:] // not every key is returned
+	}
+	for range 1 + q.IntN(3) {
+		outputs = append(outputs, q.above(from, one(q.Generator, 0, 0, 0, 1, 1, 2)))
+	}
+	having := list(" having ", " and ", "", 0)
+	if q.IntN(4) == 0 {
+		having.children = append(having.children, q.conditionOverGroups(from))
+	}
+	return q.finish("", outputs, append(rest, group, having), min(rows, from.rows))
+}
+
+// Query draws a query. Its result stays small enough to be compared.
+func (g *Generator) Query() *Node {
+	for {
+		q := query{Generator: g}
+		if sql, _ := q.block(2); q.rows <= maxRows {
+			return sql
+		}
+	}
+}

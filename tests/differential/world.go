@@ -1,0 +1,245 @@
+package differential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gpujoin/tests/harness"
+)
+
+// Settings of the cluster: plans for small tables may be parallel.
+func clusterSettings() harness.Settings {
+	return harness.Settings{
+		"shared_buffers":               "256MB",
+		"max_worker_processes":         "16",
+		"max_parallel_workers":         "16",
+		"parallel_setup_cost":          "0",
+		"parallel_tuple_cost":          "0",
+		"min_parallel_table_scan_size": "0",
+		"jit":                          "off",
+		"statement_timeout":            "'10s'",
+	}
+}
+
+// Settings of every session. PostgreSQL expects very few rows of some of the
+// joins, and its nested loops over them would take minutes.
+const sessionSettings = "enable_nestloop = off"
+
+// native and forced are settings of the two runs of a query.
+var (
+	native = []string{"gpujoin.enabled = off", "max_parallel_workers_per_gather = 0"}
+	forced = []string{"gpujoin.enabled = on", "gpujoin.force = on", "gpujoin.min_rows = 0"}
+)
+
+// World is a server with a daemon, and a session.
+type World struct {
+	pair *harness.Pair
+	s    *harness.Session
+}
+
+// Start starts a server with a daemon.
+func Start(ctx context.Context, env *harness.Env) (*World, error) {
+	pair, err := env.StartPair(clusterSettings(), harness.DaemonOptions{
+		"extent-size": "1MB", "memory-budget": "1GB", "memory-warm": "16MB", "calibrate": "false",
+	})
+	if err != nil {
+		return nil, err
+	}
+	w := &World{pair: pair}
+	if w.s, err = pair.Cluster.Connect(ctx); err == nil {
+		err = w.s.Exec(ctx, "create extension gpujoin")
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.Stop())
+	}
+	return w, nil
+}
+
+// Stop stops both.
+func (w *World) Stop() error {
+	var err error
+	if w.s != nil {
+		err = w.s.Close()
+	}
+	return errors.Join(err, w.pair.Stop())
+}
+
+// Fill creates and fills the tables of a generator.
+func (w *World) Fill(ctx context.Context, g *Generator) error {
+	if err := w.s.Exec(ctx, "reset all;"+g.Schema(5)); err != nil {
+		return err
+	}
+	for _, t := range g.Tables {
+		if _, err := w.s.Conn().CopyFrom(ctx, strings.NewReader(g.Data(t)), "copy "+t.Name+" from stdin"); err != nil {
+			return fmt.Errorf("%s: %w", t.Name, err)
+		}
+	}
+	return w.s.Exec(ctx, "analyze")
+}
+
+// Outcome is the result of a query: rows, or an error.
+type outcome struct {
+	rows *harness.Result
+	err  error
+}
+
+// timeout reports whether statement_timeout ended the query.
+func (o outcome) timeout() bool { return harness.SQLState(o.err) == "57014" }
+
+// invalid reports whether the text is no query.
+func (o outcome) invalid() bool { return strings.HasPrefix(harness.SQLState(o.err), "42") }
+
+func (o outcome) String() string {
+	if o.err != nil {
+		return o.err.Error()
+	}
+	return fmt.Sprintf("%d rows", len(o.rows.Rows))
+}
+
+// difference describes how got differs from the native outcome, "" if it does not.
+func (o outcome) difference(got outcome) string {
+	switch {
+	case o.err == nil && got.err == nil:
+		return harness.SameRows(o.rows, got.rows)
+	case o.err != nil && got.err != nil && o.err.Error() == got.err.Error():
+		return ""
+	case dataError(o.err) && dataError(got.err):
+		// Of several errors, the plan decides which one comes first.
+		return ""
+	}
+	return fmt.Sprintf("native: %v; offloaded: %v", o, got)
+}
+
+func dataError(err error) bool { return strings.HasPrefix(harness.SQLState(err), "22") }
+
+// run executes a query under settings.
+func (w *World) run(ctx context.Context, settings []string, sql string) outcome {
+	if err := w.set(ctx, settings); err != nil {
+		return outcome{err: err}
+	}
+	rows, err := w.s.Query(ctx, sql)
+	return outcome{rows, err}
+}
+
+func (w *World) set(ctx context.Context, settings []string) error {
+	return w.s.Exec(ctx, "reset all; set search_path = small, gen, public; set "+
+		strings.Join(append([]string{sessionSettings}, settings...), "; set "))
+}
+
+// Comparison is what a query did natively and offloaded.
+type Comparison struct {
+	Difference string   // "" if both did the same
+	Skipped    bool     // one of them ran into statement_timeout
+	Invalid    error    // the text is no query
+	Failed     bool     // both raised the same error
+	Nodes      int      // nodes of the plan with a job
+	Executed   int      // jobs that the daemon executed
+	Fallbacks  []string // why others ran natively
+	Rows       int
+}
+
+// Offloaded reports whether the daemon executed a part of the query.
+func (c Comparison) Offloaded() bool { return c.Executed > 0 }
+
+// Compare runs a query natively and offloaded. After a crash it starts again
+// what has ended.
+func (w *World) Compare(ctx context.Context, settings []string, sql string) (c Comparison, err error) {
+	want := w.run(ctx, native, sql)
+	switch {
+	case want.timeout():
+		return Comparison{Skipped: true}, ctx.Err()
+	case want.invalid():
+		return Comparison{Invalid: want.err}, ctx.Err()
+	}
+	offloaded := slices.Concat(forced, settings)
+	got := w.run(ctx, offloaded, sql)
+	if got.timeout() {
+		return Comparison{Skipped: true}, ctx.Err()
+	}
+	if want.rows != nil {
+		c.Rows = len(want.rows.Rows)
+	}
+	c.Failed = want.err != nil
+	if c.Difference = want.difference(got); c.Difference != "" && got.err == nil != (want.err == nil) {
+		// A parallel native plan may evaluate other rows than a serial one.
+		if other := w.run(ctx, append(offloaded, "gpujoin.enabled = off"), sql); other.difference(got) == "" {
+			c.Difference = ""
+		}
+	}
+	if restarted, err := w.revive(ctx); err != nil {
+		return c, err
+	} else if restarted != "" {
+		c.Difference = restarted + "; " + c.Difference
+		return c, nil
+	}
+	return c, w.explain(ctx, &c, offloaded, got, sql)
+}
+
+// explain fills in what the daemon did.
+func (w *World) explain(ctx context.Context, c *Comparison, settings []string, got outcome, sql string) error {
+	if err := w.set(ctx, settings); err != nil {
+		return err
+	}
+	options := "analyze, timing off"
+	if got.err != nil {
+		options = ""
+	}
+	plan, err := w.s.Explain(ctx, options, sql)
+	if err != nil {
+		if c.Difference == "" && harness.SQLState(err) != "57014" && !dataError(err) {
+			c.Difference = "explain: " + err.Error()
+		}
+		return ctx.Err()
+	}
+	for _, job := range plan.Jobs() {
+		c.Nodes++
+		if got.err == nil && job.Text("Fallback") == "" && job.Text("Provider") != "" {
+			c.Executed++
+		}
+	}
+	plan.All(func(n harness.Node) bool {
+		reason := n.Text("Fallback")
+		if reason != "" {
+			c.Fallbacks = append(c.Fallbacks, reason)
+		}
+		if c.Difference == "" && (strings.Contains(reason, "internal error") || strings.Contains(reason, "malformed")) {
+			c.Difference = "fallback: " + reason
+		}
+		return true
+	})
+	return nil
+}
+
+// revive starts again what has ended, and says what that was.
+func (w *World) revive(ctx context.Context) (string, error) {
+	ended := ""
+	if w.pair.Daemon.Exited() {
+		ended = "the daemon ended: " + w.pair.Daemon.LogTail(30)
+		d, err := w.pair.Cluster.StartDaemon(harness.DaemonOptions{
+			"extent-size": "1MB", "memory-budget": "1GB", "memory-warm": "16MB", "calibrate": "false",
+		})
+		if err != nil {
+			return ended, err
+		}
+		w.pair.Daemon = d
+	}
+	if !w.s.Conn().IsClosed() {
+		return ended, nil
+	}
+	ended += "the backend ended: " + w.pair.Cluster.Server().LogTail(15)
+	_ = w.s.Close() // it is closed
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		s, err := w.pair.Cluster.Connect(ctx)
+		if err == nil {
+			w.s = s
+			return ended, nil
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return ended, err
+		}
+	}
+}
