@@ -18,6 +18,7 @@ type grouper struct {
 	st    *stream // on which it works now
 	level uint    // how many times its rows were partitioned
 	table groupTable
+	array groupArray
 	spool *spool // nil: the table has taken all rows
 
 	keys      keyChunk
@@ -43,6 +44,7 @@ func (a *aggregation) newGrouper(level uint) (*grouper, error) {
 		nulls: make([]uint8, n), group: make([]uint32, n), update: updateScratch{masked: make([]uint32, n)}, missing: make([]uint32, n),
 	}
 	if level == 0 {
+		g.array = newGroupArray(p)
 		for i := range g.vectors {
 			g.vectors[i] = newVector(n)
 		}
@@ -110,15 +112,23 @@ func (g *grouper) push(ctx context.Context, r *rows, source int) error {
 				return err
 			}
 		}
-		g.loadCarry(r)
-	}
-	if err := g.load(r, s); err != nil {
-		return err
 	}
 	for _, a := range s.arguments {
 		if err := g.loadArgument(r, &g.plan.arguments[a], &g.arguments[a]); err != nil {
 			return err
 		}
+	}
+	if source == 0 {
+		group := g.group[:r.n]
+		if known, err := g.array.group(g, r, s, group); err != nil {
+			return err
+		} else if known {
+			return g.table.update(s, g.arguments, group, &g.update)
+		}
+		g.loadCarry(r)
+	}
+	if err := g.load(r, s); err != nil {
+		return err
 	}
 	return g.add(s, source)
 }
