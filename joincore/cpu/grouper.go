@@ -251,7 +251,7 @@ func (g *grouper) add(s *source, source int) error {
 }
 
 // sample decides whether a worker's table that is full is worth looking into:
-// where few of the rows have their group in it, all are partitioned.
+// where many of the rows do not have their group in it, all are partitioned.
 type sample struct {
 	rows, missed int
 	pass         int // chunks to be partitioned without a look
@@ -278,7 +278,7 @@ func (s *sample) add(rows, missed int) {
 	if s.rows < sampleRows {
 		return
 	}
-	if s.missed > s.rows/4*3 {
+	if s.missed > s.rows/3 {
 		s.pass = passChunks
 	}
 	s.rows, s.missed = 0, 0

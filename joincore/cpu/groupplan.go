@@ -92,11 +92,13 @@ type source struct {
 	distinct  *groupPlan // of what the rows are distinct; nil: the aggregate's own
 }
 
-// localGroups and localBytes bound the groups of a worker's own table. What is
-// used of most rows lies in the level 2 cache of its core.
+// localGroups and localBytes bound the groups of a worker's own table, and
+// partGroups those of a partition. Somewhat beyond the level 2 cache of its core,
+// a table is still faster than partitions are.
 const (
-	localGroups = 1 << 14
-	localBytes  = 8 << 20
+	localGroups = 1 << 16
+	localBytes  = 6 << 20
+	partGroups  = 1 << 16
 )
 
 // newGroupPlan plans an aggregation. spare is a number that no input has.
@@ -284,8 +286,8 @@ func (p *groupPlan) planMemory() {
 		p.lengths = 1
 	}
 	p.groups.n32 = p.lengths + p.spans + len(p.carry)
-	p.local = min(localGroups, max(localBytes/p.groups.bytes(1), localGroups/16))
-	p.inParts = 4 * localGroups
+	p.local = min(localGroups, max(localBytes/p.groups.bytes(1), localGroups/64))
+	p.inParts = partGroups
 	if n := p.dev.groups; n > 0 {
 		p.local, p.inParts = n, n
 	}

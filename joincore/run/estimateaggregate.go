@@ -16,9 +16,9 @@ func (e *estimator) aggregate(n *joincore.Aggregate) int64 {
 		}
 	}
 	result := groups * width
-	tables := int64(e.streams()) * min(groups, localGroups) * 2 * (width + groupWidth)
+	tables := int64(e.streams()) * min(groups, tableGroups) * 2 * (width + groupWidth)
 	spooled := int64(0)
-	if groups > localGroups {
+	if groups > wideGroups {
 		spooled = rows * (width + rowWidth) * 3 / 2 // blocks that are not full
 	}
 	for i := range n.Functions {
@@ -30,11 +30,13 @@ func (e *estimator) aggregate(n *joincore.Aggregate) int64 {
 	return max(below+tables+spooled, tables+spooled+result)
 }
 
-// localGroups is up to how many groups a worker has in a table of its own, and
-// groupWidth what one takes of it besides its values; rowWidth is what a row
-// takes that is partitioned.
+// tableGroups is up to how many groups a worker has in a table of its own, and
+// groupWidth what one takes of it besides its values. Where groups are wide, a
+// table has as few as wideGroups before rows are partitioned; rowWidth is what
+// such a row takes.
 const (
-	localGroups = 1 << 14
+	tableGroups = 1 << 16
+	wideGroups  = 1 << 14
 	groupWidth  = 64
 	rowWidth    = 16
 )
