@@ -29,6 +29,8 @@ extern double gj_min_rows;		/* of a join's inputs together */
 extern int	gj_queue_timeout;	/* ms */
 extern int	gj_connect_timeout; /* ms */
 extern double gj_startup_cost;
+extern double gj_cached_page_cost;	/* feed: of a page's cost, if it is in
+											 * memory */
 extern double gj_page_row_cost; /* feed: per row, per column */
 extern double gj_page_column_cost;
 extern double gj_page_walk_cost;	/* per column of a row that is skipped */

@@ -25,6 +25,7 @@ int			gj_queue_timeout = 2000;
 int			gj_connect_timeout = 1000;
 double		gj_startup_cost = 1000;
 double		gj_page_row_cost = 0.002;
+double		gj_cached_page_cost = 0.25;
 double		gj_page_column_cost = 0.001;
 double		gj_page_walk_cost = 0.0003;
 double		gj_child_row_cost = 0.003;
@@ -128,6 +129,9 @@ gj_define_options(void)
 
 	define_cost("gpujoin.startup_cost",
 				"Sets the planner's estimate of the cost of starting a job in gpujoind.", &gj_startup_cost);
+	define_cost("gpujoin.cached_page_cost",
+				"Sets the fraction of the cost of reading a heap page that is charged for a page expected in memory.",
+				&gj_cached_page_cost);
 	define_cost("gpujoin.page_row_cost",
 				"Sets the planner's estimate of the cost of reading a row from a heap page.", &gj_page_row_cost);
 	define_cost("gpujoin.page_column_cost",

@@ -157,7 +157,7 @@ choose_source(PlannerInfo *root, RelOptInfo *rel, GjBase *base, bool page,
 	}
 	if (page)
 	{
-		Cost		scan = gj_page_scan_cost(rel, workers);
+		Cost		scan = gj_page_scan_cost(root, rel, workers);
 		Cost		cost = scan + gj_page_fill_cost(rel, base->weight, base->walk, workers);
 
 		if (source->path == NULL || cost < source->cost)

@@ -30,12 +30,26 @@ gj_divisor(int workers)
 	return Max(1, divisor);
 }
 
+/*
+ * The fraction of the query's pages that are not expected in memory.  Core
+ * uses effective_cache_size in the same way, for index scans only.
+ */
+static double
+uncached(const PlannerInfo *root)
+{
+	double		pages = Max(root->total_table_pages, 1);
+
+	return Max(0, (pages - effective_cache_size) / pages);
+}
+
 Cost
-gj_page_scan_cost(RelOptInfo *rel, int workers)
+gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers)
 {
 	double		page_cost;
+	double		missing = uncached(root);
 
 	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
+	page_cost *= missing + (1 - missing) * gj_cached_page_cost;
 
 	/* a page feed counts as a sequential scan */
 	return (enable_seqscan ? 0 : disable_cost) +

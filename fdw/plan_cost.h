@@ -10,7 +10,7 @@
  * Reading pages and evaluating conditions on them, as a native scan would too.
  * Participants share the processor time, but not the reading.
  */
-extern Cost gj_page_scan_cost(RelOptInfo *rel, int workers);
+extern Cost gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers);
 
 /* Taking columns of this weight from pages, skipping "walk" others per row. */
 extern Cost gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int workers);
