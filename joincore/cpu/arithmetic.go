@@ -22,6 +22,13 @@ func (c *arithmetic) eval(st *stream, r *rows, out *vector) error {
 	if err := c.left.eval(st, r, out); err != nil {
 		return err
 	}
+	if s, ok := c.right.(*shared); ok {
+		if right, err := s.once(st, r); err != nil {
+			return err
+		} else if right != nil {
+			return c.apply(out, right)
+		}
+	}
 	right := st.takeVector()
 	defer st.drop(1, 0, 0)
 	if err := c.right.eval(st, r, right); err != nil {
@@ -30,7 +37,8 @@ func (c *arithmetic) eval(st *stream, r *rows, out *vector) error {
 	return c.apply(out, right)
 }
 
-// apply replaces a by the operation's result.
+// apply replaces a by the operation's result. Of b, no more than the width
+// changes.
 func (c *arithmetic) apply(a, b *vector) error {
 	if a.all || b.all {
 		a.allNull(a.n)

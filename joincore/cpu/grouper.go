@@ -24,6 +24,7 @@ type grouper struct {
 	keys      keyChunk
 	arguments []argumentChunk
 	vectors   []*vector // of the parts of keys
+	memo      memo
 	nulls     []uint8
 	group     []uint32
 	update    updateScratch
@@ -45,6 +46,7 @@ func (a *aggregation) newGrouper(level uint) (*grouper, error) {
 	}
 	if level == 0 {
 		g.array = newGroupArray(p)
+		g.memo = newMemo(p.shared, n)
 		for i := range g.vectors {
 			g.vectors[i] = newVector(n)
 		}
@@ -113,10 +115,8 @@ func (g *grouper) push(ctx context.Context, r *rows, source int) error {
 			}
 		}
 	}
-	for _, a := range s.arguments {
-		if err := g.loadArgument(r, &g.plan.arguments[a], &g.arguments[a]); err != nil {
-			return err
-		}
+	if err := g.loadArguments(r, s); err != nil {
+		return err
 	}
 	if source == 0 {
 		group := g.group[:r.n]
@@ -133,12 +133,25 @@ func (g *grouper) push(ctx context.Context, r *rows, source int) error {
 	return g.add(s, source)
 }
 
+// loadArguments evaluates the arguments of a source.
+func (g *grouper) loadArguments(r *rows, s *source) error {
+	g.memo.begin(r)
+	g.st.memo = &g.memo
+	defer func() { g.st.memo = nil }()
+	for _, a := range s.arguments {
+		if err := g.loadArgument(r, &g.plan.arguments[a], &g.arguments[a]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // loadArgument evaluates an argument.
 func (g *grouper) loadArgument(r *rows, a *argument, c *argumentChunk) error {
 	c.skip = nil
 	if a.value != nil {
-		v := c.vector
-		if err := g.evalFiltered(r, a, v); err != nil {
+		v, err := g.evalFiltered(r, a, c.vector)
+		if err != nil {
 			return err
 		}
 		c.skip, c.high = v.isNull(), nil
@@ -176,12 +189,20 @@ func (g *grouper) loadArgument(r *rows, a *argument, c *argumentChunk) error {
 	return nil
 }
 
-// evalFiltered evaluates an argument. Where that may fail, it leaves out the
-// rows that the filter drops, as SQL does; these are NULL.
-func (g *grouper) evalFiltered(r *rows, a *argument, v *vector) error {
+// evalFiltered evaluates an argument, in v or in the memo. Where that may fail,
+// it leaves out the rows that the filter drops, as SQL does; these are NULL.
+func (g *grouper) evalFiltered(r *rows, a *argument, v *vector) (*vector, error) {
 	if a.filter == nil || !a.compiled.fails() {
-		return g.eval(r, &a.typedValue, v)
+		if c, ok := a.compiled.(*shared); ok {
+			return c.once(g.st, r)
+		}
+		return v, g.eval(r, &a.typedValue, v)
 	}
+	return v, g.evalPassing(r, a, v)
+}
+
+// evalPassing evaluates an argument for the rows that pass its filter.
+func (g *grouper) evalPassing(r *rows, a *argument, v *vector) error {
 	truth := g.st.takeTruth(r.n)
 	defer g.st.drop(0, 1, 0)
 	if err := g.condition(r, a.filter, truth); err != nil {

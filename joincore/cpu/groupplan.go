@@ -30,6 +30,7 @@ type groupPlan struct {
 	arguments []argument
 	functions []function
 	sources   []source
+	shared    int             // values that several arguments share
 	only      []joincore.Expr // conditions that rows pass, in order, before they are grouped
 
 	groups  layout // of the memory of groups
@@ -127,6 +128,7 @@ func newGroupPlan(m *groupMemory, spec *device.AggregateSpec, spare int) *groupP
 			p.planFunction(f, i, 0, p.argumentOf(f))
 		}
 	}
+	p.shareValues()
 	p.planMemory()
 	return p
 }

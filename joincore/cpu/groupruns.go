@@ -2,8 +2,6 @@
 
 package cpu
 
-import "gpujoin/joincore"
-
 // Where there are few groups, rows of one group follow each other so closely
 // that each addition waits for the one before it to reach memory. The rows of a
 // chunk are then ordered by group first, and each group's are summed up in
@@ -55,52 +53,56 @@ func (o *runs) each(groups int, f func(g uint32, rows []uint32)) {
 	}
 }
 
-// add adds values to the sums of their groups.
-func (o *runs) add(low, high []uint64, groups int, v []uint64) {
-	o.each(groups, func(g uint32, rows []uint32) {
-		var lower, upper int64
-		for _, row := range rows {
-			x := v[row]
-			lower += int64(uint32(x))
-			upper += int64(x) >> 32
-		}
-		addHalves(low, high, g, lower, upper)
-	})
+// sumFew adds values without a mask to the sums of few groups.
+func (t *groupTable) sumFew(f *function, o *runs, v []uint64) error {
+	low, high := t.c64[f.state], t.c64[f.state+1]
+	ok := true
+	if len(t.plan.keys) == 0 {
+		lower, upper := halvesOf(v)
+		ok = f.addHalves(low, high, 1, lower, upper)
+	} else {
+		o.each(t.n, func(g uint32, rows []uint32) {
+			lower, upper := halvesOfRows(v, rows)
+			ok = f.addHalves(low, high, g, lower, upper) && ok
+		})
+	}
+	if !ok {
+		return errSum
+	}
+	return nil
 }
 
-// addOne adds all values to one sum.
-func addOne(low, high []uint64, g uint32, v []uint64) {
-	var lower, upper int64
+// halvesOf sums up the halves of values. The sums of at most 2^31 values fit.
+func halvesOf(v []uint64) (lower, upper int64) {
 	for _, x := range v {
 		lower += int64(uint32(x))
 		upper += int64(x) >> 32
 	}
-	addHalves(low, high, g, lower, upper)
+	return lower, upper
 }
 
-// addHalves adds upper*2^32 + lower to a sum as addAll has it. Halves of at most
-// 2^31 values fit.
-func addHalves(low, high []uint64, g uint32, lower, upper int64) {
+// halvesOfRows does so for the values of some rows.
+func halvesOfRows(v []uint64, rows []uint32) (lower, upper int64) {
+	for _, row := range rows {
+		x := v[row]
+		lower += int64(uint32(x))
+		upper += int64(x) >> 32
+	}
+	return lower, upper
+}
+
+// addHalves adds upper*2^32 + lower to a sum, and says whether it fits.
+func (f *function) addHalves(low, high []uint64, g uint32, lower, upper int64) (ok bool) {
 	l := uint64(upper) << 32
 	h := uint64(upper >> 32)
 	sum := l + uint64(lower)
 	if sum < l {
 		h++
 	}
-	mergeSum(low, high, g, sum, h-uint64(int64(sum)>>63))
-}
-
-// updateFew adds rows without a mask to few groups; done is false where the
-// function has no faster way.
-func (t *groupTable) updateFew(f *function, o *runs, v []uint64) (done bool) {
-	if f.kind != joincore.Sum || f.wide {
-		return false
+	if f.wide {
+		low[g], high[g], ok = add128(low[g], high[g], sum, h)
+		return ok
 	}
-	low, high := t.c64[f.state], t.c64[f.state+1]
-	if len(t.plan.keys) == 0 {
-		addOne(low, high, 1, v)
-	} else {
-		o.add(low, high, t.n, v)
-	}
+	mergeSum(low, high, g, sum, h-uint64(int64(sum)>>63)) // as addAll has it
 	return true
 }

@@ -35,10 +35,16 @@ func (t *groupTable) update(s *source, arguments []argumentChunk, group []uint32
 		}
 		for _, j := range s.functions {
 			f := &t.plan.functions[j]
-			if f.argument != a || few && chunk.skip == nil && t.updateFew(f, &w.runs, chunk.v) {
+			if f.argument != a {
 				continue
 			}
-			if err := t.apply(f, chunk, of); err != nil {
+			var err error
+			if few && chunk.skip == nil && chunk.high == nil && f.kind == joincore.Sum {
+				err = t.sumFew(f, &w.runs, chunk.v)
+			} else {
+				err = t.apply(f, chunk, of)
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -31,6 +31,7 @@ type stream struct {
 	appends map[*tuples]*appender
 
 	registers registers // of expressions
+	memo      *memo     // of those that are shared; nil: none are
 	groupers  map[*aggregation]*grouper
 }
 
