@@ -193,11 +193,16 @@ func (q *query) grouped(from side, rest []*Node) (*Node, Table) {
 		group.children = append(group.children, k.sql)
 		rows *= keyValues
 	}
-	if i := one(q.Generator, from.members...); q.used[i].keyed && q.IntN(2) == 0 {
-		// All columns depend on the primary key.
-		group.children = append(group.children, text("", fmt.Sprintf("r%d.id", i)))
-		c := q.IntN(len(q.used[i].Columns))
-		outputs = append(outputs, output{text("", fmt.Sprintf("r%d.c%d", i, c)), q.used[i].Columns[c].kind()})
+	if i := one(q.Generator, from.members...); q.used[i].numbered && q.IntN(3) == 0 {
+		id := text("", fmt.Sprintf("r%d.id", i))
+		group.children = append(group.children, id)
+		if q.used[i].keyed {
+			// All columns depend on the primary key.
+			c := q.IntN(len(q.used[i].Columns))
+			outputs = append(outputs, output{text("", fmt.Sprintf("r%d.c%d", i, c)), q.used[i].Columns[c].kind()})
+		} else {
+			outputs = append(outputs, output{id, "int"})
+		}
 		rows = from.rows
 	}
 	if len(outputs) > 1 && q.IntN(4) == 0 {

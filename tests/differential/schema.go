@@ -14,16 +14,17 @@ type Generator struct {
 
 // Table is a table of the schema, or what a subquery delivers.
 type Table struct {
-	Name    string
-	Rows    int          // of a subquery: roughly
-	Columns []columnType // of name c0, c1 ...
-	keyed   bool         // has a primary key id
+	Name     string
+	Rows     int          // of a subquery: roughly
+	Columns  []columnType // of name c0, c1 ...
+	numbered bool         // has a column id, which differs in each row
+	keyed    bool         // and is the primary key
 }
 
 // The numbers of rows of tables: usual ones, some of them more than a batch, and
 // few or none.
 var (
-	tableSizes = []int{33, 500, 500, 3000, 3000, 20000}
+	tableSizes = []int{33, 500, 500, 500, 3000, 3000, 3000, 3000, 20000, 20000, 20000, 50000}
 	smallSizes = []int{0, 1, 2}
 )
 
@@ -42,7 +43,7 @@ func (g *Generator) Schema(n int) string {
 		create type mood as enum ('sad', 'ok', 'happy'); create type pair as (a int, b text);
 		create domain positive as int check (value > 0);`
 	for i := range n {
-		t := Table{Name: fmt.Sprintf("t%d", i), Rows: one(g, tableSizes...)}
+		t := Table{Name: fmt.Sprintf("t%d", i), Rows: one(g, tableSizes...), numbered: true}
 		if g.IntN(10) == 0 {
 			t.Rows = one(g, smallSizes...)
 		}
