@@ -9,6 +9,7 @@
 #include "explain.h"
 
 #include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/builtins.h"
@@ -23,6 +24,7 @@ typedef struct Names
 	const CustomScan *scan;
 	const GjPlan *plan;
 	ExplainState *es;
+	bool		known;			/* is offset known? */
 	int			offset;			/* added by set_plan_references */
 } Names;
 
@@ -57,20 +59,43 @@ scanned_relation(const Plan *plan)
 	return 0;
 }
 
-/* A node of an upper relation has no relids: then a feed's plan tells. */
-static int
-relid_offset(const CustomScan *scan, const GjPlan *plan)
+/*
+ * A node of an upper relation has no relids: then a column that it aggregates
+ * tells, or a feed's plan.  core removes trivial scans of subqueries, so that
+ * all inputs may lack one of their own.
+ */
+static void
+find_offset(Names *names)
 {
+	const CustomScan *scan = names->scan;
+	const GjPlan *plan = names->plan;
+	List	   *vars;
+
+	names->known = true;
 	if (!bms_is_empty(scan->custom_relids))
-		return bms_next_member(scan->custom_relids, -1) - plan->first_relid;
+	{
+		names->offset = bms_next_member(scan->custom_relids, -1) - plan->first_relid;
+		return;
+	}
+	if (plan->first_relid == GJ_NOT_SHIFTED)
+		return;
+	vars = pull_var_clause((Node *) scan->custom_scan_tlist, PVC_RECURSE_AGGREGATES);
+	if (vars != NIL)
+	{
+		names->offset = linitial_node(Var, vars)->varno - plan->first_relid;
+		return;
+	}
 	for (int i = 0; i < plan->ninputs; i++)
 	{
 		int			rti = scanned_relation(list_nth(scan->custom_plans, i));
 
 		if (rti > 0 && OidIsValid(plan->inputs[i].relid))
-			return rti - (int) plan->inputs[i].rti;
+		{
+			names->offset = rti - (int) plan->inputs[i].rti;
+			return;
+		}
 	}
-	return 0;
+	names->known = false;
 }
 
 static const char *
@@ -79,7 +104,7 @@ alias(const Names *names, int input)
 	int			rti = names->plan->inputs[input].rti + names->offset;
 	const char *name = NULL;
 
-	if (rti >= 1 && rti <= list_length(names->es->rtable_names))
+	if (names->known && rti >= 1 && rti <= list_length(names->es->rtable_names))
 		name = list_nth(names->es->rtable_names, rti - 1);
 	if (name == NULL)
 		name = names->plan->inputs[input].name;
@@ -104,7 +129,7 @@ column_name(const Names *names, GjOutput place)
 
 	if (OidIsValid(input->relid))
 		name = get_attname(input->relid, column->attnum, true);
-	else if (rti >= 1 && rti <= list_length(names->es->rtable))
+	else if (names->known && rti >= 1 && rti <= list_length(names->es->rtable))
 		name = get_rte_attribute_name(rt_fetch(rti, names->es->rtable), column->attnum);
 	return quote_identifier(name ? name : psprintf("column%d", column->attnum));
 }
@@ -131,13 +156,15 @@ join_condition(const Names *names, const GjJoin *join)
 /*
  * The conditions as PostgreSQL shows those of its own nodes; NULL: none.
  */
-static char *
+static const char *
 conditions(const Names *names, const List *exprs)
 {
 	Node	   *all;
 
 	if (exprs == NIL)
 		return NULL;
+	if (!names->known)
+		return "columns of subqueries";
 	all = copyObject((Node *) make_ands_explicit((List *) exprs));
 	OffsetVarNodes(all, names->offset, 0);
 	return deparse_expression(all, names->es->deparse_cxt, true, false);
@@ -165,7 +192,7 @@ kind_word(JoinType kind)
 static void
 explain_condition(const Names *names, const char *label, const List *exprs)
 {
-	char	   *text = conditions(names, exprs);
+	const char *text = conditions(names, exprs);
 
 	if (text == NULL)
 		return;
@@ -334,9 +361,10 @@ gj_explain(CustomScanState *node, const GjPlan *plan, GjAlgorithm algorithm,
 {
 	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
 	Names		names = {
-		.scan = scan, .plan = plan, .es = es, .offset = relid_offset(scan, plan)
+		.scan = scan, .plan = plan, .es = es
 	};
 
+	find_offset(&names);
 	set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
 	explain_inputs(&names);
 	if (algorithm != GJ_ALGORITHM_AUTO)

@@ -177,12 +177,16 @@ typedef struct GjAggregate
 	GjResult   *results;
 } GjAggregate;
 
+/* GjPlan.first_relid: set_plan_references leaves the numbers as they are */
+#define GJ_NOT_SHIFTED (-1)
+
 typedef struct GjPlan
 {
 	bool		parallel;		/* parallel-aware node */
 	int			workers;		/* planned */
-	int			first_relid;	/* of the joined relations, before
-								 * set_plan_references shifts them */
+	int			first_relid;	/* of the joined relations, or that of the first
+								 * column in custom_scan_tlist, before
+								 * set_plan_references shifts them; 0: unknown */
 	int			ninputs;		/* custom_plans: one child per input, in order,
 								 * then the native child if there is one */
 	bool		has_native;		/* false for a GpuFeed */

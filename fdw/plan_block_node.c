@@ -74,6 +74,21 @@ scan_tlist(const List *leaves)
 	return tlist;
 }
 
+/*
+ * The relation of the first column that the leaves read.  If they read none,
+ * only the numbers of the topmost query level are known after
+ * set_plan_references: it comes first in the final range table.
+ */
+static int
+first_relid(const PlannerInfo *root, const List *leaves)
+{
+	List	   *vars = pull_var_clause((Node *) leaves, PVC_RECURSE_AGGREGATES);
+
+	if (vars == NIL)
+		return root->query_level == 1 ? GJ_NOT_SHIFTED : 0;
+	return linitial_node(Var, vars)->varno;
+}
+
 /* The node that feeds the inputs and reads the groups. */
 static CustomScan *
 make_job_node(PlannerInfo *root, const GjBlockPath *path, List *tlist, List *children,
@@ -83,6 +98,7 @@ make_job_node(PlannerInfo *root, const GjBlockPath *path, List *tlist, List *chi
 	GjPlan		plan = {
 		.parallel = path->variant == GJ_PARALLEL,
 		.workers = tree->workers,
+		.first_relid = first_relid(root, path->leaves),
 		.has_native = has_native,
 		.inputs = palloc0(tree->ninputs * sizeof(GjInput)),
 		.joins = palloc0(Max(1, tree->ninputs - 1) * sizeof(GjJoin)),

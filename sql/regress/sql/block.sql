@@ -90,6 +90,11 @@ SELECT block('SELECT grp, count(*) FROM fact GROUP BY grp HAVING avg(amount) > 4
 SELECT block('SELECT count(*), sum(s.n) FROM (SELECT dim, count(*) AS n FROM fact GROUP BY dim) s JOIN dim d ON d.id = s.dim');
 SELECT block('SELECT d.label, sum(f.id) FROM fact f JOIN dim d ON f.dim = d.id WHERE d.id IN (SELECT dim FROM fact GROUP BY dim HAVING sum(amount) > 48000) GROUP BY d.label');
 SELECT block('SELECT n, count(*) FROM (SELECT dim, count(*) AS n FROM fact WHERE id < 999 GROUP BY dim) s GROUP BY n');
+-- names of columns where core removes the scans of subqueries
+EXPLAIN (COSTS OFF) SELECT sum(s.n) FROM (SELECT x.k, count(x.n) AS n FROM (SELECT dim AS k, count(small) AS n FROM fact GROUP BY dim OFFSET 0) x
+GROUP BY x.k OFFSET 0) s JOIN dim d ON d.id = s.n;
+EXPLAIN (COSTS OFF) SELECT n FROM (SELECT count(*) AS n FROM (SELECT dim AS k, sum(grp) AS n FROM fact GROUP BY dim OFFSET 0) x
+JOIN (SELECT dim AS k, sum(small) AS n FROM fact GROUP BY dim OFFSET 0) y ON x.n = y.n AND x.k < y.k OFFSET 0) s WHERE n > 0;
 -- outer and semi joins below
 SELECT block('SELECT d.price > 100, count(f.id), count(*) FROM dim d LEFT JOIN fact f ON f.dim = d.id AND f.flag GROUP BY 1');
 SELECT block('SELECT count(*), sum(price) FROM dim d WHERE EXISTS (SELECT FROM fact f WHERE f.dim = d.id AND f.small > 3)');
