@@ -34,10 +34,12 @@ func (q *query) aggregate(s side, depth int) (*Node, string) {
 	case 4, 5, 6:
 		return call("sum", number), "fixed"
 	case 7:
-		if len(distinct.children) == 0 && q.IntN(3) == 0 {
-			number = "numeric"
+		// The number of decimals depends on the rows.
+		distinct.children = nil
+		if q.IntN(3) > 0 {
+			return text("", one(q.Generator, "sum", "avg")+"(%s)%s", q.mixedScales(s, depth), filter), "numeric"
 		}
-		return call(one(q.Generator, "sum", "avg"), number), "numeric"
+		return call(one(q.Generator, "sum", "avg"), "numeric"), "numeric"
 	case 8, 9:
 		return call("avg", number), "numeric"
 	case 10, 11:
@@ -55,6 +57,15 @@ func (q *query) aggregate(s side, depth int) (*Node, string) {
 		}
 	}
 	return call("sum", "int"), "fixed"
+}
+
+// mixedScales draws a numeric whose number of decimals depends on the row.
+func (q *query) mixedScales(s side, depth int) *Node {
+	exact, constant := q.value(s, "fixed", depth, q.safe), q.constant("numeric")
+	if q.IntN(3) == 0 {
+		return text("numeric", "coalesce(%s, %s)", exact, constant)
+	}
+	return text("numeric", "case when %s then %s else %s end", q.condition(s, 1), exact, constant)
 }
 
 // output is an expression of the select list.
