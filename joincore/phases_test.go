@@ -28,7 +28,7 @@ func TestFoldPhases(t *testing.T) {
 			t.Errorf("%d phases: %v", n, got)
 		}
 	}
-	// What nobody predicted is not told apart in a sum.
+	// A sum does not show which of its phases had no prediction.
 	if got := FoldPhases([]Phase{{"a", 0, 1}, {"b", 5, 2}, {"c", 9, 9}}, 2); !slices.Equal(got, []Phase{{"c", 9, 9}, {"other", 0, 3}}) {
 		t.Errorf("%v", got)
 	}

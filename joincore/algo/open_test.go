@@ -12,7 +12,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// fakeRows are rows of so many heap bytes each.
+// fakeRows are rows, each with this number of heap bytes.
 type fakeRows []int
 
 // fakeStream gathers rows with one column of variable length, whose heap has
@@ -96,7 +96,7 @@ func bounded(t *testing.T) context.Context {
 }
 
 // TestManyWorkersFewBatches: each of many workers has a row, and the sink has
-// a few batches that nobody reads.
+// a few batches that are not read.
 func TestManyWorkersFewBatches(t *testing.T) {
 	for _, workers := range []int{1, 2, 16, 64} {
 		for _, window := range []int{1, 2, 4} {

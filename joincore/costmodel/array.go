@@ -34,7 +34,7 @@ func (r *DeviceRates) RangeDecides(j Resident) bool {
 }
 
 // array returns the ms of entering the build rows into the array and of finding
-// so many probe rows there, each with one access. What is near is in the cache.
+// found probe rows in it, each with one access. Near accesses hit the cache.
 func (r *DeviceRates) array(j *Resident, v volumes, found float64) (enter, find float64) {
 	bytes := float64(j.Array.Bytes)
 	far, near := r.beyond(bytes), v.build*j.Array.Near

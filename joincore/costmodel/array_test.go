@@ -15,8 +15,8 @@ func starJoin(build, probe int64) Resident {
 	return j
 }
 
-// Of a table that is small beside the facts dense keys are worth knowing, and an
-// array is chosen then; keys that lie apart change nothing.
+// If the build side is much smaller than the probe side, looking for dense keys
+// pays, and an array is chosen for them. Sparse keys change nothing.
 func TestDenseKeysAreChosenFor(t *testing.T) {
 	r := &DefaultDeviceRates
 	for _, build := range []int64{1 << 19, 1 << 21} {
@@ -35,7 +35,7 @@ func TestDenseKeysAreChosenFor(t *testing.T) {
 	}
 }
 
-// Where partitions carry little, no array beats them, and nobody looks for one.
+// If partitions carry little, no array is faster, and none is looked for.
 func TestDenseKeysAreNotLookedForInVain(t *testing.T) {
 	r := &DefaultDeviceRates
 	noTable := starJoin(1<<23, 1<<26)
@@ -52,8 +52,8 @@ func TestDenseKeysAreNotLookedForInVain(t *testing.T) {
 	}
 }
 
-// What nobody looks for would hardly have changed the choice, whatever the keys
-// had turned out to be; and no array makes a join dearer.
+// If no dense keys are looked for, knowing them would hardly have changed the
+// choice. An array never makes a join slower.
 func TestNothingIsLostWithoutTheRange(t *testing.T) {
 	r, random := &DefaultDeviceRates, rand.New(rand.NewPCG(3, 4))
 	looked := 0

@@ -67,13 +67,14 @@ func (r *DeviceRates) Check() error {
 	return nil
 }
 
-// beyond returns the share of random accesses that go beyond the cache, over
-// so many bytes.
+// beyond returns the share of random accesses to this number of bytes that miss
+// the cache.
 func (r *DeviceRates) beyond(bytes float64) float64 {
 	return 1 - min(1, r.CacheMB*1e6/max(bytes, 1))
 }
 
-// fetch returns the ms of fetching n values by row number out of so many bytes.
+// fetch returns the ms of fetching n values by row number from a column of
+// this size.
 func (r *DeviceRates) fetch(n, bytes float64) float64 {
 	far := r.beyond(bytes)
 	return n * (far/r.FetchGps + (1-far)/r.CachedGps) / perMS

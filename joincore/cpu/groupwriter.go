@@ -58,7 +58,7 @@ func (w *groupWriter) write(t *groupTable, from, to int) error {
 	return nil
 }
 
-// open begins a block for at least n rows, where a block may have so many.
+// open begins a block for at least n rows, up to the maximum of a block.
 func (w *groupWriter) open(n int) error {
 	s, m := w.a.out, w.a.plan.memory
 	w.size = min(max((n+rowUnit-1)/rowUnit*rowUnit, 2*w.size), blockRows)

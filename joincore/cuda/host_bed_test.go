@@ -177,7 +177,7 @@ func (s *lockedMemory) Alloc(n int64) ([]byte, error) {
 	return out, nil
 }
 
-// Free has all of the memory again when nobody has any.
+// All memory is free again once every user has returned its part.
 func (s *lockedMemory) Free([]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -137,8 +137,8 @@ func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) erro
 }
 
 // fill queues a transfer of bytes that write makes, given where in them it is,
-// in the halves of the transfer stream's buffer in turn. They are made in whole values of
-// so many bytes.
+// in the halves of the transfer stream's buffer in turn. Each part consists of
+// whole values of value bytes.
 func (e *execution) fill(ctx context.Context, to driver.Ptr, bytes, value int64, write func(buffer []byte, at int64) error) error {
 	l := e.workspace.upload
 	size := l.scratchBytes / 2 / value * value

@@ -99,8 +99,8 @@ func TestSuiteDivided(t *testing.T) {
 	}
 }
 
-// runSuite runs parts of the suite, one in so many times thin cases: others each
-// time, which the seed that is logged repeats.
+// runSuite runs parts of the suite with one of times cases each, chosen at
+// random. The logged seed repeats the choice.
 func runSuite(t *testing.T, times uint64, change func(*Provider), parts ...func(*testing.T, suite.Subject)) {
 	p := &poisoned{Provider: provider(t, 512<<20)}
 	change(p.Provider)

@@ -14,7 +14,7 @@ import (
 )
 
 // keyedInput makes rows with key columns of such widths and a payload of 8 bytes.
-// Every so many rows one part of the key is NULL; 0: none, though there are bitmaps.
+// Every nullEvery rows one part of the key is NULL; 0: none, but with bitmaps.
 func keyedInput(rows, distinct, nullEvery int, widths ...int) *joincore.Relation {
 	r := &joincore.Relation{}
 	for _, w := range append(slices.Clone(widths), 8) {
@@ -53,7 +53,7 @@ func TestKeysThatGoWhole(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		left, right []int // widths
-		nulls       int   // one in so many
+		nulls       int   // one row in this number
 	}{
 		{"int8, none of them NULL", []int{8}, []int{8}, 0},
 		{"int8", []int{8}, []int{8}, 5},

@@ -16,8 +16,8 @@ import (
 // wholeSide is a side of a join as columns, and what each of them is.
 type wholeSide struct {
 	columnar.Side
-	// plain is the column that the key is; other keys are parts side by side,
-	// and nobody reads them later.
+	// plain is the key's column, if the key is one column. Other keys are
+	// concatenated parts, which are not read later.
 	plain   *joincore.ColumnRef
 	keyKept bool // the key is read later
 	payload []payload

@@ -50,8 +50,8 @@ func (s *space) base() (*view, bool) {
 }
 
 // windows divides an input of which the columns are still on the host into
-// views of neighbouring segments that probe so many build rows; nil where that
-// is not worth it.
+// views of neighbouring segments that probe a table of build rows. It returns
+// nil if that is not faster.
 func (e *execution) windows(v *view, columns []int, build int64) []*view {
 	if !v.whole() || !slices.ContainsFunc(columns, func(j int) bool { return !v.there(j) }) {
 		return nil

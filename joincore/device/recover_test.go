@@ -86,7 +86,7 @@ func TestKeyRange(t *testing.T) {
 		dense, very bool
 	}{
 		{r, 0, false, false},
-		{r, 200_000, true, true}, // small beside what probes it
+		{r, 200_000, true, true}, // much smaller than the probe side
 		{device.KeyRange{Rows: 10_000, Low: 1, High: 40_000}, 0, true, true},
 		{device.KeyRange{Rows: 10_000, Low: 1, High: 80_000}, 0, true, false},
 		{device.KeyRange{Rows: 10_000, Low: 1, High: 90_000}, 0, false, false},

@@ -7,7 +7,7 @@ import (
 	"gpujoin/joincore/costmodel"
 )
 
-// planShapes are plans of so many joins.
+// planShapes make plans of n joins.
 var planShapes = map[string]func(joins int) joincore.Node{
 	"left-deep": func(joins int) joincore.Node {
 		var root joincore.Node = &joincore.Scan{}

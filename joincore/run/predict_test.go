@@ -19,8 +19,8 @@ func flatRates() *costmodel.Rates {
 	return r
 }
 
-// sized returns a plan over two inputs of so many rows; their values are never
-// looked at.
+// sized returns a plan over two inputs of left and right rows, whose values are
+// not read.
 func sized(left, right int, kind joincore.Kind) (*joincore.Plan, []*joincore.Relation) {
 	columns := []joincore.Column{{Kind: joincore.Fixed, Width: 8, Align: 8}, {Kind: joincore.Fixed, Width: 8, Align: 8}}
 	of := func(rows int) *joincore.Relation {

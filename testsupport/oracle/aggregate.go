@@ -184,8 +184,7 @@ func (o *oracle) function(f *joincore.Function, c joincore.Column, rows []tuple)
 	return stored{bytes: result.encode(c)}, nil
 }
 
-// fits says whether a number is a signed one of so many bits, the sign not
-// counted.
+// fits reports whether a signed number has at most bits bits, without its sign.
 func fits(x *big.Int, bits int) bool {
 	if x.Sign() < 0 {
 		x = new(big.Int).Not(x)

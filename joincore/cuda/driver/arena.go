@@ -31,7 +31,7 @@ type Arena struct {
 // Mark is a state of an arena to return to.
 type Mark int64
 
-// NewArena maps so many bytes of device memory, rounded up to whole lines, by
+// NewArena maps bytes of device memory, rounded up to whole cache lines, by
 // the virtual memory API: for the device itself and for peers, whose kernels
 // then read and write it by the same addresses. errors.Is(err,
 // joincore.ErrBudget) where the device has less, joincore.ErrUnsupported where
@@ -129,7 +129,7 @@ func (a *Arena) Hold() (release func()) {
 	}
 }
 
-// fits says whether there are n bytes from so many on.
+// fits checks that n bytes starting at offset from are within the arena.
 func (a *Arena) fits(n, from int64) error {
 	if n < 0 || roundUp(n) > a.size-from {
 		return fmt.Errorf("device memory: %d bytes requested, %d of %d free: %w", n, a.size-from, a.size, joincore.ErrBudget)

@@ -54,7 +54,7 @@ func (l *locker) sum() (n int64) {
 	return n
 }
 
-// wait waits until so many locks were asked for.
+// wait waits until this number of locks has been requested.
 func (l *locker) wait(locks int32) {
 	for l.asked.Load() < locks {
 		time.Sleep(time.Millisecond)

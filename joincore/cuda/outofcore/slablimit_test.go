@@ -42,7 +42,7 @@ func TestSlabsNeverExceedWhatWasGranted(t *testing.T) {
 	}
 }
 
-// TestSlabsAreBounded: above the limit nobody gets one, however many are idle.
+// TestSlabsAreBounded: above the limit no slab is handed out, even if some are idle.
 func TestSlabsAreBounded(t *testing.T) {
 	l := &locker{}
 	p := testSlabs(t, l, 5<<20)
@@ -102,7 +102,7 @@ func TestSlabsThatEndAreBounded(t *testing.T) {
 	p.give(s)
 }
 
-// TestSlabThatTheMachineLacks: nobody gets it, and it counts for nothing.
+// TestSlabThatTheMachineLacks: a slab that cannot be allocated is not counted.
 func TestSlabThatTheMachineLacks(t *testing.T) {
 	l := &locker{}
 	p := testSlabs(t, l, 1<<50)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLockedSlabsComeFirst: then those that wait for that, which are not locked
-// beside who has them, and last the one that is being locked.
+// TestLockedSlabsComeFirst: locked slabs first, then those that wait to be
+// locked, last the one that is being locked.
 func TestLockedSlabsComeFirst(t *testing.T) {
 	l := &locker{}
 	p := testSlabs(t, l, 1<<30)
@@ -67,8 +67,7 @@ func TestSlabComesBackWhileItIsLocked(t *testing.T) {
 	}
 }
 
-// TestSlabsAreRefused: who has one goes on with it, nobody gets another one,
-// those that are not locked end, and locked ones stay until they are idle for
+// TestSlabsAreRefused: users keep the slabs they have and get no more. Those that are not locked end, and locked ones stay until they are idle for
 // long enough.
 func TestSlabsAreRefused(t *testing.T) {
 	l := &locker{}

@@ -107,7 +107,8 @@ func (p *Pool) find(size int64) *slab {
 }
 
 // suits ranks idle slabs: best is one that is locked, and worst the one that is
-// being locked, beside which its user would copy. The caller has locked p.
+// being locked, because its user would copy at the same time. The caller holds
+// p's lock.
 func (p *Pool) suits(s *slab) int {
 	switch {
 	case s.unlock != nil:

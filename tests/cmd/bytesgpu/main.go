@@ -29,8 +29,8 @@ func main() {
 	}
 }
 
-// beside returns the path of a program in this program's directory.
-func beside(name string) string {
+// sibling returns the path of a program in this program's directory.
+func sibling(name string) string {
 	self, err := os.Executable()
 	if err != nil {
 		return name
@@ -41,7 +41,7 @@ func beside(name string) string {
 func run(ctx context.Context) error {
 	var p profiler
 	flag.StringVar(&p.ncu, "ncu", "ncu", "NVIDIA's profiler")
-	flag.StringVar(&p.bench, "bench", beside("bench-gpu"), "program that runs the joins")
+	flag.StringVar(&p.bench, "bench", sibling("bench-gpu"), "program that runs the joins")
 	cases := flag.String("cases", "4B-2+2", "bench-gpu's cases, by commas")
 	algorithms := flag.String("algorithms", "auto", "bench-gpu's algorithms, by commas")
 	limit := flag.Float64("limit", 1.2, "most bytes that are counted for each of the model's")

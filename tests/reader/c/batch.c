@@ -1,7 +1,7 @@
 /*
  * batch.c - tries result_reader.c, result_chain.c and numeric.c: the input is what the
  * daemon sends while rows are read.  It consists of pieces, each of them 4
- * bytes of length and so many bytes.  A piece is taken for a frame (2 bytes of
+ * bytes of length and then that number of bytes.  A piece is taken for a frame (2 bytes of
  * type, 2 bytes that say how many descriptors come with it, a body) or for the
  * extent that the next descriptor leads to, whichever is needed next.  Extents
  * are memory of exactly their size, so that whoever reads on is noticed.

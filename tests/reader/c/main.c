@@ -1,6 +1,6 @@
 /*
- * main.c - tries inputs one after the other: each is its length, 4 bytes, and
- * so many bytes on standard input; what it led to goes out as 8 bytes.
+ * main.c - tries inputs one after the other: each is 4 bytes of length
+ * and that number of bytes on standard input; 8 bytes of result go out.
  *
  * clang -DLIBFUZZER -fsanitize=fuzzer,address makes a libFuzzer target of the
  * same parts instead.

@@ -84,7 +84,7 @@ func (r *run) takeBuffers() error {
 	return r.Err()
 }
 
-// takeFinal takes room for so many rows of side i, partitioned.
+// takeFinal allocates memory for rows partitioned rows of side i.
 func (r *run) takeFinal(i int, rows int64) {
 	s := &r.d.Side[i]
 	s.FinalCapacity = roundUp(rows+8<<r.bits, 64)

@@ -125,7 +125,7 @@ func shapes(keyWords int, widths [2][]int, modes [2]mode) ([2]shape, [2]mode) {
 		if modes[i] != carry {
 			continue
 		}
-		if s[i] = beside(widths[i]); s[i] == idShape {
+		if s[i] = carriedShape(widths[i]); s[i] == idShape {
 			modes[i] = rowID
 		}
 	}
@@ -158,8 +158,9 @@ func matched(s [2]shape, modes [2]mode, rowIDs bool) [2]shape {
 	return s
 }
 
-// beside returns the shape of a carried side if the other one goes by row id.
-func beside(widths []int) shape {
+// carriedShape returns the shape of a carried side if the other one is reached
+// by row id.
+func carriedShape(widths []int) shape {
 	if s, ok := uniform(widths); ok {
 		switch s.String() {
 		case "4x1", "4x2", "4x4", "8x2":
@@ -257,7 +258,7 @@ func (v volume) keptRows(match float64) int64 {
 // reduced returns the join of the reduced probe side, and the bytes that it uses in
 // addition: the original probe side. Filters are freed before buffers are taken, and
 // smaller than those.
-func (v volume) reduced(rows int64) (left volume, beside int64) {
+func (v volume) reduced(rows int64) (left volume, extra int64) {
 	left = v
 	left.rows[1] = rows
 	all, _ := v.bytes()

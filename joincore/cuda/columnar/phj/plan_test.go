@@ -232,9 +232,9 @@ func TestFilteredShape(t *testing.T) {
 		if left := int64(float64(s) * (c.match + (1-c.match)*costmodel.FilterLeaves(r))); kept < left || kept > s || c.match < 0.5 && kept < left*9/8 {
 			t.Errorf("%g of the rows match: room for %d rows, %d are left", c.match, kept, left)
 		}
-		left, beside := v.reduced(kept)
-		if in, _ := v.bytes(); beside != s*12 || left.rows != [2]int64{r, kept} || in != (r+s)*12 {
-			t.Errorf("%+v, and %d bytes", left, beside)
+		left, extra := v.reduced(kept)
+		if in, _ := v.bytes(); extra != s*12 || left.rows != [2]int64{r, kept} || in != (r+s)*12 {
+			t.Errorf("%+v, and %d bytes", left, extra)
 		}
 	}
 }

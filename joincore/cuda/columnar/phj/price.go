@@ -15,10 +15,10 @@ func Shape(j costmodel.Resident, outputRows int64) func(costmodel.Materialisatio
 		if onePass(v, s) && (modes[0] == place || modes[1] == place) {
 			s, modes = v.fit(carriedIn(modes)) // as plan does
 		}
-		left, beside, hot := v, int64(0), j.Hot
+		left, extra, hot := v, int64(0), j.Hot
 		if m.Bloom {
-			if left, beside = v.reduced(v.keptRows(j.MatchRatio)); left.peak(s, modes)+beside > v.bound() {
-				m.Bloom, left, beside = false, v, 0
+			if left, extra = v.reduced(v.keptRows(j.MatchRatio)); left.peak(s, modes)+extra > v.bound() {
+				m.Bloom, left, extra = false, v, 0
 			} else {
 				hot = min(1, hot*float64(v.rows[1])/float64(max(left.rows[1], 1)))
 			}
@@ -26,7 +26,7 @@ func Shape(j costmodel.Resident, outputRows int64) func(costmodel.Materialisatio
 		if m.Bypass {
 			a, okA := uniform(v.widths[0])
 			b, okB := uniform(v.widths[1])
-			m.Bypass = okA && okB && b == s[1] && bypassExists(a, b) && left.bypassPeak(s, hot)+beside <= v.bound()
+			m.Bypass = okA && okB && b == s[1] && bypassExists(a, b) && left.bypassPeak(s, hot)+extra <= v.bound()
 		}
 		one := onePass(v, s)
 		m.Build, m.Probe = transformOf[modes[0]], transformOf[modes[1]]

@@ -94,8 +94,8 @@ func (r *run) partitionBoth(ctx context.Context) error {
 	return err
 }
 
-// withoutBypass begins a join with a bypass anew without one, and with the whole
-// probe side, with room for so many rows of the result.
+// withoutBypass restarts a join without its bypass, with the whole probe side
+// and with memory for rows result rows.
 func (r *run) withoutBypass(rows int64) error {
 	r.bypass, r.bloom, r.modes = nil, false, [2]mode{carry, carry}
 	r.Join.Probe, r.counted = r.whole, 0

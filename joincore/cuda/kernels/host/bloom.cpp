@@ -86,8 +86,8 @@ Keys random_keys(uint32_t n, uint64_t below, uint64_t from = 0) {
   return keys;
 }
 
-// Rows without a match that a filter leaves, where a word has so many keys on
-// average: each half of a word of n keys has a bit with 1 - (31/32)^2n.
+// The share of rows without a match that pass a filter whose words have keys
+// keys on average: each half of a word of n keys has a bit with 1 - (31/32)^2n.
 double left_of(double keys) {
   double sum = 0, poisson = std::exp(-keys);
   for (int n = 0; n < 200; poisson *= keys / ++n) sum += poisson * std::pow(1 - std::pow(31. / 32, 2 * n), 4);

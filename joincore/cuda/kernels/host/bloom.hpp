@@ -12,9 +12,9 @@ struct Input {
 
 constexpr int reduction_threads = 64, reduction_vectors = 2;
 
-// What a filter of so many words, of the build side's keys, leaves of the probe
-// side, whose payload columns have those widths, with room for so many rows; its
-// rows are also those for which there was no room.
+// The probe rows that pass a filter of the build side's keys. The filter has
+// words words, the payload columns have these widths, and the result has memory
+// for capacity rows. The result counts also the rows that did not fit.
 template <int KW>
 Input reduced(Memory& memory, const Input& build, const Input& probe, const std::vector<int>& widths, uint32_t words, uint32_t capacity) {
   gj_join job{};

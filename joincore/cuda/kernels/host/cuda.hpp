@@ -77,7 +77,7 @@ inline void fiber() {
   swapcontext(&block.fiber[threadIdx.x], &block.scheduler);
 }
 
-// Runs a kernel's blocks of so many threads. Shared memory begins as garbage.
+// Runs blocks of threads threads of a kernel. Shared memory begins as garbage.
 inline void launch(uint32_t blocks, uint32_t threads, std::function<void()> kernel) {
   gridDim.x = blocks, blockDim.x = threads;
   for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {

@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-// What these kernels use of CUDA beside that.
+// The other parts of CUDA that these kernels use.
 #define __noinline__
 template <class V>
 void __stcs(V* p, V v) {
@@ -48,7 +48,7 @@ struct Case {
   std::vector<int> widths[2];
   int bits;                 // that are sorted
   bool ids = false;         // row numbers are sorted, payload is gathered by them
-  uint64_t short_of = 0;    // the first time the result has room for so many rows less
+  uint64_t short_of = 0;    // the first attempt's result has memory for this number of rows less
 };
 
 std::string payload(int side, uint32_t row, int width) {
@@ -104,7 +104,7 @@ struct Join {
     }
     output_key = memory.take(rows * key_bytes);
   }
-  // Describes a result of so many rows whose columns come from `from`, or by the numbers in ids[side].
+  // Describes a result of rows rows whose columns come from `from`, or by the numbers in ids[side].
   // Row numbers lie in a column that is gathered last.
   void describe(const Case& c, int key_bytes, uint64_t capacity, uint64_t key_from, const std::vector<uint64_t> (&from)[2], const uint64_t (&ids)[2], bool by_id) {
     result = gather = {};
