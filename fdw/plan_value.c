@@ -258,6 +258,9 @@ coalesce(GjTranslator *t, const CoalesceExpr *expr, GjValueJson *value)
 	char	  **conditions = palloc((n + 1) * sizeof(char *));
 	GjValueJson *arms = palloc0((n + 1) * sizeof(GjValueJson));
 
+	/* what is left of several arguments after those that are NULL */
+	if (n == 0)
+		return gj_translate_value(t, linitial(expr->args), value);
 	for (int i = 0; i <= n; i++)
 	{
 		if (!gj_translate_value(t, list_nth(expr->args, i), &arms[i]))

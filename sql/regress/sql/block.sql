@@ -79,6 +79,7 @@ SELECT block('SELECT d.id, d.label, d.price, sum(f.id) FROM fact f JOIN dim d ON
 -- expressions, and scales that depend on the row
 SELECT block('SELECT grp, sum(CASE WHEN flag THEN amount * rate ELSE 0 END) FROM fact GROUP BY grp');
 SELECT block('SELECT grp, sum(CASE WHEN id < 0 THEN amount * rate ELSE 0 END), avg(coalesce(CASE WHEN flag THEN rate END, amount)) FROM fact GROUP BY grp');
+SELECT block('SELECT grp, sum(coalesce(CASE WHEN 1 > 2 THEN 0 END, small)) FROM fact GROUP BY grp');
 SELECT block('SELECT sum(amount * (1 - rate) * (1 + rate)), sum(-amount), sum(id + small), sum(id * 2 - big), sum(id / 7), sum(big % 13) FROM fact');
 SELECT block('SELECT count(*) FILTER (WHERE code = ''A'' OR code IN (''B'', ''C  '')), count(*) FILTER (WHERE code LIKE ''A%''), count(*) FILTER (WHERE word NOT IN (''word 1'', ''x'')), sum(nullif(small, 3)) FROM fact');
 SELECT block('SELECT count(*) FILTER (WHERE flag IS NOT TRUE), count(*) FILTER (WHERE flag IS UNKNOWN), count(*) FILTER (WHERE small = ANY (ARRAY[1,2,NULL])), count(*) FILTER (WHERE amount IN (1.01, 2.02)) FROM fact');
