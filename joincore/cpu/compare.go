@@ -61,6 +61,9 @@ func (c *compare) fails() bool    { return c.left.fails() || c.right.fails() }
 func (c *compare) registers() int { return 0 }
 
 func (c *compare) eval(st *stream, r *rows, out []uint8) error {
+	if c.compareColumn(st, r, out) {
+		return nil
+	}
 	a := st.takeVector()
 	defer st.drop(1, 0, 0)
 	if err := c.left.eval(st, r, a); err != nil {
