@@ -20,13 +20,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var algorithms = joincore.Algorithms[:]
 
-// subjects are the providers that need no other hardware.
+// subjects are the providers that need no other hardware. They run a part of the
+// cases, as the time of an ordinary test run allows.
 var subjects = []suite.Subject{
-	{Provider: cpu.New(), Algorithms: algorithms},
-	{Provider: simulated[0], Peers: []device.Provider{simulated[1], simulated[2]}, Algorithms: algorithms, Thin: 2, Copies: true, Pends: true},
+	{Provider: cpu.New(), Algorithms: algorithms, Thin: 2},
+	{Provider: simulated[0], Peers: []device.Provider{simulated[1], simulated[2]}, Algorithms: algorithms, Thin: 4, Copies: true, Pends: true},
 	{
 		Provider: &bulk.Provider{Inner: simulated[0]}, Peers: []device.Provider{&bulk.Provider{Inner: simulated[1]}},
-		Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.SMJUM}, Thin: 3, Copies: true, Pends: true,
+		Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.SMJUM}, Thin: 6, Copies: true, Pends: true,
 	},
 }
 
