@@ -116,7 +116,6 @@ put_aggregate(List **numbers, List **nodes, const GjAggregate *aggregate)
 {
 	put_double(numbers, aggregate->groups);
 	put_text(numbers, nodes, aggregate->members);
-	put_text(numbers, nodes, aggregate->filter);
 	put_text(numbers, nodes, aggregate->having);
 	put(numbers, aggregate->ncolumns);
 	for (int i = 0; i < aggregate->ncolumns; i++)
@@ -299,7 +298,6 @@ get_aggregate(Source *source)
 
 	aggregate->groups = get_double(source);
 	aggregate->members = get_text(source);
-	aggregate->filter = get_text(source);
 	aggregate->having = get_text(source);
 	aggregate->ncolumns = get_length(source);
 	aggregate->columns = palloc0(Max(1, aggregate->ncolumns) * sizeof(GjColumn));

@@ -168,7 +168,6 @@ typedef struct GjAggregate
 {
 	double		groups;			/* planner's estimate */
 	char	   *members;		/* of the job's aggregate node, docs/job.md */
-	char	   *filter;			/* condition on the joined rows, or NULL */
 	char	   *having;			/* condition on its result, or NULL */
 	int			ncolumns;		/* of its result */
 	GjColumn   *columns;

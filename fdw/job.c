@@ -177,12 +177,8 @@ append_root(StringInfo json, const GjPlan *plan)
 		appendStringInfo(json, "{\"op\":\"filter\",\"predicate\":%s,\"child\":", aggregate->having);
 	appendStringInfo(json, "{\"op\":\"aggregate\",\"id\":%d,\"rows\":%.0f,%s,\"child\":",
 					 plan->ninputs, aggregate->groups, aggregate->members);
-	if (aggregate->filter != NULL)
-		appendStringInfo(json, "{\"op\":\"filter\",\"predicate\":%s,\"child\":", aggregate->filter);
 	append_tree(json, plan, 0, plan->ninputs, plan->njoins);
-	appendStringInfoString(json, aggregate->filter != NULL ? "}}" : "}");
-	if (aggregate->having != NULL)
-		appendStringInfoChar(json, '}');
+	appendStringInfoString(json, aggregate->having != NULL ? "}}" : "}");
 }
 
 char *

@@ -129,16 +129,6 @@ gj_comparison_test(Oid opno, Oid left, Oid right, GjPageTest *test)
 	return OidIsValid(family) && test_of_operator(opno, family, test);
 }
 
-bool
-gj_integer_comparison(Oid opno, Oid left, Oid right, GjPageTest *test)
-{
-	Oid			family = left == right || is_integer(left) ?
-		comparison_family(left, right) : InvalidOid;
-
-	return OidIsValid(family) && family != NUMERIC_BTREE_FAM_OID &&
-		test_of_operator(opno, family, test);
-}
-
 static GjPageTest
 commuted(GjPageTest test)
 {

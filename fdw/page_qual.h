@@ -56,10 +56,4 @@ extern bool gj_page_expression(Expr *clause);
  */
 extern bool gj_comparison_test(Oid opno, Oid left, Oid right, GjPageTest *test);
 
-/*
- * Does the operator compare values of these base types as the signed integers
- * that they are stored as?  If so, *test tells how.
- */
-extern bool gj_integer_comparison(Oid opno, Oid left, Oid right, GjPageTest *test);
-
 #endif							/* GPUJOIN_PAGE_QUAL_H */

@@ -94,10 +94,17 @@ groups_by_bytes(const SortGroupClause *clause, const Expr *key)
 	}
 }
 
+/* A column as it is returned, or NULL if no row has it. */
 static char *
 plain_column(GjAggregation *a, const Var *var, bool is_key)
 {
-	GjOutput	place = {.input = var->varno, .column = var->varattno};
+	GjOutput	place;
+
+	var = gj_visible_column(&a->translator, var);
+	if (var == NULL)
+		return NULL;
+	place.input = var->varno;
+	place.column = var->varattno;
 
 	if (a->translator.inputs != NULL)
 		place = gj_need_column(a->translator.inputs, var, gj_payload_form(var), is_key);
@@ -116,14 +123,17 @@ add_key(GjAggregation *a, const SortGroupClause *clause, Expr *key)
 	if (IsA(key, Var))
 	{
 		const Var  *var = (const Var *) key;
+		char	   *json = plain_column(a, var, true);
 
-		if (var->varattno <= 0 ||
+		if (json == NULL ||
 			!describe_type(column, var->vartype, var->vartypmod, var->varcollid))
 			return GJ_REJECT_GROUP_KEY;
-		append_item(&a->keys_json, psprintf("{\"column\":%s}", plain_column(a, var, true)));
+		append_item(&a->keys_json, psprintf("{\"column\":%s}", json));
 		return GJ_ACCEPTED;
 	}
-	if (!gj_translate_value(&a->translator, key, &value) || value.width == 16 ||
+	/* computed values of type bpchar have no blanks */
+	if (getBaseType(exprType((Node *) key)) == BPCHAROID ||
+		!gj_translate_value(&a->translator, key, &value) || value.width == 16 ||
 		value.display_scale != NULL)
 		return GJ_REJECT_GROUP_KEY;
 	if (value.kind == GJ_KIND_DECIMAL)
@@ -146,11 +156,12 @@ static bool
 add_carried(GjAggregation *a, const Var *var)
 {
 	GjColumn   *column = add_column(a);
+	char	   *json = plain_column(a, var, false);
 
-	if (var->varattno <= 0 ||
+	if (json == NULL ||
 		!describe_type(column, var->vartype, var->vartypmod, var->varcollid))
 		return false;
-	append_item(&a->carry_json, plain_column(a, var, false));
+	append_item(&a->carry_json, json);
 	return true;
 }
 
@@ -389,21 +400,21 @@ add_having(GjAggregation *a, List *having)
 		a->result->having = gj_translate_conditions(&t, having);
 }
 
-GjReject
-gj_translate_aggregation(GjInputs *inputs, int source, List *keys, List *clauses,
-						 List *leaves, List *having, GjAggregate *result)
+static GjReject
+translate(GjAggregation *a, List *clauses, List *having)
 {
-	GjAggregation a = {.result = result, .source = source, .leaves = leaves, .keys = keys};
+	GjAggregate *result = a->result;
+	List	   *keys = a->keys;
+	List	   *leaves = a->leaves;
 	int			n = list_length(leaves);
 	GjReject	reject;
 	ListCell   *key;
 	ListCell   *clause;
 	ListCell   *lc;
 
-	a.translator.inputs = inputs;
-	initStringInfo(&a.keys_json);
-	initStringInfo(&a.carry_json);
-	initStringInfo(&a.functions_json);
+	initStringInfo(&a->keys_json);
+	initStringInfo(&a->carry_json);
+	initStringInfo(&a->functions_json);
 
 	/* an average takes a sum, a count and a scale */
 	result->columns = palloc0((list_length(keys) + 3 * n + 1) * sizeof(GjColumn));
@@ -413,7 +424,7 @@ gj_translate_aggregation(GjInputs *inputs, int source, List *keys, List *clauses
 
 	forboth(key, keys, clause, clauses)
 	{
-		reject = add_key(&a, lfirst(clause), lfirst(key));
+		reject = add_key(a, lfirst(clause), lfirst(key));
 		if (reject != GJ_ACCEPTED)
 			return reject;
 	}
@@ -441,7 +452,7 @@ gj_translate_aggregation(GjInputs *inputs, int source, List *keys, List *clauses
 		else if (IsA(lfirst(lc), Var))
 		{
 			r->column = result->ncolumns;
-			if (!add_carried(&a, lfirst(lc)))
+			if (!add_carried(a, lfirst(lc)))
 				return GJ_REJECT_COLUMN_TYPE;
 		}
 	}
@@ -449,12 +460,28 @@ gj_translate_aggregation(GjInputs *inputs, int source, List *keys, List *clauses
 	{
 		if (!IsA(lfirst(lc), Aggref))
 			continue;
-		reject = add_aggregate(&a, lfirst(lc), &result->results[foreach_current_index(lc)]);
+		reject = add_aggregate(a, lfirst(lc), &result->results[foreach_current_index(lc)]);
 		if (reject != GJ_ACCEPTED)
 			return reject;
 	}
-	add_having(&a, having);
+	add_having(a, having);
 	result->members = psprintf("\"keys\":[%s],\"carry\":[%s],\"functions\":[%s]",
-							   a.keys_json.data, a.carry_json.data, a.functions_json.data);
+							   a->keys_json.data, a->carry_json.data, a->functions_json.data);
 	return GJ_ACCEPTED;
+}
+
+GjReject
+gj_translate_aggregation(GjInputs *inputs, const GjCandidate *tree, int source, List *keys,
+						 List *clauses, List *leaves, List *having, GjAggregate *result)
+{
+	GjAggregation a = {
+		.translator = {.inputs = inputs, .tree = tree},
+		.result = result,
+		.source = source,
+		.leaves = leaves,
+		.keys = keys,
+	};
+	GjReject	reject = translate(&a, clauses, having);
+
+	return reject != GJ_ACCEPTED && a.translator.met_hidden ? GJ_REJECT_HIDDEN : reject;
 }

@@ -239,6 +239,7 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
 	leaf->workers = source->partial ? source->path->parallel_workers : 0;
 	leaf->ninputs = 1;
 	leaf->ncolumns = base->ncolumns;
+	leaf->ships_deferred = true;
 	leaf->secured = root->simple_rte_array[rel->relid]->securityQuals != NIL;
 }
 

@@ -17,13 +17,13 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
-#include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 
 #include "compat.h"
 #include "plan_aggregate.h"
 #include "plan_block.h"
 #include "plan_cost.h"
+#include "plan_document.h"
 #include "plan_fallback.h"
 #include "plan_hook.h"
 
@@ -73,7 +73,6 @@ static GjReject
 check_expressions(Offer *block)
 {
 	PlannerInfo *root = block->root;
-	GjAggregate unused = {0};
 	ListCell   *lc;
 
 	block->clauses = gj_group_clauses(root);
@@ -86,28 +85,32 @@ check_expressions(Offer *block)
 	foreach(lc, block->output->reltarget->exprs)
 		if (collect_leaves(lfirst(lc), block))
 			return GJ_REJECT_EXPRESSION;
-	if (collect_leaves((Node *) block->having, block))
-		return GJ_REJECT_EXPRESSION;
-	return gj_translate_aggregation(NULL, 0, block->keys, block->clauses, block->leaves,
-									block->having, &unused);
+	return collect_leaves((Node *) block->having, block) ? GJ_REJECT_EXPRESSION : GJ_ACCEPTED;
 }
 
 /* An input of a job has columns: count(*) of a single table reads none. */
 static bool
 reads_no_column(const Offer *block, const GjCandidate *tree)
 {
-	return tree->source != NULL && gj_deferred(tree) == NIL &&
+	return tree->source != NULL &&
 		pull_var_clause((Node *) block->leaves, PVC_RECURSE_AGGREGATES) == NIL;
 }
 
-/* Can all conditions that the joins left over be evaluated by the daemon? */
-static bool
-ships_residuals(const GjCandidate *tree)
+/* Can the daemon execute the block with this tree of joins? */
+static GjReject
+check_tree(const Offer *block, const GjCandidate *tree)
 {
-	GjTranslator t = {0};
-	List	   *residuals = extract_actual_clauses(gj_deferred(tree), false);
+	GjAggregate aggregate = {0};
+	GjReject	reject;
 
-	return residuals == NIL || gj_translate_conditions(&t, residuals) != NULL;
+	if (reads_no_column(block, tree) || !tree->ships_deferred)
+		return GJ_REJECT_VALUE;
+	reject = gj_translate_aggregation(NULL, tree, 0, block->keys, block->clauses, block->leaves,
+									  block->having, &aggregate);
+	if (reject != GJ_ACCEPTED)
+		return reject;
+	return gj_document_fits(tree, aggregate.members, aggregate.having) ?
+		GJ_ACCEPTED : GJ_REJECT_TOO_LARGE;
 }
 
 /* Is the parameter the result of a subquery that runs only once? */
@@ -364,13 +367,15 @@ consider(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output)
 	reject = check_expressions(&block);
 	if (reject != GJ_ACCEPTED)
 		return reject;
-	if (reads_no_column(&block, trees[GJ_SERIAL]) || !ships_residuals(trees[GJ_SERIAL]))
-		return GJ_REJECT_VALUE;
+	reject = check_tree(&block, trees[GJ_SERIAL]);
+	if (reject != GJ_ACCEPTED)
+		return reject;
 	if (is_rerun(root))
 		return GJ_REJECT_CORRELATED;
 
 	if (output->consider_parallel && !gj_verify && trees[GJ_PARALLEL] != NULL &&
-		trees[GJ_PARALLEL]->workers > 0 && ships_residuals(trees[GJ_PARALLEL]))
+		trees[GJ_PARALLEL]->workers > 0 &&
+		check_tree(&block, trees[GJ_PARALLEL]) == GJ_ACCEPTED)
 		(void) offer(&block, GJ_PARALLEL, trees[GJ_PARALLEL]);
 	return offer(&block, GJ_SERIAL, trees[GJ_SERIAL]);
 }

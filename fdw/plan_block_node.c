@@ -8,13 +8,13 @@
 
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 
 #include "custom_private.h"
 #include "plan_aggregate.h"
 #include "plan_block.h"
 #include "plan_check.h"
+#include "plan_tree.h"
 
 static Plan *plan_block(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 						List *tlist, List *clauses, List *custom_plans);
@@ -36,15 +36,11 @@ add_aggregate(GjInputs *inputs, const GjBlockPath *path)
 {
 	GjPlan	   *plan = inputs->plan;
 	GjAggregate *aggregate = palloc0(sizeof(GjAggregate));
-	GjTranslator t = {.inputs = inputs};
-	List	   *residuals = extract_actual_clauses(gj_deferred(path->tree), false);
 
-	if (gj_translate_aggregation(inputs, plan->ninputs, path->keys, path->clauses,
+	if (gj_translate_aggregation(inputs, path->tree, plan->ninputs, path->keys, path->clauses,
 								 path->leaves, path->having, aggregate) != GJ_ACCEPTED)
 		elog(ERROR, "the aggregation of a GpuBlock changed after it was planned");
 	aggregate->groups = path->groups;
-	if (residuals != NIL)
-		aggregate->filter = gj_translate_conditions(&t, residuals);
 
 	plan->aggregate = aggregate;
 	plan->noutputs = aggregate->ncolumns;
@@ -110,7 +106,7 @@ make_job_node(PlannerInfo *root, const GjBlockPath *path, List *tlist, List *chi
 	};
 	CustomScan *scan = makeNode(CustomScan);
 
-	gj_add_tree(&inputs, tree);
+	gj_add_tree(&inputs, tree, true);
 	add_aggregate(&inputs, path);
 
 	scan->scan.plan.targetlist = tlist;

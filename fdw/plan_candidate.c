@@ -79,7 +79,8 @@ gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 }
 
 GjCandidate *
-gj_combine(const GjJoining *joining, const GjClauses *clauses, Cost join_cost, double rows)
+gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
+		   Cost join_cost, double rows)
 {
 	GjCandidate *tree = palloc0(sizeof(GjCandidate));
 	GjCandidate *left = joining->left;
@@ -95,6 +96,12 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, Cost join_cost, d
 	tree->residual = clauses->residual;
 	tree->filter = clauses->filter;
 	tree->deferred = clauses->deferred;
+	tree->residual_size = clauses->residual_size;
+	tree->filter_size = clauses->filter_size;
+	tree->deferred_size = clauses->deferred_size;
+	tree->ships_deferred = clauses->ships_deferred &&
+		left->ships_deferred && right->ships_deferred;
+	tree->block_only = block_only;
 	tree->rows = rows;
 	tree->surplus = rows / joining->joinrel->rows;
 	tree->input_rows = left->input_rows + right->input_rows;
@@ -105,7 +112,6 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, Cost join_cost, d
 	tree->workers = Max(left->workers, right->workers);
 	tree->ninputs = left->ninputs + right->ninputs;
 	tree->ncolumns = left->ncolumns + right->ncolumns;
-	tree->depth = 1 + (clauses->filter != NIL) + Max(left->depth, right->depth);
 	tree->ndeferred = left->ndeferred + right->ndeferred + list_length(clauses->deferred);
 	tree->secured = left->secured || right->secured;
 	return tree;

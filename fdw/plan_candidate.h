@@ -52,6 +52,13 @@ typedef struct GjCandidate
 	List	   *residual;		/* the others of GjClauses */
 	List	   *filter;
 	List	   *deferred;
+	GjTextSize	residual_size;	/* of the join's own conditions */
+	GjTextSize	filter_size;
+	GjTextSize	deferred_size;
+	bool		ships_deferred; /* those of the whole tree */
+	bool		block_only;		/* the daemon must evaluate conditions that a
+								 * GpuJoin cannot have: that may be errors, or
+								 * that are deferred */
 	double		input_rows;		/* sum over all inputs */
 	double		rows;			/* of the daemon's result: with the rows that
 								 * deferred conditions will drop */
@@ -65,7 +72,6 @@ typedef struct GjCandidate
 	int			workers;		/* GJ_PARALLEL: largest of the partial inputs */
 	int			ninputs;
 	int			ncolumns;
-	int			depth;
 	int			ndeferred;		/* of the whole tree */
 	bool		secured;		/* some input has security quals */
 } GjCandidate;
@@ -160,7 +166,7 @@ extern Cost gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 
 /* The join of two trees. */
 extern GjCandidate *gj_combine(const GjJoining *joining, const GjClauses *clauses,
-							   Cost join_cost, double rows);
+							   bool block_only, Cost join_cost, double rows);
 
 /* Deferred conditions of all joins of the tree, in a safe order. */
 extern List *gj_deferred(const GjCandidate *tree);

@@ -10,6 +10,12 @@
  *     inner join, and those that an outer join applies after it has added
  *     NULLs.  A filter that the daemon cannot evaluate may be deferred to the
  *     backend, as long as no join above depends on it (plan_hook.c).
+ *
+ * Evaluating a condition may be an arithmetic error, after which the native
+ * plan runs instead.  So the daemon would have to keep all joined rows until
+ * it has evaluated all conditions.  A GpuJoin may return more rows than that,
+ * and such a filter is deferred.  An aggregation returns no group before, so
+ * the daemon evaluates its filters itself.
  */
 #include "postgres.h"
 
@@ -19,7 +25,8 @@
 #include "utils/lsyscache.h"
 
 #include "plan_clauses.h"
-#include "plan_condition.h"
+#include "plan_document.h"
+#include "plan_value.h"
 
 static Expr *
 strip_relabel(Expr *expr)
@@ -125,12 +132,22 @@ is_true(const Expr *clause)
 		DatumGetBool(((const Const *) clause)->constvalue);
 }
 
+/* The condition as the daemon evaluates it, or NULL. */
+static char *
+shipped(const GjPair *pair, const RestrictInfo *rinfo)
+{
+	GjTranslator t = {.hidden = pair->hidden};
+
+	return rinfo->pseudoconstant ? NULL : gj_translate_condition(&t, rinfo->clause);
+}
+
 /* Adds a filter, which applies to the join's result. */
 static GjReject
 add_filter(PlannerInfo *root, const GjPair *pair, RestrictInfo *rinfo, GjClauses *clauses)
 {
 	Expr	   *clause = rinfo->clause;
 	GjReject	reject;
+	char	   *json;
 
 	/* a LEFT JOIN with "right side IS NULL" became an anti join */
 	if (pair->kind == JOIN_ANTI && !rinfo->pseudoconstant &&
@@ -145,18 +162,25 @@ add_filter(PlannerInfo *root, const GjPair *pair, RestrictInfo *rinfo, GjClauses
 			return GJ_ACCEPTED;
 		return GJ_REJECT_CONDITION;
 	}
-	if (!rinfo->pseudoconstant && gj_can_ship(clause, pair->hidden))
+	json = shipped(pair, rinfo);
+	if (json != NULL && !gj_json_can_fail(json))
 	{
-		if (pair->kind == JOIN_INNER)
-			clauses->residual = lappend(clauses->residual, clause);
-		else
-			clauses->filter = lappend(clauses->filter, clause);
+		bool		inner = pair->kind == JOIN_INNER;
+		List	  **conditions = inner ? &clauses->residual : &clauses->filter;
+
+		*conditions = lappend(*conditions, clause);
+		gj_add_text(inner ? &clauses->residual_size : &clauses->filter_size, json);
 		return GJ_ACCEPTED;
 	}
 	reject = check_deferred(rinfo);
-	if (reject == GJ_ACCEPTED)
-		clauses->deferred = lappend(clauses->deferred, rinfo);
-	return reject;
+	if (reject != GJ_ACCEPTED)
+		return reject;
+	clauses->deferred = lappend(clauses->deferred, rinfo);
+	if (json == NULL)
+		clauses->ships_deferred = false;
+	else
+		gj_add_text(&clauses->deferred_size, json);
+	return GJ_ACCEPTED;
 }
 
 /* Adds a condition that is not a filter and not a key. */
@@ -164,16 +188,19 @@ static GjReject
 add_join_condition(PlannerInfo *root, const GjPair *pair, RestrictInfo *rinfo,
 				   GjClauses *clauses)
 {
-	if (!rinfo->pseudoconstant && gj_can_ship(rinfo->clause, pair->hidden))
-	{
-		clauses->residual = lappend(clauses->residual, rinfo->clause);
-		return GJ_ACCEPTED;
-	}
+	char	   *json = shipped(pair, rinfo);
+	bool		can_fail = json != NULL && gj_json_can_fail(json);
 
 	/* a semi join may as well drop rows of its left side afterwards */
-	if (pair->kind == JOIN_SEMI && bms_is_subset(rinfo->clause_relids, pair->left))
+	if ((json == NULL || can_fail) && pair->kind == JOIN_SEMI &&
+		bms_is_subset(rinfo->clause_relids, pair->left))
 		return add_filter(root, pair, rinfo, clauses);
-	return GJ_REJECT_CONDITION;
+	if (json == NULL)
+		return GJ_REJECT_CONDITION;
+	clauses->residual = lappend(clauses->residual, rinfo->clause);
+	clauses->can_fail |= can_fail;
+	gj_add_text(&clauses->residual_size, json);
+	return GJ_ACCEPTED;
 }
 
 GjReject
@@ -183,6 +210,7 @@ gj_split_clauses(PlannerInfo *root, const GjPair *pair, GjClauses *clauses)
 
 	memset(clauses, 0, sizeof(*clauses));
 	clauses->selectivity = 1;
+	clauses->ships_deferred = true;
 
 	foreach(lc, pair->restrictlist)
 	{

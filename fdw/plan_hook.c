@@ -14,11 +14,6 @@
 #include "plan_cost.h"
 #include "plan_hook.h"
 
-/*
- * Limits the nesting of the JSON document: 8 levels enclose the joins, and a
- * condition (plan_condition.c) may have 12.
- */
-#define MAX_DEPTH (64 - 8 - 12)
 /* Keeps the document below the daemon's limit of 1 MiB. */
 #define MAX_TOTAL_COLUMNS 4000
 
@@ -140,6 +135,15 @@ keys_visible(const GjCandidate *left, const GjCandidate *right, const List *keys
 	return true;
 }
 
+/* A tree of which a GpuJoin can be made comes first, then the cheaper one. */
+static bool
+is_better(Cost cost, bool block_only, const GjCandidate *best)
+{
+	if (block_only != best->block_only)
+		return best->block_only;
+	return cost < best->join_cost;
+}
+
 /* Joins two trees, and offers the result if it is the joinrel's best. */
 static GjReject
 join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *right)
@@ -156,12 +160,12 @@ join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *
 	const GjClauses *clauses = &attempt->clauses;
 	GjCandidate *tree;
 	GjReject	reject;
+	bool		block_only;
 	Cost		cost;
 	double		rows;
 
 	if (left->ninputs + right->ninputs > GJ_MAX_INPUTS ||
-		left->ncolumns + right->ncolumns > MAX_TOTAL_COLUMNS ||
-		Max(left->depth, right->depth) + 1 >= MAX_DEPTH)
+		left->ncolumns + right->ncolumns > MAX_TOTAL_COLUMNS)
 		return GJ_REJECT_TOO_LARGE;
 
 	/*
@@ -169,7 +173,7 @@ join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *
 	 * add to the cost of joining, and most attempts end here.
 	 */
 	cost = gj_join_cost(&joining, NULL, attempt->status, &rows);
-	if (best != NULL && best->join_cost <= cost)
+	if (best != NULL && !best->block_only && best->join_cost <= cost)
 		return GJ_ACCEPTED;
 
 	/* the inputs in extents, and a second copy during partitioning */
@@ -179,17 +183,20 @@ join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *
 	reject = split_clauses(attempt);
 	if (reject != GJ_ACCEPTED)
 		return reject;
+	block_only = left->block_only || right->block_only || clauses->can_fail;
 	if (!may_defer(joining.kind, left, right))
-		return GJ_REJECT_CONDITION;
+	{
+		if (!left->ships_deferred || !right->ships_deferred)
+			return GJ_REJECT_CONDITION;
+		block_only = true;
+	}
 	if (!keys_visible(left, right, clauses->keys))
 		return GJ_REJECT_HIDDEN;
 	if (clauses->residual != NIL || clauses->filter != NIL || clauses->deferred != NIL)
-	{
 		cost = gj_join_cost(&joining, clauses, attempt->status, &rows);
-		if (best != NULL && best->join_cost <= cost)
-			return GJ_ACCEPTED;
-	}
-	tree = gj_combine(&joining, clauses, cost, rows);
+	if (best != NULL && !is_better(cost, block_only, best))
+		return GJ_ACCEPTED;
+	tree = gj_combine(&joining, clauses, block_only, cost, rows);
 	gj_rate(attempt->status, tree);
 	attempt->stash->candidates[variant] = tree;
 

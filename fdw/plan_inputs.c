@@ -1,15 +1,13 @@
 /*
- * plan_inputs.c - the inputs and joins of a job, and the columns they carry.
+ * plan_inputs.c - the columns that the inputs of a job carry.
  *
- * Decides which columns each input carries, and records all positions: of a
- * column in its child's target list, and of a key in its inputs.  After this,
+ * Records the position of each column in its child's target list.  After this,
  * no code looks up a column by Var.
  */
 #include "postgres.h"
 
 #include "optimizer/optimizer.h"
 
-#include "plan_condition.h"
 #include "plan_inputs.h"
 
 int
@@ -27,38 +25,6 @@ gj_find_var(const List *tlist, const Var *var)
 			return entry->resno;
 	}
 	return 0;
-}
-
-static void
-add_inputs(GjInputs *inputs, const GjCandidate *tree)
-{
-	GjPlan	   *plan = inputs->plan;
-	GjInput    *input;
-	const GjSource *source = tree->source;
-	const RangeTblEntry *rte;
-	Plan	   *child;
-
-	if (source == NULL)
-	{
-		add_inputs(inputs, tree->left);
-		add_inputs(inputs, tree->right);
-		return;
-	}
-	child = list_nth(inputs->children, plan->ninputs);
-	input = &plan->inputs[plan->ninputs++];
-
-	/*
-	 * core may have added a node above the scan, which a page feed would skip
-	 */
-	input->feed = IsA(child, SeqScan) ? source->feed : GJ_FEED_CHILD;
-	input->partial = source->partial;
-	input->rti = source->rel->relid;
-	rte = inputs->root->simple_rte_array[input->rti];
-	input->relid = rte->relid;
-	if (rte->rtekind != RTE_RELATION)
-		input->name = rte->eref->aliasname;
-	input->rows = source->rel->rows;
-	input->columns = palloc0(2 * (list_length(child->targetlist) + 1) * sizeof(GjColumn));
 }
 
 static int
@@ -122,92 +88,8 @@ gj_payload_form(const Var *var)
 		GJ_FORM_DECIMAL : GJ_FORM_VALUE;
 }
 
-/* Decides how both sides of a key are carried and compared. */
-static GjKeyClass
-key_form(GjKeyKind kind, const Var *left_var, const Var *right_var, GjForm *form)
-{
-	int			left;
-	int			right;
-
-	*form = GJ_FORM_VALUE;
-	switch (kind)
-	{
-		case GJ_KEY_INT:
-			return GJ_CLASS_INT;
-		case GJ_KEY_BYTES:
-			return GJ_CLASS_BYTES;
-		case GJ_KEY_BPCHAR:
-			*form = GJ_FORM_BPCHAR_KEY;
-			return GJ_CLASS_VARLENA;
-		case GJ_KEY_NUMERIC:
-			if (gj_decimal_scale(left_var->vartype, left_var->vartypmod, &left) &&
-				gj_decimal_scale(right_var->vartype, right_var->vartypmod, &right) &&
-				left == right)
-			{
-				*form = GJ_FORM_DECIMAL;
-				return GJ_CLASS_INT;
-			}
-			*form = GJ_FORM_NUMERIC_KEY;
-			return GJ_CLASS_VARLENA;
-		case GJ_KEY_TEXT:
-			break;
-	}
-	return GJ_CLASS_VARLENA;
-}
-
 GjOutput
-gj_place_var(void *inputs, const Var *var)
+gj_place_var(GjInputs *inputs, const Var *var)
 {
 	return gj_need_column(inputs, var, gj_payload_form(var), false);
-}
-
-/* A condition as JSON; NULL: none. */
-static char *
-condition_json(GjInputs *inputs, List *exprs)
-{
-	return exprs == NIL ? NULL : gj_residual_json(exprs, gj_place_var, inputs);
-}
-
-/* Adds the tree's joins in post-order, with the columns that they read. */
-static void
-add_joins(GjInputs *inputs, const GjCandidate *tree)
-{
-	GjJoin	   *join;
-	ListCell   *lc;
-
-	if (tree->source != NULL)
-		return;
-	add_joins(inputs, tree->left);
-	add_joins(inputs, tree->right);
-
-	join = &inputs->plan->joins[inputs->plan->njoins++];
-	join->kind = tree->kind;
-	join->rows = tree->rows;
-	join->residual = condition_json(inputs, tree->residual);
-	join->residual_exprs = tree->residual;
-	join->filter = condition_json(inputs, tree->filter);
-	join->filter_exprs = tree->filter;
-	join->left_inputs = tree->left->ninputs;
-	join->left = palloc(list_length(tree->keys) * sizeof(GjOutput));
-	join->right = palloc(list_length(tree->keys) * sizeof(GjOutput));
-	join->classes = palloc(list_length(tree->keys) * sizeof(GjKeyClass));
-	foreach(lc, tree->keys)
-	{
-		const GjKey *key = lfirst(lc);
-		const Var  *left = gj_equal_column(tree->left, key->left, key->kind);
-		const Var  *right = gj_equal_column(tree->right, key->right, key->kind);
-		GjForm		form;
-
-		join->classes[join->nkeys] = key_form(key->kind, left, right, &form);
-		join->left[join->nkeys] = gj_need_column(inputs, left, form, true);
-		join->right[join->nkeys] = gj_need_column(inputs, right, form, true);
-		join->nkeys++;
-	}
-}
-
-void
-gj_add_tree(GjInputs *inputs, const GjCandidate *tree)
-{
-	add_inputs(inputs, tree);
-	add_joins(inputs, tree);
 }

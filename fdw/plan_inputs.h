@@ -1,5 +1,5 @@
 /*
- * plan_inputs.h - the inputs and joins of a job, and the columns they carry.
+ * plan_inputs.h - the columns that the inputs of a job carry.
  */
 #ifndef GPUJOIN_PLAN_INPUTS_H
 #define GPUJOIN_PLAN_INPUTS_H
@@ -15,20 +15,14 @@ typedef struct GjInputs
 } GjInputs;
 
 /*
- * Adds the tree's inputs, with room for columns, and then its joins in
- * post-order, with the columns of their keys.
- */
-extern void gj_add_tree(GjInputs *inputs, const GjCandidate *tree);
-
-/*
  * Returns the column that carries var in this form, and adds it if necessary.
  * is_key: its bytes are compared, so that equal values need equal bytes.
  */
 extern GjOutput gj_need_column(GjInputs *inputs, const Var *var, GjForm form,
 							   bool is_key);
 
-/* The column that returns var's value; a GjPlaceVar, inputs is a GjInputs. */
-extern GjOutput gj_place_var(void *inputs, const Var *var);
+/* The column that returns var's value. */
+extern GjOutput gj_place_var(GjInputs *inputs, const Var *var);
 
 /* The form in which a value of the column is returned. */
 extern GjForm gj_payload_form(const Var *var);

@@ -14,7 +14,7 @@
 #include "custom_private.h"
 #include "plan_check.h"
 #include "plan_hook.h"
-#include "plan_inputs.h"
+#include "plan_tree.h"
 
 static Plan *plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 							  List *tlist, List *clauses, List *custom_plans);
@@ -78,7 +78,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	CustomScan *scan = makeNode(CustomScan);
 
 	gj_check_native_plan(native);
-	gj_add_tree(&inputs, tree);
+	gj_add_tree(&inputs, tree, false);
 	add_outputs(&inputs, tree, path->outputs, native);
 	for (int i = 0; i < path->ntarget; i++)
 		if (plan.native_resnos[i] == 0)

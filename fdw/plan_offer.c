@@ -13,6 +13,7 @@
 
 #include "compat.h"
 #include "plan_cost.h"
+#include "plan_document.h"
 #include "plan_fallback.h"
 #include "plan_hook.h"
 
@@ -144,6 +145,8 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	List	   *deferred;
 	List	   *outputs;
 
+	if (tree->block_only)
+		return GJ_REJECT_CONDITION;
 	cheapest = gj_cheapest_native(joinrel, stash, variant);
 	if (cheapest == NULL)
 		return GJ_REJECT_NATIVE;
@@ -157,7 +160,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	}
 	deferred = gj_deferred(tree);
 	outputs = all_outputs(joinrel, deferred);
-	if (list_length(outputs) > GJ_MAX_COLUMNS)
+	if (list_length(outputs) > GJ_MAX_COLUMNS || !gj_document_fits(tree, NULL, NULL))
 		return GJ_REJECT_TOO_LARGE;
 	if (!delivers(tree, outputs))
 		return GJ_REJECT_HIDDEN;

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/array.h"
@@ -16,9 +17,9 @@
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 
-#include "page_qual.h"
+#include "plan_document.h"
 #include "plan_value.h"
-#include "plan_value_leaf.h"
+#include "plan_value_compare.h"
 
 static const struct
 {
@@ -174,17 +175,8 @@ function(GjTranslator *t, Oid oid, List *args, Oid type, GjValueJson *value)
 			return true;
 		case F_INT8_INT4:
 		case F_INT8_INT2:
-		case F_INT4_INT2:
-			{
-				/* a wider type for the same number */
-				GjValueJson narrow;
-
-				if (!gj_translate_value(t, linitial(args), &narrow) || !gj_describe_value(type, value))
-					return false;
-				value->json = psprintf("{\"fn\":\"+\",\"width\":%d,\"args\":[%s,{\"int\":0}]}",
-									   value->width, narrow.json);
-				return true;
-			}
+		case F_INT4_INT2:		/* the same number in a wider type */
+			return gj_translate_value(t, linitial(args), value);
 		case F_EXTRACT_TEXT_DATE:
 			return date_field(t, args, value);
 		case F_TEXT_BPCHAR:		/* strips trailing blanks, as our bpchar does */
@@ -277,71 +269,24 @@ coalesce(GjTranslator *t, const CoalesceExpr *expr, GjValueJson *value)
 
 /* ---- conditions ---- */
 
-static const char *const test_words[] = {
-	[GJ_TEST_LT] = "<", [GJ_TEST_LE] = "<=", [GJ_TEST_EQ] = "=",
-	[GJ_TEST_GE] = ">=", [GJ_TEST_GT] = ">", [GJ_TEST_NE] = "<>",
-};
-
-/* The comparison of texts that a function does, under its collation. */
-static bool
-text_test(Oid function, Oid collation, GjPageTest *test)
-{
-	switch (function)
-	{
-		case F_TEXTEQ:
-		case F_BPCHAREQ:
-			*test = GJ_TEST_EQ;
-			break;
-		case F_TEXTNE:
-		case F_BPCHARNE:
-			*test = GJ_TEST_NE;
-			break;
-		case F_TEXT_LT:
-			*test = GJ_TEST_LT;
-			break;
-		case F_TEXT_LE:
-			*test = GJ_TEST_LE;
-			break;
-		case F_TEXT_GT:
-			*test = GJ_TEST_GT;
-			break;
-		case F_TEXT_GE:
-			*test = GJ_TEST_GE;
-			break;
-		default:
-			return false;
-	}
-	if (*test == GJ_TEST_EQ || *test == GJ_TEST_NE)
-		return OidIsValid(collation) && get_collation_isdeterministic(collation);
-	return OidIsValid(collation) && lc_collate_is_c(collation);
-}
-
-static bool
-test_of(Oid opno, Oid function, Oid collation, Oid left, Oid right, GjPageTest *test)
-{
-	if (function == F_BOOLEQ || function == F_BOOLNE)
-	{
-		*test = function == F_BOOLEQ ? GJ_TEST_EQ : GJ_TEST_NE;
-		return true;
-	}
-	return text_test(function, collation, test) || gj_comparison_test(opno, left, right, test);
-}
-
 static char *
 comparison(GjTranslator *t, Oid opno, Oid collation, Expr *left, Expr *right)
 {
 	GjPageTest	test;
 	GjValueJson a;
 	GjValueJson b;
+	char	   *stored;
 
-	if (!test_of(opno, get_opcode(opno), collation, exprType((Node *) left),
-				 exprType((Node *) right), &test) ||
-		!gj_translate_value(t, left, &a) || !gj_translate_value(t, right, &b) ||
+	if (!gj_find_test(opno, collation, exprType((Node *) left), exprType((Node *) right), &test))
+		return NULL;
+	stored = gj_compare_stored(t, test, left, right);
+	if (stored != NULL)
+		return stored;
+	if (!gj_translate_value(t, left, &a) || !gj_translate_value(t, right, &b) ||
 		a.kind != b.kind ||
 		(a.kind == GJ_KIND_DECIMAL && !gj_align(&a, &b)))
 		return NULL;
-	return psprintf("{\"compare\":\"%s\",\"left\":%s,\"right\":%s}",
-					test_words[test], a.json, b.json);
+	return gj_compare_json(test, a.json, b.json);
 }
 
 /* text LIKE pattern; bpchar keeps its blanks here */
@@ -364,7 +309,9 @@ like(GjTranslator *t, Oid function, Oid collation, List *args)
 		return NULL;
 	if (function == F_BPCHARLIKE || function == F_BPCHARNLIKE)
 	{
-		if (!IsA(left, Var) || !gj_translate_column(t, (Var *) left, true, &value))
+		const Var  *var = gj_plain_column(left);
+
+		if (var == NULL || !gj_translate_column(t, var, GJ_READ_BLANKS, &value))
 			return NULL;
 	}
 	else if (!gj_translate_value(t, left, &value))
@@ -407,10 +354,12 @@ in_list(GjTranslator *t, ScalarArrayOpExpr *expr)
 		return NULL;
 	array = DatumGetArrayTypeP(list->constvalue);
 	type = ARR_ELEMTYPE(array);
-	if (!test_of(expr->opno, get_opcode(expr->opno), expr->inputcollid,
-				 exprType((Node *) left), type, &test) ||
-		test != (expr->useOr ? GJ_TEST_EQ : GJ_TEST_NE) ||
-		!gj_translate_value(t, left, &value))
+	if (!gj_find_test(expr->opno, expr->inputcollid, exprType((Node *) left), type, &test) ||
+		test != (expr->useOr ? GJ_TEST_EQ : GJ_TEST_NE))
+		return NULL;
+
+	/* NaN, as it is stored, equals no constant */
+	if (!gj_translate_stored(t, left, &value) && !gj_translate_value(t, left, &value))
 		return NULL;
 	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
 	deconstruct_array(array, type, typlen, typbyval, typalign, &elements, &nulls, &n);
@@ -501,8 +450,8 @@ boolean_test(GjTranslator *t, BooleanTest *expr)
 	return NULL;
 }
 
-char *
-gj_translate_condition(GjTranslator *t, Expr *expr)
+static char *
+translate_condition(GjTranslator *t, Expr *expr)
 {
 	GjValueJson value;
 
@@ -513,8 +462,11 @@ gj_translate_condition(GjTranslator *t, Expr *expr)
 		case T_NullTest:
 			{
 				NullTest   *test = (NullTest *) expr;
+				const Var  *var = t->leaf == NULL ? gj_plain_column(test->arg) : NULL;
 
-				if (test->argisrow || !gj_translate_value(t, test->arg, &value))
+				if (test->argisrow ||
+					!(var != NULL ? gj_translate_column(t, var, GJ_READ_NULLS, &value) :
+					  gj_translate_value(t, test->arg, &value)))
 					return NULL;
 				return psprintf(test->nulltesttype == IS_NULL ? "{\"is_null\":%s}" :
 								"{\"not\":{\"is_null\":%s}}", value.json);
@@ -538,8 +490,10 @@ gj_translate_condition(GjTranslator *t, Expr *expr)
 			}
 		case T_Var:
 		case T_Const:
+		case T_RelabelType:
 		case T_CaseExpr:
 		case T_CoalesceExpr:
+		case T_NullIfExpr:
 			if (!gj_translate_value(t, expr, &value) || value.kind != GJ_KIND_BOOL)
 				return NULL;
 			return psprintf("{\"compare\":\"=\",\"left\":%s,\"right\":{\"int\":1}}", value.json);
@@ -572,18 +526,8 @@ null_if(GjTranslator *t, NullIfExpr *expr, GjValueJson *value)
 	return true;
 }
 
-/* Does a RelabelType between these types leave the value as it is? */
 static bool
-same_value(Oid from, Oid to)
-{
-	from = getBaseType(from);
-	to = getBaseType(to);
-	return from == to ||
-		((from == TEXTOID || from == VARCHAROID) && (to == TEXTOID || to == VARCHAROID));
-}
-
-bool
-gj_translate_value(GjTranslator *t, Expr *expr, GjValueJson *value)
+translate_value(GjTranslator *t, Expr *expr, GjValueJson *value)
 {
 	bool		ok;
 	char	   *condition;
@@ -593,14 +537,14 @@ gj_translate_value(GjTranslator *t, Expr *expr, GjValueJson *value)
 	switch (nodeTag(expr))
 	{
 		case T_Var:
-			return gj_translate_column(t, (Var *) expr, false, value);
+			return gj_translate_column(t, (Var *) expr, GJ_READ_VALUE, value);
 		case T_Const:
 			return gj_translate_constant((Const *) expr, value);
 		case T_RelabelType:
 			{
 				RelabelType *relabel = (RelabelType *) expr;
 
-				return same_value(exprType((Node *) relabel->arg), relabel->resulttype) &&
+				return gj_same_value(exprType((Node *) relabel->arg), relabel->resulttype) &&
 					gj_translate_value(t, relabel->arg, value);
 			}
 		case T_FuncExpr:
@@ -640,4 +584,34 @@ gj_translate_value(GjTranslator *t, Expr *expr, GjValueJson *value)
 	(void) gj_describe_value(BOOLOID, value);
 	value->json = psprintf("{\"truth\":%s}", condition);
 	return true;
+}
+
+/* ---- bounds ---- */
+
+/*
+ * Some constructs repeat the text of an argument, so that the text may grow
+ * exponentially with the nesting of the expression.
+ */
+static bool
+is_short(const char *json)
+{
+	return strlen(json) <= GJ_MAX_EXPRESSION_BYTES;
+}
+
+char *
+gj_translate_condition(GjTranslator *t, Expr *expr)
+{
+	char	   *json;
+
+	check_stack_depth();
+	json = translate_condition(t, expr);
+	return json != NULL && is_short(json) ? json : NULL;
+}
+
+bool
+gj_translate_value(GjTranslator *t, Expr *expr, GjValueJson *value)
+{
+	check_stack_depth();
+	return translate_value(t, expr, value) && is_short(value->json) &&
+		(value->display_scale == NULL || is_short(value->display_scale));
 }

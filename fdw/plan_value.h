@@ -34,11 +34,21 @@ typedef struct GjValueJson
 
 typedef struct GjTranslator
 {
-	GjInputs   *inputs;			/* NULL: check only; the text is of no use */
+	GjInputs   *inputs;			/* NULL: check only.  The text then has the
+								 * size of the real one, but no real places */
 
 	/*
-	 * May take over the translation of an expression.  NULL: not used.
-	 * Returns whether it has; *ok says whether that was possible.
+	 * The tree whose rows are read.  A hidden column is replaced by an equal
+	 * one.  NULL: columns of the tables in hidden are not read.
+	 */
+	const GjCandidate *tree;
+	Relids		hidden;
+	bool		met_hidden;		/* set: an expression needs a hidden column */
+
+	/*
+	 * May take over the translation of an expression, and has to do so for
+	 * columns.  NULL: not used.  Returns whether it has; *ok says whether that
+	 * was possible.
 	 */
 	bool		(*leaf) (void *arg, Expr *expr, GjValueJson *value, bool *ok);
 	void	   *leaf_arg;

@@ -69,35 +69,61 @@ gj_reference_json(GjOutput place)
 	return psprintf("{\"input\":%d,\"column\":%d}", place.input, place.column);
 }
 
+const Var *
+gj_visible_column(GjTranslator *t, const Var *var)
+{
+	const Var  *visible = var;
+
+	if (t->leaf != NULL || var->varattno <= 0 || var->varlevelsup != 0)
+		return NULL;
+	if (t->tree != NULL)
+		visible = gj_same_column(t->tree, unconstify(Var *, var));
+	else if (bms_is_member(var->varno, t->hidden))
+		visible = NULL;
+	t->met_hidden |= visible == NULL;
+	return visible;
+}
+
 static char *
-column_json(GjTranslator *t, const Var *var, GjForm form)
+column_json(GjTranslator *t, const Var *var, GjForm form, bool is_key)
 {
 	GjOutput	place = {.input = var->varno, .column = var->varattno};
 
-	/* equal text must have equal bytes and must not be chained */
 	if (t->inputs != NULL)
-		place = gj_need_column(t->inputs, var, form, true);
+		place = gj_need_column(t->inputs, var, form, is_key);
 	return gj_reference_json(place);
 }
 
 bool
-gj_translate_column(GjTranslator *t, const Var *var, bool blanks, GjValueJson *value)
+gj_translate_column(GjTranslator *t, const Var *var, GjReading reading, GjValueJson *value)
 {
+	GjColumn	column;
 	GjForm		form = GJ_FORM_VALUE;
 
-	if (var->varattno <= 0 || var->varlevelsup != 0 || !gj_describe_value(var->vartype, value))
+	var = gj_visible_column(t, var);
+	if (var == NULL)
+		return false;
+	if (reading == GJ_READ_NULLS)
+	{
+		value->json = psprintf("{\"column\":%s}",
+							   column_json(t, var, gj_payload_form(var), false));
+		return gj_describe_payload(var->vartype, var->vartypmod, &column);
+	}
+	if (!gj_describe_value(var->vartype, value))
 		return false;
 	if (value->kind == GJ_KIND_DECIMAL)
 	{
 		if (!gj_decimal_scale(var->vartype, var->vartypmod, &value->scale))
 			return false;
 		value->width = 8;
-		value->json = psprintf("{\"decimal\":%s}", column_json(t, var, GJ_FORM_DECIMAL));
+		value->json = psprintf(reading == GJ_READ_STORED ? "{\"column\":%s}" : "{\"decimal\":%s}",
+							   column_json(t, var, GJ_FORM_DECIMAL, true));
 		return true;
 	}
-	if (getBaseType(var->vartype) == BPCHAROID && !blanks)
+	if (getBaseType(var->vartype) == BPCHAROID && reading != GJ_READ_BLANKS)
 		form = GJ_FORM_BPCHAR_KEY;
-	value->json = psprintf("{\"column\":%s}", column_json(t, var, form));
+	/* equal text must have equal bytes and must not be chained */
+	value->json = psprintf("{\"column\":%s}", column_json(t, var, form, true));
 	return true;
 }
 

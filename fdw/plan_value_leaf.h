@@ -14,12 +14,26 @@
  */
 extern bool gj_describe_value(Oid type, GjValueJson *value);
 
-/*
- * Translates a column.  blanks: keep a bpchar's trailing blanks, which LIKE
- * sees and = does not.
- */
-extern bool gj_translate_column(GjTranslator *t, const Var *var, bool blanks,
+/* How a column is read. */
+typedef enum GjReading
+{
+	GJ_READ_VALUE,				/* as a value of its type */
+	GJ_READ_BLANKS,				/* the same, with a bpchar's trailing blanks,
+								 * which LIKE sees and = does not */
+	GJ_READ_STORED,				/* the same, but a numeric's NaN is the least
+								 * 64-bit integer, not an arithmetic error */
+	GJ_READ_NULLS				/* to test for NULL only; any type */
+} GjReading;
+
+/* Translates a column. */
+extern bool gj_translate_column(GjTranslator *t, const Var *var, GjReading reading,
 								GjValueJson *value);
+
+/*
+ * Returns the column that is read for var, or NULL if no row of the
+ * translator's tree has it.
+ */
+extern const Var *gj_visible_column(GjTranslator *t, const Var *var);
 
 extern bool gj_translate_constant(const Const *c, GjValueJson *value);
 

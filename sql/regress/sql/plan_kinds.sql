@@ -89,7 +89,7 @@ SELECT kinds('SELECT * FROM ka WHERE EXISTS (SELECT FROM kb WHERE kb.x = ka.x AN
 SELECT kinds('SELECT * FROM ka WHERE ka.y + ka.x < 20 AND x IN (SELECT x FROM kb)');
 -- conditions of its result
 SELECT kinds('SELECT * FROM ka LEFT JOIN kb ON kb.x = ka.x WHERE kb.y IS NULL OR kb.y > ka.y');
-SELECT kinds('SELECT * FROM ka LEFT JOIN kb ON kb.x = ka.x WHERE coalesce(kb.y, 3) > ka.y');
+SELECT kinds('SELECT * FROM ka LEFT JOIN kb ON kb.x = ka.x WHERE coalesce(kb.y, 3) + 0 > ka.y');
 SELECT kinds('SELECT * FROM ka FULL JOIN kb ON kb.x = ka.x WHERE ka.y IS NULL OR kb.y IS NULL');
 
 -- several kinds in one job
@@ -107,7 +107,7 @@ SELECT kinds('SELECT * FROM kc LEFT JOIN (ka JOIN kb ON kb.x = ka.x AND kb.y + k
 SELECT kinds('SELECT * FROM kc FULL JOIN (ka JOIN kb ON kb.x = ka.x AND kb.y + ka.y < 6) ON kc.id = kb.id');
 SELECT kinds('SELECT * FROM ka JOIN kb ON kb.x = ka.x AND kb.y + ka.y < 6 WHERE NOT EXISTS (SELECT FROM kc WHERE kc.id = kb.id)');
 SELECT kinds('SELECT * FROM kc WHERE NOT EXISTS (SELECT FROM ka JOIN kb ON kb.x = ka.x AND kb.y + ka.y < 6 WHERE kc.id = kb.id)');
-SELECT kinds('SELECT * FROM kc LEFT JOIN (SELECT kb.* FROM ka LEFT JOIN kb ON kb.x = ka.x WHERE coalesce(kb.y, 3) > ka.y) s ON kc.id = s.id');
+SELECT kinds('SELECT * FROM kc LEFT JOIN (SELECT kb.* FROM ka LEFT JOIN kb ON kb.x = ka.x WHERE coalesce(kb.y, 3) + 0 > ka.y) s ON kc.id = s.id');
 
 -- a column of the inner side that an equality makes another join's key
 SELECT kinds('SELECT ka.id, kc.y FROM ka, kc WHERE ka.x IN (SELECT kb.x FROM kb) AND kc.x = ka.x');

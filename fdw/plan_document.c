@@ -1,0 +1,136 @@
+/*
+ * plan_document.c - the size of the job's document.
+ *
+ * The daemon refuses documents that are nested too deeply or too long.  So the
+ * planner computes both from the texts that the document will consist of.
+ */
+#include "postgres.h"
+
+#include "plan_document.h"
+
+/* The daemon's limit, docs/job.md. */
+#define MAX_LEVELS 256
+
+/* The document, "static", and "root" enclose the joins. */
+#define ENCLOSING_LEVELS 3
+
+/* "keys": [{"left": {}}] */
+#define KEYS_LEVELS 3
+
+/* {"and": []} */
+#define AND_LEVELS 2
+
+int
+gj_json_levels(const char *json)
+{
+	int			levels = 0;
+	int			deepest = 0;
+	bool		quoted = false;
+
+	for (const char *c = json; *c != '\0'; c++)
+	{
+		if (*c == '"')			/* these texts have no escapes */
+			quoted = !quoted;
+		else if (quoted)
+			continue;
+		else if (*c == '{' || *c == '[')
+		{
+			levels++;
+			deepest = Max(deepest, levels);
+		}
+		else if (*c == '}' || *c == ']')
+			levels--;
+	}
+	return deepest;
+}
+
+/* The daemon's rule is joincore.ValueCanFail. */
+bool
+gj_json_can_fail(const char *json)
+{
+	static const char call[] = "{\"fn\":\"";
+
+	if (strstr(json, "{\"decimal\":") != NULL)
+		return true;
+	while ((json = strstr(json, call)) != NULL)
+	{
+		json += sizeof(call) - 1;
+		if (strncmp(json, "coalesce\"", 9) != 0 && strncmp(json, "substring\"", 10) != 0)
+			return true;
+	}
+	return false;
+}
+
+void
+gj_add_text(GjTextSize *size, const char *json)
+{
+	int			levels = gj_json_levels(json);
+
+	size->conditions++;
+	size->levels = Max(size->levels, levels);
+	size->bytes += strlen(json);
+}
+
+/* The conjunction of conditions of two groups. */
+static GjTextSize
+both(GjTextSize a, GjTextSize b)
+{
+	a.conditions += b.conditions;
+	a.levels = Max(a.levels, b.levels);
+	a.bytes += b.bytes;
+	return a;
+}
+
+static int
+conjunction_levels(GjTextSize size)
+{
+	return size.levels + (size.conditions > 1 ? AND_LEVELS : 0);
+}
+
+/* Measures the tree as plan_tree.c describes it and job.c writes it. */
+static int
+measure_tree(const GjCandidate *tree, bool whole, int *bytes)
+{
+	GjTextSize	none = {0};
+	GjTextSize	deferred;
+	GjTextSize	residual;
+	GjTextSize	filter;
+	int			levels;
+	int			left;
+	int			right;
+
+	if (tree->source != NULL)
+		return 1;
+	deferred = whole ? tree->deferred_size : none;
+	residual = both(tree->residual_size, tree->kind == JOIN_INNER ? deferred : none);
+	filter = both(tree->filter_size, tree->kind == JOIN_INNER ? none : deferred);
+	*bytes += residual.bytes + filter.bytes;
+
+	left = measure_tree(tree->left, whole, bytes);
+	right = measure_tree(tree->right, whole, bytes);
+	levels = Max(KEYS_LEVELS, conjunction_levels(residual));
+	levels = 1 + Max(levels, Max(left, right));
+	if (filter.conditions > 0)
+		levels = 1 + Max(levels, conjunction_levels(filter));
+	return levels;
+}
+
+bool
+gj_document_fits(const GjCandidate *tree, const char *members, const char *having)
+{
+	int			bytes = 0;
+	int			levels = measure_tree(tree, members != NULL, &bytes);
+	const char *above[] = {members, having};
+
+	for (int i = 0; i < (int) lengthof(above); i++)
+	{
+		int			own;
+
+		if (above[i] == NULL)
+			continue;
+		own = gj_json_levels(above[i]);
+		levels = 1 + Max(levels, own);
+		bytes += strlen(above[i]);
+	}
+	return ENCLOSING_LEVELS + levels <= MAX_LEVELS && bytes <= GJ_MAX_EXPRESSION_BYTES;
+}
