@@ -85,7 +85,11 @@ check_expressions(Offer *block)
 	foreach(lc, block->output->reltarget->exprs)
 		if (collect_leaves(lfirst(lc), block))
 			return GJ_REJECT_EXPRESSION;
-	return collect_leaves((Node *) block->having, block) ? GJ_REJECT_EXPRESSION : GJ_ACCEPTED;
+	if (collect_leaves((Node *) block->having, block))
+		return GJ_REJECT_EXPRESSION;
+
+	/* a job has results: a subquery may deliver columns that nothing reads */
+	return block->leaves == NIL ? GJ_REJECT_VALUE : GJ_ACCEPTED;
 }
 
 /* An input of a job has columns: count(*) of a single table reads none. */

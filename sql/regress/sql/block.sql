@@ -105,6 +105,7 @@ SELECT block('SELECT sum(f) FROM fact');
 SELECT block('SELECT wide, count(*) FROM fact GROUP BY wide');
 SELECT block('SELECT f.f, count(*) FROM fact f JOIN dim d ON f.dim = d.id GROUP BY f.f');
 SELECT block('SELECT count(*), bool_and(true) FROM fact WHERE id > 7');
+SELECT block('SELECT max(1) FROM (SELECT sum(f.id) AS n FROM fact f JOIN dim d ON f.dim = d.id) s');
 SELECT block('SELECT string_agg(word, '','' ORDER BY id) FROM fact');
 SELECT block('SELECT grp, flag, count(*) FROM fact GROUP BY ROLLUP (grp, flag)');
 SELECT block('SELECT d.id, (SELECT count(*) FROM fact f WHERE f.dim = d.id) FROM dim d');
