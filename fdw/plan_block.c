@@ -97,7 +97,7 @@ static bool
 reads_no_column(const Offer *block, const GjCandidate *tree)
 {
 	return tree->source != NULL &&
-		pull_var_clause((Node *) block->leaves, PVC_RECURSE_AGGREGATES) == NIL;
+		pull_var_clause((Node *) block->leaves, PVC_RECURSE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS) == NIL;
 }
 
 /* Can the daemon execute the block with this tree of joins? */
