@@ -69,7 +69,7 @@ func TestAbsent(t *testing.T) {
 		{pcie, Migration, unifiedMost, true, ""},
 		{pcie, Migration, unifiedMost + 1, true, "at most 1 GiB"},
 		{Platform{ConcurrentManaged: true, Free: 8*small - 1}, Migration, small, true, "an eighth"},
-		{poor, Migration, small, true, "do not move one by one"},
+		{poor, Migration, small, true, "does not migrate managed pages on demand"},
 	} {
 		got := c.p.Absent(c.m, c.bytes, c.unified)
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
