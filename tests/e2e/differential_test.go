@@ -31,7 +31,8 @@ func TestDifferential(t *testing.T) {
 		t.Errorf("seed %d, query %d: %s\n%s;\n%s", d.Seed, d.Query, d.Difference, d.Settings, d.SQL)
 	}
 	t.Logf("%d queries, %d offloaded, %d errors, %d rows", r.Queries, r.Offloaded, r.Errors, r.Rows)
-	if r.Queries < 170 || r.Offloaded*10 < r.Queries*7 || r.Errors == 0 {
+	// About seven tenths are offloaded; so few queries vary around that.
+	if r.Queries < 170 || r.Offloaded*10 < r.Queries*6 || r.Errors == 0 {
 		t.Errorf("of 180 queries, %d were compared, %d offloaded, and %d raised an error", r.Queries, r.Offloaded, r.Errors)
 	}
 }
