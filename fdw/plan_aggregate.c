@@ -249,10 +249,55 @@ add_sum(GjAggregation *a, const GjValueJson *arg, const char *filter, bool disti
 	result->display_scale = scale_column(a, arg, filter);
 }
 
+/* What the daemon computes for an aggregate function of one argument. */
+typedef enum Computation
+{
+	COMPUTE_NOTHING,
+	COMPUTE_COUNT,
+	COMPUTE_SUM,
+	COMPUTE_AVERAGE,
+	COMPUTE_MIN,
+	COMPUTE_MAX,
+	COMPUTE_AND,
+	COMPUTE_OR
+} Computation;
+
+static const struct
+{
+	Oid			function;
+	Computation computation;
+}			computations[] =
+{
+	{F_COUNT_ANY, COMPUTE_COUNT},
+	{F_SUM_INT2, COMPUTE_SUM}, {F_SUM_INT4, COMPUTE_SUM},
+	{F_SUM_INT8, COMPUTE_SUM}, {F_SUM_NUMERIC, COMPUTE_SUM},
+	{F_AVG_INT2, COMPUTE_AVERAGE}, {F_AVG_INT4, COMPUTE_AVERAGE},
+	{F_AVG_INT8, COMPUTE_AVERAGE}, {F_AVG_NUMERIC, COMPUTE_AVERAGE},
+	{F_MIN_INT2, COMPUTE_MIN}, {F_MAX_INT2, COMPUTE_MAX},
+	{F_MIN_INT4, COMPUTE_MIN}, {F_MAX_INT4, COMPUTE_MAX},
+	{F_MIN_INT8, COMPUTE_MIN}, {F_MAX_INT8, COMPUTE_MAX},
+	{F_MIN_DATE, COMPUTE_MIN}, {F_MAX_DATE, COMPUTE_MAX},
+	{F_MIN_TIMESTAMP, COMPUTE_MIN}, {F_MAX_TIMESTAMP, COMPUTE_MAX},
+	{F_MIN_TIMESTAMPTZ, COMPUTE_MIN}, {F_MAX_TIMESTAMPTZ, COMPUTE_MAX},
+	{F_MIN_NUMERIC, COMPUTE_MIN}, {F_MAX_NUMERIC, COMPUTE_MAX},
+	{F_MIN_TEXT, COMPUTE_MIN}, {F_MAX_TEXT, COMPUTE_MAX},
+	{F_BOOL_AND, COMPUTE_AND}, {F_EVERY, COMPUTE_AND}, {F_BOOL_OR, COMPUTE_OR},
+};
+
+static Computation
+computation_of(Oid function)
+{
+	for (int i = 0; i < (int) lengthof(computations); i++)
+		if (computations[i].function == function)
+			return computations[i].computation;
+	return COMPUTE_NOTHING;
+}
+
 static GjReject
 add_aggregate(GjAggregation *a, const Aggref *aggref, GjResult *result)
 {
 	bool		distinct = aggref->aggdistinct != NIL;
+	Computation computation;
 	GjValueJson arg;
 	char	   *filter = NULL;
 
@@ -278,80 +323,44 @@ add_aggregate(GjAggregation *a, const Aggref *aggref, GjResult *result)
 	if (distinct && !groups_by_bytes(linitial(aggref->aggdistinct),
 									 linitial_node(TargetEntry, aggref->args)->expr))
 		return GJ_REJECT_AGGREGATE;
-	switch (aggref->aggfnoid)
-	{
-		case F_COUNT_ANY:
-		case F_SUM_INT2:
-		case F_SUM_INT4:
-		case F_SUM_INT8:
-		case F_SUM_NUMERIC:
-		case F_AVG_INT2:
-		case F_AVG_INT4:
-		case F_AVG_INT8:
-		case F_AVG_NUMERIC:
-		case F_MIN_INT2:
-		case F_MIN_INT4:
-		case F_MIN_INT8:
-		case F_MIN_DATE:
-		case F_MIN_TIMESTAMP:
-		case F_MIN_TIMESTAMPTZ:
-		case F_MIN_NUMERIC:
-		case F_MIN_TEXT:
-		case F_MAX_INT2:
-		case F_MAX_INT4:
-		case F_MAX_INT8:
-		case F_MAX_DATE:
-		case F_MAX_TIMESTAMP:
-		case F_MAX_TIMESTAMPTZ:
-		case F_MAX_NUMERIC:
-		case F_MAX_TEXT:
-		case F_BOOL_AND:
-		case F_EVERY:
-		case F_BOOL_OR:
-			break;
-		default:
-			return GJ_REJECT_AGGREGATE;
-	}
+	computation = computation_of(aggref->aggfnoid);
+	if (computation == COMPUTE_NOTHING)
+		return GJ_REJECT_AGGREGATE;
 	if (!gj_translate_value(&a->translator, linitial_node(TargetEntry, aggref->args)->expr, &arg))
 		return GJ_REJECT_VALUE;
 	if (distinct && arg.display_scale != NULL)
 		return GJ_REJECT_AGGREGATE;
-	switch (aggref->aggfnoid)
+	switch (computation)
 	{
-		case F_COUNT_ANY:
+		case COMPUTE_COUNT:
 			result->finish = GJ_FINISH_INT8;
 			result->column = function_column(a, "count", arg.json, filter, distinct, 8);
 			return GJ_ACCEPTED;
-		case F_SUM_INT2:
-		case F_SUM_INT4:
-			add_sum(a, &arg, filter, distinct, GJ_FINISH_INT8, result);
+		case COMPUTE_SUM:
+			add_sum(a, &arg, filter, distinct,
+					aggref->aggtype == INT8OID ? GJ_FINISH_INT8 : GJ_FINISH_NUMERIC, result);
 			return GJ_ACCEPTED;
-		case F_SUM_INT8:
-		case F_SUM_NUMERIC:
-			add_sum(a, &arg, filter, distinct, GJ_FINISH_NUMERIC, result);
-			return GJ_ACCEPTED;
-		case F_AVG_INT2:
-		case F_AVG_INT4:
-		case F_AVG_INT8:
-		case F_AVG_NUMERIC:
+		case COMPUTE_AVERAGE:
 			add_sum(a, &arg, filter, distinct, GJ_FINISH_AVERAGE, result);
 			result->count = function_column(a, "count", arg.json, filter, distinct, 8);
 			return GJ_ACCEPTED;
-		case F_BOOL_AND:
-		case F_EVERY:
-		case F_BOOL_OR:
+		case COMPUTE_AND:
+		case COMPUTE_OR:
 			result->finish = GJ_FINISH_VALUE;
 			gj_set_width(&arg, 1);
-			result->column = function_column(a, aggref->aggfnoid == F_BOOL_OR ? "bool_or" : "bool_and",
+			result->column = function_column(a, computation == COMPUTE_OR ? "bool_or" : "bool_and",
 											 arg.json, filter, false, 1);
 			(void) describe_type(&a->result->columns[result->column], BOOLOID, -1, InvalidOid);
 			return GJ_ACCEPTED;
-		default:
+		case COMPUTE_MIN:
+		case COMPUTE_MAX:
 			result->finish = GJ_FINISH_VALUE;
-			return add_extreme(a, aggref,
-							   strncmp(get_func_name(aggref->aggfnoid), "min", 3) == 0 ? "min" : "max",
+			return add_extreme(a, aggref, computation == COMPUTE_MIN ? "min" : "max",
 							   &arg, filter, result);
+		case COMPUTE_NOTHING:
+			break;
 	}
+	return GJ_REJECT_AGGREGATE;
 }
 
 /* ---- HAVING ---- */
