@@ -18,7 +18,6 @@ var unreached = map[string]string{
 	"shm/memfd.go:MapMemfd":                      "maps an extent as the extension does, for tests and for sidecar/client",
 	"shm/message.go:BodySize":                    "lets tests cut every message short",
 	"shm/hello.go:IsText":                        "says which texts the extension accepts, for tests",
-	"joincore/cuda/columnar/phj/phj.go:UM":       "bench-gpu times every algorithm of the paper",
 	"joincore/cuda/columnar/smj/smj.go:Columns":  "bench-gpu times every algorithm of the paper",
 	"joincore/cuda/selector/selector.go:Predict": "bench-gpu compares predicted times with measured ones",
 	"joincore/cuda/rowid/destination.go:Lanes":   "part of the partition step that joins over several GPUs use",

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -22,12 +23,20 @@ func fake(t *testing.T, scripts map[string]string) string {
 		err := errors.Join(
 			os.MkdirAll(packageDir(root, name), 0o755),
 			os.MkdirAll(filepath.Dir(program), 0o755),
-			os.WriteFile(program, []byte("#!/bin/sh\n"+script), 0o755))
+			writeProgram(program, "#!/bin/sh\n"+script))
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	return root
+}
+
+// writeProgram writes an executable file. No process may be forked meanwhile: a child
+// has the open file until its exec, and Linux executes no file that is open for writing.
+func writeProgram(path, text string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, []byte(text), 0o755)
 }
 
 // A hanging program is stopped at its limit, and its tests before that count.
