@@ -28,6 +28,7 @@
 #include "compat.h"
 #include "exec_node.h"
 #include "feed_page_rows.h"
+#include "feed_prefetch.h"
 
 struct GjPageFeed
 {
@@ -182,12 +183,16 @@ static bool
 feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan,
 		   double *tuples, double *passed)
 {
-	for (BlockNumber block = first_block(scan); block != InvalidBlockNumber;
-		 block = next_block(scan, block))
+	GjPrefetch	prefetch = {0};
+	BlockNumber next;
+
+	for (BlockNumber block = first_block(scan); block != InvalidBlockNumber; block = next)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (state->shared != NULL && gj_shared_stopped(state->shared))
 			return gj_fail(&state->link.conn, "another participant failed to feed its rows");
+		next = next_block(scan, block);
+		gj_prefetch_page(&prefetch, scan->rs_base.rs_rd, next);
 		gj_read_heap_page(scan, block);
 		*tuples += scan->rs_ntuples;
 		if (!write_page(feed, writer, scan))
