@@ -1,5 +1,5 @@
 /*
- * daemon_connection.h - one socket connection to the daemon, and its frames.
+ * daemon_connection.h - one socket connection to the daemon.
  *
  * No function here raises an error because of the daemon.  Functions return
  * false instead, and conn->failure keeps the first reason.  Our own errors
@@ -66,33 +66,8 @@ extern bool gj_connection_open(GjConnection *conn, const char *path,
 /* Closes the connection.  Safe to call at any time, and repeatedly. */
 extern void gj_connection_close(GjConnection *conn);
 
-/* Sends one frame, whose payload is body followed by tail. */
-extern bool gj_send(GjConnection *conn, enum gj_message type,
-					const void *body, uint32 length,
-					const void *tail, uint32 tail_length);
-
-/*
- * Receives the next frame into conn->frame and conn->body.  If timeout_ms < 0,
- * the wait is bounded only by interrupts and patience_ms.  Unless timeout_ms
- * is 0, a daemon that gets too little processor time is given up to
- * GJ_MAX_EXTENSIONS extensions.  A FAILED frame counts as a failure.  A STATS
- * frame that is still owed is skipped, because its requester has given up.
- */
-extern bool gj_receive(GjConnection *conn, int timeout_ms);
-
-/*
- * Like gj_receive(), for a caller that waits for STATS: it skips no frame, and
- * a timeout is not a failure, even in the middle of a frame.  at_us is on the
- * clock of gj_now_us().
- */
-extern GjWait gj_receive_until(GjConnection *conn, uint64 at_us);
-
-/* Receives a frame, which must have this type and at least this length. */
-extern bool gj_expect(GjConnection *conn, enum gj_message type,
-					  uint32 length, int timeout_ms);
-
-/* Can data be read without waiting? */
-extern bool gj_readable(GjConnection *conn);
+/* Closes the descriptors of the last frame that are not taken yet. */
+extern void gj_drop_fds(GjConnection *conn);
 
 /* Takes descriptor i of the last frame.  The caller must close it. */
 extern int	gj_take_fd(GjConnection *conn, int i);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "daemon_extent.h"
+#include "daemon_frame.h"
 
 #ifndef F_GET_SEALS
 #define F_GET_SEALS		1034

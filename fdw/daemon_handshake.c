@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
+#include "daemon_frame.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
 

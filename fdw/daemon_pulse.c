@@ -17,7 +17,7 @@
  * the process is not visible, so missing heartbeats are given more time.
  *
  * The sources are trusted only for lengthening or shortening a wait, and
- * GJ_MAX_EXTENSIONS bounds the waits (daemon_connection.c).
+ * GJ_MAX_EXTENSIONS bounds the waits (daemon_wait.c).
  */
 #include "daemon_pulse.h"
 

@@ -9,6 +9,7 @@
 #include "access/parallel.h"
 #include "lib/stringinfo.h"
 
+#include "daemon_frame.h"
 #include "daemon_handshake.h"
 #include "daemon_session.h"
 #include "job.h"

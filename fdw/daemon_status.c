@@ -4,6 +4,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "daemon_frame.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "utils/builtins.h"

@@ -3,10 +3,11 @@
  *
  * Statistics are best effort: the query's result does not depend on them.  If
  * the daemon does not answer in time, it still owes the frame, and the
- * connection skips it when it arrives (daemon_connection.h).
+ * connection skips it when it arrives (daemon_frame.h).
  */
 #include "postgres.h"
 
+#include "daemon_frame.h"
 #include "exec_node.h"
 
 void

@@ -3,6 +3,7 @@
  */
 #include "postgres.h"
 
+#include "daemon_frame.h"
 #include "feed_chain.h"
 
 /* Names an extent of a participant's chain. */

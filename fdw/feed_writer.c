@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "daemon_frame.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 

@@ -3,6 +3,7 @@
  */
 #include "postgres.h"
 
+#include "daemon_frame.h"
 #include "result_chain.h"
 
 /*

@@ -1,0 +1,103 @@
+/*
+ * daemon_wait.c - waits for the daemon's socket.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+
+#include "daemon_wait.h"
+
+GjDeadline
+gj_deadline_in(int timeout_ms)
+{
+	GjDeadline	deadline = {.firm = timeout_ms == 0};
+
+	if (timeout_ms >= 0)
+		deadline.at_us = gj_now_us() + (uint64) timeout_ms * 1000;
+	return deadline;
+}
+
+bool
+gj_is_put_off(GjConnection *conn, GjDeadline *deadline)
+{
+	int			ms = 0;
+
+	if (deadline->firm)
+		return gj_fail(conn, "the daemon did not answer in time");
+	switch (gj_pulse(conn->socket, conn->pid, &deadline->look))
+	{
+		case GJ_PULSE_STOPPED:
+			return gj_fail(conn, "the daemon does not answer: its process is stopped");
+		case GJ_PULSE_STUCK:
+			return gj_fail(conn, "the daemon does not answer, although it has processor time");
+		case GJ_PULSE_STARVED:
+			if (deadline->extensions++ >= GJ_MAX_EXTENSIONS)
+				return gj_fail(conn, "the daemon gets too little processor time to answer");
+			ms = Max(conn->step_ms, GJ_PULSE_MS);
+			break;
+		case GJ_PULSE_UNKNOWN:
+			ms = GJ_PULSE_MS;
+			break;
+	}
+	deadline->at_us = gj_now_us() + (uint64) ms * 1000;
+	return true;
+}
+
+GjWait
+gj_wait_socket(GjConnection *conn, int event, GjDeadline *deadline)
+{
+	uint64		start = gj_now_us();
+	uint64		asked_us = start;	/* when it was last known to answer */
+
+	for (;;)
+	{
+		long		timeout = -1;
+		int			rc;
+
+		if (deadline->at_us != 0)
+		{
+			uint64		now = gj_now_us();
+
+			if (now >= deadline->at_us)
+			{
+				if (deadline->quiet)
+					return GJ_WAIT_TIMEOUT;
+				if (!gj_is_put_off(conn, deadline))
+					return GJ_WAIT_FAILED;
+				now = gj_now_us();
+			}
+			timeout = (long) ((deadline->at_us - Min(now, deadline->at_us) + 999) / 1000);
+		}
+		else if (conn->patience_ms > 0)
+		{
+			uint64		now = gj_now_us();
+			uint64		ask_us = asked_us + (uint64) conn->patience_ms * 1000;
+
+			/* a latch that is set now and then does not put the question off */
+			if (now >= ask_us)
+			{
+				if (!conn->answers(conn))
+					return GJ_WAIT_FAILED;
+				asked_us = gj_now_us();
+				continue;
+			}
+			timeout = (long) ((ask_us - now + 999) / 1000);
+		}
+		rc = WaitLatchOrSocket(MyLatch,
+							   WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event |
+							   (timeout >= 0 ? WL_TIMEOUT : 0),
+							   conn->fd, timeout, PG_WAIT_EXTENSION);
+		if (rc & WL_LATCH_SET)
+		{
+			ResetLatch(MyLatch);
+			CHECK_FOR_INTERRUPTS();
+		}
+		if (rc & event)
+		{
+			conn->wait_us += gj_now_us() - start;
+			return GJ_WAIT_DONE;
+		}
+	}
+}
