@@ -80,6 +80,7 @@ is_page_fed(PlannerInfo *root, RelOptInfo *rel)
 
 	/* with security quals, the executor controls the evaluation order */
 	if (rte->rtekind != RTE_RELATION || rte->inh || rte->securityQuals != NIL ||
+		rte->tablesample != NULL ||
 		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
 		return false;
 	foreach(lc, rel->baserestrictinfo)

@@ -137,6 +137,10 @@ native_copy(Path *path, bool top)
 			COPY_UNARY(UniquePath);
 		case T_ProjectionPath:
 			COPY_UNARY(ProjectionPath);
+		case T_ProjectSetPath:
+			COPY_UNARY(ProjectSetPath);
+		case T_GroupResultPath:
+			return top ? flat_copy(path, sizeof(GroupResultPath)) : path;
 		case T_AggPath:
 			COPY_UNARY(AggPath);
 		case T_GroupPath:

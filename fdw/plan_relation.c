@@ -3,6 +3,7 @@
  */
 #include "postgres.h"
 
+#include "access/tsmapi.h"
 #include "catalog/pg_class.h"
 #include "optimizer/optimizer.h"
 
@@ -27,18 +28,39 @@ is_foreign(Path *path)
 }
 
 /*
- * Can a plan of the subquery be made twice?  Our node has it as a feed and in
- * its native child, and set_plan_references then visits both.  It changes the
- * AppendRelInfos of a query level in place, so there must be none.  Plans of
- * SubLinks and CTEs are shared by both copies, which is not known to be safe.
+ * Does making a plan of the path leave something in its query level that a
+ * second plan would not find there?  A grouping set leaves the positions of its
+ * columns, min and max of an index the plans that find them.
+ */
+static bool
+leaves_traces(Path *path)
+{
+	ListCell   *lc;
+
+	if (IsA(path, MinMaxAggPath) || IsA(path, GroupingSetsPath))
+		return true;
+	foreach(lc, gj_path_children(path))
+		if (leaves_traces(lfirst(lc)))
+			return true;
+	return false;
+}
+
+/* ---- subqueries ---- */
+
+/*
+ * Can a plan of the query level be made twice?  Our node has it as a feed and
+ * in its native child, and set_plan_references then visits both.
+ *
+ * Both plans share the query level's init plans, CTEs and other subplans, as
+ * the scans of one CTE or the copies of a condition on several partitions do
+ * in core: an init plan stores its result once, every scan of a CTE has a read
+ * pointer of its own, and other subplans start anew for each row.  But core
+ * drops the unused one of alternative subplans after the first visit.
  */
 static bool
 is_planned_twice_safely(PlannerInfo *subroot)
 {
-	if (subroot == NULL || subroot->append_rel_list != NIL || subroot->init_plans != NIL ||
-		subroot->rowMarks != NIL || subroot->parse->hasSubLinks ||
-		subroot->parse->cteList != NIL || subroot->hasRecursion ||
-		subroot->minmax_aggs != NIL || subroot->plan_params != NIL)
+	if (subroot->rowMarks != NIL || subroot->hasRecursion || subroot->hasAlternativeSubPlans)
 		return false;
 	for (int i = 1; i < subroot->simple_rel_array_size; i++)
 	{
@@ -47,19 +69,67 @@ is_planned_twice_safely(PlannerInfo *subroot)
 
 		if (rte == NULL || rel == NULL)
 			continue;
-		if (rte->rtekind != RTE_RELATION && rte->rtekind != RTE_JOIN &&
-			(rte->rtekind != RTE_SUBQUERY || !is_planned_twice_safely(rel->subroot)))
+		if (rte->rtekind == RTE_CTE && rte->self_reference)
+			return false;
+		if (rel->subroot != NULL && !is_planned_twice_safely(rel->subroot))
 			return false;
 	}
 	return true;
 }
 
+/*
+ * set_plan_references shifts the AppendRelInfos of a query level in place, so
+ * a second visit would shift them again.  Only EXPLAIN reads them afterwards,
+ * to show a column of a partition as that of its table, and it can do without.
+ */
+static void
+forget_partitions(PlannerInfo *subroot)
+{
+	subroot->append_rel_list = NIL;
+	for (int i = 1; i < subroot->simple_rel_array_size; i++)
+		if (subroot->simple_rel_array[i] != NULL &&
+			subroot->simple_rel_array[i]->subroot != NULL)
+			forget_partitions(subroot->simple_rel_array[i]->subroot);
+}
+
+void
+gj_planned_twice(PlannerInfo *root, RelOptInfo *rel)
+{
+	ListCell   *lc;
+
+	if (rel->subroot != NULL)
+		forget_partitions(rel->subroot);
+	foreach(lc, root->append_rel_list)
+	{
+		const AppendRelInfo *member = lfirst_node(AppendRelInfo, lc);
+
+		if (member->parent_relid == rel->relid &&
+			root->simple_rel_array[member->child_relid] != NULL)
+			gj_planned_twice(root, root->simple_rel_array[member->child_relid]);
+	}
+}
+
 static GjReject
 check_subquery(RelOptInfo *rel, RangeTblEntry *rte)
 {
-	if (rte->lateral || !is_planned_twice_safely(rel->subroot))
+	if (rte->lateral || (rel->subroot != NULL && !is_planned_twice_safely(rel->subroot)))
 		return GJ_REJECT_SUBQUERY;
 	return contain_volatile_functions((Node *) rte->subquery) ? GJ_REJECT_VOLATILE : GJ_ACCEPTED;
+}
+
+/* ---- other relations ---- */
+
+/*
+ * A sample can be taken twice if the query gives its seed, and if the method
+ * then selects the same rows.
+ */
+static GjReject
+check_sample(const TableSampleClause *sample)
+{
+	if (sample->repeatable == NULL || !GetTsmRoutine(sample->tsmhandler)->repeatable_across_queries)
+		return GJ_REJECT_TABLESAMPLE;
+	return contain_volatile_functions((Node *) sample->args) ||
+		contain_volatile_functions((Node *) sample->repeatable) ? GJ_REJECT_VOLATILE : GJ_ACCEPTED;
 }
 
 static GjReject
@@ -70,34 +140,92 @@ check_table(const RangeTblEntry *rte)
 		case RELKIND_RELATION:
 		case RELKIND_MATVIEW:
 		case RELKIND_PARTITIONED_TABLE:
-			break;
+			return rte->tablesample == NULL ? GJ_ACCEPTED : check_sample(rte->tablesample);
 		case RELKIND_FOREIGN_TABLE:
 			return GJ_REJECT_FOREIGN;
 		default:
 			return GJ_REJECT_NOT_A_TABLE;
 	}
-	return rte->tablesample != NULL ? GJ_REJECT_TABLESAMPLE : GJ_ACCEPTED;
+}
+
+/* A volatile function must not be called by both the feed and the native plan. */
+static GjReject
+check_called(Node *expressions)
+{
+	return contain_volatile_functions(expressions) ? GJ_REJECT_VOLATILE : GJ_ACCEPTED;
+}
+
+/* Checks the range table entry of a base relation. */
+static GjReject
+check_entry(RelOptInfo *rel, RangeTblEntry *rte)
+{
+	switch (rte->rtekind)
+	{
+		case RTE_RELATION:
+			return check_table(rte);
+		case RTE_SUBQUERY:
+			return check_subquery(rel, rte);
+		case RTE_CTE:
+			/* all scans of the working table of WITH RECURSIVE share a position */
+			return rte->self_reference ? GJ_REJECT_RECURSIVE : GJ_ACCEPTED;
+		case RTE_FUNCTION:
+			return check_called((Node *) rte->functions);
+		case RTE_TABLEFUNC:
+			return check_called((Node *) rte->tablefunc);
+		case RTE_VALUES:
+			return check_called((Node *) rte->values_lists);
+		case RTE_NAMEDTUPLESTORE:	/* each scan has a read pointer of its own */
+		case RTE_RESULT:
+			return GJ_ACCEPTED;
+		default:
+			return GJ_REJECT_NOT_A_TABLE;
+	}
+}
+
+/* Checks the members of a UNION ALL, and of each partitioned table. */
+static GjReject
+check_members(PlannerInfo *root, RelOptInfo *rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->append_rel_list)
+	{
+		const AppendRelInfo *member = lfirst_node(AppendRelInfo, lc);
+		RelOptInfo *child = root->simple_rel_array[member->child_relid];
+		GjReject	reject;
+
+		if (member->parent_relid != rel->relid || child == NULL)
+			continue;
+		reject = check_entry(child, root->simple_rte_array[member->child_relid]);
+		if (reject == GJ_ACCEPTED)
+			reject = check_members(root, child);
+		if (reject != GJ_ACCEPTED)
+			return reject;
+	}
+	return GJ_ACCEPTED;
 }
 
 GjReject
 gj_check_relation(PlannerInfo *root, RelOptInfo *rel)
 {
 	RangeTblEntry *rte = root->simple_rte_array[rel->relid];
-	GjReject	reject = GJ_REJECT_NOT_A_TABLE;
+	List	   *paths;
+	GjReject	reject;
 	ListCell   *lc;
 
-	if (rte->rtekind == RTE_RELATION)
-		reject = check_table(rte);
-	else if (rte->rtekind == RTE_SUBQUERY)
-		reject = check_subquery(rel, rte);
+	reject = check_entry(rel, rte);
+	if (reject == GJ_ACCEPTED && rte->inh)
+		reject = check_members(root, rel);
 	if (reject != GJ_ACCEPTED)
 		return reject;
-	foreach(lc, rel->pathlist)
+	paths = list_concat_copy(rel->pathlist, rel->partial_pathlist);
+	foreach(lc, paths)
+	{
 		if (is_foreign(lfirst(lc)))
 			return GJ_REJECT_FOREIGN;
-	foreach(lc, rel->partial_pathlist)
-		if (is_foreign(lfirst(lc)))
-			return GJ_REJECT_FOREIGN;
+		if (rte->rtekind == RTE_SUBQUERY && leaves_traces(lfirst(lc)))
+			return GJ_REJECT_SUBQUERY;
+	}
 	foreach(lc, rel->baserestrictinfo)
 		if (contain_volatile_functions((Node *) lfirst(lc)))
 			return GJ_REJECT_VOLATILE;

@@ -8,6 +8,7 @@
 
 #include "optimizer/restrictinfo.h"
 
+#include "plan_relation.h"
 #include "plan_tree.h"
 #include "plan_value.h"
 
@@ -36,9 +37,11 @@ add_inputs(GjInputs *inputs, const GjCandidate *tree)
 	input->partial = source->partial;
 	input->rti = source->rel->relid;
 	rte = inputs->root->simple_rte_array[input->rti];
-	input->relid = rte->relid;
-	if (rte->rtekind != RTE_RELATION)
+	if (rte->rtekind == RTE_RELATION)
+		input->relid = rte->relid;
+	else
 		input->name = rte->eref->aliasname;
+	gj_planned_twice(inputs->root, source->rel);
 	input->rows = source->rel->rows;
 	input->columns = palloc0(2 * (list_length(child->targetlist) + 1) * sizeof(GjColumn));
 }

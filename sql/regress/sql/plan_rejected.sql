@@ -42,11 +42,13 @@ EXPLAIN (COSTS OFF) SELECT s.av FROM a LEFT JOIN LATERAL (SELECT a.v + 1 AS av, 
 SET gpujoin.force = off;
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);
 SET gpujoin.force = on;
--- not_a_table
+-- subquery; block_inputs has those that are offloaded
+CREATE INDEX b_id ON b (id);
+EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN (SELECT max(id) AS id FROM b) m USING (id);
+DROP INDEX b_id;
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN limited USING (id);
-EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN generate_series(1, 3) AS f(id) USING (id);
-EXPLAIN (COSTS OFF) WITH w AS MATERIALIZED (SELECT id FROM b) SELECT 1 FROM a JOIN w USING (id);
-EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN (VALUES (1), (2)) AS f(id) USING (id);
+-- recursive
+EXPLAIN (COSTS OFF) WITH RECURSIVE r AS (SELECT 1 AS id UNION ALL SELECT a.v FROM r JOIN a USING (id)) SELECT 1 FROM r;
 -- foreign
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN away USING (id);
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN mixed USING (id);
@@ -128,7 +130,7 @@ DROP TABLE parted;
 -- each reason once, with the number of joins
 EXPLAIN (COSTS OFF) SELECT 1 FROM a a1 LEFT JOIN a a2 ON a1.id = a2.id AND a1.v + a2.v > 1 LEFT JOIN a a3 ON a1.id = a3.id AND a1.v + a3.v > 1
     LEFT JOIN a a4 ON a1.id = a4.id AND a1.v + a4.v > 1 LEFT JOIN a a5 ON a1.id = a5.id AND a1.v + a5.v > 1
-    JOIN generate_series(1, 3) AS f(id) ON f.id = a1.id;
+    JOIN (SELECT id FROM b TABLESAMPLE SYSTEM (1)) AS f ON f.id = a1.id;
 -- subqueries, CTEs and subplans are part of the query
 EXPLAIN (COSTS OFF)
 WITH w AS MATERIALIZED (SELECT a1.v FROM a a1 LEFT JOIN b b1 ON a1.id = b1.id AND a1.v + b1.v > 1)
