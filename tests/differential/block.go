@@ -80,7 +80,7 @@ func (q *query) above(s side, depth int) output {
 	switch {
 	case q.IntN(6) > 0 || kind == "":
 		return output{a, kind}
-	case kind == "int":
+	case kind == "int" && !q.safe:
 		return output{text("", "%s * 2 + 1", a), kind}
 	case kind == "fixed" || kind == "numeric":
 		if q.IntN(2) == 0 {

@@ -7,6 +7,7 @@ type query struct {
 	*Generator
 	used []Table // r0, r1 ...
 	with *Node   // common table expressions
+	ctes []Table // those that may be read again
 	rows float64 // roughly, of the largest result of a join
 	safe bool    // draws no expression that raises an error
 }
@@ -26,20 +27,27 @@ const maxRows = 60000
 
 // add gives a table the next alias.
 func (q *query) add(t Table, pattern string, children ...*Node) side {
+	return q.addNamed(t, pattern, "", children...)
+}
+
+// addNamed gives a table the next alias, and its columns these names.
+func (q *query) addNamed(t Table, pattern, columns string, children ...*Node) side {
 	i := len(q.used)
 	q.used = append(q.used, t)
 	q.rows = max(q.rows, float64(t.Rows))
-	return side{sql: text("from", pattern+fmt.Sprintf(" r%d", i), children...), members: []int{i}, rows: float64(t.Rows)}
+	return side{sql: text("from", pattern+fmt.Sprintf(" r%d%s", i, columns), children...), members: []int{i}, rows: float64(t.Rows)}
 }
 
 // table draws a table or a subquery.
 func (q *query) table(depth int) side {
 	t := one(q.Generator, q.Tables...)
+	if len(q.ctes) > 0 && q.IntN(4) == 0 {
+		t = one(q.Generator, q.ctes...)
+		return q.add(t, t.Name)
+	}
 	switch q.IntN(12) {
 	case 0:
-		// What is computed below an outer join becomes NULL above it.
-		t.keyed = false
-		return q.add(t, fmt.Sprintf("(select *, c%d is null as computed from %s)", q.IntN(len(t.Columns)), t.Name))
+		return q.input()
 	case 1, 2:
 		if depth > 0 {
 			return q.derived(depth - 1)
@@ -52,14 +60,16 @@ func (q *query) table(depth int) side {
 func (q *query) derived(depth int) side {
 	for {
 		// A plan need not run a subquery if other rows suffice.
-		inner := query{Generator: q.Generator, safe: true}
+		inner := query{Generator: q.Generator, safe: true, ctes: q.ctes}
 		sql, table := inner.block(depth)
 		if inner.rows > maxRows {
 			continue
 		}
 		if q.IntN(6) == 0 {
-			table.Name = fmt.Sprintf("w%d", len(q.with.children))
+			q.withs++
+			table.Name = fmt.Sprintf("w%d", q.withs)
 			q.with.children = append(q.with.children, text("", table.Name+one(q.Generator, " as (", " as materialized (")+"%s)", sql))
+			q.ctes = append(q.ctes[:len(q.ctes):len(q.ctes)], table)
 			return q.add(table, table.Name)
 		}
 		// Core evaluates and plans the one with OFFSET 0 on its own.

@@ -10,6 +10,7 @@ import (
 type Generator struct {
 	*rand.Rand
 	Tables []Table
+	withs  int // common table expressions so far
 }
 
 // Table is a table of the schema, or what a subquery delivers.
