@@ -139,6 +139,12 @@ gj_plan_write(const GjPlan *plan)
 	put(&numbers, plan->ninputs);
 	for (int i = 0; i < plan->ninputs; i++)
 		put_input(&numbers, &nodes, &plan->inputs[i]);
+	put(&numbers, plan->nparameters);
+	for (int i = 0; i < plan->nparameters; i++)
+	{
+		put(&numbers, plan->parameters[i].rounding);
+		put(&numbers, plan->parameters[i].scale);
+	}
 	put(&numbers, plan->noutputs);
 	for (int i = 0; i < plan->noutputs; i++)
 	{
@@ -329,6 +335,15 @@ gj_plan_read(CustomScan *scan)
 	plan->inputs = palloc0(plan->ninputs * sizeof(GjInput));
 	for (int i = 0; i < plan->ninputs; i++)
 		get_input(&source, &plan->inputs[i]);
+	plan->nparameters = get_length(&source);
+	plan->parameters = palloc(Max(1, plan->nparameters) * sizeof(GjParameter));
+	for (int i = 0; i < plan->nparameters; i++)
+	{
+		plan->parameters[i].rounding = get(&source);
+		plan->parameters[i].scale = get(&source);
+	}
+	if (plan->nparameters > list_length(scan->custom_exprs))
+		elog(ERROR, "plan data of a GpuJoin lack a parameter");
 	plan->noutputs = get_length(&source);
 	plan->outputs = palloc(Max(1, plan->noutputs) * sizeof(GjOutput));
 	plan->native_resnos = palloc(Max(1, plan->noutputs) * sizeof(int));

@@ -92,8 +92,8 @@ admitted(GjLink *link, int timeout_ms)
 }
 
 bool
-gj_link_open(GjLink *link, const GjPlan *plan, GjAlgorithm algorithm,
-			 int participants, bool rewindable)
+gj_link_open(GjLink *link, const GjPlan *plan, const char *parameters,
+			 GjAlgorithm algorithm, int participants, bool rewindable)
 {
 	StringInfoData json;
 	struct gj_open body = {
@@ -106,8 +106,8 @@ gj_link_open(GjLink *link, const GjPlan *plan, GjAlgorithm algorithm,
 
 	initStringInfo(&json);
 	appendStringInfo(&json, "{\"version\":%d,\"static\":%s,\"runtime\":"
-					 "{\"generation\":1,\"parameters\":[],\"snapshot\":\"\",\"lsn\":\"\"",
-					 GJ_JOB_VERSION, gj_static_json(plan));
+					 "{\"generation\":1,\"parameters\":[%s],\"snapshot\":\"\",\"lsn\":\"\"",
+					 GJ_JOB_VERSION, gj_static_json(plan), parameters);
 	if (algorithm != GJ_ALGORITHM_AUTO)
 		appendStringInfo(&json, ",\"algorithm\":\"%s\"", gj_algorithm_name(algorithm));
 	appendStringInfoString(&json, "}}");

@@ -35,10 +35,11 @@ extern bool gj_link_connect(GjLink *link, const char *socket);
 
 /*
  * Opens a job for the given number of participants, this one included, and
- * waits until the daemon admits it.
+ * waits until the daemon admits it.  parameters are their values, separated by
+ * commas.
  */
-extern bool gj_link_open(GjLink *link, const GjPlan *plan, GjAlgorithm algorithm,
-						 int participants, bool rewindable);
+extern bool gj_link_open(GjLink *link, const GjPlan *plan, const char *parameters,
+						 GjAlgorithm algorithm, int participants, bool rewindable);
 
 /* Joins a job that another participant opened. */
 extern bool gj_link_attach(GjLink *link, uint64 job, const uint8 *token);

@@ -92,6 +92,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "GpuJoin",
 											   ALLOCSET_DEFAULT_SIZES);
 
+	gj_prepare_parameters(state);
 	state->raw_values = palloc0(Max(1, state->plan->noutputs) * sizeof(Datum));
 	state->raw_nulls = palloc0(Max(1, state->plan->noutputs) * sizeof(bool));
 	state->inputs = palloc0(ninputs * sizeof(PlanState *));
@@ -144,8 +145,11 @@ run_job(GjState *state)
 		return gj_fail(&link->conn, "gpujoin.enabled is off");
 	if (state->unfit != NULL)
 		return gj_fail(&link->conn, "%s", state->unfit);
+	if (!gj_evaluate_parameters(state))
+		return gj_fail(&link->conn, GJ_PARAMETER_UNFIT);
 	return gj_link_connect(link, gj_socket) &&
-		gj_link_open(link, state->plan, state->algorithm, 1, state->may_rewind) &&
+		gj_link_open(link, state->plan, state->parameters.data, state->algorithm, 1,
+					 state->may_rewind) &&
 		gj_feed(state) &&
 		gj_link_run(link);
 }

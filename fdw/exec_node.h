@@ -37,6 +37,9 @@ typedef struct GjReport
 	GjStats		stats;			/* valid if have_stats */
 } GjReport;
 
+/* Why a scan is not offloaded if gj_evaluate_parameters() fails. */
+#define GJ_PARAMETER_UNFIT "a numeric parameter is not a number or too large"
+
 typedef struct GjPageFeed GjPageFeed;	/* feed_page.c */
 
 typedef struct GjState
@@ -60,6 +63,8 @@ typedef struct GjState
 	MemoryContextCallback release;	/* of the query's memory context */
 	GjShared   *shared;			/* parallel node with workers, else NULL */
 	bool		attached;		/* to shared's barrier */
+	ExprState **parameter_exprs;	/* of plan->parameters */
+	StringInfoData parameters;	/* their values in this scan, as in the job */
 	Datum	   *raw_values;		/* GpuBlock: a row as the daemon returns it */
 	bool	   *raw_nulls;
 	Tuplestorestate *verified;	/* GJ_MODE_VERIFIED: the rows */
@@ -69,6 +74,15 @@ typedef struct GjState
 
 /* exec_node.c: the state of a node with a job, CreateCustomScanState. */
 extern Node *gj_create_state(CustomScan *scan);
+
+/* exec_parameters.c: prepares the evaluation of parameters. */
+extern void gj_prepare_parameters(GjState *state);
+
+/*
+ * exec_parameters.c: evaluates them for a scan.  Returns false if the daemon
+ * cannot take a value.
+ */
+extern bool gj_evaluate_parameters(GjState *state);
 
 /*
  * exec_rows.c: all rows have been read.  Ends a job that cannot run again, so

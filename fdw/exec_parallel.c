@@ -81,9 +81,12 @@ gj_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
 	((GjState *) css)->shared = coordinate;
 }
 
-/* The elected participant: opens a new job for all of them. */
+/*
+ * The elected participant: opens a new job for all of them.  fit: the daemon
+ * can take the parameters' values.
+ */
 static bool
-open_job(GjState *state)
+open_job(GjState *state, bool fit)
 {
 	GjLink	   *link = &state->link;
 	GjShared   *shared = state->shared;
@@ -91,8 +94,11 @@ open_job(GjState *state)
 	gj_prepare_run(state);
 	if (!gj_enabled)
 		gj_fail(&link->conn, "gpujoin.enabled is off");
+	else if (!fit)
+		gj_fail(&link->conn, GJ_PARAMETER_UNFIT);
 	else if (gj_link_connect(link, shared->socket) &&
-			 gj_link_open(link, state->plan, shared->algorithm, shared->participants, false))
+			 gj_link_open(link, state->plan, state->parameters.data, shared->algorithm,
+						  shared->participants, false))
 	{
 		shared->job = link->job;
 		memcpy(shared->token, link->token, GJ_TOKEN_SIZE);
@@ -159,6 +165,7 @@ gj_parallel_start(GjState *state)
 	MemoryContext old;
 	bool		joined = false;
 	bool		elected = false;
+	bool		fit = gj_evaluate_parameters(state);
 	int			phase;
 
 	phase = BarrierAttach(barrier);
@@ -167,7 +174,7 @@ gj_parallel_start(GjState *state)
 	if (phase == PHASE_ELECT)
 	{
 		if (BarrierArriveAndWait(barrier, PG_WAIT_EXTENSION))
-			joined = open_job(state);
+			joined = open_job(state, fit);
 		phase = PHASE_OPEN;
 	}
 	if (phase == PHASE_OPEN)

@@ -318,6 +318,7 @@ explain_aggregate(const Names *names)
 	const GjAggregate *aggregate = names->plan->aggregate;
 	ExplainState *es = names->es;
 	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
+	List	   *having = list_copy_tail(names->scan->custom_exprs, names->plan->nparameters);
 	List	   *keys = NIL;
 	List	   *functions = NIL;
 	ListCell   *lc;
@@ -336,9 +337,9 @@ explain_aggregate(const Names *names)
 		ExplainPropertyList("Group Key", keys, es);
 	if (functions != NIL)
 		ExplainPropertyList("Aggregates", functions, es);
-	if (names->scan->custom_exprs != NIL)
+	if (having != NIL)
 		ExplainPropertyText("Having",
-							deparse_expression((Node *) make_ands_explicit(names->scan->custom_exprs),
+							deparse_expression((Node *) make_ands_explicit(having),
 											   es->deparse_cxt, prefix, false), es);
 }
 

@@ -116,7 +116,26 @@ typedef struct GjOutput
 	int			column;
 } GjOutput;
 
+/* How a parameter becomes an integer. */
+typedef enum GjRounding
+{
+	GJ_ROUND_NONE,				/* it is one */
+	GJ_ROUND_DOWN,				/* a numeric, at a scale */
+	GJ_ROUND_UP
+} GjRounding;
+
+/*
+ * A value that is known when an execution starts.  Its expression is in
+ * CustomScan.custom_exprs at the same position.
+ */
+typedef struct GjParameter
+{
+	GjRounding	rounding;
+	int			scale;
+} GjParameter;
+
 /* How the two columns of a key are compared, docs/job.md. */
+
 typedef enum GjKeyClass
 {
 	GJ_CLASS_INT,
@@ -190,6 +209,8 @@ typedef struct GjPlan
 								 * then the native child if there is one */
 	bool		has_native;		/* false for a GpuFeed */
 	GjInput    *inputs;
+	int			nparameters;	/* the first entries of custom_exprs */
+	GjParameter *parameters;
 	int			noutputs;		/* entries of custom_scan_tlist, in order */
 	GjOutput   *outputs;
 

@@ -271,7 +271,7 @@ gj_numeric_bound(const char *data, uint32 length, int scale, int64 *bound)
 	if (sum >= limit)
 	{
 		/* stay below the value of NaN */
-		*bound = p.negative ? PG_INT64_MIN : PG_INT64_MAX - 2;
+		*bound = p.negative ? PG_INT64_MIN : GJ_NUMERIC_BOUND_LIMIT;
 		return false;
 	}
 	*bound = !p.negative ? sum : exact ? -sum : -sum - 1;

@@ -9,6 +9,9 @@
 #define GJ_DECIMAL_NAN PG_INT64_MIN
 #define GJ_DECIMAL_MAX_SCALE 18
 
+/* Magnitude at which gj_numeric_bound() saturates. */
+#define GJ_NUMERIC_BOUND_LIMIT (PG_INT64_MAX - 2)
+
 /* Maximum size of a numeric datum made by gj_decimal_to_numeric(). */
 #define GJ_DECIMAL_DATUM_SIZE 24
 
@@ -38,8 +41,8 @@ extern uint32 gj_numeric_canonical(const char *data, uint32 length, char *to);
  * Finds how a numeric compares with decimals of this scale.  data points to
  * its bytes after the varlena header.  Sets *bound and returns whether the
  * numeric equals *bound. If not, the numeric is between *bound and *bound + 1.
- * Values beyond all decimals saturate.  NaN sorts above everything, as
- * PG_INT64_MAX.
+ * Values beyond all decimals saturate at PG_INT64_MIN and
+ * GJ_NUMERIC_BOUND_LIMIT.  NaN sorts above everything, as PG_INT64_MAX.
  */
 extern bool gj_numeric_bound(const char *data, uint32 length, int scale,
 							 int64 *bound);

@@ -402,7 +402,12 @@ having_leaf(void *arg, Expr *expr, GjValueJson *value, bool *ok)
 static void
 add_having(GjAggregation *a, List *having)
 {
-	GjTranslator t = {.leaf = having_leaf, .leaf_arg = a};
+	GjTranslator t = {
+		.root = a->translator.root,
+		.inputs = a->translator.inputs,
+		.leaf = having_leaf,
+		.leaf_arg = a,
+	};
 
 	/* what cannot be translated is evaluated on the groups that return */
 	if (having != NIL)
@@ -480,11 +485,11 @@ translate(GjAggregation *a, List *clauses, List *having)
 }
 
 GjReject
-gj_translate_aggregation(GjInputs *inputs, const GjCandidate *tree, int source, List *keys,
-						 List *clauses, List *leaves, List *having, GjAggregate *result)
+gj_translate_aggregation(PlannerInfo *root, GjInputs *inputs, const GjCandidate *tree,
+						 int source, List *keys, List *clauses, List *leaves, List *having, GjAggregate *result)
 {
 	GjAggregation a = {
-		.translator = {.inputs = inputs, .tree = tree},
+		.translator = {.root = root, .inputs = inputs, .tree = tree},
 		.result = result,
 		.source = source,
 		.leaves = leaves,

@@ -26,8 +26,8 @@ typedef struct GjAggregation
  * Returns the reason why it cannot be translated.  If there is none, *result
  * is filled in, with arrays that are allocated here.
  */
-extern GjReject gj_translate_aggregation(GjInputs *inputs, const GjCandidate *tree,
-										 int source, List *keys, List *clauses,
+extern GjReject gj_translate_aggregation(PlannerInfo *root, GjInputs *inputs,
+										 const GjCandidate *tree, int source, List *keys, List *clauses,
 										 List *leaves, List *having, GjAggregate *result);
 
 #endif							/* GPUJOIN_PLAN_AGGREGATE_H */

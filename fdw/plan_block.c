@@ -26,6 +26,7 @@
 #include "plan_document.h"
 #include "plan_fallback.h"
 #include "plan_hook.h"
+#include "plan_parameter.h"
 
 /* In forced mode: keeps the order of two of our costs. */
 #define FORCED_COST_FACTOR 1e-9
@@ -109,27 +110,12 @@ check_tree(const Offer *block, const GjCandidate *tree)
 
 	if (reads_no_column(block, tree) || !tree->ships_deferred)
 		return GJ_REJECT_VALUE;
-	reject = gj_translate_aggregation(NULL, tree, 0, block->keys, block->clauses, block->leaves,
+	reject = gj_translate_aggregation(block->root, NULL, tree, 0, block->keys, block->clauses, block->leaves,
 									  block->having, &aggregate);
 	if (reject != GJ_ACCEPTED)
 		return reject;
 	return gj_document_fits(tree, aggregate.members, aggregate.having) ?
 		GJ_ACCEPTED : GJ_REJECT_TOO_LARGE;
-}
-
-/* Is the parameter the result of a subquery that runs only once? */
-static bool
-is_init_param(PlannerInfo *root, int paramid)
-{
-	for (; root != NULL; root = root->parent_root)
-	{
-		ListCell   *lc;
-
-		foreach(lc, root->init_plans)
-			if (list_member_int(lfirst_node(SubPlan, lc)->setParam, paramid))
-				return true;
-	}
-	return false;
 }
 
 /* Does an expression depend on a row of an outer query? */
@@ -139,8 +125,7 @@ is_correlated(Node *node, PlannerInfo *root)
 	if (node == NULL)
 		return false;
 	if (IsA(node, Param))
-		return ((Param *) node)->paramkind == PARAM_EXEC &&
-			!is_init_param(root, ((Param *) node)->paramid);
+		return gj_is_correlated(root, (Param *) node);
 	if (IsA(node, RestrictInfo))
 		return is_correlated((Node *) ((RestrictInfo *) node)->clause, root);
 	return expression_tree_walker(node, is_correlated, root);

@@ -37,7 +37,7 @@ add_aggregate(GjInputs *inputs, const GjBlockPath *path)
 	GjPlan	   *plan = inputs->plan;
 	GjAggregate *aggregate = palloc0(sizeof(GjAggregate));
 
-	if (gj_translate_aggregation(inputs, path->tree, plan->ninputs, path->keys, path->clauses,
+	if (gj_translate_aggregation(inputs->root, inputs, path->tree, plan->ninputs, path->keys, path->clauses,
 								 path->leaves, path->having, aggregate) != GJ_ACCEPTED)
 		elog(ERROR, "the aggregation of a GpuBlock changed after it was planned");
 	aggregate->groups = path->groups;
@@ -110,10 +110,11 @@ make_job_node(PlannerInfo *root, const GjBlockPath *path, List *tlist, List *chi
 	add_aggregate(&inputs, path);
 
 	scan->scan.plan.targetlist = tlist;
+	scan->custom_exprs = inputs.parameters;
 	if (plan.aggregate->having == NULL)
 		scan->scan.plan.qual = path->having;
-	else
-		scan->custom_exprs = path->having;	/* for EXPLAIN */
+	else						/* for EXPLAIN */
+		scan->custom_exprs = list_concat(scan->custom_exprs, path->having);
 	scan->scan.scanrelid = 0;
 	scan->flags = path->cpath.flags;
 	scan->custom_plans = children;

@@ -134,9 +134,9 @@ is_true(const Expr *clause)
 
 /* The condition as the daemon evaluates it, or NULL. */
 static char *
-shipped(const GjPair *pair, const RestrictInfo *rinfo)
+shipped(PlannerInfo *root, const GjPair *pair, const RestrictInfo *rinfo)
 {
-	GjTranslator t = {.hidden = pair->hidden};
+	GjTranslator t = {.root = root, .hidden = pair->hidden};
 
 	return rinfo->pseudoconstant ? NULL : gj_translate_condition(&t, rinfo->clause);
 }
@@ -162,7 +162,7 @@ add_filter(PlannerInfo *root, const GjPair *pair, RestrictInfo *rinfo, GjClauses
 			return GJ_ACCEPTED;
 		return GJ_REJECT_CONDITION;
 	}
-	json = shipped(pair, rinfo);
+	json = shipped(root, pair, rinfo);
 	if (json != NULL && !gj_json_can_fail(json))
 	{
 		bool		inner = pair->kind == JOIN_INNER;
@@ -188,7 +188,7 @@ static GjReject
 add_join_condition(PlannerInfo *root, const GjPair *pair, RestrictInfo *rinfo,
 				   GjClauses *clauses)
 {
-	char	   *json = shipped(pair, rinfo);
+	char	   *json = shipped(root, pair, rinfo);
 	bool		can_fail = json != NULL && gj_json_can_fail(json);
 
 	/* a semi join may as well drop rows of its left side afterwards */

@@ -36,6 +36,7 @@ typedef struct GjTextSize
 	int			conditions;
 	int			levels;			/* nesting of the deepest one */
 	int			bytes;			/* of all */
+	int			parameters;		/* of all, at most */
 } GjTextSize;
 
 typedef struct GjClauses

@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "plan_document.h"
+#include "plan_parameter.h"
 
 /* The daemon's limit, docs/job.md. */
 #define MAX_LEVELS 256
@@ -61,6 +62,20 @@ gj_json_can_fail(const char *json)
 	return false;
 }
 
+static int
+count_parameters(const char *json)
+{
+	static const char parameter[] = "{\"parameter\":";
+	int			n = 0;
+
+	while ((json = strstr(json, parameter)) != NULL)
+	{
+		json += sizeof(parameter) - 1;
+		n++;
+	}
+	return n;
+}
+
 void
 gj_add_text(GjTextSize *size, const char *json)
 {
@@ -69,6 +84,7 @@ gj_add_text(GjTextSize *size, const char *json)
 	size->conditions++;
 	size->levels = Max(size->levels, levels);
 	size->bytes += strlen(json);
+	size->parameters += count_parameters(json);
 }
 
 /* The conjunction of conditions of two groups. */
@@ -78,6 +94,7 @@ both(GjTextSize a, GjTextSize b)
 	a.conditions += b.conditions;
 	a.levels = Max(a.levels, b.levels);
 	a.bytes += b.bytes;
+	a.parameters += b.parameters;
 	return a;
 }
 
@@ -89,7 +106,7 @@ conjunction_levels(GjTextSize size)
 
 /* Measures the tree as plan_tree.c describes it and job.c writes it. */
 static int
-measure_tree(const GjCandidate *tree, bool whole, int *bytes)
+measure_tree(const GjCandidate *tree, bool whole, int *bytes, int *parameters)
 {
 	GjTextSize	none = {0};
 	GjTextSize	deferred;
@@ -105,9 +122,10 @@ measure_tree(const GjCandidate *tree, bool whole, int *bytes)
 	residual = both(tree->residual_size, tree->kind == JOIN_INNER ? deferred : none);
 	filter = both(tree->filter_size, tree->kind == JOIN_INNER ? none : deferred);
 	*bytes += residual.bytes + filter.bytes;
+	*parameters += residual.parameters + filter.parameters;
 
-	left = measure_tree(tree->left, whole, bytes);
-	right = measure_tree(tree->right, whole, bytes);
+	left = measure_tree(tree->left, whole, bytes, parameters);
+	right = measure_tree(tree->right, whole, bytes, parameters);
 	levels = Max(KEYS_LEVELS, conjunction_levels(residual));
 	levels = 1 + Max(levels, Max(left, right));
 	if (filter.conditions > 0)
@@ -119,7 +137,8 @@ bool
 gj_document_fits(const GjCandidate *tree, const char *members, const char *having)
 {
 	int			bytes = 0;
-	int			levels = measure_tree(tree, members != NULL, &bytes);
+	int			parameters = 0;
+	int			levels = measure_tree(tree, members != NULL, &bytes, &parameters);
 	const char *above[] = {members, having};
 
 	for (int i = 0; i < (int) lengthof(above); i++)
@@ -131,6 +150,8 @@ gj_document_fits(const GjCandidate *tree, const char *members, const char *havin
 		own = gj_json_levels(above[i]);
 		levels = 1 + Max(levels, own);
 		bytes += strlen(above[i]);
+		parameters += count_parameters(above[i]);
 	}
-	return ENCLOSING_LEVELS + levels <= MAX_LEVELS && bytes <= GJ_MAX_EXPRESSION_BYTES;
+	return ENCLOSING_LEVELS + levels <= MAX_LEVELS && bytes <= GJ_MAX_EXPRESSION_BYTES &&
+		parameters <= GJ_MAX_PARAMETERS;
 }

@@ -12,6 +12,7 @@ typedef struct GjInputs
 	PlannerInfo *root;
 	GjPlan	   *plan;
 	List	   *children;		/* Plans of the inputs */
+	List	   *parameters;		/* expressions of plan->parameters, in order */
 } GjInputs;
 
 /*

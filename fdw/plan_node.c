@@ -89,6 +89,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	scan->scan.scanrelid = 0;
 	scan->flags = best_path->flags;
 	scan->custom_plans = custom_plans;
+	scan->custom_exprs = inputs.parameters;
 	scan->custom_private = gj_plan_write(&plan);
 	scan->custom_scan_tlist = scan_tlist(path->outputs);
 	scan->methods = &gj_scan_methods;

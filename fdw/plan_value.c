@@ -18,6 +18,7 @@
 #include "utils/pg_locale.h"
 
 #include "plan_document.h"
+#include "plan_parameter.h"
 #include "plan_value.h"
 #include "plan_value_compare.h"
 
@@ -269,6 +270,24 @@ coalesce(GjTranslator *t, const CoalesceExpr *expr, GjValueJson *value)
 
 /* ---- conditions ---- */
 
+/* A comparison with a numeric parameter. */
+static char *
+parameter_comparison(GjTranslator *t, GjPageTest test, Expr *left, Expr *right)
+{
+	bool		commuted = gj_is_numeric_parameter(left);
+	Expr	   *operand = commuted ? right : left;
+	const Param *param = (const Param *) (commuted ? left : right);
+	GjValueJson value;
+	bool		stored;
+
+	if (gj_is_numeric_parameter(operand))
+		return NULL;
+	stored = gj_translate_stored(t, operand, &value);
+	if (!stored && !gj_translate_value(t, operand, &value))
+		return NULL;
+	return gj_compare_parameter(t, test, &value, stored, param, commuted);
+}
+
 static char *
 comparison(GjTranslator *t, Oid opno, Oid collation, Expr *left, Expr *right)
 {
@@ -279,6 +298,8 @@ comparison(GjTranslator *t, Oid opno, Oid collation, Expr *left, Expr *right)
 
 	if (!gj_find_test(opno, collation, exprType((Node *) left), exprType((Node *) right), &test))
 		return NULL;
+	if (gj_is_numeric_parameter(left) || gj_is_numeric_parameter(right))
+		return parameter_comparison(t, test, left, right);
 	stored = gj_compare_stored(t, test, left, right);
 	if (stored != NULL)
 		return stored;
@@ -490,6 +511,7 @@ translate_condition(GjTranslator *t, Expr *expr)
 			}
 		case T_Var:
 		case T_Const:
+		case T_Param:
 		case T_RelabelType:
 		case T_CaseExpr:
 		case T_CoalesceExpr:
@@ -540,6 +562,8 @@ translate_value(GjTranslator *t, Expr *expr, GjValueJson *value)
 			return gj_translate_column(t, (Var *) expr, GJ_READ_VALUE, value);
 		case T_Const:
 			return gj_translate_constant((Const *) expr, value);
+		case T_Param:
+			return gj_translate_parameter(t, (Param *) expr, value);
 		case T_RelabelType:
 			{
 				RelabelType *relabel = (RelabelType *) expr;

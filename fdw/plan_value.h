@@ -34,6 +34,7 @@ typedef struct GjValueJson
 
 typedef struct GjTranslator
 {
+	PlannerInfo *root;
 	GjInputs   *inputs;			/* NULL: check only.  The text then has the
 								 * size of the real one, but no real places */
 

@@ -9,6 +9,7 @@
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 
+#include "plan_parameter.h"
 #include "plan_value_compare.h"
 
 static const char *const test_words[] = {
@@ -89,19 +90,91 @@ gj_compare_json(GjPageTest test, const char *left, const char *right)
 					test_words[test], left, right);
 }
 
-/* ---- decimals as they are stored ---- */
+/* ---- decimals as they are stored, and parameters ---- */
 
 /*
- * A column, or a constant, with its decimals as an integer.  NaN is the least
- * integer, which no constant is, but above all numbers in PostgreSQL's order.
+ * An operand as an integer.  A column's NaN is the least integer, which no
+ * other operand is, but above all numbers in PostgreSQL's order.  A parameter
+ * has more decimals than the other operand: low and high are the integers
+ * around it.
  */
-typedef struct Stored
+typedef struct Operand
 {
-	GjValueJson value;
-	bool		constant;
-} Stored;
+	const char *low;
+	const char *high;
+	bool		constant;		/* never NULL */
+	bool		may_be_nan;
+} Operand;
 
 static const char stored_nan[] = "{\"int\":-9223372036854775808}";
+
+static Operand
+operand_of(const GjValueJson *value, bool constant, bool may_be_nan)
+{
+	Operand		operand = {value->json, value->json, constant, may_be_nan};
+
+	return operand;
+}
+
+/* Returns false if the parameter cannot be translated. */
+static bool
+read_parameter(GjTranslator *t, const Param *param, int scale, Operand *operand)
+{
+	operand->low = gj_numeric_parameter(t, param, scale, GJ_ROUND_DOWN);
+	operand->high = gj_numeric_parameter(t, param, scale, GJ_ROUND_UP);
+	operand->constant = operand->may_be_nan = false;
+	return operand->low != NULL;
+}
+
+/*
+ * a < b, NULL where either is.  NaN is known to be the greater one without
+ * looking at the other operand, so what may be NULL is looked at again.
+ */
+static char *
+less(const Operand *a, const Operand *b)
+{
+	char	   *json = gj_compare_json(GJ_TEST_LT, a->low, b->high);
+
+	if (b->may_be_nan)
+		json = psprintf("{\"or\":[%s,%s]}", gj_compare_json(GJ_TEST_EQ, b->low, stored_nan), json);
+	if (a->may_be_nan)
+		json = psprintf("{\"and\":[%s,%s]}", gj_compare_json(GJ_TEST_NE, a->low, stored_nan), json);
+	else if (b->may_be_nan && !a->constant)
+		json = psprintf("{\"and\":[%s,%s]}", gj_compare_json(GJ_TEST_EQ, a->low, a->low), json);
+	if (a->may_be_nan && !b->constant)
+		json = psprintf("{\"or\":[%s,%s]}", json, gj_compare_json(GJ_TEST_NE, b->low, b->low));
+	return json;
+}
+
+static char *
+equal_operands(const Operand *a, const Operand *b)
+{
+	char	   *json = gj_compare_json(GJ_TEST_EQ, a->low, b->low);
+
+	if (a->low == a->high && b->low == b->high)
+		return json;
+	return psprintf("{\"and\":[%s,%s]}", json, gj_compare_json(GJ_TEST_EQ, a->high, b->high));
+}
+
+static char *
+compare_operands(GjPageTest test, const Operand *a, const Operand *b)
+{
+	switch (test)
+	{
+		case GJ_TEST_LT:
+			return less(a, b);
+		case GJ_TEST_GT:
+			return less(b, a);
+		case GJ_TEST_LE:
+			return psprintf("{\"not\":%s}", less(b, a));
+		case GJ_TEST_GE:
+			return psprintf("{\"not\":%s}", less(a, b));
+		case GJ_TEST_EQ:
+			return equal_operands(a, b);
+		default:
+			return psprintf("{\"not\":%s}", equal_operands(a, b));
+	}
+}
 
 bool
 gj_translate_stored(GjTranslator *t, const Expr *expr, GjValueJson *value)
@@ -113,60 +186,53 @@ gj_translate_stored(GjTranslator *t, const Expr *expr, GjValueJson *value)
 		gj_translate_column(t, var, GJ_READ_STORED, value);
 }
 
+/* A column or a constant. */
 static bool
-read_stored(GjTranslator *t, const Expr *expr, Stored *stored)
+read_stored(GjTranslator *t, const Expr *expr, GjValueJson *value)
 {
-	stored->constant = IsA(expr, Const);
-	if (!stored->constant)
-		return gj_translate_stored(t, expr, &stored->value);
+	if (!IsA(expr, Const))
+		return gj_translate_stored(t, expr, value);
 	return !((const Const *) expr)->constisnull &&
-		gj_translate_constant((const Const *) expr, &stored->value);
-}
-
-/*
- * a < b.  The last comparison is NULL where b is and otherwise false: NaN <
- * NULL is NULL.
- */
-static char *
-stored_less(const Stored *a, const Stored *b)
-{
-	const char *x = a->value.json;
-	const char *y = b->value.json;
-	char	   *less = gj_compare_json(GJ_TEST_LT, x, y);
-
-	if (!b->constant)
-		less = psprintf("{\"or\":[%s,%s]}", gj_compare_json(GJ_TEST_EQ, y, stored_nan), less);
-	if (!a->constant)
-		less = psprintf("{\"and\":[%s,%s]}", gj_compare_json(GJ_TEST_NE, x, stored_nan), less);
-	if (!a->constant && !b->constant)
-		less = psprintf("{\"or\":[%s,%s]}", less, gj_compare_json(GJ_TEST_NE, y, y));
-	return less;
+		gj_translate_constant((const Const *) expr, value);
 }
 
 char *
 gj_compare_stored(GjTranslator *t, GjPageTest test, const Expr *left, const Expr *right)
 {
-	Stored		a;
-	Stored		b;
+	bool		left_constant = IsA(left, Const);
+	bool		right_constant = IsA(right, Const);
+	GjValueJson a;
+	GjValueJson b;
+	Operand		x;
+	Operand		y;
 
 	if (getBaseType(exprType((const Node *) left)) != NUMERICOID ||
-		(IsA(left, Const) && IsA(right, Const)) ||
+		(left_constant && right_constant) ||
 		!read_stored(t, left, &a) || !read_stored(t, right, &b) ||
-		(a.constant && !gj_constant_to_scale(&a.value, b.value.scale)) ||
-		(b.constant && !gj_constant_to_scale(&b.value, a.value.scale)) ||
-		a.value.scale != b.value.scale)
+		(left_constant && !gj_constant_to_scale(&a, b.scale)) ||
+		(right_constant && !gj_constant_to_scale(&b, a.scale)) ||
+		a.scale != b.scale)
 		return NULL;
-	switch (test)
-	{
-		case GJ_TEST_LT:
-			return stored_less(&a, &b);
-		case GJ_TEST_GT:
-			return stored_less(&b, &a);
-		case GJ_TEST_LE:
-			return psprintf("{\"not\":%s}", stored_less(&b, &a));
-		case GJ_TEST_GE:
-			return psprintf("{\"not\":%s}", stored_less(&a, &b));
-		default:
-			return gj_compare_json(test, a.value.json, b.value.json);
-	}
+	x = operand_of(&a, left_constant, !left_constant);
+	y = operand_of(&b, right_constant, !right_constant);
+	return compare_operands(test, &x, &y);
+}
+
+bool
+gj_is_numeric_parameter(const Expr *expr)
+{
+	return IsA(expr, Param) && getBaseType(((const Param *) expr)->paramtype) == NUMERICOID;
+}
+
+char *
+gj_compare_parameter(GjTranslator *t, GjPageTest test, const GjValueJson *value, bool stored,
+					 const Param *param, bool commuted)
+{
+	Operand		operand = operand_of(value, false, stored);
+	Operand		bound;
+
+	if (value->kind != GJ_KIND_DECIMAL || !read_parameter(t, param, value->scale, &bound))
+		return NULL;
+	return commuted ? compare_operands(test, &bound, &operand) :
+		compare_operands(test, &operand, &bound);
 }

@@ -35,4 +35,15 @@ extern bool gj_translate_stored(GjTranslator *t, const Expr *expr, GjValueJson *
 extern char *gj_compare_stored(GjTranslator *t, GjPageTest test, const Expr *left,
 							   const Expr *right);
 
+/* Is the expression a parameter that is only compared? */
+extern bool gj_is_numeric_parameter(const Expr *expr);
+
+/*
+ * Compares a decimal with a numeric parameter, or, commuted, the parameter
+ * with the decimal.  stored: the decimal is from gj_translate_stored().
+ * Returns NULL if the value is no decimal or the parameter is correlated.
+ */
+extern char *gj_compare_parameter(GjTranslator *t, GjPageTest test, const GjValueJson *value,
+								  bool stored, const Param *param, bool commuted);
+
 #endif							/* GPUJOIN_PLAN_VALUE_COMPARE_H */

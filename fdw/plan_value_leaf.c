@@ -17,9 +17,6 @@
 /* A factor of 10^18 still fits the daemon's constants. */
 #define MAX_RESCALE 18
 
-/* Bytes that the daemon takes for an integer constant (docs/job.md). */
-#define CONSTANT_WIDTH 8
-
 /* ---- types and leaves ---- */
 
 bool
@@ -165,7 +162,7 @@ numeric_constant(Datum datum, GjValueJson *value)
 	if (text[0] == '-')
 		sum = -sum;
 	value->kind = GJ_KIND_DECIMAL;
-	value->width = CONSTANT_WIDTH;
+	value->width = GJ_CONSTANT_WIDTH;
 	value->json = psprintf("{\"int\":" INT64_FORMAT "}", (int64) sum);
 	return true;
 }
@@ -214,7 +211,7 @@ gj_translate_constant(const Const *c, GjValueJson *value)
 				return true;
 			}
 	}
-	value->width = CONSTANT_WIDTH;
+	value->width = GJ_CONSTANT_WIDTH;
 	value->json = psprintf("{\"int\":" INT64_FORMAT "}", number);
 	return true;
 }

@@ -9,6 +9,9 @@
 /* Display scales beyond this are not computed by the daemon. */
 #define GJ_MAX_SCALE 36
 
+/* Width of an integer constant or parameter (docs/job.md), in bytes. */
+#define GJ_CONSTANT_WIDTH 8
+
 /*
  * Fills in all but the text.  Returns false if the daemon has no such type.
  */

@@ -1,0 +1,29 @@
+/*
+ * plan_parameter.h - values that are known when an execution starts.
+ */
+#ifndef GPUJOIN_PLAN_PARAMETER_H
+#define GPUJOIN_PLAN_PARAMETER_H
+
+#include "plan_value.h"
+
+/* Parameters of a job, docs/job.md. */
+#define GJ_MAX_PARAMETERS 1024
+
+/* Does the parameter depend on a row of an outer query? */
+extern bool gj_is_correlated(PlannerInfo *root, const Param *param);
+
+/*
+ * Translates a parameter whose values are integers for the daemon.  Returns
+ * false for other types and for correlated parameters.
+ */
+extern bool gj_translate_parameter(GjTranslator *t, const Param *param, GjValueJson *value);
+
+/*
+ * Returns a numeric parameter, multiplied by 10^scale and rounded, as a value
+ * of the daemon; NULL if the parameter is correlated.  The job is not offloaded
+ * in executions in which it is too large, or not a number.
+ */
+extern char *gj_numeric_parameter(GjTranslator *t, const Param *param, int scale,
+								  GjRounding rounding);
+
+#endif							/* GPUJOIN_PLAN_PARAMETER_H */
