@@ -4,20 +4,8 @@
 #ifndef GPUJOIN_PLAN_AGGREGATE_H
 #define GPUJOIN_PLAN_AGGREGATE_H
 
-#include "plan_value.h"
-
-typedef struct GjAggregation
-{
-	GjTranslator translator;
-	GjAggregate *result;		/* its arrays have room for all leaves */
-	int			source;			/* number of the daemon's result as an input */
-	List	   *leaves;			/* expressions of custom_scan_tlist, in order */
-	List	   *keys;			/* GROUP BY expressions */
-	StringInfoData keys_json;
-	StringInfoData carry_json;
-	StringInfoData functions_json;
-	List	   *functions;		/* their texts, each once */
-} GjAggregation;
+#include "plan_candidate.h"
+#include "plan_inputs.h"
 
 /*
  * Translates an aggregation of the tree's rows.  keys are the GROUP BY expressions and clauses

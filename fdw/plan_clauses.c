@@ -136,7 +136,11 @@ is_true(const Expr *clause)
 static char *
 shipped(PlannerInfo *root, const GjPair *pair, const RestrictInfo *rinfo)
 {
-	GjTranslator t = {.root = root, .hidden = pair->hidden};
+	GjTranslator t = {
+		.methods = &gj_translator_methods,
+		.root = root,
+		.hidden = pair->hidden,
+	};
 
 	return rinfo->pseudoconstant ? NULL : gj_translate_condition(&t, rinfo->clause);
 }

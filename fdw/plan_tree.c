@@ -84,6 +84,7 @@ static char *
 condition_json(GjInputs *inputs, const GjCandidate *tree, List *exprs)
 {
 	GjTranslator t = {
+		.methods = &gj_translator_methods,
 		.root = inputs->root,
 		.inputs = inputs,
 		.hidden = bms_union(tree->left->hidden, tree->right->hidden),

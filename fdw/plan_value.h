@@ -32,8 +32,23 @@ typedef struct GjValueJson
 	char	   *display_scale;
 } GjValueJson;
 
+struct GjTranslator;
+
+/*
+ * How to translate an argument, so that the files for kinds of expressions do
+ * not call the file that calls them.
+ */
+typedef struct GjTranslatorMethods
+{
+	bool		(*value) (struct GjTranslator *t, Expr *expr, GjValueJson *value);
+	char	   *(*condition) (struct GjTranslator *t, Expr *expr);
+} GjTranslatorMethods;
+
+extern const GjTranslatorMethods gj_translator_methods;
+
 typedef struct GjTranslator
 {
+	const GjTranslatorMethods *methods; /* &gj_translator_methods */
 	PlannerInfo *root;
 	GjInputs   *inputs;			/* NULL: check only.  The text then has the
 								 * size of the real one, but no real places */
@@ -63,10 +78,18 @@ typedef struct GjTranslator
  * PostgreSQL raises an error, and in some cases where it does not; the job
  * then ends before its first row.
  */
-extern bool gj_translate_value(GjTranslator *t, Expr *expr, GjValueJson *value);
+static inline bool
+gj_translate_value(GjTranslator *t, Expr *expr, GjValueJson *value)
+{
+	return t->methods->value(t, expr, value);
+}
 
 /* The same for a condition.  Returns NULL if it cannot be translated. */
-extern char *gj_translate_condition(GjTranslator *t, Expr *expr);
+static inline char *
+gj_translate_condition(GjTranslator *t, Expr *expr)
+{
+	return t->methods->condition(t, expr);
+}
 
 /* The conjunction of a list of expressions, none of which is left out. */
 extern char *gj_translate_conditions(GjTranslator *t, List *exprs);

@@ -1,0 +1,78 @@
+/*
+ * plan_aggregate_column.c - columns of the daemon's result of an aggregation.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
+
+#include "columns.h"
+#include "plan_aggregate_column.h"
+#include "plan_operators.h"
+
+GjColumn *
+gj_add_column(GjAggregation *a)
+{
+	GjColumn   *column = &a->result->columns[a->result->ncolumns++];
+
+	memset(column, 0, sizeof(*column));
+	return column;
+}
+
+void
+gj_describe_integer(GjColumn *column, int width)
+{
+	column->form = GJ_FORM_INTEGER;
+	column->encoding = GJ_ENC_FIXED;
+	column->width = width;
+	column->align = Min(width, 8);
+	column->avg_width = width;
+}
+
+bool
+gj_describe_type(GjColumn *column, Oid type, int32 typmod, Oid collation)
+{
+	if (!gj_describe_payload(type, typmod, column))
+		return false;
+	column->type = type;
+	column->typmod = typmod;
+	column->collation = collation;
+	column->avg_width = get_typavgwidth(type, typmod);
+	return true;
+}
+
+void
+gj_append_item(StringInfo list, const char *item)
+{
+	if (list->len > 0)
+		appendStringInfoChar(list, ',');
+	appendStringInfoString(list, item);
+}
+
+bool
+gj_groups_by_bytes(const SortGroupClause *clause, const Expr *key)
+{
+	Oid			type = exprType((const Node *) key);
+	const GjOperator *op;
+	int			scale;
+
+	if (getBaseType(type) == BOOLOID)
+		return clause->eqop == BooleanEqualOperator;
+	op = gj_find_operator(clause->eqop, exprCollation((const Node *) key));
+	if (op == NULL)
+		return false;
+	switch (op->kind)
+	{
+		case GJ_KEY_NUMERIC:
+			/* 1.0 and 1.00 are one group, shown as the first one met */
+			return gj_decimal_scale(type, exprTypmod((const Node *) key), &scale) ||
+				!IsA(key, Var);
+		case GJ_KEY_BPCHAR:
+			/* values are padded to one length */
+			return exprTypmod((const Node *) key) >= 0;
+		default:
+			return true;
+	}
+}

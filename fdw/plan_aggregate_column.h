@@ -1,0 +1,40 @@
+/*
+ * plan_aggregate_column.h - columns of the daemon's result of an aggregation.
+ */
+#ifndef GPUJOIN_PLAN_AGGREGATE_COLUMN_H
+#define GPUJOIN_PLAN_AGGREGATE_COLUMN_H
+
+#include "plan_value.h"
+
+typedef struct GjAggregation
+{
+	GjTranslator translator;
+	GjAggregate *result;		/* its arrays have room for all leaves */
+	int			source;			/* number of the daemon's result as an input */
+	List	   *leaves;			/* expressions of custom_scan_tlist, in order */
+	List	   *keys;			/* GROUP BY expressions */
+	StringInfoData keys_json;
+	StringInfoData carry_json;
+	StringInfoData functions_json;
+	List	   *functions;		/* their texts, each once */
+} GjAggregation;
+
+/* Adds an empty column to the result. */
+extern GjColumn *gj_add_column(GjAggregation *a);
+
+/* Describes an integer that the daemon computes. */
+extern void gj_describe_integer(GjColumn *column, int width);
+
+/*
+ * Describes a column that returns values of this type as they are fed.  Returns
+ * false if there is none.
+ */
+extern bool gj_describe_type(GjColumn *column, Oid type, int32 typmod, Oid collation);
+
+/* Appends to a list whose items are separated by commas. */
+extern void gj_append_item(StringInfo list, const char *item);
+
+/* Does equality in GROUP BY mean equal bytes in the column? */
+extern bool gj_groups_by_bytes(const SortGroupClause *clause, const Expr *key);
+
+#endif							/* GPUJOIN_PLAN_AGGREGATE_COLUMN_H */
