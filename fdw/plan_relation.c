@@ -10,6 +10,7 @@
 #include "plan_fallback.h"
 #include "plan_relation.h"
 #include "plan_subpaths.h"
+#include "plan_subquery.h"
 
 /* Does the path contain a foreign scan, or a custom scan that is not ours? */
 static bool
@@ -47,72 +48,10 @@ leaves_traces(Path *path)
 
 /* ---- subqueries ---- */
 
-/*
- * Can a plan of the query level be made twice?  Our node has it as a feed and
- * in its native child, and set_plan_references then visits both.
- *
- * Both plans share the query level's init plans, CTEs and other subplans, as
- * the scans of one CTE or the copies of a condition on several partitions do
- * in core: an init plan stores its result once, every scan of a CTE has a read
- * pointer of its own, and other subplans start anew for each row.  But core
- * drops the unused one of alternative subplans after the first visit.
- */
-static bool
-is_planned_twice_safely(PlannerInfo *subroot)
-{
-	if (subroot->rowMarks != NIL || subroot->hasRecursion || subroot->hasAlternativeSubPlans)
-		return false;
-	for (int i = 1; i < subroot->simple_rel_array_size; i++)
-	{
-		const RangeTblEntry *rte = subroot->simple_rte_array[i];
-		const RelOptInfo *rel = subroot->simple_rel_array[i];
-
-		if (rte == NULL || rel == NULL)
-			continue;
-		if (rte->rtekind == RTE_CTE && rte->self_reference)
-			return false;
-		if (rel->subroot != NULL && !is_planned_twice_safely(rel->subroot))
-			return false;
-	}
-	return true;
-}
-
-/*
- * set_plan_references shifts the AppendRelInfos of a query level in place, so
- * a second visit would shift them again.  Only EXPLAIN reads them afterwards,
- * to show a column of a partition as that of its table, and it can do without.
- */
-static void
-forget_partitions(PlannerInfo *subroot)
-{
-	subroot->append_rel_list = NIL;
-	for (int i = 1; i < subroot->simple_rel_array_size; i++)
-		if (subroot->simple_rel_array[i] != NULL &&
-			subroot->simple_rel_array[i]->subroot != NULL)
-			forget_partitions(subroot->simple_rel_array[i]->subroot);
-}
-
-void
-gj_planned_twice(PlannerInfo *root, RelOptInfo *rel)
-{
-	ListCell   *lc;
-
-	if (rel->subroot != NULL)
-		forget_partitions(rel->subroot);
-	foreach(lc, root->append_rel_list)
-	{
-		const AppendRelInfo *member = lfirst_node(AppendRelInfo, lc);
-
-		if (member->parent_relid == rel->relid &&
-			root->simple_rel_array[member->child_relid] != NULL)
-			gj_planned_twice(root, root->simple_rel_array[member->child_relid]);
-	}
-}
-
 static GjReject
 check_subquery(RelOptInfo *rel, RangeTblEntry *rte)
 {
-	if (rte->lateral || (rel->subroot != NULL && !is_planned_twice_safely(rel->subroot)))
+	if (rte->lateral || (rel->subroot != NULL && !gj_planned_twice_safely(rel->subroot)))
 		return GJ_REJECT_SUBQUERY;
 	return contain_volatile_functions((Node *) rte->subquery) ? GJ_REJECT_VOLATILE : GJ_ACCEPTED;
 }

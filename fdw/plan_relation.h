@@ -11,10 +11,4 @@
  */
 extern GjReject gj_check_relation(PlannerInfo *root, RelOptInfo *rel);
 
-/*
- * To be called when plans are made of a relation that has passed the check: it
- * is planned twice, as an input and in the native plan.
- */
-extern void gj_planned_twice(PlannerInfo *root, RelOptInfo *rel);
-
 #endif							/* GPUJOIN_PLAN_RELATION_H */

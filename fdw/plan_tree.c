@@ -8,7 +8,7 @@
 
 #include "optimizer/restrictinfo.h"
 
-#include "plan_relation.h"
+#include "plan_subquery.h"
 #include "plan_tree.h"
 #include "plan_value.h"
 
