@@ -87,13 +87,13 @@ func (l *BatchLayout) place() int {
 
 // divideHeaps divides the bytes from end to size among the heaps.
 func (l *BatchLayout) divideHeaps(heap []float64, total float64, end, size int) {
-	room := size - end
+	free := size - end
 	for i := range l.columns {
 		c := &l.columns[i]
 		if c.Encoding != EncVarlena {
 			continue
 		}
-		n := int(float64(room)*heapMean(heap, i)/total) / regionAlign * regionAlign
+		n := int(float64(free)*heapMean(heap, i)/total) / regionAlign * regionAlign
 		n = min(n, size-end)
 		c.HeapOff, c.HeapLen = uint32(end), uint32(n)
 		if n == 0 {

@@ -37,7 +37,7 @@ func fellBack(joins []harness.Node) (reasons []string) {
 // memory only for those few: all are offloaded, and the daemon never holds more
 // than a few of them.
 func TestArmsUnderASmallBudget(t *testing.T) {
-	r := newRoom(t, 4)
+	r := newTightDaemon(t, 4)
 	for _, c := range []struct {
 		name, settings string
 		arms           int

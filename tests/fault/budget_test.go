@@ -12,8 +12,8 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// room is a separate daemon with a budget for a few jobs.
-type room struct {
+// tightDaemon is a separate daemon with a budget for a few jobs.
+type tightDaemon struct {
 	*world
 	d    *harness.Daemon
 	need int64 // bytes that one job for theJoin reserves
@@ -31,11 +31,11 @@ func (w *world) jobBytes(t *testing.T) int64 {
 	return r.Reserved
 }
 
-// newRoom starts a daemon with a budget for the given number of jobs.
-func newRoom(t *testing.T, jobs int) *room {
+// newTightDaemon starts a daemon with a budget for the given number of jobs.
+func newTightDaemon(t *testing.T, jobs int) *tightDaemon {
 	t.Helper()
 	w := theWorld(t)
-	r := &room{world: w, need: w.jobBytes(t)}
+	r := &tightDaemon{world: w, need: w.jobBytes(t)}
 	options := harness.DaemonOptions{}
 	for k, v := range daemonOptions {
 		options[k] = v
@@ -45,12 +45,12 @@ func newRoom(t *testing.T, jobs int) *room {
 	options["memory-budget"] = strconv.FormatInt(int64(jobs)*r.need+r.need/2, 10) + "B"
 	options["memory-warm"] = "2MB"
 	var err error
-	if r.d, err = w.c.StartDaemonAt(w.c.Sock+"/room", options); err != nil {
+	if r.d, err = w.c.StartDaemonAt(w.c.Sock+"/tight", options); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the room's log ends:\n%s", r.d.LogTail(30))
+			t.Logf("the log of the tight daemon ends:\n%s", r.d.LogTail(30))
 		}
 		if err := r.d.Stop(); err != nil {
 			t.Error(err)
@@ -59,14 +59,14 @@ func newRoom(t *testing.T, jobs int) *room {
 	return r
 }
 
-func (r *room) session(t testing.TB, settings ...string) *harness.Session {
+func (r *tightDaemon) session(t testing.TB, settings ...string) *harness.Session {
 	t.Helper()
 	return r.world.session(t, append([]string{forced, serial, "set gpujoin.socket = '" + r.d.Socket + "'"}, settings...)...)
 }
 
 // watch samples the daemon's account until the returned function is called,
 // which returns the maxima.
-func (r *room) watch(t *testing.T) (stop func() (reserved, queued int64)) {
+func (r *tightDaemon) watch(t *testing.T) (stop func() (reserved, queued int64)) {
 	t.Helper()
 	s := r.session(t)
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -106,7 +106,7 @@ func (r *room) watch(t *testing.T) (stop func() (reserved, queued int64)) {
 }
 
 // settles checks that the daemon holds nothing.
-func (r *room) settles(t *testing.T) {
+func (r *tightDaemon) settles(t *testing.T) {
 	t.Helper()
 	s := r.session(t)
 	defer s.Close()
@@ -116,7 +116,7 @@ func (r *room) settles(t *testing.T) {
 // Sixteen clients with a budget for four: they queue, all rows are right, and
 // the budget holds.
 func TestSixteenClientsUnderABudgetForFour(t *testing.T) {
-	r := newRoom(t, 4)
+	r := newTightDaemon(t, 4)
 	expected := r.expect(t, theJoin)
 	stop := r.watch(t)
 	var clients sync.WaitGroup
@@ -145,7 +145,7 @@ func TestSixteenClientsUnderABudgetForFour(t *testing.T) {
 // Parallel nodes under a budget: their workers attach to the job for which the
 // leader queued.
 func TestParallelClientsUnderABudget(t *testing.T) {
-	r := newRoom(t, 4)
+	r := newTightDaemon(t, 4)
 	expected := r.expect(t, theJoin)
 	stop := r.watch(t)
 	var clients sync.WaitGroup
@@ -171,7 +171,7 @@ func TestParallelClientsUnderABudget(t *testing.T) {
 // Idle cursors hold the whole budget: others wait for their queue timeout and
 // run natively, or are admitted once a cursor closes.
 func TestIdleCursorsHoldTheBudget(t *testing.T) {
-	r := newRoom(t, 2)
+	r := newTightDaemon(t, 2)
 	var idle []*harness.Session
 	for range 2 {
 		s := r.session(t, "begin; declare c no scroll cursor for "+theJoin)
@@ -245,7 +245,7 @@ func TestIdleCursorsHoldTheBudget(t *testing.T) {
 // Two jobs in one plan need twice the budget: the second runs natively instead
 // of waiting for the first for ever.
 func TestTwoJobsInOnePlanUnderABudgetForOne(t *testing.T) {
-	r := newRoom(t, 1)
+	r := newTightDaemon(t, 1)
 	// The outer join's rows are fetched one by one while the inner one runs.
 	const sql = "select a.id, a.name, b.v from (" +
 		"select f.id, t.name, d.note from fact f join tiny t on f.g = t.g join dim d on f.k = d.k where f.id <= 2000 offset 0) a " +
@@ -271,7 +271,7 @@ func TestTwoJobsInOnePlanUnderABudgetForOne(t *testing.T) {
 }
 
 // fallsBack checks that a query's join is planned for the daemon, but runs natively.
-func (r *room) fallsBack(t *testing.T, s *harness.Session, sql string) {
+func (r *tightDaemon) fallsBack(t *testing.T, s *harness.Session, sql string) {
 	t.Helper()
 	ctx, cancel := bounded()
 	defer cancel()
@@ -287,7 +287,7 @@ func (r *room) fallsBack(t *testing.T, s *harness.Session, sql string) {
 
 // A job that can never fit the budget does not queue.
 func TestMoreThanTheBudget(t *testing.T) {
-	r := newRoom(t, 0)
+	r := newTightDaemon(t, 0)
 	for _, workers := range []int{0, 2} {
 		s := r.session(t, fmt.Sprintf("set gpujoin.queue_timeout = '10min'; set max_parallel_workers_per_gather = %d", workers))
 		r.fallsBack(t, s, theJoin)
@@ -299,7 +299,7 @@ func TestMoreThanTheBudget(t *testing.T) {
 // A job outgrows the budget while it is fed, because the planner underestimates
 // a condition that all rows pass.
 func TestOutgrowingTheBudget(t *testing.T) {
-	r := newRoom(t, 1)
+	r := newTightDaemon(t, 1)
 	exec(t, r.witness, "create table wide as select i % 5000 as k, repeat('w', 1000) as note from generate_series(1::int8, 30000) i")
 	exec(t, r.witness, "vacuum analyze wide")
 	defer exec(t, r.witness, "drop table wide")
@@ -313,7 +313,7 @@ func TestOutgrowingTheBudget(t *testing.T) {
 
 // A daemon that stops gracefully finishes running jobs and admits no more.
 func TestGracefulStopUnderLoad(t *testing.T) {
-	r := newRoom(t, 4)
+	r := newTightDaemon(t, 4)
 	holder := r.session(t, "begin; declare c no scroll cursor for "+theJoin, "fetch 10 from c")
 	stopped := make(chan error, 1)
 	go func() { stopped <- r.d.Stop() }()

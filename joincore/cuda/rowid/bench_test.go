@@ -21,7 +21,7 @@ func BenchmarkPartition(b *testing.B) {
 			for _, where := range []string{"arena", "apart", "peer"} {
 				b.Run(fmt.Sprintf("%dB-%dbits-%s", width, bits, where), func(b *testing.B) {
 					r := newRig(b, 12<<30)
-					keys := r.room(int64(width) * rows)
+					keys := r.alloc(int64(width) * rows)
 					r.must(r.Number(int64(width/4)*rows, keys)) // distinct ones; their hashes are what counts
 					side := keyOnly(0, keys, width, rows)
 					column := fixed(width)
@@ -46,7 +46,7 @@ func BenchmarkPartition(b *testing.B) {
 	}
 }
 
-// destinations takes room for a side's partitions in any order.
+// destinations allocates a side's partitions in any order.
 func (r *rig) destinations(side Side, spec *PartitionSpec, peer bool) []Destination {
 	p, err := r.Partition(r.ctx, side, spec)
 	r.must(err)

@@ -80,7 +80,7 @@ func TestConditionsAreThoseOfTheOracle(t *testing.T) {
 		relation.Segments[0].Columns = append(relation.Segments[0].Columns, v)
 	}
 	uploaded := r.upload(0, side)
-	out := r.room(4 * rows)
+	out := r.alloc(4 * rows)
 	parameters := []joincore.Parameter{{Int: 1}, {Null: true}}
 	conditions := 400
 	if testing.Short() {

@@ -71,7 +71,7 @@ func (r *rig) upload(input int, s *testSide) Side {
 		}
 		if c.described.Kind == joincore.Varlena {
 			at := put(r, heap)
-			d.Values, d.Width = r.room(16*n), 0
+			d.Values, d.Width = r.alloc(16*n), 0
 			r.must(r.Spans(put(r, offsets), at, int64(len(heap)), n, d.Values))
 		} else {
 			d.Values = put(r, fixed)

@@ -45,7 +45,7 @@ type NoRoomError struct {
 }
 
 func (e *NoRoomError) Error() string {
-	return fmt.Sprintf("partition %d lacks room for %d rows", e.Partition, e.Rows)
+	return fmt.Sprintf("partition %d lacks space for %d rows", e.Partition, e.Rows)
 }
 
 // Unwrap makes it an error of the budget.

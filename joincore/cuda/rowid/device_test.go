@@ -66,8 +66,8 @@ func (r *rig) must(err error) {
 	}
 }
 
-// room takes n bytes of poisoned memory.
-func (r *rig) room(n int64) driver.Ptr {
+// alloc takes n bytes of poisoned memory.
+func (r *rig) alloc(n int64) driver.Ptr {
 	r.Helper()
 	p, err := r.arena.Take(n)
 	r.must(err)
@@ -86,7 +86,7 @@ func (r *rig) scoped(f func()) {
 func put[T any](r *rig, values []T) driver.Ptr {
 	r.Helper()
 	size := int64(unsafe.Sizeof(*new(T)))
-	p := r.room(int64(len(values)) * size)
+	p := r.alloc(int64(len(values)) * size)
 	if len(values) == 0 {
 		return p
 	}

@@ -106,7 +106,7 @@ func (r *rig) collect(to *[]pair) func(Pairs) error {
 		}
 		// The consumer of the rows may use the arena.
 		mark := r.arena.Mark()
-		r.room(1 << 20)
+		r.alloc(1 << 20)
 		r.arena.Rewind(mark)
 		*to = append(*to, part...)
 		return nil

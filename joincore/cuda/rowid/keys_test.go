@@ -56,7 +56,7 @@ func TestKeysAreAColumn(t *testing.T) {
 				r.scoped(func() {
 					s := r.side(n, k.build, k.classes, func(i int64) int64 { return r.rand.Int64() }, nulls, n%2 == 0)
 					rows, want := s.keyed(key)
-					out := r.room(4 * n)
+					out := r.alloc(4 * n)
 					count, err := r.Keyed(r.ctx, r.upload(0, s), key, out)
 					r.must(err)
 					got, err := count.Wait(r.ctx)
@@ -72,7 +72,7 @@ func TestKeysAreAColumn(t *testing.T) {
 						}
 					}
 					bytes := int64(KeyBytes(key))
-					keys := r.room(bytes * got)
+					keys := r.alloc(bytes * got)
 					r.must(r.Keys(r.ctx, r.upload(0, some), key, keys))
 					b := get[byte](r, keys, bytes*got)
 					for i, x := range want {
@@ -91,7 +91,7 @@ func TestHashesAreNoColumn(t *testing.T) {
 	for _, k := range keyTypes {
 		if key, _ := keysOf(k); !key.Exact {
 			s := r.side(5, k.build, k.classes, func(i int64) int64 { return i }, 0, false)
-			if err := r.Keys(r.ctx, r.upload(0, s), key, r.room(40)); err == nil {
+			if err := r.Keys(r.ctx, r.upload(0, s), key, r.alloc(40)); err == nil {
 				t.Errorf("%s: keys were made", k.name)
 			}
 		}

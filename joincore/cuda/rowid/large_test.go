@@ -31,7 +31,7 @@ func keySpec(width int, emit device.Emit) *JoinSpec {
 
 // constant makes n keys of one value.
 func (r *rig) constant(n int64) driver.Ptr {
-	p := r.room(4 * n)
+	p := r.alloc(4 * n)
 	r.must(r.stream.Memset(p, 7, 4*n))
 	return p
 }
@@ -143,9 +143,9 @@ func TestHotMarks(t *testing.T) {
 func TestRowNumbersBeyond31Bits(t *testing.T) {
 	r := newLongRig(t, 80<<30)
 	const rows, probes = 2_200_000_000, 1_000_000
-	bits := r.room((rows + 31) / 32 * 4)
+	bits := r.alloc((rows + 31) / 32 * 4)
 	r.must(r.stream.Memset(bits, 0xff, (rows+31)/32*4))
-	numbers, total := r.room(4*rows), r.room(8)
+	numbers, total := r.alloc(4*rows), r.alloc(8)
 	mark := r.arena.Mark()
 	r.must(r.selectRows("gj_select_marked", rows, numbers, total, uint64(bits), 0, 1))
 	if got := get[uint64](r, total, 1); got[0] != rows {
@@ -161,7 +161,7 @@ func TestRowNumbersBeyond31Bits(t *testing.T) {
 	r.must(err)
 	found := 0
 	r.must(j.Probe(r.ctx, keyOnly(1, put(r, wanted), 4, probes), func(p Pairs) error {
-		out := r.room(4 * p.Rows)
+		out := r.alloc(4 * p.Rows)
 		r.must(r.Compose(p.Build, numbers, p.Rows, out))
 		build, probe, keys := get[uint32](r, p.Build, p.Rows), get[uint32](r, p.Probe, p.Rows), get[uint32](r, out, p.Rows)
 		for i := range build {
@@ -274,8 +274,8 @@ func TestRates(t *testing.T) {
 		}
 		j.Release()
 	}
-	out := r.room(16 * probe)
-	valid := r.room(probe)
+	out := r.alloc(16 * probe)
+	valid := r.alloc(probe)
 	for _, width := range []int{1, 4, 8, 16} {
 		n := int64(probe / 4)
 		timed("gather in order", func() { r.must(r.Gather(Column{Values: s, Width: width}, 0, n, out, valid)) })

@@ -66,7 +66,7 @@ func (b *bed) apart(rows []int64) []Destination {
 	to := make([]Destination, len(rows)*len(lanes))
 	for _, i := range b.rand.Perm(len(to)) {
 		n := rows[i/len(lanes)]
-		to[i] = Destination{At: b.room(n*int64(lanes[i%len(lanes)]) + driver.Line), Rows: n}
+		to[i] = Destination{At: b.alloc(n*int64(lanes[i%len(lanes)]) + driver.Line), Rows: n}
 	}
 	return to
 }

@@ -22,7 +22,7 @@ func TestValidityIsUnpacked(t *testing.T) {
 				want[int(shift)+int(i)] = bits[i/8] >> (i % 8) & 1
 			}
 			r.scoped(func() {
-				to := r.room(n + 16)
+				to := r.alloc(n + 16)
 				r.must(r.Unpack(put(r, bits), n, to+shift))
 				if got := get[byte](r, to, n+16); !bytes.Equal(got, want) {
 					t.Errorf("%d rows to %d", n, shift)
@@ -45,7 +45,7 @@ func TestValidityIsPacked(t *testing.T) {
 				}
 			}
 			r.scoped(func() {
-				to := r.room(4*words + 4)
+				to := r.alloc(4*words + 4)
 				r.must(r.Pack(put(r, valid), n, shift, to))
 				want = append(want, bytes.Repeat([]byte{0xa5}, int(4*words)+4-len(want))...)
 				if got := get[byte](r, to, 4*words+4); !bytes.Equal(got, want) {
@@ -67,7 +67,7 @@ func TestSpansStayInTheHeap(t *testing.T) {
 			}
 		}
 		r.scoped(func() {
-			to := r.room(16 * n)
+			to := r.alloc(16 * n)
 			r.must(r.Spans(put(r, offsets), 4096, int64(heap), n, to))
 			got := get[[2]uint64](r, to, n)
 			for i, s := range got {
@@ -96,7 +96,7 @@ func TestRowsAreNumbered(t *testing.T) {
 	r := newRig(t, 64<<20)
 	for _, n := range sizes() {
 		r.scoped(func() {
-			out := r.room(4*n + 4)
+			out := r.alloc(4*n + 4)
 			r.must(r.Number(n, out))
 			for i, got := range get[uint32](r, out, n+1) {
 				if want := uint32(i); int64(i) < n && got != want || int64(i) == n && got != 0xa5a5a5a5 {
@@ -119,7 +119,7 @@ func TestPositionsAreComposed(t *testing.T) {
 			}
 		}
 		r.scoped(func() {
-			at, out := put(r, outer), r.room(4*n)
+			at, out := put(r, outer), r.alloc(4*n)
 			r.must(r.Compose(at, put(r, inner), n, out))
 			if got := get[uint32](r, out, n); !slices.Equal(got, want) {
 				t.Errorf("%d rows", n)
@@ -170,9 +170,9 @@ func TestValuesAreGathered(t *testing.T) {
 					if positioned {
 						c.Positions = put(r, positions)
 					}
-					out, valid := r.room(n*int64(width)), driver.Ptr(0)
+					out, valid := r.alloc(n*int64(width)), driver.Ptr(0)
 					if wantsValid {
-						valid = r.room(n)
+						valid = r.alloc(n)
 					}
 					r.must(r.Gather(c, from, n, out, valid))
 					name := fmt.Sprintf("%d values of %d bytes, positions %v, NULLs %v", n, width, positioned, nullable)
@@ -190,7 +190,7 @@ func TestValuesAreGathered(t *testing.T) {
 
 func TestMissingColumnsAreGatheredAsNull(t *testing.T) {
 	r := newRig(t, 1<<20)
-	out, valid := r.room(400), r.room(100)
+	out, valid := r.alloc(400), r.alloc(100)
 	r.must(r.Gather(Column{Width: 4, Missing: true}, 0, 100, out, valid))
 	if got := get[byte](r, out, 400); !bytes.Equal(got, make([]byte, 400)) {
 		t.Error("values")
@@ -240,7 +240,7 @@ func (r *rig) checkFilter(n int64) {
 			{Missing: true},
 		}
 		s := Side{Rows: n, Lookup: func(c joincore.ColumnRef) (Column, error) { return columns[c.Input], nil }}
-		out := r.room(4 * n)
+		out := r.alloc(4 * n)
 		count, err := r.Filter(r.ctx, s, e, []joincore.Parameter{{Int: limit}}, out)
 		r.must(err)
 		got, err := count.Wait(r.ctx)

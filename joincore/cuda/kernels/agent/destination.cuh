@@ -107,9 +107,9 @@ __device__ __forceinline__ void find_lacking(const gj_join* join, const gj_side*
   const uint32_t* count = reinterpret_cast<const uint32_t*>(s->count);
   const uint32_t partitions = 1u << (join->bits_first + join->bits_second);
   for (uint32_t p = blockIdx.x * blockDim.x + threadIdx.x; p < partitions; p += gridDim.x * blockDim.x) {
-    uint64_t room = count[p];
-    for (uint32_t l = 0; l < lanes; l++) room = min(room, table[(uint64_t)p * lanes + l].rows);
-    if (room < count[p]) atomicMin(reinterpret_cast<unsigned long long*>(lacking), (unsigned long long)((uint64_t)p << 32 | (count[p] - room)));
+    uint64_t capacity = count[p];
+    for (uint32_t l = 0; l < lanes; l++) capacity = min(capacity, table[(uint64_t)p * lanes + l].rows);
+    if (capacity < count[p]) atomicMin(reinterpret_cast<unsigned long long*>(lacking), (unsigned long long)((uint64_t)p << 32 | (count[p] - capacity)));
   }
 }
 

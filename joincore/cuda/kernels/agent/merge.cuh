@@ -155,7 +155,7 @@ __device__ __forceinline__ void merge_join(const gj_merge* descriptor) {
   NearRows pairs{reinterpret_cast<uint32_t*>(room_of + Layout::pairs), {}};
   __shared__ gj_merge merge;
   __shared__ uint32_t left, left_row[Layout::rows / (max_run + 1) + 1];
-  __shared__ ChunkClaim<N / 32> room;
+  __shared__ ChunkClaim<N / 32> claim;
   copy_descriptor<T>(descriptor, &merge);
   __syncthreads();
   const uint32_t t = threadIdx.x;
@@ -219,20 +219,20 @@ __device__ __forceinline__ void merge_join(const gj_merge* descriptor) {
       uint32_t sum;
       const uint32_t before = chunk_exclusive(count, sum);
       match[row] = Match(first, count, before);
-      if (t % 32 == 0) room.chunk[row / 32] = sum;
+      if (t % 32 == 0) claim.chunk[row / 32] = sum;
     }
     __syncthreads();
     for (uint32_t i = t; i < left; i += T) defer_run<KW>(descriptor, left_row[i], here.probe_end, here.build_end);
-    room.claim(merge.result);
+    claim.claim(merge.result);
     __syncthreads();
 
-    const uint32_t total = room.total;
+    const uint32_t total = claim.total;
     for (uint32_t window = 0; window < total; window += N) {
 #pragma unroll 1
       for (uint32_t row = t; row < N; row += T) {
         const Match m = match[row];
         const uint32_t n = m.count();
-        uint32_t at = m.before() + room.chunk[row / 32] - window;
+        uint32_t at = m.before() + claim.chunk[row / 32] - window;
         for (uint32_t k = m.first(), done = 0; done < n; k++)
           if (n == 1 || build[k] == probe[row]) {
             if (at < N) pairs.set(at, k, row);
@@ -240,7 +240,7 @@ __device__ __forceinline__ void merge_join(const gj_merge* descriptor) {
           }
       }
       __syncthreads();
-      write_result<T, IPT>(merge.result, pairs, room.base + window, min(total - window, (uint32_t)N));
+      write_result<T, IPT>(merge.result, pairs, claim.base + window, min(total - window, (uint32_t)N));
       __syncthreads();
     }
   }

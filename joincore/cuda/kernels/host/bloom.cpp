@@ -66,7 +66,7 @@ uint32_t check(const std::string& name, const Keys& build, const Keys& probe, ui
       whole = !memcmp(reinterpret_cast<char*>(left.column[k]) + (size_t)i * widths[k], &column[k][(size_t)row * widths[k]], widths[k]);
     if (whole) seen[row] = true;
   }
-  // Nothing is written behind the room that there is.
+  // Nothing is written behind the end.
   for (size_t k = 0; k < widths.size(); k++)
     whole &= *reinterpret_cast<uint8_t*>(left.column[k] + (uint64_t)capacity * widths[k]) == 0xa5;
   whole &= *reinterpret_cast<uint32_t*>(left.key + (uint64_t)capacity * KW * 4) == 0xa5a5a5a5u;
@@ -111,7 +111,7 @@ void check_shares() {
   check<KW>("few match", in, few, build / 8, probe);
   check<KW>("no build rows", {}, few, 8, probe);
   expect(check<KW>("no build rows", {}, few, 8, probe) == 0, "rows are left by an empty filter");
-  check<KW>("too little room", in, all, build / 8, probe / 2 + 1);
+  check<KW>("too little space", in, all, build / 8, probe / 2 + 1);
   check<KW>("no room", in, all, build / 8, 0);
 }
 

@@ -1,6 +1,6 @@
 // Partition passes that write by tables of destinations, on the host: into the
 // side's own buffers, and into allocations that lie apart, in any order, and
-// with too little room.
+// with too little space.
 #include "cuda.hpp"
 #include "memory.hpp"
 
@@ -106,7 +106,7 @@ struct Bed {
     return out;
   }
 
-  // Both passes; false: nothing was written, for a partition lacks room.
+  // Both passes; false: nothing was written, for a partition lacks space.
   bool run(const gj_destination* parents, const gj_destination* table, uint64_t& lacking) {
     lacking = nothing_lacks;
     host::launch(2, threads, [&] { find_lacking(&job, &side, table, lanes, &lacking); });
@@ -138,7 +138,7 @@ void check(uint32_t rows, int first_bits, int second_bits, bool hot) {
   Rig own(rows, first_bits, second_bits, hot);
   std::vector<gj_destination> parents(Rig::lanes << first_bits), table(Rig::lanes * own.partitions);
   host::launch(2, threads, [&] { own_destinations<Rig::W>(&own.job, &own.side, parents.data(), table.data()); });
-  say(own.run(parents.data(), table.data(), lacking), "own buffers lack room");
+  say(own.run(parents.data(), table.data(), lacking), "own buffers lack space");
   say(own.got(table.data()) == own.want(), "own buffers");
   uint64_t end = 0;  // partitions lie one after the other
   for (uint32_t p = 0; p < own.partitions; p++) {
@@ -155,7 +155,7 @@ void check(uint32_t rows, int first_bits, int second_bits, bool hot) {
   for (uint32_t p : order)
     for (int l = 0; l < Rig::lanes; l++) table[p * Rig::lanes + l] = {apart.memory.take((size_t)apart.count()[p] * LaneList<Rig::W>::bytes(l)), apart.count()[p]};
   host::launch(2, threads, [&] { own_destinations<Rig::W>(&apart.job, &apart.side, parents.data(), nullptr); });
-  say(apart.run(parents.data(), table.data(), lacking), "allocations lack room");
+  say(apart.run(parents.data(), table.data(), lacking), "allocations lack space");
   say(apart.got(table.data()) == apart.want(), "allocations apart");
   bool clean = true;
   for (uint32_t p = 0; p < apart.partitions; p++)
@@ -176,7 +176,7 @@ void check(uint32_t rows, int first_bits, int second_bits, bool hot) {
   const uint32_t first = full[(full.size() - 1) / 2], last = full.back();
   table[first * Rig::lanes + Rig::lanes - 1].rows -= 2;
   table[last * Rig::lanes].rows -= 1;
-  say(!small.run(parents.data(), table.data(), lacking) && lacking == ((uint64_t)first << 32 | 2), "who lacks room");
+  say(!small.run(parents.data(), table.data(), lacking) && lacking == ((uint64_t)first << 32 | 2), "who lacks space");
 }
 
 }  // namespace

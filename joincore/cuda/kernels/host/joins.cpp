@@ -35,7 +35,7 @@ struct Case {
   int first_bits, second_bits;
   Mode mode[2] = {Mode::carry, Mode::carry};
   bool hot = false;  // most probe rows have one of few keys, which go round the partitions
-  bool again = false;  // the result has too little room at first
+  bool again = false;  // the result has too little space at first
   bool unique = false;  // no two build rows have one key
   bool listed = false;  // matched by lists
   bool reduced = false;  // the probe side is what a Bloom filter leaves of it
@@ -256,9 +256,9 @@ void check_all() {
       return Case{name, {build, probe}, {z.rows[0], z.rows[1]}, z.keys, z.first_bits, z.second_bits, {b, s}};
     };
     check<KW, Columns<2>, Columns<2>>(of("columns", {4, 4}, {4, 4}));
-    check<KW, Columns<1>, Columns<6>>(of("fewer columns than there is room for", {4}, {4, 4, 4, 4, 4}));
+    check<KW, Columns<1>, Columns<6>>(of("fewer columns than fit", {4}, {4, 4, 4, 4, 4}));
     check<KW, RowId, RowId>(of("row ids", {1, 2, 4, 8, 16}, {16, 4, 4, 1, 4}));
-    Case small = of("result with too little room", {4, 4}, {4, 2});
+    Case small = of("result with too little space", {4, 4}, {4, 2});
     small.again = true;
     check<KW, Fields<2>, RowId>(small);
     check<KW, RowId, Columns<4>>(of("row ids and columns", {8, 8, 4}, {4, 4, 4, 4}));
