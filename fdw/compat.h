@@ -56,6 +56,17 @@ gj_group_clauses(PlannerInfo *root)
 #endif
 }
 
+/* The same for DISTINCT. */
+static inline List *
+gj_distinct_clauses(PlannerInfo *root)
+{
+#if PG_VERSION_NUM >= 160000
+	return root->processed_distinctClause;
+#else
+	return root->parse->distinctClause;
+#endif
+}
+
 /*
  * Since 16, a join's relids also include outer joins, which have no
  * RelOptInfo.

@@ -263,7 +263,7 @@ extern void gj_explain(CustomScanState *node, const GjPlan *plan,
 /* ---- hooks and methods ---- */
 extern void gj_install_join_hook(void); /* plan_hook.c */
 extern void gj_install_notices(void);	/* plan_notices.c */
-extern void gj_install_block_hooks(void);	/* plan_block.c */
+extern void gj_install_block_hooks(void);	/* plan_block_hook.c */
 extern CustomScanMethods gj_scan_methods;	/* exec_node.c; registered in gpujoin.c */
 extern CustomScanMethods gj_feed_methods;	/* the same for a GpuFeed */
 extern CustomScanMethods gj_block_methods;	/* exec_block.c, for a GpuBlock */

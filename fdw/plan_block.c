@@ -1,10 +1,8 @@
 /*
- * plan_block.c - the upper-path hook: which query blocks are offered.
+ * plan_block.c - offers the paths of a query block to add_path.
  *
- * A block is the joins of one query level and the aggregation above them, or
- * an aggregation of a single table.  The daemon sees all rows, so it returns
- * final groups.  PostgreSQL projects them, and sorts and limits them above the
- * node.
+ * The daemon sees all rows, so it returns final groups.  PostgreSQL projects
+ * them, and sorts and limits them above the node.
  *
  * A serial GpuBlock feeds its inputs itself.  A parallel one stands above a
  * Gather of GpuFeed nodes.
@@ -22,30 +20,25 @@
 #include "compat.h"
 #include "plan_aggregate.h"
 #include "plan_block.h"
+#include "plan_block_stash.h"
 #include "plan_cost.h"
 #include "plan_document.h"
 #include "plan_fallback.h"
 #include "plan_hook.h"
-#include "plan_parameter.h"
 
 /* In forced mode: keeps the order of two of our costs. */
 #define FORCED_COST_FACTOR 1e-9
-
-static create_upper_paths_hook_type previous_upper_hook;
-static set_rel_pathlist_hook_type previous_rel_hook;
 
 /* What is the same for both variants of a block. */
 typedef struct Offer
 {
 	PlannerInfo *root;
-	RelOptInfo *input;
 	RelOptInfo *output;
-	GjQuery    *query;
 	const struct gj_status *status;
-	List	   *keys;
-	List	   *clauses;
-	List	   *leaves;
+	List	   *clauses;		/* SortGroupClauses of the keys */
 	List	   *having;
+	List	   *keys;
+	List	   *leaves;
 } Offer;
 
 /* ---- the expressions that the node delivers ---- */
@@ -76,10 +69,8 @@ check_expressions(Offer *block)
 	PlannerInfo *root = block->root;
 	ListCell   *lc;
 
-	block->clauses = gj_group_clauses(root);
 	block->keys = get_sortgrouplist_exprs(block->clauses, root->processed_tlist);
 	block->leaves = list_copy(block->keys);
-	block->having = (List *) root->parse->havingQual;
 	if (contain_volatile_functions((Node *) block->output->reltarget->exprs) ||
 		contain_volatile_functions((Node *) block->having))
 		return GJ_REJECT_VOLATILE;
@@ -108,7 +99,9 @@ check_tree(const Offer *block, const GjCandidate *tree)
 	GjAggregate aggregate = {0};
 	GjReject	reject;
 
-	if (reads_no_column(block, tree) || !tree->ships_deferred)
+	if (reads_no_column(block, tree))
+		return GJ_REJECT_NO_COLUMN;
+	if (!tree->ships_deferred)
 		return GJ_REJECT_VALUE;
 	reject = gj_translate_aggregation(block->root, NULL, tree, 0, block->keys, block->clauses, block->leaves,
 									  block->having, &aggregate);
@@ -116,41 +109,6 @@ check_tree(const Offer *block, const GjCandidate *tree)
 		return reject;
 	return gj_document_fits(tree, aggregate.members, aggregate.having) ?
 		GJ_ACCEPTED : GJ_REJECT_TOO_LARGE;
-}
-
-/* Does an expression depend on a row of an outer query? */
-static bool
-is_correlated(Node *node, PlannerInfo *root)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param))
-		return gj_is_correlated(root, (Param *) node);
-	if (IsA(node, RestrictInfo))
-		return is_correlated((Node *) ((RestrictInfo *) node)->clause, root);
-	return expression_tree_walker(node, is_correlated, root);
-}
-
-/*
- * A block in a correlated subquery would run once for each row of the outer
- * query.
- */
-static bool
-is_rerun(PlannerInfo *root)
-{
-	int			relid = -1;
-
-	if (root->parent_root == NULL)
-		return false;
-	while ((relid = bms_next_member(root->all_baserels, relid)) >= 0)
-	{
-		RelOptInfo *rel = gj_base_rel(root, relid);
-
-		if (rel != NULL && (is_correlated((Node *) rel->baserestrictinfo, root) ||
-							is_correlated((Node *) rel->joininfo, root)))
-			return true;
-	}
-	return false;
 }
 
 /* ---- costs ---- */
@@ -247,6 +205,7 @@ offer_serial(Offer *block, GjCandidate *tree, Path *native)
 	cpath->custom_paths = lappend(cpath->custom_paths, native);
 	cpath->methods = &gj_block_path_methods;
 	cost_block(block, tree, path->groups, native->rows, &cpath->path);
+	gj_note_block(block->output, &cpath->path);
 	add_path(block->output, &cpath->path);
 }
 
@@ -287,6 +246,7 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native)
 		above->path.startup_cost = gather->path.startup_cost;
 		above->path.total_cost = gather->path.total_cost;
 	}
+	gj_note_block(block->output, &above->path);
 	add_path(block->output, &above->path);
 }
 
@@ -307,111 +267,30 @@ offer(Offer *block, GjVariant variant, GjCandidate *tree)
 	return GJ_ACCEPTED;
 }
 
-/* ---- the block's tree ---- */
-
-static GjReject
-find_trees(PlannerInfo *root, RelOptInfo *input, GjCandidate **trees)
+GjReject
+gj_offer_block(PlannerInfo *root, RelOptInfo *output, GjCandidate **trees, List *clauses,
+			   List *having)
 {
-	trees[GJ_SERIAL] = trees[GJ_PARALLEL] = NULL;
-	if (input->reloptkind == RELOPT_BASEREL)
-	{
-		GjBase	   *base = gj_base_slot(input);
-
-		if (base == NULL || !base->decided)
-			return GJ_REJECT_NOT_A_TABLE;
-		if (base->reject != GJ_ACCEPTED)
-			return base->reject;
-		for (int v = 0; v < GJ_VARIANTS; v++)
-			if (base->leaves[v].source != NULL)
-				trees[v] = &base->leaves[v];
-	}
-	else if (input->reloptkind == RELOPT_JOINREL)
-	{
-		GjStash    *stash = gj_joinrel_stash(input);
-
-		if (stash != NULL)
-			memcpy(trees, stash->candidates, sizeof(stash->candidates));
-	}
-	return trees[GJ_SERIAL] != NULL ? GJ_ACCEPTED : GJ_REJECT_SIDE;
-}
-
-static GjReject
-consider(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output)
-{
-	Offer		block = {.root = root, .input = input, .output = output};
-	GjCandidate *trees[GJ_VARIANTS];
+	Offer		block = {
+		.root = root,
+		.output = output,
+		.clauses = clauses,
+		.having = having,
+		.status = gj_query_daemon(gj_query(root)),
+	};
 	GjReject	reject;
 
-	reject = find_trees(root, input, trees);
-	if (reject != GJ_ACCEPTED)
-		return reject;
-	block.query = gj_query(root);
-	if (!block.query->no_rechecks)
-		return GJ_REJECT_COMMAND;
-	if (!gj_force && trees[GJ_SERIAL]->input_rows < gj_min_rows)
-		return GJ_REJECT_SIZE;
-	block.status = gj_query_daemon(block.query);
 	if (block.status == NULL)
 		return GJ_REJECT_DAEMON;
 	reject = check_expressions(&block);
+	if (reject == GJ_ACCEPTED)
+		reject = check_tree(&block, trees[GJ_SERIAL]);
 	if (reject != GJ_ACCEPTED)
 		return reject;
-	reject = check_tree(&block, trees[GJ_SERIAL]);
-	if (reject != GJ_ACCEPTED)
-		return reject;
-	if (is_rerun(root))
-		return GJ_REJECT_CORRELATED;
 
 	if (output->consider_parallel && !gj_verify && trees[GJ_PARALLEL] != NULL &&
 		trees[GJ_PARALLEL]->workers > 0 &&
 		check_tree(&block, trees[GJ_PARALLEL]) == GJ_ACCEPTED)
 		(void) offer(&block, GJ_PARALLEL, trees[GJ_PARALLEL]);
 	return offer(&block, GJ_SERIAL, trees[GJ_SERIAL]);
-}
-
-/* ---- hooks ---- */
-
-static bool
-may_be_block(const PlannerInfo *root)
-{
-	const Query *parse = root->parse;
-
-	return gj_blocks && (parse->hasAggs || parse->groupClause != NIL) && parse->groupingSets == NIL &&
-		!parse->hasTargetSRFs;
-}
-
-static void
-upper_hook(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
-		   RelOptInfo *output_rel, void *extra)
-{
-	if (previous_upper_hook)
-		previous_upper_hook(root, stage, input_rel, output_rel, extra);
-	if (!gj_enabled || stage != UPPERREL_GROUP_AGG || !may_be_block(root) ||
-		IS_OTHER_REL(input_rel))
-		return;
-	(void) consider(root, input_rel, output_rel);
-}
-
-/*
- * Decides how the only table of a block is fed while the relation still has
- * the target and the paths of its scan: core replaces both by those that
- * compute GROUP BY expressions.
- */
-static void
-rel_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
-{
-	if (previous_rel_hook)
-		previous_rel_hook(root, rel, rti, rte);
-	if (gj_enabled && rel->reloptkind == RELOPT_BASEREL && may_be_block(root) &&
-		bms_membership(root->all_baserels) == BMS_SINGLETON)
-		(void) gj_base(root, rel);
-}
-
-void
-gj_install_block_hooks(void)
-{
-	previous_upper_hook = create_upper_paths_hook;
-	create_upper_paths_hook = upper_hook;
-	previous_rel_hook = set_rel_pathlist_hook;
-	set_rel_pathlist_hook = rel_hook;
 }

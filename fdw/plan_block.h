@@ -23,4 +23,12 @@ typedef struct GjBlockPath
 	double		groups;			/* before HAVING */
 } GjBlockPath;
 
+/*
+ * Offers paths for the groups of the trees' rows.  clauses are the
+ * SortGroupClauses of the keys, having the conditions on groups.  The target is
+ * that of output.
+ */
+extern GjReject gj_offer_block(PlannerInfo *root, RelOptInfo *output, GjCandidate **trees,
+							   List *clauses, List *having);
+
 #endif							/* GPUJOIN_PLAN_BLOCK_H */

@@ -1,5 +1,5 @@
 /*
- * plan_reject.c - reasons why a join is not offloaded.
+ * plan_reject.c - reasons why a join or an aggregation is not offloaded.
  *
  * A joinrel is tried once for every way to split it in two, and most joinrels
  * are not part of the final plan.  So this file only remembers a reason, and
@@ -33,21 +33,25 @@ static const struct
 	[GJ_REJECT_VOLATILE] = {"volatile", "A condition or an input calls a volatile function"},
 	[GJ_REJECT_NO_PATH] = {"no_path", "A table can only be scanned with values from another one"},
 	[GJ_REJECT_DAEMON] = {"daemon", "gpujoind is not running at gpujoin.socket"},
-	[GJ_REJECT_SIDE] = {"side", "One side of the join cannot be offloaded"},
+	[GJ_REJECT_SIDE] = {"side", "A part of the join or aggregation cannot be offloaded"},
 	[GJ_REJECT_NO_KEY] = {"no_key", "No condition compares columns of both sides by a supported equality operator"},
 	[GJ_REJECT_CONDITION] = {"condition", "An outer, semi or anti join depends on a condition that gpujoind cannot evaluate"},
 	[GJ_REJECT_HIDDEN] = {"hidden", "A column of a semi or anti join's inner side is read above it"},
 	[GJ_REJECT_LEAKPROOF] = {"leakproof", "An operator is not leakproof and a table has row security"},
 	[GJ_REJECT_TOO_LARGE] = {"too_large", "The job would have too many inputs, columns, outputs or levels"},
 	[GJ_REJECT_BUDGET] = {"budget", "The expected rows do not fit gpujoind's memory budget"},
-	[GJ_REJECT_GROUP_KEY] = {"group_key", "A GROUP BY expression has a type whose equality is not that of its bytes, or cannot be evaluated by gpujoind"},
+	[GJ_REJECT_DISTINCT] = {"distinct", "DISTINCT with ON expressions, or above an aggregation or a window function, is not offloaded"},
+	[GJ_REJECT_GROUPING_SETS] = {"grouping_sets", "GROUPING SETS, ROLLUP and CUBE are not offloaded"},
+	[GJ_REJECT_SET_RETURNING] = {"set_returning", "The target list calls a set-returning function"},
+	[GJ_REJECT_NO_COLUMN] = {"no_column", "The aggregation of a single table reads no column of it"},
+	[GJ_REJECT_GROUP_KEY] = {"group_key", "A GROUP BY or DISTINCT expression has a type whose equality is not that of its bytes, or cannot be evaluated by gpujoind"},
 	[GJ_REJECT_AGGREGATE] = {"aggregate", "An aggregate function is not one that gpujoind computes exactly"},
 	[GJ_REJECT_VALUE] = {"value", "An expression cannot be evaluated by gpujoind"},
 	[GJ_REJECT_CORRELATED] = {"correlated", "The subquery runs once for each row of the outer query"},
 	[GJ_REJECT_NATIVE] = {"native", "There is no native plan to fall back to"},
 	[GJ_REJECT_PARTITIONWISE] = {"partitionwise", "enable_partitionwise_join lets PostgreSQL join the tables partition by partition"},
 	[GJ_REJECT_GATED] = {"gated", "A condition refers to no table, and PostgreSQL 15 and 16 do not offer such joins to extensions"},
-	[GJ_REJECT_PLAN] = {"plan", "A native join suits the rest of the plan better because of its sort order, first rows, workers or parameters"},
+	[GJ_REJECT_PLAN] = {"plan", "A native node suits the rest of the plan better because of its sort order, first rows, workers or parameters"},
 	[GJ_REJECT_COST] = {"cost", "The native plan is expected to be cheaper"},
 };
 

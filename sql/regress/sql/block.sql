@@ -25,6 +25,7 @@ DECLARE
     fallback text := '';
     n bigint;
     differ bigint;
+    told text := current_setting('gpujoin.explain_rejected');
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query
     LOOP
@@ -36,6 +37,7 @@ BEGIN
             fallback := ' (' || trim(line) || ')';
         END IF;
     END LOOP;
+    PERFORM set_config('gpujoin.explain_rejected', 'off', true);
     EXECUTE format('CREATE TEMP TABLE offloaded AS SELECT r::text AS r FROM (%s) r', query);
     SET LOCAL gpujoin.enabled = off;
     EXECUTE format('CREATE TEMP TABLE native AS SELECT r::text AS r FROM (%s) r', query);
@@ -43,6 +45,7 @@ BEGIN
     SELECT count(*) INTO n FROM native;
     SELECT count(*) INTO differ FROM ((TABLE offloaded EXCEPT ALL TABLE native) UNION ALL (TABLE native EXCEPT ALL TABLE offloaded)) d;
     DROP TABLE offloaded, native;
+    PERFORM set_config('gpujoin.explain_rejected', told, true);
     RETURN format('%s%s: %s rows, %s', node, fallback, n, CASE differ WHEN 0 THEN 'same' ELSE differ || ' differ' END);
 END $$;
 

@@ -1,0 +1,192 @@
+/*
+ * plan_block_hook.c - the upper-path hook: which query blocks are considered.
+ *
+ * A block is the joins of one query level, or a single table, and the
+ * aggregation or the DISTINCT above them.
+ */
+#include "postgres.h"
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+
+#include "compat.h"
+#include "plan_block.h"
+#include "plan_block_stash.h"
+#include "plan_parameter.h"
+
+static create_upper_paths_hook_type previous_upper_hook;
+static set_rel_pathlist_hook_type previous_rel_hook;
+
+/* ---- correlated subqueries ---- */
+
+/* Does an expression depend on a row of an outer query? */
+static bool
+is_correlated(Node *node, PlannerInfo *root)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return gj_is_correlated(root, (Param *) node);
+	if (IsA(node, RestrictInfo))
+		return is_correlated((Node *) ((RestrictInfo *) node)->clause, root);
+	return expression_tree_walker(node, is_correlated, root);
+}
+
+/*
+ * A block in a correlated subquery would run once for each row of the outer
+ * query.
+ */
+static bool
+is_rerun(PlannerInfo *root)
+{
+	int			relid = -1;
+
+	if (root->parent_root == NULL)
+		return false;
+	if (is_correlated(root->parse->havingQual, root) ||
+		is_correlated((Node *) root->processed_tlist, root))
+		return true;
+	while ((relid = bms_next_member(root->all_baserels, relid)) >= 0)
+	{
+		RelOptInfo *rel = gj_base_rel(root, relid);
+
+		if (rel != NULL && (is_correlated((Node *) rel->baserestrictinfo, root) ||
+							is_correlated((Node *) rel->joininfo, root)))
+			return true;
+	}
+	return false;
+}
+
+/* ---- the block's tree ---- */
+
+static GjReject
+find_trees(PlannerInfo *root, RelOptInfo *input, GjCandidate **trees)
+{
+	GjReject	reject = GJ_REJECT_SIDE;
+
+	trees[GJ_SERIAL] = trees[GJ_PARALLEL] = NULL;
+	if (input->reloptkind == RELOPT_BASEREL)
+	{
+		GjBase	   *base = gj_base_slot(input);
+
+		if (base == NULL || !base->decided)
+			return GJ_REJECT_NOT_A_TABLE;
+		if (base->reject != GJ_ACCEPTED)
+			return base->reject;
+		for (int v = 0; v < GJ_VARIANTS; v++)
+			if (base->leaves[v].source != NULL)
+				trees[v] = &base->leaves[v];
+	}
+	else if (input->reloptkind == RELOPT_JOINREL)
+	{
+		GjStash    *stash = gj_joinrel_stash(input);
+
+		if (stash != NULL)
+		{
+			memcpy(trees, stash->candidates, sizeof(stash->candidates));
+			if (stash->reject != GJ_ACCEPTED)
+				reject = stash->reject;
+		}
+	}
+	return trees[GJ_SERIAL] != NULL ? GJ_ACCEPTED : reject;
+}
+
+/* ---- hooks ---- */
+
+static bool
+may_be_block(const PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+
+	return gj_blocks && (parse->hasAggs || parse->groupClause != NIL || parse->distinctClause != NIL);
+}
+
+/* Which parts of the query level can no block have? */
+static GjReject
+check_level(const Query *parse, bool distinct)
+{
+	if (distinct && (parse->hasDistinctOn || parse->hasAggs || parse->groupClause != NIL ||
+					 parse->hasWindowFuncs))
+		return GJ_REJECT_DISTINCT;
+	if (parse->groupingSets != NIL)
+		return GJ_REJECT_GROUPING_SETS;
+	return parse->hasTargetSRFs ? GJ_REJECT_SET_RETURNING : GJ_ACCEPTED;
+}
+
+static GjReject
+consider(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, bool distinct)
+{
+	GjCandidate *trees[GJ_VARIANTS];
+	GjReject	reject = check_level(root->parse, distinct);
+
+	if (reject == GJ_ACCEPTED)
+		reject = find_trees(root, input, trees);
+	if (reject != GJ_ACCEPTED)
+		return reject;
+	if (!gj_query(root)->no_rechecks)
+		return GJ_REJECT_COMMAND;
+	if (!gj_force && trees[GJ_SERIAL]->input_rows < gj_min_rows)
+		return GJ_REJECT_SIZE;
+	if (is_rerun(root))
+		return GJ_REJECT_CORRELATED;
+	if (!distinct)
+		return gj_offer_block(root, output, trees, gj_group_clauses(root),
+							  (List *) root->parse->havingQual);
+
+	/* core sets this since 16 */
+	output->reltarget = root->upper_targets[UPPERREL_DISTINCT];
+	return gj_offer_block(root, output, trees, gj_distinct_clauses(root), NIL);
+}
+
+/* A query level without tables is not worth a notice. */
+static bool
+reads_tables(PlannerInfo *root)
+{
+	int			relid = bms_next_member(root->all_baserels, -1);
+
+	return relid >= 0 && root->simple_rte_array[relid]->rtekind != RTE_RESULT;
+}
+
+static void
+upper_hook(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+		   RelOptInfo *output_rel, void *extra)
+{
+	GjBlockStash *stash = NULL;
+	GjReject	reject;
+
+	if (previous_upper_hook)
+		previous_upper_hook(root, stage, input_rel, output_rel, extra);
+	if (!gj_enabled || (stage != UPPERREL_GROUP_AGG && stage != UPPERREL_DISTINCT) ||
+		!may_be_block(root) || IS_OTHER_REL(input_rel))
+		return;
+	if (gj_explain_rejected && reads_tables(root))
+		stash = gj_make_block_stash(output_rel, root->all_baserels);
+	reject = consider(root, input_rel, output_rel, stage == UPPERREL_DISTINCT);
+	if (stash != NULL)
+		stash->reject = reject;
+}
+
+/*
+ * Decides how the only table of a block is fed while the relation still has
+ * the target and the paths of its scan: core replaces both by those that
+ * compute GROUP BY expressions.
+ */
+static void
+rel_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	if (previous_rel_hook)
+		previous_rel_hook(root, rel, rti, rte);
+	if (gj_enabled && rel->reloptkind == RELOPT_BASEREL && may_be_block(root) &&
+		bms_membership(root->all_baserels) == BMS_SINGLETON)
+		(void) gj_base(root, rel);
+}
+
+void
+gj_install_block_hooks(void)
+{
+	previous_upper_hook = create_upper_paths_hook;
+	create_upper_paths_hook = upper_hook;
+	previous_rel_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = rel_hook;
+}

@@ -1,0 +1,53 @@
+-- Why an aggregation stays native; joins and aggregations with one reason have one notice.
+SET search_path = block;
+SET gpujoin.force = on;
+SET gpujoin.explain_rejected = on;
+SET max_parallel_workers_per_gather = 0;
+CREATE FUNCTION planned(query text) RETURNS SETOF text
+LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query
+    LOOP
+        IF line ~ 'Aggregate|Unique|Gpu' THEN
+            RETURN NEXT trim(line);
+        END IF;
+    END LOOP;
+END $$;
+SELECT planned('SELECT string_agg(word, '','') FROM fact');
+SELECT planned('SELECT f.f, sum(d.price) FROM fact f JOIN dim d ON f.dim = d.id GROUP BY f.f');
+SELECT planned('SELECT grp, flag, count(*) FROM fact GROUP BY ROLLUP (grp, flag)');
+SELECT planned('SELECT grp, generate_series(1, count(*)) FROM fact GROUP BY grp');
+SELECT planned('SELECT count(*) FROM fact');
+SELECT planned('SELECT sum(sqrt(id)) FROM fact');
+SELECT planned('SELECT sum(id), random() FROM fact');
+SELECT planned('SELECT count(id) FROM fact WHERE ctid > ''(0,1)'' AND random() > 2');
+SELECT planned('SELECT count(ctid) FROM fact');
+SELECT planned('SELECT grp, xmin::text FROM fact GROUP BY grp, xmin::text');
+SELECT planned('SELECT d.id, (SELECT sum(f.id) FROM fact f WHERE f.dim = d.id) FROM dim d');
+SELECT planned('SELECT d.id, (SELECT sum(f.id) FROM fact f HAVING sum(f.id) > d.id) FROM dim d');
+SELECT planned('SELECT d.id, (SELECT sum(f.id + d.id) FROM fact f) FROM dim d');
+SELECT planned('SELECT count(*), sum(f.id) FROM fact f JOIN dim d ON f.dim = d.id AND sqrt(f.id) > d.id');
+SELECT planned('UPDATE dim SET price = (SELECT sum(amount) FROM fact)');
+SELECT planned('SELECT DISTINCT ON (grp) grp, id FROM fact ORDER BY grp, id');
+SELECT planned('SELECT DISTINCT count(*), grp FROM fact GROUP BY grp');
+SELECT planned('SELECT DISTINCT rank() OVER (ORDER BY grp) FROM fact');
+SELECT planned('SELECT DISTINCT f FROM fact');
+SELECT planned('SELECT DISTINCT 1 FROM fact');
+-- the reason of the joins below
+SELECT planned('SELECT sum(f.id) FROM fact f JOIN dim d ON f.dim < d.id');
+SELECT planned('SELECT sum(f.id), (SELECT sum(g.id) FROM fact g JOIN dim d ON g.dim < d.id) FROM fact f LEFT JOIN dim d ON f.dim < d.id');
+-- no table, and blocks that are switched off
+SELECT planned('SELECT sum(1)');
+SET gpujoin.blocks = off;
+SELECT planned('SELECT string_agg(word, '','') FROM fact');
+RESET gpujoin.blocks;
+-- size, and the daemon
+RESET gpujoin.force;
+SELECT planned('SELECT grp, sum(id) FROM fact GROUP BY grp');
+SET gpujoin.min_rows = 0;
+SET gpujoin.socket = '/nonexistent/socket';
+SELECT planned('SELECT grp, sum(id) FROM fact GROUP BY grp');
+RESET gpujoin.socket;
+DROP FUNCTION planned;
