@@ -45,8 +45,11 @@ put_place(List **numbers, GjOutput place)
 }
 
 static void
-put_column(List **numbers, const GjColumn *column)
+put_column(List **numbers, List **nodes, const GjColumn *column)
 {
+	put(numbers, column->computed != NULL);
+	if (column->computed != NULL)
+		*nodes = lappend(*nodes, column->computed);
 	put(numbers, column->resno);
 	put(numbers, column->attnum);
 	put(numbers, (int) column->type);
@@ -72,7 +75,7 @@ put_input(List **numbers, List **nodes, const GjInput *input)
 	put_double(numbers, input->rows);
 	put(numbers, input->ncolumns);
 	for (int i = 0; i < input->ncolumns; i++)
-		put_column(numbers, &input->columns[i]);
+		put_column(numbers, nodes, &input->columns[i]);
 }
 
 /* The number tells whether there are nodes. */
@@ -119,7 +122,7 @@ put_aggregate(List **numbers, List **nodes, const GjAggregate *aggregate)
 	put_text(numbers, nodes, aggregate->having);
 	put(numbers, aggregate->ncolumns);
 	for (int i = 0; i < aggregate->ncolumns; i++)
-		put_column(numbers, &aggregate->columns[i]);
+		put_column(numbers, nodes, &aggregate->columns[i]);
 	put(numbers, aggregate->nkeys);
 	put(numbers, aggregate->nresults);
 	for (int i = 0; i < aggregate->nresults; i++)
@@ -229,6 +232,7 @@ get_place(Source *source)
 static void
 get_column(Source *source, GjColumn *column)
 {
+	column->computed = get(source) ? get_node(source) : NULL;
 	column->resno = get(source);
 	column->attnum = get(source);
 	column->type = (Oid) get(source);

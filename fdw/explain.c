@@ -119,6 +119,19 @@ input_name(const Names *names, int input)
 	return quote_identifier(alias(names, input));
 }
 
+/* An expression over the input's own columns, qualified by its alias or not. */
+static const char *
+computed_text(const Names *names, const Expr *computed, bool qualified)
+{
+	Node	   *expr;
+
+	if (!names->known)
+		return "expression";
+	expr = copyObject((Node *) computed);
+	OffsetVarNodes(expr, names->offset, 0);
+	return deparse_expression(expr, names->es->deparse_cxt, qualified, false);
+}
+
 static const char *
 column_name(const Names *names, GjOutput place)
 {
@@ -127,11 +140,23 @@ column_name(const Names *names, GjOutput place)
 	int			rti = input->rti + names->offset;
 	const char *name = NULL;
 
+	if (column->computed != NULL)
+		return computed_text(names, column->computed, false);
 	if (OidIsValid(input->relid))
 		name = get_attname(input->relid, column->attnum, true);
 	else if (names->known && rti >= 1 && rti <= list_length(names->es->rtable))
 		name = get_rte_attribute_name(rt_fetch(rti, names->es->rtable), column->attnum);
 	return quote_identifier(name ? name : psprintf("column%d", column->attnum));
+}
+
+static const char *
+qualified_name(const Names *names, GjOutput place)
+{
+	const GjColumn *column = &names->plan->inputs[place.input].columns[place.column];
+
+	if (column->computed != NULL)
+		return computed_text(names, column->computed, true);
+	return psprintf("%s.%s", input_name(names, place.input), column_name(names, place));
 }
 
 /* "(f.id = d.id) AND (f.tenant = d.tenant)" */
@@ -142,14 +167,9 @@ join_condition(const Names *names, const GjJoin *join)
 
 	initStringInfo(&text);
 	for (int i = 0; i < join->nkeys; i++)
-	{
-		appendStringInfo(&text, "%s(%s.%s = ", i > 0 ? " AND " : "",
-						 input_name(names, join->left[i].input),
-						 column_name(names, join->left[i]));
-		appendStringInfo(&text, "%s.%s)",
-						 input_name(names, join->right[i].input),
-						 column_name(names, join->right[i]));
-	}
+		appendStringInfo(&text, "%s(%s = %s)", i > 0 ? " AND " : "",
+						 qualified_name(names, join->left[i]),
+						 qualified_name(names, join->right[i]));
 	return text.data;
 }
 

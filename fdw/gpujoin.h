@@ -83,7 +83,10 @@ typedef enum GjForm
 typedef struct GjColumn
 {
 	int			resno;			/* in the child plan's target list, from 1 */
-	AttrNumber	attnum;			/* of the relation, if the child has a Var */
+	AttrNumber	attnum;			/* of the relation; computed: a number above all
+								 * of them */
+	Expr	   *computed;		/* what the child computes; NULL: a column of the
+								 * relation */
 	Oid			type;
 	int32		typmod;
 	Oid			collation;

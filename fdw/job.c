@@ -40,7 +40,7 @@ append_column(StringInfo json, const GjColumn *c)
 
 	appendStringInfo(json, "{\"attnum\":%d,\"type\":%u,\"typmod\":%d,\"collation\":%u,"
 					 "\"role\":\"%s\",\"encoding\":\"%s\",\"width\":%d,\"align\":%d}",
-					 c->attnum, c->type, c->typmod, c->collation,
+					 c->computed != NULL ? 0 : c->attnum, c->type, c->typmod, c->collation,
 					 value ? "value" : "key",
 					 c->encoding == GJ_ENC_FIXED ? "fixed" : "varlena",
 					 c->width, c->align);

@@ -10,6 +10,7 @@
 
 #include "plan_aggregate.h"
 #include "plan_aggregate_function.h"
+#include "plan_computed.h"
 #include "plan_value_leaf.h"
 
 /* ---- keys and columns that depend on them ---- */
@@ -36,17 +37,19 @@ add_key(GjAggregation *a, const SortGroupClause *clause, Expr *key)
 {
 	GjColumn   *column;
 	GjValueJson value;
+	Var		   *fed = gj_column(a->translator.root, key);
 
+	if (fed != NULL)
+		key = (Expr *) fed;
 	if (!gj_groups_by_bytes(clause, key))
 		return GJ_REJECT_GROUP_KEY;
 	column = gj_add_column(a);
-	if (IsA(key, Var))
+	if (fed != NULL)
 	{
-		const Var  *var = (const Var *) key;
-		char	   *json = plain_column(a, var, true);
+		char	   *json = plain_column(a, fed, true);
 
 		if (json == NULL ||
-			!gj_describe_type(column, var->vartype, var->vartypmod, var->varcollid))
+			!gj_describe_type(column, fed->vartype, fed->vartypmod, fed->varcollid))
 			return GJ_REJECT_GROUP_KEY;
 		gj_append_item(&a->keys_json, psprintf("{\"column\":%s}", json));
 		return GJ_ACCEPTED;
@@ -118,7 +121,7 @@ having_leaf(void *arg, Expr *expr, GjValueJson *value, bool *ok)
 	}
 	/* columns below the aggregation are out of its scope */
 	*ok = false;
-	return IsA(expr, Var) || IsA(expr, Aggref);
+	return IsA(expr, Var) || IsA(expr, PlaceHolderVar) || IsA(expr, Aggref);
 }
 
 static void
@@ -168,6 +171,7 @@ translate(GjAggregation *a, List *clauses, List *having)
 	foreach(lc, leaves)
 	{
 		GjResult   *r = &result->results[foreach_current_index(lc)];
+		const Var  *column = gj_column(a->translator.root, lfirst(lc));
 		int			at = 0;
 
 		r->display_scale = r->count = -1;
@@ -186,10 +190,10 @@ translate(GjAggregation *a, List *clauses, List *having)
 				r->scale = result->columns[at].scale;
 			}
 		}
-		else if (IsA(lfirst(lc), Var))
+		else if (column != NULL)
 		{
 			r->column = result->ncolumns;
-			if (!add_carried(a, lfirst(lc)))
+			if (!add_carried(a, column))
 				return GJ_REJECT_COLUMN_TYPE;
 		}
 	}

@@ -21,6 +21,7 @@
 
 #include "page_qual.h"
 #include "plan_candidate.h"
+#include "plan_computed.h"
 #include "plan_cost.h"
 #include "plan_relation.h"
 
@@ -29,16 +30,23 @@
  * weights.
  */
 static GjReject
-check_columns(RelOptInfo *rel, GjBase *base)
+check_columns(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 {
 	ListCell   *lc;
 
-	base->weights = palloc0((rel->max_attr + 1) * sizeof(double));
+	base->weights = palloc0((rel->max_attr + 1 + list_length(rel->reltarget->exprs)) *
+							sizeof(double));
 	foreach(lc, rel->reltarget->exprs)
 	{
 		Var		   *var = lfirst(lc);
 		GjColumn	column = {0};
 
+		if (IsA(var, PlaceHolderVar))
+		{
+			if (contain_volatile_functions((Node *) var))
+				return GJ_REJECT_VOLATILE;
+			var = gj_compute(rel, base, (Expr *) var);
+		}
 		if (!IsA(var, Var))
 			return GJ_REJECT_EXPRESSION;
 		if (var->varattno < 0)
@@ -47,7 +55,7 @@ check_columns(RelOptInfo *rel, GjBase *base)
 			return GJ_REJECT_WHOLE_ROW;
 		if (!gj_describe_payload(var->vartype, var->vartypmod, &column))
 			return GJ_REJECT_COLUMN_TYPE;
-		column.avg_width = rel->attr_widths[var->varattno - rel->min_attr];
+		column.avg_width = gj_average_width(root, var);
 		base->weights[var->varattno] = gj_column_weight(&column);
 		base->weight += base->weights[var->varattno];
 		base->row_bytes += gj_column_bytes(&column);
@@ -135,7 +143,7 @@ walked_attributes(Oid relid, int last)
 static bool
 page_feed(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 {
-	if (!is_page_fed(root, rel))
+	if (base->computed != NIL || !is_page_fed(root, rel))
 		return false;
 	base->walk = walked_attributes(root->simple_rte_array[rel->relid]->relid,
 								   last_attribute(rel));
@@ -256,7 +264,7 @@ gj_base(PlannerInfo *root, RelOptInfo *rel)
 	base->decided = true;
 	base->reject = gj_check_relation(root, rel);
 	if (base->reject == GJ_ACCEPTED)
-		base->reject = check_columns(rel, base);
+		base->reject = check_columns(root, rel, base);
 	if (base->reject == GJ_ACCEPTED)
 	{
 		choose_sources(root, rel, base);

@@ -21,6 +21,7 @@
 #include "plan_aggregate.h"
 #include "plan_block.h"
 #include "plan_block_stash.h"
+#include "plan_computed.h"
 #include "plan_cost.h"
 #include "plan_document.h"
 #include "plan_fallback.h"
@@ -53,7 +54,8 @@ collect_leaves(Node *node, Offer *block)
 	if (node == NULL)
 		return false;
 	if (list_member(block->keys, node) || IsA(node, Aggref) ||
-		(IsA(node, Var) && ((Var *) node)->varlevelsup == 0))
+		(IsA(node, Var) && ((Var *) node)->varlevelsup == 0) ||
+		(IsA(node, PlaceHolderVar) && gj_column(block->root, (Expr *) node) != NULL))
 	{
 		block->leaves = list_append_unique(block->leaves, node);
 		return false;

@@ -78,7 +78,8 @@ scan_tlist(const List *leaves)
 static int
 first_relid(const PlannerInfo *root, const List *leaves)
 {
-	List	   *vars = pull_var_clause((Node *) leaves, PVC_RECURSE_AGGREGATES);
+	List	   *vars = pull_var_clause((Node *) leaves,
+									   PVC_RECURSE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS);
 
 	if (vars == NIL)
 		return root->query_level == 1 ? GJ_NOT_SHIFTED : 0;

@@ -98,6 +98,7 @@ typedef struct GjBase
 	double		weight;			/* of all columns, see gj_column_weight */
 	int			walk;			/* columns per row that a page feed skips */
 	double	   *weights;		/* by attnum, of delivered columns */
+	List	   *computed;		/* expressions, see plan_computed.c */
 	double		row_bytes;
 	int			ncolumns;
 	GjSource	sources[GJ_VARIANTS];

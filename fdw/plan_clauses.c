@@ -25,6 +25,7 @@
 #include "utils/lsyscache.h"
 
 #include "plan_clauses.h"
+#include "plan_computed.h"
 #include "plan_document.h"
 #include "plan_value.h"
 
@@ -40,22 +41,23 @@ strip_relabel(Expr *expr)
  * Returns the column if its bytes are valid input for the operator, else NULL.
  */
 static Var *
-key_column(Expr *arg, int typlen)
+key_column(PlannerInfo *root, Expr *arg, int typlen)
 {
-	Var		   *var = (Var *) strip_relabel(arg);
+	Expr	   *plain = strip_relabel(arg);
+	Var		   *var = gj_column(root, plain);
 
-	if (!IsA(var, Var) || var->varattno <= 0 || var->varlevelsup != 0)
+	if (var == NULL || var->varattno <= 0 || var->varlevelsup != 0)
 		return NULL;
 
 	/* without a RelabelType it has exactly the operator's input type */
-	if ((Expr *) var != arg && get_typlen(var->vartype) != typlen)
+	if (plain != arg && get_typlen(var->vartype) != typlen)
 		return NULL;
 	return var;
 }
 
 /* Returns the key that a clause represents, or NULL. */
 static GjKey *
-make_key(OpExpr *clause, Relids left, Relids right)
+make_key(PlannerInfo *root, OpExpr *clause, Relids left, Relids right)
 {
 	const GjOperator *op;
 	GjKey	   *key;
@@ -67,8 +69,8 @@ make_key(OpExpr *clause, Relids left, Relids right)
 	op = gj_find_operator(clause->opno, clause->inputcollid);
 	if (op == NULL)
 		return NULL;
-	a = key_column(linitial(clause->args), op->left);
-	b = key_column(lsecond(clause->args), op->right);
+	a = key_column(root, linitial(clause->args), op->left);
+	b = key_column(root, lsecond(clause->args), op->right);
 	if (a == NULL || b == NULL)
 		return NULL;
 	if (bms_is_member(b->varno, left) && bms_is_member(a->varno, right))
@@ -90,7 +92,7 @@ make_key(OpExpr *clause, Relids left, Relids right)
 
 /* Can the backend evaluate the clause on rows of plain columns? */
 static GjReject
-check_deferred(RestrictInfo *rinfo)
+check_deferred(PlannerInfo *root, RestrictInfo *rinfo)
 {
 	ListCell   *lc;
 
@@ -98,9 +100,9 @@ check_deferred(RestrictInfo *rinfo)
 		return GJ_REJECT_VOLATILE;
 	foreach(lc, pull_var_clause((Node *) rinfo->clause, PVC_INCLUDE_PLACEHOLDERS))
 	{
-		Var		   *var = lfirst(lc);
+		const Var  *var = gj_column(root, lfirst(lc));
 
-		if (!IsA(var, Var))
+		if (var == NULL)
 			return GJ_REJECT_EXPRESSION;
 		if (var->varattno < 0)
 			return GJ_REJECT_SYSTEM_COLUMN;
@@ -112,7 +114,8 @@ check_deferred(RestrictInfo *rinfo)
 
 /*
  * Replaces the columns of tables that an anti join hides by NULL.  No row of
- * them has joined, so above it they are NULL.
+ * them has joined, so above it they are NULL, and so is what is computed below
+ * it.
  */
 static Node *
 null_hidden(Node *node, Relids *hidden)
@@ -122,6 +125,10 @@ null_hidden(Node *node, Relids *hidden)
 	if (IsA(node, Var) && bms_is_member(((Var *) node)->varno, *hidden))
 		return (Node *) makeNullConst(((Var *) node)->vartype, ((Var *) node)->vartypmod,
 									  ((Var *) node)->varcollid);
+	if (IsA(node, PlaceHolderVar) && bms_overlap(((PlaceHolderVar *) node)->phrels, *hidden))
+		return bms_is_subset(((PlaceHolderVar *) node)->phrels, *hidden) ?
+			(Node *) makeNullConst(exprType(node), exprTypmod(node), exprCollation(node)) :
+			(Node *) copyObject(node);
 	return expression_tree_mutator(node, null_hidden, hidden);
 }
 
@@ -176,7 +183,7 @@ add_filter(PlannerInfo *root, const GjPair *pair, RestrictInfo *rinfo, GjClauses
 		gj_add_text(inner ? &clauses->residual_size : &clauses->filter_size, json);
 		return GJ_ACCEPTED;
 	}
-	reject = check_deferred(rinfo);
+	reject = check_deferred(root, rinfo);
 	if (reject != GJ_ACCEPTED)
 		return reject;
 	clauses->deferred = lappend(clauses->deferred, rinfo);
@@ -222,7 +229,7 @@ gj_split_clauses(PlannerInfo *root, const GjPair *pair, GjClauses *clauses)
 		bool		filter = IS_OUTER_JOIN(pair->kind) &&
 			RINFO_IS_PUSHED_DOWN(rinfo, pair->joined);
 		GjKey	   *key = filter ? NULL :
-			make_key((OpExpr *) rinfo->clause, pair->left, pair->right);
+			make_key(root, (OpExpr *) rinfo->clause, pair->left, pair->right);
 		GjReject	reject;
 
 		if (key == NULL)

@@ -11,6 +11,7 @@
 #include "optimizer/planner.h"
 
 #include "compat.h"
+#include "plan_computed.h"
 #include "plan_cost.h"
 #include "plan_hook.h"
 
@@ -73,10 +74,10 @@ check_outputs(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
 		return GJ_ACCEPTED;
 	foreach(lc, joinrel->reltarget->exprs)
 	{
-		Var		   *var = lfirst(lc);
+		const Var  *var = gj_column(root, lfirst(lc));
 
 		/* the tables' outputs were checked before, but a join may add some */
-		if (!IsA(var, Var))
+		if (var == NULL)
 			return GJ_REJECT_EXPRESSION;
 		weight += gj_base(root, gj_base_rel(root, var->varno))->weights[var->varattno];
 	}

@@ -8,10 +8,24 @@
 
 #include "optimizer/optimizer.h"
 
+#include "plan_computed.h"
 #include "plan_inputs.h"
 
+/* Are these the same column?  Outer joins may have made one NULL. */
+static bool
+is_column(const Expr *expr, const Expr *column)
+{
+	if (nodeTag(expr) != nodeTag(column))
+		return false;
+	if (IsA(column, Var))
+		return ((const Var *) expr)->varno == ((const Var *) column)->varno &&
+			((const Var *) expr)->varattno == ((const Var *) column)->varattno;
+	return IsA(column, PlaceHolderVar) &&
+		((const PlaceHolderVar *) expr)->phid == ((const PlaceHolderVar *) column)->phid;
+}
+
 int
-gj_find_var(const List *tlist, const Var *var)
+gj_find_column(const List *tlist, const Expr *column)
 {
 	ListCell   *lc;
 
@@ -19,9 +33,7 @@ gj_find_var(const List *tlist, const Var *var)
 	{
 		TargetEntry *entry = lfirst_node(TargetEntry, lc);
 
-		if (IsA(entry->expr, Var) &&
-			((Var *) entry->expr)->varno == var->varno &&
-			((Var *) entry->expr)->varattno == var->varattno)
+		if (is_column(entry->expr, column))
 			return entry->resno;
 	}
 	return 0;
@@ -45,7 +57,7 @@ gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 	GjOutput	place = {.input = find_input(plan, var)};
 	GjInput    *input = &plan->inputs[place.input];
 	Plan	   *child = list_nth(inputs->children, place.input);
-	RelOptInfo *rel = inputs->root->simple_rel_array[input->rti];
+	Expr	   *computed;
 	GjColumn   *column;
 
 	for (place.column = 0; place.column < input->ncolumns; place.column++)
@@ -59,11 +71,15 @@ gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 	}
 
 	column = &input->columns[input->ncolumns++];
-	column->resno = gj_find_var(child->targetlist, var);
+	computed = gj_computed(inputs->root, var);
+	column->resno = gj_find_column(child->targetlist,
+								   computed != NULL ? computed : (const Expr *) var);
 	if (column->resno == 0)
 		elog(ERROR, "child plan of a GpuJoin lacks column %d of relation %d",
 			 var->varattno, var->varno);
 	column->attnum = var->varattno;
+	if (computed != NULL)
+		column->computed = gj_without_placeholders(computed);
 	column->type = var->vartype;
 	column->typmod = var->vartypmod;
 	column->collation = var->varcollid;
@@ -75,7 +91,7 @@ gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 	}
 	else
 		gj_describe_key(form, column);
-	column->avg_width = rel->attr_widths[var->varattno - rel->min_attr];
+	column->avg_width = gj_average_width(inputs->root, var);
 	return place;
 }
 

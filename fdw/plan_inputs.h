@@ -28,7 +28,10 @@ extern GjOutput gj_place_var(GjInputs *inputs, const Var *var);
 /* The form in which a value of the column is returned. */
 extern GjForm gj_payload_form(const Var *var);
 
-/* Position of a Var in a target list, from 1.  0 if it is not there. */
-extern int	gj_find_var(const List *tlist, const Var *var);
+/*
+ * Position of a column, which is a Var or a PlaceHolderVar, in a target list,
+ * from 1.  0 if it is not there.
+ */
+extern int	gj_find_column(const List *tlist, const Expr *column);
 
 #endif							/* GPUJOIN_PLAN_INPUTS_H */

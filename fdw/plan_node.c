@@ -13,6 +13,7 @@
 
 #include "custom_private.h"
 #include "plan_check.h"
+#include "plan_computed.h"
 #include "plan_hook.h"
 #include "plan_tree.h"
 
@@ -34,11 +35,12 @@ add_outputs(GjInputs *inputs, const GjCandidate *tree, const List *outputs, cons
 	plan->native_resnos = palloc(Max(1, list_length(outputs)) * sizeof(int));
 	foreach(lc, outputs)
 	{
-		Var		   *var = lfirst_node(Var, lc);
+		Expr	   *output = lfirst(lc);
 		int			i = plan->noutputs++;
 
-		plan->outputs[i] = gj_place_var(inputs, gj_same_column(tree, var));
-		plan->native_resnos[i] = gj_find_var(native->targetlist, var);
+		plan->outputs[i] =
+			gj_place_var(inputs, gj_same_column(tree, gj_column(inputs->root, output)));
+		plan->native_resnos[i] = gj_find_column(native->targetlist, output);
 	}
 }
 

@@ -12,6 +12,7 @@
 #include "optimizer/restrictinfo.h"
 
 #include "compat.h"
+#include "plan_computed.h"
 #include "plan_cost.h"
 #include "plan_document.h"
 #include "plan_fallback.h"
@@ -88,7 +89,7 @@ all_outputs(const RelOptInfo *joinrel, List *deferred)
 {
 	List	   *outputs = list_copy(joinrel->reltarget->exprs);
 	List	   *vars = pull_var_clause((Node *) extract_actual_clauses(deferred, false),
-									   PVC_RECURSE_PLACEHOLDERS);
+									   PVC_INCLUDE_PLACEHOLDERS);
 	ListCell   *lc;
 
 	foreach(lc, vars)
@@ -101,14 +102,14 @@ all_outputs(const RelOptInfo *joinrel, List *deferred)
  * join, because it equals one of the left side.
  */
 static bool
-delivers(const GjCandidate *tree, const List *outputs)
+delivers(PlannerInfo *root, const GjCandidate *tree, const List *outputs)
 {
 	ListCell   *lc;
 
 	if (bms_is_empty(tree->hidden))
 		return true;
 	foreach(lc, outputs)
-		if (gj_same_column(tree, lfirst_node(Var, lc)) == NULL)
+		if (gj_same_column(tree, gj_column(root, lfirst(lc))) == NULL)
 			return false;
 	return true;
 }
@@ -162,7 +163,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	outputs = all_outputs(joinrel, deferred);
 	if (list_length(outputs) > GJ_MAX_COLUMNS || !gj_document_fits(tree, NULL, NULL))
 		return GJ_REJECT_TOO_LARGE;
-	if (!delivers(tree, outputs))
+	if (!delivers(root, tree, outputs))
 		return GJ_REJECT_HIDDEN;
 	native = gj_keep_native(stash, variant, cheapest);
 	if (native == NULL)

@@ -26,7 +26,7 @@ static const struct
 	[GJ_REJECT_SUBQUERY] = {"subquery", "A subquery cannot be planned twice: it is lateral, locks rows, has grouping sets or an EXISTS that is not a join, or reads min or max from an index"},
 	[GJ_REJECT_RECURSIVE] = {"recursive", "The working table of a WITH RECURSIVE is read"},
 	[GJ_REJECT_TABLESAMPLE] = {"tablesample", "A sample without REPEATABLE, or by a method that ignores it, cannot be taken twice"},
-	[GJ_REJECT_EXPRESSION] = {"expression", "A table delivers an expression that is not a column"},
+	[GJ_REJECT_EXPRESSION] = {"expression", "An outer join makes an expression over several tables NULL"},
 	[GJ_REJECT_SYSTEM_COLUMN] = {"system_column", "System columns are not offloaded"},
 	[GJ_REJECT_WHOLE_ROW] = {"whole_row", "Whole rows are not offloaded"},
 	[GJ_REJECT_COLUMN_TYPE] = {"column_type", "A column has a type that is not supported"},

@@ -8,6 +8,7 @@
 
 #include "optimizer/restrictinfo.h"
 
+#include "plan_computed.h"
 #include "plan_subquery.h"
 #include "plan_tree.h"
 #include "plan_value.h"
@@ -127,9 +128,9 @@ add_joins(GjInputs *inputs, const GjCandidate *tree, bool whole)
 	join->kind = tree->kind;
 	join->rows = tree->rows;
 	join->residual = condition_json(inputs, tree, residual);
-	join->residual_exprs = residual;
+	join->residual_exprs = (List *) gj_without_placeholders((Expr *) residual);
 	join->filter = condition_json(inputs, tree, filter);
-	join->filter_exprs = filter;
+	join->filter_exprs = (List *) gj_without_placeholders((Expr *) filter);
 	join->left_inputs = tree->left->ninputs;
 	join->left = palloc(list_length(tree->keys) * sizeof(GjOutput));
 	join->right = palloc(list_length(tree->keys) * sizeof(GjOutput));

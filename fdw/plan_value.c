@@ -12,6 +12,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 
+#include "plan_computed.h"
 #include "plan_document.h"
 #include "plan_parameter.h"
 #include "plan_value_choice.h"
@@ -31,7 +32,12 @@ translate_value(GjTranslator *t, Expr *expr, GjValueJson *value)
 	switch (nodeTag(expr))
 	{
 		case T_Var:
-			return gj_translate_column(t, (Var *) expr, GJ_READ_VALUE, value);
+		case T_PlaceHolderVar:
+			{
+				const Var  *var = gj_column(t->root, expr);
+
+				return var != NULL && gj_translate_column(t, var, GJ_READ_VALUE, value);
+			}
 		case T_Const:
 			return gj_translate_constant((Const *) expr, value);
 		case T_Param:

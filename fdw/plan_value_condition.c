@@ -255,6 +255,7 @@ gj_translate_test(GjTranslator *t, Expr *expr)
 											   lsecond(op->args));
 			}
 		case T_Var:
+		case T_PlaceHolderVar:
 		case T_Const:
 		case T_Param:
 		case T_RelabelType:

@@ -88,6 +88,25 @@ EXPLAIN (COSTS OFF) SELECT count(*) FROM dim d JOIN fact f TABLESAMPLE BERNOULLI
 SELECT block('SELECT d.id, f.id FROM dim d JOIN fact f TABLESAMPLE BERNOULLI (50) REPEATABLE (7) ON f.dim = d.id');
 EXPLAIN (COSTS OFF) SELECT count(*) FROM dim d JOIN fact f TABLESAMPLE SYSTEM (50) ON f.dim = d.id;
 
+-- expressions that outer joins make NULL: the input's plan computes them
+EXPLAIN (COSTS OFF) SELECT f.id, s.k, s.none, s.five FROM fact f LEFT JOIN (SELECT id, coalesce(price, 1) AS k, label IS NULL AS none, 5 AS five FROM dim) s
+    ON s.id = f.dim;
+SELECT block('SELECT f.id, s.k, s.none, s.five FROM fact f LEFT JOIN (SELECT id, coalesce(price, 1) AS k, label IS NULL AS none, 5 AS five FROM dim) s
+    ON s.id = f.dim AND f.small = 3');
+-- ... as keys, in conditions, aggregated, and grouped
+EXPLAIN (COSTS OFF) SELECT s.up, s.none, count(*), sum(s.up) FROM dim d LEFT JOIN (SELECT id, coalesce(v, 5) AS up, t IS NULL AS none FROM parted) s ON s.id = d.id
+    LEFT JOIN fact f ON f.dim = s.up AND (f.id > s.up OR s.none) GROUP BY s.up, s.none;
+SELECT block('SELECT s.up, s.none, count(*), sum(s.up) FROM dim d LEFT JOIN (SELECT id, coalesce(v, 5) AS up, t IS NULL AS none FROM parted) s ON s.id = d.id
+    LEFT JOIN fact f ON f.dim = s.up AND (f.id > s.up OR s.none) GROUP BY s.up, s.none');
+SELECT block('SELECT d.id, s.up FROM dim d LEFT JOIN (SELECT id, coalesce(v, 5) AS up FROM parted WHERE id > 30) s ON s.id = d.id WHERE s.up IS NULL OR (s.up * d.price)::text > ''5'' ');
+SELECT block('SELECT s.k, s.x, t.y FROM (SELECT id, coalesce(small, 1) AS k, ''x'' AS x FROM fact) s FULL JOIN (SELECT id, v IS NULL AS y FROM parted) t ON s.id = t.id AND s.k = t.id');
+SELECT block('SELECT d.id, u.k FROM dim d LEFT JOIN (SELECT id, coalesce(v, 1) AS k FROM parted UNION ALL SELECT id, 5 FROM dim) u ON u.id = d.id LEFT JOIN fact f ON f.id = u.k');
+-- ... above an anti join they are NULL
+SELECT block('SELECT d.id FROM dim d LEFT JOIN (SELECT dim, coalesce(small, 1) AS k FROM fact) s ON s.dim = d.id WHERE s.dim IS NULL AND s.k IS NULL');
+EXPLAIN (COSTS OFF) SELECT d.id, s.k FROM dim d LEFT JOIN (SELECT dim, coalesce(small, 1) AS k FROM fact) s ON s.dim = d.id WHERE s.dim IS NULL;
+-- ... of several tables
+EXPLAIN (COSTS OFF) SELECT d.id, s.k FROM dim d LEFT JOIN (SELECT p.id, coalesce(p.v, f.small) AS k FROM parted p JOIN fact f USING (id)) s USING (id);
+
 -- transition tables
 CREATE TABLE logged (id int, v int);
 CREATE FUNCTION log_changes() RETURNS trigger LANGUAGE plpgsql AS $$

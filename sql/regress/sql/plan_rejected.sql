@@ -55,7 +55,7 @@ EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN mixed USING (id);
 -- tablesample
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b TABLESAMPLE BERNOULLI (50) USING (id);
 -- expression
-EXPLAIN (COSTS OFF) SELECT 1 FROM a LEFT JOIN (SELECT b.id, coalesce(b.v, 1) AS c FROM b JOIN a AS a2 USING (id)) s
+EXPLAIN (COSTS OFF) SELECT 1 FROM a LEFT JOIN (SELECT b.id, coalesce(b.v, a2.v) AS c FROM b JOIN a AS a2 USING (id)) s
     ON a.id = s.id AND a.v = 1 WHERE s.c IS NULL;
 -- system_column, whole_row, column_type
 EXPLAIN (COSTS OFF) SELECT a.ctid FROM a JOIN b USING (id);

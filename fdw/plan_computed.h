@@ -1,0 +1,30 @@
+/*
+ * plan_computed.h - columns that the plan of an input computes.
+ */
+#ifndef GPUJOIN_PLAN_COMPUTED_H
+#define GPUJOIN_PLAN_COMPUTED_H
+
+#include "plan_candidate.h"
+
+/*
+ * Returns the column that carries a Var or PlaceHolderVar.  NULL: no single
+ * input does.
+ */
+extern Var *gj_column(PlannerInfo *root, Expr *expr);
+
+/* Returns the expression that var stands for.  NULL: var is a real column. */
+extern Expr *gj_computed(PlannerInfo *root, const Var *var);
+
+/*
+ * Returns the column of rel for this expression, which reads only columns of
+ * rel, and adds it if necessary.  base is that of rel.
+ */
+extern Var *gj_compute(RelOptInfo *rel, GjBase *base, Expr *expr);
+
+/* The planner's estimate of bytes per value. */
+extern int	gj_average_width(PlannerInfo *root, const Var *var);
+
+/* The expression without PlaceHolderVars, as EXPLAIN can show it. */
+extern Expr *gj_without_placeholders(Expr *expr);
+
+#endif							/* GPUJOIN_PLAN_COMPUTED_H */
