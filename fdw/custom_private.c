@@ -112,6 +112,7 @@ put_result(List **numbers, const GjResult *result)
 	put(numbers, result->scale);
 	put(numbers, result->display_scale);
 	put(numbers, result->count);
+	put(numbers, result->squares);
 }
 
 static void
@@ -299,6 +300,7 @@ get_result(Source *source, GjResult *result)
 	result->scale = get(source);
 	result->display_scale = get(source);
 	result->count = get(source);
+	result->squares = get(source);
 }
 
 static GjAggregate *

@@ -77,7 +77,7 @@ typedef enum GjForm
 	GJ_FORM_NUMERIC_KEY,		/* canonical varlena: equal numerics, equal bytes */
 	GJ_FORM_BPCHAR_KEY,			/* varlena without trailing blanks */
 	GJ_FORM_INTEGER				/* computed by the daemon: a signed integer of
-								 * width bytes, 16 at most */
+								 * width bytes, 16 at most; of 32: unsigned */
 } GjForm;
 
 typedef struct GjColumn
@@ -173,7 +173,11 @@ typedef enum GjFinish
 	GJ_FINISH_VALUE,			/* the column as it is */
 	GJ_FINISH_INT8,				/* an integer of any width as int8 */
 	GJ_FINISH_NUMERIC,			/* an integer and a scale as numeric */
-	GJ_FINISH_AVERAGE			/* such a numeric, divided by a count */
+	GJ_FINISH_AVERAGE,			/* such a numeric, divided by a count */
+	GJ_FINISH_VAR_POP,			/* from such a sum, a sum of squares and a count */
+	GJ_FINISH_VAR_SAMP,
+	GJ_FINISH_STDDEV_POP,
+	GJ_FINISH_STDDEV_SAMP
 } GjFinish;
 
 typedef struct GjResult
@@ -182,7 +186,8 @@ typedef struct GjResult
 	int			column;			/* of the daemon's result */
 	int			scale;			/* decimals of the integer */
 	int			display_scale;	/* column with the scale to show, or -1 */
-	int			count;			/* GJ_FINISH_AVERAGE: column with the divisor */
+	int			count;			/* column with the number of values, or -1 */
+	int			squares;		/* column with the sum of their squares, or -1 */
 } GjResult;
 
 /* The aggregation at the root of a query block's job. */

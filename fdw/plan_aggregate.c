@@ -105,7 +105,7 @@ having_leaf(void *arg, Expr *expr, GjValueJson *value, bool *ok)
 
 		if (!equal(lfirst(lc), expr))
 			continue;
-		*ok = result->finish != GJ_FINISH_AVERAGE && result->display_scale < 0 &&
+		*ok = result->finish <= GJ_FINISH_NUMERIC && result->display_scale < 0 &&
 			gj_describe_value(exprType((Node *) expr), value);
 		if (!*ok)
 			return true;
@@ -156,8 +156,8 @@ translate(GjAggregation *a, List *clauses, List *having)
 	initStringInfo(&a->carry_json);
 	initStringInfo(&a->functions_json);
 
-	/* an average takes a sum, a count and a scale */
-	result->columns = palloc0((list_length(keys) + 3 * n + 1) * sizeof(GjColumn));
+	/* a variance takes a sum, a sum of squares, a count and a scale */
+	result->columns = palloc0((list_length(keys) + 4 * n + 1) * sizeof(GjColumn));
 	result->results = palloc0((n + 1) * sizeof(GjResult));
 	result->nkeys = list_length(keys);
 	result->nresults = n;
@@ -174,7 +174,7 @@ translate(GjAggregation *a, List *clauses, List *having)
 		const Var  *column = gj_column(a->translator.root, lfirst(lc));
 		int			at = 0;
 
-		r->display_scale = r->count = -1;
+		r->display_scale = r->count = r->squares = -1;
 		foreach(key, keys)
 		{
 			if (equal(lfirst(key), lfirst(lc)))

@@ -99,6 +99,19 @@ add_sum(GjAggregation *a, const GjValueJson *arg, const char *filter, bool disti
 	result->display_scale = scale_column(a, arg, filter);
 }
 
+/* A variance or standard deviation, finished by result_variance.c. */
+static GjReject
+add_spread(GjAggregation *a, const GjValueJson *arg, const char *filter, bool distinct,
+		   GjFinish finish, GjResult *result)
+{
+	if (distinct)
+		return GJ_REJECT_AGGREGATE;
+	add_sum(a, arg, filter, false, finish, result);
+	result->squares = function_column(a, "sum_squares", arg->json, filter, false, 32);
+	result->count = function_column(a, "count", arg->json, filter, false, 8);
+	return GJ_ACCEPTED;
+}
+
 /* What the daemon computes for an aggregate function of one argument. */
 typedef enum Computation
 {
@@ -106,6 +119,10 @@ typedef enum Computation
 	COMPUTE_COUNT,
 	COMPUTE_SUM,
 	COMPUTE_AVERAGE,
+	COMPUTE_VAR_POP,
+	COMPUTE_VAR_SAMP,
+	COMPUTE_STDDEV_POP,
+	COMPUTE_STDDEV_SAMP,
 	COMPUTE_MIN,
 	COMPUTE_MAX,
 	COMPUTE_AND,
@@ -123,6 +140,18 @@ static const struct
 	{F_SUM_INT8, COMPUTE_SUM}, {F_SUM_NUMERIC, COMPUTE_SUM},
 	{F_AVG_INT2, COMPUTE_AVERAGE}, {F_AVG_INT4, COMPUTE_AVERAGE},
 	{F_AVG_INT8, COMPUTE_AVERAGE}, {F_AVG_NUMERIC, COMPUTE_AVERAGE},
+	{F_VAR_POP_INT2, COMPUTE_VAR_POP}, {F_VAR_POP_INT4, COMPUTE_VAR_POP},
+	{F_VAR_POP_INT8, COMPUTE_VAR_POP}, {F_VAR_POP_NUMERIC, COMPUTE_VAR_POP},
+	{F_VAR_SAMP_INT2, COMPUTE_VAR_SAMP}, {F_VAR_SAMP_INT4, COMPUTE_VAR_SAMP},
+	{F_VAR_SAMP_INT8, COMPUTE_VAR_SAMP}, {F_VAR_SAMP_NUMERIC, COMPUTE_VAR_SAMP},
+	{F_VARIANCE_INT2, COMPUTE_VAR_SAMP}, {F_VARIANCE_INT4, COMPUTE_VAR_SAMP},
+	{F_VARIANCE_INT8, COMPUTE_VAR_SAMP}, {F_VARIANCE_NUMERIC, COMPUTE_VAR_SAMP},
+	{F_STDDEV_POP_INT2, COMPUTE_STDDEV_POP}, {F_STDDEV_POP_INT4, COMPUTE_STDDEV_POP},
+	{F_STDDEV_POP_INT8, COMPUTE_STDDEV_POP}, {F_STDDEV_POP_NUMERIC, COMPUTE_STDDEV_POP},
+	{F_STDDEV_SAMP_INT2, COMPUTE_STDDEV_SAMP}, {F_STDDEV_SAMP_INT4, COMPUTE_STDDEV_SAMP},
+	{F_STDDEV_SAMP_INT8, COMPUTE_STDDEV_SAMP}, {F_STDDEV_SAMP_NUMERIC, COMPUTE_STDDEV_SAMP},
+	{F_STDDEV_INT2, COMPUTE_STDDEV_SAMP}, {F_STDDEV_INT4, COMPUTE_STDDEV_SAMP},
+	{F_STDDEV_INT8, COMPUTE_STDDEV_SAMP}, {F_STDDEV_NUMERIC, COMPUTE_STDDEV_SAMP},
 	{F_MIN_INT2, COMPUTE_MIN}, {F_MAX_INT2, COMPUTE_MAX},
 	{F_MIN_INT4, COMPUTE_MIN}, {F_MAX_INT4, COMPUTE_MAX},
 	{F_MIN_INT8, COMPUTE_MIN}, {F_MAX_INT8, COMPUTE_MAX},
@@ -161,7 +190,7 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 		if (filter == NULL)
 			return GJ_REJECT_VALUE;
 	}
-	result->display_scale = result->count = -1;
+	result->display_scale = result->count = result->squares = -1;
 	if (aggref->aggfnoid == F_COUNT_)
 	{
 		result->finish = GJ_FINISH_INT8;
@@ -194,6 +223,14 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 			add_sum(a, &arg, filter, distinct, GJ_FINISH_AVERAGE, result);
 			result->count = function_column(a, "count", arg.json, filter, distinct, 8);
 			return GJ_ACCEPTED;
+		case COMPUTE_VAR_POP:
+			return add_spread(a, &arg, filter, distinct, GJ_FINISH_VAR_POP, result);
+		case COMPUTE_VAR_SAMP:
+			return add_spread(a, &arg, filter, distinct, GJ_FINISH_VAR_SAMP, result);
+		case COMPUTE_STDDEV_POP:
+			return add_spread(a, &arg, filter, distinct, GJ_FINISH_STDDEV_POP, result);
+		case COMPUTE_STDDEV_SAMP:
+			return add_spread(a, &arg, filter, distinct, GJ_FINISH_STDDEV_SAMP, result);
 		case COMPUTE_AND:
 		case COMPUTE_OR:
 			result->finish = GJ_FINISH_VALUE;
