@@ -22,6 +22,7 @@
 extern bool gj_enabled;
 extern bool gj_force;			/* tests: offload whenever possible */
 extern bool gj_blocks;			/* offload aggregations with their joins */
+extern bool gj_estimate_native; /* compare times, not core's costs */
 extern bool gj_verify;			/* run both plans and compare */
 extern bool gj_explain_rejected;
 extern char *gj_socket;
@@ -39,6 +40,12 @@ extern double gj_child_column_cost;
 extern double gj_return_row_cost;
 extern double gj_return_column_cost;
 extern double gj_ns_cost;		/* planner cost of one ns of the daemon's calibrated rates */
+/*
+ * One ns of a backend in the planner's unit: a sequential scan needs about
+ * 33 ns to return a row and is charged cpu_tuple_cost, 0.01, for it.  The
+ * defaults of all cost settings have this unit.
+ */
+#define GJ_NS_COST 0.0003
 
 extern double gj_cost_margin;	/* added to costs that are not core's */
 

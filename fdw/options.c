@@ -2,8 +2,7 @@
  * options.c - the settings gpujoin.*.
  *
  * Costs are in the planner's unit.  The defaults assume that one nanosecond of
- * a core costs 0.0003: a sequential scan needs about 33 ns to return a row and
- * is charged cpu_tuple_cost, 0.01, for it.
+ * a core costs GJ_NS_COST.
  */
 #include "postgres.h"
 
@@ -17,6 +16,7 @@
 bool		gj_enabled = true;
 bool		gj_force = false;
 bool		gj_blocks = true;
+bool		gj_estimate_native = true;
 bool		gj_verify = false;
 bool		gj_explain_rejected = false;
 char	   *gj_socket = NULL;
@@ -25,14 +25,14 @@ int			gj_queue_timeout = 2000;
 int			gj_connect_timeout = 1000;
 double		gj_startup_cost = 1000;
 double		gj_page_row_cost = 0.002;
-double		gj_cached_page_cost = 0.25;
+double		gj_cached_page_cost = 0.5;
 double		gj_page_column_cost = 0.001;
 double		gj_page_walk_cost = 0.0003;
 double		gj_child_row_cost = 0.003;
 double		gj_child_column_cost = 0.0015;
 double		gj_return_row_cost = 0.0033;
 double		gj_return_column_cost = 0.0008;
-double		gj_ns_cost = 0.0003;
+double		gj_ns_cost = GJ_NS_COST;
 double		gj_cost_margin = 0.1;
 int			gj_algorithm = GJ_ALGORITHM_AUTO;
 
@@ -94,6 +94,10 @@ gj_define_options(void)
 				"Offloads aggregations together with the joins below them.",
 				"If it is off, gpujoind returns joined rows and PostgreSQL aggregates them.",
 				&gj_blocks, GUC_EXPLAIN);
+	define_bool("gpujoin.estimate_native",
+				"Compares offloaded plans with native ones by the times that both are expected to take.",
+				"If it is off, they are compared with PostgreSQL's costs of native plans.",
+				&gj_estimate_native, GUC_EXPLAIN);
 	DefineCustomBoolVariable("gpujoin.verify",
 							 "Runs each offloaded join natively too and raises an error if the rows differ.",
 							 "This takes the time of both plans and the memory of both results.",

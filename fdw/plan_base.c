@@ -21,6 +21,7 @@
 
 #include "page_qual.h"
 #include "plan_candidate.h"
+#include "plan_compare.h"
 #include "plan_computed.h"
 #include "plan_cost.h"
 #include "plan_relation.h"
@@ -161,8 +162,8 @@ choose_source(PlannerInfo *root, RelOptInfo *rel, GjBase *base, bool page,
 	{
 		source->feed = GJ_FEED_CHILD;
 		source->path = child;
-		source->scan_cost = child->total_cost;
-		source->cost = child->total_cost + gj_child_fill_cost(child, base->weight);
+		source->scan_cost = gj_child_scan_cost(root, child);
+		source->cost = source->scan_cost + gj_child_fill_cost(child, base->weight);
 	}
 	if (page)
 	{
@@ -241,7 +242,7 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
 	leaf->source = source;
 	leaf->relids = rel->relids;
 	leaf->input_rows = leaf->rows = rel->rows;
-	leaf->surplus = 1;
+	leaf->surplus = leaf->key_surplus = 1;
 	leaf->bytes = rel->rows * base->row_bytes;
 	leaf->scan_cost = source->scan_cost;
 	leaf->feed_cost = source->cost;

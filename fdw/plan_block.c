@@ -21,6 +21,7 @@
 #include "plan_aggregate.h"
 #include "plan_block.h"
 #include "plan_block_stash.h"
+#include "plan_compare.h"
 #include "plan_computed.h"
 #include "plan_cost.h"
 #include "plan_document.h"
@@ -198,8 +199,17 @@ make_path(const Offer *block, GjVariant variant, GjCandidate *tree, double group
 	return path;
 }
 
+/* Makes a path's cost, which is one of plan_cost.h, comparable with core's. */
 static void
-offer_serial(Offer *block, GjCandidate *tree, Path *native)
+convert_cost(Path *path, double unit)
+{
+	path->startup_cost *= unit;
+	path->total_cost *= unit;
+}
+
+static void
+offer_serial(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest,
+				 double unit)
 {
 	GjBlockPath *path = make_path(block, GJ_SERIAL, tree, native_groups(native, native->rows));
 	CustomPath *cpath = &path->cpath;
@@ -207,6 +217,8 @@ offer_serial(Offer *block, GjCandidate *tree, Path *native)
 	cpath->custom_paths = lappend(cpath->custom_paths, native);
 	cpath->methods = &gj_block_path_methods;
 	cost_block(block, tree, path->groups, native->rows, &cpath->path);
+	path->time = gj_own_time(block->root, cheapest, cpath->path.total_cost, unit, 1);
+	convert_cost(&cpath->path, unit);
 	gj_note_block(block->output, &cpath->path);
 	add_path(block->output, &cpath->path);
 }
@@ -217,10 +229,12 @@ offer_serial(Offer *block, GjCandidate *tree, Path *native)
  * has no plan whose participants would share final groups.
  */
 static void
-offer_parallel(Offer *block, GjCandidate *tree, Path *native)
+offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest,
+				 double unit)
 {
 	GjBlockPath *feed = make_path(block, GJ_PARALLEL, tree, native_groups(native, native->rows));
-	CustomPath *above = makeNode(CustomPath);
+	GjBlockPath *top = palloc0(sizeof(GjBlockPath));
+	CustomPath *above = &top->cpath;
 	GatherPath *gather;
 
 	feed->cpath.methods = &gj_feed_path_methods;
@@ -231,6 +245,7 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native)
 	gather = create_gather_path(block->root, block->output, &feed->cpath.path,
 								block->output->reltarget, NULL, &feed->cpath.path.rows);
 
+	NodeSetTag(above, T_CustomPath);
 	above->path = feed->cpath.path;
 	above->path.parallel_aware = false;
 	above->path.parallel_safe = false;
@@ -247,6 +262,10 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native)
 	{
 		above->path.startup_cost = gather->path.startup_cost;
 		above->path.total_cost = gather->path.total_cost;
+		top->time = gj_own_time(block->root, cheapest, above->path.total_cost, unit, 1);
+		convert_cost(&feed->cpath.path, unit);
+		convert_cost(&gather->path, unit);
+		convert_cost(&above->path, unit);
 	}
 	gj_note_block(block->output, &above->path);
 	add_path(block->output, &above->path);
@@ -255,17 +274,21 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native)
 static GjReject
 offer(Offer *block, GjVariant variant, GjCandidate *tree)
 {
+	const Path *cheapest;
 	Path	   *native;
+	double		unit = 1;
 
 	if (2 * tree->bytes > block->status->budget)
 		return GJ_REJECT_BUDGET;
-	native = gj_native_upper(block->output);
+	native = gj_native_upper(block->output, &cheapest);
 	if (native == NULL)
 		return GJ_REJECT_NATIVE;
+	if (!gj_force)
+		unit = gj_native_unit(block->root, cheapest);
 	if (variant == GJ_SERIAL)
-		offer_serial(block, tree, native);
+		offer_serial(block, tree, native, cheapest, unit);
 	else
-		offer_parallel(block, tree, native);
+		offer_parallel(block, tree, native, cheapest, unit);
 	return GJ_ACCEPTED;
 }
 

@@ -21,6 +21,7 @@ typedef struct GjBlockPath
 								 * and Aggrefs */
 	List	   *having;			/* conditions on groups */
 	double		groups;			/* before HAVING */
+	GjTime		time;
 } GjBlockPath;
 
 /*

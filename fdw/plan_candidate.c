@@ -66,7 +66,7 @@ gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 
 	*rows = joining->joinrel->rows * left->surplus * right->surplus;
 	if (clauses != NULL)
-		*rows /= Max(clauses->selectivity, 1e-9);
+		*rows *= clauses->key_surplus / Max(clauses->selectivity, 1e-9);
 	cost = left->join_cost + right->join_cost +
 		gj_daemon_cost(status, left, right, *rows,
 					   list_length(joining->joinrel->reltarget->exprs));
@@ -104,6 +104,7 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 	tree->block_only = block_only;
 	tree->rows = rows;
 	tree->surplus = rows / joining->joinrel->rows;
+	tree->key_surplus = left->key_surplus * right->key_surplus * clauses->key_surplus;
 	tree->input_rows = left->input_rows + right->input_rows;
 	tree->bytes = left->bytes + right->bytes;
 	tree->scan_cost = left->scan_cost + right->scan_cost;

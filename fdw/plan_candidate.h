@@ -64,7 +64,9 @@ typedef struct GjCandidate
 								 * deferred conditions will drop */
 	double		build_ns;		/* per row, as the build side of a join */
 	double		probe_ns;		/* then per row of the other side */
-	double		surplus;		/* rows / rows that pass deferred conditions, >= 1 */
+	double		surplus;		/* rows / core's estimate of the result, >= 1:
+								 * deferred conditions are applied later */
+	double		key_surplus;	/* part of surplus: plan_surplus.c */
 	double		bytes;			/* expected, of all inputs */
 	Cost		scan_cost;		/* of all sources; part of feed_cost */
 	Cost		feed_cost;
@@ -101,9 +103,37 @@ typedef struct GjBase
 	List	   *computed;		/* expressions, see plan_computed.c */
 	double		row_bytes;
 	int			ncolumns;
+	double		row_ns;			/* plan_time_scan.c: of a native scan; 0:
+								 * unknown */
+	double		passed_ns;		/* per row that passes its conditions */
+	Bitmapset  *looked_up;		/* attnums, of which those in in_order say in
+								 * which order the table is stored */
+	Bitmapset  *in_order;
 	GjSource	sources[GJ_VARIANTS];
 	GjCandidate leaves[GJ_VARIANTS];
 } GjBase;
+
+/* How long a path is expected to run (plan_time.c). */
+typedef struct GjTime
+{
+	double		ns;				/* of each of its processes */
+	double		surplus;		/* rows / core's estimate of them, >= 1 */
+
+	/*
+	 * Our own paths at or below it deduct these from the plan that has their
+	 * native paths instead.
+	 */
+	double		saved_ns;
+	Cost		saved_cost;
+} GjTime;
+
+/* The one that was asked for last. */
+typedef struct GjKnownTime
+{
+	const Path *path;			/* NULL: nothing is known */
+	Cost		cost;			/* of it: addresses are used again */
+	GjTime		time;
+} GjKnownTime;
 
 /* A joinrel, RelOptInfo.fdw_private. */
 typedef struct GjStash
@@ -117,6 +147,8 @@ typedef struct GjStash
 	double		return_weight;	/* of the joinrel's columns; < 0: unknown */
 	GjCandidate *candidates[GJ_VARIANTS];
 	Path	   *native[GJ_VARIANTS];	/* cheapest seen, without GpuJoins */
+	GjTime		native_times[GJ_VARIANTS];	/* of the paths that native are copies of */
+	GjKnownTime times[GJ_VARIANTS];
 } GjStash;
 
 /* NULL if there is none, or if another extension uses fdw_private. */

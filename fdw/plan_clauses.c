@@ -27,6 +27,7 @@
 #include "plan_clauses.h"
 #include "plan_computed.h"
 #include "plan_document.h"
+#include "plan_surplus.h"
 #include "plan_value.h"
 
 static Expr *
@@ -221,6 +222,7 @@ gj_split_clauses(PlannerInfo *root, const GjPair *pair, GjClauses *clauses)
 
 	memset(clauses, 0, sizeof(*clauses));
 	clauses->selectivity = 1;
+	clauses->key_surplus = 1;
 	clauses->ships_deferred = true;
 
 	foreach(lc, pair->restrictlist)
@@ -250,6 +252,8 @@ gj_split_clauses(PlannerInfo *root, const GjPair *pair, GjClauses *clauses)
 	}
 	if (clauses->keys == NIL)
 		return GJ_REJECT_NO_KEY;
+	if (pair->kind == JOIN_INNER)
+		clauses->key_surplus = gj_key_surplus(root, clauses->key_clauses);
 	if (clauses->deferred != NIL)
 		clauses->selectivity =
 			clauselist_selectivity(root, clauses->deferred, 0, pair->kind, pair->sjinfo);

@@ -54,6 +54,7 @@ typedef struct GjClauses
 	GjTextSize	filter_size;
 	GjTextSize	deferred_size;	/* if ships_deferred */
 	double		selectivity;	/* of deferred */
+	double		key_surplus;	/* plan_surplus.c */
 } GjClauses;
 
 /* Divides the pair's restrictlist. */

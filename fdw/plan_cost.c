@@ -14,54 +14,34 @@
 #include "utils/spccache.h"
 
 #include "plan_cost.h"
+#include "plan_speedup.h"
+#include "plan_time_scan.h"
+#include "plan_time_value.h"
 
 #define FIRST_RATE_LOG2 10		/* layout.h: build sizes 2^(10 + 2 i) */
 #define RATE_LOG2_STEP 2
 #define RATED_COLUMNS 2			/* payloads that the rates include */
 
-double
-gj_divisor(int workers)
-{
-	double		divisor = workers;
-
-	/* more workers leave the leader less time to help (costsize.c) */
-	if (parallel_leader_participation && workers > 0)
-		divisor += Max(0, 1.0 - 0.3 * workers);
-	return Max(1, divisor);
-}
-
-/*
- * The fraction of the query's pages that are not expected in memory.  Core
- * uses effective_cache_size in the same way, for index scans only.
- */
-static double
-uncached(const PlannerInfo *root)
-{
-	double		pages = Max(root->total_table_pages, 1);
-
-	return Max(0, (pages - effective_cache_size) / pages);
-}
-
 Cost
 gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers)
 {
+	double		speedup = gj_speedup(workers);
+	double		missing = gj_missing_pages(root);
 	double		page_cost;
-	double		missing = uncached(root);
 
 	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
-	page_cost *= missing + (1 - missing) * gj_cached_page_cost;
+	page_cost *= missing + (1 - missing) * gj_cached_page_cost / speedup;
 
 	/* a page feed counts as a sequential scan */
-	return (enable_seqscan ? 0 : disable_cost) +
-		page_cost * rel->pages + rel->baserestrictcost.startup +
-		rel->tuples * rel->baserestrictcost.per_tuple / gj_divisor(workers);
+	return (enable_seqscan ? 0 : disable_cost) + page_cost * rel->pages +
+		rel->tuples * gj_page_conditions_ns(rel->baserestrictinfo) * gj_ns_cost / speedup;
 }
 
 Cost
 gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int workers)
 {
 	return (rel->tuples * (gj_page_row_cost + walk * gj_page_walk_cost) +
-			rel->rows * weight * gj_page_column_cost) / gj_divisor(workers);
+			rel->rows * weight * gj_page_column_cost) / gj_speedup(workers);
 }
 
 Cost

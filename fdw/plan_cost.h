@@ -48,9 +48,6 @@ extern Cost gj_return_cost(double rows, double weight);
 /* The number of rows for which the return of the tree's result is charged. */
 extern double gj_priced_rows(const GjCandidate *tree);
 
-/* The number of processes that share the work of a parallel node. */
-extern double gj_divisor(int workers);
-
 /* The cost of ns nanoseconds of work that all cores share. */
 extern Cost gj_cores_cost(const struct gj_status *status, double ns);
 

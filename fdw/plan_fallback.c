@@ -179,7 +179,7 @@ native_copy(Path *path, bool top)
 }
 
 Path *
-gj_native_upper(const RelOptInfo *rel)
+gj_native_upper(const RelOptInfo *rel, const Path **cheapest)
 {
 	const Path *best = NULL;
 	ListCell   *lc;
@@ -197,6 +197,7 @@ gj_native_upper(const RelOptInfo *rel)
 		if (best == NULL || path->total_cost < best->total_cost)
 			best = path;
 	}
+	*cheapest = best;
 	return best != NULL ? native_copy(unconstify(Path *, best), true) : NULL;
 }
 

@@ -10,10 +10,11 @@
 extern bool gj_is_gpujoin(const Path *path);
 
 /*
- * Returns a copy of the cheapest path of an upper relation, which contains
- * neither, or NULL.
+ * Returns a copy of an upper relation's cheapest path other than a GpuBlock,
+ * or NULL.  The copy contains no GpuJoin either.  *cheapest is the path
+ * itself.
  */
-extern Path *gj_native_upper(const RelOptInfo *rel);
+extern Path *gj_native_upper(const RelOptInfo *rel, const Path **cheapest);
 
 /*
  * Returns the cheapest path of the joinrel seen so far that is not a GpuJoin,

@@ -193,7 +193,8 @@ join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *
 	}
 	if (!keys_visible(left, right, clauses->keys))
 		return GJ_REJECT_HIDDEN;
-	if (clauses->residual != NIL || clauses->filter != NIL || clauses->deferred != NIL)
+	if (clauses->residual != NIL || clauses->filter != NIL || clauses->deferred != NIL ||
+		clauses->key_surplus > 1)
 		cost = gj_join_cost(&joining, clauses, attempt->status, &rows);
 	if (best != NULL && !is_better(cost, block_only, best))
 		return GJ_ACCEPTED;
@@ -290,7 +291,7 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		return GJ_REJECT_FOREIGN;
 	if (!is_our_call(stash, outerrel, innerrel, jointype, &kind, &left, &right))
 	{
-		gj_refresh_native(joinrel, stash);
+		gj_refresh_native(root, joinrel, stash);
 		return makes_distinct(jointype) ? GJ_REJECT_UNIQUE : GJ_ACCEPTED;
 	}
 

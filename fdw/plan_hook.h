@@ -19,6 +19,7 @@ typedef struct GjPath
 								 * made, then columns read by deferred
 								 * conditions only */
 	int			ntarget;		/* number of outputs in that target */
+	GjTime		time;
 } GjPath;
 
 /* Offers stash->candidates[variant] if it is cheaper than the native plan. */
@@ -28,6 +29,6 @@ extern GjReject gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash,
 /*
  * Gives the joinrel's GpuJoins the cheapest native plan seen so far.
  */
-extern void gj_refresh_native(RelOptInfo *joinrel, GjStash *stash);
+extern void gj_refresh_native(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash);
 
 #endif							/* GPUJOIN_PLAN_HOOK_H */

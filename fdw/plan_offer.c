@@ -12,11 +12,14 @@
 #include "optimizer/restrictinfo.h"
 
 #include "compat.h"
+#include "plan_compare.h"
 #include "plan_computed.h"
 #include "plan_cost.h"
 #include "plan_document.h"
 #include "plan_fallback.h"
 #include "plan_hook.h"
+#include "plan_speedup.h"
+#include "plan_time.h"
 
 /* In forced mode: keeps the order of two GpuJoins' costs. */
 #define FORCED_COST_FACTOR 1e-9
@@ -121,8 +124,26 @@ offered_paths(const RelOptInfo *joinrel, GjVariant variant)
 	return variant == GJ_SERIAL ? joinrel->pathlist : joinrel->partial_pathlist;
 }
 
+/* Keeps a copy of the native path, and the time of the path itself. */
+static Path *
+keep_native(PlannerInfo *root, GjStash *stash, GjVariant variant, const Path *native)
+{
+	const Path *before = stash->native[variant];
+	GjTime		time = {.surplus = 1};
+	Path	   *copy;
+
+	if (native == before)
+		return stash->native[variant];
+	if (gj_estimate_native)
+		(void) gj_path_ns(root, native, &time);
+	copy = gj_keep_native(stash, variant, native);
+	if (copy != before)
+		stash->native_times[variant] = time;
+	return copy;
+}
+
 void
-gj_refresh_native(RelOptInfo *joinrel, GjStash *stash)
+gj_refresh_native(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
 {
 	for (int v = 0; v < GJ_VARIANTS; v++)
 	{
@@ -130,7 +151,8 @@ gj_refresh_native(RelOptInfo *joinrel, GjStash *stash)
 			gj_cheapest_native(joinrel, stash, v);
 
 		if (cheapest != NULL)
-			refresh_native(offered_paths(joinrel, v), gj_keep_native(stash, v, cheapest));
+			refresh_native(offered_paths(joinrel, v),
+						   keep_native(root, stash, v, cheapest));
 	}
 }
 
@@ -143,6 +165,8 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	const Path *cheapest;
 	Path	   *native;
 	Path		costs = {0};
+	double		unit;
+	GjTime		time = {.surplus = 1};
 	List	   *deferred;
 	List	   *outputs;
 
@@ -152,7 +176,16 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	if (cheapest == NULL)
 		return GJ_REJECT_NATIVE;
 	cost_path(root, joinrel, stash, variant, &costs);
-	if (gj_force)
+	if (!gj_force)
+	{
+		unit = gj_native_unit(root, cheapest);
+		time = gj_own_time(root, cheapest, costs.total_cost, unit, tree->key_surplus);
+		if (variant == GJ_PARALLEL)
+			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);
+		costs.startup_cost *= unit;
+		costs.total_cost *= unit;
+	}
+	else
 		force_cost(root, joinrel, stash, variant, cheapest->total_cost, &costs);
 	if (costs.total_cost >= cheapest->total_cost)
 	{
@@ -165,7 +198,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		return GJ_REJECT_TOO_LARGE;
 	if (!delivers(root, tree, outputs))
 		return GJ_REJECT_HIDDEN;
-	native = gj_keep_native(stash, variant, cheapest);
+	native = keep_native(root, stash, variant, cheapest);
 	if (native == NULL)
 		return GJ_REJECT_NATIVE;
 
@@ -175,6 +208,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	path->tree = tree;
 	path->outputs = outputs;
 	path->ntarget = list_length(joinrel->reltarget->exprs);
+	path->time = time;
 
 	cpath = &path->cpath;
 	NodeSetTag(cpath, T_CustomPath);

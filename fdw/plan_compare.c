@@ -1,0 +1,56 @@
+/*
+ * plan_compare.c - makes costs of offloaded plans comparable with native ones.
+ *
+ * An offloaded plan that is expected to take half of the time of the native
+ * plan for the same rows gets half of its cost.  core then compares it with
+ * all other plans of the query, as it would compare the native one.
+ */
+#include "postgres.h"
+
+#include "optimizer/cost.h"
+
+#include "plan_compare.h"
+#include "plan_time.h"
+
+/*
+ * Below the native path may be paths of our own, whose costs were made
+ * comparable with other native paths.  So the unit is that of the plan without
+ * them.
+ */
+double
+gj_native_unit(PlannerInfo *root, const Path *native)
+{
+	GjTime		time;
+	double		ns;
+
+	/* nothing is in proportion to the cost of what is switched off */
+	if (!gj_estimate_native || native->total_cost >= disable_cost)
+		return 1;
+	ns = gj_path_ns(root, native, &time);
+	return (native->total_cost + time.saved_cost) /
+		(Max(ns + time.saved_ns, 1) * GJ_NS_COST);
+}
+
+Cost
+gj_child_scan_cost(PlannerInfo *root, const Path *child)
+{
+	GjTime		time;
+
+	if (!gj_estimate_native || child->total_cost >= disable_cost)
+		return child->total_cost;
+	return gj_path_ns(root, child, &time) * GJ_NS_COST;
+}
+
+GjTime
+gj_own_time(PlannerInfo *root, const Path *native, Cost cost, double unit, double surplus)
+{
+	GjTime		time;
+	GjTime		own = {.surplus = surplus};
+	double		ns;
+
+	own.ns = cost / GJ_NS_COST;
+	ns = gj_path_ns(root, native, &time);
+	own.saved_ns = ns + time.saved_ns - own.ns;
+	own.saved_cost = native->total_cost + time.saved_cost - cost * unit;
+	return own;
+}

@@ -1,0 +1,25 @@
+/*
+ * plan_compare.h - makes costs of offloaded plans comparable with native ones.
+ */
+#ifndef GPUJOIN_PLAN_COMPARE_H
+#define GPUJOIN_PLAN_COMPARE_H
+
+#include "plan_candidate.h"
+
+/*
+ * The factor that makes a cost of plan_cost.h comparable with core's cost of a
+ * native path: both are then in the ratio of the expected times.
+ */
+extern double gj_native_unit(PlannerInfo *root, const Path *native);
+
+/*
+ * The time of a path of ours with this cost, not yet multiplied by the unit.
+ * native is what it replaces, surplus that of its rows.
+ */
+extern GjTime gj_own_time(PlannerInfo *root, const Path *native, Cost cost, double unit,
+						  double surplus);
+
+/* The cost, as in plan_cost.h, of the rows of a child plan. */
+extern Cost gj_child_scan_cost(PlannerInfo *root, const Path *child);
+
+#endif							/* GPUJOIN_PLAN_COMPARE_H */

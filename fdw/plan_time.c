@@ -1,0 +1,426 @@
+/*
+ * plan_time.c - how long native paths are expected to run.
+ *
+ * core's costs rank native plans, for which they were tuned over decades, but
+ * they are no times.  Two plans of equal cost may differ tenfold, because core
+ * does not know that numerics are slow and that memory is not the processor's
+ * cache.  So an offloaded plan is compared with the native one by times that
+ * are estimated here, for the same rows and from the same kind of rates.
+ *
+ * Nodes whose time is not known take as long as core's cost says.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "utils/lsyscache.h"
+
+#include "plan_block.h"
+#include "plan_fallback.h"
+#include "plan_hook.h"
+#include "plan_speedup.h"
+#include "plan_subpaths.h"
+#include "plan_surplus.h"
+#include "plan_time.h"
+#include "plan_time_scan.h"
+#include "plan_time_value.h"
+
+/* ns, measured on a core of about 3 GHz */
+#define OUTPUT_NS 20			/* to make a row of two others */
+#define STORE_NS 30				/* to put a row into memory, or to read it */
+#define BUILD_NS 70				/* hash join */
+#define PROBE_NS 50
+#define MISS_NS 150				/* of either, if the table is not in the cache */
+#define BATCH_NS 300			/* to write a row to a file and to read it */
+#define MERGE_NS 50
+#define RESCAN_NS 60
+#define MEMO_NS 150
+#define COMPARE_NS 15			/* of a sort, per row and comparison */
+#define COMPARE_SLOW_NS 60		/* of numerics and texts */
+#define GROUP_NS 60				/* aggregation, per row that is looked up */
+#define GROUP_KEY_NS 25			/* per column */
+#define GROUP_MISS_NS 250
+#define GROUP_OUT_NS 200		/* per group that is returned */
+#define GATHER_ROW_NS 200
+#define GATHER_START_NS 5e6
+#define SUBQUERY_ROW_NS 15
+#define ROW_HEADER 48			/* bytes that a row of a hash table has more */
+
+static GjTime estimate(PlannerInfo *root, const Path *path);
+
+static double
+rows_of(const Path *path, GjTime e)
+{
+	return path->rows * e.surplus;
+}
+
+static double
+expressions_ns(const Path *path)
+{
+	return path->pathtarget->cost.per_tuple > 0 ?
+		gj_expression_ns((Node *) path->pathtarget->exprs) : 0;
+}
+
+/* ---- joins ---- */
+
+/* core's conditions of the join, with those that its inner path applies. */
+static double
+join_surplus(PlannerInfo *root, const JoinPath *join)
+{
+	const ParamPathInfo *param = join->innerjoinpath->param_info;
+
+	if (join->jointype != JOIN_INNER)
+		return 1;
+	if (param == NULL)
+		return gj_key_surplus(root, join->joinrestrictinfo);
+	if (join->joinrestrictinfo == NIL)
+		return gj_key_surplus(root, param->ppi_clauses);
+	return gj_key_surplus(root, list_concat_copy(join->joinrestrictinfo, param->ppi_clauses));
+}
+
+/* Conditions that the executor tests on pairs of rows of a hash or merge join. */
+static double
+other_conditions_ns(const JoinPath *join, const List *keys)
+{
+	return list_length(join->joinrestrictinfo) > list_length(keys) ?
+		gj_conditions_ns(list_difference_ptr(join->joinrestrictinfo, keys)) : 0;
+}
+
+/* ns of the scan of a nested loop's inner side for one of n outer rows. */
+static double
+inner_ns(PlannerInfo *root, const Path *outer, const Path *inner, double n)
+{
+	GjTime	e;
+
+	switch (nodeTag(inner))
+	{
+		case T_IndexPath:
+			return gj_indexscan_ns(root, (const IndexPath *) inner,
+								   gj_probes_in_order(root, outer, (const IndexPath *) inner));
+		case T_MaterialPath:
+			e = estimate(root, inner);
+			return e.ns / n + rows_of(inner, e) * STORE_NS;
+		case T_MemoizePath:
+			{
+				const MemoizePath *memo = (const MemoizePath *) inner;
+				double		missing = memo->est_entries > 0 ? Min(1, memo->est_entries / n) : 1;
+
+				return MEMO_NS + missing * inner_ns(root, outer, memo->subpath, n);
+			}
+		default:
+			return estimate(root, inner).ns;
+	}
+}
+
+static GjTime
+estimate_nestloop(PlannerInfo *root, const JoinPath *join)
+{
+	const Path *inner = join->innerjoinpath;
+	GjTime	e = estimate(root, join->outerjoinpath);
+	double		n = Max(rows_of(join->outerjoinpath, e), 1);
+	bool		first = join->inner_unique || join->jointype == JOIN_SEMI ||
+		join->jointype == JOIN_ANTI;
+	double		matches = first ? Min(inner->rows, 1) : inner->rows;
+
+	e.surplus *= join_surplus(root, join);
+	e.ns += n * (inner_ns(root, join->outerjoinpath, inner, n) + RESCAN_NS +
+				 matches * gj_conditions_ns(join->joinrestrictinfo));
+	e.ns += rows_of(&join->path, e) * OUTPUT_NS;
+	return e;
+}
+
+static GjTime
+estimate_hash_join(PlannerInfo *root, const HashPath *path)
+{
+	const JoinPath *join = &path->jpath;
+	GjTime	outer = estimate(root, join->outerjoinpath);
+	GjTime	inner = estimate(root, join->innerjoinpath);
+	double		probe = rows_of(join->outerjoinpath, outer);
+	double		build = rows_of(join->innerjoinpath, inner);
+	double		entry = join->innerjoinpath->pathtarget->width + ROW_HEADER;
+	double		misses;
+	GjTime	e;
+
+	if (path->inner_rows_total > 0)
+		misses = gj_cache_misses(path->inner_rows_total * inner.surplus * entry);
+	else
+		misses = gj_cache_misses(build * entry);
+	e.surplus = outer.surplus * inner.surplus * join_surplus(root, join);
+	e.ns = outer.ns + inner.ns + build * (BUILD_NS + misses * MISS_NS) +
+		probe * (PROBE_NS + misses * MISS_NS);
+	if (path->num_batches > 1)
+		e.ns += (build + probe) * BATCH_NS;
+	e.ns += rows_of(&join->path, e) *
+		(OUTPUT_NS + other_conditions_ns(join, path->path_hashclauses));
+	return e;
+}
+
+static double
+sort_ns(double rows, const List *pathkeys)
+{
+	const PathKey *key = pathkeys == NIL ? NULL : linitial(pathkeys);
+	const EquivalenceMember *member = key == NULL ? NULL :
+		linitial(key->pk_eclass->ec_members);
+	bool		fast = member == NULL || get_typbyval(member->em_datatype);
+
+	return rows * (STORE_NS * 2 + log2(Max(rows, 2)) * (fast ? COMPARE_NS : COMPARE_SLOW_NS));
+}
+
+static GjTime
+estimate_merge_join(PlannerInfo *root, const MergePath *path)
+{
+	const JoinPath *join = &path->jpath;
+	GjTime	outer = estimate(root, join->outerjoinpath);
+	GjTime	inner = estimate(root, join->innerjoinpath);
+	double		left = rows_of(join->outerjoinpath, outer);
+	double		right = rows_of(join->innerjoinpath, inner);
+	GjTime	e;
+
+	e.surplus = outer.surplus * inner.surplus * join_surplus(root, join);
+	e.ns = outer.ns + inner.ns + (left + right) * MERGE_NS;
+	if (path->outersortkeys != NIL)
+		e.ns += sort_ns(left, path->outersortkeys);
+	if (path->innersortkeys != NIL)
+		e.ns += sort_ns(right, path->innersortkeys);
+	if (path->materialize_inner)
+		e.ns += right * STORE_NS;
+	e.ns += rows_of(&join->path, e) *
+		(OUTPUT_NS + other_conditions_ns(join, path->path_mergeclauses));
+	return e;
+}
+
+/* ---- other nodes ---- */
+
+static GjTime
+estimate_aggregate(PlannerInfo *root, const AggPath *path)
+{
+	GjTime	e = estimate(root, path->subpath);
+	double		rows = rows_of(path->subpath, e);
+	double		groups = Min(Max(path->numGroups, 1), Max(rows, 1));
+	double		lookup = list_length(path->groupClause) * GROUP_KEY_NS;
+
+	if (path->aggstrategy == AGG_HASHED || path->aggstrategy == AGG_MIXED)
+		lookup += GROUP_NS +
+			GROUP_MISS_NS * gj_cache_misses(groups * (path->path.pathtarget->width + ROW_HEADER));
+	e.ns += rows * (lookup + gj_transitions_ns(list_concat_copy(path->path.pathtarget->exprs,
+																path->qual)));
+	e.ns += groups * GROUP_OUT_NS;
+	e.surplus = 1;
+	return e;
+}
+
+/*
+ * The elapsed time of the processes below a Gather, which is longer than that
+ * of one of them if there are fewer processors.
+ */
+static double
+elapsed(double ns, int workers)
+{
+	return ns * gj_divisor(workers) / gj_speedup(workers);
+}
+
+static GjTime
+estimate_gather(PlannerInfo *root, const Path *path, const Path *subpath, int workers)
+{
+	GjTime	e = estimate(root, subpath);
+
+	e.ns = elapsed(e.ns, workers) + GATHER_START_NS + rows_of(path, e) * GATHER_ROW_NS;
+	return e;
+}
+
+static GjTime
+estimate_append(PlannerInfo *root, const AppendPath *path)
+{
+	GjTime	e = {.surplus = 1};
+	double		divisor = path->path.parallel_aware ? gj_divisor(path->path.parallel_workers) : 1;
+	double		rows = 0;
+	double		expected = 0;
+	int			i = 0;
+	ListCell   *lc;
+
+	foreach(lc, path->subpaths)
+	{
+		const Path *subpath = lfirst(lc);
+		GjTime	child = estimate(root, subpath);
+
+		/* the whole of such a child runs in one of the processes */
+		e.ns += i++ < path->first_partial_path ? child.ns / divisor : child.ns;
+		rows += rows_of(subpath, child);
+		expected += subpath->rows;
+	}
+	if (expected > 0)
+		e.surplus = rows / expected;
+	return e;
+}
+
+/* A node that takes so many ns for each row of its only child. */
+static GjTime
+estimate_unary(PlannerInfo *root, const Path *subpath, double row_ns)
+{
+	GjTime	e = estimate(root, subpath);
+
+	e.ns += rows_of(subpath, e) * row_ns;
+	return e;
+}
+
+/* core's own costs */
+static GjTime
+estimate_unknown(PlannerInfo *root, const Path *path)
+{
+	List	   *children = gj_path_children(unconstify(Path *, path));
+	Cost		own = path->total_cost;
+	GjTime	e = {.surplus = 1};
+	ListCell   *lc;
+
+	foreach(lc, children)
+	{
+		const Path *child = lfirst(lc);
+
+		own -= child->total_cost;
+		e.ns += estimate(root, child).ns;
+	}
+	e.ns += Max(own, 0) / GJ_NS_COST;
+	return e;
+}
+
+static GjTime
+estimate_scan(PlannerInfo *root, const Path *path)
+{
+	GjTime	e = {.surplus = 1};
+
+	e.ns = path->rows * expressions_ns(path);
+	switch (path->pathtype)
+	{
+		case T_SeqScan:
+			e.ns += gj_seqscan_ns(root, path);
+			return e;
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+			e.ns += gj_indexscan_ns(root, (const IndexPath *) path, false);
+			return e;
+		case T_BitmapHeapScan:
+			{
+				const BitmapHeapPath *heap = (const BitmapHeapPath *) path;
+
+				e.ns += gj_bitmapscan_ns(root, heap);
+				return e;
+			}
+		default:
+			return estimate_unknown(root, path);
+	}
+}
+
+static GjTime
+estimate_node(PlannerInfo *root, const Path *path)
+{
+	switch (nodeTag(path))
+	{
+		case T_Path:
+		case T_IndexPath:
+		case T_BitmapHeapPath:
+			return estimate_scan(root, path);
+		case T_NestPath:
+			return estimate_nestloop(root, (const JoinPath *) path);
+		case T_HashPath:
+			return estimate_hash_join(root, (const HashPath *) path);
+		case T_MergePath:
+			return estimate_merge_join(root, (const MergePath *) path);
+		case T_AggPath:
+			return estimate_aggregate(root, (const AggPath *) path);
+		case T_SortPath:
+			{
+				const SortPath *sort = (const SortPath *) path;
+				GjTime	e = estimate(root, sort->subpath);
+
+				e.ns += sort_ns(rows_of(sort->subpath, e), path->pathkeys);
+				return e;
+			}
+		case T_MaterialPath:
+			return estimate_unary(root, ((const MaterialPath *) path)->subpath, STORE_NS);
+		case T_ProjectionPath:
+			return estimate_unary(root, ((const ProjectionPath *) path)->subpath,
+								  expressions_ns(path));
+		case T_SubqueryScanPath:
+			return estimate_unary(path->parent->subroot,
+								  ((const SubqueryScanPath *) path)->subpath, SUBQUERY_ROW_NS +
+								  gj_conditions_ns(path->parent->baserestrictinfo));
+		case T_GatherPath:
+			return estimate_gather(root, path, ((const GatherPath *) path)->subpath,
+								   ((const GatherPath *) path)->num_workers);
+		case T_GatherMergePath:
+			return estimate_gather(root, path, ((const GatherMergePath *) path)->subpath,
+								   ((const GatherMergePath *) path)->num_workers);
+		case T_AppendPath:
+			return estimate_append(root, (const AppendPath *) path);
+		default:
+			return estimate_unknown(root, path);
+	}
+}
+
+/* The time of our own paths was estimated with their cost. */
+static GjTime
+own_time(const Path *path)
+{
+	return ((const CustomPath *) path)->methods == &gj_path_methods ?
+		((const GjPath *) path)->time : ((const GjBlockPath *) path)->time;
+}
+
+/* Adds up the savings of the children of a path. */
+static void
+add_savings(PlannerInfo *root, const Path *path, GjTime *time)
+{
+	List	   *children = gj_path_children(unconstify(Path *, path));
+	ListCell   *lc;
+
+	time->saved_ns = time->saved_cost = 0;
+	foreach(lc, children)
+	{
+		GjTime		child = estimate(root, lfirst(lc));
+
+		time->saved_ns += child.saved_ns;
+		time->saved_cost += child.saved_cost;
+	}
+}
+
+/* Paths of joins are parts of many others, so their times are kept. */
+static GjTime
+estimate(PlannerInfo *root, const Path *path)
+{
+	GjStash    *stash;
+	GjKnownTime *known;
+	GjTime		time;
+
+	if (gj_is_gpujoin(path))
+		return own_time(path);
+	stash = gj_joinrel_stash(path->parent);
+	known = stash == NULL ? NULL :
+		&stash->times[path->parallel_workers > 0 ? GJ_PARALLEL : GJ_SERIAL];
+	if (known != NULL)
+	{
+		/* its costs are those of the path with our own below it */
+		for (int v = 0; v < GJ_VARIANTS; v++)
+			if (stash->native[v] == path)
+				return stash->native_times[v];
+		if (known->path == path && known->cost == path->total_cost)
+			return known->time;
+	}
+	time = estimate_node(root, path);
+	add_savings(IsA(path, SubqueryScanPath) ? path->parent->subroot : root, path, &time);
+	if (known != NULL)
+		*known = (GjKnownTime)
+	{
+		.path = path, .cost = path->total_cost, .time = time
+	};
+	return time;
+}
+
+double
+gj_path_ns(PlannerInfo *root, const Path *path, GjTime *time)
+{
+	*time = estimate(root, path);
+	return path->parallel_workers > 0 ? elapsed(time->ns, path->parallel_workers) : time->ns;
+}

@@ -1,0 +1,24 @@
+/*
+ * plan_time_value.h - how long the executor takes for expressions.
+ */
+#ifndef GPUJOIN_PLAN_TIME_VALUE_H
+#define GPUJOIN_PLAN_TIME_VALUE_H
+
+#include "nodes/pathnodes.h"
+
+/* ns to evaluate an expression or a list of them, without their Aggrefs. */
+extern double gj_expression_ns(Node *node);
+
+/*
+ * ns to evaluate the conditions, RestrictInfos, on one row.  A condition is
+ * evaluated on the rows that pass those before it.
+ */
+extern double gj_conditions_ns(const List *conditions);
+
+/* The same on the pages of a page feed. */
+extern double gj_page_conditions_ns(const List *conditions);
+
+/* ns per row that is aggregated by the Aggrefs of these expressions. */
+extern double gj_transitions_ns(const List *exprs);
+
+#endif							/* GPUJOIN_PLAN_TIME_VALUE_H */
