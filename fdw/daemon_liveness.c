@@ -69,7 +69,11 @@ is_valid(const struct gj_status *status)
 	for (int i = 0; i < GJ_RATE_POINTS; i++)
 		if (!is_rate(status->build_ns[i]) || !is_rate(status->probe_ns[i]))
 			return false;
-	return is_rate(status->column_ns) &&
+	for (int i = 0; i < GJ_GROUP_POINTS; i++)
+		if (!is_rate(status->group_ns[i]))
+			return false;
+	return is_rate(status->column_ns) && is_rate(status->function_ns) &&
+		is_rate(status->operation_ns) && is_rate(status->condition_ns) &&
 		memchr(status->daemon_version, '\0', sizeof(status->daemon_version)) != NULL;
 }
 

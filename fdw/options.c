@@ -32,7 +32,7 @@ double		gj_child_row_cost = 0.003;
 double		gj_child_column_cost = 0.0015;
 double		gj_return_row_cost = 0.0033;
 double		gj_return_column_cost = 0.0008;
-double		gj_ns_cost = GJ_NS_COST;
+double		gj_ns_cost = 0.0003;	/* GJ_NS_COST */
 double		gj_cost_margin = 0.1;
 int			gj_algorithm = GJ_ALGORITHM_AUTO;
 

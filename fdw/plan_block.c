@@ -134,21 +134,6 @@ native_groups(const Path *native, double rows)
 	return rows;
 }
 
-/*
- * Entering a row into a table of groups costs about as much as probing a hash
- * table of that size, and each function about as much as a column.
- */
-static Cost
-aggregation_cost(const Offer *block, const GjCandidate *tree, double groups)
-{
-	GjCandidate table = {.rows = groups};
-	int			functions = list_length(block->leaves);
-
-	gj_rate(block->status, &table);
-	return gj_cores_cost(block->status, tree->rows * (table.probe_ns +
-													  functions * block->status->column_ns));
-}
-
 static void
 cost_block(const Offer *block, const GjCandidate *tree, double groups, double rows,
 		   Path *path)
@@ -157,7 +142,8 @@ cost_block(const Offer *block, const GjCandidate *tree, double groups, double ro
 	double		weight = 2 * list_length(block->leaves);
 
 	path->rows = rows;
-	path->startup_cost = gj_job_cost(tree) + aggregation_cost(block, tree, groups) + target.startup;
+	path->startup_cost = gj_job_cost(tree) + target.startup +
+		gj_aggregation_cost(block->status, tree->rows, groups, block->keys, block->leaves);
 	path->total_cost = path->startup_cost + gj_return_cost(groups, weight) +
 		rows * target.per_tuple;
 	if (gj_force)

@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "utils/spccache.h"
@@ -21,6 +23,10 @@
 #define FIRST_RATE_LOG2 10		/* layout.h: build sizes 2^(10 + 2 i) */
 #define RATE_LOG2_STEP 2
 #define RATED_COLUMNS 2			/* payloads that the rates include */
+#define FIRST_GROUPS_LOG2 4		/* 2^(4 + 6 i) groups */
+#define GROUPS_LOG2_STEP 6
+#define KEY_FUNCTIONS 2			/* a further key takes as long as so many
+								 * functions */
 
 Cost
 gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers)
@@ -34,7 +40,7 @@ gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers)
 
 	/* a page feed counts as a sequential scan */
 	return (enable_seqscan ? 0 : disable_cost) + page_cost * rel->pages +
-		rel->tuples * gj_page_conditions_ns(rel->baserestrictinfo) * gj_ns_cost / speedup;
+		rel->tuples * gj_page_conditions_ns(rel->baserestrictinfo) * GJ_NS_COST / speedup;
 }
 
 Cost
@@ -94,8 +100,9 @@ cores(const struct gj_status *status)
 	return Min(load->threads, status->cores) / jobs;
 }
 
-Cost
-gj_cores_cost(const struct gj_status *status, double ns)
+/* The cost of ns nanoseconds of work that all cores share. */
+static Cost
+cores_cost(const struct gj_status *status, double ns)
 {
 	return ns / cores(status) * gj_ns_cost;
 }
@@ -107,14 +114,65 @@ gj_daemon_cost(const struct gj_status *status, const GjCandidate *left,
 	double		ns = Min(hash_ns(left, right), hash_ns(right, left));
 
 	ns += rows * Max(0, columns - RATED_COLUMNS) * status->column_ns;
-	return gj_cores_cost(status, ns);
+	return cores_cost(status, ns);
 }
 
 Cost
 gj_condition_cost(const struct gj_status *status, double rows, int conditions)
 {
 	/* each reads about two columns of rows in the order of the matches */
-	return rows * conditions * 2 * status->column_ns / cores(status) * gj_ns_cost;
+	return cores_cost(status, rows * conditions * (2 * status->column_ns + status->condition_ns));
+}
+
+/* The rate of grouping, interpolated between the measured numbers of groups. */
+static double
+group_ns(const struct gj_status *status, double groups)
+{
+	double		at = (log2(Max(groups, 1)) - FIRST_GROUPS_LOG2) / GROUPS_LOG2_STEP;
+	int			i;
+
+	at = Min(Max(at, 0), GJ_GROUP_POINTS - 1);
+	i = Min((int) at, GJ_GROUP_POINTS - 2);
+	at -= i;
+	return status->group_ns[i] + at * (status->group_ns[i + 1] - status->group_ns[i]);
+}
+
+/* What a value's or a condition's evaluation is made of. */
+typedef struct Parts
+{
+	int			operations;
+	int			conditions;
+} Parts;
+
+static bool
+count_parts(Node *node, Parts *parts)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, ScalarArrayOpExpr) || IsA(node, CaseWhen) || IsA(node, NullTest))
+		parts->conditions++;
+	else if (IsA(node, OpExpr) && ((OpExpr *) node)->opresulttype == BOOLOID)
+		parts->conditions++;
+	else if (IsA(node, OpExpr) || IsA(node, FuncExpr))
+		parts->operations++;
+	return expression_tree_walker(node, count_parts, parts);
+}
+
+Cost
+gj_aggregation_cost(const struct gj_status *status, double rows, double groups,
+					const List *keys, const List *leaves)
+{
+	Parts		parts = {0};
+	int			more = list_length(leaves) - list_length(keys) - 1;
+
+	/* the measured rates are those of one integer key and one function */
+	(void) count_parts((Node *) leaves, &parts);
+	for (int k = 1; k < list_length(keys); k++)
+		more += KEY_FUNCTIONS;
+	return cores_cost(status, rows * (group_ns(status, groups) +
+									  Max(more, 0) * status->function_ns +
+									  parts.operations * status->operation_ns +
+									  parts.conditions * status->condition_ns));
 }
 
 /*

@@ -48,7 +48,11 @@ extern Cost gj_return_cost(double rows, double weight);
 /* The number of rows for which the return of the tree's result is charged. */
 extern double gj_priced_rows(const GjCandidate *tree);
 
-/* The cost of ns nanoseconds of work that all cores share. */
-extern Cost gj_cores_cost(const struct gj_status *status, double ns);
+/*
+ * The daemon's aggregation of so many rows into groups by keys.  leaves are all
+ * expressions that it delivers: keys, columns and Aggrefs.
+ */
+extern Cost gj_aggregation_cost(const struct gj_status *status, double rows, double groups,
+								const List *keys, const List *leaves);
 
 #endif							/* GPUJOIN_PLAN_COST_H */

@@ -3,7 +3,7 @@ package shm
 // Versions, which both sides must have in common.
 const (
 	ProtocolVersion = 2
-	LayoutVersion   = 4
+	LayoutVersion   = 5
 )
 
 // Extents.
@@ -39,6 +39,7 @@ const (
 const (
 	StatusMagic = 0x31534a47 // "GJS1"
 	RatePoints  = 8
+	GroupPoints = 4
 	BeatMS      = 100 // between two writes of Load
 	LoadReads   = 4   // attempts to read a Load during writes, before it counts as unknown
 )

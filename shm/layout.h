@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define GJ_PROTOCOL_VERSION 2
-#define GJ_LAYOUT_VERSION	4
+#define GJ_LAYOUT_VERSION	5
 
 /* ------------------------------------------------------------------------
  * Extents
@@ -408,6 +408,7 @@ struct gj_participant_stats
 
 #define GJ_STATUS_MAGIC		0x31534a47	/* "GJS1" */
 #define GJ_RATE_POINTS		8
+#define GJ_GROUP_POINTS		4
 #define GJ_BEAT_MS			100
 #define GJ_LOAD_READS		4
 
@@ -442,6 +443,12 @@ struct gj_status
 	double		build_ns[GJ_RATE_POINTS];
 	double		probe_ns[GJ_RATE_POINTS];
 	double		column_ns;		/* one more 8-byte output column, per row */
+	/* ns per row and core to group rows by an 8-byte key into 2^(4 + 6 i) groups
+	 * with a sum of an 8-byte column, and what more of these add */
+	double		group_ns[GJ_GROUP_POINTS];
+	double		function_ns;	/* one more function of the group */
+	double		operation_ns;	/* one arithmetic operation */
+	double		condition_ns;	/* one comparison of a column */
 	char		daemon_version[32]; /* NUL-terminated */
 	struct gj_load load;
 };

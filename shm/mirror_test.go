@@ -32,7 +32,7 @@ var constants = map[string]int64{
 	"GJ_CHAIN_DATA_OFF": ChainDataOff, "GJ_FRAME_MAGIC": FrameMagic, "GJ_FRAME_MAX": FrameMax,
 	"GJ_FRAME_MAX_FDS": FrameMaxFDs, "GJ_TOKEN_SIZE": TokenSize, "GJ_OPEN_REWIND": OpenRewind,
 	"GJ_MAX_PHASES": MaxPhases, "GJ_MAX_PARTICIPANTS": MaxParticipants,
-	"GJ_STATUS_MAGIC": StatusMagic, "GJ_RATE_POINTS": RatePoints,
+	"GJ_STATUS_MAGIC": StatusMagic, "GJ_RATE_POINTS": RatePoints, "GJ_GROUP_POINTS": GroupPoints,
 	"GJ_BEAT_MS": BeatMS, "GJ_LOAD_READS": LoadReads,
 	"GJ_ENC_FIXED": int64(EncFixed), "GJ_ENC_VARLENA": int64(EncVarlena),
 	"GJ_HELLO": int64(MsgHello), "GJ_OPEN": int64(MsgOpen), "GJ_ATTACH": int64(MsgAttach), "GJ_WANT": int64(MsgWant),

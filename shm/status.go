@@ -7,18 +7,23 @@ import (
 
 // Status is gj_status, the content of the status file.
 type Status struct {
-	Magic         uint32              `c:"magic"`
-	Version       uint16              `c:"version"`
-	Stopping      uint16              `c:"stopping"`
-	PID           int32               `c:"pid"`
-	Cores         uint32              `c:"cores"`
-	ExtentSize    uint64              `c:"extent_size"`
-	Budget        uint64              `c:"budget"`
-	BuildNS       [RatePoints]float64 `c:"build_ns"` // per row and core, build sizes 2^(10+2i) rows
-	ProbeNS       [RatePoints]float64 `c:"probe_ns"`
-	ColumnNS      float64             `c:"column_ns"` // one more 8-byte output column, per row
-	DaemonVersion [32]byte            `c:"daemon_version"`
-	Load          Load                `c:"load"`
+	Magic      uint32              `c:"magic"`
+	Version    uint16              `c:"version"`
+	Stopping   uint16              `c:"stopping"`
+	PID        int32               `c:"pid"`
+	Cores      uint32              `c:"cores"`
+	ExtentSize uint64              `c:"extent_size"`
+	Budget     uint64              `c:"budget"`
+	BuildNS    [RatePoints]float64 `c:"build_ns"` // per row and core, build sizes 2^(10+2i) rows
+	ProbeNS    [RatePoints]float64 `c:"probe_ns"`
+	ColumnNS   float64             `c:"column_ns"` // one more 8-byte output column, per row
+	// per row and core, grouping into 2^(4+6i) groups with one sum
+	GroupNS       [GroupPoints]float64 `c:"group_ns"`
+	FunctionNS    float64              `c:"function_ns"` // one more function of the group
+	OperationNS   float64              `c:"operation_ns"`
+	ConditionNS   float64              `c:"condition_ns"`
+	DaemonVersion [32]byte             `c:"daemon_version"`
+	Load          Load                 `c:"load"`
 }
 
 // LoadOffset returns the offset of the Load in a status file: it is at the end.

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ var typicalRates = costmodel.Rates{
 	BuildNS:  [costmodel.Points]float64{90, 70, 30, 30, 22, 20, 26, 34},
 	ProbeNS:  [costmodel.Points]float64{11, 12, 13, 16, 18, 20, 23, 28},
 	ColumnNS: 0.4,
+	GroupNS:  [costmodel.GroupPoints]float64{8, 10, 25, 90}, FunctionNS: 1, OperationNS: 0.5, ConditionNS: 0.7,
 	NPJRows:  1 << 17,
 }
 
@@ -46,7 +48,7 @@ const quietShare = 0.7
 // from the saved one.
 const implausible = 2
 
-// Calibration measures how fast joins are on this machine and saves the rates
+// Calibration measures how fast joins and aggregations are on this machine and saves the rates
 // in a file.
 type Calibration struct {
 	Provider device.Provider
@@ -197,11 +199,11 @@ func (c *Calibration) withMemory(use func(joincore.Memory) error) error {
 
 // sane reports whether r holds plausible rates. The file may have been edited.
 func sane(r *costmodel.Rates) bool {
-	for i := range costmodel.Points {
-		for _, ns := range []float64{r.BuildNS[i], r.ProbeNS[i], r.ColumnNS} {
-			if !(ns > 0) || math.IsInf(ns, 0) || ns > 1e6 {
-				return false
-			}
+	all := slices.Concat(r.BuildNS[:], r.ProbeNS[:], r.GroupNS[:],
+		[]float64{r.ColumnNS, r.FunctionNS, r.OperationNS, r.ConditionNS})
+	for _, ns := range all {
+		if !(ns > 0) || math.IsInf(ns, 0) || ns > 1e6 {
+			return false
 		}
 	}
 	return r.NPJRows >= 0

@@ -23,6 +23,7 @@ func (o *Options) status() shm.Status {
 		Magic: shm.StatusMagic, Version: shm.LayoutVersion, PID: int32(os.Getpid()),
 		Cores: uint32(o.Cores), ExtentSize: uint64(o.ExtentSize), Budget: uint64(o.Budget),
 		BuildNS: o.Rates.BuildNS, ProbeNS: o.Rates.ProbeNS, ColumnNS: o.Rates.ColumnNS,
+		GroupNS: o.Rates.GroupNS, FunctionNS: o.Rates.FunctionNS, OperationNS: o.Rates.OperationNS, ConditionNS: o.Rates.ConditionNS,
 	}
 	shm.PutText(s.DaemonVersion[:], Version)
 	return s

@@ -23,7 +23,7 @@ const (
 )
 
 // Calibrate measures the rates of a provider by joining generated data, which
-// takes about 1.5 seconds. Points whose data does not fit into mem are
+// takes about 2 seconds. Points whose data does not fit into mem are
 // extrapolated from the smaller ones. If the first point does not fit, the
 // error wraps ErrBudget.
 //
@@ -47,7 +47,9 @@ func Calibrate(ctx context.Context, p device.Provider, mem joincore.Memory) (r R
 		points++
 	}
 	r.fill(&npj, &phj, points)
-	r.ColumnNS, err = c.column()
+	if r.ColumnNS, err = c.column(); err == nil {
+		err = c.groupRates(&r)
+	}
 	return r, c.share(), err
 }
 

@@ -3,6 +3,7 @@ package costmodel_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -61,6 +62,9 @@ func TestCalibrateFillsEveryRateWithinItsMemory(t *testing.T) {
 		}
 		if r.ColumnNS <= 0 || r.NPJRows <= 0 {
 			t.Errorf("column %v, npj up to %d", r.ColumnNS, r.NPJRows)
+		}
+		if slices.Min(r.GroupNS[:]) <= 0 || r.FunctionNS <= 0 || r.OperationNS <= 0 || r.ConditionNS <= 0 {
+			t.Errorf("groups %v, function %v, operation %v, condition %v", r.GroupNS, r.FunctionNS, r.OperationNS, r.ConditionNS)
 		}
 	}
 	if _, _, err := costmodel.Calibrate(context.Background(), cpu.New(), &memory{limit: 1 << 10}); !errors.Is(err, joincore.ErrBudget) {

@@ -16,12 +16,26 @@ const Points = 8
 // PointRows returns the number of build rows at point i: 2^(10 + 2i).
 func PointRows(i int) int64 { return 1 << (10 + 2*i) }
 
-// Rates are the costs of joins on this machine, in ns per row of one core while
-// all cores work, for 8-byte keys and one 8-byte payload column per side.
+// GroupPoints is the number of numbers of groups at which rates are measured.
+const GroupPoints = 4
+
+// GroupRows returns the number of groups at point i: 2^(4 + 6i).
+func GroupRows(i int) int64 { return 1 << (4 + 6*i) }
+
+// Rates are the costs of joins and aggregations on this machine, in ns per row
+// of one core while all cores work, for 8-byte keys and one 8-byte payload
+// column per side.
 type Rates struct {
 	BuildNS  [Points]float64
 	ProbeNS  [Points]float64
 	ColumnNS float64 // ns per row of a further 8-byte output column
+	// GroupNS is the time to group a row by an 8-byte key and to add an 8-byte
+	// column to one sum; the others are what a further function of the group,
+	// an arithmetic operation and a comparison add.
+	GroupNS     [GroupPoints]float64
+	FunctionNS  float64
+	OperationNS float64
+	ConditionNS float64
 	// NPJRows is the number of build rows from which partitioning was faster;
 	// 0: not measured.
 	NPJRows int64

@@ -55,8 +55,16 @@ func (c *command) printRates(m *sidecar.MeasuredRates) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "one more 8-byte column: %.2f ns per row\n%.0f %% of the cores' time was available\n",
-		m.Rates.ColumnNS, 100*m.Share)
+	fmt.Fprintf(c.out, "one more 8-byte column: %.2f ns per row\n\n", m.Rates.ColumnNS)
+	fmt.Fprintln(w, "groups\tns per row that is grouped and summed\t")
+	for i := range costmodel.GroupPoints {
+		fmt.Fprintf(w, "%d\t%.1f\t\n", costmodel.GroupRows(i), m.Rates.GroupNS[i])
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "one more function: %.2f ns per row, arithmetic operation: %.2f, comparison: %.2f\n%.0f %% of the cores' time was available\n",
+		m.Rates.FunctionNS, m.Rates.OperationNS, m.Rates.ConditionNS, 100*m.Share)
 	if !m.Quiet() {
 		fmt.Fprintln(c.out, "the machine was busy; the daemon will measure again when it starts on a quiet machine")
 	}

@@ -142,7 +142,7 @@ func TestLoadCost(t *testing.T) {
 	if err := syscall.FcntlFlock(file.Fd(), setLockOFD, &syscall.Flock_t{Type: syscall.F_WRLCK}); err != nil {
 		t.Fatal(err)
 	}
-	const coresOffset, loadOffset, checked = 12, 200, 24 // docs/protocol.md
+	const coresOffset, loadOffset, checked = 12, 256, 24 // docs/protocol.md
 	binary.LittleEndian.PutUint32(status[coresOffset:], 8)
 	// cost returns the cost of the daemon's work under this load; beats 0: unknown.
 	s := w.session(t, append(slices.Clone(free), fmt.Sprintf("set gpujoin.socket = '%s'", fake))...)
