@@ -3,6 +3,7 @@ package suite
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"syscall"
 
 	"gpujoin/joincore"
 )
@@ -110,4 +111,16 @@ func Int64Relation(n, columns int, value func(row, column int) uint64) *joincore
 		r.Segments = append(r.Segments, s)
 	}
 	return r
+}
+
+// Unmap frees the memory of a relation from Int64Relation.
+func Unmap(r *joincore.Relation) {
+	for _, s := range r.Segments {
+		for _, c := range s.Columns {
+			if err := syscall.Munmap(c.Values); err != nil {
+				panic(err)
+			}
+		}
+	}
+	r.Segments = nil
 }
