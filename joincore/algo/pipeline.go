@@ -56,14 +56,14 @@ type Stage struct {
 	Steps  []Step
 }
 
-// Run executes the pipeline on all streams of the device.
+// Run executes the pipeline, on no more of the device's streams than a stage has tasks.
 func (p *Pipeline) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if p.Turns == nil {
 		p.Turns = device.Unlimited{}
 	}
-	n := p.Device.Streams()
+	n := p.workers()
 	next := make([]atomic.Int64, len(p.Stages))
 	barrier := newBarrier(n)
 	var wait sync.WaitGroup
@@ -77,6 +77,14 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	}
 	wait.Wait()
 	return context.Cause(ctx)
+}
+
+func (p *Pipeline) workers() int {
+	tasks := 1
+	for _, s := range p.Stages {
+		tasks = max(tasks, s.Source.Tasks())
+	}
+	return min(tasks, p.Device.Streams())
 }
 
 func (p *Pipeline) work(ctx context.Context, next []atomic.Int64, b *barrier) (err error) {
