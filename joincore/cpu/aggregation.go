@@ -114,7 +114,7 @@ func (a *aggregation) addDistinct(ctx context.Context) error {
 		a.idle = append(a.idle[:0], a.groupers...)
 		a.lock.Unlock()
 		s := asSpace(values)
-		ranges := s.ranges(a.dev.streams * 8)
+		ranges := s.ranges(a.dev.streams*8, 0)
 		err = a.dev.parallel(ctx, len(ranges), func(st *stream, task int) error {
 			return a.addRange(ctx, st, s, ranges[task], i+1)
 		})

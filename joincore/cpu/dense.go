@@ -4,6 +4,7 @@ package cpu
 
 import (
 	"context"
+	"math/bits"
 
 	"gpujoin/joincore/device"
 )
@@ -17,7 +18,7 @@ func (d *dev) KeyRange(ctx context.Context, from device.Space, key *device.Key) 
 	if r, ok := s.ranged[key]; ok {
 		return r, nil
 	}
-	parts := s.ranges(d.streams * 2)
+	parts := s.ranges(d.streams*2, 0)
 	each := make([]device.KeyRange, len(parts))
 	err := d.parallel(ctx, len(parts), func(st *stream, i int) error {
 		return st.eachChunkOf(ctx, s, parts[i], key, func(keys []uint64, _ []uint32, _ uint32) error {
@@ -47,8 +48,8 @@ func rangeOf(keys []uint64) device.KeyRange {
 	return device.KeyRange{Rows: int64(len(keys)), Low: low, High: high}
 }
 
-// fillDense makes the table an array. The streams divide the key range, not the
-// rows, so no element is written by two streams.
+// fillDense makes the table an array. Of a large one, the rows are first divided among
+// regions of it, each of which one stream then fills.
 func (t *table) fillDense(ctx context.Context, m *device.Match, low, high int64) error {
 	size := uint64(high-low) + 1
 	heads, err := alloc[uint32](t.dev, int(size)+1) // one more, always 0
@@ -58,32 +59,103 @@ func (t *table) fillDense(ctx context.Context, m *device.Match, low, high int64)
 	t.dense, t.low = heads, uint64(low)
 	heads[size] = 0
 	regions := 1
-	if t.space.total() >= parallelBuild {
-		regions = t.dev.streams
+	if t.space.total() >= dividedBuild {
+		regions = t.dev.regionsFor(4*int(size), plannedBytes)
 	}
-	return t.dev.parallel(ctx, regions, func(st *stream, i int) error {
-		from, to := size*uint64(i)/uint64(regions), size*uint64(i+1)/uint64(regions)
-		if err := zero(ctx, heads[from:to]); err != nil {
+	if regions > 1 {
+		return t.fillDenseRegions(ctx, m, regions)
+	}
+	return t.dev.parallel(ctx, 1, func(st *stream, _ int) error {
+		if err := zero(ctx, heads[:size]); err != nil {
 			return err
 		}
 		return st.eachChunk(ctx, t.space, m.Build, func(keys []uint64, sel []uint32, first uint32) error {
-			return t.insertDense(ctx, from, to, keys, sel, first)
+			return t.insertDense(ctx, keys, sel, first)
 		})
 	})
 }
 
-// insertDense inserts the keys in [from, to) of the range.
-func (t *table) insertDense(ctx context.Context, from, to uint64, keys []uint64, sel []uint32, first uint32) error {
-	part := t.dense[from:to]
-	low := t.low + from
+// insertDense inserts rows by their keys.
+func (t *table) insertDense(ctx context.Context, keys []uint64, sel []uint32, first uint32) error {
+	heads, low := t.dense[:len(t.dense)-1], t.low
 	for i, k := range keys {
 		at := k - low
-		if at >= uint64(len(part)) {
-			continue
+		if at >= uint64(len(heads)) {
+			return errChanged
 		}
 		position := first + uint32(i)
 		if sel != nil {
 			position = first + sel[i]
+		}
+		old := heads[at]
+		heads[at] = position + 1
+		if old == 0 {
+			continue
+		}
+		if err := t.follows(ctx, position, old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *table) fillDenseRegions(ctx context.Context, m *device.Match, regions int) error {
+	size := uint64(len(t.dense) - 1)
+	shift := uint(bits.Len64((size - 1) / uint64(regions)))
+	regions = int((size-1)>>shift) + 1
+	v, err := t.dev.divide(ctx, t.space, m.Build, radix{exact: true, low: t.low, shift: shift}, regions, dropped)
+	if err != nil {
+		return err
+	}
+	defer v.free()
+	rows, err := alloc[uint64](t.dev, v.total())
+	if err != nil {
+		return err
+	}
+	defer free(t.dev, rows)
+	if err := v.elements(ctx, rows); err != nil {
+		return err
+	}
+	v.free()
+	return t.dev.parallel(ctx, regions, func(st *stream, i int) error {
+		part := t.dense[uint64(i)<<shift : min(uint64(i+1)<<shift, size)]
+		clear(part)
+		rows := rows[v.bounds[i]:v.bounds[i+1]]
+		for from := 0; from < len(rows); from += stepRows {
+			if err := st.yield(ctx); err != nil {
+				return err
+			}
+			if err := t.insertElements(ctx, part, uint32(i)<<shift, rows[from:min(from+stepRows, len(rows))]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// elements writes for each row its element of the array, and its position, to its place.
+func (v *division) elements(ctx context.Context, rows []uint64) error {
+	return v.move(ctx, 1, func(w *writer) func(*stream, *moved) {
+		to := linesTo(w, rows)
+		return func(st *stream, m *moved) {
+			at := st.v32[:m.n]
+			m.slots[0].copyTo(at)
+			at = pick(at, at, m.sel)
+			words := st.v64[:len(at)]
+			for i, k := range m.keys {
+				words[i] = (k-v.by.low)<<32 | uint64(at[i])
+			}
+			to.put(w, words)
+		}
+	})
+}
+
+// insertElements inserts rows into a part of the array that begins at the element first.
+func (t *table) insertElements(ctx context.Context, part []uint32, first uint32, rows []uint64) error {
+	for _, word := range rows {
+		at, position := uint32(word>>32)-first, uint32(word)
+		if int(at) >= len(part) {
+			return errChanged
 		}
 		old := part[at]
 		part[at] = position + 1

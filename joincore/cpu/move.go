@@ -4,92 +4,91 @@ package cpu
 
 import "context"
 
-// move writes the rows of a range to their partitions, chunk by chunk and column by
-// column.
-func (p *partitioner) move(ctx context.Context, st *stream, spans []span, next []uint32) error {
-	seed, shift, nulls := st.dev.seed, p.shift, uint32(p.parts-1)
-	inputs := st.dev.inputs
-	return p.eachChunk(ctx, st, spans, func(r *rows, keys []uint64, sel []uint32) {
-		to := st.to[:len(keys)]
-		for i, k := range keys {
-			part := mix(k^seed) >> shift
-			to[i] = next[part]
-			next[part]++
+// move writes the rows to their partitions, chunk by chunk and column by column.
+func (p *partitioner) move(ctx context.Context) error {
+	columns := 1 + len(p.ids)
+	for _, c := range p.carry {
+		columns++
+		if c.flags != nil {
+			columns++
 		}
-		for i, k := range keys {
-			p.keys[to[i]] = k
+	}
+	return p.division.move(ctx, columns, func(w *writer) func(*stream, *moved) {
+		keys := linesTo(w, p.keys)
+		var rest []func(*stream, *moved)
+		for i := range p.ids {
+			rest = append(rest, p.moveIDs(w, i))
 		}
-		to, sel = p.withNulls(st, r, to, sel, nulls, next)
-		for i, input := range p.spec.RowIDs {
-			s, ok := r.positionsOf(input, inputs)
-			moveIDs(p.ids[i].v32[0], to, s, ok, sel)
+		for i := range p.carry {
+			rest = append(rest, p.moveColumn(w, i))
 		}
-		for i, ref := range p.refs {
-			c, s := r.locate(ref, inputs)
-			st.moveColumn(p.carry[i], to, sel, c, s, r.n)
+		return func(st *stream, m *moved) {
+			keys.put(w, m.keys)
+			for _, put := range rest {
+				put(st, m)
+			}
 		}
 	})
 }
 
-// withNulls adds the rows whose key is NULL, if they are kept.
-func (p *partitioner) withNulls(st *stream, r *rows, to, sel []uint32, nulls uint32, next []uint32) ([]uint32, []uint32) {
-	if !p.spec.KeepNulls || len(to) == r.n {
-		return to, sel
-	}
-	all := st.sel[:0]
-	all = append(all, sel...)
-	missing := uint32(0)
-	for i := range uint32(r.n) {
-		if int(i-missing) < len(sel) && sel[i-missing] == i {
-			continue
+// moveIDs returns what writes the row ids of an input.
+func (p *partitioner) moveIDs(w *writer, i int) func(*stream, *moved) {
+	input, dst := p.rowIDs[i], linesTo(w, p.ids[i].v32[0])
+	return func(st *stream, m *moved) {
+		ids := st.v32[:m.n]
+		if s, ok := m.positionsOf(input, st.dev.inputs); ok {
+			s.copyTo(ids)
+		} else {
+			for i := range ids {
+				ids[i] = none
+			}
 		}
-		missing++
-		all = append(all, i)
-		p.keys[next[nulls]] = 0
-		to = append(to, next[nulls])
-		next[nulls]++
-	}
-	return to, all
-}
-
-func moveIDs(dst []uint32, to []uint32, s *slot, ok bool, sel []uint32) {
-	for i, t := range to {
-		row := uint32(i)
-		if sel != nil {
-			row = sel[i]
-		}
-		switch {
-		case !ok:
-			dst[t] = none
-		case s.pos == nil:
-			dst[t] = s.first + row
-		default:
-			dst[t] = s.pos[row]
-		}
+		dst.put(w, pick(ids, ids, m.sel))
 	}
 }
 
-func (st *stream) moveColumn(dst *column, to, sel []uint32, c *column, s *slot, n int) {
-	switch {
-	case c.width == 1:
-		move(dst.v8[0], to, sel, current(st.v8[:n], c.v8, s))
-	case c.width == 2:
-		move(dst.v16[0], to, sel, current(st.v16[:n], c.v16, s))
-	case c.width == 4:
-		move(dst.v32[0], to, sel, current(st.v32[:n], c.v32, s))
-	case c.width == 8:
-		move(dst.v64[0], to, sel, current(st.v64[:n], c.v64, s))
+// moveColumn returns what writes a column.
+func (p *partitioner) moveColumn(w *writer, i int) func(*stream, *moved) {
+	dst, ref := p.carry[i], p.refs[i]
+	var put func(st *stream, m *moved, c *column, s *slot)
+	switch dst.width {
+	case 1:
+		put = moveValues(w, dst.v8, func(st *stream) []uint8 { return st.v8 }, func(c *column) [][]uint8 { return c.v8 })
+	case 2:
+		put = moveValues(w, dst.v16, func(st *stream) []uint16 { return st.v16 }, func(c *column) [][]uint16 { return c.v16 })
+	case 4:
+		put = moveValues(w, dst.v32, func(st *stream) []uint32 { return st.v32 }, func(c *column) [][]uint32 { return c.v32 })
+	case 8:
+		put = moveValues(w, dst.v64, func(st *stream) []uint64 { return st.v64 }, func(c *column) [][]uint64 { return c.v64 })
 	default:
-		moveWide(dst.v64[0], c.width/8, to, sel, c, s)
+		put = func(_ *stream, m *moved, c *column, s *slot) { moveWide(dst.v64[0], c.width/8, w.to, m, c, s) }
 	}
-	if dst.flags != nil {
-		null := st.v8[:n]
-		clear(null)
-		fetchNulls(null, c, s)
-		for i := range null {
-			null[i] ^= 1
+	if dst.flags == nil {
+		return func(st *stream, m *moved) {
+			c, s := m.locate(ref, st.dev.inputs)
+			put(st, m, c, s)
 		}
-		move(dst.flags[0], to, sel, null)
+	}
+	flags := linesTo(w, dst.flags[0])
+	return func(st *stream, m *moved) {
+		c, s := m.locate(ref, st.dev.inputs)
+		put(st, m, c, s)
+		valid := st.v8[:m.n]
+		clear(valid)
+		fetchNulls(valid, c, s)
+		for i := range valid {
+			valid[i] ^= 1
+		}
+		flags.put(w, pick(valid, valid, m.sel))
+	}
+}
+
+// moveValues returns what writes the values of one width. scratch is the stream's.
+func moveValues[T word](w *writer, dst [][]T, scratch func(*stream) []T, values func(*column) [][]T) func(*stream, *moved, *column, *slot) {
+	to := linesTo(w, dst[0])
+	return func(st *stream, m *moved, c *column, s *slot) {
+		v := scratch(st)[:m.n]
+		to.put(w, pick(v, current(v, values(c), s), m.sel))
 	}
 }
 
@@ -103,28 +102,26 @@ func current[T word](scratch []T, src [][]T, s *slot) []T {
 	return scratch
 }
 
-func move[T word](dst []T, to, sel []uint32, src []T) {
+// pick returns the selected values in scratch, which may be src, or src if all are.
+func pick[T word](scratch, src []T, sel []uint32) []T {
 	if sel == nil {
-		src = src[:len(to)]
-		for i, t := range to {
-			dst[t] = src[i]
-		}
-		return
+		return src
 	}
-	sel = sel[:len(to)]
-	for i, t := range to {
-		dst[t] = src[sel[i]]
+	scratch = scratch[:len(sel)]
+	for i, row := range sel {
+		scratch[i] = src[row]
 	}
+	return scratch
 }
 
-func moveWide(dst []uint64, words int, to, sel []uint32, c *column, s *slot) {
-	for i, t := range to {
+func moveWide(dst []uint64, words int, to []uint32, m *moved, c *column, s *slot) {
+	for i := range m.of {
 		row := i
-		if sel != nil {
-			row = int(sel[i])
+		if m.sel != nil {
+			row = int(m.sel[i])
 		}
 		segment, at, ok := s.at(row)
-		value := dst[int(t)*words : (int(t)+1)*words]
+		value := dst[int(to[i])*words : (int(to[i])+1)*words]
 		if !ok {
 			clear(value)
 			continue

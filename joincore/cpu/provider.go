@@ -56,6 +56,7 @@ type dev struct {
 
 	lock     sync.Mutex
 	live     map[*byte][]byte
+	idle     []*stream             // closed
 	compiled map[expressionKey]any // values and conditions
 }
 

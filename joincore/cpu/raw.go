@@ -49,3 +49,8 @@ func groupEntriesOf(m []byte) []groupEntry {
 func bytesOf(words []uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
 }
+
+// lineAligned reports whether memory begins at a cache line.
+func lineAligned[T word](v []T) bool {
+	return uintptr(unsafe.Pointer(unsafe.SliceData(v)))%lineBytes == 0
+}

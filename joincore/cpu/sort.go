@@ -96,7 +96,7 @@ func (s *sorter) read(ctx context.Context) error {
 	if err := s.buffers[0].alloc(s.dev, s.src.total()); err != nil {
 		return err
 	}
-	ranges := s.src.ranges(s.dev.streams * 8)
+	ranges := s.src.ranges(s.dev.streams*8, 0)
 	runs, at := make([]run, len(ranges)), 0
 	for i, spans := range ranges {
 		runs[i].from = at

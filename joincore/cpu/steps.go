@@ -36,6 +36,6 @@ func inSteps(ctx context.Context, n int, f func(from, to int)) error {
 }
 
 // zero clears v, of any size, until ctx is done.
-func zero[T word](ctx context.Context, v []T) error {
+func zero[T any](ctx context.Context, v []T) error {
 	return inSteps(ctx, len(v), func(from, to int) { clear(v[from:to]) })
 }

@@ -22,7 +22,8 @@ type stream struct {
 	v32     []uint32
 	v64     []uint64
 	sel     []uint32
-	to      []uint32
+	parts   []uint16 // of a division
+	writer  writer
 	first   []uint64 // scratch of keys
 	second  []uint64
 	null    []uint8
@@ -33,14 +34,25 @@ type stream struct {
 	registers registers // of expressions
 	memo      *memo     // of those that are shared; nil: none are
 	groupers  map[*aggregation]*grouper
+	closed    bool
 }
 
+// newStream returns a stream that was closed, or a new one.
 func (d *dev) newStream() *stream {
+	d.lock.Lock()
+	if n := len(d.idle); n > 0 {
+		s := d.idle[n-1]
+		d.idle = d.idle[:n-1]
+		d.lock.Unlock()
+		s.closed = false
+		return s
+	}
+	d.lock.Unlock()
 	n := d.chunk
 	s := &stream{
 		dev: d, scan: newRows(n), marked: newRows(n), rest: newRows(n),
 		v8: make([]uint8, n), v16: make([]uint16, n), v32: make([]uint32, n), v64: make([]uint64, n),
-		sel: make([]uint32, n), to: make([]uint32, n),
+		sel: make([]uint32, n), parts: make([]uint16, n),
 		first: make([]uint64, n), second: make([]uint64, n), null: make([]uint8, n),
 		todo: make([]uint32, n), slot: make([]uint32, n),
 		appends: map[*tuples]*appender{},
@@ -58,11 +70,23 @@ func (st *stream) At() device.Location { return device.Host }
 // Sync returns at once: every call has completed its work.
 func (st *stream) Sync(context.Context) error { return nil }
 
+// Close frees the stream's accounted memory. Its vectors serve the next stream.
 func (st *stream) Close() {
+	if st.closed {
+		return
+	}
+	st.closed = true
+	st.writer.free()
 	if st.table != nil {
 		st.table.Release()
 		st.table = nil
 	}
+	st.merged = table{}
+	st.memo, st.groupers = nil, nil
+	clear(st.appends)
+	st.dev.lock.Lock()
+	st.dev.idle = append(st.dev.idle, st)
+	st.dev.lock.Unlock()
 }
 
 func (st *stream) Scan(s device.Space, segment, first, n int) device.Rows {

@@ -66,7 +66,14 @@ func entriesFor(n int) int {
 
 // reset empties the table and sizes it for n distinct keys.
 func (t *table) reset(ctx context.Context, n int) error {
-	size := entriesFor(n)
+	if err := t.reserve(entriesFor(n)); err != nil {
+		return err
+	}
+	return zero(ctx, t.entries)
+}
+
+// reserve gives the table a number of entries, a power of 2, of unspecified content.
+func (t *table) reserve(size int) error {
 	if size*2 > len(t.memory) {
 		free(t.dev, t.memory)
 		t.memory, t.entries = nil, nil
@@ -77,17 +84,17 @@ func (t *table) reset(ctx context.Context, n int) error {
 		t.memory = m
 	}
 	t.chains.Store(false)
-	return t.use(ctx, t.memory, size)
+	t.use(t.memory, size)
+	return nil
 }
 
-// use takes size entries of memory and empties them.
-func (t *table) use(ctx context.Context, memory []uint64, size int) error {
+// use takes size entries of memory.
+func (t *table) use(memory []uint64, size int) {
 	t.memory = memory
 	t.entries = entriesOf(memory)[:size]
 	t.shift = 64 - uint(bits.TrailingZeros(uint(size)))
 	t.wrap = uint64(size - 1)
 	t.used = 0
-	return zero(ctx, memory[:2*size])
 }
 
 // insert adds rows first.. with the given keys; sel maps keys to rows.
@@ -191,10 +198,11 @@ func (t *table) grow(ctx context.Context) error {
 	}
 	defer free(t.dev, memory)
 	used := t.used
-	if err := t.use(ctx, m, 2*len(old)); err != nil {
+	t.use(m, 2*len(old))
+	t.used = used
+	if err := zero(ctx, t.entries); err != nil {
 		return err
 	}
-	t.used = used
 	return inSteps(ctx, len(old), func(from, to int) { t.reinsert(old[from:to]) })
 }
 

@@ -87,13 +87,17 @@ func TestTable(t *testing.T) {
 		key     func(i int) uint64
 		dense   bool
 	}{
-		"grown by one stream":       {1, scattered, false},
+		"built by one stream":       {1, scattered, false},
 		"built in regions":          {4, scattered, false},
 		"one region overflows":      {4, func(i int) uint64 { return colliding[i] }, false},
 		"chains":                    {3, func(i int) uint64 { return scattered(i % 1000) }, false},
-		"chains, grown":             {1, func(i int) uint64 { return scattered(i % 20_000) }, false},
+		"chains by one stream":      {1, func(i int) uint64 { return scattered(i % 20_000) }, false},
+		"fewer keys than regions":   {4, func(i int) uint64 { return scattered(i % 3) }, false},
+		"half of one key":           {2, func(i int) uint64 { return scattered(i * (i & 1)) }, false},
 		"array":                     {4, func(i int) uint64 { return uint64(i*7) - n }, true},
 		"array with chains":         {2, func(i int) uint64 { return uint64(i % 100) }, true},
+		"array of one key":          {4, func(i int) uint64 { return 5 }, true},
+		"array by one stream":       {1, func(i int) uint64 { return uint64(i * 8) }, true},
 		"array at the ends of int8": {2, func(i int) uint64 { return 1<<63 + uint64(i) }, true},
 		"the whole range of int8":   {2, func(i int) uint64 { return uint64(i) << 48 }, false},
 	} {

@@ -71,7 +71,9 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 		unpartitioned = buildStored + arrayBytes(buildRows, probeRows) + probeFlow
 	}
 	probeStored, probePeak := e.stored(probe, probeRows, probeFlow)
-	moved := e.moved(build, buildRows) + e.moved(probe, probeRows) + e.placesBytes(buildRows, probeRows)
+	movedBuild, columns := e.moved(build, buildRows)
+	movedProbe, more := e.moved(probe, probeRows)
+	moved := movedBuild + movedProbe + e.divisionBytes(buildRows, probeRows, max(columns, more))
 	if a := e.plan.Algorithm; a.UM() == joincore.SMJUM {
 		moved += sortBytes * max(buildRows, probeRows)
 	}
@@ -94,27 +96,29 @@ func (e *estimator) stored(s *side, rows, flow int64) (stays, peak int64) {
 	return stays, stays + flow
 }
 
-// moved returns the bytes of a partitioned side.
-func (e *estimator) moved(s *side, rows int64) int64 {
+// moved returns the bytes of a partitioned side, and how many columns it may have: each
+// that is carried has its validity in another one.
+func (e *estimator) moved(s *side, rows int64) (bytes int64, columns int) {
 	base := !hasJoin(s.node)
 	carried, inputs := device.Carried(s.needed.of(s.inputs), func(c joincore.ColumnRef) bool { return base && movable(e.schema.Column(c)) })
 	width := 8 + 4*len(inputs)
 	for _, c := range carried {
 		width += e.schema.Column(c).Width
 	}
-	return rows * int64(width)
+	return rows * int64(width), 1 + len(inputs) + 2*len(carried)
 }
 
 // tableBytes returns the size of the largest table that a provider builds for n
 // rows: up to four entries of 16 bytes per key, or an array over the range of
-// dense keys, plus a chain of 4 bytes per row for repeated keys.
+// dense keys, plus a chain of 4 bytes per row for repeated keys, and the keys and
+// positions that are divided among the table's regions.
 func tableBytes(n, probe int64) int64 {
-	return max(64*n, 4*min(probe, device.SmallRange)) + 4*n + 1<<13
+	return max(64*n, 4*min(probe, device.SmallRange)) + 4*n + 12*n + 1<<13
 }
 
 // arrayBytes is the largest table of very dense keys.
 func arrayBytes(n, probe int64) int64 {
-	return max(16*n, 4*min(probe, device.SmallRange)) + 4*n + 1<<13
+	return max(16*n, 4*min(probe, device.SmallRange)) + 4*n + 8*n + 1<<13
 }
 
 // carryWidth is the widest column, in bytes, that is moved with the key. For a

@@ -97,15 +97,21 @@ func conditionSize(e joincore.Expr) (registers, nodes int) {
 	return max(most, second+1), nodes
 }
 
-// placesBytes is what partitioning takes to count the rows of each partition:
-// a worker's part of a side has two numbers for each.
-func (e *estimator) placesBytes(buildRows, probeRows int64) int64 {
-	parts := min(int64(e.streams())*8, max(buildRows, probeRows)/leastPart) + 1
-	return parts * 8 * (int64(1)<<costmodel.Bits(buildRows) + 1)
+// divisionBytes is what partitioning either side takes in addition to the partitions:
+// a row's partition, the places of each range in each partition, and a line of each
+// column for each partition and worker. columns are those of the side that has more.
+func (e *estimator) divisionBytes(buildRows, probeRows int64, columns int) int64 {
+	rows := max(buildRows, probeRows)
+	parts := int64(1)<<costmodel.Bits(buildRows) + 1
+	ranges := min(int64(e.streams())*8, rows/leastRange) + 1
+	return partWidth*rows + 4*parts*ranges + lineBytes*parts*int64(columns*e.streams())
 }
 
-// leastPart is how many rows a worker counts at a time, at least.
-const leastPart = 1 << 14
+const (
+	partWidth  = 2       // bytes of a partition's number
+	leastRange = 1 << 14 // rows that a worker counts at a time, at least
+	lineBytes  = 64
+)
 
 func (e *estimator) streams() int {
 	if n := e.opt.Device.Streams; n > 0 {

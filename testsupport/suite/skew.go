@@ -47,7 +47,7 @@ func Skew(t *testing.T, s Subject) {
 			for _, buildLeft := range []bool{false, true} {
 				mem := &Arena{}
 				if !s.OwnMemory {
-					mem.Limit = size*5/4 + 1<<20
+					mem.Limit = size*3/2 + 1<<20
 				}
 				if s.Copies {
 					mem.Limit += size

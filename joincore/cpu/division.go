@@ -1,0 +1,238 @@
+//go:build amd64 || arm64
+
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+// division assigns the rows of a space to parts, stably, by a radix of their keys.
+// Streams count ranges of the rows and then move them; each range has its own places
+// in every part, so streams never write to the same place. The part of each row is
+// stored when it is counted: keys are hashed once, and an input that changes between
+// the two passes cannot make a row leave its place.
+type division struct {
+	src    *space
+	key    *device.Key
+	by     radix
+	parts  int
+	nulls  uint16 // the part of rows with a NULL key; dropped: none
+	ranges [][]span
+	first  []int      // by range: the number of its first row
+	of     []uint16   // by row: its part
+	places [][]uint32 // by range and part: the number of rows, then the first one's place
+	memory []uint32   // of places
+	drops  atomic.Bool
+	bounds []int64 // the first place of each part, and the end
+}
+
+// dropped is the part of a row that is left out.
+const dropped = ^uint16(0)
+
+// mostParts bounds the parts of a division.
+const mostParts = 1 << 12
+
+// radix maps keys to parts: by the highest bits of their hash, or by their distance
+// from the lowest key.
+type radix struct {
+	exact bool
+	low   uint64 // exact: the lowest key; else the seed of the hash
+	shift uint
+}
+
+func (x radix) of(parts []uint16, keys []uint64) {
+	low, shift := x.low, x.shift&63
+	parts = parts[:len(keys)]
+	if x.exact {
+		for i, k := range keys {
+			parts[i] = uint16((k - low) >> shift)
+		}
+		return
+	}
+	for i, k := range keys {
+		parts[i] = uint16(mix(k^low) >> shift)
+	}
+}
+
+// divide counts the rows of each part. Rows with a NULL key belong to part nulls. The
+// caller must call free.
+func (d *dev) divide(ctx context.Context, src *space, key *device.Key, by radix, parts int, nulls uint16) (*division, error) {
+	// Each range has at least a few lines of every part.
+	const lines = 4 * lineBytes / 8
+	v := &division{src: src, key: key, by: by, parts: parts, nulls: nulls, ranges: src.ranges(d.streams*8, lines*parts)}
+	if err := v.alloc(d); err != nil {
+		v.free()
+		return nil, err
+	}
+	err := d.parallel(ctx, len(v.ranges), func(st *stream, i int) error { return v.count(ctx, st, i) })
+	if err != nil {
+		v.free()
+		return nil, err
+	}
+	v.assign()
+	return v, nil
+}
+
+func (v *division) alloc(d *dev) (err error) {
+	at := 0
+	for _, spans := range v.ranges {
+		v.first = append(v.first, at)
+		for _, s := range spans {
+			at += s.n
+		}
+	}
+	if v.of, err = alloc[uint16](d, at); err != nil {
+		return err
+	}
+	if v.memory, err = alloc[uint32](d, len(v.ranges)*v.parts); err != nil {
+		return err
+	}
+	clear(v.memory)
+	for i := range v.ranges {
+		v.places = append(v.places, v.memory[i*v.parts:(i+1)*v.parts])
+	}
+	return nil
+}
+
+func (v *division) free() {
+	free(v.src.dev, v.of)
+	free(v.src.dev, v.memory)
+	v.of, v.memory = nil, nil
+}
+
+// eachChunk calls f for all rows of a range; of are their parts.
+func (v *division) eachChunk(ctx context.Context, st *stream, i int, f func(r *rows, of []uint16) error) error {
+	at := v.first[i]
+	for _, s := range v.ranges[i] {
+		for from := 0; from < s.n; from += st.dev.chunk {
+			if err := st.yield(ctx); err != nil {
+				return err
+			}
+			n := min(st.dev.chunk, s.n-from)
+			if err := f(st.scanRows(v.src, s.segment, s.first+from, n), v.of[at:at+n]); err != nil {
+				return err
+			}
+			at += n
+		}
+	}
+	return nil
+}
+
+func (v *division) count(ctx context.Context, st *stream, i int) error {
+	counts := v.places[i]
+	return v.eachChunk(ctx, st, i, func(r *rows, of []uint16) error {
+		keys, sel := st.keys.compute(r, v.key, st.dev.inputs)
+		if sel == nil && len(keys) == r.n {
+			v.by.of(of, keys)
+			for _, p := range of {
+				if int(p) >= len(counts) {
+					return errChanged
+				}
+				counts[p]++
+			}
+			return nil
+		}
+		parts := st.parts[:len(keys)]
+		v.by.of(parts, keys)
+		for j := range of {
+			of[j] = v.nulls
+		}
+		for j, p := range parts {
+			of[sel[j]] = p
+			if int(p) >= len(counts) {
+				return errChanged
+			}
+			counts[p]++
+		}
+		switch left := uint32(r.n - len(keys)); {
+		case left == 0:
+		case v.nulls == dropped:
+			v.drops.Store(true)
+		default:
+			counts[v.nulls] += left
+		}
+		return nil
+	})
+}
+
+// errChanged reports that an input was modified while it was read.
+var errChanged = fmt.Errorf("input changed while it was read: %w", joincore.ErrInvalid)
+
+// assign turns counts into places.
+func (v *division) assign() {
+	v.bounds = make([]int64, v.parts+1)
+	at := int64(0)
+	for part := range v.parts {
+		v.bounds[part] = at
+		for _, c := range v.places {
+			n := c[part]
+			c[part] = uint32(at)
+			at += int64(n)
+		}
+	}
+	v.bounds[v.parts] = at
+}
+
+// total returns the number of rows that belong to a part.
+func (v *division) total() int { return int(v.bounds[v.parts]) }
+
+// moved is a chunk on its way to its places.
+type moved struct {
+	*rows
+	keys []uint64 // 0 for NULL
+	sel  []uint32 // the rows that are moved; nil: all
+	of   []uint16 // their parts
+}
+
+// move calls begin for each range, and what that returns for each chunk, whose rows
+// then have places in w.
+func (v *division) move(ctx context.Context, columns int, begin func(w *writer) func(*stream, *moved)) error {
+	return v.src.dev.parallel(ctx, len(v.ranges), func(st *stream, i int) error {
+		w, err := st.writerOf(v.parts, columns)
+		if err != nil {
+			return err
+		}
+		w.start(v.places[i])
+		put := begin(w)
+		err = v.eachChunk(ctx, st, i, func(r *rows, of []uint16) error {
+			keys, sel := st.keys.compute(r, v.key, st.dev.inputs)
+			m := v.chunk(st, r, of, keys, sel)
+			w.place(m.of)
+			put(st, &m)
+			return nil
+		})
+		w.flush()
+		return err
+	})
+}
+
+// chunk selects the rows that are moved. The parts decide, not the keys, which may have
+// changed since they were counted.
+func (v *division) chunk(st *stream, r *rows, of []uint16, keys []uint64, sel []uint32) moved {
+	if len(keys) < r.n {
+		all := st.v64[:r.n]
+		clear(all)
+		for i, row := range sel {
+			all[row] = keys[i]
+		}
+		keys = all
+	}
+	if !v.drops.Load() {
+		return moved{rows: r, keys: keys, of: of}
+	}
+	m := moved{rows: r, keys: st.v64, sel: st.sel, of: st.parts}
+	n := 0
+	for i, p := range of {
+		m.keys[n], m.sel[n], m.of[n] = keys[i], uint32(i), p
+		if p != dropped {
+			n++
+		}
+	}
+	m.keys, m.sel, m.of = m.keys[:n], m.sel[:n], m.of[:n]
+	return m
+}
