@@ -79,6 +79,7 @@ type Plan struct {
 type Input struct {
 	Columns []Column
 	Rows    float64 // the planner's estimate; a hint, never a bound
+	Derived bool    // an aggregate's result: columns of width 16 are integers
 }
 
 // Parameter is a value known only at run time: a signed integer or NULL.

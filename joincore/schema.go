@@ -36,8 +36,12 @@ func (p *Plan) Schema() (Schema, error) {
 // Scope returns the scope of expressions of the plan where column describes
 // the columns that they may read.
 func (p *Plan) Scope(column func(ColumnRef) (Column, error)) *Scope {
-	return &Scope{Column: column, Derived: len(p.Inputs), Parameters: len(p.Parameters)}
+	return &Scope{Column: column, Derived: p.Derived, Parameters: len(p.Parameters)}
 }
+
+// Derived reports whether an input is the result of an aggregate: of the plan, or of
+// an earlier one.
+func (p *Plan) Derived(input int) bool { return input >= len(p.Inputs) || p.Inputs[input].Derived }
 
 func (s Schema) lookUp(c ColumnRef) (Column, error) {
 	if c.Input < 0 || c.Input >= len(s) || c.Column < 0 || c.Column >= len(s[c.Input]) {

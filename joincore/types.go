@@ -12,9 +12,9 @@ type Type struct {
 type Scope struct {
 	// Column describes a column, or says why it cannot be read here.
 	Column func(ColumnRef) (Column, error)
-	// Derived is the first input that is an aggregate's result, of which
-	// columns of width 16 are integers.
-	Derived    int
+	// Derived reports whether an input is an aggregate's result, of which
+	// columns of width 16 are integers. nil: all are.
+	Derived    func(input int) bool
 	Parameters int // how many the plan has
 }
 
@@ -80,7 +80,7 @@ func (s *Scope) column(ref ColumnRef) (Type, error) {
 		return Type{Bytes: true}, nil
 	case c.Kind == Fixed && (c.Width == 1 || c.Width == 2 || c.Width == 4 || c.Width == 8):
 		return Type{Width: c.Width}, nil
-	case c.Kind == Fixed && c.Width == 16 && ref.Input >= s.Derived:
+	case c.Kind == Fixed && c.Width == 16 && (s.Derived == nil || s.Derived(ref.Input)):
 		return Type{Width: 16}, nil
 	}
 	return Type{}, fmt.Errorf("%w: column %v is no integer and no bytes", ErrInvalid, ref)

@@ -26,7 +26,7 @@ func (t *tree) condition(w *wireExpr, scope []int) (joincore.Expr, error) {
 func (t *tree) scope(scope []int) *joincore.Scope {
 	return &joincore.Scope{
 		Column:     func(c joincore.ColumnRef) (joincore.Column, error) { return t.column(c), nil }, // t.ref has checked it
-		Derived:    len(t.job.Plan.Inputs),
+		Derived:    t.job.Plan.Derived,
 		Parameters: len(t.job.Plan.Parameters),
 	}
 }
