@@ -74,6 +74,28 @@ func Assign(h Histograms, m *mesh.Mesh, l Limits) (*Assignment, error) {
 	return a.result()
 }
 
+// Collocate decides where each partition of one relation goes, such that all its rows
+// meet on one GPU: the sets of GPUs, a bit for each, by partition and by the GPU that has
+// the rows. rows counts them by GPU and partition; width and slack are those of Limits.
+func Collocate(rows [][]int64, m *mesh.Mesh, width int64, slack float64) ([][]uint64, error) {
+	none := make([][]int64, len(rows))
+	for g := range none {
+		none[g] = make([]int64, len(rows[g]))
+	}
+	a, err := newAssigner(Histograms{rows, none}, m, Limits{Width: [2]int64{width, 1}, Slack: slack})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range a.order {
+		a.take(p, a.single(p))
+	}
+	r, err := a.result()
+	if err != nil {
+		return nil, err
+	}
+	return r.To[Build], nil
+}
+
 type assigner struct {
 	h      Histograms
 	limits Limits
@@ -165,6 +187,11 @@ func (a *assigner) partition(p int) {
 			}
 		}
 	}
+	a.take(p, best)
+}
+
+// take assigns a partition by a plan.
+func (a *assigner) take(p int, best *plan) {
 	for g := range a.gpus {
 		if a.h[best.moves][g][p] > 0 {
 			a.to[best.moves][p][g] = 1 << best.home[g]

@@ -4,7 +4,7 @@
 // receive buffers of its neighbours, and forwards what passes through. It has
 // no clock, no goroutine and no memory of its own: a Fabric carries out the
 // copies and calls the Node when one is complete. Package sim is a Fabric with a
-// virtual clock; a test has one of goroutines.
+// virtual clock; package live has one of goroutines and real copies.
 //
 // The methods of a Node must not run at the same time. A Fabric calls them from
 // its own event loop, never from within Send or Tell.

@@ -26,6 +26,15 @@ type Options struct {
 	Device device.Options
 }
 
+// Executor is a provider that executes plans itself, such as one that divides them among
+// several devices and executes the parts by Run.
+type Executor interface {
+	// Execute does what Run does, with a plan that is valid and that the provider's
+	// Check accepts. stats is never nil; Peak is not its own.
+	Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
+		sink joincore.Sink, opt Options, stats *joincore.Stats) error
+}
+
 // Run executes plan over inputs and passes the result to sink. It allocates
 // memory whose size depends on the data from mem, and frees all of it before it
 // returns. It also returns when ctx is done. Errors wrap ErrBudget,
@@ -41,6 +50,13 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 	}
 	start := time.Now()
 	counted := &meter{mem: mem}
+	if x, ok := p.(Executor); ok {
+		if stats == nil {
+			stats = &joincore.Stats{}
+		}
+		defer func() { stats.Peak = counted.peak.Load() }()
+		return x.Execute(ctx, plan, inputs, counted, sink, opt, stats)
+	}
 	dev, err := p.Open(counted, opt.Device)
 	if err != nil {
 		return err

@@ -52,6 +52,9 @@ func Skew(t *testing.T, s Subject) {
 				if s.Copies {
 					mem.Limit += size
 				}
+				if s.Divides {
+					mem.Limit += size * 5 / 4
+				}
 				sink := &sums{Discarder: NewDiscarder(outputColumns(plan), 4, 1<<13)}
 				var stats joincore.Stats
 				err := run.Run(t.Context(), s.Provider, plan, []*joincore.Relation{left, right}, mem, sink, run.Options{

@@ -27,6 +27,9 @@ type Subject struct {
 	OwnMemory bool
 	// Copies says that Import copies inputs into that Memory.
 	Copies bool
+	// Divides says that inputs are divided among several devices, each of which rounds
+	// the size of its hash table up.
+	Divides bool
 	// Pends says that asynchronous work may block on allocations from that Memory.
 	Pends bool
 	// Peers are the providers of further devices that work at the same time.

@@ -1,0 +1,49 @@
+package live
+
+import "gpujoin/joincore/mesh"
+
+// Fabric is the memory of the GPUs of a mesh and the copies between them. Its methods
+// are safe for concurrent use.
+type Fabric interface {
+	// Mesh describes the GPUs and their links.
+	Mesh() *mesh.Mesh
+	// Alloc returns memory of a GPU for packets on their way, at least 1 byte.
+	// Errors wrap joincore.ErrBudget.
+	Alloc(gpu int, bytes int64) (Buffer, error)
+	// Free takes back what Alloc returned. No copy uses it any more.
+	Free(b Buffer)
+	// Copy begins to copy pieces over a hop and returns. When all of them are
+	// copied, or could not be, it calls done once, from any goroutine but not from
+	// within Copy. Copies over one hop are carried out in order. The pieces are the
+	// fabric's.
+	Copy(hop *mesh.Hop, pieces []Piece, done func(error))
+}
+
+// Buffer is memory of one GPU, of a type that its Fabric knows.
+type Buffer any
+
+// Place is a position in a buffer.
+type Place struct {
+	Buffer Buffer
+	Offset int64 // bytes
+}
+
+// Piece is bytes to copy from a place to another one.
+type Piece struct {
+	From, To Place
+	Bytes    int64
+}
+
+// join appends a piece to others, as a part of the last one if it continues this one at
+// both ends.
+func join(pieces []Piece, p Piece) []Piece {
+	if n := len(pieces); n > 0 {
+		last := &pieces[n-1]
+		if last.From.Buffer == p.From.Buffer && last.To.Buffer == p.To.Buffer &&
+			last.From.Offset+last.Bytes == p.From.Offset && last.To.Offset+last.Bytes == p.To.Offset {
+			last.Bytes += p.Bytes
+			return pieces
+		}
+	}
+	return append(pieces, p)
+}

@@ -1,0 +1,130 @@
+package multi
+
+import "gpujoin/joincore"
+
+// aggregate returns a fragment whose rows are the groups of an aggregate.
+func (x *execution) aggregate(n *joincore.Aggregate) (*fragment, error) {
+	if mergeable(n) && x.reduces(n) {
+		f, err := x.fragment(n.Child, columns(nil).with(joincore.AggregateColumns(n)...))
+		if err != nil {
+			return nil, err
+		}
+		own, err := f.rewritten(n)
+		if err != nil {
+			return nil, err
+		}
+		f.group(own, grouping{of: n, partial: true})
+		return x.merged(n, f)
+	}
+	return x.grouped(n)
+}
+
+// mergeable reports whether the groups of parts of the rows can be merged: not distinct
+// values, nor sums of squares, whose 32 bytes are no integers.
+func mergeable(n *joincore.Aggregate) bool {
+	for _, f := range n.Functions {
+		if f.Distinct || f.Kind == joincore.SumOfSquares {
+			return false
+		}
+	}
+	return true
+}
+
+// reduces reports whether groups of parts of the rows are expected to be fewer than the
+// rows, so that it costs less to exchange them.
+func (x *execution) reduces(n *joincore.Aggregate) bool {
+	if len(n.Keys) == 0 {
+		return true
+	}
+	rows := int64(0)
+	for i, r := range x.inputs {
+		if below(n.Child, i) {
+			rows = max(rows, r.Rows())
+		}
+	}
+	return n.Rows*float64(x.members()) <= float64(rows)/2
+}
+
+// below reports whether an input is scanned under a node.
+func below(n joincore.Node, input int) bool {
+	switch n := n.(type) {
+	case *joincore.Scan:
+		return n.Input == input
+	case *joincore.Filter:
+		return below(n.Child, input)
+	case *joincore.Join:
+		return below(n.Left, input) || below(n.Right, input)
+	case *joincore.Aggregate:
+		return below(n.Child, input)
+	}
+	return false
+}
+
+// grouped exchanges rows by the columns among the keys, and groups them after that. If
+// all keys are computed, one member groups all rows.
+func (x *execution) grouped(n *joincore.Aggregate) (*fragment, error) {
+	s := side{node: n.Child, groups: true, keep: true, need: columns(nil).with(joincore.AggregateColumns(n)...)}
+	for _, k := range n.Keys {
+		if ref, ok := k.(joincore.ColumnRef); ok {
+			s.key = append(s.key, keyColumn{ref: ref})
+		}
+	}
+	var err error
+	if s.table, err = x.stored(n.Child, s.need); err != nil {
+		return nil, err
+	}
+	t, err := s.gather()
+	if err != nil {
+		return nil, err
+	}
+	f := x.over([]*table{t})
+	own, err := f.rewritten(n)
+	if err != nil {
+		return nil, err
+	}
+	f.once = len(n.Keys) == 0
+	f.group(own, grouping{of: n})
+	return f, nil
+}
+
+// merged executes a fragment that groups each member's rows, exchanges the groups, and
+// merges those of the same key.
+func (x *execution) merged(n *joincore.Aggregate, partial *fragment) (*fragment, error) {
+	all := make(columns, len(n.Keys)+len(n.Carry)+len(n.Functions))
+	for i := range all {
+		all[i] = joincore.ColumnRef{Input: n.ID, Column: i}
+	}
+	s := side{node: n, groups: true, keep: true, need: all}
+	for i := range n.Keys {
+		s.key = append(s.key, keyColumn{ref: all[i]})
+	}
+	var err error
+	if s.table, err = partial.collect(all, nil); err != nil {
+		return nil, err
+	}
+	t, err := s.gather()
+	if err != nil {
+		return nil, err
+	}
+	f := x.over([]*table{t})
+	own := &joincore.Aggregate{Carry: f.refs(all[len(n.Keys) : len(n.Keys)+len(n.Carry)])}
+	for _, c := range f.refs(all[:len(n.Keys)]) {
+		own.Keys = append(own.Keys, c)
+	}
+	var counts []int
+	for i, fn := range n.Functions {
+		at := len(n.Keys) + len(n.Carry) + i
+		kind := fn.Kind
+		if kind == joincore.Count {
+			kind, counts = joincore.Sum, append(counts, at)
+		}
+		own.Functions = append(own.Functions, joincore.Function{Kind: kind, Arg: f.ref(all[at])})
+	}
+	f.once = len(n.Keys) == 0
+	f.group(own, grouping{of: n, merges: true})
+	groups, err := f.collect(all, counts)
+	if err != nil {
+		return nil, err
+	}
+	return x.over([]*table{groups}), nil
+}

@@ -1,0 +1,161 @@
+package multi
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/exchange/live"
+	"gpujoin/joincore/run"
+)
+
+// execution is a plan under way.
+type execution struct {
+	ctx    context.Context
+	p      *Provider
+	plan   *joincore.Plan
+	schema joincore.Schema
+	inputs []*joincore.Relation
+	mem    joincore.Memory
+	opt    run.Options
+	seed   uint64 // of the partitions
+
+	joins      []joincore.JoinStats // in post-order
+	aggregates []joincore.AggregateStats
+	number     map[joincore.Node]int // of joins, and of aggregates
+	result     outcome               // of the root's fragment
+	exchanged  live.Stats
+
+	tables []*table // those that exist
+}
+
+func newExecution(ctx context.Context, p *Provider, plan *joincore.Plan,
+	inputs []*joincore.Relation, mem joincore.Memory, opt run.Options) (*execution, error) {
+	schema, err := plan.Schema()
+	if err != nil {
+		return nil, err
+	}
+	x := &execution{ctx: ctx, p: p, plan: plan, schema: schema, inputs: inputs, mem: mem, opt: opt, number: map[joincore.Node]int{}}
+	if x.seed = opt.Device.Seed; x.seed == 0 { // random, so that users cannot construct colliding keys
+		x.seed = rand.Uint64()
+	}
+	x.count(plan.Root)
+	return x, nil
+}
+
+// count numbers joins and aggregates in post-order, each by themselves.
+func (x *execution) count(n joincore.Node) {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		x.count(n.Child)
+	case *joincore.Join:
+		x.count(n.Left)
+		x.count(n.Right)
+		x.number[n] = len(x.joins)
+		x.joins = append(x.joins, joincore.JoinStats{})
+	case *joincore.Aggregate:
+		x.count(n.Child)
+		x.number[n] = len(x.aggregates)
+		x.aggregates = append(x.aggregates, joincore.AggregateStats{})
+	}
+}
+
+// close frees what an error has left.
+func (x *execution) close() {
+	for len(x.tables) > 0 {
+		x.tables[len(x.tables)-1].free()
+	}
+}
+
+func (x *execution) members() int { return len(x.p.members) }
+
+// each calls f for each member at the same time. The first error ends the others'
+// context, and is returned.
+func (x *execution) each(f func(ctx context.Context, member int) error) error {
+	ctx, cancel := context.WithCancelCause(x.ctx)
+	defer cancel(nil)
+	var wait sync.WaitGroup
+	for m := range x.members() {
+		wait.Go(func() {
+			if err := guarded(ctx, m, f); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
+}
+
+// guarded turns a panic over inputs that change, or contradict their description, into
+// an error.
+func guarded(ctx context.Context, member int, f func(context.Context, int) error) (err error) {
+	defer device.Recover(&err)
+	device.PanicOnFault()
+	return f(ctx, member)
+}
+
+// turn calls f, which computes on this goroutine, while it holds a turn.
+func (x *execution) turn(ctx context.Context, f func() error) error {
+	turns := x.opt.Device.Turn()
+	turns.Enter(ctx)
+	defer turns.Leave()
+	return f()
+}
+
+// pause passes a turn on to others and reports whether the context has ended. Loops over
+// rows call it once in a while.
+func (x *execution) pause(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	x.opt.Device.Turn().Yield(ctx)
+	return nil
+}
+
+// table is the rows of a node of the plan, divided among the members.
+type table struct {
+	x    *execution
+	refs []joincore.ColumnRef // the columns, as the plan calls them
+	// derived says that columns of 16 bytes are integers.
+	derived bool
+	parts   []*joincore.Relation // by member
+	release func()
+}
+
+// newTable makes a table of columns of the plan. release frees its rows.
+func (x *execution) newTable(refs []joincore.ColumnRef, parts []*joincore.Relation, release func()) *table {
+	t := &table{x: x, refs: refs, parts: parts, release: release}
+	for _, c := range refs {
+		t.derived = t.derived || x.plan.Derived(c.Input)
+	}
+	x.tables = append(x.tables, t)
+	return t
+}
+
+// free frees the rows.
+func (t *table) free() {
+	t.x.tables = slices.DeleteFunc(t.x.tables, func(o *table) bool { return o == t })
+	t.release()
+}
+
+// columns describes the table's columns.
+func (t *table) columns() []joincore.Column {
+	out := make([]joincore.Column, len(t.refs))
+	for i, c := range t.refs {
+		out[i] = t.x.schema.Column(c)
+	}
+	return out
+}
+
+// at returns the position of a column of the plan.
+func (t *table) at(c joincore.ColumnRef) int { return slices.Index(t.refs, c) }
+
+func (t *table) rows() (n int64) {
+	for _, r := range t.parts {
+		n += r.Rows()
+	}
+	return n
+}

@@ -1,0 +1,151 @@
+package multi
+
+import (
+	"fmt"
+	"slices"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+)
+
+// fragment is a part of the plan that each member executes on its own rows. It is a
+// chain of filters and aggregates over one table, or over a join of two.
+type fragment struct {
+	x      *execution
+	tables []*table // its inputs
+	root   joincore.Node
+	// columns maps what is visible of the rows to the fragment's own columns.
+	columns map[joincore.ColumnRef]joincore.ColumnRef
+
+	join       *joincore.Join // of the plan; nil: none
+	decision   costmodel.Decision
+	aggregates []grouping // in post-order
+	// once says that only the first member executes the fragment: it returns a
+	// row even of no rows.
+	once bool
+}
+
+// grouping is an aggregate of a fragment.
+type grouping struct {
+	of *joincore.Aggregate // of the plan
+	// partial says that its groups are merged later; merges that it merges them.
+	partial, merges bool
+}
+
+// over begins a fragment over tables, of which root has the rows: inputs of the
+// fragment are numbered as the tables.
+func (x *execution) over(tables []*table) *fragment {
+	f := &fragment{x: x, tables: tables, columns: map[joincore.ColumnRef]joincore.ColumnRef{}}
+	for i, t := range tables {
+		for j, c := range t.refs {
+			f.columns[c] = joincore.ColumnRef{Input: i, Column: j}
+		}
+	}
+	f.root = &joincore.Scan{}
+	return f
+}
+
+// ref returns the fragment's column for one of the plan.
+func (f *fragment) ref(c joincore.ColumnRef) joincore.ColumnRef {
+	own, ok := f.columns[c]
+	if !ok {
+		panic(fmt.Sprintf("column %v is not part of the fragment", c))
+	}
+	return own
+}
+
+func (f *fragment) refs(list []joincore.ColumnRef) []joincore.ColumnRef {
+	out := make([]joincore.ColumnRef, len(list))
+	for i, c := range list {
+		out[i] = f.ref(c)
+	}
+	return out
+}
+
+// filter adds a condition.
+func (f *fragment) filter(predicate joincore.Expr) error {
+	own, err := rewriteExpr(predicate, f.ref)
+	f.root = &joincore.Filter{Child: f.root, Predicate: own}
+	return err
+}
+
+// joined makes the fragment the join of its two tables.
+func (f *fragment) joined(n *joincore.Join, d costmodel.Decision) error {
+	residual, err := rewriteExpr(n.Residual, f.ref)
+	j := &joincore.Join{
+		Kind: n.Kind, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1}, Residual: residual,
+		Rows: n.Rows / float64(f.x.members()),
+	}
+	for _, k := range n.Keys {
+		j.Keys = append(j.Keys, joincore.KeyPair{Left: f.ref(k.Left), Right: f.ref(k.Right), Class: k.Class})
+	}
+	f.root, f.join, f.decision = j, n, d
+	return err
+}
+
+// group adds an aggregate. Its result replaces all columns.
+func (f *fragment) group(own *joincore.Aggregate, g grouping) {
+	own.Child, own.ID = f.root, len(f.tables)+len(f.aggregates)
+	own.Rows = g.of.Rows
+	f.root = own
+	f.aggregates = append(f.aggregates, g)
+	f.columns = map[joincore.ColumnRef]joincore.ColumnRef{}
+	for i := range len(own.Keys) + len(own.Carry) + len(own.Functions) {
+		f.columns[joincore.ColumnRef{Input: g.of.ID, Column: i}] = joincore.ColumnRef{Input: own.ID, Column: i}
+	}
+}
+
+// rewritten returns an aggregate over the fragment's columns.
+func (f *fragment) rewritten(n *joincore.Aggregate) (*joincore.Aggregate, error) {
+	own := &joincore.Aggregate{Carry: f.refs(n.Carry)}
+	for _, k := range n.Keys {
+		v, err := rewriteValue(k, f.ref)
+		if err != nil {
+			return nil, err
+		}
+		own.Keys = append(own.Keys, v)
+	}
+	for _, fn := range n.Functions {
+		var err error
+		if fn.Arg, err = rewriteValue(fn.Arg, f.ref); err != nil {
+			return nil, err
+		}
+		if fn.Filter, err = rewriteExpr(fn.Filter, f.ref); err != nil {
+			return nil, err
+		}
+		own.Functions = append(own.Functions, fn)
+	}
+	return own, nil
+}
+
+// plan returns the plan that members execute to get some columns of the plan.
+func (f *fragment) plan(output []joincore.ColumnRef) *joincore.Plan {
+	p := &joincore.Plan{Root: f.root, Output: f.refs(output), Parameters: f.x.plan.Parameters, Algorithm: f.x.plan.Algorithm}
+	for _, t := range f.tables {
+		p.Inputs = append(p.Inputs, joincore.Input{
+			Columns: t.columns(), Rows: float64(t.rows()) / float64(f.x.members()), Derived: t.derived,
+		})
+	}
+	return p
+}
+
+// busy returns the members that have something to do: those with rows, and at least one.
+func (f *fragment) busy() []int {
+	var list []int
+	for m := range f.x.members() {
+		if slices.ContainsFunc(f.tables, func(t *table) bool { return t.parts[m].Rows() > 0 }) {
+			list = append(list, m)
+		}
+	}
+	if len(list) == 0 || f.once {
+		return []int{0}
+	}
+	return list
+}
+
+// free frees the tables.
+func (f *fragment) free() {
+	for _, t := range f.tables {
+		t.free()
+	}
+}

@@ -1,0 +1,104 @@
+package multi
+
+import (
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/exchange"
+	"gpujoin/joincore/exchange/live"
+)
+
+// slack is how many more rows than the mean a member may get before the bytes that are
+// sent stop to count.
+const slack = 0.1
+
+// rowsPerPartition is how many rows a partition of an exchange should have: enough
+// partitions to divide evenly, few enough to assign quickly.
+const rowsPerPartition = 1 << 14
+
+// partitions returns the number of partitions for some rows.
+func (x *execution) partitions(rows int64) int {
+	if n := x.p.opt.Partitions; n > 0 {
+		return n
+	}
+	n := 1
+	for n < 8*x.members() || n < mostPartitions/4 && int64(n)*rowsPerPartition < rows {
+		n *= 2
+	}
+	return n
+}
+
+// meet exchanges the rows of the sides of a join so that partners meet, and returns the
+// left and the right side's.
+func (x *execution) meet(n *joincore.Join, buildLeft bool, left, right *side) ([]*table, error) {
+	stats := &x.joins[x.number[n]]
+	start := time.Now()
+	defer left.forget()
+	defer right.forget()
+	partitions := x.partitions(left.table.rows() + right.table.rows())
+	if len(n.Keys) == 0 {
+		partitions = 1
+	}
+	for _, s := range []*side{left, right} {
+		if err := s.hash(partitions); err != nil {
+			return nil, err
+		}
+	}
+	build, probe := left, right
+	if !buildLeft {
+		build, probe = right, left
+	}
+	stats.BuildRows, stats.ProbeRows = build.table.rows(), probe.table.rows()
+	a, err := exchange.Assign(
+		exchange.Histograms{build.histogram(partitions), probe.histogram(partitions)}, x.p.group.Mesh(),
+		exchange.Limits{
+			Width: [2]int64{build.width(), probe.width()},
+			Copy:  [2]bool{build.copy, probe.copy}, Keep: [2]bool{build.keep, probe.keep}, Slack: slack,
+		})
+	if err != nil {
+		return nil, err
+	}
+	tables := make([]*table, 2)
+	for i, s := range []*side{left, right} {
+		of := exchange.Build
+		if s == probe {
+			of = exchange.Probe
+		}
+		var sent live.Stats
+		if tables[i], sent, err = s.deliver(a.To[of]); err != nil {
+			return nil, err
+		}
+		x.exchanged.Add(sent)
+	}
+	stats.Phases = []joincore.Phase{{Name: "exchange", Actual: time.Since(start)}}
+	return tables, nil
+}
+
+// gather exchanges rows so that those of one group meet. Without a key all meet on the
+// first member.
+func (s *side) gather() (*table, error) {
+	x := s.table.x
+	defer s.forget()
+	partitions := 1
+	if len(s.key) > 0 {
+		partitions = x.partitions(s.table.rows())
+	}
+	if err := s.hash(partitions); err != nil {
+		return nil, err
+	}
+	to := make([][]uint64, partitions)
+	if len(s.key) > 0 {
+		var err error
+		if to, err = exchange.Collocate(s.histogram(partitions), x.p.group.Mesh(), s.width(), slack); err != nil {
+			return nil, err
+		}
+	} else {
+		to[0] = make([]uint64, x.members())
+		for m := range to[0] {
+			to[0][m] = 1
+		}
+	}
+	t, sent, err := s.deliver(to)
+	x.exchanged.Add(sent)
+	return t, err
+}

@@ -1,0 +1,150 @@
+package multi
+
+import (
+	"fmt"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+)
+
+// columns is a list of columns, each once.
+type columns []joincore.ColumnRef
+
+func (c columns) with(more ...joincore.ColumnRef) columns {
+	out := append(columns(nil), c...)
+	for _, ref := range more {
+		if !out.has(ref) {
+			out = append(out, ref)
+		}
+	}
+	return out
+}
+
+func (c columns) has(ref joincore.ColumnRef) bool {
+	for _, x := range c {
+		if x == ref {
+			return true
+		}
+	}
+	return false
+}
+
+// below returns those of the inputs under a node.
+func (c columns) below(n joincore.Node) columns {
+	var out columns
+	for _, ref := range c {
+		if reads(n, ref.Input) {
+			out = append(out, ref)
+		}
+	}
+	return out
+}
+
+// reads reports whether an input is visible in a node's rows.
+func reads(n joincore.Node, input int) bool {
+	switch n := n.(type) {
+	case *joincore.Scan:
+		return n.Input == input
+	case *joincore.Filter:
+		return reads(n.Child, input)
+	case *joincore.Join:
+		return reads(n.Left, input) || reads(n.Right, input)
+	case *joincore.Aggregate:
+		return n.ID == input
+	}
+	return false
+}
+
+// root executes the plan: fragments below the last exchange, and then the last fragment
+// into the sink.
+func (x *execution) root(sink joincore.Sink) error {
+	f, err := x.fragment(x.plan.Root, columns(nil).with(x.plan.Output...))
+	if err != nil {
+		return err
+	}
+	x.result, err = f.run(x.plan.Output, func(int) joincore.Sink { return sink })
+	return err
+}
+
+// fragment executes all that is below a node's last exchange, and returns the fragment
+// that makes the node's rows. need lists the columns that are read of them.
+func (x *execution) fragment(n joincore.Node, need columns) (*fragment, error) {
+	switch n := n.(type) {
+	case *joincore.Scan:
+		return x.over([]*table{x.scan(n.Input)}), nil
+	case *joincore.Filter:
+		f, err := x.fragment(n.Child, need.with(joincore.ExprColumns(n.Predicate)...))
+		if err != nil {
+			return nil, err
+		}
+		return f, f.filter(n.Predicate)
+	case *joincore.Join:
+		return x.join(n, need)
+	case *joincore.Aggregate:
+		return x.aggregate(n)
+	}
+	return nil, fmt.Errorf("plan node %T on several devices: %w", n, joincore.ErrUnsupported)
+}
+
+// scan returns an input, divided evenly.
+func (x *execution) scan(input int) *table {
+	r := x.inputs[input]
+	refs := make([]joincore.ColumnRef, len(r.Columns))
+	for i := range refs {
+		refs[i] = joincore.ColumnRef{Input: input, Column: i}
+	}
+	return x.newTable(refs, slice(r, x.members()), func() {})
+}
+
+// stored executes a node and returns its rows where they were made.
+func (x *execution) stored(n joincore.Node, need columns) (*table, error) {
+	if s, ok := n.(*joincore.Scan); ok {
+		return x.scan(s.Input), nil
+	}
+	f, err := x.fragment(n, need)
+	if err != nil {
+		return nil, err
+	}
+	return f.collect(need, nil)
+}
+
+// join exchanges the rows of both sides by the join's key.
+func (x *execution) join(n *joincore.Join, need columns) (*fragment, error) {
+	need = need.with(joincore.ExprColumns(n.Residual)...)
+	left, right := side{node: n.Left}, side{node: n.Right}
+	for _, k := range n.Keys {
+		left.key = append(left.key, keyColumn{k.Left, k.Class})
+		right.key = append(right.key, keyColumn{k.Right, k.Class})
+	}
+	left.keep = n.Kind == joincore.Left || n.Kind == joincore.Full || n.Kind == joincore.Anti
+	right.keep = n.Kind == joincore.Right || n.Kind == joincore.Full
+	left.copy = n.Kind == joincore.Inner || n.Kind == joincore.Right
+	right.copy = n.Kind != joincore.Right && n.Kind != joincore.Full
+	for _, s := range []*side{&left, &right} {
+		s.need = need.below(s.node)
+		for _, k := range s.key {
+			s.need = s.need.with(k.ref)
+		}
+		var err error
+		if s.table, err = x.stored(s.node, s.need); err != nil {
+			return nil, err
+		}
+	}
+	d := x.decide(n, left.table.rows(), right.table.rows())
+	tables, err := x.meet(n, d.BuildLeft, &left, &right)
+	if err != nil {
+		return nil, err
+	}
+	f := x.over(tables)
+	return f, f.joined(n, d)
+}
+
+// decide chooses the build side, the same on all members, and what tests and benchmarks
+// ask for.
+func (x *execution) decide(n *joincore.Join, left, right int64) costmodel.Decision {
+	d := costmodel.Decision{BuildLeft: costmodel.Join{LeftRows: left, RightRows: right}.BuildLeft(), Algorithm: x.plan.Algorithm}
+	if x.opt.Decide != nil {
+		d = x.opt.Decide(x.number[n], d)
+	}
+	return d
+}

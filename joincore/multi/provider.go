@@ -1,0 +1,69 @@
+package multi
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/exchange"
+	"gpujoin/joincore/run"
+)
+
+// Provider executes plans on all members of a group.
+type Provider struct {
+	name    string
+	members []device.Provider
+	group   Group
+	opt     Options
+}
+
+// Options are for tests and benchmarks. Zero values let the provider choose.
+type Options struct {
+	// Exchange configures the exchanges; nil means exchange.Default.
+	Exchange *exchange.Config
+	// Partitions is the number of partitions of an exchange, a power of two.
+	Partitions int
+}
+
+// New returns a provider of the given name. Member i works with the memory of the
+// group's GPU i; members have different memory and all support the same plans.
+func New(name string, members []device.Provider, g Group, opt Options) (*Provider, error) {
+	if n := g.Mesh().GPUs(); n != len(members) || n > 64 {
+		return nil, fmt.Errorf("%d members on a mesh of %d GPUs: %w", len(members), n, joincore.ErrUnsupported)
+	}
+	if opt.Exchange == nil {
+		c := exchange.Default()
+		opt.Exchange = &c
+	}
+	if p := opt.Partitions; p < 0 || p > mostPartitions || p&(p-1) != 0 {
+		return nil, fmt.Errorf("%d partitions: %w", p, joincore.ErrUnsupported)
+	}
+	return &Provider{name: name, members: members, group: g, opt: opt}, nil
+}
+
+// Name returns the provider's name.
+func (p *Provider) Name() string { return p.name }
+
+// Check asks the first member: a fragment has no step that the plan lacks.
+func (p *Provider) Check(plan *joincore.Plan) error { return device.Check(p.members[0], plan) }
+
+// Open returns an error: plans are executed by Execute.
+func (p *Provider) Open(joincore.Memory, device.Options) (device.Device, error) {
+	return nil, fmt.Errorf("a group of devices as one device: %w", joincore.ErrUnsupported)
+}
+
+// Execute implements run.Executor.
+func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
+	sink joincore.Sink, opt run.Options, stats *joincore.Stats) error {
+	start := time.Now()
+	x, err := newExecution(ctx, p, plan, inputs, mem, opt)
+	if err != nil {
+		return err
+	}
+	defer x.close()
+	err = x.root(sink)
+	x.report(stats, time.Since(start))
+	return err
+}

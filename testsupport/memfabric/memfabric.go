@@ -1,0 +1,199 @@
+// Package memfabric is a group of simulated GPUs for tests. The memory of each GPU is
+// host memory of its own, poisoned before it is written and after it is freed; copies
+// cross the links of a mesh, those over one hop in order, those over different hops at
+// the same time.
+//
+// It is as strict as real devices may be: what the host writes is visible to copies only
+// after Upload, and what copies write is visible to the host only after Download. It
+// panics if a copy does not begin and end at the GPUs of its hop, leaves a buffer, or
+// uses one that is freed.
+package memfabric
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/exchange/live"
+	"gpujoin/joincore/mesh"
+	"gpujoin/joincore/multi"
+)
+
+// Content of memory before it is written, and after it is freed.
+const (
+	fresh = 0xA5
+	freed = 0x5A
+)
+
+// Fabric implements multi.Group.
+type Fabric struct {
+	mesh  *mesh.Mesh
+	lines []line // by hop
+	// Before, if set, is called before each copy, whose number counts from 1. An
+	// error fails the copy.
+	Before func(copy int64) error
+
+	copies atomic.Int64
+	bytes  atomic.Int64
+	live   atomic.Int64 // buffers
+}
+
+// New returns the GPUs of a mesh.
+func New(m *mesh.Mesh) *Fabric { return &Fabric{mesh: m, lines: make([]line, len(m.Hops()))} }
+
+// Mesh implements live.Fabric.
+func (f *Fabric) Mesh() *mesh.Mesh { return f.mesh }
+
+// Copied returns how many copies and bytes have been copied.
+func (f *Fabric) Copied() (copies, bytes int64) { return f.copies.Load(), f.bytes.Load() }
+
+// Buffers returns how many buffers are not freed.
+func (f *Fabric) Buffers() int64 { return f.live.Load() }
+
+// Memory is memory of a GPU.
+type Memory struct {
+	gpu   int
+	mu    sync.Mutex // of gone; copies of disjoint bytes need no other lock
+	gone  bool
+	bytes []byte
+}
+
+// Bytes returns the content.
+func (m *Memory) Bytes() []byte { return m.bytes }
+
+// Alloc implements live.Fabric.
+func (f *Fabric) Alloc(gpu int, bytes int64) (live.Buffer, error) {
+	if gpu < 0 || gpu >= f.mesh.GPUs() || bytes < 1 {
+		panic(fmt.Sprintf("%d bytes of GPU %d", bytes, gpu))
+	}
+	m := &Memory{gpu: gpu, bytes: make([]byte, bytes)}
+	fill(m.bytes, fresh)
+	f.live.Add(1)
+	return m, nil
+}
+
+// Free implements live.Fabric.
+func (f *Fabric) Free(b live.Buffer) {
+	m := b.(*Memory)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gone {
+		panic("freed twice")
+	}
+	m.gone = true
+	fill(m.bytes, freed)
+	f.live.Add(-1)
+}
+
+// Copy implements live.Fabric.
+func (f *Fabric) Copy(hop *mesh.Hop, pieces []live.Piece, done func(error)) {
+	f.lines[hop.ID].put(func() {
+		var err error
+		number := f.copies.Add(1)
+		if f.Before != nil {
+			err = f.Before(number)
+		}
+		if err == nil {
+			for _, p := range pieces {
+				from, to := at(p.From, hop.From, p.Bytes), at(p.To, hop.To, p.Bytes)
+				f.bytes.Add(int64(copy(to, from)))
+			}
+		}
+		done(err)
+	})
+}
+
+// at returns bytes of a place, which has to be on a GPU.
+func at(p live.Place, gpu int, bytes int64) []byte {
+	m := p.Buffer.(*Memory)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gone || m.gpu != gpu {
+		panic(fmt.Sprintf("copy with memory of GPU %d (freed: %v) over a hop of GPU %d", m.gpu, m.gone, gpu))
+	}
+	return m.bytes[p.Offset : p.Offset+bytes]
+}
+
+// line carries out the copies over one hop. Its goroutine ends when there are none.
+type line struct {
+	mu   sync.Mutex
+	list []func()
+	busy bool
+}
+
+func (l *line) put(do func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, do)
+	if !l.busy {
+		l.busy = true
+		go l.run()
+	}
+}
+
+func (l *line) run() {
+	for {
+		l.mu.Lock()
+		if len(l.list) == 0 {
+			l.busy = false
+			l.mu.Unlock()
+			return
+		}
+		do := l.list[0]
+		l.list = l.list[1:]
+		l.mu.Unlock()
+		do()
+	}
+}
+
+// Rows implements multi.Group.
+func (f *Fabric) Rows(mem joincore.Memory, member int, bytes int64) (multi.Rows, error) {
+	host, err := mem.Alloc(bytes)
+	if err != nil {
+		return nil, err
+	}
+	fill(host, fresh)
+	device, err := f.Alloc(member, bytes)
+	if err != nil {
+		mem.Free(host)
+		return nil, err
+	}
+	return &rows{fabric: f, mem: mem, host: host, device: device.(*Memory)}, nil
+}
+
+type rows struct {
+	fabric *Fabric
+	mem    joincore.Memory
+	host   []byte
+	device *Memory
+}
+
+func (r *rows) Buffer() live.Buffer { return r.device }
+func (r *rows) Bytes() []byte       { return r.host }
+
+func (r *rows) Upload(_ context.Context, offset, bytes int64) error {
+	copy(r.device.bytes[offset:offset+bytes], r.host[offset:offset+bytes])
+	return nil
+}
+
+func (r *rows) Download(_ context.Context, offset, bytes int64) error {
+	copy(r.host[offset:offset+bytes], r.device.bytes[offset:offset+bytes])
+	return nil
+}
+
+func (r *rows) Free() {
+	r.fabric.Free(r.device)
+	fill(r.host, freed)
+	r.mem.Free(r.host)
+}
+
+func fill(b []byte, x byte) {
+	if len(b) > 0 {
+		b[0] = x
+	}
+	for n := 1; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}
