@@ -25,6 +25,9 @@ func (c *Context) Reaches(other *Context) (bool, error) {
 	return reaches(c.info.Ordinal, other.info.Ordinal)
 }
 
+// Reaches reports whether kernels and copies of a device can access memory of another one.
+func Reaches(device, other int) (bool, error) { return reaches(device, other) }
+
 // withPeers returns the numbers of the device and of the peers that share its memory,
 // or ErrUnsupported if one cannot access it.
 func (c *Context) withPeers(peers []*Context) ([]int, error) {

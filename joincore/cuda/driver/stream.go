@@ -101,6 +101,17 @@ func (s *Stream) CopyPeer(to Ptr, from Ptr, device *Context, n int64) error {
 	})
 }
 
+// Push queues a copy of n bytes to another device, which need not be reachable: the driver
+// then copies through host memory.
+func (s *Stream) Push(to Ptr, device *Context, from Ptr, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	return s.c.with("cuMemcpyPeerAsync", func() error {
+		return cu.MemcpyPeerAsync(cu.DevicePtr(to), device.ctx, cu.DevicePtr(from), s.c.ctx, n, s.stream)
+	})
+}
+
 // Record sets e to the current end of the stream's queue.
 func (s *Stream) Record(e *Event) error {
 	return s.c.with("cuEventRecord", func() error { return e.event.Record(s.stream) })
