@@ -8,14 +8,17 @@ WITH_CUDA := tools/with-cuda.sh
 
 # Packages and test programs whose tests need a device. worker.test contains the
 # tests of sidecar/executor/worker.
-GPU_PACKAGES := . outofcore driver transfer rowid columnar/phj columnar/smj columnar/npj selector calibrate
-GPU_TESTS := cuda outofcore driver transfer rowid phj smj npj selector calibrate worker
-GPU_PROGRAMS := check bench-gpu bytes-gpu gpujoin-cuda
+GPU_PACKAGES := . outofcore driver transfer rowid columnar/phj columnar/smj columnar/npj selector calibrate topology fabric
+GPU_TESTS := cuda outofcore driver transfer rowid phj smj npj selector calibrate topology fabric worker
+GPU_PROGRAMS := check bench-gpu bytes-gpu bench-multi gpujoin-cuda
+
+# What test-multi and bench-multi run.
+MULTI := bin/check bin/bench-multi bin/gpujoin-cuda test/driver.test test/topology.test test/fabric.test
 
 # Benchmarks print the commit, also on machines without git.
 COMMIT = $(shell git -c safe.directory='*' describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)
 
-.PHONY: cuda-toolkit cuda test-gpu bench-gpu bytes-gpu gpu-tests gpu-bundle
+.PHONY: cuda-toolkit cuda test-gpu bench-gpu bytes-gpu test-multi bench-multi gpu-tests multi-tests gpu-bundle
 
 cuda-toolkit: ## fetch the CUDA compiler into build/cuda if no toolkit is installed
 	@tools/fetch-cuda.sh
@@ -28,6 +31,7 @@ cuda: build ## build the CUDA provider: kernels, gpujoin-cuda, tests, benchmarks
 	@$(WITH_CUDA) $(GO) test -c -tags cuda -ldflags="-s -w -X gpujoin/joincore/cuda.commit=$(COMMIT)" -o $(CUDA_OUT)/test/ $(GPU_PACKAGES:%=./joincore/cuda/%)
 	@CGO_ENABLED=0 $(GO) test -c -buildvcs=false -ldflags="-s -w" -o $(CUDA_OUT)/test/worker.test ./sidecar/executor/worker
 	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w -X main.commit=$(COMMIT)" -o ../$(CUDA_OUT)/bin/bench-gpu ./cmd/benchgpu
+	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w -X main.commit=$(COMMIT)" -o ../$(CUDA_OUT)/bin/bench-multi ./cmd/benchmulti
 	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/check ./cmd/check
 	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/bytes-gpu ./cmd/bytesgpu
 
@@ -44,14 +48,25 @@ bench-gpu: $(CUDA_BUILT) ## on a machine with a GPU: measure joins of resident c
 bytes-gpu: $(CUDA_BUILT) ## on a machine with a GPU and ncu: compare the bytes that joins move with their model; writes build/bytes-gpu.json
 	@$(CUDA_OUT)/bin/bytes-gpu $(BYTES_FLAGS)
 
+test-multi: $(CUDA_BUILT) ## on a machine with GPUs, best two or more: test the links between them, exchanges, and joins over several GPUs
+	@$(CUDA_OUT)/bin/check -only multi $(TEST_FLAGS)
+
+bench-multi: $(CUDA_BUILT) ## on a machine with several GPUs: measure links and exchanges, emulate a DGX-1; writes build/bench-multi.json
+	@$(CUDA_OUT)/bin/bench-multi $(BENCH_FLAGS)
+
 # Archives that are copied to other machines are compressed for size.
-gpu-tests gpu-bundle: COMPRESS = size
+gpu-tests multi-tests gpu-bundle: COMPRESS = size
 
 # All programs contain the same kernels, so one archive compresses them well.
 gpu-tests: cuda ## pack the programs of test-gpu, bench-gpu and bytes-gpu for a machine with a GPU into build/gpu-tests.tar.xz
 	@command -v xz >/dev/null || { echo "gpu-tests: xz is missing; install xz-utils" >&2; exit 1; }
 	@tar --owner=0 --group=0 -cf - $(addprefix $(CUDA_OUT)/,$(GPU_PROGRAMS:%=bin/%) $(GPU_TESTS:%=test/%.test)) | xz --lzma2=preset=2,dict=384MiB >build/gpu-tests.tar.xz
 	@du -h --apparent-size build/gpu-tests.tar.xz
+
+multi-tests: cuda ## pack the programs of test-multi and bench-multi into build/multi-tests.tar.xz
+	@command -v xz >/dev/null || { echo "multi-tests: xz is missing; install xz-utils" >&2; exit 1; }
+	@tar --owner=0 --group=0 -cf - $(addprefix $(CUDA_OUT)/,$(MULTI)) | xz --lzma2=preset=2,dict=384MiB >build/multi-tests.tar.xz
+	@du -h --apparent-size build/multi-tests.tar.xz
 
 gpu-bundle: cuda ## collect everything that gpu-e2e needs on a bare machine with a GPU in build/gpu-bundle
 	@GO=$(GO) tools/gpu-bundle.sh

@@ -27,7 +27,7 @@ type step struct {
 }
 
 func main() {
-	only := flag.String("only", "", "run one group: lint, unit, cuda, regress or e2e; or gpu, on a machine with a GPU")
+	only := flag.String("only", "", "run one group: lint, unit, cuda, regress or e2e; or gpu or multi, on a machine with GPUs")
 	flag.Parse()
 	root, err := harness.Root()
 	if err != nil {
@@ -40,6 +40,9 @@ func main() {
 			fmt.Fprintln(os.Stderr, "check:", err)
 			os.Exit(2)
 		}
+	}
+	if *only == "multi" {
+		steps = multiSteps()
 	}
 	var passed, failed int
 	var broken, table []string

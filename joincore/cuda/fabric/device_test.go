@@ -1,0 +1,172 @@
+//go:build cuda
+
+package fabric_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/fabric"
+	"gpujoin/joincore/exchange"
+	"gpujoin/joincore/exchange/live"
+	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/suite"
+)
+
+// layout is GPUs of a mesh on devices.
+type layout struct {
+	preset  string
+	gpus    []int
+	devices []int
+	staged  bool
+	policy  exchange.Policy
+}
+
+func (l layout) String() string {
+	return fmt.Sprintf("%s on %v, staged %v, %T", l.preset, l.devices, l.staged, l.policy)
+}
+
+// layouts are those that this machine can have.
+func layouts(t *testing.T) []layout {
+	t.Helper()
+	all, err := driver.Devices()
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no device: %v", err)
+	}
+	eight := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	list := []layout{
+		{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 0}, policy: exchange.Adaptive{}},
+		{preset: "dgx1", gpus: eight, devices: make([]int, 8), policy: exchange.Adaptive{}},
+	}
+	if len(all) < 2 {
+		t.Log("one device: copies between devices are not tested")
+		return list
+	}
+	two := []int{0, 0, 0, 0, 1, 1, 1, 1}
+	return append(list,
+		layout{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 1}, policy: exchange.Adaptive{}},
+		layout{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 1}, staged: true, policy: exchange.Adaptive{}},
+		layout{preset: "dgx1", gpus: eight, devices: two, policy: exchange.Adaptive{}},
+		layout{preset: "dgx1", gpus: eight, devices: two, staged: true, policy: exchange.Bandwidth{}},
+	)
+}
+
+func (l layout) mesh(t *testing.T) *mesh.Mesh {
+	t.Helper()
+	m, err := mesh.Preset(l.preset)
+	if err == nil {
+		m, err = m.Restrict(l.gpus)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (l layout) open(t *testing.T, bytes int64) *fabric.Fabric {
+	t.Helper()
+	f, err := fabric.Open(l.mesh(t), fabric.Options{Devices: l.devices, Bytes: bytes, Staged: l.staged})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// Every byte arrives, in packets of sizes that divide nothing evenly, directly and over
+// other GPUs, staged and not.
+func TestExchange(t *testing.T) {
+	for _, l := range layouts(t) {
+		t.Run(l.String(), func(t *testing.T) {
+			f := l.open(t, 512<<20)
+			c := exchange.Default()
+			c.Packet, c.Policy = 300_001, l.policy
+			var mem suite.Arena
+			var runs []live.Run
+			var checks []func()
+			r := rand.New(rand.NewPCG(1, 2))
+			for from := range l.devices {
+				for to := range l.devices {
+					if from == to {
+						continue
+					}
+					n := 1 + r.Int64N(20<<20)/int64(len(l.devices))
+					source, err := f.Rows(&mem, from, n)
+					if err != nil {
+						t.Fatal(err)
+					}
+					target, err := f.Rows(&mem, to, n)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i := int64(0); i+8 <= n; i += 8 {
+						binary.LittleEndian.PutUint64(source.Bytes()[i:], uint64(from)<<56|uint64(to)<<48|uint64(i))
+					}
+					if err := source.Upload(t.Context(), 0, n); err != nil {
+						t.Fatal(err)
+					}
+					runs = append(runs, live.Run{From: from, To: to, Source: live.Place{Buffer: source.Buffer()}, Target: live.Place{Buffer: target.Buffer()}, Bytes: n})
+					checks = append(checks, func() {
+						if err := target.Download(t.Context(), 0, n); err != nil {
+							t.Fatal(err)
+						}
+						for i := int64(0); i+8 <= n; i += 8 {
+							if got, want := binary.LittleEndian.Uint64(target.Bytes()[i:]), uint64(from)<<56|uint64(to)<<48|uint64(i); got != want {
+								t.Fatalf("byte %d from %d to %d: %#x, want %#x", i, from, to, got, want)
+							}
+						}
+						source.Free()
+						target.Free()
+					})
+				}
+			}
+			stats, err := live.Exchange(t.Context(), f, c, runs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%+v", stats)
+			for _, check := range checks {
+				check()
+			}
+			if n := mem.InUse(); n != 0 {
+				t.Errorf("%d bytes are not freed", n)
+			}
+		})
+	}
+}
+
+// A context that ends stops an exchange; afterwards the memory can be freed and used.
+func TestCancel(t *testing.T) {
+	l := layouts(t)[0]
+	f := l.open(t, 256<<20)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var runs []live.Run
+	for from := range 2 {
+		a, err := f.Alloc(from, 64<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := f.Alloc(1-from, 64<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Free(a)
+		defer f.Free(b)
+		runs = append(runs, live.Run{From: from, To: 1 - from, Source: live.Place{Buffer: a}, Target: live.Place{Buffer: b}, Bytes: 64 << 20})
+	}
+	if _, err := live.Exchange(ctx, f, exchange.Default(), runs); err == nil {
+		t.Error("the exchange has not ended with its context")
+	}
+	if _, err := live.Exchange(t.Context(), f, exchange.Default(), runs); err != nil {
+		t.Error(err)
+	}
+}

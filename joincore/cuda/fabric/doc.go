@@ -1,0 +1,13 @@
+// Package fabric is the memory of several GPUs and the copies between them: the fabric
+// of real exchanges.
+//
+// Each hop of the mesh has a stream on the GPU that sends. Packets that are contiguous at
+// both ends are one copy. Where a GPU cannot access another one's memory, or the mesh
+// says so, a copy is staged: it passes through two halves of a page-locked buffer, so that
+// the way down and the way up overlap. A thread for each GPU polls for the end of copies
+// without sleeping, because a batch takes less time than the system's shortest sleep.
+//
+// A fabric may have several GPUs of the mesh on one device (logical devices). With
+// Options.Emulate, copies take at least as long as the links of the mesh allow, so that
+// the exchange of a larger machine runs on few devices.
+package fabric

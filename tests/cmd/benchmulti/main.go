@@ -1,0 +1,100 @@
+//go:build cuda
+
+// Command benchmulti measures several GPUs: their links, exchanges between them, and
+// exchanges of a machine of eight GPUs that they emulate: make bench-multi.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gpujoin/joincore/cuda/topology"
+	"gpujoin/tests/measure"
+)
+
+// commit is the commit that this program was built from; the build sets it.
+var commit = "unknown"
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("bench-multi: ")
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// bench is a run of the program and its results.
+type bench struct {
+	Measured string           `json:"measured"`
+	Mesh     *topology.Facts  `json:"mesh,omitempty"`
+	Exchange []exchangeResult `json:"exchange,omitempty"`
+	Emulated []emulatedResult `json:"emulated,omitempty"`
+
+	devices []int
+	repeats int
+	wrong   int // results that miss what is required
+}
+
+// part is something to measure.
+type part struct {
+	name    string
+	measure func(*bench, context.Context) error
+}
+
+// parts are all of them, in this order.
+var parts = []part{
+	{"mesh", (*bench).measureMesh}, {"exchange", (*bench).measureExchange}, {"emulate", (*bench).measureEmulated},
+}
+
+func run(ctx context.Context) error {
+	var (
+		devices = flag.String("devices", "0,1", "ordinals of the devices, by commas")
+		only    = flag.String("only", "", "what to measure of mesh, exchange, emulate, by commas; all where empty")
+		repeats = flag.Int("repeats", 5, "timed exchanges of each kind; the median counts")
+		out     = flag.String("json", "build/bench-multi.json", "where the results are written")
+	)
+	flag.Parse()
+	b := &bench{Measured: measure.CircumstancesOf(commit), repeats: max(*repeats, 1)}
+	for text := range strings.SplitSeq(*devices, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("-devices: %w", err)
+		}
+		b.devices = append(b.devices, n)
+	}
+	var chosen []string
+	if *only != "" {
+		chosen = strings.Split(*only, ",")
+	}
+	for _, name := range chosen {
+		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
+			return fmt.Errorf("-only: there is no %q", name)
+		}
+	}
+	fmt.Println(b.Measured)
+	for _, p := range parts {
+		if chosen != nil && !slices.Contains(chosen, p.name) {
+			continue
+		}
+		fmt.Printf("\n%s\n", p.name)
+		if err := p.measure(b, ctx); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		if err := measure.WriteJSON(*out, b); err != nil {
+			return err
+		}
+	}
+	if b.wrong > 0 {
+		return fmt.Errorf("%d results miss their bars", b.wrong)
+	}
+	return nil
+}
