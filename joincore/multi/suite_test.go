@@ -89,7 +89,7 @@ func TestSuite(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.mesh.GPUs()), func(t *testing.T) {
 			p, f := group(t, c.mesh, cores, c.opt)
-			s := suite.Subject{Provider: p, Algorithms: joincore.Algorithms[:], Thin: 16, Offset: uint64(i), Copies: true, Divides: true}
+			s := suite.Subject{Provider: p, Algorithms: joincore.Algorithms[:], Thin: 40, Offset: uint64(i), Copies: true, Divides: true}
 			for _, run := range slices.Concat(everywhere, c.more) {
 				run(t, s)
 			}

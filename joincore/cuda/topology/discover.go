@@ -40,6 +40,9 @@ func Cached(ctx context.Context, path string, ordinals []int) (*Facts, error) {
 	return f, f.Save(path)
 }
 
+// sysfs is where the system describes PCI devices.
+const sysfs = "/sys/bus/pci/devices"
+
 // describe returns what is known without a measurement.
 func describe(ordinals []int) (*Facts, []driver.Info, error) {
 	all, err := driver.Devices()

@@ -7,9 +7,6 @@ import (
 	"strings"
 )
 
-// sysfs is where the system describes PCI devices.
-const sysfs = "/sys/bus/pci/devices"
-
 // pciPath returns the path of a PCI device through the bridges above it, and its NUMA node;
 // "" and -1 if the system does not say. address is the driver's: the domain may have more
 // digits than the system's.
