@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"strings"
 
+	"gpujoin/joincore/cuda/topology"
 	"gpujoin/joincore/cuda/transfer"
 	"gpujoin/sidecar/config"
 )
@@ -22,9 +23,12 @@ import (
 func bench(args []string, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := errors.New("usage: gpujoin-cuda bench transfer")
-	if len(args) > 0 && args[0] == "transfer" {
+	err := errors.New("usage: gpujoin-cuda bench transfer|mesh")
+	switch {
+	case len(args) > 0 && args[0] == "transfer":
 		err = benchTransfer(ctx, args[1:], out, errOut)
+	case len(args) > 0 && args[0] == "mesh":
+		err = benchMesh(ctx, args[1:], out, errOut)
 	}
 	if err != nil {
 		fmt.Fprintf(errOut, "gpujoin-cuda bench: %v\n", err)
@@ -59,10 +63,36 @@ func benchTransfer(ctx context.Context, args []string, out, errOut io.Writer) er
 		return err
 	}
 	// After an error, prints what was measured before it.
-	err = errors.Join(err, report.Print(out))
-	if *file == "" {
+	return errors.Join(err, report.Print(out), writeJSON(*file, report))
+}
+
+// benchMesh measures the links between all GPUs that this process sees.
+func benchMesh(ctx context.Context, args []string, out, errOut io.Writer) error {
+	flags := flag.NewFlagSet("gpujoin-cuda bench mesh", flag.ContinueOnError)
+	flags.SetOutput(errOut)
+	var (
+		file  = flags.String("json", "", "also write the results to this file")
+		cache = flags.String("mesh", "", "file with results for the same GPUs and driver: used instead of measuring; written if there are none")
+	)
+	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	text, jsonErr := json.MarshalIndent(report, "", "  ")
-	return errors.Join(err, jsonErr, os.WriteFile(*file, append(text, '\n'), 0o644))
+	discover := topology.Discover
+	if *cache != "" {
+		discover = func(ctx context.Context, ordinals []int) (*topology.Facts, error) { return topology.Cached(ctx, *cache, ordinals) }
+	}
+	facts, err := discover(ctx, nil)
+	if facts == nil {
+		return err
+	}
+	return errors.Join(err, facts.Print(out), writeJSON(*file, facts))
+}
+
+// writeJSON writes results to a file, if it has a name.
+func writeJSON(file string, v any) error {
+	if file == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(v, "", "  ")
+	return errors.Join(err, os.WriteFile(file, append(text, '\n'), 0o644))
 }

@@ -23,7 +23,7 @@ func (c *command) bench() *cobra.Command {
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.benchTransfer())
+	cmd.AddCommand(c.benchTransfer(), c.benchMesh())
 	return cmd
 }
 
@@ -57,6 +57,35 @@ The worker program measures. It is found and checked as for serving.`,
 		}
 		return c.runWorker(cfg, "bench", "transfer", "--device", strconv.Itoa(*device), "--sizes", *sizes,
 			"--repeats", strconv.Itoa(*repeats), "--unified="+strconv.FormatBool(*unified), "--json", *file)
+	}
+	return cmd
+}
+
+func (c *command) benchMesh() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mesh",
+		Short: "Measure the links between the GPUs, and between each GPU and the host",
+		Long: `Measure the links between the GPUs, and between each GPU and the host.
+
+The table shows NVLinks, peer access and PCIe paths, and the rates of copies
+of several sizes, in one direction and in both at once. It names what cannot
+be found out, and why. The GPUs should be idle.
+
+The worker program measures. It is found and checked as for serving.`,
+		Example: "  gpujoind bench mesh --json mesh.json",
+		Args:    noArgs,
+	}
+	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
+	config.Flags(settings)
+	cmd.Flags().AddFlagSet(settings)
+	file := cmd.Flags().String("json", "", "also write the results to this file")
+	cache := cmd.Flags().String("mesh", "", "file with results for the same GPUs and driver: used instead of measuring; written if there are none")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		cfg, err := config.Load(settings, c.environ)
+		if err != nil {
+			return err
+		}
+		return c.runWorker(cfg, "bench", "mesh", "--mesh", *cache, "--json", *file)
 	}
 	return cmd
 }

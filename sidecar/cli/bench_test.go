@@ -56,6 +56,28 @@ case "$*" in *--device\ 7*) echo "there is no device 7" >&2; exit 9;; esac
 	}
 }
 
+// TestBenchMesh: the worker measures the links, too.
+func TestBenchMesh(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	worker := filepath.Join(dir, "worker")
+	if err := os.WriteFile(worker, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "libcuda.so.1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{"": "bench mesh --mesh  --json \n", "--json x.json --mesh y": "bench mesh --mesh y --json x.json\n"} {
+		var out strings.Builder
+		code := Main(append([]string{"bench", "mesh", "--cuda-plugin", worker}, strings.Fields(args)...), []string{"LD_LIBRARY_PATH=" + dir}, &out, &out)
+		if code != ExitOK || out.String() != want {
+			t.Errorf("%q: exit code %d: %s", args, code, out.String())
+		}
+	}
+}
+
 // Without a GPU it says what is missing.
 func TestBenchTransferWithoutDriver(t *testing.T) {
 	dir := t.TempDir()

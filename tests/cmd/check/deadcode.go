@@ -22,6 +22,9 @@ var unreached = map[string]string{
 	"joincore/cuda/selector/selector.go:Predict": "bench-gpu compares predicted times with measured ones",
 	"joincore/cuda/rowid/destination.go:Lanes":   "part of the partition step that joins over several GPUs use",
 	"joincore/device/rowid.go:NewRowIDs":         "row ids with a device, which joins over several GPUs use",
+	"joincore/mesh/file.go:Decode":               "reads meshes that tests and simulations describe",
+	"joincore/mesh/preset.go:Preset":             "known machines, for tests, the simulator and bench-multi",
+	"joincore/mesh/preset.go:Presets":            "known machines, for tests, the simulator and bench-multi",
 }
 
 var deadLine = regexp.MustCompile(`^(\S+?):\d+:\d+: unreachable func: (\S+)$`)
