@@ -52,9 +52,11 @@ func (q *query) aggregate(s side, depth int) (*Node, string) {
 	case 12:
 		return text("", one(q.Generator, "bool_and", "bool_or", "every")+"(%s)%s", q.value(s, "bool", depth, q.safe), filter), "bool"
 	case 13:
-		if q.IntN(8) == 0 {
-			return text("", one(q.Generator, "stddev", "variance", "var_pop")+"(%s)%s", q.value(s, "int", depth, q.safe), filter), "numeric"
+		name := one(q.Generator, "stddev", "stddev_pop", "variance", "var_pop")
+		if q.IntN(4) == 0 {
+			return text("", name+"(%s)%s", q.mixedScales(s, depth), filter), "numeric"
 		}
+		return text("", name+"(%s)%s", q.value(s, number, depth, q.safe), filter), "numeric"
 	}
 	return call("sum", "int"), "fixed"
 }
