@@ -7,18 +7,25 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
+#include "access/htup_details.h"
+#include "commands/explain.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "utils/pg_locale.h"
 #include "utils/rel.h"
 #include "utils/tuplesort.h"
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
 
-#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 180000
-#error "gpujoin supports PostgreSQL 15 to 17"
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
+#error "gpujoin supports PostgreSQL 15 to 18"
 #endif
 
 /*
@@ -77,6 +84,39 @@ gj_base_rel(PlannerInfo *root, int relid)
 	return root->simple_rel_array[relid];
 }
 
+/* Since 18, both inputs of a set operation are paths; before, their Append is. */
+static inline List *
+gj_setop_children(const SetOpPath *path)
+{
+#if PG_VERSION_NUM >= 180000
+	return list_make2(path->leftpath, path->rightpath);
+#else
+	return list_make1(path->subpath);
+#endif
+}
+
+static inline void
+gj_set_setop_children(SetOpPath *path, List *children)
+{
+#if PG_VERSION_NUM >= 180000
+	path->leftpath = linitial(children);
+	path->rightpath = lsecond(children);
+#else
+	path->subpath = linitial(children);
+#endif
+}
+
+/* Does a collation compare bytes? */
+static inline bool
+gj_collation_is_c(Oid collation)
+{
+#if PG_VERSION_NUM >= 180000
+	return pg_newlocale_from_collation(collation)->collate_is_c;
+#else
+	return lc_collate_is_c(collation);
+#endif
+}
+
 /*
  * Reads a page of a heap scan and the line pointers of its visible tuples.
  * The scan pins it and unpins the previous page.  Since 17, core's own
@@ -119,6 +159,16 @@ gj_tuplesort_getdatum(Tuplesortstate *sort, Datum *datum, bool *isnull)
 	return tuplesort_getdatum(sort, true, true, datum, isnull, NULL);
 #else
 	return tuplesort_getdatum(sort, true, datum, isnull, NULL);
+#endif
+}
+
+static inline MinimalTuple
+gj_form_minimal_tuple(TupleDesc desc, Datum *values, bool *isnull)
+{
+#if PG_VERSION_NUM >= 180000
+	return heap_form_minimal_tuple(desc, values, isnull, 0);
+#else
+	return heap_form_minimal_tuple(desc, values, isnull);
 #endif
 }
 

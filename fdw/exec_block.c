@@ -8,9 +8,9 @@
  */
 #include "postgres.h"
 
-#include "commands/explain.h"
 #include "executor/executor.h"
 
+#include "compat.h"
 #include "exec_node.h"
 
 typedef struct GjBlockState

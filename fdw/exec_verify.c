@@ -51,7 +51,7 @@ row_bytes(GjState *state, TupleTableSlot *slot)
 		if (!isnull[i] && TupleDescAttr(desc, i)->attlen == -1)
 			values[i] = PointerGetDatum(PG_DETOAST_DATUM(values[i]));
 	}
-	tuple = heap_form_minimal_tuple(desc, values, isnull);
+	tuple = gj_form_minimal_tuple(desc, values, isnull);
 	bytes = palloc(VARHDRSZ + tuple->t_len);
 	SET_VARSIZE(bytes, VARHDRSZ + tuple->t_len);
 	memcpy(VARDATA(bytes), tuple, tuple->t_len);

@@ -6,8 +6,7 @@
 
 #include "postgres.h"
 
-#include "commands/explain.h"
-
+#include "compat.h"
 #include "exec_node.h"
 
 static inline bool

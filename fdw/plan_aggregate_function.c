@@ -12,8 +12,8 @@
 #include "catalog/pg_type.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 
+#include "compat.h"
 #include "plan_aggregate_function.h"
 #include "plan_value_leaf.h"
 
@@ -73,7 +73,7 @@ add_extreme(GjAggregation *a, const Aggref *aggref, const char *name, GjValueJso
 		gj_set_width(arg, get_typlen(type));
 
 	if (arg->kind == GJ_KIND_TEXT &&
-		(type == BPCHAROID || !OidIsValid(aggref->inputcollid) || !lc_collate_is_c(aggref->inputcollid)))
+		(type == BPCHAROID || !OidIsValid(aggref->inputcollid) || !gj_collation_is_c(aggref->inputcollid)))
 		return GJ_REJECT_AGGREGATE;
 	if (arg->display_scale != NULL)
 		return GJ_REJECT_AGGREGATE; /* of equal values, which is shown? */

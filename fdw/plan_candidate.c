@@ -4,6 +4,7 @@
 #include "postgres.h"
 
 #include "optimizer/optimizer.h"
+#include "utils/memutils.h"
 
 #include "plan_candidate.h"
 #include "plan_cost.h"

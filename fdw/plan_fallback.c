@@ -15,6 +15,7 @@
 
 #include "nodes/extensible.h"
 
+#include "compat.h"
 #include "plan_fallback.h"
 
 static Path *native_copy(Path *path, bool top);
@@ -150,7 +151,15 @@ native_copy(Path *path, bool top)
 		case T_WindowAggPath:
 			COPY_UNARY(WindowAggPath);
 		case T_SetOpPath:
-			COPY_UNARY(SetOpPath);
+			{
+				SetOpPath  *node = COPY_IF(SetOpPath, path, true);
+				List	   *children = copy_list(gj_setop_children(node));
+
+				if (children == NIL)
+					return NULL;
+				gj_set_setop_children(node, children);
+				return (Path *) node;
+			}
 		case T_LimitPath:
 			COPY_UNARY(LimitPath);
 		case T_SubqueryScanPath:

@@ -3,6 +3,8 @@
  */
 #include "postgres.h"
 
+#include "utils/memutils.h"
+
 #include "plan_candidate.h"
 
 static const char base_tag = 'b';	/* its address marks our GjBase */

@@ -5,6 +5,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "plan_subpaths.h"
 
 /* A node type whose only child is its field subpath. */
@@ -35,6 +36,8 @@ gj_path_children(Path *path)
 			if (((ForeignPath *) path)->fdw_outerpath == NULL)
 				return NIL;
 			return list_make1(((ForeignPath *) path)->fdw_outerpath);
+		case T_SetOpPath:
+			return gj_setop_children((SetOpPath *) path);
 		case T_IncrementalSortPath:
 			return list_make1(((IncrementalSortPath *) path)->spath.subpath);
 			UNARY(MaterialPath);
@@ -50,7 +53,6 @@ gj_path_children(Path *path)
 			UNARY(AggPath);
 			UNARY(GroupingSetsPath);
 			UNARY(WindowAggPath);
-			UNARY(SetOpPath);
 			UNARY(LockRowsPath);
 			UNARY(ModifyTablePath);
 			UNARY(LimitPath);

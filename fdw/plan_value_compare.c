@@ -7,8 +7,8 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 
+#include "compat.h"
 #include "plan_parameter.h"
 #include "plan_value_compare.h"
 
@@ -48,7 +48,7 @@ text_test(Oid function, Oid collation, GjPageTest *test)
 	}
 	if (*test == GJ_TEST_EQ || *test == GJ_TEST_NE)
 		return OidIsValid(collation) && get_collation_isdeterministic(collation);
-	return OidIsValid(collation) && lc_collate_is_c(collation);
+	return OidIsValid(collation) && gj_collation_is_c(collation);
 }
 
 bool

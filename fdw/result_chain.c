@@ -3,6 +3,8 @@
  */
 #include "postgres.h"
 
+#include "utils/memutils.h"
+
 #include "daemon_frame.h"
 #include "result_chain.h"
 
