@@ -1,5 +1,6 @@
 # gpujoin: runs large PostgreSQL joins in a separate daemon.
-# PG_CONFIG selects a PostgreSQL other than Debian's version 15.
+# PG=17 or PG=18 selects a PostgreSQL that is built below build/postgres, PG_CONFIG
+# any other than Debian's version 15.
 
 SF ?= 1
 QUERIES ?=
@@ -8,7 +9,12 @@ SOURCE ?=
 DURATION ?= 60s
 SEED ?=
 
+PG ?= 15
+ifeq ($(PG),15)
 PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_config)
+else
+PG_CONFIG := $(CURDIR)/build/postgres/$(PG)/bin/pg_config
+endif
 GO = $(or $(shell tools/find-go.sh),go)
 BINDIR ?= /usr/local/bin
 UNITDIR ?= /lib/systemd/system
@@ -20,12 +26,13 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo test tpch bench-join bench-load sim core-suite differential lint clean
+.PHONY: help setup build install demo test regress tpch bench-join bench-load sim core-suite differential lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
 
 setup: ## install missing packages (Debian 12; root or sudo)
+	@[ $(PG) = 15 ] || tools/build-postgres.sh $(PG) >/dev/null
 	@tools/setup.sh
 
 build: setup ## build the daemon and the extension
@@ -48,6 +55,9 @@ demo: build ## load TPC-H SF 0.1 into a private server and run a join natively a
 
 test: build $(STATICCHECK) $(DEADCODE) ## run all tests: lint, unit, CUDA builds, regression, isolation, end to end
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check
+
+regress: build ## run sql/regress and sql/isolation on another PostgreSQL, built from Debian's source: make regress PG=17, PG=18
+	@cd tests && $(GO) run -buildvcs=false ./cmd/check -only regress
 
 tpch: build ## run TPC-H natively and offloaded: make tpch SF=1 QUERIES="3 5 10" RUNS=3; writes build/tpch.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/tpch -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS))

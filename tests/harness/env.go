@@ -43,7 +43,7 @@ func Prepare() (*Env, error) {
 		return nil, fmt.Errorf("work directory: %w", err)
 	}
 	e := &Env{Root: root, Work: work, Account: account, Generator: filepath.Join(root, "build", "bin", "tpchgen-cli")}
-	if e.Prefix, err = preparePrefix(root, work); err != nil {
+	if e.Prefix, err = preparePrefix(account, root, work); err != nil {
 		return nil, err
 	}
 	if e.Daemon, err = placeDaemon(root, work); err != nil {

@@ -55,7 +55,7 @@ func pgPath(option string) (string, error) {
 }
 
 // preparePrefix makes or updates the private installation below work.
-func preparePrefix(root, work string) (*Prefix, error) {
+func preparePrefix(account Account, root, work string) (*Prefix, error) {
 	var system [4]string
 	for i, option := range []string{"--bindir", "--pkglibdir", "--sharedir", "--pgxs"} {
 		p, err := pgPath(option)
@@ -80,7 +80,7 @@ func preparePrefix(root, work string) (*Prefix, error) {
 		return nil, err
 	}
 	defer release()
-	if err := p.mirrorSystem(dest, system[0], system[1], system[2]); err != nil {
+	if err := p.mirrorSystem(account, dest, system[0], system[1], system[2]); err != nil {
 		return nil, fmt.Errorf("private installation in %s: %w", dest, err)
 	}
 	if err := installExtension(root, dest); err != nil {
@@ -96,7 +96,7 @@ func preparePrefix(root, work string) (*Prefix, error) {
 
 // mirrorSystem copies and links the system's installation, once: a stamp has
 // the server's checksum.
-func (p *Prefix) mirrorSystem(dest, bin, lib, share string) error {
+func (p *Prefix) mirrorSystem(account Account, dest, bin, lib, share string) error {
 	server, err := os.ReadFile(filepath.Join(bin, "postgres"))
 	if err != nil {
 		return err
@@ -124,30 +124,46 @@ func (p *Prefix) mirrorSystem(dest, bin, lib, share string) error {
 		share:                             p.Share,
 		filepath.Join(share, "extension"): filepath.Join(p.Share, "extension"),
 	} {
-		if err := linkEntries(from, to); err != nil {
+		place := os.Symlink
+		if !account.canEnter(from) { // a server below the home of root
+			place = copyTree
+		}
+		if err := placeEntries(from, to, place); err != nil {
 			return err
 		}
 	}
 	return os.WriteFile(stamp, []byte(sum), 0o644)
 }
 
-// linkEntries links the entries of from into to, except existing ones and files
-// of a system-wide installation of this extension.
-func linkEntries(from, to string) error {
+// placeEntries links or copies the entries of from into to, except existing ones
+// and files of a system-wide installation of this extension.
+func placeEntries(from, to string, place func(from, to string) error) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "gpujoin") {
+		dest := filepath.Join(to, e.Name())
+		if strings.HasPrefix(e.Name(), "gpujoin") || fileExists(dest) {
 			continue
 		}
-		err := os.Symlink(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()))
-		if err != nil && !errors.Is(err, os.ErrExist) {
+		if err := place(filepath.Join(from, e.Name()), dest); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// copyTree copies a file, or a directory that does not exist yet.
+func copyTree(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return os.CopyFS(to, os.DirFS(from))
+	}
+	return copyFile(from, to)
 }
 
 func copyFile(from, to string) error {

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 
 	"gpujoin/tests/harness"
 )
@@ -21,7 +25,9 @@ func lintSteps() []step {
 		{"lint", "go vet", inModules("go", "vet", "./...")},
 		{"lint", "staticcheck", inModules(staticcheck, "./...")},
 		{"lint", "shellcheck", shellcheck},
-		{"lint", "C warnings", compileC},
+		{"lint", "C warnings, PostgreSQL 15", compileC(installedHeaders)},
+		{"lint", "C warnings, PostgreSQL 17", compileC(fetchedHeaders("17"))},
+		{"lint", "C warnings, PostgreSQL 18", compileC(fetchedHeaders("18"))},
 	}
 }
 
@@ -51,15 +57,12 @@ func inModules(name string, args ...string) func(string) outcome {
 		if strings.Contains(name, "/") {
 			program = filepath.Join(root, name)
 		}
-		var all outcome
+		var outcomes []outcome
 		for _, module := range modules {
 			out, ok := command(filepath.Join(root, module), program, args...)
-			o := one(ok, out)
-			all.passed += o.passed
-			all.failed += o.failed
-			all.output += o.output
+			outcomes = append(outcomes, one(ok, out))
 		}
-		return all
+		return sum(outcomes...)
 	}
 }
 
@@ -102,30 +105,69 @@ func shellcheck(root string) outcome {
 	return one(ok, out)
 }
 
+// headers returns the directory of the server's header files, or what went wrong.
+type headers func(root string) (dir, problem string)
+
+// installedHeaders are those of the server that the other tests run.
+func installedHeaders(root string) (dir, problem string) {
+	out, ok := command(root, harness.PGConfig(), "--includedir-server")
+	if !ok {
+		return "", out
+	}
+	return strings.TrimSpace(out), ""
+}
+
+// fetchedHeaders are those of Debian's package of a major version.
+func fetchedHeaders(version string) headers {
+	return func(root string) (dir, problem string) {
+		cmd := exec.Command("tools/fetch-postgres.sh", "headers", version)
+		cmd.Dir = root
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return "", fmt.Sprintf("%s%v\n", stderr.String(), err)
+		}
+		return strings.TrimSpace(string(out)), ""
+	}
+}
+
 // compileC recompiles every file of the extension, optimised (some warnings need that),
 // with warnings as errors.
-func compileC(root string) outcome {
-	config := harness.PGConfig()
-	include, ok := command(root, config, "--includedir-server")
-	if !ok {
-		return one(false, include)
+func compileC(find headers) func(string) outcome {
+	return func(root string) outcome {
+		include, problem := find(root)
+		if problem != "" {
+			return one(false, problem)
+		}
+		files, err := filepath.Glob(filepath.Join(root, "fdw", "*.c"))
+		if err != nil || len(files) == 0 {
+			return one(false, fmt.Sprintf("no C files: %v", err))
+		}
+		args := []string{"-D_GNU_SOURCE", "-D_FORTIFY_SOURCE=2", "-isystem", include,
+			"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter",
+			"-Wmissing-prototypes", "-Wvla", "-Wpointer-arith", "-fno-strict-aliasing", "-fwrapv",
+			"-fPIC", "-c", "-o", os.DevNull}
+		outcomes := make([]outcome, len(files))
+		slots := make(chan struct{}, runtime.NumCPU())
+		var compilers sync.WaitGroup
+		for i, file := range files {
+			compilers.Go(func() {
+				slots <- struct{}{}
+				out, ok := command(root, "gcc", append(slices.Clone(args), file)...)
+				outcomes[i] = one(ok, out)
+				<-slots
+			})
+		}
+		compilers.Wait()
+		return sum(outcomes...)
 	}
-	flags, ok := command(root, config, "--cppflags")
-	if !ok {
-		return one(false, flags)
-	}
-	files, err := filepath.Glob(filepath.Join(root, "fdw", "*.c"))
-	if err != nil || len(files) == 0 {
-		return one(false, fmt.Sprintf("no C files: %v", err))
-	}
-	args := append(strings.Fields(flags), "-isystem", strings.TrimSpace(include),
-		"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter",
-		"-Wmissing-prototypes", "-Wvla", "-Wpointer-arith", "-fno-strict-aliasing", "-fwrapv",
-		"-fPIC", "-c", "-o", os.DevNull)
+}
+
+// sum adds outcomes up.
+func sum(outcomes ...outcome) outcome {
 	var all outcome
-	for _, file := range files {
-		out, ok := command(root, "gcc", append(args, file)...)
-		o := one(ok, out)
+	for _, o := range outcomes {
 		all.passed += o.passed
 		all.failed += o.failed
 		all.output += o.output
