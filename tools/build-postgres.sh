@@ -48,6 +48,7 @@ if [ ! -e "$installed/complete" ]; then
         unset MAKEFLAGS MFLAGS MAKELEVEL
         make -s -j"$(nproc)"
         make -s install
+        make -s -C contrib/file_fdw install
     ) >build.log 2>&1 || {
         tail -30 build.log >&2
         die "PostgreSQL $version does not build"

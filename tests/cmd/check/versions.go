@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The expected results are PostgreSQL 15's. newer has what later versions print
+// differently although the plan is the same: each pattern is replaced in the
+// expected and in the actual result.
+var newer = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	// 17 does not say which parameters a plan sets
+	{regexp.MustCompile(`((?:Init|Sub)Plan \d+) \(returns [^)]*\)`), "$1"},
+	// 17 shows what NOT IN compares
+	{regexp.MustCompile(`\(NOT \(ANY \(.* = \((hashed SubPlan \d+)\)\.col\d+\)\)\)`), "(NOT ($1))"},
+	// 18 prints two decimal places of the rows of a node
+	{regexp.MustCompile(`( rows=\d+)\.\d\d\b`), "$1"},
+	// 18 says that a node is disabled
+	{regexp.MustCompile(`^Disabled: true$`), ""},
+	// 18 counts the searches of an index
+	{regexp.MustCompile(`^Index Searches: \d+$`), ""},
+	// 18 describes a window in a line of its own
+	{regexp.MustCompile(`^Window: .*$`), ""},
+	{regexp.MustCompile(`OVER w\d+\b`), "OVER (?)"},
+	// 18 says how a node stores tuples
+	{regexp.MustCompile(`^Storage: .*$`), ""},
+}
+
+// layout matches lines that depend on the length of others.
+var layout = regexp.MustCompile(`^(-[-+]*|\(\d+ rows?\))?$`)
+
+// settings matches the line of EXPLAIN (SETTINGS), which 15 sorts.
+var settings = regexp.MustCompile(`^(Settings: )(.*)$`)
+
+// comparable returns the lines of a result as every version prints them.
+func comparable(result string) []string {
+	var lines []string
+	for line := range strings.Lines(result) {
+		line = strings.TrimSpace(line)
+		for _, n := range newer {
+			line = n.pattern.ReplaceAllString(line, n.with)
+		}
+		if m := settings.FindStringSubmatch(line); m != nil {
+			line = m[1] + strings.Join(slices.Sorted(slices.Values(strings.Split(m[2], ", "))), ", ")
+		}
+		if !layout.MatchString(line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// onlyNewer reports whether a test's result differs from the expected one only in
+// what later versions print differently.
+func onlyNewer(expectedDir, resultDir, test string) bool {
+	expected, err := os.ReadFile(filepath.Join(expectedDir, test+".out"))
+	if err != nil {
+		return false
+	}
+	result, err := os.ReadFile(filepath.Join(resultDir, test+".out"))
+	return err == nil && slices.Equal(comparable(string(expected)), comparable(string(result)))
+}
