@@ -26,7 +26,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo test regress tpch bench-join bench-load sim core-suite differential lint clean
+.PHONY: help setup build install demo test regress duckdb tpch tpcds bench-join bench-load sim core-suite differential lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -59,8 +59,14 @@ test: build $(STATICCHECK) $(DEADCODE) ## run all tests: lint, unit, CUDA builds
 regress: build ## run sql/regress and sql/isolation on another PostgreSQL, built from Debian's source: make regress PG=17, PG=18
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check -only regress
 
-tpch: build ## run TPC-H natively and offloaded: make tpch SF=1 QUERIES="3 5 10" RUNS=3; writes build/tpch.json
+duckdb:
+	@tools/build-duckdb.sh
+
+tpch: build duckdb ## run TPC-H natively and offloaded, and DuckDB: make tpch SF=1 QUERIES="3 5 10" RUNS=3; writes build/tpch.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/tpch -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS))
+
+tpcds: build duckdb ## the same for the 99 queries of TPC-DS: make tpcds SF=1 RUNS=1; writes build/tpcds.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/tpcds -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS))
 
 bench-join: build ## compare joins of 10 M rows with native plans; writes build/bench-join.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/benchjoin $(if $(RUNS),-runs $(RUNS))

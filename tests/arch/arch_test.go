@@ -237,7 +237,7 @@ func TestDependenciesAreExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	required := map[string]bool{}
-	for _, mod := range []string{"go.mod", "tests/go.mod"} {
+	for _, mod := range []string{"go.mod", "tests/go.mod", "tests/duckdb/go.mod"} {
 		data, err := os.ReadFile(filepath.Join(root, mod))
 		if err != nil {
 			t.Fatal(err)

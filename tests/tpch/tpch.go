@@ -3,25 +3,28 @@
 package tpch
 
 import (
-	"bufio"
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/suite"
 )
+
+// Queries is the number of queries.
+const Queries = 22
 
 // Tables in the order in which they are loaded.
 var Tables = []string{"region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem"}
 
+// Schema creates the tables.
+//
 //go:embed schema.sql
-var schema string
+var Schema string
 
 //go:embed indexes.sql
 var indexes string
@@ -39,78 +42,23 @@ func Query(n int, sf float64) (string, error) {
 	return strings.TrimSpace(strings.ReplaceAll(string(text), ":fraction", fraction)), nil
 }
 
-// Numbers parses a list of query numbers; an empty list means all 22.
-func Numbers(chosen string) ([]int, error) {
-	var numbers []int
-	for _, field := range strings.FieldsFunc(chosen, func(r rune) bool { return r == ' ' || r == ',' }) {
-		n, err := strconv.Atoi(field)
-		if err != nil || n < 1 || n > 22 {
-			return nil, fmt.Errorf("%q is not the number of a query, 1 to 22", field)
-		}
-		numbers = append(numbers, n)
-	}
-	if numbers == nil {
-		for n := range 22 {
-			numbers = append(numbers, n+1)
-		}
-	}
-	return numbers, nil
-}
-
-// Start starts a private server with the extension, its daemon and a session,
-// and loads the data. The caller stops and closes them. progress is called with
-// each step.
-func Start(ctx context.Context, env *harness.Env, sf float64, progress func(string)) (*harness.Pair, *harness.Session, error) {
-	pair, err := env.StartPair(Settings(), nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := pair.Cluster.Connect(ctx)
-	if err != nil {
-		return nil, nil, errors.Join(err, pair.Stop())
-	}
-	if err = Load(ctx, env, s, sf, progress); err == nil {
-		err = s.Exec(ctx, "create extension gpujoin")
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, s.Close(), pair.Stop())
-	}
-	return pair, s, nil
-}
-
 // Load creates the tables, fills them from the generator, and creates the usual
 // primary keys and indexes. progress is called with each step.
 func Load(ctx context.Context, env *harness.Env, s *harness.Session, sf float64, progress func(string)) error {
-	if err := s.Exec(ctx, schema); err != nil {
-		return fmt.Errorf("schema: %w", err)
-	}
 	dir, err := os.MkdirTemp(env.Work, "tpch")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	progress("generating")
-	if err := generate(ctx, env, sf, dir); err != nil {
+	if err := Generate(ctx, env, sf, dir); err != nil {
 		return err
 	}
-	for _, table := range Tables {
-		progress("loading " + table)
-		if err := loadTable(ctx, s, table, filepath.Join(dir, table+".csv")); err != nil {
-			return fmt.Errorf("loading %s: %w", table, err)
-		}
-	}
-	progress("building indexes")
-	if err := s.Exec(ctx, "set maintenance_work_mem = '512MB'; "+indexes); err != nil {
-		return fmt.Errorf("indexes: %w", err)
-	}
-	progress("vacuuming")
-	if err := s.Exec(ctx, "vacuum (freeze, analyze)"); err != nil {
-		return fmt.Errorf("vacuum: %w", err)
-	}
-	return s.Exec(ctx, "checkpoint")
+	return suite.Load(ctx, s, suite.Data{Schema: Schema, Indexes: indexes, Tables: Tables, Dir: dir}, progress)
 }
 
-func generate(ctx context.Context, env *harness.Env, sf float64, dir string) error {
+// Generate writes a CSV file for each table.
+func Generate(ctx context.Context, env *harness.Env, sf float64, dir string) error {
 	if _, err := os.Stat(env.Generator); err != nil {
 		return fmt.Errorf("the generator is missing; run make setup: %w", err)
 	}
@@ -120,25 +68,4 @@ func generate(ctx context.Context, env *harness.Env, sf float64, dir string) err
 		return fmt.Errorf("tpchgen-cli: %w: %s", err, out)
 	}
 	return nil
-}
-
-// loadTable loads a file and removes it. TRUNCATE and COPY are in one
-// transaction, so that rows can be written frozen.
-func loadTable(ctx context.Context, s *harness.Session, table, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := s.Exec(ctx, "begin; truncate "+table); err != nil {
-		return err
-	}
-	if _, err := s.Conn().CopyFrom(ctx, bufio.NewReaderSize(f, 1<<20),
-		"copy "+table+" from stdin (format csv, header, freeze)"); err != nil {
-		return err
-	}
-	if err := s.Exec(ctx, "commit"); err != nil {
-		return err
-	}
-	return os.Remove(path)
 }

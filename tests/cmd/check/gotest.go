@@ -19,7 +19,7 @@ func goTestSteps() []step {
 		// A peer that writes during a read is an intended race: that test skips itself
 		// above.
 		{"unit", "inputs that change, no -race", goTest(".", "0", "-run", "^TestInputChangesWhileItIsRead$", "./joincore/run", "./joincore/multi")},
-		{"unit", "architecture, documentation, tools", goTest("tests", "0", "./arch", "./cmd/bytesgpu", "./cmd/check", "./differential", "./docs", "./harness", "./measure", "./packaging", "./tpch")},
+		{"unit", "architecture, documentation, tools", goTest("tests", "0", "./arch", "./cmd/bytesgpu", "./cmd/check", "./differential", "./docs", "./harness", "./measure", "./packaging", "./suite")},
 		{"unit", "simulator of several GPUs", simulator},
 		{"unit", "the extension's readers", goTest("tests", "0", "./reader")},
 		{"e2e", "end to end", goTest("tests", "0", "-timeout", "15m", "./e2e/...", "./fault/...", "./cmd/gpue2e")},

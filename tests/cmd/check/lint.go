@@ -15,7 +15,7 @@ import (
 )
 
 // modules are the directories of the Go modules.
-var modules = []string{".", "tests"}
+var modules = []string{".", "tests", "tests/duckdb"}
 
 const staticcheck = "build/bin/staticcheck-v0.8.2"
 

@@ -12,6 +12,7 @@ import (
 
 	"gpujoin/tests/harness"
 	"gpujoin/tests/measure"
+	"gpujoin/tests/suite"
 	"gpujoin/tests/tpch"
 )
 
@@ -46,7 +47,9 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	pair, s, err := tpch.Start(ctx, env, scaleFactor, func(what string) { say("  %s", what) })
+	pair, s, err := suite.Start(ctx, env, func(s *harness.Session) error {
+		return tpch.Load(ctx, env, s, scaleFactor, func(what string) { say("  %s", what) })
+	})
 	if err != nil {
 		return err
 	}
@@ -62,10 +65,10 @@ func run(ctx context.Context) (err error) {
 // which the join is offloaded: the planner's own choice if possible.
 func showPlan(ctx context.Context, s *harness.Session) (mode string, err error) {
 	fmt.Printf("\n%s;\n", shown)
-	if err := printPlan(ctx, s, tpch.Native, "explain (costs off) ", "without gpujoin"); err != nil {
+	if err := printPlan(ctx, s, suite.Native, "explain (costs off) ", "without gpujoin"); err != nil {
 		return "", err
 	}
-	mode, title := tpch.Automatic, "with gpujoin"
+	mode, title := suite.Automatic, "with gpujoin"
 	if err := s.Exec(ctx, mode); err != nil {
 		return "", err
 	}
@@ -74,7 +77,7 @@ func showPlan(ctx context.Context, s *harness.Session) (mode string, err error) 
 		return "", err
 	}
 	if len(plan.Jobs()) == 0 {
-		mode, title = tpch.Forced, "with gpujoin, and gpujoin.force = on: the planner would leave so little data native"
+		mode, title = suite.Forced, "with gpujoin, and gpujoin.force = on: the planner would leave so little data native"
 	}
 	if err := printPlan(ctx, s, mode, "explain (costs off) ", title); err != nil {
 		return "", err
@@ -136,7 +139,7 @@ func compareOne(ctx context.Context, s *harness.Session, offloaded, sql string) 
 	var want *harness.Result
 	times := map[string][]float64{}
 	for i := range runs + 1 {
-		for _, mode := range []string{tpch.Native, offloaded} {
+		for _, mode := range []string{suite.Native, offloaded} {
 			if err := s.Exec(ctx, mode); err != nil {
 				return "", false, err
 			}
@@ -154,6 +157,6 @@ func compareOne(ctx context.Context, s *harness.Session, offloaded, sql string) 
 			same = same && harness.SameRows(want, got) == ""
 		}
 	}
-	return fmt.Sprintf("%.1f\t%.1f\t%d\t%v", measure.Median(times[tpch.Native]),
+	return fmt.Sprintf("%.1f\t%.1f\t%d\t%v", measure.Median(times[suite.Native]),
 		measure.Median(times[offloaded]), len(want.Rows), same), same, nil
 }

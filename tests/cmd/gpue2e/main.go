@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"gpujoin/tests/measure"
+	"gpujoin/tests/suite"
 	"gpujoin/tests/tpch"
 )
 
@@ -69,7 +70,7 @@ func fileExists(path string) bool {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	numbers, err := tpch.Numbers(o.queries)
+	numbers, err := suite.Numbers(o.queries, tpch.Queries)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"gpujoin/tests/harness"
 	"gpujoin/tests/measure"
-	"gpujoin/tests/tpch"
+	"gpujoin/tests/suite"
 )
 
 // world is a server with two daemons: one joins on the CPU, the other on a GPU.
@@ -41,7 +41,7 @@ func defaultWorkers() int { return min(8, runtime.NumCPU()/2) }
 // settings returns the server's settings: what tpch and the large joins need,
 // within the machine's memory.
 func (o options) settings() harness.Settings {
-	s := tpch.Settings()
+	s := suite.Settings()
 	buffers := min(measure.MemoryBytes()/4, 16<<30)
 	s["shared_buffers"] = fmt.Sprintf("%dMB", buffers>>20)
 	s["effective_cache_size"] = fmt.Sprintf("%dMB", 2*buffers>>20)
@@ -168,9 +168,9 @@ func (w *world) connect(ctx context.Context, socket string) (*harness.Session, e
 // parallel workers for it only if starting them is free, too. A device joins and computes
 // no aggregates, so PostgreSQL computes them in both modes that are compared.
 func (m *mode) set(ctx context.Context) error {
-	settings := tpch.Native
+	settings := suite.Native
 	if m.provider != "" {
-		settings = tpch.Forced + "; set parallel_setup_cost = 0; set gpujoin.queue_timeout = '10min'; set gpujoin.blocks = off"
+		settings = suite.Forced + "; set parallel_setup_cost = 0; set gpujoin.queue_timeout = '10min'; set gpujoin.blocks = off"
 	}
 	if err := m.session.Exec(ctx, settings); err != nil {
 		return fmt.Errorf("%s: %w", m.name, err)

@@ -1,20 +1,18 @@
 // Command tpch runs TPC-H queries natively, forced into the daemon, and by the
 // planner's own choice, compares the full results, and writes the measurements
-// to build/tpch.json.
+// to build/tpch.json. For comparison it times DuckDB on the same data.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
 
 	"gpujoin/tests/harness"
-	"gpujoin/tests/measure"
+	"gpujoin/tests/suite"
 	"gpujoin/tests/tpch"
 )
 
@@ -27,14 +25,22 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) (err error) {
+func run(ctx context.Context) error {
 	sf := flag.Float64("sf", 1, "scale factor")
 	chosen := flag.String("queries", "", "numbers of the queries; none: all 22")
 	runs := flag.Int("runs", 3, "runs of each query in each mode; the median counts")
 	flag.Parse()
-	numbers, err := tpch.Numbers(*chosen)
+	numbers, err := suite.Numbers(*chosen, tpch.Queries)
 	if err != nil {
 		return err
+	}
+	var queries []suite.Query
+	for _, n := range numbers {
+		sql, err := tpch.Query(n, *sf)
+		if err != nil {
+			return err
+		}
+		queries = append(queries, suite.Query{Number: n, SQL: sql})
 	}
 
 	fmt.Printf("TPC-H at scale factor %g, medians of %d runs\n", *sf, *runs)
@@ -42,66 +48,38 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	pair, s, err := tpch.Start(ctx, env, *sf, func(what string) { fmt.Println("  " + what) })
+	duckDB, err := timeDuckDB(ctx, env, queries, *sf, *runs)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close(), pair.Stop()) }()
-
-	var measured []*tpch.Measurement
-	for _, n := range numbers {
-		fmt.Printf("  query %d\n", n)
-		m, err := tpch.Measure(ctx, s, n, *sf, *runs)
-		if err != nil {
-			return fmt.Errorf("query %d: %w", n, err)
-		}
-		measured = append(measured, m)
-	}
-	if err := measure.WriteJSON(filepath.Join(env.Root, "build", "tpch.json"), measured); err != nil {
-		return err
-	}
-	fmt.Println(measure.Circumstances(env.Root))
-	fmt.Println(tpch.DescribeSettings())
-	return print(measured)
+	return suite.Run(ctx, env, suite.Program{
+		Queries: queries,
+		DuckDB:  duckDB,
+		Options: suite.Options{Runs: *runs},
+		Load: func(s *harness.Session) error {
+			return tpch.Load(ctx, env, s, *sf, progress)
+		},
+		JSON: filepath.Join(env.Root, "build", "tpch.json"),
+	})
 }
 
-// summary prints what the whole set gains.
-func summary(measured []*tpch.Measurement) {
-	auto, forced, offloaded := 0.0, 0.0, 0
-	for _, m := range measured {
-		auto += math.Log(m.NativeMs / m.AutoMs)
-		forced += math.Log(m.NativeMs / m.OffloadMs)
-		if m.AutoJoins+m.AutoBlocks > 0 {
-			offloaded++
-		}
-	}
-	n := float64(len(measured))
-	fmt.Printf("geometric means: native/automatic %.2f, native/offloaded %.2f; %d of %d queries offloaded by automatic choice\n",
-		math.Exp(auto/n), math.Exp(forced/n), offloaded, len(measured))
-}
+func progress(what string) { fmt.Println("  " + what) }
 
-func print(measured []*tpch.Measurement) error {
-	rows := []string{"query\tnative ms\toffloaded ms\tratio\tautomatic ms\tjoins offloaded\tautomatic\tblocks\tautomatic\trows\tequal"}
-	different := 0
-	for _, m := range measured {
-		rows = append(rows, fmt.Sprintf("%d\t%.1f\t%.1f\t%.2f\t%.1f\t%d\t%d\t%d\t%d\t%d\t%v",
-			m.Query, m.NativeMs, m.OffloadMs, m.NativeMs/m.OffloadMs, m.AutoMs,
-			m.OffloadedJoins, m.AutoJoins, m.Blocks, m.AutoBlocks, m.Rows, m.Equal))
-		if !m.Equal {
-			different++
-		}
+// timeDuckDB returns DuckDB's times of the queries.
+func timeDuckDB(ctx context.Context, env *harness.Env, queries []suite.Query, sf float64, runs int) (suite.Times, error) {
+	dir, err := os.MkdirTemp(env.Work, "duckdb")
+	if err != nil {
+		return nil, err
 	}
-	if err := measure.Table(os.Stdout, rows...); err != nil {
-		return err
+	defer os.RemoveAll(dir)
+	progress("generating for DuckDB")
+	if err := tpch.Generate(ctx, env, sf, dir); err != nil {
+		return nil, err
 	}
-	summary(measured)
-	if different > 0 {
-		for _, m := range measured {
-			if !m.Equal {
-				fmt.Printf("query %d: %s\n", m.Query, m.Difference)
-			}
-		}
-		return fmt.Errorf("%d queries returned other rows than the native plan", different)
+	progress("loading and timing DuckDB")
+	d := suite.DuckDB{Root: env.Root, Database: filepath.Join(dir, "tpch.duckdb")}
+	if err := d.Load(ctx, tpch.Schema, dir); err != nil {
+		return nil, err
 	}
-	return nil
+	return d.Time(ctx, queries, runs)
 }

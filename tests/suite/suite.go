@@ -1,0 +1,83 @@
+// Package suite measures a suite of queries in the three ways in which a server
+// with the extension can run them: natively, forced into the daemon, and as the
+// planner chooses.
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gpujoin/tests/harness"
+)
+
+// Query is one query of a suite.
+type Query struct {
+	Number int    `json:"number"`
+	SQL    string `json:"sql"`
+}
+
+// Settings returns the server's settings: everything in memory, and what is
+// usual for a machine with few cores.
+func Settings() harness.Settings {
+	return harness.Settings{
+		"shared_buffers":                  "3GB",
+		"effective_cache_size":            "6GB",
+		"work_mem":                        "128MB",
+		"random_page_cost":                "1.1",
+		"max_parallel_workers_per_gather": "2",
+		"jit":                             "off",
+	}
+}
+
+// DescribeSettings returns Settings as one line.
+func DescribeSettings() string {
+	s := Settings()
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		parts = append(parts, name+" = "+s[name])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Numbers parses a list of numbers of queries, 1 to last; an empty list means all.
+func Numbers(chosen string, last int) ([]int, error) {
+	var numbers []int
+	for _, field := range strings.FieldsFunc(chosen, func(r rune) bool { return r == ' ' || r == ',' }) {
+		n, err := strconv.Atoi(field)
+		if err != nil || n < 1 || n > last {
+			return nil, fmt.Errorf("%q is not the number of a query, 1 to %d", field, last)
+		}
+		numbers = append(numbers, n)
+	}
+	if numbers == nil {
+		for n := range last {
+			numbers = append(numbers, n+1)
+		}
+	}
+	return numbers, nil
+}
+
+// Start starts a private server with the extension, its daemon and a session,
+// and loads the data. The caller stops and closes them.
+func Start(ctx context.Context, env *harness.Env, load func(*harness.Session) error) (*harness.Pair, *harness.Session, error) {
+	pair, err := env.StartPair(Settings(), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := pair.Cluster.Connect(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, pair.Stop())
+	}
+	if err = load(s); err == nil {
+		err = s.Exec(ctx, "create extension gpujoin")
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close(), pair.Stop())
+	}
+	return pair, s, nil
+}

@@ -1,0 +1,21 @@
+#!/bin/sh
+# Builds tests/duckdb into build/duckdb: the program, and next to it DuckDB's
+# TPC-DS extension as a shared library.  DuckDB's Go module has the extension as a
+# static library, whose symbols the program exports.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+out=$root/build/duckdb
+[ "$(uname -m)" = x86_64 ] || {
+    echo "build-duckdb: DuckDB's library in tests/duckdb/go.mod is for x86_64" >&2
+    exit 1
+}
+mkdir -p "$out"
+cd "$root/tests/duckdb"
+go=$("$root/tools/find-go.sh")
+[ -e "$out/duckdb-bench" ] || echo "building DuckDB's program: fetches 30 MB once"
+CGO_ENABLED=1 "$go" build -trimpath -buildvcs=false -o "$out/duckdb-bench" .
+libraries=$("$go" list -m -f '{{.Dir}}' github.com/duckdb/duckdb-go-bindings/lib/linux-amd64)
+g++ -shared -fPIC -static-libstdc++ -o "$out/tpcds.so" \
+    -Wl,--whole-archive "$libraries/libtpcds_extension.a" -Wl,--no-whole-archive \
+    -Wl,--unresolved-symbols=ignore-all
