@@ -87,15 +87,53 @@ gj_describe_payload(Oid type, int32 typmod, GjColumn *column)
 	return true;
 }
 
+static void
+describe_fixed(GjColumn *column, int width)
+{
+	column->encoding = GJ_ENC_FIXED;
+	column->width = width;
+	column->align = 8;
+}
+
 void
 gj_describe_key(GjForm form, GjColumn *column)
 {
-	Assert(form == GJ_FORM_NUMERIC_KEY || form == GJ_FORM_BPCHAR_KEY);
 	column->form = form;
-	column->encoding = GJ_ENC_VARLENA;
-	column->width = 0;
-	column->align = 4;
 	column->scale = 0;
+	switch (form)
+	{
+		case GJ_FORM_FLOAT_KEY:
+		case GJ_FORM_DATE_KEY:
+			describe_fixed(column, sizeof(int64));
+			return;
+		case GJ_FORM_INTERVAL_KEY:
+			describe_fixed(column, sizeof(__int128));
+			return;
+		default:
+			column->encoding = GJ_ENC_VARLENA;
+			column->width = 0;
+			column->align = 4;
+	}
+}
+
+bool
+gj_is_key_form(GjForm form)
+{
+	switch (form)
+	{
+		case GJ_FORM_NUMERIC_KEY:
+		case GJ_FORM_BPCHAR_KEY:
+		case GJ_FORM_NAME_KEY:
+		case GJ_FORM_FLOAT_KEY:
+		case GJ_FORM_DATE_KEY:
+		case GJ_FORM_INTERVAL_KEY:
+			return true;
+		case GJ_FORM_VALUE:
+		case GJ_FORM_DECIMAL:
+		case GJ_FORM_INTEGER:
+			break;
+	}
+	return false;
 }
 
 int64
@@ -116,7 +154,12 @@ gj_column_weight(const GjColumn *column)
 			return 4;
 		case GJ_FORM_NUMERIC_KEY:
 		case GJ_FORM_BPCHAR_KEY:
+		case GJ_FORM_NAME_KEY:
 			return 6;
+		case GJ_FORM_FLOAT_KEY:
+		case GJ_FORM_DATE_KEY:
+		case GJ_FORM_INTERVAL_KEY:
+			return 2;
 		case GJ_FORM_INTEGER:
 		case GJ_FORM_VALUE:
 			break;

@@ -21,6 +21,9 @@ extern bool gj_describe_payload(Oid type, int32 typmod, GjColumn *column);
 /* The same for a column that only carries a canonical form of a key. */
 extern void gj_describe_key(GjForm form, GjColumn *column);
 
+/* Is it such a form, which is compared but cannot be returned? */
+extern bool gj_is_key_form(GjForm form);
+
 /* Expected bytes per value in a batch, not counting the validity bit. */
 extern int64 gj_column_bytes(const GjColumn *column);
 

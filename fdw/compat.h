@@ -17,6 +17,7 @@
 #include "utils/rel.h"
 #include "utils/tuplesort.h"
 #if PG_VERSION_NUM >= 160000
+#include "rewrite/rewriteManip.h"
 #include "varatt.h"
 #endif
 #if PG_VERSION_NUM >= 180000
@@ -114,6 +115,20 @@ gj_collation_is_c(Oid collation)
 	return pg_newlocale_from_collation(collation)->collate_is_c;
 #else
 	return lc_collate_is_c(collation);
+#endif
+}
+
+/*
+ * An expression over var as the scan of var's relation evaluates it: since 16,
+ * columns are marked with the outer joins that may have made them NULL.
+ */
+static inline Expr *
+gj_before_joins(Expr *expr, const Var *var)
+{
+#if PG_VERSION_NUM >= 160000
+	return (Expr *) remove_nulling_relids((Node *) expr, var->varnullingrels, NULL);
+#else
+	return expr;
 #endif
 }
 

@@ -16,6 +16,7 @@
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
+#include "columns.h"
 #include "job.h"
 
 /* What is needed to name the query's tables as EXPLAIN prints them. */
@@ -129,7 +130,7 @@ computed_text(const Names *names, const Expr *computed, bool qualified)
 		return "expression";
 	expr = copyObject((Node *) computed);
 	OffsetVarNodes(expr, names->offset, 0);
-	return deparse_expression(expr, names->es->deparse_cxt, qualified, false);
+	return deparse_expression(expr, names->es->deparse_cxt, qualified, true);
 }
 
 static const char *
@@ -249,8 +250,7 @@ input_columns(const Names *names, int i)
 		GjOutput	place = {.input = i, .column = c};
 
 		appendStringInfo(&text, "%s%s%s", c > 0 ? ", " : "", column_name(names, place),
-						 input->columns[c].form == GJ_FORM_NUMERIC_KEY ||
-						 input->columns[c].form == GJ_FORM_BPCHAR_KEY ? " as key" : "");
+						 gj_is_key_form(input->columns[c].form) ? " as key" : "");
 	}
 	return text.data;
 }

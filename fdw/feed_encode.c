@@ -10,7 +10,14 @@
 #include "utils/memutils.h"
 
 #include "feed_writer.h"
+#include "key_forms.h"
 #include "numeric.h"
+
+/* An interval's span, which is aligned to 8 bytes only. */
+typedef struct Span
+{
+	char		bytes[sizeof(__int128)];
+} Span;
 
 static inline void
 set_null(GjColumnWriter *column, uint32 row, uint32 capacity)
@@ -62,6 +69,24 @@ copy_bytes(GjWriter *writer, GjColumnWriter *column, const GjVector *vector, int
 		memset(to + length, 0, width - length);
 	}
 }
+
+/* One canonical value for each that is not NULL; from points to the value. */
+#define COPY_KEYS(type, write) \
+	do { \
+		type	   *to = (type *) column->values + first; \
+		for (int i = 0; i < n; i++) \
+		{ \
+			const char *from = pointers[i]; \
+			if (from == NULL) \
+			{ \
+				memset(&to[i], 0, sizeof(type)); \
+				set_null(column, first + i, writer->capacity); \
+				continue; \
+			} \
+			from += vector->offset; \
+			write; \
+		} \
+	} while (0)
 
 /* Is the value stored inline and uncompressed? */
 static inline bool
@@ -183,6 +208,13 @@ numeric_key(GjWriter *writer, const char *data, uint32 *length, char *buffer,
 	return buffer;
 }
 
+/* Appends a name that is not NULL, without the bytes that pad it. */
+static GjPut
+put_name(GjColumnWriter *column, const char *value)
+{
+	return put_varlena(column, value, strnlen(value, NAMEDATALEN), true);
+}
+
 /* Appends a value that is not NULL. */
 static inline GjPut
 put_value(GjWriter *writer, GjColumnWriter *column, const char *value)
@@ -238,7 +270,9 @@ copy_varlena(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
 			set_null(column, first + i, writer->capacity);
 		else
 		{
-			GjPut		put = put_value(writer, column, value + vector->offset);
+			GjPut		put = column->copy == GJ_COPY_NAME_KEY ?
+				put_name(column, value + vector->offset) :
+				put_value(writer, column, value + vector->offset);
 
 			if (unlikely(put != GJ_PUT_OK))
 			{
@@ -259,6 +293,8 @@ gj_encoded_size(const GjColumnWriter *column, const GjVector *vector)
 
 	if (value == NULL)
 		return 0;
+	if (column->copy == GJ_COPY_NAME_KEY)
+		return TYPEALIGN(column->column->align, VARHDRSZ + NAMEDATALEN);
 	size = toast_raw_datum_size(PointerGetDatum(value + vector->offset));
 	if (column->copy == GJ_COPY_NUMERIC_KEY)
 		size += sizeof(uint32);
@@ -292,11 +328,24 @@ gj_encode(GjWriter *writer, GjColumnWriter *column, const GjVector *vector, int 
 		case GJ_COPY_BYTES:
 			copy_bytes(writer, column, vector, n);
 			return n;
+		case GJ_COPY_FLOAT4_KEY:
+			COPY_KEYS(int64, to[i] = gj_float_key(*(const float4 *) from));
+			return n;
+		case GJ_COPY_FLOAT8_KEY:
+			COPY_KEYS(int64, to[i] = gj_float_key(*(const float8 *) from));
+			return n;
+		case GJ_COPY_DATE_KEY:
+			COPY_KEYS(int64, to[i] = gj_date_key(*(const DateADT *) from));
+			return n;
+		case GJ_COPY_INTERVAL_KEY:
+			COPY_KEYS(Span, gj_interval_key((const Interval *) from, to[i].bytes));
+			return n;
 		case GJ_COPY_DECIMAL:
 			return copy_decimals(writer, column, vector, n, why);
 		case GJ_COPY_VARLENA:
 		case GJ_COPY_NUMERIC_KEY:
 		case GJ_COPY_BPCHAR_KEY:
+		case GJ_COPY_NAME_KEY:
 			return copy_varlena(writer, column, vector, n, why);
 	}
 	pg_unreachable();

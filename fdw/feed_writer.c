@@ -74,6 +74,14 @@ copy_of(const GjColumn *column, const GjColumnWriter *writer)
 			return GJ_COPY_NUMERIC_KEY;
 		case GJ_FORM_BPCHAR_KEY:
 			return GJ_COPY_BPCHAR_KEY;
+		case GJ_FORM_NAME_KEY:
+			return GJ_COPY_NAME_KEY;
+		case GJ_FORM_FLOAT_KEY:
+			return writer->length == sizeof(float4) ? GJ_COPY_FLOAT4_KEY : GJ_COPY_FLOAT8_KEY;
+		case GJ_FORM_DATE_KEY:
+			return GJ_COPY_DATE_KEY;
+		case GJ_FORM_INTERVAL_KEY:
+			return GJ_COPY_INTERVAL_KEY;
 		case GJ_FORM_INTEGER:	/* made by the daemon, never fed */
 		case GJ_FORM_VALUE:
 			break;
@@ -117,7 +125,8 @@ gj_writer_init(GjWriter *writer, GjLink *link, const GjPlan *plan, int input,
 
 		c->column = &in->columns[i];
 		c->length = get_typlen(c->column->type);
-		c->packable = get_typstorage(c->column->type) != TYPSTORAGE_PLAIN;
+		c->packable = c->column->form == GJ_FORM_NAME_KEY ||
+			get_typstorage(c->column->type) != TYPSTORAGE_PLAIN;
 		c->copy = copy_of(c->column, c);
 		if (c->column->encoding == GJ_ENC_VARLENA)
 		{

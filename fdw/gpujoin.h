@@ -83,6 +83,11 @@ typedef enum GjForm
 								 * int64, NaN as INT64_MIN; also a payload */
 	GJ_FORM_NUMERIC_KEY,		/* canonical varlena: equal numerics, equal bytes */
 	GJ_FORM_BPCHAR_KEY,			/* varlena without trailing blanks */
+	GJ_FORM_NAME_KEY,			/* name as a varlena of its bytes before the first
+								 * zero */
+	GJ_FORM_FLOAT_KEY,			/* float4 or float8 in 8 bytes, see key_forms.h */
+	GJ_FORM_DATE_KEY,			/* date as the timestamp that equals it */
+	GJ_FORM_INTERVAL_KEY,		/* interval as its span in 16 bytes */
 	GJ_FORM_INTEGER				/* computed by the daemon: a signed integer of
 								 * width bytes, 16 at most; of 32: unsigned */
 } GjForm;

@@ -36,12 +36,10 @@ append_name(StringInfo json, const GjInput *input)
 static void
 append_column(StringInfo json, const GjColumn *c)
 {
-	bool		value = c->form == GJ_FORM_VALUE || c->form == GJ_FORM_DECIMAL;
-
 	appendStringInfo(json, "{\"attnum\":%d,\"type\":%u,\"typmod\":%d,\"collation\":%u,"
 					 "\"role\":\"%s\",\"encoding\":\"%s\",\"width\":%d,\"align\":%d}",
 					 c->computed != NULL ? 0 : c->attnum, c->type, c->typmod, c->collation,
-					 value ? "value" : "key",
+					 gj_is_key_form(c->form) ? "key" : "value",
 					 c->encoding == GJ_ENC_FIXED ? "fixed" : "varlena",
 					 c->width, c->align);
 }

@@ -73,6 +73,6 @@ gj_groups_by_bytes(const SortGroupClause *clause, const Expr *key)
 			/* values are padded to one length */
 			return exprTypmod((const Node *) key) >= 0;
 		default:
-			return true;
+			return gj_equal_by_bytes(op->kind);
 	}
 }

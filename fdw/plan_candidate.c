@@ -192,19 +192,16 @@ gj_equal_column(const GjCandidate *tree, Var *var, GjKeyKind kind)
 Var *
 gj_same_column(const GjCandidate *tree, Var *var)
 {
-	static const GjKeyKind kinds[] = {
-		GJ_KEY_INT, GJ_KEY_BYTES, GJ_KEY_TEXT, GJ_KEY_BPCHAR, GJ_KEY_NUMERIC
-	};
-
 	if (!bms_is_member(var->varno, tree->hidden))
 		return var;
-	for (int i = 0; i < (int) lengthof(kinds); i++)
+	for (GjKeyKind kind = 0; kind < GJ_KEY_KINDS; kind++)
 	{
-		Var		   *equal = gj_equal_column(tree, var, kinds[i]);
-		bool		fixed = kinds[i] != GJ_KEY_BPCHAR && kinds[i] != GJ_KEY_NUMERIC;
+		Var		   *equal = gj_equal_column(tree, var, kind);
+		bool		padded = kind == GJ_KEY_BPCHAR || kind == GJ_KEY_NUMERIC;
 
 		if (equal != NULL && equal->vartype == var->vartype &&
-			(fixed || (var->vartypmod >= 0 && equal->vartypmod == var->vartypmod)))
+			(gj_equal_by_bytes(kind) ||
+			 (padded && var->vartypmod >= 0 && equal->vartypmod == var->vartypmod)))
 			return equal;
 	}
 	return NULL;

@@ -45,7 +45,7 @@ static Var *
 key_column(PlannerInfo *root, Expr *arg, int typlen)
 {
 	Expr	   *plain = strip_relabel(arg);
-	Var		   *var = gj_column(root, plain);
+	Var		   *var = gj_key_expression(root, plain);
 
 	if (var == NULL || var->varattno <= 0 || var->varlevelsup != 0)
 		return NULL;

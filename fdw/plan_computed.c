@@ -7,12 +7,14 @@
  * evaluated once for each row of the input, before any join of the job.
  *
  * PlaceHolderVars are such expressions by nature: core evaluates them below an
- * outer join that makes them NULL.
+ * outer join that makes them NULL.  Keys of which one side is converted to the
+ * other's type are another sort.
  */
 #include "postgres.h"
 
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "compat.h"
@@ -104,6 +106,71 @@ gj_column(PlannerInfo *root, Expr *expr)
 	base = rel != NULL ? gj_base_slot(rel) : NULL;
 	i = base != NULL ? find_computed(base, expr) : -1;
 	return i >= 0 ? computed_var(rel, i, expr) : NULL;
+}
+
+/*
+ * Is the function strict, free of errors, and independent of settings?  Then it
+ * may be called for rows that a native plan would not call it for, and outer
+ * joins make its result NULL as they make its argument NULL.
+ */
+static bool
+is_total(Oid function)
+{
+	switch (function)
+	{
+		case F_INT4_INT2:
+		case F_INT4_BOOL:
+		case F_INT8_INT2:
+		case F_INT8_INT4:
+		case F_NUMERIC_INT2:
+		case F_NUMERIC_INT4:
+		case F_NUMERIC_INT8:
+		case F_FLOAT4_INT2:
+		case F_FLOAT4_INT4:
+		case F_FLOAT4_INT8:
+		case F_FLOAT8_INT2:
+		case F_FLOAT8_INT4:
+		case F_FLOAT8_INT8:
+		case F_FLOAT8_FLOAT4:
+		case F_DATE_TIMESTAMP:
+		case F_TEXT_BPCHAR:
+		case F_TEXT_NAME:
+		case F_TEXT_CHAR:
+		case F_BPCHAR_NAME:
+		case F_BPCHAR_CHAR:
+		case F_LOWER_TEXT:
+		case F_UPPER_TEXT:
+		case F_BTRIM_TEXT:
+		case F_LTRIM_TEXT:
+		case F_RTRIM_TEXT:
+			return true;
+		default:
+			return false;
+	}
+}
+
+Var *
+gj_key_expression(PlannerInfo *root, Expr *expr)
+{
+	const FuncExpr *call = (const FuncExpr *) expr;
+	Expr	   *arg;
+	RelOptInfo *rel;
+	GjBase	   *base;
+
+	if (!IsA(expr, FuncExpr))
+		return gj_column(root, expr);
+	if (!is_total(call->funcid))
+		return NULL;
+	arg = linitial(call->args);
+	while (IsA(arg, RelabelType))
+		arg = ((RelabelType *) arg)->arg;
+	if (!IsA(arg, Var) || ((Var *) arg)->varattno <= 0 || ((Var *) arg)->varlevelsup != 0)
+		return NULL;
+	rel = gj_base_rel(root, ((Var *) arg)->varno);
+	base = rel != NULL ? gj_base_slot(rel) : NULL;
+	if (base == NULL || !base->decided || base->reject != GJ_ACCEPTED)
+		return NULL;
+	return gj_compute(rel, base, gj_before_joins(expr, (Var *) arg));
 }
 
 Expr *

@@ -12,6 +12,12 @@
  */
 extern Var *gj_column(PlannerInfo *root, Expr *expr);
 
+/*
+ * The same for an expression that is compared as a key: also a call of one of
+ * a few functions, which the plan of its argument's input can compute.
+ */
+extern Var *gj_key_expression(PlannerInfo *root, Expr *expr);
+
 /* Returns the expression that var stands for.  NULL: var is a real column. */
 extern Expr *gj_computed(PlannerInfo *root, const Var *var);
 

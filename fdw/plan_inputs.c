@@ -6,7 +6,9 @@
  */
 #include "postgres.h"
 
+#include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/planmain.h"
 
 #include "plan_computed.h"
 #include "plan_inputs.h"
@@ -15,13 +17,12 @@
 static bool
 is_column(const Expr *expr, const Expr *column)
 {
-	if (nodeTag(expr) != nodeTag(column))
-		return false;
-	if (IsA(column, Var))
+	if (IsA(expr, Var) && IsA(column, Var))
 		return ((const Var *) expr)->varno == ((const Var *) column)->varno &&
 			((const Var *) expr)->varattno == ((const Var *) column)->varattno;
-	return IsA(column, PlaceHolderVar) &&
-		((const PlaceHolderVar *) expr)->phid == ((const PlaceHolderVar *) column)->phid;
+	if (IsA(expr, PlaceHolderVar) && IsA(column, PlaceHolderVar))
+		return ((const PlaceHolderVar *) expr)->phid == ((const PlaceHolderVar *) column)->phid;
+	return equal(expr, column);
 }
 
 int
@@ -50,13 +51,31 @@ find_input(const GjPlan *plan, const Var *var)
 	return -1;
 }
 
+/*
+ * Lets the child's plan compute an expression, above the scan if that cannot.
+ * Returns its position in the plan's target list.
+ */
+static int
+compute_in_child(GjInputs *inputs, int input, Expr *expr)
+{
+	ListCell   *cell = list_nth_cell(inputs->children, input);
+	Plan	   *child = lfirst(cell);
+	int			resno = list_length(child->targetlist) + 1;
+	List	   *tlist = lappend(list_copy(child->targetlist),
+								makeTargetEntry(copyObject(expr), resno, NULL, false));
+
+	lfirst(cell) = change_plan_targetlist(child, tlist, true);
+	inputs->plan->inputs[input].feed = GJ_FEED_CHILD;
+	return resno;
+}
+
 GjOutput
 gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 {
 	GjPlan	   *plan = inputs->plan;
 	GjOutput	place = {.input = find_input(plan, var)};
 	GjInput    *input = &plan->inputs[place.input];
-	Plan	   *child = list_nth(inputs->children, place.input);
+	const Plan *child = list_nth(inputs->children, place.input);
 	Expr	   *computed;
 	GjColumn   *column;
 
@@ -74,6 +93,8 @@ gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 	computed = gj_computed(inputs->root, var);
 	column->resno = gj_find_column(child->targetlist,
 								   computed != NULL ? computed : (const Expr *) var);
+	if (column->resno == 0 && computed != NULL)
+		column->resno = compute_in_child(inputs, place.input, computed);
 	if (column->resno == 0)
 		elog(ERROR, "child plan of a GpuJoin lacks column %d of relation %d",
 			 var->varattno, var->varno);
@@ -84,13 +105,10 @@ gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 	column->typmod = var->vartypmod;
 	column->collation = var->varcollid;
 	column->is_key = is_key;
-	if (form == GJ_FORM_VALUE || form == GJ_FORM_DECIMAL)
-	{
-		if (!gj_describe_payload(var->vartype, var->vartypmod, column))
-			elog(ERROR, "GpuJoin does not support type %u", var->vartype);
-	}
-	else
+	if (gj_is_key_form(form))
 		gj_describe_key(form, column);
+	else if (!gj_describe_payload(var->vartype, var->vartypmod, column))
+		elog(ERROR, "GpuJoin does not support type %u", var->vartype);
 	column->avg_width = gj_average_width(inputs->root, var);
 	return place;
 }

@@ -29,8 +29,8 @@ extern GjOutput gj_place_var(GjInputs *inputs, const Var *var);
 extern GjForm gj_payload_form(const Var *var);
 
 /*
- * Position of a column, which is a Var or a PlaceHolderVar, in a target list,
- * from 1.  0 if it is not there.
+ * Position of a column, which is a Var or computed, in a target list, from 1.
+ * 0 if it is not there.
  */
 extern int	gj_find_column(const List *tlist, const Expr *column);
 

@@ -11,10 +11,22 @@ typedef enum GjKeyKind
 {
 	GJ_KEY_INT,					/* by value, across widths */
 	GJ_KEY_BYTES,				/* by bytes; fixed columns of one width */
-	GJ_KEY_TEXT,				/* by the bytes of varlena */
+	GJ_KEY_VARLENA,				/* by the bytes of varlena */
+	GJ_KEY_TEXT,				/* the same, under deterministic collations */
+	GJ_KEY_NAME,				/* name with name or text, in the same way */
 	GJ_KEY_BPCHAR,				/* the same without trailing blanks */
-	GJ_KEY_NUMERIC				/* as scaled integers, or by canonical varlena */
+	GJ_KEY_NUMERIC,				/* as scaled integers, or by canonical varlena */
+	GJ_KEY_FLOAT,				/* -0 equals 0, and NaN equals NaN */
+	GJ_KEY_TIMESTAMP,			/* timestamp with date */
+	GJ_KEY_INTERVAL,			/* by span */
+	GJ_KEY_KINDS
 } GjKeyKind;
+
+/*
+ * Do values that are equal under operators of this kind, and are of one type,
+ * have the same bytes?
+ */
+extern bool gj_equal_by_bytes(GjKeyKind kind);
 
 typedef struct GjOperator
 {

@@ -6,7 +6,9 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "optimizer/restrictinfo.h"
+#include "utils/lsyscache.h"
 
 #include "plan_computed.h"
 #include "plan_subquery.h"
@@ -20,6 +22,7 @@ add_inputs(GjInputs *inputs, const GjCandidate *tree)
 	GjInput    *input;
 	const GjSource *source = tree->source;
 	const RangeTblEntry *rte;
+	const GjBase *base;
 	Plan	   *child;
 
 	if (source == NULL)
@@ -44,37 +47,71 @@ add_inputs(GjInputs *inputs, const GjCandidate *tree)
 		input->name = rte->eref->aliasname;
 	gj_planned_twice(inputs->root, source->rel);
 	input->rows = source->rel->rows;
-	input->columns = palloc0(2 * (list_length(child->targetlist) + 1) * sizeof(GjColumn));
+	base = gj_base_slot(source->rel);
+	input->columns = palloc0(2 * (list_length(child->targetlist) + list_length(base->computed) + 1) *
+							 sizeof(GjColumn));
 }
 
-/* Decides how both sides of a key are carried and compared. */
-static GjKeyClass
-key_form(GjKeyKind kind, const Var *left_var, const Var *right_var, GjForm *form)
+/* Are both columns numerics of one declared scale? */
+static bool
+are_decimals(const Var *left, const Var *right)
 {
-	int			left;
-	int			right;
+	int			left_scale;
+	int			right_scale;
 
-	*form = GJ_FORM_VALUE;
+	return gj_decimal_scale(left->vartype, left->vartypmod, &left_scale) &&
+		gj_decimal_scale(right->vartype, right->vartypmod, &right_scale) &&
+		left_scale == right_scale;
+}
+
+/* Decides how a side of a key is carried. */
+static GjForm
+key_form(GjKeyKind kind, const Var *var, bool decimals)
+{
+	switch (kind)
+	{
+		case GJ_KEY_BPCHAR:
+			return GJ_FORM_BPCHAR_KEY;
+		case GJ_KEY_NAME:
+			return getBaseType(var->vartype) == NAMEOID ? GJ_FORM_NAME_KEY : GJ_FORM_VALUE;
+		case GJ_KEY_NUMERIC:
+			return decimals ? GJ_FORM_DECIMAL : GJ_FORM_NUMERIC_KEY;
+		case GJ_KEY_FLOAT:
+			return GJ_FORM_FLOAT_KEY;
+		case GJ_KEY_TIMESTAMP:
+			return getBaseType(var->vartype) == DATEOID ? GJ_FORM_DATE_KEY : GJ_FORM_VALUE;
+		case GJ_KEY_INTERVAL:
+			return GJ_FORM_INTERVAL_KEY;
+		case GJ_KEY_INT:
+		case GJ_KEY_BYTES:
+		case GJ_KEY_VARLENA:
+		case GJ_KEY_TEXT:
+		case GJ_KEY_KINDS:
+			break;
+	}
+	return GJ_FORM_VALUE;
+}
+
+/* Decides how the two sides are compared. */
+static GjKeyClass
+key_class(GjKeyKind kind, bool decimals)
+{
 	switch (kind)
 	{
 		case GJ_KEY_INT:
+		case GJ_KEY_FLOAT:
+		case GJ_KEY_TIMESTAMP:
 			return GJ_CLASS_INT;
 		case GJ_KEY_BYTES:
+		case GJ_KEY_INTERVAL:
 			return GJ_CLASS_BYTES;
-		case GJ_KEY_BPCHAR:
-			*form = GJ_FORM_BPCHAR_KEY;
-			return GJ_CLASS_VARLENA;
 		case GJ_KEY_NUMERIC:
-			if (gj_decimal_scale(left_var->vartype, left_var->vartypmod, &left) &&
-				gj_decimal_scale(right_var->vartype, right_var->vartypmod, &right) &&
-				left == right)
-			{
-				*form = GJ_FORM_DECIMAL;
-				return GJ_CLASS_INT;
-			}
-			*form = GJ_FORM_NUMERIC_KEY;
-			return GJ_CLASS_VARLENA;
+			return decimals ? GJ_CLASS_INT : GJ_CLASS_VARLENA;
+		case GJ_KEY_VARLENA:
 		case GJ_KEY_TEXT:
+		case GJ_KEY_NAME:
+		case GJ_KEY_BPCHAR:
+		case GJ_KEY_KINDS:
 			break;
 	}
 	return GJ_CLASS_VARLENA;
@@ -140,11 +177,13 @@ add_joins(GjInputs *inputs, const GjCandidate *tree, bool whole)
 		const GjKey *key = lfirst(lc);
 		const Var  *left = gj_equal_column(tree->left, key->left, key->kind);
 		const Var  *right = gj_equal_column(tree->right, key->right, key->kind);
-		GjForm		form;
+		bool		decimals = are_decimals(left, right);
 
-		join->classes[join->nkeys] = key_form(key->kind, left, right, &form);
-		join->left[join->nkeys] = gj_need_column(inputs, left, form, true);
-		join->right[join->nkeys] = gj_need_column(inputs, right, form, true);
+		join->classes[join->nkeys] = key_class(key->kind, decimals);
+		join->left[join->nkeys] =
+			gj_need_column(inputs, left, key_form(key->kind, left, decimals), true);
+		join->right[join->nkeys] =
+			gj_need_column(inputs, right, key_form(key->kind, right, decimals), true);
 		join->nkeys++;
 	}
 }

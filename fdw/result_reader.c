@@ -27,9 +27,6 @@ value_of(const GjColumn *column)
 	{
 		case GJ_FORM_DECIMAL:
 			return GJ_VALUE_DECIMAL;
-		case GJ_FORM_NUMERIC_KEY:
-		case GJ_FORM_BPCHAR_KEY:
-			elog(ERROR, "a canonical form cannot be returned");
 		case GJ_FORM_INTEGER:
 			if (column->width > 8)
 				return GJ_VALUE_BYTES;
@@ -42,6 +39,8 @@ value_of(const GjColumn *column)
 			if (!by_value)
 				return getBaseType(column->type) == NAMEOID ? GJ_VALUE_NAME : GJ_VALUE_BYTES;
 			break;
+		default:
+			elog(ERROR, "a canonical form cannot be returned");
 	}
 	switch (length)
 	{

@@ -7,7 +7,8 @@ import (
 
 // Kinds whose equal values look the same, so that any of them may represent a
 // group.
-var keyKinds = []string{"int", "int", "fixed", "text", "bpchar", "date", "timestamp", "timestamptz", "bool", "uuid", "oid"}
+var keyKinds = []string{"int", "int", "fixed", "text", "bpchar", "date", "timestamp", "timestamptz", "bool", "uuid", "oid",
+	"bytea", "inet", "time", "timetz", "bit", "mood"}
 
 // aggregate draws an aggregate and its result's kind, "" if that is no kind of
 // expressions.

@@ -106,13 +106,13 @@ func (q *query) on(left, right side) (conditions []*Node, rows float64) {
 	return conditions, rows
 }
 
-// key draws an equality of columns of one family, of each side one.
+// key draws an equality of columns of each side.
 func (q *query) key(left, right side) *Node {
 	for try := 0; ; try++ {
 		l, r := one(q.Generator, left.members...), one(q.Generator, right.members...)
 		x, y := q.IntN(len(q.used[l].Columns)), q.IntN(len(q.used[r].Columns))
-		f := q.used[l].Columns[x].family
-		if f != "" && f == q.used[r].Columns[y].family {
+		f, g := q.used[l].Columns[x].family, q.used[r].Columns[y].family
+		if f == g && f != "" || comparable(f, g) && q.IntN(2) == 0 {
 			return text("", fmt.Sprintf("r%d.c%d = r%d.c%d", l, x, r, y))
 		}
 		if try > 200 {

@@ -82,27 +82,42 @@ var columnTypes = []columnType{
 	{"date", "date", func(r *rand.Rand) string { return fmt.Sprintf("2020-%02d-29", 1+r.IntN(12)) }},
 
 	{"bool", "", pick("t", "f")},
-	{"float4", "", pick("0", "-0", "NaN", "Infinity", "1.5")},
-	{"float8", "", pick("0", "-0", "NaN", "-Infinity", "2.25")},
-	{"bytea", "", pick(`\\x`, `\\x00ff`, `\\xdeadbeef`)},
+	{"float4", "float", often(format("%d", 40), "0", "-0", "NaN", "Infinity", "1.5", "0.1")},
+	{"float8", "float", often(format("%d", 40), "0", "-0", "NaN", "-Infinity", "2.25", "0.1")},
+	{"bytea", "bytea", often(format(`\\x%02x`, 40), `\\x`, `\\x00ff`, `\\xdeadbeef`)},
 	{"jsonb", "", pick("{}", `{"a": [1, 2, null]}`, "null")},
-	{"interval", "", pick("1 mon", "30 days", "720:00:00")},
-	{"inet", "", pick("10.0.0.1", "2001:db8::1/64")},
-	{"macaddr8", "", pick("08:00:2b:01:02:03:04:05")},
-	{"name", "", pick("pg_class", "")},
-	{"time", "", pick("10:11:12.5", "24:00:00")},
-	{"timetz", "", pick("10:11:12+02")},
-	{"money", "", pick("12.34")},
+	{"interval", "interval", often(format("%d hours", 40), "1 mon", "30 days", "720:00:00", "-1 mon 31 days", "1 day", "178000000 years")},
+	{"inet", "inet", often(format("10.0.0.%d", 40), "2001:db8::1/64", "2001:db8::1", "10.0.0.1/24", "0.0.0.0/0")},
+	{"macaddr", "macaddr", format("08:00:2b:01:02:%02x", 40)},
+	{"macaddr8", "macaddr8", format("08:00:2b:01:02:03:04:%02x", 40)},
+	{"name", "name", often(format("name %d", 40), "pg_class", "", "name 1 ")},
+	{"time", "time", often(format("10:%02d:12.5", 40), "24:00:00", "00:00:00")},
+	{"timetz", "timetz", often(format("10:%02d:12+02", 40), "09:05:12+01", "08:05:12+00")},
+	{"money", "money", often(format("%d.34", 40), "-1.00")},
 	{"point", "", pick("(1,2)")},
-	{`"char"`, "", pick("a", "z")},
-	{"bit(11)", "", pick("10101010101")},
-	{"varbit", "", pick("", "1", "110")},
+	{`"char"`, "char", pick("a", "b", "c", "d", "e", "f", "g", "z")},
+	{"bit(11)", "bit", format("00000%06b", 40)},
+	{"varbit", "varbit", often(format("%06b", 40), "", "1", "110", "1100")},
 	{"int4[]", "", pick("{}", "{1,NULL,3}", "{{1,2},{3,4}}")},
 	{"text[]", "", pick("{}", `{a,NULL,"b c"}`)},
 	{"int4range", "", pick("empty", "[1,5)")},
-	{"mood", "", pick("sad", "happy")},
+	{"mood", "mood", pick("sad", "ok", "happy")},
 	{"pair", "", pick("(1,x)", "(,)")},
 	{"positive", "", pick("1", "2")},
+}
+
+// comparable reports whether values of two families can be equal, converted or
+// not.
+func comparable(a, b string) bool {
+	if a > b {
+		a, b = b, a
+	}
+	switch [2]string{a, b} {
+	case [2]string{"int", "numeric"}, [2]string{"float", "int"}, [2]string{"name", "text"},
+		[2]string{"bpchar", "text"}, [2]string{"date", "timestamp"}:
+		return true
+	}
+	return a == b && a != ""
 }
 
 // keyTypes returns the types that can be compared.

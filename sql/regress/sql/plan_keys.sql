@@ -24,15 +24,16 @@ FROM unnest(ARRAY[
     'l.i8 = r.i2', 'l.o = r.o', 'l.d = r.d', 'l.ts = r.ts', 'l.tz = r.tz', 'l.u = r.u',
     'l.t = r.t', 'l.v = r.v', 'l.v = r.t', 'l.c = r.c', 'l.v::bpchar = r.c', 'l.dom = r.i8',
     'l.n = r.n', 'l.n2 = r.n2', 'l.n2 = r.m2', 'l.n2 = r.n3', 'l.n = r.n2', 'l.wide = r.wide',
+    'l.b = r.b', 'l.f = r.f', 'l.en = r.en', 'l.nm = r.nm', 'l.nm = r.t', 'l.by = r.by', 'l.d = r.ts',
+    'l.c = r.t', 'l.i4 = r.n', 'l.i4 = r.n2', 'l.i4 = r.f', 'lower(l.t) = r.v', 'l.ts::date = r.d',
     'l.i4 = r.i4 AND l.t = r.t AND l.n2 = r.n2',
     'r.i4 = l.i4 AND l.i8 < r.i8']) cond;
 
 -- not ours: other types, conversions, collations that equate different bytes
 SELECT cond, key_classes('SELECT l.i4 FROM k l JOIN k r ON ' || cond)
 FROM unnest(ARRAY[
-    'l.ci = r.ci', 'l.t = r.t COLLATE plan.nocase', 'l.b = r.b', 'l.f = r.f', 'l.en = r.en',
-    'l.nm = r.nm', 'l.ia = r.ia', 'l.by = r.by', 'l.d = r.ts', 'l.ts = r.tz', 'l.c = r.t',
-    'l.i4 = r.n', 'l.i4 = r.f', 'l.i4 + 1 = r.i4', 'l.i4 IS NOT DISTINCT FROM r.i4',
+    'l.ci = r.ci', 'l.t = r.t COLLATE plan.nocase', 'l.ia = r.ia', 'l.ts = r.tz', 'l.d = r.tz',
+    'l.n = r.f', 'length(l.t) = r.i4', 'l.i4 + 1 = r.i4', 'l.i4 IS NOT DISTINCT FROM r.i4',
     'l.i4 < r.i4', 'l.i4 = l.i8 AND l.i4 < r.i4', 'l.i4 = r.i4 OR l.i8 = r.i8',
     '(l.i4, l.i8) < (r.i4, r.i8)', 'true']) cond;
 

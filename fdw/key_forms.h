@@ -1,0 +1,56 @@
+/*
+ * key_forms.h - canonical forms of keys: equal values have equal bytes.
+ *
+ * numeric.h has that of numerics.
+ */
+#ifndef GPUJOIN_KEY_FORMS_H
+#define GPUJOIN_KEY_FORMS_H
+
+#include "postgres.h"
+
+#include <math.h>
+
+#include "datatype/timestamp.h"
+#include "utils/date.h"
+
+/* PostgreSQL equates all NaNs, and -0 with 0. */
+static inline int64
+gj_float_key(double value)
+{
+	int64		bits;
+
+	if (isnan(value))
+		return PG_INT64_MAX;	/* a NaN's bits too, but no infinity's */
+	if (value == 0)
+		value = 0;				/* not -0 */
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/*
+ * The timestamp that equals the date.  A date beyond all timestamps equals
+ * none, so it may become any value that is no timestamp.
+ */
+static inline int64
+gj_date_key(DateADT date)
+{
+	if (DATE_IS_NOBEGIN(date))
+		return DT_NOBEGIN;
+	if (DATE_IS_NOEND(date))
+		return DT_NOEND;
+	if (date >= TIMESTAMP_END_JULIAN - POSTGRES_EPOCH_JDATE)
+		return END_TIMESTAMP;
+	return date * USECS_PER_DAY;
+}
+
+/* PostgreSQL compares intervals by their spans, with months of 30 days. */
+static inline void
+gj_interval_key(const Interval *interval, char *to)
+{
+	int64		days = interval->month * INT64CONST(30) + interval->day;
+	__int128	span = interval->time + (__int128) days * USECS_PER_DAY;
+
+	memcpy(to, &span, sizeof(span));
+}
+
+#endif							/* GPUJOIN_KEY_FORMS_H */
