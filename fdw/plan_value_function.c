@@ -6,9 +6,11 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 
+#include "plan_value_compare.h"
 #include "plan_value_function.h"
 #include "plan_value_leaf.h"
 
@@ -33,20 +35,39 @@ static const struct
 	{F_INT2MOD, '%'}, {F_INT4MOD, '%'}, {F_INT8MOD, '%'},
 };
 
+static char *
+call_json(char operator, int width, const char *a, const char *b)
+{
+	return psprintf("{\"fn\":\"%c\",\"width\":%d,\"args\":[%s,%s]}", operator, width, a, b);
+}
+
+/*
+ * The display scale of a result, where that of an operand depends on the row:
+ * a product has as many decimals as both factors, a sum as the longer operand.
+ */
+static char *
+combined_scale(char operator, const char *a, const char *b)
+{
+	if (operator == '*')
+		return call_json('+', 4, a, b);
+	return psprintf("{\"case\":[{\"when\":%s,\"then\":%s}],\"else\":%s}",
+					gj_compare_json(GJ_TEST_GT, a, b), a, b);
+}
+
 static bool
 decimal_arithmetic(char operator, GjValueJson *a, GjValueJson *b, GjValueJson *value)
 {
-	/* a display scale that depends on the row cannot follow arithmetic */
-	if (a->display_scale != NULL || b->display_scale != NULL)
-		return false;
+	bool		varies = a->display_scale != NULL || b->display_scale != NULL;
+	char	   *scale = varies ?
+		combined_scale(operator, gj_display_scale(a), gj_display_scale(b)) : NULL;
+
 	if (operator != '*' && !gj_align(a, b))
 		return false;
 	value->kind = GJ_KIND_DECIMAL;
 	value->width = 16;
 	value->scale = operator == '*' ? a->scale + b->scale : a->scale;
-	value->display_scale = NULL;
-	value->json = psprintf("{\"fn\":\"%c\",\"width\":16,\"args\":[%s,%s]}",
-						   operator, a->json, b->json);
+	value->display_scale = scale;
+	value->json = call_json(operator, 16, a->json, b->json);
 	return value->scale <= GJ_MAX_SCALE;
 }
 
@@ -63,8 +84,7 @@ integer_arithmetic(GjTranslator *t, Oid function, List *args, Oid type, GjValueJ
 		if (!gj_translate_value(t, linitial(args), &a) || !gj_translate_value(t, lsecond(args), &b) ||
 			!gj_describe_value(type, value))
 			return false;
-		value->json = psprintf("{\"fn\":\"%c\",\"width\":%d,\"args\":[%s,%s]}",
-							   arithmetic[i].operator, value->width, a.json, b.json);
+		value->json = call_json(arithmetic[i].operator, value->width, a.json, b.json);
 		return true;
 	}
 	return false;
@@ -86,12 +106,52 @@ negation(GjTranslator *t, List *args, Oid type, GjValueJson *value)
 {
 	GjValueJson a;
 
-	if (!gj_translate_value(t, linitial(args), &a) || !gj_describe_value(type, value) ||
-		a.display_scale != NULL)
+	if (!gj_translate_value(t, linitial(args), &a) || !gj_describe_value(type, value))
 		return false;
 	value->scale = a.scale;
-	value->json = psprintf("{\"fn\":\"-\",\"width\":%d,\"args\":[{\"int\":0},%s]}",
-						   value->width, a.json);
+	value->display_scale = a.display_scale;
+	value->json = call_json('-', value->width, "{\"int\":0}", a.json);
+	return true;
+}
+
+/* Zero for a finite date of PostgreSQL, else an arithmetic error. */
+static char *
+date_check(const char *date)
+{
+	return call_json('*', 4, "{\"int\":0}", psprintf("{\"fn\":\"year\",\"args\":[%s]}", date));
+}
+
+/* date + days, date - days: finite dates only */
+static bool
+shifted_date(GjTranslator *t, char operator, List *args, GjValueJson *value)
+{
+	GjValueJson date;
+	GjValueJson days;
+	char	   *shifted;
+
+	if (!gj_translate_value(t, linitial(args), &date) || !gj_translate_value(t, lsecond(args), &days))
+		return false;
+	(void) gj_describe_value(DATEOID, value);
+
+	/* an infinite date is an extreme integer, and stays beyond all dates */
+	shifted = call_json(operator, 4, date.json, days.json);
+	value->json = call_json('+', 4, shifted,
+							call_json('+', 4, date_check(date.json), date_check(shifted)));
+	return true;
+}
+
+/* date - date: finite dates only */
+static bool
+days_between(GjTranslator *t, List *args, GjValueJson *value)
+{
+	GjValueJson a;
+	GjValueJson b;
+
+	if (!gj_translate_value(t, linitial(args), &a) || !gj_translate_value(t, lsecond(args), &b))
+		return false;
+	(void) gj_describe_value(INT4OID, value);
+	value->json = call_json('+', 4, call_json('-', 4, a.json, b.json),
+							call_json('+', 4, date_check(a.json), date_check(b.json)));
 	return true;
 }
 
@@ -166,6 +226,12 @@ gj_translate_call(GjTranslator *t, Oid oid, List *args, Oid type, GjValueJson *v
 		case F_INT8_INT2:
 		case F_INT4_INT2:		/* the same number in a wider type */
 			return gj_translate_value(t, linitial(args), value);
+		case F_DATE_PLI:
+			return shifted_date(t, '+', args, value);
+		case F_DATE_MII:
+			return shifted_date(t, '-', args, value);
+		case F_DATE_MI:
+			return days_between(t, args, value);
 		case F_EXTRACT_TEXT_DATE:
 			return date_field(t, args, value);
 		case F_TEXT_BPCHAR:		/* strips trailing blanks, as our bpchar does */

@@ -272,9 +272,8 @@ gj_set_width(GjValueJson *value, int width)
 		psprintf("{\"fn\":\"+\",\"width\":%d,\"args\":[%s,{\"int\":0}]}", width, value->json);
 }
 
-/* The display scale as a value, for rows of this value. */
-static char *
-display_scale(const GjValueJson *value)
+char *
+gj_display_scale(const GjValueJson *value)
 {
 	return value->display_scale != NULL ? value->display_scale :
 		psprintf("{\"int\":%d}", value->scale);
@@ -308,7 +307,7 @@ gj_unite(GjValueJson *arms, int n, GjValueJson *value)
 		if (strncmp(arms[i].json, "{\"null\"", 7) == 0)
 			continue;
 		if (mixed)
-			arms[i].display_scale = display_scale(&arms[i]);
+			arms[i].display_scale = gj_display_scale(&arms[i]);
 		if (!to_scale(&arms[i], value->scale))
 			return false;
 		value->width = Max(value->width, arms[i].width);

@@ -52,6 +52,9 @@ extern bool gj_constant_to_scale(GjValueJson *constant, int scale);
  */
 extern void gj_set_width(GjValueJson *value, int width);
 
+/* A decimal's display scale as a value, where the decimal is not NULL. */
+extern char *gj_display_scale(const GjValueJson *value);
+
 /* Gives both decimals the larger scale of the two. */
 extern bool gj_align(GjValueJson *a, GjValueJson *b);
 
