@@ -179,6 +179,14 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	if (!gj_force)
 	{
 		unit = gj_native_unit(root, cheapest);
+
+		/*
+		 * Below other joins, the path competes with native plans in another
+		 * order, too, and must not be charged less than they are: an
+		 * underestimated native path of this joinrel is no measure of them.
+		 */
+		if (!bms_is_subset(root->all_baserels, joinrel->relids))
+			unit = Max(unit, 1);
 		time = gj_own_time(root, cheapest, costs.total_cost, unit, tree->key_surplus);
 		if (variant == GJ_PARALLEL)
 			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);

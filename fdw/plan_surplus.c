@@ -33,23 +33,41 @@ column_of(Node *node)
 	return node != NULL && IsA(node, Var) && ((Var *) node)->varattno > 0 ? (Var *) node : NULL;
 }
 
+/*
+ * Of the clause as one of an inner join.  core keeps it in the clause, but may
+ * not have needed it so far.
+ */
+static double
+selectivity_of(PlannerInfo *root, RestrictInfo *rinfo)
+{
+	SpecialJoinInfo inner = {.type = T_SpecialJoinInfo, .jointype = JOIN_INNER};
+
+	if (rinfo->norm_selec >= 0)
+		return rinfo->norm_selec;
+	inner.min_lefthand = inner.syn_lefthand = rinfo->left_relids;
+	inner.min_righthand = inner.syn_righthand = rinfo->right_relids;
+	return clause_selectivity(root, (Node *) rinfo, 0, JOIN_INNER, &inner);
+}
+
 static int
-collect_equalities(const List *clauses, Equality *found)
+collect_equalities(PlannerInfo *root, const List *clauses, Equality *found)
 {
 	int			n = 0;
 	ListCell   *lc;
 
 	foreach(lc, clauses)
 	{
-		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
 		Equality   *e = &found[n];
 
-		if (n == MAX_EQUALITIES || rinfo->mergeopfamilies == NIL || rinfo->norm_selec <= 0)
+		if (n == MAX_EQUALITIES || rinfo->mergeopfamilies == NIL || !rinfo->can_join)
 			continue;
 		e->sides[0] = column_of(get_leftop(rinfo->clause));
 		e->sides[1] = column_of(get_rightop(rinfo->clause));
-		e->selectivity = rinfo->norm_selec;
-		if (e->sides[0] != NULL && e->sides[1] != NULL)
+		if (e->sides[0] == NULL || e->sides[1] == NULL)
+			continue;
+		e->selectivity = selectivity_of(root, rinfo);
+		if (e->selectivity > 0)
 			n++;
 	}
 	return n;
@@ -133,7 +151,7 @@ gj_key_surplus(PlannerInfo *root, const List *clauses)
 	double		surplus;
 	int			n;
 
-	if (list_length(clauses) < 2 || (n = collect_equalities(clauses, found)) < 2 ||
+	if (list_length(clauses) < 2 || (n = collect_equalities(root, clauses, found)) < 2 ||
 		is_declared(root, found, n))
 		return 1;
 	for (int i = 0; i < n; i++)
