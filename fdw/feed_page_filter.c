@@ -3,7 +3,8 @@
  *
  * Every comparison is one of 64-bit integers.  Dates and timestamps are
  * integers already.  Numerics are converted, with NaN above all others as in
- * PostgreSQL's sort order.
+ * PostgreSQL's sort order.  All comparisons but <> select a range of integers,
+ * so those of one column become a single range.
  */
 #include "postgres.h"
 
@@ -61,14 +62,72 @@ numeric_bound(Datum value, int scale, ExprContext *econtext, int64 *bound)
 	return gj_numeric_bound(VARDATA_ANY(number), VARSIZE_ANY_EXHDR(number), scale, bound);
 }
 
+/* Sets the range of the values that pass.  Returns false if none does. */
+static bool
+set_range(GjPageCheck *check, int64 bound)
+{
+	check->low = PG_INT64_MIN;
+	check->high = PG_INT64_MAX;
+	switch (check->test)
+	{
+		case GJ_TEST_LT:
+			check->high = bound - (bound > PG_INT64_MIN);
+			return bound > PG_INT64_MIN;
+		case GJ_TEST_LE:
+			check->high = bound;
+			return true;
+		case GJ_TEST_EQ:
+		case GJ_TEST_NE:
+			check->low = check->high = bound;
+			return true;
+		case GJ_TEST_GE:
+			check->low = bound;
+			return true;
+		case GJ_TEST_GT:
+			check->low = bound + (bound < PG_INT64_MAX);
+			return bound < PG_INT64_MAX;
+		case GJ_TEST_IS_NULL:
+		case GJ_TEST_IS_NOT_NULL:
+			break;
+	}
+	return true;
+}
+
+static bool
+is_range(const GjPageCheck *check)
+{
+	return check->test != GJ_TEST_NE && check->test != GJ_TEST_IS_NULL &&
+		check->test != GJ_TEST_IS_NOT_NULL;
+}
+
+bool
+gj_page_checks_merge(GjPageCheck *checks, int n)
+{
+	for (int i = 1; i < n; i++)
+		for (int j = 0; j < i && !checks[i].merged; j++)
+		{
+			if (checks[j].merged || checks[j].attribute != checks[i].attribute ||
+				!is_range(&checks[i]) || !is_range(&checks[j]))
+				continue;
+			checks[j].low = Max(checks[j].low, checks[i].low);
+			checks[j].high = Min(checks[j].high, checks[i].high);
+			checks[i].merged = true;
+			if (checks[j].low > checks[j].high)
+				return false;
+		}
+	return true;
+}
+
 bool
 gj_page_check_bind(GjPageCheck *check, ExprContext *econtext)
 {
 	Datum		value;
+	int64		bound = 0;
 	bool		isnull;
 	bool		exact = true;
 
 	check->test = check->qual.test;
+	check->merged = false;
 	if (check->value == NULL)
 		return true;
 	value = ExecEvalExprSwitchContext(check->value, econtext, &isnull);
@@ -78,25 +137,25 @@ gj_page_check_bind(GjPageCheck *check, ExprContext *econtext)
 	switch (check->qual.value_type)
 	{
 		case INT2OID:
-			check->bound = DatumGetInt16(value);
+			bound = DatumGetInt16(value);
 			break;
 		case INT4OID:
 		case DATEOID:
-			check->bound = DatumGetInt32(value);
+			bound = DatumGetInt32(value);
 			break;
 		case TIMESTAMPOID:
 			if (check->qual.type == DATEOID)
 			{
-				exact = day_of(DatumGetTimestamp(value), &check->bound);
+				exact = day_of(DatumGetTimestamp(value), &bound);
 				break;
 			}
 			/* FALLTHROUGH */
 		case INT8OID:
 		case TIMESTAMPTZOID:
-			check->bound = DatumGetInt64(value);
+			bound = DatumGetInt64(value);
 			break;
 		case NUMERICOID:
-			exact = numeric_bound(value, check->qual.scale, econtext, &check->bound);
+			exact = numeric_bound(value, check->qual.scale, econtext, &bound);
 			break;
 		default:
 			elog(ERROR, "unexpected type %u in a condition of the page feed",
@@ -113,83 +172,97 @@ gj_page_check_bind(GjPageCheck *check, ExprContext *econtext)
 		if (always)
 			check->test = GJ_TEST_IS_NOT_NULL;
 	}
+	return set_range(check, bound);
+}
+
+/*
+ * Stores the value of a numeric column as an integer.  Returns false if it does
+ * not fit the column's type.
+ */
+static inline bool
+load_numeric(const char *value, int scale, int64 *number)
+{
+	/* 18 digits are too short to be compressed or stored out of line */
+	if (VARATT_IS_EXTENDED(value) && !VARATT_IS_SHORT(value))
+		return false;
+	if (!gj_numeric_to_decimal(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), scale, number))
+		return false;
+	if (*number == GJ_DECIMAL_NAN)
+		*number = NAN_ORDER;
 	return true;
 }
 
-/* Loads the values as 64-bit integers.  Entries of NULLs are not set. */
-static bool
-load(const GjPageCheck *check, const GjVector *vector, int n, int64 *values)
+/*
+ * The rows whose integers are within the range, or outside of it.  One unsigned
+ * comparison tells whether a value is within.
+ */
+#define SELECT(type) \
+	for (int i = 0; i < n; i++) \
+		if (!nullable || pointers[i] != NULL) \
+		{ \
+			int64		v = *(const type *) (pointers[i] + offset); \
+			\
+			kept[nkept] = i; \
+			nkept += ((uint64) v - low <= span) == within; \
+		}
+
+static inline int
+select_integers(const GjPageCheck *check, const GjVector *vector, int n, bool nullable,
+				uint16 *kept)
 {
 	const char *const *pointers = vector->pointers;
 	uint32		offset = vector->offset;
-
-#define LOAD(type) \
-	for (int i = 0; i < n; i++) \
-		if (!vector->nullable || pointers[i] != NULL) \
-			values[i] = *(const type *) (pointers[i] + offset)
+	uint64		low = check->low;
+	uint64		span = (uint64) check->high - low;
+	bool		within = check->test != GJ_TEST_NE;
+	int			nkept = 0;
 
 	switch (check->qual.type)
 	{
 		case INT2OID:
-			LOAD(int16);
-			return true;
+			SELECT(int16);
+			return nkept;
 		case INT4OID:
 		case DATEOID:
-			LOAD(int32);
-			return true;
+			SELECT(int32);
+			return nkept;
 		case INT8OID:
 		case TIMESTAMPOID:
 		case TIMESTAMPTZOID:
-			LOAD(int64);
-			return true;
-		case NUMERICOID:
-			for (int i = 0; i < n; i++)
-			{
-				const char *value = pointers[i];
-
-				if (value == NULL)
-					continue;
-				value += offset;
-
-				/*
-				 * 18 digits are too short to be compressed or stored out of
-				 * line
-				 */
-				if (VARATT_IS_EXTENDED(value) && !VARATT_IS_SHORT(value))
-					return false;
-				if (!gj_numeric_to_decimal(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value),
-										   check->qual.scale, &values[i]))
-					return false;
-				if (values[i] == GJ_DECIMAL_NAN)
-					values[i] = NAN_ORDER;
-			}
-			return true;
+			SELECT(int64);
+			return nkept;
 	}
-	return false;
-#undef LOAD
+	return -1;
 }
+#undef SELECT
 
-#define SELECT(condition) \
-	if (!vector->nullable) \
-		for (int i = 0; i < n; i++) \
-		{ \
-			kept[nkept] = i; \
-			nkept += (condition); \
-		} \
-	else \
-		for (int i = 0; i < n; i++) \
-		{ \
-			kept[nkept] = i; \
-			nkept += pointers[i] != NULL && (condition); \
-		}
+static int
+select_numerics(const GjPageCheck *check, const GjVector *vector, int n, uint16 *kept)
+{
+	const char *const *pointers = vector->pointers;
+	uint64		low = check->low;
+	uint64		span = (uint64) check->high - low;
+	bool		within = check->test != GJ_TEST_NE;
+	int			nkept = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		int64		v;
+
+		if (pointers[i] == NULL)
+			continue;
+		if (!load_numeric(pointers[i] + vector->offset, check->qual.scale, &v))
+			return -1;
+		kept[nkept] = i;
+		nkept += ((uint64) v - low <= span) == within;
+	}
+	return nkept;
+}
 
 int
 gj_page_check_filter(const GjPageCheck *check, const GjVector *vector, int n,
 					 uint16 *kept)
 {
-	const char *const *pointers = vector->pointers;
-	int64		values[MaxHeapTuplesPerPage];
-	int64		bound = check->bound;
 	int			nkept = 0;
 
 	if (check->test == GJ_TEST_IS_NULL || check->test == GJ_TEST_IS_NOT_NULL)
@@ -197,35 +270,13 @@ gj_page_check_filter(const GjPageCheck *check, const GjVector *vector, int n,
 		bool		wanted = check->test == GJ_TEST_IS_NULL;
 
 		for (int i = 0; i < n; i++)
-			if ((vector->nullable && pointers[i] == NULL) == wanted)
+			if ((vector->nullable && vector->pointers[i] == NULL) == wanted)
 				kept[nkept++] = i;
 		return nkept;
 	}
-	if (!load(check, vector, n, values))
-		return -1;
-	switch (check->test)
-	{
-		case GJ_TEST_LT:
-			SELECT(values[i] < bound);
-			break;
-		case GJ_TEST_LE:
-			SELECT(values[i] <= bound);
-			break;
-		case GJ_TEST_EQ:
-			SELECT(values[i] == bound);
-			break;
-		case GJ_TEST_GE:
-			SELECT(values[i] >= bound);
-			break;
-		case GJ_TEST_GT:
-			SELECT(values[i] > bound);
-			break;
-		case GJ_TEST_NE:
-			SELECT(values[i] != bound);
-			break;
-		case GJ_TEST_IS_NULL:
-		case GJ_TEST_IS_NOT_NULL:
-			break;
-	}
-	return nkept;
+	if (check->qual.type == NUMERICOID)
+		return select_numerics(check, vector, n, kept);
+	if (vector->nullable)
+		return select_integers(check, vector, n, true, kept);
+	return select_integers(check, vector, n, false, kept);
 }

@@ -13,6 +13,12 @@
 extern bool gj_page_check_bind(GjPageCheck *check, ExprContext *econtext);
 
 /*
+ * Makes one check of all comparisons of one column.  Returns false if no row
+ * passes them.
+ */
+extern bool gj_page_checks_merge(GjPageCheck *checks, int n);
+
+/*
  * Stores in kept, in ascending order, which of n rows pass.  Returns their
  * number, or -1 if a value does not have the form that its type promises.
  */

@@ -184,6 +184,8 @@ gj_page_rows_bind(GjPageRows *rows, ScanState *scan)
 	for (int i = 0; i < rows->nchecks; i++)
 		if (!gj_page_check_bind(&rows->checks[i], scan->ps.ps_ExprContext))
 			rows->none = true;
+	if (!rows->none && !gj_page_checks_merge(rows->checks, rows->nchecks))
+		rows->none = true;
 }
 
 /*
@@ -314,7 +316,7 @@ filter(GjPageRows *rows, bool walked)
 		GjVector	vector;
 		int			nkept;
 
-		if (fixed == walked)
+		if (fixed == walked || check->merged)
 			continue;
 		vector = vector_of(rows, check->attribute);
 		nkept = gj_page_check_filter(check, &vector, rows->n, kept);

@@ -37,7 +37,9 @@ typedef struct GjPageCheck
 	int			attribute;		/* in GjPageRows.attributes */
 	ExprState  *value;			/* NULL for the NULL tests */
 	GjPageTest	test;			/* after binding: on 64-bit integers */
-	int64		bound;
+	int64		low;			/* the range that passes, or fails <> */
+	int64		high;
+	bool		merged;			/* into an earlier check */
 } GjPageCheck;
 
 /* The conditions that the executor's expressions evaluate, row by row. */
