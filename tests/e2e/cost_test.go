@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -181,5 +182,58 @@ func TestLoadCost(t *testing.T) {
 		if math.Abs(c.got/idle-c.factor) > 0.01 {
 			t.Errorf("%s: %v times the cost, not %v", c.name, c.got/idle, c.factor)
 		}
+	}
+}
+
+// An offloaded join's cost is its native path's, multiplied by the ratio of the
+// times of both, which core's costs of a row and a page do not change.
+func TestCostFollowsNativeCost(t *testing.T) {
+	w := theWorld(t)
+	s := w.session(t, free...)
+	const sql = "select f.id from fact f join dim d using (k)"
+	set := func(factor float64) {
+		exec(t, s, fmt.Sprintf("set seq_page_cost = %v; set cpu_tuple_cost = %v; set cpu_operator_cost = %v",
+			factor, 0.01*factor, 0.0025*factor))
+	}
+	exec(t, s, "set gpujoin.estimate_native = on")
+	set(1)
+	one := jobCost(t, s, sql)
+	set(3)
+	if three := jobCost(t, s, sql); math.Abs(three/one-3) > 0.01 {
+		t.Errorf("with a native plan of three times the cost the job costs %v, not 3 * %v", three, one)
+	}
+	exec(t, s, "set gpujoin.estimate_native = off")
+	if alone := jobCost(t, s, sql); math.Abs(alone/1e9-1) > 0.01 {
+		t.Errorf("the job's own cost is %v", alone)
+	}
+}
+
+// The daemon's result of a join by two columns is expected to have a row for
+// each reference to a unique key, and fewer if no index promises that.
+func TestRowsOfJoinsByTwoColumns(t *testing.T) {
+	w := newWorld(t)
+	s := w.session(t, "set gpujoin.force = on", "set max_parallel_workers_per_gather = 0")
+	exec(t, s, `create table referred as select g as a, g * 7 as b, g as v from generate_series(1, 10000) g;
+		create table referring as select a, b, v from referred;
+		analyze referred, referring`)
+	rows := func() string {
+		t.Helper()
+		plan := strings.Join(query(t, s, "explain select l.v, r.v from referring l join referred r using (a, b)").Rows, "\n")
+		m := regexp.MustCompile(`Join: .* rows=(\d+)`).FindStringSubmatch(plan)
+		if m == nil {
+			t.Fatalf("no join in:\n%s", plan)
+		}
+		return m[1]
+	}
+	if got := rows(); got != "100" {
+		t.Errorf("without an index %s rows are expected, not 100", got)
+	}
+	exec(t, s, "create unique index on referred (a, b)")
+	if got := rows(); got != "10000" {
+		t.Errorf("with a unique index %s rows are expected, not 10000", got)
+	}
+	exec(t, s, "alter table referred add unique (a, b); alter table referring add foreign key (a, b) references referred (a, b)")
+	if got := rows(); got != "10000" {
+		t.Errorf("with a foreign key %s rows are expected, not 10000", got)
 	}
 }
