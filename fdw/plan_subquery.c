@@ -8,6 +8,64 @@
 
 #include "plan_subquery.h"
 
+static bool runs_workers(const PlannerGlobal *glob, const Plan *plan);
+
+static bool
+any_runs_workers(const PlannerGlobal *glob, const List *plans)
+{
+	ListCell   *lc;
+
+	foreach(lc, plans)
+		if (runs_workers(glob, lfirst(lc)))
+			return true;
+	return false;
+}
+
+/* Does the plan of a CTE, or of one that it contains, have workers? */
+static bool
+runs_workers(const PlannerGlobal *glob, const Plan *plan)
+{
+	ListCell   *lc;
+
+	if (plan == NULL)
+		return false;
+	foreach(lc, plan->initPlan)
+		if (runs_workers(glob, list_nth(glob->subplans, lfirst_node(SubPlan, lc)->plan_id - 1)))
+			return true;
+	switch (nodeTag(plan))
+	{
+		case T_Gather:
+		case T_GatherMerge:
+			return true;
+		case T_Append:
+			return any_runs_workers(glob, ((const Append *) plan)->appendplans);
+		case T_MergeAppend:
+			return any_runs_workers(glob, ((const MergeAppend *) plan)->mergeplans);
+		case T_SubqueryScan:
+			return runs_workers(glob, ((const SubqueryScan *) plan)->subplan);
+		case T_CustomScan:
+			return any_runs_workers(glob, ((const CustomScan *) plan)->custom_plans);
+		default:
+			return runs_workers(glob, outerPlan(plan)) || runs_workers(glob, innerPlan(plan));
+	}
+}
+
+/*
+ * The end of one plan of the subquery, or a LIMIT in it, ends the workers of
+ * the subquery's own CTEs, of which the other plan may have to read more rows.
+ */
+static bool
+has_parallel_cte(const PlannerInfo *subroot)
+{
+	ListCell   *lc;
+
+	foreach(lc, subroot->cte_plan_ids)
+		if (lfirst_int(lc) > 0 &&
+			runs_workers(subroot->glob, list_nth(subroot->glob->subplans, lfirst_int(lc) - 1)))
+			return true;
+	return false;
+}
+
 /*
  * Both plans share the query level's init plans, CTEs and other subplans, as
  * the scans of one CTE or the copies of a condition on several partitions do
@@ -18,7 +76,8 @@
 bool
 gj_planned_twice_safely(PlannerInfo *subroot)
 {
-	if (subroot->rowMarks != NIL || subroot->hasRecursion || subroot->hasAlternativeSubPlans)
+	if (subroot->rowMarks != NIL || subroot->hasRecursion || subroot->hasAlternativeSubPlans ||
+		has_parallel_cte(subroot))
 		return false;
 	for (int i = 1; i < subroot->simple_rel_array_size; i++)
 	{

@@ -83,6 +83,22 @@ SELECT block('SELECT * FROM dim d JOIN (SELECT 3 AS k, ''x'' || now() AS x) s ON
 EXPLAIN (COSTS OFF) SELECT * FROM dim d JOIN (SELECT grp, word, count(*) AS n FROM fact GROUP BY ROLLUP (grp, word)) s ON s.grp = d.id;
 EXPLAIN (COSTS OFF) SELECT * FROM fact f JOIN (SELECT max(id) AS id FROM dim) s ON s.id = f.dim;
 EXPLAIN (COSTS OFF) SELECT * FROM dim d JOIN (SELECT p.id, EXISTS (SELECT FROM fact f WHERE f.dim = p.v) AS e FROM parted p OFFSET 0) s USING (id);
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET gpujoin.blocks = off;
+ALTER TABLE fact SET (parallel_workers = 2);
+EXPLAIN (COSTS OFF) SELECT * FROM dim d JOIN (WITH w AS MATERIALIZED (SELECT dim, day FROM fact WHERE id % 2 = 0) SELECT * FROM w LIMIT 7) s ON s.dim = d.id;
+-- ... but a CTE of the query has its own workers, whichever plan reads it
+EXPLAIN (COSTS OFF) WITH w AS MATERIALIZED (SELECT dim, day FROM fact WHERE id % 2 = 0) SELECT * FROM dim d JOIN (SELECT * FROM w OFFSET 0) s ON s.dim = d.id;
+SELECT block('WITH w AS MATERIALIZED (SELECT dim, day FROM fact WHERE id % 2 = 0) SELECT * FROM dim d JOIN (SELECT * FROM w OFFSET 0) s ON s.dim = d.id');
+ALTER TABLE fact RESET (parallel_workers);
+RESET gpujoin.blocks;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+SET max_parallel_workers_per_gather = 0;
 -- samples: with a seed the same rows
 EXPLAIN (COSTS OFF) SELECT count(*) FROM dim d JOIN fact f TABLESAMPLE BERNOULLI (50) REPEATABLE (7) ON f.dim = d.id;
 SELECT block('SELECT d.id, f.id FROM dim d JOIN fact f TABLESAMPLE BERNOULLI (50) REPEATABLE (7) ON f.dim = d.id');
