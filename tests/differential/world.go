@@ -70,7 +70,7 @@ func (w *World) Stop() error {
 
 // Fill creates and fills the tables of a generator.
 func (w *World) Fill(ctx context.Context, g *Generator) error {
-	if err := w.s.Exec(ctx, "reset all;"+g.Schema(5)); err != nil {
+	if err := w.s.Exec(ctx, "reset all; set statement_timeout = 0;"+g.Schema(5)); err != nil {
 		return err
 	}
 	for _, t := range g.Tables {

@@ -28,6 +28,8 @@ var plannedTwice = map[string]string{
 	"subplan":     "select s.id, s.n, d.v from (select id, k, (select max(name) from tiny t where t.g = f.g) as n from fact f offset 0) s join dim d using (k)",
 	"hashed":      "select s.id, d.v from (select id, k from fact where k in (select id from fact where g < 5 offset 0) or g = 7 offset 0) s join dim d using (k)",
 	"partitions":  "select s.id, s.n, d.v from (select id, k, count(*) as n from parts group by id, k) s join dim d using (k)",
+	"computed":    "select f.id, s.v, s.none from fact f left join (select k, coalesce(v, 1) as v, note is null as none from dim) s on s.k = f.k",
+	"converted":   "select f.id, t.name from fact f join tiny t on t.g = f.g::numeric",
 	"aggregation": "select d.note, s.n from (select k, count(*) as n, max(note collate \"C\") from fact group by k) s join dim d using (k)",
 }
 
