@@ -21,12 +21,17 @@ import (
 )
 
 // typicalRates were measured on two cores of a virtual machine.
-var typicalRates = costmodel.Rates{
-	BuildNS:  [costmodel.Points]float64{90, 70, 30, 30, 22, 20, 26, 34},
-	ProbeNS:  [costmodel.Points]float64{11, 12, 13, 16, 18, 20, 23, 28},
-	ColumnNS: 0.4,
-	GroupNS:  [costmodel.GroupPoints]float64{8, 10, 25, 90}, FunctionNS: 1, OperationNS: 0.5, ConditionNS: 0.7,
-	NPJRows:  1 << 17,
+var typicalRates = makeTypicalRates()
+
+func makeTypicalRates() costmodel.Rates {
+	r := costmodel.Rates{
+		BuildNS:  [costmodel.Points]float64{90, 70, 30, 30, 22, 20, 26, 34},
+		ProbeNS:  [costmodel.Points]float64{11, 12, 13, 16, 18, 20, 23, 28},
+		ColumnNS: 0.4,
+		NPJRows:  1 << 17,
+	}
+	r.AssumeGroups()
+	return r
 }
 
 // TypicalRates returns the rates to assume for a machine that is not measured.

@@ -20,6 +20,8 @@ const (
 	pairOutput = 2 // columns that a measured join returns
 
 	moreColumns = 8 // that the measurement of a column adds
+
+	groupShare = 0.3 // least share of the cores' time to measure aggregation
 )
 
 // Calibrate measures the rates of a provider by joining generated data, which
@@ -30,7 +32,8 @@ const (
 // share is the fraction of its cores' time that the process got during the
 // measurement, 1 on an idle machine. The rates are corrected by it. Other
 // processes also share caches and memory bandwidth, which is not corrected: a
-// smaller share makes the rates less reliable.
+// smaller share makes the rates less reliable, and if it is very small, those of
+// aggregation are assumed.
 func Calibrate(ctx context.Context, p device.Provider, mem joincore.Memory) (r Rates, share float64, err error) {
 	c := &calibration{ctx: ctx, provider: p, mem: mem}
 	defer c.data.free(mem)
@@ -47,7 +50,12 @@ func Calibrate(ctx context.Context, p device.Provider, mem joincore.Memory) (r R
 		points++
 	}
 	r.fill(&npj, &phj, points)
-	if r.ColumnNS, err = c.column(); err == nil {
+	if r.ColumnNS, err = c.column(); err != nil {
+		return Rates{}, 0, err
+	}
+	// On a busy machine this would take many times as long and yield little.
+	r.AssumeGroups()
+	if c.share() >= groupShare {
 		err = c.groupRates(&r)
 	}
 	return r, c.share(), err

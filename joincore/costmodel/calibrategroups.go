@@ -10,6 +10,13 @@ import (
 	"gpujoin/joincore/device"
 )
 
+const (
+	groupedRows     = 1 << 18 // of a measurement with few groups
+	manyGroups      = 1 << 12 // from here on, all probe rows are grouped, once
+	groupedRunsFew  = 2
+	groupedRunsMany = 1
+)
+
 // measuredFunctions is how many functions, operations or conditions the
 // measurement of one of them adds.
 const measuredFunctions = 4
@@ -82,15 +89,18 @@ func manyConditions() joincore.Expr {
 	return all
 }
 
-// grouping groups the probe rows by their keys, of which there are so many, and
-// returns the better of two runs in ns per row of one core.
+// grouping groups probe rows by their keys, of which there are so many, and
+// returns the best time in ns per row of one core.
 func (c *calibration) grouping(groups int64, functions []joincore.Function, where joincore.Expr) (float64, error) {
 	if err := c.data.prepare(c.mem, int(groups)); err != nil {
 		return 0, err
 	}
-	best := 0.0
-	for range 2 {
-		ns, err := c.groupOnce(groups, functions, where)
+	best, rows, runs := 0.0, groupedRows, groupedRunsFew
+	if groups >= manyGroups {
+		rows, runs = probeRows, groupedRunsMany
+	}
+	for range runs {
+		ns, err := c.groupOnce(groups, rows, functions, where)
 		if err != nil {
 			return 0, err
 		}
@@ -101,7 +111,7 @@ func (c *calibration) grouping(groups int64, functions []joincore.Function, wher
 	return best, nil
 }
 
-func (c *calibration) groupOnce(groups int64, functions []joincore.Function, where joincore.Expr) (float64, error) {
+func (c *calibration) groupOnce(groups int64, n int, functions []joincore.Function, where joincore.Expr) (float64, error) {
 	opened, err := c.provider.Open(c.mem, device.Options{})
 	if err != nil {
 		return 0, err
@@ -111,7 +121,7 @@ func (c *calibration) groupOnce(groups int64, functions []joincore.Function, whe
 	if !ok {
 		return 0, fmt.Errorf("calibrating %s: %w", c.provider.Name(), joincore.ErrUnsupported)
 	}
-	rows, _ := c.data.relations(int(groups))
+	rows := relation(c.data.probe, c.data.other, n)
 	space, err := d.Import(0, rows)
 	if err != nil {
 		return 0, err
@@ -150,5 +160,5 @@ func (c *calibration) groupOnce(groups int64, functions []joincore.Function, whe
 	had, asked := watch.spent(d.Streams())
 	c.had, c.asked = c.had+had, c.asked+asked
 	share := max(shareOf(had, asked), minShare)
-	return float64(took.Nanoseconds()) * float64(d.Streams()) * share / probeRows, nil
+	return float64(took.Nanoseconds()) * float64(d.Streams()) * share / float64(n), nil
 }

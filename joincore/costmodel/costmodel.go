@@ -41,6 +41,13 @@ type Rates struct {
 	NPJRows int64
 }
 
+// AssumeGroups sets the rates of aggregation to those of two cores of a virtual
+// machine.
+func (r *Rates) AssumeGroups() {
+	r.GroupNS = [GroupPoints]float64{8, 10, 25, 90}
+	r.FunctionNS, r.OperationNS, r.ConditionNS = 1, 0.5, 0.7
+}
+
 // Build returns the cost per row of building a table of n rows, by
 // interpolation.
 func (r *Rates) Build(n int64) float64 { return at(&r.BuildNS, n) }
