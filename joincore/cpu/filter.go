@@ -26,11 +26,7 @@ func (f *filter) Apply(r device.Rows) (device.Rows, device.Count, error) {
 	if err := f.cond.eval(st, in, v); err != nil {
 		return nil, device.Known(int64(0)), err
 	}
-	m := 0
-	for i, x := range v {
-		st.sel[m] = uint32(i)
-		m += int(x >> 1)
-	}
+	m := selectTruths(st.sel, v, 1<<isTrue)
 	if m == in.n {
 		return in, device.Known(int64(m)), nil
 	}

@@ -66,32 +66,31 @@ func (c *logic) undecided() uint8 {
 	return 1<<isFalse | 1<<isUnknown
 }
 
-// count returns how many rows are not decided.
-func (c *logic) count(out []uint8) int {
-	decided := isTrue
-	if c.all {
-		decided = isFalse
-	}
-	n := 0
-	for _, x := range out {
-		n += int(bit(x != decided))
-	}
-	return n
-}
-
 // worthwhile is the least number of rows of which a part is taken only to
 // save the evaluation of the others.
 const worthwhile = 64
+
+// inPlace reports whether a condition compares a column with a constant. It costs less
+// for rows next to each other than to leave some of them out.
+func inPlace(a condition) bool {
+	c, ok := a.(*compare)
+	if !ok {
+		return false
+	}
+	_, column := c.left.(*columnValue)
+	_, constant := c.right.(*constant)
+	return column && constant
+}
 
 // rest evaluates the arguments that are left, of which out has the truth
 // before them.
 func (c *logic) rest(st *stream, r *rows, out []uint8, args []condition) error {
 	for i, a := range args {
-		n := c.count(out)
+		n := countTruths(out, c.undecided())
 		switch {
 		case n == 0:
 			return nil
-		case n < len(out) && a.fails(), n <= len(out)*3/4 && len(out) >= worthwhile:
+		case n < len(out) && a.fails(), n <= len(out)*3/4 && len(out) >= worthwhile && (n <= len(out)/4 || !inPlace(a)):
 			return c.narrow(st, r, out, args[i:])
 		}
 		v := st.takeTruth(len(out))
@@ -122,18 +121,11 @@ func (c *logic) narrow(st *stream, r *rows, out []uint8, args []condition) error
 	return nil
 }
 
-// combine makes each truth of out the lesser (AND) or the greater (OR) of its
-// own and v's. Conditional moves need more than 8 bits; branches would be
-// mispredicted.
+// combine combines the truths of out with those of v.
 func (c *logic) combine(out, v []uint8) {
-	v = v[:len(out)]
 	if c.all {
-		for i, x := range v {
-			out[i] = uint8(min(uint32(out[i]), uint32(x)))
-		}
-		return
-	}
-	for i, x := range v {
-		out[i] = uint8(max(uint32(out[i]), uint32(x)))
+		andTruths(out, v)
+	} else {
+		orTruths(out, v)
 	}
 }

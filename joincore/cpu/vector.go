@@ -231,13 +231,9 @@ func (st *stream) takeSubset(r *rows, truths []uint8, which uint8) *subset {
 	s := st.registers.subsets.take(func() *subset {
 		return &subset{sel: make([]uint32, st.dev.chunk), rows: newRows(st.dev.chunk)}
 	})
-	n, sel := 0, s.sel[:cap(s.sel)]
-	for i, x := range truths {
-		sel[n] = uint32(i)
-		n += int(which >> (x & 3) & 1)
-	}
-	s.sel = sel[:n]
-	s.rows.take(r, s.sel, n)
+	sel := s.sel[:cap(s.sel)]
+	s.sel = sel[:selectTruths(sel, truths, which)]
+	s.rows.take(r, s.sel, len(s.sel))
 	return s
 }
 
