@@ -44,8 +44,12 @@ const (
 // aggregate adds the vectors of keys and arguments.
 func (p *pipelines) aggregate(n *joincore.Aggregate, e *estimator) {
 	width := p.flow(n.Child, e) + groupingWidth*(1+len(n.Keys)+len(n.Carry)+len(n.Functions))
+	for _, key := range n.Keys {
+		p.registers = p.registers.or(ofValue(key))
+	}
 	for i := range n.Functions {
 		p.condition(n.Functions[i].Filter)
+		p.registers = p.registers.or(registers{values: 1, truths: 1, subsets: 1}.and(ofValue(n.Functions[i].Arg)))
 	}
 	p.widest = max(p.widest, width)
 }

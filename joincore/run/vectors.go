@@ -15,7 +15,6 @@ const (
 	streamWidth   = 64 // a worker's scratch
 	proberWidth   = 24 // a join's keys and pairs
 	positionWidth = 4  // of the rows of a chunk in one input
-	registerWidth = 1  // a register of conditions
 )
 
 // conditionBytes is the memory of one comparison of a condition, for all
@@ -31,15 +30,15 @@ func (e *estimator) vectors() int64 {
 	}
 	var p pipelines
 	top := p.flow(e.plan.Root, e)
-	width := streamWidth + max(p.widest, top) + registerWidth*(p.registers+2)
+	width := streamWidth + max(p.widest, top) + p.registers.width(len(scanned(e.plan.Root)))
 	return int64(e.streams())*int64(chunk)*int64(width) + conditionBytes*int64(p.terms)
 }
 
 // pipelines adds up what the steps of a plan's pipelines hold.
 type pipelines struct {
-	widest    int // bytes a row of a chunk of the widest pipeline that has ended
-	registers int // most that a condition needs
-	terms     int // of all conditions
+	widest    int       // bytes a row of a chunk of the widest pipeline that has ended
+	registers registers // most that an expression needs
+	terms     int       // of all conditions
 }
 
 // flow returns the bytes a row of a chunk of the pipeline that n's rows leave.
@@ -63,38 +62,9 @@ func (p *pipelines) condition(e joincore.Expr) {
 	if e == nil {
 		return
 	}
-	registers, terms := conditionSize(e)
-	p.registers = max(p.registers, registers)
+	r, terms := ofCondition(e)
+	p.registers = p.registers.or(registers{truths: 1}.and(r))
 	p.terms += terms
-}
-
-// conditionSize returns how many registers the evaluation of e needs where the
-// argument that needs most goes first, and how many nodes e has.
-func conditionSize(e joincore.Expr) (registers, nodes int) {
-	var args []joincore.Expr
-	switch e := e.(type) {
-	case *joincore.And:
-		args = e.Args
-	case *joincore.Or:
-		args = e.Args
-	case *joincore.Not:
-		args = []joincore.Expr{e.Arg}
-	}
-	most, second := 0, -1 // of two arguments, the one that goes second finds a register taken
-	nodes = 1
-	for i, a := range args {
-		r, n := conditionSize(a)
-		nodes += n
-		switch {
-		case i == 0:
-			most = r
-		case r > most:
-			most, second = r, most
-		default:
-			second = max(second, r)
-		}
-	}
-	return max(most, second+1), nodes
 }
 
 // divisionBytes is what partitioning either side takes in addition to the partitions:

@@ -11,25 +11,51 @@ import (
 	"gpujoin/testsupport/suite"
 )
 
-// TestEstimateCoversVectors: what 16 workers hold for a condition of many
-// terms, or for a pipeline of many joins, is in the estimate, and a condition
-// takes a few megabytes whatever its terms. Rows are few, so that the estimate
-// consists of that.
+// inSegments returns a relation of Fixed columns of width 8 in segments of a number of
+// rows. Each makes a task for a worker.
+func inSegments(r *joincore.Relation, rows int) *joincore.Relation {
+	out := &joincore.Relation{Columns: r.Columns}
+	for at := 0; at < r.Segments[0].Rows; at += rows {
+		s := joincore.Segment{Rows: rows}
+		for _, c := range r.Segments[0].Columns {
+			s.Columns = append(s.Columns, joincore.Vector{Values: c.Values[8*at : 8*(at+rows)]})
+		}
+		out.Segments = append(out.Segments, s)
+	}
+	return out
+}
+
+// TestEstimateCoversVectors: what 16 workers hold for a condition of many terms, for a
+// deep expression, or for a pipeline of many joins, is in the estimate, and a condition
+// takes a few megabytes whatever its terms. Rows are few, so that the estimate consists
+// of that.
 func TestEstimateCoversVectors(t *testing.T) {
 	const rows, terms = 100, 1_000
-	rel := suite.Keyed(rows, func(row int) uint64 { return uint64(row) })
+	rel := inSegments(suite.Keyed(rows, func(row int) uint64 { return uint64(row) }), 2)
 	either := &joincore.Or{}
 	for i := range terms {
 		either.Args = append(either.Args, &joincore.Compare{Op: joincore.Equal, Left: joincore.ColumnRef{}, Right: joincore.Int(i)})
 	}
 	residual := &joincore.Or{Args: []joincore.Expr{&joincore.IsNull{Arg: joincore.ColumnRef{Input: 1}}, either}}
+	column := joincore.ColumnRef{Column: 1}
+	above := func(x int) joincore.Expr {
+		return &joincore.Compare{Op: joincore.Greater, Left: column, Right: joincore.Int(x)}
+	}
+	sum := joincore.Value(column)
+	arms := &joincore.Case{Else: column}
+	for i := range 20 {
+		sum = &joincore.Arithmetic{Op: joincore.Add, Width: 8, Left: column, Right: sum}
+		arms.Whens = append(arms.Whens, joincore.When{Condition: above(90 - i), Then: sum})
+	}
+	value := &joincore.And{Args: []joincore.Expr{above(-1), &joincore.Compare{Op: joincore.Greater, Left: arms, Right: joincore.Int(-1)}}}
 	for name, c := range map[string]struct {
 		joins            int
 		filter, residual joincore.Expr
 		most             int64
 	}{
-		"filter":   {1, either, nil, 12 << 20},
-		"residual": {1, nil, residual, 12 << 20},
+		"filter":   {1, either, nil, 32 << 20},
+		"residual": {1, nil, residual, 48 << 20},
+		"value":    {1, value, nil, 256 << 20},
 		"chain":    {20, nil, nil, 128 << 20},
 	} {
 		plan := &joincore.Plan{
