@@ -34,7 +34,6 @@ SELECT planned('SELECT DISTINCT ON (grp) grp, id FROM fact ORDER BY grp, id');
 SELECT planned('SELECT DISTINCT count(*), grp FROM fact GROUP BY grp');
 SELECT planned('SELECT DISTINCT rank() OVER (ORDER BY grp) FROM fact');
 SELECT planned('SELECT DISTINCT f FROM fact');
-SELECT planned('SELECT DISTINCT 1 FROM fact');
 -- the reason of the joins below
 SELECT planned('SELECT sum(f.id) FROM fact f JOIN dim d ON f.dim < d.id');
 SELECT planned('SELECT sum(f.id), (SELECT sum(g.id) FROM fact g JOIN dim d ON g.dim < d.id) FROM fact f LEFT JOIN dim d ON f.dim < d.id');
