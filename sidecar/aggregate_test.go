@@ -51,6 +51,9 @@ func TestAggregate(t *testing.T) {
 	if a := stats.AggregateList[0]; shm.Text(a.Strategy[:]) != "hash" || a.RowsIn != uint64(len(table)) || a.Groups != 11 || a.Bytes == 0 {
 		t.Errorf("statistics of the aggregate %+v", a)
 	}
+	if n := totalsOf(t, r); n.Blocks != 1 || n.Joins != 0 {
+		t.Errorf("counted %d blocks and %d joins", n.Blocks, n.Joins)
+	}
 	b.Close()
 }
 

@@ -11,6 +11,7 @@ import (
 // failed.
 type counters struct {
 	joins         atomic.Int64 // executed joins, rewinds included
+	blocks        atomic.Int64 // executed aggregations of query blocks, rewinds included
 	violations    atomic.Int64 // protocol violations
 	rejectedPeers atomic.Int64 // connections refused because of the peer's user
 
@@ -49,6 +50,7 @@ func (c *counters) because(f *failure) {
 // totalsJSON holds the counters in the answer to STATUS_GET.
 type totalsJSON struct {
 	Joins         int64            `json:"joins"`
+	Blocks        int64            `json:"blocks"`
 	Admitted      int64            `json:"admitted"`
 	Finished      int64            `json:"finished"`
 	Cancelled     int64            `json:"cancelled"`
@@ -62,7 +64,7 @@ type totalsJSON struct {
 
 func (c *counters) totals() totalsJSON {
 	t := totalsJSON{
-		Joins: c.joins.Load(), Admitted: c.admitted.Load(), Finished: c.finished.Load(), Cancelled: c.cancelled.Load(),
+		Joins: c.joins.Load(), Blocks: c.blocks.Load(), Admitted: c.admitted.Load(), Finished: c.finished.Load(), Cancelled: c.cancelled.Load(),
 		Failed: c.failed.Load(), Refused: c.refused.Load(), Fallbacks: c.fallbacks.Load(), Reasons: map[string]int64{},
 		Violations: c.violations.Load(), RejectedPeers: c.rejectedPeers.Load(),
 	}

@@ -187,7 +187,8 @@ func (e *execution) finish(stats *joincore.Stats, err error) (current bool) {
 		j.freeInputs()
 	}
 	j.account.Trim()
-	j.srv.counters.joins.Add(1)
+	j.srv.counters.joins.Add(int64(len(stats.Joins)))
+	j.srv.counters.blocks.Add(int64(len(stats.Aggregates)))
 	e.announce()
 	j.deal()
 	return true
