@@ -5,15 +5,17 @@
 SF ?= 1
 QUERIES ?=
 RUNS ?=
-SOURCE ?=
+ASSERT ?=
 DURATION ?= 60s
 SEED ?=
 
 PG ?= 15
-ifeq ($(PG),15)
+# The server to build below build/postgres, if any.
+PG_BUILD := $(if $(ASSERT),$(PG)-asserts,$(filter-out 15,$(PG)))
+ifeq ($(PG_BUILD),)
 PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_config)
 else
-PG_CONFIG := $(CURDIR)/build/postgres/$(PG)/bin/pg_config
+PG_CONFIG := $(CURDIR)/build/postgres/$(PG_BUILD)/bin/pg_config
 endif
 GO = $(or $(shell tools/find-go.sh),go)
 BINDIR ?= /usr/local/bin
@@ -26,13 +28,13 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo test regress duckdb tpch tpcds bench-join bench-load sim core-suite differential lint clean
+.PHONY: help setup build install demo test regress duckdb tpch tpcds bench-join bench-load sim regress-forced differential lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
 
 setup: ## install missing packages (Debian 12; root or sudo)
-	@[ $(PG) = 15 ] || tools/build-postgres.sh $(PG) >/dev/null
+	@[ -z "$(PG_BUILD)" ] || tools/build-postgres.sh $(PG) $(if $(ASSERT),asserts) >/dev/null
 	@tools/setup.sh
 
 build: setup ## build the daemon and the extension
@@ -77,8 +79,8 @@ bench-load: build ## run joins and short transactions of many clients; writes bu
 sim: ## figures of the MG-Join paper in the simulator of several GPUs; results in build/sim.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/sim -json ../build/sim.json
 
-core-suite: build ## run PostgreSQL's regression suite with all joins forced: make core-suite SOURCE=postgresql-15.x
-	@cd tests && $(GO) run -buildvcs=false ./cmd/coresuite -source "$(abspath $(SOURCE))"
+regress-forced: build ## run PostgreSQL's own suites natively and forced; ASSERT=1 for a server with assertions; writes build/regress-forced.json
+	@source=$$(tools/fetch-postgres.sh source $(PG)) && cd tests && $(GO) run -buildvcs=false ./cmd/regressforced -source "$$source"
 
 differential: build ## compare random queries with native plans: make differential DURATION=60s SEED=1; writes build/differential.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/differential -duration $(DURATION) $(if $(SEED),-seed $(SEED))
