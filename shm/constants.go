@@ -2,8 +2,8 @@ package shm
 
 // Versions, which both sides must have in common.
 const (
-	ProtocolVersion = 2
-	LayoutVersion   = 5
+	ProtocolVersion = 3
+	LayoutVersion   = 6
 )
 
 // Extents.
@@ -12,11 +12,22 @@ const (
 	ExtentMaxSize = 1 << 30
 	BatchMagic    = 0x31424a47 // "GJB1"
 	ChainMagic    = 0x31434a47 // "GJC1"
+	FilterMagic   = 0x314b4a47 // "GJK1"
 	MaxColumns    = 1664       // PostgreSQL's target list limit
 	MaxInputs     = 64
 	ChainRefByte  = 0x01
 	ChainRefTag   = 0x47
 	ChainDataOff  = 64
+)
+
+// Filters.
+const (
+	FilterDataOff   = 64
+	MaxFilters      = 64 // of a job
+	MaxInputFilters = 8  // of one target
+	BloomBits       = 4  // set by a key in its block
+	hash1           = 0x9e3779b97f4a7c15
+	hash2           = 0xd6e8feb86659fd93
 )
 
 // Frames.

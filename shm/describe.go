@@ -10,7 +10,8 @@ var describers = map[Message]func([]byte) (string, error){
 	MsgRelease: describe[Release], MsgChainGet: describe[ChainGet], MsgReturned: describe[Returned],
 	MsgWelcome: describe[Welcome], MsgAdmitted: describe[Admitted], MsgFailed: describe[Failed],
 	MsgGrant: describe[Grant], MsgResult: describe[Result], MsgChainExtent: describe[ChainExtent],
-	MsgStats: describe[Stats],
+	MsgInputFed: describe[InputFed], MsgFilterGet: describe[FilterGet], MsgFiltered: describe[Filtered],
+	MsgFilter: describe[Filter], MsgStats: describe[Stats],
 }
 
 func describe[T Struct](body []byte) (string, error) {

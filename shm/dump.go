@@ -10,7 +10,7 @@ import (
 )
 
 // ErrUnknown: the bytes begin like no structure of this layout.
-var ErrUnknown = errors.New("not a batch, an extent of a chain or a status file")
+var ErrUnknown = errors.New("not a batch, an extent of a chain, a filter or a status file")
 
 // Dump prints an extent or a status file, and at most the given number of rows of a
 // batch.
@@ -28,6 +28,13 @@ func Dump(w io.Writer, b []byte, rows int) error {
 		}
 		fmt.Fprintf(w, "extent of a chain %s\n", Describe(&h))
 		_, err = fmt.Fprintf(w, "starts with % x\n", data[:min(len(data), 32)])
+		return err
+	case FilterMagic:
+		f, err := ReadFilter(b)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "filter %s\n", Describe(&f.Header))
 		return err
 	case StatusMagic:
 		s, err := DecodeStatus(b)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"math"
 	"testing"
 )
 
@@ -75,6 +76,28 @@ func FuzzChainExtent(f *testing.F) {
 		h, data, err := ReadChainExtent(clip(b))
 		if err == nil && (len(data) != int(h.Bytes) || cap(data) != len(data)) {
 			t.Fatal("wrong data of a chain")
+		}
+	})
+}
+
+// FuzzFilter tests keys at the edges of whatever filter the bytes claim to be.
+func FuzzFilter(f *testing.F) {
+	header := FilterHeader{Magic: FilterMagic, Version: LayoutVersion, Kind: uint16(FilterBitmap), Bytes: 8, Keys: 1, Min: -1, Max: 62}
+	f.Add(append(Append(nil, &header), make([]byte, 24)...), int64(5))
+	header.Kind, header.Seed = uint16(FilterBloom), 7
+	f.Add(append(Append(nil, &header), make([]byte, 24)...), int64(5))
+	f.Fuzz(func(t *testing.T, b []byte, key int64) {
+		v, err := ReadFilter(clip(b))
+		if err != nil {
+			return
+		}
+		if len(v.Data) != int(v.Header.Bytes) || cap(v.Data) != len(v.Data) {
+			t.Fatal("wrong data of a filter")
+		}
+		for _, k := range []int64{key, v.Header.Min, v.Header.Max, math.MinInt64, math.MaxInt64, 0, -1} {
+			if v.Test(k) && (k < v.Header.Min || k > v.Header.Max) {
+				t.Fatalf("%d passes %+v", k, v.Header)
+			}
 		}
 	})
 }

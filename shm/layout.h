@@ -20,8 +20,8 @@
 
 #include <stdint.h>
 
-#define GJ_PROTOCOL_VERSION 2
-#define GJ_LAYOUT_VERSION	5
+#define GJ_PROTOCOL_VERSION 3
+#define GJ_LAYOUT_VERSION	6
 
 /* ------------------------------------------------------------------------
  * Extents
@@ -38,6 +38,7 @@
 
 #define GJ_BATCH_MAGIC		0x31424a47	/* "GJB1" */
 #define GJ_CHAIN_MAGIC		0x31434a47	/* "GJC1" */
+#define GJ_FILTER_MAGIC		0x314b4a47	/* "GJK1" */
 #define GJ_MAX_COLUMNS		1664		/* PostgreSQL's target list limit */
 #define GJ_MAX_INPUTS		64
 
@@ -118,6 +119,58 @@ struct gj_chain_header
 
 #define GJ_CHAIN_DATA_OFF	64
 
+/*
+ * A filter holds the keys of one column of an input that has been fed
+ * completely, its source.  It is for the feed of another input, its target: a
+ * target row whose key is not in the filter has no partner in the join, so it
+ * need not be fed.  Keys are signed integers.
+ *
+ * Writer: the daemon, before the FILTER frame.  Readers: all participants that
+ * feed the target, each until it sends RELEASE.  A reader copies the header,
+ * checks the copy, and computes every position so that it is below the number
+ * of bits or words that it has checked.
+ */
+enum gj_filter_kind
+{
+	GJ_FILTER_NONE = 0,			/* there is no filter: feed all rows */
+
+	/* Bit key - min, least significant bit of each byte first, is 1 if the key
+	 * occurs.  bytes is the least multiple of 8 that has max - min + 1 bits. */
+	GJ_FILTER_BITMAP = 1,
+
+	/*
+	 * A blocked Bloom filter.  Each block is one uint64, of which a key sets up
+	 * to GJ_BLOOM_BITS bits.  In arithmetic modulo 2^64:
+	 *
+	 * h = (key ^ seed) * GJ_HASH_1; h ^= h >> 32; h *= GJ_HASH_2; h ^= h >> 32
+	 *
+	 * The block is (h >> 32) * blocks >> 32, and its bit i is number
+	 * (h >> 6 i) & 63. */
+	GJ_FILTER_BLOOM = 2
+};
+
+#define GJ_BLOOM_BITS 4
+#define GJ_HASH_1 UINT64_C(0x9e3779b97f4a7c15)
+#define GJ_HASH_2 UINT64_C(0xd6e8feb86659fd93)
+
+/* At offset 0 of an extent with a filter; the data follow at GJ_FILTER_DATA_OFF. */
+struct gj_filter_header
+{
+	uint32_t	magic;			/* GJ_FILTER_MAGIC */
+	uint16_t	version;		/* GJ_LAYOUT_VERSION */
+	uint16_t	kind;			/* GJ_FILTER_BITMAP or GJ_FILTER_BLOOM */
+	uint32_t	bytes;			/* of data, a multiple of 8; 0: no keys */
+	uint32_t	reserved;		/* must be 0 */
+	uint64_t	keys;			/* rows of the source with a key; 0: no row passes */
+	int64_t		min;			/* the least key */
+	int64_t		max;			/* the greatest key */
+	uint64_t	seed;			/* GJ_FILTER_BLOOM: of the hash; else 0 */
+};
+
+#define GJ_FILTER_DATA_OFF	64
+#define GJ_MAX_FILTERS		64	/* of a job */
+#define GJ_MAX_INPUT_FILTERS 8	/* of one target */
+
 /* ------------------------------------------------------------------------
  * Frames
  *
@@ -157,6 +210,9 @@ enum gj_message
 	GJ_RETURNED = 12,			/* gj_returned: costs of returning rows */
 	GJ_STATS_GET = 13,			/* no body */
 	GJ_STATUS_GET = 14,			/* no body; allowed right after HELLO */
+	GJ_INPUT_FED = 15,			/* gj_input_fed: fed all rows of a source */
+	GJ_FILTER_GET = 16,			/* gj_filter_get: send a filter when it exists */
+	GJ_FILTERED = 17,			/* gj_filtered: a filter's effect on a feed */
 
 	/* daemon to backend */
 	GJ_WELCOME = 65,			/* gj_welcome, answers HELLO */
@@ -169,8 +225,10 @@ enum gj_message
 	GJ_END = 72,				/* no body, no more results for you */
 	GJ_CHAIN_EXTENT = 73,		/* gj_chain_extent, with 1 fd, answers CHAIN_GET */
 	GJ_STATS = 74,				/* gj_stats, then joins, phases, aggregates,
-								 * participants */
-	GJ_STATUS = 75				/* JSON */
+								 * filters, participants */
+	GJ_STATUS = 75,				/* JSON */
+	GJ_FILTER = 76				/* gj_filter, with 1 fd unless there is none,
+								 * answers FILTER_GET */
 };
 
 #define GJ_TOKEN_SIZE 16
@@ -231,6 +289,26 @@ struct gj_fed
 	uint64_t	bytes;
 	uint64_t	feed_us;		/* wall time, waits included */
 	uint64_t	wait_us;		/* of feed_us: waiting for extents */
+};
+
+struct gj_input_fed
+{
+	uint32_t	input;			/* the source of some filter */
+	uint32_t	reserved;		/* must be 0 */
+};
+
+struct gj_filter_get
+{
+	uint32_t	filter;			/* position in the job's filters */
+	uint32_t	reserved;		/* must be 0 */
+};
+
+struct gj_filtered
+{
+	uint32_t	filter;
+	uint32_t	reserved;		/* must be 0 */
+	uint64_t	tested;			/* rows, by this participant */
+	uint64_t	dropped;		/* of them, not fed */
 };
 
 struct gj_run
@@ -322,6 +400,14 @@ struct gj_chain_extent
 	uint32_t	reserved;		/* must be 0 */
 };
 
+struct gj_filter
+{
+	uint64_t	extent;			/* GJ_FILTER_NONE: 0 */
+	uint32_t	filter;			/* that was asked for */
+	uint32_t	kind;			/* equals gj_filter_header.kind; GJ_FILTER_NONE:
+								 * no extent */
+};
+
 /*
  * Statistics are for EXPLAIN only: nothing that a query returns depends on
  * them.  Their texts are printable ASCII characters that end with a NUL.
@@ -343,7 +429,7 @@ struct gj_stats
 	char		provider[16];	/* that executed the job */
 	char		fallback[160];	/* why no preferred one did; empty: one did */
 	uint32_t	aggregates;		/* gj_aggregate_stats, at most GJ_MAX_INPUTS */
-	uint32_t	reserved;		/* 0 */
+	uint32_t	filters;		/* gj_filter_stats, at most GJ_MAX_FILTERS */
 };
 
 struct gj_join_stats
@@ -377,6 +463,20 @@ struct gj_aggregate_stats
 	uint64_t	groups;
 	uint64_t	bytes;			/* memory for groups and rows, at the highest */
 	uint64_t	us;
+};
+
+/* A filter, in the order of the job's filters; behind all gj_aggregate_stats. */
+struct gj_filter_stats
+{
+	uint32_t	kind;			/* enum gj_filter_kind */
+	uint32_t	reserved;		/* 0 */
+	uint64_t	keys;			/* rows of the source with a key */
+	uint64_t	bytes;			/* of the filter's data */
+	uint64_t	us;				/* to make it */
+	uint64_t	tested;			/* rows of the target, all participants */
+	uint64_t	dropped;		/* of them, not fed */
+	char		reason[64];		/* why there is no filter; empty: there is one,
+								 * or its source was not fed completely */
 };
 
 struct gj_participant_stats

@@ -21,6 +21,9 @@ const (
 	MsgReturned
 	MsgStatsGet
 	MsgStatusGet
+	MsgInputFed
+	MsgFilterGet
+	MsgFiltered
 )
 
 // Messages of the daemon.
@@ -36,6 +39,7 @@ const (
 	MsgChainExtent
 	MsgStats
 	MsgStatus
+	MsgFilter
 )
 
 // MaxJob is the longest job in JSON that Open may carry.
@@ -67,6 +71,9 @@ var shapes = map[Message]shape{
 	MsgReturned:    fixed[Returned]("RETURNED"),
 	MsgStatsGet:    {name: "STATS_GET"},
 	MsgStatusGet:   {name: "STATUS_GET"},
+	MsgInputFed:    fixed[InputFed]("INPUT_FED"),
+	MsgFilterGet:   fixed[FilterGet]("FILTER_GET"),
+	MsgFiltered:    fixed[Filtered]("FILTERED"),
 
 	MsgWelcome:     fixed[Welcome]("WELCOME"),
 	MsgAdmitted:    fixed[Admitted]("ADMITTED"),
@@ -79,6 +86,7 @@ var shapes = map[Message]shape{
 	MsgChainExtent: {"CHAIN_EXTENT", Sizeof[ChainExtent](), Sizeof[ChainExtent](), 1},
 	MsgStats:       {"STATS", Sizeof[Stats](), FrameMax, 0},
 	MsgStatus:      {"STATUS", 0, FrameMax, 0},
+	MsgFilter:      {"FILTER", Sizeof[Filter](), Sizeof[Filter](), 1},
 }
 
 // BodySize returns the minimum bytes of the body of a message of type m.

@@ -19,7 +19,9 @@ var mirrors = map[string]any{
 	"gj_release": Release{}, "gj_chain_get": ChainGet{}, "gj_returned": Returned{}, "gj_welcome": Welcome{},
 	"gj_admitted": Admitted{}, "gj_failed": Failed{}, "gj_grant": Grant{}, "gj_result": Result{},
 	"gj_chain_extent": ChainExtent{}, "gj_stats": Stats{}, "gj_join_stats": JoinStats{},
-	"gj_phase_stats": PhaseStats{}, "gj_aggregate_stats": AggregateStats{}, "gj_participant_stats": ParticipantStats{}, "gj_column": Column{}, "gj_batch": Batch{},
+	"gj_phase_stats": PhaseStats{}, "gj_aggregate_stats": AggregateStats{}, "gj_participant_stats": ParticipantStats{},
+	"gj_filter_stats": FilterStats{}, "gj_filter_header": FilterHeader{}, "gj_input_fed": InputFed{}, "gj_filter_get": FilterGet{},
+	"gj_filtered": Filtered{}, "gj_filter": Filter{}, "gj_column": Column{}, "gj_batch": Batch{},
 	"gj_chain_ref": ChainRef{}, "gj_chain_header": ChainHeader{}, "gj_load": Load{}, "gj_status": Status{},
 }
 
@@ -34,6 +36,10 @@ var constants = map[string]int64{
 	"GJ_MAX_PHASES": MaxPhases, "GJ_MAX_PARTICIPANTS": MaxParticipants,
 	"GJ_STATUS_MAGIC": StatusMagic, "GJ_RATE_POINTS": RatePoints, "GJ_GROUP_POINTS": GroupPoints,
 	"GJ_BEAT_MS": BeatMS, "GJ_LOAD_READS": LoadReads,
+	"GJ_FILTER_MAGIC": FilterMagic, "GJ_FILTER_DATA_OFF": FilterDataOff, "GJ_MAX_FILTERS": MaxFilters,
+	"GJ_HASH_1": signedBits(hash1), "GJ_HASH_2": signedBits(hash2),
+	"GJ_MAX_INPUT_FILTERS": MaxInputFilters, "GJ_BLOOM_BITS": BloomBits,
+	"GJ_FILTER_NONE": int64(FilterNone), "GJ_FILTER_BITMAP": int64(FilterBitmap), "GJ_FILTER_BLOOM": int64(FilterBloom),
 	"GJ_ENC_FIXED": int64(EncFixed), "GJ_ENC_VARLENA": int64(EncVarlena),
 	"GJ_HELLO": int64(MsgHello), "GJ_OPEN": int64(MsgOpen), "GJ_ATTACH": int64(MsgAttach), "GJ_WANT": int64(MsgWant),
 	"GJ_FILLED": int64(MsgFilled), "GJ_CHAIN_FILLED": int64(MsgChainFilled), "GJ_FED": int64(MsgFed),
@@ -43,11 +49,16 @@ var constants = map[string]int64{
 	"GJ_FAILED": int64(MsgFailed), "GJ_GRANT": int64(MsgGrant), "GJ_FED_OK": int64(MsgFedOK),
 	"GJ_RUNNING": int64(MsgRunning), "GJ_RESULT": int64(MsgResult), "GJ_END": int64(MsgEnd),
 	"GJ_CHAIN_EXTENT": int64(MsgChainExtent), "GJ_STATS": int64(MsgStats), "GJ_STATUS": int64(MsgStatus),
+	"GJ_INPUT_FED": int64(MsgInputFed), "GJ_FILTER_GET": int64(MsgFilterGet), "GJ_FILTERED": int64(MsgFiltered),
+	"GJ_FILTER":        int64(MsgFilter),
 	"GJ_FAIL_PROTOCOL": int64(FailProtocol), "GJ_FAIL_VERSION": int64(FailVersion),
 	"GJ_FAIL_UNSUPPORTED": int64(FailUnsupported), "GJ_FAIL_BUSY": int64(FailBusy), "GJ_FAIL_BUDGET": int64(FailBudget),
 	"GJ_FAIL_PROVIDER": int64(FailProvider), "GJ_FAIL_STOPPING": int64(FailStopping), "GJ_FAIL_INTERNAL": int64(FailInternal),
 	"GJ_FAIL_ARITHMETIC": int64(FailArithmetic),
 }
+
+// signedBits returns a number as debug information has it.
+func signedBits(n uint64) int64 { return int64(n) }
 
 // header returns layout.h without comments.
 func header(t *testing.T) string {

@@ -21,8 +21,9 @@ var (
 type Struct interface {
 	Frame | Hello | Open | Attach | Want | Filled | ChainFilled | Fed | Run |
 		Next | Release | ChainGet | Returned | Welcome | Admitted | Failed |
-		Grant | Result | ChainExtent | Stats | JoinStats | PhaseStats | AggregateStats | ParticipantStats |
-		Column | Batch | ChainRef | ChainHeader | Load | Status
+		Grant | Result | ChainExtent | Stats | JoinStats | PhaseStats | AggregateStats | FilterStats | ParticipantStats |
+		InputFed | FilterGet | Filtered | Filter |
+		Column | Batch | ChainRef | ChainHeader | FilterHeader | Load | Status
 }
 
 // Sizeof returns the size of T on the wire in bytes.

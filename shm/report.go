@@ -13,6 +13,7 @@ type Report struct {
 	Stats
 	JoinList        []JoinReport
 	AggregateList   []AggregateStats // at most MaxInputs
+	FilterList      []FilterStats    // at most MaxFilters
 	ParticipantList []ParticipantStats
 }
 
@@ -26,7 +27,8 @@ type JoinReport struct {
 // follow.
 func AppendReport(dst []byte, r *Report) []byte {
 	start := len(dst)
-	r.Joins, r.Aggregates, r.Participants = uint32(len(r.JoinList)), uint32(len(r.AggregateList)), uint32(len(r.ParticipantList))
+	r.Joins, r.Aggregates = uint32(len(r.JoinList)), uint32(len(r.AggregateList))
+	r.Filters, r.Participants = uint32(len(r.FilterList)), uint32(len(r.ParticipantList))
 	dst = Append(BeginFrame(dst, MsgStats, 0), &r.Stats)
 	for i := range r.JoinList {
 		j := &r.JoinList[i]
@@ -37,6 +39,7 @@ func AppendReport(dst []byte, r *Report) []byte {
 		dst = appendAll(dst, j.PhaseList)
 	}
 	dst = appendAll(dst, r.AggregateList)
+	dst = appendAll(dst, r.FilterList)
 	dst = appendAll(dst, r.ParticipantList)
 	FinishFrame(dst, start)
 	return dst
@@ -56,8 +59,8 @@ func DecodeReport(body []byte) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Joins > MaxInputs || s.Aggregates > MaxInputs || s.Participants > MaxParticipants {
-		return nil, fmt.Errorf("%w: %d joins, %d aggregates, %d participants", ErrReport, s.Joins, s.Aggregates, s.Participants)
+	if s.Joins > MaxInputs || s.Aggregates > MaxInputs || s.Filters > MaxFilters || s.Participants > MaxParticipants {
+		return nil, fmt.Errorf("%w: %d joins, %d aggregates, %d filters, %d participants", ErrReport, s.Joins, s.Aggregates, s.Filters, s.Participants)
 	}
 	if !IsText(s.Provider[:]) || !IsText(s.Fallback[:]) {
 		return nil, fmt.Errorf("%w: text of a provider", ErrReport)
@@ -88,6 +91,14 @@ func DecodeReport(body []byte) (*Report, error) {
 	for i := range r.AggregateList {
 		if !IsText(r.AggregateList[i].Strategy[:]) {
 			return nil, fmt.Errorf("%w: strategy of aggregate %d", ErrReport, i)
+		}
+	}
+	if r.FilterList, rest, err = decodeAll[FilterStats](rest, s.Filters); err != nil {
+		return nil, err
+	}
+	for i := range r.FilterList {
+		if f := &r.FilterList[i]; f.Kind > uint32(FilterBloom) || !IsText(f.Reason[:]) {
+			return nil, fmt.Errorf("%w: filter %d", ErrReport, i)
 		}
 	}
 	if r.ParticipantList, rest, err = decodeAll[ParticipantStats](rest, s.Participants); err != nil {

@@ -27,6 +27,8 @@ func testReport() *Report {
 	PutText(r.JoinList[1].Reason[:], "it has a further condition")
 	r.AggregateList = []AggregateStats{{RowsIn: 30, Groups: 31, Bytes: 32, US: 33}}
 	PutText(r.AggregateList[0].Strategy[:], "hash")
+	r.FilterList = []FilterStats{{Kind: uint32(FilterBloom), Keys: 40, Bytes: 41, US: 42, Tested: 43, Dropped: 44}, {}}
+	PutText(r.FilterList[1].Reason[:], "no memory")
 	r.ParticipantList = []ParticipantStats{{Participant: -1, FedRows: 12, FedBytes: 13, FeedUS: 14, WaitUS: 15, ReturnedRows: 16, ReturnUS: 17}}
 	return r
 }
@@ -59,6 +61,10 @@ func TestMalformedReports(t *testing.T) {
 		"a participant too many": {func(r *Report) { r.ParticipantList = make([]ParticipantStats, MaxParticipants+1) }, ErrReport},
 		"most aggregates":        {func(r *Report) { r.AggregateList = make([]AggregateStats, MaxInputs) }, nil},
 		"an aggregate too many":  {func(r *Report) { r.AggregateList = make([]AggregateStats, MaxInputs+1) }, ErrReport},
+		"most filters":           {func(r *Report) { r.FilterList = make([]FilterStats, MaxFilters) }, nil},
+		"a filter too many":      {func(r *Report) { r.FilterList = make([]FilterStats, MaxFilters+1) }, ErrReport},
+		"an unknown filter":      {func(r *Report) { r.FilterList[0].Kind = 3 }, ErrReport},
+		"a tab in a reason":      {func(r *Report) { r.FilterList[1].Reason[1] = '\t' }, ErrReport},
 		"a tab in a strategy":    {func(r *Report) { r.AggregateList[0].Strategy[1] = '\t' }, ErrReport},
 		"no end of a name": {func(r *Report) {
 			copy(r.JoinList[0].PhaseList[1].Name[:], strings.Repeat("x", 32))

@@ -15,7 +15,7 @@ type Stats struct {
 	Provider     [16]byte  `c:"provider"`
 	Fallback     [160]byte `c:"fallback"` // why no preferred provider executed it
 	Aggregates   uint32    `c:"aggregates"`
-	Reserved     uint32    `c:"reserved"`
+	Filters      uint32    `c:"filters"`
 }
 
 // JoinStats is gj_join_stats, one join of the job's tree.
@@ -47,6 +47,19 @@ type AggregateStats struct {
 	Groups   uint64   `c:"groups"`
 	Bytes    uint64   `c:"bytes"` // memory for groups and rows, at the highest
 	US       uint64   `c:"us"`
+}
+
+// FilterStats is gj_filter_stats, one filter, in the order of the job's
+// filters.
+type FilterStats struct {
+	Kind     uint32   `c:"kind"` // a FilterKind
+	Reserved uint32   `c:"reserved"`
+	Keys     uint64   `c:"keys"`
+	Bytes    uint64   `c:"bytes"`
+	US       uint64   `c:"us"`      // to make it
+	Tested   uint64   `c:"tested"`  // rows of the target
+	Dropped  uint64   `c:"dropped"` // part of Tested: not fed
+	Reason   [64]byte `c:"reason"`  // why there is no filter
 }
 
 // ParticipantStats is gj_participant_stats, one process that worked on a job.

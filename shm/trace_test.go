@@ -33,6 +33,10 @@ func TestGoldenTrace(t *testing.T) {
 		AppendFrame(nil, MsgGrant, 2, &Grant{Count: 2, Extents: [FrameMaxFDs]uint64{100, 101}}),
 		AppendFrame(nil, MsgFilled, 0, &Filled{Extent: 100, Input: 1, Rows: 4096}),
 		AppendFrame(nil, MsgChainFilled, 0, &ChainFilled{Extent: 101, Chain: 1 << 32, Bytes: 999}),
+		AppendFrame(nil, MsgInputFed, 0, &InputFed{Input: 1}),
+		AppendFrame(nil, MsgFilterGet, 0, &FilterGet{Filter: 2}),
+		AppendFrame(nil, MsgFilter, 1, &Filter{Extent: 102, Filter: 2, Kind: uint32(FilterBloom)}),
+		AppendFrame(nil, MsgFiltered, 0, &Filtered{Filter: 2, Tested: 1000, Dropped: 990}),
 		AppendFrame(nil, MsgFed, 0, &Fed{Rows: 4096, Bytes: 65536, FeedUS: 77, WaitUS: 7}),
 		AppendEmpty(nil, MsgFedOK),
 		AppendFrame(nil, MsgRun, 0, &Run{Generation: 1}),
@@ -86,13 +90,14 @@ func TestDump(t *testing.T) {
 	fill(t, extent, testShapes, 3, nil)
 	part := append(Append(nil, &ChainHeader{Magic: ChainMagic, Version: LayoutVersion, Chain: 7, Bytes: 3}), make([]byte, 48)...)
 	status := &Status{Magic: StatusMagic, Version: LayoutVersion, PID: 5, Cores: 2}
+	filter := append(Append(nil, &FilterHeader{Magic: FilterMagic, Version: LayoutVersion, Kind: uint16(FilterBloom), Bytes: 8, Keys: 3, Max: 9}), make([]byte, 24)...)
 	var out bytes.Buffer
-	for _, b := range [][]byte{extent, part, Append(nil, status)} {
+	for _, b := range [][]byte{extent, part, filter, Append(nil, status)} {
 		if err := Dump(&out, b, 2); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"batch rows=3 columns=5", "... 1 more", "extent of a chain version=5 chain=7", "status file version=5", "pid=5"} {
+	for _, want := range []string{"batch rows=3 columns=5", "... 1 more", "extent of a chain version=6 chain=7", "filter version=6 kind=2 bytes=8 keys=3", "status file version=6", "pid=5"} {
 		if !bytes.Contains(out.Bytes(), []byte(want)) {
 			t.Errorf("no %q in:\n%s", want, out.Bytes())
 		}

@@ -63,7 +63,7 @@ func (j *job) chainGet(p *participant, v *shm.ChainGet) error {
 	if c.extent == nil {
 		return violation("no chain has extent %#x", v.Chain)
 	}
-	p.hold(c.extent)
+	p.hold(c.extent, roleChain)
 	m := shm.ChainExtent{Extent: c.extent.ID, Chain: v.Chain, Bytes: c.bytes}
 	p.out.send(shm.AppendFrame(nil, shm.MsgChainExtent, 1, &m), c.extent)
 	return nil

@@ -86,6 +86,7 @@ func (j *job) run(starter *participant, v *shm.Run) error {
 		e.inputs = append(e.inputs, &j.fed[i].relation)
 	}
 	j.exec = e
+	j.freeFilters()
 	for _, p := range j.participants {
 		p.reader = nil
 	}

@@ -88,7 +88,11 @@ func (j *job) filled(p *participant, v *shm.Filled) error {
 	if usable {
 		var seg joincore.Segment
 		var bytes int64
-		if seg, bytes, err = j.segment(h, v); err == nil && j.addSegment(h, v.Input, seg, bytes) {
+		added := false
+		if seg, bytes, err = j.segment(h, v); err == nil {
+			added, err = j.addSegment(p, h, v.Input, seg, bytes)
+		}
+		if added {
 			return nil
 		}
 	}
@@ -119,19 +123,23 @@ func (j *job) segment(h *holding, v *shm.Filled) (seg joincore.Segment, bytes in
 	return seg, view.Bytes(), nil
 }
 
-// addSegment adds a batch to its input. It returns false if the job has failed.
-func (j *job) addSegment(h *holding, number uint32, seg joincore.Segment, bytes int64) bool {
+// addSegment adds a batch to its input. It returns false without an error if the
+// job has failed.
+func (j *job) addSegment(p *participant, h *holding, number uint32, seg joincore.Segment, bytes int64) (added bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.failed != nil {
-		return false
+		return false, nil
 	}
 	in := &j.fed[number]
+	if in.complete || p.done[number] {
+		return false, violation("a batch of input %d came after INPUT_FED", number)
+	}
 	in.relation.Segments = append(in.relation.Segments, seg)
 	in.extents = append(in.extents, h.extent)
 	j.rowsIn += int64(seg.Rows)
 	j.bytesIn += bytes
-	return true
+	return true, nil
 }
 
 // fedBy records that a participant has fed all its rows (FED).
@@ -145,6 +153,7 @@ func (j *job) fedBy(p *participant, v *shm.Fed) error {
 		return violation("FED twice, or after RUN")
 	}
 	p.fed = true
+	j.completeInputs()
 	p.stats.FedRows, p.stats.FedBytes = v.Rows, v.Bytes
 	p.stats.FeedUS, p.stats.WaitUS = v.FeedUS, v.WaitUS
 	var buf [shm.FrameSize]byte

@@ -35,6 +35,8 @@ type job struct {
 	participants []*participant
 	fed          []input
 	chains       map[uint64]chainExtent // by gj_chain_header.chain
+	sources      []*keySource
+	filters      []keyFilter // as in the job
 	rowsIn       int64
 	bytesIn      int64
 	exec         *execution // the current one, nil before RUN
@@ -49,6 +51,7 @@ type input struct {
 	shapes   []shm.ColumnShape
 	relation joincore.Relation
 	extents  []*memory.Extent
+	complete bool // no participant feeds further rows; known only of sources of filters
 }
 
 func newJob(opener *session, decoded *plan.Job, open shm.Open) *job {
@@ -65,6 +68,7 @@ func newJob(opener *session, decoded *plan.Job, open shm.Open) *job {
 			j.fed[i].shapes = append(j.fed[i].shapes, shapeOf(c))
 		}
 	}
+	j.addFilters(decoded.Filters)
 	schema, _ := decoded.Plan.Schema() // Decode has checked the plan
 	for _, ref := range decoded.Plan.Output {
 		j.outputs = append(j.outputs, shapeOf(schema.Column(ref)))
@@ -136,6 +140,12 @@ func (j *job) handle(p *participant, m shm.Message, body []byte) error {
 		return decoded(body, func(v *shm.ChainFilled) error { return j.chainFilled(p, v) })
 	case shm.MsgFed:
 		return decoded(body, func(v *shm.Fed) error { return j.fedBy(p, v) })
+	case shm.MsgInputFed:
+		return decoded(body, func(v *shm.InputFed) error { return j.inputFed(p, v) })
+	case shm.MsgFilterGet:
+		return decoded(body, func(v *shm.FilterGet) error { return j.filterGet(p, v) })
+	case shm.MsgFiltered:
+		return decoded(body, func(v *shm.Filtered) error { return j.filtered(v) })
 	case shm.MsgRun:
 		return decoded(body, func(v *shm.Run) error { return j.run(p, v) })
 	case shm.MsgNext:
@@ -221,6 +231,7 @@ func (j *job) tearDown(exec *execution) {
 	}
 	j.freeInputs()
 	j.freeChains()
+	j.freeFilters()
 	j.mu.Unlock()
 	j.account.Close()
 	j.srv.jobEnded(j)

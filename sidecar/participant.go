@@ -13,9 +13,11 @@ type participant struct {
 	*session
 	job *job
 
-	feeding bool // has asked for extents
+	feeding bool // has asked for extents, or has sent INPUT_FED
 	fed     bool
-	reader  *reader // nil: NEXT has not come in this generation
+	done    map[uint32]bool // inputs for which it has sent INPUT_FED
+	asked   map[uint32]bool // filters for which it has sent FILTER_GET
+	reader  *reader         // nil: NEXT has not come in this generation
 	held    map[uint64]*holding
 	stats   shm.ParticipantStats
 }
@@ -27,30 +29,32 @@ const (
 	roleGranted role = iota
 	roleResult
 	roleChain
+	roleFilter
 )
 
 // holding is an extent that a peer maps.
 type holding struct {
 	extent *memory.Extent
 	role   role
-	times  int        // unreleased sends; above 1 only for extents of a chain
+	times  int        // unreleased sends; above 1 only for extents of a chain or a filter
 	exec   *execution // roleResult: the execution whose window counts it
 	reader *reader    // roleResult: the reader in that execution that holds it
 }
 
-// hold adds a holding of a chain's extent. The caller holds job.mu.
-func (p *participant) hold(e *memory.Extent) {
+// hold adds a holding of an extent that participants share. The caller holds
+// job.mu.
+func (p *participant) hold(e *memory.Extent, role role) {
 	e.Retain()
 	if h := p.held[e.ID]; h != nil {
 		h.times++
 		return
 	}
-	p.held[e.ID] = &holding{extent: e, role: roleChain, times: 1}
+	p.held[e.ID] = &holding{extent: e, role: role, times: 1}
 }
 
 // join makes a session the participant with the given number and sends ADMITTED.
 func (j *job) join(s *session, number int32) {
-	p := &participant{session: s, job: j, held: map[uint64]*holding{}, stats: shm.ParticipantStats{Participant: number}}
+	p := &participant{session: s, job: j, held: map[uint64]*holding{}, done: map[uint32]bool{}, asked: map[uint32]bool{}, stats: shm.ParticipantStats{Participant: number}}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s.mu.Lock()
@@ -96,7 +100,7 @@ func (j *job) leave(p *participant) {
 	case len(j.participants) == 0:
 		j.srv.removeJob(j)
 		j.abandon(failf(shm.FailInternal, "all participants have left the job"))
-	case p.feeding && !p.fed:
+	case !p.fed && (p.feeding || j.exec == nil && len(j.filters) > 0):
 		j.abandon(failf(shm.FailInternal, "participant %d left while it fed", p.stats.Participant))
 	default:
 		j.deal()

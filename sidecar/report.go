@@ -30,6 +30,7 @@ func (j *job) report() []byte {
 			r.AggregateList = append(r.AggregateList, aggregateReport(&e.stats.Aggregates[i]))
 		}
 	}
+	r.FilterList = j.filterReports()
 	sums := maps.Clone(j.past)
 	for _, p := range j.participants {
 		sums[p.stats.Participant] = sumStats(sums[p.stats.Participant], p.stats)

@@ -217,6 +217,7 @@ func FuzzSession(f *testing.F) {
 	f.Add(script(shm.MsgWant, le(le(nil, 3), 0), shm.MsgFed, make([]byte, 32), shm.MsgRun, le(le(nil, 1), 0), shm.MsgNext, le(le(nil, 9), 0), shm.MsgStatsGet, []byte{}))
 	f.Add(script(shm.MsgRun, le(le(nil, 1), 0), shm.MsgNext, le(le(nil, 1<<31), 0), shm.MsgReturned, make([]byte, 16)))
 	f.Add(script(shm.MsgWant, le(le(nil, 16), 0), shm.MsgRelease, make([]byte, 8), shm.MsgChainGet, make([]byte, 8)))
+	f.Add(script(shm.MsgInputFed, make([]byte, 8), shm.MsgFilterGet, make([]byte, 8), shm.MsgFiltered, make([]byte, 24), shm.MsgFed, make([]byte, 32), shm.MsgRun, le(le(nil, 1), 0)))
 	o := testOptions(f)
 	o.Budget = 64 << 20
 	srv, err := Start(o, NewLocal(cpuProvider(), 0, nil))
@@ -234,7 +235,7 @@ func FuzzSession(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Open(shm.Open{Flags: shm.OpenRewind, QueueTimeoutMS: 1000}, joinJob(1, 1, 1)); err != nil {
+		if _, err := c.Open(shm.Open{Flags: shm.OpenRewind, QueueTimeoutMS: 1000}, filterJob(1)); err != nil {
 			t.Fatal(err)
 		}
 		// Who reads no answers is not listened to after a while.

@@ -23,7 +23,7 @@ func (f *Failed) Error() string { return fmt.Sprintf("the daemon failed: %s: %s"
 type Conn struct {
 	conn    *shm.Conn
 	size    int64 // bytes of an extent
-	mapped  map[uint64]*Extent
+	mapped  map[*Extent]struct{}
 	Timeout time.Duration
 }
 
@@ -69,7 +69,7 @@ func DialRaw(path string) (*Conn, error) {
 		sock.Close()
 		return nil, err
 	}
-	return &Conn{conn: conn, mapped: map[uint64]*Extent{}, Timeout: 30 * time.Second}, nil
+	return &Conn{conn: conn, mapped: map[*Extent]struct{}{}, Timeout: 30 * time.Second}, nil
 }
 
 // Path returns the path of the daemon's socket.
@@ -84,7 +84,7 @@ func (c *Conn) ExtentSize() int64 { return c.size }
 
 // Close unmaps all extents and closes the connection.
 func (c *Conn) Close() {
-	for _, e := range c.mapped {
+	for e := range c.mapped {
 		_ = shm.Unmap(e.Data) // fails only for memory that is not mapped
 	}
 	c.mapped = nil
@@ -147,27 +147,35 @@ func receive[T shm.Struct](c *Conn, m shm.Message) (v T, fds []int, err error) {
 	return v, fds, err
 }
 
-// mapExtent verifies and maps fd. It always closes fd.
+// mapExtent verifies and maps fd, which is sent once only. It always closes fd.
 func (c *Conn) mapExtent(id uint64, fd int) (*Extent, error) {
+	for e := range c.mapped {
+		if e.ID == id {
+			unix.Close(fd)
+			return nil, fmt.Errorf("extent %d was sent twice", id)
+		}
+	}
+	return c.mapShared(id, fd)
+}
+
+// mapShared verifies and maps fd. It always closes fd.
+func (c *Conn) mapShared(id uint64, fd int) (*Extent, error) {
 	defer unix.Close(fd)
 	if err := shm.VerifyMemfd(fd, c.size); err != nil {
 		return nil, err
-	}
-	if c.mapped[id] != nil {
-		return nil, fmt.Errorf("extent %d was sent twice", id)
 	}
 	data, err := shm.MapMemfd(fd, c.size)
 	if err != nil {
 		return nil, err
 	}
 	e := &Extent{ID: id, Data: data}
-	c.mapped[id] = e
+	c.mapped[e] = struct{}{}
 	return e, nil
 }
 
 // unmap unmaps an extent. The caller must then tell the daemon.
 func (c *Conn) unmap(e *Extent) error {
-	delete(c.mapped, e.ID)
+	delete(c.mapped, e)
 	err := shm.Unmap(e.Data)
 	e.Data = nil
 	return err

@@ -91,6 +91,46 @@ func (c *Conn) Fed(f shm.Fed) error {
 	return err
 }
 
+// InputFed declares that this participant has handed over all its rows of an
+// input that is the source of a filter.
+func (c *Conn) InputFed(input int) error {
+	return Send(c, shm.MsgInputFed, &shm.InputFed{Input: uint32(input)})
+}
+
+// Filter asks for a filter of the job, waits until it is made, and returns it
+// with its extent, which the caller must release. Both are nil if there is no
+// filter.
+func (c *Conn) Filter(filter int) (*shm.FilterView, *Extent, error) {
+	if err := Send(c, shm.MsgFilterGet, &shm.FilterGet{Filter: uint32(filter)}); err != nil {
+		return nil, nil, err
+	}
+	m, fds, err := receive[shm.Filter](c, shm.MsgFilter)
+	if err != nil {
+		return nil, nil, err
+	}
+	if int(m.Filter) != filter || (len(fds) == 1) != (m.Kind != uint32(shm.FilterNone)) {
+		shm.CloseFDs(fds)
+		return nil, nil, fmt.Errorf("filter %d of kind %d with %d descriptors instead of filter %d", m.Filter, m.Kind, len(fds), filter)
+	}
+	if len(fds) == 0 {
+		return nil, nil, nil
+	}
+	e, err := c.mapShared(m.Extent, fds[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := shm.ReadFilter(e.Data)
+	if err == nil && uint32(v.Header.Kind) != m.Kind {
+		err = fmt.Errorf("filter %d is of kind %d instead of %d", filter, v.Header.Kind, m.Kind)
+	}
+	return v, e, err
+}
+
+// Filtered reports how many rows a filter has tested and dropped.
+func (c *Conn) Filtered(filter int, tested, dropped uint64) error {
+	return Send(c, shm.MsgFiltered, &shm.Filtered{Filter: uint32(filter), Tested: tested, Dropped: dropped})
+}
+
 // Run starts the join and waits until the daemon announces its results or its
 // end. It releases result batches of earlier generations that arrive meanwhile.
 func (c *Conn) Run(generation uint32) error {

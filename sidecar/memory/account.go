@@ -196,6 +196,29 @@ func (a *Account) Extent(result bool) (*Extent, error) {
 	return e, nil
 }
 
+// SpareExtent is like Extent, for memory that the job can do without: it uses no
+// part of the reservation, so the job cannot fail later because of it.
+func (a *Account) SpareExtent() (*Extent, error) {
+	size := a.store.ExtentSize()
+	a.mu.Lock()
+	if a.closed || !a.budget.grow(size) {
+		a.mu.Unlock()
+		return nil, fmt.Errorf("%w: no spare extent", joincore.ErrBudget)
+	}
+	a.reserved += size
+	a.used += size
+	a.peak = max(a.peak, a.used)
+	a.mu.Unlock()
+	e, err := a.store.getExtent()
+	if err != nil {
+		a.give(size, noWindow)
+		return nil, err
+	}
+	e.owner, e.window = a, noWindow
+	e.refs.Store(1)
+	return e, nil
+}
+
 // Usage returns the bytes reserved, the bytes in use, and the peak of the bytes
 // in use.
 func (a *Account) Usage() (reserved, used, peak int64) {

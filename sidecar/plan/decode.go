@@ -83,7 +83,10 @@ func build(w *wireJob) (*Job, error) {
 			return nil, fmt.Errorf("input %d is not scanned", i)
 		}
 	}
-	return job, t.output(root.Columns)
+	if err := t.output(root.Columns); err != nil {
+		return nil, err
+	}
+	return job, t.filters(w.Static.Filters)
 }
 
 func (j *Job) addParameters(raw []json.RawMessage) error {

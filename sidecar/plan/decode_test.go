@@ -97,6 +97,33 @@ func TestDecodeAlgorithm(t *testing.T) {
 	}
 }
 
+// filters is a job with an inner join and these filters.
+func filters(list string) string {
+	return filtersOf(join("inner", intKey, ""), list)
+}
+
+func filtersOf(tree, list string) string {
+	return strings.Replace(job(project(ref(0, 0), tree)), `"root":`, `"filters":`+list+`,"root":`, 1)
+}
+
+func filter(source, target string) string {
+	return `{"source":` + source + `,"target":` + target + `}`
+}
+
+func TestDecodeFilters(t *testing.T) {
+	for list, want := range map[string][]Filter{
+		"[]":                                     nil,
+		"[" + filter(ref(1, 0), ref(0, 0)) + "]": {{Source: joincore.ColumnRef{Input: 1}}},
+		"[" + filter(ref(0, 0), ref(1, 0)) + "," + filter(ref(0, 0), ref(1, 0)) + "]": {
+			{Target: joincore.ColumnRef{Input: 1}}, {Target: joincore.ColumnRef{Input: 1}}},
+	} {
+		got, err := Decode([]byte(filters(list)))
+		if err != nil || !reflect.DeepEqual(got.Filters, want) {
+			t.Errorf("%s: got %+v, %v", list, got, err)
+		}
+	}
+}
+
 // TestDocumentedExample keeps docs/job.md true: the tree it shows has the
 // shape that the decoder takes.
 func TestDocumentedExample(t *testing.T) {
@@ -163,6 +190,21 @@ func TestDecodeRefuses(t *testing.T) {
 			job(project("", join("inner", intKey, `,"residual":{"compare":"=","left":{"parameter":2},"right":{"int":1}}`))), "parameter 2"},
 		"expression of two kinds": {
 			job(project("", join("inner", intKey, `,"residual":{"not":{"is_null":{"column":`+ref(0, 0)+`}},"is_null":{"column":`+ref(0, 0)+`}}`))), "one of"},
+		"filters without end":     {filters("[" + strings.Repeat(filter(ref(1, 0), ref(0, 0))+",", 64) + filter(ref(1, 0), ref(0, 0)) + "]"), "at most 64"},
+		"filter without a source": {filters(`[{"target":` + ref(0, 0) + `}]`), "source"},
+		"filter without a target": {filters(`[{"source":` + ref(0, 0) + `}]`), "target"},
+		"filter with more":        {filters(`[{"source":` + ref(1, 0) + `,"target":` + ref(0, 0) + `,"kind":1}]`), "kind"},
+		"filter of no input":      {filters("[" + filter(ref(2, 0), ref(0, 0)) + "]"), "not below"},
+		"filter of no column":     {filters("[" + filter(ref(1, 3), ref(0, 0)) + "]"), "no column"},
+		"filter of itself":        {filters("[" + filter(ref(0, 0), ref(0, 0)) + "]"), "part of the result"},
+		"filter of columns not joined": {
+			filters("[" + filter(ref(1, 0), ref(0, 1)) + "]"), "part of the result"},
+		"filter of a preserved side": {
+			filtersOf(join("left", intKey, ""), "["+filter(ref(1, 0), ref(0, 0))+"]"), "part of the result"},
+		"filter of bytes": {
+			filtersOf(join("inner", key(ref(0, 1), ref(1, 1), "varlena"), ""), "["+filter(ref(1, 1), ref(0, 1))+"]"), "part of the result"},
+		"filters in a circle": {
+			filters("[" + filter(ref(1, 0), ref(0, 0)) + "," + filter(ref(0, 0), ref(1, 0)) + "]"), "its own source"},
 		"unknown algorithm":       {named(`"merge"`), "unknown algorithm"},
 		"algorithm in upper case": {named(`"NPJ"`), "unknown algorithm"},
 		"no algorithm's name":     {named(`""`), "unknown algorithm"},
@@ -213,6 +255,7 @@ func FuzzDecode(f *testing.F) {
 	ok := join("inner", intKey, `,"residual":{"compare":"<","left":{"column":`+ref(0, 0)+`},"right":{"int":1}}`)
 	f.Add([]byte(job(project(ref(0, 0), ok))))
 	f.Add([]byte(job(project(ref(0, 0), `{"op":"filter","child":`+ok+`,"predicate":{"is_null":{"column":`+ref(1, 1)+`}}}`))))
+	f.Add([]byte(filters("[" + filter(ref(1, 0), ref(0, 0)) + "]")))
 	f.Add([]byte(named(`"smj-om"`)))
 	f.Add([]byte(named(`"merge"`)))
 	f.Add([]byte(`{"version":3}`))

@@ -17,6 +17,7 @@ const (
 	MaxInputs     = 64
 	MaxColumns    = 1664
 	MaxParameters = 1024
+	MaxFilters    = 64
 )
 
 var (
@@ -30,9 +31,17 @@ var (
 type Job struct {
 	Plan       *joincore.Plan
 	Inputs     []Input // parallel to Plan.Inputs
+	Filters    []Filter
 	Generation uint32
 	Snapshot   string
 	LSN        string
+}
+
+// Filter lets feeds drop rows of the target that are NULL there, or whose integer
+// is not in the source.
+type Filter struct {
+	Source joincore.ColumnRef // of an input that is fed before
+	Target joincore.ColumnRef
 }
 
 // Input describes a base input in addition to its physical columns.

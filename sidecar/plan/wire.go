@@ -12,8 +12,14 @@ type wireJob struct {
 }
 
 type wireStatic struct {
-	Inputs []wireInput `json:"inputs"`
-	Root   *wireNode   `json:"root"`
+	Inputs  []wireInput  `json:"inputs"`
+	Root    *wireNode    `json:"root"`
+	Filters []wireFilter `json:"filters"`
+}
+
+type wireFilter struct {
+	Source *wireRef `json:"source"`
+	Target *wireRef `json:"target"`
 }
 
 type wireInput struct {
