@@ -73,6 +73,7 @@ put_input(List **numbers, List **nodes, const GjInput *input)
 	put_text(numbers, nodes, input->name);
 	put(numbers, (int) input->rti);
 	put_double(numbers, input->rows);
+	put_double(numbers, input->passing);
 	put(numbers, input->ncolumns);
 	for (int i = 0; i < input->ncolumns; i++)
 		put_column(numbers, nodes, &input->columns[i]);
@@ -102,6 +103,14 @@ put_join(List **numbers, List **nodes, const GjJoin *join)
 		put_place(numbers, join->right[i]);
 		put(numbers, join->classes[i]);
 	}
+}
+
+static void
+put_filter(List **numbers, const GjFilter *filter)
+{
+	put_place(numbers, filter->source);
+	put_place(numbers, filter->target);
+	put_double(numbers, filter->passing);
 }
 
 static void
@@ -158,6 +167,11 @@ gj_plan_write(const GjPlan *plan)
 	put(&numbers, plan->njoins);
 	for (int i = 0; i < plan->njoins; i++)
 		put_join(&numbers, &nodes, &plan->joins[i]);
+	for (int i = 0; i < plan->ninputs; i++)
+		put(&numbers, plan->order[i]);
+	put(&numbers, plan->nfilters);
+	for (int i = 0; i < plan->nfilters; i++)
+		put_filter(&numbers, &plan->filters[i]);
 	put(&numbers, plan->aggregate != NULL);
 	if (plan->aggregate != NULL)
 		put_aggregate(&numbers, &nodes, plan->aggregate);
@@ -257,6 +271,7 @@ get_input(Source *source, GjInput *input)
 	input->name = get_text(source);
 	input->rti = (Index) get(source);
 	input->rows = get_double(source);
+	input->passing = get_double(source);
 	input->ncolumns = get_length(source);
 	input->columns = palloc0(Max(1, input->ncolumns) * sizeof(GjColumn));
 	for (int i = 0; i < input->ncolumns; i++)
@@ -290,6 +305,14 @@ get_join(Source *source, GjJoin *join)
 		join->right[i] = get_place(source);
 		join->classes[i] = get(source);
 	}
+}
+
+static void
+get_filter(Source *source, GjFilter *filter)
+{
+	filter->source = get_place(source);
+	filter->target = get_place(source);
+	filter->passing = get_double(source);
 }
 
 static void
@@ -362,6 +385,13 @@ gj_plan_read(CustomScan *scan)
 	plan->joins = palloc0(plan->njoins * sizeof(GjJoin));
 	for (int i = 0; i < plan->njoins; i++)
 		get_join(&source, &plan->joins[i]);
+	plan->order = palloc(Max(1, plan->ninputs) * sizeof(int));
+	for (int i = 0; i < plan->ninputs; i++)
+		plan->order[i] = get(&source);
+	plan->nfilters = get_length(&source);
+	plan->filters = palloc0(Max(1, plan->nfilters) * sizeof(GjFilter));
+	for (int i = 0; i < plan->nfilters; i++)
+		get_filter(&source, &plan->filters[i]);
 	if (get(&source))
 		plan->aggregate = get_aggregate(&source);
 	if (source.next != list_length(source.numbers) ||

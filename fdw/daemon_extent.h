@@ -8,10 +8,10 @@
 
 /*
  * Upper bound of the extents that a process maps at once: those granted, one
- * being written, one of a chain, and the result batches in flight with extents
- * of chains.
+ * being written, one of a chain, the filters of the input being fed, and the
+ * result batches in flight with extents of chains.
  */
-#define GJ_MAX_MAPPED (GJ_FRAME_MAX_FDS + 16)
+#define GJ_MAX_MAPPED (GJ_FRAME_MAX_FDS + GJ_MAX_INPUT_FILTERS + 16)
 
 typedef struct GjExtent
 {

@@ -35,7 +35,7 @@ gj_stats_read(GjStats *stats, const void *body, size_t length)
 
 	if (length < sizeof(*total) ||
 		total->joins > GJ_MAX_INPUTS || total->aggregates > GJ_MAX_INPUTS ||
-		total->participants > GJ_MAX_PARTICIPANTS ||
+		total->filters > GJ_MAX_FILTERS || total->participants > GJ_MAX_PARTICIPANTS ||
 		!IS_TEXT(total->provider) || !IS_TEXT(total->fallback))
 		return false;
 	stats->total = total;
@@ -58,17 +58,21 @@ gj_stats_read(GjStats *stats, const void *body, size_t length)
 
 	if (length != phases * sizeof(*stats->phases) +
 		total->aggregates * sizeof(*stats->aggregates) +
+		total->filters * sizeof(*stats->filters) +
 		total->participants * sizeof(*stats->participants))
 		return false;
 	stats->phases = (const struct gj_phase_stats *) at;
 	stats->aggregates = (const struct gj_aggregate_stats *) (stats->phases + phases);
-	stats->participants =
-		(const struct gj_participant_stats *) (stats->aggregates + total->aggregates);
+	stats->filters = (const struct gj_filter_stats *) (stats->aggregates + total->aggregates);
+	stats->participants = (const struct gj_participant_stats *) (stats->filters + total->filters);
 	for (size_t i = 0; i < phases; i++)
 		if (!IS_TEXT(stats->phases[i].name))
 			return false;
 	for (uint32_t i = 0; i < total->aggregates; i++)
 		if (!IS_TEXT(stats->aggregates[i].strategy))
+			return false;
+	for (uint32_t i = 0; i < total->filters; i++)
+		if (stats->filters[i].kind > GJ_FILTER_BLOOM || !IS_TEXT(stats->filters[i].reason))
 			return false;
 	return true;
 }

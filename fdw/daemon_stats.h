@@ -19,6 +19,7 @@ typedef struct GjStats
 	const struct gj_join_stats *joins;	/* total->joins entries */
 	const struct gj_phase_stats *phases;	/* of all joins, in their order */
 	const struct gj_aggregate_stats *aggregates;	/* total->aggregates entries */
+	const struct gj_filter_stats *filters;	/* total->filters entries */
 	const struct gj_participant_stats *participants;	/* total->participants */
 } GjStats;
 

@@ -96,6 +96,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->raw_values = palloc0(Max(1, state->plan->noutputs) * sizeof(Datum));
 	state->raw_nulls = palloc0(Max(1, state->plan->noutputs) * sizeof(bool));
 	state->inputs = palloc0(ninputs * sizeof(PlanState *));
+	state->filters = palloc0(Max(1, state->plan->nfilters) * sizeof(GjKeyFilter));
 	state->page_feeds = palloc0(ninputs * sizeof(GjPageFeed *));
 	foreach(lc, scan->custom_plans)
 	{

@@ -12,6 +12,7 @@
 
 #include "daemon_session.h"
 #include "daemon_stats.h"
+#include "feed_sideways.h"
 #include "feed_writer.h"
 #include "gpujoin.h"
 #include "parallel_state.h"
@@ -48,6 +49,7 @@ typedef struct GjState
 	GjPlan	   *plan;
 	PlanState **inputs;			/* plan->ninputs children */
 	GjPageFeed **page_feeds;	/* one an input; created on first use */
+	GjKeyFilter *filters;		/* plan->nfilters, of this scan */
 	PlanState  *native;			/* the last child; NULL under EXPLAIN */
 	GjMode		mode;
 	bool		executed;		/* some execution got past START */

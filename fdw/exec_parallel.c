@@ -188,7 +188,12 @@ gj_parallel_start(GjState *state)
 		{
 			joined = (joined || join_job(state)) && gj_feed(state);
 			if (!joined)
+			{
 				gj_shared_decide_native(shared, link->conn.failure);
+
+				/* ends the job, so that no other participant waits for a filter */
+				gj_link_close(link);
+			}
 		}
 		elected = BarrierArriveAndWait(barrier, PG_WAIT_EXTENSION);
 		phase = PHASE_DECIDE;

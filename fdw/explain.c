@@ -255,8 +255,75 @@ input_columns(const Names *names, int i)
 	return text.data;
 }
 
+/* A key column as EXPLAIN names it: "f.id". */
+static char *
+key_name(const Names *names, GjOutput place)
+{
+	return psprintf("%s.%s", input_name(names, place.input), column_name(names, place));
+}
+
+static bool
+is_target(const GjPlan *plan, int input)
+{
+	for (int i = 0; i < plan->nfilters; i++)
+		if (plan->filters[i].target.input == input)
+			return true;
+	return false;
+}
+
+/* The filters by which rows of an input are dropped before they are fed. */
 static void
-explain_inputs(const Names *names)
+explain_filters(const Names *names, int input, const GjReport *report)
+{
+	ExplainState *es = names->es;
+	bool		text = gj_explain_is_text(es);
+
+	if (!text)
+		ExplainOpenGroup("Key Filters", "Key Filters", false, es);
+	for (int i = 0; i < names->plan->nfilters; i++)
+	{
+		const GjFilter *filter = &names->plan->filters[i];
+
+		if (filter->target.input != input)
+			continue;
+		if (text)
+		{
+			gj_explain_line(es);
+			appendStringInfo(es->str, "  Key Filter: %s IN %s",
+							 key_name(names, filter->target), key_name(names, filter->source));
+			if (es->costs)
+				appendStringInfo(es->str, ", passing=%.3f", filter->passing);
+			appendStringInfoChar(es->str, '\n');
+			gj_explain_filter_stats(report, i, es);
+			continue;
+		}
+		ExplainOpenGroup("Key Filter", NULL, true, es);
+		ExplainPropertyText("Key", key_name(names, filter->target), es);
+		ExplainPropertyText("Source", key_name(names, filter->source), es);
+		if (es->costs)
+			ExplainPropertyFloat("Expected Fraction", NULL, filter->passing, 3, es);
+		gj_explain_filter_stats(report, i, es);
+		ExplainCloseGroup("Key Filter", NULL, true, es);
+	}
+	if (!text)
+		ExplainCloseGroup("Key Filters", "Key Filters", false, es);
+}
+
+/* Shown only where the order matters. */
+static void
+explain_order(const Names *names)
+{
+	List	   *order = NIL;
+
+	if (names->plan->nfilters == 0)
+		return;
+	for (int i = 0; i < names->plan->ninputs; i++)
+		order = lappend(order, pstrdup(alias(names, names->plan->order[i])));
+	ExplainPropertyList("Feed Order", order, names->es);
+}
+
+static void
+explain_inputs(const Names *names, const GjReport *report)
 {
 	ExplainState *es = names->es;
 
@@ -276,6 +343,7 @@ explain_inputs(const Names *names)
 			if (es->costs)
 				appendStringInfo(es->str, ", rows=%.0f", input->rows);
 			appendStringInfoChar(es->str, '\n');
+			explain_filters(names, i, report);
 			continue;
 		}
 		ExplainOpenGroup("Input", NULL, true, es);
@@ -285,6 +353,8 @@ explain_inputs(const Names *names)
 		ExplainPropertyBool("Partial", input->partial, es);
 		if (es->costs)
 			ExplainPropertyFloat("Expected Rows", NULL, input->rows, 0, es);
+		if (is_target(names->plan, i))
+			explain_filters(names, i, report);
 		ExplainCloseGroup("Input", NULL, true, es);
 	}
 	if (!gj_explain_is_text(es))
@@ -387,7 +457,8 @@ gj_explain(CustomScanState *node, const GjPlan *plan, GjAlgorithm algorithm,
 
 	find_offset(&names);
 	set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
-	explain_inputs(&names);
+	explain_inputs(&names, report);
+	explain_order(&names);
 	if (algorithm != GJ_ALGORITHM_AUTO)
 		ExplainPropertyText("Forced Algorithm", gj_algorithm_name(algorithm), es);
 	explain_joins(&names, report);

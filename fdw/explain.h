@@ -25,6 +25,9 @@ gj_explain_line(ExplainState *es)
 /* explain_stats.c: statistics of one join, by its position in post-order. */
 extern void gj_explain_join_stats(const GjReport *report, int join, ExplainState *es);
 
+/* explain_stats.c: effect of one filter, by its position in the plan. */
+extern void gj_explain_filter_stats(const GjReport *report, int filter, ExplainState *es);
+
 /* explain_stats.c: statistics of the whole job and its participants. */
 extern void gj_explain_job_stats(const GjStats *stats, ExplainState *es);
 

@@ -112,6 +112,69 @@ gj_explain_join_stats(const GjReport *report, int join, ExplainState *es)
 	}
 }
 
+static const char *
+filter_word(uint32 kind)
+{
+	switch (kind)
+	{
+		case GJ_FILTER_BITMAP:
+			return "bitmap";
+		case GJ_FILTER_BLOOM:
+			return "Bloom filter";
+		default:
+			return "none";
+	}
+}
+
+static void
+text_filter(const struct gj_filter_stats *filter, ExplainState *es)
+{
+	gj_explain_line(es);
+	if (filter->kind == GJ_FILTER_NONE)
+	{
+		appendStringInfo(es->str, "    Keys: no filter%s%s\n",
+						 filter->reason[0] != '\0' ? ": " : "", filter->reason);
+		return;
+	}
+	appendStringInfo(es->str, "    Keys: " UINT64_FORMAT ", %s, " UINT64_FORMAT
+					 " kB  Tested: " UINT64_FORMAT " rows  Dropped: " UINT64_FORMAT " rows",
+					 filter->keys, filter_word(filter->kind), (filter->bytes + 1023) / 1024,
+					 filter->tested, filter->dropped);
+	if (es->summary)
+		appendStringInfo(es->str, "  Time: %.3f ms", us_to_ms(filter->us));
+	appendStringInfoChar(es->str, '\n');
+}
+
+static void
+property_filter(const struct gj_filter_stats *filter, ExplainState *es)
+{
+	ExplainPropertyText("Filter Type", filter_word(filter->kind), es);
+	if (filter->kind == GJ_FILTER_NONE)
+	{
+		if (filter->reason[0] != '\0')
+			ExplainPropertyText("Reason", filter->reason, es);
+		return;
+	}
+	ExplainPropertyUInteger("Keys", NULL, filter->keys, es);
+	ExplainPropertyUInteger("Memory", "kB", (filter->bytes + 1023) / 1024, es);
+	ExplainPropertyUInteger("Rows Tested", NULL, filter->tested, es);
+	ExplainPropertyUInteger("Rows Dropped", NULL, filter->dropped, es);
+	if (es->summary)
+		ExplainPropertyFloat("Time", "ms", us_to_ms(filter->us), 3, es);
+}
+
+void
+gj_explain_filter_stats(const GjReport *report, int filter, ExplainState *es)
+{
+	if (report == NULL || !report->have_stats ||
+		(uint32) filter >= report->stats.total->filters)
+		return;
+	if (gj_explain_is_text(es))
+		text_filter(&report->stats.filters[filter], es);
+	else
+		property_filter(&report->stats.filters[filter], es);
+}
+
 static void
 explain_aggregate(const struct gj_aggregate_stats *aggregate, ExplainState *es)
 {

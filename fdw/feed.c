@@ -1,9 +1,9 @@
 /*
  * feed.c - chooses and feeds this participant's inputs, in order.
  *
- * Inputs that only one participant can feed come first, so that the others can
- * share the partial inputs meanwhile.  This file also accounts for the rows,
- * bytes and time of the feed.
+ * All participants feed in the plan's order.  An input that only one of them
+ * can feed goes to the first that gets to it.  This file also accounts for the
+ * rows, bytes and time of the feed.
  */
 #include "postgres.h"
 
@@ -23,6 +23,10 @@ feed_input(GjState *state, int input, MemoryContext scratch,
 	GjWriter	writer;
 	bool		ok;
 
+	if (!gj_sideways_get(&state->link, plan, input, state->filters))
+		return false;
+	if (gj_sideways_drops_all(plan, input, state->filters))
+		return gj_sideways_return(&state->link, plan, input, state->filters);
 	gj_writer_init(&writer, &state->link, plan, input,
 				   shared ? plan->workers + 1 : 1, scratch);
 
@@ -47,7 +51,7 @@ feed_input(GjState *state, int input, MemoryContext scratch,
 	*rows += writer.total_rows;
 	*bytes += writer.total_bytes;
 	MemoryContextReset(scratch);
-	return ok;
+	return ok && gj_sideways_return(&state->link, plan, input, state->filters);
 }
 
 bool
@@ -61,17 +65,17 @@ gj_feed(GjState *state)
 												  ALLOCSET_DEFAULT_SIZES);
 
 	state->link.conn.wait_us = 0;
-	for (int partial = 0; partial <= 1; partial++)
-		for (int i = 0; i < state->plan->ninputs; i++)
-		{
-			if (state->plan->inputs[i].partial != (bool) partial)
-				continue;
-			if (state->shared != NULL && !partial &&
-				!gj_shared_elect(state->shared, i))
-				continue;
-			if (!feed_input(state, i, scratch, &rows, &bytes))
-				return false;
-		}
+	for (int i = 0; i < state->plan->ninputs; i++)
+	{
+		int			input = state->plan->order[i];
+
+		if ((state->shared == NULL || state->plan->inputs[input].partial ||
+			 gj_shared_elect(state->shared, input)) &&
+			!feed_input(state, input, scratch, &rows, &bytes))
+			return false;
+		if (!gj_sideways_fed(&state->link, state->plan, input))
+			return false;
+	}
 	if (!gj_chain_finish(&state->link.extents, &state->link.chain,
 						 state->link.participant))
 		return false;

@@ -24,6 +24,14 @@ typedef struct ChildColumn
 	const char *pointers[ROWS_AT_ONCE];
 } ChildColumn;
 
+/* A filter of another input's keys. */
+typedef struct ChildKey
+{
+	int			attribute;
+	bool		by_value;
+	GjKeyFilter *filter;
+} ChildKey;
+
 typedef struct ChildFeed
 {
 	GjWriter   *writer;
@@ -31,6 +39,9 @@ typedef struct ChildFeed
 	ChildColumn *columns;
 	GjVector   *vectors;
 	int			last;			/* number of the last attribute read */
+	int			nkeys;
+	ChildKey	keys[GJ_MAX_INPUT_FILTERS];
+	int			last_key;		/* number of the last attribute tested */
 	int			capacity;		/* rows collected before they are written */
 	int			rows;
 } ChildFeed;
@@ -57,6 +68,55 @@ prepare(ChildFeed *feed, GjWriter *writer, MemoryContext context)
 		if (!c->by_value)
 			feed->capacity = 1;
 	}
+}
+
+static void
+prepare_keys(ChildFeed *feed, const GjState *state, int input)
+{
+	const GjPlan *plan = state->plan;
+
+	feed->nkeys = 0;
+	feed->last_key = 0;
+	for (int i = 0; i < plan->nfilters; i++)
+	{
+		const ChildColumn *c = &feed->columns[plan->filters[i].target.column];
+
+		if (plan->filters[i].target.input != input || state->filters[i].extent.base == NULL)
+			continue;
+		feed->keys[feed->nkeys++] = (ChildKey)
+		{
+			.attribute = c->attribute, .by_value = c->by_value, .filter = &state->filters[i]
+		};
+		feed->last_key = Max(feed->last_key, c->attribute + 1);
+	}
+}
+
+/*
+ * Tests a row before its other columns are read.  Returns 1 if it passes all
+ * filters, 0 if not, and -1 if a key does not have the form that its type
+ * promises.
+ */
+static inline int
+has_partners(ChildFeed *feed, TupleTableSlot *slot)
+{
+	int			passed = 1;
+
+	if (feed->nkeys == 0)
+		return 1;
+	slot_getsomeattrs(slot, feed->last_key);
+	for (int i = 0; i < feed->nkeys && passed > 0; i++)
+	{
+		const ChildKey *key = &feed->keys[i];
+		Datum		value = slot->tts_values[key->attribute];
+		const char *pointer = key->by_value ? (const char *) &value : DatumGetPointer(value);
+		GjVector	vector = {.pointers = &pointer, .nullable = true};
+		uint16		kept;
+
+		if (slot->tts_isnull[key->attribute])
+			pointer = NULL;
+		passed = gj_key_filter_select(key->filter, &vector, 1, &kept);
+	}
+	return passed;
 }
 
 static inline void
@@ -114,14 +174,26 @@ gj_feed_child(GjState *state, int input, GjWriter *writer)
 	ChildFeed	feed;
 
 	prepare(&feed, writer, state->run_context);
+	prepare_keys(&feed, state, input);
 	for (;;)
 	{
 		TupleTableSlot *slot;
+		int			passed;
 
 		CHECK_FOR_INTERRUPTS();
 		slot = ExecProcNode(child);
 		if (TupIsNull(slot))
 			return feed.rows == 0 || write_rows(&feed);
+		passed = has_partners(&feed, slot);
+		if (passed < 0)
+			return gj_fail(&state->link.conn,
+						   "a numeric value does not fit its declared precision and scale");
+		if (passed == 0)
+		{
+			if (state->shared != NULL && gj_shared_stopped(state->shared))
+				return gj_fail(&state->link.conn, "another participant failed to feed its rows");
+			continue;
+		}
 		slot_getsomeattrs(slot, feed.last);
 		collect(&feed, slot);
 		if (feed.rows < feed.capacity)

@@ -37,6 +37,14 @@ struct GjPageFeed
 	char	   *copy;			/* of a page */
 };
 
+/* Tuples of a scan. */
+typedef struct Counts
+{
+	double		tuples;
+	double		without_partner;	/* dropped by filters of keys */
+	double		fed;
+} Counts;
+
 /*
  * The scan that the child uses, begun as the child would if there is none yet.
  */
@@ -163,25 +171,25 @@ write_page(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan)
 }
 
 /*
- * Counts the scan's tuples, those filtered out, and the time for EXPLAIN
- * ANALYZE and the statistics views.
+ * Counts the scan's tuples, those that its conditions removed, and the time
+ * for EXPLAIN ANALYZE and the statistics views.
  */
 static void
-account(SeqScanState *child, HeapScanDesc scan, double tuples, double passed)
+account(SeqScanState *child, HeapScanDesc scan, const Counts *counts)
 {
 	Instrumentation *instrument = child->ss.ps.instrument;
 
-	gj_count_tuples_read(scan->rs_base.rs_rd, tuples);
+	gj_count_tuples_read(scan->rs_base.rs_rd, counts->tuples);
 	if (instrument != NULL)
 	{
-		instrument->nfiltered1 += tuples - passed;
-		InstrStopNode(instrument, passed);
+		instrument->nfiltered1 += counts->tuples - counts->without_partner - counts->fed;
+		InstrStopNode(instrument, counts->fed);
 	}
 }
 
 static bool
 feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan,
-		   double *tuples, double *passed)
+		   Counts *counts)
 {
 	GjPrefetch	prefetch = {0};
 	BlockNumber next;
@@ -194,10 +202,11 @@ feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan
 		next = next_block(scan, block);
 		gj_prefetch_page(&prefetch, scan->rs_base.rs_rd, next);
 		gj_read_heap_page(scan, block);
-		*tuples += scan->rs_ntuples;
+		counts->tuples += scan->rs_ntuples;
 		if (!write_page(feed, writer, scan))
 			return false;
-		*passed += feed->rows->n;
+		counts->without_partner += feed->rows->without_partner;
+		counts->fed += feed->rows->n;
 		if (unlikely(!writer->scratch->isReset))
 			MemoryContextReset(writer->scratch);
 	}
@@ -210,8 +219,7 @@ gj_feed_page(GjState *state, int input, GjWriter *writer)
 	SeqScanState *child = (SeqScanState *) state->inputs[input];
 	GjPageFeed *feed = state->page_feeds[input];
 	HeapScanDesc scan;
-	double		tuples = 0;
-	double		passed = 0;
+	Counts		counts = {0};
 	bool		ok = true;
 
 	if (feed == NULL)
@@ -224,9 +232,14 @@ gj_feed_page(GjState *state, int input, GjWriter *writer)
 		InstrStartNode(child->ss.ps.instrument);
 	ResetExprContext(child->ss.ps.ps_ExprContext);
 	gj_page_rows_bind(feed->rows, &child->ss);
+	for (int i = 0; i < state->plan->nfilters; i++)
+		if (state->plan->filters[i].target.input == input &&
+			state->filters[i].extent.base != NULL)
+			gj_page_rows_add_key(feed->rows, state->plan->filters[i].target.column,
+								 &state->filters[i]);
 	if (!feed->rows->none)
-		ok = feed_pages(state, feed, writer, scan, &tuples, &passed);
+		ok = feed_pages(state, feed, writer, scan, &counts);
 	unpin(scan);
-	account(child, scan, tuples, passed);
+	account(child, scan, &counts);
 	return ok;
 }

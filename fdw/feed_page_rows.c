@@ -181,11 +181,21 @@ void
 gj_page_rows_bind(GjPageRows *rows, ScanState *scan)
 {
 	rows->none = false;
+	rows->nkeys = 0;
 	for (int i = 0; i < rows->nchecks; i++)
 		if (!gj_page_check_bind(&rows->checks[i], scan->ps.ps_ExprContext))
 			rows->none = true;
 	if (!rows->none && !gj_page_checks_merge(rows->checks, rows->nchecks))
 		rows->none = true;
+}
+
+void
+gj_page_rows_add_key(GjPageRows *rows, int column, GjKeyFilter *filter)
+{
+	rows->keys[rows->nkeys++] = (GjPageKey)
+	{
+		.attribute = rows->columns[column], .filter = filter
+	};
 }
 
 /*
@@ -300,6 +310,38 @@ keep_only(GjPageRows *rows, const uint16 *kept, int nkept, bool walked)
 	rows->n = nkept;
 }
 
+/* Is the attribute found without walking the tuples of this page? */
+static inline bool
+has_fixed_offset(const GjPageRows *rows, int attribute)
+{
+	return rows->uniform && rows->attributes[attribute].fixed_offset >= 0;
+}
+
+/* The same as filter() for the filters of keys. */
+static bool
+filter_by_keys(GjPageRows *rows, bool walked)
+{
+	uint16		kept[MaxHeapTuplesPerPage];
+
+	for (int i = 0; i < rows->nkeys && rows->n > 0; i++)
+	{
+		const GjPageKey *key = &rows->keys[i];
+		GjVector	vector;
+		int			nkept;
+
+		if (has_fixed_offset(rows, key->attribute) == walked)
+			continue;
+		vector = vector_of(rows, key->attribute);
+		nkept = gj_key_filter_select(key->filter, &vector, rows->n, kept);
+		if (nkept < 0)
+			return false;
+		rows->without_partner += rows->n - nkept;
+		if (nkept < rows->n)
+			keep_only(rows, kept, nkept, walked);
+	}
+	return true;
+}
+
 /*
  * Applies either the checks on attributes found before the walk or the others.
  */
@@ -311,12 +353,10 @@ filter(GjPageRows *rows, bool walked)
 	for (int i = 0; i < rows->nchecks && rows->n > 0; i++)
 	{
 		const GjPageCheck *check = &rows->checks[i];
-		bool		fixed = rows->uniform &&
-			rows->attributes[check->attribute].fixed_offset >= 0;
 		GjVector	vector;
 		int			nkept;
 
-		if (fixed == walked || check->merged)
+		if (has_fixed_offset(rows, check->attribute) == walked || check->merged)
 			continue;
 		vector = vector_of(rows, check->attribute);
 		nkept = gj_page_check_filter(check, &vector, rows->n, kept);
@@ -373,6 +413,7 @@ gj_page_rows_load(GjPageRows *rows, Page page, const OffsetNumber *offsets, int 
 	int			natts = MaxTupleAttributeNumber;
 
 	rows->n = n;
+	rows->without_partner = 0;
 	for (int j = 0; j < n; j++)
 	{
 		HeapTupleHeader tuple = (HeapTupleHeader)
@@ -385,13 +426,13 @@ gj_page_rows_load(GjPageRows *rows, Page page, const OffsetNumber *offsets, int 
 	}
 	rows->uniform = (mask & HEAP_HASNULL) == 0 && natts >= rows->nsteps;
 
-	if (!filter(rows, false))
+	if (!filter(rows, false) || !filter_by_keys(rows, false))
 		return false;
 	if (!rows->uniform)
 		walk_any(rows);
 	else if (rows->first_walk < rows->nsteps)
 		walk_uniform(rows);
-	if (!filter(rows, true))
+	if (!filter(rows, true) || !filter_by_keys(rows, true))
 		return false;
 	if (rows->expression.qual != NULL && rows->n > 0)
 		filter_by_expression(rows);

@@ -8,7 +8,7 @@
 #include "nodes/execnodes.h"
 #include "storage/bufpage.h"
 
-#include "feed_writer.h"
+#include "feed_keys.h"
 #include "page_qual.h"
 
 /* An attribute up to the last one that is read. */
@@ -42,6 +42,13 @@ typedef struct GjPageCheck
 	bool		merged;			/* into an earlier check */
 } GjPageCheck;
 
+/* A filter of another input's keys. */
+typedef struct GjPageKey
+{
+	int			attribute;		/* in GjPageRows.attributes */
+	GjKeyFilter *filter;
+} GjPageKey;
+
 /* The conditions that the executor's expressions evaluate, row by row. */
 typedef struct GjPageExpression
 {
@@ -64,11 +71,14 @@ typedef struct GjPageRows
 	int		   *columns;		/* of the writer: indexes into attributes */
 	int			nchecks;
 	GjPageCheck *checks;
+	int			nkeys;
+	GjPageKey	keys[GJ_MAX_INPUT_FILTERS];
 	GjPageExpression expression;
 	bool		none;			/* a comparison with NULL: no row passes */
 
 	/* the current page */
 	int			n;
+	int			without_partner;	/* tuples dropped by filters of keys */
 	bool		uniform;		/* no NULLs and no missing attributes */
 	const char *data[MaxHeapTuplesPerPage]; /* start of the attributes */
 	HeapTupleHeader tuples[MaxHeapTuplesPerPage];
@@ -85,7 +95,13 @@ extern GjPageRows *gj_page_rows_create(ScanState *scan, const GjWriter *writer);
 extern void gj_page_rows_bind(GjPageRows *rows, ScanState *scan);
 
 /*
- * Loads n tuples of a page and keeps those that pass all conditions; rows->n
+ * Tests a column of the writer in all tuples loaded from now on, until
+ * gj_page_rows_bind().
+ */
+extern void gj_page_rows_add_key(GjPageRows *rows, int column, GjKeyFilter *filter);
+
+/*
+ * Loads n tuples of a page and keeps those that pass all conditions and filters; rows->n
  * becomes their number.  Returns false if a value does not have the form that
  * its type promises.
  */

@@ -117,7 +117,7 @@ gj_writer_init(GjWriter *writer, GjLink *link, const GjPlan *plan, int input,
 	writer->ncolumns = in->ncolumns;
 	writer->columns = palloc0(Max(1, in->ncolumns) * sizeof(GjColumnWriter));
 	writer->moves = palloc0(Max(1, in->ncolumns) * 3 * sizeof(GjMove));
-	writer->expected = in->rows / sharers;
+	writer->expected = in->rows * in->passing / sharers;
 	writer->scratch = scratch;
 	for (int i = 0; i < in->ncolumns; i++)
 	{

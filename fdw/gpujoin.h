@@ -23,6 +23,8 @@ extern bool gj_enabled;
 extern bool gj_force;			/* tests: offload whenever possible */
 extern bool gj_blocks;			/* offload aggregations with their joins */
 extern bool gj_estimate_native; /* compare times, not core's costs */
+extern bool gj_sideways_filters;	/* drop rows without a partner before they
+										 * are fed */
 extern bool gj_verify;			/* run both plans and compare */
 extern bool gj_explain_rejected;
 extern char *gj_socket;
@@ -121,6 +123,7 @@ typedef struct GjInput
 	char	   *name;			/* of a subquery, else NULL */
 	Index		rti;			/* of it, before set_plan_references shifts it */
 	double		rows;			/* planner's estimate, whole input */
+	double		passing;		/* fraction of them that pass filters */
 	int			ncolumns;
 	GjColumn   *columns;
 } GjInput;
@@ -178,6 +181,17 @@ typedef struct GjJoin
 	GjOutput   *right;
 	GjKeyClass *classes;
 } GjJoin;
+
+/*
+ * Rows of target's input are fed only if their key is one of source's, in an
+ * input that has been fed before.  Both columns are integers.
+ */
+typedef struct GjFilter
+{
+	GjOutput	source;
+	GjOutput	target;
+	double		passing;		/* planner's estimate: fraction of rows */
+} GjFilter;
 
 /* How an entry of custom_scan_tlist is made from columns of the daemon's result. */
 typedef enum GjFinish
@@ -248,6 +262,14 @@ typedef struct GjPlan
 	 */
 	int			njoins;
 	GjJoin	   *joins;
+
+	/*
+	 * The order in which every process feeds the inputs, and the filters.  An
+	 * input comes after those that its filters come from.
+	 */
+	int		   *order;			/* ninputs */
+	int			nfilters;
+	GjFilter   *filters;
 
 	/*
 	 * The aggregation of a GpuBlock or GpuFeed, or NULL for a GpuJoin.  The

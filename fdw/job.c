@@ -179,6 +179,21 @@ append_root(StringInfo json, const GjPlan *plan)
 	appendStringInfoString(json, aggregate->having != NULL ? "}}" : "}");
 }
 
+static void
+append_filters(StringInfo json, const GjPlan *plan)
+{
+	for (int i = 0; i < plan->nfilters; i++)
+	{
+		appendStringInfo(json, "%s{\"source\":", i > 0 ? "," : ",\"filters\":[");
+		append_reference(json, &plan->filters[i].source);
+		appendStringInfoString(json, ",\"target\":");
+		append_reference(json, &plan->filters[i].target);
+		appendStringInfoChar(json, '}');
+	}
+	if (plan->nfilters > 0)
+		appendStringInfoChar(json, ']');
+}
+
 char *
 gj_static_json(const GjPlan *plan)
 {
@@ -192,7 +207,9 @@ gj_static_json(const GjPlan *plan)
 			appendStringInfoChar(&json, ',');
 		append_input(&json, &plan->inputs[i]);
 	}
-	appendStringInfoString(&json, "],\"root\":{\"op\":\"project\",\"columns\":[");
+	appendStringInfoChar(&json, ']');
+	append_filters(&json, plan);
+	appendStringInfoString(&json, ",\"root\":{\"op\":\"project\",\"columns\":[");
 	for (int i = 0; i < plan->noutputs; i++)
 	{
 		if (i > 0)

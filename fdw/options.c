@@ -17,6 +17,7 @@ bool		gj_enabled = true;
 bool		gj_force = false;
 bool		gj_blocks = true;
 bool		gj_estimate_native = true;
+bool		gj_sideways_filters = true;
 bool		gj_verify = false;
 bool		gj_explain_rejected = false;
 char	   *gj_socket = NULL;
@@ -98,6 +99,10 @@ gj_define_options(void)
 				"Compares offloaded plans with native ones by the times that both are expected to take.",
 				"If it is off, they are compared with PostgreSQL's costs of native plans.",
 				&gj_estimate_native, GUC_EXPLAIN);
+	define_bool("gpujoin.sideways_filters",
+				"Drops rows without a partner before they are fed to gpujoind.",
+				"Small inputs of a join are fed first, and rows of large inputs are tested against their keys.",
+				&gj_sideways_filters, GUC_EXPLAIN);
 	DefineCustomBoolVariable("gpujoin.verify",
 							 "Runs each offloaded join natively too and raises an error if the rows differ.",
 							 "This takes the time of both plans and the memory of both results.",

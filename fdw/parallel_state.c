@@ -17,6 +17,7 @@ report_size(const GjPlan *plan, int participants)
 		plan->njoins * (sizeof(struct gj_join_stats) +
 						GJ_MAX_PHASES * sizeof(struct gj_phase_stats)) +
 		(plan->aggregate != NULL ? sizeof(struct gj_aggregate_stats) : 0) +
+		plan->nfilters * sizeof(struct gj_filter_stats) +
 		participants * sizeof(struct gj_participant_stats);
 }
 

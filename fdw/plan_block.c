@@ -27,6 +27,7 @@
 #include "plan_document.h"
 #include "plan_fallback.h"
 #include "plan_hook.h"
+#include "plan_sideways.h"
 
 /* In forced mode: keeps the order of two of our costs. */
 #define FORCED_COST_FACTOR 1e-9
@@ -269,6 +270,7 @@ offer(Offer *block, GjVariant variant, GjCandidate *tree)
 	native = gj_native_upper(block->output, &cheapest);
 	if (native == NULL)
 		return GJ_REJECT_NATIVE;
+	gj_choose_filters(block->root, tree);
 	if (!gj_force)
 		unit = gj_native_unit(block->root, cheapest);
 	if (variant == GJ_SERIAL)

@@ -91,7 +91,7 @@ static CustomScan *
 make_job_node(PlannerInfo *root, const GjBlockPath *path, List *tlist, List *children,
 			  bool has_native)
 {
-	const GjCandidate *tree = path->tree;
+	GjCandidate *tree = path->tree;
 	GjPlan		plan = {
 		.parallel = path->variant == GJ_PARALLEL,
 		.workers = tree->workers,

@@ -36,6 +36,24 @@ typedef struct GjSource
 	Cost		cost;			/* of the scan and of filling columns */
 } GjSource;
 
+/* A filter of a job tree; a GjFilter without positions. */
+typedef struct GjChosenFilter
+{
+	const Var  *source;
+	const Var  *target;
+	GjForm		form;			/* of both */
+	double		passing;		/* fraction of the target's rows */
+} GjChosenFilter;
+
+/* The filters of a job tree.  Inputs are in the order of its leaves. */
+typedef struct GjSideways
+{
+	List	   *filters;		/* of GjChosenFilter */
+	int		   *order;			/* in which the inputs are chosen to be fed */
+	double	   *passing;		/* fraction of an input's rows, by all filters */
+	Cost		saved;			/* part of the tree's feed_cost */
+} GjSideways;
+
 /*
  * A job tree.  A leaf is an input; every other node is a join.  A semi or anti
  * join hides the columns of its right side.
@@ -71,6 +89,7 @@ typedef struct GjCandidate
 	Cost		scan_cost;		/* of all sources; part of feed_cost */
 	Cost		feed_cost;
 	Cost		join_cost;
+	GjSideways *sideways;		/* NULL: not chosen */
 	int			workers;		/* GJ_PARALLEL: largest of the partial inputs */
 	int			ninputs;
 	int			ncolumns;

@@ -27,6 +27,7 @@
 #define GROUPS_LOG2_STEP 6
 #define KEY_FUNCTIONS 2			/* a further key takes as long as so many
 								 * functions */
+#define FILTER_NS 4				/* testing one key */
 
 Cost
 gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers)
@@ -54,6 +55,17 @@ Cost
 gj_child_fill_cost(const Path *child, double weight)
 {
 	return child->rows * (gj_child_row_cost + weight * gj_child_column_cost);
+}
+
+Cost
+gj_filter_saving(const GjSource *source, double weight, int nfilters, double passing,
+				 int workers)
+{
+	bool		page = source->feed == GJ_FEED_PAGE;
+	double		column = page ? gj_page_column_cost : gj_child_column_cost;
+	double		rows = page ? source->rel->rows / gj_speedup(workers) : source->path->rows;
+
+	return rows * (weight * column * (1 - passing) - nfilters * FILTER_NS * GJ_NS_COST);
 }
 
 /*
@@ -189,7 +201,14 @@ Cost
 gj_job_cost(const GjCandidate *tree)
 {
 	return tree->scan_cost +
-		with_margin(gj_startup_cost + tree->feed_cost - tree->scan_cost + tree->join_cost);
+		with_margin(gj_startup_cost + tree->feed_cost - tree->scan_cost + tree->join_cost -
+					(tree->sideways != NULL ? tree->sideways->saved : 0));
+}
+
+Cost
+gj_fill_cost(const GjCandidate *tree)
+{
+	return with_margin(tree->feed_cost - tree->scan_cost);
 }
 
 Cost

@@ -18,6 +18,13 @@ extern Cost gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int work
 /* Taking columns of this weight from a child plan's rows. */
 extern Cost gj_child_fill_cost(const Path *child, double weight);
 
+/*
+ * What nfilters filters save in the feed of an input, whose columns have this
+ * weight, if the given fraction of its rows passes.
+ */
+extern Cost gj_filter_saving(const GjSource *source, double weight, int nfilters,
+							 double passing, int workers);
+
 /* Sets the daemon's rates for joins whose build side is this tree. */
 extern void gj_rate(const struct gj_status *status, GjCandidate *tree);
 
@@ -39,6 +46,9 @@ extern Cost gj_condition_cost(const struct gj_status *status, double rows, int c
  * margin applies to everything but the scans.
  */
 extern Cost gj_job_cost(const GjCandidate *tree);
+
+/* The part of it that is copying columns into batches. */
+extern Cost gj_fill_cost(const GjCandidate *tree);
 
 /*
  * Returning rows with columns of this weight to one process, with the margin.

@@ -61,7 +61,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 				 List *tlist, List *clauses, List *custom_plans)
 {
 	const GjPath *path = (const GjPath *) best_path;
-	const GjCandidate *tree = path->tree;
+	GjCandidate *tree = path->tree;
 	Plan	   *native = llast(custom_plans);
 	List	   *quals = extract_actual_clauses(gj_deferred(tree), false);
 	GjPlan		plan = {

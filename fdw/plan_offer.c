@@ -18,6 +18,7 @@
 #include "plan_document.h"
 #include "plan_fallback.h"
 #include "plan_hook.h"
+#include "plan_sideways.h"
 #include "plan_speedup.h"
 #include "plan_time.h"
 
@@ -156,6 +157,18 @@ gj_refresh_native(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
 	}
 }
 
+/*
+ * Can what filters save make the path cheaper than the native one?  Choosing
+ * them takes longer than the rest of the offer, and joinrels may have hundreds
+ * of trees.  Those of a path that is offered anyway are chosen when its plan is
+ * made.
+ */
+static bool
+filters_decide(const GjCandidate *tree, Cost cost, Cost native_cost)
+{
+	return cost >= native_cost && cost - gj_fill_cost(tree) < native_cost;
+}
+
 GjReject
 gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant variant)
 {
@@ -187,6 +200,11 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		 */
 		if (!bms_is_subset(root->all_baserels, joinrel->relids))
 			unit = Max(unit, 1);
+		if (filters_decide(tree, costs.total_cost, cheapest->total_cost / unit))
+		{
+			gj_choose_filters(root, tree);
+			cost_path(root, joinrel, stash, variant, &costs);
+		}
 		time = gj_own_time(root, cheapest, costs.total_cost, unit, tree->key_surplus);
 		if (variant == GJ_PARALLEL)
 			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);

@@ -11,6 +11,7 @@
 #include "utils/lsyscache.h"
 
 #include "plan_computed.h"
+#include "plan_sideways.h"
 #include "plan_subquery.h"
 #include "plan_tree.h"
 #include "plan_value.h"
@@ -117,6 +118,17 @@ key_class(GjKeyKind kind, bool decimals)
 	return GJ_CLASS_VARLENA;
 }
 
+GjKeyClass
+gj_key_forms(GjKeyKind kind, const Var *left, const Var *right, GjForm *left_form,
+			 GjForm *right_form)
+{
+	bool		decimals = are_decimals(left, right);
+
+	*left_form = key_form(kind, left, decimals);
+	*right_form = key_form(kind, right, decimals);
+	return key_class(kind, decimals);
+}
+
 /* The conditions as JSON; NULL: none. */
 static char *
 condition_json(GjInputs *inputs, const GjCandidate *tree, List *exprs)
@@ -177,20 +189,20 @@ add_joins(GjInputs *inputs, const GjCandidate *tree, bool whole)
 		const GjKey *key = lfirst(lc);
 		const Var  *left = gj_equal_column(tree->left, key->left, key->kind);
 		const Var  *right = gj_equal_column(tree->right, key->right, key->kind);
-		bool		decimals = are_decimals(left, right);
+		GjForm		left_form;
+		GjForm		right_form;
 
-		join->classes[join->nkeys] = key_class(key->kind, decimals);
-		join->left[join->nkeys] =
-			gj_need_column(inputs, left, key_form(key->kind, left, decimals), true);
-		join->right[join->nkeys] =
-			gj_need_column(inputs, right, key_form(key->kind, right, decimals), true);
+		join->classes[join->nkeys] = gj_key_forms(key->kind, left, right, &left_form, &right_form);
+		join->left[join->nkeys] = gj_need_column(inputs, left, left_form, true);
+		join->right[join->nkeys] = gj_need_column(inputs, right, right_form, true);
 		join->nkeys++;
 	}
 }
 
 void
-gj_add_tree(GjInputs *inputs, const GjCandidate *tree, bool whole)
+gj_add_tree(GjInputs *inputs, GjCandidate *tree, bool whole)
 {
 	add_inputs(inputs, tree);
 	add_joins(inputs, tree, whole);
+	gj_add_filters(inputs, tree);
 }

@@ -1,0 +1,112 @@
+-- Filters that travel from small inputs to the feeds of large ones.
+CREATE SCHEMA sideways;
+SET search_path = sideways;
+SET gpujoin.force = on;
+SET max_parallel_workers_per_gather = 0;
+
+-- Keys of every width, with NULLs and keys without a partner.
+CREATE TABLE fact (id int, a int, b int8, c int2, amount numeric(10,2), day date, note text);
+INSERT INTO fact SELECT g, nullif(g % 500, 7), nullif(g % 301, 8), g % 200, (g % 97) * 0.25, date '2020-01-01' + g % 400, 'note ' || g
+FROM generate_series(1, 20000) g;
+CREATE TABLE big (id int PRIMARY KEY, kind int, region int8);
+INSERT INTO big SELECT g, g % 50, g % 20 FROM generate_series(0, 999) g;
+CREATE TABLE small (id int8 PRIMARY KEY, name text);
+INSERT INTO small SELECT g, 'small ' || g FROM generate_series(0, 19) g;
+CREATE TABLE cents (amount numeric(10,2), name text);
+INSERT INTO cents SELECT g * 0.75, 'cents ' || g FROM generate_series(0, 9) g;
+ANALYZE fact, big, small, cents;
+
+-- How many filters a query's plan has, which rows they drop, and how the result compares with the native plan's.
+CREATE FUNCTION travels(query text) RETURNS SETOF text
+LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+    n bigint;
+    differ bigint;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query
+    LOOP
+        IF line ~ 'Key Filter|Keys:|Feed Order|Fallback|Input:|Removed by Filter: \d+$' THEN
+            RETURN NEXT regexp_replace(trim(line), ' \(.*\), (page|child) feed', '');
+        END IF;
+    END LOOP;
+    EXECUTE format('CREATE TEMP TABLE offloaded AS SELECT r::text AS r FROM (%s) r', query);
+    SET LOCAL gpujoin.enabled = off;
+    EXECUTE format('CREATE TEMP TABLE native AS SELECT r::text AS r FROM (%s) r', query);
+    SET LOCAL gpujoin.enabled = on;
+    SELECT count(*) INTO n FROM native;
+    SELECT count(*) INTO differ FROM ((TABLE offloaded EXCEPT ALL TABLE native) UNION ALL (TABLE native EXCEPT ALL TABLE offloaded)) d;
+    DROP TABLE offloaded, native;
+    RETURN NEXT format('%s rows, %s', n, CASE differ WHEN 0 THEN 'same' ELSE differ || ' differ' END);
+END $$;
+
+-- the plan
+EXPLAIN (COSTS OFF) SELECT f.id, b.kind FROM fact f JOIN big b ON f.a = b.id WHERE b.kind = 3;
+SET gpujoin.sideways_filters = off;
+EXPLAIN (COSTS OFF) SELECT f.id, b.kind FROM fact f JOIN big b ON f.a = b.id WHERE b.kind = 3;
+RESET gpujoin.sideways_filters;
+
+-- a filter of each input of a star, of keys of several widths
+SELECT travels('SELECT f.id, b.kind, s.name FROM fact f JOIN big b ON f.a = b.id JOIN small s ON f.b = s.id WHERE b.kind < 5 AND s.id > 3');
+-- a chain: small filters big, whose keys filter fact
+SELECT travels('SELECT count(*), sum(f.amount) FROM fact f JOIN big b ON f.a = b.id JOIN small s ON b.region = s.id WHERE s.id < 2');
+-- equal columns: big filters both others, whichever it is joined with
+SELECT travels('SELECT f.id, g.id FROM fact f JOIN fact g ON f.a = g.a JOIN big b ON g.a = b.id WHERE b.kind = 3 AND f.id < 9000');
+-- decimals
+SELECT travels('SELECT f.id, c.name FROM fact f JOIN cents c ON f.amount = c.amount WHERE c.name <> ''cents 3''');
+-- conditions on the page, before and after the walk, and row by row
+SELECT travels('SELECT f.id FROM fact f JOIN big b ON f.a = b.id WHERE b.kind = 3 AND f.id < 9000 AND f.day > date ''2020-03-01'' AND f.note LIKE ''note 1%''');
+-- a child feed
+SET enable_seqscan = off;
+CREATE INDEX ON fact (id);
+SELECT travels('SELECT f.id, f.note FROM fact f JOIN big b ON f.a = b.id WHERE b.kind = 3 AND f.id BETWEEN 100 AND 9000');
+RESET enable_seqscan;
+-- no row has a partner: the large input is not read
+SELECT travels('SELECT f.id FROM fact f JOIN small s ON f.b = s.id WHERE s.name = ''no such name''');
+
+-- only the side that the join drops rows of
+SELECT travels('SELECT f.id, s.name FROM fact f LEFT JOIN small s ON f.b = s.id AND s.id = 3');
+SELECT travels('SELECT s.name, f.id FROM small s LEFT JOIN fact f ON f.b = s.id');
+SELECT travels('SELECT s.name, f.id FROM fact f RIGHT JOIN small s ON f.b = s.id AND f.id > 500');
+SELECT travels('SELECT s.name, f.id FROM fact f FULL JOIN small s ON f.b = s.id');
+SELECT travels('SELECT f.id FROM fact f WHERE EXISTS (SELECT FROM small s WHERE s.id = f.b AND s.name LIKE ''%1'')');
+SELECT travels('SELECT f.id FROM fact f WHERE NOT EXISTS (SELECT FROM small s WHERE s.id = f.b AND s.name LIKE ''%1'')');
+SELECT travels('SELECT s.id FROM small s WHERE NOT EXISTS (SELECT FROM fact f WHERE f.b = s.id AND f.id > 19000)');
+SELECT travels('SELECT s.id FROM small s WHERE EXISTS (SELECT FROM fact f WHERE f.b = s.id AND f.id > 19900)');
+-- a filter passes through joins that keep the row
+SELECT travels('SELECT f.id, b.kind, s.name FROM fact f LEFT JOIN big b ON f.a = b.id JOIN small s ON f.b = s.id WHERE s.id < 4');
+
+-- most rows pass, or the input is not much smaller: no filter
+SELECT travels('SELECT f.id FROM fact f JOIN big b ON f.a = b.id');
+SELECT travels('SELECT f.id FROM fact f JOIN fact g ON f.id = g.id WHERE g.id < 5000');
+
+-- nearly all rows turn out to pass: most of them are not tested
+CREATE TABLE skewed AS SELECT CASE WHEN g % 1000 = 0 THEN g / 100 ELSE g % 10 END AS k FROM generate_series(1, 200000) g;
+ANALYZE skewed;
+SELECT travels('SELECT count(*) FROM skewed f JOIN small s ON f.k = s.id WHERE s.id < 10');
+
+-- a rescan with another parameter gets other filters
+SET plan_cache_mode = force_generic_plan;
+PREPARE kind(int) AS SELECT count(*) FROM fact f JOIN big b ON f.a = b.id WHERE b.kind = $1;
+EXECUTE kind(3);
+EXECUTE kind(7);
+EXECUTE kind(99);
+SELECT k, (SELECT count(*) FROM fact f JOIN big b ON f.a = b.id WHERE b.kind = k) FROM generate_series(2, 4) k;
+
+-- both plans return the same rows
+SET gpujoin.verify = on;
+SELECT count(*), sum(f.amount) FROM fact f JOIN big b ON f.a = b.id WHERE b.kind = 3;
+RESET gpujoin.verify;
+
+-- several processes share the filters
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+EXPLAIN (COSTS OFF) SELECT count(*), sum(f.amount) FROM fact f JOIN big b ON f.a = b.id JOIN small s ON b.region = s.id WHERE s.id < 2;
+SELECT count(*), sum(f.amount) FROM fact f JOIN big b ON f.a = b.id JOIN small s ON b.region = s.id WHERE s.id < 2;
+SELECT count(*), sum(f.amount), sum(b.kind) FROM fact f JOIN big b ON f.a = b.id WHERE b.kind = 3;
+SET parallel_leader_participation = off;
+SELECT count(*), sum(f.amount), sum(b.kind) FROM fact f JOIN big b ON f.a = b.id WHERE b.kind = 3;
+
+DROP SCHEMA sideways CASCADE;
