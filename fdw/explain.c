@@ -255,13 +255,6 @@ input_columns(const Names *names, int i)
 	return text.data;
 }
 
-/* A key column as EXPLAIN names it: "f.id". */
-static char *
-key_name(const Names *names, GjOutput place)
-{
-	return psprintf("%s.%s", input_name(names, place.input), column_name(names, place));
-}
-
 static bool
 is_target(const GjPlan *plan, int input)
 {
@@ -290,7 +283,7 @@ explain_filters(const Names *names, int input, const GjReport *report)
 		{
 			gj_explain_line(es);
 			appendStringInfo(es->str, "  Key Filter: %s IN %s",
-							 key_name(names, filter->target), key_name(names, filter->source));
+							 qualified_name(names, filter->target), qualified_name(names, filter->source));
 			if (es->costs)
 				appendStringInfo(es->str, ", passing=%.3f", filter->passing);
 			appendStringInfoChar(es->str, '\n');
@@ -298,8 +291,8 @@ explain_filters(const Names *names, int input, const GjReport *report)
 			continue;
 		}
 		ExplainOpenGroup("Key Filter", NULL, true, es);
-		ExplainPropertyText("Key", key_name(names, filter->target), es);
-		ExplainPropertyText("Source", key_name(names, filter->source), es);
+		ExplainPropertyText("Key", qualified_name(names, filter->target), es);
+		ExplainPropertyText("Source", qualified_name(names, filter->source), es);
 		if (es->costs)
 			ExplainPropertyFloat("Expected Fraction", NULL, filter->passing, 3, es);
 		gj_explain_filter_stats(report, i, es);

@@ -71,6 +71,9 @@ func (n Node) Phases() []Node { return n.group("Phases") }
 // Inputs returns the inputs of a GpuJoin.
 func (n Node) Inputs() []Node { return n.group("Inputs") }
 
+// KeyFilters returns the filters of an input of the node.
+func (n Node) KeyFilters() []Node { return n.group("Key Filters") }
+
 // FedBy reports whether all inputs of a GpuJoin are fed by the given kind of feed.
 func (n Node) FedBy(kind string) bool {
 	for _, input := range n.Inputs() {

@@ -25,6 +25,9 @@ const (
 	MsgChainGet    = 11
 	MsgReturned    = 12
 	MsgStatsGet    = 13
+	MsgInputFed    = 15
+	MsgFilterGet   = 16
+	MsgFiltered    = 17
 	MsgWelcome     = 65
 	MsgAdmitted    = 66
 	MsgFailed      = 67
@@ -35,6 +38,7 @@ const (
 	MsgEnd         = 72
 	MsgChainExtent = 73
 	MsgStats       = 74
+	MsgFilter      = 76
 )
 
 const (

@@ -28,6 +28,9 @@ func frameSeeds() [][]byte {
 		a := shm.AggregateStats{US: 8}
 		shm.PutText(a.Strategy[:], "a text of twenty-three.")
 		report.AggregateList = append(report.AggregateList, a)
+		f := shm.FilterStats{Kind: uint32(join), US: 9}
+		shm.PutText(f.Reason[:], "a reason of sixty-three characters, which is all the space it has")
+		report.FilterList = append(report.FilterList, f)
 		report.ParticipantList = append(report.ParticipantList, shm.ParticipantStats{Participant: int32(join) - 1})
 	}
 	stats := shm.AppendReport(nil, report)
@@ -35,6 +38,7 @@ func frameSeeds() [][]byte {
 		{JoinList: make([]shm.JoinReport, shm.MaxInputs+1)},
 		{JoinList: []shm.JoinReport{{PhaseList: make([]shm.PhaseStats, shm.MaxPhases+1)}}},
 		{AggregateList: make([]shm.AggregateStats, shm.MaxInputs+1)},
+		{FilterList: make([]shm.FilterStats, shm.MaxFilters+1)},
 		{ParticipantList: make([]shm.ParticipantStats, shm.MaxParticipants+1)},
 	}
 	end := shm.AppendEmpty(nil, shm.MsgEnd)

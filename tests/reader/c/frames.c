@@ -72,6 +72,8 @@ believed(GjConnection *conn)
 	}
 	for (uint32 i = 0; i < stats.total->aggregates; i++)
 		read += strlen(stats.aggregates[i].strategy) + stats.aggregates[i].us;
+	for (uint32 i = 0; i < stats.total->filters; i++)
+		read += strlen(stats.filters[i].reason) + stats.filters[i].dropped;
 	for (uint32 i = 0; i < stats.total->participants; i++)
 		read += stats.participants[i].return_us;
 	return true;
