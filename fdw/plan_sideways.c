@@ -23,8 +23,14 @@
 #include "plan_cost.h"
 #include "plan_sideways.h"
 
-/* A source has fewer rows than its target by this factor. */
-#define LEAST_RATIO 8.0
+/*
+ * A source has fewer rows than its target by this factor, because making the
+ * filter takes time for each of them.
+ */
+#define LEAST_RATIO 4.0
+
+/* A wait takes less time than the largest feed by this factor. */
+#define WAIT_RATIO 8.0
 
 /* A filter lets at most this fraction of the rows pass. */
 #define MOST_PASSING (2.0 / 3.0)
@@ -157,16 +163,19 @@ passing(Choice *choice, int source, int target)
 /*
  * Does the wait for the source cost less than the filter saves?  In a serial
  * plan the order of feeding costs nothing.  In a parallel plan, a source that
- * one process feeds keeps the others from sharing the target meanwhile.
+ * one process feeds keeps the others from sharing the large inputs meanwhile.
  */
 static bool
-is_soon(const Choice *choice, int source, int target)
+is_soon(const Choice *choice, int source)
 {
 	const GjSource *from = choice->leaves[source]->source;
-	const GjSource *to = choice->leaves[target]->source;
+	Cost		largest = 0;
 
-	return choice->tree->workers == 0 || from->partial ||
-		from->cost * LEAST_RATIO < to->cost;
+	if (choice->tree->workers == 0 || from->partial)
+		return true;
+	for (int i = 0; i < choice->ninputs; i++)
+		largest = Max(largest, choice->leaves[i]->source->cost);
+	return from->cost * WAIT_RATIO < largest;
 }
 
 /* Finds the best filter for each column of an input; returns their number. */
@@ -185,7 +194,7 @@ best_filters(Choice *choice, int input, Best *best, double *passed)
 		int			at = 0;
 
 		if (choice->inputs[edge->target] != input || !choice->fed[source] ||
-			choice->rows[source] * LEAST_RATIO >= rows || !is_soon(choice, source, input))
+			choice->rows[source] * LEAST_RATIO >= rows || !is_soon(choice, source))
 			continue;
 		fraction = passing(choice, edge->source, edge->target);
 		if (fraction > MOST_PASSING || (!gj_force && rows * (1 - fraction) < LEAST_DROPPED))
