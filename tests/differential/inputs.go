@@ -47,7 +47,8 @@ func (q *query) typed(kind string) *Node {
 
 // function draws a call that returns rows.
 func (q *query) function() side {
-	call, kinds := "", []string{}
+	var call string
+	var kinds []string
 	switch q.IntN(5) {
 	case 0:
 		call, kinds = fmt.Sprintf("generate_series(%d, %d)", q.IntN(20), 10+q.IntN(50)), []string{"int"}
