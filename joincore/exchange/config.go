@@ -10,7 +10,7 @@ import (
 
 // Config says how a Node works. All nodes of an exchange have the same.
 type Config struct {
-	Packet int64 // most bytes of a packet, and those of a slot
+	Packet int64 // most bytes of a packet, and those of a slot; 0: see Sized
 	Batch  int   // most packets of a batch
 	Slots  int   // slots of a receive buffer, at most MostSlots
 	Mid    int   // most GPUs between source and destination; 0 where detours are of no use
@@ -65,6 +65,17 @@ func (c Config) on(m *mesh.Mesh) Config {
 		c.Mid = 0
 	}
 	return c
+}
+
+// chunk returns the most packets of a copy, where a copy of at least some reaches nine
+// tenths of the bandwidth.
+func (c Config) chunk(m *mesh.Mesh, least int) int {
+	if !m.Multihop() {
+		return c.Batch
+	}
+	// Shorter copies: what is forwarded starts earlier, and slots are free again
+	// earlier.
+	return min(max(c.Slots/4, least), c.Batch)
 }
 
 // BufferBytes returns the memory that a GPU of the mesh needs for its receive

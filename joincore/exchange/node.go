@@ -3,6 +3,7 @@ package exchange
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gpujoin/joincore/mesh"
 )
@@ -18,6 +19,7 @@ type Node struct {
 	fabric Fabric
 	config Config
 	view   View
+	routes [][]mesh.Route // to each GPU; nil: nothing is sent there
 
 	outgoing []*outflow // flows that begin here, in the order of their first Offer
 	left     []int64    // bytes of each destination whose route is not chosen
@@ -51,9 +53,49 @@ type outflow struct {
 	packets []Packet
 }
 
+// NewNodes returns the nodes of all GPUs of a mesh, as NewNode does.
+func NewNodes(m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) ([]*Node, error) {
+	nodes := make([]*Node, m.GPUs())
+	var first *View
+	for gpu := range nodes {
+		n, err := newNode(gpu, m, f, c, traffic)
+		if err != nil {
+			return nil, err
+		}
+		if first == nil {
+			v := newView(m)
+			v.copy = n.view.copy
+			seed(&v, n.config, traffic)
+			first = &v
+		}
+		n.see(first)
+		nodes[gpu] = n
+	}
+	return nodes, nil
+}
+
 // NewNode returns a node of a mesh. traffic[from][to] is how many bytes, before
 // compression, each GPU will offer for each other one: the histograms know.
 func NewNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Node, error) {
+	n, err := newNode(gpu, m, f, c, traffic)
+	if err != nil {
+		return nil, err
+	}
+	seed(&n.view, n.config, traffic)
+	n.see(&n.view)
+	return n, nil
+}
+
+// see takes the delays that all nodes expect at first, but for the node's own hops, whose
+// delays it knows.
+func (n *Node) see(v *View) {
+	n.view.work, n.view.load = slices.Clone(v.work), slices.Clone(v.load)
+	for _, q := range n.queues {
+		n.view.set(q.hop.ID, 0)
+	}
+}
+
+func newNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Node, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -62,7 +104,8 @@ func NewNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Nod
 	if gpu < 0 || gpu >= gpus || len(traffic) != gpus {
 		return nil, fmt.Errorf("%w: GPU %d of %d, %d rows of traffic", ErrTraffic, gpu, gpus, len(traffic))
 	}
-	n := &Node{gpu: gpu, mesh: m, fabric: f, config: c, left: make([]int64, gpus), coming: make([]int64, gpus)}
+	n := &Node{gpu: gpu, mesh: m, fabric: f, config: c, left: make([]int64, gpus), coming: make([]int64, gpus),
+		routes: make([][]mesh.Route, gpus)}
 	for from, row := range traffic {
 		if len(row) != gpus {
 			return nil, fmt.Errorf("%w: %d columns of traffic for %d GPUs", ErrTraffic, len(row), gpus)
@@ -71,7 +114,8 @@ func NewNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Nod
 			if bytes < 0 || bytes > 0 && (from == to || len(m.Routes(from, to, c.Mid)) == 0) {
 				return nil, fmt.Errorf("%w: %d bytes from %d to %d", ErrTraffic, bytes, from, to)
 			}
-			if from == gpu {
+			if from == gpu && bytes > 0 {
+				n.routes[to] = m.Routes(from, to, c.Mid)
 				n.left[to], n.coming[to] = bytes, bytes
 			}
 			if to == gpu {
@@ -90,12 +134,7 @@ func NewNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Nod
 			n.least = max(n.least, int((9*hops[i].Half+c.Packet-1)/c.Packet))
 		}
 	}
-	n.chunk = c.Batch
-	if m.Multihop() {
-		// Shorter copies: what is forwarded starts earlier, and slots are free
-		// again earlier.
-		n.chunk = min(max(c.Slots/4, n.least), c.Batch)
-	}
+	n.chunk = c.chunk(m, n.least)
 	n.view.copy = int64(n.chunk) * c.Packet
 	n.free, n.asked = make([][]Slots, gpus), make([][]bool, gpus)
 	n.freed, n.asking = make([][]Slots, gpus), make([][]bool, gpus)
@@ -105,10 +144,6 @@ func NewNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Nod
 		for class := range n.free[g] {
 			n.free[g][class] = slots(0, c.Slots)
 		}
-	}
-	seed(&n.view, c, traffic)
-	for _, q := range n.queues {
-		n.view.set(q.hop.ID, 0) // known
 	}
 	return n, nil
 }
@@ -183,6 +218,11 @@ func (n *Node) Heard(from int, x Note) {
 	}
 	n.step()
 }
+
+// Learn takes a Work note without acting on it: the node acts on it when a copy ends,
+// slots become free or packets are offered next. One of these always happens while
+// packets wait for a route.
+func (n *Node) Learn(x Note) { n.view.set(x.Hop, x.Work) }
 
 // Drained says whether the node has nothing left to send, forward or receive.
 // A drained node may still have to forward for others: an exchange is over when

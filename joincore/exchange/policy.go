@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"math"
 	"time"
 
 	"gpujoin/joincore/mesh"
@@ -26,12 +27,12 @@ func (Adaptive) Choose(v *View, bytes int64, of []mesh.Route) int {
 	for i := range of {
 		fabric = fabric || of[i].Fabric()
 	}
-	best, least := -1, time.Duration(0)
+	best, least := 0, time.Duration(math.MaxInt64)
 	for i := range of {
 		if fabric && !of[i].Fabric() {
 			continue
 		}
-		if t := metric(v, &of[i], bytes); best < 0 || t < least {
+		if t := metric(v, &of[i], bytes, least); t < least {
 			best, least = i, t
 		}
 	}
@@ -39,15 +40,18 @@ func (Adaptive) Choose(v *View, bytes int64, of []mesh.Route) int {
 }
 
 // metric is equation 2, ARM(R, P) = T_R + D_R, and one copy's time for each
-// further hop: the pipeline has to fill. Without it, near-ties go to detours.
-func metric(v *View, r *mesh.Route, bytes int64) time.Duration {
+// further hop: the pipeline has to fill. Without it, near-ties go to detours. It may
+// return less than it is as soon as it is known not to be less than most.
+func metric(v *View, r *mesh.Route, bytes int64, most time.Duration) time.Duration {
 	var slowest, sum time.Duration
 	for i, h := range r.Hops {
 		slowest = max(slowest, h.Time(bytes))
 		if i > 0 {
 			sum += h.Time(min(bytes, v.copy))
 		}
-		sum += v.Delay(h) + h.Latency
+		if sum += v.Delay(h) + h.Latency; slowest+sum >= most {
+			break
+		}
 	}
 	return slowest + sum
 }

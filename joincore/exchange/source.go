@@ -11,7 +11,7 @@ import (
 // route begins with a hop that can take one. It returns whether there was one.
 func (n *Node) admit() bool {
 	for _, o := range n.ready() {
-		routes := n.mesh.Routes(n.gpu, o.flow.To, n.config.Mid)
+		routes := n.routes[o.flow.To]
 		count, full := n.batch(o)
 		r := &routes[n.config.Policy.Choose(&n.view, wire(o.packets[:count]), routes)]
 		q := n.byHop[r.Hops[0].ID]

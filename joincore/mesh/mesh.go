@@ -67,6 +67,8 @@ type Mesh struct {
 	direct [][]*Hop // by from*gpus + to, fastest first
 	joined bool     // fabric hops connect all GPUs
 	routes routeCache
+
+	multihop bool // routes of several hops are of use
 }
 
 // New checks a description and returns its mesh.
@@ -77,6 +79,7 @@ func New(name string, nodes []Node, links []Link, pools []Pool, engines int) (*M
 	}
 	m.findHops()
 	m.joined = m.fabricJoins()
+	m.multihop = m.detoursHelp()
 	return m, nil
 }
 

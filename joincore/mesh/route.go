@@ -11,6 +11,8 @@ import (
 type Route struct {
 	GPUs []int // the source, GPUs that forward, the destination
 	Hops []*Hop
+
+	fabric bool // all of them are fabric hops
 }
 
 // GBps returns the bandwidth of the slowest hop.
@@ -32,14 +34,7 @@ func (r *Route) Latency() time.Duration {
 }
 
 // Fabric says whether all hops are fabric hops.
-func (r *Route) Fabric() bool {
-	for _, h := range r.Hops {
-		if !h.Fabric {
-			return false
-		}
-	}
-	return true
-}
+func (r *Route) Fabric() bool { return r.fabric }
 
 type routeCache struct {
 	sync.Mutex
@@ -59,7 +54,7 @@ func (m *Mesh) Routes(from, to, mid int) []Route {
 	}
 	var all []Route
 	for _, h := range m.Direct(from, to) {
-		all = append(all, Route{GPUs: []int{from, to}, Hops: []*Hop{h}})
+		all = append(all, Route{GPUs: []int{from, to}, Hops: []*Hop{h}, fabric: h.Fabric})
 	}
 	if from != to {
 		m.extend([]int{from}, nil, to, mid, &all)
@@ -91,7 +86,7 @@ func (m *Mesh) extend(gpus []int, hops []*Hop, to, mid int, all *[]Route) {
 		case next != to && len(longer) <= mid+1:
 			m.extend(longer, over, to, mid, all)
 		case next == to && len(over) > 1:
-			*all = append(*all, Route{GPUs: longer, Hops: over})
+			*all = append(*all, Route{GPUs: longer, Hops: over, fabric: true})
 		}
 	}
 }
@@ -134,7 +129,9 @@ func (m *Mesh) fabricJoins() bool {
 // Multihop says whether routes of several hops are of use: whether two GPUs have
 // no direct hop, or the links of some GPU together have more bandwidth than its
 // fastest hop. Behind a switch they do not: every hop crosses the same port.
-func (m *Mesh) Multihop() bool {
+func (m *Mesh) Multihop() bool { return m.multihop }
+
+func (m *Mesh) detoursHelp() bool {
 	for from := range m.gpus {
 		var direct float64
 		for to := range m.gpus {

@@ -21,7 +21,8 @@ type Provider struct {
 
 // Options are for tests and benchmarks. Zero values let the provider choose.
 type Options struct {
-	// Exchange configures the exchanges; nil means exchange.Default.
+	// Exchange configures the exchanges; nil means exchange.Default with packets of a
+	// size that suits the traffic.
 	Exchange *exchange.Config
 	// Partitions is the number of partitions of an exchange, a power of two.
 	Partitions int
@@ -35,6 +36,7 @@ func New(name string, members []device.Provider, g Group, opt Options) (*Provide
 	}
 	if opt.Exchange == nil {
 		c := exchange.Default()
+		c.Packet = 0
 		opt.Exchange = &c
 	}
 	if p := opt.Partitions; p < 0 || p > mostPartitions || p&(p-1) != 0 {

@@ -87,6 +87,12 @@ func (f *Fabric) Free(b live.Buffer) {
 	f.live.Add(-1)
 }
 
+// Device implements live.Fabric: each GPU is a device.
+func (f *Fabric) Device(gpu int) int { return gpu }
+
+// Poll implements live.Fabric.
+func (f *Fabric) Poll(int) bool { return false }
+
 // Copy implements live.Fabric.
 func (f *Fabric) Copy(hop *mesh.Hop, pieces []live.Piece, done func(error)) {
 	f.lines[hop.ID].put(func() {

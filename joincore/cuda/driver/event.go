@@ -37,11 +37,14 @@ func (c *Context) NewEvent(timing bool) (*Event, error) {
 
 // Done reports whether the point has been reached, without waiting.
 func (e *Event) Done() (bool, error) {
-	err := e.c.with("cuEventQuery", func() error { return e.event.Query() })
-	if isNotReady(err) {
+	switch code := query(e.c.ctx, e.event); code {
+	case 0:
+		return true, nil
+	case codeNotReady:
 		return false, nil
+	default:
+		return false, e.c.note(failure("cuEventQuery", code))
 	}
-	return err == nil, err
 }
 
 // Sync waits until the point has been reached and returns the error of any earlier

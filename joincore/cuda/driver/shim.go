@@ -98,6 +98,25 @@ static CUresult gj_unreserve(CUcontext context, CUdeviceptr base, size_t bytes, 
   return cuMemRelease(handle);
 }
 
+typedef struct {
+  uint64_t to, from, bytes;
+} gj_copy;
+
+// gj_copies queues copies, and records event behind them, also if one could not be queued.
+static CUresult gj_copies(CUcontext context, CUstream stream, const gj_copy *copy, int count, CUevent event) {
+  CUresult result = CUDA_SUCCESS;
+  TRY(cuCtxSetCurrent(context));
+  for (int i = 0; i < count && result == CUDA_SUCCESS; i++)
+    result = cuMemcpyDtoDAsync(copy[i].to, copy[i].from, copy[i].bytes, stream);
+  CUresult r = cuEventRecord(event, stream);
+  return result != CUDA_SUCCESS ? result : r;
+}
+
+static CUresult gj_query(CUcontext context, CUevent event) {
+  TRY(cuCtxSetCurrent(context));
+  return cuEventQuery(event);
+}
+
 static CUresult gj_peer(int device, int other, int *can) { return cuDeviceCanAccessPeer(can, device, other); }
 
 static CUresult gj_bus(int device, char *text, int bytes) { return cuDeviceGetPCIBusId(text, bytes, device); }
@@ -116,6 +135,7 @@ const maxParameters = C.MAX_PARAMETERS
 
 func contextHandle(c cu.CUContext) C.CUcontext  { return *(*C.CUcontext)(unsafe.Pointer(&c)) }
 func functionHandle(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }
+func eventHandle(e cu.Event) C.CUevent          { return *(*C.CUevent)(unsafe.Pointer(&e)) }
 func streamHandle(s cu.Stream) C.CUstream       { return *(*C.CUstream)(unsafe.Pointer(&s)) }
 
 func launch(c cu.CUContext, f cu.Function, grid, threads, shared int, s cu.Stream, args []uint64) error {
@@ -167,6 +187,14 @@ func reserve(c cu.CUContext, devices []int, bytes int64) (mapping, error) {
 func unreserve(c cu.CUContext, m mapping) error {
 	return failure("cuMemUnmap", int(C.gj_unreserve(contextHandle(c), C.CUdeviceptr(m.base), C.size_t(m.bytes), m.handle)))
 }
+
+func copies(c cu.CUContext, s cu.Stream, list []Span, e cu.Event) error {
+	return failure("cuMemcpyDtoDAsync", int(C.gj_copies(contextHandle(c), streamHandle(s),
+		(*C.gj_copy)(unsafe.Pointer(unsafe.SliceData(list))), C.int(len(list)), eventHandle(e))))
+}
+
+// query returns the driver's result: polling must not allocate.
+func query(c cu.CUContext, e cu.Event) int { return int(C.gj_query(contextHandle(c), eventHandle(e))) }
 
 func reaches(device, other int) (bool, error) {
 	var can C.int

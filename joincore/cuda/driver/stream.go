@@ -83,6 +83,19 @@ func (s *Stream) Copy(to, from Ptr, n int64) error {
 	})
 }
 
+// Span is bytes to copy from one address to another.
+type Span struct {
+	To, From Ptr
+	Bytes    uint64
+}
+
+// Copies queues copies within the device, or to devices that it reaches, and sets e to the
+// point behind them, with one call of the driver's library for all. Also if it returns an
+// error, e follows those that are queued.
+func (s *Stream) Copies(list []Span, e *Event) error {
+	return s.c.note(copies(s.c.ctx, s.stream, list, e.event))
+}
+
 // Then makes later work of another stream wait for all work queued here so far.
 func (s *Stream) Then(later *Stream) error {
 	if err := s.Record(s.point); err != nil {

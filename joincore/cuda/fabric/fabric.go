@@ -29,19 +29,19 @@ type Options struct {
 
 // Fabric implements multi.Group over GPUs.
 type Fabric struct {
-	mesh     *mesh.Mesh
-	contexts map[int]*driver.Context // by ordinal
-	gpus     []*gpu
-	hops     []*hop // by ID
-	caps     *caps  // nil: none
+	mesh    *mesh.Mesh
+	devices []*device
+	gpus    []*gpu
+	lanes   []*lane // by hop ID
+	caps    *caps   // nil: none
 }
 
 // gpu is one GPU of the mesh.
 type gpu struct {
+	device  int // index among the fabric's devices
 	context *driver.Context
 	arena   *driver.Arena
 	pool    *pool
-	poller  *poller
 	stream  *driver.Stream // of uploads and downloads
 	turn    chan struct{}  // holds one value: whose turn it is on stream
 }
@@ -51,7 +51,7 @@ func Open(m *mesh.Mesh, o Options) (_ *Fabric, err error) {
 	if len(o.Devices) != m.GPUs() {
 		return nil, fmt.Errorf("%d devices for %d GPUs: %w", len(o.Devices), m.GPUs(), joincore.ErrUnsupported)
 	}
-	f := &Fabric{mesh: m, contexts: map[int]*driver.Context{}}
+	f := &Fabric{mesh: m}
 	if o.Emulate {
 		f.caps = newCaps(m)
 	}
@@ -60,49 +60,69 @@ func Open(m *mesh.Mesh, o Options) (_ *Fabric, err error) {
 			err = errors.Join(err, f.Close())
 		}
 	}()
+	number := map[int]int{} // index of the device of an ordinal
 	for _, ordinal := range o.Devices {
-		if f.contexts[ordinal] == nil {
-			if f.contexts[ordinal], err = driver.Open(ordinal); err != nil {
-				return nil, err
-			}
+		if _, ok := number[ordinal]; ok {
+			continue
 		}
-	}
-	for _, ordinal := range o.Devices {
-		if err := f.addGPU(ordinal, o); err != nil {
-			return nil, err
-		}
-	}
-	hops := m.Hops()
-	for i := range hops {
-		h, err := f.newHop(&hops[i], o.Staged)
+		c, err := driver.Open(ordinal)
 		if err != nil {
 			return nil, err
 		}
-		f.hops = append(f.hops, h)
+		number[ordinal] = len(f.devices)
+		f.devices = append(f.devices, &device{context: c})
 	}
-	return f, nil
+	for _, ordinal := range o.Devices {
+		if err := f.addGPU(number[ordinal], o); err != nil {
+			return nil, err
+		}
+	}
+	return f, f.addLanes(o.Staged)
 }
 
-func (f *Fabric) addGPU(ordinal int, o Options) error {
-	g := &gpu{context: f.contexts[ordinal], pool: newPool(o.Bytes), turn: make(chan struct{}, 1)}
+func (f *Fabric) addGPU(number int, o Options) error {
+	g := &gpu{device: number, context: f.devices[number].context, pool: newPool(o.Bytes), turn: make(chan struct{}, 1)}
 	g.turn <- struct{}{}
 	f.gpus = append(f.gpus, g)
 	var peers []*driver.Context
-	for other, c := range f.contexts {
-		if ok, err := c.Reaches(g.context); err != nil {
+	for i, other := range f.devices {
+		if ok, err := other.context.Reaches(g.context); err != nil {
 			return err
-		} else if ok && other != ordinal && !o.Staged {
-			peers = append(peers, c)
+		} else if ok && i != number && !o.Staged {
+			peers = append(peers, other.context)
 		}
 	}
 	var err error
 	if g.arena, err = g.context.NewArena(o.Bytes, peers...); err != nil {
-		return fmt.Errorf("device %d: %w", ordinal, err)
+		return fmt.Errorf("device %d: %w", g.context.Info().Ordinal, err)
 	}
-	if g.stream, err = g.context.NewStream(); err != nil {
-		return err
+	g.stream, err = g.context.NewStream()
+	return err
+}
+
+// lanesPerPair is how many lanes hops between two devices, or within one, share: with two,
+// a copy can begin while another one ends.
+const lanesPerPair = 2
+
+// addLanes gives each hop a lane.
+func (f *Fabric) addLanes(staged bool) error {
+	type key struct{ from, to, lane int }
+	of := map[key]*lane{}
+	hops := map[[2]int]int{} // so far, by devices
+	for _, h := range f.mesh.Hops() {
+		from, to := f.gpus[h.From].device, f.gpus[h.To].device
+		k := key{from, to, hops[[2]int{from, to}] % lanesPerPair}
+		hops[[2]int{from, to}]++
+		if of[k] == nil {
+			l, err := newLane(f.devices[from].context, f.devices[to].context, staged)
+			if err != nil {
+				return err
+			}
+			of[k] = l
+			f.devices[from].lanes = append(f.devices[from].lanes, l)
+		}
+		f.lanes = append(f.lanes, of[k])
 	}
-	g.poller = newPoller(g.context)
 	return nil
 }
 
@@ -151,21 +171,22 @@ func (f *Fabric) Copy(h *mesh.Hop, pieces []live.Piece, done func(error)) {
 		}
 		until = f.caps.ends(time.Now(), h, bytes)
 	}
-	e, err := f.hops[h.ID].copy(pieces)
-	w := waiting{event: e, until: until, err: err, done: done}
-	f.gpus[h.From].poller.add(w)
+	f.devices[f.gpus[h.From].device].copy(f.lanes[h.ID], pieces, over{done: done, until: until})
 }
+
+// Device implements live.Fabric.
+func (f *Fabric) Device(gpu int) int { return f.gpus[gpu].device }
+
+// Poll implements live.Fabric.
+func (f *Fabric) Poll(device int) bool { return f.devices[device].poll() }
 
 // Close frees everything. No exchange is under way.
 func (f *Fabric) Close() error {
 	var errs []error
-	for _, g := range f.gpus {
-		if g.poller != nil {
-			g.poller.close()
+	for _, d := range f.devices {
+		for _, l := range slices.Backward(d.lanes) {
+			errs = append(errs, l.close())
 		}
-	}
-	for _, h := range slices.Backward(f.hops) {
-		errs = append(errs, h.close())
 	}
 	for _, g := range slices.Backward(f.gpus) {
 		if g.stream != nil {
@@ -175,8 +196,8 @@ func (f *Fabric) Close() error {
 			errs = append(errs, g.arena.Close())
 		}
 	}
-	for _, c := range f.contexts {
-		errs = append(errs, c.Close())
+	for _, d := range f.devices {
+		errs = append(errs, d.context.Close())
 	}
 	return errors.Join(errs...)
 }

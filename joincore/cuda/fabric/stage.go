@@ -52,6 +52,16 @@ func newStage(from, to *driver.Context) (_ *stage, err error) {
 	return s, nil
 }
 
+// copies queues copies up to the first that cannot be queued.
+func (s *stage) copies(sender *driver.Stream, list []driver.Span) error {
+	for _, c := range list {
+		if err := s.copy(sender, c.To, c.From, int64(c.Bytes)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // copy queues a copy that begins on the sender's stream and ends on s.stream.
 func (s *stage) copy(sender *driver.Stream, target, source driver.Ptr, bytes int64) error {
 	for done := int64(0); done < bytes; {

@@ -12,11 +12,17 @@ type Fabric interface {
 	Alloc(gpu int, bytes int64) (Buffer, error)
 	// Free takes back what Alloc returned. No copy uses it any more.
 	Free(b Buffer)
+	// Device returns the number of the device that a GPU of the mesh is on: GPUs of one
+	// device are driven by one goroutine.
+	Device(gpu int) int
 	// Copy begins to copy pieces over a hop and returns. When all of them are
-	// copied, or could not be, it calls done once, from any goroutine but not from
-	// within Copy. Copies over one hop are carried out in order. The pieces are the
-	// fabric's.
+	// copied, or could not be, done is called once, by Poll or by any goroutine,
+	// but not from within Copy. The fabric may read the pieces until then.
 	Copy(hop *mesh.Hop, pieces []Piece, done func(error))
+	// Poll calls done for the copies from a device's GPUs that have ended, and reports
+	// whether others are under way that end in a later Poll. A fabric that needs no
+	// Poll returns false.
+	Poll(device int) bool
 }
 
 // Buffer is memory of one GPU, of a type that its Fabric knows.

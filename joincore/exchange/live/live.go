@@ -36,7 +36,8 @@ func (s *Stats) Add(o Stats) {
 	s.Time += o.Time
 }
 
-// Exchange sends runs of bytes and returns when all have arrived. If a copy fails or
+// Exchange sends runs of bytes and returns when all have arrived. Packets of no size get
+// the one that Config.Sized chooses. If a copy fails or
 // ctx ends it posts no more copies, waits for those under way, and returns the error or
 // ctx's cause; the targets then hold anything.
 func Exchange(ctx context.Context, f Fabric, c exchange.Config, runs []Run) (Stats, error) {
@@ -51,12 +52,16 @@ func Exchange(ctx context.Context, f Fabric, c exchange.Config, runs []Run) (Sta
 	if len(of) == 0 {
 		return Stats{}, context.Cause(ctx)
 	}
+	traffic := trafficOf(f.Mesh().GPUs(), of)
+	if c.Packet == 0 {
+		c = c.Sized(f.Mesh(), traffic)
+	}
 	buffers, err := newBuffers(f, c)
 	if err != nil {
 		return Stats{}, err
 	}
 	defer buffers.free()
-	x := &execution{fabric: f, config: c, flows: of, buffers: buffers, start: start, idle: make(chan struct{})}
+	x := &execution{fabric: f, config: c, flows: of, traffic: traffic, buffers: buffers, start: start}
 	if err := x.run(ctx); err != nil {
 		return Stats{}, err
 	}
@@ -68,90 +73,80 @@ type execution struct {
 	fabric  Fabric
 	config  exchange.Config
 	flows   map[exchange.Flow]*flow
+	traffic [][]int64
 	buffers *buffers
 	start   time.Time
 	nodes   []*exchange.Node
-	boxes   []*mailbox
+	loops   []*loop
+	loopOf  []*loop // by GPU
 
-	pending atomic.Int64 // messages not handled and copies under way
-	copies  atomic.Int64
-	stopped atomic.Bool // no more copies are posted
-	idle    chan struct{}
-	mu      sync.Mutex
-	err     error // of the first failure
+	pending   atomic.Int64 // messages not handled and copies under way
+	copies    atomic.Int64
+	stopped   atomic.Bool // no more copies are posted
+	transfers sync.Pool
+	mu        sync.Mutex
+	err       error // of the first failure
 }
 
 func (x *execution) run(ctx context.Context) error {
-	traffic := x.traffic()
-	for g := range traffic {
-		n, err := exchange.NewNode(g, x.fabric.Mesh(), x, x.config, traffic)
-		if err != nil {
-			return err
+	bytes := int64(0)
+	for _, row := range x.traffic {
+		for _, n := range row {
+			bytes += n
 		}
-		x.nodes, x.boxes = append(x.nodes, n), append(x.boxes, newMailbox())
+	}
+	var err error
+	if x.nodes, err = exchange.NewNodes(x.fabric.Mesh(), x, x.config, x.traffic); err != nil {
+		return err
+	}
+	x.makeLoops(bytes)
+	x.transfers.New = func() any {
+		t := &transfer{x: x}
+		t.ended = t.end
+		return t
 	}
 	stop := context.AfterFunc(ctx, func() { x.fail(context.Cause(ctx)) })
 	defer stop()
 
-	var workers sync.WaitGroup
-	for g := range x.nodes {
-		workers.Go(func() { x.step(g) })
-	}
 	x.pending.Add(1) // until all flows are offered
-	for key, f := range x.flows {
-		x.post(key.From, func() {
-			if err := x.nodes[key.From].Offer(key, f.packets(x.config.Packet)...); err != nil {
-				x.fail(err)
-			}
-		})
+	for key := range x.flows {
+		x.post(message{kind: offered, to: key.From, flow: key})
 	}
 	x.done()
-	<-x.idle
-	for _, box := range x.boxes {
-		box.close()
+	var others sync.WaitGroup
+	for _, l := range x.loops[1:] {
+		others.Go(l.run)
 	}
-	workers.Wait()
+	x.loops[0].run()
+	others.Wait()
 	return x.outcome()
 }
 
-func (x *execution) traffic() [][]int64 {
-	traffic := make([][]int64, x.fabric.Mesh().GPUs())
+// trafficOf is how many bytes each GPU sends to each other one.
+func trafficOf(gpus int, flows map[exchange.Flow]*flow) [][]int64 {
+	traffic := make([][]int64, gpus)
 	for g := range traffic {
-		traffic[g] = make([]int64, len(traffic))
+		traffic[g] = make([]int64, gpus)
 	}
-	for key, f := range x.flows {
+	for key, f := range flows {
 		traffic[key.From][key.To] = f.bytes
 	}
 	return traffic
 }
 
-// step handles the messages to a GPU.
-func (x *execution) step(gpu int) {
-	for {
-		list := x.boxes[gpu].take()
-		if len(list) == 0 {
-			return
-		}
-		for _, do := range list {
-			if !x.stopped.Load() {
-				do()
-			}
-			x.done()
-		}
-	}
-}
-
 // post leaves a message to a GPU.
-func (x *execution) post(gpu int, do func()) {
+func (x *execution) post(m message) {
 	x.pending.Add(1)
-	x.boxes[gpu].put(do)
+	x.loopOf[m.to].box.put(m)
 }
 
 // done says that a message is handled or a copy complete, after all that follows from it
 // is posted.
 func (x *execution) done() {
 	if x.pending.Add(-1) == 0 {
-		close(x.idle)
+		for _, l := range x.loops {
+			l.box.close()
+		}
 	}
 }
 
@@ -184,12 +179,13 @@ func (x *execution) Now() time.Duration { return time.Since(x.start) }
 
 // Tell implements exchange.Fabric.
 func (x *execution) Tell(from, to int, n exchange.Note) {
-	x.post(to, func() { x.nodes[to].Heard(from, n) })
+	x.post(message{kind: heard, to: to, from: from, note: n})
 }
 
 // Send implements exchange.Fabric.
 func (x *execution) Send(b *exchange.Batch, into exchange.Place) {
-	var pieces []Piece
+	t := x.transfers.Get().(*transfer)
+	t.batch, t.into = b, into
 	for i, p := range b.Packets {
 		source, target := x.flows[b.Flow].at(p)
 		if b.At.Class != exchange.Source {
@@ -198,19 +194,11 @@ func (x *execution) Send(b *exchange.Batch, into exchange.Place) {
 		if into.Class != exchange.Final {
 			target = x.buffers.slot(b.To(), b.From(), into.Class, into.First+i)
 		}
-		pieces = join(pieces, Piece{source, target, p.Wire})
+		t.pieces = join(t.pieces, Piece{source, target, p.Wire})
 	}
 	x.pending.Add(1)
 	x.copies.Add(1)
-	x.fabric.Copy(b.Route.Hops[b.Hop], pieces, func(err error) {
-		if err != nil {
-			x.fail(err)
-		} else {
-			x.post(b.From(), func() { x.nodes[b.From()].Sent(b) })
-			x.post(b.To(), func() { x.nodes[b.To()].Arrived(b, into) })
-		}
-		x.done()
-	})
+	x.fabric.Copy(b.Route.Hops[b.Hop], t.pieces, t.ended)
 }
 
 func (x *execution) stats() Stats {

@@ -1,12 +1,36 @@
 package live
 
-import "sync"
+import (
+	"sync"
+
+	"gpujoin/joincore/exchange"
+)
+
+// message is something that a node is told.
+type message struct {
+	kind  messageKind
+	to    int             // the node's GPU
+	from  int             // heard
+	note  exchange.Note   // heard
+	flow  exchange.Flow   // offered
+	batch *exchange.Batch // sent, arrived
+	into  exchange.Place  // arrived
+}
+
+type messageKind uint8
+
+const (
+	offered messageKind = iota
+	heard
+	sent
+	arrived
+)
 
 // mailbox is a queue without bound: senders never wait.
 type mailbox struct {
 	mu     sync.Mutex
 	more   sync.Cond
-	list   []func()
+	list   []message
 	closed bool
 }
 
@@ -16,9 +40,9 @@ func newMailbox() *mailbox {
 	return m
 }
 
-func (m *mailbox) put(do func()) {
+func (m *mailbox) put(x ...message) {
 	m.mu.Lock()
-	m.list = append(m.list, do)
+	m.list = append(m.list, x...)
 	m.mu.Unlock()
 	m.more.Signal()
 }
@@ -30,15 +54,15 @@ func (m *mailbox) close() {
 	m.more.Signal()
 }
 
-// take waits for messages and returns all that there are; none once the mailbox is
-// closed.
-func (m *mailbox) take() []func() {
+// take returns all messages; if wait is set and there are none, it waits for some. It
+// keeps the memory of old messages for later ones. open is false if there will be no more.
+func (m *mailbox) take(old []message, wait bool) (list []message, open bool) {
+	clear(old)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for len(m.list) == 0 && !m.closed {
+	for wait && len(m.list) == 0 && !m.closed {
 		m.more.Wait()
 	}
-	list := m.list
-	m.list = nil
-	return list
+	list, m.list = m.list, old[:0]
+	return list, len(list) > 0 || !m.closed
 }
