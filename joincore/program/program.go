@@ -1,11 +1,14 @@
-// Package program compiles conditions over rows into instructions that the device
-// evaluates (kernels/block/program.cuh): comparisons of integers and of bytes, and
-// SQL's three-valued logic.
+// Package program compiles values, conditions and aggregates over rows into one kind
+// of program, which devices interpret (kernels/block/machine.cuh): integers of up to
+// 128 bits, SQL's three-valued logic, and updates of groups.
 //
-// A program is a list of instructions over a stack of at most 32 truth values of two
-// bits each, which the device keeps in one register. AND and OR evaluate the argument
-// with the deepest stack first, so that the depth is logarithmic in the condition's
-// size, and skip arguments that cannot change their result.
+// The machine has one accumulator, which is an integer or NULL, and slots to which
+// it is stored. An operation combines the accumulator with an operand: a column, a
+// constant or a slot. A truth value is 0, 1 or NULL. A device works on several rows
+// at a time, each with an accumulator and slots of its own; a stack of masks says
+// which of them are at work. Only those change slots, and only those can fail: an
+// argument of AND is evaluated for the rows that it may decide, and an arm of CASE
+// for the rows that take it. Errors are therefore those of SQL.
 package program
 
 import (
@@ -14,12 +17,14 @@ import (
 	"gpujoin/joincore"
 )
 
-// Program is a compiled condition. It leaves one truth value on the stack.
+// Program is compiled code.
 type Program struct {
 	Code []Instruction
 	// Columns are the columns that instructions read; the caller binds each to memory.
 	Columns   []Operand
 	Constants []int64
+	// Slots is how many slots of 8 bytes each row needs. A value of 16 bytes takes two.
+	Slots int
 }
 
 // Operand is a column of one side of a pair.
@@ -34,68 +39,147 @@ type Where uint8
 const (
 	// Nowhere: neither row; the column reads as NULL.
 	Nowhere Where = iota
-	// Build and Probe are the rows of a pair. A filter's row is a Probe row.
+	// Build and Probe are the rows of a pair. The rows of a filter and of an
+	// aggregate are Probe rows.
 	Build
 	Probe
 )
+
+// Rows says where the columns are that a program reads.
+type Rows struct {
+	// Where returns the row that has a column.
+	Where func(joincore.ColumnRef) Where
+	// Column describes a column of the plan.
+	Column func(joincore.ColumnRef) joincore.Column
+	// Parameters are those of the plan.
+	Parameters []joincore.Parameter
+}
 
 // Code is an operation.
 type Code uint8
 
 const (
-	// Push pushes the truth value in the instruction's Compare field.
-	Push Code = iota
-	// Compare pushes Left op Right; op, a joincore.CompareOp, is in Compare.
+	// Load makes the operand the accumulator.
+	Load Code = iota
+	// LoadNull makes it NULL.
+	LoadNull
+	// Store writes it to slot Index, in the rows at work.
+	Store
+	// Widen extends it to 16 bytes.
+	Widen
+	// Arithmetic makes it the result of a joincore.ArithmeticOp, in Sub, with the
+	// operand; Extra is the width of the result in bytes.
+	Arithmetic
+	// Compare makes it the truth of a joincore.CompareOp, in Sub, with the operand.
 	Compare
-	// SameBytes pushes whether columns Left and Right have the same bytes.
+	// SameBytes makes it whether columns Index and Extra have the same bytes.
 	SameBytes
-	// IsNull pushes whether column Left is NULL.
+	// NullColumn makes it whether column Index, of any type, is NULL.
+	NullColumn
+	// IsNull makes it whether it is NULL.
 	IsNull
-	// And, Or pop two values and push the minimum, the maximum.
+	// Not negates a truth value.
+	Not
+	// And and Or make it the lesser, the greater of it and slot Index in the rows at
+	// work, and the slot in the others.
 	And
 	Or
-	// Not negates the top of the stack.
-	Not
-	// SkipFalse, SkipTrue jump to Target if the top is false, true.
-	SkipFalse
-	SkipTrue
+	// In makes it whether it is one of Extra constants in ascending order from Index
+	// on; with FlagNull, the list also holds a NULL.
+	In
+	// DatePart makes it a joincore.DateField, in Sub.
+	DatePart
+	// Decimal fails where it is not a number.
+	Decimal
+	// Push saves which rows are at work and keeps of them those of a Test, in Sub.
+	Push
+	// Narrow keeps the rows of a Test.
+	Narrow
+	// Pop goes back to the rows that were saved last.
+	Pop
+	// PopOthers goes back to those of them that are not at work now.
+	PopOthers
+	// Skip jumps to Target if no row is at work.
+	Skip
+	// Key adds the low Sub bits to word Index of the key, from bit Extra on, unless
+	// it is NULL; with FlagNull a NULL is a group of its own instead.
+	Key
+	// KeyNull sets bit Extra of word Index of the key where it is NULL.
+	KeyNull
+	// Group finds the groups of the rows at work.
+	Group
+	// Update adds it to cell Index of its row's group, whose CellKind is in Sub. It
+	// leaves out NULLs, unless FlagRows is set.
+	Update
 )
 
-// Truth values.
+// Test says which rows stay at work.
+type Test uint8
+
+// Tests of the accumulator.
 const (
-	False uint8 = iota
-	Unknown
-	True
+	All Test = iota
+	WhereTrue
+	WhereNotTrue
+	WhereNotFalse
+	WhereNull
 )
 
-// Constant marks an operand as an index of Constants instead of Columns.
-const Constant = 1 << 15
+// Kind says what an operand is.
+type Kind uint8
 
-// stackDepth is the number of truth values that the device's stack holds.
-const stackDepth = 32
+// Operands are numbered in Index.
+const (
+	None Kind = iota
+	Column
+	Constant
+	Slot
+)
 
-// Instruction has its code in bits 0..7, Compare in 8..15, and either Left in 16..31
-// and Right in 32..47, or Target in 16..47.
+// Flags of an instruction.
+const (
+	FlagWide        = 1 << iota // the accumulator has 16 bytes
+	FlagOperandWide             // so has the operand
+	FlagReversed                // the operand is on the left
+	FlagNull
+	FlagRows
+)
+
+// Limits of the device's interpreter.
+const (
+	// MaxSlots bounds Program.Slots.
+	MaxSlots = 24
+	// maxMasks is how many masks the stack holds.
+	maxMasks = 16
+	// maxIndex bounds what an instruction can name.
+	maxIndex = 1<<16 - 1
+)
+
+// Instruction has its Code in bits 0..7, Sub in 8..15, Index in 16..31, the
+// operand's Kind in 32..39, flags in 40..47 and Extra in 48..63. The Target of a
+// jump is in bits 32..63.
 type Instruction uint64
-
-func instruction(c Code, compare uint8, left, right int) Instruction {
-	return Instruction(uint64(c) | uint64(compare)<<8 | uint64(left)<<16 | uint64(right)<<32)
-}
 
 // Code returns the operation.
 func (i Instruction) Code() Code { return Code(i) }
 
-// Compare returns the comparison, or the truth value to push.
-func (i Instruction) Compare() uint8 { return uint8(i >> 8) }
+// Sub returns what the operation does in detail.
+func (i Instruction) Sub() uint8 { return uint8(i >> 8) }
 
-// Left returns the first operand.
-func (i Instruction) Left() int { return int(i >> 16 & 0xffff) }
+// Index returns the number of a column, constant, slot, key word or cell.
+func (i Instruction) Index() int { return int(i >> 16 & maxIndex) }
 
-// Right returns the second operand.
-func (i Instruction) Right() int { return int(i >> 32 & 0xffff) }
+// Kind returns what Index numbers.
+func (i Instruction) Kind() Kind { return Kind(i >> 32) }
+
+// Flag says whether a flag is set.
+func (i Instruction) Flag(flag int) bool { return int(i>>40)&flag != 0 }
+
+// Extra returns a second number.
+func (i Instruction) Extra() int { return int(i >> 48) }
 
 // Target returns the instruction to which a jump goes.
-func (i Instruction) Target() int { return int(i >> 16 & 0xffffffff) }
+func (i Instruction) Target() int { return int(i >> 32) }
 
 // Same is an equality of key columns that must be checked by value.
 type Same struct {
@@ -103,68 +187,36 @@ type Same struct {
 	Bytes        bool // compare bytes, else integers by value
 }
 
-// New compiles the conjunction of equalities and, if not nil, a condition. where
-// returns the row that has a column. It returns ErrUnsupported if the condition is too
-// large for the device, ErrInvalid for a parameter that does not exist.
-func New(same []Same, e joincore.Expr, parameters []joincore.Parameter, where func(joincore.ColumnRef) Where) (*Program, error) {
-	b := &builder{where: where, parameters: parameters, columns: map[Operand]int{}, constants: map[int64]int{}}
-	var args []*node
+// New compiles the conjunction of equalities and, if not nil, a condition. It leaves
+// a truth value. It returns ErrUnsupported if the condition is too large for the
+// device or reads bytes, ErrInvalid for a parameter that does not exist.
+func New(same []Same, e joincore.Expr, rows Rows) (*Program, error) {
+	c := newCompiler(rows)
+	var args []term
 	for _, s := range same {
-		left, right := b.column(s.Build), b.column(s.Probe)
-		switch {
-		case left.null || right.null:
-			args = append(args, constant(Unknown))
-		case s.Bytes:
-			args = append(args, leaf(instruction(SameBytes, 0, left.index, right.index)))
-		default:
-			args = append(args, leaf(instruction(Compare, uint8(joincore.Equal), left.index, right.index)))
-		}
+		args = append(args, c.same(s))
 	}
 	if e != nil {
-		n, err := b.node(e)
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, n)
+		args = append(args, c.conditionTerm(e))
 	}
-	root := fold(And, args)
-	if root.depth > stackDepth || len(b.columns) >= Constant || len(b.constants) >= Constant {
-		return nil, fmt.Errorf("condition with %d columns, %d constants and depth %d: %w", len(b.columns), len(b.constants), root.depth, joincore.ErrUnsupported)
-	}
-	p := &Program{Columns: make([]Operand, len(b.columns)), Constants: make([]int64, len(b.constants))}
-	for o, i := range b.columns {
-		p.Columns[i] = o
-	}
-	for c, i := range b.constants {
-		p.Constants[i] = c
-	}
-	p.emit(root)
-	return p, nil
+	c.junction(And, args)
+	return c.finish()
 }
 
-// emit appends a node's instructions.
-func (p *Program) emit(n *node) {
-	if len(n.args) == 0 {
-		p.Code = append(p.Code, n.code)
-		return
+// Check says whether a device can evaluate a condition; the error wraps
+// ErrUnsupported.
+func Check(e joincore.Expr, column func(joincore.ColumnRef) joincore.Column, parameters int) error {
+	_, err := New(nil, e, checked(column, parameters))
+	return err
+}
+
+// checked describes rows that have all columns.
+func checked(column func(joincore.ColumnRef) joincore.Column, parameters int) Rows {
+	return Rows{
+		Where: func(joincore.ColumnRef) Where { return Probe }, Column: column, Parameters: make([]joincore.Parameter, parameters),
 	}
-	skip := SkipFalse
-	if n.code.Code() == Or {
-		skip = SkipTrue
-	}
-	p.emit(n.args[0])
-	if n.code.Code() == Not {
-		p.Code = append(p.Code, n.code)
-		return
-	}
-	var jumps []int
-	for _, a := range n.args[1:] {
-		jumps = append(jumps, len(p.Code))
-		p.Code = append(p.Code, 0)
-		p.emit(a)
-		p.Code = append(p.Code, n.code)
-	}
-	for _, at := range jumps {
-		p.Code[at] = instruction(skip, 0, len(p.Code)&0xffff, len(p.Code)>>16)
-	}
+}
+
+func unsupported(format string, args ...any) error {
+	return fmt.Errorf(format+": %w", append(args, joincore.ErrUnsupported)...)
 }

@@ -1,279 +1,141 @@
 package program
 
 import (
-	"encoding/binary"
 	"errors"
-	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/testsupport/oracle"
 )
 
-// run evaluates a program as the device does, with all that it relies on
-// checked: operands, targets and the depth of the stack.
-func run(t *testing.T, p *Program, column func(Operand) (value []byte, null bool)) uint8 {
-	t.Helper()
-	var stack []uint8
-	pop := func() uint8 {
-		v := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		return v
-	}
-	integer := func(i int) (int64, bool) {
-		if i&Constant != 0 {
-			return p.Constants[i&^Constant], false
-		}
-		b, null := column(p.Columns[i])
-		var v int64
-		for j := range b {
-			v |= int64(b[j]) << (8 * j)
-		}
-		unused := 64 - 8*len(b)
-		return v << unused >> unused, null
-	}
-	for at := 0; at < len(p.Code); at++ {
-		i := p.Code[at]
-		switch i.Code() {
-		case Push:
-			stack = append(stack, i.Compare())
-		case Compare:
-			a, aNull := integer(i.Left())
-			b, bNull := integer(i.Right())
-			truth := Unknown
-			if !aNull && !bNull {
-				truth = 2 * bit(map[joincore.CompareOp]bool{
-					joincore.Equal: a == b, joincore.NotEqual: a != b, joincore.Less: a < b,
-					joincore.LessEqual: a <= b, joincore.Greater: a > b, joincore.GreaterEqual: a >= b,
-				}[joincore.CompareOp(i.Compare())])
-			}
-			stack = append(stack, truth)
-		case SameBytes:
-			a, aNull := column(p.Columns[i.Left()])
-			b, bNull := column(p.Columns[i.Right()])
-			truth := 2 * bit(string(a) == string(b))
-			if aNull || bNull {
-				truth = Unknown
-			}
-			stack = append(stack, truth)
-		case IsNull:
-			_, null := column(p.Columns[i.Left()])
-			stack = append(stack, 2*bit(null))
-		case And:
-			v := pop()
-			stack[len(stack)-1] = min(stack[len(stack)-1], v)
-		case Or:
-			v := pop()
-			stack[len(stack)-1] = max(stack[len(stack)-1], v)
-		case Not:
-			stack[len(stack)-1] = True - stack[len(stack)-1]
-		case SkipFalse, SkipTrue:
-			if i.Target() <= at {
-				t.Fatalf("instruction %d jumps to %d", at, i.Target())
-			}
-			if skip := i.Code() == SkipFalse; skip && stack[len(stack)-1] == False || !skip && stack[len(stack)-1] == True {
-				at = i.Target() - 1
-			}
-		default:
-			t.Fatalf("instruction %x", uint64(i))
-		}
-		if len(stack) > stackDepth {
-			t.Fatalf("%d truth values on the stack", len(stack))
+// What programs compute is tested by the kernels' interpreter on the host
+// (joincore/cuda/kernels).
+
+var columns = []joincore.Column{
+	{Kind: joincore.Fixed, Width: 4, Align: 4}, {Kind: joincore.Fixed, Width: 8, Align: 8}, {Kind: joincore.Varlena, Align: 4},
+	{Kind: joincore.Fixed, Width: 24, Align: 8}, {Kind: joincore.Fixed, Width: 16, Align: 8},
+}
+
+func columnOf(ref joincore.ColumnRef) joincore.Column { return columns[ref.Column] }
+
+func ref(c int) joincore.ColumnRef { return joincore.ColumnRef{Column: c} }
+
+// Slots are logarithmic in an expression's size where its evaluation has no order.
+func TestLargeExpressions(t *testing.T) {
+	sum := joincore.Value(ref(0))
+	condition := joincore.Expr(&joincore.IsNull{Arg: ref(0)})
+	for i := range 200 { // deep on the left, deep on the right
+		product := &joincore.Arithmetic{Op: joincore.Multiply, Width: 8, Left: ref(0), Right: ref(1)}
+		leaf := &joincore.Compare{Op: joincore.Less, Left: ref(0), Right: joincore.Int(i)}
+		if i%2 == 0 {
+			sum = &joincore.Arithmetic{Op: joincore.Add, Width: 8, Left: sum, Right: product}
+			condition = &joincore.And{Args: []joincore.Expr{leaf, condition}}
+		} else {
+			sum = &joincore.Arithmetic{Op: joincore.Add, Width: 8, Left: product, Right: sum}
+			condition = &joincore.Or{Args: []joincore.Expr{condition, leaf}}
 		}
 	}
-	if len(stack) != 1 {
-		t.Fatalf("%d truth values are left", len(stack))
-	}
-	return stack[0]
-}
-
-func bit(b bool) uint8 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-var widths = []int{1, 2, 4, 8}
-
-// expression makes a condition out of random bytes, which it uses up.
-type source struct{ b []byte }
-
-func (s *source) next(n int) int {
-	if len(s.b) == 0 {
-		return 0
-	}
-	v := int(s.b[0]) % n
-	s.b = s.b[1:]
-	return v
-}
-
-func (s *source) expression(depth int) joincore.Expr {
-	kinds := 5
-	if depth == 0 {
-		kinds = 2
-	}
-	switch s.next(kinds) {
-	case 0:
-		return &joincore.Compare{Op: joincore.CompareOp(1 + s.next(6)), Left: s.operand(), Right: s.operand()}
-	case 1:
-		return &joincore.IsNull{Arg: s.column()}
-	case 2:
-		return &joincore.Not{Arg: s.expression(depth - 1)}
-	case 3:
-		return &joincore.And{Args: s.expressions(depth - 1)}
-	default:
-		return &joincore.Or{Args: s.expressions(depth - 1)}
-	}
-}
-
-func (s *source) expressions(depth int) []joincore.Expr {
-	args := make([]joincore.Expr, s.next(4))
-	for i := range args {
-		args[i] = s.expression(depth)
-	}
-	return args
-}
-
-func (s *source) operand() joincore.Value {
-	switch s.next(4) {
-	case 0:
-		return joincore.Int(int64(int8(s.next(256))))
-	case 1:
-		return joincore.ParameterIndex(s.next(2))
-	default:
-		return s.column()
-	}
-}
-
-// column is of one of two inputs.
-func (s *source) column() joincore.ColumnRef {
-	return joincore.ColumnRef{Input: s.next(2), Column: s.next(len(widths))}
-}
-
-// oneRow makes a relation of one row of small numbers and NULLs.
-func oneRow(s *source) *joincore.Relation {
-	r := &joincore.Relation{Segments: []joincore.Segment{{Rows: 1}}}
-	for _, w := range widths {
-		value := binary.LittleEndian.AppendUint64(nil, uint64(int64(s.next(5)-2)))
-		r.Columns = append(r.Columns, joincore.Column{Kind: joincore.Fixed, Width: w, Align: w})
-		r.Segments[0].Columns = append(r.Segments[0].Columns, joincore.Vector{Values: value[:w], Validity: []byte{byte(s.next(4))}})
-	}
-	return r
-}
-
-// check compares the condition of a join of two one-row relations with the oracle.
-func check(t *testing.T, data []byte) {
-	s := &source{data}
-	inputs := []*joincore.Relation{oneRow(s), oneRow(s)}
-	parameters := []joincore.Parameter{{Int: int64(s.next(3) - 1)}, {Null: true}}
-	e := s.expression(5)
-	kind := joincore.Kind(1 + s.next(2)*4) // Inner or Semi
-	plan := &joincore.Plan{
-		Inputs:     []joincore.Input{{Columns: inputs[0].Columns}, {Columns: inputs[1].Columns}},
-		Root:       &joincore.Join{Kind: kind, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1}, Residual: e},
-		Parameters: parameters,
-	}
-	rows, err := oracle.Run(plan, inputs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := New(nil, e, parameters, func(c joincore.ColumnRef) Where { return Build + Where(c.Input) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := run(t, p, func(o Operand) ([]byte, bool) {
-		if o.Probe != (o.Column.Input == 1) {
-			t.Fatalf("column %v is looked for in the wrong row", o.Column)
-		}
-		r := inputs[o.Column.Input]
-		return oracle.ValueAt(r.Columns[o.Column.Column], &r.Segments[0].Columns[o.Column.Column], 0)
-	})
-	if (got == True) != (len(rows) == 1) {
-		t.Errorf("the program says %d, the oracle returns %d rows\n%v", got, len(rows), data)
-	}
-}
-
-func FuzzConditions(f *testing.F) {
-	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 3, 3, 4, 2, 0, 1, 2, 3, 1, 1, 1})
-	f.Fuzz(check)
-}
-
-func TestConditions(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 20_000 {
-		data := make([]byte, 20+r.IntN(200))
-		for i := range data {
-			data[i] = byte(r.Uint32())
-		}
-		check(t, data)
-	}
-}
-
-func TestColumnsOfNoRowAreNull(t *testing.T) {
-	nowhere := func(joincore.ColumnRef) Where { return Nowhere }
-	for _, c := range []struct {
-		e    joincore.Expr
-		want uint8
-	}{
-		{&joincore.IsNull{Arg: joincore.ColumnRef{}}, True},
-		{&joincore.Not{Arg: &joincore.IsNull{Arg: joincore.ColumnRef{}}}, False},
-		{&joincore.Compare{Op: joincore.Equal, Left: joincore.ColumnRef{}, Right: joincore.Int(0)}, Unknown},
+	rows := checked(columnOf, 0)
+	for name, e := range map[string]joincore.Expr{
+		"values": &joincore.Compare{Op: joincore.Equal, Left: sum, Right: joincore.Int(3)}, "conditions": condition,
 	} {
-		p, err := New(nil, c.e, nil, nowhere)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := run(t, p, nil); got != c.want {
-			t.Errorf("%+v: %d, want %d", c.e, got, c.want)
+		if p, err := New(nil, e, rows); err != nil || p.Slots > 2 {
+			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
 }
 
-func TestEqualitiesComeFirst(t *testing.T) {
-	same := []Same{{joincore.ColumnRef{}, joincore.ColumnRef{Input: 1}, true}, {joincore.ColumnRef{Column: 1}, joincore.ColumnRef{Input: 1, Column: 1}, false}}
-	p, err := New(same, &joincore.IsNull{Arg: joincore.ColumnRef{}}, nil, func(c joincore.ColumnRef) Where { return Build + Where(c.Input) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := map[Operand]string{
-		{joincore.ColumnRef{}, false}: "abcdefgh", {joincore.ColumnRef{Input: 1}, true}: "abcdefgh",
-		{joincore.ColumnRef{Column: 1}, false}: "\xff", {joincore.ColumnRef{Input: 1, Column: 1}, true}: "\xff\xff",
-	}
-	column := func(o Operand) ([]byte, bool) { return []byte(values[o]), false }
-	if got := run(t, p, column); got != False { // the first column is not NULL
-		t.Errorf("%d", got)
-	}
-	if p.Code[0].Code() != SameBytes {
-		t.Errorf("first %x", uint64(p.Code[0]))
-	}
-}
-
-// A chain of alternating conjunctions and disjunctions, as deep as it is long.
-func TestDeepConditionsNeedLittleStack(t *testing.T) {
-	var e joincore.Expr = &joincore.IsNull{Arg: joincore.ColumnRef{}}
-	for i := range 1000 {
-		args := []joincore.Expr{&joincore.IsNull{Arg: joincore.ColumnRef{}}, e}
-		if e = (&joincore.And{Args: args}); i%2 == 0 {
-			e = &joincore.Or{Args: args}
+// What a device cannot evaluate is said before it is asked to.
+func TestWhatIsNotSupported(t *testing.T) {
+	nested := joincore.Value(ref(0))
+	for range maxMasks + 1 {
+		nested = &joincore.Case{
+			Whens: []joincore.When{{Condition: &joincore.IsNull{Arg: ref(1)}, Then: nested}}, Else: joincore.Int(1),
 		}
 	}
-	p, err := New(nil, e, nil, func(joincore.ColumnRef) Where { return Probe })
-	if err != nil {
-		t.Fatal(err)
+	text := &joincore.Text{Bytes: []byte("a")}
+	for name, c := range map[string]struct {
+		e    joincore.Expr
+		says string
+	}{
+		"text":        {&joincore.Compare{Op: joincore.Equal, Left: ref(2), Right: text}, "variable length"},
+		"constant":    {&joincore.Compare{Op: joincore.Equal, Left: text, Right: text}, "bytes"},
+		"like":        {&joincore.Like{Arg: ref(2), Pattern: []byte("a"), Encoding: joincore.UTF8}, "LIKE"},
+		"list":        {&joincore.In{Arg: ref(2), Texts: [][]byte{{1}}}, "bytes"},
+		"wide column": {&joincore.Compare{Op: joincore.Equal, Left: ref(3), Right: joincore.Int(1)}, "24 bytes"},
+		"nesting":     {&joincore.IsNull{Arg: nested}, "nested"},
+	} {
+		if err := Check(c.e, columnOf, 0); !errors.Is(err, joincore.ErrUnsupported) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
-	if got := run(t, p, func(Operand) ([]byte, bool) { return nil, true }); got != True {
-		t.Errorf("%d", got)
+	for name, e := range map[string]joincore.Expr{
+		"text that is NULL": &joincore.IsNull{Arg: ref(2)}, "wide column that is NULL": &joincore.IsNull{Arg: ref(3)},
+		"a sum": &joincore.Compare{Op: joincore.Equal, Left: ref(4), Right: joincore.Int(1)},
+	} {
+		if err := Check(e, columnOf, 0); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
-func TestTooManyConstants(t *testing.T) {
-	args := make([]joincore.Expr, Constant+1)
-	for i := range args {
-		args[i] = &joincore.Compare{Op: joincore.Less, Left: joincore.ColumnRef{}, Right: joincore.Int(i)}
+// Of plans, too, with the reason.
+func TestPlansThatAreNotSupported(t *testing.T) {
+	scan := &joincore.Scan{}
+	aggregate := func(keys []joincore.Value, f ...joincore.Function) *joincore.Aggregate {
+		return &joincore.Aggregate{Child: scan, ID: 1, Keys: keys, Functions: f}
 	}
-	_, err := New(nil, &joincore.And{Args: args}, nil, func(joincore.ColumnRef) Where { return Probe })
-	if !errors.Is(err, joincore.ErrUnsupported) {
-		t.Error(err)
+	wide := &joincore.Arithmetic{Op: joincore.Multiply, Width: 16, Left: ref(1), Right: ref(1)}
+	for name, c := range map[string]struct {
+		root joincore.Node
+		says string // "": supported
+	}{
+		"scan":                 {scan, ""},
+		"one group":            {aggregate(nil, joincore.Function{Kind: joincore.Count}), ""},
+		"keys and sums":        {aggregate([]joincore.Value{ref(0), ref(1)}, joincore.Function{Kind: joincore.Sum, Arg: wide}), ""},
+		"count of text":        {aggregate(nil, joincore.Function{Kind: joincore.Count, Arg: ref(2)}), ""},
+		"text key":             {aggregate([]joincore.Value{ref(2)}), "variable length"},
+		"least text":           {aggregate(nil, joincore.Function{Kind: joincore.Min, Arg: ref(2)}), "of bytes"},
+		"least of 16 bytes":    {aggregate(nil, joincore.Function{Kind: joincore.Min, Arg: wide}), "16 bytes"},
+		"distinct values":      {aggregate(nil, joincore.Function{Kind: joincore.Count, Arg: ref(0), Distinct: true}), "distinct"},
+		"filter above":         {&joincore.Filter{Child: aggregate([]joincore.Value{ref(0)}), Predicate: &joincore.IsNull{Arg: joincore.ColumnRef{Input: 1}}}, ""},
+		"filter of text":       {&joincore.Filter{Child: scan, Predicate: &joincore.Like{Arg: ref(2), Encoding: joincore.UTF8}}, "LIKE"},
+		"filter of a function": {aggregate(nil, joincore.Function{Kind: joincore.Count, Filter: &joincore.Like{Arg: ref(2), Encoding: joincore.UTF8}}), "LIKE"},
+	} {
+		plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: columns}}, Root: c.root}
+		err := CheckPlan(plan)
+		if c.says == "" && err != nil || c.says != "" && (!errors.Is(err, joincore.ErrUnsupported) || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A key of one number has one word, and so have several narrow ones with what says that
+// they are NULL.
+func TestKeysShareWords(t *testing.T) {
+	narrow, wide := joincore.Column{Kind: joincore.Fixed, Width: 4, Align: 4}, joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8}
+	small := joincore.Column{Kind: joincore.Fixed, Width: 2, Align: 2}
+	for _, c := range []struct {
+		columns []joincore.Column
+		words   int
+	}{{nil, 1}, {[]joincore.Column{narrow}, 1}, {[]joincore.Column{wide}, 1}, {[]joincore.Column{narrow, small}, 1},
+		{[]joincore.Column{narrow, narrow}, 2}, {[]joincore.Column{wide, wide}, 3}, {[]joincore.Column{wide, narrow, narrow}, 3}} {
+		g := &Groups{Keys: make([]joincore.Value, len(c.columns))}
+		if err := g.planKeys(c.columns); err != nil || g.Words != c.words {
+			t.Errorf("%v: %d words, %v", c.columns, g.Words, err)
+		}
+		taken := make([]uint64, g.Words)
+		for _, p := range g.Parts {
+			bits := []uint64{^uint64(0) >> (64 - 8*p.Column.Width) << p.Shift, 0}
+			if !p.Alone {
+				bits[1] = 1 << p.NullShift
+			}
+			for i, w := range []int{p.Word, p.NullWord} {
+				if taken[w]&bits[i] != 0 {
+					t.Errorf("%v: bits are used twice", c.columns)
+				}
+				taken[w] |= bits[i]
+			}
+		}
 	}
 }

@@ -39,6 +39,9 @@ func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, in
 // not.
 func (c *Collector) Difference(want oracle.Rows) string { return difference(want, c.rows) }
 
+// Result returns the collected rows.
+func (c *Collector) Result() oracle.Rows { return c.rows }
+
 func difference(want, got oracle.Rows) string {
 	var b strings.Builder
 	lines := 0

@@ -15,6 +15,7 @@ type expressions struct {
 	inputs     int
 	parameters int
 	encoding   joincore.Encoding
+	integers   bool // no expression is over bytes
 }
 
 // expressionColumns are what expressions are about: integers of each width,
@@ -231,13 +232,18 @@ func (x *expressions) condition(depth int) joincore.Expr {
 		kind = x.r.IntN(7)
 	}
 	op := joincore.CompareOp(1 + x.r.IntN(6))
+	if x.integers && (kind == 2 || kind >= 5 && kind <= 6) {
+		kind = 0
+	}
 	switch kind {
 	case 0, 1:
 		return &joincore.Compare{Op: op, Left: x.number(depth - 1), Right: x.number(depth - 1)}
 	case 2:
 		return &joincore.Compare{Op: op, Left: x.text(depth - 1), Right: x.text(depth - 1)}
 	case 3:
-		if x.r.IntN(2) == 0 {
+		if x.integers && x.r.IntN(4) == 0 {
+			return &joincore.IsNull{Arg: x.column(x.r.IntN(len(expressionColumns)))}
+		} else if !x.integers && x.r.IntN(2) == 0 {
 			return &joincore.IsNull{Arg: x.text(depth - 1)}
 		}
 		return &joincore.IsNull{Arg: x.number(depth - 1)}

@@ -22,6 +22,16 @@ func TestBloomFiltersOnTheHost(t *testing.T) { onHost(t, "bloom") }
 
 // onHost builds and runs a program of host/.
 func onHost(t *testing.T, name string) {
+	out, err := exec.Command(buildForHost(t, name)).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
+
+// buildForHost builds a program of host/ and returns its path.
+func buildForHost(t *testing.T, name string) string {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("takes most of a minute")
 	}
@@ -56,9 +66,5 @@ func onHost(t *testing.T, name string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(build.Args, " "), err, out)
 	}
-	out, err := exec.Command(program).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	t.Logf("%s", out)
+	return program
 }

@@ -45,6 +45,11 @@ func FusedKernels() []string {
 //go:embed bin/general.fatbin
 var General []byte
 
+// Aggregate is the image of the kernels that group rows.
+//
+//go:embed bin/aggregate.fatbin
+var Aggregate []byte
+
 // Sort is the image of sorting, merging and the join without partitions.
 //
 //go:embed bin/sort.fatbin

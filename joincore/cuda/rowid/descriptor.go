@@ -9,7 +9,11 @@ type ColumnDescriptor struct {
 }
 
 type programDescriptor struct {
-	Code, Length, Columns, Constants uint64
+	Code, Length         uint64
+	Columns, ColumnCount uint64
+	Constants            uint64
+	Slots                uint64
+	Failed               uint64
 }
 
 // PartDescriptor is gj_part: a part of a key.
@@ -57,6 +61,39 @@ type matchDescriptor struct {
 	Saved, Table, Finished uint64
 }
 
+// The descriptors of kernels/layout/groups.h.
+
+type cellDescriptor struct {
+	Kind, At, Local uint64
+}
+
+type groupsDescriptor struct {
+	Words, Capacity, Limit, Probes uint64
+	Count, Keys, States, Special   uint64
+	Cells, CellWords               uint64
+	Kinds, CellCount               uint64
+	Inputs, Firsts                 uint64
+	Collide                        uint64
+}
+
+type originDescriptor struct {
+	Positions, Numbers, First uint64
+}
+
+type aggregateDescriptor struct {
+	Program                          programDescriptor
+	Groups, First, Rows, Chosen      uint64
+	Left, LeftCount, Origins, NoKeys uint64
+	LocalCapacity, LocalWords        uint64
+	LocalWides, Copies               uint64
+}
+
+type resultDescriptor struct {
+	Groups, List, Rows, Kind, Width uint64
+	Word, Shift, Digits, Null       uint64
+	Out, Validity, Failed           uint64
+}
+
 // descriptorBytes are enough for each of them.
 const descriptorBytes = 512
 
@@ -73,5 +110,6 @@ const (
 	progressClaimed = iota
 	progressLimit
 	progressSuspended
-	progressWords = 4
+	progressFailed // an expression is out of range
+	progressWords
 )

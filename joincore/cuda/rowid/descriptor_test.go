@@ -8,17 +8,24 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"gpujoin/joincore/program"
 )
 
-// Every structure of general.h has the fields of its Go mirror, in order.
+// Every structure of general.h and groups.h has the fields of its Go mirror, in order.
 func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
-	text, err := os.ReadFile("../kernels/layout/general.h")
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for _, header := range []string{"general.h", "groups.h"} {
+		more, err := os.ReadFile("../kernels/layout/" + header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, more...)
 	}
 	mirrors := map[string]any{
 		"gj_column": ColumnDescriptor{}, "gj_program": programDescriptor{}, "gj_part": PartDescriptor{}, "gj_keys": keysDescriptor{},
 		"gj_keyed": keyedDescriptor{}, "gj_destination": destinationDescriptor{}, "gj_partition": partitionDescriptor{}, "gj_table": tableDescriptor{}, "gj_match": matchDescriptor{},
+		"gj_cell": cellDescriptor{}, "gj_groups": groupsDescriptor{}, "gj_origin": originDescriptor{}, "gj_aggregate": aggregateDescriptor{}, "gj_result": resultDescriptor{},
 	}
 	for name, fields := range structures(string(text)) {
 		if name == "gj_span" { // written and read by kernels only
@@ -38,7 +45,7 @@ func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
 		}
 	}
 	for name := range mirrors {
-		t.Errorf("general.h does not have %s", name)
+		t.Errorf("no header has %s", name)
 	}
 }
 
@@ -50,7 +57,7 @@ func TestFlagsAreThoseOfTheKernels(t *testing.T) {
 	for _, line := range []string{
 		"#define GJ_NONE 0xffffffffu",
 		"GJ_PAIRS = 1,", "GJ_MARK_PROBE = 2,", "GJ_MARK_BUILD = 4,", "GJ_FIRST = 8",
-		"GJ_CLAIMED, GJ_LIMIT, GJ_SUSPENDED, GJ_PROGRESS = 4",
+		"GJ_CLAIMED, GJ_LIMIT, GJ_SUSPENDED, GJ_FAILED, GJ_PROGRESS }",
 	} {
 		if !strings.Contains(uncommented(string(text)), line) {
 			t.Errorf("general.h lacks %q", line)
@@ -59,8 +66,35 @@ func TestFlagsAreThoseOfTheKernels(t *testing.T) {
 	if emitPairs != 1 || markProbe != 2 || markBuild != 4 || firstOnly != 8 {
 		t.Error("flags")
 	}
-	if progressClaimed != 0 || progressLimit != 1 || progressSuspended != 2 || progressWords != 4 {
+	if progressClaimed != 0 || progressLimit != 1 || progressSuspended != 2 || progressFailed != 3 || progressWords != 4 {
 		t.Error("progress")
+	}
+}
+
+// The numbers of package program are those of the kernels.
+func TestGroupsAreThoseOfTheKernels(t *testing.T) {
+	text, err := os.ReadFile("../kernels/layout/groups.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"enum gj_cell_kind { GJ_COUNT, GJ_SEEN, GJ_SUM, GJ_SUM_WIDE, GJ_MIN, GJ_MAX };",
+		"enum gj_result_kind { GJ_KEY_OF, GJ_COUNT_OF, GJ_SUM_OF, GJ_SQUARES_OF, GJ_LEAST_OF, GJ_ROW_OF };",
+		"#define GJ_ALONE 0xffffffffffffffffull",
+	} {
+		if !strings.Contains(uncommented(string(text)), line) {
+			t.Errorf("groups.h lacks %q", line)
+		}
+	}
+	cells := []program.CellKind{program.Count, program.Seen, program.Sum, program.SumWide, program.Min, program.Max}
+	results := []program.SourceKind{program.KeyOf, program.CountOf, program.SumOf, program.SquaresOf, program.LeastOf, program.RowOf}
+	for i := range cells {
+		if int(cells[i]) != i || int(results[i]) != i {
+			t.Errorf("number %d: cell %d, result %d", i, cells[i], results[i])
+		}
+	}
+	if program.Alone != ^uint64(0) {
+		t.Error("the mark of a key that is alone")
 	}
 }
 

@@ -38,7 +38,7 @@ func newRig(t testing.TB, arenaBytes int64) *rig {
 	}
 	c, err := driver.Open(0)
 	fatal(err)
-	k, err := Load(c, kernels.General)
+	k, err := Load(c, kernels.General, kernels.Aggregate)
 	fatal(err)
 	s, err := c.NewStream()
 	fatal(err)

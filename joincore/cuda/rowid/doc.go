@@ -32,6 +32,10 @@
 //	                   is full: no result size is ever guessed
 //	Join.Leftover      build rows with or without a partner
 //
+//	NewGroups          Groups: rows in a hash table, which grows
+//	Groups.Add         the rows of a space, filtered, to their groups
+//	Groups.Finish      the groups as columns
+//
 // Conditions are programs (package program) that the match evaluates for each pair
 // with equal keys; hashed keys are compared in the same way. Rows with a NULL key
 // are set aside before a side is partitioned. Such rows are never marked, so a

@@ -116,8 +116,8 @@ func (j *Join) partners() string {
 }
 
 // conditions returns the program that a pair must satisfy in addition to equal
-// normalised keys; 0: none.
-func (j *Join) conditions(ctx context.Context, probe *Side) (driver.Ptr, error) {
+// normalised keys; 0: none. failed becomes 1 where it is out of range.
+func (j *Join) conditions(ctx context.Context, probe *Side, failed driver.Ptr) (driver.Ptr, error) {
 	var same []program.Same
 	if !j.spec.Build.Exact {
 		for i, p := range j.spec.Build.Parts {
@@ -127,5 +127,5 @@ func (j *Join) conditions(ctx context.Context, probe *Side) (driver.Ptr, error) 
 	if same == nil && j.spec.Residual == nil {
 		return 0, nil
 	}
-	return j.q.condition(ctx, same, j.spec.Residual, j.spec.Parameters, probe, &j.build)
+	return j.q.condition(ctx, same, j.spec.Residual, j.spec.Parameters, probe, &j.build, failed)
 }

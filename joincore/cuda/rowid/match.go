@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 )
 
@@ -39,7 +40,12 @@ func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver
 	}
 	blocks := min(workItems(j.keys.rows, keys.rows, j.radix.partitions(), chunk, rows), int64(q.resident(kernel)))
 	m := matchDescriptor{Join: uint64(join), Flags: flags, ProbeMarks: uint64(marks), BuildMarks: uint64(j.marks), Table: uint64(j.table)}
-	condition, err := j.conditions(ctx, &probe)
+	progress, err := q.arena.Take(8 * progressWords)
+	if err != nil {
+		return err
+	}
+	m.Progress = uint64(progress)
+	condition, err := j.conditions(ctx, &probe, progress+8*progressFailed)
 	if err != nil {
 		return err
 	}
@@ -66,6 +72,9 @@ func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver
 		progress, err := q.read(ctx, driver.Ptr(m.Progress), progressWords)
 		if err != nil {
 			return err
+		}
+		if progress[progressFailed] != 0 {
+			return joincore.ErrArithmetic
 		}
 		region.Rows = int64(min(progress[progressClaimed], progress[progressLimit]))
 		q.cost.Bytes += 8 * region.Rows
@@ -108,8 +117,8 @@ func (j *Join) matchPlan(probe *keyed, chunk, rangeRows int64) (partitionDescrip
 	return d, err
 }
 
-// matchMemory takes the memory that a match writes: the region, the saved state of
-// blocks, and progress counters.
+// matchMemory takes the memory that a match writes: the region, and the saved state of
+// blocks.
 func (j *Join) matchMemory(m *matchDescriptor, saved int64) (Pairs, error) {
 	arena := j.q.arena
 	take := func(to *uint64, bytes int64, err error) error {
@@ -121,7 +130,6 @@ func (j *Join) matchMemory(m *matchDescriptor, saved int64) (Pairs, error) {
 		return err
 	}
 	err := take(&m.Saved, saved, nil)
-	err = take(&m.Progress, 8*progressWords, err)
 	if m.Flags&emitPairs != 0 && err == nil {
 		rows := regionRows(j.spec.Region, arena.Free())
 		err = take(&m.Build, 4*rows, err)

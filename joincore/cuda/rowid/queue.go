@@ -12,19 +12,24 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// Kernels are those of general.fatbin in one context.
+// Kernels are those of general.fatbin and of aggregate.fatbin in one context.
 type Kernels struct {
 	context *driver.Context
 	module  *driver.Module
+	groups  *driver.Module // of aggregate.fatbin
 }
 
-// Load loads general.fatbin.
-func Load(c *driver.Context, fatbin []byte) (*Kernels, error) {
-	m, err := c.Load(fatbin)
-	if err != nil {
+// Load loads general.fatbin and aggregate.fatbin.
+func Load(c *driver.Context, general, aggregate []byte) (*Kernels, error) {
+	k := &Kernels{context: c}
+	var err error
+	if k.module, err = c.Load(general); err != nil {
 		return nil, err
 	}
-	return &Kernels{context: c, module: m}, nil
+	if k.groups, err = c.Load(aggregate); err != nil {
+		return nil, err
+	}
+	return k, nil
 }
 
 // Queue does steps in order on one stream, with the memory of one arena. It
@@ -126,6 +131,11 @@ func (q *Queue) launch(name string, blocks int64, args ...uint64) error {
 	if err != nil {
 		return err
 	}
+	return q.start(k, blocks, args...)
+}
+
+// start is launch with a kernel at hand.
+func (q *Queue) start(k *driver.Kernel, blocks int64, args ...uint64) error {
 	q.cost.Launches++
 	grid := min(max(blocks, 1), int64(q.resident(k)))
 	return k.Launch(q.stream, int(grid), args...)
@@ -200,11 +210,22 @@ func (q *Queue) count(ctx context.Context, at driver.Ptr) (*Count, error) {
 	return &Count{f}, err
 }
 
-// Wait waits for the steps before the count and returns the number.
+// countChecked does the same with a number behind which another one says whether an
+// expression failed.
+func (q *Queue) countChecked(ctx context.Context, at driver.Ptr) (*Count, error) {
+	f, err := q.later(ctx, q.numbers, at, 16)
+	return &Count{f}, err
+}
+
+// Wait waits for the steps before the count and returns the number. ErrArithmetic: an
+// expression that the step has evaluated is out of range.
 func (c *Count) Wait(ctx context.Context) (int64, error) {
 	b, err := c.future.Wait(ctx)
 	if err != nil {
 		return 0, err
+	}
+	if len(b) == 16 && binary.LittleEndian.Uint64(b[8:]) != 0 {
+		return 0, joincore.ErrArithmetic
 	}
 	return int64(binary.LittleEndian.Uint64(b)), nil
 }

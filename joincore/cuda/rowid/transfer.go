@@ -85,16 +85,21 @@ func (q *Queue) Gather(c Column, from, rows int64, out, valid driver.Ptr) error 
 
 // Filter writes the numbers of the rows of s for which e is true, in order, to
 // out, which has space for all rows. It uses memory of the arena until it is
-// done. ErrUnsupported if s has too many rows or e is too large.
+// done. ErrUnsupported if s has too many rows or e is too large. Awaiting the count
+// returns ErrArithmetic where e is out of range for a row.
 func (q *Queue) Filter(ctx context.Context, s Side, e joincore.Expr, parameters []joincore.Parameter, out driver.Ptr) (*Count, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	total, err := q.arena.Take(8)
+	total, err := q.arena.Take(16)
 	if err != nil {
 		return nil, err
 	}
-	condition, err := q.condition(ctx, nil, e, parameters, &s, nil)
+	failed := total + 8
+	if err := q.stream.Memset(failed, 0, 8); err != nil {
+		return nil, err
+	}
+	condition, err := q.condition(ctx, nil, e, parameters, &s, nil, failed)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +107,7 @@ func (q *Queue) Filter(ctx context.Context, s Side, e joincore.Expr, parameters 
 		return nil, err
 	}
 	q.cost.Bytes += 4 * s.Rows
-	return q.count(ctx, total)
+	return q.countChecked(ctx, total)
 }
 
 // selectRows launches a kernel that writes the numbers of selected rows in order. Its

@@ -1,7 +1,7 @@
 // Normalises the keys of a side to numbers of 4 or 8 bytes.
 //
 // An exact key concatenates its parts. Other keys are hashed over their canonical
-// bytes; candidate pairs are later compared by value (block/program.cuh). Integers
+// bytes; candidate pairs are later compared by value (block/condition.cuh). Integers
 // are sign-extended to the wider side's width, so that equal values of different
 // widths match.
 //

@@ -3,7 +3,7 @@
 // then evaluates the condition; flags say what happens to a pair that passes. Pairs
 // are staged in shared memory and written to a region that one counter allocates.
 #pragma once
-#include "block/program.cuh"
+#include "block/condition.cuh"
 #include "block/scan.cuh"
 #include "block/table.cuh"
 #include "layout/row.cuh"

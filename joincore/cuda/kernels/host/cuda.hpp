@@ -16,6 +16,7 @@
 #define __host__
 #define __global__
 #define __forceinline__ inline
+#define __noinline__ inline
 #define __shared__ static
 #define __constant__
 
@@ -24,6 +25,9 @@ struct uint2 {
 };
 struct uint4 {
   uint32_t x, y, z, w;
+};
+struct ulonglong2 {
+  unsigned long long x, y;
 };
 inline uint2 make_uint2(uint32_t x, uint32_t y) { return {x, y}; }
 inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w) { return {x, y, z, w}; }
@@ -222,3 +226,5 @@ template <class A, class B>
 constexpr std::common_type_t<A, B> max(A a, B b) {
   return (std::common_type_t<A, B>)a < (std::common_type_t<A, B>)b ? b : a;
 }
+
+inline void __threadfence_block() {}

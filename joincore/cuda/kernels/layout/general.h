@@ -22,12 +22,15 @@ typedef struct {
   uint64_t length;
 } gj_span;
 
-// A condition; package program defines the instructions.
+// Compiled expressions; package program defines the instructions.
 typedef struct {
   uint64_t code;       // uint64[length]
   uint64_t length;
-  uint64_t columns;    // gj_column[]
+  uint64_t columns;    // gj_column[column_count]
+  uint64_t column_count;
   uint64_t constants;  // int64[]
+  uint64_t slots;      // of 8 bytes that a row needs
+  uint64_t failed;     // uint64: becomes 1 where a result is out of range
 } gj_program;
 
 // One part of a key.
@@ -113,7 +116,8 @@ enum gj_progress {
   GJ_CLAIMED,    // rows of the region that were claimed
   GJ_LIMIT,      // the first row of the first claim that did not fit; all ones at the start
   GJ_SUSPENDED,  // blocks with work left
-  GJ_PROGRESS = 4
+  GJ_FAILED,     // 1: the condition is out of range for a pair
+  GJ_PROGRESS
 };
 
 typedef struct {

@@ -1,0 +1,296 @@
+package kernels_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os/exec"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/program"
+	"gpujoin/testsupport/oracle"
+	"gpujoin/testsupport/suite"
+)
+
+// TestProgramsOnTheHost runs what package program compiles: random conditions over
+// pairs of rows, and random aggregates with tables of all sizes.
+func TestProgramsOnTheHost(t *testing.T) {
+	binaryOf := buildForHost(t, "groups")
+	bed := &programBed{t: t, r: rand.New(rand.NewPCG(7, 7))}
+	bed.number(bed.r.Uint64()) // the hash's seed
+	counted := len(bed.in)
+	bed.number(0)
+	for seed := range uint64(3000) {
+		bed.condition(seed)
+	}
+	for seed := range uint64(5000) {
+		bed.aggregate(seed)
+	}
+	binary.LittleEndian.PutUint64(bed.in[counted:], uint64(len(bed.checks)))
+	run := exec.Command(binaryOf)
+	run.Stdin = bytes.NewReader(bed.in)
+	var errs bytes.Buffer
+	run.Stderr = &errs
+	out, err := run.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, errs.Bytes())
+	}
+	bed.out = bytes.NewReader(out)
+	for _, check := range bed.checks {
+		check()
+	}
+	t.Logf("%d conditions and aggregates, %d with errors", len(bed.checks), bed.failed)
+	if bed.out.Len() > 0 || len(bed.checks) < 3000 || bed.failed < 100 || bed.failed > len(bed.checks)/2 {
+		t.Errorf("%d bytes of output are left", bed.out.Len())
+	}
+}
+
+// programBed writes cases, and reads and checks their results.
+type programBed struct {
+	t      *testing.T
+	r      *rand.Rand
+	in     []byte
+	out    *bytes.Reader
+	checks []func()
+	failed int
+}
+
+func (b *programBed) number(v uint64) { b.in = binary.LittleEndian.AppendUint64(b.in, v) }
+
+func (b *programBed) bytes(v []byte) {
+	b.number(uint64(len(v)))
+	b.in = append(b.in, v...)
+}
+
+func (b *programBed) read(n int) []byte {
+	v := make([]byte, n)
+	if _, err := io.ReadFull(b.out, v); err != nil {
+		b.t.Fatal(err)
+	}
+	return v
+}
+
+func (b *programBed) readNumber() uint64 { return binary.LittleEndian.Uint64(b.read(8)) }
+
+// rows describes the rows of a plan: those of input 0 are build rows if there are two.
+func rowsOf(plan *joincore.Plan) program.Rows {
+	return program.Rows{
+		Where: func(ref joincore.ColumnRef) program.Where {
+			if ref.Input == 0 && len(plan.Inputs) == 2 {
+				return program.Build
+			}
+			return program.Probe
+		},
+		Column:     func(ref joincore.ColumnRef) joincore.Column { return plan.Inputs[ref.Input].Columns[ref.Column] },
+		Parameters: plan.Parameters,
+	}
+}
+
+// writeProgram writes a program and the columns that it reads. positions, of each
+// input, are the rows that the program sees; nil: all.
+func (b *programBed) writeProgram(p *program.Program, plan *joincore.Plan, inputs []*joincore.Relation) {
+	b.number(uint64(len(p.Code)))
+	b.number(uint64(p.Slots))
+	b.bytes(words(p.Code))
+	b.bytes(words(p.Constants))
+	b.number(uint64(len(p.Columns)))
+	for _, o := range p.Columns {
+		desc := plan.Inputs[o.Column.Input].Columns[o.Column.Column]
+		b.number(uint64(desc.Width))
+		b.number(uint64(bit(o.Probe)))
+		values, valid := column(inputs[o.Column.Input], o.Column.Column)
+		b.bytes(values)
+		b.bytes(valid)
+		b.bytes(nil)
+	}
+}
+
+func words[T ~int64 | ~uint64](list []T) []byte {
+	var out []byte
+	for _, v := range list {
+		out = binary.LittleEndian.AppendUint64(out, uint64(v))
+	}
+	return out
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// column returns a column's values, none of variable length, and a byte for each
+// that says whether it is not NULL.
+func column(r *joincore.Relation, c int) (values, valid []byte) {
+	for _, s := range r.Segments {
+		if r.Columns[c].Kind == joincore.Fixed {
+			values = append(values, s.Columns[c].Values[:s.Rows*r.Columns[c].Width]...)
+		} else {
+			values = append(values, make([]byte, 16*s.Rows)...)
+		}
+		for i := range s.Rows {
+			valid = append(valid, bit(s.Columns[c].Validity == nil || s.Columns[c].Validity[i/8]>>(i%8)&1 != 0))
+		}
+	}
+	return values, valid
+}
+
+// condition adds a filter of one input, or of all pairs of two.
+func (b *programBed) condition(seed uint64) {
+	plan, inputs := suite.RandomIntegers(seed, false)
+	var e joincore.Expr
+	switch n := plan.Root.(type) {
+	case *joincore.Filter:
+		e = n.Predicate
+	case *joincore.Join:
+		e = n.Residual
+	}
+	root := joincore.Node(&joincore.Scan{})
+	if len(inputs) == 2 {
+		root = &joincore.Join{Kind: joincore.Inner, Left: &joincore.Scan{}, Right: &joincore.Scan{Input: 1}}
+	}
+	plan.Root = &joincore.Filter{Child: root, Predicate: e}
+	p, err := program.New(nil, e, rowsOf(plan))
+	if errors.Is(err, joincore.ErrUnsupported) {
+		return
+	} else if err != nil {
+		b.t.Fatal(err)
+	}
+	b.number(0)
+	b.writeProgram(p, plan, inputs)
+	var pairs []byte
+	n := 0
+	left, right := 1, int(inputs[len(inputs)-1].Rows())
+	if len(inputs) == 2 {
+		left = int(inputs[0].Rows())
+	}
+	for i := range left {
+		for j := range right {
+			pairs = binary.LittleEndian.AppendUint32(pairs, uint32(i))
+			pairs = binary.LittleEndian.AppendUint32(pairs, uint32(j))
+			n++
+		}
+	}
+	b.number(uint64(n))
+	b.bytes(pairs)
+	b.checks = append(b.checks, func() {
+		failed, passed := b.readNumber() != 0, b.read(n)
+		want, err := oracle.Run(plan, inputs)
+		if b.outcome(seed, plan, failed, err) {
+			return
+		}
+		sum := 0
+		for _, x := range want {
+			sum += x
+		}
+		if got := bytes.Count(passed, []byte{1}); got != sum {
+			b.t.Fatalf("seed %d: %d of %d rows pass, want %d\n%s", seed, got, n, sum, suite.Show(plan.Root))
+		}
+	})
+}
+
+// outcome compares errors and says whether there is one.
+func (b *programBed) outcome(seed uint64, plan *joincore.Plan, failed bool, want error) bool {
+	if want != nil && !errors.Is(want, joincore.ErrArithmetic) {
+		b.t.Fatal(want)
+	}
+	if failed != (want != nil) {
+		b.t.Fatalf("seed %d: failed is %v, the oracle's error %v\n%s", seed, failed, want, suite.Show(plan.Root))
+	}
+	if failed {
+		b.failed++
+	}
+	return failed
+}
+
+// aggregate adds an aggregate over one input, with what is below it as a condition.
+func (b *programBed) aggregate(seed uint64) {
+	plan, inputs := suite.RandomIntegers(seed, true)
+	a := plan.Root.(*joincore.Aggregate)
+	if len(inputs) != 1 {
+		return
+	}
+	var where joincore.Expr
+	if f, ok := a.Child.(*joincore.Filter); ok {
+		where = f.Predicate
+	}
+	a.Carry = nil
+	schema, err := plan.Schema()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	rows := rowsOf(plan)
+	g, err := program.NewGroups(where, a.Keys, a.Functions, schema[a.ID], rows)
+	if errors.Is(err, joincore.ErrUnsupported) {
+		return
+	} else if err != nil {
+		b.t.Fatal(err)
+	}
+	p, err := g.Compile(rows)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.number(1)
+	b.writeProgram(p, plan, inputs)
+	b.number(uint64(g.Words))
+	b.number(uint64(b.r.IntN(3))) // inputs of which rows are kept
+	b.number(uint64(b.r.IntN(2))) // colliding hashes
+	layout := g.Layout()
+	b.number(uint64(len(layout.Cells)))
+	b.number(uint64(layout.Words))
+	var kinds []uint64
+	for _, c := range layout.Cells {
+		kinds = append(kinds, uint64(c.Kind), uint64(c.At), uint64(c.Local))
+	}
+	b.bytes(words(kinds))
+	b.number(uint64(1) << b.r.IntN(7)) // slots
+	b.number(uint64(bit(len(a.Keys) == 0)))
+	local := []uint64{0, 1, 4, 16, 64}[b.r.IntN(5)]
+	b.number(local)
+	b.number(uint64(layout.LocalWords))
+	b.number(uint64(layout.LocalWides))
+	b.number(uint64(1) << b.r.IntN(6))
+	b.number(uint64(inputs[0].Rows()))
+	b.number(0)
+	results := g.Results()
+	b.number(uint64(len(results)))
+	for _, r := range results {
+		for _, v := range []uint64{uint64(r.Kind), uint64(r.Column.Width), uint64(r.Word), uint64(r.Shift), uint64(r.Digits), r.Null} {
+			b.number(v)
+		}
+	}
+	b.checks = append(b.checks, func() {
+		n := int(b.readNumber())
+		if n < 0 || n > 1<<20 {
+			b.t.Fatalf("seed %d: groups were counted wrongly", seed)
+		}
+		var values, valid [][]byte
+		for _, r := range results {
+			values, valid = append(values, b.read(n*r.Column.Width)), append(valid, b.read(n))
+		}
+		failed := b.readNumber() != 0
+		want, err := oracle.Run(plan, inputs)
+		if b.outcome(seed, plan, failed, err) {
+			return
+		}
+		if len(a.Keys) == 0 && n == 0 { // the group of no rows is the caller's
+			return
+		}
+		got := oracle.Rows{}
+		for i := range n {
+			var row []byte
+			for c, r := range results {
+				row = oracle.AppendValue(row, values[c][i*r.Column.Width:(i+1)*r.Column.Width], valid[c][i] == 0)
+			}
+			got[string(row)]++
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			b.t.Fatalf("seed %d: groups %x, want %x\n%s", seed, got, want, suite.Show(plan.Root))
+		}
+	})
+}
