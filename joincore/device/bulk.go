@@ -26,6 +26,8 @@ type Bulk interface {
 	// Prepare makes the build side of a join ready for probing. The caller keeps build
 	// until it has released the join.
 	Prepare(ctx context.Context, spec *JoinSpec, build Space) (Prepared, error)
+	// Aggregate begins to group the rows for which where is true; nil: all rows.
+	Aggregate(ctx context.Context, spec *AggregateSpec, where joincore.Expr) (Groups, error)
 }
 
 // Keep says which parts of a step's result are read later. Anything else cannot be
@@ -59,6 +61,19 @@ type JoinSpec struct {
 	BuildRows, ResultRows int64
 	// ProbeInput says that the probe side is an unchanged input, probed once.
 	ProbeInput bool
+}
+
+// Groups are rows in groups, under construction.
+type Groups interface {
+	// Add groups the rows of s. The caller may release s afterwards.
+	Add(ctx context.Context, s Space) error
+	// Space ends the grouping and returns a row for each group: the derived input. It
+	// is called once. ErrArithmetic where a function's result is out of range.
+	Space(ctx context.Context) (Space, error)
+	// Report says what was done so far.
+	Report() joincore.AggregateStats
+	// Release frees what the groups hold. The space stays.
+	Release()
 }
 
 // Collection is a space under construction.

@@ -18,10 +18,7 @@ func (e *chunked) aggregate(n *joincore.Aggregate) (*flow, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := e.dev.Aggregate(&device.AggregateSpec{
-		ID: n.ID, Keys: n.Keys, Carry: n.Carry, Functions: n.Functions, Parameters: e.plan.Parameters,
-		Columns: e.schema[n.ID], Schema: e.schema, Groups: clampRows(n.Rows),
-	})
+	a, err := e.dev.Aggregate(e.aggregateSpec(n))
 	if err != nil {
 		f.close()
 		return nil, err
@@ -44,6 +41,14 @@ func (e *chunked) aggregate(n *joincore.Aggregate) (*flow, error) {
 	e.spaces[n.ID] = space
 	e.rows[n] = rowsOf(space)
 	return &flow{source: algo.NewScan(e.dev, space)}, nil
+}
+
+// aggregateSpec describes an aggregate to a device.
+func (e *execution) aggregateSpec(n *joincore.Aggregate) *device.AggregateSpec {
+	return &device.AggregateSpec{
+		ID: n.ID, Keys: n.Keys, Carry: n.Carry, Functions: n.Functions, Parameters: e.plan.Parameters,
+		Columns: e.schema[n.ID], Schema: e.schema, Groups: clampRows(n.Rows),
+	}
 }
 
 func (e *chunked) aggregateStats() []joincore.AggregateStats { return e.groups }

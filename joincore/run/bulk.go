@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"gpujoin/joincore"
@@ -16,17 +15,20 @@ import (
 type bulk struct {
 	*execution
 	dev      device.Bulk
-	joins    []joincore.JoinStats // in post-order
+	joins    []joincore.JoinStats      // in post-order
+	groups   []joincore.AggregateStats // in post-order
 	returned time.Duration
 }
 
 func newBulk(e *execution, d device.Bulk) *bulk {
-	return &bulk{execution: e, dev: d, joins: make([]joincore.JoinStats, len(e.number))}
+	return &bulk{
+		execution: e, dev: d, joins: make([]joincore.JoinStats, len(e.number)), groups: make([]joincore.AggregateStats, len(e.aggregates)),
+	}
 }
 
 func (b *bulk) joinStats() []joincore.JoinStats { return b.joins }
 
-func (b *bulk) aggregateStats() []joincore.AggregateStats { return nil }
+func (b *bulk) aggregateStats() []joincore.AggregateStats { return b.groups }
 
 // gather returns the phase of the download of the result. Its name differs from
 // that of gathers on the device.
@@ -55,6 +57,7 @@ func (b *bulk) run(out *algo.Output) error {
 	g := algo.NewGatherer(b.dev, out)
 	defer g.Close()
 	defer func() { b.returned = g.Took() }()
+	defer b.releaseGroups(b.plan.Root)
 	returned := newColumns(b.plan.Output)
 	return b.node(b.plan.Root, wanted{all: returned, soon: returned}, func(s device.Space) error {
 		if n, err := b.dev.Rows(s).Wait(b.ctx); err != nil || n == 0 {
@@ -84,10 +87,15 @@ func (b *bulk) node(n joincore.Node, w wanted, push push) error {
 			defer out.Release()
 			return push(out)
 		})
-	case *joincore.Join:
-		return b.join(n, w, push)
+	case *joincore.Aggregate:
+		s, err := b.aggregate(n)
+		if err != nil {
+			return err
+		}
+		return push(s)
+	default:
+		return b.join(n.(*joincore.Join), w, push)
 	}
-	return fmt.Errorf("plan node %T on %T: %w", n, b.dev, joincore.ErrUnsupported)
 }
 
 func (b *bulk) filter(n *joincore.Filter, w wanted, s device.Space) (device.Space, error) {
@@ -143,10 +151,14 @@ func (b *bulk) guarded(push push) push {
 }
 
 // stored returns all rows of a node as one space. Base inputs are used in
-// place, filters of base inputs return one space, and joins are collected.
+// place, aggregates and filters of both return one space, and joins are collected.
 func (b *bulk) stored(n joincore.Node, w wanted) (device.Space, func(), error) {
-	if s, ok := n.(*joincore.Scan); ok {
-		return b.spaces[s.Input], func() {}, nil
+	switch n := n.(type) {
+	case *joincore.Scan:
+		return b.spaces[n.Input], func() {}, nil
+	case *joincore.Aggregate:
+		s, err := b.aggregate(n)
+		return s, func() {}, err
 	}
 	if f, ok := n.(*joincore.Filter); ok && !hasJoin(n) {
 		child, release, err := b.stored(f.Child, b.below(f, w, joincore.ExprColumns(f.Predicate)))

@@ -24,13 +24,8 @@ type Provider struct{ Inner device.Provider }
 // Name returns the inner provider's name with the prefix "bulk-".
 func (p *Provider) Name() string { return "bulk-" + p.Inner.Name() }
 
-// Check asks the inner provider. There is no step for aggregates.
-func (p *Provider) Check(plan *joincore.Plan) error {
-	if len(joincore.Aggregates(plan.Root)) > 0 {
-		return fmt.Errorf("aggregates in whole steps: %w", joincore.ErrUnsupported)
-	}
-	return device.Check(p.Inner, plan)
-}
+// Check asks the inner provider.
+func (p *Provider) Check(plan *joincore.Plan) error { return device.Check(p.Inner, plan) }
 
 // emitRows is the default number of rows of an emitted space.
 const emitRows = 1 << 14
