@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gpujoin/joincore/costmodel"
-	"gpujoin/joincore/device"
+	"gpujoin/joincore/program"
 	"gpujoin/joincore/run"
 	"gpujoin/shm"
 	"gpujoin/sidecar"
@@ -70,7 +70,7 @@ func cudaWorker(cfg *config.Config, environ []string) (worker.Config, error) {
 		Name: cudaProvider, Path: path, Args: args, Checksum: cfg.CUDAChecksum,
 		Sockets: cfg.Socket + ".worker", Environ: environ, Timing: worker.DefaultTiming,
 		Probe: func() error { return probeCUDA(cfg, environ) },
-		Check: device.OnlyComparisons,
+		Check: program.CheckPlan,
 	}, err
 }
 

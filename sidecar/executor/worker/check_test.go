@@ -7,19 +7,20 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
-	"gpujoin/joincore/device"
+	"gpujoin/joincore/program"
 	"gpujoin/joincore/run"
 	"gpujoin/sidecar/executor"
 	"gpujoin/testsupport/oracle"
 	"gpujoin/testsupport/suite"
 )
 
-// TestPlansThatTheWorkerCannotRun: cores run a plan that the messages cannot
-// describe, or that the child's provider refuses, and the child never sees it.
+// TestPlansThatTheWorkerCannotRun: cores run a plan that the child's provider refuses, and the child
+// never sees it.
 func TestPlansThatTheWorkerCannotRun(t *testing.T) {
 	relation := suite.Keyed(500, func(row int) uint64 { return uint64(row) })
 	inputs := []*joincore.Relation{relation, relation}
 	in := &joincore.In{Arg: joincore.ColumnRef{}, Ints: []int64{1, 7, 400}}
+	like := &joincore.Like{Arg: &joincore.Text{Bytes: []byte("a")}, Pattern: []byte("%"), Encoding: joincore.UTF8}
 	less := &joincore.Compare{Op: joincore.Less, Left: joincore.ColumnRef{}, Right: joincore.Int(9)}
 	refuses := func(*joincore.Plan) error { return joincore.ErrUnsupported }
 	for name, c := range map[string]struct {
@@ -28,9 +29,12 @@ func TestPlansThatTheWorkerCannotRun(t *testing.T) {
 		by       string
 	}{
 		"comparison":                     {less, nil, "test"},
-		"list":                           {in, nil, "cpu"},
+		"list":                           {in, nil, "test"},
+		"list that is not refused":       {in, program.CheckPlan, "test"},
+		"bytes":                          {like, nil, "test"},
+		"bytes that are refused":         {like, program.CheckPlan, "cpu"},
 		"comparison that is refused":     {less, refuses, "cpu"},
-		"comparison that is not refused": {less, device.OnlyComparisons, "test"},
+		"comparison that is not refused": {less, program.CheckPlan, "test"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, "cpu", func(config *Config) { config.Check = c.check }).ready()

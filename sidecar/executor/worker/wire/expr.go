@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"math"
 
 	"gpujoin/joincore"
 )
@@ -18,18 +19,21 @@ func encodeExpr(e joincore.Expr) (*Expr, error) {
 		arg, err := encodeExpr(e.Arg)
 		return &Expr{Expr: &Expr_Not{arg}}, err
 	case *joincore.IsNull:
-		ref, ok := e.Arg.(joincore.ColumnRef)
-		if !ok {
-			return nil, fmt.Errorf("%w: whether a %T is NULL", joincore.ErrUnsupported, e.Arg)
-		}
-		return &Expr{Expr: &Expr_IsNull{encodeRef(ref)}}, nil
+		arg, err := encodeValue(e.Arg)
+		return &Expr{Expr: &Expr_IsNull{arg}}, err
 	case *joincore.Compare:
-		left, err := encodeOperand(e.Left)
+		left, err := encodeValue(e.Left)
 		if err != nil {
 			return nil, err
 		}
-		right, err := encodeOperand(e.Right)
+		right, err := encodeValue(e.Right)
 		return &Expr{Expr: &Expr_Compare{&Compare{Op: uint32(e.Op), Left: left, Right: right}}}, err
+	case *joincore.In:
+		arg, err := encodeValue(e.Arg)
+		return &Expr{Expr: &Expr_In{&In{Arg: arg, Ints: e.Ints, Texts: e.Texts, Null: e.Null}}}, err
+	case *joincore.Like:
+		arg, err := encodeValue(e.Arg)
+		return &Expr{Expr: &Expr_Like{&Like{Arg: arg, Pattern: e.Pattern, Encoding: uint32(e.Encoding)}}}, err
 	}
 	return nil, fmt.Errorf("%w: expression %T", joincore.ErrUnsupported, e)
 }
@@ -44,18 +48,6 @@ func encodeExprs(args []joincore.Expr) (*Exprs, error) {
 		out.Args = append(out.Args, e)
 	}
 	return out, nil
-}
-
-func encodeOperand(o joincore.Value) (*Operand, error) {
-	switch o := o.(type) {
-	case joincore.ColumnRef:
-		return &Operand{Operand: &Operand_Column{encodeRef(o)}}, nil
-	case joincore.Int:
-		return &Operand{Operand: &Operand_Int{int64(o)}}, nil
-	case joincore.ParameterIndex:
-		return &Operand{Operand: &Operand_Parameter{uint32(o)}}, nil
-	}
-	return nil, fmt.Errorf("%w: operand %T", joincore.ErrUnsupported, o)
 }
 
 func decodeExpr(e *Expr, depth int) (joincore.Expr, error) {
@@ -73,9 +65,18 @@ func decodeExpr(e *Expr, depth int) (joincore.Expr, error) {
 		arg, err := decodeExpr(v.Not, depth+1)
 		return &joincore.Not{Arg: arg}, err
 	case *Expr_IsNull:
-		return &joincore.IsNull{Arg: decodeRef(v.IsNull)}, nil
+		arg, err := decodeValue(v.IsNull, depth+1)
+		return &joincore.IsNull{Arg: arg}, err
 	case *Expr_Compare:
-		return decodeCompare(v.Compare)
+		return decodeCompare(v.Compare, depth)
+	case *Expr_In:
+		return decodeIn(v.In, depth)
+	case *Expr_Like:
+		if v.Like.GetEncoding() > math.MaxUint8 {
+			return nil, fmt.Errorf("%w: encoding %d", ErrMalformed, v.Like.GetEncoding())
+		}
+		arg, err := decodeValue(v.Like.GetArg(), depth+1)
+		return &joincore.Like{Arg: arg, Pattern: v.Like.GetPattern(), Encoding: joincore.Encoding(v.Like.GetEncoding())}, err
 	}
 	return nil, fmt.Errorf("%w: an expression without a kind", ErrMalformed)
 }
@@ -95,26 +96,22 @@ func decodeExprs(list []*Expr, depth int) ([]joincore.Expr, error) {
 	return out, nil
 }
 
-func decodeCompare(c *Compare) (joincore.Expr, error) {
+func decodeCompare(c *Compare, depth int) (joincore.Expr, error) {
 	if c.GetOp() > uint32(joincore.GreaterEqual) {
 		return nil, fmt.Errorf("%w: comparison %d", ErrMalformed, c.GetOp())
 	}
-	left, err := decodeOperand(c.GetLeft())
+	left, err := decodeValue(c.GetLeft(), depth+1)
 	if err != nil {
 		return nil, err
 	}
-	right, err := decodeOperand(c.GetRight())
+	right, err := decodeValue(c.GetRight(), depth+1)
 	return &joincore.Compare{Op: joincore.CompareOp(c.GetOp()), Left: left, Right: right}, err
 }
 
-func decodeOperand(o *Operand) (joincore.Value, error) {
-	switch v := o.GetOperand().(type) {
-	case *Operand_Column:
-		return decodeRef(v.Column), nil
-	case *Operand_Int:
-		return joincore.Int(v.Int), nil
-	case *Operand_Parameter:
-		return joincore.ParameterIndex(v.Parameter), nil
+func decodeIn(in *In, depth int) (joincore.Expr, error) {
+	if max(len(in.GetInts()), len(in.GetTexts())) > maxList {
+		return nil, fmt.Errorf("%w: a list of %d values", ErrMalformed, max(len(in.GetInts()), len(in.GetTexts())))
 	}
-	return nil, fmt.Errorf("%w: an operand without a kind", ErrMalformed)
+	arg, err := decodeValue(in.GetArg(), depth+1)
+	return &joincore.In{Arg: arg, Ints: in.GetInts(), Texts: in.GetTexts(), Null: in.GetNull()}, err
 }

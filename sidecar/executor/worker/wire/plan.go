@@ -14,7 +14,9 @@ var ErrMalformed = errors.New("malformed message")
 // Limits of decoded plans. The planner's own limits are far lower.
 const (
 	maxDepth   = 256
-	maxColumns = 1 << 16 // also inputs, keys, parameters, arguments
+	maxColumns = 1 << 16 // also inputs, keys, parameters, arguments, functions
+	maxList    = 1 << 20 // values of a list
+	maxWidth   = 64      // bytes of a value
 )
 
 // EncodePlan translates a plan.
@@ -57,6 +59,8 @@ func encodeNode(n joincore.Node) (*Node, error) {
 		return &Node{Node: &Node_Filter{&Filter{Child: child, Predicate: predicate}}}, err
 	case *joincore.Join:
 		return encodeJoin(n)
+	case *joincore.Aggregate:
+		return encodeAggregate(n)
 	}
 	return nil, fmt.Errorf("%w: plan node %T", joincore.ErrUnsupported, n)
 }
@@ -148,6 +152,8 @@ func decodeNode(n *Node, depth int) (joincore.Node, error) {
 		return &joincore.Filter{Child: child, Predicate: predicate}, err
 	case *Node_Join:
 		return decodeJoin(v.Join, depth)
+	case *Node_Aggregate:
+		return decodeAggregate(v.Aggregate, depth)
 	}
 	return nil, fmt.Errorf("%w: a plan node without a kind", ErrMalformed)
 }

@@ -25,8 +25,50 @@ func (g *generator) ref() joincore.ColumnRef {
 	return joincore.ColumnRef{Input: g.IntN(9), Column: g.IntN(9)}
 }
 
-func (g *generator) operand() joincore.Value {
-	return []joincore.Value{g.ref(), joincore.Int(g.Int64() - 1<<62), joincore.ParameterIndex(g.IntN(9))}[g.IntN(3)]
+// value makes a value of any kind; its types need not fit.
+func (g *generator) value(depth int) joincore.Value {
+	n := g.IntN(12)
+	if depth > 4 {
+		n %= 6
+	}
+	switch n {
+	case 0:
+		return g.ref()
+	case 1:
+		return joincore.Int(g.Int64() - 1<<62)
+	case 2:
+		return joincore.ParameterIndex(g.IntN(9))
+	case 3:
+		return joincore.Decimal{Column: g.ref()}
+	case 4:
+		return joincore.Null{Width: g.IntN(17)}
+	case 5:
+		return &joincore.Text{Bytes: []byte{byte(g.IntN(256)), 0}}
+	case 6:
+		c := &joincore.Case{Else: g.value(depth + 1)}
+		for range 1 + g.IntN(2) {
+			c.Whens = append(c.Whens, joincore.When{Condition: g.expr(depth + 1), Then: g.value(depth + 1)})
+		}
+		return c
+	case 7:
+		return &joincore.Coalesce{Args: g.values(depth)}
+	case 8:
+		return &joincore.DatePart{Part: joincore.DateField(1 + g.IntN(3)), Arg: g.value(depth + 1)}
+	case 9:
+		return &joincore.Substring{Arg: g.value(depth + 1), From: g.IntN(9) - 4, For: g.IntN(9) - 4, Characters: joincore.UTF8}
+	case 10:
+		return &joincore.Truth{Arg: g.expr(depth + 1)}
+	}
+	return &joincore.Arithmetic{
+		Op: joincore.ArithmeticOp(1 + g.IntN(5)), Width: []int{2, 4, 8, 16}[g.IntN(4)], Left: g.value(depth + 1), Right: g.value(depth + 1),
+	}
+}
+
+func (g *generator) values(depth int) (out []joincore.Value) {
+	for range g.IntN(3) {
+		out = append(out, g.value(depth+1))
+	}
+	return out
 }
 
 func (g *generator) exprs(depth int) (out []joincore.Expr) {
@@ -37,15 +79,19 @@ func (g *generator) exprs(depth int) (out []joincore.Expr) {
 }
 
 func (g *generator) expr(depth int) joincore.Expr {
-	n := g.IntN(5)
+	n := g.IntN(7)
 	if depth > 4 {
 		n %= 2
 	}
 	switch n {
 	case 0:
-		return &joincore.Compare{Op: joincore.CompareOp(1 + g.IntN(6)), Left: g.operand(), Right: g.operand()}
+		return &joincore.Compare{Op: joincore.CompareOp(1 + g.IntN(6)), Left: g.value(depth + 1), Right: g.value(depth + 1)}
 	case 1:
-		return &joincore.IsNull{Arg: g.ref()}
+		return &joincore.IsNull{Arg: g.value(depth + 1)}
+	case 5:
+		return &joincore.In{Arg: g.value(depth + 1), Ints: []int64{-5, 1 << 62}, Texts: [][]byte{{1}, {2, 3}}, Null: g.IntN(2) == 0}
+	case 6:
+		return &joincore.Like{Arg: g.value(depth + 1), Pattern: []byte("a%"), Encoding: joincore.SingleByte}
 	case 2:
 		return &joincore.And{Args: g.exprs(depth)}
 	case 3:
@@ -55,7 +101,7 @@ func (g *generator) expr(depth int) joincore.Expr {
 }
 
 func (g *generator) node(depth int) joincore.Node {
-	n := g.IntN(3)
+	n := g.IntN(4)
 	if depth > 4 {
 		n = 0
 	}
@@ -65,6 +111,8 @@ func (g *generator) node(depth int) joincore.Node {
 		return &joincore.Scan{Input: g.inputs - 1}
 	case 1:
 		return &joincore.Filter{Child: g.node(depth + 1), Predicate: g.expr(0)}
+	case 2:
+		return g.aggregate(depth)
 	}
 	j := &joincore.Join{
 		Kind: joincore.Kind(1 + g.IntN(6)), Left: g.node(depth + 1), Right: g.node(depth + 1), Rows: g.ExpFloat64(),
@@ -76,6 +124,22 @@ func (g *generator) node(depth int) joincore.Node {
 		j.Residual = g.expr(0)
 	}
 	return j
+}
+
+func (g *generator) aggregate(depth int) joincore.Node {
+	a := &joincore.Aggregate{Child: g.node(depth + 1), ID: g.IntN(9), Keys: g.values(0), Rows: g.ExpFloat64()}
+	for range g.IntN(3) {
+		a.Carry = append(a.Carry, g.ref())
+		f := joincore.Function{Kind: joincore.FunctionKind(1 + g.IntN(7)), Distinct: g.IntN(2) == 0}
+		if g.IntN(4) > 0 {
+			f.Arg = g.value(0)
+		}
+		if g.IntN(2) == 0 {
+			f.Filter = g.expr(0)
+		}
+		a.Functions = append(a.Functions, f)
+	}
+	return a
 }
 
 func (g *generator) plan() *joincore.Plan {
@@ -123,7 +187,7 @@ func TestPlans(t *testing.T) {
 // TestMalformedPlans: what cannot be a plan is refused, and costs little.
 func TestMalformedPlans(t *testing.T) {
 	scan := &Node{Node: &Node_Scan{&Scan{}}}
-	deep, deepExpr := scan, &Expr{Expr: &Expr_IsNull{&ColumnRef{}}}
+	deep, deepExpr := scan, &Expr{Expr: &Expr_IsNull{&Value{Value: &Value_Int{}}}}
 	for range 2 * maxDepth {
 		deep = &Node{Node: &Node_Filter{&Filter{Child: deep, Predicate: deepExpr}}}
 	}
@@ -133,6 +197,12 @@ func TestMalformedPlans(t *testing.T) {
 	for range 2 * maxDepth {
 		deepExpr = &Expr{Expr: &Expr_Not{deepExpr}}
 	}
+	deepValue := &Value{Value: &Value_Int{}}
+	for range 2 * maxDepth {
+		deepValue = &Value{Value: &Value_Coalesce{&Values{Args: []*Value{deepValue}}}}
+	}
+	isNull := func(v *Value) *Plan { return filter(&Expr{Expr: &Expr_IsNull{v}}) }
+	aggregate := func(a *Aggregate) *Plan { return &Plan{Root: &Node{Node: &Node_Aggregate{a}}} }
 	compare := func(c *Compare) *Plan { return filter(&Expr{Expr: &Expr_Compare{c}}) }
 	column := func(c *Column) *Plan { return &Plan{Root: scan, Inputs: []*Input{{Columns: []*Column{c}}}} }
 	for name, p := range map[string]*Plan{
@@ -154,7 +224,21 @@ func TestMalformedPlans(t *testing.T) {
 		"no comparison":     compare(nil),
 		"comparison 77":     compare(&Compare{Op: 77}),
 		"comparison of 256": compare(&Compare{Op: 256}),
-		"empty operand":     compare(&Compare{Op: 1, Left: &Operand{}}),
+		"empty value":       compare(&Compare{Op: 1, Left: &Value{}}),
+		"deep value":        isNull(deepValue),
+		"operation 256":     isNull(&Value{Value: &Value_Arithmetic{&Arithmetic{Op: 256}}}),
+		"width of a result": isNull(&Value{Value: &Value_Arithmetic{&Arithmetic{Op: 1, Width: 1 << 31}}}),
+		"no arithmetic":     isNull(&Value{Value: &Value_Arithmetic{}}),
+		"case of no else":   isNull(&Value{Value: &Value_Case{&Case{}}}),
+		"part 256":          isNull(&Value{Value: &Value_DatePart{&DatePart{Part: 256}}}),
+		"far substring":     isNull(&Value{Value: &Value_Substring{&Substring{Arg: deepValue, From: 1 << 40}}}),
+		"like of nothing":   filter(&Expr{Expr: &Expr_Like{&Like{Encoding: 1}}}),
+		"long list":         filter(&Expr{Expr: &Expr_In{&In{Arg: &Value{Value: &Value_Int{}}, Ints: make([]int64, maxList+1)}}}),
+		"nil aggregate":     aggregate(nil),
+		"no child":          aggregate(&Aggregate{Id: 1}),
+		"empty key":         aggregate(&Aggregate{Child: scan, Keys: []*Value{nil}}),
+		"function 256":      aggregate(&Aggregate{Child: scan, Functions: []*Function{{Kind: 256}}}),
+		"empty filter":      aggregate(&Aggregate{Child: scan, Functions: []*Function{{Kind: 1, Filter: &Expr{}}}}),
 		"width 3":           column(&Column{Kind: 1, Width: 3, Align: 1}),
 		"width 72":          column(&Column{Kind: 1, Width: 72, Align: 8}),
 		"kind 257":          column(&Column{Kind: 257, Width: 8, Align: 8}),
@@ -174,6 +258,7 @@ func TestUnsupported(t *testing.T) {
 		{},
 		{Root: &joincore.Filter{Child: &joincore.Scan{}}},
 		{Root: &joincore.Filter{Child: &joincore.Scan{}, Predicate: &joincore.Compare{Left: joincore.Int(1)}}},
+		{Root: &joincore.Aggregate{Child: &joincore.Scan{}, Keys: []joincore.Value{nil}}},
 		{Root: &joincore.Join{Left: &joincore.Scan{}}},
 	} {
 		if _, err := EncodePlan(p); !errors.Is(err, joincore.ErrUnsupported) {

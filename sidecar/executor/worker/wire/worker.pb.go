@@ -1203,6 +1203,7 @@ type Node struct {
 	//	*Node_Scan
 	//	*Node_Filter
 	//	*Node_Join
+	//	*Node_Aggregate
 	Node          isNode_Node `protobuf_oneof:"node"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1272,6 +1273,15 @@ func (x *Node) GetJoin() *Join {
 	return nil
 }
 
+func (x *Node) GetAggregate() *Aggregate {
+	if x != nil {
+		if x, ok := x.Node.(*Node_Aggregate); ok {
+			return x.Aggregate
+		}
+	}
+	return nil
+}
+
 type isNode_Node interface {
 	isNode_Node()
 }
@@ -1288,11 +1298,17 @@ type Node_Join struct {
 	Join *Join `protobuf:"bytes,3,opt,name=join,proto3,oneof"`
 }
 
+type Node_Aggregate struct {
+	Aggregate *Aggregate `protobuf:"bytes,4,opt,name=aggregate,proto3,oneof"`
+}
+
 func (*Node_Scan) isNode_Node() {}
 
 func (*Node_Filter) isNode_Node() {}
 
 func (*Node_Join) isNode_Node() {}
+
+func (*Node_Aggregate) isNode_Node() {}
 
 type Scan struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1474,6 +1490,158 @@ func (x *Join) GetRows() float64 {
 	return 0
 }
 
+type Aggregate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Child         *Node                  `protobuf:"bytes,1,opt,name=child,proto3" json:"child,omitempty"`
+	Id            uint32                 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"` // of the derived input
+	Keys          []*Value               `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
+	Carry         []*ColumnRef           `protobuf:"bytes,4,rep,name=carry,proto3" json:"carry,omitempty"`
+	Functions     []*Function            `protobuf:"bytes,5,rep,name=functions,proto3" json:"functions,omitempty"`
+	Rows          float64                `protobuf:"fixed64,6,opt,name=rows,proto3" json:"rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Aggregate) Reset() {
+	*x = Aggregate{}
+	mi := &file_worker_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Aggregate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Aggregate) ProtoMessage() {}
+
+func (x *Aggregate) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Aggregate.ProtoReflect.Descriptor instead.
+func (*Aggregate) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Aggregate) GetChild() *Node {
+	if x != nil {
+		return x.Child
+	}
+	return nil
+}
+
+func (x *Aggregate) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Aggregate) GetKeys() []*Value {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *Aggregate) GetCarry() []*ColumnRef {
+	if x != nil {
+		return x.Carry
+	}
+	return nil
+}
+
+func (x *Aggregate) GetFunctions() []*Function {
+	if x != nil {
+		return x.Functions
+	}
+	return nil
+}
+
+func (x *Aggregate) GetRows() float64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+type Function struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Arg           *Value                 `protobuf:"bytes,2,opt,name=arg,proto3" json:"arg,omitempty"`
+	Distinct      bool                   `protobuf:"varint,3,opt,name=distinct,proto3" json:"distinct,omitempty"`
+	Filter        *Expr                  `protobuf:"bytes,4,opt,name=filter,proto3" json:"filter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Function) Reset() {
+	*x = Function{}
+	mi := &file_worker_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Function) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Function) ProtoMessage() {}
+
+func (x *Function) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Function.ProtoReflect.Descriptor instead.
+func (*Function) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Function) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Function) GetArg() *Value {
+	if x != nil {
+		return x.Arg
+	}
+	return nil
+}
+
+func (x *Function) GetDistinct() bool {
+	if x != nil {
+		return x.Distinct
+	}
+	return false
+}
+
+func (x *Function) GetFilter() *Expr {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
 type KeyPair struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Left          *ColumnRef             `protobuf:"bytes,1,opt,name=left,proto3" json:"left,omitempty"`
@@ -1485,7 +1653,7 @@ type KeyPair struct {
 
 func (x *KeyPair) Reset() {
 	*x = KeyPair{}
-	mi := &file_worker_proto_msgTypes[23]
+	mi := &file_worker_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1665,7 @@ func (x *KeyPair) String() string {
 func (*KeyPair) ProtoMessage() {}
 
 func (x *KeyPair) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[23]
+	mi := &file_worker_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1678,7 @@ func (x *KeyPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyPair.ProtoReflect.Descriptor instead.
 func (*KeyPair) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{23}
+	return file_worker_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *KeyPair) GetLeft() *ColumnRef {
@@ -1543,6 +1711,8 @@ type Expr struct {
 	//	*Expr_Not
 	//	*Expr_Compare
 	//	*Expr_IsNull
+	//	*Expr_In
+	//	*Expr_Like
 	Expr          isExpr_Expr `protobuf_oneof:"expr"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1550,7 +1720,7 @@ type Expr struct {
 
 func (x *Expr) Reset() {
 	*x = Expr{}
-	mi := &file_worker_proto_msgTypes[24]
+	mi := &file_worker_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1732,7 @@ func (x *Expr) String() string {
 func (*Expr) ProtoMessage() {}
 
 func (x *Expr) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[24]
+	mi := &file_worker_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1745,7 @@ func (x *Expr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expr.ProtoReflect.Descriptor instead.
 func (*Expr) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{24}
+	return file_worker_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Expr) GetExpr() isExpr_Expr {
@@ -1621,10 +1791,28 @@ func (x *Expr) GetCompare() *Compare {
 	return nil
 }
 
-func (x *Expr) GetIsNull() *ColumnRef {
+func (x *Expr) GetIsNull() *Value {
 	if x != nil {
 		if x, ok := x.Expr.(*Expr_IsNull); ok {
 			return x.IsNull
+		}
+	}
+	return nil
+}
+
+func (x *Expr) GetIn() *In {
+	if x != nil {
+		if x, ok := x.Expr.(*Expr_In); ok {
+			return x.In
+		}
+	}
+	return nil
+}
+
+func (x *Expr) GetLike() *Like {
+	if x != nil {
+		if x, ok := x.Expr.(*Expr_Like); ok {
+			return x.Like
 		}
 	}
 	return nil
@@ -1651,7 +1839,15 @@ type Expr_Compare struct {
 }
 
 type Expr_IsNull struct {
-	IsNull *ColumnRef `protobuf:"bytes,5,opt,name=is_null,json=isNull,proto3,oneof"`
+	IsNull *Value `protobuf:"bytes,5,opt,name=is_null,json=isNull,proto3,oneof"`
+}
+
+type Expr_In struct {
+	In *In `protobuf:"bytes,6,opt,name=in,proto3,oneof"`
+}
+
+type Expr_Like struct {
+	Like *Like `protobuf:"bytes,7,opt,name=like,proto3,oneof"`
 }
 
 func (*Expr_And) isExpr_Expr() {}
@@ -1664,6 +1860,10 @@ func (*Expr_Compare) isExpr_Expr() {}
 
 func (*Expr_IsNull) isExpr_Expr() {}
 
+func (*Expr_In) isExpr_Expr() {}
+
+func (*Expr_Like) isExpr_Expr() {}
+
 type Exprs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Args          []*Expr                `protobuf:"bytes,1,rep,name=args,proto3" json:"args,omitempty"`
@@ -1673,7 +1873,7 @@ type Exprs struct {
 
 func (x *Exprs) Reset() {
 	*x = Exprs{}
-	mi := &file_worker_proto_msgTypes[25]
+	mi := &file_worker_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1685,7 +1885,7 @@ func (x *Exprs) String() string {
 func (*Exprs) ProtoMessage() {}
 
 func (x *Exprs) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[25]
+	mi := &file_worker_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1698,7 +1898,7 @@ func (x *Exprs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exprs.ProtoReflect.Descriptor instead.
 func (*Exprs) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{25}
+	return file_worker_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Exprs) GetArgs() []*Expr {
@@ -1711,15 +1911,15 @@ func (x *Exprs) GetArgs() []*Expr {
 type Compare struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Op            uint32                 `protobuf:"varint,1,opt,name=op,proto3" json:"op,omitempty"`
-	Left          *Operand               `protobuf:"bytes,2,opt,name=left,proto3" json:"left,omitempty"`
-	Right         *Operand               `protobuf:"bytes,3,opt,name=right,proto3" json:"right,omitempty"`
+	Left          *Value                 `protobuf:"bytes,2,opt,name=left,proto3" json:"left,omitempty"`
+	Right         *Value                 `protobuf:"bytes,3,opt,name=right,proto3" json:"right,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Compare) Reset() {
 	*x = Compare{}
-	mi := &file_worker_proto_msgTypes[26]
+	mi := &file_worker_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1731,7 +1931,7 @@ func (x *Compare) String() string {
 func (*Compare) ProtoMessage() {}
 
 func (x *Compare) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[26]
+	mi := &file_worker_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1744,7 +1944,7 @@ func (x *Compare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compare.ProtoReflect.Descriptor instead.
 func (*Compare) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{26}
+	return file_worker_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Compare) GetOp() uint32 {
@@ -1754,47 +1954,45 @@ func (x *Compare) GetOp() uint32 {
 	return 0
 }
 
-func (x *Compare) GetLeft() *Operand {
+func (x *Compare) GetLeft() *Value {
 	if x != nil {
 		return x.Left
 	}
 	return nil
 }
 
-func (x *Compare) GetRight() *Operand {
+func (x *Compare) GetRight() *Value {
 	if x != nil {
 		return x.Right
 	}
 	return nil
 }
 
-type Operand struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Types that are valid to be assigned to Operand:
-	//
-	//	*Operand_Column
-	//	*Operand_Int
-	//	*Operand_Parameter
-	Operand       isOperand_Operand `protobuf_oneof:"operand"`
+type In struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Arg           *Value                 `protobuf:"bytes,1,opt,name=arg,proto3" json:"arg,omitempty"`
+	Ints          []int64                `protobuf:"zigzag64,2,rep,packed,name=ints,proto3" json:"ints,omitempty"`
+	Texts         [][]byte               `protobuf:"bytes,3,rep,name=texts,proto3" json:"texts,omitempty"`
+	Null          bool                   `protobuf:"varint,4,opt,name=null,proto3" json:"null,omitempty"` // the list holds a NULL
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Operand) Reset() {
-	*x = Operand{}
-	mi := &file_worker_proto_msgTypes[27]
+func (x *In) Reset() {
+	*x = In{}
+	mi := &file_worker_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Operand) String() string {
+func (x *In) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Operand) ProtoMessage() {}
+func (*In) ProtoMessage() {}
 
-func (x *Operand) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[27]
+func (x *In) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,66 +2003,676 @@ func (x *Operand) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Operand.ProtoReflect.Descriptor instead.
-func (*Operand) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{27}
+// Deprecated: Use In.ProtoReflect.Descriptor instead.
+func (*In) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{29}
 }
 
-func (x *Operand) GetOperand() isOperand_Operand {
+func (x *In) GetArg() *Value {
 	if x != nil {
-		return x.Operand
+		return x.Arg
 	}
 	return nil
 }
 
-func (x *Operand) GetColumn() *ColumnRef {
+func (x *In) GetInts() []int64 {
 	if x != nil {
-		if x, ok := x.Operand.(*Operand_Column); ok {
+		return x.Ints
+	}
+	return nil
+}
+
+func (x *In) GetTexts() [][]byte {
+	if x != nil {
+		return x.Texts
+	}
+	return nil
+}
+
+func (x *In) GetNull() bool {
+	if x != nil {
+		return x.Null
+	}
+	return false
+}
+
+type Like struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Arg           *Value                 `protobuf:"bytes,1,opt,name=arg,proto3" json:"arg,omitempty"`
+	Pattern       []byte                 `protobuf:"bytes,2,opt,name=pattern,proto3" json:"pattern,omitempty"`
+	Encoding      uint32                 `protobuf:"varint,3,opt,name=encoding,proto3" json:"encoding,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Like) Reset() {
+	*x = Like{}
+	mi := &file_worker_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Like) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Like) ProtoMessage() {}
+
+func (x *Like) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Like.ProtoReflect.Descriptor instead.
+func (*Like) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Like) GetArg() *Value {
+	if x != nil {
+		return x.Arg
+	}
+	return nil
+}
+
+func (x *Like) GetPattern() []byte {
+	if x != nil {
+		return x.Pattern
+	}
+	return nil
+}
+
+func (x *Like) GetEncoding() uint32 {
+	if x != nil {
+		return x.Encoding
+	}
+	return 0
+}
+
+type Value struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Value:
+	//
+	//	*Value_Column
+	//	*Value_Int
+	//	*Value_Parameter
+	//	*Value_Decimal
+	//	*Value_Null
+	//	*Value_Text
+	//	*Value_Arithmetic
+	//	*Value_Case
+	//	*Value_Coalesce
+	//	*Value_DatePart
+	//	*Value_Substring
+	//	*Value_Truth
+	Value         isValue_Value `protobuf_oneof:"value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Value) Reset() {
+	*x = Value{}
+	mi := &file_worker_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Value) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Value) ProtoMessage() {}
+
+func (x *Value) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Value.ProtoReflect.Descriptor instead.
+func (*Value) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Value) GetValue() isValue_Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Value) GetColumn() *ColumnRef {
+	if x != nil {
+		if x, ok := x.Value.(*Value_Column); ok {
 			return x.Column
 		}
 	}
 	return nil
 }
 
-func (x *Operand) GetInt() int64 {
+func (x *Value) GetInt() int64 {
 	if x != nil {
-		if x, ok := x.Operand.(*Operand_Int); ok {
+		if x, ok := x.Value.(*Value_Int); ok {
 			return x.Int
 		}
 	}
 	return 0
 }
 
-func (x *Operand) GetParameter() uint32 {
+func (x *Value) GetParameter() uint32 {
 	if x != nil {
-		if x, ok := x.Operand.(*Operand_Parameter); ok {
+		if x, ok := x.Value.(*Value_Parameter); ok {
 			return x.Parameter
 		}
 	}
 	return 0
 }
 
-type isOperand_Operand interface {
-	isOperand_Operand()
+func (x *Value) GetDecimal() *ColumnRef {
+	if x != nil {
+		if x, ok := x.Value.(*Value_Decimal); ok {
+			return x.Decimal
+		}
+	}
+	return nil
 }
 
-type Operand_Column struct {
+func (x *Value) GetNull() uint32 {
+	if x != nil {
+		if x, ok := x.Value.(*Value_Null); ok {
+			return x.Null
+		}
+	}
+	return 0
+}
+
+func (x *Value) GetText() []byte {
+	if x != nil {
+		if x, ok := x.Value.(*Value_Text); ok {
+			return x.Text
+		}
+	}
+	return nil
+}
+
+func (x *Value) GetArithmetic() *Arithmetic {
+	if x != nil {
+		if x, ok := x.Value.(*Value_Arithmetic); ok {
+			return x.Arithmetic
+		}
+	}
+	return nil
+}
+
+func (x *Value) GetCase() *Case {
+	if x != nil {
+		if x, ok := x.Value.(*Value_Case); ok {
+			return x.Case
+		}
+	}
+	return nil
+}
+
+func (x *Value) GetCoalesce() *Values {
+	if x != nil {
+		if x, ok := x.Value.(*Value_Coalesce); ok {
+			return x.Coalesce
+		}
+	}
+	return nil
+}
+
+func (x *Value) GetDatePart() *DatePart {
+	if x != nil {
+		if x, ok := x.Value.(*Value_DatePart); ok {
+			return x.DatePart
+		}
+	}
+	return nil
+}
+
+func (x *Value) GetSubstring() *Substring {
+	if x != nil {
+		if x, ok := x.Value.(*Value_Substring); ok {
+			return x.Substring
+		}
+	}
+	return nil
+}
+
+func (x *Value) GetTruth() *Expr {
+	if x != nil {
+		if x, ok := x.Value.(*Value_Truth); ok {
+			return x.Truth
+		}
+	}
+	return nil
+}
+
+type isValue_Value interface {
+	isValue_Value()
+}
+
+type Value_Column struct {
 	Column *ColumnRef `protobuf:"bytes,1,opt,name=column,proto3,oneof"`
 }
 
-type Operand_Int struct {
+type Value_Int struct {
 	Int int64 `protobuf:"zigzag64,2,opt,name=int,proto3,oneof"`
 }
 
-type Operand_Parameter struct {
+type Value_Parameter struct {
 	Parameter uint32 `protobuf:"varint,3,opt,name=parameter,proto3,oneof"`
 }
 
-func (*Operand_Column) isOperand_Operand() {}
+type Value_Decimal struct {
+	Decimal *ColumnRef `protobuf:"bytes,4,opt,name=decimal,proto3,oneof"`
+}
 
-func (*Operand_Int) isOperand_Operand() {}
+type Value_Null struct {
+	Null uint32 `protobuf:"varint,5,opt,name=null,proto3,oneof"` // bytes of the integer; 0: of bytes
+}
 
-func (*Operand_Parameter) isOperand_Operand() {}
+type Value_Text struct {
+	Text []byte `protobuf:"bytes,6,opt,name=text,proto3,oneof"`
+}
+
+type Value_Arithmetic struct {
+	Arithmetic *Arithmetic `protobuf:"bytes,7,opt,name=arithmetic,proto3,oneof"`
+}
+
+type Value_Case struct {
+	Case *Case `protobuf:"bytes,8,opt,name=case,proto3,oneof"`
+}
+
+type Value_Coalesce struct {
+	Coalesce *Values `protobuf:"bytes,9,opt,name=coalesce,proto3,oneof"`
+}
+
+type Value_DatePart struct {
+	DatePart *DatePart `protobuf:"bytes,10,opt,name=date_part,json=datePart,proto3,oneof"`
+}
+
+type Value_Substring struct {
+	Substring *Substring `protobuf:"bytes,11,opt,name=substring,proto3,oneof"`
+}
+
+type Value_Truth struct {
+	Truth *Expr `protobuf:"bytes,12,opt,name=truth,proto3,oneof"`
+}
+
+func (*Value_Column) isValue_Value() {}
+
+func (*Value_Int) isValue_Value() {}
+
+func (*Value_Parameter) isValue_Value() {}
+
+func (*Value_Decimal) isValue_Value() {}
+
+func (*Value_Null) isValue_Value() {}
+
+func (*Value_Text) isValue_Value() {}
+
+func (*Value_Arithmetic) isValue_Value() {}
+
+func (*Value_Case) isValue_Value() {}
+
+func (*Value_Coalesce) isValue_Value() {}
+
+func (*Value_DatePart) isValue_Value() {}
+
+func (*Value_Substring) isValue_Value() {}
+
+func (*Value_Truth) isValue_Value() {}
+
+type Values struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Args          []*Value               `protobuf:"bytes,1,rep,name=args,proto3" json:"args,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Values) Reset() {
+	*x = Values{}
+	mi := &file_worker_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Values) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Values) ProtoMessage() {}
+
+func (x *Values) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Values.ProtoReflect.Descriptor instead.
+func (*Values) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Values) GetArgs() []*Value {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+type Arithmetic struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Op            uint32                 `protobuf:"varint,1,opt,name=op,proto3" json:"op,omitempty"`
+	Width         uint32                 `protobuf:"varint,2,opt,name=width,proto3" json:"width,omitempty"`
+	Left          *Value                 `protobuf:"bytes,3,opt,name=left,proto3" json:"left,omitempty"`
+	Right         *Value                 `protobuf:"bytes,4,opt,name=right,proto3" json:"right,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Arithmetic) Reset() {
+	*x = Arithmetic{}
+	mi := &file_worker_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Arithmetic) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Arithmetic) ProtoMessage() {}
+
+func (x *Arithmetic) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Arithmetic.ProtoReflect.Descriptor instead.
+func (*Arithmetic) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Arithmetic) GetOp() uint32 {
+	if x != nil {
+		return x.Op
+	}
+	return 0
+}
+
+func (x *Arithmetic) GetWidth() uint32 {
+	if x != nil {
+		return x.Width
+	}
+	return 0
+}
+
+func (x *Arithmetic) GetLeft() *Value {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+func (x *Arithmetic) GetRight() *Value {
+	if x != nil {
+		return x.Right
+	}
+	return nil
+}
+
+type Case struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Whens         []*When                `protobuf:"bytes,1,rep,name=whens,proto3" json:"whens,omitempty"`
+	Else          *Value                 `protobuf:"bytes,2,opt,name=else,proto3" json:"else,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Case) Reset() {
+	*x = Case{}
+	mi := &file_worker_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Case) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Case) ProtoMessage() {}
+
+func (x *Case) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Case.ProtoReflect.Descriptor instead.
+func (*Case) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Case) GetWhens() []*When {
+	if x != nil {
+		return x.Whens
+	}
+	return nil
+}
+
+func (x *Case) GetElse() *Value {
+	if x != nil {
+		return x.Else
+	}
+	return nil
+}
+
+type When struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Condition     *Expr                  `protobuf:"bytes,1,opt,name=condition,proto3" json:"condition,omitempty"`
+	Then          *Value                 `protobuf:"bytes,2,opt,name=then,proto3" json:"then,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *When) Reset() {
+	*x = When{}
+	mi := &file_worker_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *When) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*When) ProtoMessage() {}
+
+func (x *When) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use When.ProtoReflect.Descriptor instead.
+func (*When) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *When) GetCondition() *Expr {
+	if x != nil {
+		return x.Condition
+	}
+	return nil
+}
+
+func (x *When) GetThen() *Value {
+	if x != nil {
+		return x.Then
+	}
+	return nil
+}
+
+type DatePart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Part          uint32                 `protobuf:"varint,1,opt,name=part,proto3" json:"part,omitempty"`
+	Arg           *Value                 `protobuf:"bytes,2,opt,name=arg,proto3" json:"arg,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DatePart) Reset() {
+	*x = DatePart{}
+	mi := &file_worker_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DatePart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DatePart) ProtoMessage() {}
+
+func (x *DatePart) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DatePart.ProtoReflect.Descriptor instead.
+func (*DatePart) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *DatePart) GetPart() uint32 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *DatePart) GetArg() *Value {
+	if x != nil {
+		return x.Arg
+	}
+	return nil
+}
+
+type Substring struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Arg           *Value                 `protobuf:"bytes,1,opt,name=arg,proto3" json:"arg,omitempty"`
+	From          int64                  `protobuf:"zigzag64,2,opt,name=from,proto3" json:"from,omitempty"`
+	For           int64                  `protobuf:"zigzag64,3,opt,name=for,proto3" json:"for,omitempty"`
+	Encoding      uint32                 `protobuf:"varint,4,opt,name=encoding,proto3" json:"encoding,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Substring) Reset() {
+	*x = Substring{}
+	mi := &file_worker_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Substring) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Substring) ProtoMessage() {}
+
+func (x *Substring) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Substring.ProtoReflect.Descriptor instead.
+func (*Substring) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *Substring) GetArg() *Value {
+	if x != nil {
+		return x.Arg
+	}
+	return nil
+}
+
+func (x *Substring) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Substring) GetFor() int64 {
+	if x != nil {
+		return x.For
+	}
+	return 0
+}
+
+func (x *Substring) GetEncoding() uint32 {
+	if x != nil {
+		return x.Encoding
+	}
+	return 0
+}
 
 type Stats struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1881,7 +2689,7 @@ type Stats struct {
 
 func (x *Stats) Reset() {
 	*x = Stats{}
-	mi := &file_worker_proto_msgTypes[28]
+	mi := &file_worker_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1893,7 +2701,7 @@ func (x *Stats) String() string {
 func (*Stats) ProtoMessage() {}
 
 func (x *Stats) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[28]
+	mi := &file_worker_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1906,7 +2714,7 @@ func (x *Stats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stats.ProtoReflect.Descriptor instead.
 func (*Stats) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{28}
+	return file_worker_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Stats) GetProvider() string {
@@ -1971,7 +2779,7 @@ type AggregateStats struct {
 
 func (x *AggregateStats) Reset() {
 	*x = AggregateStats{}
-	mi := &file_worker_proto_msgTypes[29]
+	mi := &file_worker_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1983,7 +2791,7 @@ func (x *AggregateStats) String() string {
 func (*AggregateStats) ProtoMessage() {}
 
 func (x *AggregateStats) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[29]
+	mi := &file_worker_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1996,7 +2804,7 @@ func (x *AggregateStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AggregateStats.ProtoReflect.Descriptor instead.
 func (*AggregateStats) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{29}
+	return file_worker_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AggregateStats) GetStrategy() string {
@@ -2052,7 +2860,7 @@ type JoinStats struct {
 
 func (x *JoinStats) Reset() {
 	*x = JoinStats{}
-	mi := &file_worker_proto_msgTypes[30]
+	mi := &file_worker_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2064,7 +2872,7 @@ func (x *JoinStats) String() string {
 func (*JoinStats) ProtoMessage() {}
 
 func (x *JoinStats) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[30]
+	mi := &file_worker_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2077,7 +2885,7 @@ func (x *JoinStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinStats.ProtoReflect.Descriptor instead.
 func (*JoinStats) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{30}
+	return file_worker_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *JoinStats) GetAlgorithm() string {
@@ -2162,7 +2970,7 @@ type DeviceWork struct {
 
 func (x *DeviceWork) Reset() {
 	*x = DeviceWork{}
-	mi := &file_worker_proto_msgTypes[31]
+	mi := &file_worker_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2982,7 @@ func (x *DeviceWork) String() string {
 func (*DeviceWork) ProtoMessage() {}
 
 func (x *DeviceWork) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[31]
+	mi := &file_worker_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2995,7 @@ func (x *DeviceWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceWork.ProtoReflect.Descriptor instead.
 func (*DeviceWork) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{31}
+	return file_worker_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DeviceWork) GetLaunches() int64 {
@@ -2229,7 +3037,7 @@ type Phase struct {
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_worker_proto_msgTypes[32]
+	mi := &file_worker_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +3049,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[32]
+	mi := &file_worker_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +3062,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{32}
+	return file_worker_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Phase) GetName() string {
@@ -2355,11 +3163,12 @@ const file_worker_proto_rawDesc = "" +
 	"\x06column\x18\x02 \x01(\rR\x06column\"1\n" +
 	"\tParameter\x12\x10\n" +
 	"\x03int\x18\x01 \x01(\x12R\x03int\x12\x12\n" +
-	"\x04null\x18\x02 \x01(\bR\x04null\"\xa1\x01\n" +
+	"\x04null\x18\x02 \x01(\bR\x04null\"\xdf\x01\n" +
 	"\x04Node\x12-\n" +
 	"\x04scan\x18\x01 \x01(\v2\x17.gpujoin.worker.v1.ScanH\x00R\x04scan\x123\n" +
 	"\x06filter\x18\x02 \x01(\v2\x19.gpujoin.worker.v1.FilterH\x00R\x06filter\x12-\n" +
-	"\x04join\x18\x03 \x01(\v2\x17.gpujoin.worker.v1.JoinH\x00R\x04joinB\x06\n" +
+	"\x04join\x18\x03 \x01(\v2\x17.gpujoin.worker.v1.JoinH\x00R\x04join\x12<\n" +
+	"\taggregate\x18\x04 \x01(\v2\x1c.gpujoin.worker.v1.AggregateH\x00R\taggregateB\x06\n" +
 	"\x04node\"\x1c\n" +
 	"\x04Scan\x12\x14\n" +
 	"\x05input\x18\x01 \x01(\rR\x05input\"n\n" +
@@ -2372,29 +3181,86 @@ const file_worker_proto_rawDesc = "" +
 	"\x05right\x18\x03 \x01(\v2\x17.gpujoin.worker.v1.NodeR\x05right\x12.\n" +
 	"\x04keys\x18\x04 \x03(\v2\x1a.gpujoin.worker.v1.KeyPairR\x04keys\x123\n" +
 	"\bresidual\x18\x05 \x01(\v2\x17.gpujoin.worker.v1.ExprR\bresidual\x12\x12\n" +
-	"\x04rows\x18\x06 \x01(\x01R\x04rows\"\x85\x01\n" +
+	"\x04rows\x18\x06 \x01(\x01R\x04rows\"\xfb\x01\n" +
+	"\tAggregate\x12-\n" +
+	"\x05child\x18\x01 \x01(\v2\x17.gpujoin.worker.v1.NodeR\x05child\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\rR\x02id\x12,\n" +
+	"\x04keys\x18\x03 \x03(\v2\x18.gpujoin.worker.v1.ValueR\x04keys\x122\n" +
+	"\x05carry\x18\x04 \x03(\v2\x1c.gpujoin.worker.v1.ColumnRefR\x05carry\x129\n" +
+	"\tfunctions\x18\x05 \x03(\v2\x1b.gpujoin.worker.v1.FunctionR\tfunctions\x12\x12\n" +
+	"\x04rows\x18\x06 \x01(\x01R\x04rows\"\x97\x01\n" +
+	"\bFunction\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\rR\x04kind\x12*\n" +
+	"\x03arg\x18\x02 \x01(\v2\x18.gpujoin.worker.v1.ValueR\x03arg\x12\x1a\n" +
+	"\bdistinct\x18\x03 \x01(\bR\bdistinct\x12/\n" +
+	"\x06filter\x18\x04 \x01(\v2\x17.gpujoin.worker.v1.ExprR\x06filter\"\x85\x01\n" +
 	"\aKeyPair\x120\n" +
 	"\x04left\x18\x01 \x01(\v2\x1c.gpujoin.worker.v1.ColumnRefR\x04left\x122\n" +
 	"\x05right\x18\x02 \x01(\v2\x1c.gpujoin.worker.v1.ColumnRefR\x05right\x12\x14\n" +
-	"\x05class\x18\x03 \x01(\rR\x05class\"\x86\x02\n" +
+	"\x05class\x18\x03 \x01(\rR\x05class\"\xda\x02\n" +
 	"\x04Expr\x12,\n" +
 	"\x03and\x18\x01 \x01(\v2\x18.gpujoin.worker.v1.ExprsH\x00R\x03and\x12*\n" +
 	"\x02or\x18\x02 \x01(\v2\x18.gpujoin.worker.v1.ExprsH\x00R\x02or\x12+\n" +
 	"\x03not\x18\x03 \x01(\v2\x17.gpujoin.worker.v1.ExprH\x00R\x03not\x126\n" +
-	"\acompare\x18\x04 \x01(\v2\x1a.gpujoin.worker.v1.CompareH\x00R\acompare\x127\n" +
-	"\ais_null\x18\x05 \x01(\v2\x1c.gpujoin.worker.v1.ColumnRefH\x00R\x06isNullB\x06\n" +
+	"\acompare\x18\x04 \x01(\v2\x1a.gpujoin.worker.v1.CompareH\x00R\acompare\x123\n" +
+	"\ais_null\x18\x05 \x01(\v2\x18.gpujoin.worker.v1.ValueH\x00R\x06isNull\x12'\n" +
+	"\x02in\x18\x06 \x01(\v2\x15.gpujoin.worker.v1.InH\x00R\x02in\x12-\n" +
+	"\x04like\x18\a \x01(\v2\x17.gpujoin.worker.v1.LikeH\x00R\x04likeB\x06\n" +
 	"\x04expr\"4\n" +
 	"\x05Exprs\x12+\n" +
-	"\x04args\x18\x01 \x03(\v2\x17.gpujoin.worker.v1.ExprR\x04args\"{\n" +
+	"\x04args\x18\x01 \x03(\v2\x17.gpujoin.worker.v1.ExprR\x04args\"w\n" +
 	"\aCompare\x12\x0e\n" +
-	"\x02op\x18\x01 \x01(\rR\x02op\x12.\n" +
-	"\x04left\x18\x02 \x01(\v2\x1a.gpujoin.worker.v1.OperandR\x04left\x120\n" +
-	"\x05right\x18\x03 \x01(\v2\x1a.gpujoin.worker.v1.OperandR\x05right\"\x80\x01\n" +
-	"\aOperand\x126\n" +
+	"\x02op\x18\x01 \x01(\rR\x02op\x12,\n" +
+	"\x04left\x18\x02 \x01(\v2\x18.gpujoin.worker.v1.ValueR\x04left\x12.\n" +
+	"\x05right\x18\x03 \x01(\v2\x18.gpujoin.worker.v1.ValueR\x05right\"n\n" +
+	"\x02In\x12*\n" +
+	"\x03arg\x18\x01 \x01(\v2\x18.gpujoin.worker.v1.ValueR\x03arg\x12\x12\n" +
+	"\x04ints\x18\x02 \x03(\x12R\x04ints\x12\x14\n" +
+	"\x05texts\x18\x03 \x03(\fR\x05texts\x12\x12\n" +
+	"\x04null\x18\x04 \x01(\bR\x04null\"h\n" +
+	"\x04Like\x12*\n" +
+	"\x03arg\x18\x01 \x01(\v2\x18.gpujoin.worker.v1.ValueR\x03arg\x12\x18\n" +
+	"\apattern\x18\x02 \x01(\fR\apattern\x12\x1a\n" +
+	"\bencoding\x18\x03 \x01(\rR\bencoding\"\xb6\x04\n" +
+	"\x05Value\x126\n" +
 	"\x06column\x18\x01 \x01(\v2\x1c.gpujoin.worker.v1.ColumnRefH\x00R\x06column\x12\x12\n" +
 	"\x03int\x18\x02 \x01(\x12H\x00R\x03int\x12\x1e\n" +
-	"\tparameter\x18\x03 \x01(\rH\x00R\tparameterB\t\n" +
-	"\aoperand\"\xff\x01\n" +
+	"\tparameter\x18\x03 \x01(\rH\x00R\tparameter\x128\n" +
+	"\adecimal\x18\x04 \x01(\v2\x1c.gpujoin.worker.v1.ColumnRefH\x00R\adecimal\x12\x14\n" +
+	"\x04null\x18\x05 \x01(\rH\x00R\x04null\x12\x14\n" +
+	"\x04text\x18\x06 \x01(\fH\x00R\x04text\x12?\n" +
+	"\n" +
+	"arithmetic\x18\a \x01(\v2\x1d.gpujoin.worker.v1.ArithmeticH\x00R\n" +
+	"arithmetic\x12-\n" +
+	"\x04case\x18\b \x01(\v2\x17.gpujoin.worker.v1.CaseH\x00R\x04case\x127\n" +
+	"\bcoalesce\x18\t \x01(\v2\x19.gpujoin.worker.v1.ValuesH\x00R\bcoalesce\x12:\n" +
+	"\tdate_part\x18\n" +
+	" \x01(\v2\x1b.gpujoin.worker.v1.DatePartH\x00R\bdatePart\x12<\n" +
+	"\tsubstring\x18\v \x01(\v2\x1c.gpujoin.worker.v1.SubstringH\x00R\tsubstring\x12/\n" +
+	"\x05truth\x18\f \x01(\v2\x17.gpujoin.worker.v1.ExprH\x00R\x05truthB\a\n" +
+	"\x05value\"6\n" +
+	"\x06Values\x12,\n" +
+	"\x04args\x18\x01 \x03(\v2\x18.gpujoin.worker.v1.ValueR\x04args\"\x90\x01\n" +
+	"\n" +
+	"Arithmetic\x12\x0e\n" +
+	"\x02op\x18\x01 \x01(\rR\x02op\x12\x14\n" +
+	"\x05width\x18\x02 \x01(\rR\x05width\x12,\n" +
+	"\x04left\x18\x03 \x01(\v2\x18.gpujoin.worker.v1.ValueR\x04left\x12.\n" +
+	"\x05right\x18\x04 \x01(\v2\x18.gpujoin.worker.v1.ValueR\x05right\"c\n" +
+	"\x04Case\x12-\n" +
+	"\x05whens\x18\x01 \x03(\v2\x17.gpujoin.worker.v1.WhenR\x05whens\x12,\n" +
+	"\x04else\x18\x02 \x01(\v2\x18.gpujoin.worker.v1.ValueR\x04else\"k\n" +
+	"\x04When\x125\n" +
+	"\tcondition\x18\x01 \x01(\v2\x17.gpujoin.worker.v1.ExprR\tcondition\x12,\n" +
+	"\x04then\x18\x02 \x01(\v2\x18.gpujoin.worker.v1.ValueR\x04then\"J\n" +
+	"\bDatePart\x12\x12\n" +
+	"\x04part\x18\x01 \x01(\rR\x04part\x12*\n" +
+	"\x03arg\x18\x02 \x01(\v2\x18.gpujoin.worker.v1.ValueR\x03arg\"y\n" +
+	"\tSubstring\x12*\n" +
+	"\x03arg\x18\x01 \x01(\v2\x18.gpujoin.worker.v1.ValueR\x03arg\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x12R\x04from\x12\x10\n" +
+	"\x03for\x18\x03 \x01(\x12R\x03for\x12\x1a\n" +
+	"\bencoding\x18\x04 \x01(\rR\bencoding\"\xff\x01\n" +
 	"\x05Stats\x12\x1a\n" +
 	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x17\n" +
 	"\ajoin_ns\x18\x02 \x01(\x03R\x06joinNs\x12\x19\n" +
@@ -2464,7 +3330,7 @@ func file_worker_proto_rawDescGZIP() []byte {
 }
 
 var file_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_worker_proto_goTypes = []any{
 	(Failure)(0),           // 0: gpujoin.worker.v1.Failure
 	(*StatusRequest)(nil),  // 1: gpujoin.worker.v1.StatusRequest
@@ -2490,16 +3356,26 @@ var file_worker_proto_goTypes = []any{
 	(*Scan)(nil),           // 21: gpujoin.worker.v1.Scan
 	(*Filter)(nil),         // 22: gpujoin.worker.v1.Filter
 	(*Join)(nil),           // 23: gpujoin.worker.v1.Join
-	(*KeyPair)(nil),        // 24: gpujoin.worker.v1.KeyPair
-	(*Expr)(nil),           // 25: gpujoin.worker.v1.Expr
-	(*Exprs)(nil),          // 26: gpujoin.worker.v1.Exprs
-	(*Compare)(nil),        // 27: gpujoin.worker.v1.Compare
-	(*Operand)(nil),        // 28: gpujoin.worker.v1.Operand
-	(*Stats)(nil),          // 29: gpujoin.worker.v1.Stats
-	(*AggregateStats)(nil), // 30: gpujoin.worker.v1.AggregateStats
-	(*JoinStats)(nil),      // 31: gpujoin.worker.v1.JoinStats
-	(*DeviceWork)(nil),     // 32: gpujoin.worker.v1.DeviceWork
-	(*Phase)(nil),          // 33: gpujoin.worker.v1.Phase
+	(*Aggregate)(nil),      // 24: gpujoin.worker.v1.Aggregate
+	(*Function)(nil),       // 25: gpujoin.worker.v1.Function
+	(*KeyPair)(nil),        // 26: gpujoin.worker.v1.KeyPair
+	(*Expr)(nil),           // 27: gpujoin.worker.v1.Expr
+	(*Exprs)(nil),          // 28: gpujoin.worker.v1.Exprs
+	(*Compare)(nil),        // 29: gpujoin.worker.v1.Compare
+	(*In)(nil),             // 30: gpujoin.worker.v1.In
+	(*Like)(nil),           // 31: gpujoin.worker.v1.Like
+	(*Value)(nil),          // 32: gpujoin.worker.v1.Value
+	(*Values)(nil),         // 33: gpujoin.worker.v1.Values
+	(*Arithmetic)(nil),     // 34: gpujoin.worker.v1.Arithmetic
+	(*Case)(nil),           // 35: gpujoin.worker.v1.Case
+	(*When)(nil),           // 36: gpujoin.worker.v1.When
+	(*DatePart)(nil),       // 37: gpujoin.worker.v1.DatePart
+	(*Substring)(nil),      // 38: gpujoin.worker.v1.Substring
+	(*Stats)(nil),          // 39: gpujoin.worker.v1.Stats
+	(*AggregateStats)(nil), // 40: gpujoin.worker.v1.AggregateStats
+	(*JoinStats)(nil),      // 41: gpujoin.worker.v1.JoinStats
+	(*DeviceWork)(nil),     // 42: gpujoin.worker.v1.DeviceWork
+	(*Phase)(nil),          // 43: gpujoin.worker.v1.Phase
 }
 var file_worker_proto_depIdxs = []int32{
 	3,  // 0: gpujoin.worker.v1.StatusReply.devices:type_name -> gpujoin.worker.v1.Device
@@ -2515,7 +3391,7 @@ var file_worker_proto_depIdxs = []int32{
 	13, // 10: gpujoin.worker.v1.Start.inputs:type_name -> gpujoin.worker.v1.Relation
 	14, // 11: gpujoin.worker.v1.Batch.segment:type_name -> gpujoin.worker.v1.Segment
 	0,  // 12: gpujoin.worker.v1.Done.failure:type_name -> gpujoin.worker.v1.Failure
-	29, // 13: gpujoin.worker.v1.Done.stats:type_name -> gpujoin.worker.v1.Stats
+	39, // 13: gpujoin.worker.v1.Done.stats:type_name -> gpujoin.worker.v1.Stats
 	14, // 14: gpujoin.worker.v1.Relation.segments:type_name -> gpujoin.worker.v1.Segment
 	16, // 15: gpujoin.worker.v1.Plan.inputs:type_name -> gpujoin.worker.v1.Input
 	20, // 16: gpujoin.worker.v1.Plan.root:type_name -> gpujoin.worker.v1.Node
@@ -2525,36 +3401,63 @@ var file_worker_proto_depIdxs = []int32{
 	21, // 20: gpujoin.worker.v1.Node.scan:type_name -> gpujoin.worker.v1.Scan
 	22, // 21: gpujoin.worker.v1.Node.filter:type_name -> gpujoin.worker.v1.Filter
 	23, // 22: gpujoin.worker.v1.Node.join:type_name -> gpujoin.worker.v1.Join
-	20, // 23: gpujoin.worker.v1.Filter.child:type_name -> gpujoin.worker.v1.Node
-	25, // 24: gpujoin.worker.v1.Filter.predicate:type_name -> gpujoin.worker.v1.Expr
-	20, // 25: gpujoin.worker.v1.Join.left:type_name -> gpujoin.worker.v1.Node
-	20, // 26: gpujoin.worker.v1.Join.right:type_name -> gpujoin.worker.v1.Node
-	24, // 27: gpujoin.worker.v1.Join.keys:type_name -> gpujoin.worker.v1.KeyPair
-	25, // 28: gpujoin.worker.v1.Join.residual:type_name -> gpujoin.worker.v1.Expr
-	18, // 29: gpujoin.worker.v1.KeyPair.left:type_name -> gpujoin.worker.v1.ColumnRef
-	18, // 30: gpujoin.worker.v1.KeyPair.right:type_name -> gpujoin.worker.v1.ColumnRef
-	26, // 31: gpujoin.worker.v1.Expr.and:type_name -> gpujoin.worker.v1.Exprs
-	26, // 32: gpujoin.worker.v1.Expr.or:type_name -> gpujoin.worker.v1.Exprs
-	25, // 33: gpujoin.worker.v1.Expr.not:type_name -> gpujoin.worker.v1.Expr
-	27, // 34: gpujoin.worker.v1.Expr.compare:type_name -> gpujoin.worker.v1.Compare
-	18, // 35: gpujoin.worker.v1.Expr.is_null:type_name -> gpujoin.worker.v1.ColumnRef
-	25, // 36: gpujoin.worker.v1.Exprs.args:type_name -> gpujoin.worker.v1.Expr
-	28, // 37: gpujoin.worker.v1.Compare.left:type_name -> gpujoin.worker.v1.Operand
-	28, // 38: gpujoin.worker.v1.Compare.right:type_name -> gpujoin.worker.v1.Operand
-	18, // 39: gpujoin.worker.v1.Operand.column:type_name -> gpujoin.worker.v1.ColumnRef
-	31, // 40: gpujoin.worker.v1.Stats.joins:type_name -> gpujoin.worker.v1.JoinStats
-	30, // 41: gpujoin.worker.v1.Stats.aggregates:type_name -> gpujoin.worker.v1.AggregateStats
-	32, // 42: gpujoin.worker.v1.JoinStats.work:type_name -> gpujoin.worker.v1.DeviceWork
-	33, // 43: gpujoin.worker.v1.JoinStats.phases:type_name -> gpujoin.worker.v1.Phase
-	1,  // 44: gpujoin.worker.v1.Worker.Status:input_type -> gpujoin.worker.v1.StatusRequest
-	4,  // 45: gpujoin.worker.v1.Worker.Run:input_type -> gpujoin.worker.v1.ToWorker
-	2,  // 46: gpujoin.worker.v1.Worker.Status:output_type -> gpujoin.worker.v1.StatusReply
-	5,  // 47: gpujoin.worker.v1.Worker.Run:output_type -> gpujoin.worker.v1.FromWorker
-	46, // [46:48] is the sub-list for method output_type
-	44, // [44:46] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	24, // 23: gpujoin.worker.v1.Node.aggregate:type_name -> gpujoin.worker.v1.Aggregate
+	20, // 24: gpujoin.worker.v1.Filter.child:type_name -> gpujoin.worker.v1.Node
+	27, // 25: gpujoin.worker.v1.Filter.predicate:type_name -> gpujoin.worker.v1.Expr
+	20, // 26: gpujoin.worker.v1.Join.left:type_name -> gpujoin.worker.v1.Node
+	20, // 27: gpujoin.worker.v1.Join.right:type_name -> gpujoin.worker.v1.Node
+	26, // 28: gpujoin.worker.v1.Join.keys:type_name -> gpujoin.worker.v1.KeyPair
+	27, // 29: gpujoin.worker.v1.Join.residual:type_name -> gpujoin.worker.v1.Expr
+	20, // 30: gpujoin.worker.v1.Aggregate.child:type_name -> gpujoin.worker.v1.Node
+	32, // 31: gpujoin.worker.v1.Aggregate.keys:type_name -> gpujoin.worker.v1.Value
+	18, // 32: gpujoin.worker.v1.Aggregate.carry:type_name -> gpujoin.worker.v1.ColumnRef
+	25, // 33: gpujoin.worker.v1.Aggregate.functions:type_name -> gpujoin.worker.v1.Function
+	32, // 34: gpujoin.worker.v1.Function.arg:type_name -> gpujoin.worker.v1.Value
+	27, // 35: gpujoin.worker.v1.Function.filter:type_name -> gpujoin.worker.v1.Expr
+	18, // 36: gpujoin.worker.v1.KeyPair.left:type_name -> gpujoin.worker.v1.ColumnRef
+	18, // 37: gpujoin.worker.v1.KeyPair.right:type_name -> gpujoin.worker.v1.ColumnRef
+	28, // 38: gpujoin.worker.v1.Expr.and:type_name -> gpujoin.worker.v1.Exprs
+	28, // 39: gpujoin.worker.v1.Expr.or:type_name -> gpujoin.worker.v1.Exprs
+	27, // 40: gpujoin.worker.v1.Expr.not:type_name -> gpujoin.worker.v1.Expr
+	29, // 41: gpujoin.worker.v1.Expr.compare:type_name -> gpujoin.worker.v1.Compare
+	32, // 42: gpujoin.worker.v1.Expr.is_null:type_name -> gpujoin.worker.v1.Value
+	30, // 43: gpujoin.worker.v1.Expr.in:type_name -> gpujoin.worker.v1.In
+	31, // 44: gpujoin.worker.v1.Expr.like:type_name -> gpujoin.worker.v1.Like
+	27, // 45: gpujoin.worker.v1.Exprs.args:type_name -> gpujoin.worker.v1.Expr
+	32, // 46: gpujoin.worker.v1.Compare.left:type_name -> gpujoin.worker.v1.Value
+	32, // 47: gpujoin.worker.v1.Compare.right:type_name -> gpujoin.worker.v1.Value
+	32, // 48: gpujoin.worker.v1.In.arg:type_name -> gpujoin.worker.v1.Value
+	32, // 49: gpujoin.worker.v1.Like.arg:type_name -> gpujoin.worker.v1.Value
+	18, // 50: gpujoin.worker.v1.Value.column:type_name -> gpujoin.worker.v1.ColumnRef
+	18, // 51: gpujoin.worker.v1.Value.decimal:type_name -> gpujoin.worker.v1.ColumnRef
+	34, // 52: gpujoin.worker.v1.Value.arithmetic:type_name -> gpujoin.worker.v1.Arithmetic
+	35, // 53: gpujoin.worker.v1.Value.case:type_name -> gpujoin.worker.v1.Case
+	33, // 54: gpujoin.worker.v1.Value.coalesce:type_name -> gpujoin.worker.v1.Values
+	37, // 55: gpujoin.worker.v1.Value.date_part:type_name -> gpujoin.worker.v1.DatePart
+	38, // 56: gpujoin.worker.v1.Value.substring:type_name -> gpujoin.worker.v1.Substring
+	27, // 57: gpujoin.worker.v1.Value.truth:type_name -> gpujoin.worker.v1.Expr
+	32, // 58: gpujoin.worker.v1.Values.args:type_name -> gpujoin.worker.v1.Value
+	32, // 59: gpujoin.worker.v1.Arithmetic.left:type_name -> gpujoin.worker.v1.Value
+	32, // 60: gpujoin.worker.v1.Arithmetic.right:type_name -> gpujoin.worker.v1.Value
+	36, // 61: gpujoin.worker.v1.Case.whens:type_name -> gpujoin.worker.v1.When
+	32, // 62: gpujoin.worker.v1.Case.else:type_name -> gpujoin.worker.v1.Value
+	27, // 63: gpujoin.worker.v1.When.condition:type_name -> gpujoin.worker.v1.Expr
+	32, // 64: gpujoin.worker.v1.When.then:type_name -> gpujoin.worker.v1.Value
+	32, // 65: gpujoin.worker.v1.DatePart.arg:type_name -> gpujoin.worker.v1.Value
+	32, // 66: gpujoin.worker.v1.Substring.arg:type_name -> gpujoin.worker.v1.Value
+	41, // 67: gpujoin.worker.v1.Stats.joins:type_name -> gpujoin.worker.v1.JoinStats
+	40, // 68: gpujoin.worker.v1.Stats.aggregates:type_name -> gpujoin.worker.v1.AggregateStats
+	42, // 69: gpujoin.worker.v1.JoinStats.work:type_name -> gpujoin.worker.v1.DeviceWork
+	43, // 70: gpujoin.worker.v1.JoinStats.phases:type_name -> gpujoin.worker.v1.Phase
+	1,  // 71: gpujoin.worker.v1.Worker.Status:input_type -> gpujoin.worker.v1.StatusRequest
+	4,  // 72: gpujoin.worker.v1.Worker.Run:input_type -> gpujoin.worker.v1.ToWorker
+	2,  // 73: gpujoin.worker.v1.Worker.Status:output_type -> gpujoin.worker.v1.StatusReply
+	5,  // 74: gpujoin.worker.v1.Worker.Run:output_type -> gpujoin.worker.v1.FromWorker
+	73, // [73:75] is the sub-list for method output_type
+	71, // [71:73] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_worker_proto_init() }
@@ -2566,18 +3469,30 @@ func file_worker_proto_init() {
 		(*Node_Scan)(nil),
 		(*Node_Filter)(nil),
 		(*Node_Join)(nil),
+		(*Node_Aggregate)(nil),
 	}
-	file_worker_proto_msgTypes[24].OneofWrappers = []any{
+	file_worker_proto_msgTypes[26].OneofWrappers = []any{
 		(*Expr_And)(nil),
 		(*Expr_Or)(nil),
 		(*Expr_Not)(nil),
 		(*Expr_Compare)(nil),
 		(*Expr_IsNull)(nil),
+		(*Expr_In)(nil),
+		(*Expr_Like)(nil),
 	}
-	file_worker_proto_msgTypes[27].OneofWrappers = []any{
-		(*Operand_Column)(nil),
-		(*Operand_Int)(nil),
-		(*Operand_Parameter)(nil),
+	file_worker_proto_msgTypes[31].OneofWrappers = []any{
+		(*Value_Column)(nil),
+		(*Value_Int)(nil),
+		(*Value_Parameter)(nil),
+		(*Value_Decimal)(nil),
+		(*Value_Null)(nil),
+		(*Value_Text)(nil),
+		(*Value_Arithmetic)(nil),
+		(*Value_Case)(nil),
+		(*Value_Coalesce)(nil),
+		(*Value_DatePart)(nil),
+		(*Value_Substring)(nil),
+		(*Value_Truth)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2585,7 +3500,7 @@ func file_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_worker_proto_rawDesc), len(file_worker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   33,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
