@@ -41,6 +41,14 @@
 // (package selector). Rows without a key are dropped first. All other joins find
 // pairs of row ids (package rowid) and leave payload to later steps.
 //
+// # Aggregates
+//
+// Rows of spaces are grouped in a hash table in the heap, which outlives the joins
+// below it (rowid.Groups). The groups become an input of the execution: a view whose
+// columns are on the device. Carried columns are gathered by the row that was noted for
+// each group; those that no kernel gathers are copied by the host, through the same
+// row numbers (derived.go).
+//
 // # Hashes
 //
 // A join hashes its keys by one bijection (kernels/block/hash.cuh). No two

@@ -5,6 +5,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
@@ -15,6 +16,9 @@ import (
 // load queues the upload of a column on the load stream.
 func (v *view) load(ctx context.Context, j int) (*column, error) {
 	desc := v.input.Relation.Columns[j]
+	if v.derived != nil {
+		return nil, fmt.Errorf("a column of groups that is not on the device: %w", joincore.ErrUnsupported)
+	}
 	c := &column{Column: rowid.Column{Width: desc.Width}}
 	var err error
 	if v.source != nil {

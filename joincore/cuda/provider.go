@@ -18,6 +18,7 @@ import (
 	"gpujoin/joincore/cuda/selector"
 	"gpujoin/joincore/cuda/transfer"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/program"
 )
 
 // testHooks are set by tests only. Zero values leave decisions to the provider.
@@ -86,7 +87,7 @@ func New(cfg Config) (*Provider, error) {
 	if p.streams == 0 {
 		p.streams = min(runtime.NumCPU(), 8)
 	}
-	if p.general, err = rowid.Load(c, kernels.General); err != nil {
+	if p.general, err = rowid.Load(c, kernels.General, kernels.Aggregate); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	if p.platform.Choose(false) == transfer.Coherence {
@@ -106,8 +107,8 @@ func New(cfg Config) (*Provider, error) {
 // Name returns the provider's name.
 func (p *Provider) Name() string { return "cuda" }
 
-// Check refuses plans with more than scans, joins, filters and comparisons.
-func (p *Provider) Check(plan *joincore.Plan) error { return device.OnlyComparisons(plan) }
+// Check refuses plans with expressions or aggregates that kernels do not compute.
+func (p *Provider) Check(plan *joincore.Plan) error { return program.CheckPlan(plan) }
 
 // Note returns which optional feature is unavailable, and why, or "".
 func (p *Provider) Note() string { return p.outOfCore.Note() }

@@ -81,12 +81,12 @@ func TestSuite(t *testing.T) {
 
 // TestSuiteByRowID has no join take whole sides.
 func TestSuiteByRowID(t *testing.T) {
-	runSuite(t, 4, func(p *Provider) { p.rowIDsOnly = true }, suite.Matrix, suite.Sizes, suite.Trees, suite.Skew)
+	runSuite(t, 4, func(p *Provider) { p.rowIDsOnly = true }, suite.Matrix, suite.Sizes, suite.Trees, suite.AggregateTrees, suite.Skew)
 }
 
 // TestSuiteInWindows has probe sides cross the link in windows.
 func TestSuiteInWindows(t *testing.T) {
-	runSuite(t, 4, func(p *Provider) { p.outOfCore.WindowRows = 10 }, suite.Matrix, suite.Sizes, suite.Trees)
+	runSuite(t, 4, func(p *Provider) { p.outOfCore.WindowRows = 10 }, suite.Matrix, suite.Sizes, suite.Trees, suite.Aggregates, suite.AggregateValues)
 }
 
 // TestSuiteDivided has both sides divided, by whoever can do that. Filters are

@@ -122,8 +122,11 @@ func (st *stream) writeTexts(ctx context.Context, r *rows, from int, ref joincor
 		hostinput.WriteMissing(v, st.e.describe(ref), at, used, n)
 		return n, used, nil
 	}
-	reader := st.e.inputs[ref.Input].Reader(ref.Column)
-	written, used := reader.WriteVarlena(v, at, used, rows.From(from), n)
+	reader, rows, err := st.reader(ctx, ref, rows.From(from), n)
+	if err != nil {
+		return 0, 0, err
+	}
+	written, used := reader.WriteVarlena(v, at, used, rows, n)
 	return written, used, nil
 }
 
@@ -136,8 +139,11 @@ func (st *stream) writeWide(ctx context.Context, r *rows, from int, ref joincore
 		hostinput.WriteMissing(v, st.e.describe(ref), at, 0, n)
 		return nil
 	}
-	reader := st.e.inputs[ref.Input].Reader(ref.Column)
-	reader.WriteFixed(v, at, rows.From(from), n)
+	reader, rows, err := st.reader(ctx, ref, rows.From(from), n)
+	if err != nil {
+		return err
+	}
+	reader.WriteFixed(v, at, rows, n)
 	return nil
 }
 
@@ -196,8 +202,14 @@ func (st *stream) Measure(r device.Rows, row int, columns []joincore.ColumnRef, 
 			if err != nil {
 				return 0, err
 			}
-			if number, ok := found.At(row); covered && ok {
-				reader := st.e.inputs[ref.Input].Reader(ref.Column)
+			if !covered {
+				continue
+			}
+			reader, found, err := st.reader(ctx, ref, found.From(row), 1)
+			if err != nil {
+				return 0, err
+			}
+			if number, ok := found.At(0); ok {
 				value, _ := reader.Varlena(number)
 				heap[i] = hostinput.Padded(len(value), st.e.describe(ref).Align)
 			}

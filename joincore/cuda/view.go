@@ -25,7 +25,8 @@ type view struct {
 	low, high int            // segments [low, high), if there is no source
 	source    outofcore.Rows // of a join out of core; nil: segments
 	rows      int64
-	half      *half // of a ring: memory that is taken first
+	half      *half    // of a ring: memory that is taken first
+	derived   *derived // nil: the input is on the host
 
 	mu       sync.Mutex // guards what follows
 	columns  []*column
@@ -73,8 +74,10 @@ func (v *view) space() *space {
 // first is the row of the input of row 0, where the view is one of segments.
 func (v *view) first() int64 { return v.input.Starts[v.low] }
 
-// whole says that the view is the input as it is.
-func (v *view) whole() bool { return v.source == nil && v.rows == v.input.RowCount() }
+// whole says that the view is an input of the host as it is.
+func (v *view) whole() bool {
+	return v.source == nil && v.derived == nil && v.rows == v.input.RowCount()
+}
 
 // Close frees the view's memory. Nothing reads it any more but what has been
 // queued on the main stream. Whoever has the memory next comes after that, and
@@ -201,7 +204,7 @@ func (v *view) rangeOf(first, n int64) hostinput.Numbers {
 // rowsOnDevice returns the row of the input of each row of the view; 0 where
 // the two are the same.
 func (v *view) rowsOnDevice(ctx context.Context, st *driver.Stream) (driver.Ptr, error) {
-	if v.whole() {
+	if v.whole() || v.derived != nil {
 		return 0, nil
 	}
 	v.mu.Lock()

@@ -44,6 +44,15 @@ func New(input int, r *joincore.Relation) (*Input, error) {
 	return h, nil
 }
 
+// Derived describes an input whose rows the device has made: no segment has any.
+// joincore.ErrUnsupported: it has too many rows.
+func Derived(input int, rows int64, columns []joincore.Column) (*Input, error) {
+	if rows >= kernels.MaxRows {
+		return nil, fmt.Errorf("input %d has more rows than row ids can address: %w", input, joincore.ErrUnsupported)
+	}
+	return &Input{Relation: &joincore.Relation{Columns: columns}, Starts: []int64{0, rows}}, nil
+}
+
 func checkVector(s *joincore.Segment, j int, c joincore.Column) error {
 	if j >= len(s.Columns) {
 		return fmt.Errorf("%d columns: %w", len(s.Columns), joincore.ErrInvalid)
@@ -101,6 +110,19 @@ func (n Numbers) From(i int) Numbers {
 		return Numbers{First: n.First + int64(i)}
 	}
 	return Numbers{List: n.List[i:]}
+}
+
+// Through returns the rows of another input to which the first count rows lead: list has
+// one, or None, for each row of this input.
+func (n Numbers) Through(list []uint32, count int) Numbers {
+	out := make([]uint32, count)
+	for i := range out {
+		row, ok := n.At(i)
+		if out[i] = None; ok {
+			out[i] = list[row]
+		}
+	}
+	return Numbers{List: out}
 }
 
 // Reader reads one column by row number. Consecutive rows are mostly of one

@@ -1,0 +1,290 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/outofcore"
+	"gpujoin/joincore/cuda/rowid"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/program"
+)
+
+// groups is an aggregate: rows in a hash table in the heap. Of each group it keeps the
+// row of each input of which columns are carried.
+type groups struct {
+	e      *execution
+	spec   *device.AggregateSpec
+	plan   *program.Groups
+	groups *rowid.Groups
+	inputs []int // of carried columns, each once
+	took   time.Duration
+	most   int64 // bytes of the table
+}
+
+// Aggregate begins to group rows.
+func (e *execution) Aggregate(ctx context.Context, spec *device.AggregateSpec, where joincore.Expr) (device.Groups, error) {
+	all := program.Rows{
+		Where: func(joincore.ColumnRef) program.Where { return program.Probe }, Column: spec.Schema.Column, Parameters: spec.Parameters,
+	}
+	plan, err := program.NewGroups(where, spec.Keys, spec.Functions, spec.Columns, all)
+	if err != nil {
+		return nil, err
+	}
+	g := &groups{e: e, spec: spec, plan: plan}
+	for _, c := range spec.Carry {
+		if !slices.Contains(g.inputs, c.Input) {
+			g.inputs = append(g.inputs, c.Input)
+		}
+	}
+	g.groups, err = e.workspace.main.NewGroups(ctx, &rowid.GroupsSpec{
+		Groups: plan, Parameters: spec.Parameters, Inputs: len(g.inputs), Expected: spec.Groups, Collide: e.opt.Collide, Slots: int64(e.opt.Groups),
+	}, heapMemory{e})
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// heapMemory is the heap as package rowid sees it.
+type heapMemory struct{ e *execution }
+
+func (m heapMemory) Alloc(bytes int64) (driver.Ptr, error) {
+	m.e.mu.Lock()
+	defer m.e.mu.Unlock()
+	return m.e.alloc(bytes)
+}
+
+func (m heapMemory) Free(at driver.Ptr, bytes int64) { m.e.release(at, bytes) }
+
+// Add groups the rows of a space. An input that is still on the host is uploaded in
+// windows, of which one is grouped while the next one crosses the link.
+func (g *groups) Add(ctx context.Context, s device.Space) error {
+	start := time.Now()
+	defer func() { g.took += time.Since(start) }()
+	from := g.e.space(s)
+	v, ok := from.base()
+	if !ok {
+		return g.add(ctx, from)
+	}
+	columns := g.columnsRead(v.number)
+	parts := g.e.windows(v, columns, 0)
+	if parts == nil {
+		v.Fetch(ctx, columns)
+		return g.add(ctx, from)
+	}
+	ring, err := g.e.ringFor(parts, columns)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, part := range parts {
+			part.Close()
+		}
+		ring.Close()
+	}()
+	return outofcore.Stages(ctx, len(parts), func(ctx context.Context, i int) { parts[i].Fetch(ctx, columns) }, func(i int) error {
+		defer parts[i].Close()
+		return g.add(ctx, parts[i].space())
+	})
+}
+
+// columnsRead returns the columns of an input that the program reads.
+func (g *groups) columnsRead(input int) []int {
+	read := joincore.ExprColumns(g.plan.Where)
+	read = append(read, joincore.AggregateColumns(&joincore.Aggregate{Keys: g.spec.Keys, Functions: g.spec.Functions})...)
+	var out []int
+	for _, ref := range read {
+		if ref.Input == input && !slices.Contains(out, ref.Column) {
+			out = append(out, ref.Column)
+		}
+	}
+	return out
+}
+
+func (g *groups) add(ctx context.Context, from *space) error {
+	arena := g.e.workspace.arena
+	mark := arena.Mark()
+	defer arena.Rewind(mark)
+	var origins []rowid.Origin
+	for _, input := range g.inputs {
+		o, err := g.e.origin(ctx, from, input)
+		if err != nil {
+			return err
+		}
+		origins = append(origins, o)
+	}
+	err := g.groups.Add(ctx, g.e.side(ctx, from), origins)
+	g.most = max(g.most, g.groups.Bytes())
+	return err
+}
+
+// origin returns where the rows of an input are, for the rows of a space.
+func (e *execution) origin(ctx context.Context, s *space, input int) (rowid.Origin, error) {
+	m, covered, err := s.numbers(input)
+	if err != nil {
+		return rowid.Origin{}, err
+	}
+	if !covered {
+		none, err := e.workspace.arena.Take(4 * s.rows)
+		if err != nil {
+			return rowid.Origin{}, err
+		}
+		return rowid.Origin{Positions: none}, e.workspace.main.Stream().Memset(none, 0xff, 4*s.rows)
+	}
+	if m.view.source == nil {
+		return rowid.Origin{Positions: m.positions, First: m.view.first()}, nil
+	}
+	numbers, err := m.view.rowsOnDevice(ctx, e.workspace.main.Stream())
+	return rowid.Origin{Positions: m.positions, Numbers: numbers}, err
+}
+
+// Space makes the groups an input of the plan.
+func (g *groups) Space(ctx context.Context) (device.Space, error) {
+	start := time.Now()
+	defer func() { g.took += time.Since(start) }()
+	made := &ownedMemory{heapMemory: heapMemory{g.e}}
+	v, err := g.derive(ctx, made)
+	if err != nil {
+		made.free()
+		return nil, err
+	}
+	s := v.space()
+	s.free = made.free
+	return s, nil
+}
+
+// derive makes a view of the groups.
+func (g *groups) derive(ctx context.Context, memory *ownedMemory) (*view, error) {
+	rows, err := g.groups.Finish(ctx, memory)
+	if err != nil {
+		return nil, err
+	}
+	v, err := g.e.derivedView(g.spec.ID, rows.Rows, g.spec.Columns)
+	if err != nil {
+		return nil, err
+	}
+	keys := len(g.spec.Keys)
+	for i, c := range rows.Columns {
+		if i >= keys {
+			i += len(g.spec.Carry)
+		}
+		v.columns[i] = &column{Column: c}
+	}
+	v.derived.firsts = map[int]driver.Ptr{}
+	for i, input := range g.inputs {
+		v.derived.firsts[input] = rows.Firsts[i]
+	}
+	for i, ref := range g.spec.Carry {
+		if !rowid.Movable(g.e.describe(ref)) { // fetched by the host
+			if v.derived.from[keys+i], err = g.follow(memory, ref, v); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		c, err := g.carried(ctx, memory, ref, v)
+		if err != nil {
+			return nil, err
+		}
+		v.columns[keys+i] = &column{Column: c}
+	}
+	ready, err := g.e.event()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range v.columns {
+		if c != nil {
+			c.ready = ready
+		}
+	}
+	return v, g.e.workspace.main.Stream().Record(ready)
+}
+
+// follow returns the column of an input on the host that a carried column is, and
+// makes the rows of that input known: groups below are released.
+func (g *groups) follow(memory *ownedMemory, ref joincore.ColumnRef, v *view) (*joincore.ColumnRef, error) {
+	below := g.e.inputs[ref.Input].all.derived
+	if below == nil {
+		return &ref, nil
+	}
+	from := below.from[ref.Column]
+	if from == nil {
+		return nil, fmt.Errorf("a carried column of %d bytes: %w", g.e.describe(ref).Width, joincore.ErrUnsupported)
+	}
+	if _, known := v.derived.firsts[from.Input]; known {
+		return from, nil
+	}
+	first, err := memory.Alloc(4 * v.rows)
+	if err != nil {
+		return nil, err
+	}
+	v.derived.firsts[from.Input] = first
+	return from, g.e.workspace.main.Compose(v.derived.firsts[ref.Input], below.firsts[from.Input], v.rows, first)
+}
+
+// carried gathers a column for each group.
+func (g *groups) carried(ctx context.Context, memory *ownedMemory, ref joincore.ColumnRef, v *view) (rowid.Column, error) {
+	main := g.e.workspace.main
+	base, err := g.e.inputs[ref.Input].all.column(ctx, ref.Column)
+	if err != nil {
+		return rowid.Column{}, err
+	}
+	if err := main.Stream().Wait(base.ready); err != nil {
+		return rowid.Column{}, err
+	}
+	from := base.Column
+	from.Positions, from.Optional = v.derived.firsts[ref.Input], true
+	out := rowid.Column{Width: from.Width}
+	if out.Values, err = memory.Alloc(v.rows * int64(out.Width)); err != nil {
+		return out, err
+	}
+	if out.Validity, err = memory.Alloc(v.rows); err != nil {
+		return out, err
+	}
+	return out, main.Gather(from, 0, v.rows, out.Values, out.Validity)
+}
+
+// Report says what was done.
+func (g *groups) Report() joincore.AggregateStats {
+	s := joincore.AggregateStats{Strategy: "hash", RowsIn: g.groups.Rows(), Groups: g.groups.Count(), Time: g.took, Bytes: g.most}
+	if len(g.spec.Keys) == 0 {
+		s.Strategy = "one group"
+	}
+	return s
+}
+
+// Release frees the table.
+func (g *groups) Release() { g.groups.Release() }
+
+// ownedMemory is memory of the heap that is freed together.
+type ownedMemory struct {
+	heapMemory
+	blocks []block
+}
+
+func (m *ownedMemory) Alloc(bytes int64) (driver.Ptr, error) {
+	at, err := m.heapMemory.Alloc(bytes)
+	if err == nil {
+		m.blocks = append(m.blocks, block{at, bytes})
+	}
+	return at, err
+}
+
+// Free frees memory before the rest.
+func (m *ownedMemory) Free(at driver.Ptr, bytes int64) {
+	m.heapMemory.Free(at, bytes)
+	m.blocks = slices.DeleteFunc(m.blocks, func(b block) bool { return b.at == at })
+}
+
+func (m *ownedMemory) free() {
+	for _, b := range m.blocks {
+		m.heapMemory.Free(b.at, b.bytes)
+	}
+	m.blocks = nil
+}
