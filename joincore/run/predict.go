@@ -6,13 +6,14 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// PredictCores returns the predicted time, in ms, of a plan's joins on the
-// given number of cores, once its inputs are complete.
+// PredictCores returns the predicted time, in ms, of a plan's joins, filters and
+// aggregates on the given number of cores, once its inputs are complete.
 func PredictCores(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel.Rates, cores int) (ms float64) {
 	p := newPredictor(plan, inputs)
 	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
 		ms += r.Predict(costmodel.CoreJoin{BuildRows: j.rows[0], ProbeRows: j.rows[1]}, cores).MS()
 	})
+	p.eachGrouping(plan.Root, func(g costmodel.Grouping) { ms += costmodel.PredictGroups(g, cores) })
 	root := costmodel.CoreJoin{Result: p.rows[plan.Root], Columns: len(plan.Output)}
 	return ms + r.Predict(root, cores).MS()
 }
@@ -23,8 +24,8 @@ func PredictCores(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel
 const deviceJobMS = 5
 
 // PredictDevice returns the predicted time, in ms, of a plan on a device:
-// uploading the columns that are read, the joins, and downloading the result.
-// It assumes no overlap of transfers and joins.
+// uploading the columns that are read, the joins, filters and aggregates, and
+// downloading the result. It assumes no overlap of transfers and other work.
 func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel.DeviceRates) float64 {
 	p := newPredictor(plan, inputs)
 	in, out := 0.0, 0.0
@@ -44,6 +45,7 @@ func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *costmode
 			ms += r.Named(&d, joincore.PHJUM).MS
 		}
 	})
+	p.eachGrouping(plan.Root, func(g costmodel.Grouping) { ms += r.PredictGroups(g) })
 	for c := range read {
 		if c.Input >= len(inputs) {
 			continue // made on the device
@@ -97,6 +99,35 @@ func (p *predictor) eachJoin(n joincore.Node, needed columns, visit func(joinOf)
 	case *joincore.Aggregate:
 		p.eachJoin(n.Child, newColumns(joincore.AggregateColumns(n)), visit)
 	}
+}
+
+// eachGrouping visits filters and aggregates. A filter right below an aggregate is one
+// step with it.
+func (p *predictor) eachGrouping(n joincore.Node, visit func(costmodel.Grouping)) {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		child, where := unfiltered(n)
+		visit(p.grouping(child, joincore.ExprColumns(where)))
+		p.eachGrouping(child, visit)
+	case *joincore.Join:
+		p.eachGrouping(n.Left, visit)
+		p.eachGrouping(n.Right, visit)
+	case *joincore.Aggregate:
+		child, where := unfiltered(n.Child)
+		g := p.grouping(child, append(joincore.AggregateColumns(n), joincore.ExprColumns(where)...))
+		g.Groups, g.Functions = p.rows[n], max(len(n.Functions), 1)
+		visit(g)
+		p.eachGrouping(child, visit)
+	}
+}
+
+// grouping describes expressions that read columns of the rows of a node.
+func (p *predictor) grouping(n joincore.Node, read []joincore.ColumnRef) costmodel.Grouping {
+	g := costmodel.Grouping{Rows: p.rows[n], Operations: len(read)}
+	for c := range newColumns(read) {
+		g.Bytes += int64(p.crossing(c))
+	}
+	return g
 }
 
 // conditions returns the columns that filters, residual conditions and

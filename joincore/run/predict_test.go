@@ -72,6 +72,32 @@ func TestTheLinkIsPartOfAPrediction(t *testing.T) {
 	}
 }
 
+// What crosses the link decides where a table is grouped: cores read it where it lies.
+// Above a join on the device, grouping saves the way back.
+func TestPredictionsOfAggregates(t *testing.T) {
+	rates, device := flatRates(), &costmodel.DefaultDeviceRates
+	grouped := func(child joincore.Node, key, arg joincore.ColumnRef) *joincore.Aggregate {
+		return &joincore.Aggregate{Child: child, ID: 2, Rows: 100, Keys: []joincore.Value{key}, Functions: []joincore.Function{{Kind: joincore.Sum, Arg: arg}}}
+	}
+	const rows, cores = 50_000_000, 16
+	plan, inputs := sized(rows, rows, joincore.Inner)
+	joined := run.PredictDevice(plan, inputs, device)
+	onCores := run.PredictCores(plan, inputs, rates, cores)
+	plan.Root = grouped(plan.Root, joincore.ColumnRef{}, joincore.ColumnRef{Input: 1, Column: 1})
+	plan.Output = []joincore.ColumnRef{{Input: 2}, {Input: 2, Column: 1}}
+	if above := run.PredictDevice(plan, inputs, device); above >= joined || above >= run.PredictCores(plan, inputs, rates, cores) {
+		t.Errorf("%.1f ms on the device, %.1f without the aggregate, %.1f on cores", above, joined, onCores)
+	}
+	plan.Inputs, inputs = plan.Inputs[:1], inputs[:1]
+	a := grouped(&joincore.Scan{}, joincore.ColumnRef{}, joincore.ColumnRef{Column: 1})
+	a.ID = 1
+	plan.Root, plan.Output = a, []joincore.ColumnRef{{Input: 1}, {Input: 1, Column: 1}}
+	fewer, all := run.PredictCores(plan, inputs, rates, 64), run.PredictDevice(plan, inputs, device)
+	if link := float64(rows*16) / device.LinkInGB / 1e6; all < link || fewer >= all {
+		t.Errorf("a table of %d rows: %.1f ms on cores, %.1f on the device, %.1f of them on the link", rows, fewer, all, link)
+	}
+}
+
 // Cores predict every phase of the algorithms that they choose among.
 func TestCoresPredictTheirPhases(t *testing.T) {
 	relation := suite.Keyed(1<<14, func(row int) uint64 { return uint64(row) })
