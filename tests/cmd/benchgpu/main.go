@@ -47,6 +47,7 @@ func run(ctx context.Context) error {
 		phases     = flag.Bool("phases", false, "print the time of each phase, of one more run")
 		out        = flag.String("json", "build/bench-gpu.json", "where the results are written")
 		sequences  = flag.Int("sequences", 0, "also time sequences of 1 to so many joins, at most 8")
+		groups     = flag.Bool("groups", true, "also time filters with aggregates")
 		measured   = flag.Bool("profile", false, "measure the device first, print its rates and choose by them")
 		peer       = flag.String("gje", "", "directory of GPU-Joins-Evaluation's executables, to run them on the same sizes afterwards")
 		limit      = flag.Duration("gje-limit", 2*time.Minute, "how long each of their runs may take")
@@ -80,6 +81,11 @@ func run(ctx context.Context) error {
 	var results []result
 	if err == nil {
 		results, err = b.timeAll(ctx, list, runners, min(*sequences, 8))
+	}
+	if err == nil && *groups {
+		var grouped []result
+		grouped, err = b.timeGroups(ctx)
+		results = append(results, grouped...)
 	}
 	b.close() // peers need the memory
 	if len(results) == 0 {

@@ -85,7 +85,8 @@ type result struct {
 	Bytes     int64   `json:"bytes"`
 	Predicted float64 `json:"predicted_ms,omitempty"` // by the model
 	PeerMS    float64 `json:"peer_ms,omitempty"`
-	Measured  string  `json:"circumstances"` // where, when and on what
+	Fraction  float64 `json:"bandwidth_fraction,omitempty"` // of an aggregate: bytes of its columns, of what a copy moves in the time
+	Measured  string  `json:"circumstances"`                // where, when and on what
 
 	low, bar float64
 	bound    int64 // of the peak memory
@@ -106,6 +107,14 @@ func (r *result) print() {
 		}
 	}
 	note := r.wrong
+	if r.Fraction > 0 {
+		if note += fmt.Sprintf(" %.0f %% of the bandwidth", 100*r.Fraction); r.Fraction < r.bar {
+			note += " below the bar"
+		}
+		if r.bar > 0 {
+			bar = fmt.Sprint(r.bar)
+		}
+	}
 	if r.Chosen && r.bar > 0 && r.MS > r.bar {
 		note += " above the bar"
 	}
