@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
@@ -76,8 +75,6 @@ type groupTable struct {
 }
 
 const (
-	// mostGroupSlots bounds the slots of a table: their numbers have 31 bits.
-	mostGroupSlots = 1 << 30
 	// mostGroupedRows bounds the rows of an aggregate: sums of 2^31 numbers of 32
 	// bits do not overflow 64.
 	mostGroupedRows = 1 << 31
@@ -114,18 +111,21 @@ func (g *Groups) open(ctx context.Context) (err error) {
 		return err
 	}
 	slots := int64(1)
-	if len(g.spec.Keys) > 0 {
-		slots = g.spec.Slots
-		if slots <= 0 {
-			slots = min(max(4*g.spec.Expected, 1<<14), 1<<22)
-		}
+	switch {
+	case len(g.spec.Keys) == 0:
+	case g.spec.Slots > 0:
+		slots = nextPower(g.spec.Slots)
+	default:
+		slots = firstSlots(g.spec.Expected, g.slotBytes(), g.q.arena.Free())
 	}
-	g.table, err = g.newTable(ctx, slotsFor(slots))
+	g.table, err = g.newTable(ctx, slots)
 	return err
 }
 
-// slotsFor returns the next power of two.
-func slotsFor(n int64) int64 { return int64(1) << bits.Len64(uint64(max(n, 1)-1)) }
+// slotBytes returns the device memory of a slot.
+func (g *Groups) slotBytes() int64 {
+	return int64(8*g.spec.Words + 8*g.layout.Words + 4*g.spec.Inputs + 4)
+}
 
 // take allocates memory and notes it.
 func (g *Groups) take(list *[]owned, bytes int64) (driver.Ptr, error) {
@@ -150,7 +150,7 @@ func (g *Groups) newTable(ctx context.Context, capacity int64) (t groupTable, er
 	}
 	t.capacity = capacity
 	d := groupsDescriptor{
-		Words: uint64(g.spec.Words), Capacity: uint64(capacity), Limit: uint64(max(capacity-capacity/4, 1)), Probes: mostProbes,
+		Words: uint64(g.spec.Words), Capacity: uint64(capacity), Limit: uint64(groupsWithin(capacity)), Probes: mostProbes,
 		Count:     uint64(g.state + 8*stateCount),
 		CellWords: uint64(g.layout.Words), Kinds: uint64(g.kinds), CellCount: uint64(len(g.layout.Cells)), Inputs: uint64(g.spec.Inputs),
 	}
@@ -206,6 +206,11 @@ func (g *Groups) grow(ctx context.Context, capacity int64) error {
 	if err != nil {
 		return err
 	}
+	return g.moveTo(t)
+}
+
+// moveTo makes an empty table that of the groups.
+func (g *Groups) moveTo(t groupTable) error {
 	// The count was made 0, and all groups are counted again.
 	if err := g.launch("gj_move_groups", g.table.capacity, uint64(g.table.at), uint64(t.at)); err != nil {
 		g.free(&t.parts)
@@ -319,7 +324,7 @@ func (g *Groups) addRows(ctx context.Context, job aggregateDescriptor, first, n 
 		if left == 0 {
 			break
 		}
-		if err := g.grow(ctx, max(4*g.table.capacity, slotsFor(2*min(left, 8*g.count)))); err != nil {
+		if err := g.grow(ctx, nextSlots(g.table.capacity, g.count+left, g.slotBytes(), q.arena.Free())); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -332,21 +337,24 @@ func (g *Groups) addRows(ctx context.Context, job aggregateDescriptor, first, n 
 }
 
 // prepareFor enlarges the table before n rows that bring as many new groups as the
-// last ones did, if that is many.
+// last ones did, if that is many. Where memory is short they may do without.
 func (g *Groups) prepareFor(ctx context.Context, n int64) error {
 	if g.added == 0 || g.fresh < g.added/64 {
 		return nil
 	}
 	expected := g.count + min(int64(float64(g.fresh)/float64(g.added)*float64(n)), max(4*g.spec.Expected, 64*g.count))
-	if 4*g.table.capacity > 6*expected {
+	slots := slotsWithin(expected, g.slotBytes(), g.q.arena.Free())
+	if slots <= g.table.capacity {
 		return nil
 	}
-	wanted := slotsFor(2 * expected)
-	slot := int64(8*g.spec.Words + 8*g.layout.Words + 4*g.spec.Inputs + 4)
-	for wanted > 2*g.table.capacity && (wanted > mostGroupSlots || wanted*slot > g.q.arena.Free()/4) {
-		wanted /= 2
+	t, err := g.newTable(ctx, slots)
+	if errors.Is(err, joincore.ErrBudget) {
+		return nil
 	}
-	return g.grow(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	return g.moveTo(t)
 }
 
 // aggregate launches the kernel.
@@ -408,7 +416,7 @@ func (g *Groups) localTable(slots, blocks, shared int64) localTable {
 	for ; blocks > 1 && slots+reservedShared > shared/blocks/2; blocks-- {
 	}
 	space := shared/blocks - reservedShared - slots
-	capacity := max(slotsFor(2*groups), 16)
+	capacity := max(nextPower(2*groups), 16)
 	if len(g.spec.Keys) == 0 {
 		capacity = 1
 	}
