@@ -108,24 +108,34 @@ func (j *Join) account(since Cost) {
 	c.Bytes += j.q.cost.Bytes - since.Bytes
 }
 
+// partners returns the kernel that finds pairs.
 func (j *Join) partners() string {
+	name := "gj_partners"
 	if j.table != 0 {
-		return fmt.Sprintf("gj_whole_partners_k%d", j.radix.words)
+		name = "gj_whole_partners"
 	}
-	return fmt.Sprintf("gj_partners_k%d", j.radix.words)
+	if j.conditional() {
+		name += "_where"
+	}
+	return fmt.Sprintf("%s_k%d", name, j.radix.words)
+}
+
+// conditional says whether equal normalised keys do not suffice for a pair.
+func (j *Join) conditional() bool {
+	return j.spec.Residual != nil || !j.spec.Build.Exact && len(j.spec.Build.Parts) > 0
 }
 
 // conditions returns the program that a pair must satisfy in addition to equal
 // normalised keys; 0: none. failed becomes 1 where it is out of range.
 func (j *Join) conditions(ctx context.Context, probe *Side, failed driver.Ptr) (driver.Ptr, error) {
+	if !j.conditional() {
+		return 0, nil
+	}
 	var same []program.Same
 	if !j.spec.Build.Exact {
 		for i, p := range j.spec.Build.Parts {
 			same = append(same, program.Same{Build: p.Column, Probe: j.spec.Match.Probe.Parts[i].Column, Bytes: p.Class != joincore.KeyInt})
 		}
-	}
-	if same == nil && j.spec.Residual == nil {
-		return 0, nil
 	}
 	return j.q.condition(ctx, same, j.spec.Residual, j.spec.Parameters, probe, &j.build, failed)
 }

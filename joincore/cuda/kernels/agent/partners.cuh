@@ -10,9 +10,6 @@
 // which is all of its state, and a later launch with an empty region resumes it.
 //
 // Bound: reads each partitioned row once, writes each pair once.
-// empty region goes on from there.
-//
-// Bound: reads each partitioned row once, writes each pair once.
 #pragma once
 #include "block/candidates.cuh"
 
@@ -28,8 +25,9 @@ __device__ __forceinline__ void copy_block(void* to, const void* from, uint32_t 
   for (uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x) reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
 }
 
-// resume: 0 starts, 1 continues from the saved state.
-template <int KW, class Table, int T>
+// resume: 0 starts, 1 continues from the saved state. CONDITION: pairs must fulfil that
+// of the match, which has one.
+template <int KW, class Table, int T, bool CONDITION>
 __device__ __forceinline__ void find_partners(const gj_match* match, uint64_t resume) {
   constexpr int WARPS = T / 32;
   using Layout = PartnersLayout<Table, WARPS>;
@@ -55,7 +53,7 @@ __device__ __forceinline__ void find_partners(const gj_match* match, uint64_t re
     block.warp[warp] = {no_group, 0, 0, 0};
   }
   Table table(memory + Layout::table, m);
-  Warp<KW, Table, T> self(m, job, block, memory + Layout::stages, table);
+  Warp<KW, Table, T, CONDITION> self(m, job, block, memory + Layout::stages, table);
   auto end = [&](bool suspended) {
     if (threadIdx.x == 0) {
       block.suspended = suspended;

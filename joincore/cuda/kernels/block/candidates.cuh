@@ -31,8 +31,9 @@ struct BlockState {
   WarpState warp[WARPS];
 };
 
-// The operations of a warp. T threads per block.
-template <int KW, class Table, int T>
+// The operations of a warp. T threads per block. The evaluation of conditions takes
+// registers that a match without one (CONDITION is false) is compiled to keep.
+template <int KW, class Table, int T, bool CONDITION>
 class Warp {
  public:
   __device__ Warp(const gj_match& m, const gj_join& job, BlockState<T / 32>& block, char* stages, const Table& table)
@@ -99,7 +100,7 @@ class Warp {
   // The candidates of 32 probe rows, from `done` on. False: the region is full, and
   // `done` is the number of finished candidates.
   __device__ __forceinline__ bool candidates(uint32_t at, const Row<KW + 1>& row, uint32_t& done, uint32_t& staged) {
-    const bool once = m_.flags == GJ_MARK_BUILD && !m_.condition, valid = at + lane_ < block_.item.probe_rows;
+    const bool once = m_.flags == GJ_MARK_BUILD && !CONDITION, valid = at + lane_ < block_.item.probe_rows;
     uint32_t* probe_marks = reinterpret_cast<uint32_t*>(m_.probe_marks);
     Group g{{}, row.word[KW], 0, 0, 0};
 #pragma unroll
@@ -161,7 +162,7 @@ class Warp {
   // the flags ask for. The stage has space for 32 pairs.
   __device__ __forceinline__ void pairs(bool hit, uint32_t slot, uint32_t probe_row, uint32_t source, Group& g, uint32_t& staged) {
     const Pair pair{hit ? table_.row(slot) : 0, probe_row};
-    if (m_.condition) {
+    if constexpr (CONDITION) {
       hit = hit && passes(reinterpret_cast<const gj_program*>(m_.condition), pair);
       __syncwarp();
     }

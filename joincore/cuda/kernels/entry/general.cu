@@ -146,16 +146,19 @@ PASS(gj_first_k2, 2, scatter_first(3), scatter_first(3).fan, KeyedRows<2>(s), fi
 PASS(gj_second_k1, 1, scatter_second(2), 256, BufferSource<2>(join, s), second_table)
 PASS(gj_second_k2, 2, scatter_second(3), 256, BufferSource<3>(join, s), second_table)
 
-// gj_partners_k<key words>(match, resume).
+// gj_partners_k<key words>(match, resume), and gj_partners_where_k<key words> for
+// matches with a condition.
 constexpr int partners_threads = 384, partners_blocks = 2, chunk_rows = 3840, chunk_buckets = 8192;
-#define PARTNERS(K)                                                                                                                  \
-  extern "C" __global__ void __launch_bounds__(partners_threads, partners_blocks) gj_partners_k##K(const gj_match* match, uint64_t resume) { \
-    find_partners<K, SharedTable<K, partners_threads, chunk_rows, chunk_buckets>, partners_threads>(match, resume);                  \
+#define PARTNERS(NAME, K, CONDITION)                                                                                                 \
+  extern "C" __global__ void __launch_bounds__(partners_threads, partners_blocks) NAME##_k##K(const gj_match* match, uint64_t resume) { \
+    find_partners<K, SharedTable<K, partners_threads, chunk_rows, chunk_buckets>, partners_threads, CONDITION>(match, resume);       \
   }                                                                                                                                  \
-  LAUNCH(gj_partners_k##K, partners_threads, partners_blocks,                                                                        \
+  LAUNCH(NAME##_k##K, partners_threads, partners_blocks,                                                                             \
          (PartnersLayout<SharedTable<K, partners_threads, chunk_rows, chunk_buckets>, partners_threads / 32>::bytes), chunk_rows, 0)
-PARTNERS(1)
-PARTNERS(2)
+PARTNERS(gj_partners, 1, false)
+PARTNERS(gj_partners, 2, false)
+PARTNERS(gj_partners_where, 1, true)
+PARTNERS(gj_partners_where, 2, true)
 
 // The table of a join without partitions: gj_count_buckets_k<key words>(table),
 // gj_start_buckets(table, scan), gj_place_rows_k<key words>(table).
@@ -171,12 +174,15 @@ extern "C" __global__ void __launch_bounds__(select_threads) gj_start_buckets(co
 }
 LAUNCH(gj_start_buckets, select_threads, select_blocks, 0, 4 * select_threads, 0)
 
-// gj_whole_partners_k<key words>(match, resume): partners in that table.
+// gj_whole_partners_k<key words>(match, resume): partners in that table, and
+// gj_whole_partners_where_k<key words> for matches with a condition.
 constexpr int whole_threads = 256, whole_blocks = 3;
-#define WHOLE_PARTNERS(K)                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(whole_threads, whole_blocks) gj_whole_partners_k##K(const gj_match* match, uint64_t resume) { \
-    find_partners<K, WholeTable<K>, whole_threads>(match, resume);                                                                 \
+#define WHOLE_PARTNERS(NAME, K, CONDITION)                                                                                         \
+  extern "C" __global__ void __launch_bounds__(whole_threads, whole_blocks) NAME##_k##K(const gj_match* match, uint64_t resume) { \
+    find_partners<K, WholeTable<K>, whole_threads, CONDITION>(match, resume);                                                      \
   }                                                                                                                                \
-  LAUNCH(gj_whole_partners_k##K, whole_threads, whole_blocks, (PartnersLayout<WholeTable<K>, whole_threads / 32>::bytes), 0, 0)
-WHOLE_PARTNERS(1)
-WHOLE_PARTNERS(2)
+  LAUNCH(NAME##_k##K, whole_threads, whole_blocks, (PartnersLayout<WholeTable<K>, whole_threads / 32>::bytes), 0, 0)
+WHOLE_PARTNERS(gj_whole_partners, 1, false)
+WHOLE_PARTNERS(gj_whole_partners, 2, false)
+WHOLE_PARTNERS(gj_whole_partners_where, 1, true)
+WHOLE_PARTNERS(gj_whole_partners_where, 2, true)
