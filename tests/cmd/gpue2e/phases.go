@@ -37,7 +37,7 @@ func (w *world) phasesOf(ctx context.Context, queries []query) ([]*phasesResult,
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", q.name, m.name, err)
 			}
-			for _, g := range plan.GpuJoins() {
+			for _, g := range plan.Jobs() {
 				for _, j := range g.Joins() {
 					r := &phasesResult{Query: q.name, Mode: m.name, Join: j.Text("Join Keys"), Algorithm: j.Text("Algorithm"), Ms: j.Number("Time")}
 					for _, p := range j.Phases() {

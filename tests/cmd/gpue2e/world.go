@@ -165,12 +165,11 @@ func (w *world) connect(ctx context.Context, socket string) (*harness.Session, e
 }
 
 // set sets the session's mode. A forced node costs next to nothing, so the planner uses
-// parallel workers for it only if starting them is free, too. A device joins and computes
-// no aggregates, so PostgreSQL computes them in both modes that are compared.
+// parallel workers for it only if starting them is free, too.
 func (m *mode) set(ctx context.Context) error {
 	settings := suite.Native
 	if m.provider != "" {
-		settings = suite.Forced + "; set parallel_setup_cost = 0; set gpujoin.queue_timeout = '10min'; set gpujoin.blocks = off"
+		settings = suite.Forced + "; set parallel_setup_cost = 0; set gpujoin.queue_timeout = '10min'"
 	}
 	if err := m.session.Exec(ctx, settings); err != nil {
 		return fmt.Errorf("%s: %w", m.name, err)
