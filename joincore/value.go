@@ -129,14 +129,6 @@ func (*DatePart) value()      {}
 func (*Substring) value()     {}
 func (*Truth) value()         {}
 
-// ValueColumns returns the columns that a value reads; of nil, none. A column
-// may occur more than once.
-func ValueColumns(v Value) []ColumnRef {
-	var c columnList
-	c.value(v)
-	return c
-}
-
 // ExprColumns returns the columns that a condition reads; of nil, none. A
 // column may occur more than once.
 func ExprColumns(e Expr) []ColumnRef {

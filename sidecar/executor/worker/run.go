@@ -195,6 +195,8 @@ func joins(n joincore.Node) int {
 	switch n := n.(type) {
 	case *joincore.Filter:
 		return joins(n.Child)
+	case *joincore.Aggregate:
+		return joins(n.Child)
 	case *joincore.Join:
 		return 1 + joins(n.Left) + joins(n.Right)
 	}
