@@ -103,7 +103,7 @@ func (r *DeviceRates) passes(rows, key, payload float64, t Transform, c Carried)
 	switch t {
 	case Carry:
 		first, second, final = 2*key+payload+carried, 2*(key+carried), key+carried
-	case Place:
+	case Place, Pack:
 		first, second, final = 2*key+payload+carried, 2*key+number, key+number
 	case Fetch:
 		first, second, final = 2*key+number, 2*(key+number), key+number
@@ -122,6 +122,11 @@ func (r *DeviceRates) passes(rows, key, payload float64, t Transform, c Carried)
 func (r *DeviceRates) fetches(j *Resident, m Materialisation, carried [2]Carried, v volumes, hot float64) (ms float64) {
 	if m.Probe == Place {
 		ms += v.matched / r.PlaceGps / perMS
+	}
+	for i, t := range [2]Transform{m.Build, m.Probe} {
+		if t == Pack {
+			ms += v.results * float64(carried[i].Lanes) / r.PlaceGps / perMS
+		}
 	}
 	bytes, first, again := 0.0, 0.0, 0.0
 	touched := j.touched(v, hot)

@@ -27,6 +27,7 @@ type Resident struct {
 type Carried struct {
 	Words   int  // of 4 bytes a row, padding included
 	Fields  int  // words that are loaded one by one; 0: whole columns are
+	Lanes   int  // of 16 bytes that are fetched for a packed row
 	OnePass bool // one pass suffices, so no payload is placed
 }
 
@@ -38,6 +39,8 @@ const (
 	Carry Transform = iota
 	// Place moves it with the key in the first pass and fetches it from there.
 	Place
+	// Pack does the same with lanes of 16 bytes, for payload that no pass can carry.
+	Pack
 	// Fetch fetches it from the input by row number (GFUR).
 	Fetch
 )

@@ -82,7 +82,7 @@ func (r *Rig) Inner(f columnar.Func, c Case) {
 	if report.Launches == 0 || report.Syncs < 1 || report.MS <= 0 || report.PeakBytes <= 0 || len(report.Phases) < 2 {
 		r.Errorf("%v: report %+v", c, report)
 	}
-	if bound := columnar.Bound(join.Build.Bytes()+join.Probe.Bytes(), out.Rows*join.RowBytes()); report.PeakBytes > bound {
+	if bound := columnar.Bound(join.Build.Bytes()+join.Probe.Bytes(), join.Build.Rows+join.Probe.Rows, out.Rows*join.RowBytes()); report.PeakBytes > bound {
 		r.Errorf("%v: %s takes %d bytes, its bound are %d", c, report.Algorithm, report.PeakBytes, bound)
 	}
 	got := r.rows(c, out)

@@ -154,7 +154,7 @@ func (b *bench) predicted(j *columnar.Join, a algorithm, report *columnar.Report
 
 // peakBound is the most device memory, in bytes, that a join may use.
 func peakBound(j *columnar.Join) int64 {
-	return columnar.Bound(j.Build.Bytes()+j.Probe.Bytes(), j.OutputRows*j.RowBytes())
+	return columnar.Bound(j.Build.Bytes()+j.Probe.Bytes(), j.Build.Rows+j.Probe.Rows, j.OutputRows*j.RowBytes())
 }
 
 // poison fills the arena before an algorithm's first run.

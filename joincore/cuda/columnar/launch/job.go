@@ -182,7 +182,7 @@ func (b *Job) release() {
 // less, minus descriptors and counters.
 func (b *Job) Room(rows int64) int64 {
 	in := b.Join.Build.Bytes() + b.Join.Probe.Bytes()
-	return min(columnar.Bound(in, rows*b.Join.RowBytes())-in, b.free) - small
+	return min(columnar.Bound(in, b.Join.Build.Rows+b.Join.Probe.Rows, rows*b.Join.RowBytes())-in, b.free) - small
 }
 
 const small = 128 << 10

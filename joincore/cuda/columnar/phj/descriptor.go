@@ -22,6 +22,7 @@ type sideDescriptor struct {
 	Cursor, Tail             uint64
 	ParentCount, ParentStart uint64
 	ParentCursor, ParentTail uint64
+	Packed                   uint64
 }
 
 type joinDescriptor struct {
@@ -58,6 +59,6 @@ const (
 // Sizes of these types, which must equal the kernels' gj_layout.
 const (
 	fieldBytes = 5 * 8
-	sideBytes  = (2 + maxColumns + 14) * 8
+	sideBytes  = (2 + maxColumns + 15) * 8
 	joinBytes  = 2*sideBytes + 14*8 + 2*maxColumns*8
 )

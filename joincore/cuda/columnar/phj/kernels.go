@@ -67,8 +67,12 @@ func (s *state) joinKernels(keyWords int, shapes [2]shape, modes [2]mode, rowIDs
 	k.offsets = step("gj_offsets")
 	k.close = step("gj_close")
 	for i := range k.first {
-		k.first[i] = get("gj_first_k%d_%s", keyWords, shapes[i])
-		if modes[i] == place {
+		if modes[i] == pack {
+			k.first[i] = get("gj_pack_k%d", keyWords)
+		} else {
+			k.first[i] = get("gj_first_k%d_%s", keyWords, shapes[i])
+		}
+		if modes[i] == place || modes[i] == pack {
 			k.second[i] = get("gj_place_k%d", keyWords)
 		} else {
 			k.second[i] = get("gj_second_k%d_w%d", keyWords, keyWords+shapes[i].words)
@@ -76,7 +80,8 @@ func (s *state) joinKernels(keyWords int, shapes [2]shape, modes [2]mode, rowIDs
 	}
 	m := matched(shapes, modes, rowIDs)
 	how := "inner"
-	if fetched := m[0] == idShape || m[1] == idShape; fetched && (few || modes[0] == place || modes[1] == place) {
+	clustered := func(m mode) bool { return m == place || m == pack }
+	if fetched := m[0].gathered() || m[1].gathered(); fetched && (few || clustered(modes[0]) || clustered(modes[1])) {
 		how = "listed"
 	}
 	k.match = get("gj_%s_k%d_%s_%s", how, keyWords, m[0], m[1])

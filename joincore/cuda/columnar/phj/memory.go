@@ -73,6 +73,9 @@ func (r *run) takeBuffers() error {
 	// gathered.
 	for _, placed := range []bool{true, false} {
 		for i, in := range r.Sides {
+			if placed && r.modes[i] == pack {
+				r.takeLanes(i, in.Rows)
+			}
 			if (r.modes[i] == place) == placed {
 				r.takeFirst(i, in.Rows)
 			}
@@ -97,13 +100,30 @@ func (r *run) takeFirst(i int, rows int64) {
 		return
 	}
 	s := &r.d.Side[i]
-	s.FirstCapacity = roundUp(rows+32<<r.d.BitsFirst, 64)
-	s.First = r.Take(int64(s.FirstCapacity) * 4 * int64(r.keyWords+r.shapes[i].words))
+	words := r.keyWords
+	if r.modes[i] != pack {
+		words += r.shapes[i].words
+	}
+	s.FirstCapacity = r.firstCapacity(rows)
+	s.First = r.Take(int64(s.FirstCapacity) * 4 * int64(words))
+}
+
+// firstCapacity is the capacity of a buffer between the passes.
+func (r *run) firstCapacity(rows int64) uint64 { return roundUp(rows+32<<r.d.BitsFirst, 64) }
+
+// takeLanes takes memory for the lanes of side i, whose rows are packed: in the order
+// of the first pass.
+func (r *run) takeLanes(i int, rows int64) {
+	r.laneRows[i] = r.d.Side[i].FinalCapacity
+	if r.d.BitsSecond != 0 {
+		r.laneRows[i] = r.firstCapacity(rows)
+	}
+	r.lanes[i] = r.Take(int64(r.laneRows[i]) * 4 * int64(r.shapes[i].words))
 }
 
 // finalWords returns the words that the match reads of each row of side i.
 func (r *run) finalWords(i int) int {
-	if r.modes[i] == place {
+	if r.modes[i] == place || r.modes[i] == pack {
 		return r.keyWords + 1
 	}
 	return r.keyWords + r.shapes[i].words

@@ -2,6 +2,7 @@ package phj
 
 import (
 	"fmt"
+	"slices"
 
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
@@ -13,6 +14,7 @@ type mode uint8
 const (
 	carry mode = iota // moved with the key by every pass (OM)
 	place             // moved by the first pass, then gathered from where that has clustered it
+	pack              // the same, packed into lanes: any number of columns of any widths
 	rowID             // gathered from the input by row id (UM)
 )
 
@@ -23,6 +25,7 @@ const (
 	columns form = iota
 	fields
 	byID
+	packed
 )
 
 // shape is a side's payload as the passes carry it: words of 4 bytes, `unit` of them
@@ -38,6 +41,8 @@ func (s shape) String() string {
 	switch {
 	case s.form == byID:
 		return "id"
+	case s.form == packed:
+		return "packed"
 	case s.form == fields:
 		return fmt.Sprintf("f%d", s.words)
 	case s.words == 0:
@@ -93,14 +98,17 @@ func asFields(widths []int) (shape, bool) {
 }
 
 // shapes chooses how the sides are carried, such that there are kernels for the pair,
-// and returns the modes in which that is possible: a side that is too wide to carry
-// goes by row id, one that cannot be placed is carried.
+// and returns the modes in which that is possible: a side that is too wide to carry is
+// packed, one that cannot be placed is carried.
 func shapes(keyWords int, widths [2][]int, modes [2]mode) ([2]shape, [2]mode) {
 	var s [2]shape
 	for i := range s {
 		u, same := uniform(widths[i])
 		if modes[i] == place && (!same || !canPlace(keyWords, u)) {
 			modes[i] = carry
+		}
+		if modes[i] == pack && len(widths[i]) > maxPacked {
+			modes[i] = rowID
 		}
 		switch modes[i] {
 		case place:
@@ -113,13 +121,19 @@ func shapes(keyWords int, widths [2][]int, modes [2]mode) ([2]shape, [2]mode) {
 		if s, ok := carriedPair(keyWords, widths); ok {
 			return s, modes
 		}
-		// The other side's columns have another width, or are too wide: the wider side
-		// goes by row id.
-		wider := 0
-		if fieldWords(widths[1]) >= fieldWords(widths[0]) {
-			wider = 1
+		// The sides' columns have different widths, or are too wide.
+		for i := range s {
+			if !carriedBesidePacked(widths[i]) {
+				modes[i] = pack
+			}
 		}
-		modes[wider], s[wider] = rowID, idShape
+		if modes[0] == carry && modes[1] == carry {
+			modes[1] = pack
+		}
+		return shapes(keyWords, widths, modes)
+	}
+	if modes[0] == pack || modes[1] == pack {
+		return packedPair(widths)(modes)
 	}
 	for i := range s {
 		if modes[i] != carry {
@@ -130,6 +144,35 @@ func shapes(keyWords int, widths [2][]int, modes [2]mode) ([2]shape, [2]mode) {
 		}
 	}
 	return s, modes
+}
+
+// packedPair returns the shapes and modes of two sides of which one is packed: the
+// other one is carried if it is narrow, and packed otherwise.
+func packedPair(widths [2][]int) func([2]mode) ([2]shape, [2]mode) {
+	return func(modes [2]mode) (s [2]shape, _ [2]mode) {
+		for i := range s {
+			if modes[i] == carry && carriedBesidePacked(widths[i]) {
+				s[i] = carriedShape(widths[i])
+				continue
+			}
+			if len(widths[i]) > maxPacked {
+				return [2]shape{idShape, idShape}, [2]mode{rowID, rowID}
+			}
+			modes[i], s[i] = pack, packedShape(widths[i])
+		}
+		return s, modes
+	}
+}
+
+// carriedBesidePacked reports whether a side of these columns is carried while the other one
+// is packed.
+func carriedBesidePacked(widths []int) bool {
+	switch s, ok := uniform(widths); {
+	case !ok:
+		return false
+	default:
+		return s.unit == 1 && (s.words == 1 || s.words == 2 || s.words == 4)
+	}
 }
 
 // carriedPair returns the shapes of two sides that are both carried.
@@ -157,6 +200,9 @@ func matched(s [2]shape, modes [2]mode, rowIDs bool) [2]shape {
 	}
 	return s
 }
+
+// gathered reports whether the match gathers payload of this shape.
+func (s shape) gathered() bool { return s.form == byID || s.form == packed }
 
 // carriedShape returns the shape of a carried side if the other one is reached
 // by row id.
@@ -219,7 +265,10 @@ func (v volume) bytes() (in, out int64) {
 }
 
 // bound is the most device memory in bytes that a join may use; inputs are included.
-func (v volume) bound() int64 { return columnar.Bound(v.bytes()) }
+func (v volume) bound() int64 {
+	in, out := v.bytes()
+	return columnar.Bound(in, v.rows[0]+v.rows[1], out)
+}
 
 // peak models the peak memory for payloads of the given shapes.
 func (v volume) peak(s [2]shape, modes [2]mode) int64 {
@@ -228,8 +277,12 @@ func (v volume) peak(s [2]shape, modes [2]mode) int64 {
 	for i, rows := range v.rows {
 		words := int64(v.keyBytes/4 + s[i].words)
 		first += rows * 4 * words
-		if modes[i] == place {
+		switch modes[i] {
+		case place:
 			placed += rows * 4 * words
+			words = int64(v.keyBytes/4 + 1)
+		case pack: // the keys' lane of the first pass is not needed after the second
+			placed += rows * 4 * int64(s[i].words)
 			words = int64(v.keyBytes/4 + 1)
 		}
 		final += rows * 4 * words
@@ -275,7 +328,11 @@ func (v volume) fit(wanted [2]mode) ([2]shape, [2]mode) {
 		return s, m
 	}
 	carried := carriedIn(wanted)
-	for _, other := range [][2]mode{carried, {rowID, carried[1]}, {carried[0], rowID}, {rowID, rowID}} {
+	packed := [][2]mode{{pack, carried[1]}, {carried[0], pack}}
+	if packedBytes(v.widths[1]) > packedBytes(v.widths[0]) {
+		slices.Reverse(packed)
+	}
+	for _, other := range append(append([][2]mode{carried}, packed...), [2]mode{pack, pack}, [2]mode{rowID, carried[1]}, [2]mode{carried[0], rowID}, [2]mode{rowID, rowID}) {
 		so, mo := shapes(v.keyBytes/4, v.widths, other)
 		if p := v.peak(so, mo); p < least {
 			least, s, m = p, so, mo
@@ -300,7 +357,7 @@ func carriedIn(modes [2]mode) [2]mode {
 // canPlace reports whether the first pass leaves keys of keyWords in a lane of their
 // own next to payload of the given shape: Lanes in kernels/layout/row.cuh.
 func canPlace(keyWords int, s shape) bool {
-	if s.form == byID {
+	if s.form != columns {
 		return false
 	}
 	switch s.words {

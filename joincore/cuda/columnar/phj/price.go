@@ -33,6 +33,9 @@ func Shape(j costmodel.Resident, outputRows int64) func(costmodel.Materialisatio
 		var c [2]costmodel.Carried
 		for i := range s {
 			c[i].Words, c[i].OnePass = s[i].words, one
+			if s[i].form == packed {
+				c[i].Lanes = lanesOf(s[i])
+			}
 			if s[i].form == fields {
 				c[i].Fields = fieldWords(v.widths[i])
 			}
@@ -42,8 +45,8 @@ func Shape(j costmodel.Resident, outputRows int64) func(costmodel.Materialisatio
 }
 
 var (
-	modeOf      = [...]mode{costmodel.Carry: carry, costmodel.Place: place, costmodel.Fetch: rowID}
-	transformOf = [...]costmodel.Transform{carry: costmodel.Carry, place: costmodel.Place, rowID: costmodel.Fetch}
+	modeOf      = [...]mode{costmodel.Carry: carry, costmodel.Place: place, costmodel.Pack: pack, costmodel.Fetch: rowID}
+	transformOf = [...]costmodel.Transform{carry: costmodel.Carry, place: costmodel.Place, pack: costmodel.Pack, rowID: costmodel.Fetch}
 )
 
 // onePass reports whether one pass suffices for sides of the given shapes. It uses the

@@ -28,13 +28,15 @@ type run struct {
 	bloom    bool          // the probe side is what a Bloom filter leaves of it, or will be
 	whole    columnar.Side // the probe side as it was given
 
-	d       joinDescriptor
-	fields  []field
-	tables  tables
-	output  output
-	counted uint64 // the sides whose keys are counted
-	sampled summary
-	cold    int64 // probe rows that were not bypassed
+	d        joinDescriptor
+	lanes    [2]uint64 // addresses of packed sides' lanes, and their rows
+	laneRows [2]uint64
+	fields   []field
+	tables   tables
+	output   output
+	counted  uint64 // the sides whose keys are counted
+	sampled  summary
+	cold     int64 // probe rows that were not bypassed
 }
 
 // run queues the join, waits for it and returns its result.

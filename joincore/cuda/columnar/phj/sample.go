@@ -143,7 +143,7 @@ func (r *run) described() costmodel.Resident {
 // follow sets the modes.
 func (r *run) follow(m costmodel.Materialisation) error {
 	for i, how := range [2]costmodel.Transform{m.Build, m.Probe} {
-		r.modes[i] = map[costmodel.Transform]mode{costmodel.Carry: carry, costmodel.Place: place, costmodel.Fetch: rowID}[how]
+		r.modes[i] = modeOf[how]
 	}
 	err := r.plan()
 	if errors.Is(err, errTooManyBits) {

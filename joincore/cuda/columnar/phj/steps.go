@@ -25,7 +25,7 @@ func (r *run) plan() (err error) {
 	if r.bits < 0 {
 		r.bits = min(partitionBits(r.Join.Build.Rows, r.kernels.match.Rows), first+second)
 	}
-	if r.bits <= first && (r.modes[0] == place || r.modes[1] == place) {
+	if r.bits <= first && (r.modes[0] == place || r.modes[1] == place) { // packed rows have a place after one pass, too
 		// With a single pass there is nothing clustered to gather from.
 		for i := range r.modes {
 			if r.modes[i] == place {
@@ -163,6 +163,8 @@ func (r *run) name() string {
 		switch r.modes[i] {
 		case place:
 			return "place"
+		case pack:
+			return "pack"
 		case rowID:
 			return "um"
 		}
@@ -202,11 +204,14 @@ func (r *run) traffic() map[string]int64 {
 		t[columnar.PhaseHistogram] += in.Rows * key
 		if r.d.BitsSecond == 0 {
 			carried = final
+			if r.modes[i] == pack {
+				carried += 4 * int64(r.shapes[i].words)
+			}
 		}
 		t[columnar.PhaseFirstPass[i]] = read + in.Rows*carried
 		if r.d.BitsSecond != 0 {
 			from := carried
-			if r.modes[i] == place {
+			if r.modes[i] == place || r.modes[i] == pack {
 				from = key
 			}
 			t[columnar.PhaseSecondPass[i]] = in.Rows * (from + final)
@@ -214,9 +219,12 @@ func (r *run) traffic() map[string]int64 {
 		t[columnar.PhaseMatch] += in.Rows * final
 		for _, c := range r.output.sides[i] {
 			out += int64(c.Bytes)
-			if r.modes[i] != carry && !r.Join.RowIDs {
+			if (r.modes[i] == place || r.modes[i] == rowID) && !r.Join.RowIDs {
 				out += sectorBytes
 			}
+		}
+		if r.modes[i] == pack {
+			out += int64(lanesOf(r.shapes[i])) * sectorBytes
 		}
 	}
 	out += int64(r.output.key.Bytes)

@@ -34,7 +34,7 @@ func TestPeakIsWithinTheBound(t *testing.T) {
 			for _, widths := range [][2][]int{{{4}, {4}}, {{4, 4}, {4, 4}}, {{8, 8}, {8, 8}}, {{16, 1}, {4, 8, 2}}, {{1, 2}, {2, 2, 2}}, {nil, {4, 4}}} {
 				for _, out := range []int64{0, rows[1] / 16, rows[1], 8 * rows[1]} {
 					v, in := volumeOf(keyBytes, rows, widths, out)
-					room := columnar.Bound(in, out*v.rowBytes) - in
+					room := columnar.Bound(in, rows[0]+rows[1], out*v.rowBytes) - in
 					for _, w := range []strategy{sortAll, sortRowIDs} {
 						if p := v.peak(w, true, status); p > room {
 							t.Errorf("%v rows, keys of %d bytes, payload %v, %d result rows, way %d: %d bytes of %d", rows, keyBytes, widths, out, w, p, room)
@@ -53,7 +53,7 @@ func TestPeakIsWithinTheBound(t *testing.T) {
 // With eight partners per row, row ids outside the result exceed the bound.
 func TestNumbersBesideTheResult(t *testing.T) {
 	v, in := volumeOf(4, [2]int64{1 << 24, 1 << 24}, [2][]int{{4, 4}, {4, 4}}, 1<<27)
-	room := columnar.Bound(in, v.outputRows*v.rowBytes) - in
+	room := columnar.Bound(in, 2<<24, v.outputRows*v.rowBytes) - in
 	if p := v.peak(sortRowIDs, false, 1); p <= room {
 		t.Errorf("%d bytes of %d", p, room)
 	}

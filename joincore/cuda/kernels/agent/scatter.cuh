@@ -22,6 +22,7 @@
 #include "agent/offsets.cuh"
 #include "block/constant.cuh"
 #include "block/hash.cuh"
+#include "block/rank.cuh"
 #include "block/scan.cuh"
 #include "layout/join.h"
 #include "layout/payload.cuh"
@@ -252,20 +253,7 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
     for (int j = 0; j < IPT; j++) {
       const bool valid = threadIdx.x + j * T < n && !(skipped >> j & 1);
       const uint32_t p = partition(row[j]);
-      uint32_t r = 0;
-      if (hot != ~0u) {
-        const uint32_t lane = threadIdx.x & 31, same = __ballot_sync(~0u, valid && p == hot);
-        uint32_t first = 0;
-        if (lane + 1 == __ffs(same)) first = atomicAdd(&count[hot], __popc(same));
-        first = __shfl_sync(~0u, first, same ? __ffs(same) - 1 : 0);
-        if (p == hot)
-          r = first + __popc(same & ((1u << lane) - 1));
-        else if (valid)
-          r = atomicAdd(&count[p], 1);
-      } else if (valid) {
-        r = atomicAdd(&count[p], 1);
-      }
-      rank[j] = p << 16 | r;
+      rank[j] = p << 16 | rank_in_partition(count, hot, p, valid);
     }
     __syncthreads();
     uint32_t ready = 0, over = 0, claimed = 0, begin, total;

@@ -1,6 +1,7 @@
 // Defines the kernels of partition passes, one per line of entry/fused.inc.
 #pragma once
 #include "agent/scatter.cuh"
+#include "agent/scatter_packed.cuh"
 #include "entry/define.cuh"
 #include "layout/payload_kinds.cuh"
 #include "tuning/join.cuh"
@@ -26,3 +27,10 @@ using namespace gj;
 #define FROM_BUFFER(NAME, SOURCE, K, W) SCATTER(NAME, SOURCE, second_target, K, W, scatter_second(W))
 #define SECOND(K, W) FROM_BUFFER(gj_second_k##K##_w##W, BufferSource<W>(join, s), K, W)
 #define PLACE(K) FROM_BUFFER(gj_place_k##K, PlaceSource<K>(join, s), K, (K + 1))
+
+// gj_pack_k<key words>(join, side): the first pass of a packed payload.
+#define PACK(K)                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(pack_threads, pack_blocks) gj_pack_k##K(const gj_join* join, uint64_t side) {       \
+    scatter_packed<K, pack_threads, pack_rows, pack_fan>(join, &join->side[side]);                                                 \
+  }                                                                                                                                \
+  LAUNCH(gj_pack_k##K, pack_threads, pack_blocks, PackedLayout<pack_threads * pack_rows>::bytes, pack_threads * pack_rows, pack_fan)

@@ -13,6 +13,7 @@ units=$(${CC:-cc} -E -P -x c \
     -D'COLD(K,P)=gj_cold_k##K##_##P:passes:COLD(K,P)' \
     -D'SECOND(K,W)=gj_second_k##K##_w##W:passes:SECOND(K,W)' \
     -D'PLACE(K)=gj_place_k##K:passes:PLACE(K)' \
+    -D'PACK(K)=gj_pack_k##K:passes:PACK(K)' \
     -D'INNER(K,B,S)=gj_inner_k##K##_##B##_##S:matches:INNER(K,B,S)' \
     -D'LISTED(K,B,S)=gj_listed_k##K##_##B##_##S:matches:LISTED(K,B,S)' \
     -D'BYPASS(K,B,S)=gj_bypass_k##K##_##B##_##S:matches:BYPASS(K,B,S)' \

@@ -16,6 +16,7 @@
 #include "agent/offsets.cuh"
 #include "agent/sample.cuh"
 #include "agent/scatter.cuh"
+#include "agent/scatter_packed.cuh"
 #include "block/arena.cuh"
 #include "layout/payload.cuh"
 
@@ -90,6 +91,28 @@ gj_field placed(const gj_side& side, int key_words, int words, int q) {
   return {side.first + key + side.first_capacity * 16 * (q / 4) + q % 4 * 4, 16, 0, 0, 0};
 }
 
+// The bytes of a packed row's lanes.
+uint64_t packed_bytes(const std::vector<int>& widths) {
+  uint64_t bytes = 0;
+  for (int w : widths) bytes += w;
+  const uint64_t rest = bytes % GJ_LANE_BYTES;
+  return bytes - rest + (rest == 0 ? 0 : rest <= 4 ? 4 : rest <= 8 ? 8 : 16);
+}
+
+// Describes the fields of a packed payload of `capacity` rows at `lanes`. Widths are
+// in descending order.
+void pack(const std::vector<int>& widths, const std::vector<uint64_t>& from, const std::vector<uint64_t>& to, uint64_t lanes, uint64_t capacity,
+          std::vector<gj_field>& fields, std::vector<gj_field>& sources) {
+  const uint64_t bytes = packed_bytes(widths);
+  uint64_t at = 0;
+  for (size_t k = 0; k < widths.size(); k++) {
+    const uint64_t lane = at / GJ_LANE_BYTES * GJ_LANE_BYTES, width = widths[k];
+    fields.push_back({lanes + capacity * lane + at - lane, std::min<uint64_t>(GJ_LANE_BYTES, bytes - lane), to[k], width, width});
+    sources.push_back({from[k], width, at - lane, 0, width});
+    at += width;
+  }
+}
+
 // KW key words; B, S: the payload that the passes carry; MB, MS: as the match
 // sees it; HB: as the bypass reads the build side's.
 template <int KW, class B, class S, class MB, class MS, class HB>
@@ -120,7 +143,7 @@ bool run(const Case& c) {
   job.output_chunk = output_chunk;
   job.output_capacity = (want.size() + output_chunk - 1) / output_chunk * output_chunk + job.tail_count * output_chunk;
   job.output_key = memory.take(job.output_capacity * KW * 4);
-  std::vector<gj_field> fields[2];
+  std::vector<gj_field> fields[2], sources[2];
   std::vector<uint64_t> output[2];
   for (int s = 0; s < 2; s++) {
     gj_side& d = job.side[s];
@@ -137,6 +160,7 @@ bool run(const Case& c) {
       const uint64_t width = c.widths[s][k], from = in[s].column[k], to = memory.take(job.output_capacity * width);
       output[s].push_back(to);
       if (k < GJ_MAX_COLUMNS) d.column[k] = from, job.output_column[s][k] = to;
+      if (carried[s] == PayloadKind::packed) continue;
       if (c.mode[s] == Mode::place) {
         gj_field f = placed(d, KW, words[s], word);
         f.to = to, f.to_stride = f.bytes = width;
@@ -147,6 +171,11 @@ bool run(const Case& c) {
       } else if (carried[s] == PayloadKind::field) {
         for (uint64_t at = 0; at < width; at += 4) fields[s].push_back({from + at, width, to + at, width, min(width, 4u)});
       }
+    }
+    if (carried[s] == PayloadKind::packed) {
+      const uint64_t capacity = c.second_bits ? d.first_capacity : d.final_capacity;
+      pack(c.widths[s], in[s].column, output[s], memory.take(capacity * packed_bytes(c.widths[s])), capacity, fields[s], sources[s]);
+      d.packed = reinterpret_cast<uint64_t>(sources[s].data());
     }
     d.fields = reinterpret_cast<uint64_t>(fields[s].data()), d.field_count = fields[s].size();
   }
@@ -168,12 +197,18 @@ bool run(const Case& c) {
     using Source = std::remove_cvref_t<decltype(source)>;
     scatter<KW, Source::W, pass_threads, pass_rows, 8, 256>(source, first_target(&job, s));
   };
-  host::launch(2, pass_threads, [&] { first(ColumnSource<KW, B>(&job.side[0]), &job.side[0]); });
-  host::launch(2, pass_threads, [&] {
-    if (c.hot)
-      first(ColdSource<KW, S>(&job, &job.side[1]), &job.side[1]);
+  auto whole = [&](int i, auto payload) {
+    using P = decltype(payload);
+    if constexpr (P::kind == PayloadKind::packed)
+      scatter_packed<KW, pass_threads, pass_rows, 256>(&job, &job.side[i]);
     else
-      first(ColumnSource<KW, S>(&job.side[1]), &job.side[1]);
+      first(ColumnSource<KW, P>(&job.side[i]), &job.side[i]);
+  };
+  host::launch(2, pass_threads, [&] { whole(0, B()); });
+  host::launch(2, pass_threads, [&] {
+    if constexpr (S::kind != PayloadKind::packed)
+      if (c.hot) return first(ColdSource<KW, S>(&job, &job.side[1]), &job.side[1]);
+    whole(1, S());
   });
   auto second = [&](int i, auto payload) {
     const gj_side* s = &job.side[i];
@@ -229,13 +264,14 @@ using Columns = Payload<PayloadKind::column, WORDS, UNIT>;
 template <int WORDS>
 using Fields = Payload<PayloadKind::field, WORDS>;
 using RowId = Payload<PayloadKind::row_id, 1>;
+using Packed = Payload<PayloadKind::packed, 1>;
 
 int checks = 0, wrong = 0;
 
 template <int KW, class B, class S, class MB = B, class MS = S, class HB = B>
 void check(Case c) {
   gj_hash_seed = random_bits();
-  const bool can_list = MB::kind == PayloadKind::row_id || MS::kind == PayloadKind::row_id;
+  const bool can_list = MB::fetched || MS::fetched;
   for (int how = 0; how < 3; how++) {
     c.listed = how == 1, c.reduced = how == 2;
     if (c.listed && !can_list || c.reduced && KW == 2) continue;  // host/bloom.cpp reduces by keys of both widths
@@ -264,7 +300,12 @@ void check_all() {
     check<KW, RowId, Columns<4>>(of("row ids and columns", {8, 8, 4}, {4, 4, 4, 4}));
     check<KW, Columns<4, 2>, RowId>(of("wide columns and row ids", {8, 8}, {4, 2, 4, 4}));
     check<KW, Fields<4>, Fields<8>>(of("fields", {1, 8, 2}, {16, 4, 1}));
+    const Mode packed = z.second_bits ? Mode::place : Mode::carry;
+    check<KW, Packed, Packed>(of("both packed", {16, 16, 8, 4, 4, 2, 1, 1}, {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}, packed, packed));
     if (!z.second_bits) continue;
+    check<KW, Packed, Packed>(of("packed bytes", {2, 2, 2, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, packed, packed));
+    check<KW, Packed, Columns<1>>(of("build side packed", {8, 4}, {4}, packed));
+    check<KW, Columns<4>, Packed>(of("probe side packed", {4, 4, 4, 4}, {16, 8, 8, 8, 2}, Mode::carry, packed));
     if constexpr (KW == 1) check<KW, Columns<2>, Columns<2>, Columns<2>, RowId>(of("probe side placed", {4, 4}, {4, 4}, Mode::carry, Mode::place));
     check<KW, Columns<4>, Columns<4, 2>, RowId, RowId>(of("both placed", {4, 4, 4, 4}, {8, 8}, Mode::place, Mode::place));
   }

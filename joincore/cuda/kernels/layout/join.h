@@ -25,10 +25,14 @@ typedef struct {
   uint64_t bytes;              // 1, 2, 4, 8 or 16; at most 4 if values are carried
 } gj_field;
 
+// A packed payload is an array of lanes: a row's values, the widest first, fill one
+// lane of 16 bytes after the other, and the last lane has 4, 8 or 16 bytes. No value
+// crosses lanes. Lanes of all rows lie one behind another in an array of their own.
+#define GJ_LANE_BYTES 16
+
 // A sample of the probe side's keys: a direct-mapped table by hash. The histogram
 // of the build side takes it and looks up every build key. Zero before the first
 // launch.
-// looks up every build key in it. Zero before the first launch.
 #define GJ_SAMPLE_SLOTS 8192
 #define GJ_HOT_KEYS 1024  // maximum
 enum gj_summary {
@@ -50,7 +54,8 @@ typedef struct {
 } gj_sample;
 
 // One input of the join. Its payload is carried, as columns of equal width or as
-// fields of up to 4 bytes, or it is a row id by which fields are gathered.
+// fields of up to 4 bytes; or it is a row id by which fields are gathered; or it is
+// packed, and fields are gathered from lanes by the row's position in them.
 typedef struct {
   uint64_t rows;                   // below 2^32 - 2^20
   uint64_t key;                    // key column
@@ -69,6 +74,8 @@ typedef struct {
   uint64_t parent_start;
   uint64_t parent_cursor;
   uint64_t parent_tail;
+  uint64_t packed;                 // gj_field[field_count] of a packed payload: from where in the input each field
+                                   // gets its values; `to` is its offset in the lane
 } gj_side;
 
 typedef struct {

@@ -43,6 +43,10 @@ __host__ __device__ constexpr Scatter scatter_second(int words) {
 #endif
 }
 
+// The first pass of packed payload. Its runs begin anywhere: with 16 rows a run, lanes
+// of 16 bytes fill 8 sectors.
+constexpr int pack_threads = 512, pack_rows = 8, pack_blocks = 2, pack_fan = 256;
+
 // A match kernel: threads per block, probe rows per thread, build rows per chunk,
 // buckets, blocks per multiprocessor.
 struct Match {
@@ -58,7 +62,6 @@ __host__ __device__ constexpr Match match_tuning(int build_words, int probe_word
                                                 : Match{384, 2, 2304, 4096, 1};
 }
 // The same for a match with a match list, which gathers for few of its rows.
-// The same of a listed match, which fetches for few of its rows.
 __host__ __device__ constexpr Match listed_tuning(int build_words, int probe_words) {
   if (probe_words > 6) return build_words <= 3 ? Match{384, 1, 4608, 8192, 2} : Match{384, 2, 2304, 4096, 1};
   return build_words <= 3 ? Match{512, probe_words <= 3 ? 2 : 1, 4608, 8192, 2} : Match{512, 1, 2304, 4096, build_words <= 6 ? 2 : 1};
