@@ -88,6 +88,7 @@ func (b *bench) timeAll(ctx context.Context, list []join, algorithms []algorithm
 			add(b.time(ctx, c, a))
 		}
 	}
+	judgePayloads(list, results)
 	for n := 1; n <= sequences; n++ {
 		for _, a := range algorithms {
 			add(b.sequence(ctx, n, a))

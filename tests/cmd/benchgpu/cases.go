@@ -32,7 +32,8 @@ func repeat(n, width int) []int {
 	return w
 }
 
-// table is the default set: 2^27 build and 2^28 probe rows unless named.
+// table is the default set: 2^27 build and 2^28 probe rows unless named, and joins of
+// many payload columns.
 func table() []join {
 	const r, s = 1 << 27, 1 << 28
 	c := func(name string, key, columns, width int, bar float64) join {
@@ -42,7 +43,7 @@ func table() []join {
 		j.build, j.probe, j.distinct, j.domain, j.zipf = build, probe, distinct, domain, zipf
 		return j
 	}
-	return []join{
+	return append([]join{
 		c("4B-1+1", 4, 1, 4, 8),
 		c("4B-2+2", 4, 2, 4, 11),
 		c("4B-4+4", 4, 4, 4, 16),
@@ -56,7 +57,7 @@ func table() []join {
 		sized(c("2^20x2^21", 4, 2, 4, 0.2), 1<<20, 1<<21, 1<<20, 1<<20, 0),
 		sized(c("m:n-8x8", 4, 2, 4, 0), 1<<24, 1<<24, 1<<21, 1<<21, 0),
 		{"mixed", 1 << 25, 1 << 26, 4, []int{1, 8, 2}, []int{16, 4, 1}, 1 << 25, 1 << 25, 0, false, 0},
-	}
+	}, payloads()...)
 }
 
 // asked returns cases that run only if named.
