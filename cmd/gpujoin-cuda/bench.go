@@ -79,7 +79,9 @@ func benchMesh(ctx context.Context, args []string, out, errOut io.Writer) error 
 	}
 	discover := topology.Discover
 	if *cache != "" {
-		discover = func(ctx context.Context, ordinals []int) (*topology.Facts, error) { return topology.Cached(ctx, *cache, ordinals) }
+		discover = func(ctx context.Context, ordinals []int) (*topology.Facts, error) {
+			return topology.Cached(ctx, *cache, ordinals)
+		}
 	}
 	facts, err := discover(ctx, nil)
 	if facts == nil {
