@@ -12,7 +12,7 @@
 #include "postgres.h"
 
 #include "plan_closure.h"
-#include "plan_tree.h"
+#include "plan_key_form.h"
 
 /* Columns of a closure. */
 typedef uint64 Columns;

@@ -94,7 +94,8 @@ func (a *aggregation) Space(ctx context.Context) (device.Space, error) {
 	return a.out, nil
 }
 
-// setInput makes a space a derived input.
+// setInput makes a space an input. Steps that read other inputs may run meanwhile, unless
+// there are more inputs than the options said.
 func (d *dev) setInput(id int, s *space) {
 	for len(d.inputs) <= id {
 		d.inputs = append(d.inputs, nil)

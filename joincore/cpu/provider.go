@@ -31,7 +31,7 @@ func (*Provider) Name() string { return "cpu" }
 
 // Open starts an execution. Column-sized memory comes from mem.
 func (*Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {
-	d := &dev{mem: mem, streams: opt.Streams, chunk: opt.ChunkRows, seed: opt.Seed, collide: opt.Collide, groups: opt.Groups, turns: opt.Turn()}
+	d := &dev{mem: mem, streams: opt.Streams, chunk: opt.ChunkRows, seed: opt.Seed, collide: opt.Collide, groups: opt.Groups, turns: opt.Turn(), inputs: make([]*space, opt.Inputs)}
 	if d.streams <= 0 {
 		d.streams = runtime.GOMAXPROCS(0)
 	}

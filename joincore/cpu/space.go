@@ -133,10 +133,7 @@ func (d *dev) Import(input int, r *joincore.Relation) (device.Space, error) {
 		}
 		s.columns = append(s.columns, c)
 	}
-	for len(d.inputs) <= input {
-		d.inputs = append(d.inputs, nil)
-	}
-	d.inputs[input] = s
+	d.setInput(input, s)
 	return s, nil
 }
 

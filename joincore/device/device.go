@@ -70,6 +70,9 @@ type Options struct {
 	// Groups is how many groups a table of an aggregation holds at most before
 	// further ones are partitioned.
 	Groups int
+	// Inputs is the number of inputs and of results of aggregates, for which a device
+	// may provide before concurrent steps read them.
+	Inputs int
 }
 
 // Device is a provider opened for one execution.

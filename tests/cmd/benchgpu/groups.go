@@ -156,7 +156,7 @@ func (g *groupBench) time(ctx context.Context, c grouping) (result, [2]uint64, e
 		a.Keys = []joincore.Value{column(0)}
 	}
 	rows := program.Rows{Where: func(joincore.ColumnRef) program.Where { return program.Probe }, Column: schema.Column}
-	out, err := a.Columns(&joincore.Scope{Column: func(ref joincore.ColumnRef) (joincore.Column, error) { return schema.Column(ref), nil }, Derived: 1})
+	out, err := a.Columns(&joincore.Scope{Column: func(ref joincore.ColumnRef) (joincore.Column, error) { return schema.Column(ref), nil }, Derived: func(input int) bool { return input >= 1 }})
 	if err != nil {
 		return r, [2]uint64{}, err
 	}
