@@ -37,9 +37,7 @@ func TestBlockLosesAParticipant(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, leader %s, kill %v", c.name, leader, kill), func(t *testing.T) {
 					s := w.proxied(t, blocks, "set max_parallel_workers_per_gather = 2; set parallel_leader_participation = "+leader)
 					parallelBlock(t, s, theBlock)
-					h := w.p.HoldFrame(c.msg, c.nth)
-					done := ask(s, theBlock)
-					reached(t, h, done)
+					h, done := w.held(t, s, theBlock, c.msg, c.nth)
 					if kill {
 						if err := w.d.Kill(); err != nil {
 							t.Fatal(err)

@@ -174,6 +174,26 @@ func reached(t *testing.T, h *harness.Hold, done <-chan answer) {
 	}
 }
 
+// held runs a statement until the proxy holds the frame: a worker that starts late may
+// find nothing left to do, and then sends none.
+func (w *world) held(t *testing.T, s *harness.Session, sql string, msg, nth int) (*harness.Hold, <-chan answer) {
+	t.Helper()
+	for range 20 {
+		h := w.p.HoldFrame(msg, nth)
+		done := ask(s, sql)
+		select {
+		case <-h.Reached:
+			return h, done
+		case a := <-done:
+			w.right(t, sql, a)
+		case <-time.After(patience):
+			t.Fatal("neither the frame nor the statement's end came")
+		}
+	}
+	t.Fatal("the frame did not come in 20 statements")
+	return nil, nil
+}
+
 // expect returns PostgreSQL's own result.
 func (w *world) expect(t testing.TB, sql string) *harness.Result {
 	t.Helper()
