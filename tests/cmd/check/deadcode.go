@@ -16,6 +16,7 @@ var unreached = map[string]string{
 	"shm/chain.go:ChainExtentName":               "names an extent of a chain as the extension does, for sidecar/client and tests",
 	"shm/report.go":                              "decodes what the daemon writes for the extension, so that tests can compare the two",
 	"shm/memfd.go:MapMemfd":                      "maps an extent as the extension does, for tests and for sidecar/client",
+	"shm/filter.go:FilterView.Test":              "tests keys as the extension does, for tests of both",
 	"shm/message.go:BodySize":                    "lets tests cut every message short",
 	"shm/hello.go:IsText":                        "says which texts the extension accepts, for tests",
 	"joincore/cuda/columnar/smj/smj.go:Columns":  "bench-gpu times every algorithm of the paper",
