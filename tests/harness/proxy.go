@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,6 +67,32 @@ func (p *proxied) close() {
 		_ = p.backend.Close() // both are closed in any case
 		_ = p.daemon.Close()
 	})
+}
+
+// cut ends a connection for the backend first, as a daemon that dies does. The daemon
+// takes a closed socket for a process that maps no extent any more and reuses the memory,
+// so it learns of the end when the backend has closed its side, or after some time.
+// reader: the caller is the one that reads from the backend.
+func (p *proxied) cut(reader bool) {
+	const patience = 2 * time.Second
+	_ = p.backend.CloseWrite() // the connection may have ended already
+	if !reader {
+		select {
+		case <-p.gone:
+		case <-time.After(patience):
+		}
+		return
+	}
+	if p.backend.SetReadDeadline(time.Now().Add(patience)) != nil {
+		return
+	}
+	for {
+		f, err := readFrame(p.backend)
+		if err != nil {
+			return
+		}
+		f.close()
+	}
 }
 
 // StartProxy starts a proxy for the daemon, with a socket of its own.
@@ -182,6 +209,7 @@ func (p *Proxy) pass(c *proxied, from, to *net.UnixConn) {
 			}
 			if h.cut {
 				f.close()
+				c.cut(from == c.backend)
 				return
 			}
 		}
