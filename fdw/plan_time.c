@@ -50,7 +50,7 @@
 #define SUBQUERY_ROW_NS 15
 #define ROW_HEADER 48			/* bytes that a row of a hash table has more */
 
-static GjTime estimate(PlannerInfo *root, const Path *path);
+static GjTime estimate(PlannerInfo *root, const Path *path, GjTime *sum);
 
 static double
 rows_of(const Path *path, GjTime e)
@@ -92,7 +92,7 @@ other_conditions_ns(const JoinPath *join, const List *keys)
 
 /* ns of the scan of a nested loop's inner side for one of n outer rows. */
 static double
-inner_ns(PlannerInfo *root, const Path *outer, const Path *inner, double n)
+inner_ns(PlannerInfo *root, const Path *outer, const Path *inner, double n, GjTime *sum)
 {
 	GjTime	e;
 
@@ -102,43 +102,43 @@ inner_ns(PlannerInfo *root, const Path *outer, const Path *inner, double n)
 			return gj_indexscan_ns(root, (const IndexPath *) inner,
 								   gj_probes_in_order(root, outer, (const IndexPath *) inner));
 		case T_MaterialPath:
-			e = estimate(root, inner);
+			e = estimate(root, inner, sum);
 			return e.ns / n + rows_of(inner, e) * STORE_NS;
 		case T_MemoizePath:
 			{
 				const MemoizePath *memo = (const MemoizePath *) inner;
 				double		missing = memo->est_entries > 0 ? Min(1, memo->est_entries / n) : 1;
 
-				return MEMO_NS + missing * inner_ns(root, outer, memo->subpath, n);
+				return MEMO_NS + missing * inner_ns(root, outer, memo->subpath, n, sum);
 			}
 		default:
-			return estimate(root, inner).ns;
+			return estimate(root, inner, sum).ns;
 	}
 }
 
 static GjTime
-estimate_nestloop(PlannerInfo *root, const JoinPath *join)
+estimate_nestloop(PlannerInfo *root, const JoinPath *join, GjTime *sum)
 {
 	const Path *inner = join->innerjoinpath;
-	GjTime	e = estimate(root, join->outerjoinpath);
+	GjTime	e = estimate(root, join->outerjoinpath, sum);
 	double		n = Max(rows_of(join->outerjoinpath, e), 1);
 	bool		first = join->inner_unique || join->jointype == JOIN_SEMI ||
 		join->jointype == JOIN_ANTI;
 	double		matches = first ? Min(inner->rows, 1) : inner->rows;
 
 	e.surplus *= join_surplus(root, join);
-	e.ns += n * (inner_ns(root, join->outerjoinpath, inner, n) + RESCAN_NS +
+	e.ns += n * (inner_ns(root, join->outerjoinpath, inner, n, sum) + RESCAN_NS +
 				 matches * gj_conditions_ns(join->joinrestrictinfo));
 	e.ns += rows_of(&join->path, e) * OUTPUT_NS;
 	return e;
 }
 
 static GjTime
-estimate_hash_join(PlannerInfo *root, const HashPath *path)
+estimate_hash_join(PlannerInfo *root, const HashPath *path, GjTime *sum)
 {
 	const JoinPath *join = &path->jpath;
-	GjTime	outer = estimate(root, join->outerjoinpath);
-	GjTime	inner = estimate(root, join->innerjoinpath);
+	GjTime	outer = estimate(root, join->outerjoinpath, sum);
+	GjTime	inner = estimate(root, join->innerjoinpath, sum);
 	double		probe = rows_of(join->outerjoinpath, outer);
 	double		build = rows_of(join->innerjoinpath, inner);
 	double		entry = join->innerjoinpath->pathtarget->width + ROW_HEADER;
@@ -171,11 +171,11 @@ sort_ns(double rows, const List *pathkeys)
 }
 
 static GjTime
-estimate_merge_join(PlannerInfo *root, const MergePath *path)
+estimate_merge_join(PlannerInfo *root, const MergePath *path, GjTime *sum)
 {
 	const JoinPath *join = &path->jpath;
-	GjTime	outer = estimate(root, join->outerjoinpath);
-	GjTime	inner = estimate(root, join->innerjoinpath);
+	GjTime	outer = estimate(root, join->outerjoinpath, sum);
+	GjTime	inner = estimate(root, join->innerjoinpath, sum);
 	double		left = rows_of(join->outerjoinpath, outer);
 	double		right = rows_of(join->innerjoinpath, inner);
 	GjTime	e;
@@ -196,9 +196,9 @@ estimate_merge_join(PlannerInfo *root, const MergePath *path)
 /* ---- other nodes ---- */
 
 static GjTime
-estimate_aggregate(PlannerInfo *root, const AggPath *path)
+estimate_aggregate(PlannerInfo *root, const AggPath *path, GjTime *sum)
 {
-	GjTime	e = estimate(root, path->subpath);
+	GjTime	e = estimate(root, path->subpath, sum);
 	double		rows = rows_of(path->subpath, e);
 	double		groups = Min(Max(path->numGroups, 1), Max(rows, 1));
 	double		lookup = list_length(path->groupClause) * GROUP_KEY_NS;
@@ -224,16 +224,16 @@ elapsed(double ns, int workers)
 }
 
 static GjTime
-estimate_gather(PlannerInfo *root, const Path *path, const Path *subpath, int workers)
+estimate_gather(PlannerInfo *root, const Path *path, const Path *subpath, int workers, GjTime *sum)
 {
-	GjTime	e = estimate(root, subpath);
+	GjTime	e = estimate(root, subpath, sum);
 
 	e.ns = elapsed(e.ns, workers) + GATHER_START_NS + rows_of(path, e) * GATHER_ROW_NS;
 	return e;
 }
 
 static GjTime
-estimate_append(PlannerInfo *root, const AppendPath *path)
+estimate_append(PlannerInfo *root, const AppendPath *path, GjTime *sum)
 {
 	GjTime	e = {.surplus = 1};
 	double		divisor = path->path.parallel_aware ? gj_divisor(path->path.parallel_workers) : 1;
@@ -245,7 +245,7 @@ estimate_append(PlannerInfo *root, const AppendPath *path)
 	foreach(lc, path->subpaths)
 	{
 		const Path *subpath = lfirst(lc);
-		GjTime	child = estimate(root, subpath);
+		GjTime	child = estimate(root, subpath, sum);
 
 		/* the whole of such a child runs in one of the processes */
 		e.ns += i++ < path->first_partial_path ? child.ns / divisor : child.ns;
@@ -257,11 +257,11 @@ estimate_append(PlannerInfo *root, const AppendPath *path)
 	return e;
 }
 
-/* A node that takes so many ns for each row of its only child. */
+/* A node that takes row_ns for each row of its only child. */
 static GjTime
-estimate_unary(PlannerInfo *root, const Path *subpath, double row_ns)
+estimate_unary(PlannerInfo *root, const Path *subpath, double row_ns, GjTime *sum)
 {
-	GjTime	e = estimate(root, subpath);
+	GjTime	e = estimate(root, subpath, sum);
 
 	e.ns += rows_of(subpath, e) * row_ns;
 	return e;
@@ -269,7 +269,7 @@ estimate_unary(PlannerInfo *root, const Path *subpath, double row_ns)
 
 /* core's own costs */
 static GjTime
-estimate_unknown(PlannerInfo *root, const Path *path)
+estimate_unknown(PlannerInfo *root, const Path *path, GjTime *sum)
 {
 	List	   *children = gj_path_children(unconstify(Path *, path));
 	Cost		own = path->total_cost;
@@ -281,14 +281,14 @@ estimate_unknown(PlannerInfo *root, const Path *path)
 		const Path *child = lfirst(lc);
 
 		own -= child->total_cost;
-		e.ns += estimate(root, child).ns;
+		e.ns += estimate(root, child, sum).ns;
 	}
 	e.ns += Max(own, 0) / GJ_NS_COST;
 	return e;
 }
 
 static GjTime
-estimate_scan(PlannerInfo *root, const Path *path)
+estimate_scan(PlannerInfo *root, const Path *path, GjTime *sum)
 {
 	GjTime	e = {.surplus = 1};
 
@@ -310,54 +310,54 @@ estimate_scan(PlannerInfo *root, const Path *path)
 				return e;
 			}
 		default:
-			return estimate_unknown(root, path);
+			return estimate_unknown(root, path, sum);
 	}
 }
 
 static GjTime
-estimate_node(PlannerInfo *root, const Path *path)
+estimate_node(PlannerInfo *root, const Path *path, GjTime *sum)
 {
 	switch (nodeTag(path))
 	{
 		case T_Path:
 		case T_IndexPath:
 		case T_BitmapHeapPath:
-			return estimate_scan(root, path);
+			return estimate_scan(root, path, sum);
 		case T_NestPath:
-			return estimate_nestloop(root, (const JoinPath *) path);
+			return estimate_nestloop(root, (const JoinPath *) path, sum);
 		case T_HashPath:
-			return estimate_hash_join(root, (const HashPath *) path);
+			return estimate_hash_join(root, (const HashPath *) path, sum);
 		case T_MergePath:
-			return estimate_merge_join(root, (const MergePath *) path);
+			return estimate_merge_join(root, (const MergePath *) path, sum);
 		case T_AggPath:
-			return estimate_aggregate(root, (const AggPath *) path);
+			return estimate_aggregate(root, (const AggPath *) path, sum);
 		case T_SortPath:
 			{
 				const SortPath *sort = (const SortPath *) path;
-				GjTime	e = estimate(root, sort->subpath);
+				GjTime	e = estimate(root, sort->subpath, sum);
 
 				e.ns += sort_ns(rows_of(sort->subpath, e), path->pathkeys);
 				return e;
 			}
 		case T_MaterialPath:
-			return estimate_unary(root, ((const MaterialPath *) path)->subpath, STORE_NS);
+			return estimate_unary(root, ((const MaterialPath *) path)->subpath, STORE_NS, sum);
 		case T_ProjectionPath:
 			return estimate_unary(root, ((const ProjectionPath *) path)->subpath,
-								  expressions_ns(path));
+								  expressions_ns(path), sum);
 		case T_SubqueryScanPath:
 			return estimate_unary(path->parent->subroot,
 								  ((const SubqueryScanPath *) path)->subpath, SUBQUERY_ROW_NS +
-								  gj_conditions_ns(path->parent->baserestrictinfo));
+								  gj_conditions_ns(path->parent->baserestrictinfo), sum);
 		case T_GatherPath:
 			return estimate_gather(root, path, ((const GatherPath *) path)->subpath,
-								   ((const GatherPath *) path)->num_workers);
+								   ((const GatherPath *) path)->num_workers, sum);
 		case T_GatherMergePath:
 			return estimate_gather(root, path, ((const GatherMergePath *) path)->subpath,
-								   ((const GatherMergePath *) path)->num_workers);
+								   ((const GatherMergePath *) path)->num_workers, sum);
 		case T_AppendPath:
-			return estimate_append(root, (const AppendPath *) path);
+			return estimate_append(root, (const AppendPath *) path, sum);
 		default:
-			return estimate_unknown(root, path);
+			return estimate_unknown(root, path, sum);
 	}
 }
 
@@ -369,30 +369,14 @@ own_time(const Path *path)
 		((const GjPath *) path)->time : ((const GjBlockPath *) path)->time;
 }
 
-/* Adds up the savings of the children of a path. */
-static void
-add_savings(PlannerInfo *root, const Path *path, GjTime *time)
-{
-	List	   *children = gj_path_children(unconstify(Path *, path));
-	ListCell   *lc;
-
-	time->saved_ns = time->saved_cost = 0;
-	foreach(lc, children)
-	{
-		GjTime		child = estimate(root, lfirst(lc));
-
-		time->saved_ns += child.saved_ns;
-		time->saved_cost += child.saved_cost;
-	}
-}
-
 /* Paths of joins are parts of many others, so their times are kept. */
 static GjTime
-estimate(PlannerInfo *root, const Path *path)
+estimate_kept(PlannerInfo *root, const Path *path)
 {
 	GjStash    *stash;
 	GjKnownTime *known;
 	GjTime		time;
+	GjTime		children = {0};
 
 	if (gj_is_gpujoin(path))
 		return own_time(path);
@@ -408,8 +392,9 @@ estimate(PlannerInfo *root, const Path *path)
 		if (known->path == path && known->cost == path->total_cost)
 			return known->time;
 	}
-	time = estimate_node(root, path);
-	add_savings(IsA(path, SubqueryScanPath) ? path->parent->subroot : root, path, &time);
+	time = estimate_node(root, path, &children);
+	time.saved_ns = children.saved_ns;
+	time.saved_cost = children.saved_cost;
 	if (known != NULL)
 		*known = (GjKnownTime)
 	{
@@ -418,9 +403,23 @@ estimate(PlannerInfo *root, const Path *path)
 	return time;
 }
 
+/*
+ * Adds what the path saves to *sum.  Each path below is estimated once: plans
+ * of nested subqueries are deep.
+ */
+static GjTime
+estimate(PlannerInfo *root, const Path *path, GjTime *sum)
+{
+	GjTime		time = estimate_kept(root, path);
+
+	sum->saved_ns += time.saved_ns;
+	sum->saved_cost += time.saved_cost;
+	return time;
+}
+
 double
 gj_path_ns(PlannerInfo *root, const Path *path, GjTime *time)
 {
-	*time = estimate(root, path);
+	*time = estimate_kept(root, path);
 	return path->parallel_workers > 0 ? elapsed(time->ns, path->parallel_workers) : time->ns;
 }
