@@ -89,7 +89,7 @@ func manyConditions() joincore.Expr {
 	return all
 }
 
-// grouping groups probe rows by their keys, of which there are so many, and
+// grouping groups probe rows by keys with the given number of distinct values, and
 // returns the best time in ns per row of one core.
 func (c *calibration) grouping(groups int64, functions []joincore.Function, where joincore.Expr) (float64, error) {
 	if err := c.data.prepare(c.mem, int(groups)); err != nil {

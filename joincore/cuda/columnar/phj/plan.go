@@ -123,7 +123,7 @@ func shapes(keyWords int, widths [2][]int, modes [2]mode) ([2]shape, [2]mode) {
 		}
 		// The sides' columns have different widths, or are too wide.
 		for i := range s {
-			if !carriedBesidePacked(widths[i]) {
+			if !isNarrow(widths[i]) {
 				modes[i] = pack
 			}
 		}
@@ -133,7 +133,7 @@ func shapes(keyWords int, widths [2][]int, modes [2]mode) ([2]shape, [2]mode) {
 		return shapes(keyWords, widths, modes)
 	}
 	if modes[0] == pack || modes[1] == pack {
-		return packedPair(widths)(modes)
+		return packedPair(widths, modes)
 	}
 	for i := range s {
 		if modes[i] != carry {
@@ -148,31 +148,25 @@ func shapes(keyWords int, widths [2][]int, modes [2]mode) ([2]shape, [2]mode) {
 
 // packedPair returns the shapes and modes of two sides of which one is packed: the
 // other one is carried if it is narrow, and packed otherwise.
-func packedPair(widths [2][]int) func([2]mode) ([2]shape, [2]mode) {
-	return func(modes [2]mode) (s [2]shape, _ [2]mode) {
-		for i := range s {
-			if modes[i] == carry && carriedBesidePacked(widths[i]) {
-				s[i] = carriedShape(widths[i])
-				continue
-			}
-			if len(widths[i]) > maxPacked {
-				return [2]shape{idShape, idShape}, [2]mode{rowID, rowID}
-			}
-			modes[i], s[i] = pack, packedShape(widths[i])
+func packedPair(widths [2][]int, modes [2]mode) (s [2]shape, _ [2]mode) {
+	for i := range s {
+		if modes[i] == carry && isNarrow(widths[i]) {
+			s[i] = carriedShape(widths[i])
+			continue
 		}
-		return s, modes
+		if len(widths[i]) > maxPacked {
+			return [2]shape{idShape, idShape}, [2]mode{rowID, rowID}
+		}
+		modes[i], s[i] = pack, packedShape(widths[i])
 	}
+	return s, modes
 }
 
-// carriedBesidePacked reports whether a side of these columns is carried while the other one
-// is packed.
-func carriedBesidePacked(widths []int) bool {
-	switch s, ok := uniform(widths); {
-	case !ok:
-		return false
-	default:
-		return s.unit == 1 && (s.words == 1 || s.words == 2 || s.words == 4)
-	}
+// isNarrow reports whether a side of these columns is carried while the other one is
+// packed.
+func isNarrow(widths []int) bool {
+	s, ok := uniform(widths)
+	return ok && s.unit == 1 && (s.words == 1 || s.words == 2 || s.words == 4)
 }
 
 // carriedPair returns the shapes of two sides that are both carried.
