@@ -1,12 +1,5 @@
 /*
- * feed_writer.c - lays out, starts and hands over the batches of an input.
- *
- * A batch has for each column an array of values and a validity bitmap, and
- * for a varlena column also a heap.  Their sizes follow the expected widths.
- * The first batch takes these from the statistics, every later one from the
- * batch before it. If the rows differ from what was expected, the batch is not
- * handed over half empty.  Instead, the arrays are moved within the extent to
- * positions that suit the rows seen so far, until the extent is nearly full.
+ * feed_writer.c - starts, fills and hands over the batches of an input.
  */
 #include "postgres.h"
 
@@ -15,25 +8,8 @@
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 
+#include "feed_layout.h"
 #include "feed_writer.h"
-
-#define ALIGN64(n) TYPEALIGN64(64, (n))
-
-/* Upper bound of the rows in a batch. */
-#define MOST_ROWS (1 << 24)
-
-
-/* An extent counts as full if less than 1/FREE_SHARE of it is free. */
-#define FREE_SHARE 8
-
-/*
- * Upper bound of the bytes moved per batch, in extents.  Rows whose widths
- * keep changing do not justify more.
- */
-#define MOST_MOVES 4
-
-/* A move counts as at least 1/LEAST_MOVE of an extent. */
-#define LEAST_MOVE 64
 
 /*
  * Upper bound of the bytes of a varlena in a batch.  All columns of the plan
@@ -137,205 +113,6 @@ gj_writer_init(GjWriter *writer, GjLink *link, const GjPlan *plan, int input,
 	}
 }
 
-static inline bool
-is_varlena(const GjColumnWriter *c)
-{
-	return c->column->encoding == GJ_ENC_VARLENA;
-}
-
-/* Bytes per entry of the array of values: a value, or an offset. */
-static inline Size
-item_size(const GjColumnWriter *c)
-{
-	return is_varlena(c) ? sizeof(uint32) : (Size) c->column->width;
-}
-
-/* Bits per row in the arrays, excluding the heaps. */
-static double
-array_bits(const GjWriter *writer)
-{
-	double		bits = 0;
-
-	for (int i = 0; i < writer->ncolumns; i++)
-		bits += 1 + 8.0 * item_size(&writer->columns[i]);
-	return bits;
-}
-
-/* Expected bits per row in the heaps. */
-static double
-heap_bits(const GjWriter *writer)
-{
-	double		bits = 0;
-
-	for (int i = 0; i < writer->ncolumns; i++)
-		if (is_varlena(&writer->columns[i]))
-			bits += 8 * writer->columns[i].width;
-	return bits;
-}
-
-/* Bytes of the extent in use, not counting alignment. */
-static Size
-bytes_in_use(const GjWriter *writer)
-{
-	Size		bytes = sizeof(struct gj_batch) +
-		writer->ncolumns * sizeof(struct gj_column) +
-		writer->nvarlena * sizeof(uint32) +
-		(Size) (writer->rows * array_bits(writer) / 8);
-
-	for (int i = 0; i < writer->ncolumns; i++)
-		bytes += writer->columns[i].heap_used;
-	return bytes;
-}
-
-/*
- * Records an array's current and future position.  Returns the end of the
- * latter.
- */
-static Size
-plan_move(GjWriter *writer, GjMove *move, char *from, Size bytes, Size at, Size place)
-{
-	move->from = from;
-	move->to = writer->extent.base + at;
-	move->bytes = bytes;
-	return ALIGN64(at + place);
-}
-
-/*
- * Moves all arrays.  They have the same order before and after.  Arrays that
- * move up are moved first, from the last to the first; then those that move
- * down, from the first to the last.  So no array is overwritten before it is
- * moved.
- */
-static void
-move_arrays(GjWriter *writer)
-{
-	int			n = 3 * writer->ncolumns;
-
-	for (int i = n - 1; i >= 0; i--)
-		if (writer->moves[i].to > writer->moves[i].from)
-			memmove(writer->moves[i].to, writer->moves[i].from, writer->moves[i].bytes);
-	for (int i = 0; i < n; i++)
-		if (writer->moves[i].to < writer->moves[i].from)
-			memmove(writer->moves[i].to, writer->moves[i].from, writer->moves[i].bytes);
-}
-
-/*
- * Divides the extent among the columns.  The rows already in the batch and one
- * more, which needs the bytes given in each column's needs, must fit.  The
- * rest is sized for as many rows of the expected widths as possible.  Each
- * array may lose up to 63 bytes to alignment.  Returns false, without changing
- * anything, if not even one more row fits.
- */
-static bool
-place_columns(GjWriter *writer)
-{
-	uint32		least = writer->rows + 1;
-	Size		head = ALIGN64(sizeof(struct gj_batch) +
-							   writer->ncolumns * sizeof(struct gj_column));
-	Size		taken = head + (2 * writer->ncolumns + writer->nvarlena) * 64 +
-		writer->nvarlena * sizeof(uint32) +
-		(Size) (least * array_bits(writer) / 8) + 1;
-	Size		at = head;
-	uint32		capacity;
-
-	for (int i = 0; i < writer->ncolumns; i++)
-		taken += writer->columns[i].heap_used + writer->columns[i].needs;
-	if (taken > writer->extents->size)
-		return false;
-	capacity = (uint32) Min(MOST_ROWS, least + (writer->extents->size - taken) * 8.0 /
-							Max(1, array_bits(writer) + heap_bits(writer)));
-	if (capacity < least)
-		return false;
-
-	for (int i = 0; i < writer->ncolumns; i++)
-	{
-		GjColumnWriter *c = &writer->columns[i];
-		GjMove	   *move = &writer->moves[3 * i];
-		bool		varlena = is_varlena(c);
-
-		at = plan_move(writer, &move[0], c->values,
-					   ((Size) writer->rows + varlena) * item_size(c),
-					   at, ((Size) capacity + varlena) * item_size(c));
-		at = plan_move(writer, &move[1], (char *) c->validity,
-					   c->nulls > 0 ? (writer->rows + 7) / 8 : 0,
-					   at, (capacity + 7) / 8);
-		c->heap_size = varlena ?
-			c->heap_used + c->needs + (uint32) ((capacity - least) * c->width) : 0;
-		at = plan_move(writer, &move[2], c->heap, c->heap_used, at, c->heap_size);
-	}
-	Assert(at <= ALIGN64(writer->extents->size));
-	if (writer->rows > 0)
-		move_arrays(writer);
-	writer->capacity = capacity;
-	writer->rows_placed = writer->rows;
-	for (int i = 0; i < writer->ncolumns; i++)
-	{
-		GjColumnWriter *c = &writer->columns[i];
-
-		c->values = writer->moves[3 * i].to;
-		c->validity = (uint8 *) writer->moves[3 * i + 1].to;
-		c->heap = writer->moves[3 * i + 2].to;
-		c->heap_placed = c->heap_used;
-		if (c->nulls > 0)
-			memset(c->validity + (writer->rows + 7) / 8, 0xff,
-				   (capacity + 7) / 8 - (writer->rows + 7) / 8);
-		if (writer->rows == 0 && is_varlena(c))
-			((uint32 *) c->values)[0] = 0;
-	}
-	return true;
-}
-
-/*
- * Updates the expected widths from the rows of this batch: the mean of the
- * average over all rows and the average over those since the arrays were
- * placed.  The latter reveals that rows of another kind have begun.  The
- * current row is included.
- */
-static void
-expect_widths(GjWriter *writer)
-{
-	for (int i = 0; i < writer->ncolumns; i++)
-	{
-		GjColumnWriter *c = &writer->columns[i];
-		double		all = (c->heap_used + c->needs) / (writer->rows + 1.0);
-		double		recent = (c->heap_used - c->heap_placed + c->needs) /
-			(writer->rows - writer->rows_placed + 1.0);
-
-		if (!is_varlena(c))
-			continue;
-		if (writer->rows == 0)
-			recent = c->width;
-		c->width = (all + recent) / 2 * 1.02 + 0.1;
-	}
-}
-
-/*
- * Moves the arrays so that the first row of vectors fits, if the extent has
- * enough free space to justify it.
- */
-static bool
-make_room(GjWriter *writer, const GjVector *vectors)
-{
-	Size		size = writer->extents->size;
-	Size		used;
-	bool		ok;
-
-	if (writer->extent.base == NULL)
-		return false;
-	used = bytes_in_use(writer);
-	writer->moved += used + size / LEAST_MOVE;
-	if (used > size - size / FREE_SHARE || writer->moved > MOST_MOVES * size)
-		return false;
-	for (int i = 0; i < writer->ncolumns; i++)
-		if (is_varlena(&writer->columns[i]))
-			writer->columns[i].needs = gj_encoded_size(&writer->columns[i], &vectors[i]);
-	expect_widths(writer);
-	ok = place_columns(writer);
-	for (int i = 0; i < writer->ncolumns; i++)
-		writer->columns[i].needs = 0;
-	return ok;
-}
-
 static void
 describe_batch(GjWriter *writer)
 {
@@ -347,7 +124,7 @@ describe_batch(GjWriter *writer)
 	for (int i = 0; i < writer->ncolumns; i++, out++)
 	{
 		GjColumnWriter *c = &writer->columns[i];
-		bool		varlena = is_varlena(c);
+		bool		varlena = gj_is_varlena(c);
 
 		memset(out, 0, sizeof(*out));
 		out->encoding = c->column->encoding;
@@ -355,7 +132,7 @@ describe_batch(GjWriter *writer)
 		out->width = c->column->width;
 		out->nulls = c->nulls;
 		out->values_off = c->values - base;
-		used = Max(used, out->values_off + ((uint64) writer->rows + varlena) * item_size(c));
+		used = Max(used, out->values_off + ((uint64) writer->rows + varlena) * gj_item_size(c));
 		if (c->nulls > 0)
 		{
 			out->validity_off = (char *) c->validity - base;
@@ -389,7 +166,7 @@ hand_over(GjWriter *writer)
 	};
 
 	describe_batch(writer);
-	writer->total_bytes += bytes_in_use(writer);
+	writer->total_bytes += gj_layout_bytes(writer);
 	writer->total_rows += writer->rows;
 	writer->rows = 0;
 	gj_extent_unmap(writer->extents, &writer->extent);
@@ -406,7 +183,7 @@ ahead(const GjWriter *writer)
 {
 	double		rows = writer->expected - writer->total_rows;
 	double		batch = writer->extents->size * 8.0 /
-		Max(1, array_bits(writer) + heap_bits(writer));
+		Max(1, gj_layout_row_bits(writer));
 
 	return rows <= batch ? 0 : rows <= 2 * batch ? 1 : 2;
 }
@@ -437,7 +214,7 @@ next_batch(GjWriter *writer)
 		writer->columns[i].heap_used = 0;
 		writer->columns[i].nulls = 0;
 	}
-	if (!place_columns(writer))
+	if (!gj_layout_place(writer))
 		return too_wide(writer);
 	if (writer->total_rows + writer->capacity / 2 < writer->expected)
 		gj_extent_touch(&writer->extent, writer->extents->size, true);
@@ -458,7 +235,7 @@ forget_rows(GjColumnWriter *column, uint32 first, uint32 end)
 				column->validity[row >> 3] |= 1 << (row & 7);
 				column->nulls--;
 			}
-	if (is_varlena(column))
+	if (gj_is_varlena(column))
 		column->heap_used = ((uint32 *) column->values)[first];
 }
 
@@ -504,7 +281,7 @@ gj_writer_append(GjWriter *writer, GjVector *vectors, int *n)
 
 	do
 		put = append_to_arrays(writer, vectors, n);
-	while (unlikely(put == GJ_PUT_FULL) && make_room(writer, vectors));
+	while (unlikely(put == GJ_PUT_FULL) && gj_layout_make_room(writer, vectors));
 	return put;
 }
 
