@@ -132,14 +132,61 @@ gj_before_joins(Expr *expr, const Var *var)
 #endif
 }
 
+#if PG_VERSION_NUM < 170000
+/*
+ * heapgetpage() for a page whose tuples are all visible.  Up to 16, that calls
+ * a function for each tuple, which only serializable transactions need.
+ * Returns false, without having read any tuple, if it is another page.
+ */
+static inline bool
+gj_read_visible_page(HeapScanDesc scan, BlockNumber block)
+{
+	Snapshot	snapshot = scan->rs_base.rs_snapshot;
+	Relation	rel = scan->rs_base.rs_rd;
+	Page		page;
+	bool		visible;
+
+	if (IsolationIsSerializable() || snapshot->takenDuringRecovery)
+		return false;
+	if (BufferIsValid(scan->rs_cbuf))
+		ReleaseBuffer(scan->rs_cbuf);
+	scan->rs_cbuf = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL,
+									   scan->rs_strategy);
+	scan->rs_cblock = block;
+	page = BufferGetPage(scan->rs_cbuf);
+
+	/* there is nothing to prune on a page whose tuples are all visible */
+	LockBuffer(scan->rs_cbuf, BUFFER_LOCK_SHARE);
+	visible = PageIsAllVisible(page);
+	if (visible)
+	{
+		int			lines = PageGetMaxOffsetNumber(page);
+		int			n = 0;
+
+		TestForOldSnapshot(snapshot, rel, page);
+		for (OffsetNumber line = FirstOffsetNumber; line <= lines; line++)
+		{
+			scan->rs_vistuples[n] = line;
+			n += ItemIdIsNormal(PageGetItemId(page, line));
+		}
+		scan->rs_ntuples = n;
+	}
+	LockBuffer(scan->rs_cbuf, BUFFER_LOCK_UNLOCK);
+	return visible;
+}
+#endif
+
 /*
  * Reads a page of a heap scan and the line pointers of its visible tuples.
- * The scan pins it and unpins the previous page.  Since 17, core's own
- * function reads ahead and keeps those pages pinned, which is not allowed
- * while we wait for the daemon.
+ * The scan pins it and unpins the previous page.  *visible says whether the
+ * page before had visible tuples only, which the next one is expected to have
+ * too.
+ *
+ * Since 17, core's own function reads ahead and keeps those pages pinned,
+ * which is not allowed while we wait for the daemon.
  */
 static inline void
-gj_read_heap_page(HeapScanDesc scan, BlockNumber block)
+gj_read_heap_page(HeapScanDesc scan, BlockNumber block, bool *visible)
 {
 #if PG_VERSION_NUM >= 170000
 	if (BufferIsValid(scan->rs_cbuf))
@@ -149,7 +196,10 @@ gj_read_heap_page(HeapScanDesc scan, BlockNumber block)
 	scan->rs_cblock = block;
 	heap_prepare_pagescan(&scan->rs_base);
 #else
+	if (*visible && gj_read_visible_page(scan, block))
+		return;
 	heapgetpage(&scan->rs_base, block);
+	*visible = PageIsAllVisible(BufferGetPage(scan->rs_cbuf));
 #endif
 }
 

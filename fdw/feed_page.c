@@ -193,6 +193,7 @@ feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan
 {
 	GjPrefetch	prefetch = {0};
 	BlockNumber next;
+	bool		visible = true;
 
 	for (BlockNumber block = first_block(scan); block != InvalidBlockNumber; block = next)
 	{
@@ -201,7 +202,7 @@ feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan
 			return gj_fail(&state->link.conn, "another participant failed to feed its rows");
 		next = next_block(scan, block);
 		gj_prefetch_page(&prefetch, scan->rs_base.rs_rd, next);
-		gj_read_heap_page(scan, block);
+		gj_read_heap_page(scan, block, &visible);
 		counts->tuples += scan->rs_ntuples;
 		if (!write_page(feed, writer, scan))
 			return false;

@@ -14,6 +14,7 @@
 #include "utils/timestamp.h"
 
 #include "feed_page_filter.h"
+#include "feed_page_list.h"
 #include "numeric.h"
 
 #define NAN_ORDER PG_INT64_MAX
@@ -86,6 +87,8 @@ set_range(GjPageCheck *check, int64 bound)
 		case GJ_TEST_GT:
 			check->low = bound + (bound < PG_INT64_MAX);
 			return bound < PG_INT64_MAX;
+		case GJ_TEST_IN:
+		case GJ_TEST_NOT_IN:
 		case GJ_TEST_IS_NULL:
 		case GJ_TEST_IS_NOT_NULL:
 			break;
@@ -93,10 +96,17 @@ set_range(GjPageCheck *check, int64 bound)
 	return true;
 }
 
+/* Is it one value, compared by order? */
+static bool
+is_comparison(const GjPageCheck *check)
+{
+	return check->value != NULL && check->test != GJ_TEST_IN && check->test != GJ_TEST_NOT_IN;
+}
+
 static bool
 is_range(const GjPageCheck *check)
 {
-	return check->test != GJ_TEST_NE && check->test != GJ_TEST_IS_NULL &&
+	return is_comparison(check) && check->test != GJ_TEST_NE &&
 		check->test != GJ_TEST_IS_NOT_NULL;
 }
 
@@ -119,7 +129,7 @@ gj_page_checks_merge(GjPageCheck *checks, int n)
 }
 
 bool
-gj_page_check_bind(GjPageCheck *check, ExprContext *econtext)
+gj_page_check_bind(GjPageCheck *check, ExprContext *econtext, MemoryContext lists)
 {
 	Datum		value;
 	int64		bound = 0;
@@ -133,6 +143,14 @@ gj_page_check_bind(GjPageCheck *check, ExprContext *econtext)
 	value = ExecEvalExprSwitchContext(check->value, econtext, &isnull);
 	if (isnull)
 		return false;
+	if (!is_comparison(check))
+	{
+		MemoryContext old = MemoryContextSwitchTo(lists);
+
+		gj_page_list_read(check, value);
+		MemoryContextSwitchTo(old);
+		return true;
+	}
 
 	switch (check->qual.value_type)
 	{
@@ -274,9 +292,94 @@ gj_page_check_filter(const GjPageCheck *check, const GjVector *vector, int n,
 				kept[nkept++] = i;
 		return nkept;
 	}
+	if (check->test == GJ_TEST_IN || check->test == GJ_TEST_NOT_IN)
+		return gj_page_list_filter(check, vector, n, kept);
 	if (check->qual.type == NUMERICOID)
 		return select_numerics(check, vector, n, kept);
 	if (vector->nullable)
 		return select_integers(check, vector, n, true, kept);
 	return select_integers(check, vector, n, false, kept);
+}
+
+/* ---- two columns ---- */
+
+#define LOAD(type) \
+	for (int i = 0; i < n; i++) \
+		if (pointers[i] != NULL) \
+			values[i] = *(const type *) (pointers[i] + offset)
+
+/* Loads the values that are not NULL. */
+static bool
+load_values(Oid type, int scale, const GjVector *vector, int n, int64 *values)
+{
+	const char *const *pointers = vector->pointers;
+	uint32		offset = vector->offset;
+
+	switch (type)
+	{
+		case INT2OID:
+			LOAD(int16);
+			return true;
+		case INT4OID:
+		case DATEOID:
+			LOAD(int32);
+			return true;
+		case INT8OID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			LOAD(int64);
+			return true;
+		case NUMERICOID:
+			for (int i = 0; i < n; i++)
+				if (pointers[i] != NULL &&
+					!load_numeric(pointers[i] + offset, scale, &values[i]))
+					return false;
+			return true;
+	}
+	return false;
+}
+#undef LOAD
+
+/* Which results of a comparison pass: bit 0 less, bit 1 equal, bit 2 greater. */
+static unsigned
+passing_results(GjPageTest test)
+{
+	switch (test)
+	{
+		case GJ_TEST_LT:
+			return 1;
+		case GJ_TEST_LE:
+			return 3;
+		case GJ_TEST_EQ:
+			return 2;
+		case GJ_TEST_GE:
+			return 6;
+		case GJ_TEST_GT:
+			return 4;
+		case GJ_TEST_NE:
+			return 5;
+		default:
+			return 0;
+	}
+}
+
+int
+gj_page_check_compare(const GjPageCheck *check, const GjVector *left,
+					  const GjVector *right, int n, uint16 *kept)
+{
+	unsigned	passing = passing_results(check->test);
+	int64		a[MaxHeapTuplesPerPage];
+	int64		b[MaxHeapTuplesPerPage];
+	int			nkept = 0;
+
+	if (!load_values(check->qual.type, check->qual.scale, left, n, a) ||
+		!load_values(check->qual.value_type, check->qual.scale, right, n, b))
+		return -1;
+	for (int i = 0; i < n; i++)
+		if (left->pointers[i] != NULL && right->pointers[i] != NULL)
+		{
+			kept[nkept] = i;
+			nkept += (passing >> (1 + (a[i] > b[i]) - (a[i] < b[i]))) & 1;
+		}
+	return nkept;
 }

@@ -7,10 +7,12 @@
 #include "feed_page_rows.h"
 
 /*
- * Evaluates the value that the column is compared with.  Returns false if it
- * is NULL, in which case no row passes.
+ * Evaluates the value that the column is compared with, if any.  A list is
+ * made in the memory context.  Returns false if the value is NULL, in which
+ * case no row passes.
  */
-extern bool gj_page_check_bind(GjPageCheck *check, ExprContext *econtext);
+extern bool gj_page_check_bind(GjPageCheck *check, ExprContext *econtext,
+							   MemoryContext lists);
 
 /*
  * Makes one check of all comparisons of one column.  Returns false if no row
@@ -24,5 +26,9 @@ extern bool gj_page_checks_merge(GjPageCheck *checks, int n);
  */
 extern int	gj_page_check_filter(const GjPageCheck *check, const GjVector *vector,
 								 int n, uint16 *kept);
+
+/* The same for a check of two columns. */
+extern int	gj_page_check_compare(const GjPageCheck *check, const GjVector *left,
+								  const GjVector *right, int n, uint16 *kept);
 
 #endif							/* GPUJOIN_FEED_PAGE_FILTER_H */

@@ -64,6 +64,41 @@ create_expression(GjPageRows *rows, ScanState *scan, List *quals)
 	e->slot = ExecInitExtraTupleSlot(scan->ps.state, desc, &TTSOpsVirtual);
 }
 
+/* The one of two attributes that comes later in a tuple; -1 is none. */
+static int
+later_of(const GjPageRows *rows, int a, int b)
+{
+	return a < 0 || rows->attributes[b].step > rows->attributes[a].step ? b : a;
+}
+
+/* The last step that a check needs. */
+static int
+last_step(const GjPageRows *rows, const GjPageCheck *check)
+{
+	int			step = rows->attributes[check->attribute].step;
+
+	return check->other < 0 ? step : Max(step, rows->attributes[check->other].step);
+}
+
+/*
+ * The checks of earlier attributes come first, so that most tuples need not be
+ * walked to the end.
+ */
+static void
+sort_checks(GjPageRows *rows)
+{
+	for (int i = 1; i < rows->nchecks; i++)
+	{
+		GjPageCheck check = rows->checks[i];
+		int			step = last_step(rows, &check);
+		int			j = i;
+
+		for (; j > 0 && last_step(rows, &rows->checks[j - 1]) > step; j--)
+			rows->checks[j] = rows->checks[j - 1];
+		rows->checks[j] = check;
+	}
+}
+
 GjPageRows *
 gj_page_rows_create(ScanState *scan, const GjWriter *writer)
 {
@@ -73,9 +108,10 @@ gj_page_rows_create(ScanState *scan, const GjWriter *writer)
 	List	   *others = NIL;
 	ListCell   *lc;
 
-	rows->attributes = palloc0((writer->ncolumns + list_length(quals) + desc->natts + 1) *
-							   sizeof(GjPageAttribute));
+	rows->attributes = palloc0((desc->natts + 1) * sizeof(GjPageAttribute));
 	rows->checks = palloc0((list_length(quals) + 1) * sizeof(GjPageCheck));
+	rows->lists = AllocSetContextCreate(CurrentMemoryContext, "GpuJoin lists of values",
+										ALLOCSET_SMALL_SIZES);
 	foreach(lc, quals)
 	{
 		GjPageCheck *check = &rows->checks[rows->nchecks];
@@ -89,12 +125,16 @@ gj_page_rows_create(ScanState *scan, const GjWriter *writer)
 		}
 		rows->nchecks++;
 		check->attribute = attribute_of(rows, desc, check->qual.attnum);
+		check->other = check->qual.other == 0 ? -1 :
+			attribute_of(rows, desc, check->qual.other);
 		if (check->qual.value != NULL)
 			check->value = ExecInitExpr(check->qual.value, &scan->ps);
 	}
 	if (others != NIL)
 		create_expression(rows, scan, others);
+	sort_checks(rows);
 	rows->ncolumns = writer->ncolumns;
+	rows->last_column = -1;
 	rows->columns = palloc((writer->ncolumns + 1) * sizeof(int));
 	for (int i = 0; i < writer->ncolumns; i++)
 	{
@@ -103,6 +143,7 @@ gj_page_rows_create(ScanState *scan, const GjWriter *writer)
 		if (attnum <= 0 || attnum > desc->natts)
 			return NULL;
 		rows->columns[i] = attribute_of(rows, desc, attnum);
+		rows->last_column = later_of(rows, rows->last_column, rows->columns[i]);
 	}
 	gj_page_walk_plan(rows, desc);
 	return rows;
@@ -113,8 +154,9 @@ gj_page_rows_bind(GjPageRows *rows, ScanState *scan)
 {
 	rows->none = false;
 	rows->nkeys = 0;
+	MemoryContextReset(rows->lists);
 	for (int i = 0; i < rows->nchecks; i++)
-		if (!gj_page_check_bind(&rows->checks[i], scan->ps.ps_ExprContext))
+		if (!gj_page_check_bind(&rows->checks[i], scan->ps.ps_ExprContext, rows->lists))
 			rows->none = true;
 	if (!rows->none && !gj_page_checks_merge(rows->checks, rows->nchecks))
 		rows->none = true;
@@ -145,28 +187,6 @@ vector_of(const GjPageRows *rows, int attribute)
 	};
 }
 
-/* Keeps only the listed tuples. */
-static void
-keep_only(GjPageRows *rows, const uint16 *kept, int nkept, bool walked)
-{
-	for (int j = 0; j < nkept; j++)
-		rows->data[j] = rows->data[kept[j]];
-	if (!rows->uniform && !walked)
-		for (int j = 0; j < nkept; j++)
-			rows->tuples[j] = rows->tuples[kept[j]];
-	if (walked)
-		for (int i = 0; i < rows->nattributes; i++)
-		{
-			const char **pointers = rows->attributes[i].pointers;
-
-			if (rows->uniform && rows->attributes[i].fixed_offset >= 0)
-				continue;
-			for (int j = 0; j < nkept; j++)
-				pointers[j] = pointers[kept[j]];
-		}
-	rows->n = nkept;
-}
-
 /* Is the attribute found without walking the tuples of this page? */
 static inline bool
 has_fixed_offset(const GjPageRows *rows, int attribute)
@@ -174,9 +194,88 @@ has_fixed_offset(const GjPageRows *rows, int attribute)
 	return rows->uniform && rows->attributes[attribute].fixed_offset >= 0;
 }
 
-/* The same as filter() for the filters of keys. */
+/* Keeps only the listed tuples. */
+static void
+keep_only(GjPageRows *rows, const uint16 *kept, int nkept)
+{
+	rows->n = nkept;
+	for (int j = 0; j < nkept; j++)
+		rows->data[j] = rows->data[kept[j]];
+	for (int i = 0; i < rows->nattributes; i++)
+	{
+		const char **pointers = rows->attributes[i].pointers;
+
+		if (has_fixed_offset(rows, i) || rows->attributes[i].step >= rows->walked)
+			continue;
+		for (int j = 0; j < nkept; j++)
+			pointers[j] = pointers[kept[j]];
+	}
+	if (rows->walked == rows->nsteps)
+		return;
+	for (int j = 0; j < nkept; j++)
+		rows->offsets[j] = rows->offsets[kept[j]];
+	if (!rows->uniform)
+		for (int j = 0; j < nkept; j++)
+			rows->tuples[j] = rows->tuples[kept[j]];
+}
+
+/* Finds an attribute in the kept tuples, and returns it. */
+static GjVector
+reach(GjPageRows *rows, int attribute)
+{
+	if (!has_fixed_offset(rows, attribute))
+		gj_page_walk(rows, attribute);
+	return vector_of(rows, attribute);
+}
+
+/* Which of the kept tuples pass a check, as gj_page_check_filter() returns it. */
+static int
+apply(GjPageRows *rows, const GjPageCheck *check, uint16 *kept)
+{
+	GjVector	vector = reach(rows, check->attribute);
+	GjVector	other;
+
+	if (check->other < 0)
+		return gj_page_check_filter(check, &vector, rows->n, kept);
+	other = reach(rows, check->other);
+	return gj_page_check_compare(check, &vector, &other, rows->n, kept);
+}
+
 static bool
-filter_by_keys(GjPageRows *rows, bool walked)
+needs_walk(const GjPageRows *rows, const GjPageCheck *check)
+{
+	return !has_fixed_offset(rows, check->attribute) ||
+		(check->other >= 0 && !has_fixed_offset(rows, check->other));
+}
+
+/*
+ * Applies the checks on attributes with a fixed offset, or the others.  Each
+ * walks the tuples that are left as far as it needs.
+ */
+static bool
+filter(GjPageRows *rows, bool fixed)
+{
+	uint16		kept[MaxHeapTuplesPerPage];
+
+	for (int i = 0; i < rows->nchecks && rows->n > 0; i++)
+	{
+		const GjPageCheck *check = &rows->checks[i];
+		int			nkept;
+
+		if (needs_walk(rows, check) == fixed || check->merged)
+			continue;
+		nkept = apply(rows, check, kept);
+		if (nkept < 0)
+			return false;
+		if (nkept < rows->n)
+			keep_only(rows, kept, nkept);
+	}
+	return true;
+}
+
+/* The same for the filters of keys. */
+static bool
+filter_by_keys(GjPageRows *rows, bool fixed)
 {
 	uint16		kept[MaxHeapTuplesPerPage];
 
@@ -186,41 +285,15 @@ filter_by_keys(GjPageRows *rows, bool walked)
 		GjVector	vector;
 		int			nkept;
 
-		if (has_fixed_offset(rows, key->attribute) == walked)
+		if (has_fixed_offset(rows, key->attribute) != fixed)
 			continue;
-		vector = vector_of(rows, key->attribute);
+		vector = reach(rows, key->attribute);
 		nkept = gj_key_filter_select(key->filter, &vector, rows->n, kept);
 		if (nkept < 0)
 			return false;
 		rows->without_partner += rows->n - nkept;
 		if (nkept < rows->n)
-			keep_only(rows, kept, nkept, walked);
-	}
-	return true;
-}
-
-/*
- * Applies either the checks on attributes found before the walk or the others.
- */
-static bool
-filter(GjPageRows *rows, bool walked)
-{
-	uint16		kept[MaxHeapTuplesPerPage];
-
-	for (int i = 0; i < rows->nchecks && rows->n > 0; i++)
-	{
-		const GjPageCheck *check = &rows->checks[i];
-		GjVector	vector;
-		int			nkept;
-
-		if (has_fixed_offset(rows, check->attribute) == walked || check->merged)
-			continue;
-		vector = vector_of(rows, check->attribute);
-		nkept = gj_page_check_filter(check, &vector, rows->n, kept);
-		if (nkept < 0)
-			return false;
-		if (nkept < rows->n)
-			keep_only(rows, kept, nkept, walked);
+			keep_only(rows, kept, nkept);
 	}
 	return true;
 }
@@ -236,8 +309,9 @@ filter_by_expression(GjPageRows *rows)
 	uint16		kept[MaxHeapTuplesPerPage];
 	int			nkept = 0;
 
-	for (int i = 0; i < e->nattributes; i++)
-		vectors[i] = vector_of(rows, e->attributes[i]);
+	/* in ascending order, so that one walk finds them all */
+	for (int i = e->nattributes - 1; i >= 0; i--)
+		vectors[i] = reach(rows, e->attributes[i]);
 	ExecStoreAllNullTuple(slot);
 	e->econtext->ecxt_scantuple = slot;
 	for (int j = 0; j < rows->n; j++)
@@ -260,7 +334,7 @@ filter_by_expression(GjPageRows *rows)
 	ExecClearTuple(slot);
 	pfree(vectors);
 	if (nkept < rows->n)
-		keep_only(rows, kept, nkept, true);
+		keep_only(rows, kept, nkept);
 }
 
 bool
@@ -283,13 +357,14 @@ gj_page_rows_load(GjPageRows *rows, Page page, const OffsetNumber *offsets, int 
 	}
 	rows->uniform = (mask & HEAP_HASNULL) == 0 && natts >= rows->nsteps;
 
-	if (!filter(rows, false) || !filter_by_keys(rows, false))
-		return false;
-	gj_page_walk(rows);
-	if (!filter(rows, true) || !filter_by_keys(rows, true))
+	gj_page_walk_start(rows);
+	if (!filter(rows, true) || !filter_by_keys(rows, true) ||
+		!filter(rows, false) || !filter_by_keys(rows, false))
 		return false;
 	if (rows->expression.qual != NULL && rows->n > 0)
 		filter_by_expression(rows);
+	if (rows->last_column >= 0 && rows->n > 0)
+		(void) reach(rows, rows->last_column);
 	return true;
 }
 

@@ -18,7 +18,6 @@ typedef struct GjPageStep
 	uint8		mask;			/* its alignment - 1 */
 	const char **out;			/* array for pointers to it, per tuple */
 	const char *missing;		/* its value in older tuples */
-	int			target;			/* in GjPageRows.attributes; -1: not read */
 } GjPageStep;
 
 /* An attribute that is read by columns, by conditions, or by both. */
@@ -31,11 +30,21 @@ typedef struct GjPageAttribute
 	const char **pointers;		/* MaxHeapTuplesPerPage */
 } GjPageAttribute;
 
+/* The values that GJ_TEST_IN and GJ_TEST_NOT_IN compare with. */
+typedef struct GjPageList
+{
+	int			n;
+	int64	   *integers;		/* ascending */
+	struct varlena **texts;		/* without trailing blanks, if of char(n) */
+} GjPageList;
+
 typedef struct GjPageCheck
 {
 	GjPageQual	qual;
 	int			attribute;		/* in GjPageRows.attributes */
-	ExprState  *value;			/* NULL for the NULL tests */
+	int			other;			/* the one it is compared with; -1: a value */
+	ExprState  *value;			/* NULL if there is none */
+	GjPageList	list;			/* after binding */
 	GjPageTest	test;			/* after binding: on 64-bit integers */
 	int64		low;			/* the range that passes, or fails <> */
 	int64		high;
@@ -63,14 +72,16 @@ typedef struct GjPageRows
 {
 	int			nsteps;
 	GjPageStep *steps;
-	int			first_walk;		/* first step without a fixed offset */
+	int			first_walk;		/* first step whose end differs by tuple */
 	int			walk_offset;	/* its offset, before alignment */
 	int			nattributes;
 	GjPageAttribute *attributes;
 	int			ncolumns;
 	int		   *columns;		/* of the writer: indexes into attributes */
+	int			last_column;	/* the last of these in a tuple; -1: none */
 	int			nchecks;
-	GjPageCheck *checks;
+	GjPageCheck *checks;		/* ordered by the last attribute they need */
+	MemoryContext lists;		/* of the checks */
 	int			nkeys;
 	GjPageKey	keys[GJ_MAX_INPUT_FILTERS];
 	GjPageExpression expression;
@@ -80,8 +91,10 @@ typedef struct GjPageRows
 	int			n;
 	int			without_partner;	/* tuples dropped by filters of keys */
 	bool		uniform;		/* no NULLs and no missing attributes */
+	int			walked;			/* steps that were walked in all kept tuples */
 	const char *data[MaxHeapTuplesPerPage]; /* start of the attributes */
 	HeapTupleHeader tuples[MaxHeapTuplesPerPage];
+	uint32		offsets[MaxHeapTuplesPerPage];	/* ends of the walked steps */
 } GjPageRows;
 
 /*

@@ -42,20 +42,19 @@ gj_page_walk_plan(GjPageRows *rows, TupleDesc desc)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		GjPageStep *step = &rows->steps[i];
+		GjPageAttribute *read = NULL;
 		int			aligned;
 
-		step->length = att->attlen;
-		step->mask = align_mask(att->attalign);
-		step->target = -1;
-		step->out = unread;
-		step->missing = NULL;
 		for (int k = 0; k < rows->nattributes; k++)
 			if (rows->attributes[k].step == i)
-			{
-				step->target = k;
-				step->out = rows->attributes[k].pointers;
-				step->missing = rows->attributes[k].missing;
-			}
+				read = &rows->attributes[k];
+		*step = (GjPageStep)
+		{
+			.length = att->attlen,
+				.mask = align_mask(att->attalign),
+				.out = read != NULL ? read->pointers : unread,
+				.missing = read != NULL ? read->missing : NULL
+		};
 
 		if (!fixed)
 			continue;
@@ -66,12 +65,12 @@ gj_page_walk_plan(GjPageRows *rows, TupleDesc desc)
 			fixed = false;
 			rows->first_walk = i;
 			rows->walk_offset = offset;
-			if (aligned == offset && step->target >= 0)
-				rows->attributes[step->target].fixed_offset = offset;
+			if (aligned == offset && read != NULL)
+				read->fixed_offset = offset;
 			continue;
 		}
-		if (step->target >= 0)
-			rows->attributes[step->target].fixed_offset = aligned;
+		if (read != NULL)
+			read->fixed_offset = aligned;
 		offset = aligned + step->length;
 	}
 }
@@ -106,37 +105,62 @@ locate(const GjPageStep *step, const char *data, uint32 offset, uint32 *end)
 	return offset;
 }
 
-/* Finds the attributes without a fixed offset, in tuples without NULLs. */
+/* Walks the steps before end in tuples without NULLs. */
 static void
-walk_uniform(GjPageRows *rows)
+walk_uniform(GjPageRows *rows, int end)
 {
-	const GjPageStep *first = rows->steps + rows->first_walk;
-	const GjPageStep *last = rows->steps + rows->nsteps;
+	const GjPageStep *first = rows->steps + rows->walked;
+	const GjPageStep *last = rows->steps + end;
 
 	for (int j = 0; j < rows->n; j++)
 	{
 		const char *data = rows->data[j];
-		uint32		offset = rows->walk_offset;
+		uint32		offset = rows->offsets[j];
 
 		for (const GjPageStep *step = first; step < last; step++)
 			step->out[j] = data + locate(step, data, offset, &offset);
+		rows->offsets[j] = offset;
 	}
 }
 
-/* Finds all attributes that are read, in arbitrary tuples. */
-static void
-walk_any(GjPageRows *rows)
+/* Finds the attributes with a fixed offset among these steps, in one tuple. */
+static inline void
+place_fixed(GjPageRows *rows, int j, int first, int end)
 {
+	for (int i = 0; i < rows->nattributes; i++)
+	{
+		GjPageAttribute *a = &rows->attributes[i];
+
+		if (a->step >= first && a->step < end)
+			a->pointers[j] = rows->data[j] + a->fixed_offset;
+	}
+}
+
+/*
+ * Walks the steps before end in arbitrary tuples.  One without NULLs has the
+ * fixed offsets even if others on its page have none.
+ */
+static void
+walk_any(GjPageRows *rows, int end)
+{
+	int			fixed_end = Min(end, rows->first_walk);
+
 	for (int j = 0; j < rows->n; j++)
 	{
 		HeapTupleHeader tuple = rows->tuples[j];
 		const char *data = rows->data[j];
 		bool		nulls = (tuple->t_infomask & HEAP_HASNULL) != 0;
-		int			there = Min(HeapTupleHeaderGetNatts(tuple), rows->nsteps);
-		uint32		offset = 0;
-		int			i = 0;
+		int			there = HeapTupleHeaderGetNatts(tuple);
+		uint32		offset = rows->offsets[j];
+		int			i = rows->walked;
 
-		for (; i < there; i++)
+		if (!nulls && i < fixed_end && there >= rows->first_walk)
+		{
+			place_fixed(rows, j, i, fixed_end);
+			i = fixed_end;
+			offset = i == rows->first_walk ? rows->walk_offset : 0;
+		}
+		for (; i < Min(there, end); i++)
 		{
 			const GjPageStep *step = &rows->steps[i];
 
@@ -145,16 +169,34 @@ walk_any(GjPageRows *rows)
 			else
 				step->out[j] = data + locate(step, data, offset, &offset);
 		}
-		for (; i < rows->nsteps; i++)
+		for (; i < end; i++)
 			rows->steps[i].out[j] = rows->steps[i].missing;
+		rows->offsets[j] = offset;
 	}
 }
 
 void
-gj_page_walk(GjPageRows *rows)
+gj_page_walk_start(GjPageRows *rows)
 {
-	if (!rows->uniform)
-		walk_any(rows);
-	else if (rows->first_walk < rows->nsteps)
-		walk_uniform(rows);
+	uint32		offset = rows->uniform ? rows->walk_offset : 0;
+
+	rows->walked = rows->uniform ? rows->first_walk : 0;
+	if (rows->walked == rows->nsteps)
+		return;
+	for (int j = 0; j < rows->n; j++)
+		rows->offsets[j] = offset;
+}
+
+void
+gj_page_walk(GjPageRows *rows, int attribute)
+{
+	int			end = rows->attributes[attribute].step + 1;
+
+	if (end <= rows->walked)
+		return;
+	if (rows->uniform)
+		walk_uniform(rows, end);
+	else
+		walk_any(rows, end);
+	rows->walked = end;
 }

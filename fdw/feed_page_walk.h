@@ -11,7 +11,13 @@
  */
 extern void gj_page_walk_plan(GjPageRows *rows, TupleDesc desc);
 
-/* Finds the attributes without a fixed offset in the current page's tuples. */
-extern void gj_page_walk(GjPageRows *rows);
+/* Prepares to walk the tuples of a page, given rows->uniform. */
+extern void gj_page_walk_start(GjPageRows *rows);
+
+/*
+ * Walks the kept tuples of the current page up to an attribute, and finds all
+ * that are read up to it.
+ */
+extern void gj_page_walk(GjPageRows *rows, int attribute);
 
 #endif							/* GPUJOIN_FEED_PAGE_WALK_H */

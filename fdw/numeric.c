@@ -13,16 +13,16 @@
 #include "compat.h"				/* headers of varlena, from 16 on */
 #include "numeric.h"
 
-#define SIGN_MASK			0xC000
+#define SIGN_MASK			GJ_NUMERIC_FORM_MASK
 #define NEGATIVE			0x4000
-#define SHORT_FORM			0x8000
+#define SHORT_FORM			GJ_NUMERIC_SHORT
 #define SPECIAL				0xC000
 #define SPECIAL_MASK		0xF000
 #define NOT_A_NUMBER		0xC000
 #define PLUS_INFINITY		0xD000
-#define SHORT_NEGATIVE		0x2000
-#define SHORT_SCALE_MASK	0x1F80
-#define SHORT_SCALE_SHIFT	7
+#define SHORT_NEGATIVE		GJ_NUMERIC_SHORT_NEGATIVE
+#define SHORT_SCALE_MASK	GJ_NUMERIC_SCALE_MASK
+#define SHORT_SCALE_SHIFT	GJ_NUMERIC_SCALE_SHIFT
 #define SHORT_WEIGHT_SIGN	0x0040
 #define SHORT_WEIGHT_MASK	0x003F
 #define SCALE_MASK			0x3FFF
@@ -93,7 +93,7 @@ parse(const char *data, uint32 length, Parsed *p)
 }
 
 bool
-gj_numeric_to_decimal(const char *data, uint32 length, int scale, int64 *decimal)
+gj_any_numeric_to_decimal(const char *data, uint32 length, int scale, int64 *decimal)
 {
 	Parsed		p;
 	int64		sum = 0;

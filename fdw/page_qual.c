@@ -2,7 +2,8 @@
  * page_qual.c - conditions that the page feed evaluates itself.
  *
  * These are comparisons that cannot fail and whose operands are plain integers
- * on the page, or numerics that fit a 64-bit integer.  Most other conditions
+ * on the page, numerics that fit a 64-bit integer, or texts that are compared
+ * byte by byte.  Most other conditions
  * are evaluated row by row by the executor's expressions.  A table with a
  * condition that needs more than its columns uses the child feed.
  */
@@ -14,6 +15,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "columns.h"
@@ -147,34 +149,134 @@ commuted(GjPageTest test)
 	}
 }
 
+static bool
+is_text(Oid type)
+{
+	return type == TEXTOID || type == VARCHAROID || type == BPCHAROID;
+}
+
+/* Equality of texts, as that of their bytes: LIKE and order need more. */
+static bool
+text_equality(Oid function, Oid collation, Oid column, Oid value, GjPageTest *test)
+{
+	if (!is_text(column) || !is_text(value) ||
+		!OidIsValid(collation) || !get_collation_isdeterministic(collation))
+		return false;
+	switch (function)
+	{
+		case F_BPCHAREQ:
+		case F_TEXTEQ:
+			*test = GJ_TEST_IN;
+			break;
+		case F_BPCHARNE:
+		case F_TEXTNE:
+			*test = GJ_TEST_NOT_IN;
+			break;
+		default:
+			return false;
+	}
+	/* bpchar's functions ignore trailing blanks, text's do not */
+	return (function == F_BPCHAREQ || function == F_BPCHARNE) == (column == BPCHAROID);
+}
+
+/* A column of the scanned relation, or NULL. */
+static const Var *
+column_of(const Expr *expr)
+{
+	const Var  *var = (const Var *) expr;
+
+	return IsA(expr, Var) && var->varattno > 0 && var->varlevelsup == 0 ? var : NULL;
+}
+
+static bool
+is_value(const Expr *expr)
+{
+	return IsA(expr, Const) || IsA(expr, Param);
+}
+
+/* column IS [NOT] NULL */
+static bool
+null_test(const NullTest *test, GjPageQual *qual)
+{
+	const Var  *var = column_of(strip_relabel(test->arg));
+
+	if (test->argisrow || var == NULL)
+		return false;
+	qual->test = test->nulltesttype == IS_NULL ? GJ_TEST_IS_NULL : GJ_TEST_IS_NOT_NULL;
+	qual->attnum = var->varattno;
+	qual->type = getBaseType(var->vartype);
+	return true;
+}
+
+/* column = ANY (array) */
+static bool
+array_test(const ScalarArrayOpExpr *any, GjPageQual *qual)
+{
+	const Var  *var = column_of(strip_relabel(linitial(any->args)));
+	Expr	   *array = strip_relabel(lsecond(any->args));
+	Oid			element = get_element_type(getBaseType(exprType((Node *) array)));
+	Oid			family;
+	GjPageTest	test;
+
+	if (!any->useOr || var == NULL || !is_value(array) || !OidIsValid(element))
+		return false;
+	qual->attnum = var->varattno;
+	qual->type = getBaseType(var->vartype);
+	qual->value = array;
+	qual->value_type = getBaseType(element);
+	qual->array = true;
+	if (text_equality(get_opcode(any->opno), any->inputcollid, qual->type, qual->value_type,
+					  &qual->test))
+		return qual->test == GJ_TEST_IN;
+	family = comparison_family(qual->type, qual->value_type);
+	qual->test = GJ_TEST_IN;
+	return OidIsValid(family) && qual->type != NUMERICOID &&
+		(qual->type == DATEOID) == (qual->value_type == DATEOID) &&
+		test_of_operator(any->opno, family, &test) && test == GJ_TEST_EQ;
+}
+
+/* column TEST column */
+static bool
+columns_test(const OpExpr *op, const Var *left, const Var *right, GjPageQual *qual)
+{
+	Oid			family;
+	int			scale;
+
+	qual->attnum = left->varattno;
+	qual->type = getBaseType(left->vartype);
+	qual->other = right->varattno;
+	qual->value_type = getBaseType(right->vartype);
+	family = comparison_family(qual->type, qual->value_type);
+	return OidIsValid(family) &&
+		(qual->type == DATEOID) == (qual->value_type == DATEOID) &&
+		test_of_operator(op->opno, family, &qual->test) &&
+		(qual->type != NUMERICOID ||
+		 (gj_decimal_scale(left->vartype, left->vartypmod, &qual->scale) &&
+		  gj_decimal_scale(right->vartype, right->vartypmod, &scale) &&
+		  qual->scale == scale));
+}
+
 bool
 gj_page_qual(Expr *clause, GjPageQual *qual)
 {
+	OpExpr	   *op = (OpExpr *) clause;
 	Expr	   *left;
 	Expr	   *right;
-	Var		   *var;
+	const Var  *var;
 	Oid			family;
 	bool		swapped;
 
 	memset(qual, 0, sizeof(*qual));
-
 	if (IsA(clause, NullTest))
-	{
-		NullTest   *test = (NullTest *) clause;
-
-		left = strip_relabel(test->arg);
-		if (test->argisrow || !IsA(left, Var) || ((Var *) left)->varattno <= 0)
-			return false;
-		qual->test = test->nulltesttype == IS_NULL ? GJ_TEST_IS_NULL : GJ_TEST_IS_NOT_NULL;
-		qual->attnum = ((Var *) left)->varattno;
-		qual->type = getBaseType(((Var *) left)->vartype);
-		return true;
-	}
-
-	if (!IsA(clause, OpExpr) || list_length(((OpExpr *) clause)->args) != 2)
+		return null_test((NullTest *) clause, qual);
+	if (IsA(clause, ScalarArrayOpExpr))
+		return array_test((ScalarArrayOpExpr *) clause, qual);
+	if (!IsA(clause, OpExpr) || list_length(op->args) != 2)
 		return false;
-	left = strip_relabel(linitial(((OpExpr *) clause)->args));
-	right = strip_relabel(lsecond(((OpExpr *) clause)->args));
+	left = strip_relabel(linitial(op->args));
+	right = strip_relabel(lsecond(op->args));
+	if (column_of(left) != NULL && column_of(right) != NULL)
+		return columns_test(op, column_of(left), column_of(right), qual);
 	swapped = !IsA(left, Var);
 	if (swapped)
 	{
@@ -183,20 +285,20 @@ gj_page_qual(Expr *clause, GjPageQual *qual)
 		left = right;
 		right = swap;
 	}
-	if (!IsA(left, Var) || !(IsA(right, Const) || IsA(right, Param)))
+	var = column_of(left);
+	if (var == NULL || !is_value(right))
 		return false;
 
-	var = (Var *) left;
-	if (var->varattno <= 0 || var->varlevelsup != 0)
-		return false;
 	qual->attnum = var->varattno;
 	qual->type = getBaseType(var->vartype);
 	qual->value = right;
 	qual->value_type = getBaseType(exprType((Node *) right));
 
+	if (text_equality(get_opcode(op->opno), op->inputcollid, qual->type, qual->value_type,
+					  &qual->test))
+		return true;
 	family = comparison_family(qual->type, qual->value_type);
-	if (!OidIsValid(family) ||
-		!test_of_operator(((OpExpr *) clause)->opno, family, &qual->test))
+	if (!OidIsValid(family) || !test_of_operator(op->opno, family, &qual->test))
 		return false;
 	if (swapped)
 		qual->test = commuted(qual->test);

@@ -11,7 +11,7 @@
 
 #include "nodes/primnodes.h"
 
-/* "column TEST value" */
+/* "column TEST value", or "column TEST column" */
 typedef enum GjPageTest
 {
 	GJ_TEST_LT,
@@ -20,6 +20,8 @@ typedef enum GjPageTest
 	GJ_TEST_GE,
 	GJ_TEST_GT,
 	GJ_TEST_NE,
+	GJ_TEST_IN,					/* equals one of several values */
+	GJ_TEST_NOT_IN,
 	GJ_TEST_IS_NULL,
 	GJ_TEST_IS_NOT_NULL
 } GjPageTest;
@@ -30,16 +32,24 @@ typedef struct GjPageQual
 	AttrNumber	attnum;			/* of the scanned relation */
 	Oid			type;			/* of the column, below any domain */
 	int			scale;			/* numeric(p <= 18, s): s */
-	Expr	   *value;			/* Const or Param; NULL for the NULL tests */
-	Oid			value_type;		/* below any domain; may be another integer
-								 * width, or timestamp for a date */
+	AttrNumber	other;			/* the column it is compared with; 0: a value */
+	Expr	   *value;			/* Const or Param; NULL for the other kinds */
+	Oid			value_type;		/* of the value, the array's elements, or the
+								 * other column, below any domain; may be
+								 * another integer width, or timestamp for a
+								 * date */
+	bool		array;			/* the value is an array */
 } GjPageQual;
 
 /*
  * Can the page feed evaluate this condition?  If so, *qual describes it.
  * Types: int2, int4 and int8 in any combination; date, timestamp and
  * timestamptz with their own type; date with timestamp; numeric(p <= 18, s)
- * with numeric of any precision.  NULL tests accept a column of any type.
+ * with numeric of any precision.  Two columns of these types are compared too,
+ * except date with timestamp, and numerics of different scales.  Integers,
+ * dates and timestamps are searched in an array of the same types; texts, also
+ * char(n), are compared for equality with one text or an array.  NULL tests
+ * accept a column of any type.
  */
 extern bool gj_page_qual(Expr *clause, GjPageQual *qual);
 

@@ -32,7 +32,8 @@
 #define ORDERED_TRANSITION_NS 300	/* DISTINCT or ORDER BY: rows are sorted */
 
 #define PAGE_INTEGER_NS 2.5		/* comparisons on a page */
-#define PAGE_NUMERIC_NS 12
+#define PAGE_NUMERIC_NS 6
+#define PAGE_TEXT_NS 8
 #define PAGE_EXPRESSION_NS 25	/* to make a slot of a row */
 
 static bool
@@ -168,7 +169,20 @@ gj_conditions_ns(const List *conditions)
 	return ns;
 }
 
-/* The page feed tests the comparisons of its own first. */
+/* A condition that the page feed tests itself. */
+static double
+page_condition_ns(const GjPageQual *qual)
+{
+	double		ns = qual->type == NUMERICOID ? PAGE_NUMERIC_NS : PAGE_INTEGER_NS;
+
+	if (qual->test == GJ_TEST_IS_NULL || qual->test == GJ_TEST_IS_NOT_NULL)
+		return PAGE_INTEGER_NS;
+	if (is_text(qual->type))
+		return PAGE_TEXT_NS;
+	return qual->other != 0 || qual->array ? 2 * ns : ns;
+}
+
+/* The page feed tests its own conditions first. */
 double
 gj_page_conditions_ns(const List *conditions)
 {
@@ -183,8 +197,7 @@ gj_page_conditions_ns(const List *conditions)
 		GjPageQual	qual;
 
 		if (gj_page_qual(rinfo->clause, &qual))
-			add_condition(rinfo, qual.type == NUMERICOID ? PAGE_NUMERIC_NS : PAGE_INTEGER_NS,
-						  &rows, &ns);
+			add_condition(rinfo, page_condition_ns(&qual), &rows, &ns);
 		else
 			all = false;
 	}

@@ -53,6 +53,44 @@ FROM (VALUES ('s', '50'), ('s', '50::int8'), ('i', '250'), ('l', '2500::int2'), 
 ORDER BY c, v, op;
 SELECT offloaded('SELECT t.id FROM t_cond t JOIN t_dim d USING (id) WHERE 250 > t.i AND t.i IS NOT NULL AND t.n IS NULL');
 SELECT offloaded('SELECT t.id FROM t_cond t JOIN t_dim d USING (id) WHERE t.d BETWEEN ''-infinity'' AND ''infinity''');
+-- lists, texts, and two columns of a row; in t_all no value is NULL
+CREATE TABLE t_all (id int NOT NULL, v varchar(20) NOT NULL, n numeric(9,3) NOT NULL, m numeric(12,3) NOT NULL, c char(6) NOT NULL,
+    i int NOT NULL, l int8 NOT NULL, d date NOT NULL, e date NOT NULL, t text NOT NULL, s int2 NOT NULL);
+INSERT INTO t_all SELECT g, left('varchar', g % 8), g % 10 / 8.0, g % 8 / 10.0, (ARRAY['AIR', 'RAIL', 'MAIL ', '', 'M'])[g % 5 + 1],
+    g % 37, g % 31 * 3, date '2020-01-01' + g % 50, date '2020-01-01' + g % 23 * 2,
+    CASE g % 50 WHEN 0 THEN repeat('long', 5000) WHEN 1 THEN 'a ' ELSE 'a' || g % 3 END, g % 29 FROM generate_series(1, 500) g;
+CREATE TABLE t_some AS SELECT id, nullif(v, 'var') AS v, nullif(n, 0.25) AS n, m, CASE WHEN c <> '' THEN c END AS c,
+    nullif(i, 5) AS i, nullif(l, 9) AS l, d, nullif(e, '2020-01-05') AS e, nullif(t, 'a1') AS t, s FROM t_all;
+ALTER TABLE t_some ALTER n TYPE numeric(9,3), ALTER c TYPE char(6);
+ALTER TABLE t_some ADD COLUMN added char(5) DEFAULT 'new', ADD COLUMN more int DEFAULT 3;
+INSERT INTO t_some SELECT id + 1, v, n, m, c, i, l, d, e, t, s, 'old', i FROM t_all WHERE id < 100;
+VACUUM ANALYZE t_all, t_some;
+SELECT c AS condition, offloaded(format('SELECT t.*, d.name FROM t_all t JOIN t_dim d USING (id) WHERE %s', c)) AS not_null,
+    offloaded(format('SELECT t.*, d.name FROM t_some t JOIN t_dim d USING (id) WHERE %s', c)) AS nullable
+FROM unnest(ARRAY[
+    't.v = ''varch''', '''varch'' <> t.v', 't.v IN (''v'', ''va '', '''', NULL)', 't.v = ''''', 't.v <> NULL', 't.v = ANY (NULL::text[])',
+    't.v = ANY (''{}'')', 't.c = ''MAIL''', 't.c = ''MAIL ''::varchar', 't.c <> ''M''', 't.c IN (''RAIL'', ''AIR  '', ''RAILS'')', 't.c = ''''',
+    't.c::text = ''MAIL ''', 't.t = repeat(''long'', 5000)', 't.t IN (''a1'', ''a2'', repeat(''long'', 5001))', 't.t <> ''a ''', 't.t = ''a''',
+    't.t LIKE ''a%'' AND t.c = ''M''', 't.i IN (1, 5, 36, 99)', 't.i IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, NULL)', 't.i NOT IN (1, 5)',
+    't.l IN (3, 9, 90)', 't.l = ANY (''{3,9,4000000000}''::int8[])', 't.s = ANY (''{1,2,40000}''::int[])', 't.d IN (''2020-01-05'', ''2020-02-01'')',
+    't.d IN (timestamp ''2020-01-05'', timestamp ''2020-02-01 12:00'')', 't.i < t.l', 't.l >= t.i', 't.i = t.s', 't.s <> t.i AND t.i > 9', 't.d < t.e',
+    't.d = t.e', 't.e <= t.d AND t.v <> ''v''', 't.n < t.m', 't.n = t.m', 't.n <> t.m AND t.n >= t.m', 't.n > t.l', 't.id = t.id',
+    't.d > t.e AND t.n > 0.5 AND t.i IN (3, 4, 5) AND t.c <> ''RAIL'' AND t.s + 0 > 3']) c;
+SELECT offloaded('SELECT t.*, d.name FROM t_some t JOIN t_dim d USING (id) WHERE t.added = ''new'' AND t.more IN (2, 3) AND t.more < t.s');
+SELECT offloaded('SELECT t.id, d.name FROM t_some t JOIN t_dim d USING (id) WHERE t.added <> ''new'' AND t.more = t.i');
+PREPARE listed(text[], char(6), date) AS SELECT count(*), sum(t.id) FROM t_all t JOIN t_dim d USING (id) WHERE t.v = ANY ($1) AND t.c <> $2 AND t.d <> $3;
+SET plan_cache_mode = force_generic_plan;
+SET gpujoin.force = on;
+EXECUTE listed('{varc,v}', 'MAIL', '2020-01-05');
+EXECUTE listed('{varchar}', 'M', NULL);
+EXECUTE listed('{varchar,NULL}', '', '2020-02-02');
+SET gpujoin.enabled = off;
+EXECUTE listed('{varc,v}', 'MAIL', '2020-01-05');
+EXECUTE listed('{varchar,NULL}', '', '2020-02-02');
+RESET gpujoin.enabled;
+RESET gpujoin.force;
+RESET plan_cache_mode;
+DEALLOCATE listed;
 -- and that only the executor does
 SELECT offloaded('SELECT t.id FROM t_cond t JOIN t_dim d USING (id) WHERE t.z > 3 OR t.i = 1');
 
@@ -85,4 +123,4 @@ DO $$ BEGIN
 END $$;
 ANALYZE t_wide;
 SELECT offloaded('SELECT * FROM t_wide w JOIN t_dim d USING (id)');
-DROP TABLE t_dim, t_old, t_cond, t_long, t_empty, t_wide;
+DROP TABLE t_dim, t_old, t_cond, t_all, t_some, t_long, t_empty, t_wide;

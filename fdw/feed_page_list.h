@@ -1,0 +1,19 @@
+/*
+ * feed_page_list.h - the page feed's searches of values in a list.
+ */
+#ifndef GPUJOIN_FEED_PAGE_LIST_H
+#define GPUJOIN_FEED_PAGE_LIST_H
+
+#include "feed_page_rows.h"
+
+/*
+ * Makes the list of a check from the text or array it is compared with, in the
+ * current memory context.  NULLs are left out: no value equals them.
+ */
+extern void gj_page_list_read(GjPageCheck *check, Datum value);
+
+/* gj_page_check_filter() for GJ_TEST_IN and GJ_TEST_NOT_IN. */
+extern int	gj_page_list_filter(const GjPageCheck *check, const GjVector *vector,
+								int n, uint16 *kept);
+
+#endif							/* GPUJOIN_FEED_PAGE_LIST_H */
