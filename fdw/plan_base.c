@@ -63,6 +63,13 @@ check_columns(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 		base->row_bytes += gj_column_bytes(&column);
 		base->ncolumns++;
 	}
+	if (base->ncolumns == 0)
+	{
+		/* gj_need_some_column() */
+		base->weight = 1;
+		base->row_bytes = sizeof(int64);
+		base->ncolumns = 1;
+	}
 	return GJ_ACCEPTED;
 }
 

@@ -27,6 +27,7 @@
 #include "plan_document.h"
 #include "plan_fallback.h"
 #include "plan_hook.h"
+#include "plan_inputs.h"
 #include "plan_sideways.h"
 
 /* In forced mode: keeps the order of two of our costs. */
@@ -88,12 +89,22 @@ check_expressions(Offer *block)
 	return block->leaves == NIL ? GJ_REJECT_VALUE : GJ_ACCEPTED;
 }
 
-/* An input of a job has columns: count(*) of a single table reads none. */
+/*
+ * count(*) of a single table reads no column, but an input of a job has one.
+ * A page feed may read any that can be fed.
+ */
 static bool
-reads_no_column(const Offer *block, const GjCandidate *tree)
+lacks_column(const Offer *block, const GjCandidate *tree)
 {
-	return tree->source != NULL &&
-		pull_var_clause((Node *) block->leaves, PVC_RECURSE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS) == NIL;
+	const RelOptInfo *rel;
+
+	if (tree->source == NULL ||
+		pull_var_clause((Node *) block->leaves,
+						PVC_RECURSE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS) != NIL)
+		return false;
+	rel = tree->source->rel;
+	return tree->source->feed != GJ_FEED_PAGE ||
+		gj_cheapest_column(block->root->simple_rte_array[rel->relid], rel->relid) == NULL;
 }
 
 /* Can the daemon execute the block with this tree of joins? */
@@ -103,7 +114,7 @@ check_tree(const Offer *block, const GjCandidate *tree)
 	GjAggregate aggregate = {0};
 	GjReject	reject;
 
-	if (reads_no_column(block, tree))
+	if (lacks_column(block, tree))
 		return GJ_REJECT_NO_COLUMN;
 	if (!tree->ships_deferred)
 		return GJ_REJECT_VALUE;

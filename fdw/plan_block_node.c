@@ -109,6 +109,7 @@ make_job_node(PlannerInfo *root, const GjBlockPath *path, List *tlist, List *chi
 
 	gj_add_tree(&inputs, tree, true);
 	add_aggregate(&inputs, path);
+	gj_need_some_column(&inputs);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->custom_exprs = inputs.parameters;

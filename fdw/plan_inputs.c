@@ -6,10 +6,13 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planmain.h"
+#include "utils/rel.h"
 
+#include "columns.h"
 #include "plan_computed.h"
 #include "plan_inputs.h"
 
@@ -111,6 +114,65 @@ gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 		elog(ERROR, "GpuJoin does not support type %u", var->vartype);
 	column->avg_width = gj_average_width(inputs->root, var);
 	return place;
+}
+
+/* ---- inputs of which nothing is read ---- */
+
+/* Reading a value of fixed length that follows only such ones costs least. */
+static bool
+is_cheap(const FormData_pg_attribute *att)
+{
+	return att->attbyval && att->attnotnull;
+}
+
+const Var *
+gj_cheapest_column(const RangeTblEntry *rte, Index rti)
+{
+	Relation	relation = table_open(rte->relid, NoLock);	/* locked for the query */
+	TupleDesc	desc = RelationGetDescr(relation);
+	const FormData_pg_attribute *best = NULL;
+	Var		   *var = NULL;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		const FormData_pg_attribute *att = TupleDescAttr(desc, i);
+		GjColumn	column = {0};
+
+		if (att->attisdropped || (best != NULL && !is_cheap(att)) ||
+			!gj_describe_payload(att->atttypid, att->atttypmod, &column))
+			continue;
+		best = att;
+		if (is_cheap(att))
+			break;
+	}
+	if (best != NULL)
+		var = makeVar(rti, best->attnum, best->atttypid, best->atttypmod,
+					  best->attcollation, 0);
+	table_close(relation, NoLock);
+	return var;
+}
+
+void
+gj_need_some_column(GjInputs *inputs)
+{
+	GjPlan	   *plan = inputs->plan;
+
+	for (int i = 0; i < plan->ninputs; i++)
+	{
+		Plan	   *child = list_nth(inputs->children, i);
+		Index		rti = plan->inputs[i].rti;
+		const Var  *var;
+
+		if (plan->inputs[i].ncolumns > 0)
+			continue;
+		var = gj_cheapest_column(inputs->root->simple_rte_array[rti], rti);
+		if (!IsA(child, SeqScan) || var == NULL)
+			elog(ERROR, "an input of a GpuBlock has no column");
+		child->targetlist = lappend(list_copy(child->targetlist),
+									makeTargetEntry((Expr *) var,
+													list_length(child->targetlist) + 1, NULL, false));
+		(void) gj_place_var(inputs, var);
+	}
 }
 
 GjForm

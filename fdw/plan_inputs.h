@@ -25,6 +25,18 @@ extern GjOutput gj_need_column(GjInputs *inputs, const Var *var, GjForm form,
 /* The column that returns var's value. */
 extern GjOutput gj_place_var(GjInputs *inputs, const Var *var);
 
+/*
+ * The column of a table that is cheapest to feed where only the number of rows
+ * matters; NULL if none can be fed.
+ */
+extern const Var *gj_cheapest_column(const RangeTblEntry *rte, Index rti);
+
+/*
+ * Gives that column to inputs without any: an input of a job has columns.
+ * Their children are sequential scans.
+ */
+extern void gj_need_some_column(GjInputs *inputs);
+
 /* The form in which a value of the column is returned. */
 extern GjForm gj_payload_form(const Var *var);
 

@@ -43,7 +43,7 @@ static const struct
 	[GJ_REJECT_DISTINCT] = {"distinct", "DISTINCT with ON expressions, or above an aggregation or a window function, is not offloaded"},
 	[GJ_REJECT_GROUPING_SETS] = {"grouping_sets", "GROUPING SETS, ROLLUP and CUBE are not offloaded"},
 	[GJ_REJECT_SET_RETURNING] = {"set_returning", "The target list calls a set-returning function"},
-	[GJ_REJECT_NO_COLUMN] = {"no_column", "The aggregation of a single table reads no column of it"},
+	[GJ_REJECT_NO_COLUMN] = {"no_column", "The aggregation of a single input reads no column of it"},
 	[GJ_REJECT_GROUP_KEY] = {"group_key", "A GROUP BY or DISTINCT expression has a type whose equality is not that of its bytes, or cannot be evaluated by gpujoind"},
 	[GJ_REJECT_AGGREGATE] = {"aggregate", "An aggregate function is not one that gpujoind computes exactly"},
 	[GJ_REJECT_VALUE] = {"value", "An expression cannot be evaluated by gpujoind"},

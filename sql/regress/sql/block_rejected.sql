@@ -20,6 +20,10 @@ SELECT planned('SELECT f.f, sum(d.price) FROM fact f JOIN dim d ON f.dim = d.id 
 SELECT planned('SELECT grp, flag, count(*) FROM fact GROUP BY ROLLUP (grp, flag)');
 SELECT planned('SELECT grp, generate_series(1, count(*)) FROM fact GROUP BY grp');
 SELECT planned('SELECT count(*) FROM fact');
+SELECT planned('SELECT count(*) FROM (SELECT id FROM fact OFFSET 0) s');
+CREATE TABLE bare ();
+SELECT planned('SELECT count(*) FROM bare');
+DROP TABLE bare;
 SELECT planned('SELECT sum(sqrt(id)) FROM fact');
 SELECT planned('SELECT sum(id), random() FROM fact');
 SELECT planned('SELECT count(id) FROM fact WHERE ctid > ''(0,1)'' AND random() > 2');
