@@ -178,6 +178,17 @@ start(GjState *state)
 		return;
 	}
 
+	if (!state->rewind && !gj_verify && state->plan->has_native)
+	{
+		bool		native = gj_trial_native(&state->trial);
+
+		gj_trial_begin(&state->trial, native);
+		if (native)
+		{
+			go_native(state, "the native plan takes less time for repeated scans");
+			return;
+		}
+	}
 	if (!state->rewind)
 		gj_prepare_run(state);
 	old = MemoryContextSwitchTo(state->run_context);
@@ -266,6 +277,7 @@ exec(CustomScanState *css)
 					state->mode = GJ_MODE_DONE;
 				break;
 			case GJ_MODE_DONE:
+				gj_trial_end(&state->trial);
 				ExecClearTuple(slot);
 				return NULL;
 		}
@@ -315,6 +327,7 @@ rescan(CustomScanState *css)
 	ListCell   *lc;
 
 	ExecScanReScan(&css->ss);
+	gj_trial_end(&state->trial);
 	state->rewind = can_rewind(state);
 	if (!state->rewind)
 		gj_link_close(&state->link);

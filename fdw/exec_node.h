@@ -12,6 +12,7 @@
 
 #include "daemon_session.h"
 #include "daemon_stats.h"
+#include "exec_trial.h"
 #include "feed_sideways.h"
 #include "feed_writer.h"
 #include "gpujoin.h"
@@ -59,6 +60,7 @@ typedef struct GjState
 	GjAlgorithm algorithm;		/* gj_algorithm when the execution began */
 	bool		may_rewind;		/* the plan above may ask for the rows again */
 	bool		rewind;			/* the next scan reuses the last job */
+	GjTrial		trial;			/* of a serial node's scans */
 	GjLink		link;
 	GjReader	reader;
 	MemoryContext run_context;	/* of one scan; reset at its start */

@@ -29,14 +29,16 @@ func TestRescansTakeNoMemory(t *testing.T) {
 	for _, c := range []struct {
 		name, planned, run string // settings for planning and execution
 		sql                string
-		scans              int // before the first measurement
-		joins              int64
+		scans              int   // before the first measurement
+		joins              int64 // -1: depends on the time that they take
 	}{
 		{"fallback", "", "set gpujoin.socket = '/nowhere'", correlated, 200, 0},
 		{"switched off", "", "set gpujoin.enabled = off", correlated, 200, 0},
-		{"offloaded", "", "", correlated, 30, 300},
-		{"offloaded, explained", explained, "", correlated, 30, 300},
-		{"rewound", "set enable_material = off", "", rewound, 100, 1000},
+		{"offloaded", "", "", correlated, 10, 100},
+		{"offloaded, explained", explained, "", correlated, 10, 100},
+		{"tried natively", "", "", correlated, 200, -1},
+		{"tried natively, explained", explained, "", correlated, 200, -1},
+		{"rewound", "set enable_material = off", "", rewound, 10, 100},
 		{"verified", "set gpujoin.verify = on", "", correlated, 30, 300},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -53,7 +55,7 @@ func TestRescansTakeNoMemory(t *testing.T) {
 				t.Errorf("%d scans more took %d bytes", 9*c.scans, grown)
 			}
 			exec(t, s, "commit")
-			if n := reportOf(t, w.witness).Totals.Joins - joins; n != c.joins {
+			if n := reportOf(t, w.witness).Totals.Joins - joins; c.joins >= 0 && n != c.joins {
 				t.Errorf("%d joins were offloaded instead of %d", n, c.joins)
 			}
 		})

@@ -76,6 +76,13 @@ SELECT n, (SELECT count(*) FROM t_l l JOIN t_r r USING (id) WHERE l.v <= n.n * 1
 SELECT n, x.count FROM t_n n,
     LATERAL (SELECT count(*) FROM t_l l JOIN t_r r USING (id) WHERE l.v % 7 = n.n) x ORDER BY n;
 SELECT count(*) FROM t_n n LEFT JOIN (SELECT l.v FROM t_l l JOIN t_r r USING (id) WHERE r.id < 20 OFFSET 0) x ON x.v > n.n * 1000;
+-- so many scans that the native plan is tried for some
+SELECT count(*), sum(count), sum(count * n) FROM generate_series(1, 300) n,
+    LATERAL (SELECT count(*) FROM t_l l JOIN t_r r USING (id) WHERE l.v % 7 = n % 11) x;
+SET gpujoin.enabled = off;
+SELECT count(*), sum(count), sum(count * n) FROM generate_series(1, 300) n,
+    LATERAL (SELECT count(*) FROM t_l l JOIN t_r r USING (id) WHERE l.v % 7 = n % 11) x;
+RESET gpujoin.enabled;
 RESET enable_memoize;
 RESET enable_material;
 

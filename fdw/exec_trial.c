@@ -1,0 +1,56 @@
+/*
+ * exec_trial.c - which plan is faster for a join that runs again and again.
+ *
+ * A join in a correlated subquery is a job for each row of the outer query, as
+ * far as its parameters differ.  The planner does not know how many rows that
+ * will be, and each job takes a while even if it has few rows.  So after some
+ * short jobs the native plan runs for a few scans, and the faster of both runs
+ * from then on.
+ *
+ * A native plan may also be much slower than expected.  It is not tried if the
+ * jobs are long: then there is enough work for that to matter, and a job's
+ * fixed cost matters little.
+ */
+#include "postgres.h"
+
+#include "clock.h"
+#include "exec_trial.h"
+
+/* Jobs before the native plan is tried, and scans for which it is. */
+#define TRIED_JOBS 100
+#define TRIED_NATIVE 4
+
+/* Longer jobs are never replaced. */
+#define SHORT_JOB_US 20000
+
+static double
+mean_us(const GjTried *tried)
+{
+	return (double) tried->us / Max(1, tried->scans);
+}
+
+bool
+gj_trial_native(const GjTrial *trial)
+{
+	if (trial->jobs.scans < TRIED_JOBS || mean_us(&trial->jobs) > SHORT_JOB_US)
+		return false;
+	return trial->native.scans < TRIED_NATIVE ||
+		mean_us(&trial->native) < mean_us(&trial->jobs);
+}
+
+void
+gj_trial_begin(GjTrial *trial, bool native)
+{
+	trial->current = native ? &trial->native : &trial->jobs;
+	trial->started = gj_now_us();
+}
+
+void
+gj_trial_end(GjTrial *trial)
+{
+	if (trial->current == NULL)
+		return;
+	trial->current->scans++;
+	trial->current->us += gj_now_us() - trial->started;
+	trial->current = NULL;
+}

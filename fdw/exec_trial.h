@@ -1,0 +1,34 @@
+/*
+ * exec_trial.h - which plan is faster for a join that runs again and again.
+ */
+#ifndef GPUJOIN_EXEC_TRIAL_H
+#define GPUJOIN_EXEC_TRIAL_H
+
+#include "postgres.h"
+
+/* Scans of one kind, and how long they took. */
+typedef struct GjTried
+{
+	int			scans;
+	uint64		us;
+} GjTried;
+
+/* What a node has learnt from its scans.  Starts with all fields zero. */
+typedef struct GjTrial
+{
+	GjTried		jobs;
+	GjTried		native;
+	GjTried    *current;		/* kind of the scan that runs; NULL: none */
+	uint64		started;		/* when it began, us */
+} GjTrial;
+
+/* Is the native plan to be tried, or known to be faster, for the next scan? */
+extern bool gj_trial_native(const GjTrial *trial);
+
+/* A scan begins, as a job or with the native plan. */
+extern void gj_trial_begin(GjTrial *trial, bool native);
+
+/* The scan, if any, has returned its last row or is given up. */
+extern void gj_trial_end(GjTrial *trial);
+
+#endif							/* GPUJOIN_EXEC_TRIAL_H */
