@@ -11,6 +11,7 @@ import (
 	"gpujoin/joincore/cuda/calibrate"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/selector"
+	"gpujoin/tests/columndata"
 )
 
 // bench is a device with an arena.
@@ -18,7 +19,7 @@ type bench struct {
 	device  *driver.Context
 	stream  *driver.Stream
 	arena   *driver.Arena
-	data    data
+	data    *columndata.Data
 	repeats int
 	phases  bool
 }
@@ -35,12 +36,15 @@ func open(ordinal int, memory int64) (*bench, error) {
 	if b.arena, err = d.NewArena(memory); err != nil {
 		return nil, err
 	}
-	return b, b.data.load(b)
+	b.data, err = columndata.Load(b.device, b.stream, b.arena)
+	return b, err
 }
 
 func (b *bench) close() {
 	closeAlgorithms(b.device)
-	b.data.close()
+	if err := b.data.Close(); err != nil {
+		fmt.Println(err)
+	}
 	b.arena.Close()
 	b.stream.Close()
 	b.device.Close()
@@ -81,7 +85,7 @@ func (b *bench) timeAll(ctx context.Context, list []join, algorithms []algorithm
 	}
 	header()
 	for _, c := range list {
-		if err := b.fill(ctx, c); err != nil {
+		if err := b.data.Make(ctx, c.data()); err != nil {
 			return results, fmt.Errorf("%s: %w", c.name, err)
 		}
 		for _, a := range algorithms {

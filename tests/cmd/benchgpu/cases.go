@@ -8,6 +8,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"gpujoin/tests/columndata"
 )
 
 // join is one case: its data and its required time.
@@ -22,6 +24,14 @@ type join struct {
 	zipf         float64 // exponent of the probe keys' distribution, 0: uniform
 	dense        bool    // build keys are a permutation of 0, 1, 2, ...
 	bar          float64 // maximum ms of the chosen algorithm; 0: none
+}
+
+// data returns what its inputs are made from.
+func (c *join) data() columndata.Case {
+	return columndata.Case{
+		Build: c.build, Probe: c.probe, Key: c.key, BuildWidths: c.buildWidths, ProbeWidths: c.probeWidths,
+		Distinct: c.distinct, Domain: c.domain, Zipf: c.zipf, Dense: c.dense,
+	}
 }
 
 func repeat(n, width int) []int {

@@ -16,6 +16,7 @@ import (
 	"gpujoin/joincore/cuda/kernels"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/program"
+	"gpujoin/tests/columndata"
 )
 
 // grouping is a case of a filter and an aggregate:
@@ -125,16 +126,16 @@ func (g *groupBench) fill(c grouping) error {
 		}
 		g.columns = append(g.columns, columnar.Column{Addr: at, Bytes: w})
 	}
-	table, err := g.arena.Take(tableBytes)
+	table, err := g.arena.Take(columndata.TableBytes)
 	if err != nil {
 		return err
 	}
-	g.data.describe(0, g.columns)
-	if err := g.stream.CopyIn(table, g.data.host.Bytes()[:tableBytes]); err != nil {
+	g.data.Describe(0, g.columns)
+	if err := g.stream.CopyIn(table, g.data.Host.Bytes()[:columndata.TableBytes]); err != nil {
 		return err
 	}
 	groups := uint64(max(c.groups, 1))
-	return g.data.fill.Launch(g.stream, dataBlocks, 1, uint64(c.rows), uint64(table), uint64(len(g.columns)), groups, 0, 0, groups)
+	return g.data.Fill.Launch(g.stream, columndata.Blocks, 1, uint64(c.rows), uint64(table), uint64(len(g.columns)), groups, 0, 0, groups)
 }
 
 func (g *groupBench) Alloc(bytes int64) (driver.Ptr, error) { return g.arena.Cut(bytes) }
@@ -223,11 +224,11 @@ func (g *groupBench) time(ctx context.Context, c grouping) (result, [2]uint64, e
 
 // sum adds up the counts and the lowest words of the sums.
 func (g *groupBench) sum(ctx context.Context, rows *rowid.GroupRows, keys int) (got [2]uint64, err error) {
-	host := g.data.host.Bytes()
+	host := g.data.Host.Bytes()
 	for i, width := range []int64{8, 16} {
 		from := rows.Columns[keys+i].Values
-		for at := int64(0); at < rows.Rows*width; at += int64(tableBytes) {
-			n := min(int64(tableBytes), rows.Rows*width-at)
+		for at := int64(0); at < rows.Rows*width; at += int64(columndata.TableBytes) {
+			n := min(int64(columndata.TableBytes), rows.Rows*width-at)
 			if err := errors.Join(g.stream.CopyOut(host[:n], from+driver.Ptr(at)), g.stream.Sync(ctx)); err != nil {
 				return got, err
 			}

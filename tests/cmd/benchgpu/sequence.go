@@ -10,6 +10,7 @@ import (
 
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/tests/columndata"
 )
 
 // Sequences are those of GFTR, section 5.2.7: facts with a foreign key to each of n
@@ -37,15 +38,15 @@ func (b *bench) sequenceTables(ctx context.Context, n int) (t tables, err error)
 	fill := func(side uint64, rows int64, number int, columns []columnar.Column) error {
 		mark := b.arena.Mark()
 		defer b.arena.Rewind(mark)
-		table, err := b.arena.Take(tableBytes)
+		table, err := b.arena.Take(columndata.TableBytes)
 		if err != nil {
 			return err
 		}
-		b.data.describe(0, columns)
-		if err := b.stream.CopyIn(table, b.data.host.Bytes()[:tableBytes]); err != nil {
+		b.data.Describe(0, columns)
+		if err := b.stream.CopyIn(table, b.data.Host.Bytes()[:columndata.TableBytes]); err != nil {
 			return err
 		}
-		err = b.data.fill.Launch(b.stream, dataBlocks, side, uint64(rows), uint64(table), uint64(len(columns)), sequenceTable, 0, uint64(number), 0)
+		err = b.data.Fill.Launch(b.stream, columndata.Blocks, side, uint64(rows), uint64(table), uint64(len(columns)), sequenceTable, 0, uint64(number), 0)
 		if err != nil {
 			return err
 		}
@@ -54,7 +55,7 @@ func (b *bench) sequenceTables(ctx context.Context, n int) (t tables, err error)
 	if t.rows, err = take(sequenceFacts); err != nil {
 		return t, err
 	}
-	if err := b.data.number.Launch(b.stream, dataBlocks, uint64(t.rows.Addr), sequenceFacts); err != nil {
+	if err := b.data.Number.Launch(b.stream, columndata.Blocks, uint64(t.rows.Addr), sequenceFacts); err != nil {
 		return t, err
 	}
 	for i := range n {
@@ -126,12 +127,12 @@ func (b *bench) sequence(ctx context.Context, n int, a algorithm) (r result, err
 			ms, wall = append(ms, elapsed), append(wall, float64(time.Since(start))/float64(time.Millisecond))
 		}
 		if i == b.repeats {
-			got, err := b.data.checksumOf(ctx, rows, columns)
+			got, err := b.data.ChecksumOf(ctx, rows, columns)
 			if err != nil {
 				return r, err
 			}
 			if got != expected {
-				r.wrong = fmt.Sprintf("WRONG: %d rows of %d, checksum %x of %x", got.rows, expected.rows, got.sum, expected.sum)
+				r.wrong = fmt.Sprintf("WRONG: %d rows of %d, checksum %x of %x", got.Rows, expected.Rows, got.Sum, expected.Sum)
 			}
 		}
 	}
@@ -162,7 +163,7 @@ func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (
 			if err != nil {
 				return 0, nil, err
 			}
-			if err := b.data.fetch.Launch(b.stream, dataBlocks, uint64(found[0].Addr), uint64(rows), uint64(key.Addr), uint64(at)); err != nil {
+			if err := b.data.Fetch.Launch(b.stream, columndata.Blocks, uint64(found[0].Addr), uint64(rows), uint64(key.Addr), uint64(at)); err != nil {
 				return 0, nil, err
 			}
 			key.Addr = at
@@ -186,14 +187,14 @@ func (b *bench) joinAll(ctx context.Context, t tables, a algorithm, r *result) (
 }
 
 // expectSequence computes the expected checksum of a sequence.
-func (b *bench) expectSequence(ctx context.Context, n int) (checksum, error) {
+func (b *bench) expectSequence(ctx context.Context, n int) (columndata.Checksum, error) {
 	mark := b.arena.Mark()
 	defer b.arena.Rewind(mark)
 	at, err := b.arena.Take(16)
 	if err != nil {
-		return checksum{}, err
+		return columndata.Checksum{}, err
 	}
-	return b.data.summed(ctx, at, func(at uint64) error {
-		return b.data.expectSequence.Launch(b.stream, dataBlocks, sequenceFacts, uint64(n), sequenceTable, at)
+	return b.data.Summed(ctx, at, func(at uint64) error {
+		return b.data.ExpectSequence.Launch(b.stream, columndata.Blocks, sequenceFacts, uint64(n), sequenceTable, at)
 	})
 }

@@ -163,15 +163,15 @@ const poison = 0xa5
 // time runs one algorithm and checks the result of the last timed run.
 func (b *bench) time(ctx context.Context, c join, a algorithm) (result, error) {
 	r := result{Case: c.name, Algorithm: a.name, Chosen: a.chosen, bar: c.bar}
-	j := b.data.join
+	j := b.data.Join
 	r.bound = peakBound(&j)
-	base, size := b.arena.Base()+driver.Ptr(b.data.mark), min(b.arena.Size()-int64(b.data.mark), 3*r.bound)
+	base, size := b.arena.Base()+driver.Ptr(b.data.Mark), min(b.arena.Size()-int64(b.data.Mark), 3*r.bound)
 	if err := b.stream.Memset(base, poison, size); err != nil {
 		return r, err
 	}
 	var ms, wall []float64
 	for i := range b.repeats + 1 {
-		b.arena.Rewind(b.data.mark)
+		b.arena.Rewind(b.data.Mark)
 		o, report, err := a.run(ctx, b.device, b.stream, b.arena, &j)
 		if err != nil {
 			return r, err
@@ -183,12 +183,12 @@ func (b *bench) time(ctx context.Context, c join, a algorithm) (result, error) {
 		r.Launches, r.Syncs, r.Bytes, r.PeakBytes = report.Launches, report.Syncs, report.Bytes, report.PeakBytes
 		r.Predicted = b.predicted(&j, a, report)
 		if i == b.repeats {
-			got, err := b.data.checksum(ctx, o)
+			got, err := b.data.Checksum(ctx, o)
 			if err != nil {
 				return r, err
 			}
-			if got != b.data.expected {
-				r.wrong = fmt.Sprintf("WRONG: %d rows of %d, checksum %x of %x", got.rows, b.data.expected.rows, got.sum, b.data.expected.sum)
+			if got != b.data.Expected {
+				r.wrong = fmt.Sprintf("WRONG: %d rows of %d, checksum %x of %x", got.Rows, b.data.Expected.Rows, got.Sum, b.data.Expected.Sum)
 			}
 		}
 	}
@@ -196,7 +196,7 @@ func (b *bench) time(ctx context.Context, c join, a algorithm) (result, error) {
 	slices.Sort(wall)
 	r.MS, r.low, r.WallMS = ms[len(ms)/2], ms[0], wall[len(wall)/2]
 	if b.phases {
-		b.arena.Rewind(b.data.mark)
+		b.arena.Rewind(b.data.Mark)
 		j.Phases = true
 		_, report, err := a.run(ctx, b.device, b.stream, b.arena, &j)
 		if err != nil {
