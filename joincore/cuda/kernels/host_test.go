@@ -18,6 +18,8 @@ func TestFusedKernelsOnTheHost(t *testing.T) { onHost(t, "joins") }
 
 func TestDestinationsOnTheHost(t *testing.T) { onHost(t, "destinations") }
 
+func TestSendsOnTheHost(t *testing.T) { onHost(t, "sends") }
+
 func TestBloomFiltersOnTheHost(t *testing.T) { onHost(t, "bloom") }
 
 // onHost builds and runs a program of host/.

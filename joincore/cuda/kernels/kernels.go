@@ -39,6 +39,11 @@ func FusedKernels() []string {
 	return names
 }
 
+// Send is the image of the histograms of joins that several devices execute together.
+//
+//go:embed bin/send.fatbin
+var Send []byte
+
 // General is the image of the kernels of joins by row id: keys, filters, matches of
 // all kinds, gathers.
 //

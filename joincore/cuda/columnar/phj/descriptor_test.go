@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gpujoin/testsupport/columnartest"
 )
 
 func header(t *testing.T) string {
@@ -61,6 +63,13 @@ func TestDescriptorIsTheHeaders(t *testing.T) {
 		if c.mirror.Size() != c.bytes {
 			t.Errorf("%s has %d bytes, not %d", name, c.mirror.Size(), c.bytes)
 		}
+	}
+}
+
+func TestSendDescriptorIsTheHeaders(t *testing.T) {
+	columnartest.Layout(t, "../../kernels/layout/send.h", "gj_send", sendDescriptor{})
+	if size := reflect.TypeFor[sendDescriptor]().Size(); size != sendBytes {
+		t.Errorf("gj_send has %d bytes, not %d", size, sendBytes)
 	}
 }
 

@@ -1,0 +1,99 @@
+package phj
+
+// Flow is rows of a join that one first pass moves: the build side, or a range of the
+// probe side. Several devices that execute a join together have the same flows.
+//
+// Sending is where one device's first pass stores a flow, mirrored by gj_send in
+// kernels/layout/send.h: all slices but Front and Rest are by partition.
+type Sending struct {
+	To          []uint32   // the devices that get the partition's rows, a bit for each
+	Rows        []uint32   // of this device
+	Full        []uint32   // of these, rows in whole units
+	Front, Rest [][]uint32 // by receiver, then partition: what is added to the number of a row
+}
+
+// Arrival is where one device's second pass reads a flow.
+type Arrival struct {
+	Start, Rows []uint32 // by partition, in the device's buffer of the side
+}
+
+// firstAlign is the rows to a multiple of which partitions begin between the passes.
+const firstAlign = 32
+
+// Place lays out a flow in the buffers of the devices that receive it. counts are the
+// rows of each device by partition, to the sets of devices that get them, by partition
+// and device; unit is the rows of a unit of the first pass. next is the first free row of
+// each device's buffer, which Place moves on.
+//
+// Whole units of all senders come first, then what is left of each: so a receiver has
+// one piece of each partition, and runs of units are aligned.
+func Place(counts [][]int64, to [][]uint64, unit int64, next []int64) ([]Sending, []Arrival) {
+	devices, partitions := len(counts), len(to)
+	sendings, arrivals := make([]Sending, devices), make([]Arrival, devices)
+	for g := range devices {
+		words := make([]uint32, (5+2*devices)*partitions)
+		list := func() (l []uint32) {
+			l, words = words[:partitions:partitions], words[partitions:]
+			return l
+		}
+		s := &sendings[g]
+		s.To, s.Rows, s.Full = list(), list(), list()
+		for range devices {
+			s.Front, s.Rest = append(s.Front, list()), append(s.Rest, list())
+		}
+		arrivals[g] = Arrival{Start: list(), Rows: list()}
+		for p := range partitions {
+			s.To[p], s.Rows[p], s.Full[p] = uint32(to[p][g]), uint32(counts[g][p]), uint32(counts[g][p]/unit*unit)
+		}
+	}
+	for r := range devices {
+		for p := range partitions {
+			at := next[r]
+			arrivals[r].Start[p] = uint32(at)
+			for g := range devices {
+				if to[p][g]>>r&1 != 0 {
+					sendings[g].Front[r][p] = uint32(at)
+					at += int64(sendings[g].Full[p])
+				}
+			}
+			for g := range devices {
+				if s := &sendings[g]; to[p][g]>>r&1 != 0 {
+					s.Rest[r][p] = uint32(at - int64(s.Full[p]))
+					at += int64(s.Rows[p] - s.Full[p])
+				}
+			}
+			arrivals[r].Rows[p] = uint32(at - next[r])
+			next[r] = (at + firstAlign - 1) / firstAlign * firstAlign
+		}
+	}
+	return sendings, arrivals
+}
+
+// Ranges divides rows into at most n ranges of nearly equal size that begin at multiples
+// of 64, where a column's values are aligned as at its begin. There is at least one.
+func Ranges(rows int64, n int) []int64 {
+	each := max((rows/int64(max(n, 1))+63)/64*64, 64)
+	ends := make([]int64, 0, n)
+	for end := each; end < rows && len(ends)+1 < n; end += each {
+		ends = append(ends, end)
+	}
+	return append(ends, rows)
+}
+
+// jointBits divides hash bits between the passes of a join over several devices: the
+// first pass has partitions enough to divide them evenly among the devices, and there
+// always is a second one.
+func jointBits(buildRows int64, chunkRows, mostFirst, mostSecond, devices int) (first, second int) {
+	b := min(partitionBits(buildRows, chunkRows), mostFirst+mostSecond)
+	first = min(max(b/2, b-mostSecond, jointFirst(devices)), mostFirst)
+	return first, max(b-first, 1)
+}
+
+// jointFirst is the least hash bits of the first pass: eight partitions a device.
+func jointFirst(devices int) int {
+	first := 3
+	for 1<<(first-3) < devices {
+		first++
+	}
+	return first
+}

@@ -1,0 +1,114 @@
+package phj
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Every row that a sender numbers has one place in each receiver's buffer, no place is
+// taken twice, a receiver's rows of a partition lie in one piece without gaps, and whole
+// units begin at multiples of the unit.
+func TestPlace(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		devices, partitions := 1+r.IntN(8), 1<<r.IntN(6)
+		unit := int64(1) << r.IntN(4)
+		flows := 1 + r.IntN(3)
+		next := make([]int64, devices)
+		taken := make([]map[uint32]bool, devices)
+		for g := range taken {
+			taken[g] = map[uint32]bool{}
+		}
+		for range flows {
+			counts, to := make([][]int64, devices), make([][]uint64, partitions)
+			for g := range counts {
+				for range partitions {
+					counts[g] = append(counts[g], int64(r.IntN(40))*int64(r.IntN(2)))
+				}
+			}
+			for p := range to {
+				for range devices {
+					to[p] = append(to[p], r.Uint64()&(1<<devices-1))
+				}
+			}
+			before := slices.Clone(next)
+			sendings, arrivals := Place(counts, to, unit, next)
+			for receiver := range devices {
+				for p := range partitions {
+					if err := placed(receiver, p, counts, to, unit, sendings, arrivals[receiver], taken[receiver]); err != nil {
+						t.Fatal(err)
+					}
+					end := int64(arrivals[receiver].Start[p] + arrivals[receiver].Rows[p])
+					if int64(arrivals[receiver].Start[p]) < before[receiver] || end > next[receiver] {
+						t.Fatalf("partition %d at %d to %d, outside of %d to %d", p, arrivals[receiver].Start[p], end, before[receiver], next[receiver])
+					}
+				}
+			}
+		}
+	}
+}
+
+func placed(receiver, p int, counts [][]int64, to [][]uint64, unit int64, sendings []Sending, a Arrival, taken map[uint32]bool) error {
+	rows := uint32(0)
+	for g := range counts {
+		s := sendings[g]
+		if int64(s.Rows[p]) != counts[g][p] || s.To[p] != uint32(to[p][g]) || int64(s.Full[p]) != counts[g][p]/unit*unit {
+			return fmt.Errorf("device %d sends %d rows, %d in whole units, to %b", g, s.Rows[p], s.Full[p], s.To[p])
+		}
+		if s.To[p]>>receiver&1 == 0 {
+			continue
+		}
+		if s.Full[p] > 0 && int64(s.Front[receiver][p])%unit != 0 {
+			return fmt.Errorf("units of %d rows begin at %d", unit, s.Front[receiver][p])
+		}
+		for row := range s.Rows[p] {
+			at := row + s.Front[receiver][p]
+			if row >= s.Full[p] {
+				at = row + s.Rest[receiver][p]
+			}
+			if at < a.Start[p] || at >= a.Start[p]+a.Rows[p] || taken[at] {
+				return fmt.Errorf("row %d of %d at %d, taken: %v", row, s.Rows[p], at, taken[at])
+			}
+			taken[at] = true
+			rows++
+		}
+	}
+	if rows != a.Rows[p] || a.Start[p]%firstAlign != 0 {
+		return fmt.Errorf("%d rows of %d, from %d", rows, a.Rows[p], a.Start[p])
+	}
+	return nil
+}
+
+func TestRanges(t *testing.T) {
+	for _, c := range []struct {
+		rows int64
+		n    int
+		want []int64
+	}{
+		{0, 3, []int64{0}}, {1, 3, []int64{1}}, {64, 1, []int64{64}}, {129, 2, []int64{64, 129}},
+		{1000, 3, []int64{384, 768, 1000}}, {1 << 28, 4, []int64{1 << 26, 2 << 26, 3 << 26, 4 << 26}},
+	} {
+		if got := Ranges(c.rows, c.n); !slices.Equal(got, c.want) {
+			t.Errorf("%d rows in %d ranges: %v in place of %v", c.rows, c.n, got, c.want)
+		}
+	}
+}
+
+// The first pass has enough partitions for all devices, and there is a second one.
+func TestJointBits(t *testing.T) {
+	for _, devices := range []int{1, 2, 3, 8, 16} {
+		for _, rows := range []int64{0, 1, 1 << 20, 1 << 27, 1 << 31} {
+			for _, most := range []int{7, 8} {
+				first, second := jointBits(rows, 4608, most, 8, devices)
+				if first < min(most, 3) || 1<<first < 8*devices && first < most || first > most || second < 1 || second > 8 {
+					t.Errorf("%d rows, %d devices: %d and %d bits", rows, devices, first, second)
+				}
+				if want := min(partitionBits(rows, 4608), most+8); first+second < want {
+					t.Errorf("%d rows, %d devices: %d and %d bits are fewer than %d", rows, devices, first, second, want)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,104 @@
+//go:build cuda
+
+package phj
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/kernels"
+)
+
+// Sender is what a device needs for joins with other devices, in addition to what a join
+// of its own needs. One join at a time uses it.
+type Sender struct {
+	stream      *driver.Stream
+	module      *driver.Module
+	fold, merge *driver.Kernel
+	host        *driver.Host  // counts of rows
+	first       *driver.Event // of counts
+	counted     *driver.Event
+	start       *driver.Event
+	sent        []*driver.Event // by flow
+}
+
+// MaxRanges is the most ranges of the probe side: the tables of so many fit a join's
+// descriptors for MaxDevices devices.
+const MaxRanges = 4
+
+// NewSender creates a sender. Close frees it.
+func NewSender(d *driver.Context) (_ *Sender, err error) {
+	x := &Sender{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, x.Close())
+		}
+	}()
+	if x.module, err = d.Load(kernels.Send); err != nil {
+		return nil, err
+	}
+	layout, err := x.module.Constants("gj_send_layout")
+	if err != nil {
+		return nil, err
+	}
+	if want := []uint64{sendBytes, MaxDevices}; !slices.Equal(layout, want) {
+		return nil, fmt.Errorf("the kernels' tables of receivers have the layout %v in place of %v", layout, want)
+	}
+	if x.fold, err = x.module.Kernel("gj_fold_counts"); err != nil {
+		return nil, err
+	}
+	if x.merge, err = x.module.Kernel("gj_merge_counts"); err != nil {
+		return nil, err
+	}
+	if x.stream, err = d.NewStream(); err != nil {
+		return nil, err
+	}
+	if x.host, err = d.Pinned((1 + MaxRanges) * mostParents * 4); err != nil {
+		return nil, err
+	}
+	if x.first, err = d.NewEvent(false); err != nil {
+		return nil, err
+	}
+	if x.counted, err = d.NewEvent(false); err != nil {
+		return nil, err
+	}
+	if x.start, err = d.NewEvent(true); err != nil {
+		return nil, err
+	}
+	for range 1 + MaxRanges {
+		e, err := d.NewEvent(true)
+		if err != nil {
+			return nil, err
+		}
+		x.sent = append(x.sent, e)
+	}
+	return x, nil
+}
+
+// mostParents is the most partitions of a first pass.
+const mostParents = 256
+
+// Stream returns the stream on which the device sends.
+func (x *Sender) Stream() *driver.Stream { return x.stream }
+
+// Close frees the sender, after its work.
+func (x *Sender) Close() error {
+	var errs []error
+	if x.stream != nil {
+		errs = append(errs, x.stream.Close())
+	}
+	for _, e := range append([]*driver.Event{x.first, x.counted, x.start}, x.sent...) {
+		if e != nil {
+			errs = append(errs, e.Close())
+		}
+	}
+	if x.host != nil {
+		errs = append(errs, x.host.Free())
+	}
+	if x.module != nil {
+		errs = append(errs, x.module.Unload())
+	}
+	return errors.Join(errs...)
+}

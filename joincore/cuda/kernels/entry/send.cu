@@ -1,0 +1,24 @@
+// Histograms of joins that several devices execute together.
+#include "agent/send.cuh"
+#include "entry/define.cuh"
+#include "tuning/send.cuh"
+
+using namespace gj;
+
+// The size of gj_send in bytes and its members, for the host's mirror.
+extern "C" __constant__ const uint64_t gj_send_layout[2] = {sizeof(gj_send), GJ_MEMBERS};
+
+// gj_fold_counts(histogram, bits of the first pass, of the second, rows by parent).
+extern "C" __global__ void __launch_bounds__(fold_threads, 2)
+    gj_fold_counts(const uint32_t* count, uint64_t bits_first, uint64_t bits_second, uint32_t* parent) {
+  fold_counts<fold_threads>(count, (uint32_t)bits_first, (uint32_t)bits_second, parent);
+}
+LAUNCH(gj_fold_counts, fold_threads, 2, 0, fold_threads / 32, 0)
+
+// gj_merge_counts(addresses of histograms, senders by parent, bits of the first pass, of
+// the second, merged histogram).
+extern "C" __global__ void __launch_bounds__(fold_threads, 2)
+    gj_merge_counts(const uint64_t* counts, const uint32_t* from, uint64_t bits_first, uint64_t bits_second, uint32_t* merged) {
+  merge_counts<fold_threads>(counts, from, (uint32_t)bits_first, (uint32_t)bits_second, merged);
+}
+LAUNCH(gj_merge_counts, fold_threads, 2, 0, fold_threads, 0)
