@@ -1,0 +1,197 @@
+package mgj
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"gpujoin/joincore/exchange"
+	"gpujoin/joincore/mesh"
+)
+
+// Strategy is how rows meet.
+type Strategy int
+
+const (
+	// Exchange moves each partition to one GPU that joins it. If a hot key has made a
+	// partition so large that its GPU would have most of the work, its build rows are
+	// copied to all GPUs instead, and its probe rows stay.
+	Exchange Strategy = iota
+	// Replicate copies the build side to all GPUs. Probe rows stay.
+	Replicate
+	// Alone has one GPU join, the one with most rows.
+	Alone
+)
+
+// String returns the strategy's name.
+func (s Strategy) String() string {
+	return [...]string{Exchange: "exchange", Replicate: "replicate", Alone: "alone"}[s]
+}
+
+// defaultRanges are the ranges of the probe side in an exchange.
+const defaultRanges = 3
+
+// slack is how many more rows than the mean a GPU may join to save traffic.
+const slack = 0.01
+
+// receivers returns the sets of GPUs that get the rows of each side, partition and GPU.
+// width is the bytes of a row of each side.
+func (s Strategy) receivers(h exchange.Histograms, m *mesh.Mesh, width [2]int64) (to [2][][]uint64, err error) {
+	gpus, partitions := len(h[0]), len(h[0][0])
+	everywhere, target := uint64(1)<<gpus-1, -1
+	if s == Alone {
+		target = fullest(h, width)
+	}
+	stays := func(int) bool { return true }
+	if s == Exchange {
+		hot := hotPartitions(h)
+		a, err := exchange.Assign(without(h, hot), m, exchange.Limits{Width: width, Slack: slack})
+		if err != nil {
+			return to, fmt.Errorf("mgj: %w", err)
+		}
+		to = a.To
+		stays = func(p int) bool { return hot[p] }
+	}
+	for side := range to {
+		if to[side] == nil {
+			to[side] = make([][]uint64, partitions)
+		}
+		for p := range partitions {
+			if !stays(p) {
+				continue
+			}
+			to[side][p] = make([]uint64, gpus)
+			for g := range gpus {
+				switch {
+				case target >= 0:
+					to[side][p][g] = 1 << target
+				case side == int(exchange.Build):
+					to[side][p][g] = everywhere
+				default:
+					to[side][p][g] = 1 << g
+				}
+			}
+		}
+	}
+	return to, nil
+}
+
+// fullest returns the GPU that has most bytes.
+func fullest(h exchange.Histograms, width [2]int64) (gpu int) {
+	most := int64(-1)
+	for g := range h[0] {
+		bytes := int64(0)
+		for side := range h {
+			for _, n := range h[side][g] {
+				bytes += n * width[side]
+			}
+		}
+		if bytes > most {
+			most, gpu = bytes, g
+		}
+	}
+	return gpu
+}
+
+// hotPartitions marks partitions whose probe side alone is half of what a GPU is to join,
+// and larger than the build side copied to all of them.
+func hotPartitions(h exchange.Histograms) []bool {
+	gpus, partitions := len(h[0]), len(h[0][0])
+	var rows [2][]int64
+	all := int64(0)
+	for side := range h {
+		rows[side] = make([]int64, partitions)
+		for _, counts := range h[side] {
+			for p, n := range counts {
+				rows[side][p] += n
+				all += n
+			}
+		}
+	}
+	hot := make([]bool, partitions)
+	for p := range hot {
+		probe := rows[exchange.Probe][p]
+		hot[p] = gpus > 1 && probe > all/int64(2*gpus) && probe > rows[exchange.Build][p]*int64(gpus)
+	}
+	return hot
+}
+
+// without returns histograms without the marked partitions.
+func without(h exchange.Histograms, marked []bool) (left exchange.Histograms) {
+	for side := range h {
+		for _, counts := range h[side] {
+			list := slices.Clone(counts)
+			for p := range list {
+				if marked[p] {
+					list[p] = 0
+				}
+			}
+			left[side] = append(left[side], list)
+		}
+	}
+	return left
+}
+
+// estimated returns the rows of all ranges by those of the first one. A partition that is
+// empty there may have rows in others, which have to be sent somewhere.
+func estimated(first []int64, ranges int) []int64 {
+	if ranges == 1 {
+		return first
+	}
+	rows := make([]int64, len(first))
+	for p, n := range first {
+		rows[p] = n*int64(ranges) + 1
+	}
+	return rows
+}
+
+// received returns the rows that each GPU gets of a flow.
+func received(counts [][]int64, to [][]uint64) []int64 {
+	rows := make([]int64, len(counts))
+	for from, list := range counts {
+		for p, n := range list {
+			for r := range rows {
+				if to[p][from]>>r&1 != 0 {
+					rows[r] += n
+				}
+			}
+		}
+	}
+	return rows
+}
+
+// sends reports whether a GPU sends rows of a flow to another one.
+func sends(counts []int64, to [][]uint64, from, receiver int) bool {
+	for p, n := range counts {
+		if n > 0 && to[p][from]>>receiver&1 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// crossing returns how many rows of a flow go to another GPU.
+func crossing(counts [][]int64, to [][]uint64) (rows int64) {
+	for from, list := range counts {
+		for p, n := range list {
+			rows += n * int64(bits.OnesCount64(to[p][from]&^(1<<from)))
+		}
+	}
+	return rows
+}
+
+// outputRows returns the expected result of GPU i, of a result of all, by the probe rows
+// that each GPU joins. A result that turns out larger costs a second match, so there is
+// some to spare.
+func outputRows(all int64, i int, probe []int64) int64 {
+	total := int64(0)
+	for _, n := range probe {
+		total += n
+	}
+	if total == 0 {
+		return 0
+	}
+	high, low := bits.Mul64(uint64(all), uint64(probe[i]))
+	rows, _ := bits.Div64(high, low, uint64(total))
+	return int64(rows) + int64(rows)/64 + 4096
+}

@@ -1,0 +1,140 @@
+package mgj
+
+import (
+	"slices"
+	"testing"
+
+	"gpujoin/joincore/exchange"
+	"gpujoin/joincore/mesh"
+)
+
+func equalLinks(t *testing.T, gpus int) *mesh.Mesh {
+	t.Helper()
+	m, err := mesh.Preset("hgx-h100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := make([]int, gpus)
+	for i := range list {
+		list[i] = i
+	}
+	if m, err = m.Restrict(list); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// even returns counts of the given rows in each partition.
+func even(gpus, partitions int, rows int64) [][]int64 {
+	h := make([][]int64, gpus)
+	for g := range h {
+		h[g] = slices.Repeat([]int64{rows}, partitions)
+	}
+	return h
+}
+
+// Wherever a probe row goes, it meets every build row of its partition once.
+func TestRowsMeet(t *testing.T) {
+	for _, gpus := range []int{1, 2, 3, 4, 8} {
+		for _, s := range []Strategy{Exchange, Replicate, Alone} {
+			h := exchange.Histograms{even(gpus, 64, 100), even(gpus, 64, 200)}
+			h[exchange.Probe][0][3] = 1 << 20 // a hot key
+			h[exchange.Build][gpus-1][5] = 0
+			to, err := s.receivers(h, equalLinks(t, gpus), [2]int64{12, 12})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for p := range 64 {
+				for probing := range gpus {
+					for building := range gpus {
+						if h[1][probing][p] == 0 || h[0][building][p] == 0 {
+							continue
+						}
+						met := 0
+						for g := range gpus {
+							if to[1][p][probing]>>g&1 != 0 && to[0][p][building]>>g&1 != 0 {
+								met++
+							}
+						}
+						if met != 1 {
+							t.Fatalf("%v over %d: rows of partition %d on %d and %d meet %d times", s, gpus, p, building, probing, met)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestExchangeIsEven(t *testing.T) {
+	h := exchange.Histograms{even(2, 128, 1<<20), even(2, 128, 1<<21)}
+	to, err := Exchange.receivers(h, equalLinks(t, 2), [2]int64{12, 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for side, want := range []int64{1 << 27, 1 << 28} {
+		rows := received(h[side], to[side])
+		if rows[0] != want || rows[1] != want {
+			t.Errorf("side %d: %v rows", side, rows)
+		}
+		if got := crossing(h[side], to[side]); got != want {
+			t.Errorf("side %d: %d rows cross", side, got)
+		}
+	}
+}
+
+func TestReceived(t *testing.T) {
+	flow := [][]int64{{1, 2}, {3, 4}}
+	to := [][]uint64{{1, 1}, {2, 0}}
+	if got := received(flow, to); !slices.Equal(got, []int64{4, 2}) {
+		t.Errorf("received: %v", got)
+	}
+	if got := crossing(flow, to); got != 5 {
+		t.Errorf("crossing: %d", got)
+	}
+	if sends(flow[0], to, 0, 0) != true || sends(flow[1], to, 1, 1) {
+		t.Error("sends")
+	}
+}
+
+// Rows of every partition go somewhere, if only a later range has some.
+func TestEstimated(t *testing.T) {
+	if got := estimated([]int64{0, 5}, 1); !slices.Equal(got, []int64{0, 5}) {
+		t.Errorf("one range: %v", got)
+	}
+	h := exchange.Histograms{even(2, 8, 10), {estimated(make([]int64, 8), 3), estimated(make([]int64, 8), 3)}}
+	to, err := Exchange.receivers(h, equalLinks(t, 2), [2]int64{12, 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, sets := range to[1] {
+		if sets[0] == 0 || sets[1] == 0 {
+			t.Errorf("rows of partition %d go nowhere: %b", p, sets)
+		}
+	}
+}
+
+func TestOutputRows(t *testing.T) {
+	if got := outputRows(1<<40, 0, []int64{1 << 31, 1 << 31}); got != 1<<39+1<<33+4096 {
+		t.Errorf("%d rows", got)
+	}
+	if got := outputRows(5, 1, []int64{0, 0}); got != 0 {
+		t.Errorf("%d rows of nothing", got)
+	}
+}
+
+func BenchmarkAssign(b *testing.B) {
+	m, err := mesh.Preset("hgx-h100")
+	if err == nil {
+		m, err = m.Restrict([]int{0, 1})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	h := exchange.Histograms{even(2, 128, 1<<20), even(2, 128, 1<<21)}
+	for b.Loop() {
+		if _, err := Exchange.receivers(h, m, [2]int64{12, 12}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

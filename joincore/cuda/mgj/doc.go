@@ -1,0 +1,14 @@
+// Package mgj joins columns in the memory of several GPUs, as MG-Join does (Paul et al.,
+// SIGMOD 2021), with the partitioned hash join of package phj on each of them:
+//
+//  1. Every GPU counts its rows by partition of the first pass.
+//  2. The host assigns partitions to GPUs by these histograms.
+//  3. Every GPU's first pass stores its rows straight into the memory of the GPUs that
+//     join them, at places that the histograms leave to it alone.
+//  4. Every GPU joins the partitions that it has received. The result stays there.
+//
+// The probe side is sent in ranges, so that a GPU partitions what it has received of one
+// while the next one is on its way.
+//
+// Everything but the assignment needs cgo and has the build tag cuda.
+package mgj
