@@ -38,9 +38,14 @@ type bench struct {
 	Mesh     *topology.Facts  `json:"mesh,omitempty"`
 	Exchange []exchangeResult `json:"exchange,omitempty"`
 	Emulated []emulatedResult `json:"emulated,omitempty"`
+	Joins    []joinResult     `json:"joins,omitempty"`
 
 	devices []int
 	repeats int
+	cases   string // of joins, by commas; all where empty
+	tune    string
+	phases  bool
+	shrink  int
 	wrong   int // results that miss what is required
 }
 
@@ -53,17 +58,22 @@ type part struct {
 // parts are all of them, in this order.
 var parts = []part{
 	{"mesh", (*bench).measureMesh}, {"exchange", (*bench).measureExchange}, {"emulate", (*bench).measureEmulated},
+	{"joins", (*bench).measureJoins},
 }
 
 func run(ctx context.Context) error {
 	var (
 		devices = flag.String("devices", "0,1", "ordinals of the devices, by commas")
-		only    = flag.String("only", "", "what to measure of mesh, exchange, emulate, by commas; all where empty")
+		only    = flag.String("only", "", "what to measure of mesh, exchange, emulate, joins, by commas; all where empty")
 		repeats = flag.Int("repeats", 5, "timed exchanges of each kind; the median counts")
 		out     = flag.String("json", "build/bench-multi.json", "where the results are written")
 	)
+	cases := flag.String("cases", "", "names of joins, by commas; all where empty")
+	tune := flag.String("tune", "", "further ways to join: RANGESxBLOCKS, by spaces")
+	phases := flag.Bool("phases", false, "print the phases of each join, of one more run")
+	shrink := flag.Int("shrink", 1, "divide the memory of each device by this")
 	flag.Parse()
-	b := &bench{Measured: measure.CircumstancesOf(commit), repeats: max(*repeats, 1)}
+	b := &bench{cases: *cases, tune: *tune, phases: *phases, shrink: max(*shrink, 1), Measured: measure.CircumstancesOf(commit), repeats: max(*repeats, 1)}
 	for text := range strings.SplitSeq(*devices, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil {

@@ -1,0 +1,264 @@
+//go:build cuda
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/mgj"
+	"gpujoin/joincore/cuda/selector"
+	"gpujoin/tests/columndata"
+	"gpujoin/tests/measure"
+)
+
+// joinCase is a join of rows in the memory of all devices.
+type joinCase struct {
+	name string
+	columndata.Case
+	placement float64 // Zipf's exponent of the rows that devices have; 0: even
+	// bar is the most time that the best of the ways to join over several devices may
+	// take, as a part of the time on one; 0: none.
+	bar float64
+	// twice names a case of half the rows, of whose time this one may take 2.05 times.
+	twice string
+}
+
+func joinCases() []joinCase {
+	const r, s = 1 << 27, 1 << 28
+	columns := func(n, width int) (w []int) {
+		for range n {
+			w = append(w, width)
+		}
+		return w
+	}
+	of := func(name string, build, probe int64, n int, bar float64) joinCase {
+		return joinCase{name: name, Case: columndata.Case{
+			Build: build, Probe: probe, Key: 4, BuildWidths: columns(n, 4), ProbeWidths: columns(n, 4), Distinct: build, Domain: build,
+		}, bar: bar}
+	}
+	zipf := of("zipf-1.0", r, r, 2, 0.70)
+	zipf.Zipf = 1
+	placed := of("placed-1.0", r, s, 2, 0.70)
+	placed.placement = 1
+	twice := of("2^28x2^29", 2*r, 2*s, 2, 0)
+	twice.twice = "2+2"
+	return []joinCase{
+		of("1+1", r, s, 1, 0.60), of("2+2", r, s, 2, 0.58), of("4+4", r, s, 4, 0.60),
+		of("2^24x2^28", 1<<24, s, 2, 0.56), zipf, placed,
+		of("2^23x2^24", 1<<23, 1<<24, 2, 0), of("2^20x2^21", 1<<20, 1<<21, 2, 0), twice,
+	}
+}
+
+// joinResult is one way to execute a case.
+type joinResult struct {
+	Case      string      `json:"case"`
+	How       string      `json:"how"` // alone, or the strategy over all devices
+	Chosen    bool        `json:"chosen"`
+	Algorithm string      `json:"algorithm"`
+	Ranges    int         `json:"ranges,omitempty"`
+	Blocks    int         `json:"blocks,omitempty"`
+	MS        float64     `json:"ms"`              // of the host, from entry to return
+	Ratio     float64     `json:"ratio,omitempty"` // of the time on one device
+	GB        float64     `json:"gb"`              // sent to other devices
+	Sent      [][]float64 `json:"sent_ms,omitempty"`
+	Phases    []string    `json:"phases,omitempty"` // of each device
+}
+
+// measureJoins times joins on one device and on all.
+func (b *bench) measureJoins(ctx context.Context) (err error) {
+	d, err := b.openDevices()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	rows := []string{"case\thow\tchosen\talgorithm\tranges\tblocks\tms\tof one\tbar\tGB sent"}
+	for _, c := range joinCases() {
+		if b.cases != "" && !strings.Contains(","+b.cases+",", ","+c.name+",") {
+			continue
+		}
+		results, err := b.timeJoin(ctx, d, c)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		b.wrong += judge(c, results, b.Joins)
+		for _, r := range results {
+			bar, chosen := "", ""
+			if r.How != alone && c.bar > 0 {
+				bar = fmt.Sprintf("%.2f", c.bar)
+			}
+			if r.Chosen {
+				chosen = "*"
+			}
+			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%d\t%.3f\t%.3f\t%s\t%.2f", r.Case, r.How, chosen, r.Algorithm, r.Ranges, r.Blocks, r.MS, r.Ratio, bar, r.GB))
+			for _, p := range r.Phases {
+				rows = append(rows, "\t"+p)
+			}
+		}
+		b.Joins = append(b.Joins, results...)
+	}
+	return measure.Table(os.Stdout, rows...)
+}
+
+// Bars of the choice, against the best way and against one device; and of twice the rows.
+const (
+	ofBest  = 1.05
+	ofAlone = 1.03
+	ofTwice = 2.05
+	alone   = "alone"
+)
+
+// judge returns how many bars a case misses. before has the results of earlier cases.
+func judge(c joinCase, results, before []joinResult) (missed int) {
+	best := results[0]
+	for _, r := range results {
+		if r.MS < best.MS {
+			best = r
+		}
+	}
+	for _, r := range results {
+		if r.Chosen && (r.MS > ofBest*best.MS || r.MS > ofAlone*results[0].MS) {
+			missed++
+		}
+	}
+	if c.bar > 0 && best.Ratio > c.bar {
+		missed++
+	}
+	for _, r := range before {
+		if r.Case == c.twice && r.Chosen && best.MS > ofTwice*r.MS {
+			missed++
+		}
+	}
+	return missed
+}
+
+// timeJoin times a case in all ways, and verifies each result.
+func (b *bench) timeJoin(ctx context.Context, d *devices, c joinCase) (results []joinResult, err error) {
+	parts, err := d.fill(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	one, err := b.onOne(ctx, d, c)
+	if err != nil {
+		return nil, err
+	}
+	choice := d.group.Choose(&d.data.Join).Strategy
+	one.Chosen = choice == mgj.Alone
+	results = append(results, one)
+	for _, w := range b.ways(c) {
+		r, err := b.together(ctx, d, c, parts, w)
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", w.Strategy, err)
+		}
+		r.Ratio = measure.Round(r.MS/one.MS, 3)
+		r.Chosen = w == mgj.Options{Strategy: choice}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// ways returns how a case is joined over several devices.
+func (b *bench) ways(c joinCase) (list []mgj.Options) {
+	if c.Probe >= 8*c.Build {
+		list = append(list, mgj.Options{Strategy: mgj.Replicate})
+	}
+	list = append(list, mgj.Options{Strategy: mgj.Exchange})
+	for _, text := range strings.Fields(b.tune) {
+		var o mgj.Options
+		if _, err := fmt.Sscanf(text, "%dx%d", &o.Ranges, &o.Blocks); err == nil {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// onOne joins on the first device, which has all rows.
+func (b *bench) onOne(ctx context.Context, d *devices, c joinCase) (r joinResult, err error) {
+	m := d.members[0]
+	r = joinResult{Case: c.name, How: alone, Ratio: 1}
+	var ms []float64
+	for i := range b.repeats + 1 {
+		m.Arena.Rewind(d.data.Mark)
+		j := d.data.Join
+		j.Phases = b.phases && i == b.repeats
+		out, report, err := selector.Run(ctx, m.Device, m.Stream, m.Arena, &j)
+		if err != nil {
+			return r, err
+		}
+		if i > 0 && !j.Phases {
+			ms = append(ms, report.WallMS)
+		}
+		r.Algorithm = report.Algorithm
+		if i == b.repeats {
+			got, err := d.data.Checksum(ctx, out)
+			if err != nil {
+				return r, err
+			}
+			if err := d.verify(got); err != nil {
+				return r, err
+			}
+			r.Phases = phasesOf(report)
+		}
+	}
+	r.MS = measure.Round(measure.Median(ms), 3)
+	return r, nil
+}
+
+// together joins over all devices.
+func (b *bench) together(ctx context.Context, d *devices, c joinCase, parts []columnar.Join, o mgj.Options) (r joinResult, err error) {
+	r = joinResult{Case: c.name, How: o.Strategy.String(), Ranges: o.Ranges, Blocks: o.Blocks}
+	var ms []float64
+	for i := range b.repeats + 1 {
+		d.rewind()
+		for k := range parts {
+			parts[k].Phases = b.phases && i == b.repeats
+		}
+		out, report, err := d.group.Join(ctx, parts, o)
+		if err != nil {
+			return r, err
+		}
+		if i > 0 && !parts[0].Phases {
+			ms = append(ms, report.WallMS)
+		}
+		if i < b.repeats {
+			continue
+		}
+		r.Algorithm, r.GB = report.Members[0].Algorithm, measure.Round(float64(report.Bytes)/1e9, 2)
+		var got columndata.Checksum
+		for k := range d.members {
+			sum, err := d.sums[k].Checksum(ctx, out[k])
+			if err != nil {
+				return r, err
+			}
+			got.Add(sum)
+			if b.phases {
+				r.Phases = append(r.Phases, phasesOf(report.Members[k])...)
+			}
+		}
+		if b.phases {
+			r.Sent = report.Sent
+			r.Phases = append(r.Phases, fmt.Sprintf("sent at %.3f", report.Sent))
+		}
+		if err := d.verify(got); err != nil {
+			return r, err
+		}
+	}
+	r.MS = measure.Round(measure.Median(ms), 3)
+	return r, nil
+}
+
+// phasesOf returns a report's phases in one line, if it has any.
+func phasesOf(r *columnar.Report) []string {
+	var list []string
+	for _, p := range r.Phases {
+		list = append(list, fmt.Sprintf("%s %.3f", p.Name, p.MS))
+	}
+	if list == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("device %.3f of %.3f: %s", r.MS, r.WallMS, strings.Join(list, "; "))}
+}
