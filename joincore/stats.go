@@ -13,6 +13,13 @@ type Stats struct {
 	Joins    []JoinStats
 	// Aggregates are those of the tree, in post-order.
 	Aggregates []AggregateStats
+
+	// Of a plan that several devices were to execute:
+	Devices int           // that have executed it together; 0: one, as always
+	Alone   string        // why one device has executed it; "": several have
+	Sent    int64         // bytes that devices have copied from each other
+	Hops    int           // links that each of these bytes has crossed
+	Waited  time.Duration // how long the first device to finish waited for the last one
 }
 
 // AggregateStats describes one aggregate of the tree.
@@ -28,6 +35,7 @@ type AggregateStats struct {
 type JoinStats struct {
 	Algorithm string // Algorithm.String, or a provider's name of a variant
 	Reason    string // why Plan.Algorithm did not execute the join; "": it did, or is 0
+	Devices   int    // that have executed it together; 0: one
 	BuildLeft bool
 	Bits      int // radix bits of a partitioned join
 	BuildRows int64

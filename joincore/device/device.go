@@ -24,7 +24,8 @@
 // also wait by itself if its next step needs a number.
 //
 // Optional abilities are small interfaces that their users declare: to predict the
-// time to return a result (package run), to register host memory, to name missing
+// time to return a result and to tell what it has copied from others (package run), to
+// read inputs together with others (package multi), to register host memory, to name missing
 // optional features, and to tell whether the device is lost (the worker process).
 //
 // Terms. A Space is a set of rows on the device: a base input or a result. A row of a
@@ -73,6 +74,9 @@ type Options struct {
 	// Inputs is the number of inputs and of results of aggregates, for which a device
 	// may provide before concurrent steps read them.
 	Inputs int
+	// Common is what the provider returned for this execution when it was told that
+	// executions on several devices read the same inputs; nil: nothing.
+	Common any
 }
 
 // Device is a provider opened for one execution.

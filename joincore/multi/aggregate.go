@@ -4,7 +4,7 @@ import "gpujoin/joincore"
 
 // aggregate returns a fragment whose rows are the groups of an aggregate.
 func (x *execution) aggregate(n *joincore.Aggregate) (*fragment, error) {
-	if mergeable(n) && x.reduces(n) {
+	if mergeable(n) && (x.p.group == nil || x.reduces(n)) {
 		f, err := x.fragment(n.Child, columns(nil).with(joincore.AggregateColumns(n)...))
 		if err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func (x *execution) grouped(n *joincore.Aggregate) (*fragment, error) {
 }
 
 // merged executes a fragment that groups each member's rows, exchanges the groups, and
-// merges those of the same key.
+// merges those of the same key. Without a group, the first member merges all.
 func (x *execution) merged(n *joincore.Aggregate, partial *fragment) (*fragment, error) {
 	all := make(columns, len(n.Keys)+len(n.Carry)+len(n.Functions))
 	for i := range all {
@@ -102,8 +102,10 @@ func (x *execution) merged(n *joincore.Aggregate, partial *fragment) (*fragment,
 	if s.table, err = partial.collect(all, nil); err != nil {
 		return nil, err
 	}
-	t, err := s.gather()
-	if err != nil {
+	t := s.table
+	if x.p.group == nil {
+		t.first()
+	} else if t, err = s.gather(); err != nil {
 		return nil, err
 	}
 	f := x.over([]*table{t})

@@ -1,6 +1,9 @@
 // Package multi is a provider that spreads plans over several devices. Each device is a
 // member: a provider of its own, with which package run executes fragments of the plan.
 //
+// A provider from Replicate exchanges no rows: members divide one input and read the others
+// whole (Divide). The rest is about a provider from New, which exchanges rows.
+//
 // A fragment is as much of a plan as members can execute each on its own rows: filters,
 // one join, aggregates. Between fragments, rows are exchanged so that those that belong
 // together meet on one member. The steps of an exchange:

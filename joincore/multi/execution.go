@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -28,6 +29,10 @@ type execution struct {
 	number     map[joincore.Node]int // of joins, and of aggregates
 	result     outcome               // of the root's fragment
 	exchanged  live.Stats
+	divided    int           // with replication, the input whose rows are divided
+	waited     time.Duration // by members for the slowest one, at the longest
+	sent       int64         // bytes between devices
+	hops       int           // of each of them
 
 	tables []*table // those that exist
 }
@@ -121,6 +126,8 @@ type table struct {
 	refs []joincore.ColumnRef // the columns, as the plan calls them
 	// derived says that columns of 16 bytes are integers.
 	derived bool
+	// same says that all members have the same rows.
+	same    bool
 	parts   []*joincore.Relation // by member
 	release func()
 }
@@ -153,6 +160,8 @@ func (t *table) columns() []joincore.Column {
 // at returns the position of a column of the plan.
 func (t *table) at(c joincore.ColumnRef) int { return slices.Index(t.refs, c) }
 
+// rows returns the number of rows of all members; those that they have in common count
+// for each of them.
 func (t *table) rows() (n int64) {
 	for _, r := range t.parts {
 		n += r.Rows()

@@ -9,7 +9,8 @@ import (
 )
 
 // fragment is a part of the plan that each member executes on its own rows. It is a
-// chain of filters and aggregates over one table, or over a join of two.
+// chain of filters and aggregates over one table, over a join of two, or over joins of
+// tables of which all but one are the same on all members.
 type fragment struct {
 	x      *execution
 	tables []*table // its inputs
@@ -17,19 +18,32 @@ type fragment struct {
 	// columns maps what is visible of the rows to the fragment's own columns.
 	columns map[joincore.ColumnRef]joincore.ColumnRef
 
-	join       *joincore.Join // of the plan; nil: none
-	decision   costmodel.Decision
+	joins      []joint    // in post-order
 	aggregates []grouping // in post-order
 	// once says that only the first member executes the fragment: it returns a
 	// row even of no rows.
 	once bool
 }
 
+// joint is a join of a fragment.
+type joint struct {
+	of *joincore.Join // of the plan
+	// decided says that decision holds, which the members share; otherwise each of
+	// them decides on its own.
+	decided  bool
+	decision costmodel.Decision
+	// Sides whose rows are the same on all members: left, right.
+	same [2]bool
+	// exchanged says that the rows of both sides have been exchanged.
+	exchanged bool
+}
+
 // grouping is an aggregate of a fragment.
 type grouping struct {
 	of *joincore.Aggregate // of the plan
-	// partial says that its groups are merged later; merges that it merges them.
-	partial, merges bool
+	// partial says that its groups are merged later; merges that it merges them; same
+	// that all members make the same groups.
+	partial, merges, same bool
 }
 
 // over begins a fragment over tables, of which root has the rows: inputs of the
@@ -79,7 +93,7 @@ func (f *fragment) joined(n *joincore.Join, d costmodel.Decision) error {
 	for _, k := range n.Keys {
 		j.Keys = append(j.Keys, joincore.KeyPair{Left: f.ref(k.Left), Right: f.ref(k.Right), Class: k.Class})
 	}
-	f.root, f.join, f.decision = j, n, d
+	f.root, f.joins = j, []joint{{of: n, decided: true, decision: d, exchanged: true}}
 	return err
 }
 
@@ -133,7 +147,7 @@ func (f *fragment) plan(output []joincore.ColumnRef) *joincore.Plan {
 func (f *fragment) busy() []int {
 	var list []int
 	for m := range f.x.members() {
-		if slices.ContainsFunc(f.tables, func(t *table) bool { return t.parts[m].Rows() > 0 }) {
+		if slices.ContainsFunc(f.tables, func(t *table) bool { return !t.same && t.parts[m].Rows() > 0 }) {
 			list = append(list, m)
 		}
 	}

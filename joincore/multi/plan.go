@@ -66,9 +66,23 @@ func (x *execution) root(sink joincore.Sink) error {
 	return err
 }
 
+// grouped reports whether a node is an aggregate, under filters or not.
+func grouped(n joincore.Node) bool {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		return grouped(n.Child)
+	case *joincore.Aggregate:
+		return true
+	}
+	return false
+}
+
 // fragment executes all that is below a node's last exchange, and returns the fragment
 // that makes the node's rows. need lists the columns that are read of them.
 func (x *execution) fragment(n joincore.Node, need columns) (*fragment, error) {
+	if x.p.group == nil && !grouped(n) {
+		return x.replicated(n)
+	}
 	switch n := n.(type) {
 	case *joincore.Scan:
 		return x.over([]*table{x.scan(n.Input)}), nil

@@ -11,11 +11,11 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// Provider executes plans on all members of a group.
+// Provider executes plans on all members of a group, or on members that exchange no rows.
 type Provider struct {
 	name    string
 	members []device.Provider
-	group   Group
+	group   Group // nil: none
 	opt     Options
 }
 
@@ -45,6 +45,14 @@ func New(name string, members []device.Provider, g Group, opt Options) (*Provide
 	return &Provider{name: name, members: members, group: g, opt: opt}, nil
 }
 
+// Replicate returns a provider that exchanges no rows: the members divide the rows of one
+// input and read all others whole, as Divide says. The first member alone executes a plan
+// that cannot be divided, and one that fails on several members before a row is returned,
+// unless a device is lost.
+func Replicate(name string, members []device.Provider) *Provider {
+	return &Provider{name: name, members: members}
+}
+
 // Name returns the provider's name.
 func (p *Provider) Name() string { return p.name }
 
@@ -59,13 +67,21 @@ func (p *Provider) Open(joincore.Memory, device.Options) (device.Device, error) 
 // Execute implements run.Executor.
 func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
 	sink joincore.Sink, opt run.Options, stats *joincore.Stats) error {
-	start := time.Now()
+	if p.group == nil {
+		return p.replicate(ctx, plan, inputs, mem, sink, opt, stats)
+	}
 	x, err := newExecution(ctx, p, plan, inputs, mem, opt)
 	if err != nil {
 		return err
 	}
+	return x.execute(sink, stats)
+}
+
+// execute executes the plan and reports on it.
+func (x *execution) execute(sink joincore.Sink, stats *joincore.Stats) error {
+	start := time.Now()
 	defer x.close()
-	err = x.root(sink)
+	err := x.root(sink)
 	x.report(stats, time.Since(start))
 	return err
 }

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"slices"
+
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
@@ -27,6 +29,35 @@ const deviceJobMS = 5
 // uploading the columns that are read, the joins, filters and aggregates, and
 // downloading the result. It assumes no overlap of transfers and other work.
 func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel.DeviceRates) float64 {
+	return PredictDevices(plan, inputs, Spread{Devices: 1}, r)
+}
+
+// Spread says how several devices execute a plan together: they divide the rows of one
+// input, and each reads all others whole.
+type Spread struct {
+	Devices int
+	Divided int // the input
+	// PeerGB is the rate, in GB/s, at which a device copies from others what they have
+	// uploaded for all; 0: each device uploads all that it reads.
+	PeerGB float64
+}
+
+// deviceMS is the time that each further device of a job costs: its share of plans,
+// threads and copies, and the wait for the last one.
+const deviceMS = 0.5
+
+// groupBytes is the mean size of a value of a group.
+const groupBytes = 16
+
+// PredictDevices returns the predicted time, in ms, of a plan on several devices.
+func PredictDevices(plan *joincore.Plan, inputs []*joincore.Relation, s Spread, r *costmodel.DeviceRates) float64 {
+	n := float64(s.Devices)
+	if s.Devices > 1 {
+		inputs = slices.Clone(inputs)
+		whole := inputs[s.Divided]
+		inputs[s.Divided] = &joincore.Relation{Columns: whole.Columns, Segments: []joincore.Segment{{Rows: int(whole.Rows() / int64(s.Devices))}}}
+		plan = divided(plan, s)
+	}
 	p := newPredictor(plan, inputs)
 	in, out := 0.0, 0.0
 	read := newColumns(plan.Output).with(conditions(plan.Root)...)
@@ -50,13 +81,59 @@ func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *costmode
 		if c.Input >= len(inputs) {
 			continue // made on the device
 		}
-		in += float64(inputs[c.Input].Rows()) * p.crossing(c)
+		bytes := float64(inputs[c.Input].Rows()) * p.crossing(c)
+		if s.Devices > 1 && c.Input != s.Divided && s.PeerGB > 0 {
+			ms += bytes * (n - 1) / n / s.PeerGB / perMS
+			bytes /= n
+		}
+		in += bytes
 	}
 	for _, c := range plan.Output {
 		out += float64(p.rows[plan.Root]) * p.crossing(c)
 	}
-	const perMS = 1e6 // bytes that 1 GB/s moves
-	return ms + in/r.LinkInGB/perMS + out/r.LinkOutGB/perMS
+	if s.Devices > 1 { // the groups of all devices meet on one of them
+		for _, a := range joincore.Aggregates(plan.Root) {
+			bytes := n * float64(p.rows[a]) * float64(groupBytes*(len(a.Keys)+len(a.Carry)+len(a.Functions)))
+			in, out = in+bytes, out+bytes
+		}
+	}
+	return ms + (n-1)*deviceMS + in/r.LinkInGB/perMS + out/r.LinkOutGB/perMS
+}
+
+// perMS is how many bytes 1 GB/s moves in 1 ms.
+const perMS = 1e6
+
+// divided returns the plan of one of several devices: joins of the divided input have a
+// part of their rows. Groups are made on each device and once more of all devices' groups.
+func divided(plan *joincore.Plan, s Spread) *joincore.Plan {
+	var node func(n joincore.Node) (joincore.Node, bool)
+	node = func(n joincore.Node) (joincore.Node, bool) {
+		switch n := n.(type) {
+		case *joincore.Scan:
+			return n, n.Input == s.Divided
+		case *joincore.Filter:
+			child, part := node(n.Child)
+			return &joincore.Filter{Child: child, Predicate: n.Predicate}, part
+		case *joincore.Join:
+			out := *n
+			var left, right bool
+			out.Left, left = node(n.Left)
+			out.Right, right = node(n.Right)
+			if left || right {
+				out.Rows /= float64(s.Devices)
+			}
+			return &out, left || right
+		case *joincore.Aggregate:
+			out := *n
+			var part bool
+			out.Child, part = node(n.Child)
+			return &out, part
+		}
+		return n, false
+	}
+	out := *plan
+	out.Root, _ = node(plan.Root)
+	return &out
 }
 
 // predictor walks a plan whose inputs are complete.

@@ -86,6 +86,9 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		stats.JoinTime = time.Since(start) - out.Waits.Each(dev.Streams())
 		stats.Peak = counted.peak.Load()
 		stats.Joins, stats.Aggregates = x.joinStats(), x.aggregateStats()
+		if d, ok := dev.(exchanging); ok {
+			stats.Sent, stats.Hops = d.Exchanged()
+		}
 		explainAlgorithms(plan.Algorithm, stats.Joins)
 		if n := len(stats.Joins); n > 0 {
 			root, gather := &stats.Joins[n-1], x.gather()
@@ -97,6 +100,13 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		return err
 	}
 	return x.run(out)
+}
+
+// exchanging is a device that copies from others.
+type exchanging interface {
+	// Exchanged returns how many bytes the execution has copied from other devices,
+	// and how many links each of them has crossed.
+	Exchanged() (bytes int64, hops int)
 }
 
 // explainAlgorithms makes the joins that a forced algorithm did not execute,

@@ -1,0 +1,86 @@
+package multi
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/run"
+)
+
+// replicate executes a plan by replication, or on the first member alone.
+func (p *Provider) replicate(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
+	sink joincore.Sink, opt run.Options, stats *joincore.Stats) error {
+	reason := "the plan cannot be divided among devices"
+	if input, ok := Divide(plan, inputs); ok && len(p.members) > 1 {
+		x, err := newExecution(ctx, p, plan, inputs, mem, opt)
+		if err != nil {
+			return err
+		}
+		x.divided = input
+		watched := &watchedSink{Sink: sink}
+		if err = x.execute(watched, stats); err == nil || !p.again(ctx, watched, err) {
+			return err
+		}
+		*stats = joincore.Stats{}
+		reason, _, _ = strings.Cut(err.Error(), "\n")
+	}
+	err := run.Run(ctx, p.members[0], plan, inputs, mem, sink, opt, stats)
+	stats.Alone = reason
+	return err
+}
+
+// losable is a member that can tell whether its device still works.
+type losable interface {
+	// Lost returns the error by which the device was lost, or nil.
+	Lost() error
+}
+
+// sticky is an error after which a device no longer works.
+type sticky interface {
+	error
+	Sticky() bool
+}
+
+// again reports whether one device may execute a plan on which several have failed: no row
+// has been returned, and neither the caller nor the rows are the cause.
+func (p *Provider) again(ctx context.Context, sink *watchedSink, err error) bool {
+	var s sticky
+	if errors.As(err, &s) && s.Sticky() {
+		return false
+	}
+	for _, m := range p.members {
+		if l, ok := m.(losable); ok && l.Lost() != nil {
+			return false
+		}
+	}
+	return ctx.Err() == nil && !sink.returned.Load() && !sink.failed.Load() &&
+		!errors.Is(err, joincore.ErrRowTooWide) && !errors.Is(err, joincore.ErrInvalid) && !errors.Is(err, joincore.ErrArithmetic)
+}
+
+// watchedSink knows whether rows have been returned and whether the sink has failed.
+type watchedSink struct {
+	joincore.Sink
+	returned, failed atomic.Bool
+}
+
+// NewBatch implements joincore.Sink.
+func (w *watchedSink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
+	b, err := w.Sink.NewBatch(ctx, heap)
+	if err != nil && ctx.Err() == nil {
+		w.failed.Store(true)
+	}
+	return b, err
+}
+
+// Emit implements joincore.Sink.
+func (w *watchedSink) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
+	w.returned.Store(true)
+	err := w.Sink.Emit(ctx, b, rows, heap)
+	if err != nil {
+		w.failed.Store(true)
+	}
+	return err
+}
