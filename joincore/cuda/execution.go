@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
@@ -25,6 +26,8 @@ type execution struct {
 	streams   int
 	chunk     int
 	inputs    []*input
+	shares    *sharing     // inputs with executions on other devices; nil: none
+	copied    atomic.Int64 // bytes from other devices
 
 	loading sync.Mutex // guards the upload stream; taken before mu, and after a view's
 
@@ -60,6 +63,9 @@ func (e *execution) At() device.Location { return device.Location(e.p.Info().Ord
 // Close waits for the device and returns the workspace to the provider. If the
 // device was lost, the workspace is not reused.
 func (e *execution) Close() {
+	if e.shares != nil {
+		e.shares.leave(e)
+	}
 	e.workspace.events = append(e.workspace.events, e.events...)
 	e.events = nil
 	if e.workspace.reset() == nil {
@@ -80,6 +86,7 @@ func (e *execution) Import(number int, r *joincore.Relation) (device.Space, erro
 	e.inputs[number] = &input{Input: host}
 	all := e.segmentsView(number, 0, len(r.Segments))
 	e.inputs[number].all = all
+	e.share(all)
 	return all.space(), nil
 }
 

@@ -23,7 +23,8 @@ func (e *execution) crossing(s *space, key *device.Key, residual joincore.Expr, 
 	for input, m := range s.members {
 		for _, c := range e.columnsRead(input, key, residual, keep) {
 			if !m.view.there(c) {
-				bytes += float64(m.view.rows) * float64(e.describe(joincore.ColumnRef{Input: input, Column: c}).Width)
+				rows := float64(m.view.rows) / float64(m.view.sharers())
+				bytes += rows * float64(e.describe(joincore.ColumnRef{Input: input, Column: c}).Width)
 			}
 		}
 	}

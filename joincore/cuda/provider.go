@@ -36,6 +36,9 @@ type Config struct {
 	// Streams is the number of goroutines that gather results; 0 means one per
 	// core, at most 8.
 	Streams int
+	// Peers are the ordinals of devices that may copy from the provider's memory. Those
+	// that cannot access it are left out.
+	Peers []int
 }
 
 // Provider executes joins on one GPU. It is safe for concurrent use; each
@@ -46,6 +49,8 @@ type Provider struct {
 	threads    *transfer.Threads // that pull, where the platform wants that
 	general    *rowid.Kernels
 	arena      *driver.Arena
+	peers      []int  // ordinals of devices that access the arena
+	refusal    string // why there are none; "": there are, or none were asked for
 	budget     int64
 	streams    int
 	registered ranges
@@ -98,11 +103,41 @@ func New(cfg Config) (*Provider, error) {
 	if p.outOfCore, err = outofcore.Open(c, p.lockSlab); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	if p.arena, err = c.NewArena(p.budget); err != nil {
+	if err := p.mapBudget(cfg.Peers); err != nil {
 		return nil, errors.Join(fmt.Errorf("device %d: %w", cfg.Ordinal, err), c.Close())
 	}
 	return p, nil
 }
+
+// mapBudget maps the budget for the device and its peers.
+func (p *Provider) mapBudget(peers []int) (err error) {
+	var contexts []*driver.Context
+	defer func() {
+		for _, c := range contexts {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	for _, ordinal := range peers {
+		if ok, err := driver.Reaches(ordinal, p.Info().Ordinal); err != nil || !ok || ordinal == p.Info().Ordinal {
+			continue
+		}
+		c, err := driver.Open(ordinal)
+		if err != nil {
+			continue // a device that does not open copies nothing
+		}
+		contexts = append(contexts, c)
+		p.peers = append(p.peers, ordinal)
+	}
+	if p.arena, err = p.context.NewArena(p.budget, contexts...); err != nil && len(contexts) > 0 {
+		p.refusal = fmt.Sprintf("other devices do not copy from its memory: %v", err)
+		p.peers = nil
+		p.arena, err = p.context.NewArena(p.budget)
+	}
+	return err
+}
+
+// Peers returns the ordinals of the devices that copy from the provider's memory.
+func (p *Provider) Peers() []int { return p.peers }
 
 // Name returns the provider's name.
 func (p *Provider) Name() string { return "cuda" }
@@ -111,7 +146,14 @@ func (p *Provider) Name() string { return "cuda" }
 func (p *Provider) Check(plan *joincore.Plan) error { return program.CheckPlan(plan) }
 
 // Note returns which optional feature is unavailable, and why, or "".
-func (p *Provider) Note() string { return p.outOfCore.Note() }
+func (p *Provider) Note() string {
+	if note := p.outOfCore.Note(); note != "" && p.refusal != "" {
+		return note + "; " + p.refusal
+	} else if note != "" {
+		return note
+	}
+	return p.refusal
+}
 
 // Info describes the device.
 func (p *Provider) Info() driver.Info { return p.context.Info() }

@@ -43,5 +43,8 @@ func (p *Provider) MeasureRates(ctx context.Context) (costmodel.DeviceRates, err
 	return rates, err
 }
 
+// Rates returns the rates in use.
+func (p *Provider) Rates() costmodel.DeviceRates { return *selector.Rates(p.context) }
+
 // UseRates sets the rates by which algorithms are chosen from now on.
 func (p *Provider) UseRates(r costmodel.DeviceRates) { selector.Use(p.context, r) }

@@ -27,6 +27,7 @@ type view struct {
 	rows      int64
 	half      *half    // of a ring: memory that is taken first
 	derived   *derived // nil: the input is on the host
+	shared    *sharing // nil: no other execution reads the input
 
 	mu       sync.Mutex // guards what follows
 	columns  []*column
@@ -126,6 +127,14 @@ func (v *view) alloc(bytes int64) (driver.Ptr, error) {
 
 // column returns a column, which crosses the link now if it has not yet.
 func (v *view) column(ctx context.Context, j int) (*column, error) {
+	if v.shared != nil {
+		return v.shared.column(ctx, v, j)
+	}
+	return v.own(ctx, j)
+}
+
+// own is column for a view that shares nothing.
+func (v *view) own(ctx context.Context, j int) (*column, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if c := v.columns[j]; c != nil {

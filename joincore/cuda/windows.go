@@ -53,6 +53,9 @@ func (s *space) base() (*view, bool) {
 // views of neighbouring segments that probe a table of build rows. It returns
 // nil if that is not faster.
 func (e *execution) windows(v *view, columns []int, build int64) []*view {
+	if v.shared != nil && v.Bytes(columns) <= e.workspace.arena.Free()/2 {
+		return nil // each device uploads a part of it only
+	}
 	if !v.whole() || !slices.ContainsFunc(columns, func(j int) bool { return !v.there(j) }) {
 		return nil
 	}

@@ -18,6 +18,7 @@ type workspace struct {
 	upload   *transferStream   // imports
 	download *transferStream   // spaces spilled to the host; made on first use
 	gather   []*transferStream // results
+	peer     *driver.Stream    // copies from other devices; nil: it reaches none
 	streams  []*driver.Stream
 	events   []*driver.Event // not used by an execution
 	staging  *driver.Host    // for descriptors and counts of divisions
@@ -84,6 +85,11 @@ func (s *workspace) open(p *Provider) (err error) {
 		return err
 	}
 	s.upload.turns = [2]*driver.Stream{s.upload.stream, s.upload.stream}
+	if len(p.peers) > 0 {
+		if s.peer, err = s.newStream(p.context); err != nil {
+			return err
+		}
+	}
 	if s.download, err = s.newTransferStream(); err != nil {
 		return err
 	}
