@@ -281,6 +281,36 @@ property_job(const struct gj_stats *job, ExplainState *es)
 	}
 }
 
+/*
+ * A job that ran on one device, as most do, prints nothing.  One that was to
+ * run on several prints why it did not.
+ */
+static void
+explain_devices(const struct gj_stats *job, ExplainState *es)
+{
+	if (job->alone[0] != '\0')
+		ExplainPropertyText("One Device", job->alone, es);
+	if (job->devices == 0)
+		return;
+	if (gj_explain_is_text(es))
+	{
+		gj_explain_line(es);
+		appendStringInfo(es->str, "Devices: %u  Exchanged: " UINT64_FORMAT " bytes",
+						 job->devices, job->sent_bytes);
+		if (job->hops != 0)
+			appendStringInfo(es->str, " over %u hop%s", job->hops, job->hops == 1 ? "" : "s");
+		if (es->summary)
+			appendStringInfo(es->str, "  Waited: %.3f ms", us_to_ms(job->device_wait_us));
+		appendStringInfoChar(es->str, '\n');
+		return;
+	}
+	ExplainPropertyUInteger("Devices", NULL, job->devices, es);
+	ExplainPropertyUInteger("Bytes Exchanged", NULL, job->sent_bytes, es);
+	ExplainPropertyUInteger("Hops", NULL, job->hops, es);
+	if (es->summary)
+		ExplainPropertyFloat("Device Wait Time", "ms", us_to_ms(job->device_wait_us), 3, es);
+}
+
 void
 gj_explain_job_stats(const GjStats *stats, ExplainState *es)
 {
@@ -292,6 +322,7 @@ gj_explain_job_stats(const GjStats *stats, ExplainState *es)
 		property_job(job, es);
 	if (job->fallback[0] != '\0')
 		ExplainPropertyText("Provider Fallback", job->fallback, es);
+	explain_devices(job, es);
 	explain_aggregates(stats, es);
 	if (!gj_explain_is_text(es))
 		ExplainOpenGroup("Participants", "Participants", false, es);

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define GJ_PROTOCOL_VERSION 3
-#define GJ_LAYOUT_VERSION	6
+#define GJ_LAYOUT_VERSION	7
 
 /* ------------------------------------------------------------------------
  * Extents
@@ -430,6 +430,12 @@ struct gj_stats
 	char		fallback[160];	/* why no preferred one did; empty: one did */
 	uint32_t	aggregates;		/* gj_aggregate_stats, at most GJ_MAX_INPUTS */
 	uint32_t	filters;		/* gj_filter_stats, at most GJ_MAX_FILTERS */
+	uint32_t	devices;		/* that executed the job together; 0: one */
+	uint32_t	hops;			/* links that each byte of sent_bytes crossed */
+	uint64_t	sent_bytes;		/* that devices copied from each other */
+	uint64_t	device_wait_us; /* the first device that finished waited for the last */
+	char		alone[96];		/* why one device executed a job for several;
+								 * empty: several did, or it was for one */
 };
 
 struct gj_join_stats

@@ -62,7 +62,7 @@ func DecodeReport(body []byte) (*Report, error) {
 	if s.Joins > MaxInputs || s.Aggregates > MaxInputs || s.Filters > MaxFilters || s.Participants > MaxParticipants {
 		return nil, fmt.Errorf("%w: %d joins, %d aggregates, %d filters, %d participants", ErrReport, s.Joins, s.Aggregates, s.Filters, s.Participants)
 	}
-	if !IsText(s.Provider[:]) || !IsText(s.Fallback[:]) {
+	if !IsText(s.Provider[:]) || !IsText(s.Fallback[:]) || !IsText(s.Alone[:]) {
 		return nil, fmt.Errorf("%w: text of a provider", ErrReport)
 	}
 	r := &Report{Stats: s}

@@ -16,6 +16,11 @@ type Stats struct {
 	Fallback     [160]byte `c:"fallback"` // why no preferred provider executed it
 	Aggregates   uint32    `c:"aggregates"`
 	Filters      uint32    `c:"filters"`
+	Devices      uint32    `c:"devices"` // that executed the job together; 0: one
+	Hops         uint32    `c:"hops"`    // links that each byte of SentBytes crossed
+	SentBytes    uint64    `c:"sent_bytes"`
+	DeviceWaitUS uint64    `c:"device_wait_us"` // the first device to finish waited for the last
+	Alone        [96]byte  `c:"alone"`          // why one device executed a job for several
 }
 
 // JoinStats is gj_join_stats, one join of the job's tree.

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -23,6 +24,9 @@ func (j *job) report() []byte {
 		shm.PutText(r.Fallback[:], e.fallback)
 		r.RowsOut, r.BytesOut = uint64(e.rowsOut), uint64(e.bytesOut)
 		r.JoinUS = uint64(e.stats.JoinTime.Microseconds())
+		r.Devices, r.Hops, r.SentBytes = uint32(e.stats.Devices), uint32(e.stats.Hops), uint64(e.stats.Sent)
+		r.DeviceWaitUS = uint64(e.stats.Waited.Microseconds())
+		shm.PutText(r.Alone[:], e.stats.Alone)
 		for i := range e.stats.Joins {
 			r.JoinList = append(r.JoinList, joinReport(i, &e.stats.Joins[i]))
 		}
@@ -51,7 +55,11 @@ func joinReport(at int, s *joincore.JoinStats) shm.JoinReport {
 	if s.BuildLeft {
 		r.BuildLeft = 1
 	}
-	shm.PutText(r.Algorithm[:], s.Algorithm)
+	algorithm := s.Algorithm
+	if s.Devices > 1 {
+		algorithm = fmt.Sprintf("%s x%d", algorithm, s.Devices)
+	}
+	shm.PutText(r.Algorithm[:], algorithm)
 	shm.PutText(r.Reason[:], s.Reason)
 	for _, p := range joincore.FoldPhases(s.Phases, shm.MaxPhases) {
 		w := shm.PhaseStats{PredictedNS: uint64(p.Predicted), ActualNS: uint64(p.Actual)}
