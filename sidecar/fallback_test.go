@@ -165,6 +165,8 @@ type listing struct{ testBackend }
 
 func (*listing) Name() string { return "listing" }
 
+func (*listing) Links() []executor.Link { return nil }
+
 func (*listing) Devices() []executor.Device {
 	return []executor.Device{{Provider: "listing", State: executor.StateBroken, Reason: "tired", Restarts: 5}}
 }

@@ -29,6 +29,7 @@ func (testBackend) Ready() error { return nil }
 func (testBackend) Check(*joincore.Plan) error { return nil }
 
 func (testBackend) Devices() []executor.Device { return nil }
+func (testBackend) Links() []executor.Link     { return nil }
 
 func (testBackend) Close() {}
 

@@ -66,11 +66,23 @@ CREATE VIEW devices AS
 
 COMMENT ON VIEW devices IS 'devices on which gpujoind can run joins, and their states';
 
+-- How these devices are connected with each other and with the host, whose number
+-- is NULL. The view is empty if the daemon does not answer or has one device.
+-- docs/daemon.md, Status, describes the columns.
+CREATE VIEW links AS
+    SELECT l.*
+    FROM daemon_status() AS s,
+         pg_catalog.jsonb_to_recordset(s.status -> 'links') AS l(
+             provider text, source integer, target integer, kind text,
+             gbps double precision, latency_us double precision, note text);
+
+COMMENT ON VIEW links IS 'links between the devices on which gpujoind can run joins';
+
 REVOKE ALL ON FUNCTION daemon_status(), status() FROM PUBLIC;
-REVOKE ALL ON devices FROM PUBLIC;
+REVOKE ALL ON devices, links FROM PUBLIC;
 GRANT USAGE ON SCHEMA gpujoin TO pg_monitor;
 GRANT EXECUTE ON FUNCTION daemon_status(), status() TO pg_monitor;
-GRANT SELECT ON devices TO pg_monitor;
+GRANT SELECT ON devices, links TO pg_monitor;
 
 -- Only backends that have loaded the library have the planner's hooks.
 DO $$

@@ -18,6 +18,9 @@ func main() {
 	}
 	memory := flag.String("memory", "90%", "maximum memory of joins on each device: a size, or a percentage of the device's memory")
 	rates := flag.String("rates", "", "file of measured rates of devices; none: use default rates")
+	devices := flag.Int("devices", 0, "maximum number of devices of a join; 0: as many as pay")
+	mesh := flag.String("mesh", "", "file of measured connections of devices; none: devices do not copy from each other")
 	flag.Parse()
-	os.Exit(server.Main(func(log *slog.Logger) ([]server.Device, error) { return open(*memory, *rates, log) }))
+	s := settings{memory: *memory, rates: *rates, devices: *devices, mesh: *mesh}
+	os.Exit(server.Main(func(log *slog.Logger) (*server.Machine, error) { return open(s, log) }))
 }

@@ -8,13 +8,22 @@ import (
 	"log/slog"
 
 	"gpujoin/joincore/cuda"
+	"gpujoin/joincore/cuda/driver"
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/executor/worker/server"
 )
 
+// settings are the worker's flags.
+type settings struct {
+	memory  string // of joins on each device
+	rates   string // file of measured rates; "": default rates
+	devices int    // of a job, at most; 0: as many as pay
+	mesh    string // file of how devices are connected; "": not to be found out
+}
+
 // open opens all devices that are visible to this process and for which the kernels
-// are written. It returns an error if there is none.
-func open(memory, rates string, log *slog.Logger) ([]server.Device, error) {
+// are written. Those that do not open are left out; it returns an error if none is left.
+func open(s settings, log *slog.Logger) (*server.Machine, error) {
 	infos, err := cuda.Devices()
 	if err != nil {
 		return nil, err
@@ -22,35 +31,66 @@ func open(memory, rates string, log *slog.Logger) ([]server.Device, error) {
 	if len(infos) == 0 {
 		return nil, errors.New("the driver reports no device")
 	}
-	var devices []server.Device
-	var unfit error
+	links := connections(s, infos, log) // measures idle devices, so before they are opened
+	m := &server.Machine{Jobs: server.JobDevices{Most: s.devices}}
+	var failed error
+	var providers []*cuda.Provider
 	for _, info := range infos {
-		budget, err := config.ParseSize(memory, info.Memory)
-		if err != nil {
-			return nil, err
-		}
-		p, err := cuda.New(cuda.Config{Ordinal: info.Ordinal, Budget: budget})
+		d, p, err := openDevice(s, info, ordinals(infos))
 		if err != nil {
 			err = fmt.Errorf("device %d, %s: %w", info.Ordinal, info.Name, err)
-		}
-		if errors.Is(err, cuda.ErrUnfit) { // other devices may be usable
 			log.Warn("device is not used", "error", err)
-			if unfit != nil {
-				err = fmt.Errorf("%w; %w", unfit, err)
-			}
-			unfit = err
+			failed = errors.Join(failed, err)
+			m.Unused = append(m.Unused, server.Unused{Name: info.Name, Memory: info.Memory, Reason: err.Error()})
 			continue
 		}
-		if err != nil {
-			return nil, err
+		useRates(p, s.rates, log)
+		m.Devices, providers = append(m.Devices, d), append(providers, p)
+	}
+	if m.Devices == nil {
+		return nil, oneLine(failed)
+	}
+	rates := providers[0].Rates()
+	m.Jobs.Rates = &rates
+	links.describe(m, providers)
+	return m, nil
+}
+
+func openDevice(s settings, info driver.Info, peers []int) (server.Device, *cuda.Provider, error) {
+	budget, err := config.ParseSize(s.memory, info.Memory)
+	if err != nil {
+		return server.Device{}, nil, err
+	}
+	if s.devices == 1 {
+		peers = nil
+	}
+	p, err := cuda.New(cuda.Config{Ordinal: info.Ordinal, Budget: budget, Peers: peers})
+	if err != nil {
+		return server.Device{}, nil, err
+	}
+	// The first job gets most of the memory. Others must not have to wait for its
+	// end: it may belong to a cursor that stays open.
+	return server.Device{Provider: p, Name: info.Name, Memory: info.Memory, Budget: budget, Jobs: 3}, p, nil
+}
+
+func ordinals(infos []driver.Info) (list []int) {
+	for _, info := range infos {
+		list = append(list, info.Ordinal)
+	}
+	return list
+}
+
+// oneLine joins the lines of an error: status reports show one.
+func oneLine(err error) error {
+	if list, ok := err.(interface{ Unwrap() []error }); ok {
+		text := ""
+		for i, e := range list.Unwrap() {
+			if i > 0 {
+				text += "; "
+			}
+			text += oneLine(e).Error()
 		}
-		useRates(p, rates, log)
-		// The first job gets most of the memory. Others must not have to wait for its
-		// end: it may belong to a cursor that stays open.
-		devices = append(devices, server.Device{Provider: p, Name: info.Name, Memory: info.Memory, Budget: budget, Jobs: 3})
+		return errors.New(text)
 	}
-	if devices == nil {
-		return nil, unfit
-	}
-	return devices, nil
+	return err
 }

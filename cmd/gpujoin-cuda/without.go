@@ -20,5 +20,5 @@ func main() {
 		fmt.Fprintln(os.Stderr, errWithout)
 		os.Exit(1)
 	}
-	os.Exit(server.Main(func(*slog.Logger) ([]server.Device, error) { return nil, errWithout }))
+	os.Exit(server.Main(func(*slog.Logger) (*server.Machine, error) { return nil, errWithout }))
 }

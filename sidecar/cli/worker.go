@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +44,14 @@ func cudaPlugin(cfg *config.Config) (string, error) {
 // deviceRates returns the path of the file with the rates measured on GPUs.
 func deviceRates(cfg *config.Config) string { return cfg.Socket + ".device-rates" }
 
+// meshFile returns the path of the file with the measured links between GPUs.
+func meshFile(cfg *config.Config) string {
+	if cfg.CUDAMesh != "" {
+		return cfg.CUDAMesh
+	}
+	return cfg.Socket + ".mesh"
+}
+
 // probeCUDA returns an error that names what this machine lacks for joins on a
 // GPU.
 func probeCUDA(cfg *config.Config, environ []string) error {
@@ -62,7 +71,7 @@ func probeCUDA(cfg *config.Config, environ []string) error {
 // cudaWorker returns the configuration of the GPU worker.
 func cudaWorker(cfg *config.Config, environ []string) (worker.Config, error) {
 	path, err := cudaPlugin(cfg)
-	args := []string{"--memory", cfg.CUDAMemory}
+	args := []string{"--memory", cfg.CUDAMemory, "--devices", strconv.Itoa(cfg.CUDADevices), "--mesh", meshFile(cfg)}
 	if cfg.Calibrate {
 		args = append(args, "--rates", deviceRates(cfg))
 	}

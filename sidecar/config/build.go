@@ -36,9 +36,11 @@ func (l *loader) build() *Config {
 		Calibrate:    l.boolean("calibrate"),
 		Provider:     l.choice("provider", "auto", "cpu", "cuda"),
 		CUDAMinRows:  int64(l.integer("cuda_min_rows", 0, math.MaxInt)),
-		CUDAPlugin:   l.program("cuda_plugin"),
+		CUDAPlugin:   l.path("cuda_plugin"),
 		CUDAChecksum: l.checksum("cuda_checksum"),
 		CUDAMemory:   l.share("cuda_memory"),
+		CUDADevices:  l.integer("cuda_devices", 0, 64),
+		CUDAMesh:     l.path("cuda_mesh"),
 		LogLevel:     l.choice("log_level", "debug", "info", "warn", "error"),
 		LogFormat:    l.choice("log_format", "text", "json"),
 		Trace:        l.k.String("trace"),
@@ -112,8 +114,8 @@ func (l *loader) share(key string) string {
 	return text
 }
 
-// program checks the path of a program; "" means none.
-func (l *loader) program(key string) string {
+// path checks the path of a file; "" means none.
+func (l *loader) path(key string) string {
 	path := l.k.String(key)
 	if path != "" && !filepath.IsAbs(path) {
 		l.fail(key, "%q is not an absolute path", path)

@@ -33,6 +33,8 @@ type Executor interface {
 	Run(ctx context.Context, job *Job, stats *joincore.Stats) error
 	// Devices describes the executor's devices for status reports.
 	Devices() []Device
+	// Links describes how the executor's devices are connected, for status reports.
+	Links() []Link
 	// Close shuts the executor down. No job may be running.
 	Close()
 }
@@ -64,13 +66,24 @@ type Memory interface {
 	Place(b []byte) (extent uint64, offset int64, ok bool)
 }
 
+// Link is how rows get from one device to another, or between a device and the host.
+type Link struct {
+	Provider string  `json:"provider"`
+	From     *int    `json:"source"` // number of a device; nil: the host
+	To       *int    `json:"target"`
+	Kind     string  `json:"kind"`
+	GBps     float64 `json:"gbps,omitempty"`       // 10^9 bytes a second of large copies; 0: unknown
+	Latency  float64 `json:"latency_us,omitempty"` // of a small copy; 0: unknown
+	Note     string  `json:"note,omitempty"`       // what is missing, and why
+}
+
 // States of a device.
 const (
 	StateReady    = "ready"
 	StateAbsent   = "absent"   // the machine does not have the device
 	StateStarting = "starting" // the device's process is starting
 	StateWaiting  = "waiting"  // the process has ended and will be restarted
-	StateBroken   = "broken"   // the process has ended too often
+	StateBroken   = "broken"   // the process has ended too often, or the device cannot be used
 )
 
 // Device is a device as status reports show it.

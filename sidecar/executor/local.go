@@ -60,5 +60,8 @@ func (l *Local) Devices() []Device {
 	return []Device{{Provider: l.Name(), Name: l.name, State: StateReady, Jobs: int(l.jobs.Load())}}
 }
 
+// Links implements Executor: the cores are one device.
+func (l *Local) Links() []Link { return nil }
+
 // Close implements Executor.
 func (l *Local) Close() {}

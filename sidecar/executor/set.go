@@ -140,6 +140,15 @@ func (s *Set) Devices() []Device {
 	return append(out, s.last.Devices()...)
 }
 
+// Links describes the links of all executors.
+func (s *Set) Links() []Link {
+	out := []Link{}
+	for _, b := range s.preferred {
+		out = append(out, b.Links()...)
+	}
+	return append(out, s.last.Links()...)
+}
+
 // Close closes all executors. No job may be running.
 func (s *Set) Close() {
 	for _, b := range s.preferred {

@@ -23,6 +23,7 @@ type fake struct {
 func (f *fake) Name() string                  { return f.name }
 func (f *fake) Ready() error                  { return f.ready }
 func (f *fake) Check(*joincore.Plan) error    { return f.check }
+func (f *fake) Links() []Link                 { return nil }
 func (f *fake) Devices() []Device             { return []Device{{Provider: f.name}} }
 func (f *fake) Close()                        {}
 func (f *fake) Estimate(*joincore.Plan) int64 { return -1 }

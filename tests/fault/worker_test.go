@@ -54,10 +54,10 @@ func (w *world) workerReady(t *testing.T) {
 	}
 }
 
-// device returns the state of the worker's device.
+// device returns the state of the worker's first device.
 func (w *world) device(t *testing.T) string {
 	t.Helper()
-	r := query(t, w.witness, "select state from gpujoin.devices where provider = 'cuda'")
+	r := query(t, w.witness, "select state from gpujoin.devices where provider = 'cuda' and device = 0")
 	return strings.Join(r.Rows, " ")
 }
 

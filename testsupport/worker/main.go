@@ -1,10 +1,17 @@
 // Command worker is a worker for tests on machines without a GPU: it replaces
-// gpujoin-cuda and serves the cpu provider in its own process.
+// gpujoin-cuda and serves simulated devices, on which the cpu provider joins. There is one
+// for each device that CUDA_VISIBLE_DEVICES lists, or a single one. Jobs run on all idle
+// devices. A number below 0 is a device that does not open.
 package main
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
+	"strings"
+	"time"
 
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
@@ -13,10 +20,32 @@ import (
 )
 
 func main() {
-	os.Exit(server.Main(func(*slog.Logger) ([]server.Device, error) {
-		return []server.Device{{
+	os.Exit(server.Main(func(*slog.Logger) (*server.Machine, error) {
+		return machine(os.Getenv("CUDA_VISIBLE_DEVICES"))
+	}))
+}
+
+func machine(visible string) (*server.Machine, error) {
+	m := &server.Machine{Jobs: server.JobDevices{Always: true}}
+	for text := range strings.SplitSeq(visible, ",") {
+		number, err := strconv.Atoi(text)
+		if err == nil && number < 0 {
+			m.Unused = append(m.Unused, server.Unused{Name: "no GPU at all", Memory: 1 << 30, Reason: fmt.Sprintf("device %d does not open", number)})
+			continue
+		}
+		n := len(m.Devices)
+		m.Devices = append(m.Devices, server.Device{
 			Provider: cpu.New(), Name: "no GPU at all", Memory: 1 << 30, Budget: 1 << 29, Jobs: 2,
 			Options: run.Options{Device: device.Options{Streams: 2}},
-		}}, nil
-	}))
+		})
+		for other := range n {
+			for _, l := range [][2]int{{other, n}, {n, other}} {
+				m.Links = append(m.Links, server.Link{From: l[0], To: l[1], Kind: "simulated", GBps: 10, Latency: 10 * time.Microsecond})
+			}
+		}
+	}
+	if len(m.Devices) == 0 {
+		return nil, errors.New("no device opens")
+	}
+	return m, nil
 }

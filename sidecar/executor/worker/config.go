@@ -46,7 +46,7 @@ type Timing struct {
 
 // DefaultTiming is for real devices.
 var DefaultTiming = Timing{
-	Start: time.Minute, First: time.Minute, Health: time.Second, Silence: 5 * time.Second, Cancel: 10 * time.Second,
+	Start: 5 * time.Minute, First: time.Minute, Health: time.Second, Silence: 5 * time.Second, Cancel: 10 * time.Second,
 	Stop: 2 * time.Second, Probe: time.Minute,
 	RestartFirst: time.Second, RestartMost: time.Minute,
 	Deaths: 5, Window: 10 * time.Minute, Open: 10 * time.Minute,

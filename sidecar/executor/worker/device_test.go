@@ -165,9 +165,9 @@ func divided(r *rig) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	devices, err := p.status(r.t.Context(), time.Minute)
-	if err != nil || devices[0].Reason != "" {
-		r.t.Errorf("%+v, %v", devices, err)
+	now, err := p.status(r.t.Context(), time.Minute)
+	if err != nil || now.devices[0].Reason != "" {
+		r.t.Errorf("%+v, %v", now, err)
 	}
 }
 

@@ -62,25 +62,33 @@ func workerMain(mode string) int {
 	if kind, ok := strings.CutPrefix(mode, "evil "); ok {
 		return serveEvil(kind)
 	}
-	return server.Main(func(*slog.Logger) ([]server.Device, error) {
+	return server.Main(func(*slog.Logger) (*server.Machine, error) {
 		var p device.Provider = cpu.New()
 		switch mode {
 		case "fails":
 			return nil, errors.New("the driver is too old")
 		case "empty":
-			return nil, nil
+			return &server.Machine{}, nil
 		case "separate":
 			p = &separate.Provider{Inner: cpu.New()}
 		case "bulk":
 			p = &bulk.Provider{Inner: &separate.Provider{Inner: cpu.New()}}
 		case "environment":
-			return []server.Device{{Provider: p, Name: strings.Join(os.Environ(), "\n")}}, nil
+			return &server.Machine{Devices: []server.Device{{Provider: p, Name: strings.Join(os.Environ(), "\n")}}}, nil
 		}
 		if fault, ok := strings.CutPrefix(mode, "job "); ok {
 			p = &faulty{p, fault}
 		}
-		return []server.Device{{Provider: p, Name: "pid " + strconv.Itoa(os.Getpid()), Memory: 1 << 30, Budget: 1 << 29,
-			Options: run.Options{Device: device.Options{Streams: 2, ChunkRows: 256}}}}, nil
+		m := &server.Machine{Jobs: server.JobDevices{Always: true}}
+		devices := []device.Provider{p}
+		if text, fault, ok := strings.Cut(mode, " devices"); ok {
+			devices = several(text, strings.TrimSpace(fault), m)
+		}
+		for _, p := range devices {
+			m.Devices = append(m.Devices, server.Device{Provider: p, Name: "pid " + strconv.Itoa(os.Getpid()), Memory: 1 << 30, Budget: 1 << 29,
+				Options: run.Options{Device: device.Options{Streams: 2, ChunkRows: 256}}})
+		}
+		return m, nil
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/executor/worker/fds"
 	"gpujoin/sidecar/executor/worker/wire"
 
@@ -38,7 +37,7 @@ type process struct {
 
 // startProcess starts a child and waits until it serves. ctx limits only the
 // start.
-func startProcess(ctx context.Context, config *Config, sum []byte) (*process, []executor.Device, error) {
+func startProcess(ctx context.Context, config *Config, sum []byte) (*process, *report, error) {
 	path, err := checkProgram(config.Path)
 	if err != nil {
 		return nil, nil, err
@@ -80,13 +79,13 @@ func startProcess(ctx context.Context, config *Config, sum []byte) (*process, []
 		<-p.exited
 		return nil, nil, p.exitReason()
 	}
-	devices, err := p.status(ctx, config.Timing.First)
+	now, err := p.status(ctx, config.Timing.First)
 	if err != nil {
 		p.kill(fmt.Errorf("no answer to the first health check: %w", err))
 		<-p.exited
 		return nil, nil, p.exitReason()
 	}
-	return p, devices, nil
+	return p, now, nil
 }
 
 // live starts the child and waits for its end. It locks its OS thread, because

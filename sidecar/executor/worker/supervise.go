@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"gpujoin/sidecar/executor"
@@ -23,9 +24,9 @@ func (r *Remote) supervise(ctx context.Context) {
 			continue
 		}
 		r.set(executor.StateStarting, nil, nil, nil)
-		p, devices, err := startProcess(ctx, &r.config, r.sum)
+		p, now, err := startProcess(ctx, &r.config, r.sum)
 		if err == nil {
-			r.set(executor.StateReady, nil, p, devices)
+			r.set(executor.StateReady, nil, p, now)
 			err = r.attend(ctx, p)
 		}
 		if ctx.Err() != nil {
@@ -57,7 +58,7 @@ func (r *Remote) attend(ctx context.Context, p *process) error {
 			return p.exitReason()
 		case <-tick.C:
 		}
-		devices, err := p.status(ctx, r.config.Timing.Silence)
+		now, err := p.status(ctx, r.config.Timing.Silence)
 		switch {
 		case ctx.Err() != nil || p.ctx.Err() != nil:
 		case status.Code(err) == codes.DeadlineExceeded:
@@ -65,35 +66,72 @@ func (r *Remote) attend(ctx context.Context, p *process) error {
 		case err != nil:
 			p.brokenOff(err)
 		default:
-			r.set(executor.StateReady, nil, p, devices)
+			r.set(executor.StateReady, nil, p, now)
 		}
 	}
 }
 
 // status requests the state of the child's devices.
-func (p *process) status(ctx context.Context, patience time.Duration) ([]executor.Device, error) {
+func (p *process) status(ctx context.Context, patience time.Duration) (*report, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	reply, err := p.worker.Status(ctx, &wire.StatusRequest{})
 	if err != nil {
 		return nil, err
 	}
-	var out []executor.Device
+	out := &report{}
 	for i, d := range reply.GetDevices() {
 		if i == maxDevices {
 			break
 		}
-		out = append(out, executor.Device{
+		device := executor.Device{
 			Number: i, Name: clip(d.GetName(), maxName), Memory: d.GetMemory(), Budget: d.GetBudget(), Used: d.GetUsed(),
-			Jobs: int(d.GetJobs()), Queued: int(d.GetQueued()), Reason: clip(d.GetNote(), maxNote),
+			Jobs: int(d.GetJobs()), Queued: int(d.GetQueued()), Reason: clip(d.GetNote(), maxNote), State: executor.StateReady,
+		}
+		if d.GetUnused() != "" {
+			device.State, device.Reason = executor.StateBroken, clip(d.GetUnused(), maxNote)
+		}
+		out.devices = append(out.devices, device)
+	}
+	for i, l := range reply.GetLinks() {
+		if i == maxLinks {
+			break
+		}
+		out.links = append(out.links, executor.Link{
+			From: end(l.GetFrom(), len(out.devices)), To: end(l.GetTo(), len(out.devices)), Kind: clip(l.GetKind(), maxName),
+			GBps: rate(l.GetGbps()), Latency: float64(max(l.GetLatencyNs(), 0)) / 1e3, Note: clip(l.GetNote(), maxNote),
 		})
 	}
 	return out, nil
 }
 
+// report is what a child says of its devices.
+type report struct {
+	devices []executor.Device
+	links   []executor.Link
+}
+
+// end returns the number of a device, or nil for the host.
+func end(number int32, devices int) *int {
+	if number < 0 || int(number) >= devices {
+		return nil
+	}
+	n := int(number)
+	return &n
+}
+
+// rate returns a rate that JSON can describe.
+func rate(gbps float64) float64 {
+	if !(gbps > 0) || math.IsInf(gbps, 0) {
+		return 0
+	}
+	return gbps
+}
+
 // Limits on the status that a child may report.
 const (
 	maxDevices = 64
+	maxLinks   = 1024
 	maxName    = 64
 	maxNote    = 256
 )

@@ -23,6 +23,7 @@ type Remote struct {
 	reason   error
 	process  *process // set in StateReady
 	devices  []executor.Device
+	links    []executor.Link
 	restarts int
 }
 
@@ -58,13 +59,17 @@ func Start(config Config) *Remote {
 func (r *Remote) Name() string { return r.config.Name }
 
 // set records the state and logs changes.
-func (r *Remote) set(state string, reason error, p *process, devices []executor.Device) {
+func (r *Remote) set(state string, reason error, p *process, now *report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state != state || fmt.Sprint(r.reason) != fmt.Sprint(reason) {
 		switch state {
 		case executor.StateReady:
-			for _, d := range devices {
+			for _, d := range now.devices {
+				if d.State != executor.StateReady {
+					r.config.Log.Warn("device is not used", "provider", r.config.Name, "device", d.Number, "name", d.Name, "reason", d.Reason)
+					continue
+				}
 				r.config.Log.Info("device ready", "provider", r.config.Name, "device", d.Number, "name", d.Name,
 					"memory", d.Memory, "budget", d.Budget)
 			}
@@ -73,8 +78,8 @@ func (r *Remote) set(state string, reason error, p *process, devices []executor.
 		}
 	}
 	r.state, r.reason, r.process = state, reason, p
-	if devices != nil {
-		r.devices = devices
+	if now != nil {
+		r.devices, r.links = now.devices, now.links
 	}
 }
 
@@ -96,7 +101,7 @@ func (r *Remote) current() (*process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.state == executor.StateReady && len(r.devices) > 0:
+	case r.state == executor.StateReady && slices.ContainsFunc(r.devices, usable):
 		return r.process, nil
 	case r.state == executor.StateReady:
 		return nil, fmt.Errorf("%w: no device was found", executor.ErrAbsent)
@@ -107,6 +112,8 @@ func (r *Remote) current() (*process, error) {
 	}
 	return nil, fmt.Errorf("%w: %w", executor.ErrUnavailable, r.reason)
 }
+
+func usable(d executor.Device) bool { return d.State == executor.StateReady }
 
 // Check implements executor.Executor.
 func (r *Remote) Check(plan *joincore.Plan) error {
@@ -139,13 +146,31 @@ func (r *Remote) Devices() []executor.Device {
 	}
 	for i := range out {
 		d := &out[i]
-		d.Provider, d.State, d.Restarts = r.config.Name, r.state, r.restarts
+		d.Provider, d.Restarts = r.config.Name, r.restarts
+		if r.state == executor.StateReady && d.State == executor.StateBroken {
+			continue // the others are ready
+		}
+		d.State = r.state
 		if r.state != executor.StateReady {
 			d.Used, d.Jobs, d.Queued, d.Reason = 0, 0, 0, ""
 		}
 		if r.reason != nil {
 			d.Reason = r.reason.Error()
 		}
+	}
+	return out
+}
+
+// Links implements executor.Executor. Only a running process has links.
+func (r *Remote) Links() []executor.Link {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state != executor.StateReady {
+		return nil
+	}
+	out := slices.Clone(r.links)
+	for i := range out {
+		out[i].Provider = r.config.Name
 	}
 	return out
 }

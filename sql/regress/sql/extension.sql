@@ -26,6 +26,7 @@ FROM gpujoin.status();
 
 SELECT provider, device, name IS NOT NULL AS has_name, state, memory, jobs, queued, restarts
 FROM gpujoin.devices WHERE provider = 'cpu';
+SELECT * FROM gpujoin.links WHERE provider = 'cpu';
 
 -- privileges
 CREATE ROLE regress_gpujoin_user;
@@ -33,6 +34,7 @@ SET ROLE regress_gpujoin_user;
 SELECT * FROM gpujoin.status();
 SELECT * FROM gpujoin.daemon_status();
 SELECT * FROM gpujoin.devices;
+SELECT * FROM gpujoin.links;
 SET gpujoin.enabled = off;
 SET gpujoin.socket = '/tmp/mine';
 RESET ROLE;
@@ -40,6 +42,7 @@ GRANT pg_monitor TO regress_gpujoin_user;
 SET ROLE regress_gpujoin_user;
 SELECT version IS NOT NULL AS answered FROM gpujoin.status();
 SELECT count(*) > 0 AS answered FROM gpujoin.devices;
+SELECT count(*) >= 0 AS allowed FROM gpujoin.links;
 RESET ROLE;
 DROP ROLE regress_gpujoin_user;
 
@@ -47,6 +50,7 @@ DROP ROLE regress_gpujoin_user;
 SET gpujoin.socket = '/nonexistent/socket';
 SELECT * FROM gpujoin.status();
 SELECT * FROM gpujoin.devices;
+SELECT * FROM gpujoin.links;
 RESET gpujoin.socket;
 
 -- settings

@@ -121,7 +121,7 @@ func startDaemon(t *testing.T, p device.Provider, log *slog.Logger) *daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{t, sender, newServer([]Device{{Provider: p, Name: "test", Jobs: 1}}, log), make(chan error, 1), map[uint64][]byte{}}
+	d := &daemon{t, sender, newServer(&Machine{Devices: []Device{{Provider: p, Name: "test", Jobs: 1}}}, log), make(chan error, 1), map[uint64][]byte{}}
 	go func() { d.ended <- d.srv.pool.receive(receiver) }()
 	t.Cleanup(sender.Close)
 	return d

@@ -86,7 +86,7 @@ func (r *execution) inputs(plan *joincore.Plan, list []*wire.Relation) (out []*j
 	return out, used, nil
 }
 
-// execute waits for a device and runs the plan on it.
+// execute waits for a device and runs the plan on it, and on others if that pays.
 func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, stats *joincore.Stats) (err error) {
 	defer device.Recover(&err)
 	device.PanicOnFault()
@@ -95,14 +95,19 @@ func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, st
 		return err
 	}
 	defer l.leave()
+	team, leave := r.srv.team(l, plan, inputs)
+	defer leave()
 	mem := newMemory(r.book)
 	defer func() {
 		if n := mem.close(); n > 0 {
 			r.srv.log.Error("a join leaked memory", "blocks", n)
 		}
 	}()
-	err = run.Run(r.ctx, l.Provider, plan, inputs, mem, r.sink, l.Options, stats)
-	return deviceLost(l.Provider, err)
+	err = run.Run(r.ctx, together(team), plan, inputs, mem, r.sink, l.Options, stats)
+	for _, p := range team {
+		err = deviceLost(p, err)
+	}
+	return err
 }
 
 // book requests memory from the daemon, one request at a time.

@@ -62,6 +62,22 @@ func (l *deviceQueue) enter(ctx context.Context) error {
 	}
 }
 
+// enterIdle takes a device on which no job runs or waits, if it is one.
+func (l *deviceQueue) enterIdle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.jobs+l.queued > 0 {
+		return false
+	}
+	select {
+	case l.slots <- struct{}{}:
+		l.jobs++
+		return true
+	default:
+		return false
+	}
+}
+
 func (l *deviceQueue) leave() {
 	l.count(-1, 0)
 	<-l.slots

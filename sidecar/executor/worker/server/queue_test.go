@@ -61,7 +61,7 @@ func (w *without) Note() string { return w.what }
 func TestNote(t *testing.T) {
 	var text strings.Builder
 	p := &without{Provider: cpu.New()}
-	s := newServer([]Device{{Provider: p, Name: "test"}, {Provider: cpu.New()}}, slog.New(slog.NewTextHandler(&text, nil)))
+	s := newServer(&Machine{Devices: []Device{{Provider: p, Name: "test"}, {Provider: cpu.New()}}}, slog.New(slog.NewTextHandler(&text, nil)))
 	for i, what := range []string{"", "no light", "no light", "", "no light", "no air"} {
 		p.what = what
 		reply, err := s.Status(t.Context(), nil)

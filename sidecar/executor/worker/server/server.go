@@ -19,15 +19,16 @@ import (
 // server handles the daemon's requests.
 type server struct {
 	wire.UnimplementedWorkerServer
-	queues []*deviceQueue
-	pool   *pool
-	log    *slog.Logger
+	machine *Machine
+	queues  []*deviceQueue
+	pool    *pool
+	log     *slog.Logger
 }
 
-func newServer(devices []Device, log *slog.Logger) *server {
-	s := &server{log: log}
-	registrars := make([]*registrar, len(devices))
-	for i, d := range devices {
+func newServer(machine *Machine, log *slog.Logger) *server {
+	s := &server{machine: machine, log: log}
+	registrars := make([]*registrar, len(machine.Devices))
+	for i, d := range machine.Devices {
 		s.queues = append(s.queues, newDeviceQueue(d))
 		if r, ok := d.Provider.(Registrar); ok {
 			registrars[i] = &registrar{Registrar: r}
@@ -43,6 +44,9 @@ func (s *server) Status(context.Context, *wire.StatusRequest) (*wire.StatusReply
 	for i, l := range s.queues {
 		d := l.status()
 		var notes []string
+		if l.Note != "" {
+			notes = append(notes, l.Note)
+		}
 		if note := l.note(s.log); note != "" {
 			notes = append(notes, note)
 		}
@@ -51,6 +55,14 @@ func (s *server) Status(context.Context, *wire.StatusRequest) (*wire.StatusReply
 		}
 		d.Note = strings.Join(notes, "; ")
 		reply.Devices = append(reply.Devices, d)
+	}
+	for _, u := range s.machine.Unused {
+		reply.Devices = append(reply.Devices, &wire.Device{Name: u.Name, Memory: u.Memory, Unused: u.Reason})
+	}
+	for _, l := range s.machine.Links {
+		reply.Links = append(reply.Links, &wire.Link{
+			From: int32(l.From), To: int32(l.To), Kind: l.Kind, Gbps: l.GBps, LatencyNs: l.Latency.Nanoseconds(), Note: l.Note,
+		})
 	}
 	return reply, nil
 }

@@ -10,7 +10,7 @@ import (
 
 // Version is the protocol's version. A daemon and a worker with different
 // versions refuse each other at the handshake.
-const Version = 1
+const Version = 2
 
 // Name is the name of the worker's only service.
 const Name = "worker"

@@ -21,6 +21,7 @@ func EncodeStats(s *joincore.Stats) *Stats {
 	out := &Stats{
 		Provider: s.Provider, JoinNs: s.JoinTime.Nanoseconds(),
 		RowsOut: s.RowsOut, BytesOut: s.BytesOut, Peak: s.Peak,
+		Devices: int32(s.Devices), Alone: s.Alone, Sent: s.Sent, Hops: int32(s.Hops), WaitedNs: s.Waited.Nanoseconds(),
 	}
 	for i := range s.Joins {
 		out.Joins = append(out.Joins, encodeJoinStats(&s.Joins[i]))
@@ -37,6 +38,7 @@ func encodeJoinStats(j *joincore.JoinStats) *JoinStats {
 	out := &JoinStats{
 		Algorithm: j.Algorithm, Reason: j.Reason, BuildLeft: j.BuildLeft, Bits: int32(j.Bits), BuildRows: j.BuildRows,
 		ProbeRows: j.ProbeRows, RowsOut: j.RowsOut, Ns: j.Time.Nanoseconds(),
+		Devices: int32(j.Devices),
 		Work: &DeviceWork{
 			Launches: int64(j.Work.Launches), Syncs: int64(j.Work.Syncs), Bytes: j.Work.Bytes, Peak: j.Work.Peak,
 		},
@@ -55,6 +57,8 @@ func (s *Stats) Decode(joins, aggregates int) joincore.Stats {
 	out := joincore.Stats{
 		Provider: clip(s.GetProvider()), JoinTime: duration(s.GetJoinNs()),
 		RowsOut: s.GetRowsOut(), BytesOut: s.GetBytesOut(), Peak: s.GetPeak(),
+		Devices: devices(s.GetDevices()), Alone: clipTo(s.GetAlone(), maxReason),
+		Sent: max(s.GetSent(), 0), Hops: max(int(s.GetHops()), 0), Waited: duration(s.GetWaitedNs()),
 	}
 	for i, j := range s.GetJoins() {
 		if i == joins {
@@ -79,7 +83,7 @@ func (j *JoinStats) decode() joincore.JoinStats {
 	out := joincore.JoinStats{
 		Algorithm: clip(j.GetAlgorithm()), Reason: clipTo(j.GetReason(), maxReason), BuildLeft: j.GetBuildLeft(), Bits: int(j.GetBits()),
 		BuildRows: j.GetBuildRows(), ProbeRows: j.GetProbeRows(), RowsOut: j.GetRowsOut(),
-		Time: duration(j.GetNs()),
+		Time: duration(j.GetNs()), Devices: devices(j.GetDevices()),
 		Work: joincore.DeviceWork{
 			Launches: int(work.GetLaunches()), Syncs: int(work.GetSyncs()), Bytes: work.GetBytes(), Peak: work.GetPeak(),
 		},
@@ -94,6 +98,11 @@ func (j *JoinStats) decode() joincore.JoinStats {
 	}
 	return out
 }
+
+// maxDevices is the maximum number of devices that a peer may report for a join.
+const maxDevices = 64
+
+func devices(n int32) int { return min(max(int(n), 0), maxDevices) }
 
 // duration converts a peer's time in ns; negative times become 0.
 func duration(ns int64) time.Duration { return time.Duration(max(ns, 0)) }

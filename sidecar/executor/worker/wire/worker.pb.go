@@ -133,6 +133,7 @@ func (*StatusRequest) Descriptor() ([]byte, []int) {
 type StatusReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Devices       []*Device              `protobuf:"bytes,1,rep,name=devices,proto3" json:"devices,omitempty"`
+	Links         []*Link                `protobuf:"bytes,2,rep,name=links,proto3" json:"links,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -174,6 +175,98 @@ func (x *StatusReply) GetDevices() []*Device {
 	return nil
 }
 
+func (x *StatusReply) GetLinks() []*Link {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
+// Link is how devices, or a device and the host, copy from one to the other.
+type Link struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          int32                  `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"` // number of a device; -1: the host
+	To            int32                  `protobuf:"varint,2,opt,name=to,proto3" json:"to,omitempty"`
+	Kind          string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	Gbps          float64                `protobuf:"fixed64,4,opt,name=gbps,proto3" json:"gbps,omitempty"`                           // 10^9 bytes a second of large copies
+	LatencyNs     int64                  `protobuf:"varint,5,opt,name=latency_ns,json=latencyNs,proto3" json:"latency_ns,omitempty"` // of a small copy
+	Note          string                 `protobuf:"bytes,6,opt,name=note,proto3" json:"note,omitempty"`                             // what is missing, and why; empty: nothing
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Link) Reset() {
+	*x = Link{}
+	mi := &file_worker_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Link) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Link) ProtoMessage() {}
+
+func (x *Link) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Link.ProtoReflect.Descriptor instead.
+func (*Link) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Link) GetFrom() int32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Link) GetTo() int32 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *Link) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Link) GetGbps() float64 {
+	if x != nil {
+		return x.Gbps
+	}
+	return 0
+}
+
+func (x *Link) GetLatencyNs() int64 {
+	if x != nil {
+		return x.LatencyNs
+	}
+	return 0
+}
+
+func (x *Link) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
 type Device struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Provider      string                 `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
@@ -183,14 +276,15 @@ type Device struct {
 	Used          int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	Jobs          int32                  `protobuf:"varint,6,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	Queued        int32                  `protobuf:"varint,7,opt,name=queued,proto3" json:"queued,omitempty"`
-	Note          string                 `protobuf:"bytes,8,opt,name=note,proto3" json:"note,omitempty"` // what it does without, and why; empty: nothing
+	Note          string                 `protobuf:"bytes,8,opt,name=note,proto3" json:"note,omitempty"`     // what it does without, and why; empty: nothing
+	Unused        string                 `protobuf:"bytes,9,opt,name=unused,proto3" json:"unused,omitempty"` // why no join runs on it; empty: joins do
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_worker_proto_msgTypes[2]
+	mi := &file_worker_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -202,7 +296,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[2]
+	mi := &file_worker_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -215,7 +309,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{2}
+	return file_worker_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Device) GetProvider() string {
@@ -274,6 +368,13 @@ func (x *Device) GetNote() string {
 	return ""
 }
 
+func (x *Device) GetUnused() string {
+	if x != nil {
+		return x.Unused
+	}
+	return ""
+}
+
 // ToWorker collects what there is to say: many things in one message under
 // load, one in each when idle.
 type ToWorker struct {
@@ -289,7 +390,7 @@ type ToWorker struct {
 
 func (x *ToWorker) Reset() {
 	*x = ToWorker{}
-	mi := &file_worker_proto_msgTypes[3]
+	mi := &file_worker_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -301,7 +402,7 @@ func (x *ToWorker) String() string {
 func (*ToWorker) ProtoMessage() {}
 
 func (x *ToWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[3]
+	mi := &file_worker_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -314,7 +415,7 @@ func (x *ToWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToWorker.ProtoReflect.Descriptor instead.
 func (*ToWorker) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{3}
+	return file_worker_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ToWorker) GetStart() *Start {
@@ -365,7 +466,7 @@ type FromWorker struct {
 
 func (x *FromWorker) Reset() {
 	*x = FromWorker{}
-	mi := &file_worker_proto_msgTypes[4]
+	mi := &file_worker_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -377,7 +478,7 @@ func (x *FromWorker) String() string {
 func (*FromWorker) ProtoMessage() {}
 
 func (x *FromWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[4]
+	mi := &file_worker_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -390,7 +491,7 @@ func (x *FromWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromWorker.ProtoReflect.Descriptor instead.
 func (*FromWorker) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{4}
+	return file_worker_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *FromWorker) GetWanted() []*Want {
@@ -438,7 +539,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_worker_proto_msgTypes[5]
+	mi := &file_worker_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +551,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[5]
+	mi := &file_worker_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -463,7 +564,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{5}
+	return file_worker_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Start) GetPlan() *Plan {
@@ -491,7 +592,7 @@ type Want struct {
 
 func (x *Want) Reset() {
 	*x = Want{}
-	mi := &file_worker_proto_msgTypes[6]
+	mi := &file_worker_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -503,7 +604,7 @@ func (x *Want) String() string {
 func (*Want) ProtoMessage() {}
 
 func (x *Want) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[6]
+	mi := &file_worker_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -516,7 +617,7 @@ func (x *Want) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Want.ProtoReflect.Descriptor instead.
 func (*Want) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{6}
+	return file_worker_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Want) GetBatch() uint64 {
@@ -543,7 +644,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_worker_proto_msgTypes[7]
+	mi := &file_worker_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +656,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[7]
+	mi := &file_worker_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +669,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{7}
+	return file_worker_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Batch) GetBatch() uint64 {
@@ -594,7 +695,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_worker_proto_msgTypes[8]
+	mi := &file_worker_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -606,7 +707,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[8]
+	mi := &file_worker_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -619,7 +720,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{8}
+	return file_worker_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Refusal) GetBatch() uint64 {
@@ -640,7 +741,7 @@ type Emitted struct {
 
 func (x *Emitted) Reset() {
 	*x = Emitted{}
-	mi := &file_worker_proto_msgTypes[9]
+	mi := &file_worker_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -652,7 +753,7 @@ func (x *Emitted) String() string {
 func (*Emitted) ProtoMessage() {}
 
 func (x *Emitted) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[9]
+	mi := &file_worker_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -665,7 +766,7 @@ func (x *Emitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Emitted.ProtoReflect.Descriptor instead.
 func (*Emitted) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{9}
+	return file_worker_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Emitted) GetBatch() uint64 {
@@ -700,7 +801,7 @@ type Booking struct {
 
 func (x *Booking) Reset() {
 	*x = Booking{}
-	mi := &file_worker_proto_msgTypes[10]
+	mi := &file_worker_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -712,7 +813,7 @@ func (x *Booking) String() string {
 func (*Booking) ProtoMessage() {}
 
 func (x *Booking) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[10]
+	mi := &file_worker_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -725,7 +826,7 @@ func (x *Booking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Booking.ProtoReflect.Descriptor instead.
 func (*Booking) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{10}
+	return file_worker_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Booking) GetBytes() int64 {
@@ -746,7 +847,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_worker_proto_msgTypes[11]
+	mi := &file_worker_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -758,7 +859,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[11]
+	mi := &file_worker_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -771,7 +872,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{11}
+	return file_worker_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Done) GetFailure() Failure {
@@ -805,7 +906,7 @@ type Relation struct {
 
 func (x *Relation) Reset() {
 	*x = Relation{}
-	mi := &file_worker_proto_msgTypes[12]
+	mi := &file_worker_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -817,7 +918,7 @@ func (x *Relation) String() string {
 func (*Relation) ProtoMessage() {}
 
 func (x *Relation) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[12]
+	mi := &file_worker_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -830,7 +931,7 @@ func (x *Relation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relation.ProtoReflect.Descriptor instead.
 func (*Relation) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{12}
+	return file_worker_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Relation) GetSegments() []*Segment {
@@ -855,7 +956,7 @@ type Segment struct {
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_worker_proto_msgTypes[13]
+	mi := &file_worker_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -867,7 +968,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[13]
+	mi := &file_worker_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -880,7 +981,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{13}
+	return file_worker_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Segment) GetExtent() uint64 {
@@ -917,7 +1018,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_worker_proto_msgTypes[14]
+	mi := &file_worker_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +1030,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[14]
+	mi := &file_worker_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1043,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{14}
+	return file_worker_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Plan) GetInputs() []*Input {
@@ -990,7 +1091,7 @@ type Input struct {
 
 func (x *Input) Reset() {
 	*x = Input{}
-	mi := &file_worker_proto_msgTypes[15]
+	mi := &file_worker_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1103,7 @@ func (x *Input) String() string {
 func (*Input) ProtoMessage() {}
 
 func (x *Input) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[15]
+	mi := &file_worker_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1015,7 +1116,7 @@ func (x *Input) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Input.ProtoReflect.Descriptor instead.
 func (*Input) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{15}
+	return file_worker_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Input) GetColumns() []*Column {
@@ -1043,7 +1144,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_worker_proto_msgTypes[16]
+	mi := &file_worker_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1055,7 +1156,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[16]
+	mi := &file_worker_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1068,7 +1169,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{16}
+	return file_worker_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Column) GetKind() uint32 {
@@ -1102,7 +1203,7 @@ type ColumnRef struct {
 
 func (x *ColumnRef) Reset() {
 	*x = ColumnRef{}
-	mi := &file_worker_proto_msgTypes[17]
+	mi := &file_worker_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1114,7 +1215,7 @@ func (x *ColumnRef) String() string {
 func (*ColumnRef) ProtoMessage() {}
 
 func (x *ColumnRef) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[17]
+	mi := &file_worker_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1127,7 +1228,7 @@ func (x *ColumnRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ColumnRef.ProtoReflect.Descriptor instead.
 func (*ColumnRef) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{17}
+	return file_worker_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ColumnRef) GetInput() uint32 {
@@ -1154,7 +1255,7 @@ type Parameter struct {
 
 func (x *Parameter) Reset() {
 	*x = Parameter{}
-	mi := &file_worker_proto_msgTypes[18]
+	mi := &file_worker_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1166,7 +1267,7 @@ func (x *Parameter) String() string {
 func (*Parameter) ProtoMessage() {}
 
 func (x *Parameter) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[18]
+	mi := &file_worker_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1179,7 +1280,7 @@ func (x *Parameter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parameter.ProtoReflect.Descriptor instead.
 func (*Parameter) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{18}
+	return file_worker_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Parameter) GetInt() int64 {
@@ -1211,7 +1312,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_worker_proto_msgTypes[19]
+	mi := &file_worker_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1223,7 +1324,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[19]
+	mi := &file_worker_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1236,7 +1337,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{19}
+	return file_worker_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Node) GetNode() isNode_Node {
@@ -1319,7 +1420,7 @@ type Scan struct {
 
 func (x *Scan) Reset() {
 	*x = Scan{}
-	mi := &file_worker_proto_msgTypes[20]
+	mi := &file_worker_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1432,7 @@ func (x *Scan) String() string {
 func (*Scan) ProtoMessage() {}
 
 func (x *Scan) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[20]
+	mi := &file_worker_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1445,7 @@ func (x *Scan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scan.ProtoReflect.Descriptor instead.
 func (*Scan) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{20}
+	return file_worker_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Scan) GetInput() uint32 {
@@ -1364,7 +1465,7 @@ type Filter struct {
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_worker_proto_msgTypes[21]
+	mi := &file_worker_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1376,7 +1477,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[21]
+	mi := &file_worker_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1389,7 +1490,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{21}
+	return file_worker_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Filter) GetChild() *Node {
@@ -1420,7 +1521,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_worker_proto_msgTypes[22]
+	mi := &file_worker_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1533,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[22]
+	mi := &file_worker_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1546,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{22}
+	return file_worker_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Join) GetKind() uint32 {
@@ -1504,7 +1605,7 @@ type Aggregate struct {
 
 func (x *Aggregate) Reset() {
 	*x = Aggregate{}
-	mi := &file_worker_proto_msgTypes[23]
+	mi := &file_worker_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1617,7 @@ func (x *Aggregate) String() string {
 func (*Aggregate) ProtoMessage() {}
 
 func (x *Aggregate) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[23]
+	mi := &file_worker_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1630,7 @@ func (x *Aggregate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Aggregate.ProtoReflect.Descriptor instead.
 func (*Aggregate) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{23}
+	return file_worker_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Aggregate) GetChild() *Node {
@@ -1586,7 +1687,7 @@ type Function struct {
 
 func (x *Function) Reset() {
 	*x = Function{}
-	mi := &file_worker_proto_msgTypes[24]
+	mi := &file_worker_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1699,7 @@ func (x *Function) String() string {
 func (*Function) ProtoMessage() {}
 
 func (x *Function) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[24]
+	mi := &file_worker_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,7 +1712,7 @@ func (x *Function) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Function.ProtoReflect.Descriptor instead.
 func (*Function) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{24}
+	return file_worker_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Function) GetKind() uint32 {
@@ -1653,7 +1754,7 @@ type KeyPair struct {
 
 func (x *KeyPair) Reset() {
 	*x = KeyPair{}
-	mi := &file_worker_proto_msgTypes[25]
+	mi := &file_worker_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1665,7 +1766,7 @@ func (x *KeyPair) String() string {
 func (*KeyPair) ProtoMessage() {}
 
 func (x *KeyPair) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[25]
+	mi := &file_worker_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1678,7 +1779,7 @@ func (x *KeyPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyPair.ProtoReflect.Descriptor instead.
 func (*KeyPair) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{25}
+	return file_worker_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *KeyPair) GetLeft() *ColumnRef {
@@ -1720,7 +1821,7 @@ type Expr struct {
 
 func (x *Expr) Reset() {
 	*x = Expr{}
-	mi := &file_worker_proto_msgTypes[26]
+	mi := &file_worker_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +1833,7 @@ func (x *Expr) String() string {
 func (*Expr) ProtoMessage() {}
 
 func (x *Expr) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[26]
+	mi := &file_worker_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +1846,7 @@ func (x *Expr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expr.ProtoReflect.Descriptor instead.
 func (*Expr) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{26}
+	return file_worker_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Expr) GetExpr() isExpr_Expr {
@@ -1873,7 +1974,7 @@ type Exprs struct {
 
 func (x *Exprs) Reset() {
 	*x = Exprs{}
-	mi := &file_worker_proto_msgTypes[27]
+	mi := &file_worker_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1885,7 +1986,7 @@ func (x *Exprs) String() string {
 func (*Exprs) ProtoMessage() {}
 
 func (x *Exprs) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[27]
+	mi := &file_worker_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1898,7 +1999,7 @@ func (x *Exprs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exprs.ProtoReflect.Descriptor instead.
 func (*Exprs) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{27}
+	return file_worker_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Exprs) GetArgs() []*Expr {
@@ -1919,7 +2020,7 @@ type Compare struct {
 
 func (x *Compare) Reset() {
 	*x = Compare{}
-	mi := &file_worker_proto_msgTypes[28]
+	mi := &file_worker_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1931,7 +2032,7 @@ func (x *Compare) String() string {
 func (*Compare) ProtoMessage() {}
 
 func (x *Compare) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[28]
+	mi := &file_worker_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1944,7 +2045,7 @@ func (x *Compare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compare.ProtoReflect.Descriptor instead.
 func (*Compare) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{28}
+	return file_worker_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Compare) GetOp() uint32 {
@@ -1980,7 +2081,7 @@ type In struct {
 
 func (x *In) Reset() {
 	*x = In{}
-	mi := &file_worker_proto_msgTypes[29]
+	mi := &file_worker_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1992,7 +2093,7 @@ func (x *In) String() string {
 func (*In) ProtoMessage() {}
 
 func (x *In) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[29]
+	mi := &file_worker_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2005,7 +2106,7 @@ func (x *In) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use In.ProtoReflect.Descriptor instead.
 func (*In) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{29}
+	return file_worker_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *In) GetArg() *Value {
@@ -2047,7 +2148,7 @@ type Like struct {
 
 func (x *Like) Reset() {
 	*x = Like{}
-	mi := &file_worker_proto_msgTypes[30]
+	mi := &file_worker_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2160,7 @@ func (x *Like) String() string {
 func (*Like) ProtoMessage() {}
 
 func (x *Like) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[30]
+	mi := &file_worker_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2173,7 @@ func (x *Like) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Like.ProtoReflect.Descriptor instead.
 func (*Like) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{30}
+	return file_worker_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Like) GetArg() *Value {
@@ -2119,7 +2220,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_worker_proto_msgTypes[31]
+	mi := &file_worker_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2131,7 +2232,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[31]
+	mi := &file_worker_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2144,7 +2245,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{31}
+	return file_worker_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Value) GetValue() isValue_Value {
@@ -2347,7 +2448,7 @@ type Values struct {
 
 func (x *Values) Reset() {
 	*x = Values{}
-	mi := &file_worker_proto_msgTypes[32]
+	mi := &file_worker_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2359,7 +2460,7 @@ func (x *Values) String() string {
 func (*Values) ProtoMessage() {}
 
 func (x *Values) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[32]
+	mi := &file_worker_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2372,7 +2473,7 @@ func (x *Values) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Values.ProtoReflect.Descriptor instead.
 func (*Values) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{32}
+	return file_worker_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Values) GetArgs() []*Value {
@@ -2394,7 +2495,7 @@ type Arithmetic struct {
 
 func (x *Arithmetic) Reset() {
 	*x = Arithmetic{}
-	mi := &file_worker_proto_msgTypes[33]
+	mi := &file_worker_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2406,7 +2507,7 @@ func (x *Arithmetic) String() string {
 func (*Arithmetic) ProtoMessage() {}
 
 func (x *Arithmetic) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[33]
+	mi := &file_worker_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2419,7 +2520,7 @@ func (x *Arithmetic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Arithmetic.ProtoReflect.Descriptor instead.
 func (*Arithmetic) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{33}
+	return file_worker_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Arithmetic) GetOp() uint32 {
@@ -2460,7 +2561,7 @@ type Case struct {
 
 func (x *Case) Reset() {
 	*x = Case{}
-	mi := &file_worker_proto_msgTypes[34]
+	mi := &file_worker_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2472,7 +2573,7 @@ func (x *Case) String() string {
 func (*Case) ProtoMessage() {}
 
 func (x *Case) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[34]
+	mi := &file_worker_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2485,7 +2586,7 @@ func (x *Case) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Case.ProtoReflect.Descriptor instead.
 func (*Case) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{34}
+	return file_worker_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Case) GetWhens() []*When {
@@ -2512,7 +2613,7 @@ type When struct {
 
 func (x *When) Reset() {
 	*x = When{}
-	mi := &file_worker_proto_msgTypes[35]
+	mi := &file_worker_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2524,7 +2625,7 @@ func (x *When) String() string {
 func (*When) ProtoMessage() {}
 
 func (x *When) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[35]
+	mi := &file_worker_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2537,7 +2638,7 @@ func (x *When) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use When.ProtoReflect.Descriptor instead.
 func (*When) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{35}
+	return file_worker_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *When) GetCondition() *Expr {
@@ -2564,7 +2665,7 @@ type DatePart struct {
 
 func (x *DatePart) Reset() {
 	*x = DatePart{}
-	mi := &file_worker_proto_msgTypes[36]
+	mi := &file_worker_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2576,7 +2677,7 @@ func (x *DatePart) String() string {
 func (*DatePart) ProtoMessage() {}
 
 func (x *DatePart) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[36]
+	mi := &file_worker_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2589,7 +2690,7 @@ func (x *DatePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatePart.ProtoReflect.Descriptor instead.
 func (*DatePart) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{36}
+	return file_worker_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DatePart) GetPart() uint32 {
@@ -2618,7 +2719,7 @@ type Substring struct {
 
 func (x *Substring) Reset() {
 	*x = Substring{}
-	mi := &file_worker_proto_msgTypes[37]
+	mi := &file_worker_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2630,7 +2731,7 @@ func (x *Substring) String() string {
 func (*Substring) ProtoMessage() {}
 
 func (x *Substring) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[37]
+	mi := &file_worker_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2643,7 +2744,7 @@ func (x *Substring) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Substring.ProtoReflect.Descriptor instead.
 func (*Substring) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{37}
+	return file_worker_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Substring) GetArg() *Value {
@@ -2683,13 +2784,18 @@ type Stats struct {
 	Peak          int64                  `protobuf:"varint,5,opt,name=peak,proto3" json:"peak,omitempty"`
 	Joins         []*JoinStats           `protobuf:"bytes,6,rep,name=joins,proto3" json:"joins,omitempty"`
 	Aggregates    []*AggregateStats      `protobuf:"bytes,7,rep,name=aggregates,proto3" json:"aggregates,omitempty"`
+	Devices       int32                  `protobuf:"varint,8,opt,name=devices,proto3" json:"devices,omitempty"`                    // that executed the plan together; 0: one
+	Alone         string                 `protobuf:"bytes,9,opt,name=alone,proto3" json:"alone,omitempty"`                         // why one did that several were to do
+	Sent          int64                  `protobuf:"varint,10,opt,name=sent,proto3" json:"sent,omitempty"`                         // bytes between devices
+	Hops          int32                  `protobuf:"varint,11,opt,name=hops,proto3" json:"hops,omitempty"`                         // of each of them
+	WaitedNs      int64                  `protobuf:"varint,12,opt,name=waited_ns,json=waitedNs,proto3" json:"waited_ns,omitempty"` // by the first device to finish
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Stats) Reset() {
 	*x = Stats{}
-	mi := &file_worker_proto_msgTypes[38]
+	mi := &file_worker_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2701,7 +2807,7 @@ func (x *Stats) String() string {
 func (*Stats) ProtoMessage() {}
 
 func (x *Stats) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[38]
+	mi := &file_worker_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2714,7 +2820,7 @@ func (x *Stats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stats.ProtoReflect.Descriptor instead.
 func (*Stats) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{38}
+	return file_worker_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Stats) GetProvider() string {
@@ -2766,6 +2872,41 @@ func (x *Stats) GetAggregates() []*AggregateStats {
 	return nil
 }
 
+func (x *Stats) GetDevices() int32 {
+	if x != nil {
+		return x.Devices
+	}
+	return 0
+}
+
+func (x *Stats) GetAlone() string {
+	if x != nil {
+		return x.Alone
+	}
+	return ""
+}
+
+func (x *Stats) GetSent() int64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *Stats) GetHops() int32 {
+	if x != nil {
+		return x.Hops
+	}
+	return 0
+}
+
+func (x *Stats) GetWaitedNs() int64 {
+	if x != nil {
+		return x.WaitedNs
+	}
+	return 0
+}
+
 type AggregateStats struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Strategy      string                 `protobuf:"bytes,1,opt,name=strategy,proto3" json:"strategy,omitempty"`
@@ -2779,7 +2920,7 @@ type AggregateStats struct {
 
 func (x *AggregateStats) Reset() {
 	*x = AggregateStats{}
-	mi := &file_worker_proto_msgTypes[39]
+	mi := &file_worker_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2791,7 +2932,7 @@ func (x *AggregateStats) String() string {
 func (*AggregateStats) ProtoMessage() {}
 
 func (x *AggregateStats) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[39]
+	mi := &file_worker_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2804,7 +2945,7 @@ func (x *AggregateStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AggregateStats.ProtoReflect.Descriptor instead.
 func (*AggregateStats) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{39}
+	return file_worker_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AggregateStats) GetStrategy() string {
@@ -2853,14 +2994,15 @@ type JoinStats struct {
 	Ns            int64                  `protobuf:"varint,7,opt,name=ns,proto3" json:"ns,omitempty"`
 	Work          *DeviceWork            `protobuf:"bytes,8,opt,name=work,proto3" json:"work,omitempty"`
 	Phases        []*Phase               `protobuf:"bytes,9,rep,name=phases,proto3" json:"phases,omitempty"`
-	Reason        string                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"` // why the plan's algorithm did not execute the join
+	Reason        string                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`    // why the plan's algorithm did not execute the join
+	Devices       int32                  `protobuf:"varint,11,opt,name=devices,proto3" json:"devices,omitempty"` // that executed it together; 0: one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JoinStats) Reset() {
 	*x = JoinStats{}
-	mi := &file_worker_proto_msgTypes[40]
+	mi := &file_worker_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2872,7 +3014,7 @@ func (x *JoinStats) String() string {
 func (*JoinStats) ProtoMessage() {}
 
 func (x *JoinStats) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[40]
+	mi := &file_worker_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2885,7 +3027,7 @@ func (x *JoinStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinStats.ProtoReflect.Descriptor instead.
 func (*JoinStats) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{40}
+	return file_worker_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *JoinStats) GetAlgorithm() string {
@@ -2958,6 +3100,13 @@ func (x *JoinStats) GetReason() string {
 	return ""
 }
 
+func (x *JoinStats) GetDevices() int32 {
+	if x != nil {
+		return x.Devices
+	}
+	return 0
+}
+
 type DeviceWork struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Launches      int64                  `protobuf:"varint,1,opt,name=launches,proto3" json:"launches,omitempty"`
@@ -2970,7 +3119,7 @@ type DeviceWork struct {
 
 func (x *DeviceWork) Reset() {
 	*x = DeviceWork{}
-	mi := &file_worker_proto_msgTypes[41]
+	mi := &file_worker_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2982,7 +3131,7 @@ func (x *DeviceWork) String() string {
 func (*DeviceWork) ProtoMessage() {}
 
 func (x *DeviceWork) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[41]
+	mi := &file_worker_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3144,7 @@ func (x *DeviceWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceWork.ProtoReflect.Descriptor instead.
 func (*DeviceWork) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{41}
+	return file_worker_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DeviceWork) GetLaunches() int64 {
@@ -3037,7 +3186,7 @@ type Phase struct {
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_worker_proto_msgTypes[42]
+	mi := &file_worker_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3049,7 +3198,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[42]
+	mi := &file_worker_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3062,7 +3211,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{42}
+	return file_worker_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Phase) GetName() string {
@@ -3091,9 +3240,18 @@ var File_worker_proto protoreflect.FileDescriptor
 const file_worker_proto_rawDesc = "" +
 	"\n" +
 	"\fworker.proto\x12\x11gpujoin.worker.v1\"\x0f\n" +
-	"\rStatusRequest\"B\n" +
+	"\rStatusRequest\"q\n" +
 	"\vStatusReply\x123\n" +
-	"\adevices\x18\x01 \x03(\v2\x19.gpujoin.worker.v1.DeviceR\adevices\"\xbc\x01\n" +
+	"\adevices\x18\x01 \x03(\v2\x19.gpujoin.worker.v1.DeviceR\adevices\x12-\n" +
+	"\x05links\x18\x02 \x03(\v2\x17.gpujoin.worker.v1.LinkR\x05links\"\x85\x01\n" +
+	"\x04Link\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\x05R\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\x05R\x02to\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04gbps\x18\x04 \x01(\x01R\x04gbps\x12\x1d\n" +
+	"\n" +
+	"latency_ns\x18\x05 \x01(\x03R\tlatencyNs\x12\x12\n" +
+	"\x04note\x18\x06 \x01(\tR\x04note\"\xd4\x01\n" +
 	"\x06Device\x12\x1a\n" +
 	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -3102,7 +3260,8 @@ const file_worker_proto_rawDesc = "" +
 	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x12\n" +
 	"\x04jobs\x18\x06 \x01(\x05R\x04jobs\x12\x16\n" +
 	"\x06queued\x18\a \x01(\x05R\x06queued\x12\x12\n" +
-	"\x04note\x18\b \x01(\tR\x04note\"\xf0\x01\n" +
+	"\x04note\x18\b \x01(\tR\x04note\x12\x16\n" +
+	"\x06unused\x18\t \x01(\tR\x06unused\"\xf0\x01\n" +
 	"\bToWorker\x12.\n" +
 	"\x05start\x18\x01 \x01(\v2\x18.gpujoin.worker.v1.StartR\x05start\x122\n" +
 	"\agranted\x18\x02 \x03(\v2\x18.gpujoin.worker.v1.BatchR\agranted\x124\n" +
@@ -3260,7 +3419,7 @@ const file_worker_proto_rawDesc = "" +
 	"\x03arg\x18\x01 \x01(\v2\x18.gpujoin.worker.v1.ValueR\x03arg\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x12R\x04from\x12\x10\n" +
 	"\x03for\x18\x03 \x01(\x12R\x03for\x12\x1a\n" +
-	"\bencoding\x18\x04 \x01(\rR\bencoding\"\xff\x01\n" +
+	"\bencoding\x18\x04 \x01(\rR\bencoding\"\xf4\x02\n" +
 	"\x05Stats\x12\x1a\n" +
 	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x17\n" +
 	"\ajoin_ns\x18\x02 \x01(\x03R\x06joinNs\x12\x19\n" +
@@ -3270,13 +3429,19 @@ const file_worker_proto_rawDesc = "" +
 	"\x05joins\x18\x06 \x03(\v2\x1c.gpujoin.worker.v1.JoinStatsR\x05joins\x12A\n" +
 	"\n" +
 	"aggregates\x18\a \x03(\v2!.gpujoin.worker.v1.AggregateStatsR\n" +
-	"aggregates\"\x83\x01\n" +
+	"aggregates\x12\x18\n" +
+	"\adevices\x18\b \x01(\x05R\adevices\x12\x14\n" +
+	"\x05alone\x18\t \x01(\tR\x05alone\x12\x12\n" +
+	"\x04sent\x18\n" +
+	" \x01(\x03R\x04sent\x12\x12\n" +
+	"\x04hops\x18\v \x01(\x05R\x04hops\x12\x1b\n" +
+	"\twaited_ns\x18\f \x01(\x03R\bwaitedNs\"\x83\x01\n" +
 	"\x0eAggregateStats\x12\x1a\n" +
 	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12\x17\n" +
 	"\arows_in\x18\x02 \x01(\x03R\x06rowsIn\x12\x16\n" +
 	"\x06groups\x18\x03 \x01(\x03R\x06groups\x12\x0e\n" +
 	"\x02ns\x18\x04 \x01(\x03R\x02ns\x12\x14\n" +
-	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\"\xc2\x02\n" +
+	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\"\xdc\x02\n" +
 	"\tJoinStats\x12\x1c\n" +
 	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12\x1d\n" +
 	"\n" +
@@ -3291,7 +3456,8 @@ const file_worker_proto_rawDesc = "" +
 	"\x04work\x18\b \x01(\v2\x1d.gpujoin.worker.v1.DeviceWorkR\x04work\x120\n" +
 	"\x06phases\x18\t \x03(\v2\x18.gpujoin.worker.v1.PhaseR\x06phases\x12\x16\n" +
 	"\x06reason\x18\n" +
-	" \x01(\tR\x06reason\"h\n" +
+	" \x01(\tR\x06reason\x12\x18\n" +
+	"\adevices\x18\v \x01(\x05R\adevices\"h\n" +
 	"\n" +
 	"DeviceWork\x12\x1a\n" +
 	"\blaunches\x18\x01 \x01(\x03R\blaunches\x12\x14\n" +
@@ -3330,134 +3496,136 @@ func file_worker_proto_rawDescGZIP() []byte {
 }
 
 var file_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_worker_proto_goTypes = []any{
 	(Failure)(0),           // 0: gpujoin.worker.v1.Failure
 	(*StatusRequest)(nil),  // 1: gpujoin.worker.v1.StatusRequest
 	(*StatusReply)(nil),    // 2: gpujoin.worker.v1.StatusReply
-	(*Device)(nil),         // 3: gpujoin.worker.v1.Device
-	(*ToWorker)(nil),       // 4: gpujoin.worker.v1.ToWorker
-	(*FromWorker)(nil),     // 5: gpujoin.worker.v1.FromWorker
-	(*Start)(nil),          // 6: gpujoin.worker.v1.Start
-	(*Want)(nil),           // 7: gpujoin.worker.v1.Want
-	(*Batch)(nil),          // 8: gpujoin.worker.v1.Batch
-	(*Refusal)(nil),        // 9: gpujoin.worker.v1.Refusal
-	(*Emitted)(nil),        // 10: gpujoin.worker.v1.Emitted
-	(*Booking)(nil),        // 11: gpujoin.worker.v1.Booking
-	(*Done)(nil),           // 12: gpujoin.worker.v1.Done
-	(*Relation)(nil),       // 13: gpujoin.worker.v1.Relation
-	(*Segment)(nil),        // 14: gpujoin.worker.v1.Segment
-	(*Plan)(nil),           // 15: gpujoin.worker.v1.Plan
-	(*Input)(nil),          // 16: gpujoin.worker.v1.Input
-	(*Column)(nil),         // 17: gpujoin.worker.v1.Column
-	(*ColumnRef)(nil),      // 18: gpujoin.worker.v1.ColumnRef
-	(*Parameter)(nil),      // 19: gpujoin.worker.v1.Parameter
-	(*Node)(nil),           // 20: gpujoin.worker.v1.Node
-	(*Scan)(nil),           // 21: gpujoin.worker.v1.Scan
-	(*Filter)(nil),         // 22: gpujoin.worker.v1.Filter
-	(*Join)(nil),           // 23: gpujoin.worker.v1.Join
-	(*Aggregate)(nil),      // 24: gpujoin.worker.v1.Aggregate
-	(*Function)(nil),       // 25: gpujoin.worker.v1.Function
-	(*KeyPair)(nil),        // 26: gpujoin.worker.v1.KeyPair
-	(*Expr)(nil),           // 27: gpujoin.worker.v1.Expr
-	(*Exprs)(nil),          // 28: gpujoin.worker.v1.Exprs
-	(*Compare)(nil),        // 29: gpujoin.worker.v1.Compare
-	(*In)(nil),             // 30: gpujoin.worker.v1.In
-	(*Like)(nil),           // 31: gpujoin.worker.v1.Like
-	(*Value)(nil),          // 32: gpujoin.worker.v1.Value
-	(*Values)(nil),         // 33: gpujoin.worker.v1.Values
-	(*Arithmetic)(nil),     // 34: gpujoin.worker.v1.Arithmetic
-	(*Case)(nil),           // 35: gpujoin.worker.v1.Case
-	(*When)(nil),           // 36: gpujoin.worker.v1.When
-	(*DatePart)(nil),       // 37: gpujoin.worker.v1.DatePart
-	(*Substring)(nil),      // 38: gpujoin.worker.v1.Substring
-	(*Stats)(nil),          // 39: gpujoin.worker.v1.Stats
-	(*AggregateStats)(nil), // 40: gpujoin.worker.v1.AggregateStats
-	(*JoinStats)(nil),      // 41: gpujoin.worker.v1.JoinStats
-	(*DeviceWork)(nil),     // 42: gpujoin.worker.v1.DeviceWork
-	(*Phase)(nil),          // 43: gpujoin.worker.v1.Phase
+	(*Link)(nil),           // 3: gpujoin.worker.v1.Link
+	(*Device)(nil),         // 4: gpujoin.worker.v1.Device
+	(*ToWorker)(nil),       // 5: gpujoin.worker.v1.ToWorker
+	(*FromWorker)(nil),     // 6: gpujoin.worker.v1.FromWorker
+	(*Start)(nil),          // 7: gpujoin.worker.v1.Start
+	(*Want)(nil),           // 8: gpujoin.worker.v1.Want
+	(*Batch)(nil),          // 9: gpujoin.worker.v1.Batch
+	(*Refusal)(nil),        // 10: gpujoin.worker.v1.Refusal
+	(*Emitted)(nil),        // 11: gpujoin.worker.v1.Emitted
+	(*Booking)(nil),        // 12: gpujoin.worker.v1.Booking
+	(*Done)(nil),           // 13: gpujoin.worker.v1.Done
+	(*Relation)(nil),       // 14: gpujoin.worker.v1.Relation
+	(*Segment)(nil),        // 15: gpujoin.worker.v1.Segment
+	(*Plan)(nil),           // 16: gpujoin.worker.v1.Plan
+	(*Input)(nil),          // 17: gpujoin.worker.v1.Input
+	(*Column)(nil),         // 18: gpujoin.worker.v1.Column
+	(*ColumnRef)(nil),      // 19: gpujoin.worker.v1.ColumnRef
+	(*Parameter)(nil),      // 20: gpujoin.worker.v1.Parameter
+	(*Node)(nil),           // 21: gpujoin.worker.v1.Node
+	(*Scan)(nil),           // 22: gpujoin.worker.v1.Scan
+	(*Filter)(nil),         // 23: gpujoin.worker.v1.Filter
+	(*Join)(nil),           // 24: gpujoin.worker.v1.Join
+	(*Aggregate)(nil),      // 25: gpujoin.worker.v1.Aggregate
+	(*Function)(nil),       // 26: gpujoin.worker.v1.Function
+	(*KeyPair)(nil),        // 27: gpujoin.worker.v1.KeyPair
+	(*Expr)(nil),           // 28: gpujoin.worker.v1.Expr
+	(*Exprs)(nil),          // 29: gpujoin.worker.v1.Exprs
+	(*Compare)(nil),        // 30: gpujoin.worker.v1.Compare
+	(*In)(nil),             // 31: gpujoin.worker.v1.In
+	(*Like)(nil),           // 32: gpujoin.worker.v1.Like
+	(*Value)(nil),          // 33: gpujoin.worker.v1.Value
+	(*Values)(nil),         // 34: gpujoin.worker.v1.Values
+	(*Arithmetic)(nil),     // 35: gpujoin.worker.v1.Arithmetic
+	(*Case)(nil),           // 36: gpujoin.worker.v1.Case
+	(*When)(nil),           // 37: gpujoin.worker.v1.When
+	(*DatePart)(nil),       // 38: gpujoin.worker.v1.DatePart
+	(*Substring)(nil),      // 39: gpujoin.worker.v1.Substring
+	(*Stats)(nil),          // 40: gpujoin.worker.v1.Stats
+	(*AggregateStats)(nil), // 41: gpujoin.worker.v1.AggregateStats
+	(*JoinStats)(nil),      // 42: gpujoin.worker.v1.JoinStats
+	(*DeviceWork)(nil),     // 43: gpujoin.worker.v1.DeviceWork
+	(*Phase)(nil),          // 44: gpujoin.worker.v1.Phase
 }
 var file_worker_proto_depIdxs = []int32{
-	3,  // 0: gpujoin.worker.v1.StatusReply.devices:type_name -> gpujoin.worker.v1.Device
-	6,  // 1: gpujoin.worker.v1.ToWorker.start:type_name -> gpujoin.worker.v1.Start
-	8,  // 2: gpujoin.worker.v1.ToWorker.granted:type_name -> gpujoin.worker.v1.Batch
-	9,  // 3: gpujoin.worker.v1.ToWorker.refused:type_name -> gpujoin.worker.v1.Refusal
-	11, // 4: gpujoin.worker.v1.ToWorker.booked:type_name -> gpujoin.worker.v1.Booking
-	7,  // 5: gpujoin.worker.v1.FromWorker.wanted:type_name -> gpujoin.worker.v1.Want
-	10, // 6: gpujoin.worker.v1.FromWorker.emitted:type_name -> gpujoin.worker.v1.Emitted
-	12, // 7: gpujoin.worker.v1.FromWorker.done:type_name -> gpujoin.worker.v1.Done
-	11, // 8: gpujoin.worker.v1.FromWorker.book:type_name -> gpujoin.worker.v1.Booking
-	15, // 9: gpujoin.worker.v1.Start.plan:type_name -> gpujoin.worker.v1.Plan
-	13, // 10: gpujoin.worker.v1.Start.inputs:type_name -> gpujoin.worker.v1.Relation
-	14, // 11: gpujoin.worker.v1.Batch.segment:type_name -> gpujoin.worker.v1.Segment
-	0,  // 12: gpujoin.worker.v1.Done.failure:type_name -> gpujoin.worker.v1.Failure
-	39, // 13: gpujoin.worker.v1.Done.stats:type_name -> gpujoin.worker.v1.Stats
-	14, // 14: gpujoin.worker.v1.Relation.segments:type_name -> gpujoin.worker.v1.Segment
-	16, // 15: gpujoin.worker.v1.Plan.inputs:type_name -> gpujoin.worker.v1.Input
-	20, // 16: gpujoin.worker.v1.Plan.root:type_name -> gpujoin.worker.v1.Node
-	18, // 17: gpujoin.worker.v1.Plan.output:type_name -> gpujoin.worker.v1.ColumnRef
-	19, // 18: gpujoin.worker.v1.Plan.parameters:type_name -> gpujoin.worker.v1.Parameter
-	17, // 19: gpujoin.worker.v1.Input.columns:type_name -> gpujoin.worker.v1.Column
-	21, // 20: gpujoin.worker.v1.Node.scan:type_name -> gpujoin.worker.v1.Scan
-	22, // 21: gpujoin.worker.v1.Node.filter:type_name -> gpujoin.worker.v1.Filter
-	23, // 22: gpujoin.worker.v1.Node.join:type_name -> gpujoin.worker.v1.Join
-	24, // 23: gpujoin.worker.v1.Node.aggregate:type_name -> gpujoin.worker.v1.Aggregate
-	20, // 24: gpujoin.worker.v1.Filter.child:type_name -> gpujoin.worker.v1.Node
-	27, // 25: gpujoin.worker.v1.Filter.predicate:type_name -> gpujoin.worker.v1.Expr
-	20, // 26: gpujoin.worker.v1.Join.left:type_name -> gpujoin.worker.v1.Node
-	20, // 27: gpujoin.worker.v1.Join.right:type_name -> gpujoin.worker.v1.Node
-	26, // 28: gpujoin.worker.v1.Join.keys:type_name -> gpujoin.worker.v1.KeyPair
-	27, // 29: gpujoin.worker.v1.Join.residual:type_name -> gpujoin.worker.v1.Expr
-	20, // 30: gpujoin.worker.v1.Aggregate.child:type_name -> gpujoin.worker.v1.Node
-	32, // 31: gpujoin.worker.v1.Aggregate.keys:type_name -> gpujoin.worker.v1.Value
-	18, // 32: gpujoin.worker.v1.Aggregate.carry:type_name -> gpujoin.worker.v1.ColumnRef
-	25, // 33: gpujoin.worker.v1.Aggregate.functions:type_name -> gpujoin.worker.v1.Function
-	32, // 34: gpujoin.worker.v1.Function.arg:type_name -> gpujoin.worker.v1.Value
-	27, // 35: gpujoin.worker.v1.Function.filter:type_name -> gpujoin.worker.v1.Expr
-	18, // 36: gpujoin.worker.v1.KeyPair.left:type_name -> gpujoin.worker.v1.ColumnRef
-	18, // 37: gpujoin.worker.v1.KeyPair.right:type_name -> gpujoin.worker.v1.ColumnRef
-	28, // 38: gpujoin.worker.v1.Expr.and:type_name -> gpujoin.worker.v1.Exprs
-	28, // 39: gpujoin.worker.v1.Expr.or:type_name -> gpujoin.worker.v1.Exprs
-	27, // 40: gpujoin.worker.v1.Expr.not:type_name -> gpujoin.worker.v1.Expr
-	29, // 41: gpujoin.worker.v1.Expr.compare:type_name -> gpujoin.worker.v1.Compare
-	32, // 42: gpujoin.worker.v1.Expr.is_null:type_name -> gpujoin.worker.v1.Value
-	30, // 43: gpujoin.worker.v1.Expr.in:type_name -> gpujoin.worker.v1.In
-	31, // 44: gpujoin.worker.v1.Expr.like:type_name -> gpujoin.worker.v1.Like
-	27, // 45: gpujoin.worker.v1.Exprs.args:type_name -> gpujoin.worker.v1.Expr
-	32, // 46: gpujoin.worker.v1.Compare.left:type_name -> gpujoin.worker.v1.Value
-	32, // 47: gpujoin.worker.v1.Compare.right:type_name -> gpujoin.worker.v1.Value
-	32, // 48: gpujoin.worker.v1.In.arg:type_name -> gpujoin.worker.v1.Value
-	32, // 49: gpujoin.worker.v1.Like.arg:type_name -> gpujoin.worker.v1.Value
-	18, // 50: gpujoin.worker.v1.Value.column:type_name -> gpujoin.worker.v1.ColumnRef
-	18, // 51: gpujoin.worker.v1.Value.decimal:type_name -> gpujoin.worker.v1.ColumnRef
-	34, // 52: gpujoin.worker.v1.Value.arithmetic:type_name -> gpujoin.worker.v1.Arithmetic
-	35, // 53: gpujoin.worker.v1.Value.case:type_name -> gpujoin.worker.v1.Case
-	33, // 54: gpujoin.worker.v1.Value.coalesce:type_name -> gpujoin.worker.v1.Values
-	37, // 55: gpujoin.worker.v1.Value.date_part:type_name -> gpujoin.worker.v1.DatePart
-	38, // 56: gpujoin.worker.v1.Value.substring:type_name -> gpujoin.worker.v1.Substring
-	27, // 57: gpujoin.worker.v1.Value.truth:type_name -> gpujoin.worker.v1.Expr
-	32, // 58: gpujoin.worker.v1.Values.args:type_name -> gpujoin.worker.v1.Value
-	32, // 59: gpujoin.worker.v1.Arithmetic.left:type_name -> gpujoin.worker.v1.Value
-	32, // 60: gpujoin.worker.v1.Arithmetic.right:type_name -> gpujoin.worker.v1.Value
-	36, // 61: gpujoin.worker.v1.Case.whens:type_name -> gpujoin.worker.v1.When
-	32, // 62: gpujoin.worker.v1.Case.else:type_name -> gpujoin.worker.v1.Value
-	27, // 63: gpujoin.worker.v1.When.condition:type_name -> gpujoin.worker.v1.Expr
-	32, // 64: gpujoin.worker.v1.When.then:type_name -> gpujoin.worker.v1.Value
-	32, // 65: gpujoin.worker.v1.DatePart.arg:type_name -> gpujoin.worker.v1.Value
-	32, // 66: gpujoin.worker.v1.Substring.arg:type_name -> gpujoin.worker.v1.Value
-	41, // 67: gpujoin.worker.v1.Stats.joins:type_name -> gpujoin.worker.v1.JoinStats
-	40, // 68: gpujoin.worker.v1.Stats.aggregates:type_name -> gpujoin.worker.v1.AggregateStats
-	42, // 69: gpujoin.worker.v1.JoinStats.work:type_name -> gpujoin.worker.v1.DeviceWork
-	43, // 70: gpujoin.worker.v1.JoinStats.phases:type_name -> gpujoin.worker.v1.Phase
-	1,  // 71: gpujoin.worker.v1.Worker.Status:input_type -> gpujoin.worker.v1.StatusRequest
-	4,  // 72: gpujoin.worker.v1.Worker.Run:input_type -> gpujoin.worker.v1.ToWorker
-	2,  // 73: gpujoin.worker.v1.Worker.Status:output_type -> gpujoin.worker.v1.StatusReply
-	5,  // 74: gpujoin.worker.v1.Worker.Run:output_type -> gpujoin.worker.v1.FromWorker
-	73, // [73:75] is the sub-list for method output_type
-	71, // [71:73] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	4,  // 0: gpujoin.worker.v1.StatusReply.devices:type_name -> gpujoin.worker.v1.Device
+	3,  // 1: gpujoin.worker.v1.StatusReply.links:type_name -> gpujoin.worker.v1.Link
+	7,  // 2: gpujoin.worker.v1.ToWorker.start:type_name -> gpujoin.worker.v1.Start
+	9,  // 3: gpujoin.worker.v1.ToWorker.granted:type_name -> gpujoin.worker.v1.Batch
+	10, // 4: gpujoin.worker.v1.ToWorker.refused:type_name -> gpujoin.worker.v1.Refusal
+	12, // 5: gpujoin.worker.v1.ToWorker.booked:type_name -> gpujoin.worker.v1.Booking
+	8,  // 6: gpujoin.worker.v1.FromWorker.wanted:type_name -> gpujoin.worker.v1.Want
+	11, // 7: gpujoin.worker.v1.FromWorker.emitted:type_name -> gpujoin.worker.v1.Emitted
+	13, // 8: gpujoin.worker.v1.FromWorker.done:type_name -> gpujoin.worker.v1.Done
+	12, // 9: gpujoin.worker.v1.FromWorker.book:type_name -> gpujoin.worker.v1.Booking
+	16, // 10: gpujoin.worker.v1.Start.plan:type_name -> gpujoin.worker.v1.Plan
+	14, // 11: gpujoin.worker.v1.Start.inputs:type_name -> gpujoin.worker.v1.Relation
+	15, // 12: gpujoin.worker.v1.Batch.segment:type_name -> gpujoin.worker.v1.Segment
+	0,  // 13: gpujoin.worker.v1.Done.failure:type_name -> gpujoin.worker.v1.Failure
+	40, // 14: gpujoin.worker.v1.Done.stats:type_name -> gpujoin.worker.v1.Stats
+	15, // 15: gpujoin.worker.v1.Relation.segments:type_name -> gpujoin.worker.v1.Segment
+	17, // 16: gpujoin.worker.v1.Plan.inputs:type_name -> gpujoin.worker.v1.Input
+	21, // 17: gpujoin.worker.v1.Plan.root:type_name -> gpujoin.worker.v1.Node
+	19, // 18: gpujoin.worker.v1.Plan.output:type_name -> gpujoin.worker.v1.ColumnRef
+	20, // 19: gpujoin.worker.v1.Plan.parameters:type_name -> gpujoin.worker.v1.Parameter
+	18, // 20: gpujoin.worker.v1.Input.columns:type_name -> gpujoin.worker.v1.Column
+	22, // 21: gpujoin.worker.v1.Node.scan:type_name -> gpujoin.worker.v1.Scan
+	23, // 22: gpujoin.worker.v1.Node.filter:type_name -> gpujoin.worker.v1.Filter
+	24, // 23: gpujoin.worker.v1.Node.join:type_name -> gpujoin.worker.v1.Join
+	25, // 24: gpujoin.worker.v1.Node.aggregate:type_name -> gpujoin.worker.v1.Aggregate
+	21, // 25: gpujoin.worker.v1.Filter.child:type_name -> gpujoin.worker.v1.Node
+	28, // 26: gpujoin.worker.v1.Filter.predicate:type_name -> gpujoin.worker.v1.Expr
+	21, // 27: gpujoin.worker.v1.Join.left:type_name -> gpujoin.worker.v1.Node
+	21, // 28: gpujoin.worker.v1.Join.right:type_name -> gpujoin.worker.v1.Node
+	27, // 29: gpujoin.worker.v1.Join.keys:type_name -> gpujoin.worker.v1.KeyPair
+	28, // 30: gpujoin.worker.v1.Join.residual:type_name -> gpujoin.worker.v1.Expr
+	21, // 31: gpujoin.worker.v1.Aggregate.child:type_name -> gpujoin.worker.v1.Node
+	33, // 32: gpujoin.worker.v1.Aggregate.keys:type_name -> gpujoin.worker.v1.Value
+	19, // 33: gpujoin.worker.v1.Aggregate.carry:type_name -> gpujoin.worker.v1.ColumnRef
+	26, // 34: gpujoin.worker.v1.Aggregate.functions:type_name -> gpujoin.worker.v1.Function
+	33, // 35: gpujoin.worker.v1.Function.arg:type_name -> gpujoin.worker.v1.Value
+	28, // 36: gpujoin.worker.v1.Function.filter:type_name -> gpujoin.worker.v1.Expr
+	19, // 37: gpujoin.worker.v1.KeyPair.left:type_name -> gpujoin.worker.v1.ColumnRef
+	19, // 38: gpujoin.worker.v1.KeyPair.right:type_name -> gpujoin.worker.v1.ColumnRef
+	29, // 39: gpujoin.worker.v1.Expr.and:type_name -> gpujoin.worker.v1.Exprs
+	29, // 40: gpujoin.worker.v1.Expr.or:type_name -> gpujoin.worker.v1.Exprs
+	28, // 41: gpujoin.worker.v1.Expr.not:type_name -> gpujoin.worker.v1.Expr
+	30, // 42: gpujoin.worker.v1.Expr.compare:type_name -> gpujoin.worker.v1.Compare
+	33, // 43: gpujoin.worker.v1.Expr.is_null:type_name -> gpujoin.worker.v1.Value
+	31, // 44: gpujoin.worker.v1.Expr.in:type_name -> gpujoin.worker.v1.In
+	32, // 45: gpujoin.worker.v1.Expr.like:type_name -> gpujoin.worker.v1.Like
+	28, // 46: gpujoin.worker.v1.Exprs.args:type_name -> gpujoin.worker.v1.Expr
+	33, // 47: gpujoin.worker.v1.Compare.left:type_name -> gpujoin.worker.v1.Value
+	33, // 48: gpujoin.worker.v1.Compare.right:type_name -> gpujoin.worker.v1.Value
+	33, // 49: gpujoin.worker.v1.In.arg:type_name -> gpujoin.worker.v1.Value
+	33, // 50: gpujoin.worker.v1.Like.arg:type_name -> gpujoin.worker.v1.Value
+	19, // 51: gpujoin.worker.v1.Value.column:type_name -> gpujoin.worker.v1.ColumnRef
+	19, // 52: gpujoin.worker.v1.Value.decimal:type_name -> gpujoin.worker.v1.ColumnRef
+	35, // 53: gpujoin.worker.v1.Value.arithmetic:type_name -> gpujoin.worker.v1.Arithmetic
+	36, // 54: gpujoin.worker.v1.Value.case:type_name -> gpujoin.worker.v1.Case
+	34, // 55: gpujoin.worker.v1.Value.coalesce:type_name -> gpujoin.worker.v1.Values
+	38, // 56: gpujoin.worker.v1.Value.date_part:type_name -> gpujoin.worker.v1.DatePart
+	39, // 57: gpujoin.worker.v1.Value.substring:type_name -> gpujoin.worker.v1.Substring
+	28, // 58: gpujoin.worker.v1.Value.truth:type_name -> gpujoin.worker.v1.Expr
+	33, // 59: gpujoin.worker.v1.Values.args:type_name -> gpujoin.worker.v1.Value
+	33, // 60: gpujoin.worker.v1.Arithmetic.left:type_name -> gpujoin.worker.v1.Value
+	33, // 61: gpujoin.worker.v1.Arithmetic.right:type_name -> gpujoin.worker.v1.Value
+	37, // 62: gpujoin.worker.v1.Case.whens:type_name -> gpujoin.worker.v1.When
+	33, // 63: gpujoin.worker.v1.Case.else:type_name -> gpujoin.worker.v1.Value
+	28, // 64: gpujoin.worker.v1.When.condition:type_name -> gpujoin.worker.v1.Expr
+	33, // 65: gpujoin.worker.v1.When.then:type_name -> gpujoin.worker.v1.Value
+	33, // 66: gpujoin.worker.v1.DatePart.arg:type_name -> gpujoin.worker.v1.Value
+	33, // 67: gpujoin.worker.v1.Substring.arg:type_name -> gpujoin.worker.v1.Value
+	42, // 68: gpujoin.worker.v1.Stats.joins:type_name -> gpujoin.worker.v1.JoinStats
+	41, // 69: gpujoin.worker.v1.Stats.aggregates:type_name -> gpujoin.worker.v1.AggregateStats
+	43, // 70: gpujoin.worker.v1.JoinStats.work:type_name -> gpujoin.worker.v1.DeviceWork
+	44, // 71: gpujoin.worker.v1.JoinStats.phases:type_name -> gpujoin.worker.v1.Phase
+	1,  // 72: gpujoin.worker.v1.Worker.Status:input_type -> gpujoin.worker.v1.StatusRequest
+	5,  // 73: gpujoin.worker.v1.Worker.Run:input_type -> gpujoin.worker.v1.ToWorker
+	2,  // 74: gpujoin.worker.v1.Worker.Status:output_type -> gpujoin.worker.v1.StatusReply
+	6,  // 75: gpujoin.worker.v1.Worker.Run:output_type -> gpujoin.worker.v1.FromWorker
+	74, // [74:76] is the sub-list for method output_type
+	72, // [72:74] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_worker_proto_init() }
@@ -3465,13 +3633,13 @@ func file_worker_proto_init() {
 	if File_worker_proto != nil {
 		return
 	}
-	file_worker_proto_msgTypes[19].OneofWrappers = []any{
+	file_worker_proto_msgTypes[20].OneofWrappers = []any{
 		(*Node_Scan)(nil),
 		(*Node_Filter)(nil),
 		(*Node_Join)(nil),
 		(*Node_Aggregate)(nil),
 	}
-	file_worker_proto_msgTypes[26].OneofWrappers = []any{
+	file_worker_proto_msgTypes[27].OneofWrappers = []any{
 		(*Expr_And)(nil),
 		(*Expr_Or)(nil),
 		(*Expr_Not)(nil),
@@ -3480,7 +3648,7 @@ func file_worker_proto_init() {
 		(*Expr_In)(nil),
 		(*Expr_Like)(nil),
 	}
-	file_worker_proto_msgTypes[31].OneofWrappers = []any{
+	file_worker_proto_msgTypes[32].OneofWrappers = []any{
 		(*Value_Column)(nil),
 		(*Value_Int)(nil),
 		(*Value_Parameter)(nil),
@@ -3500,7 +3668,7 @@ func file_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_worker_proto_rawDesc), len(file_worker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   43,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

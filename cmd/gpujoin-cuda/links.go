@@ -1,0 +1,81 @@
+//go:build cuda
+
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+
+	"gpujoin/joincore/cuda"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/topology"
+	"gpujoin/sidecar/executor/worker/server"
+)
+
+// links is what is known of how devices are connected.
+type links struct {
+	facts *topology.Facts // nil: nothing
+	note  string          // why
+}
+
+// connections reads how the devices are connected from a file, or measures it and writes
+// the file. There is nothing to measure of one device, or where jobs use one.
+func connections(s settings, infos []driver.Info, log *slog.Logger) links {
+	if len(infos) < 2 || s.devices == 1 || s.mesh == "" {
+		return links{}
+	}
+	ctx := context.Background()
+	facts, err := topology.Cached(ctx, s.mesh, ordinals(infos))
+	if errors.Is(err, topology.ErrFacts) { // the file is damaged
+		log.Warn("measuring the connections of devices again", "error", err)
+		if facts, err = topology.Discover(ctx, ordinals(infos)); err == nil {
+			err = facts.Save(s.mesh)
+		}
+	}
+	if err != nil {
+		log.Warn("could not find out how devices are connected", "error", err)
+		if facts == nil {
+			return links{note: err.Error()}
+		}
+	}
+	log.Info("connections of devices", "devices", len(facts.Devices), "all_gbps", facts.AllGBps)
+	return links{facts: facts}
+}
+
+// describe lists the links of the devices that have been opened, and sets the rate of
+// copies between them.
+func (l links) describe(m *server.Machine, providers []*cuda.Provider) {
+	if l.facts == nil {
+		if l.note != "" {
+			m.Devices[0].Note = "links between devices are unknown: " + l.note
+		}
+		return
+	}
+	number := func(device int) (int, bool) {
+		if device == topology.Host {
+			return server.Host, true
+		}
+		i := slices.IndexFunc(providers, func(p *cuda.Provider) bool { return p.Info().UUID == l.facts.Devices[device].UUID })
+		return i, i >= 0
+	}
+	slowest, all := 0.0, true
+	for _, c := range l.facts.Connections() {
+		from, ok := number(c.From)
+		to, also := number(c.To)
+		if !ok || !also {
+			continue
+		}
+		m.Links = append(m.Links, server.Link{From: from, To: to, Kind: c.Kind, GBps: c.GBps, Latency: c.Latency, Note: c.Note})
+		if from != server.Host && to != server.Host {
+			all = all && c.Direct && slices.Contains(providers[from].Peers(), providers[to].Info().Ordinal)
+			if slowest == 0 || c.GBps < slowest {
+				slowest = c.GBps
+			}
+		}
+	}
+	if all {
+		m.Jobs.PeerGB = slowest
+	}
+}

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"log/slog"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cpu"
+	"gpujoin/testsupport/suite"
+)
+
+// sizedPair is a join of inputs of some rows, whose values are not read.
+func sizedPair(rows int) (*joincore.Plan, []*joincore.Relation) {
+	columns := suite.Int64Columns(2)
+	r := &joincore.Relation{Columns: columns, Segments: []joincore.Segment{{Rows: rows, Columns: make([]joincore.Vector, 2)}}}
+	return suite.PairPlan(r, r), []*joincore.Relation{r, r}
+}
+
+// TestCount: a job gets more devices as far as they pay, and no more than are allowed.
+func TestCount(t *testing.T) {
+	for _, c := range []struct {
+		jobs       JobDevices
+		rows, idle int
+		want       int
+	}{
+		{JobDevices{PeerGB: 390}, 100_000_000, 1, 1},
+		{JobDevices{PeerGB: 390}, 100_000_000, 2, 2},
+		{JobDevices{PeerGB: 390}, 1_000_000_000, 4, 4},
+		{JobDevices{PeerGB: 390, Most: 2}, 100_000_000, 4, 2},
+		{JobDevices{PeerGB: 390, Most: 1}, 100_000_000, 4, 1},
+		{JobDevices{PeerGB: 390}, 10_000, 4, 1},
+		{JobDevices{PeerGB: 390, Always: true}, 10_000, 4, 4},
+	} {
+		plan, inputs := sizedPair(c.rows)
+		if n := c.jobs.count(plan, inputs, c.idle); n != c.want {
+			t.Errorf("%+v, %d rows, %d idle: %d devices", c.jobs, c.rows, c.idle, n)
+		}
+		plan.Root.(*joincore.Join).Kind = joincore.Full
+		if n := c.jobs.count(plan, inputs, c.idle); n != 1 {
+			t.Errorf("a full join on %d devices", n)
+		}
+	}
+}
+
+// TestTeam: a job takes the devices that are idle, and gives them back.
+func TestTeam(t *testing.T) {
+	m := &Machine{Jobs: JobDevices{Always: true}}
+	for range 4 {
+		m.Devices = append(m.Devices, Device{Provider: cpu.New(), Jobs: 2})
+	}
+	s := newServer(m, slog.New(slog.DiscardHandler))
+	plan, inputs := sizedPair(1000)
+	if err := s.queues[2].enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.queues[0].enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	team, leave := s.team(s.queues[0], plan, inputs)
+	if len(team) != 3 || team[0] != s.queues[0].Provider || s.queues[1].load() != 1 || s.queues[2].load() != 1 || s.queues[3].load() != 1 {
+		t.Errorf("%d devices", len(team))
+	}
+	if err := s.queues[1].enter(t.Context()); err != nil { // a further job on a device of the team
+		t.Fatal(err)
+	}
+	more, leaveMore := s.team(s.queues[1], plan, inputs)
+	if len(more) != 1 {
+		t.Errorf("%d devices for the second job", len(more))
+	}
+	leaveMore()
+	leave()
+	s.queues[1].leave()
+	for i, want := range []int{1, 0, 1, 0} {
+		if n := s.queues[i].load(); n != want {
+			t.Errorf("device %d: %d jobs", i, n)
+		}
+	}
+}

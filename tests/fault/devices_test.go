@@ -1,0 +1,75 @@
+package fault
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gpujoin/tests/harness"
+)
+
+// explained executes the query and returns the properties of its join node.
+func (w *world) explained(t *testing.T, s *harness.Session, sql string) harness.Node {
+	t.Helper()
+	ctx, cancel := bounded()
+	defer cancel()
+	plan, err := s.Explain(ctx, "analyze", sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := plan.GpuJoins()
+	if len(nodes) != 1 {
+		t.Fatalf("%d nodes of joins", len(nodes))
+	}
+	return nodes[0]
+}
+
+// TestSeveralDevices: a join runs on all idle devices of the worker, of which one does not
+// open. EXPLAIN and the views say so. If the worker dies, the cores return the right rows.
+func TestSeveralDevices(t *testing.T) {
+	t.Setenv("CUDA_VISIBLE_DEVICES", "0,1,-1,2")
+	w := workerWorld(t)
+	s := w.proxied(t, serial)
+
+	for _, sql := range []string{theJoin, theSum} {
+		w.right(t, sql, <-ask(s, sql))
+		g := w.explained(t, s, sql)
+		if g.Text("Provider") != "cuda" || g.Number("Devices") != 3 || !strings.HasSuffix(g.Joins()[0].Text("Algorithm"), " x3") {
+			t.Errorf("%s ran on %s, %v devices, by %s", sql, g.Text("Provider"), g.Number("Devices"), g.Joins()[0].Text("Algorithm"))
+		}
+	}
+	parallel := w.proxied(t, "set max_parallel_workers_per_gather = 2")
+	w.right(t, theJoin, <-ask(parallel, theJoin))
+
+	states := query(t, s, "select state, reason from gpujoin.devices where provider = 'cuda' order by device")
+	if got := strings.Join(states.Rows, "; "); len(states.Rows) != 4 || strings.Count(got, "ready") != 3 || !strings.Contains(states.Rows[3], "does not open") {
+		t.Errorf("devices: %s", got)
+	}
+	links := query(t, s, "select count(*), min(gbps), max(latency_us), bool_and(source <> target) from gpujoin.links where kind = 'simulated'")
+	if want := "6"; len(links.Rows) != 1 || !strings.Contains(links.Rows[0], want) {
+		t.Errorf("links: %q", links.Rows)
+	}
+
+	for _, c := range []struct {
+		name string
+		msg  int
+		nth  int
+		end  end
+	}{
+		{"when it runs", harness.MsgRunning, 1, rightRows},
+		{"after the first rows", harness.MsgResult, 3, either},
+	} {
+		t.Run("killed "+c.name, func(t *testing.T) {
+			w.workerReady(t)
+			h := w.p.HoldFrame(c.msg, c.nth)
+			done := ask(s, theJoin)
+			reached(t, h, done)
+			send(t, w.worker(t), syscall.SIGKILL)
+			time.Sleep(50 * time.Millisecond) // until the daemon notices
+			h.Release()
+			w.check(t, c.end, theJoin, <-done)
+			w.unharmed(t, s)
+		})
+	}
+}
