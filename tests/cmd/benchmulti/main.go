@@ -1,7 +1,8 @@
 //go:build cuda
 
-// Command benchmulti measures several GPUs: their links, exchanges between them, and
-// exchanges of a machine of eight GPUs that they emulate: make bench-multi.
+// Command benchmulti measures several GPUs: their links, exchanges between them,
+// exchanges of a machine of eight GPUs that they emulate, and joins of inputs in host
+// memory: make bench-multi.
 package main
 
 import (
@@ -27,7 +28,7 @@ func main() {
 	log.SetPrefix("bench-multi: ")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := measureAll(ctx); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -39,14 +40,16 @@ type bench struct {
 	Exchange []exchangeResult `json:"exchange,omitempty"`
 	Emulated []emulatedResult `json:"emulated,omitempty"`
 	Joins    []joinResult     `json:"joins,omitempty"`
+	Host     []hostResult     `json:"host,omitempty"`
 
-	devices []int
-	repeats int
-	cases   string // of joins, by commas; all where empty
-	tune    string
-	phases  bool
-	shrink  int
-	wrong   int // results that miss what is required
+	devices  []int
+	repeats  int
+	hostRows int64
+	cases    string // of joins, by commas; all where empty
+	tune     string
+	phases   bool
+	shrink   int
+	wrong    int // results that miss what is required
 }
 
 // part is something to measure.
@@ -58,13 +61,14 @@ type part struct {
 // parts are all of them, in this order.
 var parts = []part{
 	{"mesh", (*bench).measureMesh}, {"exchange", (*bench).measureExchange}, {"emulate", (*bench).measureEmulated},
-	{"joins", (*bench).measureJoins},
+	{"joins", (*bench).measureJoins}, {"host", (*bench).measureHost},
 }
 
-func run(ctx context.Context) error {
+func measureAll(ctx context.Context) error {
 	var (
 		devices = flag.String("devices", "0,1", "ordinals of the devices, by commas")
-		only    = flag.String("only", "", "what to measure of mesh, exchange, emulate, joins, by commas; all where empty")
+		only    = flag.String("only", "", "what to measure of mesh, exchange, emulate, joins, host, by commas; all where empty")
+		rows    = flag.Int64("host-rows", 1<<28, "rows of each input of the joins of inputs in host memory")
 		repeats = flag.Int("repeats", 5, "timed exchanges of each kind; the median counts")
 		out     = flag.String("json", "build/bench-multi.json", "where the results are written")
 	)
@@ -73,7 +77,7 @@ func run(ctx context.Context) error {
 	phases := flag.Bool("phases", false, "print the phases of each join, of one more run")
 	shrink := flag.Int("shrink", 1, "divide the memory of each device by this")
 	flag.Parse()
-	b := &bench{cases: *cases, tune: *tune, phases: *phases, shrink: max(*shrink, 1), Measured: measure.CircumstancesOf(commit), repeats: max(*repeats, 1)}
+	b := &bench{cases: *cases, tune: *tune, phases: *phases, shrink: max(*shrink, 1), hostRows: *rows, Measured: measure.CircumstancesOf(commit), repeats: max(*repeats, 1)}
 	for text := range strings.SplitSeq(*devices, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil {
