@@ -3,11 +3,14 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "optimizer/optimizer.h"
 #include "utils/memutils.h"
 
 #include "plan_candidate.h"
 #include "plan_cost.h"
+#include "plan_surplus.h"
 
 static const char stash_tag = 'j';	/* its address marks our stashes */
 
@@ -65,9 +68,24 @@ gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 	const GjCandidate *right = joining->right;
 	Cost		cost;
 
-	*rows = joining->joinrel->rows * left->surplus * right->surplus;
+	*rows = joining->joinrel->rows;
 	if (clauses != NULL)
-		*rows *= clauses->key_surplus / Max(clauses->selectivity, 1e-9);
+	{
+		double		surplus = left->surplus * clauses->key_surplus /
+			Max(clauses->selectivity, 1e-9);
+
+		/* rows of a semi join have several partners, of an anti join none */
+		if (joining->kind == JOIN_SEMI)
+			surplus *= sqrt(right->surplus);
+		else if (joining->kind != JOIN_ANTI)
+			surplus *= right->surplus;
+		*rows *= surplus;
+		if (joining->kind == JOIN_INNER)
+			*rows = gj_surplus_rows(joining->root, joining->joinrel->rows, surplus,
+									left->rows * right->rows, clauses->key_clauses);
+		else if (joining->kind == JOIN_SEMI)
+			*rows = Max(Min(*rows, left->rows), joining->joinrel->rows);
+	}
 	cost = left->join_cost + right->join_cost +
 		gj_daemon_cost(status, left, right, *rows,
 					   list_length(joining->joinrel->reltarget->exprs));

@@ -109,6 +109,8 @@ typedef struct GjQuery
 	struct gj_status status;	/* valid if daemon_alive */
 } GjQuery;
 
+typedef struct GjOrder GjOrder;	/* plan_surplus_range.c */
+
 /* A base relation, RelOptInfo.fdw_private. */
 typedef struct GjBase
 {
@@ -128,6 +130,7 @@ typedef struct GjBase
 	Bitmapset  *looked_up;		/* attnums, of which those in in_order say in
 								 * which order the table is stored */
 	Bitmapset  *in_order;
+	GjOrder    *order;		/* plan_surplus_range.c; NULL: unknown */
 	GjSource	sources[GJ_VARIANTS];
 	GjCandidate leaves[GJ_VARIANTS];
 } GjBase;

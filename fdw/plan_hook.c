@@ -194,7 +194,7 @@ join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *
 	if (!keys_visible(left, right, clauses->keys))
 		return GJ_REJECT_HIDDEN;
 	if (clauses->residual != NIL || clauses->filter != NIL || clauses->deferred != NIL ||
-		clauses->key_surplus > 1)
+		clauses->key_surplus > 1 || left->surplus > 1 || right->surplus > 1)
 		cost = gj_join_cost(&joining, clauses, attempt->status, &rows);
 	if (best != NULL && !is_better(cost, block_only, best))
 		return GJ_ACCEPTED;

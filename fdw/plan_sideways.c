@@ -22,6 +22,7 @@
 #include "plan_computed.h"
 #include "plan_cost.h"
 #include "plan_sideways.h"
+#include "plan_surplus_range.h"
 
 /*
  * A source has fewer rows than its target by this factor, because making the
@@ -157,6 +158,8 @@ passing(Choice *choice, int source, int target)
 	tuples = Max(tuples, 1);
 	distinct = Min(from->known ? from->distinct : tuples, tuples);
 	fed = distinct * (1 - pow(1 - Min(choice->rows[input] / tuples, 1), tuples / distinct));
+	fed *= gj_range_surplus(choice->root, choice->closure.columns[source].var,
+							choice->closure.columns[target].var);
 	return Min(1, fed / Max(distinct, to->distinct)) * (1 - to->null_fraction);
 }
 

@@ -1,10 +1,12 @@
 /*
- * plan_surplus.c - joins by several columns, whose result core underestimates.
+ * plan_surplus.c - joins whose result core underestimates.
  *
- * core multiplies the selectivities of the columns' equalities as if they were
- * independent.  They hardly ever are: two columns of a table identify together
- * the rows of another table.  Without a declared foreign key, the estimate may
- * be thousands of times too small, and a nested loop seem to be free.
+ * For joins by several columns, core multiplies the selectivities of the
+ * columns' equalities as if they were independent.  They hardly ever are: two
+ * columns of a table identify together the rows of another table.  Without a
+ * declared foreign key, the estimate may be thousands of times too small, and
+ * a nested loop seem to be free.  Joins of rows that were selected by a range
+ * are estimated in plan_surplus_range.c.
  */
 #include "postgres.h"
 
@@ -15,6 +17,7 @@
 
 #include "compat.h"
 #include "plan_surplus.h"
+#include "plan_surplus_range.h"
 
 /* An equality of columns of two tables. */
 typedef struct Equality
@@ -142,8 +145,9 @@ is_declared(PlannerInfo *root, const Equality *found, int n)
 	return false;
 }
 
-double
-gj_key_surplus(PlannerInfo *root, const List *clauses)
+/* Of several columns that are not independent. */
+static double
+columns_surplus(PlannerInfo *root, const List *clauses)
 {
 	Equality	found[MAX_EQUALITIES];
 	double		product = 1;
@@ -170,4 +174,52 @@ gj_key_surplus(PlannerInfo *root, const List *clauses)
 		least = Min(least, found[i].selectivity);
 	}
 	return sqrt(least / product);
+}
+
+/* Of columns whose tables' conditions select the values that have partners. */
+static double
+ranges_surplus(PlannerInfo *root, const List *clauses)
+{
+	double		surplus = 1;
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+	{
+		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		const Var  *left;
+		const Var  *right;
+
+		if (rinfo->mergeopfamilies == NIL || !rinfo->can_join)
+			continue;
+		left = column_of(get_leftop(rinfo->clause));
+		right = column_of(get_rightop(rinfo->clause));
+		if (left != NULL && right != NULL)
+			surplus *= gj_range_surplus(root, left, right);
+	}
+	return surplus;
+}
+
+double
+gj_key_surplus(PlannerInfo *root, const List *clauses)
+{
+	return columns_surplus(root, clauses) * ranges_surplus(root, clauses);
+}
+
+double
+gj_surplus_rows(PlannerInfo *root, double rows, double surplus, double pairs,
+				const List *clauses)
+{
+	double		most = pairs * gj_key_surplus(root, clauses);
+	ListCell   *lc;
+
+	if (rows > 1 || surplus <= 1)
+		return rows * surplus;
+	foreach(lc, clauses)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (rinfo->can_join)
+			most *= selectivity_of(root, rinfo);
+	}
+	return Min(rows * surplus, Max(most, rows));
 }

@@ -12,4 +12,13 @@
  */
 extern double gj_key_surplus(PlannerInfo *root, const List *clauses);
 
+/*
+ * The expected rows of a join, given core's estimate and the factor by which
+ * they exceed it.  core's estimate is never less than one row, so that the
+ * factor would be applied to a rounded number.  Then the rows of both sides
+ * limit the result, of which pairs pass the clauses.
+ */
+extern double gj_surplus_rows(PlannerInfo *root, double rows, double surplus,
+							  double pairs, const List *clauses);
+
 #endif							/* GPUJOIN_PLAN_SURPLUS_H */

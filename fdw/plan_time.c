@@ -82,6 +82,33 @@ join_surplus(PlannerInfo *root, const JoinPath *join)
 	return gj_key_surplus(root, list_concat_copy(join->joinrestrictinfo, param->ppi_clauses));
 }
 
+/*
+ * The surplus of a join of so many rows, given those of its sides.  Rows of a
+ * semi or anti join are rows of its outer side.  More rows on the inner side
+ * of a semi join have partners in part only that others do not have.
+ */
+static double
+surplus_of_join(PlannerInfo *root, const JoinPath *join, double outer_surplus,
+				double inner_surplus, double outer_rows, double inner_rows)
+{
+	bool		parameterized = join->innerjoinpath->param_info != NULL;
+	double		rows = Max(join->path.rows, 1);
+	double		surplus = outer_surplus * inner_surplus * join_surplus(root, join);
+
+	switch (join->jointype)
+	{
+		case JOIN_INNER:
+			return gj_surplus_rows(root, rows, surplus, outer_rows * inner_rows,
+								   parameterized ? NIL : join->joinrestrictinfo) / rows;
+		case JOIN_SEMI:
+			return Min(outer_surplus * sqrt(inner_surplus), Max(outer_rows / rows, 1));
+		case JOIN_ANTI:
+			return outer_surplus;
+		default:
+			return surplus;
+	}
+}
+
 /* Conditions that the executor tests on pairs of rows of a hash or merge join. */
 static double
 other_conditions_ns(const JoinPath *join, const List *keys)
@@ -126,7 +153,7 @@ estimate_nestloop(PlannerInfo *root, const JoinPath *join, GjTime *sum)
 		join->jointype == JOIN_ANTI;
 	double		matches = first ? Min(inner->rows, 1) : inner->rows;
 
-	e.surplus *= join_surplus(root, join);
+	e.surplus = surplus_of_join(root, join, e.surplus, 1, n, inner->rows);
 	e.ns += n * (inner_ns(root, join->outerjoinpath, inner, n, sum) + RESCAN_NS +
 				 matches * gj_conditions_ns(join->joinrestrictinfo));
 	e.ns += rows_of(&join->path, e) * OUTPUT_NS;
@@ -149,7 +176,7 @@ estimate_hash_join(PlannerInfo *root, const HashPath *path, GjTime *sum)
 		misses = gj_cache_misses(path->inner_rows_total * inner.surplus * entry);
 	else
 		misses = gj_cache_misses(build * entry);
-	e.surplus = outer.surplus * inner.surplus * join_surplus(root, join);
+	e.surplus = surplus_of_join(root, join, outer.surplus, inner.surplus, probe, build);
 	e.ns = outer.ns + inner.ns + build * (BUILD_NS + misses * MISS_NS) +
 		probe * (PROBE_NS + misses * MISS_NS);
 	if (path->num_batches > 1)
@@ -180,7 +207,7 @@ estimate_merge_join(PlannerInfo *root, const MergePath *path, GjTime *sum)
 	double		right = rows_of(join->innerjoinpath, inner);
 	GjTime	e;
 
-	e.surplus = outer.surplus * inner.surplus * join_surplus(root, join);
+	e.surplus = surplus_of_join(root, join, outer.surplus, inner.surplus, left, right);
 	e.ns = outer.ns + inner.ns + (left + right) * MERGE_NS;
 	if (path->outersortkeys != NIL)
 		e.ns += sort_ns(left, path->outersortkeys);

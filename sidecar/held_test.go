@@ -52,6 +52,28 @@ func TestArithmeticFailsBeforeTheFirstRow(t *testing.T) {
 	}
 }
 
+// TestHeldResultBeyondTheEstimate: several participants get small batches, so
+// that each has a part of the result. A held result of more rows than expected
+// must not fill the window with them.
+func TestHeldResultBeyondTheEstimate(t *testing.T) {
+	rows := tableRows(5_000, 1_000, "x")
+	want := joinOf(rows, rows)
+	if len(want) <= 8*leastPortion {
+		t.Fatalf("%d rows fit the window in any case", len(want))
+	}
+	r := start(t, func(o *Options) { o.Window = 8 }, nil)
+	b := r.dial(0)
+	_, err := b.Open(shm.Open{Participants: 3}, dividing(joinJob(5_000, 5_000, 10), "1"))
+	must(t, err)
+	must(t, b.Feed(0, tableShapes, rows, 0))
+	must(t, b.Feed(1, tableShapes, rows, 0))
+	must(t, b.Fed(shm.Fed{}))
+	must(t, b.Run(1))
+	got, err := b.Drain(resultShapes, 2)
+	must(t, err)
+	sameRows(t, got, want)
+}
+
 // TestHeldBatchesAreNotDealt: without the guard, the first batch would go out.
 func TestHeldBatchesAreNotDealt(t *testing.T) {
 	r := start(t, nil, testBackend(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {

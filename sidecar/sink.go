@@ -60,10 +60,13 @@ func (e *execution) NewBatch(ctx context.Context, heap []float64) (*joincore.Bat
 }
 
 // portion returns the maximum number of rows of the next batch; full rows fit
-// into it.
+// into it. Small batches must not fill the window of a held result.
 func (e *execution) portion(full int) int {
 	e.job.mu.Lock()
 	defer e.job.mu.Unlock()
+	if e.held && len(e.ready) >= e.dealer.window/2 {
+		return full
+	}
 	return portion(full, e.job.open.Participants, e.job.expectedRows(), e.rowsOut)
 }
 

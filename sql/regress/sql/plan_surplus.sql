@@ -1,0 +1,60 @@
+-- Joins with a range of an ordered table: how many rows are expected.
+CREATE SCHEMA surplus;
+SET search_path = surplus;
+SET gpujoin.force = on;
+SET max_parallel_workers_per_gather = 0;
+-- 54 years of days, stored in order; sales of 600 of these days, in no order
+CREATE TABLE days (id int, day date, year int, month int, label text);
+INSERT INTO days SELECT 5000 + g, date '1970-01-01' + g, extract(year FROM date '1970-01-01' + g),
+    extract(month FROM date '1970-01-01' + g), 'day ' || g FROM generate_series(0, 19999) g;
+CREATE TABLE down AS SELECT * FROM days ORDER BY id DESC;
+CREATE TABLE mixed AS SELECT * FROM days ORDER BY hashint4(id);
+CREATE TABLE sales (id int, day_id int, day date, amount int);
+INSERT INTO sales SELECT g, 5000 + 15340 + abs(hashint4(g)) % 600, date '1970-01-01' + 15340 + abs(hashint4(g)) % 600, g % 100
+FROM generate_series(1, 30000) g;
+ANALYZE days, down, mixed, sales;
+
+-- how the expected number of joined rows compares with the actual one
+CREATE FUNCTION estimate(query text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+    expected float8;
+    actual float8;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN ' || query
+    LOOP
+        expected := coalesce(expected, substring(line FROM 'Join: .*rows=(\d+)')::float8);
+    END LOOP;
+    EXECUTE format('SELECT count(*) FROM (%s) q', query) INTO actual;
+    RETURN CASE WHEN expected > actual * 1.5 THEN 'too many' WHEN expected * 1.5 < actual THEN 'too few' ELSE 'about right' END;
+END $$;
+SELECT c AS condition, t AS "table",
+    estimate(format('SELECT s.id, d.label FROM sales s JOIN %s d ON s.day_id = d.id WHERE %s', t, c)) AS by_id,
+    estimate(format('SELECT s.id, d.label FROM sales s JOIN %s d ON s.day = d.day WHERE %s', t, c)) AS by_day
+FROM unnest(ARRAY['d.year = 2012', '2012 = d.year AND d.month IN (3, 4)', 'd.year IN (2012, 2013)', 'd.day BETWEEN ''2012-06-01'' AND ''2012-06-30''',
+    'd.day >= timestamp ''2012-05-03 00:00'' AND d.day < timestamp ''2012-05-04 00:00'' + interval ''2 month''', 'd.id BETWEEN 20400 AND 20700', 'd.year >= 2012',
+    'true']) c, unnest(ARRAY['days', 'down']) t
+ORDER BY t, c;
+-- without the order, or outside of the range, as PostgreSQL expects it
+SELECT estimate('SELECT s.id, d.label FROM sales s JOIN mixed d ON s.day_id = d.id WHERE d.year = 2012');
+SELECT estimate('SELECT s.id, d.label FROM sales s JOIN days d ON s.day_id = d.id WHERE d.month = 3');
+SELECT estimate('SELECT s.id, d.label FROM sales s JOIN days d ON s.day_id = d.id WHERE d.year = 1999');
+SELECT estimate('SELECT s.id, d.label FROM sales s JOIN days d ON s.day_id = d.id WHERE d.year = 2012 AND d.year = 2013');
+SELECT estimate('SELECT s.id, d.label FROM sales s JOIN days d ON s.day_id = d.id WHERE d.year = NULL OR d.year = 2012');
+-- an aggregation over many rows of which few pass is worth a job
+SET gpujoin.min_rows = 20000;
+SET gpujoin.startup_cost = 0;
+SET gpujoin.ns_cost = 0.00003;
+RESET gpujoin.force;
+CREATE FUNCTION blocks(query text) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    RETURN jsonb_array_length(jsonb_path_query_array(plan, '$.**?(@."Custom Plan Provider" == "GpuBlock")'));
+END $$;
+SELECT blocks('SELECT sum(amount), count(*) FROM sales WHERE amount BETWEEN 3 AND 4'), blocks('SELECT sum(id), count(*) FROM days WHERE month = 4');
+SET client_min_messages = warning;
+DROP SCHEMA surplus CASCADE;
