@@ -20,12 +20,26 @@ gj_divisor(int workers)
 	return Max(1, divisor);
 }
 
+static int
+processors(void)
+{
+	static int	online = 0;
+
+	if (online <= 0)
+		online = Max(1, (int) sysconf(_SC_NPROCESSORS_ONLN));
+	return online;
+}
+
 double
 gj_speedup(int workers)
 {
-	static long processors = 0;
+	bool		leader = workers == 0 || parallel_leader_participation;
 
-	if (processors <= 0)
-		processors = Max(1, sysconf(_SC_NPROCESSORS_ONLN));
-	return Min(gj_divisor(workers), processors);
+	return Min(workers + leader, processors());
+}
+
+int
+gj_most_workers(void)
+{
+	return Max(1, processors() - (parallel_leader_participation ? 1 : 0));
 }
