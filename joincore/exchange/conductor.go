@@ -102,7 +102,7 @@ func (c *Conductor) choose(n *Node, flows []*outflow) {
 	var flow *outflow
 	var route *mesh.Route
 	for _, o := range flows {
-		routes := c.view.mesh.Routes(n.gpu, o.flow.To, n.config.Mid)
+		routes := n.routes[o.flow.To]
 		count, _ := n.batch(o)
 		r := &routes[n.config.Policy.Choose(&c.view, wire(o.packets[:count]), routes)]
 		free := n.byHop[r.Hops[0].ID].own == 0

@@ -19,7 +19,8 @@ type Node struct {
 	fabric Fabric
 	config Config
 	view   View
-	routes [][]mesh.Route // to each GPU; nil: nothing is sent there
+	routes [][]mesh.Route // to each GPU, as far as the policy uses them; nil: nothing is sent there
+	first  [][]*queue     // to each GPU: of the first hops of these routes
 
 	outgoing []*outflow // flows that begin here, in the order of their first Offer
 	left     []int64    // bytes of each destination whose route is not chosen
@@ -89,7 +90,7 @@ func NewNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Nod
 // see takes the delays that all nodes expect at first, but for the node's own hops, whose
 // delays it knows.
 func (n *Node) see(v *View) {
-	n.view.work, n.view.load = slices.Clone(v.work), slices.Clone(v.load)
+	n.view.see(v)
 	for _, q := range n.queues {
 		n.view.set(q.hop.ID, 0)
 	}
@@ -115,7 +116,7 @@ func newNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Nod
 				return nil, fmt.Errorf("%w: %d bytes from %d to %d", ErrTraffic, bytes, from, to)
 			}
 			if from == gpu && bytes > 0 {
-				n.routes[to] = m.Routes(from, to, c.Mid)
+				n.routes[to] = c.Policy.Usable(m.Routes(from, to, c.Mid))
 				n.left[to], n.coming[to] = bytes, bytes
 			}
 			if to == gpu {
@@ -132,6 +133,14 @@ func newNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Nod
 			n.queues = append(n.queues, q)
 			n.byHop[i] = q
 			n.least = max(n.least, int((9*hops[i].Half+c.Packet-1)/c.Packet))
+		}
+	}
+	n.first = make([][]*queue, gpus)
+	for to, routes := range n.routes {
+		for i := range routes {
+			if q := n.byHop[routes[i].Hops[0].ID]; !slices.Contains(n.first[to], q) {
+				n.first[to] = append(n.first[to], q)
+			}
 		}
 	}
 	n.chunk = c.chunk(m, n.least)

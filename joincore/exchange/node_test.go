@@ -227,7 +227,7 @@ func TestStaticPolicies(t *testing.T) {
 func TestAdaptiveAvoidsQueues(t *testing.T) {
 	m := dgx1(t)
 	v := newView(m)
-	routes := m.Routes(0, 1, 3)
+	routes := Adaptive{}.Usable(m.Routes(0, 1, 3))
 	choose := func(bytes int64) []int { return routes[Adaptive{}.Choose(&v, bytes, routes)].GPUs }
 	if got := choose(64 << 10); len(got) != 2 {
 		t.Errorf("empty network: %v", got)
@@ -241,7 +241,7 @@ func TestAdaptiveAvoidsQueues(t *testing.T) {
 	if got := choose(64 << 10); len(got) == 2 {
 		t.Errorf("full link: %v", got)
 	}
-	staged := m.Routes(0, 5, 3)
+	staged := Adaptive{}.Usable(m.Routes(0, 5, 3))
 	if r := &staged[Adaptive{}.Choose(&v, 16<<20, staged)]; !r.Fabric() {
 		t.Errorf("from 0 to 5: %v", r.GPUs)
 	}
@@ -258,7 +258,7 @@ func TestPortsAreShared(t *testing.T) {
 	if v.Delay(m.Direct(0, 2)[0]) == 0 || v.Delay(m.Direct(3, 1)[0]) == 0 || v.Delay(m.Direct(2, 3)[0]) != 0 {
 		t.Error("a queue behind one hop does not delay the others of its ports")
 	}
-	routes := m.Routes(0, 1, 3)
+	routes := Adaptive{}.Usable(m.Routes(0, 1, 3))
 	if got := routes[Adaptive{}.Choose(&v, 16<<20, routes)].GPUs; len(got) != 2 {
 		t.Errorf("a detour through the same port: %v", got)
 	}

@@ -11,11 +11,14 @@ import (
 // route begins with a hop that can take one. It returns whether there was one.
 func (n *Node) admit() bool {
 	for _, o := range n.ready() {
-		routes := n.routes[o.flow.To]
 		count, full := n.batch(o)
+		accepts := func(q *queue) bool { return q.own == 0 && (full || q.posted == 0 && q.packets == 0) }
+		if !slices.ContainsFunc(n.first[o.flow.To], accepts) {
+			continue // whichever route would be chosen
+		}
+		routes := n.routes[o.flow.To]
 		r := &routes[n.config.Policy.Choose(&n.view, wire(o.packets[:count]), routes)]
-		q := n.byHop[r.Hops[0].ID]
-		if q.own > 0 || !full && (q.posted > 0 || q.packets > 0) {
+		if !accepts(n.byHop[r.Hops[0].ID]) {
 			continue
 		}
 		n.begin(o, r)
