@@ -105,7 +105,7 @@ func (c *Conductor) choose(n *Node, flows []*outflow) {
 		routes := n.routes[o.flow.To]
 		count, _ := n.batch(o)
 		r := &routes[n.config.Policy.Choose(&c.view, wire(o.packets[:count]), routes)]
-		free := n.byHop[r.Hops[0].ID].own == 0
+		free := n.byHop[r.Hops[0].ID].own < n.chunk
 		if flow == nil || free {
 			flow, route = o, r
 		}

@@ -17,8 +17,9 @@ type Config struct {
 	// Window is how many batches of its own a source may have on all hops whose
 	// route is chosen and whose copy has not been posted.
 	Window int
-	// Posted is how many copies are posted on a hop at a time: with 2, the next
-	// one starts while the host learns of the end of the first.
+	// Posted is how many copies of full length are posted on a hop at a time, or as
+	// many packets in shorter ones: with 2, the next one starts while the host learns
+	// of the end of the first.
 	Posted int
 	Policy Policy
 	// SharedRing gives each neighbour one receive buffer and each hop one queue,
@@ -31,7 +32,7 @@ type Config struct {
 // Default returns the paper's configuration: packets of 2 MiB, batches of 8, at
 // most three GPUs between.
 func Default() Config {
-	return Config{Packet: 2 << 20, Batch: 8, Slots: 8, Mid: 3, Window: 8, Posted: 2, Policy: Adaptive{}}
+	return Config{Packet: 2 << 20, Batch: 8, Slots: 16, Mid: 3, Window: 8, Posted: 2, Policy: Adaptive{}}
 }
 
 // ErrConfig is wrapped by errors about a Config.

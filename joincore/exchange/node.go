@@ -191,6 +191,7 @@ func (n *Node) outflow(f Flow) *outflow {
 func (n *Node) Sent(b *Batch) {
 	q := n.byHop[b.Route.Hops[b.Hop].ID]
 	q.posted--
+	q.flying -= len(b.Packets)
 	q.work -= b.Wire + q.hop.Half
 	if b.At.Class >= 0 {
 		n.release(b.Route.GPUs[b.Hop-1], b.At.Class, slots(b.At.First, len(b.Packets)))

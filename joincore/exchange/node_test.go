@@ -264,10 +264,10 @@ func TestPortsAreShared(t *testing.T) {
 	}
 }
 
-// Receive buffers: 8 slots of 2 MiB for each of three classes and each of four
+// Receive buffers: 16 slots of 2 MiB for each of three classes and each of four
 // NVLink neighbours; none behind a switch, where nothing is forwarded.
 func TestBufferMemory(t *testing.T) {
-	for name, want := range map[string]int64{"dgx1": 192 << 20, "hgx-h200": 0, "ac922": 0} {
+	for name, want := range map[string]int64{"dgx1": 384 << 20, "hgx-h200": 0, "ac922": 0} {
 		m, err := mesh.Preset(name)
 		if err != nil {
 			t.Fatal(err)

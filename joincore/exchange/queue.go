@@ -13,9 +13,10 @@ type queue struct {
 	shared  bool       // one line, first in, first out
 	lines   [][]*Batch // by class needed; the last needs no slot
 	packets int        // waiting
-	own     int        // waiting batches that begin here
+	own     int        // waiting packets of batches that begin here
 	work    int64      // bytes waiting or posted, with the hop's Half for each copy
-	posted  int
+	posted  int // copies
+	flying  int // packets of these copies
 	credit  int   // of the weighted round-robin
 	told    int64 // work that other GPUs know of
 }
@@ -35,21 +36,22 @@ func (q *queue) push(line int, b *Batch) {
 	q.packets += len(b.Packets)
 	q.work += b.Wire + q.hop.Half
 	if b.Hop == 0 {
-		q.own++
+		q.own += len(b.Packets)
 	}
 }
 
-// take removes the first packets of a line's first batch.
-func (q *queue) take(line, packets int) *Batch {
+// take removes the first packets of a line's first batch, and reports whether that is all
+// of it.
+func (q *queue) take(line, packets int) (part *Batch, all bool) {
 	b := q.lines[line][0]
 	q.packets -= packets
+	if b.Hop == 0 {
+		q.own -= packets
+	}
 	if packets < len(b.Packets) {
 		q.work += q.hop.Half // one copy more
-		return b.split(packets)
+		return b.split(packets), false
 	}
 	q.lines[line] = slices.Delete(q.lines[line], 0, 1)
-	if b.Hop == 0 {
-		q.own--
-	}
-	return b
+	return b, true
 }

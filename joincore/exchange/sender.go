@@ -24,7 +24,7 @@ func (n *Node) next() *queue {
 	var best *queue
 	total := 0
 	for _, q := range n.queues {
-		if q.packets == 0 || q.posted >= n.config.Posted || q.posted == 0 && n.mesh.Engines > 0 && busy >= n.mesh.Engines {
+		if q.packets == 0 || q.flying >= n.config.Posted*n.chunk || q.posted == 0 && n.mesh.Engines > 0 && busy >= n.mesh.Engines {
 			continue
 		}
 		if line, _, _ := n.sendable(q); line < 0 {
@@ -85,15 +85,17 @@ func (n *Node) ask(neighbour, class int) {
 // send posts the copy that sendable found.
 func (n *Node) send(q *queue) {
 	line, first, count := n.sendable(q)
-	before := q.own
-	b := q.take(line, count)
-	n.mine -= before - q.own
+	b, all := q.take(line, count)
+	if all && b.Hop == 0 {
+		n.mine--
+	}
 	into := Place{Class: Final}
 	if !b.last() {
 		into = Place{Class: n.class(b), First: first}
 		n.free[b.To()][into.Class] &^= slots(first, count)
 	}
 	q.posted++
+	q.flying += count
 	n.fabric.Send(b, into)
 }
 

@@ -12,7 +12,7 @@ import (
 func (n *Node) admit() bool {
 	for _, o := range n.ready() {
 		count, full := n.batch(o)
-		accepts := func(q *queue) bool { return q.own == 0 && (full || q.posted == 0 && q.packets == 0) }
+		accepts := func(q *queue) bool { return q.own < n.chunk && (full || q.posted == 0 && q.packets == 0) }
 		if !slices.ContainsFunc(n.first[o.flow.To], accepts) {
 			continue // whichever route would be chosen
 		}

@@ -100,9 +100,9 @@ func (f *Fabric) addGPU(number int, o Options) error {
 	return err
 }
 
-// lanesPerPair is how many lanes hops between two devices, or within one, share: with two,
-// a copy can begin while another one ends.
-const lanesPerPair = 2
+// lanesPerPair is how many lanes hops between two devices, or within one, share: a copy
+// can begin while others end, and several goroutines can queue copies.
+const lanesPerPair = 8
 
 // addLanes gives each hop a lane.
 func (f *Fabric) addLanes(staged bool) error {

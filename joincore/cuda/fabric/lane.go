@@ -5,18 +5,22 @@ package fabric
 import (
 	"errors"
 	"slices"
+	"sync"
+	"time"
 
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/exchange/live"
 )
 
 // lane carries out copies from a device to another one, or within it, in order. Each hop
-// has one of the lanes between its devices. The device's lock guards it.
+// has one of the lanes between its devices.
 type lane struct {
-	stream  *driver.Stream // on the device that sends
-	stage   *stage         // nil: direct
-	last    *driver.Stream // on which copies end
-	waiting []waiting      // copies under way, in order
+	stream *driver.Stream // on the device that sends
+	stage  *stage         // nil: direct
+	last   *driver.Stream // on which copies end
+
+	mu      sync.Mutex // guards what follows, and the order of the stream's work
+	waiting []waiting  // copies under way, in order
 	idle    []*driver.Event
 	spans   []driver.Span
 }
@@ -48,6 +52,8 @@ func newLane(from, to *driver.Context, staged bool) (*lane, error) {
 
 // copy queues copies as one whose end is followed by o.
 func (l *lane) copy(pieces []live.Piece, o over) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	e, err := l.event()
 	if err != nil {
 		// Nothing is queued. The copy before it, if any, ends first.
@@ -71,6 +77,33 @@ func (l *lane) copy(pieces []live.Piece, o over) {
 
 func address(p live.Place) driver.Ptr { return p.Buffer.(*Memory).at + driver.Ptr(p.Offset) }
 
+// end removes the first copy if it has ended, and returns what follows it. more reports
+// whether copies are left.
+func (l *lane) end(now time.Time) (o over, ended, more bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		return over{}, false, false
+	}
+	w := l.waiting[0]
+	if w.event != nil {
+		// A slow link cannot have ended it: asking takes the driver's lock.
+		if !w.until.IsZero() && now.Before(w.until) {
+			return over{}, false, true
+		}
+		done, err := w.event.Done()
+		if !done && err == nil {
+			return over{}, false, true
+		}
+		if w.err == nil {
+			w.err = err
+		}
+		l.idle = append(l.idle, w.event)
+	}
+	l.waiting = slices.Delete(l.waiting, 0, 1)
+	return w.over, true, len(l.waiting) > 0
+}
+
 // event returns an event for a copy.
 func (l *lane) event() (*driver.Event, error) {
 	if n := len(l.idle); n > 0 {
@@ -81,24 +114,13 @@ func (l *lane) event() (*driver.Event, error) {
 	return l.last.Context().NewEvent(false)
 }
 
-// ended removes the first copy if it has ended, and returns what follows it.
-func (l *lane) ended() (over, bool) {
-	if len(l.waiting) == 0 {
-		return over{}, false
-	}
-	w := l.waiting[0]
-	if w.event != nil {
-		done, err := w.event.Done()
-		if !done && err == nil {
-			return over{}, false
-		}
-		if w.err == nil {
-			w.err = err
-		}
-		l.idle = append(l.idle, w.event)
-	}
-	l.waiting = slices.Delete(l.waiting, 0, 1)
-	return w.over, true
+// abandon removes all copies.
+func (l *lane) abandon() []waiting {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.waiting
+	l.waiting = nil
+	return w
 }
 
 // close frees everything. No copy is under way, or the device does not answer.

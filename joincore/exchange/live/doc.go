@@ -6,7 +6,7 @@
 // which copies have ended. A loop sleeps only while none of its copies is under way,
 // because waking a sleeping thread takes longer than a copy of some megabytes. All GPUs
 // share one loop, on the caller's goroutine, as long as it can post copies faster than
-// the links complete them.
+// the links complete them; otherwise loops divide the GPUs.
 //
 // An exchange ends when no message and no copy is left: either all nodes are drained, or
 // it has stalled, which is an error.

@@ -12,16 +12,15 @@ type Fabric interface {
 	Alloc(gpu int, bytes int64) (Buffer, error)
 	// Free takes back what Alloc returned. No copy uses it any more.
 	Free(b Buffer)
-	// Device returns the number of the device that a GPU of the mesh is on: GPUs of one
-	// device are driven by one goroutine.
+	// Device returns the number of the device that a GPU of the mesh is on.
 	Device(gpu int) int
 	// Copy begins to copy pieces over a hop and returns. When all of them are
 	// copied, or could not be, done is called once, by Poll or by any goroutine,
 	// but not from within Copy. The fabric may read the pieces until then.
 	Copy(hop *mesh.Hop, pieces []Piece, done func(error))
 	// Poll calls done for the copies from a device's GPUs that have ended, and reports
-	// whether others are under way that end in a later Poll. A fabric that needs no
-	// Poll returns false.
+	// whether others are under way that end in a later Poll, or another goroutine polls
+	// this device. A fabric that needs no Poll returns false.
 	Poll(device int) bool
 }
 

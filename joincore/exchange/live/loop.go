@@ -9,7 +9,8 @@ import (
 	"gpujoin/joincore/mesh"
 )
 
-// loop handles the messages to the nodes of some devices and ends their copies.
+// loop handles the messages to the nodes of some GPUs and ends the copies of their
+// devices. Loops that share a device end its copies for each other.
 type loop struct {
 	x       *execution
 	devices []int
@@ -39,37 +40,30 @@ func (l *loop) run() {
 	}
 }
 
-// Costs by which the number of loops is chosen: the time that a loop needs for a copy, and
-// how many copies a further loop must be good for, because its goroutine has to start.
+// Costs by which the number of loops is chosen: twice the time that a loop needs for a
+// copy, so that messages seldom wait, and how many copies a further loop must be good for,
+// because its goroutine has to start.
 const (
-	copyCost    = 8 * time.Microsecond
+	copyCost    = 16 * time.Microsecond
 	leastCopies = 32
 )
 
-// loops assigns the GPUs to loops: as many as copies need at the rates of the links, but
-// no more than one for each device.
+// makeLoops assigns the GPUs to loops: as many as copies need at the rates of the links,
+// but no more than one for each GPU, or for each thread.
 func (x *execution) makeLoops(bytes int64) {
 	m := x.fabric.Mesh()
-	var devices []int
-	for gpu := range m.GPUs() {
-		if d := x.fabric.Device(gpu); !slices.Contains(devices, d) {
-			devices = append(devices, d)
-		}
-	}
 	size := x.config.CopyBytes(m)
 	needed := int(outgoing(m)*float64(copyCost)/float64(size)) + 1
-	n := max(min(needed, len(devices), int(bytes/size/leastCopies)), 1)
+	n := max(min(needed, m.GPUs(), runtime.GOMAXPROCS(0), int(bytes/size/leastCopies)), 1)
 	for range n {
 		x.loops = append(x.loops, &loop{x: x, box: newMailbox()})
 	}
-	for i, d := range devices {
-		l := x.loops[i*n/len(devices)]
-		l.devices = append(l.devices, d)
-	}
-	x.loopOf = make([]*loop, m.GPUs())
-	for gpu := range x.loopOf {
-		i := slices.Index(devices, x.fabric.Device(gpu))
-		x.loopOf[gpu] = x.loops[i*n/len(devices)]
+	for gpu := range m.GPUs() {
+		l := x.loops[gpu*n/m.GPUs()]
+		x.loopOf = append(x.loopOf, l)
+		if d := x.fabric.Device(gpu); !slices.Contains(l.devices, d) {
+			l.devices = append(l.devices, d)
+		}
 	}
 }
 

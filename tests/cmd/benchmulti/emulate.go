@@ -57,6 +57,8 @@ func (b *bench) measureEmulated(ctx context.Context) (err error) {
 	half := []int{b.devices[0], b.devices[0], b.devices[0], b.devices[0]}
 	last := b.devices[len(b.devices)-1]
 	c := exchange.Default()
+	// Long copies: all eight GPUs' copies are calls of one process to two devices.
+	c.Posted, c.Slots = 3, 32
 	f, err := fabric.Open(m, fabric.Options{
 		Devices: append(half, last, last, last, last), Bytes: 14*megabytes<<20 + c.BufferBytes(m, 0) + 64<<20, Emulate: true,
 	})
