@@ -32,6 +32,7 @@ if [ ! -e "$installed/complete" ]; then
     command -v pkg-config >/dev/null || missing="$missing pkg-config"
     [ -e /usr/include/unicode/ucol.h ] || missing="$missing libicu-dev"
     [ -e /usr/include/zlib.h ] || missing="$missing zlib1g-dev"
+    [ -e /usr/include/libxml2/libxml/parser.h ] || missing="$missing libxml2-dev"
     # shellcheck disable=SC2086 # a list
     [ -z "$missing" ] || apt_install "what builds PostgreSQL" $missing
 
@@ -43,7 +44,7 @@ if [ ! -e "$installed/complete" ]; then
     cd "$objects"
     (
         # shellcheck disable=SC2086 # options may be empty
-        "$source/configure" --quiet --prefix="$installed" --with-icu --without-readline $options CFLAGS="$flags"
+        "$source/configure" --quiet --prefix="$installed" --with-icu --with-libxml --without-readline $options CFLAGS="$flags"
         # Clears the job slots and flags of a make that started this program.
         unset MAKEFLAGS MFLAGS MAKELEVEL
         make -s -j"$(nproc)"

@@ -11,7 +11,7 @@ import (
 
 // plan matches the lines of EXPLAIN, which differ if a join is offloaded, and
 // the rulers, whose width is that of the widest row.
-var plan = regexp.MustCompile(`^(->|[A-Z][A-Za-z ]+:|Participant |Custom Scan|Hash|Nested Loop|Merge|Seq Scan|Index|Append|` +
+var plan = regexp.MustCompile(`^(->|[A-Z][A-Za-z -]+:|Participant |Custom Scan|Hash|Nested Loop|Merge|Seq Scan|Index|Append|` +
 	`Gather|Aggregate|GroupAggregate|MixedAggregate|Sort|Incremental Sort|Limit|Result|Finalize|Partial|Unique|Materialize|Memoize|` +
 	`Group$|SubPlan|InitPlan|Bitmap|WindowAgg|ProjectSet|QUERY PLAN|Update on|Delete on|Insert on|LockRows|CTE|Subquery|\(\d+ rows?\)$|-*$)`)
 
