@@ -6,6 +6,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"gorgonia.org/cu"
@@ -30,7 +31,7 @@ type wait struct {
 
 const (
 	keenFor  = 200 * time.Microsecond // time for which a wait is polled without pauses
-	pauseFor = 50 * time.Microsecond
+	pauseFor = 20 * time.Microsecond
 )
 
 func newWaiter(c *Context) *waiter {
@@ -80,7 +81,7 @@ func (w *waiter) run() {
 				return
 			default:
 				if time.Now().After(keen) {
-					time.Sleep(pauseFor)
+					pause()
 				}
 			}
 		}
@@ -98,6 +99,13 @@ func (w *waiter) run() {
 		}
 		pending = left
 	}
+}
+
+// pause lets the thread sleep. time.Sleep would take a millisecond and more in a process
+// that is otherwise idle.
+func pause() {
+	t := syscall.NsecToTimespec(int64(pauseFor))
+	_ = syscall.Nanosleep(&t, nil) // a signal may end it early, which is as well
 }
 
 func isNotReady(err error) bool {
