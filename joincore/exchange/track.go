@@ -20,9 +20,12 @@ type plan struct {
 // single finds the GPU on which a partition is best joined.
 func (a *assigner) single(p int) *plan {
 	c := a.candidate(p, Build)
+	n := a.gpus
+	plans, homes, rows := make([]plan, n), make([]int, n*n), make([]int64, n*n)
 	var best *plan
-	for to := range a.gpus {
-		x := &plan{home: make([]int, a.gpus), rows: make([]int64, a.gpus), set: 1 << to, cost: c.copies[to]}
+	for to := range n {
+		x := &plans[to]
+		*x = plan{home: homes[to*n : (to+1)*n], rows: rows[to*n : (to+1)*n], set: 1 << to, cost: c.copies[to]}
 		for g := range x.home {
 			x.home[g] = to
 			x.cost += c.bytes[g] * a.cost[g][to]
@@ -45,7 +48,8 @@ type candidate struct {
 }
 
 func (a *assigner) candidate(p int, moves Side) candidate {
-	c := candidate{make([]float64, a.gpus), make([]float64, a.gpus), a.count(1-moves, p)}
+	sums := make([]float64, 2*a.gpus)
+	c := candidate{sums[:a.gpus], sums[a.gpus:], a.count(1-moves, p)}
 	for g := range a.gpus {
 		c.bytes[g] = float64(a.h[moves][g][p] * a.limits.Width[moves])
 		other := float64(a.h[1-moves][g][p] * a.limits.Width[1-moves])
