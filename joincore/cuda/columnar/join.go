@@ -24,12 +24,15 @@ type Side struct {
 }
 
 // Bytes returns the size of the side's columns.
-func (s *Side) Bytes() int64 {
+func (s *Side) Bytes() int64 { return s.Rows * int64(s.RowBytes()) }
+
+// RowBytes returns the bytes of a row.
+func (s *Side) RowBytes() int {
 	width := s.Key.Bytes
 	for _, c := range s.Payload {
 		width += c.Bytes
 	}
-	return s.Rows * int64(width)
+	return width
 }
 
 // Join is an inner join on equal keys, which need not be unique on either side.

@@ -28,19 +28,26 @@ func (s Strategy) String() string {
 	return [...]string{Exchange: "exchange", Replicate: "replicate", Alone: "alone"}[s]
 }
 
-// defaultRanges are the ranges of the probe side in an exchange.
-const defaultRanges = 3
+// exchangeRanges returns the ranges of both sides in an exchange.
+func exchangeRanges(gpus int) [2]int {
+	if gpus > 8 {
+		return [2]int{1, 3} // tables are larger, with as much memory for them
+	}
+	return [2]int{2, probeRanges}
+}
+
+const probeRanges = 5
 
 // slack is how many more rows than the mean a GPU may join to save traffic.
 const slack = 0.01
 
 // receivers returns the sets of GPUs that get the rows of each side, partition and GPU.
-// width is the bytes of a row of each side.
-func (s Strategy) receivers(h exchange.Histograms, m *mesh.Mesh, width [2]int64) (to [2][][]uint64, err error) {
+// width is the bytes of a row of each side, fullest the GPU with most rows.
+func (s Strategy) receivers(h exchange.Histograms, m *mesh.Mesh, width [2]int64, fullest int) (to [2][][]uint64, err error) {
 	gpus, partitions := len(h[0]), len(h[0][0])
 	everywhere, target := uint64(1)<<gpus-1, -1
 	if s == Alone {
-		target = fullest(h, width)
+		target = fullest
 	}
 	stays := func(int) bool { return true }
 	if s == Exchange {
@@ -74,23 +81,6 @@ func (s Strategy) receivers(h exchange.Histograms, m *mesh.Mesh, width [2]int64)
 		}
 	}
 	return to, nil
-}
-
-// fullest returns the GPU that has most bytes.
-func fullest(h exchange.Histograms, width [2]int64) (gpu int) {
-	most := int64(-1)
-	for g := range h[0] {
-		bytes := int64(0)
-		for side := range h {
-			for _, n := range h[side][g] {
-				bytes += n * width[side]
-			}
-		}
-		if bytes > most {
-			most, gpu = bytes, g
-		}
-	}
-	return gpu
 }
 
 // hotPartitions marks partitions whose probe side alone is half of what a GPU is to join,

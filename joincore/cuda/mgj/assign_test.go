@@ -40,7 +40,7 @@ func TestRowsMeet(t *testing.T) {
 			h := exchange.Histograms{even(gpus, 64, 100), even(gpus, 64, 200)}
 			h[exchange.Probe][0][3] = 1 << 20 // a hot key
 			h[exchange.Build][gpus-1][5] = 0
-			to, err := s.receivers(h, equalLinks(t, gpus), [2]int64{12, 12})
+			to, err := s.receivers(h, equalLinks(t, gpus), [2]int64{12, 12}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestRowsMeet(t *testing.T) {
 
 func TestExchangeIsEven(t *testing.T) {
 	h := exchange.Histograms{even(2, 128, 1<<20), even(2, 128, 1<<21)}
-	to, err := Exchange.receivers(h, equalLinks(t, 2), [2]int64{12, 12})
+	to, err := Exchange.receivers(h, equalLinks(t, 2), [2]int64{12, 12}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestEstimated(t *testing.T) {
 		t.Errorf("one range: %v", got)
 	}
 	h := exchange.Histograms{even(2, 8, 10), {estimated(make([]int64, 8), 3), estimated(make([]int64, 8), 3)}}
-	to, err := Exchange.receivers(h, equalLinks(t, 2), [2]int64{12, 12})
+	to, err := Exchange.receivers(h, equalLinks(t, 2), [2]int64{12, 12}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func BenchmarkAssign(b *testing.B) {
 	}
 	h := exchange.Histograms{even(2, 128, 1<<20), even(2, 128, 1<<21)}
 	for b.Loop() {
-		if _, err := Exchange.receivers(h, m, [2]int64{12, 12}); err != nil {
+		if _, err := Exchange.receivers(h, m, [2]int64{12, 12}, 0); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -26,6 +26,9 @@ func TestChoose(t *testing.T) {
 		{"one device", resident(1<<27, 1<<28, 2), 1, 390, Alone},
 		{"a slow link", resident(1<<27, 1<<28, 2), 2, 5, Alone},
 		{"small", resident(1<<20, 1<<21, 2), 2, 390, Alone},
+		{"a few milliseconds", resident(1<<24, 1<<25, 2), 8, 390, Exchange},
+		{"a millisecond", resident(1<<23, 1<<24, 2), 2, 390, Alone},
+		{"a build side of a sixteenth", resident(1<<24, 1<<28, 2), 2, 390, Replicate},
 		{"a small build side", resident(1<<20, 1<<28, 2), 2, 390, Replicate},
 		{"payload that is packed", resident(1<<27, 1<<28, 12), 2, 390, Alone},
 	} {

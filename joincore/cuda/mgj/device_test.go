@@ -21,7 +21,7 @@ var two = [2][]int{{4, 4}, {4, 4}}
 // Both strategies return every row once, for each layout, size and placement of rows.
 func TestJoins(t *testing.T) {
 	each(t, func(r *columnartest.Rig, b *bed) {
-		for _, o := range []Options{{}, {Strategy: Replicate}, {Strategy: Alone}, {Ranges: 1, Blocks: 7}, {Ranges: 4}} {
+		for _, o := range []Options{{}, {Strategy: Replicate}, {Strategy: Alone}, {Ranges: [2]int{1, 1}, Blocks: 7}, {Ranges: [2]int{3, 5}}} {
 			for _, place := range []placement{evenly, first, last, uneven} {
 				for _, rows := range [][2]int{{0, 0}, {0, 33}, {33, 0}, {1, 1}, {700, 3000}, {20000, 30001}} {
 					r.Inner(b.join(o, place, evenly), some(rows[0], rows[1], 4, two, columnartest.Spread(uint64(rows[0]+1))))
@@ -55,7 +55,7 @@ func TestSkew(t *testing.T) {
 	each(t, func(r *columnartest.Rig, b *bed) {
 		for _, c := range []columnartest.Case{
 			some(1000, 2000, 4, two, columnartest.Skewed(1000)), some(60, 150, 4, two, columnartest.Spread(1)),
-			some(300, 9000, 4, two, columnartest.Spread(3)), some(2000, 2000, 8, two, columnartest.Spread(500)),
+			some(30, 900, 4, two, columnartest.Spread(3)), some(2000, 2000, 8, two, columnartest.Spread(500)),
 		} {
 			for _, o := range []Options{{}, {Strategy: Replicate}} {
 				r.Inner(b.join(o, evenly, uneven), c)

@@ -17,10 +17,11 @@ import (
 // Options are decisions taken from the join.
 type Options struct {
 	Strategy Strategy
-	// Ranges of the probe side; 0: as many as suit the strategy.
-	Ranges int
+	// Ranges in which the build and the probe side are sent; 0: as many as suit the
+	// strategy. At most phj.MaxFlows together.
+	Ranges [2]int
 	// Blocks is how many blocks of a GPU send rows to others, each on a multiprocessor
-	// of its own; 0: half of them.
+	// of its own; 0: about three of five.
 	Blocks int
 }
 
@@ -48,12 +49,13 @@ func (g *Group) Join(ctx context.Context, parts []columnar.Join, o Options) ([]*
 		return nil, nil, err
 	}
 	j := &join{group: g, options: o, parts: parts, outputs: make([]*columnar.Output, len(parts)), report: &Report{Strategy: o.Strategy, Members: make([]*columnar.Report, len(parts))}}
-	j.cut = phj.Cut{Devices: len(parts), Ranges: j.ranges()}
+	j.cut = phj.Cut{Devices: len(parts), Ranges: j.ranges(), Sample: o.Strategy == Exchange}
 	for _, p := range parts {
 		j.cut.Rows[0] += p.Build.Rows
 		j.cut.Rows[1] += p.Probe.Rows
 		j.cut.OutputRows += p.OutputRows
 	}
+	j.cut.Sending = j.sending()
 	if err := j.open(ctx, 0); err != nil {
 		return nil, nil, err
 	}
@@ -81,6 +83,17 @@ func alike(parts []columnar.Join) error {
 	return nil
 }
 
+// fullest returns the GPU that has most bytes.
+func fullest(parts []columnar.Join) (gpu int) {
+	most := int64(-1)
+	for i := range parts {
+		if bytes := parts[i].Build.Bytes() + parts[i].Probe.Bytes(); bytes > most {
+			most, gpu = bytes, i
+		}
+	}
+	return gpu
+}
+
 func widthsEqual(a, b *columnar.Side) bool {
 	if a.Key.Bytes != b.Key.Bytes || len(a.Payload) != len(b.Payload) {
 		return false
@@ -105,19 +118,23 @@ type join struct {
 
 	to       [2][][]uint64 // the GPUs that get rows, by side, partition and GPU
 	counts   [][][]int64   // rows by flow, GPU and partition
-	crossing []int64       // rows by flow that leave their GPU
+	received [][]int64     // rows by flow and GPU
+	blocks   []int         // that send, by flow
 }
 
-// ranges returns the ranges of the probe side: several where rows of a range are
-// partitioned while the next one is sent.
-func (j *join) ranges() int {
-	switch {
-	case j.options.Ranges > 0:
-		return min(j.options.Ranges, phj.MaxRanges)
-	case j.options.Strategy != Exchange:
-		return 1
+// ranges returns the ranges of both sides: several where rows of one are partitioned while
+// the next one is sent.
+func (j *join) ranges() (n [2]int) {
+	n = [2]int{1, 1}
+	if j.options.Strategy == Exchange {
+		n = exchangeRanges(len(j.parts))
 	}
-	return defaultRanges
+	for side, asked := range j.options.Ranges {
+		if asked > 0 {
+			n[side] = asked
+		}
+	}
+	return n
 }
 
 // open begins the share of each GPU inside of those before: so each of them ends, and
@@ -157,7 +174,7 @@ func (j *join) run(ctx context.Context) error {
 	if err := j.place(ctx); err != nil {
 		return err
 	}
-	j.send()
+	j.join()
 	for i, x := range j.shares {
 		out, err := x.Finish(ctx)
 		if err != nil {
@@ -168,88 +185,157 @@ func (j *join) run(ctx context.Context) error {
 	return nil
 }
 
-// assign decides where rows go, by the build side and the first range of the probe side
-// while further ranges are counted.
+// assign decides where rows go, by the build side and the first range of the probe side.
+// Further ranges are counted meanwhile.
 func (j *join) assign(ctx context.Context) error {
 	var h exchange.Histograms
-	for _, x := range j.shares {
-		build, probe, err := x.FirstCounts(ctx)
+	for i, x := range j.shares {
+		build, probe, err := x.BuildCounts(ctx)
 		if err != nil {
 			return err
 		}
-		h[exchange.Build] = append(h[exchange.Build], build)
-		h[exchange.Probe] = append(h[exchange.Probe], estimated(probe, j.cut.Ranges))
+		j.addCounts(i, 0, build)
+		total := make([]int64, x.Partitions())
+		for _, counts := range build {
+			for p, n := range counts {
+				total[p] += n
+			}
+		}
+		if probe == nil {
+			probe = make([]int64, len(total))
+		}
+		h[exchange.Build] = append(h[exchange.Build], total)
+		h[exchange.Probe] = append(h[exchange.Probe], estimated(probe, j.cut.Ranges[1]))
 	}
-	x := j.shares[0]
+	width := [2]int64{j.shares[0].RowBytes(0), j.shares[0].RowBytes(1)}
 	var err error
-	j.to, err = j.options.Strategy.receivers(h, j.group.mesh, [2]int64{x.RowBytes(0), x.RowBytes(1)})
+	j.to, err = j.options.Strategy.receivers(h, j.group.mesh, width, fullest(j.parts))
 	return err
 }
 
-// place gives each GPU's rows places on those that receive them, and takes the memory for
-// them before any is sent.
+// addCounts adds the counts of a GPU's flows from the given one on.
+func (j *join) addCounts(gpu, flow int, counts [][]int64) {
+	if gpu == 0 {
+		j.counts = append(j.counts, make([][][]int64, len(counts))...)
+	}
+	for i, list := range counts {
+		j.counts[flow+i] = append(j.counts[flow+i], list)
+	}
+}
+
+// place gives all rows places on the GPUs that receive them, and sends them. Those of the
+// build side are sent while the probe side is still counted, if memory is not short; else
+// all memory is taken before any row is sent.
 func (j *join) place(ctx context.Context) error {
+	builds := j.shares[0].Builds()
+	rows, send, err := j.placeSide(0, j.counts[:builds])
+	if err != nil {
+		return err
+	}
+	early := j.fits(rows)
+	if early {
+		send()
+	}
 	for i, x := range j.shares {
-		counts, err := x.Counts(ctx)
+		counts, err := x.ProbeCounts(ctx)
 		if err != nil {
 			return err
 		}
-		if i == 0 {
-			j.counts = make([][][]int64, len(counts))
-		}
-		for flow := range counts {
-			j.counts[flow] = append(j.counts[flow], counts[flow])
-		}
+		j.addCounts(i, builds, counts)
 	}
-	next := [2][]int64{make([]int64, len(j.shares)), make([]int64, len(j.shares))}
-	rows := [2][]int64{make([]int64, len(j.shares)), make([]int64, len(j.shares))}
-	sendings, arrivals := make([][]phj.Sending, len(j.counts)), make([][]phj.Arrival, len(j.counts))
-	for flow, counts := range j.counts {
-		side := min(flow, 1)
-		sendings[flow], arrivals[flow] = phj.Place(counts, j.to[side], j.shares[0].Unit(flow), next[side])
-		for i, n := range received(counts, j.to[side]) {
-			rows[side][i] += n
-		}
-		j.crossing = append(j.crossing, crossing(counts, j.to[side]))
-		j.report.Bytes += j.crossing[flow] * j.shares[0].RowBytes(side)
+	_, sendProbe, err := j.placeSide(1, j.counts[builds:])
+	if err != nil {
+		return err
 	}
-	for i, x := range j.shares {
-		output := outputRows(j.cut.OutputRows, i, rows[1])
-		if err := x.Take([2]int64{rows[0][i], rows[1][i]}, [2]int64{next[0][i], next[1][i]}, output); err != nil {
-			return fmt.Errorf("GPU %d: %w", i, err)
-		}
+	if !early {
+		send()
 	}
-	for i, x := range j.shares {
-		s, a := make([]phj.Sending, len(sendings)), make([]phj.Arrival, len(arrivals))
-		for flow := range s {
-			s[flow], a[flow] = sendings[flow][i], arrivals[flow][i]
-		}
-		x.Assign(j.shares, i, j.to, s, a)
-	}
+	sendProbe()
 	return nil
 }
 
-// send queues both passes and the match. A GPU partitions what it has received of a flow
-// while all send the next one, each kernel on multiprocessors of its own.
-func (j *join) send() {
-	blocks := make([]int, len(j.counts))
-	for flow := range blocks {
-		if j.crossing[flow] > 0 {
-			blocks[flow] = j.blocks()
+// fits reports whether each GPU has memory for the given build rows, and for the probe
+// rows that it can expect.
+func (j *join) fits(build []int64) bool {
+	for i, x := range j.shares {
+		probe := j.cut.Rows[1]
+		if j.options.Strategy == Exchange {
+			probe = probe/int64(len(j.shares))*9/8 + 1<<16
 		}
-		for _, x := range j.shares {
-			x.Send(flow, blocks[flow])
+		if !x.Fits([2]int64{build[i], probe}, j.cut.OutputRows*probe/max(j.cut.Rows[1], 1)) {
+			return false
 		}
 	}
+	return true
+}
+
+// placeSide gives the rows of a side's flows places, and takes the memory for them. It
+// returns the rows of each GPU, and a function that queues what sends them.
+func (j *join) placeSide(side int, flows [][][]int64) (rows []int64, send func(), err error) {
+	first := len(j.received)
+	next := make([]int64, len(j.shares))
+	rows = make([]int64, len(j.shares))
+	assigned := make([]phj.Assigned, len(j.shares))
+	for i := range assigned {
+		assigned[i].To = j.to[side]
+	}
+	for _, counts := range flows {
+		sendings, arrivals := phj.Place(counts, j.to[side], j.shares[0].Unit(side), next)
+		for i := range assigned {
+			assigned[i].Sendings = append(assigned[i].Sendings, sendings[i])
+			assigned[i].Arrivals = append(assigned[i].Arrivals, arrivals[i])
+		}
+		got := received(counts, j.to[side])
+		for i, n := range got {
+			rows[i] += n
+		}
+		j.received = append(j.received, got)
+		blocks, leave := 0, crossing(counts, j.to[side])
+		if leave > 0 {
+			blocks = j.sending()
+		}
+		j.blocks = append(j.blocks, blocks)
+		j.report.Bytes += leave * j.shares[0].RowBytes(side)
+	}
+	for i, x := range j.shares {
+		if side == 0 {
+			err = x.TakeBuild(rows[i], next[i])
+		} else {
+			err = x.TakeProbe(rows[i], next[i], outputRows(j.cut.OutputRows, i, rows))
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("GPU %d: %w", i, err)
+		}
+	}
+	return rows, func() {
+		for i, x := range j.shares {
+			if side == 0 {
+				x.AssignBuild(j.shares, i, assigned[i])
+			} else {
+				x.AssignProbe(j.shares, i, assigned[i])
+			}
+			for flow := range flows {
+				x.Send(first+flow, j.blocks[first+flow])
+			}
+		}
+	}, nil
+}
+
+// join queues the second pass and the match. A GPU partitions what it has received of a
+// flow while all send the next one, each kernel on multiprocessors of its own.
+func (j *join) join() {
 	for _, x := range j.shares {
 		x.Prepare()
 	}
+	builds := j.shares[0].Builds()
 	for flow, counts := range j.counts {
-		to := j.to[min(flow, 1)]
-		rows := received(counts, to)
+		to := j.to[0]
+		if flow >= builds {
+			to = j.to[1]
+		}
 		sending := 0
-		if flow+1 < len(blocks) {
-			sending = blocks[flow+1]
+		if flow+1 < len(j.blocks) {
+			sending = j.blocks[flow+1]
 		}
 		for i, x := range j.shares {
 			for from, other := range j.shares {
@@ -257,7 +343,7 @@ func (j *join) send() {
 					x.Await(other, flow)
 				}
 			}
-			x.Second(flow, rows[i], sending)
+			x.Second(flow, j.received[flow][i], sending)
 		}
 	}
 	for _, x := range j.shares {
@@ -265,10 +351,16 @@ func (j *join) send() {
 	}
 }
 
-// blocks returns how many blocks send to other GPUs.
-func (j *join) blocks() int {
-	if j.options.Blocks > 0 {
+// sending returns how many blocks send to other GPUs. Links are the limit for narrow rows
+// with fewer blocks.
+func (j *join) sending() int {
+	sms := j.group.members[0].Device.Info().SMs
+	row := max(j.parts[0].Build.RowBytes(), j.parts[0].Probe.RowBytes())
+	switch {
+	case j.options.Blocks > 0:
 		return j.options.Blocks
+	case row <= 8:
+		return sms * 11 / 20
 	}
-	return j.group.members[0].Device.Info().SMs / 2
+	return sms * 3 / 5
 }

@@ -21,6 +21,7 @@ var unreached = map[string]string{
 	"shm/hello.go:IsText":                        "says which texts the extension accepts, for tests",
 	"joincore/cuda/columnar/smj/smj.go:Columns":  "bench-gpu times every algorithm of the paper",
 	"joincore/cuda/selector/selector.go:Predict": "bench-gpu compares predicted times with measured ones",
+	"joincore/cuda/columnar/launch/job.go:Bytes": "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/arrival.go":      "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/sender.go":       "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/share.go":        "part of joins over several GPUs, which bench-multi runs",

@@ -236,7 +236,10 @@ func Put[D any](b *Job, d *D) uint64 {
 
 // PutAt copies a descriptor, followed by a list of others, to an address on the
 // device.
-func PutAt[D, E any](b *Job, at uint64, d *D, list []E) {
+func PutAt[D, E any](b *Job, at uint64, d *D, list []E) { PutOn(b, b.stream, at, d, list) }
+
+// PutOn is PutAt on a stream of the caller, which has ended when the join does.
+func PutOn[D, E any](b *Job, s *driver.Stream, at uint64, d *D, list []E) {
 	first, rest := bytesOf(unsafe.Slice(d, 1)), bytesOf(list)
 	b.Do(func() error {
 		size := len(first) + len(rest)
@@ -246,9 +249,12 @@ func PutAt[D, E any](b *Job, at uint64, d *D, list []E) {
 		host := b.scratch.host.Bytes()[hostDescriptors+b.used:][:size]
 		copy(host[copy(host, first):], rest)
 		b.used += size
-		return b.stream.CopyIn(driver.Ptr(at), host)
+		return s.CopyIn(driver.Ptr(at), host)
 	})
 }
+
+// Bytes returns the bytes of descriptors, to copy several lists at once.
+func Bytes[D any](list []D) []byte { return bytesOf(list) }
 
 func bytesOf[D any](list []D) []byte {
 	var d D

@@ -17,6 +17,15 @@ type Arrival struct {
 	Start, Rows []uint32 // by partition, in the device's buffer of the side
 }
 
+// ends returns the row after the last one of each partition.
+func (a *Arrival) ends() []uint32 {
+	ends := make([]uint32, len(a.Start))
+	for p := range ends {
+		ends[p] = a.Start[p] + a.Rows[p]
+	}
+	return ends
+}
+
 // firstAlign is the rows to a multiple of which partitions begin between the passes.
 const firstAlign = 32
 
@@ -69,15 +78,17 @@ func Place(counts [][]int64, to [][]uint64, unit int64, next []int64) ([]Sending
 	return sendings, arrivals
 }
 
-// Ranges divides rows into at most n ranges of nearly equal size that begin at multiples
-// of 64, where a column's values are aligned as at its begin. There is at least one.
+// Ranges divides rows into n ranges of nearly equal size and returns their ends, which but
+// for the last are multiples of 64, where a column's values are aligned as at its begin.
+// If there are few rows, the last ranges are empty.
 func Ranges(rows int64, n int) []int64 {
-	each := max((rows/int64(max(n, 1))+63)/64*64, 64)
-	ends := make([]int64, 0, n)
-	for end := each; end < rows && len(ends)+1 < n; end += each {
-		ends = append(ends, end)
+	each := (rows/int64(n) + 63) / 64 * 64
+	ends := make([]int64, n)
+	for i := range ends {
+		ends[i] = min(int64(i+1)*each, rows)
 	}
-	return append(ends, rows)
+	ends[n-1] = rows
+	return ends
 }
 
 // jointBits divides hash bits between the passes of a join over several devices: the

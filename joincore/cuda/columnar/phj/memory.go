@@ -14,6 +14,24 @@ type tables struct {
 	zeroBytes  int64
 	bottom     driver.Mark // before the join
 	outputFrom driver.Mark // start of the result: after what the match reads
+	spare      spare       // memory before that which the match does not read
+}
+
+// spare is memory that columns of the result may have.
+type spare struct {
+	at    uint64
+	bytes int64
+}
+
+// take returns the address of n bytes, if there are so many.
+func (s *spare) take(n int64) (at uint64, ok bool) {
+	n = driver.Lines(n)
+	if n > s.bytes {
+		return 0, false
+	}
+	at = s.at
+	s.at, s.bytes = s.at+uint64(n), s.bytes-n
+	return at, true
 }
 
 // maxFields is the most fields of both sides.
@@ -154,8 +172,13 @@ func (r *run) takeOutput(rows int64) error {
 	capacity := (rows+chunk-1)/chunk*chunk + int64(tails)*chunk
 	r.d.OutputChunk, r.d.OutputCapacity = uint64(chunk), uint64(capacity)
 	r.d.TailCount, r.d.BypassTail = uint64(tails), uint64(match)
+	spare := r.tables.spare
 	column := func(width int) columnar.Column {
-		return columnar.Column{Addr: driver.Ptr(r.Take(capacity * int64(width))), Bytes: width}
+		at, ok := spare.take(capacity * int64(width))
+		if !ok {
+			at = r.Take(capacity * int64(width))
+		}
+		return columnar.Column{Addr: driver.Ptr(at), Bytes: width}
 	}
 	r.output = output{rows: rows}
 	if !r.Join.NoKey {

@@ -24,9 +24,9 @@ type Sender struct {
 	sent        []*driver.Event // by flow
 }
 
-// MaxRanges is the most ranges of the probe side: the tables of so many fit a join's
-// descriptors for MaxDevices devices.
-const MaxRanges = 4
+// MaxFlows is the most ranges of both sides together: their tables fit a join's
+// descriptors for 8 devices; for more than 8 there may be at most 4.
+const MaxFlows = 8
 
 // NewSender creates a sender. Close frees it.
 func NewSender(d *driver.Context) (_ *Sender, err error) {
@@ -55,7 +55,7 @@ func NewSender(d *driver.Context) (_ *Sender, err error) {
 	if x.stream, err = d.NewStream(); err != nil {
 		return nil, err
 	}
-	if x.host, err = d.Pinned((1 + MaxRanges) * mostParents * 4); err != nil {
+	if x.host, err = d.Pinned(MaxFlows * mostParents * 4); err != nil {
 		return nil, err
 	}
 	if x.first, err = d.NewEvent(false); err != nil {
@@ -67,7 +67,7 @@ func NewSender(d *driver.Context) (_ *Sender, err error) {
 	if x.start, err = d.NewEvent(true); err != nil {
 		return nil, err
 	}
-	for range 1 + MaxRanges {
+	for range MaxFlows {
 		e, err := d.NewEvent(true)
 		if err != nil {
 			return nil, err

@@ -18,34 +18,55 @@ type Cut struct {
 	Rows       [2]int64 // of the sides, on all devices
 	OutputRows int64    // expected, of all devices
 	Devices    int
-	Ranges     int // of the probe side, at most MaxRanges
+	Ranges     [2]int // in which each side is sent; together at most MaxFlows
+	// Sample has the first range of the probe side counted together with the build side.
+	Sample bool
+	// Sending is how many blocks send to other devices. Ranges that are counted after the
+	// build side leave them multiprocessors.
+	Sending int
+}
+
+// flow is a range of rows of one side, which is sent by itself.
+type flow struct {
+	side       int
+	from, rows int64
 }
 
 // Share is one device's share of a join that is cut in two: a first pass that sends rows
 // to the devices that join them, and the rest of a partitioned hash join over the rows
-// that this device has received. Its methods queue work, in the order in which they are
-// declared; those that wait say so.
+// that this device has received. Its methods queue work, in this order:
+//
+//	Count, BuildCounts, TakeBuild, AssignBuild, Send for flows of the build side,
+//	ProbeCounts, TakeProbe, AssignProbe, Send for those of the probe side,
+//	Prepare, Await and Second for each flow, Match, Finish
+//
+// Those that take a context wait. Flows of the build side come before those of the probe
+// side; devices that join together have the same number of each.
 type Share struct {
 	run    *run
 	cut    Cut
 	sender *Sender
 	stream *driver.Stream
+	arena  *driver.Arena
 	sends  [2]*driver.Kernel
-	built  int64   // rows of the build side that this device sends
-	ends   []int64 // of the ranges of the probe side
+	flows  []flow
+	builds int    // flows of the build side
+	keeps  []bool // by flow: all rows stay on this device
 
-	sources uint64    // descriptors of what is sent: with the probe side's ranges
-	parents uint64    // rows by flow and partition
-	merged  [2]uint64 // histograms of what is received
-	local   [2]uint64 // of what is sent
+	source  []joinDescriptor // by flow: what is counted and sent
+	sources uint64           // their addresses
+	parents uint64           // rows by flow and partition
+	merged  [2]uint64        // histograms of what is received
+	local   [2]uint64        // of what is sent
 	tables  joint
 }
 
 // joint are the addresses of the tables that follow from the assignment.
 type joint struct {
-	joins uint64 // by flow: the descriptor of the second pass
-	sends uint64 // by flow: gj_send
-	words uint64 // their tables
+	side  [2]uint64 // all that follows, of a side
+	sends [2]uint64 // by flow of the side: gj_send
+	joins [2]uint64 // by flow: the descriptor of the second pass
+	keeps [2]uint64 // by flow: that of a first pass whose rows stay
 	from  [2]uint64
 	count [2]uint64
 }
@@ -65,7 +86,7 @@ func Together(ctx context.Context, d *driver.Context, s *driver.Stream, a *drive
 		own := *j
 		b.Join, b.Sides = &own, [2]*columnar.Side{&own.Build, &own.Probe}
 		b.ReadBack = columnar.PhaseReadBack
-		share := &Share{run: r, cut: c, sender: x, stream: s}
+		share := &Share{run: r, cut: c, sender: x, stream: s, arena: a}
 		if err := share.plan(); err != nil {
 			return nil, err
 		}
@@ -115,29 +136,58 @@ func (x *Share) plan() error {
 	}
 	r.d.BitsFirst, r.d.BitsSecond = uint64(first), uint64(second)
 	r.d.ChunkRows, r.d.RangeRows = uint64(r.kernels.match.Rows), 8*uint64(r.kernels.match.Rows)
-	x.built, x.ends = own[0], Ranges(own[1], min(max(x.cut.Ranges, 1), MaxRanges))
-	for len(x.ends) < x.cut.Ranges { // all devices have the same flows
-		x.ends = append(x.ends, own[1])
+	for side, rows := range own {
+		from := int64(0)
+		for _, end := range Ranges(rows, x.cut.Ranges[side]) {
+			x.flows = append(x.flows, flow{side, from, end - from})
+			from = end
+		}
+		if side == 0 {
+			x.builds = len(x.flows)
+		}
 	}
-	x.sources = r.Take(int64(len(x.ends)) * (joinBytes + 2*maxFieldWords*fieldBytes))
-	x.parents = r.Take(int64(x.Flows()) * mostParents * 4)
+	return x.takeCounts()
+}
+
+// takeCounts takes what is needed to count rows.
+func (x *Share) takeCounts() error {
+	r := x.run
+	if len(x.flows) > MaxFlows {
+		return fmt.Errorf("phj: sides in %d ranges", len(x.flows))
+	}
+	x.sources = r.Take(int64(len(x.flows)) * (joinBytes + 2*maxFieldWords*fieldBytes))
+	x.parents = r.Take(int64(len(x.flows)) * mostParents * 4)
 	for i := range x.merged {
 		x.local[i], x.merged[i] = r.d.Side[i].Count, r.Take(4<<r.bits)
+		flows := uint64(x.flowsOf(i))
+		t := &x.tables
+		t.side[i] = r.Take(int64(flows*(sendBytes+2*joinBytes)) + 4*int64(x.tableWords(i)))
+		t.sends[i] = t.side[i]
+		t.joins[i] = t.sends[i] + flows*sendBytes
+		t.keeps[i] = t.joins[i] + flows*joinBytes
 	}
 	return r.Err()
 }
 
-// Flows returns the number of flows: the build side, and each range of the probe side.
-func (x *Share) Flows() int { return 1 + len(x.ends) }
+// Builds returns the number of flows of the build side.
+func (x *Share) Builds() int { return x.builds }
 
-// sideOf returns the side of a flow.
-func sideOf(flow int) int { return min(flow, 1) }
+// flowsOf returns the number of flows of a side.
+func (x *Share) flowsOf(side int) int {
+	if side == 0 {
+		return x.builds
+	}
+	return len(x.flows) - x.builds
+}
+
+// Flows returns the number of flows of both sides.
+func (x *Share) Flows() int { return len(x.flows) }
 
 // Partitions returns the number of partitions of the first pass.
 func (x *Share) Partitions() int { return 1 << x.run.d.BitsFirst }
 
-// Unit returns the rows of a unit of a flow's first pass.
-func (x *Share) Unit(flow int) int64 { return int64(x.sends[sideOf(flow)].Fan >> 16) }
+// Unit returns the rows of a unit of a side's first pass.
+func (x *Share) Unit(side int) int64 { return int64(x.sends[side].Fan >> 16) }
 
 // RowBytes returns the bytes of a side's row between the passes.
 func (x *Share) RowBytes(side int) int64 {
@@ -157,41 +207,62 @@ func (x *Share) Layout() Layout {
 	return Layout{x.run.d.BitsFirst, x.run.d.BitsSecond, [2]int64{x.Unit(0), x.Unit(1)}, [2]int64{x.RowBytes(0), x.RowBytes(1)}}
 }
 
-// rangeOf returns the first row and the rows of the probe side's i-th range.
-func (x *Share) rangeOf(i int) (from, rows int64) {
-	if i > 0 {
-		from = x.ends[i-1]
+// Fits reports whether there is memory for so many received rows and result rows, even if
+// none is used twice.
+func (x *Share) Fits(rows [2]int64, outputRows int64) bool {
+	r, need := x.run, int64(0)
+	for i, n := range rows {
+		need += (n+8<<r.bits)*4*int64(r.finalWords(i)) + (n+int64(len(x.flows)*firstAlign)<<r.d.BitsFirst)*x.RowBytes(i)
 	}
-	return from, x.ends[i] - from
+	blocks := r.kernels.match.Grid(maxTails)
+	need += (outputRows + int64(blocks+1)*outputChunk(outputRows, blocks)) * r.Join.RowBytes()
+	const lines = 1 << 20 // to which columns are rounded
+	return need+lines <= x.arena.Free()
 }
 
-// source returns the descriptor whose source kernel reads a flow.
-func (x *Share) source(flow int) uint64 { return x.sources + uint64(max(flow-1, 0)*joinBytes) }
+// TakeBuild takes the memory for the build rows that this device receives, in a buffer of
+// the given capacity. ErrBudget where there is too little.
+func (x *Share) TakeBuild(rows, capacity int64) error {
+	if err := x.receive(0, rows, capacity); err != nil {
+		return err
+	}
+	x.run.takeFinal(0, rows)
+	x.takeBuffer(0, capacity)
+	s := &x.run.d.Side[0]
+	x.run.tables.spare = spare{s.First, int64(s.FirstCapacity) * x.RowBytes(0)}
+	return x.run.Err()
+}
 
-// Take takes the memory for what this device receives: rows of each side, in buffers of
-// the given capacity, and a result. ErrBudget where there is too little.
-func (x *Share) Take(rows, capacity [2]int64, outputRows int64) error {
+// TakeProbe does the same for the probe side, and for a result.
+func (x *Share) TakeProbe(rows, capacity, outputRows int64) error {
+	if err := x.receive(1, rows, capacity); err != nil {
+		return err
+	}
 	r := x.run
-	for i := range rows {
-		if rows[i] >= kernels.MaxRows || capacity[i] >= kernels.MaxRows {
-			return fmt.Errorf("phj: %d rows are more than one device joins: %w", rows[i], joincore.ErrUnsupported)
-		}
-		r.Sides[i].Rows = rows[i]
-		r.d.Side[i].Rows, r.d.Side[i].Count = uint64(rows[i]), x.merged[i]
-	}
 	r.Join.OutputRows = outputRows
-	x.takeTables()
-	for i := range rows {
-		r.takeFinal(i, rows[i])
-	}
+	r.takeFinal(1, rows)
 	r.tables.outputFrom = r.Mark()
-	for i := range rows {
-		s := &r.d.Side[i]
-		s.FirstCapacity = roundUp(capacity[i], 64)
-		s.First = r.Take(int64(s.FirstCapacity) * x.RowBytes(i))
-	}
+	x.takeBuffer(1, capacity)
 	if r.Err() != nil {
 		return r.Err()
 	}
 	return r.takeOutput(outputRows)
+}
+
+// receive replaces the rows that this device has of a side by those that it receives.
+func (x *Share) receive(side int, rows, capacity int64) error {
+	if rows >= kernels.MaxRows || capacity >= kernels.MaxRows {
+		return fmt.Errorf("phj: %d rows are more than one device joins: %w", rows, joincore.ErrUnsupported)
+	}
+	r := x.run
+	r.Sides[side].Rows = rows
+	r.d.Side[side].Rows, r.d.Side[side].Count = uint64(rows), x.merged[side]
+	return nil
+}
+
+// takeBuffer takes a side's buffer for what is received.
+func (x *Share) takeBuffer(side int, capacity int64) {
+	s := &x.run.d.Side[side]
+	s.FirstCapacity = roundUp(capacity, 64)
+	s.First = x.run.Take(int64(s.FirstCapacity) * x.RowBytes(side))
 }

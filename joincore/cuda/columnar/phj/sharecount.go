@@ -12,34 +12,59 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
+// sourceAt returns the address of the descriptor of what is counted and sent in a flow.
+func (x *Share) sourceAt(flow int) uint64 { return x.sources + uint64(flow*joinBytes) }
+
+// fieldsAt is where the sources' fields begin.
+func (x *Share) fieldsAt() uint64 { return x.sources + uint64(len(x.flows)*joinBytes) }
+
 // Count counts all rows by partition.
 func (x *Share) Count() {
 	r := x.run
-	list, fields := x.describeSources()
-	launch.PutAt(r.Job, x.sources, &list[0], list[1:])
+	fields := x.describeSources()
+	launch.PutAt(r.Job, x.sources, &x.source[0], x.source[1:])
 	if len(fields) > 0 {
 		launch.PutAt(r.Job, x.fieldsAt(), &fields[0], fields[1:])
 	}
 	r.clear()
 	r.Do(func() error { return x.stream.Record(x.sender.start) })
-	k, build := r.kernels.histogram, r.Sides[0].Rows
-	for i := range x.ends {
-		_, rows := x.rangeOf(i)
-		sides := uint64(countProbe)
-		if i == 0 {
-			sides, rows = countBuild|countProbe, rows+build
+	early := x.builds
+	for i := range x.flows {
+		switch {
+		case i+1 == x.builds && x.cut.Sample:
+			x.countFlows(i, countBuild|countProbe, i, i+1)
+			early++
+		case i < x.builds:
+			x.countFlows(i, countBuild, i)
+		case i > x.builds || !x.cut.Sample:
+			x.countFlows(i, countProbe, i)
 		}
-		r.LaunchShared(k, max(2, k.Grid(rows/8192)), r.counterBytes(), x.source(i+1), sides)
-		if i == 0 {
-			x.fold(0)
-		}
-		x.fold(i + 1)
-		if i == 0 {
-			x.readCounts(0, 2, x.sender.first)
+		if i+1 == x.builds {
+			x.readCounts(0, early, x.sender.first)
 		}
 	}
-	x.readCounts(2, x.Flows(), x.sender.counted)
+	x.readCounts(early, len(x.flows), x.sender.counted)
 	r.phase(columnar.PhaseHistogram)
+}
+
+// countFlows counts the rows of one or two flows that a source describes, behind those
+// before them of the same side.
+func (x *Share) countFlows(source int, sides uint64, flows ...int) {
+	r, rows := x.run, int64(0)
+	for _, i := range flows {
+		rows += x.flows[i].rows
+	}
+	k := r.kernels.histogram
+	most := 0
+	if x.cut.Sample && source >= x.builds && x.cut.Sending < r.SMs {
+		most = r.SMs - x.cut.Sending // the build side is sent meanwhile
+	}
+	r.LaunchShared(k, max(2, limited(k.Grid(rows/8192), most)), r.counterBytes(), x.sourceAt(source), sides)
+	fold, d := x.sender.fold, &r.d
+	for _, i := range flows {
+		to := x.parents + uint64(4*i*x.Partitions())
+		r.Launch(fold, x.Partitions()/fold.Rows+1, x.local[x.flows[i].side], d.BitsFirst, d.BitsSecond, to)
+	}
 }
 
 // readCounts queues the read-back of flows from to to - 1, and an event behind it.
@@ -50,30 +75,21 @@ func (x *Share) readCounts(from, to int, read *driver.Event) {
 	x.run.Do(func() error { return x.stream.Record(read) })
 }
 
-// fold sums up the histogram of a flow's side by partition of the first pass.
-func (x *Share) fold(flow int) {
-	k, d := x.sender.fold, &x.run.d
-	to := x.parents + uint64(4*flow*x.Partitions())
-	x.run.Launch(k, x.Partitions()/k.Rows+1, x.local[sideOf(flow)], d.BitsFirst, d.BitsSecond, to)
-}
-
-// describeSources describes the columns that are sent, once for each range.
-func (x *Share) describeSources() (list []joinDescriptor, fields []field) {
+// describeSources describes the columns that are sent in each flow. The source of the last
+// flow of the build side also has the first one of the probe side.
+func (x *Share) describeSources() (fields []field) {
 	r := x.run
-	for i := range x.ends {
+	for i, f := range x.flows {
 		d := r.d
-		from, rows := x.rangeOf(i)
+		of := [2]flow{x.flows[x.builds-1], x.flows[x.builds]}
+		of[f.side] = x.flows[i]
 		for side, in := range r.Sides {
-			at := int64(0)
-			s := &d.Side[side]
-			if side == 1 {
-				at = from
-				s.Rows = uint64(rows)
-			}
-			s.Key = uint64(in.Key.Addr) + uint64(at*int64(in.Key.Bytes))
+			s, from := &d.Side[side], of[side].from
+			s.Rows = uint64(of[side].rows)
+			s.Key = uint64(in.Key.Addr) + uint64(from*int64(in.Key.Bytes))
 			s.Fields = x.fieldsAt() + uint64(len(fields)*fieldBytes)
 			for c, column := range in.Payload {
-				values, width := uint64(column.Addr)+uint64(at*int64(column.Bytes)), uint64(column.Bytes)
+				values, width := uint64(column.Addr)+uint64(from*int64(column.Bytes)), uint64(column.Bytes)
 				if r.shapes[side].form == columns {
 					s.Column[c] = values
 					continue
@@ -84,48 +100,55 @@ func (x *Share) describeSources() (list []joinDescriptor, fields []field) {
 				}
 			}
 		}
-		list = append(list, d)
+		x.source = append(x.source, d)
 	}
-	return list, fields
+	return fields
 }
 
-// fieldsAt is where the sources' fields begin.
-func (x *Share) fieldsAt() uint64 { return x.sources + uint64(len(x.ends)*joinBytes) }
-
-// FirstCounts waits until the build side and the first range of the probe side are counted,
-// and returns their rows by partition. Other ranges are still being counted.
-func (x *Share) FirstCounts(ctx context.Context) (build, probe []int64, err error) {
+// BuildCounts waits until the build side is counted, and returns its rows by flow and
+// partition; and those of the probe side's first range, if Cut.Sample is set. The rest is
+// still being counted.
+func (x *Share) BuildCounts(ctx context.Context) (build [][]int64, probe []int64, err error) {
 	if err := x.counted(ctx, x.sender.first); err != nil {
 		return nil, nil, err
 	}
-	return x.countsOf(0), x.countsOf(1), nil
+	if x.cut.Sample {
+		probe = x.countsOf(x.builds)
+	}
+	build, err = x.countsOfSide(0)
+	return build, probe, err
 }
 
-// Counts waits for all counts and returns them by flow and partition.
-func (x *Share) Counts(ctx context.Context) ([][]int64, error) {
+// ProbeCounts waits until all rows are counted, and returns those of the probe side.
+func (x *Share) ProbeCounts(ctx context.Context) ([][]int64, error) {
 	if err := x.counted(ctx, x.sender.counted); err != nil {
 		return nil, err
 	}
-	counts := make([][]int64, x.Flows())
-	for flow := range counts {
-		counts[flow] = x.countsOf(flow)
-	}
-	// A histogram goes on where that of the range before has ended.
-	for flow := len(counts) - 1; flow > 1; flow-- {
-		for p := range counts[flow] {
-			counts[flow][p] -= counts[flow-1][p]
+	return x.countsOfSide(1)
+}
+
+// countsOfSide returns the rows of a side by flow and partition.
+func (x *Share) countsOfSide(side int) (counts [][]int64, err error) {
+	rows := int64(0)
+	for i, f := range x.flows {
+		if f.side != side {
+			continue
 		}
-	}
-	var rows [2]int64
-	for flow, list := range counts {
+		list := x.countsOf(i)
+		if len(counts) > 0 { // the histogram went on
+			for p, n := range x.countsOf(i - 1) {
+				list[p] -= n
+			}
+		}
 		for _, n := range list {
 			if n < 0 {
 				return nil, fmt.Errorf("phj: %d rows counted", n)
 			}
-			rows[sideOf(flow)] += n
+			rows += n
 		}
+		counts = append(counts, list)
 	}
-	if want := [2]int64{x.run.Sides[0].Rows, x.run.Sides[1].Rows}; rows != want {
+	if want := x.run.Sides[side].Rows; rows != want {
 		return nil, fmt.Errorf("phj: %d rows counted of %d", rows, want)
 	}
 	return counts, nil

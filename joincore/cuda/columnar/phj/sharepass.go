@@ -8,19 +8,13 @@ import (
 
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/launch"
+	"gpujoin/joincore/cuda/driver"
 )
 
-// tableWords is the size of the tables of all flows, and of those for histograms, in words
-// of 4 bytes.
-func (x *Share) tableWords() int {
-	return x.Flows()*(6+2*x.cut.Devices)*x.Partitions() + 2*(x.Partitions()+2*x.cut.Devices)
-}
-
-// takeTables takes the tables that follow from the assignment.
-func (x *Share) takeTables() {
-	r, flows := x.run, int64(x.Flows())
-	x.tables.joins, x.tables.sends = r.Take(flows*joinBytes), r.Take(flows*sendBytes)
-	x.tables.words = r.Take(4 * int64(x.tableWords()))
+// tableWords is the size of the tables of a side's flows, and of that for its histogram,
+// in words of 4 bytes.
+func (x *Share) tableWords(side int) int {
+	return x.flowsOf(side)*(8+2*x.cut.Devices)*x.Partitions() + x.Partitions() + 2*x.cut.Devices
 }
 
 // words are tables that are copied to the device together.
@@ -36,37 +30,82 @@ func (w *words) put(list []uint32) uint64 {
 	return at
 }
 
-// Assign brings the tables of the assignment to the device, and prepares the passes over
-// what it will receive. all are the shares of all devices, of which self is this one; to
-// are the receivers by side, partition and sender.
-func (x *Share) Assign(all []*Share, self int, to [2][][]uint64, sendings []Sending, arrivals []Arrival) {
-	r, w := x.run, &words{at: x.tables.words, list: make([]uint32, 0, x.tableWords())}
-	for side := range x.tables.from {
-		var counts []uint32
-		from := make([]uint32, x.Partitions())
-		for g, other := range all {
-			counts = append(counts, uint32(other.local[side]), uint32(other.local[side]>>32))
-			for p := range from {
-				from[p] |= uint32(to[side][p][g]>>self&1) << g
-			}
+// Assigned is where the rows of a side go.
+type Assigned struct {
+	To       [][]uint64 // the receivers, a bit for each, by partition and sender
+	Sendings []Sending  // of this device, by flow of the side
+	Arrivals []Arrival
+}
+
+// keeps reports whether the rows of the i-th flow are all that this device, self, receives
+// in it, and go nowhere else.
+func (a *Assigned) keeps(i, self int) bool {
+	s := &a.Sendings[i]
+	for p, to := range s.To {
+		if to != 1<<self || s.Rows[p] != a.Arrivals[i].Rows[p] {
+			return false
 		}
-		x.tables.count[side], x.tables.from[side] = w.put(counts), w.put(from)
 	}
-	sends, joins := make([]sendDescriptor, x.Flows()), make([]joinDescriptor, x.Flows())
-	for flow := range sends {
-		sends[flow], joins[flow] = x.describeFlow(w, flow, all, sendings[flow], arrivals[flow])
+	return true
+}
+
+// AssignBuild brings the tables for the build side to the device. all are the shares of
+// all devices, of which self is this one. The device may still be counting.
+func (x *Share) AssignBuild(all []*Share, self int, a Assigned) {
+	x.put(x.sender.stream, 0, all, self, a)
+	x.run.Do(func() error { return x.sender.stream.Then(x.stream) })
+}
+
+// AssignProbe does the same for the probe side.
+func (x *Share) AssignProbe(all []*Share, self int, a Assigned) {
+	x.put(x.stream, 1, all, self, a)
+	x.run.copyIn()
+	x.run.Do(func() error { return x.stream.Then(x.sender.stream) })
+}
+
+// put brings the tables of a side to the device, in one copy.
+func (x *Share) put(s *driver.Stream, side int, all []*Share, self int, a Assigned) {
+	flows := len(a.Sendings)
+	w := &words{at: x.tables.keeps[side] + uint64(flows*joinBytes), list: make([]uint32, 0, x.tableWords(side))}
+	var counts []uint32
+	from := make([]uint32, x.Partitions())
+	for g, other := range all {
+		counts = append(counts, uint32(other.local[side]), uint32(other.local[side]>>32))
+		for p := range from {
+			from[p] |= uint32(a.To[p][g]>>self&1) << g
+		}
 	}
-	launch.PutAt(r.Job, x.tables.words, &w.list[0], w.list[1:])
-	launch.PutAt(r.Job, x.tables.sends, &sends[0], sends[1:])
-	launch.PutAt(r.Job, x.tables.joins, &joins[0], joins[1:])
-	r.copyIn()
-	r.Do(func() error { return x.stream.Then(x.sender.stream) })
+	x.tables.count[side], x.tables.from[side] = w.put(counts), w.put(from)
+	sends, joins, keeps := make([]sendDescriptor, flows), make([]joinDescriptor, flows), make([]joinDescriptor, flows)
+	for i := range sends {
+		flow := side*x.builds + i
+		x.describeFlow(w, flow, all, a.Sendings[i], a.Arrivals[i], &sends[i], &joins[i])
+		keeps[i] = x.source[flow]
+		x.keeps = append(x.keeps, a.keeps(i, self))
+		in := &keeps[i].Side[side]
+		in.First, in.FirstCapacity = joins[i].Side[side].First, joins[i].Side[side].FirstCapacity
+		in.ParentCursor, in.ParentTail = w.put(a.Arrivals[i].Start), w.put(a.Arrivals[i].ends())
+	}
+	rest := slices.Concat(launch.Bytes(sends[1:]), launch.Bytes(joins), launch.Bytes(keeps), launch.Bytes(w.list))
+	launch.PutOn(x.run.Job, s, x.tables.side[side], &sends[0], rest)
+}
+
+// sendAt returns the address of a flow's gj_send, joinAt and keepAt those of descriptors of
+// its passes.
+func (x *Share) sendAt(flow int) uint64 { return x.tableAt(&x.tables.sends, flow, sendBytes) }
+func (x *Share) joinAt(flow int) uint64 { return x.tableAt(&x.tables.joins, flow, joinBytes) }
+func (x *Share) keepAt(flow int) uint64 { return x.tableAt(&x.tables.keeps, flow, joinBytes) }
+
+// tableAt returns the address of a flow's entry in a list by flow of its side.
+func (x *Share) tableAt(list *[2]uint64, flow, bytes int) uint64 {
+	side := x.flows[flow].side
+	return list[side] + uint64((flow-side*x.builds)*bytes)
 }
 
 // describeFlow describes how a flow is sent, and how the second pass reads it.
-func (x *Share) describeFlow(w *words, flow int, all []*Share, s Sending, a Arrival) (sendDescriptor, joinDescriptor) {
-	side := sideOf(flow)
-	d := sendDescriptor{Members: uint64(len(all))}
+func (x *Share) describeFlow(w *words, flow int, all []*Share, s Sending, a Arrival, d *sendDescriptor, second *joinDescriptor) {
+	side := x.flows[flow].side
+	d.Members = uint64(len(all))
 	for g, other := range all {
 		in := &other.run.d.Side[side]
 		d.Base[g], d.Capacity[g] = in.First, in.FirstCapacity
@@ -75,9 +114,35 @@ func (x *Share) describeFlow(w *words, flow int, all []*Share, s Sending, a Arri
 	d.Cursor, d.Tail = w.put(make([]uint32, len(s.To))), w.put(s.Rows)
 	d.Front = w.put(slices.Concat(s.Front...))
 	d.Rest = w.put(slices.Concat(s.Rest...))
-	second := x.run.d
+	*second = x.run.d
 	second.Side[side].ParentStart, second.Side[side].ParentCount = w.put(a.Start), w.put(a.Rows)
-	return d, second
+}
+
+// Send sends a flow, on a stream of its own, with at most the given number of blocks; 0:
+// as many as the device holds. Rows that all stay are moved by an ordinary first pass.
+func (x *Share) Send(flow, blocks int) {
+	f, stream := &x.flows[flow], x.sender.stream
+	k := x.sends[f.side]
+	if x.keeps[flow] {
+		k = x.run.kernels.first[f.side]
+	}
+	grid := limited(k.Grid(f.rows/int64(k.Rows)+1), blocks)
+	x.run.Report.Launches++
+	x.run.Do(func() error {
+		if x.keeps[flow] {
+			return k.Launch(stream, grid, x.keepAt(flow), uint64(f.side))
+		}
+		return k.Launch(stream, grid, x.sourceAt(flow), uint64(f.side), x.sendAt(flow))
+	})
+	x.run.Do(func() error { return stream.Record(x.sender.sent[flow]) })
+}
+
+// limited bounds a grid; 0: not at all.
+func limited(grid, most int) int {
+	if most <= 0 {
+		return grid
+	}
+	return min(grid, most)
 }
 
 // Prepare merges the histograms of what this device receives, and finds the places of its
@@ -91,35 +156,6 @@ func (x *Share) Prepare() {
 	r.phase(columnar.PhaseOffsets)
 }
 
-// Send sends a flow, on a stream of its own, with at most the given number of blocks; 0:
-// as many as the device holds.
-func (x *Share) Send(flow, blocks int) {
-	k, side := x.sends[sideOf(flow)], sideOf(flow)
-	rows := x.rowsOf(flow)
-	x.run.Report.Launches++
-	x.run.Do(func() error {
-		return k.Launch(x.sender.stream, limited(k.Grid(rows/int64(k.Rows)+1), blocks), x.source(flow), uint64(side), x.tables.sends+uint64(flow*sendBytes))
-	})
-	x.run.Do(func() error { return x.sender.stream.Record(x.sender.sent[flow]) })
-}
-
-// rowsOf returns the rows of a flow that this device sends.
-func (x *Share) rowsOf(flow int) int64 {
-	if flow > 0 {
-		_, rows := x.rangeOf(flow - 1)
-		return rows
-	}
-	return x.built
-}
-
-// limited bounds a grid; 0: not at all.
-func limited(grid, most int) int {
-	if most <= 0 {
-		return grid
-	}
-	return min(grid, most)
-}
-
 // Await makes the second passes wait until another device has sent a flow.
 func (x *Share) Await(other *Share, flow int) {
 	x.run.Do(func() error { return x.stream.Wait(other.sender.sent[flow]) })
@@ -128,12 +164,12 @@ func (x *Share) Await(other *Share, flow int) {
 // Second moves the rows that have been received of a flow into their partitions, while
 // this device still sends with the given number of blocks.
 func (x *Share) Second(flow int, received int64, sending int) {
-	r, side := x.run, sideOf(flow)
+	r, side := x.run, x.flows[flow].side
 	k, most := r.kernels.second[side], 0
 	if sending > 0 && sending < r.SMs {
 		most = r.SMs - sending
 	}
-	r.Launch(k, limited(k.Grid(received/int64(k.Rows)+int64(x.Partitions())), most), x.tables.joins+uint64(flow*joinBytes), uint64(side))
+	r.Launch(k, limited(k.Grid(received/int64(k.Rows)+int64(x.Partitions())), most), x.joinAt(flow), uint64(side))
 	r.phase(columnar.PhaseSecondPass[side])
 }
 
@@ -158,7 +194,7 @@ func (x *Share) Finish(ctx context.Context) (*columnar.Output, error) {
 // Sent returns when each flow was sent, in milliseconds from the begin of Count, after
 // Finish.
 func (x *Share) Sent() (ms []float64, err error) {
-	for flow := range x.Flows() {
+	for flow := range x.flows {
 		at, err := x.sender.sent[flow].Since(x.sender.start)
 		if err != nil {
 			return nil, err

@@ -5,51 +5,79 @@
 //
 // Bound: the links. A run of 128 bytes or more uses them fully.
 #pragma once
-#include "agent/offsets.cuh"
+#include "agent/destination.cuh"
 #include "agent/scatter.cuh"
 #include "layout/send.h"
 
 namespace gj {
 
-// The tables of a gj_send that every row is looked up in. In shared memory.
-template <int FAN>
+// What every row of a partition is looked up in: where the first receiver's row number 0
+// would be, by lane of a row. In shared memory.
+template <int W, int FAN>
 struct SendPlaces {
-  uint64_t base[GJ_MEMBERS], capacity[GJ_MEMBERS];
-  uint32_t to[FAN], full[FAN], front[GJ_MEMBERS][FAN];
+  char* lane[LaneList<W>::count][FAN];
+  uint32_t full[FAN];  // 0 if there is no receiver
+  uint32_t more[FAN];  // further receivers, a bit for each
 };
 
 // A target (agent/scatter.cuh) in the buffers of one or several devices.
-template <int FAN>
+template <int W, int FAN>
 struct SendTarget {
   const gj_send* send;
-  SendPlaces<FAN>* places;
+  const SendPlaces<W, FAN>* places;
   uint32_t *cursor, *tail;
   int shift;
   uint32_t mask;
 
-  __device__ SendTarget(const gj_join* join, const gj_send* s, SendPlaces<FAN>* p)
+  // All threads, before a barrier.
+  __device__ SendTarget(const gj_join* join, const gj_send* s, SendPlaces<W, FAN>* to)
       : send(s),
-        places(p),
+        places(to),
         cursor(reinterpret_cast<uint32_t*>(s->cursor)),
         tail(reinterpret_cast<uint32_t*>(s->tail)),
         shift((32 - (int)join->bits_first) & 31),
-        mask((1u << join->bits_first) - 1) {}
-
-  __device__ __forceinline__ void enter(uint32_t) const {
-    const uint32_t p = threadIdx.x, members = (uint32_t)send->members;
-    places->to[p] = reinterpret_cast<const uint32_t*>(send->to)[p];
-    places->full[p] = reinterpret_cast<const uint32_t*>(send->full)[p];
-    for (uint32_t m = 0; m < members; m++) places->front[m][p] = reinterpret_cast<const uint32_t*>(send->front)[m * (mask + 1) + p];
-    for (uint32_t m = p; m < members; m += mask + 1) places->base[m] = send->base[m], places->capacity[m] = send->capacity[m];
+        mask((1u << join->bits_first) - 1) {
+    using List = LaneList<W>;
+    const uint32_t p = threadIdx.x;
+    if (p > mask) return;
+    const uint32_t set = receivers(p);
+    to->full[p] = set ? whole(p) : 0, to->more[p] = set & (set - 1);
+    if (!set) return;
+    const uint32_t m = __ffs(set) - 1;
+    const uint64_t front = reinterpret_cast<const uint32_t*>(s->front)[m * (mask + 1) + p];
+#pragma unroll
+    for (int l = 0; l < List::count; l++)
+      to->lane[l][p] = reinterpret_cast<char*>(s->base[m] + s->capacity[m] * List::before(l) + front * List::bytes(l));
   }
 
-  template <int W>
-  __device__ __forceinline__ void put(uint32_t partition, uint32_t row, const Row<W>& r) const {
-    const bool front = row < places->full[partition];
-    for (uint32_t to = places->to[partition]; to; to &= to - 1) {
-      const uint32_t m = __ffs(to) - 1;
-      const uint32_t before = front ? places->front[m][partition] : __ldg(reinterpret_cast<const uint32_t*>(send->rest) + m * (mask + 1) + partition);
-      Lanes<W>::store(reinterpret_cast<char*>(places->base[m]), places->capacity[m], (uint32_t)(row + before), r, Write());
+  __device__ __forceinline__ void enter(uint32_t) const {}
+
+  template <int V>
+  __device__ __forceinline__ void put(uint32_t partition, uint32_t row, const Row<V>& r) const {
+    static_assert(V == W, "the places are those of the row's lanes");
+    using L = Lanes<W>;
+    if (row >= places->full[partition]) return put_each(receivers(partition), row < whole(partition) ? send->front : send->rest, partition, row, r);
+    const Write write;
+    if constexpr (L::n4) write(reinterpret_cast<uint32_t*>(places->lane[0][partition]) + row, r.word[0]);
+    if constexpr (L::n8) write(reinterpret_cast<uint2*>(places->lane[L::n4][partition]) + row, make_uint2(r.word[L::word8], r.word[L::word8 + 1]));
+#pragma unroll
+    for (int l = 0; l < L::n16; l++) {
+      constexpr int w = L::word16;
+      write(reinterpret_cast<uint4*>(places->lane[L::n4 + L::n8 + l][partition]) + row,
+            make_uint4(r.word[w + 4 * l], r.word[w + 4 * l + 1], r.word[w + 4 * l + 2], r.word[w + 4 * l + 3]));
+    }
+    if (places->more[partition]) put_each(places->more[partition], send->front, partition, row, r);
+  }
+
+ private:
+  __device__ __forceinline__ uint32_t receivers(uint32_t p) const { return __ldg(reinterpret_cast<const uint32_t*>(send->to) + p); }
+  __device__ __forceinline__ uint32_t whole(uint32_t p) const { return __ldg(reinterpret_cast<const uint32_t*>(send->full) + p); }
+
+  // Writes a row to each of a set of receivers; before is what their row numbers have more.
+  __device__ __forceinline__ void put_each(uint32_t set, uint64_t before, uint32_t partition, uint32_t row, const Row<W>& r) const {
+    for (; set; set &= set - 1) {
+      const uint32_t m = __ffs(set) - 1, add = __ldg(reinterpret_cast<const uint32_t*>(before) + m * (mask + 1) + partition);
+      Lanes<W>::store(reinterpret_cast<char*>(send->base[m]), send->capacity[m], (uint32_t)(row + add), r, Write());
     }
   }
 };

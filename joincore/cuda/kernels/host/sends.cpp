@@ -118,9 +118,9 @@ void check(uint32_t members, uint32_t rows, int first_bits, int second_bits, boo
     send.members = members;
     auto at = [](const std::vector<uint32_t>& list) { return reinterpret_cast<uint64_t>(list.data()); };
     send.to = at(to[s]), send.full = at(t.full), send.front = at(t.front), send.rest = at(t.rest), send.cursor = at(t.cursor), send.tail = at(t.tail);
-    static SendPlaces<fan> places;
+    static SendPlaces<W, fan> places;
     host::launch(blocks, threads, [&] {
-      scatter<KW, W, threads, rows_each, UNIT, fan>(ColumnSource<KW, P>(&all[s]->side), SendTarget<fan>(&all[s]->job, &send, &places));
+      scatter<KW, W, threads, rows_each, UNIT, fan>(ColumnSource<KW, P>(&all[s]->side), SendTarget<W, fan>(&all[s]->job, &send, &places));
     });
   }
   auto say = [&](bool right, const char* what) { expect(right, what, W, UNIT, members, rows); };

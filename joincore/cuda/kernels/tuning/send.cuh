@@ -1,8 +1,18 @@
-// Launch parameters of the kernels of joins over several devices that are not scatters.
+// Launch parameters of the kernels of joins over several devices, as far as they differ
+// from those of one.
 #pragma once
 
 namespace gj {
 
 constexpr int fold_threads = 256;
+
+// Rows per thread of a first pass that sends rows of this many words, where that of a
+// single device has `rows`. Links want longer runs than memory does.
+__host__ __device__ constexpr int send_rows(int words, int rows) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  if (words == 5) return 12;
+#endif
+  return rows;
+}
 
 }  // namespace gj
