@@ -62,8 +62,7 @@ func (x *execution) root(sink joincore.Sink) error {
 	if err != nil {
 		return err
 	}
-	together := newStart(len(f.busy()))
-	x.result, err = f.run(x.plan.Output, func(int) joincore.Sink { return together.sink(sink) })
+	x.result, err = f.run(x.plan.Output, func(int) joincore.Sink { return sink })
 	return err
 }
 

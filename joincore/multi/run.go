@@ -36,12 +36,7 @@ func (f *fragment) run(output []joincore.ColumnRef, sink func(member int) joinco
 		if common != nil {
 			opt.Device.Common = common[member]
 		}
-		to := sink(member)
-		err := run.Run(ctx, x.p.members[member], plan, inputs, x.mem, to, opt, &stats[member])
-		if s, ok := to.(*startSink); ok && err == nil {
-			s.arrive()
-		}
-		return err
+		return run.Run(ctx, x.p.members[member], plan, inputs, x.mem, sink(member), opt, &stats[member])
 	})
 	out := outcome{wall: time.Since(start)}
 	for m := range stats {

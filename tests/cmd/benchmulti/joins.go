@@ -60,7 +60,7 @@ type joinResult struct {
 	How       string      `json:"how"` // alone, or the strategy over all devices
 	Chosen    bool        `json:"chosen"`
 	Algorithm string      `json:"algorithm"`
-	Ranges    int         `json:"ranges,omitempty"`
+	Ranges    [2]int      `json:"ranges,omitempty"` // of both sides; 0: by default
 	Blocks    int         `json:"blocks,omitempty"`
 	MS        float64     `json:"ms"`              // of the host, from entry to return
 	Ratio     float64     `json:"ratio,omitempty"` // of the time on one device
@@ -76,6 +76,7 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
+	var phases []string
 	rows := []string{"case\thow\tchosen\talgorithm\tranges\tblocks\tms\tof one\tbar\tGB sent"}
 	for _, c := range joinCases() {
 		if b.cases != "" && !strings.Contains(","+b.cases+",", ","+c.name+",") {
@@ -94,14 +95,18 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 			if r.Chosen {
 				chosen = "*"
 			}
-			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%d\t%.3f\t%.3f\t%s\t%.2f", r.Case, r.How, chosen, r.Algorithm, r.Ranges, r.Blocks, r.MS, r.Ratio, bar, r.GB))
+			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d+%d\t%d\t%.3f\t%.3f\t%s\t%.2f", r.Case, r.How, chosen, r.Algorithm, r.Ranges[0], r.Ranges[1], r.Blocks, r.MS, r.Ratio, bar, r.GB))
 			for _, p := range r.Phases {
-				rows = append(rows, "\t"+p)
+				phases = append(phases, fmt.Sprintf("%s, %s %d+%d, %d blocks, %s", r.Case, r.How, r.Ranges[0], r.Ranges[1], r.Blocks, p))
 			}
 		}
 		b.Joins = append(b.Joins, results...)
 	}
-	return measure.Table(os.Stdout, rows...)
+	err = measure.Table(os.Stdout, rows...)
+	for _, line := range phases {
+		fmt.Println(line)
+	}
+	return err
 }
 
 // Bars of the choice, against the best way and against one device; and of twice the rows.
@@ -169,7 +174,7 @@ func (b *bench) ways(c joinCase) (list []mgj.Options) {
 	list = append(list, mgj.Options{Strategy: mgj.Exchange})
 	for _, text := range strings.Fields(b.tune) {
 		var o mgj.Options
-		if _, err := fmt.Sscanf(text, "%dx%d", &o.Ranges, &o.Blocks); err == nil {
+		if _, err := fmt.Sscanf(text, "%d+%dx%d", &o.Ranges[0], &o.Ranges[1], &o.Blocks); err == nil {
 			list = append(list, o)
 		}
 	}

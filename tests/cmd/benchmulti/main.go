@@ -71,13 +71,16 @@ func measureAll(ctx context.Context) error {
 		rows    = flag.Int64("host-rows", 1<<28, "rows of each input of the joins of inputs in host memory")
 		repeats = flag.Int("repeats", 5, "timed exchanges of each kind; the median counts")
 		out     = flag.String("json", "build/bench-multi.json", "where the results are written")
+		cases   = flag.String("cases", "", "names of joins, by commas; all where empty")
+		tune    = flag.String("tune", "", "further ways to join: BUILD+PROBExBLOCKS, ranges of the sides and blocks that send, by spaces")
+		phases  = flag.Bool("phases", false, "print the phases of each join, of one more run")
+		shrink  = flag.Int("shrink", 1, "divide the memory that joins have on each device by this")
 	)
-	cases := flag.String("cases", "", "names of joins, by commas; all where empty")
-	tune := flag.String("tune", "", "further ways to join: RANGESxBLOCKS, by spaces")
-	phases := flag.Bool("phases", false, "print the phases of each join, of one more run")
-	shrink := flag.Int("shrink", 1, "divide the memory of each device by this")
 	flag.Parse()
-	b := &bench{cases: *cases, tune: *tune, phases: *phases, shrink: max(*shrink, 1), hostRows: *rows, Measured: measure.CircumstancesOf(commit), repeats: max(*repeats, 1)}
+	b := &bench{
+		Measured: measure.CircumstancesOf(commit), repeats: max(*repeats, 1), hostRows: *rows,
+		cases: *cases, tune: *tune, phases: *phases, shrink: max(*shrink, 1),
+	}
 	for text := range strings.SplitSeq(*devices, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil {
