@@ -20,7 +20,8 @@ func main() {
 	rates := flag.String("rates", "", "file of measured rates of devices; none: use default rates")
 	devices := flag.Int("devices", 0, "maximum number of devices of a join; 0: as many as pay")
 	mesh := flag.String("mesh", "", "file of measured connections of devices; none: devices do not copy from each other")
+	always := flag.Bool("always", false, "run each join on all idle devices, whether that pays or not: for tests")
 	flag.Parse()
-	s := settings{memory: *memory, rates: *rates, devices: *devices, mesh: *mesh}
+	s := settings{memory: *memory, rates: *rates, devices: *devices, mesh: *mesh, always: *always}
 	os.Exit(server.Main(func(log *slog.Logger) (*server.Machine, error) { return open(s, log) }))
 }

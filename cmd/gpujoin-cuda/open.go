@@ -19,6 +19,7 @@ type settings struct {
 	rates   string // file of measured rates; "": default rates
 	devices int    // of a job, at most; 0: as many as pay
 	mesh    string // file of how devices are connected; "": not to be found out
+	always  bool   // jobs run on all idle devices, for tests
 }
 
 // open opens all devices that are visible to this process and for which the kernels
@@ -32,7 +33,7 @@ func open(s settings, log *slog.Logger) (*server.Machine, error) {
 		return nil, errors.New("the driver reports no device")
 	}
 	links := connections(s, infos, log) // measures idle devices, so before they are opened
-	m := &server.Machine{Jobs: server.JobDevices{Most: s.devices}}
+	m := &server.Machine{Jobs: server.JobDevices{Most: s.devices, Always: s.always}}
 	var failed error
 	var providers []*cuda.Provider
 	for _, info := range infos {

@@ -10,10 +10,10 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// replicate executes a plan by replication, or on the first member alone.
+// replicate executes a plan by replication, or on one member alone.
 func (p *Provider) replicate(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
 	sink joincore.Sink, opt run.Options, stats *joincore.Stats) error {
-	reason := "the plan cannot be divided among devices"
+	alone, reason := p.members[0], "the plan cannot be divided among devices"
 	if input, ok := Divide(plan, inputs); ok && len(p.members) > 1 {
 		x, err := newExecution(ctx, p, plan, inputs, mem, opt)
 		if err != nil {
@@ -26,8 +26,11 @@ func (p *Provider) replicate(ctx context.Context, plan *joincore.Plan, inputs []
 		}
 		*stats = joincore.Stats{}
 		reason, _, _ = strings.Cut(err.Error(), "\n")
+		if x.failed.Load() == 0 {
+			alone = p.members[1]
+		}
 	}
-	err := run.Run(ctx, p.members[0], plan, inputs, mem, sink, opt, stats)
+	err := run.Run(ctx, alone, plan, inputs, mem, sink, opt, stats)
 	stats.Alone = reason
 	return err
 }

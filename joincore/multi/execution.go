@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gpujoin/joincore"
@@ -30,6 +31,7 @@ type execution struct {
 	result     outcome               // of the root's fragment
 	exchanged  live.Stats
 	divided    int           // with replication, the input whose rows are divided
+	failed     atomic.Int32  // the member that has failed, if one has
 	waited     time.Duration // by members for the slowest one, at the longest
 	sent       int64         // bytes between devices
 	hops       int           // of each of them
@@ -86,6 +88,9 @@ func (x *execution) each(f func(ctx context.Context, member int) error) error {
 	for m := range x.members() {
 		wait.Go(func() {
 			if err := guarded(ctx, m, f); err != nil {
+				if ctx.Err() == nil {
+					x.failed.Store(int32(m))
+				}
 				cancel(err)
 			}
 		})

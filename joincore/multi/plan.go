@@ -62,7 +62,8 @@ func (x *execution) root(sink joincore.Sink) error {
 	if err != nil {
 		return err
 	}
-	x.result, err = f.run(x.plan.Output, func(int) joincore.Sink { return sink })
+	together := newStart(len(f.busy()))
+	x.result, err = f.run(x.plan.Output, func(int) joincore.Sink { return together.sink(sink) })
 	return err
 }
 

@@ -46,9 +46,9 @@ func New(name string, members []device.Provider, g Group, opt Options) (*Provide
 }
 
 // Replicate returns a provider that exchanges no rows: the members divide the rows of one
-// input and read all others whole, as Divide says. The first member alone executes a plan
-// that cannot be divided, and one that fails on several members before a row is returned,
-// unless a device is lost.
+// input and read all others whole, as Divide says. One member alone executes a plan that
+// cannot be divided, or that has failed on another member before a row was returned, unless
+// a device is lost.
 func Replicate(name string, members []device.Provider) *Provider {
 	return &Provider{name: name, members: members}
 }

@@ -119,39 +119,40 @@ func (b *broken) Lost() error {
 	return nil
 }
 
-// If one member fails before a row is returned, the first one executes the plan alone;
-// not if a device is lost, which ends the process, or if the rows are the cause.
+// If one member fails before a row is returned, another one executes the plan alone; not if a device is lost, which ends the process, or if the rows are the cause.
 func TestAMemberFails(t *testing.T) {
 	plan, inputs := pair(5000)
 	for name, c := range map[string]struct {
 		err   error
 		lost  bool
-		first bool // the first member fails as well
+		other bool // the other member fails as well
 		alone bool
 	}{
 		"memory":     {err: fmt.Errorf("device 1: %w", joincore.ErrBudget), alone: true},
 		"refused":    {err: errors.New("the driver refuses"), alone: true},
 		"lost":       {err: errors.New("an illegal address"), lost: true},
 		"rows":       {err: joincore.ErrInvalid},
-		"both":       {err: joincore.ErrBudget, first: true},
+		"both":       {err: joincore.ErrBudget, other: true},
 		"cancelled":  {err: context.Canceled, alone: true}, // by the device, not by the caller
 		"arithmetic": {err: joincore.ErrArithmetic},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := replicated(2, func(i int) device.Provider {
-				if i == 1 || c.first {
-					return &broken{cpu.New(), c.err, c.lost}
+			for fails := range 2 {
+				p := replicated(2, func(i int) device.Provider {
+					if i == fails || c.other {
+						return &broken{cpu.New(), c.err, c.lost}
+					}
+					return cpu.New()
+				})
+				var stats joincore.Stats
+				sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
+				err := run.Run(t.Context(), p, plan, inputs, &suite.Arena{}, sink, run.Options{}, &stats)
+				if c.alone != (err == nil) || err != nil && !errors.Is(err, c.err) {
+					t.Fatal(err)
 				}
-				return cpu.New()
-			})
-			var stats joincore.Stats
-			sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
-			err := run.Run(t.Context(), p, plan, inputs, &suite.Arena{}, sink, run.Options{}, &stats)
-			if c.alone != (err == nil) || err != nil && !errors.Is(err, c.err) {
-				t.Fatal(err)
-			}
-			if c.alone && (stats.RowsOut != 10000 || !strings.Contains(stats.Alone, c.err.Error()) || stats.Devices != 0) {
-				t.Errorf("%+v", stats)
+				if c.alone && (stats.RowsOut != 10000 || !strings.Contains(stats.Alone, c.err.Error()) || stats.Devices != 0) {
+					t.Errorf("%+v", stats)
+				}
 			}
 		})
 	}

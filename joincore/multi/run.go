@@ -36,7 +36,12 @@ func (f *fragment) run(output []joincore.ColumnRef, sink func(member int) joinco
 		if common != nil {
 			opt.Device.Common = common[member]
 		}
-		return run.Run(ctx, x.p.members[member], plan, inputs, x.mem, sink(member), opt, &stats[member])
+		to := sink(member)
+		err := run.Run(ctx, x.p.members[member], plan, inputs, x.mem, to, opt, &stats[member])
+		if s, ok := to.(*startSink); ok && err == nil {
+			s.arrive()
+		}
+		return err
 	})
 	out := outcome{wall: time.Since(start)}
 	for m := range stats {

@@ -73,3 +73,20 @@ func TestSeveralDevices(t *testing.T) {
 		})
 	}
 }
+
+// TestADeviceIsFull: if one of several devices has too little memory, another one returns
+// the right rows, and EXPLAIN says why it worked alone.
+func TestADeviceIsFull(t *testing.T) {
+	for _, visible := range []string{"0,1:memory", "0:memory,1"} {
+		t.Run(visible, func(t *testing.T) {
+			t.Setenv("CUDA_VISIBLE_DEVICES", visible)
+			w := workerWorld(t)
+			s := w.proxied(t, serial)
+			w.right(t, theJoin, <-ask(s, theJoin))
+			g := w.explained(t, s, theJoin)
+			if why := g.Text("One Device"); g.Text("Provider") != "cuda" || !strings.Contains(why, "device memory") || g.Text("Provider Fallback") != "" {
+				t.Errorf("ran on %s: %q, %q", g.Text("Provider"), why, g.Text("Provider Fallback"))
+			}
+		})
+	}
+}

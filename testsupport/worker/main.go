@@ -1,7 +1,8 @@
 // Command worker is a worker for tests on machines without a GPU: it replaces
 // gpujoin-cuda and serves simulated devices, on which the cpu provider joins. There is one
 // for each device that CUDA_VISIBLE_DEVICES lists, or a single one. Jobs run on all idle
-// devices. A number below 0 is a device that does not open.
+// devices. A number below 0 is a device that does not open; on one with the suffix
+// ":memory", every job fails because there is too little memory.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
@@ -28,14 +30,19 @@ func main() {
 func machine(visible string) (*server.Machine, error) {
 	m := &server.Machine{Jobs: server.JobDevices{Always: true}}
 	for text := range strings.SplitSeq(visible, ",") {
+		text, fault, _ := strings.Cut(text, ":")
 		number, err := strconv.Atoi(text)
 		if err == nil && number < 0 {
 			m.Unused = append(m.Unused, server.Unused{Name: "no GPU at all", Memory: 1 << 30, Reason: fmt.Sprintf("device %d does not open", number)})
 			continue
 		}
 		n := len(m.Devices)
+		var p device.Provider = cpu.New()
+		if fault == "memory" {
+			p = full{p}
+		}
 		m.Devices = append(m.Devices, server.Device{
-			Provider: cpu.New(), Name: "no GPU at all", Memory: 1 << 30, Budget: 1 << 29, Jobs: 2,
+			Provider: p, Name: "no GPU at all", Memory: 1 << 30, Budget: 1 << 29, Jobs: 2,
 			Options: run.Options{Device: device.Options{Streams: 2}},
 		})
 		for other := range n {
@@ -48,4 +55,11 @@ func machine(visible string) (*server.Machine, error) {
 		return nil, errors.New("no device opens")
 	}
 	return m, nil
+}
+
+// full is a device without memory for jobs.
+type full struct{ device.Provider }
+
+func (full) Open(joincore.Memory, device.Options) (device.Device, error) {
+	return nil, fmt.Errorf("%w: device memory", joincore.ErrBudget)
 }

@@ -110,6 +110,9 @@ func TestDevice(t *testing.T) {
 		plan, inputs = suite.RandomTree(5, 2)
 		r.compare("afterwards", plan, inputs, 10)
 	})
+	if len(r.remote.Devices()) > 1 {
+		t.Run("several", func(t *testing.T) { severalDevices(t, program) })
+	}
 	t.Run("overhead", func(t *testing.T) {
 		plan, inputs := explosion(100, 100)
 		job, free := r.job(plan, inputs, newSink(r.account, plan, 1000))
@@ -124,6 +127,53 @@ func TestDevice(t *testing.T) {
 		}
 		t.Logf("a join of 100 rows takes %v, %v of it in the worker's provider", time.Since(at)/jobs, stats.JoinTime)
 	})
+}
+
+// severalDevices has a worker run each job on all devices.
+func severalDevices(t *testing.T, program string) {
+	mesh := filepath.Join(t.TempDir(), "mesh")
+	for _, file := range []string{mesh, ""} { // devices copy from each other, as far as they can
+		r := start(t, "", func(config *Config) {
+			config.Path, config.Timing = program, DefaultTiming
+			config.Args = []string{"--memory", "2GB", "--always", "--mesh", file}
+		})
+		at := time.Now()
+		r.ready()
+		t.Logf("ready after %v: %+v", time.Since(at), r.remote.Devices())
+		for _, l := range r.remote.Links() {
+			t.Logf("link %+v", l)
+		}
+		if n := len(r.remote.Links()); (n > 0) != (file != "") {
+			t.Errorf("%d links", n)
+		}
+		for seed := range uint64(60) {
+			plan, inputs := suite.RandomTree(seed, 3)
+			r.compare(fmt.Sprint("seed ", seed), plan, inputs, []int{7, 100, 1000}[seed%3])
+		}
+		for p := range suite.Plans(500) {
+			r.compare(p.Name, p.Plan, p.Inputs, p.Batch)
+		}
+		plan, inputs := large()
+		stats := r.compare("large", plan, inputs, 100)
+		t.Logf("%+v", stats)
+		if stats.Devices < 2 || stats.Alone != "" {
+			t.Errorf("%d devices: %s", stats.Devices, stats.Alone)
+		}
+		pid := r.pid()
+		plan, inputs = explosion(5_000, 5)
+		sink := newSink(r.account, plan, 1000)
+		sink.before = func(_ context.Context, n int) error {
+			if n == 2 {
+				return unix.Kill(pid, unix.SIGKILL)
+			}
+			return nil
+		}
+		job, free := r.job(plan, inputs, sink)
+		if err := r.remote.Run(t.Context(), job, &joincore.Stats{}); !errors.Is(err, ErrLost) {
+			t.Error(err)
+		}
+		free()
+	}
 }
 
 // divided has a worker join inputs that are larger than its device, several

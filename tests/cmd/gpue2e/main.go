@@ -30,6 +30,7 @@ type options struct {
 	rows    int
 	runs    int
 	workers int
+	devices int
 	parts   string
 	queries string
 }
@@ -58,6 +59,7 @@ func parseFlags() options {
 	flag.IntVar(&o.rows, "rows", 10_000_000, "rows of the dimension; facts have as many, and four times as many")
 	flag.IntVar(&o.runs, "runs", 3, "runs of each query in each mode; the median counts")
 	flag.IntVar(&o.workers, "workers", defaultWorkers(), "parallel workers of a query, beside its leader")
+	flag.IntVar(&o.devices, "devices", 1, "also run each query with up to so many GPUs for a job, and compare with one")
 	flag.StringVar(&o.parts, "parts", "joins,tpch,faults", "what to run")
 	flag.StringVar(&o.queries, "queries", "", "numbers of TPC-H queries; none: all 22")
 	flag.Parse()
@@ -120,7 +122,7 @@ func run(ctx context.Context, o options) (err error) {
 	if err := measure.WriteJSON(o.out, w.document(results, divided, broken)); err != nil {
 		return err
 	}
-	return errors.Join(w.print(os.Stdout, results), printPhases(os.Stdout, divided), printFaults(os.Stdout, broken))
+	return errors.Join(w.print(os.Stdout, results), w.printSeveral(os.Stdout, results), printPhases(os.Stdout, divided), printFaults(os.Stdout, broken))
 }
 
 // say prints progress.

@@ -18,6 +18,8 @@ type result struct {
 	Native *times `json:"native"`
 	CPU    *times `json:"cpu"`
 	CUDA   *times `json:"cuda"`
+	// Several is CUDA with more than one GPU for a job; nil: not measured.
+	Several *times `json:"several,omitempty"`
 }
 
 // times are a query's times in one mode. The fields after Ms come from one more
@@ -35,6 +37,7 @@ type times struct {
 	ReturnMs  float64 `json:"return_ms,omitempty"` // reading result batches
 	Joins     int     `json:"joins,omitempty"`     // executed outside of the server
 	Providers string  `json:"providers,omitempty"`
+	Devices   int     `json:"devices,omitempty"` // the most of a job; 0: one
 }
 
 // measure runs a query in all modes in turn, after one round that warms the caches and
@@ -82,6 +85,9 @@ func (w *world) measure(ctx context.Context, q query) (*result, error) {
 		}
 	}
 	r.Native, r.CPU, r.CUDA = all[0], all[1], all[2]
+	if len(all) > 3 {
+		r.Several = all[3]
+	}
 	return r, nil
 }
 
@@ -109,6 +115,10 @@ func (t *times) explain(ctx context.Context, m *mode, sql string) error {
 		if provider != m.provider {
 			reasons = append(reasons, "ran on "+provider+": "+g.Text("Provider Fallback"))
 		}
+		if why := g.Text("One Device"); why != "" {
+			reasons = append(reasons, "one device: "+why)
+		}
+		t.Devices = max(t.Devices, int(g.Number("Devices")))
 		t.JoinMs += g.Number("Join Time")
 		t.FeedMs += slowest(g, "Feed Time", "Feed Wait Time")
 		t.ReturnMs += slowest(g, "Return Time", "")

@@ -35,7 +35,7 @@ func (w *world) print(out io.Writer, results []*result) error {
 	fmt.Fprintln(out, "cpu and cuda are forced: all joins that can run outside of the server do, also those that the planner would leave in it")
 	different := 0
 	for _, r := range results {
-		for i, t := range []*times{r.Native, r.CPU, r.CUDA} {
+		for i, t := range r.modes() {
 			name := w.modes[i].name
 			if t.Reason != "" && w.modes[i].absent == "" {
 				fmt.Fprintf(out, "%s, %s: %s\n", r.Query, name, t.Reason)
@@ -48,6 +48,47 @@ func (w *world) print(out io.Writer, results []*result) error {
 	}
 	if different > 0 {
 		return fmt.Errorf("%d times other rows than the native plan's", different)
+	}
+	return nil
+}
+
+// modes are the times in the order of the modes.
+func (r *result) modes() []*times {
+	list := []*times{r.Native, r.CPU, r.CUDA}
+	if r.Several != nil {
+		list = append(list, r.Several)
+	}
+	return list
+}
+
+// With several GPUs a query may take longer than with one by this share, or by this many
+// ms, which is what times of short queries differ by.
+const (
+	slower   = 0.05
+	slowerMs = 10
+)
+
+// printSeveral compares several GPUs for a job with one; a slower query is an error.
+func (w *world) printSeveral(out io.Writer, results []*result) error {
+	if len(w.modes) < 4 || len(results) == 0 || w.modes[3].absent != "" {
+		return nil
+	}
+	rows := []string{"query\tone GPU ms\tjoining\tseveral ms\tjoining\tseveral/one\tGPUs\tequal"}
+	late := 0
+	for _, r := range results {
+		one, several := r.CUDA, r.Several
+		if several.Ms > one.Ms*(1+slower) && several.Ms > one.Ms+slowerMs {
+			late++
+		}
+		rows = append(rows, fmt.Sprintf("%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%d\t%v", r.Query, one.Ms, one.JoinMs, several.Ms, several.JoinMs,
+			several.Ms/one.Ms, max(several.Devices, 1), several.Equal))
+	}
+	fmt.Fprintln(out)
+	if err := measure.Table(out, rows...); err != nil {
+		return err
+	}
+	if late > 0 {
+		return fmt.Errorf("%d queries are slower with several GPUs than with one", late)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"gpujoin/tests/harness"
@@ -83,11 +84,22 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	if err != nil {
 		return w, err
 	}
-	cuda, err := w.cuda(ctx, "cuda", nil)
+	one := harness.DaemonOptions{"cuda-devices": "1"}
+	if o.devices > 1 {
+		one["cuda-memory"] = "40%" // two daemons share the GPUs
+	}
+	cuda, err := w.cuda(ctx, "cuda", one)
 	if err != nil {
 		return w, err
 	}
 	w.modes = []*mode{native, cpu, cuda}
+	if o.devices > 1 {
+		several, err := w.cuda(ctx, "several", harness.DaemonOptions{"cuda-devices": strconv.Itoa(o.devices), "cuda-memory": "40%"})
+		if err != nil {
+			return w, err
+		}
+		w.modes = append(w.modes, several)
+	}
 	return w, errors.Join(native.set(ctx), cpu.set(ctx))
 }
 

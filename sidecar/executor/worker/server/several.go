@@ -15,9 +15,16 @@ type JobDevices struct {
 	// devices; 0: they cannot access each other's memory.
 	Rates  *costmodel.DeviceRates
 	PeerGB float64
+	// Memory is what joins may use of the device that has the least, in bytes.
+	Memory int64
 	// Always is for tests: jobs run on all idle devices, whatever is predicted.
 	Always bool
 }
+
+// wholeShare is the share of a device's memory that inputs may have which each device reads
+// whole. Larger ones may have to be partitioned in host memory, on each device all of them,
+// which takes longer than on one.
+const wholeShare = 6
 
 // worthwhile is the share of its time that a job must still take at most, for more devices
 // to be used: they may be needed for other jobs.
@@ -34,6 +41,15 @@ func (j *JobDevices) count(plan *joincore.Plan, inputs []*joincore.Relation, mos
 	}
 	if j.Always {
 		return most
+	}
+	whole := int64(0)
+	for i, r := range inputs {
+		if i != divided {
+			whole += multi.Bytes(r)
+		}
+	}
+	if whole > j.Memory/wholeShare {
+		return 1
 	}
 	rates := j.Rates
 	if rates == nil {

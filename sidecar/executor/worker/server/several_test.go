@@ -23,13 +23,14 @@ func TestCount(t *testing.T) {
 		rows, idle int
 		want       int
 	}{
-		{JobDevices{PeerGB: 390}, 100_000_000, 1, 1},
-		{JobDevices{PeerGB: 390}, 100_000_000, 2, 2},
-		{JobDevices{PeerGB: 390}, 1_000_000_000, 4, 4},
-		{JobDevices{PeerGB: 390, Most: 2}, 100_000_000, 4, 2},
-		{JobDevices{PeerGB: 390, Most: 1}, 100_000_000, 4, 1},
-		{JobDevices{PeerGB: 390}, 10_000, 4, 1},
-		{JobDevices{PeerGB: 390, Always: true}, 10_000, 4, 4},
+		{JobDevices{Memory: 72 << 30, PeerGB: 390}, 100_000_000, 1, 1},
+		{JobDevices{Memory: 72 << 30, PeerGB: 390}, 100_000_000, 2, 2},
+		{JobDevices{Memory: 72 << 30, PeerGB: 390}, 600_000_000, 4, 4},
+		{JobDevices{Memory: 72 << 30, PeerGB: 390, Most: 2}, 100_000_000, 4, 2},
+		{JobDevices{Memory: 72 << 30, PeerGB: 390, Most: 1}, 100_000_000, 4, 1},
+		{JobDevices{Memory: 72 << 30, PeerGB: 390}, 10_000, 4, 1},
+		{JobDevices{Memory: 8 << 30, PeerGB: 390}, 100_000_000, 2, 1},
+		{JobDevices{Memory: 72 << 30, PeerGB: 390, Always: true}, 10_000, 4, 4},
 	} {
 		plan, inputs := sizedPair(c.rows)
 		if n := c.jobs.count(plan, inputs, c.idle); n != c.want {

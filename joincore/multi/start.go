@@ -1,0 +1,49 @@
+package multi
+
+import (
+	"context"
+	"sync"
+
+	"gpujoin/joincore"
+)
+
+// start holds back the rows of members until each of them has some or has ended. A member
+// that lacks memory fails before that, and then another one can execute the plan alone.
+type start struct {
+	mu      sync.Mutex
+	missing int
+	begun   chan struct{} // closed when none is missing
+}
+
+func newStart(members int) *start { return &start{missing: members, begun: make(chan struct{})} }
+
+// sink returns where one member's rows go.
+func (s *start) sink(to joincore.Sink) *startSink { return &startSink{Sink: to, start: s} }
+
+type startSink struct {
+	joincore.Sink
+	start *start
+	once  sync.Once
+}
+
+// arrive says that the member has rows or has ended. It may be called several times.
+func (s *startSink) arrive() {
+	s.once.Do(func() {
+		s.start.mu.Lock()
+		defer s.start.mu.Unlock()
+		if s.start.missing--; s.start.missing == 0 {
+			close(s.start.begun)
+		}
+	})
+}
+
+// NewBatch implements joincore.Sink.
+func (s *startSink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
+	s.arrive()
+	select {
+	case <-s.start.begun:
+		return s.Sink.NewBatch(ctx, heap)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
