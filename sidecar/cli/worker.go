@@ -151,20 +151,23 @@ func askCUDA(cfg *config.Config) (text string, served bool, err error) {
 	if err != nil {
 		return "", false, nil
 	}
-	var ready []string
+	var ready, unused []string
 	for _, d := range status.Devices {
 		switch {
 		case d.Provider != cudaProvider:
 		case d.State == executor.StateReady && d.Name != "":
 			ready = append(ready, fmt.Sprintf("%s, %d MB for joins", d.Name, d.Budget>>20))
 		default:
-			err = fmt.Errorf("%s in the daemon: %s", d.State, d.Reason)
+			unused = append(unused, fmt.Sprintf("%s in the daemon: %s", d.State, d.Reason))
 		}
 	}
-	if len(ready) == 0 && err == nil {
-		err = errors.New("the daemon was started without this provider")
+	switch {
+	case len(ready) > 0:
+		return strings.Join(append(ready, unused...), "; "), true, nil
+	case len(unused) > 0:
+		return "", true, errors.New(strings.Join(unused, "; "))
 	}
-	return strings.Join(ready, "; "), true, err
+	return "", true, errors.New("the daemon was started without this provider")
 }
 
 // checkPatience is how long a worker may take to become ready for a check.
@@ -175,7 +178,9 @@ func tryCUDA(cfg *config.Config, environ []string) (string, error) {
 	if err := probeCUDA(cfg, environ); err != nil {
 		return "", err
 	}
-	settings, err := cudaWorker(cfg, environ)
+	one := *cfg
+	one.CUDADevices = 1 // a check measures no links
+	settings, err := cudaWorker(&one, environ)
 	if err != nil {
 		return "", err
 	}

@@ -51,6 +51,11 @@ func TestSeveralDevices(t *testing.T) {
 		t.Errorf("links: %q", links.Rows)
 	}
 
+	out, err := w.c.Output("check", "--socket", w.d.Socket, "--provider", "cuda")
+	if err != nil || strings.Count(out, "512 MB for joins") != 3 || !strings.Contains(out, "does not open") {
+		t.Errorf("%v: %s", err, out)
+	}
+
 	for _, c := range []struct {
 		name string
 		msg  int
