@@ -60,11 +60,6 @@ func (e *execution) windows(v *view, columns []int, build int64) []*view {
 		return nil
 	}
 	target := min(max(largestWindow, build/4), e.workspace.arena.Free()/8/v.input.BytesPerRow(columns))
-	if e.shares != nil {
-		// The build side is there in a part of the time that it takes one device, and
-		// the first windows' results return while the last windows arrive.
-		target = min(target, max(v.rows/4, build/8, largestWindow/4))
-	}
 	if e.p.outOfCore.WindowRows > 0 {
 		target = e.p.outOfCore.WindowRows
 	}
