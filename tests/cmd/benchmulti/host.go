@@ -289,6 +289,9 @@ func (b *bench) measureHost(ctx context.Context) error {
 					for _, p := range stats.Joins[0].Phases {
 						r.How += fmt.Sprintf(", %s %.1f", p.Name, float64(p.Actual)/float64(time.Millisecond))
 					}
+					for _, a := range stats.Aggregates {
+						r.How += fmt.Sprintf(", aggregate %.1f", float64(a.Time)/float64(time.Millisecond))
+					}
 				}
 			}
 			slices.Sort(all)
