@@ -27,6 +27,7 @@
 #include "plan_cost.h"
 #include "plan_relation.h"
 #include "plan_speedup.h"
+#include "plan_surplus.h"
 
 /*
  * Checks every column that the relation delivers, and sums up the feed
@@ -252,8 +253,9 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
 		return;
 	leaf->source = source;
 	leaf->relids = rel->relids;
-	leaf->input_rows = leaf->rows = rel->rows;
-	leaf->surplus = leaf->key_surplus = 1;
+	leaf->surplus = leaf->key_surplus = gj_scan_surplus(root, rel);
+	leaf->rows = rel->rows * leaf->surplus;
+	leaf->input_rows = gj_rows_read(root, rel);
 	leaf->bytes = rel->rows * base->row_bytes;
 	leaf->scan_cost = source->scan_cost;
 	leaf->feed_cost = source->cost;

@@ -9,6 +9,7 @@
 
 #include "compat.h"
 #include "plan_candidate.h"
+#include "plan_surplus.h"
 
 /* Collects the properties of the query's tables. */
 static void
@@ -22,7 +23,7 @@ survey_tables(PlannerInfo *root, GjQuery *query)
 
 		if (rel == NULL)
 			continue;
-		query->rows += rel->rows;
+		query->rows += gj_rows_read(root, rel);
 		query->shares |= rel->partial_pathlist != NIL;
 	}
 }

@@ -336,9 +336,24 @@ estimate_scan(PlannerInfo *root, const Path *path, GjTime *sum)
 				e.ns += gj_bitmapscan_ns(root, heap);
 				return e;
 			}
+		case T_CteScan:
+			e = estimate_unknown(root, path, sum);
+			e.surplus = gj_scan_surplus(root, path->parent);
+			return e;
 		default:
 			return estimate_unknown(root, path, sum);
 	}
+}
+
+static GjTime
+estimate_subquery(PlannerInfo *root, const SubqueryScanPath *path, GjTime *sum)
+{
+	const RelOptInfo *rel = path->path.parent;
+	GjTime		e = estimate_unary(rel->subroot, path->subpath,
+								   SUBQUERY_ROW_NS + gj_conditions_ns(rel->baserestrictinfo), sum);
+
+	e.surplus *= gj_scan_surplus(root, rel);
+	return e;
 }
 
 static GjTime
@@ -372,9 +387,7 @@ estimate_node(PlannerInfo *root, const Path *path, GjTime *sum)
 			return estimate_unary(root, ((const ProjectionPath *) path)->subpath,
 								  expressions_ns(path), sum);
 		case T_SubqueryScanPath:
-			return estimate_unary(path->parent->subroot,
-								  ((const SubqueryScanPath *) path)->subpath, SUBQUERY_ROW_NS +
-								  gj_conditions_ns(path->parent->baserestrictinfo), sum);
+			return estimate_subquery(root, (const SubqueryScanPath *) path, sum);
 		case T_GatherPath:
 			return estimate_gather(root, path, ((const GatherPath *) path)->subpath,
 								   ((const GatherPath *) path)->num_workers, sum);

@@ -56,5 +56,18 @@ BEGIN
     RETURN jsonb_array_length(jsonb_path_query_array(plan, '$.**?(@."Custom Plan Provider" == "GpuBlock")'));
 END $$;
 SELECT blocks('SELECT sum(amount), count(*) FROM sales WHERE amount BETWEEN 3 AND 4'), blocks('SELECT sum(id), count(*) FROM days WHERE month = 4');
+-- groups have no statistics: PostgreSQL expects one row of each side
+CREATE FUNCTION joins(query text) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    RETURN jsonb_array_length(jsonb_path_query_array(plan, '$.**?(@."Custom Plan Provider" == "GpuJoin")'));
+END $$;
+SELECT joins('WITH g AS MATERIALIZED (SELECT id, day_id % 4 AS kind, amount % 5 AS class, sum(amount) AS total FROM sales GROUP BY 1, 2, 3)
+    SELECT a.total, b.total FROM g a JOIN g b ON a.id = b.id WHERE a.kind = 1 AND a.class = 2 AND b.kind = 2 AND b.class = 3'),
+    joins('SELECT a.total, b.total FROM (SELECT id, amount % 5 AS class, sum(amount) AS total FROM sales GROUP BY 1, 2 OFFSET 0) a
+    JOIN (SELECT id, amount % 5 AS class, sum(amount) AS total FROM sales GROUP BY 1, 2 OFFSET 0) b ON a.id = b.id WHERE a.class = 1 AND b.class = 2');
 SET client_min_messages = warning;
 DROP SCHEMA surplus CASCADE;
