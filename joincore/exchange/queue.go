@@ -15,10 +15,10 @@ type queue struct {
 	packets int        // waiting
 	own     int        // waiting packets of batches that begin here
 	work    int64      // bytes waiting or posted, with the hop's Half for each copy
-	posted  int // copies
-	flying  int // packets of these copies
-	credit  int   // of the weighted round-robin
-	told    int64 // work that other GPUs know of
+	posted  int        // copies
+	flying  int        // packets of these copies
+	credit  int        // of the weighted round-robin
+	told    int64      // work that other GPUs know of
 }
 
 func newQueue(h *mesh.Hop, c Config) *queue {

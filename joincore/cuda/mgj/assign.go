@@ -28,14 +28,7 @@ func (s Strategy) String() string {
 	return [...]string{Exchange: "exchange", Replicate: "replicate", Alone: "alone"}[s]
 }
 
-// exchangeRanges returns the ranges of both sides in an exchange.
-func exchangeRanges(gpus int) [2]int {
-	if gpus > 8 {
-		return [2]int{1, 3} // tables are larger, with as much memory for them
-	}
-	return [2]int{2, probeRanges}
-}
-
+// probeRanges are the ranges of the probe side in an exchange.
 const probeRanges = 5
 
 // slack is how many more rows than the mean a GPU may join to save traffic.

@@ -137,6 +137,14 @@ func (j *join) ranges() (n [2]int) {
 	return n
 }
 
+// exchangeRanges returns the ranges of both sides in an exchange.
+func exchangeRanges(gpus int) [2]int {
+	if gpus > 8 {
+		return [2]int{1, 3} // tables are larger, with as much memory for them
+	}
+	return [2]int{2, probeRanges}
+}
+
 // open begins the share of each GPU inside of those before: so each of them ends, and
 // gives back what it holds, after all work is done.
 func (j *join) open(ctx context.Context, i int) error {

@@ -17,15 +17,6 @@ type Arrival struct {
 	Start, Rows []uint32 // by partition, in the device's buffer of the side
 }
 
-// ends returns the row after the last one of each partition.
-func (a *Arrival) ends() []uint32 {
-	ends := make([]uint32, len(a.Start))
-	for p := range ends {
-		ends[p] = a.Start[p] + a.Rows[p]
-	}
-	return ends
-}
-
 // firstAlign is the rows to a multiple of which partitions begin between the passes.
 const firstAlign = 32
 

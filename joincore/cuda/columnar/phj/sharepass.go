@@ -49,6 +49,15 @@ func (a *Assigned) keeps(i, self int) bool {
 	return true
 }
 
+// ends returns the row after the last one of each partition.
+func (a *Arrival) ends() []uint32 {
+	ends := make([]uint32, len(a.Start))
+	for p := range ends {
+		ends[p] = a.Start[p] + a.Rows[p]
+	}
+	return ends
+}
+
 // AssignBuild brings the tables for the build side to the device. all are the shares of
 // all devices, of which self is this one. The device may still be counting.
 func (x *Share) AssignBuild(all []*Share, self int, a Assigned) {
