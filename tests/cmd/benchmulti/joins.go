@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 
 	"gpujoin/joincore/cuda/columnar"
@@ -188,6 +189,7 @@ func (b *bench) onOne(ctx context.Context, d *devices, c joinCase) (r joinResult
 	var ms []float64
 	for i := range b.repeats + 1 {
 		m.Arena.Rewind(d.data.Mark)
+		runtime.GC() // not within the measured time
 		j := d.data.Join
 		j.Phases = b.phases && i == b.repeats
 		out, report, err := selector.Run(ctx, m.Device, m.Stream, m.Arena, &j)
@@ -219,6 +221,7 @@ func (b *bench) together(ctx context.Context, d *devices, c joinCase, parts []co
 	var ms []float64
 	for i := range b.repeats + 1 {
 		d.rewind()
+		runtime.GC()
 		for k := range parts {
 			parts[k].Phases = b.phases && i == b.repeats
 		}
