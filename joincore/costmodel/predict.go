@@ -83,11 +83,36 @@ func (r *DeviceRates) Predict(j *Resident, m Materialisation) Prediction {
 		p = append(p, PhaseMS{[2]string{PhaseBuildSide, PhaseProbeSide}[i], ms + launches*r.LaunchMS})
 		read += rows[i] * final
 	}
-	memory := (read + v.results*j.outBytes()) / r.MatchGB / perMS
+	out := j.outBytes()
+	gathered := Prediction{}
+	for i, t := range [2]Transform{m.Build, m.Probe} {
+		if t == Pack {
+			payload := bytesOf(j.Payload[i])
+			out += position - payload
+			gathered = append(gathered, PhaseMS{PhaseGather, r.gather(v.results, payload, carried[i]) + r.LaunchMS})
+		}
+	}
+	memory := (read + v.results*out) / r.MatchGB / perMS
 	fields := float64(carried[0].Fields + carried[1].Fields)
 	memory += r.fetches(j, m, carried, v, hot) + v.results*fields*r.FieldNS/emitted/perMS
 	ms := math.Hypot(memory, (rows[0]+rows[1])*r.MatchNS/perMS) + v.more*r.MoreNS/perMS
-	return append(p, PhaseMS{PhaseMatch, ms + 2*r.LaunchMS})
+	return append(append(p, PhaseMS{PhaseMatch, ms + 2*r.LaunchMS}), gathered...)
+}
+
+// From joins of 16 to 64 bytes a packed row on an H100.
+const (
+	packing    = 1.45 // by how much longer a byte takes in the pass that packs payload than in one of whole rows
+	packedRead = 2.2  // how many placed values cost as much as reading a packed row
+	position   = 4    // bytes of a packed row's position
+)
+
+// gather returns the ms of gathering one side's packed payload.
+func (r *DeviceRates) gather(results, payload float64, c Carried) float64 {
+	bytes := position + payload
+	if c.Copied {
+		bytes += 2 * position
+	}
+	return results * (bytes/r.MatchGB + packedRead/r.PlaceGps) / perMS
 }
 
 // emitted is by how much less it costs to write a field to the result than to
@@ -108,16 +133,15 @@ func (r *DeviceRates) passes(rows, key, payload float64, t Transform, c Carried)
 	case Fetch:
 		first, second, final = 2*key+number, 2*(key+number), key+number
 	}
+	if t == Pack {
+		first *= packing
+	}
 	ns := max(first/r.PassGB, r.RankNS, float64(c.Fields)*r.FieldNS)
 	if !c.OnePass {
 		ns += max(second/r.PassGB, r.RankNS)
 	}
 	return rows * ns / perMS, final
 }
-
-// laneReads is how many placed values cost as much as one lane of packed ones: from
-// joins of 1 to 8 lanes on an H100.
-const laneReads = 2.2
 
 // fetches returns the ms by which a match fetches payload. Of rows that are
 // wanted again soon the values are in the cache; so are those with hot keys,
@@ -126,11 +150,6 @@ const laneReads = 2.2
 func (r *DeviceRates) fetches(j *Resident, m Materialisation, carried [2]Carried, v volumes, hot float64) (ms float64) {
 	if m.Probe == Place {
 		ms += v.matched / r.PlaceGps / perMS
-	}
-	for i, t := range [2]Transform{m.Build, m.Probe} {
-		if t == Pack {
-			ms += v.results * float64(carried[i].Lanes) * laneReads / r.PlaceGps / perMS
-		}
 	}
 	bytes, first, again := 0.0, 0.0, 0.0
 	touched := j.touched(v, hot)

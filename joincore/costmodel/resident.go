@@ -27,7 +27,7 @@ type Resident struct {
 type Carried struct {
 	Words   int  // of 4 bytes a row, padding included
 	Fields  int  // words that are loaded one by one; 0: whole columns are
-	Lanes   int  // of 16 bytes that are fetched for a packed row
+	Copied  bool // the positions of packed rows are copied before payload is gathered by them
 	OnePass bool // one pass suffices, so no payload is placed
 }
 
@@ -39,7 +39,8 @@ const (
 	Carry Transform = iota
 	// Place moves it with the key in the first pass and fetches it from there.
 	Place
-	// Pack does the same with lanes of 16 bytes, for payload that no pass can carry.
+	// Pack does the same with all of a row's values in one place, and gathers them after
+	// the match: for payload of any width.
 	Pack
 	// Fetch fetches it from the input by row number (GFUR).
 	Fetch
@@ -56,10 +57,13 @@ type Materialisation struct {
 // wanted lists what can be asked of a partitioned hash join. Build rows are met
 // in any order: their places are no better than row numbers.
 func (r *DeviceRates) wanted(j *Resident) (list []Materialisation) {
-	for _, build := range []Transform{Carry, Fetch} {
-		for _, probe := range []Transform{Carry, Place, Fetch} {
+	for _, build := range []Transform{Carry, Pack, Fetch} {
+		for _, probe := range []Transform{Carry, Place, Pack, Fetch} {
+			if build == Pack && !j.packs(0) || probe == Pack && !j.packs(1) || build == Pack && probe == Place {
+				continue
+			}
 			list = append(list, Materialisation{Build: build, Probe: probe})
-			if probe == Carry && j.Hot > 0 {
+			if probe == Carry && build != Pack && j.Hot > 0 {
 				list = append(list, Materialisation{Build: build, Probe: probe, Bypass: true})
 			}
 		}
@@ -74,6 +78,13 @@ func (r *DeviceRates) wanted(j *Resident) (list []Materialisation) {
 	}
 	return list
 }
+
+// packs reports whether packing a side's payload can pay: one value moves with its key as
+// cheaply as its position does.
+func (j *Resident) packs(side int) bool { return bytesOf(j.Payload[side]) > narrowPayload }
+
+// narrowPayload is up to how many bytes of payload are not worth packing.
+const narrowPayload = 8
 
 // shape returns what is done where m is wanted, and how each side is carried.
 func (j *Resident) shape(m Materialisation) (Materialisation, [2]Carried) {

@@ -85,6 +85,11 @@ func caseOf(t *testing.T, name string) costmodel.Resident {
 func shapeThen(name string, j costmodel.Resident) func(costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
 	words := [2]int{fieldWords(j.Payload[0]), fieldWords(j.Payload[1])}
 	return func(m costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
+		for _, t := range []*costmodel.Transform{&m.Build, &m.Probe} {
+			if *t == costmodel.Pack { // no payload was packed
+				*t = costmodel.Carry
+			}
+		}
 		switch {
 		case name == "mixed": // carrying both sides would need too much memory
 			m.Probe = costmodel.Fetch

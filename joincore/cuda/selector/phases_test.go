@@ -12,7 +12,7 @@ func TestPhasesHaveTheModelsNames(t *testing.T) {
 	got := map[string]bool{}
 	for _, name := range []string{
 		"histogram", "summary", "range", "offsets", "filter", "reduction", "bypass", "first pass, build", "first pass, probe", "second pass, build",
-		"second pass, probe", "match", "close", "read back",
+		"second pass, probe", "match", "close", "gather", "read back",
 	} {
 		of := PhaseOf(name)
 		if got[of] = true; len(of) > 31 {

@@ -36,6 +36,7 @@ func algorithms() []algorithm {
 		{"phj-om", phj.OM, false},
 		{"phj-um", phj.UM, false},
 		{"phj-place", with(phj.Options{Materialise: "place"}), false},
+		{"phj-pack", with(phj.Options{Materialise: "pack"}), false},
 		{"phj-bypass", with(phj.Options{Materialise: "bypass"}), false},
 		{"phj-bloom", with(phj.Options{Bloom: "on"}), false},
 		{"phj-whole", with(phj.Options{Bloom: "off"}), false},

@@ -6,7 +6,7 @@ import "fmt"
 
 // describePayload describes where each side's payload is read and written.
 func (r *run) describePayload() error {
-	r.fields = r.fields[:0]
+	r.fields, r.packed = r.fields[:0], r.packed[:0]
 	for i, in := range r.Sides {
 		s := &r.d.Side[i]
 		s.Column, s.Fields, s.FieldCount = [maxColumns]uint64{}, r.tables.join+joinBytes+uint64(len(r.fields)*fieldBytes), 0
@@ -42,37 +42,23 @@ func (r *run) describePayload() error {
 		}
 		s.FieldCount = uint64(len(r.fields)) - (s.Fields-r.tables.join-joinBytes)/fieldBytes
 	}
-	r.describeSources()
 	if len(r.fields) > maxFields {
 		return fmt.Errorf("phj: %d payload columns are more than fit a join's descriptor", len(r.fields))
 	}
 	return nil
 }
 
-// describePacked describes where side i's packed values are gathered and written.
+// describePacked describes where side i's values are read, packed and written.
 func (r *run) describePacked(i int) {
+	s := &r.d.Side[i]
+	s.Packed = r.tables.packed + uint64(len(r.packed)*valueBytes)
+	r.d.OutputColumn[i][0] = r.positions[i]
 	for _, v := range packValues(r.widths[i]) {
-		to := r.output.sides[i][v.column]
-		r.fields = append(r.fields, field{
-			From: r.lanes[i] + r.laneRows[i]*uint64(v.lane) + uint64(v.offset), FromStride: uint64(v.laneSize),
-			To: uint64(to.Addr), ToStride: uint64(to.Bytes), Bytes: uint64(to.Bytes),
+		from := r.Sides[i].Payload[v.column]
+		r.packed = append(r.packed, packedField{
+			From: uint64(from.Addr), To: uint64(r.output.sides[i][v.column].Addr), Bytes: uint64(from.Bytes),
+			Offset: uint64(v.offset), Lane: r.lanes[i] + r.laneRows[i]*uint64(v.lane), LaneBytes: uint64(v.laneSize),
 		})
 	}
-	r.d.Side[i].FieldCount = uint64(len(r.widths[i]))
-}
-
-// describeSources describes, behind all fields, where packed values come from.
-func (r *run) describeSources() {
-	for i, in := range r.Sides {
-		s := &r.d.Side[i]
-		s.Packed = 0
-		if r.Join.RowIDs || r.shapes[i].form != packed {
-			continue
-		}
-		s.Packed = r.tables.join + joinBytes + uint64(len(r.fields)*fieldBytes)
-		for _, v := range packValues(r.widths[i]) {
-			from := in.Payload[v.column]
-			r.fields = append(r.fields, field{From: uint64(from.Addr), FromStride: uint64(from.Bytes), To: uint64(v.offset), Bytes: uint64(from.Bytes)})
-		}
-	}
+	r.packed = append(r.packed, make([]packedField, packedEnd)...)
 }

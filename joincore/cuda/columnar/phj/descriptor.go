@@ -12,6 +12,12 @@ type field struct {
 	Bytes            uint64
 }
 
+type packedField struct {
+	From, To        uint64
+	Bytes, Offset   uint64
+	Lane, LaneBytes uint64
+}
+
 type sideDescriptor struct {
 	Rows, Key                uint64
 	Column                   [maxColumns]uint64
@@ -22,7 +28,7 @@ type sideDescriptor struct {
 	Cursor, Tail             uint64
 	ParentCount, ParentStart uint64
 	ParentCursor, ParentTail uint64
-	Packed                   uint64
+	Packed, Positions        uint64
 }
 
 type joinDescriptor struct {
@@ -59,6 +65,7 @@ const (
 // Sizes of these types, which must equal the kernels' gj_layout.
 const (
 	fieldBytes = 5 * 8
-	sideBytes  = (2 + maxColumns + 15) * 8
+	valueBytes = 6 * 8
+	sideBytes  = (2 + maxColumns + 16) * 8
 	joinBytes  = 2*sideBytes + 14*8 + 2*maxColumns*8
 )

@@ -49,9 +49,10 @@ func TestDescriptorIsTheHeaders(t *testing.T) {
 		mirror reflect.Type
 		bytes  uintptr
 	}{
-		"gj_field": {reflect.TypeFor[field](), fieldBytes},
-		"gj_side":  {reflect.TypeFor[sideDescriptor](), sideBytes},
-		"gj_join":  {reflect.TypeFor[joinDescriptor](), joinBytes},
+		"gj_field":  {reflect.TypeFor[field](), fieldBytes},
+		"gj_packed": {reflect.TypeFor[packedField](), valueBytes},
+		"gj_side":   {reflect.TypeFor[sideDescriptor](), sideBytes},
+		"gj_join":   {reflect.TypeFor[joinDescriptor](), joinBytes},
 	} {
 		var ours []string
 		for i := range c.mirror.NumField() {

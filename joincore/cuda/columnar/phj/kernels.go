@@ -30,7 +30,7 @@ func load(d *driver.Context) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	if want := []uint64{joinBytes, sideBytes, fieldBytes, sampleBytes, counters}; !slices.Equal(layout, want) {
+	if want := []uint64{joinBytes, sideBytes, fieldBytes, valueBytes, sampleBytes, counters}; !slices.Equal(layout, want) {
 		return nil, fmt.Errorf("the kernels' descriptor has the layout %v in place of %v", layout, want)
 	}
 	return &state{device: d, steps: m, forms: d.NewLibrary(kernels.Fused)}, nil
@@ -49,6 +49,7 @@ func Close(d *driver.Context) error {
 // joinKernels are the kernels of one join.
 type joinKernels struct {
 	histogram, offsets, match, close *driver.Kernel
+	positions, gather                *driver.Kernel // of packed payload
 	first, second                    [2]*driver.Kernel
 }
 
@@ -66,6 +67,9 @@ func (s *state) joinKernels(keyWords int, shapes [2]shape, modes [2]mode, rowIDs
 	k.histogram = step("gj_histogram_k%d", keyWords)
 	k.offsets = step("gj_offsets")
 	k.close = step("gj_close")
+	if modes[0] == pack || modes[1] == pack {
+		k.positions, k.gather = step("gj_positions"), step("gj_gather_packed")
+	}
 	for i := range k.first {
 		if modes[i] == pack {
 			k.first[i] = get("gj_pack_k%d", keyWords)
@@ -80,8 +84,7 @@ func (s *state) joinKernels(keyWords int, shapes [2]shape, modes [2]mode, rowIDs
 	}
 	m := matched(shapes, modes, rowIDs)
 	how := "inner"
-	clustered := func(m mode) bool { return m == place || m == pack }
-	if fetched := m[0].gathered() || m[1].gathered(); fetched && (few || clustered(modes[0]) || clustered(modes[1])) {
+	if fetched := m[0] == idShape || m[1] == idShape; fetched && (few || modes[0] == place || modes[1] == place) {
 		how = "listed"
 	}
 	k.match = get("gj_%s_k%d_%s_%s", how, keyWords, m[0], m[1])

@@ -3,6 +3,8 @@
 package phj
 
 import (
+	"slices"
+
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
 )
@@ -10,6 +12,7 @@ import (
 // tables are a join's small arrays and the marks around its buffers.
 type tables struct {
 	join       uint64 // descriptor, then fields
+	packed     uint64 // packed values
 	zero       uint64 // counters, histograms and the sample
 	zeroBytes  int64
 	bottom     driver.Mark // before the join
@@ -52,6 +55,7 @@ func (r *run) takeTables() error {
 	r.tables.zero = r.d.Counters
 	r.tables.zeroBytes = int64(r.Mark()) - int64(r.tables.bottom)
 	r.tables.join = r.Take(joinBytes + maxFields*fieldBytes)
+	r.tables.packed = r.Take(2 * (maxPacked + packedEnd) * valueBytes)
 	r.d.Extra = r.Take(8 * (parts + 1))
 	r.d.Tails = r.Take(8 * maxTails)
 	for i, in := range r.Sides {
@@ -195,10 +199,42 @@ func (r *run) takeOutput(rows int64) error {
 			r.output.sides[i] = append(r.output.sides[i], column(w))
 		}
 	}
+	r.takePositions(uint64(capacity))
 	if r.Err() != nil {
 		return r.Err()
 	}
 	return r.describePayload()
+}
+
+// takePositions finds memory for the positions of packed sides' rows, `capacity` for
+// each: where the match writes them, and where they are gathered from.
+func (r *run) takePositions(capacity uint64) {
+	free := r.d.Side[0].Final // after the match, both sides' partitions
+	end := r.d.Side[1].Final + r.d.Side[1].FinalCapacity*4*uint64(r.finalWords(1))
+	for i := range r.Sides {
+		r.positions[i] = 0
+		if r.modes[i] != pack {
+			continue
+		}
+		s, bytes := &r.d.Side[i], roundUp(int64(capacity*positionBytes), driver.Line)
+		columns := r.output.sides[i]
+		switch positionsOf(r.widths[i]) {
+		case positionsStay:
+			same := slices.IndexFunc(columns, func(c columnar.Column) bool { return c.Bytes == positionBytes })
+			r.positions[i] = uint64(columns[same].Addr)
+			s.Positions = r.positions[i]
+		case positionsMove:
+			r.positions[i] = uint64(columns[0].Addr) // the side's columns follow one another
+			if s.Positions = free; free+bytes > end {
+				s.Positions = r.Take(int64(bytes))
+			} else {
+				free += bytes
+			}
+		case positionsApart:
+			r.positions[i] = r.Take(int64(bytes))
+			s.Positions = r.positions[i]
+		}
+	}
 }
 
 func roundUp(n, to int64) uint64 { return uint64((n + to - 1) / to * to) }

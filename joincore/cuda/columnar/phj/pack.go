@@ -5,20 +5,51 @@ import (
 	"slices"
 )
 
-// A packed payload is described in kernels/layout/join.h.
-const laneBytes = 16
+// A packed payload is described in kernels/layout/join.h. Its match writes positions,
+// and a kernel of its own gathers the payload once the result is dense.
+const (
+	laneBytes     = 64
+	positionBytes = 4
+)
 
-// maxPacked is the most columns of a packed side; each takes two fields of the
-// descriptor.
-const maxPacked = 128
+// maxPacked is the most columns of a packed side. Its description ends with packedEnd
+// empty ones.
+const (
+	maxPacked = 128
+	packedEnd = 3
+)
 
-// packedBytes returns the bytes of a packed row's lanes.
+// positions says where the match writes the positions of a packed side's rows.
+type positions uint8
+
+const (
+	positionsStay  positions = iota // in a result column of their width, which the gather overwrites row by row
+	positionsMove                   // in other columns of the side; before the gather they move to where the partitions were
+	positionsApart                  // in memory of their own, since the columns are too narrow
+)
+
+func positionsOf(widths []int) positions {
+	total := 0
+	for _, w := range widths {
+		if w == positionBytes {
+			return positionsStay
+		}
+		total += w
+	}
+	if total < positionBytes {
+		return positionsApart
+	}
+	return positionsMove
+}
+
+// packedBytes returns the bytes of a packed row's lanes: what is left of 16 bytes is
+// rounded up to 4, 8 or 16, so that the last lane often begins where a sector does.
 func packedBytes(widths []int) int {
 	bytes := 0
 	for _, w := range widths {
 		bytes += w
 	}
-	switch rest := bytes % laneBytes; {
+	switch rest := bytes % 16; {
 	case rest == 0:
 		return bytes
 	case rest <= 4:
@@ -26,15 +57,12 @@ func packedBytes(widths []int) int {
 	case rest <= 8:
 		return bytes - rest + 8
 	}
-	return (bytes + laneBytes - 1) / laneBytes * laneBytes
+	return (bytes + 15) / 16 * 16
 }
 
 func packedShape(widths []int) shape {
 	return shape{form: packed, words: packedBytes(widths) / 4, unit: 1}
 }
-
-// lanesOf returns the number of lanes of a packed row.
-func lanesOf(s shape) int { return (4*s.words + laneBytes - 1) / laneBytes }
 
 // packedValue is where a column's values lie in a packed row.
 type packedValue struct {

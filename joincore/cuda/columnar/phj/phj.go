@@ -28,7 +28,7 @@ func UM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Aren
 type Options struct {
 	// Materialise: "om" carries payload, "um" fetches it by row number,
 	// "place" has the probe side's moved by the first pass and fetched from
-	// there, "bypass" is om with hot keys sampled and joined apart; "": by
+	// there, "pack" has both sides' packed, "bypass" is om with hot keys sampled and joined apart; "": by
 	// sampling.
 	Materialise string
 	Bits        int  // hash bits to partition by; 0: as many as the match wants
@@ -59,7 +59,7 @@ func (o *Options) rates() *costmodel.DeviceRates {
 // the join is not one that these kernels can do.
 func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join, o Options) (*columnar.Output, *columnar.Report, error) {
 	switch o.Materialise {
-	case "", "om", "um", "place", "bypass":
+	case "", "om", "um", "place", "pack", "bypass":
 	default:
 		return nil, nil, fmt.Errorf("phj: payload cannot be materialised by %q", o.Materialise)
 	}

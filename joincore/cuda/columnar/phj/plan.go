@@ -51,7 +51,10 @@ func (s shape) String() string {
 	return fmt.Sprintf("%dx%d", 4*s.unit, s.words/s.unit)
 }
 
-var idShape = shape{form: byID, words: 1, unit: 1}
+var (
+	idShape   = shape{form: byID, words: 1, unit: 1}
+	oneColumn = shape{words: 1, unit: 1}
+)
 
 // maxFieldWords is the largest payload, in words, that is carried as fields.
 const maxFieldWords = 8
@@ -121,19 +124,17 @@ func shapes(keyWords int, widths [2][]int, modes [2]mode) ([2]shape, [2]mode) {
 		if s, ok := carriedPair(keyWords, widths); ok {
 			return s, modes
 		}
-		// The sides' columns have different widths, or are too wide.
-		for i := range s {
-			if !isNarrow(widths[i]) {
-				modes[i] = pack
-			}
+		// The sides' columns have different widths, or are too wide: the wider side is
+		// packed, and the other one too unless it matches positions.
+		wide := 0
+		if packedBytes(widths[1]) >= packedBytes(widths[0]) {
+			wide = 1
 		}
-		if modes[0] == carry && modes[1] == carry {
-			modes[1] = pack
-		}
-		return shapes(keyWords, widths, modes)
+		modes[wide] = pack
+		return packedPair(keyWords, widths, modes)
 	}
 	if modes[0] == pack || modes[1] == pack {
-		return packedPair(widths, modes)
+		return packedPair(keyWords, widths, modes)
 	}
 	for i := range s {
 		if modes[i] != carry {
@@ -147,12 +148,16 @@ func shapes(keyWords int, widths [2][]int, modes [2]mode) ([2]shape, [2]mode) {
 }
 
 // packedPair returns the shapes and modes of two sides of which one is packed: the
-// other one is carried if it is narrow, and packed otherwise.
-func packedPair(widths [2][]int, modes [2]mode) (s [2]shape, _ [2]mode) {
+// other one is carried if there is a match of its columns with positions, and packed
+// otherwise.
+func packedPair(keyWords int, widths [2][]int, modes [2]mode) (s [2]shape, _ [2]mode) {
 	for i := range s {
-		if modes[i] == carry && isNarrow(widths[i]) {
-			s[i] = carriedShape(widths[i])
-			continue
+		if u, ok := uniform(widths[i]); ok && modes[i] == carry {
+			pair := [2]shape{oneColumn, oneColumn}
+			if pair[i] = u; pairExists(keyWords, pair[0], pair[1]) {
+				s[i] = u
+				continue
+			}
 		}
 		if len(widths[i]) > maxPacked {
 			return [2]shape{idShape, idShape}, [2]mode{rowID, rowID}
@@ -160,13 +165,6 @@ func packedPair(widths [2][]int, modes [2]mode) (s [2]shape, _ [2]mode) {
 		modes[i], s[i] = pack, packedShape(widths[i])
 	}
 	return s, modes
-}
-
-// isNarrow reports whether a side of these columns is carried while the other one is
-// packed.
-func isNarrow(widths []int) bool {
-	s, ok := uniform(widths)
-	return ok && s.unit == 1 && (s.words == 1 || s.words == 2 || s.words == 4)
 }
 
 // carriedPair returns the shapes of two sides that are both carried.
@@ -181,22 +179,19 @@ func carriedPair(keyWords int, widths [2][]int) (s [2]shape, ok bool) {
 	return [2]shape{a, b}, okA && okB
 }
 
-// matched returns the shapes that the match sees: a placed side is one of row ids, and
-// row ids that are part of the result are a column.
+// matched returns the shapes that the match sees: a placed side is one of row ids. Row
+// ids that are part of the result are a column; so are the positions of a packed side.
 func matched(s [2]shape, modes [2]mode, rowIDs bool) [2]shape {
 	for i := range s {
 		switch {
-		case rowIDs:
-			s[i] = shape{words: 1, unit: 1}
+		case rowIDs || modes[i] == pack:
+			s[i] = oneColumn
 		case modes[i] == place:
 			s[i] = idShape
 		}
 	}
 	return s
 }
-
-// gathered reports whether the match gathers payload of this shape.
-func (s shape) gathered() bool { return s.form == byID || s.form == packed }
 
 // carriedShape returns the shape of a carried side if the other one is reached
 // by row id.
@@ -217,12 +212,17 @@ func carriedShape(widths []int) shape {
 // uniform columns.
 func pairExists(keyWords int, a, b shape) bool {
 	narrow := func(s shape) bool { return s.unit == 1 && s.words <= 4 }
+	many := func(s shape) bool { return s.unit == 1 && s.words > 4 }
 	wide := func(s shape) bool { return s.unit == 2 && s.words != 6 }
 	switch {
 	case wide(a) && wide(b):
 		return true
-	case narrow(a) && b.unit == 1 && b.words > 4:
+	case many(a) && many(b):
+		return keyWords == 1
+	case narrow(a) && many(b):
 		return keyWords == 1 && a.words != 0 && a.words != 3
+	case many(a) && narrow(b):
+		return keyWords == 1 && b.words != 0 && b.words != 3
 	case !narrow(a) || !narrow(b):
 		return false
 	case keyWords == 1:
@@ -267,7 +267,7 @@ func (v volume) bound() int64 {
 // peak models the peak memory for payloads of the given shapes.
 func (v volume) peak(s [2]shape, modes [2]mode) int64 {
 	in, out := v.bytes()
-	var first, final, placed int64
+	var first, final, placed, moved int64
 	for i, rows := range v.rows {
 		words := int64(v.keyBytes/4 + s[i].words)
 		first += rows * 4 * words
@@ -278,10 +278,16 @@ func (v volume) peak(s [2]shape, modes [2]mode) int64 {
 		case pack: // the keys' lane of the first pass is not needed after the second
 			placed += rows * 4 * int64(s[i].words)
 			words = int64(v.keyBytes/4 + 1)
+			switch positionsOf(v.widths[i]) {
+			case positionsMove:
+				moved += v.outputRows * positionBytes
+			case positionsApart:
+				out += v.outputRows * positionBytes
+			}
 		}
 		final += rows * 4 * words
 	}
-	return in + final + max(first, placed+out)
+	return in + final + max(first, placed+out) + max(0, moved-final)
 }
 
 // bypassPeak models the peak memory if the fraction `hot` of the probe rows takes the

@@ -53,9 +53,6 @@ func built(t *testing.T) kernelList {
 				pair := [2]string{args[1], args[2]}
 				k.pairs[words][pair] = true
 				k.listed[words][pair] = name == "FETCHING"
-			case name == "LISTED": // alone: packed payload has no other match
-				pair := [2]string{args[1], args[2]}
-				k.pairs[words][pair], k.listed[words][pair] = true, true
 			case name == "PACK":
 				k.first[words]["packed"] = true
 			case name == "BYPASS":
@@ -133,7 +130,7 @@ func TestShapesHaveKernels(t *testing.T) {
 					if !kernels.pairs[keyWords][[2]string{m[0].String(), m[1].String()}] {
 						t.Errorf("keys of %d words, payload %v and %v, modes %v: no kernel %s %s", keyWords, build, probe, wanted, m[0], m[1])
 					}
-					if fetched := m[0].gathered() || m[1].gathered(); fetched != kernels.listed[keyWords][[2]string{m[0].String(), m[1].String()}] {
+					if fetched := m[0] == idShape || m[1] == idShape; fetched != kernels.listed[keyWords][[2]string{m[0].String(), m[1].String()}] {
 						t.Errorf("keys of %d words, %s %s: fetched %t, listed %t", keyWords, m[0], m[1], fetched, !fetched)
 					}
 					for i, widths := range [2][]int{build, probe} {
@@ -189,6 +186,12 @@ func TestFit(t *testing.T) {
 		}
 		return w
 	}
+	bytes := func(n int) (w []int) {
+		for range n {
+			w = append(w, 1)
+		}
+		return w
+	}
 	for _, c := range []struct {
 		name         string
 		v            volume
@@ -201,8 +204,11 @@ func TestFit(t *testing.T) {
 		{"padded words", volume{4, [2]int64{r, s}, [2][]int{{1, 8, 2}, {16, 4, 1}}, s}, [2]mode{carry, carry}, [2]mode{carry, rowID}},
 		{"one and five", volume{4, [2]int64{r, s}, [2][]int{four(1), four(5)}, s}, [2]mode{carry, carry}, [2]mode{carry, carry}},
 		{"one and nine", volume{4, [2]int64{r, s}, [2][]int{four(1), four(9)}, s}, [2]mode{carry, carry}, [2]mode{carry, pack}},
-		{"five and one", volume{4, [2]int64{r, s}, [2][]int{four(5), four(1)}, s}, [2]mode{carry, carry}, [2]mode{pack, carry}},
-		{"six and six", volume{4, [2]int64{r, s}, [2][]int{four(6), four(6)}, s}, [2]mode{carry, carry}, [2]mode{pack, pack}},
+		{"five and one", volume{4, [2]int64{r, s}, [2][]int{four(5), four(1)}, s}, [2]mode{carry, carry}, [2]mode{carry, carry}},
+		{"nine and one", volume{4, [2]int64{r, s}, [2][]int{four(9), four(1)}, s}, [2]mode{carry, carry}, [2]mode{pack, carry}},
+		{"six and six", volume{4, [2]int64{r, s}, [2][]int{four(6), four(6)}, s}, [2]mode{carry, carry}, [2]mode{carry, carry}},
+		{"positions that move", volume{4, [2]int64{r, s}, [2][]int{bytes(16), bytes(16)}, s}, [2]mode{carry, carry}, [2]mode{pack, pack}},
+		{"positions apart", volume{4, [2]int64{r, s}, [2][]int{bytes(3), four(16)}, s}, [2]mode{pack, pack}, [2]mode{pack, pack}},
 		{"sixteen and sixteen", volume{4, [2]int64{r, s}, [2][]int{four(16), four(16)}, s}, [2]mode{carry, carry}, [2]mode{pack, pack}},
 		{"row ids", volume{4, [2]int64{r, s}, [2][]int{four(2), four(2)}, s}, [2]mode{rowID, rowID}, [2]mode{rowID, rowID}},
 	} {

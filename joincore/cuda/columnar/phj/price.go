@@ -33,9 +33,7 @@ func Shape(j costmodel.Resident, outputRows int64) func(costmodel.Materialisatio
 		var c [2]costmodel.Carried
 		for i := range s {
 			c[i].Words, c[i].OnePass = s[i].words, one
-			if s[i].form == packed {
-				c[i].Lanes = lanesOf(s[i])
-			}
+			c[i].Copied = modes[i] == pack && positionsOf(v.widths[i]) == positionsMove
 			if s[i].form == fields {
 				c[i].Fields = fieldWords(v.widths[i])
 			}

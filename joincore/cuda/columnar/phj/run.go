@@ -31,12 +31,15 @@ type run struct {
 	d        joinDescriptor
 	lanes    [2]uint64 // addresses of packed sides' lanes, and their rows
 	laneRows [2]uint64
-	fields   []field
-	tables   tables
-	output   output
-	counted  uint64 // the sides whose keys are counted
-	sampled  summary
-	cold     int64 // probe rows that were not bypassed
+	// positions are the addresses to which the match writes packed sides' positions.
+	positions [2]uint64
+	fields    []field
+	packed    []packedField
+	tables    tables
+	output    output
+	counted   uint64 // the sides whose keys are counted
+	sampled   summary
+	cold      int64 // probe rows that were not bypassed
 }
 
 // run queues the join, waits for it and returns its result.
@@ -140,7 +143,12 @@ func (r *run) launch(k *driver.Kernel, grid int, args ...uint64) {
 func (r *run) phase(name string) { r.Phase(name, 0) }
 
 // copyIn brings the descriptor and the fields to the device.
-func (r *run) copyIn() { launch.PutAt(r.Job, r.tables.join, &r.d, r.fields) }
+func (r *run) copyIn() {
+	launch.PutAt(r.Job, r.tables.join, &r.d, r.fields)
+	if len(r.packed) > 0 {
+		launch.PutAt(r.Job, r.tables.packed, &r.packed[0], r.packed[1:])
+	}
+}
 
 // finish waits for the join and returns its rows, also those that did not fit.
 func (r *run) finish(ctx context.Context) (int64, error) {

@@ -50,6 +50,8 @@ func (o Options) modes() [2]mode {
 		return [2]mode{rowID, rowID}
 	case "place":
 		return [2]mode{carry, place}
+	case "pack":
+		return [2]mode{pack, pack}
 	}
 	return [2]mode{carry, carry}
 }

@@ -142,7 +142,7 @@ func (r *run) secondPass(i int) {
 // closeBlocks is the number of blocks that make the result dense: few rows move.
 const closeBlocks = 64
 
-// matchAndClose joins the partitions and makes the result dense.
+// matchAndClose joins the partitions, makes the result dense and gathers packed payload.
 func (r *run) matchAndClose() {
 	r.launch(r.kernels.match, int(r.d.BypassTail))
 	r.phase(columnar.PhaseMatch)
@@ -151,10 +151,33 @@ func (r *run) matchAndClose() {
 		if s.form == columns {
 			count[i], width[i] = uint64(len(r.output.sides[i])), uint64(4*s.unit)
 		}
+		if r.modes[i] == pack {
+			count[i] = 1
+		}
 	}
 	r.launch(r.kernels.close, closeBlocks, uint64(4*r.keyWords), count[0], count[1], width[0], width[1])
 	r.phase(columnar.PhaseClose)
+	for i := range r.Sides {
+		r.gather(i)
+	}
 }
+
+// gather fetches side i's payload if it is packed. If the result is too small, positions
+// stay where they are, because the match runs again.
+func (r *run) gather(i int) {
+	if r.modes[i] != pack || r.Join.RowIDs {
+		return
+	}
+	k, most := &r.kernels, uint64(r.output.rows)
+	if r.d.Side[i].Positions != r.positions[i] {
+		r.launch(k.positions, k.positions.Grid(r.output.rows/gatherRows+1), uint64(i), most, r.positions[i])
+	}
+	r.launch(k.gather, k.gather.Grid(r.output.rows/gatherRows+1), uint64(i), most)
+	r.phase(columnar.PhaseGather)
+}
+
+// gatherRows is the least number of rows for which a block is worth its start.
+const gatherRows = 1024
 
 // name is the join's algorithm, with the materialisation of the build and the probe
 // side's payload if they differ.
@@ -217,14 +240,23 @@ func (r *run) traffic() map[string]int64 {
 			t[columnar.PhaseSecondPass[i]] = in.Rows * (from + final)
 		}
 		t[columnar.PhaseMatch] += in.Rows * final
+		if r.modes[i] == pack {
+			out += positionBytes
+			gathered := positionBytes + 4*int64(r.shapes[i].words)
+			for _, c := range r.output.sides[i] {
+				gathered += int64(c.Bytes)
+			}
+			if positionsOf(r.widths[i]) == positionsMove {
+				gathered += 2 * positionBytes
+			}
+			t[columnar.PhaseGather] += gathered * r.output.rows
+			continue
+		}
 		for _, c := range r.output.sides[i] {
 			out += int64(c.Bytes)
 			if (r.modes[i] == place || r.modes[i] == rowID) && !r.Join.RowIDs {
 				out += sectorBytes
 			}
-		}
-		if r.modes[i] == pack {
-			out += int64(lanesOf(r.shapes[i])) * sectorBytes
 		}
 	}
 	out += int64(r.output.key.Bytes)

@@ -118,8 +118,6 @@ struct Emitter {
                              auto at = [&](int g) { return rows.at(g * 32 + lane); };
                              if constexpr (P::kind == PayloadKind::field) {
                                if (c < in.field_count) put_field<N>(reinterpret_cast<const gj_field*>(in.fields)[c], v, groups, at);
-                             } else if constexpr (P::kind == PayloadKind::packed) {
-                               gather_packed<N>(in, v, groups, at);
                              } else {
                                gather_fields<N>(in, v, groups, at);
                              }
@@ -144,9 +142,6 @@ struct Emitter {
     } else if constexpr (P::kind == PayloadKind::row_id) {
       const uint32_t id[1] = {w[0]};
       gather_fields<1>(in, id, 1, at);
-    } else if constexpr (P::kind == PayloadKind::packed) {
-      const uint32_t position[1] = {w[0]};
-      gather_packed<1>(in, position, 1, at);
     }
   }
 

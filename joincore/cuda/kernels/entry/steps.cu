@@ -1,5 +1,6 @@
 // The kernels of a partitioned hash join that do not depend on the payload.
 #include "agent/bloom.cuh"
+#include "agent/gather_packed.cuh"
 #include "agent/histogram.cuh"
 #include "agent/offsets.cuh"
 #include "agent/sample.cuh"
@@ -10,7 +11,7 @@
 using namespace gj;
 
 // Sizes in bytes of the descriptor's types, for the host's mirror.
-extern "C" __constant__ const uint64_t gj_layout[5] = {sizeof(gj_join), sizeof(gj_side), sizeof(gj_field), sizeof(gj_sample), GJ_COUNTERS};
+extern "C" __constant__ const uint64_t gj_layout[6] = {sizeof(gj_join), sizeof(gj_side), sizeof(gj_field), sizeof(gj_packed), sizeof(gj_sample), GJ_COUNTERS};
 
 // gj_sample_sum(join, sampled rows that make a key hot): one block.
 extern "C" __global__ void __launch_bounds__(sample_threads, 1) gj_sample_sum(const gj_join* join, uint64_t often) {
@@ -57,3 +58,15 @@ extern "C" __global__ void __launch_bounds__(close_threads, 1)
   close_output<close_threads>(join, (int)key, {(int)build, (int)probe}, {(int)build_bytes, (int)probe_bytes});
 }
 LAUNCH(gj_close, close_threads, 1, 0, 0, 0)
+
+// gj_positions(join, side, most rows, from): copies a packed side's positions.
+// gj_gather_packed(join, side, most rows): gathers its payload.
+extern "C" __global__ void __launch_bounds__(packed_threads, packed_blocks) gj_positions(const gj_join* join, uint64_t side, uint64_t most, uint64_t from) {
+  copy_positions(join, &join->side[side], most, from);
+}
+LAUNCH(gj_positions, packed_threads, packed_blocks, 0, 0, 0)
+extern "C" __global__ void __launch_bounds__(packed_threads, packed_blocks) gj_gather_packed(const gj_join* join, uint64_t side, uint64_t most) {
+  gather_packed<packed_threads, packed_rows>(join, &join->side[side], most);
+}
+LAUNCH(gj_gather_packed, packed_threads, packed_blocks, (GatherLayout<packed_rows>::warp_bytes * packed_threads / 32), 0, 0)
+static_assert(packed_blocks * (GatherLayout<packed_rows>::warp_bytes * packed_threads / 32 + block_shared) <= multiprocessor_shared);

@@ -154,6 +154,13 @@ inline uint32_t __ballot_sync(uint32_t, bool p) {
 }
 inline bool __any_sync(uint32_t all, bool p) { return __ballot_sync(all, p) != 0; }
 
+inline uint32_t __umulhi(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
+inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
+  const uint64_t bytes = (uint64_t)b << 32 | a;
+  uint32_t v = 0;
+  for (int i = 0; i < 4; i++) v |= (uint32_t)(bytes >> 8 * (selector >> 4 * i & 7) & 0xff) << 8 * i;
+  return v;
+}
 inline int __popc(uint32_t v) { return __builtin_popcount(v); }
 inline int __ffs(uint32_t v) { return __builtin_ffs((int)v); }
 inline int __clz(uint32_t v) { return v ? __builtin_clz(v) : 32; }
@@ -172,6 +179,10 @@ V __ldcs(const V* p) {
 }
 template <class V>
 void __stcg(V* p, V v) {
+  *p = v;
+}
+template <class V>
+void __stcs(V* p, V v) {
   *p = v;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "agent/bypass.cuh"
+#include "agent/gather_packed.cuh"
 #include "agent/histogram.cuh"
 #include "agent/match.cuh"
 #include "agent/match_listed.cuh"
@@ -27,7 +28,7 @@ namespace {
 constexpr int pass_threads = 256, pass_rows = 4, match_threads = 64, match_blocks = 3, bypass_blocks = 2, chunk = 256, buckets = 512;
 constexpr uint64_t range = 600, output_chunk = 512;
 
-enum class Mode { carry, place, row_id };
+enum class Mode { carry, place, pack, row_id };
 
 struct Case {
   std::string name;
@@ -95,22 +96,22 @@ gj_field placed(const gj_side& side, int key_words, int words, int q) {
 uint64_t packed_bytes(const std::vector<int>& widths) {
   uint64_t bytes = 0;
   for (int w : widths) bytes += w;
-  const uint64_t rest = bytes % GJ_LANE_BYTES;
-  return bytes - rest + (rest == 0 ? 0 : rest <= 4 ? 4 : rest <= 8 ? 8 : 16);
+  return (bytes + 3) / 4 * 4;
 }
 
-// Describes the fields of a packed payload of `capacity` rows at `lanes`. Widths are
-// in descending order.
-void pack(const std::vector<int>& widths, const std::vector<uint64_t>& from, const std::vector<uint64_t>& to, uint64_t lanes, uint64_t capacity,
-          std::vector<gj_field>& fields, std::vector<gj_field>& sources) {
-  const uint64_t bytes = packed_bytes(widths);
+// Describes a packed payload of `capacity` rows at `lanes`. Widths are in descending
+// order.
+std::vector<gj_packed> pack(const std::vector<int>& widths, const std::vector<uint64_t>& from, const std::vector<uint64_t>& to, uint64_t lanes,
+                            uint64_t capacity) {
+  std::vector<gj_packed> packed;
   uint64_t at = 0;
   for (size_t k = 0; k < widths.size(); k++) {
     const uint64_t lane = at / GJ_LANE_BYTES * GJ_LANE_BYTES, width = widths[k];
-    fields.push_back({lanes + capacity * lane + at - lane, std::min<uint64_t>(GJ_LANE_BYTES, bytes - lane), to[k], width, width});
-    sources.push_back({from[k], width, at - lane, 0, width});
+    packed.push_back({from[k], to[k], width, at - lane, lanes + capacity * lane, std::min<uint64_t>(GJ_LANE_BYTES, packed_bytes(widths) - lane)});
     at += width;
   }
+  packed.resize(packed.size() + 3);
+  return packed;
 }
 
 // KW key words; B, S: the payload that the passes carry; MB, MS: as the match
@@ -143,7 +144,9 @@ bool run(const Case& c) {
   job.output_chunk = output_chunk;
   job.output_capacity = (want.size() + output_chunk - 1) / output_chunk * output_chunk + job.tail_count * output_chunk;
   job.output_key = memory.take(job.output_capacity * KW * 4);
-  std::vector<gj_field> fields[2], sources[2];
+  std::vector<gj_field> fields[2];
+  std::vector<gj_packed> packed[2];
+  uint64_t matched_positions[2] = {};
   std::vector<uint64_t> output[2];
   for (int s = 0; s < 2; s++) {
     gj_side& d = job.side[s];
@@ -160,7 +163,7 @@ bool run(const Case& c) {
       const uint64_t width = c.widths[s][k], from = in[s].column[k], to = memory.take(job.output_capacity * width);
       output[s].push_back(to);
       if (k < GJ_MAX_COLUMNS) d.column[k] = from, job.output_column[s][k] = to;
-      if (carried[s] == PayloadKind::packed) continue;
+      if (c.mode[s] == Mode::pack) continue;
       if (c.mode[s] == Mode::place) {
         gj_field f = placed(d, KW, words[s], word);
         f.to = to, f.to_stride = f.bytes = width;
@@ -172,10 +175,15 @@ bool run(const Case& c) {
         for (uint64_t at = 0; at < width; at += 4) fields[s].push_back({from + at, width, to + at, width, min(width, 4u)});
       }
     }
-    if (carried[s] == PayloadKind::packed) {
+    if (c.mode[s] == Mode::pack) {
       const uint64_t capacity = c.second_bits ? d.first_capacity : d.final_capacity;
-      pack(c.widths[s], in[s].column, output[s], memory.take(capacity * packed_bytes(c.widths[s])), capacity, fields[s], sources[s]);
-      d.packed = reinterpret_cast<uint64_t>(sources[s].data());
+      packed[s] = pack(c.widths[s], in[s].column, output[s], memory.take(capacity * packed_bytes(c.widths[s])), capacity);
+      d.packed = reinterpret_cast<uint64_t>(packed[s].data());
+      // The match writes positions into a column of 4 bytes, or they are copied.
+      const auto same = std::find(c.widths[s].begin(), c.widths[s].end(), 4);
+      d.positions = same != c.widths[s].end() ? output[s][same - c.widths[s].begin()] : memory.take(job.output_capacity * 4);
+      matched_positions[s] = same != c.widths[s].end() ? d.positions : memory.take(job.output_capacity * 4);
+      job.output_column[s][0] = matched_positions[s];
     }
     d.fields = reinterpret_cast<uint64_t>(fields[s].data()), d.field_count = fields[s].size();
   }
@@ -199,21 +207,20 @@ bool run(const Case& c) {
   };
   auto whole = [&](int i, auto payload) {
     using P = decltype(payload);
-    if constexpr (P::kind == PayloadKind::packed)
-      scatter_packed<KW, pass_threads, pass_rows, 256>(&job, &job.side[i]);
+    if (c.mode[i] == Mode::pack)
+      scatter_packed<KW, pass_threads, pass_rows, 256, 32 << 10>(&job, &job.side[i]);
     else
       first(ColumnSource<KW, P>(&job.side[i]), &job.side[i]);
   };
   host::launch(2, pass_threads, [&] { whole(0, B()); });
   host::launch(2, pass_threads, [&] {
-    if constexpr (S::kind != PayloadKind::packed)
-      if (c.hot) return first(ColdSource<KW, S>(&job, &job.side[1]), &job.side[1]);
+    if (c.hot) return first(ColdSource<KW, S>(&job, &job.side[1]), &job.side[1]);
     whole(1, S());
   });
   auto second = [&](int i, auto payload) {
     const gj_side* s = &job.side[i];
     constexpr int W = KW + decltype(payload)::words;
-    if (c.mode[i] == Mode::place)
+    if (c.mode[i] == Mode::place || c.mode[i] == Mode::pack)
       scatter<KW, KW + 1, pass_threads, pass_rows, 1, 256>(PlaceSource<KW>(&job, s), second_target(&job, s));
     else
       scatter<KW, W, pass_threads, pass_rows, 1, 256>(BufferSource<W>(&job, s), second_target(&job, s));
@@ -230,8 +237,16 @@ bool run(const Case& c) {
         match<KW, MB, MS, match_threads, chunk, buckets, 2>(&job);
     });
     auto bytes = [](auto payload) { return payload.kind == PayloadKind::column ? payload.unit * 4 : 0; };
-    host::launch(3, 1024, [&] { close_output<1024>(&job, KW * 4, {(int)c.widths[0].size(), (int)c.widths[1].size()}, {bytes(MB()), bytes(MS())}); });
-    return reinterpret_cast<uint64_t*>(job.counters)[GJ_OUTPUT_ROWS];
+    auto columns = [&](int s) { return c.mode[s] == Mode::pack ? 1 : (int)c.widths[s].size(); };
+    host::launch(3, 1024, [&] { close_output<1024>(&job, KW * 4, {columns(0), columns(1)}, {bytes(MB()), bytes(MS())}); });
+    const uint64_t rows = reinterpret_cast<uint64_t*>(job.counters)[GJ_OUTPUT_ROWS];
+    for (int s = 0; s < 2; s++) {
+      if (c.mode[s] != Mode::pack) continue;
+      const uint64_t most = job.output_capacity > output_chunk ? want.size() : 0;
+      if (matched_positions[s] != job.side[s].positions) host::launch(3, 64, [&] { copy_positions(&job, &job.side[s], most, matched_positions[s]); });
+      host::launch(3, 64, [&] { gather_packed<64, 2>(&job, &job.side[s], most); });
+    }
+    return rows;
   };
   uint64_t first_rows = want.size();
   if (c.again) {
@@ -264,7 +279,7 @@ using Columns = Payload<PayloadKind::column, WORDS, UNIT>;
 template <int WORDS>
 using Fields = Payload<PayloadKind::field, WORDS>;
 using RowId = Payload<PayloadKind::row_id, 1>;
-using Packed = Payload<PayloadKind::packed, 1>;
+using Positions = Columns<1>;  // of packed payload
 
 int checks = 0, wrong = 0;
 
@@ -300,12 +315,15 @@ void check_all() {
     check<KW, RowId, Columns<4>>(of("row ids and columns", {8, 8, 4}, {4, 4, 4, 4}));
     check<KW, Columns<4, 2>, RowId>(of("wide columns and row ids", {8, 8}, {4, 2, 4, 4}));
     check<KW, Fields<4>, Fields<8>>(of("fields", {1, 8, 2}, {16, 4, 1}));
-    const Mode packed = z.second_bits ? Mode::place : Mode::carry;
-    check<KW, Packed, Packed>(of("both packed", {16, 16, 8, 4, 4, 2, 1, 1}, {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}, packed, packed));
+    check<KW, Positions, Positions>(of("both packed", {16, 16, 8, 4, 4, 2, 1, 1}, {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}, Mode::pack, Mode::pack));
     if (!z.second_bits) continue;
-    check<KW, Packed, Packed>(of("packed bytes", {2, 2, 2, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, packed, packed));
-    check<KW, Packed, Columns<1>>(of("build side packed", {8, 4}, {4}, packed));
-    check<KW, Columns<4>, Packed>(of("probe side packed", {4, 4, 4, 4}, {16, 8, 8, 8, 2}, Mode::carry, packed));
+    check<KW, Positions, Positions>(of("packed bytes", {2, 2, 2, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, Mode::pack, Mode::pack));
+    check<KW, Positions, Positions>(of("several lanes", {16, 16, 16, 16, 16, 8}, {8, 8, 8, 8, 8, 8, 8, 8, 8, 2, 1}, Mode::pack, Mode::pack));
+    Case twice = of("packed, with too little space", {4, 4, 4, 4, 4, 4}, {8, 8, 8});
+    twice.again = true, twice.mode[0] = twice.mode[1] = Mode::pack;
+    check<KW, Positions, Positions>(twice);
+    check<KW, Positions, Columns<1>>(of("build side packed", {8, 4}, {4}, Mode::pack));
+    check<KW, Columns<4>, Positions>(of("probe side packed", {4, 4, 4, 4}, {16, 8, 8, 8, 2}, Mode::carry, Mode::pack));
     if constexpr (KW == 1) check<KW, Columns<2>, Columns<2>, Columns<2>, RowId>(of("probe side placed", {4, 4}, {4, 4}, Mode::carry, Mode::place));
     check<KW, Columns<4>, Columns<4, 2>, RowId, RowId>(of("both placed", {4, 4, 4, 4}, {8, 8}, Mode::place, Mode::place));
   }

@@ -26,9 +26,18 @@ typedef struct {
 } gj_field;
 
 // A packed payload is an array of lanes: a row's values, the widest first, fill one
-// lane of 16 bytes after the other, and the last lane has 4, 8 or 16 bytes. No value
-// crosses lanes. Lanes of all rows lie one behind another in an array of their own.
-#define GJ_LANE_BYTES 16
+// lane of 64 bytes after the other, and the last lane has what is left, a multiple of 4
+// bytes. No value crosses lanes. Each lane of all rows is an array of its own. The match
+// writes a row's position in the lanes in place of its payload.
+#define GJ_LANE_BYTES 64
+typedef struct {
+  uint64_t from;        // the input's column
+  uint64_t to;          // the result's
+  uint64_t bytes;       // 1, 2, 4, 8 or 16
+  uint64_t offset;      // in the lane
+  uint64_t lane;        // its array
+  uint64_t lane_bytes;
+} gj_packed;
 
 // A sample of the probe side's keys: a direct-mapped table by hash. The histogram
 // of the build side takes it and looks up every build key. Zero before the first
@@ -74,8 +83,8 @@ typedef struct {
   uint64_t parent_start;
   uint64_t parent_cursor;
   uint64_t parent_tail;
-  uint64_t packed;                 // gj_field[field_count] of a packed payload: from where in the input each field
-                                   // gets its values; `to` is its offset in the lane
+  uint64_t packed;                 // gj_packed[]: a packed payload, lane by lane; then 3 of 0 bytes
+  uint64_t positions;              // uint32[]: of a packed payload, by row of the result
 } gj_side;
 
 typedef struct {

@@ -10,8 +10,7 @@ namespace gj {
 enum class PayloadKind {
   column,  // carried: columns of equal width
   field,   // carried: fields of up to 4 bytes, a word each
-  row_id,  // one word, by which fields are gathered when the row is written
-  packed   // one word, the position by which lanes are gathered then
+  row_id   // one word, by which fields are gathered when the row is written
 };
 
 // WORDS words of payload per row, UNIT of them per column.
@@ -20,7 +19,7 @@ struct Payload {
   static constexpr PayloadKind kind = F;
   static constexpr int words = WORDS, unit = UNIT, columns = WORDS / UNIT;
   static constexpr bool partial = F == PayloadKind::column && columns > 4;  // there may be fewer columns
-  static constexpr bool fetched = F == PayloadKind::row_id || F == PayloadKind::packed;
+  static constexpr bool fetched = F == PayloadKind::row_id;
   static_assert(WORDS % UNIT == 0 && (F == PayloadKind::column || UNIT == 1) && (!fetched || WORDS == 1));
 };
 
@@ -107,61 +106,6 @@ __device__ __forceinline__ void gather_fields(const gj_side& side, const uint32_
         break;
       case 8: gather_values<8, 1, N>(f, id, groups, at); break;
       default: gather_values<16, 1, N>(f, id, groups, at);
-    }
-  }
-}
-
-// A lane of one row; the words behind its end are 0.
-__device__ __forceinline__ uint4 load_lane(uint64_t lanes, uint64_t bytes, uint32_t position) {
-  if (bytes == 16) return __ldg(reinterpret_cast<const uint4*>(lanes) + position);
-  if (bytes == 8) {
-    const uint2 v = __ldg(reinterpret_cast<const uint2*>(lanes) + position);
-    return {v.x, v.y, 0, 0};
-  }
-  return {__ldg(reinterpret_cast<const uint32_t*>(lanes) + position), 0, 0, 0};
-}
-
-// Writes the value at a byte offset of a lane.
-__device__ __forceinline__ void put_value(const gj_field& f, const uint4& lane, uint32_t offset, uint64_t row) {
-  char* to = reinterpret_cast<char*>(f.to + row * f.to_stride);
-  if (f.bytes == 16) return __stcg(reinterpret_cast<uint4*>(to), lane);
-  const bool upper = offset & 8;
-  const uint2 half = {upper ? lane.z : lane.x, upper ? lane.w : lane.y};
-  if (f.bytes == 8) return __stcg(reinterpret_cast<uint2*>(to), half);
-  const uint32_t word = offset & 4 ? half.y : half.x;
-  if (f.bytes == 4)
-    __stcg(reinterpret_cast<uint32_t*>(to), word);
-  else if (f.bytes == 2)
-    __stcg(reinterpret_cast<uint16_t*>(to), (uint16_t)(word >> 8 * (offset & 2)));
-  else
-    __stcg(reinterpret_cast<uint8_t*>(to), (uint8_t)(word >> 8 * (offset & 3)));
-}
-
-// Gathers a packed side's fields: each lane is read once for all of its values. The
-// next lane is on its way while one is written.
-template <int N, class At>
-__device__ __forceinline__ void gather_packed(const gj_side& side, const uint32_t (&position)[N], uint32_t groups, At at) {
-  constexpr uint64_t in_lane = GJ_LANE_BYTES - 1;
-  const gj_field* f = reinterpret_cast<const gj_field*>(side.fields);
-  const gj_field* const end = f + side.field_count;
-#pragma unroll 1
-  for (uint32_t g = 0; g < groups; g++) {
-    uint32_t here = position[0];
-    if constexpr (N > 1)
-#pragma unroll
-      for (int k = 1; k < N; k++)
-        if (k == g) here = position[k];
-    const uint64_t row = at(g);
-    const gj_field* next = f;
-    uint4 ahead = f < end ? load_lane(f->from & ~in_lane, f->from_stride, here) : uint4{};
-    while (next < end) {
-      const uint64_t lanes = next->from & ~in_lane;
-      const uint4 lane = ahead;
-      const gj_field* value = next;
-      do next++;
-      while (next < end && (next->from & ~in_lane) == lanes);
-      if (next < end) ahead = load_lane(next->from & ~in_lane, next->from_stride, here);
-      for (; value < next; value++) put_value(*value, lane, (uint32_t)(value->from & in_lane), row);
     }
   }
 }

@@ -1,5 +1,5 @@
 // The payload kinds by their names in kernels' names: <bytes>x<columns>, f<fields>,
-// id, packed.
+// id.
 #pragma once
 #include "layout/payload.cuh"
 
@@ -19,6 +19,5 @@ using p_f2 = Payload<PayloadKind::field, 2>;
 using p_f4 = Payload<PayloadKind::field, 4>;
 using p_f8 = Payload<PayloadKind::field, 8>;
 using p_id = Payload<PayloadKind::row_id, 1>;
-using p_packed = Payload<PayloadKind::packed, 1>;
 
 }  // namespace gj

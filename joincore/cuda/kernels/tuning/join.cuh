@@ -43,9 +43,12 @@ __host__ __device__ constexpr Scatter scatter_second(int words) {
 #endif
 }
 
-// The first pass of packed payload. Its runs begin anywhere: with 16 rows a run, lanes
-// of 16 bytes fill 8 sectors.
-constexpr int pack_threads = 512, pack_rows = 8, pack_blocks = 2, pack_fan = 256;
+// The first pass of packed payload: threads, most rows per thread, blocks per
+// multiprocessor, most partitions, bytes of shared memory for a tile.
+constexpr int pack_threads = 512, pack_rows = 8, pack_blocks = 2, pack_fan = 256, pack_shared = 106 << 10;
+
+// The gather of packed payload: threads, blocks per multiprocessor, rows per thread.
+constexpr int packed_threads = 256, packed_blocks = 5, packed_rows = 2;
 
 // A match kernel: threads per block, probe rows per thread, build rows per chunk,
 // buckets, blocks per multiprocessor.
