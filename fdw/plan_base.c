@@ -26,6 +26,7 @@
 #include "plan_computed.h"
 #include "plan_cost.h"
 #include "plan_relation.h"
+#include "plan_speedup.h"
 #include "plan_surplus.h"
 
 /*
@@ -279,6 +280,8 @@ choose_sources(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 		if (page)
 			workers = Max(workers, compute_parallel_worker(rel, rel->pages, -1,
 														   max_parallel_workers_per_gather));
+		if (page && !gj_force)
+			workers = Min(workers, gj_most_workers());
 		choose_source(root, rel, base, page, child, workers, parallel);
 	}
 	else

@@ -37,3 +37,9 @@ gj_speedup(int workers)
 
 	return Min(workers + leader, processors());
 }
+
+int
+gj_most_workers(void)
+{
+	return Max(1, processors() - (parallel_leader_participation ? 1 : 0));
+}
