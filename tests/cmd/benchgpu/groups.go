@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -19,26 +20,6 @@ import (
 	"gpujoin/tests/columndata"
 )
 
-// grouping is a case of a filter and an aggregate:
-// SELECT k, count(*), sum(v) FROM t WHERE f >= 0 GROUP BY k, of which half of the rows
-// pass.
-type grouping struct {
-	name   string
-	rows   int64
-	groups int64   // 0: no key
-	bar    float64 // least fraction of the memory's bandwidth; 0: none
-}
-
-// groupings are the cases.
-func groupings() []grouping {
-	return []grouping{
-		{"groups-4", 1 << 28, 4, 0.6}, {"groups-2^10", 1 << 28, 1 << 10, 0.6}, {"groups-2^20", 1 << 28, 1 << 20, 0}, {"one group", 1 << 28, 0, 0},
-	}
-}
-
-// Columns of the input: the key, the value, and what is filtered by.
-var groupedWidths = []int{4, 8, 4}
-
 // groupBench is an input in device memory.
 type groupBench struct {
 	*bench
@@ -47,8 +28,8 @@ type groupBench struct {
 	copied  float64 // GB/s that a copy reads and writes
 }
 
-// timeGroups times all groupings.
-func (b *bench) timeGroups(ctx context.Context) (results []result, err error) {
+// timeGroups times groupings.
+func (b *bench) timeGroups(ctx context.Context, cases []grouping) (results []result, err error) {
 	k, err := rowid.Load(b.device, kernels.General, kernels.Aggregate)
 	if err != nil {
 		return nil, err
@@ -63,15 +44,21 @@ func (b *bench) timeGroups(ctx context.Context) (results []result, err error) {
 	}
 	fmt.Printf("a copy reads and writes %.0f GB/s\n", g.copied)
 	var total [2]uint64 // of the case before: rows and the lowest word of the sum
-	for i, c := range groupings() {
+	rows := int64(0)    // of that case
+	for _, c := range cases {
 		r, got, err := g.time(ctx, c)
 		if err != nil {
 			return results, fmt.Errorf("%s: %w", c.name, err)
 		}
-		if i > 0 && got != total {
+		if !c.summed() {
+			got[1] = total[1]
+		}
+		if c.unused && got[0] != uint64(c.rows) || !c.unused && c.rows == rows && got != total {
 			r.wrong = fmt.Sprintf("WRONG: %d rows add up to %d, not %d to %d", got[0], got[1], total[0], total[1])
 		}
-		total = got
+		if !c.unused && c.summed() {
+			total, rows = got, c.rows
+		}
 		r.print()
 		results = append(results, r)
 	}
@@ -119,7 +106,7 @@ func (b *bench) timed(ctx context.Context, run func() error) (ms []float64, err 
 func (g *groupBench) fill(c grouping) error {
 	g.arena.Rewind(0)
 	g.columns = nil
-	for _, w := range groupedWidths {
+	for _, w := range c.widths() {
 		at, err := g.arena.Take(c.rows*int64(w) + driver.Line)
 		if err != nil {
 			return err
@@ -134,8 +121,11 @@ func (g *groupBench) fill(c grouping) error {
 	if err := g.stream.CopyIn(table, g.data.Host.Bytes()[:columndata.TableBytes]); err != nil {
 		return err
 	}
-	groups := uint64(max(c.groups, 1))
-	return g.data.Fill.Launch(g.stream, columndata.Blocks, 1, uint64(c.rows), uint64(table), uint64(len(g.columns)), groups, 0, 0, groups)
+	groups, zipf := uint64(max(c.groups, 1)), uint64(0)
+	if c.zipf > 0 {
+		zipf = math.Float64bits(c.zipf)
+	}
+	return g.data.Fill.Launch(g.stream, columndata.Blocks, 1, uint64(c.rows), uint64(table), uint64(len(g.columns)), groups, zipf, 0, groups)
 }
 
 func (g *groupBench) Alloc(bytes int64) (driver.Ptr, error) { return g.arena.Cut(bytes) }
@@ -147,28 +137,26 @@ func (g *groupBench) time(ctx context.Context, c grouping) (result, [2]uint64, e
 	if err := errors.Join(g.fill(c), g.stream.Sync(ctx)); err != nil {
 		return r, [2]uint64{}, err
 	}
-	column := func(i int) joincore.Value { return joincore.ColumnRef{Column: i} }
 	schema := joincore.Schema{{}}
-	for _, w := range groupedWidths {
+	for _, w := range c.widths() {
 		schema[0] = append(schema[0], joincore.Column{Kind: joincore.Fixed, Width: w, Align: w})
 	}
-	a := &joincore.Aggregate{Functions: []joincore.Function{{Kind: joincore.Count}, {Kind: joincore.Sum, Arg: column(1)}}}
-	if c.groups > 0 {
-		a.Keys = []joincore.Value{column(0)}
-	}
+	a := c.aggregate()
 	rows := program.Rows{Where: func(joincore.ColumnRef) program.Where { return program.Probe }, Column: schema.Column}
 	out, err := a.Columns(&joincore.Scope{Column: func(ref joincore.ColumnRef) (joincore.Column, error) { return schema.Column(ref), nil }, Derived: func(input int) bool { return input >= 1 }})
 	if err != nil {
 		return r, [2]uint64{}, err
 	}
-	where := &joincore.Compare{Op: joincore.GreaterEqual, Left: column(2), Right: joincore.Int(0)}
-	plan, err := program.NewGroups(where, a.Keys, a.Functions, out, rows)
+	plan, err := program.NewGroups(c.where(), a.Keys, a.Functions, out, rows)
 	if err != nil {
 		return r, [2]uint64{}, err
 	}
 	side := rowid.Side{Rows: c.rows, Lookup: func(ref joincore.ColumnRef) (rowid.Column, error) {
-		col := g.columns[ref.Column]
-		return rowid.Column{Values: col.Addr, Width: col.Bytes}, nil
+		col := rowid.Column{Values: g.columns[ref.Column].Addr, Width: g.columns[ref.Column].Bytes}
+		if ref.Column == valueColumn && c.nulls {
+			col.Validity = g.columns[validityColumn].Addr
+		}
+		return col, nil
 	}}
 	var got [2]uint64
 	size, mark := g.arena.Size(), g.arena.Mark()
@@ -185,14 +173,14 @@ func (g *groupBench) time(ctx context.Context, c grouping) (result, [2]uint64, e
 			return err
 		}
 		if check {
-			if got, err = g.sum(ctx, done, len(a.Keys)); err != nil {
+			if got, err = g.sum(ctx, c, done); err != nil {
 				return err
 			}
 		}
 		r.PeakBytes = max(r.PeakBytes, size-g.arena.Size())
 		g.arena.Extend(size - g.arena.Size())
 		g.arena.Rewind(mark)
-		if want := max(c.groups, 1); done.Rows != want {
+		if want := max(c.groups, 1); done.Rows > want || done.Rows < want && c.groups <= c.rows/64 && c.zipf == 0 {
 			return fmt.Errorf("%d groups, want %d", done.Rows, want)
 		}
 		return nil
@@ -210,23 +198,20 @@ func (g *groupBench) time(ctx context.Context, c grouping) (result, [2]uint64, e
 		return r, got, err
 	}
 	r.Launches, r.Syncs = (cost.Launches-before.Launches)/runs, (cost.Syncs-before.Syncs)/runs
-	width := 0
-	for i, w := range groupedWidths {
-		if i > 0 || c.groups > 0 {
-			width += w
-		}
-	}
-	r.Bytes = c.rows * int64(width)
+	r.Bytes = c.rows * c.rowBytes()
 	r.bound = r.PeakBytes
 	r.Fraction = float64(r.Bytes) / r.MS / 1e6 / g.copied
 	return r, got, nil
 }
 
-// sum adds up the counts and the lowest words of the sums.
-func (g *groupBench) sum(ctx context.Context, rows *rowid.GroupRows, keys int) (got [2]uint64, err error) {
+// sum adds up the counts and, if they come next, the lowest words of the sums.
+func (g *groupBench) sum(ctx context.Context, c grouping, rows *rowid.GroupRows) (got [2]uint64, err error) {
 	host := g.data.Host.Bytes()
 	for i, width := range []int64{8, 16} {
-		from := rows.Columns[keys+i].Values
+		if i > 0 && !c.summed() {
+			break
+		}
+		from := rows.Columns[len(c.keys)+i].Values
 		for at := int64(0); at < rows.Rows*width; at += int64(columndata.TableBytes) {
 			n := min(int64(columndata.TableBytes), rows.Rows*width-at)
 			if err := errors.Join(g.stream.CopyOut(host[:n], from+driver.Ptr(at)), g.stream.Sync(ctx)); err != nil {

@@ -47,12 +47,12 @@ func run(ctx context.Context) error {
 		phases     = flag.Bool("phases", false, "print the time of each phase, of one more run")
 		out        = flag.String("json", "build/bench-gpu.json", "where the results are written")
 		sequences  = flag.Int("sequences", 0, "also time sequences of 1 to so many joins, at most 8")
-		groups     = flag.Bool("groups", true, "also time filters with aggregates")
+		groups     = flag.Bool("groups", true, "also time the default filters with aggregates")
 		measured   = flag.Bool("profile", false, "measure the device first, print its rates and choose by them")
 		peer       = flag.String("gje", "", "directory of GPU-Joins-Evaluation's executables, to run them on the same sizes afterwards")
 		limit      = flag.Duration("gje-limit", 2*time.Minute, "how long each of their runs may take")
 	)
-	own := customCase(flag.CommandLine)
+	own, ownGroups := customCase(flag.CommandLine), customGroups(flag.CommandLine)
 	flag.Parse()
 
 	list, err := selected(*names)
@@ -82,10 +82,14 @@ func run(ctx context.Context) error {
 	if err == nil {
 		results, err = b.timeAll(ctx, list, runners, min(*sequences, 8))
 	}
-	if err == nil && *groups {
-		var grouped []result
-		grouped, err = b.timeGroups(ctx)
-		results = append(results, grouped...)
+	grouped := ownGroups()
+	if *groups {
+		grouped = append(groupings(), grouped...)
+	}
+	if err == nil && len(grouped) > 0 {
+		var timed []result
+		timed, err = b.timeGroups(ctx, grouped)
+		results = append(results, timed...)
 	}
 	b.close() // peers need the memory
 	if len(results) == 0 {
