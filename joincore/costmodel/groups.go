@@ -32,11 +32,13 @@ func PredictGroups(g Grouping, cores int) float64 {
 	return float64(g.Rows) * ns / float64(max(cores, 1)) / perMS
 }
 
-// What a device takes for a row, in ns, and the groups that a block keeps in shared
-// memory. A table has at least twice as many slots as groups.
+// What a device takes for a row and for each operation, in ns, as measured on an H100,
+// and the groups that a block keeps in shared memory. A table has at least twice as many
+// slots as groups.
 const (
-	deviceOperationNS = 0.001
-	blockGroups       = 1 << 11
+	deviceRowNS       = 0.008
+	deviceOperationNS = 0.004
+	blockGroups       = 1 << 12
 	groupKeyBytes     = 8
 	groupCellBytes    = 16 // that a function adds to
 )
@@ -46,7 +48,7 @@ const (
 // meanwhile. Values are added to few groups in shared memory, else where the table is.
 func (r *DeviceRates) PredictGroups(g Grouping) float64 {
 	rows := float64(g.Rows)
-	read, work := rows*float64(g.Bytes)/r.ReadGB, rows*deviceOperationNS*float64(g.Operations+g.Functions)
+	read, work := rows*float64(g.Bytes)/r.ReadGB, rows*(deviceRowNS+deviceOperationNS*float64(g.Operations+g.Functions))
 	ms := r.LaunchMS + max(read, work)/perMS
 	if g.Functions == 0 || g.Groups <= blockGroups {
 		return ms

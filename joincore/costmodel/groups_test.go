@@ -6,7 +6,7 @@ import "testing"
 func TestPredictedGroups(t *testing.T) {
 	base := Grouping{Rows: 1 << 24, Groups: 100, Bytes: 16, Operations: 3, Functions: 2}
 	device := DefaultDeviceRates.PredictGroups(base)
-	if bandwidth := float64(base.Rows*base.Bytes) / DefaultDeviceRates.ReadGB / perMS; device < bandwidth || device > 2*bandwidth {
+	if bandwidth := float64(base.Rows*base.Bytes) / DefaultDeviceRates.ReadGB / perMS; device < bandwidth || device > 8*bandwidth {
 		t.Errorf("%.3f ms, %.3f at the bandwidth of memory", device, bandwidth)
 	}
 	if one, four := PredictGroups(base, 1), PredictGroups(base, 4); one != 4*four {

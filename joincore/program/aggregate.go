@@ -186,35 +186,37 @@ func (g *Groups) function(f *joincore.Function, rows Rows) (Result, error) {
 func (g *Groups) Compile(rows Rows) (*Program, error) {
 	c := newCompiler(rows)
 	if g.Where != nil {
-		c.condition(g.Where)
-		c.simple(Narrow, uint8(WhereTrue))
+		c.filter(g.Where)
 	}
-	land := c.skip()
 	for i, k := range g.Keys {
 		p := &g.Parts[i]
 		c.value(k)
-		flags := 0
-		if p.Alone {
+		flags, bits := 0, 8*p.Column.Width
+		behind := !p.Alone && p.NullWord == p.Word && p.NullShift == p.Shift+bits
+		switch {
+		case p.Alone:
 			flags = FlagNull
+		case behind:
+			flags = FlagKeyNull
 		}
-		c.emit(Key, uint8(8*p.Column.Width), operand{index: p.Word}, flags, p.Shift)
-		if !p.Alone {
+		c.emit(Key, uint8(bits), operand{index: p.Word}, flags, p.Shift)
+		if !p.Alone && !behind {
 			c.emit(KeyNull, 0, operand{index: p.NullWord}, 0, p.NullShift)
 		}
 	}
 	c.simple(Group, 0)
-	done := make([]bool, len(g.Cells))
+	c.groupedLength, c.groupedColumns = len(c.code), len(c.columns.list)
+	done, places := make([]bool, len(g.Cells)), g.Layout().Cells
 	for i := range g.Cells {
 		if !done[i] {
-			c.update(g.Cells, i, done)
+			c.update(g.Cells, places, i, done)
 		}
 	}
-	land()
 	return c.finish()
 }
 
 // update adds to all cells that keep something of the same values as the first.
-func (c *compiler) update(cells []Cell, first int, done []bool) {
+func (c *compiler) update(cells []Cell, places []CellPlace, first int, done []bool) {
 	of := cells[first]
 	if of.Filter != nil {
 		c.condition(of.Filter)
@@ -225,7 +227,7 @@ func (c *compiler) update(cells []Cell, first int, done []bool) {
 	for i := first; i < len(cells); i++ {
 		if !done[i] && reflect.DeepEqual(cells[i].Arg, of.Arg) && reflect.DeepEqual(cells[i].Filter, of.Filter) {
 			done[i] = true
-			c.emit(Update, uint8(cells[i].Kind), operand{index: i}, flags, 0)
+			c.emit(Update, uint8(cells[i].Kind), operand{index: places[i].At}, flags, places[i].Local)
 		}
 	}
 	land()
@@ -243,126 +245,9 @@ func (c *compiler) argument(arg joincore.Value) (flags int) {
 	if ref, ok := arg.(joincore.ColumnRef); ok {
 		if desc := c.rows.Column(ref); desc.Kind != joincore.Fixed || desc.Width > 8 && desc.Width != 16 {
 			c.isNull(&joincore.IsNull{Arg: ref})
-			c.nullWhereTrue()
+			c.simple(NullWhereTrue, 0)
 			return 0
 		}
 	}
 	return wideFlag(c.value(arg))
-}
-
-// nullWhereTrue makes the accumulator NULL where it is true.
-func (c *compiler) nullWhereTrue() {
-	slot := c.take(false)
-	c.store(slot, false)
-	c.push(WhereTrue)
-	c.simple(LoadNull, 0)
-	c.store(slot, false)
-	c.pop(Pop)
-	c.drop(slot)
-	c.load(slot)
-}
-
-// CellPlace is where the words of a cell are.
-type CellPlace struct {
-	Kind CellKind
-	// At is its first word of 8 bytes in a table of the device; Local the same in
-	// that of a block, of words of 4 bytes, or of those of 8 for Min and Max.
-	At, Local int
-}
-
-// Layout is the memory of a group (kernels/layout/groups.h).
-type Layout struct {
-	Cells                  []CellPlace
-	Words                  int // of 8 bytes of all cells
-	LocalWords, LocalWides int // of 4 and of 8 bytes, in the table of a block
-}
-
-// words returns how many words of 8 bytes a cell has.
-func (k CellKind) words() int {
-	switch k {
-	case Sum:
-		return 2
-	case SumWide:
-		return 4
-	}
-	return 1
-}
-
-// localWords returns how many words of 4 bytes a cell has in the table of a block.
-func (k CellKind) localWords() int {
-	switch k {
-	case Sum:
-		return 3
-	case SumWide:
-		return 5
-	}
-	return 1
-}
-
-// Layout returns the memory of a group.
-func (g *Groups) Layout() Layout {
-	var l Layout
-	for _, c := range g.Cells {
-		p := CellPlace{Kind: c.Kind, At: l.Words, Local: l.LocalWords}
-		if c.Kind == Min || c.Kind == Max {
-			p.Local = l.LocalWides
-			l.LocalWides++
-		} else {
-			l.LocalWords += c.Kind.localWords()
-		}
-		l.Words += c.Kind.words()
-		l.Cells = append(l.Cells, p)
-	}
-	return l
-}
-
-// Source is how a column of the result is made of a group (kernels/layout/groups.h).
-type Source struct {
-	Column joincore.Column
-	Kind   SourceKind
-	Word   int // of the key, or first of the cell
-	Shift  int // of the key in its word
-	Digits int // words of a sum
-	// Null is, of a key, the bit<<32|word that says that it is NULL, or Alone; else
-	// the word that is 0 if it is.
-	Null uint64
-}
-
-// SourceKind is the kind of a Source.
-type SourceKind uint8
-
-const (
-	// KeyOf is a part of the key.
-	KeyOf SourceKind = iota
-	// CountOf is the number in the cell.
-	CountOf
-	// SumOf is a signed sum of 16 bytes, SquaresOf an unsigned one of 32.
-	SumOf
-	SquaresOf
-	// LeastOf is the number in the cell of a Min or a Max.
-	LeastOf
-	// RowOf is the row of an input in which the group was met.
-	RowOf
-)
-
-// Alone marks a key whose NULL is a group of its own.
-const Alone = ^uint64(0)
-
-// Results returns the columns of keys and functions.
-func (g *Groups) Results() []Source {
-	var out []Source
-	for _, p := range g.Parts {
-		s := Source{Column: p.Column, Kind: KeyOf, Word: p.Word, Shift: p.Shift, Null: uint64(p.NullShift)<<32 | uint64(p.NullWord)}
-		if p.Alone {
-			s.Null = Alone
-		}
-		out = append(out, s)
-	}
-	cells := g.Layout().Cells
-	for _, f := range g.Functions {
-		out = append(out, Source{
-			Column: f.Column, Kind: f.Kind, Word: cells[f.Cell].At, Digits: cells[f.Cell].Kind.words(), Null: uint64(cells[f.Values].At),
-		})
-	}
-	return out
 }

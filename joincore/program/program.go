@@ -2,11 +2,12 @@
 // of program, which devices interpret (kernels/block/machine.cuh): integers of up to
 // 128 bits, SQL's three-valued logic, and updates of groups.
 //
-// The machine has one accumulator, which is an integer or NULL, and slots to which
-// it is stored. An operation combines the accumulator with an operand: a column, a
-// constant or a slot. A truth value is 0, 1 or NULL. A device works on several rows
-// at a time, each with an accumulator and slots of its own; a stack of masks says
-// which of them are at work. Only those change slots, and only those can fail: an
+// The machine has one accumulator, which is an integer, a truth value or NULL, and
+// slots to which it is stored. An operation combines the accumulator with an operand:
+// a column, a constant or a slot. A device works on several rows at a time, each with
+// an accumulator and slots of its own; truth values are bits of masks, one bit a row,
+// so that operations on them cost the same for any number of rows. A stack of masks
+// says which rows are at work. Only those change slots, and only those can fail: an
 // argument of AND is evaluated for the rows that it may decide, and an arm of CASE
 // for the rows that take it. Errors are therefore those of SQL.
 package program
@@ -25,6 +26,17 @@ type Program struct {
 	Constants []int64
 	// Slots is how many slots of 8 bytes each row needs. A value of 16 bytes takes two.
 	Slots int
+	// Filter is the number of instructions at the beginning that only decide which rows
+	// stay at work: those for which the condition of an aggregate is true. Nothing that
+	// they store is read behind them, so a device may run them for many rows first.
+	Filter int
+	// FilterColumns is how many columns, the first ones, those instructions read.
+	FilterColumns int
+	// Grouped is the number of instructions up to Group, and GroupedColumns that of the
+	// columns, the first ones, that they read.
+	Grouped, GroupedColumns int
+	// Wide says that an accumulator may have 16 bytes.
+	Wide bool
 }
 
 // Operand is a column of one side of a pair.
@@ -72,16 +84,27 @@ const (
 	Arithmetic
 	// Compare makes it the truth of a joincore.CompareOp, in Sub, with the operand.
 	Compare
+	// CompareConstant is Compare of an accumulator of 8 bytes with constant Index; with
+	// FlagNarrow only rows for which it is true stay at work.
+	CompareConstant
 	// SameBytes makes it whether columns Index and Extra have the same bytes.
 	SameBytes
 	// NullColumn makes it whether column Index, of any type, is NULL.
 	NullColumn
 	// IsNull makes it whether it is NULL.
 	IsNull
+	// Truth makes it true if Sub is 1, else false.
+	Truth
+	// Number makes the truth value an integer, 0 or 1.
+	Number
+	// NullWhereTrue makes it NULL where it is true, else 0.
+	NullWhereTrue
+	// StoreTruth writes the truth value to slot Index, in the rows at work.
+	StoreTruth
 	// Not negates a truth value.
 	Not
-	// And and Or make it the lesser, the greater of it and slot Index in the rows at
-	// work, and the slot in the others.
+	// And and Or combine it with the truth value in slot Index in the rows at work, and
+	// make it that of the slot in the others.
 	And
 	Or
 	// In makes it whether it is one of Extra constants in ascending order from Index
@@ -102,21 +125,23 @@ const (
 	// Skip jumps to Target if no row is at work.
 	Skip
 	// Key adds the low Sub bits to word Index of the key, from bit Extra on, unless
-	// it is NULL; with FlagNull a NULL is a group of its own instead.
+	// it is NULL; with FlagNull a NULL is a group of its own instead, with FlagKeyNull
+	// it sets the bit behind those.
 	Key
 	// KeyNull sets bit Extra of word Index of the key where it is NULL.
 	KeyNull
 	// Group finds the groups of the rows at work.
 	Group
-	// Update adds it to cell Index of its row's group, whose CellKind is in Sub. It
-	// leaves out NULLs, unless FlagRows is set.
+	// Update adds it to the cell of its row's group that begins at word Index, whose
+	// CellKind is in Sub and whose CellPlace.Local is in Extra. It leaves out NULLs,
+	// unless FlagRows is set.
 	Update
 )
 
 // Test says which rows stay at work.
 type Test uint8
 
-// Tests of the accumulator.
+// Tests of the accumulator: of its truth value, but for WhereNull.
 const (
 	All Test = iota
 	WhereTrue
@@ -143,6 +168,8 @@ const (
 	FlagReversed                // the operand is on the left
 	FlagNull
 	FlagRows
+	FlagNarrow
+	FlagKeyNull
 )
 
 // Limits of the device's interpreter.
@@ -177,6 +204,11 @@ func (i Instruction) Flag(flag int) bool { return int(i>>40)&flag != 0 }
 
 // Extra returns a second number.
 func (i Instruction) Extra() int { return int(i >> 48) }
+
+// wide says whether the accumulator or an operand has 16 bytes.
+func (i Instruction) wide() bool {
+	return i.Code() != Skip && i.Flag(FlagWide|FlagOperandWide) || i.Code() == Widen || i.Code() == Arithmetic && i.Extra() == 16
+}
 
 // Target returns the instruction to which a jump goes.
 func (i Instruction) Target() int { return int(i >> 32) }

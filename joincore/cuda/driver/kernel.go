@@ -36,6 +36,11 @@ func (k *Kernel) Launch(s *Stream, grid int, args ...uint64) error {
 
 // LaunchShared is Launch with the given bytes of dynamic shared memory.
 func (k *Kernel) LaunchShared(s *Stream, grid, shared int, args ...uint64) error {
+	return k.LaunchThreads(s, grid, k.Threads, shared, args...)
+}
+
+// LaunchThreads is LaunchShared with the given threads per block, at most Threads.
+func (k *Kernel) LaunchThreads(s *Stream, grid, threads, shared int, args ...uint64) error {
 	if grid == 0 {
 		return nil
 	}
@@ -45,7 +50,7 @@ func (k *Kernel) LaunchShared(s *Stream, grid, shared int, args ...uint64) error
 	if err := k.allow(shared); err != nil {
 		return err
 	}
-	if err := k.c.note(launch(k.c.ctx, k.function, grid, k.Threads, shared, s.stream, args)); err != nil {
+	if err := k.c.note(launch(k.c.ctx, k.function, grid, threads, shared, s.stream, args)); err != nil {
 		return fmt.Errorf("kernel %s: %w", k.Name, err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"gpujoin/joincore"
@@ -95,7 +96,7 @@ func rowsOf(plan *joincore.Plan) program.Rows {
 func (b *programBed) writeProgram(p *program.Program, plan *joincore.Plan, inputs []*joincore.Relation) {
 	b.number(uint64(len(p.Code)))
 	b.number(uint64(p.Slots))
-	b.bytes(words(p.Code))
+	b.bytes(words(append(slices.Clone(p.Code), 0)))
 	b.bytes(words(p.Constants))
 	b.number(uint64(len(p.Columns)))
 	for _, o := range p.Columns {
@@ -237,6 +238,13 @@ func (b *programBed) aggregate(seed uint64) {
 	}
 	b.number(1)
 	b.writeProgram(p, plan, inputs)
+	b.number(uint64(p.Filter))
+	b.number(uint64(p.FilterColumns))
+	b.number(uint64(bit(p.Wide)))
+	b.number(uint64(b.r.IntN(2))) // the program lies in shared memory
+	b.number(uint64(p.Grouped))
+	b.number([]uint64{0, 0, 1, 2, 8}[min(len(a.Keys), 1)*b.r.IntN(5)]) // partitions
+	b.number([]uint64{0, 3, 100}[b.r.IntN(3)])                         // rows of one
 	b.number(uint64(g.Words))
 	b.number(uint64(b.r.IntN(3))) // inputs of which rows are kept
 	b.number(uint64(b.r.IntN(2))) // colliding hashes
@@ -250,8 +258,10 @@ func (b *programBed) aggregate(seed uint64) {
 	b.bytes(words(kinds))
 	b.number(uint64(1) << b.r.IntN(7)) // slots
 	b.number(uint64(bit(len(a.Keys) == 0)))
-	local := []uint64{0, 1, 4, 16, 64}[b.r.IntN(5)]
+	local := []uint64{0, 0, 1, 4, 16, 64}[b.r.IntN(6)] // slots of a block's table
 	b.number(local)
+	b.number([]uint64{0, 2, 3, 7, 80}[min(local, 1)*uint64(1+b.r.IntN(4))]) // groups that have cells
+	b.number(min(local, 1+uint64(b.r.IntN(8))))
 	b.number(uint64(layout.LocalWords))
 	b.number(uint64(layout.LocalWides))
 	b.number(uint64(1) << b.r.IntN(6))

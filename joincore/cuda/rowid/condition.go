@@ -4,6 +4,7 @@ package rowid
 
 import (
 	"context"
+	"slices"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
@@ -82,7 +83,7 @@ func (q *Queue) programOf(ctx context.Context, p *program.Program, columns []Col
 	for _, part := range []struct {
 		list any
 		at   *uint64
-	}{{p.Code, &d.Code}, {columns, &d.Columns}, {p.Constants, &d.Constants}} {
+	}{{append(slices.Clone(p.Code), 0), &d.Code}, {columns, &d.Columns}, {p.Constants, &d.Constants}} {
 		at, err := q.upload(ctx, part.list)
 		if err != nil {
 			return d, err

@@ -69,12 +69,22 @@ type cellDescriptor struct {
 
 type groupsDescriptor struct {
 	Words, Capacity, Limit, Probes uint64
-	Count, Keys, States, Special   uint64
-	Cells, CellWords               uint64
-	Kinds, CellCount               uint64
+	Count, Stride                  uint64
+	States, Keys, Cells, Special   uint64
+	CellWords, Kinds, CellCount    uint64
 	Inputs, Firsts                 uint64
 	Collide                        uint64
 }
+
+// What a launch does (gj_mode).
+const (
+	groupDirectly = iota
+	groupScatter
+	groupGather
+)
+
+// limitOffset is where groupsDescriptor.Limit is, in bytes.
+const limitOffset = 16
 
 type originDescriptor struct {
 	Positions, Numbers, First uint64
@@ -82,10 +92,17 @@ type originDescriptor struct {
 
 type aggregateDescriptor struct {
 	Program                          programDescriptor
+	Filter, FilterColumns            uint64
 	Groups, First, Rows, Chosen      uint64
 	Left, LeftCount, Origins, NoKeys uint64
-	LocalCapacity, LocalWords        uint64
-	LocalWides, Copies               uint64
+	Mode, Begin                      uint64
+	Partitions, PartitionCapacity    uint64
+	PartitionRows, PartitionCounts   uint64
+	Staged, PassedAt, SlotsAt        uint64
+	LocalAt                          uint64
+	LocalCapacity, LocalGroups       uint64
+	LocalProbes                      uint64
+	LocalWords, LocalWides, Copies   uint64
 }
 
 type resultDescriptor struct {

@@ -49,6 +49,12 @@ func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
 	}
 }
 
+func TestLimitIsWhereItIsChanged(t *testing.T) {
+	if f, ok := reflect.TypeOf(groupsDescriptor{}).FieldByName("Limit"); !ok || f.Offset != limitOffset {
+		t.Errorf("Limit has offset %d", f.Offset)
+	}
+}
+
 func TestFlagsAreThoseOfTheKernels(t *testing.T) {
 	text, err := os.ReadFile("../kernels/layout/general.h")
 	if err != nil {
@@ -81,6 +87,7 @@ func TestGroupsAreThoseOfTheKernels(t *testing.T) {
 		"enum gj_cell_kind { GJ_COUNT, GJ_SEEN, GJ_SUM, GJ_SUM_WIDE, GJ_MIN, GJ_MAX };",
 		"enum gj_result_kind { GJ_KEY_OF, GJ_COUNT_OF, GJ_SUM_OF, GJ_SQUARES_OF, GJ_LEAST_OF, GJ_ROW_OF };",
 		"#define GJ_ALONE 0xffffffffffffffffull",
+		"enum gj_mode { GJ_DIRECTLY, GJ_SCATTER, GJ_GATHER };", fmt.Sprintf("#define GJ_COUNTS_APART %d", countsApart),
 	} {
 		if !strings.Contains(uncommented(string(text)), line) {
 			t.Errorf("groups.h lacks %q", line)
@@ -92,6 +99,9 @@ func TestGroupsAreThoseOfTheKernels(t *testing.T) {
 		if int(cells[i]) != i || int(results[i]) != i {
 			t.Errorf("number %d: cell %d, result %d", i, cells[i], results[i])
 		}
+	}
+	if groupDirectly != 0 || groupScatter != 1 || groupGather != 2 {
+		t.Error("modes")
 	}
 	if program.Alone != ^uint64(0) {
 		t.Error("the mark of a key that is alone")

@@ -12,7 +12,7 @@ const (
 	mostFirstSlots = 1 << 22
 	// A table that need not be larger than the one before takes at most this part of
 	// the free memory.
-	wantedPart = 4
+	wantedPart = 2
 )
 
 // nextPower returns the least power of two that is at least n.
@@ -42,4 +42,26 @@ func firstSlots(expected, slotBytes, free int64) int64 {
 // are at most the given number of groups so far.
 func nextSlots(slots, groups, slotBytes, free int64) int64 {
 	return max(2*slots, min(4*slots, slotsWithin(groups, slotBytes, free)))
+}
+
+// record is where the parts of a slot are, in words of 8 bytes. Keys of several words
+// have a word before them that says whether the slot is taken.
+type record struct {
+	stride     int // from a slot to the next
+	key, cells int
+}
+
+// recordOf returns the record of keys and cells of that many words. One of less than
+// a sector of 32 bytes, or just below two, does not straddle sectors.
+func recordOf(keyWords, cellWords int) record {
+	r := record{}
+	if keyWords > 1 {
+		r.key = 1
+	}
+	r.cells = r.key + keyWords
+	r.stride = r.cells + cellWords
+	if r.stride%4 == 3 {
+		r.stride++
+	}
+	return r
 }

@@ -1,436 +1,209 @@
 // Groups rows and adds their values to the groups, by a program that evaluates
 // conditions, keys and values (block/machine.cuh).
 //
-// A block takes tiles of T * R rows, as far apart as there are blocks. Threads do not
-// wait for each other before the end, when the block adds its own table to that of
-// the device. While a tile is worked on, the next one is on its way to the L2 cache.
+// Each warp takes tiles of 32 * R rows, as far apart as there are warps. It runs the
+// program's filter for a tile and collects the rows that pass; once they fill a tile,
+// it runs the rest of the program for them, so that only passing rows pay for it.
+// Threads wait for each other at the end alone, when the block adds its own table to
+// that of the device. While a tile is worked on, the next one is on its way to the L2
+// cache.
 //
-// Bound: reads the columns once; random accesses to the table for groups that a block
-// has no slot for.
+// If there are more groups than fit a block's table, rows are first scattered: their
+// numbers go to partitions by the hash of their keys. Then each block groups partitions,
+// of which the groups fit.
+//
+// Bound: reads the columns once; of scattered rows, also writes and reads a row number
+// and fetches each column of the key and the values.
 #pragma once
-#include "block/local_groups.cuh"
-#include "block/machine.cuh"
+#include "block/grouping.cuh"
 
 namespace gj {
-extern __shared__ uint4 shared[];
 
-template <int R>
-struct TileRows {
-  uint32_t row[R];
-  __device__ __forceinline__ bool locate(const gj_column& c, int j, uint32_t& at) const { return gj::locate(c, row[j], at); }
-  __device__ __forceinline__ bool any(uint32_t active) const { return __any_sync(~0u, active != 0); }
+// A program with its instructions and columns in shared memory, if they fit.
+struct StagedProgram {
+  uint32_t staged;  // offset; 0: in global memory
+  uint32_t columns;
+
+  // Copies it to shared memory; a barrier must follow.
+  __device__ __forceinline__ explicit StagedProgram(const gj_aggregate& job) : staged(job.staged ? sizeof(BlockState) : 0) {
+    const uint32_t length = (uint32_t)job.program.length + 1, more = (uint32_t)job.program.column_count * (sizeof(gj_column) / 8);
+    columns = staged + 8 * length;
+    if (!staged) return;
+    for (uint32_t i = threadIdx.x; i < length; i += blockDim.x) shared_at<uint64_t>(staged)[i] = words_at(job.program.code)[i];
+    for (uint32_t i = threadIdx.x; i < more; i += blockDim.x) shared_at<uint64_t>(columns)[i] = words_at(job.program.columns)[i];
+  }
+  __device__ __forceinline__ uint64_t instruction(uint32_t at) const {
+    return staged ? shared_at<uint64_t>(staged)[at] : __ldg(words_at(block_state().job.program.code) + at);
+  }
+  __device__ __forceinline__ gj_column column(uint32_t i) const {
+    return staged ? shared_at<gj_column>(columns)[i] : reinterpret_cast<const gj_column*>(block_state().job.program.columns)[i];
+  }
+  __device__ __forceinline__ const long long* constants() const { return reinterpret_cast<const long long*>(block_state().job.program.constants); }
 };
 
-// Slots in shared memory: those of neighbouring threads lie side by side.
-template <int T, int R>
-struct SharedSlots {
-  int64_t* value;
-  uint8_t* nulls;
-  __device__ __forceinline__ SharedSlots(char* base, uint32_t count)
-      : value(reinterpret_cast<int64_t*>(base) + threadIdx.x), nulls(reinterpret_cast<uint8_t*>(base) + count * (8 * R * T) + threadIdx.x) {}
-  __host__ __device__ static constexpr uint32_t bytes(uint32_t count) { return count * (8 * R * T + T); }
-  __device__ __forceinline__ int64_t& at(uint32_t slot, int j) const { return value[(slot * R + j) * T]; }
-  __device__ __forceinline__ uint32_t null(uint32_t slot) const { return nulls[slot * T]; }
-  __device__ __forceinline__ void set_null(uint32_t slot, uint32_t v) const { nulls[slot * T] = (uint8_t)v; }
-};
-
-// What a program does with groups. ONE: keys have one word, which is in registers;
-// those of several words are in slots behind the program's.
-template <int R, bool ONE>
-struct Grouping {
-  const gj_aggregate* job;
-  const gj_groups* groups;
-  const gj_origin* origin;
-  LocalGroups local;
-  uint32_t key_slot, key_words;
-  uint64_t word[R];
-  uint32_t alone;  // rows whose key is NULL, as a group of its own
-  uint32_t slot[R];
-
-  __device__ __forceinline__ Grouping(const gj_aggregate* job, char* base)
-      : job(job), groups(reinterpret_cast<const gj_groups*>(job->groups)), origin(reinterpret_cast<const gj_origin*>(job->origins)),
-        local(job, base), key_slot((uint32_t)job->program.slots), key_words(ONE ? 1 : (uint32_t)groups->words) {}
-
-  template <class S>
-  __device__ __forceinline__ void start(S& slots) {
-    alone = 0;
-#pragma unroll
-    for (int j = 0; j < R; j++) word[j] = 0, slot[j] = no_group;
-    if constexpr (!ONE)
-      for (uint32_t w = 0; w < key_words; w++)
-#pragma unroll
-        for (int j = 0; j < R; j++) slots.at(key_slot + w, j) = 0;
-  }
-
-  template <class S>
-  __device__ __forceinline__ void add_bits(S& slots, uint32_t w, int j, uint64_t bits) {
-    if constexpr (ONE)
-      word[j] |= bits;
-    else
-      slots.at(key_slot + w, j) |= (int64_t)bits;
-  }
-
-  template <class S>
-  __device__ __forceinline__ void key(Instruction i, const Machine<R>& m, S& slots) {
-    const uint64_t mask = ~0ull >> (64 - i.sub());
-#pragma unroll
-    for (int j = 0; j < R; j++)
-      if (m.valid(j)) add_bits(slots, i.index(), j, ((uint64_t)m.lo[j] & mask) << i.extra());
-    if (i.flags() & flag_null) alone = m.null;
-  }
-
-  template <class S>
-  __device__ __forceinline__ void key_null(Instruction i, const Machine<R>& m, S& slots) {
-#pragma unroll
-    for (int j = 0; j < R; j++) add_bits(slots, i.index(), j, (uint64_t)(m.null >> j & 1) << i.extra());
-  }
-
-  template <class Rows, class S>
-  __device__ __forceinline__ void group(Machine<R>& m, const Rows& rows, S& slots) {
-    uint32_t lost = 0;
-#pragma unroll
-    for (int j = 0; j < R; j++) {
-      if (!(m.active >> j & 1)) continue;
-      slot[j] = ONE ? group_of_word(j, rows.row[j]) : group_of_words(slots, j, rows.row[j]);
-      if (slot[j] == no_group) {
-        lost |= 1u << j;
-        const uint64_t at = atomicAdd(words_at(job->left_count), 1ull);
-        reinterpret_cast<uint32_t*>(job->left)[at] = rows.row[j];
-      }
-    }
-    m.active &= ~lost;
-  }
-
-  __device__ __forceinline__ uint32_t group_of_word(int j, uint32_t row) {
-    const bool is_null = alone >> j & 1;
-    if (is_null || job->no_keys || word[j] == GJ_NO_KEY) {
-      const uint32_t g = special_group(groups, origin, is_null, row), mine = local.capacity + is_null;
-      if (!local.capacity) return g;
-      local.global(1)[mine] = g;  // whoever else writes it writes the same
-      return local_group | mine;
-    }
-    Hash h = finish(word[j] ^ gj_hash_seed);
-    if (groups->collide) h.part &= 1, h.table &= 1;
-    if (local.capacity) {
-      unsigned long long* keys = local.keys(1);
-      const uint32_t mask = local.capacity - 1;
-      uint32_t at = h.part & mask;
-      for (uint32_t probe = 0; probe < local_probes; probe++, at = at + 1 & mask) {
-        uint64_t there = *reinterpret_cast<volatile unsigned long long*>(keys + at);
-        if (there == word[j]) return local_group | at;
-        if (there != GJ_NO_KEY) continue;
-        const uint32_t g = find_group(groups, origin, word[j], h.table, row);
-        if (g == no_group) return g;
-        there = atomicCAS(keys + at, (unsigned long long)GJ_NO_KEY, (unsigned long long)word[j]);
-        if (there == GJ_NO_KEY) local.global(1)[at] = g;
-        if (there == GJ_NO_KEY || there == word[j]) return local_group | at;
-      }
-    }
-    return find_group(groups, origin, word[j], h.table, row);
-  }
-
-  template <class S>
-  __device__ __forceinline__ uint32_t group_of_words(S& slots, int j, uint32_t row) {
-    auto value = [&](uint32_t w) { return (uint64_t)slots.at(key_slot + w, j); };
-    uint64_t sum = gj_hash_seed;
-    Hash h{0, 0};
-    for (uint32_t w = 0; w < key_words; w++) {
-      h = finish(sum ^ value(w));
-      sum = (uint64_t)h.part << 32 | h.table;
-    }
-    if (groups->collide) h.part &= 1, h.table &= 1;
-    if (local.capacity) {
-      volatile uint32_t* states = local.states(key_words);
-      const uint32_t mask = local.capacity - 1;
-      uint32_t at = h.part & mask;
-      for (uint32_t probe = 0; probe < local_probes; probe++, at = at + 1 & mask) {
-        volatile unsigned long long* key = local.keys(key_words) + (uint64_t)at * key_words;
-        uint32_t state = states[at];
-        if (state == GJ_FREE) {
-          const uint32_t g = find_wide_group(groups, origin, value, h.table, row);
-          if (g == no_group) return g;
-          if (atomicCAS(local.states(key_words) + at, (uint32_t)GJ_FREE, (uint32_t)GJ_TAKEN) != GJ_FREE) return g;
-          for (uint32_t w = 0; w < key_words; w++) key[w] = value(w);
-          local.global(key_words)[at] = g;
-          __threadfence_block();
-          states[at] = GJ_READY;
-          return local_group | at;
-        }
-        if (state == GJ_TAKEN) break;  // its key is not known yet
-        __threadfence_block();
-        bool same = true;
-        for (uint32_t w = 0; w < key_words; w++) same = same && key[w] == value(w);
-        if (same) return local_group | at;
-      }
-    }
-    return find_wide_group(groups, origin, value, h.table, row);
-  }
-
-  __device__ __forceinline__ void update(Instruction i, const Machine<R>& m) {
-    const gj_cell cell = reinterpret_cast<const gj_cell*>(groups->kinds)[i.index()];
-    const uint32_t rows = i.flags() & flag_rows ? m.active : m.active & ~m.null, copy = threadIdx.x & (local.copies - 1);
-#pragma unroll
-    for (int j = 0; j < R; j++) {
-      if (!(rows >> j & 1)) continue;
-      if (slot[j] & local_group) {
-        const uint32_t s = slot[j] ^ local_group;
-        if (is_wide_cell((uint32_t)cell.kind))
-          add_wide_cell((uint32_t)cell.kind, local.wide_cells(key_words) + local.place(s, local.wides, (uint32_t)cell.local, copy), m.lo[j]);
-        else
-          add_cell((uint32_t)cell.kind, local.cells(key_words) + local.place(s, local.words, (uint32_t)cell.local, copy), m, j);
-      } else {
-        add_to_group((uint32_t)cell.kind, words_at(groups->cells) + (uint64_t)slot[j] * groups->cell_words + cell.at, m.lo[j], m.hi[j]);
-      }
-    }
-  }
-
-  __device__ __forceinline__ void add_wide_cell(uint32_t kind, long long* cell, int64_t v) {
-    if (kind == GJ_MIN)
-      take_least(reinterpret_cast<unsigned long long*>(cell), v);
-    else
-      take_greatest(reinterpret_cast<unsigned long long*>(cell), v);
-  }
-
-  __device__ __forceinline__ void add_cell(uint32_t kind, uint32_t* cell, const Machine<R>& m, int j) {
-    switch (kind) {
-      case GJ_COUNT: atomicAdd(cell, 1u); break;
-      case GJ_SEEN:
-        if (!*reinterpret_cast<volatile uint32_t*>(cell)) *reinterpret_cast<volatile uint32_t*>(cell) = 1;
-        break;
-      case GJ_SUM: add_local<3>(cell, local.copies, m.lo[j]); break;
-      default: add_local<5>(cell, local.copies, wide_of(m.lo[j], m.hi[j]));
-    }
-  }
-
-  // Empties the block's table.
-  __device__ __forceinline__ void clear() {
-    if (!local.capacity) return;
-    unsigned long long* keys = local.keys(key_words);
-    for (uint32_t i = threadIdx.x; i < local.capacity * key_words; i += blockDim.x) keys[i] = GJ_NO_KEY;
-    uint32_t* rest = local.cells(key_words);
-    const uint32_t end = local.slots() * (local.words * local.copies);
-    for (uint32_t i = threadIdx.x; i < end; i += blockDim.x) rest[i] = 0;
-    for (uint32_t i = threadIdx.x; i < local.slots(); i += blockDim.x) local.global(key_words)[i] = no_group;
-    if constexpr (!ONE)
-      for (uint32_t i = threadIdx.x; i < local.capacity; i += blockDim.x) local.states(key_words)[i] = GJ_FREE;
-    for (uint32_t c = 0; c < groups->cell_count; c++) {
-      const gj_cell cell = reinterpret_cast<const gj_cell*>(groups->kinds)[c];
-      if (!is_wide_cell((uint32_t)cell.kind)) continue;
-      for (uint32_t i = threadIdx.x; i < local.slots() * local.copies; i += blockDim.x)
-        local.wide_cells(key_words)[local.place(i / local.copies, local.wides, (uint32_t)cell.local, i % local.copies)] = cell.kind == GJ_MIN ? INT64_MAX : INT64_MIN;
-    }
-  }
-
-  // Adds the block's table to that of the device.
-  __device__ __forceinline__ void flush() {
-    if (!local.capacity) return;
-    const uint32_t count = (uint32_t)groups->cell_count;
-    for (uint32_t i = threadIdx.x; i < local.slots() * count; i += blockDim.x) {
-      const uint32_t s = i / count, g = local.global(key_words)[s];
-      if (g == no_group) continue;
-      const gj_cell cell = reinterpret_cast<const gj_cell*>(groups->kinds)[i % count];
-      unsigned long long* to = words_at(groups->cells) + (uint64_t)g * groups->cell_words + cell.at;
-      for (uint32_t c = 0; c < local.copies; c++) flush_cell((uint32_t)cell.kind, to, s, (uint32_t)cell.local, c);
-    }
-  }
-
-  __device__ __forceinline__ void flush_cell(uint32_t kind, unsigned long long* to, uint32_t s, uint32_t word, uint32_t copy) {
-    if (is_wide_cell(kind)) return add_wide_cell(kind, reinterpret_cast<long long*>(to), local.wide_cells(key_words)[local.place(s, local.wides, word, copy)]);
-    const uint32_t* from = local.cells(key_words) + local.place(s, local.words, word, copy);
-    switch (kind) {
-      case GJ_COUNT:
-        if (*from) atomicAdd(to, (unsigned long long)*from);
-        break;
-      case GJ_SEEN:
-        if (*from) add_to_group(GJ_SEEN, to, 0, 0);
-        break;
-      case GJ_SUM: add_to_words<2>(to, (Wide)(int32_t)from[2 * local.copies] << 64 | wide_of((int64_t)((uint64_t)from[local.copies] << 32 | from[0]), 0)); break;
-      default: {
-        int64_t carry = 0;
-        for (int w = 0; w < 4; w++) {
-          int64_t digit = from[w * local.copies] + carry;
-          if (w < 3) {
-            const int64_t low = (int32_t)(uint32_t)digit;
-            carry = (digit - low) >> 32;
-            digit = low;
-          } else {
-            digit += (int64_t)((uint64_t)from[4 * local.copies] << 32);
-          }
-          if (digit) atomicAdd(to + w, (unsigned long long)digit);
-        }
-      }
-    }
-  }
-};
-
-// Brings the columns of a tile to the L2 cache.
-template <int T>
-__device__ __forceinline__ void prefetch_columns(const gj_program& p, uint64_t first, uint64_t rows) {
+// Brings an array to the L2 cache, but for a few bytes at its ends.
+__device__ __forceinline__ void prefetch(uint64_t from, uint32_t bytes) {
 #ifdef __CUDA_ARCH__
-  for (uint32_t i = 0; i < p.column_count; i++) {
-    const gj_column& c = reinterpret_cast<const gj_column*>(p.columns)[i];
-    if (c.positions || !c.width) continue;
-    const uint64_t from = c.values + first * c.width;
-    for (uint64_t b = threadIdx.x * 128; b < rows * c.width; b += T * 128) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + b));
-    if (c.validity && threadIdx.x * 128 < rows) asm volatile("prefetch.global.L2 [%0];" ::"l"(c.validity + first + threadIdx.x * 128));
-  }
+#if __CUDA_ARCH__ >= 900
+  const uint64_t at = (from + 15) & ~15ull;
+  if (from + bytes >= at + 16) asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(at), "r"((uint32_t)(from + bytes - at) & ~15u));
+#else
+  for (uint32_t b = 0; b < bytes; b += 128) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + b));
+#endif
 #endif
 }
 
-template <int T, int R, bool ONE>
-__device__ __forceinline__ void aggregate(const gj_aggregate* job) {
-  char* base = reinterpret_cast<char*>(shared);
-  const gj_program p = job->program;
-  const uint32_t slot_count = (uint32_t)p.slots + (ONE ? 0 : (uint32_t)reinterpret_cast<const gj_groups*>(job->groups)->words);
-  SharedSlots<T, R> slots(base, slot_count);
-  Grouping<R, ONE> grouping(job, base + slots.bytes(slot_count));
-  grouping.clear();
-  __syncthreads();
-  constexpr uint32_t N = T * R;
-  Machine<R> m;
-  bool failed = false;
-  const uint64_t stride = (uint64_t)gridDim.x * N;
-  for (uint64_t at = (uint64_t)blockIdx.x * N; at < job->rows; at += stride) {
-    if (!job->chosen && at + stride < job->rows) prefetch_columns<T>(p, job->first + at + stride, min((uint64_t)N, job->rows - at - stride));
-    TileRows<R> rows;
-    uint32_t active = 0;
+// Brings rows of columns to the L2 cache: each thread of the warp those of one column.
+__device__ __forceinline__ void prefetch_columns(const StagedProgram& p, uint32_t columns, uint64_t first, uint32_t rows) {
+  for (uint32_t i = threadIdx.x % 32; i < columns; i += 32) {
+    const gj_column c = p.column(i);
+    const uint32_t width = c.positions ? 4 : (uint32_t)c.width;
+    if (width) prefetch((c.positions ? c.positions : c.values) + first * width, rows * width);
+    if (c.validity && !c.positions) prefetch(c.validity + first, rows);
+  }
+}
+
+// Row numbers that have passed the filter, of one warp.
+template <int R>
+struct PassedRows {
+  static constexpr uint32_t N = 32 * R;
+  static constexpr uint32_t bytes = 2 * N * 4;  // of a warp
+  uint32_t* list;
+  uint32_t count = 0;
+
+  __device__ __forceinline__ explicit PassedRows(uint32_t base) : list(shared_at<uint32_t>(base + threadIdx.x / 32 * bytes)) {}
+
+  __device__ __forceinline__ void add(uint32_t passed, const TileRows<R>& rows) {
+    const uint32_t below = (1u << threadIdx.x % 32) - 1;
 #pragma unroll
     for (int j = 0; j < R; j++) {
-      const uint64_t i = at + j * T + threadIdx.x;
-      const bool there = i < job->rows;
-      active |= (uint32_t)there << j;
-      rows.row[j] = !there ? 0 : job->chosen ? __ldg(reinterpret_cast<const uint32_t*>(job->chosen) + i) : (uint32_t)(job->first + i);
-      m.lo[j] = m.hi[j] = 0;
+      const bool mine = passed >> j & 1;
+      const uint32_t votes = __ballot_sync(~0u, mine);
+      if (mine) list[count + __popc(votes & below)] = rows.row[j];
+      count += __popc(votes);
     }
+    __syncwarp();
+  }
+
+  // Takes a tile's rows, or as many as there are; returns which there are.
+  __device__ __forceinline__ uint32_t take(TileRows<R>& rows) {
+    const uint32_t n = min(count, N);
+    uint32_t active = 0;
+    count -= n;
+#pragma unroll
+    for (int j = 0; j < R; j++) {
+      const uint32_t i = j * 32 + threadIdx.x % 32;
+      active |= (uint32_t)(i < n) << j;
+      rows.row[j] = i < n ? list[count + i] : 0;
+    }
+    __syncwarp();
+    return active;
+  }
+};
+
+// Rows that the warps of some blocks group: from `first` on, or those of a list.
+struct RowRange {
+  uint64_t rows, first;
+  const uint32_t* chosen;  // address 0: from first on
+};
+
+// The row numbers of the tile that begins at `at`; returns which rows there are.
+template <int R>
+__device__ __forceinline__ uint32_t tile_rows(const RowRange& range, uint64_t at, TileRows<R>& rows) {
+  const uint32_t n = (uint32_t)min((uint64_t)(32 * R), range.rows - at), lane = threadIdx.x % 32, first = (uint32_t)(range.first + at);
+  uint32_t active = 0;
+#pragma unroll
+  for (int j = 0; j < R; j++) {
+    active |= (uint32_t)(j * 32 + lane < n) << j;
+    rows.row[j] = first + j * 32 + lane;
+  }
+  if (range.chosen) {
+    const uint32_t* chosen = range.chosen + at + lane;
+#pragma unroll
+    for (int j = 0; j < R; j++) rows.row[j] = active >> j & 1 ? __ldg(chosen + j * 32) : 0;
+  }
+  return active;
+}
+
+// Groups a range: pairs of tiles from `at` on, `stride` rows apart. Returns whether an
+// expression failed.
+template <int R, bool WIDE, class Slots, class Group>
+__device__ __forceinline__ bool group_rows(const StagedProgram& p, const RowRange& range, uint64_t at, uint64_t stride, Slots& slots, Group& grouping) {
+  constexpr uint32_t N = 32 * R;
+  const gj_aggregate& job = block_state().job;
+  const uint32_t filter = (uint32_t)job.filter, length = (uint32_t)job.program.length, begin = (uint32_t)job.begin;
+  PassedRows<R> passed((uint32_t)job.passed_at);
+  Machine<R, WIDE> m;
+  TileRows<R> rows;
+  bool failed = false, selective = false;
+  const bool together = job.mode == GJ_SCATTER;
+  for (;;) {
+    uint32_t from = begin, to = length, active = 0;
+    const bool filtering = filter && passed.count < N && at < range.rows;
+    if (filter && !filtering) {
+      active = passed.take(rows);
+      from = filter;
+    } else if (at < range.rows) {
+      const bool second = at & N;
+      if (!second && !range.chosen && at + stride < range.rows)
+        prefetch_columns(p, (uint32_t)(selective ? job.filter_columns : job.program.column_count), range.first + at + stride,
+                         (uint32_t)min((uint64_t)(2 * N), range.rows - at - stride));
+      active = tile_rows(range, at, rows);
+      at += second ? stride - N : N;
+    }
+    if (filtering)
+      to = filter;
+    else if (together ? !__syncthreads_or(active) : !rows.any(active))
+      break;
     m.start(active);
     grouping.start(slots);
-    run<R>(p, m, rows, slots, grouping);
+    run(p, from, to, m, rows, slots, grouping);
     failed |= m.failed;
+    if (filtering) {
+      const uint32_t before = passed.count;
+      passed.add(m.active, rows);
+      selective = (passed.count - before) * 8 < N;
+    }
   }
-  if (failed) *reinterpret_cast<volatile uint64_t*>(p.failed) = 1;
+  return failed;
+}
+
+// R rows of each thread at a time. WIDE: values have 128 bits. ONE: keys have one
+// word.
+template <int R, bool WIDE, bool ONE>
+__device__ __forceinline__ void aggregate(const gj_aggregate* descriptor) {
+  BlockState& b = block_state();
+  if (threadIdx.x == 0) {
+    b.job = *descriptor;
+    b.groups = *reinterpret_cast<const gj_groups*>(b.job.groups);
+    b.local.place(&b.job, (uint32_t)b.groups.words, (uint32_t)b.job.local_at);
+  }
   __syncthreads();
-  grouping.flush();
-}
-
-// Whether a slot has a group.
-__device__ __forceinline__ bool has_group(const gj_groups* g, uint64_t slot) {
-  if (slot >= g->capacity) return reinterpret_cast<const uint32_t*>(g->special)[slot - g->capacity] != 0;
-  return g->words == 1 ? words_at(g->keys)[slot] != GJ_NO_KEY : reinterpret_cast<const uint32_t*>(g->states)[slot] == GJ_READY;
-}
-
-// Empties a table.
-__device__ __forceinline__ void clear_groups(const gj_groups* g) {
-  const uint64_t t = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, all = (uint64_t)gridDim.x * blockDim.x;
-  if (t < 2) reinterpret_cast<uint32_t*>(g->special)[t] = 0;
-  if (t == 0) *words_at(g->count) = 0;
-  if (g->words == 1)
-    for (uint64_t i = t; i < g->capacity; i += all) words_at(g->keys)[i] = GJ_NO_KEY;
-  else
-    for (uint64_t i = t; i < g->capacity; i += all) reinterpret_cast<uint32_t*>(g->states)[i] = GJ_FREE;
-  const gj_cell* cell = reinterpret_cast<const gj_cell*>(g->kinds);
-  for (uint64_t s = t; s < g->capacity + 2; s += all) {
-    unsigned long long* to = words_at(g->cells) + s * g->cell_words;
-    for (uint32_t c = 0; c < g->cell_count; c++) {
-      const uint32_t kind = (uint32_t)cell[c].kind, words = kind == GJ_SUM ? 2 : kind == GJ_SUM_WIDE ? 4 : 1;
-      const long long first = kind == GJ_MIN ? INT64_MAX : kind == GJ_MAX ? INT64_MIN : 0;
-      for (uint32_t w = 0; w < words; w++) to[cell[c].at + w] = (unsigned long long)first;
+  const gj_aggregate& job = b.job;
+  const StagedProgram p(job);
+  const uint32_t key_words = ONE ? 0 : (uint32_t)b.groups.words, program_slots = (uint32_t)job.program.slots;
+  WarpSlots<R> slots((uint32_t)job.slots_at, program_slots + key_words);
+  Grouping<R, WIDE, ONE> grouping;
+  grouping.key_slot = program_slots, grouping.key_words = key_words;
+  const uint32_t warps = blockDim.x / 32, warp = threadIdx.x / 32;
+  const bool gather = job.mode == GJ_GATHER;
+  bool failed = false;
+  for (uint64_t part = gather ? blockIdx.x : 0; part < (gather ? job.partitions : 1); part += gridDim.x) {
+    clear_local();
+    __syncthreads();
+    RowRange range{job.rows, job.first, reinterpret_cast<const uint32_t*>(job.chosen)};
+    if (gather) {
+      range.rows = min((uint64_t)reinterpret_cast<const uint32_t*>(job.partition_counts)[part * GJ_COUNTS_APART], job.partition_capacity);
+      range.chosen = reinterpret_cast<const uint32_t*>(job.partition_rows) + part * job.partition_capacity;
     }
+    const uint64_t first = (gather ? 0 : blockIdx.x * warps) + warp, all = gather ? warps : gridDim.x * warps;
+    failed |= group_rows<R, WIDE>(p, range, first * (64 * R), all * (64 * R), slots, grouping);
+    __syncthreads();
+    flush_local();
+    __syncthreads();
+    if (!gather) break;
   }
-}
-
-// Moves all groups to a larger table.
-__device__ __forceinline__ void move_groups(const gj_groups* from, const gj_groups* to) {
-  const uint64_t all = (uint64_t)gridDim.x * blockDim.x;
-  for (uint64_t s = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; s < from->capacity + 2; s += all) {
-    if (!has_group(from, s)) continue;
-    uint64_t slot;
-    const unsigned long long* key = words_at(from->keys) + s * from->words;
-    if (s >= from->capacity) {
-      slot = special_group(to, nullptr, (uint32_t)(s - from->capacity), 0);
-    } else if (from->words == 1) {
-      Hash h = finish(*key ^ gj_hash_seed);
-      if (to->collide) h.table &= 1;
-      slot = find_group(to, nullptr, *key, h.table, 0);
-    } else {
-      uint64_t sum = gj_hash_seed;
-      Hash h{0, 0};
-      for (uint32_t w = 0; w < from->words; w++) {
-        h = finish(sum ^ key[w]);
-        sum = (uint64_t)h.part << 32 | h.table;
-      }
-      if (to->collide) h.table &= 1;
-      slot = find_wide_group(to, nullptr, [&](uint32_t w) { return (uint64_t)key[w]; }, h.table, 0);
-    }
-    if (slot == no_group) continue;
-    for (uint32_t w = 0; w < from->cell_words; w++) words_at(to->cells)[slot * to->cell_words + w] = words_at(from->cells)[s * from->cell_words + w];
-    for (uint32_t i = 0; i < from->inputs; i++)
-      reinterpret_cast<uint32_t*>(to->firsts)[slot * to->inputs + i] = reinterpret_cast<const uint32_t*>(from->firsts)[s * from->inputs + i];
-  }
-}
-
-// Adds up the words of a sum: returns what is above the lowest three words of 4 bytes.
-__device__ __forceinline__ int64_t sum_of(const unsigned long long* word, uint32_t digits, uint32_t (&low)[3]) {
-  int64_t carry = 0;
-  for (uint32_t w = 0; w < 3; w++) {
-    const int64_t v = (w < digits ? (int64_t)word[w] : 0) + carry;
-    low[w] = (uint32_t)v;
-    carry = v >> 32;
-  }
-  return (digits > 3 ? (int64_t)word[3] : 0) + carry;
-}
-
-template <class V>
-__device__ __forceinline__ void put(uint64_t out, uint64_t i, V v) {
-  reinterpret_cast<V*>(out)[i] = v;
-}
-
-__device__ __forceinline__ void put_integer(uint64_t out, uint64_t width, uint64_t i, int64_t v) {
-  switch (width) {
-    case 1: return put(out, i, (int8_t)v);
-    case 2: return put(out, i, (int16_t)v);
-    case 4: return put(out, i, (int32_t)v);
-    default: return put(out, i, v);
-  }
-}
-
-// Makes a column of the result.
-__device__ __forceinline__ void make_result(const gj_result* r) {
-  const gj_groups* g = reinterpret_cast<const gj_groups*>(r->groups);
-  const uint64_t all = (uint64_t)gridDim.x * blockDim.x;
-  for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < r->rows; i += all) {
-    const uint64_t slot = reinterpret_cast<const uint32_t*>(r->list)[i];
-    const unsigned long long* cell = words_at(g->cells) + slot * g->cell_words;
-    bool valid = true;
-    switch (r->kind) {
-      case GJ_KEY_OF: {
-        const unsigned long long* key = words_at(g->keys) + slot * g->words;
-        const bool special = slot >= g->capacity;
-        valid = r->null == GJ_ALONE ? slot != g->capacity + 1 : special || !(key[(uint32_t)r->null] >> (r->null >> 32) & 1);
-        const uint64_t word = !valid ? 0 : special ? GJ_NO_KEY : key[r->word];
-        put_integer(r->out, r->width, i, (int64_t)(word >> r->shift));
-        break;
-      }
-      case GJ_COUNT_OF: put_integer(r->out, 8, i, (int64_t)cell[r->word]); break;
-      case GJ_LEAST_OF:
-        valid = cell[r->null] != 0;
-        put_integer(r->out, r->width, i, valid ? (int64_t)cell[r->word] : 0);
-        break;
-      case GJ_ROW_OF: put(r->out, i, reinterpret_cast<const uint32_t*>(g->firsts)[slot * g->inputs + r->word]); break;
-      default: {
-        uint32_t low[3];
-        const int64_t top = sum_of(cell + r->word, (uint32_t)r->digits, low);
-        valid = cell[r->null] != 0;
-        unsigned long long* out = words_at(r->out) + i * (r->width / 8);
-        out[0] = (uint64_t)low[1] << 32 | low[0];
-        out[1] = (uint64_t)(uint32_t)top << 32 | low[2];
-        if (r->kind == GJ_SQUARES_OF)
-          out[2] = (uint64_t)top >> 32, out[3] = 0;
-        else if (top != (int32_t)top)
-          *reinterpret_cast<volatile uint64_t*>(r->failed) = 1;
-      }
-    }
-    if (r->validity) reinterpret_cast<uint8_t*>(r->validity)[i] = valid;
-  }
+  if (failed) *reinterpret_cast<volatile uint64_t*>(job.program.failed) = 1;
 }
 
 }  // namespace gj

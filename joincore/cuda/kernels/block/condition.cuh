@@ -6,7 +6,7 @@ namespace gj {
 
 struct Pair {
   uint32_t build, probe;
-  __device__ __forceinline__ bool locate(const gj_column& c, int, uint32_t& at) const { return gj::locate(c, c.probe ? probe : build, at); }
+  __device__ __forceinline__ uint32_t number(const gj_column& c, int) const { return c.probe ? probe : build; }
   __device__ __forceinline__ bool any(uint32_t active) const { return active; }
 };
 
@@ -21,23 +21,20 @@ struct OwnSlots {
 };
 
 struct NoGroups {
-  template <class S>
-  __device__ __forceinline__ void key(Instruction, const Machine<1>&, S&) {}
-  template <class S>
-  __device__ __forceinline__ void key_null(Instruction, const Machine<1>&, S&) {}
-  template <class S>
-  __device__ __forceinline__ void group(Machine<1>&, const Pair&, S&) {}
-  __device__ __forceinline__ void update(Instruction, const Machine<1>&) {}
+  using M = Machine<1, true>;
+  __device__ __forceinline__ void key(Instruction, const M&, OwnSlots&) {}
+  __device__ __forceinline__ void key_null(Instruction, const M&, OwnSlots&) {}
+  __device__ __forceinline__ void group(M&, const Pair&, OwnSlots&) {}
+  __device__ __forceinline__ void update(Instruction, const M&) {}
 };
 
 __device__ __noinline__ bool passes(const gj_program* program, Pair pair) {
   const gj_program p = *program;
-  Machine<1> m;
-  m.lo[0] = m.hi[0] = 0;
+  Machine<1, true> m;
   m.start(1);
   OwnSlots slots;
   NoGroups none;
-  run<1>(p, m, pair, slots, none);
+  run(Program{p}, 0, (uint32_t)p.length, m, pair, slots, none);
   if (m.failed) *reinterpret_cast<volatile uint64_t*>(p.failed) = 1;
   return m.test(test_true) & 1;
 }

@@ -1,24 +1,25 @@
 // The kernels that group rows. Package groups launches them.
 #include "agent/aggregate.cuh"
+#include "agent/group_table.cuh"
 #include "agent/select.cuh"
 #include "entry/define.cuh"
 
 using namespace gj;
 
-constexpr int aggregate_threads = 256, aggregate_rows_each = 4, aggregate_blocks = 3;
 constexpr int simple_threads = 256, simple_blocks = 8;
 constexpr int select_threads = 256, select_rows_each = 16, select_blocks = 4;
 
-// gj_aggregate_word(job), gj_aggregate_words(job): keys of one word, of several.
-// Dynamic shared memory: the program's slots and the block's table. The fifth number
-// of their launch is the bytes of a slot.
-#define AGGREGATE(NAME, ONE)                                                                                                  \
-  extern "C" __global__ void __launch_bounds__(aggregate_threads, aggregate_blocks) NAME(const gj_aggregate* job) {           \
-    aggregate<aggregate_threads, aggregate_rows_each, ONE>(job);                                                              \
-  }                                                                                                                           \
-  LAUNCH(NAME, aggregate_threads, aggregate_blocks, 0, aggregate_threads* aggregate_rows_each, (SharedSlots<aggregate_threads, aggregate_rows_each>::bytes(1)))
-AGGREGATE(gj_aggregate_word, true)
-AGGREGATE(gj_aggregate_words, false)
+// gj_aggregate_V_K(job): V is narrow for values of 64 bits, else wide; K is word for
+// keys of one word, else words. One block runs on a multiprocessor, with at most the
+// given threads. Shared memory as in gj_aggregate. The launch says the bytes of what
+// a block knows, the rows of a warp's tile, and the bytes of a warp's slot.
+#define AGGREGATE(NAME, THREADS, R, WIDE, ONE)                                                                    \
+  extern "C" __global__ void __launch_bounds__(THREADS, 1) NAME(const gj_aggregate* job) { aggregate<R, WIDE, ONE>(job); } \
+  LAUNCH(NAME, THREADS, 1, sizeof(BlockState), 32 * R, WarpSlots<R>::bytes_each)
+AGGREGATE(gj_aggregate_narrow_word, 512, 8, false, true)
+AGGREGATE(gj_aggregate_narrow_words, 512, 8, false, false)
+AGGREGATE(gj_aggregate_wide_word, 512, 4, true, true)
+AGGREGATE(gj_aggregate_wide_words, 512, 4, true, false)
 
 // gj_clear_groups(groups), gj_move_groups(from, to), gj_make_result(result).
 extern "C" __global__ void __launch_bounds__(simple_threads) gj_clear_groups(const gj_groups* groups) { clear_groups(groups); }

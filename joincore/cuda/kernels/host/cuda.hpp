@@ -127,6 +127,15 @@ V shuffle(V v, uint32_t source) {
 }  // namespace host
 
 inline void __syncthreads() { host::barrier(host::block.arrived, host::block.round, blockDim.x); }
+inline bool __syncthreads_or(bool p) {
+  static bool any;
+  __syncthreads();
+  any = false;
+  __syncthreads();
+  any = any || p;
+  __syncthreads();
+  return any;
+}
 inline void __syncwarp() { host::warp_barrier(); }
 inline void __nanosleep(uint32_t) { host::yield(); }
 

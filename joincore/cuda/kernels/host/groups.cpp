@@ -5,13 +5,14 @@
 #include "memory.hpp"
 
 #include "agent/aggregate.cuh"
+#include "agent/group_table.cuh"
 #include "block/condition.cuh"
 
 using namespace gj;
 
 namespace {
 
-constexpr uint32_t threads = 32, rows_each = 4, blocks = 2;
+constexpr uint32_t threads = 64, blocks = 2;
 
 uint64_t number() {
   uint64_t v;
@@ -67,29 +68,46 @@ struct Table {
   Table(Memory& memory, const gj_groups& like, uint64_t capacity) : g(like) {
     g.capacity = capacity, g.limit = capacity - capacity / 4, g.probes = capacity;
     g.count = memory.take(8), g.special = memory.take(8);
-    g.keys = memory.take(8 * capacity * g.words), g.states = memory.take(4 * capacity);
-    g.cells = memory.take(8 * (capacity + 2) * g.cell_words), g.firsts = memory.take(4 * (capacity + 2) * g.inputs);
+    const uint64_t state = g.words > 1 ? 1 : 0;
+    g.stride = state + g.words + g.cell_words;
+    const uint64_t records = memory.take(8 * (capacity + 2) * g.stride);
+    g.states = state ? records : 0, g.keys = records + 8 * state, g.cells = g.keys + 8 * g.words;
+    g.firsts = memory.take(4 * (capacity + 2) * g.inputs);
     host::launch(blocks, threads, [&] { clear_groups(&g); });
   }
 };
 
-void run_aggregate(const gj_aggregate& job, uint64_t words) {
+// R rows at a time, values of 64 or 128 bits, keys of one or several words.
+template <int R, bool WIDE>
+void run_aggregate(gj_aggregate job, uint64_t words) {
+  uint64_t at = sizeof(BlockState);
+  if (job.staged) at += 8 * (job.program.length + 1) + sizeof(gj_column) * job.program.column_count;
+  job.passed_at = at;
+  if (job.filter) at += threads / 32 * PassedRows<R>::bytes;
+  job.slots_at = at;
+  at += threads / 32 * (job.program.slots + (words > 1 ? words : 0)) * WarpSlots<R>::bytes_each;
+  job.local_at = (at + 7) / 8 * 8;
   if (words == 1)
-    host::launch(blocks, threads, [&] { aggregate<threads, rows_each, true>(&job); });
+    host::launch(blocks, threads, [&] { aggregate<R, WIDE, true>(&job); });
   else
-    host::launch(blocks, threads, [&] { aggregate<threads, rows_each, false>(&job); });
+    host::launch(blocks, threads, [&] { aggregate<R, WIDE, false>(&job); });
 }
 
 void aggregates(Memory& memory) {
   gj_groups like{};
   gj_aggregate job{};
   job.program = read_program(memory);
+  job.filter = number(), job.filter_columns = number();
+  const uint64_t filter = job.filter, wide = number();
+  job.staged = number();
+  const uint64_t grouped = number();  // instructions up to the key's group
+  job.partitions = number(), job.partition_capacity = number();
   like.words = number(), like.inputs = number(), like.collide = number();
   like.cell_count = number(), like.cell_words = number();
   like.kinds = bytes(memory);
   uint64_t capacity = number();
   job.no_keys = number();
-  job.local_capacity = number(), job.local_words = number(), job.local_wides = number(), job.copies = number();
+  job.local_capacity = number(), job.local_groups = number(), job.local_probes = number(), job.local_words = number(), job.local_wides = number(), job.copies = number();
   const uint64_t rows = number(), origin_first = number();
   std::string origins;
   for (uint64_t i = 0; i < like.inputs; i++) {
@@ -99,22 +117,49 @@ void aggregates(Memory& memory) {
   job.origins = memory.take(origins);
   Table table(memory, like, capacity);
   job.groups = reinterpret_cast<uint64_t>(&table.g);
-  job.left = memory.take(4 * rows + 4);
-  // Rows in two launches, and those that are left again.
-  for (uint64_t part = 0; part < 2; part++) {
-    job.first = part ? rows / 2 : 0, job.rows = part ? rows - rows / 2 : rows / 2, job.chosen = 0;
+  auto launch = [&](const gj_aggregate& job) {
+    if (wide)
+      run_aggregate<4, true>(job, like.words);
+    else
+      run_aggregate<8, false>(job, like.words);
+    return *reinterpret_cast<uint64_t*>(job.left_count);
+  };
+  // Groups rows, and those that are left again in a larger table.
+  auto group = [&](gj_aggregate job) {
     for (;;) {
-      job.left_count = memory.take_cleared(2);
-      run_aggregate(job, like.words);
-      const uint64_t left = *reinterpret_cast<uint64_t*>(job.left_count);
+      job.left = memory.take(4 * rows + 4), job.left_count = memory.take_cleared(2);
+      const uint64_t left = launch(job);
       if (!left) break;
+      job.mode = GJ_DIRECTLY, job.begin = 0, job.filter = filter;
       job.chosen = job.left, job.rows = left;
-      job.left = memory.take(4 * rows + 4);
       capacity *= 2;
       Table larger(memory, like, capacity);
       host::launch(blocks, threads, [&] { move_groups(&table.g, &larger.g); });
       table.g = larger.g;
     }
+  };
+  // Rows in two launches.
+  for (uint64_t part = 0; part < 2; part++) {
+    job.first = part ? rows / 2 : 0, job.rows = part ? rows - rows / 2 : rows / 2, job.chosen = 0;
+    if (!job.partitions) {
+      group(job);
+      continue;
+    }
+    gj_aggregate scatter = job;
+    scatter.mode = GJ_SCATTER, scatter.program.length = grouped;
+    scatter.partition_rows = memory.take(4 * job.partitions * job.partition_capacity);
+    scatter.partition_counts = memory.take_cleared(GJ_COUNTS_APART * job.partitions);
+    scatter.left = memory.take(4 * rows + 4), scatter.left_count = memory.take_cleared(2);
+    const uint64_t too_many = launch(scatter);
+    if (too_many) {
+      gj_aggregate rest = job;
+      rest.chosen = scatter.left, rest.rows = too_many;
+      group(rest);
+    }
+    gj_aggregate gather = job;
+    gather.mode = GJ_GATHER, gather.begin = filter, gather.filter = 0;
+    gather.partition_rows = scatter.partition_rows, gather.partition_counts = scatter.partition_counts;
+    group(gather);
   }
   std::vector<uint32_t> list;
   for (uint64_t s = 0; s < table.g.capacity + 2; s++)

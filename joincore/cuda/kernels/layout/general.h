@@ -24,7 +24,7 @@ typedef struct {
 
 // Compiled expressions; package program defines the instructions.
 typedef struct {
-  uint64_t code;       // uint64[length]
+  uint64_t code;       // uint64[length + 1]: kernels read one word ahead
   uint64_t length;
   uint64_t columns;    // gj_column[column_count]
   uint64_t column_count;

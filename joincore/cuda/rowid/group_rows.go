@@ -1,0 +1,121 @@
+//go:build cuda
+
+package rowid
+
+import (
+	"context"
+	"errors"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/program"
+)
+
+// GroupRows is what groups are made of in the end.
+type GroupRows struct {
+	Rows    int64
+	Columns []Column     // of keys and functions
+	Firsts  []driver.Ptr // for each input, uint32 a group: its row, or None
+}
+
+// Finish returns the groups as columns in memory of the caller's. It waits for the
+// device. ErrArithmetic: a sum is out of range.
+func (g *Groups) Finish(ctx context.Context, memory Memory) (*GroupRows, error) {
+	q := g.q
+	if len(g.spec.Keys) == 0 && g.count == 0 { // the group of no rows
+		if err := errors.Join(q.write(ctx, g.state, bytesOf(1)), q.write(ctx, g.table.special, bytesOf(1))); err != nil {
+			return nil, err
+		}
+		if err := q.stream.Memset(g.table.firsts, 0xff, 4*int64(g.spec.Inputs)*(g.table.capacity+2)); err != nil {
+			return nil, err
+		}
+		g.count = 1
+	}
+	mark := q.arena.Mark()
+	defer q.arena.Rewind(mark)
+	list, err := q.arena.Take(4 * max(g.count, 1))
+	if err != nil {
+		return nil, err
+	}
+	if err := g.list(list); err != nil {
+		return nil, err
+	}
+	out := &GroupRows{Rows: g.count}
+	var made []owned
+	take := func(bytes int64) (driver.Ptr, error) {
+		at, err := memory.Alloc(max(bytes, 8))
+		if err == nil {
+			made = append(made, owned{at, max(bytes, 8)})
+		}
+		return at, err
+	}
+	fill := func(s program.Source, c *Column) error {
+		var err error
+		if c.Values, err = take(int64(c.Width) * g.count); err != nil || g.count == 0 {
+			return err
+		}
+		at, err := q.upload(ctx, resultDescriptor{
+			Groups: uint64(g.table.at), List: uint64(list), Rows: uint64(g.count), Kind: uint64(s.Kind), Width: uint64(c.Width),
+			Word: uint64(s.Word), Shift: uint64(s.Shift), Digits: uint64(s.Digits), Null: s.Null,
+			Out: uint64(c.Values), Validity: uint64(c.Validity), Failed: uint64(g.state + 8*stateFailed),
+		})
+		if err != nil {
+			return err
+		}
+		q.cost.Bytes += g.count * int64(c.Width)
+		return g.launch("gj_make_result", g.count, uint64(at))
+	}
+	err = func() error {
+		for _, s := range g.spec.Results() {
+			c := Column{Width: s.Column.Width}
+			if s.Kind != program.CountOf {
+				var err error
+				if c.Validity, err = take(g.count); err != nil {
+					return err
+				}
+			}
+			if err := fill(s, &c); err != nil {
+				return err
+			}
+			out.Columns = append(out.Columns, c)
+		}
+		for i := range g.spec.Inputs {
+			c := Column{Width: 4}
+			if err := fill(program.Source{Kind: program.RowOf, Word: i}, &c); err != nil {
+				return err
+			}
+			out.Firsts = append(out.Firsts, c.Values)
+		}
+		state, err := q.read(ctx, g.state, stateWords)
+		if err == nil && state[stateFailed] != 0 {
+			err = joincore.ErrArithmetic
+		}
+		return err
+	}()
+	if err != nil {
+		for _, o := range made {
+			memory.Free(o.at, o.bytes)
+		}
+		return nil, err
+	}
+	return out, nil
+}
+
+// list writes the slots of all groups.
+func (g *Groups) list(to driver.Ptr) error {
+	q := g.q
+	k, err := q.kernels.groups.Kernel("gj_select_groups")
+	if err != nil {
+		return err
+	}
+	slots := g.table.capacity + 2
+	bytes := 8 * (1 + tiles(slots, k.Rows))
+	scan, err := q.arena.Take(bytes + 8)
+	if err != nil {
+		return err
+	}
+	if err := q.stream.Memset(scan, 0, bytes+8); err != nil {
+		return err
+	}
+	return q.start(k, tiles(slots, k.Rows), uint64(slots), uint64(scan), uint64(to), uint64(scan)+uint64(bytes), uint64(g.table.at))
+}

@@ -1,0 +1,213 @@
+package program
+
+import (
+	"slices"
+
+	"gpujoin/joincore"
+)
+
+// filter emits a condition and keeps the rows for which it is true. Where no argument
+// of AND can fail, each argument is evaluated for the rows that are left, and a row
+// for which one is NULL is left out at once.
+func (c *compiler) filter(e joincore.Expr) {
+	args := conjuncts(e)
+	if joincore.ExprCanFail(e) {
+		args = []joincore.Expr{e}
+	}
+	var lands []func()
+	for i, a := range args {
+		c.condition(a)
+		if last := &c.code[len(c.code)-1]; last.Code() == CompareConstant {
+			*last |= FlagNarrow << 40
+		} else {
+			c.simple(Narrow, uint8(WhereTrue))
+		}
+		if i < len(args)-1 {
+			lands = append(lands, c.skip())
+		}
+	}
+	for _, land := range lands {
+		land()
+	}
+	c.filterLength, c.filterColumns = len(c.code), len(c.columns.list)
+}
+
+// conjuncts returns the arguments of AND, of nested ones too.
+func conjuncts(e joincore.Expr) []joincore.Expr {
+	and, ok := e.(*joincore.And)
+	if !ok {
+		return []joincore.Expr{e}
+	}
+	var out []joincore.Expr
+	for _, a := range and.Args {
+		out = append(out, conjuncts(a)...)
+	}
+	return out
+}
+
+// condition makes the truth of a condition the accumulator.
+func (c *compiler) condition(e joincore.Expr) {
+	switch e := e.(type) {
+	case *joincore.And:
+		c.junction(And, c.terms(e.Args))
+	case *joincore.Or:
+		c.junction(Or, c.terms(e.Args))
+	case *joincore.Not:
+		c.condition(e.Arg)
+		c.simple(Not, 0)
+	case *joincore.IsNull:
+		c.isNull(e)
+	case *joincore.Compare:
+		wide, o, reversed, done := c.both(e.Left, e.Right)
+		op := e.Op
+		if reversed {
+			op = mirrored(op)
+		}
+		if o.kind == Constant && !wide {
+			c.emit(CompareConstant, uint8(op), operand{index: o.index}, 0, 0)
+		} else {
+			c.emit(Compare, uint8(op), o, wideFlag(wide), 0)
+		}
+		done()
+	case *joincore.In:
+		c.in(e)
+	case *joincore.Like:
+		c.fail(unsupported("LIKE"))
+	default:
+		c.fail(unsupported("condition %T", e))
+	}
+}
+
+// mirrored returns the comparison with its sides exchanged.
+func mirrored(op joincore.CompareOp) joincore.CompareOp {
+	switch op {
+	case joincore.Less:
+		return joincore.Greater
+	case joincore.LessEqual:
+		return joincore.GreaterEqual
+	case joincore.Greater:
+		return joincore.Less
+	case joincore.GreaterEqual:
+		return joincore.LessEqual
+	}
+	return op
+}
+
+func (c *compiler) isNull(e *joincore.IsNull) {
+	ref, ok := e.Arg.(joincore.ColumnRef)
+	if !ok {
+		c.value(e.Arg)
+		c.simple(IsNull, 0)
+		return
+	}
+	if o, ok := c.anyColumn(ref); ok {
+		c.emit(NullColumn, 0, operand{index: o.index}, 0, 0)
+	} else {
+		c.simple(Truth, 1)
+	}
+}
+
+func (c *compiler) in(e *joincore.In) {
+	if len(e.Texts) > 0 {
+		c.fail(unsupported("a list of bytes"))
+		return
+	}
+	wide := c.value(e.Arg)
+	list := slices.Clone(e.Ints)
+	slices.Sort(list)
+	list = slices.Compact(list)
+	if len(c.lists)+len(list) > maxIndex/2 {
+		c.fail(unsupported("a list of %d values", len(list)))
+		return
+	}
+	flags := wideFlag(wide)
+	if e.Null {
+		flags |= FlagNull
+	}
+	c.emit(In, 0, operand{index: len(c.lists)}, flags, len(list))
+	c.lists = append(c.lists, list...)
+}
+
+// term is an argument of AND or OR.
+type term struct {
+	emit  func()
+	size  int
+	fails bool
+}
+
+func (c *compiler) conditionTerm(e joincore.Expr) term {
+	return term{emit: func() { c.condition(e) }, size: sizeOf(e), fails: joincore.ExprCanFail(e)}
+}
+
+func (c *compiler) terms(args []joincore.Expr) []term {
+	out := make([]term, len(args))
+	for i, a := range args {
+		out[i] = c.conditionTerm(a)
+	}
+	return out
+}
+
+// same compares key columns.
+func (c *compiler) same(s Same) term {
+	return term{size: 1, emit: func() {
+		if !s.Bytes {
+			c.condition(&joincore.Compare{Op: joincore.Equal, Left: s.Build, Right: s.Probe})
+			return
+		}
+		left, ok := c.anyColumn(s.Build)
+		right, both := c.anyColumn(s.Probe)
+		if ok && both {
+			c.emit(SameBytes, 0, operand{index: left.index}, 0, right.index)
+		} else {
+			c.simple(LoadNull, 0)
+		}
+	}}
+}
+
+// junction combines truth values from left to right, each in the rows that are not
+// decided. If none can fail the largest one goes first, when no slot is taken and no
+// mask saved: both are then logarithmic.
+func (c *compiler) junction(code Code, args []term) {
+	if len(args) == 0 {
+		truth := uint8(0)
+		if code == And {
+			truth = 1
+		}
+		c.simple(Truth, truth)
+		return
+	}
+	largest, fails := 0, false
+	for i, a := range args {
+		fails = fails || a.fails
+		if a.size > args[largest].size {
+			largest = i
+		}
+	}
+	if !fails && largest > 0 && args[largest].size > 1 {
+		first := args[largest]
+		args = slices.Insert(slices.Delete(slices.Clone(args), largest, largest+1), 0, first)
+	}
+	args[0].emit()
+	if len(args) == 1 {
+		return
+	}
+	open := WhereNotFalse
+	if code == Or {
+		open = WhereNotTrue
+	}
+	slot := c.take(false)
+	for i, a := range args[1:] {
+		c.emit(StoreTruth, 0, operand{index: slot.index}, 0, 0)
+		if i == 0 {
+			c.push(open)
+		} else {
+			c.simple(Narrow, uint8(open))
+		}
+		land := c.skip()
+		a.emit()
+		land()
+		c.emit(code, 0, operand{index: slot.index}, 0, 0)
+	}
+	c.pop(Pop)
+	c.drop(slot)
+}
