@@ -67,7 +67,7 @@ func Flags(fs *pflag.FlagSet) {
 	fs.String("cuda-plugin", "", "worker program (default gpujoin-cuda in the directory of gpujoind)")
 	fs.String("cuda-checksum", "", "SHA-256 of the worker program in hexadecimal (default the one that it has when it is first used)")
 	fs.String("cuda-memory", "90%", "maximum memory of joins on each GPU: a size, or a percentage of the GPU's memory")
-	fs.Int("cuda-devices", 0, "maximum number of GPUs of a join; 0: as many as pay")
+	fs.Int("cuda-devices", 1, "maximum number of GPUs of a join; 0: as many as pay")
 	fs.String("cuda-mesh", "", "file with the measured links between GPUs (default <socket>.mesh)")
 	fs.String("log-level", "info", "debug, info, warn or error")
 	fs.String("log-format", "text", "text or json")
