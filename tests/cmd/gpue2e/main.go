@@ -100,12 +100,16 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	var results []*result
 	for _, q := range queries {
-		say("%s", q.name)
 		r, err := w.measure(ctx, q)
 		if err != nil {
 			return fmt.Errorf("%s: %w", q.name, err)
 		}
 		results = append(results, r)
+		say("%s: %s", q.name, r.brief())
+		// A run that is stopped leaves what it has measured.
+		if err := measure.WriteJSON(o.out, w.document(results, nil, nil)); err != nil {
+			return err
+		}
 	}
 	var divided []*phasesResult
 	if wanted("joins") {

@@ -91,6 +91,20 @@ func (w *world) measure(ctx context.Context, q query) (*result, error) {
 	return r, nil
 }
 
+// brief says how long the query took in each mode.
+func (r *result) brief() string {
+	var list []string
+	for _, m := range []struct {
+		name  string
+		times *times
+	}{{"native", r.Native}, {"cpu", r.CPU}, {"cuda", r.CUDA}, {"several GPUs", r.Several}} {
+		if m.times != nil {
+			list = append(list, fmt.Sprintf("%s %.0f ms", m.name, m.times.Ms))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
 // explain runs the query once more under EXPLAIN ANALYZE and reads its plan.
 func (t *times) explain(ctx context.Context, m *mode, sql string) error {
 	begin := time.Now()
