@@ -21,6 +21,7 @@ import (
 	"gpujoin/shm"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/executor/worker/server"
+	"gpujoin/sidecar/executor/worker/wire"
 	"gpujoin/sidecar/memory"
 	"gpujoin/testsupport/bulk"
 	"gpujoin/testsupport/oracle"
@@ -51,7 +52,7 @@ func workerMain(mode string) int {
 		fmt.Println("1|99|unix|/nonexistent|grpc|")
 		time.Sleep(time.Minute)
 	case "netrpc":
-		fmt.Println("1|1|unix|/nonexistent|netrpc|")
+		fmt.Printf("1|%d|unix|/nonexistent|netrpc|\n", wire.Version)
 		time.Sleep(time.Minute)
 	case "silent":
 		fmt.Fprintln(os.Stderr, "silent from here on")

@@ -9,24 +9,7 @@
 #include <string>
 
 // The other parts of CUDA that these kernels use.
-#define __noinline__
-template <class V>
-void __stcs(V* p, V v) {
-  *p = v;
-}
 inline int __ffsll(uint64_t v) { return __builtin_ffsll((long long)v); }
-inline bool __syncthreads_or(bool p) {
-  static bool any[2];
-  static uint32_t round;
-  const uint32_t here = round % 2;  // every thread reads it before one of them comes back
-  any[here] |= p;
-  __syncthreads();
-  const bool result = any[here];
-  __syncthreads();
-  if (threadIdx.x == 0) any[here] = false, round++;
-  __syncthreads();
-  return result;
-}
 
 #include "agent/count.cuh"
 #include "agent/equal_runs.cuh"
