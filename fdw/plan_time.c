@@ -83,9 +83,9 @@ join_surplus(PlannerInfo *root, const JoinPath *join)
 }
 
 /*
- * The surplus of a join of so many rows, given those of its sides.  Rows of a
- * semi or anti join are rows of its outer side.  More rows on the inner side
- * of a semi join have partners in part only that others do not have.
+ * The surplus of a join, given its rows and the surplus of its sides.  Rows of a
+ * semi or anti join are rows of its outer side.  If the inner side of a semi
+ * join has more rows than expected, only some of them find further partners.
  */
 static double
 surplus_of_join(PlannerInfo *root, const JoinPath *join, double outer_surplus,

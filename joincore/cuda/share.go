@@ -160,7 +160,7 @@ func (s *sharing) together(ctx context.Context, v *view, others []*view, j int) 
 			err = s.finish(p)
 		}
 	}
-	// After an error, all undo: nobody keeps half a column.
+	// After an error, each device drops its part of the column.
 	c, err := first.end(err)
 	for _, p := range parts[1:] {
 		_, _ = p.end(err)

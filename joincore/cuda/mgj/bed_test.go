@@ -64,7 +64,7 @@ func newBed(t *testing.T, ordinals ...int) *bed {
 	return b
 }
 
-// placement returns the first row of each of n devices, of so many rows.
+// placement divides rows among n devices, and returns the first row of each.
 type placement func(rows int64, i, n int) int64
 
 func evenly(rows int64, i, n int) int64 { return rows * int64(i) / int64(n) }

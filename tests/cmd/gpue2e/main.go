@@ -59,7 +59,7 @@ func parseFlags() options {
 	flag.IntVar(&o.rows, "rows", 10_000_000, "rows of the dimension; facts have as many, and four times as many")
 	flag.IntVar(&o.runs, "runs", 3, "runs of each query in each mode; the median counts")
 	flag.IntVar(&o.workers, "workers", defaultWorkers(), "parallel workers of a query, beside its leader")
-	flag.IntVar(&o.devices, "devices", 1, "also run each query with up to so many GPUs for a job, and compare with one")
+	flag.IntVar(&o.devices, "devices", 1, "most GPUs of a job: with more than 1, each query also runs on several GPUs and is compared with one")
 	flag.StringVar(&o.parts, "parts", "joins,tpch,faults", "what to run")
 	flag.StringVar(&o.queries, "queries", "", "numbers of TPC-H queries; none: all 22")
 	flag.Parse()

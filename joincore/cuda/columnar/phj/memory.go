@@ -26,7 +26,7 @@ type spare struct {
 	bytes int64
 }
 
-// take returns the address of n bytes, if there are so many.
+// take returns the address of n bytes, if that many are left.
 func (s *spare) take(n int64) (at uint64, ok bool) {
 	n = driver.Lines(n)
 	if n > s.bytes {

@@ -207,8 +207,8 @@ func (x *Share) Layout() Layout {
 	return Layout{x.run.d.BitsFirst, x.run.d.BitsSecond, [2]int64{x.Unit(0), x.Unit(1)}, [2]int64{x.RowBytes(0), x.RowBytes(1)}}
 }
 
-// Fits reports whether there is memory for so many received rows and result rows, even if
-// none is used twice.
+// Fits reports whether there is memory for the received rows of each side and for the
+// result rows, even if no memory is used twice.
 func (x *Share) Fits(rows [2]int64, outputRows int64) bool {
 	r, need := x.run, int64(0)
 	for i, n := range rows {
