@@ -41,6 +41,18 @@ func Load(ctx context.Context, s *harness.Session, d Data, progress func(string)
 	return s.Exec(ctx, "checkpoint")
 }
 
+// Warm reads all tables and indexes into shared buffers. A scan of a table that
+// is larger than a quarter of them would never keep its pages there.
+func Warm(ctx context.Context, s *harness.Session) error {
+	err := s.Exec(ctx, "create extension pg_prewarm; "+
+		"select pg_prewarm(oid) from pg_class where relkind in ('r', 'i') "+
+		"and relnamespace = 'public'::regnamespace; drop extension pg_prewarm")
+	if err != nil {
+		return fmt.Errorf("pg_prewarm: %w", err)
+	}
+	return nil
+}
+
 // loadTable loads a file and removes it. TRUNCATE and COPY are in one
 // transaction, so that rows can be written frozen.
 func loadTable(ctx context.Context, s *harness.Session, table, path string) error {

@@ -63,7 +63,7 @@ func Numbers(chosen string, last int) ([]int, error) {
 }
 
 // Start starts a private server with the extension, its daemon and a session,
-// and loads the data. The caller stops and closes them.
+// loads the data and reads it into shared buffers. The caller stops and closes them.
 func Start(ctx context.Context, env *harness.Env, load func(*harness.Session) error) (*harness.Pair, *harness.Session, error) {
 	pair, err := env.StartPair(Settings(), nil)
 	if err != nil {
@@ -74,6 +74,9 @@ func Start(ctx context.Context, env *harness.Env, load func(*harness.Session) er
 		return nil, nil, errors.Join(err, pair.Stop())
 	}
 	if err = load(s); err == nil {
+		err = Warm(ctx, s)
+	}
+	if err == nil {
 		err = s.Exec(ctx, "create extension gpujoin")
 	}
 	if err != nil {
