@@ -46,7 +46,7 @@ func (s Strategy) predict(rates *costmodel.DeviceRates, j costmodel.Resident, de
 	}
 	own = selector.Describe(own, own.ResultRows, 0)
 	m, carried := own.Shape(costmodel.Materialisation{})
-	if m.Build != costmodel.Carry || m.Probe != costmodel.Carry {
+	if m.Build == costmodel.Fetch || m.Probe == costmodel.Fetch {
 		return 0, false
 	}
 	p := rates.Predict(&own, m)

@@ -30,7 +30,8 @@ func TestChoose(t *testing.T) {
 		{"a millisecond", resident(1<<23, 1<<24, 2), 2, 390, Alone},
 		{"a build side of a sixteenth", resident(1<<24, 1<<28, 2), 2, 390, Replicate},
 		{"a small build side", resident(1<<20, 1<<28, 2), 2, 390, Replicate},
-		{"payload that is packed", resident(1<<27, 1<<28, 12), 2, 390, Alone},
+		{"payload that is packed", resident(1<<26, 1<<27, 12), 2, 390, Exchange},
+		{"payload that no kernel carries or packs", resident(1<<24, 1<<25, 200), 2, 390, Alone},
 	} {
 		if got := Choose(rates, c.join, c.devices, c.gbps); got.Strategy != c.want || got.MS <= 0 {
 			t.Errorf("%s: %v in place of %v", c.name, got, c.want)

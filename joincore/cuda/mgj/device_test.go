@@ -5,6 +5,7 @@ package mgj
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"gpujoin/joincore"
@@ -15,6 +16,9 @@ import (
 func some(build, probe int, keyBytes int, widths [2][]int, keys func(*columnartest.Rig, int) uint64) columnartest.Case {
 	return columnartest.Case{Build: build, Probe: probe, Keys: keys, KeyBytes: keyBytes, Widths: widths, Expect: -1}
 }
+
+// many returns the widths of n columns.
+func many(n, bytes int) []int { return slices.Repeat([]int{bytes}, n) }
 
 var two = [2][]int{{4, 4}, {4, 4}}
 
@@ -39,14 +43,39 @@ func TestPayloads(t *testing.T) {
 		for _, keyBytes := range []int{4, 8} {
 			for _, widths := range [][2][]int{
 				{}, {{4}, nil}, {nil, {4, 4}}, {{4}, {4, 4, 4}}, {{4, 4, 4, 4}, {4, 4, 4, 4}}, {{8}, {8, 8}}, {{8, 8, 8, 8}, {8}},
-				{{1, 2}, {2, 1}}, {{16, 1, 4}, {8, 8, 4, 2}}, {{4, 8}, {16}}, {{4}, {4, 4, 4, 4, 4}}, {{4, 4}, {4, 4, 4, 4, 4, 4, 4}},
+				{{1, 2}, {2, 1}}, {many(9, 4), {4}}, {{4}, many(12, 4)}, {many(10, 4), many(17, 4)}, {{1, 2, 8, 16, 4, 2, 1, 8}, {16, 16, 16, 1}}, {many(33, 1), {2}}, {{16, 1, 4}, {8, 8, 4, 2}}, {{4, 8}, {16}}, {{4}, {4, 4, 4, 4, 4}}, {{4, 4}, {4, 4, 4, 4, 4, 4, 4}},
 			} {
 				r.Inner(b.join(Options{}, evenly, evenly), some(6000, 9000, keyBytes, widths, columnartest.Spread(6000)))
+			}
+		}
+		for _, o := range []Options{{}, {Strategy: Replicate}, {Strategy: Alone}} {
+			for _, widths := range [][2][]int{{many(9, 4), many(3, 8)}, {{16, 8, 1}, many(20, 2)}} {
+				r.Inner(b.join(o, uneven, last), some(5000, 7001, 4, widths, columnartest.Spread(5000)))
+				few := some(1200, 3000, 8, widths, columnartest.Skewed(1200))
+				few.Expect = 10
+				r.Inner(b.join(o, evenly, uneven), few)
 			}
 		}
 		noKey := some(6000, 9000, 4, two, columnartest.Spread(6000))
 		noKey.NoKey = true
 		r.Inner(b.join(Options{}, evenly, evenly), noKey)
+	})
+}
+
+// Row ids number the rows of all devices.
+func TestRowIDs(t *testing.T) {
+	each(t, func(r *columnartest.Rig, b *bed) {
+		for _, keyBytes := range []int{4, 8} {
+			for _, o := range []Options{{}, {Strategy: Replicate}, {Strategy: Alone}} {
+				for _, place := range []placement{evenly, first, last, uneven} {
+					c := some(3000, 7001, keyBytes, [2][]int{{4}, {8, 1}}, columnartest.Spread(2000))
+					c.RowIDs = true
+					r.Inner(b.join(o, place, evenly), c)
+					c.Expect, c.NoKey = 10, true
+					r.Inner(b.join(o, evenly, place), c)
+				}
+			}
+		}
 	})
 }
 
@@ -67,44 +96,60 @@ func TestSkew(t *testing.T) {
 	})
 }
 
-// A join that fails leaves the group as it was.
+// A join that fails leaves the group as it was, also after rows have been sent.
 func TestErrors(t *testing.T) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
+	const equal = 6000 // rows of one key on each side and GPU: the result does not fit
 	each(t, func(r *columnartest.Rig, b *bed) {
 		for _, c := range []struct {
-			ctx    context.Context
-			rows   int64 // of the result, expected
-			rowIDs bool
-			want   error
+			ctx      context.Context
+			rows     int64
+			expected int64
+			change   func([]columnar.Join)
+			want     error
 		}{
-			{context.Background(), 10, true, joincore.ErrUnsupported},
-			{context.Background(), memberBytes, false, joincore.ErrBudget},
-			{cancelled, 10, false, context.Canceled},
+			{context.Background(), 1000, 10, tooMany, joincore.ErrUnsupported},
+			{context.Background(), 1000, memberBytes, nil, joincore.ErrBudget},
+			{context.Background(), equal, 10, nil, joincore.ErrBudget},
+			{cancelled, 1000, 10, nil, context.Canceled},
 		} {
-			if err := b.attempt(c.ctx, c.rows, c.rowIDs); !errors.Is(err, c.want) {
-				r.Errorf("returned %v in place of %v", err, c.want)
+			for _, s := range []Strategy{Exchange, Replicate, Alone} {
+				if err := b.attempt(c.ctx, s, c.rows, c.expected, c.change); !errors.Is(err, c.want) {
+					r.Errorf("%v: returned %v in place of %v", s, err, c.want)
+				}
+				r.Inner(b.join(Options{Strategy: s}, evenly, evenly), some(3000, 5000, 4, two, columnartest.Spread(3000)))
 			}
-			r.Inner(b.join(Options{}, evenly, evenly), some(3000, 5000, 4, two, columnartest.Spread(3000)))
 		}
 	})
 }
 
-// attempt joins keys that are all equal, with so large an expected result.
-func (b *bed) attempt(ctx context.Context, rows int64, rowIDs bool) error {
+// tooMany gives the build side more columns than can be packed.
+func tooMany(parts []columnar.Join) {
+	for i := range parts {
+		key := parts[i].Build.Key
+		parts[i].Build.Payload = slices.Repeat([]columnar.Column{key}, 200)
+	}
+}
+
+// attempt joins keys that are all equal, with so large an expected result on each GPU.
+func (b *bed) attempt(ctx context.Context, s Strategy, rows, expected int64, change func([]columnar.Join)) error {
 	parts := make([]columnar.Join, len(b.members))
 	for i, m := range b.members {
 		m.Arena.Rewind(0)
-		at, err := m.Arena.Take(4096)
+		at, err := m.Arena.Take(4 * rows)
 		if err != nil {
 			return err
 		}
-		if err := m.Stream.Memset(at, 0, 4096); err != nil {
+		if err := m.Stream.Memset(at, 0, 4*rows); err != nil {
 			return err
 		}
-		side := columnar.Side{Rows: 1000, Key: columnar.Column{Addr: at, Bytes: 4}}
-		parts[i] = columnar.Join{Build: side, Probe: side, OutputRows: rows, RowIDs: rowIDs}
+		side := columnar.Side{Rows: rows, Key: columnar.Column{Addr: at, Bytes: 4}}
+		parts[i] = columnar.Join{Build: side, Probe: side, OutputRows: expected}
 	}
-	_, _, err := b.group.Join(ctx, parts, Options{})
+	if change != nil {
+		change(parts)
+	}
+	_, _, err := b.group.Join(ctx, parts, Options{Strategy: s})
 	return err
 }

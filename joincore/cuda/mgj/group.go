@@ -72,6 +72,9 @@ func (g *Group) Choose(j *columnar.Join) Choice {
 	r := costmodel.Resident{KeyBytes: j.Build.Key.Bytes, Rows: [2]int64{j.Build.Rows, j.Probe.Rows}, MatchRatio: 1, ResultRows: j.OutputRows}
 	for i, side := range []*columnar.Side{&j.Build, &j.Probe} {
 		r.Payload[i] = launch.Widths(side.Payload)
+		if j.RowIDs {
+			r.Payload[i] = []int{4} // carried like a column
+		}
 	}
 	return Choose(selector.Rates(g.members[0].Device), r, len(g.members), g.gbps())
 }

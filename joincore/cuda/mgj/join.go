@@ -35,7 +35,8 @@ type Report struct {
 }
 
 // Join joins sides whose rows lie in the memory of the group's GPUs: parts are the GPUs'
-// own rows, with columns of the same widths everywhere. The result's rows stay on the GPU
+// own rows, with columns of the same widths everywhere. Row ids in a result number the rows
+// of all parts, in their order. The result's rows stay on the GPU
 // that has joined them; parts[i].OutputRows are those that GPU i is expected to have, if
 // rows stay where they are. Errors: joincore.ErrBudget if a GPU has too little memory,
 // joincore.ErrUnsupported if these kernels do not do the join, and those of columnar.Func.
@@ -156,8 +157,12 @@ func (j *join) open(ctx context.Context, i int) error {
 		}
 		return err
 	}
-	m := g.members[i]
-	out, report, err := phj.Together(ctx, m.Device, m.Stream, m.Arena, &j.parts[i], g.senders[i], j.cut, func(x *phj.Share) (*columnar.Output, error) {
+	m, cut := g.members[i], j.cut
+	for _, p := range j.parts[:i] {
+		cut.Before[0] += p.Build.Rows
+		cut.Before[1] += p.Probe.Rows
+	}
+	out, report, err := phj.Together(ctx, m.Device, m.Stream, m.Arena, &j.parts[i], g.senders[i], cut, func(x *phj.Share) (*columnar.Output, error) {
 		j.shares = append(j.shares, x)
 		err := j.open(ctx, i+1)
 		return j.outputs[i], err

@@ -209,8 +209,7 @@ func (r *run) takeOutput(rows int64) error {
 // takePositions finds memory for the positions of packed sides' rows, `capacity` for
 // each: where the match writes them, and where they are gathered from.
 func (r *run) takePositions(capacity uint64) {
-	free := r.d.Side[0].Final // after the match, both sides' partitions
-	end := r.d.Side[1].Final + r.d.Side[1].FinalCapacity*4*uint64(r.finalWords(1))
+	free := r.partitions() // not needed after the match
 	for i := range r.Sides {
 		r.positions[i] = 0
 		if r.modes[i] != pack {
@@ -225,16 +224,34 @@ func (r *run) takePositions(capacity uint64) {
 			s.Positions = r.positions[i]
 		case positionsMove:
 			r.positions[i] = uint64(columns[0].Addr) // the side's columns follow one another
-			if s.Positions = free; free+bytes > end {
-				s.Positions = r.Take(int64(bytes))
-			} else {
-				free += bytes
+			at, ok := free.take(int64(bytes))
+			if !ok {
+				at = r.Take(int64(bytes))
 			}
+			s.Positions = at
 		case positionsApart:
 			r.positions[i] = r.Take(int64(bytes))
 			s.Positions = r.positions[i]
 		}
 	}
+}
+
+// partitions returns the memory of both sides' partitions, or of those of the larger side
+// if there is something between them.
+func (r *run) partitions() spare {
+	var of [2]spare
+	for i := range of {
+		s := &r.d.Side[i]
+		of[i] = spare{s.Final, int64(s.FinalCapacity) * 4 * int64(r.finalWords(i))}
+	}
+	build, probe := of[0], of[1]
+	switch {
+	case build.at+uint64(driver.Lines(build.bytes)) == probe.at:
+		return spare{build.at, int64(probe.at-build.at) + probe.bytes}
+	case probe.bytes > build.bytes:
+		return probe
+	}
+	return build
 }
 
 func roundUp(n, to int64) uint64 { return uint64((n + to - 1) / to * to) }

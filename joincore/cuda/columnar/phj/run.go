@@ -74,6 +74,12 @@ func (r *run) run(ctx context.Context) (*columnar.Output, error) {
 		return nil, err
 	}
 	r.matchAndClose()
+	return r.result(ctx)
+}
+
+// result waits for the join, which is repeated if its result is larger than expected, and
+// returns its result.
+func (r *run) result(ctx context.Context) (*columnar.Output, error) {
 	rows, err := r.finish(ctx)
 	if err == nil && rows > r.output.rows {
 		rows, err = r.again(ctx, rows)

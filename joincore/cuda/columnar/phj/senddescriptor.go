@@ -9,9 +9,11 @@ type sendDescriptor struct {
 	To, Full       uint64
 	Front, Rest    uint64
 	Cursor, Tail   uint64
+	FirstRow       uint64
+	Lanes          [MaxDevices]uint64
 }
 
 // MaxDevices is the most devices of a join.
 const MaxDevices = 16
 
-const sendBytes = (2*MaxDevices + 7) * 8
+const sendBytes = (3*MaxDevices + 8) * 8

@@ -18,7 +18,10 @@ type Cut struct {
 	Rows       [2]int64 // of the sides, on all devices
 	OutputRows int64    // expected, of all devices
 	Devices    int
-	Ranges     [2]int // in which each side is sent; together at most MaxFlows
+	// Before has the rows of the sides on the devices before this one: row ids number the
+	// rows of all devices, in the devices' order.
+	Before [2]int64
+	Ranges [2]int // in which each side is sent; together at most MaxFlows
 	// Sample has the first range of the probe side counted together with the build side.
 	Sample bool
 	// Sending is how many blocks send to other devices. Ranges that are counted after the
@@ -72,8 +75,8 @@ type joint struct {
 }
 
 // Together calls f with this device's share of a join, whose sides j has a part of. Errors
-// are those of columnar.Func, and joincore.ErrUnsupported if payload cannot be carried
-// through both passes, or only row ids are wanted. After an error of f no stream that
+// are those of columnar.Func, and joincore.ErrUnsupported if payload can neither be
+// carried nor packed, or row ids do not fit 4 bytes. After an error of f no stream that
 // works for the join may be busy.
 func Together(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join, x *Sender, c Cut,
 	f func(*Share) (*columnar.Output, error)) (*columnar.Output, *columnar.Report, error) {
@@ -101,12 +104,14 @@ func (x *Share) plan() error {
 	if x.cut.Devices < 1 || x.cut.Devices > MaxDevices {
 		return fmt.Errorf("phj: a join over %d devices: %w", x.cut.Devices, joincore.ErrUnsupported)
 	}
-	if r.Join.RowIDs {
-		return fmt.Errorf("phj: row ids of several devices: %w", joincore.ErrUnsupported)
+	if all := max(x.cut.Rows[0], x.cut.Rows[1]); r.Join.RowIDs && all >= kernels.MaxRows {
+		return fmt.Errorf("phj: %d rows are more than row ids can address: %w", all, joincore.ErrUnsupported)
 	}
 	r.keyWords = r.Join.Build.Key.Bytes / 4
-	for i, s := range r.Sides {
-		r.widths[i] = launch.Widths(s.Payload)
+	if !r.Join.RowIDs {
+		for i, s := range r.Sides {
+			r.widths[i] = launch.Widths(s.Payload)
+		}
 	}
 	r.modes = r.options.modes()
 	// The plan is that of a device with an even part of the rows.
@@ -119,7 +124,7 @@ func (x *Share) plan() error {
 	}
 	r.Join.Build.Rows, r.Join.Probe.Rows = own[0], own[1]
 	for i, s := range r.shapes {
-		if r.modes[i] != carry || s.form == byID || s.form == packed {
+		if r.modes[i] == rowID && !r.Join.RowIDs {
 			return fmt.Errorf("phj: payload of %d bytes cannot be sent: %w", packedBytes(r.widths[i]), joincore.ErrUnsupported)
 		}
 		var err error
@@ -155,7 +160,7 @@ func (x *Share) takeCounts() error {
 	if len(x.flows) > MaxFlows {
 		return fmt.Errorf("phj: sides in %d ranges", len(x.flows))
 	}
-	x.sources = r.Take(int64(len(x.flows)) * (joinBytes + 2*maxFieldWords*fieldBytes))
+	x.sources = r.Take(int64(len(x.flows)) * (joinBytes + 2*maxFieldWords*fieldBytes + x.packedBytes()))
 	x.parents = r.Take(int64(len(x.flows)) * mostParents * 4)
 	for i := range x.merged {
 		x.local[i], x.merged[i] = r.d.Side[i].Count, r.Take(4<<r.bits)
@@ -189,9 +194,17 @@ func (x *Share) Partitions() int { return 1 << x.run.d.BitsFirst }
 // Unit returns the rows of a unit of a side's first pass.
 func (x *Share) Unit(side int) int64 { return int64(x.sends[side].Fan >> 16) }
 
-// RowBytes returns the bytes of a side's row between the passes.
+// RowBytes returns the bytes of a side's row between the passes, with packed payload.
 func (x *Share) RowBytes(side int) int64 {
 	return int64(4 * (x.run.keyWords + x.run.shapes[side].words))
+}
+
+// bufferBytes is the part of them that is in the row buffer.
+func (x *Share) bufferBytes(side int) int64 {
+	if x.run.modes[side] == pack {
+		return int64(4 * x.run.keyWords)
+	}
+	return x.RowBytes(side)
 }
 
 // Layout is what devices have to agree upon to exchange rows: it depends on the kernels'
@@ -215,7 +228,7 @@ func (x *Share) Fits(rows [2]int64, outputRows int64) bool {
 		need += (n+8<<r.bits)*4*int64(r.finalWords(i)) + (n+int64(len(x.flows)*firstAlign)<<r.d.BitsFirst)*x.RowBytes(i)
 	}
 	blocks := r.kernels.match.Grid(maxTails)
-	need += (outputRows + int64(blocks+1)*outputChunk(outputRows, blocks)) * r.Join.RowBytes()
+	need += (outputRows + int64(blocks+1)*outputChunk(outputRows, blocks)) * (r.Join.RowBytes() + 2*positionBytes)
 	const lines = 1 << 20 // to which columns are rounded
 	return need+lines <= x.arena.Free()
 }
@@ -227,9 +240,10 @@ func (x *Share) TakeBuild(rows, capacity int64) error {
 		return err
 	}
 	x.run.takeFinal(0, rows)
+	x.takeLanes(0, capacity)
 	x.takeBuffer(0, capacity)
 	s := &x.run.d.Side[0]
-	x.run.tables.spare = spare{s.First, int64(s.FirstCapacity) * x.RowBytes(0)}
+	x.run.tables.spare = spare{s.First, int64(s.FirstCapacity) * x.bufferBytes(0)}
 	return x.run.Err()
 }
 
@@ -241,6 +255,7 @@ func (x *Share) TakeProbe(rows, capacity, outputRows int64) error {
 	r := x.run
 	r.Join.OutputRows = outputRows
 	r.takeFinal(1, rows)
+	x.takeLanes(1, capacity)
 	r.tables.outputFrom = r.Mark()
 	x.takeBuffer(1, capacity)
 	if r.Err() != nil {
@@ -264,5 +279,5 @@ func (x *Share) receive(side int, rows, capacity int64) error {
 func (x *Share) takeBuffer(side int, capacity int64) {
 	s := &x.run.d.Side[side]
 	s.FirstCapacity = roundUp(capacity, 64)
-	s.First = x.run.Take(int64(s.FirstCapacity) * x.RowBytes(side))
+	s.First = x.run.Take(int64(s.FirstCapacity) * x.bufferBytes(side))
 }

@@ -21,10 +21,13 @@ func (x *Share) fieldsAt() uint64 { return x.sources + uint64(len(x.flows)*joinB
 // Count counts all rows by partition.
 func (x *Share) Count() {
 	r := x.run
-	fields := x.describeSources()
+	fields, packed := x.describeSources()
 	launch.PutAt(r.Job, x.sources, &x.source[0], x.source[1:])
 	if len(fields) > 0 {
 		launch.PutAt(r.Job, x.fieldsAt(), &fields[0], fields[1:])
+	}
+	if len(packed) > 0 {
+		launch.PutAt(r.Job, x.packedAt(), &packed[0], packed[1:])
 	}
 	r.clear()
 	r.Do(func() error { return x.stream.Record(x.sender.start) })
@@ -77,7 +80,7 @@ func (x *Share) readCounts(from, to int, read *driver.Event) {
 
 // describeSources describes the columns that are sent in each flow. The source of the last
 // flow of the build side also has the first one of the probe side.
-func (x *Share) describeSources() (fields []field) {
+func (x *Share) describeSources() (fields []field, values []packedField) {
 	r := x.run
 	for i, f := range x.flows {
 		d := r.d
@@ -88,6 +91,14 @@ func (x *Share) describeSources() (fields []field) {
 			s.Rows = uint64(of[side].rows)
 			s.Key = uint64(in.Key.Addr) + uint64(from*int64(in.Key.Bytes))
 			s.Fields = x.fieldsAt() + uint64(len(fields)*fieldBytes)
+			switch r.shapes[side].form {
+			case packed:
+				s.Packed = x.packedAt() + uint64(len(values)*valueBytes)
+				values = append(values, x.sentValues(side, from)...)
+				continue
+			case byID:
+				continue
+			}
 			for c, column := range in.Payload {
 				values, width := uint64(column.Addr)+uint64(from*int64(column.Bytes)), uint64(column.Bytes)
 				if r.shapes[side].form == columns {
@@ -102,7 +113,7 @@ func (x *Share) describeSources() (fields []field) {
 		}
 		x.source = append(x.source, d)
 	}
-	return fields
+	return fields, values
 }
 
 // BuildCounts waits until the build side is counted, and returns its rows by flow and

@@ -90,7 +90,7 @@ func (x *Share) put(s *driver.Stream, side int, all []*Share, self int, a Assign
 		flow := side*x.builds + i
 		x.describeFlow(w, flow, all, a.Sendings[i], a.Arrivals[i], &sends[i], &joins[i])
 		keeps[i] = x.source[flow]
-		x.keeps = append(x.keeps, a.keeps(i, self))
+		x.keeps = append(x.keeps, a.keeps(i, self) && x.first(side) != nil)
 		in := &keeps[i].Side[side]
 		in.First, in.FirstCapacity = joins[i].Side[side].First, joins[i].Side[side].FirstCapacity
 		in.ParentCursor, in.ParentTail = w.put(a.Arrivals[i].Start), w.put(a.Arrivals[i].ends())
@@ -117,8 +117,9 @@ func (x *Share) describeFlow(w *words, flow int, all []*Share, s Sending, a Arri
 	d.Members = uint64(len(all))
 	for g, other := range all {
 		in := &other.run.d.Side[side]
-		d.Base[g], d.Capacity[g] = in.First, in.FirstCapacity
+		d.Base[g], d.Capacity[g], d.Lanes[g] = in.First, in.FirstCapacity, other.run.lanes[side]
 	}
+	d.FirstRow = uint64(x.cut.Before[side] + x.flows[flow].from)
 	d.To, d.Full = w.put(s.To), w.put(s.Full)
 	d.Cursor, d.Tail = w.put(make([]uint32, len(s.To))), w.put(s.Rows)
 	d.Front = w.put(slices.Concat(s.Front...))
@@ -133,7 +134,7 @@ func (x *Share) Send(flow, blocks int) {
 	f, stream := &x.flows[flow], x.sender.stream
 	k := x.sends[f.side]
 	if x.keeps[flow] {
-		k = x.run.kernels.first[f.side]
+		k = x.first(f.side)
 	}
 	grid := limited(k.Grid(f.rows/int64(k.Rows)+1), blocks)
 	x.run.Report.Launches++
@@ -186,19 +187,7 @@ func (x *Share) Second(flow int, received int64, sending int) {
 func (x *Share) Match() { x.run.matchAndClose() }
 
 // Finish waits for the join and returns its result.
-func (x *Share) Finish(ctx context.Context) (*columnar.Output, error) {
-	r := x.run
-	rows, err := r.finish(ctx)
-	if err == nil && rows > r.output.rows {
-		rows, err = r.again(ctx, rows)
-	}
-	if err != nil {
-		return nil, err
-	}
-	r.Report.Algorithm = r.name()
-	r.Model(r.traffic())
-	return r.output.result(rows), nil
-}
+func (x *Share) Finish(ctx context.Context) (*columnar.Output, error) { return x.run.result(ctx) }
 
 // Sent returns when each flow was sent, in milliseconds from the begin of Count, after
 // Finish.

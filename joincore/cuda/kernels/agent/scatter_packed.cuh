@@ -9,6 +9,9 @@
 // If a second pass follows, keys are written alone, and that pass adds each row's
 // position (PlaceSource); otherwise keys are written with their positions.
 //
+// A target says where keys and lanes are written: in buffers of this device
+// (PackedTarget) or of several (agent/send_packed.cuh).
+//
 // Bound: reads and writes each value once.
 #pragma once
 #include <type_traits>
@@ -23,17 +26,17 @@
 
 namespace gj {
 
-// Dynamic shared memory: the tile's lanes ordered by partition, where each goes, and
-// the slot of each row of the tile, which registers could not hold. A tile has as many
-// rows as fit, at most N. A staged lane has an odd number of words, so that the values
+// Dynamic shared memory: the tile's lanes ordered by partition, where each goes, the
+// slot of each row of the tile, which registers could not hold, and NOTED bytes a slot
+// for the target. A tile has as many rows as fit, at most N. A staged lane has an odd number of words, so that the values
 // of a column, which go to slots all over the tile, spread over all banks.
-template <int N, int BYTES>
+template <int N, int BYTES, int NOTED>
 struct PackedLayout {
   static constexpr uint32_t bytes = BYTES;
   __device__ static __forceinline__ uint32_t words(uint32_t lane_bytes) { return lane_bytes / 4 | 1; }
   // Large tiles are whole rounds of reads (stage_columns).
   __device__ static __forceinline__ uint32_t rows(uint32_t lane_bytes) {
-    const uint32_t most = min((uint32_t)N, bytes / (4 * words(lane_bytes) + 6));
+    const uint32_t most = min((uint32_t)N, bytes / (4 * words(lane_bytes) + 6 + NOTED));
     return most > N / 2 ? most / (N / 8) * (N / 8) : most / 32 * 32;
   }
 };
@@ -132,10 +135,10 @@ __device__ __forceinline__ void stage_narrow(const gj_packed* from, uint64_t fir
   }
 }
 
-// Writes the tile's n staged lanes of `width` bytes, a multiple of V: neighbouring
-// threads write neighbouring parts of a lane.
-template <int T, class V>
-__device__ __forceinline__ void write_lanes(const char* stage, uint32_t words, const uint32_t* row_of, uint64_t lanes, uint32_t width, uint32_t n) {
+// Writes the tile's n staged lanes of `width` bytes, a multiple of V, each to at(its
+// slot), nowhere if that is 0: neighbouring threads write neighbouring parts of a lane.
+template <int T, class V, class At>
+__device__ __forceinline__ void write_lanes(const char* stage, uint32_t words, const At& at, uint32_t width, uint32_t n) {
   constexpr uint32_t W = sizeof(V) / 4;
   const uint32_t parts = width / (uint32_t)sizeof(V), reciprocal = ~0u / parts + 1;  // exact for slots of 16 bits
 #pragma unroll 4
@@ -149,23 +152,70 @@ __device__ __forceinline__ void write_lanes(const char* stage, uint32_t words, c
       v = {from[0], from[1]};
     else
       v = from[0];
-    Write()(reinterpret_cast<V*>(lanes + (uint64_t)row_of[slot] * width) + part, v);
+    const uint64_t lane = at(slot);
+    if (!At::partial || lane) Write()(reinterpret_cast<V*>(lane) + part, v);
   }
 }
+template <int T, class At>
+__device__ __forceinline__ void write_lanes(const char* stage, uint32_t words, const At& at, uint32_t width, uint32_t n) {
+  if (width % 16 == 0)
+    write_lanes<T, uint4>(stage, words, at, width, n);
+  else if (width % 8 == 0)
+    write_lanes<T, uint2>(stage, words, at, width, n);
+  else
+    write_lanes<T, uint32_t>(stage, words, at, width, n);
+}
+
+// Where slots' lanes begin in one array, by the rows' numbers.
+struct LaneAt {
+  static constexpr bool partial = false;
+  const uint32_t* row_of;
+  uint64_t lanes;
+  uint32_t width;
+  __device__ __forceinline__ uint64_t operator()(uint32_t slot) const { return lanes + (uint64_t)row_of[slot] * width; }
+};
+
+// The target in this device's buffers. All targets have these members.
+struct PackedTarget : Target {
+  static constexpr int noted = 0;  // bytes a slot
+  bool alone;                      // keys are written without positions
+  __device__ PackedTarget(const gj_join* join, const gj_side* side) : Target(first_target(join, side)), alone(join->bits_second != 0) {}
+
+  // Notes the partition of a slot; memory is that of the notes.
+  __device__ __forceinline__ void note(char* memory, uint32_t slot, uint32_t partition) const {}
+
+  // Writes a slot's key; row is its number.
+  template <int KW>
+  __device__ __forceinline__ void put_key(const char* memory, uint32_t slot, uint32_t row, const Row<KW>& key) const {
+    if (alone) return Lanes<KW>::store(rows, capacity, row, key, Write());
+    Row<KW + 1> placed;
+#pragma unroll
+    for (int q = 0; q < KW; q++) placed.word[q] = key.word[q];
+    placed.word[KW] = row;
+    Lanes<KW + 1>::store(rows, capacity, row, placed, Write());
+  }
+
+  // Prepares for the lane of v. All threads; a barrier follows before put_lanes.
+  __device__ __forceinline__ void enter_lane(const gj_packed* v) const {}
+
+  // Writes a tile's staged lanes.
+  template <int T>
+  __device__ __forceinline__ void put_lanes(const char* memory, const char* stage, uint32_t words, const uint32_t* row_of, const gj_packed& v, uint32_t n) const {
+    write_lanes<T>(stage, words, LaneAt{row_of, v.lane, (uint32_t)v.lane_bytes}, (uint32_t)v.lane_bytes, n);
+  }
+};
 
 // KW key words; T threads; up to IPT rows per thread; at most FAN partitions; BYTES of
 // shared memory for a tile.
-template <int KW, int T, int IPT, int FAN, int BYTES>
-__device__ __forceinline__ void scatter_packed(const gj_join* join, const gj_side* side) {
+template <int KW, int T, int IPT, int FAN, int BYTES, class To>
+__device__ __forceinline__ void scatter_packed(const gj_side* side, const To& target) {
   constexpr int most = T * IPT;
-  static_assert(T >= FAN && most <= 1 << 16 && BYTES >= 32 * (4 * (GJ_LANE_BYTES / 4 + 1) + 6));
-  using Layout = PackedLayout<most, BYTES>;
+  static_assert(T >= FAN && most <= 1 << 16 && BYTES >= 32 * (4 * (GJ_LANE_BYTES / 4 + 1) + 6 + To::noted));
+  using Layout = PackedLayout<most, BYTES, To::noted>;
   extern __shared__ uint4 shared[];
   __shared__ uint32_t count[FAN], offset[FAN], target_of[FAN], sums[32];
   __shared__ uint32_t hot_next;
 
-  const Target target = first_target(join, side);
-  const bool alone = join->bits_second != 0;
   const ColumnSource<KW, Payload<PayloadKind::column, 0>> keys(side);
   const uint32_t rows = (uint32_t)side->rows;
   const gj_packed* const packed = reinterpret_cast<const gj_packed*>(side->packed);
@@ -173,6 +223,7 @@ __device__ __forceinline__ void scatter_packed(const gj_join* join, const gj_sid
   char* const stage = reinterpret_cast<char*>(shared);
   uint32_t* const row_of = reinterpret_cast<uint32_t*>(stage + 4 * Layout::words(widest) * N);
   uint16_t* const slot_of = reinterpret_cast<uint16_t*>(row_of + N);
+  char* const noted = reinterpret_cast<char*>(slot_of + N);
   if (threadIdx.x < FAN) count[threadIdx.x] = 0;
   if (threadIdx.x == 0) hot_next = ~0u;
   __syncthreads();
@@ -213,6 +264,7 @@ __device__ __forceinline__ void scatter_packed(const gj_join* join, const gj_sid
       slot[j] = offset[p] + (slot[j] & 0xffff);
       if (threadIdx.x + j * T < n) {
         row_of[slot[j]] = target_of[p] + slot[j];
+        target.note(noted, slot[j], p);
         slot_of[threadIdx.x + j * T] = (uint16_t)slot[j];
         Lanes<KW>::store(stage, N, slot[j], key[j], Shared());
       }
@@ -222,22 +274,15 @@ __device__ __forceinline__ void scatter_packed(const gj_join* join, const gj_sid
     for (uint32_t i = threadIdx.x; i < n; i += T) {
       Row<KW> k;
       Lanes<KW>::load(stage, N, i, k, Shared());
-      const uint32_t row = row_of[i];
-      if (alone) {
-        Lanes<KW>::store(target.rows, target.capacity, row, k, Write());
-      } else {
-        Row<KW + 1> placed;
-#pragma unroll
-        for (int q = 0; q < KW; q++) placed.word[q] = k.word[q];
-        placed.word[KW] = row;
-        Lanes<KW + 1>::store(target.rows, target.capacity, row, placed, Write());
-      }
+      target.put_key(noted, i, row_of[i], k);
     }
 #pragma unroll 1
     for (const gj_packed* v = packed; v->bytes;) {
+      const gj_packed* const here = v;
       const uint64_t lanes = v->lane;
-      const uint32_t width = (uint32_t)v->lane_bytes, words = Layout::words(width);
+      const uint32_t words = Layout::words((uint32_t)v->lane_bytes);
       __syncthreads();  // what was staged before is written
+      target.enter_lane(v);
 #pragma unroll 1
       while (v->bytes && v->lane == lanes) {
         // Several columns of one width at a time, for more reads in flight.
@@ -270,12 +315,7 @@ __device__ __forceinline__ void scatter_packed(const gj_join* join, const gj_sid
         }
       }
       __syncthreads();
-      if (width % 16 == 0)
-        write_lanes<T, uint4>(stage, words, row_of, lanes, width, n);
-      else if (width % 8 == 0)
-        write_lanes<T, uint2>(stage, words, row_of, lanes, width, n);
-      else
-        write_lanes<T, uint32_t>(stage, words, row_of, lanes, width, n);
+      target.template put_lanes<T>(noted, stage, words, row_of, *here, n);
     }
   }
 }

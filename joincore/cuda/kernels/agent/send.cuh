@@ -11,6 +11,17 @@
 
 namespace gj {
 
+// Source: rows of an input's columns. Row ids count from the first row of all devices.
+template <int KW, class P>
+struct SentSource : ColumnSource<KW, P> {
+  const uint32_t first;
+  __device__ SentSource(const gj_side* side, const gj_send* send) : ColumnSource<KW, P>(side), first((uint32_t)send->first_row) {}
+  __device__ __forceinline__ void load(uint64_t row, Row<KW + P::words>& r) const {
+    ColumnSource<KW, P>::load(row, r);
+    if constexpr (P::kind == PayloadKind::row_id) r.word[KW] += first;
+  }
+};
+
 // What every row of a partition is looked up in: where the first receiver's row number 0
 // would be, by lane of a row. In shared memory.
 template <int W, int FAN>

@@ -31,6 +31,7 @@ using namespace gj;
 // gj_pack_k<key words>(join, side): the first pass of a packed payload.
 #define PACK(K)                                                                                                                    \
   extern "C" __global__ void __launch_bounds__(pack_threads, pack_blocks) gj_pack_k##K(const gj_join* join, uint64_t side) {       \
-    scatter_packed<K, pack_threads, pack_rows, pack_fan, pack_shared>(join, &join->side[side]);                                    \
+    const gj_side* s = &join->side[side];                                                                                          \
+    scatter_packed<K, pack_threads, pack_rows, pack_fan, pack_shared>(s, PackedTarget(join, s));                                   \
   }                                                                                                                                \
   LAUNCH(gj_pack_k##K, pack_threads, pack_blocks, pack_shared, pack_threads * pack_rows, pack_fan)

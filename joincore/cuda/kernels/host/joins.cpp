@@ -208,7 +208,7 @@ bool run(const Case& c) {
   auto whole = [&](int i, auto payload) {
     using P = decltype(payload);
     if (c.mode[i] == Mode::pack)
-      scatter_packed<KW, pass_threads, pass_rows, 256, 32 << 10>(&job, &job.side[i]);
+      scatter_packed<KW, pass_threads, pass_rows, 256, 32 << 10>(&job.side[i], PackedTarget(&job, &job.side[i]));
     else
       first(ColumnSource<KW, P>(&job.side[i]), &job.side[i]);
   };

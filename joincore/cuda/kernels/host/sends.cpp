@@ -8,6 +8,7 @@
 
 #include "agent/histogram.cuh"
 #include "agent/send.cuh"
+#include "agent/send_packed.cuh"
 
 using namespace gj;
 
@@ -25,31 +26,44 @@ void expect(bool right, const char* what, int words, int unit, uint32_t members,
   printf("%s: rows of %d words, units of %d, %u members, %u rows\n", what, words, unit, members, rows);
 }
 
-// One device: its rows as columns, and its buffer.
-template <int KW, class P>
+// How rows are sent: whole, or as keys and lanes.
+enum class How { whole, packed };
+
+// One device: its rows as columns, and its buffers.
+template <int KW, class P, How how>
 struct Member {
-  static constexpr int W = KW + P::words;
+  static constexpr int W = KW + P::words, row_words = how == How::packed ? KW : W;
   using Words = std::array<uint32_t, W>;
   Memory memory;
   gj_join job{};
   gj_side& side = job.side[0];
   std::vector<Words> rows;
   std::vector<uint32_t> parent;  // rows by partition of the first pass
-  uint64_t buffer = 0, capacity = 0;
+  uint64_t buffer = 0, lanes = 0, capacity = 0, first_row;
+  std::vector<gj_packed> packed;
 
-  Member(uint32_t n, int first_bits, int second_bits, bool hot) : rows(n), parent(1u << first_bits) {
+  Member(uint32_t n, int first_bits, int second_bits, bool hot, uint64_t before) : rows(n), parent(1u << first_bits), first_row(before) {
     job.bits_first = first_bits, job.bits_second = second_bits;
-    std::string key, column[GJ_MAX_COLUMNS];
+    std::string key, column[P::words + 1];
     for (uint32_t i = 0; i < n; i++) {
       for (uint32_t& w : rows[i]) w = (uint32_t)random_bits();
       if (hot && i % 3)
         for (int q = 0; q < KW; q++) rows[i][q] = 5;
       key.append(reinterpret_cast<char*>(&rows[i]), 4 * KW);
+      if (P::kind == PayloadKind::row_id) rows[i][KW] = (uint32_t)first_row + i;
       for (int c = 0; c < P::words; c++) column[c].append(reinterpret_cast<char*>(&rows[i][KW + c]), 4);
     }
     side.rows = n;
     side.key = memory.take(key);
-    for (int c = 0; c < P::words; c++) side.column[c] = memory.take(column[c]);
+    for (int c = 0; c < P::words; c++) {
+      const uint64_t at = memory.take(column[c]), lane = 4 * c / GJ_LANE_BYTES * GJ_LANE_BYTES;
+      if constexpr (how == How::packed)
+        packed.push_back({at, 0, 4, 4 * c - lane, lane, std::min<uint64_t>(GJ_LANE_BYTES, 4 * P::words - lane)});
+      else
+        side.column[c] = at;
+    }
+    packed.resize(packed.size() + 3);
+    side.packed = reinterpret_cast<uint64_t>(packed.data());
     side.count = memory.take_cleared(std::max(4u, 1u << (first_bits + second_bits)));
     host::launch(2, threads, [&] { histogram_side<KW, threads, false, false>(&job, 0, blockIdx.x, gridDim.x); });
     host::launch(2, threads, [&] { fold_counts<threads>(count(), first_bits, second_bits, parent.data()); });
@@ -62,27 +76,35 @@ struct Member {
   }
 };
 
-// The rows of one partition that lie at row `at` of a buffer, in order.
-template <int W>
-std::vector<std::array<uint32_t, W>> read(uint64_t buffer, uint64_t capacity, uint32_t at, uint32_t rows) {
-  std::vector<std::array<uint32_t, W>> out(rows);
+// The rows of one partition that are at row `at` of a member's buffers, in order.
+template <class M>
+std::vector<typename M::Words> read(const M& m, uint32_t at, uint32_t rows) {
+  std::vector<typename M::Words> out(rows);
   for (uint32_t i = 0; i < rows; i++) {
-    Row<W> r;
-    Lanes<W>::load(reinterpret_cast<const char*>(buffer), capacity, at + i, r, Shared());
-    std::copy(r.word, r.word + W, out[i].begin());
+    Row<M::row_words> r;
+    Lanes<M::row_words>::load(reinterpret_cast<const char*>(m.buffer), m.capacity, at + i, r, Shared());
+    std::copy(r.word, r.word + M::row_words, out[i].begin());
+    for (int w = M::row_words; w < M::W; w++) {
+      const gj_packed& v = m.packed[w - M::row_words];
+      memcpy(&out[i][w], reinterpret_cast<const char*>(m.lanes + v.lane * m.capacity + (at + i) * v.lane_bytes + v.offset), 4);
+    }
   }
   std::sort(out.begin(), out.end());
   return out;
 }
 
-template <int KW, class P, int UNIT>
+template <int KW, class P, int UNIT, How how = How::whole>
 void check(uint32_t members, uint32_t rows, int first_bits, int second_bits, bool hot) {
   gj_hash_seed = random_bits();
-  using M = Member<KW, P>;
+  using M = Member<KW, P, how>;
   constexpr int W = M::W;
   const uint32_t parents = 1u << first_bits;
   std::vector<std::unique_ptr<M>> all;
-  for (uint32_t m = 0; m < members; m++) all.push_back(std::make_unique<M>(m + 1 == members ? 0 : rows + 7 * m, first_bits, second_bits, hot));
+  uint64_t before = 3;
+  for (uint32_t m = 0; m < members; m++) {
+    all.push_back(std::make_unique<M>(m + 1 == members && m ? 0 : rows + 7 * m, first_bits, second_bits, hot, before));
+    before += all[m]->rows.size();
+  }
   // A set of receivers for each partition and sender: none, one or several.
   std::vector<std::vector<uint32_t>> to(members, std::vector<uint32_t>(parents));
   for (auto& list : to)
@@ -109,19 +131,26 @@ void check(uint32_t members, uint32_t rows, int first_bits, int second_bits, boo
       at = (at + first_align - 1) / first_align * first_align;
     }
     all[r]->capacity = (at + 63) / 64 * 64;
-    all[r]->buffer = all[r]->memory.take(all[r]->capacity * 4 * W);
+    all[r]->buffer = all[r]->memory.take(all[r]->capacity * 4 * M::row_words);
+    all[r]->lanes = all[r]->memory.take(all[r]->capacity * 4 * (W - M::row_words));
   }
   for (uint32_t s = 0; s < members; s++) {
     gj_send send{};
     Tables& t = tables[s];
-    for (uint32_t m = 0; m < members; m++) send.base[m] = all[m]->buffer, send.capacity[m] = all[m]->capacity;
+    for (uint32_t m = 0; m < members; m++) send.base[m] = all[m]->buffer, send.lanes[m] = all[m]->lanes, send.capacity[m] = all[m]->capacity;
     send.members = members;
     auto at = [](const std::vector<uint32_t>& list) { return reinterpret_cast<uint64_t>(list.data()); };
     send.to = at(to[s]), send.full = at(t.full), send.front = at(t.front), send.rest = at(t.rest), send.cursor = at(t.cursor), send.tail = at(t.tail);
-    static SendPlaces<W, fan> places;
-    host::launch(blocks, threads, [&] {
-      scatter<KW, W, threads, rows_each, UNIT, fan>(ColumnSource<KW, P>(&all[s]->side), SendTarget<W, fan>(&all[s]->job, &send, &places));
-    });
+    send.first_row = all[s]->first_row;
+    if constexpr (how == How::packed) {
+      static PackedPlaces<fan> places;
+      host::launch(blocks, threads, [&] { scatter_packed<KW, threads, rows_each, fan, 32 << 10>(&all[s]->side, SendPackedTarget<fan>(&all[s]->job, &send, &places)); });
+    } else {
+      static SendPlaces<W, fan> places;
+      host::launch(blocks, threads, [&] {
+        scatter<KW, W, threads, rows_each, UNIT, fan>(SentSource<KW, P>(&all[s]->side, &send), SendTarget<W, fan>(&all[s]->job, &send, &places));
+      });
+    }
   }
   auto say = [&](bool right, const char* what) { expect(right, what, W, UNIT, members, rows); };
   std::vector<uint64_t> counts;
@@ -135,7 +164,7 @@ void check(uint32_t members, uint32_t rows, int first_bits, int second_bits, boo
           for (const auto& row : all[s]->rows)
             if (all[s]->partition(row) == p) want.push_back(row);
       std::sort(want.begin(), want.end());
-      same = same && read<W>(all[r]->buffer, all[r]->capacity, start[r][p], got[r][p]) == want;
+      same = same && read(*all[r], start[r][p], got[r][p]) == want;
     }
     say(same, "rows received");
     std::vector<uint32_t> from(parents), merged(parents << second_bits), sums(parents);
@@ -160,6 +189,12 @@ int main() {
   check<2, Payload<PayloadKind::column, 4>, 4>(16, 1500, 3, 2, true);
   check<2, Payload<PayloadKind::column, 1>, 8>(4, 2000, 2, 2, false);
   check<1, Payload<PayloadKind::column, 0>, 8>(2, 3000, 5, 1, true);
+  check<1, Payload<PayloadKind::row_id, 1>, 1>(3, 3000, 4, 1, false);
+  check<2, Payload<PayloadKind::row_id, 1>, 8>(2, 2000, 3, 2, true);
+  for (uint32_t members : {1, 2, 8}) {
+    check<1, Payload<PayloadKind::column, 9>, 1, How::packed>(members, 3000, 4, 2, members == 2);
+    check<2, Payload<PayloadKind::column, 19>, 1, How::packed>(members, 1500, 3, 2, false);
+  }
   printf("%d checks, %d wrong\n", checks, wrong);
   return wrong != 0;
 }

@@ -20,4 +20,7 @@ typedef struct {
   uint64_t rest;    // the same
   uint64_t cursor;  // uint32[partitions]: the next free row from the front, 0 at first
   uint64_t tail;    // uint32[partitions]: the row after the last free one, at first the partition's rows
+  uint64_t first_row;          // the number that the first row of the range has as a row id
+  uint64_t lanes[GJ_MEMBERS];  // the lanes of a packed payload of each member, of as many rows as its row buffer; gj_packed.lane is then
+                               // the bytes of a row in the lanes before
 } gj_send;
