@@ -137,6 +137,13 @@ put_aggregate(List **numbers, List **nodes, const GjAggregate *aggregate)
 	put(numbers, aggregate->nresults);
 	for (int i = 0; i < aggregate->nresults; i++)
 		put_result(numbers, &aggregate->results[i]);
+	put_text(numbers, nodes, aggregate->finest);
+	if (aggregate->finest == NULL)
+		return;
+	*nodes = lappend(*nodes, aggregate->sets);
+	put_double(numbers, aggregate->finest_groups);
+	put_place(numbers, aggregate->finest_key);
+	put_text(numbers, nodes, aggregate->set_filter);
 }
 
 List *
@@ -343,6 +350,13 @@ get_aggregate(Source *source)
 	aggregate->results = palloc0(Max(1, aggregate->nresults) * sizeof(GjResult));
 	for (int i = 0; i < aggregate->nresults; i++)
 		get_result(source, &aggregate->results[i]);
+	aggregate->finest = get_text(source);
+	if (aggregate->finest == NULL)
+		return aggregate;
+	aggregate->sets = castNode(List, get_node(source));
+	aggregate->finest_groups = get_double(source);
+	aggregate->finest_key = get_place(source);
+	aggregate->set_filter = get_text(source);
 	return aggregate;
 }
 

@@ -102,10 +102,11 @@ find_offset(Names *names)
 static const char *
 alias(const Names *names, int input)
 {
+	bool		scans = names->plan->inputs[input].rti > 0;
 	int			rti = names->plan->inputs[input].rti + names->offset;
 	const char *name = NULL;
 
-	if (names->known && rti >= 1 && rti <= list_length(names->es->rtable_names))
+	if (names->known && scans && rti >= 1 && rti <= list_length(names->es->rtable_names))
 		name = list_nth(names->es->rtable_names, rti - 1);
 	if (name == NULL)
 		name = names->plan->inputs[input].name;
@@ -315,14 +316,17 @@ explain_order(const Names *names)
 	ExplainPropertyList("Feed Order", order, names->es);
 }
 
+/* The inputs of the query: not that of the grouping sets. */
 static void
 explain_inputs(const Names *names, const GjReport *report)
 {
+	const GjAggregate *aggregate = names->plan->aggregate;
+	int			ninputs = names->plan->ninputs - (aggregate != NULL && aggregate->sets != NIL);
 	ExplainState *es = names->es;
 
 	if (!gj_explain_is_text(es))
 		ExplainOpenGroup("Inputs", "Inputs", false, es);
-	for (int i = 0; i < names->plan->ninputs; i++)
+	for (int i = 0; i < ninputs; i++)
 	{
 		const GjInput *input = &names->plan->inputs[i];
 
@@ -394,6 +398,27 @@ explain_joins(const Names *names, const GjReport *report)
 		ExplainCloseGroup("Joins", "Joins", false, es);
 }
 
+/* The grouping sets, as lists of keys. */
+static void
+explain_sets(const List *sets, const List *keys, ExplainState *es)
+{
+	List	   *texts = NIL;
+	ListCell   *set;
+	ListCell   *key;
+
+	foreach(set, sets)
+	{
+		StringInfoData text;
+
+		initStringInfo(&text);
+		foreach(key, (List *) lfirst(set))
+			appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "",
+							 (const char *) list_nth(keys, lfirst_int(key)));
+		texts = lappend(texts, psprintf("(%s)", text.data));
+	}
+	ExplainPropertyList("Grouping Sets", texts, es);
+}
+
 /* The aggregation, in the words of the query. */
 static void
 explain_aggregate(const Names *names)
@@ -416,7 +441,9 @@ explain_aggregate(const Names *names)
 		else if (IsA(expr, Aggref))
 			functions = lappend(functions, text);
 	}
-	if (keys != NIL)
+	if (aggregate->sets != NIL)
+		explain_sets(aggregate->sets, keys, es);
+	else if (keys != NIL)
 		ExplainPropertyList("Group Key", keys, es);
 	if (functions != NIL)
 		ExplainPropertyList("Aggregates", functions, es);

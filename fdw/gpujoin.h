@@ -227,6 +227,17 @@ typedef struct GjAggregate
 	int			nkeys;			/* the first entries of custom_scan_tlist */
 	int			nresults;		/* all entries, in order */
 	GjResult   *results;
+
+	/*
+	 * Grouping sets: an aggregation by all keys comes first.  Each of its groups
+	 * is joined with every row of the last input, which is a grouping set, and
+	 * members combine the groups of each set.
+	 */
+	List	   *sets;			/* of lists of positions of keys; NIL: none */
+	char	   *finest;			/* members of the aggregation by all keys */
+	double		finest_groups;	/* planner's estimate */
+	GjOutput	finest_key;		/* the constant that joins it with the sets */
+	char	   *set_filter;		/* condition on the joined rows, or NULL */
 } GjAggregate;
 
 /* GjPlan.first_relid: set_plan_references leaves the numbers as they are */

@@ -160,6 +160,31 @@ append_tree(StringInfo json, const GjPlan *plan, int first, int n, int end)
 	appendStringInfoString(json, join->filter != NULL ? "}}" : "}");
 }
 
+/*
+ * Writes the groups by all keys, one copy for each grouping set.  The copy of a
+ * set without keys is also needed of no groups.
+ */
+static void
+append_expanded(StringInfo json, const GjPlan *plan)
+{
+	const GjAggregate *aggregate = plan->aggregate;
+	int			sets = plan->ninputs - 1;
+
+	if (aggregate->set_filter != NULL)
+		appendStringInfo(json, "{\"op\":\"filter\",\"predicate\":%s,\"child\":", aggregate->set_filter);
+	appendStringInfo(json, "{\"op\":\"join\",\"kind\":\"%s\",\"rows\":%.0f,\"left\":",
+					 aggregate->set_filter != NULL ? "right" : "inner",
+					 aggregate->finest_groups * list_length(aggregate->sets));
+	appendStringInfo(json, "{\"op\":\"aggregate\",\"id\":%d,\"rows\":%.0f,%s,\"child\":",
+					 plan->ninputs, aggregate->finest_groups, aggregate->finest);
+	append_tree(json, plan, 0, sets, plan->njoins);
+	appendStringInfo(json, "},\"right\":{\"op\":\"scan\",\"input\":%d},\"keys\":[{\"left\":", sets);
+	append_reference(json, &aggregate->finest_key);
+	appendStringInfo(json, ",\"right\":{\"input\":%d,\"column\":0},\"class\":\"int\"}]}", sets);
+	if (aggregate->set_filter != NULL)
+		appendStringInfoChar(json, '}');
+}
+
 /* Writes the joins, and the aggregation above them if there is one. */
 static void
 append_root(StringInfo json, const GjPlan *plan)
@@ -174,8 +199,11 @@ append_root(StringInfo json, const GjPlan *plan)
 	if (aggregate->having != NULL)
 		appendStringInfo(json, "{\"op\":\"filter\",\"predicate\":%s,\"child\":", aggregate->having);
 	appendStringInfo(json, "{\"op\":\"aggregate\",\"id\":%d,\"rows\":%.0f,%s,\"child\":",
-					 plan->ninputs, aggregate->groups, aggregate->members);
-	append_tree(json, plan, 0, plan->ninputs, plan->njoins);
+					 plan->ninputs + (aggregate->finest != NULL), aggregate->groups, aggregate->members);
+	if (aggregate->finest != NULL)
+		append_expanded(json, plan);
+	else
+		append_tree(json, plan, 0, plan->ninputs, plan->njoins);
 	appendStringInfoString(json, aggregate->having != NULL ? "}}" : "}");
 }
 

@@ -11,6 +11,7 @@
 #include "plan_aggregate.h"
 #include "plan_aggregate_function.h"
 #include "plan_computed.h"
+#include "plan_grouping_sets.h"
 #include "plan_value_leaf.h"
 
 /* ---- keys and columns that depend on them ---- */
@@ -141,7 +142,7 @@ add_having(GjAggregation *a, List *having)
 }
 
 static GjReject
-translate(GjAggregation *a, List *clauses, List *having)
+translate(GjAggregation *a, const GjGrouping *grouping)
 {
 	GjAggregate *result = a->result;
 	List	   *keys = a->keys;
@@ -162,7 +163,7 @@ translate(GjAggregation *a, List *clauses, List *having)
 	result->nkeys = list_length(keys);
 	result->nresults = n;
 
-	forboth(key, keys, clause, clauses)
+	forboth(key, keys, clause, grouping->clauses)
 	{
 		reject = add_key(a, lfirst(clause), lfirst(key));
 		if (reject != GJ_ACCEPTED)
@@ -205,7 +206,9 @@ translate(GjAggregation *a, List *clauses, List *having)
 		if (reject != GJ_ACCEPTED)
 			return reject;
 	}
-	add_having(a, having);
+	if (grouping->sets != NIL)
+		return gj_add_grouping_sets(a, grouping);
+	add_having(a, grouping->having);
 	result->members = psprintf("\"keys\":[%s],\"carry\":[%s],\"functions\":[%s]",
 							   a->keys_json.data, a->carry_json.data, a->functions_json.data);
 	return GJ_ACCEPTED;
@@ -213,7 +216,7 @@ translate(GjAggregation *a, List *clauses, List *having)
 
 GjReject
 gj_translate_aggregation(PlannerInfo *root, GjInputs *inputs, const GjCandidate *tree,
-						 int source, List *keys, List *clauses, List *leaves, List *having, GjAggregate *result)
+						 int ninputs, const GjGrouping *grouping, GjAggregate *result)
 {
 	GjAggregation a = {
 		.translator = {
@@ -223,11 +226,11 @@ gj_translate_aggregation(PlannerInfo *root, GjInputs *inputs, const GjCandidate 
 			.tree = tree,
 		},
 		.result = result,
-		.source = source,
-		.leaves = leaves,
-		.keys = keys,
+		.source = ninputs,
+		.leaves = grouping->leaves,
+		.keys = grouping->keys,
 	};
-	GjReject	reject = translate(&a, clauses, having);
+	GjReject	reject = translate(&a, grouping);
 
 	return reject != GJ_ACCEPTED && a.translator.met_hidden ? GJ_REJECT_HIDDEN : reject;
 }

@@ -16,9 +16,9 @@
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
+#include "utils/selfuncs.h"
 
 #include "compat.h"
-#include "plan_aggregate.h"
 #include "plan_block.h"
 #include "plan_block_stash.h"
 #include "plan_compare.h"
@@ -39,10 +39,7 @@ typedef struct Offer
 	PlannerInfo *root;
 	RelOptInfo *output;
 	const struct gj_status *status;
-	List	   *clauses;		/* SortGroupClauses of the keys */
-	List	   *having;
-	List	   *keys;
-	List	   *leaves;
+	GjGrouping	grouping;
 } Offer;
 
 /* ---- the expressions that the node delivers ---- */
@@ -56,14 +53,14 @@ collect_leaves(Node *node, Offer *block)
 {
 	if (node == NULL)
 		return false;
-	if (list_member(block->keys, node) || IsA(node, Aggref) ||
+	if (list_member(block->grouping.keys, node) || IsA(node, Aggref) || IsA(node, GroupingFunc) ||
 		(IsA(node, Var) && ((Var *) node)->varlevelsup == 0) ||
 		(IsA(node, PlaceHolderVar) && gj_column(block->root, (Expr *) node) != NULL))
 	{
-		block->leaves = list_append_unique(block->leaves, node);
+		block->grouping.leaves = list_append_unique(block->grouping.leaves, node);
 		return false;
 	}
-	if (IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc) || IsA(node, WindowFunc))
+	if (IsA(node, PlaceHolderVar) || IsA(node, WindowFunc))
 		return true;
 	return expression_tree_walker(node, collect_leaves, block);
 }
@@ -74,19 +71,19 @@ check_expressions(Offer *block)
 	PlannerInfo *root = block->root;
 	ListCell   *lc;
 
-	block->keys = get_sortgrouplist_exprs(block->clauses, root->processed_tlist);
-	block->leaves = list_copy(block->keys);
+	block->grouping.keys = get_sortgrouplist_exprs(block->grouping.clauses, root->processed_tlist);
+	block->grouping.leaves = list_copy(block->grouping.keys);
 	if (contain_volatile_functions((Node *) block->output->reltarget->exprs) ||
-		contain_volatile_functions((Node *) block->having))
+		contain_volatile_functions((Node *) block->grouping.having))
 		return GJ_REJECT_VOLATILE;
 	foreach(lc, block->output->reltarget->exprs)
 		if (collect_leaves(lfirst(lc), block))
 			return GJ_REJECT_EXPRESSION;
-	if (collect_leaves((Node *) block->having, block))
+	if (collect_leaves((Node *) block->grouping.having, block))
 		return GJ_REJECT_EXPRESSION;
 
 	/* a job has results: a subquery may deliver columns that nothing reads */
-	return block->leaves == NIL ? GJ_REJECT_VALUE : GJ_ACCEPTED;
+	return block->grouping.leaves == NIL ? GJ_REJECT_VALUE : GJ_ACCEPTED;
 }
 
 /*
@@ -99,7 +96,7 @@ lacks_column(const Offer *block, const GjCandidate *tree)
 	const RelOptInfo *rel;
 
 	if (tree->source == NULL ||
-		pull_var_clause((Node *) block->leaves,
+		pull_var_clause((Node *) block->grouping.leaves,
 						PVC_RECURSE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS) != NIL)
 		return false;
 	rel = tree->source->rel;
@@ -118,21 +115,34 @@ check_tree(const Offer *block, const GjCandidate *tree)
 		return GJ_REJECT_NO_COLUMN;
 	if (!tree->ships_deferred)
 		return GJ_REJECT_VALUE;
-	reject = gj_translate_aggregation(block->root, NULL, tree, 0, block->keys, block->clauses, block->leaves,
-									  block->having, &aggregate);
+	if (block->grouping.sets != NIL && tree->ninputs == GJ_MAX_INPUTS)
+		return GJ_REJECT_TOO_LARGE;
+	reject = gj_translate_aggregation(block->root, NULL, tree, 0, &block->grouping, &aggregate);
 	if (reject != GJ_ACCEPTED)
 		return reject;
-	return gj_document_fits(tree, aggregate.members, aggregate.having) ?
+	return gj_document_fits(tree, &aggregate) ?
 		GJ_ACCEPTED : GJ_REJECT_TOO_LARGE;
 }
 
 /* ---- costs ---- */
 
+/* The groups of all grouping sets. */
+static double
+groups_of_sets(const GroupingSetsPath *path)
+{
+	double		groups = 0;
+	ListCell   *lc;
+
+	foreach(lc, path->rollups)
+		groups += lfirst_node(RollupData, lc)->numGroups;
+	return Max(groups, 1);
+}
+
 /* The groups that a native plan expects before HAVING. */
 static double
 native_groups(const Path *native, double rows)
 {
-	while (native != NULL && !IsA(native, AggPath))
+	while (native != NULL && !IsA(native, AggPath) && !IsA(native, GroupingSetsPath))
 	{
 		if (IsA(native, ProjectionPath))
 			native = ((const ProjectionPath *) native)->subpath;
@@ -143,7 +153,37 @@ native_groups(const Path *native, double rows)
 	}
 	if (native != NULL && IsA(native, AggPath))
 		return Max(((const AggPath *) native)->numGroups, 1);
+	if (native != NULL && IsA(native, GroupingSetsPath))
+		return groups_of_sets((const GroupingSetsPath *) native);
 	return rows;
+}
+
+/* The groups by all keys, whose copies for each grouping set are combined. */
+static double
+finest_groups(const Offer *block, const GjCandidate *tree)
+{
+	if (block->grouping.keys == NIL)
+		return 1;
+	return estimate_num_groups(block->root, block->grouping.keys, tree->rows, NULL, NULL);
+}
+
+static Cost
+aggregation_cost(const Offer *block, double rows, double groups)
+{
+	return gj_aggregation_cost(block->status, rows, groups, block->grouping.keys,
+							   block->grouping.leaves);
+}
+
+static Cost
+grouping_cost(const Offer *block, const GjCandidate *tree, double groups)
+{
+	double		finest;
+
+	if (block->grouping.sets == NIL)
+		return aggregation_cost(block, tree->rows, groups);
+	finest = finest_groups(block, tree);
+	return aggregation_cost(block, tree->rows, finest) +
+		aggregation_cost(block, finest * list_length(block->grouping.sets), groups);
 }
 
 static void
@@ -151,11 +191,11 @@ cost_block(const Offer *block, const GjCandidate *tree, double groups, double ro
 		   Path *path)
 {
 	QualCost	target = block->output->reltarget->cost;
-	double		weight = 2 * list_length(block->leaves);
+	double		weight = 2 * list_length(block->grouping.leaves);
 
 	path->rows = rows;
 	path->startup_cost = gj_job_cost(tree) + target.startup +
-		gj_aggregation_cost(block->status, tree->rows, groups, block->keys, block->leaves);
+		grouping_cost(block, tree, groups);
 	path->total_cost = path->startup_cost + gj_return_cost(groups, weight) +
 		rows * target.per_tuple;
 	if (gj_force)
@@ -184,11 +224,9 @@ make_path(const Offer *block, GjVariant variant, GjCandidate *tree, double group
 
 	path->variant = variant;
 	path->tree = tree;
-	path->keys = block->keys;
-	path->clauses = block->clauses;
-	path->leaves = block->leaves;
-	path->having = block->having;
+	path->grouping = block->grouping;
 	path->groups = groups;
+	path->finest_groups = block->grouping.sets != NIL ? finest_groups(block, tree) : groups;
 	NodeSetTag(cpath, T_CustomPath);
 	cpath->path.pathtype = T_CustomScan;
 	cpath->path.parent = block->output;
@@ -293,13 +331,12 @@ offer(Offer *block, GjVariant variant, GjCandidate *tree)
 
 GjReject
 gj_offer_block(PlannerInfo *root, RelOptInfo *output, GjCandidate **trees, List *clauses,
-			   List *having)
+			   List *sets, List *having)
 {
 	Offer		block = {
 		.root = root,
 		.output = output,
-		.clauses = clauses,
-		.having = having,
+		.grouping = {.clauses = clauses, .sets = sets, .having = having},
 		.status = gj_query_daemon(gj_query(root)),
 	};
 	GjReject	reject;

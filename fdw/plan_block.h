@@ -4,7 +4,7 @@
 #ifndef GPUJOIN_PLAN_BLOCK_H
 #define GPUJOIN_PLAN_BLOCK_H
 
-#include "plan_candidate.h"
+#include "plan_aggregate.h"
 
 /*
  * A CustomPath with additional fields.  Its custom_paths are those of the
@@ -15,21 +15,18 @@ typedef struct GjBlockPath
 	CustomPath	cpath;
 	GjVariant	variant;
 	GjCandidate *tree;
-	List	   *keys;			/* GROUP BY expressions */
-	List	   *clauses;		/* their SortGroupClauses */
-	List	   *leaves;			/* custom_scan_tlist: keys, then dependent columns
-								 * and Aggrefs */
-	List	   *having;			/* conditions on groups */
+	GjGrouping	grouping;
 	double		groups;			/* before HAVING */
+	double		finest_groups;	/* by all keys, if there are grouping sets */
 	GjTime		time;
 } GjBlockPath;
 
 /*
  * Offers paths for the groups of the trees' rows.  clauses are the
- * SortGroupClauses of the keys, having the conditions on groups.  The target is
- * that of output.
+ * SortGroupClauses of the keys, sets the grouping sets as core has expanded
+ * them, having the conditions on groups.  The target is that of output.
  */
 extern GjReject gj_offer_block(PlannerInfo *root, RelOptInfo *output, GjCandidate **trees,
-							   List *clauses, List *having);
+							   List *clauses, List *sets, List *having);
 
 #endif							/* GPUJOIN_PLAN_BLOCK_H */

@@ -119,10 +119,8 @@ static GjReject
 check_level(const Query *parse, bool distinct)
 {
 	if (distinct && (parse->hasDistinctOn || parse->hasAggs || parse->groupClause != NIL ||
-					 parse->hasWindowFuncs))
+					 parse->groupingSets != NIL || parse->hasWindowFuncs))
 		return GJ_REJECT_DISTINCT;
-	if (parse->groupingSets != NIL)
-		return GJ_REJECT_GROUPING_SETS;
 	return parse->hasTargetSRFs ? GJ_REJECT_SET_RETURNING : GJ_ACCEPTED;
 }
 
@@ -144,11 +142,11 @@ consider(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, bool distinct
 		return GJ_REJECT_CORRELATED;
 	if (!distinct)
 		return gj_offer_block(root, output, trees, gj_group_clauses(root),
-							  (List *) root->parse->havingQual);
+							  root->parse->groupingSets, (List *) root->parse->havingQual);
 
 	/* core sets this since 16 */
 	output->reltarget = root->upper_targets[UPPERREL_DISTINCT];
-	return gj_offer_block(root, output, trees, gj_distinct_clauses(root), NIL);
+	return gj_offer_block(root, output, trees, gj_distinct_clauses(root), NIL, NIL);
 }
 
 /* A query level without tables is not worth a notice. */

@@ -11,9 +11,9 @@
 #include "optimizer/tlist.h"
 
 #include "custom_private.h"
-#include "plan_aggregate.h"
 #include "plan_block.h"
 #include "plan_check.h"
+#include "plan_grouping_sets.h"
 #include "plan_tree.h"
 
 static Plan *plan_block(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
@@ -37,17 +37,20 @@ add_aggregate(GjInputs *inputs, const GjBlockPath *path)
 	GjPlan	   *plan = inputs->plan;
 	GjAggregate *aggregate = palloc0(sizeof(GjAggregate));
 
-	if (gj_translate_aggregation(inputs->root, inputs, path->tree, plan->ninputs, path->keys, path->clauses,
-								 path->leaves, path->having, aggregate) != GJ_ACCEPTED)
+	if (gj_translate_aggregation(inputs->root, inputs, path->tree, plan->ninputs, &path->grouping,
+								 aggregate) != GJ_ACCEPTED)
 		elog(ERROR, "the aggregation of a GpuBlock changed after it was planned");
 	aggregate->groups = path->groups;
+	aggregate->finest_groups = path->finest_groups;
+	if (aggregate->sets != NIL)
+		gj_add_sets_input(inputs, &path->grouping, aggregate);
 
 	plan->aggregate = aggregate;
 	plan->noutputs = aggregate->ncolumns;
 	plan->outputs = palloc(Max(1, plan->noutputs) * sizeof(GjOutput));
 	for (int i = 0; i < plan->noutputs; i++)
 	{
-		plan->outputs[i].input = plan->ninputs;
+		plan->outputs[i].input = plan->ninputs + (aggregate->sets != NIL);
 		plan->outputs[i].column = i;
 	}
 }
@@ -95,9 +98,9 @@ make_job_node(PlannerInfo *root, const GjBlockPath *path, List *tlist, List *chi
 	GjPlan		plan = {
 		.parallel = path->variant == GJ_PARALLEL,
 		.workers = tree->workers,
-		.first_relid = first_relid(root, path->leaves),
+		.first_relid = first_relid(root, path->grouping.leaves),
 		.has_native = has_native,
-		.inputs = palloc0(tree->ninputs * sizeof(GjInput)),
+		.inputs = palloc0((tree->ninputs + 1) * sizeof(GjInput)),
 		.joins = palloc0(Max(1, tree->ninputs - 1) * sizeof(GjJoin)),
 	};
 	GjInputs	inputs = {
@@ -114,14 +117,14 @@ make_job_node(PlannerInfo *root, const GjBlockPath *path, List *tlist, List *chi
 	scan->scan.plan.targetlist = tlist;
 	scan->custom_exprs = inputs.parameters;
 	if (plan.aggregate->having == NULL)
-		scan->scan.plan.qual = path->having;
+		scan->scan.plan.qual = path->grouping.having;
 	else						/* for EXPLAIN */
-		scan->custom_exprs = list_concat(scan->custom_exprs, path->having);
+		scan->custom_exprs = list_concat(scan->custom_exprs, path->grouping.having);
 	scan->scan.scanrelid = 0;
 	scan->flags = path->cpath.flags;
-	scan->custom_plans = children;
+	scan->custom_plans = inputs.children;
 	scan->custom_private = gj_plan_write(&plan);
-	scan->custom_scan_tlist = scan_tlist(path->leaves);
+	scan->custom_scan_tlist = scan_tlist(path->grouping.leaves);
 	return scan;
 }
 

@@ -18,6 +18,9 @@
 /* "keys": [{"left": {}}] */
 #define KEYS_LEVELS 3
 
+/* The same of the join with grouping sets. */
+#define SETS_JOIN "\"keys\":[{\"left\":{}}]"
+
 /* {"and": []} */
 #define AND_LEVELS 2
 
@@ -134,12 +137,21 @@ measure_tree(const GjCandidate *tree, bool whole, int *bytes, int *parameters)
 }
 
 bool
-gj_document_fits(const GjCandidate *tree, const char *members, const char *having)
+gj_document_fits(const GjCandidate *tree, const GjAggregate *aggregate)
 {
 	int			bytes = 0;
 	int			parameters = 0;
-	int			levels = measure_tree(tree, members != NULL, &bytes, &parameters);
-	const char *above[] = {members, having};
+	int			levels = measure_tree(tree, aggregate != NULL, &bytes, &parameters);
+	const char *above[5] = {NULL};
+
+	if (aggregate != NULL)
+	{
+		above[0] = aggregate->finest;
+		above[1] = aggregate->finest != NULL ? SETS_JOIN : NULL;
+		above[2] = aggregate->set_filter;
+		above[3] = aggregate->members;
+		above[4] = aggregate->having;
+	}
 
 	for (int i = 0; i < (int) lengthof(above); i++)
 	{

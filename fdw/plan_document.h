@@ -26,11 +26,9 @@ extern bool gj_json_can_fail(const char *json);
 extern void gj_add_text(GjTextSize *size, const char *json);
 
 /*
- * Does the daemon accept the document of this job?  members and having are
- * those of its GjAggregate.  members is NULL for a GpuJoin, and having without
- * a condition on groups.
+ * Does the daemon accept the document of this job?  aggregate is NULL for a
+ * GpuJoin.
  */
-extern bool gj_document_fits(const GjCandidate *tree, const char *members,
-							 const char *having);
+extern bool gj_document_fits(const GjCandidate *tree, const GjAggregate *aggregate);
 
 #endif							/* GPUJOIN_PLAN_DOCUMENT_H */

@@ -146,6 +146,8 @@ native_copy(Path *path, bool top)
 			COPY_UNARY(AggPath);
 		case T_GroupPath:
 			COPY_UNARY(GroupPath);
+		case T_GroupingSetsPath:
+			COPY_UNARY(GroupingSetsPath);
 		case T_UpperUniquePath:
 			COPY_UNARY(UpperUniquePath);
 		case T_WindowAggPath:

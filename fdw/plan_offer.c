@@ -220,7 +220,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	}
 	deferred = gj_deferred(tree);
 	outputs = all_outputs(joinrel, deferred);
-	if (list_length(outputs) > GJ_MAX_COLUMNS || !gj_document_fits(tree, NULL, NULL))
+	if (list_length(outputs) > GJ_MAX_COLUMNS || !gj_document_fits(tree, NULL))
 		return GJ_REJECT_TOO_LARGE;
 	if (!delivers(root, tree, outputs))
 		return GJ_REJECT_HIDDEN;

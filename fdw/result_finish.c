@@ -38,6 +38,13 @@ shown_numeric(const GjAggregate *aggregate, const GjResult *result, const Datum 
 	return gj_integer_numeric(number, shown);
 }
 
+/* The number of values, which is a sum of such numbers with grouping sets. */
+static int64
+count_of(const GjAggregate *aggregate, const GjResult *result, const Datum *raw)
+{
+	return (int64) gj_integer(&aggregate->columns[result->count], raw[result->count]);
+}
+
 static Datum
 finish_spread(const GjAggregate *aggregate, const GjResult *result, const Datum *raw, bool *isnull)
 {
@@ -48,7 +55,7 @@ finish_spread(const GjAggregate *aggregate, const GjResult *result, const Datum 
 	Datum		squares = gj_wide_numeric(DatumGetPointer(raw[result->squares]),
 										2 * result->scale, 2 * shown_scale(result, raw));
 
-	return gj_spread(spread, DatumGetInt64(raw[result->count]),
+	return gj_spread(spread, count_of(aggregate, result, raw),
 					 shown_numeric(aggregate, result, raw), squares, isnull);
 }
 
@@ -75,7 +82,7 @@ finish(const GjAggregate *aggregate, const GjResult *result, const Datum *raw, b
 			return shown_numeric(aggregate, result, raw);
 		case GJ_FINISH_AVERAGE:
 			return DirectFunctionCall2(numeric_div, shown_numeric(aggregate, result, raw),
-									   NumericGetDatum(int64_to_numeric(DatumGetInt64(raw[result->count]))));
+									   NumericGetDatum(int64_to_numeric(count_of(aggregate, result, raw))));
 		case GJ_FINISH_VAR_POP:
 		case GJ_FINISH_VAR_SAMP:
 		case GJ_FINISH_STDDEV_POP:

@@ -207,11 +207,13 @@ func (q *query) grouped(from side, rest []*Node) (*Node, Table) {
 		group.children = append(group.children, k.sql)
 		rows *= keyValues
 	}
+	dependent := false
 	if i := one(q.Generator, from.members...); q.used[i].numbered && q.IntN(3) == 0 {
 		id := text("", fmt.Sprintf("r%d.id", i))
 		group.children = append(group.children, id)
 		if q.used[i].keyed {
 			// All columns depend on the primary key.
+			dependent = true
 			c := q.IntN(len(q.used[i].Columns))
 			outputs = append(outputs, output{text("", fmt.Sprintf("r%d.c%d", i, c)), q.used[i].Columns[c].kind()})
 		} else {
@@ -222,6 +224,10 @@ func (q *query) grouped(from side, rest []*Node) (*Node, Table) {
 	if len(outputs) > 1 && q.IntN(4) == 0 {
 		outputs = outputs[1:] // not every key is returned
 	}
+	if len(group.children) > 0 && !dependent && q.IntN(6) == 0 {
+		outputs = append(outputs, output{text("", "grouping(%s)", one(q.Generator, group.children...)), "int"})
+		group = q.sets(group.children)
+	}
 	for range 1 + q.IntN(3) {
 		outputs = append(outputs, q.above(from, one(q.Generator, 0, 0, 0, 1, 1, 2)))
 	}
@@ -230,6 +236,17 @@ func (q *query) grouped(from side, rest []*Node) (*Node, Table) {
 		having.children = append(having.children, q.conditionOverGroups(from))
 	}
 	return q.finish("", outputs, append(rest, group, having), min(rows, from.rows))
+}
+
+// sets draws a GROUP BY of several grouping sets.
+func (q *query) sets(keys []*Node) *Node {
+	kind := one(q.Generator, "rollup", "cube", "grouping sets")
+	group := list(" group by "+kind+" (", ", ", ")", 1)
+	group.children = keys
+	if kind == "grouping sets" && q.IntN(2) == 0 {
+		return text("", "%s, rollup (%s)", group, one(q.Generator, keys...))
+	}
+	return group
 }
 
 // Query draws a query. Its result stays small enough to be compared.

@@ -17,7 +17,7 @@ BEGIN
 END $$;
 SELECT planned('SELECT string_agg(word, '','') FROM fact');
 SELECT planned('SELECT f.f, sum(d.price) FROM fact f JOIN dim d ON f.dim = d.id GROUP BY f.f');
-SELECT planned('SELECT grp, flag, count(*) FROM fact GROUP BY ROLLUP (grp, flag)');
+SELECT planned('SELECT grp, stddev(id) FROM fact GROUP BY ROLLUP (grp)');
 SELECT planned('SELECT grp, generate_series(1, count(*)) FROM fact GROUP BY grp');
 SELECT planned('SELECT count(*) FROM fact');
 SELECT planned('SELECT count(*) FROM (SELECT id FROM fact OFFSET 0) s');
