@@ -53,6 +53,13 @@ gj_parallel_is_forced(void)
 #endif
 }
 
+/* Since 18, reverse() of a bytea exists, too. */
+#if PG_VERSION_NUM >= 180000
+#define GJ_F_REVERSE F_REVERSE_TEXT
+#else
+#define GJ_F_REVERSE F_REVERSE
+#endif
+
 /* Since 16, GROUP BY clauses that are redundant have been removed. */
 static inline List *
 gj_group_clauses(PlannerInfo *root)

@@ -57,11 +57,12 @@ add_key(GjAggregation *a, const SortGroupClause *clause, Expr *key)
 	}
 	/* computed values of type bpchar have no blanks */
 	if (getBaseType(exprType((Node *) key)) == BPCHAROID ||
-		!gj_translate_value(&a->translator, key, &value) || value.width == 16 ||
-		value.display_scale != NULL)
+		!gj_translate_value(&a->translator, key, &value) || value.display_scale != NULL)
 		return GJ_REJECT_GROUP_KEY;
 	if (value.kind == GJ_KIND_DECIMAL)
 	{
+		/* a key has at most 8 bytes: a larger number is an arithmetic error */
+		gj_set_width(&value, Min(value.width, 8));
 		gj_describe_integer(column, value.width);
 		column->scale = value.scale;
 	}

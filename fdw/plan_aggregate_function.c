@@ -172,6 +172,26 @@ computation_of(Oid function)
 	return COMPUTE_NOTHING;
 }
 
+/* A column of any type, as a value that is NULL where the column is. */
+static bool
+translate_presence(GjAggregation *a, Expr *expr, GjValueJson *value)
+{
+	NullTest   *test = makeNode(NullTest);
+	char	   *known;
+
+	test->arg = expr;
+	test->nulltesttype = IS_NOT_NULL;
+	known = gj_translate_condition(&a->translator, (Expr *) test);
+	if (known == NULL)
+		return false;
+	value->json = gj_choice_json(known, "{\"int\":1}", psprintf("{\"null\":%d}", GJ_CONSTANT_WIDTH));
+	value->kind = GJ_KIND_INT;
+	value->width = GJ_CONSTANT_WIDTH;
+	value->scale = 0;
+	value->display_scale = NULL;
+	return true;
+}
+
 GjReject
 gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 {
@@ -205,7 +225,9 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 	computation = computation_of(aggref->aggfnoid);
 	if (computation == COMPUTE_NOTHING)
 		return GJ_REJECT_AGGREGATE;
-	if (!gj_translate_value(&a->translator, linitial_node(TargetEntry, aggref->args)->expr, &arg))
+	if (!gj_translate_value(&a->translator, linitial_node(TargetEntry, aggref->args)->expr, &arg) &&
+		!(computation == COMPUTE_COUNT && !distinct &&
+		  translate_presence(a, linitial_node(TargetEntry, aggref->args)->expr, &arg)))
 		return GJ_REJECT_VALUE;
 	if (distinct && arg.display_scale != NULL)
 		return GJ_REJECT_AGGREGATE;

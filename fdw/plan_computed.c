@@ -8,10 +8,12 @@
  *
  * PlaceHolderVars are such expressions by nature: core evaluates them below an
  * outer join that makes them NULL.  Keys of which one side is converted to the
- * other's type are another sort.
+ * other's type are another sort.  A third one are expressions of a query block
+ * that the daemon cannot evaluate, such as lower() of a text.
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
@@ -171,6 +173,184 @@ gj_key_expression(PlannerInfo *root, Expr *expr)
 	if (base == NULL || !base->decided || base->reject != GJ_ACCEPTED)
 		return NULL;
 	return gj_compute(rel, base, gj_before_joins(expr, (Var *) arg));
+}
+
+/*
+ * More strict functions without errors, of which only values are needed.  Some
+ * fail under nondeterministic collations.
+ */
+static bool
+is_total_value(Oid function)
+{
+	switch (function)
+	{
+		case F_TEXTCAT:
+		case F_LENGTH_TEXT:
+		case F_CHAR_LENGTH_TEXT:
+		case F_CHARACTER_LENGTH_TEXT:
+		case F_LENGTH_BPCHAR:
+		case F_CHAR_LENGTH_BPCHAR:
+		case F_CHARACTER_LENGTH_BPCHAR:
+		case F_OCTET_LENGTH_TEXT:
+		case F_OCTET_LENGTH_BPCHAR:
+		case F_LEFT:
+		case F_RIGHT:
+		case GJ_F_REVERSE:
+		case F_REPLACE:
+		case F_INITCAP:
+		case F_STRPOS:
+		case F_POSITION_TEXT_TEXT:
+		case F_STARTS_WITH:
+		case F_BTRIM_TEXT_TEXT:
+		case F_LTRIM_TEXT_TEXT:
+		case F_RTRIM_TEXT_TEXT:
+		case F_TRANSLATE:
+		case F_MD5_TEXT:
+		case F_TEXT_LT:
+		case F_TEXT_LE:
+		case F_TEXT_GT:
+		case F_TEXT_GE:
+		case F_BPCHARLT:
+		case F_BPCHARLE:
+		case F_BPCHARGT:
+		case F_BPCHARGE:
+		case F_INT2AND:
+		case F_INT2OR:
+		case F_INT2XOR:
+		case F_INT2NOT:
+		case F_INT2SHL:
+		case F_INT2SHR:
+		case F_INT4AND:
+		case F_INT4OR:
+		case F_INT4XOR:
+		case F_INT4NOT:
+		case F_INT4SHL:
+		case F_INT4SHR:
+		case F_INT8AND:
+		case F_INT8OR:
+		case F_INT8XOR:
+		case F_INT8NOT:
+		case F_INT8SHL:
+		case F_INT8SHR:
+		case F_FLOAT4EQ:
+		case F_FLOAT4NE:
+		case F_FLOAT4LT:
+		case F_FLOAT4LE:
+		case F_FLOAT4GT:
+		case F_FLOAT4GE:
+		case F_FLOAT8EQ:
+		case F_FLOAT8NE:
+		case F_FLOAT8LT:
+		case F_FLOAT8LE:
+		case F_FLOAT8GT:
+		case F_FLOAT8GE:
+		case F_FLOAT48EQ:
+		case F_FLOAT48NE:
+		case F_FLOAT48LT:
+		case F_FLOAT48LE:
+		case F_FLOAT48GT:
+		case F_FLOAT48GE:
+		case F_FLOAT84EQ:
+		case F_FLOAT84NE:
+		case F_FLOAT84LT:
+		case F_FLOAT84LE:
+		case F_FLOAT84GT:
+		case F_FLOAT84GE:
+		case F_NUMERIC_EQ:
+		case F_NUMERIC_NE:
+		case F_NUMERIC_LT:
+		case F_NUMERIC_LE:
+		case F_NUMERIC_GT:
+		case F_NUMERIC_GE:
+			return true;
+		default:
+			return is_total(function);
+	}
+}
+
+/* What is known of an expression. */
+typedef struct Total
+{
+	const Var  *var;			/* one of its columns */
+	bool		other;			/* it has something that is not allowed */
+} Total;
+
+static bool
+is_deterministic(Oid collation)
+{
+	return !OidIsValid(collation) || get_collation_isdeterministic(collation);
+}
+
+/* Output of integers as text is total and depends on no setting. */
+static bool
+is_integer_text(const CoerceViaIO *cast)
+{
+	Oid			from = exprType((const Node *) cast->arg);
+
+	return cast->resulttype == TEXTOID && (from == INT2OID || from == INT4OID || from == INT8OID);
+}
+
+/* Stops at the first thing that is not allowed. */
+static bool
+check_total(Node *node, Total *total)
+{
+	bool		ok = false;
+
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_List:
+		case T_RelabelType:
+			ok = true;
+			break;
+		case T_Const:
+			return total->other = ((const Const *) node)->constisnull;
+		case T_Var:
+			{
+				const Var  *var = (const Var *) node;
+
+				if (var->varlevelsup != 0 || var->varattno <= 0 ||
+					(total->var != NULL && total->var->varno != var->varno))
+					return total->other = true;
+				total->var = var;
+				return false;
+			}
+		case T_FuncExpr:
+			ok = is_total_value(((FuncExpr *) node)->funcid) &&
+				is_deterministic(((FuncExpr *) node)->inputcollid);
+			break;
+		case T_OpExpr:
+			set_opfuncid((OpExpr *) node);
+			ok = is_total_value(((OpExpr *) node)->opfuncid) &&
+				is_deterministic(((OpExpr *) node)->inputcollid);
+			break;
+		case T_CoerceViaIO:
+			ok = is_integer_text((CoerceViaIO *) node);
+			break;
+		default:
+			break;
+	}
+	if (!ok)
+		return total->other = true;
+	return expression_tree_walker(node, check_total, total);
+}
+
+Var *
+gj_total_expression(PlannerInfo *root, Expr *expr)
+{
+	Total		total = {0};
+	RelOptInfo *rel;
+	GjBase	   *base;
+
+	(void) check_total((Node *) expr, &total);
+	if (total.other || total.var == NULL)
+		return NULL;
+	rel = gj_base_rel(root, total.var->varno);
+	base = rel != NULL ? gj_base_slot(rel) : NULL;
+	if (base == NULL || !base->decided || base->reject != GJ_ACCEPTED)
+		return NULL;
+	return gj_compute(rel, base, gj_before_joins(expr, total.var));
 }
 
 Expr *

@@ -18,6 +18,13 @@ extern Var *gj_column(PlannerInfo *root, Expr *expr);
  */
 extern Var *gj_key_expression(PlannerInfo *root, Expr *expr);
 
+/*
+ * The same for an expression that the daemon cannot evaluate: calls of functions
+ * that raise no error, over columns of one input and constants.  NULL: it has
+ * others.
+ */
+extern Var *gj_total_expression(PlannerInfo *root, Expr *expr);
+
 /* Returns the expression that var stands for.  NULL: var is a real column. */
 extern Expr *gj_computed(PlannerInfo *root, const Var *var);
 

@@ -19,6 +19,15 @@ extern bool gj_is_correlated(PlannerInfo *root, const Param *param);
 extern bool gj_translate_parameter(GjTranslator *t, const Param *param, GjValueJson *value);
 
 /*
+ * Is the expression the current date or time, or a function of it and of
+ * constants?  Its value then is the same for all rows.
+ */
+extern bool gj_is_known_at_start(Expr *expr);
+
+/* Translates it to a parameter.  Returns false if its type is not an integer's. */
+extern bool gj_translate_known(GjTranslator *t, Expr *expr, GjValueJson *value);
+
+/*
  * Returns a numeric parameter, multiplied by 10^scale and rounded, as a value
  * of the daemon; NULL if the parameter is correlated.  The job is not offloaded
  * in executions in which it is too large, or not a number.

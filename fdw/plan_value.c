@@ -21,14 +21,12 @@
 #include "plan_value_function.h"
 #include "plan_value_leaf.h"
 
+/* An expression of one of the kinds that the daemon evaluates. */
 static bool
-translate_value(GjTranslator *t, Expr *expr, GjValueJson *value)
+translate_kind(GjTranslator *t, Expr *expr, GjValueJson *value)
 {
-	bool		ok;
 	char	   *condition;
 
-	if (t->leaf != NULL && t->leaf(t->leaf_arg, expr, value, &ok))
-		return ok;
 	switch (nodeTag(expr))
 	{
 		case T_Var:
@@ -75,6 +73,8 @@ translate_value(GjTranslator *t, Expr *expr, GjValueJson *value)
 			return gj_translate_coalesce(t, (CoalesceExpr *) expr, value);
 		case T_NullIfExpr:
 			return gj_translate_nullif(t, (NullIfExpr *) expr, value);
+		case T_MinMaxExpr:
+			return gj_translate_extreme(t, (MinMaxExpr *) expr, value);
 		default:
 			break;
 	}
@@ -86,6 +86,34 @@ translate_value(GjTranslator *t, Expr *expr, GjValueJson *value)
 	(void) gj_describe_value(BOOLOID, value);
 	value->json = psprintf("{\"truth\":%s}", condition);
 	return true;
+}
+
+/*
+ * An expression that the plan of an input can compute.  Only blocks have those:
+ * their input is then fed by its plan.
+ */
+static bool
+translate_computed(GjTranslator *t, Expr *expr, GjValueJson *value)
+{
+	const Var  *var;
+
+	if (t->leaf != NULL || t->tree == NULL ||
+		!(IsA(expr, FuncExpr) || IsA(expr, OpExpr) || IsA(expr, CoerceViaIO)))
+		return false;
+	var = gj_total_expression(t->root, expr);
+	return var != NULL && gj_translate_column(t, var, GJ_READ_VALUE, value);
+}
+
+static bool
+translate_value(GjTranslator *t, Expr *expr, GjValueJson *value)
+{
+	bool		ok;
+
+	if (t->leaf != NULL && t->leaf(t->leaf_arg, expr, value, &ok))
+		return ok;
+	if (gj_is_known_at_start(expr))
+		return gj_translate_known(t, expr, value);
+	return translate_kind(t, expr, value) || translate_computed(t, expr, value);
 }
 
 /* ---- bounds ---- */
@@ -104,9 +132,12 @@ static char *
 bounded_condition(GjTranslator *t, Expr *expr)
 {
 	char	   *json;
+	GjValueJson value;
 
 	check_stack_depth();
 	json = gj_translate_test(t, expr);
+	if (json == NULL && exprType((Node *) expr) == BOOLOID && translate_computed(t, expr, &value))
+		json = gj_compare_json(GJ_TEST_EQ, value.json, "{\"int\":1}");
 	return json != NULL && is_short(json) ? json : NULL;
 }
 

@@ -1,5 +1,5 @@
 /*
- * plan_value_choice.c - CASE, COALESCE and NULLIF.
+ * plan_value_choice.c - CASE, COALESCE, NULLIF, GREATEST and LEAST.
  *
  * A choice between numerics of several scales has a display scale that depends
  * on the row.
@@ -8,7 +8,9 @@
 
 #include "lib/stringinfo.h"
 
+#include "plan_document.h"
 #include "plan_value_choice.h"
+#include "plan_value_compare.h"
 #include "plan_value_condition.h"
 #include "plan_value_leaf.h"
 
@@ -83,6 +85,36 @@ gj_translate_coalesce(GjTranslator *t, const CoalesceExpr *expr, GjValueJson *va
 	value->json = case_json(conditions, n, arms, false);
 	if (value->display_scale != NULL)
 		value->display_scale = case_json(conditions, n, arms, true);
+	return true;
+}
+
+/*
+ * GREATEST and LEAST ignore NULLs.  Of numerics, all have one scale: it is not
+ * known which of equal ones PostgreSQL returns.
+ */
+bool
+gj_translate_extreme(GjTranslator *t, const MinMaxExpr *expr, GjValueJson *value)
+{
+	GjPageTest	test = expr->op == IS_GREATEST ? GJ_TEST_GT : GJ_TEST_LT;
+	ListCell   *lc;
+
+	if (!gj_translate_value(t, linitial(expr->args), value) || value->kind == GJ_KIND_TEXT)
+		return false;
+	for_each_from(lc, expr->args, 1)
+	{
+		GjValueJson next;
+		char	   *better;
+
+		if (!gj_translate_value(t, lfirst(lc), &next) || next.kind != value->kind ||
+			next.scale != value->scale || next.display_scale != NULL || value->display_scale != NULL)
+			return false;
+		better = psprintf("{\"or\":[{\"is_null\":%s},%s]}", value->json,
+						  gj_compare_json(test, next.json, value->json));
+		value->json = gj_choice_json(better, next.json, value->json);
+		value->width = Max(value->width, next.width);
+		if (strlen(value->json) > GJ_MAX_EXPRESSION_BYTES)
+			return false;
+	}
 	return true;
 }
 

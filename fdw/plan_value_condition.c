@@ -14,6 +14,10 @@
 
 #include "plan_value_compare.h"
 #include "plan_value_condition.h"
+#include "plan_value_time.h"
+
+/* Constants of a list that are compared one by one. */
+#define MAX_COMPARISONS 100
 
 /* A comparison with a numeric parameter. */
 static char *
@@ -42,7 +46,7 @@ gj_translate_comparison(GjTranslator *t, Oid opno, Oid collation, Expr *left, Ex
 	char	   *stored;
 
 	if (!gj_find_test(opno, collation, exprType((Node *) left), exprType((Node *) right), &test))
-		return NULL;
+		return gj_compare_date_with_timestamp(t, get_opcode(opno), left, right);
 	if (gj_is_numeric_parameter(left) || gj_is_numeric_parameter(right))
 		return parameter_comparison(t, test, left, right);
 	stored = gj_compare_stored(t, test, left, right);
@@ -94,6 +98,48 @@ like(GjTranslator *t, Oid function, Oid collation, List *args)
 	json = psprintf("{\"like\":%s,\"pattern\":\"%s\",\"encoding\":\"%s\"}",
 					value.json, gj_hex(data, length), encoding);
 	return negated ? psprintf("{\"not\":%s}", json) : json;
+}
+
+/*
+ * value op ANY (constants) and value op ALL (constants), as one comparison for
+ * each constant
+ */
+static char *
+each_compared(GjTranslator *t, const ScalarArrayOpExpr *expr)
+{
+	Expr	   *left = linitial(expr->args);
+	const Const *list = lsecond(expr->args);
+	ArrayType  *array;
+	Oid			type;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+	StringInfoData json;
+
+	if (!IsA(list, Const) || list->constisnull)
+		return NULL;
+	array = DatumGetArrayTypeP(list->constvalue);
+	type = ARR_ELEMTYPE(array);
+	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
+	deconstruct_array(array, type, typlen, typbyval, typalign, &elements, &nulls, &n);
+	if (n == 0 || n > MAX_COMPARISONS)
+		return NULL;
+	initStringInfo(&json);
+	for (int i = 0; i < n; i++)
+	{
+		Const	   *element = makeConst(type, -1, expr->inputcollid, typlen, elements[i], nulls[i],
+										typbyval);
+		char	   *test = nulls[i] ? NULL :
+			gj_translate_comparison(t, expr->opno, expr->inputcollid, left, (Expr *) element);
+
+		if (test == NULL)
+			return NULL;
+		appendStringInfo(&json, "%s%s", i > 0 ? "," : "", test);
+	}
+	return psprintf(expr->useOr ? "{\"or\":[%s]}" : "{\"and\":[%s]}", json.data);
 }
 
 /* value = ANY (constants) and value <> ALL (constants) */
@@ -188,6 +234,30 @@ logic(GjTranslator *t, BoolExpr *expr)
 	return json.data;
 }
 
+/* a IS DISTINCT FROM b: never NULL */
+static char *
+distinct(GjTranslator *t, const DistinctExpr *expr)
+{
+	char	   *equal = gj_translate_comparison(t, expr->opno, expr->inputcollid,
+												linitial(expr->args), lsecond(expr->args));
+	char	   *null[2];
+
+	if (equal == NULL)
+		return NULL;
+	for (int i = 0; i < 2; i++)
+	{
+		NullTest   *test = makeNode(NullTest);
+
+		test->arg = list_nth(expr->args, i);
+		test->nulltesttype = IS_NULL;
+		null[i] = gj_translate_condition(t, (Expr *) test);
+		if (null[i] == NULL)
+			return NULL;
+	}
+	return psprintf("{\"not\":{\"or\":[{\"and\":[%s,{\"not\":%s},{\"not\":%s}]},{\"and\":[%s,%s]}]}}",
+					equal, null[0], null[1], null[0], null[1]);
+}
+
 /* IS [NOT] TRUE, FALSE, UNKNOWN */
 static char *
 boolean_test(GjTranslator *t, BooleanTest *expr)
@@ -240,7 +310,13 @@ gj_translate_test(GjTranslator *t, Expr *expr)
 		case T_BooleanTest:
 			return boolean_test(t, (BooleanTest *) expr);
 		case T_ScalarArrayOpExpr:
-			return in_list(t, (ScalarArrayOpExpr *) expr);
+			{
+				char	   *list = in_list(t, (ScalarArrayOpExpr *) expr);
+
+				return list != NULL ? list : each_compared(t, (ScalarArrayOpExpr *) expr);
+			}
+		case T_DistinctExpr:
+			return distinct(t, (DistinctExpr *) expr);
 		case T_OpExpr:
 			{
 				OpExpr	   *op = (OpExpr *) expr;

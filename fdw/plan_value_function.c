@@ -13,6 +13,8 @@
 #include "plan_value_compare.h"
 #include "plan_value_function.h"
 #include "plan_value_leaf.h"
+#include "plan_value_number.h"
+#include "plan_value_time.h"
 
 static const struct
 {
@@ -33,13 +35,8 @@ static const struct
 	{F_INT24DIV, '/'}, {F_INT42DIV, '/'}, {F_INT28DIV, '/'},
 	{F_INT82DIV, '/'}, {F_INT48DIV, '/'}, {F_INT84DIV, '/'},
 	{F_INT2MOD, '%'}, {F_INT4MOD, '%'}, {F_INT8MOD, '%'},
+	{F_MOD_INT2_INT2, '%'}, {F_MOD_INT4_INT4, '%'}, {F_MOD_INT8_INT8, '%'},
 };
-
-static char *
-call_json(char operator, int width, const char *a, const char *b)
-{
-	return psprintf("{\"fn\":\"%c\",\"width\":%d,\"args\":[%s,%s]}", operator, width, a, b);
-}
 
 /*
  * The display scale of a result, where that of an operand depends on the row:
@@ -49,7 +46,7 @@ static char *
 combined_scale(char operator, const char *a, const char *b)
 {
 	if (operator == '*')
-		return call_json('+', 4, a, b);
+		return gj_call_json('+', 4, a, b);
 	return psprintf("{\"case\":[{\"when\":%s,\"then\":%s}],\"else\":%s}",
 					gj_compare_json(GJ_TEST_GT, a, b), a, b);
 }
@@ -67,7 +64,7 @@ decimal_arithmetic(char operator, GjValueJson *a, GjValueJson *b, GjValueJson *v
 	value->width = 16;
 	value->scale = operator == '*' ? a->scale + b->scale : a->scale;
 	value->display_scale = scale;
-	value->json = call_json(operator, 16, a->json, b->json);
+	value->json = gj_call_json(operator, 16, a->json, b->json);
 	return value->scale <= GJ_MAX_SCALE;
 }
 
@@ -84,7 +81,7 @@ integer_arithmetic(GjTranslator *t, Oid function, List *args, Oid type, GjValueJ
 		if (!gj_translate_value(t, linitial(args), &a) || !gj_translate_value(t, lsecond(args), &b) ||
 			!gj_describe_value(type, value))
 			return false;
-		value->json = call_json(arithmetic[i].operator, value->width, a.json, b.json);
+		value->json = gj_call_json(arithmetic[i].operator, value->width, a.json, b.json);
 		return true;
 	}
 	return false;
@@ -110,70 +107,7 @@ negation(GjTranslator *t, List *args, Oid type, GjValueJson *value)
 		return false;
 	value->scale = a.scale;
 	value->display_scale = a.display_scale;
-	value->json = call_json('-', value->width, "{\"int\":0}", a.json);
-	return true;
-}
-
-/* Zero for a finite date of PostgreSQL, else an arithmetic error. */
-static char *
-date_check(const char *date)
-{
-	return call_json('*', 4, "{\"int\":0}", psprintf("{\"fn\":\"year\",\"args\":[%s]}", date));
-}
-
-/* date + days, date - days: finite dates only */
-static bool
-shifted_date(GjTranslator *t, char operator, List *args, GjValueJson *value)
-{
-	GjValueJson date;
-	GjValueJson days;
-	char	   *shifted;
-
-	if (!gj_translate_value(t, linitial(args), &date) || !gj_translate_value(t, lsecond(args), &days))
-		return false;
-	(void) gj_describe_value(DATEOID, value);
-
-	/* an infinite date is an extreme integer, and stays beyond all dates */
-	shifted = call_json(operator, 4, date.json, days.json);
-	value->json = call_json('+', 4, shifted,
-							call_json('+', 4, date_check(date.json), date_check(shifted)));
-	return true;
-}
-
-/* date - date: finite dates only */
-static bool
-days_between(GjTranslator *t, List *args, GjValueJson *value)
-{
-	GjValueJson a;
-	GjValueJson b;
-
-	if (!gj_translate_value(t, linitial(args), &a) || !gj_translate_value(t, lsecond(args), &b))
-		return false;
-	(void) gj_describe_value(INT4OID, value);
-	value->json = call_json('+', 4, call_json('-', 4, a.json, b.json),
-							call_json('+', 4, date_check(a.json), date_check(b.json)));
-	return true;
-}
-
-/* extract(field from date), a numeric without decimals */
-static bool
-date_field(GjTranslator *t, List *args, GjValueJson *value)
-{
-	const Const *field = linitial(args);
-	GjValueJson date;
-	char	   *name;
-
-	if (!IsA(field, Const) || field->constisnull ||
-		!gj_translate_value(t, lsecond(args), &date))
-		return false;
-	name = TextDatumGetCString(field->constvalue);
-	if (strcmp(name, "year") != 0 && strcmp(name, "month") != 0 && strcmp(name, "day") != 0)
-		return false;
-	value->kind = GJ_KIND_DECIMAL;
-	value->width = 4;
-	value->scale = 0;
-	value->display_scale = NULL;
-	value->json = psprintf("{\"fn\":\"%s\",\"args\":[%s]}", name, date.json);
+	value->json = gj_call_json('-', value->width, "{\"int\":0}", a.json);
 	return true;
 }
 
@@ -225,15 +159,11 @@ gj_translate_call(GjTranslator *t, Oid oid, List *args, Oid type, GjValueJson *v
 		case F_INT8_INT4:
 		case F_INT8_INT2:
 		case F_INT4_INT2:		/* the same number in a wider type */
+		case F_INT2UP:
+		case F_INT4UP:
+		case F_INT8UP:
+		case F_NUMERIC_UPLUS:
 			return gj_translate_value(t, linitial(args), value);
-		case F_DATE_PLI:
-			return shifted_date(t, '+', args, value);
-		case F_DATE_MII:
-			return shifted_date(t, '-', args, value);
-		case F_DATE_MI:
-			return days_between(t, args, value);
-		case F_EXTRACT_TEXT_DATE:
-			return date_field(t, args, value);
 		case F_TEXT_BPCHAR:		/* strips trailing blanks, as our bpchar does */
 			return gj_translate_value(t, linitial(args), value);
 		case F_SUBSTRING_TEXT_INT4_INT4:
@@ -242,6 +172,8 @@ gj_translate_call(GjTranslator *t, Oid oid, List *args, Oid type, GjValueJson *v
 		case F_SUBSTR_TEXT_INT4:
 			return substring(t, args, value);
 		default:
-			return list_length(args) == 2 && integer_arithmetic(t, oid, args, type, value);
+			return (list_length(args) == 2 && integer_arithmetic(t, oid, args, type, value)) ||
+				gj_translate_number_call(t, oid, args, type, value) ||
+				gj_translate_time_call(t, oid, args, value);
 	}
 }

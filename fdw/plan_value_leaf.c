@@ -216,6 +216,20 @@ gj_translate_constant(const Const *c, GjValueJson *value)
 	return true;
 }
 
+/* ---- operations ---- */
+
+char *
+gj_call_json(char operator, int width, const char *a, const char *b)
+{
+	return psprintf("{\"fn\":\"%c\",\"width\":%d,\"args\":[%s,%s]}", operator, width, a, b);
+}
+
+char *
+gj_choice_json(const char *condition, const char *then, const char *otherwise)
+{
+	return psprintf("{\"case\":[{\"when\":%s,\"then\":%s}],\"else\":%s}", condition, then, otherwise);
+}
+
 /* ---- decimals ---- */
 
 bool

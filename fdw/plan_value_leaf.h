@@ -55,6 +55,12 @@ extern void gj_set_width(GjValueJson *value, int width);
 /* A decimal's display scale as a value, where the decimal is not NULL. */
 extern char *gj_display_scale(const GjValueJson *value);
 
+/* {"fn": "+"} or another operation of two values, with a result of this width. */
+extern char *gj_call_json(char operator, int width, const char *a, const char *b);
+
+/* {"case": ...} of one condition. */
+extern char *gj_choice_json(const char *condition, const char *then, const char *otherwise);
+
 /* Gives both decimals the larger scale of the two. */
 extern bool gj_align(GjValueJson *a, GjValueJson *b);
 

@@ -71,14 +71,30 @@ func (q *query) value(s side, kind string, depth int, safe bool) *Node {
 		case 0:
 			return text(kind, "(%s || %s)", again(), again())
 		case 1:
-			return text(kind, "upper(%s)", again())
+			return text(kind, one(q.Generator, "upper", "lower", "reverse", "initcap")+"(%s)", q.value(s, kind, 0, safe))
 		case 2, 3, 4, 5:
 			return text(kind, fmt.Sprintf("substr(%%s, %d)", q.IntN(8)-1), again())
 		}
 		return text(kind, fmt.Sprintf("substring(%%s from %d for %d)", q.IntN(8)-1, q.IntN(8)), again())
 	case "date":
+		if q.IntN(3) == 0 {
+			return text(kind, one(q.Generator, "greatest", "least")+"(%s, %s)", again(), again())
+		}
+		if !safe && q.IntN(3) == 0 {
+			return text(kind, "(%s::date)", q.value(s, "timestamp", 0, safe))
+		}
 		if !safe {
 			return text(kind, "(%s "+one(q.Generator, "+", "-")+" %s)", again(), text("int", fmt.Sprint(q.IntN(400))))
+		}
+	case "timestamp":
+		switch {
+		case safe:
+		case q.IntN(3) == 0:
+			return text(kind, "(%s::timestamp)", q.value(s, "date", 0, safe))
+		case q.IntN(3) == 0:
+			return text(kind, "(%s "+one(q.Generator, "+", "-")+" interval '1 day 02:03:04.5')", again())
+		default:
+			return text(kind, "date_trunc('"+one(q.Generator, "second", "minute", "hour", "day", "week", "month")+"', %s)", again())
 		}
 	case "bool":
 		return text(kind, "(%s)", q.condition(s, depth-1))
@@ -89,10 +105,22 @@ func (q *query) value(s side, kind string, depth int, safe bool) *Node {
 // integer draws an arithmetic expression.
 func (q *query) integer(s side, depth int, safe bool) *Node {
 	again := func() *Node { return q.value(s, "int", depth-1, safe) }
+	if q.IntN(8) == 0 {
+		return text("int", one(q.Generator, "greatest", "least")+"(%s, %s)", again(), again())
+	}
+	if q.IntN(24) == 0 {
+		return text("int", one(q.Generator, "length(%s)", "octet_length(%s)", "strpos(%s, '1')"), q.value(s, "text", 0, safe))
+	}
 	if safe {
 		return text("int", "(%s "+one(q.Generator, "/ 7", "% 10", "% 3", "/ 1000")+")", again())
 	}
-	switch q.IntN(12) {
+	switch q.IntN(15) {
+	case 12:
+		return text("int", one(q.Generator, "abs(%s)", "(@ %s)", "(+ %s)", "mod(%s, 7)", "(%s::int8)"), again())
+	case 13:
+		return text("int", "(%s::"+one(q.Generator, "int2", "int4", "int8")+")", again())
+	case 14:
+		return text("int", "(%s::"+one(q.Generator, "int4", "int8")+")", q.value(s, "fixed", depth-1, safe))
 	case 0:
 		return text("int", "(%s "+one(q.Generator, "/", "%")+" %s)", again(), again())
 	case 1:
@@ -109,9 +137,14 @@ func (q *query) integer(s side, depth int, safe bool) *Node {
 	return text("int", "(%s "+one(q.Generator, "+", "-")+" %s)", again(), text("int", one(q.Generator, "1", "2", "100", "-5")))
 }
 
-// part draws a field of a date.
+// part draws a field of a date or timestamp.
 func (q *query) part(s side) *Node {
-	return text("fixed", "extract("+one(q.Generator, "year", "month", "day")+" from %s)", q.value(s, "date", 0, true))
+	if q.IntN(3) == 0 {
+		field := one(q.Generator, "year", "quarter", "day", "dow", "hour", "minute", "second", "microseconds", "epoch")
+		return text("fixed", "extract("+field+" from %s)", q.value(s, "timestamp", 0, true))
+	}
+	field := one(q.Generator, "year", "month", "day", "quarter", "dow", "isodow")
+	return text("fixed", "extract("+field+" from %s)", q.value(s, "date", 0, true))
 }
 
 // fixed draws a numeric whose scale depends on no row.
@@ -121,7 +154,15 @@ func (q *query) fixed(s side, depth int, safe bool) *Node {
 		leaf = q.constant("fixed")
 	}
 	again := func() *Node { return q.value(s, "fixed", depth-1, safe) }
-	switch q.IntN(8) {
+	switch q.IntN(10) {
+	case 8:
+		call := one(q.Generator, "abs(%s)", "round(%s)", "round(%s, 1)", "trunc(%s, 1)", "floor(%s)", "ceil(%s)", "sign(%s)", "round(%s, 4)", "mod(%s, 1.5)", "div(%s, 3)")
+		return text("fixed", call, again())
+	case 9:
+		if !safe {
+			return text("fixed", "(%s::numeric"+one(q.Generator, "(8,1)", "(12,4)", "(5,2)")+")", again())
+		}
+		return text("fixed", "(%s % 7)", again())
 	case 0:
 		return text("fixed", "(%s "+one(q.Generator, "+", "-")+" %s)", again(), again())
 	case 1:

@@ -190,7 +190,9 @@ func (w *World) explain(ctx context.Context, c *Comparison, settings []string, g
 	}
 	plan, err := w.s.Explain(ctx, options, sql)
 	if err != nil {
-		if c.Difference == "" && harness.SQLState(err) != "57014" && !dataError(err) {
+		// A query that cannot be planned has failed in the same way before.
+		planned := got.err == nil || harness.SQLState(got.err) != harness.SQLState(err)
+		if c.Difference == "" && planned && harness.SQLState(err) != "57014" && !dataError(err) {
 			c.Difference = "explain: " + err.Error()
 		}
 		return ctx.Err()
