@@ -2,6 +2,7 @@ package live_test
 
 import (
 	"fmt"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -13,9 +14,13 @@ import (
 
 // instant is a fabric whose copies take no time: what is left is the engine's own time.
 type instant struct {
-	mesh   *mesh.Mesh
-	copies []func(error) // under way
-	ended  []func(error)
+	mesh *mesh.Mesh
+
+	mu     sync.Mutex
+	copies []func(error) // under way; guarded by mu
+
+	polling sync.Mutex
+	ended   []func(error) // guarded by polling
 }
 
 func (f *instant) Mesh() *mesh.Mesh                      { return f.mesh }
@@ -24,11 +29,19 @@ func (f *instant) Free(live.Buffer)                      {}
 func (f *instant) Device(int) int                        { return 0 }
 
 func (f *instant) Copy(_ *mesh.Hop, _ []live.Piece, done func(error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.copies = append(f.copies, done)
 }
 
 func (f *instant) Poll(int) bool {
+	if !f.polling.TryLock() {
+		return true
+	}
+	defer f.polling.Unlock()
+	f.mu.Lock()
 	f.ended, f.copies = f.copies, f.ended[:0]
+	f.mu.Unlock()
 	for _, done := range f.ended {
 		done(nil)
 	}
