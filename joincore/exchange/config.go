@@ -22,6 +22,10 @@ type Config struct {
 	// of the end of the first.
 	Posted int
 	Policy Policy
+	// Least is how many bytes the copies of a batch have at least, as far as they are
+	// left and a copy may have them: the host cannot post shorter ones as fast as the
+	// links carry them. 0: only the links count.
+	Least int64
 	// SharedRing gives each neighbour one receive buffer and each hop one queue,
 	// first in, first out, as in the paper. It can deadlock: simulator only.
 	SharedRing bool
@@ -40,7 +44,7 @@ var ErrConfig = errors.New("invalid exchange configuration")
 
 func (c Config) check() error {
 	switch {
-	case c.Packet < 1 || c.Batch < 1 || c.Window < 1 || c.Posted < 1 || c.Mid < 0:
+	case c.Packet < 1 || c.Batch < 1 || c.Window < 1 || c.Posted < 1 || c.Mid < 0 || c.Least < 0:
 		return fmt.Errorf("%w: %+v", ErrConfig, c)
 	case c.Slots < 1 || c.Slots > MostSlots:
 		return fmt.Errorf("%w: %d slots", ErrConfig, c.Slots)
@@ -107,6 +111,9 @@ type Fabric interface {
 	// Tell brings a note to another GPU's Heard. Notes between two GPUs keep
 	// their order.
 	Tell(from, to int, n Note)
+	// Announce brings a Work note to Heard, or to Learn, of all GPUs but the one
+	// that it comes from.
+	Announce(from int, n Note)
 }
 
 // NoteKind says what a Note is about.

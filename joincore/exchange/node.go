@@ -26,7 +26,7 @@ type Node struct {
 	left     []int64    // bytes of each destination whose route is not chosen
 	coming   []int64    // bytes of each destination not offered yet
 	missing  int64      // bytes that this node will still receive
-	least    int        // packets of a copy that reaches nine tenths of the bandwidth
+	least    int        // packets that a batch has at least, as far as they are left
 	chunk    int        // most packets of a copy
 	mine     int        // own batches that wait
 	waiting  []*outflow // what ready returned last
@@ -144,6 +144,7 @@ func newNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Nod
 		}
 	}
 	n.chunk = c.chunk(m, n.least)
+	n.least = max(n.least, int(min((c.Least+c.Packet-1)/c.Packet, int64(n.chunk))))
 	n.view.copy = int64(n.chunk) * c.Packet
 	n.free, n.asked = make([][]Slots, gpus), make([][]bool, gpus)
 	n.freed, n.asking = make([][]Slots, gpus), make([][]bool, gpus)

@@ -26,6 +26,9 @@ func (r *recorder) Send(b *Batch, into Place) {
 // Tell implements Fabric.
 func (r *recorder) Tell(from, to int, n Note) { r.notes = append(r.notes, n) }
 
+// Announce implements Fabric.
+func (r *recorder) Announce(from int, n Note) { r.notes = append(r.notes, n) }
+
 func dgx1(t *testing.T) *mesh.Mesh {
 	t.Helper()
 	m, err := mesh.Preset("dgx1")
@@ -153,6 +156,43 @@ func TestSlotsAreCounted(t *testing.T) {
 	}
 	if used != 0b110 || asks() != 2 {
 		t.Errorf("slots %b, asked %d times", used, asks())
+	}
+}
+
+// Near the end of a pair's bytes batches become shorter, but not than Least, unless no more
+// bytes are left; and Least makes no copy longer than it was.
+func TestBatchesAreNotShorterThanLeast(t *testing.T) {
+	const bytes = 41 << 20
+	for _, least := range []int64{0, 1, 4 << 20, 5 << 20, 1 << 40} {
+		traffic := matrix(8)
+		traffic[0][3] = bytes
+		c := Default()
+		c.Policy, c.Posted, c.Least = Direct{}, 100, least
+		n, r := node(t, 0, c, traffic)
+		if err := n.Offer(Flow{From: 0, To: 3}, Cut(Range{0, bytes}, 1, c.Packet)...); err != nil {
+			t.Fatal(err)
+		}
+		longest := int64(n.chunk) * c.Packet
+		var sum int64
+		short := false
+		for _, b := range r.sent {
+			sum += b.Wire
+			short = short || b.Wire < 4<<20 && sum < bytes
+			if b.Wire < min(least, longest) && sum < bytes || b.Wire > longest {
+				t.Errorf("least %d: a copy of %d bytes, %d are left", least, b.Wire, bytes-sum)
+			}
+		}
+		if sum != bytes {
+			t.Errorf("least %d: %d bytes of %d were sent", least, sum, bytes)
+		}
+		if short != (least < 4<<20) {
+			t.Errorf("least %d: %d copies, short ones: %v", least, len(r.sent), short)
+		}
+	}
+	c := Default()
+	c.Least = -1
+	if _, err := NewNode(0, dgx1(t), &recorder{}, c, matrix(8)); !errors.Is(err, ErrConfig) {
+		t.Error(err)
 	}
 }
 

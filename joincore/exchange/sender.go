@@ -99,7 +99,7 @@ func (n *Node) send(q *queue) {
 	n.fabric.Send(b, into)
 }
 
-// tell tells all others of each hop whose queue has changed by half a batch, or
+// tell tells all others the work of each hop whose queue has changed by half a batch, or
 // has become empty.
 func (n *Node) tell() {
 	half := n.config.Packet * int64(n.config.Batch) / 2
@@ -109,10 +109,6 @@ func (n *Node) tell() {
 			continue
 		}
 		q.told = q.work
-		for g := range n.mesh.GPUs() {
-			if g != n.gpu {
-				n.fabric.Tell(n.gpu, g, Note{Kind: Work, Hop: q.hop.ID, Work: q.work})
-			}
-		}
+		n.fabric.Announce(n.gpu, Note{Kind: Work, Hop: q.hop.ID, Work: q.work})
 	}
 }

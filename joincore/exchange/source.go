@@ -30,7 +30,7 @@ func (n *Node) admit() bool {
 // batch returns how many packets of a flow the next batch takes, and whether
 // more would not help. Batches become smaller towards the end of a pair's
 // traffic, so that all links end together, as far as small copies reach nine
-// tenths of the bandwidth.
+// tenths of the bandwidth, and the host can post them as fast as they end.
 func (n *Node) batch(o *outflow) (count int, full bool) {
 	left := int((n.left[o.flow.To] + n.config.Packet - 1) / n.config.Packet)
 	most := min(max(left/n.config.Window, n.least, 1), n.config.Batch)

@@ -89,17 +89,11 @@ type execution struct {
 }
 
 func (x *execution) run(ctx context.Context) error {
-	bytes := int64(0)
-	for _, row := range x.traffic {
-		for _, n := range row {
-			bytes += n
-		}
-	}
+	x.makeLoops()
 	var err error
 	if x.nodes, err = exchange.NewNodes(x.fabric.Mesh(), x, x.config, x.traffic); err != nil {
 		return err
 	}
-	x.makeLoops(bytes)
 	x.transfers.New = func() any {
 		t := &transfer{x: x}
 		t.ended = t.end
@@ -180,6 +174,19 @@ func (x *execution) Now() time.Duration { return time.Since(x.start) }
 // Tell implements exchange.Fabric.
 func (x *execution) Tell(from, to int, n exchange.Note) {
 	x.post(message{kind: heard, to: to, from: from, note: n})
+}
+
+// Announce implements exchange.Fabric. The nodes only learn of the work: there are many of
+// these notes, and each step looks at all routes.
+func (x *execution) Announce(from int, n exchange.Note) {
+	own := x.loopOf[from] // which this goroutine runs
+	own.learn(from, n)
+	for _, l := range x.loops {
+		if l != own {
+			x.pending.Add(1)
+			l.box.put(message{kind: learned, from: from, note: n})
+		}
+	}
 }
 
 // Send implements exchange.Fabric.

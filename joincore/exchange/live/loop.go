@@ -13,6 +13,7 @@ import (
 // devices. Loops that share a device end its copies for each other.
 type loop struct {
 	x       *execution
+	gpus    []int
 	devices []int
 	box     *mailbox
 }
@@ -25,7 +26,7 @@ func (l *loop) run() {
 			return
 		}
 		for i := range list {
-			l.x.handle(&list[i])
+			l.handle(&list[i])
 			l.x.done()
 		}
 		polling = false
@@ -40,27 +41,39 @@ func (l *loop) run() {
 	}
 }
 
-// Costs by which the number of loops is chosen: twice the time that a loop needs for a
-// copy, so that messages seldom wait, and how many copies a further loop must be good for,
-// because its goroutine has to start.
+// Costs by which the number of loops and the length of copies are chosen: the time that a
+// loop needs for a copy, with all that belongs to it, and how many copies a further loop must
+// be good for, because its goroutine has to start.
 const (
-	copyCost    = 16 * time.Microsecond
+	copyCost    = 8 * time.Microsecond
 	leastCopies = 32
 )
 
-// makeLoops assigns the GPUs to loops: as many as copies need at the rates of the links,
-// but no more than one for each GPU, or for each thread.
-func (x *execution) makeLoops(bytes int64) {
+// makeLoops assigns the GPUs to loops: as many as spend a quarter of their time on the copies
+// that the links carry, so that messages seldom wait, but no more than one for each GPU, or
+// for each thread. Where batches become shorter than that, they keep a length for which the
+// loops need half of their time.
+func (x *execution) makeLoops() {
 	m := x.fabric.Mesh()
+	bytes := int64(0)
+	for _, f := range x.flows {
+		bytes += f.bytes
+	}
 	size := x.config.CopyBytes(m)
-	needed := int(outgoing(m)*float64(copyCost)/float64(size)) + 1
-	n := max(min(needed, m.GPUs(), runtime.GOMAXPROCS(0), int(bytes/size/leastCopies)), 1)
+	carried := int64(outgoing(m) * float64(copyCost)) // by all links in the time of a copy
+	n := max(min(int(4*carried/size)+1, int(bytes/size/leastCopies), m.GPUs()), 1)
+	each := m.GPUs() / n // and no loop has more
+	n = min((m.GPUs()+each-1)/each, runtime.GOMAXPROCS(0))
+	if x.config.Least == 0 {
+		x.config.Least = 2 * carried / int64(n)
+	}
 	for range n {
 		x.loops = append(x.loops, &loop{x: x, box: newMailbox()})
 	}
 	for gpu := range m.GPUs() {
 		l := x.loops[gpu*n/m.GPUs()]
 		x.loopOf = append(x.loopOf, l)
+		l.gpus = append(l.gpus, gpu)
 		if d := x.fabric.Device(gpu); !slices.Contains(l.devices, d) {
 			l.devices = append(l.devices, d)
 		}
@@ -79,26 +92,33 @@ func outgoing(m *mesh.Mesh) float64 {
 }
 
 // handle tells a node what a message says, unless the exchange has failed.
-func (x *execution) handle(m *message) {
+func (l *loop) handle(m *message) {
+	x := l.x
 	if x.stopped.Load() {
 		return
 	}
-	n := x.nodes[m.to]
 	switch m.kind {
 	case offered:
-		if err := n.Offer(m.flow, x.flows[m.flow].packets(x.config.Packet)...); err != nil {
+		if err := x.nodes[m.to].Offer(m.flow, x.flows[m.flow].packets(x.config.Packet)...); err != nil {
 			x.fail(err)
 		}
 	case heard:
-		if m.note.Kind == exchange.Work {
-			n.Learn(m.note) // there are many, and each step looks at all routes
-		} else {
-			n.Heard(m.from, m.note)
-		}
+		x.nodes[m.to].Heard(m.from, m.note)
+	case learned:
+		l.learn(m.from, m.note)
 	case sent:
-		n.Sent(m.batch)
+		x.nodes[m.to].Sent(m.batch)
 	case arrived:
-		n.Arrived(m.batch, m.into)
+		x.nodes[m.to].Arrived(m.batch, m.into)
+	}
+}
+
+// learn has the loop's nodes learn what another one, or one of them, announces.
+func (l *loop) learn(from int, n exchange.Note) {
+	for _, gpu := range l.gpus {
+		if gpu != from {
+			l.x.nodes[gpu].Learn(n)
+		}
 	}
 }
 

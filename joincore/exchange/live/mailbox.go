@@ -9,9 +9,9 @@ import (
 // message is something that a node is told.
 type message struct {
 	kind  messageKind
-	to    int             // the node's GPU
-	from  int             // heard
-	note  exchange.Note   // heard
+	to    int             // the node's GPU, but for learned
+	from  int             // heard, learned
+	note  exchange.Note   // heard, learned
 	flow  exchange.Flow   // offered
 	batch *exchange.Batch // sent, arrived
 	into  exchange.Place  // arrived
@@ -22,6 +22,7 @@ type messageKind uint8
 const (
 	offered messageKind = iota
 	heard
+	learned // by all nodes of the loop
 	sent
 	arrived
 )

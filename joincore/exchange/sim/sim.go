@@ -182,6 +182,15 @@ func (s *simulator) Tell(from, to int, n exchange.Note) {
 	})
 }
 
+// Announce implements exchange.Fabric.
+func (s *simulator) Announce(from int, n exchange.Note) {
+	for to := range s.nodes {
+		if to != from {
+			s.Tell(from, to, n)
+		}
+	}
+}
+
 func (s *simulator) jitter() time.Duration {
 	if s.o.Jitter == 0 {
 		return 0
