@@ -34,6 +34,10 @@ func (h *Host) Words() []uint64 {
 	return unsafe.Slice((*uint64)(h.pointer()), len(h.bytes)/8)
 }
 
+// DevicePointer returns the address of the memory on all devices, which is that on the
+// host: they have one address space.
+func (h *Host) DevicePointer() Ptr { return Ptr(uintptr(h.pointer())) }
+
 func (h *Host) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(h.bytes)) }
 
 // Free releases the memory. No stream may use it any more.

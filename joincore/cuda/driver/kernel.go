@@ -29,7 +29,8 @@ type Kernel struct {
 const defaultShared = 48 << 10
 
 // Launch queues the kernel on the stream with its own number of threads and shared
-// memory. Each argument is one 8-byte parameter. A grid of 0 blocks launches nothing.
+// memory. Each argument is one 8-byte parameter; or the kernel has one parameter, a
+// structure of as many 8-byte fields. A grid of 0 blocks launches nothing.
 func (k *Kernel) Launch(s *Stream, grid int, args ...uint64) error {
 	return k.LaunchShared(s, grid, k.Shared, args...)
 }

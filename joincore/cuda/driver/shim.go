@@ -117,6 +117,11 @@ static CUresult gj_query(CUcontext context, CUevent event) {
   return cuEventQuery(event);
 }
 
+static CUresult gj_stream_query(CUcontext context, CUstream stream) {
+  TRY(cuCtxSetCurrent(context));
+  return cuStreamQuery(stream);
+}
+
 static CUresult gj_peer(int device, int other, int *can) { return cuDeviceCanAccessPeer(can, device, other); }
 
 static CUresult gj_bus(int device, char *text, int bytes) { return cuDeviceGetPCIBusId(text, bytes, device); }
@@ -195,6 +200,10 @@ func copies(c cu.CUContext, s cu.Stream, list []Span, e cu.Event) error {
 
 // query returns the driver's result: polling must not allocate.
 func query(c cu.CUContext, e cu.Event) int { return int(C.gj_query(contextHandle(c), eventHandle(e))) }
+
+func streamQuery(c cu.CUContext, s cu.Stream) int {
+	return int(C.gj_stream_query(contextHandle(c), streamHandle(s)))
+}
 
 func reaches(device, other int) (bool, error) {
 	var can C.int

@@ -145,6 +145,16 @@ func (s *Stream) Sync(ctx context.Context) error {
 	return s.done.Sync(ctx)
 }
 
+// Failed returns the error of work that failed on the device, without waiting; nil as long
+// as none has.
+func (s *Stream) Failed() error {
+	code := streamQuery(s.c.ctx, s.stream)
+	if code == 0 || code == codeNotReady {
+		return nil
+	}
+	return s.c.note(failure("cuStreamQuery", code))
+}
+
 // Close waits for the stream's work and frees the stream.
 func (s *Stream) Close() error {
 	err := s.c.with("cuStreamSynchronize", func() error { return s.stream.Synchronize() })

@@ -15,16 +15,23 @@ import (
 // on its lanes; one at a time polls.
 type device struct {
 	context *driver.Context
+	threads *threads // nil: engines execute all copies
 	lanes   []*lane
 	moved   atomic.Int64 // when a copy began or ended last, in nanoseconds since began
 
 	polling sync.Mutex
-	held    held // guarded by polling
+	held    held          // guarded by polling
+	ended   []over        // what poll has found last; guarded by polling
+	asked   time.Duration // when poll has asked for errors last; guarded by polling
 }
 
 // stalledAfter is how long copies may be under way without one that ends, before the
 // device counts as lost.
 const stalledAfter = 10 * time.Second
+
+// askedAfter is how long copies may be under way without one that ends, before the driver is
+// asked whether they have failed.
+const askedAfter = 5 * time.Millisecond
 
 // began is some time before all others.
 var began = time.Now()
@@ -45,36 +52,55 @@ func (d *device) poll() bool {
 		return true
 	}
 	defer d.polling.Unlock()
+	now := time.Now()
 	under, moved := false, false
 	for _, l := range d.lanes {
-		for {
-			o, ended, more := l.end(time.Now())
-			under = under || more
-			if !ended {
-				break
-			}
+		var more bool
+		d.ended, more = l.end(now, d.ended[:0])
+		under = under || more
+		for _, o := range d.ended {
 			moved = true
 			d.held.add(o)
 		}
+		clear(d.ended)
 	}
-	if d.held.end(time.Now) {
+	if d.held.end(now) {
 		moved = true
 	}
-	switch {
-	case moved:
+	if moved {
 		d.touch()
-	case under && time.Since(began)-time.Duration(d.moved.Load()) > stalledAfter:
-		d.lose()
-		under = false
+	} else if under {
+		if err := d.stalled(now.Sub(began)); err != nil {
+			d.lose(err)
+			under = false
+		}
 	}
 	return under || d.held.any()
 }
 
-// lose ends all copies with an error: the device does not answer.
-func (d *device) lose() {
+// stalled returns why copies under way will not end, if there is a reason.
+func (d *device) stalled(now time.Duration) error {
+	still := now - time.Duration(d.moved.Load())
+	if still > stalledAfter {
+		return errStalled
+	}
+	if still < askedAfter || now-d.asked < askedAfter {
+		return nil
+	}
+	d.asked = now
 	for _, l := range d.lanes {
-		for _, w := range l.abandon() {
-			w.done(errStalled)
+		if err := l.failed(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lose ends all copies with an error: the device has failed, or does not answer.
+func (d *device) lose(err error) {
+	for _, l := range d.lanes {
+		for _, p := range l.abandon() {
+			p.done(err)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package fabric
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,11 @@ import (
 	"gpujoin/joincore/mesh"
 )
 
+// DefaultByThreads is the most bytes of a copy for which threads are faster than engines, or
+// about as fast. Engines carry longer ones at a higher rate, and take no multiprocessors from
+// other work.
+const DefaultByThreads = 16 << 20
+
 // Options describe a fabric.
 type Options struct {
 	// Devices are the ordinals of the devices, one for each GPU of the mesh; several
@@ -23,6 +29,9 @@ type Options struct {
 	Bytes int64
 	// Staged has all copies between different devices pass through host memory.
 	Staged bool
+	// ByThreads is the most bytes of a copy that threads execute; copy engines execute
+	// longer ones. 0: DefaultByThreads; negative: engines execute all.
+	ByThreads int64
 	// Emulate makes copies take at least as long as the links of the mesh allow.
 	Emulate bool
 }
@@ -70,7 +79,13 @@ func Open(m *mesh.Mesh, o Options) (_ *Fabric, err error) {
 			return nil, err
 		}
 		number[ordinal] = len(f.devices)
-		f.devices = append(f.devices, &device{context: c})
+		d := &device{context: c}
+		f.devices = append(f.devices, d)
+		if o.ByThreads >= 0 {
+			if d.threads, err = newThreads(c, cmp.Or(o.ByThreads, DefaultByThreads)); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for _, ordinal := range o.Devices {
 		if err := f.addGPU(number[ordinal], o); err != nil {
@@ -114,7 +129,7 @@ func (f *Fabric) addLanes(staged bool) error {
 		k := key{from, to, hops[[2]int{from, to}] % lanesPerPair}
 		hops[[2]int{from, to}]++
 		if of[k] == nil {
-			l, err := newLane(f.devices[from].context, f.devices[to].context, staged)
+			l, err := newLane(f.devices[from].context, f.devices[to].context, f.devices[from].threads, staged)
 			if err != nil {
 				return err
 			}
@@ -144,7 +159,13 @@ func (m *Memory) Ptr() driver.Ptr { return m.at }
 func (f *Fabric) Context(gpu int) *driver.Context { return f.gpus[gpu].context }
 
 // Alloc implements live.Fabric.
-func (f *Fabric) Alloc(gpu int, bytes int64) (live.Buffer, error) { return f.alloc(gpu, bytes) }
+func (f *Fabric) Alloc(gpu int, bytes int64) (live.Buffer, error) {
+	m, err := f.alloc(gpu, bytes)
+	if err != nil {
+		return nil, err // not a nil *Memory in an interface
+	}
+	return m, nil
+}
 
 func (f *Fabric) alloc(gpu int, bytes int64) (*Memory, error) {
 	g := f.gpus[gpu]
@@ -197,6 +218,9 @@ func (f *Fabric) Close() error {
 		}
 	}
 	for _, d := range f.devices {
+		if d.threads != nil {
+			errs = append(errs, d.threads.close())
+		}
 		errs = append(errs, d.context.Close())
 	}
 	return errors.Join(errs...)

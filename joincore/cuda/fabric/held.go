@@ -25,13 +25,10 @@ func (h *held) add(o over) {
 }
 
 // end ends the copies whose time has come, and reports whether there were some.
-func (h *held) end(now func() time.Time) bool {
-	if len(h.list) == 0 {
-		return false
-	}
-	at, before := now(), len(h.list)
+func (h *held) end(now time.Time) bool {
+	before := len(h.list)
 	h.list = slices.DeleteFunc(h.list, func(o over) bool {
-		if at.Before(o.until) {
+		if now.Before(o.until) {
 			return false
 		}
 		o.done(nil)

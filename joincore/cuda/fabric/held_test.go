@@ -12,11 +12,10 @@ func TestHeld(t *testing.T) {
 	var ended []error
 	done := func(err error) { ended = append(ended, err) }
 	at := time.Unix(100, 0)
-	now := func() time.Time { return at }
 	broken := errors.New("link down")
 	h.add(over{done: done, until: at.Add(time.Second)})
 	h.add(over{done: done, until: at.Add(2 * time.Second)})
-	if h.end(now) || len(ended) != 0 || !h.any() {
+	if h.end(at) || len(ended) != 0 || !h.any() {
 		t.Fatalf("%d copies ended early", len(ended))
 	}
 	h.add(over{done: done, until: at.Add(time.Hour), err: broken})
@@ -25,11 +24,11 @@ func TestHeld(t *testing.T) {
 		t.Fatalf("ended: %v", ended)
 	}
 	at = at.Add(time.Second)
-	if !h.end(now) || len(ended) != 3 || !h.any() {
+	if !h.end(at) || len(ended) != 3 || !h.any() {
 		t.Fatalf("ended: %v", ended)
 	}
 	at = at.Add(time.Hour)
-	if !h.end(now) || len(ended) != 4 || h.any() {
+	if !h.end(at) || len(ended) != 4 || h.any() {
 		t.Fatalf("ended: %v", ended)
 	}
 }

@@ -4,7 +4,6 @@ package fabric
 
 import (
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,24 +14,21 @@ import (
 // lane carries out copies from a device to another one, or within it, in order. Each hop
 // has one of the lanes between its devices.
 type lane struct {
-	stream *driver.Stream // on the device that sends
-	stage  *stage         // nil: direct
-	last   *driver.Stream // on which copies end
+	stream  *driver.Stream // on the device that sends
+	threads *threads       // of that device; nil: engines execute all copies
+	stage   *stage         // nil: direct
+	last    *driver.Stream // on which copies end
 
-	mu      sync.Mutex // guards what follows, and the order of the stream's work
-	waiting []waiting  // copies under way, in order
-	idle    []*driver.Event
-	spans   []driver.Span
+	mu     sync.Mutex // guards what follows, and the order of the stream's work
+	line   line
+	events []*driver.Event // idle
+	marks  []*mark         // idle
+	spans  []driver.Span   // of the copy that is being queued
 }
 
-// waiting is a copy under way.
-type waiting struct {
-	event *driver.Event // behind it
-	over                // what follows
-}
-
-func newLane(from, to *driver.Context, staged bool) (*lane, error) {
-	l := &lane{}
+// newLane returns a lane. t is nil if engines execute all copies.
+func newLane(from, to *driver.Context, t *threads, staged bool) (*lane, error) {
+	l := &lane{threads: t}
 	var err error
 	if l.stream, err = from.NewStream(); err != nil {
 		return nil, err
@@ -54,73 +50,101 @@ func newLane(from, to *driver.Context, staged bool) (*lane, error) {
 func (l *lane) copy(pieces []live.Piece, o over) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e, err := l.event()
-	if err != nil {
-		// Nothing is queued. The copy before it, if any, ends first.
-		o.err = err
-		l.waiting = append(l.waiting, waiting{over: o})
-		return
-	}
 	l.spans = l.spans[:0]
 	for _, p := range pieces {
 		l.spans = append(l.spans, driver.Span{To: address(p.To), From: address(p.From), Bytes: uint64(p.Bytes)})
 	}
-	if l.stage == nil {
-		o.err = l.stream.Copies(l.spans, e)
+	p := posted{over: o}
+	if m := l.mark(); m != nil {
+		if p.err = l.threads.copy(l.stream, l.spans, m); p.err == nil {
+			p.end = m
+		} else {
+			l.marks = append(l.marks, m)
+		}
+	} else if e, err := l.event(); err != nil {
+		p.err = err
 	} else {
-		// Also if one fails: what is queued must end before the memory is used again.
-		o.err = l.stage.copies(l.stream, l.spans)
-		o.err = errors.Join(o.err, l.last.Record(e))
+		p.end, p.err = event{e}, l.engines(e)
 	}
-	l.waiting = append(l.waiting, waiting{e, o})
+	l.line.add(p)
 }
 
 func address(p live.Place) driver.Ptr { return p.Buffer.(*Memory).at + driver.Ptr(p.Offset) }
 
-// end removes the first copy if it has ended, and returns what follows it. more reports
-// whether copies are left.
-func (l *lane) end(now time.Time) (o over, ended, more bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.waiting) == 0 {
-		return over{}, false, false
+// mark returns an idle mark if threads are to copy the spans.
+func (l *lane) mark() *mark {
+	if l.threads == nil || l.stage != nil || !l.threads.suit(l.spans) {
+		return nil
 	}
-	w := l.waiting[0]
-	if w.event != nil {
-		// A slow link cannot have ended it: asking takes the driver's lock.
-		if !w.until.IsZero() && now.Before(w.until) {
-			return over{}, false, true
-		}
-		done, err := w.event.Done()
-		if !done && err == nil {
-			return over{}, false, true
-		}
-		if w.err == nil {
-			w.err = err
-		}
-		l.idle = append(l.idle, w.event)
+	if n := len(l.marks); n > 0 {
+		m := l.marks[n-1]
+		l.marks = l.marks[:n-1]
+		return m
 	}
-	l.waiting = slices.Delete(l.waiting, 0, 1)
-	return w.over, true, len(l.waiting) > 0
+	return l.threads.mark()
 }
 
-// event returns an event for a copy.
+// engines queues the spans as copies of engines, and records an event behind them, also if
+// one of them fails: what is queued must end before the memory is used again.
+func (l *lane) engines(e *driver.Event) error {
+	if l.stage == nil {
+		return l.stream.Copies(l.spans, e)
+	}
+	err := l.stage.copies(l.stream, l.spans)
+	return errors.Join(err, l.last.Record(e))
+}
+
+// event is the ending of a copy by engines.
+type event struct{ *driver.Event }
+
+func (e event) ended() (bool, error) { return e.Done() }
+
+// event returns an idle event.
 func (l *lane) event() (*driver.Event, error) {
-	if n := len(l.idle); n > 0 {
-		e := l.idle[n-1]
-		l.idle = l.idle[:n-1]
+	if n := len(l.events); n > 0 {
+		e := l.events[n-1]
+		l.events = l.events[:n-1]
 		return e, nil
 	}
 	return l.last.Context().NewEvent(false)
 }
 
-// abandon removes all copies.
-func (l *lane) abandon() []waiting {
+// end removes the copies that have ended, and appends what follows them to list. more
+// reports whether copies are left.
+func (l *lane) end(now time.Time, list []over) (_ []over, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.waiting
-	l.waiting = nil
-	return w
+	l.line.take(now, func(p posted) {
+		list = append(list, p.over)
+		l.keep(p.end)
+	})
+	return list, len(l.line.copies) > 0
+}
+
+// keep keeps an ending for later copies.
+func (l *lane) keep(e ending) {
+	switch e := e.(type) {
+	case event:
+		l.events = append(l.events, e.Event)
+	case *mark:
+		l.marks = append(l.marks, e)
+	}
+}
+
+// failed returns the error of copies under way, if there is one: marks do not tell.
+func (l *lane) failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stream.Failed()
+}
+
+// abandon removes all copies.
+func (l *lane) abandon() []posted {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.line.copies
+	l.line.copies = nil
+	return all
 }
 
 // close frees everything. No copy is under way, or the device does not answer.
@@ -129,12 +153,10 @@ func (l *lane) close() error {
 	if l.stage != nil {
 		err = errors.Join(err, l.stage.close())
 	}
-	for _, w := range l.waiting {
-		if w.event != nil {
-			l.idle = append(l.idle, w.event)
-		}
+	for _, p := range l.line.copies {
+		l.keep(p.end)
 	}
-	for _, e := range l.idle {
+	for _, e := range l.events {
 		err = errors.Join(err, e.Close())
 	}
 	return err

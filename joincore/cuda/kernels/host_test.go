@@ -20,6 +20,8 @@ func TestDestinationsOnTheHost(t *testing.T) { onHost(t, "destinations") }
 
 func TestSendsOnTheHost(t *testing.T) { onHost(t, "sends") }
 
+func TestSpansOnTheHost(t *testing.T) { onHost(t, "spans") }
+
 func TestBloomFiltersOnTheHost(t *testing.T) { onHost(t, "bloom") }
 
 // onHost builds and runs a program of host/.

@@ -44,6 +44,11 @@ func FusedKernels() []string {
 //go:embed bin/send.fatbin
 var Send []byte
 
+// Spans is the image of copies by threads between devices that exchange rows.
+//
+//go:embed bin/spans.fatbin
+var Spans []byte
+
 // General is the image of the kernels of joins by row id: keys, filters, matches of
 // all kinds, gathers.
 //

@@ -248,3 +248,4 @@ constexpr std::common_type_t<A, B> max(A a, B b) {
 }
 
 inline void __threadfence_block() {}
+inline void __threadfence_system() {}
