@@ -3,12 +3,15 @@
 package fabric_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/fabric"
 	"gpujoin/joincore/exchange"
@@ -23,11 +26,12 @@ type layout struct {
 	gpus    []int
 	devices []int
 	staged  bool
+	engines bool // execute all copies
 	policy  exchange.Policy
 }
 
 func (l layout) String() string {
-	return fmt.Sprintf("%s on %v, staged %v, %T", l.preset, l.devices, l.staged, l.policy)
+	return fmt.Sprintf("%s on %v, staged %v, engines %v, %T", l.preset, l.devices, l.staged, l.engines, l.policy)
 }
 
 // layouts are those that this machine can have.
@@ -40,6 +44,7 @@ func layouts(t *testing.T) []layout {
 	eight := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	list := []layout{
 		{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 0}, policy: exchange.Adaptive{}},
+		{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 0}, engines: true, policy: exchange.Adaptive{}},
 		{preset: "dgx1", gpus: eight, devices: make([]int, 8), policy: exchange.Adaptive{}},
 	}
 	if len(all) < 2 {
@@ -47,12 +52,17 @@ func layouts(t *testing.T) []layout {
 		return list
 	}
 	two := []int{0, 0, 0, 0, 1, 1, 1, 1}
-	return append(list,
+	list = append(list,
 		layout{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 1}, policy: exchange.Adaptive{}},
 		layout{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 1}, staged: true, policy: exchange.Adaptive{}},
 		layout{preset: "dgx1", gpus: eight, devices: two, policy: exchange.Adaptive{}},
+		layout{preset: "dgx1", gpus: eight, devices: two, engines: true, policy: exchange.Adaptive{}},
 		layout{preset: "dgx1", gpus: eight, devices: two, staged: true, policy: exchange.Bandwidth{}},
 	)
+	if n := min(len(all), len(eight)); n > 2 {
+		list = append(list, layout{preset: "hgx-h200", gpus: eight[:n], devices: eight[:n], policy: exchange.Adaptive{}})
+	}
+	return list
 }
 
 func (l layout) mesh(t *testing.T) *mesh.Mesh {
@@ -69,7 +79,11 @@ func (l layout) mesh(t *testing.T) *mesh.Mesh {
 
 func (l layout) open(t *testing.T, bytes int64) *fabric.Fabric {
 	t.Helper()
-	f, err := fabric.Open(l.mesh(t), fabric.Options{Devices: l.devices, Bytes: bytes, Staged: l.staged})
+	o := fabric.Options{Devices: l.devices, Bytes: bytes, Staged: l.staged}
+	if l.engines {
+		o.ByThreads = -1
+	}
+	f, err := fabric.Open(l.mesh(t), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,65 +95,109 @@ func (l layout) open(t *testing.T, bytes int64) *fabric.Fabric {
 	return f
 }
 
-// Every byte arrives, in packets of sizes that divide nothing evenly, directly and over
-// other GPUs, staged and not.
+// Every byte arrives, in packets that threads copy and in packets of sizes that divide nothing
+// evenly, directly and over other GPUs, staged and not.
 func TestExchange(t *testing.T) {
 	for _, l := range layouts(t) {
-		t.Run(l.String(), func(t *testing.T) {
-			f := l.open(t, 512<<20)
-			c := exchange.Default()
-			c.Packet, c.Policy = 300_001, l.policy
-			var mem suite.Arena
-			var runs []live.Run
-			var checks []func()
-			r := rand.New(rand.NewPCG(1, 2))
-			for from := range l.devices {
-				for to := range l.devices {
-					if from == to {
-						continue
-					}
-					n := 1 + r.Int64N(20<<20)/int64(len(l.devices))
-					source, err := f.Rows(&mem, from, n)
-					if err != nil {
-						t.Fatal(err)
-					}
-					target, err := f.Rows(&mem, to, n)
-					if err != nil {
-						t.Fatal(err)
-					}
-					for i := int64(0); i+8 <= n; i += 8 {
-						binary.LittleEndian.PutUint64(source.Bytes()[i:], uint64(from)<<56|uint64(to)<<48|uint64(i))
-					}
-					if err := source.Upload(t.Context(), 0, n); err != nil {
-						t.Fatal(err)
-					}
-					runs = append(runs, live.Run{From: from, To: to, Source: live.Place{Buffer: source.Buffer()}, Target: live.Place{Buffer: target.Buffer()}, Bytes: n})
-					checks = append(checks, func() {
-						if err := target.Download(t.Context(), 0, n); err != nil {
-							t.Fatal(err)
-						}
-						for i := int64(0); i+8 <= n; i += 8 {
-							if got, want := binary.LittleEndian.Uint64(target.Bytes()[i:]), uint64(from)<<56|uint64(to)<<48|uint64(i); got != want {
-								t.Fatalf("byte %d from %d to %d: %#x, want %#x", i, from, to, got, want)
-							}
-						}
-						source.Free()
-						target.Free()
-					})
-				}
+		for _, packet := range []int64{300_001, 1 << 20} {
+			t.Run(fmt.Sprintf("%v, packets of %d", l, packet), func(t *testing.T) {
+				c := exchange.Default()
+				c.Packet, c.Policy = packet, l.policy
+				exchanged(t, l, c)
+			})
+		}
+	}
+}
+
+// exchanged exchanges random numbers of bytes between all GPUs of a layout.
+func exchanged(t *testing.T, l layout, c exchange.Config) {
+	f := l.open(t, 512<<20)
+	var mem suite.Arena
+	var runs []live.Run
+	var checks []func()
+	r := rand.New(rand.NewPCG(1, 2))
+	for from := range l.devices {
+		for to := range l.devices {
+			if from == to {
+				continue
 			}
-			stats, err := live.Exchange(t.Context(), f, c, runs)
+			n := 1 + r.Int64N(20<<20)/int64(len(l.devices))
+			source, err := f.Rows(&mem, from, n)
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%+v", stats)
-			for _, check := range checks {
-				check()
+			target, err := f.Rows(&mem, to, n)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if n := mem.InUse(); n != 0 {
-				t.Errorf("%d bytes are not freed", n)
+			for i := int64(0); i+8 <= n; i += 8 {
+				binary.LittleEndian.PutUint64(source.Bytes()[i:], uint64(from)<<56|uint64(to)<<48|uint64(i))
 			}
-		})
+			if err := source.Upload(t.Context(), 0, n); err != nil {
+				t.Fatal(err)
+			}
+			runs = append(runs, live.Run{From: from, To: to, Source: live.Place{Buffer: source.Buffer()}, Target: live.Place{Buffer: target.Buffer()}, Bytes: n})
+			checks = append(checks, func() {
+				if err := target.Download(t.Context(), 0, n); err != nil {
+					t.Fatal(err)
+				}
+				if i := differ(source.Bytes(), target.Bytes()); i >= 0 {
+					t.Fatalf("byte %d from %d to %d: %#x, want %#x", i, from, to, target.Bytes()[i], source.Bytes()[i])
+				}
+				source.Free()
+				target.Free()
+			})
+		}
+	}
+	stats, err := live.Exchange(t.Context(), f, c, runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", stats)
+	for _, check := range checks {
+		check()
+	}
+	if n := mem.InUse(); n != 0 {
+		t.Errorf("%d bytes are not freed", n)
+	}
+}
+
+// differ returns the first place where two slices of one length differ, or -1.
+func differ(a, b []byte) int {
+	if bytes.Equal(a, b) {
+		return -1
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// An exchange whose receive buffers do not fit says so, and leaves nothing behind.
+func TestReceiveBuffersThatDoNotFit(t *testing.T) {
+	eight := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	l := layout{preset: "dgx1", gpus: eight, devices: make([]int, 8)}
+	c := exchange.Default()
+	f := l.open(t, c.BufferBytes(l.mesh(t), 0)/2)
+	a, err := f.Alloc(0, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := f.Alloc(7, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Free(a)
+	defer f.Free(b)
+	run := live.Run{From: 0, To: 7, Source: live.Place{Buffer: a}, Target: live.Place{Buffer: b}, Bytes: 1 << 20}
+	if _, err := live.Exchange(t.Context(), f, c, []live.Run{run}); !errors.Is(err, joincore.ErrBudget) {
+		t.Errorf("the exchange returns %v", err)
+	}
+	c.Packet = 0 // buffers that fit
+	if _, err := live.Exchange(t.Context(), f, c, []live.Run{run}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -190,7 +190,11 @@ func layouts(t *testing.T) [][]int {
 		t.Log("one device: stores into another one are not tested")
 		return append(list, []int{0, 0, 0, 0, 0, 0, 0, 0})
 	}
-	return append(list, []int{0, 1}, []int{1, 0, 1, 0}, []int{0, 0, 0, 0, 1, 1, 1, 1})
+	list = append(list, []int{0, 1}, []int{1, 0, 1, 0}, []int{0, 0, 0, 0, 1, 1, 1, 1})
+	if len(all) > 2 {
+		list = append(list, []int{0, 1, 2, 3, 4, 5, 6, 7}[:min(len(all), 8)])
+	}
+	return list
 }
 
 // each runs a test on each layout.

@@ -32,8 +32,8 @@ const (
 	overDirect     = 2.35
 )
 
-// measureEmulated has two devices act as the two halves of a DGX-1, whose links their
-// copies must not exceed.
+// measureEmulated has the devices act as the GPUs of a DGX-1, whose links their copies must
+// not exceed: two devices as its two halves.
 func (b *bench) measureEmulated(ctx context.Context) (err error) {
 	m, err := mesh.Preset("dgx1")
 	if err != nil {
@@ -54,13 +54,15 @@ func (b *bench) measureEmulated(ctx context.Context) (err error) {
 	}
 	_, least := m.Tightest(loads)
 	cut := float64(total) / least / 1e9
-	half := []int{b.devices[0], b.devices[0], b.devices[0], b.devices[0]}
-	last := b.devices[len(b.devices)-1]
+	devices := make([]int, m.GPUs())
+	for g := range devices {
+		devices[g] = b.devices[g*min(len(b.devices), len(devices))/len(devices)]
+	}
 	c := exchange.Default()
 	// Long copies: all eight GPUs' copies are calls of one process to two devices.
 	c.Posted, c.Slots = 3, 32
 	f, err := fabric.Open(m, fabric.Options{
-		Devices: append(half, last, last, last, last), Bytes: 14*megabytes<<20 + c.BufferBytes(m, 0) + 64<<20, Emulate: true,
+		Devices: devices, Bytes: 14*megabytes<<20 + c.BufferBytes(m, 0) + 64<<20, Emulate: true,
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
@@ -58,71 +59,82 @@ func (b *bench) measureExchange(ctx context.Context) error {
 		links = max(links, p.BothWays)
 	}
 	rows := []string{"copies\tMB a pair\tpacket KB\tbatch\tms\tGB/s each\tof the links"}
-	for _, staged := range []bool{false, true} {
-		for _, c := range exchanges(staged) {
-			r, err := b.exchanged(ctx, m, c.megabytes, staged, c.config)
-			if err != nil {
-				return err
-			}
-			r.Links = links
-			b.Exchange = append(b.Exchange, r)
-			rows = append(rows, fmt.Sprintf("%s\t%d\t%d\t%d\t%.2f\t%.0f\t%.2f", r.How, r.MB, r.Packet, r.Batch, r.MS, r.GBps, r.GBps/max(links, 1)))
-			if !staged && r.MB == 1024 && c.config.Packet == 0 && r.GBps < required*links {
-				b.wrong++
-			}
+	for _, c := range exchanges() {
+		r, err := b.exchanged(ctx, m, c)
+		if err != nil {
+			return err
+		}
+		r.Links = links
+		b.Exchange = append(b.Exchange, r)
+		rows = append(rows, fmt.Sprintf("%s\t%d\t%d\t%d\t%.2f\t%.0f\t%.2f", r.How, r.MB, r.Packet, r.Batch, r.MS, r.GBps, r.GBps/max(links, 1)))
+		if c.way == direct && r.MB == 1024 && c.config.Packet == 0 && r.GBps < required*links {
+			b.wrong++
 		}
 	}
 	return measure.Table(os.Stdout, rows...)
 }
 
+// way is what executes copies.
+type way string
+
+const (
+	direct  way = "direct" // threads or engines, by the length of the copy
+	threads way = "threads"
+	engines way = "engines"
+	staged  way = "staged" // engines, through host memory
+)
+
 type exchangeCase struct {
+	way       way
 	megabytes int64
 	config    exchange.Config
 }
 
-func exchanges(staged bool) []exchangeCase {
+func exchanges() []exchangeCase {
 	var list []exchangeCase
-	sizes := []int64{2, 16, 64, 256, 1024}
-	if staged {
-		sizes = []int64{16, 256}
-	}
-	for _, mb := range sizes {
+	add := func(w way, packet int64, sizes ...int64) {
 		c := exchange.Default()
-		c.Packet = 0
-		list = append(list, exchangeCase{mb, c})
-	}
-	if !staged {
-		for _, kb := range []int64{512, 2048, 8192} {
-			c := exchange.Default()
-			c.Packet = kb << 10
-			list = append(list, exchangeCase{1024, c})
+		c.Packet = packet
+		for _, mb := range sizes {
+			list = append(list, exchangeCase{w, mb, c})
 		}
 	}
+	add(direct, 0, 2, 16, 64, 256, 1024)
+	for _, kb := range []int64{512, 2048, 8192} {
+		add(direct, kb<<10, 1024)
+	}
+	add(threads, 0, 2, 64, 1024)
+	add(engines, 0, 2, 64, 1024)
+	add(staged, 0, 16, 256)
 	return list
 }
 
 // exchanged times exchanges of some bytes between all pairs and checks what has arrived.
-func (b *bench) exchanged(ctx context.Context, m *mesh.Mesh, megabytes int64, staged bool, c exchange.Config) (r exchangeResult, err error) {
+func (b *bench) exchanged(ctx context.Context, m *mesh.Mesh, c exchangeCase) (r exchangeResult, err error) {
 	n := int64(m.GPUs())
-	f, err := fabric.Open(m, fabric.Options{Devices: b.devices, Bytes: 2*(n-1)*megabytes<<20 + exchange.Default().BufferBytes(m, 0) + 64<<20, Staged: staged})
+	o := fabric.Options{Devices: b.devices, Bytes: 2*(n-1)*c.megabytes<<20 + exchange.Default().BufferBytes(m, 0) + 64<<20, Staged: c.way == staged}
+	switch c.way {
+	case threads:
+		o.ByThreads = math.MaxInt64
+	case engines:
+		o.ByThreads = -1
+	}
+	f, err := fabric.Open(m, o)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	t, err := newTraffic(f, megabytes<<20)
+	t, err := newTraffic(f, c.megabytes<<20)
 	if err != nil {
 		return r, err
 	}
-	r = exchangeResult{How: "direct", MB: megabytes, Packet: c.Packet >> 10, Batch: c.Batch}
-	if staged {
-		r.How = "staged"
-	}
-	took, err := t.time(ctx, c, b.repeats)
+	r = exchangeResult{How: string(c.way), MB: c.megabytes, Packet: c.config.Packet >> 10, Batch: c.config.Batch}
+	took, err := t.time(ctx, c.config, b.repeats)
 	if err != nil {
 		return r, err
 	}
 	r.MS = measure.Round(took.Seconds()*1e3, 3)
-	r.GBps = measure.Round(float64((n-1)*megabytes<<20)/float64(took), 1)
+	r.GBps = measure.Round(float64((n-1)*c.megabytes<<20)/float64(took), 1)
 	return r, t.check()
 }
 

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -52,6 +53,29 @@ type bench struct {
 	wrong    int // results that miss what is required
 }
 
+// ordinals returns the devices that the flag names: the first ones for a number alone.
+func ordinals(text string) ([]int, error) {
+	var list []int
+	for number := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("-devices: %q is neither a number of devices nor a list of ordinals", text)
+		}
+		list = append(list, n)
+	}
+	if len(list) > 1 {
+		return list, nil
+	}
+	if list[0] < 2 {
+		return nil, errors.New("-devices: two devices or more are measured; 0,0 has one device act as two")
+	}
+	first := make([]int, list[0])
+	for i := range first {
+		first[i] = i
+	}
+	return first, nil
+}
+
 // part is something to measure.
 type part struct {
 	name    string
@@ -66,7 +90,7 @@ var parts = []part{
 
 func measureAll(ctx context.Context) error {
 	var (
-		devices = flag.String("devices", "0,1", "ordinals of the devices, by commas")
+		devices = flag.String("devices", "2", "how many devices, or their ordinals, by commas")
 		only    = flag.String("only", "", "what to measure of mesh, exchange, emulate, joins, host, by commas; all where empty")
 		rows    = flag.Int64("host-rows", 1<<28, "rows of each input of the joins of inputs in host memory")
 		repeats = flag.Int("repeats", 5, "timed exchanges of each kind; the median counts")
@@ -81,12 +105,9 @@ func measureAll(ctx context.Context) error {
 		Measured: measure.CircumstancesOf(commit), repeats: max(*repeats, 1), hostRows: *rows,
 		cases: *cases, tune: *tune, phases: *phases, shrink: max(*shrink, 1),
 	}
-	for text := range strings.SplitSeq(*devices, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return fmt.Errorf("-devices: %w", err)
-		}
-		b.devices = append(b.devices, n)
+	var err error
+	if b.devices, err = ordinals(*devices); err != nil {
+		return err
 	}
 	var chosen []string
 	if *only != "" {
