@@ -17,19 +17,31 @@ const aheadBytes = 32 << 20
 // sink is the joincore.Sink of one run. A granted batch is a credit; there is
 // no other flow control. The sink requests one batch at first, and more ahead
 // as it emits more.
+//
+// Devices whose values differ in size ask for batches of different shapes at the same
+// time. Each gets batches of its own shape, because a row may fit no other one. Batches
+// are requested ahead for the latest shape only, and only while no other shape is waited
+// for: the daemon may have no further batch until those that are kept here come back.
 type sink struct {
 	columns int
 	put     func(add func(*wire.FromWorker))
 
-	mu      sync.Mutex
-	next    uint64    // number of the next batch
-	heap    []float64 // heap sizes of requested batches
-	ready   []*joincore.Batch
+	mu     sync.Mutex
+	next   uint64            // number of the next batch
+	asked  map[uint64]*shape // unanswered requests
+	shapes []*shape          // the latest one, and those with waiters or requests
+	latest *shape            // of which batches are kept
+	ready  []*joincore.Batch // of the latest shape
+	ahead  int
+	most   int // maximum of ahead
+	err    error
+}
+
+// shape is how the heap of batches is divided.
+type shape struct {
+	heap    []float64 // mean bytes of a row, by column
+	asked   int       // unanswered requests
 	waiters []chan<- *joincore.Batch
-	asked   map[uint64]bool // unanswered requests; false: no longer wanted
-	ahead   int
-	most    int // maximum of ahead
-	err     error
 }
 
 // granted is the Handle of a batch.
@@ -38,7 +50,7 @@ type granted struct {
 }
 
 func newSink(columns int, put func(func(*wire.FromWorker))) *sink {
-	return &sink{columns: columns, put: put, asked: map[uint64]bool{}, most: 1}
+	return &sink{columns: columns, put: put, asked: map[uint64]*shape{}, most: 1}
 }
 
 // NewBatch implements joincore.Sink.
@@ -48,10 +60,7 @@ func (s *sink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, e
 		defer s.mu.Unlock()
 		return nil, s.err
 	}
-	if !slices.Equal(heap, s.heap) {
-		s.forget()
-		s.heap = slices.Clone(heap)
-	}
+	of := s.use(heap)
 	if n := len(s.ready); n > 0 {
 		defer s.mu.Unlock()
 		b := s.ready[n-1]
@@ -60,7 +69,7 @@ func (s *sink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, e
 		return b, nil
 	}
 	answer := make(chan *joincore.Batch, 1)
-	s.waiters = append(s.waiters, answer)
+	of.waiters = append(of.waiters, answer)
 	s.ask()
 	s.mu.Unlock()
 	select {
@@ -70,7 +79,7 @@ func (s *sink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, e
 		}
 		return b, nil
 	case <-ctx.Done():
-		s.giveUp(answer)
+		s.giveUp(of, answer)
 		return nil, context.Cause(ctx)
 	}
 }
@@ -81,45 +90,58 @@ func (s *sink) failure() error {
 	return s.err
 }
 
-// giveUp ends a wait. A batch that has arrived meanwhile goes to other waiters.
-func (s *sink) giveUp(answer chan *joincore.Batch) {
+// use makes a shape the latest one, and returns batches that are kept of another one. The
+// caller holds s's lock.
+func (s *sink) use(heap []float64) *shape {
+	s.shapes = slices.DeleteFunc(s.shapes, func(o *shape) bool { return o != s.latest && o.asked == 0 && len(o.waiters) == 0 })
+	i := slices.IndexFunc(s.shapes, func(o *shape) bool { return slices.Equal(o.heap, heap) })
+	if i < 0 {
+		i = len(s.shapes)
+		s.shapes = append(s.shapes, &shape{heap: slices.Clone(heap)})
+	}
+	if of := s.shapes[i]; of != s.latest {
+		for _, b := range s.ready {
+			s.discard(b)
+		}
+		s.ready, s.latest, s.ahead = nil, of, 0
+	}
+	return s.latest
+}
+
+// giveUp ends a wait. A batch that has arrived meanwhile goes to others.
+func (s *sink) giveUp(of *shape, answer chan *joincore.Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.Index(s.waiters, (chan<- *joincore.Batch)(answer)); i >= 0 {
-		s.waiters = slices.Delete(s.waiters, i, i+1)
+	if i := slices.Index(of.waiters, (chan<- *joincore.Batch)(answer)); i >= 0 {
+		of.waiters = slices.Delete(of.waiters, i, i+1)
 		return
 	}
 	if b, ok := <-answer; ok {
-		s.ready = append(s.ready, b)
+		s.give(of, b)
 	}
 }
 
-// forget returns batches that were granted for rows of another shape. The
+// others reports whether batches of a shape other than the latest are waited for. The
 // caller holds s's lock.
-func (s *sink) forget() {
-	for _, b := range s.ready {
-		s.discard(b)
-	}
-	s.ready = nil
-	for number := range s.asked {
-		s.asked[number] = false
-	}
+func (s *sink) others() bool {
+	return slices.ContainsFunc(s.shapes, func(o *shape) bool { return o != s.latest && len(o.waiters) > 0 })
 }
 
 // ask requests a batch for each waiter, and batches ahead. The caller holds s's
 // lock.
 func (s *sink) ask() {
-	under := len(s.ready)
-	for _, wanted := range s.asked {
-		if wanted {
-			under++
+	for _, of := range s.shapes {
+		want := len(of.waiters)
+		if of == s.latest && !s.others() {
+			want += s.ahead - len(s.ready)
 		}
-	}
-	for ; under < len(s.waiters)+s.ahead; under++ {
-		s.next++
-		s.asked[s.next] = true
-		want := &wire.Want{Batch: s.next, HeapMean: s.heap}
-		s.put(func(m *wire.FromWorker) { m.Wanted = append(m.Wanted, want) })
+		for of.asked < want {
+			s.next++
+			s.asked[s.next] = of
+			of.asked++
+			message := &wire.Want{Batch: s.next, HeapMean: of.heap}
+			s.put(func(m *wire.FromWorker) { m.Wanted = append(m.Wanted, message) })
+		}
 	}
 }
 
@@ -129,16 +151,23 @@ func (s *sink) grant(number uint64, e *extent, segment joincore.Segment) {
 	defer s.mu.Unlock()
 	b := &joincore.Batch{Columns: segment.Columns, Rows: segment.Rows, Handle: &granted{number}}
 	s.most = max(1, aheadBytes/max(len(e.data), shm.ExtentMinSize))
-	wanted := s.asked[number]
+	of := s.asked[number]
 	delete(s.asked, number)
+	of.asked--
+	s.give(of, b)
+}
+
+// give passes a batch to who waits for its shape, or keeps it if it is of the latest and
+// nothing else is waited for. The caller holds s's lock.
+func (s *sink) give(of *shape, b *joincore.Batch) {
 	switch {
-	case !wanted:
-		s.discard(b)
-	case len(s.waiters) > 0:
-		s.waiters[0] <- b
-		s.waiters = s.waiters[1:]
-	default:
+	case len(of.waiters) > 0:
+		of.waiters[0] <- b
+		of.waiters = of.waiters[1:]
+	case of == s.latest && !s.others():
 		s.ready = append(s.ready, b)
+	default:
+		s.discard(b)
 	}
 }
 
@@ -158,10 +187,12 @@ func (s *sink) fail(err error) {
 		return
 	}
 	s.err = err
-	for _, w := range s.waiters {
-		close(w)
+	for _, of := range s.shapes {
+		for _, w := range of.waiters {
+			close(w)
+		}
+		of.waiters = nil
 	}
-	s.waiters = nil
 }
 
 // Emit implements joincore.Sink.
