@@ -21,7 +21,8 @@ func main() {
 	devices := flag.Int("devices", 0, "maximum number of devices of a join; 0: as many as pay")
 	mesh := flag.String("mesh", "", "file of measured connections of devices; none: devices do not copy from each other")
 	always := flag.Bool("always", false, "run each join on all idle devices, whether that pays or not: for tests")
+	each := flag.Int("each", 1, "how often to open each device, for tests of several devices on a machine that has one")
 	flag.Parse()
-	s := settings{memory: *memory, rates: *rates, devices: *devices, mesh: *mesh, always: *always}
+	s := settings{memory: *memory, rates: *rates, devices: *devices, mesh: *mesh, always: *always, each: *each}
 	os.Exit(server.Main(func(log *slog.Logger) (*server.Machine, error) { return open(s, log) }))
 }

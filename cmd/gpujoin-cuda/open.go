@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"gpujoin/joincore/cuda"
 	"gpujoin/joincore/cuda/driver"
@@ -20,6 +21,7 @@ type settings struct {
 	devices int    // of a job, at most; 0: as many as pay
 	mesh    string // file of how devices are connected; "": not to be found out
 	always  bool   // jobs run on all idle devices, for tests
+	each    int    // how often each device is opened, for tests
 }
 
 // open opens all devices that are visible to this process and for which the kernels
@@ -36,8 +38,9 @@ func open(s settings, log *slog.Logger) (*server.Machine, error) {
 	m := &server.Machine{Jobs: server.JobDevices{Most: s.devices, Always: s.always}}
 	var failed error
 	var providers []*cuda.Provider
-	for _, info := range infos {
-		d, p, err := openDevice(s, info, ordinals(infos))
+	infos = slices.Repeat(infos, max(s.each, 1))
+	for i, info := range infos {
+		d, p, err := openDevice(s, info, ordinals(slices.Delete(slices.Clone(infos), i, i+1)))
 		if err != nil {
 			err = fmt.Errorf("device %d, %s: %w", info.Ordinal, info.Name, err)
 			log.Warn("device is not used", "error", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"gpujoin/joincore"
@@ -36,8 +37,9 @@ type Config struct {
 	// Streams is the number of goroutines that gather results; 0 means one per
 	// core, at most 8.
 	Streams int
-	// Peers are the ordinals of devices that may copy from the provider's memory. Those
-	// that cannot access it are left out.
+	// Peers are the ordinals of other providers' devices that may copy from the provider's
+	// memory. Those that cannot access it are left out. Several providers may be on one
+	// device: then its own ordinal is a peer.
 	Peers []int
 }
 
@@ -117,8 +119,10 @@ func (p *Provider) mapBudget(peers []int) (err error) {
 			err = errors.Join(err, c.Close())
 		}
 	}()
+	own := p.Info().Ordinal
+	shared := slices.Contains(peers, own)
 	for _, ordinal := range peers {
-		if ok, err := driver.Reaches(ordinal, p.Info().Ordinal); err != nil || !ok || ordinal == p.Info().Ordinal {
+		if ok, err := driver.Reaches(ordinal, own); err != nil || !ok || ordinal == own {
 			continue
 		}
 		c, err := driver.Open(ordinal)
@@ -132,6 +136,9 @@ func (p *Provider) mapBudget(peers []int) (err error) {
 		p.refusal = fmt.Sprintf("other devices do not copy from its memory: %v", err)
 		p.peers = nil
 		p.arena, err = p.context.NewArena(p.budget)
+	}
+	if shared {
+		p.peers = append(p.peers, own)
 	}
 	return err
 }

@@ -89,30 +89,17 @@ func TestDevice(t *testing.T) {
 		t.Logf("stopped %v after it was cancelled", stopped)
 	})
 	t.Run("killed", func(t *testing.T) {
-		pid := r.pid()
-		plan, inputs := explosion(5_000, 5)
-		sink := newSink(r.account, plan, 1000)
-		sink.before = func(_ context.Context, n int) error {
-			if n == 2 {
-				return unix.Kill(pid, unix.SIGKILL)
-			}
-			return nil
-		}
-		job, free := r.job(plan, inputs, sink)
-		defer free()
-		at := time.Now()
-		if err := r.remote.Run(t.Context(), job, &joincore.Stats{}); !errors.Is(err, ErrLost) {
-			t.Error(err)
-		}
+		r := *r
+		r.t = t
+		pid, at := r.pid(), time.Now()
+		r.killed()
 		t.Logf("gone after %v", time.Since(at))
 		r.eventually("another one serves", func() bool { return r.another(pid) })
 		t.Logf("another one serves after %v", time.Since(at))
-		plan, inputs = suite.RandomTree(5, 2)
+		plan, inputs := suite.RandomTree(5, 2)
 		r.compare("afterwards", plan, inputs, 10)
 	})
-	if len(r.remote.Devices()) > 1 {
-		t.Run("several", func(t *testing.T) { severalDevices(t, program) })
-	}
+	t.Run("several", func(t *testing.T) { severalDevices(t, program, len(r.remote.Devices())) })
 	t.Run("overhead", func(t *testing.T) {
 		plan, inputs := explosion(100, 100)
 		job, free := r.job(plan, inputs, newSink(r.account, plan, 1000))
@@ -129,51 +116,97 @@ func TestDevice(t *testing.T) {
 	})
 }
 
-// severalDevices has a worker run each job on all devices.
-func severalDevices(t *testing.T, program string) {
+// severalDevices has a worker run each job on all devices. Where there is one, the worker
+// opens it twice.
+func severalDevices(t *testing.T, program string, devices int) {
+	each := "1"
+	if devices == 1 {
+		each = "2"
+	}
 	mesh := filepath.Join(t.TempDir(), "mesh")
-	for _, file := range []string{mesh, ""} { // devices copy from each other, as far as they can
-		r := start(t, "", func(config *Config) {
-			config.Path, config.Timing = program, DefaultTiming
-			config.Args = []string{"--memory", "2GB", "--always", "--mesh", file}
-		})
-		at := time.Now()
-		r.ready()
-		t.Logf("ready after %v: %+v", time.Since(at), r.remote.Devices())
-		for _, l := range r.remote.Links() {
-			t.Logf("link %+v", l)
-		}
-		if n := len(r.remote.Links()); (n > 0) != (file != "") {
-			t.Errorf("%d links", n)
-		}
-		for seed := range uint64(60) {
-			plan, inputs := suite.RandomTree(seed, 3)
-			r.compare(fmt.Sprint("seed ", seed), plan, inputs, []int{100, 1000}[seed%2])
-		}
-		for p := range suite.Plans(500) {
-			// Batches of few rows could be more at a time than the memory of a test allows.
-			r.compare(p.Name, p.Plan, p.Inputs, max(p.Batch, 100))
-		}
-		plan, inputs := large()
-		stats := r.compare("large", plan, inputs, 100)
-		t.Logf("%+v", stats)
-		if stats.Devices < 2 || stats.Alone != "" {
-			t.Errorf("%d devices: %s", stats.Devices, stats.Alone)
-		}
-		pid := r.pid()
-		plan, inputs = explosion(5_000, 5)
-		sink := newSink(r.account, plan, 1000)
-		sink.before = func(_ context.Context, n int) error {
-			if n == 2 {
-				return unix.Kill(pid, unix.SIGKILL)
+	for name, file := range map[string]string{"measured": mesh, "unknown": ""} { // how they are connected
+		// The worker of one must not start again while the descriptors of the other are counted.
+		t.Run(name, func(t *testing.T) {
+			r := start(t, "", func(config *Config) {
+				config.Path, config.Timing = program, DefaultTiming
+				config.Args = []string{"--memory", "2GB", "--always", "--mesh", file, "--each", each}
+			})
+			at := time.Now()
+			r.ready()
+			t.Logf("ready after %v: %+v", time.Since(at), r.remote.Devices())
+			for _, l := range r.remote.Links() {
+				t.Logf("link %+v", l)
 			}
-			return nil
+			if n := len(r.remote.Links()); (n > 0) != (file != "" && devices > 1) {
+				t.Errorf("%d links", n)
+			}
+			r.onSeveral()
+		})
+	}
+}
+
+// onSeveral runs jobs on all devices, and kills the worker in one of them.
+func (r *rig) onSeveral() {
+	t := r.t
+	for seed := range uint64(60) {
+		plan, inputs := suite.RandomTree(seed, 3)
+		r.compare(fmt.Sprint("seed ", seed), plan, inputs, []int{100, 1000}[seed%2])
+	}
+	for p := range suite.Plans(500) {
+		// Batches of few rows could be more at a time than the memory of a test allows.
+		r.compare(p.Name, p.Plan, p.Inputs, max(p.Batch, 100))
+	}
+	plan, inputs := large()
+	stats := r.compare("large", plan, inputs, 100)
+	t.Logf("%+v", stats)
+	if stats.Devices < 2 || stats.Alone != "" {
+		t.Errorf("%d devices: %s", stats.Devices, stats.Alone)
+	}
+	r.cancelled()
+	r.killed()
+}
+
+// cancelled cancels a join that has returned rows, and checks that it ends and leaves
+// nothing.
+func (r *rig) cancelled() {
+	r.t.Helper()
+	plan, inputs := explosion(5_000, 5)
+	sink := newSink(r.account, plan, 1000)
+	ctx, cancel := context.WithCancel(r.t.Context())
+	defer cancel()
+	sink.before = func(_ context.Context, n int) error {
+		if n == 2 {
+			cancel()
 		}
-		job, free := r.job(plan, inputs, sink)
-		if err := r.remote.Run(t.Context(), job, &joincore.Stats{}); !errors.Is(err, ErrLost) {
-			t.Error(err)
+		return nil
+	}
+	job, free := r.job(plan, inputs, sink)
+	defer free()
+	at := time.Now()
+	if err := r.remote.Run(ctx, job, &joincore.Stats{}); !errors.Is(err, context.Canceled) || sink.open != 0 {
+		r.t.Errorf("%v, %d batches open", err, sink.open)
+	}
+	r.t.Logf("ended %v after it began", time.Since(at))
+	plan, inputs = large()
+	r.compare("after a cancelled join", plan, inputs, 100)
+}
+
+// killed kills the worker during a join.
+func (r *rig) killed() {
+	r.t.Helper()
+	pid := r.pid()
+	plan, inputs := explosion(5_000, 5)
+	sink := newSink(r.account, plan, 1000)
+	sink.before = func(_ context.Context, n int) error {
+		if n == 2 {
+			return unix.Kill(pid, unix.SIGKILL)
 		}
-		free()
+		return nil
+	}
+	job, free := r.job(plan, inputs, sink)
+	defer free()
+	if err := r.remote.Run(r.t.Context(), job, &joincore.Stats{}); !errors.Is(err, ErrLost) {
+		r.t.Error(err)
 	}
 }
 

@@ -130,3 +130,19 @@ func TestNoDeviceIsLeft(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSeveralCancelledAndKilled: a join on several devices ends when it is cancelled in the
+// midst of its rows, and all of them serve the next one; the job fails when the worker dies.
+func TestSeveralCancelledAndKilled(t *testing.T) {
+	r := start(t, "3 devices", nil).ready()
+	r.cancelled()
+	r.eventually("all devices are idle", func() bool {
+		for _, d := range r.remote.Devices() {
+			if d.Jobs+d.Queued > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	r.killed()
+}
