@@ -148,6 +148,12 @@ func (e *execution) release(p driver.Ptr, bytes int64) {
 
 // lookup finds the columns of a space for work on a stream.
 func (e *execution) lookup(ctx context.Context, s *space, st *driver.Stream) rowid.Lookup {
+	return e.lookupAfter(ctx, s, st.Wait)
+}
+
+// lookupAfter finds the columns of a space. It calls wait with the event after which a column
+// can be read.
+func (e *execution) lookupAfter(ctx context.Context, s *space, wait func(ready *driver.Event) error) rowid.Lookup {
 	return func(ref joincore.ColumnRef) (rowid.Column, error) {
 		if c, ok := s.carried[ref]; ok {
 			return c, nil
@@ -160,7 +166,7 @@ func (e *execution) lookup(ctx context.Context, s *space, st *driver.Stream) row
 		if err != nil {
 			return rowid.Column{}, err
 		}
-		if err := st.Wait(base.ready); err != nil {
+		if err := wait(base.ready); err != nil {
 			return rowid.Column{}, err
 		}
 		c := base.Column

@@ -7,12 +7,13 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/selector"
 	"gpujoin/joincore/device"
 )
 
 // phaseTransfer is the time for which a join waits for uploads of columns.
-const phaseTransfer = "transfer"
+const phaseTransfer = columnar.PhaseTransfer
 
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 

@@ -42,7 +42,6 @@ func (e *execution) wholeSide(ctx context.Context, all *space, key *device.Key, 
 	if err := w.takeKey(ctx, e, s, key); err != nil {
 		return nil, err
 	}
-	find := e.lookup(ctx, s, e.workspace.main.Stream())
 	isKey := func(ref joincore.ColumnRef) bool { return w.plain != nil && ref == *w.plain }
 	w.keyKept = slices.ContainsFunc(slices.Concat(keep.Columns, keep.Late), isKey)
 	carried, numbered := keep.Carried(func(ref joincore.ColumnRef) bool {
@@ -53,7 +52,7 @@ func (e *execution) wholeSide(ctx context.Context, all *space, key *device.Key, 
 		if isKey(ref) {
 			continue
 		}
-		if err := w.addValues(e, find, ref); err != nil {
+		if err := w.addValues(ctx, e, s, ref); err != nil {
 			return nil, err
 		}
 	}
@@ -65,10 +64,24 @@ func (e *execution) wholeSide(ctx context.Context, all *space, key *device.Key, 
 	return w, nil
 }
 
-func (w *wholeSide) addValues(e *execution, find rowid.Lookup, ref joincore.ColumnRef) error {
-	c, err := find(ref)
+// addValues adds a column. The join waits for the upload of one that it reads where it is.
+func (w *wholeSide) addValues(ctx context.Context, e *execution, s *space, ref joincore.ColumnRef) error {
+	var ready []*driver.Event
+	c, err := e.lookupAfter(ctx, s, func(event *driver.Event) error {
+		ready = append(ready, event)
+		return nil
+	})(ref)
 	if err != nil || c.Missing {
 		return err
+	}
+	if inPlace(c) {
+		w.Pending = append(w.Pending, ready...)
+	} else {
+		for _, event := range ready {
+			if err := e.workspace.main.Stream().Wait(event); err != nil {
+				return err
+			}
+		}
 	}
 	column, valid, err := e.dense(c, w.Rows)
 	if err != nil {
@@ -105,10 +118,15 @@ func (w *wholeSide) add(c columnar.Column, p payload) {
 	w.payload = append(w.payload, p)
 }
 
+// inPlace reports whether a join can read a column where it is.
+func inPlace(c rowid.Column) bool {
+	return c.Positions == 0 && c.Values%16 == 0 && c.Validity%16 == 0
+}
+
 // dense returns a column with a value for each row of its space, and where
 // there are NULLs a byte a row, both aligned as a columnar.Column is.
 func (e *execution) dense(c rowid.Column, rows int64) (columnar.Column, driver.Ptr, error) {
-	if c.Positions == 0 && c.Values%16 == 0 && c.Validity%16 == 0 {
+	if inPlace(c) {
 		return columnar.Column{Addr: c.Values, Bytes: c.Width}, c.Validity, nil
 	}
 	arena := e.workspace.arena

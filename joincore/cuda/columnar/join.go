@@ -21,6 +21,9 @@ type Side struct {
 	Rows    int64  // below 2^32 - 2^20
 	Key     Column // of 4 or 8 bytes; no key value is reserved
 	Payload []Column
+	// Pending are events before which the payload cannot be read, because it is still
+	// being uploaded. The key can be read by the join's stream.
+	Pending []*driver.Event
 }
 
 // Bytes returns the size of the side's columns.

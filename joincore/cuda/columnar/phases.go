@@ -15,6 +15,7 @@ const (
 	PhaseMatch     = costmodel.PhaseMatch
 	PhaseClose     = "close" // the result's last rows move together
 	PhaseReadBack  = "read back"
+	PhaseTransfer  = "transfer" // the join waits for payload that is being uploaded
 	PhaseSort      = costmodel.PhaseSort
 	PhaseColumns   = "columns" // sorted one at a time
 	PhaseMerge     = costmodel.PhaseMerge

@@ -35,7 +35,8 @@ type Job struct {
 	free    int64 // free bytes of the arena when the join began
 	cache   int64 // bytes of the device's L2 cache
 	holds   []func()
-	used    int // bytes of scratch.host
+	pending [2][]*driver.Event // of the sides, not waited for yet
+	used    int                // bytes of scratch.host
 	phases  []columnar.Phase
 	err     error
 }
@@ -43,6 +44,17 @@ type Job struct {
 // Run checks the join, runs f and returns f's result with the report. Errors are
 // those of columnar.Func, and an error if the kernels do not support the join.
 func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join, algorithm string,
+	f func(context.Context, *Job) (*columnar.Output, error)) (*columnar.Output, *columnar.Report, error) {
+	return RunEarly(ctx, d, s, a, j, algorithm, func(ctx context.Context, b *Job) (*columnar.Output, error) {
+		b.Await(0)
+		b.Await(1)
+		return f(ctx, b)
+	})
+}
+
+// RunEarly is Run for a join that begins before its payload has been uploaded: f calls
+// Await for a side before it reads the side's payload.
+func RunEarly(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join, algorithm string,
 	f func(context.Context, *Job) (*columnar.Output, error)) (*columnar.Output, *columnar.Report, error) {
 	start := time.Now()
 	if err := check(algorithm, j); err != nil {
@@ -60,6 +72,7 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 		return nil, nil, err
 	}
 	b := &Job{Join: j, Sides: [2]*columnar.Side{&j.Build, &j.Probe}, SMs: d.Info().SMs, device: state, scratch: own, stream: s, arena: a, bottom: a.Mark(), free: a.Free(), cache: d.Info().L2}
+	b.pending = [2][]*driver.Event{j.Build.Pending, j.Probe.Pending}
 	b.Report.Algorithm = algorithm
 	b.Begin()
 	out, err := f(ctx, b)
@@ -152,6 +165,18 @@ func (b *Job) Attempt(f func() error) error {
 // Begin starts the join's time. Run calls it; a later call excludes planning and
 // loading before it.
 func (b *Job) Begin() { b.Do(func() error { return b.stream.Record(b.scratch.marks[0]) }) }
+
+// Await makes later work wait for the payload of side i, unless an earlier call did.
+func (b *Job) Await(i int) {
+	if len(b.pending[i]) == 0 {
+		return
+	}
+	for _, e := range b.pending[i] {
+		b.Do(func() error { return b.stream.Wait(e) })
+	}
+	b.pending[i] = nil
+	b.Phase(columnar.PhaseTransfer, 0)
+}
 
 // Take returns the address of n bytes of the arena.
 func (b *Job) Take(n int64) uint64 {

@@ -81,6 +81,7 @@ func (r *run) reduce(ctx context.Context) error {
 	r.Set(filter, 0, bytes)
 	r.launch(fill, fill.Grid(r.Join.Build.Rows/int64(fill.Rows)+1), filter, words)
 	r.phase(columnar.PhaseFilter)
+	r.Await(1)
 	r.launch(cut, cut.Grid(r.Join.Probe.Rows/int64(cut.Rows)+1), filter, words, uint64(left.Key.Addr), uint64(room))
 	r.Peek(r.d.Counters, counters)
 	r.phase(columnar.PhaseReduction)

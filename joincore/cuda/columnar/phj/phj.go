@@ -68,7 +68,7 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	default:
 		return nil, nil, fmt.Errorf("phj: a filter cannot be %q", o.Bloom)
 	}
-	return launch.Run(ctx, d, s, a, j, "phj", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
+	return launch.RunEarly(ctx, d, s, a, j, "phj", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
 		st, err := states.Get(d)
 		if err != nil {
 			return nil, err

@@ -192,6 +192,8 @@ func (r *run) partitionCold(ctx context.Context) error {
 	}
 	r.copyIn()
 	r.countRest()
+	r.Await(0)
+	r.Await(1)
 	r.launch(r.bypass.join, r.bypass.grid)
 	r.Peek(r.d.Counters, counters)
 	r.phase(columnar.PhaseBypass)

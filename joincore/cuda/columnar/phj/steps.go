@@ -113,10 +113,8 @@ func (r *run) partition() error {
 	r.countRest()
 	r.launch(r.kernels.offsets, r.kernels.offsets.Rows)
 	r.phase(columnar.PhaseOffsets)
-	for i := range r.Sides {
+	for i := range r.Sides { // the build side first: the probe side may still be uploaded
 		r.firstPass(i, r.kernels.first[i])
-	}
-	for i := range r.Sides {
 		r.secondPass(i)
 	}
 	return nil
@@ -126,6 +124,7 @@ func (r *run) partition() error {
 func log2(fan int) int { return bits.Len(uint(fan)) - 1 }
 
 func (r *run) firstPass(i int, k *driver.Kernel) {
+	r.Await(i)
 	r.launch(k, k.Grid(r.Sides[i].Rows/int64(k.Rows)+1), uint64(i))
 	r.phase(columnar.PhaseFirstPass[i])
 }
