@@ -158,6 +158,10 @@ func (m *Memory) Ptr() driver.Ptr { return m.at }
 // Context returns the context of a GPU's device.
 func (f *Fabric) Context(gpu int) *driver.Context { return f.gpus[gpu].context }
 
+// Own returns memory of a GPU that the caller has taken elsewhere, to copy from and to. The
+// GPU's device can access it, and so can those that reach that device.
+func (f *Fabric) Own(gpu int, at driver.Ptr) live.Buffer { return &Memory{gpu: gpu, at: at} }
+
 // Alloc implements live.Fabric.
 func (f *Fabric) Alloc(gpu int, bytes int64) (live.Buffer, error) {
 	m, err := f.alloc(gpu, bytes)

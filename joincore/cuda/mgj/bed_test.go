@@ -12,6 +12,8 @@ import (
 	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/fabric"
+	"gpujoin/joincore/mesh"
 	"gpujoin/testsupport/columnartest"
 )
 
@@ -19,12 +21,14 @@ import (
 type bed struct {
 	members []Member
 	group   *Group
+	fabric  *fabric.Fabric // that copies rows; nil: none
 }
 
 const memberBytes = 96 << 20
 
-// newBed makes a group of devices, some of which may be the same.
-func newBed(t *testing.T, ordinals ...int) *bed {
+// newBed makes a group of devices, some of which may be the same, whose GPUs store into
+// each other's memory or, with a mesh, copy rows over its links.
+func newBed(t *testing.T, m *mesh.Mesh, ordinals ...int) *bed {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -50,10 +54,19 @@ func newBed(t *testing.T, ordinals ...int) *bed {
 		must(err)
 	}
 	var err error
-	b.group, err = Open(b.members, equalLinks(t, len(ordinals)))
+	if m == nil {
+		b.group, err = Open(b.members, equalLinks(t, len(ordinals)))
+	} else {
+		b.fabric, err = fabric.Open(m, fabric.Options{Devices: ordinals, Bytes: 256 << 20, Staged: true})
+		must(err)
+		b.group, err = OpenStaged(b.members, b.fabric)
+	}
 	must(err)
 	t.Cleanup(func() {
 		must(b.group.Close())
+		if b.fabric != nil {
+			must(b.fabric.Close())
+		}
 		for _, m := range b.members {
 			must(errors.Join(phj.Close(m.Device), launch.Close(m.Device), m.Arena.Close(), m.Stream.Close()))
 		}
@@ -201,7 +214,7 @@ func layouts(t *testing.T) [][]int {
 func each(t *testing.T, test func(*columnartest.Rig, *bed)) {
 	for _, ordinals := range layouts(t) {
 		t.Run(fmt.Sprint(ordinals), func(t *testing.T) {
-			test(columnartest.New(t, 1<<28, launch.Close), newBed(t, ordinals...))
+			test(columnartest.New(t, 1<<28, launch.Close), newBed(t, nil, ordinals...))
 		})
 	}
 }

@@ -7,6 +7,9 @@
 //     join them, at places that the histograms leave to it alone.
 //  4. Every GPU joins the partitions that it has received. The result stays there.
 //
+// GPUs that cannot store into each other's memory leave rows in their own, and a fabric
+// copies them over the links of its mesh.
+//
 // The probe side is sent in ranges, so that a GPU partitions what it has received of one
 // while the next one is on its way.
 //

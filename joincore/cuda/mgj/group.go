@@ -14,6 +14,7 @@ import (
 	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/fabric"
 	"gpujoin/joincore/cuda/selector"
 	"gpujoin/joincore/mesh"
 )
@@ -30,24 +31,13 @@ type Group struct {
 	members []Member
 	senders []*phj.Sender
 	mesh    *mesh.Mesh
+	through *fabric.Fabric // that copies rows; nil: GPUs store into each other's memory
 }
 
 // Open makes a group of the GPUs of a mesh. ErrUnsupported: one of them cannot access the
 // memory of another one. Close frees what the group has created.
-func Open(members []Member, m *mesh.Mesh) (_ *Group, err error) {
-	if len(members) != m.GPUs() || len(members) > phj.MaxDevices {
-		return nil, fmt.Errorf("mgj: %d devices for %d GPUs: %w", len(members), m.GPUs(), joincore.ErrUnsupported)
-	}
-	g := &Group{members: members, mesh: m}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, g.Close())
-		}
-	}()
+func Open(members []Member, m *mesh.Mesh) (*Group, error) {
 	for _, x := range members {
-		if x.Device.HashSeed() != members[0].Device.HashSeed() {
-			return nil, fmt.Errorf("mgj: devices with different hash seeds: %w", joincore.ErrUnsupported)
-		}
 		for _, y := range members {
 			ok, err := x.Device.Reaches(y.Device)
 			if err != nil {
@@ -56,6 +46,37 @@ func Open(members []Member, m *mesh.Mesh) (_ *Group, err error) {
 			if !ok {
 				return nil, fmt.Errorf("mgj: device %d does not reach device %d: %w", x.Device.Info().Ordinal, y.Device.Info().Ordinal, joincore.ErrUnsupported)
 			}
+		}
+	}
+	return open(members, m, nil)
+}
+
+// OpenStaged makes a group of the GPUs of a fabric, each on the device of the member with
+// its number. A GPU's first pass leaves rows for others in its own memory, and the fabric
+// copies them, over other GPUs where that is faster. The caller closes the fabric after
+// the group.
+func OpenStaged(members []Member, f *fabric.Fabric) (*Group, error) {
+	for i, x := range members {
+		if i < f.Mesh().GPUs() && f.Context(i).Info().Ordinal != x.Device.Info().Ordinal {
+			return nil, fmt.Errorf("mgj: GPU %d is on device %d, and on device %d of the fabric", i, x.Device.Info().Ordinal, f.Context(i).Info().Ordinal)
+		}
+	}
+	return open(members, f.Mesh(), f)
+}
+
+func open(members []Member, m *mesh.Mesh, through *fabric.Fabric) (_ *Group, err error) {
+	if len(members) != m.GPUs() || len(members) > phj.MaxDevices {
+		return nil, fmt.Errorf("mgj: %d devices for %d GPUs: %w", len(members), m.GPUs(), joincore.ErrUnsupported)
+	}
+	g := &Group{members: members, mesh: m, through: through}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.Close())
+		}
+	}()
+	for _, x := range members {
+		if x.Device.HashSeed() != members[0].Device.HashSeed() {
+			return nil, fmt.Errorf("mgj: devices with different hash seeds: %w", joincore.ErrUnsupported)
 		}
 		s, err := phj.NewSender(x.Device)
 		if err != nil {
@@ -79,8 +100,14 @@ func (g *Group) Choose(j *columnar.Join) Choice {
 	return Choose(selector.Rates(g.members[0].Device), r, len(g.members), g.gbps())
 }
 
-// gbps returns the rate of the slowest of the links, one for each two GPUs.
+// gbps returns what a GPU sends to the others while it receives as much: the rate of the
+// slowest link, if there is one for each two GPUs, else that of the narrowest cut of the
+// mesh into halves.
 func (g *Group) gbps() float64 {
+	if n := len(g.members); g.through != nil && n > 1 {
+		_, cut := g.mesh.Bisection()
+		return cut * float64(n-1) / float64(n/2*(n-n/2))
+	}
 	const large = 1 << 30
 	slowest := math.Inf(1)
 	for from := range g.members {

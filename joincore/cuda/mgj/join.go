@@ -12,6 +12,7 @@ import (
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/exchange"
+	"gpujoin/joincore/exchange/live"
 )
 
 // Options are decisions taken from the join.
@@ -32,6 +33,7 @@ type Report struct {
 	Members  []*columnar.Report
 	Sent     [][]float64 // by member and flow: ms from the begin until it was sent
 	Bytes    int64       // sent to other GPUs
+	Copied   live.Stats  // if rows are staged
 }
 
 // Join joins sides whose rows lie in the memory of the group's GPUs: parts are the GPUs'
@@ -50,7 +52,8 @@ func (g *Group) Join(ctx context.Context, parts []columnar.Join, o Options) ([]*
 		return nil, nil, err
 	}
 	j := &join{group: g, options: o, parts: parts, outputs: make([]*columnar.Output, len(parts)), report: &Report{Strategy: o.Strategy, Members: make([]*columnar.Report, len(parts))}}
-	j.cut = phj.Cut{Devices: len(parts), Ranges: j.ranges(), Sample: o.Strategy == Exchange}
+	j.cut = phj.Cut{Devices: len(parts), Sample: o.Strategy == Exchange, Staged: g.through != nil}
+	j.cut.Ranges = j.ranges()
 	for _, p := range parts {
 		j.cut.Rows[0] += p.Build.Rows
 		j.cut.Rows[1] += p.Probe.Rows
@@ -117,10 +120,11 @@ type join struct {
 	outputs []*columnar.Output
 	report  *Report
 
-	to       [2][][]uint64 // the GPUs that get rows, by side, partition and GPU
-	counts   [][][]int64   // rows by flow, GPU and partition
-	received [][]int64     // rows by flow and GPU
-	blocks   []int         // that send, by flow
+	to       [2][][]uint64   // the GPUs that get rows, by side, partition and GPU
+	counts   [][][]int64     // rows by flow, GPU and partition
+	received [][]int64       // rows by flow and GPU
+	staged   [][][]phj.Block // by flow, sender and receiver, if rows are staged
+	blocks   []int           // that send, by flow
 }
 
 // ranges returns the ranges of both sides: several where rows of one are partitioned while
@@ -128,7 +132,7 @@ type join struct {
 func (j *join) ranges() (n [2]int) {
 	n = [2]int{1, 1}
 	if j.options.Strategy == Exchange {
-		n = exchangeRanges(len(j.parts))
+		n = exchangeRanges(len(j.parts), j.cut.Staged)
 	}
 	for side, asked := range j.options.Ranges {
 		if asked > 0 {
@@ -138,10 +142,14 @@ func (j *join) ranges() (n [2]int) {
 	return n
 }
 
-// exchangeRanges returns the ranges of both sides in an exchange.
-func exchangeRanges(gpus int) [2]int {
-	if gpus > 8 {
-		return [2]int{1, 3} // tables are larger, with as much memory for them
+// exchangeRanges returns the ranges of both sides in an exchange. Tables are larger for many
+// GPUs, and for staged rows, with as much memory for them.
+func exchangeRanges(gpus int, staged bool) [2]int {
+	switch many := gpus > 8; {
+	case many && staged:
+		return [2]int{1, 1}
+	case many || staged:
+		return [2]int{1, 3}
 	}
 	return [2]int{2, probeRanges}
 }
@@ -187,7 +195,9 @@ func (j *join) run(ctx context.Context) error {
 	if err := j.place(ctx); err != nil {
 		return err
 	}
-	j.join()
+	if err := j.join(ctx); err != nil {
+		return err
+	}
 	for i, x := range j.shares {
 		out, err := x.Finish(ctx)
 		if err != nil {
@@ -245,7 +255,7 @@ func (j *join) place(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	early := j.fits(rows)
+	early := !j.cut.Staged && j.fits(rows)
 	if early {
 		send()
 	}
@@ -288,16 +298,20 @@ func (j *join) placeSide(side int, flows [][][]int64) (rows []int64, send func()
 	first := len(j.received)
 	next := make([]int64, len(j.shares))
 	rows = make([]int64, len(j.shares))
-	assigned := make([]phj.Assigned, len(j.shares))
+	assigned, staged := make([]phj.Assigned, len(j.shares)), make([][][]phj.Block, len(j.shares))
 	for i := range assigned {
 		assigned[i].To = j.to[side]
 	}
 	for _, counts := range flows {
-		sendings, arrivals := phj.Place(counts, j.to[side], j.shares[0].Unit(side), next)
+		sendings, arrivals, apart := j.layOut(counts, side, next)
 		for i := range assigned {
 			assigned[i].Sendings = append(assigned[i].Sendings, sendings[i])
 			assigned[i].Arrivals = append(assigned[i].Arrivals, arrivals[i])
+			if j.cut.Staged {
+				staged[i] = append(staged[i], apart[i])
+			}
 		}
+		j.staged = append(j.staged, apart)
 		got := received(counts, j.to[side])
 		for i, n := range got {
 			rows[i] += n
@@ -312,9 +326,9 @@ func (j *join) placeSide(side int, flows [][][]int64) (rows []int64, send func()
 	}
 	for i, x := range j.shares {
 		if side == 0 {
-			err = x.TakeBuild(rows[i], next[i])
+			err = x.TakeBuild(rows[i], next[i], staged[i])
 		} else {
-			err = x.TakeProbe(rows[i], next[i], outputRows(j.cut.OutputRows, i, rows))
+			err = x.TakeProbe(rows[i], next[i], staged[i], outputRows(j.cut.OutputRows, i, rows))
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("GPU %d: %w", i, err)
@@ -334,9 +348,27 @@ func (j *join) placeSide(side int, flows [][][]int64) (rows []int64, send func()
 	}, nil
 }
 
+// layOut gives the rows of a flow places: where each GPU sends them, and what each finds.
+func (j *join) layOut(counts [][]int64, side int, next []int64) (sendings []phj.Sending, arrivals [][]phj.Arrival, blocks [][]phj.Block) {
+	unit := j.shares[0].Unit(side)
+	if j.cut.Staged {
+		return phj.PlaceBlocks(counts, j.to[side], unit, next)
+	}
+	sendings, whole := phj.Place(counts, j.to[side], unit, next)
+	for _, a := range whole {
+		arrivals = append(arrivals, []phj.Arrival{a})
+	}
+	return sendings, arrivals, nil
+}
+
 // join queues the second pass and the match. A GPU partitions what it has received of a
 // flow while all send the next one, each kernel on multiprocessors of its own.
-func (j *join) join() {
+func (j *join) join(ctx context.Context) error {
+	if j.cut.Staged {
+		if err := j.copyCounts(ctx); err != nil {
+			return err
+		}
+	}
 	for _, x := range j.shares {
 		x.Prepare()
 	}
@@ -350,6 +382,11 @@ func (j *join) join() {
 		if flow+1 < len(j.blocks) {
 			sending = j.blocks[flow+1]
 		}
+		if j.cut.Staged {
+			if err := j.copyFlow(ctx, flow); err != nil {
+				return err
+			}
+		}
 		for i, x := range j.shares {
 			for from, other := range j.shares {
 				if sends(counts[from], to, from, i) {
@@ -362,6 +399,7 @@ func (j *join) join() {
 	for _, x := range j.shares {
 		x.Match()
 	}
+	return nil
 }
 
 // sending returns how many blocks send to other GPUs. Links are the limit for narrow rows

@@ -69,6 +69,83 @@ func Place(counts [][]int64, to [][]uint64, unit int64, next []int64) ([]Sending
 	return sendings, arrivals
 }
 
+// Block is the rows of a flow that one device sends to another one whose memory it does not
+// store into: its first pass leaves them, partition by partition, in memory of its own of
+// Rows rows, and they are copied to row At of the receiver's buffer. A device has none for
+// itself.
+type Block struct{ At, Rows int64 }
+
+// blockAlign is the rows to a multiple of which blocks begin and end: so every lane of a
+// block begins at a multiple of 256 bytes.
+const blockAlign = 64
+
+// PlaceBlocks is Place for devices that do not store into each other's memory. Arrivals are
+// by receiver and sender, blocks by sender and receiver. Sendings number the rows of a
+// block from 0, but those of a device for itself by their places in its buffer.
+func PlaceBlocks(counts [][]int64, to [][]uint64, unit int64, next []int64) (sendings []Sending, arrivals [][]Arrival, blocks [][]Block) {
+	devices, partitions := len(counts), len(to)
+	list := func() []uint32 { return make([]uint32, partitions) }
+	for g := range devices {
+		s := Sending{To: list(), Rows: list(), Full: list()}
+		for range devices {
+			s.Front, s.Rest = append(s.Front, list()), append(s.Rest, list())
+		}
+		for p := range partitions {
+			s.To[p], s.Rows[p], s.Full[p] = uint32(to[p][g]), uint32(counts[g][p]), uint32(counts[g][p]/unit*unit)
+		}
+		sendings = append(sendings, s)
+		arrivals, blocks = append(arrivals, make([]Arrival, devices)), append(blocks, make([]Block, devices))
+	}
+	for r := range devices {
+		for g := range devices {
+			s, a, at := &sendings[g], Arrival{Start: list(), Rows: list()}, int64(0)
+			for p := range partitions {
+				a.Start[p] = uint32(next[r] + at)
+				if to[p][g]>>r&1 == 0 {
+					continue
+				}
+				a.Rows[p] = s.Rows[p]
+				s.Front[r][p] = uint32(at)
+				if r == g {
+					s.Front[r][p] = a.Start[p]
+				}
+				s.Rest[r][p] = s.Front[r][p] // both pieces are this sender's
+				at += (counts[g][p] + firstAlign - 1) / firstAlign * firstAlign
+			}
+			arrivals[r][g] = a
+			rows := (at + blockAlign - 1) / blockAlign * blockAlign
+			if r != g {
+				blocks[g][r] = Block{At: next[r], Rows: rows}
+			}
+			next[r] += rows
+		}
+	}
+	return sendings, arrivals, blocks
+}
+
+// laneSizes returns the bytes of each lane of rows of the given words: Lanes in
+// kernels/layout/row.cuh.
+func laneSizes(words int) (sizes []int64) {
+	if words%2 != 0 {
+		sizes = append(sizes, 4)
+	}
+	if words%4/2 != 0 {
+		sizes = append(sizes, 8)
+	}
+	for range words / 4 {
+		sizes = append(sizes, 16)
+	}
+	return sizes
+}
+
+// packedLaneSizes returns the bytes of each lane of packed rows of the given bytes.
+func packedLaneSizes(bytes int) (sizes []int64) {
+	for ; bytes > 0; bytes -= laneBytes {
+		sizes = append(sizes, int64(min(bytes, laneBytes)))
+	}
+	return sizes
+}
+
 // Ranges divides rows into n ranges of nearly equal size and returns their ends, which but
 // for the last are multiples of 64, where a column's values are aligned as at its begin.
 // If there are few rows, the last ranges are empty.

@@ -50,6 +50,85 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// The rows of a block are numbered from 0 without two at one place, and lie behind it at
+// the receiver where its second pass finds them; blocks do not overlap there.
+func TestPlaceBlocks(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		devices, partitions := 1+r.IntN(8), 1<<r.IntN(6)
+		unit := int64(1) << r.IntN(4)
+		next := make([]int64, devices)
+		taken := make([]map[uint32]bool, devices)
+		for g := range taken {
+			taken[g] = map[uint32]bool{}
+		}
+		for range 1 + r.IntN(3) {
+			counts, to := make([][]int64, devices), make([][]uint64, partitions)
+			for g := range counts {
+				for range partitions {
+					counts[g] = append(counts[g], int64(r.IntN(40))*int64(r.IntN(2)))
+				}
+			}
+			for p := range to {
+				for range devices {
+					to[p] = append(to[p], r.Uint64()&(1<<devices-1))
+				}
+			}
+			sendings, arrivals, blocks := PlaceBlocks(counts, to, unit, next)
+			for receiver := range devices {
+				for sender := range devices {
+					b := blocks[sender][receiver]
+					if b.At%blockAlign != 0 || b.Rows%blockAlign != 0 || sender == receiver && b.Rows != 0 || b.At+b.Rows > next[receiver] {
+						t.Fatalf("block %+v of %d rows from %d to %d", b, next[receiver], sender, receiver)
+					}
+					s, a := sendings[sender], arrivals[receiver][sender]
+					for p := range partitions {
+						if to[p][sender]>>receiver&1 == 0 {
+							if a.Rows[p] != 0 {
+								t.Fatalf("%d rows of partition %d, which is not sent", a.Rows[p], p)
+							}
+							continue
+						}
+						if int64(a.Rows[p]) != counts[sender][p] || a.Start[p]%firstAlign != 0 || s.Full[p] > 0 && int64(s.Front[receiver][p])%unit != 0 {
+							t.Fatalf("partition %d: %d rows of %d from %d, units from %d", p, a.Rows[p], counts[sender][p], a.Start[p], s.Front[receiver][p])
+						}
+						for row := range s.Rows[p] {
+							at := row + s.Front[receiver][p]
+							if row >= s.Full[p] {
+								at = row + s.Rest[receiver][p]
+							}
+							if sender != receiver {
+								if int64(at) >= b.Rows {
+									t.Fatalf("row %d of a block of %d", at, b.Rows)
+								}
+								at += uint32(b.At)
+							}
+							if at < a.Start[p] || at >= a.Start[p]+a.Rows[p] || int64(at) >= next[receiver] || taken[receiver][at] {
+								t.Fatalf("row %d of partition %d at %d, taken: %v", row, p, at, taken[receiver][at])
+							}
+							taken[receiver][at] = true
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Lanes hold all words of a row, as kernels/layout/row.cuh and join.h lay them out.
+func TestLaneSizes(t *testing.T) {
+	for words, want := range map[int][]int64{1: {4}, 2: {8}, 3: {4, 8}, 4: {16}, 5: {4, 16}, 10: {8, 16, 16}} {
+		if got := laneSizes(words); !slices.Equal(got, want) {
+			t.Errorf("%d words: %v in place of %v", words, got, want)
+		}
+	}
+	for bytes, want := range map[int][]int64{4: {4}, 64: {64}, 68: {64, 4}, 144: {64, 64, 16}} {
+		if got := packedLaneSizes(bytes); !slices.Equal(got, want) {
+			t.Errorf("%d bytes: %v in place of %v", bytes, got, want)
+		}
+	}
+}
+
 func placed(receiver, p int, counts [][]int64, to [][]uint64, unit int64, sendings []Sending, a Arrival, taken map[uint32]bool) error {
 	rows := uint32(0)
 	for g := range counts {

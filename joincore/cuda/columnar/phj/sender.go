@@ -25,7 +25,8 @@ type Sender struct {
 }
 
 // MaxFlows is the most ranges of both sides together: their tables fit a join's
-// descriptors for 8 devices; for more than 8 there may be at most 4.
+// descriptors for 8 devices; for more than 8 there may be at most 4, and half as many if
+// rows are staged.
 const MaxFlows = 8
 
 // NewSender creates a sender. Close frees it.

@@ -24,6 +24,8 @@ type Cut struct {
 	Ranges [2]int // in which each side is sent; together at most MaxFlows
 	// Sample has the first range of the probe side counted together with the build side.
 	Sample bool
+	// Staged: rows for other devices stay in blocks, which the caller copies.
+	Staged bool
 	// Sending is how many blocks send to other devices. Ranges that are counted after the
 	// build side leave them multiprocessors.
 	Sending int
@@ -43,6 +45,9 @@ type flow struct {
 //	ProbeCounts, TakeProbe, AssignProbe, Send for those of the probe side,
 //	Prepare, Await and Second for each flow, Match, Finish
 //
+// If rows are staged, the caller copies Blocks and Counts of each device to others: the
+// counts before Prepare, the blocks of a flow after WaitSent and before Second.
+//
 // Those that take a context wait. Flows of the build side come before those of the probe
 // side; devices that join together have the same number of each.
 type Share struct {
@@ -61,6 +66,8 @@ type Share struct {
 	parents uint64           // rows by flow and partition
 	merged  [2]uint64        // histograms of what is received
 	local   [2]uint64        // of what is sent
+	copies  [2]uint64        // of what the devices send, in their order, if they are copied
+	staged  []staged         // by flow and receiver
 	tables  joint
 }
 
@@ -68,7 +75,7 @@ type Share struct {
 type joint struct {
 	side  [2]uint64 // all that follows, of a side
 	sends [2]uint64 // by flow of the side: gj_send
-	joins [2]uint64 // by flow: the descriptor of the second pass
+	joins [2]uint64 // by flow: the descriptors of its second passes
 	keeps [2]uint64 // by flow: that of a first pass whose rows stay
 	from  [2]uint64
 	count [2]uint64
@@ -164,12 +171,15 @@ func (x *Share) takeCounts() error {
 	x.parents = r.Take(int64(len(x.flows)) * mostParents * 4)
 	for i := range x.merged {
 		x.local[i], x.merged[i] = r.d.Side[i].Count, r.Take(4<<r.bits)
+		if x.cut.Staged {
+			x.copies[i] = r.Take(int64(x.cut.Devices) * (4 << r.bits))
+		}
 		flows := uint64(x.flowsOf(i))
 		t := &x.tables
-		t.side[i] = r.Take(int64(flows*(sendBytes+2*joinBytes)) + 4*int64(x.tableWords(i)))
+		t.side[i] = r.Take(int64(flows*(sendBytes+uint64(x.secondPasses()+1)*joinBytes)) + 4*int64(x.tableWords(i)))
 		t.sends[i] = t.side[i]
 		t.joins[i] = t.sends[i] + flows*sendBytes
-		t.keeps[i] = t.joins[i] + flows*joinBytes
+		t.keeps[i] = t.joins[i] + flows*uint64(x.secondPasses())*joinBytes
 	}
 	return r.Err()
 }
@@ -234,21 +244,23 @@ func (x *Share) Fits(rows [2]int64, outputRows int64) bool {
 }
 
 // TakeBuild takes the memory for the build rows that this device receives, in a buffer of
-// the given capacity. ErrBudget where there is too little.
-func (x *Share) TakeBuild(rows, capacity int64) error {
+// the given capacity, and for its blocks for others, by flow of the side and receiver, if
+// rows are staged. ErrBudget where there is too little.
+func (x *Share) TakeBuild(rows, capacity int64, blocks [][]Block) error {
 	if err := x.receive(0, rows, capacity); err != nil {
 		return err
 	}
 	x.run.takeFinal(0, rows)
 	x.takeLanes(0, capacity)
 	x.takeBuffer(0, capacity)
+	x.takeBlocks(0, blocks)
 	s := &x.run.d.Side[0]
 	x.run.tables.spare = spare{s.First, int64(s.FirstCapacity) * x.bufferBytes(0)}
 	return x.run.Err()
 }
 
 // TakeProbe does the same for the probe side, and for a result.
-func (x *Share) TakeProbe(rows, capacity, outputRows int64) error {
+func (x *Share) TakeProbe(rows, capacity int64, blocks [][]Block, outputRows int64) error {
 	if err := x.receive(1, rows, capacity); err != nil {
 		return err
 	}
@@ -258,6 +270,7 @@ func (x *Share) TakeProbe(rows, capacity, outputRows int64) error {
 	x.takeLanes(1, capacity)
 	r.tables.outputFrom = r.Mark()
 	x.takeBuffer(1, capacity)
+	x.takeBlocks(1, blocks)
 	if r.Err() != nil {
 		return r.Err()
 	}

@@ -14,7 +14,7 @@ import (
 // tableWords is the size of the tables of a side's flows, and of that for its histogram,
 // in words of 4 bytes.
 func (x *Share) tableWords(side int) int {
-	return x.flowsOf(side)*(8+2*x.cut.Devices)*x.Partitions() + x.Partitions() + 2*x.cut.Devices
+	return x.flowsOf(side)*(6+2*x.secondPasses()+2*x.cut.Devices)*x.Partitions() + x.Partitions() + 2*x.cut.Devices
 }
 
 // words are tables that are copied to the device together.
@@ -32,9 +32,9 @@ func (w *words) put(list []uint32) uint64 {
 
 // Assigned is where the rows of a side go.
 type Assigned struct {
-	To       [][]uint64 // the receivers, a bit for each, by partition and sender
-	Sendings []Sending  // of this device, by flow of the side
-	Arrivals []Arrival
+	To       [][]uint64  // the receivers, a bit for each, by partition and sender
+	Sendings []Sending   // of this device, by flow of the side
+	Arrivals [][]Arrival // by flow; one, or if rows are staged one for each sender
 }
 
 // keeps reports whether the rows of the i-th flow are all that this device, self, receives
@@ -42,7 +42,7 @@ type Assigned struct {
 func (a *Assigned) keeps(i, self int) bool {
 	s := &a.Sendings[i]
 	for p, to := range s.To {
-		if to != 1<<self || s.Rows[p] != a.Arrivals[i].Rows[p] {
+		if len(a.Arrivals[i]) > 1 || to != 1<<self || s.Rows[p] != a.Arrivals[i][0].Rows[p] {
 			return false
 		}
 	}
@@ -79,30 +79,42 @@ func (x *Share) put(s *driver.Stream, side int, all []*Share, self int, a Assign
 	var counts []uint32
 	from := make([]uint32, x.Partitions())
 	for g, other := range all {
-		counts = append(counts, uint32(other.local[side]), uint32(other.local[side]>>32))
+		at := other.local[side]
+		if g != self && x.cut.Staged {
+			at = x.countsAt(side, g)
+		}
+		counts = append(counts, uint32(at), uint32(at>>32))
 		for p := range from {
 			from[p] |= uint32(a.To[p][g]>>self&1) << g
 		}
 	}
 	x.tables.count[side], x.tables.from[side] = w.put(counts), w.put(from)
-	sends, joins, keeps := make([]sendDescriptor, flows), make([]joinDescriptor, flows), make([]joinDescriptor, flows)
+	sends, keeps := make([]sendDescriptor, flows), make([]joinDescriptor, flows)
+	var joins []joinDescriptor
 	for i := range sends {
 		flow := side*x.builds + i
-		x.describeFlow(w, flow, all, a.Sendings[i], a.Arrivals[i], &sends[i], &joins[i])
+		sends[i] = x.describeSend(w, flow, all, self, a.Sendings[i])
+		for _, arrival := range a.Arrivals[i] {
+			second := x.run.d
+			second.Side[side].ParentStart, second.Side[side].ParentCount = w.put(arrival.Start), w.put(arrival.Rows)
+			joins = append(joins, second)
+		}
 		keeps[i] = x.source[flow]
 		x.keeps = append(x.keeps, a.keeps(i, self) && x.first(side) != nil)
 		in := &keeps[i].Side[side]
-		in.First, in.FirstCapacity = joins[i].Side[side].First, joins[i].Side[side].FirstCapacity
-		in.ParentCursor, in.ParentTail = w.put(a.Arrivals[i].Start), w.put(a.Arrivals[i].ends())
+		in.First, in.FirstCapacity = x.run.d.Side[side].First, x.run.d.Side[side].FirstCapacity
+		in.ParentCursor, in.ParentTail = w.put(a.Arrivals[i][0].Start), w.put(a.Arrivals[i][0].ends())
 	}
 	rest := slices.Concat(launch.Bytes(sends[1:]), launch.Bytes(joins), launch.Bytes(keeps), launch.Bytes(w.list))
 	launch.PutOn(x.run.Job, s, x.tables.side[side], &sends[0], rest)
 }
 
-// sendAt returns the address of a flow's gj_send, joinAt and keepAt those of descriptors of
-// its passes.
+// sendAt returns the address of a flow's gj_send, joinAt and keepAt those of the descriptors
+// of its second passes and of a first pass that keeps all rows.
 func (x *Share) sendAt(flow int) uint64 { return x.tableAt(&x.tables.sends, flow, sendBytes) }
-func (x *Share) joinAt(flow int) uint64 { return x.tableAt(&x.tables.joins, flow, joinBytes) }
+func (x *Share) joinAt(flow, pass int) uint64 {
+	return x.tableAt(&x.tables.joins, flow, joinBytes*x.secondPasses()) + uint64(pass*joinBytes)
+}
 func (x *Share) keepAt(flow int) uint64 { return x.tableAt(&x.tables.keeps, flow, joinBytes) }
 
 // tableAt returns the address of a flow's entry in a list by flow of its side.
@@ -111,21 +123,23 @@ func (x *Share) tableAt(list *[2]uint64, flow, bytes int) uint64 {
 	return list[side] + uint64((flow-side*x.builds)*bytes)
 }
 
-// describeFlow describes how a flow is sent, and how the second pass reads it.
-func (x *Share) describeFlow(w *words, flow int, all []*Share, s Sending, a Arrival, d *sendDescriptor, second *joinDescriptor) {
+// describeSend describes how this device, self, sends a flow.
+func (x *Share) describeSend(w *words, flow int, all []*Share, self int, s Sending) (d sendDescriptor) {
 	side := x.flows[flow].side
 	d.Members = uint64(len(all))
 	for g, other := range all {
-		in := &other.run.d.Side[side]
-		d.Base[g], d.Capacity[g], d.Lanes[g] = in.First, in.FirstCapacity, other.run.lanes[side]
+		to := staged{other.run.d.Side[side].First, other.run.lanes[side], other.run.d.Side[side].FirstCapacity}
+		if g != self && x.cut.Staged {
+			to = x.staged[flow*len(all)+g]
+		}
+		d.Base[g], d.Lanes[g], d.Capacity[g] = to.rows, to.lanes, to.capacity
 	}
 	d.FirstRow = uint64(x.cut.Before[side] + x.flows[flow].from)
 	d.To, d.Full = w.put(s.To), w.put(s.Full)
 	d.Cursor, d.Tail = w.put(make([]uint32, len(s.To))), w.put(s.Rows)
 	d.Front = w.put(slices.Concat(s.Front...))
 	d.Rest = w.put(slices.Concat(s.Rest...))
-	*second = x.run.d
-	second.Side[side].ParentStart, second.Side[side].ParentCount = w.put(a.Start), w.put(a.Rows)
+	return d
 }
 
 // Send sends a flow, on a stream of its own, with at most the given number of blocks; 0:
@@ -171,15 +185,18 @@ func (x *Share) Await(other *Share, flow int) {
 	x.run.Do(func() error { return x.stream.Wait(other.sender.sent[flow]) })
 }
 
-// Second moves the rows that have been received of a flow into their partitions, while
-// this device still sends with the given number of blocks.
+// Second moves the rows that have been received of a flow into their partitions, in one
+// pass or, if rows are staged, in one for each sender. Meanwhile this device still sends
+// with the given number of blocks.
 func (x *Share) Second(flow int, received int64, sending int) {
 	r, side := x.run, x.flows[flow].side
 	k, most := r.kernels.second[side], 0
 	if sending > 0 && sending < r.SMs {
 		most = r.SMs - sending
 	}
-	r.Launch(k, limited(k.Grid(received/int64(k.Rows)+int64(x.Partitions())), most), x.joinAt(flow), uint64(side))
+	for pass := range x.secondPasses() {
+		r.Launch(k, limited(k.Grid(received/int64(k.Rows)+int64(x.Partitions())), most), x.joinAt(flow, pass), uint64(side))
+	}
 	r.phase(columnar.PhaseSecondPass[side])
 }
 
