@@ -104,6 +104,7 @@ type assigner struct {
 	order  []int // partitions, most rows first
 	cost   [][]float64
 	most   int64 // rows of a GPU
+	spare  int64 // rows that copies may add to those of all GPUs
 	rows   []int64
 	to     [2][][]uint64
 }
@@ -150,6 +151,7 @@ func newAssigner(h Histograms, m *mesh.Mesh, l Limits) (*assigner, error) {
 		return 0
 	})
 	a.most = int64(math.Ceil(float64(all) / float64(a.gpus) * (1 + l.Slack)))
+	a.spare = a.most*int64(a.gpus) - all
 	for side := range a.to {
 		a.to[side] = make([][]uint64, a.parts)
 		for p := range a.to[side] {
@@ -201,13 +203,18 @@ func (a *assigner) take(p int, best *plan) {
 		}
 		a.rows[g] += best.rows[g]
 	}
+	a.spare -= best.extra
 }
+
+// within reports whether a plan leaves every GPU within its share of rows, and its copies
+// leave enough of the shares for the partitions that follow.
+func (a *assigner) within(x *plan) bool { return x.most <= a.most && x.extra <= max(a.spare, 0) }
 
 // better says whether a plan is to be preferred: one that leaves every GPU
 // within its share of rows, then the cheaper one, then the more even one. Where
 // no plan stays within the share, the more even one.
 func (a *assigner) better(x, y *plan) bool {
-	inX, inY := x.most <= a.most, y.most <= a.most
+	inX, inY := a.within(x), a.within(y)
 	switch {
 	case inX != inY:
 		return inX

@@ -228,3 +228,37 @@ func BenchmarkAssign(b *testing.B) {
 		}
 	}
 }
+
+// Copies that cost less traffic than moving both sides are made as long as no GPU gets
+// more than its share for it.
+func TestCopiesStayWithinShares(t *testing.T) {
+	m, err := mesh.Preset("hgx-h100")
+	if err == nil {
+		m, err = m.Restrict([]int{0, 1})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		build, probe int64 // rows of a GPU and partition
+		all          bool  // build sides are copied; else at most some of them
+	}{{1000, 2000, false}, {1000, 1000, false}, {10, 1000, true}} {
+		a := assign(t, histograms(2, 128, func(side, _, _ int) int64 { return []int64{c.build, c.probe}[side] }), m, inner)
+		copied := 0
+		for p := range 128 {
+			if bits.OnesCount64(a.To[Build][p][0]) == 2 {
+				copied++
+			}
+		}
+		rows := 2 * (c.build + c.probe) // of a partition, by which the last one may exceed the share
+		most := float64(64*rows)*(1+inner.Slack) + float64(rows)
+		for g, rows := range a.Rows {
+			if float64(rows) > most {
+				t.Errorf("%d x %d rows: GPU %d joins %d, %.0f at most", c.build, c.probe, g, rows, most)
+			}
+		}
+		if c.all != (copied == 128) {
+			t.Errorf("%d x %d rows: %d of 128 build sides are copied", c.build, c.probe, copied)
+		}
+	}
+}

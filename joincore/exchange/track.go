@@ -15,6 +15,7 @@ type plan struct {
 	cost  float64 // of all traffic, in nanoseconds
 	rows  []int64 // that each GPU gets
 	most  int64   // rows of the GPU with most rows after it
+	extra int64   // rows that are joined beyond one copy of each
 }
 
 // single finds the GPU on which a partition is best joined.
@@ -47,6 +48,9 @@ type candidate struct {
 	copied int64     // rows of the other side
 }
 
+// extra returns the rows that are joined beyond one copy of each, on a set of GPUs.
+func (c *candidate) extra(set uint64) int64 { return int64(max(bits.OnesCount64(set)-1, 0)) * c.copied }
+
 func (a *assigner) candidate(p int, moves Side) candidate {
 	sums := make([]float64, 2*a.gpus)
 	c := candidate{sums[:a.gpus], sums[a.gpus:], a.count(1-moves, p)}
@@ -75,7 +79,7 @@ func (a *assigner) track(p int, moves Side) *plan {
 			x.rows[g] = rows + c.copied
 		}
 	}
-	x.most = a.mostAfter(x.rows)
+	x.most, x.extra = a.mostAfter(x.rows), c.extra(x.set)
 	for {
 		var best, y plan
 		bestFrom, bestTo := -1, 0
@@ -112,6 +116,7 @@ func (a *assigner) move(c *candidate, x *plan, from, to int, y *plan) {
 			y.cost += c.bytes[g] * (a.cost[g][to] - a.cost[g][from])
 		}
 	}
+	y.extra = c.extra(x.set&^(1<<from) | 1<<to)
 	y.most = 0
 	for g, rows := range x.rows {
 		switch g {
@@ -133,7 +138,7 @@ func (a *assigner) apply(c *candidate, x *plan, from, to int) {
 	}
 	x.rows[from], x.rows[to] = 0, x.rows[to]+more
 	x.set = x.set&^(1<<from) | 1<<to
-	x.cost, x.most = y.cost, y.most
+	x.cost, x.most, x.extra = y.cost, y.most, y.extra
 	for g, home := range x.home {
 		if home == from {
 			x.home[g] = to
