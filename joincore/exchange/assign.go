@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -107,10 +108,12 @@ type assigner struct {
 	spare  int64 // rows that copies may add to those of all GPUs
 	rows   []int64
 	to     [2][][]uint64
+
+	singles singles
 }
 
 func newAssigner(h Histograms, m *mesh.Mesh, l Limits) (*assigner, error) {
-	a := &assigner{h: h, limits: l, gpus: m.GPUs(), rows: make([]int64, m.GPUs()), cost: costs(m)}
+	a := &assigner{h: h, limits: l, gpus: m.GPUs(), rows: make([]int64, m.GPUs()), cost: costs(m), singles: newSingles(m.GPUs())}
 	if l.Free != nil && len(l.Free) != a.gpus {
 		return nil, fmt.Errorf("%w: the memory of %d GPUs, not %d", ErrTraffic, len(l.Free), a.gpus)
 	}
@@ -128,6 +131,7 @@ func newAssigner(h Histograms, m *mesh.Mesh, l Limits) (*assigner, error) {
 		}
 	}
 	total := make([]int64, a.parts)
+	a.order = make([]int, a.parts)
 	var all int64
 	for p := range a.parts {
 		for side := range h {
@@ -139,23 +143,16 @@ func newAssigner(h Histograms, m *mesh.Mesh, l Limits) (*assigner, error) {
 			}
 		}
 		all += total[p]
-		a.order = append(a.order, p)
+		a.order[p] = p
 	}
-	slices.SortStableFunc(a.order, func(x, y int) int {
-		switch {
-		case total[x] > total[y]:
-			return -1
-		case total[x] < total[y]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(a.order, func(x, y int) int { return cmp.Compare(total[y], total[x]) })
 	a.most = int64(math.Ceil(float64(all) / float64(a.gpus) * (1 + l.Slack)))
 	a.spare = a.most*int64(a.gpus) - all
 	for side := range a.to {
 		a.to[side] = make([][]uint64, a.parts)
+		all := make([]uint64, a.parts*a.gpus)
 		for p := range a.to[side] {
-			a.to[side][p] = make([]uint64, a.gpus)
+			a.to[side][p] = all[p*a.gpus:][:a.gpus:a.gpus]
 		}
 	}
 	return a, nil

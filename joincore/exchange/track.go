@@ -18,15 +18,30 @@ type plan struct {
 	extra int64   // rows that are joined beyond one copy of each
 }
 
-// single finds the GPU on which a partition is best joined.
+// singles is memory for the plans of one partition. An exchange waits for its assignment,
+// most of whose time would be that of allocations.
+type singles struct {
+	plans []plan
+	homes []int
+	rows  []int64
+	sums  []float64
+}
+
+func newSingles(gpus int) singles {
+	return singles{make([]plan, gpus), make([]int, gpus*gpus), make([]int64, gpus*gpus), make([]float64, 2*gpus)}
+}
+
+// single finds the GPU on which a partition is best joined. The plan is valid until the
+// next call.
 func (a *assigner) single(p int) *plan {
-	c := a.candidate(p, Build)
+	clear(a.singles.sums)
+	clear(a.singles.rows)
+	c := a.candidate(p, Build, a.singles.sums)
 	n := a.gpus
-	plans, homes, rows := make([]plan, n), make([]int, n*n), make([]int64, n*n)
 	var best *plan
 	for to := range n {
-		x := &plans[to]
-		*x = plan{home: homes[to*n : (to+1)*n], rows: rows[to*n : (to+1)*n], set: 1 << to, cost: c.copies[to]}
+		x := &a.singles.plans[to]
+		*x = plan{home: a.singles.homes[to*n : (to+1)*n], rows: a.singles.rows[to*n : (to+1)*n], set: 1 << to, cost: c.copies[to]}
 		for g := range x.home {
 			x.home[g] = to
 			x.cost += c.bytes[g] * a.cost[g][to]
@@ -51,8 +66,8 @@ type candidate struct {
 // extra returns the rows that are joined beyond one copy of each, on a set of GPUs.
 func (c *candidate) extra(set uint64) int64 { return int64(max(bits.OnesCount64(set)-1, 0)) * c.copied }
 
-func (a *assigner) candidate(p int, moves Side) candidate {
-	sums := make([]float64, 2*a.gpus)
+// candidate describes a partition. sums is memory for two zeros a GPU.
+func (a *assigner) candidate(p int, moves Side, sums []float64) candidate {
 	c := candidate{sums[:a.gpus], sums[a.gpus:], a.count(1-moves, p)}
 	for g := range a.gpus {
 		c.bytes[g] = float64(a.h[moves][g][p] * a.limits.Width[moves])
@@ -69,7 +84,7 @@ func (a *assigner) candidate(p int, moves Side) candidate {
 // track finds which rows of the moving side leave their GPU. What is at home on
 // one GPU moves to another one together.
 func (a *assigner) track(p int, moves Side) *plan {
-	c := a.candidate(p, moves)
+	c := a.candidate(p, moves, make([]float64, 2*a.gpus))
 	x := &plan{moves: moves, home: make([]int, a.gpus), rows: make([]int64, a.gpus)}
 	for g := range x.home {
 		x.home[g] = g

@@ -101,6 +101,9 @@ func hotPartitions(h exchange.Histograms) []bool {
 
 // without returns histograms without the marked partitions.
 func without(h exchange.Histograms, marked []bool) (left exchange.Histograms) {
+	if !slices.Contains(marked, true) {
+		return h
+	}
 	for side := range h {
 		for _, counts := range h[side] {
 			list := slices.Clone(counts)
