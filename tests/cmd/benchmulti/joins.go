@@ -90,7 +90,7 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 		b.wrong += judge(c, results, b.Joins)
 		for _, r := range results {
 			bar, chosen := "", ""
-			if r.How != alone && c.bar > 0 {
+			if r.How != alone && r.How != unified && c.bar > 0 {
 				bar = fmt.Sprintf("%.2f", c.bar)
 			}
 			if r.Chosen {
@@ -162,6 +162,14 @@ func (b *bench) timeJoin(ctx context.Context, d *devices, c joinCase) (results [
 		}
 		r.Ratio = measure.Round(r.MS/one.MS, 3)
 		r.Chosen = w == mgj.Options{Strategy: choice}
+		results = append(results, r)
+	}
+	if b.unified && c.Probe <= mostUnified {
+		r, err := b.overUnified(ctx, d, parts)
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", unified, err)
+		}
+		r.Case, r.Ratio = c.name, measure.Round(r.MS/one.MS, 3)
 		results = append(results, r)
 	}
 	return results, nil
@@ -250,6 +258,11 @@ func (b *bench) together(ctx context.Context, d *devices, c joinCase, parts []co
 		if b.phases {
 			r.Sent = report.Sent
 			r.Phases = append(r.Phases, fmt.Sprintf("sent at %.3f", report.Sent))
+			host := "host"
+			for _, step := range report.Host {
+				host += fmt.Sprintf("; %s %.3f", step.Name, step.MS)
+			}
+			r.Phases = append(r.Phases, host)
 		}
 		if err := d.verify(got); err != nil {
 			return r, err

@@ -49,6 +49,7 @@ type bench struct {
 	cases    string // of joins, by commas; all where empty
 	tune     string
 	phases   bool
+	unified  bool
 	shrink   int
 	wrong    int // results that miss what is required
 }
@@ -98,12 +99,13 @@ func measureAll(ctx context.Context) error {
 		cases   = flag.String("cases", "", "names of joins, by commas; all where empty")
 		tune    = flag.String("tune", "", "further ways to join: BUILD+PROBExBLOCKS, ranges of the sides and blocks that send, by spaces")
 		phases  = flag.Bool("phases", false, "print the phases of each join, of one more run")
+		umj     = flag.Bool("unified", false, "also join over unified memory, where the probe side has at most 2^24 rows")
 		shrink  = flag.Int("shrink", 1, "divide the memory that joins have on each device by this")
 	)
 	flag.Parse()
 	b := &bench{
 		Measured: measure.CircumstancesOf(commit), repeats: max(*repeats, 1), hostRows: *rows,
-		cases: *cases, tune: *tune, phases: *phases, shrink: max(*shrink, 1),
+		cases: *cases, tune: *tune, phases: *phases, unified: *umj, shrink: max(*shrink, 1),
 	}
 	var err error
 	if b.devices, err = ordinals(*devices); err != nil {
