@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/driver"
 	"gpujoin/testsupport/columnartest"
 )
 
@@ -75,6 +77,32 @@ func TestRowIDs(t *testing.T) {
 					r.Inner(b.join(o, evenly, place), c)
 				}
 			}
+		}
+	})
+}
+
+// A filter of the build keys of all GPUs drops no row that has a match.
+func TestFilter(t *testing.T) {
+	each(t, func(r *columnartest.Rig, b *bed) {
+		for _, strategy := range []Strategy{Exchange, Replicate, Alone} {
+			join := b.join(Options{Strategy: strategy, Bloom: true}, uneven, evenly)
+			filtered := func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
+				out, report, err := join(ctx, d, s, a, j)
+				if err == nil && strings.HasSuffix(report.Algorithm, "+bloom") == j.RowIDs {
+					t.Errorf("%s of row ids: %v", report.Algorithm, j.RowIDs)
+				}
+				return out, report, err
+			}
+			for _, keyBytes := range []int{4, 8} {
+				for _, widths := range [][2][]int{two, {{4}, {8, 1}}, {{4}, many(12, 4)}} {
+					r.Inner(filtered, some(900, 20001, keyBytes, widths, columnartest.Spread(9000)))
+				}
+				r.Inner(filtered, some(0, 3000, keyBytes, two, columnartest.Spread(10)))
+				r.Inner(filtered, some(3000, 5000, keyBytes, two, columnartest.Skewed(3000)))
+			}
+			ids := some(900, 9000, 4, two, columnartest.Spread(9000))
+			ids.RowIDs = true
+			r.Inner(filtered, ids)
 		}
 	})
 }

@@ -18,6 +18,9 @@ import (
 // Options are decisions taken from the join.
 type Options struct {
 	Strategy Strategy
+	// Bloom: a Bloom filter of the build keys of all GPUs drops probe rows before any is sent,
+	// if memory suffices, GPUs store into each other's memory and the result has columns.
+	Bloom bool
 	// Ranges in which the build and the probe side are sent; 0: as many as suit the
 	// strategy. At most phj.MaxFlows together.
 	Ranges [2]int
@@ -34,6 +37,8 @@ type Report struct {
 	Sent     [][]float64 // by member and flow: ms from the begin until it was sent
 	Bytes    int64       // sent to other GPUs
 	Copied   live.Stats  // if rows are staged
+	// Host has the steps of the host, with the ms from entry to the end of each.
+	Host []columnar.Phase
 }
 
 // Join joins sides whose rows lie in the memory of the group's GPUs: parts are the GPUs'
@@ -51,7 +56,7 @@ func (g *Group) Join(ctx context.Context, parts []columnar.Join, o Options) ([]*
 	if err := alike(parts); err != nil {
 		return nil, nil, err
 	}
-	j := &join{group: g, options: o, parts: parts, outputs: make([]*columnar.Output, len(parts)), report: &Report{Strategy: o.Strategy, Members: make([]*columnar.Report, len(parts))}}
+	j := &join{start: start, group: g, options: o, parts: parts, outputs: make([]*columnar.Output, len(parts)), report: &Report{Strategy: o.Strategy, Members: make([]*columnar.Report, len(parts))}}
 	j.cut = phj.Cut{Devices: len(parts), Sample: o.Strategy == Exchange, Staged: g.through != nil}
 	j.cut.Ranges = j.ranges()
 	for _, p := range parts {
@@ -70,7 +75,7 @@ func (g *Group) Join(ctx context.Context, parts []columnar.Join, o Options) ([]*
 		}
 		j.report.Sent = append(j.report.Sent, sent)
 	}
-	j.report.WallMS = float64(time.Since(start)) / float64(time.Millisecond)
+	j.report.WallMS = j.sinceStart()
 	return j.outputs, j.report, nil
 }
 
@@ -112,6 +117,7 @@ func widthsEqual(a, b *columnar.Side) bool {
 
 // join is one join on its way.
 type join struct {
+	start   time.Time
 	group   *Group
 	options Options
 	parts   []columnar.Join
@@ -125,6 +131,14 @@ type join struct {
 	received [][]int64       // rows by flow and GPU
 	staged   [][][]phj.Block // by flow, sender and receiver, if rows are staged
 	blocks   []int           // that send, by flow
+}
+
+// sinceStart returns the milliseconds since the join began.
+func (j *join) sinceStart() float64 { return float64(time.Since(j.start)) / float64(time.Millisecond) }
+
+// ended notes the end of a step of the host.
+func (j *join) ended(step string) {
+	j.report.Host = append(j.report.Host, columnar.Phase{Name: step, MS: j.sinceStart()})
 }
 
 // ranges returns the ranges of both sides: several where rows of one are partitioned while
@@ -186,6 +200,13 @@ func (j *join) run(ctx context.Context) error {
 			return fmt.Errorf("mgj: GPU %d lays rows out in another way than GPU 0: %w", i, joincore.ErrUnsupported)
 		}
 	}
+	j.ended("planned")
+	if j.options.Bloom && !j.cut.Staged {
+		if err := j.reduce(ctx); err != nil {
+			return err
+		}
+		j.ended("probe side reduced")
+	}
 	for _, x := range j.shares {
 		x.Count()
 	}
@@ -198,6 +219,7 @@ func (j *join) run(ctx context.Context) error {
 	if err := j.join(ctx); err != nil {
 		return err
 	}
+	j.ended("all queued")
 	for i, x := range j.shares {
 		out, err := x.Finish(ctx)
 		if err != nil {
@@ -230,9 +252,11 @@ func (j *join) assign(ctx context.Context) error {
 		h[exchange.Build] = append(h[exchange.Build], total)
 		h[exchange.Probe] = append(h[exchange.Probe], estimated(probe, j.cut.Ranges[1]))
 	}
+	j.ended("build side counted")
 	width := [2]int64{j.shares[0].RowBytes(0), j.shares[0].RowBytes(1)}
 	var err error
 	j.to, err = j.options.Strategy.receivers(h, j.group.mesh, width, fullest(j.parts))
+	j.ended("assigned")
 	return err
 }
 
@@ -258,6 +282,7 @@ func (j *join) place(ctx context.Context) error {
 	early := !j.cut.Staged && j.fits(rows)
 	if early {
 		send()
+		j.ended("build side queued")
 	}
 	for i, x := range j.shares {
 		counts, err := x.ProbeCounts(ctx)
@@ -266,6 +291,7 @@ func (j *join) place(ctx context.Context) error {
 		}
 		j.addCounts(i, builds, counts)
 	}
+	j.ended("probe side counted")
 	_, sendProbe, err := j.placeSide(1, j.counts[builds:])
 	if err != nil {
 		return err

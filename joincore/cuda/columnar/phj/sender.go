@@ -17,8 +17,9 @@ type Sender struct {
 	stream      *driver.Stream
 	module      *driver.Module
 	fold, merge *driver.Kernel
-	host        *driver.Host  // counts of rows
-	first       *driver.Event // of counts
+	filters     *driver.Kernel // merges them
+	host        *driver.Host   // counts of rows
+	first       *driver.Event  // of counts
 	counted     *driver.Event
 	start       *driver.Event
 	sent        []*driver.Event // by flow
@@ -51,6 +52,9 @@ func NewSender(d *driver.Context) (_ *Sender, err error) {
 		return nil, err
 	}
 	if x.merge, err = x.module.Kernel("gj_merge_counts"); err != nil {
+		return nil, err
+	}
+	if x.filters, err = x.module.Kernel("gj_merge_filters"); err != nil {
 		return nil, err
 	}
 	if x.stream, err = d.NewStream(); err != nil {

@@ -41,6 +41,8 @@ type flow struct {
 // to the devices that join them, and the rest of a partitioned hash join over the rows
 // that this device has received. Its methods queue work, in this order:
 //
+//	TakeFilter, FillFilter, MergeFilter, StartReduce, Reduced if a filter is to drop probe
+//	rows before they are counted,
 //	Count, BuildCounts, TakeBuild, AssignBuild, Send for flows of the build side,
 //	ProbeCounts, TakeProbe, AssignProbe, Send for those of the probe side,
 //	Prepare, Await and Second for each flow, Match, Finish
@@ -68,6 +70,7 @@ type Share struct {
 	local   [2]uint64        // of what is sent
 	copies  [2]uint64        // of what the devices send, in their order, if they are copied
 	staged  []staged         // by flow and receiver
+	filter  filter           // of build keys, until the probe side is reduced
 	tables  joint
 }
 
@@ -92,8 +95,8 @@ func Together(ctx context.Context, d *driver.Context, s *driver.Stream, a *drive
 		if err != nil {
 			return nil, err
 		}
-		r := &run{Job: b, state: st, options: Options{Materialise: "om", Bloom: bloomOff}}
 		own := *j
+		r := &run{Job: b, state: st, options: Options{Materialise: "om", Bloom: bloomOff}, whole: own.Probe}
 		b.Join, b.Sides = &own, [2]*columnar.Side{&own.Build, &own.Probe}
 		b.ReadBack = columnar.PhaseReadBack
 		share := &Share{run: r, cut: c, sender: x, stream: s, arena: a}
@@ -148,8 +151,15 @@ func (x *Share) plan() error {
 	}
 	r.d.BitsFirst, r.d.BitsSecond = uint64(first), uint64(second)
 	r.d.ChunkRows, r.d.RangeRows = uint64(r.kernels.match.Rows), 8*uint64(r.kernels.match.Rows)
-	for side, rows := range own {
-		from := int64(0)
+	x.cutFlows()
+	return x.takeCounts()
+}
+
+// cutFlows divides the rows of both sides.
+func (x *Share) cutFlows() {
+	x.flows = x.flows[:0]
+	for side, s := range x.run.Sides {
+		rows, from := s.Rows, int64(0)
 		for _, end := range Ranges(rows, x.cut.Ranges[side]) {
 			x.flows = append(x.flows, flow{side, from, end - from})
 			from = end
@@ -158,7 +168,6 @@ func (x *Share) plan() error {
 			x.builds = len(x.flows)
 		}
 	}
-	return x.takeCounts()
 }
 
 // takeCounts takes what is needed to count rows.

@@ -90,7 +90,7 @@ func (x *Share) describeSources() (fields []field, values []packedField) {
 			s, from := &d.Side[side], of[side].from
 			s.Rows = uint64(of[side].rows)
 			s.Key = uint64(in.Key.Addr) + uint64(from*int64(in.Key.Bytes))
-			s.Fields = x.fieldsAt() + uint64(len(fields)*fieldBytes)
+			s.Fields, s.FieldCount = x.fieldsAt()+uint64(len(fields)*fieldBytes), 0
 			switch r.shapes[side].form {
 			case packed:
 				s.Packed = x.packedAt() + uint64(len(values)*valueBytes)

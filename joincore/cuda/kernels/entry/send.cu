@@ -1,4 +1,5 @@
-// Histograms of joins that several devices execute together.
+// Histograms and Bloom filters of joins that several devices execute together.
+#include "agent/merge_filters.cuh"
 #include "agent/send.cuh"
 #include "entry/define.cuh"
 #include "tuning/send.cuh"
@@ -22,3 +23,9 @@ extern "C" __global__ void __launch_bounds__(fold_threads, 2)
   merge_counts<fold_threads>(counts, from, (uint32_t)bits_first, (uint32_t)bits_second, merged);
 }
 LAUNCH(gj_merge_counts, fold_threads, 2, 0, fold_threads, 0)
+
+// gj_merge_filters(addresses of filters, their number, first and last unit of 16 bytes).
+extern "C" __global__ void __launch_bounds__(fold_threads, 4) gj_merge_filters(const uint64_t* filters, uint64_t members, uint64_t from, uint64_t to) {
+  merge_filters<fold_threads>(filters, (uint32_t)members, from, to);
+}
+LAUNCH(gj_merge_filters, fold_threads, 4, 0, fold_threads, 0)

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "agent/histogram.cuh"
+#include "agent/merge_filters.cuh"
 #include "agent/send.cuh"
 #include "agent/send_packed.cuh"
 
@@ -176,6 +177,21 @@ void check(uint32_t members, uint32_t rows, int first_bits, int second_bits, boo
   }
 }
 
+// Every device ends with all filters' bits.
+void check_filters(uint32_t members, uint64_t units) {
+  Memory memory;
+  std::vector<std::vector<uint32_t>> all(members);
+  std::vector<uint32_t> want(4 * units);
+  std::vector<uint64_t> address;
+  for (auto& filter : all) {
+    for (uint64_t i = 0; i < 4 * units; i++) filter.push_back((uint32_t)(random_bits() & random_bits() & random_bits())), want[i] |= filter[i];
+    address.push_back(memory.take(std::string(reinterpret_cast<char*>(filter.data()), 16 * units)));
+  }
+  for (uint32_t m = 0; m < members; m++)
+    host::launch(blocks, threads, [&] { merge_filters<threads>(address.data(), members, units * m / members, units * (m + 1) / members); });
+  for (uint32_t m = 0; m < members; m++) expect(!memcmp(reinterpret_cast<void*>(address[m]), want.data(), 16 * units), "merged filter", 4, 1, members, (uint32_t)units);
+}
+
 }  // namespace
 
 int main() {
@@ -195,6 +211,8 @@ int main() {
     check<1, Payload<PayloadKind::column, 9>, 1, How::packed>(members, 3000, 4, 2, members == 2);
     check<2, Payload<PayloadKind::column, 19>, 1, How::packed>(members, 1500, 3, 2, false);
   }
+  for (uint32_t members : {1, 2, 3, 8})
+    for (uint64_t units : {1, 7, 5000}) check_filters(members, units);
   printf("%d checks, %d wrong\n", checks, wrong);
   return wrong != 0;
 }
