@@ -1,0 +1,168 @@
+//go:build cuda
+
+package mgj
+
+import (
+	"context"
+	"fmt"
+
+	"gpujoin/joincore/cuda/columnar/phj"
+	"gpujoin/joincore/exchange"
+)
+
+// assign decides where rows go, by the build side and the first range of the probe side.
+// Further ranges are counted meanwhile.
+func (j *join) assign(ctx context.Context) error {
+	var h exchange.Histograms
+	for i, x := range j.shares {
+		build, probe, err := x.BuildCounts(ctx)
+		if err != nil {
+			return err
+		}
+		j.addCounts(i, 0, build)
+		total := make([]int64, x.Partitions())
+		for _, counts := range build {
+			for p, n := range counts {
+				total[p] += n
+			}
+		}
+		if probe == nil {
+			probe = make([]int64, len(total))
+		}
+		h[exchange.Build] = append(h[exchange.Build], total)
+		h[exchange.Probe] = append(h[exchange.Probe], estimated(probe, j.cut.Ranges[1]))
+	}
+	j.ended("build side counted")
+	width := [2]int64{j.shares[0].RowBytes(0), j.shares[0].RowBytes(1)}
+	var err error
+	j.to, err = j.options.Strategy.receivers(h, j.group.mesh, width, fullest(j.parts))
+	j.ended("assigned")
+	return err
+}
+
+// addCounts adds the counts of a GPU's flows from the given one on.
+func (j *join) addCounts(gpu, flow int, counts [][]int64) {
+	if gpu == 0 {
+		j.counts = append(j.counts, make([][][]int64, len(counts))...)
+	}
+	for i, list := range counts {
+		j.counts[flow+i] = append(j.counts[flow+i], list)
+	}
+}
+
+// place gives all rows places on the GPUs that receive them, and sends them. Those of the
+// build side are sent while the probe side is still counted, if memory is not short; else
+// all memory is taken before any row is sent.
+func (j *join) place(ctx context.Context) error {
+	builds := j.shares[0].Builds()
+	rows, send, err := j.placeSide(0, j.counts[:builds])
+	if err != nil {
+		return err
+	}
+	early := !j.cut.Staged && j.fits(rows)
+	if early {
+		send()
+		j.ended("build side queued")
+	}
+	for i, x := range j.shares {
+		counts, err := x.ProbeCounts(ctx)
+		if err != nil {
+			return err
+		}
+		j.addCounts(i, builds, counts)
+	}
+	j.ended("probe side counted")
+	_, sendProbe, err := j.placeSide(1, j.counts[builds:])
+	if err != nil {
+		return err
+	}
+	if !early {
+		send()
+	}
+	sendProbe()
+	return nil
+}
+
+// fits reports whether each GPU has memory for the given build rows, and for the probe
+// rows that it can expect.
+func (j *join) fits(build []int64) bool {
+	for i, x := range j.shares {
+		probe := j.cut.Rows[1]
+		if j.options.Strategy == Exchange {
+			probe = probe/int64(len(j.shares))*9/8 + 1<<16
+		}
+		if !x.Fits([2]int64{build[i], probe}, j.cut.OutputRows*probe/max(j.cut.Rows[1], 1)) {
+			return false
+		}
+	}
+	return true
+}
+
+// placeSide gives the rows of a side's flows places, and takes the memory for them. It
+// returns the rows of each GPU, and a function that queues what sends them.
+func (j *join) placeSide(side int, flows [][][]int64) (rows []int64, send func(), err error) {
+	first := len(j.received)
+	next := make([]int64, len(j.shares))
+	rows = make([]int64, len(j.shares))
+	assigned, staged := make([]phj.Assigned, len(j.shares)), make([][][]phj.Block, len(j.shares))
+	for i := range assigned {
+		assigned[i].To = j.to[side]
+	}
+	for _, counts := range flows {
+		sendings, arrivals, apart := j.layOut(counts, side, next)
+		for i := range assigned {
+			assigned[i].Sendings = append(assigned[i].Sendings, sendings[i])
+			assigned[i].Arrivals = append(assigned[i].Arrivals, arrivals[i])
+			if j.cut.Staged {
+				staged[i] = append(staged[i], apart[i])
+			}
+		}
+		j.staged = append(j.staged, apart)
+		got := received(counts, j.to[side])
+		for i, n := range got {
+			rows[i] += n
+		}
+		j.received = append(j.received, got)
+		blocks, leave := 0, crossing(counts, j.to[side])
+		if leave > 0 {
+			blocks = j.sending()
+		}
+		j.blocks = append(j.blocks, blocks)
+		j.report.Bytes += leave * j.shares[0].RowBytes(side)
+	}
+	for i, x := range j.shares {
+		if side == 0 {
+			err = x.TakeBuild(rows[i], next[i], staged[i])
+		} else {
+			err = x.TakeProbe(rows[i], next[i], staged[i], outputRows(j.cut.OutputRows, i, rows))
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("GPU %d: %w", i, err)
+		}
+	}
+	return rows, func() {
+		for i, x := range j.shares {
+			if side == 0 {
+				x.AssignBuild(j.shares, i, assigned[i])
+			} else {
+				x.AssignProbe(j.shares, i, assigned[i])
+			}
+			for flow := range flows {
+				x.Send(first+flow, j.blocks[first+flow])
+			}
+		}
+	}, nil
+}
+
+// layOut gives the rows of a flow places: where each GPU sends them, and what each finds.
+func (j *join) layOut(counts [][]int64, side int, next []int64) (sendings []phj.Sending, arrivals [][]phj.Arrival, blocks [][]phj.Block) {
+	unit := j.shares[0].Unit(side)
+	if j.cut.Staged {
+		return phj.PlaceBlocks(counts, j.to[side], unit, next)
+	}
+	sendings, whole := phj.Place(counts, j.to[side], unit, next)
+	for _, a := range whole {
+		arrivals = append(arrivals, []phj.Arrival{a})
+	}
+	return sendings, arrivals, nil
+}
