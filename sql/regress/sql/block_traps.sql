@@ -60,3 +60,19 @@ SELECT statistics('SELECT grp, count(*), sum(id) FROM fact WHERE id <= 5000 GROU
 SET parallel_leader_participation = off;
 SELECT statistics('SELECT grp, count(*), sum(id) FROM fact WHERE id <= 5000 GROUP BY grp');
 DROP FUNCTION statistics;
+RESET parallel_leader_participation;
+-- core frees the path of a subquery when it adds a Gather above another one
+CREATE TABLE part1 WITH (parallel_workers = 1) AS SELECT g AS id, g % 7 AS grp, g AS v FROM generate_series(1, 20000) g;
+CREATE TABLE part2 WITH (parallel_workers = 2) AS SELECT g AS id, g % 7 AS grp, g AS v FROM generate_series(1, 30000) g;
+CREATE TABLE part3 WITH (parallel_workers = 3) AS SELECT g AS id, g % 7 AS grp, g AS v FROM generate_series(1, 40000) g;
+ANALYZE part1, part2, part3;
+SET max_parallel_workers_per_gather = 4;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET gpujoin.verify = on;
+EXPLAIN (COSTS OFF) SELECT grp, count(*), sum(v) FROM (SELECT grp, v FROM part1 WHERE v > 5 UNION ALL SELECT grp, v FROM part2 WHERE v > 6 UNION ALL SELECT grp, v FROM part3) s WHERE grp > 1 GROUP BY grp;
+SELECT grp, count(*), sum(v) FROM (SELECT grp, v FROM part1 WHERE v > 5 UNION ALL SELECT grp, v FROM part2 WHERE v > 6 UNION ALL SELECT grp, v FROM part3) s WHERE grp > 1 GROUP BY grp ORDER BY grp;
+RESET gpujoin.verify;
+SELECT block('SELECT grp, count(*), sum(v) FROM (SELECT grp, v FROM part1 WHERE v > 5 UNION ALL SELECT grp, v FROM part2 WHERE v > 6 UNION ALL SELECT grp, v FROM part3) s WHERE grp > 1 GROUP BY grp');
+DROP TABLE part1, part2, part3;
