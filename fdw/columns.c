@@ -104,7 +104,12 @@ gj_describe_key(GjForm form, GjColumn *column)
 	{
 		case GJ_FORM_FLOAT_KEY:
 		case GJ_FORM_DATE_KEY:
+		case GJ_FORM_WIDENED:
 			describe_fixed(column, sizeof(int64));
+			return;
+		case GJ_FORM_SCALE:
+			describe_fixed(column, sizeof(int16));
+			column->align = sizeof(int16);
 			return;
 		case GJ_FORM_INTERVAL_KEY:
 			describe_fixed(column, sizeof(__int128));
@@ -127,6 +132,8 @@ gj_is_key_form(GjForm form)
 		case GJ_FORM_FLOAT_KEY:
 		case GJ_FORM_DATE_KEY:
 		case GJ_FORM_INTERVAL_KEY:
+		case GJ_FORM_WIDENED:
+		case GJ_FORM_SCALE:
 			return true;
 		case GJ_FORM_VALUE:
 		case GJ_FORM_DECIMAL:
@@ -151,6 +158,7 @@ gj_column_weight(const GjColumn *column)
 	switch (column->form)
 	{
 		case GJ_FORM_DECIMAL:
+		case GJ_FORM_WIDENED:
 			return 4;
 		case GJ_FORM_NUMERIC_KEY:
 		case GJ_FORM_BPCHAR_KEY:
@@ -159,6 +167,7 @@ gj_column_weight(const GjColumn *column)
 		case GJ_FORM_FLOAT_KEY:
 		case GJ_FORM_DATE_KEY:
 		case GJ_FORM_INTERVAL_KEY:
+		case GJ_FORM_SCALE:
 			return 2;
 		case GJ_FORM_INTEGER:
 		case GJ_FORM_VALUE:

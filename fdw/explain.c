@@ -235,6 +235,20 @@ feed_word(const GjInput *input)
 	return input->feed == GJ_FEED_PAGE ? "page" : "child";
 }
 
+static const char *
+form_suffix(GjForm form)
+{
+	switch (form)
+	{
+		case GJ_FORM_WIDENED:
+			return " as decimal";
+		case GJ_FORM_SCALE:
+			return " as scale";
+		default:
+			return gj_is_key_form(form) ? " as key" : "";
+	}
+}
+
 /*
  * The column names of an input.  Canonical key forms are not listed
  * separately.
@@ -251,7 +265,7 @@ input_columns(const Names *names, int i)
 		GjOutput	place = {.input = i, .column = c};
 
 		appendStringInfo(&text, "%s%s%s", c > 0 ? ", " : "", column_name(names, place),
-						 gj_is_key_form(input->columns[c].form) ? " as key" : "");
+						 form_suffix(input->columns[c].form));
 	}
 	return text.data;
 }

@@ -143,6 +143,60 @@ copy_decimals(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
 	return n;
 }
 
+/* Numerics of any scale, with more decimals than most of them have. */
+static int
+copy_widened(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
+			 int n, GjPut *why)
+{
+	uint32		first = writer->rows;
+	int64	   *to = (int64 *) column->values + first;
+	int			scale = column->column->scale;
+
+	for (int i = 0; i < n; i++)
+	{
+		const char *value = vector->pointers[i];
+
+		if (value == NULL)
+		{
+			to[i] = 0;
+			set_null(column, first + i, writer->capacity);
+			continue;
+		}
+		value = plain_varlena(writer, value + vector->offset);
+		if (!gj_numeric_to_wider(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), scale, &to[i]))
+		{
+			gj_fail(writer->extents->conn,
+					"a numeric value has more than %d decimals or 18 digits", scale);
+			writer->unfit = true;
+			*why = GJ_PUT_FAILED;
+			return i;
+		}
+	}
+	return n;
+}
+
+/* The numbers of decimals of numerics. */
+static void
+copy_scales(GjWriter *writer, GjColumnWriter *column, const GjVector *vector, int n)
+{
+	uint32		first = writer->rows;
+	int16	   *to = (int16 *) column->values + first;
+
+	for (int i = 0; i < n; i++)
+	{
+		const char *value = vector->pointers[i];
+
+		to[i] = 0;
+		if (value == NULL)
+		{
+			set_null(column, first + i, writer->capacity);
+			continue;
+		}
+		value = plain_varlena(writer, value + vector->offset);
+		to[i] = gj_numeric_scale(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+	}
+}
+
 /* Appends a varlena with these bytes and a new header to the heap. */
 static inline GjPut
 put_varlena(GjColumnWriter *column, const char *data, uint32 length, bool packable)
@@ -342,6 +396,11 @@ gj_encode(GjWriter *writer, GjColumnWriter *column, const GjVector *vector, int 
 			return n;
 		case GJ_COPY_DECIMAL:
 			return copy_decimals(writer, column, vector, n, why);
+		case GJ_COPY_WIDENED:
+			return copy_widened(writer, column, vector, n, why);
+		case GJ_COPY_SCALE:
+			copy_scales(writer, column, vector, n);
+			return n;
 		case GJ_COPY_VARLENA:
 		case GJ_COPY_NUMERIC_KEY:
 		case GJ_COPY_BPCHAR_KEY:

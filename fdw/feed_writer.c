@@ -58,6 +58,10 @@ copy_of(const GjColumn *column, const GjColumnWriter *writer)
 			return GJ_COPY_DATE_KEY;
 		case GJ_FORM_INTERVAL_KEY:
 			return GJ_COPY_INTERVAL_KEY;
+		case GJ_FORM_WIDENED:
+			return GJ_COPY_WIDENED;
+		case GJ_FORM_SCALE:
+			return GJ_COPY_SCALE;
 		case GJ_FORM_INTEGER:	/* made by the daemon, never fed */
 		case GJ_FORM_VALUE:
 			break;

@@ -33,7 +33,9 @@ typedef enum GjCopy
 	GJ_COPY_FLOAT4_KEY,
 	GJ_COPY_FLOAT8_KEY,
 	GJ_COPY_DATE_KEY,
-	GJ_COPY_INTERVAL_KEY
+	GJ_COPY_INTERVAL_KEY,
+	GJ_COPY_WIDENED,
+	GJ_COPY_SCALE
 } GjCopy;
 
 typedef struct GjColumnWriter

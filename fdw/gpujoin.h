@@ -90,6 +90,9 @@ typedef enum GjForm
 	GJ_FORM_FLOAT_KEY,			/* float4 or float8 in 8 bytes, see key_forms.h */
 	GJ_FORM_DATE_KEY,			/* date as the timestamp that equals it */
 	GJ_FORM_INTERVAL_KEY,		/* interval as its span in 16 bytes */
+	GJ_FORM_WIDENED,			/* numeric of any scale as value * 10^scale in an
+								 * int64, NaN as INT64_MIN */
+	GJ_FORM_SCALE,				/* numeric as its number of decimals */
 	GJ_FORM_INTEGER				/* computed by the daemon: a signed integer of
 								 * width bytes, 16 at most; of 32: unsigned */
 } GjForm;
@@ -108,7 +111,7 @@ typedef struct GjColumn
 	enum gj_encoding encoding;
 	int			width;			/* layout.h: gj_column.width */
 	int			align;			/* layout.h: gj_column.align */
-	int			scale;			/* GJ_FORM_DECIMAL: s */
+	int			scale;			/* GJ_FORM_DECIMAL: s; GJ_FORM_WIDENED */
 	int			avg_width;		/* planner's estimate of bytes per value */
 	bool		is_key;			/* compared by some join of the job */
 } GjColumn;

@@ -92,33 +92,22 @@ parse(const char *data, uint32 length, Parsed *p)
 	return true;
 }
 
-bool
-gj_any_numeric_to_decimal(const char *data, uint32 length, int scale, int64 *decimal)
+/* Returns false if the number has more decimals than scale or 18 digits. */
+static bool
+convert(const Parsed *p, int scale, int64 *decimal)
 {
-	Parsed		p;
 	int64		sum = 0;
-	int			exponent;		/* power of ten of the current digit */
+	int			exponent = 4 * p->weight + scale;	/* power of ten of the current digit */
 
-	if (unlikely(!parse(data, length, &p)))
-		return false;
-	if (unlikely(p.special != 0))
-	{
-		*decimal = GJ_DECIMAL_NAN;
-		return p.special == NOT_A_NUMBER;
-	}
-	if (unlikely(p.scale != scale))
-		return false;
-
-	exponent = 4 * p.weight + scale;
-	if (p.ndigits > 0)
+	if (p->ndigits > 0)
 	{
 		/* all digits after the first add up to less than one unit of it */
 		if (unlikely(exponent > 14) &&
-			(exponent > 18 || load16(p.digits) >= power10[18 - exponent]))
+			(exponent > 18 || load16(p->digits) >= power10[18 - exponent]))
 			return false;
-		for (int i = 0; i < p.ndigits; i++, exponent -= 4)
+		for (int i = 0; i < p->ndigits; i++, exponent -= 4)
 		{
-			int			digit = load16(p.digits + 2 * i);
+			int			digit = load16(p->digits + 2 * i);
 
 			if (likely(exponent >= 0))
 				sum += digit * power10[exponent];
@@ -134,8 +123,47 @@ gj_any_numeric_to_decimal(const char *data, uint32 length, int scale, int64 *dec
 			}
 		}
 	}
-	*decimal = p.negative ? -sum : sum;
+	*decimal = p->negative ? -sum : sum;
 	return true;
+}
+
+static bool
+convert_any(const char *data, uint32 length, int scale, bool wider, int64 *decimal)
+{
+	Parsed		p;
+
+	if (unlikely(!parse(data, length, &p)))
+		return false;
+	if (unlikely(p.special != 0))
+	{
+		*decimal = GJ_DECIMAL_NAN;
+		return p.special == NOT_A_NUMBER;
+	}
+	if (unlikely(wider ? p.scale > scale : p.scale != scale))
+		return false;
+	return convert(&p, scale, decimal);
+}
+
+bool
+gj_any_numeric_to_decimal(const char *data, uint32 length, int scale, int64 *decimal)
+{
+	return convert_any(data, length, scale, false, decimal);
+}
+
+bool
+gj_numeric_to_wider(const char *data, uint32 length, int scale, int64 *decimal)
+{
+	return convert_any(data, length, scale, true, decimal);
+}
+
+int
+gj_numeric_scale(const char *data, uint32 length)
+{
+	Parsed		p;
+
+	if (!parse(data, length, &p))
+		elog(ERROR, "malformed numeric of %u bytes", length);
+	return p.special != 0 ? 0 : p.scale;
 }
 
 void

@@ -27,6 +27,14 @@ extern bool gj_any_numeric_to_decimal(const char *data, uint32 length, int scale
 									  int64 *decimal);
 
 /*
+ * The same for a numeric of at most this scale, to which zeros are added.
+ */
+extern bool gj_numeric_to_wider(const char *data, uint32 length, int scale, int64 *decimal);
+
+/* The display scale of a numeric; 0 of NaN and infinity. */
+extern int	gj_numeric_scale(const char *data, uint32 length);
+
+/*
  * Writes the numeric datum of decimal / 10^scale to buffer, which is aligned
  * to 4 and has GJ_DECIMAL_DATUM_SIZE bytes.  The bytes are the same as those
  * made by the server's own arithmetic.

@@ -15,6 +15,7 @@
 #include "columns.h"
 #include "plan_computed.h"
 #include "plan_inputs.h"
+#include "plan_widened.h"
 
 /* Are these the same column?  Outer joins may have made one NULL. */
 static bool
@@ -109,7 +110,11 @@ gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 	column->collation = var->varcollid;
 	column->is_key = is_key;
 	if (gj_is_key_form(form))
+	{
 		gj_describe_key(form, column);
+		if (form == GJ_FORM_WIDENED)
+			column->scale = gj_widened_scale(inputs->root, var);
+	}
 	else if (!gj_describe_payload(var->vartype, var->vartypmod, column))
 		elog(ERROR, "GpuJoin does not support type %u", var->vartype);
 	column->avg_width = gj_average_width(inputs->root, var);

@@ -15,6 +15,9 @@
 #include "plan_tree.h"
 #include "plan_value.h"
 
+/* A value, a key, and two of a numeric without a declared scale. */
+#define GJ_FORMS_OF_A_COLUMN 4
+
 static void
 add_inputs(GjInputs *inputs, const GjCandidate *tree)
 {
@@ -48,7 +51,7 @@ add_inputs(GjInputs *inputs, const GjCandidate *tree)
 	gj_planned_twice(inputs->root, source->rel);
 	input->rows = source->rel->rows;
 	base = gj_base_slot(source->rel);
-	input->columns = palloc0(2 * (list_length(child->targetlist) + list_length(base->computed) + 1) *
+	input->columns = palloc0(GJ_FORMS_OF_A_COLUMN * (list_length(child->targetlist) + list_length(base->computed) + 1) *
 							 sizeof(GjColumn));
 }
 

@@ -13,6 +13,7 @@
 
 #include "columns.h"
 #include "plan_value_leaf.h"
+#include "plan_widened.h"
 
 /* A factor of 10^18 still fits the daemon's constants. */
 #define MAX_RESCALE 18
@@ -91,6 +92,18 @@ column_json(GjTranslator *t, const Var *var, GjForm form, bool is_key)
 	return gj_reference_json(place);
 }
 
+/* A numeric column without a declared scale. */
+static bool
+widened_column(GjTranslator *t, const Var *var, GjValueJson *value)
+{
+	value->scale = gj_widened_scale(t->root, var);
+	if (value->scale < 0)
+		return false;
+	value->json = psprintf("{\"decimal\":%s}", column_json(t, var, GJ_FORM_WIDENED, true));
+	value->display_scale = psprintf("{\"column\":%s}", column_json(t, var, GJ_FORM_SCALE, true));
+	return true;
+}
+
 bool
 gj_translate_column(GjTranslator *t, const Var *var, GjReading reading, GjValueJson *value)
 {
@@ -110,9 +123,9 @@ gj_translate_column(GjTranslator *t, const Var *var, GjReading reading, GjValueJ
 		return false;
 	if (value->kind == GJ_KIND_DECIMAL)
 	{
-		if (!gj_decimal_scale(var->vartype, var->vartypmod, &value->scale))
-			return false;
 		value->width = 8;
+		if (!gj_decimal_scale(var->vartype, var->vartypmod, &value->scale))
+			return reading == GJ_READ_VALUE && widened_column(t, var, value);
 		value->json = psprintf(reading == GJ_READ_STORED ? "{\"column\":%s}" : "{\"decimal\":%s}",
 							   column_json(t, var, GJ_FORM_DECIMAL, true));
 		return true;

@@ -7,7 +7,7 @@ ANALYZE items;
 
 EXPLAIN (COSTS OFF) SELECT grp, label, count(*), sum(amount), grouping(grp, label) FROM items f JOIN dim d ON f.dim = d.id GROUP BY ROLLUP (grp, label) HAVING count(*) > 40 ORDER BY 5, 1, 2;
 SELECT grp, flag, count(*), sum(amount), grouping(grp, flag) FROM items f JOIN dim d ON f.dim = d.id GROUP BY ROLLUP (grp, flag) HAVING count(*) > 400 ORDER BY 5, 1, 2;
-EXPLAIN (COSTS OFF, FORMAT YAML) SELECT grp, flag, max(day) FROM items GROUP BY GROUPING SETS (grp, flag, ());
+EXPLAIN (COSTS OFF, FORMAT YAML) SELECT grp, label, max(day) FROM items f JOIN dim d ON f.dim = d.id GROUP BY GROUPING SETS (grp, label, ());
 -- each function that can be combined
 SELECT block('SELECT grp, flag, count(*), count(small), sum(amount), avg(amount), sum(small), avg(small), sum(big), avg(big), min(id), max(day), min(stamp), max(name), bool_and(flag), bool_or(flag), every(flag) FROM items GROUP BY CUBE (grp, flag)');
 SELECT block('SELECT grp, sum(CASE WHEN small > 3 THEN amount ELSE 0 END), avg(CASE WHEN small > 30 THEN amount ELSE 0 END), sum(amount) FILTER (WHERE flag), count(*) FILTER (WHERE small > 30) FROM items GROUP BY ROLLUP (grp)');

@@ -1,0 +1,103 @@
+/*
+ * plan_widened.c - numeric columns without a declared scale.
+ *
+ * The values of such a column have decimals of their own.  The daemon gets two
+ * columns: the values as integers at one scale that is large enough for all, and
+ * how many decimals each has, from which the number shown of a sum follows.  The
+ * statistics tell which scale is enough.  If a value turns out to have more
+ * decimals, the feed ends, and the native plan runs.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_statistic.h"
+#include "catalog/pg_type.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+
+#include "numeric.h"
+#include "plan_computed.h"
+#include "plan_widened.h"
+
+/* More decimals than the statistics know, if the integers stay small. */
+#define SPARE_DECIMALS 4
+
+/* The integers of the statistics are less than this. */
+#define LARGEST_SAMPLE INT64CONST(1000000000000000)
+
+/*
+ * What the statistics say about the values of a column: the common ones, and
+ * bounds of ranges, of which the first and the last are the extremes.
+ */
+static const int kinds[] = {STATISTIC_KIND_MCV, STATISTIC_KIND_HISTOGRAM};
+
+static int
+largest_scale(const AttStatsSlot *sample)
+{
+	int			largest = 0;
+
+	for (int i = 0; i < sample->nvalues; i++)
+	{
+		struct varlena *value = PG_DETOAST_DATUM_PACKED(sample->values[i]);
+
+		largest = Max(largest, gj_numeric_scale(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)));
+	}
+	return largest;
+}
+
+static bool
+fits(const AttStatsSlot *sample, int scale)
+{
+	for (int i = 0; i < sample->nvalues; i++)
+	{
+		struct varlena *value = PG_DETOAST_DATUM_PACKED(sample->values[i]);
+		int64		decimal;
+
+		if (!gj_numeric_to_wider(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), scale, &decimal) ||
+			decimal > LARGEST_SAMPLE || decimal < -LARGEST_SAMPLE)
+			return false;
+	}
+	return true;
+}
+
+static int
+scale_of_statistics(HeapTuple tuple)
+{
+	AttStatsSlot samples[lengthof(kinds)];
+	int			n = 0;
+	int			least = 0;
+	int			scale;
+
+	for (int i = 0; i < (int) lengthof(kinds); i++)
+		if (get_attstatsslot(&samples[n], tuple, kinds[i], InvalidOid, ATTSTATSSLOT_VALUES))
+			n++;
+	if (n == 0)
+		return -1;
+	for (int i = 0; i < n; i++)
+	{
+		int			own = largest_scale(&samples[i]);
+
+		least = Max(least, own);
+	}
+	for (scale = Min(least + SPARE_DECIMALS, GJ_DECIMAL_MAX_SCALE); scale >= least; scale--)
+		if (fits(&samples[0], scale) && fits(&samples[n - 1], scale))
+			break;
+	for (int i = 0; i < n; i++)
+		free_attstatsslot(&samples[i]);
+	return scale >= least ? scale : -1;
+}
+
+int
+gj_widened_scale(PlannerInfo *root, const Var *var)
+{
+	VariableStatData data;
+	int			scale = -1;
+
+	if (getBaseType(var->vartype) != NUMERICOID || gj_computed(root, var) != NULL)
+		return -1;
+	examine_variable(root, (Node *) unconstify(Var *, var), 0, &data);
+	if (HeapTupleIsValid(data.statsTuple) && data.atttype == NUMERICOID)
+		scale = scale_of_statistics(data.statsTuple);
+	ReleaseVariableStats(data);
+	return scale;
+}

@@ -1,0 +1,15 @@
+/*
+ * plan_widened.h - numeric columns without a declared scale.
+ */
+#ifndef GPUJOIN_PLAN_WIDENED_H
+#define GPUJOIN_PLAN_WIDENED_H
+
+#include "plan_candidate.h"
+
+/*
+ * The scale at which the column's values are expected to be 64-bit decimals, or
+ * -1 if that is not expected.
+ */
+extern int	gj_widened_scale(PlannerInfo *root, const Var *var);
+
+#endif							/* GPUJOIN_PLAN_WIDENED_H */
