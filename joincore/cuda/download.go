@@ -15,7 +15,7 @@ import (
 // which it waits.
 func (e *execution) download(ctx context.Context, to []byte, from driver.Ptr) error {
 	l := e.workspace.download
-	if e.p.registered.holds(to) {
+	if e.p.pageLocked(to) {
 		return l.stream.CopyOut(to, from)
 	}
 	size := int(l.scratchBytes / 2)

@@ -10,8 +10,11 @@ import (
 // transferMethod returns how a piece of host memory is copied to or from the
 // device.
 func (p *Provider) transferMethod(b []byte) transfer.Method {
-	return p.platform.Choose(p.registered.holds(b))
+	return p.platform.Choose(p.pageLocked(b))
 }
+
+// pageLocked reports whether memory is page-locked for copies of the device.
+func (p *Provider) pageLocked(b []byte) bool { return p.registered.holds(b) || slabs.holds(b) }
 
 // hostToDevice queues a direct copy from host memory, or returns false if the
 // copy must be staged. The memory must not change until the stream has been

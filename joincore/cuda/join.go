@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"gpujoin/joincore"
@@ -32,10 +33,14 @@ type prepared struct {
 // stack until it is released. If device memory is too small for the columns of
 // a whole side, the join uses late materialisation.
 func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
+	together, _ := e.opt.Common.(*outofcore.Together)
 	if build, probe, ok := e.wholeInputs(spec, e.space(build)); ok {
-		if j, ok := outofcore.Prepare(e.OutOfCore(), spec, build, probe); ok {
+		if j, ok := outofcore.Prepare(e.OutOfCore(), spec, build, probe, together); ok {
 			return j, nil
 		}
+	}
+	if together != nil {
+		return nil, fmt.Errorf("a join whose sides cannot be partitioned among devices: %w", joincore.ErrUnsupported)
 	}
 	run, reason := e.suits(spec)
 	if run != nil {

@@ -177,19 +177,22 @@ var locked pageLocks
 // the same memory, it stays locked until each has released it. Call release
 // when no execution reads or writes the memory any more.
 func (p *Provider) Register(mem []byte) (release func(), err error) {
-	return p.register(mem, func() (func(), error) {
+	return p.register(mem, &p.registered, func() (func(), error) {
 		return locked.take(mem, func() (func(), error) { return p.pageLock(mem) })
 	})
 }
 
-// lockSlab is Register for memory that no other provider uses. It waits for no
-// other lock operation.
+// slabs is the page-locked memory of joins out of core, which all devices copy directly.
+var slabs ranges
+
+// lockSlab is Register for memory that this process has allocated, for all providers. It
+// waits for no other lock operation.
 func (p *Provider) lockSlab(mem []byte) (release func(), err error) {
-	return p.register(mem, func() (func(), error) { return p.pageLock(mem) })
+	return p.register(mem, &slabs, func() (func(), error) { return p.pageLock(mem) })
 }
 
 // register locks memory and enables direct copies from it until release.
-func (p *Provider) register(mem []byte, lock func() (unlock func(), err error)) (release func(), err error) {
+func (p *Provider) register(mem []byte, in *ranges, lock func() (unlock func(), err error)) (release func(), err error) {
 	if why := p.platform.Absent(transfer.Pinned, int64(len(mem)), false); why != "" {
 		return nil, errors.New(why)
 	}
@@ -197,9 +200,9 @@ func (p *Provider) register(mem []byte, lock func() (unlock func(), err error)) 
 	if err != nil {
 		return nil, err
 	}
-	p.registered.add(mem)
+	in.add(mem)
 	return func() {
-		p.registered.remove(mem)
+		in.remove(mem)
 		unlock()
 	}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/device"
 )
 
@@ -52,6 +53,33 @@ func (p *Provider) Share(members []device.Provider, inputs []int) []any {
 	s := &sharing{inputs: inputs}
 	for i := range out {
 		out[i] = s
+	}
+	return out
+}
+
+// Exceeds reports whether a join of two inputs is done out of core: its build side needs more
+// memory than an execution has, which is three quarters of the budget or less.
+func (p *Provider) Exceeds(build, _ *joincore.Relation) bool {
+	width := int64(0)
+	for _, c := range build.Columns {
+		if c.Kind == joincore.Fixed {
+			width += int64(c.Width)
+		}
+	}
+	return (width+outofcore.PartitionBytes)*build.Rows() > p.budget/16*9
+}
+
+// Together returns what executions on the providers get as device.Options.Common to
+// partition and join two inputs together. Each partitions some of the rows in host memory,
+// from where every device reads them.
+func (p *Provider) Together(members []device.Provider) []any {
+	t := outofcore.NewTogether(len(members))
+	out := make([]any, len(members))
+	for i, m := range members {
+		if _, ok := m.(*Provider); !ok {
+			return nil
+		}
+		out[i] = t
 	}
 	return out
 }

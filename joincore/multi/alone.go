@@ -14,12 +14,17 @@ import (
 func (p *Provider) replicate(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
 	sink joincore.Sink, opt run.Options, stats *joincore.Stats) error {
 	alone, reason := p.members[0], "the plan cannot be divided among devices"
-	if input, ok := Divide(plan, inputs); ok && len(p.members) > 1 {
+	input, ok := Divide(plan, inputs)
+	together := p.together(plan, inputs)
+	if (ok || together != nil) && len(p.members) > 1 {
 		x, err := newExecution(ctx, p, plan, inputs, mem, opt)
 		if err != nil {
 			return err
 		}
-		x.divided = input
+		x.divided, x.together = input, together
+		if together != nil {
+			x.divided = -1
+		}
 		watched := &watchedSink{Sink: sink}
 		if err = x.execute(watched, stats); err == nil || !p.again(ctx, watched, err) {
 			return err

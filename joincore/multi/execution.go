@@ -30,7 +30,8 @@ type execution struct {
 	number     map[joincore.Node]int // of joins, and of aggregates
 	result     outcome               // of the root's fragment
 	exchanged  live.Stats
-	divided    int           // with replication, the input whose rows are divided
+	divided    int           // with replication, the input whose rows are divided; -1: none
+	together   []any         // what members get that partition two inputs together; nil: they do not
 	failed     atomic.Int32  // the member that has failed, if one has
 	waited     time.Duration // by members for the slowest one, at the longest
 	sent       int64         // bytes between devices

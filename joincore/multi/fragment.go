@@ -20,6 +20,9 @@ type fragment struct {
 
 	joins      []joint    // in post-order
 	aggregates []grouping // in post-order
+	// together says that members partition two inputs together: all of them have the same
+	// tables and make different rows.
+	together bool
 	// once says that only the first member executes the fragment: it returns a
 	// row even of no rows.
 	once bool
@@ -147,7 +150,7 @@ func (f *fragment) plan(output []joincore.ColumnRef) *joincore.Plan {
 func (f *fragment) busy() []int {
 	var list []int
 	for m := range f.x.members() {
-		if slices.ContainsFunc(f.tables, func(t *table) bool { return !t.same && t.parts[m].Rows() > 0 }) {
+		if f.together || slices.ContainsFunc(f.tables, func(t *table) bool { return !t.same && t.parts[m].Rows() > 0 }) {
 			list = append(list, m)
 		}
 	}

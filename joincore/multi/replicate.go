@@ -19,7 +19,7 @@ func (x *execution) copied(input int) *table {
 }
 
 // replicated returns the fragment of scans, filters and joins in which the members divide
-// one input and read all others whole.
+// one input and read all others whole, or partition both of two inputs together.
 func (x *execution) replicated(n joincore.Node) (*fragment, error) {
 	var tables []*table
 	own := map[int]int{} // of inputs of the plan
@@ -35,6 +35,7 @@ func (x *execution) replicated(n joincore.Node) (*fragment, error) {
 		}
 	}
 	f := x.over(tables)
+	f.together = x.together != nil
 	t := tree{f: f, own: own}
 	f.root = t.node(n)
 	return f, t.err
@@ -83,7 +84,14 @@ func (t *tree) join(n *joincore.Join) joincore.Node {
 		own.Keys = append(own.Keys, joincore.KeyPair{Left: t.f.ref(k.Left), Right: t.f.ref(k.Right), Class: k.Class})
 	}
 	j := joint{of: n, same: [2]bool{!below(n.Left, x.divided), !below(n.Right, x.divided)}}
-	if j.same[0] != j.same[1] {
+	switch {
+	case t.f.together:
+		own.Rows /= float64(x.members())
+		j.same = [2]bool{}
+		left, right := n.Left.(*joincore.Scan), n.Right.(*joincore.Scan)
+		build := costmodel.Join{LeftRows: x.inputs[left.Input].Rows(), RightRows: x.inputs[right.Input].Rows()}.BuildLeft()
+		j.decided, j.decision = true, costmodel.Decision{BuildLeft: build, Algorithm: x.plan.Algorithm}
+	case j.same[0] != j.same[1]:
 		own.Rows /= float64(x.members())
 		j.decided, j.decision = true, costmodel.Decision{BuildLeft: j.same[0], Algorithm: x.plan.Algorithm}
 	}
@@ -133,6 +141,9 @@ type sharer interface {
 // common returns what the members get as Options.Common, or nil. works says which of them
 // execute the fragment.
 func (f *fragment) common(works []bool) []any {
+	if f.together {
+		return f.x.together
+	}
 	var inputs []int
 	for i, t := range f.tables {
 		if t.same {

@@ -33,6 +33,9 @@ func (f *fragment) run(output []joincore.ColumnRef, sink func(member int) joinco
 		}
 		opt := x.opt
 		opt.Decide = f.decide
+		if f.together {
+			opt.Device.Seed = x.seed
+		}
 		if common != nil {
 			opt.Device.Common = common[member]
 		}

@@ -25,22 +25,35 @@ func (c copartition) close() {
 	}
 }
 
-// byDevice partitions both sides on the device.
-func (j *split) byDevice(ctx context.Context) (parts []copartition, free func(), err error) {
+// byDevice partitions both sides on the devices.
+func (j *split) byDevice(ctx context.Context) (parts []copartition, ring Ring, free func(), err error) {
 	var sides []*division
 	for _, s := range []Side{j.build, j.probe} {
 		number, in := s.All.Input()
 		for _, column := range s.Columns {
 			if !rowid.Movable(in.Relation.Columns[column]) {
-				return nil, nil, fmt.Errorf("input %d, column %d does not move: %w", number, column, joincore.ErrBudget)
+				return nil, nil, nil, fmt.Errorf("input %d, column %d does not move: %w", number, column, joincore.ErrBudget)
 			}
 		}
 		sides = append(sides, newDivision(j.e, s, j.bits))
 	}
-	if err := divide(ctx, j.e, sides...); err != nil {
-		return nil, nil, err
+	t := j.together
+	defer func() {
+		if err != nil {
+			t.leave()
+		}
+	}()
+	rows := int64(0)
+	if j.bits, rows, err = t.agree(ctx, j.bits, windowRows(j.e, sides...)); err != nil {
+		return nil, nil, nil, err
 	}
-	release := func() { sides[0].free(); sides[1].free() }
+	sides[0].bits, sides[1].bits = j.bits, j.bits
+	if err := divide(ctx, j.e, t, rows, sides...); err != nil {
+		return nil, nil, nil, err
+	}
+	if err := t.meet(ctx, partitioned); err != nil {
+		return nil, nil, nil, err
+	}
 	most := int64(0)
 	for p := range 1 << j.bits {
 		c := copartition{
@@ -50,19 +63,11 @@ func (j *split) byDevice(ctx context.Context) (parts []copartition, free func(),
 		parts = append(parts, c)
 		most = max(most, c.build.Bytes(j.build.Columns)+c.probe[0].Bytes(j.probe.Columns))
 	}
-	ring, err := j.e.NewRing(most)
+	ring, err = j.e.NewRing(most)
 	if errors.Is(err, joincore.ErrBudget) { // one partition is much larger than the others: views are sized individually
-		return parts, release, nil
+		return parts, nil, t.leave, nil
 	}
-	if err != nil {
-		release()
-		return nil, nil, err
-	}
-	for i, c := range parts {
-		ring.Use(i%2, c.build)
-		ring.Use(i%2, c.probe[0])
-	}
-	return parts, func() { ring.Close(); release() }, nil
+	return parts, ring, t.leave, err
 }
 
 // viewsOf returns a partition as at least one view. Views have at most the

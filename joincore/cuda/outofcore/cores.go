@@ -33,7 +33,7 @@ const spareCores = 3
 func (w *divider) byCores(ctx context.Context) error {
 	var ids []uint8
 	for ctx.Err() == nil {
-		i := w.claimLast()
+		i := w.together.last()
 		if i < 0 {
 			return nil
 		}
@@ -146,38 +146,14 @@ func scatterValidity(to, bitmap []byte, id []uint8, next *places) {
 	}
 }
 
-// claim reports whether the device may partition window i. The device claims
-// windows in order.
-func (w *divider) claim(i int) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if i >= w.high {
-		return false
-	}
-	w.low = max(w.low, i+1)
-	return true
-}
-
-// claimLast claims the last unclaimed window and returns its index, -1 if there
-// is none.
-func (w *divider) claimLast() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.high <= w.low {
-		return -1
-	}
-	w.high--
-	return w.high
-}
-
 // newWindow allocates memory of the job for a window.
 func (w *divider) newWindow(of window) (*divided, error) {
 	memory, err := takeScratch(w.e, of.bytes(of.view.Rows()))
 	if err != nil {
 		return nil, err
 	}
-	host := &of.division.windows[of.index]
-	host.scratch = memory
+	host := of.division.windows[of.index]
+	host.scratch, host.owner = memory, w.e
 	for m := range of.moved {
 		host.columns = append(host.columns, memory.bytes[of.offset(m, of.view.Rows()):])
 	}
@@ -187,7 +163,6 @@ func (w *divider) newWindow(of window) (*divided, error) {
 // both partitions on the device and on cores at the same time. The first error
 // stops both.
 func (w *divider) both(ctx context.Context) error {
-	w.high = len(w.windows)
 	by := w.e.Device().By
 	if by == DeviceAlone {
 		return guarded(ctx, w.byDevice)

@@ -5,7 +5,6 @@ package outofcore
 import (
 	"context"
 	"errors"
-	"sync"
 	"unsafe"
 
 	"gpujoin/joincore/cuda/driver"
@@ -22,7 +21,10 @@ const (
 // is uploaded, one is partitioned on the device and one is downloaded.
 type divider struct {
 	e        Execution
+	together *Together
 	windows  []window
+	mine     []int // the window of each stage of the device; unclaimed, or -1: none was left
+	ring     Ring
 	main     *driver.Stream
 	download Downloads
 	staging  *driver.Host // descriptors to the device, counts from it; one half per window
@@ -30,10 +32,9 @@ type divider struct {
 	out      [2]dividerOut
 	ids      driver.Ptr // one uint8 per row: its partition
 	cursors  driver.Ptr
-
-	mu        sync.Mutex
-	low, high int // windows [low, high) are unclaimed
 }
+
+const unclaimed = -2
 
 // window is the unit of partitioning.
 type window struct {
@@ -49,27 +50,24 @@ type dividerOut struct {
 	copied            *driver.Event
 }
 
-// divide partitions inputs. It returns ErrBudget if the host or the device has
-// too little memory; it has freed its memory then.
-func divide(ctx context.Context, e Execution, inputs ...*division) (err error) {
+// divide partitions inputs, in windows of the given number of rows, with the other
+// executions of a join. It returns ErrBudget if the host or the device has too little
+// memory. The caller leaves the join, also after an error.
+func divide(ctx context.Context, e Execution, t *Together, rows int64, inputs ...*division) (err error) {
 	arena := e.Main().Arena()
 	defer arena.Rewind(arena.Mark())
-	w := &divider{e: e, main: e.Main().Stream()}
+	w := &divider{e: e, together: t, main: e.Main().Stream()}
 	if w.download, err = e.Downloads(); err != nil {
 		return err
 	}
-	half, err := w.cut(inputs)
+	half, err := w.cut(rows, inputs)
 	if err != nil {
 		return err
 	}
-	ring, err := e.NewRing(half)
-	if err != nil {
+	if w.ring, err = e.NewRing(half); err != nil {
 		return err
 	}
-	defer ring.Close()
-	for i := range w.windows {
-		ring.Use(i%2, w.windows[i].view)
-	}
+	defer w.ring.Close()
 	if w.staging, err = e.Staging(2 * (w.bytes + countsBytes)); err != nil {
 		return err
 	}
@@ -81,27 +79,21 @@ func divide(ctx context.Context, e Execution, inputs ...*division) (err error) {
 	for _, part := range w.windows {
 		part.view.Close()
 	}
-	if err != nil {
-		for _, d := range inputs {
-			d.free()
-		}
-	}
 	return err
 }
 
 // cut divides the inputs into windows, allocates device memory for the largest
 // one, and returns the bytes of its columns.
-func (w *divider) cut(inputs []*division) (half int64, err error) {
-	var bytes, rows, out int64
-	for _, d := range inputs {
-		bytes = max(bytes, d.rowBytes())
-	}
-	target := windowRows(w.e, bytes)
-	for _, d := range inputs {
+func (w *divider) cut(target int64, inputs []*division) (half int64, err error) {
+	var rows, out int64
+	for side, d := range inputs {
 		w.bytes = max(w.bytes, d.descriptorBytes())
-		d.windows = nil
-		for i, v := range w.e.Windows(d.all, target) {
-			w.windows, d.windows = append(w.windows, window{d, v, i}), append(d.windows, divided{})
+		views := w.e.Windows(d.all, target)
+		if d.windows, err = w.together.windows(side, len(views)); err != nil {
+			return 0, err
+		}
+		for i, v := range views {
+			w.windows, w.mine = append(w.windows, window{d, v, i}), append(w.mine, unclaimed)
 			half, rows, out = max(half, v.Bytes(d.columnsRead())), max(rows, v.Rows()), max(out, d.bytes(v.Rows()))
 		}
 	}
@@ -125,49 +117,65 @@ func (w *divider) cut(inputs []*division) (half int64, err error) {
 // the first windows are partitioned early.
 const mostRows = 1 << 24
 
-// windowRows returns the rows of a window whose rows have the given number of
-// bytes. Memory is needed for two windows being uploaded and two being
-// downloaded.
-func windowRows(e Execution, bytes int64) int64 {
+// windowRows returns the rows of windows of some inputs. Memory is needed for two windows
+// being uploaded and two being downloaded.
+func windowRows(e Execution, inputs ...*division) int64 {
 	if rows := e.Device().WindowRows; rows > 0 {
 		return rows
 	}
+	bytes := int64(0)
+	for _, d := range inputs {
+		bytes = max(bytes, d.rowBytes())
+	}
 	return max(min(mostRows, e.Main().Arena().Free()/10*9/(4*bytes+2)), 1)
+}
+
+// claim returns the window of a stage of the device, or -1 if there is none.
+func (w *divider) claim(stage int) int {
+	if w.mine[stage] == unclaimed {
+		w.mine[stage] = w.together.first()
+		if i := w.mine[stage]; i >= 0 {
+			w.ring.Use(stage%2, w.windows[i].view)
+		}
+	}
+	return w.mine[stage]
 }
 
 // byDevice partitions windows on the device, starting with the first one, until
 // it meets the cores.
 func (w *divider) byDevice(ctx context.Context) error {
-	mine := 0
-	err := Stages(ctx, len(w.windows), func(ctx context.Context, i int) {
-		if w.claim(i) {
+	done := 0
+	err := Stages(ctx, len(w.windows), func(ctx context.Context, stage int) {
+		if i := w.claim(stage); i >= 0 {
 			w.windows[i].view.Fetch(ctx, w.windows[i].columnsRead())
 		}
-	}, func(i int) error {
-		if !w.claim(i) {
+	}, func(stage int) error {
+		i := w.claim(stage)
+		if i < 0 {
 			return nil
 		}
 		defer w.windows[i].view.Close()
-		if err := w.arrived(ctx, i-2); err != nil {
+		if err := w.arrived(ctx, stage-2); err != nil {
 			return err
 		}
-		mine = i + 1
-		return w.divide(ctx, i)
+		done = stage + 1
+		return w.divide(ctx, stage, w.windows[i])
 	})
-	for i := mine - 2; i < mine && err == nil; i++ {
-		err = w.arrived(ctx, i)
+	for stage := done - 2; stage < done && err == nil; stage++ {
+		err = w.arrived(ctx, stage)
 	}
 	return err
 }
 
 // divide queues the partitioning of one window and its download.
-func (w *divider) divide(ctx context.Context, i int) error {
-	of, out := w.windows[i], &w.out[i%2]
+func (w *divider) divide(ctx context.Context, stage int, of window) error {
+	half := stage % 2
+	out := &w.out[half]
 	host, err := w.newWindow(of)
 	if err != nil {
 		return err
 	}
-	if err := w.describe(ctx, of, i%2); err != nil {
+	if err := w.describe(ctx, of, half); err != nil {
 		return err
 	}
 	if err := w.main.Memset(out.count, 0, countsBytes); err != nil {
@@ -194,7 +202,7 @@ func (w *divider) divide(ctx context.Context, i int) error {
 	if err := w.download.Copy(ctx, host.scratch.bytes, out.rows); err != nil {
 		return err
 	}
-	if err := w.download.Stream().CopyOut(w.counts(i%2), out.count); err != nil {
+	if err := w.download.Stream().CopyOut(w.counts(half), out.count); err != nil {
 		return err
 	}
 	return w.download.Stream().Record(out.copied)
@@ -207,19 +215,19 @@ func (w *divider) counts(half int) []byte {
 	return w.staging.Bytes()[at:][:countsBytes]
 }
 
-// arrived waits until a window has been downloaded and records the offsets of
+// arrived waits until the window of a stage has been downloaded and records the offsets of
 // its partitions.
-func (w *divider) arrived(ctx context.Context, i int) error {
-	if i < 0 {
+func (w *divider) arrived(ctx context.Context, stage int) error {
+	if stage < 0 {
 		return nil
 	}
 	w.e.Main().Spend(rowid.Cost{Syncs: 1})
-	if err := w.out[i%2].copied.Sync(ctx); err != nil {
+	if err := w.out[stage%2].copied.Sync(ctx); err != nil {
 		return err
 	}
-	of, at := w.windows[i], int64(0)
-	host := &of.division.windows[of.index]
-	for _, n := range words(w.counts(i % 2))[:1<<of.bits] {
+	of, at := w.windows[w.mine[stage]], int64(0)
+	host := of.division.windows[of.index]
+	for _, n := range words(w.counts(stage % 2))[:1<<of.bits] {
 		host.start = append(host.start, at)
 		host.count = append(host.count, int64(n))
 		at += (int64(n) + divideAlign - 1) / divideAlign * divideAlign

@@ -53,7 +53,8 @@ func checkDivision(t *testing.T, by outofcore.Dividers, where map[int64]int) {
 		key := &device.Key{Exact: true, Parts: []device.KeyPart{{Column: joincore.ColumnRef{Input: i}, Class: joincore.KeyInt, Bits: 64}}}
 		divisions = append(divisions, outofcore.NewDivision(e, outofcore.Side{All: all, Key: key, Columns: []int{0}, Numbered: true}, bits))
 	}
-	if err := outofcore.Divide(t.Context(), e, divisions...); err != nil {
+	free, err := outofcore.Divide(t.Context(), e, divisions...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	used := map[int]bool{}
@@ -93,8 +94,8 @@ func checkDivision(t *testing.T, by outofcore.Dividers, where map[int64]int) {
 		if len(seen) != len(keys[i]) {
 			t.Errorf("%d of %d rows", len(seen), len(keys[i]))
 		}
-		d.Free()
 	}
+	free()
 	if len(used) != 1<<bits {
 		t.Errorf("%d of %d partitions are used", len(used), 1<<bits)
 	}

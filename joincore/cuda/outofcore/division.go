@@ -22,7 +22,7 @@ type division struct {
 	key     *device.Key
 	bits    int
 	moved   []moved
-	windows []divided
+	windows []*divided // filled in by all executions that partition the input
 }
 
 // moved is a payload of the partitioned rows: values or validity of a column,
@@ -36,8 +36,9 @@ type moved struct {
 // divided is a window ordered by partition.
 type divided struct {
 	scratch
-	columns      [][]byte // indexed like moved
-	start, count []int64  // in rows, per partition
+	owner        Execution // that allocated the scratch; nil: none yet
+	columns      [][]byte  // indexed like moved
+	start, count []int64   // in rows, per partition
 }
 
 // newDivision plans the division of a side, whose columns are all movable.
@@ -127,14 +128,6 @@ func (d *division) rows(partition, low, high int) int64 {
 func (w *divided) piece(moved, bytes, partition int) []byte {
 	at := w.start[partition] * int64(bytes)
 	return w.columns[moved][at : at+w.count[partition]*int64(bytes)]
-}
-
-// free frees the memory, which no copy may still use.
-func (d *division) free() {
-	for _, w := range d.windows {
-		freeScratch(d.e, w.scratch)
-	}
-	d.windows = nil
 }
 
 // partitionView is the part of a partition that is in windows [low, high). Its rows

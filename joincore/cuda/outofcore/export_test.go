@@ -3,6 +3,7 @@
 package outofcore
 
 import (
+	"context"
 	"time"
 
 	"gpujoin/joincore/cuda/rowid"
@@ -17,13 +18,24 @@ const Null = null
 
 var (
 	NewDivision = newDivision
-	Divide      = divide
 	Keyed       = keyed
 	Words       = words
 )
 
 func (d *division) Windows() int { return len(d.windows) }
-func (d *division) Free()        { d.free() }
+
+// Divide partitions inputs for a join on one device. free frees the windows.
+func Divide(ctx context.Context, e Execution, inputs ...*Division) (free func(), err error) {
+	t := NewTogether(1)
+	_, rows, err := t.agree(ctx, 1, windowRows(e, inputs...))
+	if err == nil {
+		err = divide(ctx, e, t, rows, inputs...)
+	}
+	if err != nil {
+		t.leave()
+	}
+	return t.leave, err
+}
 
 // Piece returns a window's part of a payload of column 0, or of the row ids.
 func (d *division) Piece(window int, kind rowid.PayloadKind, partition int) []byte {

@@ -54,7 +54,8 @@ func TestScratchIsCopiedDirectly(t *testing.T) {
 		key := &device.Key{Exact: true, Parts: []device.KeyPart{{Class: joincore.KeyInt, Bits: 64}}}
 		const bits = 3
 		division := outofcore.NewDivision(e, outofcore.Side{All: all, Key: key, Columns: []int{0}, Numbered: true}, bits)
-		if err := outofcore.Divide(t.Context(), e, division); err != nil {
+		free, err := outofcore.Divide(t.Context(), e, division)
+		if err != nil {
 			t.Fatal(err)
 		}
 		granted := int64(0)
@@ -81,7 +82,7 @@ func TestScratchIsCopiedDirectly(t *testing.T) {
 		if n := mem.InUse(); n != granted || n != shared.Slabs.Used() {
 			t.Errorf("round %d: the job has %d bytes, slabs of %d", round, n, shared.Slabs.Used())
 		}
-		division.Free()
+		free()
 		d.Close()
 		shared.Slabs.Settle()
 		if err := shared.Slabs.Refusal(); err != nil {

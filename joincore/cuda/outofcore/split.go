@@ -30,8 +30,10 @@ type split struct {
 	e            Execution
 	spec         *device.JoinSpec
 	build, probe Side
+	together     *Together
 	bits         int
 	probed       bool
+	built        int64 // build rows of the co-partitions that were joined here
 	report       joincore.JoinStats
 }
 
@@ -41,21 +43,25 @@ const maxSplitBits = 7
 
 // Prepare returns a join of two complete inputs that partitions both. It returns
 // false if the build side fits device memory, or if the device reads a column of
-// variable length, which cannot be partitioned.
-func Prepare(e Execution, spec *device.JoinSpec, build, probe Side) (device.Prepared, bool) {
-	bits := splitBits(e, build, probe)
-	if bits == 0 {
+// variable length, which cannot be partitioned. If t is not nil, other executions do the
+// join as well, and it is partitioned whatever fits.
+func Prepare(e Execution, spec *device.JoinSpec, build, probe Side, t *Together) (device.Prepared, bool) {
+	if build.readsTexts() || probe.readsTexts() {
 		return nil, false
 	}
-	return &split{e: e, spec: spec, build: build, probe: probe, bits: bits}, true
+	bits := splitBits(e, build, probe)
+	if bits == 0 && t == nil {
+		return nil, false
+	}
+	if t == nil {
+		t = NewTogether(1)
+	}
+	return &split{e: e, spec: spec, build: build, probe: probe, together: t, bits: max(bits, 1)}, true
 }
 
 // splitBits returns the number of radix bits by which a join must be partitioned;
-// 0: it need not be, or cannot be.
+// 0: it need not be.
 func splitBits(e Execution, build, probe Side) int {
-	if build.readsTexts() || probe.readsTexts() {
-		return 0
-	}
 	built := build.bytes()
 	free := e.Main().Arena().Free()
 	fits := free / 4 * 3
@@ -81,6 +87,10 @@ func (s *Side) readsTexts() bool {
 	return slices.ContainsFunc(s.Columns, func(j int) bool { return in.Relation.Columns[j].Kind == joincore.Varlena })
 }
 
+// PartitionBytes is what the partitions of a row's key take on the device: the key and the
+// row number, twice.
+const PartitionBytes = 24
+
 // sideBytes estimates the device memory of a side of a join.
 type sideBytes struct {
 	columns    int64
@@ -89,7 +99,7 @@ type sideBytes struct {
 
 func (s *Side) bytes() sideBytes {
 	_, in := s.All.Input()
-	return sideBytes{s.All.Rows() * in.BytesPerRow(s.Columns), 24 * s.All.Rows()}
+	return sideBytes{s.All.Rows() * in.BytesPerRow(s.Columns), PartitionBytes * s.All.Rows()}
 }
 
 // Probe joins all co-partitions. Leftover build rows are emitted with their
@@ -99,16 +109,9 @@ func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.
 		return fmt.Errorf("out-of-core join of %d build rows with the result of another join: %w", j.build.All.Rows(), joincore.ErrBudget)
 	}
 	j.probed = true
-	divide := j.byDevice
-	if j.e.Device().By == RowNumbersOnly {
-		divide = j.byHost
-	}
 	before := j.e.Main().Cost()
-	parts, free, err := divide(ctx)
+	parts, ring, free, err := j.partition(ctx)
 	j.report.Work.Add(j.e.Main().WorkSince(before))
-	if errors.Is(err, joincore.ErrBudget) {
-		parts, free, err = j.byHost(ctx)
-	}
 	if err != nil {
 		return err
 	}
@@ -119,15 +122,47 @@ func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.
 		// An upload that is not needed any more must not read memory that has another
 		// owner.
 		err = errors.Join(err, j.e.SyncUploads())
+		if ring != nil {
+			ring.Close()
+		}
 		free()
 	}()
-	return Stages(ctx, len(parts), func(ctx context.Context, i int) {
+	mine := make([]int, len(parts)) // the co-partition of each stage; -1: none was left
+	return Stages(ctx, len(parts), func(ctx context.Context, stage int) {
+		i := j.together.copartition(len(parts))
+		if mine[stage] = i; i < 0 {
+			return
+		}
+		if ring != nil {
+			ring.Use(stage%2, parts[i].build)
+			ring.Use(stage%2, parts[i].probe[0])
+		}
 		parts[i].build.Fetch(ctx, j.build.Columns)
 		parts[i].probe[0].Fetch(ctx, j.probe.Columns)
-	}, func(i int) error {
+	}, func(stage int) error {
+		i := mine[stage]
+		if i < 0 {
+			return nil
+		}
 		defer parts[i].close()
 		return j.one(ctx, parts[i], emit)
 	})
+}
+
+// partition partitions both sides. If memory is short, cores partition row ids, but not for
+// several devices.
+func (j *split) partition(ctx context.Context) (parts []copartition, ring Ring, free func(), err error) {
+	if j.e.Device().By != RowNumbersOnly {
+		parts, ring, free, err = j.byDevice(ctx)
+		if !errors.Is(err, joincore.ErrBudget) {
+			return parts, ring, free, err
+		}
+	}
+	if j.together.members > 1 {
+		return nil, nil, nil, fmt.Errorf("partitioned row ids on several devices: %w", joincore.ErrBudget)
+	}
+	parts, free, err = j.byHost(ctx)
+	return parts, nil, free, err
 }
 
 func sameInput(a, b View) bool {
@@ -162,6 +197,7 @@ func (j *split) one(ctx context.Context, c copartition, emit func(device.Space) 
 	if j.spec.Leftover {
 		err = join.Leftover(ctx, emit)
 	}
+	j.built += c.build.Rows()
 	j.report.Add(join.Report())
 	return err
 }
@@ -179,6 +215,9 @@ func (j *split) Leftover(context.Context, func(device.Space) error) error {
 func (j *split) Report() joincore.JoinStats {
 	r := j.report
 	r.BuildRows, r.Bits = j.build.All.Rows(), r.Bits+j.bits
+	if j.together.members > 1 {
+		r.BuildRows = j.built
+	}
 	return r
 }
 

@@ -30,13 +30,19 @@ const wholeShare = 6
 // to be used: they may be needed for other jobs.
 const worthwhile = 0.8
 
-// count returns on how many devices, of at most `most`, a job runs.
-func (j *JobDevices) count(plan *joincore.Plan, inputs []*joincore.Relation, most int) int {
+// count returns on how many devices, of at most `most` with the given provider, a job runs.
+func (j *JobDevices) count(p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation, most int) int {
 	if j.Most > 0 {
 		most = min(most, j.Most)
 	}
+	if most < 2 {
+		return 1
+	}
+	if multi.Partitions(p, plan, inputs) {
+		return most // links to the host take most of the time, and each device has its own
+	}
 	divided, ok := multi.Divide(plan, inputs)
-	if most < 2 || !ok {
+	if !ok {
 		return 1
 	}
 	if j.Always {
@@ -79,7 +85,7 @@ func (s *server) team(first *deviceQueue, plan *joincore.Plan, inputs []*joincor
 			idle++
 		}
 	}
-	n := s.machine.Jobs.count(plan, inputs, 1+idle)
+	n := s.machine.Jobs.count(first.Provider, plan, inputs, 1+idle)
 	team = []device.Provider{first.Provider}
 	var entered []*deviceQueue
 	for _, q := range s.queues {

@@ -33,11 +33,11 @@ func TestCount(t *testing.T) {
 		{JobDevices{Memory: 72 << 30, PeerGB: 390, Always: true}, 10_000, 4, 4},
 	} {
 		plan, inputs := sizedPair(c.rows)
-		if n := c.jobs.count(plan, inputs, c.idle); n != c.want {
+		if n := c.jobs.count(cpu.New(), plan, inputs, c.idle); n != c.want {
 			t.Errorf("%+v, %d rows, %d idle: %d devices", c.jobs, c.rows, c.idle, n)
 		}
 		plan.Root.(*joincore.Join).Kind = joincore.Full
-		if n := c.jobs.count(plan, inputs, c.idle); n != 1 {
+		if n := c.jobs.count(cpu.New(), plan, inputs, c.idle); n != 1 {
 			t.Errorf("a full join on %d devices", n)
 		}
 	}

@@ -1,0 +1,146 @@
+//go:build cuda
+
+package outofcore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"gpujoin/joincore"
+)
+
+// Together is a join out of core of executions on several devices. They partition the
+// windows of both inputs together, and each joins some of the co-partitions: a row is
+// uploaded, partitioned and joined by one device only. All executions have the same
+// inputs, the same seed and the same host memory, which every device copies directly.
+type Together struct {
+	members int
+
+	mu    sync.Mutex
+	met   [2]meeting
+	bits  int           // the most that a member needs
+	rows  int64         // of a window: the fewest that a member can have
+	sides [2][]*divided // windows of build and probe side
+	low   int           // windows [low, high) of both sides are unclaimed
+	high  int
+	next  int // co-partition
+	users int // executions that may read the windows
+}
+
+// Points at which the members wait for each other.
+const (
+	agreed      = iota // on bits and rows
+	partitioned        // all windows are
+)
+
+// meeting is a point at which each member waits for all.
+type meeting struct {
+	arrived int
+	done    chan struct{}
+}
+
+// NewTogether returns a join of that many executions.
+func NewTogether(members int) *Together {
+	t := &Together{members: members, rows: mostRows}
+	for i := range t.met {
+		t.met[i].done = make(chan struct{})
+	}
+	return t
+}
+
+// meet waits until all members have come to a point. An execution that fails does not
+// come; then ctx ends.
+func (t *Together) meet(ctx context.Context, point int) error {
+	t.mu.Lock()
+	m := &t.met[point]
+	if m.arrived++; m.arrived == t.members {
+		close(m.done)
+	}
+	t.mu.Unlock()
+	select {
+	case <-m.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// agree returns the radix bits and the rows of a window that suit all members. Each calls
+// it once, and leave when it is done, also after an error.
+func (t *Together) agree(ctx context.Context, bits int, rows int64) (int, int64, error) {
+	t.mu.Lock()
+	t.users++
+	t.bits, t.rows = max(t.bits, bits), min(t.rows, rows)
+	t.mu.Unlock()
+	if err := t.meet(ctx, agreed); err != nil {
+		return 0, 0, err
+	}
+	return t.bits, t.rows, nil
+}
+
+// windows returns the windows of a side, which all members fill in.
+func (t *Together) windows(side, n int) ([]*divided, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sides[side] == nil {
+		for range n {
+			t.sides[side] = append(t.sides[side], &divided{})
+		}
+		t.high += n
+	}
+	if len(t.sides[side]) != n {
+		return nil, fmt.Errorf("%d windows on one device and %d on another: %w", n, len(t.sides[side]), joincore.ErrInvalid)
+	}
+	return t.sides[side], nil
+}
+
+// first claims the first unclaimed window, last the last one; -1: there is none.
+func (t *Together) first() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.low >= t.high {
+		return -1
+	}
+	t.low++
+	return t.low - 1
+}
+
+func (t *Together) last() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.low >= t.high {
+		return -1
+	}
+	t.high--
+	return t.high
+}
+
+// copartition claims one of n co-partitions; -1: there is none.
+func (t *Together) copartition(n int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.next >= n {
+		return -1
+	}
+	t.next++
+	return t.next - 1
+}
+
+// leave says that an execution reads no window any more. The last one frees them: each
+// window belongs to the execution that has allocated it.
+func (t *Together) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.users--; t.users > 0 {
+		return
+	}
+	for i, windows := range t.sides {
+		for _, w := range windows {
+			if w.owner != nil {
+				freeScratch(w.owner, w.scratch)
+			}
+		}
+		t.sides[i] = nil
+	}
+}

@@ -1,0 +1,65 @@
+package multi
+
+import (
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/device"
+)
+
+// partitioner is a provider whose devices can join two inputs together that exceed the memory
+// of each: they partition both by their keys, and each joins some of the partitions.
+type partitioner interface {
+	device.Provider
+	// Exceeds reports whether the build side of a join is too large for one device, which
+	// would partition both inputs by itself.
+	Exceeds(build, probe *joincore.Relation) bool
+	// Together returns, for an execution on each of the providers, what it gets as
+	// device.Options.Common to do so; nil: they cannot. The executions have the same inputs
+	// and the same seed, and return different rows. The plan has one join, of two inputs.
+	Together(members []device.Provider) []any
+}
+
+// Partitions reports whether members partition the inputs of a plan together: its rows are
+// those of one join of two inputs, of which the build side exceeds a device.
+func Partitions(p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation) bool {
+	s, ok := p.(partitioner)
+	if !ok {
+		return false
+	}
+	n, ok := joined(plan.Root)
+	if !ok {
+		return false
+	}
+	left, right := n.Left.(*joincore.Scan), n.Right.(*joincore.Scan)
+	build, probe := inputs[right.Input], inputs[left.Input]
+	if (costmodel.Join{LeftRows: probe.Rows(), RightRows: build.Rows()}).BuildLeft() {
+		build, probe = probe, build
+	}
+	return s.Exceeds(build, probe)
+}
+
+// joined returns the only join of a plan, of two different inputs, below filters and
+// aggregates whose groups can be merged.
+func joined(n joincore.Node) (*joincore.Join, bool) {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		return joined(n.Child)
+	case *joincore.Aggregate:
+		if mergeable(n) {
+			return joined(n.Child)
+		}
+	case *joincore.Join:
+		left, okLeft := n.Left.(*joincore.Scan)
+		right, okRight := n.Right.(*joincore.Scan)
+		return n, okLeft && okRight && left.Input != right.Input && len(n.Keys) > 0
+	}
+	return nil, false
+}
+
+// together returns what the members get to join two inputs together, or nil if they do not.
+func (p *Provider) together(plan *joincore.Plan, inputs []*joincore.Relation) []any {
+	if !Partitions(p.members[0], plan, inputs) {
+		return nil
+	}
+	return p.members[0].(partitioner).Together(p.members)
+}

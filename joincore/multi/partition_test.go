@@ -1,0 +1,124 @@
+package multi_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/multi"
+	"gpujoin/joincore/run"
+	"gpujoin/testsupport/suite"
+)
+
+// halved is a provider that partitions the inputs of joins of some size by their keys:
+// modulo the number of members.
+type halved struct {
+	device.Provider
+	most int64 // rows of a build side that fits
+	fail error // of the last member
+}
+
+// share is a member's part of the keys.
+type share struct{ member, members int }
+
+func (h *halved) Exceeds(build, _ *joincore.Relation) bool { return build.Rows() > h.most }
+
+func (h *halved) Together(members []device.Provider) (out []any) {
+	for i := range members {
+		out = append(out, &share{i, len(members)})
+	}
+	return out
+}
+
+// Execute implements run.Executor.
+func (h *halved) Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory, sink joincore.Sink, opt run.Options, stats *joincore.Stats) error {
+	if s, ok := opt.Device.Common.(*share); ok {
+		if h.fail != nil && s.member == s.members-1 {
+			return h.fail
+		}
+		own := make([]*joincore.Relation, len(inputs))
+		for i, in := range inputs {
+			own[i] = &joincore.Relation{Columns: in.Columns}
+			for _, segment := range in.Segments {
+				own[i].Segments = append(own[i].Segments, s.of(segment))
+			}
+		}
+		inputs, opt.Device.Common = own, nil
+	}
+	return run.Run(ctx, h.Provider, plan, inputs, mem, sink, opt, stats)
+}
+
+// of returns the rows of a segment of two columns of 8 bytes whose keys are the member's.
+func (s *share) of(in joincore.Segment) joincore.Segment {
+	out := joincore.Segment{Columns: make([]joincore.Vector, 2)}
+	for row := range in.Rows {
+		if binary.LittleEndian.Uint64(in.Columns[0].Values[8*row:])%uint64(s.members) != uint64(s.member) {
+			continue
+		}
+		out.Rows++
+		for c := range out.Columns {
+			out.Columns[c].Values = append(out.Columns[c].Values, in.Columns[c].Values[8*row:8*row+8]...)
+		}
+	}
+	return out
+}
+
+// Members join partitions of two inputs that exceed each of them: all kinds of joins, under
+// filters and aggregates, with all rows and statistics of the whole.
+func TestPartitions(t *testing.T) {
+	left := suite.Keyed(3000, func(row int) uint64 { return uint64(row) })
+	right := suite.Keyed(2000, func(row int) uint64 { return uint64(row % 700 * 5) })
+	inputs := []*joincore.Relation{left, right}
+	for kind := joincore.Inner; kind <= joincore.Anti; kind++ {
+		for _, counted := range []bool{false, true} {
+			t.Run(fmt.Sprint(kind, counted), func(t *testing.T) {
+				plan := suite.PairPlan(left, right)
+				plan.Root.(*joincore.Join).Kind = kind
+				if kind == joincore.Semi || kind == joincore.Anti {
+					plan.Output = plan.Output[:1]
+				}
+				if counted {
+					plan.Root = &joincore.Aggregate{Child: plan.Root, ID: 2, Functions: []joincore.Function{{Kind: joincore.Count}}}
+					plan.Output = []joincore.ColumnRef{{Input: 2}}
+				}
+				p := replicated(3, func(int) device.Provider { return &halved{cpu.New(), 100, nil} })
+				stats := suite.Check(t, "", p, plan, inputs, 100, run.Options{})
+				j := stats.Joins[0]
+				if stats.Devices != 3 || stats.Alone != "" || j.Devices != 3 || j.BuildRows+j.ProbeRows != 5000 {
+					t.Errorf("%+v", stats)
+				}
+			})
+		}
+	}
+}
+
+// What fits a device is not partitioned; nor is a plan of several joins, or one with an
+// aggregate that cannot be merged. If a member fails, another one joins alone.
+func TestWhatIsPartitioned(t *testing.T) {
+	plan, inputs := pair(1000)
+	p := &halved{cpu.New(), 999, nil}
+	join := plan.Root.(*joincore.Join)
+	if !multi.Partitions(p, plan, inputs) || multi.Partitions(&halved{cpu.New(), 1000, nil}, plan, inputs) || multi.Partitions(cpu.New(), plan, inputs) {
+		t.Error("not by what exceeds a device")
+	}
+	for _, root := range []joincore.Node{
+		&joincore.Join{Kind: joincore.Inner, Left: join, Right: &joincore.Scan{Input: 1}, Keys: join.Keys},
+		&joincore.Aggregate{Child: join, ID: 2, Functions: []joincore.Function{{Kind: joincore.Count, Distinct: true, Arg: joincore.ColumnRef{}}}},
+		&joincore.Join{Kind: joincore.Inner, Left: join.Left, Right: &joincore.Filter{Child: join.Right}, Keys: join.Keys},
+		join.Left,
+	} {
+		other := *plan
+		other.Root = root
+		if multi.Partitions(p, &other, inputs) {
+			t.Errorf("%T is partitioned", root)
+		}
+	}
+	failing := replicated(2, func(int) device.Provider { return &halved{cpu.New(), 100, joincore.ErrBudget} })
+	if stats := suite.Check(t, "", failing, plan, inputs, 100, run.Options{}); stats.Alone == "" {
+		t.Errorf("%+v", stats)
+	}
+}
