@@ -24,7 +24,7 @@ const (
 	RowNumbersOnly // cores partition row ids, and rows are gathered during the upload
 )
 
-// spareCores are reserved for the threads that drive the device.
+// spareCores are reserved for the threads that drive a device.
 const spareCores = 3
 
 // byCores partitions windows on the host, starting with the last one, until it
@@ -45,7 +45,8 @@ func (w *divider) byCores(ctx context.Context) error {
 		if n := int(of.view.Rows()); n > len(ids) {
 			ids = make([]uint8, n)
 		}
-		if err := of.divideOnHost(of.view, host, ids, max(1, runtime.NumCPU()-spareCores)); err != nil {
+		cores := runtime.NumCPU()/w.together.members - spareCores
+		if err := of.divideOnHost(of.view, host, ids, max(1, cores)); err != nil {
 			return err
 		}
 	}
