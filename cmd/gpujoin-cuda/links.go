@@ -78,4 +78,28 @@ func (l links) describe(m *server.Machine, providers []*cuda.Provider) {
 	if all {
 		m.Jobs.PeerGB = slowest
 	}
+	l.choose(m, providers)
+}
+
+// choose has jobs run on devices that are well connected.
+func (l links) choose(m *server.Machine, providers []*cuda.Provider) {
+	mesh, err := l.facts.Mesh()
+	if err != nil {
+		return // the devices are taken in their order
+	}
+	gpus := make([]int, len(providers)) // of the mesh, by device
+	for i, p := range providers {
+		gpus[i] = slices.IndexFunc(l.facts.Devices, func(d topology.Device) bool { return d.UUID == p.Info().UUID })
+	}
+	m.Jobs.Best = func(list []int, n int) []int {
+		named := make([]int, len(list))
+		for i, d := range list {
+			named[i] = gpus[d]
+		}
+		set := mesh.BestWith(named, n)
+		for i, g := range set {
+			set[i] = slices.Index(gpus, g)
+		}
+		return set
+	}
 }

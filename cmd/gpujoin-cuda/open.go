@@ -49,13 +49,13 @@ func open(s settings, log *slog.Logger) (*server.Machine, error) {
 			continue
 		}
 		useRates(p, s.rates, log)
+		rates := p.Rates()
+		d.Rates = &rates
 		m.Devices, providers = append(m.Devices, d), append(providers, p)
 	}
 	if m.Devices == nil {
 		return nil, oneLine(failed)
 	}
-	rates := providers[0].Rates()
-	m.Jobs.Rates = &rates
 	links.describe(m, providers)
 	return m, nil
 }

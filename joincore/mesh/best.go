@@ -15,14 +15,31 @@ const mostCuts = 1 << 16
 // where there are not n GPUs.
 //
 // With more GPUs than an exact search allows it extends the best smaller set.
-func (m *Mesh) Best(n int) []int {
+func (m *Mesh) Best(n int) []int { return m.best(n, 0) }
+
+// BestWith returns the n GPUs of a list that are fastest together, with the first one of the
+// list among them; nil where there are not n, or a GPU is unknown or named twice.
+func (m *Mesh) BestWith(list []int, n int) []int {
+	part, err := m.Restrict(list)
+	if err != nil {
+		return nil
+	}
+	set := part.best(n, 1)
+	for i, g := range set {
+		set[i] = list[g]
+	}
+	return set
+}
+
+// best is Best of sets with the given GPU, a bit, or with any if it is 0.
+func (m *Mesh) best(n int, with uint64) []int {
 	if n < 1 || n > m.gpus {
 		return nil
 	}
 	if choose(m.gpus, n)<<n <= mostCuts {
 		best, least := uint64(0), math.Inf(1)
 		for s := range uint64(1) << m.gpus {
-			if bits.OnesCount64(s) != n {
+			if bits.OnesCount64(s) != n || s&with != with {
 				continue
 			}
 			if t := m.seconds(members(s)); best == 0 || t < least-1e-15 {
@@ -31,7 +48,7 @@ func (m *Mesh) Best(n int) []int {
 		}
 		return members(best)
 	}
-	smaller := m.Best(n - 1)
+	smaller := m.best(n-1, with)
 	var best []int
 	least := math.Inf(1)
 	for g := range m.gpus {

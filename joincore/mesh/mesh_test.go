@@ -324,3 +324,24 @@ func TestMultihop(t *testing.T) {
 		t.Errorf("two GPUs: %v", err)
 	}
 }
+
+// The best set with a given GPU has that GPU, also where another set is faster.
+func TestBestWith(t *testing.T) {
+	m := preset(t, "ac922")
+	for _, c := range []struct{ list, want []int }{
+		{[]int{0, 1, 2, 3}, []int{0, 1}}, {[]int{2, 0, 1, 3}, []int{2, 3}}, {[]int{3, 1, 0}, []int{3, 1}},
+	} {
+		got := m.BestWith(c.list, 2)
+		slices.Sort(got)
+		slices.Sort(c.want)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("of %v: %v", c.list, got)
+		}
+	}
+	if set := m.BestWith([]int{0, 0}, 2); set != nil {
+		t.Errorf("a GPU twice: %v", set)
+	}
+	if set := m.BestWith([]int{0}, 2); set != nil {
+		t.Errorf("two GPUs of one: %v", set)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
 	"gpujoin/sidecar/executor/worker/fds"
@@ -23,12 +24,13 @@ import (
 type Device struct {
 	Provider device.Provider
 	Options  run.Options
-	Name     string       // model name
-	Memory   int64        // bytes
-	Budget   int64        // bytes of Memory that joins may use
-	Used     func() int64 // bytes in use; nil: unknown
-	Jobs     int          // concurrent jobs; further jobs wait briefly, then are refused
-	Note     string       // what it does without, and why; "": nothing
+	Name     string                 // model name
+	Memory   int64                  // bytes
+	Budget   int64                  // bytes of Memory that joins may use
+	Used     func() int64           // bytes in use; nil: unknown
+	Jobs     int                    // concurrent jobs; further jobs wait briefly, then are refused
+	Rates    *costmodel.DeviceRates // measured ones; nil: defaults
+	Note     string                 // what it does without, and why; "": nothing
 }
 
 // Machine is what a worker serves.

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
@@ -8,15 +10,17 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// JobDevices says on how many devices a job runs.
+// JobDevices says on how many devices a job runs, and on which.
 type JobDevices struct {
 	Most int // at most; 0: as many as pay
-	// Rates are those of a device, and PeerGB the rate, in GB/s, of copies between
-	// devices; 0: they cannot access each other's memory.
-	Rates  *costmodel.DeviceRates
+	// PeerGB is the rate, in GB/s, of copies between devices; 0: they cannot access each
+	// other's memory.
 	PeerGB float64
 	// Memory is what joins may use of the device that has the least, in bytes.
 	Memory int64
+	// Best returns the n devices of a list that are fastest together, with the first one of
+	// the list among them; nil: the first n.
+	Best func(list []int, n int) []int
 	// Always is for tests: jobs run on all idle devices, whatever is predicted.
 	Always bool
 }
@@ -30,23 +34,25 @@ const wholeShare = 6
 // to be used: they may be needed for other jobs.
 const worthwhile = 0.8
 
-// count returns on how many devices, of at most `most` with the given provider, a job runs.
-func (j *JobDevices) count(p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation, most int) int {
+// choose returns the devices of a list on which a job runs, with the first one of the list
+// among them: each of the list could run it.
+func (m *Machine) choose(plan *joincore.Plan, inputs []*joincore.Relation, list []int) []int {
+	j, most := &m.Jobs, len(list)
 	if j.Most > 0 {
 		most = min(most, j.Most)
 	}
 	if most < 2 {
-		return 1
+		return list[:1]
 	}
-	if multi.Partitions(p, plan, inputs) {
-		return most // links to the host take most of the time, and each device has its own
+	if multi.Partitions(m.Devices[list[0]].Provider, plan, inputs) {
+		return j.best(list, most) // links to the host take most of the time, and each device has its own
 	}
 	divided, ok := multi.Divide(plan, inputs)
 	if !ok {
-		return 1
+		return list[:1]
 	}
 	if j.Always {
-		return most
+		return j.best(list, most)
 	}
 	whole := int64(0)
 	for i, r := range inputs {
@@ -55,20 +61,26 @@ func (j *JobDevices) count(p device.Provider, plan *joincore.Plan, inputs []*joi
 		}
 	}
 	if whole > j.Memory/wholeShare {
-		return 1
+		return list[:1]
 	}
-	rates := j.Rates
-	if rates == nil {
-		rates = &costmodel.DefaultDeviceRates
+	// Devices have equal parts of the rows, so the slowest one determines the time.
+	predict := func(set []int) (ms float64) {
+		for _, d := range set {
+			rates := m.Devices[d].Rates
+			if rates == nil {
+				rates = &costmodel.DefaultDeviceRates
+			}
+			ms = max(ms, run.PredictDevices(plan, inputs, run.Spread{Devices: len(set), Divided: divided, PeerGB: j.PeerGB}, rates))
+		}
+		return ms
 	}
-	predict := func(n int) float64 {
-		return run.PredictDevices(plan, inputs, run.Spread{Devices: n, Divided: divided, PeerGB: j.PeerGB}, rates)
-	}
-	best, ms := 1, predict(1)
+	best := list[:1]
+	ms := predict(best)
 	for n := 2; ; n *= 2 {
 		n = min(n, most)
-		if t := predict(n); t <= worthwhile*ms {
-			best, ms = n, t
+		set := j.best(list, n)
+		if t := predict(set); t <= worthwhile*ms {
+			best, ms = set, t
 		}
 		if n == most {
 			return best
@@ -76,20 +88,29 @@ func (j *JobDevices) count(p device.Provider, plan *joincore.Plan, inputs []*joi
 	}
 }
 
+// best returns the n devices of a list that are fastest together.
+func (j *JobDevices) best(list []int, n int) []int {
+	if j.Best != nil {
+		if set := j.Best(list, n); len(set) == n {
+			return set
+		}
+	}
+	return list[:n]
+}
+
 // team returns the devices that execute a job: the one that it has entered, and idle ones
 // if that pays. The caller must call leave.
 func (s *server) team(first *deviceQueue, plan *joincore.Plan, inputs []*joincore.Relation) (team []device.Provider, leave func()) {
-	idle := 0
-	for _, q := range s.queues {
+	list := []int{slices.Index(s.queues, first)}
+	for i, q := range s.queues {
 		if q != first && q.load() == 0 {
-			idle++
+			list = append(list, i)
 		}
 	}
-	n := s.machine.Jobs.count(first.Provider, plan, inputs, 1+idle)
 	team = []device.Provider{first.Provider}
 	var entered []*deviceQueue
-	for _, q := range s.queues {
-		if len(team) < n && q != first && q.enterIdle() {
+	for _, i := range s.machine.choose(plan, inputs, list) {
+		if q := s.queues[i]; q != first && q.enterIdle() {
 			team = append(team, q.Provider)
 			entered = append(entered, q)
 		}

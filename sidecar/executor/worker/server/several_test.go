@@ -2,9 +2,11 @@ package server
 
 import (
 	"log/slog"
+	"slices"
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/testsupport/suite"
 )
@@ -33,13 +35,49 @@ func TestCount(t *testing.T) {
 		{JobDevices{Memory: 72 << 30, PeerGB: 390, Always: true}, 10_000, 4, 4},
 	} {
 		plan, inputs := sizedPair(c.rows)
-		if n := c.jobs.count(cpu.New(), plan, inputs, c.idle); n != c.want {
+		m, list := machine(c.idle)
+		m.Jobs = c.jobs
+		if n := len(m.choose(plan, inputs, list)); n != c.want {
 			t.Errorf("%+v, %d rows, %d idle: %d devices", c.jobs, c.rows, c.idle, n)
 		}
 		plan.Root.(*joincore.Join).Kind = joincore.Full
-		if n := c.jobs.count(cpu.New(), plan, inputs, c.idle); n != 1 {
+		if n := len(m.choose(plan, inputs, list)); n != 1 {
 			t.Errorf("a full join on %d devices", n)
 		}
+	}
+}
+
+// machine returns one with some devices, and their numbers.
+func machine(devices int) (*Machine, []int) {
+	m, list := &Machine{}, []int(nil)
+	for i := range devices {
+		m.Devices = append(m.Devices, Device{Provider: cpu.New(), Jobs: 2})
+		list = append(list, i)
+	}
+	return m, list
+}
+
+// TestChoice: each device is priced by its own rates, and those that are well connected come
+// first.
+func TestChoice(t *testing.T) {
+	plan, inputs := sizedPair(100_000_000)
+	m, list := machine(4)
+	m.Jobs = JobDevices{Memory: 72 << 30, PeerGB: 390, Most: 2, Best: func(list []int, n int) []int { return []int{list[0], list[len(list)-1]}[:n] }}
+	if set := m.choose(plan, inputs, list); !slices.Equal(set, []int{0, 3}) {
+		t.Errorf("devices %v", set)
+	}
+	slow := costmodel.DefaultDeviceRates
+	slow.LinkInGB /= 10
+	m.Devices[3].Rates = &slow
+	if set := m.choose(plan, inputs, list); !slices.Equal(set, []int{0}) {
+		t.Errorf("devices %v, of which the last one has a slow link", set)
+	}
+	if set := m.choose(plan, inputs, []int{3, 0}); !slices.Equal(set, []int{3, 0}) {
+		t.Errorf("devices %v, of which the first one is slow", set)
+	}
+	m.Jobs.Best = func([]int, int) []int { return nil } // of an unknown mesh
+	if set := m.choose(plan, inputs, list); !slices.Equal(set, []int{0, 1}) {
+		t.Errorf("devices %v, in their order", set)
 	}
 }
 
