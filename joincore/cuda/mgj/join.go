@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"gpujoin/joincore"
@@ -192,6 +193,17 @@ func (j *join) open(ctx context.Context, i int) error {
 	return err
 }
 
+// each calls f for all shares at once: work that is queued for one GPU after the other
+// would begin late on the last one.
+func (j *join) each(f func(i int, x *phj.Share)) {
+	var others sync.WaitGroup
+	for i, x := range j.shares[1:] {
+		others.Go(func() { f(i+1, x) })
+	}
+	f(0, j.shares[0])
+	others.Wait()
+}
+
 // run executes the join on all shares.
 func (j *join) run(ctx context.Context) error {
 	for i, x := range j.shares {
@@ -206,9 +218,7 @@ func (j *join) run(ctx context.Context) error {
 		}
 		j.ended("probe side reduced")
 	}
-	for _, x := range j.shares {
-		x.Count()
-	}
+	j.each(func(_ int, x *phj.Share) { x.Count() })
 	if err := j.assign(ctx); err != nil {
 		return err
 	}
@@ -232,42 +242,45 @@ func (j *join) run(ctx context.Context) error {
 // join queues the second pass and the match. A GPU partitions what it has received of a
 // flow while all send the next one, each kernel on multiprocessors of its own.
 func (j *join) join(ctx context.Context) error {
-	if j.cut.Staged {
-		if err := j.copyCounts(ctx); err != nil {
+	if !j.cut.Staged {
+		j.each(func(i int, x *phj.Share) {
+			x.Prepare()
+			for flow := range j.counts {
+				j.second(i, flow)
+			}
+			x.Match()
+		})
+		return nil
+	}
+	if err := j.copyCounts(ctx); err != nil {
+		return err
+	}
+	j.each(func(_ int, x *phj.Share) { x.Prepare() })
+	for flow := range j.counts {
+		if err := j.copyFlow(ctx, flow); err != nil {
 			return err
 		}
+		j.each(func(i int, _ *phj.Share) { j.second(i, flow) })
 	}
-	for _, x := range j.shares {
-		x.Prepare()
-	}
-	builds := j.shares[0].Builds()
-	for flow, counts := range j.counts {
-		to := j.to[0]
-		if flow >= builds {
-			to = j.to[1]
-		}
-		sending := 0
-		if flow+1 < len(j.blocks) {
-			sending = j.blocks[flow+1]
-		}
-		if j.cut.Staged {
-			if err := j.copyFlow(ctx, flow); err != nil {
-				return err
-			}
-		}
-		for i, x := range j.shares {
-			for from, other := range j.shares {
-				if sends(counts[from], to, from, i) {
-					x.Await(other, flow)
-				}
-			}
-			x.Second(flow, j.received[flow][i], sending)
-		}
-	}
-	for _, x := range j.shares {
-		x.Match()
-	}
+	j.each(func(_ int, x *phj.Share) { x.Match() })
 	return nil
+}
+
+// second queues GPU i's second pass over a flow, behind what sends it rows.
+func (j *join) second(i, flow int) {
+	x, to, sending := j.shares[i], j.to[0], 0
+	if flow >= x.Builds() {
+		to = j.to[1]
+	}
+	if flow+1 < len(j.blocks) {
+		sending = j.blocks[flow+1]
+	}
+	for from, other := range j.shares {
+		if sends(j.counts[flow][from], to, from, i) {
+			x.Await(other, flow)
+		}
+	}
+	x.Second(flow, j.received[flow][i], sending)
 }
 
 // sending returns how many blocks send to other GPUs. Links are the limit for narrow rows

@@ -141,7 +141,7 @@ func (j *join) placeSide(side int, flows [][][]int64) (rows []int64, send func()
 		}
 	}
 	return rows, func() {
-		for i, x := range j.shares {
+		j.each(func(i int, x *phj.Share) {
 			if side == 0 {
 				x.AssignBuild(j.shares, i, assigned[i])
 			} else {
@@ -150,7 +150,7 @@ func (j *join) placeSide(side int, flows [][][]int64) (rows []int64, send func()
 			for flow := range flows {
 				x.Send(first+flow, j.blocks[first+flow])
 			}
-		}
+		})
 	}, nil
 }
 
