@@ -132,6 +132,18 @@ start_reading(GjState *state)
 }
 
 /*
+ * Groups go to the node above the Gather.  The leader takes them from the daemon
+ * for far less than it takes them from a worker, so a worker leaves them to it,
+ * if it is known to read.
+ */
+static bool
+leader_reads_all(const GjState *state)
+{
+	return IsParallelWorker() && state->plan->aggregate != NULL &&
+		pg_atomic_read_u32(&state->shared->leader_joined) != 0;
+}
+
+/*
  * Once the outcome is to offload, a participant without a connection delivers
  * nothing and loses nothing, because the daemon deals all rows to those that
  * ask. If a connection fails, its participant may already have been dealt
@@ -140,7 +152,8 @@ start_reading(GjState *state)
 static void
 read_results(GjState *state, bool joined)
 {
-	if (!joined && pg_atomic_read_u32(&state->shared->ended) != 0)
+	if (leader_reads_all(state) ||
+		(!joined && pg_atomic_read_u32(&state->shared->ended) != 0))
 		state->mode = GJ_MODE_DONE;
 	else if (!joined && !join_job(state))
 	{
@@ -194,6 +207,8 @@ gj_parallel_start(GjState *state)
 				/* ends the job, so that no other participant waits for a filter */
 				gj_link_close(link);
 			}
+			else if (!IsParallelWorker())
+				pg_atomic_write_u32(&shared->leader_joined, 1);
 		}
 		elected = BarrierArriveAndWait(barrier, PG_WAIT_EXTENSION);
 		phase = PHASE_DECIDE;

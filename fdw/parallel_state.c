@@ -51,6 +51,7 @@ gj_shared_reset(GjShared *shared)
 	BarrierInit(&shared->barrier, 0);
 	pg_atomic_write_u32(&shared->outcome, GJ_OUTCOME_OPEN);
 	pg_atomic_write_u32(&shared->ended, 0);
+	pg_atomic_write_u32(&shared->leader_joined, 0);
 	shared->reason[0] = '\0';
 	shared->report_length = 0;
 	shared->report_progress = 0;
@@ -66,6 +67,7 @@ gj_shared_init(GjShared *shared, const GjPlan *plan, const char *socket,
 	SpinLockInit(&shared->mutex);
 	pg_atomic_init_u32(&shared->outcome, GJ_OUTCOME_OPEN);
 	pg_atomic_init_u32(&shared->ended, 0);
+	pg_atomic_init_u32(&shared->leader_joined, 0);
 	for (int i = 0; i < GJ_MAX_INPUTS; i++)
 		pg_atomic_init_flag(&shared->taken[i]);
 	strlcpy(shared->socket, socket ? socket : "", sizeof(shared->socket));

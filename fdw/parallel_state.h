@@ -22,8 +22,8 @@ typedef enum GjOutcome
  * The leader writes socket, algorithm, participants and report_size before any
  * worker starts. The participant that opens the job writes job and token while the
  * others wait at the barrier.  Any participant may write outcome, reason and
- * report under mutex, and taken and ended atomically.  The state lives as long
- * as the Gather's segment.
+ * report under mutex, and taken and ended atomically; the leader writes
+ * leader_joined.  The state lives as long as the Gather's segment.
  */
 typedef struct GjShared
 {
@@ -31,6 +31,7 @@ typedef struct GjShared
 	slock_t		mutex;
 	pg_atomic_uint32 outcome;	/* GjOutcome; NATIVE is final */
 	pg_atomic_uint32 ended;		/* 1: a participant has read the end */
+	pg_atomic_uint32 leader_joined;	/* 1: the leader has fed and will read */
 	int			participants;	/* planned, the leader included */
 	uint64		job;
 	uint8		token[GJ_TOKEN_SIZE];
