@@ -300,9 +300,9 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
 		return;
 	leaf->source = source;
 	leaf->relids = rel->relids;
-	leaf->surplus = leaf->key_surplus = gj_scan_surplus(root, rel);
+	leaf->surplus = leaf->key_surplus = gj_rel_surplus(root, rel);
 	leaf->rows = rel->rows * leaf->surplus;
-	leaf->input_rows = gj_rows_read(root, rel);
+	leaf->input_rows = Max(gj_rows_read(root, rel), leaf->rows);
 	leaf->bytes = rel->rows * base->row_bytes;
 	leaf->scan_cost = source->scan_cost;
 	leaf->feed_cost = source->cost;

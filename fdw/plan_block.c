@@ -29,6 +29,7 @@
 #include "plan_hook.h"
 #include "plan_inputs.h"
 #include "plan_sideways.h"
+#include "plan_surplus.h"
 
 /* In forced mode: keeps the order of two of our costs. */
 #define FORCED_COST_FACTOR 1e-9
@@ -140,8 +141,10 @@ groups_of_sets(const GroupingSetsPath *path)
 
 /* The groups that a native plan expects before HAVING. */
 static double
-native_groups(const Path *native, double rows)
+native_groups(const Path *native)
 {
+	double		rows = native->rows;
+
 	while (native != NULL && !IsA(native, AggPath) && !IsA(native, GroupingSetsPath))
 	{
 		if (IsA(native, ProjectionPath))
@@ -186,18 +189,26 @@ grouping_cost(const Offer *block, const GjCandidate *tree, double groups)
 		aggregation_cost(block, finest * list_length(block->grouping.sets), groups);
 }
 
+/* The factor by which there are more groups if the tree has more rows. */
+static double
+group_surplus(const GjCandidate *tree, double groups)
+{
+	return gj_grown_groups(groups, tree->rows / Max(tree->surplus, 1), tree->rows) / groups;
+}
+
 static void
 cost_block(const Offer *block, const GjCandidate *tree, double groups, double rows,
 		   Path *path)
 {
+	double		surplus = group_surplus(tree, groups);
 	QualCost	target = block->output->reltarget->cost;
 	double		weight = 2 * list_length(block->grouping.leaves);
 
 	path->rows = rows;
 	path->startup_cost = gj_job_cost(tree) + target.startup +
-		grouping_cost(block, tree, groups);
-	path->total_cost = path->startup_cost + gj_return_cost(groups, weight) +
-		rows * target.per_tuple;
+		grouping_cost(block, tree, groups * surplus);
+	path->total_cost = path->startup_cost + gj_return_cost(groups * surplus, weight) +
+		rows * surplus * target.per_tuple;
 	if (gj_force)
 	{
 		path->startup_cost *= FORCED_COST_FACTOR;
@@ -247,20 +258,22 @@ static void
 offer_serial(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest,
 				 double unit)
 {
-	GjBlockPath *path = make_path(block, GJ_SERIAL, tree, native_groups(native, native->rows));
+	GjBlockPath *path = make_path(block, GJ_SERIAL, tree, native_groups(native));
 	CustomPath *cpath = &path->cpath;
 
 	cpath->custom_paths = lappend(cpath->custom_paths, native);
 	cpath->methods = &gj_block_path_methods;
 	cost_block(block, tree, path->groups, native->rows, &cpath->path);
-	path->time = gj_own_time(block->root, cheapest, cpath->path.total_cost, unit, 1);
+	path->time = gj_own_time(block->root, cheapest, cpath->path.total_cost, unit,
+							 group_surplus(tree, path->groups));
 	convert_cost(&cpath->path, unit);
 	gj_note_block(block->output, &cpath->path);
 	add_path(block->output, &cpath->path);
 }
 
 /*
- * The participants of a Gather feed and read groups.  The node above it runs
+ * The participants of a Gather feed, and its leader reads the groups, so that
+ * they do not pass between processes.  The node above it runs
  * the native plan if they cannot: that may have a Gather of its own, and core
  * has no plan whose participants would share final groups.
  */
@@ -268,7 +281,7 @@ static void
 offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest,
 				 double unit)
 {
-	GjBlockPath *feed = make_path(block, GJ_PARALLEL, tree, native_groups(native, native->rows));
+	GjBlockPath *feed = make_path(block, GJ_PARALLEL, tree, native_groups(native));
 	GjBlockPath *top = palloc0(sizeof(GjBlockPath));
 	CustomPath *above = &top->cpath;
 	GatherPath *gather;
@@ -280,6 +293,8 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheape
 	cost_block(block, tree, feed->groups, native->rows, &feed->cpath.path);
 	gather = create_gather_path(block->root, block->output, &feed->cpath.path,
 								block->output->reltarget, NULL, &feed->cpath.path.rows);
+	if (parallel_leader_participation)
+		gather->path.total_cost -= parallel_tuple_cost * native->rows;
 
 	NodeSetTag(above, T_CustomPath);
 	above->path = feed->cpath.path;
@@ -298,7 +313,8 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheape
 	{
 		above->path.startup_cost = gather->path.startup_cost;
 		above->path.total_cost = gather->path.total_cost;
-		top->time = gj_own_time(block->root, cheapest, above->path.total_cost, unit, 1);
+		top->time = gj_own_time(block->root, cheapest, above->path.total_cost, unit,
+								group_surplus(tree, feed->groups));
 		convert_cost(&feed->cpath.path, unit);
 		convert_cost(&gather->path, unit);
 		convert_cost(&above->path, unit);

@@ -131,6 +131,7 @@ typedef struct GjBase
 								 * which order the table is stored */
 	Bitmapset  *in_order;
 	GjOrder    *order;		/* plan_surplus_range.c; NULL: unknown */
+	double		surplus;		/* of a subquery's rows; 0: unknown */
 	GjSource	sources[GJ_VARIANTS];
 	GjCandidate leaves[GJ_VARIANTS];
 } GjBase;

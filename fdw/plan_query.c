@@ -9,6 +9,7 @@
 
 #include "compat.h"
 #include "plan_candidate.h"
+#include "plan_compare.h"
 #include "plan_surplus.h"
 
 /* Collects the properties of the query's tables. */
@@ -23,7 +24,7 @@ survey_tables(PlannerInfo *root, GjQuery *query)
 
 		if (rel == NULL)
 			continue;
-		query->rows += gj_rows_read(root, rel);
+		query->rows += Max(gj_rows_read(root, rel), rel->rows * gj_rel_surplus(root, rel));
 		query->shares |= rel->partial_pathlist != NIL;
 	}
 }

@@ -258,3 +258,30 @@ gj_surplus_rows(PlannerInfo *root, double rows, double surplus, double pairs,
 	}
 	return Min(rows * surplus, Max(most, rows));
 }
+
+/*
+ * Core's estimate tells how many different keys there are: rows that are drawn
+ * from d keys have d (1 - exp(-rows / d)) of them.  So few groups per row remain
+ * few, but if nearly every row is a group of its own, more rows are more groups.
+ */
+double
+gj_grown_groups(double groups, double core_rows, double rows)
+{
+	double		low = groups;
+	double		high = groups * rows / Max(core_rows, 1) * 1e3;
+
+	if (rows <= core_rows || groups <= 1)
+		return groups;
+	if (groups >= core_rows)
+		return groups * rows / core_rows;
+	for (int i = 0; i < 60; i++)
+	{
+		double		keys = (low + high) / 2;
+
+		if (keys * (1 - exp(-core_rows / keys)) < groups)
+			low = keys;
+		else
+			high = keys;
+	}
+	return Min(high * (1 - exp(-rows / high)), groups * rows / core_rows);
+}

@@ -29,4 +29,9 @@ extern double gj_rows_read(PlannerInfo *root, const RelOptInfo *rel);
 extern double gj_surplus_rows(PlannerInfo *root, double rows, double surplus,
 							  double pairs, const List *clauses);
 
+/*
+ * The groups of so many rows, given that core expects groups of core_rows rows.
+ */
+extern double gj_grown_groups(double groups, double core_rows, double rows);
+
 #endif							/* GPUJOIN_PLAN_SURPLUS_H */

@@ -227,7 +227,8 @@ estimate_aggregate(PlannerInfo *root, const AggPath *path, GjTime *sum)
 {
 	GjTime	e = estimate(root, path->subpath, sum);
 	double		rows = rows_of(path->subpath, e);
-	double		groups = Min(Max(path->numGroups, 1), Max(rows, 1));
+	double		expected = Max(path->numGroups, 1);
+	double		groups = Min(gj_grown_groups(expected, path->subpath->rows, rows), Max(rows, 1));
 	double		lookup = list_length(path->groupClause) * GROUP_KEY_NS;
 
 	if (path->aggstrategy == AGG_HASHED || path->aggstrategy == AGG_MIXED)
@@ -236,7 +237,20 @@ estimate_aggregate(PlannerInfo *root, const AggPath *path, GjTime *sum)
 	e.ns += rows * (lookup + gj_transitions_ns(list_concat_copy(path->path.pathtarget->exprs,
 																path->qual)));
 	e.ns += groups * GROUP_OUT_NS;
-	e.surplus = 1;
+	e.surplus = Max(1, groups / expected);
+	return e;
+}
+
+/* GROUP BY of sorted rows without aggregates. */
+static GjTime
+estimate_group(PlannerInfo *root, const GroupPath *path, GjTime *sum)
+{
+	GjTime	e = estimate(root, path->subpath, sum);
+	double		rows = rows_of(path->subpath, e);
+	double		expected = Max(path->path.rows, 1);
+
+	e.ns += rows * list_length(path->groupClause) * GROUP_KEY_NS;
+	e.surplus = Max(1, gj_grown_groups(expected, path->subpath->rows, rows) / expected);
 	return e;
 }
 
@@ -373,6 +387,8 @@ estimate_node(PlannerInfo *root, const Path *path, GjTime *sum)
 			return estimate_merge_join(root, (const MergePath *) path, sum);
 		case T_AggPath:
 			return estimate_aggregate(root, (const AggPath *) path, sum);
+		case T_GroupPath:
+			return estimate_group(root, (const GroupPath *) path, sum);
 		case T_SortPath:
 			{
 				const SortPath *sort = (const SortPath *) path;
