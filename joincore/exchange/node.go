@@ -164,12 +164,13 @@ func (n *Node) Offer(f Flow, packets ...Packet) error {
 	if f.From != n.gpu || f.To < 0 || f.To >= len(n.coming) {
 		return fmt.Errorf("%w: flow %+v at GPU %d", ErrTraffic, f, n.gpu)
 	}
+	o := n.outflow(f)
+	o.packets = slices.Grow(o.packets, len(packets))
 	for _, p := range packets {
 		if p.Wire < 1 || p.Wire > n.config.Packet || p.Raw < 1 || p.Raw > n.coming[f.To] {
 			return fmt.Errorf("%w: packet %+v of flow %+v, %d bytes were left", ErrTraffic, p, f, n.coming[f.To])
 		}
 		n.coming[f.To] -= p.Raw
-		o := n.outflow(f)
 		o.packets = append(o.packets, p)
 	}
 	n.step()

@@ -24,7 +24,7 @@ type Packet struct {
 // compressed.
 func Cut(r Range, width, packet int64) []Packet {
 	each := max(packet/width, 1)
-	var list []Packet
+	list := make([]Packet, 0, max(r.High-r.Low+each-1, 0)/each)
 	for low := r.Low; low < r.High; low += each {
 		high := min(low+each, r.High)
 		bytes := (high - low) * width

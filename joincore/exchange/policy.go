@@ -26,13 +26,13 @@ type Adaptive struct{}
 
 // Usable implements Policy.
 func (Adaptive) Usable(of []mesh.Route) []mesh.Route {
-	var fabric []mesh.Route
+	fabric := make([]mesh.Route, 0, len(of))
 	for i := range of {
 		if of[i].Fabric() {
 			fabric = append(fabric, of[i])
 		}
 	}
-	if fabric == nil {
+	if len(fabric) == 0 {
 		return of
 	}
 	return fabric

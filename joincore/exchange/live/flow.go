@@ -61,7 +61,11 @@ func (f *flow) add(r Run) {
 func (f *flow) packets(most int64) []exchange.Packet {
 	var list []exchange.Packet
 	for i, r := range f.runs {
-		list = append(list, exchange.Cut(exchange.Range{Low: f.start[i], High: f.start[i] + r.Bytes}, 1, most)...)
+		cut := exchange.Cut(exchange.Range{Low: f.start[i], High: f.start[i] + r.Bytes}, 1, most)
+		if len(f.runs) == 1 {
+			return cut
+		}
+		list = append(list, cut...)
 	}
 	return list
 }
