@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -26,12 +27,12 @@ type layout struct {
 	gpus    []int
 	devices []int
 	staged  bool
-	engines bool // execute all copies
+	threads bool // execute all copies that they can
 	policy  exchange.Policy
 }
 
 func (l layout) String() string {
-	return fmt.Sprintf("%s on %v, staged %v, engines %v, %T", l.preset, l.devices, l.staged, l.engines, l.policy)
+	return fmt.Sprintf("%s on %v, staged %v, threads %v, %T", l.preset, l.devices, l.staged, l.threads, l.policy)
 }
 
 // layouts are those that this machine can have.
@@ -44,7 +45,7 @@ func layouts(t *testing.T) []layout {
 	eight := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	list := []layout{
 		{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 0}, policy: exchange.Adaptive{}},
-		{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 0}, engines: true, policy: exchange.Adaptive{}},
+		{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 0}, threads: true, policy: exchange.Adaptive{}},
 		{preset: "dgx1", gpus: eight, devices: make([]int, 8), policy: exchange.Adaptive{}},
 	}
 	if len(all) < 2 {
@@ -54,13 +55,15 @@ func layouts(t *testing.T) []layout {
 	two := []int{0, 0, 0, 0, 1, 1, 1, 1}
 	list = append(list,
 		layout{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 1}, policy: exchange.Adaptive{}},
+		layout{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 1}, threads: true, policy: exchange.Adaptive{}},
 		layout{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 1}, staged: true, policy: exchange.Adaptive{}},
 		layout{preset: "dgx1", gpus: eight, devices: two, policy: exchange.Adaptive{}},
-		layout{preset: "dgx1", gpus: eight, devices: two, engines: true, policy: exchange.Adaptive{}},
+		layout{preset: "dgx1", gpus: eight, devices: two, threads: true, policy: exchange.Adaptive{}},
 		layout{preset: "dgx1", gpus: eight, devices: two, staged: true, policy: exchange.Bandwidth{}},
 	)
 	if n := min(len(all), len(eight)); n > 2 {
-		list = append(list, layout{preset: "hgx-h200", gpus: eight[:n], devices: eight[:n], policy: exchange.Adaptive{}})
+		list = append(list, layout{preset: "hgx-h200", gpus: eight[:n], devices: eight[:n], policy: exchange.Adaptive{}},
+			layout{preset: "hgx-h200", gpus: eight[:n], devices: eight[:n], threads: true, policy: exchange.Adaptive{}})
 	}
 	return list
 }
@@ -80,8 +83,8 @@ func (l layout) mesh(t *testing.T) *mesh.Mesh {
 func (l layout) open(t *testing.T, bytes int64) *fabric.Fabric {
 	t.Helper()
 	o := fabric.Options{Devices: l.devices, Bytes: bytes, Staged: l.staged}
-	if l.engines {
-		o.ByThreads = -1
+	if l.threads {
+		o.ByThreads = math.MaxInt64
 	}
 	f, err := fabric.Open(l.mesh(t), o)
 	if err != nil {

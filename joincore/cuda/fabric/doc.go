@@ -2,13 +2,12 @@
 // of real exchanges.
 //
 // Each hop of the mesh has a stream on the GPU that sends. Packets that are contiguous at
-// both ends are one piece. Threads of that GPU execute copies of up to 16 MB: one kernel for
-// all pieces of a copy, which writes a mark into host memory when it has ended, so that the
-// host calls the driver once. Copy engines execute longer copies, and those whose two ends
-// are aligned differently. Where a GPU cannot access another one's memory, or the mesh says
-// so, a copy is staged: it passes through two halves of a page-locked buffer, so that the way
-// down and the way up overlap. A goroutine polls for the end of copies without sleeping,
-// because a copy takes less time than the system's shortest sleep.
+// both ends are one piece of a copy. Copy engines execute the pieces; or, where
+// Options.ByThreads says so, threads of that GPU: one kernel for all pieces of a copy, which
+// writes a mark into host memory when it has ended. Where a GPU cannot access another one's
+// memory, or the mesh says so, a copy is staged: it passes through two halves of a page-locked
+// buffer, so that the way down and the way up overlap. A goroutine polls for the end of copies
+// without sleeping, because a copy takes less time than the system's shortest sleep.
 //
 // A fabric may have several GPUs of the mesh on one device (logical devices). With
 // Options.Emulate, copies take at least as long as the links of the mesh allow, so that

@@ -3,7 +3,6 @@
 package fabric
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,11 +14,6 @@ import (
 	"gpujoin/joincore/mesh"
 )
 
-// DefaultByThreads is the most bytes of a copy for which threads are faster than engines, or
-// about as fast. Engines carry longer ones at a higher rate, and take no multiprocessors from
-// other work.
-const DefaultByThreads = 16 << 20
-
 // Options describe a fabric.
 type Options struct {
 	// Devices are the ordinals of the devices, one for each GPU of the mesh; several
@@ -30,7 +24,7 @@ type Options struct {
 	// Staged has all copies between different devices pass through host memory.
 	Staged bool
 	// ByThreads is the most bytes of a copy that threads execute; copy engines execute
-	// longer ones. 0: DefaultByThreads; negative: engines execute all.
+	// longer ones. 0: engines execute all.
 	ByThreads int64
 	// Emulate makes copies take at least as long as the links of the mesh allow.
 	Emulate bool
@@ -81,8 +75,8 @@ func Open(m *mesh.Mesh, o Options) (_ *Fabric, err error) {
 		number[ordinal] = len(f.devices)
 		d := &device{context: c}
 		f.devices = append(f.devices, d)
-		if o.ByThreads >= 0 {
-			if d.threads, err = newThreads(c, cmp.Or(o.ByThreads, DefaultByThreads)); err != nil {
+		if o.ByThreads > 0 {
+			if d.threads, err = newThreads(c, o.ByThreads); err != nil {
 				return nil, err
 			}
 		}

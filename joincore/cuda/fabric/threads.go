@@ -16,7 +16,7 @@ import (
 // threads copies by threads of a device. Such a copy takes one call of the driver's library,
 // however many pieces it has, and writes a mark into host memory when it has ended. Copies
 // by engines take a call for each piece, one for the event behind them, and one each time
-// that the event is asked; all of them wait for calls of other goroutines.
+// that the event is asked, but take no multiprocessors from other work.
 type threads struct {
 	most   int64 // bytes of a copy
 	module *driver.Module

@@ -67,7 +67,7 @@ func (b *bench) measureExchange(ctx context.Context) error {
 		r.Links = links
 		b.Exchange = append(b.Exchange, r)
 		rows = append(rows, fmt.Sprintf("%s\t%d\t%d\t%d\t%.2f\t%.0f\t%.2f", r.How, r.MB, r.Packet, r.Batch, r.MS, r.GBps, r.GBps/max(links, 1)))
-		if c.way == direct && r.MB == 1024 && c.config.Packet == 0 && r.GBps < required*links {
+		if c.way == engines && r.MB == 1024 && c.config.Packet == 0 && r.GBps < required*links {
 			b.wrong++
 		}
 	}
@@ -78,9 +78,8 @@ func (b *bench) measureExchange(ctx context.Context) error {
 type way string
 
 const (
-	direct  way = "direct" // threads or engines, by the length of the copy
-	threads way = "threads"
 	engines way = "engines"
+	threads way = "threads"
 	staged  way = "staged" // engines, through host memory
 )
 
@@ -99,12 +98,11 @@ func exchanges() []exchangeCase {
 			list = append(list, exchangeCase{w, mb, c})
 		}
 	}
-	add(direct, 0, 2, 16, 64, 256, 1024)
+	add(engines, 0, 2, 16, 64, 256, 1024)
 	for _, kb := range []int64{512, 2048, 8192} {
-		add(direct, kb<<10, 1024)
+		add(engines, kb<<10, 1024)
 	}
-	add(threads, 0, 2, 64, 1024)
-	add(engines, 0, 2, 64, 1024)
+	add(threads, 0, 2, 16, 64, 256, 1024)
 	add(staged, 0, 16, 256)
 	return list
 }
@@ -113,11 +111,8 @@ func exchanges() []exchangeCase {
 func (b *bench) exchanged(ctx context.Context, m *mesh.Mesh, c exchangeCase) (r exchangeResult, err error) {
 	n := int64(m.GPUs())
 	o := fabric.Options{Devices: b.devices, Bytes: 2*(n-1)*c.megabytes<<20 + exchange.Default().BufferBytes(m, 0) + 64<<20, Staged: c.way == staged}
-	switch c.way {
-	case threads:
+	if c.way == threads {
 		o.ByThreads = math.MaxInt64
-	case engines:
-		o.ByThreads = -1
 	}
 	f, err := fabric.Open(m, o)
 	if err != nil {
