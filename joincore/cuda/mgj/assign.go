@@ -131,6 +131,18 @@ func estimated(first []int64, ranges int) []int64 {
 	return rows
 }
 
+// dropUnmatched has no probe rows sent anywhere of partitions without build rows. flows are
+// the build side's rows by flow, GPU and partition.
+func dropUnmatched(to [2][][]uint64, flows [][][]int64) {
+	for p := range to[exchange.Probe] {
+		if !slices.ContainsFunc(flows, func(gpus [][]int64) bool {
+			return slices.ContainsFunc(gpus, func(counts []int64) bool { return counts[p] > 0 })
+		}) {
+			clear(to[exchange.Probe][p])
+		}
+	}
+}
+
 // received returns the rows that each GPU gets of a flow.
 func received(counts [][]int64, to [][]uint64) []int64 {
 	rows := make([]int64, len(counts))

@@ -114,6 +114,15 @@ func TestEstimated(t *testing.T) {
 	}
 }
 
+// Probe rows of partitions that turn out to have no build rows go nowhere.
+func TestDropUnmatched(t *testing.T) {
+	to := [2][][]uint64{{{1, 1}, {2, 2}}, {{1, 1}, {2, 2}}}
+	dropUnmatched(to, [][][]int64{{{0, 0}, {0, 0}}, {{0, 0}, {0, 7}}})
+	if !slices.Equal(to[1][0], []uint64{0, 0}) || !slices.Equal(to[1][1], []uint64{2, 2}) {
+		t.Errorf("probe rows go to %b", to[1])
+	}
+}
+
 func TestOutputRows(t *testing.T) {
 	if got := outputRows(1<<40, 0, []int64{1 << 31, 1 << 31}); got != 1<<39+1<<33+4096 {
 		t.Errorf("%d rows", got)

@@ -10,34 +10,37 @@ import (
 	"gpujoin/joincore/exchange"
 )
 
-// assign decides where rows go, by the build side and the first range of the probe side.
-// Further ranges are counted meanwhile.
+// assign decides where rows go: in an exchange by the first range of both sides, while the
+// GPUs count the other ones.
 func (j *join) assign(ctx context.Context) error {
 	var h exchange.Histograms
+	for _, x := range j.shares {
+		build, probe := make([]int64, x.Partitions()), make([]int64, x.Partitions())
+		if j.cut.Sample {
+			var err error
+			if build, probe, err = x.Sample(ctx); err != nil {
+				return err
+			}
+		}
+		h[exchange.Build] = append(h[exchange.Build], estimated(build, j.cut.Ranges[0]))
+		h[exchange.Probe] = append(h[exchange.Probe], estimated(probe, j.cut.Ranges[1]))
+	}
+	j.ended("first ranges counted")
+	width := [2]int64{j.shares[0].RowBytes(0), j.shares[0].RowBytes(1)}
+	var err error
+	if j.to, err = j.options.Strategy.receivers(h, j.group.mesh, width, fullest(j.parts)); err != nil {
+		return err
+	}
+	j.ended("assigned")
 	for i, x := range j.shares {
-		build, probe, err := x.BuildCounts(ctx)
+		counts, err := x.BuildCounts(ctx)
 		if err != nil {
 			return err
 		}
-		j.addCounts(i, 0, build)
-		total := make([]int64, x.Partitions())
-		for _, counts := range build {
-			for p, n := range counts {
-				total[p] += n
-			}
-		}
-		if probe == nil {
-			probe = make([]int64, len(total))
-		}
-		h[exchange.Build] = append(h[exchange.Build], total)
-		h[exchange.Probe] = append(h[exchange.Probe], estimated(probe, j.cut.Ranges[1]))
+		j.addCounts(i, 0, counts)
 	}
 	j.ended("build side counted")
-	width := [2]int64{j.shares[0].RowBytes(0), j.shares[0].RowBytes(1)}
-	var err error
-	j.to, err = j.options.Strategy.receivers(h, j.group.mesh, width, fullest(j.parts))
-	j.ended("assigned")
-	return err
+	return nil
 }
 
 // addCounts adds the counts of a GPU's flows from the given one on.
@@ -55,6 +58,7 @@ func (j *join) addCounts(gpu, flow int, counts [][]int64) {
 // all memory is taken before any row is sent.
 func (j *join) place(ctx context.Context) error {
 	builds := j.shares[0].Builds()
+	dropUnmatched(j.to, j.counts[:builds])
 	rows, send, err := j.placeSide(0, j.counts[:builds])
 	if err != nil {
 		return err

@@ -19,7 +19,8 @@ type Sender struct {
 	fold, merge *driver.Kernel
 	filters     *driver.Kernel // merges them
 	host        *driver.Host   // counts of rows
-	first       *driver.Event  // of counts
+	sampled     *driver.Event  // counts of the first range of both sides were read
+	first       *driver.Event  // those of the build side
 	counted     *driver.Event
 	start       *driver.Event
 	sent        []*driver.Event // by flow
@@ -66,6 +67,9 @@ func NewSender(d *driver.Context) (_ *Sender, err error) {
 	if x.first, err = d.NewEvent(false); err != nil {
 		return nil, err
 	}
+	if x.sampled, err = d.NewEvent(false); err != nil {
+		return nil, err
+	}
 	if x.counted, err = d.NewEvent(false); err != nil {
 		return nil, err
 	}
@@ -94,7 +98,7 @@ func (x *Sender) Close() error {
 	if x.stream != nil {
 		errs = append(errs, x.stream.Close())
 	}
-	for _, e := range append([]*driver.Event{x.first, x.counted, x.start}, x.sent...) {
+	for _, e := range append([]*driver.Event{x.sampled, x.first, x.counted, x.start}, x.sent...) {
 		if e != nil {
 			errs = append(errs, e.Close())
 		}

@@ -22,7 +22,7 @@ type Cut struct {
 	// rows of all devices, in the devices' order.
 	Before [2]int64
 	Ranges [2]int // in which each side is sent; together at most MaxFlows
-	// Sample has the first range of the probe side counted together with the build side.
+	// Sample has the first ranges of both sides counted before all others.
 	Sample bool
 	// Staged: rows for other devices stay in blocks, which the caller copies.
 	Staged bool
@@ -43,7 +43,7 @@ type flow struct {
 //
 //	TakeFilter, FillFilter, MergeFilter, StartReduce, Reduced if a filter is to drop probe
 //	rows before they are counted,
-//	Count, BuildCounts, TakeBuild, AssignBuild, Send for flows of the build side,
+//	Count, Sample, BuildCounts, TakeBuild, AssignBuild, Send for flows of the build side,
 //	ProbeCounts, TakeProbe, AssignProbe, Send for those of the probe side,
 //	Prepare, Await and Second for each flow, Match, Finish
 //

@@ -31,22 +31,24 @@ func (x *Share) Count() {
 	}
 	r.clear()
 	r.Do(func() error { return x.stream.Record(x.sender.start) })
-	early := x.builds
-	for i := range x.flows {
-		switch {
-		case i+1 == x.builds && x.cut.Sample:
-			x.countFlows(i, countBuild|countProbe, i, i+1)
-			early++
-		case i < x.builds:
-			x.countFlows(i, countBuild, i)
-		case i > x.builds || !x.cut.Sample:
-			x.countFlows(i, countProbe, i)
-		}
-		if i+1 == x.builds {
-			x.readCounts(0, early, x.sender.first)
-		}
+	sampled := 0 // flows of each side
+	if x.cut.Sample {
+		sampled = 1
+		x.countFlows(0, countBuild|countProbe, 0, x.builds)
+		x.readCounts(0, 1)
+		x.readCounts(x.builds, x.builds+1)
+		r.Do(func() error { return x.stream.Record(x.sender.sampled) })
 	}
-	x.readCounts(early, len(x.flows), x.sender.counted)
+	for i := sampled; i < x.builds; i++ {
+		x.countFlows(i, countBuild, i)
+	}
+	x.readCounts(sampled, x.builds)
+	r.Do(func() error { return x.stream.Record(x.sender.first) })
+	for i := x.builds + sampled; i < len(x.flows); i++ {
+		x.countFlows(i, countProbe, i)
+	}
+	x.readCounts(x.builds+sampled, len(x.flows))
+	r.Do(func() error { return x.stream.Record(x.sender.counted) })
 	r.phase(columnar.PhaseHistogram)
 }
 
@@ -70,16 +72,18 @@ func (x *Share) countFlows(source int, sides uint64, flows ...int) {
 	}
 }
 
-// readCounts queues the read-back of flows from to to - 1, and an event behind it.
-func (x *Share) readCounts(from, to int, read *driver.Event) {
+// readCounts queues the read-back of flows from to to - 1.
+func (x *Share) readCounts(from, to int) {
+	if from == to {
+		return
+	}
 	each := 4 * x.Partitions()
 	host := x.sender.host.Bytes()[from*each : to*each]
 	x.run.Do(func() error { return x.stream.CopyOut(host, driver.Ptr(x.parents+uint64(from*each))) })
-	x.run.Do(func() error { return x.stream.Record(read) })
 }
 
-// describeSources describes the columns that are sent in each flow. The source of the last
-// flow of the build side also has the first one of the probe side.
+// describeSources describes the columns that are sent in each flow. The sources of
+// the build side also have the first flow of the probe side.
 func (x *Share) describeSources() (fields []field, values []packedField) {
 	r := x.run
 	for i, f := range x.flows {
@@ -116,18 +120,22 @@ func (x *Share) describeSources() (fields []field, values []packedField) {
 	return fields, values
 }
 
-// BuildCounts waits until the build side is counted, and returns its rows by flow and
-// partition; and those of the probe side's first range, if Cut.Sample is set. The rest is
-// still being counted.
-func (x *Share) BuildCounts(ctx context.Context) (build [][]int64, probe []int64, err error) {
-	if err := x.counted(ctx, x.sender.first); err != nil {
+// Sample waits until the first range of each side is counted, and returns its rows by
+// partition. Cut.Sample is set. The rest is still being counted.
+func (x *Share) Sample(ctx context.Context) (build, probe []int64, err error) {
+	if err := x.counted(ctx, x.sender.sampled); err != nil {
 		return nil, nil, err
 	}
-	if x.cut.Sample {
-		probe = x.countsOf(x.builds)
+	return x.countsOf(0), x.countsOf(x.builds), nil
+}
+
+// BuildCounts waits until the build side is counted, and returns its rows by flow and
+// partition.
+func (x *Share) BuildCounts(ctx context.Context) ([][]int64, error) {
+	if err := x.counted(ctx, x.sender.first); err != nil {
+		return nil, err
 	}
-	build, err = x.countsOfSide(0)
-	return build, probe, err
+	return x.countsOfSide(0)
 }
 
 // ProbeCounts waits until all rows are counted, and returns those of the probe side.
