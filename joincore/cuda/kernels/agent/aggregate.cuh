@@ -5,8 +5,8 @@
 // program's filter for a tile and collects the rows that pass; once they fill a tile,
 // it runs the rest of the program for them, so that only passing rows pay for it.
 // Threads wait for each other at the end alone, when the block adds its own table to
-// that of the device. While a tile is worked on, the next one is on its way to the L2
-// cache.
+// that of the device. While a tile is worked on, what is read next is on its way to the
+// L2 cache.
 //
 // If there are more groups than fit a block's table, rows are first scattered: their
 // numbers go to partitions by the hash of their keys. Then each block groups partitions,
@@ -15,31 +15,63 @@
 // Bound: reads the columns once; of scattered rows, also writes and reads a row number
 // and fetches each column of the key and the values.
 #pragma once
+#include "block/fixed.cuh"
 #include "block/grouping.cuh"
+#include "block/local_table.cuh"
 
 namespace gj {
 
-// A program with its instructions and columns in shared memory, if they fit.
+// A program to be interpreted, with its instructions and columns in shared memory, if
+// they fit; and what the launch does.
 struct StagedProgram {
+  static constexpr bool fixed = false;
   uint32_t staged;  // offset; 0: in global memory
-  uint32_t columns;
 
   // Copies it to shared memory; a barrier must follow.
   __device__ __forceinline__ explicit StagedProgram(const gj_aggregate& job) : staged(job.staged ? sizeof(BlockState) : 0) {
     const uint32_t length = (uint32_t)job.program.length + 1, more = (uint32_t)job.program.column_count * (sizeof(gj_column) / 8);
-    columns = staged + 8 * length;
     if (!staged) return;
     for (uint32_t i = threadIdx.x; i < length; i += blockDim.x) shared_at<uint64_t>(staged)[i] = words_at(job.program.code)[i];
-    for (uint32_t i = threadIdx.x; i < more; i += blockDim.x) shared_at<uint64_t>(columns)[i] = words_at(job.program.columns)[i];
+    for (uint32_t i = threadIdx.x; i < more; i += blockDim.x) shared_at<uint64_t>(staged + 8 * length)[i] = words_at(job.program.columns)[i];
   }
   __device__ __forceinline__ uint64_t instruction(uint32_t at) const {
     return staged ? shared_at<uint64_t>(staged)[at] : __ldg(words_at(block_state().job.program.code) + at);
   }
-  __device__ __forceinline__ gj_column column(uint32_t i) const {
-    return staged ? shared_at<gj_column>(columns)[i] : reinterpret_cast<const gj_column*>(block_state().job.program.columns)[i];
+  __device__ __forceinline__ gj_column column(uint32_t i) const { return column_of(i); }
+  // The same without the program.
+  __device__ static __forceinline__ gj_column column_of(uint32_t i) {
+    const gj_aggregate& job = block_state().job;
+    const uint32_t at = sizeof(BlockState) + 8 * ((uint32_t)job.program.length + 1);
+    return job.staged ? shared_at<gj_column>(at)[i] : reinterpret_cast<const gj_column*>(job.program.columns)[i];
   }
   __device__ __forceinline__ const long long* constants() const { return reinterpret_cast<const long long*>(block_state().job.program.constants); }
+
+  __device__ static __forceinline__ uint32_t filter() { return (uint32_t)block_state().job.filter; }
+  __device__ static __forceinline__ uint32_t length() { return (uint32_t)block_state().job.program.length; }
+  __device__ static __forceinline__ uint32_t begin() { return (uint32_t)block_state().job.begin; }
+  __device__ static __forceinline__ uint32_t mode() { return (uint32_t)block_state().job.mode; }
+  __device__ static __forceinline__ bool no_keys() { return block_state().job.no_keys; }
+  __device__ static __forceinline__ uint32_t slots() { return (uint32_t)block_state().job.program.slots; }
+  __device__ static __forceinline__ uint32_t key_words() { return (uint32_t)block_state().groups.words; }
 };
+
+#ifdef __CUDA_ARCH__
+// A program that package specialise makes code of.
+struct FixedProgram : StagedProgram {
+  static constexpr bool fixed = true;
+  using StagedProgram::StagedProgram;
+  __device__ __forceinline__ uint64_t instruction(uint32_t at) const { return fixed_code(at); }
+  __device__ __forceinline__ gj_column column(uint32_t i) const { return fixed_as(fixed_column(i), StagedProgram::column(i)); }
+
+  __device__ static __forceinline__ uint32_t filter() { return GJ_FIXED(GJ_FIXED_FILTER); }
+  __device__ static __forceinline__ uint32_t length() { return GJ_FIXED(GJ_FIXED_LENGTH); }
+  __device__ static __forceinline__ uint32_t begin() { return GJ_FIXED(GJ_FIXED_BEGIN); }
+  __device__ static __forceinline__ uint32_t mode() { return GJ_FIXED(GJ_FIXED_MODE); }
+  __device__ static __forceinline__ bool no_keys() { return GJ_FIXED(GJ_FIXED_NO_KEYS); }
+  __device__ static __forceinline__ uint32_t slots() { return GJ_FIXED(GJ_FIXED_SLOTS); }
+  __device__ static __forceinline__ uint32_t key_words() { return GJ_FIXED(GJ_FIXED_KEY_WORDS); }
+};
+#endif
 
 // Brings an array to the L2 cache, but for a few bytes at its ends.
 __device__ __forceinline__ void prefetch(uint64_t from, uint32_t bytes) {
@@ -53,13 +85,21 @@ __device__ __forceinline__ void prefetch(uint64_t from, uint32_t bytes) {
 #endif
 }
 
-// Brings rows of columns to the L2 cache: each thread of the warp those of one column.
-__device__ __forceinline__ void prefetch_columns(const StagedProgram& p, uint32_t columns, uint64_t first, uint32_t rows) {
+// Brings a tile to the L2 cache, each thread of the warp a column: of the next tile the
+// columns that decide which rows pass, of this one the others, which are read after
+// them. More would be evicted before it is read. Rows are numbered from `first` on.
+// It is not inlined, because the interpreter has no registers for it.
+__device__ __noinline__ void prefetch_columns(uint64_t first, uint64_t tile, uint64_t next, uint64_t rows, uint32_t tile_rows) {
+  const gj_aggregate& job = block_state().job;
+  const uint32_t columns = (uint32_t)job.program.column_count, deciding = job.filter ? (uint32_t)job.filter_columns : columns;
   for (uint32_t i = threadIdx.x % 32; i < columns; i += 32) {
-    const gj_column c = p.column(i);
+    const uint64_t from = i < deciding ? next : tile;
+    if (from >= rows) continue;
+    const uint32_t n = (uint32_t)min((uint64_t)tile_rows, rows - from);
+    const gj_column c = StagedProgram::column_of(i);
     const uint32_t width = c.positions ? 4 : (uint32_t)c.width;
-    if (width) prefetch((c.positions ? c.positions : c.values) + first * width, rows * width);
-    if (c.validity && !c.positions) prefetch(c.validity + first, rows);
+    if (width) prefetch((c.positions ? c.positions : c.values) + (first + from) * width, n * width);
+    if (c.validity && !c.positions) prefetch(c.validity + first + from, n);
   }
 }
 
@@ -125,52 +165,48 @@ __device__ __forceinline__ uint32_t tile_rows(const RowRange& range, uint64_t at
   return active;
 }
 
-// Groups a range: pairs of tiles from `at` on, `stride` rows apart. Returns whether an
+// Groups a range: tiles from `at` on, in pairs `stride` rows apart. Returns whether an
 // expression failed.
-template <int R, bool WIDE, class Slots, class Group>
-__device__ __forceinline__ bool group_rows(const StagedProgram& p, const RowRange& range, uint64_t at, uint64_t stride, Slots& slots, Group& grouping) {
+template <int R, bool WIDE, class Program, class Slots, class Group>
+__device__ __forceinline__ bool group_rows(const Program& p, const RowRange& range, uint64_t at, uint64_t stride, Slots& slots, Group& grouping) {
   constexpr uint32_t N = 32 * R;
   const gj_aggregate& job = block_state().job;
-  const uint32_t filter = (uint32_t)job.filter, length = (uint32_t)job.program.length, begin = (uint32_t)job.begin;
   PassedRows<R> passed((uint32_t)job.passed_at);
   Machine<R, WIDE> m;
   TileRows<R> rows;
-  bool failed = false, selective = false;
-  const bool together = job.mode == GJ_SCATTER;
+  bool failed = false;
+  const bool together = Program::mode() == GJ_SCATTER;
   for (;;) {
-    uint32_t from = begin, to = length, active = 0;
-    const bool filtering = filter && passed.count < N && at < range.rows;
-    if (filter && !filtering) {
+    uint32_t from, to, active = 0;
+    bool filtering = false;
+    if (!Program::filter()) {
+      from = Program::begin(), to = Program::length();
+    } else if (passed.count < N && at < range.rows) {
+      filtering = true;
+      from = Program::begin(), to = Program::filter();
+    } else {
+      from = Program::filter(), to = Program::length();
       active = passed.take(rows);
-      from = filter;
-    } else if (at < range.rows) {
-      const bool second = at & N;
-      if (!second && !range.chosen && at + stride < range.rows)
-        prefetch_columns(p, (uint32_t)(selective ? job.filter_columns : job.program.column_count), range.first + at + stride,
-                         (uint32_t)min((uint64_t)(2 * N), range.rows - at - stride));
-      active = tile_rows(range, at, rows);
-      at += second ? stride - N : N;
     }
-    if (filtering)
-      to = filter;
-    else if (together ? !__syncthreads_or(active) : !rows.any(active))
-      break;
+    if (at < range.rows && (filtering || !Program::filter())) {
+      const uint64_t next = at + (at & N ? stride - N : N);
+      if (!range.chosen) prefetch_columns(range.first, at, next, range.rows, N);
+      active = tile_rows(range, at, rows);
+      at = next;
+    }
+    if (!filtering && !(together ? __syncthreads_or(active) : rows.any(active))) break;
     m.start(active);
     grouping.start(slots);
     run(p, from, to, m, rows, slots, grouping);
     failed |= m.failed;
-    if (filtering) {
-      const uint32_t before = passed.count;
-      passed.add(m.active, rows);
-      selective = (passed.count - before) * 8 < N;
-    }
+    if (filtering) passed.add(m.active, rows);
   }
   return failed;
 }
 
 // R rows of each thread at a time. WIDE: values have 128 bits. ONE: keys have one
-// word.
-template <int R, bool WIDE, bool ONE>
+// word. Program: how the program is run, StagedProgram or FixedProgram.
+template <int R, bool WIDE, bool ONE, class Program>
 __device__ __forceinline__ void aggregate(const gj_aggregate* descriptor) {
   BlockState& b = block_state();
   if (threadIdx.x == 0) {
@@ -180,13 +216,13 @@ __device__ __forceinline__ void aggregate(const gj_aggregate* descriptor) {
   }
   __syncthreads();
   const gj_aggregate& job = b.job;
-  const StagedProgram p(job);
-  const uint32_t key_words = ONE ? 0 : (uint32_t)b.groups.words, program_slots = (uint32_t)job.program.slots;
+  const Program p(job);
+  const uint32_t key_words = ONE ? 0 : Program::key_words(), program_slots = Program::slots();
   WarpSlots<R> slots((uint32_t)job.slots_at, program_slots + key_words);
-  Grouping<R, WIDE, ONE> grouping;
+  Grouping<R, WIDE, ONE, Program> grouping;
   grouping.key_slot = program_slots, grouping.key_words = key_words;
   const uint32_t warps = blockDim.x / 32, warp = threadIdx.x / 32;
-  const bool gather = job.mode == GJ_GATHER;
+  const bool gather = Program::mode() == GJ_GATHER;
   bool failed = false;
   for (uint64_t part = gather ? blockIdx.x : 0; part < (gather ? job.partitions : 1); part += gridDim.x) {
     clear_local();

@@ -9,6 +9,7 @@
 // slots are (Slots) and what is done with groups (Sink) is up to the kernel.
 #pragma once
 #include "block/arithmetic.cuh"
+#include "block/fixed.cuh"
 #include "layout/column.cuh"
 
 namespace gj {
@@ -271,174 +272,194 @@ __device__ __forceinline__ uint32_t compare(const Machine<R, WIDE>& m, const Ope
   return compared(i.sub(), is_equal, is_less);
 }
 
-// Runs the instructions from `from` to `to`.
+// Executes an instruction other than a jump.
+template <int R, bool WIDE, class Code, class Rows, class Slots, class Sink>
+__device__ __forceinline__ void step(const Code& code, Instruction i, Machine<R, WIDE>& m, const Rows& rows, Slots& slots, Sink& sink) {
+  const uint32_t flags = i.flags();
+  if (i.code() == code_load) {
+    m.read(code, i, m.active, rows, slots);
+    return;
+  }
+  Operand<R, WIDE> o;
+  if (i.kind() != operand_none) o.read(code, i, m.active, rows, slots);
+  switch (i.code()) {
+    case code_load_null:
+      m.null = m.all_rows;
+#pragma unroll
+      for (int j = 0; j < R; j++) m.lo[j] = 0, m.set_high(j, 0);
+      break;
+    case code_store:
+      slots.set_null(i.index(), (slots.null(i.index()) & ~m.active) | (m.null & m.active));
+#pragma unroll
+      for (int j = 0; j < R; j++)
+        if (m.active >> j & 1) {
+          slots.at(i.index(), j) = m.lo[j];
+          if (WIDE && flags & flag_wide) slots.at(i.index() + 1, j) = m.high(j);
+        }
+      break;
+    case code_widen:
+#pragma unroll
+      for (int j = 0; j < R; j++) m.set_high(j, m.lo[j] >> 63);
+      break;
+    case code_arithmetic:
+      m.null |= o.null;
+      if constexpr (WIDE)
+        if (flags & (flag_wide | flag_operand_wide)) {
+          compute_wide(m, o, i);
+          break;
+        }
+      compute(m, o, i.sub(), flags & flag_reversed, i.extra());
+      break;
+    case code_compare:
+      m.null |= o.null;
+      m.truth = compare(m, o, i);
+      break;
+    case code_compare_constant: {
+      const int64_t v = __ldg(code.constants() + i.index());
+      uint32_t is_equal = 0, is_less = 0;
+#pragma unroll
+      for (int j = 0; j < R; j++) is_equal |= (uint32_t)(m.lo[j] == v) << j, is_less |= (uint32_t)(m.lo[j] < v) << j;
+      m.truth = compared(i.sub(), is_equal, is_less);
+      if (flags & flag_narrow) m.active &= m.truth & ~m.null;
+      break;
+    }
+    case code_same_bytes: {
+      const gj_column a = code.column(i.index()), b = code.column(i.extra());
+      uint32_t at_a[R], at_b[R];
+      const uint32_t both = locate<R>(a, m.active, rows, at_a) & locate<R>(b, m.active, rows, at_b);
+      m.null = ~both, m.truth = 0;
+#pragma unroll
+      for (int j = 0; j < R; j++)
+        if (both >> j & 1) m.truth |= (uint32_t)same_values(a, at_a[j], b, at_b[j]) << j;
+      break;
+    }
+    case code_null_column: {
+      uint32_t unused[R];
+      m.truth = ~locate<R>(code.column(i.index()), m.active, rows, unused);
+      m.null = 0;
+      break;
+    }
+    case code_is_null:
+      m.truth = m.null, m.null = 0;
+      break;
+    case code_truth:
+      m.truth = i.sub() ? m.all_rows : 0, m.null = 0;
+      break;
+    case code_number:
+#pragma unroll
+      for (int j = 0; j < R; j++) m.lo[j] = m.truth >> j & 1;
+      break;
+    case code_null_where_true:
+      m.null = m.truth & ~m.null;
+#pragma unroll
+      for (int j = 0; j < R; j++) m.lo[j] = 0;
+      break;
+    case code_store_truth:
+      slots.at(i.index(), 0) = ((uint32_t)slots.at(i.index(), 0) & ~m.active) | (m.truth & m.active);
+      slots.set_null(i.index(), (slots.null(i.index()) & ~m.active) | (m.null & m.active));
+      break;
+    case code_not:
+      m.truth = ~m.truth;
+      break;
+    case code_and:
+    case code_or: {
+      // Of two truth values the one that decides, else NULL if one of them is.
+      const uint32_t flip = i.code() == code_or ? 0 : ~0u;
+      const uint32_t other = (uint32_t)slots.at(i.index(), 0), other_null = slots.null(i.index());
+      const uint32_t decided = ((other ^ flip) & ~other_null) | ((m.truth ^ flip) & ~m.null);
+      m.null = (~decided & (other_null | m.null) & m.active) | (other_null & ~m.active);
+      m.truth = ((decided ^ flip) & m.active) | (other & ~m.active);
+      break;
+    }
+    case code_in: {
+      const long long* list = code.constants() + i.index();
+      m.truth = 0;
+#pragma unroll
+      for (int j = 0; j < R; j++) {
+        const bool narrow = !WIDE || !(flags & flag_wide) || m.high(j) == m.lo[j] >> 63;
+        m.truth |= (uint32_t)(narrow && m.valid(j) && among(list, i.extra(), m.lo[j])) << j;
+      }
+      if (flags & flag_null)
+        m.null |= ~m.truth;
+      else if (!i.extra())
+        m.null = 0;
+      break;
+    }
+    case code_date_part:
+#pragma unroll
+      for (int j = 0; j < R; j++) {
+        const bool date = m.lo[j] >= first_date && m.lo[j] <= last_date && (!WIDE || !(flags & flag_wide) || m.high(j) == m.lo[j] >> 63);
+        m.failed |= m.valid(j) && !date;
+        m.lo[j] = date_field(i.sub(), m.lo[j]);
+      }
+      break;
+    case code_decimal:
+#pragma unroll
+      for (int j = 0; j < R; j++) m.failed |= m.valid(j) && m.lo[j] == INT64_MIN;
+      break;
+    case code_push:
+      m.push();
+      m.active &= m.test(i.sub());
+      break;
+    case code_narrow:
+      m.active &= m.test(i.sub());
+      break;
+    case code_pop:
+      m.active = m.pop();
+      break;
+    case code_pop_others: {
+      const uint32_t before = m.pop();
+      m.active = before & ~m.active;
+      break;
+    }
+    case code_key:
+      sink.key(i, m, slots);
+      break;
+    case code_key_null:
+      sink.key_null(i, m, slots);
+      break;
+    case code_group:
+      sink.group(m, rows, slots);
+      break;
+    case code_update:
+      sink.update(i, m);
+      break;
+  }
+}
+
+// Runs the instructions from `from` to `to`. Of a fixed program `at` is always known.
 template <int R, bool WIDE, class Code, class Rows, class Slots, class Sink>
 __device__ __forceinline__ void run(const Code& code, uint32_t from, uint32_t to, Machine<R, WIDE>& m, const Rows& rows, Slots& slots, Sink& sink) {
-  uint64_t word = code.instruction(from);  // read ahead: a program has one word more
-  for (uint32_t at = from; at < to; at++) {
-    const Instruction i{word};
-    const uint32_t flags = i.flags();
-    word = code.instruction(at + 1);
-    if (i.code() == code_load) {
-      m.read(code, i, m.active, rows, slots);
-      continue;
+  if constexpr (Code::fixed) {
+    for (uint32_t at = GJ_KEEP(from, "first"); at < to;) {
+      const Instruction i{code.instruction(at)};
+      if (i.code() != code_skip) {
+        step(code, i, m, rows, slots, sink);
+        at = GJ_KEEP(at + 1, "next");
+      } else if (rows.any(m.active)) {
+        at = GJ_KEEP(at + 1, "behind");
+      } else {
+        at = GJ_KEEP(i.target(), "target");
+      }
     }
-    Operand<R, WIDE> o;
-    if (i.kind() != operand_none && i.code() != code_skip) o.read(code, i, m.active, rows, slots);
-    switch (i.code()) {
-      case code_load_null:
-        m.null = m.all_rows;
-#pragma unroll
-        for (int j = 0; j < R; j++) m.lo[j] = 0, m.set_high(j, 0);
-        break;
-      case code_store:
-        slots.set_null(i.index(), (slots.null(i.index()) & ~m.active) | (m.null & m.active));
-#pragma unroll
-        for (int j = 0; j < R; j++)
-          if (m.active >> j & 1) {
-            slots.at(i.index(), j) = m.lo[j];
-            if (WIDE && flags & flag_wide) slots.at(i.index() + 1, j) = m.high(j);
-          }
-        break;
-      case code_widen:
-#pragma unroll
-        for (int j = 0; j < R; j++) m.set_high(j, m.lo[j] >> 63);
-        break;
-      case code_arithmetic:
-        m.null |= o.null;
-        if constexpr (WIDE)
-          if (flags & (flag_wide | flag_operand_wide)) {
-            compute_wide(m, o, i);
-            break;
-          }
-        compute(m, o, i.sub(), flags & flag_reversed, i.extra());
-        break;
-      case code_compare:
-        m.null |= o.null;
-        m.truth = compare(m, o, i);
-        break;
-      case code_compare_constant: {
-        const int64_t v = __ldg(code.constants() + i.index());
-        uint32_t is_equal = 0, is_less = 0;
-#pragma unroll
-        for (int j = 0; j < R; j++) is_equal |= (uint32_t)(m.lo[j] == v) << j, is_less |= (uint32_t)(m.lo[j] < v) << j;
-        m.truth = compared(i.sub(), is_equal, is_less);
-        if (flags & flag_narrow) m.active &= m.truth & ~m.null;
-        break;
+  } else {
+    uint64_t word = code.instruction(from);  // read ahead: a program has one word more
+    for (uint32_t at = from; at < to; at++) {
+      const Instruction i{word};
+      word = code.instruction(at + 1);
+      if (i.code() != code_skip) {
+        step(code, i, m, rows, slots, sink);
+      } else if (!rows.any(m.active)) {
+        at = i.target() - 1;
+        word = code.instruction(at + 1);
       }
-      case code_same_bytes: {
-        const gj_column a = code.column(i.index()), b = code.column(i.extra());
-        uint32_t at_a[R], at_b[R];
-        const uint32_t both = locate<R>(a, m.active, rows, at_a) & locate<R>(b, m.active, rows, at_b);
-        m.null = ~both, m.truth = 0;
-#pragma unroll
-        for (int j = 0; j < R; j++)
-          if (both >> j & 1) m.truth |= (uint32_t)same_values(a, at_a[j], b, at_b[j]) << j;
-        break;
-      }
-      case code_null_column: {
-        uint32_t unused[R];
-        m.truth = ~locate<R>(code.column(i.index()), m.active, rows, unused);
-        m.null = 0;
-        break;
-      }
-      case code_is_null:
-        m.truth = m.null, m.null = 0;
-        break;
-      case code_truth:
-        m.truth = i.sub() ? m.all_rows : 0, m.null = 0;
-        break;
-      case code_number:
-#pragma unroll
-        for (int j = 0; j < R; j++) m.lo[j] = m.truth >> j & 1;
-        break;
-      case code_null_where_true:
-        m.null = m.truth & ~m.null;
-#pragma unroll
-        for (int j = 0; j < R; j++) m.lo[j] = 0;
-        break;
-      case code_store_truth:
-        slots.at(i.index(), 0) = ((uint32_t)slots.at(i.index(), 0) & ~m.active) | (m.truth & m.active);
-        slots.set_null(i.index(), (slots.null(i.index()) & ~m.active) | (m.null & m.active));
-        break;
-      case code_not:
-        m.truth = ~m.truth;
-        break;
-      case code_and:
-      case code_or: {
-        // Of two truth values the one that decides, else NULL if one of them is.
-        const uint32_t flip = i.code() == code_or ? 0 : ~0u;
-        const uint32_t other = (uint32_t)slots.at(i.index(), 0), other_null = slots.null(i.index());
-        const uint32_t decided = ((other ^ flip) & ~other_null) | ((m.truth ^ flip) & ~m.null);
-        m.null = (~decided & (other_null | m.null) & m.active) | (other_null & ~m.active);
-        m.truth = ((decided ^ flip) & m.active) | (other & ~m.active);
-        break;
-      }
-      case code_in: {
-        const long long* list = code.constants() + i.index();
-        m.truth = 0;
-#pragma unroll
-        for (int j = 0; j < R; j++) {
-          const bool narrow = !WIDE || !(flags & flag_wide) || m.high(j) == m.lo[j] >> 63;
-          m.truth |= (uint32_t)(narrow && m.valid(j) && among(list, i.extra(), m.lo[j])) << j;
-        }
-        if (flags & flag_null)
-          m.null |= ~m.truth;
-        else if (!i.extra())
-          m.null = 0;
-        break;
-      }
-      case code_date_part:
-#pragma unroll
-        for (int j = 0; j < R; j++) {
-          const bool date = m.lo[j] >= first_date && m.lo[j] <= last_date && (!WIDE || !(flags & flag_wide) || m.high(j) == m.lo[j] >> 63);
-          m.failed |= m.valid(j) && !date;
-          m.lo[j] = date_field(i.sub(), m.lo[j]);
-        }
-        break;
-      case code_decimal:
-#pragma unroll
-        for (int j = 0; j < R; j++) m.failed |= m.valid(j) && m.lo[j] == INT64_MIN;
-        break;
-      case code_push:
-        m.push();
-        m.active &= m.test(i.sub());
-        break;
-      case code_narrow:
-        m.active &= m.test(i.sub());
-        break;
-      case code_pop:
-        m.active = m.pop();
-        break;
-      case code_pop_others: {
-        const uint32_t before = m.pop();
-        m.active = before & ~m.active;
-        break;
-      }
-      case code_skip:
-        if (!rows.any(m.active)) {
-          at = i.target() - 1;
-          word = code.instruction(at + 1);
-        }
-        break;
-      case code_key:
-        sink.key(i, m, slots);
-        break;
-      case code_key_null:
-        sink.key_null(i, m, slots);
-        break;
-      case code_group:
-        sink.group(m, rows, slots);
-        break;
-      case code_update:
-        sink.update(i, m);
-        break;
     }
   }
 }
 
 // A program as it lies in global memory.
 struct Program {
+  static constexpr bool fixed = false;
   const gj_program& p;
   __device__ __forceinline__ uint64_t instruction(uint32_t at) const { return __ldg(reinterpret_cast<const unsigned long long*>(p.code) + at); }
   __device__ __forceinline__ gj_column column(uint32_t i) const { return reinterpret_cast<const gj_column*>(p.columns)[i]; }

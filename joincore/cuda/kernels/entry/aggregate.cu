@@ -14,7 +14,7 @@ constexpr int select_threads = 256, select_rows_each = 16, select_blocks = 4;
 // given threads. Shared memory as in gj_aggregate. The launch says the bytes of what
 // a block knows, the rows of a warp's tile, and the bytes of a warp's slot.
 #define AGGREGATE(NAME, THREADS, R, WIDE, ONE)                                                                    \
-  extern "C" __global__ void __launch_bounds__(THREADS, 1) NAME(const gj_aggregate* job) { aggregate<R, WIDE, ONE>(job); } \
+  extern "C" __global__ void __launch_bounds__(THREADS, 1) NAME(const gj_aggregate* job) { aggregate<R, WIDE, ONE, StagedProgram>(job); } \
   LAUNCH(NAME, THREADS, 1, sizeof(BlockState), 32 * R, WarpSlots<R>::bytes_each)
 AGGREGATE(gj_aggregate_narrow_word, 512, 8, false, true)
 AGGREGATE(gj_aggregate_narrow_words, 512, 8, false, false)

@@ -88,9 +88,9 @@ void run_aggregate(gj_aggregate job, uint64_t words) {
   at += threads / 32 * (job.program.slots + (words > 1 ? words : 0)) * WarpSlots<R>::bytes_each;
   job.local_at = (at + 7) / 8 * 8;
   if (words == 1)
-    host::launch(blocks, threads, [&] { aggregate<R, WIDE, true>(&job); });
+    host::launch(blocks, threads, [&] { aggregate<R, WIDE, true, StagedProgram>(&job); });
   else
-    host::launch(blocks, threads, [&] { aggregate<R, WIDE, false>(&job); });
+    host::launch(blocks, threads, [&] { aggregate<R, WIDE, false, StagedProgram>(&job); });
 }
 
 void aggregates(Memory& memory) {
