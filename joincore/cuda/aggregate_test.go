@@ -12,6 +12,8 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/cuda/kernels"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
 	"gpujoin/testsupport/oracle"
@@ -57,7 +59,28 @@ func groupedInput(r *rand.Rand, rows, groups int) *joincore.Relation {
 // one and of several words, on the device and on cores, of which the suite compares
 // small ones with the oracle.
 func TestAggregatesOfManyRows(t *testing.T) {
+	aggregatesOfManyRows(t, provider(t, 1<<30))
+}
+
+// TestSpecialisedAggregatesOfManyRows does the same with kernels that are compiled for
+// each program at its first launch.
+func TestSpecialisedAggregatesOfManyRows(t *testing.T) {
 	p := provider(t, 1<<30)
+	specialised(p)
+	aggregatesOfManyRows(t, p)
+	n, took := p.general.Specialised()
+	t.Logf("%d kernels, compiled in %v", n, took)
+	if n < 10 {
+		t.Errorf("%d kernels were compiled", n)
+	}
+}
+
+// specialised has a provider compile a kernel for each program that groups rows.
+func specialised(p *Provider) {
+	p.general.Specialise(rowid.Specialise{Text: kernels.Fixed, After: 1, Wait: true})
+}
+
+func aggregatesOfManyRows(t *testing.T, p *Provider) {
 	rows := 3_000_000
 	if testing.Short() {
 		rows = 50_000

@@ -97,6 +97,7 @@ func New(cfg Config) (*Provider, error) {
 	if p.general, err = rowid.Load(c, kernels.General, kernels.Aggregate); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
+	p.general.Specialise(rowid.Specialise{Text: kernels.Fixed})
 	if p.platform.Choose(false) == transfer.Coherence {
 		if p.threads, err = transfer.LoadThreads(c); err != nil {
 			return nil, errors.Join(err, c.Close())
@@ -275,7 +276,7 @@ func (p *Provider) Close() error {
 	}
 	p.workspaces, p.idle = nil, nil
 	selector.Forget(p.context)
-	return errors.Join(append(errs, phj.Close(p.context), launch.Close(p.context), p.arena.Close(), p.context.Close())...)
+	return errors.Join(append(errs, p.general.Close(), phj.Close(p.context), launch.Close(p.context), p.arena.Close(), p.context.Close())...)
 }
 
 var _ device.Provider = (*Provider)(nil)

@@ -89,6 +89,16 @@ func TestSuiteInWindows(t *testing.T) {
 	runSuite(t, 4, func(p *Provider) { p.outOfCore.WindowRows = 10 }, suite.Matrix, suite.Sizes, suite.Trees, suite.Aggregates, suite.AggregateValues)
 }
 
+// TestSuiteSpecialised has a kernel compiled for each program that groups rows, which
+// takes most of a second.
+func TestSuiteSpecialised(t *testing.T) {
+	if testing.Short() {
+		runSuite(t, 1, specialised, suite.Aggregates)
+		return
+	}
+	runSuite(t, 8, specialised, suite.Aggregates, suite.AggregateValues)
+}
+
 // TestSuiteDivided has both sides divided, by whoever can do that. Filters are
 // left out: a build side that is divided has to be probed by an input as it is.
 func TestSuiteDivided(t *testing.T) {

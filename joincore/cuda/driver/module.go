@@ -40,6 +40,16 @@ func (c *Context) Load(image []byte) (*Module, error) {
 	return m, nil
 }
 
+// Compile compiles PTX to machine code for the device, which Load loads. It takes as
+// long as a compiler does, and does not use the device.
+func (c *Context) Compile(ptx string) ([]byte, error) {
+	code, messages, err := compile(c.ctx, ptx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", c.note(err), messages)
+	}
+	return code, nil
+}
+
 // setSeed writes the seed into constant memory, if the module has one, and reads it
 // back, which completes the copy.
 func (m *Module) setSeed(seed uint64) error {

@@ -4,10 +4,12 @@ package driver
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestLaunch(t *testing.T) {
@@ -40,6 +42,63 @@ func TestLaunch(t *testing.T) {
 		t.Error("more shared memory than there is")
 	}
 	must(t, s.Sync(t.Context()))
+	if c.Lost() != nil {
+		t.Errorf("context lost: %v", c.Lost())
+	}
+}
+
+// TestCompile: PTX becomes machine code while launches go on, and what is wrong with it
+// is said.
+func TestCompile(t *testing.T) {
+	c, s := open(t)
+	other := kernel(t, c, addPTX, "add")
+	a := arena(t, c, 1<<20)
+	p, err := a.Take(8)
+	must(t, err)
+	must(t, s.Memset(p, 0, 8))
+	long := addPTX
+	for i := range 200 { // kernels, so that the compiler works for a while
+		name := fmt.Sprint("add_", i)
+		long += strings.NewReplacer("add_launch", name+"_launch", "entry add(", "entry "+name+"(").Replace(addPTX[len(header):])
+	}
+	type compiled struct {
+		code []byte
+		err  error
+	}
+	done := make(chan compiled)
+	start := time.Now()
+	go func() {
+		code, err := c.Compile(long)
+		done <- compiled{code, err}
+	}()
+	var made compiled
+	launches, longest := uint64(0), time.Duration(0)
+	for running := true; running; launches++ {
+		before := time.Now()
+		must(t, other.Launch(s, 1, uint64(p), 1, 1), s.Sync(t.Context()))
+		longest = max(longest, time.Since(before))
+		select {
+		case made = <-done:
+			running = false
+		default:
+		}
+	}
+	must(t, made.err)
+	t.Logf("compiled in %v; of %d launches meanwhile the longest took %v", time.Since(start), launches, longest)
+	m, err := c.Load(made.code)
+	must(t, err)
+	k, err := m.Kernel("add")
+	must(t, err)
+	host, err := c.Pinned(8)
+	must(t, err)
+	must(t, k.Launch(s, 1, uint64(p), 1, 1000), s.CopyOut(host.Bytes(), p), s.Sync(t.Context()))
+	if got := host.Words()[0]; got != launches+1000 {
+		t.Errorf("%d, want %d", got, launches+1000)
+	}
+	must(t, host.Free(), m.Unload())
+	if _, err := c.Compile(header + ".visible .entry wrong() { nothing; }"); err == nil || !strings.Contains(err.Error(), "nothing") {
+		t.Errorf("the error of wrong PTX is %v", err)
+	}
 	if c.Lost() != nil {
 		t.Errorf("context lost: %v", c.Lost())
 	}

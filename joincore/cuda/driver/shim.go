@@ -5,6 +5,8 @@ package driver
 /*
 #include <cuda.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 // Functions that gorgonia.org/cu lacks. Each makes the context current on its thread,
 // so that callers need not lock a thread.
@@ -24,6 +26,28 @@ static CUresult gj_launch(CUcontext context, CUfunction f, unsigned grid, unsign
   for (int i = 0; i < count; i++) parameter[i] = &value[i];
   TRY(cuCtxSetCurrent(context));
   return cuLaunchKernel(f, grid, 1, 1, threads, 1, 1, shared, stream, parameter, NULL);
+}
+
+// gj_compile compiles PTX to machine code for the context's device. *code is allocated
+// by malloc. log gets the compiler's messages if it fails.
+static CUresult gj_compile(CUcontext context, const char *ptx, size_t length, void **code, size_t *bytes, char *log, size_t log_bytes) {
+  CUlinkState state;
+  CUjit_option option[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *value[] = {log, (void *)log_bytes};
+  void *made;
+  *code = NULL;
+  log[0] = 0;
+  TRY(cuCtxSetCurrent(context));
+  TRY(cuLinkCreate(2, option, value, &state));
+  CUresult r = cuLinkAddData(state, CU_JIT_INPUT_PTX, (void *)ptx, length, "", 0, NULL, NULL);
+  if (r == CUDA_SUCCESS) r = cuLinkComplete(state, &made, bytes);
+  if (r == CUDA_SUCCESS) {
+    *code = malloc(*bytes);
+    if (*code == NULL) r = CUDA_ERROR_OUT_OF_MEMORY;
+    else memcpy(*code, made, *bytes);
+  }
+  cuLinkDestroy(state);
+  return r;
 }
 
 static CUresult gj_allow_shared(CUcontext context, CUfunction f, int bytes) {
@@ -146,6 +170,21 @@ func streamHandle(s cu.Stream) C.CUstream       { return *(*C.CUstream)(unsafe.P
 func launch(c cu.CUContext, f cu.Function, grid, threads, shared int, s cu.Stream, args []uint64) error {
 	return failure("cuLaunchKernel", int(C.gj_launch(contextHandle(c), functionHandle(f), C.uint(grid), C.uint(threads),
 		C.uint(shared), streamHandle(s), (*C.uint64_t)(unsafe.SliceData(args)), C.int(len(args)))))
+}
+
+// compile returns machine code, and the compiler's messages if there are any.
+func compile(c cu.CUContext, ptx string) (code []byte, messages string, err error) {
+	var log [4096]C.char
+	var made unsafe.Pointer
+	var bytes C.size_t
+	text := append([]byte(ptx), 0)
+	err = failure("cuLinkComplete", int(C.gj_compile(contextHandle(c), (*C.char)(unsafe.Pointer(unsafe.SliceData(text))), C.size_t(len(text)),
+		&made, &bytes, &log[0], C.size_t(len(log)))))
+	if err != nil {
+		return nil, C.GoString(&log[0]), err
+	}
+	defer C.free(made)
+	return C.GoBytes(made, C.int(bytes)), "", nil
 }
 
 func allowShared(c cu.CUContext, f cu.Function, bytes int) error {

@@ -3,9 +3,15 @@
 package kernels
 
 import (
+	"bytes"
+	"compress/gzip"
 	"embed"
 	"fmt"
+	"io"
 	"path"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // Steps is the image of the kernels of partitioned hash joins over columns in
@@ -59,6 +65,40 @@ var General []byte
 //
 //go:embed bin/aggregate.fatbin
 var Aggregate []byte
+
+// fixed has the kernels that package specialise makes kernels of single programs of: PTX
+// for each compute capability.
+//
+//go:embed bin/fixed.*.ptx.gz
+var fixed embed.FS
+
+// Fixed returns PTX for package specialise that runs on devices of compute capability
+// major.minor: that of the highest capability which they have.
+func Fixed(major, minor int) (string, error) {
+	files, err := fixed.ReadDir("bin")
+	if err != nil {
+		return "", err
+	}
+	var fit []int
+	for _, f := range files {
+		if arch, err := strconv.Atoi(strings.Split(f.Name(), ".")[1]); err == nil && arch <= 10*major+minor {
+			fit = append(fit, arch)
+		}
+	}
+	if len(fit) == 0 {
+		return "", fmt.Errorf("no PTX was built for compute capability %d.%d", major, minor)
+	}
+	packed, err := fixed.ReadFile(fmt.Sprintf("bin/fixed.%d.ptx.gz", slices.Max(fit)))
+	if err != nil {
+		return "", err
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(r)
+	return string(text), err
+}
 
 // Sort is the image of sorting, merging and the join without partitions.
 //

@@ -12,9 +12,9 @@ import (
 	"gpujoin/joincore/program"
 )
 
-// groupKernel returns the kernel for a program: its values have 64 or 128 bits, keys
-// have one or several words.
-func (g *Groups) groupKernel(p *program.Program) (*driver.Kernel, error) {
+// groupVariant names the kernel for a program: its values have 64 or 128 bits, keys have
+// one or several words.
+func (g *Groups) groupVariant(p *program.Program) string {
 	values, keys := "narrow", "word"
 	if p.Wide {
 		values = "wide"
@@ -22,13 +22,15 @@ func (g *Groups) groupKernel(p *program.Program) (*driver.Kernel, error) {
 	if g.spec.Words > 1 {
 		keys = "words"
 	}
-	return g.q.kernels.groups.Kernel("gj_aggregate_" + values + "_" + keys)
+	return values + "_" + keys
 }
 
 // groupLaunch is a kernel with its program and descriptor.
 type groupLaunch struct {
-	kernel  *driver.Kernel
+	variant string
+	kernel  *driver.Kernel // that interprets the program
 	program *program.Program
+	columns []ColumnDescriptor // that it reads
 	job     aggregateDescriptor
 }
 
@@ -51,6 +53,10 @@ func (l *groupLaunch) needs(g *Groups) *blockNeeds {
 func (g *Groups) aggregate(ctx context.Context, l groupLaunch, groups int64) (left int64, err error) {
 	q, info := g.q, g.q.kernels.context.Info()
 	rows := int64(l.job.Rows)
+	if k, release := q.kernels.specialisedFor(&l, g.spec.Words); k != nil {
+		defer release()
+		l.kernel = k
+	}
 	b, ok := planBlock(l.needs(g), int64(info.SharedOptin), groups, rows/int64(info.SMs))
 	if !ok {
 		return 0, fmt.Errorf("expressions that need %d bytes of shared memory: %w", b.shared, joincore.ErrUnsupported)

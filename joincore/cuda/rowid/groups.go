@@ -153,11 +153,12 @@ func (g *Groups) Add(ctx context.Context, s Side, origins []Origin) error {
 	if err != nil {
 		return err
 	}
-	k, err := g.groupKernel(p)
+	variant := g.groupVariant(p)
+	k, err := q.kernels.groups.Kernel("gj_aggregate_" + variant)
 	if err != nil {
 		return err
 	}
-	l := groupLaunch{kernel: k, program: p, job: aggregateDescriptor{
+	l := groupLaunch{variant: variant, kernel: k, program: p, columns: columns, job: aggregateDescriptor{
 		Program: d, Filter: uint64(p.Filter), FilterColumns: uint64(p.FilterColumns), LeftCount: uint64(g.state + 8*stateLeft), Origins: uint64(from),
 		LocalWords: uint64(g.layout.LocalWords), LocalWides: uint64(g.layout.LocalWides),
 	}}

@@ -7,9 +7,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/specialise"
 )
 
 // Kernels are those of general.fatbin and of aggregate.fatbin in one context.
@@ -17,6 +19,10 @@ type Kernels struct {
 	context *driver.Context
 	module  *driver.Module
 	groups  *driver.Module // of aggregate.fatbin
+
+	text        func(major, minor int) (string, error) // of the kernels to be specialised
+	specialised *specialise.Cache[specialisedKernel]   // nil: none are
+	compiling   atomic.Int64                           // nanoseconds that the compiler took
 }
 
 // Load loads general.fatbin and aggregate.fatbin.

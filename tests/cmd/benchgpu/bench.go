@@ -22,6 +22,8 @@ type bench struct {
 	data    *columndata.Data
 	repeats int
 	phases  bool
+	// specialise: kernels are compiled for the programs of aggregates.
+	specialise bool
 }
 
 func open(ordinal int, memory int64) (*bench, error) {

@@ -34,11 +34,14 @@ func (b *bench) timeGroups(ctx context.Context, cases []grouping) (results []res
 	if err != nil {
 		return nil, err
 	}
+	if b.specialise {
+		k.Specialise(rowid.Specialise{Text: kernels.Fixed, After: 1, Wait: true})
+	}
 	g := &groupBench{bench: b}
 	if g.queue, err = k.NewQueue(b.stream, b.arena); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, g.queue.Close()) }()
+	defer func() { err = errors.Join(err, g.queue.Close(), k.Close()) }()
 	if g.copied, err = b.copyRate(ctx); err != nil {
 		return nil, err
 	}
@@ -61,6 +64,9 @@ func (b *bench) timeGroups(ctx context.Context, cases []grouping) (results []res
 		}
 		r.print()
 		results = append(results, r)
+	}
+	if n, took := k.Specialised(); n > 0 {
+		fmt.Printf("%d kernels were compiled for single programs, in %d ms each\n", n, took.Milliseconds()/int64(n))
 	}
 	return results, nil
 }

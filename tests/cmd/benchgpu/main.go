@@ -48,6 +48,7 @@ func run(ctx context.Context) error {
 		out        = flag.String("json", "build/bench-gpu.json", "where the results are written")
 		sequences  = flag.Int("sequences", 0, "also time sequences of 1 to so many joins, at most 8")
 		groups     = flag.Bool("groups", true, "also time the default filters with aggregates")
+		interpret  = flag.Bool("interpret", false, "interpret the programs of aggregates instead of compiling kernels for them")
 		measured   = flag.Bool("profile", false, "measure the device first, print its rates and choose by them")
 		peer       = flag.String("gje", "", "directory of GPU-Joins-Evaluation's executables, to run them on the same sizes afterwards")
 		limit      = flag.Duration("gje-limit", 2*time.Minute, "how long each of their runs may take")
@@ -72,7 +73,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.repeats, b.phases = *repeats, *phases
+	b.repeats, b.phases, b.specialise = *repeats, *phases, !*interpret
 	circumstances := measure.CircumstancesOf(commit)
 	fmt.Printf("%s\n%s\n", circumstances, b.describe())
 	if *measured {

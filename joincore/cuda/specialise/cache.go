@@ -1,0 +1,165 @@
+package specialise
+
+import (
+	"errors"
+	"sync"
+)
+
+// Cache keeps what was compiled for programs and compiles what is used often, one
+// program at a time, while its users go on without. It is safe for concurrent use.
+type Cache[V any] struct {
+	// After is how many rows a program must have been used for before it is compiled.
+	After int64
+	// Most is how many results are kept; the one that was used longest ago is freed for
+	// the next one.
+	Most int
+	// Wait makes users wait for the compiler, for tests and benchmarks.
+	Wait bool
+	// Free frees a result.
+	Free func(V) error
+
+	mu        sync.Mutex
+	entries   map[string]*entry[V]
+	clock     int64 // uses so far
+	compiling bool
+	running   sync.WaitGroup
+	closed    bool
+}
+
+// entry is a program.
+type entry[V any] struct {
+	rows  int64 // that it was used for without a result
+	used  int64 // when it was used last
+	users int
+	state state
+	value V
+}
+
+type state int
+
+const (
+	known state = iota
+	underway
+	ready
+	failed
+)
+
+// mostKnown bounds the programs that are remembered for each one that is kept.
+const mostKnown = 16
+
+// Use returns the result for a program that is to be used for a number of rows, or
+// false if there is none yet. The caller calls release once the result is no longer in
+// use. compile makes the result, in another goroutine unless the cache waits for it.
+func (c *Cache[V]) Use(key string, rows int64, compile func() (V, error)) (value V, release func(), ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entry(key)
+	if e.rows += rows; e.state == known && e.rows >= c.After && !c.compiling && !c.closed && c.makeSpace() {
+		e.state, c.compiling = underway, true
+		c.running.Add(1)
+		if c.Wait {
+			c.mu.Unlock()
+			c.finish(e, compile)
+			c.mu.Lock()
+		} else {
+			go c.finish(e, compile)
+		}
+	}
+	if e.state != ready || c.closed {
+		return value, nil, false
+	}
+	e.users++
+	return e.value, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		e.users--
+	}, true
+}
+
+// entry returns a program's entry, which now was used last.
+func (c *Cache[V]) entry(key string) *entry[V] {
+	c.clock++
+	e := c.entries[key]
+	if e == nil {
+		if c.entries == nil {
+			c.entries = map[string]*entry[V]{}
+		}
+		if len(c.entries) >= mostKnown*c.Most {
+			c.forget(func(e *entry[V]) bool { return e.state == known || e.state == failed })
+		}
+		e = &entry[V]{}
+		c.entries[key] = e
+	}
+	e.used = c.clock
+	return e
+}
+
+// forget removes the entry of some that was used longest ago, and returns it or nil.
+func (c *Cache[V]) forget(which func(*entry[V]) bool) *entry[V] {
+	oldest := ""
+	for key, e := range c.entries {
+		if which(e) && (oldest == "" || e.used < c.entries[oldest].used) {
+			oldest = key
+		}
+	}
+	e := c.entries[oldest]
+	delete(c.entries, oldest)
+	return e
+}
+
+// makeSpace frees a result if there are as many as are kept; false: all are in use.
+func (c *Cache[V]) makeSpace() bool {
+	kept := 0
+	for _, e := range c.entries {
+		if e.state == ready {
+			kept++
+		}
+	}
+	if kept < c.Most {
+		return true
+	}
+	e := c.forget(func(e *entry[V]) bool { return e.state == ready && e.users == 0 })
+	return e != nil && c.Free(e.value) == nil
+}
+
+// finish compiles a program. One that cannot be compiled is not tried again.
+func (c *Cache[V]) finish(e *entry[V], compile func() (V, error)) {
+	defer c.running.Done()
+	value, err := compile()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.compiling = false
+	if e.state = failed; err == nil {
+		e.state, e.value = ready, value
+	}
+}
+
+// Close waits for the compiler and frees all results. None may be in use.
+func (c *Cache[V]) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.running.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	for _, e := range c.entries {
+		if e.state == ready {
+			err = errors.Join(err, c.Free(e.value))
+		}
+	}
+	c.entries = nil
+	return err
+}
+
+// Count returns how many results there are.
+func (c *Cache[V]) Count() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.entries {
+		if e.state == ready {
+			n++
+		}
+	}
+	return n
+}
