@@ -1,10 +1,9 @@
 package fault
 
 import (
+	"fmt"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"gpujoin/tests/harness"
 )
@@ -56,27 +55,23 @@ func TestSeveralDevices(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 
-	for _, c := range []struct {
-		name string
-		msg  int
-		nth  int
-		end  end
-	}{
-		{"when it runs", harness.MsgRunning, 1, rightRows},
-		{"after the first rows", harness.MsgResult, 3, either},
-	} {
-		t.Run("killed "+c.name, func(t *testing.T) {
-			w.workerReady(t)
-			h := w.p.HoldFrame(c.msg, c.nth)
-			done := ask(s, theJoin)
-			reached(t, h, done)
-			send(t, w.worker(t), syscall.SIGKILL)
-			time.Sleep(50 * time.Millisecond) // until the daemon notices
-			h.Release()
-			w.check(t, c.end, theJoin, <-done)
-			w.unharmed(t, s)
-		})
-	}
+	w.killedDuring(t, s,
+		moment{"when it runs", harness.MsgRunning, 1, rightRows},
+		moment{"after the first rows", harness.MsgResult, 3, either})
+
+	t.Run("cancelled after the first rows", func(t *testing.T) {
+		w.workerReady(t)
+		h := w.p.HoldFrame(harness.MsgResult, 3)
+		done := ask(s, theJoin)
+		reached(t, h, done)
+		query(t, w.witness, fmt.Sprintf("select pg_cancel_backend(%d)", s.PID()))
+		h.Release()
+		ended(t, (<-done).err, "57014")
+		w.unharmed(t, s)
+		if g := w.explained(t, s, theJoin); g.Number("Devices") != 3 {
+			t.Errorf("%v devices afterwards", g.Number("Devices"))
+		}
+	})
 }
 
 // TestADeviceIsFull: if one of several devices has too little memory, another one returns

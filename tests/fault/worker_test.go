@@ -99,6 +99,31 @@ func (w *world) ranOn(t *testing.T, s *harness.Session) (provider, fallback stri
 	return joins[0].Text("Provider"), joins[0].Text("Provider Fallback")
 }
 
+// moment is a moment of a job: a frame, and how a query may end whose worker dies then.
+type moment struct {
+	name string
+	msg  int
+	nth  int
+	end  end
+}
+
+// killedDuring kills the worker at some moments of a join.
+func (w *world) killedDuring(t *testing.T, s *harness.Session, moments ...moment) {
+	for _, m := range moments {
+		t.Run("killed "+m.name, func(t *testing.T) {
+			w.workerReady(t)
+			h := w.p.HoldFrame(m.msg, m.nth)
+			done := ask(s, theJoin)
+			reached(t, h, done)
+			send(t, w.worker(t), syscall.SIGKILL)
+			time.Sleep(50 * time.Millisecond) // until the daemon notices
+			h.Release()
+			w.check(t, m.end, theJoin, <-done)
+			w.unharmed(t, s)
+		})
+	}
+}
+
 // TestWorker: joins run in a worker; whatever happens to it, a query that has
 // returned no rows succeeds.
 func TestWorker(t *testing.T) {
@@ -123,28 +148,10 @@ func TestWorker(t *testing.T) {
 	})
 
 	// A fifth death would stop restarts for a while.
-	for _, c := range []struct {
-		name string
-		msg  int
-		nth  int
-		end  end
-	}{
-		{"while it is fed", harness.MsgFilled, 2, rightRows},
-		{"when it runs", harness.MsgRunning, 1, rightRows},
-		{"after the first rows", harness.MsgResult, 3, either},
-	} {
-		t.Run("killed "+c.name, func(t *testing.T) {
-			w.workerReady(t)
-			h := w.p.HoldFrame(c.msg, c.nth)
-			done := ask(s, theJoin)
-			reached(t, h, done)
-			send(t, w.worker(t), syscall.SIGKILL)
-			time.Sleep(50 * time.Millisecond) // until the daemon notices
-			h.Release()
-			w.check(t, c.end, theJoin, <-done)
-			w.unharmed(t, s)
-		})
-	}
+	w.killedDuring(t, s,
+		moment{"while it is fed", harness.MsgFilled, 2, rightRows},
+		moment{"when it runs", harness.MsgRunning, 1, rightRows},
+		moment{"after the first rows", harness.MsgResult, 3, either})
 
 	t.Run("said by EXPLAIN", func(t *testing.T) {
 		w.workerReady(t)

@@ -50,8 +50,9 @@ func TestWithoutGPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(worker))
+	t.Setenv("CUDA_VISIBLE_DEVICES", "0,1")
 	out := filepath.Join(t.TempDir(), "results.json")
-	err = run(t.Context(), options{plugin: worker, out: out, rows: 300_000, runs: 1, workers: 2, parts: "joins,faults"})
+	err = run(t.Context(), options{plugin: worker, out: out, rows: 300_000, runs: 1, workers: 2, devices: 2, parts: "joins,faults"})
 	if err != nil {
 		t.Error(err)
 	}
@@ -74,8 +75,11 @@ func TestWithoutGPU(t *testing.T) {
 		if r.CUDA.Joins != 1 || r.CUDA.Providers != "cuda" {
 			t.Errorf("%s: %d joins on %q", r.Query, r.CUDA.Joins, r.CUDA.Providers)
 		}
+		if r.Several == nil || r.Several.Devices != 2 || !r.Several.Equal || r.Several.Reason != "" {
+			t.Errorf("%s on several devices: %+v", r.Query, r.Several)
+		}
 	}
-	if len(document.Phases) != 4 { // of two joins in two modes
+	if len(document.Phases) != 6 { // of two joins in three modes
 		t.Errorf("phases of %d joins", len(document.Phases))
 	}
 	for _, r := range document.Phases {
