@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"time"
 
 	"gpujoin/joincore/cuda/driver"
@@ -208,10 +209,12 @@ func (t *traffic) words(gpu, words int, f func(*driver.Stream, *driver.Host) err
 	return errors.Join(f(s, h), s.Sync(context.Background()))
 }
 
-// time returns the median time of exchanges, after one that is not timed.
+// time returns the median time of exchanges, after one that is not timed. Garbage is collected
+// before each, since a collection takes part of the processors for part of one.
 func (t *traffic) time(ctx context.Context, c exchange.Config, repeats int) (time.Duration, error) {
 	var times []float64
 	for i := range repeats + 1 {
+		runtime.GC()
 		stats, err := live.Exchange(ctx, t.fabric, c, t.runs)
 		if err != nil {
 			return 0, err
