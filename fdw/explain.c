@@ -17,6 +17,7 @@
 #include "utils/ruleutils.h"
 
 #include "columns.h"
+#include "explain_aggregate.h"
 #include "job.h"
 
 /* What is needed to name the query's tables as EXPLAIN prints them. */
@@ -412,61 +413,6 @@ explain_joins(const Names *names, const GjReport *report)
 		ExplainCloseGroup("Joins", "Joins", false, es);
 }
 
-/* The grouping sets, as lists of keys. */
-static void
-explain_sets(const List *sets, const List *keys, ExplainState *es)
-{
-	List	   *texts = NIL;
-	ListCell   *set;
-	ListCell   *key;
-
-	foreach(set, sets)
-	{
-		StringInfoData text;
-
-		initStringInfo(&text);
-		foreach(key, (List *) lfirst(set))
-			appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "",
-							 (const char *) list_nth(keys, lfirst_int(key)));
-		texts = lappend(texts, psprintf("(%s)", text.data));
-	}
-	ExplainPropertyList("Grouping Sets", texts, es);
-}
-
-/* The aggregation, in the words of the query. */
-static void
-explain_aggregate(const Names *names)
-{
-	const GjAggregate *aggregate = names->plan->aggregate;
-	ExplainState *es = names->es;
-	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
-	List	   *having = list_copy_tail(names->scan->custom_exprs, names->plan->nparameters);
-	List	   *keys = NIL;
-	List	   *functions = NIL;
-	ListCell   *lc;
-
-	foreach(lc, names->scan->custom_scan_tlist)
-	{
-		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
-		char	   *text = deparse_expression(expr, es->deparse_cxt, prefix, false);
-
-		if (foreach_current_index(lc) < aggregate->nkeys)
-			keys = lappend(keys, text);
-		else if (IsA(expr, Aggref))
-			functions = lappend(functions, text);
-	}
-	if (aggregate->sets != NIL)
-		explain_sets(aggregate->sets, keys, es);
-	else if (keys != NIL)
-		ExplainPropertyList("Group Key", keys, es);
-	if (functions != NIL)
-		ExplainPropertyList("Aggregates", functions, es);
-	if (having != NIL)
-		ExplainPropertyText("Having",
-							deparse_expression((Node *) make_ands_explicit(having),
-											   es->deparse_cxt, prefix, false), es);
-}
-
 /* Labels the plans below the node, in their order. */
 static void
 explain_children(const Names *names)
@@ -497,7 +443,7 @@ gj_explain(CustomScanState *node, const GjPlan *plan, GjAlgorithm algorithm,
 		ExplainPropertyText("Forced Algorithm", gj_algorithm_name(algorithm), es);
 	explain_joins(&names, report);
 	if (plan->aggregate != NULL)
-		explain_aggregate(&names);
+		gj_explain_aggregate(scan, plan, es);
 	if (es->verbose)
 		ExplainPropertyText("Job", gj_static_json(plan), es);
 	if (report != NULL && report->fallback[0] != '\0')
