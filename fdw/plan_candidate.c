@@ -97,6 +97,29 @@ gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 	return cost;
 }
 
+/*
+ * The surplus of the rows that have passed all clauses.  A semi or anti join has
+ * at most the rows of its left side.
+ */
+static double
+combined_surplus(const GjJoining *joining, const GjClauses *clauses)
+{
+	const GjCandidate *left = joining->left;
+	const GjCandidate *right = joining->right;
+	double		surplus = left->key_surplus;
+
+	switch (joining->kind)
+	{
+		case JOIN_ANTI:
+			return surplus;
+		case JOIN_SEMI:
+			surplus *= clauses->key_surplus * sqrt(right->key_surplus);
+			return Min(surplus, Max(left->rows / Max(joining->joinrel->rows, 1), 1));
+		default:
+			return surplus * right->key_surplus * clauses->key_surplus;
+	}
+}
+
 GjCandidate *
 gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 		   Cost join_cost, double rows)
@@ -123,7 +146,7 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 	tree->block_only = block_only;
 	tree->rows = rows;
 	tree->surplus = rows / joining->joinrel->rows;
-	tree->key_surplus = left->key_surplus * right->key_surplus * clauses->key_surplus;
+	tree->key_surplus = combined_surplus(joining, clauses);
 	tree->input_rows = left->input_rows + right->input_rows;
 	tree->bytes = left->bytes + right->bytes;
 	tree->scan_cost = left->scan_cost + right->scan_cost;
