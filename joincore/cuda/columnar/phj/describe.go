@@ -2,7 +2,11 @@
 
 package phj
 
-import "fmt"
+import (
+	"fmt"
+
+	"gpujoin/joincore/cuda/columnar"
+)
 
 // describePayload describes where each side's payload is read and written.
 func (r *run) describePayload() error {
@@ -10,6 +14,7 @@ func (r *run) describePayload() error {
 	for i, in := range r.Sides {
 		s := &r.d.Side[i]
 		s.Column, s.Fields, s.FieldCount = [maxColumns]uint64{}, r.tables.join+joinBytes+uint64(len(r.fields)*fieldBytes), 0
+		s.Packed, s.PackedCount = 0, 0
 		r.d.OutputColumn[i] = [maxColumns]uint64{}
 		if r.Join.RowIDs {
 			r.d.OutputColumn[i][0] = uint64(r.output.sides[i][0].Addr)
@@ -19,6 +24,10 @@ func (r *run) describePayload() error {
 		if shape.form == packed {
 			r.describePacked(i)
 			continue
+		}
+		if shape.form == fields {
+			r.fields = append(r.fields, carriedFields(in.Payload, r.output.sides[i], r.widths[i])...)
+			r.describeCarried(i)
 		}
 		word := 0
 		for c, column := range in.Payload {
@@ -30,10 +39,6 @@ func (r *run) describePayload() error {
 			switch {
 			case shape.form == byID:
 				r.fields = append(r.fields, field{From: from, FromStride: width, To: to, ToStride: width, Bytes: width})
-			case shape.form == fields:
-				for at := uint64(0); at < width; at += 4 {
-					r.fields = append(r.fields, field{From: from + at, FromStride: width, To: to + at, ToStride: width, Bytes: min(width, 4)})
-				}
 			case r.modes[i] == place:
 				offset, stride := laneOf(r.keyWords, shape.words, word, s.FirstCapacity)
 				r.fields = append(r.fields, field{From: s.First + offset, FromStride: stride, To: to, ToStride: width, Bytes: width})
@@ -48,6 +53,44 @@ func (r *run) describePayload() error {
 	return nil
 }
 
+// maxCarried is the most fields that a side carries: 4 in a word.
+const maxCarried = 4 * maxFieldWords
+
+// carriedFields describes where the values of carried fields are read, and written if to is
+// not nil.
+func carriedFields(from, to []columnar.Column, widths []int) (list []field) {
+	for _, v := range placeValues(widths) {
+		width := uint64(widths[v.column])
+		f := field{From: uint64(from[v.column].Addr), FromStride: width, ToStride: width, Bytes: width, At: uint64(v.at), Together: uint64(v.together)}
+		if to != nil {
+			f.To = uint64(to[v.column].Addr)
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// describeCarried describes how the first pass writes the carried fields of side i.
+func (r *run) describeCarried(i int) {
+	s, in := &r.d.Side[i], r.Sides[i]
+	buffer, capacity := s.First, s.FirstCapacity
+	if r.d.BitsSecond == 0 {
+		buffer, capacity = s.Final, s.FinalCapacity
+	}
+	s.Packed = r.tables.packed + uint64(len(r.packed)*valueBytes)
+	for _, v := range carryValues(r.keyWords, r.shapes[i], r.widths[i]) {
+		from := in.Key
+		if v.column != keyColumn {
+			from = in.Payload[v.column]
+		}
+		r.packed = append(r.packed, packedField{
+			From: uint64(from.Addr), Bytes: uint64(from.Bytes),
+			Offset: uint64(v.offset), Lane: buffer + capacity*uint64(v.lane), LaneBytes: uint64(v.laneSize),
+		})
+		s.PackedCount++
+	}
+}
+
 // describePacked describes where side i's values are read, packed and written.
 func (r *run) describePacked(i int) {
 	s := &r.d.Side[i]
@@ -60,5 +103,6 @@ func (r *run) describePacked(i int) {
 			Offset: uint64(v.offset), Lane: r.lanes[i] + r.laneRows[i]*uint64(v.lane), LaneBytes: uint64(v.laneSize),
 		})
 	}
+	s.PackedCount = uint64(len(r.widths[i]))
 	r.packed = append(r.packed, make([]packedField, packedEnd)...)
 }

@@ -10,6 +10,7 @@ type field struct {
 	From, FromStride uint64
 	To, ToStride     uint64
 	Bytes            uint64
+	At, Together     uint64
 }
 
 type packedField struct {
@@ -28,7 +29,8 @@ type sideDescriptor struct {
 	Cursor, Tail             uint64
 	ParentCount, ParentStart uint64
 	ParentCursor, ParentTail uint64
-	Packed, Positions        uint64
+	Packed, PackedCount      uint64
+	Positions                uint64
 }
 
 type joinDescriptor struct {
@@ -64,8 +66,8 @@ const (
 
 // Sizes of these types, which must equal the kernels' gj_layout.
 const (
-	fieldBytes = 5 * 8
+	fieldBytes = 7 * 8
 	valueBytes = 6 * 8
-	sideBytes  = (2 + maxColumns + 16) * 8
+	sideBytes  = (2 + maxColumns + 17) * 8
 	joinBytes  = 2*sideBytes + 14*8 + 2*maxColumns*8
 )

@@ -71,12 +71,12 @@ func (s *state) joinKernels(keyWords int, shapes [2]shape, modes [2]mode, rowIDs
 		k.positions, k.gather = step("gj_positions"), step("gj_gather_packed")
 	}
 	for i := range k.first {
-		if modes[i] == pack {
+		if shapes[i].form == packed || shapes[i].form == fields {
 			k.first[i] = get("gj_pack_k%d", keyWords)
 		} else {
 			k.first[i] = get("gj_first_k%d_%s", keyWords, shapes[i])
 		}
-		if modes[i] == place || modes[i] == pack {
+		if modes[i].positioned() {
 			k.second[i] = get("gj_place_k%d", keyWords)
 		} else {
 			k.second[i] = get("gj_second_k%d_w%d", keyWords, keyWords+shapes[i].words)

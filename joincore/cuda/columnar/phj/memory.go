@@ -145,7 +145,7 @@ func (r *run) takeLanes(i int, rows int64) {
 
 // finalWords returns the words that the match reads of each row of side i.
 func (r *run) finalWords(i int) int {
-	if r.modes[i] == place || r.modes[i] == pack {
+	if r.modes[i].positioned() {
 		return r.keyWords + 1
 	}
 	return r.keyWords + r.shapes[i].words

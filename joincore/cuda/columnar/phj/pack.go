@@ -7,6 +7,8 @@ import (
 
 // A packed payload is described in kernels/layout/join.h. Its match writes positions,
 // and a kernel of its own gathers the payload once the result is dense.
+//
+// Fields that are carried are in the same order, and the same kernel is their first pass.
 const (
 	laneBytes     = 64
 	positionBytes = 4
@@ -64,27 +66,72 @@ func packedShape(widths []int) shape {
 	return shape{form: packed, words: packedBytes(widths) / 4, unit: 1}
 }
 
-// packedValue is where a column's values lie in a packed row.
-type packedValue struct {
+// placedValue is where a column's values are in a row.
+type placedValue struct {
 	column   int // of the payload
-	lane     int // bytes of the lanes before the value's own
+	at       int // bytes of the row's payload before the value
+	together int // 4 / its width if it is the first of as many that fill a word, else 1
+}
+
+// placeValues places columns in a row, the widest first, so that no value crosses a
+// multiple of its width.
+func placeValues(widths []int) []placedValue {
+	values := make([]placedValue, len(widths))
+	for c := range values {
+		values[c].column = c
+	}
+	slices.SortStableFunc(values, func(a, b placedValue) int { return cmp.Compare(widths[b.column], widths[a.column]) })
+	at := 0
+	for i := range values {
+		values[i].at = at
+		at += widths[values[i].column]
+	}
+	for i := range values {
+		v := &values[i]
+		v.together = 1
+		width := widths[v.column]
+		if last := i + max(4/width, 1) - 1; v.at%4 == 0 && last < len(values) && widths[values[last].column] == width {
+			v.together = last - i + 1
+		}
+	}
+	return values
+}
+
+// packedValue is where a value lies in the lanes that a first pass writes.
+type packedValue struct {
+	column   int // of the payload; keyColumn: the key
+	lane     int // bytes of a row in the lanes before the value's own
 	offset   int // in its lane
 	laneSize int // bytes of its lane
 }
 
-// packValues places columns in lanes, the widest first, so that no value crosses two.
+const keyColumn = -1
+
+// packValues places packed columns in lanes, so that no value crosses two.
 func packValues(widths []int) []packedValue {
-	values := make([]packedValue, len(widths))
-	for c := range values {
-		values[c].column = c
+	values, bytes := make([]packedValue, len(widths)), packedBytes(widths)
+	for i, v := range placeValues(widths) {
+		lane := v.at / laneBytes * laneBytes
+		values[i] = packedValue{v.column, lane, v.at - lane, min(laneBytes, bytes-lane)}
 	}
-	slices.SortStableFunc(values, func(a, b packedValue) int { return cmp.Compare(widths[b.column], widths[a.column]) })
-	bytes, at := packedBytes(widths), 0
-	for i := range values {
-		v := &values[i]
-		v.lane, v.offset = at/laneBytes*laneBytes, at%laneBytes
-		v.laneSize = min(laneBytes, bytes-v.lane)
-		at += widths[v.column]
+	return values
+}
+
+// carryValues places carried fields of a row of keyWords and s.words in the lanes of a row
+// buffer: Lanes in kernels/layout/row.cuh. The key has a lane of its own, unless a row has
+// 4 words.
+func carryValues(keyWords int, s shape, widths []int) (values []packedValue) {
+	size, key, begin := 16, 4*keyWords, 0
+	if s.words == 2 && keyWords == 1 {
+		size = 8
+	}
+	if s.words == 2 && keyWords == 2 {
+		key, begin = 0, 8
+		values = append(values, packedValue{keyColumn, 0, 0, size})
+	}
+	for _, v := range placeValues(widths) {
+		at := begin + v.at
+		values = append(values, packedValue{v.column, key + at/size*size, at % size, size})
 	}
 	return values
 }

@@ -56,6 +56,10 @@ var (
 	oneColumn = shape{words: 1, unit: 1}
 )
 
+// positioned reports whether the passes move positions of payload that the first pass has
+// clustered.
+func (m mode) positioned() bool { return m == place || m == pack }
+
 // maxFieldWords is the largest payload, in words, that is carried as fields.
 const maxFieldWords = 8
 
@@ -81,13 +85,14 @@ func uniform(widths []int) (shape, bool) {
 	return shape{words: words, unit: unit}, true
 }
 
-// fieldWords returns the words of a row of fields; each value starts a new word.
+// fieldWords returns the words of a row of fields: values are in the order of their
+// widths, so that none crosses a multiple of its width.
 func fieldWords(widths []int) int {
 	n := 0
 	for _, w := range widths {
-		n += (w + 3) / 4
+		n += w
 	}
-	return n
+	return (n + 3) / 4
 }
 
 // asFields returns the shape of columns of any widths; false if they are too wide.
@@ -148,14 +153,19 @@ func shapes(keyWords int, widths [2][]int, modes [2]mode) ([2]shape, [2]mode) {
 }
 
 // packedPair returns the shapes and modes of two sides of which one is packed: the
-// other one is carried if there is a match of its columns with positions, and packed
-// otherwise.
+// other one is carried if there is a match of its columns, or of fields, with positions,
+// and packed otherwise.
 func packedPair(keyWords int, widths [2][]int, modes [2]mode) (s [2]shape, _ [2]mode) {
 	for i := range s {
-		if u, ok := uniform(widths[i]); ok && modes[i] == carry {
+		if modes[i] == carry {
 			pair := [2]shape{oneColumn, oneColumn}
-			if pair[i] = u; pairExists(keyWords, pair[0], pair[1]) {
+			u, ok := uniform(widths[i])
+			if pair[i] = u; ok && pairExists(keyWords, pair[0], pair[1]) {
 				s[i] = u
+				continue
+			}
+			if f, ok := asFields(widths[i]); ok {
+				s[i] = f
 				continue
 			}
 		}

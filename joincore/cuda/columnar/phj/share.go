@@ -176,7 +176,7 @@ func (x *Share) takeCounts() error {
 	if len(x.flows) > MaxFlows {
 		return fmt.Errorf("phj: sides in %d ranges", len(x.flows))
 	}
-	x.sources = r.Take(int64(len(x.flows)) * (joinBytes + 2*maxFieldWords*fieldBytes + x.packedBytes()))
+	x.sources = r.Take(int64(len(x.flows)) * (joinBytes + 2*maxCarried*fieldBytes + x.packedBytes()))
 	x.parents = r.Take(int64(len(x.flows)) * mostParents * 4)
 	for i := range x.merged {
 		x.local[i], x.merged[i] = r.d.Side[i].Count, r.Take(4<<r.bits)

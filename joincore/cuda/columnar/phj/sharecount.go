@@ -97,22 +97,22 @@ func (x *Share) describeSources() (fields []field, values []packedField) {
 			s.Fields, s.FieldCount = x.fieldsAt()+uint64(len(fields)*fieldBytes), 0
 			switch r.shapes[side].form {
 			case packed:
-				s.Packed = x.packedAt() + uint64(len(values)*valueBytes)
+				s.Packed, s.PackedCount = x.packedAt()+uint64(len(values)*valueBytes), uint64(len(in.Payload))
 				values = append(values, x.sentValues(side, from)...)
 				continue
 			case byID:
 				continue
 			}
+			payload := make([]columnar.Column, len(in.Payload))
 			for c, column := range in.Payload {
-				values, width := uint64(column.Addr)+uint64(from*int64(column.Bytes)), uint64(column.Bytes)
+				payload[c] = columnar.Column{Addr: column.Addr + driver.Ptr(from*int64(column.Bytes)), Bytes: column.Bytes}
 				if r.shapes[side].form == columns {
-					s.Column[c] = values
-					continue
+					s.Column[c] = uint64(payload[c].Addr)
 				}
-				for q := uint64(0); q < width; q += 4 {
-					fields = append(fields, field{From: values + q, FromStride: width, Bytes: min(width, 4)})
-					s.FieldCount++
-				}
+			}
+			if r.shapes[side].form != columns {
+				fields = append(fields, carriedFields(payload, nil, r.widths[side])...)
+				s.FieldCount = uint64(len(payload))
 			}
 		}
 		x.source = append(x.source, d)

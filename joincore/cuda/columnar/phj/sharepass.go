@@ -143,7 +143,8 @@ func (x *Share) describeSend(w *words, flow int, all []*Share, self int, s Sendi
 }
 
 // Send sends a flow, on a stream of its own, with at most the given number of blocks; 0:
-// as many as the device holds. Rows that all stay are moved by an ordinary first pass.
+// as many as the device holds. Rows of columns that all stay are moved by an ordinary first
+// pass.
 func (x *Share) Send(flow, blocks int) {
 	f, stream := &x.flows[flow], x.sender.stream
 	k := x.sends[f.side]

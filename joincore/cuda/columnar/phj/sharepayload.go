@@ -5,11 +5,11 @@ package phj
 import "gpujoin/joincore/cuda/driver"
 
 // first returns the first pass of a side whose rows all stay, and nil if it has to be a
-// pass that can send: row ids are those of all devices, and the lanes of packed payload
-// are described by receiver.
+// pass that can send: row ids are those of all devices, and lists of values are described
+// by receiver.
 func (x *Share) first(side int) *driver.Kernel {
 	switch x.run.shapes[side].form {
-	case byID, packed:
+	case byID, packed, fields:
 		return nil
 	}
 	return x.run.kernels.first[side]
@@ -37,7 +37,7 @@ func (x *Share) packedBytes() (bytes int64) {
 
 // packedAt is where the description of the sources' packed payload begins.
 func (x *Share) packedAt() uint64 {
-	return x.fieldsAt() + uint64(len(x.flows)*2*maxFieldWords*fieldBytes)
+	return x.fieldsAt() + uint64(len(x.flows)*2*maxCarried*fieldBytes)
 }
 
 // sentValues describes a packed side's values from the given row on: where they are read,

@@ -233,7 +233,7 @@ func (r *run) traffic() map[string]int64 {
 		t[columnar.PhaseFirstPass[i]] = read + in.Rows*carried
 		if r.d.BitsSecond != 0 {
 			from := carried
-			if r.modes[i] == place || r.modes[i] == pack {
+			if r.modes[i].positioned() {
 				from = key
 			}
 			t[columnar.PhaseSecondPass[i]] = in.Rows * (from + final)

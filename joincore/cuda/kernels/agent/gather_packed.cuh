@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "layout/join.h"
+#include "layout/payload.cuh"
 #include "layout/row.cuh"
 
 namespace gj {
@@ -76,20 +77,6 @@ __device__ __forceinline__ bool fill_word(const gj_packed* v) {
   for (int c = 0; c < C; c++)
     if (v[c].bytes != 4 / C || v[c].lane != v->lane) return false;
   return true;
-}
-
-// Writes the C values in a word of each row of a warp, the first of which is row `first`,
-// a multiple of 4: each thread writes one column's values of C rows.
-template <int C>
-__device__ __forceinline__ void write_narrow(uint64_t column, uint32_t word, uint64_t first) {
-  const uint32_t lane = threadIdx.x & 31;
-  if constexpr (C == 4) {
-    const uint32_t next = __shfl_xor_sync(~0u, word, 1);
-    word = lane & 1 ? __byte_perm(next, word, 0x7351) : __byte_perm(word, next, 0x6240);
-  }
-  const uint32_t other = __shfl_xor_sync(~0u, word, C / 2);
-  word = lane & C / 2 ? __byte_perm(other, word, 0x7632) : __byte_perm(word, other, 0x5410);
-  __stcs(reinterpret_cast<uint32_t*>(column + (first + lane / C * C) * (4 / C)), word);
 }
 
 // T threads; R rows per thread.

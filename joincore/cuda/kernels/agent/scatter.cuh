@@ -53,10 +53,7 @@ struct ColumnSource {
     if constexpr (P::kind == PayloadKind::row_id) {
       r.word[KW] = (uint32_t)row;
     } else if constexpr (P::kind == PayloadKind::field) {
-      const gj_field* field = reinterpret_cast<const gj_field*>(side->fields);
-#pragma unroll
-      for (int c = 0; c < P::words; c++)
-        if (c < side->field_count) r.word[KW + c] = load_field(field[c], row);
+      load_fields<P::words>(reinterpret_cast<const gj_field*>(side->fields), side->field_count, row, &r.word[KW]);
     } else {
 #pragma unroll
       for (int c = 0; c < P::columns; c++)

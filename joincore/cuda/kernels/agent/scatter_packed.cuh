@@ -1,16 +1,21 @@
-// The first partition pass of a side whose payload is packed into lanes; not stable.
+// The first partition pass of a side whose columns are described by a list of values
+// (gj_packed): payload that is packed into lanes, and payload of any widths that is
+// carried; not stable.
 //
-// A block ranks the keys of a tile within their partitions and reserves space for
-// each partition's run, as agent/scatter.cuh does for whole rows. It then moves one
-// lane at a time: the lane's values are read column by column, put together in shared
-// memory in the order of partitions, and written in runs. So the work of a pass grows
-// by the same amount with each column, however many there are.
+// A block copies a tile's columns to shared memory as they are, asynchronously, while it
+// works on the tile before. It ranks the keys within their partitions and reserves space
+// for each partition's run, as agent/scatter.cuh does for whole rows. That gives the
+// order of the tile's rows, in which each lane is then written: neighbouring threads
+// fetch neighbouring parts of a lane from the columns. Values never pass through
+// registers on their way in, so that any number of columns of any widths costs what its
+// bytes cost.
 //
-// If a second pass follows, keys are written alone, and that pass adds each row's
-// position (PlaceSource); otherwise keys are written with their positions.
+// Columns of 1 and 2 bytes are first turned into columns of words.
 //
-// A target says where keys and lanes are written: in buffers of this device
-// (PackedTarget) or of several (agent/send_packed.cuh).
+// Where keys and lanes go is the target's business: to the device's own buffers here, or
+// to those of several devices (agent/send_packed.cuh). Keys are written in a lane of their
+// own. Of packed payload a second pass adds each row's position (PlaceSource); if there is
+// no second pass, keys are written with their positions.
 //
 // Bound: reads and writes each value once.
 #pragma once
@@ -26,298 +31,328 @@
 
 namespace gj {
 
-// Dynamic shared memory: the tile's lanes ordered by partition, where each goes, the
-// slot of each row of the tile, which registers could not hold, and NOTED bytes a slot
-// for the target. A tile has as many rows as fit, at most N. A staged lane has an odd number of words, so that the values
-// of a column, which go to slots all over the tile, spread over all banks.
-template <int N, int BYTES, int NOTED>
+// Dynamic shared memory: keys and one lane's columns of two tiles or of two lanes, then
+// the order of the tile's rows. A tile has as many rows as fit, at most N.
+template <int KW, int N, int BYTES>
 struct PackedLayout {
   static constexpr uint32_t bytes = BYTES;
-  __device__ static __forceinline__ uint32_t words(uint32_t lane_bytes) { return lane_bytes / 4 | 1; }
-  // Large tiles are whole rounds of reads (stage_columns).
+  // Rows of tiles whose widest lane has `lane_bytes`: a multiple of 32, so that each
+  // column begins at a multiple of 16 bytes.
   __device__ static __forceinline__ uint32_t rows(uint32_t lane_bytes) {
-    const uint32_t most = min((uint32_t)N, bytes / (4 * words(lane_bytes) + 6 + NOTED));
-    return most > N / 2 ? most / (N / 8) * (N / 8) : most / 32 * 32;
+    const uint32_t most = min((uint32_t)N, bytes / (2 * (4 * KW + lane_bytes) + 4));
+    return most / 32 * 32;
   }
 };
 
-template <int N>
-using Number = std::integral_constant<int, N>;
+// A lane of the list of values.
+struct PackedLane {
+  uint64_t to;                    // its array, or as the target knows it
+  uint32_t width;                 // bytes of a row's lane
+  uint32_t value, values;         // its first value, and their number
+  uint32_t word;                  // its first word
+  uint32_t narrowest;             // bytes of its narrowest value
+};
 
-// Puts C columns of values V of the tile's n rows into the stage, whose lanes have
-// `words` words.
-template <int T, int IPT, int C, class V>
-__device__ __forceinline__ void stage_columns(const gj_packed* from, uint64_t first, uint32_t n, const uint16_t* slot_of, char* stage, uint32_t words) {
-  constexpr int words_of = sizeof(V) > 4 ? sizeof(V) / 4 : 1, in_flight = 16 / (C * words_of), U = in_flight < IPT ? in_flight : IPT;  // rows
-  static_assert(IPT % U == 0);
-  const V* column[C];
-  uint32_t at[C];
+// Where a word of a lane is in shared memory, which begins with `rows` values of each
+// column: the first row's word, and the bytes from one row to the next.
+__device__ __forceinline__ uint32_t word_code(uint32_t at, uint32_t stride) { return at << 8 | stride; }
+__device__ __forceinline__ uint32_t word_at(uint32_t code, uint32_t row) { return (code >> 8) + row * (code & 0xff); }
+
+// Starts to copy `bytes` bytes of a column; `to` is a multiple of 16. Called by
+// `threads` threads, of which this is number `thread`.
+__device__ __forceinline__ void copy_column(const char* from, char* to, uint32_t bytes, uint32_t thread, uint32_t threads) {
+  const uint64_t at = reinterpret_cast<uint64_t>(from);
+  uint32_t whole = 0;
+  if (at % 16 == 0) {
+    whole = bytes / 16 * 16;
+#pragma unroll 4
+    for (uint32_t i = thread * 16; i < whole; i += threads * 16) copy_bytes_async<16>(from + i, to + i);
+  } else if (at % 4 == 0) {
+    whole = bytes / 4 * 4;
+    for (uint32_t i = thread * 4; i < whole; i += threads * 4) copy_bytes_async<4>(from + i, to + i);
+  }
+  for (uint32_t i = whole + thread; i < bytes; i += threads) to[i] = from[i];
+}
+
+// The order of a tile's rows. An entry has a row of the tile, and its partition. The
+// entry's slot, added to first[partition], is the row's number in the target.
+struct Placed {
+  uint32_t row, partition, number;
+};
+struct Order {
+  const uint32_t *entry, *first;
+  __device__ static __forceinline__ uint32_t pack(uint32_t row, uint32_t partition) { return row << 16 | partition; }
+  __device__ __forceinline__ Placed operator[](uint32_t slot) const {
+    const uint32_t e = entry[slot], p = e & 0xffff;
+    return {e >> 16, p, first[p] + slot};
+  }
+};
+
+// Turns the columns of the values in one word of the lane into a column of words, in
+// place. The columns have n <= 4 * T rows, and space for `rows`.
+template <int T>
+__device__ __forceinline__ void widen(const gj_packed* value, uint32_t values, char* stage, uint32_t rows, uint32_t n) {
+  const uint32_t word = (uint32_t)value->offset / 4, t = threadIdx.x;
+  uint32_t row[4] = {0, 0, 0, 0};  // rows 4 * t and on
+  if (4 * t < n)
+    for (uint32_t k = 0; k < values; k++) {
+      const uint32_t* const x = reinterpret_cast<const uint32_t*>(stage + rows * (uint32_t)value[k].offset);
+      const uint32_t byte = (uint32_t)value[k].offset % 4;
+      if (value[k].bytes == 1) {
+        const uint32_t four = x[t], keep = 0x3210 & ~(0xf << 4 * byte);
 #pragma unroll
-  for (int c = 0; c < C; c++) column[c] = reinterpret_cast<const V*>(from[c].from) + first, at[c] = (uint32_t)from[c].offset;
-#pragma unroll 1
-  for (uint32_t i = threadIdx.x; i < n; i += U * T) {
-    V value[C][U];
-#pragma unroll
-    for (int c = 0; c < C; c++)
-#pragma unroll
-      for (int j = 0; j < U; j++)
-        if (i + j * T < n) value[c][j] = __ldcs(column[c] + i + j * T);
-#pragma unroll
-    for (int j = 0; j < U; j++) {
-      if (i + j * T >= n) break;
-      char* const row = stage + slot_of[i + j * T] * words * 4;
-#pragma unroll
-      for (int c = 0; c < C; c++) {
-        // An odd number of words leaves wide values at any multiple of 4.
-        uint32_t* const word = reinterpret_cast<uint32_t*>(row + at[c]);
-        const V& x = value[c][j];
-        if constexpr (sizeof(V) == 16)
-          word[0] = x.x, word[1] = x.y, word[2] = x.z, word[3] = x.w;
-        else if constexpr (sizeof(V) == 8)
-          word[0] = x.x, word[1] = x.y;
-        else
-          *reinterpret_cast<V*>(row + at[c]) = x;
+        for (uint32_t r = 0; r < 4; r++) row[r] = __byte_perm(row[r], four, keep | (4 + r) << 4 * byte);
+      } else {
+        const uint32_t low = byte ? 0x5410 : 0x3254, high = byte ? 0x7610 : 0x3276;
+        const uint32_t a = x[2 * t], b = x[2 * t + 1];
+        row[0] = __byte_perm(row[0], a, low), row[1] = __byte_perm(row[1], a, high);
+        row[2] = __byte_perm(row[2], b, low), row[3] = __byte_perm(row[3], b, high);
       }
     }
-  }
+  __syncthreads();
+  if (4 * t < n) reinterpret_cast<uint4*>(stage + rows * 4 * word)[t] = make_uint4(row[0], row[1], row[2], row[3]);
 }
 
-// Turns rows of bytes, or of halves, into columns: byte c of x[r] becomes byte r of
-// x[c].
-__device__ __forceinline__ void transpose(uint32_t (&x)[4]) {
-  const uint32_t low = __byte_perm(x[0], x[1], 0x5140), high = __byte_perm(x[0], x[1], 0x7362);
-  const uint32_t low2 = __byte_perm(x[2], x[3], 0x5140), high2 = __byte_perm(x[2], x[3], 0x7362);
-  x[0] = __byte_perm(low, low2, 0x5410), x[1] = __byte_perm(low, low2, 0x7632);
-  x[2] = __byte_perm(high, high2, 0x5410), x[3] = __byte_perm(high, high2, 0x7632);
-}
-__device__ __forceinline__ void transpose(uint32_t (&x)[2]) {
-  const uint32_t low = __byte_perm(x[0], x[1], 0x5410);
-  x[1] = __byte_perm(x[0], x[1], 0x7632);
-  x[0] = low;
-}
-
-// Whether the next columns, C of 4 / C bytes, fill one word of the lane, and can be
-// read in words.
-template <int C>
-__device__ __forceinline__ bool read_words(const gj_packed* from) {
-  uint64_t unaligned = from[0].offset;
-#pragma unroll
-  for (int c = 0; c < C; c++) unaligned |= from[c].from;
-  return unaligned % 4 == 0;
-}
-
-// The same as stage_columns for C columns of 4 / C bytes that fill one word: a thread
-// takes C neighbouring rows.
-template <int T, int C>
-__device__ __forceinline__ void stage_narrow(const gj_packed* from, uint64_t first, uint32_t n, const uint16_t* slot_of, char* stage, uint32_t words) {
-  constexpr int U = 16 / C;  // groups of rows in flight
-  const uint32_t* column[C];
-#pragma unroll
-  for (int c = 0; c < C; c++) column[c] = reinterpret_cast<const uint32_t*>(from[c].from + first * (4 / C));
-  char* const at = stage + from[0].offset;
-#pragma unroll 1
-  for (uint32_t i = threadIdx.x; i * C < n; i += U * T) {
-    uint32_t value[U][C];
-#pragma unroll
-    for (int j = 0; j < U; j++)
-#pragma unroll
-      for (int c = 0; c < C; c++)
-        if ((i + j * T) * C < n) value[j][c] = __ldcs(column[c] + i + j * T);
-#pragma unroll
-    for (int j = 0; j < U; j++) {
-      const uint32_t row = (i + j * T) * C;
-      if (row >= n) break;
-      transpose(value[j]);
-#pragma unroll
-      for (int c = 0; c < C; c++)
-        if (row + c < n) *reinterpret_cast<uint32_t*>(at + slot_of[row + c] * words * 4) = value[j][c];
-    }
-  }
-}
-
-// Writes the tile's n staged lanes of `width` bytes, a multiple of V, each to at(its
-// slot), nowhere if that is 0: neighbouring threads write neighbouring parts of a lane.
-template <int T, class V, class At>
-__device__ __forceinline__ void write_lanes(const char* stage, uint32_t words, const At& at, uint32_t width, uint32_t n) {
-  constexpr uint32_t W = sizeof(V) / 4;
-  const uint32_t parts = width / (uint32_t)sizeof(V), reciprocal = ~0u / parts + 1;  // exact for slots of 16 bits
-#pragma unroll 4
-  for (uint32_t i = threadIdx.x; i < n * parts; i += T) {
-    const uint32_t slot = parts == 1 ? i : __umulhi(i, reciprocal), part = i - slot * parts;
-    const uint32_t* const from = reinterpret_cast<const uint32_t*>(stage) + slot * words + part * W;
-    V v;
-    if constexpr (W == 4)
-      v = {from[0], from[1], from[2], from[3]};
-    else if constexpr (W == 2)
-      v = {from[0], from[1]};
-    else
-      v = from[0];
-    const uint64_t lane = at(slot);
-    if (!At::partial || lane) Write()(reinterpret_cast<V*>(lane) + part, v);
-  }
-}
-template <int T, class At>
-__device__ __forceinline__ void write_lanes(const char* stage, uint32_t words, const At& at, uint32_t width, uint32_t n) {
-  if (width % 16 == 0)
-    write_lanes<T, uint4>(stage, words, at, width, n);
-  else if (width % 8 == 0)
-    write_lanes<T, uint2>(stage, words, at, width, n);
-  else
-    write_lanes<T, uint32_t>(stage, words, at, width, n);
-}
-
-// Where slots' lanes begin in one array, by the rows' numbers.
-struct LaneAt {
-  static constexpr bool partial = false;
-  const uint32_t* row_of;
-  uint64_t lanes;
-  uint32_t width;
-  __device__ __forceinline__ uint64_t operator()(uint32_t slot) const { return lanes + (uint64_t)row_of[slot] * width; }
+// A lane of a tile's n rows in shared memory, and where its words are.
+struct StagedLane {
+  const char* stage;
+  const uint32_t* code;
+  Order order;
+  uint32_t width, n, narrowest;
 };
 
-// The target in this device's buffers. All targets have these members.
+// Writes the lanes, of a multiple of V: each thread writes the same part of its rows. All
+// threads fetch parts in the same steps, as the lane's narrowest value asks.
+// at(partition, number) is where a row's lane begins, or 0 for none if At::partial.
+template <int T, class V, class At>
+__device__ __forceinline__ void write_lanes(const StagedLane& lane, At begin) {
+  const char* const stage = lane.stage;
+  const uint32_t *const code = lane.code, width = lane.width, n = lane.n;
+  constexpr uint32_t W = sizeof(V) / 4;
+  const uint32_t parts = width / (uint32_t)sizeof(V), slots = T / parts, part = threadIdx.x % parts, first = threadIdx.x / parts;
+  if (first >= slots) return;
+  uint32_t c[W];
+#pragma unroll
+  for (uint32_t q = 0; q < W; q++) c[q] = code[part * W + q];
+  auto each = [&](auto fetch) {
+#pragma unroll 4
+    for (uint32_t slot = first; slot < n; slot += slots) {
+      const Placed p = lane.order[slot];
+      const uint64_t to = begin(p.partition, p.number);
+      if (!At::partial || to) Write()(reinterpret_cast<V*>(to + part * sizeof(V)), fetch(p.row));
+    }
+  };
+  // U at word q of a row.
+  auto at = [&](auto type, uint32_t q, uint32_t row) { return *reinterpret_cast<const decltype(type)*>(stage + word_at(c[q], row)); };
+  if constexpr (W == 4) {
+    if (lane.narrowest == 16)
+      each([&](uint32_t row) { return at(uint4(), 0, row); });
+    else if (lane.narrowest == 8)
+      each([&](uint32_t row) {
+        const uint2 a = at(uint2(), 0, row), b = at(uint2(), 2, row);
+        return make_uint4(a.x, a.y, b.x, b.y);
+      });
+    else
+      each([&](uint32_t row) { return make_uint4(at(0u, 0, row), at(0u, 1, row), at(0u, 2, row), at(0u, 3, row)); });
+  } else if constexpr (W == 2) {
+    if (lane.narrowest >= 8)
+      each([&](uint32_t row) { return at(uint2(), 0, row); });
+    else
+      each([&](uint32_t row) { return make_uint2(at(0u, 0, row), at(0u, 1, row)); });
+  } else {
+    each([&](uint32_t row) { return at(0u, 0, row); });
+  }
+}
+
+template <int T, class At>
+__device__ __forceinline__ void write_lanes(const StagedLane& lane, At begin) {
+  if (lane.width % 16 == 0)
+    write_lanes<T, uint4>(lane, begin);
+  else if (lane.width % 8 == 0)
+    write_lanes<T, uint2>(lane, begin);
+  else
+    write_lanes<T, uint32_t>(lane, begin);
+}
+
+// Target: the device's own lanes and row buffer.
 struct PackedTarget : Target {
-  static constexpr int noted = 0;  // bytes a slot
-  bool alone;                      // keys are written without positions
-  __device__ PackedTarget(const gj_join* join, const gj_side* side) : Target(first_target(join, side)), alone(join->bits_second != 0) {}
+  bool positioned;  // keys are written with positions
+  __device__ PackedTarget(const gj_join* join, const gj_side* side) : Target(first_target(join, side)), positioned(!join->bits_second && side->positions) {}
 
-  // Notes the partition of a slot; memory is that of the notes.
-  __device__ __forceinline__ void note(char* memory, uint32_t slot, uint32_t partition) const {}
+  // Whether the first lane also has the key.
+  __device__ __forceinline__ bool has_key(const PackedLane& first) const { return first.to == reinterpret_cast<uint64_t>(rows); }
 
-  // Writes a slot's key; row is its number.
+  // Writes the key of row `number` of a partition.
   template <int KW>
-  __device__ __forceinline__ void put_key(const char* memory, uint32_t slot, uint32_t row, const Row<KW>& key) const {
-    if (alone) return Lanes<KW>::store(rows, capacity, row, key, Write());
+  __device__ __forceinline__ void put_key(uint32_t partition, uint32_t number, const Row<KW>& key) const {
+    if (!positioned) return Lanes<KW>::store(rows, capacity, number, key, Write());
     Row<KW + 1> placed;
 #pragma unroll
     for (int q = 0; q < KW; q++) placed.word[q] = key.word[q];
-    placed.word[KW] = row;
-    Lanes<KW + 1>::store(rows, capacity, row, placed, Write());
+    placed.word[KW] = number;
+    Lanes<KW + 1>::store(rows, capacity, number, placed, Write());
   }
 
-  // Prepares for the lane of v. All threads; a barrier follows before put_lanes.
-  __device__ __forceinline__ void enter_lane(const gj_packed* v) const {}
+  // Prepares for a lane. All threads; a barrier follows before put_lanes.
+  __device__ __forceinline__ void enter_lane(const PackedLane& lane) const {}
 
-  // Writes a tile's staged lanes.
+  // Writes a tile's lanes.
   template <int T>
-  __device__ __forceinline__ void put_lanes(const char* memory, const char* stage, uint32_t words, const uint32_t* row_of, const gj_packed& v, uint32_t n) const {
-    write_lanes<T>(stage, words, LaneAt{row_of, v.lane, (uint32_t)v.lane_bytes}, (uint32_t)v.lane_bytes, n);
+  __device__ __forceinline__ void put_lanes(const PackedLane& lane, const StagedLane& staged) const {
+    write_lanes<T>(staged, LaneAt{lane.to, lane.width});
   }
+
+ private:
+  struct LaneAt {
+    static constexpr bool partial = false;
+    uint64_t to;
+    uint32_t width;
+    __device__ __forceinline__ uint64_t operator()(uint32_t, uint32_t number) const { return to + (uint64_t)number * width; }
+  };
 };
 
 // KW key words; T threads; up to IPT rows per thread; at most FAN partitions; BYTES of
-// shared memory for a tile.
+// dynamic shared memory.
 template <int KW, int T, int IPT, int FAN, int BYTES, class To>
 __device__ __forceinline__ void scatter_packed(const gj_side* side, const To& target) {
-  constexpr int most = T * IPT;
-  static_assert(T >= FAN && most <= 1 << 16 && BYTES >= 32 * (4 * (GJ_LANE_BYTES / 4 + 1) + 6 + To::noted));
-  using Layout = PackedLayout<most, BYTES, To::noted>;
+  constexpr int most = T * IPT, most_lanes = GJ_MAX_PACKED * 16 / GJ_LANE_BYTES + 1, most_words = GJ_MAX_PACKED * 4 + 16;
+  static_assert(T >= FAN && T > GJ_MAX_PACKED && IPT <= 4 && BYTES >= 32 * (2 * (4 * KW + GJ_LANE_BYTES) + 8));
+  using Layout = PackedLayout<KW, most, BYTES>;
   extern __shared__ uint4 shared[];
   __shared__ uint32_t count[FAN], offset[FAN], target_of[FAN], sums[32];
-  __shared__ uint32_t hot_next;
+  __shared__ uint32_t hot_next, lane_count, widest_lane;
+  __shared__ gj_packed value[GJ_MAX_PACKED + 1];
+  __shared__ PackedLane lane[most_lanes];
+  __shared__ uint32_t code[most_words];
 
-  const ColumnSource<KW, Payload<PayloadKind::column, 0>> keys(side);
-  const uint32_t rows = (uint32_t)side->rows;
-  const gj_packed* const packed = reinterpret_cast<const gj_packed*>(side->packed);
-  const uint32_t widest = max((uint32_t)packed->lane_bytes, KW * 4u), N = Layout::rows(widest);
-  char* const stage = reinterpret_cast<char*>(shared);
-  uint32_t* const row_of = reinterpret_cast<uint32_t*>(stage + 4 * Layout::words(widest) * N);
-  uint16_t* const slot_of = reinterpret_cast<uint16_t*>(row_of + N);
-  char* const noted = reinterpret_cast<char*>(slot_of + N);
-  if (threadIdx.x < FAN) count[threadIdx.x] = 0;
-  if (threadIdx.x == 0) hot_next = ~0u;
+  const uint32_t t = threadIdx.x;
+  if (t <= GJ_MAX_PACKED) value[t].bytes = 0;
+  if (t < FAN) count[t] = 0;
   __syncthreads();
+  if (t < side->packed_count) value[t] = reinterpret_cast<const gj_packed*>(side->packed)[t];
+  __syncthreads();
+  if (t == 0) {
+    uint32_t lanes = 0, words = 0, widest = 0;
+    for (uint32_t v = 0; value[v].bytes; words += lane[lanes++].width / 4) {
+      const uint32_t from = v, width = (uint32_t)value[v].lane_bytes;
+      while (value[v].bytes && value[v].lane == value[from].lane) v++;
+      lane[lanes] = {value[from].lane, width, from, v - from, words, (uint32_t)value[v - 1].bytes};
+      widest = max(widest, width);
+    }
+    if (!lanes) lane[lanes++] = {};
+    lane_count = lanes, widest_lane = widest, hot_next = ~0u;
+  }
+  __syncthreads();
+  const uint32_t N = Layout::rows(widest_lane), lanes = lane_count;
+  for (uint32_t l = 0; l < lanes; l++)
+    if (t < lane[l].width / 4) code[lane[l].word + t] = word_code(N * 4 * t, 4);
+  __syncthreads();
+  for (uint32_t l = 0; l < lanes; l++)
+    if (t < lane[l].values) {
+      const gj_packed& v = value[lane[l].value + t];
+      const uint32_t bytes = (uint32_t)v.bytes, at = (uint32_t)v.offset;
+      for (uint32_t q = 0; q < bytes / 4; q++) code[lane[l].word + at / 4 + q] = word_code(N * at + 4 * q, bytes);
+      // What follows the last value is anything that can be read in the same steps.
+      if (t == lane[l].values - 1 && bytes >= 8)
+        for (uint32_t q = (at + bytes) / 4; q < lane[l].width / 4; q++) code[lane[l].word + q] = word_code(N * at + 4 * (q % 2), bytes);
+    }
+  char* const keys = reinterpret_cast<char*>(shared);  // of two tiles
+  char* const stages = keys + 2 * N * 4 * KW;           // of two lanes
+  uint32_t* const entry = reinterpret_cast<uint32_t*>(stages + 2 * N * widest_lane);
+  const Order order{entry, target_of};
 
-  for (uint64_t first = (uint64_t)blockIdx.x * N; first < rows; first += (uint64_t)gridDim.x * N) {
-    const uint32_t n = min((uint64_t)N, rows - first), hot = hot_next;
-    Row<KW> key[IPT];
-    uint32_t slot[IPT];  // first partition and rank, later the slot in the tile
-#pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      clear(key[j]);
-      if (threadIdx.x + j * T < n) keys.load(first + threadIdx.x + j * T, key[j]);
-    }
-#pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      const bool valid = threadIdx.x + j * T < n;
-      const uint32_t p = hash_words(key[j].word).part >> target.shift & target.mask;
-      slot[j] = p << 16 | rank_in_partition(count, hot, p, valid);
-    }
-    __syncthreads();
-    uint32_t mine = 0, claimed = 0, total;
-    if (threadIdx.x <= target.mask) {
-      mine = count[threadIdx.x];
-      count[threadIdx.x] = 0;
-      if (mine) claimed = atomicAdd(&target.cursor[threadIdx.x], mine);
-    }
-    if (threadIdx.x == 0) hot_next = ~0u;
-    const uint32_t begin = block_exclusive<T>(mine, sums, total);
-    if (threadIdx.x <= target.mask) {
-      offset[threadIdx.x] = begin;
-      target_of[threadIdx.x] = claimed - begin;
-      if (mine > N / 8) atomicExch(&hot_next, threadIdx.x);  // any of several will do
-    }
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < IPT; j++) {
-      const uint32_t p = slot[j] >> 16;
-      slot[j] = offset[p] + (slot[j] & 0xffff);
-      if (threadIdx.x + j * T < n) {
-        row_of[slot[j]] = target_of[p] + slot[j];
-        target.note(noted, slot[j], p);
-        slot_of[threadIdx.x + j * T] = (uint16_t)slot[j];
-        Lanes<KW>::store(stage, N, slot[j], key[j], Shared());
+  const bool key_apart = !target.has_key(lane[0]);
+  const uint32_t rows = (uint32_t)side->rows;
+  // Starts to copy a lane's columns, with the keys of its tile if it is the first lane.
+  auto fetch = [&](uint64_t first, uint32_t l, uint32_t step, uint32_t tile) {
+    if (first < rows) {
+      const uint32_t n = (uint32_t)min((uint64_t)N, rows - first);
+      if (l == 0) copy_column(reinterpret_cast<const char*>(side->key) + first * 4 * KW, keys + (tile & 1) * N * 4 * KW, n * 4 * KW, t, T);
+      char* const stage = stages + (step & 1) * N * widest_lane;
+      // As many warps for each column as there are.
+      const uint32_t values = lane[l].values, warps = max(1u, T / 32 / max(1u, values)), warp = t / 32;
+#pragma unroll 1
+      for (uint32_t k = warp / warps; k < values; k += T / 32 / warps) {
+        const gj_packed& v = value[lane[l].value + k];
+        copy_column(reinterpret_cast<const char*>(v.from) + first * v.bytes, stage + N * (uint32_t)v.offset, n * (uint32_t)v.bytes, t - warp / warps * warps * 32,
+                    warps * 32);
       }
     }
-    __syncthreads();
-#pragma unroll 2
-    for (uint32_t i = threadIdx.x; i < n; i += T) {
-      Row<KW> k;
-      Lanes<KW>::load(stage, N, i, k, Shared());
-      target.put_key(noted, i, row_of[i], k);
-    }
+    end_copies();
+  };
+
+  uint32_t step = 0, tile = 0;
+  fetch((uint64_t)blockIdx.x * N, 0, 0, 0);
 #pragma unroll 1
-    for (const gj_packed* v = packed; v->bytes;) {
-      const gj_packed* const here = v;
-      const uint64_t lanes = v->lane;
-      const uint32_t words = Layout::words((uint32_t)v->lane_bytes);
-      __syncthreads();  // what was staged before is written
-      target.enter_lane(v);
+  for (uint64_t first = (uint64_t)blockIdx.x * N; first < rows; first += (uint64_t)gridDim.x * N, tile++) {
+    const uint32_t n = (uint32_t)min((uint64_t)N, rows - first);
+    const char* const key = keys + (tile & 1) * N * 4 * KW;
 #pragma unroll 1
-      while (v->bytes && v->lane == lanes) {
-        // Several columns of one width at a time, for more reads in flight.
-        auto follow = [&](auto more) {
-          bool same = true;
+    for (uint32_t l = 0; l < lanes; l++, step++) {
+      __syncthreads();  // the lane before is written
+      if (l + 1 < lanes)
+        fetch(first, l + 1, step + 1, tile);
+      else
+        fetch(first + (uint64_t)gridDim.x * N, 0, step + 1, tile + 1);
+      await_copies<1>();
+      const uint32_t hot = hot_next;
+      __syncthreads();
+      char* const stage = stages + (step & 1) * N * widest_lane;
+      uint32_t claimed = 0, begin = 0;
+      if (l == 0) {
+        uint32_t slot[IPT];  // partition and rank
 #pragma unroll
-          for (int c = 1; c <= decltype(more)::value; c++) same = same & (v[c].bytes == v->bytes) & (v[c].lane == lanes);
-          return same;
-        };
-        auto move = [&](auto type, auto columns) {
-          stage_columns<T, IPT, decltype(columns)::value, decltype(type)>(v, first, n, slot_of, stage, words);
-          v += decltype(columns)::value;
-        };
-        switch (v->bytes) {
-          case 1:
-            if (follow(Number<3>()) && read_words<4>(v))
-              stage_narrow<T, 4>(v, first, n, slot_of, stage, words), v += 4;
-            else
-              move(uint8_t(), Number<1>());
-            break;
-          case 2:
-            if (follow(Number<1>()) && read_words<2>(v))
-              stage_narrow<T, 2>(v, first, n, slot_of, stage, words), v += 2;
-            else
-              move(uint16_t(), Number<1>());
-            break;
-          case 4: follow(Number<3>()) ? move(uint32_t(), Number<4>()) : move(uint32_t(), Number<1>()); break;
-          case 8: follow(Number<1>()) ? move(uint2(), Number<2>()) : move(uint2(), Number<1>()); break;
-          default: move(uint4(), Number<1>());
+        for (int j = 0; j < IPT; j++) {
+          const uint32_t i = t + j * T;
+          Row<KW> k;
+          clear(k);
+          if (i < n) Lanes<KW>::load(key, N, i, k, Shared());
+          const uint32_t p = hash_words(k.word).part >> target.shift & target.mask;
+          slot[j] = p << 16 | rank_in_partition(count, hot, p, i < n);
+        }
+        __syncthreads();
+        uint32_t mine = 0, total;
+        if (t <= target.mask) {
+          mine = count[t];
+          count[t] = 0;
+          if (mine) claimed = atomicAdd(&target.cursor[t], mine);  // used only when the order is known
+        }
+        if (t == 0) hot_next = ~0u;
+        begin = block_exclusive<T>(mine, sums, total);
+        if (t <= target.mask) {
+          offset[t] = begin;
+          if (mine > N / 8) atomicExch(&hot_next, t);  // any of several will do
+        }
+        __syncthreads();
+#pragma unroll
+        for (int j = 0; j < IPT; j++) {
+          const uint32_t i = t + j * T, p = slot[j] >> 16;
+          if (i < n) entry[offset[p] + (slot[j] & 0xffff)] = Order::pack(i, p);
         }
       }
+      for (uint32_t k = 0; k < lane[l].values;) {
+        const gj_packed* const v = value + lane[l].value + k;
+        uint32_t same = 1;
+        while (k + same < lane[l].values && v[same].offset / 4 == v->offset / 4) same++;
+        if (v->bytes < 4) widen<T>(v, same, stage, N, n);
+        k += same;
+      }
+      if (l == 0 && t <= target.mask) target_of[t] = claimed - begin;
+      target.enter_lane(lane[l]);
       __syncthreads();
-      target.template put_lanes<T>(noted, stage, words, row_of, *here, n);
+      if (l == 0 && key_apart) {
+#pragma unroll 4
+        for (uint32_t i = t; i < n; i += T) {
+          const Placed p = order[i];
+          Row<KW> k;
+          Lanes<KW>::load(key, N, p.row, k, Shared());
+          target.put_key(p.partition, p.number, k);
+        }
+      }
+      if (lane[l].width) target.template put_lanes<T>(lane[l], StagedLane{stage, code + lane[l].word, order, lane[l].width, n, lane[l].narrowest});
     }
   }
+  await_copies<0>();
 }
 
 }  // namespace gj

@@ -25,7 +25,6 @@ constexpr uint8_t nowhere = 0xff;
 
 template <int FAN>
 struct SendPackedTarget {
-  static constexpr int noted = 1;  // a slot's partition
   using Places = PackedPlaces<FAN>;
   const gj_send* send;
   Places* places;
@@ -36,7 +35,6 @@ struct SendPackedTarget {
   // All threads, before a barrier.
   __device__ SendPackedTarget(const gj_join* join, const gj_send* s, Places* to)
       : send(s), places(to), cursor(reinterpret_cast<uint32_t*>(s->cursor)), shift((32 - (int)join->bits_first) & 31), mask((1u << join->bits_first) - 1) {
-    static_assert(FAN <= 256, "partitions are noted in a byte");
     const uint32_t t = threadIdx.x;
     if (t == 0) to->several = 0;
     if (t < GJ_MEMBERS) to->base[t] = s->base[t], to->capacity[t] = s->capacity[t];
@@ -49,11 +47,12 @@ struct SendPackedTarget {
     if (set & (set - 1)) atomicOr(&to->several, set & (set - 1));
   }
 
-  __device__ __forceinline__ void note(char* memory, uint32_t slot, uint32_t partition) const { memory[slot] = (char)partition; }
+  // Lanes have only payload.
+  __device__ __forceinline__ bool has_key(const PackedLane&) const { return false; }
 
   template <int KW>
-  __device__ __forceinline__ void put_key(const char* memory, uint32_t slot, uint32_t row, const Row<KW>& key) const {
-    const uint32_t p = (uint8_t)memory[slot], m = places->first[p];
+  __device__ __forceinline__ void put_key(uint32_t p, uint32_t row, const Row<KW>& key) const {
+    const uint32_t m = places->first[p];
     if (m == nowhere) return;
     store(m, row + places->front[p], key);
     for (uint32_t set = places->more[p]; set; set &= set - 1) {
@@ -62,42 +61,35 @@ struct SendPackedTarget {
     }
   }
 
-  __device__ __forceinline__ void enter_lane(const gj_packed* v) const {
-    if (threadIdx.x < GJ_MEMBERS) places->lanes[threadIdx.x] = send->lanes[threadIdx.x] + places->capacity[threadIdx.x] * v->lane;
+  __device__ __forceinline__ void enter_lane(const PackedLane& lane) const {
+    if (threadIdx.x < GJ_MEMBERS) places->lanes[threadIdx.x] = send->lanes[threadIdx.x] + places->capacity[threadIdx.x] * lane.to;
   }
 
   template <int T>
-  __device__ __forceinline__ void put_lanes(const char* memory, const char* stage, uint32_t words, const uint32_t* row_of, const gj_packed& v, uint32_t n) const {
-    const uint32_t width = (uint32_t)v.lane_bytes;
-    write_lanes<T>(stage, words, First{places, memory, row_of, width}, width, n);
-    for (uint32_t set = places->several; set; set &= set - 1)
-      write_lanes<T>(stage, words, Further{this, memory, row_of, width, (uint32_t)__ffs(set) - 1}, width, n);
+  __device__ __forceinline__ void put_lanes(const PackedLane& lane, const StagedLane& staged) const {
+    write_lanes<T>(staged, First{places, lane.width});
+    for (uint32_t set = places->several; set; set &= set - 1) write_lanes<T>(staged, Further{this, lane.width, (uint32_t)__ffs(set) - 1});
   }
 
  private:
-  // Where slots' lanes begin at their first receivers.
+  // Where rows' lanes begin at their first receivers.
   struct First {
     static constexpr bool partial = true;
     const Places* places;
-    const char* memory;
-    const uint32_t* row_of;
     uint32_t width;
-    __device__ __forceinline__ uint64_t operator()(uint32_t slot) const {
-      const uint32_t p = (uint8_t)memory[slot], m = places->first[p];
-      return m == nowhere ? 0 : places->lanes[m] + (uint64_t)(uint32_t)(row_of[slot] + places->front[p]) * width;
+    __device__ __forceinline__ uint64_t operator()(uint32_t p, uint32_t row) const {
+      const uint32_t m = places->first[p];
+      return m == nowhere ? 0 : places->lanes[m] + (uint64_t)(uint32_t)(row + places->front[p]) * width;
     }
   };
   // The same at a further receiver, of some partitions.
   struct Further {
     static constexpr bool partial = true;
     const SendPackedTarget* target;
-    const char* memory;
-    const uint32_t* row_of;
     uint32_t width, member;
-    __device__ __forceinline__ uint64_t operator()(uint32_t slot) const {
-      const uint32_t p = (uint8_t)memory[slot];
+    __device__ __forceinline__ uint64_t operator()(uint32_t p, uint32_t row) const {
       if (!(target->places->more[p] >> member & 1)) return 0;
-      return target->places->lanes[member] + (uint64_t)(uint32_t)(row_of[slot] + target->front(member, p)) * width;
+      return target->places->lanes[member] + (uint64_t)(uint32_t)(row + target->front(member, p)) * width;
     }
   };
 

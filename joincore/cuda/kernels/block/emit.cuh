@@ -24,9 +24,14 @@ struct Emitter {
   uint32_t kept;  // rows in registers; the same in all lanes
   uint32_t key[KW], build[B::words ? B::words : 1], probe[S::words ? S::words : 1];
 
+  __host__ __device__ static constexpr int max_of(int a, int b) { return a > b ? a : b; }
+  // Words of fields that are staged together: those of the widest field.
+  template <class P>
+  static constexpr int together = P::kind != PayloadKind::field ? 1 : P::words < 4 ? P::words : 4;
   // Bytes of shared memory that a warp needs for n rows per lane.
   __host__ __device__ static constexpr int stage_bytes(int n) {
-    return 32 * (n + 1) * 4 * (KW > 1 || (B::words && B::unit > 1) || (S::words && S::unit > 1) ? 2 : 1);
+    constexpr int words = KW > 1 || (B::words && B::unit > 1) || (S::words && S::unit > 1) ? 2 : 1, fields = max_of(together<B>, together<S>);
+    return 32 * (n + 1) * 4 * max_of(words, fields);
   }
 
   __device__ Emitter() : kept(0) {
@@ -105,43 +110,72 @@ struct Emitter {
   __device__ __forceinline__ void side(const Claim& rows, const gj_side& in, const uint64_t* to, uint32_t* stage, uint32_t groups, const uint32_t (&slot)[N],
                                        uint32_t* keep, Value value) const {
     const uint32_t lane = threadIdx.x & 31;
+    auto at = [&](int g) { return rows.at(g * 32 + lane); };
+    if constexpr (P::kind == PayloadKind::field) {
+      constexpr int Q = together<P>, each = 32 * (N + 1);  // words of a column in the stage
+      const bool whole = rows.first == groups * 32 && rows.base % 4 == 0;
+      uint32_t k = 0;
 #pragma unroll
-    for (int c = 0; c < P::columns; c++)
-      column<P::unit, N>(rows.fits, stage, groups, slot, keep + c * P::unit, [&](int j, int q) { return value(j, c * P::unit + q); },
-                         [&] {
-                           if constexpr (P::kind == PayloadKind::column) {
-                             if (to[c]) write_groups<P::unit, N>(rows, to[c], stage, groups);
-                           } else {
-                             uint32_t v[N];
+      for (int c = 0; c < P::words; c += Q) {
 #pragma unroll
-                             for (int g = 0; g < N; g++) v[g] = g < groups ? stage[g * 32 + lane] : 0;
-                             auto at = [&](int g) { return rows.at(g * 32 + lane); };
-                             if constexpr (P::kind == PayloadKind::field) {
-                               if (c < in.field_count) put_field<N>(reinterpret_cast<const gj_field*>(in.fields)[c], v, groups, at);
+        for (int q = 0; q < Q; q++) {
+          if (lane < kept) stage[q * each + lane] = keep[c + q];
+#pragma unroll
+          for (int j = 0; j < N; j++)
+            if (slot[j] != ~0u) stage[q * each + slot[j]] = value(j, c + q);
+        }
+        __syncwarp();
+        auto word = [&](uint32_t q, int g) { return stage[q * each + g * 32 + lane]; };
+        if (rows.fits) k = put_fields<Q, N>(reinterpret_cast<const gj_field*>(in.fields), k, (uint32_t)in.field_count, c, groups, whole, word, at);
+#pragma unroll
+        for (int q = 0; q < Q; q++) keep[c + q] = stage[q * each + groups * 32 + lane];
+        __syncwarp();
+      }
+    } else {
+#pragma unroll
+      for (int c = 0; c < P::columns; c++)
+        column<P::unit, N>(rows.fits, stage, groups, slot, keep + c * P::unit, [&](int j, int q) { return value(j, c * P::unit + q); },
+                           [&] {
+                             if constexpr (P::kind == PayloadKind::column) {
+                               if (to[c]) write_groups<P::unit, N>(rows, to[c], stage, groups);
                              } else {
+                               uint32_t v[N];
+#pragma unroll
+                               for (int g = 0; g < N; g++) v[g] = g < groups ? stage[g * 32 + lane] : 0;
                                gather_fields<N>(in, v, groups, at);
                              }
-                           }
-                         });
+                           });
+    }
   }
 
   template <class P>
   __device__ static __forceinline__ void write_side(const gj_side& in, const uint64_t* to, uint64_t row, const uint32_t* w) {
-    const gj_field* field = reinterpret_cast<const gj_field*>(in.fields);
-    auto at = [&](int) { return row; };
     if constexpr (P::kind == PayloadKind::column) {
 #pragma unroll
       for (int c = 0; c < P::columns; c++)
         if (!P::partial || to[c]) write<P::unit>(to[c], row, w + c * P::unit);
     } else if constexpr (P::kind == PayloadKind::field) {
+      const gj_field* const f = reinterpret_cast<const gj_field*>(in.fields);
+      for (uint64_t k = 0; k < in.field_count; k++) {
+        const uint32_t at = (uint32_t)f[k].at;
+        auto word = [&](uint32_t i) {  // a register of the row
+          uint32_t v = w[0];
 #pragma unroll
-      for (int c = 0; c < P::columns; c++) {
-        const uint32_t v[1] = {w[c]};
-        if (c < in.field_count) put_field<1>(field[c], v, 1, at);
+          for (int c = 1; c < P::words; c++) v = i == c ? w[c] : v;
+          return v;
+        };
+        const uint32_t first = word(at / 4);
+        switch (f[k].bytes) {
+          case 1: __stcg(reinterpret_cast<uint8_t*>(f[k].to) + row, (uint8_t)(first >> 8 * (at % 4))); break;
+          case 2: __stcg(reinterpret_cast<uint16_t*>(f[k].to) + row, (uint16_t)(first >> 8 * (at % 4))); break;
+          case 4: __stcg(reinterpret_cast<uint32_t*>(f[k].to) + row, first); break;
+          case 8: __stcg(reinterpret_cast<uint2*>(f[k].to) + row, make_uint2(first, word(at / 4 + 1))); break;
+          default: __stcg(reinterpret_cast<uint4*>(f[k].to) + row, make_uint4(first, word(at / 4 + 1), word(at / 4 + 2), word(at / 4 + 3)));
+        }
       }
     } else if constexpr (P::kind == PayloadKind::row_id) {
       const uint32_t id[1] = {w[0]};
-      gather_fields<1>(in, id, 1, at);
+      gather_fields<1>(in, id, 1, [&](int) { return row; });
     }
   }
 

@@ -20,7 +20,9 @@ using namespace gj;
         TUNING.threads, TUNING.chunk, TUNING.buckets, TUNING.rows, TUNING.blocks)
 #define INNER(K, PB, PS)                                              \
   MATCH_TUNED(gj_inner_k##K##_##PB##_##PS, match, MatchLayout,        \
-              match_tuning(K + p_##PB::words, K + p_##PS::words, p_##PB::fetched || p_##PS::fetched), K, PB, PS)
+              match_tuning(K + p_##PB::words, K + p_##PS::words, p_##PB::fetched || p_##PS::fetched,                              \
+                           p_##PB::kind == PayloadKind::field || p_##PS::kind == PayloadKind::field),                              \
+              K, PB, PS)
 #define LISTED(K, PB, PS) \
   MATCH_TUNED(gj_listed_k##K##_##PB##_##PS, match_listed, ListedLayout, listed_tuning(K + p_##PB::words, K + p_##PS::words), K, PB, PS)
 

@@ -28,10 +28,10 @@ using namespace gj;
 #define SECOND(K, W) FROM_BUFFER(gj_second_k##K##_w##W, BufferSource<W>(join, s), K, W)
 #define PLACE(K) FROM_BUFFER(gj_place_k##K, PlaceSource<K>(join, s), K, (K + 1))
 
-// gj_pack_k<key words>(join, side): the first pass of a packed payload.
+// gj_pack_k<key words>(join, side): from columns of any widths, to any lanes.
 #define PACK(K)                                                                                                                    \
   extern "C" __global__ void __launch_bounds__(pack_threads, pack_blocks) gj_pack_k##K(const gj_join* join, uint64_t side) {       \
     const gj_side* s = &join->side[side];                                                                                          \
-    scatter_packed<K, pack_threads, pack_rows, pack_fan, pack_shared>(s, PackedTarget(join, s));                                   \
+    scatter_packed<K, pack_threads, pack_rows, pack_fan, pack_shared()>(s, PackedTarget(join, s));                                   \
   }                                                                                                                                \
-  LAUNCH(gj_pack_k##K, pack_threads, pack_blocks, pack_shared, pack_threads * pack_rows, pack_fan)
+  LAUNCH(gj_pack_k##K, pack_threads, pack_blocks, pack_shared(), pack_threads * pack_rows, pack_fan)

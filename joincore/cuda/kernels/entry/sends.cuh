@@ -32,6 +32,6 @@ __host__ __device__ constexpr Scatter scatter_send(int words) {
   extern "C" __global__ void __launch_bounds__(pack_threads, pack_blocks)                                                                       \
       gj_send_k##K##_packed(const gj_join* join, uint64_t side, const gj_send* send) {                                                          \
     __shared__ PackedPlaces<pack_fan> places;                                                                                                   \
-    scatter_packed<K, pack_threads, pack_rows, pack_fan, pack_shared>(&join->side[side], SendPackedTarget<pack_fan>(join, send, &places)); \
+    scatter_packed<K, pack_threads, pack_rows, pack_fan, pack_shared()>(&join->side[side], SendPackedTarget<pack_fan>(join, send, &places)); \
   }                                                                                                                                             \
-  LAUNCH(gj_send_k##K##_packed, pack_threads, pack_blocks, pack_shared, pack_threads * pack_rows, pack_fan | 1 << 16)
+  LAUNCH(gj_send_k##K##_packed, pack_threads, pack_blocks, pack_shared(), pack_threads * pack_rows, pack_fan | 1 << 16)

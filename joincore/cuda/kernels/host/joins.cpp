@@ -114,6 +114,34 @@ std::vector<gj_packed> pack(const std::vector<int>& widths, const std::vector<ui
   return packed;
 }
 
+// Describes carried fields of the given widths, which the match writes.
+std::vector<gj_field> carry(const std::vector<int>& widths, const std::vector<uint64_t>& from, const std::vector<uint64_t>& to) {
+  std::vector<gj_field> fields;
+  uint64_t at = 0;
+  for (uint64_t width : {16, 8, 4, 2, 1})
+    for (size_t k = 0; k < widths.size(); k++)
+      if ((uint64_t)widths[k] == width) fields.push_back({from[k], width, to[k], width, width, at, 1}), at += width;
+  for (size_t k = 0; k < fields.size(); k++) {
+    const uint64_t width = fields[k].bytes, more = width < 4 ? 4 / width : 1;
+    if (fields[k].at % 4 == 0 && k + more <= fields.size() && fields[k + more - 1].bytes == width) fields[k].together = more;
+  }
+  return fields;
+}
+
+// Describes how carried fields are written to rows of `words` words in a buffer of `capacity` rows.
+template <int KW>
+std::vector<gj_packed> lanes_of(const std::vector<gj_field>& fields, uint64_t key, int words, uint64_t buffer, uint64_t capacity) {
+  const bool with_key = KW + words == 4;
+  const uint64_t width = words == 2 && !with_key ? 8 : 16, begin = with_key ? 8 : 0;
+  std::vector<gj_packed> list;
+  if (with_key) list.push_back({key, 0, 8, 0, buffer, width});
+  for (const gj_field& f : fields) {
+    const uint64_t at = begin + f.at;
+    list.push_back({f.from, 0, f.bytes, at % width, buffer + capacity * ((with_key ? 0 : KW * 4) + at / width * width), width});
+  }
+  return list;
+}
+
 // KW key words; B, S: the payload that the passes carry; MB, MS: as the match
 // sees it; HB: as the bypass reads the build side's.
 template <int KW, class B, class S, class MB, class MS, class HB>
@@ -163,7 +191,7 @@ bool run(const Case& c) {
       const uint64_t width = c.widths[s][k], from = in[s].column[k], to = memory.take(job.output_capacity * width);
       output[s].push_back(to);
       if (k < GJ_MAX_COLUMNS) d.column[k] = from, job.output_column[s][k] = to;
-      if (c.mode[s] == Mode::pack) continue;
+      if (c.mode[s] == Mode::pack || carried[s] == PayloadKind::field) continue;
       if (c.mode[s] == Mode::place) {
         gj_field f = placed(d, KW, words[s], word);
         f.to = to, f.to_stride = f.bytes = width;
@@ -171,20 +199,23 @@ bool run(const Case& c) {
         word += units[s];
       } else if (carried[s] == PayloadKind::row_id) {
         fields[s].push_back({from, width, to, width, width});
-      } else if (carried[s] == PayloadKind::field) {
-        for (uint64_t at = 0; at < width; at += 4) fields[s].push_back({from + at, width, to + at, width, min(width, 4u)});
       }
     }
     if (c.mode[s] == Mode::pack) {
       const uint64_t capacity = c.second_bits ? d.first_capacity : d.final_capacity;
       packed[s] = pack(c.widths[s], in[s].column, output[s], memory.take(capacity * packed_bytes(c.widths[s])), capacity);
-      d.packed = reinterpret_cast<uint64_t>(packed[s].data());
+      d.packed_count = packed[s].size() - 3;
       // The match writes positions into a column of 4 bytes, or they are copied.
       const auto same = std::find(c.widths[s].begin(), c.widths[s].end(), 4);
       d.positions = same != c.widths[s].end() ? output[s][same - c.widths[s].begin()] : memory.take(job.output_capacity * 4);
       matched_positions[s] = same != c.widths[s].end() ? d.positions : memory.take(job.output_capacity * 4);
       job.output_column[s][0] = matched_positions[s];
+    } else if (carried[s] == PayloadKind::field) {
+      fields[s] = carry(c.widths[s], in[s].column, output[s]);
+      packed[s] = lanes_of<KW>(fields[s], d.key, words[s], c.second_bits ? d.first : d.final, c.second_bits ? d.first_capacity : d.final_capacity);
+      d.packed_count = packed[s].size();
     }
+    d.packed = reinterpret_cast<uint64_t>(packed[s].data());
     d.fields = reinterpret_cast<uint64_t>(fields[s].data()), d.field_count = fields[s].size();
   }
 
@@ -207,7 +238,7 @@ bool run(const Case& c) {
   };
   auto whole = [&](int i, auto payload) {
     using P = decltype(payload);
-    if (c.mode[i] == Mode::pack)
+    if (c.mode[i] == Mode::pack || P::kind == PayloadKind::field)
       scatter_packed<KW, pass_threads, pass_rows, 256, 32 << 10>(&job.side[i], PackedTarget(&job, &job.side[i]));
     else
       first(ColumnSource<KW, P>(&job.side[i]), &job.side[i]);
@@ -315,6 +346,8 @@ void check_all() {
     check<KW, RowId, Columns<4>>(of("row ids and columns", {8, 8, 4}, {4, 4, 4, 4}));
     check<KW, Columns<4, 2>, RowId>(of("wide columns and row ids", {8, 8}, {4, 2, 4, 4}));
     check<KW, Fields<4>, Fields<8>>(of("fields", {1, 8, 2}, {16, 4, 1}));
+    check<KW, Fields<4>, Fields<8>>(of("fields, bytes", {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {1, 2, 4, 8, 16}));
+    check<KW, Fields<8>, Fields<2>>(of("fields, several to a word", {2, 2, 2, 2, 2, 2, 2, 1, 1, 1}, {1, 2, 2}));
     check<KW, Positions, Positions>(of("both packed", {16, 16, 8, 4, 4, 2, 1, 1}, {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}, Mode::pack, Mode::pack));
     if (!z.second_bits) continue;
     check<KW, Positions, Positions>(of("packed bytes", {2, 2, 2, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, Mode::pack, Mode::pack));

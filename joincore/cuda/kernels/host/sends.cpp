@@ -63,6 +63,7 @@ struct Member {
       else
         side.column[c] = at;
     }
+    side.packed_count = packed.size();
     packed.resize(packed.size() + 3);
     side.packed = reinterpret_cast<uint64_t>(packed.data());
     side.count = memory.take_cleared(std::max(4u, 1u << (first_bits + second_bits)));

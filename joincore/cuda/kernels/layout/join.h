@@ -18,21 +18,30 @@ enum gj_counter {
 };
 
 // Where one value of a row is read, and where it is written in the result. Sides
-// with columns of different widths, and row ids, have fields instead of columns.
+// with columns of different widths, and row ids, have fields instead of columns. Fields
+// that are carried are in the order of their bytes in the row, the widest first, so that
+// none crosses a multiple of its width.
 typedef struct {
   uint64_t from, from_stride;  // first value, bytes from one to the next
   uint64_t to, to_stride;
-  uint64_t bytes;              // 1, 2, 4, 8 or 16; at most 4 if values are carried
+  uint64_t bytes;              // 1, 2, 4, 8 or 16
+  uint64_t at;                 // if it is carried: bytes of the row's payload before it
+  uint64_t together;           // if it is carried: 4 / bytes if it is the first of as many that fill a word, else 1
 } gj_field;
 
 // A packed payload is an array of lanes: a row's values, the widest first, fill one
 // lane of 64 bytes after the other, and the last lane has what is left, a multiple of 4
 // bytes. No value crosses lanes. Each lane of all rows is an array of its own. The match
 // writes a row's position in the lanes in place of its payload.
+//
+// The same list describes how the first pass writes fields that are carried: then lanes
+// are those of a row buffer (layout/row.cuh). If a lane has the key and payload, it is the
+// first one and begins where the buffer does, and its first value is the key.
 #define GJ_LANE_BYTES 64
+#define GJ_MAX_PACKED 128  // values of a list
 typedef struct {
   uint64_t from;        // the input's column
-  uint64_t to;          // the result's
+  uint64_t to;          // the result's; 0 if values are carried
   uint64_t bytes;       // 1, 2, 4, 8 or 16
   uint64_t offset;      // in the lane
   uint64_t lane;        // its array
@@ -63,7 +72,7 @@ typedef struct {
 } gj_sample;
 
 // One input of the join. Its payload is carried, as columns of equal width or as
-// fields of up to 4 bytes; or it is a row id by which fields are gathered; or it is
+// fields; or it is a row id by which fields are gathered; or it is
 // packed, and fields are gathered from lanes by the row's position in them.
 typedef struct {
   uint64_t rows;                   // below 2^32 - 2^20
@@ -83,7 +92,8 @@ typedef struct {
   uint64_t parent_start;
   uint64_t parent_cursor;
   uint64_t parent_tail;
-  uint64_t packed;                 // gj_packed[]: a packed payload, lane by lane; then 3 of 0 bytes
+  uint64_t packed;                 // gj_packed[packed_count], lane by lane; then 3 of 0 bytes
+  uint64_t packed_count;
   uint64_t positions;              // uint32[]: of a packed payload, by row of the result
 } gj_side;
 

@@ -9,7 +9,7 @@ namespace gj {
 
 enum class PayloadKind {
   column,  // carried: columns of equal width
-  field,   // carried: fields of up to 4 bytes, a word each
+  field,   // carried: fields of any widths, those of 1 and 2 bytes several to a word
   row_id   // one word, by which fields are gathered when the row is written
 };
 
@@ -29,28 +29,78 @@ using Value = std::conditional_t<
     BYTES == 1, uint8_t,
     std::conditional_t<BYTES == 2, uint16_t, std::conditional_t<BYTES == 4, uint32_t, std::conditional_t<BYTES == 8, uint2, uint4>>>>;
 
-// A field's value in one row, zero-extended.
-__device__ __forceinline__ uint32_t load_field(const gj_field& f, uint64_t row) {
-  const char* at = reinterpret_cast<const char*>(f.from + row * f.from_stride);
-  return f.bytes == 4   ? __ldcs(reinterpret_cast<const uint32_t*>(at))
-         : f.bytes == 2 ? __ldcs(reinterpret_cast<const uint16_t*>(at))
-                        : __ldcs(reinterpret_cast<const uint8_t*>(at));
+// Reads the words of one row from carried fields.
+template <int WORDS>
+__device__ __forceinline__ void load_fields(const gj_field* f, uint64_t count, uint64_t row, uint32_t* word) {
+  uint64_t k = 0;
+#pragma unroll
+  for (uint32_t c = 0; c < WORDS; c++) {
+    uint32_t w = 0;
+    for (; k < count && f[k].at < 4 * c + 4; k++) {
+      const char* from = reinterpret_cast<const char*>(f[k].from + row * f[k].from_stride);
+      if (f[k].bytes >= 4) {
+        w = __ldcs(reinterpret_cast<const uint32_t*>(from + 4 * c - f[k].at));
+        if (f[k].at + f[k].bytes > 4 * c + 4) break;
+      } else {
+        const uint32_t v = f[k].bytes == 2 ? __ldcs(reinterpret_cast<const uint16_t*>(from)) : __ldcs(reinterpret_cast<const uint8_t*>(from));
+        w |= v << 8 * (f[k].at % 4);
+      }
+    }
+    word[c] = w;
+  }
 }
 
-// Writes a field of `groups` <= N rows; at(g) is where row g is written.
-template <int N, class At>
-__device__ __forceinline__ void put_field(const gj_field& f, const uint32_t (&v)[N], uint32_t groups, At at) {
+// Writes the C values in a word of each row of a warp, the first of which is row `first`,
+// a multiple of 4: each thread writes C rows' values to the column of its lane % C.
+template <int C>
+__device__ __forceinline__ void write_narrow(uint64_t column, uint32_t word, uint64_t first) {
+  const uint32_t lane = threadIdx.x & 31;
+  if constexpr (C == 4) {
+    const uint32_t next = __shfl_xor_sync(~0u, word, 1);
+    word = lane & 1 ? __byte_perm(next, word, 0x7351) : __byte_perm(word, next, 0x6240);
+  }
+  const uint32_t other = __shfl_xor_sync(~0u, word, C / 2);
+  word = lane & C / 2 ? __byte_perm(other, word, 0x7632) : __byte_perm(word, other, 0x5410);
+  __stcs(reinterpret_cast<uint32_t*>(column + (first + lane / C * C) * (4 / C)), word);
+}
+
+// Writes the fields that begin in words [first, first + Q) of the payload, from field k on,
+// and returns the field after them. word(q, g) is word first + q of the lane's row in group
+// g of `groups` <= N, which is written to at(g). whole: the rows of each group follow one
+// another in the result, from a multiple of 4 on. All lanes of a warp call it.
+template <int Q, int N, class Word, class At>
+__device__ __forceinline__ uint32_t put_fields(const gj_field* f, uint32_t k, uint32_t count, uint32_t first, uint32_t groups, bool whole, Word word, At at) {
+  const uint32_t lane = threadIdx.x & 31;
+  while (k < count && f[k].at < 4 * (first + Q)) {
+    const uint64_t to = f[k].to;
+    const uint32_t bytes = (uint32_t)f[k].bytes, q = (uint32_t)f[k].at / 4 - first, together = whole ? (uint32_t)f[k].together : 1;
+    auto each = [&](auto act) {
 #pragma unroll
-  for (int g = 0; g < N; g++)
-    if (g < groups) {
-      char* to = reinterpret_cast<char*>(f.to + at(g) * f.to_stride);
-      if (f.bytes == 4)
-        __stcg(reinterpret_cast<uint32_t*>(to), v[g]);
-      else if (f.bytes == 2)
-        __stcg(reinterpret_cast<uint16_t*>(to), (uint16_t)v[g]);
+      for (int g = 0; g < N; g++)
+        if (g < groups) act(g, at(g));
+    };
+    if (bytes == 4) {
+      each([&](int g, uint64_t row) { __stcg(reinterpret_cast<uint32_t*>(to) + row, word(q, g)); });
+    } else if (bytes == 16) {
+      each([&](int g, uint64_t row) { __stcg(reinterpret_cast<uint4*>(to) + row, make_uint4(word(0, g), word(1, g), word(2, g), word(3, g))); });
+    } else if (bytes == 8) {
+      each([&](int g, uint64_t row) { __stcg(reinterpret_cast<uint2*>(to) + row, make_uint2(word(q, g), word(q + 1, g))); });
+    } else if (together == 4) {
+      const uint64_t mine = f[k + lane % 4].to;
+      each([&](int g, uint64_t row) { write_narrow<4>(mine, word(q, g), row - lane); });
+    } else if (together == 2) {
+      const uint64_t mine = f[k + lane % 2].to;
+      each([&](int g, uint64_t row) { write_narrow<2>(mine, word(q, g), row - lane); });
+    } else {
+      const uint32_t shift = 8 * (uint32_t)(f[k].at % 4);
+      if (bytes == 2)
+        each([&](int g, uint64_t row) { __stcg(reinterpret_cast<uint16_t*>(to) + row, (uint16_t)(word(q, g) >> shift)); });
       else
-        __stcg(reinterpret_cast<uint8_t*>(to), (uint8_t)v[g]);
+        each([&](int g, uint64_t row) { __stcg(reinterpret_cast<uint8_t*>(to) + row, (uint8_t)(word(q, g) >> shift)); });
     }
+    k += together;
+  }
+  return k;
 }
 
 // Gathers F fields of one width by row id and writes them, up to 16 bytes per lane

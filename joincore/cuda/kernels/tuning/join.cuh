@@ -43,9 +43,16 @@ __host__ __device__ constexpr Scatter scatter_second(int words) {
 #endif
 }
 
-// The first pass of packed payload: threads, most rows per thread, blocks per
-// multiprocessor, most partitions, bytes of shared memory for a tile.
-constexpr int pack_threads = 512, pack_rows = 8, pack_blocks = 2, pack_fan = 256, pack_shared = 106 << 10;
+// The first pass of a list of values: threads, most rows per thread, blocks per
+// multiprocessor, most partitions, bytes of dynamic shared memory.
+constexpr int pack_threads = 1024, pack_rows = 4, pack_blocks = 1, pack_fan = 256;
+__host__ __device__ constexpr int pack_shared() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  return 144 << 10;
+#else
+  return 208 << 10;
+#endif
+}
 
 // The gather of packed payload: threads, blocks per multiprocessor, rows per thread.
 constexpr int packed_threads = 256, packed_blocks = 5, packed_rows = 2;
@@ -58,9 +65,10 @@ struct Match {
 
 // Kernels that gather payload are faster with fewer warps: an H200 serves 38 G random
 // reads a second with 20 warps and 34 G with 24.
-__host__ __device__ constexpr Match match_tuning(int build_words, int probe_words, bool fetches) {
+// Fields are staged several words at a time, for which wide probe rows leave less memory.
+__host__ __device__ constexpr Match match_tuning(int build_words, int probe_words, bool fetches, bool fields) {
   if (fetches && build_words <= 6 && probe_words <= 6) return Match{640, build_words <= 3 ? 2 : 1, 4608, 8192, 1};
-  return build_words <= 3 ? Match{384, probe_words <= 3 ? 4 : 2, 4608, 8192, 2}
+  return build_words <= 3 ? Match{384, probe_words <= 3 ? 4 : probe_words > 6 && fields ? 1 : 2, 4608, 8192, 2}
          : build_words <= 6 && probe_words <= 6 ? Match{384, 2, 2304, 4096, 2}
                                                 : Match{384, 2, 2304, 4096, 1};
 }
