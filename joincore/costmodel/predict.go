@@ -101,9 +101,9 @@ func (r *DeviceRates) Predict(j *Resident, m Materialisation) Prediction {
 
 // From joins of 16 to 64 bytes a packed row on an H100.
 const (
-	packing    = 1.45 // by how much longer a byte takes in the pass that packs payload than in one of whole rows
-	packedRead = 2.2  // how many placed values cost as much as reading a packed row
-	position   = 4    // bytes of a packed row's position
+	packing    = 1.1 // by how much longer a byte takes in the pass of columns of any widths than in one of whole rows
+	packedRead = 2.2 // how many placed values cost as much as reading a packed row
+	position   = 4   // bytes of a packed row's position
 )
 
 // gather returns the ms of gathering one side's packed payload.
@@ -115,9 +115,9 @@ func (r *DeviceRates) gather(results, payload float64, c Carried) float64 {
 	return results * (bytes/r.MatchGB + packedRead/r.PlaceGps) / perMS
 }
 
-// emitted is by how much less it costs to write a field to the result than to
-// load one from the input.
-const emitted = 4
+// emitted is by how much less it costs to write a word of fields to the result than to
+// move a row through a pass of fields.
+const emitted = 18
 
 // passes returns the ms of a side's two passes and the bytes of a row that the
 // match reads.
@@ -133,10 +133,10 @@ func (r *DeviceRates) passes(rows, key, payload float64, t Transform, c Carried)
 	case Fetch:
 		first, second, final = 2*key+number, 2*(key+number), key+number
 	}
-	if t == Pack {
-		first *= packing
+	ns := max(first/r.PassGB, r.RankNS)
+	if t == Pack || c.Fields > 0 {
+		ns = max(first*packing/r.PassGB, r.FieldNS)
 	}
-	ns := max(first/r.PassGB, r.RankNS, float64(c.Fields)*r.FieldNS)
 	if !c.OnePass {
 		ns += max(second/r.PassGB, r.RankNS)
 	}

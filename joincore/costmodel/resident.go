@@ -26,7 +26,7 @@ type Resident struct {
 // Carried describes a side's payload in the partition passes.
 type Carried struct {
 	Words   int  // of 4 bytes a row, padding included
-	Fields  int  // words that are loaded one by one; 0: whole columns are
+	Fields  int  // words of columns of any widths; 0: they have equal widths
 	Copied  bool // the positions of packed rows are copied before payload is gathered by them
 	OnePass bool // one pass suffices, so no payload is placed
 }
