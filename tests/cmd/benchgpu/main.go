@@ -47,6 +47,7 @@ func run(ctx context.Context) error {
 		phases     = flag.Bool("phases", false, "print the time of each phase, of one more run")
 		out        = flag.String("json", "build/bench-gpu.json", "where the results are written")
 		sequences  = flag.Int("sequences", 0, "also time sequences of 1 to so many joins, at most 8")
+		sweeps     = flag.String("sweep", "", "also time joins of 1 to 16 payload columns of these widths, by commas: 1, 2, 4, 8, 16 or mixed")
 		groups     = flag.Bool("groups", true, "also time the default filters with aggregates")
 		interpret  = flag.Bool("interpret", false, "interpret the programs of aggregates instead of compiling kernels for them")
 		measured   = flag.Bool("profile", false, "measure the device first, print its rates and choose by them")
@@ -64,6 +65,13 @@ func run(ctx context.Context) error {
 		return err
 	} else if c != nil {
 		list = append(list, *c)
+	}
+	if *sweeps != "" {
+		more, err := sweep(split(*sweeps))
+		if err != nil {
+			return err
+		}
+		list = append(list, more...)
 	}
 	runners, err := choose(*algorithms)
 	if err != nil {

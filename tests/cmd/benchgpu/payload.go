@@ -5,22 +5,42 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // Joins of many payload columns must cost as much as their bytes say: at most
-// payloadBar times a linear model in bytes that is fitted to the joins of payloadBase.
+// payloadBar times a linear model in bytes that is fitted to the joins of payloadBase
+// columns of 4 bytes a side. The joins of a sweep have fewer rows, since some are wide.
 const (
 	payloadBuild = 1 << 26
-	payloadProbe = 1 << 27
+	sweepBuild   = 1 << 24
 	payloadBar   = 1.35
+	sweepColumns = 16
 )
 
-var payloadBase = []string{"1+1", "2+2", "4+4"}
+var payloadBase = []int{1, 2, 4}
+
+// payloadJoin returns a join of which the build side has the given rows, and the probe
+// side twice as many.
+func payloadJoin(name string, rows int64, build, probe []int) join {
+	return join{name, rows, 2 * rows, 4, build, probe, rows, rows, 0, false, 0}
+}
+
+// judged reports whether a case is compared with the model; base: whether the model is
+// fitted to it.
+func (j *join) judged() (base, ok bool) {
+	if j.build != payloadBuild && j.build != sweepBuild || j.probe != 2*j.build || j.key != 4 || j.distinct != j.build || j.domain != j.build || j.zipf != 0 || j.dense {
+		return false, false
+	}
+	n := len(j.buildWidths)
+	base = slices.Contains(payloadBase, n) && slices.Equal(j.buildWidths, repeat(n, 4)) && slices.Equal(j.probeWidths, j.buildWidths)
+	return base, true
+}
 
 // payloads returns the cases, by their payload columns: of 4 bytes unless named.
 func payloads() (list []join) {
 	add := func(name string, build, probe []int) {
-		list = append(list, join{name, payloadBuild, payloadProbe, 4, build, probe, payloadBuild, payloadBuild, 0, false, 0})
+		list = append(list, payloadJoin(name, payloadBuild, build, probe))
 	}
 	for _, n := range [][2]int{{1, 1}, {2, 2}, {4, 4}, {1, 5}, {5, 1}, {6, 6}, {8, 2}, {12, 1}, {1, 12}, {16, 16}} {
 		add(fmt.Sprintf("%d+%d", n[0], n[1]), repeat(n[0], 4), repeat(n[1], 4))
@@ -30,6 +50,39 @@ func payloads() (list []join) {
 	add("16B-1+3", repeat(1, 4), repeat(3, 16))
 	add("1B-16+16", repeat(16, 1), repeat(16, 1))
 	return list
+}
+
+// sweep returns joins of 1 to 16 payload columns: of each of the given widths, or of all
+// widths in turn for "mixed"; on both sides, and on one next to a column of 4 bytes on the
+// other. The model's joins come first.
+func sweep(widths []string) (list []join, err error) {
+	for _, n := range payloadBase {
+		list = append(list, payloadJoin(fmt.Sprintf("%dx4B", n), sweepBuild, repeat(n, 4), repeat(n, 4)))
+	}
+	for _, text := range widths {
+		of, name := []int{1, 2, 4, 8, 16}, text
+		if text != "mixed" {
+			w, err := strconv.Atoi(text)
+			if err != nil || !slices.Contains(of, w) {
+				return nil, fmt.Errorf("payload columns of %q bytes", text)
+			}
+			of, name = []int{w}, text+"B"
+		}
+		var columns []int
+		for n := 1; n <= sweepColumns; n++ {
+			columns = append(columns, of[(n-1)%len(of)])
+			all, one := slices.Clone(columns), []int{4}
+			both := payloadJoin(fmt.Sprintf("%dx%s", n, name), sweepBuild, all, all)
+			if base, _ := both.judged(); !base {
+				list = append(list, both)
+			}
+			if slices.Equal(all, one) {
+				continue
+			}
+			list = append(list, payloadJoin(fmt.Sprintf("%dx%s+1", n, name), sweepBuild, all, one), payloadJoin(fmt.Sprintf("1+%dx%s", n, name), sweepBuild, one, all))
+		}
+	}
+	return list, nil
 }
 
 // bytes returns the bytes of a case's inputs and of its result.
@@ -53,13 +106,20 @@ func judgePayloads(list []join, results []result) {
 			of[r.Case] = r
 		}
 	}
+	for _, rows := range []int64{payloadBuild, sweepBuild} {
+		judgeSize(list, of, rows)
+	}
+}
+
+// judgeSize does so for joins of one size.
+func judgeSize(list []join, of map[string]*result, rows int64) {
 	var x, y []float64
 	var rest []join
 	for _, j := range list {
 		r, ran := of[j.name]
-		switch {
-		case !ran || j.build != payloadBuild || j.probe != payloadProbe:
-		case slices.Contains(payloadBase, j.name):
+		switch base, ok := j.judged(); {
+		case !ran || !ok || j.build != rows:
+		case base:
 			x, y = append(x, j.bytes()), append(y, r.MS)
 		default:
 			rest = append(rest, j)
