@@ -22,6 +22,7 @@ type bed struct {
 	members []Member
 	group   *Group
 	fabric  *fabric.Fabric // that copies rows; nil: none
+	report  *Report        // of the last join
 }
 
 const memberBytes = 96 << 20
@@ -139,6 +140,7 @@ func (b *bed) join(o Options, build, probe placement) columnar.Func {
 		if err != nil {
 			return nil, nil, err
 		}
+		b.report = report
 		out, err := b.collect(ctx, s, a, outputs)
 		first := *report.Members[0]
 		first.PeakBytes = 1

@@ -49,6 +49,11 @@ func TestStaged(t *testing.T) {
 				ids.RowIDs = true
 				r.Inner(b.join(o, evenly, uneven), ids)
 			}
+			r.Inner(b.join(Options{}, evenly, evenly), some(20000, 30001, 4, two, columnartest.Spread(20000)))
+			t.Logf("%+v", b.report.Copied)
+			if copied := b.report.Copied.Bytes; (copied > 0) != (len(ordinals) > 1) || copied < b.report.Bytes {
+				t.Errorf("%d GPUs copied %d bytes of %d", len(ordinals), copied, b.report.Bytes)
+			}
 			if err := b.attempt(t.Context(), Exchange, 1000, memberBytes, nil); !errors.Is(err, joincore.ErrBudget) {
 				t.Errorf("returned %v in place of ErrBudget", err)
 			}
