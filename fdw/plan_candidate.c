@@ -26,7 +26,7 @@ gj_joinrel_stash(const RelOptInfo *joinrel)
 }
 
 GjStash *
-gj_make_stash(PlannerInfo *root, RelOptInfo *joinrel)
+gj_make_stash(RelOptInfo *joinrel, GjQuery *query)
 {
 	GjStash    *stash;
 
@@ -37,7 +37,7 @@ gj_make_stash(PlannerInfo *root, RelOptInfo *joinrel)
 	/* allocate where the joinrel is: with GEQO not the planner's context */
 	stash = MemoryContextAllocZero(GetMemoryChunkContext(joinrel), sizeof(GjStash));
 	stash->tag = &stash_tag;
-	stash->query = gj_query(root);
+	stash->query = query;
 	stash->return_weight = -1;
 	for (int v = 0; v < GJ_VARIANTS; v++)
 		stash->costs[v] = -1;

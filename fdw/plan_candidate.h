@@ -181,7 +181,7 @@ extern GjStash *gj_joinrel_stash(const RelOptInfo *joinrel);
  * Returns the joinrel's stash and creates it if necessary.  NULL if another
  * extension uses fdw_private.
  */
-extern GjStash *gj_make_stash(PlannerInfo *root, RelOptInfo *joinrel);
+extern GjStash *gj_make_stash(RelOptInfo *joinrel, GjQuery *query);
 
 /*
  * The same for a base relation, which is decided on first use (plan_base.c).

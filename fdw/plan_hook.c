@@ -287,7 +287,7 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		return GJ_REJECT_COMMAND;
 	if (!bms_is_empty(joinrel->lateral_relids))
 		return GJ_REJECT_LATERAL;
-	if (stash == NULL && (stash = gj_make_stash(root, joinrel)) == NULL)
+	if (stash == NULL && (stash = gj_make_stash(joinrel, query)) == NULL)
 		return GJ_REJECT_FOREIGN;
 	if (!is_our_call(stash, outerrel, innerrel, jointype, &kind, &left, &right))
 	{

@@ -74,7 +74,7 @@ gj_reject(PlannerInfo *root, RelOptInfo *joinrel, GjReject reason)
 
 	if (!gj_explain_rejected || joinrel->reloptkind != RELOPT_JOINREL)
 		return;
-	stash = gj_make_stash(root, joinrel);
+	stash = gj_make_stash(joinrel, gj_query(root));
 	if (stash != NULL)
 		stash->reject = Max(stash->reject, reason);
 }

@@ -133,6 +133,7 @@ func (b *bench) joins() error {
 		b.results = append(b.results, r)
 		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.0f\t%.2f\t%.0f\t%s\t%v\t%s", r.Workload,
 			r.NativeMs, r.OffloadMs, r.Ratio, r.AutoMs, r.Auto, r.Equal, r.Algorithms))
+		say("  native %.0f, offloaded %.0f, automatic %.0f ms: %.2f times as fast", r.NativeMs, r.OffloadMs, r.AutoMs, r.Ratio)
 		mb := func(bytes int64) int64 { return bytes >> 20 }
 		memory = append(memory, fmt.Sprintf("%s\t%d\t%d\t%d\t%d", r.Workload,
 			mb(r.InputBytes), mb(r.PeakBytes), mb(r.BoundBytes), mb(r.ProcessBytes)))

@@ -93,12 +93,11 @@ func (b *bench) run() (err error) {
 		if !strings.Contains(b.parts, part.name) {
 			continue
 		}
-		if err := part.run(b); err != nil {
+		// What was measured before a failure is kept.
+		err := part.run(b)
+		if err := errors.Join(err, b.write()); err != nil {
 			return err
 		}
-	}
-	if err := measure.WriteJSON(filepath.Join(b.env.Root, "build", "bench-join.json"), b.results); err != nil {
-		return err
 	}
 	fmt.Println()
 	fmt.Println(measure.Circumstances(b.env.Root))
@@ -106,6 +105,10 @@ func (b *bench) run() (err error) {
 		fmt.Println(line)
 	}
 	return nil
+}
+
+func (b *bench) write() error {
+	return measure.WriteJSON(filepath.Join(b.env.Root, "build", "bench-join.json"), b.results)
 }
 
 // say prints progress.

@@ -55,6 +55,7 @@ func (b *bench) planning() error {
 			return fmt.Errorf("%s: %w", q.name, err)
 		}
 		b.results = append(b.results, r)
+		say("  %s: %.0f us without the extension, %.0f with it", r.Workload, r.WithoutUs, r.WithUs)
 		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.0f\t%.0f\t%.3f\t%v", r.Workload, r.WithoutUs, r.WithUs, r.Us, r.Ratio, r.Offloaded))
 	}
 	return b.addTables(rows)
