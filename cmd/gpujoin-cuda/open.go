@@ -40,7 +40,7 @@ func open(s settings, log *slog.Logger) (*server.Machine, error) {
 	var providers []*cuda.Provider
 	infos = slices.Repeat(infos, max(s.each, 1))
 	for i, info := range infos {
-		d, p, err := openDevice(s, info, ordinals(slices.Delete(slices.Clone(infos), i, i+1)))
+		d, p, err := openDevice(s, info, log, ordinals(slices.Delete(slices.Clone(infos), i, i+1)))
 		if err != nil {
 			err = fmt.Errorf("device %d, %s: %w", info.Ordinal, info.Name, err)
 			log.Warn("device is not used", "error", err)
@@ -60,7 +60,7 @@ func open(s settings, log *slog.Logger) (*server.Machine, error) {
 	return m, nil
 }
 
-func openDevice(s settings, info driver.Info, peers []int) (server.Device, *cuda.Provider, error) {
+func openDevice(s settings, info driver.Info, log *slog.Logger, peers []int) (server.Device, *cuda.Provider, error) {
 	budget, err := config.ParseSize(s.memory, info.Memory)
 	if err != nil {
 		return server.Device{}, nil, err
@@ -68,7 +68,12 @@ func openDevice(s settings, info driver.Info, peers []int) (server.Device, *cuda
 	if s.devices == 1 {
 		peers = nil
 	}
-	p, err := cuda.New(cuda.Config{Ordinal: info.Ordinal, Budget: budget, Peers: peers})
+	p, err := cuda.New(cuda.Config{
+		Ordinal: info.Ordinal, Budget: budget, Peers: peers,
+		Uncompiled: func(err error) {
+			log.Warn("an aggregation keeps the general kernel", "device", info.Name, "error", err)
+		},
+	})
 	if err != nil {
 		return server.Device{}, nil, err
 	}

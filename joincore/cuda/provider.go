@@ -41,6 +41,9 @@ type Config struct {
 	// memory. Those that cannot access it are left out. Several providers may be on one
 	// device: then its own ordinal is a peer.
 	Peers []int
+	// Uncompiled is told why a program that is used often gets no kernel of its own; nil:
+	// nothing is.
+	Uncompiled func(error)
 }
 
 // Provider executes joins on one GPU. It is safe for concurrent use; each
@@ -97,7 +100,7 @@ func New(cfg Config) (*Provider, error) {
 	if p.general, err = rowid.Load(c, kernels.General, kernels.Aggregate); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	p.general.Specialise(rowid.Specialise{Text: kernels.Fixed})
+	p.general.Specialise(rowid.Specialise{Text: kernels.Fixed, Failed: cfg.Uncompiled})
 	if p.platform.Choose(false) == transfer.Coherence {
 		if p.threads, err = transfer.LoadThreads(c); err != nil {
 			return nil, errors.Join(err, c.Close())

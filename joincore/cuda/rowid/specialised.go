@@ -18,6 +18,8 @@ type Specialise struct {
 	After int64
 	// Wait makes launches wait for the compiler, for tests and benchmarks.
 	Wait bool
+	// Failed is told why a program stays interpreted; nil: nothing is.
+	Failed func(error)
 }
 
 const (
@@ -42,7 +44,8 @@ func (k *Kernels) Specialise(s Specialise) {
 	}
 	k.text = s.Text
 	k.specialised = &specialise.Cache[specialisedKernel]{
-		After: s.After, Wait: s.Wait, Most: mostSpecialised, Free: func(s specialisedKernel) error { return s.module.Unload() },
+		After: s.After, Wait: s.Wait, Most: mostSpecialised, Failed: s.Failed,
+		Free: func(s specialisedKernel) error { return s.module.Unload() },
 	}
 }
 

@@ -17,6 +17,8 @@ type Cache[V any] struct {
 	Wait bool
 	// Free frees a result.
 	Free func(V) error
+	// Failed is told why a program was not compiled; nil: nothing is.
+	Failed func(error)
 
 	mu        sync.Mutex
 	entries   map[string]*entry[V]
@@ -126,6 +128,9 @@ func (c *Cache[V]) makeSpace() bool {
 func (c *Cache[V]) finish(e *entry[V], compile func() (V, error)) {
 	defer c.running.Done()
 	value, err := compile()
+	if err != nil && c.Failed != nil {
+		c.Failed(err)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.compiling = false

@@ -54,6 +54,8 @@ func TestOftenUsed(t *testing.T) {
 func TestDoesNotCompile(t *testing.T) {
 	r := &results{}
 	c, tried := r.cache(4), 0
+	var failed []error
+	c.Failed = func(err error) { failed = append(failed, err) }
 	for range 3 {
 		_, _, ok := c.Use("a", 1000, func() (int, error) {
 			tried++
@@ -65,6 +67,9 @@ func TestDoesNotCompile(t *testing.T) {
 	}
 	if _, _, ok := c.Use("b", 1000, r.compile); tried != 1 || !ok {
 		t.Errorf("tried %d times; the next one: %v", tried, ok)
+	}
+	if len(failed) != 1 {
+		t.Errorf("failures reported: %v", failed)
 	}
 	if err := c.Close(); err != nil || len(r.freed) != 1 {
 		t.Errorf("freed %v, %v", r.freed, err)
