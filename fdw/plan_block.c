@@ -83,6 +83,12 @@ check_expressions(Offer *block)
 	if (collect_leaves((Node *) block->grouping.having, block))
 		return GJ_REJECT_EXPRESSION;
 
+	/* of a single set, which core turns into GROUP BY, the job has no GROUPING() */
+	if (block->grouping.sets == NIL)
+		foreach(lc, block->grouping.leaves)
+			if (IsA(lfirst(lc), GroupingFunc))
+				return GJ_REJECT_GROUPING_SETS;
+
 	/* a job has results: a subquery may deliver columns that nothing reads */
 	return block->grouping.leaves == NIL ? GJ_REJECT_VALUE : GJ_ACCEPTED;
 }
