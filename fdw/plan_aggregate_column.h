@@ -6,6 +6,14 @@
 
 #include "plan_value.h"
 
+/* An aggregate function of the daemon's. */
+typedef struct GjFunction
+{
+	const char *name;
+	bool		distinct;
+	char	   *json;
+} GjFunction;
+
 typedef struct GjAggregation
 {
 	GjTranslator translator;
@@ -16,7 +24,7 @@ typedef struct GjAggregation
 	StringInfoData keys_json;
 	StringInfoData carry_json;
 	StringInfoData functions_json;
-	List	   *functions;		/* their texts, each once */
+	List	   *functions;		/* of GjFunction, each once */
 } GjAggregation;
 
 /* Adds an empty column to the result. */

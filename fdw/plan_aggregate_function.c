@@ -26,6 +26,7 @@ function_column(GjAggregation *a, const char *name, const char *arg, const char 
 				bool distinct, int width)
 {
 	StringInfoData json;
+	GjFunction *function;
 	int			first = a->result->ncolumns - list_length(a->functions);
 	ListCell   *lc;
 
@@ -40,10 +41,15 @@ function_column(GjAggregation *a, const char *name, const char *arg, const char 
 	appendStringInfoChar(&json, '}');
 
 	foreach(lc, a->functions)
-		if (strcmp(lfirst(lc), json.data) == 0)
+		if (strcmp(((const GjFunction *) lfirst(lc))->json, json.data) == 0)
 			return first + foreach_current_index(lc);
 	gj_append_item(&a->functions_json, json.data);
-	a->functions = lappend(a->functions, json.data);
+	function = palloc(sizeof(GjFunction));
+	*function = (GjFunction)
+	{
+		.name = name, .distinct = distinct, .json = json.data
+	};
+	a->functions = lappend(a->functions, function);
 	gj_describe_integer(gj_add_column(a), width);
 	return a->result->ncolumns - 1;
 }

@@ -54,14 +54,17 @@ collect_leaves(Node *node, Offer *block)
 {
 	if (node == NULL)
 		return false;
-	if (list_member(block->grouping.keys, node) || IsA(node, Aggref) || IsA(node, GroupingFunc) ||
+	if (list_member(block->grouping.keys, node) || IsA(node, Aggref) ||
+		(IsA(node, GroupingFunc) && block->grouping.sets != NIL) ||
 		(IsA(node, Var) && ((Var *) node)->varlevelsup == 0) ||
 		(IsA(node, PlaceHolderVar) && gj_column(block->root, (Expr *) node) != NULL))
 	{
 		block->grouping.leaves = list_append_unique(block->grouping.leaves, node);
 		return false;
 	}
-	if (IsA(node, PlaceHolderVar) || IsA(node, WindowFunc))
+
+	/* core makes GROUP BY of a single set, and keeps the calls of GROUPING() */
+	if (IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc) || IsA(node, WindowFunc))
 		return true;
 	return expression_tree_walker(node, collect_leaves, block);
 }
@@ -82,12 +85,6 @@ check_expressions(Offer *block)
 			return GJ_REJECT_EXPRESSION;
 	if (collect_leaves((Node *) block->grouping.having, block))
 		return GJ_REJECT_EXPRESSION;
-
-	/* of a single set, which core turns into GROUP BY, the job has no GROUPING() */
-	if (block->grouping.sets == NIL)
-		foreach(lc, block->grouping.leaves)
-			if (IsA(lfirst(lc), GroupingFunc))
-				return GJ_REJECT_GROUPING_SETS;
 
 	/* a job has results: a subquery may deliver columns that nothing reads */
 	return block->grouping.leaves == NIL ? GJ_REJECT_VALUE : GJ_ACCEPTED;

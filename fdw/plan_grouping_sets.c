@@ -114,33 +114,30 @@ is_value(const GjColumn *column)
 	return column->encoding == GJ_ENC_FIXED ? column->width <= 8 : column->align == 4;
 }
 
-/* Adds up numbers of rows, which are none without a group. */
-static char *
-combined_count(const char *column)
-{
-	return psprintf("{\"fn\":\"sum\",\"arg\":{\"fn\":\"coalesce\",\"args\":[%s,{\"int\":0}]}}", column);
-}
-
 /*
- * Adds up the results of a function.  Returns NULL if those of several groups
- * cannot be combined.
+ * The function that combines the results of several groups, and in *is_sum
+ * whether it adds them up.  Returns NULL if they cannot be combined.
  */
 static char *
-combined_function(const char *function, const char *column)
+combined_function(const GjFunction *function, const char *column, bool *is_sum)
 {
-	static const char *const kinds[] = {"sum", "min", "max", "bool_and", "bool_or"};
+	static const char *const repeated[] = {"sum", "min", "max", "bool_and", "bool_or"};
 
-	if (strstr(function, "\"distinct\":true") != NULL)
+	*is_sum = false;
+	if (function->distinct)
 		return NULL;
-	if (strncmp(function, "{\"fn\":\"count\"", 13) == 0)
-		return combined_count(column);
-	for (int i = 0; i < (int) lengthof(kinds); i++)
+	if (strcmp(function->name, "count") == 0)
 	{
-		char	   *start = psprintf("{\"fn\":\"%s\"", kinds[i]);
-
-		if (strncmp(function, start, strlen(start)) == 0)
-			return psprintf("%s,\"arg\":%s}", start, column);
+		/* there are no rows without a group */
+		*is_sum = true;
+		return psprintf("{\"fn\":\"sum\",\"arg\":{\"fn\":\"coalesce\",\"args\":[%s,{\"int\":0}]}}", column);
 	}
+	for (int i = 0; i < (int) lengthof(repeated); i++)
+		if (strcmp(function->name, repeated[i]) == 0)
+		{
+			*is_sum = i == 0;
+			return psprintf("{\"fn\":\"%s\",\"arg\":%s}", repeated[i], column);
+		}
 	return NULL;
 }
 
@@ -190,12 +187,13 @@ describe(GjAggregation *a, const GjGrouping *grouping)
 	foreach(lc, a->functions)
 	{
 		int			at = first + foreach_current_index(lc);
-		char	   *combined = combined_function(lfirst(lc), column_text(group, at + 1));
+		bool		is_sum;
+		char	   *combined = combined_function(lfirst(lc), column_text(group, at + 1), &is_sum);
 
 		if (combined == NULL)
 			return GJ_REJECT_GROUPING_SETS;
 		columns[at + 1 + ncalls] = result->columns[at];
-		if (strncmp(combined, "{\"fn\":\"sum\"", 11) == 0)
+		if (is_sum)
 			gj_describe_integer(&columns[at + 1 + ncalls], 16);
 		gj_append_item(&functions, combined);
 	}

@@ -26,6 +26,8 @@ SELECT block('SELECT grp, word, count(*), count(word), sum(small), avg(amount), 
 SELECT block('SELECT grp, count(*) FROM nothing GROUP BY GROUPING SETS (grp, (grp, word))');
 SELECT block('SELECT count(*), sum(small) FROM nothing GROUP BY GROUPING SETS ((), ())');
 SELECT block('SELECT count(*), sum(small) FROM items WHERE id < 0 GROUP BY GROUPING SETS ((), ()) HAVING count(*) = 0');
+SELECT block('SELECT count(*), sum(small) FROM nothing GROUP BY GROUPING SETS (())');
+SELECT block('SELECT count(*), sum(small) FROM items GROUP BY GROUPING SETS (())');
 -- conditions on groups, window functions, sorts and limits above
 SELECT block('SELECT grp, word, sum(amount) FROM items GROUP BY ROLLUP (grp, word) HAVING grouping(word) = 0 AND sum(amount) > 1000 OR grp IS NULL');
 SELECT block('SELECT grp, count(*), rank() OVER (PARTITION BY grouping(grp) ORDER BY count(*)) FROM items GROUP BY ROLLUP (grp)');
@@ -40,6 +42,7 @@ SELECT block('SELECT grp, count(DISTINCT small) FROM items GROUP BY ROLLUP (grp)
 SELECT block('SELECT wide, count(*) FROM items GROUP BY ROLLUP (wide)');
 SELECT block('SELECT f, count(*) FROM items GROUP BY ROLLUP (f)');
 SELECT block('SELECT DISTINCT count(*) FROM items GROUP BY ROLLUP (grp)');
+SELECT block('SELECT grp, grouping(grp), count(*) FROM items GROUP BY GROUPING SETS (grp)');
 -- prepared statements, subqueries and CTEs
 PREPARE rollup(int) AS SELECT grp, flag, count(*) FROM items WHERE id > $1 GROUP BY ROLLUP (grp, flag) ORDER BY 1, 2, 3;
 SET plan_cache_mode = force_generic_plan;
