@@ -132,9 +132,9 @@ start_reading(GjState *state)
 }
 
 /*
- * Groups go to the node above the Gather.  The leader takes them from the daemon
- * for far less than it takes them from a worker, so a worker leaves them to it,
- * if it is known to read.
+ * The groups of a block go to the node above the Gather.  The leader gets a row
+ * from the daemon several times as fast as from a worker.  So if the leader has
+ * joined the job, the workers return no rows.
  */
 static bool
 leader_reads_all(const GjState *state)

@@ -112,9 +112,13 @@ plain_varlena(GjWriter *writer, const char *value)
 	return value;
 }
 
-static int
-copy_decimals(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
-			  int n, GjPut *why)
+/*
+ * Numerics as integers.  wide: values may have fewer decimals than the column's
+ * scale, and one that does not fit is no fault of the table.
+ */
+static inline int
+copy_numerics(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
+			  int n, bool wide, GjPut *why)
 {
 	uint32		first = writer->rows;
 	int64	   *to = (int64 *) column->values + first;
@@ -123,6 +127,7 @@ copy_decimals(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
 	for (int i = 0; i < n; i++)
 	{
 		const char *value = vector->pointers[i];
+		bool		fits;
 
 		if (value == NULL)
 		{
@@ -131,46 +136,20 @@ copy_decimals(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
 			continue;
 		}
 		value = plain_varlena(writer, value + vector->offset);
-		if (!gj_numeric_to_decimal(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value),
-								   scale, &to[i]))
-		{
-			gj_fail(writer->extents->conn,
-					"a numeric value does not fit its declared precision and scale");
-			*why = GJ_PUT_FAILED;
-			return i;
-		}
-	}
-	return n;
-}
-
-/* Numerics of any scale, with more decimals than most of them have. */
-static int
-copy_widened(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
-			 int n, GjPut *why)
-{
-	uint32		first = writer->rows;
-	int64	   *to = (int64 *) column->values + first;
-	int			scale = column->column->scale;
-
-	for (int i = 0; i < n; i++)
-	{
-		const char *value = vector->pointers[i];
-
-		if (value == NULL)
-		{
-			to[i] = 0;
-			set_null(column, first + i, writer->capacity);
+		fits = wide ?
+			gj_numeric_to_wider(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), scale, &to[i]) :
+			gj_numeric_to_decimal(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), scale, &to[i]);
+		if (likely(fits))
 			continue;
-		}
-		value = plain_varlena(writer, value + vector->offset);
-		if (!gj_numeric_to_wider(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), scale, &to[i]))
-		{
+		if (wide)
 			gj_fail(writer->extents->conn,
 					"a numeric value has more than %d decimals or 18 digits", scale);
-			writer->unfit = true;
-			*why = GJ_PUT_FAILED;
-			return i;
-		}
+		else
+			gj_fail(writer->extents->conn,
+					"a numeric value does not fit its declared precision and scale");
+		writer->unfit |= wide;
+		*why = GJ_PUT_FAILED;
+		return i;
 	}
 	return n;
 }
@@ -395,9 +374,9 @@ gj_encode(GjWriter *writer, GjColumnWriter *column, const GjVector *vector, int 
 			COPY_KEYS(Span, gj_interval_key((const Interval *) from, to[i].bytes));
 			return n;
 		case GJ_COPY_DECIMAL:
-			return copy_decimals(writer, column, vector, n, why);
+			return copy_numerics(writer, column, vector, n, false, why);
 		case GJ_COPY_WIDENED:
-			return copy_widened(writer, column, vector, n, why);
+			return copy_numerics(writer, column, vector, n, true, why);
 		case GJ_COPY_SCALE:
 			copy_scales(writer, column, vector, n);
 			return n;

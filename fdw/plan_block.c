@@ -181,37 +181,30 @@ aggregation_cost(const Offer *block, double rows, double groups)
 }
 
 static Cost
-grouping_cost(const Offer *block, const GjCandidate *tree, double groups)
+grouping_cost(const Offer *block, const GjBlockPath *path)
 {
-	double		finest;
+	double		rows = path->tree->rows;
+	int			sets = list_length(block->grouping.sets);
 
-	if (block->grouping.sets == NIL)
-		return aggregation_cost(block, tree->rows, groups);
-	finest = finest_groups(block, tree);
-	return aggregation_cost(block, tree->rows, finest) +
-		aggregation_cost(block, finest * list_length(block->grouping.sets), groups);
+	if (sets == 0)
+		return aggregation_cost(block, rows, path->groups);
+	return aggregation_cost(block, rows, path->finest_groups) +
+		aggregation_cost(block, path->finest_groups * sets, path->groups);
 }
 
-/* The factor by which there are more groups if the tree has more rows. */
-static double
-group_surplus(const GjCandidate *tree, double groups)
-{
-	return gj_grown_groups(groups, tree->rows / Max(tree->surplus, 1), tree->rows) / groups;
-}
-
+/* rows is core's estimate. */
 static void
-cost_block(const Offer *block, const GjCandidate *tree, double groups, double rows,
-		   Path *path)
+cost_block(const Offer *block, double rows, GjBlockPath *block_path)
 {
-	double		surplus = group_surplus(tree, groups);
+	Path	   *path = &block_path->cpath.path;
 	QualCost	target = block->output->reltarget->cost;
 	double		weight = 2 * list_length(block->grouping.leaves);
 
 	path->rows = rows;
-	path->startup_cost = gj_job_cost(tree) + target.startup +
-		grouping_cost(block, tree, groups * surplus);
-	path->total_cost = path->startup_cost + gj_return_cost(groups * surplus, weight) +
-		rows * surplus * target.per_tuple;
+	path->startup_cost = gj_job_cost(block_path->tree) + target.startup +
+		grouping_cost(block, block_path);
+	path->total_cost = path->startup_cost + gj_return_cost(block_path->groups, weight) +
+		rows * block_path->surplus * target.per_tuple;
 	if (gj_force)
 	{
 		path->startup_cost *= FORCED_COST_FACTOR;
@@ -231,16 +224,19 @@ input_paths(const GjCandidate *tree, List *paths)
 
 /* A path for the block's own node: with inputs, or above a Gather. */
 static GjBlockPath *
-make_path(const Offer *block, GjVariant variant, GjCandidate *tree, double groups)
+make_path(const Offer *block, GjVariant variant, GjCandidate *tree, const Path *native)
 {
+	double		expected = native_groups(native);
 	GjBlockPath *path = palloc0(sizeof(GjBlockPath));
 	CustomPath *cpath = &path->cpath;
 
 	path->variant = variant;
 	path->tree = tree;
 	path->grouping = block->grouping;
-	path->groups = groups;
-	path->finest_groups = block->grouping.sets != NIL ? finest_groups(block, tree) : groups;
+	path->groups = gj_grown_groups(expected, tree->rows / Max(tree->surplus, 1), tree->rows);
+	path->surplus = path->groups / expected;
+	if (block->grouping.sets != NIL)
+		path->finest_groups = finest_groups(block, tree);
 	NodeSetTag(cpath, T_CustomPath);
 	cpath->path.pathtype = T_CustomScan;
 	cpath->path.parent = block->output;
@@ -261,30 +257,30 @@ static void
 offer_serial(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest,
 				 double unit)
 {
-	GjBlockPath *path = make_path(block, GJ_SERIAL, tree, native_groups(native));
+	GjBlockPath *path = make_path(block, GJ_SERIAL, tree, native);
 	CustomPath *cpath = &path->cpath;
 
 	cpath->custom_paths = lappend(cpath->custom_paths, native);
 	cpath->methods = &gj_block_path_methods;
-	cost_block(block, tree, path->groups, native->rows, &cpath->path);
+	cost_block(block, native->rows, path);
 	path->time = gj_own_time(block->root, cheapest, cpath->path.total_cost, unit,
-							 group_surplus(tree, path->groups));
+							 path->surplus);
 	convert_cost(&cpath->path, unit);
 	gj_note_block(block->output, &cpath->path);
 	add_path(block->output, &cpath->path);
 }
 
 /*
- * The participants of a Gather feed, and its leader reads the groups, so that
- * they do not pass between processes.  The node above it runs
- * the native plan if they cannot: that may have a Gather of its own, and core
- * has no plan whose participants would share final groups.
+ * The participants of a Gather feed.  Its leader reads the groups, so that they
+ * do not pass between processes.  The node above it runs the native plan if
+ * they cannot: that may have a Gather of its own, and core has no plan whose
+ * participants would share final groups.
  */
 static void
 offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest,
 				 double unit)
 {
-	GjBlockPath *feed = make_path(block, GJ_PARALLEL, tree, native_groups(native));
+	GjBlockPath *feed = make_path(block, GJ_PARALLEL, tree, native);
 	GjBlockPath *top = palloc0(sizeof(GjBlockPath));
 	CustomPath *above = &top->cpath;
 	GatherPath *gather;
@@ -293,7 +289,7 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheape
 	feed->cpath.path.parallel_aware = true;
 	feed->cpath.path.parallel_safe = true;
 	feed->cpath.path.parallel_workers = tree->workers;
-	cost_block(block, tree, feed->groups, native->rows, &feed->cpath.path);
+	cost_block(block, native->rows, feed);
 	gather = create_gather_path(block->root, block->output, &feed->cpath.path,
 								block->output->reltarget, NULL, &feed->cpath.path.rows);
 	if (parallel_leader_participation)
@@ -317,7 +313,7 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheape
 		above->path.startup_cost = gather->path.startup_cost;
 		above->path.total_cost = gather->path.total_cost;
 		top->time = gj_own_time(block->root, cheapest, above->path.total_cost, unit,
-								group_surplus(tree, feed->groups));
+								feed->surplus);
 		convert_cost(&feed->cpath.path, unit);
 		convert_cost(&gather->path, unit);
 		convert_cost(&above->path, unit);

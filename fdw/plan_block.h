@@ -17,6 +17,7 @@ typedef struct GjBlockPath
 	GjCandidate *tree;
 	GjGrouping	grouping;
 	double		groups;			/* before HAVING */
+	double		surplus;		/* groups / core's estimate of them */
 	double		finest_groups;	/* by all keys, if there are grouping sets */
 	GjTime		time;
 } GjBlockPath;

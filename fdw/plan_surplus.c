@@ -260,9 +260,8 @@ gj_surplus_rows(PlannerInfo *root, double rows, double surplus, double pairs,
 }
 
 /*
- * Core's estimate tells how many different keys there are: rows that are drawn
- * from d keys have d (1 - exp(-rows / d)) of them.  So few groups per row remain
- * few, but if nearly every row is a group of its own, more rows are more groups.
+ * Rows that are drawn at random from d different keys have d (1 - exp(-rows / d))
+ * of them.  Core's estimates of rows and groups give d, which is searched for.
  */
 double
 gj_grown_groups(double groups, double core_rows, double rows)

@@ -100,6 +100,39 @@ like(GjTranslator *t, Oid function, Oid collation, List *args)
 	return negated ? psprintf("{\"not\":%s}", json) : json;
 }
 
+/* The elements of a constant array. */
+typedef struct Elements
+{
+	Oid			type;
+	int16		length;
+	bool		by_value;
+	Datum	   *values;
+	bool	   *nulls;
+	int			n;
+} Elements;
+
+/* Returns false if the expression is not a constant array. */
+static bool
+elements_of(const Const *list, Elements *e)
+{
+	ArrayType  *array;
+	char		align;
+
+	if (!IsA(list, Const) || list->constisnull)
+		return false;
+	array = DatumGetArrayTypeP(list->constvalue);
+	e->type = ARR_ELEMTYPE(array);
+	get_typlenbyvalalign(e->type, &e->length, &e->by_value, &align);
+	deconstruct_array(array, e->type, e->length, e->by_value, align, &e->values, &e->nulls, &e->n);
+	return true;
+}
+
+static Const *
+element_constant(const Elements *e, int i, Oid collation)
+{
+	return makeConst(e->type, -1, collation, e->length, e->values[i], e->nulls[i], e->by_value);
+}
+
 /*
  * value op ANY (constants) and value op ALL (constants), as one comparison for
  * each constant
@@ -108,31 +141,16 @@ static char *
 each_compared(GjTranslator *t, const ScalarArrayOpExpr *expr)
 {
 	Expr	   *left = linitial(expr->args);
-	const Const *list = lsecond(expr->args);
-	ArrayType  *array;
-	Oid			type;
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
-	Datum	   *elements;
-	bool	   *nulls;
-	int			n;
+	Elements	e;
 	StringInfoData json;
 
-	if (!IsA(list, Const) || list->constisnull)
-		return NULL;
-	array = DatumGetArrayTypeP(list->constvalue);
-	type = ARR_ELEMTYPE(array);
-	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
-	deconstruct_array(array, type, typlen, typbyval, typalign, &elements, &nulls, &n);
-	if (n == 0 || n > MAX_COMPARISONS)
+	if (!elements_of(lsecond(expr->args), &e) || e.n == 0 || e.n > MAX_COMPARISONS)
 		return NULL;
 	initStringInfo(&json);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < e.n; i++)
 	{
-		Const	   *element = makeConst(type, -1, expr->inputcollid, typlen, elements[i], nulls[i],
-										typbyval);
-		char	   *test = nulls[i] ? NULL :
+		Const	   *element = element_constant(&e, i, expr->inputcollid);
+		char	   *test = e.nulls[i] ? NULL :
 			gj_translate_comparison(t, expr->opno, expr->inputcollid, left, (Expr *) element);
 
 		if (test == NULL)
@@ -147,45 +165,31 @@ static char *
 in_list(GjTranslator *t, ScalarArrayOpExpr *expr)
 {
 	Expr	   *left = linitial(expr->args);
-	Const	   *list = lsecond(expr->args);
 	GjPageTest	test;
 	GjValueJson value;
-	ArrayType  *array;
-	Oid			type;
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
-	Datum	   *elements;
-	bool	   *nulls;
-	int			n;
+	Elements	e;
 	bool		has_null = false;
 	StringInfoData items;
 	char	   *json;
 
-	if (!IsA(list, Const) || list->constisnull)
-		return NULL;
-	array = DatumGetArrayTypeP(list->constvalue);
-	type = ARR_ELEMTYPE(array);
-	if (!gj_find_test(expr->opno, expr->inputcollid, exprType((Node *) left), type, &test) ||
+	if (!elements_of(lsecond(expr->args), &e) ||
+		!gj_find_test(expr->opno, expr->inputcollid, exprType((Node *) left), e.type, &test) ||
 		test != (expr->useOr ? GJ_TEST_EQ : GJ_TEST_NE))
 		return NULL;
 
 	/* NaN, as it is stored, equals no constant */
 	if (!gj_translate_stored(t, left, &value) && !gj_translate_value(t, left, &value))
 		return NULL;
-	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
-	deconstruct_array(array, type, typlen, typbyval, typalign, &elements, &nulls, &n);
 
 	initStringInfo(&items);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < e.n; i++)
 	{
-		Const	   *element = makeConst(type, -1, expr->inputcollid, typlen, elements[i],
-										nulls[i], typbyval);
+		Const	   *element = element_constant(&e, i, expr->inputcollid);
 		GjValueJson item;
 		const char *from;
 		int			length;
 
-		if (nulls[i])
+		if (e.nulls[i])
 		{
 			has_null = true;
 			continue;

@@ -98,7 +98,7 @@ func (l links) choose(m *server.Machine, providers []*cuda.Provider) {
 		}
 		set := mesh.BestWith(named, n)
 		for i, g := range set {
-			set[i] = slices.Index(gpus, g)
+			set[i] = list[slices.Index(named, g)]
 		}
 		return set
 	}

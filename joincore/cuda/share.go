@@ -57,9 +57,10 @@ func (p *Provider) Share(members []device.Provider, inputs []int) []any {
 	return out
 }
 
-// Exceeds reports whether a join of two inputs is done out of core: its build side needs more
-// memory than an execution has, which is three quarters of the budget or less.
-func (p *Provider) Exceeds(build, _ *joincore.Relation) bool {
+// Exceeds reports whether a join of two inputs is done out of core: an execution has at most
+// three quarters of the budget, and a build side that is not divided at most three quarters
+// of that (outofcore.splitBits).
+func (p *Provider) Exceeds(build *joincore.Relation) bool {
 	width := int64(0)
 	for _, c := range build.Columns {
 		if c.Kind == joincore.Fixed {

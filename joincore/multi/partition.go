@@ -1,6 +1,8 @@
 package multi
 
 import (
+	"slices"
+
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
@@ -12,7 +14,7 @@ type partitioner interface {
 	device.Provider
 	// Exceeds reports whether the build side of a join is too large for one device, which
 	// would partition both inputs by itself.
-	Exceeds(build, probe *joincore.Relation) bool
+	Exceeds(build *joincore.Relation) bool
 	// Together returns, for an execution on each of the providers, what it gets as
 	// device.Options.Common to do so; nil: they cannot. The executions have the same inputs
 	// and the same seed, and return different rows. The plan has one join, of two inputs.
@@ -31,11 +33,11 @@ func Partitions(p device.Provider, plan *joincore.Plan, inputs []*joincore.Relat
 		return false
 	}
 	left, right := n.Left.(*joincore.Scan), n.Right.(*joincore.Scan)
-	build, probe := inputs[right.Input], inputs[left.Input]
-	if (costmodel.Join{LeftRows: probe.Rows(), RightRows: build.Rows()}).BuildLeft() {
-		build, probe = probe, build
+	build := inputs[right.Input]
+	if (costmodel.Join{LeftRows: inputs[left.Input].Rows(), RightRows: build.Rows()}).BuildLeft() {
+		build = inputs[left.Input]
 	}
-	return s.Exceeds(build, probe)
+	return s.Exceeds(build)
 }
 
 // joined returns the only join of a plan, of two different inputs, below filters and
@@ -49,6 +51,9 @@ func joined(n joincore.Node) (*joincore.Join, bool) {
 			return joined(n.Child)
 		}
 	case *joincore.Join:
+		if slices.ContainsFunc(n.Keys, func(k joincore.KeyPair) bool { return k.Class == joincore.KeyVarlena }) {
+			return nil, false // devices do not partition by texts
+		}
 		left, okLeft := n.Left.(*joincore.Scan)
 		right, okRight := n.Right.(*joincore.Scan)
 		return n, okLeft && okRight && left.Input != right.Input && len(n.Keys) > 0

@@ -25,7 +25,7 @@ type halved struct {
 // share is a member's part of the keys.
 type share struct{ member, members int }
 
-func (h *halved) Exceeds(build, _ *joincore.Relation) bool { return build.Rows() > h.most }
+func (h *halved) Exceeds(build *joincore.Relation) bool { return build.Rows() > h.most }
 
 func (h *halved) Together(members []device.Provider) (out []any) {
 	for i := range members {

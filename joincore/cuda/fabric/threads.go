@@ -79,7 +79,10 @@ func newThreads(c *driver.Context, most int64) (_ *threads, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return t, errors.Join(s.Memset(t.arena.Base(), 0, mostMarks*driver.Line), s.Close())
+	if err = errors.Join(s.Memset(t.arena.Base(), 0, mostMarks*driver.Line), s.Close()); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // mark returns a mark that no copy uses, or nil if there is none.

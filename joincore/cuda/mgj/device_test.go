@@ -24,7 +24,7 @@ func many(n, bytes int) []int { return slices.Repeat([]int{bytes}, n) }
 
 var two = [2][]int{{4, 4}, {4, 4}}
 
-// Both strategies return every row once, for each layout, size and placement of rows.
+// All strategies return every row once, for each layout, size and placement of rows.
 func TestJoins(t *testing.T) {
 	each(t, func(r *columnartest.Rig, b *bed) {
 		for _, o := range []Options{{}, {Strategy: Replicate}, {Strategy: Alone}, {Ranges: [2]int{1, 1}, Blocks: 7}, {Ranges: [2]int{3, 5}}} {
@@ -160,7 +160,8 @@ func tooMany(parts []columnar.Join) {
 	}
 }
 
-// attempt joins keys that are all equal, with so large an expected result on each GPU.
+// attempt joins the given rows of each GPU, whose keys are all equal. expected is the number
+// of result rows that each GPU is told to expect.
 func (b *bed) attempt(ctx context.Context, s Strategy, rows, expected int64, change func([]columnar.Join)) error {
 	parts := make([]columnar.Join, len(b.members))
 	for i, m := range b.members {

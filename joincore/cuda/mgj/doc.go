@@ -10,8 +10,8 @@
 // GPUs that cannot store into each other's memory leave rows in their own, and a fabric
 // copies them over the links of its mesh.
 //
-// The probe side is sent in ranges, so that a GPU partitions what it has received of one
-// while the next one is on its way.
+// Sides are sent in ranges, so that a GPU partitions what it has received of one while the
+// next one is on its way.
 //
 // Everything but the assignment needs cgo and has the build tag cuda.
 package mgj

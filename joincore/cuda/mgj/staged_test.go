@@ -13,7 +13,7 @@ import (
 	"gpujoin/testsupport/columnartest"
 )
 
-// meshOf is a mesh of so many GPUs: the DGX-1 for eight, where rows take detours.
+// meshOf is a mesh of the given number of GPUs. Eight are a DGX-1, where rows take detours.
 func meshOf(t *testing.T, gpus int) *mesh.Mesh {
 	t.Helper()
 	if gpus < 8 {

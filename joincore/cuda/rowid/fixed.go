@@ -17,7 +17,6 @@ const (
 	fixedNoKeys
 	fixedSlots
 	fixedKeyWords
-	fixedNumbers
 
 	fixedWidth     = 0xff
 	fixedPositions = 0x100
@@ -27,13 +26,10 @@ const (
 // fixedOf returns what a kernel for a launch may take for granted. Addresses, constants
 // and numbers of rows are no part of it, so that the kernel serves other launches.
 func fixedOf(job *aggregateDescriptor, p *program.Program, columns []ColumnDescriptor, keyWords int) *specialise.Fixed {
-	f := &specialise.Fixed{Numbers: make([]uint64, fixedNumbers)}
-	for i, v := range map[int]uint64{
+	f := &specialise.Fixed{Numbers: []uint64{
 		fixedFilter: job.Filter, fixedLength: job.Program.Length, fixedBegin: job.Begin, fixedMode: job.Mode, fixedNoKeys: job.NoKeys,
 		fixedSlots: job.Program.Slots, fixedKeyWords: uint64(keyWords),
-	} {
-		f.Numbers[i] = v
-	}
+	}}
 	for _, i := range p.Code {
 		f.Code = append(f.Code, uint64(i))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/specialise"
+	"gpujoin/joincore/device"
 )
 
 // Specialise says when kernels are compiled for single programs.
@@ -23,10 +24,10 @@ type Specialise struct {
 }
 
 const (
-	// specialiseAfter is the default of Specialise.After. A core compiles for about a
-	// second; 2^26 rows show that a statement is neither small nor run once on little.
+	// specialiseAfter is the default of Specialise.After. A compilation keeps a core busy
+	// for about a second, which pays only for programs that run on many rows.
 	specialiseAfter = 1 << 26
-	// mostSpecialised bounds the kernels that are kept. One has about 50 KB of code.
+	// mostSpecialised bounds the kernels that are kept.
 	mostSpecialised = 64
 )
 
@@ -84,6 +85,7 @@ func (k *Kernels) specialisedFor(l *groupLaunch, keyWords int) (kernel *driver.K
 
 // compile makes a kernel for one program.
 func (k *Kernels) compile(name string, fixed *specialise.Fixed) (s specialisedKernel, err error) {
+	defer device.Recover(&err) // jobs go on without the kernel
 	start := time.Now()
 	defer func() { k.compiling.Add(int64(time.Since(start))) }()
 	info := k.context.Info()

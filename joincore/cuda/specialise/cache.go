@@ -30,7 +30,7 @@ type Cache[V any] struct {
 
 // entry is a program.
 type entry[V any] struct {
-	rows  int64 // that it was used for without a result
+	rows  int64 // that it was used for
 	used  int64 // when it was used last
 	users int
 	state state
@@ -56,15 +56,17 @@ func (c *Cache[V]) Use(key string, rows int64, compile func() (V, error)) (value
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entry(key)
-	if e.rows += rows; e.state == known && e.rows >= c.After && !c.compiling && !c.closed && c.makeSpace() {
-		e.state, c.compiling = underway, true
-		c.running.Add(1)
-		if c.Wait {
-			c.mu.Unlock()
-			c.finish(e, compile)
-			c.mu.Lock()
-		} else {
-			go c.finish(e, compile)
+	if e.rows += rows; e.state == known && e.rows >= c.After && !c.compiling && !c.closed {
+		if old, ok := c.makeSpace(); ok {
+			e.state, c.compiling = underway, true
+			c.running.Add(1)
+			if c.Wait {
+				c.mu.Unlock()
+				c.finish(e, old, compile)
+				c.mu.Lock()
+			} else {
+				go c.finish(e, old, compile)
+			}
 		}
 	}
 	if e.state != ready || c.closed {
@@ -109,8 +111,9 @@ func (c *Cache[V]) forget(which func(*entry[V]) bool) *entry[V] {
 	return e
 }
 
-// makeSpace frees a result if there are as many as are kept; false: all are in use.
-func (c *Cache[V]) makeSpace() bool {
+// makeSpace removes a result if there are as many as are kept, and returns it to be freed,
+// or nil; false: all are in use.
+func (c *Cache[V]) makeSpace() (old *entry[V], ok bool) {
 	kept := 0
 	for _, e := range c.entries {
 		if e.state == ready {
@@ -118,16 +121,25 @@ func (c *Cache[V]) makeSpace() bool {
 		}
 	}
 	if kept < c.Most {
-		return true
+		return nil, true
 	}
-	e := c.forget(func(e *entry[V]) bool { return e.state == ready && e.users == 0 })
-	return e != nil && c.Free(e.value) == nil
+	old = c.forget(func(e *entry[V]) bool { return e.state == ready && e.users == 0 })
+	return old, old != nil
 }
 
-// finish compiles a program. One that cannot be compiled is not tried again.
-func (c *Cache[V]) finish(e *entry[V], compile func() (V, error)) {
+// finish frees what made space, and compiles a program. One that cannot be compiled is not
+// tried again while it is remembered. Both may wait for the device, so other programs'
+// users do not wait for them.
+func (c *Cache[V]) finish(e, old *entry[V], compile func() (V, error)) {
 	defer c.running.Done()
-	value, err := compile()
+	var value V
+	var err error
+	if old != nil {
+		err = c.Free(old.value)
+	}
+	if err == nil {
+		value, err = compile()
+	}
 	if err != nil && c.Failed != nil {
 		c.Failed(err)
 	}

@@ -179,6 +179,9 @@ func TestManyUsers(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
+	if len(alive) == 0 {
+		t.Error("no program was compiled")
+	}
 	for key, n := range alive {
 		if n != 0 {
 			t.Errorf("%d results of %s are left", n, key)

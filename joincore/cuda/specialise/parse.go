@@ -73,9 +73,6 @@ func parse(text string) (*module, error) {
 			return nil, fmt.Errorf("function %s does not end", name[1])
 		}
 		f := &function{name: name[1], kernel: strings.Contains(text[:brace], ".entry"), head: text[:brace], text: text[:length+2]}
-		if err := f.parse(text[brace+2 : length]); err != nil {
-			return nil, fmt.Errorf("function %s: %w", f.name, err)
-		}
 		m.functions[f.name] = f
 		m.order = append(m.order, f.name)
 		text = text[length+2:]

@@ -31,6 +31,9 @@ func Kernel(text, name string, fixed *Fixed) (string, error) {
 	if f == nil || !f.kernel {
 		return "", fmt.Errorf("there is no kernel %s", name)
 	}
+	if err := f.parse(f.text[len(f.head)+2 : len(f.text)-2]); err != nil {
+		return "", fmt.Errorf("kernel %s: %w", name, err)
+	}
 	s := &specialiser{f: f, fixed: fixed, copies: map[string]int{}}
 	if err := s.run(); err != nil {
 		return "", fmt.Errorf("kernel %s: %w", name, err)

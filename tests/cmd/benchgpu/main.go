@@ -46,7 +46,7 @@ func run(ctx context.Context) error {
 		algorithms = flag.String("algorithms", "", "names of algorithms, by commas; all where empty")
 		phases     = flag.Bool("phases", false, "print the time of each phase, of one more run")
 		out        = flag.String("json", "build/bench-gpu.json", "where the results are written")
-		sequences  = flag.Int("sequences", 0, "also time sequences of 1 to so many joins, at most 8")
+		sequences  = flag.Int("sequences", 0, "also time sequences of 1 join up to this number, at most 8")
 		sweeps     = flag.String("sweep", "", "also time joins of 1 to 16 payload columns of these widths, by commas: 1, 2, 4, 8, 16 or mixed")
 		groups     = flag.Bool("groups", true, "also time the default filters with aggregates")
 		interpret  = flag.Bool("interpret", false, "interpret the programs of aggregates instead of compiling kernels for them")

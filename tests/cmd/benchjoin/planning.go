@@ -66,7 +66,7 @@ func (b *bench) planning() error {
 func planTables() string {
 	var sql strings.Builder
 	for i := range 10 {
-		fmt.Fprintf(&sql, "create table p%d as select i as a, (i * 7) %% 50000 as b, i %% 100 as v, i::float8 as f from generate_series(1::int8, 50000) i;\n", i)
+		fmt.Fprintf(&sql, "create table p%d as select i as a, (i * 7) %% 50000 as b, i %% 100 as v, array[i] as f from generate_series(1::int8, 50000) i;\n", i)
 	}
 	for i := range 2 {
 		fmt.Fprintf(&sql, "create table s%d as select i as a, i %% 100 as v from generate_series(1::int8, 1000) i;\n", i)

@@ -59,7 +59,8 @@ func (b *bench) measureEmulated(ctx context.Context) (err error) {
 		devices[g] = b.devices[g*min(len(b.devices), len(devices))/len(devices)]
 	}
 	c := exchange.Default()
-	// Longer copies, and more of them: eight GPUs' copies are calls of one process.
+	// Longer copies, and more of them under way: one process makes the calls for all eight
+	// GPUs.
 	c.Posted, c.Slots = 3, 32
 	f, err := fabric.Open(m, fabric.Options{
 		Devices: devices, Bytes: 14*megabytes<<20 + c.BufferBytes(m, 0) + 64<<20, Emulate: true,

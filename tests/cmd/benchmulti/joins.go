@@ -122,7 +122,7 @@ const (
 func judge(c joinCase, results, before []joinResult) (missed int) {
 	best := results[0]
 	for _, r := range results {
-		if r.MS < best.MS {
+		if r.How != unified && r.MS < best.MS {
 			best = r
 		}
 	}

@@ -19,7 +19,7 @@ namespace gj {
 __device__ __forceinline__ uint64_t fixed_code(uint32_t at) { return GJ_ASK("gj.code %0, %1;", "l", uint64_t, : "r"(at)); }
 __device__ __forceinline__ uint32_t fixed_column(uint32_t i) { return GJ_ASK("gj.column %0, %1;", "r", uint32_t, : "r"(i)); }
 
-// A number of gj_fixed_number.
+// A number of the launch: GJ_FIXED_FILTER and so on (layout/fixed.h).
 #define GJ_FIXED(NUMBER) GJ_ASK("gj.fixed %0, " GJ_TEXT_OF(NUMBER) ";", "r", uint32_t)
 #define GJ_TEXT_OF(NUMBER) GJ_TEXT(NUMBER)
 #define GJ_TEXT(NUMBER) #NUMBER

@@ -92,7 +92,7 @@ typedef struct {
   uint64_t parent_start;
   uint64_t parent_cursor;
   uint64_t parent_tail;
-  uint64_t packed;                 // gj_packed[packed_count], lane by lane; then 3 of 0 bytes
+  uint64_t packed;                 // gj_packed[packed_count], lane by lane; of a packed payload, then 3 of 0 bytes
   uint64_t packed_count;
   uint64_t positions;              // uint32[]: of a packed payload, by row of the result
 } gj_side;

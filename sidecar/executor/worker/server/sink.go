@@ -90,8 +90,8 @@ func (s *sink) failure() error {
 	return s.err
 }
 
-// use makes a shape the latest one, and returns batches that are kept of another one. The
-// caller holds s's lock.
+// use returns the shape with the given heap, and makes it the latest one: batches that are
+// kept of another one go back to the daemon. The caller holds s's lock.
 func (s *sink) use(heap []float64) *shape {
 	s.shapes = slices.DeleteFunc(s.shapes, func(o *shape) bool { return o != s.latest && o.asked == 0 && len(o.waiters) == 0 })
 	i := slices.IndexFunc(s.shapes, func(o *shape) bool { return slices.Equal(o.heap, heap) })
