@@ -9,14 +9,19 @@
 #include "daemon_stats.h"
 #include "parallel_state.h"
 
-/* Maximum length of the report of a job with this many participants. */
+/*
+ * Maximum length of the report of a job with this many participants.  Grouping
+ * sets have a join and an aggregation of their own.
+ */
 static Size
 report_size(const GjPlan *plan, int participants)
 {
+	int			sets = plan->aggregate != NULL && plan->aggregate->sets != NIL;
+
 	return sizeof(struct gj_stats) +
-		plan->njoins * (sizeof(struct gj_join_stats) +
-						GJ_MAX_PHASES * sizeof(struct gj_phase_stats)) +
-		(plan->aggregate != NULL ? sizeof(struct gj_aggregate_stats) : 0) +
+		(plan->njoins + sets) * (sizeof(struct gj_join_stats) +
+								 GJ_MAX_PHASES * sizeof(struct gj_phase_stats)) +
+		(plan->aggregate != NULL ? 1 + sets : 0) * sizeof(struct gj_aggregate_stats) +
 		plan->nfilters * sizeof(struct gj_filter_stats) +
 		participants * sizeof(struct gj_participant_stats);
 }

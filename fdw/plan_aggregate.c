@@ -6,12 +6,14 @@
 
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "plan_aggregate.h"
 #include "plan_aggregate_function.h"
 #include "plan_computed.h"
 #include "plan_grouping_sets.h"
+#include "plan_value_function.h"
 #include "plan_value_leaf.h"
 
 /* ---- keys and columns that depend on them ---- */
@@ -31,6 +33,18 @@ plain_column(GjAggregation *a, const Var *var, bool is_key)
 	if (a->translator.inputs != NULL)
 		place = gj_need_column(a->translator.inputs, var, gj_payload_form(var), is_key);
 	return gj_reference_json(place);
+}
+
+/*
+ * The daemon reads a bpchar as text from a column without blanks, which is fed
+ * to be compared and cannot be returned.  A copy can.
+ */
+static bool
+is_bpchar_as_text(const Expr *key)
+{
+	while (IsA(key, RelabelType))
+		key = ((const RelabelType *) key)->arg;
+	return IsA(key, FuncExpr) && ((const FuncExpr *) key)->funcid == F_TEXT_BPCHAR;
 }
 
 static GjReject
@@ -58,6 +72,8 @@ add_key(GjAggregation *a, const SortGroupClause *clause, Expr *key)
 	/* computed values of type bpchar have no blanks */
 	if (getBaseType(exprType((Node *) key)) == BPCHAROID ||
 		!gj_translate_value(&a->translator, key, &value) || value.display_scale != NULL)
+		return GJ_REJECT_GROUP_KEY;
+	if (is_bpchar_as_text(key) && !gj_substring(&value, 1, -1))
 		return GJ_REJECT_GROUP_KEY;
 	if (value.kind == GJ_KIND_DECIMAL)
 	{

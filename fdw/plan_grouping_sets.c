@@ -107,6 +107,23 @@ key_text(const GjAggregation *a, int key)
 					column->encoding == GJ_ENC_FIXED ? column->width : 0);
 }
 
+/*
+ * Is an expression several keys?  Sets that have one of them make only the
+ * others NULL, but the results are found by their expressions.
+ */
+static bool
+repeats_key(List *keys)
+{
+	ListCell   *key;
+	ListCell   *other;
+
+	foreach(key, keys)
+		for_each_cell(other, keys, lnext(keys, key))
+			if (equal(lfirst(key), lfirst(other)))
+				return true;
+	return false;
+}
+
 /* Can a value of the column be replaced by NULL? */
 static bool
 is_value(const GjColumn *column)
@@ -267,6 +284,8 @@ gj_add_grouping_sets(GjAggregation *a, const GjGrouping *grouping)
 	int			first = result->ncolumns - list_length(a->functions);
 	GjReject	reject;
 
+	if (repeats_key(grouping->keys))
+		return GJ_REJECT_GROUPING_SETS;
 	result->sets = positions(grouping);
 	reject = describe(a, grouping);
 	if (reject != GJ_ACCEPTED)

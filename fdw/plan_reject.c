@@ -41,7 +41,7 @@ static const struct
 	[GJ_REJECT_TOO_LARGE] = {"too_large", "The job would have too many inputs, columns, outputs or levels"},
 	[GJ_REJECT_BUDGET] = {"budget", "The expected rows do not fit gpujoind's memory budget"},
 	[GJ_REJECT_DISTINCT] = {"distinct", "DISTINCT with ON expressions, or above an aggregation or a window function, is not offloaded"},
-	[GJ_REJECT_GROUPING_SETS] = {"grouping_sets", "A query with GROUPING SETS, ROLLUP or CUBE has an aggregate whose results for several groups cannot be combined, or a key that cannot be replaced by NULL"},
+	[GJ_REJECT_GROUPING_SETS] = {"grouping_sets", "A query with GROUPING SETS, ROLLUP or CUBE has an aggregate whose results for several groups cannot be combined, or a key that cannot be replaced by NULL or occurs twice"},
 	[GJ_REJECT_SET_RETURNING] = {"set_returning", "The target list calls a set-returning function"},
 	[GJ_REJECT_NO_COLUMN] = {"no_column", "The aggregation of a single input reads no column of it"},
 	[GJ_REJECT_GROUP_KEY] = {"group_key", "A GROUP BY or DISTINCT expression has a type whose equality is not that of its bytes, or cannot be evaluated by gpujoind"},

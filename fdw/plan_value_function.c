@@ -111,26 +111,31 @@ negation(GjTranslator *t, List *args, Oid type, GjValueJson *value)
 	return true;
 }
 
+bool
+gj_substring(GjValueJson *text, int from, int length)
+{
+	const char *encoding = gj_encoding_word();
+
+	if (encoding == NULL)
+		return false;
+	text->json = psprintf("{\"fn\":\"substring\",\"args\":[%s],\"from\":%d,\"for\":%d,\"encoding\":\"%s\"}",
+						  text->json, from, length, encoding);
+	return true;
+}
+
 static bool
 substring(GjTranslator *t, List *args, GjValueJson *value)
 {
-	GjValueJson text;
 	const Const *from = lsecond(args);
 	const Const *length = list_length(args) == 3 ? lthird(args) : NULL;
-	const char *encoding = gj_encoding_word();
 
-	if (encoding == NULL || !IsA(from, Const) || from->constisnull ||
+	if (!IsA(from, Const) || from->constisnull ||
 		(length != NULL && (!IsA(length, Const) || length->constisnull ||
-							DatumGetInt32(length->constvalue) < 0)) ||
-		!gj_translate_value(t, linitial(args), &text))
+							DatumGetInt32(length->constvalue) < 0)))
 		return false;
-	value->kind = GJ_KIND_TEXT;
-	value->width = value->scale = 0;
-	value->display_scale = NULL;
-	value->json = psprintf("{\"fn\":\"substring\",\"args\":[%s],\"from\":%d,\"for\":%d,\"encoding\":\"%s\"}",
-						   text.json, DatumGetInt32(from->constvalue),
-						   length != NULL ? DatumGetInt32(length->constvalue) : -1, encoding);
-	return true;
+	return gj_translate_value(t, linitial(args), value) && value->kind == GJ_KIND_TEXT &&
+		gj_substring(value, DatumGetInt32(from->constvalue),
+					 length != NULL ? DatumGetInt32(length->constvalue) : -1);
 }
 
 bool

@@ -13,4 +13,11 @@
 extern bool gj_translate_call(GjTranslator *t, Oid function, List *args, Oid type,
 							  GjValueJson *value);
 
+/*
+ * Makes a text that part of it which begins at the character numbered from, of
+ * that length in characters.  -1: to its end.  Returns false if the daemon does
+ * not know the database's encoding.
+ */
+extern bool gj_substring(GjValueJson *text, int from, int length);
+
 #endif							/* GPUJOIN_PLAN_VALUE_FUNCTION_H */

@@ -71,6 +71,7 @@ SELECT * FROM values_of(ARRAY['length(t)', 'char_length(c)', 'octet_length(t)', 
 SELECT block('SELECT lower(t), t || c || i4::text, left(t, 3), f > 3, count(*), count(DISTINCT upper(t)) FROM edge GROUP BY 1, 2, 3, 4');
 -- above an outer join, which makes them NULL; above a semi join, which hides them
 SELECT block('SELECT l.id, upper(r.v), count(r.v || r.v), max(length(r.t)), bool_or(r.f > 3) FROM edge l LEFT JOIN edge r ON l.id = r.i2 GROUP BY 1, 2');
+SELECT block('SELECT c::text, c::varchar, coalesce(c::text, ''?''), count(*), min(c::text COLLATE "C"), count(DISTINCT c::text) FROM edge GROUP BY 1, 2, 3');
 SELECT block('SELECT l.v || r.v, count(*) FROM edge l JOIN edge r ON l.id = r.id GROUP BY 1');
 SELECT block('SELECT upper(v), count(*) FROM edge l WHERE EXISTS (SELECT FROM dim d WHERE d.id = l.id) GROUP BY 1');
 -- not offloaded: functions that may raise errors, and collations without an order of bytes

@@ -43,6 +43,7 @@ SELECT block('SELECT wide, count(*) FROM items GROUP BY ROLLUP (wide)');
 SELECT block('SELECT f, count(*) FROM items GROUP BY ROLLUP (f)');
 SELECT block('SELECT DISTINCT count(*) FROM items GROUP BY ROLLUP (grp)');
 SELECT block('SELECT grp, grouping(grp), count(*) FROM items GROUP BY GROUPING SETS (grp)');
+SELECT block('SELECT grp AS a, grp AS b, count(*) FROM items GROUP BY a, ROLLUP (b)');
 -- prepared statements, subqueries and CTEs
 PREPARE rollup(int) AS SELECT grp, flag, count(*) FROM items WHERE id > $1 GROUP BY ROLLUP (grp, flag) ORDER BY 1, 2, 3;
 SET plan_cache_mode = force_generic_plan;
@@ -60,4 +61,15 @@ SET min_parallel_table_scan_size = 0;
 EXPLAIN (COSTS OFF) SELECT grp, label, count(*) FROM items f JOIN dim d ON f.dim = d.id GROUP BY CUBE (grp, label);
 SELECT block('SELECT grp, label, count(*), sum(amount), grouping(label) FROM items f JOIN dim d ON f.dim = d.id GROUP BY CUBE (grp, label)');
 SELECT block('SELECT grp, count(*) FROM nothing GROUP BY ROLLUP (grp)');
+-- the statistics of both aggregations and of their join
+CREATE FUNCTION aggregations_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+        RETURN QUERY SELECT (regexp_match(line, 'Aggregate: .*, (\d+ groups, \d+ rows)'))[1] WHERE line ~ 'Aggregate: ';
+    END LOOP;
+END $$;
+SELECT aggregations_of('SELECT grp, flag, count(*) FROM items GROUP BY CUBE (grp, flag)');
+DROP FUNCTION aggregations_of;
 DROP TABLE items;
