@@ -114,7 +114,11 @@ func (o outcome) difference(got outcome) string {
 	return fmt.Sprintf("native: %v; offloaded: %v", o, got)
 }
 
-func dataError(err error) bool { return strings.HasPrefix(harness.SQLState(err), "22") }
+// dataError reports whether a value of some row caused the error.
+func dataError(err error) bool {
+	return strings.HasPrefix(harness.SQLState(err), "22") ||
+		err != nil && strings.Contains(err.Error(), "cannot convert NaN")
+}
 
 // run executes a query under settings.
 func (w *World) run(ctx context.Context, settings []string, sql string) outcome {
