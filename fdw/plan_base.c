@@ -28,6 +28,7 @@
 #include "plan_relation.h"
 #include "plan_speedup.h"
 #include "plan_surplus.h"
+#include "plan_surplus_input.h"
 
 /*
  * Checks every column that the relation delivers, and sums up the feed

@@ -233,7 +233,8 @@ make_path(const Offer *block, GjVariant variant, GjCandidate *tree, const Path *
 	path->variant = variant;
 	path->tree = tree;
 	path->grouping = block->grouping;
-	path->groups = gj_grown_groups(expected, tree->rows / Max(tree->surplus, 1), tree->rows);
+	path->groups = block->grouping.keys == NIL ? 1 :
+		gj_grown_groups(expected, tree->rows / Max(tree->surplus, 1), tree->rows);
 	path->surplus = path->groups / expected;
 	if (block->grouping.sets != NIL)
 		path->finest_groups = finest_groups(block, tree);

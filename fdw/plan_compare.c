@@ -10,7 +10,6 @@
 #include "optimizer/cost.h"
 
 #include "plan_compare.h"
-#include "plan_surplus.h"
 #include "plan_time.h"
 
 /*
@@ -54,22 +53,4 @@ gj_own_time(PlannerInfo *root, const Path *native, Cost cost, double unit, doubl
 	own.saved_ns = ns + time.saved_ns - own.ns;
 	own.saved_cost = native->total_cost + time.saved_cost - cost * unit;
 	return own;
-}
-
-/* Joins in a subquery may be underestimated, and so are its rows. */
-double
-gj_rel_surplus(PlannerInfo *root, RelOptInfo *rel)
-{
-	GjBase	   *base = gj_base_slot(rel);
-	GjTime		time;
-
-	if (!gj_estimate_native || base == NULL || rel->pathlist == NIL ||
-		root->simple_rte_array[rel->relid]->rtekind != RTE_SUBQUERY)
-		return gj_scan_surplus(root, rel);
-	if (base->surplus == 0)
-	{
-		(void) gj_path_ns(root, linitial(rel->pathlist), &time);
-		base->surplus = Max(1, time.surplus);
-	}
-	return base->surplus;
 }

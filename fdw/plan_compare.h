@@ -22,10 +22,4 @@ extern GjTime gj_own_time(PlannerInfo *root, const Path *native, Cost cost, doub
 /* The cost, as in plan_cost.h, of the rows of a child plan. */
 extern Cost gj_child_scan_cost(PlannerInfo *root, const Path *child);
 
-/*
- * The factor, at least 1, by which the rows of a base relation are expected to
- * exceed core's estimate.
- */
-extern double gj_rel_surplus(PlannerInfo *root, RelOptInfo *rel);
-
 #endif							/* GPUJOIN_PLAN_COMPARE_H */

@@ -79,7 +79,7 @@ collect_leaves(Choice *choice, GjCandidate *tree)
 		collect_leaves(choice, tree->right);
 		return;
 	}
-	choice->rows[choice->ninputs] = tree->source->rel->rows;
+	choice->rows[choice->ninputs] = tree->rows;
 	choice->leaves[choice->ninputs++] = tree;
 }
 
@@ -186,7 +186,7 @@ static int
 best_filters(Choice *choice, int input, Best *best, double *passed)
 {
 	const GjClosure *closure = &choice->closure;
-	double		rows = choice->leaves[input]->source->rel->rows;
+	double		rows = choice->leaves[input]->rows;
 	int			nbest = 0;
 
 	for (int i = 0; i < closure->nedges; i++)

@@ -14,16 +14,19 @@
 
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "utils/selfuncs.h"
 
 #include "compat.h"
 #include "plan_surplus.h"
+#include "plan_surplus_input.h"
 #include "plan_surplus_range.h"
 
 /* An equality of columns of two tables. */
 typedef struct Equality
 {
 	const Var  *sides[2];
-	double		selectivity;
+	double		selectivity;	/* as core expects it */
+	double		better;			/* than that, of columns without statistics */
 } Equality;
 
 #define MAX_EQUALITIES 8
@@ -52,6 +55,77 @@ selectivity_of(PlannerInfo *root, RestrictInfo *rinfo)
 	return clause_selectivity(root, (Node *) rinfo, 0, JOIN_INNER, &inner);
 }
 
+/*
+ * Does a relation deliver columns of which no statistics exist?  Those of a
+ * CTE or of groups have none.
+ */
+static bool
+lacks_statistics(PlannerInfo *root, const RelOptInfo *rel)
+{
+	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
+	const Query *query = rte->subquery;
+
+	if (rte->rtekind == RTE_CTE)
+		return true;
+	return rte->rtekind == RTE_SUBQUERY &&
+		(query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
+		 query->distinctClause != NIL || query->setOperations != NULL);
+}
+
+static bool
+is_of_unknown(PlannerInfo *root, const Var *var)
+{
+	const RelOptInfo *rel = gj_base_rel(root, var->varno);
+
+	return rel != NULL && rel->reloptkind == RELOPT_BASEREL && lacks_statistics(root, rel);
+}
+
+static double
+distinct_values(PlannerInfo *root, const Var *var, bool *is_default)
+{
+	VariableStatData data;
+	double		n;
+
+	examine_variable(root, (Node *) var, 0, &data);
+	n = get_variable_numdistinct(&data, is_default);
+	ReleaseVariableStats(data);
+	return n;
+}
+
+/* By how much do a CTE or groups have more rows than core expects? */
+static double
+growth(PlannerInfo *root, const Var *var)
+{
+	RelOptInfo *rel = gj_base_rel(root, var->varno);
+
+	return gj_rel_surplus(root, rel) / gj_scan_surplus(root, rel);
+}
+
+/*
+ * core expects 200 different values where it has no statistics.  If the other
+ * side is known to have fewer, its values are those of both.  If neither is
+ * known, more rows have more values.
+ */
+static double
+better_selectivity(PlannerInfo *root, const Equality *e)
+{
+	bool		lacking[2];
+	bool		unknown[2];
+	double		n[2];
+
+	for (int s = 0; s < 2; s++)
+		lacking[s] = is_of_unknown(root, e->sides[s]);
+	if (!lacking[0] && !lacking[1])
+		return e->selectivity;
+	for (int s = 0; s < 2; s++)
+		n[s] = Max(distinct_values(root, e->sides[s], &unknown[s]), 1);
+	if (unknown[0] != unknown[1])
+		return Max(e->selectivity, 1 / (unknown[0] ? n[1] : n[0]));
+	if (!unknown[0] || !lacking[0] || !lacking[1])
+		return e->selectivity;
+	return e->selectivity / Max(growth(root, e->sides[0]), growth(root, e->sides[1]));
+}
+
 static int
 collect_equalities(PlannerInfo *root, const List *clauses, Equality *found)
 {
@@ -70,6 +144,7 @@ collect_equalities(PlannerInfo *root, const List *clauses, Equality *found)
 		if (e->sides[0] == NULL || e->sides[1] == NULL)
 			continue;
 		e->selectivity = selectivity_of(root, rinfo);
+		e->better = better_selectivity(root, e);
 		if (e->selectivity > 0)
 			n++;
 	}
@@ -145,19 +220,21 @@ is_declared(PlannerInfo *root, const Equality *found, int n)
 	return false;
 }
 
-/* Of several columns that are not independent. */
+/* Of columns without statistics, and of several that are not independent. */
 static double
 columns_surplus(PlannerInfo *root, const List *clauses)
 {
 	Equality	found[MAX_EQUALITIES];
+	double		unknown = 1;
 	double		product = 1;
 	double		least = 1;
 	double		surplus;
-	int			n;
+	int			n = collect_equalities(root, clauses, found);
 
-	if (list_length(clauses) < 2 || (n = collect_equalities(root, clauses, found)) < 2 ||
-		is_declared(root, found, n))
-		return 1;
+	for (int i = 0; i < n; i++)
+		unknown *= found[i].better / found[i].selectivity;
+	if (n < 2 || is_declared(root, found, n))
+		return unknown;
 	for (int i = 0; i < n; i++)
 		for (int s = 0; s < 2; s++)
 		{
@@ -170,10 +247,10 @@ columns_surplus(PlannerInfo *root, const List *clauses)
 	/* half way between independent columns and ones that the first implies */
 	for (int i = 0; i < n; i++)
 	{
-		product *= found[i].selectivity;
-		least = Min(least, found[i].selectivity);
+		product *= found[i].better;
+		least = Min(least, found[i].better);
 	}
-	return sqrt(least / product);
+	return unknown * sqrt(least / product);
 }
 
 /* Of columns whose tables' conditions select the values that have partners. */
@@ -205,23 +282,6 @@ gj_key_surplus(PlannerInfo *root, const List *clauses)
 	return columns_surplus(root, clauses) * ranges_surplus(root, clauses);
 }
 
-/*
- * Does a relation deliver columns of which no statistics exist?  Those of a
- * CTE or of groups have none.
- */
-static bool
-lacks_statistics(PlannerInfo *root, const RelOptInfo *rel)
-{
-	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
-	const Query *query = rte->subquery;
-
-	if (rte->rtekind == RTE_CTE)
-		return true;
-	return rte->rtekind == RTE_SUBQUERY &&
-		(query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
-		 query->distinctClause != NIL || query->setOperations != NULL);
-}
-
 /* core expects that one row in 200 has a value, of several columns one in 40000. */
 double
 gj_scan_surplus(PlannerInfo *root, const RelOptInfo *rel)
@@ -248,7 +308,7 @@ gj_surplus_rows(PlannerInfo *root, double rows, double surplus, double pairs,
 	ListCell   *lc;
 
 	if (rows > 1 || surplus <= 1)
-		return rows * surplus;
+		return rows * Max(surplus, 1);
 	foreach(lc, clauses)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
@@ -269,7 +329,7 @@ gj_grown_groups(double groups, double core_rows, double rows)
 	double		low = groups;
 	double		high = groups * rows / Max(core_rows, 1) * 1e3;
 
-	if (rows <= core_rows || groups <= 1)
+	if (rows <= core_rows)
 		return groups;
 	if (groups >= core_rows)
 		return groups * rows / core_rows;

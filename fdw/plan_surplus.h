@@ -30,8 +30,8 @@ extern double gj_surplus_rows(PlannerInfo *root, double rows, double surplus,
 							  double pairs, const List *clauses);
 
 /*
- * The expected number of groups of the given rows, if core expects groups for
- * core_rows rows.
+ * The expected number of groups of the given rows by at least one key, if core
+ * expects groups for core_rows rows.
  */
 extern double gj_grown_groups(double groups, double core_rows, double rows);
 

@@ -69,5 +69,16 @@ SELECT joins('WITH g AS MATERIALIZED (SELECT id, day_id % 4 AS kind, amount % 5 
     SELECT a.total, b.total FROM g a JOIN g b ON a.id = b.id WHERE a.kind = 1 AND a.class = 2 AND b.kind = 2 AND b.class = 3'),
     joins('SELECT a.total, b.total FROM (SELECT id, amount % 5 AS class, sum(amount) AS total FROM sales GROUP BY 1, 2 OFFSET 0) a
     JOIN (SELECT id, amount % 5 AS class, sum(amount) AS total FROM sales GROUP BY 1, 2 OFFSET 0) b ON a.id = b.id WHERE a.class = 1 AND b.class = 2');
+-- rows of a CTE whose joins are underestimated; LIMIT bounds them
+CREATE TABLE goods AS SELECT g AS id, g % 400 AS brand, g % 20 AS class, g % 10 AS category FROM generate_series(1, 10000) g;
+CREATE UNIQUE INDEX ON sales (id);
+ANALYZE goods;
+SELECT l AS "limit", blocks(format('WITH same AS MATERIALIZED (SELECT g.id FROM goods g
+    JOIN (SELECT brand, class, category FROM goods INTERSECT SELECT brand, class, category FROM goods) b USING (brand, class, category))
+    SELECT day_id, sum(amount) FROM sales WHERE id IN (SELECT id FROM same %s) GROUP BY day_id', l))
+FROM unnest(ARRAY['', 'LIMIT 10', 'LIMIT 100000']) l;
+-- a native plan that returns its first rows early
+SELECT l AS "limit", blocks(format('SELECT id, sum(amount) FROM sales GROUP BY id %s', l)) > 0 AS offloaded
+FROM unnest(ARRAY['', 'LIMIT 10', 'LIMIT 29999']) l;
 SET client_min_messages = warning;
 DROP SCHEMA surplus CASCADE;
