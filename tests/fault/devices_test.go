@@ -90,3 +90,27 @@ func TestADeviceIsFull(t *testing.T) {
 		})
 	}
 }
+
+// TestAPeerIsRefused: if a device is refused access to the memory of another one when a job
+// has begun, one device returns the right rows, and EXPLAIN has one reason. The devices go on
+// to serve jobs, of which the next ones meet the same.
+func TestAPeerIsRefused(t *testing.T) {
+	for _, visible := range []string{"0,1:peer", "0:peer,1", "0,1,2:peer"} {
+		t.Run(visible, func(t *testing.T) {
+			t.Setenv("CUDA_VISIBLE_DEVICES", visible)
+			w := workerWorld(t)
+			s := w.proxied(t, serial)
+			for _, sql := range []string{theJoin, theSum, theJoin} {
+				w.right(t, sql, <-ask(s, sql))
+				g := w.explained(t, s, sql)
+				if why := g.Text("One Device"); g.Text("Provider") != "cuda" || strings.Count(why, "was refused access") != 1 || g.Text("Provider Fallback") != "" || g.Number("Devices") > 1 {
+					t.Errorf("ran on %v devices of %s: %q, %q", g.Number("Devices"), g.Text("Provider"), why, g.Text("Provider Fallback"))
+				}
+			}
+			states := query(t, s, "select string_agg(distinct state, ', ') from gpujoin.devices where provider = 'cuda'")
+			if got := strings.Join(states.Rows, "; "); !strings.Contains(got, "ready") {
+				t.Errorf("devices: %s", got)
+			}
+		})
+	}
+}

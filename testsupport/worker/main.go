@@ -2,7 +2,9 @@
 // gpujoin-cuda and serves simulated devices, on which the cpu provider joins. There is one
 // for each device that CUDA_VISIBLE_DEVICES lists, or a single one. Jobs run on all idle
 // devices. A number below 0 is a device that does not open; on one with the suffix
-// ":memory", every job fails because there is too little memory.
+// ":memory", every job fails because there is too little memory. One with the suffix ":peer"
+// cannot read the memory of other devices: it fails when a job on several devices has begun,
+// and executes jobs alone.
 package main
 
 import (
@@ -37,7 +39,7 @@ func machine(visible string) (*server.Machine, error) {
 			continue
 		}
 		n := len(m.Devices)
-		var p device.Provider = cpu.New()
+		var p device.Provider = &simulated{Provider: cpu.New(), number: n, refused: fault == "peer"}
 		if fault == "memory" {
 			p = full{p}
 		}
