@@ -10,7 +10,6 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/specialise"
-	"gpujoin/joincore/program"
 	"gpujoin/testsupport/suite"
 )
 
@@ -81,25 +80,9 @@ func fixedOf(t *testing.T, seed uint64) (name string, fixed *specialise.Fixed) {
 	if len(inputs) != 1 {
 		return "", nil
 	}
-	var where joincore.Expr
-	if f, ok := a.Child.(*joincore.Filter); ok {
-		where = f.Predicate
-	}
-	a.Carry = nil
-	schema, err := plan.Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := rowsOf(plan)
-	g, err := program.NewGroups(where, a.Keys, a.Functions, schema[a.ID], rows)
-	if errors.Is(err, joincore.ErrUnsupported) {
+	g, p := compiled(t, plan)
+	if g == nil {
 		return "", nil
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	p, err := g.Compile(rows)
-	if err != nil {
-		t.Fatal(err)
 	}
 	name = "gj_fixed_narrow"
 	if p.Wide {

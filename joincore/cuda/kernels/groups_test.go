@@ -209,13 +209,11 @@ func (b *programBed) outcome(seed uint64, plan *joincore.Plan, failed bool, want
 	return failed
 }
 
-// aggregate adds an aggregate over one input, with what is below it as a condition.
-func (b *programBed) aggregate(seed uint64) {
-	plan, inputs := suite.RandomIntegers(seed, true)
+// compiled compiles the aggregate at the root of a plan of one input, with what is below it as
+// a condition; nil: no kernel computes it.
+func compiled(t *testing.T, plan *joincore.Plan) (*program.Groups, *program.Program) {
+	t.Helper()
 	a := plan.Root.(*joincore.Aggregate)
-	if len(inputs) != 1 {
-		return
-	}
 	var where joincore.Expr
 	if f, ok := a.Child.(*joincore.Filter); ok {
 		where = f.Predicate
@@ -223,18 +221,32 @@ func (b *programBed) aggregate(seed uint64) {
 	a.Carry = nil
 	schema, err := plan.Schema()
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	rows := rowsOf(plan)
 	g, err := program.NewGroups(where, a.Keys, a.Functions, schema[a.ID], rows)
 	if errors.Is(err, joincore.ErrUnsupported) {
-		return
+		return nil, nil
 	} else if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	p, err := g.Compile(rows)
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
+	}
+	return g, p
+}
+
+// aggregate adds an aggregate over one input, with what is below it as a condition.
+func (b *programBed) aggregate(seed uint64) {
+	plan, inputs := suite.RandomIntegers(seed, true)
+	a := plan.Root.(*joincore.Aggregate)
+	if len(inputs) != 1 {
+		return
+	}
+	g, p := compiled(b.t, plan)
+	if g == nil {
+		return
 	}
 	b.number(1)
 	b.writeProgram(p, plan, inputs)

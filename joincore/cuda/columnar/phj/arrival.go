@@ -31,20 +31,7 @@ func Place(counts [][]int64, to [][]uint64, unit int64, next []int64) ([]Sending
 	devices, partitions := len(counts), len(to)
 	sendings, arrivals := make([]Sending, devices), make([]Arrival, devices)
 	for g := range devices {
-		words := make([]uint32, (5+2*devices)*partitions)
-		list := func() (l []uint32) {
-			l, words = words[:partitions:partitions], words[partitions:]
-			return l
-		}
-		s := &sendings[g]
-		s.To, s.Rows, s.Full = list(), list(), list()
-		for range devices {
-			s.Front, s.Rest = append(s.Front, list()), append(s.Rest, list())
-		}
-		arrivals[g] = Arrival{Start: list(), Rows: list()}
-		for p := range partitions {
-			s.To[p], s.Rows[p], s.Full[p] = uint32(to[p][g]), uint32(counts[g][p]), uint32(counts[g][p]/unit*unit)
-		}
+		sendings[g], arrivals[g] = newSending(counts, to, unit, g), newArrival(partitions)
 	}
 	for r := range devices {
 		for p := range partitions {
@@ -69,6 +56,31 @@ func Place(counts [][]int64, to [][]uint64, unit int64, next []int64) ([]Sending
 	return sendings, arrivals
 }
 
+// newSending returns what device g sends of a flow, without places.
+func newSending(counts [][]int64, to [][]uint64, unit int64, g int) (s Sending) {
+	l := lists(len(to), 3+2*len(counts))
+	s.To, s.Rows, s.Full = l[0], l[1], l[2]
+	s.Front, s.Rest = l[3:3+len(counts)], l[3+len(counts):]
+	for p := range to {
+		s.To[p], s.Rows[p], s.Full[p] = uint32(to[p][g]), uint32(counts[g][p]), uint32(counts[g][p]/unit*unit)
+	}
+	return s
+}
+
+func newArrival(partitions int) Arrival {
+	l := lists(partitions, 2)
+	return Arrival{Start: l[0], Rows: l[1]}
+}
+
+// lists returns n lists by partition.
+func lists(partitions, n int) [][]uint32 {
+	words, list := make([]uint32, n*partitions), make([][]uint32, n)
+	for i := range list {
+		list[i] = words[i*partitions:][:partitions:partitions]
+	}
+	return list
+}
+
 // Block is the rows of a flow that one device sends to another one whose memory it does not
 // store into: its first pass leaves them, partition by partition, in memory of its own of
 // Rows rows, and they are copied to row At of the receiver's buffer. A device has none for
@@ -84,21 +96,13 @@ const blockAlign = 64
 // block from 0, but those of a device for itself by their places in its buffer.
 func PlaceBlocks(counts [][]int64, to [][]uint64, unit int64, next []int64) (sendings []Sending, arrivals [][]Arrival, blocks [][]Block) {
 	devices, partitions := len(counts), len(to)
-	list := func() []uint32 { return make([]uint32, partitions) }
 	for g := range devices {
-		s := Sending{To: list(), Rows: list(), Full: list()}
-		for range devices {
-			s.Front, s.Rest = append(s.Front, list()), append(s.Rest, list())
-		}
-		for p := range partitions {
-			s.To[p], s.Rows[p], s.Full[p] = uint32(to[p][g]), uint32(counts[g][p]), uint32(counts[g][p]/unit*unit)
-		}
-		sendings = append(sendings, s)
+		sendings = append(sendings, newSending(counts, to, unit, g))
 		arrivals, blocks = append(arrivals, make([]Arrival, devices)), append(blocks, make([]Block, devices))
 	}
 	for r := range devices {
 		for g := range devices {
-			s, a, at := &sendings[g], Arrival{Start: list(), Rows: list()}, int64(0)
+			s, a, at := &sendings[g], newArrival(partitions), int64(0)
 			for p := range partitions {
 				a.Start[p] = uint32(next[r] + at)
 				if to[p][g]>>r&1 == 0 {
