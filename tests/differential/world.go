@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -11,9 +13,15 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Settings of the cluster: plans for small tables may be parallel.
-func clusterSettings() harness.Settings {
+// Settings of the cluster: plans for small tables may be parallel, and
+// auto_explain can tell the plan of a query that runs.
+func clusterSettings(logs bool) harness.Settings {
+	preloaded := "gpujoin"
+	if logs {
+		preloaded += ",auto_explain"
+	}
 	return harness.Settings{
+		"session_preload_libraries":    "'" + preloaded + "'",
 		"shared_buffers":               "256MB",
 		"max_worker_processes":         "16",
 		"max_parallel_workers":         "16",
@@ -35,21 +43,29 @@ var (
 	forced = []string{"gpujoin.enabled = on", "gpujoin.force = on", "gpujoin.min_rows = 0"}
 )
 
+// logged makes auto_explain send the executed plan as a notice. It sends none
+// for a query that raises an error.
+var logged = []string{"auto_explain.log_min_duration = 0", "auto_explain.log_analyze = on", "auto_explain.log_timing = off",
+	"auto_explain.log_format = json", "auto_explain.log_level = notice"}
+
 // World is a server with a daemon, and a session.
 type World struct {
 	pair *harness.Pair
 	s    *harness.Session
+	logs bool // the server has auto_explain
 }
 
 // Start starts a server with a daemon.
 func Start(ctx context.Context, env *harness.Env) (*World, error) {
-	pair, err := env.StartPair(clusterSettings(), harness.DaemonOptions{
+	_, err := os.Stat(filepath.Join(env.Prefix.Lib, "auto_explain.so"))
+	logs := err == nil
+	pair, err := env.StartPair(clusterSettings(logs), harness.DaemonOptions{
 		"extent-size": "1MB", "memory-budget": "1GB", "memory-warm": "16MB", "calibrate": "false",
 	})
 	if err != nil {
 		return nil, err
 	}
-	w := &World{pair: pair}
+	w := &World{pair: pair, logs: logs}
 	if w.s, err = pair.Cluster.Connect(ctx); err == nil {
 		err = w.s.Exec(ctx, "create extension gpujoin")
 	}
@@ -160,7 +176,12 @@ func (w *World) Compare(ctx context.Context, settings []string, sql string) (c C
 		return Comparison{Invalid: want.err}, ctx.Err()
 	}
 	offloaded := slices.Concat(forced, settings)
-	got := w.run(ctx, offloaded, sql)
+	executed := offloaded
+	if w.logs {
+		executed = slices.Concat(offloaded, logged)
+	}
+	_ = w.s.Notices() // those of earlier queries
+	got := w.run(ctx, executed, sql)
 	if got.timeout() {
 		return Comparison{Skipped: true}, ctx.Err()
 	}
@@ -185,14 +206,7 @@ func (w *World) Compare(ctx context.Context, settings []string, sql string) (c C
 
 // explain fills in what the daemon did.
 func (w *World) explain(ctx context.Context, c *Comparison, settings []string, got outcome, sql string) error {
-	if err := w.set(ctx, settings); err != nil {
-		return err
-	}
-	options := "analyze, timing off"
-	if got.err != nil {
-		options = ""
-	}
-	plan, err := w.s.Explain(ctx, options, sql)
+	plan, err := w.plan(ctx, settings, got, sql)
 	if err != nil {
 		// A query that cannot be planned has failed in the same way before.
 		planned := got.err == nil || harness.SQLState(got.err) != harness.SQLState(err)
@@ -218,6 +232,24 @@ func (w *World) explain(ctx context.Context, c *Comparison, settings []string, g
 		return true
 	})
 	return nil
+}
+
+// plan returns the plan of the query that has just run: the executed one, which
+// auto_explain has sent, or one that EXPLAIN makes.
+func (w *World) plan(ctx context.Context, settings []string, got outcome, sql string) (harness.Node, error) {
+	for _, notice := range w.s.Notices() {
+		if plan := harness.LoggedPlan(notice); plan != nil {
+			return plan, nil
+		}
+	}
+	if err := w.set(ctx, settings); err != nil {
+		return nil, err
+	}
+	options := "analyze, timing off"
+	if got.err != nil {
+		options = ""
+	}
+	return w.s.Explain(ctx, options, sql)
 }
 
 // revive starts again what has ended, and says what that was.

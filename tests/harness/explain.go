@@ -32,6 +32,17 @@ func (s *Session) Explain(ctx context.Context, options, sql string) (Node, error
 	return plans[0].Plan, nil
 }
 
+// LoggedPlan returns the plan that a notice of auto_explain contains in JSON,
+// nil if the notice is another one.
+func LoggedPlan(notice string) Node {
+	_, text, found := strings.Cut(notice, "plan:\n")
+	var logged struct{ Plan Node }
+	if !found || json.Unmarshal([]byte(text), &logged) != nil {
+		return nil
+	}
+	return logged.Plan
+}
+
 // PlanningTime returns the planning time of a statement in microseconds.
 func (s *Session) PlanningTime(ctx context.Context, sql string) (float64, error) {
 	r, err := s.Query(ctx, "explain (summary) "+sql)
