@@ -225,7 +225,12 @@ func (q *query) grouped(from side, rest []*Node) (*Node, Table) {
 		outputs = outputs[1:] // not every key is returned
 	}
 	if len(group.children) > 0 && !dependent && q.IntN(6) == 0 {
-		outputs = append(outputs, output{text("", "grouping(%s)", one(q.Generator, group.children...)), "int"})
+		if len(outputs) == len(group.children) && q.IntN(6) == 0 {
+			// One expression is two keys.
+			outputs = append(outputs, outputs[0])
+			group.children = append(group.children, text("", fmt.Sprint(len(outputs))))
+		}
+		outputs = append(outputs, output{text("", "grouping(%s)", group.children[0]), "int"})
 		group = q.sets(group.children)
 	}
 	for range 1 + q.IntN(3) {
@@ -253,8 +258,19 @@ func (q *query) sets(keys []*Node) *Node {
 func (g *Generator) Query() *Node {
 	for {
 		q := query{Generator: g}
-		if sql, _ := q.block(2); q.rows <= maxRows {
+		if sql, t := q.block(2); q.rows <= maxRows {
+			if f := t.Columns[0].family; f != "" && f != "nocase" && g.IntN(16) == 0 {
+				return text("query", "select q.*, "+one(g, windows...)+" from (%s) q", sql)
+			}
 			return sql
 		}
 	}
+}
+
+// windows are calls whose results do not depend on the order of equal rows.
+var windows = []string{
+	"count(*) over (partition by q.c0)",
+	"rank() over (order by q.c0)",
+	"dense_rank() over (order by q.c0 desc nulls last), count(q.c0) over ()",
+	"max(q.c0::text) over (order by q.c0 range unbounded preceding)",
 }

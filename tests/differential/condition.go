@@ -29,6 +29,9 @@ func (q *query) condition(s side, depth int) *Node {
 	if q.IntN(30) == 0 {
 		op = one(q.Generator, "is distinct from", "is not distinct from")
 	}
+	if kind == "int" && q.IntN(20) == 0 {
+		return text("condition", "(%s "+one(q.Generator, "= any ('{}')", "<> all ('{}')", "= any ('{null,7}')", "<> all ('{null,7}')", "> any ('{3,7}')", "<= all ('{20,30}')")+")", q.value(s, kind, 1, true))
+	}
 	switch q.IntN(8) {
 	case 0:
 		return text("condition", q.anyColumn(s)+one(q.Generator, " is null", " is not null", " is not null"))
@@ -47,7 +50,14 @@ func (q *query) condition(s side, depth int) *Node {
 
 // textCondition compares texts or characters.
 func (q *query) textCondition(s side) *Node {
-	switch q.IntN(8) {
+	switch q.IntN(10) {
+	case 8:
+		return text("condition", "(%s "+one(q.Generator, "ilike 'NAME 1%'", "not ilike '%ÜSS%'", "like 'name!_1' escape '!'", "like '%a1%' escape 'a'",
+			"~ '^n.*[0-9]$'", "similar to '(name|x)%'", "= any ('{}')", "<> all ('{name 1,null}')")+")", q.value(s, "text", 1, true))
+	case 9:
+		if c := q.column(s, "nocase"); c != nil {
+			return text("condition", "(%s "+one(q.Generator, "= 'NAME 1'", "<> 'name 2'", "in ('NAME 3', 'name 4', 'E')", `collate "C" like 'Name 1%'`, "is not null")+")", c)
+		}
 	case 0:
 		return text("condition", "(%s "+one(q.Generator, "in", "not in")+" (%s))", q.value(s, "text", 1, true),
 			list("", ", ", "", 1, q.constant("text"), q.constant("text"), text("text", "null")))

@@ -118,7 +118,7 @@ func (q *query) key(left, right side) *Node {
 		if try > 200 {
 			// Subqueries may have no column in common: their number is roughly known.
 			q.rows = max(q.rows, left.rows*right.rows)
-			return text("", fmt.Sprintf("r%d.c%d::text = r%d.c%d::text", l, x, r, y))
+			return text("", fmt.Sprintf(`r%d.c%d::text collate "C" = r%d.c%d::text`, l, x, r, y))
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (q *query) relation(left, right side) *Node {
 	case 1:
 		return text("condition", "(%s or "+q.anyColumn(right)+" is null)", compare)
 	case 2:
-		return text("condition", "%s::text < "+q.anyColumn(right)+"::text", text("", q.anyColumn(left)))
+		return text("condition", `%s::text collate "C" < `+q.anyColumn(right)+"::text", text("", q.anyColumn(left)))
 	}
 	return compare
 }

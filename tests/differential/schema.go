@@ -42,7 +42,8 @@ func one[T any](g *Generator, values ...T) T { return values[g.IntN(len(values))
 func (g *Generator) Schema(n int) string {
 	sql := `drop schema if exists gen cascade; create schema gen; set search_path = gen, public;
 		create type mood as enum ('sad', 'ok', 'happy'); create type pair as (a int, b text);
-		create domain positive as int check (value > 0);`
+		create domain positive as int check (value > 0); create domain money_amount as numeric(10,2);
+		create collation nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);`
 	for i := range n {
 		t := Table{Name: fmt.Sprintf("t%d", i), Rows: one(g, tableSizes...), numbered: true}
 		if g.IntN(10) == 0 {

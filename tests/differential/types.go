@@ -67,6 +67,8 @@ var columnTypes = []columnType{
 	{"uuid", "uuid", format("00000000-0000-4000-8000-0000000000%02d", 40)},
 	{"text", "text", often(format("name %d", 40), "", " ", "Grüße", "name 1 ", long)},
 	{"varchar(60)", "text", often(format("name %d", 40), "", "name 1 ", "Grüße")},
+	{`text collate "C"`, "text", often(format("name %d", 40), "", "Name 1", "name 1  ", "ß", "日本")},
+	{"text collate nocase", "nocase", often(format("Name %d", 40), "", "NAME 1", "name 1", "é", "É", "e")},
 	{"char(12)", "bpchar", often(format("code %d", 40), "", "code 1  ", "ä")},
 	{"char(20)", "bpchar", often(format("code %d", 40), "", " code 1", "ä")},
 	{"numeric(12,2)", "numeric", often(decimal(".50"), "NaN", "9999999999.99", "-9999999999.99", "0")},
@@ -104,6 +106,7 @@ var columnTypes = []columnType{
 	{"mood", "mood", pick("sad", "ok", "happy")},
 	{"pair", "", pick("(1,x)", "(,)")},
 	{"positive", "", pick("1", "2")},
+	{"money_amount", "numeric", often(decimal(".50"), "NaN", "0.00")},
 }
 
 // comparable reports whether values of two families can be equal, converted or

@@ -57,7 +57,13 @@ func (q *query) value(s side, kind string, depth int, safe bool) *Node {
 	case "int":
 		return q.integer(s, depth, safe)
 	case "numeric":
-		switch q.IntN(4) {
+		switch q.IntN(6) {
+		case 4:
+			return text(kind, one(q.Generator, "round(%s, 2)", "round(%s)", "trunc(%s, 1)", "abs(%s)", "floor(%s)", "ceil(%s)", "sign(%s)"), again())
+		case 5:
+			if !safe {
+				return text(kind, "(%s::numeric("+one(q.Generator, "12,2", "18,6", "6,0")+"))", again())
+			}
 		case 0:
 			return text(kind, "(%s::numeric)", q.value(s, "int", depth-1, safe))
 		case 1:
@@ -67,7 +73,11 @@ func (q *query) value(s side, kind string, depth int, safe bool) *Node {
 		}
 		return text(kind, "(%s "+one(q.Generator, "+", "-", "*")+" %s)", again(), again())
 	case "text":
-		switch q.IntN(16) {
+		switch q.IntN(18) {
+		case 16, 17:
+			if c := q.column(s, "bpchar"); c != nil {
+				return text(kind, one(q.Generator, "(%s::text)", "(%s::varchar)", "(%s || '.')", "coalesce(%s::text, '?')", "substr(%s, 2, 4)"), c)
+			}
 		case 0:
 			return text(kind, "(%s || %s)", again(), again())
 		case 1:
@@ -107,6 +117,9 @@ func (q *query) integer(s side, depth int, safe bool) *Node {
 	again := func() *Node { return q.value(s, "int", depth-1, safe) }
 	if q.IntN(8) == 0 {
 		return text("int", one(q.Generator, "greatest", "least")+"(%s, %s)", again(), again())
+	}
+	if q.IntN(24) == 0 {
+		return text("int", one(q.Generator, "(%s & 7)", "(%s | 1)", "(%s # 5)", "(~ %s)", "(%s >> 1)"), again())
 	}
 	if q.IntN(24) == 0 {
 		return text("int", one(q.Generator, "length(%s)", "octet_length(%s)", "strpos(%s, '1')"), q.value(s, "text", 0, safe))
