@@ -26,7 +26,7 @@ func (r *run) describePayload() error {
 			continue
 		}
 		if shape.form == fields {
-			r.fields = append(r.fields, carriedFields(in.Payload, r.output.sides[i], r.widths[i])...)
+			r.fields = append(r.fields, carriedFields(shape, in.Payload, r.output.sides[i], r.widths[i])...)
 			r.describeCarried(i)
 		}
 		word := 0
@@ -58,8 +58,8 @@ const maxCarried = 4 * maxFieldWords
 
 // carriedFields describes where the values of carried fields are read, and written if to is
 // not nil.
-func carriedFields(from, to []columnar.Column, widths []int) (list []field) {
-	for _, v := range placeValues(widths) {
+func carriedFields(s shape, from, to []columnar.Column, widths []int) (list []field) {
+	for _, v := range placeFields(s.words, widths) {
 		width := uint64(widths[v.column])
 		f := field{From: uint64(from[v.column].Addr), FromStride: width, ToStride: width, Bytes: width, At: uint64(v.at), Together: uint64(v.together)}
 		if to != nil {

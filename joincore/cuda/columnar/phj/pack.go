@@ -70,7 +70,7 @@ func packedShape(widths []int) shape {
 type placedValue struct {
 	column   int // of the payload
 	at       int // bytes of the row's payload before the value
-	together int // 4 / its width if it is the first of as many that fill a word, else 1
+	together int // if it is carried: 4 / its width if it is the first of as many that fill a word, else 1
 }
 
 // placeValues places columns in a row, the widest first, so that no value crosses a
@@ -85,6 +85,21 @@ func placeValues(widths []int) []placedValue {
 	for i := range values {
 		values[i].at = at
 		at += widths[values[i].column]
+	}
+	return values
+}
+
+// placeFields places columns in a row of fields of the given words. A row buffer and the
+// match divide 6 words into 2 and 4, so a value of 16 bytes is the last one.
+func placeFields(words int, widths []int) []placedValue {
+	values := placeValues(widths)
+	if words%4 != 0 && len(values) > 0 && widths[values[0].column] == 16 {
+		first := values[0]
+		first.at = 4 * (words % 4)
+		for i := range values {
+			values[i].at -= 16
+		}
+		values = append(values[1:], first)
 	}
 	for i := range values {
 		v := &values[i]
@@ -118,20 +133,30 @@ func packValues(widths []int) []packedValue {
 }
 
 // carryValues places carried fields of a row of keyWords and s.words in the lanes of a row
-// buffer: Lanes in kernels/layout/row.cuh. The key has a lane of its own, unless a row has
-// 4 words.
+// buffer: Lanes in kernels/layout/row.cuh. The key is among them if its lane also has
+// payload.
 func carryValues(keyWords int, s shape, widths []int) (values []packedValue) {
-	size, key, begin := 16, 4*keyWords, 0
-	if s.words == 2 && keyWords == 1 {
-		size = 8
+	row := keyWords + s.words
+	sizes := []int{4 * (row % 2), 8 * (row % 4 / 2)}
+	for range row / 4 {
+		sizes = append(sizes, 16)
 	}
-	if s.words == 2 && keyWords == 2 {
-		key, begin = 0, 8
-		values = append(values, packedValue{keyColumn, 0, 0, size})
+	// in returns a lane and an offset for a byte of the row.
+	in := func(column, at int) packedValue {
+		lane := 0
+		for _, size := range sizes {
+			if at < lane+size {
+				return packedValue{column, lane, at - lane, size}
+			}
+			lane += size
+		}
+		panic("phj: a value behind the end of its row")
 	}
-	for _, v := range placeValues(widths) {
-		at := begin + v.at
-		values = append(values, packedValue{v.column, key + at/size*size, at % size, size})
+	if key := in(keyColumn, 0); key.laneSize > 4*keyWords {
+		values = append(values, key)
+	}
+	for _, v := range placeFields(s.words, widths) {
+		values = append(values, in(v.column, 4*keyWords+v.at))
 	}
 	return values
 }

@@ -8,9 +8,9 @@ import (
 // Carried fields lie in the lanes of a row buffer, next to the key, where the match and the
 // second pass find them.
 func TestCarriedValues(t *testing.T) {
-	for _, widths := range [][]int{{1}, {2, 1, 4}, {8}, {1, 1, 1, 1, 1, 1, 1, 1}, {4, 8, 2}, {16}, {16, 8, 4, 2, 1}, {8, 8, 8}, {2, 2, 2, 2, 2, 2, 2, 2, 1}} {
+	for _, widths := range [][]int{{}, {1}, {2, 1, 4}, {8}, {1, 1, 1, 1, 1, 1, 1, 1}, {4, 8, 2}, {16}, {16, 8, 4, 2, 1}, {16, 4}, {4, 16, 2, 1, 1}, {16, 8}, {8, 8, 4}, {8, 1}, {1, 1, 1}, {8, 8, 8}, {2, 2, 2, 2, 2, 2, 2, 2, 1}} {
 		for keyWords := 1; keyWords <= 2; keyWords++ {
-			s, ok := asFields(widths)
+			s, ok := asFields(keyWords, widths)
 			if !ok {
 				t.Fatalf("%v is not carried", widths)
 			}
@@ -19,11 +19,12 @@ func TestCarriedValues(t *testing.T) {
 			for range row / 4 {
 				lanes = append(lanes, 16)
 			}
-			at := map[int]int{} // by column: bytes of the row before the value
+			used := make([]bool, 4*row)
+			at := map[int]int{keyColumn: 0} // by column: bytes of the row before the value
 			for _, v := range carryValues(keyWords, s, widths) {
-				before, found := 0, false
+				before := 0
 				for _, size := range lanes {
-					if found = found || size > 0 && v.lane == before && v.laneSize == size; found {
+					if v.lane == before && size > 0 {
 						break
 					}
 					before += size
@@ -32,18 +33,37 @@ func TestCarriedValues(t *testing.T) {
 				if v.column != keyColumn {
 					width = widths[v.column]
 				}
-				if !found || v.offset%width != 0 || v.offset+width > v.laneSize {
-					t.Errorf("%v, key of %d words: column %d at %+v", widths, keyWords, v.column, v)
+				if v.lane != before || v.offset%min(width, 4) != 0 || v.offset+width > v.laneSize {
+					t.Fatalf("%v, key of %d words: column %d at %+v", widths, keyWords, v.column, v)
+				}
+				if width < 4 && v.offset%width != 0 {
+					t.Errorf("%v: column %d at %+v", widths, v.column, v)
 				}
 				at[v.column] = v.lane + v.offset
 			}
-			if key, ok := at[keyColumn]; ok && key != 0 {
-				t.Errorf("%v: the key is at %d", widths, key)
+			for column, from := range at {
+				width := 4 * keyWords
+				if column != keyColumn {
+					width = widths[column]
+				}
+				for b := from; b < from+width; b++ {
+					if used[b] {
+						t.Errorf("%v, key of %d words: byte %d has two values", widths, keyWords, b)
+					}
+					used[b] = true
+				}
 			}
-			for _, v := range placeValues(widths) {
+			end := 0
+			for _, v := range placeFields(s.words, widths) {
+				width := widths[v.column]
 				if at[v.column] != 4*keyWords+v.at {
 					t.Errorf("%v, key of %d words: column %d is written to byte %d of the payload and read from %d", widths, keyWords, v.column, at[v.column]-4*keyWords, v.at)
 				}
+				// The match stages the words that do not make up four, then four at a time.
+				if v.at < end || width > 4 && (4*s.words-v.at)%width != 0 && (v.at >= 4*(s.words%4) || v.at+width > 4*(s.words%4)) {
+					t.Errorf("%v: column %d at %d of %d words", widths, v.column, v.at, s.words)
+				}
+				end = v.at + width
 			}
 		}
 	}
@@ -56,9 +76,11 @@ func TestValuesTogether(t *testing.T) {
 		{[]int{1, 2, 1, 1}, []int{1, 1, 1, 1}},
 		{[]int{2, 2, 2, 4}, []int{1, 2, 1, 1}},
 		{[]int{16, 8}, []int{1, 1}},
+		{[]int{16, 2, 2, 2}, []int{2, 1, 1, 1}},
 	} {
+		s, _ := asFields(1, c.widths)
 		var got []int
-		for _, v := range placeValues(c.widths) {
+		for _, v := range placeFields(s.words, c.widths) {
 			got = append(got, v.together)
 		}
 		if !slices.Equal(got, c.want) {

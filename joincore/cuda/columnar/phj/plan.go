@@ -95,9 +95,19 @@ func fieldWords(widths []int) int {
 	return (n + 3) / 4
 }
 
+// fieldShapes are the words of rows of fields by words of the key. Without an even number,
+// a key of 8 bytes would not be in one lane of a row buffer.
+var fieldShapes = [3][]int{1: {1, 2, 3, 4, 6, maxFieldWords}, 2: {2, 4, 6, maxFieldWords}}
+
 // asFields returns the shape of columns of any widths; false if they are too wide.
-func asFields(widths []int) (shape, bool) {
-	for _, words := range []int{2, 4, maxFieldWords} {
+func asFields(keyWords int, widths []int) (shape, bool) {
+	return narrowest(widths, fieldShapes[keyWords])
+}
+
+// narrowest returns the first shape of fields, of those of the given words, that holds the
+// columns.
+func narrowest(widths, shapes []int) (shape, bool) {
+	for _, words := range shapes {
 		if fieldWords(widths) <= words {
 			return shape{form: fields, words: words, unit: 1}, true
 		}
@@ -164,7 +174,7 @@ func packedPair(keyWords int, widths [2][]int, modes [2]mode) (s [2]shape, _ [2]
 				s[i] = u
 				continue
 			}
-			if f, ok := asFields(widths[i]); ok {
+			if f, ok := asFields(keyWords, widths[i]); ok {
 				s[i] = f
 				continue
 			}
@@ -184,8 +194,8 @@ func carriedPair(keyWords int, widths [2][]int) (s [2]shape, ok bool) {
 	if okA && okB && pairExists(keyWords, a, b) {
 		return [2]shape{a, b}, true
 	}
-	a, okA = asFields(widths[0])
-	b, okB = asFields(widths[1])
+	a, okA = asFields(keyWords, widths[0])
+	b, okB = asFields(keyWords, widths[1])
 	return [2]shape{a, b}, okA && okB
 }
 
@@ -212,7 +222,7 @@ func carriedShape(widths []int) shape {
 			return s
 		}
 	}
-	if s, ok := asFields(widths); ok {
+	if s, ok := narrowest(widths, []int{2, 4, maxFieldWords}); ok {
 		return s
 	}
 	return idShape

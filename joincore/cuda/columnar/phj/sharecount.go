@@ -111,7 +111,7 @@ func (x *Share) describeSources() (fields []field, values []packedField) {
 				}
 			}
 			if r.shapes[side].form != columns {
-				fields = append(fields, carriedFields(payload, nil, r.widths[side])...)
+				fields = append(fields, carriedFields(r.shapes[side], payload, nil, r.widths[side])...)
 				s.FieldCount = uint64(len(payload))
 			}
 		}

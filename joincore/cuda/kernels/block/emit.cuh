@@ -25,7 +25,10 @@ struct Emitter {
   uint32_t key[KW], build[B::words ? B::words : 1], probe[S::words ? S::words : 1];
 
   __host__ __device__ static constexpr int max_of(int a, int b) { return a > b ? a : b; }
-  // Words of fields that are staged together: those of the widest field.
+  // Words of fields that are staged together, so that a field of 16 bytes is: first those
+  // that do not make up four, then four at a time.
+  template <class P>
+  static constexpr int first_words = P::words % 4 ? P::words % 4 : 4;
   template <class P>
   static constexpr int together = P::kind != PayloadKind::field ? 1 : P::words < 4 ? P::words : 4;
   // Bytes of shared memory that a warp needs for n rows per lane.
@@ -112,11 +115,11 @@ struct Emitter {
     const uint32_t lane = threadIdx.x & 31;
     auto at = [&](int g) { return rows.at(g * 32 + lane); };
     if constexpr (P::kind == PayloadKind::field) {
-      constexpr int Q = together<P>, each = 32 * (N + 1);  // words of a column in the stage
+      constexpr int each = 32 * (N + 1);  // words of a column in the stage
       const bool whole = rows.first == groups * 32 && rows.base % 4 == 0;
       uint32_t k = 0;
-#pragma unroll
-      for (int c = 0; c < P::words; c += Q) {
+      auto window = [&](auto size, int c) {
+        constexpr int Q = decltype(size)::value;
 #pragma unroll
         for (int q = 0; q < Q; q++) {
           if (lane < kept) stage[q * each + lane] = keep[c + q];
@@ -130,7 +133,10 @@ struct Emitter {
 #pragma unroll
         for (int q = 0; q < Q; q++) keep[c + q] = stage[q * each + groups * 32 + lane];
         __syncwarp();
-      }
+      };
+      window(std::integral_constant<int, first_words<P>>(), 0);
+#pragma unroll
+      for (int c = first_words<P>; c < P::words; c += 4) window(std::integral_constant<int, 4>(), c);
     } else {
 #pragma unroll
       for (int c = 0; c < P::columns; c++)

@@ -115,12 +115,16 @@ std::vector<gj_packed> pack(const std::vector<int>& widths, const std::vector<ui
 }
 
 // Describes carried fields of the given widths, which the match writes.
-std::vector<gj_field> carry(const std::vector<int>& widths, const std::vector<uint64_t>& from, const std::vector<uint64_t>& to) {
+std::vector<gj_field> carry(int words, const std::vector<int>& widths, const std::vector<uint64_t>& from, const std::vector<uint64_t>& to) {
   std::vector<gj_field> fields;
   uint64_t at = 0;
   for (uint64_t width : {16, 8, 4, 2, 1})
     for (size_t k = 0; k < widths.size(); k++)
       if ((uint64_t)widths[k] == width) fields.push_back({from[k], width, to[k], width, width, at, 1}), at += width;
+  if (words % 4 && !fields.empty() && fields[0].bytes == 16) {
+    for (gj_field& f : fields) f.at = f.at ? f.at - 16 : words % 4 * 4;
+    std::rotate(fields.begin(), fields.begin() + 1, fields.end());
+  }
   for (size_t k = 0; k < fields.size(); k++) {
     const uint64_t width = fields[k].bytes, more = width < 4 ? 4 / width : 1;
     if (fields[k].at % 4 == 0 && k + more <= fields.size() && fields[k + more - 1].bytes == width) fields[k].together = more;
@@ -131,14 +135,19 @@ std::vector<gj_field> carry(const std::vector<int>& widths, const std::vector<ui
 // Describes how carried fields are written to rows of `words` words in a buffer of `capacity` rows.
 template <int KW>
 std::vector<gj_packed> lanes_of(const std::vector<gj_field>& fields, uint64_t key, int words, uint64_t buffer, uint64_t capacity) {
-  const bool with_key = KW + words == 4;
-  const uint64_t width = words == 2 && !with_key ? 8 : 16, begin = with_key ? 8 : 0;
+  const int row = KW + words;
+  std::vector<uint64_t> sizes = {row % 2 * 4u, row % 4 / 2 * 8u};
+  sizes.resize(2 + row / 4, 16);
   std::vector<gj_packed> list;
-  if (with_key) list.push_back({key, 0, 8, 0, buffer, width});
-  for (const gj_field& f : fields) {
-    const uint64_t at = begin + f.at;
-    list.push_back({f.from, 0, f.bytes, at % width, buffer + capacity * ((with_key ? 0 : KW * 4) + at / width * width), width});
-  }
+  auto add = [&](uint64_t from, uint64_t bytes, uint64_t at) {
+    uint64_t lane = 0;
+    size_t k = 0;
+    while (at >= lane + sizes[k]) lane += sizes[k++];
+    list.push_back({from, 0, bytes, at - lane, buffer + capacity * lane, sizes[k]});
+  };
+  add(key, KW * 4, 0);
+  if (list[0].lane_bytes == KW * 4) list.clear();
+  for (const gj_field& f : fields) add(f.from, f.bytes, KW * 4 + f.at);
   return list;
 }
 
@@ -211,7 +220,7 @@ bool run(const Case& c) {
       matched_positions[s] = same != c.widths[s].end() ? d.positions : memory.take(job.output_capacity * 4);
       job.output_column[s][0] = matched_positions[s];
     } else if (carried[s] == PayloadKind::field) {
-      fields[s] = carry(c.widths[s], in[s].column, output[s]);
+      fields[s] = carry(words[s], c.widths[s], in[s].column, output[s]);
       packed[s] = lanes_of<KW>(fields[s], d.key, words[s], c.second_bits ? d.first : d.final, c.second_bits ? d.first_capacity : d.final_capacity);
       d.packed_count = packed[s].size();
     }
@@ -347,6 +356,8 @@ void check_all() {
     check<KW, Columns<4, 2>, RowId>(of("wide columns and row ids", {8, 8}, {4, 2, 4, 4}));
     check<KW, Fields<4>, Fields<8>>(of("fields", {1, 8, 2}, {16, 4, 1}));
     check<KW, Fields<4>, Fields<8>>(of("fields, bytes", {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {1, 2, 4, 8, 16}));
+    check<KW, Fields<6>, Fields<6>>(of("fields of 6 words", {16, 1, 2, 2}, {8, 8, 4, 1, 1}));
+    if constexpr (KW == 1) check<KW, Fields<1>, Fields<3>>(of("fields of odd words", {1, 2}, {1, 8, 2}));
     check<KW, Fields<8>, Fields<2>>(of("fields, several to a word", {2, 2, 2, 2, 2, 2, 2, 1, 1, 1}, {1, 2, 2}));
     check<KW, Positions, Positions>(of("both packed", {16, 16, 8, 4, 4, 2, 1, 1}, {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}, Mode::pack, Mode::pack));
     if (!z.second_bits) continue;

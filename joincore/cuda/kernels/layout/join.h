@@ -19,8 +19,8 @@ enum gj_counter {
 
 // Where one value of a row is read, and where it is written in the result. Sides
 // with columns of different widths, and row ids, have fields instead of columns. Fields
-// that are carried are in the order of their bytes in the row, the widest first, so that
-// none crosses a multiple of its width.
+// that are carried are in the order of their bytes in the row, so that none crosses a
+// multiple of its width; in a row of 6 words, a field of 16 bytes is the last one.
 typedef struct {
   uint64_t from, from_stride;  // first value, bytes from one to the next
   uint64_t to, to_stride;

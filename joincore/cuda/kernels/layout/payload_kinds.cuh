@@ -15,8 +15,11 @@ using p_4x8 = Payload<PayloadKind::column, 8>;
 using p_8x1 = Payload<PayloadKind::column, 2, 2>;
 using p_8x2 = Payload<PayloadKind::column, 4, 2>;
 using p_8x4 = Payload<PayloadKind::column, 8, 2>;
+using p_f1 = Payload<PayloadKind::field, 1>;
 using p_f2 = Payload<PayloadKind::field, 2>;
+using p_f3 = Payload<PayloadKind::field, 3>;
 using p_f4 = Payload<PayloadKind::field, 4>;
+using p_f6 = Payload<PayloadKind::field, 6>;
 using p_f8 = Payload<PayloadKind::field, 8>;
 using p_id = Payload<PayloadKind::row_id, 1>;
 
