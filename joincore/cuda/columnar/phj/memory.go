@@ -90,20 +90,21 @@ func (r *run) takeBuffers() error {
 	for i, in := range r.Sides {
 		r.takeFinal(i, in.Rows)
 	}
-	r.tables.outputFrom = r.Mark()
-	// The result replaces the first pass's buffers, except one from which payload is
-	// gathered.
-	for _, placed := range []bool{true, false} {
-		for i, in := range r.Sides {
-			if placed && r.modes[i] == pack {
-				r.takeLanes(i, in.Rows)
-			}
-			if (r.modes[i] == place) == placed {
-				r.takeFirst(i, in.Rows)
-			}
+	for i, in := range r.Sides {
+		if r.modes[i] == pack {
+			r.takeLanes(i, in.Rows)
 		}
-		if placed {
-			r.tables.outputFrom = r.Mark()
+		if r.modes[i] == place {
+			r.takeFirst(i, in.Rows)
+		}
+	}
+	// Both passes over one side end before those over the other begin. The result replaces
+	// their buffers.
+	r.tables.outputFrom = r.Mark()
+	for i, in := range r.Sides {
+		if r.modes[i] != place {
+			r.Rewind(r.tables.outputFrom)
+			r.takeFirst(i, in.Rows)
 		}
 	}
 	return r.Err()
@@ -116,7 +117,7 @@ func (r *run) takeFinal(i int, rows int64) {
 	s.Final = r.Take(int64(s.FinalCapacity) * 4 * int64(r.finalWords(i)))
 }
 
-// takeFirst takes room for them between the passes.
+// takeFirst takes memory for them between the passes.
 func (r *run) takeFirst(i int, rows int64) {
 	if r.d.BitsSecond == 0 {
 		return

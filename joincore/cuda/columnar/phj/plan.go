@@ -284,19 +284,23 @@ func (v volume) bound() int64 {
 	return columnar.Bound(in, v.rows[0]+v.rows[1], out)
 }
 
-// peak models the peak memory for payloads of the given shapes.
+// peak models the peak memory for payloads of the given shapes. The first passes of both
+// sides use the same memory, one after the other, and then the result, except for what is
+// gathered from there.
 func (v volume) peak(s [2]shape, modes [2]mode) int64 {
 	in, out := v.bytes()
 	var first, final, placed, moved int64
 	for i, rows := range v.rows {
 		words := int64(v.keyBytes/4 + s[i].words)
-		first += rows * 4 * words
 		switch modes[i] {
+		case carry, rowID:
+			first = max(first, rows*4*words)
 		case place:
 			placed += rows * 4 * words
 			words = int64(v.keyBytes/4 + 1)
 		case pack: // the keys' lane of the first pass is not needed after the second
 			placed += rows * 4 * int64(s[i].words)
+			first = max(first, rows*int64(v.keyBytes))
 			words = int64(v.keyBytes/4 + 1)
 			switch positionsOf(v.widths[i]) {
 			case positionsMove:
@@ -307,7 +311,7 @@ func (v volume) peak(s [2]shape, modes [2]mode) int64 {
 		}
 		final += rows * 4 * words
 	}
-	return in + final + max(first, placed+out) + max(0, moved-final)
+	return in + final + placed + max(first, out) + max(0, moved-final)
 }
 
 // bypassPeak models the peak memory if the fraction `hot` of the probe rows takes the
