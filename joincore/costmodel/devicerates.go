@@ -17,7 +17,7 @@ type DeviceRates struct {
 
 	PassGB   float64 `json:"pass_gb"`   // GB/s read and written by a partition pass
 	RankNS   float64 `json:"rank_ns"`   // ns that it takes at least for a row
-	FieldNS  float64 `json:"field_ns"`  // ns that one takes at least for a row of columns of any widths
+	FieldNS  float64 `json:"field_ns"`  // ns that one takes at least for a row of columns of any widths, 8 bytes together
 	MatchGB  float64 `json:"match_gb"`  // GB/s read and written by a match
 	MatchNS  float64 `json:"match_ns"`  // ns that it takes for a row of either side
 	MoreNS   float64 `json:"more_ns"`   // ns for a result row beyond a probe row's first
@@ -45,7 +45,7 @@ type DeviceRates struct {
 // measured.
 var DefaultDeviceRates = DeviceRates{
 	LaunchMS: 0.015, CacheMB: 50, ReadGB: 3950, FetchGps: 38.5, WideGps: 35, CachedGps: 145,
-	PassGB: 3150, RankNS: 0.004, FieldNS: 0.02, MatchGB: 3720, MatchNS: 0.0048, MoreNS: 0.015, PlaceGps: 75, BypassGB: 3100, FilterGps: 120,
+	PassGB: 3150, RankNS: 0.004, FieldNS: 0.012, MatchGB: 3720, MatchNS: 0.0048, MoreNS: 0.015, PlaceGps: 75, BypassGB: 3100, FilterGps: 120,
 	CountNS: 0.00222, SortGB: 3030, SortNS: 0.0014, MergeGB: 1770, MergeNS: 0.0065,
 	EnterNS: 0.105, EnterCachedNS: 0.05, FindNS: 0.035, FindCachedNS: 0.027,
 	LinkInGB: 55, LinkOutGB: 55,

@@ -99,8 +99,12 @@ func (r *DeviceRates) Predict(j *Resident, m Materialisation) Prediction {
 	return append(append(p, PhaseMS{PhaseMatch, ms + 2*r.LaunchMS}), gathered...)
 }
 
-// From joins of 16 to 64 bytes a packed row on an H100.
+// From joins of 16 to 64 bytes a packed row, and of 1 to 16 columns of 1 and 2 bytes, on an
+// H100.
 const (
+	fieldStart     = 3 // how many words cost as much as a row of fields without any
+	measuredFields = 2 // words of the rows that determine the rate of fields
+
 	packing    = 1.1 // by how much longer a byte takes in the pass of columns of any widths than in one of whole rows
 	packedRead = 2.2 // how many placed values cost as much as reading a packed row
 	position   = 4   // bytes of a packed row's position
@@ -117,7 +121,7 @@ func (r *DeviceRates) gather(results, payload float64, c Carried) float64 {
 
 // emitted is by how much less it costs to write a word of fields to the result than to
 // move a row through a pass of fields.
-const emitted = 18
+const emitted = 9
 
 // passes returns the ms of a side's two passes and the bytes of a row that the
 // match reads.
@@ -135,7 +139,7 @@ func (r *DeviceRates) passes(rows, key, payload float64, t Transform, c Carried)
 	}
 	ns := max(first/r.PassGB, r.RankNS)
 	if t == Pack || c.Fields > 0 {
-		ns = max(first*packing/r.PassGB, r.FieldNS)
+		ns = max(first*packing/r.PassGB, r.FieldNS*(float64(c.Words)+fieldStart)/(measuredFields+fieldStart))
 	}
 	if !c.OnePass {
 		ns += max(second/r.PassGB, r.RankNS)

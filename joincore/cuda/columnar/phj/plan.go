@@ -194,9 +194,16 @@ func carriedPair(keyWords int, widths [2][]int) (s [2]shape, ok bool) {
 	if okA && okB && pairExists(keyWords, a, b) {
 		return [2]shape{a, b}, true
 	}
-	a, okA = asFields(keyWords, widths[0])
-	b, okB = asFields(keyWords, widths[1])
-	return [2]shape{a, b}, okA && okB
+	s, ok = [2]shape{a, b}, true
+	for i := range s {
+		if s[i] == oneColumn { // there is a match of it with all fields
+			continue
+		}
+		var fits bool
+		s[i], fits = asFields(keyWords, widths[i])
+		ok = ok && fits
+	}
+	return s, ok
 }
 
 // matched returns the shapes that the match sees: a placed side is one of row ids. Row
