@@ -4,7 +4,8 @@
 // There are two kinds. Extents are sealed memfds of one fixed size; each holds a batch
 // of rows in column layout, or consecutive long values. Frames are the control
 // messages on the unix socket, and may carry file descriptors. A test compiles
-// layout.h and compares every struct, enum and constant with this package.
+// layout.h and its parts, and compares every struct, enum and constant with this
+// package.
 //
 // Headers from a peer are copied once, and the copy is checked. Values, offsets and
 // bitmaps stay in shared memory and are returned as slices that cannot grow. Their

@@ -60,24 +60,29 @@ var constants = map[string]int64{
 // signedBits returns a number as debug information has it.
 func signedBits(n uint64) int64 { return int64(n) }
 
-// header returns layout.h without comments.
-func header(t *testing.T) string {
+// headers returns the text of layout.h and its parts without comments.
+func headers(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile("layout.h")
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob("*.h")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%v: %v", files, err)
 	}
-	return regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(string(b), "")
+	all := ""
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(b)
+	}
+	return regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(all, "")
 }
 
-// compiled returns the compiler's debug information on all declarations of layout.h.
+// compiled returns the compiler's debug information on all declarations of layout.h
+// and its parts. It fails if layout.h does not include one of them.
 func compiled(t *testing.T) *dwarf.Data {
 	t.Helper()
-	gcc, err := exec.LookPath("gcc")
-	if err != nil {
-		t.Fatalf("the layout is checked with gcc: %v", err)
-	}
-	h := header(t)
+	h := headers(t)
 	source := "#include \"layout.h\"\n"
 	for i, m := range regexp.MustCompile(`(?m)^(struct|enum)\s+(gj_\w+)\s*$`).FindAllStringSubmatch(h, -1) {
 		source += fmt.Sprintf("%s %s v%d;\n", m[1], m[2], i)
@@ -87,16 +92,7 @@ func compiled(t *testing.T) *dwarf.Data {
 		source += fmt.Sprintf("\tmacro_%s = %s,\n", m[1], m[1])
 	}
 	source += "} macros;\n"
-	dir := t.TempDir()
-	file, object := filepath.Join(dir, "layout.c"), filepath.Join(dir, "layout.o")
-	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(gcc, "-g", "-gdwarf-4", "-Wall", "-Wextra", "-Werror", "-c", "-I.", "-o", object, file)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	f, err := elf.Open(object)
+	f, err := elf.Open(compile(t, source))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +102,36 @@ func compiled(t *testing.T) *dwarf.Data {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// compile compiles C source and returns the name of the object file.
+func compile(t *testing.T, source string) string {
+	t.Helper()
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Fatalf("the layout is checked with gcc: %v", err)
+	}
+	dir := t.TempDir()
+	file, object := filepath.Join(dir, "layout.c"), filepath.Join(dir, "layout.o")
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(gcc, "-g", "-gdwarf-4", "-Wall", "-Wextra", "-Werror", "-c", "-I.", "-o", object, file)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return object
+}
+
+// TestHeaders: each header can be included alone, and twice.
+func TestHeaders(t *testing.T) {
+	files, err := filepath.Glob("*.h")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v: %v", files, err)
+	}
+	for _, f := range files {
+		compile(t, fmt.Sprintf("#include %q\n#include %q\nextern int declared;\n", f, f))
+	}
 }
 
 func TestMirror(t *testing.T) {
