@@ -236,11 +236,11 @@ func (g *grouper) readGroups(o *groupTable, groups []uint32) {
 	p, k := g.plan, &g.keys
 	k.use(len(groups))
 	for w := range k.words {
-		move64(k.words[w], o.c64[w], groups)
+		pick(k.words[w], o.c64[w], groups)
 	}
 	if p.exact {
 		k.tags = k.ownTags[:k.n]
-		move32(k.tags, o.c32[0], groups)
+		pick(k.tags, o.c32[0], groups)
 	}
 	for s := range k.spans {
 		for i, group := range groups {
@@ -249,7 +249,7 @@ func (g *grouper) readGroups(o *groupTable, groups []uint32) {
 	}
 	for c := range k.carry {
 		k.carry[c] = k.ownCarry[c][:k.n]
-		move32(k.carry[c], o.c32[p.lengths+p.spans+c], groups)
+		pick(k.carry[c], o.c32[p.lengths+p.spans+c], groups)
 	}
 	g.hash()
 }

@@ -23,6 +23,8 @@ type keyChunk struct {
 	ownSpans [][][]byte
 	ownCarry [][]uint32
 	wide     []byte // memory of spans
+
+	todo, slot, absent []uint32 // scratch of lookups: rows, and entries
 }
 
 // argumentChunk holds an argument of a chunk's rows.
@@ -55,6 +57,7 @@ func (k *keyChunk) init(p *groupPlan) {
 		k.ownCarry = append(k.ownCarry, make([]uint32, n))
 	}
 	k.carry = make([][]uint32, len(p.carry))
+	k.todo, k.slot, k.absent = make([]uint32, n), make([]uint32, n), make([]uint32, n)
 }
 
 // use makes the chunk's own memory that of n rows.
@@ -100,7 +103,7 @@ func (g *grouper) loadExact(r *rows, keys []keyPart) error {
 			k.tag(null, i, v)
 		}
 		if len(keys) == 1 {
-			copy(word, v)
+			k.words[0] = v
 			break
 		}
 		mask := ^uint64(0) >> (64 - part.bits)

@@ -3,7 +3,6 @@
 package cpu
 
 import (
-	"bytes"
 	"math"
 	"math/bits"
 
@@ -169,89 +168,6 @@ func (f *function) initial() (words []uint64, ok bool) {
 		return []uint64{low, high}, true
 	}
 	return []uint64{high}, true
-}
-
-// find sets group to the group of each key, and makes those that are not there
-// while the table has less than limit. It returns how many rows have none.
-func (t *groupTable) find(k *keyChunk, group []uint32, limit int) (missed int, err error) {
-	for from := 0; from < k.n; {
-		next, m, err := t.findFrom(k, group, from, limit)
-		missed += m
-		if err != nil {
-			return missed, err
-		}
-		if from = next; from < k.n {
-			if err := t.resize(2 * t.size); err != nil {
-				return missed, err
-			}
-		}
-	}
-	return missed, nil
-}
-
-// findFrom returns the row for which memory is to be made, or k.n.
-func (t *groupTable) findFrom(k *keyChunk, group []uint32, from, limit int) (next, missed int, err error) {
-	entries, mask := t.entries, uint64(len(t.entries)-1)
-	skip, shift, exact := t.skip, t.shift, t.plan.exact
-	keys := k.hash
-	if exact {
-		keys = k.words[0]
-	}
-	hash, tags := k.hash[:k.n], k.tags
-	keys, group = keys[:len(hash)], group[:len(hash)]
-	tag := uint32(0)
-	for i := from; i < len(hash); i++ {
-		key := keys[i]
-		if tags != nil {
-			tag = tags[i]
-		}
-		at := hash[i] << skip >> shift
-		for {
-			e := &entries[at&mask]
-			if e.key == key && e.tag == tag && e.group != 0 && (exact || t.same(e.group, k, i)) {
-				group[i] = e.group
-				break
-			}
-			if e.group == 0 {
-				if t.n >= limit {
-					group[i] = 0
-					missed++
-					break
-				}
-				if t.n+1 >= t.size {
-					return i, missed, nil
-				}
-				t.n++
-				*e = groupEntry{key: key, group: uint32(t.n), tag: tag}
-				if err := t.enter(t.n, k, i, tag); err != nil {
-					return i, missed, err
-				}
-				group[i] = uint32(t.n)
-				break
-			}
-			at++
-		}
-	}
-	return k.n, missed, nil
-}
-
-// same compares the key of a group with that of a row.
-func (t *groupTable) same(g uint32, k *keyChunk, i int) bool {
-	for w, words := range k.words {
-		if t.c64[w][g] != words[i] {
-			return false
-		}
-	}
-	for s, spans := range k.spans {
-		length := int(t.c32[t.plan.lengths+s][g])
-		if length != len(spans[i]) {
-			return false
-		}
-		if length > 8 && !bytes.Equal(t.span(int(g), s), spans[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // span returns the bytes of a part of a group's key.

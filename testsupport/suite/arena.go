@@ -15,6 +15,7 @@ import (
 type Arena struct {
 	Limit  int64 // maximum bytes in use; 0: unlimited
 	FailAt int   // this allocation and all later ones fail; 0: none
+	Poison bool  // blocks are not zero at first, as those of the daemon may not be
 
 	lock   sync.Mutex
 	inUse  int64
@@ -40,6 +41,11 @@ func (a *Arena) Alloc(n int64) ([]byte, error) {
 		}
 	} else {
 		b = make([]byte, n)
+	}
+	if a.Poison {
+		for i := range b {
+			b[i] = 0xa5
+		}
 	}
 	if a.blocks == nil {
 		a.blocks = map[*byte]int{}
