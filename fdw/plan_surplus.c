@@ -92,22 +92,23 @@ distinct_values(PlannerInfo *root, const Var *var, bool *is_default)
 	return n;
 }
 
-/* By how much do a CTE or groups have more rows than core expects? */
+/* The expected rows of a column's relation. */
 static double
-growth(PlannerInfo *root, const Var *var)
+rows_of(PlannerInfo *root, const Var *var)
 {
 	RelOptInfo *rel = gj_base_rel(root, var->varno);
 
-	return gj_rel_surplus(root, rel) / gj_scan_surplus(root, rel);
+	return rel->rows * gj_rel_surplus(root, rel);
 }
 
 /*
  * core expects 200 different values where it has no statistics.  If the other
  * side is known to have fewer, its values are those of both.  If neither is
- * known, more rows have more values.
+ * known, each row of the smaller side is expected to find one partner, whatever
+ * the number of such columns: groups are joined by what identifies them.
  */
 static double
-better_selectivity(PlannerInfo *root, const Equality *e)
+better_selectivity(PlannerInfo *root, const Equality *e, bool *identified)
 {
 	bool		lacking[2];
 	bool		unknown[2];
@@ -123,13 +124,17 @@ better_selectivity(PlannerInfo *root, const Equality *e)
 		return Max(e->selectivity, 1 / (unknown[0] ? n[1] : n[0]));
 	if (!unknown[0] || !lacking[0] || !lacking[1])
 		return e->selectivity;
-	return e->selectivity / Max(growth(root, e->sides[0]), growth(root, e->sides[1]));
+	if (*identified)
+		return 1;
+	*identified = true;
+	return Min(e->selectivity, 1 / Max(rows_of(root, e->sides[0]), rows_of(root, e->sides[1])));
 }
 
 static int
 collect_equalities(PlannerInfo *root, const List *clauses, Equality *found)
 {
 	int			n = 0;
+	bool		identified = false;
 	ListCell   *lc;
 
 	foreach(lc, clauses)
@@ -144,7 +149,7 @@ collect_equalities(PlannerInfo *root, const List *clauses, Equality *found)
 		if (e->sides[0] == NULL || e->sides[1] == NULL)
 			continue;
 		e->selectivity = selectivity_of(root, rinfo);
-		e->better = better_selectivity(root, e);
+		e->better = better_selectivity(root, e, &identified);
 		if (e->selectivity > 0)
 			n++;
 	}

@@ -77,6 +77,10 @@ SELECT l AS "limit", blocks(format('WITH same AS MATERIALIZED (SELECT g.id FROM 
     JOIN (SELECT brand, class, category FROM goods INTERSECT SELECT brand, class, category FROM goods) b USING (brand, class, category))
     SELECT day_id, sum(amount) FROM sales WHERE id IN (SELECT id FROM same %s) GROUP BY day_id', l))
 FROM unnest(ARRAY['', 'LIMIT 10', 'LIMIT 100000']) l;
+-- groups are joined by what identifies them, not by one of 200 values
+SELECT joins('WITH g AS MATERIALIZED (SELECT id, amount % 5 AS kind, amount % 7 AS class, sum(amount) AS total FROM sales GROUP BY 1, 2, 3)
+    SELECT a.id, a.total, b.total, c.total, d.total FROM g a JOIN g b ON a.id = b.id JOIN g c ON a.id = c.id JOIN g d ON a.id = d.id
+    WHERE a.kind = 1 AND b.kind = 2 AND c.class = 3 AND d.class = 4 AND CASE WHEN a.total > 0 THEN b.total / a.total END > CASE WHEN c.total > 0 THEN d.total / c.total END') > 0 AS offloaded;
 -- a native plan that returns its first rows early
 SELECT l AS "limit", blocks(format('SELECT id, sum(amount) FROM sales GROUP BY id %s', l)) > 0 AS offloaded
 FROM unnest(ARRAY['', 'LIMIT 10', 'LIMIT 29999']) l;
