@@ -41,6 +41,7 @@ typedef struct Offer
 	RelOptInfo *output;
 	const struct gj_status *status;
 	GjGrouping	grouping;
+	Cost		scan_margin;	/* of the variant that is offered */
 } Offer;
 
 /* ---- the expressions that the node delivers ---- */
@@ -201,8 +202,8 @@ cost_block(const Offer *block, double rows, GjBlockPath *block_path)
 	double		weight = 2 * list_length(block->grouping.leaves);
 
 	path->rows = rows;
-	path->startup_cost = gj_job_cost(block_path->tree) + target.startup +
-		grouping_cost(block, block_path);
+	path->startup_cost = gj_job_cost(block_path->tree) + block->scan_margin +
+		target.startup + grouping_cost(block, block_path);
 	path->total_cost = path->startup_cost + gj_return_cost(block_path->groups, weight) +
 		rows * block_path->surplus * target.per_tuple;
 	if (gj_force)
@@ -337,7 +338,10 @@ offer(Offer *block, GjVariant variant, GjCandidate *tree)
 		return GJ_REJECT_NATIVE;
 	gj_choose_filters(block->root, tree);
 	if (!gj_force)
+	{
 		unit = gj_native_unit(block->root, cheapest);
+		block->scan_margin = gj_scan_margin(tree, cheapest);
+	}
 	if (variant == GJ_SERIAL)
 		offer_serial(block, tree, native, cheapest, unit);
 	else

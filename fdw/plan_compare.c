@@ -10,6 +10,7 @@
 #include "optimizer/cost.h"
 
 #include "plan_compare.h"
+#include "plan_subpaths.h"
 #include "plan_time.h"
 
 /*
@@ -53,4 +54,46 @@ gj_own_time(PlannerInfo *root, const Path *native, Cost cost, double unit, doubl
 	own.saved_ns = ns + time.saved_ns - own.ns;
 	own.saved_cost = native->total_cost + time.saved_cost - cost * unit;
 	return own;
+}
+
+/* Adds the relations of this query level that the path reads in full. */
+static void
+find_scanned(Path *path, Relids *scanned)
+{
+	ListCell   *lc;
+
+	switch (path->pathtype)
+	{
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapHeapScan:
+			return;
+		case T_SeqScan:
+		case T_SubqueryScan:
+		case T_CteScan:
+			*scanned = bms_add_members(*scanned, path->parent->relids);
+			return;
+		default:
+			break;
+	}
+	foreach(lc, gj_path_children(path))
+		find_scanned(lfirst(lc), scanned);
+}
+
+static Cost
+unshared_scans(const GjCandidate *tree, Relids scanned)
+{
+	if (tree->source == NULL)
+		return unshared_scans(tree->left, scanned) + unshared_scans(tree->right, scanned);
+	return tree->source->feed != GJ_FEED_PAGE || bms_is_subset(tree->relids, scanned) ?
+		0 : tree->scan_cost;
+}
+
+Cost
+gj_scan_margin(const GjCandidate *tree, const Path *native)
+{
+	Relids		scanned = NULL;
+
+	find_scanned(unconstify(Path *, native), &scanned);
+	return gj_cost_margin * unshared_scans(tree, scanned);
 }

@@ -22,4 +22,10 @@ extern GjTime gj_own_time(PlannerInfo *root, const Path *native, Cost cost, doub
 /* The cost, as in plan_cost.h, of the rows of a child plan. */
 extern Cost gj_child_scan_cost(PlannerInfo *root, const Path *child);
 
+/*
+ * The margin for those scans of a tree's tables that the native path does not
+ * make, because it fetches rows by an index.
+ */
+extern Cost gj_scan_margin(const GjCandidate *tree, const Path *native);
+
 #endif							/* GPUJOIN_PLAN_COMPARE_H */

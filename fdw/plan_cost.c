@@ -35,13 +35,14 @@ gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers)
 	double		speedup = gj_speedup(workers);
 	double		missing = gj_missing_pages(root);
 	double		page_cost;
+	double		by_row;
 
 	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
 	page_cost *= missing + (1 - missing) * gj_cached_page_cost / speedup;
 
 	/* a page feed counts as a sequential scan */
 	return (enable_seqscan ? 0 : disable_cost) + page_cost * rel->pages +
-		rel->tuples * gj_page_conditions_ns(rel->baserestrictinfo) * GJ_NS_COST / speedup;
+		rel->tuples * gj_page_conditions_ns(rel->baserestrictinfo, &by_row) * GJ_NS_COST / speedup;
 }
 
 Cost
@@ -57,15 +58,29 @@ gj_child_fill_cost(const Path *child, double weight)
 	return child->rows * (gj_child_row_cost + weight * gj_child_column_cost);
 }
 
+/*
+ * PostgreSQL's own expressions are evaluated only for rows that pass the
+ * filters.  They are a part of the scan, which has no margin.
+ */
+static Cost
+expressions_saving(const RelOptInfo *rel, double passing)
+{
+	double		by_row;
+
+	(void) gj_page_conditions_ns(rel->baserestrictinfo, &by_row);
+	return rel->tuples * by_row * (1 - passing) * GJ_NS_COST / (1 + gj_cost_margin);
+}
+
 Cost
 gj_filter_saving(const GjSource *source, double weight, int nfilters, double passing,
 				 int workers)
 {
 	bool		page = source->feed == GJ_FEED_PAGE;
 	double		column = page ? gj_page_column_cost : gj_child_column_cost;
-	double		rows = page ? source->rel->rows / gj_speedup(workers) : source->path->rows;
+	double		rows = page ? source->rel->rows : source->path->rows;
+	Cost		saving = rows * (weight * column * (1 - passing) - nfilters * FILTER_NS * GJ_NS_COST);
 
-	return rows * (weight * column * (1 - passing) - nfilters * FILTER_NS * GJ_NS_COST);
+	return page ? (saving + expressions_saving(source->rel, passing)) / gj_speedup(workers) : saving;
 }
 
 /*

@@ -169,6 +169,20 @@ filters_decide(const GjCandidate *tree, Cost cost, Cost native_cost)
 	return cost >= native_cost && cost - gj_fill_cost(tree) < native_cost;
 }
 
+/* The margin for scans is only known after a look at the whole native path. */
+static void
+add_scan_margin(const GjCandidate *tree, const Path *native, double unit, Path *costs)
+{
+	Cost		left = native->total_cost / unit - costs->total_cost;
+	Cost		margin;
+
+	if (left <= 0 || left > gj_cost_margin * tree->scan_cost)
+		return;
+	margin = gj_scan_margin(tree, native);
+	costs->startup_cost += margin;
+	costs->total_cost += margin;
+}
+
 GjReject
 gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant variant)
 {
@@ -205,6 +219,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 			gj_choose_filters(root, tree);
 			cost_path(root, joinrel, stash, variant, &costs);
 		}
+		add_scan_margin(tree, cheapest, unit, &costs);
 		time = gj_own_time(root, cheapest, costs.total_cost, unit, tree->key_surplus);
 		if (variant == GJ_PARALLEL)
 			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);

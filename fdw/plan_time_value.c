@@ -184,7 +184,7 @@ page_condition_ns(const GjPageQual *qual)
 
 /* The page feed tests its own conditions first. */
 double
-gj_page_conditions_ns(const List *conditions)
+gj_page_conditions_ns(const List *conditions, double *by_row)
 {
 	double		ns = 0;
 	double		rows = 1;
@@ -201,18 +201,19 @@ gj_page_conditions_ns(const List *conditions)
 		else
 			all = false;
 	}
+	*by_row = 0;
 	if (all)
 		return ns;
-	ns += rows * PAGE_EXPRESSION_NS;
+	*by_row = rows * PAGE_EXPRESSION_NS;
 	foreach(lc, conditions)
 	{
 		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
 		GjPageQual	qual;
 
 		if (!gj_page_qual(rinfo->clause, &qual))
-			add_condition(rinfo, gj_expression_ns((Node *) rinfo->clause), &rows, &ns);
+			add_condition(rinfo, gj_expression_ns((Node *) rinfo->clause), &rows, by_row);
 	}
-	return ns;
+	return ns + *by_row;
 }
 
 static double

@@ -15,8 +15,11 @@ extern double gj_expression_ns(Node *node);
  */
 extern double gj_conditions_ns(const List *conditions);
 
-/* The same on the pages of a page feed. */
-extern double gj_page_conditions_ns(const List *conditions);
+/*
+ * The same on the pages of a page feed.  *by_row is that part of it in which
+ * PostgreSQL's expressions are evaluated row by row.
+ */
+extern double gj_page_conditions_ns(const List *conditions, double *by_row);
 
 /* ns per row that is aggregated by the Aggrefs of these expressions. */
 extern double gj_transitions_ns(const List *exprs);
