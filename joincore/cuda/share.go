@@ -16,13 +16,15 @@ import (
 
 // sharing is inputs that executions on several devices read whole. When the first
 // execution needs a column, each device uploads a part of it over its own link to the host,
-// and copies the other parts from the other devices. An execution that takes part later
-// copies the column from one that has it.
+// and copies the other parts from the other devices. It waits until all executions take
+// part: if it began alone, its link would carry the whole column. An execution that had no
+// memory for a column then copies it later, from one that has it.
 //
 // The host queues all copies of a column while it holds mu, so that columns have the same
 // order on all devices, and no stream waits for work that is queued after its own.
 type sharing struct {
 	inputs []int
+	begun  *rendezvous // of each execution, once for each input
 
 	mu    sync.Mutex
 	views []*view    // of executions that take part
@@ -50,7 +52,7 @@ func (p *Provider) Share(members []device.Provider, inputs []int) []any {
 			}
 		}
 	}
-	s := &sharing{inputs: inputs}
+	s := &sharing{inputs: inputs, begun: newRendezvous(len(members) * len(inputs))}
 	for i := range out {
 		out[i] = s
 	}
@@ -95,6 +97,7 @@ func (e *execution) share(v *view) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.views = append(s.views, v)
+	s.begun.arrive()
 }
 
 // leave waits until other devices no longer read the execution's memory.
@@ -113,6 +116,9 @@ func (s *sharing) leave(e *execution) {
 // column returns a column of a view that takes part. It is uploaded now if no device has
 // it.
 func (s *sharing) column(ctx context.Context, v *view, j int) (*column, error) {
+	if err := s.begun.wait(ctx); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := v.ready(j); c != nil {
