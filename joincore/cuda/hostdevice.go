@@ -16,17 +16,13 @@ func (p *Provider) transferMethod(b []byte) transfer.Method {
 // pageLocked reports whether memory is page-locked for copies of the device.
 func (p *Provider) pageLocked(b []byte) bool { return p.registered.holds(b) || slabs.holds(b) }
 
-// hostToDevice queues a direct copy from host memory, or returns false if the
-// copy must be staged. The memory must not change until the stream has been
-// synchronised.
-func (p *Provider) hostToDevice(s *driver.Stream, to driver.Ptr, from []byte) (queued bool, err error) {
-	switch p.transferMethod(from) {
-	case transfer.Pinned:
-		return true, s.CopyIn(to, from)
-	case transfer.Coherence:
-		return true, p.threads.Move(s, to, transfer.Address(from), int64(len(from)))
+// hostToDevice queues a direct copy from host memory that needs no staging. The
+// memory must not change until the stream has been synchronised.
+func (p *Provider) hostToDevice(s *driver.Stream, to driver.Ptr, from []byte) error {
+	if p.transferMethod(from) == transfer.Coherence {
+		return p.threads.Move(s, to, transfer.Address(from), int64(len(from)))
 	}
-	return false, nil
+	return s.CopyIn(to, from)
 }
 
 // deviceToHost queues a direct copy to host memory that needs no staging.

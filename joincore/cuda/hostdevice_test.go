@@ -51,9 +51,9 @@ func TestCoherentMemoryIsPulled(t *testing.T) {
 	for _, n := range []int{1, 7, 4096, 1<<20 - 9} {
 		clear(to)
 		want := append(make([]byte, 5), from[3:3+n]...)
-		queued, err := p.hostToDevice(st, at+driver.Ptr(1), from[3:3+n])
-		if err := errors.Join(err, p.deviceToHost(st, to[5:5+n], at+1), st.Sync(t.Context())); err != nil || !queued {
-			t.Fatal(queued, err)
+		err := p.hostToDevice(st, at+driver.Ptr(1), from[3:3+n])
+		if err := errors.Join(err, p.deviceToHost(st, to[5:5+n], at+1), st.Sync(t.Context())); err != nil {
+			t.Fatal(err)
 		}
 		if !bytes.Equal(to[:5+n], want) || !bytes.Equal(to[5+n:], make([]byte, len(to)-5-n)) {
 			t.Errorf("%d bytes: others came back", n)

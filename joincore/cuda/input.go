@@ -11,6 +11,7 @@ import (
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/hostinput"
 	"gpujoin/joincore/cuda/rowid"
+	"gpujoin/joincore/cuda/transfer"
 )
 
 // load queues the upload of a column on the load stream.
@@ -56,7 +57,7 @@ func (v *view) loadValues(ctx context.Context, j int, c *column) (err error) {
 	if c.Values, err = v.alloc(v.rows * width); err != nil {
 		return err
 	}
-	return v.e.both(func() error {
+	return v.e.batched(func() error {
 		return v.eachSegment(func(s *joincore.Segment, first int64) error {
 			return v.e.copyIn(ctx, c.Values+driver.Ptr(first*width), s.Columns[j].Values[:int64(s.Rows)*width])
 		})
@@ -111,26 +112,28 @@ func (v *view) loadTexts(ctx context.Context, j int, c *column) (err error) {
 	})
 }
 
-// both alternates copies from registered memory between the load stream and a
-// second stream, so that the next copy starts before the previous one ends.
-func (e *execution) both(queue func() error) error {
+// batched queues the copies of registered memory that queue makes in batches.
+func (e *execution) batched(queue func() error) error {
 	l := e.workspace.upload
-	if err := l.stream.Then(l.second); err != nil {
-		return err
-	}
-	l.turns = [2]*driver.Stream{l.stream, l.second}
+	l.batching = true
 	err := queue()
-	l.turns = [2]*driver.Stream{l.stream, l.stream}
-	return errors.Join(err, l.second.Then(l.stream))
+	l.batching = false
+	return errors.Join(err, l.batch.Queue(l.stream))
 }
 
 // copyIn queues a copy on the load stream, either directly or staged through
 // the transfer stream's buffer.
 func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) error {
 	l := e.workspace.upload
-	if queued, err := e.p.hostToDevice(l.turns[0], to, from); queued {
-		l.turns[0], l.turns[1] = l.turns[1], l.turns[0]
-		return err
+	switch method := e.p.transferMethod(from); {
+	case method == transfer.Pinned && l.batching:
+		l.batch.Add(to, from)
+		if l.batch.Len() < driver.BatchCopies {
+			return nil
+		}
+		return l.batch.Queue(l.stream)
+	case method != transfer.Staged:
+		return e.p.hostToDevice(l.stream, to, from)
 	}
 	return e.fill(ctx, to, int64(len(from)), 1, func(buffer []byte, at int64) error {
 		return hostinput.InPieces(len(buffer), func(low, high int) error {

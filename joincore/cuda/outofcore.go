@@ -4,7 +4,6 @@ package cuda
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"gpujoin/joincore"
@@ -60,8 +59,7 @@ func (l largerThanDevice) Downloads() (outofcore.Downloads, error) {
 }
 
 func (l largerThanDevice) SyncUploads() error {
-	upload := l.e.workspace.upload
-	return errors.Join(upload.stream.Sync(context.Background()), upload.second.Sync(context.Background()))
+	return l.e.workspace.upload.stream.Sync(context.Background())
 }
 
 func (l largerThanDevice) Whole(s device.Space) (outofcore.View, bool) {
@@ -108,7 +106,7 @@ func (d downloads) Copy(ctx context.Context, to []byte, from driver.Ptr) error {
 type uploader struct{ v *view }
 
 func (u uploader) Alloc(bytes int64) (driver.Ptr, error) { return u.v.alloc(bytes) }
-func (u uploader) Alternate(queue func() error) error    { return u.v.e.both(queue) }
+func (u uploader) Batched(queue func() error) error      { return u.v.e.batched(queue) }
 
 func (u uploader) Copy(ctx context.Context, to driver.Ptr, from []byte) error {
 	return u.v.e.copyIn(ctx, to, from)

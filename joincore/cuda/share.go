@@ -243,7 +243,7 @@ func (p *part) prepare() (err error) {
 // all rows, which is a small part of the column.
 func (p *part) uploadPart(ctx context.Context, low, high int64) error {
 	width := int64(p.column.Width)
-	err := p.e.both(func() error {
+	err := p.e.batched(func() error {
 		return p.eachSegment(func(s *joincore.Segment, first int64) error {
 			from, to := max(low-first, 0), min(high-first, int64(s.Rows))
 			if from >= to {

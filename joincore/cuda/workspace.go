@@ -34,8 +34,8 @@ type transferStream struct {
 	staging      *driver.Host     // as large as the scratch
 	halfCopied   [2]*driver.Event // when a half of the buffer has been copied
 	turn         int
-	second       *driver.Stream    // only of the upload stream
-	turns        [2]*driver.Stream // the streams of its copies; the first one is next
+	batch        driver.Batch // only of the upload stream
+	batching     bool         // copies of registered memory join the batch
 }
 
 // empty frees all of the scratch.
@@ -81,10 +81,6 @@ func (s *workspace) open(p *Provider) (err error) {
 	if err = s.prepare(p, s.upload); err != nil {
 		return err
 	}
-	if s.upload.second, err = s.newStream(p.context); err != nil {
-		return err
-	}
-	s.upload.turns = [2]*driver.Stream{s.upload.stream, s.upload.stream}
 	if len(p.peers) > 0 {
 		if s.peer, err = s.newStream(p.context); err != nil {
 			return err

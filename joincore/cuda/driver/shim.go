@@ -136,6 +136,44 @@ static CUresult gj_copies(CUcontext context, CUstream stream, const gj_copy *cop
   return result != CUDA_SUCCESS ? result : r;
 }
 
+// What cuMemcpyBatchAsync of CUDA 13 is told of copies; headers before 12.8 lack it.
+typedef struct {
+  int source_order;
+  struct {
+    int type, id;
+  } from, to;
+  unsigned flags;
+} gj_copy_attributes;
+
+enum { GJ_SOURCE_ORDER_STREAM = 1, GJ_OVERLAP_WITH_COMPUTE = 1 };
+
+typedef CUresult (*gj_batch_function)(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count, gj_copy_attributes *attributes,
+                                  size_t *first, size_t attributes_count, CUstream stream);
+
+// gj_batch returns cuMemcpyBatchAsync, or NULL if the driver lacks it.
+static gj_batch_function gj_batch(void) {
+  static gj_batch_function batch;
+  static int known;
+  void *found = NULL;
+  CUdriverProcAddressQueryResult result;
+  if (__atomic_load_n(&known, __ATOMIC_ACQUIRE)) return batch;
+  if (cuGetProcAddress("cuMemcpyBatchAsync", &found, 13000, CU_GET_PROC_ADDRESS_DEFAULT, &result) != CUDA_SUCCESS) found = NULL;
+  batch = (gj_batch_function)found;
+  __atomic_store_n(&known, 1, __ATOMIC_RELEASE);
+  return batch;
+}
+
+// gj_copy_batch queues copies of page-locked host memory to the device, which may run in any order.
+static CUresult gj_copy_batch(CUcontext context, CUstream stream, uint64_t *to, uint64_t *from, uint64_t *bytes, int count) {
+  gj_copy_attributes attributes = {GJ_SOURCE_ORDER_STREAM, {0, 0}, {0, 0}, GJ_OVERLAP_WITH_COMPUTE};
+  size_t first = 0;
+  TRY(cuCtxSetCurrent(context));
+  if (gj_batch() != NULL)
+    return gj_batch()((CUdeviceptr *)to, (CUdeviceptr *)from, (size_t *)bytes, count, &attributes, &first, 1, stream);
+  for (int i = 0; i < count; i++) TRY(cuMemcpyAsync(to[i], from[i], bytes[i], stream));
+  return CUDA_SUCCESS;
+}
+
 static CUresult gj_query(CUcontext context, CUevent event) {
   TRY(cuCtxSetCurrent(context));
   return cuEventQuery(event);
@@ -235,6 +273,11 @@ func unreserve(c cu.CUContext, m mapping) error {
 func copies(c cu.CUContext, s cu.Stream, list []Span, e cu.Event) error {
 	return failure("cuMemcpyDtoDAsync", int(C.gj_copies(contextHandle(c), streamHandle(s),
 		(*C.gj_copy)(unsafe.Pointer(unsafe.SliceData(list))), C.int(len(list)), eventHandle(e))))
+}
+
+func copyBatch(c cu.CUContext, s cu.Stream, to, from, bytes []uint64) error {
+	return failure("cuMemcpyBatchAsync", int(C.gj_copy_batch(contextHandle(c), streamHandle(s),
+		(*C.uint64_t)(&to[0]), (*C.uint64_t)(&from[0]), (*C.uint64_t)(&bytes[0]), C.int(len(to)))))
 }
 
 // query returns the driver's result: polling must not allocate.

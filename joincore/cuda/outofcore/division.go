@@ -215,7 +215,7 @@ func (s *partitionView) uploadMoved(ctx context.Context, to Uploader, moved int)
 		return 0, err
 	}
 	at := first
-	return first, to.Alternate(func() error {
+	return first, to.Batched(func() error {
 		return s.each(moved, func(piece []byte) error {
 			from := at
 			at += driver.Ptr(len(piece))

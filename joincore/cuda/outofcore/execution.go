@@ -111,8 +111,8 @@ type Rows interface {
 type Uploader interface {
 	// Alloc returns device memory that is freed with the view.
 	Alloc(bytes int64) (driver.Ptr, error)
-	// Alternate runs queue, whose copies use two streams in turn.
-	Alternate(queue func() error) error
+	// Batched runs queue, whose copies may run in any order.
+	Batched(queue func() error) error
 	// Copy queues a copy of host memory, which must stay as it is.
 	Copy(ctx context.Context, to driver.Ptr, from []byte) error
 	// Fill queues the upload of bytes that write makes piece by piece, in buffers for
