@@ -89,7 +89,7 @@ func (g *groups) Add(ctx context.Context, s device.Space) error {
 		}
 		ring.Close()
 	}()
-	return outofcore.Stages(ctx, len(parts), func(ctx context.Context, i int) { parts[i].Fetch(ctx, columns) }, func(i int) error {
+	return outofcore.Stages(ctx, len(parts), ringSlots-1, func(ctx context.Context, i int) { parts[i].Fetch(ctx, columns) }, func(i int) error {
 		defer parts[i].Close()
 		return g.add(ctx, parts[i].space())
 	})

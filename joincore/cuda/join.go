@@ -101,7 +101,7 @@ func (j *prepared) Probe(ctx context.Context, probe device.Space, emit func(devi
 		}
 		ring.Close()
 	}()
-	return outofcore.Stages(ctx, len(parts), func(ctx context.Context, i int) { parts[i].Fetch(ctx, columns) }, func(i int) error {
+	return outofcore.Stages(ctx, len(parts), ringSlots-1, func(ctx context.Context, i int) { parts[i].Fetch(ctx, columns) }, func(i int) error {
 		defer parts[i].Close()
 		return j.probe(ctx, parts[i].space(), emit)
 	})

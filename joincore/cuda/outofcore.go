@@ -80,7 +80,7 @@ func (l largerThanDevice) View(input int, rows outofcore.Rows) outofcore.View {
 }
 
 func (l largerThanDevice) NewRing(bytes int64) (outofcore.Ring, error) {
-	r, err := l.e.newRing(bytes)
+	r, err := l.e.newRing(2, bytes)
 	return r, err
 }
 

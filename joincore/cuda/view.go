@@ -25,7 +25,7 @@ type view struct {
 	low, high int            // segments [low, high), if there is no source
 	source    outofcore.Rows // of a join out of core; nil: segments
 	rows      int64
-	half      *half    // of a ring: memory that is taken first
+	slot      *slot    // of a ring: memory that is taken first
 	derived   *derived // nil: the input is on the host
 	shared    *sharing // nil: no other execution reads the input
 
@@ -92,9 +92,9 @@ func (v *view) Close() {
 			_ = main.Wait(c.ready) // fails only where the device is lost
 		}
 	}
-	if v.half != nil {
-		_ = v.half.leave(main) // likewise
-		v.half = nil
+	if v.slot != nil {
+		_ = v.slot.leave(main) // likewise
+		v.slot = nil
 	}
 	v.free(0)
 	clear(v.columns)
@@ -111,8 +111,8 @@ func (v *view) free(n int) {
 
 // alloc returns memory that is freed with the view.
 func (v *view) alloc(bytes int64) (driver.Ptr, error) {
-	if v.half != nil {
-		if at, ok, err := v.half.take(v.e.workspace.upload.stream, bytes); ok || err != nil {
+	if v.slot != nil {
+		if at, ok, err := v.slot.take(v.e.workspace.upload.stream, bytes); ok || err != nil {
 			return at, err
 		}
 	}

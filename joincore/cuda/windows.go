@@ -10,11 +10,9 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// largestWindow is how many rows cross the link at a time at most: enough to
-// fill the device, few enough that the first ones are read early. Of a probe
-// side it is a quarter of the build side's rows, where that is more: tables of
-// partitions are made anew for each window.
-const largestWindow = 1 << 24
+// ringSlots is how many windows have memory on the device: one is joined while the next
+// ones are uploaded, so that the link is busy while a result goes back.
+const ringSlots = 3
 
 // columnsRead returns the columns of an input that a join reads on the device,
 // and those that are gathered there from its result, in the order in which
@@ -59,7 +57,7 @@ func (e *execution) windows(v *view, columns []int, build int64) []*view {
 	if !v.whole() || !slices.ContainsFunc(columns, func(j int) bool { return !v.there(j) }) {
 		return nil
 	}
-	target := min(max(largestWindow, build/4), e.workspace.arena.Free()/8/v.input.BytesPerRow(columns))
+	target := min(windowTarget(v.rows, build, e.width(v.number, columns)), e.workspace.arena.Free()/8/v.input.BytesPerRow(columns))
 	if e.p.outOfCore.WindowRows > 0 {
 		target = e.p.outOfCore.WindowRows
 	}
@@ -68,6 +66,15 @@ func (e *execution) windows(v *view, columns []int, build int64) []*view {
 	}
 	// Nothing is joined, nor goes back, before the first one has crossed.
 	return e.cut(v, max(target/4, 1), target)
+}
+
+// width returns the bytes of a row's values of columns of an input, without those of
+// variable length.
+func (e *execution) width(input int, columns []int) (n int64) {
+	for _, j := range columns {
+		n += int64(e.describe(joincore.ColumnRef{Input: input, Column: j}).Width)
+	}
+	return n
 }
 
 // cut divides an input into views of neighbouring segments, of `target` rows or
@@ -90,12 +97,12 @@ func (e *execution) ringFor(views []*view, columns []int) (*ring, error) {
 	for _, v := range views {
 		most = max(most, v.Bytes(columns))
 	}
-	r, err := e.newRing(most)
+	r, err := e.newRing(ringSlots, most)
 	if err != nil {
 		return nil, err
 	}
 	for i, v := range views {
-		r.Use(i%2, v)
+		r.Use(i%ringSlots, v)
 	}
 	return r, nil
 }

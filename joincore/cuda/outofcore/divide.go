@@ -145,7 +145,7 @@ func (w *divider) claim(stage int) int {
 // it meets the cores.
 func (w *divider) byDevice(ctx context.Context) error {
 	done := 0
-	err := Stages(ctx, len(w.windows), func(ctx context.Context, stage int) {
+	err := Stages(ctx, len(w.windows), 1, func(ctx context.Context, stage int) {
 		if i := w.claim(stage); i >= 0 {
 			w.windows[i].view.Fetch(ctx, w.windows[i].columnsRead())
 		}

@@ -128,7 +128,7 @@ func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.
 		free()
 	}()
 	mine := make([]int, len(parts)) // the co-partition of each stage; -1: none was left
-	return Stages(ctx, len(parts), func(ctx context.Context, stage int) {
+	return Stages(ctx, len(parts), 1, func(ctx context.Context, stage int) {
 		i := j.together.copartition(len(parts))
 		if mine[stage] = i; i < 0 {
 			return

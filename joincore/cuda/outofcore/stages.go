@@ -2,36 +2,54 @@ package outofcore
 
 import (
 	"context"
-	"sync"
 
 	"gpujoin/joincore/device"
 )
 
 // Stages calls work for stages 0 to n-1 one after the other. Meanwhile fetch gets what
-// the next stage needs; what fails there has to fail again in work.
-func Stages(ctx context.Context, n int, fetch func(ctx context.Context, i int), work func(i int) error) error {
+// the next stages need, in order, at most the given number of stages ahead of work; what
+// fails there has to fail again in work.
+func Stages(ctx context.Context, n, ahead int, fetch func(ctx context.Context, i int), work func(i int) error) error {
 	ctx, stop := context.WithCancel(ctx)
-	var ahead sync.WaitGroup
-	defer ahead.Wait()
-	defer stop()
-	start := func(i int) {
-		if i == n {
-			return
+	allowed := make(chan struct{}, n) // an element for each stage that may be fetched
+	fetched := make(chan struct{}, n)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := 0; ; i++ {
+			if _, ok := <-allowed; !ok {
+				return
+			}
+			guardedFetch(ctx, i, fetch)
+			fetched <- struct{}{}
 		}
-		ahead.Go(func() {
-			var unread error // what fails here fails again when it is needed
-			defer device.Recover(&unread)
-			device.PanicOnFault()
-			fetch(ctx, i)
-		})
+	}()
+	defer func() {
+		stop()
+		close(allowed)
+		<-ended
+	}()
+	for range min(ahead, n) {
+		allowed <- struct{}{}
 	}
-	start(0)
 	for i := range n {
-		ahead.Wait()
-		start(i + 1)
+		if i+ahead < n {
+			allowed <- struct{}{}
+		}
+		<-fetched
 		if err := work(i); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// guardedFetch calls fetch unless ctx has ended. What fails fails again when it is needed.
+func guardedFetch(ctx context.Context, i int, fetch func(ctx context.Context, i int)) {
+	var unread error
+	defer device.Recover(&unread)
+	device.PanicOnFault()
+	if ctx.Err() == nil {
+		fetch(ctx, i)
+	}
 }
