@@ -213,7 +213,7 @@ func (h *hostBench) join(name string, p *Provider, a joincore.Algorithm, window 
 			continue
 		}
 		first = time.Since(start)
-		settleLocks(p)
+		p.Settle()
 	}
 	slices.Sort(times)
 	median := times[len(times)/2]
@@ -224,18 +224,6 @@ func (h *hostBench) join(name string, p *Provider, a joincore.Algorithm, window 
 	}
 	fmt.Printf("%-9s %-8s %9d %8.1f %8.1f %7.0f%% %6.0f%%  %ssyncs %d, bits %d, first run %.1f\n", name, stats.Algorithm, window, median.Seconds()*1000,
 		in, 100*in/h.link, 100*in/55, phases, stats.Work.Syncs, stats.Bits, first.Seconds()*1000)
-}
-
-// settleLocks waits until no more memory is being page-locked.
-func settleLocks(p *Provider) {
-	locked := func() int {
-		p.registered.mu.RLock()
-		defer p.registered.mu.RUnlock()
-		return len(p.registered.list)
-	}
-	for before := -1; before != locked(); time.Sleep(time.Second) {
-		before = locked()
-	}
 }
 
 // returned has the result come back whole.

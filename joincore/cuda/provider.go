@@ -189,6 +189,10 @@ func (p *Provider) Register(mem []byte) (release func(), err error) {
 // slabs is the page-locked memory of joins out of core, which all devices copy directly.
 var slabs ranges
 
+// Settle waits until the memory that joins have left for later ones is page-locked. No
+// execution may be running. Benchmarks call it between a first execution and the next.
+func (p *Provider) Settle() { p.outOfCore.Slabs.Settle() }
+
 // lockSlab is Register for memory that this process has allocated, for all providers. It
 // waits for no other lock operation.
 func (p *Provider) lockSlab(mem []byte) (release func(), err error) {

@@ -52,7 +52,6 @@ func (d *division) Scratch(window int) (memory []byte, grant, slab int64) {
 	return s.bytes, int64(len(s.grant)), slab
 }
 
-func (p *Pool) Settle()                    { settle(p) }
 func (p *Pool) Refusal() error             { return p.refusal() }
 func (p *Pool) Used() int64                { return p.used }
 func (p *Pool) Idle() int64                { return p.bytes }

@@ -78,16 +78,3 @@ func testSlabs(t *testing.T, l *locker, limit int64) *Pool {
 	})
 	return p
 }
-
-// settle waits until all that is idle is locked.
-func settle(p *Pool) {
-	for {
-		p.mu.Lock()
-		busy := p.busy
-		p.mu.Unlock()
-		if !busy {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-}

@@ -16,7 +16,7 @@ func TestSlabsNeverExceedWhatWasGranted(t *testing.T) {
 		for _, s := range have {
 			p.give(s)
 		}
-		settle(p)
+		p.Settle()
 	}
 	const mb = 1 << 20
 	for _, c := range []struct {
@@ -56,14 +56,14 @@ func TestSlabsAreBounded(t *testing.T) {
 	}
 	p.give(a)
 	p.give(b)
-	settle(p)
+	p.Settle()
 	if d := p.take(4 << 20); d == nil {
 		t.Error("idle slabs are in the way")
 	} else {
 		p.give(d)
 	}
 	p.give(c)
-	settle(p)
+	p.Settle()
 	if p.take(6<<20) != nil {
 		t.Error("6 MiB of 5")
 	}
@@ -94,7 +94,7 @@ func TestSlabsThatEndAreBounded(t *testing.T) {
 		}
 	}
 	close(l.gate)
-	settle(p)
+	p.Settle()
 	s := p.take(6 * mb)
 	if s == nil || p.ending != 0 {
 		t.Fatalf("a slab is there: %t, %d bytes about to end", s != nil, p.ending)
@@ -113,7 +113,7 @@ func TestSlabThatTheMachineLacks(t *testing.T) {
 		t.Errorf("%d bytes in use, %d at most, %d locks", p.used, p.most, l.locks)
 	}
 	p.give(p.take(1 << 20))
-	settle(p)
+	p.Settle()
 	if l.locks != 1 {
 		t.Errorf("%d locks", l.locks)
 	}

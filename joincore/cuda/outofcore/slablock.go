@@ -1,5 +1,7 @@
 package outofcore
 
+import "time"
+
 // lockIdle locks idle slabs, one after the other, until all are.
 func (p *Pool) lockIdle() {
 	p.mu.Lock()
@@ -20,6 +22,19 @@ func (p *Pool) lockIdle() {
 		}
 	}
 	p.busy = false
+}
+
+// Settle waits until all idle slabs are page-locked, or locking was refused.
+func (p *Pool) Settle() {
+	for p.locksIdle() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (p *Pool) locksIdle() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.busy
 }
 
 // unlocked returns the slab that has waited the longest for being locked, nil

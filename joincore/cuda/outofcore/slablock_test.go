@@ -15,7 +15,7 @@ func TestLockedSlabsComeFirst(t *testing.T) {
 	have := []*slab{p.take(size), p.take(size), p.take(size), p.take(size)}
 	locked := have[0]
 	p.give(locked)
-	settle(p)
+	p.Settle()
 	if p.take(size) != locked {
 		t.Fatal("another slab")
 	}
@@ -35,14 +35,14 @@ func TestLockedSlabsComeFirst(t *testing.T) {
 		}
 	}
 	close(l.gate)
-	settle(p)
+	p.Settle()
 	if l.locks != 2 || l.bytes() != 2*size {
 		t.Errorf("%d locks, %d bytes are locked while all are in use", l.locks, l.bytes())
 	}
 	for _, s := range have {
 		p.give(s)
 	}
-	settle(p)
+	p.Settle()
 	if l.locks != 4 || l.bytes() != 4*size {
 		t.Errorf("%d locks, %d bytes are locked after", l.locks, l.bytes())
 	}
@@ -61,7 +61,7 @@ func TestSlabComesBackWhileItIsLocked(t *testing.T) {
 	s.mem[1<<19] = 7
 	p.give(s)
 	close(l.gate)
-	settle(p)
+	p.Settle()
 	if len(p.kept) != 1 || l.locks != 1 || l.bytes() != 1<<20 {
 		t.Errorf("%d idle slabs, %d locks, %d bytes are locked", len(p.kept), l.locks, l.bytes())
 	}
@@ -74,12 +74,12 @@ func TestSlabsAreRefused(t *testing.T) {
 	p := testSlabs(t, l, 1<<30)
 	first, second, third, fourth := p.take(1<<20), p.take(2<<20), p.take(3<<20), p.take(4<<20)
 	p.give(first)
-	settle(p)
+	p.Settle()
 	l.err, l.gate = errors.New("too much is locked"), make(chan struct{})
 	p.give(second)
 	p.give(third)
 	close(l.gate)
-	settle(p)
+	p.Settle()
 	if err := p.refusal(); err == nil || err.Error() != "too much is locked" {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestSlabsAreRefused(t *testing.T) {
 	}
 	l.err = nil
 	p.give(fourth)
-	settle(p)
+	p.Settle()
 	if len(p.kept) != 1 || l.bytes() != 1<<20 || l.locks != 1 || l.asked.Load() != 2 {
 		t.Errorf("%d idle slabs, %d bytes are locked, %d locks of %d", len(p.kept), l.bytes(), l.locks, l.asked.Load())
 	}
@@ -112,12 +112,12 @@ func TestSlabGoesBeforeItIsLocked(t *testing.T) {
 		t.Errorf("%d idle slabs, %d bytes about to end", len(p.kept), p.ending)
 	}
 	close(l.gate)
-	settle(p)
+	p.Settle()
 	if l.bytes() != 0 || l.locks != 1 || p.ending != 0 {
 		t.Errorf("%d bytes are locked, %d locks, %d bytes about to end", l.bytes(), l.locks, p.ending)
 	}
 	p.give(third)
-	settle(p)
+	p.Settle()
 	if l.bytes() != 2<<20 || l.locks != 2 {
 		t.Errorf("%d bytes are locked, %d locks", l.bytes(), l.locks)
 	}

@@ -28,12 +28,12 @@ func TestSlabsAreKept(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 	s.mem[size/2] = 7
-	settle(p)
+	p.Settle()
 	if n := l.bytes(); n != 0 {
 		t.Errorf("%d bytes are locked beside who has them", n)
 	}
 	p.give(s)
-	settle(p)
+	p.Settle()
 	if n := l.bytes(); n != size {
 		t.Errorf("%d bytes are locked", n)
 	}
@@ -46,7 +46,7 @@ func TestSlabsAreKept(t *testing.T) {
 	}
 	p.give(other)
 	p.give(s)
-	settle(p)
+	p.Settle()
 	if l.locks != 2 || l.bytes() != 2*size {
 		t.Errorf("%d locks, %d bytes are locked", l.locks, l.bytes())
 	}
@@ -150,7 +150,7 @@ func TestManyJobsUseSlabs(t *testing.T) {
 			})
 		}
 		wait.Wait()
-		settle(p)
+		p.Settle()
 		if l.most > min(jobs*each*largest, limit) || l.locks == 0 {
 			t.Errorf("%d bytes were locked at a time, %d locks", l.most, l.locks)
 		}

@@ -307,8 +307,12 @@ func (b *bench) measureHost(ctx context.Context) error {
 				if err != nil {
 					return fmt.Errorf("%s: %w", c.name, err)
 				}
-				if i > 0 { // the first one allocates
+				if i > 0 {
 					all = append(all, ms)
+				} else { // the first one allocates
+					for _, p := range h.providers {
+						p.Settle()
+					}
 				}
 				r.Sent, r.How = stats.Sent, fmt.Sprintf("%s x%d %s", stats.Joins[0].Algorithm, stats.Devices, stats.Alone)
 				if i == b.repeats {
