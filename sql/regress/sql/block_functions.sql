@@ -60,9 +60,21 @@ SELECT * FROM values_of(ARRAY['extract(quarter FROM d)', 'extract(dow FROM d)', 
 SELECT * FROM values_of(ARRAY['extract(dow FROM d)', 'd::timestamp', 'd - interval ''2 days'''], 'id IN (7, 303)');
 SELECT block('SELECT e.id, count(*) FILTER (WHERE e.d < o.ts), count(*) FILTER (WHERE e.d = o.ts), count(*) FILTER (WHERE e.d > o.ts) FROM edge e JOIN edge o ON e.i2 = o.i2 WHERE e.id > 200 AND o.id > 200 GROUP BY e.id');
 DELETE FROM edge WHERE id >= 300;
+-- NaN
+INSERT INTO edge (id, n, m) VALUES (310, 'NaN', 'NaN'), (311, 'NaN', 0);
+SELECT block('SELECT n, count(*) FROM edge WHERE id > 200 GROUP BY n HAVING count(*) > 0');
+SELECT block('SELECT n, m, count(*) FROM edge WHERE id > 200 GROUP BY n, m');
+SELECT block('SELECT count(*) FILTER (WHERE n >= ''NaN''), count(*) FILTER (WHERE n < 1e14), count(*) FILTER (WHERE n NOT IN (1.5, 0.03)) FROM edge');
+DELETE FROM edge WHERE id >= 310;
 -- conditions
 SELECT block('SELECT count(*) FILTER (WHERE i4 IS DISTINCT FROM i2), count(*) FILTER (WHERE i4 IS NOT DISTINCT FROM i2), count(*) FILTER (WHERE b IS DISTINCT FROM true), count(*) FILTER (WHERE t IS DISTINCT FROM v), count(*) FILTER (WHERE n IS DISTINCT FROM m), count(*) FILTER (WHERE i4 IS DISTINCT FROM NULL) FROM edge');
 SELECT block('SELECT count(*) FILTER (WHERE i4 > ANY (ARRAY[5, 100])), count(*) FILTER (WHERE i4 > ALL (ARRAY[5, 100])), count(*) FILTER (WHERE n = ANY (ARRAY[0.5, 1.25, 7.00001])), count(*) FILTER (WHERE n <> ALL (ARRAY[0.5, 7.00001])) FROM edge');
+-- an empty list is FALSE or TRUE even for NULL; a list with NULL is not
+SELECT block('SELECT count(*) FILTER (WHERE i4 = ANY (''{}'')), count(*) FILTER (WHERE NOT i4 = ANY (''{}'')), count(*) FILTER (WHERE t <> ALL (''{}'')), count(*) FILTER (WHERE (t = ANY (''{}'')) IS NULL), count(*) FILTER (WHERE (i4 <> ALL (''{null,5}'')) IS NULL) FROM edge');
+-- patterns: escape characters, characters of several bytes, blanks
+SELECT block('SELECT count(*) FILTER (WHERE t LIKE ''Te!_%'' ESCAPE ''!''), count(*) FILTER (WHERE t LIKE ''T%1'' ESCAPE ''''), count(*) FILTER (WHERE t LIKE ''_Ö''), count(*) FILTER (WHERE c LIKE ''c_''), count(*) FILTER (WHERE c LIKE ''c_   ''), count(*) FILTER (WHERE c::text LIKE ''c_'') FROM edge');
+-- by minus one
+SELECT block('SELECT id, max(i2 % -1::int2), max(i4 % -1), max(i8 % -1), max(i4 / -1), sum(i4 * i2::int8) FROM edge GROUP BY id');
 SELECT block('SELECT count(f), count(w), count(c), count(f) FILTER (WHERE b) FROM edge');
 -- computed by the plan that feeds the table
 EXPLAIN (COSTS OFF, VERBOSE OFF) SELECT lower(t), count(*), max(length(t)) FROM edge GROUP BY 1;
