@@ -4,6 +4,7 @@ package cpu
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"gpujoin/joincore/device"
@@ -32,6 +33,8 @@ type grouper struct {
 	only      []*filter
 	distinct  []*grouper // of the further sources
 	sample    sample
+	seen      int      // rows of its own source
+	weighed   bool     // whether the table's limit was reconsidered
 	child     *grouper // of a partition of its own
 	sorted    []uint32 // groups in the order of their partitions
 	bounds    []uint32 // where each of these begins
@@ -109,6 +112,7 @@ func (g *grouper) push(ctx context.Context, r *rows, source int) error {
 	}
 	s := &g.plan.sources[source]
 	if source == 0 {
+		g.seen += r.n
 		for _, d := range g.distinct {
 			if err := d.push(ctx, r, 0); err != nil {
 				return err
@@ -254,6 +258,7 @@ func (g *grouper) add(s *source, source int) error {
 		return err
 	}
 	g.sample.add(n, missed)
+	g.weigh()
 	if missed < n {
 		if err := g.table.update(s, g.arguments, group, &g.update); err != nil {
 			return err
@@ -270,6 +275,30 @@ func (g *grouper) add(s *source, source int) error {
 	}
 	return g.partition(source, missing)
 }
+
+// weigh stops adding groups to the table of one of several workers if there seem to
+// be many more than it takes: it would soon find few of the rows' groups, and all of
+// its own have to be merged with those of the other workers.
+//
+// Where rows have their groups by chance, r rows of g equally frequent groups have
+// g (1 - exp(-r/g)) of them. A table that has as many after its first rows as if there
+// were manyGroups times those that it takes has too many. Where groups follow each
+// other, or some are frequent, it has fewer, and goes on.
+func (g *grouper) weigh() {
+	t := &g.table
+	if g.weighed || g.level > 0 || g.plan.dev.streams == 1 || t.n < t.limit/4 {
+		return
+	}
+	g.weighed = true
+	many := manyGroups * float64(t.limit)
+	if float64(t.n) > many*(1-math.Exp(-float64(g.seen)/many)) {
+		t.limit = t.n
+	}
+}
+
+// manyGroups is how many times the groups that a table takes are too many for it.
+// With as many, a row in three is not of a group in a full table.
+const manyGroups = 1.5
 
 // sample decides whether a worker's table that is full is worth looking into:
 // where many of the rows do not have their group in it, all are partitioned.

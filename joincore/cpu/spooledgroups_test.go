@@ -69,3 +69,46 @@ func TestGroupsWithLateNulls(t *testing.T) {
 		}
 	}
 }
+
+// TestManyGroupsStayFewInTables: of several workers, none fills its table with groups
+// that it is not going to meet again; of one, and where rows of a group follow each
+// other, it does.
+func TestManyGroupsStayFewInTables(t *testing.T) {
+	const n, groups = 40_000, 8000
+	r := rand.New(rand.NewPCG(8, 9))
+	word := joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8}
+	strategy := func(key func(row int) uint64, streams int) string {
+		var v joincore.Vector
+		for row := range n {
+			v.Values = binary.LittleEndian.AppendUint64(v.Values, key(row)*sparse)
+		}
+		relation := &joincore.Relation{Columns: []joincore.Column{word}, Segments: []joincore.Segment{{Rows: n, Columns: []joincore.Vector{v}}}}
+		plan := &joincore.Plan{
+			Inputs: []joincore.Input{{Columns: relation.Columns}},
+			Root: &joincore.Aggregate{
+				Child: &joincore.Scan{}, ID: 1, Keys: []joincore.Value{joincore.ColumnRef{}}, Functions: []joincore.Function{{Kind: joincore.Count}},
+			},
+			Output: []joincore.ColumnRef{{Input: 1}, {Input: 1, Column: 1}},
+		}
+		opt := run.Options{Device: device.Options{Streams: streams, ChunkRows: 64, Groups: groups}}
+		return suite.Check(t, "groups", cpu.New(), plan, []*joincore.Relation{relation}, 1000, opt).Aggregates[0].Strategy
+	}
+	chance := func(int) uint64 { return r.Uint64N(groups) }
+	distinct := func(row int) uint64 { return uint64(row) % groups }
+	runs := func(row int) uint64 { return uint64(row) * groups / n }
+	for _, c := range []struct {
+		name    string
+		key     func(int) uint64
+		streams int
+		want    string
+	}{
+		{"as many by chance as fit", chance, 2, "hash"},
+		{"all different at first", distinct, 2, "partitioned"},
+		{"all different, one worker", distinct, 1, "hash"},
+		{"one after the other", runs, 2, "hash"},
+	} {
+		if got := strategy(c.key, c.streams); got != c.want {
+			t.Errorf("%s: strategy %q, want %q", c.name, got, c.want)
+		}
+	}
+}
