@@ -18,8 +18,8 @@ type Sender struct {
 	module      *driver.Module
 	fold, merge *driver.Kernel
 	filters     *driver.Kernel // merges them
-	host        *driver.Host   // counts of rows
-	sampled     *driver.Event  // counts of the first range of both sides were read
+	host        *driver.Host   // counts of rows, by flow and partition
+	sampled     *driver.Event  // counts of the first range of both sides are there
 	first       *driver.Event  // those of the build side
 	counted     *driver.Event
 	start       *driver.Event

@@ -65,7 +65,6 @@ type Share struct {
 
 	source  []joinDescriptor // by flow: what is counted and sent
 	sources uint64           // their addresses
-	parents uint64           // rows by flow and partition
 	merged  [2]uint64        // histograms of what is received
 	local   [2]uint64        // of what is sent
 	copies  [2]uint64        // of what the devices send, in their order, if they are copied
@@ -177,7 +176,6 @@ func (x *Share) takeCounts() error {
 		return fmt.Errorf("phj: sides in %d ranges", len(x.flows))
 	}
 	x.sources = r.Take(int64(len(x.flows)) * (joinBytes + 2*maxCarried*fieldBytes + x.packedBytes()))
-	x.parents = r.Take(int64(len(x.flows)) * mostParents * 4)
 	for i := range x.merged {
 		x.local[i], x.merged[i] = r.d.Side[i].Count, r.Take(4<<r.bits)
 		if x.cut.Staged {

@@ -35,25 +35,22 @@ func (x *Share) Count() {
 	if x.cut.Sample {
 		sampled = 1
 		x.countFlows(0, countBuild|countProbe, 0, x.builds)
-		x.readCounts(0, 1)
-		x.readCounts(x.builds, x.builds+1)
 		r.Do(func() error { return x.stream.Record(x.sender.sampled) })
 	}
 	for i := sampled; i < x.builds; i++ {
 		x.countFlows(i, countBuild, i)
 	}
-	x.readCounts(sampled, x.builds)
 	r.Do(func() error { return x.stream.Record(x.sender.first) })
 	for i := x.builds + sampled; i < len(x.flows); i++ {
 		x.countFlows(i, countProbe, i)
 	}
-	x.readCounts(x.builds+sampled, len(x.flows))
 	r.Do(func() error { return x.stream.Record(x.sender.counted) })
 	r.phase(columnar.PhaseHistogram)
 }
 
 // countFlows counts the rows of one or two flows that a source describes, behind those
-// before them of the same side.
+// before them of the same side. The sums by partition of the first pass go straight to the
+// host's memory.
 func (x *Share) countFlows(source int, sides uint64, flows ...int) {
 	r, rows := x.run, int64(0)
 	for _, i := range flows {
@@ -67,19 +64,9 @@ func (x *Share) countFlows(source int, sides uint64, flows ...int) {
 	r.LaunchShared(k, max(2, limited(k.Grid(rows/8192), most)), r.counterBytes(), x.sourceAt(source), sides)
 	fold, d := x.sender.fold, &r.d
 	for _, i := range flows {
-		to := x.parents + uint64(4*i*x.Partitions())
+		to := uint64(x.sender.host.DevicePointer()) + uint64(4*i*x.Partitions())
 		r.Launch(fold, x.Partitions()/fold.Rows+1, x.local[x.flows[i].side], d.BitsFirst, d.BitsSecond, to)
 	}
-}
-
-// readCounts queues the read-back of flows from to to - 1.
-func (x *Share) readCounts(from, to int) {
-	if from == to {
-		return
-	}
-	each := 4 * x.Partitions()
-	host := x.sender.host.Bytes()[from*each : to*each]
-	x.run.Do(func() error { return x.stream.CopyOut(host, driver.Ptr(x.parents+uint64(from*each))) })
 }
 
 // describeSources describes the columns that are sent in each flow. The sources of
