@@ -58,13 +58,13 @@ func (g *Group) Join(ctx context.Context, parts []columnar.Join, o Options) ([]*
 	}
 	j := &join{start: start, group: g, options: o, parts: parts, outputs: make([]*columnar.Output, len(parts)), report: &Report{Strategy: o.Strategy, Members: make([]*columnar.Report, len(parts))}}
 	j.cut = phj.Cut{Devices: len(parts), Sample: o.Strategy == Exchange, Staged: g.through != nil}
-	j.cut.Ranges = j.ranges()
 	for _, p := range parts {
 		j.cut.Rows[0] += p.Build.Rows
 		j.cut.Rows[1] += p.Probe.Rows
 		j.cut.OutputRows += p.OutputRows
 	}
-	j.cut.Sending = j.sending()
+	j.cut.Ranges = j.ranges()
+	j.cut.Sending = j.sending(0)
 	if err := j.open(ctx, 0); err != nil {
 		return nil, nil, err
 	}
@@ -147,6 +147,9 @@ func (j *join) ranges() (n [2]int) {
 	n = [2]int{1, 1}
 	if j.options.Strategy == Exchange {
 		n = exchangeRanges(len(j.parts), j.cut.Staged)
+		for side := range n {
+			n[side] = int(min(int64(n[side]), max(1, j.sent(side)/leastRange)))
+		}
 	}
 	for side, asked := range j.options.Ranges {
 		if asked > 0 {
@@ -155,6 +158,17 @@ func (j *join) ranges() (n [2]int) {
 	}
 	return n
 }
+
+// sent returns about how many bytes of a side a GPU sends to others in an exchange.
+func (j *join) sent(side int) int64 {
+	n := int64(len(j.parts))
+	row := [2]*columnar.Side{&j.parts[0].Build, &j.parts[0].Probe}[side].RowBytes()
+	return j.cut.Rows[side] * int64(row) / n * (n - 1) / n
+}
+
+// leastRange is how many bytes a GPU sends to others in a range, at least: a further range
+// costs the host 30 µs, and hides part of a pass over as many rows.
+const leastRange = 24 << 20
 
 // exchangeRanges returns the ranges of both sides in an exchange. Tables are larger for many
 // GPUs, and for staged rows, with as much memory for them.
@@ -222,10 +236,11 @@ func (j *join) run(ctx context.Context) error {
 	if err := j.assign(ctx); err != nil {
 		return err
 	}
-	if err := j.place(ctx); err != nil {
+	queued, err := j.place(ctx)
+	if err != nil {
 		return err
 	}
-	if err := j.join(ctx); err != nil {
+	if err := j.join(ctx, queued); err != nil {
 		return err
 	}
 	j.ended("all queued")
@@ -239,13 +254,16 @@ func (j *join) run(ctx context.Context) error {
 	return nil
 }
 
-// join queues the second pass and the match. A GPU partitions what it has received of a
-// flow while all send the next one, each kernel on multiprocessors of its own.
-func (j *join) join(ctx context.Context) error {
+// join queues the second passes that place has not queued, and the match. A GPU partitions
+// what it has received of a flow while all send the next one, each kernel on
+// multiprocessors of its own.
+func (j *join) join(ctx context.Context, from int) error {
 	if !j.cut.Staged {
 		j.each(func(i int, x *phj.Share) {
-			x.Prepare()
-			for flow := range j.counts {
+			for side := min(from, 1); side < 2; side++ {
+				x.Prepare(side)
+			}
+			for flow := from; flow < len(j.counts); flow++ {
 				j.second(i, flow)
 			}
 			x.Match()
@@ -255,7 +273,10 @@ func (j *join) join(ctx context.Context) error {
 	if err := j.copyCounts(ctx); err != nil {
 		return err
 	}
-	j.each(func(_ int, x *phj.Share) { x.Prepare() })
+	j.each(func(_ int, x *phj.Share) {
+		x.Prepare(0)
+		x.Prepare(1)
+	})
 	for flow := range j.counts {
 		if err := j.copyFlow(ctx, flow); err != nil {
 			return err
@@ -272,8 +293,11 @@ func (j *join) second(i, flow int) {
 	if flow >= x.Builds() {
 		to = j.to[1]
 	}
-	if flow+1 < len(j.blocks) {
-		sending = j.blocks[flow+1]
+	switch next := flow + 1; {
+	case next < len(j.blocks):
+		sending = j.blocks[next]
+	case next < x.Flows() && j.options.Strategy == Exchange: // not counted yet
+		sending = j.sending(next)
 	}
 	for from, other := range j.shares {
 		if sends(j.counts[flow][from], to, from, i) {
@@ -283,14 +307,16 @@ func (j *join) second(i, flow int) {
 	x.Second(flow, j.received[flow][i], sending)
 }
 
-// sending returns how many blocks send to other GPUs. Links are the limit for narrow rows
-// with fewer blocks.
-func (j *join) sending() int {
+// sending returns how many blocks send a flow to other GPUs. Links are the limit for narrow
+// rows with fewer blocks. While the first flow is sent, there is nothing to partition.
+func (j *join) sending(flow int) int {
 	sms := j.group.members[0].Device.Info().SMs
 	row := max(j.parts[0].Build.RowBytes(), j.parts[0].Probe.RowBytes())
 	switch {
 	case j.options.Blocks > 0:
 		return j.options.Blocks
+	case flow == 0:
+		return sms * 3 / 4
 	case row <= 8:
 		return sms * 11 / 20
 	}

@@ -53,38 +53,62 @@ func (j *join) addCounts(gpu, flow int, counts [][]int64) {
 	}
 }
 
-// place gives all rows places on the GPUs that receive them, and sends them. Those of the
-// build side are sent while the probe side is still counted, if memory is not short; else
-// all memory is taken before any row is sent.
-func (j *join) place(ctx context.Context) error {
+// place gives all rows places on the GPUs that receive them, and sends them. The build side
+// is sent and partitioned while the probe side is still counted, if memory is not short;
+// else all memory is taken before any row is sent. place returns how many flows have their
+// second pass queued.
+func (j *join) place(ctx context.Context) (queued int, err error) {
 	builds := j.shares[0].Builds()
 	dropUnmatched(j.to, j.counts[:builds])
-	rows, send, err := j.placeSide(0, j.counts[:builds])
+	build, rows, err := j.placeSide(0, j.counts[:builds])
 	if err != nil {
-		return err
+		return 0, err
 	}
-	early := !j.cut.Staged && j.fits(rows)
-	if early {
-		send()
+	j.ended("build side placed")
+	sent := 0
+	if !j.cut.Staged && j.fits(rows) {
+		sent, queued = builds, builds
+		j.each(func(i int, x *phj.Share) {
+			x.AssignBuild(j.shares, i, build[i])
+			j.send(x, 0, builds)
+		})
 		j.ended("build side queued")
+		j.each(func(i int, x *phj.Share) { // behind what all GPUs send
+			x.Prepare(0)
+			for flow := range builds {
+				j.second(i, flow)
+			}
+		})
 	}
 	for i, x := range j.shares {
 		counts, err := x.ProbeCounts(ctx)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		j.addCounts(i, builds, counts)
 	}
 	j.ended("probe side counted")
-	_, sendProbe, err := j.placeSide(1, j.counts[builds:])
+	probe, _, err := j.placeSide(1, j.counts[builds:])
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if !early {
-		send()
+	j.ended("probe side placed")
+	j.each(func(i int, x *phj.Share) {
+		if sent == 0 {
+			x.AssignBuild(j.shares, i, build[i])
+		}
+		x.AssignProbe(j.shares, i, probe[i])
+		j.send(x, sent, len(j.counts))
+	})
+	j.ended("probe side queued")
+	return queued, nil
+}
+
+// send queues the flows from one on to the one before end.
+func (j *join) send(x *phj.Share, from, end int) {
+	for flow := from; flow < end; flow++ {
+		x.Send(flow, j.blocks[flow])
 	}
-	sendProbe()
-	return nil
 }
 
 // fits reports whether each GPU has memory for the given build rows, and for the probe
@@ -103,12 +127,12 @@ func (j *join) fits(build []int64) bool {
 }
 
 // placeSide gives the rows of a side's flows places, and takes the memory for them. It
-// returns the rows of each GPU, and a function that queues what sends them.
-func (j *join) placeSide(side int, flows [][][]int64) (rows []int64, send func(), err error) {
-	first := len(j.received)
+// returns where each GPU sends rows, and the rows that each receives.
+func (j *join) placeSide(side int, flows [][][]int64) (assigned []phj.Assigned, rows []int64, err error) {
 	next := make([]int64, len(j.shares))
 	rows = make([]int64, len(j.shares))
-	assigned, staged := make([]phj.Assigned, len(j.shares)), make([][][]phj.Block, len(j.shares))
+	assigned = make([]phj.Assigned, len(j.shares))
+	staged := make([][][]phj.Block, len(j.shares))
 	for i := range assigned {
 		assigned[i].To = j.to[side]
 	}
@@ -129,7 +153,7 @@ func (j *join) placeSide(side int, flows [][][]int64) (rows []int64, send func()
 		j.received = append(j.received, got)
 		blocks, leave := 0, crossing(counts, j.to[side])
 		if leave > 0 {
-			blocks = j.sending()
+			blocks = j.sending(len(j.blocks))
 		}
 		j.blocks = append(j.blocks, blocks)
 		j.report.Bytes += leave * j.shares[0].RowBytes(side)
@@ -144,18 +168,7 @@ func (j *join) placeSide(side int, flows [][][]int64) (rows []int64, send func()
 			return nil, nil, fmt.Errorf("GPU %d: %w", i, err)
 		}
 	}
-	return rows, func() {
-		j.each(func(i int, x *phj.Share) {
-			if side == 0 {
-				x.AssignBuild(j.shares, i, assigned[i])
-			} else {
-				x.AssignProbe(j.shares, i, assigned[i])
-			}
-			for flow := range flows {
-				x.Send(first+flow, j.blocks[first+flow])
-			}
-		})
-	}, nil
+	return assigned, rows, nil
 }
 
 // layOut gives the rows of a flow places: where each GPU sends them, and what each finds.

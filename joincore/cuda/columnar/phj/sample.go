@@ -197,7 +197,7 @@ func (r *run) partitionCold(ctx context.Context) error {
 	r.launch(r.bypass.join, r.bypass.grid)
 	r.Peek(r.d.Counters, counters)
 	r.phase(columnar.PhaseBypass)
-	r.launch(r.kernels.offsets, r.kernels.offsets.Rows)
+	r.launch(r.kernels.offsets, r.kernels.offsets.Rows, 0)
 	r.phase(columnar.PhaseOffsets)
 	r.firstPass(0, r.kernels.first[0])
 	r.secondPass(0)

@@ -44,8 +44,12 @@ type flow struct {
 //	TakeFilter, FillFilter, MergeFilter, StartReduce, Reduced if a filter is to drop probe
 //	rows before they are counted,
 //	Count, Sample, BuildCounts, TakeBuild, AssignBuild, Send for flows of the build side,
-//	ProbeCounts, TakeProbe, AssignProbe, Send for those of the probe side,
-//	Prepare, Await and Second for each flow, Match, Finish
+//	Prepare of the build side, Await and Second for its flows,
+//	ProbeCounts, TakeProbe, AssignProbe, Send for flows of the probe side,
+//	Prepare of the probe side, Await and Second for its flows, Match, Finish
+//
+// If memory is short, AssignBuild and what follows it, up to ProbeCounts, come after
+// TakeProbe.
 //
 // If rows are staged, the caller copies Blocks and Counts of each device to others: the
 // counts before Prepare, the blocks of a flow after WaitSent and before Second.

@@ -65,11 +65,12 @@ func (x *Share) AssignBuild(all []*Share, self int, a Assigned) {
 	x.run.Do(func() error { return x.sender.stream.Then(x.stream) })
 }
 
-// AssignProbe does the same for the probe side.
+// AssignProbe does the same for the probe side. The device may still be sending the build
+// side, and partitioning it.
 func (x *Share) AssignProbe(all []*Share, self int, a Assigned) {
-	x.put(x.stream, 1, all, self, a)
+	x.put(x.sender.stream, 1, all, self, a)
+	x.run.Do(func() error { return x.sender.stream.Then(x.stream) })
 	x.run.copyIn()
-	x.run.Do(func() error { return x.stream.Then(x.sender.stream) })
 }
 
 // put brings the tables of a side to the device, in one copy.
@@ -170,14 +171,18 @@ func limited(grid, most int) int {
 	return min(grid, most)
 }
 
-// Prepare merges the histograms of what this device receives, and finds the places of its
-// partitions.
-func (x *Share) Prepare() {
+// Prepare merges the histograms of what this device receives of a side, and finds the
+// places of its partitions. The build side, which comes first, may be prepared before the
+// probe side is counted.
+func (x *Share) Prepare(side int) {
 	r, k := x.run, x.sender.merge
-	for side := range x.tables.from {
-		r.Launch(k, k.Grid(int64(1)<<r.bits/int64(k.Rows)+1), x.tables.count[side], x.tables.from[side], r.d.BitsFirst, r.d.BitsSecond, x.merged[side])
+	r.Launch(k, k.Grid(int64(1)<<r.bits/int64(k.Rows)+1), x.tables.count[side], x.tables.from[side], r.d.BitsFirst, r.d.BitsSecond, x.merged[side])
+	offsets := r.kernels.offsets
+	if side == 0 {
+		r.Launch(offsets, offsets.Fan, x.joinAt(0, 0), 0)
+	} else {
+		r.launch(offsets, offsets.Rows-offsets.Fan, uint64(offsets.Fan))
 	}
-	r.launch(r.kernels.offsets, r.kernels.offsets.Rows)
 	r.phase(columnar.PhaseOffsets)
 }
 

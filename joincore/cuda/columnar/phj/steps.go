@@ -111,7 +111,7 @@ func (r *run) partition() error {
 	}
 	r.copyIn()
 	r.countRest()
-	r.launch(r.kernels.offsets, r.kernels.offsets.Rows)
+	r.launch(r.kernels.offsets, r.kernels.offsets.Rows, 0)
 	r.phase(columnar.PhaseOffsets)
 	for i := range r.Sides { // the build side first: the probe side may still be uploaded
 		r.firstPass(i, r.kernels.first[i])

@@ -129,13 +129,14 @@ __device__ __forceinline__ void plan_match(const gj_join* join, uint32_t slice, 
   if (slice + 1 == slices && threadIdx.x == 0) extra[parts] = upto;
 }
 
-// Blocks of T threads. For each of `slices` slices one block per side and one for
-// the work items; then one per side for the parents.
+// Blocks of T threads, of which the given ones before them are left out. For each of
+// `slices` slices one block per side and one for the work items; then one per side for the
+// parents.
 template <int T>
-__device__ __forceinline__ void offsets(const gj_join* join, uint32_t slices) {
+__device__ __forceinline__ void offsets(const gj_join* join, uint32_t slices, uint32_t before = 0) {
   __shared__ uint64_t sums[32];
   uint32_t* words = reinterpret_cast<uint32_t*>(sums);
-  const uint32_t task = blockIdx.x / slices, slice = blockIdx.x % slices;
+  const uint32_t block = before + blockIdx.x, task = block / slices, slice = block % slices;
   if (task < 2)
     side_offsets<T>(join, &join->side[task], slice, slices, words);
   else if (task == 2)

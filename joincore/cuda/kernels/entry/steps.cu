@@ -48,9 +48,12 @@ HISTOGRAM(2)
 BLOOM(1)
 BLOOM(2)
 
-// gj_offsets(join): as many blocks as the rows in gj_offsets_launch.
-extern "C" __global__ void __launch_bounds__(offsets_threads, 1) gj_offsets(const gj_join* join) { offsets<offsets_threads>(join, offsets_slices); }
-LAUNCH(gj_offsets, offsets_threads, 1, 0, 3 * offsets_slices + 2, 0)
+// gj_offsets(join, blocks left out): with those, as many blocks as the rows in
+// gj_offsets_launch. As many as its last parameter, the first ones, are for the build side.
+extern "C" __global__ void __launch_bounds__(offsets_threads, 1) gj_offsets(const gj_join* join, uint64_t before) {
+  offsets<offsets_threads>(join, offsets_slices, (uint32_t)before);
+}
+LAUNCH(gj_offsets, offsets_threads, 1, 0, 3 * offsets_slices + 2, offsets_slices)
 
 // gj_close(join, key bytes, build columns, probe columns, bytes of a build column, of a probe column; 0: fields).
 extern "C" __global__ void __launch_bounds__(close_threads, 1)
