@@ -310,6 +310,7 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
 	leaf->workers = source->partial ? source->path->parallel_workers : 0;
 	leaf->ninputs = 1;
 	leaf->ncolumns = base->ncolumns;
+	leaf->size.levels = leaf->whole_size.levels = 1;
 	leaf->ships_deferred = true;
 	leaf->secured = root->simple_rte_array[rel->relid]->securityQuals != NIL;
 }

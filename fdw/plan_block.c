@@ -257,7 +257,7 @@ convert_cost(Path *path, double unit)
 
 static void
 offer_serial(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest,
-				 double unit)
+			 const GjNativeTime *time, double unit)
 {
 	GjBlockPath *path = make_path(block, GJ_SERIAL, tree, native);
 	CustomPath *cpath = &path->cpath;
@@ -265,7 +265,7 @@ offer_serial(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest
 	cpath->custom_paths = lappend(cpath->custom_paths, native);
 	cpath->methods = &gj_block_path_methods;
 	cost_block(block, native->rows, path);
-	path->time = gj_own_time(block->root, cheapest, cpath->path.total_cost, unit,
+	path->time = gj_own_time(cheapest, time, cpath->path.total_cost, unit,
 							 path->surplus);
 	convert_cost(&cpath->path, unit);
 	gj_note_block(block->output, &cpath->path);
@@ -280,7 +280,7 @@ offer_serial(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest
  */
 static void
 offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest,
-				 double unit)
+			   const GjNativeTime *time, double unit)
 {
 	GjBlockPath *feed = make_path(block, GJ_PARALLEL, tree, native);
 	GjBlockPath *top = palloc0(sizeof(GjBlockPath));
@@ -314,7 +314,7 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheape
 	{
 		above->path.startup_cost = gather->path.startup_cost;
 		above->path.total_cost = gather->path.total_cost;
-		top->time = gj_own_time(block->root, cheapest, above->path.total_cost, unit,
+		top->time = gj_own_time(cheapest, time, above->path.total_cost, unit,
 								feed->surplus);
 		convert_cost(&feed->cpath.path, unit);
 		convert_cost(&gather->path, unit);
@@ -328,6 +328,7 @@ static GjReject
 offer(Offer *block, GjVariant variant, GjCandidate *tree)
 {
 	const Path *cheapest;
+	GjNativeTime time;
 	Path	   *native;
 	double		unit = 1;
 
@@ -337,15 +338,16 @@ offer(Offer *block, GjVariant variant, GjCandidate *tree)
 	if (native == NULL)
 		return GJ_REJECT_NATIVE;
 	gj_choose_filters(block->root, tree);
+	time = gj_native_time(block->root, cheapest);
 	if (!gj_force)
 	{
-		unit = gj_native_unit(block->root, cheapest);
+		unit = gj_native_unit(cheapest, &time);
 		block->scan_margin = gj_scan_margin(tree, cheapest);
 	}
 	if (variant == GJ_SERIAL)
-		offer_serial(block, tree, native, cheapest, unit);
+		offer_serial(block, tree, native, cheapest, &time, unit);
 	else
-		offer_parallel(block, tree, native, cheapest, unit);
+		offer_parallel(block, tree, native, cheapest, &time, unit);
 	return GJ_ACCEPTED;
 }
 

@@ -10,6 +10,7 @@
 
 #include "plan_candidate.h"
 #include "plan_cost.h"
+#include "plan_document.h"
 #include "plan_surplus.h"
 
 static const char stash_tag = 'j';	/* its address marks our stashes */
@@ -138,9 +139,7 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 	tree->residual = clauses->residual;
 	tree->filter = clauses->filter;
 	tree->deferred = clauses->deferred;
-	tree->residual_size = clauses->residual_size;
-	tree->filter_size = clauses->filter_size;
-	tree->deferred_size = clauses->deferred_size;
+	gj_measure(clauses, tree);
 	tree->ships_deferred = clauses->ships_deferred &&
 		left->ships_deferred && right->ships_deferred;
 	tree->block_only = block_only;

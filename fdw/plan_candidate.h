@@ -54,6 +54,14 @@ typedef struct GjSideways
 	Cost		saved;			/* part of the tree's feed_cost */
 } GjSideways;
 
+/* The size of a tree's document (plan_document.c). */
+typedef struct GjTreeSize
+{
+	int			levels;
+	int			bytes;			/* of all conditions */
+	int			parameters;		/* of all conditions, at most */
+} GjTreeSize;
+
 /*
  * A job tree.  A leaf is an input; every other node is a join.  A semi or anti
  * join hides the columns of its right side.
@@ -70,9 +78,8 @@ typedef struct GjCandidate
 	List	   *residual;		/* the others of GjClauses */
 	List	   *filter;
 	List	   *deferred;
-	GjTextSize	residual_size;	/* of the join's own conditions */
-	GjTextSize	filter_size;
-	GjTextSize	deferred_size;
+	GjTreeSize	size;			/* without deferred conditions */
+	GjTreeSize	whole_size;		/* with them */
 	bool		ships_deferred; /* those of the whole tree */
 	bool		block_only;		/* the daemon must evaluate conditions that a
 								 * GpuJoin cannot have: that may be errors, or

@@ -13,23 +13,29 @@
 #include "plan_subpaths.h"
 #include "plan_time.h"
 
+GjNativeTime
+gj_native_time(PlannerInfo *root, const Path *native)
+{
+	GjNativeTime time = {.processes = {.surplus = 1}};
+
+	if (gj_estimate_native)
+		time.ns = gj_path_ns(root, native, &time.processes);
+	return time;
+}
+
 /*
  * Below the native path may be paths of our own, whose costs were made
  * comparable with other native paths.  So the unit is that of the plan without
  * them.
  */
 double
-gj_native_unit(PlannerInfo *root, const Path *native)
+gj_native_unit(const Path *native, const GjNativeTime *time)
 {
-	GjTime		time;
-	double		ns;
-
 	/* nothing is in proportion to the cost of what is switched off */
 	if (!gj_estimate_native || native->total_cost >= disable_cost)
 		return 1;
-	ns = gj_path_ns(root, native, &time);
-	return (native->total_cost + time.saved_cost) /
-		(Max(ns + time.saved_ns, 1) * GJ_NS_COST);
+	return (native->total_cost + time->processes.saved_cost) /
+		(Max(time->ns + time->processes.saved_ns, 1) * GJ_NS_COST);
 }
 
 Cost
@@ -43,16 +49,14 @@ gj_child_scan_cost(PlannerInfo *root, const Path *child)
 }
 
 GjTime
-gj_own_time(PlannerInfo *root, const Path *native, Cost cost, double unit, double surplus)
+gj_own_time(const Path *native, const GjNativeTime *time, Cost cost, double unit,
+			double surplus)
 {
-	GjTime		time;
 	GjTime		own = {.surplus = surplus};
-	double		ns;
 
 	own.ns = cost / GJ_NS_COST;
-	ns = gj_path_ns(root, native, &time);
-	own.saved_ns = ns + time.saved_ns - own.ns;
-	own.saved_cost = native->total_cost + time.saved_cost - cost * unit;
+	own.saved_ns = time->ns + time->processes.saved_ns - own.ns;
+	own.saved_cost = native->total_cost + time->processes.saved_cost - cost * unit;
 	return own;
 }
 

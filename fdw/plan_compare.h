@@ -6,18 +6,28 @@
 
 #include "plan_candidate.h"
 
+/* The time of a native path that a path of ours is to replace (plan_time.h). */
+typedef struct GjNativeTime
+{
+	double		ns;
+	GjTime		processes;		/* of each of its processes */
+} GjNativeTime;
+
+/* Nothing if gpujoin.estimate_native is off. */
+extern GjNativeTime gj_native_time(PlannerInfo *root, const Path *native);
+
 /*
  * The factor that makes a cost of plan_cost.h comparable with core's cost of a
  * native path: both are then in the ratio of the expected times.
  */
-extern double gj_native_unit(PlannerInfo *root, const Path *native);
+extern double gj_native_unit(const Path *native, const GjNativeTime *time);
 
 /*
  * The time of a path of ours with this cost, not yet multiplied by the unit.
  * native is what it replaces, surplus that of its rows.
  */
-extern GjTime gj_own_time(PlannerInfo *root, const Path *native, Cost cost, double unit,
-						  double surplus);
+extern GjTime gj_own_time(const Path *native, const GjNativeTime *time, Cost cost,
+						  double unit, double surplus);
 
 /* The cost, as in plan_cost.h, of the rows of a child plan. */
 extern Cost gj_child_scan_cost(PlannerInfo *root, const Path *child);

@@ -107,41 +107,44 @@ conjunction_levels(GjTextSize size)
 	return size.levels + (size.conditions > 1 ? AND_LEVELS : 0);
 }
 
-/* Measures the tree as plan_tree.c describes it and job.c writes it. */
-static int
-measure_tree(const GjCandidate *tree, bool whole, int *bytes, int *parameters)
+/* A join of trees of these sizes, with these conditions. */
+static GjTreeSize
+join_size(const GjTreeSize *left, const GjTreeSize *right, GjTextSize residual,
+		  GjTextSize filter)
 {
-	GjTextSize	none = {0};
-	GjTextSize	deferred;
-	GjTextSize	residual;
-	GjTextSize	filter;
-	int			levels;
-	int			left;
-	int			right;
+	GjTreeSize	size = {
+		.levels = Max(KEYS_LEVELS, conjunction_levels(residual)),
+		.bytes = left->bytes + right->bytes + residual.bytes + filter.bytes,
+		.parameters = left->parameters + right->parameters +
+		residual.parameters + filter.parameters,
+	};
 
-	if (tree->source != NULL)
-		return 1;
-	deferred = whole ? tree->deferred_size : none;
-	residual = both(tree->residual_size, tree->kind == JOIN_INNER ? deferred : none);
-	filter = both(tree->filter_size, tree->kind == JOIN_INNER ? none : deferred);
-	*bytes += residual.bytes + filter.bytes;
-	*parameters += residual.parameters + filter.parameters;
-
-	left = measure_tree(tree->left, whole, bytes, parameters);
-	right = measure_tree(tree->right, whole, bytes, parameters);
-	levels = Max(KEYS_LEVELS, conjunction_levels(residual));
-	levels = 1 + Max(levels, Max(left, right));
+	size.levels = 1 + Max(size.levels, Max(left->levels, right->levels));
 	if (filter.conditions > 0)
-		levels = 1 + Max(levels, conjunction_levels(filter));
-	return levels;
+		size.levels = 1 + Max(size.levels, conjunction_levels(filter));
+	return size;
+}
+
+/* As plan_tree.c describes the join and job.c writes it. */
+void
+gj_measure(const GjClauses *clauses, GjCandidate *tree)
+{
+	GjTextSize	residual = clauses->residual_size;
+	GjTextSize	filter = clauses->filter_size;
+
+	tree->size = join_size(&tree->left->size, &tree->right->size, residual, filter);
+	if (tree->kind == JOIN_INNER)
+		residual = both(residual, clauses->deferred_size);
+	else
+		filter = both(filter, clauses->deferred_size);
+	tree->whole_size = join_size(&tree->left->whole_size, &tree->right->whole_size,
+								 residual, filter);
 }
 
 bool
 gj_document_fits(const GjCandidate *tree, const GjAggregate *aggregate)
 {
-	int			bytes = 0;
-	int			parameters = 0;
-	int			levels = measure_tree(tree, aggregate != NULL, &bytes, &parameters);
+	GjTreeSize	size = aggregate != NULL ? tree->whole_size : tree->size;
 	const char *above[5] = {NULL};
 
 	if (aggregate != NULL)
@@ -160,10 +163,10 @@ gj_document_fits(const GjCandidate *tree, const GjAggregate *aggregate)
 		if (above[i] == NULL)
 			continue;
 		own = gj_json_levels(above[i]);
-		levels = 1 + Max(levels, own);
-		bytes += strlen(above[i]);
-		parameters += count_parameters(above[i]);
+		size.levels = 1 + Max(size.levels, own);
+		size.bytes += strlen(above[i]);
+		size.parameters += count_parameters(above[i]);
 	}
-	return ENCLOSING_LEVELS + levels <= MAX_LEVELS && bytes <= GJ_MAX_EXPRESSION_BYTES &&
-		parameters <= GJ_MAX_PARAMETERS;
+	return ENCLOSING_LEVELS + size.levels <= MAX_LEVELS &&
+		size.bytes <= GJ_MAX_EXPRESSION_BYTES && size.parameters <= GJ_MAX_PARAMETERS;
 }

@@ -25,6 +25,9 @@ extern bool gj_json_can_fail(const char *json);
 /* Adds the text of one more condition to those of a join. */
 extern void gj_add_text(GjTextSize *size, const char *json);
 
+/* Records the size of a join with these conditions, whose sides have theirs. */
+extern void gj_measure(const GjClauses *clauses, GjCandidate *tree);
+
 /*
  * Does the daemon accept the document of this job?  aggregate is NULL for a
  * GpuJoin.

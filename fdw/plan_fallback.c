@@ -223,8 +223,8 @@ gj_cheapest_native(RelOptInfo *joinrel, const GjStash *stash, GjVariant variant)
 	{
 		const Path *path = lfirst(lc);
 
-		if (!gj_is_gpujoin(path) && path->param_info == NULL &&
-			(best == NULL || path->total_cost < best->total_cost))
+		if ((best == NULL || path->total_cost < best->total_cost) &&
+			path->param_info == NULL && !gj_is_gpujoin(path))
 			best = path;
 	}
 	return best;

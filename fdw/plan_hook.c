@@ -28,6 +28,8 @@ typedef struct Attempt
 	GjStash    *stash;
 	const struct gj_status *status;
 	GjPair		pair;
+	GjCandidate *lefts[GJ_VARIANTS];
+	GjCandidate *rights[GJ_VARIANTS];
 	bool		split;			/* clauses has been filled in */
 	GjReject	split_reject;
 	GjClauses	clauses;
@@ -85,13 +87,21 @@ check_outputs(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
 	return GJ_ACCEPTED;
 }
 
-/* Divides the conditions, at most once for both variants. */
+/*
+ * Divides the conditions, at most once for both variants.  These have the same
+ * tables, and so the same properties of them.
+ */
 static GjReject
 split_clauses(Attempt *attempt)
 {
 	if (!attempt->split)
 	{
+		const GjCandidate *left = attempt->lefts[GJ_SERIAL];
+		const GjCandidate *right = attempt->rights[GJ_SERIAL];
+
 		attempt->split = true;
+		attempt->pair.hidden = bms_union(left->hidden, right->hidden);
+		attempt->pair.secured = left->secured || right->secured;
 		attempt->split_reject =
 			gj_split_clauses(attempt->root, &attempt->pair, &attempt->clauses);
 	}
@@ -147,9 +157,11 @@ is_better(Cost cost, bool block_only, const GjCandidate *best)
 
 /* Joins two trees, and offers the result if it is the joinrel's best. */
 static GjReject
-join_trees(Attempt *attempt, GjVariant variant, GjCandidate *left, GjCandidate *right)
+join_trees(Attempt *attempt, GjVariant variant)
 {
 	RelOptInfo *joinrel = attempt->joinrel;
+	GjCandidate *left = attempt->lefts[variant];
+	GjCandidate *right = attempt->rights[variant];
 	GjCandidate *best = attempt->stash->candidates[variant];
 	GjJoining	joining = {
 		.root = attempt->root,
@@ -265,22 +277,54 @@ makes_distinct(JoinType jointype)
 	return jointype == JOIN_UNIQUE_OUTER || jointype == JOIN_UNIQUE_INNER;
 }
 
+/* Joins the trees of both relations. */
+static pg_noinline GjReject
+join_sides(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, JoinType kind,
+		   RelOptInfo *left, RelOptInfo *right, JoinPathExtraData *extra)
+{
+	Attempt		attempt;
+	GjReject	reject;
+
+	if ((reject = find_side(root, left, attempt.lefts)) != GJ_ACCEPTED ||
+		(reject = find_side(root, right, attempt.rights)) != GJ_ACCEPTED ||
+		(reject = check_outputs(root, joinrel, stash)) != GJ_ACCEPTED)
+		return reject;
+	attempt.status = gj_query_daemon(stash->query);
+	if (attempt.status == NULL)
+		return GJ_REJECT_DAEMON;
+	rate_sides(attempt.status, attempt.lefts);
+	rate_sides(attempt.status, attempt.rights);
+
+	attempt.root = root;
+	attempt.joinrel = joinrel;
+	attempt.stash = stash;
+	attempt.pair.kind = kind;
+	attempt.pair.left = left->relids;
+	attempt.pair.right = right->relids;
+	attempt.pair.joined = joinrel->relids;
+	attempt.pair.restrictlist = extra->restrictlist;
+	attempt.pair.sjinfo = extra->sjinfo;
+	attempt.split = false;
+
+	/* verification compares two whole results, so it needs one process */
+	if (stash->query->shares && joinrel->consider_parallel && !gj_verify &&
+		attempt.lefts[GJ_PARALLEL] != NULL && attempt.rights[GJ_PARALLEL] != NULL)
+		join_trees(&attempt, GJ_PARALLEL);
+
+	/* the reason that rejects the serial job is reported for the join */
+	return join_trees(&attempt, GJ_SERIAL);
+}
+
 static GjReject
 consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		 RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
 {
-	Attempt		attempt;
-	GjStash    *stash;
-	GjQuery    *query;
+	GjStash    *stash = gj_joinrel_stash(joinrel);
+	GjQuery    *query = stash != NULL ? stash->query : gj_query(root);
 	RelOptInfo *left;
 	RelOptInfo *right;
-	GjCandidate *lefts[GJ_VARIANTS];
-	GjCandidate *rights[GJ_VARIANTS];
 	JoinType	kind;
-	GjReject	reject;
 
-	stash = gj_joinrel_stash(joinrel);
-	query = stash != NULL ? stash->query : gj_query(root);
 	if (query->rows < gj_min_rows && !gj_force)
 		return GJ_REJECT_SIZE;
 	if (!query->no_rechecks)
@@ -289,44 +333,10 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		return GJ_REJECT_LATERAL;
 	if (stash == NULL && (stash = gj_make_stash(joinrel, query)) == NULL)
 		return GJ_REJECT_FOREIGN;
-	if (!is_our_call(stash, outerrel, innerrel, jointype, &kind, &left, &right))
-	{
-		gj_refresh_native(root, joinrel, stash);
-		return makes_distinct(jointype) ? GJ_REJECT_UNIQUE : GJ_ACCEPTED;
-	}
-
-	if ((reject = find_side(root, left, lefts)) != GJ_ACCEPTED ||
-		(reject = find_side(root, right, rights)) != GJ_ACCEPTED ||
-		(reject = check_outputs(root, joinrel, stash)) != GJ_ACCEPTED)
-		return reject;
-
-	attempt.root = root;
-	attempt.joinrel = joinrel;
-	attempt.stash = stash;
-	attempt.status = gj_query_daemon(query);
-	attempt.pair.kind = kind;
-	attempt.pair.left = left->relids;
-	attempt.pair.right = right->relids;
-	attempt.pair.joined = joinrel->relids;
-	attempt.pair.restrictlist = extra->restrictlist;
-	attempt.pair.sjinfo = extra->sjinfo;
-	attempt.split = false;
-	if (attempt.status == NULL)
-		return GJ_REJECT_DAEMON;
-	rate_sides(attempt.status, lefts);
-	rate_sides(attempt.status, rights);
-
-	/* both variants have the same tables, and so the same of these */
-	attempt.pair.hidden = bms_union(lefts[GJ_SERIAL]->hidden, rights[GJ_SERIAL]->hidden);
-	attempt.pair.secured = lefts[GJ_SERIAL]->secured || rights[GJ_SERIAL]->secured;
-
-	/* verification compares two whole results, so it needs one process */
-	if (query->shares && joinrel->consider_parallel && !gj_verify &&
-		lefts[GJ_PARALLEL] != NULL && rights[GJ_PARALLEL] != NULL)
-		join_trees(&attempt, GJ_PARALLEL, lefts[GJ_PARALLEL], rights[GJ_PARALLEL]);
-
-	/* the reason that rejects the serial job is reported for the join */
-	return join_trees(&attempt, GJ_SERIAL, lefts[GJ_SERIAL], rights[GJ_SERIAL]);
+	if (is_our_call(stash, outerrel, innerrel, jointype, &kind, &left, &right))
+		return join_sides(root, joinrel, stash, kind, left, right, extra);
+	gj_refresh_native(root, joinrel, stash);
+	return makes_distinct(jointype) ? GJ_REJECT_UNIQUE : GJ_ACCEPTED;
 }
 
 static void

@@ -91,11 +91,15 @@ refresh_native(List *paths, Path *native)
 static List *
 all_outputs(const RelOptInfo *joinrel, List *deferred)
 {
-	List	   *outputs = list_copy(joinrel->reltarget->exprs);
-	List	   *vars = pull_var_clause((Node *) extract_actual_clauses(deferred, false),
-									   PVC_INCLUDE_PLACEHOLDERS);
+	List	   *outputs = joinrel->reltarget->exprs;
+	List	   *vars;
 	ListCell   *lc;
 
+	if (deferred == NIL)
+		return outputs;
+	outputs = list_copy(outputs);
+	vars = pull_var_clause((Node *) extract_actual_clauses(deferred, false),
+						   PVC_INCLUDE_PLACEHOLDERS);
 	foreach(lc, vars)
 		outputs = list_append_unique(outputs, lfirst(lc));
 	return outputs;
@@ -125,21 +129,25 @@ offered_paths(const RelOptInfo *joinrel, GjVariant variant)
 	return variant == GJ_SERIAL ? joinrel->pathlist : joinrel->partial_pathlist;
 }
 
-/* Keeps a copy of the native path, and the time of the path itself. */
+/*
+ * Keeps a copy of the native path and the time of the path itself, and gives
+ * the copy to the paths that were offered before.
+ */
 static Path *
-keep_native(PlannerInfo *root, GjStash *stash, GjVariant variant, const Path *native)
+keep_native(RelOptInfo *joinrel, GjStash *stash, GjVariant variant, const Path *native,
+			const GjNativeTime *time)
 {
 	const Path *before = stash->native[variant];
-	GjTime		time = {.surplus = 1};
 	Path	   *copy;
 
 	if (native == before)
 		return stash->native[variant];
-	if (gj_estimate_native)
-		(void) gj_path_ns(root, native, &time);
 	copy = gj_keep_native(stash, variant, native);
 	if (copy != before)
-		stash->native_times[variant] = time;
+	{
+		stash->native_times[variant] = time->processes;
+		refresh_native(offered_paths(joinrel, variant), copy);
+	}
 	return copy;
 }
 
@@ -148,12 +156,16 @@ gj_refresh_native(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
 {
 	for (int v = 0; v < GJ_VARIANTS; v++)
 	{
-		const Path *cheapest = stash->native[v] == NULL ? NULL :
-			gj_cheapest_native(joinrel, stash, v);
+		const Path *cheapest;
+		GjNativeTime time;
 
-		if (cheapest != NULL)
-			refresh_native(offered_paths(joinrel, v),
-						   keep_native(root, stash, v, cheapest));
+		if (stash->native[v] == NULL)
+			continue;
+		cheapest = gj_cheapest_native(joinrel, stash, v);
+		if (cheapest == stash->native[v])
+			continue;
+		time = gj_native_time(root, cheapest);
+		(void) keep_native(joinrel, stash, v, cheapest, &time);
 	}
 }
 
@@ -192,6 +204,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	const Path *cheapest;
 	Path	   *native;
 	Path		costs = {0};
+	GjNativeTime native_time;
 	double		unit;
 	GjTime		time = {.surplus = 1};
 	List	   *deferred;
@@ -203,9 +216,10 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	if (cheapest == NULL)
 		return GJ_REJECT_NATIVE;
 	cost_path(root, joinrel, stash, variant, &costs);
+	native_time = gj_native_time(root, cheapest);
 	if (!gj_force)
 	{
-		unit = gj_native_unit(root, cheapest);
+		unit = gj_native_unit(cheapest, &native_time);
 
 		/*
 		 * Below other joins, the path competes with native plans in another
@@ -220,7 +234,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 			cost_path(root, joinrel, stash, variant, &costs);
 		}
 		add_scan_margin(tree, cheapest, unit, &costs);
-		time = gj_own_time(root, cheapest, costs.total_cost, unit, tree->key_surplus);
+		time = gj_own_time(cheapest, &native_time, costs.total_cost, unit, tree->key_surplus);
 		if (variant == GJ_PARALLEL)
 			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);
 		costs.startup_cost *= unit;
@@ -239,7 +253,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		return GJ_REJECT_TOO_LARGE;
 	if (!delivers(root, tree, outputs))
 		return GJ_REJECT_HIDDEN;
-	native = keep_native(root, stash, variant, cheapest);
+	native = keep_native(joinrel, stash, variant, cheapest, &native_time);
 	if (native == NULL)
 		return GJ_REJECT_NATIVE;
 
@@ -263,7 +277,6 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	cpath->custom_paths = lappend(input_paths(tree, NIL), native);
 	cpath->methods = &gj_path_methods;
 	gj_set_path_clauses(cpath, deferred);
-	refresh_native(offered_paths(joinrel, variant), native);
 
 	if (variant == GJ_SERIAL)
 	{

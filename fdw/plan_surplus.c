@@ -309,11 +309,12 @@ double
 gj_surplus_rows(PlannerInfo *root, double rows, double surplus, double pairs,
 				const List *clauses)
 {
-	double		most = pairs * gj_key_surplus(root, clauses);
+	double		most;
 	ListCell   *lc;
 
 	if (rows > 1 || surplus <= 1)
 		return rows * Max(surplus, 1);
+	most = pairs * gj_key_surplus(root, clauses);
 	foreach(lc, clauses)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);

@@ -436,17 +436,21 @@ estimate_surplus(PlannerInfo *root, const Var *column, const Var *other)
 						  theirs->low, theirs->high) / all);
 }
 
+static bool
+has_conditions(const RelOptInfo *rel)
+{
+	return rel != NULL && rel->baserestrictinfo != NIL;
+}
+
 /* Estimated once: paths of joins are many. */
 static double
-limited_surplus(PlannerInfo *root, const Var *column, const Var *other)
+limited_surplus(PlannerInfo *root, RelOptInfo *rel, const Var *column, const Var *other)
 {
-	RelOptInfo *rel = gj_base_rel(root, column->varno);
 	GjOrder    *order;
 	KnownSurplus *known;
 	ListCell   *lc;
 
-	if (rel == NULL || rel->baserestrictinfo == NIL ||
-		(order = order_of(root, rel)) == NULL || !order->limited)
+	if (!has_conditions(rel) || (order = order_of(root, rel)) == NULL || !order->limited)
 		return 1;
 	foreach(lc, order->surpluses)
 	{
@@ -471,13 +475,14 @@ double
 gj_range_surplus(PlannerInfo *root, const Var *a, const Var *b)
 {
 	RelOptInfo *rel = gj_base_rel(root, a->varno);
+	RelOptInfo *other = gj_base_rel(root, b->varno);
 	MemoryContext old;
 	double		surplus;
 
-	if (rel == NULL)
+	if (rel == NULL || (!has_conditions(rel) && !has_conditions(other)))
 		return 1;
 	old = MemoryContextSwitchTo(GetMemoryChunkContext(rel));
-	surplus = limited_surplus(root, a, b) * limited_surplus(root, b, a);
+	surplus = limited_surplus(root, rel, a, b) * limited_surplus(root, other, b, a);
 	MemoryContextSwitchTo(old);
 	return surplus;
 }
