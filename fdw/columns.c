@@ -8,9 +8,11 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "columns.h"
 
@@ -49,8 +51,10 @@ gj_decimal_scale(Oid type, int32 typmod, int *scale)
 bool
 gj_describe_payload(Oid type, int32 typmod, GjColumn *column)
 {
-	int16		typlen;
-	bool		typbyval;
+	HeapTuple	tuple;
+	Form_pg_type form;
+	char		typtype;
+	int			typlen;
 	char		typalign;
 
 	if (gj_decimal_scale(type, typmod, &column->scale))
@@ -62,13 +66,22 @@ gj_describe_payload(Oid type, int32 typmod, GjColumn *column)
 		return true;
 	}
 
+	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for type %u", type);
+	form = (Form_pg_type) GETSTRUCT(tuple);
+	typtype = form->typtype;
+	typlen = form->typlen;
+	typalign = form->typalign;
+	ReleaseSysCache(tuple);
+
 	/* a row type may contain anything, even types altered later */
-	if (type_is_rowtype(type))
+	if (type == RECORDOID || typtype == TYPTYPE_COMPOSITE ||
+		(typtype == TYPTYPE_DOMAIN && type_is_rowtype(type)))
 		return false;
 
 	column->form = GJ_FORM_VALUE;
 	column->scale = 0;
-	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
 	if (typlen == -1)
 	{
 		column->encoding = GJ_ENC_VARLENA;

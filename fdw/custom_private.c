@@ -8,18 +8,44 @@
 #include "postgres.h"
 
 #include "custom_private.h"
+#include "lists.h"
+
+#define FIRST_NUMBERS 256
+
+/* Integers that become a list. */
+typedef struct Numbers
+{
+	int		   *values;
+	int			n;
+	int			size;			/* of values */
+} Numbers;
 
 static void
-put(List **numbers, int value)
+put(Numbers *numbers, int value)
 {
-	*numbers = lappend_int(*numbers, value);
+	if (numbers->n == numbers->size)
+	{
+		numbers->size *= 2;
+		numbers->values = repalloc(numbers->values, numbers->size * sizeof(int));
+	}
+	numbers->values[numbers->n++] = value;
+}
+
+static List *
+list_of(const Numbers *numbers)
+{
+	List	   *list = gj_make_list(T_IntList, numbers->n);
+
+	for (int i = 0; i < numbers->n; i++)
+		list->elements[i].int_value = numbers->values[i];
+	return list;
 }
 
 /*
  * Writes the bits of a double.  Decimal text would be slower and no shorter.
  */
 static void
-put_double(List **numbers, double value)
+put_double(Numbers *numbers, double value)
 {
 	int			halves[2];
 
@@ -30,7 +56,7 @@ put_double(List **numbers, double value)
 
 /* Adds a text that may be NULL. */
 static void
-put_text(List **numbers, List **nodes, const char *text)
+put_text(Numbers *numbers, List **nodes, const char *text)
 {
 	put(numbers, text != NULL);
 	if (text != NULL)
@@ -38,14 +64,14 @@ put_text(List **numbers, List **nodes, const char *text)
 }
 
 static void
-put_place(List **numbers, GjOutput place)
+put_place(Numbers *numbers, GjOutput place)
 {
 	put(numbers, place.input);
 	put(numbers, place.column);
 }
 
 static void
-put_column(List **numbers, List **nodes, const GjColumn *column)
+put_column(Numbers *numbers, List **nodes, const GjColumn *column)
 {
 	put(numbers, column->computed != NULL);
 	if (column->computed != NULL)
@@ -65,7 +91,7 @@ put_column(List **numbers, List **nodes, const GjColumn *column)
 }
 
 static void
-put_input(List **numbers, List **nodes, const GjInput *input)
+put_input(Numbers *numbers, List **nodes, const GjInput *input)
 {
 	put(numbers, input->feed);
 	put(numbers, input->partial);
@@ -81,7 +107,7 @@ put_input(List **numbers, List **nodes, const GjInput *input)
 
 /* The number tells whether there are nodes. */
 static void
-put_condition(List **numbers, List **nodes, char *json, List *exprs)
+put_condition(Numbers *numbers, List **nodes, char *json, List *exprs)
 {
 	put(numbers, json != NULL);
 	if (json != NULL)
@@ -89,7 +115,7 @@ put_condition(List **numbers, List **nodes, char *json, List *exprs)
 }
 
 static void
-put_join(List **numbers, List **nodes, const GjJoin *join)
+put_join(Numbers *numbers, List **nodes, const GjJoin *join)
 {
 	put(numbers, join->kind);
 	put_double(numbers, join->rows);
@@ -106,7 +132,7 @@ put_join(List **numbers, List **nodes, const GjJoin *join)
 }
 
 static void
-put_filter(List **numbers, const GjFilter *filter)
+put_filter(Numbers *numbers, const GjFilter *filter)
 {
 	put_place(numbers, filter->source);
 	put_place(numbers, filter->target);
@@ -114,7 +140,7 @@ put_filter(List **numbers, const GjFilter *filter)
 }
 
 static void
-put_result(List **numbers, const GjResult *result)
+put_result(Numbers *numbers, const GjResult *result)
 {
 	put(numbers, result->finish);
 	put(numbers, result->column);
@@ -125,7 +151,7 @@ put_result(List **numbers, const GjResult *result)
 }
 
 static void
-put_aggregate(List **numbers, List **nodes, const GjAggregate *aggregate)
+put_aggregate(Numbers *numbers, List **nodes, const GjAggregate *aggregate)
 {
 	put_double(numbers, aggregate->groups);
 	put_text(numbers, nodes, aggregate->members);
@@ -149,7 +175,10 @@ put_aggregate(List **numbers, List **nodes, const GjAggregate *aggregate)
 List *
 gj_plan_write(const GjPlan *plan)
 {
-	List	   *numbers = NIL;
+	Numbers		numbers = {
+		.values = palloc(FIRST_NUMBERS * sizeof(int)),
+		.size = FIRST_NUMBERS,
+	};
 	List	   *nodes = NIL;
 
 	put(&numbers, plan->parallel);
@@ -182,7 +211,7 @@ gj_plan_write(const GjPlan *plan)
 	put(&numbers, plan->aggregate != NULL);
 	if (plan->aggregate != NULL)
 		put_aggregate(&numbers, &nodes, plan->aggregate);
-	return list_make2(numbers, nodes);
+	return list_make2(list_of(&numbers), nodes);
 }
 
 /* The lists being read, and the read positions. */

@@ -18,7 +18,6 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 
 #include "page_qual.h"
 #include "plan_candidate.h"
@@ -76,24 +75,9 @@ check_columns(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 	return GJ_ACCEPTED;
 }
 
-/* The table access method.  InvalidOid for a relation without storage. */
-static Oid
-access_method(Oid relid)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Oid			am = InvalidOid;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		am = ((Form_pg_class) GETSTRUCT(tuple))->relam;
-		ReleaseSysCache(tuple);
-	}
-	return am;
-}
-
-/* Can heap pages be read directly and all conditions be evaluated on them? */
+/* Does a page feed evaluate all conditions of this table, if it is a heap? */
 static bool
-is_page_fed(PlannerInfo *root, RelOptInfo *rel)
+may_be_page_fed(PlannerInfo *root, RelOptInfo *rel)
 {
 	RangeTblEntry *rte = root->simple_rte_array[rel->relid];
 	ListCell   *lc;
@@ -112,7 +96,7 @@ is_page_fed(PlannerInfo *root, RelOptInfo *rel)
 			(!gj_page_qual(rinfo->clause, &qual) && !gj_page_expression(rinfo->clause)))
 			return false;
 	}
-	return access_method(rte->relid) == HEAP_TABLE_AM_OID;
+	return true;
 }
 
 /* The last attribute that is read, for delivery or for a condition. */
@@ -138,28 +122,31 @@ last_attribute(RelOptInfo *rel)
  * NULL or has no fixed length have a known offset and are not counted.
  */
 static int
-walked_attributes(Oid relid, int last)
+walked_attributes(TupleDesc desc, int last)
 {
-	Relation	relation = table_open(relid, NoLock);	/* locked for the query */
-	TupleDesc	desc = RelationGetDescr(relation);
 	int			first = 0;
 
 	last = Min(last, desc->natts);
 	while (first < last && TupleDescAttr(desc, first)->attnotnull &&
 		   TupleDescAttr(desc, first)->attlen > 0)
 		first++;
-	table_close(relation, NoLock);
 	return Max(0, last - first);
 }
 
 static bool
 page_feed(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 {
-	if (base->computed != NIL || !is_page_fed(root, rel))
+	Relation	relation;
+	bool		heap;
+
+	if (base->computed != NIL || !may_be_page_fed(root, rel))
 		return false;
-	base->walk = walked_attributes(root->simple_rte_array[rel->relid]->relid,
-								   last_attribute(rel));
-	return true;
+	relation = table_open(root->simple_rte_array[rel->relid]->relid, NoLock);	/* locked for the query */
+	heap = relation->rd_rel->relam == HEAP_TABLE_AM_OID;
+	if (heap)
+		base->walk = walked_attributes(RelationGetDescr(relation), last_attribute(rel));
+	table_close(relation, NoLock);
+	return heap;
 }
 
 static Size
@@ -231,7 +218,9 @@ choose_source(PlannerInfo *root, RelOptInfo *rel, GjBase *base, bool page,
 		if (source->path == NULL || cost < source->cost)
 		{
 			source->feed = GJ_FEED_PAGE;
-			source->path = create_seqscan_path(root, rel, NULL, workers);
+			if (source->path == NULL || source->path->pathtype != T_SeqScan ||
+				source->path->parallel_workers != workers)
+				source->path = create_seqscan_path(root, rel, NULL, workers);
 			source->scan_cost = scan;
 			source->cost = cost;
 		}

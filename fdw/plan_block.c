@@ -215,14 +215,6 @@ cost_block(const Offer *block, double rows, GjBlockPath *block_path)
 
 /* ---- paths ---- */
 
-static List *
-input_paths(const GjCandidate *tree, List *paths)
-{
-	if (tree->source != NULL)
-		return lappend(paths, tree->source->path);
-	return input_paths(tree->right, input_paths(tree->left, paths));
-}
-
 /* A path for the block's own node: with inputs, or above a Gather. */
 static GjBlockPath *
 make_path(const Offer *block, GjVariant variant, GjCandidate *tree, const Path *native)
@@ -243,7 +235,6 @@ make_path(const Offer *block, GjVariant variant, GjCandidate *tree, const Path *
 	cpath->path.pathtype = T_CustomScan;
 	cpath->path.parent = block->output;
 	cpath->path.pathtarget = block->output->reltarget;
-	cpath->custom_paths = input_paths(tree, NIL);
 	return path;
 }
 
@@ -262,7 +253,7 @@ offer_serial(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest
 	GjBlockPath *path = make_path(block, GJ_SERIAL, tree, native);
 	CustomPath *cpath = &path->cpath;
 
-	cpath->custom_paths = lappend(cpath->custom_paths, native);
+	cpath->custom_paths = gj_input_paths(tree, native);
 	cpath->methods = &gj_block_path_methods;
 	cost_block(block, native->rows, path);
 	path->time = gj_own_time(cheapest, time, cpath->path.total_cost, unit,
@@ -287,6 +278,7 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheape
 	CustomPath *above = &top->cpath;
 	GatherPath *gather;
 
+	feed->cpath.custom_paths = gj_input_paths(tree, NULL);
 	feed->cpath.methods = &gj_feed_path_methods;
 	feed->cpath.path.parallel_aware = true;
 	feed->cpath.path.parallel_safe = true;

@@ -8,23 +8,13 @@
 #include "optimizer/optimizer.h"
 #include "utils/memutils.h"
 
+#include "lists.h"
 #include "plan_candidate.h"
 #include "plan_cost.h"
 #include "plan_document.h"
 #include "plan_surplus.h"
 
-static const char stash_tag = 'j';	/* its address marks our stashes */
-
-GjStash *
-gj_joinrel_stash(const RelOptInfo *joinrel)
-{
-	GjStash    *stash = joinrel->fdw_private;
-
-	if (stash == NULL || joinrel->fdwroutine != NULL ||
-		joinrel->reloptkind != RELOPT_JOINREL || stash->tag != &stash_tag)
-		return NULL;
-	return stash;
-}
+const char gj_stash_tag = 'j';
 
 GjStash *
 gj_make_stash(RelOptInfo *joinrel, GjQuery *query)
@@ -37,7 +27,7 @@ gj_make_stash(RelOptInfo *joinrel, GjQuery *query)
 
 	/* allocate where the joinrel is: with GEQO not the planner's context */
 	stash = MemoryContextAllocZero(GetMemoryChunkContext(joinrel), sizeof(GjStash));
-	stash->tag = &stash_tag;
+	stash->tag = &gj_stash_tag;
 	stash->query = query;
 	stash->return_weight = -1;
 	for (int v = 0; v < GJ_VARIANTS; v++)
@@ -157,6 +147,26 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 	tree->ndeferred = left->ndeferred + right->ndeferred + list_length(clauses->deferred);
 	tree->secured = left->secured || right->secured;
 	return tree;
+}
+
+static ListCell *
+store_inputs(const GjCandidate *tree, ListCell *next)
+{
+	if (tree->source == NULL)
+		return store_inputs(tree->right, store_inputs(tree->left, next));
+	next->ptr_value = tree->source->path;
+	return next + 1;
+}
+
+List *
+gj_input_paths(const GjCandidate *tree, Path *native)
+{
+	List	   *paths = gj_make_list(T_List, tree->ninputs + (native != NULL));
+	ListCell   *next = store_inputs(tree, list_head(paths));
+
+	if (native != NULL)
+		next->ptr_value = native;
+	return paths;
 }
 
 static void

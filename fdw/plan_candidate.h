@@ -116,6 +116,28 @@ typedef struct GjQuery
 	struct gj_status status;	/* valid if daemon_alive */
 } GjQuery;
 
+/* How long a path is expected to run (plan_time.c). */
+typedef struct GjTime
+{
+	double		ns;				/* of each of its processes */
+	double		surplus;		/* rows / core's estimate of them, >= 1 */
+
+	/*
+	 * Our own paths at or below it deduct these from the plan that has their
+	 * native paths instead.
+	 */
+	double		saved_ns;
+	Cost		saved_cost;
+} GjTime;
+
+/* The one that was asked for last. */
+typedef struct GjKnownTime
+{
+	const Path *path;			/* NULL: nothing is known */
+	Cost		cost;			/* of it: addresses are used again */
+	GjTime		time;
+} GjKnownTime;
+
 typedef struct GjOrder GjOrder;	/* plan_surplus_range.c */
 
 /* A base relation, RelOptInfo.fdw_private. */
@@ -139,31 +161,10 @@ typedef struct GjBase
 	Bitmapset  *in_order;
 	GjOrder    *order;		/* plan_surplus_range.c; NULL: unknown */
 	double		surplus;		/* of a subquery's rows; 0: unknown */
+	GjKnownTime times[GJ_VARIANTS];
 	GjSource	sources[GJ_VARIANTS];
 	GjCandidate leaves[GJ_VARIANTS];
 } GjBase;
-
-/* How long a path is expected to run (plan_time.c). */
-typedef struct GjTime
-{
-	double		ns;				/* of each of its processes */
-	double		surplus;		/* rows / core's estimate of them, >= 1 */
-
-	/*
-	 * Our own paths at or below it deduct these from the plan that has their
-	 * native paths instead.
-	 */
-	double		saved_ns;
-	Cost		saved_cost;
-} GjTime;
-
-/* The one that was asked for last. */
-typedef struct GjKnownTime
-{
-	const Path *path;			/* NULL: nothing is known */
-	Cost		cost;			/* of it: addresses are used again */
-	GjTime		time;
-} GjKnownTime;
 
 /* A joinrel, RelOptInfo.fdw_private. */
 typedef struct GjStash
@@ -181,8 +182,21 @@ typedef struct GjStash
 	GjKnownTime times[GJ_VARIANTS];
 } GjStash;
 
+/* Their addresses mark our stashes and base relations. */
+extern const char gj_stash_tag;
+extern const char gj_base_tag;
+
 /* NULL if there is none, or if another extension uses fdw_private. */
-extern GjStash *gj_joinrel_stash(const RelOptInfo *joinrel);
+static inline GjStash *
+gj_joinrel_stash(const RelOptInfo *joinrel)
+{
+	GjStash    *stash = joinrel->fdw_private;
+
+	if (stash == NULL || joinrel->fdwroutine != NULL ||
+		joinrel->reloptkind != RELOPT_JOINREL || stash->tag != &gj_stash_tag)
+		return NULL;
+	return stash;
+}
 
 /*
  * Returns the joinrel's stash and creates it if necessary.  NULL if another
@@ -204,8 +218,22 @@ extern GjQuery *gj_query(PlannerInfo *root);
  */
 extern const struct gj_status *gj_query_daemon(GjQuery *query);
 
-/* Returns the existing GjBase, or an empty one (plan_slot.c). */
-extern GjBase *gj_base_slot(RelOptInfo *rel);
+/*
+ * Returns an empty GjBase (plan_slot.c).  NULL if the relation is not a base
+ * relation, or if another extension uses fdw_private.
+ */
+extern GjBase *gj_make_base(RelOptInfo *rel);
+
+/* The same, or the existing one. */
+static inline GjBase *
+gj_base_slot(RelOptInfo *rel)
+{
+	GjBase	   *base = rel->fdw_private;
+
+	if (base == NULL)
+		return gj_make_base(rel);
+	return rel->fdwroutine == NULL && base->tag == &gj_base_tag ? base : NULL;
+}
 
 /* A join of two trees that is considered, and the trees. */
 typedef struct GjJoining
@@ -230,6 +258,9 @@ extern Cost gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 /* The join of two trees. */
 extern GjCandidate *gj_combine(const GjJoining *joining, const GjClauses *clauses,
 							   bool block_only, Cost join_cost, double rows);
+
+/* The paths of the tree's inputs, then the native path unless it is NULL. */
+extern List *gj_input_paths(const GjCandidate *tree, Path *native);
 
 /* Deferred conditions of all joins of the tree, in a safe order. */
 extern List *gj_deferred(const GjCandidate *tree);

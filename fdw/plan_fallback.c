@@ -20,15 +20,6 @@
 
 static Path *native_copy(Path *path, bool top);
 
-bool
-gj_is_gpujoin(const Path *path)
-{
-	const CustomPath *custom = (const CustomPath *) path;
-
-	return IsA(path, CustomPath) &&
-		(custom->methods == &gj_path_methods || custom->methods == &gj_block_path_methods);
-}
-
 static Path *
 flat_copy(const Path *path, size_t size)
 {

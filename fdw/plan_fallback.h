@@ -7,7 +7,13 @@
 #include "plan_candidate.h"
 
 /* Is it the path of a GpuJoin or of a GpuBlock? */
-extern bool gj_is_gpujoin(const Path *path);
+static inline bool
+gj_is_gpujoin(const Path *path)
+{
+	return IsA(path, CustomPath) &&
+		(((const CustomPath *) path)->methods == &gj_path_methods ||
+		 ((const CustomPath *) path)->methods == &gj_block_path_methods);
+}
 
 /*
  * Returns a copy of an upper relation's cheapest path other than a GpuBlock,

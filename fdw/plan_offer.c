@@ -66,14 +66,6 @@ force_cost(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
 	path->total_cost = path->total_cost * FORCED_COST_FACTOR + saved;
 }
 
-static List *
-input_paths(const GjCandidate *tree, List *paths)
-{
-	if (tree->source != NULL)
-		return lappend(paths, tree->source->path);
-	return input_paths(tree->right, input_paths(tree->left, paths));
-}
-
 /* Gives paths offered earlier for the same joinrel a better native plan. */
 static void
 refresh_native(List *paths, Path *native)
@@ -274,7 +266,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	cpath->path.startup_cost = costs.startup_cost;
 	cpath->path.total_cost = costs.total_cost;
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	cpath->custom_paths = lappend(input_paths(tree, NIL), native);
+	cpath->custom_paths = gj_input_paths(tree, native);
 	cpath->methods = &gj_path_methods;
 	gj_set_path_clauses(cpath, deferred);
 

@@ -80,6 +80,7 @@ collect_leaves(Choice *choice, GjCandidate *tree)
 		return;
 	}
 	choice->rows[choice->ninputs] = tree->rows;
+	choice->fed[choice->ninputs] = false;
 	choice->leaves[choice->ninputs++] = tree;
 }
 
@@ -103,6 +104,7 @@ static void
 find_edges(Choice *choice)
 {
 	gj_find_edges(choice->tree, &choice->closure);
+	memset(choice->values, 0, choice->closure.ncolumns * sizeof(Values));
 	for (int c = 0; c < choice->closure.ncolumns; c++)
 	{
 		Index		relid = choice->closure.columns[c].var->varno;
@@ -300,7 +302,7 @@ feed(Choice *choice, GjSideways *sideways)
 void
 gj_choose_filters(PlannerInfo *root, GjCandidate *tree)
 {
-	Choice	   *choice;
+	Choice		choice;
 	GjSideways *sideways;
 
 	if (!gj_sideways_filters || tree->source != NULL || tree->sideways != NULL)
@@ -308,14 +310,16 @@ gj_choose_filters(PlannerInfo *root, GjCandidate *tree)
 	sideways = tree->sideways = palloc0(sizeof(GjSideways));
 	sideways->order = palloc(tree->ninputs * sizeof(int));
 	sideways->passing = palloc(tree->ninputs * sizeof(double));
-	choice = palloc0(sizeof(Choice));
-	choice->root = root;
-	choice->tree = tree;
-	collect_leaves(choice, tree);
-	if (sizes_differ(choice))
-		find_edges(choice);
-	feed(choice, sideways);
-	pfree(choice);
+
+	/* it is large, and most trees need little of it */
+	choice.root = root;
+	choice.tree = tree;
+	choice.ninputs = 0;
+	choice.closure.ncolumns = choice.closure.npairs = choice.closure.nedges = 0;
+	collect_leaves(&choice, tree);
+	if (sizes_differ(&choice))
+		find_edges(&choice);
+	feed(&choice, sideways);
 }
 
 /* ---- the plan ---- */

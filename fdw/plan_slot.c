@@ -7,21 +7,19 @@
 
 #include "plan_candidate.h"
 
-static const char base_tag = 'b';	/* its address marks our GjBase */
+const char gj_base_tag = 'b';
 
 GjBase *
-gj_base_slot(RelOptInfo *rel)
+gj_make_base(RelOptInfo *rel)
 {
-	GjBase	   *base = rel->fdw_private;
+	GjBase	   *base;
 
-	if (base != NULL)
-		return rel->fdwroutine == NULL && base->tag == &base_tag ? base : NULL;
 	if (rel->reloptkind != RELOPT_BASEREL || rel->fdwroutine != NULL)
 		return NULL;
 
 	/* with GEQO the relation outlives the current memory context */
 	base = MemoryContextAllocZero(GetMemoryChunkContext(rel), sizeof(GjBase));
-	base->tag = &base_tag;
+	base->tag = &gj_base_tag;
 	rel->fdw_private = base;
 	return base;
 }

@@ -307,7 +307,22 @@ own_time(const Path *path)
 		((const GjPath *) path)->time : ((const GjBlockPath *) path)->time;
 }
 
-/* Paths of joins are parts of many others, so their times are kept. */
+/*
+ * Paths of tables and joins are parts of many others, so the time of the last
+ * one is kept.  NULL: nowhere.
+ */
+static GjKnownTime *
+known_time(const Path *path, GjStash *stash)
+{
+	GjVariant	variant = path->parallel_workers > 0 ? GJ_PARALLEL : GJ_SERIAL;
+	GjBase	   *base;
+
+	if (stash != NULL)
+		return &stash->times[variant];
+	base = path->parent->reloptkind == RELOPT_BASEREL ? gj_base_slot(path->parent) : NULL;
+	return base != NULL ? &base->times[variant] : NULL;
+}
+
 static GjTime
 estimate_kept(PlannerInfo *root, const Path *path)
 {
@@ -319,17 +334,13 @@ estimate_kept(PlannerInfo *root, const Path *path)
 	if (gj_is_gpujoin(path))
 		return own_time(path);
 	stash = gj_joinrel_stash(path->parent);
-	known = stash == NULL ? NULL :
-		&stash->times[path->parallel_workers > 0 ? GJ_PARALLEL : GJ_SERIAL];
-	if (known != NULL)
-	{
-		/* its costs are those of the path with our own below it */
-		for (int v = 0; v < GJ_VARIANTS; v++)
-			if (stash->native[v] == path)
-				return stash->native_times[v];
-		if (known->path == path && known->cost == path->total_cost)
-			return known->time;
-	}
+	/* its costs are those of the path with our own below it */
+	for (int v = 0; stash != NULL && v < GJ_VARIANTS; v++)
+		if (stash->native[v] == path)
+			return stash->native_times[v];
+	known = known_time(path, stash);
+	if (known != NULL && known->path == path && known->cost == path->total_cost)
+		return known->time;
 	time = estimate_node(root, path, &children);
 	time.saved_ns = children.saved_ns;
 	time.saved_cost = children.saved_cost;

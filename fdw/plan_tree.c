@@ -55,7 +55,7 @@ add_inputs(GjInputs *inputs, const GjCandidate *tree)
 							 sizeof(GjColumn));
 }
 
-/* The conditions as JSON; NULL: none. */
+/* The conditions as JSON. */
 static char *
 condition_json(GjInputs *inputs, const GjCandidate *tree, List *exprs)
 {
@@ -65,9 +65,9 @@ condition_json(GjInputs *inputs, const GjCandidate *tree, List *exprs)
 		.inputs = inputs,
 		.hidden = bms_union(tree->left->hidden, tree->right->hidden),
 	};
-	char	   *json = exprs == NIL ? NULL : gj_translate_conditions(&t, exprs);
+	char	   *json = gj_translate_conditions(&t, exprs);
 
-	if (exprs != NIL && json == NULL)
+	if (json == NULL)
 		elog(ERROR, "a condition of a job cannot be evaluated by the daemon");
 	return json;
 }
@@ -102,10 +102,16 @@ add_joins(GjInputs *inputs, const GjCandidate *tree, bool whole)
 	join = &inputs->plan->joins[inputs->plan->njoins++];
 	join->kind = tree->kind;
 	join->rows = tree->rows;
-	join->residual = condition_json(inputs, tree, residual);
-	join->residual_exprs = (List *) gj_without_placeholders((Expr *) residual);
-	join->filter = condition_json(inputs, tree, filter);
-	join->filter_exprs = (List *) gj_without_placeholders((Expr *) filter);
+	if (residual != NIL)
+	{
+		join->residual = condition_json(inputs, tree, residual);
+		join->residual_exprs = (List *) gj_without_placeholders((Expr *) residual);
+	}
+	if (filter != NIL)
+	{
+		join->filter = condition_json(inputs, tree, filter);
+		join->filter_exprs = (List *) gj_without_placeholders((Expr *) filter);
+	}
 	join->left_inputs = tree->left->ninputs;
 	join->left = palloc(list_length(tree->keys) * sizeof(GjOutput));
 	join->right = palloc(list_length(tree->keys) * sizeof(GjOutput));
