@@ -248,10 +248,13 @@ gj_split_clauses(PlannerInfo *root, const GjPair *pair, GjClauses *clauses)
 			!get_func_leakproof(get_opcode(((OpExpr *) rinfo->clause)->opno)))
 			return GJ_REJECT_LEAKPROOF;
 		clauses->keys = lappend(clauses->keys, key);
-		clauses->key_clauses = lappend(clauses->key_clauses, rinfo);
+		if (list_length(pair->restrictlist) > 1)
+			clauses->key_clauses = lappend(clauses->key_clauses, rinfo);
 	}
 	if (clauses->keys == NIL)
 		return GJ_REJECT_NO_KEY;
+	if (clauses->key_clauses == NIL)
+		clauses->key_clauses = pair->restrictlist;
 	if (pair->kind == JOIN_INNER)
 		clauses->key_surplus = gj_key_surplus(root, clauses->key_clauses);
 	if (clauses->deferred != NIL)

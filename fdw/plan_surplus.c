@@ -281,9 +281,38 @@ ranges_surplus(PlannerInfo *root, const List *clauses)
 	return surplus;
 }
 
+/* Is it a column of a table that has no conditions? */
+static bool
+is_of_whole_table(PlannerInfo *root, const Var *var)
+{
+	const RelOptInfo *rel = var != NULL ? gj_base_rel(root, var->varno) : NULL;
+
+	return rel != NULL && rel->baserestrictinfo == NIL &&
+		root->simple_rte_array[var->varno]->rtekind == RTE_RELATION;
+}
+
+/*
+ * Is it one comparison of such columns?  Most joins of a large query are, and
+ * core's estimate of these is as good as any.
+ */
+static bool
+is_simple(PlannerInfo *root, const List *clauses)
+{
+	const RestrictInfo *rinfo;
+
+	if (list_length(clauses) != 1)
+		return false;
+	rinfo = linitial_node(RestrictInfo, clauses);
+	return is_opclause(rinfo->clause) &&
+		is_of_whole_table(root, column_of(get_leftop(rinfo->clause))) &&
+		is_of_whole_table(root, column_of(get_rightop(rinfo->clause)));
+}
+
 double
 gj_key_surplus(PlannerInfo *root, const List *clauses)
 {
+	if (is_simple(root, clauses))
+		return 1;
 	return columns_surplus(root, clauses) * ranges_surplus(root, clauses);
 }
 
