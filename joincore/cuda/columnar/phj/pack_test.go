@@ -15,19 +15,15 @@ func TestCarriedValues(t *testing.T) {
 				t.Fatalf("%v is not carried", widths)
 			}
 			row := keyWords + s.words
-			lanes := []int{4 * (row % 2), 8 * (row % 4 / 2)} // Lanes in kernels/layout/row.cuh
-			for range row / 4 {
-				lanes = append(lanes, 16)
-			}
 			used := make([]bool, 4*row)
 			at := map[int]int{keyColumn: 0} // by column: bytes of the row before the value
 			for _, v := range carryValues(keyWords, s, widths) {
 				before := 0
-				for _, size := range lanes {
-					if v.lane == before && size > 0 {
+				for _, size := range laneSizes(row) {
+					if v.lane == before {
 						break
 					}
-					before += size
+					before += int(size)
 				}
 				width := 4 * keyWords
 				if v.column != keyColumn {
