@@ -22,6 +22,8 @@ func TestSendsOnTheHost(t *testing.T) { onHost(t, "sends") }
 
 func TestSpansOnTheHost(t *testing.T) { onHost(t, "spans") }
 
+func TestHotKeysOnTheHost(t *testing.T) { onHost(t, "hot") }
+
 func TestBloomFiltersOnTheHost(t *testing.T) { onHost(t, "bloom") }
 
 // onHost builds and runs a program of host/.

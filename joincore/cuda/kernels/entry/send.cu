@@ -1,7 +1,10 @@
-// Histograms and Bloom filters of joins that several devices execute together.
+// Histograms, Bloom filters and hot keys of joins that several devices execute together.
+#include "agent/hot.cuh"
+#include "agent/keep.cuh"
 #include "agent/merge_filters.cuh"
 #include "agent/send.cuh"
 #include "entry/define.cuh"
+#include "tuning/join.cuh"
 #include "tuning/send.cuh"
 
 using namespace gj;
@@ -29,3 +32,25 @@ extern "C" __global__ void __launch_bounds__(fold_threads, 4) gj_merge_filters(c
   merge_filters<fold_threads>(filters, (uint32_t)members, from, to);
 }
 LAUNCH(gj_merge_filters, fold_threads, 4, 0, fold_threads, 0)
+
+// gj_sample_keys_k<key words>(join, sampled rows, keys to write).
+// gj_hot_rows_k<key words>(join, keys to write).
+// gj_keep_cold_k<key words>(join, keys to write, capacity in rows): copies the probe rows
+// that the bypass has not joined.
+#define HOT(K)                                                                                                                         \
+  extern "C" __global__ void __launch_bounds__(fold_threads, 1) gj_sample_keys_k##K(const gj_join* join, uint64_t n, uint64_t to) {    \
+    sample_keys<K>(join, (uint32_t)n, to);                                                                                             \
+  }                                                                                                                                    \
+  LAUNCH(gj_sample_keys_k##K, fold_threads, 1, 0, fold_threads, 0)                                                                     \
+  extern "C" __global__ void __launch_bounds__(fold_threads, 1) gj_hot_rows_k##K(const gj_join* join, uint64_t keys) {                 \
+    copy_hot_rows<K>(join, keys);                                                                                                      \
+  }                                                                                                                                    \
+  LAUNCH(gj_hot_rows_k##K, fold_threads, 1, 0, fold_threads, 0)                                                                        \
+  extern "C" __global__ void __launch_bounds__(reduce_threads, reduce_blocks)                                                          \
+      gj_keep_cold_k##K(const gj_join* join, uint64_t keys, uint64_t capacity) {                                                       \
+    keep_rows<K, reduce_threads, reduce_vectors>(join, ColdKeeps<K>(join), keys, capacity);                                            \
+  }                                                                                                                                    \
+  LAUNCH(gj_keep_cold_k##K, reduce_threads, reduce_blocks, (KeepLayout<K, reduce_threads, reduce_vectors>::bytes),                     \
+         (KeepLayout<K, reduce_threads, reduce_vectors>::tile), 0)
+HOT(1)
+HOT(2)

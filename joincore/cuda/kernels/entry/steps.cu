@@ -41,10 +41,10 @@ HISTOGRAM(2)
   LAUNCH(gj_filter_k##K, filter_threads, filter_blocks, 0, filter_threads * 4 / K, 0)                                              \
   extern "C" __global__ void __launch_bounds__(reduce_threads, reduce_blocks)                                                      \
       gj_reduce_k##K(const gj_join* join, uint64_t filter, uint64_t words, uint64_t keys, uint64_t capacity) {                     \
-    reduce<K, reduce_threads, reduce_vectors>(join, filter, words, keys, capacity);                                                \
+    keep_rows<K, reduce_threads, reduce_vectors>(join, FilterKeeps<K>(filter, words), keys, capacity);                                                \
   }                                                                                                                                \
-  LAUNCH(gj_reduce_k##K, reduce_threads, reduce_blocks, (ReductionLayout<K, reduce_threads, reduce_vectors>::bytes),               \
-         (ReductionLayout<K, reduce_threads, reduce_vectors>::tile), 0)
+  LAUNCH(gj_reduce_k##K, reduce_threads, reduce_blocks, (KeepLayout<K, reduce_threads, reduce_vectors>::bytes),               \
+         (KeepLayout<K, reduce_threads, reduce_vectors>::tile), 0)
 BLOOM(1)
 BLOOM(2)
 

@@ -13,7 +13,7 @@ namespace {
 
 std::mt19937_64 random_bits(12);
 
-constexpr uint32_t tile = ReductionLayout<1, reduction_threads, reduction_vectors>::tile;
+constexpr uint32_t tile = KeepLayout<1, reduction_threads, reduction_vectors>::tile;
 
 // Keys of a side.
 using Keys = std::vector<uint64_t>;

@@ -31,7 +31,7 @@ Input reduced(Memory& memory, const Input& build, const Input& probe, const std:
   job.side[1].fields = reinterpret_cast<uint64_t>(fields.data()), job.side[1].field_count = fields.size();
   const uint64_t filter = memory.take_cleared(words * 2);
   host::launch(2, reduction_threads, [&] { gj::fill_filter<KW, reduction_threads>(&job, filter, words); });
-  host::launch(3, reduction_threads, [&] { gj::reduce<KW, reduction_threads, reduction_vectors>(&job, filter, words, left.key, capacity); });
+  host::launch(3, reduction_threads, [&] { gj::keep_rows<KW, reduction_threads, reduction_vectors>(&job, gj::FilterKeeps<KW>(filter, words), left.key, capacity); });
   left.rows = (uint32_t)reinterpret_cast<uint64_t*>(job.counters)[GJ_KEPT];
   return left;
 }
