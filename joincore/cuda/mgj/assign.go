@@ -28,6 +28,18 @@ func (s Strategy) String() string {
 	return [...]string{Exchange: "exchange", Replicate: "replicate", Alone: "alone"}[s]
 }
 
+// Bypass says when the probe side is sampled for hot keys.
+type Bypass int
+
+const (
+	// BypassLarge samples a probe side that is large enough for a sample to pay.
+	BypassLarge Bypass = iota
+	// BypassAlways samples each one with enough rows for a sample.
+	BypassAlways
+	// BypassNever samples none.
+	BypassNever
+)
+
 // probeRanges are the ranges of the probe side in an exchange.
 const probeRanges = 5
 
@@ -129,6 +141,20 @@ func estimated(first []int64, ranges int) []int64 {
 		rows[p] = n*int64(ranges) + 1
 	}
 	return rows
+}
+
+// splitHot estimates how many of a GPU's rows have a hot key, by those of its sample.
+func splitHot(rows int64, hot, sampled int) (hotRows, cold int64) {
+	if sampled == 0 {
+		return 0, rows
+	}
+	hotRows = int64(float64(rows) * float64(hot) / float64(sampled))
+	return hotRows, rows - hotRows
+}
+
+// evenRows returns the rows of a range, by partition, of a side whose keys are all rare.
+func evenRows(rows int64, partitions, ranges int) []int64 {
+	return slices.Repeat([]int64{rows / int64(partitions*ranges)}, partitions)
 }
 
 // dropUnmatched has no probe rows sent anywhere of partitions without build rows. flows are

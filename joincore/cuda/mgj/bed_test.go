@@ -220,3 +220,15 @@ func each(t *testing.T, test func(*columnartest.Rig, *bed)) {
 		})
 	}
 }
+
+// onGroups runs a test on each layout, with GPUs that store into each other's memory and
+// with GPUs whose rows are copied.
+func onGroups(t *testing.T, test func(*columnartest.Rig, *bed)) {
+	for _, ordinals := range layouts(t) {
+		for how, m := range map[string]*mesh.Mesh{"stored": nil, "copied": meshOf(t, len(ordinals))} {
+			t.Run(fmt.Sprintf("%v %s", ordinals, how), func(t *testing.T) {
+				test(columnartest.New(t, 1<<28, launch.Close), newBed(t, m, ordinals...))
+			})
+		}
+	}
+}

@@ -83,7 +83,7 @@ func TestRowIDs(t *testing.T) {
 
 // A filter of the build keys of all GPUs drops no row that has a match.
 func TestFilter(t *testing.T) {
-	each(t, func(r *columnartest.Rig, b *bed) {
+	onGroups(t, func(r *columnartest.Rig, b *bed) {
 		for _, strategy := range []Strategy{Exchange, Replicate, Alone} {
 			join := b.join(Options{Strategy: strategy, Bloom: true}, uneven, evenly)
 			filtered := func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
@@ -143,7 +143,7 @@ func TestErrors(t *testing.T) {
 			{cancelled, 1000, 10, nil, context.Canceled},
 		} {
 			for _, s := range []Strategy{Exchange, Replicate, Alone} {
-				if err := b.attempt(c.ctx, s, c.rows, c.expected, c.change); !errors.Is(err, c.want) {
+				if err := b.attempt(c.ctx, Options{Strategy: s}, c.rows, c.expected, c.change); !errors.Is(err, c.want) {
 					r.Errorf("%v: returned %v in place of %v", s, err, c.want)
 				}
 				r.Inner(b.join(Options{Strategy: s}, evenly, evenly), some(3000, 5000, 4, two, columnartest.Spread(3000)))
@@ -162,7 +162,7 @@ func tooMany(parts []columnar.Join) {
 
 // attempt joins the given rows of each GPU, whose keys are all equal. expected is the number
 // of result rows that each GPU is told to expect.
-func (b *bed) attempt(ctx context.Context, s Strategy, rows, expected int64, change func([]columnar.Join)) error {
+func (b *bed) attempt(ctx context.Context, o Options, rows, expected int64, change func([]columnar.Join)) error {
 	parts := make([]columnar.Join, len(b.members))
 	for i, m := range b.members {
 		m.Arena.Rewind(0)
@@ -179,6 +179,6 @@ func (b *bed) attempt(ctx context.Context, s Strategy, rows, expected int64, cha
 	if change != nil {
 		change(parts)
 	}
-	_, _, err := b.group.Join(ctx, parts, Options{Strategy: s})
+	_, _, err := b.group.Join(ctx, parts, o)
 	return err
 }

@@ -2,7 +2,12 @@
 
 package mgj
 
-import "context"
+import (
+	"context"
+
+	"gpujoin/joincore/cuda/columnar/phj"
+	"gpujoin/joincore/exchange/live"
+)
 
 // reduce drops the probe rows that a Bloom filter of all GPUs' build keys rejects, unless
 // a GPU has too little memory.
@@ -19,11 +24,21 @@ func (j *join) reduce(ctx context.Context) error {
 			return nil
 		}
 	}
-	for _, x := range j.shares {
-		x.FillFilter(j.shares)
+	for i, x := range j.shares {
+		x.FillFilter(j.shares, i)
+	}
+	if err := j.copyFilters(ctx, (*phj.Share).WaitFilled, func(from, to int) []phj.Piece {
+		return j.shares[from].FilterPart(from, to, j.shares[to])
+	}); err != nil {
+		return err
 	}
 	for i, x := range j.shares {
 		x.MergeFilter(j.shares, i)
+	}
+	if err := j.copyFilters(ctx, (*phj.Share).WaitMerged, func(from, to int) []phj.Piece {
+		return j.shares[from].MergedPart(from, j.shares[to])
+	}); err != nil {
+		return err
 	}
 	for _, x := range j.shares {
 		x.StartReduce(j.shares)
@@ -37,4 +52,24 @@ func (j *join) reduce(ctx context.Context) error {
 		j.cut.Rows[1] += rows
 	}
 	return nil
+}
+
+// copyFilters copies parts of filters from each GPU to each other one, when all of them have
+// been written, if the kernels do not reach other GPUs' memory.
+func (j *join) copyFilters(ctx context.Context, written func(*phj.Share, context.Context) error, pieces func(from, to int) []phj.Piece) error {
+	if !j.cut.Staged {
+		return nil
+	}
+	var runs []live.Run
+	for from, x := range j.shares {
+		if err := written(x, ctx); err != nil {
+			return err
+		}
+		for to := range j.shares {
+			if to != from {
+				runs = j.group.runs(runs, from, to, pieces(from, to))
+			}
+		}
+	}
+	return j.copy(ctx, runs)
 }

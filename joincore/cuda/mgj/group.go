@@ -16,6 +16,7 @@ import (
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/fabric"
 	"gpujoin/joincore/cuda/selector"
+	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/mesh"
 )
 
@@ -30,8 +31,15 @@ type Member struct {
 type Group struct {
 	members []Member
 	senders []*phj.Sender
+	keys    phj.KeyCounts // of the probe side's sample
 	mesh    *mesh.Mesh
-	through *fabric.Fabric // that copies rows; nil: GPUs store into each other's memory
+	through copier // of rows; nil: GPUs store into each other's memory
+}
+
+// copier copies between memory of GPUs that the caller has: a fabric.
+type copier interface {
+	live.Fabric
+	Own(gpu int, at driver.Ptr) live.Buffer
 }
 
 // Open makes a group of the GPUs of a mesh. ErrUnsupported: one of them cannot access the
@@ -64,7 +72,7 @@ func OpenStaged(members []Member, f *fabric.Fabric) (*Group, error) {
 	return open(members, f.Mesh(), f)
 }
 
-func open(members []Member, m *mesh.Mesh, through *fabric.Fabric) (_ *Group, err error) {
+func open(members []Member, m *mesh.Mesh, through copier) (_ *Group, err error) {
 	if len(members) != m.GPUs() || len(members) > phj.MaxDevices {
 		return nil, fmt.Errorf("mgj: %d devices for %d GPUs: %w", len(members), m.GPUs(), joincore.ErrUnsupported)
 	}

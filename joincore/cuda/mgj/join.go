@@ -12,6 +12,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/phj"
+	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/exchange/live"
 )
 
@@ -19,8 +20,11 @@ import (
 type Options struct {
 	Strategy Strategy
 	// Bloom: a Bloom filter of the build keys of all GPUs drops probe rows before any is sent,
-	// if memory suffices, GPUs store into each other's memory and the result has columns.
+	// if memory suffices and the result has columns.
 	Bloom bool
+	// Bypass says whether the probe side is sampled for hot keys, whose rows are joined where
+	// they are.
+	Bypass Bypass
 	// Ranges in which the build and the probe side are sent; 0: as many as suit the
 	// strategy. At most phj.MaxFlows together.
 	Ranges [2]int
@@ -39,6 +43,9 @@ type Report struct {
 	Copied   live.Stats  // if rows are staged
 	// Host has the steps of the host, with the ms from entry to the end of each.
 	Host []columnar.Phase
+	// HotKeys is the number of keys whose probe rows were joined where they are, without
+	// being partitioned or sent.
+	HotKeys int
 }
 
 // Join joins sides whose rows lie in the memory of the group's GPUs: parts are the GPUs'
@@ -49,12 +56,32 @@ type Report struct {
 // joincore.ErrUnsupported if these kernels do not do the join, and those of columnar.Func.
 // When Join returns, no stream works for it any more.
 func (g *Group) Join(ctx context.Context, parts []columnar.Join, o Options) ([]*columnar.Output, *Report, error) {
+	marks := make([]driver.Mark, len(g.members))
+	for i, m := range g.members {
+		marks[i] = m.Arena.Mark()
+	}
 	start := time.Now()
+	j, err := g.join(ctx, start, parts, o)
+	if j != nil && j.report.HotKeys > 0 && (errors.Is(err, phj.ErrBypass) || errors.Is(err, joincore.ErrBudget)) {
+		for i, m := range g.members {
+			m.Arena.Rewind(marks[i])
+		}
+		o.Bypass = BypassNever
+		j, err = g.join(ctx, start, parts, o)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return j.outputs, j.report, nil
+}
+
+// join is Join, without a second attempt. The join that it returns may have failed.
+func (g *Group) join(ctx context.Context, start time.Time, parts []columnar.Join, o Options) (*join, error) {
 	if len(parts) != len(g.members) {
-		return nil, nil, fmt.Errorf("mgj: %d parts for %d GPUs", len(parts), len(g.members))
+		return nil, fmt.Errorf("mgj: %d parts for %d GPUs", len(parts), len(g.members))
 	}
 	if err := alike(parts); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	j := &join{start: start, group: g, options: o, parts: parts, outputs: make([]*columnar.Output, len(parts)), report: &Report{Strategy: o.Strategy, Members: make([]*columnar.Report, len(parts))}}
 	j.cut = phj.Cut{Devices: len(parts), Sample: o.Strategy == Exchange, Staged: g.through != nil}
@@ -66,17 +93,17 @@ func (g *Group) Join(ctx context.Context, parts []columnar.Join, o Options) ([]*
 	j.cut.Ranges = j.ranges()
 	j.cut.Sending = j.sending(0)
 	if err := j.open(ctx, 0); err != nil {
-		return nil, nil, err
+		return j, err
 	}
 	for _, x := range j.shares {
 		sent, err := x.Sent()
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		j.report.Sent = append(j.report.Sent, sent)
 	}
 	j.report.WallMS = j.sinceStart()
-	return j.outputs, j.report, nil
+	return j, nil
 }
 
 // alike checks that the parts are those of one join.
@@ -125,6 +152,7 @@ type join struct {
 	shares  []*phj.Share
 	outputs []*columnar.Output
 	report  *Report
+	cold    []int64 // probe rows without a hot key, by GPU, as estimated; nil: hot keys are joined like others
 
 	to       [2][][]uint64   // the GPUs that get rows, by side, partition and GPU
 	counts   [][][]int64     // rows by flow, GPU and partition
@@ -226,13 +254,21 @@ func (j *join) run(ctx context.Context) error {
 		}
 	}
 	j.ended("planned")
-	if j.options.Bloom && !j.cut.Staged {
+	if j.options.Bloom {
 		if err := j.reduce(ctx); err != nil {
 			return err
 		}
 		j.ended("probe side reduced")
 	}
-	j.each(func(_ int, x *phj.Share) { x.Count() })
+	j.each(func(_ int, x *phj.Share) {
+		x.CountBuild()
+		x.CountProbe()
+	})
+	if j.sampleKeys() {
+		if err := j.bypassHot(ctx); err != nil {
+			return err
+		}
+	}
 	if err := j.assign(ctx); err != nil {
 		return err
 	}

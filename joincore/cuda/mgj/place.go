@@ -22,6 +22,9 @@ func (j *join) assign(ctx context.Context) error {
 				return err
 			}
 		}
+		if j.cold != nil {
+			probe = evenRows(j.cold[len(h[exchange.Probe])], len(probe), j.cut.Ranges[1])
+		}
 		h[exchange.Build] = append(h[exchange.Build], estimated(build, j.cut.Ranges[0]))
 		h[exchange.Probe] = append(h[exchange.Probe], estimated(probe, j.cut.Ranges[1]))
 	}
@@ -66,13 +69,20 @@ func (j *join) place(ctx context.Context) (queued int, err error) {
 	}
 	j.ended("build side placed")
 	sent := 0
-	if !j.cut.Staged && j.fits(rows) {
+	if early := !j.cut.Staged && j.fits(rows); !early {
+		if err := j.countCold(ctx); err != nil {
+			return 0, err
+		}
+	} else {
 		sent, queued = builds, builds
 		j.each(func(i int, x *phj.Share) {
 			x.AssignBuild(j.shares, i, build[i])
 			j.send(x, 0, builds)
 		})
 		j.ended("build side queued")
+		if err := j.countCold(ctx); err != nil {
+			return 0, err
+		}
 		j.each(func(i int, x *phj.Share) { // behind what all GPUs send
 			x.Prepare(0)
 			for flow := range builds {

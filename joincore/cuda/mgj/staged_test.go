@@ -54,7 +54,7 @@ func TestStaged(t *testing.T) {
 			if copied := b.report.Copied.Bytes; (copied > 0) != (len(ordinals) > 1) || copied < b.report.Bytes {
 				t.Errorf("%d GPUs copied %d bytes of %d", len(ordinals), copied, b.report.Bytes)
 			}
-			if err := b.attempt(t.Context(), Exchange, 1000, memberBytes, nil); !errors.Is(err, joincore.ErrBudget) {
+			if err := b.attempt(t.Context(), Options{}, 1000, memberBytes, nil); !errors.Is(err, joincore.ErrBudget) {
 				t.Errorf("returned %v in place of ErrBudget", err)
 			}
 			r.Inner(b.join(Options{}, evenly, evenly), some(3000, 5000, 4, two, columnartest.Spread(3000)))

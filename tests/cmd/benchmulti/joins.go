@@ -44,13 +44,15 @@ func joinCases() []joinCase {
 	}
 	zipf := of("zipf-1.0", r, r, 2, 0.70)
 	zipf.Zipf = 1
+	hot := of("zipf-1.5", r, r, 2, 0)
+	hot.Zipf = 1.5
 	placed := of("placed-1.0", r, s, 2, 0.70)
 	placed.placement = 1
 	twice := of("2^28x2^29", 2*r, 2*s, 2, 0)
 	twice.twice = "2+2"
 	return []joinCase{
 		of("1+1", r, s, 1, 0.60), of("2+2", r, s, 2, 0.58), of("4+4", r, s, 4, 0.60),
-		of("2^24x2^28", 1<<24, s, 2, 0.56), zipf, placed,
+		of("2^24x2^28", 1<<24, s, 2, 0.56), zipf, hot, placed,
 		of("2^23x2^24", 1<<23, 1<<24, 2, 0), of("2^20x2^21", 1<<20, 1<<21, 2, 0), twice,
 	}
 }
@@ -181,6 +183,9 @@ func (b *bench) ways(c joinCase) (list []mgj.Options) {
 		list = append(list, mgj.Options{Strategy: mgj.Replicate})
 	}
 	list = append(list, mgj.Options{Strategy: mgj.Exchange})
+	if c.Zipf > 0 {
+		list = append(list, mgj.Options{Strategy: mgj.Exchange, Bypass: mgj.BypassNever})
+	}
 	for _, text := range strings.Fields(b.tune) {
 		var o mgj.Options
 		if _, err := fmt.Sscanf(text, "%d+%dx%d", &o.Ranges[0], &o.Ranges[1], &o.Blocks); err == nil {
@@ -225,7 +230,11 @@ func (b *bench) onOne(ctx context.Context, d *devices, c joinCase) (r joinResult
 
 // together joins over all devices.
 func (b *bench) together(ctx context.Context, d *devices, c joinCase, parts []columnar.Join, o mgj.Options) (r joinResult, err error) {
-	r = joinResult{Case: c.name, How: o.Strategy.String(), Ranges: o.Ranges, Blocks: o.Blocks}
+	how := o.Strategy.String()
+	if o.Bypass == mgj.BypassNever {
+		how += ", no bypass"
+	}
+	r = joinResult{Case: c.name, How: how, Ranges: o.Ranges, Blocks: o.Blocks}
 	var ms []float64
 	for i := range b.repeats + 1 {
 		d.rewind()

@@ -23,6 +23,8 @@ var unreached = map[string]string{
 	"joincore/cuda/selector/selector.go:Predict": "bench-gpu compares predicted times with measured ones",
 	"joincore/cuda/columnar/launch/job.go:Bytes": "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/arrival.go":      "part of joins over several GPUs, which bench-multi runs",
+	"joincore/cuda/columnar/phj/hotkeys.go":      "part of joins over several GPUs, which bench-multi runs",
+	"joincore/cuda/columnar/phj/sharehot.go":     "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/sender.go":       "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/share.go":        "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/sharecount.go":   "part of joins over several GPUs, which bench-multi runs",

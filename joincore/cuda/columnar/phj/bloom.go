@@ -39,33 +39,66 @@ func withoutBloom(shape func(costmodel.Materialisation) (costmodel.Materialisati
 	}
 }
 
+// filter is a Bloom filter of build keys.
+type filter struct {
+	enter, keep *driver.Kernel
+	at, words   uint64
+	left        columnar.Side // what it leaves of the probe side
+}
+
+// loadFilter loads the kernels of filters.
+func (r *run) loadFilter(f *filter) (err error) {
+	if f.enter, err = r.state.steps.Kernel(fmt.Sprintf("gj_filter_k%d", r.keyWords)); err != nil {
+		return err
+	}
+	f.keep, err = r.state.steps.Kernel(fmt.Sprintf("gj_reduce_k%d", r.keyWords))
+	return err
+}
+
+// takeFilter takes memory for a filter of the given bytes.
+func (r *run) takeFilter(f *filter, bytes int64) { f.at, f.words = r.Take(bytes), uint64(bytes/8) }
+
+// fillFilter enters the build keys.
+func (r *run) fillFilter(f *filter) {
+	r.Set(f.at, 0, int64(8*f.words))
+	r.launch(f.enter, f.enter.Grid(r.Join.Build.Rows/int64(f.enter.Rows)+1), f.at, f.words)
+	r.phase(columnar.PhaseFilter)
+}
+
+// startReduction begins to copy the probe rows that the filter passes, of which there is
+// memory for most.
+func (r *run) startReduction(f *filter, most int64) {
+	r.launch(f.keep, f.keep.Grid(r.Join.Probe.Rows/int64(f.keep.Rows)+1), f.at, f.words, uint64(f.left.Key.Addr), uint64(most))
+	r.Peek(r.d.Counters, counters)
+	r.phase(columnar.PhaseReduction)
+}
+
+// replaceProbe makes the given number of rows of other columns the probe side.
+func (r *run) replaceProbe(left columnar.Side, rows int64) {
+	left.Rows = rows
+	r.Join.Probe = left
+	r.d.Side[1].Rows, r.d.Side[1].Key = uint64(rows), uint64(left.Key.Addr)
+}
+
 // reduce drops the probe rows that a Bloom filter of the build keys rejects: the
 // remaining rows, in columns of their own, become the probe side. The probe side stays
 // unchanged if memory is short or more rows remain than the sample promised.
 func (r *run) reduce(ctx context.Context) error {
-	fill, err := r.state.steps.Kernel(fmt.Sprintf("gj_filter_k%d", r.keyWords))
-	if err != nil {
+	var f filter
+	if err := r.loadFilter(&f); err != nil {
 		return err
 	}
-	cut, err := r.state.steps.Kernel(fmt.Sprintf("gj_reduce_k%d", r.keyWords))
-	if err != nil {
-		return err
-	}
-	bottom, room := r.Mark(), r.keptRows()
+	bottom, most := r.Mark(), r.keptRows()
 	giveUp := func() error {
 		r.Rewind(bottom)
 		r.bloom = false
 		return nil
 	}
-	var left columnar.Side
 	var behind driver.Mark
-	var filter uint64
-	bytes := costmodel.FilterBytes(r.Join.Build.Rows)
-	words := uint64(bytes / 8)
-	err = r.Attempt(func() (err error) {
-		left, err = r.takeReduced(room)
+	err := r.Attempt(func() (err error) {
+		f.left, err = r.takeReduced(most)
 		behind = r.Mark()
-		filter = r.Take(bytes)
+		r.takeFilter(&f, costmodel.FilterBytes(r.Join.Build.Rows))
 		return err
 	})
 	if errors.Is(err, joincore.ErrBudget) {
@@ -78,24 +111,19 @@ func (r *run) reduce(ctx context.Context) error {
 	if r.counted == 0 {
 		r.clear()
 	}
-	r.Set(filter, 0, bytes)
-	r.launch(fill, fill.Grid(r.Join.Build.Rows/int64(fill.Rows)+1), filter, words)
-	r.phase(columnar.PhaseFilter)
+	r.fillFilter(&f)
 	r.Await(1)
-	r.launch(cut, cut.Grid(r.Join.Probe.Rows/int64(cut.Rows)+1), filter, words, uint64(left.Key.Addr), uint64(room))
-	r.Peek(r.d.Counters, counters)
-	r.phase(columnar.PhaseReduction)
+	r.startReduction(&f, most)
 	counted, err := r.Peeked(ctx)
 	if err != nil {
 		return err
 	}
-	left.Rows = int64(counted[counterKept])
-	if left.Rows > room {
+	rows := int64(counted[counterKept])
+	if rows > most {
 		return giveUp()
 	}
 	r.Rewind(behind)
-	r.Join.Probe = left
-	r.d.Side[1].Rows, r.d.Side[1].Key = uint64(left.Rows), uint64(left.Key.Addr)
+	r.replaceProbe(f.left, rows)
 	return nil
 }
 

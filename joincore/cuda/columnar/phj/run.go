@@ -87,9 +87,14 @@ func (r *run) result(ctx context.Context) (*columnar.Output, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.ended(rows), nil
+}
+
+// ended completes the report, and returns the result.
+func (r *run) ended(rows int64) *columnar.Output {
 	r.Report.Algorithm = r.name()
 	r.Model(r.traffic())
-	return r.output.result(rows), nil
+	return r.output.result(rows)
 }
 
 // partitionBoth moves both sides into their partitions, hot keys round them

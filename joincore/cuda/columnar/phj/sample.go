@@ -18,9 +18,6 @@ type summary struct {
 	rows, matched, hot, hotKeys int64
 }
 
-// hotFrom is the number of sampled rows that makes a key hot.
-const hotFrom = 4
-
 // few reports whether most probe rows in the match are known to have no partner. Most
 // of those that a filter passes have one.
 func (r *run) few() bool {

@@ -18,13 +18,19 @@ type Sender struct {
 	module      *driver.Module
 	fold, merge *driver.Kernel
 	filters     *driver.Kernel // merges them
+	hot         [2]hotKernels  // by words of a key - 1
 	host        *driver.Host   // counts of rows, by flow and partition
+	hotHost     *driver.Host   // hot keys, then a sample's keys
 	sampled     *driver.Event  // counts of the first range of both sides are there
 	first       *driver.Event  // those of the build side
 	counted     *driver.Event
+	looked      *driver.Event // a sample or hot keys were read
 	start       *driver.Event
 	sent        []*driver.Event // by flow
 }
+
+// hotKernels sample keys, copy hot build rows, and copy the probe rows that are not hot.
+type hotKernels struct{ sample, rows, cold *driver.Kernel }
 
 // MaxFlows is the most ranges of both sides together: their tables fit a join's
 // descriptors for 8 devices; for more than 8 there may be at most 4, and half as many if
@@ -58,20 +64,27 @@ func NewSender(d *driver.Context) (_ *Sender, err error) {
 	if x.filters, err = x.module.Kernel("gj_merge_filters"); err != nil {
 		return nil, err
 	}
+	for i := range x.hot {
+		h := &x.hot[i]
+		for name, kernel := range map[string]**driver.Kernel{"gj_sample_keys": &h.sample, "gj_hot_rows": &h.rows, "gj_keep_cold": &h.cold} {
+			if *kernel, err = x.module.Kernel(fmt.Sprintf("%s_k%d", name, i+1)); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if x.stream, err = d.NewStream(); err != nil {
 		return nil, err
 	}
 	if x.host, err = d.Pinned(MaxFlows * mostParents * 4); err != nil {
 		return nil, err
 	}
-	if x.first, err = d.NewEvent(false); err != nil {
+	if x.hotHost, err = d.Pinned(hotBytes + sampleKeyBytes); err != nil {
 		return nil, err
 	}
-	if x.sampled, err = d.NewEvent(false); err != nil {
-		return nil, err
-	}
-	if x.counted, err = d.NewEvent(false); err != nil {
-		return nil, err
+	for _, e := range []**driver.Event{&x.first, &x.sampled, &x.counted, &x.looked} {
+		if *e, err = d.NewEvent(false); err != nil {
+			return nil, err
+		}
 	}
 	if x.start, err = d.NewEvent(true); err != nil {
 		return nil, err
@@ -98,13 +111,15 @@ func (x *Sender) Close() error {
 	if x.stream != nil {
 		errs = append(errs, x.stream.Close())
 	}
-	for _, e := range append([]*driver.Event{x.sampled, x.first, x.counted, x.start}, x.sent...) {
+	for _, e := range append([]*driver.Event{x.sampled, x.first, x.counted, x.looked, x.start}, x.sent...) {
 		if e != nil {
 			errs = append(errs, e.Close())
 		}
 	}
-	if x.host != nil {
-		errs = append(errs, x.host.Free())
+	for _, h := range []*driver.Host{x.host, x.hotHost} {
+		if h != nil {
+			errs = append(errs, h.Free())
+		}
 	}
 	if x.module != nil {
 		errs = append(errs, x.module.Unload())

@@ -42,14 +42,19 @@ type flow struct {
 // that this device has received. Its methods queue work, in this order:
 //
 //	TakeFilter, FillFilter, MergeFilter, StartReduce, Reduced if a filter is to drop probe
-//	rows before they are counted,
-//	Count, Sample, BuildCounts, TakeBuild, AssignBuild, Send for flows of the build side,
+//	rows before they are counted; if filters are copied, the caller copies FilterPart after
+//	WaitFilled and MergedPart after WaitMerged,
+//	CountBuild, CountProbe,
+//	SampleKeys and SampledKeys if there may be hot keys, and if these are to be joined where
+//	they are, LookUp, LookedUp, TakeBypass, StartBypass,
+//	Sample, BuildCounts, TakeBuild, AssignBuild, Send for flows of the build side,
+//	CountCold after StartBypass,
 //	Prepare of the build side, Await and Second for its flows,
 //	ProbeCounts, TakeProbe, AssignProbe, Send for flows of the probe side,
 //	Prepare of the probe side, Await and Second for its flows, Match, Finish
 //
-// If memory is short, AssignBuild and what follows it, up to ProbeCounts, come after
-// TakeProbe.
+// If memory is short, AssignBuild and what follows it, up to ProbeCounts but for CountCold,
+// come after TakeProbe.
 //
 // If rows are staged, the caller copies Blocks and Counts of each device to others: the
 // counts before Prepare, the blocks of a flow after WaitSent and before Second.
@@ -73,7 +78,8 @@ type Share struct {
 	local   [2]uint64        // of what is sent
 	copies  [2]uint64        // of what the devices send, in their order, if they are copied
 	staged  []staged         // by flow and receiver
-	filter  filter           // of build keys, until the probe side is reduced
+	filter  jointFilter      // of build keys, until the probe side is reduced
+	hot     hotRows
 	tables  joint
 }
 
@@ -161,15 +167,19 @@ func (x *Share) plan() error {
 // cutFlows divides the rows of both sides.
 func (x *Share) cutFlows() {
 	x.flows = x.flows[:0]
-	for side, s := range x.run.Sides {
-		rows, from := s.Rows, int64(0)
-		for _, end := range Ranges(rows, x.cut.Ranges[side]) {
-			x.flows = append(x.flows, flow{side, from, end - from})
-			from = end
-		}
-		if side == 0 {
-			x.builds = len(x.flows)
-		}
+	x.cutSide(0)
+	x.builds = len(x.flows)
+	x.cutSide(1)
+}
+
+// cutSide divides the rows of a side, behind the flows of the other one if it is the probe
+// side.
+func (x *Share) cutSide(side int) {
+	x.flows = x.flows[:side*x.builds]
+	from := int64(0)
+	for _, end := range Ranges(x.run.Sides[side].Rows, x.cut.Ranges[side]) {
+		x.flows = append(x.flows, flow{side, from, end - from})
+		from = end
 	}
 }
 
@@ -243,8 +253,11 @@ func (x *Share) Layout() Layout {
 
 // Fits reports whether there is memory for the received rows of each side and for the
 // result rows, even if no memory is used twice.
-func (x *Share) Fits(rows [2]int64, outputRows int64) bool {
-	r, need := x.run, int64(0)
+func (x *Share) Fits(rows [2]int64, outputRows int64) bool { return x.fits(rows, outputRows, 0) }
+
+// fits is Fits with more bytes.
+func (x *Share) fits(rows [2]int64, outputRows, need int64) bool {
+	r := x.run
 	for i, n := range rows {
 		need += (n+8<<r.bits)*4*int64(r.finalWords(i)) + (n+int64(len(x.flows)*firstAlign)<<r.d.BitsFirst)*x.RowBytes(i)
 	}
@@ -270,21 +283,21 @@ func (x *Share) TakeBuild(rows, capacity int64, blocks [][]Block) error {
 	return x.run.Err()
 }
 
-// TakeProbe does the same for the probe side, and for a result.
+// TakeProbe does the same for the probe side, and for a result unless TakeBypass has.
 func (x *Share) TakeProbe(rows, capacity int64, blocks [][]Block, outputRows int64) error {
 	if err := x.receive(1, rows, capacity); err != nil {
 		return err
 	}
 	r := x.run
-	r.Join.OutputRows = outputRows
 	r.takeFinal(1, rows)
 	x.takeLanes(1, capacity)
-	r.tables.outputFrom = r.Mark()
+	behind := r.Mark()
 	x.takeBuffer(1, capacity)
 	x.takeBlocks(1, blocks)
-	if r.Err() != nil {
+	if r.Err() != nil || r.bypass != nil { // which has a result
 		return r.Err()
 	}
+	r.Join.OutputRows, r.tables.outputFrom = outputRows, behind
 	return r.takeOutput(outputRows)
 }
 

@@ -18,8 +18,9 @@ func (x *Share) sourceAt(flow int) uint64 { return x.sources + uint64(flow*joinB
 // fieldsAt is where the sources' fields begin.
 func (x *Share) fieldsAt() uint64 { return x.sources + uint64(len(x.flows)*joinBytes) }
 
-// Count counts all rows by partition.
-func (x *Share) Count() {
+// CountBuild counts the rows of the build side by partition and, if Cut.Sample is set, those
+// of the first range of the probe side.
+func (x *Share) CountBuild() {
 	r := x.run
 	fields, packed := x.describeSources()
 	launch.PutAt(r.Job, x.sources, &x.source[0], x.source[1:])
@@ -31,21 +32,35 @@ func (x *Share) Count() {
 	}
 	r.clear()
 	r.Do(func() error { return x.stream.Record(x.sender.start) })
-	sampled := 0 // flows of each side
 	if x.cut.Sample {
-		sampled = 1
 		x.countFlows(0, countBuild|countProbe, 0, x.builds)
 		r.Do(func() error { return x.stream.Record(x.sender.sampled) })
 	}
+	sampled := x.sampledFlows()
 	for i := sampled; i < x.builds; i++ {
 		x.countFlows(i, countBuild, i)
 	}
 	r.Do(func() error { return x.stream.Record(x.sender.first) })
-	for i := x.builds + sampled; i < len(x.flows); i++ {
+}
+
+// CountProbe counts the rest of the probe side.
+func (x *Share) CountProbe() { x.countProbe(x.sampledFlows()) }
+
+// countProbe counts the flows of the probe side from the given one on.
+func (x *Share) countProbe(first int) {
+	for i := x.builds + first; i < len(x.flows); i++ {
 		x.countFlows(i, countProbe, i)
 	}
-	r.Do(func() error { return x.stream.Record(x.sender.counted) })
-	r.phase(columnar.PhaseHistogram)
+	x.run.Do(func() error { return x.stream.Record(x.sender.counted) })
+	x.run.phase(columnar.PhaseHistogram)
+}
+
+// sampledFlows is how many flows of each side are counted first.
+func (x *Share) sampledFlows() int {
+	if x.cut.Sample {
+		return 1
+	}
+	return 0
 }
 
 // countFlows counts the rows of one or two flows that a source describes, behind those

@@ -209,8 +209,21 @@ func (x *Share) Second(flow int, received int64, sending int) {
 // Match joins the partitions.
 func (x *Share) Match() { x.run.matchAndClose() }
 
-// Finish waits for the join and returns its result.
-func (x *Share) Finish(ctx context.Context) (*columnar.Output, error) { return x.run.result(ctx) }
+// Finish waits for the join and returns its result. ErrBypass: it is larger than TakeBypass
+// was told.
+func (x *Share) Finish(ctx context.Context) (*columnar.Output, error) {
+	if x.run.bypass == nil {
+		return x.run.result(ctx)
+	}
+	rows, err := x.run.finish(ctx)
+	if err == nil && rows > x.run.output.rows {
+		err = ErrBypass
+	}
+	if err != nil {
+		return nil, err
+	}
+	return x.run.ended(rows), nil
+}
 
 // Sent returns when each flow was sent, in milliseconds from the begin of Count, after
 // Finish.

@@ -1,0 +1,131 @@
+//go:build cuda
+
+package mgj
+
+import (
+	"context"
+
+	"gpujoin/joincore/cuda/columnar/phj"
+)
+
+// leastHot is the part of the probe rows whose keys have to be hot: the others are copied
+// before they are sent, and all build rows are partitioned and sent in any case.
+const leastHot = 0.5
+
+// leastRepeated is the part of a sample's keys that have to be repeated in an eighth of it,
+// before all are looked at.
+const leastRepeated = 0.8 * leastHot
+
+// sampleKeys begins to sample the probe side's keys, and reports whether it does.
+func (j *join) sampleKeys() bool {
+	large := j.cut.Rows[1] >= phj.SampleFrom || j.options.Bypass == BypassAlways
+	if !large || j.options.Bypass == BypassNever || len(j.shares) == 1 || j.options.Strategy == Alone || !j.shares[0].Bypasses() {
+		return false
+	}
+	var rows []int64
+	for _, x := range j.shares {
+		rows = append(rows, x.Rows(1))
+	}
+	parts := phj.SampleParts(rows)
+	if parts == nil {
+		return false
+	}
+	j.each(func(i int, x *phj.Share) { x.SampleKeys(parts[i]) })
+	return true
+}
+
+// bypassHot looks for hot keys in the sample. If most probe rows have one, each GPU gets
+// the build rows of all hot keys and joins its own probe rows with them.
+func (j *join) bypassHot(ctx context.Context) error {
+	counts := &j.group.keys
+	counts.Reset()
+	for _, x := range j.shares {
+		if err := x.SampledKeys(ctx, counts); err != nil {
+			return err
+		}
+	}
+	if counts.Repeated() < leastRepeated {
+		return nil
+	}
+	frequent := counts.Frequent()
+	if frequent == nil {
+		return nil
+	}
+	for _, x := range j.shares {
+		if err := x.LookUp(frequent); err != nil {
+			return err
+		}
+	}
+	var looked [][]uint64
+	for _, x := range j.shares {
+		found, err := x.LookedUp(ctx)
+		if err != nil {
+			return err
+		}
+		looked = append(looked, found)
+	}
+	hot := j.shares[0].Merged(looked)
+	if counts.Mark(hot) < leastHot {
+		return nil
+	}
+	taken, err := j.takeBypass(counts)
+	if err != nil || !taken {
+		return err
+	}
+	j.ended("hot keys found")
+	j.each(func(_ int, x *phj.Share) { x.StartBypass(hot) })
+	j.report.HotKeys = len(hot.Keys)
+	return nil
+}
+
+// takeBypass takes memory for the result on all GPUs, or on none, and notes how many probe
+// rows are left on each.
+func (j *join) takeBypass(counts *phj.KeyCounts) (taken bool, err error) {
+	gpus := int64(len(j.shares))
+	cold, hot := make([]int64, gpus), make([]int64, gpus)
+	allHot, allCold := int64(0), int64(0)
+	for i, x := range j.shares {
+		hot[i], cold[i] = splitHot(x.Rows(1), counts.Hot(i), counts.Sampled(i))
+		allHot, allCold = allHot+hot[i], allCold+cold[i]
+	}
+	receives := [2]int64{j.cut.Rows[0], allCold}
+	if j.options.Strategy == Exchange {
+		for side := range receives {
+			receives[side] = receives[side]/gpus*9/8 + 1<<16
+		}
+	}
+	rest := max(0, j.cut.OutputRows-allHot)/gpus*5/4 + 4096 // result rows of cold keys
+	sending := 0
+	if !j.cut.Staged {
+		sending = j.cut.Sending
+	}
+	for i, x := range j.shares {
+		output := min(hot[i]+hot[i]/16+4096, x.Rows(1)) + rest
+		ok, err := x.TakeBypass(output, receives, cold[i]+cold[i]/4, sending)
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			for _, other := range j.shares[:i] {
+				other.DropBypass()
+			}
+			return false, nil
+		}
+	}
+	j.cold, j.cut.Rows[1], j.cut.OutputRows = cold, allCold, 0
+	return true, nil
+}
+
+// countCold counts the probe rows that a bypass leaves, when it has ended.
+func (j *join) countCold(ctx context.Context) error {
+	if j.cold == nil {
+		return nil
+	}
+	for _, x := range j.shares {
+		if _, err := x.CountCold(ctx); err != nil {
+			return err
+		}
+	}
+	j.ended("hot keys joined")
+	return nil
+}
