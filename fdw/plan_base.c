@@ -26,8 +26,8 @@
 #include "plan_cost.h"
 #include "plan_relation.h"
 #include "plan_speedup.h"
-#include "plan_surplus.h"
 #include "plan_surplus_input.h"
+#include "plan_surplus_scan.h"
 
 /*
  * Checks every column that the relation delivers, and sums up the feed

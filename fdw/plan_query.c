@@ -9,8 +9,8 @@
 
 #include "compat.h"
 #include "plan_candidate.h"
-#include "plan_surplus.h"
 #include "plan_surplus_input.h"
+#include "plan_surplus_scan.h"
 
 /* Collects the properties of the query's tables. */
 static void

@@ -17,9 +17,10 @@
 #include "utils/selfuncs.h"
 
 #include "compat.h"
+#include "plan_candidate.h"
 #include "plan_surplus.h"
-#include "plan_surplus_input.h"
 #include "plan_surplus_range.h"
+#include "plan_surplus_scan.h"
 
 /* An equality of columns of two tables. */
 typedef struct Equality
@@ -55,29 +56,12 @@ selectivity_of(PlannerInfo *root, RestrictInfo *rinfo)
 	return clause_selectivity(root, (Node *) rinfo, 0, JOIN_INNER, &inner);
 }
 
-/*
- * Does a relation deliver columns of which no statistics exist?  Those of a
- * CTE or of groups have none.
- */
-static bool
-lacks_statistics(PlannerInfo *root, const RelOptInfo *rel)
-{
-	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
-	const Query *query = rte->subquery;
-
-	if (rte->rtekind == RTE_CTE)
-		return true;
-	return rte->rtekind == RTE_SUBQUERY &&
-		(query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
-		 query->distinctClause != NIL || query->setOperations != NULL);
-}
-
 static bool
 is_of_unknown(PlannerInfo *root, const Var *var)
 {
 	const RelOptInfo *rel = gj_base_rel(root, var->varno);
 
-	return rel != NULL && rel->reloptkind == RELOPT_BASEREL && lacks_statistics(root, rel);
+	return rel != NULL && rel->reloptkind == RELOPT_BASEREL && gj_lacks_statistics(root, rel);
 }
 
 static double
@@ -92,13 +76,14 @@ distinct_values(PlannerInfo *root, const Var *var, bool *is_default)
 	return n;
 }
 
-/* The expected rows of a column's relation. */
+/* The expected rows of a column's relation: its surplus is known from gj_query. */
 static double
 rows_of(PlannerInfo *root, const Var *var)
 {
 	RelOptInfo *rel = gj_base_rel(root, var->varno);
+	const GjBase *base = gj_base_slot(rel);
 
-	return rel->rows * gj_rel_surplus(root, rel);
+	return rel->rows * (base != NULL && base->surplus > 0 ? base->surplus : gj_scan_surplus(root, rel));
 }
 
 /*
@@ -314,24 +299,6 @@ gj_key_surplus(PlannerInfo *root, const List *clauses)
 	if (is_simple(root, clauses))
 		return 1;
 	return columns_surplus(root, clauses) * ranges_surplus(root, clauses);
-}
-
-/* core expects that one row in 200 has a value, of several columns one in 40000. */
-double
-gj_scan_surplus(PlannerInfo *root, const RelOptInfo *rel)
-{
-	if (rel->reloptkind != RELOPT_BASEREL || rel->baserestrictinfo == NIL ||
-		!lacks_statistics(root, rel))
-		return 1;
-	return Max(1, sqrt(rel->tuples / Max(rel->rows, 1)));
-}
-
-double
-gj_rows_read(PlannerInfo *root, const RelOptInfo *rel)
-{
-	if (rel->reloptkind == RELOPT_BASEREL && lacks_statistics(root, rel))
-		return Max(rel->rows, rel->tuples);
-	return rel->rows;
 }
 
 double

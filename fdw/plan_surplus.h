@@ -13,14 +13,6 @@
 extern double gj_key_surplus(PlannerInfo *root, const List *clauses);
 
 /*
- * The same for the scan of a relation, given its conditions.  At least 1.
- */
-extern double gj_scan_surplus(PlannerInfo *root, const RelOptInfo *rel);
-
-/* The rows of a relation that are read, whether they pass its conditions or not. */
-extern double gj_rows_read(PlannerInfo *root, const RelOptInfo *rel);
-
-/*
  * The expected rows of a join, given core's estimate and the factor by which
  * they exceed it.  core's estimate is never less than one row, so that the
  * factor would be applied to a rounded number.  Then the rows of both sides

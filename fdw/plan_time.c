@@ -20,20 +20,19 @@
 #include "utils/lsyscache.h"
 
 #include "plan_block.h"
+#include "plan_cte.h"
 #include "plan_fallback.h"
 #include "plan_hook.h"
 #include "plan_speedup.h"
 #include "plan_subpaths.h"
 #include "plan_surplus.h"
-#include "plan_surplus_input.h"
+#include "plan_surplus_scan.h"
 #include "plan_time.h"
 #include "plan_time_node.h"
 #include "plan_time_scan.h"
 #include "plan_time_value.h"
 
 /* ns, measured on a core of about 3 GHz */
-#define COMPARE_NS 15			/* of a sort, per row and comparison */
-#define COMPARE_SLOW_NS 60		/* of numerics and texts */
 #define GROUP_NS 60				/* aggregation, per row that is looked up */
 #define GROUP_KEY_NS 25			/* per column */
 #define GROUP_MISS_NS 250
@@ -42,11 +41,11 @@
 #define GATHER_START_NS 5e6
 #define SUBQUERY_ROW_NS 15
 
-double
-gj_rows_of(const Path *path, GjTime e)
-{
-	return path->rows * e.surplus;
-}
+/*
+ * Returns the time of a path below another one, and adds what it saves to *sum.
+ * Each path is estimated once: plans of nested subqueries are deep.
+ */
+static GjTime estimate(PlannerInfo *root, const Path *path, GjTime *sum);
 
 static double
 expressions_ns(const Path *path)
@@ -55,21 +54,10 @@ expressions_ns(const Path *path)
 		gj_expression_ns((Node *) path->pathtarget->exprs) : 0;
 }
 
-double
-gj_sort_ns(double rows, const List *pathkeys)
-{
-	const PathKey *key = pathkeys == NIL ? NULL : linitial(pathkeys);
-	const EquivalenceMember *member = key == NULL ? NULL :
-		linitial(key->pk_eclass->ec_members);
-	bool		fast = member == NULL || get_typbyval(member->em_datatype);
-
-	return rows * (GJ_STORE_NS * 2 + log2(Max(rows, 2)) * (fast ? COMPARE_NS : COMPARE_SLOW_NS));
-}
-
 static GjTime
 estimate_aggregate(PlannerInfo *root, const AggPath *path, GjTime *sum)
 {
-	GjTime	e = gj_estimate(root, path->subpath, sum);
+	GjTime		e = estimate(root, path->subpath, sum);
 	double		rows = gj_rows_of(path->subpath, e);
 	double		expected = Max(path->numGroups, 1);
 	double		groups = path->groupClause == NIL ? 1 :
@@ -90,7 +78,7 @@ estimate_aggregate(PlannerInfo *root, const AggPath *path, GjTime *sum)
 static GjTime
 estimate_group(PlannerInfo *root, const GroupPath *path, GjTime *sum)
 {
-	GjTime	e = gj_estimate(root, path->subpath, sum);
+	GjTime		e = estimate(root, path->subpath, sum);
 	double		rows = gj_rows_of(path->subpath, e);
 	double		expected = Max(path->path.rows, 1);
 
@@ -112,7 +100,7 @@ elapsed(double ns, int workers)
 static GjTime
 estimate_gather(PlannerInfo *root, const Path *path, const Path *subpath, int workers, GjTime *sum)
 {
-	GjTime	e = gj_estimate(root, subpath, sum);
+	GjTime		e = estimate(root, subpath, sum);
 
 	e.ns = elapsed(e.ns, workers) + GATHER_START_NS + gj_rows_of(path, e) * GATHER_ROW_NS;
 	return e;
@@ -121,7 +109,7 @@ estimate_gather(PlannerInfo *root, const Path *path, const Path *subpath, int wo
 static GjTime
 estimate_append(PlannerInfo *root, const AppendPath *path, GjTime *sum)
 {
-	GjTime	e = {.surplus = 1};
+	GjTime		e = {.surplus = 1};
 	double		divisor = path->path.parallel_aware ? gj_divisor(path->path.parallel_workers) : 1;
 	double		rows = 0;
 	double		expected = 0;
@@ -131,7 +119,7 @@ estimate_append(PlannerInfo *root, const AppendPath *path, GjTime *sum)
 	foreach(lc, path->subpaths)
 	{
 		const Path *subpath = lfirst(lc);
-		GjTime	child = gj_estimate(root, subpath, sum);
+		GjTime		child = estimate(root, subpath, sum);
 
 		/* the whole of such a child runs in one of the processes */
 		e.ns += i++ < path->first_partial_path ? child.ns / divisor : child.ns;
@@ -147,7 +135,7 @@ estimate_append(PlannerInfo *root, const AppendPath *path, GjTime *sum)
 static GjTime
 estimate_unary(PlannerInfo *root, const Path *subpath, double row_ns, GjTime *sum)
 {
-	GjTime	e = gj_estimate(root, subpath, sum);
+	GjTime		e = estimate(root, subpath, sum);
 
 	e.ns += gj_rows_of(subpath, e) * row_ns;
 	return e;
@@ -163,13 +151,13 @@ estimate_unknown(PlannerInfo *root, const Path *path, GjTime *sum)
 	List	   *children = gj_path_children(unconstify(Path *, path));
 	double		expected = Max(path->rows, 1);
 	Cost		own = path->total_cost;
-	GjTime	e = {.surplus = 1};
+	GjTime		e = {.surplus = 1};
 	ListCell   *lc;
 
 	foreach(lc, children)
 	{
 		const Path *child = lfirst(lc);
-		GjTime	below = gj_estimate(root, child, sum);
+		GjTime		below = estimate(root, child, sum);
 
 		own -= child->total_cost;
 		e.ns += below.ns;
@@ -186,7 +174,7 @@ estimate_limit(PlannerInfo *root, const LimitPath *path, GjTime *sum)
 {
 	const Path *child = path->subpath;
 	const Const *count = (const Const *) path->limitCount;
-	GjTime	e = gj_estimate(root, child, sum);
+	GjTime		e = estimate(root, child, sum);
 	double		rows = Max(gj_rows_of(child, e), 1);
 	Cost		startup = child->startup_cost;
 	Cost		run = child->total_cost - startup;
@@ -207,10 +195,31 @@ estimate_limit(PlannerInfo *root, const LimitPath *path, GjTime *sum)
 	return e;
 }
 
+/* The plan of the CTE may return more rows than core expects. */
+static GjTime
+estimate_cte_scan(PlannerInfo *root, const Path *path, GjTime *sum)
+{
+	RelOptInfo *rel = path->parent;
+	GjTime		e = estimate_unknown(root, path, sum);
+	double		scanned = 1;
+	PlannerInfo *level;
+	const Path *plan = gj_cte_path(root, root->simple_rte_array[rel->relid], &level);
+
+	if (plan != NULL)
+	{
+		GjTime		apart = {0};	/* the CTE's plan is no part of the scan */
+
+		scanned = Max(1, estimate(level, plan, &apart).surplus);
+	}
+	e.surplus = scanned * gj_scan_surplus(root, rel);
+	e.ns *= scanned;
+	return e;
+}
+
 static GjTime
 estimate_scan(PlannerInfo *root, const Path *path, GjTime *sum)
 {
-	GjTime	e = {.surplus = 1};
+	GjTime		e = {.surplus = 1};
 
 	e.ns = path->rows * expressions_ns(path);
 	switch (path->pathtype)
@@ -230,10 +239,7 @@ estimate_scan(PlannerInfo *root, const Path *path, GjTime *sum)
 				return e;
 			}
 		case T_CteScan:
-			e = estimate_unknown(root, path, sum);
-			e.surplus = gj_rel_surplus(root, path->parent);
-			e.ns *= e.surplus / gj_scan_surplus(root, path->parent);
-			return e;
+			return estimate_cte_scan(root, path, sum);
 		default:
 			return estimate_unknown(root, path, sum);
 	}
@@ -250,6 +256,28 @@ estimate_subquery(PlannerInfo *root, const SubqueryScanPath *path, GjTime *sum)
 	return e;
 }
 
+/* The scan of the inner side is repeated for each outer row, unless Memoize knows its rows. */
+static GjTime
+estimate_nestloop(PlannerInfo *root, const JoinPath *join, GjTime *sum)
+{
+	const Path *inner = gj_rescanned(join->innerjoinpath);
+	GjTime		none = {.surplus = 1};
+	GjTime		outer = estimate(root, join->outerjoinpath, sum);
+
+	return gj_nestloop_time(root, join, outer, IsA(inner, IndexPath) ? none : estimate(root, inner, sum));
+}
+
+static GjTime
+estimate_join(PlannerInfo *root, const JoinPath *join, GjTime *sum)
+{
+	GjTime		outer = estimate(root, join->outerjoinpath, sum);
+	GjTime		inner = estimate(root, join->innerjoinpath, sum);
+
+	if (IsA(join, HashPath))
+		return gj_hash_join_time(root, (const HashPath *) join, outer, inner);
+	return gj_merge_join_time(root, (const MergePath *) join, outer, inner);
+}
+
 static GjTime
 estimate_node(PlannerInfo *root, const Path *path, GjTime *sum)
 {
@@ -260,11 +288,10 @@ estimate_node(PlannerInfo *root, const Path *path, GjTime *sum)
 		case T_BitmapHeapPath:
 			return estimate_scan(root, path, sum);
 		case T_NestPath:
-			return gj_estimate_nestloop(root, (const JoinPath *) path, sum);
+			return estimate_nestloop(root, (const JoinPath *) path, sum);
 		case T_HashPath:
-			return gj_estimate_hash_join(root, (const HashPath *) path, sum);
 		case T_MergePath:
-			return gj_estimate_merge_join(root, (const MergePath *) path, sum);
+			return estimate_join(root, (const JoinPath *) path, sum);
 		case T_AggPath:
 			return estimate_aggregate(root, (const AggPath *) path, sum);
 		case T_GroupPath:
@@ -272,7 +299,7 @@ estimate_node(PlannerInfo *root, const Path *path, GjTime *sum)
 		case T_SortPath:
 			{
 				const SortPath *sort = (const SortPath *) path;
-				GjTime	e = gj_estimate(root, sort->subpath, sum);
+				GjTime		e = estimate(root, sort->subpath, sum);
 
 				e.ns += gj_sort_ns(gj_rows_of(sort->subpath, e), path->pathkeys);
 				return e;
@@ -352,8 +379,8 @@ estimate_kept(PlannerInfo *root, const Path *path)
 	return time;
 }
 
-GjTime
-gj_estimate(PlannerInfo *root, const Path *path, GjTime *sum)
+static GjTime
+estimate(PlannerInfo *root, const Path *path, GjTime *sum)
 {
 	GjTime		time = estimate_kept(root, path);
 

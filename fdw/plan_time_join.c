@@ -70,60 +70,58 @@ other_conditions_ns(const JoinPath *join, const List *keys)
 		gj_conditions_ns(list_difference_ptr(join->joinrestrictinfo, keys)) : 0;
 }
 
-/* ns of the scan of a nested loop's inner side for one of n outer rows. */
+/*
+ * ns of the scan of a nested loop's inner side for one of n outer rows, given
+ * the time of the first.
+ */
 static double
-inner_ns(PlannerInfo *root, const Path *outer, const Path *inner, double n, GjTime *sum)
+inner_ns(PlannerInfo *root, const Path *outer, const Path *inner, double n, GjTime first)
 {
-	GjTime	e;
-
 	switch (nodeTag(inner))
 	{
 		case T_IndexPath:
 			return gj_indexscan_ns(root, (const IndexPath *) inner,
 								   gj_probes_in_order(root, outer, (const IndexPath *) inner));
 		case T_MaterialPath:
-			e = gj_estimate(root, inner, sum);
-			return e.ns / n + gj_rows_of(inner, e) * GJ_STORE_NS;
+			return first.ns / n + gj_rows_of(inner, first) * GJ_STORE_NS;
 		case T_MemoizePath:
 			{
 				const MemoizePath *memo = (const MemoizePath *) inner;
 				double		missing = memo->est_entries > 0 ? Min(1, memo->est_entries / n) : 1;
 
-				return MEMO_NS + missing * inner_ns(root, outer, memo->subpath, n, sum);
+				return MEMO_NS + missing * inner_ns(root, outer, memo->subpath, n, first);
 			}
 		default:
-			return gj_estimate(root, inner, sum).ns;
+			return first.ns;
 	}
 }
 
 GjTime
-gj_estimate_nestloop(PlannerInfo *root, const JoinPath *join, GjTime *sum)
+gj_nestloop_time(PlannerInfo *root, const JoinPath *join, GjTime outer, GjTime inner)
 {
-	const Path *inner = join->innerjoinpath;
-	GjTime	e = gj_estimate(root, join->outerjoinpath, sum);
-	double		n = Max(gj_rows_of(join->outerjoinpath, e), 1);
+	const Path *scan = join->innerjoinpath;
+	double		n = Max(gj_rows_of(join->outerjoinpath, outer), 1);
 	bool		first = join->inner_unique || join->jointype == JOIN_SEMI ||
 		join->jointype == JOIN_ANTI;
-	double		matches = first ? Min(inner->rows, 1) : inner->rows;
+	double		matches = first ? Min(scan->rows, 1) : scan->rows;
+	GjTime		e = outer;
 
-	e.surplus = surplus_of_join(root, join, e.surplus, 1, n, inner->rows);
-	e.ns += n * (inner_ns(root, join->outerjoinpath, inner, n, sum) + RESCAN_NS +
+	e.surplus = surplus_of_join(root, join, outer.surplus, 1, n, scan->rows);
+	e.ns += n * (inner_ns(root, join->outerjoinpath, scan, n, inner) + RESCAN_NS +
 				 matches * gj_conditions_ns(join->joinrestrictinfo));
 	e.ns += gj_rows_of(&join->path, e) * OUTPUT_NS;
 	return e;
 }
 
 GjTime
-gj_estimate_hash_join(PlannerInfo *root, const HashPath *path, GjTime *sum)
+gj_hash_join_time(PlannerInfo *root, const HashPath *path, GjTime outer, GjTime inner)
 {
 	const JoinPath *join = &path->jpath;
-	GjTime	outer = gj_estimate(root, join->outerjoinpath, sum);
-	GjTime	inner = gj_estimate(root, join->innerjoinpath, sum);
 	double		probe = gj_rows_of(join->outerjoinpath, outer);
 	double		build = gj_rows_of(join->innerjoinpath, inner);
 	double		entry = join->innerjoinpath->pathtarget->width + GJ_ROW_HEADER;
 	double		misses;
-	GjTime	e;
+	GjTime		e;
 
 	if (path->inner_rows_total > 0)
 		misses = gj_cache_misses(path->inner_rows_total * inner.surplus * entry);
@@ -140,14 +138,12 @@ gj_estimate_hash_join(PlannerInfo *root, const HashPath *path, GjTime *sum)
 }
 
 GjTime
-gj_estimate_merge_join(PlannerInfo *root, const MergePath *path, GjTime *sum)
+gj_merge_join_time(PlannerInfo *root, const MergePath *path, GjTime outer, GjTime inner)
 {
 	const JoinPath *join = &path->jpath;
-	GjTime	outer = gj_estimate(root, join->outerjoinpath, sum);
-	GjTime	inner = gj_estimate(root, join->innerjoinpath, sum);
 	double		left = gj_rows_of(join->outerjoinpath, outer);
 	double		right = gj_rows_of(join->innerjoinpath, inner);
-	GjTime	e;
+	GjTime		e;
 
 	e.surplus = surplus_of_join(root, join, outer.surplus, inner.surplus, left, right);
 	e.ns = outer.ns + inner.ns + (left + right) * MERGE_NS;

@@ -1,6 +1,6 @@
 /*
- * plan_time_node.h - how long nodes of native plans run.  Only plan_time.c and
- * plan_time_join.c need this.
+ * plan_time_node.h - how long nodes of native plans run.  Only files
+ * whose names begin with plan_time need this.
  */
 #ifndef GPUJOIN_PLAN_TIME_NODE_H
 #define GPUJOIN_PLAN_TIME_NODE_H
@@ -11,21 +11,31 @@
 #define GJ_STORE_NS 30			/* to put a row into memory, or to read it */
 #define GJ_ROW_HEADER 48		/* bytes that a row of a hash table has more */
 
-/*
- * Returns the time of a path below another one, and adds what it saves to *sum.
- * Each path is estimated once: plans of nested subqueries are deep.
- */
-extern GjTime gj_estimate(PlannerInfo *root, const Path *path, GjTime *sum);
-
-/* The same for joins (plan_time_join.c). */
-extern GjTime gj_estimate_nestloop(PlannerInfo *root, const JoinPath *join, GjTime *sum);
-extern GjTime gj_estimate_hash_join(PlannerInfo *root, const HashPath *path, GjTime *sum);
-extern GjTime gj_estimate_merge_join(PlannerInfo *root, const MergePath *path, GjTime *sum);
-
 /* The expected rows of a path with this time. */
-extern double gj_rows_of(const Path *path, GjTime e);
+static inline double
+gj_rows_of(const Path *path, GjTime e)
+{
+	return path->rows * e.surplus;
+}
 
-/* ns to sort the rows. */
+/* ns to sort the rows (plan_time_sort.c). */
 extern double gj_sort_ns(double rows, const List *pathkeys);
+
+/* What is scanned again if Memoize above the inner side of a nested loop does not know its rows. */
+static inline const Path *
+gj_rescanned(const Path *inner)
+{
+	while (IsA(inner, MemoizePath))
+		inner = ((const MemoizePath *) inner)->subpath;
+	return inner;
+}
+
+/*
+ * The times of joins, given those of their sides (plan_time_join.c).  inner is
+ * that of one scan of gj_rescanned, and not used if that is an index scan.
+ */
+extern GjTime gj_nestloop_time(PlannerInfo *root, const JoinPath *join, GjTime outer, GjTime inner);
+extern GjTime gj_hash_join_time(PlannerInfo *root, const HashPath *path, GjTime outer, GjTime inner);
+extern GjTime gj_merge_join_time(PlannerInfo *root, const MergePath *path, GjTime outer, GjTime inner);
 
 #endif							/* GPUJOIN_PLAN_TIME_NODE_H */
