@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/klauspost/compress v1.20.3
 	golang.org/x/sys v0.49.0
 	gpujoin v0.0.0
 )

@@ -18,6 +18,7 @@ die() {
 
 plugin=$root/build/cuda/out/bin/gpujoin-cuda
 [ -x "$plugin" ] || die "gpujoin-cuda is not built; run make cuda"
+command -v zstd >/dev/null || die "zstd is missing; install zstd"
 
 mkdir -p "$root/build"
 stage=$(mktemp -d "$root/build/gpu-bundle.XXXXXX")
@@ -63,7 +64,7 @@ END
 
 rm -rf "$bundle"
 mkdir -p "$bundle"
-tar -C "$stage" --owner=0 --group=0 --sort=name -cf - . | gzip -9 >"$bundle/bundle.tar.gz"
+tar -C "$stage" --owner=0 --group=0 --sort=name -cf - . | zstd -q -19 --long=27 -T0 -o "$bundle/bundle.tar.zst"
 (cd "$root/tests" && CGO_ENABLED=0 "$go" build -trimpath -buildvcs=false -ldflags='-s -w' -o "$bundle/gpu-e2e" ./cmd/gpue2e)
 
 size=$(du -sb "$bundle" | cut -f1)

@@ -48,7 +48,7 @@ func parseFlags() options {
 	var o options
 	beside := ""
 	if self, err := os.Executable(); err == nil {
-		if path := filepath.Join(filepath.Dir(self), "bundle.tar.gz"); fileExists(path) {
+		if path := filepath.Join(filepath.Dir(self), "bundle.tar.zst"); fileExists(path) {
 			beside = path
 		}
 	}

@@ -2,25 +2,27 @@ package main
 
 import (
 	"archive/tar"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
 )
 
-// unpack extracts a gzipped tar archive of directories and files below dir.
+// unpack extracts a tar archive that zstd compressed, of directories and files below dir.
 func unpack(archive, dir string) error {
 	f, err := os.Open(archive)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(f)
+	z, err := zstd.NewReader(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", archive, err)
 	}
+	defer z.Close()
 	for t := tar.NewReader(z); ; {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
