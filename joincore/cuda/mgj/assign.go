@@ -32,13 +32,22 @@ func (s Strategy) String() string {
 type Bypass int
 
 const (
-	// BypassLarge samples a probe side that is large enough for a sample to pay.
+	// BypassLarge samples a probe side that is large enough for a sample to pay, in an
+	// exchange whose first ranges are so uneven that some keys may be hot.
 	BypassLarge Bypass = iota
 	// BypassAlways samples each one with enough rows for a sample.
 	BypassAlways
 	// BypassNever samples none.
 	BypassNever
 )
+
+// leastHot is the part of the probe rows whose keys have to be hot: the others are copied
+// before they are sent, and all build rows are partitioned and sent in any case.
+const leastHot = 0.5
+
+// leastRepeated is the part of a sample's keys that have to be repeated in an eighth of it,
+// before all are looked at.
+const leastRepeated = 0.8 * leastHot
 
 // probeRanges are the ranges of the probe side in an exchange.
 const probeRanges = 5
@@ -152,9 +161,27 @@ func splitHot(rows int64, hot, sampled int) (hotRows, cold int64) {
 	return hotRows, rows - hotRows
 }
 
-// evenRows returns the rows of a range, by partition, of a side whose keys are all rare.
+// evenRows returns the rows of a range, by partition, of a side whose keys are all rare. Each
+// partition may have rows, which have to be sent somewhere.
 func evenRows(rows int64, partitions, ranges int) []int64 {
-	return slices.Repeat([]int64{rows / int64(partitions*ranges)}, partitions)
+	return slices.Repeat([]int64{rows/int64(partitions*ranges) + 1}, partitions)
+}
+
+// skewed reports whether most rows, counted by GPU and partition, may have hot keys: those
+// above twice the mean of a partition.
+func skewed(counts [][]int64) bool {
+	all, above := int64(0), int64(0)
+	sums := make([]int64, len(counts[0]))
+	for _, list := range counts {
+		for p, n := range list {
+			sums[p] += n
+			all += n
+		}
+	}
+	for _, n := range sums {
+		above += max(0, n-2*all/int64(len(sums)))
+	}
+	return float64(above) >= leastRepeated*float64(all) && all > 0
 }
 
 // dropUnmatched has no probe rows sent anywhere of partitions without build rows. flows are

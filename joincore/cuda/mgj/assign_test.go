@@ -1,6 +1,7 @@
 package mgj
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -115,6 +116,59 @@ func TestEstimated(t *testing.T) {
 }
 
 // Probe rows of partitions that turn out to have no build rows go nowhere.
+// Few cold rows, fewer than partitions: each partition with build rows has a receiver for the
+// probe rows of each GPU, whether it is estimated by one range or several.
+func TestEvenRowsAreSent(t *testing.T) {
+	const gpus, partitions = 8, 512
+	for _, rows := range []int64{0, 100, partitions * 10} {
+		for _, ranges := range []int{1, 3} {
+			h := exchange.Histograms{even(gpus, partitions, 1), nil}
+			for range gpus {
+				h[1] = append(h[1], estimated(evenRows(rows, partitions, ranges), ranges))
+			}
+			to, err := Exchange.receivers(h, equalLinks(t, gpus), [2]int64{12, 12}, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for p := range partitions {
+				for g := range gpus {
+					if to[exchange.Probe][p][g] == 0 {
+						t.Fatalf("%d rows, %d ranges: those of GPU %d in partition %d are sent nowhere", rows, ranges, g, p)
+					}
+				}
+			}
+		}
+	}
+}
+
+// zipf returns the rows of each partition, of keys whose number follows Zipf's law and that
+// are scattered over the partitions.
+func zipf(gpus, partitions, keys int, exponent float64) [][]int64 {
+	counts := even(gpus, partitions, 0)
+	for k := range keys {
+		for g := range counts {
+			counts[g][k*0x9E3779B1>>8%partitions] += int64(1e8 / math.Pow(float64(k+1), exponent))
+		}
+	}
+	return counts
+}
+
+func TestSkewed(t *testing.T) {
+	for _, c := range []struct {
+		exponent float64
+		want     bool
+	}{{0, false}, {0.5, false}, {1, false}, {1.5, true}, {2, true}} {
+		for _, partitions := range []int{64, 512, 4096} {
+			if got := skewed(zipf(2, partitions, 1<<20, c.exponent)); got != c.want {
+				t.Errorf("exponent %g, %d partitions: %v", c.exponent, partitions, got)
+			}
+		}
+	}
+	if skewed(even(2, 64, 0)) {
+		t.Error("no rows are skewed")
+	}
+}
+
 func TestDropUnmatched(t *testing.T) {
 	to := [2][][]uint64{{{1, 1}, {2, 2}}, {{1, 1}, {2, 2}}}
 	dropUnmatched(to, [][][]int64{{{0, 0}, {0, 0}}, {{0, 0}, {0, 7}}})

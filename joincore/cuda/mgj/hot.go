@@ -8,20 +8,18 @@ import (
 	"gpujoin/joincore/cuda/columnar/phj"
 )
 
-// leastHot is the part of the probe rows whose keys have to be hot: the others are copied
-// before they are sent, and all build rows are partitioned and sent in any case.
-const leastHot = 0.5
-
-// leastRepeated is the part of a sample's keys that have to be repeated in an eighth of it,
-// before all are looked at.
-const leastRepeated = 0.8 * leastHot
+// mayHaveHot reports whether the probe side is to be sampled for hot keys. A sample takes
+// longer than the first ranges' counts, which show whether it is likely to find some.
+func (j *join) mayHaveHot() bool {
+	if j.options.Bypass == BypassNever || len(j.shares) == 1 || j.options.Strategy == Alone || !j.shares[0].Bypasses() {
+		return false
+	}
+	large := j.cut.Rows[1] >= phj.SampleFrom && j.cut.Sample
+	return j.options.Bypass == BypassAlways || large && skewed(j.first[1])
+}
 
 // sampleKeys begins to sample the probe side's keys, and reports whether it does.
 func (j *join) sampleKeys() bool {
-	large := j.cut.Rows[1] >= phj.SampleFrom || j.options.Bypass == BypassAlways
-	if !large || j.options.Bypass == BypassNever || len(j.shares) == 1 || j.options.Strategy == Alone || !j.shares[0].Bypasses() {
-		return false
-	}
 	var rows []int64
 	for _, x := range j.shares {
 		rows = append(rows, x.Rows(1))

@@ -154,6 +154,7 @@ type join struct {
 	report  *Report
 	cold    []int64 // probe rows without a hot key, by GPU, as estimated; nil: hot keys are joined like others
 
+	first    [2][][]int64    // rows of the first ranges by side, GPU and partition
 	to       [2][][]uint64   // the GPUs that get rows, by side, partition and GPU
 	counts   [][][]int64     // rows by flow, GPU and partition
 	received [][]int64       // rows by flow and GPU
@@ -264,7 +265,10 @@ func (j *join) run(ctx context.Context) error {
 		x.CountBuild()
 		x.CountProbe()
 	})
-	if j.sampleKeys() {
+	if err := j.countFirst(ctx); err != nil {
+		return err
+	}
+	if j.mayHaveHot() && j.sampleKeys() {
 		if err := j.bypassHot(ctx); err != nil {
 			return err
 		}

@@ -10,10 +10,8 @@ import (
 	"gpujoin/joincore/exchange"
 )
 
-// assign decides where rows go: in an exchange by the first range of both sides, while the
-// GPUs count the other ones.
-func (j *join) assign(ctx context.Context) error {
-	var h exchange.Histograms
+// countFirst waits for the rows of both sides' first ranges, which only an exchange needs.
+func (j *join) countFirst(ctx context.Context) error {
 	for _, x := range j.shares {
 		build, probe := make([]int64, x.Partitions()), make([]int64, x.Partitions())
 		if j.cut.Sample {
@@ -22,13 +20,24 @@ func (j *join) assign(ctx context.Context) error {
 				return err
 			}
 		}
+		j.first[0], j.first[1] = append(j.first[0], build), append(j.first[1], probe)
+	}
+	j.ended("first ranges counted")
+	return nil
+}
+
+// assign decides where rows go: in an exchange by the first range of both sides, while the
+// GPUs count the other ones.
+func (j *join) assign(ctx context.Context) error {
+	var h exchange.Histograms
+	for g := range j.shares {
+		build, probe := j.first[0][g], j.first[1][g]
 		if j.cold != nil {
-			probe = evenRows(j.cold[len(h[exchange.Probe])], len(probe), j.cut.Ranges[1])
+			probe = evenRows(j.cold[g], len(probe), j.cut.Ranges[1])
 		}
 		h[exchange.Build] = append(h[exchange.Build], estimated(build, j.cut.Ranges[0]))
 		h[exchange.Probe] = append(h[exchange.Probe], estimated(probe, j.cut.Ranges[1]))
 	}
-	j.ended("first ranges counted")
 	width := [2]int64{j.shares[0].RowBytes(0), j.shares[0].RowBytes(1)}
 	var err error
 	if j.to, err = j.options.Strategy.receivers(h, j.group.mesh, width, fullest(j.parts)); err != nil {
