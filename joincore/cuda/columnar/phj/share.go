@@ -44,10 +44,10 @@ type flow struct {
 //	TakeFilter, FillFilter, MergeFilter, StartReduce, Reduced if a filter is to drop probe
 //	rows before they are counted; if filters are copied, the caller copies FilterPart after
 //	WaitFilled and MergedPart after WaitMerged,
-//	CountBuild, CountProbe,
+//	CountBuild, CountProbe, Sample,
 //	SampleKeys and SampledKeys if there may be hot keys, and if these are to be joined where
 //	they are, LookUp, LookedUp, TakeBypass, StartBypass,
-//	Sample, BuildCounts, TakeBuild, AssignBuild, Send for flows of the build side,
+//	BuildCounts, TakeBuild, AssignBuild, Send for flows of the build side,
 //	CountCold after StartBypass,
 //	Prepare of the build side, Await and Second for its flows,
 //	ProbeCounts, TakeProbe, AssignProbe, Send for flows of the probe side,
