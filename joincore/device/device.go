@@ -71,8 +71,8 @@ type Options struct {
 	// Groups is how many groups a table of an aggregation holds at most before
 	// further ones are partitioned.
 	Groups int
-	// Inputs is the number of inputs and of results of aggregates, for which a device
-	// may provide before concurrent steps read them.
+	// Inputs is the number of inputs, of results of aggregates and of an aggregate's
+	// distinct values, for which a device may provide before concurrent steps read them.
 	Inputs int
 	// Common is what the provider returned for this execution when it was told that
 	// executions on several devices read the same inputs; nil: nothing.

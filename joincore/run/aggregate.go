@@ -52,3 +52,20 @@ func (e *execution) aggregateSpec(n *joincore.Aggregate) *device.AggregateSpec {
 }
 
 func (e *chunked) aggregateStats() []joincore.AggregateStats { return e.groups }
+
+// deviceInputs is how many inputs a device may see: those of the plan, the results of its
+// aggregates, and behind them the distinct values of each aggregate's functions, which take
+// the same numbers as those of the others.
+func deviceInputs(p *joincore.Plan) int {
+	aggregates, most := joincore.Aggregates(p.Root), 0
+	for _, a := range aggregates {
+		distinct := 0
+		for i := range a.Functions {
+			if a.Functions[i].Distinct {
+				distinct++
+			}
+		}
+		most = max(most, distinct)
+	}
+	return len(p.Inputs) + len(aggregates) + most
+}

@@ -57,7 +57,7 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		defer func() { stats.Peak = counted.peak.Load() }()
 		return x.Execute(ctx, plan, inputs, counted, sink, opt, stats)
 	}
-	opt.Device.Inputs = len(plan.Inputs) + len(joincore.Aggregates(plan.Root))
+	opt.Device.Inputs = deviceInputs(plan)
 	dev, err := p.Open(counted, opt.Device)
 	if err != nil {
 		return err
