@@ -141,6 +141,18 @@ func TestEvenRowsAreSent(t *testing.T) {
 	}
 }
 
+func TestSplitHot(t *testing.T) {
+	for _, c := range []struct {
+		rows         int64
+		hot, sampled int
+		want         [2]int64
+	}{{1000, 0, 0, [2]int64{0, 1000}}, {1000, 0, 100, [2]int64{0, 1000}}, {1000, 75, 100, [2]int64{750, 250}}, {1001, 100, 100, [2]int64{1001, 0}}} {
+		if hot, cold := splitHot(c.rows, c.hot, c.sampled); [2]int64{hot, cold} != c.want {
+			t.Errorf("%d of %d sampled rows are hot: %d and %d rows, want %v", c.hot, c.sampled, hot, cold, c.want)
+		}
+	}
+}
+
 // zipf returns the rows of each partition, of keys whose number follows Zipf's law and that
 // are scattered over the partitions.
 func zipf(gpus, partitions, keys int, exponent float64) [][]int64 {
