@@ -6,7 +6,8 @@ const leastWindow = 1 << 24
 
 // windowTarget returns how many rows of a probe side of the given rows, of which width bytes
 // cross the link, are uploaded and joined at a time. Tables of the build side's partitions
-// are made anew for each window, so that windows are not small beside the build side:
+// are made anew for each window, so windows must not be much smaller than the build
+// side:
 //
 //   - a quarter of its rows is always enough;
 //   - a quarter of the probe side is, too, as long as a window takes longer to cross the link

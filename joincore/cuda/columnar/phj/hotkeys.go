@@ -60,14 +60,15 @@ func (c *KeyCounts) of(device int) []uint64 {
 // Sampled returns the number of a device's keys.
 func (c *KeyCounts) Sampled(device int) int { return len(c.of(device)) }
 
-// count counts one of so many keys.
-func (c *KeyCounts) count(every int) {
+// count counts every n-th key of the sample, in a table of an n-th of the
+// memory.
+func (c *KeyCounts) count(n int) {
 	if c.memory == nil {
 		c.memory = make([]keyCount, 2*sampleSlots)
 	}
-	c.slots = c.memory[:len(c.memory)/every]
+	c.slots = c.memory[:len(c.memory)/n]
 	clear(c.slots)
-	for i := 0; i < len(c.keys); i += every {
+	for i := 0; i < len(c.keys); i += n {
 		s := c.slot(c.keys[i])
 		s.key = c.keys[i]
 		s.count++
@@ -86,7 +87,7 @@ func (c *KeyCounts) slot(key uint64) *keyCount {
 	}
 }
 
-// repeatedOf is the part of the sample in which Repeated looks: the GPUs wait for it.
+// repeatedOf: Repeated looks at every 8th key of the sample, because the GPUs wait for it.
 const repeatedOf = 8
 
 // Repeated returns which part of the keys occurs twice in an eighth of the sample. It takes
@@ -154,8 +155,8 @@ type Hot struct {
 	Keys  []uint64
 }
 
-// hotWords is the size of that in words: the sample, then the key and the payload columns of
-// build rows, each of maxHotKeys values.
+// hotBytes is the size of Hot.words: the sample, then the key and the payload columns of build
+// rows, each of maxHotKeys values.
 const (
 	hotKeyBytes     = 8
 	hotPayloadBytes = 16 // of columns that have bypass kernels
