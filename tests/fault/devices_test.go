@@ -2,8 +2,12 @@ package fault
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"gpujoin/tests/harness"
 )
@@ -112,5 +116,76 @@ func TestAPeerIsRefused(t *testing.T) {
 				t.Errorf("devices: %s", got)
 			}
 		})
+	}
+}
+
+// TestPeerAccessIsLost: if a device loses access to the memory of another one while its
+// kernels store there, its context is lost, which only a new process mends. The cores return
+// the right rows, with one reason; the worker starts again, and several devices execute the
+// next job.
+func TestPeerAccessIsLost(t *testing.T) {
+	dir, err := os.MkdirTemp(env.Work, "lose")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chown(dir, env.Account.UID, env.Account.GID); err != nil {
+		t.Fatal(err)
+	}
+	lose := filepath.Join(dir, "lose")
+	for _, visible := range []string{"0:lost=" + lose + ",1", "0,1,2:lost=" + lose} {
+		t.Run(strings.ReplaceAll(visible, lose, "FILE"), func(t *testing.T) {
+			t.Setenv("CUDA_VISIBLE_DEVICES", visible)
+			devices := float64(strings.Count(visible, ",") + 1)
+			w := workerWorld(t)
+			s := w.proxied(t, serial)
+			together := func() {
+				t.Helper()
+				w.workerReady(t)
+				if g := w.explained(t, s, theJoin); g.Number("Devices") != devices || g.Text("Provider Fallback") != "" {
+					t.Errorf("ran on %v devices of %s, because %q", g.Number("Devices"), g.Text("Provider"), g.Text("Provider Fallback"))
+				}
+				w.right(t, theJoin, <-ask(s, theJoin))
+			}
+			together()
+			for i, end := range []func(){
+				func() {
+					g := w.explained(t, s, theJoin)
+					if why := g.Text("Provider Fallback"); g.Text("Provider") != "cpu" || strings.Count(why, "illegal address") != 1 || strings.Count(why, "device lost") != 1 || g.Text("One Device") != "" {
+						t.Errorf("ran on %s: %q, %q", g.Text("Provider"), why, g.Text("One Device"))
+					}
+				},
+				func() { w.right(t, theSum, <-ask(s, theSum)) },
+			} {
+				pid := w.worker(t)
+				if err := os.WriteFile(lose, nil, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				end()
+				if _, err := os.Stat(lose); err == nil {
+					t.Fatal("no device was lost")
+				}
+				w.restarted(t, i+1)
+				together()
+				if w.worker(t) == pid {
+					t.Error("the process is the same")
+				}
+			}
+			w.unharmed(t, s)
+		})
+	}
+}
+
+// restarted waits until the worker has been restarted n times.
+func (w *world) restarted(t *testing.T, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		r := query(t, w.witness, "select distinct restarts from gpujoin.devices where provider = 'cuda'")
+		switch got := strings.Join(r.Rows, " "); {
+		case got == strconv.Itoa(n):
+			return
+		case time.Now().After(deadline):
+			t.Fatalf("%s restarts, want %d:\n%s", got, n, w.d.LogTail(20))
+		}
 	}
 }

@@ -4,7 +4,9 @@
 // devices. A number below 0 is a device that does not open; on one with the suffix
 // ":memory", every job fails because there is too little memory. One with the suffix ":peer"
 // cannot read the memory of other devices: it fails when a job on several devices has begun,
-// and executes jobs alone.
+// and executes jobs alone. One with the suffix ":lost=FILE" is lost, as if access to another
+// device's memory were taken away while its kernels store there, by the next job on several
+// devices that begins while FILE exists; it removes FILE.
 package main
 
 import (
@@ -39,7 +41,8 @@ func machine(visible string) (*server.Machine, error) {
 			continue
 		}
 		n := len(m.Devices)
-		var p device.Provider = &simulated{Provider: cpu.New(), number: n, refused: fault == "peer"}
+		fault, file, _ := strings.Cut(fault, "=")
+		var p device.Provider = &simulated{Provider: cpu.New(), number: n, refused: fault == "peer", file: file}
 		if fault == "memory" {
 			p = full{p}
 		}

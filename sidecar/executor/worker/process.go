@@ -172,7 +172,7 @@ func (p *process) stop() {
 }
 
 // exitReason returns why a finished child has ended: the reason for which the
-// daemon killed it and the child's own last log line.
+// daemon killed it and the child's own last log line, unless that repeats the reason.
 func (p *process) exitReason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +184,7 @@ func (p *process) exitReason() error {
 		}
 	}
 	text, _, _ := strings.Cut(why.Error(), "\n")
-	if last := p.stderr.lastLine(); last != "" {
+	if last := p.stderr.lastLine(); last != "" && !strings.Contains(last, text) {
 		text += ": " + last
 	}
 	return errors.New(text)

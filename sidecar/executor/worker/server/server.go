@@ -103,10 +103,10 @@ type losable interface {
 	Lost() error
 }
 
-// deviceLost marks errors from which only a new process recovers.
+// deviceLost marks errors from which only a new process recovers, once.
 func deviceLost(p device.Provider, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, wire.ErrDevice) {
+		return err
 	}
 	if l, ok := p.(losable); ok && l.Lost() != nil {
 		return fmt.Errorf("%w: %w", wire.ErrDevice, l.Lost())
