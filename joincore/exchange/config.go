@@ -42,7 +42,8 @@ func Default() Config {
 // ErrConfig is wrapped by errors about a Config.
 var ErrConfig = errors.New("invalid exchange configuration")
 
-func (c Config) check() error {
+// Check returns an error that wraps ErrConfig if no exchange can work this way.
+func (c Config) Check() error {
 	switch {
 	case c.Packet < 1 || c.Batch < 1 || c.Window < 1 || c.Posted < 1 || c.Mid < 0 || c.Least < 0:
 		return fmt.Errorf("%w: %+v", ErrConfig, c)

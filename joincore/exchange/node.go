@@ -97,7 +97,7 @@ func (n *Node) see(v *View) {
 }
 
 func newNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Node, error) {
-	if err := c.check(); err != nil {
+	if err := c.Check(); err != nil {
 		return nil, err
 	}
 	c = c.on(m)

@@ -32,14 +32,14 @@ func TestSized(t *testing.T) {
 		c := Default().Sized(two, traffic(two, bytes))
 		size := c.CopyBytes(two)
 		copies := (bytes + size - 1) / size
-		if c.check() != nil || size > mostCopy+8*256 || bytes <= 32<<20 && copies != 1 || copies > 1+bytes/(16<<20) {
+		if c.Check() != nil || size > mostCopy+8*256 || bytes <= 32<<20 && copies != 1 || copies > 1+bytes/(16<<20) {
 			t.Errorf("%d bytes directly: packets of %d, %d copies", bytes, c.Packet, copies)
 		}
 	}
 	last := int64(0)
 	for _, bytes := range []int64{0, 1 << 10, 1 << 20, 64 << 20, 1 << 30, 1 << 40} {
 		c := Default().Sized(dgx1, traffic(dgx1, bytes))
-		if c.check() != nil || c.Packet < last || c.Packet > Default().Packet {
+		if c.Check() != nil || c.Packet < last || c.Packet > Default().Packet {
 			t.Errorf("%d bytes over several hops: packets of %d, before %d", bytes, c.Packet, last)
 		}
 		last = c.Packet

@@ -56,6 +56,15 @@ func Exchange(ctx context.Context, f Fabric, c exchange.Config, runs []Run) (Sta
 	if c.Packet == 0 {
 		c = c.Sized(f.Mesh(), traffic)
 	}
+	if err := c.Check(); err != nil {
+		return Stats{}, err
+	}
+	if u := newUnrouted(f, c, of); u != nil {
+		if err := u.exchange(ctx, c.CopyBytes(f.Mesh()), c.Batch); err != nil {
+			return Stats{}, err
+		}
+		return u.done(start), nil
+	}
 	buffers, err := newBuffers(f, c)
 	if err != nil {
 		return Stats{}, err

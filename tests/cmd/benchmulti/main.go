@@ -98,7 +98,7 @@ func measureAll(ctx context.Context) error {
 		out     = flag.String("json", "build/bench-multi.json", "where the results are written")
 		cases   = flag.String("cases", "", "names of joins, by commas; all where empty")
 		tune    = flag.String("tune", "", "further ways to join: BUILD+PROBExBLOCKS, ranges of the sides and blocks that send, by spaces")
-		phases  = flag.Bool("phases", false, "print the phases of each join, of one more run")
+		phases  = flag.Bool("phases", false, "print the phases of each join, and the steps of each exchange, of one more run")
 		umj     = flag.Bool("unified", false, "also join over unified memory, where the probe side has at most 2^24 rows")
 		shrink  = flag.Int("shrink", 1, "divide the memory that joins have on each device by this")
 	)
