@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"slices"
 
 	"gpujoin/joincore"
@@ -30,9 +31,15 @@ type JobDevices struct {
 // which takes longer than on one.
 const wholeShare = 6
 
-// worthwhile is the share of its time that a job must still take at most, for more devices
-// to be used: they may be needed for other jobs.
+// worthwhile is the share of its time that a job must still take at most, for twice as many
+// devices to be used: they may be needed for other jobs.
 const worthwhile = 0.8
+
+// pays is the share of its time that a job may still take for more devices to be used, be it
+// one more or several times as many.
+func pays(from, to int) float64 {
+	return math.Pow(worthwhile, math.Log2(float64(to)/float64(from)))
+}
 
 // choose returns the devices of a list on which a job runs, with the first one of the list
 // among them: each of the list could run it.
@@ -79,7 +86,7 @@ func (m *Machine) choose(plan *joincore.Plan, inputs []*joincore.Relation, list 
 	for n := 2; ; n *= 2 {
 		n = min(n, most)
 		set := j.best(list, n)
-		if t := predict(set); t <= worthwhile*ms {
+		if t := predict(set); t <= pays(len(best), n)*ms {
 			best, ms = set, t
 		}
 		if n == most {
