@@ -47,3 +47,10 @@ func (c *Context) withPeers(peers []*Context) ([]int, error) {
 	}
 	return devices, nil
 }
+
+// Revoke takes a peer's access to the memory of an arena that NewArena made. Work of the peer
+// that accesses it afterwards fails, and the peer's context is lost. It is for tests of what
+// follows when devices lose access to each other.
+func (a *Arena) Revoke(peer *Context) error {
+	return a.c.note(revoke(a.c.ctx, a.m, peer.info.Ordinal))
+}

@@ -122,6 +122,13 @@ static CUresult gj_unreserve(CUcontext context, CUdeviceptr base, size_t bytes, 
   return cuMemRelease(handle);
 }
 
+// gj_revoke takes a device's access to mapped memory of another one.
+static CUresult gj_revoke(CUcontext context, CUdeviceptr base, size_t bytes, int device) {
+  CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ACCESS_FLAGS_PROT_NONE};
+  TRY(cuCtxSetCurrent(context));
+  return cuMemSetAccess(base, bytes, &access, 1);
+}
+
 typedef struct {
   uint64_t to, from, bytes;
 } gj_copy;
@@ -268,6 +275,10 @@ func reserve(c cu.CUContext, devices []int, bytes int64) (mapping, error) {
 
 func unreserve(c cu.CUContext, m mapping) error {
 	return failure("cuMemUnmap", int(C.gj_unreserve(contextHandle(c), C.CUdeviceptr(m.base), C.size_t(m.bytes), m.handle)))
+}
+
+func revoke(c cu.CUContext, m mapping, device int) error {
+	return failure("cuMemSetAccess", int(C.gj_revoke(contextHandle(c), C.CUdeviceptr(m.base), C.size_t(m.bytes), C.int(device))))
 }
 
 func copies(c cu.CUContext, s cu.Stream, list []Span, e cu.Event) error {
