@@ -131,7 +131,7 @@ func (a *Arena) Hold() (release func()) {
 
 // fits checks that n bytes starting at offset from are within the arena.
 func (a *Arena) fits(n, from int64) error {
-	if n < 0 || roundUp(n) > a.size-from {
+	if n < 0 || n > a.size || roundUp(n) > a.size-from { // roundUp of the largest numbers overflows
 		return fmt.Errorf("device memory: %d bytes requested, %d of %d free: %w", n, a.size-from, a.size, joincore.ErrBudget)
 	}
 	return nil

@@ -4,6 +4,7 @@ package driver
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"gpujoin/joincore"
@@ -37,5 +38,22 @@ func TestHeldMemoryIsNotCutOff(t *testing.T) {
 	release()
 	if _, err := a.Cut(3 * Line); err != nil {
 		t.Errorf("after the release: %v", err)
+	}
+}
+
+// TestNoArenaHoldsThat: requests that are larger than the arena fail, also those whose number
+// of bytes is about to overflow, and take nothing.
+func TestNoArenaHoldsThat(t *testing.T) {
+	a := &Arena{base: 1 << 20, size: 4 * Line}
+	for _, n := range []int64{-1, 4*Line + 1, math.MaxInt64 - 2*Line, math.MaxInt64 - 1, math.MaxInt64, math.MinInt64} {
+		if _, err := a.Take(n); !errors.Is(err, joincore.ErrBudget) {
+			t.Errorf("took %d bytes: %v", n, err)
+		}
+		if _, err := a.Cut(n); !errors.Is(err, joincore.ErrBudget) {
+			t.Errorf("cut %d bytes off: %v", n, err)
+		}
+	}
+	if a.Mark() != 0 || a.Size() != 4*Line {
+		t.Errorf("%d of %d bytes are taken", a.Mark(), a.Size())
 	}
 }

@@ -242,7 +242,17 @@ func outputRows(all int64, i int, probe []int64) int64 {
 	if total == 0 {
 		return 0
 	}
-	high, low := bits.Mul64(uint64(all), uint64(probe[i]))
-	rows, _ := bits.Div64(high, low, uint64(total))
-	return int64(rows) + int64(rows)/64 + 4096
+	rows := partOf(all, probe[i], total)
+	return rows + rows/64 + 4096
+}
+
+// partOf returns how many of all rows a part of a whole has, rounded down. A part larger than
+// the whole has all of them.
+func partOf(all, part, whole int64) int64 {
+	if whole <= 0 {
+		return 0
+	}
+	high, low := bits.Mul64(uint64(max(all, 0)), uint64(max(min(part, whole), 0)))
+	rows, _ := bits.Div64(high, low, uint64(whole))
+	return int64(rows)
 }

@@ -198,6 +198,17 @@ func TestOutputRows(t *testing.T) {
 	}
 }
 
+func TestPartOf(t *testing.T) {
+	for _, c := range []struct{ all, part, whole, want int64 }{
+		{10, 1, 3, 3}, {10, 3, 3, 10}, {10, 0, 3, 0}, {10, 5, 3, 10}, {10, 1, 0, 0}, {0, 1, 2, 0}, {-1, 1, 2, 0}, {10, -1, 2, 0},
+		{1 << 37, 1 << 31, 1 << 32, 1 << 36}, {1 << 62, 1 << 61, 1 << 62, 1 << 61}, {math.MaxInt64, math.MaxInt64, 1, math.MaxInt64},
+	} {
+		if got := partOf(c.all, c.part, c.whole); got != c.want {
+			t.Errorf("%d of %d of %d rows: %d, want %d", c.part, c.whole, c.all, got, c.want)
+		}
+	}
+}
+
 func BenchmarkAssign(b *testing.B) {
 	m, err := mesh.Preset("hgx-h100")
 	if err == nil {

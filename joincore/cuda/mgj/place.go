@@ -138,7 +138,7 @@ func (j *join) fits(build []int64) bool {
 		if j.options.Strategy == Exchange {
 			probe = probe/int64(len(j.shares))*9/8 + 1<<16
 		}
-		if !x.Fits([2]int64{build[i], probe}, j.cut.OutputRows*probe/max(j.cut.Rows[1], 1)) {
+		if !x.Fits([2]int64{build[i], probe}, partOf(j.cut.OutputRows, probe, j.cut.Rows[1])) {
 			return false
 		}
 	}

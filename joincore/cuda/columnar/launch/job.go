@@ -13,7 +13,6 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/kernels"
 )
 
 // Job is one running join. Its methods queue work. They keep the first error, after
@@ -110,14 +109,14 @@ func CheckPayload(algorithm string, j *columnar.Join) error {
 }
 
 func check(algorithm string, j *columnar.Join) error {
+	if err := checkRows([2]int64{j.Build.Rows, j.Probe.Rows}, j.OutputRows); err != nil {
+		return fmt.Errorf("%s: %w", algorithm, err)
+	}
 	key := j.Build.Key.Bytes
 	if key != j.Probe.Key.Bytes || key != 4 && key != 8 {
 		return fmt.Errorf("%s: keys of %d and %d bytes", algorithm, key, j.Probe.Key.Bytes)
 	}
 	for _, side := range []*columnar.Side{&j.Build, &j.Probe} {
-		if side.Rows < 0 || side.Rows >= kernels.MaxRows {
-			return fmt.Errorf("%s: %d rows are more than row ids can address", algorithm, side.Rows)
-		}
 		if side.Key.Addr%vectorBytes != 0 {
 			return fmt.Errorf("%s: keys at %#x are not at a multiple of %d", algorithm, side.Key.Addr, vectorBytes)
 		}
