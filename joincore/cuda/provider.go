@@ -106,7 +106,7 @@ func New(cfg Config) (*Provider, error) {
 			return nil, errors.Join(err, c.Close())
 		}
 	}
-	if p.outOfCore, err = outofcore.Open(c, p.lockSlab); err != nil {
+	if p.outOfCore, err = outofcore.Open(c, lockSlab(p.platform)); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	if err := p.mapBudget(cfg.Peers); err != nil {
@@ -181,8 +181,8 @@ var locked pageLocks
 // the same memory, it stays locked until each has released it. Call release
 // when no execution reads or writes the memory any more.
 func (p *Provider) Register(mem []byte) (release func(), err error) {
-	return p.register(mem, &p.registered, func() (func(), error) {
-		return locked.take(mem, func() (func(), error) { return p.pageLock(mem) })
+	return register(p.platform, mem, &p.registered, func() (func(), error) {
+		return locked.take(mem, func() (func(), error) { return lockPages(p.context, mem) })
 	})
 }
 
@@ -193,15 +193,17 @@ var slabs ranges
 // execution may be running. Benchmarks call it between a first execution and the next.
 func (p *Provider) Settle() { p.outOfCore.Slabs.Settle() }
 
-// lockSlab is Register for memory that this process has allocated, for all providers. It
+// lockSlab returns what locks memory that this process has allocated, for all providers. It
 // waits for no other lock operation.
-func (p *Provider) lockSlab(mem []byte) (release func(), err error) {
-	return p.register(mem, &slabs, func() (func(), error) { return p.pageLock(mem) })
+func lockSlab(platform transfer.Platform) outofcore.Lock {
+	return func(c *driver.Context, mem []byte) (release func(), err error) {
+		return register(platform, mem, &slabs, func() (func(), error) { return lockPages(c, mem) })
+	}
 }
 
 // register locks memory and enables direct copies from it until release.
-func (p *Provider) register(mem []byte, in *ranges, lock func() (unlock func(), err error)) (release func(), err error) {
-	if why := p.platform.Absent(transfer.Pinned, int64(len(mem)), false); why != "" {
+func register(platform transfer.Platform, mem []byte, in *ranges, lock func() (unlock func(), err error)) (release func(), err error) {
+	if why := platform.Absent(transfer.Pinned, int64(len(mem)), false); why != "" {
 		return nil, errors.New(why)
 	}
 	unlock, err := lock()
@@ -215,8 +217,8 @@ func (p *Provider) register(mem []byte, in *ranges, lock func() (unlock func(), 
 	}, nil
 }
 
-func (p *Provider) pageLock(mem []byte) (unlock func(), err error) {
-	r, err := p.context.Register(mem)
+func lockPages(c *driver.Context, mem []byte) (unlock func(), err error) {
+	r, err := c.Register(mem)
 	if err != nil {
 		return nil, err
 	}

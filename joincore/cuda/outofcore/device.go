@@ -13,9 +13,17 @@ import (
 // Device is what the joins out of core on one device share.
 type Device struct {
 	Limits
-	Slabs   *Pool
+	Slabs   *Pool // of all devices; tests may replace it
+	shared  *Pool
 	kernels *driver.Module
 }
+
+// slabs is the pool of all devices of this process.
+var slabs sharedPool
+
+// Lock page-locks memory for copies of all devices until unlock, in a context that stays
+// open at least as long.
+type Lock func(c *driver.Context, mem []byte) (unlock func(), err error)
 
 // Limits are for tests; zero values leave the choice to the package. They must not
 // change while a join runs.
@@ -26,22 +34,42 @@ type Limits struct {
 	By         Dividers
 }
 
-// Open loads the kernels. lock page-locks memory, for copies to and from the device.
-func Open(c *driver.Context, lock func(mem []byte) (unlock func(), err error)) (*Device, error) {
+// Open loads the kernels. The devices of a process lock their slabs by the function that the
+// first one of them got. The caller must call Close before it closes the context.
+func Open(c *driver.Context, lock Lock) (*Device, error) {
 	module, err := c.Load(kernels.Divide)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := slabBytes()
+	pool, err := slabs.open(func() (*Pool, func(), error) { return newPool(c.Info().Ordinal, lock) })
 	if err != nil {
 		return nil, err
 	}
-	return &Device{kernels: module, Slabs: NewPool(lock, limit)}, nil
+	return &Device{kernels: module, Slabs: pool, shared: pool}, nil
 }
 
-// Close frees the slabs. No join may be running. The kernels are unloaded with the
-// device's context.
-func (d *Device) Close() { d.Slabs.Close() }
+// newPool returns a pool whose slabs are locked in a device's context, which it keeps open:
+// other devices may use the pool when this one has closed.
+func newPool(ordinal int, lock Lock) (p *Pool, free func(), err error) {
+	limit, err := slabBytes()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := driver.Open(ordinal)
+	if err != nil {
+		return nil, nil, err
+	}
+	return NewPool(func(mem []byte) (func(), error) { return lock(c, mem) }, limit), func() { _ = c.Close() }, nil // fails only if the device is lost
+}
+
+// Close frees the slabs if no other device uses them. No join may be running. The kernels
+// are unloaded with the device's context.
+func (d *Device) Close() {
+	if d.Slabs != d.shared {
+		d.Slabs.Close()
+	}
+	slabs.close()
+}
 
 // Note returns which optional feature is unavailable, and why, or "".
 func (d *Device) Note() string {
@@ -51,16 +79,12 @@ func (d *Device) Note() string {
 	return ""
 }
 
-// slabBytes returns the limit on the page-locked bytes of a device's slabs. The
-// slabs of all devices may use an eighth of the machine's memory.
+// slabBytes returns the limit on the page-locked bytes of all slabs: an eighth of the
+// machine's memory.
 func slabBytes() (int64, error) {
-	infos, err := driver.Devices()
-	if err != nil {
-		return 0, err
-	}
 	var machine syscall.Sysinfo_t
 	if err := syscall.Sysinfo(&machine); err != nil {
 		return 0, fmt.Errorf("sysinfo: %w", err)
 	}
-	return int64(machine.Totalram) * int64(machine.Unit) / 8 / int64(max(len(infos), 1)), nil
+	return int64(machine.Totalram) * int64(machine.Unit) / 8, nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -36,6 +37,9 @@ type split struct {
 	built        int64 // build rows of the co-partitions that were joined here
 	report       joincore.JoinStats
 }
+
+// phasePartition is the phase in which both inputs are partitioned, through host memory.
+const phasePartition = "partition out of core"
 
 // maxSplitBits bounds the fan-out: each window's part of a co-partition is a
 // separate copy, and small copies are dominated by their fixed cost.
@@ -109,9 +113,12 @@ func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.
 		return fmt.Errorf("out-of-core join of %d build rows with the result of another join: %w", j.build.All.Rows(), joincore.ErrBudget)
 	}
 	j.probed = true
-	before := j.e.Main().Cost()
+	before, start := j.e.Main().Cost(), time.Now()
 	parts, ring, free, err := j.partition(ctx)
 	j.report.Work.Add(j.e.Main().WorkSince(before))
+	took := time.Since(start)
+	j.report.Time += took
+	j.report.AddPhase(joincore.Phase{Name: phasePartition, Actual: took})
 	if err != nil {
 		return err
 	}
