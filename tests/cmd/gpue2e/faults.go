@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"gpujoin/tests/harness"
@@ -28,7 +29,8 @@ var faults = []fault{
 // faultResult is a fault's entry in build/gpu-e2e.json.
 type faultResult struct {
 	Fault  string   `json:"fault"`
-	Ms     float64  `json:"ms"` // from the first query until the device is used again
+	GPUs   int      `json:"gpus"` // the most that executed a job together
+	Ms     float64  `json:"ms"`   // from the first query until the device is used again
 	Passed bool     `json:"passed"`
 	Notes  []string `json:"notes"`
 }
@@ -36,7 +38,8 @@ type faultResult struct {
 // faulty is a daemon whose joins are disturbed.
 type faulty struct {
 	*mode
-	want map[string]*harness.Result // of a query, as PostgreSQL runs it
+	want    map[string]*harness.Result // of a query, as PostgreSQL runs it
+	devices int                        // the most that have executed a job together
 }
 
 // breakThings runs all faults.
@@ -54,28 +57,35 @@ func (w *world) breakThings(ctx context.Context) ([]*faultResult, error) {
 	}
 	var results []*faultResult
 	for i, fault := range faults {
-		say("%s", fault.name)
-		m, err := w.cuda(ctx, fmt.Sprintf("fault%d", i), harness.DaemonOptions{"cuda-memory": fault.memory, "calibrate": "false"})
+		r, err := w.breakThing(ctx, fault, i, want)
 		if err != nil {
 			return nil, err
 		}
-		// The join is a node of its own, whose rows are returned while it runs.
-		if err := m.session.Exec(ctx, "set gpujoin.blocks = off"); err != nil {
-			return nil, err
-		}
-		begin := time.Now()
-		notes, err := fault.run(ctx, &faulty{m, want})
-		if err != nil {
-			notes = append(notes, err.Error())
-		}
-		r := &faultResult{Fault: fault.name, Ms: measure.Ms(time.Since(begin)), Passed: err == nil, Notes: notes}
 		results = append(results, r)
-		// The next daemon needs its GPU memory.
-		if err := m.daemon.Stop(); err != nil {
-			return nil, err
-		}
 	}
 	return results, nil
+}
+
+// breakThing runs a fault on a daemon of its own, whose jobs may have all GPUs that are asked
+// for.
+func (w *world) breakThing(ctx context.Context, fault fault, number int, want map[string]*harness.Result) (*faultResult, error) {
+	say("%s", fault.name)
+	m, err := w.cuda(ctx, fmt.Sprintf("fault%d", number), harness.DaemonOptions{"cuda-memory": fault.memory, "cuda-devices": strconv.Itoa(max(w.devices, 1)), "calibrate": "false"})
+	if err != nil {
+		return nil, err
+	}
+	// The join is a node of its own, whose rows are returned while it runs.
+	if err := m.session.Exec(ctx, "set gpujoin.blocks = off"); err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	f := &faulty{mode: m, want: want}
+	notes, err := fault.run(ctx, f)
+	if err != nil {
+		notes = append(notes, err.Error())
+	}
+	r := &faultResult{Fault: fault.name, GPUs: max(f.devices, 1), Ms: measure.Ms(time.Since(begin)), Passed: err == nil, Notes: notes}
+	return r, m.daemon.Stop() // the next daemon needs its GPU memory
 }
 
 // answer is the outcome of a query.
@@ -105,6 +115,7 @@ func (f *faulty) ask(ctx context.Context, sql string) answer {
 		return answer{err: fmt.Errorf("the plan has %d GpuJoins", len(joins))}
 	}
 	a := answer{difference: harness.SameRows(f.want[sql], got), provider: joins[0].Text("Provider"), fallback: joins[0].Text("Provider Fallback")}
+	f.devices = max(f.devices, int(joins[0].Number("Devices")))
 	if why := joins[0].Text("Fallback"); why != "" {
 		a.provider, a.fallback = "PostgreSQL itself", why
 	}

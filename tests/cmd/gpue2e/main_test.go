@@ -92,5 +92,8 @@ func TestWithoutGPU(t *testing.T) {
 		if !strings.Contains(strings.Join(f.Notes, "\n"), running.state+": right rows, of cpu because cuda: ") {
 			t.Errorf("%s: %q", f.Fault, f.Notes)
 		}
+		if f.GPUs != 2 {
+			t.Errorf("%s: %d GPUs", f.Fault, f.GPUs)
+		}
 	}
 }

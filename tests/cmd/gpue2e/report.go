@@ -125,7 +125,7 @@ func printFaults(out io.Writer, faults []*faultResult) error {
 			verdict = "FAILED"
 			failed++
 		}
-		fmt.Fprintf(out, "\n%s: %s in %.1f s\n", f.Fault, verdict, f.Ms/1000)
+		fmt.Fprintf(out, "\n%s: %s in %.1f s, with up to %d GPUs for a job\n", f.Fault, verdict, f.Ms/1000, f.GPUs)
 		for _, note := range f.Notes {
 			fmt.Fprintf(out, "  %s\n", note)
 		}
