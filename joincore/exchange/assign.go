@@ -98,7 +98,8 @@ func Collocate(rows [][]int64, m *mesh.Mesh, width int64, slack float64) ([][]ui
 }
 
 type assigner struct {
-	h      Histograms
+	counts [2][]int64 // rows by side, partition and GPU
+	sums   [2][]int64 // by side and partition
 	limits Limits
 	gpus   int
 	parts  int
@@ -113,7 +114,7 @@ type assigner struct {
 }
 
 func newAssigner(h Histograms, m *mesh.Mesh, l Limits) (*assigner, error) {
-	a := &assigner{h: h, limits: l, gpus: m.GPUs(), rows: make([]int64, m.GPUs()), cost: costs(m), singles: newSingles(m.GPUs())}
+	a := &assigner{limits: l, gpus: m.GPUs(), rows: make([]int64, m.GPUs()), cost: costs(m), singles: newSingles(m.GPUs())}
 	if l.Free != nil && len(l.Free) != a.gpus {
 		return nil, fmt.Errorf("%w: the memory of %d GPUs, not %d", ErrTraffic, len(l.Free), a.gpus)
 	}
@@ -130,22 +131,11 @@ func newAssigner(h Histograms, m *mesh.Mesh, l Limits) (*assigner, error) {
 			}
 		}
 	}
-	total := make([]int64, a.parts)
-	a.order = make([]int, a.parts)
-	var all int64
-	for p := range a.parts {
-		for side := range h {
-			for g := range a.gpus {
-				if h[side][g][p] < 0 {
-					return nil, fmt.Errorf("%w: %d rows", ErrTraffic, h[side][g][p])
-				}
-				total[p] += h[side][g][p]
-			}
-		}
-		all += total[p]
-		a.order[p] = p
+	all, err := a.sum(h)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(a.order, func(x, y int) int { return cmp.Compare(total[y], total[x]) })
+	a.rank()
 	a.most = int64(math.Ceil(float64(all) / float64(a.gpus) * (1 + l.Slack)))
 	a.spare = a.most*int64(a.gpus) - all
 	for side := range a.to {
@@ -158,21 +148,61 @@ func newAssigner(h Histograms, m *mesh.Mesh, l Limits) (*assigner, error) {
 	return a, nil
 }
 
-func (a *assigner) count(side Side, p int) (rows int64) {
-	for g := range a.gpus {
-		rows += a.h[side][g][p]
+// sum keeps histograms in the order in which partitions are assigned, and returns the rows
+// of all.
+func (a *assigner) sum(h Histograms) (all int64, err error) {
+	for side := range h {
+		counts, sums := make([]int64, a.parts*a.gpus), make([]int64, a.parts)
+		for g, list := range h[side] {
+			for p, n := range list {
+				if n < 0 {
+					return 0, fmt.Errorf("%w: %d rows", ErrTraffic, n)
+				}
+				counts[p*a.gpus+g] = n
+				sums[p] += n
+				all += n
+			}
+		}
+		a.counts[side], a.sums[side] = counts, sums
 	}
-	return rows
+	return all, nil
+}
+
+// rank orders the partitions by their rows.
+func (a *assigner) rank() {
+	type ranked struct {
+		rows int64
+		p    int
+	}
+	list := make([]ranked, a.parts)
+	for p := range list {
+		list[p] = ranked{a.sums[Build][p] + a.sums[Probe][p], p}
+	}
+	slices.SortFunc(list, func(x, y ranked) int {
+		if x.rows != y.rows {
+			return cmp.Compare(y.rows, x.rows)
+		}
+		return cmp.Compare(x.p, y.p)
+	})
+	a.order = make([]int, a.parts)
+	for i := range list {
+		a.order[i] = list[i].p
+	}
+}
+
+// of returns the rows of a partition by GPU.
+func (a *assigner) of(side Side, p int) []int64 {
+	return a.counts[side][p*a.gpus:][:a.gpus]
 }
 
 func (a *assigner) partition(p int) {
-	if a.count(Build, p) == 0 || a.count(Probe, p) == 0 {
+	if a.sums[Build][p] == 0 || a.sums[Probe][p] == 0 {
 		// Nothing matches: what is returned all the same is so where it is.
 		for side := range a.to {
-			for g, counts := range a.h[side] {
-				if a.limits.Keep[side] && counts[p] > 0 {
+			for g, n := range a.of(Side(side), p) {
+				if a.limits.Keep[side] && n > 0 {
 					a.to[side][p][g] = 1 << g
-					a.rows[g] += counts[p]
+					a.rows[g] += n
 				}
 			}
 		}
@@ -191,12 +221,14 @@ func (a *assigner) partition(p int) {
 
 // take assigns a partition by a plan.
 func (a *assigner) take(p int, best *plan) {
+	moving, copied := a.of(best.moves, p), a.of(1-best.moves, p)
+	home, set := a.to[best.moves][p], a.to[1-best.moves][p]
 	for g := range a.gpus {
-		if a.h[best.moves][g][p] > 0 {
-			a.to[best.moves][p][g] = 1 << best.home[g]
+		if moving[g] > 0 {
+			home[g] = 1 << best.home[g]
 		}
-		if a.h[1-best.moves][g][p] > 0 {
-			a.to[1-best.moves][p][g] = best.set
+		if copied[g] > 0 {
+			set[g] = best.set
 		}
 		a.rows[g] += best.rows[g]
 	}
@@ -232,9 +264,10 @@ func (a *assigner) result() (*Assignment, error) {
 	received := make([]int64, a.gpus)
 	for side := range a.to {
 		for p := range a.parts {
-			for from := range a.gpus {
-				bytes := a.h[side][from][p] * a.limits.Width[side]
-				for s := a.to[side][p][from] &^ (1 << from); s != 0 && bytes > 0; s &= s - 1 {
+			sets := a.to[side][p]
+			for from, rows := range a.of(Side(side), p) {
+				bytes := rows * a.limits.Width[side]
+				for s := sets[from] &^ (1 << from); s != 0 && bytes > 0; s &= s - 1 {
 					to := bits.TrailingZeros64(s)
 					if a.cost[from][to] == unreachable {
 						return nil, fmt.Errorf("%w: no route from %d to %d", ErrTraffic, from, to)

@@ -21,33 +21,37 @@ type plan struct {
 // singles is memory for the plans of one partition. An exchange waits for its assignment,
 // most of whose time would be that of allocations.
 type singles struct {
-	plans []plan
-	homes []int
-	rows  []int64
+	plans []plan // by GPU; their homes, sets and zeros are the same for all partitions
 	sums  []float64
 }
 
 func newSingles(gpus int) singles {
-	return singles{make([]plan, gpus), make([]int, gpus*gpus), make([]int64, gpus*gpus), make([]float64, 2*gpus)}
+	s := singles{make([]plan, gpus), make([]float64, 2*gpus)}
+	homes, rows := make([]int, gpus*gpus), make([]int64, gpus*gpus)
+	for to := range s.plans {
+		x := &s.plans[to]
+		x.home, x.rows, x.set = homes[to*gpus:][:gpus:gpus], rows[to*gpus:][:gpus:gpus], 1<<to
+		for g := range x.home {
+			x.home[g] = to
+		}
+	}
+	return s
 }
 
 // single finds the GPU on which a partition is best joined. The plan is valid until the
 // next call.
 func (a *assigner) single(p int) *plan {
 	clear(a.singles.sums)
-	clear(a.singles.rows)
 	c := a.candidate(p, Build, a.singles.sums)
-	n := a.gpus
+	rows := a.sums[Build][p] + c.copied
 	var best *plan
-	for to := range n {
+	for to := range a.singles.plans {
 		x := &a.singles.plans[to]
-		*x = plan{home: a.singles.homes[to*n : (to+1)*n], rows: a.singles.rows[to*n : (to+1)*n], set: 1 << to, cost: c.copies[to]}
-		for g := range x.home {
-			x.home[g] = to
-			x.cost += c.bytes[g] * a.cost[g][to]
-			x.rows[to] += a.h[Build][g][p]
+		x.cost = c.copies[to]
+		for g, bytes := range c.bytes {
+			x.cost += bytes * a.cost[g][to]
 		}
-		x.rows[to] += c.copied
+		x.rows[to] = rows
 		x.most = a.mostAfter(x.rows)
 		if best == nil || a.better(x, best) {
 			best = x
@@ -68,11 +72,12 @@ func (c *candidate) extra(set uint64) int64 { return int64(max(bits.OnesCount64(
 
 // candidate describes a partition. sums is memory for two zeros a GPU.
 func (a *assigner) candidate(p int, moves Side, sums []float64) candidate {
-	c := candidate{sums[:a.gpus], sums[a.gpus:], a.count(1-moves, p)}
-	for g := range a.gpus {
-		c.bytes[g] = float64(a.h[moves][g][p] * a.limits.Width[moves])
-		other := float64(a.h[1-moves][g][p] * a.limits.Width[1-moves])
-		for to := range a.gpus {
+	c := candidate{sums[:a.gpus], sums[a.gpus:], a.sums[1-moves][p]}
+	moving, copied := a.of(moves, p), a.of(1-moves, p)
+	for g := range moving {
+		c.bytes[g] = float64(moving[g] * a.limits.Width[moves])
+		other := float64(copied[g] * a.limits.Width[1-moves])
+		for to := range c.copies {
 			if other > 0 {
 				c.copies[to] += other * a.cost[g][to]
 			}
@@ -86,9 +91,9 @@ func (a *assigner) candidate(p int, moves Side, sums []float64) candidate {
 func (a *assigner) track(p int, moves Side) *plan {
 	c := a.candidate(p, moves, make([]float64, 2*a.gpus))
 	x := &plan{moves: moves, home: make([]int, a.gpus), rows: make([]int64, a.gpus)}
-	for g := range x.home {
+	for g, rows := range a.of(moves, p) {
 		x.home[g] = g
-		if rows := a.h[moves][g][p]; rows > 0 {
+		if rows > 0 {
 			x.set |= 1 << g
 			x.cost += c.copies[g]
 			x.rows[g] = rows + c.copied

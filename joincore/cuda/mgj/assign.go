@@ -70,7 +70,9 @@ func (s Strategy) receivers(h exchange.Histograms, m *mesh.Mesh, width [2]int64,
 		if err != nil {
 			return to, fmt.Errorf("mgj: %w", err)
 		}
-		to = a.To
+		if to = a.To; !slices.Contains(hot, true) {
+			return to, nil
+		}
 		stays = func(p int) bool { return hot[p] }
 	}
 	for side := range to {
