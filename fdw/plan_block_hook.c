@@ -6,57 +6,16 @@
  */
 #include "postgres.h"
 
-#include "nodes/nodeFuncs.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 
 #include "compat.h"
 #include "plan_block.h"
 #include "plan_block_stash.h"
-#include "plan_parameter.h"
+#include "plan_rerun.h"
 
 static create_upper_paths_hook_type previous_upper_hook;
 static set_rel_pathlist_hook_type previous_rel_hook;
-
-/* ---- correlated subqueries ---- */
-
-/* Does an expression depend on a row of an outer query? */
-static bool
-is_correlated(Node *node, PlannerInfo *root)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param))
-		return gj_is_correlated(root, (Param *) node);
-	if (IsA(node, RestrictInfo))
-		return is_correlated((Node *) ((RestrictInfo *) node)->clause, root);
-	return expression_tree_walker(node, is_correlated, root);
-}
-
-/*
- * A block in a correlated subquery would run once for each row of the outer
- * query.
- */
-static bool
-is_rerun(PlannerInfo *root)
-{
-	int			relid = -1;
-
-	if (root->parent_root == NULL)
-		return false;
-	if (is_correlated(root->parse->havingQual, root) ||
-		is_correlated((Node *) root->processed_tlist, root))
-		return true;
-	while ((relid = bms_next_member(root->all_baserels, relid)) >= 0)
-	{
-		RelOptInfo *rel = gj_base_rel(root, relid);
-
-		if (rel != NULL && (is_correlated((Node *) rel->baserestrictinfo, root) ||
-							is_correlated((Node *) rel->joininfo, root)))
-			return true;
-	}
-	return false;
-}
 
 /* ---- the block's tree ---- */
 
@@ -138,7 +97,8 @@ consider(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, bool distinct
 		return GJ_REJECT_COMMAND;
 	if (!gj_force && rows_read(trees[GJ_SERIAL]) < gj_min_rows)
 		return GJ_REJECT_SIZE;
-	if (is_rerun(root))
+	/* its job would run once for each row of the outer query */
+	if (gj_is_rerun(root))
 		return GJ_REJECT_CORRELATED;
 	if (!distinct)
 		return gj_offer_block(root, output, trees, gj_group_clauses(root),

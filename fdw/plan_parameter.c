@@ -30,12 +30,6 @@ is_init_param(PlannerInfo *root, int paramid)
 	return false;
 }
 
-bool
-gj_is_correlated(PlannerInfo *root, const Param *param)
-{
-	return param->paramkind == PARAM_EXEC && !is_init_param(root, param->paramid);
-}
-
 static bool
 is_external(PlannerInfo *root, const Param *param)
 {

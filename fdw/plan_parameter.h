@@ -9,9 +9,6 @@
 /* Parameters of a job, docs/job.md. */
 #define GJ_MAX_PARAMETERS 1024
 
-/* Does the parameter depend on a row of an outer query? */
-extern bool gj_is_correlated(PlannerInfo *root, const Param *param);
-
 /*
  * Translates a parameter whose values are integers for the daemon.  Returns
  * false for other types and for correlated parameters.

@@ -32,6 +32,15 @@ SELECT planned('SELECT grp, xmin::text FROM fact GROUP BY grp, xmin::text');
 SELECT planned('SELECT d.id, (SELECT sum(f.id) FROM fact f WHERE f.dim = d.id) FROM dim d');
 SELECT planned('SELECT d.id, (SELECT sum(f.id) FROM fact f HAVING sum(f.id) > d.id) FROM dim d');
 SELECT planned('SELECT d.id, (SELECT sum(f.id + d.id) FROM fact f) FROM dim d');
+-- ... below the level of the aggregation
+SELECT planned('SELECT d.id, (SELECT sum(s.id) FROM (SELECT f.id FROM fact f WHERE f.dim = d.id OFFSET 0) s) FROM dim d');
+SELECT planned('SELECT d.id, (SELECT sum(s.id) FROM (SELECT f.id FROM fact f WHERE f.dim = d.id UNION ALL SELECT f.id FROM fact f) s) FROM dim d');
+SELECT planned('SELECT d.id, (WITH w AS MATERIALIZED (SELECT f.id FROM fact f WHERE f.dim = d.id) SELECT sum(w.id) FROM w) FROM dim d');
+SELECT planned('SELECT d.id, (SELECT sum(f.id) FROM fact f WHERE f.grp < (SELECT max(g.grp) FROM fact g WHERE g.dim = d.id)) FROM dim d');
+SELECT planned('SELECT d.id, s.sum FROM dim d, LATERAL (SELECT sum(t.id) FROM (SELECT f.id FROM fact f WHERE f.dim = d.id OFFSET 0) t) s');
+-- ... but groups that are the same for all rows are read again
+SELECT planned('SELECT d.id, (SELECT s.n FROM (SELECT grp, count(*) AS n FROM fact GROUP BY grp OFFSET 0) s WHERE s.grp = d.id) FROM dim d');
+SELECT planned('SELECT d.id, (SELECT sum(f.id) FROM fact f WHERE f.grp < (SELECT max(g.grp) FROM fact g)) FROM dim d');
 SELECT planned('SELECT count(*), sum(f.id) FROM fact f JOIN dim d ON f.dim = d.id AND sqrt(f.id) > d.id');
 SELECT planned('UPDATE dim SET price = (SELECT sum(amount) FROM fact)');
 SELECT planned('SELECT DISTINCT ON (grp) grp, id FROM fact ORDER BY grp, id');
