@@ -38,3 +38,32 @@ func TestChoose(t *testing.T) {
 		}
 	}
 }
+
+// The predicted time grows with the rows, whatever is chosen; from some size on, joins are
+// executed over several GPUs, and at all larger sizes.
+func TestChooseBySize(t *testing.T) {
+	wide := slices.Repeat([]int{8}, 16)
+	for _, payload := range [][2][]int{{{4}, {4}}, {{4, 4}, {4, 4}}, {wide, {4}}, {{4}, wide}} {
+		for _, keyBytes := range []int{4, 8} {
+			for _, ratio := range []int64{1, 2, 16, 256} { // probe rows for each build row
+				for _, devices := range []int{2, 3, 8} {
+					j := costmodel.Resident{KeyBytes: keyBytes, Payload: payload, MatchRatio: 1}
+					var before Choice
+					for rows := int64(1 << 10); rows <= 1<<31; rows *= 2 {
+						j.Rows, j.ResultRows = [2]int64{max(rows/ratio, 1), rows}, rows
+						c := Choose(&costmodel.DefaultDeviceRates, j, devices, 375)
+						one := Choose(&costmodel.DefaultDeviceRates, j, 1, 375)
+						if c.MS < before.MS || c.MS > one.MS || before.MS > 0 && before.Strategy != Alone && c.Strategy == Alone {
+							t.Errorf("%d+%d columns, %d of %d rows on %d GPUs: %v in %.2f ms, on one in %.2f; half of them %v in %.2f",
+								len(payload[0]), len(payload[1]), j.Rows[0], rows, devices, c.Strategy, c.MS, one.MS, before.Strategy, before.MS)
+						}
+						before = c
+					}
+					if before.Strategy == Alone {
+						t.Errorf("%d+%d columns, ratio %d: large joins on one of %d GPUs", len(payload[0]), len(payload[1]), ratio, devices)
+					}
+				}
+			}
+		}
+	}
+}

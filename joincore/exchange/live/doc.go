@@ -8,6 +8,9 @@
 // share one loop, on the caller's goroutine, as long as it can post copies faster than
 // the links complete them; otherwise loops divide the GPUs.
 //
+// Where no GPU sends to more than one other, over one hop, nodes have nothing to decide. Such
+// an exchange runs without them: the caller's goroutine posts the copies and waits for them.
+//
 // An exchange ends when no message and no copy is left: either all nodes are drained, or
 // it has stalled, which is an error.
 package live
