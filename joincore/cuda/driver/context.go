@@ -17,6 +17,7 @@ type Context struct {
 	info   Info
 	device cu.Device
 	ctx    cu.CUContext
+	node   int // NUMA node of the device; -1: any
 	waiter *waiter
 	lost   atomic.Pointer[Error]
 	seed   atomic.Uint64 // of the hash of keys
@@ -28,7 +29,7 @@ func Open(ordinal int) (*Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Context{info: info, device: cu.Device(ordinal)}
+	c := &Context{info: info, device: cu.Device(ordinal), node: nearestNode("/sys", info.PCI)}
 	if c.ctx, err = c.device.RetainPrimaryCtx(); err != nil {
 		return nil, wrap("cuDevicePrimaryCtxRetain", err)
 	}

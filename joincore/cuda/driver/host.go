@@ -14,9 +14,10 @@ type Host struct {
 	bytes []byte
 }
 
-// Pinned allocates n bytes of unspecified content. Free releases them.
+// Pinned allocates n bytes of unspecified content, of the NUMA node that the device is
+// attached to where the system allows that. Free releases them.
 func (c *Context) Pinned(n int64) (*Host, error) {
-	p, err := pinned(c.ctx, max(n, 8))
+	p, err := pinned(c.ctx, max(n, 8), c.node)
 	if err != nil {
 		return nil, c.note(err)
 	}

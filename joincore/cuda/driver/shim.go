@@ -4,9 +4,12 @@ package driver
 
 /*
 #include <cuda.h>
+#include <linux/mempolicy.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 // Functions that gorgonia.org/cu lacks. Each makes the context current on its thread,
 // so that callers need not lock a thread.
@@ -55,9 +58,21 @@ static CUresult gj_allow_shared(CUcontext context, CUfunction f, int bytes) {
   return cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
 }
 
-static CUresult gj_pinned(CUcontext context, size_t bytes, void **memory) {
+#define MAX_NODES 1024
+
+// gj_pinned allocates page-locked memory, preferably of a NUMA node; -1: of any. Where the
+// system refuses that (containers), memory is of any node.
+static CUresult gj_pinned(CUcontext context, size_t bytes, int node, void **memory) {
   TRY(cuCtxSetCurrent(context));
-  return cuMemHostAlloc(memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
+  int mode, changed = 0;
+  unsigned long before[MAX_NODES / 64] = {0}, nearest[MAX_NODES / 64] = {0};
+  if (node >= 0 && node < MAX_NODES - 1 && syscall(SYS_get_mempolicy, &mode, before, (unsigned long)MAX_NODES, NULL, 0ul) == 0) {
+    nearest[node / 64] = 1ul << node % 64;
+    changed = syscall(SYS_set_mempolicy, MPOL_PREFERRED, nearest, (unsigned long)MAX_NODES) == 0;
+  }
+  CUresult r = cuMemHostAlloc(memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
+  if (changed) syscall(SYS_set_mempolicy, mode, before, (unsigned long)MAX_NODES);
+  return r;
 }
 
 static CUresult gj_register(CUcontext context, void *memory, size_t bytes, CUdeviceptr *device) {
@@ -236,9 +251,9 @@ func allowShared(c cu.CUContext, f cu.Function, bytes int) error {
 	return failure("cuFuncSetAttribute", int(C.gj_allow_shared(contextHandle(c), functionHandle(f), C.int(bytes))))
 }
 
-func pinned(c cu.CUContext, bytes int64) (unsafe.Pointer, error) {
+func pinned(c cu.CUContext, bytes int64, node int) (unsafe.Pointer, error) {
 	var p unsafe.Pointer
-	err := failure("cuMemHostAlloc", int(C.gj_pinned(contextHandle(c), C.size_t(bytes), &p)))
+	err := failure("cuMemHostAlloc", int(C.gj_pinned(contextHandle(c), C.size_t(bytes), C.int(node), &p)))
 	return p, err
 }
 
