@@ -11,15 +11,12 @@
  */
 #include "postgres.h"
 
+#include "port/pg_bitutils.h"
+
 #include "plan_closure.h"
 #include "plan_key_form.h"
 
-/* Columns of a closure. */
-typedef uint64 Columns;
-
 StaticAssertDecl(GJ_CLOSURE_COLUMNS <= 64, "one bit for each column");
-
-#define COLUMN(i) (UINT64CONST(1) << (i))
 
 /* Position of a column; -1 if there are too many. */
 static int
@@ -52,18 +49,28 @@ is_tested(GjForm form)
 static void
 collect_pairs(GjClosure *closure, const GjCandidate *tree)
 {
+	int			left_begin = closure->npairs;
+	int			right_begin;
+	int			join_begin;
 	ListCell   *lc;
 
 	if (tree->source != NULL)
 		return;
 	collect_pairs(closure, tree->left);
+	right_begin = closure->npairs;
 	collect_pairs(closure, tree->right);
+	join_begin = closure->npairs;
 	foreach(lc, tree->keys)
 	{
 		const GjKey *key = lfirst(lc);
 		const Var  *left = gj_equal_column(tree->left, key->left, key->kind);
 		const Var  *right = gj_equal_column(tree->right, key->right, key->kind);
-		GjKeyPair	pair = {.join = tree};
+		GjKeyPair	pair = {
+			.join = tree,
+			.left_begin = left_begin,
+			.right_begin = right_begin,
+			.join_begin = join_begin,
+		};
 		GjForm		left_form;
 		GjForm		right_form;
 
@@ -97,32 +104,30 @@ leads_to_superset(JoinType kind, bool *right, bool *left)
 	*left = kind == JOIN_INNER || kind == JOIN_LEFT;
 }
 
-/* All columns that the keys of joins in the tree lead to from one of them. */
-static Columns
-reach(const GjClosure *closure, const GjCandidate *tree, int column,
+/* All columns that the keys of some joins lead to from one of them. */
+static GjColumnSet
+reach(const GjClosure *closure, int begin, int end, int column,
 	  void (*leads) (JoinType kind, bool *right, bool *left))
 {
-	Columns		reached = COLUMN(column);
-	Columns		before;
+	GjColumnSet reached = GJ_COLUMN_BIT(column);
+	GjColumnSet before = 0;
 
-	do
+	while (begin < end && reached != before)
 	{
 		before = reached;
-		for (int i = 0; i < closure->npairs; i++)
+		for (int i = begin; i < end; i++)
 		{
 			const GjKeyPair *pair = &closure->pairs[i];
 			bool		right;
 			bool		left;
 
-			if (!bms_is_subset(pair->join->relids, tree->relids))
-				continue;
 			leads(pair->join->kind, &right, &left);
-			if (right && (reached & COLUMN(pair->left)))
-				reached |= COLUMN(pair->right);
-			if (left && (reached & COLUMN(pair->right)))
-				reached |= COLUMN(pair->left);
+			if (right && (reached & GJ_COLUMN_BIT(pair->left)))
+				reached |= GJ_COLUMN_BIT(pair->right);
+			if (left && (reached & GJ_COLUMN_BIT(pair->right)))
+				reached |= GJ_COLUMN_BIT(pair->left);
 		}
-	} while (reached != before);
+	}
 	return reached;
 }
 
@@ -141,44 +146,46 @@ passes_rows(const GjCandidate *tree, int relid)
 		(tree->kind == JOIN_INNER && passes_rows(tree->right, relid));
 }
 
-static void
-add_edge(GjClosure *closure, int source, int target)
-{
-	for (int i = 0; i < closure->nedges; i++)
-		if (closure->edges[i].source == source && closure->edges[i].target == target)
-			return;
-	if (closure->nedges < GJ_CLOSURE_EDGES)
-		closure->edges[closure->nedges++] = (GjEdge)
-	{
-		.source = source, .target = target
-	};
-}
-
 /*
- * Adds the edges of a key of a join that drops rows of its side "from" without
- * a partner on its side "by".
+ * Adds what follows from a key of a join that drops rows of its side "from", of
+ * columns "targets", without a partner on its other side, of columns "sources".
  */
 static void
-add_edges(GjClosure *closure, const GjCandidate *from, int key,
-		  const GjCandidate *by, int other)
+add_sources(GjClosure *closure, const GjCandidate *from, GjColumnSet targets,
+			GjColumnSet sources)
 {
-	Columns		targets = reach(closure, from, key, leads_to_value);
-	Columns		sources = reach(closure, by, other, leads_to_superset);
-
-	for (int t = 0; t < closure->ncolumns; t++)
+	for (; targets != 0; targets &= targets - 1)
 	{
-		const GjKeyColumn *target = &closure->columns[t];
+		GjKeyColumn *target = &closure->columns[pg_rightmost_one_pos64(targets)];
 
-		if ((targets & COLUMN(t)) == 0 || !passes_rows(from, target->var->varno))
+		if (!passes_rows(from, target->var->varno))
 			continue;
-		for (int s = 0; s < closure->ncolumns; s++)
-			if ((sources & COLUMN(s)) != 0 && closure->columns[s].form == target->form)
-				add_edge(closure, s, t);
+		for (GjColumnSet rest = sources & ~target->sources; rest != 0; rest &= rest - 1)
+		{
+			int			source = pg_rightmost_one_pos64(rest);
+
+			if (closure->columns[source].form == target->form)
+				target->sources |= GJ_COLUMN_BIT(source);
+		}
 	}
 }
 
+static GjColumnSet
+reach_left(const GjClosure *closure, const GjKeyPair *pair,
+		   void (*leads) (JoinType kind, bool *right, bool *left))
+{
+	return reach(closure, pair->left_begin, pair->right_begin, pair->left, leads);
+}
+
+static GjColumnSet
+reach_right(const GjClosure *closure, const GjKeyPair *pair,
+			void (*leads) (JoinType kind, bool *right, bool *left))
+{
+	return reach(closure, pair->right_begin, pair->join_begin, pair->right, leads);
+}
+
 void
-gj_find_edges(const GjCandidate *tree, GjClosure *closure)
+gj_find_sources(const GjCandidate *tree, GjClosure *closure)
 {
 	collect_pairs(closure, tree);
 	for (int i = 0; i < closure->npairs; i++)
@@ -187,8 +194,10 @@ gj_find_edges(const GjCandidate *tree, GjClosure *closure)
 		const GjCandidate *join = pair->join;
 
 		if (join->kind == JOIN_INNER || join->kind == JOIN_SEMI)
-			add_edges(closure, join->left, pair->left, join->right, pair->right);
+			add_sources(closure, join->left, reach_left(closure, pair, leads_to_value),
+						reach_right(closure, pair, leads_to_superset));
 		if (join->kind != JOIN_FULL)
-			add_edges(closure, join->right, pair->right, join->left, pair->left);
+			add_sources(closure, join->right, reach_right(closure, pair, leads_to_value),
+						reach_left(closure, pair, leads_to_superset));
 	}
 }

@@ -9,32 +9,38 @@
 /* Bounds of what is considered: larger trees have fewer filters. */
 #define GJ_CLOSURE_COLUMNS 64
 #define GJ_CLOSURE_PAIRS 64
-#define GJ_CLOSURE_EDGES 256
+
+/* Columns of a closure, one bit each. */
+typedef uint64 GjColumnSet;
+
+#define GJ_COLUMN_BIT(column) (UINT64CONST(1) << (column))
 
 /* A key column that the daemon compares as an integer. */
 typedef struct GjKeyColumn
 {
 	const Var  *var;
 	GjForm		form;			/* in which it is fed */
+
+	/*
+	 * A row of the column's input may be dropped if the column is NULL there, or
+	 * equals no value of one of these.
+	 */
+	GjColumnSet sources;
 } GjKeyColumn;
 
-/* A key of a join, as positions of columns. */
+/*
+ * A key of a join, as positions of columns.  The pairs of the joins below its
+ * left side, then of those below its right side precede the pairs of the join.
+ */
 typedef struct GjKeyPair
 {
 	const GjCandidate *join;
 	int			left;
 	int			right;
+	int			left_begin;
+	int			right_begin;
+	int			join_begin;
 } GjKeyPair;
-
-/*
- * A row of target's input may be dropped if target is NULL there, or equals no
- * value of source.
- */
-typedef struct GjEdge
-{
-	int			source;
-	int			target;
-} GjEdge;
 
 typedef struct GjClosure
 {
@@ -42,11 +48,9 @@ typedef struct GjClosure
 	GjKeyColumn columns[GJ_CLOSURE_COLUMNS];
 	int			npairs;
 	GjKeyPair	pairs[GJ_CLOSURE_PAIRS];
-	int			nedges;
-	GjEdge		edges[GJ_CLOSURE_EDGES];
 } GjClosure;
 
 /* Fills in an empty closure for the tree. */
-extern void gj_find_edges(const GjCandidate *tree, GjClosure *closure);
+extern void gj_find_sources(const GjCandidate *tree, GjClosure *closure);
 
 #endif							/* GPUJOIN_PLAN_CLOSURE_H */

@@ -14,13 +14,11 @@
 
 #include <math.h>
 
-#include "access/htup_details.h"
-#include "catalog/pg_statistic.h"
-#include "utils/selfuncs.h"
+#include "port/pg_bitutils.h"
 
 #include "plan_closure.h"
-#include "plan_computed.h"
 #include "plan_cost.h"
+#include "plan_distinct.h"
 #include "plan_sideways.h"
 #include "plan_surplus_range.h"
 
@@ -39,14 +37,21 @@
 /* It saves more than the messages that it costs, except in forced mode. */
 #define LEAST_DROPPED 10000.0
 
-/* What is known about a column's values. */
-typedef struct Values
+/* A filter of one column of an input. */
+typedef struct Best
 {
-	bool		examined;
-	bool		known;			/* is distinct more than a guess? */
-	double		distinct;		/* in the whole table */
-	double		null_fraction;
-} Values;
+	int			source;			/* columns of the closure */
+	int			target;
+	double		passing;
+} Best;
+
+/* The best filters of an input that is not fed yet, by those that are. */
+typedef struct Filters
+{
+	int			n;
+	Best		best[GJ_MAX_INPUT_FILTERS];
+	double		passed;			/* fraction of the input's rows, by all of them */
+} Filters;
 
 /* The choice while it is made.  Inputs are in the order of the tree's leaves. */
 typedef struct Choice
@@ -54,21 +59,14 @@ typedef struct Choice
 	PlannerInfo *root;
 	GjCandidate *tree;
 	GjClosure	closure;
-	Values		values[GJ_CLOSURE_COLUMNS];
 	int			inputs[GJ_CLOSURE_COLUMNS]; /* of the columns */
 	int			ninputs;
+	Cost		largest;		/* of the feeds */
 	GjCandidate *leaves[GJ_MAX_INPUTS];
 	double		rows[GJ_MAX_INPUTS];	/* expected to be fed */
 	bool		fed[GJ_MAX_INPUTS];
+	Filters		filters[GJ_MAX_INPUTS];
 } Choice;
-
-/* The best filter found for one column of a target. */
-typedef struct Best
-{
-	int			source;			/* columns of the closure; -1: none */
-	int			target;
-	double		passing;
-} Best;
 
 static void
 collect_leaves(Choice *choice, GjCandidate *tree)
@@ -81,6 +79,9 @@ collect_leaves(Choice *choice, GjCandidate *tree)
 	}
 	choice->rows[choice->ninputs] = tree->rows;
 	choice->fed[choice->ninputs] = false;
+	choice->filters[choice->ninputs].n = 0;
+	choice->filters[choice->ninputs].passed = 1;
+	choice->largest = Max(choice->largest, tree->source->cost);
 	choice->leaves[choice->ninputs++] = tree;
 }
 
@@ -101,42 +102,18 @@ sizes_differ(const Choice *choice)
 
 /* Finds the filters that would be right, and their inputs. */
 static void
-find_edges(Choice *choice)
+find_sources(Choice *choice)
 {
-	gj_find_edges(choice->tree, &choice->closure);
-	memset(choice->values, 0, choice->closure.ncolumns * sizeof(Values));
+	gj_find_sources(choice->tree, &choice->closure);
 	for (int c = 0; c < choice->closure.ncolumns; c++)
 	{
-		Index		relid = choice->closure.columns[c].var->varno;
+		int			relid = choice->closure.columns[c].var->varno;
 		int			i = 0;
 
-		while (i < choice->ninputs - 1 && choice->leaves[i]->source->rel->relid != relid)
+		while (i < choice->ninputs - 1 && choice->leaves[i]->source->rel->relid != (Index) relid)
 			i++;
 		choice->inputs[c] = i;
 	}
-}
-
-static const Values *
-values_of(Choice *choice, int column)
-{
-	Values	   *values = &choice->values[column];
-	const Var  *var = choice->closure.columns[column].var;
-	const Expr *computed = gj_computed(choice->root, var);
-	VariableStatData data;
-	bool		is_default;
-
-	if (values->examined)
-		return values;
-	values->examined = true;
-	examine_variable(choice->root,
-					 computed != NULL ? (Node *) gj_without_placeholders((Expr *) computed) : (Node *) var,
-					 0, &data);
-	values->distinct = Max(get_variable_numdistinct(&data, &is_default), 1);
-	values->known = !is_default;
-	if (HeapTupleIsValid(data.statsTuple))
-		values->null_fraction = ((Form_pg_statistic) GETSTRUCT(data.statsTuple))->stanullfrac;
-	ReleaseVariableStats(data);
-	return values;
 }
 
 /*
@@ -148,8 +125,8 @@ values_of(Choice *choice, int column)
 static double
 passing(Choice *choice, int source, int target)
 {
-	const Values *from = values_of(choice, source);
-	const Values *to = values_of(choice, target);
+	const GjValues *from = gj_values(choice->root, choice->closure.columns[source].var);
+	const GjValues *to = gj_values(choice->root, choice->closure.columns[target].var);
 	int			input = choice->inputs[source];
 	double		tuples = Max(choice->leaves[input]->source->rel->tuples, choice->rows[input]);
 	double		distinct;
@@ -174,55 +151,64 @@ static bool
 is_soon(const Choice *choice, int source)
 {
 	const GjSource *from = choice->leaves[source]->source;
-	Cost		largest = 0;
 
-	if (choice->tree->workers == 0 || from->partial)
-		return true;
-	for (int i = 0; i < choice->ninputs; i++)
-		largest = Max(largest, choice->leaves[i]->source->cost);
-	return from->cost * WAIT_RATIO < largest;
+	return choice->tree->workers == 0 || from->partial ||
+		from->cost * WAIT_RATIO < choice->largest;
 }
 
-/* Finds the best filter for each column of an input; returns their number. */
-static int
-best_filters(Choice *choice, int input, Best *best, double *passed)
+/*
+ * Considers a filter of a column by one of an input that has been fed.  The best
+ * one of each column is kept.
+ */
+static void
+consider(Choice *choice, int source, int target)
+{
+	int			from = choice->inputs[source];
+	int			input = choice->inputs[target];
+	double		rows = choice->leaves[input]->rows;
+	Filters    *filters = &choice->filters[input];
+	double		fraction;
+	int			at = 0;
+
+	if (choice->rows[from] * LEAST_RATIO >= rows || !is_soon(choice, from))
+		return;
+	fraction = passing(choice, source, target);
+	if (fraction > MOST_PASSING || (!gj_force && rows * (1 - fraction) < LEAST_DROPPED))
+		return;
+	while (at < filters->n && filters->best[at].target != target)
+		at++;
+	if (at == GJ_MAX_INPUT_FILTERS ||
+		(at < filters->n && filters->best[at].passing <= fraction))
+		return;
+	filters->best[at] = (Best)
+	{
+		.source = source, .target = target, .passing = fraction
+	};
+	filters->n = Max(filters->n, at + 1);
+	filters->passed = 1;
+	for (int i = 0; i < filters->n; i++)
+		filters->passed *= filters->best[i].passing;
+}
+
+/* Considers the filters that an input makes possible which has been fed now. */
+static void
+consider_all(Choice *choice, int fed)
 {
 	const GjClosure *closure = &choice->closure;
-	double		rows = choice->leaves[input]->rows;
-	int			nbest = 0;
+	GjColumnSet columns = 0;
 
-	for (int i = 0; i < closure->nedges; i++)
+	for (int c = 0; c < closure->ncolumns; c++)
+		if (choice->inputs[c] == fed)
+			columns |= GJ_COLUMN_BIT(c);
+	for (int target = 0; target < closure->ncolumns; target++)
 	{
-		const GjEdge *edge = &closure->edges[i];
-		int			source = choice->inputs[edge->source];
-		double		fraction;
-		int			at = 0;
+		GjColumnSet sources = closure->columns[target].sources & columns;
 
-		if (choice->inputs[edge->target] != input || !choice->fed[source] ||
-			choice->rows[source] * LEAST_RATIO >= rows || !is_soon(choice, source))
+		if (choice->fed[choice->inputs[target]])
 			continue;
-		fraction = passing(choice, edge->source, edge->target);
-		if (fraction > MOST_PASSING || (!gj_force && rows * (1 - fraction) < LEAST_DROPPED))
-			continue;
-		while (at < nbest && best[at].target != edge->target)
-			at++;
-		if (at == nbest)
-		{
-			if (nbest == GJ_MAX_INPUT_FILTERS)
-				continue;
-			nbest++;
-		}
-		else if (best[at].passing <= fraction)
-			continue;
-		best[at] = (Best)
-		{
-			.source = edge->source, .target = edge->target, .passing = fraction
-		};
+		for (; sources != 0; sources &= sources - 1)
+			consider(choice, pg_rightmost_one_pos64(sources), target);
 	}
-	*passed = 1;
-	for (int i = 0; i < nbest; i++)
-		*passed *= best[i].passing;
-	return nbest;
 }
 
 static int
@@ -236,25 +222,19 @@ by_passing(const void *a, const void *b)
 
 /* The input that leaves the fewest rows to feed, given those fed before. */
 static int
-next_input(Choice *choice, Best *best, int *nbest, double *passed)
+next_input(const Choice *choice)
 {
 	int			next = -1;
+	double		least = 0;
 
 	for (int i = 0; i < choice->ninputs; i++)
 	{
-		Best		own[GJ_MAX_INPUT_FILTERS];
-		double		own_passed;
-		int			n;
+		double		rows = choice->rows[i] * choice->filters[i].passed;
 
-		if (choice->fed[i])
-			continue;
-		n = best_filters(choice, i, own, &own_passed);
-		if (next >= 0 && choice->rows[i] * own_passed >= choice->rows[next] * *passed)
+		if (choice->fed[i] || (next >= 0 && rows >= least))
 			continue;
 		next = i;
-		*nbest = n;
-		*passed = own_passed;
-		memcpy(best, own, sizeof(own));
+		least = rows;
 	}
 	return next;
 }
@@ -279,23 +259,24 @@ feed(Choice *choice, GjSideways *sideways)
 {
 	for (int at = 0; at < choice->ninputs; at++)
 	{
-		Best		best[GJ_MAX_INPUT_FILTERS];
-		double		passed = 1;
-		int			n = 0;
-		int			input = next_input(choice, best, &n, &passed);
+		int			input = next_input(choice);
 		GjCandidate *leaf = choice->leaves[input];
+		Filters    *filters = &choice->filters[input];
+		int			n = Min(filters->n, GJ_MAX_FILTERS - list_length(sideways->filters));
 
-		n = Min(n, GJ_MAX_FILTERS - list_length(sideways->filters));
-		qsort(best, n, sizeof(Best), by_passing);
+		if (n > 1)
+			qsort(filters->best, n, sizeof(Best), by_passing);
 		for (int i = 0; i < n; i++)
-			add_filter(sideways, &choice->closure, &best[i]);
+			add_filter(sideways, &choice->closure, &filters->best[i]);
 		choice->fed[input] = true;
-		choice->rows[input] *= passed;
+		choice->rows[input] *= filters->passed;
 		sideways->order[at] = input;
-		sideways->passing[input] = passed;
+		sideways->passing[input] = filters->passed;
 		if (n > 0)
 			sideways->saved += gj_filter_saving(leaf->source, gj_base_slot(leaf->source->rel)->weight,
-												n, passed, leaf->workers);
+												n, filters->passed, leaf->workers);
+		if (at < choice->ninputs - 1)
+			consider_all(choice, input);
 	}
 }
 
@@ -315,10 +296,11 @@ gj_choose_filters(PlannerInfo *root, GjCandidate *tree)
 	choice.root = root;
 	choice.tree = tree;
 	choice.ninputs = 0;
-	choice.closure.ncolumns = choice.closure.npairs = choice.closure.nedges = 0;
+	choice.largest = 0;
+	choice.closure.ncolumns = choice.closure.npairs = 0;
 	collect_leaves(&choice, tree);
 	if (sizes_differ(&choice))
-		find_edges(&choice);
+		find_sources(&choice);
 	feed(&choice, sideways);
 }
 
