@@ -77,6 +77,12 @@ find_scanned(Path *path, Relids *scanned)
 		case T_CteScan:
 			*scanned = bms_add_members(*scanned, path->parent->relids);
 			return;
+		case T_NestLoop:
+		case T_MergeJoin:
+		case T_HashJoin:
+			find_scanned(((JoinPath *) path)->outerjoinpath, scanned);
+			find_scanned(((JoinPath *) path)->innerjoinpath, scanned);
+			return;
 		default:
 			break;
 	}

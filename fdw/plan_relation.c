@@ -127,6 +127,8 @@ check_members(PlannerInfo *root, RelOptInfo *rel)
 {
 	ListCell   *lc;
 
+	if (!root->simple_rte_array[rel->relid]->inh)
+		return GJ_ACCEPTED;
 	foreach(lc, root->append_rel_list)
 	{
 		const AppendRelInfo *member = lfirst_node(AppendRelInfo, lc);
@@ -153,7 +155,7 @@ gj_check_relation(PlannerInfo *root, RelOptInfo *rel)
 	ListCell   *lc;
 
 	reject = check_entry(rel, rte);
-	if (reject == GJ_ACCEPTED && rte->inh)
+	if (reject == GJ_ACCEPTED)
 		reject = check_members(root, rel);
 	if (reject != GJ_ACCEPTED)
 		return reject;

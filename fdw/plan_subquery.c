@@ -116,6 +116,8 @@ gj_planned_twice(PlannerInfo *root, RelOptInfo *rel)
 
 	if (rel->subroot != NULL)
 		forget_partitions(rel->subroot);
+	if (!root->simple_rte_array[rel->relid]->inh)
+		return;
 	foreach(lc, root->append_rel_list)
 	{
 		const AppendRelInfo *member = lfirst_node(AppendRelInfo, lc);
