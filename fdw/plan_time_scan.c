@@ -24,6 +24,7 @@
 
 #include "compat.h"
 #include "plan_candidate.h"
+#include "plan_clustering.h"
 #include "plan_speedup.h"
 #include "plan_time_scan.h"
 #include "plan_time_value.h"
@@ -37,6 +38,7 @@
 #define ENTRY_NS 30
 #define FETCH_NS 120			/* of a row by its address */
 #define FETCH_MISS_NS 1600		/* if the table is not in the cache */
+#define NEIGHBOUR_MISS_NS 500	/* the same, on the page of the row before */
 
 #define CACHED_BYTES 2e6		/* no access misses */
 #define UNCACHED_BYTES 128e6	/* all miss */
@@ -271,6 +273,7 @@ gj_indexscan_ns(PlannerInfo *root, const IndexPath *path, bool ordered)
 	double		index_misses = ordered ? 0 : gj_cache_misses((double) index->pages * BLCKSZ);
 	double		heap_misses = gj_cache_misses(heap_bytes(rel));
 	double		random = rows;	/* rows at random places */
+	double		neighbours = 0; /* others, not in the order of the table */
 	double		row_ns;
 	double		passed_ns;
 	double		ns;
@@ -282,7 +285,13 @@ gj_indexscan_ns(PlannerInfo *root, const IndexPath *path, bool ordered)
 		return ns;
 	if (is_in_order(root, rel, index->indexkeys[0]))
 		random = ordered ? 0 : Min(1, rows);
-	return ns + (rows * FETCH_NS + random * heap_misses * FETCH_MISS_NS) / divisor +
+	else if (rows > 1 && heap_misses > 0)
+	{
+		random = 1 + (rows - 1) * gj_page_changes(index);
+		neighbours = rows - random;
+	}
+	return ns + (rows * FETCH_NS + heap_misses *
+				 (random * FETCH_MISS_NS + neighbours * NEIGHBOUR_MISS_NS)) / divisor +
 		reading_ns(root, rel, Min(random, rel->pages));
 }
 
