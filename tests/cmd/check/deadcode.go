@@ -32,8 +32,6 @@ var unreached = map[string]string{
 	"joincore/cuda/columnar/phj/sharepass.go":    "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/sharepayload.go": "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/sharestaged.go":  "part of joins over several GPUs, which bench-multi runs",
-	"joincore/cuda/driver/peer.go:Arena.Revoke":  "has a device lose access to a peer, for tests of what follows",
-	"joincore/cuda/driver/shim.go:revoke":        "has a device lose access to a peer, for tests of what follows",
 	"joincore/cuda/rowid/destination.go:Lanes":   "part of the partition step that joins over several GPUs use",
 	"joincore/device/rowid.go:NewRowIDs":         "row ids with a device, which joins over several GPUs use",
 	"joincore/exchange/":                         "policies, packing and baselines of exchanges, which bench-multi and the simulator run",
