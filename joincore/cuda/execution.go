@@ -12,6 +12,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/hostinput"
+	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
@@ -60,15 +61,20 @@ func (e *execution) ChunkRows() int { return e.chunk }
 // At returns the location of the GPU.
 func (e *execution) At() device.Location { return device.Location(e.p.Info().Ordinal) }
 
-// Close waits for the device and returns the workspace to the provider. If the
-// device was lost, the workspace is not reused.
+// Close waits for the device and returns the workspace to the provider, as soon as no other
+// device reads its memory. If the device was lost, the workspace is not reused.
 func (e *execution) Close() {
 	if e.shares != nil {
 		e.shares.leave(e)
 	}
 	e.workspace.events = append(e.workspace.events, e.events...)
 	e.events = nil
-	if e.workspace.reset() == nil {
+	if e.workspace.reset() != nil {
+		return
+	}
+	if t, ok := e.opt.Common.(*outofcore.Together); ok {
+		t.AfterReads(func() { e.p.returnWorkspace(e.workspace) })
+	} else {
 		e.p.returnWorkspace(e.workspace)
 	}
 }

@@ -143,6 +143,19 @@ func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) erro
 	})
 }
 
+// copyDevice queues a copy of device memory on the load stream.
+func (e *execution) copyDevice(to, from driver.Ptr, n int64) error {
+	l := e.workspace.upload
+	if !l.batching {
+		return l.stream.Copy(to, from, n)
+	}
+	l.batch.AddDevice(to, from, n)
+	if l.batch.Len() < driver.BatchCopies {
+		return nil
+	}
+	return l.batch.Queue(l.stream)
+}
+
 // fill queues a transfer of bytes that write makes, given where in them it is,
 // in the halves of the transfer stream's buffer in turn. Each part consists of
 // whole values of value bytes.

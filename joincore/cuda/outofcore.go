@@ -58,6 +58,13 @@ func (l largerThanDevice) Downloads() (outofcore.Downloads, error) {
 	return downloads{l.e, stream}, err
 }
 
+func (l largerThanDevice) Reserve(bytes int64) (at driver.Ptr, free func(), err error) {
+	l.e.mu.Lock()
+	defer l.e.mu.Unlock()
+	at, err = l.e.alloc(bytes)
+	return at, func() { l.e.release(at, bytes) }, err
+}
+
 func (l largerThanDevice) SyncUploads() error {
 	return l.e.workspace.upload.stream.Sync(context.Background())
 }
@@ -110,6 +117,10 @@ func (u uploader) Batched(queue func() error) error      { return u.v.e.batched(
 
 func (u uploader) Copy(ctx context.Context, to driver.Ptr, from []byte) error {
 	return u.v.e.copyIn(ctx, to, from)
+}
+
+func (u uploader) CopyDevice(to, from driver.Ptr, n int64) error {
+	return u.v.e.copyDevice(to, from, n)
 }
 
 func (u uploader) Fill(ctx context.Context, to driver.Ptr, bytes, value int64, write func(buffer []byte, at int64) error) error {

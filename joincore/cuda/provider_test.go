@@ -18,6 +18,7 @@ import (
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/multi"
 	"gpujoin/joincore/run"
 	trials "gpujoin/testsupport/columnartest"
 	"gpujoin/testsupport/oracle"
@@ -106,6 +107,55 @@ func TestSuiteDivided(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runSuite(t, 12, func(p *Provider) { p.outOfCore.Limits = outofcore.Limits{SplitBytes: 1, WindowRows: 50, By: by} }, suite.Matrix, suite.Sizes)
 		})
+	}
+}
+
+// TestSuiteResident has both sides divided, with device memory for all windows, or for some.
+func TestSuiteResident(t *testing.T) {
+	for name, bytes := range residentSizes {
+		t.Run(name, func(t *testing.T) {
+			runSuite(t, 12, func(p *Provider) {
+				p.outOfCore.Limits = outofcore.Limits{SplitBytes: 1, WindowRows: 50, ResidentBytes: bytes, By: outofcore.DeviceAlone}
+			}, suite.Matrix, suite.Sizes, suite.Skew)
+		})
+	}
+}
+
+// residentSizes are the bytes of windows that are not downloaded: all, and a few.
+var residentSizes = map[string]int64{"all": 1 << 20, "some": 12 << 10}
+
+// TestSuiteDividedTogether has both sides divided by two devices, or by one that acts as
+// both, with and without windows that stay on them.
+func TestSuiteDividedTogether(t *testing.T) {
+	all, err := driver.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, second := range []int{0, len(all) - 1}[:min(len(all), 2)] {
+		for _, bytes := range []int64{-1, residentSizes["some"], residentSizes["all"]} {
+			t.Run(fmt.Sprintf("devices 0 and %d, %d bytes stay", second, bytes), func(t *testing.T) {
+				var members []device.Provider
+				for _, ordinal := range []int{0, second} {
+					p, err := New(Config{Ordinal: ordinal, Budget: 256 << 20, Streams: 2, Peers: []int{0, second}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() {
+						if err := p.Close(); err != nil {
+							t.Error(err)
+						}
+					})
+					p.outOfCore.Limits = outofcore.Limits{SplitBytes: 1, WindowRows: 50, ResidentBytes: bytes}
+					members = append(members, p)
+				}
+				s := suite.Subject{
+					Provider: multi.Replicate("cuda", members), Algorithms: algorithms, Thin: *thin * 24, Offset: trials.Source(t).Uint64N(1 << 32), OwnMemory: true,
+				}
+				for _, part := range []func(*testing.T, suite.Subject){suite.Matrix, suite.Sizes, suite.Aggregates} {
+					part(t, s)
+				}
+			})
+		}
 	}
 }
 

@@ -41,22 +41,30 @@ type peerRead struct {
 // nothing: a copy through the host takes longer than an upload.
 func (p *Provider) Share(members []device.Provider, inputs []int) []any {
 	out := make([]any, len(members))
-	for _, m := range members {
-		other, ok := m.(*Provider)
-		if !ok || other != p && !slices.Contains(p.peers, other.context.Info().Ordinal) {
-			return out
-		}
-		for _, n := range members {
-			if o, ok := n.(*Provider); !ok || o != other && !slices.Contains(other.peers, o.context.Info().Ordinal) {
-				return out
-			}
-		}
+	if !connected(members) {
+		return out
 	}
 	s := &sharing{inputs: inputs, begun: newRendezvous(len(members) * len(inputs))}
 	for i := range out {
 		out[i] = s
 	}
 	return out
+}
+
+// connected reports whether members are providers that reach each other's memory.
+func connected(members []device.Provider) bool {
+	for _, m := range members {
+		p, ok := m.(*Provider)
+		if !ok {
+			return false
+		}
+		for _, n := range members {
+			if o, ok := n.(*Provider); !ok || o != p && !slices.Contains(p.peers, o.context.Info().Ordinal) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Exceeds reports whether a join of two inputs is done out of core: an execution has at most
@@ -69,14 +77,18 @@ func (p *Provider) Exceeds(build *joincore.Relation) bool {
 			width += int64(c.Width)
 		}
 	}
-	return (width+outofcore.PartitionBytes)*build.Rows() > p.budget/16*9
+	most := p.budget / 16 * 9
+	if p.outOfCore.SplitBytes > 0 {
+		most = p.outOfCore.SplitBytes
+	}
+	return (width+outofcore.PartitionBytes)*build.Rows() > most
 }
 
 // Together returns what executions on the providers get as device.Options.Common to
 // partition and join two inputs together. Each partitions some of the rows in host memory,
 // from where every device reads them.
 func (p *Provider) Together(members []device.Provider) []any {
-	t := outofcore.NewTogether(len(members))
+	t := outofcore.NewTogether(len(members), connected(members))
 	out := make([]any, len(members))
 	for i, m := range members {
 		if _, ok := m.(*Provider); !ok {

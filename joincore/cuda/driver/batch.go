@@ -4,7 +4,8 @@ package driver
 
 import "unsafe"
 
-// Batch is copies of page-locked host memory to the device that are queued with one call.
+// Batch is copies to the device, of page-locked host memory or of device memory, that are
+// queued with one call.
 // A copy engine pauses for some microseconds between two copies of a stream, but not
 // between those of a batch: in pieces of 1 MiB, a link carries a sixth more. The zero value
 // is empty; one goroutine uses it at a time.
@@ -23,6 +24,15 @@ func (b *Batch) Add(to Ptr, from []byte) {
 	b.to = append(b.to, uint64(to))
 	b.from = append(b.from, uint64(uintptr(unsafe.Pointer(unsafe.SliceData(from)))))
 	b.bytes = append(b.bytes, uint64(len(from)))
+}
+
+// AddDevice adds a copy of n bytes within the device, or from one whose memory is mapped for
+// it. Add says how long the memory must not change.
+func (b *Batch) AddDevice(to, from Ptr, n int64) {
+	if n == 0 {
+		return
+	}
+	b.to, b.from, b.bytes = append(b.to, uint64(to)), append(b.from, uint64(from)), append(b.bytes, uint64(n))
 }
 
 // Len returns the number of copies.

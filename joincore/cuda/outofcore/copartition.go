@@ -37,24 +37,31 @@ func (j *split) byDevice(ctx context.Context) (parts []copartition, ring Ring, f
 		}
 		sides = append(sides, newDivision(j.e, s, j.bits))
 	}
-	t := j.together
+	t, stay := j.together, resident{}
+	leave := func() {
+		t.leave()
+		if t.members == 1 { // otherwise others may read it until they leave, too
+			stay.release()
+		}
+	}
 	defer func() {
 		if err != nil {
-			t.leave()
+			leave()
 		}
 	}()
 	rows := int64(0)
-	if j.bits, rows, err = t.agree(ctx, j.bits, windowRows(j.e, sides...)); err != nil {
+	if j.bits, rows, err = t.agree(ctx, j.bits, windowRows(j.e, t.canStay(j.build, j.probe), sides...)); err != nil {
 		return nil, nil, nil, err
 	}
 	sides[0].bits, sides[1].bits = j.bits, j.bits
-	if err := divide(ctx, j.e, t, rows, sides...); err != nil {
+	stay = j.mayStay()
+	if err := divide(ctx, j.e, t, &stay, rows, sides...); err != nil {
 		return nil, nil, nil, err
 	}
 	if err := t.meet(ctx, partitioned); err != nil {
 		return nil, nil, nil, err
 	}
-	most := int64(0)
+	most, joined := int64(0), int64(0)
 	for p := range 1 << j.bits {
 		c := copartition{
 			build: viewOf(&partitionView{division: sides[0], partition: p, high: len(sides[0].windows)}),
@@ -62,12 +69,21 @@ func (j *split) byDevice(ctx context.Context) (parts []copartition, ring Ring, f
 		}
 		parts = append(parts, c)
 		most = max(most, c.build.Bytes(j.build.Columns)+c.probe[0].Bytes(j.probe.Columns))
+		joined = max(joined, PartitionBytes*(c.build.Rows()+c.probe[0].Rows()))
+	}
+	if overflows(j.e.Main().Arena().Free(), most, joined) {
+		if err := stay.evict(ctx, j.e); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	if err := t.meet(ctx, settled); err != nil {
+		return nil, nil, nil, err
 	}
 	ring, err = j.e.NewRing(most)
 	if errors.Is(err, joincore.ErrBudget) { // one partition is much larger than the others: views are sized individually
-		return parts, nil, t.leave, nil
+		return parts, nil, leave, nil
 	}
-	return parts, ring, t.leave, err
+	return parts, ring, leave, err
 }
 
 // viewsOf returns a partition as at least one view. Views have at most the

@@ -38,10 +38,10 @@ func (w *divider) byCores(ctx context.Context) error {
 			return nil
 		}
 		of := w.windows[i]
-		host, err := w.newWindow(of)
-		if err != nil {
+		if err := newWindow(w.e, of); err != nil {
 			return err
 		}
+		host := of.division.windows[of.index]
 		if n := int(of.view.Rows()); n > len(ids) {
 			ids = make([]uint8, n)
 		}
@@ -148,17 +148,17 @@ func scatterValidity(to, bitmap []byte, id []uint8, next *places) {
 }
 
 // newWindow allocates memory of the job for a window.
-func (w *divider) newWindow(of window) (*divided, error) {
-	memory, err := takeScratch(w.e, of.bytes(of.view.Rows()))
+func newWindow(e Execution, of window) error {
+	memory, err := takeScratch(e, of.bytes(of.view.Rows()))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	host := of.division.windows[of.index]
-	host.scratch, host.owner = memory, w.e
+	host.scratch, host.owner = memory, e
 	for m := range of.moved {
 		host.columns = append(host.columns, memory.bytes[of.offset(m, of.view.Rows()):])
 	}
-	return host, nil
+	return nil
 }
 
 // both partitions on the device and on cores at the same time. The first error

@@ -28,9 +28,10 @@ func (d *division) descriptorBytes() int64 {
 	return int64(binary.Size(divideDescriptor{}) + len(d.key.Parts)*binary.Size(rowid.PartDescriptor{}) + len(d.moved)*binary.Size(movedDescriptor{}))
 }
 
-// describe copies the descriptors of a window to the device. The given half of
+// describe copies the descriptors of a window to the device, which writes the partitioned
+// rows to the given memory. The given half of
 // the staging buffer must no longer be in use.
-func (w *divider) describe(ctx context.Context, of window, half int) error {
+func (w *divider) describe(ctx context.Context, of window, half int, rows driver.Ptr) error {
 	out, parts := &w.out[half], of.key.Parts
 	at := out.descriptor + driver.Ptr(binary.Size(divideDescriptor{}))
 	low, _ := of.view.Segments()
@@ -49,7 +50,7 @@ func (w *divider) describe(ctx context.Context, of window, half int) error {
 	}
 	var list []movedDescriptor
 	for i, m := range of.moved {
-		to := movedDescriptor{To: uint64(out.rows) + uint64(of.offset(i, of.view.Rows())), Bytes: uint64(m.bytes)}
+		to := movedDescriptor{To: uint64(rows) + uint64(of.offset(i, of.view.Rows())), Bytes: uint64(m.bytes)}
 		if m.kind != rowid.PayloadRowIDs {
 			c, err := of.view.Column(ctx, m.column)
 			if err != nil {

@@ -31,7 +31,10 @@ type Limits struct {
 	WindowRows int64 // rows of a window
 	SplitBytes int64 // device memory of a build side from which a join is out of core
 	SlabFrom   int64 // bytes of a window from which a slab is used
-	By         Dividers
+	// ResidentBytes of device memory are for partitioned windows that are not downloaded;
+	// -1: none.
+	ResidentBytes int64
+	By            Dividers
 }
 
 // Open loads the kernels. The devices of a process lock their slabs by the function that the

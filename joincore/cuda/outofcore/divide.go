@@ -22,6 +22,7 @@ const (
 type divider struct {
 	e        Execution
 	together *Together
+	resident *resident
 	windows  []window
 	mine     []int // the window of each stage of the device; unclaimed, or -1: none was left
 	ring     Ring
@@ -51,12 +52,12 @@ type dividerOut struct {
 }
 
 // divide partitions inputs, in windows of the given number of rows, with the other
-// executions of a join. It returns ErrBudget if the host or the device has too little
+// executions of a join. Windows for which r has memory are not downloaded. It returns ErrBudget if the host or the device has too little
 // memory. The caller leaves the join, also after an error.
-func divide(ctx context.Context, e Execution, t *Together, rows int64, inputs ...*division) (err error) {
+func divide(ctx context.Context, e Execution, t *Together, r *resident, rows int64, inputs ...*division) (err error) {
 	arena := e.Main().Arena()
 	defer arena.Rewind(arena.Mark())
-	w := &divider{e: e, together: t, main: e.Main().Stream()}
+	w := &divider{e: e, together: t, resident: r, main: e.Main().Stream()}
 	if w.download, err = e.Downloads(); err != nil {
 		return err
 	}
@@ -97,6 +98,9 @@ func (w *divider) cut(target int64, inputs []*division) (half int64, err error) 
 			half, rows, out = max(half, v.Bytes(d.columnsRead())), max(rows, v.Rows()), max(out, d.bytes(v.Rows()))
 		}
 	}
+	if err := w.resident.reserve(w.e, out, 2*(half+out)+rows); err != nil {
+		return 0, err
+	}
 	take := func(bytes int64) (at driver.Ptr) {
 		if err == nil {
 			at, err = w.e.Main().Arena().Take(bytes)
@@ -113,13 +117,8 @@ func (w *divider) cut(target int64, inputs []*division) (half int64, err error) 
 	return half, err
 }
 
-// mostRows bounds the rows of a window: enough to fill the device, few enough that
-// the first windows are partitioned early.
-const mostRows = 1 << 24
-
-// windowRows returns the rows of windows of some inputs. Memory is needed for two windows
-// being uploaded and two being downloaded.
-func windowRows(e Execution, inputs ...*division) int64 {
+// windowRows returns the rows of windows of some inputs, which may stay on the device.
+func windowRows(e Execution, stay bool, inputs ...*division) int64 {
 	if rows := e.Device().WindowRows; rows > 0 {
 		return rows
 	}
@@ -127,7 +126,7 @@ func windowRows(e Execution, inputs ...*division) int64 {
 	for _, d := range inputs {
 		bytes = max(bytes, d.rowBytes())
 	}
-	return max(min(mostRows, e.Main().Arena().Free()/10*9/(4*bytes+2)), 1)
+	return windowTarget(e.Main().Arena().Free(), bytes, stay)
 }
 
 // claim returns the window of a stage of the device, or -1 if there is none.
@@ -167,15 +166,18 @@ func (w *divider) byDevice(ctx context.Context) error {
 	return err
 }
 
-// divide queues the partitioning of one window and its download.
+// divide queues the partitioning of one window, and its download unless it stays.
 func (w *divider) divide(ctx context.Context, stage int, of window) error {
 	half := stage % 2
 	out := &w.out[half]
-	host, err := w.newWindow(of)
-	if err != nil {
-		return err
+	to, stays := w.resident.take(of)
+	if !stays {
+		to = out.rows
+		if err := newWindow(w.e, of); err != nil {
+			return err
+		}
 	}
-	if err := w.describe(ctx, of, half); err != nil {
+	if err := w.describe(ctx, of, half, to); err != nil {
 		return err
 	}
 	if err := w.main.Memset(out.count, 0, countsBytes); err != nil {
@@ -199,8 +201,10 @@ func (w *divider) divide(ctx context.Context, stage int, of window) error {
 	if err := w.download.Follow(); err != nil {
 		return err
 	}
-	if err := w.download.Copy(ctx, host.scratch.bytes, out.rows); err != nil {
-		return err
+	if !stays {
+		if err := w.download.Copy(ctx, of.division.windows[of.index].scratch.bytes, to); err != nil {
+			return err
+		}
 	}
 	if err := w.download.Stream().CopyOut(w.counts(half), out.count); err != nil {
 		return err
@@ -215,7 +219,7 @@ func (w *divider) counts(half int) []byte {
 	return w.staging.Bytes()[at:][:countsBytes]
 }
 
-// arrived waits until the window of a stage has been downloaded and records the offsets of
+// arrived waits until the window of a stage is where it is read from, and records the offsets of
 // its partitions.
 func (w *divider) arrived(ctx context.Context, stage int) error {
 	if stage < 0 {

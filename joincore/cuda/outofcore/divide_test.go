@@ -25,12 +25,23 @@ import (
 func TestDivision(t *testing.T) {
 	where := map[int64]int{outofcore.Null: 0}
 	for _, by := range []outofcore.Dividers{outofcore.DeviceAlone, outofcore.CoresAlone, outofcore.DeviceAndCores} {
-		checkDivision(t, by, where)
+		checkDivision(t, by, where, outofcore.Divide)
+	}
+	for _, bytes := range []int64{0, 12 << 10} { // for all windows, and for a few
+		checkDivision(t, outofcore.DeviceAlone, where, func(ctx context.Context, e outofcore.Execution, inputs ...*outofcore.Division) (func(), error) {
+			e.Device().ResidentBytes = bytes
+			stayed, free, err := outofcore.DivideAndEvict(ctx, e, inputs...)
+			if all := inputs[0].Windows() + inputs[1].Windows(); stayed == 0 || stayed == all != (bytes == 0) {
+				t.Errorf("%d of %d windows stayed on the device", stayed, all)
+			}
+			return free, err
+		})
 	}
 }
 
 // checkDivision checks and adds to where each key is.
-func checkDivision(t *testing.T, by outofcore.Dividers, where map[int64]int) {
+func checkDivision(t *testing.T, by outofcore.Dividers, where map[int64]int,
+	divide func(context.Context, outofcore.Execution, ...*outofcore.Division) (func(), error)) {
 	t.Helper()
 	p, shared := provider(t)
 	shared.Limits = outofcore.Limits{WindowRows: 700, By: by}
@@ -53,7 +64,7 @@ func checkDivision(t *testing.T, by outofcore.Dividers, where map[int64]int) {
 		key := &device.Key{Exact: true, Parts: []device.KeyPart{{Column: joincore.ColumnRef{Input: i}, Class: joincore.KeyInt, Bits: 64}}}
 		divisions = append(divisions, outofcore.NewDivision(e, outofcore.Side{All: all, Key: key, Columns: []int{0}, Numbered: true}, bits))
 	}
-	free, err := outofcore.Divide(t.Context(), e, divisions...)
+	free, err := divide(t.Context(), e, divisions...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +183,7 @@ func (s *failing) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch
 // with memory of the job or with slabs, and the next join is right.
 func TestDividedIsStopped(t *testing.T) {
 	p, shared := provider(t)
-	shared.Limits = outofcore.Limits{SplitBytes: 1, WindowRows: 100, By: outofcore.DeviceAlone}
+	shared.Limits = outofcore.Limits{SplitBytes: 1, WindowRows: 100, ResidentBytes: -1, By: outofcore.DeviceAlone}
 	for _, shared.SlabFrom = range []int64{0, 1} {
 		for at := 1; at < 16; at += 3 {
 			checkStopped(t, p, at)

@@ -36,9 +36,10 @@ type moved struct {
 // divided is a window ordered by partition.
 type divided struct {
 	scratch
-	owner        Execution // that allocated the scratch; nil: none yet
-	columns      [][]byte  // indexed like moved
-	start, count []int64   // in rows, per partition
+	owner        Execution    // that allocated the scratch; nil: none yet
+	columns      [][]byte     // indexed like moved
+	resident     []driver.Ptr // likewise, if the window stayed on a device; nil: it is in host memory
+	start, count []int64      // in rows, per partition
 }
 
 // newDivision plans the division of a side, whose columns are all movable.
@@ -124,7 +125,7 @@ func (d *division) rows(partition, low, high int) int64 {
 	return n
 }
 
-// piece returns one window's part of a moved payload of a partition.
+// piece returns one window's part of a moved payload of a partition, in host memory.
 func (w *divided) piece(moved, bytes, partition int) []byte {
 	at := w.start[partition] * int64(bytes)
 	return w.columns[moved][at : at+w.count[partition]*int64(bytes)]
@@ -147,17 +148,6 @@ func (s *partitionView) Count() int64 { return s.rows(s.partition, s.low, s.high
 // were.
 func (s *partitionView) Columns() (columns []int, numbered bool) {
 	return s.columnsRead(), s.index(rowid.PayloadRowIDs, 0) >= 0
-}
-
-// each visits the pieces of a moved payload.
-func (s *partitionView) each(moved int, visit func(piece []byte) error) error {
-	bytes := s.moved[moved].bytes
-	for i := s.low; i < s.high; i++ {
-		if err := visit(s.windows[i].piece(moved, bytes, s.partition)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Numbers returns the row ids of rows [first, first+n).
@@ -210,16 +200,25 @@ func (s *partitionView) UploadNumbers(ctx context.Context, to Uploader) (driver.
 }
 
 func (s *partitionView) uploadMoved(ctx context.Context, to Uploader, moved int) (driver.Ptr, error) {
-	first, err := to.Alloc(s.Count() * int64(s.moved[moved].bytes))
+	bytes := s.moved[moved].bytes
+	first, err := to.Alloc(s.Count() * int64(bytes))
 	if err != nil {
 		return 0, err
 	}
 	at := first
 	return first, to.Batched(func() error {
-		return s.each(moved, func(piece []byte) error {
-			from := at
-			at += driver.Ptr(len(piece))
-			return to.Copy(ctx, from, piece)
-		})
+		for _, w := range s.windows[s.low:s.high] {
+			n := w.count[s.partition] * int64(bytes)
+			if w.resident != nil {
+				err = to.CopyDevice(at, w.resident[moved]+driver.Ptr(w.start[s.partition]*int64(bytes)), n)
+			} else {
+				err = to.Copy(ctx, at, w.piece(moved, bytes, s.partition))
+			}
+			if err != nil {
+				return err
+			}
+			at += driver.Ptr(n)
+		}
+		return nil
 	})
 }

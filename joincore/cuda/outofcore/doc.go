@@ -10,6 +10,9 @@
 // these are uploaded only once. A co-partition consists of one piece of each
 // window. Row ids are kept only if a later step reads columns that did not move.
 //
+// The first windows stay on the device, as many as it has memory for, and are not
+// downloaded (a hybrid join).
+//
 // If the job gets too little memory for that, or a column is wider than kernels
 // can move, cores partition row ids alone and rows are gathered while they are
 // uploaded.

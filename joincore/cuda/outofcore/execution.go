@@ -34,6 +34,8 @@ type Execution interface {
 	Staging(bytes int64) (*driver.Host, error)
 	// Downloads returns the stream for copies to host memory.
 	Downloads() (Downloads, error)
+	// Reserve allocates device memory until free, or until the execution ends.
+	Reserve(bytes int64) (at driver.Ptr, free func(), err error)
 	// SyncUploads waits until no upload reads host memory any more.
 	SyncUploads() error
 
@@ -115,6 +117,9 @@ type Uploader interface {
 	Batched(queue func() error) error
 	// Copy queues a copy of host memory, which must stay as it is.
 	Copy(ctx context.Context, to driver.Ptr, from []byte) error
+	// CopyDevice queues a copy of n bytes of device memory, of this device or of another one
+	// that lets it read its memory. The bytes are there already and must stay as they are.
+	CopyDevice(to, from driver.Ptr, n int64) error
 	// Fill queues the upload of bytes that write makes piece by piece, in buffers for
 	// whole values of the given size. at is the offset of a piece.
 	Fill(ctx context.Context, to driver.Ptr, bytes, value int64, write func(buffer []byte, at int64) error) error

@@ -26,15 +26,30 @@ func (d *division) Windows() int { return len(d.windows) }
 
 // Divide partitions inputs for a join on one device. free frees the windows.
 func Divide(ctx context.Context, e Execution, inputs ...*Division) (free func(), err error) {
-	t := NewTogether(1)
-	_, rows, err := t.agree(ctx, 1, windowRows(e, inputs...))
+	_, free, err = divideAndKeep(ctx, e, &resident{}, inputs...)
+	return free, err
+}
+
+// DivideAndEvict is Divide, but windows stay on the device first, as many as it has memory
+// for, and are downloaded later. It returns their number.
+func DivideAndEvict(ctx context.Context, e Execution, inputs ...*Division) (stayed int, free func(), err error) {
+	return divideAndKeep(ctx, e, &resident{allowed: true}, inputs...)
+}
+
+func divideAndKeep(ctx context.Context, e Execution, r *resident, inputs ...*Division) (stayed int, free func(), err error) {
+	t := NewTogether(1, true)
+	_, rows, err := t.agree(ctx, 1, windowRows(e, r.allowed, inputs...))
 	if err == nil {
-		err = divide(ctx, e, t, rows, inputs...)
+		err = divide(ctx, e, t, r, rows, inputs...)
+	}
+	stayed = len(r.windows)
+	if err == nil {
+		err = r.evict(ctx, e)
 	}
 	if err != nil {
 		t.leave()
 	}
-	return t.leave, err
+	return stayed, t.leave, err
 }
 
 // Piece returns a window's part of a payload of column 0, or of the row ids.

@@ -41,10 +41,6 @@ type split struct {
 // phasePartition is the phase in which both inputs are partitioned, through host memory.
 const phasePartition = "partition out of core"
 
-// maxSplitBits bounds the fan-out: each window's part of a co-partition is a
-// separate copy, and small copies are dominated by their fixed cost.
-const maxSplitBits = 7
-
 // Prepare returns a join of two complete inputs that partitions both. It returns
 // false if the build side fits device memory, or if the device reads a column of
 // variable length, which cannot be partitioned. If t is not nil, other executions do the
@@ -58,7 +54,10 @@ func Prepare(e Execution, spec *device.JoinSpec, build, probe Side, t *Together)
 		return nil, false
 	}
 	if t == nil {
-		t = NewTogether(1)
+		t = NewTogether(1, true)
+	}
+	if bits > 0 && bits < maxSplitBits && t.canStay(build, probe) {
+		bits++ // smaller co-partitions leave more memory to windows that stay on the device
 	}
 	return &split{e: e, spec: spec, build: build, probe: probe, together: t, bits: max(bits, 1)}, true
 }
@@ -75,30 +74,13 @@ func splitBits(e Execution, build, probe Side) int {
 	if built.columns+built.partitions <= fits {
 		return 0
 	}
-	probed := probe.bytes()
-	// The columns of two co-partitions are on the device at a time.
-	need := 2*(built.columns+probed.columns) + built.partitions + probed.partitions
-	bits := 1
-	for bits < maxSplitBits && need>>bits > free/4*3 {
-		bits++
-	}
-	return bits
+	return fanoutBits(free, built, probe.bytes())
 }
 
 // readsTexts reports whether one of the columns has variable length.
 func (s *Side) readsTexts() bool {
 	_, in := s.All.Input()
 	return slices.ContainsFunc(s.Columns, func(j int) bool { return in.Relation.Columns[j].Kind == joincore.Varlena })
-}
-
-// PartitionBytes is what the partitions of a row's key take on the device: the key and the
-// row number, twice.
-const PartitionBytes = 24
-
-// sideBytes estimates the device memory of a side of a join.
-type sideBytes struct {
-	columns    int64
-	partitions int64 // keys and row numbers, twice
 }
 
 func (s *Side) bytes() sideBytes {

@@ -15,23 +15,26 @@ import (
 // uploaded, partitioned and joined by one device only. All executions have the same
 // inputs, the same seed and the same host memory, which every device copies directly.
 type Together struct {
-	members int
+	members   int
+	connected bool // each device reaches the memory of all others
 
 	mu    sync.Mutex
-	met   [2]meeting
+	met   [3]meeting
 	bits  int           // the most that a member needs
 	rows  int64         // of a window: the fewest that a member can have
 	sides [2][]*divided // windows of build and probe side
 	low   int           // windows [low, high) of both sides are unclaimed
 	high  int
-	next  int // co-partition
-	users int // executions that may read the windows
+	next  int      // co-partition
+	users int      // executions that may read the windows
+	after []func() // called when there are none any more
 }
 
 // Points at which the members wait for each other.
 const (
 	agreed      = iota // on bits and rows
 	partitioned        // all windows are
+	settled            // windows stay where they are
 )
 
 // meeting is a point at which each member waits for all.
@@ -40,9 +43,10 @@ type meeting struct {
 	done    chan struct{}
 }
 
-// NewTogether returns a join of that many executions.
-func NewTogether(members int) *Together {
-	t := &Together{members: members, rows: mostRows}
+// NewTogether returns a join of that many executions. connected says that each device
+// reaches the memory of all others.
+func NewTogether(members int, connected bool) *Together {
+	t := &Together{members: members, connected: connected, rows: mostRows}
 	for i := range t.met {
 		t.met[i].done = make(chan struct{})
 	}
@@ -130,10 +134,30 @@ func (t *Together) copartition(n int) int {
 // leave says that an execution reads no window any more. The last one frees them: each
 // window belongs to the execution that has allocated it.
 func (t *Together) leave() {
+	for _, f := range t.left() {
+		f()
+	}
+}
+
+// AfterReads calls f when no execution reads windows any more, at once if none does. The
+// device memory of an execution that has ended may be used by others only then.
+func (t *Together) AfterReads(f func()) {
+	t.mu.Lock()
+	if t.users > 0 {
+		t.after = append(t.after, f)
+		f = func() {}
+	}
+	t.mu.Unlock()
+	f()
+}
+
+// left counts an execution that has left. If it is the last one, it frees the windows and
+// returns what is to be called then.
+func (t *Together) left() (after []func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.users--; t.users > 0 {
-		return
+		return nil
 	}
 	for i, windows := range t.sides {
 		for _, w := range windows {
@@ -143,4 +167,6 @@ func (t *Together) leave() {
 		}
 		t.sides[i] = nil
 	}
+	after, t.after = t.after, nil
+	return after
 }
