@@ -118,7 +118,7 @@ func (e *execution) batched(queue func() error) error {
 	l.batching = true
 	err := queue()
 	l.batching = false
-	return errors.Join(err, l.batch.Queue(l.stream))
+	return errors.Join(err, l.batch.Queue(l.stream), e.workspace.queueDeviceCopies())
 }
 
 // copyIn queues a copy on the load stream, either directly or staged through
@@ -141,19 +141,6 @@ func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) erro
 			return nil
 		})
 	})
-}
-
-// copyDevice queues a copy of device memory on the load stream.
-func (e *execution) copyDevice(to, from driver.Ptr, n int64) error {
-	l := e.workspace.upload
-	if !l.batching {
-		return l.stream.Copy(to, from, n)
-	}
-	l.batch.AddDevice(to, from, n)
-	if l.batch.Len() < driver.BatchCopies {
-		return nil
-	}
-	return l.batch.Queue(l.stream)
 }
 
 // fill queues a transfer of bytes that write makes, given where in them it is,

@@ -123,6 +123,10 @@ func (u uploader) CopyDevice(to, from driver.Ptr, n int64) error {
 	return u.v.e.copyDevice(to, from, n)
 }
 
+func (u uploader) Follow() (*driver.Stream, error) {
+	return u.v.e.workspace.followUploads(u.v.e.p.context)
+}
+
 func (u uploader) Fill(ctx context.Context, to driver.Ptr, bytes, value int64, write func(buffer []byte, at int64) error) error {
 	return u.v.e.fill(ctx, to, bytes, value, write)
 }

@@ -161,15 +161,17 @@ func (v *view) there(j int) bool {
 func (v *view) transfer(queue func() (*column, error)) (*column, error) {
 	v.e.loading.Lock()
 	defer v.e.loading.Unlock()
-	before, load := len(v.blocks), v.e.workspace.upload.stream
+	before := len(v.blocks)
 	c, err := queue()
-	if err == nil {
+	last, failed := v.e.workspace.completes(v.e.p.context)
+	if err = errors.Join(err, failed); err == nil {
 		if c.ready, err = v.e.event(); err == nil {
-			err = load.Record(c.ready)
+			err = last.Record(c.ready)
 		}
 	}
 	if err != nil {
-		err = errors.Join(err, load.Then(v.e.workspace.main.Stream()))
+		main := v.e.workspace.main.Stream()
+		err = errors.Join(err, v.e.workspace.upload.stream.Then(main), last.Then(main))
 		v.free(before)
 		return nil, err
 	}

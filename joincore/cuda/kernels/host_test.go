@@ -22,6 +22,8 @@ func TestSendsOnTheHost(t *testing.T) { onHost(t, "sends") }
 
 func TestSpansOnTheHost(t *testing.T) { onHost(t, "spans") }
 
+func TestDivisionOnTheHost(t *testing.T) { onHost(t, "divide") }
+
 func TestHotKeysOnTheHost(t *testing.T) { onHost(t, "hot") }
 
 func TestBloomFiltersOnTheHost(t *testing.T) { onHost(t, "bloom") }

@@ -50,7 +50,7 @@ func (j *split) byDevice(ctx context.Context) (parts []copartition, ring Ring, f
 		}
 	}()
 	rows := int64(0)
-	if j.bits, rows, err = t.agree(ctx, j.bits, windowRows(j.e, t.canStay(j.build, j.probe), sides...)); err != nil {
+	if j.bits, rows, err = t.agree(ctx, j.bits, windowRows(j.e, j.stays, sides...)); err != nil {
 		return nil, nil, nil, err
 	}
 	sides[0].bits, sides[1].bits = j.bits, j.bits
@@ -63,12 +63,15 @@ func (j *split) byDevice(ctx context.Context) (parts []copartition, ring Ring, f
 	}
 	most, joined := int64(0), int64(0)
 	for p := range 1 << j.bits {
-		c := copartition{
-			build: viewOf(&partitionView{division: sides[0], partition: p, high: len(sides[0].windows)}),
-			probe: viewsOf(sides[1], p, max(2*j.probe.All.Rows()>>j.bits, 1)),
+		build := &partitionView{division: sides[0], partition: p, high: len(sides[0].windows)}
+		views := viewsOf(sides[1], p, max(2*j.probe.All.Rows()>>j.bits, 1))
+		c := copartition{build: viewOf(build)}
+		for _, v := range views {
+			c.probe = append(c.probe, viewOf(v))
 		}
 		parts = append(parts, c)
-		most = max(most, c.build.Bytes(j.build.Columns)+c.probe[0].Bytes(j.probe.Columns))
+		scratch := build.scratchBytes() + views[0].scratchBytes()
+		most = max(most, c.build.Bytes(j.build.Columns)+c.probe[0].Bytes(j.probe.Columns)+scratch)
 		joined = max(joined, PartitionBytes*(c.build.Rows()+c.probe[0].Rows()))
 	}
 	if overflows(j.e.Main().Arena().Free(), most, joined) {
@@ -88,17 +91,17 @@ func (j *split) byDevice(ctx context.Context) (parts []copartition, ring Ring, f
 
 // viewsOf returns a partition as at least one view. Views have at most the
 // given number of rows unless a single window has more.
-func viewsOf(d *division, partition int, most int64) (views []View) {
+func viewsOf(d *division, partition int, most int64) (views []*partitionView) {
 	low, rows := 0, int64(0)
 	for high := range d.windows {
 		n := d.windows[high].count[partition]
 		if high > low && rows+n > most {
-			views = append(views, viewOf(&partitionView{division: d, partition: partition, low: low, high: high}))
+			views = append(views, &partitionView{division: d, partition: partition, low: low, high: high})
 			low, rows = high, 0
 		}
 		rows += n
 	}
-	return append(views, viewOf(&partitionView{division: d, partition: partition, low: low, high: len(d.windows)}))
+	return append(views, &partitionView{division: d, partition: partition, low: low, high: len(d.windows)})
 }
 
 // byHost partitions row ids on the host.

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"runtime"
+	"time"
 
 	"gpujoin/joincore/cuda/hostinput"
 	"gpujoin/joincore/cuda/rowid"
@@ -32,8 +33,9 @@ const spareCores = 3
 // host are uploaded only once.
 func (w *divider) byCores(ctx context.Context) error {
 	var ids []uint8
+	took := time.Duration(0) // for a window
 	for ctx.Err() == nil {
-		i := w.together.last()
+		i, start := w.together.last(took), time.Now()
 		if i < 0 {
 			return nil
 		}
@@ -49,6 +51,7 @@ func (w *divider) byCores(ctx context.Context) error {
 		if err := of.divideOnHost(of.view, host, ids, max(1, cores)); err != nil {
 			return err
 		}
+		took = time.Since(start)
 	}
 	return context.Cause(ctx)
 }
@@ -147,25 +150,29 @@ func scatterValidity(to, bitmap []byte, id []uint8, next *places) {
 	}
 }
 
-// newWindow allocates memory of the job for a window.
+// newWindow allocates memory of the job for a window. It has the largest size of such a
+// window, so that slabs suit later joins, however those store their values.
 func newWindow(e Execution, of window) error {
+	host := of.division.windows[of.index]
 	memory, err := takeScratch(e, of.bytes(of.view.Rows()))
 	if err != nil {
 		return err
 	}
-	host := of.division.windows[of.index]
 	host.scratch, host.owner = memory, e
-	for m := range of.moved {
-		host.columns = append(host.columns, memory.bytes[of.offset(m, of.view.Rows()):])
+	places, bytes := of.layout(of.view.Rows(), host)
+	host.scratch.bytes = memory.bytes[:bytes]
+	for _, at := range places {
+		host.columns = append(host.columns, memory.bytes[at:])
 	}
 	return nil
 }
 
 // both partitions on the device and on cores at the same time. The first error
-// stops both.
+// stops both. With several devices cores do not help: uploads and downloads of two
+// devices take all of the memory bandwidth.
 func (w *divider) both(ctx context.Context) error {
 	by := w.e.Device().By
-	if by == DeviceAlone {
+	if by == DeviceAlone || by == DeviceAndCores && w.together.members > 1 {
 		return guarded(ctx, w.byDevice)
 	}
 	if by == CoresAlone {

@@ -20,7 +20,16 @@ type divideDescriptor struct {
 }
 
 type movedDescriptor struct {
-	From, To, Bytes uint64
+	From, To, Bytes, Narrow, Base uint64
+}
+
+// rangeDescriptor and widenDescriptor are parameters of their kernels.
+type rangeDescriptor struct {
+	Values, Rows, Greatest uint64
+}
+
+type widenDescriptor struct {
+	From, To, Rows, Base uint64
 }
 
 // descriptorBytes returns the size of a window's descriptors.
@@ -49,8 +58,13 @@ func (w *divider) describe(ctx context.Context, of window, half int, rows driver
 		key = append(key, rowid.PartDescriptor{Column: c.Descriptor(false)})
 	}
 	var list []movedDescriptor
+	host := of.division.windows[of.index]
+	places, _ := of.layout(of.view.Rows(), host)
 	for i, m := range of.moved {
-		to := movedDescriptor{To: uint64(rows) + uint64(of.offset(i, of.view.Rows())), Bytes: uint64(m.bytes)}
+		to := movedDescriptor{To: uint64(rows) + uint64(places[i]), Bytes: uint64(m.bytes)}
+		if how := host.how(i); how.narrow {
+			to.Narrow, to.Base = 1, how.base
+		}
 		if m.kind != rowid.PayloadRowIDs {
 			c, err := of.view.Column(ctx, m.column)
 			if err != nil {
@@ -63,7 +77,7 @@ func (w *divider) describe(ctx context.Context, of window, half int, rows driver
 		}
 		list = append(list, to)
 	}
-	staging := w.staging.Bytes()[int64(half)*(w.bytes+countsBytes):]
+	staging := w.part(half, 0, w.bytes)
 	b := staging[:0]
 	for _, part := range []any{d, key, list} {
 		var err error

@@ -11,4 +11,6 @@ import (
 func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
 	layouts.Layout(t, "../kernels/layout/divide.h", "gj_divide", divideDescriptor{})
 	layouts.Layout(t, "../kernels/layout/divide.h", "gj_moved", movedDescriptor{})
+	layouts.Layout(t, "../kernels/layout/divide.h", "gj_range", rangeDescriptor{})
+	layouts.Layout(t, "../kernels/layout/divide.h", "gj_widen", widenDescriptor{})
 }

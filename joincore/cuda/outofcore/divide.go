@@ -28,8 +28,9 @@ type divider struct {
 	ring     Ring
 	main     *driver.Stream
 	download Downloads
-	staging  *driver.Host // descriptors to the device, counts from it; one half per window
+	staging  *driver.Host // descriptors to the device, counts and ranges from it; one half per window
 	bytes    int64        // size of the descriptors
+	ranges   int64        // size of the ranges
 	out      [2]dividerOut
 	ids      driver.Ptr // one uint8 per row: its partition
 	cursors  driver.Ptr
@@ -41,6 +42,7 @@ const unclaimed = -2
 type window struct {
 	*division
 	view  View
+	side  int // 0: of the first input
 	index int // of the division's windows
 }
 
@@ -48,7 +50,8 @@ type window struct {
 type dividerOut struct {
 	descriptor, count driver.Ptr
 	rows              driver.Ptr // in the layout of the host's copy
-	copied            *driver.Event
+	ranges            driver.Ptr
+	ranged, copied    *driver.Event
 }
 
 // divide partitions inputs, in windows of the given number of rows, with the other
@@ -69,7 +72,7 @@ func divide(ctx context.Context, e Execution, t *Together, r *resident, rows int
 		return err
 	}
 	defer w.ring.Close()
-	if w.staging, err = e.Staging(2 * (w.bytes + countsBytes)); err != nil {
+	if w.staging, err = e.Staging(2 * w.stagingBytes()); err != nil {
 		return err
 	}
 	err = w.both(ctx)
@@ -88,13 +91,13 @@ func divide(ctx context.Context, e Execution, t *Together, r *resident, rows int
 func (w *divider) cut(target int64, inputs []*division) (half int64, err error) {
 	var rows, out int64
 	for side, d := range inputs {
-		w.bytes = max(w.bytes, d.descriptorBytes())
+		w.bytes, w.ranges = max(w.bytes, d.descriptorBytes()), max(w.ranges, rangeBytes*int64(len(d.moved)))
 		views := w.e.Windows(d.all, target)
 		if d.windows, err = w.together.windows(side, len(views)); err != nil {
 			return 0, err
 		}
 		for i, v := range views {
-			w.windows, w.mine = append(w.windows, window{d, v, i}), append(w.mine, unclaimed)
+			w.windows, w.mine = append(w.windows, window{d, v, side, i}), append(w.mine, unclaimed)
 			half, rows, out = max(half, v.Bytes(d.columnsRead())), max(rows, v.Rows()), max(out, d.bytes(v.Rows()))
 		}
 	}
@@ -109,9 +112,11 @@ func (w *divider) cut(target int64, inputs []*division) (half int64, err error) 
 	}
 	w.ids, w.cursors = take(rows), take(countsBytes)
 	for i := range w.out {
-		w.out[i] = dividerOut{descriptor: take(w.bytes), count: take(countsBytes), rows: take(out)}
-		if err == nil {
-			w.out[i].copied, err = w.e.Event()
+		w.out[i] = dividerOut{descriptor: take(w.bytes), count: take(countsBytes), ranges: take(w.ranges), rows: take(out)}
+		for _, event := range []**driver.Event{&w.out[i].ranged, &w.out[i].copied} {
+			if err == nil {
+				*event, err = w.e.Event()
+			}
 		}
 	}
 	return half, err
@@ -170,6 +175,9 @@ func (w *divider) byDevice(ctx context.Context) error {
 func (w *divider) divide(ctx context.Context, stage int, of window) error {
 	half := stage % 2
 	out := &w.out[half]
+	if err := w.narrowed(ctx, of, half); err != nil {
+		return err
+	}
 	to, stays := w.resident.take(of)
 	if !stays {
 		to = out.rows
@@ -197,11 +205,11 @@ func (w *divider) divide(ctx context.Context, stage int, of window) error {
 		}
 		w.e.Main().Spend(rowid.Cost{Launches: 1})
 	}
-	w.e.Main().Spend(rowid.Cost{Bytes: of.traffic(of.view.Rows())})
+	w.e.Main().Spend(rowid.Cost{Bytes: of.traffic(of.view.Rows(), of.division.windows[of.index])})
 	if err := w.download.Follow(); err != nil {
 		return err
 	}
-	if !stays {
+	if !stays { // all of the scratch is copied
 		if err := w.download.Copy(ctx, of.division.windows[of.index].scratch.bytes, to); err != nil {
 			return err
 		}
@@ -212,12 +220,17 @@ func (w *divider) divide(ctx context.Context, stage int, of window) error {
 	return w.download.Stream().Record(out.copied)
 }
 
+// stagingBytes returns the size of the half of the staging buffer that a window uses.
+func (w *divider) stagingBytes() int64 { return w.bytes + countsBytes + w.ranges }
+
+// part returns n bytes of a half of the staging buffer.
+func (w *divider) part(half int, at, n int64) []byte {
+	return w.staging.Bytes()[int64(half)*w.stagingBytes()+at:][:n]
+}
+
 // counts returns the part of the staging buffer that receives a window's
 // counts.
-func (w *divider) counts(half int) []byte {
-	at := int64(half)*(w.bytes+countsBytes) + w.bytes
-	return w.staging.Bytes()[at:][:countsBytes]
-}
+func (w *divider) counts(half int) []byte { return w.part(half, w.bytes, countsBytes) }
 
 // arrived waits until the window of a stage is where it is read from, and records the offsets of
 // its partitions.

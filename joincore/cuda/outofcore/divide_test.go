@@ -27,7 +27,7 @@ func TestDivision(t *testing.T) {
 	for _, by := range []outofcore.Dividers{outofcore.DeviceAlone, outofcore.CoresAlone, outofcore.DeviceAndCores} {
 		checkDivision(t, by, where, outofcore.Divide)
 	}
-	for _, bytes := range []int64{0, 12 << 10} { // for all windows, and for a few
+	for _, bytes := range []int64{0, 30 << 10} { // for all windows, and for a few
 		checkDivision(t, outofcore.DeviceAlone, where, func(ctx context.Context, e outofcore.Execution, inputs ...*outofcore.Division) (func(), error) {
 			e.Device().ResidentBytes = bytes
 			stayed, free, err := outofcore.DivideAndEvict(ctx, e, inputs...)
@@ -68,7 +68,7 @@ func checkDivision(t *testing.T, by outofcore.Dividers, where map[int64]int,
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := map[int]bool{}
+	used, narrow := map[int]bool{}, 0
 	for i, d := range divisions {
 		if d.Windows() < 3 {
 			t.Errorf("%d windows", d.Windows())
@@ -77,7 +77,10 @@ func checkDivision(t *testing.T, by outofcore.Dividers, where map[int64]int,
 		for partition := range 1 << bits {
 			for w := range d.Windows() {
 				width := []int{4, 8}[i]
-				value := d.Piece(w, rowid.PayloadValues, partition)
+				value, isNarrow := d.Values(w, partition)
+				if isNarrow {
+					narrow++
+				}
 				valid := d.Piece(w, rowid.PayloadValidity, partition)
 				for n, row := range outofcore.Words(d.Piece(w, rowid.PayloadRowIDs, partition)) {
 					if seen[row] {
@@ -107,6 +110,9 @@ func checkDivision(t *testing.T, by outofcore.Dividers, where map[int64]int,
 		}
 	}
 	free()
+	if narrow == 0 && by == outofcore.DeviceAlone || narrow > 0 && by == outofcore.CoresAlone {
+		t.Errorf("%d pieces are stored in fewer bytes", narrow)
+	}
 	if len(used) != 1<<bits {
 		t.Errorf("%d of %d partitions are used", len(used), 1<<bits)
 	}

@@ -39,7 +39,31 @@ type divided struct {
 	owner        Execution    // that allocated the scratch; nil: none yet
 	columns      [][]byte     // indexed like moved
 	resident     []driver.Ptr // likewise, if the window stayed on a device; nil: it is in host memory
+	stored       []stored     // likewise; nil: all values are as in the input
 	start, count []int64      // in rows, per partition
+}
+
+// stored is how a window stores the values of a column.
+type stored struct {
+	narrow bool // as 4-byte differences from base
+	base   uint64
+}
+
+// how returns how the values of a moved payload are stored.
+func (w *divided) how(moved int) stored {
+	if w.stored == nil {
+		return stored{}
+	}
+	return w.stored[moved]
+}
+
+// bytes returns the size of a stored value of a payload that takes the given bytes in the
+// input.
+func (s stored) bytes(input int) int {
+	if s.narrow {
+		return narrowBytes
+	}
+	return input
 }
 
 // newDivision plans the division of a side, whose columns are all movable.
@@ -70,13 +94,13 @@ func (d *division) rowBytes() int64 {
 // traffic models the bytes of device memory that partitioning the given number
 // of rows reads and writes: the keys, each row's partition twice, and the moved
 // payload.
-func (d *division) traffic(rows int64) int64 {
+func (d *division) traffic(rows int64, w *divided) int64 {
 	n := int64(2)
 	for _, p := range d.key.Parts {
 		n += int64(d.input.Relation.Columns[p.Column.Column].Width)
 	}
-	for _, m := range d.moved {
-		n += int64(m.bytes)
+	for i, m := range d.moved {
+		n += int64(w.how(i).bytes(m.bytes))
 		if m.kind != rowid.PayloadRowIDs { // row ids are generated, not read
 			n += int64(m.bytes)
 		}
@@ -94,16 +118,22 @@ func (d *division) columnsRead() (out []int) {
 	return out
 }
 
-// bytes returns the size of a window of the given number of rows, on the device
-// and on the host; offset returns the start of one moved payload in it.
-func (d *division) bytes(rows int64) int64 { return d.offset(len(d.moved), rows) }
+// bytes returns the largest size of a window of the given number of rows, on the device and
+// on the host.
+func (d *division) bytes(rows int64) int64 {
+	_, bytes := d.layout(rows, &divided{})
+	return bytes
+}
 
-func (d *division) offset(moved int, rows int64) (at int64) {
+// layout returns where the moved payloads of a window of the given number of rows begin, and
+// the bytes of all.
+func (d *division) layout(rows int64, w *divided) (places []int64, bytes int64) {
 	capacity := rows + divideAlign<<d.bits
-	for _, m := range d.moved[:moved] {
-		at += driver.Lines(capacity * int64(m.bytes))
+	for i, m := range d.moved {
+		places = append(places, bytes)
+		bytes += driver.Lines(capacity * int64(w.how(i).bytes(m.bytes)))
 	}
-	return at
+	return places, bytes
 }
 
 // index returns the index of a moved payload, -1 if it is not moved.
@@ -197,28 +227,4 @@ func (s *partitionView) Upload(ctx context.Context, to Uploader, column int) (c 
 // UploadNumbers queues the upload of the row ids.
 func (s *partitionView) UploadNumbers(ctx context.Context, to Uploader) (driver.Ptr, error) {
 	return s.uploadMoved(ctx, to, s.index(rowid.PayloadRowIDs, 0))
-}
-
-func (s *partitionView) uploadMoved(ctx context.Context, to Uploader, moved int) (driver.Ptr, error) {
-	bytes := s.moved[moved].bytes
-	first, err := to.Alloc(s.Count() * int64(bytes))
-	if err != nil {
-		return 0, err
-	}
-	at := first
-	return first, to.Batched(func() error {
-		for _, w := range s.windows[s.low:s.high] {
-			n := w.count[s.partition] * int64(bytes)
-			if w.resident != nil {
-				err = to.CopyDevice(at, w.resident[moved]+driver.Ptr(w.start[s.partition]*int64(bytes)), n)
-			} else {
-				err = to.Copy(ctx, at, w.piece(moved, bytes, s.partition))
-			}
-			if err != nil {
-				return err
-			}
-			at += driver.Ptr(n)
-		}
-		return nil
-	})
 }

@@ -6,12 +6,13 @@
 //
 // Windows of an input are uploaded, kernels order their rows and columns by
 // partition, and the result is downloaded into memory of the job, all three at the
-// same time. Meanwhile cores partition windows from the other end of the input;
-// these are uploaded only once. A co-partition consists of one piece of each
+// same time. Meanwhile, if there is one device, cores partition windows from the
+// other end of the input; these are uploaded only once. A co-partition consists of one piece of each
 // window. Row ids are kept only if a later step reads columns that did not move.
 //
 // The first windows stay on the device, as many as it has memory for, and are not
-// downloaded (a hybrid join).
+// downloaded (a hybrid join). Columns of 8 bytes are stored in 4 if their values
+// allow that.
 //
 // If the job gets too little memory for that, or a column is wider than kernels
 // can move, cores partition row ids alone and rows are gathered while they are

@@ -120,6 +120,10 @@ type Uploader interface {
 	// CopyDevice queues a copy of n bytes of device memory, of this device or of another one
 	// that lets it read its memory. The bytes are there already and must stay as they are.
 	CopyDevice(to, from driver.Ptr, n int64) error
+	// Follow returns a stream for kernels that come after all copies so far, and without
+	// which the column that is being uploaded is not complete. Later uploads do not wait for
+	// them.
+	Follow() (*driver.Stream, error)
 	// Fill queues the upload of bytes that write makes piece by piece, in buffers for
 	// whole values of the given size. at is the offset of a piece.
 	Fill(ctx context.Context, to driver.Ptr, bytes, value int64, write func(buffer []byte, at int64) error) error

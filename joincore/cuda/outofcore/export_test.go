@@ -4,6 +4,7 @@ package outofcore
 
 import (
 	"context"
+	"encoding/binary"
 	"time"
 
 	"gpujoin/joincore/cuda/rowid"
@@ -52,10 +53,24 @@ func divideAndKeep(ctx context.Context, e Execution, r *resident, inputs ...*Div
 	return stayed, t.leave, err
 }
 
-// Piece returns a window's part of a payload of column 0, or of the row ids.
+// Piece returns a window's part of a payload of column 0, or of the row ids, as it is stored.
 func (d *division) Piece(window int, kind rowid.PayloadKind, partition int) []byte {
-	moved := d.index(kind, 0)
-	return d.windows[window].piece(moved, d.moved[moved].bytes, partition)
+	w, moved := d.windows[window], d.index(kind, 0)
+	return w.piece(moved, w.how(moved).bytes(d.moved[moved].bytes), partition)
+}
+
+// Values is Piece for the values of column 0, as the input has them.
+func (d *division) Values(window int, partition int) (values []byte, narrow bool) {
+	values = d.Piece(window, rowid.PayloadValues, partition)
+	how := d.windows[window].how(d.index(rowid.PayloadValues, 0))
+	if !how.narrow {
+		return values, false
+	}
+	var all []byte
+	for ; len(values) > 0; values = values[narrowBytes:] {
+		all = binary.LittleEndian.AppendUint64(all, how.base+uint64(binary.LittleEndian.Uint32(values)))
+	}
+	return all, true
 }
 
 // Scratch returns a window's memory, the bytes granted for it, and those of its slab.

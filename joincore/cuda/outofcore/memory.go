@@ -14,13 +14,15 @@ const PartitionBytes = 24
 // sideBytes estimates the device memory of a side of a join.
 type sideBytes struct {
 	columns    int64
+	narrow     int64 // columns that are stored in fewer bytes, before they are widened
 	partitions int64 // keys and row numbers, twice
 }
 
 // copartitionBytes estimates the device memory that the join of a co-partition takes. The
 // columns of two co-partitions are on the device at a time.
 func copartitionBytes(build, probe sideBytes, bits int) int64 {
-	return (2*(build.columns+probe.columns) + build.partitions + probe.partitions) >> bits
+	columns := build.columns + build.narrow + probe.columns + probe.narrow
+	return (2*columns + build.partitions + probe.partitions) >> bits
 }
 
 // fanoutBits returns the radix bits by which co-partitions fit free bytes of memory.
@@ -41,6 +43,15 @@ func overflows(free, columns, partitions int64) bool { return 2*columns+partitio
 // than expected.
 func residentBytes(free, inFlight, copartition int64) int64 {
 	return max(min(free/10*9-inFlight, free-copartition/2*3), 0)
+}
+
+// worthStaying reports whether windows should stay on devices of a join with that fan-out: at
+// least an eighth of the inputs has to fit. Otherwise the memory is better used for larger
+// windows and co-partitions.
+func worthStaying(free int64, build, probe sideBytes, rowBytes int64, bits, devices int) bool {
+	rows := windowTarget(free, rowBytes, true)
+	stay := residentBytes(free, rows*(4*rowBytes+1), copartitionBytes(build, probe, bits))
+	return int64(devices)*stay >= (build.columns+probe.columns)/8
 }
 
 // mostRows bounds the rows of a window: enough to fill the device, few enough that

@@ -37,7 +37,7 @@ func (t *Together) canStay(sides ...Side) bool {
 
 // mayStay returns the windows of the join that stay; they have no memory yet.
 func (j *split) mayStay() resident {
-	if !j.together.canStay(j.build, j.probe) || j.e.Device().By == CoresAlone {
+	if !j.stays || j.e.Device().By == CoresAlone {
 		return resident{}
 	}
 	return resident{allowed: true, copartition: copartitionBytes(j.build.bytes(), j.probe.bytes(), j.bits)}
@@ -63,15 +63,15 @@ func (r *resident) reserve(e Execution, window, inFlight int64) (err error) {
 
 // take returns memory for a window; ok is false if too little is left.
 func (r *resident) take(w window) (at driver.Ptr, ok bool) {
-	bytes := driver.Lines(w.bytes(w.view.Rows()))
+	of := w.division.windows[w.index]
+	places, bytes := w.layout(w.view.Rows(), of)
 	if bytes > int64(r.end-r.at) {
 		return 0, false
 	}
 	at = r.at
-	r.at += driver.Ptr(bytes)
-	of := w.division.windows[w.index]
-	for m := range w.moved {
-		of.resident = append(of.resident, at+driver.Ptr(w.offset(m, w.view.Rows())))
+	r.at += driver.Ptr(driver.Lines(bytes))
+	for _, place := range places {
+		of.resident = append(of.resident, at+driver.Ptr(place))
 	}
 	r.windows = append(r.windows, w)
 	return at, true

@@ -33,6 +33,7 @@ type split struct {
 	build, probe Side
 	together     *Together
 	bits         int
+	stays        bool // windows stay on the device
 	probed       bool
 	built        int64 // build rows of the co-partitions that were joined here
 	report       joincore.JoinStats
@@ -56,10 +57,24 @@ func Prepare(e Execution, spec *device.JoinSpec, build, probe Side, t *Together)
 	if t == nil {
 		t = NewTogether(1, true)
 	}
-	if bits > 0 && bits < maxSplitBits && t.canStay(build, probe) {
-		bits++ // smaller co-partitions leave more memory to windows that stay on the device
+	j := &split{e: e, spec: spec, build: build, probe: probe, together: t, bits: max(bits, 1)}
+	if more := min(j.bits+1, maxSplitBits); t.canStay(build, probe) && j.worthStaying(more) {
+		j.stays, j.bits = true, more // smaller co-partitions leave more memory to windows
 	}
-	return &split{e: e, spec: spec, build: build, probe: probe, together: t, bits: max(bits, 1)}, true
+	return j, true
+}
+
+// worthStaying reports whether windows should stay on the device with that fan-out.
+func (j *split) worthStaying(bits int) bool {
+	d, rowBytes := j.e.Device(), int64(0)
+	if d.ResidentBytes != 0 {
+		return d.ResidentBytes > 0
+	}
+	for _, s := range []Side{j.build, j.probe} {
+		_, in := s.All.Input()
+		rowBytes = max(rowBytes, in.BytesPerRow(s.Columns))
+	}
+	return worthStaying(j.e.Main().Arena().Free(), j.build.bytes(), j.probe.bytes(), rowBytes, bits, j.together.members)
 }
 
 // splitBits returns the number of radix bits by which a join must be partitioned;
@@ -85,7 +100,13 @@ func (s *Side) readsTexts() bool {
 
 func (s *Side) bytes() sideBytes {
 	_, in := s.All.Input()
-	return sideBytes{s.All.Rows() * in.BytesPerRow(s.Columns), PartitionBytes * s.All.Rows()}
+	rows, narrow := s.All.Rows(), int64(0)
+	for _, j := range s.Columns {
+		if in.Relation.Columns[j].Width == wideBytes {
+			narrow += narrowBytes
+		}
+	}
+	return sideBytes{columns: rows * in.BytesPerRow(s.Columns), narrow: rows * narrow, partitions: rows * PartitionBytes}
 }
 
 // Probe joins all co-partitions. Leftover build rows are emitted with their

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"gpujoin/joincore"
 )
@@ -18,16 +19,18 @@ type Together struct {
 	members   int
 	connected bool // each device reaches the memory of all others
 
-	mu    sync.Mutex
-	met   [3]meeting
-	bits  int           // the most that a member needs
-	rows  int64         // of a window: the fewest that a member can have
-	sides [2][]*divided // windows of build and probe side
-	low   int           // windows [low, high) of both sides are unclaimed
-	high  int
-	next  int      // co-partition
-	users int      // executions that may read the windows
-	after []func() // called when there are none any more
+	mu     sync.Mutex
+	met    [3]meeting
+	bits   int           // the most that a member needs
+	rows   int64         // of a window: the fewest that a member can have
+	sides  [2][]*divided // windows of build and probe side
+	frames [2][]frame    // of their moved payloads
+	began  time.Time     // when the first window could be claimed
+	low    int           // windows [low, high) of both sides are unclaimed
+	high   int
+	next   int      // co-partition
+	users  int      // executions that may read the windows
+	after  []func() // called when there are none any more
 }
 
 // Points at which the members wait for each other.
@@ -91,6 +94,7 @@ func (t *Together) windows(side, n int) ([]*divided, error) {
 		for range n {
 			t.sides[side] = append(t.sides[side], &divided{})
 		}
+		t.began = time.Now()
 		t.high += n
 	}
 	if len(t.sides[side]) != n {
@@ -99,7 +103,7 @@ func (t *Together) windows(side, n int) ([]*divided, error) {
 	return t.sides[side], nil
 }
 
-// first claims the first unclaimed window, last the last one; -1: there is none.
+// first claims the first unclaimed window for a device; -1: there is none.
 func (t *Together) first() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,10 +114,12 @@ func (t *Together) first() int {
 	return t.low - 1
 }
 
-func (t *Together) last() int {
+// last claims the last unclaimed window for cores, which took a time for the one before; -1:
+// there is none, or devices had better partition the rest.
+func (t *Together) last(took time.Duration) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.low >= t.high {
+	if t.low >= t.high || devicesEndSooner(t.high-t.low, t.low, time.Since(t.began), took) {
 		return -1
 	}
 	t.high--

@@ -48,7 +48,7 @@ func TestTogether(t *testing.T) {
 			for turn := m; ; turn++ {
 				claim := x.first
 				if turn%2 == 1 {
-					claim = x.last
+					claim = func() int { return x.last(0) }
 				}
 				i := claim()
 				if i < 0 {

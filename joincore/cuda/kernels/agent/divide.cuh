@@ -90,7 +90,7 @@ __device__ __forceinline__ void divide_place(const gj_divide* d) {
       slot[j] = offset[p] + (slot[j] & 0xffff);
       if (threadIdx.x + j * T < n) partition_of[slot[j]] = (uint8_t)p;
     }
-    // One column, or half of a 16-byte one, of type V: `step` values per row.
+    // One column, or half of a 16-byte one: `step` values per row.
     auto move = [&](auto* to, auto load, uint32_t step) {
       auto* staged = reinterpret_cast<decltype(to)>(stage);
 #pragma unroll
@@ -112,13 +112,47 @@ __device__ __forceinline__ void divide_place(const gj_divide* d) {
           else
             move(reinterpret_cast<uint32_t*>(to), [&](uint32_t i) { return (uint32_t)(d->first + first + i); }, 1);
           break;
-        case 8: column(reinterpret_cast<const uint2*>(from), reinterpret_cast<uint2*>(to), 1); break;
+        case 8:
+          if (moved[c].narrow) {
+            const uint64_t* wide = reinterpret_cast<const uint64_t*>(from) + first;
+            const uint64_t base = moved[c].base;
+            move(reinterpret_cast<uint32_t*>(to), [&](uint32_t i) { return (uint32_t)(__ldg(wide + i) - base); }, 1);
+          } else {
+            column(reinterpret_cast<const uint2*>(from), reinterpret_cast<uint2*>(to), 1);
+          }
+          break;
         default:
           for (int half = 0; half < 2; half++) column(reinterpret_cast<const uint2*>(from) + half, reinterpret_cast<uint2*>(to) + half, 2);
       }
     }
     __syncthreads();
   }
+}
+
+// Finds the range of a column's values, in order of signed numbers.
+template <int T>
+__device__ __forceinline__ void divide_range(const gj_range& d) {
+  const uint64_t* values = reinterpret_cast<const uint64_t*>(d.values);
+  uint64_t most = 0, least = 0;  // the latter as its complement
+  for (uint64_t i = (uint64_t)blockIdx.x * T + threadIdx.x; i < d.rows; i += (uint64_t)gridDim.x * T) {
+    const uint64_t ordered = __ldg(values + i) ^ 1ull << 63;
+    most = max(most, ordered), least = max(least, ~ordered);
+  }
+  for (int lane = 16; lane; lane /= 2) {
+    most = max(most, __shfl_xor_sync(~0u, most, lane)), least = max(least, __shfl_xor_sync(~0u, least, lane));
+  }
+  if (threadIdx.x % 32 == 0) {
+    unsigned long long* to = reinterpret_cast<unsigned long long*>(d.greatest);
+    atomicMax(to, most), atomicMax(to + 1, least);
+  }
+}
+
+// Restores values from their differences. Bound: reads 4 and writes 8 bytes a row.
+template <int T>
+__device__ __forceinline__ void divide_widen(const gj_widen& d) {
+  const uint32_t* from = reinterpret_cast<const uint32_t*>(d.from);
+  uint64_t* to = reinterpret_cast<uint64_t*>(d.to);
+  for (uint64_t i = (uint64_t)blockIdx.x * T + threadIdx.x; i < d.rows; i += (uint64_t)gridDim.x * T) to[i] = d.base + __ldg(from + i);
 }
 
 }  // namespace gj

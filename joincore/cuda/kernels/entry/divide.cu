@@ -16,3 +16,9 @@ extern "C" __global__ void __launch_bounds__(divide_threads, place_blocks) gj_di
   divide_place<divide_threads, divide_rows_each>(d);
 }
 LAUNCH(gj_divide_place, divide_threads, place_blocks, 0, divide_threads * divide_rows_each, GJ_DIVIDE_FAN)
+
+// gj_divide_range(range) and gj_divide_widen(widen) get their descriptors by value.
+extern "C" __global__ void __launch_bounds__(divide_threads) gj_divide_range(const gj_range d) { divide_range<divide_threads>(d); }
+LAUNCH(gj_divide_range, divide_threads, count_blocks, 0, divide_threads * divide_rows_each, 0)
+extern "C" __global__ void __launch_bounds__(divide_threads) gj_divide_widen(const gj_widen d) { divide_widen<divide_threads>(d); }
+LAUNCH(gj_divide_widen, divide_threads, count_blocks, 0, divide_threads * divide_rows_each, 0)

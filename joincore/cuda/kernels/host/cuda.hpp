@@ -164,6 +164,7 @@ inline uint32_t __ballot_sync(uint32_t, bool p) {
 inline bool __any_sync(uint32_t all, bool p) { return __ballot_sync(all, p) != 0; }
 
 inline uint32_t __umulhi(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
+inline uint64_t __umul64hi(uint64_t a, uint64_t b) { return (uint64_t)((unsigned __int128)a * b >> 64); }
 inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
   const uint64_t bytes = (uint64_t)b << 32 | a;
   uint32_t v = 0;
@@ -186,9 +187,9 @@ template <class V>
 V __ldcs(const V* p) {
   return *p;
 }
-template <class V>
-void __stcg(V* p, V v) {
-  *p = v;
+template <class V, class W>
+void __stcg(V* p, W v) {
+  *p = (V)v;
 }
 template <class V>
 void __stcs(V* p, V v) {

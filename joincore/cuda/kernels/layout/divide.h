@@ -8,7 +8,25 @@ typedef struct {
   uint64_t from;   // values; 0: the row numbers first, first + 1, ...
   uint64_t to;     // space for all rows, and up to GJ_DIVIDE_ALIGN - 1 more per partition
   uint64_t bytes;  // of a value: 1, 2, 4, 8 or 16
+  uint64_t narrow; // 8-byte values become 4-byte differences from base, if this is not 0
+  uint64_t base;
 } gj_moved;
+
+// What 8-byte values range over, as numbers without sign whose top bit is flipped. Both are
+// 0 before.
+typedef struct {
+  uint64_t values;   // uint64[rows]
+  uint64_t rows;
+  uint64_t greatest; // uint64[2]: the greatest value, and the complement of the least one
+} gj_range;
+
+// Values that were stored as differences of 4 bytes.
+typedef struct {
+  uint64_t from;  // uint32[rows]
+  uint64_t to;    // uint64[rows]
+  uint64_t rows;
+  uint64_t base;
+} gj_widen;
 
 // Partitions begin at multiples of this many rows.
 #define GJ_DIVIDE_ALIGN 32
