@@ -116,6 +116,7 @@ gj_describe_key(GjForm form, GjColumn *column)
 	switch (form)
 	{
 		case GJ_FORM_FLOAT_KEY:
+		case GJ_FORM_FLOAT_ORDER:
 		case GJ_FORM_DATE_KEY:
 		case GJ_FORM_WIDENED:
 			describe_fixed(column, sizeof(int64));
@@ -143,6 +144,7 @@ gj_is_key_form(GjForm form)
 		case GJ_FORM_BPCHAR_KEY:
 		case GJ_FORM_NAME_KEY:
 		case GJ_FORM_FLOAT_KEY:
+		case GJ_FORM_FLOAT_ORDER:
 		case GJ_FORM_DATE_KEY:
 		case GJ_FORM_INTERVAL_KEY:
 		case GJ_FORM_WIDENED:
@@ -178,6 +180,7 @@ gj_column_weight(const GjColumn *column)
 		case GJ_FORM_NAME_KEY:
 			return 6;
 		case GJ_FORM_FLOAT_KEY:
+		case GJ_FORM_FLOAT_ORDER:
 		case GJ_FORM_DATE_KEY:
 		case GJ_FORM_INTERVAL_KEY:
 		case GJ_FORM_SCALE:

@@ -245,6 +245,8 @@ form_suffix(GjForm form)
 			return " as decimal";
 		case GJ_FORM_SCALE:
 			return " as scale";
+		case GJ_FORM_FLOAT_ORDER:
+			return " as integer";
 		default:
 			return gj_is_key_form(form) ? " as key" : "";
 	}

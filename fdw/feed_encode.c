@@ -367,6 +367,12 @@ gj_encode(GjWriter *writer, GjColumnWriter *column, const GjVector *vector, int 
 		case GJ_COPY_FLOAT8_KEY:
 			COPY_KEYS(int64, to[i] = gj_float_key(*(const float8 *) from));
 			return n;
+		case GJ_COPY_FLOAT4_ORDER:
+			COPY_KEYS(int64, to[i] = gj_float_order(*(const float4 *) from));
+			return n;
+		case GJ_COPY_FLOAT8_ORDER:
+			COPY_KEYS(int64, to[i] = gj_float_order(*(const float8 *) from));
+			return n;
 		case GJ_COPY_DATE_KEY:
 			COPY_KEYS(int64, to[i] = gj_date_key(*(const DateADT *) from));
 			return n;

@@ -54,6 +54,8 @@ copy_of(const GjColumn *column, const GjColumnWriter *writer)
 			return GJ_COPY_NAME_KEY;
 		case GJ_FORM_FLOAT_KEY:
 			return writer->length == sizeof(float4) ? GJ_COPY_FLOAT4_KEY : GJ_COPY_FLOAT8_KEY;
+		case GJ_FORM_FLOAT_ORDER:
+			return writer->length == sizeof(float4) ? GJ_COPY_FLOAT4_ORDER : GJ_COPY_FLOAT8_ORDER;
 		case GJ_FORM_DATE_KEY:
 			return GJ_COPY_DATE_KEY;
 		case GJ_FORM_INTERVAL_KEY:

@@ -88,6 +88,7 @@ typedef enum GjForm
 	GJ_FORM_NAME_KEY,			/* name as a varlena of its bytes before the first
 								 * zero */
 	GJ_FORM_FLOAT_KEY,			/* float4 or float8 in 8 bytes, see key_forms.h */
+	GJ_FORM_FLOAT_ORDER,		/* the same, with the order of floats */
 	GJ_FORM_DATE_KEY,			/* date as the timestamp that equals it */
 	GJ_FORM_INTERVAL_KEY,		/* interval as its span in 16 bytes */
 	GJ_FORM_WIDENED,			/* numeric of any scale as value * 10^scale in an
@@ -206,7 +207,9 @@ typedef enum GjFinish
 	GJ_FINISH_VAR_POP,			/* from such a sum, a sum of squares and a count */
 	GJ_FINISH_VAR_SAMP,
 	GJ_FINISH_STDDEV_POP,
-	GJ_FINISH_STDDEV_SAMP
+	GJ_FINISH_STDDEV_SAMP,
+	GJ_FINISH_FLOAT4,			/* an integer of GJ_FORM_FLOAT_ORDER */
+	GJ_FINISH_FLOAT8
 } GjFinish;
 
 typedef struct GjResult

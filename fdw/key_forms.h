@@ -1,5 +1,6 @@
 /*
- * key_forms.h - canonical forms of keys: equal values have equal bytes.
+ * key_forms.h - canonical forms of values that are compared: equal values have
+ * equal bytes.
  *
  * numeric.h has that of numerics.
  */
@@ -25,6 +26,36 @@ gj_float_key(double value)
 		value = 0;				/* not -0 */
 	memcpy(&bits, &value, sizeof(bits));
 	return bits;
+}
+
+/*
+ * Integers in the order of floats: the bits of a negative one count downwards.
+ * NaNs follow all others.  -0 equals 0, but looks different, and no order tells
+ * which of them an aggregate returns: it becomes the integer that the daemon
+ * takes for a decimal's NaN, with which it does not compute.
+ */
+static inline int64
+gj_float_order(double value)
+{
+	int64		bits;
+
+	if (isnan(value))
+		return PG_INT64_MAX;
+	memcpy(&bits, &value, sizeof(bits));
+	if (bits >= 0)
+		return bits;
+	return value == 0 ? PG_INT64_MIN : bits ^ PG_INT64_MAX;
+}
+
+/* The float of such an integer. */
+static inline double
+gj_ordered_float(int64 order)
+{
+	int64		bits = order >= 0 ? order : order ^ PG_INT64_MAX;
+	double		value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
 }
 
 /*

@@ -3,8 +3,8 @@
  *
  * The daemon counts, sums integers in 128 bits, and finds extremes.  What
  * PostgreSQL makes of these, with its display scale, is decided here and done
- * by result_finish.c.  An aggregate over floats depends on the order of its
- * input and is not translated.
+ * by result_finish.c.  Sums of floats depend on the order of their input and are
+ * not translated.
  */
 #include "postgres.h"
 
@@ -15,6 +15,7 @@
 
 #include "compat.h"
 #include "plan_aggregate_function.h"
+#include "plan_computed.h"
 #include "plan_value_leaf.h"
 
 /*
@@ -95,6 +96,28 @@ add_extreme(GjAggregation *a, const Aggref *aggref, const char *name, GjValueJso
 	return GJ_ACCEPTED;
 }
 
+/* The least or greatest float; PostgreSQL orders NaN after all others. */
+static GjReject
+add_float_extreme(GjAggregation *a, const Aggref *aggref, const char *name, const char *filter,
+				  GjResult *result)
+{
+	Expr	   *expr = linitial_node(TargetEntry, aggref->args)->expr;
+	PlannerInfo *root = a->translator.root;
+	const Var  *var;
+	GjValueJson arg;
+
+	while (IsA(expr, RelabelType))
+		expr = ((RelabelType *) expr)->arg;
+	var = gj_column(root, expr);
+	if (var == NULL && a->translator.tree != NULL && !IsA(expr, PlaceHolderVar))
+		var = gj_total_expression(root, expr);
+	if (var == NULL || !gj_translate_float(&a->translator, var, &arg))
+		return GJ_REJECT_VALUE;
+	result->finish = aggref->aggtype == FLOAT4OID ? GJ_FINISH_FLOAT4 : GJ_FINISH_FLOAT8;
+	result->column = function_column(a, name, arg.json, filter, false, arg.width);
+	return GJ_ACCEPTED;
+}
+
 static void
 add_sum(GjAggregation *a, const GjValueJson *arg, const char *filter, bool distinct,
 		GjFinish finish, GjResult *result)
@@ -131,6 +154,8 @@ typedef enum Computation
 	COMPUTE_STDDEV_SAMP,
 	COMPUTE_MIN,
 	COMPUTE_MAX,
+	COMPUTE_MIN_FLOAT,
+	COMPUTE_MAX_FLOAT,
 	COMPUTE_AND,
 	COMPUTE_OR
 } Computation;
@@ -165,6 +190,8 @@ static const struct
 	{F_MIN_TIMESTAMP, COMPUTE_MIN}, {F_MAX_TIMESTAMP, COMPUTE_MAX},
 	{F_MIN_TIMESTAMPTZ, COMPUTE_MIN}, {F_MAX_TIMESTAMPTZ, COMPUTE_MAX},
 	{F_MIN_NUMERIC, COMPUTE_MIN}, {F_MAX_NUMERIC, COMPUTE_MAX},
+	{F_MIN_FLOAT4, COMPUTE_MIN_FLOAT}, {F_MAX_FLOAT4, COMPUTE_MAX_FLOAT},
+	{F_MIN_FLOAT8, COMPUTE_MIN_FLOAT}, {F_MAX_FLOAT8, COMPUTE_MAX_FLOAT},
 	{F_MIN_TEXT, COMPUTE_MIN}, {F_MAX_TEXT, COMPUTE_MAX},
 	{F_BOOL_AND, COMPUTE_AND}, {F_EVERY, COMPUTE_AND}, {F_BOOL_OR, COMPUTE_OR},
 };
@@ -231,6 +258,9 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 	computation = computation_of(aggref->aggfnoid);
 	if (computation == COMPUTE_NOTHING)
 		return GJ_REJECT_AGGREGATE;
+	if (computation == COMPUTE_MIN_FLOAT || computation == COMPUTE_MAX_FLOAT)
+		return add_float_extreme(a, aggref, computation == COMPUTE_MIN_FLOAT ? "min" : "max",
+								 filter, result);
 	if (!gj_translate_value(&a->translator, linitial_node(TargetEntry, aggref->args)->expr, &arg) &&
 		!(computation == COMPUTE_COUNT && !distinct &&
 		  translate_presence(a, linitial_node(TargetEntry, aggref->args)->expr, &arg)))
@@ -272,6 +302,8 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 			result->finish = GJ_FINISH_VALUE;
 			return add_extreme(a, aggref, computation == COMPUTE_MIN ? "min" : "max",
 							   &arg, filter, result);
+		case COMPUTE_MIN_FLOAT:
+		case COMPUTE_MAX_FLOAT:
 		case COMPUTE_NOTHING:
 			break;
 	}

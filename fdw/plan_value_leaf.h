@@ -33,6 +33,12 @@ extern bool gj_translate_column(GjTranslator *t, const Var *var, GjReading readi
 								GjValueJson *value);
 
 /*
+ * Translates a column of floats as integers that have its order.  The native
+ * plan runs if one of the values is -0.
+ */
+extern bool gj_translate_float(GjTranslator *t, const Var *var, GjValueJson *value);
+
+/*
  * Returns the column that is read for var, or NULL if no row of the
  * translator's tree has it.
  */

@@ -12,6 +12,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
+#include "key_forms.h"
 #include "result_finish.h"
 #include "result_integer.h"
 #include "result_variance.h"
@@ -43,6 +44,12 @@ static int64
 count_of(const GjAggregate *aggregate, const GjResult *result, const Datum *raw)
 {
 	return (int64) gj_integer(&aggregate->columns[result->count], raw[result->count]);
+}
+
+static int64
+integer_of(const GjAggregate *aggregate, const GjResult *result, const Datum *raw)
+{
+	return (int64) gj_integer(&aggregate->columns[result->column], raw[result->column]);
 }
 
 static Datum
@@ -88,6 +95,10 @@ finish(const GjAggregate *aggregate, const GjResult *result, const Datum *raw, b
 		case GJ_FINISH_STDDEV_POP:
 		case GJ_FINISH_STDDEV_SAMP:
 			return finish_spread(aggregate, result, raw, isnull);
+		case GJ_FINISH_FLOAT4:
+			return Float4GetDatum((float4) gj_ordered_float(integer_of(aggregate, result, raw)));
+		case GJ_FINISH_FLOAT8:
+			return Float8GetDatum(gj_ordered_float(integer_of(aggregate, result, raw)));
 	}
 	return value;
 }

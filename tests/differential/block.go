@@ -46,6 +46,9 @@ func (q *query) aggregate(s side, depth int) (*Node, string) {
 	case 10, 11:
 		kind := one(q.Generator, "int", "int", "fixed", "date", "timestamp", "text")
 		name := one(q.Generator, "min", "max")
+		if f := q.column(s, "float"); f != nil && q.IntN(4) == 0 {
+			return text("", name+"(%s)%s", f, filter), ""
+		}
 		if kind == "text" && q.IntN(12) > 0 {
 			return text("", name+`(%s collate "C")%s`, q.value(s, kind, depth, q.safe), filter), kind
 		}
