@@ -97,11 +97,14 @@ func (t *table) use(memory []uint64, size int) {
 	t.used = 0
 }
 
+// limit returns the number of distinct keys from which the table grows.
+func (t *table) limit() int { return len(t.entries) / 8 * maxFill }
+
 // insert adds rows first.. with the given keys; sel maps keys to rows.
 func (t *table) insert(ctx context.Context, keys []uint64, sel []uint32, first uint32) error {
 	entries, seed := t.entries, t.dev.seed
 	mask := uint64(len(entries) - 1)
-	limit := len(entries) / 8 * maxFill
+	limit := t.limit()
 	for i, key := range keys {
 		position := first + uint32(i)
 		if sel != nil {
@@ -131,6 +134,27 @@ func (t *table) insert(ctx context.Context, keys []uint64, sel []uint32, first u
 		}
 	}
 	return nil
+}
+
+// claim gives each row first.. the entry at which the search for its key begins, if that
+// is empty, and writes the numbers of the other rows to rest. It returns how many they
+// are. Like lookup, it does not branch on what it reads. slot is scratch. The table must
+// have entries for all keys.
+func (t *table) claim(keys []uint64, first uint32, slot, rest []uint32) (left int) {
+	t.homes(slot, keys)
+	entries := t.entries
+	slot, rest = slot[:len(keys)], rest[:len(keys)]
+	for i, key := range keys {
+		e := &entries[slot[i]]
+		taken := nonzero(uint64(e.head))
+		empty := taken - 1 // all bits set, or none
+		e.key ^= (e.key ^ key) & empty
+		e.head |= (first + uint32(i) + 1) & uint32(empty)
+		rest[left] = uint32(i)
+		left += int(taken)
+	}
+	t.used += len(keys) - left
+	return left
 }
 
 func tail(sel []uint32, i int) []uint32 {
@@ -252,11 +276,36 @@ func (st *stream) BuildPartition(ctx context.Context, p device.Partitions, parti
 		if err := st.yield(ctx); err != nil {
 			return nil, err
 		}
-		if err := t.insert(ctx, keys[at:min(at+stepRows, end)], nil, uint32(at)); err != nil {
+		if err := st.insert(ctx, t, keys[at:min(at+stepRows, end)], uint32(at)); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
+}
+
+// insert adds rows first.. with the given keys, a chunk at a time: first the rows whose
+// keys find an empty entry at once, then the others.
+func (st *stream) insert(ctx context.Context, t *table, keys []uint64, first uint32) error {
+	for len(keys) > 0 {
+		n := min(len(keys), st.dev.chunk)
+		chunk, others := keys[:n], st.todo[:n]
+		if t.used+n > t.limit() {
+			if err := t.insert(ctx, chunk, nil, first); err != nil {
+				return err
+			}
+		} else {
+			others = others[:t.claim(chunk, first, st.slot, others)]
+			left := st.second[:len(others)]
+			for j, i := range others {
+				left[j] = chunk[i]
+			}
+			if err := t.insert(ctx, left, others, first); err != nil {
+				return err
+			}
+		}
+		keys, first = keys[n:], first+uint32(n)
+	}
+	return nil
 }
 
 // growFrom bounds a table's initial size in rows. A larger build side may have few
