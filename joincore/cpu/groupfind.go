@@ -41,20 +41,12 @@ func (t *groupTable) lookup(k *keyChunk, group []uint32) (absent []uint32) {
 	left, missing := 0, 0
 	for i, h := range hash {
 		at := h << skip >> shift
-		e := &entries[at]
 		tag := uint32(0)
 		if tags != nil {
 			tag = tags[i]
 		}
-		differs := e.key ^ keys[i] | uint64(e.tag^tag)
-		g, none, more := e.group, 0, 0
-		if differs != 0 {
-			g, more = 0, 1
-		}
-		if e.group == 0 {
-			none, more = 1, 0
-		}
-		group[i] = g
+		found, none, more := entries[at].test(keys[i], tag)
+		group[i] = found
 		todo[left], slot[left] = uint32(i), uint32(at)
 		left += more
 		absent[missing] = uint32(i)
@@ -66,20 +58,12 @@ func (t *groupTable) lookup(k *keyChunk, group []uint32) (absent []uint32) {
 		left = 0
 		for j, i := range todo[:n] {
 			at := (slot[j] + 1) & mask
-			e := &entries[at]
 			tag := uint32(0)
 			if tags != nil {
 				tag = tags[i]
 			}
-			differs := e.key ^ keys[i] | uint64(e.tag^tag)
-			g, none, more := e.group, 0, 0
-			if differs != 0 {
-				g, more = 0, 1
-			}
-			if e.group == 0 {
-				none, more = 1, 0
-			}
-			group[i] = g
+			found, none, more := entries[at].test(keys[i], tag)
+			group[i] = found
 			todo[left], slot[left] = i, at
 			left += more
 			absent[missing] = i
@@ -91,6 +75,15 @@ func (t *groupTable) lookup(k *keyChunk, group []uint32) (absent []uint32) {
 		absent = t.verify(k, group, absent)
 	}
 	return absent
+}
+
+// test returns the group of an entry that has the key, else 0; 1 if the entry is empty,
+// else 0; and 1 if the search goes on behind the entry, because it is another key's,
+// else 0. It computes them without a branch.
+func (e *groupEntry) test(key uint64, tag uint32) (group uint32, empty, more int) {
+	other := nonzero(e.key ^ key | uint64(e.tag^tag))
+	full := nonzero(uint64(e.group))
+	return e.group &^ -uint32(other), int(full ^ 1), int(full & other)
 }
 
 // identities returns what entries have of the keys of rows: the keys, or hashes of

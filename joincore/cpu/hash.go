@@ -10,7 +10,6 @@ import (
 // mix is a bijection of 64 bits whose upper bits depend on all bits of its
 // argument. Radix partitions use the highest bits and hash tables the bits below,
 // so the two are independent.
-// so that the two never see the same ones.
 func mix(x uint64) uint64 {
 	x ^= x >> 32
 	x *= 0x9fb21c651e98df25
