@@ -70,7 +70,7 @@ func packedShape(widths []int) shape {
 type placedValue struct {
 	column   int // of the payload
 	at       int // bytes of the row's payload before the value
-	together int // if it is carried: 4 / its width if it is the first of as many that fill a word, else 1
+	together int // if it is the first carried one in a word: how many begin there
 }
 
 // placeValues places columns in a row, the widest first, so that no value crosses a
@@ -101,12 +101,11 @@ func placeFields(words int, widths []int) []placedValue {
 		}
 		values = append(values[1:], first)
 	}
-	for i := range values {
+	for i := len(values) - 1; i >= 0; i-- {
 		v := &values[i]
 		v.together = 1
-		width := widths[v.column]
-		if last := i + max(4/width, 1) - 1; v.at%4 == 0 && last < len(values) && widths[values[last].column] == width {
-			v.together = last - i + 1
+		if i+1 < len(values) && values[i+1].at/4 == v.at/4 {
+			v.together += values[i+1].together
 		}
 	}
 	return values

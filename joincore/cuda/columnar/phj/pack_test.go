@@ -65,11 +65,11 @@ func TestCarriedValues(t *testing.T) {
 	}
 }
 
-// Narrow values that fill a word are written together.
+// Narrow values in one word are written together.
 func TestValuesTogether(t *testing.T) {
 	for _, c := range []struct{ widths, want []int }{
-		{[]int{1, 1, 1, 1, 1}, []int{4, 1, 1, 1, 1}},
-		{[]int{1, 2, 1, 1}, []int{1, 1, 1, 1}},
+		{[]int{1, 1, 1, 1, 1}, []int{4, 3, 2, 1, 1}},
+		{[]int{1, 2, 1, 1}, []int{3, 2, 1, 1}},
 		{[]int{2, 2, 2, 4}, []int{1, 2, 1, 1}},
 		{[]int{16, 8}, []int{1, 1}},
 		{[]int{16, 2, 2, 2}, []int{2, 1, 1, 1}},

@@ -25,11 +25,12 @@
 namespace gj {
 
 // Shared memory: the chunk's table, then for each warp an output stage and its
-// next probe rows.
+// next probe rows, then the carried fields of both sides.
 template <int KW, class B, class S, int C, int NB, int IPT, int WARPS>
 struct MatchLayout {
   static constexpr int stages = Buckets<KW, B::words, C, NB>::bytes, stage_bytes = Emitter<KW, B, S>::stage_bytes(IPT),
-                       ahead = stages + stage_bytes * WARPS, ahead_bytes = 32 * IPT * (KW + S::words) * 4, bytes = ahead + ahead_bytes * WARPS;
+                       ahead = stages + stage_bytes * WARPS, ahead_bytes = 32 * IPT * (KW + S::words) * 4, fields = ahead + ahead_bytes * WARPS,
+                       bytes = fields + (listed_fields<B> + listed_fields<S>) * (int)sizeof(CarriedField);
 };
 
 // KW key words; B, S: payload kinds of build and probe rows; T threads, at most C
@@ -55,7 +56,10 @@ __device__ __forceinline__ void match(const gj_join* join) {
   const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
   uint32_t* stage = reinterpret_cast<uint32_t*>(smem + Layout::stages + warp * Layout::stage_bytes);
   char* ahead = smem + Layout::ahead + warp * Layout::ahead_bytes;
-  Out out;
+  CarriedField *const build_fields = reinterpret_cast<CarriedField*>(smem + Layout::fields), *const probe_fields = build_fields + listed_fields<B>;
+  copy_fields<B, T>(job.side[0], build_fields);
+  copy_fields<S, T>(job.side[1], probe_fields);
+  Out out(build_fields, probe_fields);
   if (warp == 0) {
     const MatchItem first = item_at(job, blockIdx.x, true);
     if (lane == 0) next = first;

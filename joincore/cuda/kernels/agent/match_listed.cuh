@@ -19,11 +19,12 @@
 namespace gj {
 
 // Shared memory: the table, then for each warp its match list, its current probe
-// rows and the next ones.
+// rows and the next ones, then the carried fields of both sides.
 template <int KW, class B, class S, int C, int NB, int IPT, int WARPS>
 struct ListedLayout {
   static constexpr int lists = Buckets<KW, B::words, C, NB>::bytes, list_bytes = 32 * IPT * 4, probes = lists + list_bytes * WARPS,
-                       step_bytes = 32 * IPT * (KW + S::words) * 4, bytes = probes + 2 * step_bytes * WARPS;
+                       step_bytes = 32 * IPT * (KW + S::words) * 4, fields = probes + 2 * step_bytes * WARPS,
+                       bytes = fields + (listed_fields<B> + listed_fields<S>) * (int)sizeof(CarriedField);
 };
 
 // KW key words; B, S: payload kinds of build and probe rows; T threads, at most C
@@ -48,7 +49,10 @@ __device__ __forceinline__ void match_listed(const gj_join* join) {
   uint32_t* const list = reinterpret_cast<uint32_t*>(smem + Layout::lists + warp * Layout::list_bytes);
   char* const probes = smem + Layout::probes + warp * 2 * Layout::step_bytes;
   const typename Work::Table table(smem);
-  Emitter<KW, B, S> out;
+  CarriedField *const build_fields = reinterpret_cast<CarriedField*>(smem + Layout::fields), *const probe_fields = build_fields + listed_fields<B>;
+  copy_fields<B, T>(job.side[0], build_fields);
+  copy_fields<S, T>(job.side[1], probe_fields);
+  Emitter<KW, B, S> out(build_fields, probe_fields);
 
   if (warp == 0) {
     const MatchItem first = item_at(job, blockIdx.x, true);

@@ -12,6 +12,7 @@
 // reads overlap with the rest of the match.
 #pragma once
 #include "block/arena.cuh"
+#include "block/fields.cuh"
 #include "layout/join.h"
 #include "layout/payload.cuh"
 #include "layout/row.cuh"
@@ -23,6 +24,7 @@ template <int KW, class B, class S>
 struct Emitter {
   uint32_t kept;  // rows in registers; the same in all lanes
   uint32_t key[KW], build[B::words ? B::words : 1], probe[S::words ? S::words : 1];
+  const CarriedField *build_fields, *probe_fields;  // of sides that have any
 
   __host__ __device__ static constexpr int max_of(int a, int b) { return a > b ? a : b; }
   // Words of fields that are staged together, so that a field of 16 bytes is: first those
@@ -37,7 +39,7 @@ struct Emitter {
     return 32 * (n + 1) * 4 * max_of(words, fields);
   }
 
-  __device__ Emitter() : kept(0) {
+  __device__ explicit Emitter(const CarriedField* b = nullptr, const CarriedField* s = nullptr) : kept(0), build_fields(b), probe_fields(s) {
     for (auto& w : key) w = 0;
     for (auto& w : build) w = 0;
     for (auto& w : probe) w = 0;
@@ -60,8 +62,8 @@ struct Emitter {
     column<KW, N>(rows.fits, stage, groups, slot, key, k, [&] {
       if (job.output_key) write_groups<KW, N>(rows, job.output_key, stage, groups);
     });
-    side<B, N>(rows, job.side[0], job.output_column[0], stage, groups, slot, build, b);
-    side<S, N>(rows, job.side[1], job.output_column[1], stage, groups, slot, probe, s);
+    side<B, N>(rows, job.side[0], build_fields, job.output_column[0], stage, groups, slot, build, b);
+    side<S, N>(rows, job.side[1], probe_fields, job.output_column[1], stage, groups, slot, probe, s);
     kept = all - groups * 32;
   }
 
@@ -105,19 +107,19 @@ struct Emitter {
   // Writes the lane's row.
   __device__ __forceinline__ void write_row(const gj_join& job, uint64_t row) const {
     if (job.output_key) write<KW>(job.output_key, row, key);
-    write_side<B>(job.side[0], job.output_column[0], row, build);
-    write_side<S>(job.side[1], job.output_column[1], row, probe);
+    write_side<B>(job.side[0], build_fields, job.output_column[0], row, build);
+    write_side<S>(job.side[1], probe_fields, job.output_column[1], row, probe);
   }
 
   template <class P, int N, class Value>
-  __device__ __forceinline__ void side(const Claim& rows, const gj_side& in, const uint64_t* to, uint32_t* stage, uint32_t groups, const uint32_t (&slot)[N],
-                                       uint32_t* keep, Value value) const {
+  __device__ __forceinline__ void side(const Claim& rows, const gj_side& in, const CarriedField* fields, const uint64_t* to, uint32_t* stage, uint32_t groups,
+                                       const uint32_t (&slot)[N], uint32_t* keep, Value value) const {
     const uint32_t lane = threadIdx.x & 31;
     auto at = [&](int g) { return rows.at(g * 32 + lane); };
     if constexpr (P::kind == PayloadKind::field) {
       constexpr int each = 32 * (N + 1);  // words of a column in the stage
       const bool whole = rows.first == groups * 32 && rows.base % 4 == 0;
-      uint32_t k = 0;
+      const CarriedField* f = fields;
       auto window = [&](auto size, int c) {
         constexpr int Q = decltype(size)::value;
 #pragma unroll
@@ -128,8 +130,7 @@ struct Emitter {
             if (slot[j] != ~0u) stage[q * each + slot[j]] = value(j, c + q);
         }
         __syncwarp();
-        auto word = [&](uint32_t q, int g) { return stage[q * each + g * 32 + lane]; };
-        if (rows.fits) k = put_fields<Q, N>(reinterpret_cast<const gj_field*>(in.fields), k, (uint32_t)in.field_count, c, groups, whole, word, at);
+        if (rows.fits) f = put_fields<Q, N, each>(f, c, stage, groups, whole, rows.base, [&](uint32_t i) { return rows.at(i); });
 #pragma unroll
         for (int q = 0; q < Q; q++) keep[c + q] = stage[q * each + groups * 32 + lane];
         __syncwarp();
@@ -155,29 +156,21 @@ struct Emitter {
   }
 
   template <class P>
-  __device__ static __forceinline__ void write_side(const gj_side& in, const uint64_t* to, uint64_t row, const uint32_t* w) {
+  __device__ static __forceinline__ void write_side(const gj_side& in, const CarriedField* fields, const uint64_t* to, uint64_t row, const uint32_t* w) {
     if constexpr (P::kind == PayloadKind::column) {
 #pragma unroll
       for (int c = 0; c < P::columns; c++)
         if (!P::partial || to[c]) write<P::unit>(to[c], row, w + c * P::unit);
     } else if constexpr (P::kind == PayloadKind::field) {
-      const gj_field* const f = reinterpret_cast<const gj_field*>(in.fields);
-      for (uint64_t k = 0; k < in.field_count; k++) {
-        const uint32_t at = (uint32_t)f[k].at;
+      for (const CarriedField* f = fields; f->at != no_field; f++) {
         auto word = [&](uint32_t i) {  // a register of the row
           uint32_t v = w[0];
 #pragma unroll
           for (int c = 1; c < P::words; c++) v = i == c ? w[c] : v;
           return v;
         };
-        const uint32_t first = word(at / 4);
-        switch (f[k].bytes) {
-          case 1: __stcg(reinterpret_cast<uint8_t*>(f[k].to) + row, (uint8_t)(first >> 8 * (at % 4))); break;
-          case 2: __stcg(reinterpret_cast<uint16_t*>(f[k].to) + row, (uint16_t)(first >> 8 * (at % 4))); break;
-          case 4: __stcg(reinterpret_cast<uint32_t*>(f[k].to) + row, first); break;
-          case 8: __stcg(reinterpret_cast<uint2*>(f[k].to) + row, make_uint2(first, word(at / 4 + 1))); break;
-          default: __stcg(reinterpret_cast<uint4*>(f[k].to) + row, make_uint4(first, word(at / 4 + 1), word(at / 4 + 2), word(at / 4 + 3)));
-        }
+        const uint32_t q = f->at / 4, words[4] = {word(q), word(q + 1), word(q + 2), word(q + 3)};
+        write_field<1>(*f, row, words);
       }
     } else if constexpr (P::kind == PayloadKind::row_id) {
       const uint32_t id[1] = {w[0]};

@@ -125,10 +125,8 @@ std::vector<gj_field> carry(int words, const std::vector<int>& widths, const std
     for (gj_field& f : fields) f.at = f.at ? f.at - 16 : words % 4 * 4;
     std::rotate(fields.begin(), fields.begin() + 1, fields.end());
   }
-  for (size_t k = 0; k < fields.size(); k++) {
-    const uint64_t width = fields[k].bytes, more = width < 4 ? 4 / width : 1;
-    if (fields[k].at % 4 == 0 && k + more <= fields.size() && fields[k + more - 1].bytes == width) fields[k].together = more;
-  }
+  for (size_t k = fields.size(); k-- > 0;)
+    if (k + 1 < fields.size() && fields[k + 1].at / 4 == fields[k].at / 4) fields[k].together += fields[k + 1].together;
   return fields;
 }
 

@@ -26,7 +26,7 @@ typedef struct {
   uint64_t to, to_stride;
   uint64_t bytes;              // 1, 2, 4, 8 or 16
   uint64_t at;                 // if it is carried: bytes of the row's payload before it
-  uint64_t together;           // if it is carried: 4 / bytes if it is the first of as many that fill a word, else 1
+  uint64_t together;           // if it is the first carried one in a word: how many begin there
 } gj_field;
 
 // A packed payload is an array of lanes: a row's values, the widest first, fill one

@@ -64,45 +64,6 @@ __device__ __forceinline__ void write_narrow(uint64_t column, uint32_t word, uin
   __stcs(reinterpret_cast<uint32_t*>(column + (first + lane / C * C) * (4 / C)), word);
 }
 
-// Writes the fields that begin in words [first, first + Q) of the payload, from field k on,
-// and returns the field after them. word(q, g) is word first + q of the lane's row in group
-// g of `groups` <= N, which is written to at(g). whole: the rows of each group follow one
-// another in the result, from a multiple of 4 on. All lanes of a warp call it.
-template <int Q, int N, class Word, class At>
-__device__ __forceinline__ uint32_t put_fields(const gj_field* f, uint32_t k, uint32_t count, uint32_t first, uint32_t groups, bool whole, Word word, At at) {
-  const uint32_t lane = threadIdx.x & 31;
-  while (k < count && f[k].at < 4 * (first + Q)) {
-    const uint64_t to = f[k].to;
-    const uint32_t bytes = (uint32_t)f[k].bytes, q = (uint32_t)f[k].at / 4 - first, together = whole ? (uint32_t)f[k].together : 1;
-    auto each = [&](auto act) {
-#pragma unroll
-      for (int g = 0; g < N; g++)
-        if (g < groups) act(g, at(g));
-    };
-    if (bytes == 4) {
-      each([&](int g, uint64_t row) { __stcg(reinterpret_cast<uint32_t*>(to) + row, word(q, g)); });
-    } else if (bytes == 16) {
-      each([&](int g, uint64_t row) { __stcg(reinterpret_cast<uint4*>(to) + row, make_uint4(word(0, g), word(1, g), word(2, g), word(3, g))); });
-    } else if (bytes == 8) {
-      each([&](int g, uint64_t row) { __stcg(reinterpret_cast<uint2*>(to) + row, make_uint2(word(q, g), word(q + 1, g))); });
-    } else if (together == 4) {
-      const uint64_t mine = f[k + lane % 4].to;
-      each([&](int g, uint64_t row) { write_narrow<4>(mine, word(q, g), row - lane); });
-    } else if (together == 2) {
-      const uint64_t mine = f[k + lane % 2].to;
-      each([&](int g, uint64_t row) { write_narrow<2>(mine, word(q, g), row - lane); });
-    } else {
-      const uint32_t shift = 8 * (uint32_t)(f[k].at % 4);
-      if (bytes == 2)
-        each([&](int g, uint64_t row) { __stcg(reinterpret_cast<uint16_t*>(to) + row, (uint16_t)(word(q, g) >> shift)); });
-      else
-        each([&](int g, uint64_t row) { __stcg(reinterpret_cast<uint8_t*>(to) + row, (uint8_t)(word(q, g) >> shift)); });
-    }
-    k += together;
-  }
-  return k;
-}
-
 // Gathers F fields of one width by row id and writes them, up to 16 bytes per lane
 // in flight. Bound: random 32-byte sectors.
 template <int BYTES, int F, int N, class At>

@@ -66,11 +66,16 @@ struct Match {
 // Kernels that gather payload are faster with fewer warps: an H200 serves 38 G random
 // reads a second with 20 warps and 34 G with 24.
 // Fields are staged several words at a time, for which wide probe rows leave less memory.
+// A wide build side leaves memory for one block, which has as many threads as it can.
 __host__ __device__ constexpr Match match_tuning(int build_words, int probe_words, bool fetches, bool fields) {
   if (fetches && build_words <= 6 && probe_words <= 6) return Match{640, build_words <= 3 ? 2 : 1, 4608, 8192, 1};
-  return build_words <= 3 ? Match{384, probe_words <= 3 ? 4 : probe_words > 6 && fields ? 1 : 2, 4608, 8192, 2}
-         : build_words <= 6 && probe_words <= 6 ? Match{384, 2, 2304, 4096, 2}
-                                                : Match{384, 2, 2304, 4096, 1};
+  if (build_words <= 3) return Match{384, probe_words <= 3 ? 4 : build_words == 3 && probe_words > 6 && fields ? 1 : 2, 4608, 8192, 2};
+  if (build_words <= 6 && probe_words <= 6) return Match{384, 2, 2304, 4096, 2};
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  return Match{384, 2, 2304, 4096, 1};
+#else
+  return Match{640, 2, 2304, 4096, 1};
+#endif
 }
 // The same for a match with a match list, which gathers for few of its rows.
 __host__ __device__ constexpr Match listed_tuning(int build_words, int probe_words) {
