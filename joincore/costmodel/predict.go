@@ -138,7 +138,7 @@ func (r *DeviceRates) passes(rows, key, payload float64, t Transform, c Carried)
 		first, second, final = 2*key+number, 2*(key+number), key+number
 	}
 	ns := max(first/r.PassGB, r.RankNS)
-	if t == Pack || c.Fields > 0 {
+	if t == Pack || c.AsPacked {
 		ns = max(first*packing/r.PassGB, r.FieldNS*(float64(c.Words)+fieldStart)/(measuredFields+fieldStart))
 	}
 	if !c.OnePass {

@@ -107,7 +107,7 @@ func shapeThen(name string, j costmodel.Resident) func(costmodel.Materialisation
 			}
 		}
 		if name == "mixed" && m.Build == costmodel.Carry {
-			c[0].Fields = words[0]
+			c[0].Fields, c[0].AsPacked = words[0], true
 		}
 		return m, c
 	}

@@ -53,8 +53,9 @@ type joinKernels struct {
 	first, second                    [2]*driver.Kernel
 }
 
-// few: few probe rows have a match.
-func (s *state) joinKernels(keyWords int, shapes [2]shape, modes [2]mode, rowIDs, few bool) (k joinKernels, err error) {
+// aligned: the sides' columns begin at multiples of 16 bytes; few: few probe rows have a
+// match.
+func (s *state) joinKernels(keyWords int, shapes [2]shape, modes [2]mode, aligned [2]bool, rowIDs, few bool) (k joinKernels, err error) {
 	from := func(find func(string) (*driver.Kernel, error)) func(string, ...any) *driver.Kernel {
 		return func(format string, args ...any) (kernel *driver.Kernel) {
 			if err == nil {
@@ -71,11 +72,7 @@ func (s *state) joinKernels(keyWords int, shapes [2]shape, modes [2]mode, rowIDs
 		k.positions, k.gather = step("gj_positions"), step("gj_gather_packed")
 	}
 	for i := range k.first {
-		if shapes[i].form == packed || shapes[i].form == fields {
-			k.first[i] = get("gj_pack_k%d", keyWords)
-		} else {
-			k.first[i] = get("gj_first_k%d_%s", keyWords, shapes[i])
-		}
+		k.first[i] = get("%s", firstKernel(keyWords, shapes[i], aligned[i]))
 		if modes[i].positioned() {
 			k.second[i] = get("gj_place_k%d", keyWords)
 		} else {

@@ -60,6 +60,25 @@ var (
 // clustered.
 func (m mode) positioned() bool { return m == place || m == pack }
 
+// mostRead is the most words of a row, with the key, whose fields a first pass reads four rows
+// at a time. That of wider ones copies columns to shared memory.
+const mostRead = 4
+
+// firstKernel returns the name of the kernel for the first pass of a side. aligned: its
+// columns begin at multiples of 16 bytes.
+func firstKernel(keyWords int, s shape, aligned bool) string {
+	if packedFirst(keyWords, s) || s.form == fields && !aligned {
+		return fmt.Sprintf("gj_pack_k%d", keyWords)
+	}
+	return fmt.Sprintf("gj_first_k%d_%s", keyWords, s)
+}
+
+// packedFirst reports whether a side has the first pass of packed payload, wherever its
+// columns begin.
+func packedFirst(keyWords int, s shape) bool {
+	return s.form == packed || s.form == fields && keyWords+s.words > mostRead
+}
+
 // maxFieldWords is the largest payload, in words, that is carried as fields.
 const maxFieldWords = 8
 

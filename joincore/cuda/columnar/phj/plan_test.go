@@ -14,25 +14,15 @@ type kernelList struct {
 	pairs    map[int]map[[2]string]bool // payload shapes with a match
 	listed   map[int]map[[2]string]bool // those that also have a match with a match list
 	bypasses map[int]map[[2]string]bool // those with a bypass
-	first    map[int]map[string]bool    // shapes with a first pass
+	first    map[string]bool            // kernels of first passes
 	cold     map[int]map[string]bool    // shapes with a first pass that skips bypassed rows
 	second   map[int]map[string]bool    // row widths in words with a second pass
-}
-
-// listed stands for the shapes whose first pass is PACK.
-const listed = "listed"
-
-func firstOf(s shape) string {
-	if s.form == fields || s.form == packed {
-		return listed
-	}
-	return s.String()
 }
 
 func noKernels() kernelList {
 	pairs := func() map[int]map[[2]string]bool { return map[int]map[[2]string]bool{1: {}, 2: {}} }
 	names := func() map[int]map[string]bool { return map[int]map[string]bool{1: {}, 2: {}} }
-	return kernelList{pairs: pairs(), listed: pairs(), bypasses: pairs(), first: names(), cold: names(), second: names()}
+	return kernelList{pairs: pairs(), listed: pairs(), bypasses: pairs(), first: map[string]bool{}, cold: names(), second: names()}
 }
 
 // built expands the macros of fused.inc into the kernels that they name.
@@ -64,11 +54,11 @@ func built(t *testing.T) kernelList {
 				k.pairs[words][pair] = true
 				k.listed[words][pair] = name == "FETCHING"
 			case name == "PACK":
-				k.first[words][listed] = true
+				k.first["gj_pack_k"+args[0]] = true
 			case name == "BYPASS":
 				k.bypasses[words][[2]string{args[1], args[2]}] = true
-			case name == "FIRST":
-				k.first[words][args[1]] = true
+			case name == "FIRST" || name == "FIRST_FIELDS":
+				k.first["gj_first_k"+args[0]+"_"+args[1]] = true
 			case name == "COLD":
 				k.cold[words][args[1]] = true
 			case name == "SECOND":
@@ -92,7 +82,7 @@ func built(t *testing.T) kernelList {
 		}
 	}
 	for words := 1; words <= 2; words++ {
-		if len(k.pairs[words]) == 0 || len(k.first[words]) == 0 || len(k.second[words]) == 0 {
+		if len(k.pairs[words]) == 0 || len(k.first) == 0 || len(k.second[words]) == 0 {
 			t.Fatal("no kernels were found")
 		}
 	}
@@ -144,7 +134,7 @@ func TestShapesHaveKernels(t *testing.T) {
 						t.Errorf("keys of %d words, %s %s: fetched %t, listed %t", keyWords, m[0], m[1], fetched, !fetched)
 					}
 					for i, widths := range [2][]int{build, probe} {
-						if !kernels.first[keyWords][firstOf(s[i])] || !modes[i].positioned() && !kernels.second[keyWords][fmt.Sprint(keyWords+s[i].words)] {
+						if !kernels.first[firstKernel(keyWords, s[i], true)] || !kernels.first[firstKernel(keyWords, s[i], false)] || !modes[i].positioned() && !kernels.second[keyWords][fmt.Sprint(keyWords+s[i].words)] {
 							t.Errorf("keys of %d words, payload %v, mode %d: no passes of %s", keyWords, widths, modes[i], s[i])
 						}
 						if (modes[i] == rowID) != (s[i] == idShape) || modes[i] == place && !canPlace(keyWords, s[i]) {
@@ -325,6 +315,30 @@ func TestOutputChunk(t *testing.T) {
 	}{{0, 512}, {1 << 20, 512}, {1 << 28, 4096}} {
 		if got := outputChunk(c.rows, 264); got != c.want {
 			t.Errorf("%d rows: %d, want %d", c.rows, got, c.want)
+		}
+	}
+}
+
+// Fields of few words are read four rows at a time, unless their columns begin elsewhere than
+// at multiples of 16 bytes.
+func TestFirstKernels(t *testing.T) {
+	for _, c := range []struct {
+		keyWords int
+		shape    shape
+		aligned  bool
+		want     string
+	}{
+		{1, shape{form: fields, words: 3, unit: 1}, true, "gj_first_k1_f3"},
+		{1, shape{form: fields, words: 3, unit: 1}, false, "gj_pack_k1"},
+		{1, shape{form: fields, words: 4, unit: 1}, true, "gj_pack_k1"},
+		{2, shape{form: fields, words: 2, unit: 1}, true, "gj_first_k2_f2"},
+		{2, shape{form: fields, words: 4, unit: 1}, true, "gj_pack_k2"},
+		{1, shape{words: 4, unit: 1}, false, "gj_first_k1_4x4"},
+		{1, packedShape([]int{16, 16, 16}), true, "gj_pack_k1"},
+		{1, idShape, true, "gj_first_k1_id"},
+	} {
+		if got := firstKernel(c.keyWords, c.shape, c.aligned); got != c.want {
+			t.Errorf("key of %d words, %s, aligned %t: %s, want %s", c.keyWords, c.shape, c.aligned, got, c.want)
 		}
 	}
 }

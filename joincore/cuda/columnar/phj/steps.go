@@ -18,7 +18,7 @@ func (r *run) plan() (err error) {
 	} else {
 		r.shapes, r.modes = r.volume().fit(r.modes)
 	}
-	if r.kernels, err = r.state.joinKernels(r.keyWords, r.shapes, r.modes, r.Join.RowIDs, r.few()); err != nil {
+	if r.kernels, err = r.state.joinKernels(r.keyWords, r.shapes, r.modes, r.aligned(), r.Join.RowIDs, r.few()); err != nil {
 		return err
 	}
 	first, second := r.fans()
@@ -38,6 +38,18 @@ func (r *run) plan() (err error) {
 		return errTooManyBits
 	}
 	return nil
+}
+
+// aligned reports whether the columns of each side begin at multiples of 16 bytes.
+func (r *run) aligned() (sides [2]bool) {
+	for i, in := range r.Sides {
+		at := in.Key.Addr
+		for _, c := range in.Payload {
+			at |= c.Addr
+		}
+		sides[i] = at%16 == 0
+	}
+	return sides
 }
 
 func (r *run) volume() volume {

@@ -37,6 +37,7 @@ template <int KW, class P>
 struct ColumnSource {
   static constexpr int W = KW + P::words;
   static constexpr bool selective = false;
+  static constexpr int together = 1;
   const gj_side* side;
   __device__ explicit ColumnSource(const gj_side* s) : side(s) {
     column[0] = reinterpret_cast<const char*>(s->key);
@@ -90,6 +91,7 @@ struct ColdSource : ColumnSource<KW, P> {
 // Base of sources that read the first pass's buffer, parent by parent.
 struct Parents {
   static constexpr bool selective = false;
+  static constexpr int together = 1;
   const gj_side* side;
   const char* base;
   uint64_t capacity;
@@ -221,12 +223,16 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
   uint32_t parent = 0, rows = 0;
   uint32_t skipped = 0;  // one bit per row of the thread
   static_assert(!Source::selective || IPT <= 32);
+  // Which rows of a tile a thread has: so many that follow one another.
+  constexpr int near = Source::together;
+  static_assert(IPT % near == 0 && (near == 1 || !Source::selective));
+  auto index = [&](int j) -> uint32_t { return near * threadIdx.x + j / near * near * T + j % near; };
   // Loads this block's next tile; false if there is none.
   auto fetch = [&]() {
     if (tile >= last_tile) return false;
     while (tile >= first_tile[parent + 1]) parent++;
     const uint32_t before = (tile - first_tile[parent]) * N;
-    const uint64_t at = (uint64_t)parent_start[parent] + before + threadIdx.x;
+    const uint64_t at = (uint64_t)parent_start[parent] + before + near * threadIdx.x;
     rows = min((uint32_t)N, parent_rows[parent] - before);
     if constexpr (Source::selective) {
       skipped = 0;
@@ -237,8 +243,10 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
 #pragma unroll
     for (int j = 0; j < IPT; j++) {
       clear(row[j]);
-      if (threadIdx.x + j * T < rows && !(skipped >> j & 1)) source.load(at + j * T, row[j]);
+      if constexpr (near == 1)
+        if (threadIdx.x + j * T < rows && !(skipped >> j & 1)) source.load(at + j * T, row[j]);
     }
+    if constexpr (near > 1) source.template load<T>(at, (int)rows - near * (int)threadIdx.x, row);
     tile += tile_step;
     return true;
   };
@@ -248,7 +256,7 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
     uint32_t rank[IPT];  // first partition and rank, later the slot in the tile
 #pragma unroll
     for (int j = 0; j < IPT; j++) {
-      const bool valid = threadIdx.x + j * T < n && !(skipped >> j & 1);
+      const bool valid = index(j) < n && !(skipped >> j & 1);
       const uint32_t p = partition(row[j]);
       rank[j] = p << 16 | rank_in_partition(count, hot, p, valid);
     }
@@ -278,11 +286,12 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
     for (int j = 0; j < IPT; j++) {
       const uint32_t p = rank[j] >> 16;
       rank[j] = offset[p] + (rank[j] & 0xffff);
-      if (A > 1 && rank[j] % A == 0 && threadIdx.x + j * T < n && !(skipped >> j & 1)) unit_partition[rank[j] / A] = (uint8_t)p;
+      if (A > 1 && rank[j] % A == 0 && index(j) < n && !(skipped >> j & 1)) unit_partition[rank[j] / A] = (uint8_t)p;
     }
+    if constexpr (near > 1) source.arrange(row);
 #pragma unroll
     for (int j = 0; j < IPT; j++)
-      if ((n == N || threadIdx.x + j * T < n) && !(skipped >> j & 1)) Lanes<W>::store(stage, S, rank[j], row[j], Shared());
+      if ((n == N || index(j) < n) && !(skipped >> j & 1)) Lanes<W>::store(stage, S, rank[j], row[j], Shared());
     // The last tile's remainders come first in their partitions.
     for (uint32_t i = threadIdx.x; A > 1 && i < (mask + 1) * A; i += T) {
       const uint32_t p = i / A, k = i % A, kept = left[p];

@@ -1,5 +1,6 @@
 // Defines the kernels of partition passes, one per line of entry/fused.inc.
 #pragma once
+#include "agent/field_source.cuh"
 #include "agent/scatter.cuh"
 #include "agent/scatter_packed.cuh"
 #include "entry/define.cuh"
@@ -19,6 +20,7 @@ using namespace gj;
 // gj_first_k<key words>_<payload>(join, side): from an input's columns.
 // gj_cold_<the same>: without the rows that the bypass joined.
 #define FROM_COLUMNS(NAME, SOURCE, K, P) SCATTER(NAME, SOURCE, first_target, K, K + p_##P::words, scatter_first(K + p_##P::words))
+#define FIRST_FIELDS(K, P) SCATTER(gj_first_k##K##_##P, (FieldSource<K, p_##P>(s)), first_target, K, K + p_##P::words, scatter_fields(K + p_##P::words))
 #define FIRST(K, P) FROM_COLUMNS(gj_first_k##K##_##P, (ColumnSource<K, p_##P>(s)), K, P)
 #define COLD(K, P) FROM_COLUMNS(gj_cold_k##K##_##P, (ColdSource<K, p_##P>(join, s)), K, P)
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "agent/bypass.cuh"
+#include "agent/field_source.cuh"
 #include "agent/gather_packed.cuh"
 #include "agent/histogram.cuh"
 #include "agent/match.cuh"
@@ -245,6 +246,9 @@ bool run(const Case& c) {
   };
   auto whole = [&](int i, auto payload) {
     using P = decltype(payload);
+    // Fields are read by either of two passes.
+    if constexpr (P::kind == PayloadKind::field && KW + P::words <= 4)
+      if (!c.reduced) return first(FieldSource<KW, P>(&job.side[i]), &job.side[i]);
     if (c.mode[i] == Mode::pack || P::kind == PayloadKind::field)
       scatter_packed<KW, pass_threads, pass_rows, 256, 32 << 10>(&job.side[i], PackedTarget(&job, &job.side[i]));
     else

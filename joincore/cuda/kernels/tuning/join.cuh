@@ -28,6 +28,13 @@ __host__ __device__ constexpr Scatter scatter_first(int words) {
 #endif
 }
 
+// The first pass of fields, of which a thread reads four rows at a time.
+__host__ __device__ constexpr Scatter scatter_fields(int words) {
+  Scatter tuned = scatter_first(words);
+  tuned.rows = words == 2 ? 24 : tuned.rows / 4 * 4;
+  return tuned;
+}
+
 __host__ __device__ constexpr Scatter scatter_second(int words) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   return scatter_first(words);
