@@ -52,7 +52,7 @@ __device__ __forceinline__ void write_field(const CarriedField& f, uint64_t row,
   }
 }
 
-// Writes fields [k, k + n) of the list, all in the word at `words` of 32 * groups <= 32 * N
+// Writes fields f[0] to f[n - 1] of the list, all in the word at `words` of 32 * groups <= 32 * N
 // rows. The first one is row `first` of the result, a multiple of 4; the others follow it.
 // With fewer than four groups other threads take other fields.
 template <int N>
