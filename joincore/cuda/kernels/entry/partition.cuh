@@ -11,6 +11,7 @@ namespace gj {
 template <int KW>
 struct KeyedRows {
   static constexpr bool selective = false;  // every row is moved
+  static constexpr int together = 1;
   const gj_side* side;
   const char* key;
   const uint32_t* chosen;
