@@ -173,8 +173,9 @@ func (a *Account) Free(data []byte) {
 	if b == nil {
 		panic("memory: Free of what Alloc did not return")
 	}
+	size := b.size() // the store may drop the block as soon as it has it
 	a.store.putBlock(b)
-	a.give(b.size(), noWindow)
+	a.give(size, noWindow)
 }
 
 // Extent takes an extent from the store, with one reference for the caller. The
