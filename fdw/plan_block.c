@@ -258,7 +258,7 @@ offer_serial(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest
 	cost_block(block, native->rows, path);
 	path->time = gj_own_time(cheapest, time, cpath->path.total_cost, unit,
 							 path->surplus);
-	convert_cost(&cpath->path, unit);
+	convert_cost(&cpath->path, gj_unit_of(&path->time, cheapest, time, unit));
 	gj_note_block(block->output, &cpath->path);
 	add_path(block->output, &cpath->path);
 }
@@ -308,6 +308,7 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheape
 		above->path.total_cost = gather->path.total_cost;
 		top->time = gj_own_time(cheapest, time, above->path.total_cost, unit,
 								feed->surplus);
+		unit = gj_unit_of(&top->time, cheapest, time, unit);
 		convert_cost(&feed->cpath.path, unit);
 		convert_cost(&gather->path, unit);
 		convert_cost(&above->path, unit);

@@ -38,6 +38,20 @@ gj_native_unit(const Path *native, const GjNativeTime *time)
 		(Max(time->ns + time->processes.saved_ns, 1) * GJ_NS_COST);
 }
 
+/*
+ * The native path may get its good cost from a path of ours below it that saves
+ * much time, and the unit is then small.  A path of ours that is expected to take
+ * longer than the native one would still look cheaper, so it gets the native
+ * path's own unit.
+ */
+double
+gj_unit_of(const GjTime *own, const Path *native, const GjNativeTime *time, double unit)
+{
+	if (!gj_estimate_native || native->total_cost >= disable_cost || own->ns < time->ns)
+		return unit;
+	return Max(unit, native->total_cost / (Max(time->ns, 1) * GJ_NS_COST));
+}
+
 Cost
 gj_child_scan_cost(PlannerInfo *root, const Path *child)
 {

@@ -227,6 +227,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		}
 		add_scan_margin(tree, cheapest, unit, &costs);
 		time = gj_own_time(cheapest, &native_time, costs.total_cost, unit, tree->key_surplus);
+		unit = gj_unit_of(&time, cheapest, &native_time, unit);
 		if (variant == GJ_PARALLEL)
 			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);
 		costs.startup_cost *= unit;
