@@ -91,7 +91,7 @@ func (w *world) measure(ctx context.Context, q query) (*result, error) {
 	return r, nil
 }
 
-// brief says how long the query took in each mode.
+// brief says how long the query took in each mode, and whose rows differ.
 func (r *result) brief() string {
 	var list []string
 	for _, m := range []struct {
@@ -100,6 +100,9 @@ func (r *result) brief() string {
 	}{{"native", r.Native}, {"cpu", r.CPU}, {"cuda", r.CUDA}, {"several GPUs", r.Several}} {
 		if m.times != nil {
 			list = append(list, fmt.Sprintf("%s %.0f ms", m.name, m.times.Ms))
+			if !m.times.Equal {
+				list = append(list, "other rows: "+m.times.Difference)
+			}
 		}
 	}
 	return strings.Join(list, ", ")
