@@ -256,9 +256,11 @@ offer_serial(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest
 	cpath->custom_paths = gj_input_paths(tree, native);
 	cpath->methods = &gj_block_path_methods;
 	cost_block(block, native->rows, path);
+	if (!gj_force)
+		unit = gj_unit_of(cpath->path.total_cost, cheapest, time, unit);
 	path->time = gj_own_time(cheapest, time, cpath->path.total_cost, unit,
 							 path->surplus);
-	convert_cost(&cpath->path, gj_unit_of(&path->time, cheapest, time, unit));
+	convert_cost(&cpath->path, unit);
 	gj_note_block(block->output, &cpath->path);
 	add_path(block->output, &cpath->path);
 }
@@ -306,9 +308,9 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheape
 	{
 		above->path.startup_cost = gather->path.startup_cost;
 		above->path.total_cost = gather->path.total_cost;
+		unit = gj_unit_of(above->path.total_cost, cheapest, time, unit);
 		top->time = gj_own_time(cheapest, time, above->path.total_cost, unit,
 								feed->surplus);
-		unit = gj_unit_of(&top->time, cheapest, time, unit);
 		convert_cost(&feed->cpath.path, unit);
 		convert_cost(&gather->path, unit);
 		convert_cost(&above->path, unit);

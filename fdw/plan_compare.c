@@ -45,11 +45,13 @@ gj_native_unit(const Path *native, const GjNativeTime *time)
  * path's own unit.
  */
 double
-gj_unit_of(const GjTime *own, const Path *native, const GjNativeTime *time, double unit)
+gj_unit_of(Cost cost, const Path *native, const GjNativeTime *time, double unit)
 {
-	if (!gj_estimate_native || native->total_cost >= disable_cost || own->ns < time->ns)
+	Cost		longest = Max(time->ns, 1) * GJ_NS_COST;
+
+	if (!gj_estimate_native || native->total_cost >= disable_cost || cost < longest)
 		return unit;
-	return Max(unit, native->total_cost / (Max(time->ns, 1) * GJ_NS_COST));
+	return Max(unit, native->total_cost / longest);
 }
 
 Cost

@@ -30,11 +30,11 @@ extern GjTime gj_own_time(const Path *native, const GjNativeTime *time, Cost cos
 						  double unit, double surplus);
 
 /*
- * The unit for a path of ours: the given one of the native path, or a larger one
- * if ours is expected to take longer.
+ * The unit for a path of ours with this cost, as in plan_cost.h: the given one of
+ * the native path, or a larger one if ours is expected to take longer.
  */
-extern double gj_unit_of(const GjTime *own, const Path *native,
-						 const GjNativeTime *time, double unit);
+extern double gj_unit_of(Cost cost, const Path *native, const GjNativeTime *time,
+						 double unit);
 
 /* The cost, as in plan_cost.h, of the rows of a child plan. */
 extern Cost gj_child_scan_cost(PlannerInfo *root, const Path *child);

@@ -226,8 +226,8 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 			cost_path(root, joinrel, stash, variant, &costs);
 		}
 		add_scan_margin(tree, cheapest, unit, &costs);
+		unit = gj_unit_of(costs.total_cost, cheapest, &native_time, unit);
 		time = gj_own_time(cheapest, &native_time, costs.total_cost, unit, tree->key_surplus);
-		unit = gj_unit_of(&time, cheapest, &native_time, unit);
 		if (variant == GJ_PARALLEL)
 			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);
 		costs.startup_cost *= unit;

@@ -19,7 +19,7 @@ type workspace struct {
 	download *transferStream   // spaces spilled to the host; made on first use
 	gather   []*transferStream // results
 	peer     *driver.Stream    // copies from other devices; nil: it reaches none
-	beside   beside
+	side     sideStream
 	streams  []*driver.Stream
 	events   []*driver.Event // not used by an execution
 	staging  *driver.Host    // for descriptors and counts of divisions

@@ -30,7 +30,7 @@ func TestSlabsAreKept(t *testing.T) {
 	s.mem[size/2] = 7
 	p.Settle()
 	if n := l.bytes(); n != 0 {
-		t.Errorf("%d bytes are locked beside who has them", n)
+		t.Errorf("%d bytes are locked that no owner has", n)
 	}
 	p.give(s)
 	p.Settle()

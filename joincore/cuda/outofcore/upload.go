@@ -71,7 +71,7 @@ func (s *partitionView) narrowRows(moved int) (n int64) {
 	return n
 }
 
-// scratchBytes returns the device memory that the view needs beside its columns.
+// scratchBytes returns the device memory that the view needs in addition to its columns.
 func (s *partitionView) scratchBytes() (n int64) {
 	for m := range s.moved {
 		n += driver.Lines(s.narrowRows(m) * narrowBytes)
