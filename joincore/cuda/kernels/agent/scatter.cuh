@@ -223,7 +223,7 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
   uint32_t parent = 0, rows = 0;
   uint32_t skipped = 0;  // one bit per row of the thread
   static_assert(!Source::selective || IPT <= 32);
-  // Which rows of a tile a thread has: so many that follow one another.
+  // A thread has groups of rows of a tile that follow one another: this many in each.
   constexpr int near = Source::together;
   static_assert(IPT % near == 0 && (near == 1 || !Source::selective));
   auto index = [&](int j) -> uint32_t { return near * threadIdx.x + j / near * near * T + j % near; };
