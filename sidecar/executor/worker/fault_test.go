@@ -100,6 +100,45 @@ func TestDeaf(t *testing.T) {
 	})
 }
 
+// TestSlowToEnd: as long as a killed child has not exited, it gets no jobs, which would wait
+// for its exit, and the state says why it was killed. Then another child serves.
+func TestSlowToEnd(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hold")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, "slow to end "+file, nil)
+	defer os.Remove(file)
+	pid := r.ready().pid()
+	p, err := r.remote.current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.kill(errors.New("the test kills it"))
+	plan, inputs := explosion(100, 10)
+	job, free := r.job(plan, inputs, newSink(r.account, plan, 100))
+	defer free()
+	if err := p.run(t.Context(), job, &joincore.Stats{}); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the test kills it") {
+		t.Error(err)
+	}
+	r.eventually("it gets no more jobs", func() bool { return r.remote.Ready() != nil })
+	if err := r.remote.Run(t.Context(), job, &joincore.Stats{}); !errors.Is(err, executor.ErrUnavailable) || !strings.Contains(err.Error(), "the test kills it") {
+		t.Error(err)
+	}
+	select {
+	case <-p.exited:
+		t.Error("it ended before its time")
+	default:
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("another child serves", func() bool { return r.another(pid) })
+	if err := r.remote.Run(t.Context(), job, &joincore.Stats{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestBadStarts: whatever is wrong with a program, the state says what.
 func TestBadStarts(t *testing.T) {
 	for mode, want := range map[string]string{

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -60,6 +61,19 @@ func workerMain(mode string) int {
 	case "panics":
 		panic("no device today")
 	}
+	if file, ok := strings.CutPrefix(mode, "holds "); ok {
+		for exists(file) {
+			time.Sleep(time.Millisecond)
+		}
+		return 0
+	}
+	if file, ok := strings.CutPrefix(mode, "slow to end "); ok && exists(file) {
+		holder := exec.Command(os.Args[0], "worker", "holds "+file) // the daemon's pipe
+		holder.Stderr = os.Stderr
+		if err := holder.Start(); err != nil {
+			panic(err)
+		}
+	}
 	if kind, ok := strings.CutPrefix(mode, "evil "); ok {
 		return serveEvil(kind)
 	}
@@ -91,6 +105,11 @@ func workerMain(mode string) int {
 		}
 		return m, nil
 	})
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // faulty is a provider that does something terrible with every job.

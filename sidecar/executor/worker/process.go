@@ -135,18 +135,27 @@ func (p *process) kill(why error) {
 	p.cancel()
 }
 
-// exitGrace is how long a child may take to exit after its connection broke.
+// exitGrace is how long a child may take to exit after its connection broke, or
+// after it was killed.
 const exitGrace = time.Second
+
+// exitsSoon waits for the child's exit for at most exitGrace.
+func (p *process) exitsSoon() bool {
+	select {
+	case <-p.exited:
+		return true
+	case <-time.After(exitGrace):
+		return false
+	}
+}
 
 // brokenOff kills a child whose connection broke. It first waits briefly,
 // because the child has usually exited already and its exit status is the
-// better reason.
+// better reason. A killed child may take long to exit: the driver frees its
+// memory and ends its kernels before.
 func (p *process) brokenOff(err error) {
-	select {
-	case <-p.exited:
-	case <-time.After(exitGrace):
+	if !p.exitsSoon() {
 		p.kill(fmt.Errorf("the connection failed: %w", err))
-		<-p.exited
 	}
 }
 
@@ -171,16 +180,21 @@ func (p *process) stop() {
 	<-p.exited
 }
 
-// exitReason returns why a finished child has ended: the reason for which the
+// exitReason returns why a child ends or has ended: the reason for which the
 // daemon killed it and the child's own last log line, unless that repeats the reason.
 func (p *process) exitReason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	why := p.why
 	if why == nil {
-		why = errors.New("its process has ended")
-		if state := p.cmd.ProcessState; state != nil {
-			why = fmt.Errorf("its process has ended: %s", state)
+		why = errors.New("its process is ending")
+		select {
+		case <-p.exited: // before, the process state may be written
+			why = errors.New("its process has ended")
+			if state := p.cmd.ProcessState; state != nil {
+				why = fmt.Errorf("its process has ended: %s", state)
+			}
+		default:
 		}
 	}
 	text, _, _ := strings.Cut(why.Error(), "\n")

@@ -49,7 +49,7 @@ func (p *process) run(ctx context.Context, job *executor.Job, stats *joincore.St
 	streamCtx, hangUp := context.WithCancel(p.ctx)
 	defer hangUp()
 	if r.stream, err = p.worker.Run(streamCtx); err != nil {
-		p.brokenOff(err)
+		p.brokenOff(err) // the child knows nothing of the job, which need not wait for its exit
 		return fmt.Errorf("%w: %w", ErrLost, p.exitReason())
 	}
 	r.box = wire.NewMailbox(r.stream.Send)

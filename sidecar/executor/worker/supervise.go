@@ -45,7 +45,8 @@ func (r *Remote) supervise(ctx context.Context) {
 }
 
 // attend polls a child's status until the child ends, or stops it when ctx is
-// done. The error is the reason for its end.
+// done. The error is the reason for its end. No job is given to a child that was
+// killed and takes long to exit.
 func (r *Remote) attend(ctx context.Context, p *process) error {
 	tick := time.NewTicker(r.config.Timing.Health)
 	defer tick.Stop()
@@ -55,6 +56,16 @@ func (r *Remote) attend(ctx context.Context, p *process) error {
 			p.stop()
 			return nil
 		case <-p.exited:
+			return p.exitReason()
+		case <-p.ctx.Done():
+			if !p.exitsSoon() {
+				r.set(executor.StateWaiting, p.exitReason(), nil, nil)
+			}
+			select {
+			case <-ctx.Done():
+				p.stop()
+			case <-p.exited:
+			}
 			return p.exitReason()
 		case <-tick.C:
 		}
