@@ -124,15 +124,7 @@ func TestAPeerIsRefused(t *testing.T) {
 // the right rows, with one reason; the worker starts again, and several devices execute the
 // next job.
 func TestPeerAccessIsLost(t *testing.T) {
-	dir, err := os.MkdirTemp(env.Work, "lose")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	if err := os.Chown(dir, env.Account.UID, env.Account.GID); err != nil {
-		t.Fatal(err)
-	}
-	lose := filepath.Join(dir, "lose")
+	lose := faultFile(t)
 	for _, visible := range []string{"0:lost=" + lose + ",1", "0,1,2:lost=" + lose} {
 		t.Run(strings.ReplaceAll(visible, lose, "FILE"), func(t *testing.T) {
 			t.Setenv("CUDA_VISIBLE_DEVICES", visible)
@@ -172,6 +164,77 @@ func TestPeerAccessIsLost(t *testing.T) {
 				}
 			}
 			w.unharmed(t, s)
+		})
+	}
+}
+
+// faultFile returns the path of a file whose existence causes a fault of a worker, which
+// removes it.
+func faultFile(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(env.Work, "fault")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chown(dir, env.Account.UID, env.Account.GID); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "fault")
+}
+
+// TestADeviceHangs: a kernel does not end, but the worker answers. A cancel, a timeout or the
+// end of the backend ends the statement at once. The daemon gives the worker some time to end
+// the job, in which others run, and then kills it. The device serves again, and nothing of the
+// job is left.
+func TestADeviceHangs(t *testing.T) {
+	for _, visible := range []string{"0:hang=", "0,1:hang="} {
+		hang := faultFile(t)
+		t.Run(visible+"FILE", func(t *testing.T) {
+			t.Setenv("CUDA_VISIBLE_DEVICES", visible+hang)
+			w := workerWorld(t)
+			for i, end := range []struct{ sql, state string }{
+				{"", "57014"}, // the statement's own timeout
+				{"select pg_cancel_backend(%d)", "57014"},
+				{"select pg_terminate_backend(%d)", "57P01"},
+			} {
+				w.workerReady(t)
+				s := w.proxied(t, serial)
+				if end.sql == "" {
+					query(t, s, "set statement_timeout = '1s'")
+				}
+				pid := w.worker(t)
+				if err := os.WriteFile(hang, nil, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				done := ask(s, theJoin)
+				for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+					if _, err := os.Stat(hang); err != nil {
+						break
+					}
+					if time.Now().After(deadline) {
+						t.Fatal("no device hangs")
+					}
+				}
+				if end.sql != "" {
+					query(t, w.witness, fmt.Sprintf(end.sql, s.PID()))
+				}
+				ended(t, (<-done).err, end.state)
+				if w.worker(t) != pid || w.device(t) != "ready" {
+					t.Error("the statement waited until the worker was killed")
+				}
+				other := w.proxied(t, serial)
+				w.right(t, theJoin, <-ask(other, theJoin))
+				w.restarted(t, i+1)
+				if log := w.d.Log(); !strings.Contains(log, "a cancelled join did not stop within") {
+					t.Errorf("the log has no reason:\n%s", w.d.LogTail(5))
+				}
+				w.workerReady(t)
+				if provider, why := w.ranOn(t, other); provider != "cuda" {
+					t.Errorf("ran on %s afterwards: %s", provider, why)
+				}
+				w.unharmed(t, other)
+			}
 		})
 	}
 }

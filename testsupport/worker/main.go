@@ -6,7 +6,8 @@
 // cannot read the memory of other devices: it fails when a job on several devices has begun,
 // and executes jobs alone. One with the suffix ":lost=FILE" is lost, as if access to another
 // device's memory were taken away while its kernels store there, by the next job on several
-// devices that begins while FILE exists; it removes FILE.
+// devices that begins while FILE exists; it removes FILE. One with the suffix ":hang=FILE"
+// likewise hangs in the next job, as in a kernel that does not end, until the process does.
 package main
 
 import (
@@ -42,7 +43,7 @@ func machine(visible string) (*server.Machine, error) {
 		}
 		n := len(m.Devices)
 		fault, file, _ := strings.Cut(fault, "=")
-		var p device.Provider = &simulated{Provider: cpu.New(), number: n, refused: fault == "peer", file: file}
+		var p device.Provider = &simulated{Provider: cpu.New(), number: n, fault: fault, file: file}
 		if fault == "memory" {
 			p = full{p}
 		}

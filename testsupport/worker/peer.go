@@ -13,10 +13,10 @@ import (
 // simulated is a device that reads inputs together with others.
 type simulated struct {
 	device.Provider
-	number  int
-	refused bool   // to access the memory of others
-	file    string // whose existence has the device be lost; "": it is not
-	lost    atomic.Pointer[gone]
+	number int
+	fault  string // "": none
+	file   string // whose existence causes the fault
+	lost   atomic.Pointer[gone]
 }
 
 // Lost tells the worker whether the device still works.
@@ -55,37 +55,40 @@ func (s *simulated) Open(mem joincore.Memory, o device.Options) (device.Device, 
 	o.Common = nil
 	d, err := s.Provider.Open(mem, o)
 	chunked, ok := d.(device.Chunked)
-	if err != nil || !ok || !shared {
+	if err != nil || !ok {
 		return d, err
 	}
 	switch {
-	case s.refused:
-		return &alone{chunked, fmt.Errorf("device %d was refused access to the memory of another device", s.number)}, nil
-	case s.file != "" && os.Remove(s.file) == nil:
+	case s.fault == "hang" && os.Remove(s.file) == nil:
+		return &faulty{chunked, func() error { select {} }}, nil
+	case shared && s.fault == "peer":
+		e := fmt.Errorf("device %d was refused access to the memory of another device", s.number)
+		return &faulty{chunked, func() error { return e }}, nil
+	case shared && s.fault == "lost" && os.Remove(s.file) == nil:
 		e := &gone{s.number}
 		s.lost.Store(e)
-		return &alone{chunked, e}, nil
+		return &faulty{chunked, func() error { return e }}, nil
 	}
 	return d, nil
 }
 
-// alone is a device whose steps fail that read columns of an input, for a reason.
-type alone struct {
+// faulty is a device whose steps that read columns of an input end with the error of a function.
+type faulty struct {
 	device.Chunked
-	refused error
+	step func() error
 }
 
 // Partition implements device.Chunked.
-func (a *alone) Partition(context.Context, device.Space, device.PartitionSpec) (device.Partitions, error) {
-	return nil, a.refused
+func (f *faulty) Partition(context.Context, device.Space, device.PartitionSpec) (device.Partitions, error) {
+	return nil, f.step()
 }
 
 // Sort implements device.Chunked.
-func (a *alone) Sort(context.Context, device.Space, device.SortSpec) (device.Sorted, error) {
-	return nil, a.refused
+func (f *faulty) Sort(context.Context, device.Space, device.SortSpec) (device.Sorted, error) {
+	return nil, f.step()
 }
 
 // Build implements device.Chunked.
-func (a *alone) Build(context.Context, device.Space, *device.Match) (device.Table, error) {
-	return nil, a.refused
+func (f *faulty) Build(context.Context, device.Space, *device.Match) (device.Table, error) {
+	return nil, f.step()
 }
