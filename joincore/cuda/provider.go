@@ -110,6 +110,7 @@ func New(cfg Config) (*Provider, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	if err := p.mapBudget(cfg.Peers); err != nil {
+		p.outOfCore.Close()
 		return nil, errors.Join(fmt.Errorf("device %d: %w", cfg.Ordinal, err), c.Close())
 	}
 	return p, nil
