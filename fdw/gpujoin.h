@@ -209,7 +209,8 @@ typedef enum GjFinish
 	GJ_FINISH_STDDEV_POP,
 	GJ_FINISH_STDDEV_SAMP,
 	GJ_FINISH_FLOAT4,			/* an integer of GJ_FORM_FLOAT_ORDER */
-	GJ_FINISH_FLOAT8
+	GJ_FINISH_FLOAT8,
+	GJ_FINISH_PACKED			/* an integer and its own scale (numeric.h) */
 } GjFinish;
 
 typedef struct GjResult
@@ -227,6 +228,8 @@ typedef struct GjAggregate
 {
 	double		groups;			/* planner's estimate */
 	char	   *members;		/* of the job's aggregate node, docs/job.md */
+	char	   *check;			/* fails if it is unknown which of equal values
+								 * PostgreSQL shows; or NULL */
 	char	   *having;			/* condition on its result, or NULL */
 	int			ncolumns;		/* of its result */
 	GjColumn   *columns;

@@ -185,6 +185,23 @@ append_expanded(StringInfo json, const GjPlan *plan)
 		appendStringInfoChar(json, '}');
 }
 
+/* The check comes first: HAVING must not hide a group that fails. */
+static void
+append_group_filter(StringInfo json, const GjAggregate *aggregate)
+{
+	const char *check = aggregate->check;
+	const char *having = aggregate->having;
+
+	if (check == NULL && having == NULL)
+		return;
+	appendStringInfoString(json, "{\"op\":\"filter\",\"predicate\":");
+	if (check != NULL && having != NULL)
+		appendStringInfo(json, "{\"and\":[%s,%s]}", check, having);
+	else
+		appendStringInfoString(json, check != NULL ? check : having);
+	appendStringInfoString(json, ",\"child\":");
+}
+
 /* Writes the joins, and the aggregation above them if there is one. */
 static void
 append_root(StringInfo json, const GjPlan *plan)
@@ -196,15 +213,14 @@ append_root(StringInfo json, const GjPlan *plan)
 		append_tree(json, plan, 0, plan->ninputs, plan->njoins);
 		return;
 	}
-	if (aggregate->having != NULL)
-		appendStringInfo(json, "{\"op\":\"filter\",\"predicate\":%s,\"child\":", aggregate->having);
+	append_group_filter(json, aggregate);
 	appendStringInfo(json, "{\"op\":\"aggregate\",\"id\":%d,\"rows\":%.0f,%s,\"child\":",
 					 plan->ninputs + (aggregate->finest != NULL), aggregate->groups, aggregate->members);
 	if (aggregate->finest != NULL)
 		append_expanded(json, plan);
 	else
 		append_tree(json, plan, 0, plan->ninputs, plan->njoins);
-	appendStringInfoString(json, aggregate->having != NULL ? "}}" : "}");
+	appendStringInfoString(json, aggregate->check != NULL || aggregate->having != NULL ? "}}" : "}");
 }
 
 static void

@@ -9,6 +9,13 @@
 #define GJ_DECIMAL_NAN PG_INT64_MIN
 #define GJ_DECIMAL_MAX_SCALE 18
 
+/*
+ * A decimal and its own scale as one integer: decimal * factor + scale.  A scale
+ * is less than the factor.
+ */
+#define GJ_PACKED_BITS 6
+#define GJ_PACKED_FACTOR (1 << GJ_PACKED_BITS)
+
 /* the 16-bit header of a numeric's short form */
 #define GJ_NUMERIC_FORM_MASK		0xC000
 #define GJ_NUMERIC_SHORT			0x8000

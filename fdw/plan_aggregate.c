@@ -10,6 +10,7 @@
 #include "utils/lsyscache.h"
 
 #include "plan_aggregate.h"
+#include "plan_aggregate_check.h"
 #include "plan_aggregate_function.h"
 #include "plan_computed.h"
 #include "plan_grouping_sets.h"
@@ -47,11 +48,21 @@ is_bpchar_as_text(const Expr *key)
 	return IsA(key, FuncExpr) && ((const FuncExpr *) key)->funcid == F_TEXT_BPCHAR;
 }
 
+/* A numeric column whose values have scales of their own is read as a value. */
+static bool
+is_widened(const Var *column)
+{
+	int			scale;
+
+	return getBaseType(column->vartype) == NUMERICOID &&
+		!gj_decimal_scale(column->vartype, column->vartypmod, &scale);
+}
+
+/* *value is filled in if the key is computed. */
 static GjReject
-add_key(GjAggregation *a, const SortGroupClause *clause, Expr *key)
+add_key(GjAggregation *a, const SortGroupClause *clause, Expr *key, GjValueJson *value)
 {
 	GjColumn   *column;
-	GjValueJson value;
 	Var		   *fed = gj_column(a->translator.root, key);
 
 	if (fed != NULL)
@@ -59,7 +70,7 @@ add_key(GjAggregation *a, const SortGroupClause *clause, Expr *key)
 	if (!gj_groups_by_bytes(clause, key))
 		return GJ_REJECT_GROUP_KEY;
 	column = gj_add_column(a);
-	if (fed != NULL)
+	if (fed != NULL && !is_widened(fed))
 	{
 		char	   *json = plain_column(a, fed, true);
 
@@ -71,25 +82,25 @@ add_key(GjAggregation *a, const SortGroupClause *clause, Expr *key)
 	}
 	/* computed values of type bpchar have no blanks */
 	if (getBaseType(exprType((Node *) key)) == BPCHAROID ||
-		!gj_translate_value(&a->translator, key, &value) || value.display_scale != NULL)
+		!gj_translate_value(&a->translator, key, value))
 		return GJ_REJECT_GROUP_KEY;
-	if (is_bpchar_as_text(key) && !gj_substring(&value, 1, -1))
+	if (is_bpchar_as_text(key) && !gj_substring(value, 1, -1))
 		return GJ_REJECT_GROUP_KEY;
-	if (value.kind == GJ_KIND_DECIMAL)
+	if (value->kind == GJ_KIND_DECIMAL)
 	{
 		/* a key has at most 8 bytes: a larger number is an arithmetic error */
-		gj_set_width(&value, Min(value.width, 8));
-		gj_describe_integer(column, value.width);
-		column->scale = value.scale;
+		gj_set_width(value, Min(value->width, 8));
+		gj_describe_integer(column, value->width);
+		column->scale = value->scale;
 	}
 	else
 	{
 		if (!gj_describe_type(column, exprType((Node *) key), exprTypmod((Node *) key),
 						   exprCollation((Node *) key)))
 			return GJ_REJECT_GROUP_KEY;
-		gj_set_width(&value, column->width);
+		gj_set_width(value, column->width);
 	}
-	gj_append_item(&a->keys_json, value.json);
+	gj_append_item(&a->keys_json, value->json);
 	return GJ_ACCEPTED;
 }
 
@@ -104,6 +115,30 @@ add_carried(GjAggregation *a, const Var *var)
 		return false;
 	gj_append_item(&a->carry_json, json);
 	return true;
+}
+
+/* Keys are shown with the scale that all rows of the group have. */
+static void
+add_key_scales(GjAggregation *a, const GjGrouping *grouping, const GjValueJson *values)
+{
+	ListCell   *lc;
+
+	foreach(lc, a->keys)
+	{
+		int			at = foreach_current_index(lc);
+		int			least;
+		int			largest;
+
+		if (values[at].display_scale == NULL ||
+			!gj_is_shown(a->translator.root, grouping->having, lfirst(lc)))
+			continue;
+		least = gj_scale_column(a, "min", &values[at], NULL);
+		largest = gj_scale_column(a, "max", &values[at], NULL);
+		gj_add_check(a, (GjCheck) {.first = least, .second = largest, .key = at});
+		for (int i = 0; i < a->result->nresults; i++)
+			if (equal(list_nth(a->leaves, i), lfirst(lc)))
+				a->result->results[i].display_scale = largest;
+	}
 }
 
 /* ---- HAVING ---- */
@@ -165,6 +200,7 @@ translate(GjAggregation *a, const GjGrouping *grouping)
 	List	   *keys = a->keys;
 	List	   *leaves = a->leaves;
 	int			n = list_length(leaves);
+	GjValueJson *values;
 	GjReject	reject;
 	ListCell   *key;
 	ListCell   *clause;
@@ -174,15 +210,16 @@ translate(GjAggregation *a, const GjGrouping *grouping)
 	initStringInfo(&a->carry_json);
 	initStringInfo(&a->functions_json);
 
-	/* a variance takes a sum, a sum of squares, a count and a scale */
-	result->columns = palloc0((list_length(keys) + 4 * n + 1) * sizeof(GjColumn));
+	/* a key takes two scales, an average of distinct values five columns */
+	result->columns = palloc0((3 * list_length(keys) + 5 * n + 1) * sizeof(GjColumn));
+	values = palloc0(list_length(keys) * sizeof(GjValueJson));
 	result->results = palloc0((n + 1) * sizeof(GjResult));
 	result->nkeys = list_length(keys);
 	result->nresults = n;
 
 	forboth(key, keys, clause, grouping->clauses)
 	{
-		reject = add_key(a, lfirst(clause), lfirst(key));
+		reject = add_key(a, lfirst(clause), lfirst(key), &values[foreach_current_index(key)]);
 		if (reject != GJ_ACCEPTED)
 			return reject;
 	}
@@ -215,6 +252,7 @@ translate(GjAggregation *a, const GjGrouping *grouping)
 				return GJ_REJECT_COLUMN_TYPE;
 		}
 	}
+	add_key_scales(a, grouping, values);
 	foreach(lc, leaves)
 	{
 		if (!IsA(lfirst(lc), Aggref))
@@ -225,6 +263,7 @@ translate(GjAggregation *a, const GjGrouping *grouping)
 	}
 	if (grouping->sets != NIL)
 		return gj_add_grouping_sets(a, grouping);
+	result->check = gj_check_text(a, a->source);
 	add_having(a, grouping->having);
 	result->members = psprintf("\"keys\":[%s],\"carry\":[%s],\"functions\":[%s]",
 							   a->keys_json.data, a->carry_json.data, a->functions_json.data);

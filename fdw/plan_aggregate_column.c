@@ -51,12 +51,44 @@ gj_append_item(StringInfo list, const char *item)
 	appendStringInfoString(list, item);
 }
 
+int
+gj_function_column(GjAggregation *a, const char *name, const char *arg, const char *filter,
+				   bool distinct, int width)
+{
+	StringInfoData json;
+	GjFunction *function;
+	int			first = a->result->ncolumns - list_length(a->functions);
+	ListCell   *lc;
+
+	initStringInfo(&json);
+	appendStringInfo(&json, "{\"fn\":\"%s\"", name);
+	if (arg != NULL)
+		appendStringInfo(&json, ",\"arg\":%s", arg);
+	if (distinct)
+		appendStringInfoString(&json, ",\"distinct\":true");
+	if (filter != NULL)
+		appendStringInfo(&json, ",\"filter\":%s", filter);
+	appendStringInfoChar(&json, '}');
+
+	foreach(lc, a->functions)
+		if (strcmp(((const GjFunction *) lfirst(lc))->json, json.data) == 0)
+			return first + foreach_current_index(lc);
+	gj_append_item(&a->functions_json, json.data);
+	function = palloc(sizeof(GjFunction));
+	*function = (GjFunction)
+	{
+		.name = name, .distinct = distinct, .json = json.data
+	};
+	a->functions = lappend(a->functions, function);
+	gj_describe_integer(gj_add_column(a), width);
+	return a->result->ncolumns - 1;
+}
+
 bool
 gj_groups_by_bytes(const SortGroupClause *clause, const Expr *key)
 {
 	Oid			type = exprType((const Node *) key);
 	const GjOperator *op;
-	int			scale;
 
 	if (getBaseType(type) == BOOLOID)
 		return clause->eqop == BooleanEqualOperator;
@@ -66,9 +98,8 @@ gj_groups_by_bytes(const SortGroupClause *clause, const Expr *key)
 	switch (op->kind)
 	{
 		case GJ_KEY_NUMERIC:
-			/* 1.0 and 1.00 are one group, shown as the first one met */
-			return gj_decimal_scale(type, exprTypmod((const Node *) key), &scale) ||
-				!IsA(key, Var);
+			/* as decimals of one scale; how they look is checked (plan_aggregate_check.h) */
+			return true;
 		case GJ_KEY_BPCHAR:
 			/* values are padded to one length */
 			return exprTypmod((const Node *) key) >= 0;

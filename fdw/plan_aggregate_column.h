@@ -25,6 +25,7 @@ typedef struct GjAggregation
 	StringInfoData carry_json;
 	StringInfoData functions_json;
 	List	   *functions;		/* of GjFunction, each once */
+	List	   *checks;			/* of GjCheck */
 } GjAggregation;
 
 /* Adds an empty column to the result. */
@@ -42,7 +43,14 @@ extern bool gj_describe_type(GjColumn *column, Oid type, int32 typmod, Oid colla
 /* Appends to a list whose items are separated by commas. */
 extern void gj_append_item(StringInfo list, const char *item);
 
-/* Does equality in GROUP BY mean equal bytes in the column? */
+/*
+ * Returns the column of the daemon's result with this function, and adds it
+ * if necessary.
+ */
+extern int	gj_function_column(GjAggregation *a, const char *name, const char *arg,
+							   const char *filter, bool distinct, int width);
+
+/* Does equality in GROUP BY mean equal bytes in the daemon's column? */
 extern bool gj_groups_by_bytes(const SortGroupClause *clause, const Expr *key);
 
 #endif							/* GPUJOIN_PLAN_AGGREGATE_COLUMN_H */

@@ -14,60 +14,23 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
+#include "plan_aggregate_check.h"
 #include "plan_aggregate_function.h"
 #include "plan_computed.h"
 #include "plan_value_leaf.h"
 
-/*
- * Returns the column of the daemon's result with this function, and adds it
- * if necessary.
- */
-static int
-function_column(GjAggregation *a, const char *name, const char *arg, const char *filter,
-				bool distinct, int width)
+/* The value of an extreme; its display scale is that of all rows with it. */
+static GjReject
+add_packed_extreme(GjAggregation *a, const char *name, const GjValueJson *arg,
+				   const char *filter, GjResult *result)
 {
-	StringInfoData json;
-	GjFunction *function;
-	int			first = a->result->ncolumns - list_length(a->functions);
-	ListCell   *lc;
+	int			other = gj_function_column(a, name, gj_packed(arg, '-'), filter, false, 8);
 
-	initStringInfo(&json);
-	appendStringInfo(&json, "{\"fn\":\"%s\"", name);
-	if (arg != NULL)
-		appendStringInfo(&json, ",\"arg\":%s", arg);
-	if (distinct)
-		appendStringInfoString(&json, ",\"distinct\":true");
-	if (filter != NULL)
-		appendStringInfo(&json, ",\"filter\":%s", filter);
-	appendStringInfoChar(&json, '}');
-
-	foreach(lc, a->functions)
-		if (strcmp(((const GjFunction *) lfirst(lc))->json, json.data) == 0)
-			return first + foreach_current_index(lc);
-	gj_append_item(&a->functions_json, json.data);
-	function = palloc(sizeof(GjFunction));
-	*function = (GjFunction)
-	{
-		.name = name, .distinct = distinct, .json = json.data
-	};
-	a->functions = lappend(a->functions, function);
-	gj_describe_integer(gj_add_column(a), width);
-	return a->result->ncolumns - 1;
-}
-
-/* The largest display scale of the values that are not NULL. */
-static int
-scale_column(GjAggregation *a, const GjValueJson *arg, const char *filter)
-{
-	char	   *known = psprintf("{\"not\":{\"is_null\":%s}}", arg->json);
-	GjValueJson scale = {.json = arg->display_scale, .kind = GJ_KIND_INT};
-
-	if (arg->display_scale == NULL)
-		return -1;
-	gj_set_width(&scale, 4);
-	if (filter != NULL)
-		known = psprintf("{\"and\":[%s,%s]}", filter, known);
-	return function_column(a, "max", scale.json, known, false, scale.width);
+	result->finish = GJ_FINISH_PACKED;
+	result->column = gj_function_column(a, name, gj_packed(arg, '+'), filter, false, 8);
+	result->scale = arg->scale;
+	gj_add_check(a, (GjCheck) {.first = result->column, .second = other, .packed = true, .key = -1});
+	return GJ_ACCEPTED;
 }
 
 static GjReject
@@ -83,8 +46,8 @@ add_extreme(GjAggregation *a, const Aggref *aggref, const char *name, GjValueJso
 		(type == BPCHAROID || !OidIsValid(aggref->inputcollid) || !gj_collation_is_c(aggref->inputcollid)))
 		return GJ_REJECT_AGGREGATE;
 	if (arg->display_scale != NULL)
-		return GJ_REJECT_AGGREGATE; /* of equal values, which is shown? */
-	result->column = function_column(a, name, arg->json, filter, false, Max(arg->width, 1));
+		return add_packed_extreme(a, name, arg, filter, result);
+	result->column = gj_function_column(a, name, arg->json, filter, false, Max(arg->width, 1));
 	if (arg->kind == GJ_KIND_DECIMAL)
 	{
 		result->finish = GJ_FINISH_NUMERIC;
@@ -114,7 +77,7 @@ add_float_extreme(GjAggregation *a, const Aggref *aggref, const char *name, cons
 	if (var == NULL || !gj_translate_float(&a->translator, var, &arg))
 		return GJ_REJECT_VALUE;
 	result->finish = aggref->aggtype == FLOAT4OID ? GJ_FINISH_FLOAT4 : GJ_FINISH_FLOAT8;
-	result->column = function_column(a, name, arg.json, filter, false, arg.width);
+	result->column = gj_function_column(a, name, arg.json, filter, false, arg.width);
 	return GJ_ACCEPTED;
 }
 
@@ -123,9 +86,19 @@ add_sum(GjAggregation *a, const GjValueJson *arg, const char *filter, bool disti
 		GjFinish finish, GjResult *result)
 {
 	result->finish = finish;
-	result->column = function_column(a, "sum", arg->json, filter, distinct, 16);
+	result->column = gj_function_column(a, "sum", arg->json, filter, distinct, 16);
 	result->scale = arg->scale;
-	result->display_scale = scale_column(a, arg, filter);
+	if (arg->display_scale == NULL)
+		return;
+	result->display_scale = gj_scale_column(a, "max", arg, filter);
+	if (distinct)
+	{
+		/* of equal values one is added: all must have the same scale */
+		int			values = gj_function_column(a, "count", arg->json, filter, true, 8);
+		int			looks = gj_function_column(a, "count", gj_packed(arg, '+'), filter, true, 8);
+
+		gj_add_check(a, (GjCheck) {.first = values, .second = looks, .key = -1});
+	}
 }
 
 /* A variance or standard deviation, finished by result_variance.c. */
@@ -136,8 +109,8 @@ add_spread(GjAggregation *a, const GjValueJson *arg, const char *filter, bool di
 	if (distinct)
 		return GJ_REJECT_AGGREGATE;
 	add_sum(a, arg, filter, false, finish, result);
-	result->squares = function_column(a, "sum_squares", arg->json, filter, false, 32);
-	result->count = function_column(a, "count", arg->json, filter, false, 8);
+	result->squares = gj_function_column(a, "sum_squares", arg->json, filter, false, 32);
+	result->count = gj_function_column(a, "count", arg->json, filter, false, 8);
 	return GJ_ACCEPTED;
 }
 
@@ -247,7 +220,7 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 	if (aggref->aggfnoid == F_COUNT_)
 	{
 		result->finish = GJ_FINISH_INT8;
-		result->column = function_column(a, "count", NULL, filter, false, 8);
+		result->column = gj_function_column(a, "count", NULL, filter, false, 8);
 		return GJ_ACCEPTED;
 	}
 	if (list_length(aggref->args) != 1)
@@ -265,13 +238,11 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 		!(computation == COMPUTE_COUNT && !distinct &&
 		  translate_presence(a, linitial_node(TargetEntry, aggref->args)->expr, &arg)))
 		return GJ_REJECT_VALUE;
-	if (distinct && arg.display_scale != NULL)
-		return GJ_REJECT_AGGREGATE;
 	switch (computation)
 	{
 		case COMPUTE_COUNT:
 			result->finish = GJ_FINISH_INT8;
-			result->column = function_column(a, "count", arg.json, filter, distinct, 8);
+			result->column = gj_function_column(a, "count", arg.json, filter, distinct, 8);
 			return GJ_ACCEPTED;
 		case COMPUTE_SUM:
 			add_sum(a, &arg, filter, distinct,
@@ -279,7 +250,7 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 			return GJ_ACCEPTED;
 		case COMPUTE_AVERAGE:
 			add_sum(a, &arg, filter, distinct, GJ_FINISH_AVERAGE, result);
-			result->count = function_column(a, "count", arg.json, filter, distinct, 8);
+			result->count = gj_function_column(a, "count", arg.json, filter, distinct, 8);
 			return GJ_ACCEPTED;
 		case COMPUTE_VAR_POP:
 			return add_spread(a, &arg, filter, distinct, GJ_FINISH_VAR_POP, result);
@@ -293,7 +264,7 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 		case COMPUTE_OR:
 			result->finish = GJ_FINISH_VALUE;
 			gj_set_width(&arg, 1);
-			result->column = function_column(a, computation == COMPUTE_OR ? "bool_or" : "bool_and",
+			result->column = gj_function_column(a, computation == COMPUTE_OR ? "bool_or" : "bool_and",
 											 arg.json, filter, false, 1);
 			(void) gj_describe_type(&a->result->columns[result->column], BOOLOID, -1, InvalidOid);
 			return GJ_ACCEPTED;

@@ -31,6 +31,13 @@
 #include "plan_sideways.h"
 #include "plan_surplus.h"
 
+/*
+ * The daemon holds a result that has a check until all groups are checked.
+ * It then takes no more than this many extents, half of the default window.
+ */
+#define HELD_EXTENTS 8
+#define HELD_COLUMN_WIDTH 8
+
 /* In forced mode: keeps the order of two of our costs. */
 #define FORCED_COST_FACTOR 1e-9
 
@@ -42,6 +49,7 @@ typedef struct Offer
 	const struct gj_status *status;
 	GjGrouping	grouping;
 	Cost		scan_margin;	/* of the variant that is offered */
+	int			held_columns;	/* of a result that has a check; 0: it has none */
 } Offer;
 
 /* ---- the expressions that the node delivers ---- */
@@ -111,7 +119,7 @@ lacks_column(const Offer *block, const GjCandidate *tree)
 
 /* Can the daemon execute the block with this tree of joins? */
 static GjReject
-check_tree(const Offer *block, const GjCandidate *tree)
+check_tree(Offer *block, const GjCandidate *tree)
 {
 	GjAggregate aggregate = {0};
 	GjReject	reject;
@@ -125,6 +133,7 @@ check_tree(const Offer *block, const GjCandidate *tree)
 	reject = gj_translate_aggregation(block->root, NULL, tree, 0, &block->grouping, &aggregate);
 	if (reject != GJ_ACCEPTED)
 		return reject;
+	block->held_columns = aggregate.check != NULL ? aggregate.ncolumns : 0;
 	return gj_document_fits(tree, &aggregate) ?
 		GJ_ACCEPTED : GJ_REJECT_TOO_LARGE;
 }
@@ -163,6 +172,14 @@ native_groups(const Path *native)
 	if (native != NULL && IsA(native, GroupingSetsPath))
 		return groups_of_sets((const GroupingSetsPath *) native);
 	return rows;
+}
+
+/* The same with our own estimate of the tree's rows. */
+static double
+expected_groups(const Offer *block, const GjCandidate *tree, const Path *native)
+{
+	return block->grouping.keys == NIL ? 1 :
+		gj_grown_groups(native_groups(native), tree->rows / Max(tree->surplus, 1), tree->rows);
 }
 
 /* The groups by all keys, whose copies for each grouping set are combined. */
@@ -226,8 +243,7 @@ make_path(const Offer *block, GjVariant variant, GjCandidate *tree, const Path *
 	path->variant = variant;
 	path->tree = tree;
 	path->grouping = block->grouping;
-	path->groups = block->grouping.keys == NIL ? 1 :
-		gj_grown_groups(expected, tree->rows / Max(tree->surplus, 1), tree->rows);
+	path->groups = expected_groups(block, tree, native);
 	path->surplus = path->groups / expected;
 	if (block->grouping.sets != NIL)
 		path->finest_groups = finest_groups(block, tree);
@@ -332,6 +348,9 @@ offer(Offer *block, GjVariant variant, GjCandidate *tree)
 	native = gj_native_upper(block->output, &cheapest);
 	if (native == NULL)
 		return GJ_REJECT_NATIVE;
+	if (expected_groups(block, tree, native) * block->held_columns * HELD_COLUMN_WIDTH >
+		(double) HELD_EXTENTS * block->status->extent_size)
+		return GJ_REJECT_GROUP_KEY;
 	gj_choose_filters(block->root, tree);
 	time = gj_native_time(block->root, cheapest);
 	if (!gj_force)

@@ -145,7 +145,7 @@ bool
 gj_document_fits(const GjCandidate *tree, const GjAggregate *aggregate)
 {
 	GjTreeSize	size = aggregate != NULL ? tree->whole_size : tree->size;
-	const char *above[5] = {NULL};
+	const char *above[6] = {NULL};
 
 	if (aggregate != NULL)
 	{
@@ -153,7 +153,8 @@ gj_document_fits(const GjCandidate *tree, const GjAggregate *aggregate)
 		above[1] = aggregate->finest != NULL ? SETS_JOIN : NULL;
 		above[2] = aggregate->set_filter;
 		above[3] = aggregate->members;
-		above[4] = aggregate->having;
+		above[4] = aggregate->check;
+		above[5] = aggregate->having;
 	}
 
 	for (int i = 0; i < (int) lengthof(above); i++)

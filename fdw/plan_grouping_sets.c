@@ -22,6 +22,7 @@
 #include "utils/fmgroids.h"
 
 #include "columns.h"
+#include "plan_aggregate_check.h"
 #include "plan_grouping_sets.h"
 
 #define SET_NUMBER 1
@@ -254,6 +255,13 @@ move_results(GjAggregation *a, const GjGrouping *grouping, int first)
 		if (r->count >= 0)
 			r->count = moved(r->count, nkeys, first, ncalls);
 	}
+	foreach(lc, a->checks)
+	{
+		GjCheck    *check = lfirst(lc);
+
+		check->first = moved(check->first, nkeys, first, ncalls);
+		check->second = moved(check->second, nkeys, first, ncalls);
+	}
 }
 
 /*
@@ -299,6 +307,7 @@ gj_add_grouping_sets(GjAggregation *a, const GjGrouping *grouping)
 		.input = a->source + 1, .column = list_length(grouping->keys)
 	};
 	result->set_filter = set_filter(a);
+	result->check = gj_check_text(a, a->source + 2);
 	return GJ_ACCEPTED;
 }
 

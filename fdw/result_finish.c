@@ -13,6 +13,7 @@
 #include "utils/numeric.h"
 
 #include "key_forms.h"
+#include "numeric.h"
 #include "result_finish.h"
 #include "result_integer.h"
 #include "result_variance.h"
@@ -29,14 +30,28 @@ shown_scale(const GjResult *result, const Datum *raw)
 }
 
 static Datum
-shown_numeric(const GjAggregate *aggregate, const GjResult *result, const Datum *raw)
+numeric_at(__int128 number, int scale, int shown)
 {
-	__int128	number = gj_integer(&aggregate->columns[result->column], raw[result->column]);
-	int			shown = shown_scale(result, raw);
-
-	for (int scale = result->scale; scale > shown; scale--)
+	for (; scale > shown; scale--)
 		number /= 10;
 	return gj_integer_numeric(number, shown);
+}
+
+static Datum
+shown_numeric(const GjAggregate *aggregate, const GjResult *result, const Datum *raw)
+{
+	return numeric_at(gj_integer(&aggregate->columns[result->column], raw[result->column]),
+					  result->scale, shown_scale(result, raw));
+}
+
+/* The right shift rounds down, as packing needs it. */
+static Datum
+packed_numeric(const GjAggregate *aggregate, const GjResult *result, const Datum *raw)
+{
+	int64		packed = (int64) gj_integer(&aggregate->columns[result->column], raw[result->column]);
+
+	return numeric_at(packed >> GJ_PACKED_BITS, result->scale,
+					  Min(result->scale, (int) (packed & (GJ_PACKED_FACTOR - 1))));
 }
 
 /* The number of values, which is a sum of such numbers with grouping sets. */
@@ -87,6 +102,8 @@ finish(const GjAggregate *aggregate, const GjResult *result, const Datum *raw, b
 			}
 		case GJ_FINISH_NUMERIC:
 			return shown_numeric(aggregate, result, raw);
+		case GJ_FINISH_PACKED:
+			return packed_numeric(aggregate, result, raw);
 		case GJ_FINISH_AVERAGE:
 			return DirectFunctionCall2(numeric_div, shown_numeric(aggregate, result, raw),
 									   NumericGetDatum(int64_to_numeric(count_of(aggregate, result, raw))));

@@ -113,9 +113,13 @@ func (j *job) need() (int64, error) {
 	return int64(total), nil
 }
 
+// heldMargin is the window of a held result, as a multiple of the expected one.
+const heldMargin = 4
+
 // window returns the maximum number of result batches that may exist at a time.
 // Each participant needs two, one that it reads and the next one. Beyond that
-// the window grows with the expected result, up to the configured maximum.
+// the window grows with the expected result, up to the configured maximum. A held
+// result must fit into it, though there may be more rows than expected.
 func (j *job) window() int {
 	most := j.srv.options.Window
 	participants := int(j.open.Participants)
@@ -125,6 +129,9 @@ func (j *job) window() int {
 		row += math.Max(float64(s.Width), 8)
 	}
 	expected := math.Ceil(j.expectedRows()*row/float64(j.srv.store.ExtentSize())) + 1
+	if joincore.CanFailLate(j.plan.Root) {
+		expected *= heldMargin
+	}
 	return int(math.Max(float64(least), math.Min(expected, float64(most))))
 }
 

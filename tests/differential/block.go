@@ -8,7 +8,7 @@ import (
 // Kinds whose equal values look the same, so that any of them may represent a
 // group.
 var keyKinds = []string{"int", "int", "fixed", "text", "bpchar", "date", "timestamp", "timestamptz", "bool", "uuid", "oid",
-	"bytea", "inet", "time", "timetz", "bit", "mood"}
+	"bytea", "inet", "time", "timetz", "bit", "mood", "loose"}
 
 // aggregate draws an aggregate and its result's kind, "" if that is no kind of
 // expressions.
@@ -29,6 +29,9 @@ func (q *query) aggregate(s side, depth int) (*Node, string) {
 	case 0, 1:
 		return text("", "count(*)%s", filter), "int"
 	case 2:
+		if q.IntN(4) == 0 {
+			return q.loose(s, one(q.Generator, "count", "sum", "avg"), distinct, filter)
+		}
 		return call("count", one(q.Generator, "int", "text", "date", "fixed", "timestamp")), "int"
 	case 3:
 		return text("", "count("+q.anyColumn(s)+")%s", filter), "int"
@@ -46,6 +49,9 @@ func (q *query) aggregate(s side, depth int) (*Node, string) {
 	case 10, 11:
 		kind := one(q.Generator, "int", "int", "fixed", "date", "timestamp", "text")
 		name := one(q.Generator, "min", "max")
+		if q.IntN(4) == 0 {
+			return q.loose(s, name, distinct, filter)
+		}
 		if f := q.column(s, "float"); f != nil && q.IntN(4) == 0 {
 			return text("", name+"(%s)%s", f, filter), ""
 		}
@@ -63,6 +69,19 @@ func (q *query) aggregate(s side, depth int) (*Node, string) {
 		return text("", name+"(%s)%s", q.value(s, number, depth, q.safe), filter), "numeric"
 	}
 	return call("sum", "int"), "fixed"
+}
+
+// loose draws an aggregate of a column without a declared scale.
+func (q *query) loose(s side, name string, distinct, filter *Node) (*Node, string) {
+	kind := map[string]string{"count": "int", "min": "loose", "max": "loose"}[name]
+	if kind == "" {
+		kind = "numeric"
+	}
+	c := q.column(s, "loose")
+	if c == nil {
+		return text("", "count(*)%s", filter), "int"
+	}
+	return text("", name+"(%s%s)%s", distinct, c, filter), kind
 }
 
 // mixedScales draws a numeric whose number of decimals depends on the row.
@@ -88,7 +107,7 @@ func (q *query) above(s side, depth int) output {
 		return output{a, kind}
 	case kind == "int" && !q.safe:
 		return output{text("", "%s * 2 + 1", a), kind}
-	case kind == "fixed" || kind == "numeric":
+	case kind == "fixed" || kind == "numeric" || kind == "loose":
 		if q.IntN(2) == 0 {
 			return output{text("", "round(%s, 2)", a), "numeric"}
 		}
@@ -125,7 +144,7 @@ func (q *query) conditionOverGroups(s side) *Node {
 		a, kind := q.aggregate(s, 1)
 		op := one(q.Generator, "<", ">", ">=", "<>")
 		switch kind {
-		case "int", "fixed", "numeric":
+		case "int", "fixed", "numeric", "loose":
 			return text("condition", "%s "+op+" "+one(q.Generator, "0", "1", "25", "100", "1000.5"), a)
 		case "bool":
 			return text("condition", "%s", a)
@@ -172,7 +191,7 @@ func (q *query) finish(word string, outputs []output, rest []*Node, rows float64
 // familyOf returns the family of a kind's columns in a subquery.
 func familyOf(kind string) string {
 	switch kind {
-	case "fixed":
+	case "fixed", "loose":
 		return "numeric"
 	case "bool":
 		return ""

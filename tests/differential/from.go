@@ -154,7 +154,7 @@ func (q *query) column(s side, kind string) *Node {
 	var found []string
 	for _, i := range s.members {
 		for c, t := range q.used[i].Columns {
-			if k := t.kind(); k == kind || kind == "numeric" && k == "fixed" {
+			if k := t.kind(); k == kind || kind == "numeric" && (k == "fixed" || k == "loose") {
 				found = append(found, fmt.Sprintf("r%d.c%d", i, c))
 			}
 		}

@@ -3,6 +3,7 @@ package differential
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 )
 
@@ -16,9 +17,12 @@ type columnType struct {
 
 // kind is the kind of expressions that a column of the type belongs to. "fixed"
 // is a numeric with a declared scale and at most 18 digits: equal values look
-// the same, and blocks support it.
+// the same, and blocks support it. "loose" is one without a declared scale, whose
+// values have decimals of their own; equal values look the same within a column.
 func (t columnType) kind() string {
 	switch {
+	case t.name == looseType || t.name == "loose":
+		return "loose"
 	case t.family == "numeric" && t.name != "numeric" && t.name != "numeric(30,10)":
 		return "fixed"
 	case t.name == "bool":
@@ -26,6 +30,10 @@ func (t columnType) kind() string {
 	}
 	return t.family
 }
+
+// looseType is another name of numeric, so that such columns are told from those
+// in which equal values look different.
+const looseType = "pg_catalog.numeric"
 
 // pick returns one of the values with equal probability.
 func pick(values ...string) func(*rand.Rand) string {
@@ -48,6 +56,12 @@ func often(usual func(*rand.Rand) string, edges ...string) func(*rand.Rand) stri
 		}
 		return edges[r.IntN(len(edges))]
 	}
+}
+
+// looseValue returns a decimal whose number of decimals follows from its value.
+func looseValue(r *rand.Rand) string {
+	n := r.IntN(48) - 8
+	return strconv.Itoa(n) + []string{"", ".5", ".25", ".1250", ".00"}[(n+8)%5]
 }
 
 func format(pattern string, below int) func(*rand.Rand) string {
@@ -75,6 +89,7 @@ var columnTypes = []columnType{
 	{"numeric(18,0)", "numeric", often(format("%d", 40), "NaN", "999999999999999999")},
 	{"numeric(30,10)", "numeric", often(decimal(".5"), "NaN", "12345678901234567890.0123456789")},
 	{"numeric", "numeric", often(decimal(".500"), "NaN", "Infinity", "-Infinity", "1e-30", "123456789012345678901234567890.5", "1.0", "1.00")},
+	{looseType, "numeric", looseValue},
 
 	{"int4", "int", format("%d", 1000)},
 	{"int8", "int", format("%d", 100000)},
