@@ -165,6 +165,7 @@ func (e *execution) again() bool {
 	}
 	e.dropReady()
 	e.rowsOut, e.bytesOut = 0, 0
+	e.full = make(chan struct{}) // the failed executor may have filled the window
 	return true
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
+	"gpujoin/sidecar/executor"
+	"gpujoin/sidecar/memory"
 )
 
 // dividing adds a residual to a job that divides by the left side's row number
@@ -96,5 +98,28 @@ func TestHeldBatchesAreNotDealt(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		b.Close()
+	}
+}
+
+// TestHeldResultRunsAgain: an executor fails when its held batches fill the window. The next
+// one may fill the window, too.
+func TestHeldResultRunsAgain(t *testing.T) {
+	const window = 2
+	fills := testBackend(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
+		return emit(ctx, sink, window)
+	})
+	fails := testBackend(func(ctx context.Context, mem joincore.Memory, sink joincore.Sink) error {
+		return errors.Join(fills(ctx, mem, sink), errors.New("the device is gone"))
+	})
+	r := start(t, func(o *Options) { o.Window = window }, fills, func(*memory.Store) executor.Executor { return fails })
+	b := r.dial(0)
+	_, err := b.Open(shm.Open{}, dividing(joinJob(100, 100, 100), "1"))
+	must(t, err)
+	must(t, b.Fed(shm.Fed{}))
+	must(t, b.Run(1))
+	rows, err := b.Drain(resultShapes, 1)
+	must(t, err)
+	if len(rows) != window {
+		t.Errorf("%d rows instead of %d", len(rows), window)
 	}
 }
