@@ -53,7 +53,8 @@ func (q *query) aggregate(s side, depth int) (*Node, string) {
 			return q.loose(s, name, distinct, filter)
 		}
 		if f := q.column(s, "float"); f != nil && q.IntN(4) == 0 {
-			return text("", name+"(%s)%s", f, filter), ""
+			// Of 0 and -0, which are equal, the order of rows decides. Plus 0, both are 0.
+			return text("", "0 + "+name+"(%s)%s", f, filter), ""
 		}
 		if kind == "text" && q.IntN(12) > 0 {
 			return text("", name+`(%s collate "C")%s`, q.value(s, kind, depth, q.safe), filter), kind
