@@ -283,6 +283,61 @@ func TestRegistration(t *testing.T) {
 	}
 }
 
+// slow is a provider whose driver takes its time to unregister memory.
+type slow struct {
+	device.Provider
+	begun, end chan struct{}
+}
+
+func (s *slow) Register([]byte) (func(), error) {
+	return func() {
+		close(s.begun)
+		<-s.end
+	}, nil
+}
+
+// TestSlowUnregistration: while a driver unregisters an extent, the worker reports its status
+// and finds other extents.
+func TestSlowUnregistration(t *testing.T) {
+	p := &slow{cpu.New(), make(chan struct{}), make(chan struct{})}
+	d := startDaemon(t, p, slog.New(slog.DiscardHandler))
+	d.give(1)
+	d.give(2)
+	e, err := d.srv.pool.use(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.srv.pool.done(e)
+	registered := func() bool {
+		d.srv.pool.mu.Lock()
+		defer d.srv.pool.mu.Unlock()
+		return !d.srv.pool.registry && len(d.srv.pool.backlog) == 0
+	}
+	eventually(t, "all is registered", registered)
+	if err := d.sender.Send(&fds.Message{Kind: fds.Drop, Extents: []uint64{1}}); err != nil {
+		t.Fatal(err)
+	}
+	<-p.begun
+	answered := make(chan error, 1)
+	go func() {
+		_, err := d.srv.Status(t.Context(), nil)
+		e, failed := d.srv.pool.use(t.Context(), 2)
+		d.srv.pool.done(e)
+		answered <- errors.Join(err, failed)
+	}()
+	select {
+	case err := <-answered:
+		if err != nil {
+			t.Error(err)
+		}
+		close(p.end)
+	case <-time.After(10 * time.Second):
+		close(p.end)
+		<-answered
+		t.Error("the worker waits for the driver")
+	}
+}
+
 // TestRefusedRegistration: without it everything works; it is not tried again,
 // and said once in the log and always in the device's status.
 func TestRefusedRegistration(t *testing.T) {

@@ -138,7 +138,11 @@ func (p *pool) register() {
 			release = append(release, undo)
 		}
 		e.release = release
-		p.leave(e)
+		if p.leave(e) {
+			p.mu.Unlock()
+			p.free(e)
+			p.mu.Lock()
+		}
 	}
 	p.registry = false
 }
@@ -161,24 +165,35 @@ func (p *pool) refusal(device int) error {
 // drop removes an extent once it has no users.
 func (p *pool) drop(id uint64) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	e := p.extents[id]
 	if e == nil {
+		p.mu.Unlock()
 		return
 	}
 	delete(p.extents, id)
 	e.dropped = true
 	e.users++
-	p.leave(e)
+	last := p.leave(e)
+	p.mu.Unlock()
+	if last {
+		p.free(e)
+	}
 }
 
-// leave removes a user of e. The caller holds p's lock.
-func (p *pool) leave(e *extent) {
+// leave removes a user of e, and reports whether the caller must free e, because it was the
+// last one. The caller holds p's lock.
+func (p *pool) leave(e *extent) (last bool) {
 	e.users--
 	if e.users > 0 || !e.dropped || e.unmapped {
-		return
+		return false
 	}
 	e.unmapped = true
+	return true
+}
+
+// free unmaps an extent without users. The caller does not hold p's lock: a driver may let it
+// wait for kernels, and the daemon kills a worker that does not report its status meanwhile.
+func (p *pool) free(e *extent) {
 	for _, release := range e.release {
 		release()
 	}
@@ -221,9 +236,15 @@ func (p *pool) use(ctx context.Context, id uint64) (*extent, error) {
 
 func (p *pool) done(list ...*extent) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	var last []*extent
 	for _, e := range list {
-		p.leave(e)
+		if p.leave(e) {
+			last = append(last, e)
+		}
+	}
+	p.mu.Unlock()
+	for _, e := range last {
+		p.free(e)
 	}
 }
 
