@@ -118,7 +118,7 @@ add_carried(GjAggregation *a, const Var *var)
 }
 
 /* Keys are shown with the scale that all rows of the group have. */
-static void
+static bool
 add_key_scales(GjAggregation *a, const GjGrouping *grouping, const GjValueJson *values)
 {
 	ListCell   *lc;
@@ -134,11 +134,13 @@ add_key_scales(GjAggregation *a, const GjGrouping *grouping, const GjValueJson *
 			continue;
 		least = gj_scale_column(a, "min", &values[at], NULL);
 		largest = gj_scale_column(a, "max", &values[at], NULL);
-		gj_add_check(a, (GjCheck) {.first = least, .second = largest, .key = at});
+		if (!gj_add_check(a, (GjCheck) {.first = least, .second = largest, .key = at}, lfirst(lc)))
+			return false;
 		for (int i = 0; i < a->result->nresults; i++)
 			if (equal(list_nth(a->leaves, i), lfirst(lc)))
 				a->result->results[i].display_scale = largest;
 	}
+	return true;
 }
 
 /* ---- HAVING ---- */
@@ -252,7 +254,8 @@ translate(GjAggregation *a, const GjGrouping *grouping)
 				return GJ_REJECT_COLUMN_TYPE;
 		}
 	}
-	add_key_scales(a, grouping, values);
+	if (!add_key_scales(a, grouping, values))
+		return GJ_REJECT_GROUP_KEY;
 	foreach(lc, leaves)
 	{
 		if (!IsA(lfirst(lc), Aggref))

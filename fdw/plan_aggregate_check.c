@@ -8,6 +8,7 @@
 #include "numeric.h"
 #include "plan_aggregate_check.h"
 #include "plan_value_leaf.h"
+#include "plan_widened.h"
 
 /* ---- columns ---- */
 
@@ -35,13 +36,14 @@ gj_packed(const GjValueJson *arg, char operator)
 
 /* ---- checks ---- */
 
-void
-gj_add_check(GjAggregation *a, GjCheck check)
+bool
+gj_add_check(GjAggregation *a, GjCheck check, const Expr *expr)
 {
 	GjCheck    *copy = palloc(sizeof(GjCheck));
 
 	*copy = check;
 	a->checks = lappend(a->checks, copy);
+	return gj_force || gj_looks_alike(a->translator.root, expr);
 }
 
 static char *

@@ -33,7 +33,11 @@ extern int	gj_scale_column(GjAggregation *a, const char *name, const GjValueJson
  */
 extern char *gj_packed(const GjValueJson *arg, char operator);
 
-extern void gj_add_check(GjAggregation *a, GjCheck check);
+/*
+ * Adds a check of the looks of an expression.  Returns false if it would
+ * probably fail, unless joins are forced.
+ */
+extern bool gj_add_check(GjAggregation *a, GjCheck check, const Expr *expr);
 
 /*
  * The condition of all checks on the result, which is the daemon's input of

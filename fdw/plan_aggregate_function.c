@@ -21,7 +21,7 @@
 
 /* The value of an extreme; its display scale is that of all rows with it. */
 static GjReject
-add_packed_extreme(GjAggregation *a, const char *name, const GjValueJson *arg,
+add_packed_extreme(GjAggregation *a, const Expr *expr, const char *name, const GjValueJson *arg,
 				   const char *filter, GjResult *result)
 {
 	int			other = gj_function_column(a, name, gj_packed(arg, '-'), filter, false, 8);
@@ -29,8 +29,8 @@ add_packed_extreme(GjAggregation *a, const char *name, const GjValueJson *arg,
 	result->finish = GJ_FINISH_PACKED;
 	result->column = gj_function_column(a, name, gj_packed(arg, '+'), filter, false, 8);
 	result->scale = arg->scale;
-	gj_add_check(a, (GjCheck) {.first = result->column, .second = other, .packed = true, .key = -1});
-	return GJ_ACCEPTED;
+	return gj_add_check(a, (GjCheck) {.first = result->column, .second = other, .packed = true, .key = -1},
+						expr) ? GJ_ACCEPTED : GJ_REJECT_AGGREGATE;
 }
 
 static GjReject
@@ -46,7 +46,8 @@ add_extreme(GjAggregation *a, const Aggref *aggref, const char *name, GjValueJso
 		(type == BPCHAROID || !OidIsValid(aggref->inputcollid) || !gj_collation_is_c(aggref->inputcollid)))
 		return GJ_REJECT_AGGREGATE;
 	if (arg->display_scale != NULL)
-		return add_packed_extreme(a, name, arg, filter, result);
+		return add_packed_extreme(a, linitial_node(TargetEntry, aggref->args)->expr, name, arg,
+								  filter, result);
 	result->column = gj_function_column(a, name, arg->json, filter, false, Max(arg->width, 1));
 	if (arg->kind == GJ_KIND_DECIMAL)
 	{
@@ -81,24 +82,28 @@ add_float_extreme(GjAggregation *a, const Aggref *aggref, const char *name, cons
 	return GJ_ACCEPTED;
 }
 
-static void
-add_sum(GjAggregation *a, const GjValueJson *arg, const char *filter, bool distinct,
-		GjFinish finish, GjResult *result)
+/* expr: the argument. */
+static GjReject
+add_sum(GjAggregation *a, const Expr *expr, const GjValueJson *arg, const char *filter,
+		bool distinct, GjFinish finish, GjResult *result)
 {
+	int			values;
+	int			looks;
+
 	result->finish = finish;
 	result->column = gj_function_column(a, "sum", arg->json, filter, distinct, 16);
 	result->scale = arg->scale;
 	if (arg->display_scale == NULL)
-		return;
+		return GJ_ACCEPTED;
 	result->display_scale = gj_scale_column(a, "max", arg, filter);
-	if (distinct)
-	{
-		/* of equal values one is added: all must have the same scale */
-		int			values = gj_function_column(a, "count", arg->json, filter, true, 8);
-		int			looks = gj_function_column(a, "count", gj_packed(arg, '+'), filter, true, 8);
+	if (!distinct)
+		return GJ_ACCEPTED;
 
-		gj_add_check(a, (GjCheck) {.first = values, .second = looks, .key = -1});
-	}
+	/* of equal values one is added: all must have the same scale */
+	values = gj_function_column(a, "count", arg->json, filter, true, 8);
+	looks = gj_function_column(a, "count", gj_packed(arg, '+'), filter, true, 8);
+	return gj_add_check(a, (GjCheck) {.first = values, .second = looks, .key = -1}, expr) ?
+		GJ_ACCEPTED : GJ_REJECT_AGGREGATE;
 }
 
 /* A variance or standard deviation, finished by result_variance.c. */
@@ -108,7 +113,7 @@ add_spread(GjAggregation *a, const GjValueJson *arg, const char *filter, bool di
 {
 	if (distinct)
 		return GJ_REJECT_AGGREGATE;
-	add_sum(a, arg, filter, false, finish, result);
+	(void) add_sum(a, NULL, arg, filter, false, finish, result);
 	result->squares = gj_function_column(a, "sum_squares", arg->json, filter, false, 32);
 	result->count = gj_function_column(a, "count", arg->json, filter, false, 8);
 	return GJ_ACCEPTED;
@@ -205,6 +210,7 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 	Computation computation;
 	GjValueJson arg;
 	char	   *filter = NULL;
+	Expr	   *expr;
 
 	if (aggref->aggorder != NIL || aggref->aggdirectargs != NIL || aggref->agglevelsup != 0 ||
 		aggref->aggsplit != AGGSPLIT_SIMPLE || aggref->aggkind != AGGKIND_NORMAL ||
@@ -225,8 +231,8 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 	}
 	if (list_length(aggref->args) != 1)
 		return GJ_REJECT_AGGREGATE;
-	if (distinct && !gj_groups_by_bytes(linitial(aggref->aggdistinct),
-									 linitial_node(TargetEntry, aggref->args)->expr))
+	expr = linitial_node(TargetEntry, aggref->args)->expr;
+	if (distinct && !gj_groups_by_bytes(linitial(aggref->aggdistinct), expr))
 		return GJ_REJECT_AGGREGATE;
 	computation = computation_of(aggref->aggfnoid);
 	if (computation == COMPUTE_NOTHING)
@@ -234,9 +240,8 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 	if (computation == COMPUTE_MIN_FLOAT || computation == COMPUTE_MAX_FLOAT)
 		return add_float_extreme(a, aggref, computation == COMPUTE_MIN_FLOAT ? "min" : "max",
 								 filter, result);
-	if (!gj_translate_value(&a->translator, linitial_node(TargetEntry, aggref->args)->expr, &arg) &&
-		!(computation == COMPUTE_COUNT && !distinct &&
-		  translate_presence(a, linitial_node(TargetEntry, aggref->args)->expr, &arg)))
+	if (!gj_translate_value(&a->translator, expr, &arg) &&
+		!(computation == COMPUTE_COUNT && !distinct && translate_presence(a, expr, &arg)))
 		return GJ_REJECT_VALUE;
 	switch (computation)
 	{
@@ -245,13 +250,11 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 			result->column = gj_function_column(a, "count", arg.json, filter, distinct, 8);
 			return GJ_ACCEPTED;
 		case COMPUTE_SUM:
-			add_sum(a, &arg, filter, distinct,
-					aggref->aggtype == INT8OID ? GJ_FINISH_INT8 : GJ_FINISH_NUMERIC, result);
-			return GJ_ACCEPTED;
+			return add_sum(a, expr, &arg, filter, distinct,
+						   aggref->aggtype == INT8OID ? GJ_FINISH_INT8 : GJ_FINISH_NUMERIC, result);
 		case COMPUTE_AVERAGE:
-			add_sum(a, &arg, filter, distinct, GJ_FINISH_AVERAGE, result);
 			result->count = gj_function_column(a, "count", arg.json, filter, distinct, 8);
-			return GJ_ACCEPTED;
+			return add_sum(a, expr, &arg, filter, distinct, GJ_FINISH_AVERAGE, result);
 		case COMPUTE_VAR_POP:
 			return add_spread(a, &arg, filter, distinct, GJ_FINISH_VAR_POP, result);
 		case COMPUTE_VAR_SAMP:

@@ -12,9 +12,12 @@
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
+#include "optimizer/optimizer.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "columns.h"
 #include "numeric.h"
 #include "plan_computed.h"
 #include "plan_widened.h"
@@ -87,6 +90,56 @@ scale_of_statistics(HeapTuple tuple)
 	return scale >= least ? scale : -1;
 }
 
+static bool
+is_trimmed(const AttStatsSlot *sample)
+{
+	for (int i = 0; i < sample->nvalues; i++)
+	{
+		struct varlena *value = PG_DETOAST_DATUM_PACKED(sample->values[i]);
+		int			needed = DatumGetInt32(DirectFunctionCall1(numeric_min_scale,
+															   PointerGetDatum(PG_DETOAST_DATUM(sample->values[i]))));
+
+		if (needed < gj_numeric_scale(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)))
+			return false;
+	}
+	return true;
+}
+
+static bool
+has_scale(const AttStatsSlot *sample, int scale)
+{
+	for (int i = 0; i < sample->nvalues; i++)
+	{
+		struct varlena *value = PG_DETOAST_DATUM_PACKED(sample->values[i]);
+
+		if (gj_numeric_scale(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)) != scale)
+			return false;
+	}
+	return true;
+}
+
+/* Of numbers only: columns with NaN or infinity have no scale here. */
+static bool
+samples_look_alike(HeapTuple tuple)
+{
+	AttStatsSlot sample;
+	bool		trimmed = true;
+	bool		one_scale = true;
+	int			scale = -1;
+
+	for (int i = 0; i < (int) lengthof(kinds); i++)
+	{
+		if (!get_attstatsslot(&sample, tuple, kinds[i], InvalidOid, ATTSTATSSLOT_VALUES))
+			continue;
+		if (scale < 0)
+			scale = largest_scale(&sample);
+		trimmed = trimmed && is_trimmed(&sample);
+		one_scale = one_scale && has_scale(&sample, scale);
+		free_attstatsslot(&sample);
+	}
+	return trimmed || one_scale;
+}
+
 int
 gj_widened_scale(PlannerInfo *root, const Var *var)
 {
@@ -100,4 +153,28 @@ gj_widened_scale(PlannerInfo *root, const Var *var)
 		scale = scale_of_statistics(data.statsTuple);
 	ReleaseVariableStats(data);
 	return scale;
+}
+
+bool
+gj_looks_alike(PlannerInfo *root, const Expr *expr)
+{
+	List	   *vars = pull_var_clause((Node *) unconstify(Expr *, expr),
+									   PVC_RECURSE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS);
+	bool		alike = true;
+	ListCell   *lc;
+
+	foreach(lc, vars)
+	{
+		Var		   *var = lfirst_node(Var, lc);
+		VariableStatData data;
+		int			scale;
+
+		if (gj_decimal_scale(var->vartype, var->vartypmod, &scale) ||
+			gj_widened_scale(root, var) < 0)
+			continue;
+		examine_variable(root, (Node *) var, 0, &data);
+		alike = alike && samples_look_alike(data.statsTuple);
+		ReleaseVariableStats(data);
+	}
+	return alike;
 }

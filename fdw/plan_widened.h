@@ -12,4 +12,11 @@
  */
 extern int	gj_widened_scale(PlannerInfo *root, const Var *var);
 
+/*
+ * Do equal values of the expression probably have the same number of decimals?
+ * So it is if all sampled values of a column have one scale, or if none of them
+ * ends in a zero that could be left out.
+ */
+extern bool gj_looks_alike(PlannerInfo *root, const Expr *expr);
+
 #endif							/* GPUJOIN_PLAN_WIDENED_H */
