@@ -258,3 +258,31 @@ func TestIndexScanOfNeighbours(t *testing.T) {
 		t.Errorf("the job costs %v and %v in units of native plans, which should differ", scattered, neighbours)
 	}
 }
+
+// A native path may owe its cost to a job below it that saves much time. A larger
+// job that is expected to take longer than that path does not look cheaper.
+func TestLargerJobIsSlower(t *testing.T) {
+	w := newWorld(t)
+	s := w.session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on", "set gpujoin.startup_cost = 1", "set gpujoin.cached_page_cost = 0.1",
+		"set seq_page_cost = 0.1", "set random_page_cost = 0.1", "set cpu_tuple_cost = 0.001",
+		"set cpu_index_tuple_cost = 0.0005", "set cpu_operator_cost = 0.00025")...)
+	// One row of the two columns' join is expected by PostgreSQL, many by the extension.
+	exec(t, s, `create table referred as select g as a, g * 7 as b, g as v from generate_series(1, 20000) g;
+		create table referring as select a, b, v from referred;
+		create table large as select g as id, g as v from generate_series(1, 500000) g;
+		create index on large (id);
+		analyze referred, referring, large`)
+	const sql = "select l.v, x.v from referring l join referred r using (a, b) join large x on x.id = l.v"
+	for _, c := range []struct {
+		row  string // cost of feeding one
+		want int    // joins of the job
+	}{{"0.001", 1}, {"0.0001", 2}} {
+		exec(t, s, "set gpujoin.page_row_cost = "+c.row)
+		plan := explain(t, s, "", sql)
+		jobs := plan.GpuJoins()
+		if len(jobs) != 1 || len(jobs[0].Joins()) != c.want {
+			t.Errorf("feeding a row costs %s: not one job of %d joins:\n%s", c.row, c.want,
+				strings.Join(query(t, s, "explain "+sql).Rows, "\n"))
+		}
+	}
+}
