@@ -1,12 +1,14 @@
 /*
- * plan_hook.c - the join hook: which joins may be offered to the daemon.
+ * plan_hook.c - the hooks for joins: which joins may be offered to the daemon.
  *
- * Core calls the hook at the end of every attempt to join two relations.
+ * Core calls the join hook at the end of every attempt to join two relations.
  * Cheap checks come first, because most joins of most queries must be rejected
- * within microseconds.
+ * within microseconds.  It calls the search hook once for a list of relations.
  */
 #include "postgres.h"
 
+#include "optimizer/geqo.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 
@@ -19,6 +21,7 @@
 #define MAX_TOTAL_COLUMNS 4000
 
 static set_join_pathlist_hook_type previous_join_hook;
+static join_search_hook_type previous_search_hook;
 
 /* One attempt to join two relations. */
 typedef struct Attempt
@@ -213,11 +216,8 @@ join_trees(Attempt *attempt, GjVariant variant)
 	tree = gj_combine(&joining, clauses, block_only, cost, rows);
 	gj_rate(attempt->status, tree);
 	attempt->stash->candidates[variant] = tree;
-
-	if (!gj_force && tree->input_rows < gj_min_rows)
-		return GJ_REJECT_SIZE;
-	if (variant == GJ_PARALLEL && tree->workers == 0)
-		return GJ_ACCEPTED;		/* every input is too small to share */
+	if (gj_is_topmost(attempt->root, joinrel))
+		return GJ_ACCEPTED;		/* offered when all native paths are known */
 	return gj_offer(attempt->root, joinrel, attempt->stash, variant);
 }
 
@@ -354,9 +354,50 @@ join_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		gj_reject(root, joinrel, reject);
 }
 
+/*
+ * Offers the best jobs of a query's topmost joinrel.  A job's cost is in proportion to
+ * that of one native path.  Offered before the search ends, it might be that of a
+ * path far slower than its cost says, and core would then drop a faster one that
+ * it finds later.
+ */
+static void
+offer_topmost(PlannerInfo *root, RelOptInfo *joinrel)
+{
+	GjStash    *stash = gj_joinrel_stash(joinrel);
+	GjReject	reject;
+
+	if (joinrel->reloptkind != RELOPT_JOINREL || stash == NULL || !gj_is_topmost(root, joinrel) ||
+		stash->candidates[GJ_SERIAL] == NULL)
+		return;
+	if (stash->candidates[GJ_PARALLEL] != NULL)
+		(void) gj_offer(root, joinrel, stash, GJ_PARALLEL);
+	reject = gj_offer(root, joinrel, stash, GJ_SERIAL);
+	if (reject != GJ_ACCEPTED)
+		gj_reject(root, joinrel, reject);
+	set_cheapest(joinrel);
+}
+
+static RelOptInfo *
+search_hook(PlannerInfo *root, int levels_needed, List *initial_rels)
+{
+	RelOptInfo *rel;
+
+	if (previous_search_hook)
+		rel = previous_search_hook(root, levels_needed, initial_rels);
+	else if (enable_geqo && levels_needed >= geqo_threshold)
+		rel = geqo(root, levels_needed, initial_rels);
+	else
+		rel = standard_join_search(root, levels_needed, initial_rels);
+	if (gj_enabled && rel != NULL)
+		offer_topmost(root, rel);
+	return rel;
+}
+
 void
 gj_install_join_hook(void)
 {
 	previous_join_hook = set_join_pathlist_hook;
 	set_join_pathlist_hook = join_hook;
+	previous_search_hook = join_search_hook;
+	join_search_hook = search_hook;
 }

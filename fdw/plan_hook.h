@@ -22,7 +22,17 @@ typedef struct GjPath
 	GjTime		time;
 } GjPath;
 
-/* Offers stash->candidates[variant] if it is cheaper than the native plan. */
+/* Does the joinrel have all tables of the query?  No native plan then joins in another order. */
+static inline bool
+gj_is_topmost(const PlannerInfo *root, const RelOptInfo *joinrel)
+{
+	return bms_is_subset(root->all_baserels, joinrel->relids);
+}
+
+/*
+ * Offers stash->candidates[variant] if it is large enough, can be shared if that
+ * is the variant, and is cheaper than the native plan.
+ */
 extern GjReject gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash,
 						 GjVariant variant);
 

@@ -202,6 +202,10 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	List	   *deferred;
 	List	   *outputs;
 
+	if (!gj_force && tree->input_rows < gj_min_rows)
+		return GJ_REJECT_SIZE;
+	if (variant == GJ_PARALLEL && tree->workers == 0)
+		return GJ_ACCEPTED;		/* every input is too small to share */
 	if (tree->block_only)
 		return GJ_REJECT_CONDITION;
 	cheapest = gj_cheapest_native(joinrel, stash, variant);
@@ -218,7 +222,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		 * order, too, and must not be charged less than they are: an
 		 * underestimated native path of this joinrel is no measure of them.
 		 */
-		if (!bms_is_subset(root->all_baserels, joinrel->relids))
+		if (!gj_is_topmost(root, joinrel))
 			unit = Max(unit, 1);
 		if (filters_decide(tree, costs.total_cost, cheapest->total_cost / unit))
 		{
