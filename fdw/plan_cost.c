@@ -13,6 +13,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
 #include "utils/spccache.h"
 
 #include "plan_cost.h"
@@ -28,6 +29,9 @@
 #define KEY_FUNCTIONS 2			/* a further key takes as long as so many
 								 * functions */
 #define FILTER_NS 4				/* testing one key */
+#define GROUP_HEADER 48			/* bytes of a group besides its keys */
+#define WIDE_KEY_NS 30			/* grouping by a key that is no integer, per row */
+#define WIDE_KEY_MISS_NS 150	/* more, if the groups are not in the cache */
 
 Cost
 gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers)
@@ -164,6 +168,28 @@ group_ns(const struct gj_status *status, double groups)
 	return status->group_ns[i] + at * (status->group_ns[i + 1] - status->group_ns[i]);
 }
 
+/*
+ * ns per row for the bytes of keys such as texts.  They are hashed, copied to a
+ * new group, and compared with those of a group, which are elsewhere in memory.
+ */
+static double
+wide_keys_ns(double groups, const List *keys)
+{
+	double		width = GROUP_HEADER;
+	int			wide = 0;
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		const Node *key = lfirst(lc);
+
+		width += get_typavgwidth(exprType(key), exprTypmod(key));
+		if (!get_typbyval(exprType(key)) && exprType(key) != NUMERICOID)
+			wide++;
+	}
+	return wide * (WIDE_KEY_NS + gj_cache_misses(groups * width) * WIDE_KEY_MISS_NS);
+}
+
 /* What a value's or a condition's evaluation is made of. */
 typedef struct Parts
 {
@@ -196,7 +222,7 @@ gj_aggregation_cost(const struct gj_status *status, double rows, double groups,
 	(void) count_parts((Node *) leaves, &parts);
 	for (int k = 1; k < list_length(keys); k++)
 		more += KEY_FUNCTIONS;
-	return cores_cost(status, rows * (group_ns(status, groups) +
+	return cores_cost(status, rows * (group_ns(status, groups) + wide_keys_ns(groups, keys) +
 									  Max(more, 0) * status->function_ns +
 									  parts.operations * status->operation_ns +
 									  parts.conditions * status->condition_ns));
