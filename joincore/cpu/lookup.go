@@ -7,6 +7,10 @@ package cpu
 // round reads one entry for every undecided key, so that many cache misses overlap.
 // todo and slot are scratch.
 func (t *table) lookup(keys []uint64, head, todo, slot []uint32) {
+	if t.numbers != nil {
+		t.lookupRows(keys, head, todo, slot)
+		return
+	}
 	t.homes(slot, keys)
 	entries := t.entries
 	head, slot, todo = head[:len(keys)], slot[:len(keys)], todo[:len(keys)]

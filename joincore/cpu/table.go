@@ -7,8 +7,6 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
-
-	"gpujoin/joincore/device"
 )
 
 // table is a hash table with linear probing over the distinct keys of its build
@@ -29,6 +27,9 @@ type table struct {
 	dense   []uint32 // replaces entries: the head of each key from low on
 	low     uint64
 	wrap    uint64 // a probe sequence stays within wrap+1 entries
+
+	numbers []uint32 // of a partition, replaces entries: the number, plus 1, of a row; 0: empty
+	rows    []uint64 // the keys of the partition's rows
 
 	sorted []uint64 // replaces entries: the keys of a sorted space
 	cursor int      // where the next chunk's keys may begin in sorted
@@ -136,27 +137,6 @@ func (t *table) insert(ctx context.Context, keys []uint64, sel []uint32, first u
 	return nil
 }
 
-// claim gives each row first.. the entry at which the search for its key begins, if that
-// is empty, and writes the numbers of the other rows to rest. It returns how many they
-// are. Like lookup, it does not branch on what it reads. slot is scratch. The table must
-// have entries for all keys.
-func (t *table) claim(keys []uint64, first uint32, slot, rest []uint32) (left int) {
-	t.homes(slot, keys)
-	entries := t.entries
-	slot, rest = slot[:len(keys)], rest[:len(keys)]
-	for i, key := range keys {
-		e := &entries[slot[i]]
-		taken := nonzero(uint64(e.head))
-		empty := taken - 1 // all bits set, or none
-		e.key ^= (e.key ^ key) & empty
-		e.head |= (first + uint32(i) + 1) & uint32(empty)
-		rest[left] = uint32(i)
-		left += int(taken)
-	}
-	t.used += len(keys) - left
-	return left
-}
-
 func tail(sel []uint32, i int) []uint32 {
 	if sel == nil {
 		return nil
@@ -249,63 +229,7 @@ func (t *table) Release() {
 	free(t.dev, t.memory)
 	free(t.dev, t.chain)
 	free(t.dev, t.dense)
-	t.memory, t.entries, t.chain, t.dense = nil, nil, nil, nil
-}
-
-// BuildPartition reuses one table per stream.
-func (st *stream) BuildPartition(ctx context.Context, p device.Partitions, partition int, m *device.Match) (device.Table, error) {
-	s := asSpace(p)
-	if m.Mark {
-		if err := s.marks.need(s); err != nil {
-			return nil, err
-		}
-	}
-	if st.table == nil {
-		st.table = &table{dev: st.dev}
-	}
-	first, end := s.bounds[partition], s.bounds[partition+1]
-	t := st.table
-	t.space, t.first, t.span = s, uint32(first), int(end-first)
-	t.skip = uint(bits.Len(uint(len(s.bounds) - 3)))
-	mean := s.rows[0] / (len(s.bounds) - 1)
-	if err := t.reset(ctx, min(t.span, max(growFrom, 2*mean))); err != nil {
-		return nil, err
-	}
-	keys := s.keys.v64[0]
-	for at := first; at < end; at += stepRows {
-		if err := st.yield(ctx); err != nil {
-			return nil, err
-		}
-		if err := st.insert(ctx, t, keys[at:min(at+stepRows, end)], uint32(at)); err != nil {
-			return nil, err
-		}
-	}
-	return t, nil
-}
-
-// insert adds rows first.. with the given keys, a chunk at a time: first the rows whose
-// keys find an empty entry at once, then the others.
-func (st *stream) insert(ctx context.Context, t *table, keys []uint64, first uint32) error {
-	for len(keys) > 0 {
-		n := min(len(keys), st.dev.chunk)
-		chunk, others := keys[:n], st.todo[:n]
-		if t.used+n > t.limit() {
-			if err := t.insert(ctx, chunk, nil, first); err != nil {
-				return err
-			}
-		} else {
-			others = others[:t.claim(chunk, first, st.slot, others)]
-			left := st.second[:len(others)]
-			for j, i := range others {
-				left[j] = chunk[i]
-			}
-			if err := t.insert(ctx, left, others, first); err != nil {
-				return err
-			}
-		}
-		keys, first = keys[n:], first+uint32(n)
-	}
-	return nil
+	t.memory, t.entries, t.numbers, t.chain, t.dense = nil, nil, nil, nil, nil
 }
 
 // growFrom bounds a table's initial size in rows. A larger build side may have few
