@@ -189,25 +189,45 @@ type moved struct {
 	of   []uint16 // their parts
 }
 
-// move calls begin for each range, and what that returns for each chunk, whose rows
-// then have places in w.
+// move calls begin for each run of ranges that one stream moves, and what that returns
+// for each chunk, whose rows then have places in w. Within a run, the places of a part
+// continue from range to range, so only its first and last lines are written in pieces.
 func (v *division) move(ctx context.Context, columns int, begin func(w *writer) func(*stream, *moved)) error {
-	return v.src.dev.parallel(ctx, len(v.ranges), func(st *stream, i int) error {
+	d, todo := v.src.dev, dealer{taken: make([]bool, len(v.ranges))}
+	return d.parallel(ctx, min(d.streams, len(v.ranges)), func(st *stream, _ int) error {
 		w, err := st.writerOf(v.parts, columns)
 		if err != nil {
 			return err
 		}
-		w.start(v.places[i])
-		put := begin(w)
-		err = v.eachChunk(ctx, st, i, func(r *rows, of []uint16) error {
-			keys, sel := st.keys.compute(r, v.key, st.dev.inputs)
-			m := v.chunk(st, r, of, keys, sel)
-			w.place(m.of)
-			put(st, &m)
-			return nil
-		})
-		w.flush()
-		return err
+		var put func(*stream, *moved)
+		last := -2
+		for {
+			i, ok := todo.next(last)
+			if i != last+1 || !ok {
+				w.flush()
+			}
+			if !ok {
+				return nil
+			}
+			if i != last+1 {
+				w.start(v.places[i])
+				put = begin(w)
+			}
+			if err := v.moveRange(ctx, st, w, i, put); err != nil {
+				return err
+			}
+			last = i
+		}
+	})
+}
+
+func (v *division) moveRange(ctx context.Context, st *stream, w *writer, i int, put func(*stream, *moved)) error {
+	return v.eachChunk(ctx, st, i, func(r *rows, of []uint16) error {
+		keys, sel := st.keys.compute(r, v.key, st.dev.inputs)
+		m := v.chunk(st, r, of, keys, sel)
+		w.place(m.of)
+		put(st, &m)
+		return nil
 	})
 }
 

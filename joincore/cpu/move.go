@@ -2,7 +2,10 @@
 
 package cpu
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // move writes the rows to their partitions, chunk by chunk and column by column.
 func (p *partitioner) move(ctx context.Context) error {
@@ -14,21 +17,43 @@ func (p *partitioner) move(ctx context.Context) error {
 		}
 	}
 	return p.division.move(ctx, columns, func(w *writer) func(*stream, *moved) {
-		keys := linesTo(w, p.keys)
 		var rest []func(*stream, *moved)
 		for i := range p.ids {
 			rest = append(rest, p.moveIDs(w, i))
 		}
+		with := p.withKeys()
+		put := p.moveKeys(w, with)
 		for i := range p.carry {
-			rest = append(rest, p.moveColumn(w, i))
+			if i != with {
+				rest = append(rest, p.moveColumn(w, i))
+			}
 		}
 		return func(st *stream, m *moved) {
-			keys.put(w, m.keys)
+			put(st, m)
 			for _, put := range rest {
 				put(st, m)
 			}
 		}
 	})
+}
+
+// withKeys returns the column that is written together with the keys; -1: none.
+func (p *partitioner) withKeys() int {
+	return slices.IndexFunc(p.carry, func(c *column) bool { return c.width == 8 && c.flags == nil })
+}
+
+// moveKeys returns what writes the keys and, unless it is -1, the column with.
+func (p *partitioner) moveKeys(w *writer, with int) func(*stream, *moved) {
+	keys := linesTo(w, p.keys)
+	if with < 0 {
+		return func(_ *stream, m *moved) { keys.put(w, m.keys) }
+	}
+	ref, to := p.refs[with], linesTo(w, p.carry[with].v64[0])
+	return func(st *stream, m *moved) {
+		c, s := m.locate(ref, st.dev.inputs)
+		v := st.second[:m.n] // the keys may be in v64 or first
+		putBoth(w, keys, to, m.keys, pick(v, current(v, c.v64, s), m.sel))
+	}
 }
 
 // moveIDs returns what writes the row ids of an input.

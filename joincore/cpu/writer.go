@@ -2,12 +2,12 @@
 
 package cpu
 
-// writer writes the rows of one range to their places, through a buffer of one cache
+// writer writes the rows of consecutive ranges to their places, through a buffer of one cache
 // line for each part and column: a part's place in memory is touched once a line, not
 // once a row (software write-combining; Balkesen et al., ICDE 2013). Streams reuse it.
 type writer struct {
 	dev     *dev
-	begin   []uint32 // by part: its first place in this range
+	begin   []uint32 // by part: its first place in these ranges
 	next    []uint32 // and where its next row goes
 	to      []uint32 // by row of the chunk: its place
 	of      []uint16 // and its part
@@ -46,7 +46,7 @@ func (w *writer) free() {
 	w.buffers, w.columns = nil, nil
 }
 
-// start begins a range with the given places.
+// start begins at the given places.
 func (w *writer) start(places []uint32) {
 	copy(w.begin, places)
 	copy(w.next, places)
@@ -64,11 +64,12 @@ func (w *writer) place(of []uint16) {
 	w.of = of
 }
 
-// flush writes what is still in the buffers.
+// flush writes what is still in the buffers, and ends the writing of the columns.
 func (w *writer) flush() {
 	for _, c := range w.columns {
 		c.flush(w.begin, w.next)
 	}
+	w.columns = w.columns[:0]
 	streamFence()
 }
 
@@ -82,7 +83,7 @@ type lines[T word] struct {
 // less stays in them until it is read.
 const streamFrom = 4 << 20
 
-// linesTo adds a column to those that w writes in this range. dst has the places.
+// linesTo adds a column to those that w writes from here on. dst has the places.
 func linesTo[T word](w *writer, dst []T) *lines[T] {
 	l := &lines[T]{dst: dst, buffer: view[T](bytesOf(w.buffers[w.used]))}
 	l.stream = canStream && len(dst)*size[T]() >= streamFrom && lineAligned(dst) && lineAligned(l.buffer)
@@ -101,6 +102,24 @@ func (l *lines[T]) put(w *writer, src []T) {
 		buffer[p*line+int(t&last)] = x
 		if t&last == last {
 			l.full(w, p, t)
+		}
+	}
+}
+
+// putBoth writes a key and a value for each row of the chunk. Their lines become full
+// together, so that the branch on it, which no processor can foresee, is taken once.
+func putBoth(w *writer, a, b *lines[uint64], keys, values []uint64) {
+	const line = lineBytes / 8
+	first, second, to, of := a.buffer, b.buffer[:len(a.buffer)], w.to[:len(keys)], w.of[:len(keys)]
+	values = values[:len(keys)]
+	for i, k := range keys {
+		t, p := to[i], int(of[i])
+		at := p*line + int(t%line)
+		first[at] = k
+		second[at] = values[i]
+		if t%line == line-1 {
+			a.full(w, p, t)
+			b.full(w, p, t)
 		}
 	}
 }
