@@ -54,11 +54,12 @@ func payloads() (list []join) {
 
 // sweep returns joins of 1 to 16 payload columns: of each of the given widths, or of all
 // widths in turn for "mixed"; on both sides, and on one next to a column of 4 bytes on the
-// other. The model's joins come first.
+// other. The model's joins come first, then that of the keys alone, which none can undercut.
 func sweep(widths []string) (list []join, err error) {
 	for _, n := range payloadBase {
 		list = append(list, payloadJoin(fmt.Sprintf("%dx4B", n), sweepBuild, repeat(n, 4), repeat(n, 4)))
 	}
+	list = append(list, payloadJoin("keys", sweepBuild, nil, nil))
 	for _, text := range widths {
 		of, name := []int{1, 2, 4, 8, 16}, text
 		if text != "mixed" {

@@ -52,20 +52,27 @@ __device__ __forceinline__ void write_field(const CarriedField& f, uint64_t row,
   }
 }
 
-// Writes fields f[0] to f[n - 1] of the list, all in the word at `words` of 32 * groups <= 32 * N
-// rows. The first one is row `first` of the result, a multiple of 4; the others follow it.
-// With fewer than four groups other threads take other fields.
+// Writes the fields of the list from f on that are in the same word, of 32 * groups <= 32 * N
+// rows. The first row is row `first` of the result, a multiple of 4; the others follow it.
+// v is f[0]; `words` are the rows' words. Returns the field after them.
 template <int N>
-__device__ __forceinline__ void write_narrow_fields(const CarriedField* f, uint32_t n, const uint32_t* words, uint32_t groups, uint64_t first) {
-  constexpr uint32_t threads = 8 * N;
+__device__ __forceinline__ const CarriedField* write_narrow_fields(const CarriedField* f, CarriedField v, const uint32_t* words, uint32_t groups, uint64_t first) {
+  constexpr uint32_t threads = 8 * N, side_by_side = 32 / threads;
   static_assert(32 % threads == 0);
   const uint32_t lane = threadIdx.x & 31, four = lane % threads;
-  if (four >= 8 * groups) return;
+  const CarriedField* const end = f + v.together;
+  if (four >= 8 * groups) return end;
+  // With fewer than four groups other threads write other fields.
+  uint32_t more = v.together - 1;
+  if constexpr (side_by_side > 1) {
+    if (lane / threads > more) return end;
+    more -= lane / threads;
+    f += lane / threads;
+    v = *f;
+  }
   const uint4 w = reinterpret_cast<const uint4*>(words)[four];
   const uint64_t row = first + 4 * four;
-#pragma unroll 1
-  for (uint32_t k = lane / threads; k < n; k += 32 / threads) {
-    const CarriedField v = f[k];
+  while (true) {
     const uint32_t byte = v.at % 4;
     if (v.bytes == 1) {
       const uint32_t both = byte | (byte + 4) << 4;
@@ -74,6 +81,10 @@ __device__ __forceinline__ void write_narrow_fields(const CarriedField* f, uint3
       const uint32_t both = byte ? 0x7632 : 0x5410;
       __stcg(reinterpret_cast<uint2*>(v.to + 2 * row), make_uint2(__byte_perm(w.x, w.y, both), __byte_perm(w.z, w.w, both)));
     }
+    if (more < side_by_side) return end;
+    more -= side_by_side;
+    f += side_by_side;
+    v = *f;
   }
 }
 
@@ -81,7 +92,7 @@ __device__ __forceinline__ void write_narrow_fields(const CarriedField* f, uint3
 // the list on, and returns the field after them. Word first + q of row i of 32 * groups <=
 // 32 * N rows is stage[q * EACH + i]. whole: the rows follow one another in the result, from
 // row `base` on, a multiple of 4; otherwise row i is written to at(i). All lanes of a warp
-// call it.
+// call it. A field begins in the window that holds all of it.
 template <int Q, int N, int EACH, class At>
 __device__ __forceinline__ const CarriedField* put_fields(const CarriedField* f, uint32_t first, const uint32_t* stage, uint32_t groups, bool whole, uint64_t base,
                                                           At at) {
@@ -89,25 +100,28 @@ __device__ __forceinline__ const CarriedField* put_fields(const CarriedField* f,
   while (true) {
     const CarriedField v = *f;
     if (v.at >= 4 * (first + Q)) return f;
-    const uint32_t* const words = stage + (v.at / 4 - first) * EACH + lane;
+    const uint32_t* const words = Q == 1 ? stage : stage + (v.at / 4 - first) * EACH;
     auto each = [&](auto value) {
       using V = decltype(value(words));
       V* const to = reinterpret_cast<V*>(v.to) + base + lane;
 #pragma unroll
       for (int g = 0; g < N; g++)
-        if (g < groups) __stcg(to + g * 32, value(words + g * 32));
+        if (g < groups) __stcg(to + g * 32, value(words + lane + g * 32));
     };
     if (!whole) {
 #pragma unroll 1
-      for (uint32_t k = 0; k < v.together * groups; k++) write_field<EACH>(f[k / groups], at(k % groups * 32 + lane), words + k % groups * 32);
-    } else if (v.bytes == 4) {
+      for (uint32_t k = 0; k < v.together * groups; k++) write_field<EACH>(f[k / groups], at(k % groups * 32 + lane), words + lane + k % groups * 32);
+    } else if (v.bytes < 4) {
+      f = write_narrow_fields<N>(f, v, words, groups, base);
+      continue;
+    } else if (Q < 2 || v.bytes == 4) {
       each([&](const uint32_t* w) { return w[0]; });
-    } else if (v.bytes == 8) {
-      each([&](const uint32_t* w) { return make_uint2(w[0], w[EACH]); });
-    } else if (v.bytes == 16) {
-      each([&](const uint32_t* w) { return make_uint4(w[0], w[EACH], w[2 * EACH], w[3 * EACH]); });
+    } else if (Q < 4 || v.bytes == 8) {
+      constexpr int next = Q < 2 ? 0 : EACH;
+      each([&](const uint32_t* w) { return make_uint2(w[0], w[next]); });
     } else {
-      write_narrow_fields<N>(f, v.together, words - lane, groups, base);
+      constexpr int next = Q < 4 ? 0 : EACH;
+      each([&](const uint32_t* w) { return make_uint4(w[0], w[next], w[2 * next], w[3 * next]); });
     }
     f += v.together;
   }
