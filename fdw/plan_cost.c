@@ -182,9 +182,11 @@ wide_keys_ns(double groups, const List *keys)
 	foreach(lc, keys)
 	{
 		const Node *key = lfirst(lc);
+		Oid			type = getBaseType(exprType(key));
 
-		width += get_typavgwidth(exprType(key), exprTypmod(key));
-		if (!get_typbyval(exprType(key)) && exprType(key) != NUMERICOID)
+		width += get_typavgwidth(type, exprTypmod(key));
+		/* the daemon groups by numerics as integers */
+		if (!get_typbyval(type) && type != NUMERICOID)
 			wide++;
 	}
 	return wide * (WIDE_KEY_NS + gj_cache_misses(groups * width) * WIDE_KEY_MISS_NS);

@@ -11,27 +11,27 @@ type dealer struct {
 	taken []bool
 }
 
-// next returns the task of a worker whose last one was last; -2: it had none. A worker
-// that cannot go on begins a run in the middle of the longest gap, since another one
-// works towards its beginning.
-func (r *dealer) next(last int) (task int, ok bool) {
-	r.lock.Lock()
-	defer r.lock.Unlock()
+// next returns the next task of a worker, and whether there is one. last is its last task,
+// or -2 if it had none. A worker that cannot go on begins a run in the middle of the
+// longest gap, since another one works towards its beginning.
+func (d *dealer) next(last int) (task int, ok bool) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
 	task = last + 1
-	if last < 0 || task == len(r.taken) || r.taken[task] {
-		task, ok = r.begin()
+	if last < 0 || task == len(d.taken) || d.taken[task] {
+		task, ok = d.begin()
 		if !ok {
 			return 0, false
 		}
 	}
-	r.taken[task] = true
+	d.taken[task] = true
 	return task, true
 }
 
 // begin returns where a new run begins.
-func (r *dealer) begin() (task int, ok bool) {
+func (d *dealer) begin() (task int, ok bool) {
 	longest, from := 0, 0
-	for i, taken := range r.taken {
+	for i, taken := range d.taken {
 		if taken {
 			from = i + 1
 			continue
