@@ -23,6 +23,9 @@
 static set_join_pathlist_hook_type previous_join_hook;
 static join_search_hook_type previous_search_hook;
 
+/* The memory context in which the genetic search was called, while it runs. */
+static MemoryContext genetic_search;
+
 /* One attempt to join two relations. */
 typedef struct Attempt
 {
@@ -315,6 +318,17 @@ join_sides(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, JoinType kind
 	return join_trees(&attempt, GJ_SERIAL);
 }
 
+/*
+ * Is this join a part of a join order that the genetic search only tries?  It tries
+ * thousands, each in a memory context of its own, and builds the joinrels of each one
+ * anew.  It builds the best one again in the end, in the context in which it was called.
+ */
+static bool
+is_trial(void)
+{
+	return genetic_search != NULL && CurrentMemoryContext != genetic_search;
+}
+
 static GjReject
 consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		 RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
@@ -347,7 +361,7 @@ join_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 
 	if (previous_join_hook)
 		previous_join_hook(root, joinrel, outerrel, innerrel, jointype, extra);
-	if (!gj_enabled || joinrel->reloptkind != RELOPT_JOINREL)
+	if (!gj_enabled || joinrel->reloptkind != RELOPT_JOINREL || is_trial())
 		return;
 	reject = consider(root, joinrel, outerrel, innerrel, jointype, extra);
 	if (reject != GJ_ACCEPTED)
@@ -378,16 +392,37 @@ offer_topmost(PlannerInfo *root, RelOptInfo *joinrel)
 }
 
 static RelOptInfo *
+search(PlannerInfo *root, int levels_needed, List *initial_rels)
+{
+	if (previous_search_hook)
+		return previous_search_hook(root, levels_needed, initial_rels);
+	if (!enable_geqo || levels_needed < geqo_threshold)
+		return standard_join_search(root, levels_needed, initial_rels);
+
+	/*
+	 * Native paths alone decide on the join order.  Trees and offers are made for
+	 * the order that is chosen.
+	 */
+	genetic_search = CurrentMemoryContext;
+	return geqo(root, levels_needed, initial_rels);
+}
+
+static RelOptInfo *
 search_hook(PlannerInfo *root, int levels_needed, List *initial_rels)
 {
+	MemoryContext outer = genetic_search;	/* estimating may plan another query */
 	RelOptInfo *rel;
 
-	if (previous_search_hook)
-		rel = previous_search_hook(root, levels_needed, initial_rels);
-	else if (enable_geqo && levels_needed >= geqo_threshold)
-		rel = geqo(root, levels_needed, initial_rels);
-	else
-		rel = standard_join_search(root, levels_needed, initial_rels);
+	genetic_search = NULL;
+	PG_TRY();
+	{
+		rel = search(root, levels_needed, initial_rels);
+	}
+	PG_FINALLY();
+	{
+		genetic_search = outer;
+	}
+	PG_END_TRY();
 	if (gj_enabled && rel != NULL)
 		offer_topmost(root, rel);
 	return rel;

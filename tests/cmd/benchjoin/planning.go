@@ -36,20 +36,15 @@ func (b *bench) planning() error {
 		return err
 	}
 	defer without.Close()
-	var from, where []string
-	for i := range 10 {
-		from = append(from, fmt.Sprintf("p%d", i))
-		if i > 0 {
-			where = append(where, fmt.Sprintf("p%d.b = p%d.a", i-1, i))
-		}
-	}
-	tenWay := "select sum(p0.v), sum(p9.v) from " + strings.Join(from, ", ") + " where " + strings.Join(where, " and ")
 	rows := []string{"planning\twithout us\twith us\tadded us\tratio\toffloaded"}
 	for _, q := range []workload{
 		{"plan-rejected", "select sum(x.v), sum(y.v) from s0 x join s1 y on x.a = y.a"},
 		{"plan-rejected-type", "select sum(x.v), sum(y.v) from p0 x join p1 y on x.f = y.f"},
 		{"plan-rejected-cost", "select x.v, y.v from fact x join d1k y on x.k1k = y.k limit 10"},
-		{"plan-10way", tenWay},
+		{"plan-10way", chain(10)},
+		{"plan-12way-geqo", chain(12)},
+		{"plan-star8", star(8)},
+		{"plan-200-partitions", "select p1.v, sum(parts.v) from parts join p1 on parts.b = p1.a group by 1"},
 	} {
 		r, err := comparePlanning(b.ctx, b.session, without, q)
 		if err != nil {
@@ -62,18 +57,51 @@ func (b *bench) planning() error {
 	return b.addTables(rows)
 }
 
-// planTables returns ten tables that pass the size gate together, and two that do not.
+// chain returns a query over n tables, each joined with the next one. The genetic
+// search plans chains of twelve tables and more.
+func chain(n int) string {
+	var from, where []string
+	for i := range n {
+		from = append(from, fmt.Sprintf("p%d", i))
+		if i > 0 {
+			where = append(where, fmt.Sprintf("p%d.b = p%d.a", i-1, i))
+		}
+	}
+	return fmt.Sprintf("select sum(p0.v), sum(p%d.v) from %s where %s", n-1, strings.Join(from, ", "), strings.Join(where, " and "))
+}
+
+// star returns a query over n tables of which one has a key for each of the others.
+func star(n int) string {
+	from, where := []string{"hub"}, []string{}
+	for i := 1; i < n; i++ {
+		from = append(from, fmt.Sprintf("p%d", i))
+		where = append(where, fmt.Sprintf("hub.k%d = p%d.a", i, i))
+	}
+	return fmt.Sprintf("select p1.v, sum(hub.v) from %s where %s group by 1", strings.Join(from, ", "), strings.Join(where, " and "))
+}
+
+// planTables returns tables that pass the size gate together, and two that do not.
 func planTables() string {
 	var sql strings.Builder
-	for i := range 10 {
+	for i := range 12 {
 		fmt.Fprintf(&sql, "create table p%d as select i as a, (i * 7) %% 50000 as b, i %% 100 as v, array[i] as f from generate_series(1::int8, 50000) i;\n", i)
 	}
 	for i := range 2 {
 		fmt.Fprintf(&sql, "create table s%d as select i as a, i %% 100 as v from generate_series(1::int8, 1000) i;\n", i)
 	}
-	for i := range 10 {
+	for i := range 12 {
 		fmt.Fprintf(&sql, "analyze p%d;\n", i)
 	}
+	sql.WriteString("create table hub as select i % 100 as v")
+	for i := 1; i < 8; i++ {
+		fmt.Fprintf(&sql, ", (i * %d) %% 50000 as k%d", i, i)
+	}
+	sql.WriteString(" from generate_series(1::int8, 50000) i; analyze hub;\n")
+	sql.WriteString("create table parts (a int8, b int8, v int8) partition by range (a);\n")
+	for i := range 200 {
+		fmt.Fprintf(&sql, "create table parts%d partition of parts for values from (%d) to (%d);\n", i, i*1000, (i+1)*1000)
+	}
+	sql.WriteString("insert into parts select i, i % 50000, i % 100 from generate_series(0::int8, 199999) i; analyze parts;\n")
 	sql.WriteString("analyze s0; analyze s1; analyze fact; analyze d1k;")
 	return sql.String()
 }
