@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/encode"
 	"gpujoin/joincore/program"
 	"gpujoin/joincore/run"
 	"gpujoin/shm"
@@ -79,7 +80,7 @@ func cudaWorker(cfg *config.Config, environ []string) (worker.Config, error) {
 		Name: cudaProvider, Path: path, Args: args, Checksum: cfg.CUDAChecksum,
 		Sockets: cfg.Socket + ".worker", Environ: environ, Timing: worker.DefaultTiming,
 		Probe: func() error { return probeCUDA(cfg, environ) },
-		Check: program.CheckPlan,
+		Check: encode.Check(program.CheckPlan),
 	}, err
 }
 
@@ -109,7 +110,7 @@ func preferred(cfg *config.Config, environ []string, cores *costmodel.Rates, log
 func worth(cfg *config.Config, cores *costmodel.Rates) func(*executor.Job) bool {
 	latest := devicerates.NewLatest(deviceRates(cfg))
 	return func(job *executor.Job) bool {
-		return run.PredictDevice(job.Plan, job.Inputs, latest.Rates()) < run.PredictCores(job.Plan, job.Inputs, cores, cfg.Cores)
+		return encode.PredictDevice(program.CheckPlan, job.Plan, job.Inputs, latest.Rates(), cfg.Cores) < run.PredictCores(job.Plan, job.Inputs, cores, cfg.Cores)
 	}
 }
 

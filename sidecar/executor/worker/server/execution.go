@@ -7,6 +7,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/encode"
 	"gpujoin/joincore/run"
 	"gpujoin/sidecar/executor/worker/wire"
 )
@@ -103,7 +104,7 @@ func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, st
 			r.srv.log.Error("a join leaked memory", "blocks", n)
 		}
 	}()
-	err = run.Run(r.ctx, together(team), plan, inputs, mem, r.sink, l.Options, stats)
+	err = run.Run(r.ctx, encode.New(together(team)), plan, inputs, mem, r.sink, l.Options, stats)
 	for _, p := range team {
 		err = deviceLost(p, err)
 	}

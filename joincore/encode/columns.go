@@ -1,0 +1,387 @@
+package encode
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/device"
+)
+
+// partRows is the number of rows of a part of a segment, which one worker computes. It is a
+// multiple of 8, so that no byte of a validity bitmap belongs to two parts.
+const partRows = 1 << 16
+
+// columns computes the columns that are added to one input.
+type columns struct {
+	from    *joincore.Relation
+	rows    *cpu.Evaluator
+	list    []*columnOf
+	parts   []part
+	workers int
+}
+
+// part is a range of rows of a segment.
+type part struct{ segment, first, n int }
+
+// columnOf is one added column.
+type columnOf struct {
+	added
+	limits *limits
+	// source is the number of the column of the input that the value is, or -1.
+	source   int
+	vectors  []joincore.Vector // by segment; Values of codes and truths, and Validity
+	nullable []atomic.Bool     // by segment: some value is NULL
+	// Of codes: the dictionary of each worker, and the worker that did each part.
+	dictionaries []*dictionary
+	by           []int
+	// Of texts: the values of each part. Offsets in Values are those in it.
+	heaps [][]byte
+}
+
+// extend returns the inputs of a plan with the columns of a rewriting.
+func extend(ctx context.Context, r *rewriting, plan *joincore.Plan, in []*joincore.Relation, mem *memory, turns device.Turns) ([]*joincore.Relation, error) {
+	out := slices.Clone(in)
+	for i, list := range r.added {
+		if len(list) == 0 {
+			continue
+		}
+		c, err := newColumns(i, in[i], list, plan.Parameters, mem)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.compute(ctx, turns); err != nil {
+			return nil, err
+		}
+		if out[i], err = c.relation(ctx, mem, turns); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func newColumns(input int, from *joincore.Relation, list []added, parameters []joincore.Parameter, mem *memory) (*columns, error) {
+	c := &columns{from: from}
+	var err error
+	if c.rows, err = cpu.NewEvaluator(input, from, parameters); err != nil {
+		return nil, err
+	}
+	for s := range from.Segments {
+		for first := 0; first < from.Segments[s].Rows; first += partRows {
+			c.parts = append(c.parts, part{s, first, min(partRows, from.Segments[s].Rows-first)})
+		}
+	}
+	c.workers = min(runtime.GOMAXPROCS(0), len(c.parts))
+	for _, a := range list {
+		col := &columnOf{added: a, source: -1, limits: &limits{memory: mem}}
+		if ref, ok := a.value.(joincore.ColumnRef); ok {
+			col.source = ref.Column
+		}
+		if err := col.take(from, len(c.parts), c.workers, mem); err != nil {
+			return nil, err
+		}
+		c.list = append(c.list, col)
+	}
+	return c, nil
+}
+
+// take takes the memory of a column, but for that of texts.
+func (c *columnOf) take(from *joincore.Relation, parts, workers int, mem *memory) error {
+	c.vectors = make([]joincore.Vector, len(from.Segments))
+	c.nullable = make([]atomic.Bool, len(from.Segments))
+	for s := range c.vectors {
+		rows := from.Segments[s].Rows
+		bytes := c.column().Width * rows
+		if c.kind == addedText {
+			bytes = 4 * (rows + 1)
+		}
+		var err error
+		if c.vectors[s].Values, err = mem.alloc(bytes); err != nil {
+			return err
+		}
+		if c.vectors[s].Validity, err = mem.alloc((rows + 7) / 8); err != nil {
+			return err
+		}
+		for i := range c.vectors[s].Validity {
+			c.vectors[s].Validity[i] = 0xff
+		}
+	}
+	switch c.kind {
+	case addedCode:
+		seed := maphash.MakeSeed()
+		c.by = make([]int, parts)
+		for range workers {
+			c.dictionaries = append(c.dictionaries, newDictionary(c.limits, seed))
+		}
+	case addedText:
+		c.heaps = make([][]byte, parts)
+	}
+	return nil
+}
+
+// compute computes all columns of all parts.
+func (c *columns) compute(ctx context.Context, turns device.Turns) error {
+	err := c.each(ctx, turns, func(ctx context.Context, worker, i int) error {
+		for _, col := range c.list {
+			if err := col.part(ctx, c, worker, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, col := range c.list {
+		if col.kind != addedCode || c.workers < 2 {
+			continue
+		}
+		codes := make([][]uint32, c.workers) // in the first dictionary
+		for worker, d := range col.dictionaries[1:] {
+			if codes[worker+1], err = col.dictionaries[0].merge(d); err != nil {
+				return err
+			}
+		}
+		err := c.each(ctx, turns, func(_ context.Context, _, i int) error {
+			if col.by[i] > 0 {
+				p := c.parts[i]
+				renumber(col.vectors[p.segment].Values[4*p.first:][:4*p.n], codes[col.by[i]])
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renumber replaces codes. That of a NULL is 0, which may be no code.
+func renumber(values []byte, codes []uint32) {
+	for ; len(values) >= 4; values = values[4:] {
+		if code := binary.LittleEndian.Uint32(values); int(code) < len(codes) {
+			binary.LittleEndian.PutUint32(values, codes[code])
+		}
+	}
+}
+
+// each calls f for each part, on several goroutines.
+func (c *columns) each(ctx context.Context, turns device.Turns, f func(ctx context.Context, worker, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for worker := range c.workers {
+		wait.Go(func() {
+			if err := c.work(ctx, turns, worker, &next, f); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
+}
+
+func (c *columns) work(ctx context.Context, turns device.Turns, worker int, next *atomic.Int64, f func(ctx context.Context, worker, i int) error) (err error) {
+	defer device.Recover(&err)
+	device.PanicOnFault()
+	turns.Enter(ctx)
+	defer turns.Leave()
+	for {
+		i := int(next.Add(1)) - 1
+		if i >= len(c.parts) || ctx.Err() != nil {
+			return nil
+		}
+		if err := f(ctx, worker, i); err != nil {
+			return err
+		}
+		turns.Yield(ctx)
+	}
+}
+
+// part computes a column in one part.
+func (c *columnOf) part(ctx context.Context, all *columns, worker, i int) error {
+	p := all.parts[i]
+	v := &c.vectors[p.segment]
+	null := func(row int) {
+		v.Validity[row/8] &^= 1 << (row % 8)
+		c.nullable[p.segment].Store(true)
+	}
+	if c.kind == addedCode {
+		c.by[i] = worker
+		d := c.dictionaries[worker]
+		put := func(row int, b []byte) error {
+			code, err := d.code(b)
+			binary.LittleEndian.PutUint32(v.Values[4*row:], code)
+			return err
+		}
+		if c.source >= 0 {
+			return eachRaw(all.from, c.source, p, put, func(row int) {
+				binary.LittleEndian.PutUint32(v.Values[4*row:], 0)
+				null(row)
+			})
+		}
+		return all.rows.Each(ctx, c.value, p.segment, p.first, p.n, func(first int, values *cpu.Values) error {
+			return eachText(first, values, c.nulls(v, 4, null), put)
+		})
+	}
+	if c.kind == addedTruth {
+		return all.rows.Each(ctx, c.value, p.segment, p.first, p.n, func(first int, values *cpu.Values) error {
+			to := v.Values[first:][:len(values.Ints)]
+			for j, x := range values.Ints {
+				to[j] = byte(x)
+			}
+			for j, x := range values.Nulls {
+				if x != 0 {
+					to[j] = 0
+					null(first + j)
+				}
+			}
+			return nil
+		})
+	}
+	// An offset is where the value begins in the heap of the part.
+	heap, at := []byte(nil), p.first
+	add := func(row int, b []byte) error {
+		for ; at <= row; at++ {
+			binary.LittleEndian.PutUint32(v.Values[4*at:], uint32(len(heap)))
+		}
+		heap = appendText(heap, b)
+		return nil
+	}
+	err := all.rows.Each(ctx, c.value, p.segment, p.first, p.n, func(first int, values *cpu.Values) error {
+		return eachText(first, values, null, add)
+	})
+	for ; at < p.first+p.n; at++ {
+		binary.LittleEndian.PutUint32(v.Values[4*at:], uint32(len(heap)))
+	}
+	c.heaps[i] = heap
+	return err
+}
+
+// nulls returns a function that makes a value of some bytes NULL.
+func (c *columnOf) nulls(v *joincore.Vector, width int, null func(row int)) func(row int) {
+	return func(row int) {
+		clear(v.Values[width*row:][:width])
+		null(row)
+	}
+}
+
+// eachText passes bytes that are not NULL to put, and the rows of the others to null.
+func eachText(first int, values *cpu.Values, null func(row int), put func(row int, b []byte) error) error {
+	n := max(len(values.Bytes), len(values.Ints)) // all NULL: of either type
+	for j := range n {
+		if values.Bytes == nil || values.Nulls != nil && values.Nulls[j] != 0 {
+			null(first + j)
+			continue
+		}
+		if err := put(first+j, values.Bytes[j]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachRaw passes the stored bytes of a column's values. Its memory may change meanwhile:
+// offsets are read once, and clamped.
+func eachRaw(from *joincore.Relation, column int, p part, put func(row int, b []byte) error, null func(row int)) error {
+	v, described := &from.Segments[p.segment].Columns[column], from.Columns[column]
+	for row := p.first; row < p.first+p.n; row++ {
+		if v.Validity != nil && v.Validity[row/8]>>(row%8)&1 == 0 {
+			null(row)
+			continue
+		}
+		var b []byte
+		if described.Kind == joincore.Fixed {
+			b = v.Values[described.Width*row:][:described.Width]
+		} else {
+			begin, end := binary.LittleEndian.Uint32(v.Values[4*row:]), binary.LittleEndian.Uint32(v.Values[4*row+4:])
+			to := min(uint64(end), uint64(len(v.Heap)))
+			b = v.Heap[min(uint64(begin), to):to]
+		}
+		if err := put(row, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const headerBytes = 4
+
+// appendText appends a value of variable length: a header, the payload and padding.
+func appendText(heap, payload []byte) []byte {
+	heap = binary.LittleEndian.AppendUint32(heap, uint32(len(payload)+headerBytes)<<2)
+	heap = append(heap, payload...)
+	for len(heap)%4 != 0 {
+		heap = append(heap, 0)
+	}
+	return heap
+}
+
+var errHeap = fmt.Errorf("more than 4 GiB of texts in one segment: %w", joincore.ErrUnsupported)
+
+// relation returns the input with the added columns.
+func (c *columns) relation(ctx context.Context, mem *memory, turns device.Turns) (*joincore.Relation, error) {
+	for _, col := range c.list {
+		if col.kind == addedText {
+			if err := c.join(ctx, col, mem, turns); err != nil {
+				return nil, err
+			}
+		}
+	}
+	out := &joincore.Relation{Columns: slices.Clone(c.from.Columns)}
+	for _, col := range c.list {
+		out.Columns = append(out.Columns, col.column())
+	}
+	for s := range c.from.Segments {
+		from := &c.from.Segments[s]
+		segment := joincore.Segment{Rows: from.Rows, Columns: slices.Clone(from.Columns)}
+		for _, col := range c.list {
+			v := col.vectors[s]
+			if !col.nullable[s].Load() {
+				v.Validity = nil
+			}
+			segment.Columns = append(segment.Columns, v)
+		}
+		out.Segments = append(out.Segments, segment)
+	}
+	return out, nil
+}
+
+// join makes one heap of those of a segment's parts.
+func (c *columns) join(ctx context.Context, col *columnOf, mem *memory, turns device.Turns) error {
+	starts := make([]int, len(c.parts))
+	ends := make([]int, len(c.from.Segments))
+	for i, p := range c.parts {
+		starts[i] = ends[p.segment]
+		ends[p.segment] += len(col.heaps[i])
+	}
+	for s := range col.vectors {
+		if uint64(ends[s]) > 1<<32-1 {
+			return errHeap
+		}
+		v := &col.vectors[s]
+		var err error
+		if v.Heap, err = mem.alloc(ends[s]); err != nil {
+			return err
+		}
+		binary.LittleEndian.PutUint32(v.Values[4*c.from.Segments[s].Rows:], uint32(ends[s]))
+	}
+	return c.each(ctx, turns, func(_ context.Context, _, i int) error {
+		p := c.parts[i]
+		v := &col.vectors[p.segment]
+		copy(v.Heap[starts[i]:], col.heaps[i])
+		for row := p.first; row < p.first+p.n; row++ {
+			at := v.Values[4*row:]
+			binary.LittleEndian.PutUint32(at, binary.LittleEndian.Uint32(at)+uint32(starts[i]))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,70 @@
+package encode
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/run"
+)
+
+// Provider executes plans on another provider, after cores have replaced the texts that it
+// does not read.
+type Provider struct{ device.Provider }
+
+// New returns a provider that executes plans on p.
+func New(p device.Provider) *Provider { return &Provider{p} }
+
+// Check implements device.Checker.
+func (p *Provider) Check(plan *joincore.Plan) error {
+	return Check(func(plan *joincore.Plan) error { return device.Check(p.Provider, plan) })(plan)
+}
+
+// Check returns a function that accepts a plan if check does, or if it accepts the plan
+// without the texts that cores replace.
+func Check(check func(*joincore.Plan) error) func(*joincore.Plan) error {
+	return func(plan *joincore.Plan) error {
+		err := check(plan)
+		if !errors.Is(err, joincore.ErrUnsupported) {
+			return err
+		}
+		r, rewriteErr := rewrite(plan)
+		if rewriteErr != nil {
+			return rewriteErr
+		}
+		return check(r.plan)
+	}
+}
+
+// phase is what the report of a join calls the work of the cores.
+const phase = "encode texts"
+
+// Execute implements run.Executor.
+func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
+	sink joincore.Sink, opt run.Options, stats *joincore.Stats) error {
+	if device.Check(p.Provider, plan) == nil {
+		return run.Run(ctx, p.Provider, plan, inputs, mem, sink, opt, stats)
+	}
+	start := time.Now()
+	r, err := rewrite(plan)
+	if err != nil {
+		return err
+	}
+	taken := &memory{from: mem}
+	defer taken.free()
+	if inputs, err = extend(ctx, r, plan, inputs, taken, opt.Device.Turn()); err != nil {
+		return err
+	}
+	took := time.Since(start)
+	err = run.Run(ctx, p.Provider, r.plan, inputs, mem, sink, opt, stats)
+	stats.JoinTime += took
+	if len(stats.Joins) > 0 {
+		stats.Joins[0].AddPhase(joincore.Phase{Name: phase, Actual: took})
+		stats.Joins[0].Time += took
+	} else if len(stats.Aggregates) > 0 {
+		stats.Aggregates[0].Time += took
+	}
+	return err
+}
