@@ -113,43 +113,53 @@ plain_varlena(GjWriter *writer, const char *value)
 }
 
 /*
- * Numerics as integers.  wide: values may have fewer decimals than the column's
- * scale, and one that does not fit is no fault of the table.
+ * Converts one numeric of any form.  wide: it may have fewer decimals than the
+ * column's scale, and if it does not fit, that is no fault of the table.
  */
-static inline int
-copy_numerics(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
-			  int n, bool wide, GjPut *why)
+static pg_noinline bool
+copy_any_numeric(GjWriter *writer, GjColumnWriter *column, const char *value, bool wide,
+				 int64 *to)
 {
+	int			scale = column->column->scale;
+
+	value = plain_varlena(writer, value);
+	if (likely(wide ?
+			   gj_numeric_to_wider(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), scale, to) :
+			   gj_numeric_to_decimal(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), scale, to)))
+		return true;
+	writer->unfit |= wide;
+	if (wide)
+		return gj_fail(writer->extents->conn,
+					   "a numeric value has more than %d decimals or 18 digits", scale);
+	return gj_fail(writer->extents->conn,
+				   "a numeric value does not fit its declared precision and scale");
+}
+
+/* Numerics as integers. */
+static pg_attribute_always_inline int
+copy_numerics(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
+			  int n, bool wide, bool nullable, GjPut *why)
+{
+	const char *const *pointers = vector->pointers;
+	uint32		offset = vector->offset;
 	uint32		first = writer->rows;
 	int64	   *to = (int64 *) column->values + first;
-	int			scale = column->column->scale;
 
 	for (int i = 0; i < n; i++)
 	{
-		const char *value = vector->pointers[i];
-		bool		fits;
+		const char *value = pointers[i];
 
-		if (value == NULL)
+		if (nullable && value == NULL)
 		{
 			to[i] = 0;
 			set_null(column, first + i, writer->capacity);
-			continue;
 		}
-		value = plain_varlena(writer, value + vector->offset);
-		fits = wide ?
-			gj_numeric_to_wider(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), scale, &to[i]) :
-			gj_numeric_to_decimal(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), scale, &to[i]);
-		if (likely(fits))
-			continue;
-		if (wide)
-			gj_fail(writer->extents->conn,
-					"a numeric value has more than %d decimals or 18 digits", scale);
-		else
-			gj_fail(writer->extents->conn,
-					"a numeric value does not fit its declared precision and scale");
-		writer->unfit |= wide;
-		*why = GJ_PUT_FAILED;
-		return i;
+		else if (unlikely(!gj_quick_numeric(&column->numeric, wide, value + offset, &to[i])) &&
+				 !copy_any_numeric(writer, column, value + offset, wide, &to[i]))
+		{
+			*why = GJ_PUT_FAILED;
+			return i;
+		}
 	}
 	return n;
 }
@@ -380,9 +390,11 @@ gj_encode(GjWriter *writer, GjColumnWriter *column, const GjVector *vector, int 
 			COPY_KEYS(Span, gj_interval_key((const Interval *) from, to[i].bytes));
 			return n;
 		case GJ_COPY_DECIMAL:
-			return copy_numerics(writer, column, vector, n, false, why);
+			return vector->nullable ?
+				copy_numerics(writer, column, vector, n, false, true, why) :
+				copy_numerics(writer, column, vector, n, false, false, why);
 		case GJ_COPY_WIDENED:
-			return copy_numerics(writer, column, vector, n, true, why);
+			return copy_numerics(writer, column, vector, n, true, true, why);
 		case GJ_COPY_SCALE:
 			copy_scales(writer, column, vector, n);
 			return n;

@@ -9,7 +9,7 @@
 #include "access/htup_details.h"
 
 #include "feed_keys.h"
-#include "numeric.h"
+#include "numeric_quick.h"
 
 /*
  * A filter is useless where it drops less than 1/LEAST_DROPPED of WINDOW rows.
@@ -99,13 +99,18 @@ load(const GjColumn *column, const GjVector *vector, int n, int64 *keys, uint16 
 
 	if (column->form == GJ_FORM_DECIMAL)
 	{
+		GjQuickNumeric quick;
+
+		gj_quick_numeric_init(&quick, column->scale, false);
 		for (int i = 0; i < n; i++)
 		{
 			if (pointers[i] == NULL)
 				continue;
 			rows[loaded] = i;
-			if (!load_decimal(pointers[i] + offset, column->scale, &keys[loaded++]))
+			if (!gj_quick_numeric(&quick, false, pointers[i] + offset, &keys[loaded]) &&
+				!load_decimal(pointers[i] + offset, column->scale, &keys[loaded]))
 				return -1;
+			loaded++;
 		}
 		return loaded;
 	}

@@ -16,6 +16,7 @@
 #include "feed_page_filter.h"
 #include "feed_page_list.h"
 #include "numeric.h"
+#include "numeric_quick.h"
 
 #define NAN_ORDER PG_INT64_MAX
 
@@ -193,12 +194,9 @@ gj_page_check_bind(GjPageCheck *check, ExprContext *econtext, MemoryContext list
 	return set_range(check, bound);
 }
 
-/*
- * Stores the value of a numeric column as an integer.  Returns false if it does
- * not fit the column's type.
- */
-static inline bool
-load_numeric(const char *value, int scale, int64 *number)
+/* load_numeric() for any numeric. */
+static pg_noinline bool
+load_any_numeric(const char *value, int scale, int64 *number)
 {
 	/* 18 digits are too short to be compressed or stored out of line */
 	if (VARATT_IS_EXTENDED(value) && !VARATT_IS_SHORT(value))
@@ -208,6 +206,17 @@ load_numeric(const char *value, int scale, int64 *number)
 	if (*number == GJ_DECIMAL_NAN)
 		*number = NAN_ORDER;
 	return true;
+}
+
+/*
+ * Stores the value of a numeric column as an integer.  Returns false if it does
+ * not fit the column's type.
+ */
+static pg_attribute_always_inline bool
+load_numeric(const GjQuickNumeric *quick, const char *value, int64 *number)
+{
+	return likely(gj_quick_numeric(quick, false, value, number)) ||
+		load_any_numeric(value, quick->scale, number);
 }
 
 /*
@@ -254,10 +263,12 @@ select_integers(const GjPageCheck *check, const GjVector *vector, int n, bool nu
 }
 #undef SELECT
 
-static int
-select_numerics(const GjPageCheck *check, const GjVector *vector, int n, uint16 *kept)
+static pg_attribute_always_inline int
+select_numerics(const GjPageCheck *check, const GjVector *vector, int n, bool nullable,
+				uint16 *kept)
 {
 	const char *const *pointers = vector->pointers;
+	uint32		offset = vector->offset;
 	uint64		low = check->low;
 	uint64		span = (uint64) check->high - low;
 	bool		within = check->test != GJ_TEST_NE;
@@ -267,9 +278,9 @@ select_numerics(const GjPageCheck *check, const GjVector *vector, int n, uint16 
 	{
 		int64		v;
 
-		if (pointers[i] == NULL)
+		if (nullable && pointers[i] == NULL)
 			continue;
-		if (!load_numeric(pointers[i] + vector->offset, check->qual.scale, &v))
+		if (!load_numeric(&check->numeric, pointers[i] + offset, &v))
 			return -1;
 		kept[nkept] = i;
 		nkept += ((uint64) v - low <= span) == within;
@@ -295,10 +306,10 @@ gj_page_check_filter(const GjPageCheck *check, const GjVector *vector, int n,
 	if (check->test == GJ_TEST_IN || check->test == GJ_TEST_NOT_IN)
 		return gj_page_list_filter(check, vector, n, kept);
 	if (check->qual.type == NUMERICOID)
-		return select_numerics(check, vector, n, kept);
-	if (vector->nullable)
-		return select_integers(check, vector, n, true, kept);
-	return select_integers(check, vector, n, false, kept);
+		return vector->nullable ? select_numerics(check, vector, n, true, kept) :
+			select_numerics(check, vector, n, false, kept);
+	return vector->nullable ? select_integers(check, vector, n, true, kept) :
+		select_integers(check, vector, n, false, kept);
 }
 
 /* ---- two columns ---- */
@@ -310,7 +321,8 @@ gj_page_check_filter(const GjPageCheck *check, const GjVector *vector, int n,
 
 /* Loads the values that are not NULL. */
 static bool
-load_values(Oid type, int scale, const GjVector *vector, int n, int64 *values)
+load_values(Oid type, const GjQuickNumeric *quick, const GjVector *vector, int n,
+			int64 *values)
 {
 	const char *const *pointers = vector->pointers;
 	uint32		offset = vector->offset;
@@ -332,7 +344,7 @@ load_values(Oid type, int scale, const GjVector *vector, int n, int64 *values)
 		case NUMERICOID:
 			for (int i = 0; i < n; i++)
 				if (pointers[i] != NULL &&
-					!load_numeric(pointers[i] + offset, scale, &values[i]))
+					!load_numeric(quick, pointers[i] + offset, &values[i]))
 					return false;
 			return true;
 	}
@@ -372,8 +384,8 @@ gj_page_check_compare(const GjPageCheck *check, const GjVector *left,
 	int64		b[MaxHeapTuplesPerPage];
 	int			nkept = 0;
 
-	if (!load_values(check->qual.type, check->qual.scale, left, n, a) ||
-		!load_values(check->qual.value_type, check->qual.scale, right, n, b))
+	if (!load_values(check->qual.type, &check->numeric, left, n, a) ||
+		!load_values(check->qual.value_type, &check->numeric, right, n, b))
 		return -1;
 	for (int i = 0; i < n; i++)
 		if (left->pointers[i] != NULL && right->pointers[i] != NULL)

@@ -127,6 +127,7 @@ gj_page_rows_create(ScanState *scan, const GjWriter *writer)
 		check->attribute = attribute_of(rows, desc, check->qual.attnum);
 		check->other = check->qual.other == 0 ? -1 :
 			attribute_of(rows, desc, check->qual.other);
+		gj_quick_numeric_init(&check->numeric, check->qual.scale, false);
 		if (check->qual.value != NULL)
 			check->value = ExecInitExpr(check->qual.value, &scan->ps);
 	}

@@ -9,6 +9,7 @@
 #include "storage/bufpage.h"
 
 #include "feed_keys.h"
+#include "numeric_quick.h"
 #include "page_qual.h"
 
 /* An attribute up to the last one that is read. */
@@ -44,6 +45,7 @@ typedef struct GjPageCheck
 	int			attribute;		/* in GjPageRows.attributes */
 	int			other;			/* the one it is compared with; -1: a value */
 	ExprState  *value;			/* NULL if there is none */
+	GjQuickNumeric numeric;		/* of numerics */
 	GjPageList	list;			/* after binding */
 	GjPageTest	test;			/* after binding: on 64-bit integers */
 	int64		low;			/* the range that passes, or fails <> */

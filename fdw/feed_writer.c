@@ -110,6 +110,8 @@ gj_writer_init(GjWriter *writer, GjLink *link, const GjPlan *plan, int input,
 		c->packable = c->column->form == GJ_FORM_NAME_KEY ||
 			get_typstorage(c->column->type) != TYPSTORAGE_PLAIN;
 		c->copy = copy_of(c->column, c);
+		if (c->copy == GJ_COPY_DECIMAL || c->copy == GJ_COPY_WIDENED)
+			gj_quick_numeric_init(&c->numeric, c->column->scale, c->copy == GJ_COPY_WIDENED);
 		if (c->column->encoding == GJ_ENC_VARLENA)
 		{
 			writer->nvarlena++;

@@ -6,6 +6,7 @@
 
 #include "daemon_session.h"
 #include "gpujoin.h"
+#include "numeric_quick.h"
 
 #ifdef WORDS_BIGENDIAN
 #error "gpujoin shares memory in little-endian form only"
@@ -47,6 +48,7 @@ typedef struct GjColumnWriter
 	int			length;			/* GJ_COPY_BYTES: of the type */
 	bool		packable;		/* GJ_COPY_VARLENA: may have a 1-byte header */
 	uint32		inline_limit;	/* varlena: longer values are chained */
+	GjQuickNumeric numeric;		/* GJ_COPY_DECIMAL, GJ_COPY_WIDENED */
 	double		width;			/* varlena: expected heap bytes per row */
 
 	/* in the current batch */

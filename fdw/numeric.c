@@ -145,7 +145,7 @@ convert_any(const char *data, uint32 length, int scale, bool wider, int64 *decim
 }
 
 bool
-gj_any_numeric_to_decimal(const char *data, uint32 length, int scale, int64 *decimal)
+gj_numeric_to_decimal(const char *data, uint32 length, int scale, int64 *decimal)
 {
 	return convert_any(data, length, scale, false, decimal);
 }

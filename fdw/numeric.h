@@ -29,9 +29,13 @@
 /* Maximum size of a numeric datum made by gj_decimal_to_numeric(). */
 #define GJ_DECIMAL_DATUM_SIZE 24
 
-/* gj_numeric_to_decimal() for numerics of any form. */
-extern bool gj_any_numeric_to_decimal(const char *data, uint32 length, int scale,
-									  int64 *decimal);
+/*
+ * Computes value * 10^scale of a numeric.  data points to its bytes after the
+ * varlena header.  Returns false unless it is a decimal of exactly this scale
+ * with at most 18 digits; infinity, more digits or another display scale are
+ * refused.
+ */
+extern bool gj_numeric_to_decimal(const char *data, uint32 length, int scale, int64 *decimal);
 
 /*
  * The same for a numeric of at most this scale, to which zeros are added.
@@ -63,80 +67,5 @@ extern uint32 gj_numeric_canonical(const char *data, uint32 length, char *to);
  */
 extern bool gj_numeric_bound(const char *data, uint32 length, int scale,
 							 int64 *bound);
-
-/*
- * Computes value * 10^scale of a numeric.  data points to its bytes after the
- * varlena header.  Returns false unless it is a decimal of exactly this scale
- * with at most 18 digits; infinity, more digits or another display scale are
- * refused.
- *
- * Nearly all numerics have the short form and one to three digits of base
- * 10000, of which the last may hold decimals only.  They are converted inline.
- */
-static inline bool
-gj_numeric_to_decimal(const char *data, uint32 length, int scale, int64 *decimal)
-{
-	static const int64 power10[] = {
-		1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000
-	};
-	uint16		word[4];
-	int64		sum;
-	int			shift;			/* power of ten of the last digit */
-
-	if (unlikely(length < 4 || length > 8))
-		return gj_any_numeric_to_decimal(data, length, scale, decimal);
-	memcpy(word, data, 4);
-	if (unlikely((word[0] & (GJ_NUMERIC_FORM_MASK | GJ_NUMERIC_SCALE_MASK)) !=
-				 (GJ_NUMERIC_SHORT | scale << GJ_NUMERIC_SCALE_SHIFT)))
-		return gj_any_numeric_to_decimal(data, length, scale, decimal);
-	sum = word[1];
-	if (length >= 6)
-	{
-		memcpy(&word[2], data + 4, 2);
-		sum = sum * 10000 + word[2];
-	}
-	if (length == 8)
-	{
-		memcpy(&word[3], data + 6, 2);
-		sum = sum * 10000 + word[3];
-	}
-
-	/* the weight of the first digit is a signed number of seven bits */
-	shift = 4 * (((word[0] & 0x7F) ^ 0x40) - 0x40 - (int) (length - 4) / 2) + scale;
-	if (shift >= 0)
-	{
-		/* at most 10^12, so no decimal has more than 18 digits */
-		if (unlikely(shift > 6))
-			return gj_any_numeric_to_decimal(data, length, scale, decimal);
-		sum *= power10[shift];
-	}
-	else
-	{
-		int64		quotient;
-
-		switch (shift)
-		{
-			case -1:
-				quotient = sum / 10;
-				sum -= quotient * 10;
-				break;
-			case -2:
-				quotient = sum / 100;
-				sum -= quotient * 100;
-				break;
-			case -3:
-				quotient = sum / 1000;
-				sum -= quotient * 1000;
-				break;
-			default:
-				return gj_any_numeric_to_decimal(data, length, scale, decimal);
-		}
-		if (unlikely(sum != 0))
-			return false;
-		sum = quotient;
-	}
-	*decimal = (word[0] & GJ_NUMERIC_SHORT_NEGATIVE) != 0 ? -sum : sum;
-	return true;
-}
 
 #endif							/* GPUJOIN_NUMERIC_H */
