@@ -83,8 +83,9 @@ load_decimal(const char *value, int scale, int64 *key)
 
 /* Loads the keys of rows that are not NULL, and returns these rows' number. */
 static int
-load(const GjColumn *column, const GjVector *vector, int n, int64 *keys, uint16 *rows)
+load(const GjKeyFilter *filter, const GjVector *vector, int n, int64 *keys, uint16 *rows)
 {
+	const GjColumn *column = filter->column;
 	const char *const *pointers = vector->pointers;
 	uint32		offset = vector->offset;
 	int			loaded = 0;
@@ -99,15 +100,12 @@ load(const GjColumn *column, const GjVector *vector, int n, int64 *keys, uint16 
 
 	if (column->form == GJ_FORM_DECIMAL)
 	{
-		GjQuickNumeric quick;
-
-		gj_quick_numeric_init(&quick, column->scale, false);
 		for (int i = 0; i < n; i++)
 		{
 			if (pointers[i] == NULL)
 				continue;
 			rows[loaded] = i;
-			if (!gj_quick_numeric(&quick, false, pointers[i] + offset, &keys[loaded]) &&
+			if (!gj_quick_numeric(&filter->numeric, false, pointers[i] + offset, &keys[loaded]) &&
 				!load_decimal(pointers[i] + offset, column->scale, &keys[loaded]))
 				return -1;
 			loaded++;
@@ -163,7 +161,7 @@ gj_key_filter_select(GjKeyFilter *filter, const GjVector *vector, int n, uint16 
 			kept[i] = i;
 		return n;
 	}
-	loaded = load(filter->column, vector, n, keys, rows);
+	loaded = load(filter, vector, n, keys, rows);
 	if (loaded < 0)
 		return -1;
 	if (filter->keys == 0)

@@ -14,6 +14,7 @@
 typedef struct GjKeyFilter
 {
 	const GjColumn *column;		/* of the target */
+	GjQuickNumeric numeric;		/* GJ_FORM_DECIMAL: how it is converted */
 	GjExtent	extent;			/* base NULL: there is no filter */
 	enum gj_filter_kind kind;
 	uint64		keys;			/* 0: no row passes */

@@ -2,7 +2,8 @@
  * feed_page_rows.c - the visible tuples of one heap page as vectors of values.
  *
  * The vector of an attribute with the same offset in every tuple is just the
- * tuples and that offset.  For the others it is an array of pointers.
+ * tuples and that offset.  For others it is the position of an attribute before
+ * it, and the distance from there, or an array of its own.
  */
 #include "postgres.h"
 
@@ -99,6 +100,40 @@ sort_checks(GjPageRows *rows)
 	}
 }
 
+static void
+use(GjPageRows *rows, int attribute, int check)
+{
+	GjPageAttribute *a = &rows->attributes[attribute];
+
+	a->last_use = Max(a->last_use, check);
+	if (a->fixed_offset >= 0)
+		rows->data_last_use = Max(rows->data_last_use, check);
+	for (int i = 0; i < rows->nruns; i++)
+		if (rows->runs[i].starts == a->starts)
+			rows->runs[i].last_use = Max(rows->runs[i].last_use, check);
+}
+
+/* Finds which positions are no longer needed after a check. */
+static void
+find_last_uses(GjPageRows *rows)
+{
+	rows->data_last_use = -1;
+	for (int i = 0; i < rows->nattributes; i++)
+		rows->attributes[i].last_use = -1;
+	for (int i = 0; i < rows->nruns; i++)
+		rows->runs[i].last_use = -1;
+	for (int i = 0; i < rows->nchecks; i++)
+	{
+		use(rows, rows->checks[i].attribute, i);
+		if (rows->checks[i].other >= 0)
+			use(rows, rows->checks[i].other, i);
+	}
+	for (int i = 0; i < rows->expression.nattributes; i++)
+		use(rows, rows->expression.attributes[i], INT_MAX);
+	for (int i = 0; i < rows->ncolumns; i++)
+		use(rows, rows->columns[i], INT_MAX);
+}
+
 GjPageRows *
 gj_page_rows_create(ScanState *scan, const GjWriter *writer)
 {
@@ -147,6 +182,7 @@ gj_page_rows_create(ScanState *scan, const GjWriter *writer)
 		rows->last_column = later_of(rows, rows->last_column, rows->columns[i]);
 	}
 	gj_page_walk_plan(rows, desc);
+	find_last_uses(rows);
 	return rows;
 }
 
@@ -177,14 +213,14 @@ vector_of(const GjPageRows *rows, int attribute)
 {
 	const GjPageAttribute *a = &rows->attributes[attribute];
 
-	if (rows->uniform && a->fixed_offset >= 0)
+	if (rows->uniform)
 		return (GjVector)
 	{
-		.pointers = rows->data, .offset = a->fixed_offset
+		.pointers = a->starts, .offset = a->start
 	};
 	return (GjVector)
 	{
-		.pointers = a->pointers, .nullable = !rows->uniform
+		.pointers = a->pointers, .nullable = true
 	};
 }
 
@@ -195,29 +231,53 @@ has_fixed_offset(const GjPageRows *rows, int attribute)
 	return rows->uniform && rows->attributes[attribute].fixed_offset >= 0;
 }
 
-/* Keeps only the listed tuples. */
-static void
-keep_only(GjPageRows *rows, const uint16 *kept, int nkept)
+static inline void
+compact(const char **pointers, const uint16 *kept, int nkept)
 {
-	rows->n = nkept;
 	for (int j = 0; j < nkept; j++)
-		rows->data[j] = rows->data[kept[j]];
-	for (int i = 0; i < rows->nattributes; i++)
-	{
-		const char **pointers = rows->attributes[i].pointers;
+		pointers[j] = pointers[kept[j]];
+}
 
-		if (has_fixed_offset(rows, i) || rows->attributes[i].step >= rows->walked)
-			continue;
-		for (int j = 0; j < nkept; j++)
-			pointers[j] = pointers[kept[j]];
-	}
+static void
+compact_uniform(GjPageRows *rows, const uint16 *kept, int nkept, int check)
+{
+	if (rows->walked_runs == 0 || rows->data_last_use > check)
+		compact(rows->data, kept, nkept);
+	for (int i = 0; i < rows->walked_runs; i++)
+		if (rows->runs[i].last_use > check)
+			compact(rows->runs[i].starts, kept, nkept);
+	if (rows->walked_runs > 0 && rows->walked_runs < rows->nruns)
+		compact(rows->ends, kept, nkept);
+}
+
+static void
+compact_any(GjPageRows *rows, const uint16 *kept, int nkept, int check)
+{
+	compact(rows->data, kept, nkept);
+	for (int i = 0; i < rows->nattributes; i++)
+		if (rows->attributes[i].step < rows->walked && rows->attributes[i].last_use > check)
+			compact(rows->attributes[i].pointers, kept, nkept);
 	if (rows->walked == rows->nsteps)
 		return;
 	for (int j = 0; j < nkept; j++)
+	{
 		rows->offsets[j] = rows->offsets[kept[j]];
-	if (!rows->uniform)
-		for (int j = 0; j < nkept; j++)
-			rows->tuples[j] = rows->tuples[kept[j]];
+		rows->tuples[j] = rows->tuples[kept[j]];
+	}
+}
+
+/*
+ * Keeps only the listed tuples.  Attributes that no check after this one reads
+ * are forgotten.
+ */
+static void
+keep_only(GjPageRows *rows, const uint16 *kept, int nkept, int check)
+{
+	rows->n = nkept;
+	if (rows->uniform)
+		compact_uniform(rows, kept, nkept, check);
+	else
+		compact_any(rows, kept, nkept, check);
 }
 
 /* Finds an attribute in the kept tuples, and returns it. */
@@ -269,7 +329,7 @@ filter(GjPageRows *rows, bool fixed)
 		if (nkept < 0)
 			return false;
 		if (nkept < rows->n)
-			keep_only(rows, kept, nkept);
+			keep_only(rows, kept, nkept, fixed ? -1 : i);
 	}
 	return true;
 }
@@ -294,7 +354,7 @@ filter_by_keys(GjPageRows *rows, bool fixed)
 			return false;
 		rows->without_partner += rows->n - nkept;
 		if (nkept < rows->n)
-			keep_only(rows, kept, nkept);
+			keep_only(rows, kept, nkept, -1);
 	}
 	return true;
 }
@@ -335,7 +395,7 @@ filter_by_expression(GjPageRows *rows)
 	ExecClearTuple(slot);
 	pfree(vectors);
 	if (nkept < rows->n)
-		keep_only(rows, kept, nkept);
+		keep_only(rows, kept, nkept, rows->nchecks);
 }
 
 bool
@@ -376,19 +436,27 @@ gj_page_rows_vectors(const GjPageRows *rows, GjVector *vectors)
 		vectors[i] = vector_of(rows, rows->columns[i]);
 }
 
+/* Values that tuples lack are not on the page. */
+static void
+move(const char **pointers, int n, const char *from, const char *to)
+{
+	for (int j = 0; j < n; j++)
+		if (pointers[j] >= from && pointers[j] < from + BLCKSZ)
+			pointers[j] = to + (pointers[j] - from);
+}
+
 void
 gj_page_rows_move(GjPageRows *rows, const char *from, const char *to)
 {
-	for (int j = 0; j < rows->n; j++)
-		rows->data[j] = to + (rows->data[j] - from);
-	for (int i = 0; i < rows->nattributes; i++)
+	if (rows->uniform)
 	{
-		const char **pointers = rows->attributes[i].pointers;
-
-		if (rows->uniform && rows->attributes[i].fixed_offset >= 0)
-			continue;
-		for (int j = 0; j < rows->n; j++)
-			if (pointers[j] >= from && pointers[j] < from + BLCKSZ)
-				pointers[j] = to + (pointers[j] - from);
+		move(rows->data, rows->n, from, to);
+		for (int i = 0; i < rows->walked_runs; i++)
+			if (rows->runs[i].last_use == INT_MAX)
+				move(rows->runs[i].starts, rows->n, from, to);
+		return;
 	}
+	for (int i = 0; i < rows->nattributes; i++)
+		if (rows->attributes[i].last_use == INT_MAX)
+			move(rows->attributes[i].pointers, rows->n, from, to);
 }

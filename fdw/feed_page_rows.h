@@ -17,18 +17,44 @@ typedef struct GjPageStep
 {
 	int16		length;			/* pg_attribute.attlen */
 	uint8		mask;			/* its alignment - 1 */
-	const char **out;			/* array for pointers to it, per tuple */
+	const char **out;			/* array for pointers to it, per tuple that may
+								 * have NULLs */
 	const char *missing;		/* its value in older tuples */
 } GjPageStep;
+
+/* The attributes of a run whose position it stores. */
+typedef enum GjRunTarget
+{
+	GJ_RUN_NOTHING,
+	GJ_RUN_FIXED,				/* some of fixed length, by the first one */
+	GJ_RUN_VARLENA,				/* one */
+	GJ_RUN_CSTRING				/* one */
+} GjRunTarget;
+
+/* Attributes over which tuples without NULLs are walked together. */
+typedef struct GjPageRun
+{
+	int			end;			/* the step after the last one */
+	int			skipped;		/* varlenas before the target, none of them read */
+	uint8		skip_mask;		/* their alignment - 1 */
+	uint8		mask;			/* the target's */
+	GjRunTarget target;
+	uint32		length;			/* GJ_RUN_FIXED: of all */
+	int			last_use;		/* last check that reads it; INT_MAX: others do */
+	const char **starts;		/* of the target, MaxHeapTuplesPerPage */
+} GjPageRun;
 
 /* An attribute that is read by columns, by conditions, or by both. */
 typedef struct GjPageAttribute
 {
 	int			step;
 	int			fixed_offset;	/* in tuples without NULLs; -1: none */
+	const char **starts;		/* in tuples without NULLs it is here, */
+	uint32		start;			/* plus this */
+	int			last_use;		/* last check that reads it; INT_MAX: others do */
 	const char *missing;		/* value in older tuples; NULL: NULL */
 	Datum		missing_value;	/* storage for missing, if by value */
-	const char **pointers;		/* MaxHeapTuplesPerPage */
+	const char **pointers;		/* in other tuples; MaxHeapTuplesPerPage */
 } GjPageAttribute;
 
 /* The values that GJ_TEST_IN and GJ_TEST_NOT_IN compare with. */
@@ -76,6 +102,9 @@ typedef struct GjPageRows
 	GjPageStep *steps;
 	int			first_walk;		/* first step whose end differs by tuple */
 	int			walk_offset;	/* its offset, before alignment */
+	int			nruns;
+	GjPageRun  *runs;			/* of the steps from first_walk on */
+	int			data_last_use;	/* of attributes with a fixed offset: last_use */
 	int			nattributes;
 	GjPageAttribute *attributes;
 	int			ncolumns;
@@ -94,9 +123,11 @@ typedef struct GjPageRows
 	int			without_partner;	/* tuples dropped by filters of keys */
 	bool		uniform;		/* no NULLs and no missing attributes */
 	int			walked;			/* steps that were walked in all kept tuples */
+	int			walked_runs;	/* uniform: runs of them */
 	const char *data[MaxHeapTuplesPerPage]; /* start of the attributes */
+	const char *ends[MaxHeapTuplesPerPage]; /* uniform: of the walked runs, if any */
 	HeapTupleHeader tuples[MaxHeapTuplesPerPage];
-	uint32		offsets[MaxHeapTuplesPerPage];	/* ends of the walked steps */
+	uint32		offsets[MaxHeapTuplesPerPage];	/* else: ends of the walked steps */
 } GjPageRows;
 
 /*

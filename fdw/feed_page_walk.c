@@ -2,8 +2,9 @@
  * feed_page_walk.c - finds the attributes of the tuples of one heap page.
  *
  * If no tuple of a page has NULLs, the attributes before the first
- * variable-length one have the same offset in every tuple.  The others are
- * found by walking each tuple, as tuple deforming does.
+ * variable-length one have the same offset in every tuple, and the others are
+ * found run by run (feed_page_runs.c).  If one has, each tuple is walked on its
+ * own, as tuple deforming does.
  */
 #include "postgres.h"
 
@@ -73,6 +74,13 @@ gj_page_walk_plan(GjPageRows *rows, TupleDesc desc)
 			read->fixed_offset = aligned;
 		offset = aligned + step->length;
 	}
+	for (int k = 0; k < rows->nattributes; k++)
+		if (rows->attributes[k].fixed_offset >= 0)
+		{
+			rows->attributes[k].starts = rows->data;
+			rows->attributes[k].start = rows->attributes[k].fixed_offset;
+		}
+	gj_page_runs_plan(rows);
 }
 
 /*
@@ -109,17 +117,16 @@ locate(const GjPageStep *step, const char *data, uint32 offset, uint32 *end)
 static void
 walk_uniform(GjPageRows *rows, int end)
 {
-	const GjPageStep *first = rows->steps + rows->walked;
-	const GjPageStep *last = rows->steps + end;
-
-	for (int j = 0; j < rows->n; j++)
+	while (rows->walked < end)
 	{
-		const char *data = rows->data[j];
-		uint32		offset = rows->offsets[j];
+		const GjPageRun *run = &rows->runs[rows->walked_runs];
 
-		for (const GjPageStep *step = first; step < last; step++)
-			step->out[j] = data + locate(step, data, offset, &offset);
-		rows->offsets[j] = offset;
+		if (rows->walked_runs == 0)
+			gj_page_run_walk(run, rows->data, rows->walk_offset, rows->ends, rows->n);
+		else
+			gj_page_run_walk(run, rows->ends, 0, rows->ends, rows->n);
+		rows->walked_runs++;
+		rows->walked = run->end;
 	}
 }
 
@@ -178,13 +185,12 @@ walk_any(GjPageRows *rows, int end)
 void
 gj_page_walk_start(GjPageRows *rows)
 {
-	uint32		offset = rows->uniform ? rows->walk_offset : 0;
-
 	rows->walked = rows->uniform ? rows->first_walk : 0;
-	if (rows->walked == rows->nsteps)
+	rows->walked_runs = 0;
+	if (rows->uniform)
 		return;
 	for (int j = 0; j < rows->n; j++)
-		rows->offsets[j] = offset;
+		rows->offsets[j] = 0;
 }
 
 void
@@ -195,8 +201,10 @@ gj_page_walk(GjPageRows *rows, int attribute)
 	if (end <= rows->walked)
 		return;
 	if (rows->uniform)
+	{
 		walk_uniform(rows, end);
-	else
-		walk_any(rows, end);
+		return;
+	}
+	walk_any(rows, end);
 	rows->walked = end;
 }

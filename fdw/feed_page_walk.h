@@ -20,4 +20,13 @@ extern void gj_page_walk_start(GjPageRows *rows);
  */
 extern void gj_page_walk(GjPageRows *rows, int attribute);
 
+/*
+ * feed_page_runs.c: plans the runs of the steps from rows->first_walk on.
+ */
+extern void gj_page_runs_plan(GjPageRows *rows);
+
+/* feed_page_runs.c: walks over one run in all kept tuples. */
+extern void gj_page_run_walk(const GjPageRun *run, const char *const *from, uint32 offset,
+							 const char **to, int n);
+
 #endif							/* GPUJOIN_FEED_PAGE_WALK_H */

@@ -64,6 +64,7 @@ gj_sideways_get(GjLink *link, const GjPlan *plan, int input, GjKeyFilter *filter
 		{
 			.column = &plan->inputs[input].columns[f->target.column]
 		};
+		gj_quick_numeric_init(&filters[i].numeric, filters[i].column->scale, false);
 		if (!request(link, i))
 			return false;
 		missing++;
