@@ -12,6 +12,7 @@
 #include "nodes/pathnodes.h"
 #include "optimizer/optimizer.h"
 #include "pgstat.h"
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "utils/pg_locale.h"
 #include "utils/rel.h"
@@ -139,6 +140,47 @@ gj_before_joins(Expr *expr, const Var *var)
 #endif
 }
 
+/*
+ * Pins a block of a relation that may be in this buffer.  Returns false if it
+ * is not.  Unlike ReadBufferExtended(), it does not search the table of
+ * buffers, and does not change the buffer's usage count.
+ */
+static inline bool
+gj_read_recent_buffer(Relation rel, BlockNumber block, Buffer buffer,
+					  BufferAccessStrategy strategy)
+{
+#if PG_VERSION_NUM >= 160000
+	if (!ReadRecentBuffer(rel->rd_locator, MAIN_FORKNUM, block, buffer))
+		return false;
+#if PG_VERSION_NUM >= 180000
+	pgstat_count_io_op(IOOBJECT_RELATION, IOContextForStrategy(strategy), IOOP_HIT, 1, 0);
+#else
+	pgstat_count_io_op(IOOBJECT_RELATION, IOContextForStrategy(strategy), IOOP_HIT);
+#endif
+#else
+	if (!ReadRecentBuffer(rel->rd_node, MAIN_FORKNUM, block, buffer))
+		return false;
+#endif
+	pgstat_count_buffer_read(rel);
+	pgstat_count_buffer_hit(rel);
+	return true;
+}
+
+/*
+ * Pins a page of a heap scan and unpins the previous one.  buffer has the page
+ * and is pinned already, or is invalid.
+ */
+static inline void
+gj_pin_page(HeapScanDesc scan, BlockNumber block, Buffer buffer)
+{
+	if (BufferIsValid(scan->rs_cbuf))
+		ReleaseBuffer(scan->rs_cbuf);
+	scan->rs_cbuf = BufferIsValid(buffer) ? buffer :
+		ReadBufferExtended(scan->rs_base.rs_rd, MAIN_FORKNUM, block, RBM_NORMAL,
+						   scan->rs_strategy);
+	scan->rs_cblock = block;
+}
+
 #if PG_VERSION_NUM < 170000
 /*
  * heapgetpage() for a page whose tuples are all visible.  Up to 16, that calls
@@ -146,20 +188,14 @@ gj_before_joins(Expr *expr, const Var *var)
  * Returns false, without having read any tuple, if it is another page.
  */
 static inline bool
-gj_read_visible_page(HeapScanDesc scan, BlockNumber block)
+gj_read_visible_page(HeapScanDesc scan, BlockNumber block, Buffer buffer)
 {
 	Snapshot	snapshot = scan->rs_base.rs_snapshot;
 	Relation	rel = scan->rs_base.rs_rd;
 	Page		page;
 	bool		visible;
 
-	if (IsolationIsSerializable() || snapshot->takenDuringRecovery)
-		return false;
-	if (BufferIsValid(scan->rs_cbuf))
-		ReleaseBuffer(scan->rs_cbuf);
-	scan->rs_cbuf = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL,
-									   scan->rs_strategy);
-	scan->rs_cblock = block;
+	gj_pin_page(scan, block, buffer);
 	page = BufferGetPage(scan->rs_cbuf);
 
 	/* there is nothing to prune on a page whose tuples are all visible */
@@ -185,28 +221,29 @@ gj_read_visible_page(HeapScanDesc scan, BlockNumber block)
 
 /*
  * Reads a page of a heap scan and the line pointers of its visible tuples.
- * The scan pins it and unpins the previous page.  *visible says whether the
- * page before had visible tuples only, which the next one is expected to have
- * too.
+ * The scan pins it and unpins the previous page.  buffer has the page and is
+ * pinned already, or is invalid.  *visible says whether the page before had
+ * visible tuples only, which the next one is expected to have too.
  *
  * Since 17, core's own function reads ahead and keeps those pages pinned,
  * which is not allowed while we wait for the daemon.
  */
 static inline void
-gj_read_heap_page(HeapScanDesc scan, BlockNumber block, bool *visible)
+gj_read_heap_page(HeapScanDesc scan, BlockNumber block, Buffer buffer, bool *visible)
 {
 #if PG_VERSION_NUM >= 170000
-	if (BufferIsValid(scan->rs_cbuf))
-		ReleaseBuffer(scan->rs_cbuf);
-	scan->rs_cbuf = ReadBufferExtended(scan->rs_base.rs_rd, MAIN_FORKNUM, block,
-									   RBM_NORMAL, scan->rs_strategy);
-	scan->rs_cblock = block;
+	gj_pin_page(scan, block, buffer);
 	heap_prepare_pagescan(&scan->rs_base);
 #else
-	if (*visible && gj_read_visible_page(scan, block))
+	bool		may_be_visible = *visible && !IsolationIsSerializable() &&
+		!scan->rs_base.rs_snapshot->takenDuringRecovery;
+
+	if (may_be_visible && gj_read_visible_page(scan, block, buffer))
 		return;
 	heapgetpage(&scan->rs_base, block);
 	*visible = PageIsAllVisible(BufferGetPage(scan->rs_cbuf));
+	if (!may_be_visible && BufferIsValid(buffer))
+		ReleaseBuffer(buffer);
 #endif
 }
 

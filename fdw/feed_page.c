@@ -191,6 +191,7 @@ static bool
 feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan,
 		   Counts *counts)
 {
+	Relation	rel = scan->rs_base.rs_rd;
 	GjPrefetch	prefetch = {0};
 	BlockNumber next;
 	bool		visible = true;
@@ -201,8 +202,10 @@ feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan
 		if (state->shared != NULL && gj_shared_stopped(state->shared))
 			return gj_fail(&state->link.conn, "another participant failed to feed its rows");
 		next = next_block(scan, block);
-		gj_prefetch_page(&prefetch, scan->rs_base.rs_rd, next);
-		gj_read_heap_page(scan, block, &visible);
+		gj_read_heap_page(scan, block,
+						  gj_prefetched_page(&prefetch, rel, block, scan->rs_strategy),
+						  &visible);
+		gj_prefetch_page(&prefetch, rel, next, scan->rs_cbuf);
 		counts->tuples += scan->rs_ntuples;
 		if (!write_page(feed, writer, scan))
 			return false;

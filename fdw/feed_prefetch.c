@@ -1,16 +1,21 @@
 /*
- * feed_prefetch.c - brings the next page of a scan into the processor's cache.
+ * feed_prefetch.c - finds the next page of a scan and brings it into the
+ * processor's cache.
  *
  * A table in shared buffers is in memory, but not in the processor's cache.
  * Reading a page then waits for memory several times for each tuple: for its
- * header, its columns, and the buffer's entry in the table of buffers.  All of
- * these are requested while the page before is processed.
+ * header, its columns, and the buffer's entry in the table of buffers.  The
+ * page's lines are requested while the page before is processed.  The table of
+ * buffers is not searched if the next page is in the buffer where it is
+ * expected: tables are often read into buffers in the order of their pages.
  */
 #include "postgres.h"
 
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 
+#include "compat.h"
 #include "feed_prefetch.h"
 
 #define CACHE_LINE 64
@@ -21,12 +26,24 @@
  */
 #define SKIPPED_PAGES 64
 
-void
-gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block)
+/*
+ * Does a shared buffer seem to have this block?  It is neither locked nor
+ * pinned, so this is no more than a guess.
+ */
+static bool
+seems_to_have(Buffer buffer, BlockNumber block)
 {
-	Buffer		buffer;
+	return buffer > 0 && buffer <= NBuffers &&
+		GetBufferDescriptor(buffer - 1)->tag.blockNum == block;
+}
+
+void
+gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block, Buffer buffer)
+{
+	Buffer		expected = buffer + prefetch->distance;
 	const char *page;
 
+	prefetch->next = InvalidBuffer;
 	if (block == InvalidBlockNumber)
 		return;
 	if (prefetch->skip > 0)
@@ -34,18 +51,49 @@ gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block)
 		prefetch->skip--;
 		return;
 	}
-	buffer = PrefetchBuffer(rel, MAIN_FORKNUM, block).recent_buffer;
-	if (!BufferIsValid(buffer))
+	if (prefetch->distance == 0 || buffer <= 0 || !seems_to_have(expected, block))
 	{
-		prefetch->skip = SKIPPED_PAGES;
-		return;
+		expected = PrefetchBuffer(rel, MAIN_FORKNUM, block).recent_buffer;
+		if (!BufferIsValid(expected))
+		{
+			prefetch->skip = SKIPPED_PAGES;
+			return;
+		}
+		prefetch->distance = expected - buffer;
 	}
+	prefetch->next = expected;
 
 	/*
 	 * The buffer is not pinned.  It may already hold another page, whose lines
 	 * are then requested in vain.
 	 */
-	page = BufferGetPage(buffer);
+	page = BufferGetPage(expected);
 	for (int line = 0; line < BLCKSZ; line += CACHE_LINE)
 		__builtin_prefetch(page + line);
+}
+
+/*
+ * The usage count up to which ReadBufferExtended() would raise it.  A scan must
+ * keep its pages in the buffers as others do.
+ */
+static uint32
+least_usage(BufferAccessStrategy strategy)
+{
+	return strategy == NULL ? BM_MAX_USAGE_COUNT : 1;
+}
+
+Buffer
+gj_prefetched_page(const GjPrefetch *prefetch, Relation rel, BlockNumber block,
+				   BufferAccessStrategy strategy)
+{
+	Buffer		buffer = prefetch->next;
+	uint32		state;
+
+	if (buffer <= 0)
+		return InvalidBuffer;
+	state = pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state);
+	if (BUF_STATE_GET_USAGECOUNT(state) < least_usage(strategy) ||
+		!gj_read_recent_buffer(rel, block, buffer, strategy))
+		return InvalidBuffer;
+	return buffer;
 }

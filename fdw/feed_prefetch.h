@@ -1,22 +1,34 @@
 /*
- * feed_prefetch.h - brings the next page of a scan into the processor's cache.
+ * feed_prefetch.h - finds the next page of a scan and brings it into the
+ * processor's cache.
  */
 #ifndef GPUJOIN_FEED_PREFETCH_H
 #define GPUJOIN_FEED_PREFETCH_H
 
 #include "storage/block.h"
+#include "storage/buf.h"
 #include "utils/relcache.h"
 
 /* Starts with all fields zero. */
 typedef struct GjPrefetch
 {
 	int			skip;			/* pages before the next attempt */
+	Buffer		next;			/* probably has the next page; invalid: unknown */
+	int			distance;		/* from the buffer of the page before it */
 } GjPrefetch;
 
 /*
- * Requests the cache lines of a page that the scan reads soon.  Does nothing
- * if block is InvalidBlockNumber.
+ * Requests the cache lines of a page that the scan reads next, after the one in
+ * buffer.  Does nothing if block is InvalidBlockNumber.
  */
-extern void gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block);
+extern void gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block,
+							 Buffer buffer);
+
+/*
+ * Pins the page that was requested last, if its buffer is known.  Returns
+ * InvalidBuffer if it is not.
+ */
+extern Buffer gj_prefetched_page(const GjPrefetch *prefetch, Relation rel,
+								 BlockNumber block, BufferAccessStrategy strategy);
 
 #endif							/* GPUJOIN_FEED_PREFETCH_H */
