@@ -7,7 +7,8 @@
  * header, its columns, and the buffer's entry in the table of buffers.  The
  * page's lines are requested while the page before is processed.  The table of
  * buffers is not searched if the next page is in the buffer where it is
- * expected: tables are often read into buffers in the order of their pages.
+ * expected: tables are often read into buffers in the order of their pages, by
+ * one process or by several at a time.
  */
 #include "postgres.h"
 
@@ -26,6 +27,9 @@
  */
 #define SKIPPED_PAGES 64
 
+/* How many buffers after a page's are searched for the next page. */
+#define NEIGHBOURS 4
+
 /*
  * Does a shared buffer seem to have this block?  It is neither locked nor
  * pinned, so this is no more than a guess.
@@ -37,10 +41,27 @@ seems_to_have(Buffer buffer, BlockNumber block)
 		GetBufferDescriptor(buffer - 1)->tag.blockNum == block;
 }
 
+/*
+ * The buffer near another one that seems to have a block.  InvalidBuffer if
+ * there is none.
+ */
+static Buffer
+nearby(const GjPrefetch *prefetch, Buffer buffer, BlockNumber block)
+{
+	if (buffer <= 0)
+		return InvalidBuffer;	/* of a temporary table */
+	if (seems_to_have(buffer + prefetch->distance, block))
+		return buffer + prefetch->distance;
+	for (int i = 1; i <= NEIGHBOURS; i++)
+		if (seems_to_have(buffer + i, block))
+			return buffer + i;
+	return InvalidBuffer;
+}
+
 void
 gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block, Buffer buffer)
 {
-	Buffer		expected = buffer + prefetch->distance;
+	Buffer		expected;
 	const char *page;
 
 	prefetch->next = InvalidBuffer;
@@ -51,16 +72,15 @@ gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block, Buffer b
 		prefetch->skip--;
 		return;
 	}
-	if (prefetch->distance == 0 || buffer <= 0 || !seems_to_have(expected, block))
-	{
+	expected = nearby(prefetch, buffer, block);
+	if (!BufferIsValid(expected))
 		expected = PrefetchBuffer(rel, MAIN_FORKNUM, block).recent_buffer;
-		if (!BufferIsValid(expected))
-		{
-			prefetch->skip = SKIPPED_PAGES;
-			return;
-		}
-		prefetch->distance = expected - buffer;
+	if (!BufferIsValid(expected))
+	{
+		prefetch->skip = SKIPPED_PAGES;
+		return;
 	}
+	prefetch->distance = expected - buffer;
 	prefetch->next = expected;
 
 	/*
