@@ -307,8 +307,12 @@ copy_varlena(GjWriter *writer, GjColumnWriter *column, const GjVector *vector,
 
 	for (int i = 0; i < n; i++)
 	{
-		const char *value = vector->pointers[i];
+		const char *value;
 
+		i = gj_encode_short(writer, column, vector, i, n);
+		if (i == n)
+			break;
+		value = vector->pointers[i];
 		if (value == NULL)
 			set_null(column, first + i, writer->capacity);
 		else

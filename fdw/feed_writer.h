@@ -141,6 +141,13 @@ extern bool gj_writer_finish(GjWriter *writer);
 extern int	gj_encode(GjWriter *writer, GjColumnWriter *column,
 					  const GjVector *vector, int n, GjPut *why);
 
+/*
+ * feed_encode_short.c: appends the values from row first on, up to one that is
+ * NULL, long, toasted, or near the end of the heap.  Returns that row, or n.
+ */
+extern int	gj_encode_short(const GjWriter *writer, GjColumnWriter *column,
+							const GjVector *vector, int first, int n);
+
 /* feed_encode.c: upper bound of the heap bytes that the first value needs. */
 extern uint32 gj_encoded_size(const GjColumnWriter *column, const GjVector *vector);
 
