@@ -144,7 +144,7 @@ write_copied(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan, int n)
 }
 
 static bool
-write_page(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan)
+write_page(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan, GjPrefetch *prefetch)
 {
 	GjPageRows *rows = feed->rows;
 	int			n;
@@ -153,6 +153,7 @@ write_page(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan)
 						   scan->rs_ntuples))
 		return gj_fail(writer->extents->conn,
 					   "a numeric value does not fit its declared precision and scale");
+	gj_prefetch_rest(prefetch);
 	n = rows->n;
 	if (n == 0)
 		return true;
@@ -207,7 +208,7 @@ feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan
 						  &visible);
 		gj_prefetch_page(&prefetch, rel, next, scan->rs_cbuf);
 		counts->tuples += scan->rs_ntuples;
-		if (!write_page(feed, writer, scan))
+		if (!write_page(feed, writer, scan, &prefetch))
 			return false;
 		counts->without_partner += feed->rows->without_partner;
 		counts->fed += feed->rows->n;

@@ -58,6 +58,14 @@ nearby(const GjPrefetch *prefetch, Buffer buffer, BlockNumber block)
 	return InvalidBuffer;
 }
 
+/* Requests the lines of half a page. */
+static void
+request_lines(const char *from)
+{
+	for (int line = 0; line < BLCKSZ / 2; line += CACHE_LINE)
+		__builtin_prefetch(from + line);
+}
+
 void
 gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block, Buffer buffer)
 {
@@ -65,6 +73,7 @@ gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block, Buffer b
 	const char *page;
 
 	prefetch->next = InvalidBuffer;
+	prefetch->rest = NULL;
 	if (block == InvalidBlockNumber)
 		return;
 	if (prefetch->skip > 0)
@@ -88,8 +97,17 @@ gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block, Buffer b
 	 * are then requested in vain.
 	 */
 	page = BufferGetPage(expected);
-	for (int line = 0; line < BLCKSZ; line += CACHE_LINE)
-		__builtin_prefetch(page + line);
+	request_lines(page);
+	prefetch->rest = page + BLCKSZ / 2;
+}
+
+void
+gj_prefetch_rest(GjPrefetch *prefetch)
+{
+	if (prefetch->rest == NULL)
+		return;
+	request_lines(prefetch->rest);
+	prefetch->rest = NULL;
 }
 
 /*

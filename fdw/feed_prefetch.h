@@ -15,14 +15,21 @@ typedef struct GjPrefetch
 	int			skip;			/* pages before the next attempt */
 	Buffer		next;			/* probably has the next page; invalid: unknown */
 	int			distance;		/* from the buffer of the page before it */
+	const char *rest;			/* its half that was not requested; or NULL */
 } GjPrefetch;
 
 /*
- * Requests the cache lines of a page that the scan reads next, after the one in
- * buffer.  Does nothing if block is InvalidBlockNumber.
+ * Requests half of the cache lines of a page that the scan reads next, after
+ * the one in buffer.  Does nothing if block is InvalidBlockNumber.
  */
 extern void gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block,
 							 Buffer buffer);
+
+/*
+ * Requests the other half.  A processor may ignore requests if too many are
+ * pending, so this comes some time after the first half.
+ */
+extern void gj_prefetch_rest(GjPrefetch *prefetch);
 
 /*
  * Pins the page that was requested last, if its buffer is known.  Returns
