@@ -110,6 +110,31 @@ SELECT offloaded('SELECT a.id, b.id FROM t_long a JOIN t_long b ON a.plain = b.p
 -- but is a key only where it is compared
 SELECT offloaded('SELECT a.id, b.plain FROM t_long a JOIN t_long b ON a.packed = b.packed WHERE a.id < 100 AND b.id < 200');
 
+-- attributes of all alignments behind texts of all lengths, without NULLs
+CREATE TABLE t_mixed (id int NOT NULL, b bool NOT NULL, t text NOT NULL, s int2 NOT NULL, c "char" NOT NULL, l int8 NOT NULL,
+    u varchar NOT NULL, v varchar NOT NULL, w char(40) NOT NULL, x text NOT NULL, n numeric(10,2) NOT NULL, e bool NOT NULL,
+    d date NOT NULL, m name NOT NULL, k uuid NOT NULL, y text NOT NULL, p point NOT NULL, o numeric(18,4) NOT NULL, i int NOT NULL);
+INSERT INTO t_mixed SELECT g, g % 2 = 0, repeat('t', g % 150), g % 1000, (g % 127)::"char", -g, repeat('u', g % 7), repeat('v ', g % 5),
+    repeat('w', g % 41), repeat(' ', g % 140), g % 10007 / 100.0 - 20, g % 3 = 0, date '2020-01-01' + g % 99, 'name' || g,
+    md5(g::text)::uuid, repeat('y', g % 11 * 40), point(g, -g), g * 1234.5678, g % 500
+FROM generate_series(1, 3000) g;
+ALTER TABLE t_mixed ALTER x SET STORAGE PLAIN, ALTER y SET STORAGE EXTERNAL;
+INSERT INTO t_mixed SELECT g, false, '', 0, 'c', g, 'u', 'v', 'w', repeat('x', g % 140), 0, true, '2020-01-01', 'name',
+    md5(g::text)::uuid, repeat('y', 3000), point(g, g), 0.0001, g % 500 FROM generate_series(3001, 3100) g;
+VACUUM ANALYZE t_mixed;
+SELECT c AS condition, offloaded(format('SELECT t.*, d.name FROM t_mixed t JOIN t_dim d ON d.id = t.i WHERE %s', c)) AS all_columns,
+    offloaded(format('SELECT t.k, t.w FROM t_mixed t JOIN t_dim d ON d.id = t.i WHERE %s', c)) AS some
+FROM unnest(ARRAY['true', 't.n > 1.5', 't.s < 300 AND t.d > ''2020-02-01''', 't.n > 0 AND t.i < 300 AND t.l < -7 AND t.e AND t.u <> ''u''',
+    't.o > 10000 AND t.y = '''' AND t.n <> 3', 't.w = ''www'' OR t.x = ''''', 't.i < t.s AND t.c <> ''a'' AND t.d < ''2020-03-01''']) c;
+SELECT c AS key, offloaded(format('SELECT t.id, t.y, u.id FROM t_mixed t JOIN t_mixed u USING (%s) WHERE u.id %% 50 = 0 AND t.id < 500', c))
+FROM unnest(ARRAY['t', 'u', 'v', 'w', 'x', 'n', 'y', 'o', 'm', 'l']) c;
+CREATE TEMP TABLE t_temporary AS SELECT * FROM t_mixed;
+ANALYZE t_temporary;
+SELECT offloaded('SELECT t.*, d.name FROM t_temporary t JOIN t_dim d ON d.id = t.i WHERE t.n > 1.5');
+UPDATE t_mixed SET t = t || 'longer', n = n + 1 WHERE id % 3 = 0;
+DELETE FROM t_mixed WHERE id % 7 = 0;
+SELECT offloaded('SELECT t.*, d.name FROM t_mixed t JOIN t_dim d ON d.id = t.i WHERE t.n > 1.5 AND t.d > ''2020-02-01''');
+
 -- no rows, no columns, many columns
 CREATE TABLE t_empty (id int, x text);
 SELECT offloaded('SELECT * FROM t_empty e JOIN t_dim d USING (id)');
@@ -123,4 +148,4 @@ DO $$ BEGIN
 END $$;
 ANALYZE t_wide;
 SELECT offloaded('SELECT * FROM t_wide w JOIN t_dim d USING (id)');
-DROP TABLE t_dim, t_old, t_cond, t_all, t_some, t_long, t_empty, t_wide;
+DROP TABLE t_dim, t_old, t_cond, t_all, t_some, t_long, t_mixed, t_temporary, t_empty, t_wide;
