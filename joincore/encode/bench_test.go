@@ -47,6 +47,7 @@ func BenchmarkColumns(b *testing.B) {
 		{"like", 1000, condition(&joincore.Like{Arg: ref, Pattern: []byte("%text%9%"), Encoding: joincore.UTF8})},
 		{"code/3", 3, group(ref)},
 		{"code/1000", 1000, group(ref)},
+		{"code/64K", 1 << 16, group(ref)},
 		{"code/1M", rows, group(ref)},
 		{"substring/1000", 1000, group(&joincore.Substring{Arg: ref, From: 1, For: 2, Characters: joincore.UTF8})},
 	} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"hash/maphash"
 	"runtime"
 	"slices"
 	"sync"
@@ -34,16 +33,14 @@ type part struct{ segment, first, n int }
 // columnOf is one added column.
 type columnOf struct {
 	added
-	limits *limits
 	// source is the number of the column of the input that the value is, or -1.
 	source   int
 	vectors  []joincore.Vector // by segment; Values of codes and truths, and Validity
 	nullable []atomic.Bool     // by segment: some value is NULL
-	// Of codes: the dictionary of each worker, and the worker that did each part.
-	dictionaries []*dictionary
-	by           []int
-	// Of texts: the values of each part. Offsets in Values are those in it.
-	heaps [][]byte
+	codes    []*reader         // of codes: one for each worker
+	// Of texts: the values of each part, to which offsets in Values refer, and memory in
+	// which a worker makes them.
+	heaps, scratch [][]byte
 }
 
 // extend returns the inputs of a plan with the columns of a rewriting.
@@ -57,7 +54,7 @@ func extend(ctx context.Context, r *rewriting, plan *joincore.Plan, in []*joinco
 		if err != nil {
 			return nil, err
 		}
-		if err := c.compute(ctx, turns); err != nil {
+		if err := c.compute(ctx, mem, turns); err != nil {
 			return nil, err
 		}
 		if out[i], err = c.relation(ctx, mem, turns); err != nil {
@@ -80,7 +77,7 @@ func newColumns(input int, from *joincore.Relation, list []added, parameters []j
 	}
 	c.workers = min(runtime.GOMAXPROCS(0), len(c.parts))
 	for _, a := range list {
-		col := &columnOf{added: a, source: -1, limits: &limits{memory: mem}}
+		col := &columnOf{added: a, source: -1}
 		if ref, ok := a.value.(joincore.ColumnRef); ok {
 			col.source = ref.Column
 		}
@@ -115,61 +112,26 @@ func (c *columnOf) take(from *joincore.Relation, parts, workers int, mem *memory
 	}
 	switch c.kind {
 	case addedCode:
-		seed := maphash.MakeSeed()
-		c.by = make([]int, parts)
+		d := newDictionary(mem)
 		for range workers {
-			c.dictionaries = append(c.dictionaries, newDictionary(c.limits, seed))
+			c.codes = append(c.codes, d.reader())
 		}
 	case addedText:
-		c.heaps = make([][]byte, parts)
+		c.heaps, c.scratch = make([][]byte, parts), make([][]byte, workers)
 	}
 	return nil
 }
 
 // compute computes all columns of all parts.
-func (c *columns) compute(ctx context.Context, turns device.Turns) error {
-	err := c.each(ctx, turns, func(ctx context.Context, worker, i int) error {
+func (c *columns) compute(ctx context.Context, mem *memory, turns device.Turns) error {
+	return c.each(ctx, turns, func(ctx context.Context, worker, i int) error {
 		for _, col := range c.list {
-			if err := col.part(ctx, c, worker, i); err != nil {
+			if err := col.part(ctx, c, mem, worker, i); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for _, col := range c.list {
-		if col.kind != addedCode || c.workers < 2 {
-			continue
-		}
-		codes := make([][]uint32, c.workers) // in the first dictionary
-		for worker, d := range col.dictionaries[1:] {
-			if codes[worker+1], err = col.dictionaries[0].merge(d); err != nil {
-				return err
-			}
-		}
-		err := c.each(ctx, turns, func(_ context.Context, _, i int) error {
-			if col.by[i] > 0 {
-				p := c.parts[i]
-				renumber(col.vectors[p.segment].Values[4*p.first:][:4*p.n], codes[col.by[i]])
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// renumber replaces codes. That of a NULL is 0, which may be no code.
-func renumber(values []byte, codes []uint32) {
-	for ; len(values) >= 4; values = values[4:] {
-		if code := binary.LittleEndian.Uint32(values); int(code) < len(codes) {
-			binary.LittleEndian.PutUint32(values, codes[code])
-		}
-	}
 }
 
 // each calls f for each part, on several goroutines.
@@ -207,7 +169,7 @@ func (c *columns) work(ctx context.Context, turns device.Turns, worker int, next
 }
 
 // part computes a column in one part.
-func (c *columnOf) part(ctx context.Context, all *columns, worker, i int) error {
+func (c *columnOf) part(ctx context.Context, all *columns, mem *memory, worker, i int) error {
 	p := all.parts[i]
 	v := &c.vectors[p.segment]
 	null := func(row int) {
@@ -215,10 +177,9 @@ func (c *columnOf) part(ctx context.Context, all *columns, worker, i int) error 
 		c.nullable[p.segment].Store(true)
 	}
 	if c.kind == addedCode {
-		c.by[i] = worker
-		d := c.dictionaries[worker]
+		codes := c.codes[worker]
 		put := func(row int, b []byte) error {
-			code, err := d.code(b)
+			code, err := codes.code(b)
 			binary.LittleEndian.PutUint32(v.Values[4*row:], code)
 			return err
 		}
@@ -248,7 +209,7 @@ func (c *columnOf) part(ctx context.Context, all *columns, worker, i int) error 
 		})
 	}
 	// An offset is where the value begins in the heap of the part.
-	heap, at := []byte(nil), p.first
+	heap, at := c.scratch[worker][:0], p.first
 	add := func(row int, b []byte) error {
 		for ; at <= row; at++ {
 			binary.LittleEndian.PutUint32(v.Values[4*at:], uint32(len(heap)))
@@ -262,7 +223,13 @@ func (c *columnOf) part(ctx context.Context, all *columns, worker, i int) error 
 	for ; at < p.first+p.n; at++ {
 		binary.LittleEndian.PutUint32(v.Values[4*at:], uint32(len(heap)))
 	}
-	c.heaps[i] = heap
+	c.scratch[worker] = heap
+	if err != nil {
+		return err
+	}
+	if c.heaps[i], err = mem.alloc(len(heap)); err == nil {
+		copy(c.heaps[i], heap)
+	}
 	return err
 }
 
@@ -378,6 +345,7 @@ func (c *columns) join(ctx context.Context, col *columnOf, mem *memory, turns de
 		p := c.parts[i]
 		v := &col.vectors[p.segment]
 		copy(v.Heap[starts[i]:], col.heaps[i])
+		mem.release(col.heaps[i])
 		for row := p.first; row < p.first+p.n; row++ {
 			at := v.Values[4*row:]
 			binary.LittleEndian.PutUint32(at, binary.LittleEndian.Uint32(at)+uint32(starts[i]))

@@ -9,117 +9,71 @@ import (
 	"gpujoin/joincore"
 )
 
-// limits bound the values of all dictionaries of an execution together.
-type limits struct {
-	values atomic.Int64
-	memory *memory
-}
-
-// A value that occurs in the parts of several workers counts for each of them. More
-// different values than that take cores as long as grouping by them.
-const mostValues = 1 << 22
+// mostValues bounds the different values of a dictionary. More of them take cores longer
+// than grouping by them does. Codes are positive integers of 4 bytes, whatever part of the
+// values is in one shard.
+const mostValues = 1 << 24
 
 var errTooMany = fmt.Errorf("more than %d different texts as group keys: %w", mostValues, joincore.ErrUnsupported)
 
-// dictionary numbers strings of bytes from 0, in the order in which it meets them.
+// dictionary numbers strings of bytes. All workers of a column share it, so that a value
+// has one code and is stored once. It is divided by the hash into shards with locks of
+// their own.
 type dictionary struct {
-	limits *limits
 	seed   maphash.Seed
-	slots  []slot // linear probing; a power of two, at most half of them used
-	values [][]byte
-	block  []byte // unused memory for values
+	values atomic.Int64 // of all shards
+	most   int64        // values
+	shards [shards]shard
 }
 
-// slot is one string.
-type slot struct {
-	hash uint32
-	code uint32 // from 1; 0: empty
-}
+const (
+	shardBits = 7
+	shards    = 1 << shardBits
+)
 
-const firstSlots = 256
-
-func newDictionary(l *limits, seed maphash.Seed) *dictionary {
-	return &dictionary{limits: l, seed: seed, slots: make([]slot, firstSlots)}
-}
-
-// code returns the number of b, and adds a copy where it is new.
-func (d *dictionary) code(b []byte) (uint32, error) {
-	hash := uint32(maphash.Bytes(d.seed, b) >> 32)
-	mask := uint32(len(d.slots) - 1)
-	for at := hash & mask; ; at = (at + 1) & mask {
-		s := &d.slots[at]
-		if s.code == 0 {
-			break
-		}
-		if s.hash == hash && bytes.Equal(d.values[s.code-1], b) {
-			return s.code - 1, nil
-		}
+func newDictionary(mem *memory) *dictionary {
+	d := &dictionary{seed: maphash.MakeSeed(), most: mostValues}
+	for i := range d.shards {
+		d.shards[i].dictionary = d
+		d.shards[i].memory = mem
 	}
-	return d.add(hash, b)
+	return d
 }
 
-func (d *dictionary) add(hash uint32, b []byte) (uint32, error) {
-	if d.limits.values.Add(1) > mostValues {
-		return 0, errTooMany
+// reader is one worker's way to a dictionary: it remembers codes that it has met, so that
+// it takes few locks for values that are frequent.
+type reader struct {
+	dictionary *dictionary
+	known      []known
+}
+
+// known is a value and its code, at the place that the hash selects.
+type known struct {
+	hash  uint64
+	value []byte // in the dictionary; nil: none
+	code  uint32
+}
+
+// knownValues fit a core's private cache.
+const knownValues = 1 << 12
+
+func (d *dictionary) reader() *reader { return &reader{d, make([]known, knownValues)} }
+
+// code returns the code of b, which is new or has been returned for an equal string.
+func (r *reader) code(b []byte) (uint32, error) {
+	return r.codeOf(maphash.Bytes(r.dictionary.seed, b), b)
+}
+
+func (r *reader) codeOf(hash uint64, b []byte) (uint32, error) {
+	k := &r.known[hash>>shardBits%knownValues]
+	if k.hash == hash && k.value != nil && bytes.Equal(k.value, b) {
+		return k.code, nil
 	}
-	kept, err := d.keep(b)
+	number := hash % shards
+	value, local, err := r.dictionary.shards[number].find(uint32(hash>>32), b)
 	if err != nil {
 		return 0, err
 	}
-	if 2*(len(d.values)+1) > len(d.slots) {
-		d.grow()
-	}
-	code := uint32(len(d.values))
-	d.values = append(d.values, kept)
-	d.enter(hash, code+1)
-	return code, nil
-}
-
-// blockBytes is how much memory a dictionary takes at a time.
-const blockBytes = 1 << 18
-
-// keep copies b to memory of the job.
-func (d *dictionary) keep(b []byte) ([]byte, error) {
-	if len(d.block) < len(b) {
-		block, err := d.limits.memory.alloc(max(blockBytes, len(b)))
-		if err != nil {
-			return nil, err
-		}
-		d.block = block
-	}
-	n := copy(d.block, b)
-	kept := d.block[:n:n]
-	d.block = d.block[n:]
-	return kept, nil
-}
-
-func (d *dictionary) enter(hash, code uint32) {
-	mask := uint32(len(d.slots) - 1)
-	at := hash & mask
-	for d.slots[at].code != 0 {
-		at = (at + 1) & mask
-	}
-	d.slots[at] = slot{hash, code}
-}
-
-func (d *dictionary) grow() {
-	old := d.slots
-	d.slots = make([]slot, 2*len(old))
-	for _, s := range old {
-		if s.code != 0 {
-			d.enter(s.hash, s.code)
-		}
-	}
-}
-
-// merge returns the numbers in d of all values of other, by their numbers there.
-func (d *dictionary) merge(other *dictionary) ([]uint32, error) {
-	codes := make([]uint32, len(other.values))
-	for i, b := range other.values {
-		var err error
-		if codes[i], err = d.code(b); err != nil {
-			return nil, err
-		}
-	}
-	return codes, nil
+	*k = known{hash, value, local<<shardBits | uint32(number)}
+	return k.code, nil
 }

@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"math"
 	"slices"
 
 	"gpujoin/joincore"
@@ -8,13 +9,15 @@ import (
 	"gpujoin/joincore/run"
 )
 
-// Expected times of one core for a value (BenchmarkColumns).
+// Expected times of one core for a value (BenchmarkColumns): a condition over a text, the
+// code of a text of few or of many different ones, and a computed text.
 const (
-	truthNS = 40.0 // a condition over a text
-	codeNS  = 50.0 // the code of a text
-	textNS  = 80.0 // a computed text
-	perMS   = 1e6
-	fixedMS = 0.1 // memory and goroutines
+	truthNS   = 30.0
+	codeNS    = 20.0
+	farCodeNS = 200.0
+	textNS    = 30.0
+	perMS     = 1e6
+	fixedMS   = 0.1 // memory and goroutines
 )
 
 // PredictDevice returns the predicted time, in ms, of a plan on a device, with what the
@@ -28,29 +31,38 @@ func PredictDevice(check func(*joincore.Plan) error, plan *joincore.Plan, in []*
 	if err != nil {
 		return run.PredictDevice(plan, in, r)
 	}
+	groups := 0.0 // the planner's estimate is also one of the different texts
+	for _, a := range joincore.Aggregates(plan.Root) {
+		groups = max(groups, a.Rows)
+	}
 	in = slices.Clone(in)
 	ns := 0.0
 	for i, list := range w.added {
 		if len(list) == 0 {
 			continue
 		}
-		each := 0.0
+		each, rows := 0.0, in[i].Rows()
 		for _, a := range list {
-			each += a.ns()
+			each += a.ns(min(groups, float64(rows)))
 		}
-		rows := in[i].Rows()
 		ns += each * float64(rows)
 		in[i] = &joincore.Relation{Columns: w.plan.Inputs[i].Columns, Segments: []joincore.Segment{{Rows: int(rows)}}}
 	}
 	return run.PredictDevice(w.plan, in, r) + fixedMS + ns/float64(max(cores, 1))/perMS
 }
 
-func (a added) ns() float64 {
-	switch a.kind {
-	case addedTruth:
+// ns returns the time of a value of a column with some different ones; none is expected
+// of more of them than a dictionary holds.
+func (a added) ns(different float64) float64 {
+	switch {
+	case a.kind == addedTruth:
 		return truthNS
-	case addedCode:
-		return codeNS
+	case a.kind == addedText:
+		return textNS
+	case different > mostValues:
+		return math.Inf(1)
+	case different > knownValues:
+		return farCodeNS
 	}
-	return textNS
+	return codeNS
 }
