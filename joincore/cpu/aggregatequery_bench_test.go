@@ -53,7 +53,7 @@ func textRelation(n int) *joincore.Relation {
 		v := joincore.Vector{Values: make([]byte, 4)}
 		for range n {
 			value := values[r.IntN(len(values))]
-			v.Heap = binary.LittleEndian.AppendUint32(v.Heap, uint32(len(value)+4)<<2)
+			v.Heap = append(v.Heap, byte(len(value)+1)<<1|1) // as short values are fed
 			v.Heap = append(v.Heap, value...)
 			for len(v.Heap)%4 != 0 {
 				v.Heap = append(v.Heap, 0)

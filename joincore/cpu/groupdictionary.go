@@ -75,7 +75,16 @@ func (d *dictionary) codesOf(g *grouper, r *rows, key *keyPart, code []uint32) b
 		end := min(uint64(to), uint64(len(heap)))
 		b := heap[min(uint64(from), end):end]
 		from = to
-		if len(b) == 8 {
+		// a text of a few characters has one or two words of four bytes with its header
+		switch len(b) {
+		case 4:
+			word := uint64(binary.LittleEndian.Uint32(b))
+			e := &d.slots[endsHash(word, word)>>d.shift]
+			if e.first == word && e.length == 4 {
+				code[i] = e.code
+				continue
+			}
+		case 8:
 			word := binary.LittleEndian.Uint64(b)
 			e := &d.slots[endsHash(word, word)>>d.shift]
 			if e.first == word && e.length == 8 {
