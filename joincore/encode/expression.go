@@ -140,6 +140,11 @@ func (w *rewriter) expr(e joincore.Expr, missing inputs) joincore.Expr {
 	case *joincore.Compare:
 		return &joincore.Compare{Op: e.Op, Left: w.value(e.Left, missing), Right: w.value(e.Right, missing)}
 	case *joincore.IsNull:
+		if c, ok := e.Arg.(joincore.ColumnRef); ok && c.Input >= len(w.plan.Inputs) {
+			if code, ok := w.codes[c]; ok { // a key of groups, whose value stays on the host
+				return &joincore.IsNull{Arg: code}
+			}
+		}
 		return &joincore.IsNull{Arg: w.value(e.Arg, missing)}
 	case *joincore.In:
 		out := *e

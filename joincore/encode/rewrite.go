@@ -117,10 +117,9 @@ func (w *rewriter) node(n joincore.Node) (joincore.Node, inputs) {
 
 func (w *rewriter) join(n *joincore.Join) (joincore.Node, inputs) {
 	out := *n
-	left, right := inputs{}, inputs{}
-	out.Left, left = w.node(n.Left)
+	var missing, right inputs
+	out.Left, missing = w.node(n.Left)
 	out.Right, right = w.node(n.Right)
-	missing := maps.Clone(left)
 	maps.Copy(missing, right)
 	out.Residual = w.expr(n.Residual, missing) // of two rows that exist
 	out.Keys = slices.Clone(n.Keys)

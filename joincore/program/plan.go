@@ -13,12 +13,37 @@ func CheckPlan(plan *joincore.Plan) error {
 	if err != nil {
 		return err
 	}
-	return (&planCheck{plan, schema}).node(plan.Root)
+	c := &planCheck{plan: plan, schema: schema, fetched: map[joincore.ColumnRef]bool{}}
+	for _, a := range joincore.Aggregates(plan.Root) {
+		for i := range a.Carry {
+			ref := joincore.ColumnRef{Input: a.ID, Column: len(a.Keys) + i}
+			c.fetched[ref] = !gathered(schema.Column(ref))
+		}
+	}
+	return c.node(plan.Root)
 }
 
 type planCheck struct {
 	plan   *joincore.Plan
 	schema joincore.Schema
+	// fetched are the columns of groups that the host fetches at the end: carried ones
+	// that kernels do not gather. Steps above the groups cannot read them.
+	fetched map[joincore.ColumnRef]bool
+}
+
+// gathered reports whether kernels gather the values of a column.
+func gathered(c joincore.Column) bool {
+	return c.Kind == joincore.Fixed && (c.Width <= 8 || c.Width == 16)
+}
+
+// reads checks the columns that a step reads.
+func (c *planCheck) reads(what string, columns ...joincore.ColumnRef) error {
+	for _, ref := range columns {
+		if c.fetched[ref] {
+			return unsupported("%s over a carried column that the host fetches", what)
+		}
+	}
+	return nil
 }
 
 func (c *planCheck) node(n joincore.Node) error {
@@ -34,8 +59,16 @@ func (c *planCheck) node(n joincore.Node) error {
 		if err := c.node(n.Left); err != nil {
 			return err
 		}
-		if err := c.node(n.Right); err != nil || n.Residual == nil {
+		if err := c.node(n.Right); err != nil {
 			return err
+		}
+		for _, k := range n.Keys {
+			if err := c.reads("join", k.Left, k.Right); err != nil {
+				return err
+			}
+		}
+		if n.Residual == nil {
+			return nil
 		}
 		return c.condition("join condition", n.Residual)
 	case *joincore.Aggregate:
@@ -45,7 +78,9 @@ func (c *planCheck) node(n joincore.Node) error {
 		if _, err := NewGroups(nil, n.Keys, n.Functions, c.schema[n.ID], checked(c.schema.Column, len(c.plan.Parameters))); err != nil {
 			return fmt.Errorf("aggregate: %w", err)
 		}
-		return nil
+		own := *n
+		own.Carry = nil
+		return c.reads("aggregate", joincore.AggregateColumns(&own)...)
 	}
 	return unsupported("plan node %T", n)
 }
@@ -54,5 +89,5 @@ func (c *planCheck) condition(what string, e joincore.Expr) error {
 	if err := Check(e, c.schema.Column, len(c.plan.Parameters)); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	return nil
+	return c.reads(what, joincore.ExprColumns(e)...)
 }

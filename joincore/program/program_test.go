@@ -86,21 +86,37 @@ func TestPlansThatAreNotSupported(t *testing.T) {
 		return &joincore.Aggregate{Child: scan, ID: 1, Keys: keys, Functions: f}
 	}
 	wide := &joincore.Arithmetic{Op: joincore.Multiply, Width: 16, Left: ref(1), Right: ref(1)}
+	carried := func(column joincore.ColumnRef) *joincore.Aggregate {
+		return &joincore.Aggregate{Child: scan, ID: 1, Keys: []joincore.Value{ref(0)}, Carry: []joincore.ColumnRef{column}}
+	}
+	group := joincore.ColumnRef{Input: 1, Column: 1}
+	above := func(a *joincore.Aggregate) *joincore.Aggregate {
+		a.ID = 2
+		return &joincore.Aggregate{Child: a, ID: 1, Functions: []joincore.Function{{Kind: joincore.Count, Arg: joincore.ColumnRef{Input: 2, Column: 1}}}}
+	}
 	for name, c := range map[string]struct {
 		root joincore.Node
 		says string // "": supported
 	}{
-		"scan":                 {scan, ""},
-		"one group":            {aggregate(nil, joincore.Function{Kind: joincore.Count}), ""},
-		"keys and sums":        {aggregate([]joincore.Value{ref(0), ref(1)}, joincore.Function{Kind: joincore.Sum, Arg: wide}), ""},
-		"count of text":        {aggregate(nil, joincore.Function{Kind: joincore.Count, Arg: ref(2)}), ""},
-		"text key":             {aggregate([]joincore.Value{ref(2)}), "variable length"},
-		"least text":           {aggregate(nil, joincore.Function{Kind: joincore.Min, Arg: ref(2)}), "of bytes"},
-		"least of 16 bytes":    {aggregate(nil, joincore.Function{Kind: joincore.Min, Arg: wide}), "16 bytes"},
-		"distinct values":      {aggregate(nil, joincore.Function{Kind: joincore.Count, Arg: ref(0), Distinct: true}), "distinct"},
-		"filter above":         {&joincore.Filter{Child: aggregate([]joincore.Value{ref(0)}), Predicate: &joincore.IsNull{Arg: joincore.ColumnRef{Input: 1}}}, ""},
-		"filter of text":       {&joincore.Filter{Child: scan, Predicate: &joincore.Like{Arg: ref(2), Encoding: joincore.UTF8}}, "LIKE"},
-		"filter of a function": {aggregate(nil, joincore.Function{Kind: joincore.Count, Filter: &joincore.Like{Arg: ref(2), Encoding: joincore.UTF8}}), "LIKE"},
+		"scan":                      {scan, ""},
+		"one group":                 {aggregate(nil, joincore.Function{Kind: joincore.Count}), ""},
+		"keys and sums":             {aggregate([]joincore.Value{ref(0), ref(1)}, joincore.Function{Kind: joincore.Sum, Arg: wide}), ""},
+		"count of text":             {aggregate(nil, joincore.Function{Kind: joincore.Count, Arg: ref(2)}), ""},
+		"text key":                  {aggregate([]joincore.Value{ref(2)}), "variable length"},
+		"least text":                {aggregate(nil, joincore.Function{Kind: joincore.Min, Arg: ref(2)}), "of bytes"},
+		"least of 16 bytes":         {aggregate(nil, joincore.Function{Kind: joincore.Min, Arg: wide}), "16 bytes"},
+		"distinct values":           {aggregate(nil, joincore.Function{Kind: joincore.Count, Arg: ref(0), Distinct: true}), "distinct"},
+		"filter above":              {&joincore.Filter{Child: aggregate([]joincore.Value{ref(0)}), Predicate: &joincore.IsNull{Arg: joincore.ColumnRef{Input: 1}}}, ""},
+		"carried text":              {carried(ref(2)), ""},
+		"filter of carried numbers": {&joincore.Filter{Child: carried(ref(1)), Predicate: &joincore.IsNull{Arg: group}}, ""},
+		"filter of carried text":    {&joincore.Filter{Child: carried(ref(2)), Predicate: &joincore.IsNull{Arg: group}}, "carried"},
+		"filter of 24 bytes":        {&joincore.Filter{Child: carried(ref(3)), Predicate: &joincore.IsNull{Arg: group}}, "carried"},
+		"join by carried numbers":   {&joincore.Join{Kind: joincore.Inner, Left: carried(ref(1)), Right: scan, Keys: []joincore.KeyPair{{Left: group, Right: ref(1)}}}, ""},
+		"join by carried text":      {&joincore.Join{Kind: joincore.Inner, Left: carried(ref(2)), Right: scan, Keys: []joincore.KeyPair{{Left: group, Right: ref(2)}}}, "carried"},
+		"count of carried numbers":  {above(carried(ref(1))), ""},
+		"count of carried text":     {above(carried(ref(2))), "carried"},
+		"filter of text":            {&joincore.Filter{Child: scan, Predicate: &joincore.Like{Arg: ref(2), Encoding: joincore.UTF8}}, "LIKE"},
+		"filter of a function":      {aggregate(nil, joincore.Function{Kind: joincore.Count, Filter: &joincore.Like{Arg: ref(2), Encoding: joincore.UTF8}}), "LIKE"},
 	} {
 		plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: columns}}, Root: c.root}
 		err := CheckPlan(plan)
