@@ -73,7 +73,7 @@ gj_stats_read(GjStats *stats, const void *body, size_t length)
 		if (!IS_TEXT(stats->aggregates[i].strategy))
 			return false;
 	for (uint32_t i = 0; i < total->filters; i++)
-		if (stats->filters[i].kind > GJ_FILTER_BLOOM || !IS_TEXT(stats->filters[i].reason))
+		if (stats->filters[i].kind > GJ_FILTER_BLOOM_BYTES || !IS_TEXT(stats->filters[i].reason))
 			return false;
 	return true;
 }

@@ -120,6 +120,7 @@ filter_word(uint32 kind)
 		case GJ_FILTER_BITMAP:
 			return "bitmap";
 		case GJ_FILTER_BLOOM:
+		case GJ_FILTER_BLOOM_BYTES:
 			return "Bloom filter";
 		default:
 			return "none";

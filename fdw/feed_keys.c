@@ -9,6 +9,8 @@
 #include "access/htup_details.h"
 
 #include "feed_keys.h"
+#include "key_forms.h"
+#include "key_hash.h"
 #include "numeric_quick.h"
 
 /*
@@ -18,6 +20,20 @@
 #define WINDOW 65536
 #define PAUSE (4 * WINDOW)
 #define LEAST_DROPPED 16
+
+/* A numeric is made canonical to be tested if its key fits here. */
+#define MOST_NUMERIC_BYTES 128
+
+/* A uuid, a time with time zone or an interval is the longest fixed key. */
+#define MOST_FIXED_BYTES 16
+
+/* Is the key a hash of bytes? */
+static bool
+is_hashed(const GjKeyFilter *filter)
+{
+	return filter->column->encoding == GJ_ENC_VARLENA ||
+		filter->column->width > (int) sizeof(int64);
+}
 
 bool
 gj_key_filter_read(GjKeyFilter *filter, const char *base, Size size, uint32 kind)
@@ -30,7 +46,8 @@ gj_key_filter_read(GjKeyFilter *filter, const char *base, Size size, uint32 kind
 	memcpy(&h, base, sizeof(h));
 	if (h.magic != GJ_FILTER_MAGIC || h.version != GJ_LAYOUT_VERSION ||
 		h.kind != kind || h.reserved != 0 ||
-		(kind != GJ_FILTER_BITMAP && kind != GJ_FILTER_BLOOM) ||
+		kind < GJ_FILTER_BITMAP || kind > GJ_FILTER_BLOOM_BYTES ||
+		(kind == GJ_FILTER_BLOOM_BYTES) != is_hashed(filter) ||
 		h.bytes % sizeof(uint64) != 0 || h.bytes > size - GJ_FILTER_DATA_OFF ||
 		h.min > h.max || (h.bytes == 0) != (h.keys == 0))
 		return false;
@@ -81,53 +98,202 @@ load_decimal(const char *value, int scale, int64 *key)
 	return gj_numeric_to_decimal(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), scale, key);
 }
 
-/* Loads the keys of rows that are not NULL, and returns these rows' number. */
-static int
-load(const GjKeyFilter *filter, const GjVector *vector, int n, int64 *keys, uint16 *rows)
+/* ---- keys that are hashes ---- */
+
+/* The bytes of a value, as they are compared. */
+typedef struct Bytes
 {
-	const GjColumn *column = filter->column;
+	const char *data;
+	uint32		length;
+	char		buffer[MOST_NUMERIC_BYTES];
+} Bytes;
+
+/* A value that is stored inline and uncompressed. */
+static inline bool
+get_plain(const char *value, Bytes *bytes)
+{
+	if (VARATT_IS_EXTENDED(value) && (!VARATT_IS_SHORT(value) || VARATT_IS_EXTERNAL(value)))
+		return false;
+	bytes->data = VARDATA_ANY(value);
+	bytes->length = VARSIZE_ANY_EXHDR(value);
+	return true;
+}
+
+static inline bool
+get_bpchar(const char *value, Bytes *bytes)
+{
+	if (!get_plain(value, bytes))
+		return false;
+	while (bytes->length > 0 && bytes->data[bytes->length - 1] == ' ')
+		bytes->length--;
+	return true;
+}
+
+static inline bool
+get_numeric(const char *value, Bytes *bytes)
+{
+	if (!get_plain(value, bytes) || bytes->length + sizeof(uint32) > MOST_NUMERIC_BYTES)
+		return false;
+	bytes->length = gj_numeric_canonical(bytes->data, bytes->length, bytes->buffer);
+	bytes->data = bytes->buffer;
+	return true;
+}
+
+static inline bool
+get_name(const char *value, Bytes *bytes)
+{
+	bytes->data = value;
+	bytes->length = strnlen(value, NAMEDATALEN);
+	return true;
+}
+
+/* A value of fixed length, padded to width bytes. */
+static inline bool
+get_fixed(const char *value, int length, int width, Bytes *bytes)
+{
+	memcpy(bytes->buffer, value, length);
+	memset(bytes->buffer + length, 0, width - length);
+	bytes->data = bytes->buffer;
+	bytes->length = width;
+	return true;
+}
+
+static inline bool
+get_interval(const char *value, Bytes *bytes)
+{
+	gj_interval_key((const Interval *) value, bytes->buffer);
+	bytes->data = bytes->buffer;
+	bytes->length = sizeof(__int128);
+	return true;
+}
+
+/*
+ * Loads the keys of rows that are not NULL, and returns these rows' number.  A
+ * value that is compressed or stored elsewhere is not worth being fetched for
+ * the test: it gets a key that passes, the least one.
+ */
+static int
+load_hashes(const GjKeyFilter *filter, const GjVector *vector, int n, int64 *keys,
+			uint16 *rows)
+{
+	const char *const *pointers = vector->pointers;
+	uint32		offset = vector->offset;
+	int			width = filter->column->width;
+	int			loaded = 0;
+	Bytes		bytes;
+
+#define LOAD(get) \
+	for (int i = 0; i < n; i++) \
+	{ \
+		const char *value = pointers[i]; \
+		\
+		if (value == NULL) \
+			continue; \
+		value += offset; \
+		rows[loaded] = i; \
+		keys[loaded++] = likely(get) ? gj_hash_bytes(bytes.data, bytes.length) : filter->min; \
+	}
+
+	switch (filter->copy)
+	{
+		case GJ_COPY_VARLENA:
+			LOAD(get_plain(value, &bytes));
+			return loaded;
+		case GJ_COPY_BPCHAR_KEY:
+			LOAD(get_bpchar(value, &bytes));
+			return loaded;
+		case GJ_COPY_NUMERIC_KEY:
+			LOAD(get_numeric(value, &bytes));
+			return loaded;
+		case GJ_COPY_NAME_KEY:
+			LOAD(get_name(value, &bytes));
+			return loaded;
+		case GJ_COPY_INTERVAL_KEY:
+			LOAD(get_interval(value, &bytes));
+			return loaded;
+		case GJ_COPY_BYTES:
+			if (width > MOST_FIXED_BYTES)
+				return -1;
+			LOAD(get_fixed(value, filter->length, width, &bytes));
+			return loaded;
+		default:
+			return -1;
+	}
+#undef LOAD
+}
+
+/* ---- keys that are integers ---- */
+
+/* A value of fixed length of less than 8 bytes, padded with zeros. */
+static inline int64
+load_padded(const char *value, int length)
+{
+	int64		key = 0;
+
+	memcpy(&key, value, length);
+	return key;
+}
+
+/* The same of integers. */
+static int
+load_integers(const GjKeyFilter *filter, const GjVector *vector, int n, int64 *keys,
+			  uint16 *rows)
+{
 	const char *const *pointers = vector->pointers;
 	uint32		offset = vector->offset;
 	int			loaded = 0;
 
-#define LOAD(type) \
+#define LOAD(key) \
 	for (int i = 0; i < n; i++) \
 		if (!vector->nullable || pointers[i] != NULL) \
 		{ \
+			const char *value = pointers[i] + offset; \
+			\
 			rows[loaded] = i; \
-			keys[loaded++] = *(const type *) (pointers[i] + offset); \
+			keys[loaded++] = key; \
 		}
 
-	if (column->form == GJ_FORM_DECIMAL)
+	switch (filter->copy)
 	{
-		for (int i = 0; i < n; i++)
-		{
-			if (pointers[i] == NULL)
-				continue;
-			rows[loaded] = i;
-			if (!gj_quick_numeric(&filter->numeric, false, pointers[i] + offset, &keys[loaded]) &&
-				!load_decimal(pointers[i] + offset, column->scale, &keys[loaded]))
-				return -1;
-			loaded++;
-		}
-		return loaded;
+		case GJ_COPY_1:
+			LOAD(*(const int8 *) value);
+			return loaded;
+		case GJ_COPY_2:
+			LOAD(*(const int16 *) value);
+			return loaded;
+		case GJ_COPY_4:
+			LOAD(*(const int32 *) value);
+			return loaded;
+		case GJ_COPY_8:
+			LOAD(*(const int64 *) value);
+			return loaded;
+		case GJ_COPY_FLOAT4_KEY:
+			LOAD(gj_float_key(*(const float4 *) value));
+			return loaded;
+		case GJ_COPY_FLOAT8_KEY:
+			LOAD(gj_float_key(*(const float8 *) value));
+			return loaded;
+		case GJ_COPY_DATE_KEY:
+			LOAD(gj_date_key(*(const DateADT *) value));
+			return loaded;
+		case GJ_COPY_BYTES:
+			LOAD(load_padded(value, filter->length));
+			return loaded;
+		case GJ_COPY_DECIMAL:
+			for (int i = 0; i < n; i++)
+			{
+				if (pointers[i] == NULL)
+					continue;
+				rows[loaded] = i;
+				if (!gj_quick_numeric(&filter->numeric, false, pointers[i] + offset, &keys[loaded]) &&
+					!load_decimal(pointers[i] + offset, filter->column->scale, &keys[loaded]))
+					return -1;
+				loaded++;
+			}
+			return loaded;
+		default:
+			return -1;
 	}
-	switch (column->width)
-	{
-		case 1:
-			LOAD(int8);
-			return loaded;
-		case 2:
-			LOAD(int16);
-			return loaded;
-		case 4:
-			LOAD(int32);
-			return loaded;
-		case 8:
-			LOAD(int64);
-			return loaded;
-	}
-	return -1;
 #undef LOAD
 }
 
@@ -161,7 +327,9 @@ gj_key_filter_select(GjKeyFilter *filter, const GjVector *vector, int n, uint16 
 			kept[i] = i;
 		return n;
 	}
-	loaded = load(filter, vector, n, keys, rows);
+	loaded = filter->kind == GJ_FILTER_BLOOM_BYTES ?
+		load_hashes(filter, vector, n, keys, rows) :
+		load_integers(filter, vector, n, keys, rows);
 	if (loaded < 0)
 		return -1;
 	if (filter->keys == 0)

@@ -14,6 +14,8 @@
 typedef struct GjKeyFilter
 {
 	const GjColumn *column;		/* of the target */
+	GjCopy		copy;			/* how its values become keys */
+	int			length;			/* of its type; < 0: variable */
 	GjQuickNumeric numeric;		/* GJ_FORM_DECIMAL: how it is converted */
 	GjExtent	extent;			/* base NULL: there is no filter */
 	enum gj_filter_kind kind;

@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include "utils/lsyscache.h"
+
 #include "daemon_frame.h"
 #include "feed_sideways.h"
 
@@ -57,14 +59,18 @@ gj_sideways_get(GjLink *link, const GjPlan *plan, int input, GjKeyFilter *filter
 	for (int i = 0; i < plan->nfilters; i++)
 	{
 		const GjFilter *f = &plan->filters[i];
+		const GjColumn *column;
+		int			length;
 
 		if (f->target.input != input)
 			continue;
+		column = &plan->inputs[input].columns[f->target.column];
+		length = get_typlen(column->type);
 		filters[i] = (GjKeyFilter)
 		{
-			.column = &plan->inputs[input].columns[f->target.column]
+			.column = column, .copy = gj_copy_of(column, length), .length = length
 		};
-		gj_quick_numeric_init(&filters[i].numeric, filters[i].column->scale, false);
+		gj_quick_numeric_init(&filters[i].numeric, column->scale, false);
 		if (!request(link, i))
 			return false;
 		missing++;

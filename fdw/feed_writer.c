@@ -39,8 +39,8 @@ inline_limit(const GjPlan *plan, Size extent_size, bool is_key)
 		Min((Size) 64 * 1024, extent_size / 4 / values);
 }
 
-static GjCopy
-copy_of(const GjColumn *column, const GjColumnWriter *writer)
+GjCopy
+gj_copy_of(const GjColumn *column, int length)
 {
 	switch (column->form)
 	{
@@ -53,9 +53,9 @@ copy_of(const GjColumn *column, const GjColumnWriter *writer)
 		case GJ_FORM_NAME_KEY:
 			return GJ_COPY_NAME_KEY;
 		case GJ_FORM_FLOAT_KEY:
-			return writer->length == sizeof(float4) ? GJ_COPY_FLOAT4_KEY : GJ_COPY_FLOAT8_KEY;
+			return length == sizeof(float4) ? GJ_COPY_FLOAT4_KEY : GJ_COPY_FLOAT8_KEY;
 		case GJ_FORM_FLOAT_ORDER:
-			return writer->length == sizeof(float4) ? GJ_COPY_FLOAT4_ORDER : GJ_COPY_FLOAT8_ORDER;
+			return length == sizeof(float4) ? GJ_COPY_FLOAT4_ORDER : GJ_COPY_FLOAT8_ORDER;
 		case GJ_FORM_DATE_KEY:
 			return GJ_COPY_DATE_KEY;
 		case GJ_FORM_INTERVAL_KEY:
@@ -70,7 +70,7 @@ copy_of(const GjColumn *column, const GjColumnWriter *writer)
 	}
 	if (column->encoding == GJ_ENC_VARLENA)
 		return GJ_COPY_VARLENA;
-	if (writer->length == column->width)
+	if (length == column->width)
 		switch (column->width)
 		{
 			case 1:
@@ -109,7 +109,7 @@ gj_writer_init(GjWriter *writer, GjLink *link, const GjPlan *plan, int input,
 		c->length = get_typlen(c->column->type);
 		c->packable = c->column->form == GJ_FORM_NAME_KEY ||
 			get_typstorage(c->column->type) != TYPSTORAGE_PLAIN;
-		c->copy = copy_of(c->column, c);
+		c->copy = gj_copy_of(c->column, c->length);
 		if (c->copy == GJ_COPY_DECIMAL || c->copy == GJ_COPY_WIDENED)
 			gj_quick_numeric_init(&c->numeric, c->column->scale, c->copy == GJ_COPY_WIDENED);
 		if (c->column->encoding == GJ_ENC_VARLENA)

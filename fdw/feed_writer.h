@@ -111,6 +111,9 @@ typedef struct GjWriter
 	uint64		total_bytes;	/* of their values, including chained ones */
 } GjWriter;
 
+/* How the values of a type of this length are written to a column. */
+extern GjCopy gj_copy_of(const GjColumn *column, int length);
+
 /* sharers is the number of participants that feed this input together. */
 extern void gj_writer_init(GjWriter *writer, GjLink *link, const GjPlan *plan,
 						   int input, int sharers, MemoryContext scratch);

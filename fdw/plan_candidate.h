@@ -41,7 +41,8 @@ typedef struct GjChosenFilter
 {
 	const Var  *source;
 	const Var  *target;
-	GjForm		form;			/* of both */
+	GjForm		source_form;
+	GjForm		target_form;
 	double		passing;		/* fraction of the target's rows */
 } GjChosenFilter;
 

@@ -8,6 +8,9 @@
  * may equal its key: all of these can be targets.  The daemon checks each
  * filter by the same rules (joincore.CanFilter), and so a mistake here makes a
  * job fail and never changes a result.
+ *
+ * A column is known by the form in which it is fed.  Columns that are equal by
+ * way of others are so in their forms, whose bytes the daemon compares.
  */
 #include "postgres.h"
 
@@ -39,13 +42,6 @@ column_of(GjClosure *closure, const Var *var, GjForm form)
 	return closure->ncolumns++;
 }
 
-/* Can a feed test values that are fed in this form (feed_keys.c)? */
-static bool
-is_tested(GjForm form)
-{
-	return form == GJ_FORM_VALUE || form == GJ_FORM_DECIMAL;
-}
-
 static void
 collect_pairs(GjClosure *closure, const GjCandidate *tree)
 {
@@ -74,10 +70,9 @@ collect_pairs(GjClosure *closure, const GjCandidate *tree)
 		GjForm		left_form;
 		GjForm		right_form;
 
-		if (gj_key_forms(key->kind, left, right, &left_form, &right_form) != GJ_CLASS_INT ||
-			left_form != right_form || !is_tested(left_form) ||
-			closure->npairs == GJ_CLOSURE_PAIRS)
+		if (closure->npairs == GJ_CLOSURE_PAIRS)
 			continue;
+		(void) gj_key_forms(key->kind, left, right, &left_form, &right_form);
 		pair.left = column_of(closure, left, left_form);
 		pair.right = column_of(closure, right, right_form);
 		if (pair.left >= 0 && pair.right >= 0)
@@ -160,13 +155,7 @@ add_sources(GjClosure *closure, const GjCandidate *from, GjColumnSet targets,
 
 		if (!passes_rows(from, target->var->varno))
 			continue;
-		for (GjColumnSet rest = sources & ~target->sources; rest != 0; rest &= rest - 1)
-		{
-			int			source = pg_rightmost_one_pos64(rest);
-
-			if (closure->columns[source].form == target->form)
-				target->sources |= GJ_COLUMN_BIT(source);
-		}
+		target->sources |= sources;
 	}
 }
 

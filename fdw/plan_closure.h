@@ -15,7 +15,7 @@ typedef uint64 GjColumnSet;
 
 #define GJ_COLUMN_BIT(column) (UINT64CONST(1) << (column))
 
-/* A key column that the daemon compares as an integer. */
+/* A key column. */
 typedef struct GjKeyColumn
 {
 	const Var  *var;

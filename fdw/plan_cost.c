@@ -28,7 +28,13 @@
 #define GROUPS_LOG2_STEP 6
 #define KEY_FUNCTIONS 2			/* a further key takes as long as so many
 								 * functions */
-#define FILTER_NS 4				/* testing one key */
+#define FILTER_NS 4				/* testing an integer */
+#define FILTER_HASH_NS 8		/* testing a key whose bytes are hashed */
+#define FILTER_LENGTH_NS 4		/* more, if the lengths of keys differ */
+#define FILTER_WORD_NS 1		/* more, for each 8 bytes of a key */
+#define FILTER_NUMERIC_NS 4		/* more, for the canonical form of a numeric */
+#define FED_ROW_NS 10			/* the daemon's work for a row without a partner, at
+								 * least */
 #define GROUP_HEADER 48			/* bytes of a group besides its keys */
 #define WIDE_KEY_NS 30			/* grouping by a key that is no integer, per row */
 #define WIDE_KEY_MISS_NS 150	/* more, if the groups are not in the cache */
@@ -75,14 +81,39 @@ expressions_saving(const RelOptInfo *rel, double passing)
 	return rel->tuples * by_row * (1 - passing) * GJ_NS_COST / (1 + gj_cost_margin);
 }
 
+double
+gj_filter_ns(GjForm form, int length, int width)
+{
+	double		ns = FILTER_HASH_NS + FILTER_WORD_NS * Max(width, 0) / sizeof(uint64);
+
+	if (form == GJ_FORM_DECIMAL || (length > 0 && length <= (int) sizeof(int64)))
+		return FILTER_NS;
+	if (form == GJ_FORM_NUMERIC_KEY)
+		ns += FILTER_NUMERIC_NS;
+	return length < 0 || form == GJ_FORM_NAME_KEY ? ns + FILTER_LENGTH_NS : ns;
+}
+
+/* Copying the columns of a row. */
+static double
+copy_cost(const GjSource *source, double weight)
+{
+	return weight * (source->feed == GJ_FEED_PAGE ? gj_page_column_cost : gj_child_column_cost);
+}
+
+bool
+gj_filter_pays(const GjSource *source, double weight, double ns, double passing)
+{
+	return (1 - passing) * (copy_cost(source, weight) + FED_ROW_NS * GJ_NS_COST) >
+		ns * GJ_NS_COST;
+}
+
 Cost
-gj_filter_saving(const GjSource *source, double weight, int nfilters, double passing,
+gj_filter_saving(const GjSource *source, double weight, double ns, double passing,
 				 int workers)
 {
 	bool		page = source->feed == GJ_FEED_PAGE;
-	double		column = page ? gj_page_column_cost : gj_child_column_cost;
 	double		rows = page ? source->rel->rows : source->path->rows;
-	Cost		saving = rows * (weight * column * (1 - passing) - nfilters * FILTER_NS * GJ_NS_COST);
+	Cost		saving = rows * (copy_cost(source, weight) * (1 - passing) - ns * GJ_NS_COST);
 
 	return page ? (saving + expressions_saving(source->rel, passing)) / gj_speedup(workers) : saving;
 }

@@ -19,10 +19,23 @@ extern Cost gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int work
 extern Cost gj_child_fill_cost(const Path *child, double weight);
 
 /*
- * What nfilters filters save in the feed of an input, whose columns have this
- * weight, if the given fraction of its rows passes.
+ * Nanoseconds of testing a key that is fed in this form, of a type of this
+ * length and values of this average width.
  */
-extern Cost gj_filter_saving(const GjSource *source, double weight, int nfilters,
+extern double gj_filter_ns(GjForm form, int length, int width);
+
+/*
+ * Does a filter save more than its tests of ns nanoseconds cost, in the feed of
+ * an input whose columns have this weight and in the daemon?
+ */
+extern bool gj_filter_pays(const GjSource *source, double weight, double ns,
+						   double passing);
+
+/*
+ * What filters save in the feed of an input, whose columns have this weight, if
+ * testing a row takes ns and the given fraction of its rows passes.
+ */
+extern Cost gj_filter_saving(const GjSource *source, double weight, double ns,
 							 double passing, int workers);
 
 /* Sets the daemon's rates for joins whose build side is this tree. */

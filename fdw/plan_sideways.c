@@ -15,8 +15,10 @@
 #include <math.h>
 
 #include "port/pg_bitutils.h"
+#include "utils/lsyscache.h"
 
 #include "plan_closure.h"
+#include "plan_computed.h"
 #include "plan_cost.h"
 #include "plan_distinct.h"
 #include "plan_sideways.h"
@@ -43,6 +45,7 @@ typedef struct Best
 	int			source;			/* columns of the closure */
 	int			target;
 	double		passing;
+	double		ns;				/* of testing a row */
 } Best;
 
 /* The best filters of an input that is not fed yet, by those that are. */
@@ -156,6 +159,28 @@ is_soon(const Choice *choice, int source)
 		from->cost * WAIT_RATIO < choice->largest;
 }
 
+/* Of testing the key of a row. */
+static double
+test_ns(const Choice *choice, int target)
+{
+	const GjKeyColumn *column = &choice->closure.columns[target];
+
+	return gj_filter_ns(column->form, get_typlen(column->var->vartype),
+						gj_average_width(choice->root, column->var));
+}
+
+/* Is it worth its messages, and its tests worth their time? */
+static bool
+pays(const Choice *choice, int input, double passing, double ns)
+{
+	const GjSource *to = choice->leaves[input]->source;
+
+	return passing <= MOST_PASSING &&
+		(gj_force ||
+		 (choice->leaves[input]->rows * (1 - passing) >= LEAST_DROPPED &&
+		  gj_filter_pays(to, gj_base_slot(to->rel)->weight, ns, passing)));
+}
+
 /*
  * Considers a filter of a column by one of an input that has been fed.  The best
  * one of each column is kept.
@@ -168,12 +193,14 @@ consider(Choice *choice, int source, int target)
 	double		rows = choice->leaves[input]->rows;
 	Filters    *filters = &choice->filters[input];
 	double		fraction;
+	double		ns;
 	int			at = 0;
 
 	if (choice->rows[from] * LEAST_RATIO >= rows || !is_soon(choice, from))
 		return;
 	fraction = passing(choice, source, target);
-	if (fraction > MOST_PASSING || (!gj_force && rows * (1 - fraction) < LEAST_DROPPED))
+	ns = test_ns(choice, target);
+	if (!pays(choice, input, fraction, ns))
 		return;
 	while (at < filters->n && filters->best[at].target != target)
 		at++;
@@ -182,7 +209,7 @@ consider(Choice *choice, int source, int target)
 		return;
 	filters->best[at] = (Best)
 	{
-		.source = source, .target = target, .passing = fraction
+		.source = source, .target = target, .passing = fraction, .ns = ns
 	};
 	filters->n = Max(filters->n, at + 1);
 	filters->passed = 1;
@@ -246,7 +273,8 @@ add_filter(GjSideways *sideways, const GjClosure *closure, const Best *best)
 
 	chosen->source = closure->columns[best->source].var;
 	chosen->target = closure->columns[best->target].var;
-	chosen->form = closure->columns[best->target].form;
+	chosen->source_form = closure->columns[best->source].form;
+	chosen->target_form = closure->columns[best->target].form;
 	chosen->passing = best->passing;
 	sideways->filters = lappend(sideways->filters, chosen);
 }
@@ -263,18 +291,22 @@ feed(Choice *choice, GjSideways *sideways)
 		GjCandidate *leaf = choice->leaves[input];
 		Filters    *filters = &choice->filters[input];
 		int			n = Min(filters->n, GJ_MAX_FILTERS - list_length(sideways->filters));
+		double		ns = 0;
 
 		if (n > 1)
 			qsort(filters->best, n, sizeof(Best), by_passing);
 		for (int i = 0; i < n; i++)
+		{
 			add_filter(sideways, &choice->closure, &filters->best[i]);
+			ns += filters->best[i].ns;
+		}
 		choice->fed[input] = true;
 		choice->rows[input] *= filters->passed;
 		sideways->order[at] = input;
 		sideways->passing[input] = filters->passed;
 		if (n > 0)
 			sideways->saved += gj_filter_saving(leaf->source, gj_base_slot(leaf->source->rel)->weight,
-												n, filters->passed, leaf->workers);
+												ns, filters->passed, leaf->workers);
 		if (at < choice->ninputs - 1)
 			consider_all(choice, input);
 	}
@@ -370,8 +402,8 @@ gj_add_filters(GjInputs *inputs, GjCandidate *tree)
 		const GjChosenFilter *chosen = lfirst(lc);
 		GjFilter   *filter = &plan->filters[plan->nfilters++];
 
-		filter->source = gj_need_column(inputs, chosen->source, chosen->form, true);
-		filter->target = gj_need_column(inputs, chosen->target, chosen->form, true);
+		filter->source = gj_need_column(inputs, chosen->source, chosen->source_form, true);
+		filter->target = gj_need_column(inputs, chosen->target, chosen->target_form, true);
 		filter->passing = chosen->passing;
 	}
 	set_order(plan, sideways->order);

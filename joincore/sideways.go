@@ -6,8 +6,10 @@ package joincore
 // of the plan is the same, because such a row has no partner in a join that
 // drops rows without one.
 //
-// Both columns must be compared as integers (KeyInt), directly or by way of
-// other columns: of a = b and b = c, a can filter c.
+// Both columns must be compared by a key, directly or by way of other columns: of
+// a = b and b = c, a can filter c. Then both are integers of at most 8 bytes, or
+// fixed columns of the same width, or varlena columns, and equal values of both
+// have equal bytes, but for the width of integers.
 func CanFilter(root Node, source, target ColumnRef) bool {
 	if source.Input == target.Input {
 		return false
@@ -52,7 +54,7 @@ func (j *Join) filters(from, by Node, left bool, source, target ColumnRef) bool 
 		if !left {
 			key, other = other, key
 		}
-		if k.Class == KeyInt && same[key] && closure(by, other, supersets)[source] {
+		if same[key] && closure(by, other, supersets)[source] {
 			return true
 		}
 	}
@@ -96,9 +98,6 @@ func reach(n Node, next func(Kind) (toRight, toLeft bool), reached map[ColumnRef
 		reach(n.Right, next, reached)
 		toRight, toLeft := next(n.Kind)
 		for _, k := range n.Keys {
-			if k.Class != KeyInt {
-				continue
-			}
 			if toRight && reached[k.Left] {
 				reached[k.Right] = true
 			}

@@ -16,6 +16,8 @@ const (
 	FilterBitmap
 	// FilterBloom: a blocked Bloom filter; keys that are not in the source may pass.
 	FilterBloom
+	// FilterBloomBytes: a blocked Bloom filter of hashes (HashBytes) of keys.
+	FilterBloomBytes
 )
 
 // FilterHeader is gj_filter_header, at offset 0 of an extent with a filter; the
@@ -29,7 +31,7 @@ type FilterHeader struct {
 	Keys     uint64 `c:"keys"` // rows of the source with a key; 0: no row passes
 	Min      int64  `c:"min"`
 	Max      int64  `c:"max"`
-	Seed     uint64 `c:"seed"` // FilterBloom: of the hash
+	Seed     uint64 `c:"seed"` // of a Bloom filter
 }
 
 // InputFed is gj_input_fed: the participant has fed all its rows of a filter's
@@ -86,7 +88,7 @@ func ReadFilter(extent []byte) (*FilterView, error) {
 		return nil, fmt.Errorf("%w: magic %#x", ErrFilterMagic, h.Magic)
 	case h.Version != LayoutVersion || h.Reserved != 0:
 		return nil, fmt.Errorf("%w: %d", ErrFilterVersion, h.Version)
-	case FilterKind(h.Kind) != FilterBitmap && FilterKind(h.Kind) != FilterBloom:
+	case FilterKind(h.Kind) < FilterBitmap || FilterKind(h.Kind) > FilterBloomBytes:
 		return nil, fmt.Errorf("%w: %d", ErrFilterKind, h.Kind)
 	case h.Bytes%8 != 0 || int64(h.Bytes) > int64(len(extent))-FilterDataOff || h.Min > h.Max || (h.Bytes == 0) != (h.Keys == 0):
 		return nil, fmt.Errorf("%w: %d bytes for %d keys", ErrFilterSize, h.Bytes, h.Keys)
@@ -97,8 +99,9 @@ func ReadFilter(extent []byte) (*FilterView, error) {
 	return &FilterView{h, extent[FilterDataOff:end:end]}, nil
 }
 
-// Test reports whether the source may have the key. It is never false for a key
-// that the source has.
+// Test reports whether the source may have the key, which is a hash of its bytes
+// if the filter is one of FilterBloomBytes. It is never false for a key that the
+// source has.
 func (f *FilterView) Test(key int64) bool {
 	h := &f.Header
 	if h.Keys == 0 || key < h.Min || key > h.Max {
@@ -123,4 +126,57 @@ func BloomPlace(key int64, seed, n uint64) (block, bits uint64) {
 		bits |= 1 << (h >> (6 * i) & 63)
 	}
 	return (h >> 32) * n >> 32, bits
+}
+
+// HashBytes returns the key of a value that is no integer of at most 8 bytes. It
+// need not resist an adversary: a collision only lets a row pass.
+func HashBytes(b []byte) int64 {
+	n := len(b)
+	h := uint64(n) * hash1
+	if n < 8 {
+		return int64(hashWord(h, shortWord(b)))
+	}
+	for at := 0; at+8 <= n; at += 8 {
+		h = hashWord(h, binary.LittleEndian.Uint64(b[at:]))
+	}
+	if n%8 != 0 {
+		h = hashWord(h, binary.LittleEndian.Uint64(b[n-8:]))
+	}
+	return int64(h)
+}
+
+func hashWord(h, w uint64) uint64 {
+	h = (h ^ w) * hash2
+	return h ^ h>>32
+}
+
+// shortWord returns less than 8 bytes as a word.
+func shortWord(b []byte) (w uint64) {
+	for i := len(b) - 1; i >= 0; i-- {
+		w = w<<8 | uint64(b[i])
+	}
+	return w
+}
+
+// VarlenaData returns the bytes of a varlena value in a batch, without its header
+// and padding. It returns false if the value is chained, or if its header
+// contradicts its length. A peer may change it meanwhile: each byte of the header
+// is read once.
+func VarlenaData(value []byte) ([]byte, bool) {
+	if len(value) == 0 || value[0] == ChainRefByte {
+		return nil, false
+	}
+	first := value[0]
+	header, total := 1, int(first>>1)
+	if first&1 == 0 {
+		if first&2 != 0 || len(value) < 4 {
+			return nil, false
+		}
+		header = 4
+		total = int((uint32(first) | uint32(value[1])<<8 | uint32(value[2])<<16 | uint32(value[3])<<24) >> 2)
+	}
+	if total < header || total > len(value) {
+		return nil, false
+	}
+	return value[header:total:total], true
 }

@@ -15,6 +15,7 @@ import (
 var (
 	ErrTooManyKeys = errors.New("the keys are too many for an extent")
 	ErrStopped     = errors.New("the job has ended")
+	ErrMalformed   = errors.New("the header of a key contradicts its length")
 )
 
 const (
@@ -28,11 +29,18 @@ const (
 	bitmapFactor = 16
 )
 
-// Make writes a filter into extent: the keys in a Fixed column of 1, 2, 4 or 8
-// bytes of r. It calls stopped once per segment and ends with ErrStopped if that
-// returns true. A peer may change the values meanwhile, which changes only what
-// the filter contains.
+// Make writes a filter into extent: the keys in a column of r. It calls stopped
+// once per segment and ends with ErrStopped if that returns true. A peer may
+// change the values meanwhile, which changes only what the filter contains.
 func Make(extent []byte, r *joincore.Relation, column int, seed uint64, stopped func() bool) (shm.FilterHeader, error) {
+	if c := r.Columns[column]; c.Kind == joincore.Varlena || c.Width > 8 {
+		return ofBytes(extent, r, column, seed, stopped)
+	}
+	return ofIntegers(extent, r, column, seed, stopped)
+}
+
+// ofIntegers makes a filter of a Fixed column of 1, 2, 4 or 8 bytes.
+func ofIntegers(extent []byte, r *joincore.Relation, column int, seed uint64, stopped func() bool) (shm.FilterHeader, error) {
 	h := shm.FilterHeader{Magic: shm.FilterMagic, Version: shm.LayoutVersion, Kind: uint16(shm.FilterBitmap)}
 	low, high := int64(math.MaxInt64), int64(math.MinInt64)
 	scan := func(visit func(int64)) error {
@@ -66,11 +74,7 @@ func Make(extent []byte, r *joincore.Relation, column int, seed uint64, stopped 
 	}
 	if kind == shm.FilterBloom {
 		h.Seed = seed
-		add = func(key int64) {
-			block, bits := shm.BloomPlace(key, seed, bytes/8)
-			word := data[8*block:]
-			binary.LittleEndian.PutUint64(word, binary.LittleEndian.Uint64(word)|bits)
-		}
+		add = func(key int64) { addToBloom(data, key, seed) }
 	}
 	if err := scan(add); err != nil {
 		return h, err
@@ -79,26 +83,48 @@ func Make(extent []byte, r *joincore.Relation, column int, seed uint64, stopped 
 	return h, nil
 }
 
+// addToBloom adds a key to a Bloom filter.
+func addToBloom(data []byte, key int64, seed uint64) {
+	block, bits := shm.BloomPlace(key, seed, uint64(len(data)/8))
+	word := data[8*block:]
+	binary.LittleEndian.PutUint64(word, binary.LittleEndian.Uint64(word)|bits)
+}
+
 // choose returns the kind and the bytes of a filter for that many keys, the
 // greatest of which exceeds the least by span, in an extent with room for the
 // given number of bytes.
 func choose(keys, span, room uint64) (shm.FilterKind, uint64, error) {
 	room = min(room, math.MaxUint32) / 8 * 8
-	bloom := uint64(math.MaxUint64)
-	if keys < math.MaxUint64/bitsPerKey {
-		bloom = (keys*bitsPerKey + 63) / 64 * 8
-	}
 	bitmap := span/64*8 + 8 // at most 2^61
-	if bitmap <= room && (bitmap <= smallBitmap || bitmap/bitmapFactor <= bloom) {
+	if bitmap <= room && (bitmap <= smallBitmap || bitmap/bitmapFactor <= wanted(keys)) {
 		return shm.FilterBitmap, bitmap, nil
 	}
-	if bloom > room {
-		if room*8/leastBits < keys {
-			return shm.FilterNone, 0, ErrTooManyKeys
-		}
-		bloom = room
+	bytes, err := bloomBytes(keys, room)
+	if err != nil {
+		return shm.FilterNone, 0, err
 	}
-	return shm.FilterBloom, bloom, nil
+	return shm.FilterBloom, bytes, nil
+}
+
+// wanted returns the bytes that a Bloom filter should have.
+func wanted(keys uint64) uint64 {
+	if keys >= math.MaxUint64/bitsPerKey {
+		return math.MaxUint64
+	}
+	return (keys*bitsPerKey + 63) / 64 * 8
+}
+
+// bloomBytes returns the bytes of a Bloom filter for that many keys in that room.
+func bloomBytes(keys, room uint64) (uint64, error) {
+	room = min(room, math.MaxUint32) / 8 * 8
+	bytes := wanted(keys)
+	if bytes > room {
+		if room*8/leastBits < keys {
+			return 0, ErrTooManyKeys
+		}
+		bytes = room
+	}
+	return bytes, nil
 }
 
 // visitKeys calls visit for each value of a column that is not NULL.
@@ -114,7 +140,7 @@ func visitKeys(s *joincore.Segment, column, width int, visit func(int64)) {
 		read = func(row int) int64 { return int64(int32(binary.LittleEndian.Uint32(v.Values[4*row:]))) }
 	}
 	for row := range s.Rows {
-		if v.Validity == nil || v.Validity[row/8]>>(row%8)&1 != 0 {
+		if isPresent(v, row) {
 			visit(read(row))
 		}
 	}

@@ -122,6 +122,10 @@ func TestDecodeFilters(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", list, got, err)
 		}
 	}
+	bytes := filtersOf(join("inner", key(ref(0, 1), ref(1, 1), "varlena"), ""), "["+filter(ref(1, 1), ref(0, 1))+"]")
+	if _, err := Decode([]byte(bytes)); err != nil {
+		t.Errorf("a filter of bytes: %v", err)
+	}
 }
 
 // TestDocumentedExample keeps docs/job.md true: the tree it shows has the
@@ -201,8 +205,8 @@ func TestDecodeRefuses(t *testing.T) {
 			filters("[" + filter(ref(1, 0), ref(0, 1)) + "]"), "part of the result"},
 		"filter of a preserved side": {
 			filtersOf(join("left", intKey, ""), "["+filter(ref(1, 0), ref(0, 0))+"]"), "part of the result"},
-		"filter of bytes": {
-			filtersOf(join("inner", key(ref(0, 1), ref(1, 1), "varlena"), ""), "["+filter(ref(1, 1), ref(0, 1))+"]"), "part of the result"},
+		"filter of a column of another key": {
+			filtersOf(join("inner", key(ref(0, 1), ref(1, 1), "varlena"), ""), "["+filter(ref(1, 0), ref(0, 0))+"]"), "part of the result"},
 		"filters in a circle": {
 			filters("[" + filter(ref(1, 0), ref(0, 0)) + "," + filter(ref(0, 0), ref(1, 0)) + "]"), "its own source"},
 		"unknown algorithm":       {named(`"merge"`), "unknown algorithm"},

@@ -37,7 +37,7 @@ type Job struct {
 	LSN        string
 }
 
-// Filter lets feeds drop rows of the target that are NULL there, or whose integer
+// Filter lets feeds drop rows of the target that are NULL there, or whose key
 // is not in the source.
 type Filter struct {
 	Source joincore.ColumnRef // of an input that is fed before

@@ -14,6 +14,7 @@ type Report struct {
 	Seconds     float64        `json:"seconds"`
 	Queries     int            `json:"queries"`     // that were compared
 	Offloaded   int            `json:"offloaded"`   // that the daemon executed, in part or whole
+	Filtered    int            `json:"filtered"`    // in which a filter of keys dropped rows
 	Errors      int            `json:"errors"`      // that raised the same error in both plans
 	Empty       int            `json:"empty"`       // that returned no row
 	Skipped     int            `json:"skipped"`     // that ran into statement_timeout
@@ -107,6 +108,9 @@ func (c *Campaign) count(r Comparison) {
 	}
 	if r.Offloaded() {
 		c.Report.Offloaded++
+	}
+	if r.Dropped > 0 {
+		c.Report.Filtered++
 	}
 	if r.Failed {
 		c.Report.Errors++

@@ -103,7 +103,20 @@ func (q *query) on(left, right side) (conditions []*Node, rows float64) {
 	if q.IntN(3) == 0 {
 		conditions = append(conditions, q.relation(left, right))
 	}
+	if q.IntN(4) == 0 {
+		conditions = append(conditions, q.few(one(q.Generator, left, right))...)
+	}
 	return conditions, rows
+}
+
+// few draws a condition that leaves few rows of one table, by whose keys others
+// may be filtered.
+func (q *query) few(s side) []*Node {
+	i := one(q.Generator, s.members...)
+	if !q.used[i].numbered {
+		return nil
+	}
+	return []*Node{text("condition", fmt.Sprintf("r%d.id < %d", i, 1+q.IntN(12)))}
 }
 
 // key draws an equality of columns of each side.

@@ -158,6 +158,7 @@ type Comparison struct {
 	Failed     bool     // both raised the same error
 	Nodes      int      // nodes of the plan with a job
 	Executed   int      // jobs that the daemon executed
+	Dropped    float64  // rows that filters of keys dropped
 	Fallbacks  []string // why others ran natively
 	Rows       int
 }
@@ -219,6 +220,13 @@ func (w *World) explain(ctx context.Context, c *Comparison, settings []string, g
 		c.Nodes++
 		if got.err == nil && job.Text("Fallback") == "" && job.Text("Provider") != "" {
 			c.Executed++
+		}
+		for _, input := range job.Inputs() {
+			for _, filter := range input.KeyFilters() {
+				if filter["Rows Dropped"] != nil {
+					c.Dropped += filter.Number("Rows Dropped")
+				}
+			}
 		}
 	}
 	plan.All(func(n harness.Node) bool {

@@ -149,8 +149,13 @@ func TestHostileFilters(t *testing.T) {
 		"filter out of range":  body(8, 4, 1<<32-1),
 		"no filter but one fd": body(12, 4, uint64(shm.FilterNone)),
 		"another kind":         body(12, 4, uint64(shm.FilterBloom)),
-		"an unknown kind":      body(12, 4, 3),
-		"short":                edit(func(f *harness.Frame) { f.Bytes = f.Bytes[:len(f.Bytes)-4]; setLength(f, uint32(len(f.Body()))) }),
+		"an unknown kind":      body(12, 4, 4),
+		"a filter of bytes":    body(12, 4, uint64(shm.FilterBloomBytes)),
+		"bytes in both": func(t *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {
+			put(f.Body(), 12, 4, uint64(shm.FilterBloomBytes))
+			return header(6, 2, uint64(shm.FilterBloomBytes))(t, f)
+		},
+		"short": edit(func(f *harness.Frame) { f.Bytes = f.Bytes[:len(f.Bytes)-4]; setLength(f, uint32(len(f.Body()))) }),
 		"twice": func(t *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {
 			return append(again(t, f, 1), f), true
 		},

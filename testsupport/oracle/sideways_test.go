@@ -62,7 +62,7 @@ func TestCanFilter(t *testing.T) {
 			pairs{{2, 1}},
 		},
 		"bytes": {&joincore.Join{Kind: joincore.Inner, Left: scan(0), Right: scan(1), Keys: []joincore.KeyPair{
-			{Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyBytes}}}, nil},
+			{Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyBytes}}}, pairs{{0, 1}, {1, 0}}},
 	} {
 		var got pairs
 		for s := range 3 {
@@ -85,6 +85,7 @@ func TestFilteredInputs(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		g := &planMaker{Rand: r}
+		g.varlena = seed%4 == 3
 		root, _ := g.tree(2 + r.IntN(3))
 		inputs := make([]*joincore.Relation, g.inputs)
 		plan := &joincore.Plan{Root: root, Inputs: make([]joincore.Input, g.inputs)}
@@ -121,10 +122,20 @@ func TestFilteredInputs(t *testing.T) {
 	}
 }
 
-// planMaker makes random trees of joins over inputs of two int8 columns.
+// planMaker makes random trees of joins over inputs of two columns, of int8 or
+// of bytes.
 type planMaker struct {
 	*rand.Rand
-	inputs int
+	inputs  int
+	varlena bool
+}
+
+// class draws how two columns are compared.
+func (g *planMaker) class() joincore.KeyClass {
+	if g.varlena {
+		return joincore.KeyVarlena
+	}
+	return []joincore.KeyClass{joincore.KeyInt, joincore.KeyInt, joincore.KeyBytes}[g.IntN(3)]
 }
 
 // tree returns a tree of n inputs, and the inputs whose columns are visible.
@@ -144,7 +155,7 @@ func (g *planMaker) tree(n int) (joincore.Node, []int) {
 		return joincore.ColumnRef{Input: of[g.IntN(len(of))], Column: g.IntN(2)}
 	}
 	for range 1 + g.IntN(2) {
-		j.Keys = append(j.Keys, joincore.KeyPair{Left: column(l), Right: column(r), Class: joincore.KeyInt})
+		j.Keys = append(j.Keys, joincore.KeyPair{Left: column(l), Right: column(r), Class: g.class()})
 	}
 	if g.IntN(4) == 0 {
 		j.Residual = &joincore.Compare{Op: joincore.NotEqual, Left: column(l), Right: column(r)}
@@ -177,11 +188,18 @@ func (g *planMaker) visible(n joincore.Node) []int {
 // relation has up to 6 rows of small keys, NULLs among them.
 func (g *planMaker) relation() *joincore.Relation {
 	column := joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8}
+	if g.varlena {
+		column = joincore.Column{Kind: joincore.Varlena, Align: 4}
+	}
 	r := &joincore.Relation{Columns: []joincore.Column{column, column}}
 	for range g.IntN(7) {
 		seg := joincore.Segment{Rows: 1}
 		for range 2 {
 			v := joincore.Vector{Values: binary.LittleEndian.AppendUint64(nil, uint64(g.IntN(4))), Validity: []byte{1}}
+			if g.varlena { // one byte after its header, from 0 to 4
+				v.Values = []byte{0, 0, 0, 0, 4, 0, 0, 0}
+				v.Heap = []byte{2<<1 | 1, 'a' + byte(g.IntN(4)), 0, 0}
+			}
 			if g.IntN(5) == 0 {
 				v.Validity[0] = 0
 			}
@@ -195,11 +213,11 @@ func (g *planMaker) relation() *joincore.Relation {
 // without drops the rows of a relation of one row a segment whose column is NULL
 // or no value of a column of source.
 func without(r *joincore.Relation, column int, source *joincore.Relation, sourceColumn int) *joincore.Relation {
-	key := func(s joincore.Segment, column int) (uint64, bool) {
+	key := func(s joincore.Segment, column int) (string, bool) {
 		v := s.Columns[column]
-		return binary.LittleEndian.Uint64(v.Values), v.Validity[0] == 1
+		return string(v.Values) + string(v.Heap), v.Validity[0] == 1
 	}
-	has := map[uint64]bool{}
+	has := map[string]bool{}
 	for _, s := range source.Segments {
 		if k, ok := key(s, sourceColumn); ok {
 			has[k] = true
