@@ -61,9 +61,10 @@ func joined(n joincore.Node) (*joincore.Join, bool) {
 	return nil, false
 }
 
-// together returns what the members get to join two inputs together, or nil if they do not.
+// together returns what the members get to join two inputs together, or nil if they do not:
+// if each of them has memory for the build side.
 func (p *Provider) together(plan *joincore.Plan, inputs []*joincore.Relation) []any {
-	if !Partitions(p.members[0], plan, inputs) {
+	if !slices.ContainsFunc(p.members, func(m device.Provider) bool { return Partitions(m, plan, inputs) }) {
 		return nil
 	}
 	return p.members[0].(partitioner).Together(p.members)

@@ -34,6 +34,17 @@ func (h *halved) Together(members []device.Provider) (out []any) {
 	return out
 }
 
+// asked counts how often inputs are partitioned.
+type asked struct {
+	*halved
+	times *int
+}
+
+func (a *asked) Together(members []device.Provider) []any {
+	*a.times++
+	return a.halved.Together(members)
+}
+
 // Execute implements run.Executor.
 func (h *halved) Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory, sink joincore.Sink, opt run.Options, stats *joincore.Stats) error {
 	if s, ok := opt.Device.Common.(*share); ok {
@@ -115,6 +126,19 @@ func TestWhatIsPartitioned(t *testing.T) {
 		other.Root = root
 		if multi.Partitions(p, &other, inputs) {
 			t.Errorf("%T is partitioned", root)
+		}
+	}
+	for smaller := range 2 { // one of two members has too little memory
+		times := 0
+		p := replicated(2, func(m int) device.Provider {
+			h := &halved{cpu.New(), 1000, nil}
+			if m == smaller {
+				h.most = 999
+			}
+			return &asked{h, &times}
+		})
+		if stats := suite.Check(t, "", p, plan, inputs, 100, run.Options{}); stats.Devices != 2 || times != 1 {
+			t.Errorf("member %d has too little memory: partitioned %d times, %+v", smaller, times, stats)
 		}
 	}
 	failing := replicated(2, func(int) device.Provider { return &halved{cpu.New(), 100, joincore.ErrBudget} })
