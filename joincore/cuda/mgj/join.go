@@ -347,18 +347,15 @@ func (j *join) second(i, flow int) {
 	x.Second(flow, j.received[flow][i], sending)
 }
 
-// sending returns how many blocks send a flow to other GPUs. Links are the limit for narrow
-// rows with fewer blocks. While the first flow is sent, there is nothing to partition.
+// sending returns how many blocks send a flow to other GPUs. While the first flow is sent,
+// there is nothing to partition.
 func (j *join) sending(flow int) int {
 	sms := j.group.members[0].Device.Info().SMs
-	row := max(j.parts[0].Build.RowBytes(), j.parts[0].Probe.RowBytes())
 	switch {
 	case j.options.Blocks > 0:
 		return j.options.Blocks
 	case flow == 0:
 		return sms * 3 / 4
-	case row <= 8:
-		return sms * 11 / 20
 	}
 	return sms * 3 / 5
 }

@@ -12,6 +12,7 @@ using namespace gj;
 __host__ __device__ constexpr Scatter scatter_send(int words) {
   Scatter tuned = scatter_first(words);
   tuned.rows = send_rows(words, tuned.rows);
+  tuned.unit = send_unit(words, tuned.unit);
   return tuned;
 }
 

@@ -15,4 +15,13 @@ __host__ __device__ constexpr int send_rows(int words, int rows) {
   return rows;
 }
 
+// Rows per unit. Runs of 8-byte rows begin at sectors of 32 bytes, since other devices get each
+// part of a sector by itself. In memory of its own, a device's cache puts the parts together.
+__host__ __device__ constexpr int send_unit(int words, int unit) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  if (words == 2) return 4;
+#endif
+  return unit;
+}
+
 }  // namespace gj
