@@ -38,7 +38,7 @@ type Report struct {
 	Strategy Strategy
 	WallMS   float64 // on the host, from entry to return
 	Members  []*columnar.Report
-	Sent     [][]float64 // by member and flow: ms from the begin until it was sent
+	Sent     [][]float64 // by member and flow: ms from the begin until it was sent; nil unless phases were asked for
 	Bytes    int64       // sent to other GPUs
 	Copied   live.Stats  // if rows are staged
 	// Host has the steps of the host, with the ms from entry to the end of each.
@@ -96,6 +96,9 @@ func (g *Group) join(ctx context.Context, start time.Time, parts []columnar.Join
 		return j, err
 	}
 	for _, x := range j.shares {
+		if !parts[0].Phases {
+			break
+		}
 		sent, err := x.Sent()
 		if err != nil {
 			return nil, err

@@ -37,6 +37,7 @@ type Job struct {
 	pending [2][]*driver.Event // of the sides, not waited for yet
 	used    int                // bytes of scratch.host
 	phases  []columnar.Phase
+	reading bool // QueueRead was called, Read was not yet
 	err     error
 }
 
@@ -320,11 +321,10 @@ func (b *Job) Rows(ctx context.Context, at uint64) (int64, error) {
 // Read waits for all queued work and reads up to 8 words from the address. The join's
 // time ends with the last call.
 func (b *Job) Read(ctx context.Context, at uint64, words []uint64) error {
-	b.copyOut(at, len(words))
-	if b.ReadBack != "" {
-		b.Phase(b.ReadBack, 0)
+	if !b.reading {
+		b.QueueRead(at, len(words))
 	}
-	b.Do(func() error { return b.stream.Record(b.scratch.marks[maxMarks-1]) })
+	b.reading = false
 	b.Do(func() error { b.Report.Syncs++; return b.stream.Sync(ctx) })
 	if b.err != nil {
 		return b.err
@@ -332,6 +332,17 @@ func (b *Job) Read(ctx context.Context, at uint64, words []uint64) error {
 	b.used = 0
 	copy(words, b.scratch.host.Words()[hostWords/8:])
 	return nil
+}
+
+// QueueRead queues what Read does before it waits. Read, which follows, gets the same address
+// and number of words.
+func (b *Job) QueueRead(at uint64, words int) {
+	b.copyOut(at, words)
+	if b.ReadBack != "" {
+		b.Phase(b.ReadBack, 0)
+	}
+	b.Do(func() error { return b.stream.Record(b.scratch.marks[maxMarks-1]) })
+	b.reading = true
 }
 
 // Peek queues a read of up to 8 words, which Peeked returns. Peeked does not wait for

@@ -4,6 +4,7 @@ package phj
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"gpujoin/joincore/cuda/columnar"
@@ -183,13 +184,34 @@ func (x *Share) Prepare(side int) {
 	} else {
 		r.launch(offsets, offsets.Rows-offsets.Fan, uint64(offsets.Fan))
 	}
+	if side == 1 {
+		x.run.Do(func() error { return x.stream.Then(x.sender.stream) })
+	}
 	r.phase(columnar.PhaseOffsets)
 }
 
-// Await makes the second passes wait until another device has sent a flow.
+// Await makes the second passes over a flow wait until another device has sent it.
 func (x *Share) Await(other *Share, flow int) {
-	x.run.Do(func() error { return x.stream.Wait(other.sender.sent[flow]) })
+	x.run.Do(func() error { return x.passes(flow).Wait(other.sender.sent[flow]) })
 }
+
+// last reports whether a flow is the last one of all that other devices' first passes store
+// here.
+func (x *Share) last(flow int) bool { return flow == len(x.flows)-1 && !x.cut.Staged }
+
+// passes returns the stream of the second passes over a flow. The last flow has that which has
+// sent it: its multiprocessors have nothing more to send, while others may still partition
+// the flow before.
+func (x *Share) passes(flow int) *driver.Stream {
+	if x.last(flow) {
+		return x.sender.stream
+	}
+	return x.stream
+}
+
+// lastRounds is how many times more blocks than a device holds the last second pass has: so
+// those that begin when the pass before has ended have less to do than those before them.
+const lastRounds = 3
 
 // Second moves the rows that have been received of a flow into their partitions, in one
 // pass or, if rows are staged, in one for each sender. Meanwhile this device still sends
@@ -200,14 +222,27 @@ func (x *Share) Second(flow int, received int64, sending int) {
 	if sending > 0 && sending < r.SMs {
 		most = r.SMs - sending
 	}
+	items := received/int64(k.Rows) + int64(x.Partitions())
+	grid := limited(k.Grid(items), most)
+	if x.last(flow) {
+		grid = int(min(items, lastRounds*int64(k.Grid(math.MaxInt64))))
+	}
 	for pass := range x.secondPasses() {
-		r.Launch(k, limited(k.Grid(received/int64(k.Rows)+int64(x.Partitions())), most), x.joinAt(flow, pass), uint64(side))
+		r.Report.Launches++
+		r.Do(func() error { return k.Launch(x.passes(flow), grid, x.joinAt(flow, pass), uint64(side)) })
+	}
+	if x.last(flow) {
+		r.Do(func() error { return x.sender.stream.Then(x.stream) })
 	}
 	r.phase(columnar.PhaseSecondPass[side])
 }
 
-// Match joins the partitions.
-func (x *Share) Match() { x.run.matchAndClose() }
+// Match joins the partitions. What Finish waits for is queued, too: it would be late on a device
+// whose share is finished after others.
+func (x *Share) Match() {
+	x.run.matchAndClose()
+	x.run.QueueRead(x.run.d.Counters, counters)
+}
 
 // Finish waits for the join and returns its result. ErrBypass: it is larger than TakeBypass
 // was told.
