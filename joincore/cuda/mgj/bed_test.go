@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"gpujoin/joincore/cuda/columnar"
@@ -31,6 +32,12 @@ const memberBytes = 96 << 20
 // each other's memory or, with a mesh, copy rows over its links.
 func newBed(t *testing.T, m *mesh.Mesh, ordinals ...int) *bed {
 	t.Helper()
+	return newBedOf(t, slices.Repeat([]int64{memberBytes}, len(ordinals)), m, ordinals...)
+}
+
+// newBedOf is newBed with the memory that each GPU has for joins.
+func newBedOf(t *testing.T, bytes []int64, m *mesh.Mesh, ordinals ...int) *bed {
+	t.Helper()
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -51,7 +58,7 @@ func newBed(t *testing.T, m *mesh.Mesh, ordinals ...int) *bed {
 	}
 	for i := range b.members {
 		var err error
-		b.members[i].Arena, err = all[i].NewArena(memberBytes, all...)
+		b.members[i].Arena, err = all[i].NewArena(bytes[i], all...)
 		must(err)
 	}
 	var err error
