@@ -26,7 +26,7 @@ gj_quick_numeric_init(GjQuickNumeric *quick, int scale, bool wider)
 	/* the third digit stands for 10000^(first - 2) units */
 	*quick = (GjQuickNumeric)
 	{
-		.scale = scale, .wider = wider,
+		.scale = scale,
 			.form = GJ_NUMERIC_SHORT | (wider ? 0 : scale << GJ_NUMERIC_SCALE_SHIFT),
 			.mask = GJ_NUMERIC_FORM_MASK | (wider ? 0 : GJ_NUMERIC_SCALE_MASK) | 0x7C,
 			.bias = digits,

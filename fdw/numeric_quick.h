@@ -21,7 +21,6 @@
 typedef struct GjQuickNumeric
 {
 	int			scale;			/* of the decimals */
-	bool		wider;			/* of numerics with this scale or a smaller one */
 	uint64		form;			/* the header's bits that do not depend on the value */
 	uint64		mask;			/* which bits these are, and those of first > 3 */
 	uint64		bias;			/* weight + bias = first */
@@ -30,7 +29,10 @@ typedef struct GjQuickNumeric
 	uint64		factor[4];		/* of the quotient */
 } GjQuickNumeric;
 
-/* Prepares the conversion to decimals of a scale of at most GJ_DECIMAL_MAX_SCALE. */
+/*
+ * Prepares the conversion to decimals of a scale of at most GJ_DECIMAL_MAX_SCALE.
+ * wider: of numerics with this scale or a smaller one.
+ */
 extern void gj_quick_numeric_init(GjQuickNumeric *quick, int scale, bool wider);
 
 /* For each byte that can begin a varlena: which bytes after it are a numeric's. */
