@@ -51,6 +51,40 @@ func PredictDevice(check func(*joincore.Plan) error, plan *joincore.Plan, in []*
 	return run.PredictDevice(w.plan, in, r) + fixedMS + ns/float64(max(cores, 1))/perMS
 }
 
+// PredictCores returns the predicted time, in ms, of a plan on cores, with that of conditions
+// over texts right above their inputs: cores evaluate these for the same rows, whether a
+// device does the rest or not. Others are evaluated for fewer rows, and count on devices
+// only.
+func PredictCores(plan *joincore.Plan, in []*joincore.Relation, r *costmodel.Rates, cores int) float64 {
+	ms := run.PredictCores(plan, in, r, cores)
+	schema, err := plan.Schema()
+	if err != nil {
+		return ms
+	}
+	w := &rewriter{plan: plan, schema: schema, added: make([][]added, len(plan.Inputs))}
+	w.scans(plan.Root)
+	for i, list := range w.added {
+		ms += truthNS * float64(len(list)) * float64(in[i].Rows()) / float64(max(cores, 1)) / perMS
+	}
+	return ms
+}
+
+// scans rewrites the conditions of the lowest filters above scans.
+func (w *rewriter) scans(n joincore.Node) {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		if _, ok := n.Child.(*joincore.Scan); ok {
+			w.expr(n.Predicate, inputs{})
+		}
+		w.scans(n.Child)
+	case *joincore.Join:
+		w.scans(n.Left)
+		w.scans(n.Right)
+	case *joincore.Aggregate:
+		w.scans(n.Child)
+	}
+}
+
 // ns returns the time of a value of a column with some different ones; none is expected
 // of more of them than a dictionary holds.
 func (a added) ns(different float64) float64 {

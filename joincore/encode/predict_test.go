@@ -40,3 +40,33 @@ func TestPrediction(t *testing.T) {
 		t.Error("1000 rows have too many different texts")
 	}
 }
+
+// TestPredictionOfConditions: cores evaluate a condition over texts of an input for all of
+// its rows, and others not.
+func TestPredictionOfConditions(t *testing.T) {
+	columns := []joincore.Column{{Kind: joincore.Varlena, Align: 4}, {Kind: joincore.Fixed, Width: 4, Align: 4}}
+	const rows, cores = 1 << 24, 4
+	in := []*joincore.Relation{{Columns: columns, Segments: []joincore.Segment{{Rows: rows}}}}
+	predict := func(e joincore.Expr, filters int) (onCores, onDevice float64) {
+		var root joincore.Node = &joincore.Scan{}
+		for range filters {
+			root = &joincore.Filter{Child: root, Predicate: e}
+		}
+		plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: columns}}, Root: root, Output: []joincore.ColumnRef{{Column: 1}}}
+		return encode.PredictCores(plan, in, &costmodel.Rates{ColumnNS: 0.5, NPJRows: 1 << 18}, cores),
+			encode.PredictDevice(program.CheckPlan, plan, in, &costmodel.DefaultDeviceRates, cores)
+	}
+	number := &joincore.Compare{Op: joincore.Less, Left: joincore.ColumnRef{Column: 1}, Right: joincore.Int(1)}
+	text := &joincore.Like{Arg: joincore.ColumnRef{}, Pattern: []byte("%a"), Encoding: joincore.UTF8}
+	coresNumber, deviceNumber := predict(number, 1)
+	coresText, deviceText := predict(text, 1)
+	const least = 10.0 * rows / cores / 1e6 // ms; BenchmarkColumns measures about 10 to 60 ns
+	if coresText-coresNumber < least || deviceText-deviceNumber < least {
+		t.Errorf("on cores %.1f and %.1f ms, on a device %.1f and %.1f ms", coresNumber, coresText, deviceNumber, deviceText)
+	}
+	twice, _ := predict(text, 2)
+	again, _ := predict(number, 2)
+	if more := twice - again; more > 1.01*(coresText-coresNumber) {
+		t.Errorf("a second condition over the rows that are left adds %.1f to %.1f ms", more, coresText-coresNumber)
+	}
+}

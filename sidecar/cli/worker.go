@@ -14,7 +14,6 @@ import (
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/encode"
 	"gpujoin/joincore/program"
-	"gpujoin/joincore/run"
 	"gpujoin/shm"
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
@@ -110,7 +109,7 @@ func preferred(cfg *config.Config, environ []string, cores *costmodel.Rates, log
 func worth(cfg *config.Config, cores *costmodel.Rates) func(*executor.Job) bool {
 	latest := devicerates.NewLatest(deviceRates(cfg))
 	return func(job *executor.Job) bool {
-		return encode.PredictDevice(program.CheckPlan, job.Plan, job.Inputs, latest.Rates(), cfg.Cores) < run.PredictCores(job.Plan, job.Inputs, cores, cfg.Cores)
+		return encode.PredictDevice(program.CheckPlan, job.Plan, job.Inputs, latest.Rates(), cfg.Cores) < encode.PredictCores(job.Plan, job.Inputs, cores, cfg.Cores)
 	}
 }
 
