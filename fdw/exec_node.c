@@ -141,13 +141,15 @@ static bool
 run_job(GjState *state)
 {
 	GjLink	   *link = &state->link;
+	const char *unfit;
 
 	if (!gj_enabled)
 		return gj_fail(&link->conn, "gpujoin.enabled is off");
 	if (state->unfit != NULL)
 		return gj_fail(&link->conn, "%s", state->unfit);
-	if (!gj_evaluate_parameters(state))
-		return gj_fail(&link->conn, GJ_PARAMETER_UNFIT);
+	unfit = gj_evaluate_parameters(state);
+	if (unfit != NULL)
+		return gj_fail(&link->conn, "%s", unfit);
 	return gj_link_connect(link, gj_socket) &&
 		gj_link_open(link, state->plan, state->parameters.data, state->algorithm, 1,
 					 state->may_rewind) &&

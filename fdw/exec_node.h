@@ -39,9 +39,6 @@ typedef struct GjReport
 	GjStats		stats;			/* valid if have_stats */
 } GjReport;
 
-/* Why a scan is not offloaded if gj_evaluate_parameters() fails. */
-#define GJ_PARAMETER_UNFIT "a numeric parameter is not a number or too large"
-
 typedef struct GjPageFeed GjPageFeed;	/* feed_page.c */
 
 typedef struct GjState
@@ -83,10 +80,10 @@ extern Node *gj_create_state(CustomScan *scan);
 extern void gj_prepare_parameters(GjState *state);
 
 /*
- * exec_parameters.c: evaluates them for a scan.  Returns false if the daemon
+ * exec_parameters.c: evaluates them for a scan.  Returns NULL, or why the daemon
  * cannot take a value.
  */
-extern bool gj_evaluate_parameters(GjState *state);
+extern const char *gj_evaluate_parameters(GjState *state);
 
 /*
  * exec_rows.c: all rows have been read.  Ends a job that cannot run again, so

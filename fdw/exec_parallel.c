@@ -82,11 +82,11 @@ gj_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
 }
 
 /*
- * The elected participant: opens a new job for all of them.  fit: the daemon
+ * The elected participant: opens a new job for all of them.  unfit: the daemon
  * can take the parameters' values.
  */
 static bool
-open_job(GjState *state, bool fit)
+open_job(GjState *state, const char *unfit)
 {
 	GjLink	   *link = &state->link;
 	GjShared   *shared = state->shared;
@@ -94,8 +94,8 @@ open_job(GjState *state, bool fit)
 	gj_prepare_run(state);
 	if (!gj_enabled)
 		gj_fail(&link->conn, "gpujoin.enabled is off");
-	else if (!fit)
-		gj_fail(&link->conn, GJ_PARAMETER_UNFIT);
+	else if (unfit != NULL)
+		gj_fail(&link->conn, "%s", unfit);
 	else if (gj_link_connect(link, shared->socket) &&
 			 gj_link_open(link, state->plan, state->parameters.data, shared->algorithm,
 						  shared->participants, false))
@@ -178,7 +178,7 @@ gj_parallel_start(GjState *state)
 	MemoryContext old;
 	bool		joined = false;
 	bool		elected = false;
-	bool		fit = gj_evaluate_parameters(state);
+	const char *unfit = gj_evaluate_parameters(state);
 	int			phase;
 
 	phase = BarrierAttach(barrier);
@@ -187,7 +187,7 @@ gj_parallel_start(GjState *state)
 	if (phase == PHASE_ELECT)
 	{
 		if (BarrierArriveAndWait(barrier, PG_WAIT_EXTENSION))
-			joined = open_job(state, fit);
+			joined = open_job(state, unfit);
 		phase = PHASE_OPEN;
 	}
 	if (phase == PHASE_OPEN)

@@ -6,13 +6,18 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "exec_node.h"
 #include "numeric.h"
+
+/* Of all parameters in the job, if texts are among them. */
+#define MOST_TEXT_BYTES (256 * 1024)
 
 void
 gj_prepare_parameters(GjState *state)
@@ -76,7 +81,26 @@ integer_of(Oid type, Datum datum, const GjParameter *parameter, ExprContext *eco
 	return false;
 }
 
-bool
+/* Appends a text as hexadecimal digits.  Of char(n), blanks at the end do not count. */
+static void
+append_text(StringInfo json, Oid type, Datum datum, ExprContext *econtext)
+{
+	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	struct varlena *text = PG_DETOAST_DATUM_PACKED(datum);
+	int			length = VARSIZE_ANY_EXHDR(text);
+
+	MemoryContextSwitchTo(old);
+	if (getBaseType(type) == BPCHAROID)
+		while (length > 0 && VARDATA_ANY(text)[length - 1] == ' ')
+			length--;
+	appendStringInfoChar(json, '"');
+	enlargeStringInfo(json, 2 * length + 1);
+	json->len += hex_encode(VARDATA_ANY(text), length, json->data + json->len);
+	json->data[json->len] = '\0';
+	appendStringInfoChar(json, '"');
+}
+
+const char *
 gj_evaluate_parameters(GjState *state)
 {
 	const CustomScan *scan = (const CustomScan *) state->css.ss.ps.plan;
@@ -88,17 +112,24 @@ gj_evaluate_parameters(GjState *state)
 	{
 		bool		isnull;
 		Datum		datum = ExecEvalExprSwitchContext(state->parameter_exprs[i], econtext, &isnull);
+		Oid			type = exprType(list_nth(scan->custom_exprs, i));
+		const GjParameter *parameter = &state->plan->parameters[i];
 		int64		number;
 
 		if (i > 0)
 			appendStringInfoChar(json, ',');
 		if (isnull)
 			appendStringInfoString(json, "null");
-		else if (integer_of(exprType(list_nth(scan->custom_exprs, i)), datum,
-							&state->plan->parameters[i], econtext, &number))
+		else if (parameter->rounding == GJ_ROUND_TEXT)
+		{
+			if (json->len + 2 * toast_raw_datum_size(datum) > MOST_TEXT_BYTES)
+				return "text parameters are too long";
+			append_text(json, type, datum, econtext);
+		}
+		else if (integer_of(type, datum, parameter, econtext, &number))
 			appendStringInfo(json, INT64_FORMAT, number);
 		else
-			return false;
+			return "a numeric parameter is not a number or too large";
 	}
-	return true;
+	return NULL;
 }

@@ -138,12 +138,13 @@ typedef struct GjOutput
 	int			column;
 } GjOutput;
 
-/* How a parameter becomes an integer. */
+/* How a parameter becomes an integer, or bytes. */
 typedef enum GjRounding
 {
 	GJ_ROUND_NONE,				/* it is one */
 	GJ_ROUND_DOWN,				/* a numeric, at a scale */
-	GJ_ROUND_UP
+	GJ_ROUND_UP,
+	GJ_ROUND_TEXT				/* it is a text */
 } GjRounding;
 
 /*

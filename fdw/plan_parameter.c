@@ -3,7 +3,8 @@
  *
  * Parameters of prepared statements, results of subqueries that run once, and
  * the current date and time.
- * The node evaluates them before it opens a job, which has them as integers.
+ * The node evaluates them before it opens a job, which has them as integers or,
+ * if they are texts, as bytes.
  * A numeric's scale is not known before, so a numeric is only compared: with
  * the integers below and above it.
  */
@@ -72,8 +73,16 @@ parameter_json(GjTranslator *t, const Expr *param, GjRounding rounding, int scal
 bool
 gj_translate_parameter(GjTranslator *t, const Param *param, GjValueJson *value)
 {
-	if (!is_external(t->root, param) || !gj_describe_value(param->paramtype, value) ||
-		(value->kind != GJ_KIND_INT && value->kind != GJ_KIND_BOOL))
+	if (!is_external(t->root, param) || !gj_describe_value(param->paramtype, value))
+		return false;
+	if (value->kind == GJ_KIND_TEXT)
+	{
+		value->json = psprintf("{\"parameter\":%d,\"is_text\":true}",
+							   t->inputs == NULL ? 0 :
+							   number(t->inputs, (const Expr *) param, GJ_ROUND_TEXT, 0));
+		return true;
+	}
+	if (value->kind != GJ_KIND_INT && value->kind != GJ_KIND_BOOL)
 		return false;
 	value->width = GJ_CONSTANT_WIDTH;
 	value->json = parameter_json(t, (const Expr *) param, GJ_ROUND_NONE, 0);

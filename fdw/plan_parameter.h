@@ -10,8 +10,9 @@
 #define GJ_MAX_PARAMETERS 1024
 
 /*
- * Translates a parameter whose values are integers for the daemon.  Returns
- * false for other types and for correlated parameters.
+ * Translates a parameter whose values are integers for the daemon, or texts.
+ * Returns false for other types and for correlated parameters.  The job is not
+ * offloaded in executions in which texts are too long.
  */
 extern bool gj_translate_parameter(GjTranslator *t, const Param *param, GjValueJson *value);
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -94,6 +95,12 @@ func (j *Job) addParameters(raw []json.RawMessage) error {
 		return fmt.Errorf("runtime.parameters: has %d, may have at most %d", len(raw), MaxParameters)
 	}
 	for i, r := range raw {
+		if len(r) > 0 && r[0] == '"' {
+			if err := j.addText(r); err != nil {
+				return fmt.Errorf("runtime.parameters[%d]: %w", i, err)
+			}
+			continue
+		}
 		var v *int64
 		if err := json.Unmarshal(r, &v); err != nil {
 			return fmt.Errorf("runtime.parameters[%d]: %v", i, err)
@@ -105,4 +112,39 @@ func (j *Job) addParameters(raw []json.RawMessage) error {
 		}
 	}
 	return nil
+}
+
+// addText adds a parameter that is a text. Expressions contain its bytes like those
+// of a constant; to others it is NULL.
+func (j *Job) addText(raw json.RawMessage) error {
+	var digits string
+	if err := json.Unmarshal(raw, &digits); err != nil {
+		return err
+	}
+	text, err := hex.DecodeString(digits)
+	if err != nil {
+		return err
+	}
+	if j.texts == nil {
+		j.texts = map[int][]byte{}
+	}
+	j.texts[len(j.Plan.Parameters)] = text
+	j.Plan.Parameters = append(j.Plan.Parameters, joincore.Parameter{Null: true})
+	return nil
+}
+
+// parameter returns the value of a parameter: a text, or an integer.
+func (j *Job) parameter(i int, isText bool) (joincore.Value, error) {
+	text, ok := j.texts[i]
+	switch {
+	case i < 0 || i >= len(j.Plan.Parameters):
+		return nil, fmt.Errorf("no parameter %d", i)
+	case isText && ok:
+		return &joincore.Text{Bytes: text}, nil
+	case isText && j.Plan.Parameters[i].Null:
+		return joincore.Null{}, nil
+	case isText || ok:
+		return nil, fmt.Errorf("parameter %d is of another type", i)
+	}
+	return joincore.ParameterIndex(i), nil
 }

@@ -97,6 +97,33 @@ func TestDecodeAlgorithm(t *testing.T) {
 	}
 }
 
+// texts is a job with two texts among its parameters, and a join that compares
+// a column with a value.
+func texts(value string) string {
+	tree := join("inner", intKey, `,"residual":{"compare":"=","left":{"column":`+ref(0, 1)+`},"right":`+value+`}`)
+	return strings.Replace(job(project(ref(0, 0), tree)), `"parameters":[7,null]`, `"parameters":[7,null,"6162",""]`, 1)
+}
+
+func TestDecodeTextParameters(t *testing.T) {
+	for value, want := range map[string]joincore.Value{
+		`{"parameter":2,"is_text":true}`: &joincore.Text{Bytes: []byte("ab")},
+		`{"parameter":3,"is_text":true}`: &joincore.Text{Bytes: []byte{}},
+		`{"parameter":1,"is_text":true}`: joincore.Null{},
+	} {
+		got, err := Decode([]byte(texts(value)))
+		if err != nil {
+			t.Fatalf("%s: %v", value, err)
+		}
+		residual := got.Plan.Root.(*joincore.Join).Residual.(*joincore.Compare)
+		if !reflect.DeepEqual(residual.Right, want) {
+			t.Errorf("%s: %v", value, residual.Right)
+		}
+		if len(got.Plan.Parameters) != 4 || got.Plan.Parameters[0].Int != 7 {
+			t.Errorf("%s: parameters %v", value, got.Plan.Parameters)
+		}
+	}
+}
+
 // filters is a job with an inner join and these filters.
 func filters(list string) string {
 	return filtersOf(join("inner", intKey, ""), list)
@@ -207,6 +234,12 @@ func TestDecodeRefuses(t *testing.T) {
 			filtersOf(join("left", intKey, ""), "["+filter(ref(1, 0), ref(0, 0))+"]"), "part of the result"},
 		"filter of a column of another key": {
 			filtersOf(join("inner", key(ref(0, 1), ref(1, 1), "varlena"), ""), "["+filter(ref(1, 0), ref(0, 0))+"]"), "part of the result"},
+		"a text as an integer": {texts(`{"parameter":2}`), "another type"},
+		"an integer as a text": {texts(`{"parameter":0,"is_text":true}`), "another type"},
+		"no such text":         {texts(`{"parameter":4,"is_text":true}`), "no parameter 4"},
+		"is_text alone":        {texts(`{"text":"61","is_text":true}`), "only parameter"},
+		"a text that is no hexadecimal number": {
+			strings.Replace(texts(`{"parameter":2,"is_text":true}`), `"6162"`, `"6x"`, 1), "runtime.parameters[2]"},
 		"filters in a circle": {
 			filters("[" + filter(ref(1, 0), ref(0, 0)) + "," + filter(ref(0, 0), ref(1, 0)) + "]"), "its own source"},
 		"unknown algorithm":       {named(`"merge"`), "unknown algorithm"},

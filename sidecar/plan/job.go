@@ -35,6 +35,8 @@ type Job struct {
 	Generation uint32
 	Snapshot   string
 	LSN        string
+
+	texts map[int][]byte // parameters of the plan that are texts
 }
 
 // Filter lets feeds drop rows of the target that are NULL there, or whose key

@@ -40,7 +40,7 @@ func (t *tree) value(w *wireValue, scope []int) (joincore.Value, error) {
 		b, err := hex.DecodeString(*w.Text)
 		return &joincore.Text{Bytes: b}, err
 	case w.Parameter != nil:
-		return joincore.ParameterIndex(*w.Parameter), nil
+		return t.job.parameter(*w.Parameter, w.IsText)
 	case w.Fn != nil:
 		return t.function(w, scope)
 	case w.Truth != nil:
@@ -64,6 +64,9 @@ func (w *wireValue) oneKind() error {
 	}
 	if kinds != 1 {
 		return fmt.Errorf("a value is one of column, decimal, int, null, text, parameter, fn, case, truth")
+	}
+	if w.IsText && w.Parameter == nil {
+		return fmt.Errorf("only parameter has is_text")
 	}
 	if (w.Else != nil) != (w.Case != nil) {
 		return fmt.Errorf("case needs else, and no other value has it")

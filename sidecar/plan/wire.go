@@ -102,6 +102,7 @@ type wireValue struct {
 	Null      *int         `json:"null"`
 	Text      *string      `json:"text"`
 	Parameter *int         `json:"parameter"`
+	IsText    bool         `json:"is_text"`
 	Fn        *string      `json:"fn"`
 	Width     *int         `json:"width"`
 	Args      []*wireValue `json:"args"`

@@ -64,6 +64,22 @@ PREPARE product(numeric) AS SELECT sum(m * $1) FROM v;
 SELECT executed('product(1.5)');
 PREPARE words(text) AS SELECT count(*) FILTER (WHERE v.b::text = $1) FROM v JOIN w ON v.k = w.k;
 SELECT executed('words(''true'')');
+-- texts: the bytes of a parameter, or NULL; of char(n), blanks at the end do not count
+CREATE TABLE n AS SELECT g AS id, CASE WHEN g % 7 > 0 THEN 'name ' || g % 20 END AS t, ('c' || g % 5)::char(6) AS c, ('v' || g % 9)::varchar(10) AS s FROM generate_series(1, 900) g;
+ANALYZE n;
+SELECT format('PREPARE text_%s(text, char(6), varchar) AS SELECT c, %s AS a FROM n GROUP BY c', n, a)
+FROM unnest(ARRAY['count(*) FILTER (WHERE t = $1)', 'sum(CASE WHEN t < $1 COLLATE "C" THEN id ELSE 1 END)', 'count(*) FILTER (WHERE c <> $2)', 'max(coalesce(t, $1) COLLATE "C")',
+    'count(*) FILTER (WHERE s = $3 OR s = ''v3'')', 'count(DISTINCT coalesce(s, $3))', 'count($1)', 'bool_or($1 IS NULL)']) WITH ORDINALITY AS list (a, n) \gexec
+SELECT n, executed(format('text_%s(%L, %L, %L)', n, one, two, three)), one IS NULL AS nulls
+FROM generate_series(1, 8) n, (VALUES ('name 3', 'c1', 'v2'), ('', 'c1    ', 'v 2'), ('Grüße "\''" ', 'c  1', 'v2 '), (NULL, NULL, NULL)) v (one, two, three) ORDER BY n, one;
+SELECT executed(format('text_1(%L, %L, %L)', repeat('long ', 10000), 'c1', 'v2'));
+SELECT executed(format('text_1(%L, %L, %L)', repeat('long ', 40000), 'c1', 'v2'));
+PREPARE joined(text, text) AS SELECT a.id, b.id AS other FROM n a LEFT JOIN n b ON a.id = b.id AND (b.t = $1 OR a.t > $2 COLLATE "C");
+SELECT executed('joined(''name 1'', ''name 5'')');
+SELECT executed('joined(NULL, ''name 5'')');
+PREPARE pattern(text) AS SELECT count(*) FILTER (WHERE t LIKE $1) FROM n;
+SELECT executed('pattern(''name 1%'')');
+SELECT block('SELECT count(*) FILTER (WHERE t = (SELECT max(t COLLATE "C") FROM n)) FROM n');
 
 -- subqueries that run once
 EXPLAIN (COSTS OFF) SELECT k, sum(m) FROM v GROUP BY k HAVING sum(m) > (SELECT sum(m) * 0.0251 FROM v);
@@ -90,10 +106,13 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 ALTER TABLE v SET (parallel_workers = 2);
+ALTER TABLE n SET (parallel_workers = 2);
 PREPARE shared(int, numeric) AS SELECT k, count(*), sum(id + $1) FROM v WHERE id > $1 GROUP BY k HAVING sum(m) < $2;
 EXPLAIN (COSTS OFF) EXECUTE shared(10, 120.5);
 SELECT executed('shared(10, 120.5)');
 SELECT executed('shared(NULL, NULL)');
+SELECT executed('text_1(''name 3'', ''c1'', ''v2'')');
+SELECT executed(format('text_1(%L, %L, %L)', repeat('long ', 40000), 'c1', 'v2'));
 SELECT executed('shared(10, ''NaN'')');
 SELECT block('SELECT k, sum(m) FROM v GROUP BY k HAVING sum(m) > (SELECT sum(m) * 0.0251 FROM v)');
 SELECT block('SELECT v.id, w.id FROM v LEFT JOIN w ON v.k = w.k AND v.id > (SELECT max(id) FROM w)');
