@@ -7,6 +7,7 @@
 
 #include "plan_surplus.h"
 #include "plan_time_node.h"
+#include "plan_time_probe.h"
 #include "plan_time_scan.h"
 #include "plan_time_value.h"
 
@@ -80,8 +81,9 @@ inner_ns(PlannerInfo *root, const Path *outer, const Path *inner, double n, GjTi
 	switch (nodeTag(inner))
 	{
 		case T_IndexPath:
-			return gj_indexscan_ns(root, (const IndexPath *) inner,
-								   gj_probes_in_order(root, outer, (const IndexPath *) inner));
+			return gj_probe_ns(root, inner,
+							   gj_indexscan_ns(root, (const IndexPath *) inner,
+											   gj_probes_in_order(root, outer, (const IndexPath *) inner)));
 		case T_MaterialPath:
 			return first.ns / n + gj_rows_of(inner, first) * GJ_STORE_NS;
 		case T_MemoizePath:
@@ -92,7 +94,7 @@ inner_ns(PlannerInfo *root, const Path *outer, const Path *inner, double n, GjTi
 				return MEMO_NS + missing * inner_ns(root, outer, memo->subpath, n, first);
 			}
 		default:
-			return first.ns;
+			return gj_probe_ns(root, inner, first.ns);
 	}
 }
 
@@ -103,10 +105,11 @@ gj_nestloop_time(PlannerInfo *root, const JoinPath *join, GjTime outer, GjTime i
 	double		n = Max(gj_rows_of(join->outerjoinpath, outer), 1);
 	bool		first = join->inner_unique || join->jointype == JOIN_SEMI ||
 		join->jointype == JOIN_ANTI;
-	double		matches = first ? Min(scan->rows, 1) : scan->rows;
+	double		rows = scan->rows * gj_probes_found(root, scan);
+	double		matches = first ? Min(rows, 1) : rows;
 	GjTime		e = outer;
 
-	e.surplus = surplus_of_join(root, join, outer.surplus, 1, n, scan->rows);
+	e.surplus = surplus_of_join(root, join, outer.surplus, 1, n, rows);
 	e.ns += n * (inner_ns(root, join->outerjoinpath, scan, n, inner) + RESCAN_NS +
 				 matches * gj_conditions_ns(join->joinrestrictinfo));
 	e.ns += gj_rows_of(&join->path, e) * OUTPUT_NS;

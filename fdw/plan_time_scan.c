@@ -262,6 +262,21 @@ gj_seqscan_ns(PlannerInfo *root, const Path *path)
 		path->rows * passed_ns + reading_ns(root, rel, rel->pages);
 }
 
+/* ns from the root of the index to a leaf. */
+static double
+descent_ns(const IndexOptInfo *index, bool ordered)
+{
+	double		misses = ordered ? 0 : gj_cache_misses((double) index->pages * BLCKSZ);
+
+	return DESCENT_NS + misses * DESCENT_MISS_NS;
+}
+
+double
+gj_empty_indexscan_ns(const IndexPath *path)
+{
+	return descent_ns(path->indexinfo, false);
+}
+
 double
 gj_indexscan_ns(PlannerInfo *root, const IndexPath *path, bool ordered)
 {
@@ -270,7 +285,6 @@ gj_indexscan_ns(PlannerInfo *root, const IndexPath *path, bool ordered)
 	double		rows = Max(clamp_row_est(path->indexselectivity * rel->tuples), path->path.rows);
 	double		divisor = path->path.parallel_workers > 0 ?
 		gj_divisor(path->path.parallel_workers) : 1;
-	double		index_misses = ordered ? 0 : gj_cache_misses((double) index->pages * BLCKSZ);
 	double		heap_misses = gj_cache_misses(heap_bytes(rel));
 	double		random = rows;	/* rows at random places */
 	double		neighbours = 0; /* others, not in the order of the table */
@@ -278,7 +292,7 @@ gj_indexscan_ns(PlannerInfo *root, const IndexPath *path, bool ordered)
 	double		passed_ns;
 	double		ns;
 
-	ns = DESCENT_NS + index_misses * DESCENT_MISS_NS + rows * ENTRY_NS / divisor;
+	ns = descent_ns(index, ordered) + rows * ENTRY_NS / divisor;
 	row_times(rel, &row_ns, &passed_ns);
 	ns += (rows * row_ns + path->path.rows * passed_ns) / divisor;
 	if (path->path.pathtype == T_IndexOnlyScan)

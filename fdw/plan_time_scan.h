@@ -15,6 +15,9 @@ extern double gj_seqscan_ns(PlannerInfo *root, const Path *path);
  */
 extern double gj_indexscan_ns(PlannerInfo *root, const IndexPath *path, bool ordered);
 
+/* ns of one scan of an index that finds no row, and is in no order. */
+extern double gj_empty_indexscan_ns(const IndexPath *path);
+
 /* ns of one scan of heap pages by a bitmap, without that of its indexes. */
 extern double gj_bitmapscan_ns(PlannerInfo *root, const BitmapHeapPath *path);
 

@@ -46,6 +46,27 @@ func jobCost(t *testing.T, s *harness.Session, sql string) float64 {
 	return 0
 }
 
+// nativeTime returns the time that a query's native plan is expected to take, in
+// the unit of the job's, which must not depend on the query.
+func nativeTime(t *testing.T, s *harness.Session, sql string) float64 {
+	t.Helper()
+	s.Notices()
+	query(t, s, "explain "+sql)
+	m := regexp.MustCompile(`native cost ([\d.]+), offloaded cost (\d+\.\d\d)[.)]`).FindStringSubmatch(strings.Join(s.Notices(), "\n"))
+	if m == nil {
+		t.Fatalf("%s: no costs in the notices", sql)
+	}
+	native, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offloaded, err := strconv.ParseFloat(m[2], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return native / offloaded
+}
+
 // A page feed walks over the columns up to the last one that it reads, except
 // leading columns with a fixed offset.
 func TestWalkCost(t *testing.T) {
@@ -256,6 +277,35 @@ func TestIndexScanOfNeighbours(t *testing.T) {
 	// The cost of the same job, in the unit of the native plan.
 	if neighbours < 1.2*scattered {
 		t.Errorf("the job costs %v and %v in units of native plans, which should differ", scattered, neighbours)
+	}
+}
+
+// Of keys that have more different values than the inner column, only some find
+// rows by an index, also below a join. A condition may select just these keys.
+func TestProbesOfMissingKeys(t *testing.T) {
+	w := newWorld(t)
+	s := w.session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on",
+		"set enable_hashjoin = off", "set enable_mergejoin = off", "set enable_bitmapscan = off",
+		"set enable_material = off", "set enable_memoize = off", "set random_page_cost = 0.01", "set seq_page_cost = 0.01")...)
+	exec(t, s, `create table probed as select g % 1000 * 10 as k, g % 100 as c, g as v from generate_series(1, 20000) g;
+		create table code as select g as c from generate_series(0, 99) g;
+		create table found as select g % 1000 * 10 as k, g as v from generate_series(1, 10000) g;
+		create table missed as select g as k, g as v from generate_series(1, 10000) g;
+		create index on probed (k); create unique index on code (c);
+		analyze probed, code, found, missed`)
+	for _, c := range []struct {
+		name, sql string
+		fewer     bool
+	}{
+		{"rows", "select p.v from %s o join probed p using (k)", true},
+		{"rows of a join", "select o.v from %s o where not exists (select from probed p join code using (c) where p.k = o.k)", true},
+		{"rows with keys that a condition selects", "select p.v from %s o join probed p using (k) where o.v > 0", false},
+	} {
+		found := nativeTime(t, s, fmt.Sprintf(c.sql, "found"))
+		missed := nativeTime(t, s, fmt.Sprintf(c.sql, "missed"))
+		if fewer := missed < 0.5*found; fewer != c.fewer {
+			t.Errorf("%s: probes that find rows are expected to take %v times as long as others", c.name, found/missed)
+		}
 	}
 }
 
