@@ -38,6 +38,17 @@ gj_native_unit(const Path *native, const GjNativeTime *time)
 		(Max(time->ns + time->processes.saved_ns, 1) * GJ_NS_COST);
 }
 
+double
+gj_order_unit(const Path *native, const GjNativeTime *time)
+{
+	double		unit = gj_native_unit(native, time);
+
+	if (!gj_estimate_native || native->total_cost >= disable_cost)
+		return unit;
+	return Max(1, unit * (1 + time->processes.lacking /
+						  Max(native->total_cost + time->processes.saved_cost, 1)));
+}
+
 /*
  * The native path may get its good cost from a path of ours below it that saves
  * much time, and the unit is then small.  A path of ours that is expected to take
@@ -72,6 +83,7 @@ gj_own_time(const Path *native, const GjNativeTime *time, Cost cost, double unit
 
 	own.ns = cost / GJ_NS_COST;
 	own.saved_ns = time->ns + time->processes.saved_ns - own.ns;
+	own.lacking = time->processes.lacking;
 	own.saved_cost = native->total_cost + time->processes.saved_cost - cost * unit;
 	return own;
 }

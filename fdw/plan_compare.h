@@ -23,6 +23,13 @@ extern GjNativeTime gj_native_time(PlannerInfo *root, const Path *native);
 extern double gj_native_unit(const Path *native, const GjNativeTime *time);
 
 /*
+ * The factor for a path of ours below other joins.  Each node of the native path is
+ * taken to cost at least what its time is charged: other native plans of the
+ * query have its well estimated nodes, too, but not those that look free.
+ */
+extern double gj_order_unit(const Path *native, const GjNativeTime *time);
+
+/*
  * The time of a path of ours with this cost, not yet multiplied by the unit.
  * native is what it replaces, surplus that of its rows.
  */

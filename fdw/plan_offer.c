@@ -187,6 +187,28 @@ add_scan_margin(const GjCandidate *tree, const Path *native, double unit, Path *
 	costs->total_cost += margin;
 }
 
+/*
+ * The cheapest serial native path may be slow for its cost.  A serial path of ours
+ * that is expected to take longer than the native path of several processes must
+ * not look cheaper than that path and its Gather.
+ */
+static double
+shared_unit(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash, Cost cost, double unit)
+{
+	const Path *partial = gj_cheapest_native(joinrel, stash, GJ_PARALLEL);
+	GjNativeTime time;
+	double		ns;
+
+	if (!gj_estimate_native || partial == NULL || partial->total_cost >= disable_cost)
+		return unit;
+	time = gj_native_time(root, partial);
+	ns = gj_gathered_ns(time.ns, joinrel->rows * time.processes.surplus);
+	if (cost <= ns * GJ_NS_COST)
+		return unit;
+	return Max(unit, (partial->total_cost + parallel_setup_cost + parallel_tuple_cost * joinrel->rows) /
+			   (ns * GJ_NS_COST));
+}
+
 GjReject
 gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant variant)
 {
@@ -220,10 +242,11 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		/*
 		 * Below other joins, the path competes with native plans in another
 		 * order, too, and must not be charged less than they are: an
-		 * underestimated native path of this joinrel is no measure of them.
+		 * underestimated node of this joinrel's native path is no measure of
+		 * them.
 		 */
 		if (!gj_is_topmost(root, joinrel))
-			unit = Max(unit, 1);
+			unit = gj_order_unit(cheapest, &native_time);
 		if (filters_decide(tree, costs.total_cost, cheapest->total_cost / unit))
 		{
 			gj_choose_filters(root, tree);
@@ -231,6 +254,8 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		}
 		add_scan_margin(tree, cheapest, unit, &costs);
 		unit = gj_unit_of(costs.total_cost, cheapest, &native_time, unit);
+		if (variant == GJ_SERIAL)
+			unit = shared_unit(root, joinrel, stash, costs.total_cost, unit);
 		time = gj_own_time(cheapest, &native_time, costs.total_cost, unit, tree->key_surplus);
 		if (variant == GJ_PARALLEL)
 			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);

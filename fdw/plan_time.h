@@ -13,4 +13,7 @@
  */
 extern double gj_path_ns(PlannerInfo *root, const Path *path, GjTime *time);
 
+/* The time of a Gather that returns so many rows of a path of several processes. */
+extern double gj_gathered_ns(double elapsed_ns, double rows);
+
 #endif							/* GPUJOIN_PLAN_TIME_H */
