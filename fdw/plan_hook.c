@@ -23,6 +23,9 @@
 static set_join_pathlist_hook_type previous_join_hook;
 static join_search_hook_type previous_search_hook;
 
+/* The query level whose joins are searched within our hook. */
+static PlannerInfo *searched;
+
 /* The memory context in which the genetic search was called, while it runs. */
 static MemoryContext genetic_search;
 
@@ -219,7 +222,7 @@ join_trees(Attempt *attempt, GjVariant variant)
 	tree = gj_combine(&joining, clauses, block_only, cost, rows);
 	gj_rate(attempt->status, tree);
 	attempt->stash->candidates[variant] = tree;
-	if (gj_is_topmost(attempt->root, joinrel))
+	if (searched == attempt->root && gj_is_topmost(attempt->root, joinrel))
 		return GJ_ACCEPTED;		/* offered when all native paths are known */
 	return gj_offer(attempt->root, joinrel, attempt->stash, variant);
 }
@@ -407,12 +410,18 @@ search(PlannerInfo *root, int levels_needed, List *initial_rels)
 	return geqo(root, levels_needed, initial_rels);
 }
 
+/*
+ * A library loaded later may replace this hook without calling it.  Then topmost
+ * joins are offered by the join hook, like all others.
+ */
 static RelOptInfo *
 search_hook(PlannerInfo *root, int levels_needed, List *initial_rels)
 {
-	MemoryContext outer = genetic_search;	/* estimating may plan another query */
+	PlannerInfo *outer = searched;	/* estimating may plan another query */
+	MemoryContext outer_search = genetic_search;
 	RelOptInfo *rel;
 
+	searched = root;
 	genetic_search = NULL;
 	PG_TRY();
 	{
@@ -420,7 +429,8 @@ search_hook(PlannerInfo *root, int levels_needed, List *initial_rels)
 	}
 	PG_FINALLY();
 	{
-		genetic_search = outer;
+		searched = outer;
+		genetic_search = outer_search;
 	}
 	PG_END_TRY();
 	if (gj_enabled && rel != NULL)

@@ -188,25 +188,27 @@ add_scan_margin(const GjCandidate *tree, const Path *native, double unit, Path *
 }
 
 /*
- * The cheapest serial native path may be slow for its cost.  A serial path of ours
- * that is expected to take longer than the native path of several processes must
- * not look cheaper than that path and its Gather.
+ * The unit of a serial path.  The cheapest serial native path may be slow for its
+ * cost, but core prefers the path of several processes.  A path of ours that is
+ * expected to take longer than that one must not look cheaper.
  */
 static double
-shared_unit(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash, Cost cost, double unit)
+serial_unit(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
+			const Path *cheapest, Cost cost, double unit)
 {
 	const Path *partial = gj_cheapest_native(joinrel, stash, GJ_PARALLEL);
+	Cost		gathered;
 	GjNativeTime time;
 	double		ns;
 
-	if (!gj_estimate_native || partial == NULL || partial->total_cost >= disable_cost)
+	if (!gj_estimate_native || partial == NULL)
+		return unit;
+	gathered = partial->total_cost + parallel_setup_cost + parallel_tuple_cost * joinrel->rows;
+	if (gathered >= cheapest->total_cost || gathered >= disable_cost)
 		return unit;
 	time = gj_native_time(root, partial);
 	ns = gj_gathered_ns(time.ns, joinrel->rows * time.processes.surplus);
-	if (cost <= ns * GJ_NS_COST)
-		return unit;
-	return Max(unit, (partial->total_cost + parallel_setup_cost + parallel_tuple_cost * joinrel->rows) /
-			   (ns * GJ_NS_COST));
+	return cost <= ns * GJ_NS_COST ? unit : Max(unit, gathered / (ns * GJ_NS_COST));
 }
 
 GjReject
@@ -255,7 +257,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		add_scan_margin(tree, cheapest, unit, &costs);
 		unit = gj_unit_of(costs.total_cost, cheapest, &native_time, unit);
 		if (variant == GJ_SERIAL)
-			unit = shared_unit(root, joinrel, stash, costs.total_cost, unit);
+			unit = serial_unit(root, joinrel, stash, cheapest, costs.total_cost, unit);
 		time = gj_own_time(cheapest, &native_time, costs.total_cost, unit, tree->key_surplus);
 		if (variant == GJ_PARALLEL)
 			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);
