@@ -25,8 +25,10 @@ func (r *run) describePayload() error {
 			r.describePacked(i)
 			continue
 		}
-		if shape.form == fields {
+		if shape.form == fields || shape.form == beside {
 			r.fields = append(r.fields, carriedFields(shape, in.Payload, r.output.sides[i], r.widths[i])...)
+		}
+		if shape.form == fields {
 			r.describeCarried(i)
 		}
 		word := 0

@@ -73,11 +73,7 @@ func (s *state) joinKernels(keyWords int, shapes [2]shape, modes [2]mode, aligne
 	}
 	for i := range k.first {
 		k.first[i] = get("%s", firstKernel(keyWords, shapes[i], aligned[i]))
-		if modes[i].positioned() {
-			k.second[i] = get("gj_place_k%d", keyWords)
-		} else {
-			k.second[i] = get("gj_second_k%d_w%d", keyWords, keyWords+shapes[i].words)
-		}
+		k.second[i] = get("%s", secondKernel(keyWords, shapes[i], modes[i]))
 	}
 	m := matched(shapes, modes, rowIDs)
 	how := "inner"

@@ -81,6 +81,9 @@ const maxTails = 1024
 func (r *run) splitPasses() {
 	mostFirst, mostSecond := r.fans()
 	first, second := splitBits(r.bits, mostFirst, mostSecond)
+	if r.shapes[0].form == beside || r.shapes[1].form == beside {
+		first, second = besideBits, r.bits-besideBits
+	}
 	r.d.BitsFirst, r.d.BitsSecond = uint64(first), uint64(second)
 	r.d.ChunkRows, r.d.RangeRows = uint64(r.kernels.match.Rows), 8*uint64(r.kernels.match.Rows)
 }

@@ -24,12 +24,13 @@ type form uint8
 const (
 	columns form = iota
 	fields
+	beside // fields, of which one of 1 byte shares the key's word with what is left of the hash
 	byID
 	packed
 )
 
-// shape is a side's payload as the passes carry it: words of 4 bytes, `unit` of them
-// per column.
+// shape is a side's payload as the passes carry it: words of 4 bytes next to the key's,
+// `unit` of them per column.
 type shape struct {
 	form  form
 	words int
@@ -45,6 +46,8 @@ func (s shape) String() string {
 		return "packed"
 	case s.form == fields:
 		return fmt.Sprintf("f%d", s.words)
+	case s.form == beside:
+		return fmt.Sprintf("h%d", 4*s.words+1)
 	case s.words == 0:
 		return "0"
 	}
@@ -71,6 +74,17 @@ func firstKernel(keyWords int, s shape, aligned bool) string {
 		return fmt.Sprintf("gj_pack_k%d", keyWords)
 	}
 	return fmt.Sprintf("gj_first_k%d_%s", keyWords, s)
+}
+
+// secondKernel returns the name of the kernel for the second pass of a side.
+func secondKernel(keyWords int, s shape, m mode) string {
+	switch {
+	case m.positioned():
+		return fmt.Sprintf("gj_place_k%d", keyWords)
+	case s.form == beside:
+		return fmt.Sprintf("gj_second_rest_w%d", keyWords+s.words)
+	}
+	return fmt.Sprintf("gj_second_k%d_w%d", keyWords, keyWords+s.words)
 }
 
 // packedFirst reports whether a side has the first pass of packed payload, wherever its
@@ -252,6 +266,41 @@ func carriedShape(widths []int) shape {
 		return s
 	}
 	return idShape
+}
+
+// The hash of a key of 4 bytes is a bijection. Once a pass has divided rows by besideBits of
+// it, the rest fits a word together with a value of 1 byte, and rows of 1 or 5 bytes of
+// payload take a word less.
+const besideBits = 8
+
+// besides returns the shapes of a carried pair with a byte beside the rest of the hash on
+// the sides where that saves a word; false if that is on neither, or there are no kernels
+// for the pair. bits are those of the join, which must have a second pass; aligned as for
+// firstKernel.
+func besides(keyWords, bits int, s [2]shape, modes [2]mode, widths [2][]int, aligned [2]bool) ([2]shape, bool) {
+	if keyWords != 1 || bits <= besideBits || modes != [2]mode{carry, carry} {
+		return s, false
+	}
+	was, saved := s, false
+	for i := range s {
+		bytes := 0
+		for _, w := range widths[i] {
+			bytes += w
+		}
+		switch {
+		case bytes == 0:
+			s[i] = shape{unit: 1}
+		case bytes%4 == 1 && bytes <= 5 && aligned[i]:
+			s[i] = shape{form: beside, words: bytes / 4, unit: 1}
+			saved = true
+		case s[i].words > 1 || s[i].form == fields && !aligned[i]: // its first pass may not write to so many partitions
+			return was, false
+		}
+	}
+	if !saved {
+		return was, false
+	}
+	return s, true
 }
 
 // pairExists reports whether kernels/entry/fused.inc has a match of two sides of

@@ -1,7 +1,6 @@
 package phj
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -16,13 +15,13 @@ type kernelList struct {
 	bypasses map[int]map[[2]string]bool // those with a bypass
 	first    map[string]bool            // kernels of first passes
 	cold     map[int]map[string]bool    // shapes with a first pass that skips bypassed rows
-	second   map[int]map[string]bool    // row widths in words with a second pass
+	second   map[string]bool            // kernels of second passes
 }
 
 func noKernels() kernelList {
 	pairs := func() map[int]map[[2]string]bool { return map[int]map[[2]string]bool{1: {}, 2: {}} }
 	names := func() map[int]map[string]bool { return map[int]map[string]bool{1: {}, 2: {}} }
-	return kernelList{pairs: pairs(), listed: pairs(), bypasses: pairs(), first: map[string]bool{}, cold: names(), second: names()}
+	return kernelList{pairs: pairs(), listed: pairs(), bypasses: pairs(), first: map[string]bool{}, cold: names(), second: map[string]bool{}}
 }
 
 // built expands the macros of fused.inc into the kernels that they name.
@@ -59,10 +58,16 @@ func built(t *testing.T) kernelList {
 				k.bypasses[words][[2]string{args[1], args[2]}] = true
 			case name == "FIRST" || name == "FIRST_FIELDS":
 				k.first["gj_first_k"+args[0]+"_"+args[1]] = true
+			case name == "FIRST_BESIDE":
+				k.first["gj_first_k1_"+args[0]] = true
 			case name == "COLD":
 				k.cold[words][args[1]] = true
 			case name == "SECOND":
-				k.second[words][args[1]] = true
+				k.second["gj_second_k"+args[0]+"_w"+args[1]] = true
+			case name == "SECOND_OF_REST":
+				k.second["gj_second_rest_w"+args[0]] = true
+			case name == "PLACE":
+				k.second["gj_place_k"+args[0]] = true
 			case ok:
 				body := m[1]
 				for i, p := range strings.Split(m[0], ",") {
@@ -82,7 +87,7 @@ func built(t *testing.T) kernelList {
 		}
 	}
 	for words := 1; words <= 2; words++ {
-		if len(k.pairs[words]) == 0 || len(k.first) == 0 || len(k.second[words]) == 0 {
+		if len(k.pairs[words]) == 0 || len(k.first) == 0 || len(k.second) == 0 {
 			t.Fatal("no kernels were found")
 		}
 	}
@@ -134,7 +139,7 @@ func TestShapesHaveKernels(t *testing.T) {
 						t.Errorf("keys of %d words, %s %s: fetched %t, listed %t", keyWords, m[0], m[1], fetched, !fetched)
 					}
 					for i, widths := range [2][]int{build, probe} {
-						if !kernels.first[firstKernel(keyWords, s[i], true)] || !kernels.first[firstKernel(keyWords, s[i], false)] || !modes[i].positioned() && !kernels.second[keyWords][fmt.Sprint(keyWords+s[i].words)] {
+						if !kernels.first[firstKernel(keyWords, s[i], true)] || !kernels.first[firstKernel(keyWords, s[i], false)] || !kernels.second[secondKernel(keyWords, s[i], modes[i])] {
 							t.Errorf("keys of %d words, payload %v, mode %d: no passes of %s", keyWords, widths, modes[i], s[i])
 						}
 						if (modes[i] == rowID) != (s[i] == idShape) || modes[i] == place && !canPlace(keyWords, s[i]) {
@@ -151,6 +156,83 @@ func TestShapesHaveKernels(t *testing.T) {
 			}
 		}
 	}
+}
+
+// For every pair of sides that have a byte beside the rest of the hash there are kernels, and
+// the byte is their last value, alone in its word.
+func TestBesidesHaveKernels(t *testing.T) {
+	kernels := built(t)
+	payloads := [][]int{nil, {1}, {2}, {1, 1}, {4}, {1, 2, 1}, {1, 1, 1, 1, 1}, {4, 1}, {1, 2, 2}, {1, 1, 2, 1}}
+	both, aligned := [2]mode{carry, carry}, [2]bool{true, true}
+	for _, build := range payloads {
+		for _, probe := range payloads {
+			widths := [2][]int{build, probe}
+			was, modes := shapes(1, widths, both)
+			s, ok := besides(1, 12, was, modes, widths, aligned)
+			if want := sum(build)%4 == 1 || sum(probe)%4 == 1; ok != want {
+				t.Errorf("payload %v and %v: a byte is beside the hash: %t", build, probe, ok)
+			}
+			if !ok {
+				continue
+			}
+			if !kernels.pairs[1][[2]string{s[0].String(), s[1].String()}] {
+				t.Errorf("payload %v and %v: no match of %s and %s", build, probe, s[0], s[1])
+			}
+			for i, w := range widths {
+				if !kernels.first[firstKernel(1, s[i], true)] || !kernels.second[secondKernel(1, s[i], carry)] {
+					t.Errorf("payload %v: no passes of %s", w, s[i])
+				}
+				if s[i].form != beside {
+					continue
+				}
+				if s[i].words >= was[i].words {
+					t.Errorf("payload %v: %s takes no word less than %s", w, s[i], was[i])
+				}
+				values := placeFields(s[i].words, w)
+				if last := values[len(values)-1]; w[last.column] != 1 || last.at != 4*s[i].words {
+					t.Errorf("payload %v: the last value has %d bytes from %d on", w, w[last.column], last.at)
+				}
+			}
+		}
+	}
+}
+
+// Where no byte can be beside the rest of the hash, sides stay as they are.
+func TestNoBesides(t *testing.T) {
+	one, five, all := []int{1}, []int{4, 1}, [2]bool{true, true}
+	for _, c := range []struct {
+		why            string
+		keyWords, bits int
+		widths         [2][]int
+		wanted         [2]mode
+		aligned        [2]bool
+		want           bool
+	}{
+		{"two passes", 1, 9, [2][]int{one, five}, [2]mode{}, all, true},
+		{"one pass", 1, 8, [2][]int{one, five}, [2]mode{}, all, false},
+		{"keys of 8 bytes", 2, 12, [2][]int{one, five}, [2]mode{}, all, false},
+		{"a fetched side", 1, 12, [2][]int{one, five}, [2]mode{carry, rowID}, all, false},
+		{"a packed side", 1, 12, [2][]int{one, repeated(16, 4)}, [2]mode{}, all, false},
+		{"9 bytes", 1, 12, [2][]int{{8, 1}, {8, 1}}, [2]mode{}, all, false},
+		{"a wide side", 1, 12, [2][]int{one, {4, 4}}, [2]mode{}, all, false},
+		{"columns anywhere", 1, 12, [2][]int{one, five}, [2]mode{}, [2]bool{true, false}, false},
+		{"columns of 4 bytes anywhere", 1, 12, [2][]int{{4}, five}, [2]mode{}, [2]bool{false, true}, true},
+		{"nothing to save", 1, 12, [2][]int{{4}, {2, 1}}, [2]mode{}, all, false},
+	} {
+		s, modes := shapes(c.keyWords, c.widths, c.wanted)
+		got, ok := besides(c.keyWords, c.bits, s, modes, c.widths, c.aligned)
+		if ok != c.want || !ok && got != s {
+			t.Errorf("%s: %t, shapes %s and %s in place of %s and %s", c.why, ok, got[0], got[1], s[0], s[1])
+		}
+	}
+}
+
+// repeated returns n columns of the given width.
+func repeated(n, width int) (widths []int) {
+	for range n {
+		widths = append(widths, width)
+	}
+	return widths
 }
 
 // The bypass uses only kernels that exist, and is available wherever they do.

@@ -25,6 +25,7 @@ type run struct {
 	shapes   [2]shape
 	kernels  joinKernels
 	bypass   *bypass       // hot keys go round the partitions; nil: none do
+	shared   bool          // rows may come from other devices, whose passes send fields as they are
 	bloom    bool          // the probe side is what a Bloom filter leaves of it, or will be
 	whole    columnar.Side // the probe side as it was given
 

@@ -105,7 +105,7 @@ func Together(ctx context.Context, d *driver.Context, s *driver.Stream, a *drive
 			return nil, err
 		}
 		own := *j
-		r := &run{Job: b, state: st, options: Options{Materialise: "om", Bloom: bloomOff}, whole: own.Probe}
+		r := &run{Job: b, state: st, options: Options{Materialise: "om", Bloom: bloomOff}, whole: own.Probe, shared: true}
 		b.Join, b.Sides = &own, [2]*columnar.Side{&own.Build, &own.Probe}
 		b.ReadBack = columnar.PhaseReadBack
 		share := &Share{run: r, cut: c, sender: x, stream: s, arena: a}

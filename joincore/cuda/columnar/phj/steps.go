@@ -18,12 +18,15 @@ func (r *run) plan() (err error) {
 	} else {
 		r.shapes, r.modes = r.volume().fit(r.modes)
 	}
-	if r.kernels, err = r.state.joinKernels(r.keyWords, r.shapes, r.modes, r.aligned(), r.Join.RowIDs, r.few()); err != nil {
+	first, second, err := r.find()
+	if err != nil {
 		return err
 	}
-	first, second := r.fans()
-	if r.bits < 0 {
-		r.bits = min(partitionBits(r.Join.Build.Rows, r.kernels.match.Rows), first+second)
+	if s, ok := besides(r.keyWords, r.bits, r.shapes, r.modes, r.widths, r.aligned()); ok && !r.bloom && !r.shared {
+		r.shapes = s
+		if first, second, err = r.find(); err != nil {
+			return err
+		}
 	}
 	if r.bits <= first && (r.modes[0] == place || r.modes[1] == place) { // packed rows have a place after one pass, too
 		// With a single pass there is nothing clustered to gather from.
@@ -38,6 +41,19 @@ func (r *run) plan() (err error) {
 		return errTooManyBits
 	}
 	return nil
+}
+
+// find finds the kernels for the shapes, chooses the number of bits if there is none yet, and
+// returns the most bits of both passes.
+func (r *run) find() (first, second int, err error) {
+	if r.kernels, err = r.state.joinKernels(r.keyWords, r.shapes, r.modes, r.aligned(), r.Join.RowIDs, r.few()); err != nil {
+		return 0, 0, err
+	}
+	first, second = r.fans()
+	if r.bits < 0 {
+		r.bits = min(partitionBits(r.Join.Build.Rows, r.kernels.match.Rows), first+second)
+	}
+	return first, second, nil
 }
 
 // aligned reports whether the columns of each side begin at multiples of 16 bytes.

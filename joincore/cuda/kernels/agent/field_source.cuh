@@ -14,6 +14,8 @@
 #pragma once
 #include <stdint.h>
 
+#include "block/beside.cuh"
+#include "block/hash.cuh"
 #include "layout/join.h"
 #include "layout/payload.cuh"
 #include "layout/row.cuh"
@@ -31,7 +33,7 @@ struct FieldSource {
     const gj_field* const f = reinterpret_cast<const gj_field*>(s->fields);
     uint32_t k = 0;
 #pragma unroll
-    for (uint32_t c = 0; c < P::words; c++) {
+    for (int c = 0; c < P::words; c++) {
       const uint32_t first = k;
       bool mixed = false;
       for (; k < s->field_count && f[k].at < 4 * c + 4; k++) mixed |= f[k].bytes != f[first].bytes;
@@ -132,7 +134,7 @@ struct FieldSource {
     uint8_t first, count, bytes;
     bool mixed;
   };
-  Begun begun[P::words];
+  Begun begun[P::words ? P::words : 1];
 
   // Four values of 1 and of 2 bytes.
   __device__ static __forceinline__ uint32_t bytes(uint64_t from, uint64_t row) { return __ldcs(reinterpret_cast<const uint32_t*>(from + row)); }
@@ -154,6 +156,49 @@ struct FieldSource {
       for (int k = 0; k < 4; k++) r[j + i * per + k / V].word[q + k % V] = word[k];
     }
   }
+};
+
+// The same for payload with a value of 1 byte beside the rest of the key's hash, which is the
+// last field. IPT rows a thread. Rows that are arranged no longer have all of the hash, so
+// this is for passes that write units of several rows, which note each unit's partition.
+template <class P, int IPT>
+struct BesideSource {
+  static_assert(P::beside);
+  using Others = FieldSource<1, Payload<PayloadKind::field, P::words - 1>>;
+  static constexpr int W = Others::W;
+  static constexpr bool selective = false;
+  static constexpr int together = 4;
+  const Others others;
+
+  __device__ explicit BesideSource(const gj_side* s) : others(s) {}
+  __device__ __forceinline__ uint32_t parents() const { return 1; }
+  __device__ __forceinline__ uint32_t start(uint32_t) const { return 0; }
+  __device__ __forceinline__ uint32_t rows(uint32_t p) const { return others.rows(p); }
+
+  template <int T>
+  __device__ __forceinline__ void load(uint64_t first, int rows, Row<W> (&r)[IPT]) const {
+    others.template load<T>(first, rows, r);
+    const gj_field* const last = reinterpret_cast<const gj_field*>(others.side->fields) + others.side->field_count - 1;
+    const uint64_t from = last->from + first;
+#pragma unroll
+    for (int g = 0; g < IPT / 4; g++) {
+      four[g] = 0;
+      if (rows > 4 * T * g) four[g] = __ldcs(reinterpret_cast<const uint32_t*>(from + 4 * T * g));
+    }
+  }
+
+  // Turns keys into hashes, whose top bits give way to the values.
+  __device__ __forceinline__ void arrange(Row<W> (&r)[IPT]) const {
+    others.arrange(r);
+#pragma unroll
+    for (int j = 0; j < IPT; j++) {
+      const uint32_t key[1] = {r[j].word[0]};
+      r[j].word[0] = beside(hash_words(key).part, four[j / 4], j % 4);
+    }
+  }
+
+ private:
+  mutable uint32_t four[IPT / 4];  // values that were read, of four rows each
 };
 
 }  // namespace gj

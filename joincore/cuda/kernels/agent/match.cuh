@@ -15,9 +15,11 @@
 // Bound: reads each row once, writes each output row once.
 #pragma once
 #include "block/arena.cuh"
+#include "block/beside.cuh"
 #include "block/buckets.cuh"
 #include "block/emit.cuh"
 #include "block/scan.cuh"
+#include "block/unhash.cuh"
 #include "layout/join.h"
 #include "layout/row.cuh"
 #include "layout/work_items.cuh"
@@ -28,8 +30,12 @@ namespace gj {
 // next probe rows, then the carried fields of both sides.
 template <int KW, class B, class S, int C, int NB, int IPT, int WARPS>
 struct MatchLayout {
-  static constexpr int stages = Buckets<KW, B::words, C, NB>::bytes, stage_bytes = Emitter<KW, B, S>::stage_bytes(IPT),
-                       ahead = stages + stage_bytes * WARPS, ahead_bytes = 32 * IPT * (KW + S::words) * 4, fields = ahead + ahead_bytes * WARPS,
+  static constexpr bool hashes = B::beside || S::beside;  // in place of keys
+  using BuildRows = MatchRows<KW, B, hashes>;
+  using ProbeRows = MatchRows<KW, S, hashes>;
+  using Table = Buckets<KW, B, C, NB, BuildRows>;
+  static constexpr int stages = Table::bytes, stage_bytes = Emitter<KW, B, S>::stage_bytes(IPT),
+                       ahead = stages + stage_bytes * WARPS, ahead_bytes = 32 * IPT * ProbeRows::stored * 4, fields = ahead + ahead_bytes * WARPS,
                        bytes = fields + (listed_fields<B> + listed_fields<S>) * (int)sizeof(CarriedField);
 };
 
@@ -37,12 +43,14 @@ struct MatchLayout {
 // rows per chunk, NB buckets, IPT probe rows per thread.
 template <int KW, class B, class S, int T, int C, int NB, int IPT>
 __device__ __forceinline__ void match(const gj_join* join) {
-  constexpr int PB = B::words, PS = S::words, WB = KW + PB, WS = KW + PS;
+  constexpr int PB = B::words, WS = KW + S::words;
   using Out = Emitter<KW, B, S>;
   using Layout = MatchLayout<KW, B, S, C, NB, IPT, T / 32>;
+  using ProbeRows = typename Layout::ProbeRows;
+  constexpr int stored = ProbeRows::stored;
   extern __shared__ uint4 shared[];
   char* smem = reinterpret_cast<char*>(shared);
-  const Buckets<KW, PB, C, NB> table(smem);
+  const typename Layout::Table table(smem);
   __shared__ uint32_t sums[32];
   __shared__ MatchItem next;
   __shared__ uint32_t next_step;
@@ -61,7 +69,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
   copy_fields<S, T>(job.side[1], probe_fields);
   Out out(build_fields, probe_fields);
   if (warp == 0) {
-    const MatchItem first = item_at(job, blockIdx.x, true);
+    const MatchItem first = item_at<Layout::hashes>(job, blockIdx.x, true);
     if (lane == 0) next = first;
   }
   while (true) {
@@ -77,11 +85,11 @@ __device__ __forceinline__ void match(const gj_join* join) {
       const uint64_t at = item.probe_at + lane + i;
       if (i + 32 * IPT <= ns) {
 #pragma unroll
-        for (int j = 0; j < IPT; j++) copy_async<WS>(from, capacity, at + j * 32, ahead, 32 * IPT, j * 32 + lane);
+        for (int j = 0; j < IPT; j++) copy_async<stored>(from, capacity, at + j * 32, ahead, 32 * IPT, j * 32 + lane);
       } else {
 #pragma unroll
         for (int j = 0; j < IPT; j++)
-          if (i + j * 32 + lane < ns) copy_async<WS>(from, capacity, at + j * 32, ahead, 32 * IPT, j * 32 + lane);
+          if (i + j * 32 + lane < ns) copy_async<stored>(from, capacity, at + j * 32, ahead, 32 * IPT, j * 32 + lane);
       }
     };
     uint32_t step = warp * 32 * IPT;
@@ -91,8 +99,13 @@ __device__ __forceinline__ void match(const gj_join* join) {
       table.template build<T>(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, item.build_at, nb, sums);
     }
     __syncthreads();
-    if (warp == 0) draw_item<WB>(job, next);
+    if (warp == 0) draw_item<Layout::BuildRows::stored, Layout::hashes>(job, next);
     if (work) {
+      const uint32_t top = Layout::hashes ? top_bits(job, item.partition) : 0;
+      auto key = [&](const Row<WS>& r, int q) {
+        if constexpr (Layout::hashes) return unhash(top | r.word[0]);
+        return r.word[q];
+      };
       auto same = [&](uint32_t slot, const Row<WS>& r) { return table.same(slot, head<KW>(r)); };
       // Probe: the warp takes its next 32 * IPT rows.
       while (step < ns) {
@@ -100,7 +113,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
         end_copies();
         await_copies<0>();
 #pragma unroll
-        for (int j = 0; j < IPT; j++) Lanes<WS>::load(ahead, 32 * IPT, j * 32 + lane, r[j], Shared());
+        for (int j = 0; j < IPT; j++) ProbeRows::load(ahead, 32 * IPT, j * 32 + lane, r[j], Shared());
         uint32_t later = 0;
         if (lane == 0) later = atomicAdd(&next_step, 32 * IPT);
         later = __shfl_sync(~0u, later, 0);
@@ -151,7 +164,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
             if (found[j] & 1) table.payload(found[j] >> 16, v[j].word);
           }
           out.template put<IPT>(
-              job, &claim, stage, mask, [&](int j, int q) { return r[j].word[q]; }, [&](int j, int q) { return v[j].word[q]; },
+              job, &claim, stage, mask, [&](int j, int q) { return key(r[j], q); }, [&](int j, int q) { return v[j].word[q]; },
               [&](int j, int q) { return r[j].word[KW + q]; });
           continue;
         }
@@ -182,7 +195,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
             table.payload(slot, w.word);
             const uint32_t mask[1] = {__ballot_sync(~0u, o + lane < n)};
             out.template put<1>(
-                job, &claim, stage, mask, [&](int, int q) { return v.word[q]; }, [&](int, int q) { return w.word[q]; },
+                job, &claim, stage, mask, [&](int, int q) { return key(v, q); }, [&](int, int q) { return w.word[q]; },
                 [&](int, int q) { return v.word[KW + q]; });
           }
         }

@@ -22,7 +22,7 @@ namespace gj {
 // rows and the next ones, then the carried fields of both sides.
 template <int KW, class B, class S, int C, int NB, int IPT, int WARPS>
 struct ListedLayout {
-  static constexpr int lists = Buckets<KW, B::words, C, NB>::bytes, list_bytes = 32 * IPT * 4, probes = lists + list_bytes * WARPS,
+  static constexpr int lists = Buckets<KW, B, C, NB>::bytes, list_bytes = 32 * IPT * 4, probes = lists + list_bytes * WARPS,
                        step_bytes = 32 * IPT * (KW + S::words) * 4, fields = probes + 2 * step_bytes * WARPS,
                        bytes = fields + (listed_fields<B> + listed_fields<S>) * (int)sizeof(CarriedField);
 };

@@ -157,6 +157,13 @@ __device__ __forceinline__ Target second_target(const gj_join* join, const gj_si
           (32 - (int)(join->bits_first + join->bits_second)) & 31, (1u << join->bits_second) - 1};
 }
 
+// The same for rows whose first word begins with the hash bits after those of the first pass.
+__device__ __forceinline__ Target second_of_rest(const gj_join* join, const gj_side* s) {
+  Target t = second_target(join, s);
+  t.shift = (32 - (int)join->bits_second) & 31;
+  return t;
+}
+
 __device__ __forceinline__ Target first_target(const gj_join* join, const gj_side* s) {
   const int shift = (32 - (int)join->bits_first) & 31;
   const uint32_t mask = (1u << join->bits_first) - 1;
@@ -166,6 +173,7 @@ __device__ __forceinline__ Target first_target(const gj_join* join, const gj_sid
           shift, mask};
 }
 
+// KW key words, or 0: the rows' first word begins with what is left of the hash.
 template <int KW, int W, int T, int IPT, int A, int FAN, class Source, class To>
 __device__ __forceinline__ void scatter(const Source& source, const To& target) {
   uint32_t *const cursor = target.cursor, *const tail = target.tail;
@@ -213,10 +221,14 @@ __device__ __forceinline__ void scatter(const Source& source, const To& target) 
   }
 
   auto partition = [&](const Row<W>& r) {
-    uint32_t key[KW];
+    if constexpr (KW == 0) {
+      return r.word[0] >> shift & mask;
+    } else {
+      uint32_t key[KW];
 #pragma unroll
-    for (int q = 0; q < KW; q++) key[q] = r.word[q];
-    return hash_words(key).part >> shift & mask;
+      for (int q = 0; q < KW; q++) key[q] = r.word[q];
+      return hash_words(key).part >> shift & mask;
+    }
   };
 
   Row<W> row[IPT];

@@ -5,6 +5,7 @@
 // entry and the bucket's keys, which are contiguous. Every key of the bucket is
 // compared: keys need not be unique.
 #pragma once
+#include "block/beside.cuh"
 #include "block/hash.cuh"
 #include "block/scan.cuh"
 #include "layout/row.cuh"
@@ -31,9 +32,10 @@ __device__ __forceinline__ bool same_key(const Row<KW>& a, const Row<KW>& b) {
   return same;
 }
 
-// KW key words, PW payload words, at most C rows, NB buckets.
-template <int KW, int PW, int C, int NB>
+// KW key words and payload B of rows that Rows reads, at most C of them, NB buckets.
+template <int KW, class B, int C, int NB, class Rows = MatchRows<KW, B, false>>
 class Buckets {
+  static constexpr int PW = B::words;
   static_assert(C < 1 << 13 && (NB & (NB - 1)) == 0 && NB % 8 == 0);
  public:
   static constexpr int keys = 0, payloads = (C * KW * 4 + 15) / 16 * 16, entries = payloads + (C * PW * 4 + 15) / 16 * 16,
@@ -54,7 +56,7 @@ class Buckets {
 #pragma unroll
     for (int j = 0; j < R; j++) {
       clear(row[j]);
-      if (threadIdx.x + j * T < n) Lanes<W>::load(from, capacity, at + threadIdx.x + j * T, row[j], ReadOnce());
+      if (threadIdx.x + j * T < n) Rows::load(from, capacity, at + threadIdx.x + j * T, row[j], ReadOnce());
     }
     __syncthreads();
     uint32_t place[R];  // bucket << 16 | rank in it
@@ -121,7 +123,7 @@ class Buckets {
   }
 
  private:
-  __device__ static __forceinline__ uint32_t number(const Row<KW>& key) { return hash_words(key.word).table & (NB - 1); }
+  __device__ static __forceinline__ uint32_t number(const Row<KW>& key) { return Rows::bucket(key) & (NB - 1); }
   __device__ __forceinline__ uint32_t entry(uint32_t b) const { return reinterpret_cast<const uint16_t*>(base_ + entries)[b]; }
 
   char* base_;

@@ -20,7 +20,7 @@ template <int KW, class B, class S, int C, int NB, int IPT>
 struct ListedMatch {
   static constexpr int PB = B::words, PS = S::words, WS = KW + PS, rows = 32 * IPT;
   static constexpr uint32_t none = 0xffff;
-  using Table = Buckets<KW, PB, C, NB>;
+  using Table = Buckets<KW, B, C, NB>;
 
   const gj_join& job;
   unsigned long long* claim;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "block/hash.cuh"
+#include "block/unhash.cuh"
 
 using namespace gj;
 
@@ -58,9 +59,24 @@ void check() {
   }
 }
 
+// Every key of one word comes back from its hash.
+void check_inverse() {
+  std::mt19937_64 random_bits(3);
+  for (uint64_t seed : {(uint64_t)0, random_bits(), random_bits()}) {
+    gj_hash_seed = seed;
+    uint32_t lost = 0;
+    for (uint32_t i = 0; i < 1 << 20; i++) {
+      const uint32_t key[1] = {i < 1 << 10 ? i : i < 1 << 11 ? ~i : (uint32_t)random_bits()};
+      lost += unhash(hash_words(key).part) != key[0];
+    }
+    expect(lost == 0, "keys from hashes", seed);
+  }
+}
+
 int main() {
   check<1>();
   check<2>();
+  check_inverse();
   printf("%d checks, %d wrong\n", checks, wrong);
   return wrong != 0;
 }

@@ -158,6 +158,7 @@ bool run(const Case& c) {
   const auto want = reference(c, side, KW * 4);
   const int words[2] = {B::words, S::words}, units[2] = {B::unit, S::unit};
   const PayloadKind carried[2] = {B::kind, S::kind};
+  const bool beside[2] = {B::beside, S::beside};
   const int bits = c.first_bits + c.second_bits;
   const uint32_t parts = 1u << bits, items = std::max(4u, parts);
 
@@ -192,8 +193,8 @@ bool run(const Case& c) {
     for (uint64_t* table : {&d.parent_count, &d.parent_start, &d.parent_cursor, &d.parent_tail}) *table = memory.take(4 << c.first_bits);
     d.first_capacity = (d.rows + (first_align << c.first_bits) + 63) / 64 * 64;
     d.final_capacity = (d.rows + final_align * parts + 63) / 64 * 64;
-    d.first = memory.take(d.first_capacity * 4 * (KW + words[s]));
-    d.final = memory.take(d.final_capacity * 4 * (KW + std::max(words[s], 1)));
+    d.first = memory.take(d.first_capacity * 4 * (KW + words[s] - beside[s]));
+    d.final = memory.take(d.final_capacity * 4 * (KW + (beside[s] ? words[s] - 1 : std::max(words[s], 1))));
     int word = 0;
     for (size_t k = 0; k < c.widths[s].size(); k++) {
       const uint64_t width = c.widths[s][k], from = in[s].column[k], to = memory.take(job.output_capacity * width);
@@ -246,6 +247,7 @@ bool run(const Case& c) {
   };
   auto whole = [&](int i, auto payload) {
     using P = decltype(payload);
+    if constexpr (P::beside) return first(BesideSource<P, pass_rows>(&job.side[i]), &job.side[i]);
     // Fields are read by either of two passes.
     if constexpr (P::kind == PayloadKind::field && KW + P::words <= 4)
       if (!c.reduced) return first(FieldSource<KW, P>(&job.side[i]), &job.side[i]);
@@ -261,7 +263,9 @@ bool run(const Case& c) {
   });
   auto second = [&](int i, auto payload) {
     const gj_side* s = &job.side[i];
-    constexpr int W = KW + decltype(payload)::words;
+    using P = decltype(payload);
+    constexpr int W = KW + P::words - P::beside;
+    if constexpr (P::beside) return scatter<0, W, pass_threads, pass_rows, W == 1 ? 8 : 1, 256>(BufferSource<W>(&job, s), second_of_rest(&job, s));
     if (c.mode[i] == Mode::place || c.mode[i] == Mode::pack)
       scatter<KW, KW + 1, pass_threads, pass_rows, 1, 256>(PlaceSource<KW>(&job, s), second_target(&job, s));
     else
@@ -273,10 +277,9 @@ bool run(const Case& c) {
   }
   auto match_and_close = [&] {
     host::launch(match_blocks, match_threads, [&] {
-      if (c.listed)
-        match_listed<KW, MB, MS, match_threads, chunk, buckets, 2>(&job);
-      else
-        match<KW, MB, MS, match_threads, chunk, buckets, 2>(&job);
+      if constexpr (!MB::beside && !MS::beside)
+        if (c.listed) return match_listed<KW, MB, MS, match_threads, chunk, buckets, 2>(&job);
+      match<KW, MB, MS, match_threads, chunk, buckets, 2>(&job);
     });
     auto bytes = [](auto payload) { return payload.kind == PayloadKind::column ? payload.unit * 4 : 0; };
     auto columns = [&](int s) { return c.mode[s] == Mode::pack ? 1 : (int)c.widths[s].size(); };
@@ -320,6 +323,8 @@ template <int WORDS, int UNIT = 1>
 using Columns = Payload<PayloadKind::column, WORDS, UNIT>;
 template <int WORDS>
 using Fields = Payload<PayloadKind::field, WORDS>;
+template <int WORDS>
+using Beside = Payload<PayloadKind::field, WORDS, 1, true>;
 using RowId = Payload<PayloadKind::row_id, 1>;
 using Positions = Columns<1>;  // of packed payload
 
@@ -331,7 +336,7 @@ void check(Case c) {
   const bool can_list = MB::fetched || MS::fetched;
   for (int how = 0; how < 3; how++) {
     c.listed = how == 1, c.reduced = how == 2;
-    if (c.listed && !can_list || c.reduced && KW == 2) continue;  // host/bloom.cpp reduces by keys of both widths
+    if (c.listed && !can_list || c.reduced && (KW == 2 || B::beside || S::beside)) continue;  // host/bloom.cpp reduces by keys of both widths
     checks++;
     wrong += !run<KW, B, S, MB, MS, HB>(c);
   }
@@ -393,6 +398,35 @@ void check_all() {
   check<KW, RowId, Columns<2>, RowId, Columns<2>, Columns<2>>({"hot keys, row ids", {{4, 4}, {4, 4}}, {2000, 20000}, 2500, 6, 0, {}, true});
 }
 
+// Bytes beside the rests of hashes, next to payload of every kind that is matched with them;
+// then with keys that match often, with several chunks of one key, without rows, and with a
+// result that has too little space at first.
+void check_beside() {
+  struct Size {
+    uint32_t rows[2], keys;
+    int second_bits;
+    bool unique, again;
+  };
+  auto of = [](const char* name, std::vector<int> build, std::vector<int> probe, const Size& z) {
+    Case c{name, {build, probe}, {z.rows[0], z.rows[1]}, z.keys, 8, z.second_bits};
+    c.unique = z.unique, c.again = z.again;
+    return c;
+  };
+  const Size unique{{1500, 2500}, 1600, 2, true, false};
+  check<1, Beside<1>, Beside<1>>(of("a byte beside hashes", {1}, {1}, unique));
+  check<1, Beside<2>, Beside<2>>(of("5 bytes beside hashes", {1, 1, 1, 1, 1}, {4, 1}, unique));
+  check<1, Beside<2>, Beside<1>>(of("5 bytes and 1", {1, 2, 2}, {1}, unique));
+  check<1, Beside<1>, Columns<1>>(of("a byte and a column", {1}, {4}, unique));
+  check<1, Columns<1>, Beside<2>>(of("a column and 5 bytes", {4}, {1, 4}, unique));
+  check<1, Fields<1>, Beside<1>>(of("fields and a byte", {1, 1, 1}, {1}, unique));
+  check<1, Beside<2>, Fields<1>>(of("5 bytes and fields", {2, 1, 1, 1}, {2}, unique));
+  check<1, Columns<0>, Beside<1>>(of("keys and a byte", {}, {1}, unique));
+  for (const Size& z : {Size{{2500, 7001}, 900, 1, false, false}, Size{{900, 900}, 5, 1, false, true}, Size{{0, 33}, 40, 1, false, false}, Size{{33, 0}, 40, 1, false, false}}) {
+    check<1, Beside<1>, Beside<2>>(of("1 byte and 5, not unique", {1}, {1, 2, 1, 1}, z));
+    check<1, Beside<2>, Columns<1>>(of("5 bytes and a column, not unique", {2, 2, 1}, {4}, z));
+  }
+}
+
 // The histogram of more partitions than shared memory has words for, where one
 // key has more rows than half a word counts.
 template <int KW>
@@ -430,6 +464,7 @@ int main() {
   check_halves<2>();
   check_all<1>();
   check_all<2>();
+  check_beside();
   printf("%d checks, %d wrong\n", checks, wrong);
   return wrong != 0;
 }

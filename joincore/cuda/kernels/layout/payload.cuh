@@ -13,14 +13,17 @@ enum class PayloadKind {
   row_id   // one word, by which fields are gathered when the row is written
 };
 
-// WORDS words of payload per row, UNIT of them per column.
-template <PayloadKind F, int WORDS, int UNIT = 1>
+// WORDS words of payload per row, UNIT of them per column. BESIDE: the last word has one
+// value of 1 byte, which the passes move in one word with the rest of the key's hash
+// (block/beside.cuh).
+template <PayloadKind F, int WORDS, int UNIT = 1, bool BESIDE = false>
 struct Payload {
   static constexpr PayloadKind kind = F;
   static constexpr int words = WORDS, unit = UNIT, columns = WORDS / UNIT;
   static constexpr bool partial = F == PayloadKind::column && columns > 4;  // there may be fewer columns
   static constexpr bool fetched = F == PayloadKind::row_id;
-  static_assert(WORDS % UNIT == 0 && (F == PayloadKind::column || UNIT == 1) && (!fetched || WORDS == 1));
+  static constexpr bool beside = BESIDE;
+  static_assert(WORDS % UNIT == 0 && (F == PayloadKind::column || UNIT == 1) && (!fetched || WORDS == 1) && (!BESIDE || F == PayloadKind::field && WORDS > 0));
 };
 
 // The value types by width in bytes.

@@ -1,5 +1,5 @@
-// The payload kinds by their names in kernels' names: <bytes>x<columns>, f<fields>,
-// id.
+// The payload kinds by their names in kernels' names: <bytes>x<columns>, f<words of fields>,
+// h<bytes of fields, of which one is beside the hash>, id.
 #pragma once
 #include "layout/payload.cuh"
 
@@ -21,6 +21,8 @@ using p_f3 = Payload<PayloadKind::field, 3>;
 using p_f4 = Payload<PayloadKind::field, 4>;
 using p_f6 = Payload<PayloadKind::field, 6>;
 using p_f8 = Payload<PayloadKind::field, 8>;
+using p_h1 = Payload<PayloadKind::field, 1, 1, true>;
+using p_h5 = Payload<PayloadKind::field, 2, 1, true>;
 using p_id = Payload<PayloadKind::row_id, 1>;
 
 }  // namespace gj

@@ -21,12 +21,13 @@ struct MatchItem {
   uint32_t exists;
   uint32_t chunk;   // number of the chunk within the partition
   uint32_t shared;  // other items have the same chunk or the same range
-  uint32_t unused;
+  uint32_t partition;  // where it is asked for
 };
 
 // One warp: the description of work item `item`. The items of a partition are
 // ordered by chunk if the first chunks may decide everything (chunk_first), else by
 // range, so that concurrent blocks have different chunks.
+template <bool PARTITION = false>
 __device__ __forceinline__ MatchItem item_at(const gj_join& job, uint64_t item, bool chunk_first) {
   const uint32_t lane = threadIdx.x & 31, parts = 1u << (job.bits_first + job.bits_second);
   const uint32_t chunk_rows = (uint32_t)job.chunk_rows, range_rows = (uint32_t)job.range_rows;
@@ -52,17 +53,17 @@ __device__ __forceinline__ MatchItem item_at(const gj_join& job, uint64_t item, 
   const uint64_t build = of(job.side[0].count, p), probe = of(job.side[1].count, p);
   const uint64_t b = (uint64_t)chunk * chunk_rows, r = (uint64_t)range * range_rows;
   return {of(job.side[0].start, p) + b, of(job.side[1].start, p) + r, b < build ? (uint32_t)min(build - b, (uint64_t)chunk_rows) : 0,
-          r < probe ? (uint32_t)min(probe - r, (uint64_t)range_rows) : 0, 1, chunk, build > chunk_rows || probe > range_rows, 0};
+          r < probe ? (uint32_t)min(probe - r, (uint64_t)range_rows) : 0, 1, chunk, build > chunk_rows || probe > range_rows, PARTITION ? p : 0};
 }
 
 // One warp of a persistent block: draws the block's next item and prefetches its
 // build rows, of W words, into the L2 cache.
-template <int W>
+template <int W, bool PARTITION = false>
 __device__ __forceinline__ void draw_item(const gj_join& job, MatchItem& next) {
   const uint32_t lane = threadIdx.x & 31;
   uint64_t ticket = 0;
   if (lane == 0) ticket = gridDim.x + atomicAdd(reinterpret_cast<unsigned long long*>(job.counters) + GJ_TICKET, 1);
-  const MatchItem item = item_at(job, __shfl_sync(~0u, ticket, 0), true);
+  const MatchItem item = item_at<PARTITION>(job, __shfl_sync(~0u, ticket, 0), true);
   if (lane == 0) next = item;
   if (item.exists && item.probe_rows)
     prefetch<W>(reinterpret_cast<const char*>(job.side[0].final), job.side[0].final_capacity, item.build_at, item.build_rows, lane, 32);

@@ -31,8 +31,21 @@ __host__ __device__ constexpr Scatter scatter_first(int words) {
 // The first pass of fields, of which a thread reads four rows at a time.
 __host__ __device__ constexpr Scatter scatter_fields(int words) {
   Scatter tuned = scatter_first(words);
-  tuned.rows = words == 2 ? 24 : tuned.rows / 4 * 4;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  if (words == 2) return {512, 8, 2, 1, 256};
+#endif
+  tuned.rows = tuned.rows / 4 * 4;
   return tuned;
+}
+
+// The first pass of rows with a byte beside the rest of the hash, by their words. Rows in
+// shared memory no longer show their partition, so a pass writes units of several.
+__host__ __device__ constexpr Scatter scatter_beside(int words) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  return {512, words == 1 ? 24 : 16, 1, words == 1 ? 8 : 4, 256};
+#else
+  return {512, 24, 1, words == 1 ? 8 : 4, 256};
+#endif
 }
 
 __host__ __device__ constexpr Scatter scatter_second(int words) {
