@@ -22,6 +22,7 @@
 extern bool gj_enabled;
 extern bool gj_force;			/* tests: offload whenever possible */
 extern bool gj_blocks;			/* offload aggregations with their joins */
+extern bool gj_float_aggregates;	/* offload sums and averages of floats */
 extern bool gj_estimate_native; /* compare times, not core's costs */
 extern bool gj_sideways_filters;	/* drop rows without a partner before they
 										 * are fed */

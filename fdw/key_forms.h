@@ -31,8 +31,8 @@ gj_float_key(double value)
 /*
  * Integers in the order of floats: the bits of a negative one count downwards.
  * NaNs follow all others.  -0 equals 0, but looks different, and no order tells
- * which of them an aggregate returns: it becomes the integer that the daemon
- * takes for a decimal's NaN, with which it does not compute.
+ * which of them is the least or greatest value: it becomes the integer that the
+ * daemon takes for a decimal's NaN, which it does not compare.
  */
 static inline int64
 gj_float_order(double value)
@@ -54,6 +54,8 @@ gj_ordered_float(int64 order)
 	int64		bits = order >= 0 ? order : order ^ PG_INT64_MAX;
 	double		value;
 
+	if (order == PG_INT64_MIN)
+		return -0.0;
 	memcpy(&value, &bits, sizeof(value));
 	return value;
 }

@@ -16,6 +16,7 @@
 bool		gj_enabled = true;
 bool		gj_force = false;
 bool		gj_blocks = true;
+bool		gj_float_aggregates = false;
 bool		gj_estimate_native = true;
 bool		gj_sideways_filters = true;
 bool		gj_verify = false;
@@ -95,6 +96,10 @@ gj_define_options(void)
 				"Offloads aggregations together with the joins below them.",
 				"If it is off, gpujoind returns joined rows and PostgreSQL aggregates them.",
 				&gj_blocks, GUC_EXPLAIN);
+	define_bool("gpujoin.float_aggregates",
+				"Offloads sums and averages of floats.",
+				"gpujoind adds in higher precision, so results differ from PostgreSQL's in their last digits, as those of PostgreSQL's parallel plans do.",
+				&gj_float_aggregates, GUC_EXPLAIN);
 	define_bool("gpujoin.estimate_native",
 				"Compares offloaded plans with native ones by the times that both are expected to take.",
 				"If it is off, they are compared with PostgreSQL's costs of native plans.",

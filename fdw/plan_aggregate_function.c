@@ -3,8 +3,7 @@
  *
  * The daemon counts, sums integers in 128 bits, and finds extremes.  What
  * PostgreSQL makes of these, with its display scale, is decided here and done
- * by result_finish.c.  Sums of floats depend on the order of their input and are
- * not translated.
+ * by result_finish.c.  Functions of floats are in plan_aggregate_float.c.
  */
 #include "postgres.h"
 
@@ -15,8 +14,8 @@
 
 #include "compat.h"
 #include "plan_aggregate_check.h"
+#include "plan_aggregate_float.h"
 #include "plan_aggregate_function.h"
-#include "plan_computed.h"
 #include "plan_value_leaf.h"
 
 /* The value of an extreme; its display scale is that of all rows with it. */
@@ -57,28 +56,6 @@ add_extreme(GjAggregation *a, const Aggref *aggref, const char *name, GjValueJso
 	else if (!gj_describe_type(&a->result->columns[result->column], aggref->aggtype, -1,
 							aggref->aggcollid))
 		return GJ_REJECT_AGGREGATE;
-	return GJ_ACCEPTED;
-}
-
-/* The least or greatest float; PostgreSQL orders NaN after all others. */
-static GjReject
-add_float_extreme(GjAggregation *a, const Aggref *aggref, const char *name, const char *filter,
-				  GjResult *result)
-{
-	Expr	   *expr = linitial_node(TargetEntry, aggref->args)->expr;
-	PlannerInfo *root = a->translator.root;
-	const Var  *var;
-	GjValueJson arg;
-
-	while (IsA(expr, RelabelType))
-		expr = ((RelabelType *) expr)->arg;
-	var = gj_column(root, expr);
-	if (var == NULL && a->translator.tree != NULL && !IsA(expr, PlaceHolderVar))
-		var = gj_total_expression(root, expr);
-	if (var == NULL || !gj_translate_float(&a->translator, var, &arg))
-		return GJ_REJECT_VALUE;
-	result->finish = aggref->aggtype == FLOAT4OID ? GJ_FINISH_FLOAT4 : GJ_FINISH_FLOAT8;
-	result->column = gj_function_column(a, name, arg.json, filter, false, arg.width);
 	return GJ_ACCEPTED;
 }
 
@@ -134,6 +111,8 @@ typedef enum Computation
 	COMPUTE_MAX,
 	COMPUTE_MIN_FLOAT,
 	COMPUTE_MAX_FLOAT,
+	COMPUTE_SUM_FLOAT,
+	COMPUTE_AVERAGE_FLOAT,
 	COMPUTE_AND,
 	COMPUTE_OR
 } Computation;
@@ -170,6 +149,8 @@ static const struct
 	{F_MIN_NUMERIC, COMPUTE_MIN}, {F_MAX_NUMERIC, COMPUTE_MAX},
 	{F_MIN_FLOAT4, COMPUTE_MIN_FLOAT}, {F_MAX_FLOAT4, COMPUTE_MAX_FLOAT},
 	{F_MIN_FLOAT8, COMPUTE_MIN_FLOAT}, {F_MAX_FLOAT8, COMPUTE_MAX_FLOAT},
+	{F_SUM_FLOAT4, COMPUTE_SUM_FLOAT}, {F_SUM_FLOAT8, COMPUTE_SUM_FLOAT},
+	{F_AVG_FLOAT4, COMPUTE_AVERAGE_FLOAT}, {F_AVG_FLOAT8, COMPUTE_AVERAGE_FLOAT},
 	{F_MIN_TEXT, COMPUTE_MIN}, {F_MAX_TEXT, COMPUTE_MAX},
 	{F_BOOL_AND, COMPUTE_AND}, {F_EVERY, COMPUTE_AND}, {F_BOOL_OR, COMPUTE_OR},
 };
@@ -232,14 +213,16 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 	if (list_length(aggref->args) != 1)
 		return GJ_REJECT_AGGREGATE;
 	expr = linitial_node(TargetEntry, aggref->args)->expr;
+	computation = computation_of(aggref->aggfnoid);
+	if (computation == COMPUTE_SUM_FLOAT || computation == COMPUTE_AVERAGE_FLOAT)
+		return gj_add_float_sum(a, aggref, computation == COMPUTE_AVERAGE_FLOAT, filter, result);
 	if (distinct && !gj_groups_by_bytes(linitial(aggref->aggdistinct), expr))
 		return GJ_REJECT_AGGREGATE;
-	computation = computation_of(aggref->aggfnoid);
 	if (computation == COMPUTE_NOTHING)
 		return GJ_REJECT_AGGREGATE;
 	if (computation == COMPUTE_MIN_FLOAT || computation == COMPUTE_MAX_FLOAT)
-		return add_float_extreme(a, aggref, computation == COMPUTE_MIN_FLOAT ? "min" : "max",
-								 filter, result);
+		return gj_add_float_extreme(a, aggref, computation == COMPUTE_MIN_FLOAT ? "min" : "max",
+									filter, result);
 	if (!gj_translate_value(&a->translator, expr, &arg) &&
 		!(computation == COMPUTE_COUNT && !distinct && translate_presence(a, expr, &arg)))
 		return GJ_REJECT_VALUE;
@@ -278,6 +261,8 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 							   &arg, filter, result);
 		case COMPUTE_MIN_FLOAT:
 		case COMPUTE_MAX_FLOAT:
+		case COMPUTE_SUM_FLOAT:
+		case COMPUTE_AVERAGE_FLOAT:
 		case COMPUTE_NOTHING:
 			break;
 	}

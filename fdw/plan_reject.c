@@ -46,6 +46,7 @@ static const struct
 	[GJ_REJECT_NO_COLUMN] = {"no_column", "The aggregation of a single input reads no column of it"},
 	[GJ_REJECT_GROUP_KEY] = {"group_key", "A GROUP BY or DISTINCT expression has a type whose equality is not that of its bytes, or cannot be evaluated by gpujoind"},
 	[GJ_REJECT_AGGREGATE] = {"aggregate", "An aggregate function is not one that gpujoind computes exactly"},
+	[GJ_REJECT_FLOAT_AGGREGATE] = {"float_aggregate", "Sums and averages of floats are not offloaded, since their last digits depend on the order of rows, unless gpujoin.float_aggregates is on and gpujoin.verify is off"},
 	[GJ_REJECT_VALUE] = {"value", "An expression cannot be evaluated by gpujoind"},
 	[GJ_REJECT_CORRELATED] = {"correlated", "The subquery runs once for each row of the outer query"},
 	[GJ_REJECT_NATIVE] = {"native", "There is no native plan to fall back to"},

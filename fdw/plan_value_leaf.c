@@ -105,14 +105,15 @@ widened_column(GjTranslator *t, const Var *var, GjValueJson *value)
 }
 
 bool
-gj_translate_float(GjTranslator *t, const Var *var, GjValueJson *value)
+gj_translate_float(GjTranslator *t, const Var *var, GjReading reading, GjValueJson *value)
 {
 	var = gj_visible_column(t, var);
 	if (var == NULL)
 		return false;
 	*value = (GjValueJson)
 	{
-		.json = psprintf("{\"decimal\":%s}", column_json(t, var, GJ_FORM_FLOAT_ORDER, true)),
+		.json = psprintf(reading == GJ_READ_STORED ? "{\"column\":%s}" : "{\"decimal\":%s}",
+						 column_json(t, var, GJ_FORM_FLOAT_ORDER, true)),
 		.kind = GJ_KIND_INT, .width = 8
 	};
 	return true;

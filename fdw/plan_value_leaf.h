@@ -23,8 +23,9 @@ typedef enum GjReading
 	GJ_READ_VALUE,				/* as a value of its type */
 	GJ_READ_BLANKS,				/* the same, with a bpchar's trailing blanks,
 								 * which LIKE sees and = does not */
-	GJ_READ_STORED,				/* the same, but a numeric's NaN is the least
-								 * 64-bit integer, not an arithmetic error */
+	GJ_READ_STORED,				/* the same, but a numeric's NaN and a float's -0
+								 * are the least 64-bit integer, not an
+								 * arithmetic error */
 	GJ_READ_NULLS				/* to test for NULL only; any type */
 } GjReading;
 
@@ -32,11 +33,9 @@ typedef enum GjReading
 extern bool gj_translate_column(GjTranslator *t, const Var *var, GjReading reading,
 								GjValueJson *value);
 
-/*
- * Translates a column of floats as integers that have its order.  The native
- * plan runs if one of the values is -0.
- */
-extern bool gj_translate_float(GjTranslator *t, const Var *var, GjValueJson *value);
+/* Translates a column of floats as integers that have its order. */
+extern bool gj_translate_float(GjTranslator *t, const Var *var, GjReading reading,
+							   GjValueJson *value);
 
 /*
  * Returns the column that is read for var, or NULL if no row of the

@@ -42,6 +42,13 @@ const (
 	BoolOr
 	// SumOfSquares is an unsigned integer of 256 bits.
 	SumOfSquares
+	// SumFloat8 is the sum of floats, of which Arg and the result are the integers
+	// that have their order (see float.go). SumFloat4 is rounded to a float4, and
+	// AverageFloat divides the rounded sum by the number of values. A finite sum
+	// out of range is ErrArithmetic.
+	SumFloat8
+	SumFloat4
+	AverageFloat
 )
 
 // Function is an aggregate function of a group. It ignores rows in which Arg is
@@ -135,6 +142,10 @@ func (f *Function) column(scope *Scope) (Column, error) {
 		width = 1
 	case SumOfSquares:
 		width = 32
+	case SumFloat8, SumFloat4, AverageFloat:
+		if width = 8; t.Width > 8 {
+			return Column{}, fmt.Errorf("%w: function %d of an integer of %d bytes", ErrInvalid, f.Kind, t.Width)
+		}
 	default:
 		return Column{}, fmt.Errorf("%w: function %d", ErrInvalid, f.Kind)
 	}

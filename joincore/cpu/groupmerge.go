@@ -35,6 +35,9 @@ func (t *groupTable) mergeFunction(f *function, o *groupTable, from, to []uint32
 		}
 		return nil
 	}
+	if f.repeated {
+		return nil
+	}
 	a, b := t.c64[f.state:f.state+f.columns()], o.c64[f.state:f.state+f.columns()]
 	for i, g := range to {
 		h := from[i]
@@ -52,6 +55,8 @@ func (t *groupTable) mergeFunction(f *function, o *groupTable, from, to []uint32
 			if !addSquare(a, g, &square{b[0][h], b[1][h], b[2][h], b[3][h]}) {
 				return errSquares
 			}
+		case joincore.SumFloat8, joincore.SumFloat4, joincore.AverageFloat:
+			mergeFloats(a, b, g, h)
 		case joincore.BoolAnd, joincore.BoolOr, joincore.Min, joincore.Max:
 			f.mergeExtreme(a, b, g, h)
 		}

@@ -79,7 +79,8 @@ type function struct {
 	distinct bool
 	wide     bool // of 16 bytes each
 	bytes    bool
-	out      int // its column of the result
+	repeated bool // its state is that of an earlier function
+	out      int  // its column of the result
 }
 
 // source is a stream of rows: the aggregate's own, or distinct values of one
@@ -280,7 +281,9 @@ func (p *groupPlan) planMemory() {
 	for i := range p.functions {
 		f := &p.functions[i]
 		f.state = n
-		n += f.columns()
+		if !p.repeats(i) {
+			n += f.columns()
+		}
 	}
 	p.groups.n64 = n
 	p.lengths = 0
@@ -303,6 +306,19 @@ func (p *groupPlan) planMemory() {
 			s.rows.n64 += p.arguments[a].wordsOf()
 		}
 	}
+}
+
+// repeats says whether a sum of floats has the state of an earlier one, and finds
+// it.
+func (p *groupPlan) repeats(i int) bool {
+	f := &p.functions[i]
+	for j := range p.functions[:i] {
+		o := &p.functions[j]
+		if isFloatSum(f.kind) && isFloatSum(o.kind) && o.argument == f.argument {
+			f.state, f.repeated = o.state, true
+		}
+	}
+	return f.repeated
 }
 
 // entryBytes is the size of a groupEntry.
@@ -328,6 +344,8 @@ func (f *function) columns() int {
 		return 2
 	case joincore.SumOfSquares:
 		return 4
+	case joincore.SumFloat8, joincore.SumFloat4, joincore.AverageFloat:
+		return floatWords
 	}
 	if f.wide || f.bytes {
 		return 2

@@ -89,7 +89,7 @@ func (t *groupTable) mask(counts []uint64, skip []uint8, group, of []uint32) {
 
 // apply adds values to the state of one function.
 func (t *groupTable) apply(f *function, a *argumentChunk, group []uint32) error {
-	if f.kind == joincore.Count {
+	if f.kind == joincore.Count || f.repeated {
 		return nil
 	}
 	if f.bytes {
@@ -105,6 +105,8 @@ func (t *groupTable) apply(f *function, a *argumentChunk, group []uint32) error 
 		addAll(state[0], state[1], group, v)
 	case joincore.SumOfSquares:
 		return addSquares(state, group, v, a.high)
+	case joincore.SumFloat8, joincore.SumFloat4, joincore.AverageFloat:
+		addFloats(state, group, v)
 	case joincore.BoolAnd, joincore.BoolOr:
 		truths(state[0], group, v, a.high, f.kind == joincore.BoolAnd)
 	case joincore.Min, joincore.Max:

@@ -328,12 +328,37 @@ func (w *groupWriter) function(t *groupTable, f *function, from, n int) error {
 			}
 			continue
 		}
+		if isFloatSum(f.kind) {
+			if err := w.float(t, f, g, &out, j); err != nil {
+				return err
+			}
+			continue
+		}
 		if words := out.width / 8; words > 1 {
 			t.result(f, g, out.v64[0][words*(out.at+j):][:words])
 		} else {
 			out.put(j, t.c64[f.state][g])
 		}
 	}
+	return nil
+}
+
+// float writes the result of a sum of floats.
+func (w *groupWriter) float(t *groupTable, f *function, g int, out *target, row int) error {
+	values := t.values(f, g)
+	if values == 0 {
+		out.put(row, 0)
+		return nil
+	}
+	var state [floatWords]uint64
+	for i := range state {
+		state[i] = t.c64[f.state+i][g]
+	}
+	order, err := floatResult(f.kind, &state, values)
+	if err != nil {
+		return err
+	}
+	out.put(row, order)
 	return nil
 }
 

@@ -20,10 +20,11 @@ func (x *execution) aggregate(n *joincore.Aggregate) (*fragment, error) {
 }
 
 // mergeable reports whether the groups of parts of the rows can be merged: not distinct
-// values, nor sums of squares, whose 32 bytes are no integers.
+// values, nor sums of squares, whose 32 bytes are no integers, nor sums of floats, which
+// would be rounded twice.
 func mergeable(n *joincore.Aggregate) bool {
 	for _, f := range n.Functions {
-		if f.Distinct || f.Kind == joincore.SumOfSquares {
+		if f.Distinct || f.Kind >= joincore.SumOfSquares {
 			return false
 		}
 	}

@@ -60,7 +60,7 @@ func cores(int) device.Provider { return cpu.New() }
 type part func(*testing.T, suite.Subject)
 
 // everywhere are the parts that run over each number of members.
-var everywhere = []part{suite.Matrix, suite.Sizes, suite.Trees, suite.Aggregates, suite.JoinStats}
+var everywhere = []part{suite.Matrix, suite.Sizes, suite.Trees, suite.Aggregates, suite.FloatSums, suite.JoinStats}
 
 // TestSuite runs the cases of every provider over 2, 3, 4 and 8 members: each number runs
 // other ones, and the longer parts run over some numbers only.

@@ -147,6 +147,9 @@ func (g *Groups) function(f *joincore.Function, rows Rows) (Result, error) {
 	if f.Distinct {
 		return Result{}, unsupported("an aggregate of distinct values")
 	}
+	if f.Kind > joincore.SumOfSquares {
+		return Result{}, unsupported("a sum or an average of floats")
+	}
 	if f.Kind == joincore.Count {
 		return Result{Kind: CountOf, Cell: g.cell(Cell{Kind: Count, Arg: f.Arg, Filter: f.Filter})}, nil
 	}

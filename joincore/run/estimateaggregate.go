@@ -16,6 +16,11 @@ func (e *estimator) aggregate(n *joincore.Aggregate) int64 {
 		}
 	}
 	result := groups * width
+	for i := range n.Functions {
+		if n.Functions[i].Kind > joincore.SumOfSquares {
+			width += floatWidth
+		}
+	}
 	tables := int64(e.streams()) * min(groups, tableGroups) * 2 * (width + groupWidth)
 	spooled := int64(0)
 	if groups > wideGroups {
@@ -33,12 +38,13 @@ func (e *estimator) aggregate(n *joincore.Aggregate) int64 {
 // tableGroups is up to how many groups a worker has in a table of its own, and
 // groupWidth what one takes of it besides its values. Where groups are wide, a
 // table has as few as wideGroups before rows are partitioned; rowWidth is what
-// such a row takes.
+// such a row takes. floatWidth is what a sum of floats takes besides its value.
 const (
 	tableGroups = 1 << 16
 	wideGroups  = 1 << 14
 	groupWidth  = 64
 	rowWidth    = 16
+	floatWidth  = 8 * joincore.FloatDigits
 )
 
 // aggregate adds the vectors of keys and arguments.

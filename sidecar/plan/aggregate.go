@@ -9,6 +9,7 @@ import (
 var functionKinds = map[string]joincore.FunctionKind{
 	"count": joincore.Count, "sum": joincore.Sum, "min": joincore.Min, "max": joincore.Max,
 	"bool_and": joincore.BoolAnd, "bool_or": joincore.BoolOr, "sum_squares": joincore.SumOfSquares,
+	"sum_float8": joincore.SumFloat8, "sum_float4": joincore.SumFloat4, "avg_float": joincore.AverageFloat,
 }
 
 // derived describes the result of an aggregate.

@@ -135,7 +135,8 @@ func aggregated(columns, members, above string) string {
 
 const all = `"keys":[{"column":{"input":0,"column":0}},{"fn":"year","args":[{"column":{"input":0,"column":0}}]}],"carry":[{"input":0,"column":1}],` +
 	`"functions":[{"fn":"count"},{"fn":"sum","arg":{"column":{"input":0,"column":0}},"distinct":true,"filter":{"is_null":{"column":{"input":1,"column":1}}}},` +
-	`{"fn":"min","arg":{"column":{"input":1,"column":1}}},{"fn":"max","arg":{"int":1}},{"fn":"bool_and","arg":{"int":1}},{"fn":"bool_or","arg":{"int":1}},{"fn":"sum_squares","arg":{"int":1}}]`
+	`{"fn":"min","arg":{"column":{"input":1,"column":1}}},{"fn":"max","arg":{"int":1}},{"fn":"bool_and","arg":{"int":1}},{"fn":"bool_or","arg":{"int":1}},{"fn":"sum_squares","arg":{"int":1}},
+	{"fn":"sum_float8","arg":{"int":1}},{"fn":"sum_float4","arg":{"int":1}},{"fn":"avg_float","arg":{"int":1}}]`
 
 func TestDecodeAggregate(t *testing.T) {
 	having := equals(`{"column":` + ref(2, 4) + `}`) // the sum, of 16 bytes
@@ -159,6 +160,9 @@ func TestDecodeAggregate(t *testing.T) {
 			{Kind: joincore.BoolAnd, Arg: joincore.Int(1)},
 			{Kind: joincore.BoolOr, Arg: joincore.Int(1)},
 			{Kind: joincore.SumOfSquares, Arg: joincore.Int(1)},
+			{Kind: joincore.SumFloat8, Arg: joincore.Int(1)},
+			{Kind: joincore.SumFloat4, Arg: joincore.Int(1)},
+			{Kind: joincore.AverageFloat, Arg: joincore.Int(1)},
 		},
 	}
 	if !reflect.DeepEqual(a, want) {
@@ -172,7 +176,7 @@ func TestDecodeRefusesAggregates(t *testing.T) {
 		"id of an input":           {strings.Replace(aggregated("", all, ""), `"id":2`, `"id":1`, 1), "id of"},
 		"no id":                    {strings.Replace(aggregated("", all, ""), `"id":2,`, ``, 1), "id of"},
 		"an input below":           {aggregated(ref(0, 0), all, ""), "not below"},
-		"a column that is missing": {aggregated(ref(2, 10), all, ""), "no column 10"},
+		"a column that is missing": {aggregated(ref(2, 13), all, ""), "no column 13"},
 		"another aggregate":        {aggregated(ref(3, 0), all, ""), "not below"},
 		"a key form": {
 			aggregated(ref(2, 0), `"keys":[{"column":`+ref(0, 2)+`}]`, ""), "role key"},
@@ -181,6 +185,8 @@ func TestDecodeRefusesAggregates(t *testing.T) {
 		"an unknown function":   {aggregated("", `"functions":[{"fn":"avg","arg":{"int":1}}]`, ""), "unknown function"},
 		"a sum of nothing":      {aggregated("", `"functions":[{"fn":"sum"}]`, ""), "without an argument"},
 		"a sum of bytes":        {aggregated("", `"functions":[{"fn":"sum","arg":`+sRef+`}]`, ""), "of bytes"},
+		"distinct floats":       {aggregated("", `"functions":[{"fn":"sum_float8","arg":{"int":1},"distinct":true}]`, ""), "distinct"},
+		"a wide float":          {aggregated("", `"functions":[{"fn":"avg_float","arg":{"null":16}}]`, ""), "16 bytes"},
 		"distinct minima":       {aggregated("", `"functions":[{"fn":"min","arg":{"int":1},"distinct":true}]`, ""), "distinct"},
 		"a wide key":            {aggregated("", `"keys":[{"null":16}]`, ""), "16 bytes"},
 		"a join's key":          {aggregated("", `"keys":[`+intKey+`]`, ""), "unknown field"},

@@ -112,6 +112,9 @@ func (g *Generator) Settings() []string {
 	if g.IntN(12) == 0 {
 		s[2] = "gpujoin.blocks = off"
 	}
+	if g.IntN(4) > 0 {
+		s = append(s, "gpujoin.float_aggregates = on")
+	}
 	if g.IntN(3) == 0 {
 		s = append(s, "gpujoin.page_row_cost = 1e6") // child feeds
 	}

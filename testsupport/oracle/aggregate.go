@@ -164,6 +164,11 @@ func (o *oracle) function(f *joincore.Function, c joincore.Column, rows []tuple)
 			return stored{}, joincore.ErrArithmetic
 		}
 		result = value{n: sum}
+	case joincore.SumFloat8, joincore.SumFloat4, joincore.AverageFloat:
+		var err error
+		if result.n, err = floatSum(f.Kind, values); err != nil {
+			return stored{}, err
+		}
 	case joincore.Min, joincore.Max:
 		for _, v := range values {
 			if by := order(v, result); by < 0 == (f.Kind == joincore.Min) && by != 0 {

@@ -174,7 +174,7 @@ func groupCondition(r *rand.Rand, rows joincore.ColumnRef) joincore.Expr {
 
 // function makes a random function of a column of its type.
 func (t *tree) function(visible []int, column func() joincore.ColumnRef, inputs []*joincore.Relation) joincore.Function {
-	f := joincore.Function{Kind: joincore.FunctionKind(1 + t.r.IntN(int(joincore.SumOfSquares)))}
+	f := joincore.Function{Kind: joincore.FunctionKind(1 + t.r.IntN(int(joincore.AverageFloat)))}
 	if t.r.IntN(3) == 0 {
 		f.Filter = t.predicate(visible)
 	}
@@ -237,7 +237,7 @@ func aggregateOfExpressions(r *rand.Rand, plan *joincore.Plan, integers bool) {
 			a.Keys = append(a.Keys, value())
 		}
 		for range 1 + r.IntN(4) {
-			f := joincore.Function{Kind: joincore.FunctionKind(1 + r.IntN(int(joincore.SumOfSquares))), Arg: value()}
+			f := joincore.Function{Kind: joincore.FunctionKind(1 + r.IntN(int(joincore.AverageFloat))), Arg: value()}
 			f.Distinct = f.Kind <= joincore.Sum && r.IntN(3) == 0
 			if r.IntN(3) == 0 {
 				f.Filter = x.condition(1 + r.IntN(2))

@@ -2,7 +2,6 @@
 // generated data, executed by joincore/run and compared with the nested-loop oracle;
 // budgets, skew, cancellation, failing sinks and corrupt input. A provider's own tests
 // call All.
-// input. A provider's own tests call All.
 package suite
 
 import (
@@ -52,6 +51,7 @@ func All(t *testing.T, s Subject) {
 		{"Aggregates", Aggregates},
 		{"AggregateTrees", AggregateTrees},
 		{"AggregateValues", AggregateValues},
+		{"FloatSums", FloatSums},
 		{"JoinStats", JoinStats},
 		{"Forced", Forced},
 		{"Skew", Skew},

@@ -30,8 +30,7 @@ INSERT INTO measured VALUES (5001, 20, '-0', '-0', '-0', 1), (5002, 20, 0, 0, 0,
 SELECT block('SELECT grp, min(f4), max(f8) FROM measured WHERE id < 5000 GROUP BY grp');
 SELECT block('SELECT grp, min(f4), max(f4) FROM measured GROUP BY grp');
 SELECT block('SELECT grp, max(f8) FROM measured GROUP BY grp');
--- sums depend on the order of their input; other expressions are not computed
-SELECT block('SELECT grp, sum(f8) FROM measured GROUP BY grp');
+-- other expressions are not computed
 SELECT block('SELECT grp, max(f8 * 2) FROM measured GROUP BY grp');
 SELECT block('SELECT grp, max(DISTINCT f8) FROM measured GROUP BY grp');
 -- parallel

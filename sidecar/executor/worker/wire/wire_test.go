@@ -130,7 +130,7 @@ func (g *generator) aggregate(depth int) joincore.Node {
 	a := &joincore.Aggregate{Child: g.node(depth + 1), ID: g.IntN(9), Keys: g.values(0), Rows: g.ExpFloat64()}
 	for range g.IntN(3) {
 		a.Carry = append(a.Carry, g.ref())
-		f := joincore.Function{Kind: joincore.FunctionKind(1 + g.IntN(7)), Distinct: g.IntN(2) == 0}
+		f := joincore.Function{Kind: joincore.FunctionKind(1 + g.IntN(int(joincore.AverageFloat))), Distinct: g.IntN(2) == 0}
 		if g.IntN(4) > 0 {
 			f.Arg = g.value(0)
 		}
