@@ -74,6 +74,37 @@ estimate_aggregate(PlannerInfo *root, const AggPath *path, GjTime *sum)
 	return e;
 }
 
+/*
+ * GROUPING SETS, ROLLUP, CUBE: each set aggregates all rows.  It is a hash table, or
+ * one of several that sorted rows serve.
+ */
+static GjTime
+estimate_grouping_sets(PlannerInfo *root, const GroupingSetsPath *path, GjTime *sum)
+{
+	GjTime		e = estimate(root, path->subpath, sum);
+	double		rows = gj_rows_of(path->subpath, e);
+	double		expected = Max(path->path.rows, 1);
+	double		groups = Min(gj_grown_groups(expected, path->subpath->rows, rows), Max(rows, 1));
+	double		entry = path->path.pathtarget->width + GJ_ROW_HEADER;
+	double		transitions = gj_transitions_ns(list_concat_copy(path->path.pathtarget->exprs,
+																 path->qual));
+	ListCell   *lc;
+
+	foreach(lc, path->rollups)
+	{
+		const RollupData *rollup = lfirst_node(RollupData, lc);
+
+		e.ns += rows * (list_length(rollup->groupClause) * GROUP_KEY_NS +
+						Max(list_length(rollup->gsets), 1) * transitions);
+		if (rollup->is_hashed)
+			e.ns += rows * (GROUP_NS + GROUP_MISS_NS *
+							gj_cache_misses(groups / expected * rollup->numGroups * entry));
+	}
+	e.ns += groups * GROUP_OUT_NS;
+	e.surplus = Max(1, groups / expected);
+	return e;
+}
+
 /* GROUP BY of sorted rows without aggregates. */
 static GjTime
 estimate_group(PlannerInfo *root, const GroupPath *path, GjTime *sum)
@@ -294,6 +325,8 @@ estimate_node(PlannerInfo *root, const Path *path, GjTime *sum)
 			return estimate_join(root, (const JoinPath *) path, sum);
 		case T_AggPath:
 			return estimate_aggregate(root, (const AggPath *) path, sum);
+		case T_GroupingSetsPath:
+			return estimate_grouping_sets(root, (const GroupingSetsPath *) path, sum);
 		case T_GroupPath:
 			return estimate_group(root, (const GroupPath *) path, sum);
 		case T_SortPath:
