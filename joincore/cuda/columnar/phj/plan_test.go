@@ -168,7 +168,7 @@ func TestBesidesHaveKernels(t *testing.T) {
 		for _, probe := range payloads {
 			widths := [2][]int{build, probe}
 			was, modes := shapes(1, widths, both)
-			s, ok := besides(1, 12, was, modes, widths, aligned)
+			s, ok := besides(1, [2]int64{1 << 24, 1 << 25}, 12, was, modes, widths, aligned)
 			if want := sum(build)%4 == 1 || sum(probe)%4 == 1; ok != want {
 				t.Errorf("payload %v and %v: a byte is beside the hash: %t", build, probe, ok)
 			}
@@ -216,11 +216,14 @@ func TestNoBesides(t *testing.T) {
 		{"9 bytes", 1, 12, [2][]int{{8, 1}, {8, 1}}, [2]mode{}, all, false},
 		{"a wide side", 1, 12, [2][]int{one, {4, 4}}, [2]mode{}, all, false},
 		{"columns anywhere", 1, 12, [2][]int{one, five}, [2]mode{}, [2]bool{true, false}, false},
+		{"a second pass of few bits, the smaller side", 1, 11, [2][]int{one, {4}}, [2]mode{}, all, false},
+		{"a second pass of few bits, the larger side", 1, 11, [2][]int{{4}, one}, [2]mode{}, all, true},
+		{"a second pass of enough bits, the smaller side", 1, 12, [2][]int{one, {4}}, [2]mode{}, all, true},
 		{"columns of 4 bytes anywhere", 1, 12, [2][]int{{4}, five}, [2]mode{}, [2]bool{false, true}, true},
 		{"nothing to save", 1, 12, [2][]int{{4}, {2, 1}}, [2]mode{}, all, false},
 	} {
 		s, modes := shapes(c.keyWords, c.widths, c.wanted)
-		got, ok := besides(c.keyWords, c.bits, s, modes, c.widths, c.aligned)
+		got, ok := besides(c.keyWords, [2]int64{1 << 21, 1 << 22}, c.bits, s, modes, c.widths, c.aligned)
 		if ok != c.want || !ok && got != s {
 			t.Errorf("%s: %t, shapes %s and %s in place of %s and %s", c.why, ok, got[0], got[1], s[0], s[1])
 		}
