@@ -83,7 +83,7 @@ const (
 	groupGather
 )
 
-// limitOffset is where groupsDescriptor.Limit is, in bytes.
+// limitOffset is where groupsDescriptor.Limit is, in bytes; Probes is behind it.
 const limitOffset = 16
 
 type originDescriptor struct {

@@ -50,8 +50,10 @@ func TestDescriptorsAreThoseOfTheKernels(t *testing.T) {
 }
 
 func TestLimitIsWhereItIsChanged(t *testing.T) {
-	if f, ok := reflect.TypeOf(groupsDescriptor{}).FieldByName("Limit"); !ok || f.Offset != limitOffset {
-		t.Errorf("Limit has offset %d", f.Offset)
+	for name, offset := range map[string]uintptr{"Limit": limitOffset, "Probes": limitOffset + 8} {
+		if f, ok := reflect.TypeOf(groupsDescriptor{}).FieldByName(name); !ok || f.Offset != offset {
+			t.Errorf("%s has offset %d", name, f.Offset)
+		}
 	}
 }
 

@@ -72,7 +72,8 @@ func (g *Groups) newTable(ctx context.Context, capacity int64) (t groupTable, er
 	return t, err
 }
 
-// mostProbes is how many slots are tried for a group before a table is full.
+// mostProbes is how many slots are tried for a group before a table is full. A table that
+// cannot grow has no such bound.
 const mostProbes = 256
 
 // launch starts a simple kernel of this module.
@@ -90,7 +91,8 @@ func (g *Groups) grow(ctx context.Context, capacity int64) error {
 	t, err := g.newTable(ctx, capacity)
 	if full := mostGroupsWithin(g.table.capacity); errors.Is(err, joincore.ErrBudget) && g.table.limit < full {
 		g.table.limit = full
-		if err := g.q.fill(ctx, g.table.at+limitOffset, uint64(full)); err != nil {
+		// In a table that is nearly full, some groups are far from the slot where they begin.
+		if err := g.q.fill(ctx, g.table.at+limitOffset, [2]uint64{uint64(full), uint64(g.table.capacity)}); err != nil {
 			return err
 		}
 		// The count was not changed: newTable makes it 0 after all allocations.
