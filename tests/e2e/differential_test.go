@@ -21,7 +21,7 @@ func TestDifferential(t *testing.T) {
 		}
 	})
 	c := differential.Campaign{World: w, Queries: 60, Say: t.Logf}
-	for seed := range uint64(3) {
+	for seed := uint64(4); seed < 7; seed++ { // some of their queries raise errors
 		if err := c.Round(ctx, seed, func() bool { return false }); err != nil {
 			t.Fatal(err)
 		}
