@@ -97,7 +97,10 @@ func (g *groups) Add(ctx context.Context, s device.Space) error {
 
 // columnsRead returns the columns of an input that the program reads.
 func (g *groups) columnsRead(input int) []int {
-	read := joincore.ExprColumns(g.plan.Where)
+	var read []joincore.ColumnRef
+	for _, e := range g.plan.Where {
+		read = append(read, joincore.ExprColumns(e)...)
+	}
 	read = append(read, joincore.AggregateColumns(&joincore.Aggregate{Keys: g.spec.Keys, Functions: g.spec.Functions})...)
 	var out []int
 	for _, ref := range read {

@@ -59,13 +59,13 @@ func groupedInput(r *rand.Rand, rows, groups int) *joincore.Relation {
 // one and of several words, on the device and on cores, of which the suite compares
 // small ones with the oracle.
 func TestAggregatesOfManyRows(t *testing.T) {
-	aggregatesOfManyRows(t, provider(t, 1<<30))
+	aggregatesOfManyRows(t, provider(t, 4<<30))
 }
 
 // TestSpecialisedAggregatesOfManyRows does the same with kernels that are compiled for
 // each program at its first launch.
 func TestSpecialisedAggregatesOfManyRows(t *testing.T) {
-	p := provider(t, 1<<30)
+	p := provider(t, 4<<30)
 	specialised(p)
 	aggregatesOfManyRows(t, p)
 	n, took := p.general.Specialised()
@@ -105,6 +105,14 @@ func aggregatesOfManyRows(t *testing.T, p *Provider) {
 					{Kind: joincore.SumOfSquares, Arg: column(3)},
 					{Kind: joincore.Sum, Arg: column(3), Filter: &joincore.Compare{Op: joincore.Equal, Left: column(4), Right: joincore.Int(1)}},
 				}
+				if i == 1 {
+					a.Functions = append(a.Functions,
+						joincore.Function{Kind: joincore.Count, Arg: column(4), Distinct: true},
+						joincore.Function{Kind: joincore.Sum, Arg: column(3), Distinct: true},
+						joincore.Function{Kind: joincore.Count, Arg: column(2), Distinct: true},
+						joincore.Function{Kind: joincore.Sum, Arg: wide, Distinct: true, Filter: &joincore.Compare{Op: joincore.Less, Left: column(3), Right: joincore.Int(0)}},
+					)
+				}
 				if i == 2 { // nothing has 16 bytes: kernels with values of 8 bytes
 					a.Functions = slices.DeleteFunc(a.Functions, func(f joincore.Function) bool {
 						return f.Arg == joincore.Value(wide) || f.Kind == joincore.SumOfSquares
@@ -141,9 +149,12 @@ func TestAggregatesInWindows(t *testing.T) {
 	plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: input.Columns}}}
 	plan.Root = &joincore.Aggregate{
 		Child: &joincore.Scan{}, ID: 1, Keys: []joincore.Value{&joincore.Arithmetic{Op: joincore.Modulo, Width: 8, Left: value, Right: joincore.Int(7)}},
-		Functions: []joincore.Function{{Kind: joincore.Count}, {Kind: joincore.Sum, Arg: value}, {Kind: joincore.Max, Arg: value}},
+		Functions: []joincore.Function{
+			{Kind: joincore.Count}, {Kind: joincore.Sum, Arg: value}, {Kind: joincore.Max, Arg: value},
+			{Kind: joincore.Count, Arg: &joincore.Arithmetic{Op: joincore.Modulo, Width: 8, Left: value, Right: joincore.Int(7 * 11)}, Distinct: true},
+		},
 	}
-	for i := range 4 {
+	for i := range 5 {
 		plan.Output = append(plan.Output, joincore.ColumnRef{Input: 1, Column: i})
 	}
 	want := oracle.Rows{}
@@ -156,7 +167,9 @@ func TestAggregatesInWindows(t *testing.T) {
 		}
 		sum := binary.LittleEndian.AppendUint64(nil, uint64((k+last)*count/2))
 		row = oracle.AppendValue(row, binary.LittleEndian.AppendUint64(sum, 0), false)
-		row = oracle.AppendValue(row, binary.LittleEndian.AppendUint64(nil, uint64(last)), false)
+		for _, v := range []int64{last, 11} {
+			row = oracle.AppendValue(row, binary.LittleEndian.AppendUint64(nil, uint64(v)), false)
+		}
 		want[string(row)]++
 	}
 	sink, mem := suite.NewCollector(plan, 16), &suite.Arena{}

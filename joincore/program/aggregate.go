@@ -2,6 +2,7 @@ package program
 
 import (
 	"reflect"
+	"slices"
 
 	"gpujoin/joincore"
 )
@@ -24,12 +25,14 @@ const (
 
 // Cell is what a group keeps of the values of an expression.
 type Cell struct {
-	Kind   CellKind
-	Arg    joincore.Value // nil: rows
-	Filter joincore.Expr  // nil: none
+	Kind     CellKind
+	Distinct int            // 0: of the aggregate's rows; else of those of Distinct[Distinct-1]
+	Arg      joincore.Value // nil: rows
+	Filter   joincore.Expr  // nil: none
 }
 
-// KeyPart is where a key of a group is in its words.
+// KeyPart is where a key of a group is in its words. A key of 16 bytes fills two words:
+// its low half is in Word, its high half in the next one.
 type KeyPart struct {
 	Column      joincore.Column // of the result
 	Word, Shift int
@@ -49,12 +52,13 @@ type Result struct {
 // Groups says what the groups of an aggregate are made of, whatever rows they come
 // from.
 type Groups struct {
-	Where     joincore.Expr // rows for which it is not true are left out; nil: none
+	Where     []joincore.Expr // rows for which one is not true are left out, before the next one is evaluated
 	Keys      []joincore.Value
 	Parts     []KeyPart // of Keys
 	Words     int       // of 8 bytes, of a key
 	Cells     []Cell
 	Functions []Result
+	Distinct  []*Distinct // values that functions take once
 }
 
 // maxWords bounds Groups.Words.
@@ -64,17 +68,32 @@ const maxWords = 8
 // those of its result: keys, carried ones and functions. It returns ErrUnsupported
 // if a device cannot group by the keys or compute the functions.
 func NewGroups(where joincore.Expr, keys []joincore.Value, functions []joincore.Function, columns []joincore.Column, rows Rows) (*Groups, error) {
+	return newGroups(conditions(where), keys, functions, columns, rows)
+}
+
+// conditions returns those that there are.
+func conditions(list ...joincore.Expr) []joincore.Expr {
+	return slices.DeleteFunc(list, func(e joincore.Expr) bool { return e == nil })
+}
+
+func newGroups(where []joincore.Expr, keys []joincore.Value, functions []joincore.Function, columns []joincore.Column, rows Rows) (*Groups, error) {
 	g := &Groups{Where: where, Keys: keys}
 	if err := g.planKeys(columns); err != nil {
 		return nil, err
 	}
-	for i := range functions { // counts first: sums share them
-		if f := &functions[i]; f.Kind == joincore.Count {
-			g.cell(Cell{Kind: Count, Arg: f.Arg, Filter: f.Filter})
+	of := make([]Cell, len(functions))
+	for i := range functions {
+		var err error
+		if of[i], err = g.of(&functions[i], columns, rows); err != nil {
+			return nil, err
+		}
+		if functions[i].Kind == joincore.Count { // counts first: sums share them
+			of[i].Kind = Count
+			g.cell(of[i])
 		}
 	}
 	for i := range functions {
-		r, err := g.function(&functions[i], rows)
+		r, err := g.function(&functions[i], of[i], rows)
 		if err != nil {
 			return nil, err
 		}
@@ -84,8 +103,15 @@ func NewGroups(where joincore.Expr, keys []joincore.Value, functions []joincore.
 	if len(g.Cells) > maxCells {
 		return nil, unsupported("groups of %d values", len(g.Cells))
 	}
-	_, err := g.Compile(rows)
-	return g, err
+	if _, err := g.Compile(rows); err != nil {
+		return nil, err
+	}
+	for i, d := range g.Distinct {
+		if _, err := g.CompileDistinct(i, d.rows()); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
 }
 
 // maxCells bounds Groups.Cells.
@@ -106,10 +132,17 @@ func (g *Groups) planKeys(columns []joincore.Column) error {
 	}
 	for i := range g.Keys {
 		p := KeyPart{Column: columns[i]}
-		if p.Column.Kind != joincore.Fixed || p.Column.Width > 8 {
-			return unsupported("groups by values of variable length or of more than 8 bytes")
+		switch width := p.Column.Width; {
+		case p.Column.Kind != joincore.Fixed:
+			return unsupported("groups by values of variable length")
+		case width > 8 && width != 16:
+			return unsupported("groups by values of %d bytes", width)
+		case width == 16: // words of their own, one after the other
+			p.Word, _ = place(64)
+			place(64)
+		default:
+			p.Word, p.Shift = place(8 * width)
 		}
-		p.Word, p.Shift = place(8 * p.Column.Width)
 		if p.Alone = len(g.Keys) == 1 && p.Column.Width == 8; !p.Alone {
 			p.NullWord, p.NullShift = place(1)
 		}
@@ -134,24 +167,28 @@ func (g *Groups) cell(c Cell) int {
 }
 
 // values returns the cell that says whether there were values.
-func (g *Groups) values(arg joincore.Value, filter joincore.Expr) int {
+func (g *Groups) values(of Cell) int {
 	for i, c := range g.Cells {
-		if c.Kind <= Seen && reflect.DeepEqual(c.Arg, arg) && reflect.DeepEqual(c.Filter, filter) {
+		if c.Kind <= Seen && c.same(&of) {
 			return i
 		}
 	}
-	return g.cell(Cell{Kind: Seen, Arg: arg, Filter: filter})
+	of.Kind = Seen
+	return g.cell(of)
 }
 
-func (g *Groups) function(f *joincore.Function, rows Rows) (Result, error) {
-	if f.Distinct {
-		return Result{}, unsupported("an aggregate of distinct values")
-	}
+// same says whether cells keep something of the same values.
+func (c *Cell) same(other *Cell) bool {
+	return c.Distinct == other.Distinct && reflect.DeepEqual(c.Arg, other.Arg) && reflect.DeepEqual(c.Filter, other.Filter)
+}
+
+// function plans a function, which keeps something of the values of c.
+func (g *Groups) function(f *joincore.Function, c Cell, rows Rows) (Result, error) {
 	if f.Kind > joincore.SumOfSquares {
 		return Result{}, unsupported("a sum or an average of floats")
 	}
 	if f.Kind == joincore.Count {
-		return Result{Kind: CountOf, Cell: g.cell(Cell{Kind: Count, Arg: f.Arg, Filter: f.Filter})}, nil
+		return Result{Kind: CountOf, Cell: g.cell(c)}, nil
 	}
 	t, err := joincore.ValueType(f.Arg, rows.Column)
 	if err != nil {
@@ -160,8 +197,8 @@ func (g *Groups) function(f *joincore.Function, rows Rows) (Result, error) {
 	if t.Bytes || t.Width == 16 && f.Kind != joincore.Sum {
 		return Result{}, unsupported("an aggregate other than a sum of values of 16 bytes, or of bytes")
 	}
-	r := Result{Kind: LeastOf, Values: g.values(f.Arg, f.Filter)}
-	c := Cell{Kind: Max, Arg: f.Arg, Filter: f.Filter}
+	r := Result{Kind: LeastOf, Values: g.values(c)}
+	c.Kind = Max
 	switch f.Kind {
 	case joincore.Sum:
 		r.Kind, c.Kind = SumOf, Sum
@@ -186,13 +223,21 @@ func (g *Groups) function(f *joincore.Function, rows Rows) (Result, error) {
 }
 
 // Compile returns the program that groups rows.
-func (g *Groups) Compile(rows Rows) (*Program, error) {
+func (g *Groups) Compile(rows Rows) (*Program, error) { return g.compile(g.Where, g.Keys, 0, rows) }
+
+// compile returns the program that adds to the cells of some rows (Cell.Distinct) those
+// that pass a condition, by their keys.
+func (g *Groups) compile(where []joincore.Expr, keys []joincore.Value, of int, rows Rows) (*Program, error) {
 	c := newCompiler(rows)
-	if g.Where != nil {
-		c.filter(g.Where)
+	for _, e := range where {
+		c.filter(e)
 	}
-	for i, k := range g.Keys {
+	for i, k := range keys {
 		p := &g.Parts[i]
+		if p.Column.Width == 16 {
+			c.wideKey(k, p)
+			continue
+		}
 		c.value(k)
 		flags, bits := 0, 8*p.Column.Width
 		behind := !p.Alone && p.NullWord == p.Word && p.NullShift == p.Shift+bits
@@ -211,11 +256,31 @@ func (g *Groups) Compile(rows Rows) (*Program, error) {
 	c.groupedLength, c.groupedColumns = len(c.code), len(c.columns.list)
 	done, places := make([]bool, len(g.Cells)), g.Layout().Cells
 	for i := range g.Cells {
-		if !done[i] {
+		if !done[i] && g.Cells[i].Distinct == of {
 			c.update(g.Cells, places, i, done)
 		}
 	}
 	return c.finish()
+}
+
+// wideKey adds a key of 16 bytes. Both halves of a slot are loaded as numbers of 8 bytes;
+// those of NULLs are left out.
+func (c *compiler) wideKey(k joincore.Value, p *KeyPart) {
+	slot := c.take(true)
+	low, high := operand{kind: Slot, index: slot.index}, operand{kind: Slot, index: slot.index + 1}
+	c.load(c.constant(0)) // the high half has a NULL of its own, which storing 16 bytes does not change
+	c.emit(Store, 0, operand{index: high.index}, 0, 0)
+	c.store(slot, c.value(k))
+	c.emit(KeyNull, 0, operand{index: p.NullWord}, 0, p.NullShift)
+	c.push(All)
+	c.push(WhereNull)
+	c.pop(PopOthers)
+	for i, half := range []operand{low, high} {
+		c.load(half)
+		c.emit(Key, 64, operand{index: p.Word + i}, 0, 0)
+	}
+	c.pop(Pop)
+	c.drop(slot)
 }
 
 // update adds to all cells that keep something of the same values as the first.
@@ -228,7 +293,7 @@ func (c *compiler) update(cells []Cell, places []CellPlace, first int, done []bo
 	land := c.skip()
 	flags := c.argument(of.Arg)
 	for i := first; i < len(cells); i++ {
-		if !done[i] && reflect.DeepEqual(cells[i].Arg, of.Arg) && reflect.DeepEqual(cells[i].Filter, of.Filter) {
+		if !done[i] && cells[i].same(&of) {
 			done[i] = true
 			c.emit(Update, uint8(cells[i].Kind), operand{index: places[i].At}, flags, places[i].Local)
 		}

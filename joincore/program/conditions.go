@@ -8,7 +8,7 @@ import (
 
 // filter emits a condition and keeps the rows for which it is true. Where no argument
 // of AND can fail, each argument is evaluated for the rows that are left, and a row
-// for which one is NULL is left out at once.
+// for which one is NULL is left out at once. Conditions may follow each other.
 func (c *compiler) filter(e joincore.Expr) {
 	args := conjuncts(e)
 	if joincore.ExprCanFail(e) {
@@ -17,6 +17,9 @@ func (c *compiler) filter(e joincore.Expr) {
 	var lands []func()
 	for i, a := range args {
 		c.condition(a)
+		if c.err != nil {
+			return
+		}
 		if last := &c.code[len(c.code)-1]; last.Code() == CompareConstant {
 			*last |= FlagNarrow << 40
 		} else {

@@ -194,6 +194,13 @@ func (p *predictor) eachGrouping(n joincore.Node, visit func(costmodel.Grouping)
 		g := p.grouping(child, append(joincore.AggregateColumns(n), joincore.ExprColumns(where)...))
 		g.Groups, g.Functions = p.rows[n], max(len(n.Functions), 1)
 		visit(g)
+		for i := range n.Functions {
+			if n.Functions[i].Distinct { // values are groups, perhaps as many as rows
+				values := g
+				values.Groups, values.Functions = g.Rows, 1
+				visit(values)
+			}
+		}
 		p.eachGrouping(child, visit)
 	}
 }

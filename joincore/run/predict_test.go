@@ -96,6 +96,10 @@ func TestPredictionsOfAggregates(t *testing.T) {
 	if link := float64(rows*16) / device.LinkInGB / 1e6; all < link || fewer >= all {
 		t.Errorf("a table of %d rows: %.1f ms on cores, %.1f on the device, %.1f of them on the link", rows, fewer, all, link)
 	}
+	a.Functions[0].Distinct = true
+	if onCores, onDevice := run.PredictCores(plan, inputs, rates, 64), run.PredictDevice(plan, inputs, device); onCores <= fewer || onDevice <= all {
+		t.Errorf("of distinct values %.1f ms on cores, %.1f of all; on the device %.1f and %.1f", onCores, fewer, onDevice, all)
+	}
 }
 
 // Cores predict every phase of the algorithms that they choose among.

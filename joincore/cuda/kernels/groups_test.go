@@ -29,7 +29,12 @@ func TestProgramsOnTheHost(t *testing.T) {
 		bed.condition(seed)
 	}
 	for seed := range uint64(5000) {
-		bed.aggregate(seed)
+		plan, inputs := suite.RandomIntegers(seed, true)
+		bed.aggregate(seed, plan, inputs)
+	}
+	for seed := range uint64(200) {
+		plan, inputs := groupsOfWideKeys(seed)
+		bed.aggregate(seed, plan, inputs)
 	}
 	binary.LittleEndian.PutUint64(bed.in[counted:], uint64(len(bed.checks)))
 	run := exec.Command(binaryOf)
@@ -44,20 +49,21 @@ func TestProgramsOnTheHost(t *testing.T) {
 	for _, check := range bed.checks {
 		check()
 	}
-	t.Logf("%d conditions and aggregates, %d with errors", len(bed.checks), bed.failed)
-	if bed.out.Len() > 0 || len(bed.checks) < 3000 || bed.failed < 100 || bed.failed > len(bed.checks)/2 {
+	t.Logf("%d conditions and aggregates, %d with errors, %d inputs of distinct values", len(bed.checks), bed.failed, bed.counted)
+	if bed.out.Len() > 0 || bed.counted < 500 || len(bed.checks) < 3000 || bed.failed < 100 || bed.failed > len(bed.checks)/2 {
 		t.Errorf("%d bytes of output are left", bed.out.Len())
 	}
 }
 
 // programBed writes cases, and reads and checks their results.
 type programBed struct {
-	t      *testing.T
-	r      *rand.Rand
-	in     []byte
-	out    *bytes.Reader
-	checks []func()
-	failed int
+	t       *testing.T
+	r       *rand.Rand
+	in      []byte
+	out     *bytes.Reader
+	checks  []func()
+	failed  int
+	counted int // inputs of distinct values
 }
 
 func (b *programBed) number(v uint64) { b.in = binary.LittleEndian.AppendUint64(b.in, v) }
@@ -237,15 +243,129 @@ func compiled(t *testing.T, plan *joincore.Plan) (*program.Groups, *program.Prog
 	return g, p
 }
 
+// groupsOfWideKeys is an aggregate with keys of 16 bytes, of which halves are often equal.
+func groupsOfWideKeys(seed uint64) (*joincore.Plan, []*joincore.Relation) {
+	r := rand.New(rand.NewPCG(seed, 9))
+	n := r.IntN(200)
+	rel := &joincore.Relation{Segments: []joincore.Segment{{Rows: n}}}
+	s := &rel.Segments[0]
+	for _, width := range []int{16, 16, 4} {
+		rel.Columns = append(rel.Columns, joincore.Column{Kind: joincore.Fixed, Width: width, Align: min(width, 8)})
+		v := joincore.Vector{Validity: make([]byte, (n+7)/8)}
+		for i := range n {
+			if r.IntN(6) > 0 {
+				v.Validity[i/8] |= 1 << (i % 8)
+			}
+			for range max(width/8, 1) {
+				half := []uint64{0, 1, 1 << 63, ^uint64(0)}[r.IntN(4)]
+				v.Values = append(v.Values, binary.LittleEndian.AppendUint64(nil, half)[:min(width, 8)]...)
+			}
+		}
+		s.Columns = append(s.Columns, v)
+	}
+	column := func(i int) joincore.Value { return joincore.ColumnRef{Column: i} }
+	a := &joincore.Aggregate{Child: &joincore.Scan{}, ID: 1, Functions: []joincore.Function{
+		{Kind: joincore.Count}, {Kind: joincore.Sum, Arg: column(2)}, {Kind: joincore.Sum, Arg: column(2), Distinct: true},
+		{Kind: joincore.Count, Arg: column(2), Distinct: true, Filter: &joincore.IsNull{Arg: column(1)}},
+	}}
+	for _, c := range [][]int{{0}, {1, 2}, {2, 0, 1}, {0, 1}}[r.IntN(4)] {
+		a.Keys = append(a.Keys, column(c))
+	}
+	plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: rel.Columns}}, Root: a}
+	for i := range len(a.Keys) + len(a.Functions) {
+		plan.Output = append(plan.Output, joincore.ColumnRef{Input: 1, Column: i})
+	}
+	return plan, []*joincore.Relation{rel}
+}
+
+// distinctValues returns the rows of distinct values, of which the oracle knows columns
+// and integers of up to 8 bytes.
+func distinctValues(plan *joincore.Plan, inputs []*joincore.Relation, d *program.Distinct) (*joincore.Relation, error) {
+	var rowsOf joincore.Node = &joincore.Scan{}
+	for _, e := range d.Where {
+		rowsOf = &joincore.Filter{Child: rowsOf, Predicate: e}
+	}
+	of := &joincore.Plan{
+		Inputs: plan.Inputs, Parameters: plan.Parameters, Root: &joincore.Aggregate{Child: rowsOf, ID: 1, Keys: d.Keys},
+	}
+	for i := range d.Keys {
+		of.Output = append(of.Output, joincore.ColumnRef{Input: 1, Column: i})
+	}
+	rows, err := oracle.Run(of, inputs)
+	if err != nil {
+		return nil, err
+	}
+	s := joincore.Segment{Rows: len(rows), Columns: make([]joincore.Vector, len(d.Columns))}
+	for i := range s.Columns {
+		s.Columns[i].Validity = make([]byte, (len(rows)+7)/8)
+	}
+	at := 0
+	for row := range rows {
+		for i := range s.Columns {
+			v := &s.Columns[i]
+			value := make([]byte, d.Columns[i].Width)
+			if row[0] == 1 {
+				v.Validity[at/8] |= 1 << (at % 8)
+				row = row[5:]
+				row = row[copy(value, row):]
+			} else {
+				row = row[1:]
+			}
+			v.Values = append(v.Values, value...)
+		}
+		at++
+	}
+	return &joincore.Relation{Columns: d.Columns, Segments: []joincore.Segment{s}}, nil
+}
+
+// distinct returns the rows of the values that an aggregate's functions take once.
+func (b *programBed) distinct(plan *joincore.Plan, inputs []*joincore.Relation, g *program.Groups) (list []*joincore.Relation, known bool) {
+	for _, d := range g.Distinct {
+		values, err := distinctValues(plan, inputs, d)
+		switch {
+		case errors.Is(err, joincore.ErrArithmetic), errors.Is(err, joincore.ErrInvalid):
+			return nil, false
+		case err != nil:
+			b.t.Fatal(err)
+		}
+		list = append(list, values)
+	}
+	return list, true
+}
+
+// writeDistinct writes the programs that add values to their groups.
+func (b *programBed) writeDistinct(g *program.Groups, values []*joincore.Relation) {
+	b.number(uint64(len(values)))
+	for i, rel := range values {
+		p, err := g.CompileDistinct(i, program.Rows{
+			Where:  func(joincore.ColumnRef) program.Where { return program.Probe },
+			Column: func(ref joincore.ColumnRef) joincore.Column { return rel.Columns[ref.Column] },
+		})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for i := range p.Columns {
+			p.Columns[i].Column.Input = 0
+		}
+		b.writeProgram(p, &joincore.Plan{Inputs: []joincore.Input{{Columns: rel.Columns}}}, []*joincore.Relation{rel})
+		b.number(uint64(bit(p.Wide)))
+		b.number(uint64(rel.Rows()))
+		b.counted++
+	}
+}
+
 // aggregate adds an aggregate over one input, with what is below it as a condition.
-func (b *programBed) aggregate(seed uint64) {
-	plan, inputs := suite.RandomIntegers(seed, true)
+func (b *programBed) aggregate(seed uint64, plan *joincore.Plan, inputs []*joincore.Relation) {
 	a := plan.Root.(*joincore.Aggregate)
 	if len(inputs) != 1 {
 		return
 	}
 	g, p := compiled(b.t, plan)
 	if g == nil {
+		return
+	}
+	values, known := b.distinct(plan, inputs, g)
+	if !known {
 		return
 	}
 	b.number(1)
@@ -279,6 +399,7 @@ func (b *programBed) aggregate(seed uint64) {
 	b.number(uint64(1) << b.r.IntN(6))
 	b.number(uint64(inputs[0].Rows()))
 	b.number(0)
+	b.writeDistinct(g, values)
 	results := g.Results()
 	b.number(uint64(len(results)))
 	for _, r := range results {

@@ -21,6 +21,9 @@ type GroupRows struct {
 // Finish returns the groups as columns in memory of the caller's. It waits for the
 // device. ErrArithmetic: a sum is out of range.
 func (g *Groups) Finish(ctx context.Context, memory Memory) (*GroupRows, error) {
+	if err := g.addDistinct(ctx); err != nil {
+		return nil, err
+	}
 	q := g.q
 	if len(g.spec.Keys) == 0 && g.count == 0 { // the group of no rows
 		if err := errors.Join(q.write(ctx, g.state, bytesOf(1)), q.write(ctx, g.table.special, bytesOf(1))); err != nil {

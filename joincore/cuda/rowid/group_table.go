@@ -144,9 +144,12 @@ func (g *Groups) prepareFor(ctx context.Context, n int64) error {
 	return g.moveTo(t)
 }
 
-// Bytes returns the device memory of the table.
+// Bytes returns the device memory of the table and those of distinct values.
 func (g *Groups) Bytes() int64 {
 	n := int64(0)
+	for _, d := range g.distinct {
+		n += d.Bytes()
+	}
 	for _, o := range g.table.parts {
 		n += o.bytes
 	}

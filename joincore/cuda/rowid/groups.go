@@ -37,17 +37,18 @@ type Origin struct {
 
 // Groups are rows in groups, in a hash table in device memory.
 type Groups struct {
-	q      *Queue
-	spec   *GroupsSpec
-	memory Memory
-	layout program.Layout
-	state  driver.Ptr // groupsState words
-	kinds  driver.Ptr
-	table  groupTable
-	owned  []owned // state and kinds
-	count  int64   // groups after the last launch
-	rows   int64   // added so far
-	sample sample
+	q        *Queue
+	spec     *GroupsSpec
+	memory   Memory
+	layout   program.Layout
+	state    driver.Ptr // groupsState words
+	kinds    driver.Ptr
+	table    groupTable
+	owned    []owned // state and kinds
+	count    int64   // groups after the last launch
+	rows     int64   // added so far
+	sample   sample
+	distinct []*Groups // of each of the plan's
 }
 
 type owned struct {
@@ -102,8 +103,10 @@ func (g *Groups) open(ctx context.Context) (err error) {
 	default:
 		slots = firstSlots(g.spec.Expected, g.slotBytes(), g.q.arena.Free())
 	}
-	g.table, err = g.newTable(ctx, slots)
-	return err
+	if g.table, err = g.newTable(ctx, slots); err != nil {
+		return err
+	}
+	return g.openDistinct(ctx)
 }
 
 // take allocates memory and notes it.
@@ -131,13 +134,27 @@ func (g *Groups) Add(ctx context.Context, s Side, origins []Origin) error {
 	if g.rows += s.Rows; g.rows > mostGroupedRows {
 		return fmt.Errorf("an aggregate of %d rows: %w", g.rows, joincore.ErrUnsupported)
 	}
+	if err := g.add(ctx, s, g.spec.Compile, origins, g.addRows); err != nil {
+		return err
+	}
+	for _, d := range g.distinct {
+		if err := d.Add(ctx, s, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add has rows of a space added, as many at a time as a launch takes.
+func (g *Groups) add(ctx context.Context, s Side, compiled func(program.Rows) (*program.Program, error), origins []Origin,
+	launch func(ctx context.Context, l groupLaunch, n int64) error) error {
 	if s.Rows == 0 {
 		return nil
 	}
 	q := g.q
 	mark := q.arena.Mark()
 	defer q.arena.Rewind(mark)
-	p, columns, err := compile(&s, nil, g.spec.Parameters, g.spec.Compile)
+	p, columns, err := compile(&s, nil, g.spec.Parameters, compiled)
 	if err != nil {
 		return err
 	}
@@ -170,7 +187,8 @@ func (g *Groups) Add(ctx context.Context, s Side, origins []Origin) error {
 	}
 	for first := int64(0); first < s.Rows; {
 		n := min(g.launchRows(), s.Rows-first)
-		if err := g.addRows(ctx, l, first, n); err != nil {
+		l.job.First, l.job.Rows = uint64(first), uint64(n)
+		if err := launch(ctx, l, n); err != nil {
 			return err
 		}
 		first += n
@@ -193,44 +211,51 @@ func (g *Groups) launchRows() int64 {
 	return min(1<<28, most)
 }
 
-// addRows adds rows [first, first+n), and those for which the table was too small once
-// it is larger.
-func (g *Groups) addRows(ctx context.Context, l groupLaunch, first, n int64) (err error) {
-	q := g.q
-	mark := q.arena.Mark()
-	defer q.arena.Rewind(mark)
-	if err = g.prepareFor(ctx, n); err != nil {
+// addRows adds n rows, and those for which the table was too small once it is larger.
+func (g *Groups) addRows(ctx context.Context, l groupLaunch, n int64) error {
+	if err := g.prepareFor(ctx, n); err != nil {
 		return err
 	}
-	var lists [2]driver.Ptr
-	if len(g.spec.Keys) > 0 {
-		for i := range lists {
-			if lists[i], err = q.arena.Take(4 * n); err != nil {
-				return err
-			}
-		}
+	var s scatterPlan
+	if g.sample.rows > 0 {
+		s = g.scatterPlan(&l, n, g.sample.expected(n), g.sample.passed)
 	}
-	l.job.First, l.job.Rows = uint64(first), uint64(n)
-	if s := g.scatterPlan(&l, n); s.partitions > 0 {
-		err = g.aggregateScattered(ctx, l, s, lists)
-	} else {
-		err = g.aggregateAll(ctx, l, g.known(), lists)
-	}
-	if err != nil {
+	if err := g.launchRowsOf(ctx, l, n, s, g.known()); err != nil {
 		return err
 	}
 	g.sample.add(n, g.count)
 	return nil
 }
 
-// scatterPlan decides whether n rows are scattered.
-func (g *Groups) scatterPlan(l *groupLaunch, n int64) scatterPlan {
-	if g.sample.rows == 0 || len(g.spec.Keys) == 0 || g.spec.Collide {
+// launchRowsOf adds n rows, scattered or not, which should meet some number of groups.
+func (g *Groups) launchRowsOf(ctx context.Context, l groupLaunch, n int64, s scatterPlan, groups int64) error {
+	q := g.q
+	mark := q.arena.Mark()
+	defer q.arena.Rewind(mark)
+	var lists [2]driver.Ptr
+	if len(g.spec.Keys) > 0 {
+		var err error
+		for i := range lists {
+			if lists[i], err = q.arena.Take(4 * n); err != nil {
+				return err
+			}
+		}
+	}
+	if s.partitions > 0 {
+		return g.aggregateScattered(ctx, l, s, lists)
+	}
+	return g.aggregateAll(ctx, l, groups, lists)
+}
+
+// scatterPlan decides whether n rows are scattered, of which a fraction passes and has
+// some number of groups.
+func (g *Groups) scatterPlan(l *groupLaunch, n, groups int64, passed float64) scatterPlan {
+	if len(g.spec.Keys) == 0 || g.spec.Collide {
 		return scatterPlan{}
 	}
 	info := g.q.kernels.context.Info()
 	b, _ := planBlock(l.needs(g), int64(info.SharedOptin), mostNumbered, mostNumbered)
-	return planScatter(n, g.sample.expected(n), g.sample.passed, b.groups-groupsWithoutKey, g.slotBytes(), info.L2, g.q.arena.Free())
+	return planScatter(n, groups, passed, b.groups-groupsWithoutKey, g.slotBytes(), info.L2, g.q.arena.Free())
 }
 
 // Count returns how many groups there are.
@@ -241,6 +266,9 @@ func (g *Groups) Rows() int64 { return g.rows }
 
 // Release frees the table.
 func (g *Groups) Release() {
+	for _, d := range g.distinct {
+		d.Release()
+	}
 	g.free(&g.table.parts)
 	g.free(&g.owned)
 }

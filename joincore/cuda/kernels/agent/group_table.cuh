@@ -99,6 +99,11 @@ __device__ __forceinline__ void make_result(const gj_result* r) {
         const bool special = slot >= g->capacity;
         valid = r->null == GJ_ALONE ? slot != g->capacity + 1 : special || !(key[(uint32_t)r->null] >> (r->null >> 32) & 1);
         const uint64_t word = !valid ? 0 : special ? GJ_NO_KEY : key[r->word];
+        if (r->width == 16) {
+          put(r->out, 2 * i, word);
+          put(r->out, 2 * i + 1, valid ? (uint64_t)key[r->word + 1] : 0);
+          break;
+        }
         put_integer(r->out, r->width, i, (int64_t)(word >> r->shift));
         break;
       }

@@ -98,7 +98,7 @@ void aggregates(Memory& memory) {
   gj_aggregate job{};
   job.program = read_program(memory);
   job.filter = number(), job.filter_columns = number();
-  const uint64_t filter = job.filter, wide = number();
+  uint64_t filter = job.filter, wide = number();
   job.staged = number();
   const uint64_t grouped = number();  // instructions up to the key's group
   job.partitions = number(), job.partition_capacity = number();
@@ -108,7 +108,8 @@ void aggregates(Memory& memory) {
   uint64_t capacity = number();
   job.no_keys = number();
   job.local_capacity = number(), job.local_groups = number(), job.local_probes = number(), job.local_words = number(), job.local_wides = number(), job.copies = number();
-  const uint64_t rows = number(), origin_first = number();
+  uint64_t rows = number();
+  const uint64_t origin_first = number();
   std::string origins;
   for (uint64_t i = 0; i < like.inputs; i++) {
     const gj_origin o{0, 0, origin_first};
@@ -161,6 +162,15 @@ void aggregates(Memory& memory) {
     gather.partition_rows = scatter.partition_rows, gather.partition_counts = scatter.partition_counts;
     group(gather);
   }
+  // Rows of other inputs, of groups that exist.
+  uint64_t failures = *reinterpret_cast<uint64_t*>(job.program.failed);
+  for (uint64_t more = number(); more; more--) {
+    job.program = read_program(memory);
+    filter = 0, wide = number(), rows = number();
+    job.filter = job.filter_columns = job.first = job.origins = 0, job.rows = rows, job.chosen = 0;
+    group(job);
+    failures |= *reinterpret_cast<uint64_t*>(job.program.failed);
+  }
   std::vector<uint32_t> list;
   for (uint64_t s = 0; s < table.g.capacity + 2; s++)
     if (has_group(&table.g, s)) list.push_back((uint32_t)s);
@@ -176,7 +186,7 @@ void aggregates(Memory& memory) {
     write(reinterpret_cast<void*>(r.out), r.width * r.rows);
     write(reinterpret_cast<void*>(r.validity), r.rows);
   }
-  write(*reinterpret_cast<uint64_t*>(job.program.failed) | *reinterpret_cast<uint64_t*>(failed));
+  write(failures | *reinterpret_cast<uint64_t*>(failed));
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ typedef struct {
   uint64_t rows;
   uint64_t kind;      // gj_result_kind
   uint64_t width;     // of its values in bytes
-  uint64_t word;      // of the key, or the cell's first word
+  uint64_t word;      // of the key, of 16 bytes the first of two; or the cell's first word
   uint64_t shift;     // of the key in its word
   uint64_t digits;    // words of a sum
   uint64_t null;      // of a key: bit << 32 | word that says that it is NULL, or GJ_ALONE; else the word that is 0 if it is
