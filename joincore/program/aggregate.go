@@ -59,6 +59,9 @@ type Groups struct {
 	Cells     []Cell
 	Functions []Result
 	Distinct  []*Distinct // values that functions take once
+	// Narrowed: values of 16 bytes must fit 8, else their program fails, although the
+	// expressions are in range.
+	Narrowed bool
 }
 
 // maxWords bounds Groups.Words.
@@ -194,8 +197,12 @@ func (g *Groups) function(f *joincore.Function, c Cell, rows Rows) (Result, erro
 	if err != nil {
 		return Result{}, err
 	}
-	if t.Bytes || t.Width == 16 && f.Kind != joincore.Sum {
-		return Result{}, unsupported("an aggregate other than a sum of values of 16 bytes, or of bytes")
+	if t.Bytes {
+		return Result{}, unsupported("an aggregate of bytes")
+	}
+	if least := f.Kind == joincore.Min || f.Kind == joincore.Max; t.Width == 16 && (least || f.Kind == joincore.SumOfSquares) {
+		g.Narrowed = true
+		c.Arg = &joincore.Arithmetic{Op: joincore.Add, Width: 8, Left: c.Arg, Right: joincore.Int(0)}
 	}
 	r := Result{Kind: LeastOf, Values: g.values(c)}
 	c.Kind = Max
@@ -207,13 +214,13 @@ func (g *Groups) function(f *joincore.Function, c Cell, rows Rows) (Result, erro
 		}
 	case joincore.SumOfSquares:
 		r.Kind, c.Kind = SquaresOf, SumWide
-		c.Arg = &joincore.Arithmetic{Op: joincore.Multiply, Width: 16, Left: f.Arg, Right: f.Arg}
+		c.Arg = &joincore.Arithmetic{Op: joincore.Multiply, Width: 16, Left: c.Arg, Right: c.Arg}
 	case joincore.Min, joincore.Max:
 		if f.Kind == joincore.Min {
 			c.Kind = Min
 		}
 	default: // whether all values are other than 0, or any
-		c.Arg = &joincore.Truth{Arg: &joincore.Compare{Op: joincore.NotEqual, Left: f.Arg, Right: joincore.Int(0)}}
+		c.Arg = &joincore.Truth{Arg: &joincore.Compare{Op: joincore.NotEqual, Left: c.Arg, Right: joincore.Int(0)}}
 		if f.Kind == joincore.BoolAnd {
 			c.Kind = Min
 		}

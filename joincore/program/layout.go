@@ -79,7 +79,7 @@ const (
 	// SumOf is a signed sum of 16 bytes, SquaresOf an unsigned one of 32.
 	SumOf
 	SquaresOf
-	// LeastOf is the number in the cell of a Min or a Max.
+	// LeastOf is the number in the cell of a Min or a Max, also as one of 16 bytes.
 	LeastOf
 	// RowOf is the row of an input in which the group was met.
 	RowOf

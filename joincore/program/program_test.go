@@ -104,7 +104,7 @@ func TestPlansThatAreNotSupported(t *testing.T) {
 		"count of text":             {aggregate(nil, joincore.Function{Kind: joincore.Count, Arg: ref(2)}), ""},
 		"text key":                  {aggregate([]joincore.Value{ref(2)}), "variable length"},
 		"least text":                {aggregate(nil, joincore.Function{Kind: joincore.Min, Arg: ref(2)}), "of bytes"},
-		"least of 16 bytes":         {aggregate(nil, joincore.Function{Kind: joincore.Min, Arg: wide}), "16 bytes"},
+		"least of 16 bytes":         {aggregate(nil, joincore.Function{Kind: joincore.Min, Arg: wide}), ""},
 		"distinct values":           {aggregate([]joincore.Value{ref(1)}, joincore.Function{Kind: joincore.Count, Arg: ref(0), Distinct: true}), ""},
 		"distinct texts":            {aggregate(nil, joincore.Function{Kind: joincore.Count, Arg: ref(2), Distinct: true}), "variable length"},
 		"filter of distinct values": {aggregate(nil, joincore.Function{Kind: joincore.Sum, Arg: ref(0), Distinct: true, Filter: &joincore.Like{Arg: ref(2), Encoding: joincore.UTF8}}), "LIKE"},

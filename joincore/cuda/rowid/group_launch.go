@@ -90,10 +90,18 @@ func (g *Groups) aggregate(ctx context.Context, l groupLaunch, groups int64) (le
 		return 0, err
 	}
 	if state[stateFailed] != 0 {
-		return 0, joincore.ErrArithmetic
+		return 0, g.outOfRange()
 	}
 	g.count = int64(state[stateCount])
 	return int64(state[stateLeft]), nil
+}
+
+// outOfRange returns the error of a program that has failed.
+func (g *Groups) outOfRange() error {
+	if g.spec.Narrowed {
+		return fmt.Errorf("an expression out of range, or the least, the greatest or a variance of values beyond 8 bytes: %w", joincore.ErrUnsupported)
+	}
+	return joincore.ErrArithmetic
 }
 
 // known returns how many groups the next launch should expect to meet.

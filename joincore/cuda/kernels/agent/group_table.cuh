@@ -81,7 +81,8 @@ __device__ __forceinline__ void put_integer(uint64_t out, uint64_t width, uint64
     case 1: return put(out, i, (int8_t)v);
     case 2: return put(out, i, (int16_t)v);
     case 4: return put(out, i, (int32_t)v);
-    default: return put(out, i, v);
+    case 8: return put(out, i, v);
+    default: return put(out, 2 * i, v), put(out, 2 * i + 1, v >> 63);
   }
 }
 
