@@ -57,11 +57,12 @@ func TestAboveGroups(t *testing.T) {
 				Functions: []joincore.Function{{Kind: joincore.Count}, {Kind: joincore.Count, Arg: of(2, 0)}, {Kind: joincore.Max, Arg: of(2, 2)}},
 			}
 		}, of(3, 0), of(3, 1), of(3, 2), of(3, 3)),
+		"join by texts of groups":      plan(&joincore.Scan{}, join(joincore.Inner, 0, joincore.KeyVarlena, nil), of(1, 0), of(2, 0), of(2, 2)),
+		"anti join by texts of groups": plan(&joincore.Scan{}, join(joincore.Anti, 0, joincore.KeyVarlena, nil), of(1, 0)),
 	} {
 		suite.Check(t, name, p, c, inputs, 7, run.Options{})
 	}
 	for name, c := range map[string]*joincore.Plan{
-		"join by texts of groups": plan(&joincore.Scan{}, join(joincore.Inner, 0, joincore.KeyVarlena, nil), of(1, 0)),
 		"texts of groups": plan(both, func(n joincore.Node) joincore.Node {
 			return &joincore.Filter{Child: n, Predicate: &joincore.Like{Arg: of(2, 0), Pattern: []byte("%1"), Encoding: joincore.UTF8}}
 		}, of(2, 0)),

@@ -29,7 +29,8 @@ func (nothing) Execute(context.Context, *joincore.Plan, []*joincore.Relation, jo
 }
 
 // BenchmarkColumns measures the columns that cores compute for a device, in ns of one core
-// for a row: conditions over texts of 25 bytes and codes of them, few and many different ones.
+// for a row: conditions over texts of 25 bytes and codes of them, few and many different ones,
+// also in their order.
 func BenchmarkColumns(b *testing.B) {
 	const rows = 1 << 20
 	ref := joincore.ColumnRef{}
@@ -37,6 +38,7 @@ func BenchmarkColumns(b *testing.B) {
 	group := func(k joincore.Value) joincore.Node {
 		return &joincore.Aggregate{Child: &joincore.Scan{}, ID: 1, Keys: []joincore.Value{k}, Functions: []joincore.Function{{Kind: joincore.Count}}}
 	}
+	least := &joincore.Aggregate{Child: &joincore.Scan{}, ID: 1, Functions: []joincore.Function{{Kind: joincore.Min, Arg: ref}}}
 	for _, c := range []struct {
 		name   string
 		values int
@@ -49,6 +51,9 @@ func BenchmarkColumns(b *testing.B) {
 		{"code/1000", 1000, group(ref)},
 		{"code/64K", 1 << 16, group(ref)},
 		{"code/1M", rows, group(ref)},
+		{"least/1000", 1000, least},
+		{"least/64K", 1 << 16, least},
+		{"least/1M", rows, least},
 		{"substring/1000", 1000, group(&joincore.Substring{Arg: ref, From: 1, For: 2, Characters: joincore.UTF8})},
 	} {
 		b.Run(c.name, func(b *testing.B) {

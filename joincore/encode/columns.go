@@ -20,6 +20,7 @@ const partRows = 1 << 16
 
 // columns computes the columns that are added to one input.
 type columns struct {
+	input   int
 	from    *joincore.Relation
 	rows    *cpu.Evaluator
 	list    []*columnOf
@@ -33,7 +34,7 @@ type part struct{ segment, first, n int }
 // columnOf is one added column.
 type columnOf struct {
 	added
-	// source is the number of the column of the input that the value is, or -1.
+	// source is the column of the input of which stored values are numbered, or -1.
 	source   int
 	vectors  []joincore.Vector // by segment; Values of codes and truths, and Validity
 	nullable []atomic.Bool     // by segment: some value is NULL
@@ -43,29 +44,47 @@ type columnOf struct {
 	heaps, scratch [][]byte
 }
 
-// extend returns the inputs of a plan with the columns of a rewriting.
+// extend returns the inputs of the new plan, and completes its parameters.
 func extend(ctx context.Context, r *rewriting, plan *joincore.Plan, in []*joincore.Relation, mem *memory, turns device.Turns) ([]*joincore.Relation, error) {
-	out := slices.Clone(in)
+	numbers, err := r.dictionaries(mem)
+	if err != nil {
+		return nil, err
+	}
+	var all []*columns
 	for i, list := range r.added {
 		if len(list) == 0 {
 			continue
 		}
-		c, err := newColumns(i, in[i], list, plan.Parameters, mem)
+		c, err := newColumns(i, in[i], list, numbers, plan.Parameters, mem)
 		if err != nil {
 			return nil, err
 		}
 		if err := c.compute(ctx, mem, turns); err != nil {
 			return nil, err
 		}
-		if out[i], err = c.relation(ctx, mem, turns); err != nil {
+		all = append(all, c)
+	}
+	if err := numbers.order(ctx, all, turns); err != nil {
+		return nil, err
+	}
+	out := slices.Clone(in)
+	for _, c := range all {
+		if out[c.input], err = c.relation(ctx, mem, turns); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	for _, of := range r.listed {
+		list, err := numbers[of.whole()].relation(mem)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list)
+	}
+	return out, numbers.complete(r.plan.Parameters)
 }
 
-func newColumns(input int, from *joincore.Relation, list []added, parameters []joincore.Parameter, mem *memory) (*columns, error) {
-	c := &columns{from: from}
+func newColumns(input int, from *joincore.Relation, list []added, numbers dictionaries, parameters []joincore.Parameter, mem *memory) (*columns, error) {
+	c := &columns{input: input, from: from}
 	var err error
 	if c.rows, err = cpu.NewEvaluator(input, from, parameters); err != nil {
 		return nil, err
@@ -78,10 +97,10 @@ func newColumns(input int, from *joincore.Relation, list []added, parameters []j
 	c.workers = min(runtime.GOMAXPROCS(0), len(c.parts))
 	for _, a := range list {
 		col := &columnOf{added: a, source: -1}
-		if ref, ok := a.value.(joincore.ColumnRef); ok {
+		if ref, ok := a.value.(joincore.ColumnRef); ok && (from.Columns[ref.Column].Kind == joincore.Fixed || !a.of.whole().payloads) {
 			col.source = ref.Column
 		}
-		if err := col.take(from, len(c.parts), c.workers, mem); err != nil {
+		if err := col.take(from, len(c.parts), c.workers, numbers, mem); err != nil {
 			return nil, err
 		}
 		c.list = append(c.list, col)
@@ -90,7 +109,7 @@ func newColumns(input int, from *joincore.Relation, list []added, parameters []j
 }
 
 // take takes the memory of a column, but for that of texts.
-func (c *columnOf) take(from *joincore.Relation, parts, workers int, mem *memory) error {
+func (c *columnOf) take(from *joincore.Relation, parts, workers int, numbers dictionaries, mem *memory) error {
 	c.vectors = make([]joincore.Vector, len(from.Segments))
 	c.nullable = make([]atomic.Bool, len(from.Segments))
 	for s := range c.vectors {
@@ -112,9 +131,8 @@ func (c *columnOf) take(from *joincore.Relation, parts, workers int, mem *memory
 	}
 	switch c.kind {
 	case addedCode:
-		d := newDictionary(mem)
 		for range workers {
-			c.codes = append(c.codes, d.reader())
+			c.codes = append(c.codes, numbers[c.of.whole()].reader())
 		}
 	case addedText:
 		c.heaps, c.scratch = make([][]byte, parts), make([][]byte, workers)

@@ -126,8 +126,10 @@ func (w *rewriter) expr(e joincore.Expr, missing inputs) joincore.Expr {
 		return nil
 	}
 	if w.readsBytes(e) && !joincore.ExprCanFail(e) {
-		if input, ok := w.single(joincore.ExprColumns(e)); ok && (!missing[input] || unknownOfNulls(e)) {
-			return &joincore.Compare{Op: joincore.NotEqual, Left: w.add(input, addedTruth, &joincore.Truth{Arg: e}), Right: joincore.Int(0)}
+		if input, ok := w.single(joincore.ExprColumns(e)); ok {
+			if out, ok := w.truth(e, input, missing); ok {
+				return out
+			}
 		}
 	}
 	switch e := e.(type) {
@@ -138,11 +140,17 @@ func (w *rewriter) expr(e joincore.Expr, missing inputs) joincore.Expr {
 	case *joincore.Not:
 		return &joincore.Not{Arg: w.expr(e.Arg, missing)}
 	case *joincore.Compare:
+		if w.isBytes(e.Left) && w.isBytes(e.Right) {
+			ordered := e.Op != joincore.Equal && e.Op != joincore.NotEqual
+			if left, right, ok := w.compared(e.Left, e.Right, missing, ordered); ok {
+				return &joincore.Compare{Op: e.Op, Left: left, Right: right}
+			}
+		}
 		return &joincore.Compare{Op: e.Op, Left: w.value(e.Left, missing), Right: w.value(e.Right, missing)}
 	case *joincore.IsNull:
 		if c, ok := e.Arg.(joincore.ColumnRef); ok && c.Input >= len(w.plan.Inputs) {
-			if code, ok := w.codes[c]; ok { // a key of groups, whose value stays on the host
-				return &joincore.IsNull{Arg: code}
+			if n, ok := w.numbers[c]; ok { // of groups, whose texts stay on the host
+				return &joincore.IsNull{Arg: n.value}
 			}
 		}
 		return &joincore.IsNull{Arg: w.value(e.Arg, missing)}
@@ -156,6 +164,27 @@ func (w *rewriter) expr(e joincore.Expr, missing inputs) joincore.Expr {
 		return &out
 	}
 	return e
+}
+
+// truth replaces a condition over an input by a column. Rows that an outer join adds have
+// NULL there, so if the condition is not unknown in them, its truth there is a constant.
+func (w *rewriter) truth(e joincore.Expr, input int, missing inputs) (joincore.Expr, bool) {
+	var ofNulls joincore.Expr
+	if missing[input] && !unknownOfNulls(e) {
+		var ok bool
+		if ofNulls, ok = w.truthOfNulls(input, e); !ok {
+			return nil, false
+		}
+	}
+	column := w.add(input, added{kind: addedTruth, value: &joincore.Truth{Arg: e}})
+	truth := &joincore.Compare{Op: joincore.NotEqual, Left: column, Right: joincore.Int(0)}
+	if ofNulls == nil {
+		return truth, true
+	}
+	isMissing := w.isMissing(input)
+	return &joincore.Or{Args: []joincore.Expr{
+		&joincore.And{Args: []joincore.Expr{&joincore.Not{Arg: isMissing}, truth}}, &joincore.And{Args: []joincore.Expr{isMissing, ofNulls}},
+	}}, true
 }
 
 func (w *rewriter) exprs(args []joincore.Expr, missing inputs) []joincore.Expr {

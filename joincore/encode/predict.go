@@ -16,6 +16,7 @@ const (
 	codeNS    = 20.0
 	farCodeNS = 200.0
 	textNS    = 30.0
+	compareNS = 30.0 // of two texts that are sorted
 	perMS     = 1e6
 	fixedMS   = 0.1 // memory and goroutines
 )
@@ -48,7 +49,21 @@ func PredictDevice(check func(*joincore.Plan) error, plan *joincore.Plan, in []*
 		ns += each * float64(rows)
 		in[i] = &joincore.Relation{Columns: w.plan.Inputs[i].Columns, Segments: []joincore.Segment{{Rows: int(rows)}}}
 	}
-	return run.PredictDevice(w.plan, in, r) + fixedMS + ns/float64(max(cores, 1))/perMS
+	most := 0.0
+	for _, r := range in {
+		most = max(most, float64(r.Rows()))
+	}
+	different := min(groups, most)
+	for range w.listed {
+		in = append(in, &joincore.Relation{Columns: listedColumns, Segments: []joincore.Segment{{Rows: int(different)}}})
+	}
+	ms := 0.0
+	for _, of := range w.all {
+		if of.in == nil && of.ordered {
+			ms += orderMS(different)
+		}
+	}
+	return run.PredictDevice(w.plan, in, r) + fixedMS + ms + ns/float64(max(cores, 1))/perMS
 }
 
 // PredictCores returns the predicted time, in ms, of a plan on cores, with that of conditions
@@ -61,7 +76,7 @@ func PredictCores(plan *joincore.Plan, in []*joincore.Relation, r *costmodel.Rat
 	if err != nil {
 		return ms
 	}
-	w := &rewriter{plan: plan, schema: schema, added: make([][]added, len(plan.Inputs))}
+	w := newRewriter(plan, schema, 0)
 	w.scans(plan.Root)
 	for i, list := range w.added {
 		ms += truthNS * float64(len(list)) * float64(in[i].Rows()) / float64(max(cores, 1)) / perMS
@@ -99,4 +114,12 @@ func (a added) ns(different float64) float64 {
 		return farCodeNS
 	}
 	return codeNS
+}
+
+// orderMS returns the time to sort some texts; none is expected to sort more than may be.
+func orderMS(different float64) float64 {
+	if different > mostOrdered {
+		return math.Inf(1)
+	}
+	return different * math.Log2(different+1) * compareNS / perMS
 }

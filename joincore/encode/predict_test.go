@@ -41,6 +41,28 @@ func TestPrediction(t *testing.T) {
 	}
 }
 
+// TestPredictionOfTheLeast: texts are sorted, if there are not too many different ones.
+func TestPredictionOfTheLeast(t *testing.T) {
+	columns := []joincore.Column{{Kind: joincore.Varlena, Align: 4}}
+	predict := func(kind joincore.FunctionKind, groups float64) float64 {
+		in := &joincore.Relation{Columns: columns, Segments: []joincore.Segment{{Rows: 1 << 24}}}
+		plan := &joincore.Plan{
+			Inputs: []joincore.Input{{Columns: columns}}, Output: []joincore.ColumnRef{{Input: 1, Column: 1}},
+			Root: &joincore.Aggregate{
+				Child: &joincore.Scan{}, ID: 1, Keys: []joincore.Value{joincore.ColumnRef{}}, Rows: groups,
+				Functions: []joincore.Function{{Kind: kind, Arg: joincore.ColumnRef{}}},
+			},
+		}
+		return encode.PredictDevice(program.CheckPlan, plan, []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, 8)
+	}
+	if counted, least := predict(joincore.Count, 1e5), predict(joincore.Min, 1e5); least < counted+10 {
+		t.Errorf("%.1f ms to count, %.1f ms to find the least", counted, least)
+	}
+	if few, many := predict(joincore.Min, 1e6), predict(joincore.Min, 2e6); math.IsInf(few, 1) || !math.IsInf(many, 1) {
+		t.Errorf("%.1f and %.1f ms", few, many)
+	}
+}
+
 // TestPredictionOfConditions: cores evaluate a condition over texts of an input for all of
 // its rows, and others not.
 func TestPredictionOfConditions(t *testing.T) {

@@ -59,6 +59,7 @@ func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*j
 	}
 	took := time.Since(start)
 	err = run.Run(ctx, p.Provider, r.plan, inputs, mem, sink, opt, stats)
+	took += r.forgetLookUps(stats)
 	stats.JoinTime += took
 	if len(stats.Joins) > 0 {
 		stats.Joins[0].AddPhase(joincore.Phase{Name: phase, Actual: took})
@@ -67,4 +68,35 @@ func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*j
 		stats.Aggregates[0].Time += took
 	}
 	return err
+}
+
+// forgetLookUps takes joins with vocabularies out of a report, and returns their time.
+func (r *rewriting) forgetLookUps(stats *joincore.Stats) (took time.Duration) {
+	joins := joinsOf(r.plan.Root, nil)
+	if len(stats.Joins) != len(joins) { // the execution has failed before
+		return 0
+	}
+	var kept []joincore.JoinStats
+	for i, j := range joins {
+		if r.lookUps[j] {
+			took += stats.Joins[i].Time
+		} else {
+			kept = append(kept, stats.Joins[i])
+		}
+	}
+	stats.Joins = kept
+	return took
+}
+
+// joinsOf appends the joins of a tree, in post-order.
+func joinsOf(n joincore.Node, list []*joincore.Join) []*joincore.Join {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		return joinsOf(n.Child, list)
+	case *joincore.Aggregate:
+		return joinsOf(n.Child, list)
+	case *joincore.Join:
+		return append(joinsOf(n.Right, joinsOf(n.Left, list)), n)
+	}
+	return list
 }

@@ -24,6 +24,7 @@ const (
 type added struct {
 	kind  addedKind
 	value joincore.Value
+	of    *vocabulary // of codes
 }
 
 // column describes the values.
@@ -37,10 +38,13 @@ func (a added) column() joincore.Column {
 	return joincore.Column{Kind: joincore.Varlena, Align: 4}
 }
 
-// rewriting is a plan over inputs with added columns.
+// rewriting is a plan over inputs with added columns, and behind them over vocabularies.
 type rewriting struct {
-	plan  *joincore.Plan
-	added [][]added // by input, behind its own columns
+	plan    *joincore.Plan
+	added   [][]added     // by input, behind its own columns
+	listed  []*vocabulary // by further input
+	lookUps map[*joincore.Join]bool
+	all     []*vocabulary // also those that are a part of others
 }
 
 // inputs is a set of inputs.
@@ -50,25 +54,37 @@ type inputs map[int]bool
 type rewriter struct {
 	plan   *joincore.Plan
 	schema joincore.Schema // of that plan
+	shift  int             // inputs that the new plan has more
 	added  [][]added
-	// codes are the code columns of columns, by their places in the plan; moves are
-	// columns of groups that are elsewhere in the new plan.
-	codes, moves map[joincore.ColumnRef]joincore.ColumnRef
+	listed []*vocabulary // that the new plan reads as inputs
+	// vocabularies are all of them.
+	vocabularies []*vocabulary
+	// parameters are those of the new plan.
+	parameters []joincore.Parameter
+	// Columns of the old plan: numbers are the numbers of texts; moves are columns that are
+	// elsewhere in the new plan.
+	numbers map[joincore.ColumnRef]number
+	moves   map[joincore.ColumnRef]joincore.ColumnRef
+	present map[int]joincore.ColumnRef // columns that are NULL only where an outer join has added the row
+	lookUps map[*joincore.Join]bool    // joins with vocabularies
 }
 
-// rewrite replaces all expressions over texts that it can. The plan is valid.
+// rewrite replaces all expressions over texts that it can. The plan is valid. The results
+// of aggregates have numbers behind those of all inputs, and how many inputs there are is
+// known in the end: then the plan is rewritten again.
 func rewrite(plan *joincore.Plan) (*rewriting, error) {
 	schema, err := plan.Schema()
 	if err != nil {
 		return nil, err
 	}
-	w := &rewriter{
-		plan: plan, schema: schema, added: make([][]added, len(plan.Inputs)),
-		codes: map[joincore.ColumnRef]joincore.ColumnRef{}, moves: map[joincore.ColumnRef]joincore.ColumnRef{},
+	w := newRewriter(plan, schema, 0)
+	root, _ := w.node(plan.Root)
+	if n := len(w.listed); n > 0 {
+		w = newRewriter(plan, schema, n)
+		root, _ = w.node(plan.Root)
 	}
 	out := *plan
-	out.Root, _ = w.node(plan.Root)
-	out.Output = w.movedAll(plan.Output)
+	out.Root, out.Output, out.Parameters = root, w.movedAll(plan.Output), w.parameters
 	out.Inputs = slices.Clone(plan.Inputs)
 	for i, list := range w.added {
 		out.Inputs[i].Columns = slices.Clone(plan.Inputs[i].Columns)
@@ -76,12 +92,23 @@ func rewrite(plan *joincore.Plan) (*rewriting, error) {
 			out.Inputs[i].Columns = append(out.Inputs[i].Columns, a.column())
 		}
 	}
-	return &rewriting{plan: &out, added: w.added}, nil
+	for range w.listed {
+		out.Inputs = append(out.Inputs, joincore.Input{Columns: listedColumns})
+	}
+	return &rewriting{plan: &out, added: w.added, listed: w.listed, lookUps: w.lookUps, all: w.vocabularies}, nil
+}
+
+func newRewriter(plan *joincore.Plan, schema joincore.Schema, shift int) *rewriter {
+	return &rewriter{
+		plan: plan, schema: schema, shift: shift, added: make([][]added, len(plan.Inputs)), parameters: slices.Clone(plan.Parameters),
+		numbers: map[joincore.ColumnRef]number{}, moves: map[joincore.ColumnRef]joincore.ColumnRef{},
+		present: map[int]joincore.ColumnRef{}, lookUps: map[*joincore.Join]bool{},
+	}
 }
 
 // add adds a column to an input.
-func (w *rewriter) add(input int, kind addedKind, v joincore.Value) joincore.ColumnRef {
-	w.added[input] = append(w.added[input], added{kind: kind, value: v})
+func (w *rewriter) add(input int, a added) joincore.ColumnRef {
+	w.added[input] = append(w.added[input], a)
 	return joincore.ColumnRef{Input: input, Column: len(w.plan.Inputs[input].Columns) + len(w.added[input]) - 1}
 }
 
@@ -89,6 +116,9 @@ func (w *rewriter) add(input int, kind addedKind, v joincore.Value) joincore.Col
 func (w *rewriter) moved(c joincore.ColumnRef) joincore.ColumnRef {
 	if to, ok := w.moves[c]; ok {
 		return to
+	}
+	if c.Input >= len(w.plan.Inputs) {
+		c.Input += w.shift
 	}
 	return c
 }
@@ -124,8 +154,7 @@ func (w *rewriter) join(n *joincore.Join) (joincore.Node, inputs) {
 	out.Residual = w.expr(n.Residual, missing) // of two rows that exist
 	out.Keys = slices.Clone(n.Keys)
 	for i := range out.Keys {
-		k := &out.Keys[i]
-		k.Left, k.Right = w.moved(k.Left), w.moved(k.Right)
+		out.Keys[i] = w.key(out.Keys[i])
 	}
 	if n.Kind == joincore.Right || n.Kind == joincore.Full {
 		missing.add(n.Left)
@@ -134,6 +163,23 @@ func (w *rewriter) join(n *joincore.Join) (joincore.Node, inputs) {
 		missing.add(n.Right)
 	}
 	return &out, missing
+}
+
+// key rewrites a key of a join. A device has texts of groups only as codes.
+func (w *rewriter) key(k joincore.KeyPair) joincore.KeyPair {
+	_, left := w.numbers[k.Left]
+	_, right := w.numbers[k.Right]
+	groups := len(w.plan.Inputs)
+	if k.Class != joincore.KeyInt && (left && k.Left.Input >= groups || right && k.Right.Input >= groups) {
+		if l, r, ok := w.compared(k.Left, k.Right, nil, false); ok {
+			l, isColumn := l.(joincore.ColumnRef)
+			r, areColumns := r.(joincore.ColumnRef)
+			if isColumn && areColumns {
+				return joincore.KeyPair{Left: l, Right: r, Class: joincore.KeyInt}
+			}
+		}
+	}
+	return joincore.KeyPair{Left: w.moved(k.Left), Right: w.moved(k.Right), Class: k.Class}
 }
 
 // add adds the base inputs below a node.

@@ -61,7 +61,7 @@ func (s *shard) find(hash uint32, b []byte) (value []byte, number uint32, err er
 		}
 	}
 	if s.dictionary.values.Add(1) > s.dictionary.most {
-		return nil, 0, errTooMany
+		return nil, 0, s.dictionary.tooMany()
 	}
 	if value, err = s.keep(b); err != nil {
 		return nil, 0, err
