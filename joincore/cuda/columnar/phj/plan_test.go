@@ -168,7 +168,7 @@ func TestBesidesHaveKernels(t *testing.T) {
 		for _, probe := range payloads {
 			widths := [2][]int{build, probe}
 			was, modes := shapes(1, widths, both)
-			s, ok := besides(1, [2]int64{1 << 24, 1 << 25}, 12, was, modes, widths, aligned)
+			s, ok := besidePair(1, [2]int64{1 << 24, 1 << 25}, 12, was, modes, widths, aligned)
 			if want := sum(build)%4 == 1 || sum(probe)%4 == 1; ok != want {
 				t.Errorf("payload %v and %v: a byte is beside the hash: %t", build, probe, ok)
 			}
@@ -223,7 +223,7 @@ func TestNoBesides(t *testing.T) {
 		{"nothing to save", 1, 12, [2][]int{{4}, {2, 1}}, [2]mode{}, all, false},
 	} {
 		s, modes := shapes(c.keyWords, c.widths, c.wanted)
-		got, ok := besides(c.keyWords, [2]int64{1 << 21, 1 << 22}, c.bits, s, modes, c.widths, c.aligned)
+		got, ok := besidePair(c.keyWords, [2]int64{1 << 21, 1 << 22}, c.bits, s, modes, c.widths, c.aligned)
 		if ok != c.want || !ok && got != s {
 			t.Errorf("%s: %t, shapes %s and %s in place of %s and %s", c.why, ok, got[0], got[1], s[0], s[1])
 		}

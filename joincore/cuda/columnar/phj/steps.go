@@ -22,7 +22,7 @@ func (r *run) plan() (err error) {
 	if err != nil {
 		return err
 	}
-	if s, ok := besides(r.keyWords, r.volume().rows, r.bits, r.shapes, r.modes, r.widths, r.aligned()); ok && !r.bloom && !r.shared {
+	if s, ok := besidePair(r.keyWords, r.volume().rows, r.bits, r.shapes, r.modes, r.widths, r.aligned()); ok && !r.bloom && !r.shared {
 		r.shapes = s
 		if first, second, err = r.find(); err != nil {
 			return err

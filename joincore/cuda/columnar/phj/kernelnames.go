@@ -1,0 +1,33 @@
+package phj
+
+import "fmt"
+
+// mostRead is the most words of a row, with the key, whose fields a first pass reads four rows
+// at a time. That of wider ones copies columns to shared memory.
+const mostRead = 4
+
+// firstKernel returns the name of the kernel for the first pass of a side. aligned: its
+// columns begin at multiples of 16 bytes.
+func firstKernel(keyWords int, s shape, aligned bool) string {
+	if packedFirst(keyWords, s) || s.form == fields && !aligned {
+		return fmt.Sprintf("gj_pack_k%d", keyWords)
+	}
+	return fmt.Sprintf("gj_first_k%d_%s", keyWords, s)
+}
+
+// secondKernel returns the name of the kernel for the second pass of a side.
+func secondKernel(keyWords int, s shape, m mode) string {
+	switch {
+	case m.positioned():
+		return fmt.Sprintf("gj_place_k%d", keyWords)
+	case s.form == beside:
+		return fmt.Sprintf("gj_second_rest_w%d", keyWords+s.words)
+	}
+	return fmt.Sprintf("gj_second_k%d_w%d", keyWords, keyWords+s.words)
+}
+
+// packedFirst reports whether a side has the first pass of packed payload, wherever its
+// columns begin.
+func packedFirst(keyWords int, s shape) bool {
+	return s.form == packed || s.form == fields && keyWords+s.words > mostRead
+}
