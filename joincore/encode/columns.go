@@ -80,6 +80,12 @@ func extend(ctx context.Context, r *rewriting, plan *joincore.Plan, in []*joinco
 		}
 		out = append(out, list)
 	}
+	for i := range r.selections {
+		s := &r.selections[i]
+		if err := s.complete(ctx, numbers[s.of.whole()], plan.Parameters, mem); err != nil {
+			return nil, err
+		}
+	}
 	return out, numbers.complete(r.plan.Parameters)
 }
 

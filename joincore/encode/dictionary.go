@@ -110,6 +110,13 @@ func (d *dictionary) number(code uint32) uint32 {
 	return d.ranks[code%shards][code>>shardBits]
 }
 
+// numbers returns the numbers of all values, in the order of relation.
+func (d *dictionary) numbers() []uint32 {
+	var list []uint32
+	d.each(func(code uint32, _ []byte) { list = append(list, d.number(code)) })
+	return list
+}
+
 // code returns the code of b, which is new or has been returned for an equal string.
 func (r *reader) code(b []byte) (uint32, error) {
 	return r.codeOf(maphash.Bytes(r.dictionary.seed, b), b)

@@ -17,7 +17,8 @@
 // Group keys, distinct values, the least and the greatest text, texts of several inputs
 // that are compared, and texts of groups by which they are joined have codes. Texts that
 // meet are of one vocabulary: equal texts have equal codes, and where their order counts,
-// codes have it. A constant of a vocabulary is a parameter of the plan.
+// codes have it. A constant of a vocabulary is a parameter of the plan. Another condition
+// over a text of groups becomes the list of the codes for which it is true.
 //
 // Codes are not decoded. The value of a group key is carried, in the words of
 // joincore.Aggregate: it is that of any of the group's rows. A key that is no column is

@@ -130,6 +130,8 @@ func (w *rewriter) expr(e joincore.Expr, missing inputs) joincore.Expr {
 			if out, ok := w.truth(e, input, missing); ok {
 				return out
 			}
+		} else if out, ok := w.selected(e); ok {
+			return out
 		}
 	}
 	switch e := e.(type) {

@@ -45,6 +45,8 @@ type rewriting struct {
 	listed  []*vocabulary // by further input
 	lookUps map[*joincore.Join]bool
 	all     []*vocabulary // also those that are a part of others
+	// selections are conditions that are complete once there are dictionaries.
+	selections []selection
 }
 
 // inputs is a set of inputs.
@@ -67,6 +69,8 @@ type rewriter struct {
 	moves   map[joincore.ColumnRef]joincore.ColumnRef
 	present map[int]joincore.ColumnRef // columns that are NULL only where an outer join has added the row
 	lookUps map[*joincore.Join]bool    // joins with vocabularies
+
+	selections []selection
 }
 
 // rewrite replaces all expressions over texts that it can. The plan is valid. The results
@@ -95,7 +99,7 @@ func rewrite(plan *joincore.Plan) (*rewriting, error) {
 	for range w.listed {
 		out.Inputs = append(out.Inputs, joincore.Input{Columns: listedColumns})
 	}
-	return &rewriting{plan: &out, added: w.added, listed: w.listed, lookUps: w.lookUps, all: w.vocabularies}, nil
+	return &rewriting{plan: &out, added: w.added, listed: w.listed, lookUps: w.lookUps, all: w.vocabularies, selections: w.selections}, nil
 }
 
 func newRewriter(plan *joincore.Plan, schema joincore.Schema, shift int) *rewriter {
