@@ -17,6 +17,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
 
 #include "plan_block.h"
@@ -74,6 +75,18 @@ estimate_aggregate(PlannerInfo *root, const AggPath *path, GjTime *sum)
 	return e;
 }
 
+/* The node sorts the rows again for each rollup but the first that is not hashed. */
+static double
+sort_again_ns(PlannerInfo *root, const RollupData *rollup, double rows)
+{
+	Node	   *key;
+
+	if (rollup->groupClause == NIL)
+		return 0;
+	key = get_sortgroupclause_expr(linitial(rollup->groupClause), root->processed_tlist);
+	return gj_sort_type_ns(rows, exprType(key));
+}
+
 /*
  * GROUPING SETS, ROLLUP, CUBE: each set aggregates all rows.  It is a hash table, or
  * one of several that sorted rows serve.
@@ -88,6 +101,7 @@ estimate_grouping_sets(PlannerInfo *root, const GroupingSetsPath *path, GjTime *
 	double		entry = path->path.pathtarget->width + GJ_ROW_HEADER;
 	double		transitions = gj_transitions_ns(list_concat_copy(path->path.pathtarget->exprs,
 																 path->qual));
+	bool		sorted = false;
 	ListCell   *lc;
 
 	foreach(lc, path->rollups)
@@ -99,6 +113,9 @@ estimate_grouping_sets(PlannerInfo *root, const GroupingSetsPath *path, GjTime *
 		if (rollup->is_hashed)
 			e.ns += rows * (GROUP_NS + GROUP_MISS_NS *
 							gj_cache_misses(groups / expected * rollup->numGroups * entry));
+		else if (sorted)
+			e.ns += sort_again_ns(root, rollup, rows);
+		sorted |= !rollup->is_hashed;
 	}
 	e.ns += groups * GROUP_OUT_NS;
 	e.surplus = Max(1, groups / expected);

@@ -21,6 +21,9 @@ gj_rows_of(const Path *path, GjTime e)
 /* ns to sort the rows (plan_time_sort.c). */
 extern double gj_sort_ns(double rows, const List *pathkeys);
 
+/* The same by a first key of this type, or of InvalidOid: any fast one. */
+extern double gj_sort_type_ns(double rows, Oid type);
+
 /* What is scanned again if Memoize above the inner side of a nested loop does not know its rows. */
 static inline const Path *
 gj_rescanned(const Path *inner)

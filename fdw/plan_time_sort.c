@@ -19,7 +19,14 @@ gj_sort_ns(double rows, const List *pathkeys)
 	const PathKey *key = pathkeys == NIL ? NULL : linitial(pathkeys);
 	const EquivalenceMember *member = key == NULL ? NULL :
 		linitial(key->pk_eclass->ec_members);
-	bool		fast = member == NULL || get_typbyval(member->em_datatype);
+
+	return gj_sort_type_ns(rows, member == NULL ? InvalidOid : member->em_datatype);
+}
+
+double
+gj_sort_type_ns(double rows, Oid type)
+{
+	bool		fast = !OidIsValid(type) || get_typbyval(type);
 
 	return rows * (GJ_STORE_NS * 2 + log2(Max(rows, 2)) * (fast ? COMPARE_NS : COMPARE_SLOW_NS));
 }
