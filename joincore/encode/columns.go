@@ -39,9 +39,8 @@ type columnOf struct {
 	vectors  []joincore.Vector // by segment; Values of codes and truths, and Validity
 	nullable []atomic.Bool     // by segment: some value is NULL
 	codes    []*reader         // of codes: one for each worker
-	// Of texts: the values of each part, to which offsets in Values refer, and memory in
-	// which a worker makes them.
-	heaps, scratch [][]byte
+	// Of texts: the values of each part, to which offsets in Values refer.
+	texts []texts
 }
 
 // extend returns the inputs of the new plan, and completes its parameters.
@@ -141,7 +140,7 @@ func (c *columnOf) take(from *joincore.Relation, parts, workers int, numbers dic
 			c.codes = append(c.codes, numbers[c.of.whole()].reader())
 		}
 	case addedText:
-		c.heaps, c.scratch = make([][]byte, parts), make([][]byte, workers)
+		c.texts = make([]texts, parts)
 	}
 	return nil
 }
@@ -232,27 +231,19 @@ func (c *columnOf) part(ctx context.Context, all *columns, mem *memory, worker, 
 			return nil
 		})
 	}
-	// An offset is where the value begins in the heap of the part.
-	heap, at := c.scratch[worker][:0], p.first
+	// An offset is where the value begins among those of the part.
+	list, at := &c.texts[i], p.first
 	add := func(row int, b []byte) error {
 		for ; at <= row; at++ {
-			binary.LittleEndian.PutUint32(v.Values[4*at:], uint32(len(heap)))
+			binary.LittleEndian.PutUint32(v.Values[4*at:], uint32(list.size))
 		}
-		heap = appendText(heap, b)
-		return nil
+		return list.add(mem, b)
 	}
 	err := all.rows.Each(ctx, c.value, p.segment, p.first, p.n, func(first int, values *cpu.Values) error {
 		return eachText(first, values, null, add)
 	})
 	for ; at < p.first+p.n; at++ {
-		binary.LittleEndian.PutUint32(v.Values[4*at:], uint32(len(heap)))
-	}
-	c.scratch[worker] = heap
-	if err != nil {
-		return err
-	}
-	if c.heaps[i], err = mem.alloc(len(heap)); err == nil {
-		copy(c.heaps[i], heap)
+		binary.LittleEndian.PutUint32(v.Values[4*at:], uint32(list.size))
 	}
 	return err
 }
@@ -304,18 +295,6 @@ func eachRaw(from *joincore.Relation, column int, p part, put func(row int, b []
 	return nil
 }
 
-const headerBytes = 4
-
-// appendText appends a value of variable length: a header, the payload and padding.
-func appendText(heap, payload []byte) []byte {
-	heap = binary.LittleEndian.AppendUint32(heap, uint32(len(payload)+headerBytes)<<2)
-	heap = append(heap, payload...)
-	for len(heap)%4 != 0 {
-		heap = append(heap, 0)
-	}
-	return heap
-}
-
 var errHeap = fmt.Errorf("more than 4 GiB of texts in one segment: %w", joincore.ErrUnsupported)
 
 // relation returns the input with the added columns.
@@ -352,7 +331,7 @@ func (c *columns) join(ctx context.Context, col *columnOf, mem *memory, turns de
 	ends := make([]int, len(c.from.Segments))
 	for i, p := range c.parts {
 		starts[i] = ends[p.segment]
-		ends[p.segment] += len(col.heaps[i])
+		ends[p.segment] += col.texts[i].size
 	}
 	for s := range col.vectors {
 		if uint64(ends[s]) > 1<<32-1 {
@@ -368,8 +347,7 @@ func (c *columns) join(ctx context.Context, col *columnOf, mem *memory, turns de
 	return c.each(ctx, turns, func(_ context.Context, _, i int) error {
 		p := c.parts[i]
 		v := &col.vectors[p.segment]
-		copy(v.Heap[starts[i]:], col.heaps[i])
-		mem.release(col.heaps[i])
+		col.texts[i].move(mem, v.Heap[starts[i]:])
 		for row := p.first; row < p.first+p.n; row++ {
 			at := v.Values[4*row:]
 			binary.LittleEndian.PutUint32(at, binary.LittleEndian.Uint32(at)+uint32(starts[i]))

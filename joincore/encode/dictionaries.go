@@ -91,7 +91,7 @@ func (d *dictionary) relation(mem *memory) (*joincore.Relation, error) {
 	rows, heap := 0, 0
 	d.each(func(_ uint32, value []byte) {
 		rows++
-		heap += (headerBytes + len(value) + 3) / 4 * 4
+		heap += textSize(value)
 	})
 	if uint64(heap) > 1<<32-1 {
 		return nil, errHeap
