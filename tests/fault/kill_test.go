@@ -80,9 +80,7 @@ func TestKillParallel(t *testing.T) {
 					"set max_parallel_workers_per_gather = %d; set max_parallel_workers = %d; set parallel_leader_participation = %s",
 					c.workers, c.launched, c.leader))
 				parallelPlan(t, s, theJoin)
-				h := w.p.HoldFrame(ph.msg, ph.nth)
-				done := ask(s, theJoin)
-				reached(t, h, done)
+				h, done := w.held(t, s, theJoin, ph.msg, ph.nth)
 				if err := w.d.Kill(); err != nil {
 					t.Fatal(err)
 				}
