@@ -65,7 +65,7 @@ func (w *rewriter) carried(k joincore.Value, code number) (joincore.ColumnRef, b
 	if c, ok := code.value.(joincore.ColumnRef); ok {
 		return w.add(c.Input, added{kind: addedText, value: k}), true
 	}
-	return joincore.ColumnRef{}, false // rows that outer joins add have no such column
+	return joincore.ColumnRef{}, false // in rows that outer joins add, such a column would be NULL
 }
 
 // leastOrGreatest returns the codes of which a function finds the least or greatest, and
@@ -75,7 +75,7 @@ func (w *rewriter) leastOrGreatest(f *joincore.Function, missing inputs) (codes 
 		return nil, nil, false
 	}
 	n := w.numbered(f.Arg, missing)
-	n.of.whole().ordered, n.of.whole().payloads = true, true
+	n.of.order()
 	return n.value, n.of, true
 }
 

@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"bytes"
 	"context"
 
 	"gpujoin/joincore"
@@ -42,6 +43,12 @@ func (v *vocabulary) merge(other *vocabulary) {
 	v.payloads = true
 	v.constants = append(v.constants, other.constants...)
 	other.in = v
+}
+
+// order gives the numbers the order of the texts, which is that of their payloads.
+func (v *vocabulary) order() {
+	v = v.whole()
+	v.ordered, v.payloads = true, true
 }
 
 // vocabulary returns an empty one.
@@ -120,9 +127,9 @@ func (w *rewriter) compared(left, right joincore.Value, missing inputs, ordered 
 		return nil, nil, false
 	}
 	a, b := w.numbered(left, missing), w.numbered(right, missing)
-	a.of.whole().merge(b.of)
+	a.of.merge(b.of)
 	if ordered {
-		a.of.whole().ordered = true
+		a.of.order()
 	}
 	return a.value, b.value, true
 }
@@ -137,45 +144,45 @@ func (w *rewriter) isMissing(input int) joincore.Expr {
 	return &joincore.IsNull{Arg: there}
 }
 
-// ofNulls returns the value in a row of an input whose columns are all NULL.
-func (w *rewriter) ofNulls(input int, v joincore.Value) (out cpu.Values, err error) {
+// ofNulls passes the value in a row of an input whose columns are all NULL to visit, which
+// keeps none of it.
+func (w *rewriter) ofNulls(input int, v joincore.Value, visit func(*cpu.Values)) error {
 	columns := w.plan.Inputs[input].Columns
 	row := joincore.Segment{Rows: 1}
 	for _, c := range columns {
-		bytes := c.Width
+		size := c.Width
 		if c.Kind == joincore.Varlena {
-			bytes = 8 // two offsets
+			size = 8 // two offsets
 		}
-		row.Columns = append(row.Columns, joincore.Vector{Values: make([]byte, bytes), Validity: []byte{0}})
+		row.Columns = append(row.Columns, joincore.Vector{Values: make([]byte, size), Validity: []byte{0}})
 	}
 	e, err := cpu.NewEvaluator(input, &joincore.Relation{Columns: columns, Segments: []joincore.Segment{row}}, w.plan.Parameters)
 	if err != nil {
-		return out, err
+		return err
 	}
-	err = e.Each(context.Background(), v, 0, 0, 1, func(_ int, values *cpu.Values) error {
-		out = *values
+	return e.Each(context.Background(), v, 0, 0, 1, func(_ int, values *cpu.Values) error {
+		visit(values)
 		return nil
 	})
-	return out, err
 }
 
 // textOfNulls returns the text in such a row; ok is false if it is not known or NULL.
 func (w *rewriter) textOfNulls(input int, v joincore.Value) (text []byte, ok bool) {
-	out, err := w.ofNulls(input, v)
-	if err != nil || len(out.Bytes) == 0 || out.Nulls != nil && out.Nulls[0] != 0 {
-		return nil, false
-	}
-	return append([]byte{}, out.Bytes[0]...), true
+	err := w.ofNulls(input, v, func(values *cpu.Values) {
+		if ok = len(values.Bytes) > 0 && (values.Nulls == nil || values.Nulls[0] == 0); ok {
+			text = bytes.Clone(values.Bytes[0])
+		}
+	})
+	return text, ok && err == nil
 }
 
 // truthOfNulls returns the truth of a condition in such a row.
 func (w *rewriter) truthOfNulls(input int, e joincore.Expr) (truth joincore.Expr, ok bool) {
-	out, err := w.ofNulls(input, &joincore.Truth{Arg: e})
-	switch {
-	case err != nil || len(out.Ints) == 0:
-		return nil, false
-	case out.Nulls != nil && out.Nulls[0] != 0:
-		return &joincore.Compare{Op: joincore.Equal, Left: joincore.Null{Width: 1}, Right: joincore.Int(0)}, true
-	}
-	return &joincore.Compare{Op: joincore.NotEqual, Left: joincore.Int(out.Ints[0]), Right: joincore.Int(0)}, true
+	var constant joincore.Value
+	err := w.ofNulls(input, &joincore.Truth{Arg: e}, func(values *cpu.Values) {
+		if constant = joincore.Int(values.Ints[0]); values.Nulls != nil && values.Nulls[0] != 0 {
+			constant = joincore.Null{Width: 1}
+		}
+	})
+	return &joincore.Compare{Op: joincore.NotEqual, Left: constant, Right: joincore.Int(0)}, err == nil
 }

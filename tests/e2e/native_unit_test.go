@@ -63,7 +63,7 @@ func TestJobBelowOtherJoins(t *testing.T) {
 // probes of an index, which cost PostgreSQL little.
 func TestSerialJobAndNativePlanOfSeveralProcesses(t *testing.T) {
 	if runtime.NumCPU() < 2 {
-		t.Skip("several processes are not faster on one processor")
+		t.Skip("needs two processors: with one, several processes are not faster")
 	}
 	w := newWorld(t)
 	s := w.session(t, "set gpujoin.min_rows = 0", "set gpujoin.cost_margin = 0", "set gpujoin.cached_page_cost = 0.01",
