@@ -52,15 +52,11 @@ var (
 // kernels' tuning for compute capability 9.0; a join asks its kernels. The difference
 // matters to the model only for small joins.
 func onePass(v volume, s [2]shape) bool {
-	chunk, bits := 4608, 8
+	chunk := 4608
 	for _, side := range s {
-		words := v.keyBytes/4 + side.words
-		if words == 3 {
-			bits = 7
-		}
-		if words > 3 {
+		if v.keyBytes/4+side.words > 3 {
 			chunk = 2304
 		}
 	}
-	return partitionBits(v.rows[0], chunk) <= bits
+	return partitionBits(v.rows[0], chunk) <= 8
 }

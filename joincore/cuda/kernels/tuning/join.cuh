@@ -11,15 +11,14 @@ struct Scatter {
   int threads, rows, blocks, unit, fan;
 };
 
-// By words per row. The first pass writes to up to 2^7 partitions if rows are
-// narrow, up to 2^8 if they are wide.
+// By words per row.
 __host__ __device__ constexpr Scatter scatter_first(int words) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   return {512, words <= 2 ? 24 : words == 3 ? 20 : words <= 5 ? 12 : words <= 8 ? 8 : 6, 1, 1, 256};
 #else
   return words == 1   ? Scatter{512, 24, 1, 8, 256}
          : words == 2 ? Scatter{512, 28, 1, 1, 256}
-         : words == 3 ? Scatter{512, 16, 1, 8, 128}
+         : words == 3 ? Scatter{512, 16, 1, 8, 256}
          : words == 4 ? Scatter{512, 12, 1, 2, 256}
          : words == 5 ? Scatter{512, 10, 1, 4, 256}
          : words == 6 ? Scatter{512, 9, 1, 4, 256}
