@@ -120,8 +120,8 @@ __device__ __forceinline__ void match(const gj_join* join) {
         fetch(later);
         const uint32_t here = step;
         step = later;
-        uint32_t found[IPT];  // first match << 16 | matches are contiguous << 15 | number of matches
-        uint32_t several = 0;
+        // First match << 16 | matches are contiguous << 15 | number of matches; 0: none.
+        uint32_t found[IPT];
         Bucket in[IPT];
 #pragma unroll
         for (int j = 0; j < IPT; j++) {
@@ -133,27 +133,32 @@ __device__ __forceinline__ void match(const gj_join* join) {
         for (int j = 0; j < IPT; j++) {
           const uint32_t s = in[j].first, n = in[j].rows;
           const bool m0 = n > 0 && same(s, r[j]), m1 = n > 1 && same(s + 1, r[j]);
-          found[j] = (m0 ? s : s + 1) << 16 | (m0 || m1) << 15 | (m0 + m1);
-          several |= m0 && m1;
+          const uint32_t one = s << 16 | 0x8001;
+          found[j] = (m0 ? one : m1 ? one + (1 << 16) : 0) + (m0 && m1);
           longest = max(longest, n);
         }
-        if (__any_sync(~0u, longest > 2)) {
+        if (__any_sync(~0u, longest == 7)) {
+#pragma unroll
+          for (int j = 0; j < IPT; j++)
+            if (in[j].rows == 7) longest = max(longest, in[j].rows = table.whole_bucket(head<KW>(r[j]), nb).rows);
+        }
+        // Some bucket of a warp's rows nearly always has more than two rows. So one loop takes
+        // the third rows of all buckets, then the fourth ones.
+#pragma unroll 1
+        for (uint32_t k = 2; __any_sync(~0u, longest > k); k++) {
+          bool match[IPT];
+#pragma unroll
+          for (int j = 0; j < IPT; j++) match[j] = k < in[j].rows && same(in[j].first + k, r[j]);
 #pragma unroll
           for (int j = 0; j < IPT; j++) {
-            if (in[j].rows <= 2) continue;
-            const Bucket all = table.whole_bucket(head<KW>(r[j]), nb);
-            const uint32_t s = all.first, n = all.rows;
-            uint32_t matches = found[j] & 0x7fff, first = found[j] >> 16, last = first + matches - 1;
-            for (uint32_t k = 2; k < n; k++)
-              if (same(s + k, r[j])) {
-                if (!matches) first = s + k;
-                last = s + k;
-                matches++;
-              }
-            found[j] = first << 16 | (last - first + 1 == matches) << 15 | matches;
-            several |= matches > 1;
+            const uint32_t slot = in[j].first + k, matches = found[j] & 0x7fff;
+            const bool behind = (found[j] >> 16) + matches == slot;
+            if (match[j]) found[j] = matches ? (behind ? found[j] : found[j] & ~0x8000u) + 1 : slot << 16 | 0x8001;
           }
         }
+        uint32_t several = 0;
+#pragma unroll
+        for (int j = 0; j < IPT; j++) several |= found[j] & 0x7ffe;
         if (!__any_sync(~0u, several)) {
           uint32_t mask[IPT];
           Row<PB ? PB : 1> v[IPT];

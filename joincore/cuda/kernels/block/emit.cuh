@@ -118,8 +118,6 @@ struct Emitter {
     auto at = [&](int g) { return rows.at(g * 32 + lane); };
     if constexpr (P::kind == PayloadKind::field) {
       constexpr int each = 32 * (N + 1);  // words of a column in the stage
-      const bool whole = rows.first == groups * 32 && rows.base % 4 == 0;
-      const CarriedField* f = fields;
       auto window = [&](auto size, int c) {
         constexpr int Q = decltype(size)::value;
 #pragma unroll
@@ -130,7 +128,7 @@ struct Emitter {
             if (slot[j] != ~0u) stage[q * each + slot[j]] = value(j, c + q);
         }
         __syncwarp();
-        if (rows.fits) f = put_fields<Q, N, each>(f, c, stage, groups, whole, rows.base, [&](uint32_t i) { return rows.at(i); });
+        if (rows.fits) put_fields<Q, N, each>(fields + 4 * c, stage, groups, rows);
 #pragma unroll
         for (int q = 0; q < Q; q++) keep[c + q] = stage[q * each + groups * 32 + lane];
         __syncwarp();
@@ -162,15 +160,11 @@ struct Emitter {
       for (int c = 0; c < P::columns; c++)
         if (!P::partial || to[c]) write<P::unit>(to[c], row, w + c * P::unit);
     } else if constexpr (P::kind == PayloadKind::field) {
-      for (const CarriedField* f = fields; f->at != no_field; f++) {
-        auto word = [&](uint32_t i) {  // a register of the row
-          uint32_t v = w[0];
+      auto word = [&](int c) { return w[c < P::words ? c : 0]; };
 #pragma unroll
-          for (int c = 1; c < P::words; c++) v = i == c ? w[c] : v;
-          return v;
-        };
-        const uint32_t q = f->at / 4, words[4] = {word(q), word(q + 1), word(q + 2), word(q + 3)};
-        write_field<1>(*f, row, words);
+      for (int c = 0; c < P::words; c++) {
+        const uint32_t words[4] = {word(c), word(c + 1), word(c + 2), word(c + 3)};
+        for (uint32_t i = 0; i < fields[4 * c].here; i++) write_field<1>(fields[4 * c + i], row, words);
       }
     } else if constexpr (P::kind == PayloadKind::row_id) {
       const uint32_t id[1] = {w[0]};

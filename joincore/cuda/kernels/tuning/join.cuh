@@ -88,7 +88,7 @@ struct Match {
 // A wide build side leaves memory for one block, which has as many threads as it can.
 __host__ __device__ constexpr Match match_tuning(int build_words, int probe_words, bool fetches, bool fields) {
   if (fetches && build_words <= 6 && probe_words <= 6) return Match{640, build_words <= 3 ? 2 : 1, 4608, 8192, 1};
-  if (build_words <= 3) return Match{384, probe_words <= 3 ? 4 : build_words == 3 && probe_words > 6 && fields ? 1 : 2, 4608, 8192, 2};
+  if (build_words <= 3) return Match{384, probe_words <= 3 ? 4 : fields && probe_words > (build_words == 3 ? 6 : 8) ? 1 : 2, 4608, 8192, 2};
   if (build_words <= 6 && probe_words <= 6) return Match{384, 2, 2304, 4096, 2};
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   return Match{384, 2, 2304, 4096, 1};
