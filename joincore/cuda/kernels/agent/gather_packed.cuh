@@ -1,10 +1,11 @@
 // Gathers a packed payload for the rows of a result, which hold each row's position in
 // the lanes.
 //
-// A warp takes 32 * R rows. It brings their lanes together in shared memory, where
-// neighbouring threads read neighbouring parts of a lane, so that each sector is read
-// once. Then each thread takes its rows' values, and the warp writes column by column.
-// The result is in the order of partitions, so concurrent warps read lanes of few
+// A warp takes 32 * R rows. It copies their lanes to shared memory asynchronously, so that
+// all of them are in flight at once; neighbouring threads copy neighbouring parts of a
+// lane, so that each sector is read once. Meanwhile it reads its next rows' positions. Then
+// each thread takes its rows' values, 16 bytes at a time, and the warp writes column by
+// column. The result is in the order of partitions, so concurrent warps read lanes of few
 // partitions of the first pass.
 //
 // Positions may be in the memory of a result column of 4 bytes: a warp has read its
@@ -20,13 +21,30 @@
 
 namespace gj {
 
-// Shared memory of a warp: its rows' positions and lanes. A lane takes an odd number of
-// words, so that threads read a value of their rows from different banks.
-template <int R>
-struct GatherLayout {
-  static constexpr int rows = 32 * R, lanes = rows * 4, warp_bytes = lanes + rows * (GJ_LANE_BYTES / 4 + 1) * 4;
-  __device__ static __forceinline__ uint32_t words(uint32_t lane_bytes) { return lane_bytes / 4 | 1; }
+// What a gather needs of a gj_packed, in shared memory.
+struct alignas(16) GatheredValue {
+  uint64_t to;
+  uint32_t lane;         // its lane's number
+  uint8_t at;            // byte of the lane
+  uint8_t bytes;         // 0 behind the last value
+  uint8_t fill;          // how many values from this one on fill a word, if all have 1 or all have 2 bytes; otherwise 0
+  uint8_t width;         // bytes of the lane
 };
+
+// Shared memory: the values and the lanes' arrays, then for each warp its rows' positions
+// and lanes.
+template <int R, int WARPS>
+struct GatherLayout {
+  static constexpr int rows = 32 * R, arrays = (GJ_MAX_PACKED + 1) * (int)sizeof(GatheredValue), warps = arrays + GJ_MAX_PACKED * 8, positions = rows * 4,
+                       warp_bytes = positions + rows * GJ_LANE_BYTES, bytes = warps + WARPS * warp_bytes;
+};
+
+// Where a byte of a row's lane is. Threads read the same 16 bytes of neighbouring rows from
+// different banks.
+__device__ __forceinline__ uint32_t lane_byte(uint32_t row, uint32_t byte) {
+  static_assert(GJ_LANE_BYTES == 64);
+  return row * GJ_LANE_BYTES + (byte ^ (row / 2 % 4 * 16));
+}
 
 // The number of rows of the result; 0 if there are more than `most`, so that the match
 // runs again.
@@ -42,31 +60,15 @@ __device__ __forceinline__ void copy_positions(const gj_join* join, const gj_sid
     __stcg(reinterpret_cast<uint32_t*>(side->positions) + i, __ldcs(reinterpret_cast<const uint32_t*>(from) + i));
 }
 
-// Brings the lanes of n rows together. V divides a lane of `width` bytes.
+// Starts to copy the lanes of n rows. V divides a lane of `width` bytes.
 template <class V>
-__device__ __forceinline__ void gather_lanes(uint64_t lanes, uint32_t width, const uint32_t* position, uint32_t n, uint32_t* to, uint32_t words) {
-  constexpr uint32_t W = sizeof(V) / 4, U = 4;  // parts in flight
-  const uint32_t parts = width / (uint32_t)sizeof(V), reciprocal = ~0u / parts + 1, all = n * parts;
-#pragma unroll 1
-  for (uint32_t i = threadIdx.x & 31; i < all; i += 32 * U) {
-    V v[U];
-    uint32_t at[U];
-#pragma unroll
-    for (uint32_t u = 0; u < U; u++) {
-      const uint32_t k = i + 32 * u, row = parts == 1 ? k : __umulhi(k, reciprocal), part = k - row * parts;
-      at[u] = row * words + part * W;
-      if (k < all) v[u] = __ldg(reinterpret_cast<const V*>(lanes + (uint64_t)position[row] * width) + part);
-    }
-#pragma unroll
-    for (uint32_t u = 0; u < U; u++) {
-      if (i + 32 * u >= all) break;
-      if constexpr (W == 4)
-        to[at[u]] = v[u].x, to[at[u] + 1] = v[u].y, to[at[u] + 2] = v[u].z, to[at[u] + 3] = v[u].w;
-      else if constexpr (W == 2)
-        to[at[u]] = v[u].x, to[at[u] + 1] = v[u].y;
-      else
-        to[at[u]] = v[u];
-    }
+__device__ __forceinline__ void copy_lanes(uint64_t lanes, uint32_t width, const uint32_t* position, uint32_t n, char* to) {
+  constexpr uint32_t B = sizeof(V);
+  const uint32_t parts = width / B, reciprocal = ~0u / parts + 1, all = n * parts;
+#pragma unroll 4
+  for (uint32_t k = threadIdx.x & 31; k < all; k += 32) {
+    const uint32_t row = parts == 1 ? k : __umulhi(k, reciprocal), part = k - row * parts;
+    copy_bytes_async<B>(reinterpret_cast<const char*>(lanes) + (uint64_t)position[row] * width + part * B, to + lane_byte(row, part * B));
   }
 }
 
@@ -79,70 +81,101 @@ __device__ __forceinline__ bool fill_word(const gj_packed* v) {
   return true;
 }
 
+// Copies the list of values to shared memory, and the lanes' arrays. All T threads.
+template <int T>
+__device__ __forceinline__ void copy_values(const gj_side* side, GatheredValue* value, uint64_t* array) {
+  static_assert(T > GJ_MAX_PACKED);
+  const gj_packed* const packed = reinterpret_cast<const gj_packed*>(side->packed);
+  const uint32_t k = threadIdx.x, n = (uint32_t)side->packed_count;
+  if (k == n) value[k] = {};
+  if (k < n) {
+    const gj_packed* const v = packed + k;
+    uint32_t lane = 0;
+    for (uint32_t i = 1; i <= k; i++) lane += packed[i].lane != packed[i - 1].lane;
+    const uint8_t fill = fill_word<4>(v) ? 4 : fill_word<2>(v) ? 2 : 0;
+    value[k] = {v->to, lane, (uint8_t)v->offset, (uint8_t)v->bytes, fill, (uint8_t)v->lane_bytes};
+    array[lane] = v->lane;
+  }
+  __syncthreads();
+}
+
 // T threads; R rows per thread.
 template <int T, int R>
 __device__ __forceinline__ void gather_packed(const gj_join* join, const gj_side* side, uint64_t most) {
-  using Layout = GatherLayout<R>;
+  using Layout = GatherLayout<R, T / 32>;
   extern __shared__ uint4 shared[];
+  GatheredValue* const value = reinterpret_cast<GatheredValue*>(shared);
+  uint64_t* const array = reinterpret_cast<uint64_t*>(reinterpret_cast<char*>(shared) + Layout::arrays);
+  copy_values<T>(side, value, array);
   const uint32_t lane = threadIdx.x & 31;
-  char* const mine = reinterpret_cast<char*>(shared) + threadIdx.x / 32 * Layout::warp_bytes;
+  char* const mine = reinterpret_cast<char*>(shared) + Layout::warps + threadIdx.x / 32 * Layout::warp_bytes;
   uint32_t* const position = reinterpret_cast<uint32_t*>(mine);
-  uint32_t* const lanes = reinterpret_cast<uint32_t*>(mine + Layout::lanes);
-  const uint64_t rows = result_rows(join, most);
-  const gj_packed* const packed = reinterpret_cast<const gj_packed*>(side->packed);
-  const uint64_t step = (uint64_t)gridDim.x * (T / 32) * Layout::rows;
+  char* const lanes = mine + Layout::positions;
+  const uint64_t rows = result_rows(join, most), step = (uint64_t)gridDim.x * (T / 32) * Layout::rows;
+  uint64_t first = ((uint64_t)blockIdx.x * (T / 32) + threadIdx.x / 32) * Layout::rows;
+  uint32_t next[R];  // positions
+  auto read = [&](uint64_t from) {
+#pragma unroll
+    for (int r = 0; r < R; r++)
+      if (from + r * 32 + lane < rows) next[r] = __ldcs(reinterpret_cast<const uint32_t*>(side->positions) + from + r * 32 + lane);
+  };
+  read(first);
 #pragma unroll 1
-  for (uint64_t first = ((uint64_t)blockIdx.x * (T / 32) + threadIdx.x / 32) * Layout::rows; first < rows; first += step) {
+  for (; first < rows; first += step) {
     const uint32_t n = (uint32_t)min((uint64_t)Layout::rows, rows - first);
     __syncwarp();
 #pragma unroll
-    for (int r = 0; r < R; r++)
-      if (r * 32 + lane < n) position[r * 32 + lane] = __ldcs(reinterpret_cast<const uint32_t*>(side->positions) + first + r * 32 + lane);
+    for (int r = 0; r < R; r++) position[r * 32 + lane] = next[r];
 #pragma unroll 1
-    for (const gj_packed* v = packed; v->bytes;) {
-      const uint64_t here = v->lane;
-      const uint32_t width = (uint32_t)v->lane_bytes, words = Layout::words(width);
-      __syncwarp();  // positions are there, and what was gathered before is written
+    for (const GatheredValue* v = value; v->bytes;) {
+      const uint32_t here = v->lane, width = v->width;
+      __syncwarp();  // positions are there, and what was copied before is written
       if (width % 16 == 0)
-        gather_lanes<uint4>(here, width, position, n, lanes, words);
+        copy_lanes<uint4>(array[here], width, position, n, lanes);
       else if (width % 8 == 0)
-        gather_lanes<uint2>(here, width, position, n, lanes, words);
+        copy_lanes<uint2>(array[here], width, position, n, lanes);
       else
-        gather_lanes<uint32_t>(here, width, position, n, lanes, words);
+        copy_lanes<uint32_t>(array[here], width, position, n, lanes);
+      end_copies();
+      if (here == 0) read(first + step);
+      await_copies<0>();
       __syncwarp();
 #pragma unroll 1
       while (v->bytes && v->lane == here) {
-        const gj_packed value = *v++;
-        const uint32_t* const from = lanes + lane * words + value.offset / 4;
-        // act(word, row) for the thread's rows.
-        auto each = [&](auto act) {
+        const uint32_t begin = v->at / 16 * 16;
+        uint4 w[R];  // of the thread's rows
 #pragma unroll
-          for (int r = 0; r < R; r++)
-            if (r * 32 + lane < n) act(from + r * 32 * words, first + r * 32 + lane);
-        };
-        auto narrow = [&](auto values) {
-          constexpr int C = decltype(values)::value;
-          const uint64_t column = v[(int)(lane % C) - 1].to;
+        for (int r = 0; r < R; r++) w[r] = *reinterpret_cast<const uint4*>(lanes + lane_byte(r * 32 + lane, begin));
+#pragma unroll 1
+        while (v->bytes && v->lane == here && v->at < begin + 16) {
+          const GatheredValue x = *v++;
+          // act(16 bytes, row) for the thread's rows.
+          auto each = [&](auto act) {
 #pragma unroll
-          for (int r = 0; r < R; r++) write_narrow<C>(column, from[r * 32 * words], first + r * 32);
-          v += C - 1;
-        };
-        const uint32_t shift = 8 * ((uint32_t)value.offset & 3);
-        switch (value.bytes) {
-          case 4: each([&](const uint32_t* w, uint64_t row) { __stcs(reinterpret_cast<uint32_t*>(value.to) + row, w[0]); }); break;
-          case 8: each([&](const uint32_t* w, uint64_t row) { __stcs(reinterpret_cast<uint2*>(value.to) + row, make_uint2(w[0], w[1])); }); break;
-          case 16: each([&](const uint32_t* w, uint64_t row) { __stcs(reinterpret_cast<uint4*>(value.to) + row, make_uint4(w[0], w[1], w[2], w[3])); }); break;
-          case 2:
-            if (n == Layout::rows && fill_word<2>(v - 1))
-              narrow(std::integral_constant<int, 2>());
-            else
-              each([&](const uint32_t* w, uint64_t row) { __stcs(reinterpret_cast<uint16_t*>(value.to) + row, (uint16_t)(w[0] >> shift)); });
-            break;
-          default:
-            if (n == Layout::rows && fill_word<4>(v - 1))
-              narrow(std::integral_constant<int, 4>());
-            else
-              each([&](const uint32_t* w, uint64_t row) { __stcs(reinterpret_cast<uint8_t*>(value.to) + row, (uint8_t)(w[0] >> shift)); });
+            for (int r = 0; r < R; r++)
+              if (r * 32 + lane < n) act(w[r], first + r * 32 + lane);
+          };
+          const uint32_t q = x.at / 4 % 4, shift = 8 * (x.at % 4);
+          auto word = [&](const uint4& u) { return q & 2 ? q & 1 ? u.w : u.z : q & 1 ? u.y : u.x; };
+          if (x.bytes == 16) {
+            each([&](const uint4& u, uint64_t row) { __stcs(reinterpret_cast<uint4*>(x.to) + row, u); });
+          } else if (x.bytes == 8) {
+            each([&](const uint4& u, uint64_t row) { __stcs(reinterpret_cast<uint2*>(x.to) + row, q ? make_uint2(u.z, u.w) : make_uint2(u.x, u.y)); });
+          } else if (x.bytes == 4) {
+            each([&](const uint4& u, uint64_t row) { __stcs(reinterpret_cast<uint32_t*>(x.to) + row, word(u)); });
+          } else if (x.fill == 4 && n == Layout::rows) {
+#pragma unroll
+            for (int r = 0; r < R; r++) write_narrow<4>(v[(int)(lane % 4) - 1].to, word(w[r]), first + r * 32);
+            v += 3;
+          } else if (x.fill == 2 && n == Layout::rows) {
+#pragma unroll
+            for (int r = 0; r < R; r++) write_narrow<2>(v[(int)(lane % 2) - 1].to, word(w[r]), first + r * 32);
+            v += 1;
+          } else if (x.bytes == 2) {
+            each([&](const uint4& u, uint64_t row) { __stcs(reinterpret_cast<uint16_t*>(x.to) + row, (uint16_t)(word(u) >> shift)); });
+          } else {
+            each([&](const uint4& u, uint64_t row) { __stcs(reinterpret_cast<uint8_t*>(x.to) + row, (uint8_t)(word(u) >> shift)); });
+          }
         }
       }
     }

@@ -71,5 +71,5 @@ LAUNCH(gj_positions, packed_threads, packed_blocks, 0, 0, 0)
 extern "C" __global__ void __launch_bounds__(packed_threads, packed_blocks) gj_gather_packed(const gj_join* join, uint64_t side, uint64_t most) {
   gather_packed<packed_threads, packed_rows>(join, &join->side[side], most);
 }
-LAUNCH(gj_gather_packed, packed_threads, packed_blocks, (GatherLayout<packed_rows>::warp_bytes * packed_threads / 32), 0, 0)
-static_assert(packed_blocks * (GatherLayout<packed_rows>::warp_bytes * packed_threads / 32 + block_shared) <= multiprocessor_shared);
+LAUNCH(gj_gather_packed, packed_threads, packed_blocks, (GatherLayout<packed_rows, packed_threads / 32>::bytes), 0, 0)
+static_assert(packed_blocks * ((GatherLayout<packed_rows, packed_threads / 32>::bytes) + block_shared) <= multiprocessor_shared);

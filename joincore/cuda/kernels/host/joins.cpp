@@ -289,7 +289,7 @@ bool run(const Case& c) {
       if (c.mode[s] != Mode::pack) continue;
       const uint64_t most = job.output_capacity > output_chunk ? want.size() : 0;
       if (matched_positions[s] != job.side[s].positions) host::launch(3, 64, [&] { copy_positions(&job, &job.side[s], most, matched_positions[s]); });
-      host::launch(3, 64, [&] { gather_packed<64, 2>(&job, &job.side[s], most); });
+      host::launch(3, 160, [&] { gather_packed<160, 2>(&job, &job.side[s], most); });
     }
     return rows;
   };
