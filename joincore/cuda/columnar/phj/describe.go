@@ -63,7 +63,7 @@ const maxCarried = 4 * maxFieldWords
 func carriedFields(s shape, from, to []columnar.Column, widths []int) (list []field) {
 	for _, v := range placeFields(s.words, widths) {
 		width := uint64(widths[v.column])
-		f := field{From: uint64(from[v.column].Addr), FromStride: width, ToStride: width, Bytes: width, At: uint64(v.at), Together: uint64(v.together)}
+		f := field{From: uint64(from[v.column].Addr), FromStride: width, ToStride: width, Bytes: width, At: uint64(v.at)}
 		if to != nil {
 			f.To = uint64(to[v.column].Addr)
 		}

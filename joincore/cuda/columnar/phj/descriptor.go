@@ -10,7 +10,7 @@ type field struct {
 	From, FromStride uint64
 	To, ToStride     uint64
 	Bytes            uint64
-	At, Together     uint64
+	At               uint64
 }
 
 type packedField struct {
@@ -66,7 +66,7 @@ const (
 
 // Sizes of these types, which must equal the kernels' gj_layout.
 const (
-	fieldBytes = 7 * 8
+	fieldBytes = 6 * 8
 	valueBytes = 6 * 8
 	sideBytes  = (2 + maxColumns + 17) * 8
 	joinBytes  = 2*sideBytes + 14*8 + 2*maxColumns*8

@@ -37,7 +37,7 @@ func fieldWords(widths []int) int {
 
 // fieldShapes are the words of rows of fields by words of the key. Without an even number,
 // a key of 8 bytes would not be in one lane of a row buffer.
-var fieldShapes = [3][]int{1: {1, 2, 3, 4, 6, maxFieldWords}, 2: {2, 4, 6, maxFieldWords}}
+var fieldShapes = [3][]int{1: {1, 2, 3, 4, 5, 6, 7, maxFieldWords}, 2: {2, 4, 6, maxFieldWords}}
 
 // asFields returns the shape of columns of any widths; false if they are too wide.
 func asFields(keyWords int, widths []int) (shape, bool) {

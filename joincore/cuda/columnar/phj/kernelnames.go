@@ -4,7 +4,7 @@ import "fmt"
 
 // mostRead is the most words of a row, with the key, whose fields a first pass reads four rows
 // at a time. That of wider ones copies columns to shared memory.
-const mostRead = 4
+const mostRead = 5
 
 // firstKernel returns the name of the kernel for the first pass of a side. aligned: its
 // columns begin at multiples of 16 bytes.

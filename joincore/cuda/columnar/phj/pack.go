@@ -68,9 +68,8 @@ func packedShape(widths []int) shape {
 
 // placedValue is where a column's values are in a row.
 type placedValue struct {
-	column   int // of the payload
-	at       int // bytes of the row's payload before the value
-	together int // if it is the first carried one in a word: how many begin there
+	column int // of the payload
+	at     int // bytes of the row's payload before the value
 }
 
 // placeValues places columns in a row, the widest first, so that no value crosses a
@@ -90,24 +89,24 @@ func placeValues(widths []int) []placedValue {
 }
 
 // placeFields places columns in a row of fields of the given words. A row buffer and the
-// match divide 6 words into 2 and 4, so a value of 16 bytes is the last one.
+// match divide a row into the words that do not make up four, and then four at a time. The
+// widest values come first among the latter, and those that are left before them.
 func placeFields(words int, widths []int) []placedValue {
 	values := placeValues(widths)
-	if words%4 != 0 && len(values) > 0 && widths[values[0].column] == 16 {
-		first := values[0]
-		first.at = 4 * (words % 4)
-		for i := range values {
-			values[i].at -= 16
-		}
-		values = append(values[1:], first)
-	}
-	for i := len(values) - 1; i >= 0; i-- {
+	head := 4 * (words % 4)
+	tail := 4*words - head
+	for i := range values {
 		v := &values[i]
-		v.together = 1
-		if i+1 < len(values) && values[i+1].at/4 == v.at/4 {
-			v.together += values[i+1].together
+		switch {
+		case v.at < tail:
+			v.at += head
+		case head == 12: // a value of 8 bytes is in the last two of three words, so that it has a place in the buffer
+			v.at = (v.at - tail + 4) % head
+		default:
+			v.at -= tail
 		}
 	}
+	slices.SortFunc(values, func(a, b placedValue) int { return cmp.Compare(a.at, b.at) })
 	return values
 }
 

@@ -415,7 +415,8 @@ func TestFirstKernels(t *testing.T) {
 	}{
 		{1, shape{form: fields, words: 3, unit: 1}, true, "gj_first_k1_f3"},
 		{1, shape{form: fields, words: 3, unit: 1}, false, "gj_pack_k1"},
-		{1, shape{form: fields, words: 4, unit: 1}, true, "gj_pack_k1"},
+		{1, shape{form: fields, words: 4, unit: 1}, true, "gj_first_k1_f4"},
+		{1, shape{form: fields, words: 5, unit: 1}, true, "gj_pack_k1"},
 		{2, shape{form: fields, words: 2, unit: 1}, true, "gj_first_k2_f2"},
 		{2, shape{form: fields, words: 4, unit: 1}, true, "gj_pack_k2"},
 		{1, shape{words: 4, unit: 1}, false, "gj_first_k1_4x4"},

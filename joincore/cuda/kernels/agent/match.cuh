@@ -36,7 +36,7 @@ struct MatchLayout {
   using Table = Buckets<KW, B, C, NB, BuildRows>;
   static constexpr int stages = Table::bytes, stage_bytes = Emitter<KW, B, S>::stage_bytes(IPT),
                        ahead = stages + stage_bytes * WARPS, ahead_bytes = 32 * IPT * ProbeRows::stored * 4, fields = ahead + ahead_bytes * WARPS,
-                       bytes = fields + (listed_fields<B> + listed_fields<S>) * (int)sizeof(CarriedField);
+                       bytes = fields + field_list_bytes<B>() + field_list_bytes<S>();
 };
 
 // KW key words; B, S: payload kinds of build and probe rows; T threads, at most C
@@ -64,7 +64,8 @@ __device__ __forceinline__ void match(const gj_join* join) {
   const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
   uint32_t* stage = reinterpret_cast<uint32_t*>(smem + Layout::stages + warp * Layout::stage_bytes);
   char* ahead = smem + Layout::ahead + warp * Layout::ahead_bytes;
-  CarriedField *const build_fields = reinterpret_cast<CarriedField*>(smem + Layout::fields), *const probe_fields = build_fields + listed_fields<B>;
+  auto* const build_fields = reinterpret_cast<FieldList<B>*>(smem + Layout::fields);
+  auto* const probe_fields = reinterpret_cast<FieldList<S>*>(smem + Layout::fields + field_list_bytes<B>());
   copy_fields<B, T>(job.side[0], build_fields);
   copy_fields<S, T>(job.side[1], probe_fields);
   Out out(build_fields, probe_fields);

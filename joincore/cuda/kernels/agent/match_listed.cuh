@@ -24,7 +24,7 @@ template <int KW, class B, class S, int C, int NB, int IPT, int WARPS>
 struct ListedLayout {
   static constexpr int lists = Buckets<KW, B, C, NB>::bytes, list_bytes = 32 * IPT * 4, probes = lists + list_bytes * WARPS,
                        step_bytes = 32 * IPT * (KW + S::words) * 4, fields = probes + 2 * step_bytes * WARPS,
-                       bytes = fields + (listed_fields<B> + listed_fields<S>) * (int)sizeof(CarriedField);
+                       bytes = fields + field_list_bytes<B>() + field_list_bytes<S>();
 };
 
 // KW key words; B, S: payload kinds of build and probe rows; T threads, at most C
@@ -49,7 +49,8 @@ __device__ __forceinline__ void match_listed(const gj_join* join) {
   uint32_t* const list = reinterpret_cast<uint32_t*>(smem + Layout::lists + warp * Layout::list_bytes);
   char* const probes = smem + Layout::probes + warp * 2 * Layout::step_bytes;
   const typename Work::Table table(smem);
-  CarriedField *const build_fields = reinterpret_cast<CarriedField*>(smem + Layout::fields), *const probe_fields = build_fields + listed_fields<B>;
+  auto* const build_fields = reinterpret_cast<FieldList<B>*>(smem + Layout::fields);
+  auto* const probe_fields = reinterpret_cast<FieldList<S>*>(smem + Layout::fields + field_list_bytes<B>());
   copy_fields<B, T>(job.side[0], build_fields);
   copy_fields<S, T>(job.side[1], probe_fields);
   Emitter<KW, B, S> out(build_fields, probe_fields);

@@ -235,8 +235,9 @@ __device__ __forceinline__ void scatter_packed(const gj_side* side, const To& ta
     uint32_t lanes = 0, words = 0, widest = 0;
     for (uint32_t v = 0; value[v].bytes; words += lane[lanes++].width / 4) {
       const uint32_t from = v, width = (uint32_t)value[v].lane_bytes;
-      while (value[v].bytes && value[v].lane == value[from].lane) v++;
-      lane[lanes] = {value[from].lane, width, from, v - from, words, (uint32_t)value[v - 1].bytes};
+      uint32_t narrowest = GJ_LANE_BYTES;
+      for (; value[v].bytes && value[v].lane == value[from].lane; v++) narrowest = min(narrowest, (uint32_t)value[v].bytes);
+      lane[lanes] = {value[from].lane, width, from, v - from, words, narrowest};
       widest = max(widest, width);
     }
     if (!lanes) lane[lanes++] = {};

@@ -24,13 +24,11 @@ template <int KW, class B, class S>
 struct Emitter {
   uint32_t kept;  // rows in registers; the same in all lanes
   uint32_t key[KW], build[B::words ? B::words : 1], probe[S::words ? S::words : 1];
-  const CarriedField *build_fields, *probe_fields;  // of sides that have any
+  const FieldList<B>* build_fields;  // of sides that have any
+  const FieldList<S>* probe_fields;
 
   __host__ __device__ static constexpr int max_of(int a, int b) { return a > b ? a : b; }
-  // Words of fields that are staged together, so that a field of 16 bytes is: first those
-  // that do not make up four, then four at a time.
-  template <class P>
-  static constexpr int first_words = P::words % 4 ? P::words % 4 : 4;
+  // Words of fields that are staged together, so that a field of 16 bytes is.
   template <class P>
   static constexpr int together = P::kind != PayloadKind::field ? 1 : P::words < 4 ? P::words : 4;
   // Bytes of shared memory that a warp needs for n rows per lane.
@@ -39,7 +37,7 @@ struct Emitter {
     return 32 * (n + 1) * 4 * max_of(words, fields);
   }
 
-  __device__ explicit Emitter(const CarriedField* b = nullptr, const CarriedField* s = nullptr) : kept(0), build_fields(b), probe_fields(s) {
+  __device__ explicit Emitter(const FieldList<B>* b = nullptr, const FieldList<S>* s = nullptr) : kept(0), build_fields(b), probe_fields(s) {
     for (auto& w : key) w = 0;
     for (auto& w : build) w = 0;
     for (auto& w : probe) w = 0;
@@ -112,14 +110,15 @@ struct Emitter {
   }
 
   template <class P, int N, class Value>
-  __device__ __forceinline__ void side(const Claim& rows, const gj_side& in, const CarriedField* fields, const uint64_t* to, uint32_t* stage, uint32_t groups,
+  __device__ __forceinline__ void side(const Claim& rows, const gj_side& in, const FieldList<P>* fields, const uint64_t* to, uint32_t* stage, uint32_t groups,
                                        const uint32_t (&slot)[N], uint32_t* keep, Value value) const {
     const uint32_t lane = threadIdx.x & 31;
     auto at = [&](int g) { return rows.at(g * 32 + lane); };
     if constexpr (P::kind == PayloadKind::field) {
       constexpr int each = 32 * (N + 1);  // words of a column in the stage
-      auto window = [&](auto size, int c) {
-        constexpr int Q = decltype(size)::value;
+      using List = FieldList<P>;
+      auto window = [&](auto number) {
+        constexpr int i = decltype(number)::value, Q = List::words(i), c = List::first(i);
 #pragma unroll
         for (int q = 0; q < Q; q++) {
           if (lane < kept) stage[q * each + lane] = keep[c + q];
@@ -128,14 +127,14 @@ struct Emitter {
             if (slot[j] != ~0u) stage[q * each + slot[j]] = value(j, c + q);
         }
         __syncwarp();
-        if (rows.fits) put_fields<Q, N, each>(fields + 4 * c, stage, groups, rows);
+        if (rows.fits) put_fields<Q, N, each>(fields->field + 4 * c, fields->count[i], stage, groups, rows);
 #pragma unroll
         for (int q = 0; q < Q; q++) keep[c + q] = stage[q * each + groups * 32 + lane];
         __syncwarp();
       };
-      window(std::integral_constant<int, first_words<P>>(), 0);
-#pragma unroll
-      for (int c = first_words<P>; c < P::words; c += 4) window(std::integral_constant<int, 4>(), c);
+      window(std::integral_constant<int, 0>());
+      if constexpr (List::windows > 1) window(std::integral_constant<int, 1>());
+      static_assert(List::windows <= 2);
     } else {
 #pragma unroll
       for (int c = 0; c < P::columns; c++)
@@ -154,18 +153,28 @@ struct Emitter {
   }
 
   template <class P>
-  __device__ static __forceinline__ void write_side(const gj_side& in, const CarriedField* fields, const uint64_t* to, uint64_t row, const uint32_t* w) {
+  __device__ static __forceinline__ void write_side(const gj_side& in, const FieldList<P>* fields, const uint64_t* to, uint64_t row, const uint32_t* w) {
     if constexpr (P::kind == PayloadKind::column) {
 #pragma unroll
       for (int c = 0; c < P::columns; c++)
         if (!P::partial || to[c]) write<P::unit>(to[c], row, w + c * P::unit);
     } else if constexpr (P::kind == PayloadKind::field) {
-      auto word = [&](int c) { return w[c < P::words ? c : 0]; };
+      using List = FieldList<P>;
+      auto window = [&](auto number) {
+        constexpr int i = decltype(number)::value, Q = List::words(i), c = List::first(i);
+        each_field<Q>(fields->field + 4 * c, fields->count[i], [&](const CarriedField& f) {
+          auto word = [&](uint32_t q) {  // a register of the row
+            uint32_t v = w[c];
 #pragma unroll
-      for (int c = 0; c < P::words; c++) {
-        const uint32_t words[4] = {word(c), word(c + 1), word(c + 2), word(c + 3)};
-        for (uint32_t i = 0; i < fields[4 * c].here; i++) write_field<1>(fields[4 * c + i], row, words);
-      }
+            for (int k = 1; k < Q; k++) v = q == k ? w[c + k] : v;
+            return v;
+          };
+          const uint32_t words[4] = {word(f.word), word(f.word + 1), word(f.word + 2), word(f.word + 3)};
+          write_field<1>(f, row, words);
+        });
+      };
+      window(std::integral_constant<int, 0>());
+      if constexpr (List::windows > 1) window(std::integral_constant<int, 1>());
     } else if constexpr (P::kind == PayloadKind::row_id) {
       const uint32_t id[1] = {w[0]};
       gather_fields<1>(in, id, 1, [&](int) { return row; });

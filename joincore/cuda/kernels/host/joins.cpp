@@ -121,13 +121,11 @@ std::vector<gj_field> carry(int words, const std::vector<int>& widths, const std
   uint64_t at = 0;
   for (uint64_t width : {16, 8, 4, 2, 1})
     for (size_t k = 0; k < widths.size(); k++)
-      if ((uint64_t)widths[k] == width) fields.push_back({from[k], width, to[k], width, width, at, 1}), at += width;
-  if (words % 4 && !fields.empty() && fields[0].bytes == 16) {
-    for (gj_field& f : fields) f.at = f.at ? f.at - 16 : words % 4 * 4;
-    std::rotate(fields.begin(), fields.begin() + 1, fields.end());
-  }
-  for (size_t k = fields.size(); k-- > 0;)
-    if (k + 1 < fields.size() && fields[k + 1].at / 4 == fields[k].at / 4) fields[k].together += fields[k + 1].together;
+      if ((uint64_t)widths[k] == width) fields.push_back({from[k], width, to[k], width, width, at}), at += width;
+  // The words that do not make up four come first, and have the narrowest fields.
+  const uint64_t head = words % 4 * 4, tail = words * 4 - head;
+  for (gj_field& f : fields) f.at = f.at < tail ? f.at + head : head == 12 ? (f.at - tail + 4) % 12 : f.at - tail;
+  std::sort(fields.begin(), fields.end(), [](const gj_field& a, const gj_field& b) { return a.at < b.at; });
   return fields;
 }
 
@@ -249,7 +247,7 @@ bool run(const Case& c) {
     using P = decltype(payload);
     if constexpr (P::beside) return first(BesideSource<P, pass_rows>(&job.side[i]), &job.side[i]);
     // Fields are read by either of two passes.
-    if constexpr (P::kind == PayloadKind::field && KW + P::words <= 4)
+    if constexpr (P::kind == PayloadKind::field && KW + P::words <= 5)
       if (!c.reduced) return first(FieldSource<KW, P>(&job.side[i]), &job.side[i]);
     if (c.mode[i] == Mode::pack || P::kind == PayloadKind::field)
       scatter_packed<KW, pass_threads, pass_rows, 256, 32 << 10>(&job.side[i], PackedTarget(&job, &job.side[i]));
@@ -364,7 +362,10 @@ void check_all() {
     check<KW, Fields<4>, Fields<8>>(of("fields", {1, 8, 2}, {16, 4, 1}));
     check<KW, Fields<4>, Fields<8>>(of("fields, bytes", {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {1, 2, 4, 8, 16}));
     check<KW, Fields<6>, Fields<6>>(of("fields of 6 words", {16, 1, 2, 2}, {8, 8, 4, 1, 1}));
-    if constexpr (KW == 1) check<KW, Fields<1>, Fields<3>>(of("fields of odd words", {1, 2}, {1, 8, 2}));
+    if constexpr (KW == 1) {
+      check<KW, Fields<1>, Fields<3>>(of("fields of odd words", {1, 2}, {1, 8, 2}));
+      check<KW, Fields<5>, Fields<7>>(of("fields of 5 and 7 words", {8, 8, 1, 1, 1}, {16, 8, 2, 1}));
+    }
     check<KW, Fields<8>, Fields<2>>(of("fields, several to a word", {2, 2, 2, 2, 2, 2, 2, 1, 1, 1}, {1, 2, 2}));
     check<KW, Positions, Positions>(of("both packed", {16, 16, 8, 4, 4, 2, 1, 1}, {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}, Mode::pack, Mode::pack));
     if (!z.second_bits) continue;

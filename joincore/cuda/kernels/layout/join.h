@@ -19,14 +19,14 @@ enum gj_counter {
 
 // Where one value of a row is read, and where it is written in the result. Sides
 // with columns of different widths, and row ids, have fields instead of columns. Fields
-// that are carried are in the order of their bytes in the row, so that none crosses a
-// multiple of its width; in a row of 6 words, a field of 16 bytes is the last one.
+// that are carried are in the order of their bytes in the row. The payload's words that do
+// not make up four come first: no field crosses from them into the others, of which each
+// is at a multiple of its width.
 typedef struct {
   uint64_t from, from_stride;  // first value, bytes from one to the next
   uint64_t to, to_stride;
   uint64_t bytes;              // 1, 2, 4, 8 or 16
   uint64_t at;                 // if it is carried: bytes of the row's payload before it
-  uint64_t together;           // if it is the first carried one in a word: how many begin there
 } gj_field;
 
 // A packed payload is an array of lanes: a row's values, the widest first, fill one
