@@ -102,11 +102,12 @@ func (r *DeviceRates) Predict(j *Resident, m Materialisation) Prediction {
 // From joins of 16 to 64 bytes a packed row, and of 1 to 16 columns of 1 and 2 bytes, on an
 // H100.
 const (
-	fieldStart     = 3 // how many words cost as much as a row of fields without any
-	measuredFields = 2 // words of the rows that determine the rate of fields
+	fieldStart     = 3 // how many fields cost as much as a row without any
+	measuredFields = 2 // fields of the rows whose time is the rate
 
 	packing    = 1.1 // by how much longer a byte takes in the pass of columns of any widths than in one of whole rows
-	packedRead = 2.2 // how many placed values cost as much as reading a packed row
+	packedRead = 1.9 // how many placed values cost as much as reading a lane of a packed row
+	packedLane = 64  // bytes of a lane
 	position   = 4   // bytes of a packed row's position
 )
 
@@ -116,7 +117,7 @@ func (r *DeviceRates) gather(results, payload float64, c Carried) float64 {
 	if c.Copied {
 		bytes += 2 * position
 	}
-	return results * (bytes/r.MatchGB + packedRead/r.PlaceGps) / perMS
+	return results * (bytes/r.MatchGB + max(payload/packedLane, 1)*packedRead/r.PlaceGps) / perMS
 }
 
 // emitted is by how much less it costs to write a word of fields to the result than to
@@ -139,7 +140,11 @@ func (r *DeviceRates) passes(rows, key, payload float64, t Transform, c Carried)
 	}
 	ns := max(first/r.PassGB, r.RankNS)
 	if t == Pack || c.AsPacked {
-		ns = max(first*packing/r.PassGB, r.FieldNS*(float64(c.Words)+fieldStart)/(measuredFields+fieldStart))
+		parts := c.Words
+		if t != Pack {
+			parts = c.Fields
+		}
+		ns = max(first*packing/r.PassGB, r.FieldNS*(float64(parts)+fieldStart)/(measuredFields+fieldStart))
 	}
 	if !c.OnePass {
 		ns += max(second/r.PassGB, r.RankNS)

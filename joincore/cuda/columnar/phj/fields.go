@@ -35,6 +35,20 @@ func fieldWords(widths []int) int {
 	return (n + 3) / 4
 }
 
+// fieldParts returns the words of narrow fields and the number of the others: passes and match
+// move each of them at once.
+func fieldParts(widths []int) int {
+	wide, narrow := 0, 0
+	for _, w := range widths {
+		if w < 4 {
+			narrow += w
+		} else {
+			wide++
+		}
+	}
+	return wide + (narrow+3)/4
+}
+
 // fieldShapes are the words of rows of fields by words of the key. Without an even number,
 // a key of 8 bytes would not be in one lane of a row buffer.
 var fieldShapes = [3][]int{1: {1, 2, 3, 4, 5, 6, 7, maxFieldWords}, 2: {2, 4, 6, maxFieldWords}}

@@ -35,7 +35,7 @@ func Shape(j costmodel.Resident, outputRows int64) func(costmodel.Materialisatio
 			c[i].Words, c[i].OnePass = s[i].words, one
 			c[i].Copied = modes[i] == pack && positionsOf(v.widths[i]) == positionsMove
 			if s[i].form == fields {
-				c[i].Fields = fieldWords(v.widths[i])
+				c[i].Fields = fieldParts(v.widths[i])
 				c[i].AsPacked = packedFirst(j.KeyBytes/4, s[i])
 			}
 		}

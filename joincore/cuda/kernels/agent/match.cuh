@@ -175,9 +175,14 @@ __device__ __forceinline__ void match(const gj_join* join) {
           continue;
         }
         // Several matches per row: 32 rows at a time, one output row per lane.
-#pragma unroll
+#pragma unroll 1
         for (int j = 0; j < IPT; j++) {
-          const uint32_t matches = found[j] & 0x7fff, first = found[j] >> 15;
+          uint32_t these = found[0];
+          Row<WS> mine = r[0];
+#pragma unroll
+          for (int k = 1; k < IPT; k++)
+            if (j == k) these = found[k], mine = r[k];
+          const uint32_t matches = these & 0x7fff, first = these >> 15;
           const uint32_t upto = warp_inclusive(matches), n = __shfl_sync(~0u, upto, 31);
           if (n == 0) continue;
           for (uint32_t o = 0; o < n; o += 32) {
@@ -185,7 +190,7 @@ __device__ __forceinline__ void match(const gj_join* join) {
             const uint32_t source = warp_owner(upto, want);
             Row<WS> v;
 #pragma unroll
-            for (int q = 0; q < WS; q++) v.word[q] = __shfl_sync(~0u, r[j].word[q], source);
+            for (int q = 0; q < WS; q++) v.word[q] = __shfl_sync(~0u, mine.word[q], source);
             uint32_t slot = __shfl_sync(~0u, first, source);
             uint32_t skip = want - (__shfl_sync(~0u, upto, source) - __shfl_sync(~0u, matches, source));
             const bool side_by_side = slot & 1;
