@@ -24,10 +24,10 @@
 // # Slabs
 //
 // Partitioned rows wait in slabs of the process, which are page-locked for all devices
-// after their first use and kept for other joins for a while. The job allocates as many bytes
-// of its own memory, so that they count towards its budget, and does not touch
-// them. It uses its own memory instead if that is registered, small, or if there
-// are no slabs.
+// after their first use and kept for other joins for a while, also for those that want up to a
+// third less. The job allocates as many bytes of its own memory, so that they count towards
+// its budget, and does not touch them. It uses its own memory instead if that is registered,
+// small, or if there are no slabs.
 //
 // # The execution
 //

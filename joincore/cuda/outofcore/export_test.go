@@ -79,7 +79,7 @@ func (d *division) Scratch(window int) (memory []byte, grant, slab int64) {
 	if s.slab != nil {
 		slab = s.slab.size()
 	}
-	return s.bytes, int64(len(s.grant)), slab
+	return s.bytes, int64(len(s.grant) + len(s.more)), slab
 }
 
 func (p *Pool) Refusal() error             { return p.refusal() }

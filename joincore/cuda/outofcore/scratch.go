@@ -9,6 +9,7 @@ import "gpujoin/joincore/cuda/transfer"
 type scratch struct {
 	bytes []byte
 	grant []byte // of the job's memory: what it may take
+	more  []byte // the same: by how much the slab is larger
 	slab  *slab  // nil: the bytes are those of grant
 }
 
@@ -29,7 +30,7 @@ func takeScratch(e Execution, n int64) (scratch, error) {
 		if grant, err := mem.Alloc(size); err == nil {
 			if e.Method(grant) == transfer.Staged {
 				if s := d.Slabs.take(size); s != nil {
-					return scratch{bytes: s.mem[:n], grant: grant, slab: s}, nil
+					return charged(e, n, s, grant)
 				}
 			}
 			return scratch{bytes: grant[:n], grant: grant}, nil
@@ -39,12 +40,29 @@ func takeScratch(e Execution, n int64) (scratch, error) {
 	return scratch{bytes: grant, grant: grant}, err
 }
 
+// charged returns scratch of n bytes in a slab. A slab that is larger than what the job was
+// granted is charged as it is; if the job may not have that much, it does without.
+func charged(e Execution, n int64, s *slab, grant []byte) (scratch, error) {
+	mem := e.Memory()
+	if s.size() == int64(len(grant)) {
+		return scratch{bytes: s.mem[:n], grant: grant, slab: s}, nil
+	}
+	larger, err := mem.Alloc(s.size() - int64(len(grant)))
+	if err != nil {
+		e.Device().Slabs.give(s)
+		return scratch{bytes: grant[:n], grant: grant}, nil
+	}
+	return scratch{bytes: s.mem[:n], grant: grant, more: larger, slab: s}, nil
+}
+
 // freeScratch frees scratch memory, which no copy may still use.
 func freeScratch(e Execution, s scratch) {
 	if s.slab != nil {
 		e.Device().Slabs.give(s.slab)
 	}
-	if s.grant != nil {
-		e.Memory().Free(s.grant)
+	for _, b := range [][]byte{s.grant, s.more} {
+		if b != nil {
+			e.Memory().Free(b)
+		}
 	}
 }

@@ -46,20 +46,23 @@ func NewPool(lock func([]byte) (func(), error), limit int64) *Pool {
 	return &Pool{Limit: limit, lock: lock, idle: idleSlab}
 }
 
-// take returns a slab of a size that slabSize has returned, which a job was
-// granted; nil: there is none to be had. Its content is unspecified.
+// take returns a slab of at least a size that slabSize has returned, which a job was
+// granted; nil: there is none to be had. The slab may be larger, up to mostFor(size). Its
+// content is unspecified.
 func (p *Pool) take(size int64) *slab {
 	p.mu.Lock()
 	if p.closed || p.refused != nil || p.used+size > p.Limit {
 		p.mu.Unlock()
 		return nil
 	}
-	p.used += size
-	p.most = max(p.most, p.used)
 	if s := p.find(size); s != nil {
+		p.used += s.size()
+		p.most = max(p.most, p.used)
 		p.mu.Unlock()
 		return s
 	}
+	p.used += size
+	p.most = max(p.most, p.used)
 	others := p.ending
 	old := p.excess(func() bool { return p.used+p.bytes > p.most || p.used+p.bytes+others > p.Limit })
 	p.mu.Unlock()
@@ -91,12 +94,16 @@ func (p *Pool) mapped(size int64) *slab {
 	return s
 }
 
-// find takes an idle slab of the size: of those that suit best the last one that
-// came back, for the first is locked first. The caller has locked p.
+// mostFor is the largest slab that serves a job which wants size bytes: half as much again. Jobs
+// of different sizes that take turns would otherwise never find a slab that is locked.
+func mostFor(size int64) int64 { return size + size/2 }
+
+// find takes an idle slab for size bytes: of those that suit best the last one that came
+// back, for the first is locked first. The caller has locked p.
 func (p *Pool) find(size int64) *slab {
 	best := -1
 	for i, s := range p.kept {
-		if s.size() == size && (best < 0 || p.suits(s) >= p.suits(p.kept[best])) {
+		if rank := p.suits(s, size); rank >= 0 && (best < 0 || rank > p.suits(p.kept[best], size) || rank == p.suits(p.kept[best], size) && s.size() <= p.kept[best].size()) {
 			best = i
 		}
 	}
@@ -106,12 +113,17 @@ func (p *Pool) find(size int64) *slab {
 	return p.remove(best)
 }
 
-// suits ranks idle slabs: best is one that is locked, and worst the one that is
-// being locked, because its user would copy at the same time. The caller holds
-// p's lock.
-func (p *Pool) suits(s *slab) int {
+// suits ranks idle slabs for size bytes; below 0: not at all. Best is one of that size that is
+// locked, then a larger one that is. Worst is the one that is being locked, because its user
+// would copy at the same time. The caller holds p's lock.
+func (p *Pool) suits(s *slab, size int64) int {
+	locked, exact := s.unlock != nil, s.size() == size
 	switch {
-	case s.unlock != nil:
+	case s.size() < size || s.size() > mostFor(size) || !exact && !locked:
+		return -1
+	case locked && exact:
+		return 3
+	case locked:
 		return 2
 	case s != p.locking:
 		return 1

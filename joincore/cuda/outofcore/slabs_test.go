@@ -57,6 +57,51 @@ func TestSlabsAreKept(t *testing.T) {
 	}
 }
 
+// TestLargerSlabsServe: who wants somewhat less than a slab has one that is locked, rather
+// than a new one, and the smallest of these.
+func TestLargerSlabsServe(t *testing.T) {
+	l := &locker{}
+	p := testSlabs(t, l, 1<<30)
+	large, larger, first := p.take(5<<20), p.take(11<<19), p.take(4<<20)
+	p.give(first)
+	p.Settle()
+	for _, s := range []*slab{larger, large} {
+		p.give(s)
+		p.Settle()
+	}
+	for _, c := range []struct {
+		size int64
+		want *slab
+	}{{4 << 20, first}, {4 << 20, large}, {4 << 20, larger}, {3 << 20, nil}} {
+		used := p.used
+		s := p.take(c.size)
+		if c.want == nil && s.size() != c.size || c.want != nil && s != c.want || p.used != used+s.size() {
+			t.Errorf("%d bytes: a slab of %d, %d in use before and %d now", c.size, s.size(), used, p.used)
+		}
+		defer p.give(s)
+	}
+	if n := l.bytes(); n != 5<<20+11<<19+4<<20 || l.locks != 3 {
+		t.Errorf("%d bytes are locked, in %d locks", n, l.locks)
+	}
+}
+
+// TestSlabsThatAreNotLockedServeNobodyElse: a larger slab that is not locked is no better than
+// a new one.
+func TestSlabsThatAreNotLockedServeNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &locker{gate: make(chan struct{})}
+		p := testSlabs(t, l, 1<<30)
+		p.give(p.take(5 << 20))
+		synctest.Wait()
+		if s := p.take(4 << 20); s.size() != 4<<20 {
+			t.Errorf("a slab of %d bytes", s.size())
+		} else {
+			p.give(s)
+		}
+		close(l.gate)
+	})
+}
+
 // TestIdleSlabsAreGivenBack: each when it was idle for long enough.
 func TestIdleSlabsAreGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
