@@ -2,6 +2,7 @@
 // after the other, each thread a fiber. Fibers change only at barriers and at
 // warp operations, so that races are not found; what is computed is.
 #pragma once
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -45,22 +46,38 @@ namespace host {
 
 constexpr size_t stack_bytes = 1 << 16;
 
+// A fiber begins in a context of its own. From then on it is left and entered by jumps:
+// swapcontext would make a system call each time, to keep the signal mask.
+struct Fiber {
+  ucontext_t first;
+  jmp_buf at;
+  bool begun, done;
+};
+
 // The block that runs.
 inline struct Block {
-  std::vector<ucontext_t> fiber;
+  std::vector<Fiber> fiber;
   std::vector<std::vector<char>> stack;
-  std::vector<bool> done;
-  ucontext_t scheduler;
+  jmp_buf scheduler;
   std::function<void()> body;
   uint32_t arrived, round;                        // at the block's barrier
   std::vector<uint32_t> warp_arrived, warp_round;  // at each warp's
   std::vector<uint64_t> value;                    // that each thread shows its warp
 } block;
 
-inline void yield() {
+// Leaves the fiber that runs, until the scheduler enters it again.
+inline void __attribute__((noinline)) yield() {
   const uint32_t me = threadIdx.x;
-  swapcontext(&block.fiber[me], &block.scheduler);
+  if (!_setjmp(block.fiber[me].at)) _longjmp(block.scheduler, 1);
   threadIdx.x = me;
+}
+
+// Runs a fiber until it yields or ends.
+inline void __attribute__((noinline)) enter(Fiber& f) {
+  if (_setjmp(block.scheduler)) return;
+  if (f.begun) _longjmp(f.at, 1);
+  f.begun = true;
+  setcontext(&f.first);
 }
 
 inline void barrier(uint32_t& arrived, uint32_t& round, uint32_t threads) {
@@ -77,8 +94,8 @@ inline void warp_barrier() { barrier(block.warp_arrived[threadIdx.x / 32], block
 
 inline void fiber() {
   block.body();
-  block.done[threadIdx.x] = true;
-  swapcontext(&block.fiber[threadIdx.x], &block.scheduler);
+  block.fiber[threadIdx.x].done = true;
+  yield();
 }
 
 // Runs blocks of threads threads of a kernel. Shared memory begins as garbage.
@@ -89,25 +106,25 @@ inline void launch(uint32_t blocks, uint32_t threads, std::function<void()> kern
     block.body = kernel;
     block.fiber.assign(threads, {});
     block.stack.resize(std::max<size_t>(block.stack.size(), threads));
-    block.done.assign(threads, false);
     block.arrived = block.round = 0;
     block.warp_arrived.assign(threads / 32, 0);
     block.warp_round.assign(threads / 32, 0);
     block.value.assign(threads, 0);
     for (uint32_t t = 0; t < threads; t++) {
       block.stack[t].resize(stack_bytes);
-      getcontext(&block.fiber[t]);
-      block.fiber[t].uc_stack.ss_sp = block.stack[t].data();
-      block.fiber[t].uc_stack.ss_size = stack_bytes;
-      makecontext(&block.fiber[t], fiber, 0);
+      ucontext_t& first = block.fiber[t].first;
+      getcontext(&first);
+      first.uc_stack.ss_sp = block.stack[t].data();
+      first.uc_stack.ss_size = stack_bytes;
+      makecontext(&first, fiber, 0);
     }
     for (bool running = true; running;) {
       running = false;
       for (uint32_t t = 0; t < threads; t++) {
-        if (block.done[t]) continue;
+        if (block.fiber[t].done) continue;
         threadIdx.x = t;
-        swapcontext(&block.scheduler, &block.fiber[t]);
-        running = running || !block.done[t];
+        enter(block.fiber[t]);
+        running = running || !block.fiber[t].done;
       }
     }
   }
