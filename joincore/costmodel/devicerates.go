@@ -17,7 +17,7 @@ type DeviceRates struct {
 
 	PassGB   float64 `json:"pass_gb"`   // GB/s read and written by a partition pass
 	RankNS   float64 `json:"rank_ns"`   // ns that it takes at least for a row
-	FieldNS  float64 `json:"field_ns"`  // ns that one takes at least for a row of two columns of different widths
+	FieldNS  float64 `json:"field_ns"`  // ns that a pass of columns of any widths takes at least for a row of two of them
 	MatchGB  float64 `json:"match_gb"`  // GB/s read and written by a match
 	MatchNS  float64 `json:"match_ns"`  // ns that it takes for a row of either side
 	MoreNS   float64 `json:"more_ns"`   // ns for a result row beyond a probe row's first

@@ -100,14 +100,14 @@ func (r *DeviceRates) Predict(j *Resident, m Materialisation) Prediction {
 }
 
 // From joins of 16 to 64 bytes a packed row, and of 1 to 16 columns of 1 and 2 bytes, on an
-// H100.
+// H100; packedRead from rows of 32 to 128 bytes on an H200.
 const (
 	fieldStart     = 3 // how many fields cost as much as a row without any
 	measuredFields = 2 // fields of the rows whose time is the rate
 
 	packing    = 1.1 // by how much longer a byte takes in the pass of columns of any widths than in one of whole rows
 	packedRead = 1.9 // how many placed values cost as much as reading a lane of a packed row
-	packedLane = 64  // bytes of a lane
+	packedLane = 64  // bytes of a lane: laneBytes of package phj
 	position   = 4   // bytes of a packed row's position
 )
 
@@ -120,8 +120,8 @@ func (r *DeviceRates) gather(results, payload float64, c Carried) float64 {
 	return results * (bytes/r.MatchGB + max(payload/packedLane, 1)*packedRead/r.PlaceGps) / perMS
 }
 
-// emitted is by how much less it costs to write a word of fields to the result than to
-// move a row through a pass of fields.
+// emitted is by how much less it costs to write a field to the result than to move a row
+// through a pass of fields.
 const emitted = 9
 
 // passes returns the ms of a side's two passes and the bytes of a row that the
@@ -140,11 +140,11 @@ func (r *DeviceRates) passes(rows, key, payload float64, t Transform, c Carried)
 	}
 	ns := max(first/r.PassGB, r.RankNS)
 	if t == Pack || c.AsPacked {
-		parts := c.Words
-		if t != Pack {
-			parts = c.Fields
+		fields := c.Fields
+		if t == Pack {
+			fields = c.Words
 		}
-		ns = max(first*packing/r.PassGB, r.FieldNS*(float64(parts)+fieldStart)/(measuredFields+fieldStart))
+		ns = max(first*packing/r.PassGB, r.FieldNS*(float64(fields)+fieldStart)/(measuredFields+fieldStart))
 	}
 	if !c.OnePass {
 		ns += max(second/r.PassGB, r.RankNS)

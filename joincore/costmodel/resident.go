@@ -26,7 +26,7 @@ type Resident struct {
 // Carried describes a side's payload in the partition passes.
 type Carried struct {
 	Words    int  // of 4 bytes a row, padding included
-	Fields   int  // of columns of any widths: words of those of 1 and 2 bytes, and the number of the others; 0: columns have equal widths
+	Fields   int  // of columns of any widths: the words that those of 1 and 2 bytes share, plus the number of the others; 0: all have 4 or all have 8 bytes
 	AsPacked bool // of these, the first pass is that of packed rows
 	Copied   bool // the positions of packed rows are copied before payload is gathered by them
 	OnePass  bool // one pass suffices, so no payload is placed

@@ -55,6 +55,7 @@ func trials(n int64) []trial {
 	reduced.domain = 16 * reduced.build
 	many := sized(j("phj-om", same(4, 4), told{costmodel.PhaseMatch, func(r *costmodel.DeviceRates) *float64 { return &r.MoreNS }}), n/8, n/8)
 	many.distinct, many.domain = n/64, n/64
+	// Rows of more than five words: the first pass of narrower ones is another.
 	fields := j("phj-om", [2][]int{{2, 2, 2, 2, 2, 2, 2, 2, 2}, {4, 4}}, told{costmodel.PhaseBuildSide, func(r *costmodel.DeviceRates) *float64 { return &r.FieldNS }})
 	return []trial{
 		sized(j("phj-om", same(4), told{wholeJoin, func(r *costmodel.DeviceRates) *float64 { return &r.LaunchMS }}), 1<<10, 1<<11),

@@ -41,7 +41,7 @@ func onHost(t *testing.T, name string) {
 func buildForHost(t *testing.T, name string) string {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("takes a minute")
+		t.Skip("needs a run without -short: it takes up to a minute")
 	}
 	compiler, err := exec.LookPath("g++")
 	if err != nil {

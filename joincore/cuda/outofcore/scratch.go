@@ -29,8 +29,8 @@ func takeScratch(e Execution, n int64) (scratch, error) {
 		size := slabSize(n)
 		if grant, err := mem.Alloc(size); err == nil {
 			if e.Method(grant) == transfer.Staged {
-				if s := d.Slabs.take(size); s != nil {
-					return charged(e, n, s, grant)
+				if s, more := takeCharged(e, size); s != nil {
+					return scratch{bytes: s.mem[:n], grant: grant, more: more, slab: s}, nil
 				}
 			}
 			return scratch{bytes: grant[:n], grant: grant}, nil
@@ -40,19 +40,19 @@ func takeScratch(e Execution, n int64) (scratch, error) {
 	return scratch{bytes: grant, grant: grant}, err
 }
 
-// charged returns scratch of n bytes in a slab. A slab that is larger than what the job was
-// granted is charged as it is; if the job may not have that much, it does without.
-func charged(e Execution, n int64, s *slab, grant []byte) (scratch, error) {
-	mem := e.Memory()
-	if s.size() == int64(len(grant)) {
-		return scratch{bytes: s.mem[:n], grant: grant, slab: s}, nil
+// takeCharged returns a slab for a job that was granted size bytes, and what the job was granted
+// for the rest of a larger slab. A job that may not have the rest gets a slab of its size.
+func takeCharged(e Execution, size int64) (s *slab, more []byte) {
+	slabs := e.Device().Slabs
+	if s = slabs.take(size); s == nil || s.size() == size {
+		return s, nil
 	}
-	larger, err := mem.Alloc(s.size() - int64(len(grant)))
+	more, err := e.Memory().Alloc(s.size() - size)
 	if err != nil {
-		e.Device().Slabs.give(s)
-		return scratch{bytes: grant[:n], grant: grant}, nil
+		slabs.give(s)
+		return slabs.takeUpTo(size, size), nil
 	}
-	return scratch{bytes: s.mem[:n], grant: grant, more: larger, slab: s}, nil
+	return s, more
 }
 
 // freeScratch frees scratch memory, which no copy may still use.

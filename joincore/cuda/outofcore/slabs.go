@@ -49,13 +49,16 @@ func NewPool(lock func([]byte) (func(), error), limit int64) *Pool {
 // take returns a slab of at least a size that slabSize has returned, which a job was
 // granted; nil: there is none to be had. The slab may be larger, up to mostFor(size). Its
 // content is unspecified.
-func (p *Pool) take(size int64) *slab {
+func (p *Pool) take(size int64) *slab { return p.takeUpTo(size, mostFor(size)) }
+
+// takeUpTo is take with another limit.
+func (p *Pool) takeUpTo(size, most int64) *slab {
 	p.mu.Lock()
 	if p.closed || p.refused != nil || p.used+size > p.Limit {
 		p.mu.Unlock()
 		return nil
 	}
-	if s := p.find(size); s != nil {
+	if s := p.find(size, most); s != nil {
 		p.used += s.size()
 		p.most = max(p.most, p.used)
 		p.mu.Unlock()
@@ -98,13 +101,14 @@ func (p *Pool) mapped(size int64) *slab {
 // of different sizes that take turns would otherwise never find a slab that is locked.
 func mostFor(size int64) int64 { return size + size/2 }
 
-// find takes an idle slab for size bytes: of those that suit best the last one that came
-// back, for the first is locked first. The caller has locked p.
-func (p *Pool) find(size int64) *slab {
-	best := -1
+// find takes an idle slab of size to most bytes: of those that suit best the smallest, and of
+// these the last one that came back, for the first is locked first. The caller has locked p.
+func (p *Pool) find(size, most int64) *slab {
+	best, rank := -1, unsuited
 	for i, s := range p.kept {
-		if rank := p.suits(s, size); rank >= 0 && (best < 0 || rank > p.suits(p.kept[best], size) || rank == p.suits(p.kept[best], size) && s.size() <= p.kept[best].size()) {
-			best = i
+		r := p.suits(s, size, most)
+		if r > rank || r == rank && r > unsuited && s.size() <= p.kept[best].size() {
+			best, rank = i, r
 		}
 	}
 	if best < 0 {
@@ -113,14 +117,17 @@ func (p *Pool) find(size int64) *slab {
 	return p.remove(best)
 }
 
-// suits ranks idle slabs for size bytes; below 0: not at all. Best is one of that size that is
-// locked, then a larger one that is. Worst is the one that is being locked, because its user
-// would copy at the same time. The caller holds p's lock.
-func (p *Pool) suits(s *slab, size int64) int {
+// unsuited is the rank of slabs that do not suit.
+const unsuited = -1
+
+// suits ranks idle slabs for a job that wants size bytes and may have most. Best is a locked one
+// of that size, then a larger one that is locked. Worst is the one that is being locked, because
+// its user would copy at the same time. The caller holds p's lock.
+func (p *Pool) suits(s *slab, size, most int64) int {
 	locked, exact := s.unlock != nil, s.size() == size
 	switch {
-	case s.size() < size || s.size() > mostFor(size) || !exact && !locked:
-		return -1
+	case s.size() < size || s.size() > most || !exact && !locked:
+		return unsuited
 	case locked && exact:
 		return 3
 	case locked:

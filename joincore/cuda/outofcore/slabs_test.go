@@ -85,6 +85,23 @@ func TestLargerSlabsServe(t *testing.T) {
 	}
 }
 
+// TestJobThatMayNotHaveMore: it gets a slab of its size, though a larger one is locked.
+func TestJobThatMayNotHaveMore(t *testing.T) {
+	p := testSlabs(t, &locker{}, 1<<30)
+	large := p.take(5 << 20)
+	p.give(large)
+	p.Settle()
+	s := p.take(4 << 20)
+	if s != large {
+		t.Fatalf("a slab of %d bytes", s.size())
+	}
+	p.give(s)
+	if s = p.takeUpTo(4<<20, 4<<20); s.size() != 4<<20 {
+		t.Errorf("a slab of %d bytes", s.size())
+	}
+	p.give(s)
+}
+
 // TestSlabsThatAreNotLockedServeNobodyElse: a larger slab that is not locked is no better than
 // a new one.
 func TestSlabsThatAreNotLockedServeNobodyElse(t *testing.T) {

@@ -30,7 +30,7 @@ func besidePair(keyWords int, rows [2]int64, bits int, s [2]shape, modes [2]mode
 		case bytes%4 == 1 && bytes <= 5 && aligned[i]:
 			s[i] = shape{form: beside, words: bytes / 4, unit: 1}
 			saved[i] = true
-		case s[i].words > 1 || s[i].form == fields && !aligned[i]: // its first pass may not write to so many partitions
+		case s[i].words > 1 || s[i].form == fields && !aligned[i]: // wider rows have no kernels; columns that begin anywhere stay as they are
 			return was, false
 		}
 	}

@@ -35,8 +35,8 @@ func fieldWords(widths []int) int {
 	return (n + 3) / 4
 }
 
-// fieldParts returns the words of narrow fields and the number of the others: passes and match
-// move each of them at once.
+// fieldParts returns the words that narrow fields share, plus the number of the others: passes
+// and match move each of these at once.
 func fieldParts(widths []int) int {
 	wide, narrow := 0, 0
 	for _, w := range widths {

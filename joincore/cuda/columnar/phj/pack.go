@@ -89,8 +89,8 @@ func placeValues(widths []int) []placedValue {
 }
 
 // placeFields places columns in a row of fields of the given words. A row buffer and the
-// match divide a row into the words that do not make up four, and then four at a time. The
-// widest values come first among the latter, and those that are left before them.
+// match divide a row into a head, the words that do not make up four, and groups of four
+// words. The widest values fill the groups, the others the head.
 func placeFields(words int, widths []int) []placedValue {
 	values := placeValues(widths)
 	head := 4 * (words % 4)
@@ -100,7 +100,7 @@ func placeFields(words int, widths []int) []placedValue {
 		switch {
 		case v.at < tail:
 			v.at += head
-		case head == 12: // a value of 8 bytes is in the last two of three words, so that it has a place in the buffer
+		case head == 12: // of three words, a value of 8 bytes takes the last two, which the key before them aligns
 			v.at = (v.at - tail + 4) % head
 		default:
 			v.at -= tail

@@ -174,7 +174,8 @@ __device__ __forceinline__ void match(const gj_join* join) {
               [&](int j, int q) { return r[j].word[KW + q]; });
           continue;
         }
-        // Several matches per row: 32 rows at a time, one output row per lane.
+        // Several matches per row: 32 rows at a time, one output row per lane. The code stands
+        // once for all of the thread's rows: copies of it would take registers from the rest.
 #pragma unroll 1
         for (int j = 0; j < IPT; j++) {
           uint32_t these = found[0];

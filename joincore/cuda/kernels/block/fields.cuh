@@ -123,9 +123,9 @@ __device__ __forceinline__ void put_fields(const CarriedField* f, FieldCounts co
   const uint32_t lane = threadIdx.x & 31;
   if (rows.base % 4 == 0) {
     put_narrow<Q, N, EACH>(f, count.narrow, stage, groups, rows);
-    count.narrow = 0;
+    count.narrow = 0;  // they are written
   }
-  if (count.narrow || rows.first != groups * 32) {  // the rows begin anywhere, or in two places
+  if (count.narrow || rows.first != groups * 32) {  // rows begin anywhere, or in two places: one value at a time
     each_field<Q>(f, count, [&](const CarriedField& v) {
 #pragma unroll 1
       for (uint32_t g = 0; g < groups; g++) write_field<EACH>(v, rows.at(g * 32 + lane), stage + v.word * EACH + lane + g * 32);

@@ -19,9 +19,9 @@ enum gj_counter {
 
 // Where one value of a row is read, and where it is written in the result. Sides
 // with columns of different widths, and row ids, have fields instead of columns. Fields
-// that are carried are in the order of their bytes in the row. The payload's words that do
-// not make up four come first: no field crosses from them into the others, of which each
-// is at a multiple of its width.
+// that are carried are in the order of their bytes in the row. The payload begins with the
+// words that do not make up four. No field crosses from them into the words behind them,
+// where each field begins at a multiple of its width.
 typedef struct {
   uint64_t from, from_stride;  // first value, bytes from one to the next
   uint64_t to, to_stride;
