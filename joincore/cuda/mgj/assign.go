@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/mesh"
 )
@@ -28,6 +29,18 @@ func (s Strategy) String() string {
 	return [...]string{Exchange: "exchange", Replicate: "replicate", Alone: "alone"}[s]
 }
 
+// Way is how rows get to the GPUs that join them.
+type Way int
+
+const (
+	// WayFastest is WayCopy where that is faster and memory suffices, else WayStore.
+	WayFastest Way = iota
+	// WayStore has the first pass store rows into the memory of the GPUs that join them.
+	WayStore
+	// WayCopy has it leave rows for another GPU in its own memory, which a copy engine copies.
+	WayCopy
+)
+
 // Bypass says when the probe side is sampled for hot keys.
 type Bypass int
 
@@ -48,9 +61,6 @@ const leastHot = 0.5
 // leastRepeated is the part of a sample's keys that have to be repeated in an eighth of it,
 // before all are looked at.
 const leastRepeated = 0.8 * leastHot
-
-// probeRanges are the ranges of the probe side in an exchange.
-const probeRanges = 5
 
 // slack is how many more rows than the mean a GPU may join to save traffic.
 const slack = 0.01
@@ -143,13 +153,13 @@ func without(h exchange.Histograms, marked []bool) (left exchange.Histograms) {
 
 // estimated returns the rows of all ranges by those of the first one. A partition that is
 // empty there may have rows in others, which have to be sent somewhere.
-func estimated(first []int64, ranges int) []int64 {
-	if ranges == 1 {
+func estimated(first []int64, ranges phj.Ranges) []int64 {
+	if ranges.Count() == 1 {
 		return first
 	}
 	rows := make([]int64, len(first))
 	for p, n := range first {
-		rows[p] = n*int64(ranges) + 1
+		rows[p] = ranges.Rows(n) + 1
 	}
 	return rows
 }
@@ -165,8 +175,8 @@ func splitHot(rows int64, hot, sampled int) (hotRows, cold int64) {
 
 // evenRows returns the rows of a range, by partition, of a side whose keys are all rare. Each
 // partition may have rows, which have to be sent somewhere.
-func evenRows(rows int64, partitions, ranges int) []int64 {
-	return slices.Repeat([]int64{rows/int64(partitions*ranges) + 1}, partitions)
+func evenRows(rows int64, partitions int) []int64 {
+	return slices.Repeat([]int64{rows/int64(partitions) + 1}, partitions)
 }
 
 // skewed reports whether most rows, counted by GPU and partition, may have hot keys: those
@@ -202,25 +212,22 @@ func dropUnmatched(to [2][][]uint64, flows [][][]int64) {
 func received(counts [][]int64, to [][]uint64) []int64 {
 	rows := make([]int64, len(counts))
 	for from, list := range counts {
-		for p, n := range list {
-			for r := range rows {
-				if to[p][from]>>r&1 != 0 {
-					rows[r] += n
-				}
-			}
+		for r := range rows {
+			rows[r] += receivedOf(list, to, from, r)
 		}
 	}
 	return rows
 }
 
-// sends reports whether a GPU sends rows of a flow to another one.
-func sends(counts []int64, to [][]uint64, from, receiver int) bool {
+// receivedOf returns the rows of a flow that a GPU gets of one that has the given rows by
+// partition.
+func receivedOf(counts []int64, to [][]uint64, from, receiver int) (rows int64) {
 	for p, n := range counts {
-		if n > 0 && to[p][from]>>receiver&1 != 0 {
-			return true
+		if to[p][from]>>receiver&1 != 0 {
+			rows += n
 		}
 	}
-	return false
+	return rows
 }
 
 // crossing returns how many rows of a flow go to another GPU.

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"testing"
 
+	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/mesh"
 )
 
-func equalLinks(t *testing.T, gpus int) *mesh.Mesh {
+func equalLinks(t testing.TB, gpus int) *mesh.Mesh {
 	t.Helper()
 	m, err := mesh.Preset("hgx-h100")
 	if err != nil {
@@ -93,17 +94,21 @@ func TestReceived(t *testing.T) {
 	if got := crossing(flow, to); got != 5 {
 		t.Errorf("crossing: %d", got)
 	}
-	if sends(flow[0], to, 0, 0) != true || sends(flow[1], to, 1, 1) {
-		t.Error("sends")
+	if a, b := receivedOf(flow[0], to, 0, 0), receivedOf(flow[1], to, 1, 1); a != 1 || b != 0 {
+		t.Errorf("GPU 0 keeps %d rows, GPU 1 keeps %d", a, b)
 	}
 }
 
 // Rows of every partition go somewhere, if only a later range has some.
 func TestEstimated(t *testing.T) {
-	if got := estimated([]int64{0, 5}, 1); !slices.Equal(got, []int64{0, 5}) {
+	if got := estimated([]int64{0, 5}, phj.Even(1)); !slices.Equal(got, []int64{0, 5}) {
 		t.Errorf("one range: %v", got)
 	}
-	h := exchange.Histograms{even(2, 8, 10), {estimated(make([]int64, 8), 3), estimated(make([]int64, 8), 3)}}
+	if got := estimated([]int64{0, 6}, phj.Ranges{2, 3}); !slices.Equal(got, []int64{1, 16}) {
+		t.Errorf("two ranges: %v", got)
+	}
+	empty := estimated(make([]int64, 8), phj.Even(3))
+	h := exchange.Histograms{even(2, 8, 10), {empty, empty}}
 	to, err := Exchange.receivers(h, equalLinks(t, 2), [2]int64{12, 12}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -115,16 +120,15 @@ func TestEstimated(t *testing.T) {
 	}
 }
 
-// Probe rows of partitions that turn out to have no build rows go nowhere.
 // Few cold rows, fewer than partitions: each partition with build rows has a receiver for the
 // probe rows of each GPU, whether it is estimated by one range or several.
 func TestEvenRowsAreSent(t *testing.T) {
 	const gpus, partitions = 8, 512
 	for _, rows := range []int64{0, 100, partitions * 10} {
-		for _, ranges := range []int{1, 3} {
+		for _, ranges := range []phj.Ranges{phj.Even(1), phj.Even(3), {1, 9}} {
 			h := exchange.Histograms{even(gpus, partitions, 1), nil}
 			for range gpus {
-				h[1] = append(h[1], estimated(evenRows(rows, partitions, ranges), ranges))
+				h[1] = append(h[1], estimated(evenRows(ranges.First(rows), partitions), ranges))
 			}
 			to, err := Exchange.receivers(h, equalLinks(t, gpus), [2]int64{12, 12}, 0)
 			if err != nil {
@@ -133,7 +137,7 @@ func TestEvenRowsAreSent(t *testing.T) {
 			for p := range partitions {
 				for g := range gpus {
 					if to[exchange.Probe][p][g] == 0 {
-						t.Fatalf("%d rows, %d ranges: those of GPU %d in partition %d are sent nowhere", rows, ranges, g, p)
+						t.Fatalf("%d rows, ranges %v: those of GPU %d in partition %d are sent nowhere", rows, ranges, g, p)
 					}
 				}
 			}

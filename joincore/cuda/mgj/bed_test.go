@@ -23,6 +23,7 @@ type bed struct {
 	members []Member
 	group   *Group
 	fabric  *fabric.Fabric // that copies rows; nil: none
+	way     Way            // of joins that name none
 	report  *Report        // of the last join
 }
 
@@ -143,7 +144,7 @@ func (b *bed) join(o Options, build, probe placement) columnar.Func {
 		if err := s.Sync(ctx); err != nil {
 			return nil, nil, err
 		}
-		outputs, report, err := b.group.Join(ctx, parts, o)
+		outputs, report, err := b.group.Join(ctx, parts, b.options(o))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -153,6 +154,14 @@ func (b *bed) join(o Options, build, probe placement) columnar.Func {
 		first.PeakBytes = 1
 		return out, &first, err
 	}
+}
+
+// options completes the options of a join.
+func (b *bed) options(o Options) Options {
+	if o.Way == WayFastest {
+		o.Way = b.way
+	}
+	return o
 }
 
 // collect copies the devices' results into one.
@@ -219,23 +228,27 @@ func layouts(t *testing.T) [][]int {
 	return list
 }
 
-// each runs a test on each layout.
+// each runs a test on each layout, with rows that are stored and copied.
 func each(t *testing.T, test func(*columnartest.Rig, *bed)) {
 	for _, ordinals := range layouts(t) {
-		t.Run(fmt.Sprint(ordinals), func(t *testing.T) {
-			test(columnartest.New(t, 1<<28, launch.Close), newBed(t, nil, ordinals...))
-		})
+		for how, way := range ways {
+			t.Run(fmt.Sprintf("%v %s", ordinals, how), func(t *testing.T) {
+				b := newBed(t, nil, ordinals...)
+				b.way = way
+				test(columnartest.New(t, 1<<28, launch.Close), b)
+			})
+		}
 	}
 }
 
-// onGroups runs a test on each layout, with GPUs that store into each other's memory and
-// with GPUs whose rows are copied.
+var ways = map[string]Way{"stored": WayStore, "copied": WayCopy}
+
+// onGroups is each, and also runs the test with rows that are staged.
 func onGroups(t *testing.T, test func(*columnartest.Rig, *bed)) {
+	each(t, test)
 	for _, ordinals := range layouts(t) {
-		for how, m := range map[string]*mesh.Mesh{"stored": nil, "copied": meshOf(t, len(ordinals))} {
-			t.Run(fmt.Sprintf("%v %s", ordinals, how), func(t *testing.T) {
-				test(columnartest.New(t, 1<<28, launch.Close), newBed(t, m, ordinals...))
-			})
-		}
+		t.Run(fmt.Sprintf("%v staged", ordinals), func(t *testing.T) {
+			test(columnartest.New(t, 1<<28, launch.Close), newBed(t, meshOf(t, len(ordinals)), ordinals...))
+		})
 	}
 }

@@ -55,7 +55,7 @@ func (s Strategy) predict(rates *costmodel.DeviceRates, j costmodel.Resident, de
 	}
 	others := float64(devices - 1)
 	// Of the passes over what has arrived, that over the last range hides nothing.
-	const lastRange = 0.5 / probeRanges
+	const lastRange = 0.1
 	build, probe := p.Of(costmodel.PhaseBuildSide), p.Of(costmodel.PhaseProbeSide)
 	ms, send, hidden := startMS+p.MS(), bytes(0)*others, build/2
 	if s == Exchange {

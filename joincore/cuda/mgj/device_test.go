@@ -11,6 +11,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/testsupport/columnartest"
 )
@@ -22,12 +23,16 @@ func some(build, probe int, keyBytes int, widths [2][]int, keys func(*columnarte
 // many returns the widths of n columns.
 func many(n, bytes int) []int { return slices.Repeat([]int{bytes}, n) }
 
+func evenRanges(build, probe int) [2]phj.Ranges {
+	return [2]phj.Ranges{phj.Even(build), phj.Even(probe)}
+}
+
 var two = [2][]int{{4, 4}, {4, 4}}
 
 // All strategies return every row once, for each layout, size and placement of rows.
 func TestJoins(t *testing.T) {
 	each(t, func(r *columnartest.Rig, b *bed) {
-		for _, o := range []Options{{}, {Strategy: Replicate}, {Strategy: Alone}, {Ranges: [2]int{1, 1}, Blocks: 7}, {Ranges: [2]int{3, 5}}} {
+		for _, o := range []Options{{}, {Strategy: Replicate}, {Strategy: Alone}, {Ranges: evenRanges(1, 1), Blocks: 7}, {Ranges: evenRanges(3, 5)}, {Ranges: [2]phj.Ranges{{1, 2}, {3, 1, 2}}}} {
 			for _, place := range []placement{evenly, first, last, uneven} {
 				for _, rows := range [][2]int{{0, 0}, {0, 33}, {33, 0}, {1, 1}, {700, 3000}, {20000, 30001}} {
 					r.Inner(b.join(o, place, evenly), some(rows[0], rows[1], 4, two, columnartest.Spread(uint64(rows[0]+1))))
@@ -179,6 +184,6 @@ func (b *bed) attempt(ctx context.Context, o Options, rows, expected int64, chan
 	if change != nil {
 		change(parts)
 	}
-	_, _, err := b.group.Join(ctx, parts, o)
+	_, _, err := b.group.Join(ctx, parts, b.options(o))
 	return err
 }

@@ -57,7 +57,7 @@ func (j *join) reduce(ctx context.Context) error {
 // copyFilters copies parts of filters from each GPU to each other one, when all of them have
 // been written, if the kernels do not reach other GPUs' memory.
 func (j *join) copyFilters(ctx context.Context, written func(*phj.Share, context.Context) error, pieces func(from, to int) []phj.Piece) error {
-	if !j.cut.Staged {
+	if j.cut.Way != phj.Stage {
 		return nil
 	}
 	var runs []live.Run

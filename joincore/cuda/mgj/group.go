@@ -147,7 +147,7 @@ func (g *Group) sync(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
 	for i, m := range g.members {
-		errs = append(errs, g.senders[i].Stream().Sync(ctx), m.Stream.Sync(ctx))
+		errs = append(errs, g.senders[i].Sync(ctx), m.Stream.Sync(ctx))
 	}
 	return errors.Join(errs...)
 }

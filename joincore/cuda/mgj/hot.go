@@ -94,7 +94,7 @@ func (j *join) takeBypass(counts *phj.KeyCounts) (taken bool, err error) {
 	}
 	rest := max(0, j.cut.OutputRows-allHot)/gpus*5/4 + 4096 // result rows of cold keys
 	sending := 0
-	if !j.cut.Staged {
+	if j.cut.Way != phj.Stage {
 		sending = j.cut.Sending
 	}
 	for i, x := range j.shares {

@@ -62,7 +62,7 @@ func hotKeys(t *testing.T, r *columnartest.Rig, b *bed) {
 	}
 	for _, keyBytes := range []int{4, 8} {
 		for _, widths := range [][2][]int{two, {{4}, {4, 4}}, {{8}, {8, 8}}, {{4, 4, 4, 4}, {4, 4, 4, 4}}} {
-			for _, o := range []Options{{}, {Strategy: Replicate}, {Ranges: [2]int{1, 1}}} {
+			for _, o := range []Options{{}, {Strategy: Replicate}, {Ranges: evenRanges(1, 1)}} {
 				r.Inner(b.bypassed(t, o, evenly, evenly, several), hot(keyBytes, widths))
 			}
 			r.Inner(b.bypassed(t, Options{}, uneven, last, several), hot(keyBytes, widths))

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"gpujoin/joincore"
@@ -25,17 +24,20 @@ type Options struct {
 	// Bypass says whether the probe side is sampled for hot keys, whose rows are joined where
 	// they are.
 	Bypass Bypass
+	// Way is how rows get to the GPUs that join them.
+	Way Way
 	// Ranges in which the build and the probe side are sent; 0: as many as suit the
 	// strategy. At most phj.MaxFlows together.
-	Ranges [2]int
+	Ranges [2]phj.Ranges
 	// Blocks is how many blocks of a GPU send rows to others, each on a multiprocessor
-	// of its own; 0: about three of five.
+	// of its own; 0: about three of five. If rows are copied, all blocks of a GPU do.
 	Blocks int
 }
 
 // Report has the costs of a join.
 type Report struct {
 	Strategy Strategy
+	Way      phj.Way
 	WallMS   float64 // on the host, from entry to return
 	Members  []*columnar.Report
 	Sent     [][]float64 // by member and flow: ms from the begin until it was sent; nil unless phases were asked for
@@ -62,17 +64,31 @@ func (g *Group) Join(ctx context.Context, parts []columnar.Join, o Options) ([]*
 	}
 	start := time.Now()
 	j, err := g.join(ctx, start, parts, o)
-	if j != nil && j.report.HotKeys > 0 && (errors.Is(err, phj.ErrBypass) || errors.Is(err, joincore.ErrBudget)) {
+	for j != nil && j.lighten(err, &o) {
 		for i, m := range g.members {
 			m.Arena.Rewind(marks[i])
 		}
-		o.Bypass = BypassNever
 		j, err = g.join(ctx, start, parts, o)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	return j.outputs, j.report, nil
+}
+
+// lighten reports whether a join that has failed is worth another attempt, with less memory or
+// room for more result rows, and changes its options to those of that attempt.
+func (j *join) lighten(err error, o *Options) bool {
+	budget := errors.Is(err, joincore.ErrBudget)
+	switch {
+	case budget && j.cut.Way == phj.Copy:
+		o.Way = WayStore
+	case j.report.HotKeys > 0 && (budget || errors.Is(err, phj.ErrBypass)):
+		o.Bypass = BypassNever
+	default:
+		return false
+	}
+	return true
 }
 
 // join is Join, without a second attempt. The join that it returns may have failed.
@@ -84,14 +100,18 @@ func (g *Group) join(ctx context.Context, start time.Time, parts []columnar.Join
 		return nil, err
 	}
 	j := &join{start: start, group: g, options: o, parts: parts, outputs: make([]*columnar.Output, len(parts)), report: &Report{Strategy: o.Strategy, Members: make([]*columnar.Report, len(parts))}}
-	j.cut = phj.Cut{Devices: len(parts), Sample: o.Strategy == Exchange, Staged: g.through != nil}
+	j.cut = phj.Cut{Devices: len(parts), Sample: o.Strategy == Exchange}
 	for _, p := range parts {
 		j.cut.Rows[0] += p.Build.Rows
 		j.cut.Rows[1] += p.Probe.Rows
 		j.cut.OutputRows += p.OutputRows
 	}
+	j.cut.Way = j.way()
+	j.report.Way = j.cut.Way
 	j.cut.Ranges = j.ranges()
 	j.cut.Sending = j.sending(0)
+	j.crew = newCrew(len(parts))
+	defer j.crew.Close()
 	if err := j.open(ctx, 0); err != nil {
 		return j, err
 	}
@@ -152,17 +172,17 @@ type join struct {
 	options Options
 	parts   []columnar.Join
 	cut     phj.Cut
+	crew    *crew
 	shares  []*phj.Share
 	outputs []*columnar.Output
 	report  *Report
 	cold    []int64 // probe rows without a hot key, by GPU, as estimated; nil: hot keys are joined like others
 
-	first    [2][][]int64    // rows of the first ranges by side, GPU and partition
-	to       [2][][]uint64   // the GPUs that get rows, by side, partition and GPU
-	counts   [][][]int64     // rows by flow, GPU and partition
-	received [][]int64       // rows by flow and GPU
-	staged   [][][]phj.Block // by flow, sender and receiver, if rows are staged
-	blocks   []int           // that send, by flow
+	first  [2][][]int64    // rows of the first ranges by side, GPU and partition
+	to     [2][][]uint64   // the GPUs that get rows, by side, partition and GPU
+	counts [][][]int64     // rows by flow, GPU and partition
+	staged [][][]phj.Block // by flow, sender and receiver, if rows are staged
+	blocks []int           // that send, by flow
 }
 
 // sinceStart returns the milliseconds since the join began.
@@ -173,22 +193,50 @@ func (j *join) ended(step string) {
 	j.report.Host = append(j.report.Host, columnar.Phase{Name: step, MS: j.sinceStart()})
 }
 
+// way returns how rows get to the GPUs that join them.
+func (j *join) way() phj.Way {
+	switch {
+	case j.group.through != nil:
+		return phj.Stage
+	case j.options.Way == WayCopy, j.options.Way == WayFastest && j.copiesPay():
+		return phj.Copy
+	}
+	return phj.Store
+}
+
+// copiesPay reports whether copies of rows are faster than stores, which begin earlier.
+func (j *join) copiesPay() bool {
+	switch j.options.Strategy {
+	case Exchange:
+		return j.sent(0)+j.sent(1) >= leastCopied
+	case Replicate:
+		return j.sent(0)*int64(len(j.parts)) >= leastCopied/2
+	}
+	return false
+}
+
+// leastCopied is how many bytes a GPU sends to others in an exchange, at least, if they are
+// copied.
+const leastCopied = 128 << 20
+
 // ranges returns the ranges of both sides: several where rows of one are partitioned while
 // the next one is sent.
-func (j *join) ranges() (n [2]int) {
-	n = [2]int{1, 1}
+func (j *join) ranges() (list [2]phj.Ranges) {
+	list = [2]phj.Ranges{phj.Even(1), phj.Even(1)}
 	if j.options.Strategy == Exchange {
-		n = exchangeRanges(len(j.parts), j.cut.Staged)
-		for side := range n {
-			n[side] = int(min(int64(n[side]), max(1, j.sent(side)/leastRange)))
+		list = exchangeRanges(len(j.parts), j.cut.Way)
+		for side := range list {
+			if most := int(max(1, j.sent(side)/leastRange)); most < list[side].Count() {
+				list[side] = phj.Even(most)
+			}
 		}
 	}
 	for side, asked := range j.options.Ranges {
-		if asked > 0 {
-			n[side] = asked
+		if asked.Count() > 0 {
+			list[side] = asked
 		}
 	}
-	return n
+	return list
 }
 
 // sent returns about how many bytes of a side a GPU sends to others in an exchange.
@@ -203,16 +251,22 @@ func (j *join) sent(side int) int64 {
 const leastRange = 24 << 20
 
 // exchangeRanges returns the ranges of both sides in an exchange. Tables are larger for many
-// GPUs, and for staged rows, with as much memory for them.
-func exchangeRanges(gpus int, staged bool) [2]int {
+// GPUs, and for rows in blocks, with as much memory for them.
+func exchangeRanges(gpus int, way phj.Way) [2]phj.Ranges {
 	switch many := gpus > 8; {
-	case many && staged:
-		return [2]int{1, 1}
-	case many || staged:
-		return [2]int{1, 3}
+	case many && way != phj.Store:
+		return [2]phj.Ranges{phj.Even(1), phj.Even(1)}
+	case many || way == phj.Stage || way == phj.Copy && gpus > 4:
+		return [2]phj.Ranges{phj.Even(1), phj.Even(3)}
+	case way == phj.Copy:
+		return copied
 	}
-	return [2]int{2, probeRanges}
+	return [2]phj.Ranges{phj.Even(2), phj.Even(5)}
 }
+
+// copied are ranges of rows that are copied: links begin when the first one has been
+// partitioned, and the match when the last one has arrived and been partitioned again.
+var copied = [2]phj.Ranges{{1, 2}, {2, 3, 2, 1}}
 
 // open begins the share of each GPU inside of those before: so each of them ends, and
 // gives back what it holds, after all work is done.
@@ -242,12 +296,14 @@ func (j *join) open(ctx context.Context, i int) error {
 // each calls f for all shares at once: work that is queued for one GPU after the other
 // would begin late on the last one.
 func (j *join) each(f func(i int, x *phj.Share)) {
-	var others sync.WaitGroup
-	for i, x := range j.shares[1:] {
-		others.Go(func() { f(i+1, x) })
-	}
-	f(0, j.shares[0])
-	others.Wait()
+	j.begin(f)
+	j.crew.wait()
+}
+
+// begin is each, without waiting for the calls. Until they have ended, nothing else may be done
+// with the shares.
+func (j *join) begin(f func(i int, x *phj.Share)) {
+	j.crew.start(func(i int) { f(i, j.shares[i]) })
 }
 
 // run executes the join on all shares.
@@ -264,16 +320,17 @@ func (j *join) run(ctx context.Context) error {
 		}
 		j.ended("probe side reduced")
 	}
-	j.each(func(_ int, x *phj.Share) {
-		x.CountBuild()
-		x.CountProbe()
-	})
+	j.each(func(_ int, x *phj.Share) { x.CountBuild() })
 	if err := j.countFirst(ctx); err != nil {
 		return err
 	}
-	if j.mayHaveHot() && j.sampleKeys() {
-		if err := j.bypassHot(ctx); err != nil {
-			return err
+	j.begin(func(_ int, x *phj.Share) { x.CountProbe() })
+	if j.mayHaveHot() {
+		j.crew.wait()
+		if j.sampleKeys() {
+			if err := j.bypassHot(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	if err := j.assign(ctx); err != nil {
@@ -287,6 +344,7 @@ func (j *join) run(ctx context.Context) error {
 		return err
 	}
 	j.ended("all queued")
+	j.crew.Close()
 	for i, x := range j.shares {
 		out, err := x.Finish(ctx)
 		if err != nil {
@@ -301,14 +359,12 @@ func (j *join) run(ctx context.Context) error {
 // what it has received of a flow while all send the next one, each kernel on
 // multiprocessors of its own.
 func (j *join) join(ctx context.Context, from int) error {
-	if !j.cut.Staged {
+	if j.cut.Way != phj.Stage {
 		j.each(func(i int, x *phj.Share) {
 			for side := min(from, 1); side < 2; side++ {
 				x.Prepare(side)
 			}
-			for flow := from; flow < len(j.counts); flow++ {
-				j.second(i, flow)
-			}
+			j.seconds(i, from, len(j.counts))
 			x.Match()
 		})
 		return nil
@@ -324,17 +380,59 @@ func (j *join) join(ctx context.Context, from int) error {
 		if err := j.copyFlow(ctx, flow); err != nil {
 			return err
 		}
-		j.each(func(i int, _ *phj.Share) { j.second(i, flow) })
+		j.each(func(i int, _ *phj.Share) { j.seconds(i, flow, flow+1) })
 	}
 	j.each(func(_ int, x *phj.Share) { x.Match() })
 	return nil
 }
 
-// second queues GPU i's second pass over a flow, behind what sends it rows.
-func (j *join) second(i, flow int) {
-	x, to, sending := j.shares[i], j.to[0], 0
+// seconds queues GPU i's second passes over the flows from one on to the one before end.
+//
+// If rows are copied, rows that a GPU keeps are there before those of others: so it
+// partitions its own rows of the next flow first.
+func (j *join) seconds(i, from, end int) {
+	gpus := len(j.shares)
+	for flow := from; flow < end; flow++ {
+		switch j.cut.Way {
+		case phj.Store:
+			j.second(i, flow, 0, 0, gpus)
+		case phj.Copy:
+			j.second(i, flow, i, i, 1)
+			if flow > from {
+				j.fromOthers(i, flow-1)
+			}
+		case phj.Stage:
+			for g := range gpus {
+				j.second(i, flow, g, g, 1)
+			}
+		}
+	}
+	if j.cut.Way == phj.Copy {
+		j.fromOthers(i, end-1)
+	}
+}
+
+// fromOthers queues GPU i's second passes over a flow of all other GPUs, in the order in which
+// these have copied it.
+func (j *join) fromOthers(i, flow int) {
+	for gpus, k := len(j.shares), 1; k < gpus; k++ {
+		from := (i - k + gpus) % gpus
+		j.second(i, flow, from, from, 1)
+	}
+}
+
+// second queues GPU i's second pass with the given number over rows of a flow that the
+// GPUs from one on send it, behind what sends them.
+func (j *join) second(i, flow, pass, from, senders int) {
+	x, to, sending, rows := j.shares[i], j.to[0], 0, int64(0)
 	if flow >= x.Builds() {
 		to = j.to[1]
+	}
+	for g := from; g < from+senders; g++ {
+		if n := receivedOf(j.counts[flow][g], to, g, i); n > 0 {
+			rows += n
+			x.Await(j.shares[g], flow)
+		}
 	}
 	switch next := flow + 1; {
 	case next < len(j.blocks):
@@ -342,21 +440,18 @@ func (j *join) second(i, flow int) {
 	case next < x.Flows() && j.options.Strategy == Exchange: // not counted yet
 		sending = j.sending(next)
 	}
-	for from, other := range j.shares {
-		if sends(j.counts[flow][from], to, from, i) {
-			x.Await(other, flow)
-		}
-	}
-	x.Second(flow, j.received[flow][i], sending)
+	x.Second(flow, pass, rows, sending)
 }
 
-// sending returns how many blocks send a flow to other GPUs. While the first flow is sent,
-// there is nothing to partition.
+// sending returns how many blocks send a flow to other GPUs; 0: as many as a GPU holds, which
+// do not wait for links. While the first flow is sent, there is nothing to partition.
 func (j *join) sending(flow int) int {
 	sms := j.group.members[0].Device.Info().SMs
 	switch {
 	case j.options.Blocks > 0:
 		return j.options.Blocks
+	case j.cut.Way == phj.Copy:
+		return 0
 	case flow == 0:
 		return sms * 3 / 4
 	}

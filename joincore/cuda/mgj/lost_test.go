@@ -21,7 +21,7 @@ import (
 // losePeer names the environment variable of the process that loses access to a peer.
 const losePeer = "GPUJOIN_TEST_LOSE_PEER"
 
-// If a GPU loses access to a peer while its kernels store there, the join ends with an error
+// If a GPU loses access to a peer while its kernels or copies write there, the join ends with an error
 // that says that the context is lost, and no wait lasts for ever. Contexts of other processes
 // on the same devices go on to join. The error is sticky, so another process has to fail.
 func TestPeerAccessIsLost(t *testing.T) {
@@ -29,7 +29,7 @@ func TestPeerAccessIsLost(t *testing.T) {
 		t.Skipf("stores into another device need two devices: %d, %v", len(all), err)
 	}
 	if gpu := os.Getenv(losePeer); gpu != "" {
-		losePeerAccess(t, int(gpu[0]-'0'))
+		losePeerAccess(t, int(gpu[0]-'0'), ways[gpu[2:]])
 		return
 	}
 	r := columnartest.New(t, 1<<28, launch.Close)
@@ -39,20 +39,22 @@ func TestPeerAccessIsLost(t *testing.T) {
 		r.Inner(b.join(Options{}, evenly, uneven), some(3000, 5000, 4, two, columnartest.Spread(3000)))
 	}
 	works()
-	for gpu := range 2 {
-		child := exec.Command(os.Args[0], "-test.run=^TestPeerAccessIsLost$", "-test.v", "-test.timeout=60s")
-		child.Env = append(os.Environ(), fmt.Sprintf("%s=%d", losePeer, gpu))
-		out, err := child.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "access was lost as expected") {
-			t.Errorf("GPU %d: %v\n%s", gpu, err, out)
+	for how := range ways {
+		for gpu := range 2 {
+			child := exec.Command(os.Args[0], "-test.run=^TestPeerAccessIsLost$", "-test.v", "-test.timeout=60s")
+			child.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", losePeer, gpu, how))
+			out, err := child.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "access was lost as expected") {
+				t.Errorf("GPU %d, rows are %s: %v\n%s", gpu, how, err, out)
+			}
+			works()
 		}
-		works()
 	}
 }
 
 // losePeerAccess joins until GPU number loser loses access to the other one's memory, and then
 // ends the process, as a worker does.
-func losePeerAccess(t *testing.T, loser int) {
+func losePeerAccess(t *testing.T, loser int, way Way) {
 	b := newBed(t, nil, 0, 1)
 	const rows = 1 << 20
 	keys := make([]byte, 4*rows)
@@ -82,7 +84,7 @@ func losePeerAccess(t *testing.T, loser int) {
 		for i, m := range b.members {
 			m.Arena.Rewind(marks[i])
 		}
-		_, _, err := b.group.Join(t.Context(), parts, Options{Strategy: Exchange})
+		_, _, err := b.group.Join(t.Context(), parts, Options{Strategy: Exchange, Way: way})
 		return err
 	}
 	if err := join(); err != nil {

@@ -12,9 +12,32 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/launch"
+	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/testsupport/columnartest"
 )
+
+// Rows are copied if there is memory for blocks, and stored otherwise.
+func TestCopiesNeedMemory(t *testing.T) {
+	for _, ordinals := range layouts(t) {
+		t.Run(fmt.Sprint(ordinals), func(t *testing.T) {
+			r := columnartest.New(t, 1<<28, launch.Close)
+			b := newBed(t, nil, ordinals...)
+			b.way = WayCopy
+			const most = memberBytes / 28 // result rows that fill a GPU, if no memory is used twice
+			for expected, way := range map[int]phj.Way{0: phj.Copy, most * len(ordinals): phj.Store} {
+				for _, s := range []Strategy{Exchange, Replicate} {
+					c := some(20000, 30001, 4, two, columnartest.Spread(20000))
+					c.Expect = int64(expected)
+					r.Inner(b.join(Options{Strategy: s}, evenly, uneven), c)
+					if got := b.report.Way; got != way {
+						t.Errorf("%v, %d rows expected: %v in place of %v", s, expected, got, way)
+					}
+				}
+			}
+		})
+	}
+}
 
 // GPUs with different memory join as long as each has enough for its part. If one of them has
 // too little, the join fails on all, and the group joins again.

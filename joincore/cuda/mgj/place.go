@@ -27,20 +27,11 @@ func (j *join) countFirst(ctx context.Context) error {
 }
 
 // assign decides where rows go: in an exchange by the first range of both sides, while the
-// GPUs count the other ones.
+// GPUs count the other ones and those counts are still being queued.
 func (j *join) assign(ctx context.Context) error {
-	var h exchange.Histograms
-	for g := range j.shares {
-		build, probe := j.first[0][g], j.first[1][g]
-		if j.cold != nil {
-			probe = evenRows(j.cold[g], len(probe), j.cut.Ranges[1])
-		}
-		h[exchange.Build] = append(h[exchange.Build], estimated(build, j.cut.Ranges[0]))
-		h[exchange.Probe] = append(h[exchange.Probe], estimated(probe, j.cut.Ranges[1]))
-	}
-	width := [2]int64{j.shares[0].RowBytes(0), j.shares[0].RowBytes(1)}
-	var err error
-	if j.to, err = j.options.Strategy.receivers(h, j.group.mesh, width, fullest(j.parts)); err != nil {
+	err := j.decide()
+	j.crew.wait()
+	if err != nil {
 		return err
 	}
 	j.ended("assigned")
@@ -53,6 +44,23 @@ func (j *join) assign(ctx context.Context) error {
 	}
 	j.ended("build side counted")
 	return nil
+}
+
+// decide says which GPUs get rows.
+func (j *join) decide() error {
+	var h exchange.Histograms
+	for g := range j.shares {
+		build, probe := j.first[0][g], j.first[1][g]
+		if j.cold != nil {
+			probe = evenRows(j.cut.Ranges[1].First(j.cold[g]), len(probe))
+		}
+		h[exchange.Build] = append(h[exchange.Build], estimated(build, j.cut.Ranges[0]))
+		h[exchange.Probe] = append(h[exchange.Probe], estimated(probe, j.cut.Ranges[1]))
+	}
+	width := [2]int64{j.shares[0].RowBytes(0), j.shares[0].RowBytes(1)}
+	var err error
+	j.to, err = j.options.Strategy.receivers(h, j.group.mesh, width, fullest(j.parts))
+	return err
 }
 
 // addCounts adds the counts of a GPU's flows from the given one on.
@@ -72,13 +80,18 @@ func (j *join) addCounts(gpu, flow int, counts [][]int64) {
 func (j *join) place(ctx context.Context) (queued int, err error) {
 	builds := j.shares[0].Builds()
 	dropUnmatched(j.to, j.counts[:builds])
-	build, rows, err := j.placeSide(0, j.counts[:builds])
+	early := j.cut.Way != phj.Stage && j.fits(builds)
+	if j.cut.Way == phj.Copy && !early {
+		j.storeInstead()
+		early = j.fits(builds)
+	}
+	build, err := j.placeSide(0, j.counts[:builds])
 	if err != nil {
 		return 0, err
 	}
 	j.ended("build side placed")
 	sent := 0
-	if early := !j.cut.Staged && j.fits(rows); !early {
+	if !early {
 		if err := j.countCold(ctx); err != nil {
 			return 0, err
 		}
@@ -86,7 +99,7 @@ func (j *join) place(ctx context.Context) (queued int, err error) {
 		sent, queued = builds, builds
 		j.each(func(i int, x *phj.Share) {
 			x.AssignBuild(j.shares, i, build[i])
-			j.send(x, 0, builds)
+			j.send(i, 0, builds)
 		})
 		j.ended("build side queued")
 		if err := j.countCold(ctx); err != nil {
@@ -94,9 +107,7 @@ func (j *join) place(ctx context.Context) (queued int, err error) {
 		}
 		j.each(func(i int, x *phj.Share) { // behind what all GPUs send
 			x.Prepare(0)
-			for flow := range builds {
-				j.second(i, flow)
-			}
+			j.seconds(i, 0, builds)
 		})
 	}
 	for i, x := range j.shares {
@@ -107,7 +118,7 @@ func (j *join) place(ctx context.Context) (queued int, err error) {
 		j.addCounts(i, builds, counts)
 	}
 	j.ended("probe side counted")
-	probe, _, err := j.placeSide(1, j.counts[builds:])
+	probe, err := j.placeSide(1, j.counts[builds:])
 	if err != nil {
 		return 0, err
 	}
@@ -117,41 +128,85 @@ func (j *join) place(ctx context.Context) (queued int, err error) {
 			x.AssignBuild(j.shares, i, build[i])
 		}
 		x.AssignProbe(j.shares, i, probe[i])
-		j.send(x, sent, len(j.counts))
+		j.send(i, sent, len(j.counts))
 	})
 	j.ended("probe side queued")
 	return queued, nil
 }
 
-// send queues the flows from one on to the one before end.
-func (j *join) send(x *phj.Share, from, end int) {
+// send has GPU i send the flows from one on to the one before end.
+func (j *join) send(i, from, end int) {
+	x, gpus := j.shares[i], len(j.shares)
 	for flow := from; flow < end; flow++ {
 		x.Send(flow, j.blocks[flow])
+		if j.cut.Way != phj.Copy {
+			continue
+		}
+		var pieces []phj.Piece
+		for k := 1; k < gpus; k++ { // not all to the same GPU at once
+			to := (i + k) % gpus
+			pieces = append(pieces, x.Blocks(flow, j.shares[to], j.staged[flow][i][to])...)
+		}
+		x.Copy(flow, pieces)
 	}
 }
 
-// fits reports whether each GPU has memory for the given build rows, and for the probe
-// rows that it can expect.
-func (j *join) fits(build []int64) bool {
+// storeInstead has GPUs store rows into the memory of others, for which they need no memory of
+// their own.
+func (j *join) storeInstead() {
+	j.cut.Way, j.report.Way = phj.Store, phj.Store
+	for _, x := range j.shares {
+		x.StoreInstead()
+	}
+}
+
+// fits reports whether each GPU has memory for the build rows that it receives in the given
+// number of flows, and for the probe rows that it can expect.
+func (j *join) fits(builds int) bool {
+	build := make([]int64, len(j.shares))
+	for _, counts := range j.counts[:builds] {
+		for i, n := range received(counts, j.to[0]) {
+			build[i] += n
+		}
+	}
 	for i, x := range j.shares {
-		probe := j.cut.Rows[1]
+		probe, blocks := j.cut.Rows[1], [2]int64{}
 		if j.options.Strategy == Exchange {
 			probe = probe/int64(len(j.shares))*9/8 + 1<<16
 		}
-		if !x.Fits([2]int64{build[i], probe}, partOf(j.cut.OutputRows, probe, j.cut.Rows[1])) {
+		if j.cut.Way == phj.Copy {
+			blocks = j.inBlocks(i, builds)
+		}
+		if !x.Fits([2]int64{build[i], probe}, blocks, partOf(j.cut.OutputRows, probe, j.cut.Rows[1])) {
 			return false
 		}
 	}
 	return true
 }
 
+// inBlocks returns the rows of each side that GPU i has in blocks for others: those of the build
+// side in the given number of flows, and an even part of those of the probe side, if they
+// move.
+func (j *join) inBlocks(i, builds int) (rows [2]int64) {
+	for _, counts := range j.counts[:builds] {
+		for r := range j.shares {
+			if r != i {
+				rows[0] += receivedOf(counts[i], j.to[0], i, r)
+			}
+		}
+	}
+	if n := int64(len(j.shares)); j.options.Strategy == Exchange {
+		rows[1] = j.shares[i].Rows(1) / n * (n - 1) * 9 / 8
+	}
+	return rows
+}
+
 // placeSide gives the rows of a side's flows places, and takes the memory for them. It
-// returns where each GPU sends rows, and the rows that each receives.
-func (j *join) placeSide(side int, flows [][][]int64) (assigned []phj.Assigned, rows []int64, err error) {
+// returns where each GPU sends rows.
+func (j *join) placeSide(side int, flows [][][]int64) (assigned []phj.Assigned, err error) {
 	next := make([]int64, len(j.shares))
-	rows = make([]int64, len(j.shares))
+	rows := make([]int64, len(j.shares))
 	assigned = make([]phj.Assigned, len(j.shares))
-	staged := make([][][]phj.Block, len(j.shares))
 	for i := range assigned {
 		assigned[i].To = j.to[side]
 	}
@@ -160,16 +215,11 @@ func (j *join) placeSide(side int, flows [][][]int64) (assigned []phj.Assigned, 
 		for i := range assigned {
 			assigned[i].Sendings = append(assigned[i].Sendings, sendings[i])
 			assigned[i].Arrivals = append(assigned[i].Arrivals, arrivals[i])
-			if j.cut.Staged {
-				staged[i] = append(staged[i], apart[i])
-			}
 		}
 		j.staged = append(j.staged, apart)
-		got := received(counts, j.to[side])
-		for i, n := range got {
+		for i, n := range received(counts, j.to[side]) {
 			rows[i] += n
 		}
-		j.received = append(j.received, got)
 		blocks, leave := 0, crossing(counts, j.to[side])
 		if leave > 0 {
 			blocks = j.sending(len(j.blocks))
@@ -179,21 +229,21 @@ func (j *join) placeSide(side int, flows [][][]int64) (assigned []phj.Assigned, 
 	}
 	for i, x := range j.shares {
 		if side == 0 {
-			err = x.TakeBuild(rows[i], next[i], staged[i])
+			err = x.TakeBuild(rows[i], next[i])
 		} else {
-			err = x.TakeProbe(rows[i], next[i], staged[i], outputRows(j.cut.OutputRows, i, rows))
+			err = x.TakeProbe(rows[i], next[i], outputRows(j.cut.OutputRows, i, rows))
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("GPU %d: %w", i, err)
+			return nil, fmt.Errorf("GPU %d: %w", i, err)
 		}
 	}
-	return assigned, rows, nil
+	return assigned, nil
 }
 
 // layOut gives the rows of a flow places: where each GPU sends them, and what each finds.
 func (j *join) layOut(counts [][]int64, side int, next []int64) (sendings []phj.Sending, arrivals [][]phj.Arrival, blocks [][]phj.Block) {
 	unit := j.shares[0].Unit(side)
-	if j.cut.Staged {
+	if j.cut.Way != phj.Store {
 		return phj.PlaceBlocks(counts, j.to[side], unit, next)
 	}
 	sendings, whole := phj.Place(counts, j.to[side], unit, next)

@@ -33,7 +33,7 @@ func (j *join) copyFlow(ctx context.Context, flow int) error {
 			return err
 		}
 		for g, b := range j.staged[flow][i] {
-			runs = j.group.runs(runs, i, g, x.Blocks(flow, g, j.shares[g], b))
+			runs = j.group.runs(runs, i, g, x.Blocks(flow, j.shares[g], b))
 		}
 	}
 	return j.copy(ctx, runs)

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/mgj"
 	"gpujoin/joincore/cuda/selector"
 	"gpujoin/tests/columndata"
@@ -53,6 +55,7 @@ func joinCases() []joinCase {
 	return []joinCase{
 		of("1+1", r, s, 1, 0.60), of("2+2", r, s, 2, 0.58), of("4+4", r, s, 4, 0.60),
 		of("2^24x2^28", 1<<24, s, 2, 0.56), zipf, hot, placed,
+		of("2^25x2^26", 1<<25, 1<<26, 2, 0), of("2^24x2^25", 1<<24, 1<<25, 2, 0),
 		of("2^23x2^24", 1<<23, 1<<24, 2, 0), of("2^20x2^21", 1<<20, 1<<21, 2, 0), twice,
 	}
 }
@@ -60,10 +63,11 @@ func joinCases() []joinCase {
 // joinResult is one way to execute a case.
 type joinResult struct {
 	Case      string      `json:"case"`
-	How       string      `json:"how"` // alone, or the strategy over all devices
+	How       string      `json:"how"`           // alone, or the strategy over all devices
+	Way       string      `json:"way,omitempty"` // that rows are sent in
 	Chosen    bool        `json:"chosen"`
 	Algorithm string      `json:"algorithm"`
-	Ranges    [2]int      `json:"ranges,omitempty"` // of both sides; 0: by default
+	Ranges    string      `json:"ranges,omitempty"` // of both sides; none: by default
 	Blocks    int         `json:"blocks,omitempty"`
 	MS        float64     `json:"ms"`              // of the host, from entry to return
 	Ratio     float64     `json:"ratio,omitempty"` // of the time on one device
@@ -80,7 +84,7 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
 	var phases []string
-	rows := []string{"case\thow\tchosen\talgorithm\tranges\tblocks\tms\tof one\tbar\tGB sent"}
+	rows := []string{"case\thow\tway\tchosen\talgorithm\tranges\tblocks\tms\tof one\tbar\tGB sent"}
 	for _, c := range joinCases() {
 		if b.cases != "" && !strings.Contains(","+b.cases+",", ","+c.name+",") {
 			continue
@@ -98,9 +102,9 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 			if r.Chosen {
 				chosen = "*"
 			}
-			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d+%d\t%d\t%.3f\t%.3f\t%s\t%.2f", r.Case, r.How, chosen, r.Algorithm, r.Ranges[0], r.Ranges[1], r.Blocks, r.MS, r.Ratio, bar, r.GB))
+			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%d\t%.3f\t%.3f\t%s\t%.2f", r.Case, r.How, r.Way, chosen, r.Algorithm, r.Ranges, r.Blocks, r.MS, r.Ratio, bar, r.GB))
 			for _, p := range r.Phases {
-				phases = append(phases, fmt.Sprintf("%s, %s %d+%d, %d blocks, %s", r.Case, r.How, r.Ranges[0], r.Ranges[1], r.Blocks, p))
+				phases = append(phases, fmt.Sprintf("%s, %s %s %s, %d blocks, %s", r.Case, r.How, r.Way, r.Ranges, r.Blocks, p))
 			}
 		}
 		b.Joins = append(b.Joins, results...)
@@ -187,12 +191,45 @@ func (b *bench) ways(c joinCase) (list []mgj.Options) {
 		list = append(list, mgj.Options{Strategy: mgj.Exchange, Bypass: mgj.BypassNever})
 	}
 	for _, text := range strings.Fields(b.tune) {
-		var o mgj.Options
-		if _, err := fmt.Sscanf(text, "%d+%dx%d", &o.Ranges[0], &o.Ranges[1], &o.Blocks); err == nil {
+		if o, ok := wayOf(text); ok {
 			list = append(list, o)
 		}
 	}
 	return list
+}
+
+// wayOf reads a way to join: the ranges of both sides, "2+5" or their sizes, "1:2+2:3:1"; then
+// "c" if rows are copied, or "x80" if 80 blocks store them.
+func wayOf(text string) (o mgj.Options, ok bool) {
+	o.Way = mgj.WayStore
+	text, copied := strings.CutSuffix(text, "c")
+	if copied {
+		o.Way = mgj.WayCopy
+	}
+	text, blocks, found := strings.Cut(text, "x")
+	if found {
+		var err error
+		if o.Blocks, err = strconv.Atoi(blocks); err != nil {
+			return o, false
+		}
+	}
+	for side, sizes := range strings.SplitN(text, "+", 2) {
+		list := strings.Split(sizes, ":")
+		if len(list) > phj.MaxFlows {
+			return o, false
+		}
+		for i, size := range list {
+			n, err := strconv.ParseUint(size, 10, 8)
+			if err != nil || n == 0 {
+				return o, false
+			}
+			o.Ranges[side][i] = uint8(n)
+		}
+		if len(list) == 1 {
+			o.Ranges[side] = phj.Even(int(o.Ranges[side][0]))
+		}
+	}
+	return o, strings.Contains(text, "+")
 }
 
 // onOne joins on the first device, which has all rows.
@@ -234,7 +271,10 @@ func (b *bench) together(ctx context.Context, d *devices, c joinCase, parts []co
 	if o.Bypass == mgj.BypassNever {
 		how += ", no bypass"
 	}
-	r = joinResult{Case: c.name, How: how, Ranges: o.Ranges, Blocks: o.Blocks}
+	r = joinResult{Case: c.name, How: how, Blocks: o.Blocks}
+	if o.Ranges[0].Count() > 0 {
+		r.Ranges = fmt.Sprintf("%v+%v", o.Ranges[0], o.Ranges[1])
+	}
 	var ms []float64
 	for i := range b.repeats + 1 {
 		d.rewind()
@@ -252,6 +292,7 @@ func (b *bench) together(ctx context.Context, d *devices, c joinCase, parts []co
 		if i < b.repeats {
 			continue
 		}
+		r.Way = report.Way.String()
 		r.Algorithm, r.GB = report.Members[0].Algorithm, measure.Round(float64(report.Bytes)/1e9, 2)
 		var got columndata.Checksum
 		for k := range d.members {

@@ -82,18 +82,18 @@ func lists(partitions, n int) [][]uint32 {
 }
 
 // Block is the rows of a flow that one device sends to another one whose memory it does not
-// store into: its first pass leaves them, partition by partition, in memory of its own of
-// Rows rows, and they are copied to row At of the receiver's buffer. A device has none for
-// itself.
-type Block struct{ At, Rows int64 }
+// store into: its first pass leaves them, partition by partition, in Rows rows of its own
+// buffer, from row From on, and they are copied to row At of the receiver's buffer. A device
+// has none for itself.
+type Block struct{ From, At, Rows int64 }
 
 // blockAlign is the rows to a multiple of which blocks begin and end: so every lane of a
 // block begins at a multiple of 256 bytes.
 const blockAlign = 64
 
-// PlaceBlocks is Place for devices that do not store into each other's memory. Arrivals are
-// by receiver and sender, blocks by sender and receiver. Sendings number the rows of a
-// block from 0, but those of a device for itself by their places in its buffer.
+// PlaceBlocks is Place for devices that do not store into each other's memory: the rows of a
+// Sending are those of its device's own buffer, where blocks have places, too. Arrivals are
+// by receiver and sender, blocks by sender and receiver.
 func PlaceBlocks(counts [][]int64, to [][]uint64, unit int64, next []int64) (sendings []Sending, arrivals [][]Arrival, blocks [][]Block) {
 	devices, partitions := len(counts), len(to)
 	for g := range devices {
@@ -109,11 +109,7 @@ func PlaceBlocks(counts [][]int64, to [][]uint64, unit int64, next []int64) (sen
 					continue
 				}
 				a.Rows[p] = s.Rows[p]
-				s.Front[r][p] = uint32(at)
-				if r == g {
-					s.Front[r][p] = a.Start[p]
-				}
-				s.Rest[r][p] = s.Front[r][p] // both pieces are this sender's
+				s.Front[r][p] = a.Start[p]
 				at += (counts[g][p] + firstAlign - 1) / firstAlign * firstAlign
 			}
 			arrivals[r][g] = a
@@ -122,6 +118,19 @@ func PlaceBlocks(counts [][]int64, to [][]uint64, unit int64, next []int64) (sen
 				blocks[g][r] = Block{At: next[r], Rows: rows}
 			}
 			next[r] += rows
+		}
+	}
+	for g := range devices {
+		for r := range devices {
+			b, s := &blocks[g][r], &sendings[g]
+			b.From = next[g]
+			next[g] += b.Rows
+			for p := range partitions {
+				if r != g && to[p][g]>>r&1 != 0 {
+					s.Front[r][p] += uint32(b.From - b.At)
+				}
+			}
+			copy(s.Rest[r], s.Front[r]) // both pieces are this sender's
 		}
 	}
 	return sendings, arrivals, blocks
@@ -148,19 +157,6 @@ func packedLaneSizes(bytes int) (sizes []int64) {
 		sizes = append(sizes, int64(min(bytes, laneBytes)))
 	}
 	return sizes
-}
-
-// Ranges divides rows into n ranges of nearly equal size and returns their ends, which but
-// for the last are multiples of 64, where a column's values are aligned as at its begin.
-// If there are few rows, the last ranges are empty.
-func Ranges(rows int64, n int) []int64 {
-	each := (rows/int64(n) + 63) / 64 * 64
-	ends := make([]int64, n)
-	for i := range ends {
-		ends[i] = min(int64(i+1)*each, rows)
-	}
-	ends[n-1] = rows
-	return ends
 }
 
 // jointBits divides hash bits between the passes of a join over several devices: the

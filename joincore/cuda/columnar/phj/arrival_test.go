@@ -78,8 +78,14 @@ func TestPlaceBlocks(t *testing.T) {
 			for receiver := range devices {
 				for sender := range devices {
 					b := blocks[sender][receiver]
-					if b.At%blockAlign != 0 || b.Rows%blockAlign != 0 || sender == receiver && b.Rows != 0 || b.At+b.Rows > next[receiver] {
+					if b.At%blockAlign != 0 || b.Rows%blockAlign != 0 || b.From%blockAlign != 0 || sender == receiver && b.Rows != 0 || b.At+b.Rows > next[receiver] || b.From+b.Rows > next[sender] {
 						t.Fatalf("block %+v of %d rows from %d to %d", b, next[receiver], sender, receiver)
+					}
+					for row := range b.Rows {
+						if at := uint32(b.From + row); taken[sender][at] {
+							t.Fatalf("row %d of a block at %d is taken", row, at)
+						}
+						taken[sender][uint32(b.From+row)] = true
 					}
 					s, a := sendings[sender], arrivals[receiver][sender]
 					for p := range partitions {
@@ -98,10 +104,10 @@ func TestPlaceBlocks(t *testing.T) {
 								at = row + s.Rest[receiver][p]
 							}
 							if sender != receiver {
-								if int64(at) >= b.Rows {
-									t.Fatalf("row %d of a block of %d", at, b.Rows)
+								if int64(at) < b.From || int64(at) >= b.From+b.Rows {
+									t.Fatalf("row %d of a block of %d from %d", at, b.Rows, b.From)
 								}
-								at += uint32(b.At)
+								at += uint32(b.At - b.From)
 							}
 							if at < a.Start[p] || at >= a.Start[p]+a.Rows[p] || int64(at) >= next[receiver] || taken[receiver][at] {
 								t.Fatalf("row %d of partition %d at %d, taken: %v", row, p, at, taken[receiver][at])
@@ -158,21 +164,6 @@ func placed(receiver, p int, counts [][]int64, to [][]uint64, unit int64, sendin
 		return fmt.Errorf("%d rows of %d, from %d", rows, a.Rows[p], a.Start[p])
 	}
 	return nil
-}
-
-func TestRanges(t *testing.T) {
-	for _, c := range []struct {
-		rows int64
-		n    int
-		want []int64
-	}{
-		{0, 3, []int64{0, 0, 0}}, {1, 3, []int64{0, 0, 1}}, {64, 1, []int64{64}}, {65, 2, []int64{64, 65}}, {129, 2, []int64{64, 129}},
-		{1000, 3, []int64{384, 768, 1000}}, {1 << 28, 4, []int64{1 << 26, 2 << 26, 3 << 26, 4 << 26}},
-	} {
-		if got := Ranges(c.rows, c.n); !slices.Equal(got, c.want) {
-			t.Errorf("%d rows in %d ranges: %v in place of %v", c.rows, c.n, got, c.want)
-		}
-	}
 }
 
 // The first pass has enough partitions for all devices, and there is a second one.

@@ -3,6 +3,7 @@
 package phj
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,8 @@ import (
 // of its own needs. One join at a time uses it.
 type Sender struct {
 	stream      *driver.Stream
+	copier      *driver.Stream // of blocks
+	own         *driver.Stream // second passes over rows that stay, if others are copied
 	module      *driver.Module
 	fold, merge *driver.Kernel
 	filters     *driver.Kernel // merges them
@@ -26,16 +29,12 @@ type Sender struct {
 	counted     *driver.Event
 	looked      *driver.Event // a sample or hot keys were read
 	start       *driver.Event
-	sent        []*driver.Event // by flow
+	passed      []*driver.Event // by flow: the first pass has ended
+	sent        []*driver.Event // by flow: rows are where they are joined, or staged
 }
 
 // hotKernels sample keys, copy hot build rows, and copy the probe rows that are not hot.
 type hotKernels struct{ sample, rows, cold *driver.Kernel }
-
-// MaxFlows is the most ranges of both sides together: their tables fit a join's
-// descriptors for 8 devices; for more than 8 there may be at most 4, and half as many if
-// rows are staged.
-const MaxFlows = 8
 
 // NewSender creates a sender. Close frees it.
 func NewSender(d *driver.Context) (_ *Sender, err error) {
@@ -72,8 +71,10 @@ func NewSender(d *driver.Context) (_ *Sender, err error) {
 			}
 		}
 	}
-	if x.stream, err = d.NewStream(); err != nil {
-		return nil, err
+	for _, s := range []**driver.Stream{&x.stream, &x.copier, &x.own} {
+		if *s, err = d.NewStream(); err != nil {
+			return nil, err
+		}
 	}
 	if x.host, err = d.Pinned(MaxFlows * mostParents * 4); err != nil {
 		return nil, err
@@ -90,11 +91,13 @@ func NewSender(d *driver.Context) (_ *Sender, err error) {
 		return nil, err
 	}
 	for range MaxFlows {
-		e, err := d.NewEvent(true)
-		if err != nil {
-			return nil, err
+		for timing, list := range map[bool]*[]*driver.Event{false: &x.passed, true: &x.sent} {
+			e, err := d.NewEvent(timing)
+			if err != nil {
+				return nil, err
+			}
+			*list = append(*list, e)
 		}
-		x.sent = append(x.sent, e)
 	}
 	return x, nil
 }
@@ -102,16 +105,20 @@ func NewSender(d *driver.Context) (_ *Sender, err error) {
 // mostParents is the most partitions of a first pass.
 const mostParents = 256
 
-// Stream returns the stream on which the device sends.
-func (x *Sender) Stream() *driver.Stream { return x.stream }
+// Sync waits for all work of the sender.
+func (x *Sender) Sync(ctx context.Context) error {
+	return errors.Join(x.stream.Sync(ctx), x.copier.Sync(ctx), x.own.Sync(ctx))
+}
 
 // Close frees the sender, after its work.
 func (x *Sender) Close() error {
 	var errs []error
-	if x.stream != nil {
-		errs = append(errs, x.stream.Close())
+	for _, s := range []*driver.Stream{x.stream, x.copier, x.own} {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
 	}
-	for _, e := range append([]*driver.Event{x.sampled, x.first, x.counted, x.looked, x.start}, x.sent...) {
+	for _, e := range slices.Concat([]*driver.Event{x.sampled, x.first, x.counted, x.looked, x.start}, x.passed, x.sent) {
 		if e != nil {
 			errs = append(errs, e.Close())
 		}

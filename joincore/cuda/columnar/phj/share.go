@@ -21,15 +21,30 @@ type Cut struct {
 	// Before has the rows of the sides on the devices before this one: row ids number the
 	// rows of all devices, in the devices' order.
 	Before [2]int64
-	Ranges [2]int // in which each side is sent; together at most MaxFlows
+	Ranges [2]Ranges // in which each side is sent; together at most MaxFlows
 	// Sample has the first ranges of both sides counted before all others.
 	Sample bool
-	// Staged: rows for other devices stay in blocks, which the caller copies.
-	Staged bool
+	Way    Way
 	// Sending is how many blocks send to other devices. Ranges that are counted after the
 	// build side leave them multiprocessors.
 	Sending int
 }
+
+// Way is how rows get to the devices that join them.
+type Way int
+
+const (
+	// Store has first passes store rows into the memory of the devices that join them.
+	Store Way = iota
+	// Copy has first passes leave rows for another device in a block of their own device's
+	// memory, which a copy engine brings there. Devices access each other's memory.
+	Copy
+	// Stage is Copy without access: the caller copies blocks and histograms.
+	Stage
+)
+
+// String returns the way's name.
+func (w Way) String() string { return [...]string{Store: "store", Copy: "copy", Stage: "stage"}[w] }
 
 // flow is a range of rows of one side, which is sent by itself.
 type flow struct {
@@ -47,7 +62,7 @@ type flow struct {
 //	CountBuild, CountProbe, Sample,
 //	SampleKeys and SampledKeys if there may be hot keys, and if these are to be joined where
 //	they are, LookUp, LookedUp, TakeBypass, StartBypass,
-//	BuildCounts, TakeBuild, AssignBuild, Send for flows of the build side,
+//	BuildCounts, StoreInstead if memory is short, TakeBuild, AssignBuild, Send for flows of the build side,
 //	CountCold after StartBypass,
 //	Prepare of the build side, Await and Second for its flows,
 //	ProbeCounts, TakeProbe, AssignProbe, Send for flows of the probe side,
@@ -56,7 +71,8 @@ type flow struct {
 // If memory is short, AssignBuild and what follows it, up to ProbeCounts but for CountCold,
 // come after TakeProbe.
 //
-// If rows are staged, the caller copies Blocks and Counts of each device to others: the
+// If rows are copied, Copy follows each Send, with Blocks of the flow for all other devices. If
+// they are staged, the caller copies Blocks and Counts of each device to others: the
 // counts before Prepare, the blocks of a flow after WaitSent and before Second.
 //
 // Those that take a context wait. Flows of the build side come before those of the probe
@@ -64,20 +80,20 @@ type flow struct {
 type Share struct {
 	run    *run
 	cut    Cut
+	self   int // the number of this device
 	sender *Sender
 	stream *driver.Stream
 	arena  *driver.Arena
 	sends  [2]*driver.Kernel
 	flows  []flow
 	builds int    // flows of the build side
-	keeps  []bool // by flow: all rows stay on this device
+	keeps  []bool // by flow: an ordinary first pass moves its rows
 
 	source  []joinDescriptor // by flow: what is counted and sent
 	sources uint64           // their addresses
 	merged  [2]uint64        // histograms of what is received
 	local   [2]uint64        // of what is sent
-	copies  [2]uint64        // of what the devices send, in their order, if they are copied
-	staged  []staged         // by flow and receiver
+	copies  [2]uint64        // of what the devices send, in their order, if rows are staged
 	filter  jointFilter      // of build keys, until the probe side is reduced
 	hot     hotRows
 	tables  joint
@@ -88,7 +104,7 @@ type joint struct {
 	side  [2]uint64 // all that follows, of a side
 	sends [2]uint64 // by flow of the side: gj_send
 	joins [2]uint64 // by flow: the descriptors of its second passes
-	keeps [2]uint64 // by flow: that of a first pass whose rows stay
+	keeps [2]uint64 // by flow: that of an ordinary first pass
 	from  [2]uint64
 	count [2]uint64
 }
@@ -177,7 +193,7 @@ func (x *Share) cutFlows() {
 func (x *Share) cutSide(side int) {
 	x.flows = x.flows[:side*x.builds]
 	from := int64(0)
-	for _, end := range Ranges(x.run.Sides[side].Rows, x.cut.Ranges[side]) {
+	for _, end := range x.cut.Ranges[side].Ends(x.run.Sides[side].Rows) {
 		x.flows = append(x.flows, flow{side, from, end - from})
 		from = end
 	}
@@ -192,17 +208,32 @@ func (x *Share) takeCounts() error {
 	x.sources = r.Take(int64(len(x.flows)) * (joinBytes + 2*maxCarried*fieldBytes + x.packedBytes()))
 	for i := range x.merged {
 		x.local[i], x.merged[i] = r.d.Side[i].Count, r.Take(4<<r.bits)
-		if x.cut.Staged {
+		if x.cut.Way == Stage {
 			x.copies[i] = r.Take(int64(x.cut.Devices) * (4 << r.bits))
 		}
 		flows := uint64(x.flowsOf(i))
 		t := &x.tables
 		t.side[i] = r.Take(int64(flows*(sendBytes+uint64(x.secondPasses()+1)*joinBytes)) + 4*int64(x.tableWords(i)))
-		t.sends[i] = t.side[i]
-		t.joins[i] = t.sends[i] + flows*sendBytes
-		t.keeps[i] = t.joins[i] + flows*uint64(x.secondPasses())*joinBytes
+		x.placeTables(i)
 	}
 	return r.Err()
+}
+
+// placeTables gives a side's tables their places.
+func (x *Share) placeTables(side int) {
+	t, flows := &x.tables, uint64(x.flowsOf(side))
+	t.sends[side] = t.side[side]
+	t.joins[side] = t.sends[side] + flows*sendBytes
+	t.keeps[side] = t.joins[side] + flows*uint64(x.secondPasses())*joinBytes
+}
+
+// StoreInstead has first passes store rows that they would leave in blocks, before TakeBuild:
+// there is too little memory for blocks. All devices do it.
+func (x *Share) StoreInstead() {
+	x.cut.Way = Store
+	for side := range x.tables.side {
+		x.placeTables(side)
+	}
 }
 
 // Builds returns the number of flows of the build side.
@@ -251,11 +282,17 @@ func (x *Share) Layout() Layout {
 	return Layout{x.run.d.BitsFirst, x.run.d.BitsSecond, [2]int64{x.Unit(0), x.Unit(1)}, [2]int64{x.RowBytes(0), x.RowBytes(1)}}
 }
 
-// Fits reports whether there is memory for the received rows of each side and for the
-// result rows, even if no memory is used twice.
-func (x *Share) Fits(rows [2]int64, outputRows int64) bool { return x.fits(rows, outputRows, 0) }
+// Fits reports whether there is memory for rows that are received of each side, for those in
+// blocks, and for the result rows, even if no memory is used twice.
+func (x *Share) Fits(rows, blocks [2]int64, outputRows int64) bool {
+	need := int64(0)
+	for i, n := range blocks {
+		need += n * x.RowBytes(i)
+	}
+	return x.fits(rows, outputRows, need)
+}
 
-// fits is Fits with more bytes.
+// fits is Fits with more bytes in place of blocks.
 func (x *Share) fits(rows [2]int64, outputRows, need int64) bool {
 	r := x.run
 	for i, n := range rows {
@@ -268,23 +305,21 @@ func (x *Share) fits(rows [2]int64, outputRows, need int64) bool {
 }
 
 // TakeBuild takes the memory for the build rows that this device receives, in a buffer of
-// the given capacity, and for its blocks for others, by flow of the side and receiver, if
-// rows are staged. ErrBudget where there is too little.
-func (x *Share) TakeBuild(rows, capacity int64, blocks [][]Block) error {
+// the given capacity. ErrBudget where there is too little.
+func (x *Share) TakeBuild(rows, capacity int64) error {
 	if err := x.receive(0, rows, capacity); err != nil {
 		return err
 	}
 	x.run.takeFinal(0, rows)
 	x.takeLanes(0, capacity)
 	x.takeBuffer(0, capacity)
-	x.takeBlocks(0, blocks)
 	s := &x.run.d.Side[0]
 	x.run.tables.spare = spare{s.First, int64(s.FirstCapacity) * x.bufferBytes(0)}
 	return x.run.Err()
 }
 
 // TakeProbe does the same for the probe side, and for a result unless TakeBypass has.
-func (x *Share) TakeProbe(rows, capacity int64, blocks [][]Block, outputRows int64) error {
+func (x *Share) TakeProbe(rows, capacity, outputRows int64) error {
 	if err := x.receive(1, rows, capacity); err != nil {
 		return err
 	}
@@ -293,7 +328,6 @@ func (x *Share) TakeProbe(rows, capacity int64, blocks [][]Block, outputRows int
 	x.takeLanes(1, capacity)
 	behind := r.Mark()
 	x.takeBuffer(1, capacity)
-	x.takeBlocks(1, blocks)
 	if r.Err() != nil || r.bypass != nil { // which has a result
 		return r.Err()
 	}
@@ -312,7 +346,8 @@ func (x *Share) receive(side int, rows, capacity int64) error {
 	return nil
 }
 
-// takeBuffer takes a side's buffer for what is received.
+// takeBuffer takes a side's buffer for what is received, and for blocks for others unless rows
+// are stored.
 func (x *Share) takeBuffer(side int, capacity int64) {
 	s := &x.run.d.Side[side]
 	s.FirstCapacity = roundUp(capacity, 64)

@@ -43,7 +43,7 @@ func (x *Share) TakeFilter() (ok bool, err error) {
 		f.behind = r.Mark()
 		r.takeFilter(&f.filter, driver.Lines(costmodel.FilterBytes(x.cut.Rows[0])))
 		f.all = r.Take(int64(8 * x.cut.Devices))
-		if x.cut.Staged {
+		if x.cut.Way == Stage {
 			f.parts = r.Take(int64(x.cut.Devices) * x.mostOfPart())
 		}
 		return err
@@ -82,7 +82,7 @@ func (x *Share) FillFilter(all []*Share, self int) {
 	from, _ := x.filterPart(self)
 	for g, other := range all {
 		at := other.filter.at
-		if x.cut.Staged && g != self {
+		if x.cut.Way == Stage && g != self {
 			at = x.copiedPart(g) - from*filterUnit
 		}
 		addresses = append(addresses, at)
@@ -108,7 +108,7 @@ func (x *Share) FilterPart(self, to int, other *Share) []Piece {
 // this device's number, self. Filters that are copied are merged in this device's alone.
 func (x *Share) MergeFilter(all []*Share, self int) {
 	r, k := x.run, x.sender.filters
-	if !x.cut.Staged {
+	if x.cut.Way != Stage {
 		for _, other := range all {
 			r.Do(func() error { return x.stream.Wait(other.sender.first) })
 		}
@@ -138,7 +138,7 @@ func filterPiece(from, to, units uint64) []Piece {
 
 // StartReduce begins to drop the probe rows that the merged filter rejects.
 func (x *Share) StartReduce(all []*Share) {
-	if !x.cut.Staged {
+	if x.cut.Way != Stage {
 		for _, other := range all {
 			x.run.Do(func() error { return x.stream.Wait(other.sender.counted) })
 		}

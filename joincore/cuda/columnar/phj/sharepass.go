@@ -5,6 +5,7 @@ package phj
 import (
 	"context"
 	"math"
+	"math/bits"
 	"slices"
 
 	"gpujoin/joincore/cuda/columnar"
@@ -35,28 +36,27 @@ func (w *words) put(list []uint32) uint64 {
 type Assigned struct {
 	To       [][]uint64  // the receivers, a bit for each, by partition and sender
 	Sendings []Sending   // of this device, by flow of the side
-	Arrivals [][]Arrival // by flow; one, or if rows are staged one for each sender
+	Arrivals [][]Arrival // by flow; one, or unless rows are stored one for each sender
 }
 
-// keeps reports whether the rows of the i-th flow are all that this device, self, receives
-// in it, and go nowhere else.
-func (a *Assigned) keeps(i, self int) bool {
+// keeps reports whether an ordinary first pass can move the rows of the i-th flow: each
+// partition goes to one place, in the buffer of this device, self, and if rows are stored,
+// there are no other rows of it. It returns the places of the first row of each partition, and
+// of the row after its last one.
+func (a *Assigned) keeps(i, self int, way Way) (starts, ends []uint32, ok bool) {
 	s := &a.Sendings[i]
 	for p, to := range s.To {
-		if len(a.Arrivals[i]) > 1 || to != 1<<self || s.Rows[p] != a.Arrivals[i][0].Rows[p] {
-			return false
+		switch {
+		case s.Rows[p] == 0:
+			starts = append(starts, 0)
+		case bits.OnesCount32(to) != 1, way == Store && (to != 1<<self || s.Rows[p] != a.Arrivals[i][0].Rows[p]):
+			return nil, nil, false
+		default:
+			starts = append(starts, s.Front[bits.TrailingZeros32(to)][p])
 		}
+		ends = append(ends, starts[p]+s.Rows[p])
 	}
-	return true
-}
-
-// ends returns the row after the last one of each partition.
-func (a *Arrival) ends() []uint32 {
-	ends := make([]uint32, len(a.Start))
-	for p := range ends {
-		ends[p] = a.Start[p] + a.Rows[p]
-	}
-	return ends
+	return starts, ends, true
 }
 
 // AssignBuild brings the tables for the build side to the device. all are the shares of
@@ -76,13 +76,14 @@ func (x *Share) AssignProbe(all []*Share, self int, a Assigned) {
 
 // put brings the tables of a side to the device, in one copy.
 func (x *Share) put(s *driver.Stream, side int, all []*Share, self int, a Assigned) {
+	x.self = self
 	flows := len(a.Sendings)
 	w := &words{at: x.tables.keeps[side] + uint64(flows*joinBytes), list: make([]uint32, 0, x.tableWords(side))}
 	var counts []uint32
 	from := make([]uint32, x.Partitions())
 	for g, other := range all {
 		at := other.local[side]
-		if g != self && x.cut.Staged {
+		if g != self && x.cut.Way == Stage {
 			at = x.countsAt(side, g)
 		}
 		counts = append(counts, uint32(at), uint32(at>>32))
@@ -101,11 +102,12 @@ func (x *Share) put(s *driver.Stream, side int, all []*Share, self int, a Assign
 			second.Side[side].ParentStart, second.Side[side].ParentCount = w.put(arrival.Start), w.put(arrival.Rows)
 			joins = append(joins, second)
 		}
+		starts, ends, ok := a.keeps(i, self, x.cut.Way)
+		x.keeps = append(x.keeps, ok && x.first(side) != nil)
 		keeps[i] = x.source[flow]
-		x.keeps = append(x.keeps, a.keeps(i, self) && x.first(side) != nil)
 		in := &keeps[i].Side[side]
 		in.First, in.FirstCapacity = x.run.d.Side[side].First, x.run.d.Side[side].FirstCapacity
-		in.ParentCursor, in.ParentTail = w.put(a.Arrivals[i][0].Start), w.put(a.Arrivals[i][0].ends())
+		in.ParentCursor, in.ParentTail = w.put(starts), w.put(ends)
 	}
 	rest := slices.Concat(launch.Bytes(sends[1:]), launch.Bytes(joins), launch.Bytes(keeps), launch.Bytes(w.list))
 	launch.PutOn(x.run.Job, s, x.tables.side[side], &sends[0], rest)
@@ -130,11 +132,11 @@ func (x *Share) describeSend(w *words, flow int, all []*Share, self int, s Sendi
 	side := x.flows[flow].side
 	d.Members = uint64(len(all))
 	for g, other := range all {
-		to := staged{other.run.d.Side[side].First, other.run.lanes[side], other.run.d.Side[side].FirstCapacity}
-		if g != self && x.cut.Staged {
-			to = x.staged[flow*len(all)+g]
+		to := other.run
+		if x.cut.Way != Store {
+			to = x.run
 		}
-		d.Base[g], d.Lanes[g], d.Capacity[g] = to.rows, to.lanes, to.capacity
+		d.Base[g], d.Lanes[g], d.Capacity[g] = to.d.Side[side].First, to.lanes[side], to.d.Side[side].FirstCapacity
 	}
 	d.FirstRow = uint64(x.cut.Before[side] + x.flows[flow].from)
 	d.To, d.Full = w.put(s.To), w.put(s.Full)
@@ -145,8 +147,7 @@ func (x *Share) describeSend(w *words, flow int, all []*Share, self int, s Sendi
 }
 
 // Send sends a flow, on a stream of its own, with at most the given number of blocks; 0:
-// as many as the device holds. Rows of columns that all stay are moved by an ordinary first
-// pass.
+// as many as the device holds.
 func (x *Share) Send(flow, blocks int) {
 	f, stream := &x.flows[flow], x.sender.stream
 	k := x.sends[f.side]
@@ -161,7 +162,11 @@ func (x *Share) Send(flow, blocks int) {
 		}
 		return k.Launch(stream, grid, x.sourceAt(flow), uint64(f.side), x.sendAt(flow))
 	})
-	x.run.Do(func() error { return stream.Record(x.sender.sent[flow]) })
+	ended := x.sender.sent[flow]
+	if x.cut.Way == Copy {
+		ended = x.sender.passed[flow]
+	}
+	x.run.Do(func() error { return stream.Record(ended) })
 }
 
 // limited bounds a grid; 0: not at all.
@@ -184,53 +189,74 @@ func (x *Share) Prepare(side int) {
 	} else {
 		r.launch(offsets, offsets.Rows-offsets.Fan, uint64(offsets.Fan))
 	}
-	if side == 1 {
-		x.run.Do(func() error { return x.stream.Then(x.sender.stream) })
+	if side == 1 && x.cut.Way == Store {
+		r.Do(func() error { return x.stream.Then(x.sender.stream) })
+	}
+	if x.cut.Way == Copy {
+		r.Do(func() error { return x.stream.Then(x.sender.own) })
 	}
 	r.phase(columnar.PhaseOffsets)
 }
 
-// Await makes the second passes over a flow wait until another device has sent it.
+// Await makes later second passes over a flow wait until a device has sent it.
 func (x *Share) Await(other *Share, flow int) {
-	x.run.Do(func() error { return x.passes(flow).Wait(other.sender.sent[flow]) })
+	stream, sent := x.stream, other.sender.sent[flow]
+	switch {
+	case x.last(flow):
+		stream = x.sender.stream
+	case other == x && x.cut.Way == Copy: // what it keeps is there before others have the rest
+		stream, sent = x.passes(flow, x.self), x.sender.passed[flow]
+	}
+	x.run.Do(func() error { return stream.Wait(sent) })
 }
 
 // last reports whether a flow is the last one of all that other devices' first passes store
 // here.
-func (x *Share) last(flow int) bool { return flow == len(x.flows)-1 && !x.cut.Staged }
+func (x *Share) last(flow int) bool { return flow == len(x.flows)-1 && x.cut.Way == Store }
 
-// passes returns the stream of the second passes over a flow. The last flow has that which has
+// passes returns the stream of a second pass over a flow. The last flow has that which has
 // sent it: its multiprocessors have nothing more to send, while others may still partition
-// the flow before.
-func (x *Share) passes(flow int) *driver.Stream {
-	if x.last(flow) {
+// the flow before. If rows are copied, those that stay have a stream of their own: so blocks
+// of one pass begin while the last ones of another one end.
+func (x *Share) passes(flow, pass int) *driver.Stream {
+	switch {
+	case x.last(flow):
 		return x.sender.stream
+	case x.cut.Way == Copy && pass == x.self:
+		return x.sender.own
 	}
 	return x.stream
 }
 
-// lastRounds is how many times more blocks than a device holds the last second pass has: so
-// those that begin when the pass before has ended have less to do than those before them.
-const lastRounds = 3
+// Passes share a device best if none of their blocks takes long. But a block costs something,
+// too.
+const (
+	// mostRounds is the most times that a second pass has as many blocks as a device holds: as
+	// many as the last one has, whose first blocks begin before the pass before has ended.
+	mostRounds = 3
+	// tilesOfBlock is how many tiles a block moves, at least, of a second pass over copied rows.
+	tilesOfBlock = 8
+)
 
-// Second moves the rows that have been received of a flow into their partitions, in one
-// pass or, if rows are staged, in one for each sender. Meanwhile this device still sends
-// with the given number of blocks.
-func (x *Share) Second(flow int, received int64, sending int) {
+// Second moves rows that have been received of a flow into their partitions: all of them, in
+// pass 0, or unless rows are stored, those of the sender with the number of the pass. Meanwhile
+// this device still sends with the given number of blocks.
+func (x *Share) Second(flow, pass int, rows int64, sending int) {
 	r, side := x.run, x.flows[flow].side
 	k, most := r.kernels.second[side], 0
 	if sending > 0 && sending < r.SMs {
 		most = r.SMs - sending
 	}
-	items := received/int64(k.Rows) + int64(x.Partitions())
-	grid := limited(k.Grid(items), most)
-	if x.last(flow) {
-		grid = int(min(items, lastRounds*int64(k.Grid(math.MaxInt64))))
+	items := rows/int64(k.Rows) + int64(x.Partitions())
+	grid, rounds := limited(k.Grid(items), most), int64(mostRounds*k.Grid(math.MaxInt64))
+	switch {
+	case x.last(flow):
+		grid = int(min(items, rounds))
+	case x.cut.Way == Copy:
+		grid = max(grid, int(min(items/tilesOfBlock, rounds)))
 	}
-	for pass := range x.secondPasses() {
-		r.Report.Launches++
-		r.Do(func() error { return k.Launch(x.passes(flow), grid, x.joinAt(flow, pass), uint64(side)) })
-	}
+	r.Report.Launches++
+	r.Do(func() error { return k.Launch(x.passes(flow, pass), grid, x.joinAt(flow, pass), uint64(side)) })
 	if x.last(flow) {
 		r.Do(func() error { return x.sender.stream.Then(x.stream) })
 	}
@@ -240,6 +266,10 @@ func (x *Share) Second(flow int, received int64, sending int) {
 // Match joins the partitions. What Finish waits for is queued, too: it would be late on a device
 // whose share is finished after others.
 func (x *Share) Match() {
+	if x.cut.Way == Copy {
+		x.run.Do(func() error { return x.sender.own.Then(x.stream) })
+		x.run.Do(func() error { return x.sender.copier.Then(x.stream) }) // the result replaces blocks
+	}
 	x.run.matchAndClose()
 	x.run.QueueRead(x.run.d.Counters, counters)
 }

@@ -8,12 +8,6 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// staged is memory for a block that is copied to another device.
-type staged struct {
-	rows, lanes uint64
-	capacity    uint64 // rows
-}
-
 // Piece is bytes to copy from one device's memory to that of another one.
 type Piece struct {
 	From, To driver.Ptr
@@ -22,50 +16,47 @@ type Piece struct {
 
 // secondPasses is the number of second passes of a flow.
 func (x *Share) secondPasses() int {
-	if x.cut.Staged {
+	if x.cut.Way != Store {
 		return x.cut.Devices
 	}
 	return 1
 }
 
-// takeBlocks takes memory for a side's blocks, by flow of the side and receiver. That of
-// a device for itself has no rows.
-func (x *Share) takeBlocks(side int, blocks [][]Block) {
-	r := x.run
-	for _, flow := range blocks {
-		for _, b := range flow {
-			s := staged{capacity: uint64(b.Rows)}
-			s.rows = r.Take(b.Rows * x.bufferBytes(side))
-			if r.modes[side] == pack {
-				s.lanes = r.Take(b.Rows * 4 * int64(r.shapes[side].words))
-			}
-			x.staged = append(x.staged, s)
-		}
-	}
-}
-
-// Blocks returns the copies that bring a block of a flow to the device with number `to`,
-// whose share is other.
-func (x *Share) Blocks(flow, to int, other *Share, b Block) (list []Piece) {
+// Blocks returns the copies that bring a block of a flow to the device whose share is other.
+func (x *Share) Blocks(flow int, other *Share, b Block) (list []Piece) {
 	if b.Rows == 0 {
 		return nil
 	}
 	side := x.flows[flow].side
-	from, into := x.staged[flow*x.cut.Devices+to], &other.run.d.Side[side]
-	lanes := func(source, target, capacity uint64, sizes []int64) {
+	type lanes struct{ at, capacity uint64 }
+	add := func(from, to lanes, sizes []int64) {
 		before := int64(0) // bytes of a row
 		for _, bytes := range sizes {
-			list = append(list, Piece{
-				From: driver.Ptr(source) + driver.Ptr(b.Rows*before), To: driver.Ptr(target) + driver.Ptr(int64(capacity)*before+b.At*bytes), Bytes: b.Rows * bytes,
-			})
+			place := func(l lanes, row int64) driver.Ptr {
+				return driver.Ptr(l.at) + driver.Ptr(int64(l.capacity)*before+row*bytes)
+			}
+			list = append(list, Piece{From: place(from, b.From), To: place(to, b.At), Bytes: b.Rows * bytes})
 			before += bytes
 		}
 	}
-	lanes(from.rows, into.First, into.FirstCapacity, laneSizes(int(x.bufferBytes(side)/4)))
+	buffer := func(r *run) lanes { return lanes{r.d.Side[side].First, r.d.Side[side].FirstCapacity} }
+	add(buffer(x.run), buffer(other.run), laneSizes(int(x.bufferBytes(side)/4)))
 	if x.run.modes[side] == pack {
-		lanes(from.lanes, other.run.lanes[side], other.run.laneRows[side], packedLaneSizes(4*x.run.shapes[side].words))
+		packed := func(r *run) lanes { return lanes{r.lanes[side], r.laneRows[side]} }
+		add(packed(x.run), packed(other.run), packedLaneSizes(4*x.run.shapes[side].words))
 	}
 	return list
+}
+
+// Copy queues copies of a flow's blocks to other devices, when its first pass has ended.
+func (x *Share) Copy(flow int, pieces []Piece) {
+	s := x.sender
+	spans := make([]driver.Span, len(pieces))
+	for i, p := range pieces {
+		spans[i] = driver.Span{To: p.To, From: p.From, Bytes: uint64(p.Bytes)}
+	}
+	x.run.Do(func() error { return s.copier.Wait(s.passed[flow]) })
+	x.run.Do(func() error { return s.copier.Copies(spans, s.sent[flow]) })
 }
 
 // Counts returns the copies that bring the histograms of this device, with the given
