@@ -63,7 +63,7 @@ func (j *join) bypassHot(ctx context.Context) error {
 		looked = append(looked, found)
 	}
 	hot := j.shares[0].Merged(looked)
-	if counts.Mark(hot) < leastHot {
+	if counts.Mark(hot) < leastHot || counts.MostCold() > mostCold/float64(len(j.shares)) {
 		return nil
 	}
 	taken, err := j.takeBypass(counts)

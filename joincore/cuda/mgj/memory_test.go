@@ -29,7 +29,7 @@ func TestCopiesNeedMemory(t *testing.T) {
 				for _, s := range []Strategy{Exchange, Replicate} {
 					c := some(20000, 30001, 4, two, columnartest.Spread(20000))
 					c.Expect = int64(expected)
-					r.Inner(b.join(Options{Strategy: s}, evenly, uneven), c)
+					r.Inner(b.join(Options{Strategy: s}, evenly, evenly), c)
 					if got := b.report.Way; got != way {
 						t.Errorf("%v, %d rows expected: %v in place of %v", s, expected, got, way)
 					}

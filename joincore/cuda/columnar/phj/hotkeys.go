@@ -138,6 +138,18 @@ func (c *KeyCounts) Mark(h *Hot) float64 {
 	return float64(rows) / float64(max(len(c.keys), 1))
 }
 
+// MostCold returns the largest part of the sample that one key has which is not hot: it may
+// have several build rows, or have been in the slot of another key.
+func (c *KeyCounts) MostCold() float64 {
+	most := int32(0)
+	for i := range c.slots {
+		if s := &c.slots[i]; !s.hot {
+			most = max(most, s.count)
+		}
+	}
+	return float64(most) / float64(max(len(c.keys), 1))
+}
+
 // Hot returns how many of a device's keys are hot.
 func (c *KeyCounts) Hot(device int) (rows int) {
 	for _, k := range c.of(device) {

@@ -63,6 +63,9 @@ func TestKeyCounts(t *testing.T) {
 	if part := counts.Mark(&Hot{Keys: []uint64{2 << 40, 4 << 40}}); part < 0.124 || part > 0.126 {
 		t.Errorf("%v are hot", part)
 	}
+	if part := counts.MostCold(); part < 0.062 || part > 0.063 {
+		t.Errorf("%v have one key that is not hot", part)
+	}
 	hot := []int{counts.Hot(0), counts.Hot(1), counts.Hot(2)}
 	if counts.Sampled(0) != 1000 || counts.Sampled(1) != 0 || hot[1] != 0 || hot[0] < 100 || hot[0]+hot[2] != sampleSlots/8 {
 		t.Errorf("%v hot rows", hot)

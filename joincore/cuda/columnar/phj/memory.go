@@ -227,7 +227,12 @@ func (r *run) takePositions(capacity uint64) {
 			r.positions[i] = uint64(columns[same].Addr)
 			s.Positions = r.positions[i]
 		case positionsMove:
-			r.positions[i] = uint64(columns[0].Addr) // the side's columns follow one another
+			if inOnePiece(columns, int64(capacity)) < bytes {
+				r.positions[i] = r.Take(int64(bytes))
+				s.Positions = r.positions[i]
+				break
+			}
+			r.positions[i] = uint64(columns[0].Addr)
 			at, ok := free.take(int64(bytes))
 			if !ok {
 				at = r.Take(int64(bytes))
@@ -238,6 +243,18 @@ func (r *run) takePositions(capacity uint64) {
 			s.Positions = r.positions[i]
 		}
 	}
+}
+
+// inOnePiece returns the bytes of the first columns of a result that follow one another in
+// memory: some may lie in spare memory, and others behind it.
+func inOnePiece(columns []columnar.Column, capacity int64) (bytes uint64) {
+	for _, c := range columns {
+		if uint64(c.Addr) != uint64(columns[0].Addr)+bytes {
+			break
+		}
+		bytes += uint64(driver.Lines(capacity * int64(c.Bytes)))
+	}
+	return bytes
 }
 
 // partitions returns the memory of both sides' partitions, or of those of the larger side
