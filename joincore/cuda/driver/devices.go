@@ -14,6 +14,7 @@ type Info struct {
 	SMs            int   // multiprocessors
 	Memory         int64 // bytes
 	L2             int64 // bytes
+	MemoryGBps     int   // of device memory, by its clock and width; 0: unknown
 	SharedOptin    int   // the most bytes of shared memory that a block may use
 	PageableAccess bool  // the device reads and writes any host memory coherently
 	HostRegister   bool  // host memory can be page-locked after its allocation
@@ -59,19 +60,19 @@ func describe(ordinal int) (Info, error) {
 	if info.PCI, err = busID(ordinal); err != nil {
 		return info, err
 	}
-	var l2, pageable, register, virtual int
+	var l2, kilohertz, bits, pageable, register, virtual int
 	for _, a := range []struct {
 		attribute cu.DeviceAttribute
 		to        *int
 	}{
-		{computeMajor, &info.Major}, {computeMinor, &info.Minor}, {multiprocessor, &info.SMs}, {l2Bytes, &l2},
+		{computeMajor, &info.Major}, {computeMinor, &info.Minor}, {multiprocessor, &info.SMs}, {l2Bytes, &l2}, {cu.MemoryClockRate, &kilohertz}, {cu.GlobalMemoryBusWidth, &bits},
 		{sharedOptin, &info.SharedOptin}, {pageableAccess, &pageable}, {hostRegister, &register}, {virtualMemory, &virtual},
 	} {
 		if *a.to, err = d.Attribute(a.attribute); err != nil {
 			return info, wrap("cuDeviceGetAttribute", err)
 		}
 	}
-	info.L2 = int64(l2)
+	info.L2, info.MemoryGBps = int64(l2), 2*kilohertz/8*bits/1e6 // two transfers a cycle
 	info.PageableAccess, info.HostRegister, info.VMM = pageable != 0, register != 0, virtual != 0
 	return info, nil
 }

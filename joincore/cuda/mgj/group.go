@@ -34,6 +34,7 @@ type Group struct {
 	keys    phj.KeyCounts // of the probe side's sample
 	mesh    *mesh.Mesh
 	through copier // of rows; nil: GPUs store into each other's memory
+	copies  bool   // an exchange copies rows, if there are enough of them
 }
 
 // copier copies between memory of GPUs that the caller has: a fabric.
@@ -92,6 +93,8 @@ func open(members []Member, m *mesh.Mesh, through copier) (_ *Group, err error) 
 		}
 		g.senders = append(g.senders, s)
 	}
+	memory := members[0].Device.Info().MemoryGBps
+	g.copies = float64(memory) >= copiesFrom*g.gbps()
 	return g, nil
 }
 
