@@ -58,10 +58,6 @@ const (
 // before they are sent, and all build rows are partitioned and sent in any case.
 const leastHot = 0.5
 
-// mostCold is the most of the probe rows that a key may have whose rows are sent, by the number
-// of GPUs: one GPU joins all of them, and cold rows are assumed to be even.
-const mostCold = 0.2
-
 // leastRepeated is the part of a sample's keys that have to be repeated in an eighth of it,
 // before all are looked at.
 const leastRepeated = 0.8 * leastHot

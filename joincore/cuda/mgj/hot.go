@@ -8,6 +8,10 @@ import (
 	"gpujoin/joincore/cuda/columnar/phj"
 )
 
+// mostCold is the most of the probe rows that a key may have whose rows are sent, by the number
+// of GPUs: one GPU joins all of them, and cold rows are assumed to be even.
+const mostCold = 0.2
+
 // mayHaveHot reports whether the probe side is to be sampled for hot keys. A sample takes
 // longer than the first ranges' counts, which show whether it is likely to find some.
 func (j *join) mayHaveHot() bool {
