@@ -29,8 +29,8 @@ type Options struct {
 	// Ranges in which the build and the probe side are sent; 0: as many as suit the
 	// strategy. At most phj.MaxFlows together.
 	Ranges [2]phj.Ranges
-	// Blocks is how many blocks of a GPU send rows to others, each on a multiprocessor
-	// of its own; 0: about three of five. If rows are copied, all blocks of a GPU do.
+	// Blocks is how many blocks of a GPU store rows into the memory of others, each on a
+	// multiprocessor of its own; 0: about three of five.
 	Blocks int
 }
 
@@ -212,15 +212,15 @@ func (j *join) copiesPay() bool {
 	case Exchange:
 		return j.group.copies && j.sent(0)+j.sent(1) >= leastCopied
 	case Replicate:
-		return j.sent(0)*int64(len(j.parts)) >= leastCopied/2
+		return j.sent(0)*int64(len(j.parts)) >= leastReplicated
 	}
 	return false
 }
 
 const (
-	// leastCopied is how many bytes a GPU sends to others in an exchange, at least, if they are
-	// copied.
-	leastCopied = 128 << 20
+	// leastCopied and leastReplicated are how many bytes a GPU sends to others, at least, in an
+	// exchange and of a build side, if they are copied.
+	leastCopied, leastReplicated = 192 << 20, 64 << 20
 	// copiesFrom is by how much memory has to be faster than links, if rows of an exchange are
 	// copied: an H200's is 13 times faster, an H100's 9 times.
 	copiesFrom = 11
