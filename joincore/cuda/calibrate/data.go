@@ -19,17 +19,15 @@ type data struct {
 	module  *driver.Module
 	fill    *driver.Kernel
 	host    *driver.Host // page-locked, for a one-column descriptor
-	payload [2][]driver.Ptr
+	payload [2]driver.Ptr
 }
 
 const (
 	describedBytes = 16
 	fillBlocks     = 4096
-	mostColumns    = 4
-	widest         = 8 // bytes of a payload value
 )
 
-// newData takes payload columns of the given number of rows per side.
+// newData takes memory for payload columns of the given number of rows per side.
 func newData(d *driver.Context, s *driver.Stream, a *driver.Arena, rows [2]int64) (*data, error) {
 	m, err := d.Load(kernels.Data)
 	if err != nil {
@@ -43,12 +41,8 @@ func newData(d *driver.Context, s *driver.Stream, a *driver.Arena, rows [2]int64
 		return x, err
 	}
 	for i, n := range rows {
-		for range mostColumns {
-			at, err := a.Take(n*widest + driver.Line)
-			if err != nil {
-				return x, err
-			}
-			x.payload[i] = append(x.payload[i], at)
+		if x.payload[i], err = a.Take(n*payloadBytes + mostColumns*driver.Line); err != nil {
+			return x, err
 		}
 	}
 	return x, nil
@@ -90,8 +84,10 @@ func (x *data) side(number int, rows int64, keyBytes int, domain int64, zipf flo
 	if err := x.fill.Launch(x.stream, fillBlocks, uint64(number), uint64(rows), uint64(described), 1, uint64(domain), factor, 0, 0); err != nil {
 		return s, err
 	}
-	for i, w := range widths {
-		s.Payload = append(s.Payload, columnar.Column{Addr: x.payload[number][i], Bytes: w})
+	at := x.payload[number]
+	for _, w := range widths {
+		s.Payload = append(s.Payload, columnar.Column{Addr: at, Bytes: w})
+		at += driver.Ptr(driver.Lines(rows * int64(w)))
 	}
 	return s, nil
 }

@@ -13,6 +13,12 @@ const (
 	leastRows = 1 << 20
 )
 
+// Bounds of a side's payload: columns, and bytes of a row.
+const (
+	mostColumns  = 16
+	payloadBytes = 32
+)
+
 // trial is a join and the rates that its phases determine.
 type trial struct {
 	build, probe int64

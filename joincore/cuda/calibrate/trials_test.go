@@ -47,6 +47,22 @@ func TestTrialsTellEnough(t *testing.T) {
 	}
 }
 
+// There is memory for the payload of each trial.
+func TestTrialsFit(t *testing.T) {
+	const n = leastRows
+	for _, of := range trials(n) {
+		for side, rows := range []int64{of.build, of.probe} {
+			bytes := int64(0)
+			for _, w := range of.widths[side] {
+				bytes += int64(w) * rows
+			}
+			if most := []int64{n, 2 * n}[side] * payloadBytes; bytes > most || len(of.widths[side]) > mostColumns {
+				t.Errorf("%s, side %d: %d rows of %v bytes are more than %d bytes", of.how, side, rows, of.widths[side], most)
+			}
+		}
+	}
+}
+
 // Every rate but those in apart is determined by a trial.
 func TestEveryRateIsTold(t *testing.T) {
 	r := costmodel.DefaultDeviceRates

@@ -8,9 +8,9 @@ import (
 	"gpujoin/joincore/cuda/columnar/phj"
 )
 
-// mostCold is the most of the probe rows that a key may have whose rows are sent, by the number
-// of GPUs: one GPU joins all of them, and cold rows are assumed to be even.
-const mostCold = 0.2
+// mostCold is the most of a GPU's share of the probe rows that one key may have whose rows are
+// sent: cold rows are assigned as if all keys were rare.
+const mostCold = 0.7
 
 // mayHaveHot reports whether the probe side is to be sampled for hot keys. A sample takes
 // longer than the first ranges' counts, which show whether it is likely to find some.
@@ -96,7 +96,8 @@ func (j *join) takeBypass(counts *phj.KeyCounts) (taken bool, err error) {
 			receives[side] = receives[side]/gpus*9/8 + 1<<16
 		}
 	}
-	rest := max(0, j.cut.OutputRows-allHot)/gpus*5/4 + 4096 // result rows of cold keys
+	// Result rows of cold keys: one GPU joins all of the most frequent one.
+	rest := max(0, j.cut.OutputRows-allHot)/gpus*5/4 + int64(counts.MostCold()*float64(j.cut.Rows[1]))*9/8 + 4096
 	sending := 0
 	if j.cut.Way != phj.Stage {
 		sending = j.cut.Sending
