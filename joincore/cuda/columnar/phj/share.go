@@ -283,10 +283,14 @@ func (x *Share) Layout() Layout {
 }
 
 // Fits reports whether there is memory for rows that are received of each side, for those in
-// blocks, and for the result rows, even if no memory is used twice.
+// blocks, and for the result rows, even if no memory is used twice, and whether a buffer may
+// have that many rows.
 func (x *Share) Fits(rows, blocks [2]int64, outputRows int64) bool {
 	need := int64(0)
 	for i, n := range blocks {
+		if rows[i]+n >= kernels.MaxRows {
+			return false
+		}
 		need += n * x.RowBytes(i)
 	}
 	return x.fits(rows, outputRows, need)
