@@ -23,6 +23,7 @@ var unreached = map[string]string{
 	"joincore/cuda/selector/selector.go:Predict": "bench-gpu compares predicted times with measured ones",
 	"joincore/cuda/columnar/launch/job.go:Bytes": "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/arrival.go":      "part of joins over several GPUs, which bench-multi runs",
+	"joincore/cuda/columnar/phj/ranges.go":       "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/hotkeys.go":      "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/sharehot.go":     "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/sender.go":       "part of joins over several GPUs, which bench-multi runs",
