@@ -10,7 +10,7 @@ import (
 	"gpujoin/joincore/mesh"
 )
 
-func equalLinks(t testing.TB, gpus int) *mesh.Mesh {
+func equalLinks(t *testing.T, gpus int) *mesh.Mesh {
 	t.Helper()
 	m, err := mesh.Preset("hgx-h100")
 	if err != nil {

@@ -181,7 +181,7 @@ type join struct {
 	first  [2][][]int64    // rows of the first ranges by side, GPU and partition
 	to     [2][][]uint64   // the GPUs that get rows, by side, partition and GPU
 	counts [][][]int64     // rows by flow, GPU and partition
-	staged [][][]phj.Block // by flow, sender and receiver, if rows are staged
+	staged [][][]phj.Block // by flow, sender and receiver, unless rows are stored
 	blocks []int           // that send, by flow
 }
 

@@ -21,9 +21,10 @@ import (
 // losePeer names the environment variable of the process that loses access to a peer.
 const losePeer = "GPUJOIN_TEST_LOSE_PEER"
 
-// If a GPU loses access to a peer while its kernels or copies write there, the join ends with an error
-// that says that the context is lost, and no wait lasts for ever. Contexts of other processes
-// on the same devices go on to join. The error is sticky, so another process has to fail.
+// If a GPU loses access to a peer while its kernels store there, the join ends with an error that
+// says that the context is lost. A copy may also be refused before it begins. No wait lasts for
+// ever, and contexts of other processes on the same devices go on to join. The error is sticky,
+// so another process has to fail.
 func TestPeerAccessIsLost(t *testing.T) {
 	if all, err := driver.Devices(); err != nil || len(all) < 2 {
 		t.Skipf("stores into another device need two devices: %d, %v", len(all), err)
