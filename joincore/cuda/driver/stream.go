@@ -5,6 +5,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"time"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -138,11 +139,14 @@ func (s *Stream) Wait(e *Event) error {
 // Sync waits until all queued work is done and returns the error of work that failed
 // on the device. If ctx ends first it returns ctx's cause; the work continues, and its
 // memory stays in use until a later Sync has waited for it.
-func (s *Stream) Sync(ctx context.Context) error {
+func (s *Stream) Sync(ctx context.Context) error { return s.SyncSpinning(ctx, SpinFor) }
+
+// SyncSpinning is Sync that does not leave the processor for the given time.
+func (s *Stream) SyncSpinning(ctx context.Context, spin time.Duration) error {
 	if err := s.Record(s.done); err != nil {
 		return err
 	}
-	return s.done.Sync(ctx)
+	return s.done.SyncSpinning(ctx, spin)
 }
 
 // Failed returns the error of work that failed on the device, without waiting; nil as long

@@ -4,36 +4,43 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// crew calls functions for several GPUs at once. To wake a goroutine takes up to 70 µs on a
-// virtual machine, and to launch a kernel 4: so a crew's goroutines do not sleep between calls.
-// It lasts as long as a join queues work, about a millisecond.
+// crew is goroutines, one for each GPU of a join, that call functions at once. To wake a
+// goroutine takes up to 70 µs on a virtual machine, and to launch a kernel 4: so they do not
+// sleep between calls, unless a join takes long.
 type crew struct {
 	tasks  []atomic.Pointer[func(gpu int)] // by GPU; nil: none
 	closed atomic.Bool
 	ended  sync.WaitGroup
 }
 
-// newCrew starts a crew for the given number of GPUs. Close ends it.
-func newCrew(gpus int) *crew {
-	c := &crew{tasks: make([]atomic.Pointer[func(int)], gpus)}
+// spinFor is how long a wait does not leave the processor. Most joins are shorter.
+const spinFor = 20 * time.Millisecond
+
+// newCrew starts a crew whose goroutines call work. It calls serve, which returns when Close is
+// called.
+func newCrew(gpus int, work func(c *crew, gpu int)) *crew {
+	c, arrive := &crew{tasks: make([]atomic.Pointer[func(int)], gpus)}, func(int) {}
 	for i := range c.tasks {
-		c.ended.Go(func() { c.serve(i) })
+		c.tasks[i].Store(&arrive)
+		c.ended.Go(func() { work(c, i) })
 	}
 	return c
 }
 
 // serve executes a GPU's tasks.
-func (c *crew) serve(i int) {
-	for !c.closed.Load() {
-		if f := c.tasks[i].Load(); f != nil {
-			(*f)(i)
-			c.tasks[i].Store(nil)
-			continue
+func (c *crew) serve(gpu int) {
+	await(func() bool {
+		closed, f := c.closed.Load(), c.tasks[gpu].Load() // in this order: Close leaves no call
+		if f == nil {
+			return closed
 		}
-		runtime.Gosched()
-	}
+		(*f)(gpu)
+		c.tasks[gpu].Store(nil)
+		return false
+	})
 }
 
 // start begins to call f for all GPUs, when earlier calls have ended.
@@ -44,18 +51,26 @@ func (c *crew) start(f func(gpu int)) {
 	}
 }
 
-// wait waits for all calls.
+// wait waits until all goroutines serve, and all calls have ended.
 func (c *crew) wait() {
 	for i := range c.tasks {
-		for c.tasks[i].Load() != nil {
-			runtime.Gosched()
-		}
+		await(func() bool { return c.tasks[i].Load() == nil })
 	}
 }
 
-// Close waits for all calls and ends the crew's goroutines.
+// Close waits for the calls of goroutines that serve, and until all have ended.
 func (c *crew) Close() {
-	c.wait()
 	c.closed.Store(true)
 	c.ended.Wait()
+}
+
+// await waits until done returns true.
+func await(done func() bool) {
+	for start := time.Now(); !done(); {
+		if time.Since(start) < spinFor {
+			runtime.Gosched()
+		} else {
+			time.Sleep(spinFor / 1000)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"gpujoin/joincore"
@@ -100,7 +101,7 @@ func (g *Group) join(ctx context.Context, start time.Time, parts []columnar.Join
 		return nil, err
 	}
 	j := &join{start: start, group: g, options: o, parts: parts, outputs: make([]*columnar.Output, len(parts)), report: &Report{Strategy: o.Strategy, Members: make([]*columnar.Report, len(parts))}}
-	j.cut = phj.Cut{Devices: len(parts), Sample: o.Strategy == Exchange}
+	j.cut = phj.Cut{Devices: len(parts), Sample: o.Strategy == Exchange, Spin: spinFor}
 	for _, p := range parts {
 		j.cut.Rows[0] += p.Build.Rows
 		j.cut.Rows[1] += p.Probe.Rows
@@ -110,9 +111,7 @@ func (g *Group) join(ctx context.Context, start time.Time, parts []columnar.Join
 	j.report.Way = j.cut.Way
 	j.cut.Ranges = j.ranges()
 	j.cut.Sending = j.sending(0)
-	j.crew = newCrew(len(parts))
-	defer j.crew.Close()
-	if err := j.open(ctx, 0); err != nil {
+	if err := j.execute(ctx); err != nil {
 		return j, err
 	}
 	for _, x := range j.shares {
@@ -173,6 +172,7 @@ type join struct {
 	parts   []columnar.Join
 	cut     phj.Cut
 	crew    *crew
+	members []member
 	shares  []*phj.Share
 	outputs []*columnar.Output
 	report  *Report
@@ -275,29 +275,76 @@ func exchangeRanges(gpus int, way phj.Way) [2]phj.Ranges {
 // partitioned, and the match when the last one has arrived and been partitioned again.
 var copied = [2]phj.Ranges{{1, 2}, {2, 3, 2, 1}}
 
-// open begins the share of each GPU inside of those before: so each of them ends, and
-// gives back what it holds, after all work is done.
-func (j *join) open(ctx context.Context, i int) error {
-	g := j.group
-	if i == len(g.members) {
-		err := j.run(ctx)
-		if err != nil {
-			err = errors.Join(err, g.sync(ctx))
+// member is a GPU's part in a join.
+type member struct {
+	share atomic.Pointer[phj.Share] // when it is planned and, unless a filter comes first, begins to count
+	ended atomic.Bool               // without success, if there is no share
+	err   error
+}
+
+// execute opens the shares of all GPUs at once, runs the join on them, and closes them when all
+// work is done.
+func (j *join) execute(ctx context.Context) error {
+	var failed error // read when the crew is closed
+	j.members, j.shares = make([]member, len(j.parts)), make([]*phj.Share, len(j.parts))
+	j.crew = newCrew(len(j.parts), func(c *crew, i int) {
+		j.members[i].err = j.open(ctx, i, func() error {
+			c.serve(i)
+			return failed
+		})
+		j.members[i].ended.Store(true)
+	})
+	if failed = j.opened(); failed == nil {
+		if failed = j.run(ctx); failed != nil {
+			j.crew.wait()
+			failed = errors.Join(failed, j.group.sync(ctx))
 		}
-		return err
+	} // else no GPU has work for others, and each share waits for its own
+	j.crew.Close()
+	if failed != nil {
+		return failed
 	}
-	m, cut := g.members[i], j.cut
+	var errs []error
+	for i := range j.members {
+		errs = append(errs, j.members[i].err)
+	}
+	return errors.Join(errs...)
+}
+
+// open opens the share of GPU i, begins to count its rows, and closes it when serve returns.
+func (j *join) open(ctx context.Context, i int, serve func() error) error {
+	m, cut := j.group.members[i], j.cut
 	for _, p := range j.parts[:i] {
 		cut.Before[0] += p.Build.Rows
 		cut.Before[1] += p.Probe.Rows
 	}
-	out, report, err := phj.Together(ctx, m.Device, m.Stream, m.Arena, &j.parts[i], g.senders[i], cut, func(x *phj.Share) (*columnar.Output, error) {
-		j.shares = append(j.shares, x)
-		err := j.open(ctx, i+1)
+	out, report, err := phj.Together(ctx, m.Device, m.Stream, m.Arena, &j.parts[i], j.group.senders[i], cut, func(x *phj.Share) (*columnar.Output, error) {
+		if !j.options.Bloom {
+			if err := x.CountBuild(); err != nil {
+				return nil, err
+			}
+		}
+		j.members[i].share.Store(x)
+		if !j.options.Bloom {
+			x.CountProbe()
+		}
+		err := serve()
 		return j.outputs[i], err
 	})
 	j.outputs[i], j.report.Members[i] = out, report
 	return err
+}
+
+// opened waits until all shares are open.
+func (j *join) opened() error {
+	for i := range j.members {
+		m := &j.members[i]
+		await(func() bool { return m.share.Load() != nil || m.ended.Load() })
+		if j.shares[i] = m.share.Load(); j.shares[i] == nil {
+			return m.err
+		}
+	}
+	return nil
 }
 
 // each calls f for all shares at once: work that is queued for one GPU after the other
@@ -322,22 +369,24 @@ func (j *join) run(ctx context.Context) error {
 	}
 	j.ended("planned")
 	if j.options.Bloom {
+		j.crew.wait()
 		if err := j.reduce(ctx); err != nil {
 			return err
 		}
 		j.ended("probe side reduced")
+		errs := make([]error, len(j.shares))
+		j.each(func(i int, x *phj.Share) { errs[i] = x.CountBuild() })
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		j.begin(func(_ int, x *phj.Share) { x.CountProbe() })
 	}
-	j.each(func(_ int, x *phj.Share) { x.CountBuild() })
 	if err := j.countFirst(ctx); err != nil {
 		return err
 	}
-	j.begin(func(_ int, x *phj.Share) { x.CountProbe() })
-	if j.mayHaveHot() {
-		j.crew.wait()
-		if j.sampleKeys() {
-			if err := j.bypassHot(ctx); err != nil {
-				return err
-			}
+	if j.mayHaveHot() && j.sampleKeys() {
+		if err := j.bypassHot(ctx); err != nil {
+			return err
 		}
 	}
 	if err := j.assign(ctx); err != nil {
@@ -351,15 +400,9 @@ func (j *join) run(ctx context.Context) error {
 		return err
 	}
 	j.ended("all queued")
-	j.crew.Close()
-	for i, x := range j.shares {
-		out, err := x.Finish(ctx)
-		if err != nil {
-			return err
-		}
-		j.outputs[i] = out
-	}
-	return nil
+	errs := make([]error, len(j.shares))
+	j.each(func(i int, x *phj.Share) { j.outputs[i], errs[i] = x.Finish(ctx) })
+	return errors.Join(errs...)
 }
 
 // join queues the second passes that place has not queued, and the match. A GPU partitions

@@ -25,6 +25,8 @@ type Job struct {
 	// ReadBack names the phase that ends when Read has copied its words; "": they
 	// belong to no phase.
 	ReadBack string
+	// Spin is how long Read does not leave the processor.
+	Spin time.Duration
 
 	device  *deviceState
 	scratch *scratch
@@ -71,7 +73,7 @@ func RunEarly(ctx context.Context, d *driver.Context, s *driver.Stream, a *drive
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &Job{Join: j, Sides: [2]*columnar.Side{&j.Build, &j.Probe}, SMs: d.Info().SMs, device: state, scratch: own, stream: s, arena: a, bottom: a.Mark(), free: a.Free(), cache: d.Info().L2}
+	b := &Job{Join: j, Sides: [2]*columnar.Side{&j.Build, &j.Probe}, SMs: d.Info().SMs, device: state, scratch: own, stream: s, arena: a, bottom: a.Mark(), free: a.Free(), cache: d.Info().L2, Spin: driver.SpinFor}
 	b.pending = [2][]*driver.Event{j.Build.Pending, j.Probe.Pending}
 	b.Report.Algorithm = algorithm
 	b.Begin()
@@ -325,7 +327,7 @@ func (b *Job) Read(ctx context.Context, at uint64, words []uint64) error {
 		b.QueueRead(at, len(words))
 	}
 	b.reading = false
-	b.Do(func() error { b.Report.Syncs++; return b.stream.Sync(ctx) })
+	b.Do(func() error { b.Report.Syncs++; return b.stream.SyncSpinning(ctx, b.Spin) })
 	if b.err != nil {
 		return b.err
 	}

@@ -5,6 +5,7 @@ package phj
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
@@ -28,6 +29,7 @@ type Cut struct {
 	// Sending is how many blocks send to other devices. Ranges that are counted after the
 	// build side leave them multiprocessors.
 	Sending int
+	Spin    time.Duration // how long Finish does not leave the processor
 }
 
 // Way is how rows get to the devices that join them.
@@ -123,7 +125,7 @@ func Together(ctx context.Context, d *driver.Context, s *driver.Stream, a *drive
 		own := *j
 		r := &run{Job: b, state: st, options: Options{Materialise: "om", Bloom: bloomOff}, whole: own.Probe, shared: true}
 		b.Join, b.Sides = &own, [2]*columnar.Side{&own.Build, &own.Probe}
-		b.ReadBack = columnar.PhaseReadBack
+		b.ReadBack, b.Spin = columnar.PhaseReadBack, c.Spin
 		share := &Share{run: r, cut: c, sender: x, stream: s, arena: a}
 		if err := share.plan(); err != nil {
 			return nil, err

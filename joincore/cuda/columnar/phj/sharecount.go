@@ -20,7 +20,7 @@ func (x *Share) fieldsAt() uint64 { return x.sources + uint64(len(x.flows)*joinB
 
 // CountBuild counts the rows of the build side by partition and, if Cut.Sample is set, those
 // of the first range of the probe side.
-func (x *Share) CountBuild() {
+func (x *Share) CountBuild() error {
 	r := x.run
 	fields, packed := x.describeSources()
 	launch.PutAt(r.Job, x.sources, &x.source[0], x.source[1:])
@@ -35,12 +35,14 @@ func (x *Share) CountBuild() {
 	if x.cut.Sample {
 		x.countFlows(0, countBuild|countProbe, 0, x.builds)
 		r.Do(func() error { return x.stream.Record(x.sender.sampled) })
+		r.Report.Syncs++ // Sample waits
 	}
 	sampled := x.sampledFlows()
 	for i := sampled; i < x.builds; i++ {
 		x.countFlows(i, countBuild, i)
 	}
 	r.Do(func() error { return x.stream.Record(x.sender.first) })
+	return r.Err()
 }
 
 // CountProbe counts the rest of the probe side.
@@ -123,9 +125,10 @@ func (x *Share) describeSources() (fields []field, values []packedField) {
 }
 
 // Sample waits until the first range of each side is counted, and returns its rows by
-// partition. Cut.Sample is set. The rest is still being counted.
+// partition. Cut.Sample is set. The rest is still being counted, and CountProbe may be called
+// meanwhile.
 func (x *Share) Sample(ctx context.Context) (build, probe []int64, err error) {
-	if err := x.counted(ctx, x.sender.sampled); err != nil {
+	if err := reach(ctx, x.sender.sampled); err != nil {
 		return nil, nil, err
 	}
 	return x.countsOf(0), x.countsOf(x.builds), nil
@@ -182,8 +185,13 @@ func (x *Share) counted(ctx context.Context, read *driver.Event) error {
 		return err
 	}
 	x.run.Report.Syncs++
+	return reach(ctx, read)
+}
+
+// reach waits for an event without leaving the processor.
+func reach(ctx context.Context, e *driver.Event) error {
 	for {
-		done, err := read.Done()
+		done, err := e.Done()
 		if err == nil && !done {
 			err = ctx.Err()
 		}
