@@ -61,7 +61,7 @@ const maxCarried = 4 * maxFieldWords
 // carriedFields describes where the values of carried fields are read, and written if to is
 // not nil.
 func carriedFields(s shape, from, to []columnar.Column, widths []int) (list []field) {
-	for _, v := range placeFields(s.words, widths) {
+	for _, v := range placeCarried(s, widths) {
 		width := uint64(widths[v.column])
 		f := field{From: uint64(from[v.column].Addr), FromStride: width, ToStride: width, Bytes: width, At: uint64(v.at)}
 		if to != nil {

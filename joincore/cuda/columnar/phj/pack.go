@@ -110,6 +110,15 @@ func placeFields(words int, widths []int) []placedValue {
 	return values
 }
 
+// placeCarried places columns in a row of a shape with fields. All words of one with a byte
+// beside the hash, which is the last value, are one group.
+func placeCarried(s shape, widths []int) []placedValue {
+	if s.form == beside {
+		return placeValues(widths)
+	}
+	return placeFields(s.words, widths)
+}
+
 // packedValue is where a value lies in the lanes that a first pass writes.
 type packedValue struct {
 	column   int // of the payload; keyColumn: the key

@@ -44,6 +44,8 @@ func TestSet(t *testing.T) {
 		{"carried as fields, keys of 8 bytes", some(8, om10, []int{4, 4, 8}, []int{16, 8, 8})},
 		{"a byte beside the rests of hashes", some(4, om10, []int{1}, []int{1})},
 		{"5 bytes beside the rests of hashes", some(4, Options{Materialise: "om", Bits: 13}, []int{1, 1, 1, 1, 1}, []int{1, 4})},
+		{"9 and 13 bytes beside the rests of hashes", some(4, Options{Materialise: "om", Bits: 13}, []int{1, 8}, []int{4, 1, 2, 2, 4})},
+		{"13 columns of a byte beside the rests of hashes", some(4, Options{Materialise: "om", Bits: 12}, repeated(13, 1), repeated(13, 1))},
 		{"a byte beside the rests of hashes, several partners", with(of(1500, 1500, 300, Options{Materialise: "om", Bits: 12}), func(c *trial) { c.widths = [2][]int{{1}, {4}} })},
 		{"a byte beside the rests of hashes, more rows than expected", with(of(1000, 1000, 200, om10), func(c *trial) { c.widths, c.room = [2][]int{{1}, {2, 1, 2}}, 100 })},
 		{"a byte beside the rests of hashes, without a key in the result", with(some(4, Options{Materialise: "om", Bits: 12}, []int{2, 1}, []int{1}), func(c *trial) { c.noKey = true })},

@@ -2,8 +2,8 @@
 //
 // The hash of a key of 4 bytes is a bijection, and its top bits number the partition. Once
 // the first pass has divided rows by 8 bits, 24 bits of the hash tell a parent's keys apart:
-// in a word with them there is room for a value of 1 byte. So a row with payload of 1 or 5
-// bytes takes a word less in both passes and in the match.
+// in a word with them there is room for a value of 1 byte. So a row with payload of 1, 5,
+// 9 or 13 bytes takes a word less in both passes and in the match.
 #pragma once
 #include <stdint.h>
 

@@ -25,6 +25,8 @@ using p_f7 = Payload<PayloadKind::field, 7>;
 using p_f8 = Payload<PayloadKind::field, 8>;
 using p_h1 = Payload<PayloadKind::field, 1, 1, true>;
 using p_h5 = Payload<PayloadKind::field, 2, 1, true>;
+using p_h9 = Payload<PayloadKind::field, 3, 1, true>;
+using p_h13 = Payload<PayloadKind::field, 4, 1, true>;
 using p_id = Payload<PayloadKind::row_id, 1>;
 
 }  // namespace gj

@@ -32,6 +32,8 @@ __host__ __device__ constexpr Scatter scatter_fields(int words) {
   Scatter tuned = scatter_first(words);
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   if (words == 2) return {512, 8, 2, 1, 256};
+  if (words == 3) return {512, 8, 2, 4, 256};
+  if (words == 5) return {512, 12, 1, 4, 256};
 #endif
   tuned.rows = tuned.rows / 4 * 4;
   return tuned;
@@ -41,9 +43,12 @@ __host__ __device__ constexpr Scatter scatter_fields(int words) {
 // shared memory no longer show their partition, so a pass writes units of several.
 __host__ __device__ constexpr Scatter scatter_beside(int words) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  return {512, words == 1 ? 24 : 16, 1, words == 1 ? 8 : 4, 256};
+  return {512, words == 1 ? 24 : words == 2 ? 16 : words == 3 ? 12 : 8, 1, words == 1 ? 8 : 4, 256};
 #else
-  return {512, 24, 1, words == 1 ? 8 : 4, 256};
+  return words == 1   ? Scatter{512, 24, 1, 8, 256}
+         : words == 2 ? Scatter{512, 24, 1, 4, 256}
+         : words == 3 ? Scatter{512, 16, 1, 8, 256}
+                      : Scatter{512, 12, 1, 4, 256};
 #endif
 }
 
