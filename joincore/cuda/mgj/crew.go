@@ -19,7 +19,7 @@ type crew struct {
 // spinFor is how long a wait does not leave the processor. Most joins are shorter.
 const spinFor = 20 * time.Millisecond
 
-// newCrew starts a crew whose goroutines call work. It calls serve, which returns when Close is
+// newCrew starts a crew whose goroutines call work. Work calls serve, which returns when Close is
 // called.
 func newCrew(gpus int, work func(c *crew, gpu int)) *crew {
 	c, arrive := &crew{tasks: make([]atomic.Pointer[func(int)], gpus)}, func(int) {}
