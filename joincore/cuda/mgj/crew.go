@@ -32,15 +32,19 @@ func newCrew(gpus int, work func(c *crew, gpu int)) *crew {
 
 // serve executes a GPU's tasks.
 func (c *crew) serve(gpu int) {
-	await(func() bool {
-		closed, f := c.closed.Load(), c.tasks[gpu].Load() // in this order: Close leaves no call
+	for {
+		var f *func(int)
+		await(func() bool {
+			closed := c.closed.Load() // before the task: Close leaves none
+			f = c.tasks[gpu].Load()
+			return f != nil || closed
+		})
 		if f == nil {
-			return closed
+			return
 		}
 		(*f)(gpu)
 		c.tasks[gpu].Store(nil)
-		return false
-	})
+	}
 }
 
 // start begins to call f for all GPUs, when earlier calls have ended.

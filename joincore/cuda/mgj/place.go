@@ -107,7 +107,7 @@ func (j *join) place(ctx context.Context) (queued int, err error) {
 		}
 		j.each(func(i int, x *phj.Share) { // behind what all GPUs send
 			x.Prepare(0)
-			j.seconds(i, 0, builds)
+			j.secondPasses(i, 0, builds)
 		})
 	}
 	for i, x := range j.shares {

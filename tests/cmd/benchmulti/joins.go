@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
+	"slices"
 	"strings"
 
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/mgj"
 	"gpujoin/joincore/cuda/selector"
 	"gpujoin/tests/columndata"
@@ -86,7 +85,7 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 	var phases []string
 	rows := []string{"case\thow\tway\tchosen\talgorithm\tranges\tblocks\tms\tof one\tbar\tGB sent"}
 	for _, c := range joinCases() {
-		if b.cases != "" && !strings.Contains(","+b.cases+",", ","+c.name+",") {
+		if b.cases != nil && !slices.Contains(b.cases, c.name) {
 			continue
 		}
 		results, err := b.timeJoin(ctx, d, c)
@@ -190,46 +189,7 @@ func (b *bench) ways(c joinCase) (list []mgj.Options) {
 	if c.Zipf > 0 {
 		list = append(list, mgj.Options{Strategy: mgj.Exchange, Bypass: mgj.BypassNever})
 	}
-	for _, text := range strings.Fields(b.tune) {
-		if o, ok := wayOf(text); ok {
-			list = append(list, o)
-		}
-	}
-	return list
-}
-
-// wayOf reads a way to join: the ranges of both sides, "2+5" or their sizes, "1:2+2:3:1"; then
-// "c" if rows are copied, or "x80" if 80 blocks store them.
-func wayOf(text string) (o mgj.Options, ok bool) {
-	o.Way = mgj.WayStore
-	text, copied := strings.CutSuffix(text, "c")
-	if copied {
-		o.Way = mgj.WayCopy
-	}
-	text, blocks, found := strings.Cut(text, "x")
-	if found {
-		var err error
-		if o.Blocks, err = strconv.Atoi(blocks); err != nil {
-			return o, false
-		}
-	}
-	for side, sizes := range strings.SplitN(text, "+", 2) {
-		list := strings.Split(sizes, ":")
-		if len(list) > phj.MaxFlows {
-			return o, false
-		}
-		for i, size := range list {
-			n, err := strconv.ParseUint(size, 10, 8)
-			if err != nil || n == 0 {
-				return o, false
-			}
-			o.Ranges[side][i] = uint8(n)
-		}
-		if len(list) == 1 {
-			o.Ranges[side] = phj.Even(int(o.Ranges[side][0]))
-		}
-	}
-	return o, strings.Contains(text, "+")
+	return append(list, b.tune...)
 }
 
 // onOne joins on the first device, which has all rows.

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gpujoin/joincore/cuda/mgj"
 	"gpujoin/joincore/cuda/topology"
 	"gpujoin/tests/measure"
 )
@@ -46,8 +47,8 @@ type bench struct {
 	devices  []int
 	repeats  int
 	hostRows int64
-	cases    string // of joins, by commas; all where empty
-	tune     string
+	cases    []string // names of joins; nil: all
+	tune     []mgj.Options
 	phases   bool
 	unified  bool
 	shrink   int
@@ -75,6 +76,20 @@ func ordinals(text string) ([]int, error) {
 		first[i] = i
 	}
 	return first, nil
+}
+
+// named returns the names that a flag gives of things, by commas; nil if it is empty.
+func named[T any](flag, text string, things []T, name func(T) string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	names := strings.Split(text, ",")
+	for _, n := range names {
+		if !slices.ContainsFunc(things, func(t T) bool { return name(t) == n }) {
+			return nil, fmt.Errorf("%s: there is no %q", flag, n)
+		}
+	}
+	return names, nil
 }
 
 // part is something to measure.
@@ -105,20 +120,21 @@ func measureAll(ctx context.Context) error {
 	flag.Parse()
 	b := &bench{
 		Measured: measure.CircumstancesOf(commit), repeats: max(*repeats, 1), hostRows: *rows,
-		cases: *cases, tune: *tune, phases: *phases, unified: *umj, shrink: max(*shrink, 1),
+		phases: *phases, unified: *umj, shrink: max(*shrink, 1),
 	}
 	var err error
 	if b.devices, err = ordinals(*devices); err != nil {
 		return err
 	}
-	var chosen []string
-	if *only != "" {
-		chosen = strings.Split(*only, ",")
+	if b.tune, err = waysOf(*tune); err != nil {
+		return err
 	}
-	for _, name := range chosen {
-		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
-			return fmt.Errorf("-only: there is no %q", name)
-		}
+	chosen, err := named("-only", *only, parts, func(p part) string { return p.name })
+	if err != nil {
+		return err
+	}
+	if b.cases, err = named("-cases", *cases, joinCases(), func(c joinCase) string { return c.name }); err != nil {
+		return err
 	}
 	fmt.Println(b.Measured)
 	for _, p := range parts {

@@ -32,7 +32,7 @@ var unreached = map[string]string{
 	"joincore/cuda/columnar/phj/sharefilter.go":  "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/sharepass.go":    "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/columnar/phj/sharepayload.go": "part of joins over several GPUs, which bench-multi runs",
-	"joincore/cuda/columnar/phj/sharestaged.go":  "part of joins over several GPUs, which bench-multi runs",
+	"joincore/cuda/columnar/phj/shareblocks.go":  "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/rowid/destination.go:Lanes":   "part of the partition step that joins over several GPUs use",
 	"joincore/device/rowid.go:NewRowIDs":         "row ids with a device, which joins over several GPUs use",
 	"joincore/exchange/":                         "policies, packing and baselines of exchanges, which bench-multi and the simulator run",

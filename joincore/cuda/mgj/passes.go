@@ -1,0 +1,97 @@
+//go:build cuda
+
+package mgj
+
+import (
+	"context"
+
+	"gpujoin/joincore/cuda/columnar/phj"
+)
+
+// queue queues the second passes that place has not queued, and the match. A GPU partitions
+// what it has received of a flow while all send the next one, each kernel on
+// multiprocessors of its own.
+func (j *join) queue(ctx context.Context, from int) error {
+	if j.cut.Way != phj.Stage {
+		j.each(func(i int, x *phj.Share) {
+			for side := min(from, 1); side < 2; side++ {
+				x.Prepare(side)
+			}
+			j.secondPasses(i, from, len(j.counts))
+			x.Match()
+		})
+		return nil
+	}
+	if err := j.copyCounts(ctx); err != nil {
+		return err
+	}
+	j.each(func(_ int, x *phj.Share) {
+		x.Prepare(0)
+		x.Prepare(1)
+	})
+	for flow := range j.counts {
+		if err := j.copyFlow(ctx, flow); err != nil {
+			return err
+		}
+		j.each(func(i int, _ *phj.Share) { j.secondPasses(i, flow, flow+1) })
+	}
+	j.each(func(_ int, x *phj.Share) { x.Match() })
+	return nil
+}
+
+// secondPasses queues GPU i's second passes over the flows from one on to the one before end.
+//
+// If rows are copied, rows that a GPU keeps are there before those of others: so it
+// partitions its own rows of the next flow first.
+func (j *join) secondPasses(i, from, end int) {
+	gpus := len(j.shares)
+	for flow := from; flow < end; flow++ {
+		switch j.cut.Way {
+		case phj.Store:
+			j.secondPass(i, flow, 0, 0, gpus)
+		case phj.Copy:
+			j.secondPass(i, flow, i, i, 1)
+			if flow > from {
+				j.fromOthers(i, flow-1)
+			}
+		case phj.Stage:
+			for g := range gpus {
+				j.secondPass(i, flow, g, g, 1)
+			}
+		}
+	}
+	if j.cut.Way == phj.Copy {
+		j.fromOthers(i, end-1)
+	}
+}
+
+// fromOthers queues GPU i's second passes over a flow of all other GPUs, in the order in which
+// these have copied it.
+func (j *join) fromOthers(i, flow int) {
+	for gpus, k := len(j.shares), 1; k < gpus; k++ {
+		from := (i - k + gpus) % gpus
+		j.secondPass(i, flow, from, from, 1)
+	}
+}
+
+// secondPass queues GPU i's second pass with the given number over rows of a flow that the
+// GPUs from one on send it, behind what sends them.
+func (j *join) secondPass(i, flow, pass, from, senders int) {
+	x, to, sending, rows := j.shares[i], j.to[0], 0, int64(0)
+	if flow >= x.Builds() {
+		to = j.to[1]
+	}
+	for g := from; g < from+senders; g++ {
+		if n := receivedOf(j.counts[flow][g], to, g, i); n > 0 {
+			rows += n
+			x.Await(j.shares[g], flow)
+		}
+	}
+	switch next := flow + 1; {
+	case next < len(j.blocks):
+		sending = j.blocks[next]
+	case next < x.Flows() && j.options.Strategy == Exchange: // not counted yet
+		sending = j.sending(next)
+	}
+	x.Second(flow, pass, rows, sending)
+}
