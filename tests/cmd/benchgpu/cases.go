@@ -3,11 +3,7 @@
 package main
 
 import (
-	"flag"
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
 
 	"gpujoin/tests/columndata"
 )
@@ -102,46 +98,7 @@ func selected(names string) ([]join, error) {
 	return list, nil
 }
 
-// customCase defines flags for a custom case. The returned function gives that case
-// after parsing, or nil if no flag was set.
-func customCase(f *flag.FlagSet) func() (*join, error) {
-	build := f.Int64("build", 0, "a case of one's own: build rows")
-	probe := f.Int64("probe", 0, "probe rows")
-	key := f.Int("key", 4, "bytes of a key")
-	buildWidths := f.String("build-widths", "4,4", "bytes of each build payload column")
-	probeWidths := f.String("probe-widths", "4,4", "bytes of each probe payload column")
-	match := f.Float64("match", 1, "probe rows with a match")
-	duplicates := f.Int64("duplicates", 1, "build rows of each key")
-	zipf := f.Float64("zipf", 0, "Zipf factor of the probe keys")
-	dense := f.Bool("dense", false, "build keys are a permutation of 0, 1, 2, ..., not spread over the key's width")
-	return func() (*join, error) {
-		if *build == 0 && *probe == 0 {
-			return nil, nil
-		}
-		if *build < 1 || *probe < 1 || *match <= 0 || *match > 1 || *duplicates < 1 {
-			return nil, fmt.Errorf("a case has at least one row a side, a match ratio above 0 and up to 1, and one build row of a key")
-		}
-		b, err := widths(*buildWidths)
-		if err != nil {
-			return nil, err
-		}
-		p, err := widths(*probeWidths)
-		if err != nil {
-			return nil, err
-		}
-		distinct := max(*build / *duplicates, 1)
-		return &join{"own", *build, *probe, *key, b, p, distinct, int64(math.Round(float64(distinct) / *match)), *zipf, *dense, 0}, nil
-	}
-}
-
-func widths(list string) ([]int, error) {
-	var w []int
-	for _, text := range split(strings.Trim(list, "-")) {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return nil, fmt.Errorf("widths %q: %w", list, err)
-		}
-		w = append(w, n)
-	}
-	return w, nil
+// own returns a case that flags describe.
+func own(c *columndata.Case) join {
+	return join{"own", c.Build, c.Probe, c.Key, c.BuildWidths, c.ProbeWidths, c.Distinct, c.Domain, c.Zipf, c.Dense, 0}
 }

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"gpujoin/tests/columndata"
 	"gpujoin/tests/measure"
 )
 
@@ -54,17 +55,17 @@ func run(ctx context.Context) error {
 		peer       = flag.String("gje", "", "directory of GPU-Joins-Evaluation's executables, to run them on the same sizes afterwards")
 		limit      = flag.Duration("gje-limit", 2*time.Minute, "how long each of their runs may take")
 	)
-	own, ownGroups := customCase(flag.CommandLine), customGroups(flag.CommandLine)
+	described, ownGroups := columndata.Flags(flag.CommandLine), customGroups(flag.CommandLine)
 	flag.Parse()
 
 	list, err := selected(*names)
 	if err != nil {
 		return err
 	}
-	if c, err := own(); err != nil {
+	if c, err := described(); err != nil {
 		return err
 	} else if c != nil {
-		list = append(list, *c)
+		list = append(list, own(c))
 	}
 	if *sweeps != "" {
 		more, err := sweep(split(*sweeps))

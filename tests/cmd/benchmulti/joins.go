@@ -11,53 +11,13 @@ import (
 	"slices"
 	"strings"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/mgj"
 	"gpujoin/joincore/cuda/selector"
 	"gpujoin/tests/columndata"
 	"gpujoin/tests/measure"
 )
-
-// joinCase is a join of rows in the memory of all devices.
-type joinCase struct {
-	name string
-	columndata.Case
-	placement float64 // Zipf's exponent of the rows that devices have; 0: even
-	// bar is the most time that the best of the ways to join over several devices may
-	// take, as a part of the time on one; 0: none.
-	bar float64
-	// twice names a case of half the rows, of whose time this one may take 2.05 times.
-	twice string
-}
-
-func joinCases() []joinCase {
-	const r, s = 1 << 27, 1 << 28
-	columns := func(n, width int) (w []int) {
-		for range n {
-			w = append(w, width)
-		}
-		return w
-	}
-	of := func(name string, build, probe int64, n int, bar float64) joinCase {
-		return joinCase{name: name, Case: columndata.Case{
-			Build: build, Probe: probe, Key: 4, BuildWidths: columns(n, 4), ProbeWidths: columns(n, 4), Distinct: build, Domain: build,
-		}, bar: bar}
-	}
-	zipf := of("zipf-1.0", r, r, 2, 0.70)
-	zipf.Zipf = 1
-	hot := of("zipf-1.5", r, r, 2, 0)
-	hot.Zipf = 1.5
-	placed := of("placed-1.0", r, s, 2, 0.70)
-	placed.placement = 1
-	twice := of("2^28x2^29", 2*r, 2*s, 2, 0)
-	twice.twice = "2+2"
-	return []joinCase{
-		of("1+1", r, s, 1, 0.60), of("2+2", r, s, 2, 0.58), of("4+4", r, s, 4, 0.60),
-		of("2^24x2^28", 1<<24, s, 2, 0.56), zipf, hot, placed,
-		of("2^25x2^26", 1<<25, 1<<26, 2, 0), of("2^24x2^25", 1<<24, 1<<25, 2, 0),
-		of("2^23x2^24", 1<<23, 1<<24, 2, 0), of("2^20x2^21", 1<<20, 1<<21, 2, 0), twice,
-	}
-}
 
 // joinResult is one way to execute a case.
 type joinResult struct {
@@ -73,6 +33,7 @@ type joinResult struct {
 	GB        float64     `json:"gb"`              // sent to other devices
 	Sent      [][]float64 `json:"sent_ms,omitempty"`
 	Phases    []string    `json:"phases,omitempty"` // of each device
+	refused   error       // joincore.ErrBudget or ErrUnsupported: the case is not executed this way
 }
 
 // measureJoins times joins on one device and on all.
@@ -84,11 +45,8 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, d.close()) }()
 	var phases []string
 	rows := []string{"case\thow\tway\tchosen\talgorithm\tranges\tblocks\tms\tof one\tbar\tGB sent"}
-	for _, c := range joinCases() {
-		if b.cases != nil && !slices.Contains(b.cases, c.name) {
-			continue
-		}
-		results, err := b.timeJoin(ctx, d, c)
+	for _, c := range b.cases {
+		results, err := b.timeJoin(ctx, d, c, b.ways(c))
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -108,11 +66,16 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 		}
 		b.Joins = append(b.Joins, results...)
 	}
-	err = measure.Table(os.Stdout, rows...)
+	if len(b.cases) > 0 {
+		err = measure.Table(os.Stdout, rows...)
+	}
 	for _, line := range phases {
 		fmt.Println(line)
 	}
-	return err
+	if err != nil || b.sweep == nil {
+		return err
+	}
+	return b.measureSweep(ctx, d)
 }
 
 // Bars of the choice, against the best way and against one device; and of twice the rows.
@@ -127,12 +90,12 @@ const (
 func judge(c joinCase, results, before []joinResult) (missed int) {
 	best := results[0]
 	for _, r := range results {
-		if r.How != unified && r.MS < best.MS {
+		if r.How != unified && r.refused == nil && r.MS < best.MS {
 			best = r
 		}
 	}
 	for _, r := range results {
-		if r.Chosen && (r.MS > ofBest*best.MS || r.MS > ofAlone*results[0].MS) {
+		if r.Chosen && (r.refused != nil || r.MS > ofBest*best.MS || r.MS > ofAlone*results[0].MS) {
 			missed++
 		}
 	}
@@ -147,8 +110,8 @@ func judge(c joinCase, results, before []joinResult) (missed int) {
 	return missed
 }
 
-// timeJoin times a case in all ways, and verifies each result.
-func (b *bench) timeJoin(ctx context.Context, d *devices, c joinCase) (results []joinResult, err error) {
+// timeJoin times a case alone and in the given ways, and verifies each result.
+func (b *bench) timeJoin(ctx context.Context, d *devices, c joinCase, ways []mgj.Options) (results []joinResult, err error) {
 	parts, err := d.fill(ctx, c)
 	if err != nil {
 		return nil, err
@@ -160,8 +123,14 @@ func (b *bench) timeJoin(ctx context.Context, d *devices, c joinCase) (results [
 	choice := d.group.Choose(&d.data.Join).Strategy
 	one.Chosen = choice == mgj.Alone
 	results = append(results, one)
-	for _, w := range b.ways(c) {
+	if chosen := (mgj.Options{Strategy: choice}); !one.Chosen && !slices.Contains(ways, chosen) {
+		ways = append(ways, chosen)
+	}
+	for _, w := range ways {
 		r, err := b.together(ctx, d, c, parts, w)
+		if errors.Is(err, joincore.ErrBudget) || errors.Is(err, joincore.ErrUnsupported) {
+			r.refused, err = err, nil
+		}
 		if err != nil {
 			return results, fmt.Errorf("%s: %w", w.Strategy, err)
 		}

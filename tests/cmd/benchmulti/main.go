@@ -19,6 +19,7 @@ import (
 
 	"gpujoin/joincore/cuda/mgj"
 	"gpujoin/joincore/cuda/topology"
+	"gpujoin/tests/columndata"
 	"gpujoin/tests/measure"
 )
 
@@ -47,7 +48,8 @@ type bench struct {
 	devices  []int
 	repeats  int
 	hostRows int64
-	cases    []string // names of joins; nil: all
+	cases    []joinCase
+	sweep    []string // axes; nil: none
 	tune     []mgj.Options
 	phases   bool
 	unified  bool
@@ -111,12 +113,14 @@ func measureAll(ctx context.Context) error {
 		rows    = flag.Int64("host-rows", 1<<28, "rows of each input of the joins of inputs in host memory")
 		repeats = flag.Int("repeats", 5, "timed exchanges of each kind; the median counts")
 		out     = flag.String("json", "build/bench-multi.json", "where the results are written")
-		cases   = flag.String("cases", "", "names of joins, by commas; all where empty")
+		cases   = flag.String("cases", "", "names of joins, by commas; all where empty, \"-\" for none")
+		sweep   = flag.String("sweep", "", "also sweep joins along these axes, by commas: rows, build, columns, build-columns, probe-columns, widths, wide-keys, match, duplicates, zipf, placed; or all")
 		tune    = flag.String("tune", "", "further ways to join: BUILD+PROBExBLOCKS, ranges of the sides and blocks that send, by spaces")
 		phases  = flag.Bool("phases", false, "print the phases of each join, and the steps of each exchange, of one more run")
 		umj     = flag.Bool("unified", false, "also join over unified memory, where the probe side has at most 2^24 rows")
 		shrink  = flag.Int("shrink", 1, "divide the memory that joins have on each device by this")
 	)
+	described := columndata.Flags(flag.CommandLine)
 	flag.Parse()
 	b := &bench{
 		Measured: measure.CircumstancesOf(commit), repeats: max(*repeats, 1), hostRows: *rows,
@@ -133,7 +137,10 @@ func measureAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if b.cases, err = named("-cases", *cases, joinCases(), func(c joinCase) string { return c.name }); err != nil {
+	if b.cases, err = joinsOf(*cases, described); err != nil {
+		return err
+	}
+	if b.sweep, err = axesOf(*sweep); err != nil {
 		return err
 	}
 	fmt.Println(b.Measured)

@@ -1,0 +1,157 @@
+//go:build cuda
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/mgj"
+	"gpujoin/tests/columndata"
+	"gpujoin/tests/measure"
+)
+
+// axis is a property of joins that a sweep changes, while all others stay as in sweepBase.
+type axis struct {
+	name  string
+	cases []joinCase
+}
+
+// sweepBase returns a join with two columns of 4 bytes a side, changed by f.
+func sweepBase(name string, f func(c *joinCase)) joinCase {
+	c := joinCase{name: name, Case: columndata.Case{Build: 1 << 26, Probe: 1 << 27, Key: 4, BuildWidths: columns(2, 4), ProbeWidths: columns(2, 4)}}
+	f(&c)
+	if c.Distinct == 0 {
+		c.Distinct = c.Build
+	}
+	if c.Domain == 0 {
+		c.Domain = c.Distinct
+	}
+	return c
+}
+
+// sweepAxes returns what a sweep may change.
+func sweepAxes() []axis {
+	return []axis{
+		along("rows", []int{18, 19, 20, 21, 22, 23, 24, 25, 26, 27}, func(c *joinCase, log int) string {
+			c.Build, c.Probe = 1<<log, 2<<log
+			return fmt.Sprintf("2^%dx2^%d", log, log+1)
+		}),
+		along("build", []int{16, 18, 20, 21, 22, 23, 24, 25, 26, 27}, func(c *joinCase, log int) string {
+			c.Build = 1 << log
+			return fmt.Sprintf("2^%dx2^27", log)
+		}),
+		along("columns", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16}, func(c *joinCase, n int) string {
+			c.BuildWidths, c.ProbeWidths = columns(n, 4), columns(n, 4)
+			return fmt.Sprintf("%d+%d", n, n)
+		}),
+		along("build-columns", []int{2, 4, 5, 8, 9, 12, 16}, func(c *joinCase, n int) string {
+			c.BuildWidths, c.ProbeWidths = columns(n, 4), columns(1, 4)
+			return fmt.Sprintf("%d+1", n)
+		}),
+		along("probe-columns", []int{2, 4, 5, 8, 9, 12, 16}, func(c *joinCase, n int) string {
+			c.BuildWidths, c.ProbeWidths = columns(1, 4), columns(n, 4)
+			return fmt.Sprintf("1+%d", n)
+		}),
+		along("widths", []int{1, 2, 4, 8, 16}, func(c *joinCase, w int) string {
+			c.BuildWidths, c.ProbeWidths = columns(2, w), columns(2, w)
+			return fmt.Sprintf("2x%dB", w)
+		}),
+		along("wide-keys", []int{0, 1, 2, 4, 8}, func(c *joinCase, n int) string {
+			c.Key, c.BuildWidths, c.ProbeWidths = 8, columns(n, 4), columns(n, 4)
+			return fmt.Sprintf("8B-%d+%d", n, n)
+		}),
+		along("match", []int{1, 2, 4, 16, 256}, func(c *joinCase, n int) string {
+			c.Domain = c.Build * int64(n)
+			return fmt.Sprintf("match-1/%d", n)
+		}),
+		along("duplicates", []int{1, 2, 4, 8}, func(c *joinCase, n int) string {
+			c.Build, c.Probe = 1<<24, 1<<24
+			c.Distinct = c.Build / int64(n)
+			return fmt.Sprintf("m:n-%d", n)
+		}),
+		along("zipf", []int{0, 25, 50, 75, 100, 125, 150, 175, 200}, func(c *joinCase, percent int) string {
+			c.Build, c.Zipf = c.Probe, float64(percent)/100
+			return fmt.Sprintf("zipf-%.2f", c.Zipf)
+		}),
+		along("placed", []int{0, 50, 100, 150, 200}, func(c *joinCase, percent int) string {
+			c.placement = float64(percent) / 100
+			return fmt.Sprintf("placed-%.2f", c.placement)
+		}),
+	}
+}
+
+// axesOf returns the names of axes that a flag gives, by commas, or "all".
+func axesOf(text string) ([]string, error) {
+	axes := sweepAxes()
+	if text != "all" {
+		return named("-sweep", text, axes, func(a axis) string { return a.name })
+	}
+	var names []string
+	for _, a := range axes {
+		names = append(names, a.name)
+	}
+	return names, nil
+}
+
+// along returns an axis with a join for each value; set changes the join and returns its name.
+func along(name string, values []int, set func(c *joinCase, value int) string) axis {
+	a := axis{name: name}
+	for _, v := range values {
+		a.cases = append(a.cases, sweepBase("", func(c *joinCase) { c.name = set(c, v) }))
+	}
+	return a
+}
+
+// measureSweep joins along all axes that were asked for, and prints a line for each join.
+func (b *bench) measureSweep(ctx context.Context, d *devices) error {
+	rows := []string{"axis\tjoin\talone, ms\texchange\treplicate\tway\tchosen\tof best\tof alone"}
+	for _, a := range sweepAxes() {
+		if !slices.Contains(b.sweep, a.name) {
+			continue
+		}
+		for _, c := range a.cases {
+			results, err := b.timeJoin(ctx, d, c, []mgj.Options{{Strategy: mgj.Exchange}, {Strategy: mgj.Replicate}})
+			if errors.Is(err, joincore.ErrBudget) {
+				rows = append(rows, fmt.Sprintf("%s\t%s\t-\t-\t-\t-\t-\t-\t%v", a.name, c.name, err))
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+			b.wrong += judge(c, results, nil)
+			rows = append(rows, a.name+"\t"+sweepRow(results))
+			for _, r := range results {
+				if r.refused == nil {
+					b.Joins = append(b.Joins, r)
+				}
+			}
+		}
+	}
+	return measure.Table(os.Stdout, rows...)
+}
+
+// sweepRow is the line of a join whose results are alone, of an exchange and of a replicated build side.
+func sweepRow(results []joinResult) string {
+	best, chosen, ms, way := math.Inf(1), joinResult{}, "", "-"
+	for _, r := range results {
+		if r.refused != nil {
+			ms += "-\t"
+			continue
+		}
+		ms += fmt.Sprintf("%.3f\t", r.MS)
+		best = min(best, r.MS)
+		if r.Chosen {
+			chosen = r
+		}
+		if r.Chosen && r.Way != "" {
+			way = r.Way
+		}
+	}
+	return fmt.Sprintf("%s\t%s%s\t%s\t%.2f\t%.2f", results[0].Case, ms, way, chosen.How, chosen.MS/best, chosen.Ratio)
+}
