@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 
 	"gpujoin/joincore/cuda/columnar"
@@ -100,6 +101,9 @@ func (d *Data) columns(s *columnar.Side) []columnar.Column {
 // Make makes a case's inputs at the start of the arena and computes the expected result
 // from the formulas.
 func (d *Data) Make(ctx context.Context, c Case) error {
+	if c.Key < 8 && c.Domain > 1<<(8*c.Key) {
+		return fmt.Errorf("keys of %d bytes have fewer than %d values", c.Key, c.Domain)
+	}
 	d.arena.Rewind(0)
 	side := func(rows int64, widths []int) (s columnar.Side, err error) {
 		s.Rows = rows
