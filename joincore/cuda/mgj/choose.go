@@ -11,13 +11,16 @@ type Choice struct {
 	MS       float64
 }
 
-// From joins of 8 to 36 bytes a row on 2 H100.
+// From joins of 8 to 132 bytes a row on 2 H100 and 2 H200.
 const (
-	// startMS is what a join over several GPUs takes beyond its parts on one: more kernels,
-	// and the time until the first rows have arrived.
-	startMS = 0.4
+	// exchangeMS and replicateMS are what a join over several GPUs takes beyond its parts on one:
+	// more kernels, and the time until the first rows have arrived.
+	exchangeMS, replicateMS = 0.4, 0.28
 	// contention is by how much longer passes take while rows are sent.
-	contention = 0.15
+	contention = 0.08
+	// besideBuild is the part of the probe side's passes that runs while the build side is
+	// replicated.
+	besideBuild = 0.35
 	// gain is the part of the time of one GPU that several may take.
 	gain = 0.95
 )
@@ -40,27 +43,42 @@ func Choose(rates *costmodel.DeviceRates, j costmodel.Resident, devices int, gbp
 func (s Strategy) predict(rates *costmodel.DeviceRates, j costmodel.Resident, devices int, gbps float64) (ms float64, ok bool) {
 	n := int64(devices)
 	own := j
-	own.Rows[1], own.ResultRows = j.Rows[1]/n, j.ResultRows/n
-	if s == Exchange {
-		own.Rows[0] /= n
-	}
-	own = selector.Describe(own, own.ResultRows, 0)
+	own.Rows, own.ResultRows = [2]int64{j.Rows[0] / n, j.Rows[1] / n}, j.ResultRows/n
+	own = twoPasses(selector.Describe(own, own.ResultRows, 0))
 	m, carried := own.Shape(costmodel.Materialisation{})
 	if m.Build == costmodel.Fetch || m.Probe == costmodel.Fetch {
 		return 0, false
 	}
 	p := rates.Predict(&own, m)
+	ms = p.MS()
+	build, probe := p.Of(costmodel.PhaseBuildSide), p.Of(costmodel.PhaseProbeSide)
+	if s == Replicate { // the second pass and the match handle all build rows
+		own.Rows[0] = j.Rows[0]
+		all := rates.Predict(&own, m)
+		second := (all.Of(costmodel.PhaseBuildSide) - build) / 2
+		ms += second + all.Of(costmodel.PhaseMatch) - p.Of(costmodel.PhaseMatch)
+		build += second
+	}
 	bytes := func(side int) float64 {
 		return float64(j.Rows[side]) * float64(j.KeyBytes+4*carried[side].Words) / float64(devices)
 	}
-	others := float64(devices - 1)
-	// Of the passes over what has arrived, that over the last range hides nothing.
-	const lastRange = 0.1
-	build, probe := p.Of(costmodel.PhaseBuildSide), p.Of(costmodel.PhaseProbeSide)
-	ms, send, hidden := startMS+p.MS(), bytes(0)*others, build/2
+	start, send, contended, hidden := replicateMS, bytes(0), build, build/2+probe*besideBuild
 	if s == Exchange {
-		ms += contention * (build + probe)
-		send, hidden = (bytes(0)+bytes(1))*others/float64(devices), build+probe*(1-lastRange)
+		// Of the passes over what has arrived, that over the last range hides nothing.
+		const lastRange = 0.1
+		start, send = exchangeMS, (bytes(0)+bytes(1))/float64(devices)
+		contended, hidden = build+probe, build+probe*(1-lastRange)
 	}
-	return ms + max(0, send/gbps/1e6-hidden), true
+	return ms + start + contention*contended + max(0, send*float64(devices-1)/gbps/1e6-hidden), true
+}
+
+// twoPasses returns a join whose shape never has one pass only: the first one sends.
+func twoPasses(j costmodel.Resident) costmodel.Resident {
+	shape := j.Shape
+	j.Shape = func(m costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
+		m, c := shape(m)
+		c[0].OnePass, c[1].OnePass = false, false
+		return m, c
+	}
+	return j
 }

@@ -49,6 +49,7 @@ func run(ctx context.Context) error {
 		out        = flag.String("json", "build/bench-gpu.json", "where the results are written")
 		sequences  = flag.Int("sequences", 0, "also time sequences of 1 join up to this number, at most 8")
 		sweeps     = flag.String("sweep", "", "also time joins of 1 to 16 payload columns of these widths, by commas: 1, 2, 4, 8, 16 or mixed")
+		sweepKeys  = flag.String("sweep-keys", "4", "bytes of the keys of these joins, by commas: 4 or 8")
 		groups     = flag.Bool("groups", true, "also time the default filters with aggregates")
 		interpret  = flag.Bool("interpret", false, "interpret the programs of aggregates instead of compiling kernels for them")
 		measured   = flag.Bool("profile", false, "measure the device first, print its rates and choose by them")
@@ -68,7 +69,7 @@ func run(ctx context.Context) error {
 		list = append(list, own(c))
 	}
 	if *sweeps != "" {
-		more, err := sweep(split(*sweeps))
+		more, err := sweep(split(*sweeps), split(*sweepKeys))
 		if err != nil {
 			return err
 		}

@@ -29,11 +29,11 @@ func payloadJoin(name string, rows int64, build, probe []int) join {
 // judged reports whether a case is compared with the model; base: whether the model is
 // fitted to it.
 func (j *join) judged() (base, ok bool) {
-	if j.build != payloadBuild && j.build != sweepBuild || j.probe != 2*j.build || j.key != 4 || j.distinct != j.build || j.domain != j.build || j.zipf != 0 || j.dense {
+	if j.build != payloadBuild && j.build != sweepBuild || j.probe != 2*j.build || j.key != 4 && j.key != 8 || j.distinct != j.build || j.domain != j.build || j.zipf != 0 || j.dense {
 		return false, false
 	}
 	n := len(j.buildWidths)
-	base = slices.Contains(payloadBase, n) && slices.Equal(j.buildWidths, repeat(n, 4)) && slices.Equal(j.probeWidths, j.buildWidths)
+	base = j.key == 4 && slices.Contains(payloadBase, n) && slices.Equal(j.buildWidths, repeat(n, 4)) && slices.Equal(j.probeWidths, j.buildWidths)
 	return base, true
 }
 
@@ -53,19 +53,45 @@ func payloads() (list []join) {
 }
 
 // sweep returns joins of 1 to 16 payload columns: of each of the given widths, or of all
-// widths in turn for "mixed"; on both sides, and on one next to a column of 4 bytes on the
-// other. The model's joins come first, then that of the keys alone, which none can undercut.
-func sweep(widths []string) (list []join, err error) {
+// widths in turn for "mixed"; on both sides, and on one next to a column of 4 bytes or to none
+// on the other. keys are the bytes of keys. The model's joins come first, with keys of 4 bytes;
+// those of keys alone, which no join can undercut, before others of such keys.
+func sweep(widths, keys []string) (list []join, err error) {
 	for _, n := range payloadBase {
 		list = append(list, payloadJoin(fmt.Sprintf("%dx4B", n), sweepBuild, repeat(n, 4), repeat(n, 4)))
 	}
-	list = append(list, payloadJoin("keys", sweepBuild, nil, nil))
+	for _, text := range keys {
+		key, err := strconv.Atoi(text)
+		if err != nil || key != 4 && key != 8 {
+			return nil, fmt.Errorf("keys of %q bytes", text)
+		}
+		prefix := ""
+		if key != 4 {
+			prefix = text + "B-"
+		}
+		add := func(name string, build, probe []int) {
+			j := payloadJoin(prefix+name, sweepBuild, build, probe)
+			j.key = key
+			if base, _ := j.judged(); !base {
+				list = append(list, j)
+			}
+		}
+		add("keys", nil, nil)
+		if err := sweepWidths(widths, add); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// sweepWidths adds a sweep's joins of some width of keys.
+func sweepWidths(widths []string, add func(name string, build, probe []int)) error {
 	for _, text := range widths {
 		of, name := []int{1, 2, 4, 8, 16}, text
 		if text != "mixed" {
 			w, err := strconv.Atoi(text)
 			if err != nil || !slices.Contains(of, w) {
-				return nil, fmt.Errorf("payload columns of %q bytes", text)
+				return fmt.Errorf("payload columns of %q bytes", text)
 			}
 			of, name = []int{w}, text+"B"
 		}
@@ -73,17 +99,17 @@ func sweep(widths []string) (list []join, err error) {
 		for n := 1; n <= sweepColumns; n++ {
 			columns = append(columns, of[(n-1)%len(of)])
 			all, one := slices.Clone(columns), []int{4}
-			both := payloadJoin(fmt.Sprintf("%dx%s", n, name), sweepBuild, all, all)
-			if base, _ := both.judged(); !base {
-				list = append(list, both)
-			}
+			add(fmt.Sprintf("%dx%s", n, name), all, all)
+			add(fmt.Sprintf("%dx%s+0", n, name), all, nil)
+			add(fmt.Sprintf("0+%dx%s", n, name), nil, all)
 			if slices.Equal(all, one) {
 				continue
 			}
-			list = append(list, payloadJoin(fmt.Sprintf("%dx%s+1", n, name), sweepBuild, all, one), payloadJoin(fmt.Sprintf("1+%dx%s", n, name), sweepBuild, one, all))
+			add(fmt.Sprintf("%dx%s+1", n, name), all, one)
+			add(fmt.Sprintf("1+%dx%s", n, name), one, all)
 		}
 	}
-	return list, nil
+	return nil
 }
 
 // bytes returns the bytes of a case's inputs and of its result.

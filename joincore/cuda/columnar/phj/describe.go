@@ -74,37 +74,42 @@ func carriedFields(s shape, from, to []columnar.Column, widths []int) (list []fi
 
 // describeCarried describes how the first pass writes the carried fields of side i.
 func (r *run) describeCarried(i int) {
-	s, in := &r.d.Side[i], r.Sides[i]
+	s := &r.d.Side[i]
 	buffer, capacity := s.First, s.FirstCapacity
 	if r.d.BitsSecond == 0 {
 		buffer, capacity = s.Final, s.FinalCapacity
 	}
-	s.Packed = r.tables.packed + uint64(len(r.packed)*valueBytes)
-	for _, v := range carryValues(r.keyWords, r.shapes[i], r.widths[i]) {
-		from := in.Key
-		if v.column != keyColumn {
-			from = in.Payload[v.column]
-		}
-		r.packed = append(r.packed, packedField{
-			From: uint64(from.Addr), Bytes: uint64(from.Bytes),
-			Offset: uint64(v.offset), Lane: buffer + capacity*uint64(v.lane), LaneBytes: uint64(v.laneSize),
-		})
-		s.PackedCount++
-	}
+	values := packedFields(carryValues(r.keyWords, r.shapes[i], r.widths[i]), r.Sides[i], 0, buffer, capacity)
+	s.Packed, s.PackedCount = r.tables.packed+uint64(len(r.packed)*valueBytes), uint64(len(values))
+	r.packed = append(r.packed, values...)
 }
 
 // describePacked describes where side i's values are read, packed and written.
 func (r *run) describePacked(i int) {
 	s := &r.d.Side[i]
-	s.Packed = r.tables.packed + uint64(len(r.packed)*valueBytes)
 	r.d.OutputColumn[i][0] = r.positions[i]
-	for _, v := range packValues(r.widths[i]) {
-		from := r.Sides[i].Payload[v.column]
-		r.packed = append(r.packed, packedField{
-			From: uint64(from.Addr), To: uint64(r.output.sides[i][v.column].Addr), Bytes: uint64(from.Bytes),
-			Offset: uint64(v.offset), Lane: r.lanes[i] + r.laneRows[i]*uint64(v.lane), LaneBytes: uint64(v.laneSize),
+	placed := packValues(r.widths[i])
+	values := packedFields(placed, r.Sides[i], 0, r.lanes[i], r.laneRows[i])
+	for k, v := range placed {
+		values[k].To = uint64(r.output.sides[i][v.column].Addr)
+	}
+	s.Packed, s.PackedCount = r.tables.packed+uint64(len(r.packed)*valueBytes), uint64(len(values))
+	r.packed = append(append(r.packed, values...), make([]packedField, packedEnd)...)
+}
+
+// packedFields describes values of a side that are read from the given row on, and written to
+// lanes of the given capacity, in rows, which begin at an address.
+func packedFields(values []packedValue, in *columnar.Side, row int64, lanes, capacity uint64) (list []packedField) {
+	for _, v := range values {
+		from := in.Key
+		if v.column != keyColumn {
+			from = in.Payload[v.column]
+		}
+		width := uint64(from.Bytes)
+		list = append(list, packedField{
+			From: uint64(from.Addr) + uint64(row)*width, Bytes: width,
+			Offset: uint64(v.offset), Lane: lanes + capacity*uint64(v.lane), LaneBytes: uint64(v.laneSize),
 		})
 	}
-	s.PackedCount = uint64(len(r.widths[i]))
-	r.packed = append(r.packed, make([]packedField, packedEnd)...)
+	return list
 }

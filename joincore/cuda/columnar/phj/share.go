@@ -215,7 +215,7 @@ func (x *Share) takeCounts() error {
 		}
 		flows := uint64(x.flowsOf(i))
 		t := &x.tables
-		t.side[i] = r.Take(int64(flows*(sendBytes+uint64(x.secondPasses()+1)*joinBytes)) + 4*int64(x.tableWords(i)))
+		t.side[i] = r.Take(int64(flows*uint64(sendBytes+(x.secondPasses()+1)*joinBytes+x.keptBytes(i))) + 4*int64(x.tableWords(i)))
 		x.placeTables(i)
 	}
 	return r.Err()

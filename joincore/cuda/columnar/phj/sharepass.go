@@ -78,7 +78,8 @@ func (x *Share) AssignProbe(all []*Share, self int, a Assigned) {
 func (x *Share) put(s *driver.Stream, side int, all []*Share, self int, a Assigned) {
 	x.self = self
 	flows := len(a.Sendings)
-	w := &words{at: x.tables.keeps[side] + uint64(flows*joinBytes), list: make([]uint32, 0, x.tableWords(side))}
+	valuesAt := x.tables.keeps[side] + uint64(flows*joinBytes)
+	w := &words{at: valuesAt + uint64(flows*x.keptBytes(side)), list: make([]uint32, 0, x.tableWords(side))}
 	var counts []uint32
 	from := make([]uint32, x.Partitions())
 	for g, other := range all {
@@ -94,6 +95,7 @@ func (x *Share) put(s *driver.Stream, side int, all []*Share, self int, a Assign
 	x.tables.count[side], x.tables.from[side] = w.put(counts), w.put(from)
 	sends, keeps := make([]sendDescriptor, flows), make([]joinDescriptor, flows)
 	var joins []joinDescriptor
+	var values []packedField
 	for i := range sends {
 		flow := side*x.builds + i
 		sends[i] = x.describeSend(w, flow, all, self, a.Sendings[i])
@@ -108,8 +110,11 @@ func (x *Share) put(s *driver.Stream, side int, all []*Share, self int, a Assign
 		in := &keeps[i].Side[side]
 		in.First, in.FirstCapacity = x.run.d.Side[side].First, x.run.d.Side[side].FirstCapacity
 		in.ParentCursor, in.ParentTail = w.put(starts), w.put(ends)
+		kept := x.keptValues(side, x.flows[flow].from)
+		in.Packed, in.PackedCount = valuesAt+uint64(len(values)*valueBytes), uint64(len(kept))
+		values = append(values, kept...)
 	}
-	rest := slices.Concat(launch.Bytes(sends[1:]), launch.Bytes(joins), launch.Bytes(keeps), launch.Bytes(w.list))
+	rest := slices.Concat(launch.Bytes(sends[1:]), launch.Bytes(joins), launch.Bytes(keeps), launch.Bytes(values), launch.Bytes(w.list))
 	launch.PutOn(x.run.Job, s, x.tables.side[side], &sends[0], rest)
 }
 

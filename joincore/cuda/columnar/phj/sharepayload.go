@@ -4,16 +4,33 @@ package phj
 
 import "gpujoin/joincore/cuda/driver"
 
-// first returns the first pass of a side whose rows all stay, and nil if it has to be a
-// pass that can send: row ids are those of all devices, and lists of values are described
-// by receiver.
+// first returns the ordinary first pass of a side, whose rows all stay in this device's memory,
+// and nil if it has to be a pass that can send: row ids are those of all devices, and columns
+// that are not aligned any more need another kernel.
 func (x *Share) first(side int) *driver.Kernel {
-	switch x.run.shapes[side].form {
-	case byID, packed, fields:
+	r := x.run
+	k, s := r.kernels.first[side], r.shapes[side]
+	if s.form == byID || s.form == fields && firstKernel(r.keyWords, s, r.aligned()[side]) != k.Name {
 		return nil
 	}
-	return x.run.kernels.first[side]
+	return k
 }
+
+// keptValues describes how an ordinary first pass packs a side's values from the given row on;
+// nil if it moves columns.
+func (x *Share) keptValues(side int, from int64) []packedField {
+	r := x.run
+	switch s := &r.d.Side[side]; r.shapes[side].form {
+	case fields:
+		return packedFields(carryValues(r.keyWords, r.shapes[side], r.widths[side]), r.Sides[side], from, s.First, s.FirstCapacity)
+	case packed:
+		return packedFields(packValues(r.widths[side]), r.Sides[side], from, r.lanes[side], r.laneRows[side])
+	}
+	return nil
+}
+
+// keptBytes is the size of keptValues.
+func (x *Share) keptBytes(side int) int { return valueBytes * len(x.keptValues(side, 0)) }
 
 // takeLanes takes memory for the lanes of a packed side, with as many rows as its buffer.
 func (x *Share) takeLanes(side int, capacity int64) {
@@ -42,11 +59,6 @@ func (x *Share) packedAt() uint64 {
 
 // sentValues describes a packed side's values from the given row on: where they are read,
 // and in which lane of a receiver's they are written.
-func (x *Share) sentValues(side int, from int64) (list []packedField) {
-	for _, v := range packValues(x.run.widths[side]) {
-		column := x.run.Sides[side].Payload[v.column]
-		width := uint64(column.Bytes)
-		list = append(list, packedField{From: uint64(column.Addr) + uint64(from)*width, Bytes: width, Offset: uint64(v.offset), Lane: uint64(v.lane), LaneBytes: uint64(v.laneSize)})
-	}
-	return append(list, make([]packedField, packedEnd)...)
+func (x *Share) sentValues(side int, from int64) []packedField {
+	return append(packedFields(packValues(x.run.widths[side]), x.run.Sides[side], from, 0, 1), make([]packedField, packedEnd)...)
 }
