@@ -29,7 +29,7 @@ func besidePair(keyWords int, rows [2]int64, bits int, s [2]shape, modes [2]mode
 		}
 		switch {
 		case bytes == 0:
-			s[i] = shape{unit: 1}
+			s[i] = noPayload
 		case bytes%4 == 1 && bytes <= mostBeside && aligned[i]:
 			s[i] = shape{form: beside, words: bytes / 4, unit: 1}
 			saved[i] = true
@@ -40,7 +40,7 @@ func besidePair(keyWords int, rows [2]int64, bits int, s [2]shape, modes [2]mode
 			return was, false
 		}
 	}
-	if wide == 1 { // nor has a wide side next to a narrow one
+	if wide == 1 && s[0] != noPayload && s[1] != noPayload { // nor has a wide side next to a narrow one
 		return was, false
 	}
 	pays := saved[0] || saved[1]

@@ -7,7 +7,7 @@ const maxFieldWords = 8
 // columns their number is rounded up to an even one.
 func uniform(widths []int) (shape, bool) {
 	if len(widths) == 0 {
-		return shape{unit: 1}, true
+		return noPayload, true
 	}
 	unit := widths[0] / 4
 	if unit < 1 || unit > 2 || len(widths)*unit > maxColumns {
@@ -49,9 +49,9 @@ func fieldParts(widths []int) int {
 	return wide + (narrow+3)/4
 }
 
-// fieldShapes are the words of rows of fields by words of the key. Without an even number,
-// a key of 8 bytes would not be in one lane of a row buffer.
-var fieldShapes = [3][]int{1: {1, 2, 3, 4, 5, 6, 7, maxFieldWords}, 2: {2, 4, 6, maxFieldWords}}
+// fieldShapes are the words of rows of fields by words of the key. Beside an odd number, a key
+// of 8 bytes is not in one lane of a row buffer, as the first pass of wide rows needs it.
+var fieldShapes = [3][]int{1: {1, 2, 3, 4, 5, 6, 7, maxFieldWords}, 2: {1, 2, 3, 4, 6, maxFieldWords}}
 
 // asFields returns the shape of columns of any widths; false if they are too wide.
 func asFields(keyWords int, widths []int) (shape, bool) {

@@ -9,11 +9,18 @@ const mostRead = 5
 // firstKernel returns the name of the kernel for the first pass of a side. aligned: its
 // columns begin at multiples of 16 bytes.
 func firstKernel(keyWords int, s shape, aligned bool) string {
-	if packedFirst(keyWords, s) || s.form == fields && !aligned {
+	switch anywhere := s.form == fields && !aligned; {
+	case packedFirst(keyWords, s), anywhere && keyInLane(keyWords, s):
 		return fmt.Sprintf("gj_pack_k%d", keyWords)
+	case anywhere:
+		return fmt.Sprintf("gj_unaligned_k%d_%s", keyWords, s)
 	}
 	return fmt.Sprintf("gj_first_k%d_%s", keyWords, s)
 }
+
+// keyInLane reports whether a key lies in one lane of a row buffer: Lanes in
+// kernels/layout/row.cuh.
+func keyInLane(keyWords int, s shape) bool { return keyWords == 1 || s.words%2 == 0 }
 
 // secondKernel returns the name of the kernel for the second pass of a side.
 func secondKernel(keyWords int, s shape, m mode) string {

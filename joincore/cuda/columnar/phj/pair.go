@@ -81,7 +81,7 @@ func carriedPair(keyWords int, widths [2][]int) (s [2]shape, ok bool) {
 	}
 	s, ok = [2]shape{a, b}, true
 	for i := range s {
-		if s[i] == oneColumn { // there is a match of it with all fields
+		if s[i] == oneColumn || s[i] == noPayload { // there is a match of it with all fields
 			continue
 		}
 		var fits bool
@@ -111,21 +111,24 @@ func pairExists(keyWords int, a, b shape) bool {
 	narrow := func(s shape) bool { return s.unit == 1 && s.words <= 4 }
 	many := func(s shape) bool { return s.unit == 1 && s.words > 4 }
 	wide := func(s shape) bool { return s.unit == 2 && s.words != 6 }
+	any := func(s shape) bool { return narrow(s) || wide(s) || many(s) && keyWords == 1 }
 	switch {
+	case a == noPayload || b == noPayload:
+		return any(a) && any(b)
 	case wide(a) && wide(b):
 		return true
 	case many(a) && many(b):
 		return keyWords == 1
 	case narrow(a) && many(b):
-		return keyWords == 1 && a.words != 0 && a.words != 3
+		return keyWords == 1 && a.words != 3
 	case many(a) && narrow(b):
-		return keyWords == 1 && b.words != 0 && b.words != 3
+		return keyWords == 1 && b.words != 3
 	case !narrow(a) || !narrow(b):
 		return false
 	case keyWords == 1:
 		return true
 	}
-	return a.words != 0 && a.words != 3
+	return a.words != 3
 }
 
 // bypassExists reports whether kernels/entry/fused.inc has bypass kernels for two sides

@@ -58,6 +58,8 @@ func built(t *testing.T) kernelList {
 				k.bypasses[words][[2]string{args[1], args[2]}] = true
 			case name == "FIRST" || name == "FIRST_FIELDS":
 				k.first["gj_first_k"+args[0]+"_"+args[1]] = true
+			case name == "FIRST_UNALIGNED":
+				k.first["gj_unaligned_k"+args[0]+"_"+args[1]] = true
 			case name == "FIRST_BESIDE":
 				k.first["gj_first_k1_"+args[0]] = true
 			case name == "COLD":
@@ -169,7 +171,7 @@ func TestBesidesHaveKernels(t *testing.T) {
 			widths := [2][]int{build, probe}
 			was, modes := shapes(1, widths, both)
 			s, ok := besidePair(1, [2]int64{1 << 24, 1 << 25}, 12, was, modes, widths, aligned)
-			saves, alike := sum(build)%4 == 1 || sum(probe)%4 == 1, sum(build) > 5 == (sum(probe) > 5)
+			saves, alike := sum(build)%4 == 1 || sum(probe)%4 == 1, sum(build) > 5 == (sum(probe) > 5) || sum(build) == 0 || sum(probe) == 0
 			if want := saves && alike; ok != want {
 				t.Errorf("payload %v and %v: a byte is beside the hash: %t", build, probe, ok)
 			}
@@ -216,7 +218,7 @@ func TestNoBesides(t *testing.T) {
 		{"a packed side", 1, 12, [2][]int{one, repeated(16, 4)}, [2]mode{}, all, false},
 		{"9 and 13 bytes", 1, 12, [2][]int{{8, 1}, repeated(13, 1)}, [2]mode{}, all, true},
 		{"9 bytes and 5", 1, 12, [2][]int{{8, 1}, five}, [2]mode{}, all, false},
-		{"9 bytes and keys alone", 1, 12, [2][]int{{8, 1}, nil}, [2]mode{}, all, false},
+		{"9 bytes and keys alone", 1, 12, [2][]int{{8, 1}, nil}, [2]mode{}, all, true},
 		{"17 bytes", 1, 12, [2][]int{{16, 1}, {16, 1}}, [2]mode{}, all, false},
 		{"a wide side", 1, 12, [2][]int{one, {4, 4}}, [2]mode{}, all, false},
 		{"columns anywhere", 1, 12, [2][]int{one, five}, [2]mode{}, [2]bool{true, false}, false},
@@ -422,6 +424,9 @@ func TestFirstKernels(t *testing.T) {
 		{1, shape{form: fields, words: 4, unit: 1}, true, "gj_first_k1_f4"},
 		{1, shape{form: fields, words: 5, unit: 1}, true, "gj_pack_k1"},
 		{2, shape{form: fields, words: 2, unit: 1}, true, "gj_first_k2_f2"},
+		{2, shape{form: fields, words: 3, unit: 1}, true, "gj_first_k2_f3"},
+		{2, shape{form: fields, words: 2, unit: 1}, false, "gj_pack_k2"},
+		{2, shape{form: fields, words: 3, unit: 1}, false, "gj_unaligned_k2_f3"},
 		{2, shape{form: fields, words: 4, unit: 1}, true, "gj_pack_k2"},
 		{1, shape{words: 4, unit: 1}, false, "gj_first_k1_4x4"},
 		{1, packedShape([]int{16, 16, 16}), true, "gj_pack_k1"},

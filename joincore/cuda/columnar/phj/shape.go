@@ -53,6 +53,7 @@ func (s shape) String() string {
 }
 
 var (
+	noPayload = shape{unit: 1}
 	idShape   = shape{form: byID, words: 1, unit: 1}
 	oneColumn = shape{words: 1, unit: 1}
 )

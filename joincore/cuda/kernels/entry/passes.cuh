@@ -18,12 +18,14 @@ using namespace gj;
          TUNED.threads * TUNED.rows, TUNED.fan)
 
 // gj_first_k<key words>_<payload>(join, side): from an input's columns.
+// gj_unaligned_<the same>: from columns of fields that begin anywhere.
 // gj_cold_<the same>: without the rows that the bypass joined.
 #define FROM_COLUMNS(NAME, SOURCE, K, P) SCATTER(NAME, SOURCE, first_target, K, K + p_##P::words, scatter_first(K + p_##P::words))
 #define FIRST_FIELDS(K, P) SCATTER(gj_first_k##K##_##P, (FieldSource<K, p_##P>(s)), first_target, K, K + p_##P::words, scatter_fields(K + p_##P::words))
 #define FIRST_BESIDE(P)                                                                                                            \
   static_assert(scatter_beside(p_##P::words).unit > 1);                                                                            \
   SCATTER(gj_first_k1_##P, (BesideSource<p_##P, scatter_beside(p_##P::words).rows>(s)), first_target, 1, p_##P::words, scatter_beside(p_##P::words))
+#define FIRST_UNALIGNED(K, P) FROM_COLUMNS(gj_unaligned_k##K##_##P, (ColumnSource<K, p_##P>(s)), K, P)
 #define FIRST(K, P) FROM_COLUMNS(gj_first_k##K##_##P, (ColumnSource<K, p_##P>(s)), K, P)
 #define COLD(K, P) FROM_COLUMNS(gj_cold_k##K##_##P, (ColdSource<K, p_##P>(join, s)), K, P)
 

@@ -11,6 +11,7 @@ mkdir -p "$dir"
 units=$(${CC:-cc} -E -P -x c \
     -D'FIRST(K,P)=gj_first_k##K##_##P:passes:FIRST(K,P)' \
     -D'FIRST_FIELDS(K,P)=gj_first_k##K##_##P:passes:FIRST_FIELDS(K,P)' \
+    -D'FIRST_UNALIGNED(K,P)=gj_unaligned_k##K##_##P:passes:FIRST_UNALIGNED(K,P)' \
     -D'SEND(K,P)=gj_send_k##K##_##P:sends:SEND(K,P)' \
     -D'SEND_PACKED(K)=gj_send_k##K##_packed:sends:SEND_PACKED(K)' \
     -D'COLD(K,P)=gj_cold_k##K##_##P:passes:COLD(K,P)' \

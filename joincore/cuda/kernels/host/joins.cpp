@@ -116,12 +116,13 @@ std::vector<gj_packed> pack(const std::vector<int>& widths, const std::vector<ui
 }
 
 // Describes carried fields of the given widths, which the match writes.
-std::vector<gj_field> carry(int words, const std::vector<int>& widths, const std::vector<uint64_t>& from, const std::vector<uint64_t>& to) {
+std::vector<gj_field> carry(int words, bool beside, const std::vector<int>& widths, const std::vector<uint64_t>& from, const std::vector<uint64_t>& to) {
   std::vector<gj_field> fields;
   uint64_t at = 0;
   for (uint64_t width : {16, 8, 4, 2, 1})
     for (size_t k = 0; k < widths.size(); k++)
       if ((uint64_t)widths[k] == width) fields.push_back({from[k], width, to[k], width, width, at}), at += width;
+  if (beside) return fields;  // all words are one group
   // The words that do not make up four come first, and have the narrowest fields.
   const uint64_t head = words % 4 * 4, tail = words * 4 - head;
   for (gj_field& f : fields) f.at = f.at < tail ? f.at + head : head == 12 ? (f.at - tail + 4) % 12 : f.at - tail;
@@ -218,7 +219,7 @@ bool run(const Case& c) {
       matched_positions[s] = same != c.widths[s].end() ? d.positions : memory.take(job.output_capacity * 4);
       job.output_column[s][0] = matched_positions[s];
     } else if (carried[s] == PayloadKind::field) {
-      fields[s] = carry(words[s], c.widths[s], in[s].column, output[s]);
+      fields[s] = carry(words[s], beside[s], c.widths[s], in[s].column, output[s]);
       packed[s] = lanes_of<KW>(fields[s], d.key, words[s], c.second_bits ? d.first : d.final, c.second_bits ? d.first_capacity : d.final_capacity);
       d.packed_count = packed[s].size();
     }
@@ -362,8 +363,13 @@ void check_all() {
     check<KW, Fields<4>, Fields<8>>(of("fields", {1, 8, 2}, {16, 4, 1}));
     check<KW, Fields<4>, Fields<8>>(of("fields, bytes", {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {1, 2, 4, 8, 16}));
     check<KW, Fields<6>, Fields<6>>(of("fields of 6 words", {16, 1, 2, 2}, {8, 8, 4, 1, 1}));
+    check<KW, Fields<1>, Fields<3>>(of("fields of odd words", {1, 2}, {1, 8, 2}));
+    check<KW, Fields<3>, Fields<1>>(of("fields of odd words, bytes", {1, 1, 1, 1, 1, 1, 1, 1, 1}, {2}));
+    check<KW, Columns<0>, Fields<4>>(of("keys and fields", {}, {8, 2, 4}));
+    check<KW, Fields<1>, Columns<0>>(of("fields and keys", {1, 1}, {}));
+    check<KW, Columns<0>, Columns<0>>(of("keys alone", {}, {}));
+    check<KW, Columns<2, 2>, Columns<0>>(of("wide columns and keys", {8}, {}));
     if constexpr (KW == 1) {
-      check<KW, Fields<1>, Fields<3>>(of("fields of odd words", {1, 2}, {1, 8, 2}));
       check<KW, Fields<5>, Fields<7>>(of("fields of 5 and 7 words", {8, 8, 1, 1, 1}, {16, 8, 2, 1}));
     }
     check<KW, Fields<8>, Fields<2>>(of("fields, several to a word", {2, 2, 2, 2, 2, 2, 2, 1, 1, 1}, {1, 2, 2}));
@@ -422,6 +428,9 @@ void check_beside() {
   check<1, Fields<1>, Beside<1>>(of("fields and a byte", {1, 1, 1}, {1}, unique));
   check<1, Beside<2>, Fields<1>>(of("5 bytes and fields", {2, 1, 1, 1}, {2}, unique));
   check<1, Columns<0>, Beside<1>>(of("keys and a byte", {}, {1}, unique));
+  check<1, Columns<0>, Beside<4>>(of("keys and 13 bytes", {}, {1, 8, 4}, unique));
+  check<1, Beside<3>, Beside<4>>(of("9 bytes and 13", {8, 1}, {4, 1, 2, 2, 4}, unique));
+  check<1, Beside<3>, Columns<0>>(of("9 bytes and keys", {1, 2, 2, 4}, {}, unique));
   for (const Size& z : {Size{{2500, 7001}, 900, 1, false, false}, Size{{900, 900}, 5, 1, false, true}, Size{{0, 33}, 40, 1, false, false}, Size{{33, 0}, 40, 1, false, false}}) {
     check<1, Beside<1>, Beside<2>>(of("1 byte and 5, not unique", {1}, {1, 2, 1, 1}, z));
     check<1, Beside<2>, Columns<1>>(of("5 bytes and a column, not unique", {2, 2, 1}, {4}, z));
