@@ -4,6 +4,7 @@ package mgj
 
 import (
 	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/columnar/phj"
 )
 
@@ -19,16 +20,22 @@ func (j *join) way() phj.Way {
 }
 
 // copiesPay reports whether copies of rows are faster than stores. Stores begin earlier, and
-// wait for the links; copies read and write memory once more. What is replicated takes links
-// only for a while.
+// wait for the links; copies read and write memory once more, but ordinary first passes precede
+// them. What is replicated takes links only for a while.
 func (j *join) copiesPay() bool {
 	switch j.options.Strategy {
 	case Exchange:
-		return j.group.copies && j.sent(0)+j.sent(1) >= leastCopied
+		return !j.sendsColumns() || j.group.copies && j.sent(0)+j.sent(1) >= leastCopied
 	case Replicate:
 		return j.sent(0)*int64(len(j.parts)) >= leastReplicated
 	}
 	return false
+}
+
+// sendsColumns reports whether rows consist of columns, or of row ids.
+func (j *join) sendsColumns() bool {
+	p := &j.parts[0]
+	return p.RowIDs || phj.SendsColumns(p.Build.Key.Bytes, [2][]int{launch.Widths(p.Build.Payload), launch.Widths(p.Probe.Payload)})
 }
 
 const (

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"math"
 
+	"gpujoin/joincore/cuda/calibrate"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/mgj"
+	"gpujoin/joincore/cuda/selector"
 	"gpujoin/joincore/cuda/topology"
 	"gpujoin/joincore/mesh"
 	"gpujoin/tests/columndata"
@@ -77,6 +79,19 @@ func (b *bench) openDevices() (_ *devices, err error) {
 	}
 	d.group, err = mgj.Open(d.members, links)
 	return d, err
+}
+
+// measureRates has joins chosen by what is measured on the first device, as a worker has.
+func (d *devices) measureRates(ctx context.Context) error {
+	m := d.members[0]
+	rates, err := calibrate.Measure(ctx, m.Device, m.Stream, m.Arena)
+	if err != nil {
+		return err
+	}
+	for _, m := range d.members {
+		selector.Use(m.Device, rates)
+	}
+	return nil
 }
 
 // links returns the mesh of the devices; of devices that are named twice, one whose

@@ -43,6 +43,9 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
+	if err := d.measureRates(ctx); err != nil {
+		return err
+	}
 	var phases []string
 	rows := []string{"case\thow\tway\tchosen\talgorithm\tranges\tblocks\tms\tof one\tbar\tGB sent"}
 	for _, c := range b.cases {

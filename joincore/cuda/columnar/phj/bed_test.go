@@ -57,13 +57,17 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// upload copies a side to the device.
-func (b *bed) upload(s table, rows int) (side columnar.Side, err error) {
+// upload copies a side to the device. anywhere: its columns begin at no multiples of 16 bytes, as
+// far as their widths allow.
+func (b *bed) upload(s table, rows int, anywhere bool) (side columnar.Side, err error) {
 	side.Rows = int64(rows)
 	for i, column := range s.columns {
 		at, err := b.arena.Take(int64(len(column)) + driver.Line)
 		if err != nil {
 			return side, err
+		}
+		if anywhere {
+			at += driver.Ptr(s.widths[i])
 		}
 		copy(b.host.Bytes(), column)
 		if err := b.stream.CopyIn(at, b.host.Bytes()[:len(column)]); err != nil {
@@ -121,10 +125,10 @@ func (b *bed) check(c trial, r *rand.Rand) error {
 		j.OutputRows = want.rows
 	}
 	var err error
-	if j.Build, err = b.upload(build, c.rows[0]); err != nil {
+	if j.Build, err = b.upload(build, c.rows[0], c.anywhere); err != nil {
 		return err
 	}
-	if j.Probe, err = b.upload(probe, c.rows[1]); err != nil {
+	if j.Probe, err = b.upload(probe, c.rows[1], c.anywhere); err != nil {
 		return err
 	}
 	base := b.arena.Mark()

@@ -12,21 +12,22 @@ import (
 
 // trial is a join whose result is compared with the host's.
 type trial struct {
-	rows    [2]int
-	keys    int // maximum number of distinct keys on either side
-	key     int // bytes
-	widths  [2][]int
-	options Options
-	rowIDs  bool
-	noKey   bool
-	room    int64   // rows of space for the result; 0: as many as it has
-	hot     float64 // fraction of probe rows with one of three keys
-	misled  bool    // no sampled row has a match, whatever the others have
+	rows     [2]int
+	keys     int // maximum number of distinct keys on either side
+	key      int // bytes
+	widths   [2][]int
+	options  Options
+	rowIDs   bool
+	noKey    bool
+	room     int64   // rows of space for the result; 0: as many as it has
+	hot      float64 // fraction of probe rows with one of three keys
+	anywhere bool    // columns begin anywhere
+	misled   bool    // no sampled row has a match, whatever the others have
 }
 
 func (c trial) String() string {
-	return fmt.Sprintf("%v rows, %d keys of %d bytes, payload %v, %+v, row ids %v, no key %v, room %d, hot %v, misled %v",
-		c.rows, c.keys, c.key, c.widths, c.options, c.rowIDs, c.noKey, c.room, c.hot, c.misled)
+	return fmt.Sprintf("%v rows, %d keys of %d bytes, payload %v, %+v, row ids %v, no key %v, room %d, hot %v, anywhere %v, misled %v",
+		c.rows, c.keys, c.key, c.widths, c.options, c.rowIDs, c.noKey, c.room, c.hot, c.anywhere, c.misled)
 }
 
 // table is a side in host memory: the key column, then payload columns.

@@ -28,6 +28,7 @@ func (b *bed) run(t *testing.T, trials []trial, thin int) {
 func TestJoin(t *testing.T) {
 	b := newBed(t)
 	t.Run("payloads", func(t *testing.T) { b.run(t, payloads(), 5) })
+	t.Run("anywhere", func(t *testing.T) { b.run(t, anywhere(), 1) })
 	t.Run("sizes", func(t *testing.T) { b.run(t, sizes(), 2) })
 	t.Run("duplicates", func(t *testing.T) { b.run(t, duplicates(), 5) })
 	t.Run("room", func(t *testing.T) { b.run(t, rooms(), 1) })
@@ -43,7 +44,7 @@ func payloads() (list []trial) {
 	if testing.Short() {
 		rows = [2]int{900, 1300}
 	}
-	widths := [][]int{nil, {4}, {4, 4}, {4, 4, 4}, {4, 4, 4, 4}, {8}, {8, 8}, {8, 8, 8, 8}, {1}, {2, 1, 16}, {16, 16, 4}, {8, 8, 8}, {4, 4, 4, 4, 4}}
+	widths := [][]int{nil, {4}, {4, 4}, {4, 4, 4}, {4, 4, 4, 4}, {8}, {8, 8}, {8, 8, 8, 8}, {1}, {8, 1}, {2, 1, 16}, {16, 16, 4}, {8, 8, 8}, {4, 4, 4, 4, 4}}
 	for _, key := range []int{4, 8} {
 		for i, build := range widths {
 			for k, probe := range widths {
@@ -59,6 +60,18 @@ func payloads() (list []trial) {
 		for _, o := range options {
 			list = append(list, trial{rows: rows, keys: rows[0] * 7 / 8, key: key, widths: [2][]int{{4}, {8}}, options: o, rowIDs: true})
 			list = append(list, trial{rows: rows, keys: rows[0] * 7 / 8, key: key, widths: [2][]int{{4, 4}, {4}}, options: o, noKey: true})
+		}
+	}
+	return list
+}
+
+// Payload of columns that begin anywhere.
+func anywhere() (list []trial) {
+	for _, key := range []int{4, 8} {
+		for _, widths := range [][2][]int{{{4}, {4}}, {{1}, {1}}, {{8, 1}, {2, 1}}, {{2, 1, 16}, {8, 1}}, {{8, 1}, nil}, {{1, 1, 1}, {8, 8}}, {repeated(13, 1), {8, 8, 8}}} {
+			for _, o := range []Options{{Materialise: "om"}, {Materialise: "om", Bits: 10}, {Materialise: "um", Bits: 10}} {
+				list = append(list, trial{rows: [2]int{900, 1300}, keys: 800, key: key, widths: widths, options: o, anywhere: true})
+			}
 		}
 	}
 	return list
