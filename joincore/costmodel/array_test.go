@@ -44,7 +44,7 @@ func TestDenseKeysAreNotLookedForInVain(t *testing.T) {
 	large.TableBytes = 16 << 27
 	few := large
 	few.MatchRatio = 1. / 16
-	crowded := starJoin(1<<23, 1<<27) // array and column fill the cache: 7.9 ms, 6.9 by partitions
+	crowded := starJoin(1<<24, 1<<27) // array and column exceed the cache
 	for name, j := range map[string]Resident{"no table": noTable, "large": large, "few match": few, "crowded": crowded, "short": starJoin(1<<12, 1<<14)} {
 		if r.RangeDecides(j) {
 			t.Errorf("%s: it is looked for dense keys", name)

@@ -158,7 +158,7 @@ func (r *DeviceRates) passes(rows, key, payload float64, t Transform, c Carried)
 // partition still ascend: what is read for each lies further on in memory.
 func (r *DeviceRates) fetches(j *Resident, m Materialisation, carried [2]Carried, v volumes, hot float64) (ms float64) {
 	if m.Probe == Place {
-		ms += v.matched / r.PlaceGps / perMS
+		ms += v.matched * placedFetches(carried[1], len(j.Payload[1])) / r.PlaceGps / perMS
 	}
 	bytes, first, again := 0.0, 0.0, 0.0
 	touched := j.touched(v, hot)
@@ -179,6 +179,19 @@ func (r *DeviceRates) fetches(j *Resident, m Materialisation, carried [2]Carried
 	}
 	return ms + rates.fetch(first, bytes) + again/r.CachedGps/perMS
 }
+
+// placedFetches returns how many rows with one lane of placed payload cost as much as one of this
+// side. A lane of a row buffer has 16 bytes of payload.
+func placedFetches(c Carried, columns int) float64 {
+	lanes := max(1, float64(c.Words)/4)
+	if columns > 4 {
+		lanes *= manyPlaced
+	}
+	return lanes
+}
+
+// manyPlaced is how much more a lane costs if payload has 8 columns, on an H100 and an H200.
+const manyPlaced = 1.8
 
 // touched returns how many different rows of each side are in the result,
 // without those that keep being there for hot keys; matches are spread evenly.

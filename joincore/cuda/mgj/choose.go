@@ -13,26 +13,27 @@ type Choice struct {
 
 // From joins of 8 to 132 bytes a row on 2 H100 and 2 H200.
 const (
+	// aloneMS is what the host takes of a join's time, on one GPU.
+	aloneMS = 0.08
 	// exchangeMS and replicateMS are what a join over several GPUs takes beyond its parts on one:
-	// more kernels, and the time until the first rows have arrived.
+	// the host's time, more kernels, and the time until the first rows have arrived.
 	exchangeMS, replicateMS = 0.4, 0.28
 	// contention is by how much longer passes take while rows are sent.
 	contention = 0.08
 	// besideBuild is the part of the probe side's passes that runs while the build side is
 	// replicated.
 	besideBuild = 0.35
-	// gain is the part of the time of one GPU that several may take.
+	// gain is the part that a strategy may take of the time of one considered before it.
 	gain = 0.95
 )
 
 // Choose predicts a join on one of equal GPUs, and over all of them by each strategy, and
 // returns the fastest. gbps is what a GPU sends to others while it receives as much.
 func Choose(rates *costmodel.DeviceRates, j costmodel.Resident, devices int, gbps float64) Choice {
-	best := Choice{Alone, rates.Pick(selector.Describe(j, j.ResultRows, 0)).Prediction.MS()}
-	least := gain * best.MS
+	best := Choice{Alone, aloneMS + rates.Pick(selector.Describe(j, j.ResultRows, 0)).Prediction.MS()}
 	for _, s := range []Strategy{Exchange, Replicate} {
-		if ms, ok := s.predict(rates, j, devices, gbps); ok && devices > 1 && ms < least {
-			best, least = Choice{s, ms}, ms
+		if ms, ok := s.predict(rates, j, devices, gbps); ok && devices > 1 && ms < gain*best.MS {
+			best = Choice{s, ms}
 		}
 	}
 	return best

@@ -57,8 +57,8 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// upload copies a side to the device. anywhere: its columns begin at no multiples of 16 bytes, as
-// far as their widths allow.
+// upload copies a side to the device. anywhere: its payload begins at no multiples of 16 bytes, as
+// far as widths allow.
 func (b *bed) upload(s table, rows int, anywhere bool) (side columnar.Side, err error) {
 	side.Rows = int64(rows)
 	for i, column := range s.columns {
@@ -66,7 +66,7 @@ func (b *bed) upload(s table, rows int, anywhere bool) (side columnar.Side, err 
 		if err != nil {
 			return side, err
 		}
-		if anywhere {
+		if anywhere && i > 0 {
 			at += driver.Ptr(s.widths[i])
 		}
 		copy(b.host.Bytes(), column)

@@ -21,7 +21,7 @@ type trial struct {
 	noKey    bool
 	room     int64   // rows of space for the result; 0: as many as it has
 	hot      float64 // fraction of probe rows with one of three keys
-	anywhere bool    // columns begin anywhere
+	anywhere bool    // payload columns begin anywhere
 	misled   bool    // no sampled row has a match, whatever the others have
 }
 
