@@ -23,7 +23,7 @@ const (
 	// besideBuild is the part of the probe side's passes that runs while the build side is
 	// replicated.
 	besideBuild = 0.35
-	// gain is the part that a strategy may take of the time of one considered before it.
+	// gain is the part of the time of one GPU that several may take.
 	gain = 0.95
 )
 
@@ -31,9 +31,10 @@ const (
 // returns the fastest. gbps is what a GPU sends to others while it receives as much.
 func Choose(rates *costmodel.DeviceRates, j costmodel.Resident, devices int, gbps float64) Choice {
 	best := Choice{Alone, aloneMS + rates.Pick(selector.Describe(j, j.ResultRows, 0)).Prediction.MS()}
+	least := gain * best.MS
 	for _, s := range []Strategy{Exchange, Replicate} {
-		if ms, ok := s.predict(rates, j, devices, gbps); ok && devices > 1 && ms < gain*best.MS {
-			best = Choice{s, ms}
+		if ms, ok := s.predict(rates, j, devices, gbps); ok && devices > 1 && ms < least {
+			best, least = Choice{s, ms}, ms
 		}
 	}
 	return best
