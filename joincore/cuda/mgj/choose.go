@@ -64,7 +64,10 @@ func (s Strategy) predict(rates *costmodel.DeviceRates, j costmodel.Resident, de
 	bytes := func(side int) float64 {
 		return float64(j.Rows[side]) * float64(j.KeyBytes+4*carried[side].Words) / float64(devices)
 	}
-	start, send, contended, hidden := replicateMS, bytes(0), build, build/2+probe*besideBuild
+	start, send, contended, hidden := replicateMS, bytes(0), build, build/2
+	if m.Build != costmodel.Pack { // whose first pass leaves the links no time
+		hidden += probe * besideBuild
+	}
 	if s == Exchange {
 		// Of the passes over what has arrived, that over the last range hides nothing.
 		const lastRange = 0.1
