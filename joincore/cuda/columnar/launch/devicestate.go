@@ -57,16 +57,13 @@ func Close(d *driver.Context) error {
 
 // scratch is the memory outside the arena that a join needs, used by one at a time.
 type scratch struct {
-	host  *driver.Host // page-locked: a few words from the device, then descriptors to it
-	marks []*driver.Event
-	ready *driver.Event // the words of Peek have been copied
+	words  *driver.Host // page-locked: a few words from the device
+	outbox outbox       // of descriptors
+	marks  []*driver.Event
+	ready  *driver.Event // the words of Peek have been copied
 }
 
 const (
-	hostWords       = 0
-	hostDescriptors = maxWords * 8
-	hostBytes       = 256 << 10 // a side's 16 columns, one at a time, take 4 KiB each
-
 	maxWords = 8
 	maxMarks = 28
 )
@@ -80,11 +77,11 @@ func (d *deviceState) take() (*scratch, error) {
 		return s, nil
 	}
 	d.mu.Unlock()
-	host, err := d.device.Pinned(hostBytes)
+	words, err := d.device.Pinned(maxWords * 8)
 	if err != nil {
 		return nil, err
 	}
-	s := &scratch{host: host}
+	s := &scratch{words: words, outbox: outbox{device: d.device}}
 	if s.ready, err = d.device.NewEvent(false); err != nil {
 		s.close()
 		return nil, err
@@ -102,6 +99,7 @@ func (d *deviceState) take() (*scratch, error) {
 
 // give returns a scratch for reuse; the device must no longer use it.
 func (d *deviceState) give(s *scratch) {
+	s.outbox.empty()
 	d.mu.Lock()
 	d.idle = append(d.idle, s)
 	d.mu.Unlock()
@@ -114,5 +112,6 @@ func (s *scratch) close() {
 	if s.ready != nil {
 		s.ready.Close()
 	}
-	s.host.Free()
+	s.words.Free()
+	s.outbox.close()
 }

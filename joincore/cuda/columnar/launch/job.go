@@ -37,7 +37,6 @@ type Job struct {
 	cache   int64 // bytes of the device's L2 cache
 	holds   []func()
 	pending [2][]*driver.Event // of the sides, not waited for yet
-	used    int                // bytes of scratch.host
 	phases  []columnar.Phase
 	reading bool // QueueRead was called, Read was not yet
 	err     error
@@ -269,13 +268,11 @@ func PutAt[D, E any](b *Job, at uint64, d *D, list []E) { PutOn(b, b.stream, at,
 func PutOn[D, E any](b *Job, s *driver.Stream, at uint64, d *D, list []E) {
 	first, rest := bytesOf(unsafe.Slice(d, 1)), bytesOf(list)
 	b.Do(func() error {
-		size := len(first) + len(rest)
-		if hostDescriptors+b.used+size > hostBytes {
-			return fmt.Errorf("%s: descriptors of more than %d bytes", b.Report.Algorithm, hostBytes)
+		host, err := b.scratch.outbox.take(len(first) + len(rest))
+		if err != nil {
+			return err
 		}
-		host := b.scratch.host.Bytes()[hostDescriptors+b.used:][:size]
 		copy(host[copy(host, first):], rest)
-		b.used += size
 		return s.CopyIn(driver.Ptr(at), host)
 	})
 }
@@ -331,8 +328,8 @@ func (b *Job) Read(ctx context.Context, at uint64, words []uint64) error {
 	if b.err != nil {
 		return b.err
 	}
-	b.used = 0
-	copy(words, b.scratch.host.Words()[hostWords/8:])
+	b.scratch.outbox.empty()
+	copy(words, b.scratch.words.Words())
 	return nil
 }
 
@@ -370,14 +367,14 @@ func (b *Job) Peeked(ctx context.Context) ([]uint64, error) {
 			return nil, err
 		}
 		if done {
-			return b.scratch.host.Words()[hostWords/8:][:maxWords], nil
+			return b.scratch.words.Words(), nil
 		}
 		runtime.Gosched()
 	}
 }
 
 func (b *Job) copyOut(at uint64, words int) {
-	host := b.scratch.host.Bytes()[hostWords : hostWords+8*words]
+	host := b.scratch.words.Bytes()[:8*words]
 	b.Do(func() error { return b.stream.CopyOut(host, driver.Ptr(at)) })
 }
 

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// MaxFlows is the most ranges of both sides together: their tables fit a join's
-// descriptors for 8 devices; for more than 8 there may be at most 4, and half as many
-// unless rows are stored.
+// MaxFlows is the most ranges of both sides together. The host describes and launches the
+// passes of each.
 const MaxFlows = 8
 
 // Ranges is how the rows of a side are divided: the relative sizes of its ranges, up to the

@@ -74,12 +74,39 @@ func (x *Share) AssignProbe(all []*Share, self int, a Assigned) {
 	x.run.copyIn()
 }
 
+// keptPass is what an ordinary first pass needs that moves all rows of a flow: the places of
+// the partitions' rows, and the values that it packs.
+type keptPass struct {
+	starts, ends []uint32
+	values       []packedField
+}
+
+// keptPasses returns the ordinary first passes of a side by flow, empty ones where rows have to
+// be sent by another kernel, and notes which flows they move.
+func (x *Share) keptPasses(side int, a Assigned) []keptPass {
+	list := make([]keptPass, len(a.Sendings))
+	first := x.first(side)
+	for i := range list {
+		starts, ends, ok := a.keeps(i, x.self, x.cut.Way)
+		ok = ok && first != nil
+		if ok {
+			list[i] = keptPass{starts, ends, x.keptValues(side, x.flows[side*x.builds+i].from)}
+		}
+		x.keeps = append(x.keeps, ok)
+	}
+	return list
+}
+
 // put brings the tables of a side to the device, in one copy.
 func (x *Share) put(s *driver.Stream, side int, all []*Share, self int, a Assigned) {
 	x.self = self
-	flows := len(a.Sendings)
+	flows, kept := len(a.Sendings), x.keptPasses(side, a)
+	var values []packedField
+	for _, k := range kept {
+		values = append(values, k.values...)
+	}
 	valuesAt := x.tables.keeps[side] + uint64(flows*joinBytes)
-	w := &words{at: valuesAt + uint64(flows*x.keptBytes(side)), list: make([]uint32, 0, x.tableWords(side))}
+	w := &words{at: valuesAt + uint64(len(values)*valueBytes), list: make([]uint32, 0, x.tableWords(side))}
 	var counts []uint32
 	from := make([]uint32, x.Partitions())
 	for g, other := range all {
@@ -95,7 +122,6 @@ func (x *Share) put(s *driver.Stream, side int, all []*Share, self int, a Assign
 	x.tables.count[side], x.tables.from[side] = w.put(counts), w.put(from)
 	sends, keeps := make([]sendDescriptor, flows), make([]joinDescriptor, flows)
 	var joins []joinDescriptor
-	var values []packedField
 	for i := range sends {
 		flow := side*x.builds + i
 		sends[i] = x.describeSend(w, flow, all, self, a.Sendings[i])
@@ -104,15 +130,12 @@ func (x *Share) put(s *driver.Stream, side int, all []*Share, self int, a Assign
 			second.Side[side].ParentStart, second.Side[side].ParentCount = w.put(arrival.Start), w.put(arrival.Rows)
 			joins = append(joins, second)
 		}
-		starts, ends, ok := a.keeps(i, self, x.cut.Way)
-		x.keeps = append(x.keeps, ok && x.first(side) != nil)
 		keeps[i] = x.source[flow]
 		in := &keeps[i].Side[side]
 		in.First, in.FirstCapacity = x.run.d.Side[side].First, x.run.d.Side[side].FirstCapacity
-		in.ParentCursor, in.ParentTail = w.put(starts), w.put(ends)
-		kept := x.keptValues(side, x.flows[flow].from)
-		in.Packed, in.PackedCount = valuesAt+uint64(len(values)*valueBytes), uint64(len(kept))
-		values = append(values, kept...)
+		in.ParentCursor, in.ParentTail = w.put(kept[i].starts), w.put(kept[i].ends)
+		in.Packed, in.PackedCount = valuesAt, uint64(len(kept[i].values))
+		valuesAt += in.PackedCount * valueBytes
 	}
 	rest := slices.Concat(launch.Bytes(sends[1:]), launch.Bytes(joins), launch.Bytes(keeps), launch.Bytes(values), launch.Bytes(w.list))
 	launch.PutOn(x.run.Job, s, x.tables.side[side], &sends[0], rest)

@@ -29,7 +29,7 @@ func (x *Share) keptValues(side int, from int64) []packedField {
 	return nil
 }
 
-// keptBytes is the size of keptValues.
+// keptBytes is the most that keptValues of a flow may take.
 func (x *Share) keptBytes(side int) int { return valueBytes * len(x.keptValues(side, 0)) }
 
 // takeLanes takes memory for the lanes of a packed side, with as many rows as its buffer.
@@ -58,7 +58,8 @@ func (x *Share) packedAt() uint64 {
 }
 
 // sentValues describes a packed side's values from the given row on: where they are read,
-// and in which lane of a receiver's they are written.
+// and in which lane of a receiver's they are written. In a buffer of one row at address 0, a
+// lane's address is where it begins in a row: the kernel computes each receiver's address from it.
 func (x *Share) sentValues(side int, from int64) []packedField {
 	return append(packedFields(packValues(x.run.widths[side]), x.run.Sides[side], from, 0, 1), make([]packedField, packedEnd)...)
 }
