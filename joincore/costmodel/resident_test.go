@@ -158,3 +158,17 @@ func TestDeviceRatesAreCached(t *testing.T) {
 		}
 	}
 }
+
+// Placed payload is fetched a lane of 16 bytes at a time; many columns are written by more code.
+func TestPlacedFetches(t *testing.T) {
+	for _, c := range []struct {
+		words, columns int
+		want           float64
+	}{
+		{1, 1, 1}, {4, 4, 1}, {4, 2, 1}, {8, 4, 2}, {8, 8, 2 * manyPlaced}, {5, 5, 1.25 * manyPlaced},
+	} {
+		if got := placedFetches(Carried{Words: c.words}, c.columns); got != c.want {
+			t.Errorf("%d words in %d columns: %v in place of %v", c.words, c.columns, got, c.want)
+		}
+	}
+}

@@ -24,6 +24,7 @@ type bed struct {
 	group   *Group
 	fabric  *fabric.Fabric // that copies rows; nil: none
 	way     Way            // of joins that name none
+	shift   bool           // payload begins at an odd multiple of a value's size
 	report  *Report        // of the last join
 }
 
@@ -125,9 +126,12 @@ func (b *bed) join(o Options, build, probe placement) columnar.Func {
 				low := place(from.Rows, i, n)
 				to.Rows = place(from.Rows, i+1, n) - low
 				for k, c := range append([]columnar.Column{from.Key}, from.Payload...) {
-					own, err := m.Arena.Take(to.Rows*int64(c.Bytes) + driver.Line)
+					own, err := m.Arena.Take((to.Rows+1)*int64(c.Bytes) + driver.Line)
 					if err != nil {
 						return nil, nil, err
+					}
+					if b.shift && k > 0 {
+						own += driver.Ptr(c.Bytes)
 					}
 					if err := s.Push(own, m.Device, c.Addr+driver.Ptr(low*int64(c.Bytes)), to.Rows*int64(c.Bytes)); err != nil {
 						return nil, nil, err

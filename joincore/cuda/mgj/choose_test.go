@@ -67,3 +67,19 @@ func TestChooseBySize(t *testing.T) {
 		}
 	}
 }
+
+// The first pass over several GPUs only sends, however few partitions there are.
+func TestTwoPasses(t *testing.T) {
+	j := resident(1<<10, 1<<11, 2)
+	j.Shape = func(m costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
+		return m, [2]costmodel.Carried{{Words: 2, OnePass: true}, {Words: 3, OnePass: true}}
+	}
+	want := costmodel.Materialisation{Build: costmodel.Pack}
+	m, carried := twoPasses(j).Shape(want)
+	if m != want || carried != [2]costmodel.Carried{{Words: 2}, {Words: 3}} {
+		t.Errorf("%v, %v", m, carried)
+	}
+	if _, c := j.Shape(want); !c[0].OnePass {
+		t.Error("the join itself was changed")
+	}
+}

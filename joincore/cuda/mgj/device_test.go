@@ -52,7 +52,9 @@ func TestPayloads(t *testing.T) {
 				{}, {{4}, nil}, {nil, {4, 4}}, {{4}, {4, 4, 4}}, {{4, 4, 4, 4}, {4, 4, 4, 4}}, {{8}, {8, 8}}, {{8, 8, 8, 8}, {8}},
 				{{1, 2}, {2, 1}}, {nil, {8, 1}}, {{8}, nil}, {many(9, 4), {4}}, {{4}, many(12, 4)}, {many(10, 4), many(17, 4)}, {{1, 2, 8, 16, 4, 2, 1, 8}, {16, 16, 16, 1}}, {many(33, 1), {2}}, {{16, 1, 4}, {8, 8, 4, 2}}, {{4, 8}, {16}}, {{4}, {4, 4, 4, 4, 4}}, {{4, 4}, {4, 4, 4, 4, 4, 4, 4}},
 			} {
-				r.Inner(b.join(Options{}, evenly, evenly), some(6000, 9000, keyBytes, widths, columnartest.Spread(6000)))
+				for _, o := range []Options{{}, {Ranges: evenRanges(2, 3)}} {
+					r.Inner(b.join(o, evenly, evenly), some(6000, 9000, keyBytes, widths, columnartest.Spread(6000)))
+				}
 			}
 		}
 		for _, o := range []Options{{}, {Strategy: Replicate}, {Strategy: Alone}} {
@@ -66,6 +68,21 @@ func TestPayloads(t *testing.T) {
 		noKey := some(6000, 9000, 4, two, columnartest.Spread(6000))
 		noKey.NoKey = true
 		r.Inner(b.join(Options{}, evenly, evenly), noKey)
+	})
+}
+
+// Payload of columns and fields and packed payload, of columns that begin anywhere, in several
+// ranges.
+func TestPayloadsAnywhere(t *testing.T) {
+	each(t, func(r *columnartest.Rig, b *bed) {
+		b.shift = true
+		for _, keyBytes := range []int{4, 8} {
+			for _, widths := range [][2][]int{two, {{1, 2}, {4}}, {{8, 1}, {4, 4, 4, 1}}, {{16, 8, 1}, many(20, 2)}, {many(9, 4), {8, 4}}} {
+				for _, o := range []Options{{Ranges: evenRanges(2, 3)}, {Ranges: [2]phj.Ranges{{1, 2}, {2, 3, 2, 1}}}, {Strategy: Replicate}} {
+					r.Inner(b.join(o, uneven, evenly), some(5000, 7001, keyBytes, widths, columnartest.Spread(5000)))
+				}
+			}
+		}
 	})
 }
 
@@ -90,7 +107,11 @@ func TestRowIDs(t *testing.T) {
 func TestFilter(t *testing.T) {
 	onGroups(t, func(r *columnartest.Rig, b *bed) {
 		for _, strategy := range []Strategy{Exchange, Replicate, Alone} {
-			join := b.join(Options{Strategy: strategy, Bloom: true}, uneven, evenly)
+			o := Options{Strategy: strategy, Bloom: true}
+			if strategy == Exchange {
+				o.Ranges = evenRanges(2, 3)
+			}
+			join := b.join(o, uneven, evenly)
 			filtered := func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 				out, report, err := join(ctx, d, s, a, j)
 				if err == nil && strings.HasSuffix(report.Algorithm, "+bloom") == j.RowIDs {
@@ -99,7 +120,7 @@ func TestFilter(t *testing.T) {
 				return out, report, err
 			}
 			for _, keyBytes := range []int{4, 8} {
-				for _, widths := range [][2][]int{two, {{4}, {8, 1}}, {{4}, many(12, 4)}} {
+				for _, widths := range [][2][]int{two, {{4}, {8, 1}}, {{2, 1}, {4, 1}}, {{4}, many(12, 4)}} {
 					r.Inner(filtered, some(900, 20001, keyBytes, widths, columnartest.Spread(9000)))
 				}
 				r.Inner(filtered, some(0, 3000, keyBytes, two, columnartest.Spread(10)))

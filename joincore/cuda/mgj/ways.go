@@ -19,17 +19,9 @@ func (j *join) way() phj.Way {
 	return phj.Store
 }
 
-// copiesPay reports whether copies of rows are faster than stores. Stores begin earlier, and
-// wait for the links; copies read and write memory once more, but ordinary first passes precede
-// them. What is replicated takes links only for a while.
+// copiesPay reports whether the join's strategy copies rows faster than it stores them.
 func (j *join) copiesPay() bool {
-	switch j.options.Strategy {
-	case Exchange:
-		return !j.sendsColumns() || j.group.copies && j.sent(0)+j.sent(1) >= leastCopied
-	case Replicate:
-		return j.sent(0)*int64(len(j.parts)) >= leastReplicated
-	}
-	return false
+	return j.options.Strategy.copiesPay(len(j.parts), [2]int64{j.sent(0), j.sent(1)}, j.sendsColumns(), j.group.copies)
 }
 
 // sendsColumns reports whether rows consist of columns, or of row ids.
@@ -37,15 +29,6 @@ func (j *join) sendsColumns() bool {
 	p := &j.parts[0]
 	return p.RowIDs || phj.SendsColumns(p.Build.Key.Bytes, [2][]int{launch.Widths(p.Build.Payload), launch.Widths(p.Probe.Payload)})
 }
-
-const (
-	// leastCopied and leastReplicated are how many bytes a GPU sends to others, at least, in an
-	// exchange and of a build side, if they are copied.
-	leastCopied, leastReplicated = 192 << 20, 64 << 20
-	// copiesFrom is by how much memory has to be faster than links, if rows of an exchange are
-	// copied: an H200's is 13 times faster, an H100's 9 times.
-	copiesFrom = 11
-)
 
 // ranges returns the ranges of both sides: several where rows of one are partitioned while
 // the next one is sent.
@@ -78,13 +61,11 @@ func (j *join) sent(side int) int64 {
 // costs the host 30 µs, and hides part of a pass over as many rows.
 const leastRange = 24 << 20
 
-// exchangeRanges returns the ranges of both sides in an exchange. Tables are larger for many
-// GPUs, and for rows in blocks, with as much memory for them.
+// exchangeRanges returns the ranges of both sides in an exchange. What the host does for a range
+// takes longer for many GPUs, and for rows in blocks.
 func exchangeRanges(gpus int, way phj.Way) [2]phj.Ranges {
-	switch many := gpus > 8; {
-	case many && way != phj.Store:
-		return [2]phj.Ranges{phj.Even(1), phj.Even(1)}
-	case many || way == phj.Stage || way == phj.Copy && gpus > 4:
+	switch {
+	case gpus > 8 || way == phj.Stage || way == phj.Copy && gpus > 4:
 		return [2]phj.Ranges{phj.Even(1), phj.Even(3)}
 	case way == phj.Copy:
 		return copied

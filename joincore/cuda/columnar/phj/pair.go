@@ -111,10 +111,10 @@ func pairExists(keyWords int, a, b shape) bool {
 	narrow := func(s shape) bool { return s.unit == 1 && s.words <= 4 }
 	many := func(s shape) bool { return s.unit == 1 && s.words > 4 }
 	wide := func(s shape) bool { return s.unit == 2 && s.words != 6 }
-	any := func(s shape) bool { return narrow(s) || wide(s) || many(s) && keyWords == 1 }
+	listed := func(s shape) bool { return narrow(s) || wide(s) || many(s) && keyWords == 1 }
 	switch {
 	case a == noPayload || b == noPayload:
-		return any(a) && any(b)
+		return listed(a) && listed(b)
 	case wide(a) && wide(b):
 		return true
 	case many(a) && many(b):

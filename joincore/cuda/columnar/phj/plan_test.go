@@ -437,3 +437,27 @@ func TestFirstKernels(t *testing.T) {
 		}
 	}
 }
+
+func TestSendsColumns(t *testing.T) {
+	for _, c := range []struct {
+		keyBytes int
+		widths   [2][]int
+		want     bool
+	}{
+		{4, [2][]int{nil, nil}, true},
+		{4, [2][]int{{4}, {4}}, true},
+		{4, [2][]int{repeated(4, 4), repeated(4, 4)}, true},
+		{4, [2][]int{{8, 8}, {8, 8}}, true},
+		{8, [2][]int{{8}, {8, 8}}, true},
+		{4, [2][]int{{4}, {1}}, false},
+		{4, [2][]int{{8}, {4}}, false},
+		{4, [2][]int{{4}, repeated(5, 4)}, true},
+		{4, [2][]int{repeated(3, 8), {8}}, false},
+		{8, [2][]int{repeated(5, 4), nil}, false},
+		{4, [2][]int{repeated(12, 4), {4}}, false},
+	} {
+		if got := SendsColumns(c.keyBytes, c.widths); got != c.want {
+			t.Errorf("keys of %d bytes, payload %v: %v", c.keyBytes, c.widths, got)
+		}
+	}
+}
