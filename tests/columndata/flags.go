@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -24,10 +25,19 @@ func Flags(f *flag.FlagSet) func() (*Case, error) {
 	dense := f.Bool("dense", false, "build keys are a permutation of 0, 1, 2, ..., not spread over the key's width")
 	return func() (*Case, error) {
 		if *build == 0 && *probe == 0 {
-			return nil, nil
+			var given error
+			f.Visit(func(set *flag.Flag) {
+				if slices.Contains(describing, set.Name) {
+					given = fmt.Errorf("-%s describes a case of one's own; give -build and -probe, too", set.Name)
+				}
+			})
+			return nil, given
 		}
-		if *build < 1 || *probe < 1 || *match <= 0 || *match > 1 || *duplicates < 1 {
-			return nil, fmt.Errorf("a case has at least one row a side, a match ratio above 0 and up to 1, and one build row of a key")
+		if *key != 4 && *key != 8 {
+			return nil, fmt.Errorf("-key %d: keys have 4 or 8 bytes", *key)
+		}
+		if *build < 1 || *probe < 1 || *match <= 0 || *match > 1 || *duplicates < 1 || *zipf < 0 {
+			return nil, fmt.Errorf("a case has at least one row a side, a match ratio above 0 and up to 1, one build row of a key, and a Zipf factor from 0 on")
 		}
 		b, err := widths(*buildWidths)
 		if err != nil {
@@ -43,6 +53,9 @@ func Flags(f *flag.FlagSet) func() (*Case, error) {
 	}
 }
 
+// describing are the flags that say more of a case than its rows.
+var describing = []string{"key", "build-widths", "probe-widths", "match", "duplicates", "zipf", "dense"}
+
 // widths reads widths of columns.
 func widths(list string) (w []int, err error) {
 	if list == "" || list == "-" {
@@ -52,6 +65,9 @@ func widths(list string) (w []int, err error) {
 		n, err := strconv.Atoi(text)
 		if err != nil {
 			return nil, fmt.Errorf("widths %q: %w", list, err)
+		}
+		if !slices.Contains([]int{1, 2, 4, 8, 16}, n) {
+			return nil, fmt.Errorf("widths %q: values of %d bytes; they have 1, 2, 4, 8 or 16", list, n)
 		}
 		w = append(w, n)
 	}

@@ -33,7 +33,7 @@ type joinResult struct {
 	GB        float64     `json:"gb"`              // sent to other devices
 	Sent      [][]float64 `json:"sent_ms,omitempty"`
 	Phases    []string    `json:"phases,omitempty"` // of each device
-	refused   error       // joincore.ErrBudget or ErrUnsupported: the case is not executed this way
+	refused   error       // joincore.ErrBudget or ErrUnsupported: the case is not joined this way
 }
 
 // measureJoins times joins on one device and on all.
@@ -46,7 +46,7 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 	if err := d.measureRates(ctx); err != nil {
 		return err
 	}
-	var phases []string
+	var notes []string
 	rows := []string{"case\thow\tway\tchosen\talgorithm\tranges\tblocks\tms\tof one\tbar\tGB sent"}
 	for _, c := range b.cases {
 		results, err := b.timeJoin(ctx, d, c, b.ways(c))
@@ -55,30 +55,50 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 		}
 		b.wrong += judge(c, results, b.Joins)
 		for _, r := range results {
-			bar, chosen := "", ""
-			if r.How != alone && r.How != unified && c.bar > 0 {
-				bar = fmt.Sprintf("%.2f", c.bar)
+			rows = append(rows, r.row(c.bar))
+			if r.refused != nil {
+				notes = append(notes, fmt.Sprintf("%s, %s: %v", r.Case, r.How, r.refused))
 			}
-			if r.Chosen {
-				chosen = "*"
-			}
-			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%d\t%.3f\t%.3f\t%s\t%.2f", r.Case, r.How, r.Way, chosen, r.Algorithm, r.Ranges, r.Blocks, r.MS, r.Ratio, bar, r.GB))
 			for _, p := range r.Phases {
-				phases = append(phases, fmt.Sprintf("%s, %s %s %s, %d blocks, %s", r.Case, r.How, r.Way, r.Ranges, r.Blocks, p))
+				notes = append(notes, fmt.Sprintf("%s, %s %s %s, %d blocks, %s", r.Case, r.How, r.Way, r.Ranges, r.Blocks, p))
 			}
 		}
-		b.Joins = append(b.Joins, results...)
+		b.record(results)
 	}
 	if len(b.cases) > 0 {
 		err = measure.Table(os.Stdout, rows...)
 	}
-	for _, line := range phases {
+	for _, line := range notes {
 		fmt.Println(line)
 	}
 	if err != nil || b.sweep == nil {
 		return err
 	}
 	return b.measureSweep(ctx, d)
+}
+
+// row is a result's line in the table of all joins.
+func (r *joinResult) row(bar float64) string {
+	limit, chosen, times := "", "", "-\t-"
+	if r.How != alone && r.How != unified && bar > 0 {
+		limit = fmt.Sprintf("%.2f", bar)
+	}
+	if r.Chosen {
+		chosen = "*"
+	}
+	if r.refused == nil {
+		times = fmt.Sprintf("%.3f\t%.3f", r.MS, r.Ratio)
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%.2f", r.Case, r.How, r.Way, chosen, r.Algorithm, r.Ranges, r.Blocks, times, limit, r.GB)
+}
+
+// record keeps results of joins that were executed.
+func (b *bench) record(results []joinResult) {
+	for _, r := range results {
+		if r.refused == nil {
+			b.Joins = append(b.Joins, r)
+		}
+	}
 }
 
 // Bars of the choice, against the best way and against one device; and of twice the rows.

@@ -149,10 +149,11 @@ func measureAll(ctx context.Context) error {
 			continue
 		}
 		fmt.Printf("\n%s\n", p.name)
-		if err := p.measure(b, ctx); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+		err := p.measure(b, ctx)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", p.name, err)
 		}
-		if err := measure.WriteJSON(*out, b); err != nil {
+		if err := errors.Join(err, measure.WriteJSON(*out, b)); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,8 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// axis is a property of joins that a sweep changes, while all others stay as in sweepBase.
+// axis is a property of joins that a sweep changes, while the others have one value: most of them
+// that of sweepBase.
 type axis struct {
 	name  string
 	cases []joinCase
@@ -117,38 +118,42 @@ func (b *bench) measureSweep(ctx context.Context, d *devices) error {
 		}
 		for _, c := range a.cases {
 			results, err := b.timeJoin(ctx, d, c, []mgj.Options{{Strategy: mgj.Exchange}, {Strategy: mgj.Replicate}})
+			if ctx.Err() != nil {
+				return errors.Join(append(failed, measure.Table(os.Stdout, rows...), ctx.Err())...)
+			}
 			if err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", c.name, err))
 				continue
 			}
 			b.wrong += judge(c, results, nil)
 			rows = append(rows, a.name+"\t"+sweepRow(results))
-			for _, r := range results {
-				if r.refused == nil {
-					b.Joins = append(b.Joins, r)
-				}
-			}
+			b.record(results)
 		}
 	}
 	return errors.Join(append(failed, measure.Table(os.Stdout, rows...))...)
 }
 
-// sweepRow is the line of a join whose results are alone, of an exchange and of a replicated build side.
+// sweepRow is the line of a join: its times alone, of an exchange and of a replicated build side.
 func sweepRow(results []joinResult) string {
-	best, chosen, ms, way := math.Inf(1), joinResult{}, "", "-"
+	ms := map[string]string{alone: "-", mgj.Exchange.String(): "-", mgj.Replicate.String(): "-"}
+	best, chosen, way, times := math.Inf(1), "-", "-", "-\t-"
 	for _, r := range results {
-		if r.refused != nil {
-			ms += "-\t"
-			continue
-		}
-		ms += fmt.Sprintf("%.3f\t", r.MS)
-		best = min(best, r.MS)
-		if r.Chosen {
-			chosen = r
-		}
-		if r.Chosen && r.Way != "" {
-			way = r.Way
+		if _, ok := ms[r.How]; ok && r.refused == nil {
+			ms[r.How] = fmt.Sprintf("%.3f", r.MS)
+			best = min(best, r.MS)
 		}
 	}
-	return fmt.Sprintf("%s\t%s%s\t%s\t%.2f\t%.2f", results[0].Case, ms, way, chosen.How, chosen.MS/best, chosen.Ratio)
+	for _, r := range results {
+		if !r.Chosen {
+			continue
+		}
+		chosen = r.How
+		if r.Way != "" {
+			way = r.Way
+		}
+		if r.refused == nil {
+			times = fmt.Sprintf("%.2f\t%.2f", r.MS/best, r.Ratio)
+		}
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", results[0].Case, ms[alone], ms[mgj.Exchange.String()], ms[mgj.Replicate.String()], way, chosen, times)
 }

@@ -36,6 +36,9 @@ func wayOf(text string) (o mgj.Options, err error) {
 		if o.Blocks, err = strconv.Atoi(blocks); err != nil {
 			return o, fmt.Errorf("the number of blocks: %w", err)
 		}
+		if o.Blocks < 1 {
+			return o, fmt.Errorf("%d blocks", o.Blocks)
+		}
 	}
 	build, probe, found := strings.Cut(text, "+")
 	if !found {
@@ -46,6 +49,9 @@ func wayOf(text string) (o mgj.Options, err error) {
 			return o, err
 		}
 	}
+	if n := o.Ranges[0].Count() + o.Ranges[1].Count(); n > phj.MaxFlows {
+		return o, tooMany(n)
+	}
 	return o, nil
 }
 
@@ -53,7 +59,7 @@ func wayOf(text string) (o mgj.Options, err error) {
 func rangesOf(text string) (r phj.Ranges, err error) {
 	sizes := strings.Split(text, ":")
 	if len(sizes) > phj.MaxFlows {
-		return r, fmt.Errorf("%d ranges; a join has at most %d", len(sizes), phj.MaxFlows)
+		return r, tooMany(len(sizes))
 	}
 	for i, size := range sizes {
 		n, err := strconv.ParseUint(size, 10, 8)
@@ -66,7 +72,11 @@ func rangesOf(text string) (r phj.Ranges, err error) {
 		return r, nil
 	}
 	if r[0] > phj.MaxFlows {
-		return r, fmt.Errorf("%d ranges; a join has at most %d", r[0], phj.MaxFlows)
+		return r, tooMany(int(r[0]))
 	}
 	return phj.Even(int(r[0])), nil
+}
+
+func tooMany(ranges int) error {
+	return fmt.Errorf("%d ranges; both sides of a join have at most %d together", ranges, phj.MaxFlows)
 }
