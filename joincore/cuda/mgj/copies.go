@@ -1,21 +1,19 @@
 package mgj
 
-const (
-	// leastCopied and leastReplicated are how many bytes a GPU sends to others, at least, in an
-	// exchange and of a build side, if they are copied.
-	leastCopied, leastReplicated = 192 << 20, 64 << 20
-	// copiesFrom is by how much memory has to be faster than links, if columns of an exchange are
-	// copied: an H200's is 13 times faster, an H100's 9 times.
-	copiesFrom = 11
-)
+// leastCopied and leastReplicated are how many bytes a GPU sends to others, at least, in an
+// exchange and of a build side, if they are copied.
+const leastCopied, leastReplicated = 192 << 20, 64 << 20
+
+// fastMemory reports whether memory is so much faster than links, both in GB/s, that copying
+// columns of an exchange pays: an H200's is 13 times faster, an H100's 9 times.
+func fastMemory(memory, links float64) bool { return memory >= 11*links }
 
 // copiesPay reports whether copies of rows are faster than stores. Stores begin earlier, and
 // wait for the links; copies read and write memory once more, but ordinary first passes precede
 // them. What is replicated takes links only for a while.
 //
 // sent is about how many bytes of each side a GPU sends to others in an exchange. columns says
-// whether rows consist of columns or row ids, fast whether memory is copiesFrom times faster
-// than links.
+// whether rows consist of columns or row ids, fast that fastMemory does.
 func (s Strategy) copiesPay(gpus int, sent [2]int64, columns, fast bool) bool {
 	switch s {
 	case Exchange:

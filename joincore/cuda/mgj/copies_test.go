@@ -2,6 +2,12 @@ package mgj
 
 import "testing"
 
+func TestFastMemory(t *testing.T) {
+	if !fastMemory(4800, 375) || fastMemory(3350, 375) {
+		t.Error("rows are copied between two H200, and stored between two H100")
+	}
+}
+
 func TestCopiesPay(t *testing.T) {
 	const half = leastCopied / 2
 	for _, c := range []struct {

@@ -94,7 +94,7 @@ func open(members []Member, m *mesh.Mesh, through copier) (_ *Group, err error) 
 		g.senders = append(g.senders, s)
 	}
 	memory := members[0].Device.Info().MemoryGBps
-	g.copies = float64(memory) >= copiesFrom*g.gbps()
+	g.copies = fastMemory(float64(memory), g.gbps())
 	return g, nil
 }
 
