@@ -58,7 +58,7 @@ func (c *Checksum) Add(other Checksum) {
 const (
 	Blocks      = 4096
 	columnBytes = 16
-	mostColumns = 64
+	mostColumns = 129 // of a side, the key included
 	TableBytes  = 2 * mostColumns * columnBytes
 )
 
@@ -103,6 +103,9 @@ func (d *Data) columns(s *columnar.Side) []columnar.Column {
 func (d *Data) Make(ctx context.Context, c Case) error {
 	if c.Key < 8 && c.Domain > 1<<(8*c.Key) {
 		return fmt.Errorf("keys of %d bytes have fewer than %d values", c.Key, c.Domain)
+	}
+	if n := max(len(c.BuildWidths), len(c.ProbeWidths)); n >= mostColumns {
+		return fmt.Errorf("%d payload columns on a side; a case has at most %d", n, mostColumns-1)
 	}
 	d.arena.Rewind(0)
 	side := func(rows int64, widths []int) (s columnar.Side, err error) {

@@ -1,6 +1,7 @@
 package mgj
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -12,15 +13,16 @@ import (
 
 func equalLinks(t *testing.T, gpus int) *mesh.Mesh {
 	t.Helper()
-	m, err := mesh.Preset("hgx-h100")
+	var nodes []mesh.Node
+	var links []mesh.Link
+	for g := range gpus {
+		nodes = append(nodes, mesh.Node{Kind: mesh.GPU, Name: fmt.Sprint("gpu", g)})
+		for _, ends := range [][2]int{{g, gpus}, {gpus, g}} {
+			links = append(links, mesh.Link{From: ends[0], To: ends[1], Kind: mesh.NVSwitch, Width: 18, GBps: 370, Half: 1 << 20})
+		}
+	}
+	m, err := mesh.New("equal", append(nodes, mesh.Node{Kind: mesh.Switch, Name: "switch"}), links, nil, 0)
 	if err != nil {
-		t.Fatal(err)
-	}
-	list := make([]int, gpus)
-	for i := range list {
-		list[i] = i
-	}
-	if m, err = m.Restrict(list); err != nil {
 		t.Fatal(err)
 	}
 	return m

@@ -112,6 +112,9 @@ func (b *bench) links() (*mesh.Mesh, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n := len(b.devices); n > m.GPUs() {
+		return nil, fmt.Errorf("%d devices, of which some are one; there are links for %d", n, m.GPUs())
+	}
 	list := make([]int, len(b.devices))
 	for i := range list {
 		list[i] = i

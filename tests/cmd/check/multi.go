@@ -17,7 +17,7 @@ func multiSteps() []step {
 		g.tests("driver", time.Minute, "-test.run", "Peer|Devices?$"),
 		g.tests("topology", 2*time.Minute),
 		g.tests("fabric", 5*time.Minute),
-		g.tests("mgj", 5*time.Minute),
+		g.tests("mgj", 7*time.Minute),
 	)
 	for i := range steps {
 		steps[i].group = "multi"
