@@ -87,7 +87,7 @@ func (b *bench) timeAll(ctx context.Context, list []join, algorithms []algorithm
 	}
 	header()
 	for _, c := range list {
-		if err := b.data.Make(ctx, c.data()); err != nil {
+		if err := b.data.Make(ctx, c.Case); err != nil {
 			return results, fmt.Errorf("%s: %w", c.name, err)
 		}
 		for _, a := range algorithms {

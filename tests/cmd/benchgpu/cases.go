@@ -10,24 +10,17 @@ import (
 
 // join is one case: its data and its required time.
 type join struct {
-	name         string
-	build, probe int64
-	key          int   // bytes
-	buildWidths  []int // bytes of each payload column's values
-	probeWidths  []int
-	distinct     int64   // build keys
-	domain       int64   // of probe keys; if above distinct, the others have no match
-	zipf         float64 // exponent of the probe keys' distribution, 0: uniform
-	dense        bool    // build keys are a permutation of 0, 1, 2, ...
-	bar          float64 // maximum ms of the chosen algorithm; 0: none
+	name string
+	columndata.Case
+	bar float64 // maximum ms of the chosen algorithm; 0: none
 }
 
-// data returns what its inputs are made from.
-func (c *join) data() columndata.Case {
-	return columndata.Case{
-		Build: c.build, Probe: c.probe, Key: c.key, BuildWidths: c.buildWidths, ProbeWidths: c.probeWidths,
-		Distinct: c.distinct, Domain: c.domain, Zipf: c.zipf, Dense: c.dense,
-	}
+// uniform returns a join of distinct build keys, of 4 bytes, all of which are equally likely in a
+// probe row.
+func uniform(name string, build, probe int64, buildWidths, probeWidths []int) join {
+	return join{name: name, Case: columndata.Case{
+		Build: build, Probe: probe, Key: 4, BuildWidths: buildWidths, ProbeWidths: probeWidths, Distinct: build, Domain: build,
+	}}
 }
 
 func repeat(n, width int) []int {
@@ -43,10 +36,12 @@ func repeat(n, width int) []int {
 func table() []join {
 	const r, s = 1 << 27, 1 << 28
 	c := func(name string, key, columns, width int, bar float64) join {
-		return join{name, r, s, key, repeat(columns, width), repeat(columns, width), r, r, 0, false, bar}
+		j := uniform(name, r, s, repeat(columns, width), repeat(columns, width))
+		j.Key, j.bar = key, bar
+		return j
 	}
 	sized := func(j join, build, probe, distinct, domain int64, zipf float64) join {
-		j.build, j.probe, j.distinct, j.domain, j.zipf = build, probe, distinct, domain, zipf
+		j.Build, j.Probe, j.Distinct, j.Domain, j.Zipf = build, probe, distinct, domain, zipf
 		return j
 	}
 	return append([]join{
@@ -62,18 +57,25 @@ func table() []join {
 		sized(c("2^23x2^24", 4, 2, 4, 0.8), 1<<23, 1<<24, 1<<23, 1<<23, 0),
 		sized(c("2^20x2^21", 4, 2, 4, 0.2), 1<<20, 1<<21, 1<<20, 1<<20, 0),
 		sized(c("m:n-8x8", 4, 2, 4, 0), 1<<24, 1<<24, 1<<21, 1<<21, 0),
-		{"mixed", 1 << 25, 1 << 26, 4, []int{1, 8, 2}, []int{16, 4, 1}, 1 << 25, 1 << 25, 0, false, 0},
+		uniform("mixed", 1<<25, 1<<26, []int{1, 8, 2}, []int{16, 4, 1}),
 	}, payloads()...)
 }
 
 // asked returns cases that run only if named.
 func asked() []join {
-	return []join{
-		{"dense-2+2", 1 << 27, 1 << 28, 4, repeat(2, 4), repeat(2, 4), 1 << 27, 1 << 27, 0, true, 0},
-		{"dense-2^20", 1 << 20, 1 << 28, 4, repeat(2, 4), repeat(2, 4), 1 << 20, 1 << 20, 0, true, 0},
-		{"star-1/4", 1 << 24, 1 << 28, 4, repeat(2, 4), repeat(2, 4), 1 << 24, 4 << 24, 0, false, 0},
-		{"star-1/16", 1 << 24, 1 << 28, 4, repeat(2, 4), repeat(2, 4), 1 << 24, 16 << 24, 0, false, 0},
+	const s = 1 << 28
+	two := repeat(2, 4)
+	dense := func(name string, build int64) join {
+		j := uniform(name, build, s, two, two)
+		j.Dense = true
+		return j
 	}
+	star := func(name string, matched int64) join { // one in so many probe rows
+		j := uniform(name, 1<<24, s, two, two)
+		j.Domain *= matched
+		return j
+	}
+	return []join{dense("dense-2+2", 1<<27), dense("dense-2^20", 1<<20), star("star-1/4", 4), star("star-1/16", 16)}
 }
 
 // selected returns the cases by name: without names the table's, for "-" none.
@@ -100,5 +102,5 @@ func selected(names string) ([]join, error) {
 
 // own returns a case that flags describe.
 func own(c *columndata.Case) join {
-	return join{"own", c.Build, c.Probe, c.Key, c.BuildWidths, c.ProbeWidths, c.Distinct, c.Domain, c.Zipf, c.Dense, 0}
+	return join{name: "own", Case: *c}
 }

@@ -23,17 +23,17 @@ var payloadBase = []int{1, 2, 4}
 // payloadJoin returns a join of which the build side has the given rows, and the probe
 // side twice as many.
 func payloadJoin(name string, rows int64, build, probe []int) join {
-	return join{name, rows, 2 * rows, 4, build, probe, rows, rows, 0, false, 0}
+	return uniform(name, rows, 2*rows, build, probe)
 }
 
 // judged reports whether a case is compared with the model; base: whether the model is
 // fitted to it.
 func (j *join) judged() (base, ok bool) {
-	if j.build != payloadBuild && j.build != sweepBuild || j.probe != 2*j.build || j.key != 4 && j.key != 8 || j.distinct != j.build || j.domain != j.build || j.zipf != 0 || j.dense {
+	if j.Build != payloadBuild && j.Build != sweepBuild || j.Probe != 2*j.Build || j.Key != 4 && j.Key != 8 || j.Distinct != j.Build || j.Domain != j.Build || j.Zipf != 0 || j.Dense {
 		return false, false
 	}
-	n := len(j.buildWidths)
-	base = j.key == 4 && slices.Contains(payloadBase, n) && slices.Equal(j.buildWidths, repeat(n, 4)) && slices.Equal(j.probeWidths, j.buildWidths)
+	n := len(j.BuildWidths)
+	base = j.Key == 4 && slices.Contains(payloadBase, n) && slices.Equal(j.BuildWidths, repeat(n, 4)) && slices.Equal(j.ProbeWidths, j.BuildWidths)
 	return base, true
 }
 
@@ -71,7 +71,7 @@ func sweep(widths, keys []string) (list []join, err error) {
 		}
 		add := func(name string, build, probe []int) {
 			j := payloadJoin(prefix+name, sweepBuild, build, probe)
-			j.key = key
+			j.Key = key
 			if base, _ := j.judged(); !base {
 				list = append(list, j)
 			}
@@ -120,8 +120,8 @@ func (j *join) bytes() float64 {
 		}
 		return n
 	}
-	key, build, probe := int64(j.key), sum(j.buildWidths), sum(j.probeWidths)
-	return float64(j.build*(key+build) + j.probe*(key+probe) + j.probe*(key+build+probe))
+	key, build, probe := int64(j.Key), sum(j.BuildWidths), sum(j.ProbeWidths)
+	return float64(j.Build*(key+build) + j.Probe*(key+probe) + j.Probe*(key+build+probe))
 }
 
 // judgePayloads prints the chosen algorithm's times of many payload columns next to the
@@ -145,7 +145,7 @@ func judgeSize(list []join, of map[string]*result, rows int64) {
 	for _, j := range list {
 		r, ran := of[j.name]
 		switch base, ok := j.judged(); {
-		case !ran || !ok || j.build != rows:
+		case !ran || !ok || j.Build != rows:
 		case base:
 			x, y = append(x, j.bytes()), append(y, r.MS)
 		default:

@@ -17,8 +17,8 @@ func addPeers(ctx context.Context, directory string, limit time.Duration, list [
 	var cases []gje.Case
 	for _, c := range list {
 		cases = append(cases, gje.Case{
-			Name: c.name, Build: c.build, Probe: c.probe, Key: c.key, BuildWidths: c.buildWidths, ProbeWidths: c.probeWidths,
-			Distinct: c.distinct, Domain: c.domain, Zipf: c.zipf,
+			Name: c.name, Build: c.Build, Probe: c.Probe, Key: c.Key, BuildWidths: c.BuildWidths, ProbeWidths: c.ProbeWidths,
+			Distinct: c.Distinct, Domain: c.Domain, Zipf: c.Zipf,
 		})
 	}
 	times, err := gje.Run(ctx, directory, limit, cases, os.Stderr)
