@@ -26,8 +26,9 @@ const (
 	// lastRange is the part of the probe side's passes that hides nothing in an exchange: that
 	// over the last range.
 	lastRange = 0.1
-	// gain is the part of the time of one GPU that several may take.
-	gain = 0.95
+	// gain is the part of the time of one GPU that several may be predicted to take. Predictions
+	// of either may be wrong by a few percent.
+	gain = 0.99
 )
 
 // Choose predicts a join on one of equal GPUs, and over all of them by each strategy, and
