@@ -28,7 +28,7 @@ func Flags(f *flag.FlagSet) func() (*Case, error) {
 			var given error
 			f.Visit(func(set *flag.Flag) {
 				if slices.Contains(describing, set.Name) {
-					given = fmt.Errorf("-%s describes a case of one's own; give -build and -probe, too", set.Name)
+					given = fmt.Errorf("-%s has no effect without -build and -probe", set.Name)
 				}
 			})
 			return nil, given

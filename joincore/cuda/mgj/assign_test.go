@@ -11,6 +11,7 @@ import (
 	"gpujoin/joincore/mesh"
 )
 
+// equalLinks returns GPUs that are all connected by one switch.
 func equalLinks(t *testing.T, gpus int) *mesh.Mesh {
 	t.Helper()
 	var nodes []mesh.Node

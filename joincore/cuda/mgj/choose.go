@@ -21,13 +21,13 @@ const (
 	// contention is by how much longer passes take while rows are sent.
 	contention = 0.08
 	// besideBuild is the part of the probe side's passes that runs while the build side is
-	// replicated. As measured, it hides nothing of sending packed rows.
+	// replicated. If that is packed, measurements show that no pass hides how long it is sent.
 	besideBuild = 0.35
 	// lastRange is the part of the probe side's passes that hides nothing in an exchange: that
 	// over the last range.
 	lastRange = 0.1
-	// gain is the part of the time of one GPU that several may be predicted to take. Predictions
-	// of either may be wrong by a few percent.
+	// gain is the most that several GPUs may be predicted to take of the time of one, to be chosen.
+	// It is close to 1, because a prediction may err in either direction.
 	gain = 0.99
 )
 

@@ -13,7 +13,7 @@ func fastMemory(memory, links float64) bool { return memory >= 11*links }
 // them. What is replicated takes links only for a while.
 //
 // sent is about how many bytes of each side a GPU sends to others in an exchange. columns says
-// whether rows consist of columns or row ids, fast that fastMemory does.
+// whether rows consist of columns or of row ids, and fast is what fastMemory returns.
 func (s Strategy) copiesPay(gpus int, sent [2]int64, columns, fast bool) bool {
 	switch s {
 	case Exchange:

@@ -15,8 +15,8 @@ type join struct {
 	bar float64 // maximum ms of the chosen algorithm; 0: none
 }
 
-// uniform returns a join of distinct build keys, of 4 bytes, all of which are equally likely in a
-// probe row.
+// uniform returns a join with distinct build keys of 4 bytes. Each probe row has one of them, and
+// all are equally likely.
 func uniform(name string, build, probe int64, buildWidths, probeWidths []int) join {
 	return join{name: name, Case: columndata.Case{
 		Build: build, Probe: probe, Key: 4, BuildWidths: buildWidths, ProbeWidths: probeWidths, Distinct: build, Domain: build,
@@ -70,9 +70,9 @@ func asked() []join {
 		j.Dense = true
 		return j
 	}
-	star := func(name string, matched int64) join { // one in so many probe rows
+	star := func(name string, rows int64) join { // one of so many probe rows has a match
 		j := uniform(name, 1<<24, s, two, two)
-		j.Domain *= matched
+		j.Domain *= rows
 		return j
 	}
 	return []join{dense("dense-2+2", 1<<27), dense("dense-2^20", 1<<20), star("star-1/4", 4), star("star-1/16", 16)}

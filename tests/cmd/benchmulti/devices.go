@@ -113,7 +113,7 @@ func (b *bench) links() (*mesh.Mesh, error) {
 		return nil, err
 	}
 	if n := len(b.devices); n > m.GPUs() {
-		return nil, fmt.Errorf("%d devices, of which some are one; there are links for %d", n, m.GPUs())
+		return nil, fmt.Errorf("-devices: %d logical devices; joins are measured over at most %d", n, m.GPUs())
 	}
 	list := make([]int, len(b.devices))
 	for i := range list {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gpujoin/joincore"
@@ -79,7 +80,7 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 
 // row is a result's line in the table of all joins.
 func (r *joinResult) row(bar float64) string {
-	limit, chosen, times := "", "", "-\t-"
+	limit, chosen, ms, ratio, sent := "", "", "-", "-", "-"
 	if r.How != alone && r.How != unified && bar > 0 {
 		limit = fmt.Sprintf("%.2f", bar)
 	}
@@ -87,9 +88,9 @@ func (r *joinResult) row(bar float64) string {
 		chosen = "*"
 	}
 	if r.refused == nil {
-		times = fmt.Sprintf("%.3f\t%.3f", r.MS, r.Ratio)
+		ms, ratio, sent = fmt.Sprintf("%.3f", r.MS), fmt.Sprintf("%.3f", r.Ratio), fmt.Sprintf("%.2f", r.GB)
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%.2f", r.Case, r.How, r.Way, chosen, r.Algorithm, r.Ranges, r.Blocks, times, limit, r.GB)
+	return strings.Join([]string{r.Case, r.How, r.Way, chosen, r.Algorithm, r.Ranges, strconv.Itoa(r.Blocks), ms, ratio, limit, sent}, "\t")
 }
 
 // record keeps results of joins that were executed.

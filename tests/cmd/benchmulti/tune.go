@@ -37,7 +37,7 @@ func wayOf(text string) (o mgj.Options, err error) {
 			return o, fmt.Errorf("the number of blocks: %w", err)
 		}
 		if o.Blocks < 1 {
-			return o, fmt.Errorf("%d blocks", o.Blocks)
+			return o, fmt.Errorf("%d blocks; at least one has to send", o.Blocks)
 		}
 	}
 	build, probe, found := strings.Cut(text, "+")

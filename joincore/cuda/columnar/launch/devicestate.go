@@ -57,10 +57,10 @@ func Close(d *driver.Context) error {
 
 // scratch is the memory outside the arena that a join needs, used by one at a time.
 type scratch struct {
-	words  *driver.Host // page-locked: a few words from the device
-	outbox outbox       // of descriptors
-	marks  []*driver.Event
-	ready  *driver.Event // the words of Peek have been copied
+	words   *driver.Host // page-locked: a few words from the device
+	staging stagingBuffer
+	marks   []*driver.Event
+	ready   *driver.Event // the words of Peek have been copied
 }
 
 const (
@@ -81,7 +81,7 @@ func (d *deviceState) take() (*scratch, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &scratch{words: words, outbox: outbox{device: d.device}}
+	s := &scratch{words: words, staging: stagingBuffer{device: d.device}}
 	if s.ready, err = d.device.NewEvent(false); err != nil {
 		s.close()
 		return nil, err
@@ -99,7 +99,7 @@ func (d *deviceState) take() (*scratch, error) {
 
 // give returns a scratch for reuse; the device must no longer use it.
 func (d *deviceState) give(s *scratch) {
-	s.outbox.empty()
+	s.staging.empty()
 	d.mu.Lock()
 	d.idle = append(d.idle, s)
 	d.mu.Unlock()
@@ -113,5 +113,5 @@ func (s *scratch) close() {
 		s.ready.Close()
 	}
 	s.words.Free()
-	s.outbox.close()
+	s.staging.close()
 }

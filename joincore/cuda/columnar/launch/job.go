@@ -268,7 +268,7 @@ func PutAt[D, E any](b *Job, at uint64, d *D, list []E) { PutOn(b, b.stream, at,
 func PutOn[D, E any](b *Job, s *driver.Stream, at uint64, d *D, list []E) {
 	first, rest := bytesOf(unsafe.Slice(d, 1)), bytesOf(list)
 	b.Do(func() error {
-		host, err := b.scratch.outbox.take(len(first) + len(rest))
+		host, err := b.scratch.staging.take(len(first) + len(rest))
 		if err != nil {
 			return err
 		}
@@ -328,7 +328,7 @@ func (b *Job) Read(ctx context.Context, at uint64, words []uint64) error {
 	if b.err != nil {
 		return b.err
 	}
-	b.scratch.outbox.empty()
+	b.scratch.staging.empty()
 	copy(words, b.scratch.words.Words())
 	return nil
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// MaxFlows is the most ranges of both sides together. The host describes and launches the
-// passes of each.
+// MaxFlows is the most ranges of both sides together: a Sender has events and counts
+// for so many.
 const MaxFlows = 8
 
 // Ranges is how the rows of a side are divided: the relative sizes of its ranges, up to the
