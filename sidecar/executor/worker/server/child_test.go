@@ -251,6 +251,50 @@ func TestHangUp(t *testing.T) {
 	}
 }
 
+// TestCancelBeforeExtents: a run that waits for an extent, of its inputs or of a batch, ends
+// when the daemon cancels it. The daemon kills a worker that does not.
+func TestCancelBeforeExtents(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		given []uint64
+	}{{"of its inputs", nil}, {"of a batch", []uint64{1}}} {
+		d := startDaemon(t, cpu.New(), slog.New(slog.DiscardHandler))
+		for _, id := range c.given {
+			d.give(id)
+		}
+		s := newStream(t)
+		s.in <- &wire.ToWorker{Start: startMessage(t)}
+		ended := make(chan error, 1)
+		go func() { ended <- d.srv.Run(s) }()
+		if c.given == nil {
+			s.in <- &wire.ToWorker{Cancel: true}
+		}
+		var done *wire.Done
+		for late := time.After(30 * time.Second); done == nil; {
+			select {
+			case m := <-s.out:
+				done = m.GetDone()
+				if m.GetBook() != nil {
+					s.in <- &wire.ToWorker{Booked: []*wire.Booking{{Bytes: m.GetBook().GetBytes()}}}
+				}
+				for _, w := range m.GetWanted() {
+					segment := &wire.Segment{Extent: 2, Rows: 8, Spans: []uint64{0, 64, 0, 0, 0, 0}} // never comes
+					s.in <- &wire.ToWorker{Granted: []*wire.Batch{{Batch: w.GetBatch(), Segment: segment}}}
+					s.in <- &wire.ToWorker{Cancel: true}
+				}
+			case <-late:
+				t.Fatal("a cancel is not read while the run waits for an extent ", c.name)
+			}
+		}
+		if done.GetFailure() != wire.Failure_FAILURE_CANCELLED {
+			t.Errorf("%s: %v", c.name, done)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestRegistration: every extent is registered once, and no longer than it is
 // mapped; in use it stays.
 func TestRegistration(t *testing.T) {
@@ -278,7 +322,7 @@ func TestRegistration(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := d.srv.pool.use(ctx, 3); !errors.Is(err, wire.ErrMalformed) {
+	if _, err := d.srv.pool.use(ctx, 3); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 }

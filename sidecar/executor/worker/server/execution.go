@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -22,8 +23,11 @@ type execution struct {
 	booked chan bool // answers to bookings
 
 	sink    *sink
-	columns int       // of the output
-	batches []*extent // of batches; the receiver's own
+	columns int            // of the output
+	grants  sync.WaitGroup // batches whose extent has not arrived yet
+
+	mu      sync.Mutex
+	batches []*extent // of granted batches
 }
 
 func newExecution(s *server, stream wire.Worker_RunServer) *execution {
@@ -40,11 +44,6 @@ func (r *execution) run(start *wire.Start) *wire.Done {
 	if err != nil {
 		return wire.EncodeDone(err, nil)
 	}
-	inputs, extents, err := r.inputs(plan, start.GetInputs())
-	defer r.srv.pool.done(extents...)
-	if err != nil {
-		return wire.EncodeDone(err, nil)
-	}
 	r.columns = len(plan.Output)
 	r.sink = newSink(r.columns, r.box.Put)
 	over := make(chan struct{})
@@ -52,8 +51,14 @@ func (r *execution) run(start *wire.Start) *wire.Done {
 	go func() { // runs until the stream ends
 		r.cancel(r.receive())
 		<-over
+		r.grants.Wait()
 		r.srv.pool.done(r.batches...)
 	}()
+	inputs, extents, err := r.inputs(plan, start.GetInputs())
+	defer r.srv.pool.done(extents...)
+	if err != nil {
+		return wire.EncodeDone(err, nil)
+	}
 	var stats joincore.Stats
 	err = r.execute(plan, inputs, &stats)
 	r.sink.fail(errOver)
@@ -137,9 +142,11 @@ func (r *execution) receive() error {
 			return context.Canceled
 		}
 		for _, b := range m.GetGranted() {
-			if err := r.grant(b); err != nil {
-				return err
-			}
+			r.grants.Go(func() { // its extent may not have arrived; a cancel must be read meanwhile
+				if err := r.grant(b); err != nil {
+					r.cancel(err)
+				}
+			})
 		}
 		if len(m.GetRefused()) > 0 {
 			r.sink.fail(wire.ErrRefused)
@@ -154,10 +161,8 @@ func (r *execution) receive() error {
 	}
 }
 
+// grant passes a granted batch to the sink.
 func (r *execution) grant(b *wire.Batch) error {
-	if !r.sink.wants(b.GetBatch()) {
-		return fmt.Errorf("%w: batch %d was not requested", wire.ErrMalformed, b.GetBatch())
-	}
 	e, err := r.srv.pool.use(r.ctx, b.GetSegment().GetExtent())
 	if err != nil {
 		return err
@@ -167,7 +172,11 @@ func (r *execution) grant(b *wire.Batch) error {
 		r.srv.pool.done(e)
 		return err
 	}
+	r.mu.Lock()
 	r.batches = append(r.batches, e)
-	r.sink.grant(b.GetBatch(), e, segment)
+	r.mu.Unlock()
+	if !r.sink.grant(b.GetBatch(), e, segment) {
+		return fmt.Errorf("%w: batch %d was not requested", wire.ErrMalformed, b.GetBatch())
+	}
 	return nil
 }

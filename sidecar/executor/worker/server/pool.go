@@ -215,8 +215,8 @@ func (p *pool) use(ctx context.Context, id uint64) (*extent, error) {
 	if id == nowhere {
 		return &extent{}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	late := time.NewTimer(patience)
+	defer late.Stop()
 	for {
 		p.mu.Lock()
 		e, arrival := p.extents[id], p.arrival
@@ -228,8 +228,10 @@ func (p *pool) use(ctx context.Context, id uint64) (*extent, error) {
 		p.mu.Unlock()
 		select {
 		case <-arrival:
+		case <-late.C:
+			return nil, fmt.Errorf("%w: extent %d did not arrive within %v", wire.ErrMalformed, id, patience)
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: could not receive extent %d: %w", wire.ErrMalformed, id, ctx.Err())
+			return nil, context.Cause(ctx)
 		}
 	}
 }

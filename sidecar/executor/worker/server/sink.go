@@ -145,16 +145,21 @@ func (s *sink) ask() {
 	}
 }
 
-// grant takes a batch that the daemon has granted.
-func (s *sink) grant(number uint64, e *extent, segment joincore.Segment) {
+// grant takes a batch that the daemon has granted. It reports whether the batch was
+// requested and not answered yet.
+func (s *sink) grant(number uint64, e *extent, segment joincore.Segment) (requested bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := &joincore.Batch{Columns: segment.Columns, Rows: segment.Rows, Handle: &granted{number}}
-	s.most = max(1, aheadBytes/max(len(e.data), shm.ExtentMinSize))
 	of := s.asked[number]
+	if of == nil {
+		return false
+	}
 	delete(s.asked, number)
 	of.asked--
+	b := &joincore.Batch{Columns: segment.Columns, Rows: segment.Rows, Handle: &granted{number}}
+	s.most = max(1, aheadBytes/max(len(e.data), shm.ExtentMinSize))
 	s.give(of, b)
+	return true
 }
 
 // give passes a batch to who waits for its shape, or keeps it if it is of the latest and
@@ -169,14 +174,6 @@ func (s *sink) give(of *shape, b *joincore.Batch) {
 	default:
 		s.discard(b)
 	}
-}
-
-// wants reports whether the batch was requested and not answered yet.
-func (s *sink) wants(number uint64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.asked[number]
-	return ok
 }
 
 // fail makes all current and later waits fail with err.
