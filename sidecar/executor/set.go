@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -103,7 +104,7 @@ func (p *Policy) leaves(job *Job) bool {
 // again reports whether another executor may retry a failed job: the executor
 // caused the failure and no participant has received rows.
 func (s *Set) again(ctx context.Context, job *Job, sink *watchedSink, err error) bool {
-	return ctx.Err() == nil && sink.failure() == nil && !errors.Is(err, joincore.ErrRowTooWide) &&
+	return ctx.Err() == nil && !sink.failed(err) && !errors.Is(err, joincore.ErrRowTooWide) &&
 		job.Again != nil && job.Again()
 }
 
@@ -157,36 +158,28 @@ func (s *Set) Close() {
 	s.last.Close()
 }
 
-// watchedSink records whether the sink itself has failed.
+// watchedSink records errors of the sink itself.
 type watchedSink struct {
 	joincore.Sink
-	mu  sync.Mutex
-	err error
+	mu      sync.Mutex
+	refused []error // of NewBatch; an executor may ask for more than it needs
+	err     error   // of Emit
 }
 
-func (w *watchedSink) note(err error) {
-	if err == nil {
-		return
-	}
+// failed reports whether err, with which an executor has failed, is due to the sink.
+func (w *watchedSink) failed(err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err == nil {
-		w.err = err
-	}
-}
-
-func (w *watchedSink) failure() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
+	return w.err != nil || slices.ContainsFunc(w.refused, func(r error) bool { return errors.Is(err, r) })
 }
 
 // NewBatch implements joincore.Sink.
 func (w *watchedSink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
 	b, err := w.Sink.NewBatch(ctx, heap)
-	// A cancelled wait is not the sink's failure.
-	if ctx.Err() == nil {
-		w.note(err)
+	if err != nil && ctx.Err() == nil { // a cancelled wait is not the sink's failure
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.refused = append(w.refused, err)
 	}
 	return b, err
 }
@@ -194,6 +187,10 @@ func (w *watchedSink) NewBatch(ctx context.Context, heap []float64) (*joincore.B
 // Emit implements joincore.Sink.
 func (w *watchedSink) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
 	err := w.Sink.Emit(ctx, b, rows, heap)
-	w.note(err)
+	if err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.err = err
+	}
 	return err
 }

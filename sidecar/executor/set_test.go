@@ -50,6 +50,14 @@ func (s brokenSink) Discard(*joincore.Batch)                                    
 func TestChoice(t *testing.T) {
 	boom, errSink := errors.New("boom\nwith a stack"), errors.New("sink failed")
 	fails := func(context.Context, *Job) error { return boom }
+	asksAhead := func(ctx context.Context, job *Job) error {
+		_, _ = job.Sink.NewBatch(ctx, nil)
+		return boom
+	}
+	asks := func(ctx context.Context, job *Job) error {
+		_, err := job.Sink.NewBatch(ctx, nil)
+		return fmt.Errorf("no batch: %w", err)
+	}
 	emits := func(ctx context.Context, job *Job) error { return job.Sink.Emit(ctx, nil, 1, nil) }
 	for name, c := range map[string]struct {
 		first    fake
@@ -76,6 +84,8 @@ func TestChoice(t *testing.T) {
 		"fails after rows left":   {rows: 10, first: fake{run: fails}, runs: 1, by: "first", err: boom},
 		"fails when cancelled":    {rows: 10, first: fake{run: fails}, again: true, cancel: true, runs: 1, by: "first", err: boom},
 		"the sink fails":          {rows: 10, first: fake{run: emits}, again: true, runs: 1, by: "first", err: errSink},
+		"the sink refuses":        {rows: 10, first: fake{run: asks}, again: true, runs: 1, by: "first", err: errSink},
+		"a refusal nobody needed": {rows: 10, first: fake{run: asksAhead}, again: true, runs: 1, last: 1, by: "last", fallback: "first: boom"},
 		"a row is too wide there": {rows: 10, first: fake{run: func(context.Context, *Job) error { return joincore.ErrRowTooWide }}, again: true, runs: 1, by: "first", err: joincore.ErrRowTooWide},
 	} {
 		first, last := c.first, fake{name: "last"}

@@ -51,8 +51,8 @@ func (r *running) grant(number uint64, heap []float64) {
 	delete(r.asked, number)
 	if err == nil {
 		r.batches[number] = b
-	} else if r.failed == nil && r.ctx.Err() == nil {
-		r.failed = err
+	} else if r.refused == nil && r.ctx.Err() == nil {
+		r.refused = err
 	}
 	r.mu.Unlock()
 	r.box.Put(func(m *wire.ToWorker) {

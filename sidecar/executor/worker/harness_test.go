@@ -347,10 +347,14 @@ type sink struct {
 	window  chan struct{} // nil: none
 	before  func(ctx context.Context, batches int) error
 
-	mu      sync.Mutex
-	batches int
-	open    int
-	result  oracle.Rows
+	refuseAfter int // batches; 0: never
+
+	mu       sync.Mutex
+	granted  int
+	refusals int
+	batches  int
+	open     int
+	result   oracle.Rows
 }
 
 func newSink(account *memory.Account, plan *joincore.Plan, rows int) *sink {
@@ -368,6 +372,9 @@ func (s *sink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, e
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+	}
+	if s.refuseAfter > 0 && !s.grants() {
+		return nil, errRefusal
 	}
 	e, err := s.account.Extent(true)
 	if err != nil {
@@ -394,6 +401,20 @@ func (s *sink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, e
 	s.open++
 	s.mu.Unlock()
 	return b, nil
+}
+
+var errRefusal = errors.New("no further batch")
+
+// grants reports whether there is a further batch.
+func (s *sink) grants() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.granted == s.refuseAfter {
+		s.refusals++
+		return false
+	}
+	s.granted++
+	return true
 }
 
 func (s *sink) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {

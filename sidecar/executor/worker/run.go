@@ -32,7 +32,8 @@ type running struct {
 	asked   map[uint64]bool            // requested batches that were not granted yet
 	batches map[uint64]*joincore.Batch // batches that the child may write
 	booked  int64
-	failed  error // error of the sink
+	refused error // why the sink refused a batch, which the child may not need
+	failed  error // error of the sink when it took a batch
 }
 
 // run executes a job in the child.
@@ -184,6 +185,8 @@ func (r *running) outcome(ctx context.Context, done *wire.Done, err error, stats
 		return r.failed
 	case err != nil:
 		return err
+	case done.GetFailure() == wire.Failure_FAILURE_REFUSED && r.refused != nil:
+		return r.refused
 	}
 	if done.GetFailure() == wire.Failure_FAILURE_DEVICE {
 		r.process.kill(done.Err())

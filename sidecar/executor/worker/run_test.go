@@ -164,6 +164,32 @@ func TestSinkFails(t *testing.T) {
 	}
 }
 
+// TestRefusedAhead: a batch that the child has requested ahead and does not need may be refused.
+func TestRefusedAhead(t *testing.T) {
+	r := start(t, "cpu", nil).ready()
+	plan, inputs := explosion(100, 10) // 1000 rows: 10 batches, and one that each stream fills partly
+	for _, c := range []struct {
+		batches int
+		refused bool
+	}{{16, false}, {5, true}} {
+		sink := newSink(r.account, plan, 100)
+		sink.refuseAfter = c.batches
+		job, free := r.job(plan, inputs, sink)
+		err := r.remote.Run(t.Context(), job, &joincore.Stats{})
+		if errors.Is(err, errRefusal) != c.refused || err != nil && !c.refused || sink.open != 0 {
+			t.Errorf("%d batches: %v, %d open", c.batches, err, sink.open)
+		}
+		if sink.refusals == 0 {
+			t.Error("the child has requested nothing ahead")
+		}
+		free()
+		r.idle()
+	}
+	if err := r.remote.Ready(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNoRoom: a batch or memory that exceeds the budget fails the job, not the
 // child.
 func TestNoRoom(t *testing.T) {

@@ -148,8 +148,10 @@ func (r *execution) receive() error {
 				}
 			})
 		}
-		if len(m.GetRefused()) > 0 {
-			r.sink.fail(wire.ErrRefused)
+		for _, b := range m.GetRefused() {
+			if !r.sink.refuse(b.GetBatch()) {
+				return fmt.Errorf("%w: batch %d was refused and not requested", wire.ErrMalformed, b.GetBatch())
+			}
 		}
 		for _, b := range m.GetBooked() {
 			select {

@@ -16,7 +16,8 @@ const aheadBytes = 32 << 20
 
 // sink is the joincore.Sink of one run. A granted batch is a credit; there is
 // no other flow control. The sink requests one batch at first, and more ahead
-// as it emits more.
+// as it emits more. The daemon may refuse a batch: that fails the run only if
+// somebody waits for it, and ends requests ahead.
 //
 // Devices whose values differ in size ask for batches of different shapes at the same
 // time. Each gets batches of its own shape, because a row may fit no other one. Batches
@@ -34,6 +35,7 @@ type sink struct {
 	ready  []*joincore.Batch // of the latest shape
 	ahead  int
 	most   int // maximum of ahead
+	scarce bool // a batch was refused: none is requested ahead any more
 	err    error
 }
 
@@ -132,7 +134,7 @@ func (s *sink) others() bool {
 func (s *sink) ask() {
 	for _, of := range s.shapes {
 		want := len(of.waiters)
-		if of == s.latest && !s.others() {
+		if of == s.latest && !s.others() && !s.scarce {
 			want += s.ahead - len(s.ready)
 		}
 		for of.asked < want {
@@ -176,10 +178,32 @@ func (s *sink) give(of *shape, b *joincore.Batch) {
 	}
 }
 
+// refuse takes the daemon's refusal of a batch. It reports whether the batch was requested
+// and not answered yet.
+func (s *sink) refuse(number uint64) (requested bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.asked[number]
+	if of == nil {
+		return false
+	}
+	delete(s.asked, number)
+	of.asked--
+	s.scarce = true
+	if of.asked < len(of.waiters) {
+		s.failLocked(wire.ErrRefused)
+	}
+	return true
+}
+
 // fail makes all current and later waits fail with err.
 func (s *sink) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.failLocked(err)
+}
+
+func (s *sink) failLocked(err error) {
 	if s.err != nil {
 		return
 	}

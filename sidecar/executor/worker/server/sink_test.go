@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -85,6 +86,64 @@ func TestBatchOfALostWaiter(t *testing.T) {
 	}
 	if err := <-got; err != nil || len(sent.Discarded) != 1 || sent.Discarded[0] != 1 {
 		t.Errorf("%v, discarded %v", err, sent.Discarded)
+	}
+}
+
+// TestRefusal: a refused batch fails a run that waits for it, and no other; none is requested
+// ahead afterwards.
+func TestRefusal(t *testing.T) {
+	var sent wire.FromWorker
+	s := newSink(1, func(add func(*wire.FromWorker)) { add(&sent) })
+	e := &extent{data: make([]byte, 4<<20)}
+	take := func() error {
+		got := make(chan error, 1)
+		go func() {
+			_, err := s.NewBatch(t.Context(), []float64{1})
+			got <- err
+		}()
+		return <-got
+	}
+	answer := func(from int) {
+		for len(requests(s, &sent)) <= from {
+			time.Sleep(time.Millisecond)
+		}
+		s.grant(requests(s, &sent)[from].GetBatch(), e, joincore.Segment{Rows: 10})
+	}
+	go answer(0)
+	if err := take(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Emit(t.Context(), &joincore.Batch{Handle: &granted{1}}, 5, []int{0}); err != nil {
+		t.Fatal(err)
+	}
+	go answer(1)
+	if err := take(); err != nil { // and one more is requested ahead
+		t.Fatal(err)
+	}
+	list := requests(s, &sent)
+	for _, w := range list[2:] {
+		if !s.refuse(w.GetBatch()) {
+			t.Errorf("batch %d was not requested", w.GetBatch())
+		}
+	}
+	if len(list) < 3 || s.refuse(list[2].GetBatch()) {
+		t.Errorf("%d requests; one is refused twice", len(list))
+	}
+	if err := s.Emit(t.Context(), &joincore.Batch{Handle: &granted{2}}, 5, []int{0}); err != nil {
+		t.Error("a refusal of a batch that nobody waits for: ", err)
+	}
+	before := len(list)
+	go func() {
+		for len(requests(s, &sent)) == before {
+			time.Sleep(time.Millisecond)
+		}
+		s.refuse(requests(s, &sent)[before].GetBatch())
+	}()
+	if err := take(); !errors.Is(err, wire.ErrRefused) {
+		t.Error(err)
+	}
+	if n := len(requests(s, &sent)); n != before+1 {
+		t.Errorf("%d requests after a refusal", n-before)
 	}
 }
 
