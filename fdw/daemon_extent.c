@@ -46,7 +46,7 @@ gj_extents_close(GjExtents *extents)
 			munmap(extents->mapped[i], extents->size);
 		extents->mapped[i] = NULL;
 	}
-	extents->nready = extents->wanted = 0;
+	extents->nready = extents->wanted = extents->nwants = 0;
 }
 
 static bool
@@ -124,8 +124,9 @@ gj_extent_touch(GjExtent *extent, Size length, bool writable)
 				   writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
-bool
-gj_extent_want(GjExtents *extents, int count)
+/* Requests extents until count of them are granted or requested. */
+static bool
+want(GjExtents *extents, int count)
 {
 	struct gj_want body = {0};
 
@@ -134,6 +135,7 @@ gj_extent_want(GjExtents *extents, int count)
 		return true;
 	body.count = count - extents->nready - extents->wanted;
 	extents->wanted += body.count;
+	extents->wants[extents->nwants++] = body.count;
 	return gj_send(extents->conn, GJ_WANT, &body, sizeof(body), NULL, 0);
 }
 
@@ -142,22 +144,29 @@ gj_extent_granted(GjExtents *extents)
 {
 	GjConnection *conn = extents->conn;
 	struct gj_grant grant;
+	int			wanted;
 
 	if (conn->frame.type != GJ_GRANT || conn->frame.length != sizeof(grant))
 		return gj_fail(conn, "the daemon sent frame %u instead of extents",
 					   conn->frame.type);
 	memcpy(&grant, conn->body, sizeof(grant));
-	if (grant.count == 0 || (int) grant.count != conn->nfds ||
-		(int64) grant.count > extents->wanted)
+	wanted = extents->nwants > 0 ? extents->wants[0] : 0;
+	if (grant.count == 0 || (int) grant.count != conn->nfds || grant.count > (uint32) wanted)
 		return gj_fail(conn, "the daemon granted %u extents, %d were requested",
-					   grant.count, extents->wanted);
+					   grant.count, wanted);
+
+	/* one GRANT answers one WANT, whether or not it has as many extents */
+	extents->wanted -= wanted;
+	extents->nwants--;
+	memmove(&extents->wants[0], &extents->wants[1], extents->nwants * sizeof(extents->wants[0]));
+	if (grant.count < (uint32) wanted)
+		extents->scarce = true;
 	for (uint32 i = 0; i < grant.count; i++)
 	{
 		if (!gj_extent_map(extents, gj_take_fd(conn, i), grant.extents[i], true,
 						   &extents->ready[extents->nready]))
 			return false;
 		extents->nready++;
-		extents->wanted--;
 	}
 	return true;
 }
@@ -165,7 +174,8 @@ gj_extent_granted(GjExtents *extents)
 bool
 gj_extent_take(GjExtents *extents, int ahead, GjExtent *extent)
 {
-	if (!gj_extent_want(extents, ahead + 1))
+	/* a request that the daemon cannot meet at all fails the job */
+	if (!want(extents, extents->scarce ? 1 : ahead + 1))
 		return false;
 	while (extents->nready == 0)
 		if (!gj_receive(extents->conn, -1) || !gj_extent_granted(extents))

@@ -23,7 +23,10 @@ typedef struct GjExtents
 {
 	GjConnection *conn;
 	Size		size;			/* of each of this daemon's extents */
-	int			wanted;			/* requested, not granted yet */
+	int			wanted;			/* requested, not answered yet: sum of wants */
+	int			nwants;			/* requests not answered yet */
+	uint8		wants[GJ_FRAME_MAX_FDS];	/* their extents, the oldest first */
+	bool		scarce;			/* a request was met in part: request none ahead */
 	int			nready;			/* granted, not taken yet */
 	GjExtent	ready[GJ_FRAME_MAX_FDS];
 	char	   *mapped[GJ_MAX_MAPPED];	/* all mappings; NULL: free entry */
@@ -53,12 +56,10 @@ extern void gj_extent_touch(GjExtent *extent, Size length, bool writable);
 
 /*
  * Takes a granted extent to write to, and waits for one if necessary.
- * Requests more, so that a further "ahead" extents are granted or requested.
+ * Requests more, so that a further "ahead" extents are granted or requested,
+ * unless the daemon has shown that it lacks memory.
  */
 extern bool gj_extent_take(GjExtents *extents, int ahead, GjExtent *extent);
-
-/* Requests extents until count of them are granted or requested. */
-extern bool gj_extent_want(GjExtents *extents, int count);
 
 /* Processes the GRANT frame just received. */
 extern bool gj_extent_granted(GjExtents *extents);

@@ -8,9 +8,10 @@ import (
 
 // Feeding: participants ask for extents, fill them, and hand them over.
 
-// want grants extents (WANT). A job that outgrows the budget fails, and its
-// query runs the native plan. Extents may have to be created, so want does not
-// hold j.mu while it gets them.
+// want answers WANT with one GRANT, of fewer extents if no more are free. It
+// never waits for one: if none is free, the job has outgrown the budget and
+// fails, and its query runs the native plan. Extents may have to be created, so
+// want does not hold j.mu while it gets them.
 func (j *job) want(p *participant, v *shm.Want) error {
 	if v.Count < 1 || v.Count > shm.FrameMaxFDs || v.Reserved != 0 {
 		return violation("WANT of an invalid number of extents: %d", v.Count)
@@ -34,7 +35,7 @@ func (j *job) want(p *participant, v *shm.Want) error {
 			return nil
 		}
 		if err != nil {
-			break // WANT may be answered with fewer extents
+			break
 		}
 		list[n] = e
 	}

@@ -163,6 +163,33 @@ func TestFewerBatchesThanParticipants(t *testing.T) {
 	leader.Close()
 }
 
+// TestPartialGrant: a WANT is answered at once, with the extents that are free;
+// if there is none, the job fails. Memory that becomes free is granted to the
+// next WANT.
+func TestPartialGrant(t *testing.T) {
+	const extents = 24 // of the budget; a job reserves 9
+	r := start(t, func(o *Options) { o.Budget = extents << 20 }, nil)
+	neighbour, _ := opened(r, 1, shm.Open{})
+	c, _ := opened(r, 2, shm.Open{})
+	got, err := c.Want(shm.FrameMaxFDs)
+	must(t, err)
+	if len(got) >= shm.FrameMaxFDs {
+		t.Fatalf("all %d extents were granted", len(got))
+	}
+	neighbour.Close()
+	r.eventually("the neighbour's job has ended", func() (bool, string) {
+		b, _ := r.srv.Usage()
+		return b.Jobs == 1, fmt.Sprintf("%+v", b)
+	})
+	more, err := c.Want(shm.FrameMaxFDs)
+	must(t, err)
+	if len(got)+len(more) != extents {
+		t.Errorf("%d and %d of %d extents were granted", len(got), len(more), extents)
+	}
+	_, err = c.Want(1)
+	wantFailure(t, err, shm.FailBudget)
+}
+
 // fillChain hands over an extent of a chain, at once or not at all.
 func fillChain(t testing.TB, c *client.Conn, chain uint64, data string) error {
 	t.Helper()
