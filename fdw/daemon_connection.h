@@ -45,6 +45,7 @@ typedef struct GjConnection
 	char		socket[108];	/* path of the daemon's socket */
 	pid_t		pid;			/* as seen here; 0: not visible */
 	int			patience_ms;	/* interval of calls of answers(); 0: none */
+	bool		committed;		/* a failure is an error: see daemon_wait.c */
 	bool		(*answers) (struct GjConnection *conn); /* by gj_greet() */
 	int			step_ms;		/* by which a wait is extended */
 	uint64		wait_us;		/* spent waiting for the daemon */

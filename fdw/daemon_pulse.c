@@ -90,26 +90,36 @@ wants_processor(pid_t pid)
 	return wants;
 }
 
-GjPulse
-gj_pulse(const char *socket, pid_t pid, GjLook *before)
+/* Takes a look.  *state: of the process, as from state_of(). */
+static GjLook
+look_at(const char *socket, pid_t pid, char *state, struct gj_load *load)
 {
 	GjLook		now = {.at_us = gj_now_us()};
-	uint64		elapsed_ms = (now.at_us - before->at_us) / 1000;
-	uint64		beats;
-	char		state = 0;
 	char		path[64];
-	struct gj_load load;
 
+	*state = 0;
 	if (pid > 0)
 	{
 		snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
-		state = state_of(path);
+		*state = state_of(path);
 	}
-	if (state == 'T' || state == 't')
-		return GJ_PULSE_STOPPED;
+	now.stopped = *state == 'T' || *state == 't';
+	if (gj_daemon_load(socket, load))
+		now.beats = load->beats;
+	return now;
+}
 
-	if (gj_daemon_load(socket, &load))
-		now.beats = load.beats;
+GjPulse
+gj_pulse(const char *socket, pid_t pid, GjLook *before)
+{
+	char		state;
+	struct gj_load load;
+	GjLook		now = look_at(socket, pid, &state, &load);
+	uint64		elapsed_ms = (now.at_us - before->at_us) / 1000;
+	uint64		beats;
+
+	if (now.stopped)
+		return GJ_PULSE_STOPPED;
 	if (before->at_us == 0 || elapsed_ms < GJ_PULSE_MS)
 	{
 		if (before->at_us == 0)
@@ -128,4 +138,19 @@ gj_pulse(const char *socket, pid_t pid, GjLook *before)
 	if ((beats - 1) * GJ_BEAT_MS * 2 < elapsed_ms || load.processor_share < GOOD_SHARE)
 		return GJ_PULSE_STARVED;
 	return GJ_PULSE_STUCK;
+}
+
+bool
+gj_stands_still(const char *socket, pid_t pid, GjLook *before)
+{
+	char		state;
+	struct gj_load load;
+	GjLook		first = *before;
+
+	*before = look_at(socket, pid, &state, &load);
+	if (first.at_us == 0 || before->beats != first.beats)
+		return false;
+	if (before->stopped)
+		return first.stopped || before->beats != 0;
+	return before->beats != 0 && !(state != 0 && wants_processor(pid));
 }

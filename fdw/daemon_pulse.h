@@ -25,6 +25,7 @@ typedef struct GjLook
 {
 	uint64		at_us;			/* 0: there was none */
 	uint64		beats;			/* 0: unknown */
+	bool		stopped;		/* the process was stopped, or traced */
 } GjLook;
 
 /*
@@ -33,5 +34,12 @@ typedef struct GjLook
  * pid namespace, or 0 if it is not visible.
  */
 extern GjPulse gj_pulse(const char *socket, pid_t pid, GjLook *before);
+
+/*
+ * Has the daemon done nothing at all since *before, which this look replaces?
+ * It has not if there was no look before, or if a thread of it waits for the
+ * processor or a disk.
+ */
+extern bool gj_stands_still(const char *socket, pid_t pid, GjLook *before);
 
 #endif							/* GPUJOIN_DAEMON_PULSE_H */

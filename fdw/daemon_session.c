@@ -171,7 +171,7 @@ gj_link_run(GjLink *link)
 	struct gj_run body = {.generation = ++link->generation};
 	GjConnection *conn = &link->conn;
 
-	conn->patience_ms = gj_connect_timeout;
+	conn->committed = false;
 	if (!gj_send(conn, GJ_RUN, &body, sizeof(body), NULL, 0))
 		return false;
 	while (gj_link_receive(link, -1))

@@ -1,5 +1,12 @@
 /*
  * daemon_wait.c - waits for the daemon's socket.
+ *
+ * Waits for a join have no limit, because nobody knows how long a join takes.
+ * So now and then the backend asks whether the daemon still answers.  As long
+ * as the native plan can still run, it gives up soon.  Once it is committed to
+ * the daemon's rows, giving up is an error.  Then it asks only if the daemon
+ * has done nothing for COMMITTED_PATIENCE times as long: neither slowness, nor
+ * a stop that is shorter, ends the query.
  */
 #include "postgres.h"
 
@@ -8,6 +15,8 @@
 #include "storage/latch.h"
 
 #include "daemon_wait.h"
+
+#define COMMITTED_PATIENCE 10
 
 GjDeadline
 gj_deadline_in(int timeout_ms)
@@ -45,11 +54,24 @@ gj_is_put_off(GjConnection *conn, GjDeadline *deadline)
 	return true;
 }
 
+/*
+ * The wait has lasted for patience_ms, or much longer if committed.  Can the
+ * daemon still be expected to answer?
+ */
+static bool
+is_alive(GjConnection *conn, GjLook *look)
+{
+	if (conn->committed && !gj_stands_still(conn->socket, conn->pid, look))
+		return true;
+	return conn->answers(conn);
+}
+
 GjWait
 gj_wait_socket(GjConnection *conn, int event, GjDeadline *deadline)
 {
 	uint64		start = gj_now_us();
-	uint64		asked_us = start;	/* when it was last known to answer */
+	uint64		asked_us = start;	/* when it was last known to be alive */
+	GjLook		look = {0};		/* the latest one, if committed */
 
 	for (;;)
 	{
@@ -73,12 +95,13 @@ gj_wait_socket(GjConnection *conn, int event, GjDeadline *deadline)
 		else if (conn->patience_ms > 0)
 		{
 			uint64		now = gj_now_us();
-			uint64		ask_us = asked_us + (uint64) conn->patience_ms * 1000;
+			uint64		ask_us = asked_us + (uint64) conn->patience_ms * 1000 *
+				(look.at_us != 0 ? COMMITTED_PATIENCE : 1);
 
 			/* a latch that is set now and then does not put the question off */
 			if (now >= ask_us)
 			{
-				if (!conn->answers(conn))
+				if (!is_alive(conn, &look))
 					return GJ_WAIT_FAILED;
 				asked_us = gj_now_us();
 				continue;

@@ -123,7 +123,7 @@ static bool
 start_reading(GjState *state)
 {
 	/* too late to switch to the native plan */
-	state->link.conn.patience_ms = 0;
+	state->link.conn.committed = true;
 	gj_reader_init(&state->reader, &state->link, state->plan);
 	if (!gj_reader_start(&state->reader))
 		return false;

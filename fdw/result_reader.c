@@ -234,8 +234,7 @@ next_batch(GjReader *reader)
 		if (!gj_link_receive(link, -1) || !gj_reader_stash(reader))
 			return GJ_READ_FAILED;
 	}
-	/* from the first row on, a failure is an error: do not give up early */
-	reader->link->conn.patience_ms = 0;
+	reader->link->conn.committed = true;
 	reader->extent = reader->pending[0].extent;
 	rows = reader->pending[0].rows;
 	reader->npending--;
