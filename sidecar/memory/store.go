@@ -29,15 +29,22 @@ type Store struct {
 	lastUse  time.Time
 	closed   bool
 
-	trimming bool      // a mapping is being destroyed: still counted, no longer listed
-	trimmed  sync.Cond // signals the end of trimming
+	doomed     []mapping // to be destroyed: still counted, no longer listed
+	destroying int       // mappings that are being destroyed: still counted
+	destroyed  sync.Cond // signals the end of destroying a mapping
 
 	hooks testHooks
 }
 
+// mapping is the memory of a block or an extent that the store drops.
+type mapping struct {
+	size    int64
+	destroy func()
+}
+
 // testHooks are set by tests only.
 type testHooks struct {
-	beforeTrim func() // is called before a mapping is destroyed
+	beforeDestroy func() // is called before a mapping is destroyed
 }
 
 // ErrStore reports that the system has no more memory or descriptors for
@@ -51,23 +58,26 @@ func NewStore(extentSize, limit int64, maxExtents int) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{extentSize: extentSize, limit: limit, maxExtents: maxExtents, blocks: map[int64][]*block{}}
-	s.trimmed.L = &s.mu
+	s.destroyed.L = &s.mu
 	return s, nil
 }
 
 // ExtentSize returns the size of every extent in bytes.
 func (s *Store) ExtentSize() int64 { return s.extentSize }
 
-// makeRoom drops kept memory until n more bytes fit. The caller holds s's lock.
+// makeRoom drops kept memory until n more bytes fit. The caller holds s's lock, which
+// makeRoom releases meanwhile.
 func (s *Store) makeRoom(n int64) error {
 	for s.physical+n > s.limit {
 		switch {
+		case len(s.doomed) > 0:
+			s.destroyOne()
 		case s.kept > 0:
-			s.dropBlock()
+			s.doomBlock(s.popBlock(s.largestKept()))
 		case len(s.warm) > 0:
-			s.dropExtent()
-		case s.trimming:
-			s.trimmed.Wait()
+			s.doomExtent(s.popExtent())
+		case s.destroying > 0:
+			s.destroyed.Wait()
 		default:
 			return fmt.Errorf("%w: %d bytes in use of %d", joincore.ErrBudget, s.physical, s.limit)
 		}
@@ -75,11 +85,40 @@ func (s *Store) makeRoom(n int64) error {
 	return nil
 }
 
-// dropBlock drops the largest kept block. The caller has locked s.
-func (s *Store) dropBlock() {
-	b := s.popBlock(s.largestKept())
-	s.physical -= b.size()
-	b.destroy()
+// doomBlock drops a block that is not among the kept ones. The caller holds s's lock.
+func (s *Store) doomBlock(b *block) { s.doomed = append(s.doomed, mapping{b.size(), b.destroy}) }
+
+// doomExtent drops an extent that is not among the warm ones. The caller holds s's lock.
+func (s *Store) doomExtent(e *Extent) {
+	s.extents--
+	s.all.remove(e)
+	s.doomed = append(s.doomed, mapping{s.extentSize, e.destroy})
+}
+
+// destroyOne destroys a dropped mapping, of which there must be one. Its bytes count until the
+// system has them back. The kernel takes up to a second for several gigabytes, so destroyOne
+// releases s's lock, which the caller holds, meanwhile.
+func (s *Store) destroyOne() {
+	m := s.doomed[0]
+	s.doomed = s.doomed[1:]
+	s.destroying++
+	s.mu.Unlock()
+	if s.hooks.beforeDestroy != nil {
+		s.hooks.beforeDestroy()
+	}
+	m.destroy()
+	s.mu.Lock()
+	s.destroying--
+	s.physical -= m.size
+	s.destroyed.Broadcast()
+}
+
+// sweep destroys all dropped mappings. The caller holds s's lock, which sweep releases
+// meanwhile.
+func (s *Store) sweep() {
+	for len(s.doomed) > 0 {
+		s.destroyOne()
+	}
 }
 
 // largestKept returns the largest class of kept blocks. The caller has locked s.
@@ -97,15 +136,15 @@ const staleAfter = 2 * time.Second
 
 // dropStale drops blocks of other size classes that have not been used for a
 // while, to offset n bytes that are about to be mapped. It keeps changing
-// workloads from accumulating memory. The caller holds s's lock.
+// workloads from accumulating memory. The caller holds s's lock, which dropStale
+// releases meanwhile.
 func (s *Store) dropStale(n int64) {
 	limit := time.Now().Add(-staleAfter)
 	for class, list := range s.blocks {
 		for ; n > 0 && len(list) > 0 && list[0].freed.Before(limit); n -= class {
-			list[0].destroy()
+			s.doomBlock(list[0])
 			list = list[1:]
 			s.kept -= class
-			s.physical -= class
 		}
 		if len(list) == 0 {
 			delete(s.blocks, class)
@@ -113,6 +152,7 @@ func (s *Store) dropStale(n int64) {
 			s.blocks[class] = list
 		}
 	}
+	s.sweep()
 }
 
 // popBlock takes a kept block of class, which must exist.
@@ -128,29 +168,12 @@ func (s *Store) popBlock(class int64) *block {
 	return b
 }
 
-// dropExtent drops the least recently used extent. The caller holds s's lock.
-func (s *Store) dropExtent() { s.dropUnlisted(s.popExtent()) }
-
 // popExtent removes and returns the least recently used extent. There must be
 // one.
 func (s *Store) popExtent() *Extent {
 	e := s.warm[0]
 	s.warm = append(s.warm[:0], s.warm[1:]...)
 	return e
-}
-
-// dropUnlisted drops an extent that is not among the warm ones.
-func (s *Store) dropUnlisted(e *Extent) {
-	s.forget(e)
-	s.physical -= s.extentSize
-	e.destroy()
-}
-
-// forget takes an extent that is not among the warm ones off the books but for
-// its bytes.
-func (s *Store) forget(e *Extent) {
-	s.extents--
-	s.all.remove(e)
 }
 
 func (s *Store) getBlock(class int64) (*block, error) {
@@ -185,8 +208,8 @@ func (s *Store) putBlock(b *block) {
 	defer s.mu.Unlock()
 	s.lastUse = time.Now()
 	if s.closed {
-		s.physical -= b.size()
-		b.destroy()
+		s.doomBlock(b)
+		s.sweep()
 		return
 	}
 	b.freed = s.lastUse
@@ -247,7 +270,8 @@ func (s *Store) putExtent(e *Extent) {
 	defer s.mu.Unlock()
 	s.lastUse = time.Now()
 	if s.closed {
-		s.dropUnlisted(e)
+		s.doomExtent(e)
+		s.sweep()
 		return
 	}
 	s.warm = append(s.warm, e)
@@ -279,6 +303,11 @@ func (s *Store) Close() {
 	s.closed = true
 	s.mu.Unlock()
 	s.Trim(0, 0)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.destroying > 0 {
+		s.destroyed.Wait()
+	}
 }
 
 // StoreUsage is a snapshot of a Store.

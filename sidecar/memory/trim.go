@@ -23,46 +23,28 @@ func (s *Store) Upkeep(ctx context.Context, warm int64, idle time.Duration) {
 
 // Trim returns kept memory beyond warm bytes of extents to the system if no
 // memory was taken or returned for the duration idle. It stops early when the
-// store is used. Returning pages takes the kernel up to a second for several
-// gigabytes; the store serves other callers meanwhile.
+// store is used.
 func (s *Store) Trim(warm int64, idle time.Duration) {
 	for s.trimOne(warm, idle) {
 	}
 }
 
-// trimOne drops one block or extent, and reports whether there was one. Its
-// bytes count until the system has them back; a caller that needs them waits.
+// trimOne drops one block or extent, and reports whether there was one.
 func (s *Store) trimOne(warm int64, idle time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.trimming {
-		s.trimmed.Wait()
-	}
 	if time.Since(s.lastUse) < idle {
 		return false
 	}
-	var size int64
-	var destroy func()
 	switch {
+	case len(s.doomed) > 0:
 	case s.kept > 0:
-		b := s.popBlock(s.largestKept())
-		size, destroy = b.size(), b.destroy
+		s.doomBlock(s.popBlock(s.largestKept()))
 	case len(s.warm) > 0 && int64(s.extents)*s.extentSize > warm:
-		e := s.popExtent()
-		s.forget(e)
-		size, destroy = s.extentSize, e.destroy
+		s.doomExtent(s.popExtent())
 	default:
 		return false
 	}
-	s.trimming = true
-	s.mu.Unlock()
-	if s.hooks.beforeTrim != nil {
-		s.hooks.beforeTrim()
-	}
-	destroy()
-	s.mu.Lock()
-	s.physical -= size
-	s.trimming = false
-	s.trimmed.Broadcast()
+	s.destroyOne()
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,9 +35,12 @@ func TestTrimLetsOthersWork(t *testing.T) {
 		e.Release()
 	}
 	at, goOn := make(chan struct{}), make(chan struct{})
-	s.hooks.beforeTrim = func() {
-		at <- struct{}{}
-		<-goOn
+	var held atomic.Bool
+	s.hooks.beforeDestroy = func() {
+		if !held.Swap(true) {
+			at <- struct{}{}
+			<-goOn
+		}
 	}
 	var wait sync.WaitGroup
 	wait.Go(func() { s.Trim(0, 0) })
@@ -75,8 +79,81 @@ func TestTrimLetsOthersWork(t *testing.T) {
 	wait.Wait() // nothing is left to trim
 	a.Free(small)
 	a.Free(large)
-	s.hooks.beforeTrim = nil
+	s.hooks.beforeDestroy = nil
 	a.Close()
+}
+
+// TestMakeRoomLetsOthersWork holds the kernel at the kept memory that a request, of a block or
+// a booking, replaces: others take and return memory meanwhile.
+func TestMakeRoomLetsOthersWork(t *testing.T) {
+	for name, need := range map[string]func(a *Account) error{
+		"block": func(a *Account) error {
+			b, err := a.Alloc(6 * mib)
+			if err == nil {
+				a.Free(b)
+			}
+			return err
+		},
+		"booking": func(a *Account) error {
+			err := a.Book(6 * mib)
+			if err == nil {
+				a.Unbook(6 * mib)
+			}
+			return err
+		},
+	} {
+		s, b := newStore(t, 8*mib), NewBudget(64*mib)
+		a, other := reserve(t, b, s, 16*mib, Group{1}), reserve(t, b, s, 2*mib, Group{2})
+		kept, err := a.Alloc(4 * mib)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var extents []*Extent
+		for range 2 {
+			e, err := a.Extent(false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			extents = append(extents, e)
+		}
+		a.Free(kept)
+		for _, e := range extents {
+			e.Release()
+		}
+		at, goOn := make(chan struct{}), make(chan struct{})
+		var held atomic.Bool
+		s.hooks.beforeDestroy = func() {
+			if !held.Swap(true) {
+				close(at)
+				<-goOn
+			}
+		}
+		got := make(chan error, 1)
+		go func() { got <- need(a) }()
+		select {
+		case <-at:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: kept memory is unmapped under the lock, or not at all", name)
+		}
+		e, err := other.Extent(false) // a warm one
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Release()
+		if u := s.Usage(); u.Physical != 6*mib {
+			t.Errorf("%s: %+v", name, u)
+		}
+		close(goOn)
+		if err := <-got; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		a.Close()
+		other.Close()
+		s.Close()
+		if u := s.Usage(); u.Physical != 0 || u.Extents != 0 {
+			t.Errorf("%s: %+v is left", name, u)
+		}
+	}
 }
 
 // TestTrimStops: a trim ends when the store is used again.
@@ -96,7 +173,7 @@ func TestTrimStops(t *testing.T) {
 			e.Release()
 		}
 		time.Sleep(2 * time.Second)
-		s.hooks.beforeTrim = func() {
+		s.hooks.beforeDestroy = func() {
 			e, err := a.Extent(false)
 			if err != nil {
 				t.Error(err)
@@ -108,7 +185,7 @@ func TestTrimStops(t *testing.T) {
 		if u := s.Usage(); u.Warm != 3 {
 			t.Errorf("a trim went on while extents were taken: %+v", u)
 		}
-		s.hooks.beforeTrim = nil
+		s.hooks.beforeDestroy = nil
 		a.Close()
 	})
 }
