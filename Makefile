@@ -1,6 +1,6 @@
 # gpujoin: runs large PostgreSQL joins in a separate daemon.
-# PG=17 or PG=18 selects a PostgreSQL that is built below build/postgres, PG_CONFIG
-# any other than Debian's version 15.
+# PG=16, 17 or 18 selects a PostgreSQL below build/postgres, PG_CONFIG any other than
+# Debian's version 15.
 
 SF ?= 1
 QUERIES ?=
@@ -10,12 +10,14 @@ DURATION ?= 60s
 SEED ?=
 
 PG ?= 15
-# The server to build below build/postgres, if any.
-PG_BUILD := $(if $(ASSERT),$(PG)-asserts,$(filter-out 15,$(PG)))
-ifeq ($(PG_BUILD),)
+# What provides the server below build/postgres, if any: 16 and 18 are fetched, others built.
+PG_SCRIPT := $(if $(ASSERT),build-postgres.sh $(PG) asserts,$(if $(filter 16 18,$(PG)),fetch-postgres.sh server $(PG),$(if \
+	$(filter-out 15,$(PG)),build-postgres.sh $(PG))))
+PG_DIR := $(PG)$(if $(ASSERT),-asserts,$(if $(filter 16 18,$(PG)),-fetched))
+ifeq ($(PG_SCRIPT),)
 PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_config)
 else
-PG_CONFIG := $(CURDIR)/build/postgres/$(PG_BUILD)/bin/pg_config
+PG_CONFIG := $(CURDIR)/build/postgres/$(PG_DIR)/bin/pg_config
 endif
 GO = $(or $(shell tools/find-go.sh),go)
 BINDIR ?= /usr/local/bin
@@ -34,7 +36,7 @@ help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
 
 setup: ## install missing packages (Debian 12; root or sudo)
-	@[ -z "$(PG_BUILD)" ] || tools/build-postgres.sh $(PG) $(if $(ASSERT),asserts) >/dev/null
+	@$(if $(PG_SCRIPT),tools/$(PG_SCRIPT) >/dev/null)
 	@tools/setup.sh
 
 build: setup ## build the daemon and the extension
@@ -58,7 +60,7 @@ demo: build ## load TPC-H SF 0.1 into a private server and run a join natively a
 test: build $(STATICCHECK) $(DEADCODE) ## run all tests: lint, unit, CUDA builds, regression, isolation, end to end
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check
 
-regress: build ## run sql/regress and sql/isolation on another PostgreSQL, built from Debian's source: make regress PG=17, PG=18
+regress: build ## run sql/regress and sql/isolation; with PG=16, 17 or 18 on that version alone: make regress PG=17
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check -only regress
 
 duckdb:

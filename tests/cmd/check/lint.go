@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,8 +25,9 @@ func lintSteps() []step {
 		{"lint", "staticcheck", inModules(staticcheck, "./...")},
 		{"lint", "shellcheck", shellcheck},
 		{"lint", "C warnings, PostgreSQL 15", compileC(installedHeaders)},
-		{"lint", "C warnings, PostgreSQL 17", compileC(fetchedHeaders("17"))},
-		{"lint", "C warnings, PostgreSQL 18", compileC(fetchedHeaders("18"))},
+		{"lint", "C warnings, PostgreSQL 16", compileC(fetchedHeaders("server", "16"))},
+		{"lint", "C warnings, PostgreSQL 17", compileC(fetchedHeaders("headers", "17"))},
+		{"lint", "C warnings, PostgreSQL 18", compileC(fetchedHeaders("server", "18"))},
 	}
 }
 
@@ -117,18 +117,18 @@ func installedHeaders(root string) (dir, problem string) {
 	return strings.TrimSpace(out), ""
 }
 
-// fetchedHeaders are those of Debian's package of a major version.
-func fetchedHeaders(version string) headers {
+// fetchedHeaders are those of a major version that tools/fetch-postgres.sh fetches,
+// with a whole server or alone.
+func fetchedHeaders(what, major string) headers {
 	return func(root string) (dir, problem string) {
-		cmd := exec.Command("tools/fetch-postgres.sh", "headers", version)
-		cmd.Dir = root
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
+		dir, err := fetch(root, what, major)
 		if err != nil {
-			return "", fmt.Sprintf("%s%v\n", stderr.String(), err)
+			return "", err.Error() + "\n"
 		}
-		return strings.TrimSpace(string(out)), ""
+		if what == "headers" {
+			return dir, ""
+		}
+		return filepath.Join(dir, "include", "postgresql", "server"), ""
 	}
 }
 

@@ -16,25 +16,38 @@ import (
 )
 
 func regressSteps() []step {
-	return []step{
-		{"regress", "pg_regress", regress("regress", "sql", ".sql")},
-		{"regress", "isolation", regress("isolation", "specs", ".spec")},
+	steps := []step{
+		{"regress", "pg_regress", regress("regress", "sql", ".sql", selected)},
+		{"regress", "isolation", regress("isolation", "specs", ".spec", selected)},
 	}
+	if major, err := selectedMajor(); err != nil || major != "15" {
+		return steps // only the selected version
+	}
+	for _, major := range []string{"16", "18"} {
+		steps = append(steps,
+			step{"regress", "pg_regress, PostgreSQL " + major, regress("regress", "sql", ".sql", fetched(major))},
+			step{"regress", "isolation, PostgreSQL " + major, regress("isolation", "specs", ".spec", fetched(major))})
+	}
+	return steps
 }
 
 // regress runs the files of sql/<suite>/<inputs> against a private cluster with
 // a daemon.
-func regress(suite, inputs, ending string) func(string) outcome {
+func regress(suite, inputs, ending string, find finder) func(string) outcome {
 	return func(root string) outcome {
 		files, err := filepath.Glob(filepath.Join(root, "sql", suite, inputs, "*"+ending))
 		if err != nil || len(files) == 0 {
 			return one(false, fmt.Sprintf("no files in sql/%s/%s: %v", suite, inputs, err))
 		}
+		server, err := find(root)
+		if err != nil {
+			return one(false, err.Error()+"\n")
+		}
 		tests, err := inOrder(root, suite, files, ending)
 		if err != nil {
 			return one(false, err.Error())
 		}
-		o, err := runRegress(root, suite, tests)
+		o, err := runRegress(root, server, suite, tests)
 		if err != nil {
 			o.failed++
 			o.output += err.Error() + "\n"
@@ -70,8 +83,8 @@ func inOrder(root, suite string, files []string, ending string) ([]string, error
 // database is also the name that make installcheck uses.
 const database = "contrib_regression"
 
-func runRegress(root, suite string, tests []string) (o outcome, err error) {
-	env, err := harness.Prepare()
+func runRegress(root string, server harness.Server, suite string, tests []string) (o outcome, err error) {
+	env, err := harness.PrepareServer(root, server)
 	if err != nil {
 		return o, err
 	}
@@ -81,19 +94,24 @@ func runRegress(root, suite string, tests []string) (o outcome, err error) {
 	}
 	defer func() { err = errors.Join(err, pair.Stop()) }()
 	cluster := pair.Cluster
-	s, err := cluster.Connect(context.Background())
+	ctx := context.Background()
+	s, err := cluster.Connect(ctx)
 	if err != nil {
 		return o, err
 	}
-	if err := errors.Join(s.Exec(context.Background(), "create database "+database), s.Close()); err != nil {
+	tests, skipped, err := split(ctx, s, filepath.Join(root, "sql", suite, "sql"), tests)
+	if err := errors.Join(err, s.Exec(ctx, "create database "+database), s.Close()); err != nil {
 		return o, err
+	}
+	if len(skipped) > 0 {
+		o.note = "not run: " + strings.Join(skipped, ", ")
 	}
 
 	program := env.Prefix.Regress
 	if suite == "isolation" {
 		program = env.Prefix.Isolation
 	}
-	results := filepath.Join(root, "build", "regress", suite)
+	results := filepath.Join(root, "build", "regress", suite+strings.TrimPrefix(server.Private, "pg"))
 	if err := errors.Join(os.RemoveAll(results), os.MkdirAll(results, 0o755)); err != nil {
 		return o, err
 	}
@@ -108,11 +126,11 @@ func runRegress(root, suite string, tests []string) (o outcome, err error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	runErr := cmd.Run()
-	o = countRegress(out.String(), func(test string) bool {
+	counts := countRegress(out.String(), func(test string) bool {
 		return !strings.Contains(env.Prefix.Version, " 15") &&
 			onlyNewer(filepath.Join(root, "sql", suite, "expected"), filepath.Join(results, "results"), test)
 	})
-	o.output = out.String()
+	o.passed, o.failed, o.output = counts.passed, counts.failed, out.String()
 	if o.failed > 0 {
 		if diffs, err := os.ReadFile(filepath.Join(results, "regression.diffs")); err == nil {
 			o.output += string(diffs)

@@ -77,14 +77,14 @@ func comparable(result string) []string {
 }
 
 // onlyNewer reports whether a test's result differs from an expected one only in what
-// later versions print differently. A test has a second expected result, NAME_1.out, if a
-// later version has other plans.
+// later versions print differently. A test has other expected results, NAME_1.out and
+// NAME_2.out, if a later version has other plans.
 func onlyNewer(expectedDir, resultDir, test string) bool {
 	result, err := os.ReadFile(filepath.Join(resultDir, test+".out"))
 	if err != nil {
 		return false
 	}
-	for _, name := range []string{test + ".out", test + "_1.out"} {
+	for _, name := range []string{test + ".out", test + "_1.out", test + "_2.out"} {
 		expected, err := os.ReadFile(filepath.Join(expectedDir, name))
 		if err == nil && slices.Equal(comparable(string(expected)), comparable(string(result))) {
 			return true
