@@ -97,7 +97,7 @@ func DecodeReport(body []byte) (*Report, error) {
 		return nil, err
 	}
 	for i := range r.FilterList {
-		if f := &r.FilterList[i]; f.Kind > uint32(FilterBloom) || !IsText(f.Reason[:]) {
+		if f := &r.FilterList[i]; f.Kind > uint32(FilterBloomBytes) || !IsText(f.Reason[:]) {
 			return nil, fmt.Errorf("%w: filter %d", ErrReport, i)
 		}
 	}

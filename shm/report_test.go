@@ -63,7 +63,8 @@ func TestMalformedReports(t *testing.T) {
 		"an aggregate too many":  {func(r *Report) { r.AggregateList = make([]AggregateStats, MaxInputs+1) }, ErrReport},
 		"most filters":           {func(r *Report) { r.FilterList = make([]FilterStats, MaxFilters) }, nil},
 		"a filter too many":      {func(r *Report) { r.FilterList = make([]FilterStats, MaxFilters+1) }, ErrReport},
-		"an unknown filter":      {func(r *Report) { r.FilterList[0].Kind = 3 }, ErrReport},
+		"an unknown filter":      {func(r *Report) { r.FilterList[0].Kind = 4 }, ErrReport},
+		"a filter of texts":      {func(r *Report) { r.FilterList[0].Kind = uint32(FilterBloomBytes) }, nil},
 		"a tab in a reason":      {func(r *Report) { r.FilterList[1].Reason[1] = '\t' }, ErrReport},
 		"a tab in a strategy":    {func(r *Report) { r.AggregateList[0].Strategy[1] = '\t' }, ErrReport},
 		"no end of a name": {func(r *Report) {
