@@ -329,3 +329,17 @@ func TestWorkerLeaves(t *testing.T) {
 		leader.Close()
 	})
 }
+
+// TestRefusedParticipant: a session that a full job refuses is no participant of it, for which
+// others would wait.
+func TestRefusedParticipant(t *testing.T) {
+	r := start(t, nil, nil)
+	_, job := opened(r, 0, shm.Open{Participants: 1})
+	for i := range int32(3) {
+		must(t, r.dial(0).Attach(job, i))
+	}
+	wantFailure(t, r.dial(0).Attach(job, 3), shm.FailProtocol)
+	if n := len(*r.srv.findJob(job.Job).members.Load()); n != 4 {
+		t.Errorf("the job has %d participants instead of 4", n)
+	}
+}

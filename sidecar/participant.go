@@ -57,13 +57,15 @@ func (j *job) join(s *session, number int32) {
 	p := &participant{session: s, job: j, held: map[uint64]*holding{}, done: map[uint32]bool{}, asked: map[uint32]bool{}, stats: shm.ParticipantStats{Participant: number}}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.failed == nil && len(j.participants) >= 2*int(j.open.Participants)+2 {
+		s.fail(failf(shm.FailProtocol, "the job has more participants than announced"))
+		return // it is no participant: nobody waits for it, and its end is not the job's
+	}
 	s.mu.Lock()
 	s.member, s.phase = p, phaseJob
 	s.mu.Unlock()
 	if j.failed != nil {
 		s.fail(j.failed)
-	} else if len(j.participants) >= 2*int(j.open.Participants)+2 {
-		s.fail(failf(shm.FailProtocol, "the job has more participants than announced"))
 	}
 	j.setParticipants(append(slices.Clone(j.participants), p))
 	if ph, _ := s.current(); ph == phaseFailed {
