@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -103,6 +104,8 @@ func (e *execution) work(previous *execution) {
 	current, err := e.complete(previous, &stats)
 	switch {
 	case !current:
+	case errors.Is(err, joincore.ErrArithmetic): // the query's own error
+		e.job.srv.log.Info("join failed", "job", e.job.id, "error", err)
 	case err != nil:
 		e.job.srv.log.Warn("join failed", "job", e.job.id, "error", err)
 	default:

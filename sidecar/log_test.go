@@ -56,3 +56,37 @@ func TestStuckLog(t *testing.T) {
 		})
 	}
 }
+
+// levelOf is a log that records the level of one message.
+type levelOf struct {
+	slog.Handler
+	message string
+	level   chan slog.Level
+}
+
+func (l *levelOf) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == l.message {
+		l.level <- r.Level
+	}
+	return l.Handler.Handle(ctx, r)
+}
+
+// TestFailureLevels: an error of the query itself is no warning to the daemon's administrator.
+func TestFailureLevels(t *testing.T) {
+	for cause, level := range map[error]slog.Level{joincore.ErrArithmetic: slog.LevelInfo, joincore.ErrUnsupported: slog.LevelWarn} {
+		l := &levelOf{message: "join failed", level: make(chan slog.Level, 1)}
+		r := start(t, func(o *Options) {
+			l.Handler = o.Log.Handler()
+			o.Log = slog.New(l)
+		}, testBackend(func(context.Context, joincore.Memory, joincore.Sink) error { return cause }))
+		b, _ := opened(r, 0, shm.Open{})
+		must(t, b.Fed(shm.Fed{}))
+		if err := b.Run(1); err == nil {
+			t.Error("no error")
+		}
+		if got := <-l.level; got != level {
+			t.Errorf("%v is logged at level %v instead of %v", cause, got, level)
+		}
+		b.Close()
+	}
+}
