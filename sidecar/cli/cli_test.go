@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -46,6 +47,7 @@ func TestExitCodes(t *testing.T) {
 		{"", ExitOK, "Usage:"},
 		{"--help", ExitOK, "Exit codes"},
 		{"version", ExitOK, fmt.Sprintf("protocol %d, layout %d", shm.ProtocolVersion, shm.LayoutVersion)},
+		{"--version", ExitOK, fmt.Sprintf("gpujoind %s, protocol %d, layout %d", sidecar.Version, shm.ProtocolVersion, shm.LayoutVersion)},
 		{"dance", ExitUsage, "dance"},
 		{"version now", ExitUsage, "does not accept"},
 		{"serve --colour blue", ExitUsage, "unknown flag"},
@@ -120,6 +122,22 @@ func TestServe(t *testing.T) {
 	}
 	if _, _, _, err := c.Receive(); err == nil {
 		t.Error("extents without a job")
+	}
+	c.Close()
+	hangups := make(chan os.Signal, 1) // a daemon that does not care for SIGHUP would end here, with the tests
+	if !signal.Ignored(syscall.SIGHUP) {
+		t.Error("SIGHUP ends the daemon")
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = client.Dial(socket, 0); err != nil {
+		t.Fatal("after SIGHUP: ", err)
+	}
+	if _, err := c.Status(); err != nil {
+		t.Error("after SIGHUP: ", err)
 	}
 	c.Close()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {

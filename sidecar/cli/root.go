@@ -69,11 +69,13 @@ names of the flags with underscores instead of dashes.
 
 Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration,
 3 no daemon serves the socket (check).`,
+		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
 	root.AddCommand(c.serve(), c.check(), c.calibrate(), c.bench(), c.dump(), c.version())
 	return root

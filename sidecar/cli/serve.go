@@ -29,7 +29,8 @@ func (c *command) serve() *cobra.Command {
 		Long: `Serve backends until SIGTERM or SIGINT.
 
 The first signal stops gracefully: the daemon admits no more jobs and waits for
-running jobs until the stop timeout. A second signal stops at once.`,
+running jobs until the stop timeout. A second signal stops at once. SIGHUP has
+no effect, so that the daemon outlives the terminal that started it.`,
 		Example: "  gpujoind serve --socket /run/gpujoin/gpujoind.sock --memory-budget 8GB",
 		Args:    noArgs,
 	}
@@ -73,6 +74,7 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
+	signal.Ignore(syscall.SIGHUP) // sent when the terminal closes
 
 	notify(options.Log, "STATUS=measuring the rates of joins")
 	limitHeap(cfg, environ, options.Log)

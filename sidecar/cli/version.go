@@ -25,9 +25,14 @@ func (c *command) version() *cobra.Command {
 				"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
 			})
 		}
-		_, err := fmt.Fprintf(c.out, "gpujoind %s, protocol %d, layout %d, %s %s/%s\n", sidecar.Version,
-			shm.ProtocolVersion, shm.LayoutVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		_, err := fmt.Fprintln(c.out, versionText())
 		return err
 	}
 	return cmd
+}
+
+// versionText returns all versions in one line.
+func versionText() string {
+	return fmt.Sprintf("gpujoind %s, protocol %d, layout %d, %s %s/%s", sidecar.Version,
+		shm.ProtocolVersion, shm.LayoutVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -34,7 +34,7 @@ type sink struct {
 	latest *shape            // of which batches are kept
 	ready  []*joincore.Batch // of the latest shape
 	ahead  int
-	most   int // maximum of ahead
+	most   int  // maximum of ahead
 	scarce bool // a batch was refused: none is requested ahead any more
 	err    error
 }
