@@ -24,7 +24,7 @@ func makeHuge(fd int, size int64) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Munmap(mapping)
+	defer func() { _ = Unmap(mapping) }() // the mapping made above
 	if err := mapAt(b, fd, 0); err != nil {
 		return fmt.Errorf("mmap: %w", err)
 	}

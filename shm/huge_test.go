@@ -1,7 +1,9 @@
 package shm
 
 import (
+	"bytes"
 	"errors"
+	"os"
 	"runtime"
 	"testing"
 
@@ -42,7 +44,7 @@ func TestMemfdHugePages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Munmap(mapping)
+	defer Unmap(mapping)
 	if err := mapAt(b, fd, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -112,5 +114,38 @@ func TestBackoff(t *testing.T) {
 	b.note(errors.New("no"))
 	if b.due() || !b.due() {
 		t.Error("one failure leaves out one attempt")
+	}
+}
+
+// TestAreas: an extent takes one area of the process's address space, of which the kernel allows
+// vm.max_map_count.
+func TestAreas(t *testing.T) {
+	const extents, size = 40, 4 << 20
+	areas := func() int {
+		text, err := os.ReadFile("/proc/self/maps")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(text, []byte("\n"))
+	}
+	before := areas()
+	for range extents {
+		fd, err := CreateMemfd(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		_, mapping, err := MapAligned(fd, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := Unmap(mapping); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	if n := areas() - before; n > extents+extents/4 { // Go's runtime may map some, too
+		t.Errorf("%d extents take %d areas", extents, n)
 	}
 }

@@ -96,7 +96,7 @@ func VerifyMemfd(fd int, size int64) error {
 
 // MapMemfd maps an extent that CreateMemfd created or VerifyMemfd accepted.
 func MapMemfd(fd int, size int64) ([]byte, error) {
-	b, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	b, err := mapPages(fd, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("mmap: %w", err)
 	}
@@ -111,22 +111,21 @@ func MapAligned(fd int, size int64) (b, mapping []byte, err error) {
 		return nil, nil, err
 	}
 	if err := mapAt(b, fd, unix.MAP_POPULATE); err != nil {
-		_ = unix.Munmap(mapping) // the mapping made above
+		_ = Unmap(mapping) // the mapping made above
 		return nil, nil, fmt.Errorf("mmap: %w", err)
 	}
 	return b, mapping, nil
 }
 
-// Unmap removes a mapping.
-func Unmap(mapping []byte) error { return unix.Munmap(mapping) }
-
-// reserve maps n private bytes, aligned to a huge page if n is at least as large.
+// reserve maps n private bytes, aligned to a huge page if n is at least as large. It unmaps
+// what lies around them, since a process may have only so many separate mappings
+// (vm.max_map_count).
 func reserve(n, protection int) (b, mapping []byte, err error) {
 	slack := 0
 	if n >= hugePage {
 		slack = hugePage
 	}
-	mapping, err = unix.Mmap(-1, 0, n+slack, protection, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	mapping, err = mapPages(-1, n+slack, protection, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, nil, fmt.Errorf("mmap: %w", err)
 	}
@@ -134,7 +133,13 @@ func reserve(n, protection int) (b, mapping []byte, err error) {
 	if slack != 0 {
 		from = (hugePage - int(misalignment(mapping, hugePage))) % hugePage
 	}
-	return mapping[from : from+n : from+n], mapping, nil
+	b = mapping[from : from+n : from+n]
+	for _, around := range [][]byte{mapping[:from], mapping[from+n:]} {
+		if len(around) > 0 {
+			_ = Unmap(around) // a part of the mapping made above
+		}
+	}
+	return b, b, nil
 }
 
 // MapPrivate returns n bytes of zeroed private memory, in huge pages if the kernel

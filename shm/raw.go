@@ -56,6 +56,24 @@ func Append[T Struct](dst []byte, v *T) []byte {
 	return append(dst, unsafe.Slice((*byte)(unsafe.Pointer(v)), int(unsafe.Sizeof(*v)))...)
 }
 
+// mapPages maps n bytes of fd, or of anonymous memory. Parts of the mapping can be unmapped
+// by themselves.
+func mapPages(fd, n, protection, flags int) ([]byte, error) {
+	p, err := unix.MmapPtr(fd, 0, nil, uintptr(n), protection, flags)
+	if err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*byte)(p), n), nil
+}
+
+// Unmap removes a mapping, which must not be used afterwards.
+func Unmap(mapping []byte) error {
+	if len(mapping) == 0 {
+		return unix.EINVAL
+	}
+	return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(mapping)), uintptr(len(mapping)))
+}
+
 // mapAt maps fd over `to`, which is part of a mapping of the caller.
 func mapAt(to []byte, fd, flags int) error {
 	_, err := unix.MmapPtr(fd, 0, unsafe.Pointer(unsafe.SliceData(to)), uintptr(len(to)),

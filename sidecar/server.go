@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 	"time"
 
 	"gpujoin/shm"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
-
-	"golang.org/x/sys/unix"
 )
 
 // Server is a running daemon.
@@ -64,7 +61,11 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 			return nil, err
 		}
 	}
-	store, err := memory.NewStore(options.ExtentSize, options.Budget, maxExtents(&options))
+	limits, err := findLimits()
+	if err != nil {
+		return nil, err
+	}
+	store, err := memory.NewStore(options.ExtentSize, options.Budget, limits.maxExtents(options.MaxConnections))
 	if err != nil {
 		return nil, err
 	}
@@ -100,16 +101,6 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	srv.serving.Add(1)
 	go srv.accept()
 	return srv, nil
-}
-
-// maxExtents returns the maximum number of extents. It reserves descriptors for
-// connections and files.
-func maxExtents(o *Options) int {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
-		return math.MaxInt32
-	}
-	return max(4, int(limit.Cur)-min(o.MaxConnections, int(limit.Cur)/4)-64)
 }
 
 // upkeep warms and trims the store until the server ends.

@@ -55,7 +55,7 @@ func (c *command) printChecks(cfg *config.Config) error {
 		{"configuration", checkConfig, ExitUsage},
 		{"socket", checkSocket, ExitFailure},
 		{"memory", checkMemory, ExitFailure},
-		{"descriptors", checkDescriptors, ExitFailure},
+		{"extents", checkExtents, ExitFailure},
 		{"sealed memory", checkSeals, ExitFailure},
 		{"provider cpu", checkProvider, ExitFailure},
 		{"provider cuda", func(cfg *config.Config) (string, error) { return checkCUDA(cfg, c.environ) }, ExitFailure},
@@ -103,16 +103,8 @@ func checkMemory(cfg *config.Config) (string, error) {
 	return fmt.Sprintf("budget %d MB of %v", cfg.MemoryBudget>>20, cfg.Memory), nil
 }
 
-func checkDescriptors(cfg *config.Config) (string, error) {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return "", err
-	}
-	need := uint64(cfg.MemoryBudget/cfg.ExtentSize) + uint64(cfg.Connections) + 64
-	if limit.Cur < need {
-		return "", fmt.Errorf("%d open files are allowed, but %d may be needed; raise the limit or the extent size", limit.Cur, need)
-	}
-	return fmt.Sprintf("%d open files allowed, %d needed at most", limit.Cur, need), nil
+func checkExtents(cfg *config.Config) (string, error) {
+	return sidecar.CheckExtents(cfg.MemoryBudget, cfg.ExtentSize, cfg.Connections)
 }
 
 func checkSeals(*config.Config) (string, error) {

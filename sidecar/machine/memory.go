@@ -1,5 +1,5 @@
 // Package machine determines how much of the machine's memory the process may
-// use: all of it, or the limit of its control group. It does not deal with
+// use: all of it, or the limit of its control group, and how many mappings. It does not deal with
 // processor limits, which Go's runtime observes (runtime.GOMAXPROCS).
 package machine
 

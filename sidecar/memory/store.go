@@ -239,7 +239,7 @@ func (s *Store) addExtent(limit int64) (*Extent, error) {
 	case s.closed || s.physical+s.extentSize > limit:
 		err = joincore.ErrBudget
 	case s.extents >= s.maxExtents:
-		err = fmt.Errorf("%w: %d extents exist; the limit on open files does not allow more", ErrStore, s.extents)
+		err = fmt.Errorf("%w: %d extents exist; the limits on open files and mappings do not allow more", ErrStore, s.extents)
 	}
 	if err != nil {
 		s.mu.Unlock()
