@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -210,9 +211,17 @@ func (srv *Server) forget(s *session) {
 	delete(srv.sessions, s)
 }
 
+// tearDownTimeout is how long jobs may take to end once the daemon ends them. A worker has
+// 10 s to cancel a join before it is killed.
+const tearDownTimeout = 20 * time.Second
+
+// hurry is what is left of tearDownTimeout when the daemon must stop at once.
+const hurry = 3 * time.Second
+
 // Stop shuts the server down gracefully. It admits no further jobs and waits
 // for running jobs until the stop timeout expires or ctx is done. Then it ends
-// all sessions and releases the socket.
+// all sessions and releases the socket. It returns an error if a job does not
+// end, as when its worker hangs in a driver; the process should then exit.
 func (srv *Server) Stop(ctx context.Context) error {
 	statusErr := srv.status.stopping()
 	srv.mu.Lock()
@@ -232,19 +241,23 @@ func (srv *Server) Stop(ctx context.Context) error {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	srv.tearDown()
+	tearDownErr := srv.tearDown(ctx)
 	srv.pulse.stop()
 	if err := srv.status.remove(); err != nil && statusErr == nil {
 		statusErr = err
 	}
 	srv.socket.release()
+	if tearDownErr != nil {
+		return tearDownErr
+	}
 	if statusErr != nil {
 		return fmt.Errorf("status file: %w", statusErr)
 	}
 	return nil
 }
 
-func (srv *Server) tearDown() {
+// tearDown ends all jobs and sessions, and frees all memory once they have ended.
+func (srv *Server) tearDown(ctx context.Context) error {
 	srv.cancel()
 	srv.mu.Lock()
 	jobs, sessions := srv.live, srv.sessions
@@ -257,8 +270,27 @@ func (srv *Server) tearDown() {
 		s.out.stop() // this ends the read loop, too
 	}
 	srv.mu.Unlock()
-	srv.serving.Wait()
-	srv.background.Wait()
-	srv.backends.Close()
-	srv.store.Close()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		srv.serving.Wait()
+		srv.background.Wait()
+		srv.backends.Close()
+		srv.store.Close()
+	}()
+	late := time.NewTimer(tearDownTimeout)
+	defer late.Stop()
+	select {
+	case <-ended:
+		return nil
+	case <-late.C:
+	case <-ctx.Done():
+		late.Reset(hurry)
+		select {
+		case <-ended:
+			return nil
+		case <-late.C:
+		}
+	}
+	return errors.New("jobs or their worker did not end; the daemon leaves them to the kernel")
 }

@@ -76,3 +76,38 @@ func TestStopNow(t *testing.T) {
 		t.Errorf("%+v %+v", u, s)
 	}
 }
+
+// TestStopWithoutEnd: a job that does not end, as one whose worker hangs in a driver, does not
+// keep the daemon from stopping.
+func TestStopWithoutEnd(t *testing.T) {
+	o := testOptions(t)
+	o.StopTimeout = time.Hour
+	begun, end := make(chan struct{}), make(chan struct{})
+	srv, err := Start(o, testBackend(func(context.Context, joincore.Memory, joincore.Sink) error {
+		close(begun)
+		<-end
+		return context.Canceled
+	}))
+	must(t, err)
+	r := &rig{t, srv, o.Socket}
+	b, _ := opened(r, 1, shm.Open{})
+	must(t, client.Send(b, shm.MsgRun, &shm.Run{Generation: 1}))
+	<-begun
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	stopped := make(chan error, 1)
+	go func() { stopped <- srv.Stop(ctx) }()
+	select {
+	case err := <-stopped:
+		if err == nil {
+			t.Error("the job that runs is not mentioned")
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("the daemon waits for the job")
+	}
+	close(end)
+	r.eventually("all memory is given back", func() (bool, string) {
+		b, s := srv.Usage()
+		return b.Reserved == 0 && s.Physical == 0, fmt.Sprintf("%+v %+v", b, s)
+	})
+}
