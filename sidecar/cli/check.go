@@ -45,6 +45,7 @@ socket.`,
 
 // printChecks runs all checks and prints a table of them.
 func (c *command) printChecks(cfg *config.Config) error {
+	used, whose := inUse(cfg)
 	failed := error(nil)
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	for _, check := range []struct {
@@ -54,8 +55,8 @@ func (c *command) printChecks(cfg *config.Config) error {
 	}{
 		{"configuration", checkConfig, ExitUsage},
 		{"socket", checkSocket, ExitFailure},
-		{"memory", checkMemory, ExitFailure},
-		{"extents", checkExtents, ExitFailure},
+		{"memory", func(*config.Config) (string, error) { return checkMemory(used, whose) }, ExitFailure},
+		{"extents", func(*config.Config) (string, error) { return checkExtents(used) }, ExitFailure},
 		{"sealed memory", checkSeals, ExitFailure},
 		{"provider cpu", checkProvider, ExitFailure},
 		{"provider cuda", func(cfg *config.Config) (string, error) { return checkCUDA(cfg, c.environ) }, ExitFailure},
@@ -96,11 +97,23 @@ func checkSocket(cfg *config.Config) (string, error) {
 	return cfg.Socket, sidecar.CheckSocket(cfg.Socket)
 }
 
-func checkMemory(cfg *config.Config) (string, error) {
-	if cfg.MemoryBudget > cfg.Memory.Total {
-		return "", fmt.Errorf("a budget of %d MB exceeds the %v", cfg.MemoryBudget>>20, cfg.Memory)
+// inUse returns the configuration with the budget and the extent size of the running daemon, which
+// other flags may have set, and whose values they are.
+func inUse(cfg *config.Config) (used *config.Config, whose string) {
+	status, err := daemonStatus(cfg)
+	if err != nil || status.Budget <= 0 || status.Pool.ExtentSize <= 0 {
+		return cfg, "of these settings"
 	}
-	return fmt.Sprintf("budget %d MB of %v", cfg.MemoryBudget>>20, cfg.Memory), nil
+	copied := *cfg
+	copied.MemoryBudget, copied.ExtentSize = status.Budget, status.Pool.ExtentSize
+	return &copied, "of the running daemon"
+}
+
+func checkMemory(cfg *config.Config, whose string) (string, error) {
+	if cfg.MemoryBudget > cfg.Memory.Total {
+		return "", fmt.Errorf("the budget %s, %d MB, exceeds the %v", whose, cfg.MemoryBudget>>20, cfg.Memory)
+	}
+	return fmt.Sprintf("the budget %s is %d MB of %v", whose, cfg.MemoryBudget>>20, cfg.Memory), nil
 }
 
 func checkExtents(cfg *config.Config) (string, error) {
@@ -137,7 +150,11 @@ func checkProvider(cfg *config.Config) (string, error) {
 
 // statusJSON holds the members of the daemon's status that a check reads.
 type statusJSON struct {
-	Version string            `json:"version"`
+	Version string `json:"version"`
+	Budget  int64  `json:"budget"`
+	Pool    struct {
+		ExtentSize int64 `json:"extent_size"`
+	} `json:"pool"`
 	PID     int               `json:"pid"`
 	Jobs    []any             `json:"jobs"`
 	Devices []executor.Device `json:"devices"`

@@ -56,6 +56,7 @@ func TestExitCodes(t *testing.T) {
 		{"serve --socket " + dir + "/s --memory-budget 1MB", ExitUsage, "less than four extents"},
 		{"serve --socket " + dir + "/s --extent-size 3MB", ExitUsage, "power of two"},
 		{"check --socket " + dir + "/s --memory-budget 256MB", ExitNoDaemon, "no daemon serves"},
+		{"check --socket " + dir + "/s --memory-budget 256MB", ExitNoDaemon, "the budget of these settings is 256 MB"},
 		{"check --socket " + dir + "/no/s --memory-budget 256MB", ExitFailure, "no such file"},
 		{"check --socket " + dir + "/s --memory-budget 256MB --provider cpu", ExitNoDaemon, "not used: provider is cpu"},
 		{"check --socket " + dir + "/s --memory-budget 256MB --cuda-plugin /nonexistent", ExitNoDaemon, "not used: "},
@@ -111,7 +112,7 @@ func TestServe(t *testing.T) {
 	if err != nil || !json.Valid(status) {
 		t.Errorf("%s, %v", status, err)
 	}
-	if code, out := gpujoind("check", "--socket", socket, "--memory-budget", "64MB"); code != ExitOK {
+	if code, out := gpujoind("check", "--socket", socket, "--memory-budget", "99MB"); code != ExitOK || !strings.Contains(out, "the budget of the running daemon is 64 MB") {
 		t.Errorf("check: %d: %s", code, out)
 	}
 	if code, out := gpujoind("dump", socket+".status"); code != ExitOK || !strings.Contains(out, "budget=67108864") {
