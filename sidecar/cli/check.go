@@ -110,8 +110,8 @@ func inUse(cfg *config.Config) (used *config.Config, whose string) {
 }
 
 func checkMemory(cfg *config.Config, whose string) (string, error) {
-	if cfg.MemoryBudget > cfg.Memory.Total {
-		return "", fmt.Errorf("the budget %s, %d MB, exceeds the %v", whose, cfg.MemoryBudget>>20, cfg.Memory)
+	if cfg.MemoryBudget > largestBudget(cfg) {
+		return "", fmt.Errorf("the budget %s, %d MB, is more than 90%% of %v", whose, cfg.MemoryBudget>>20, cfg.Memory)
 	}
 	return fmt.Sprintf("the budget %s is %d MB of %v", whose, cfg.MemoryBudget>>20, cfg.Memory), nil
 }

@@ -57,6 +57,7 @@ func TestExitCodes(t *testing.T) {
 		{"serve --socket " + dir + "/s --extent-size 3MB", ExitUsage, "power of two"},
 		{"check --socket " + dir + "/s --memory-budget 256MB", ExitNoDaemon, "no daemon serves"},
 		{"check --socket " + dir + "/s --memory-budget 256MB", ExitNoDaemon, "the budget of these settings is 256 MB"},
+		{"check --socket " + dir + "/s --memory-budget 95%", ExitFailure, "is more than 90% of"},
 		{"check --socket " + dir + "/no/s --memory-budget 256MB", ExitFailure, "no such file"},
 		{"check --socket " + dir + "/s --memory-budget 256MB --provider cpu", ExitNoDaemon, "not used: provider is cpu"},
 		{"check --socket " + dir + "/s --memory-budget 256MB --cuda-plugin /nonexistent", ExitNoDaemon, "not used: "},

@@ -130,8 +130,9 @@ func notify(log *slog.Logger, state string) {
 // GOMEMLIMIT in the environment takes precedence.
 func limitHeap(cfg *config.Config, environ []string, log *slog.Logger) {
 	const least = 64 << 20
-	if cfg.MemoryBudget > cfg.Memory.Total {
-		log.Warn("the memory budget exceeds the memory that the daemon may use", "budget", cfg.MemoryBudget, "memory", cfg.Memory.String())
+	if cfg.MemoryBudget > largestBudget(cfg) {
+		log.Warn("the memory budget leaves the daemon less than a tenth of the memory that it may use; set it to at most 90%",
+			"budget", cfg.MemoryBudget, "memory", cfg.Memory.String())
 	}
 	for _, e := range environ {
 		if strings.HasPrefix(e, "GOMEMLIMIT=") {
@@ -140,6 +141,10 @@ func limitHeap(cfg *config.Config, environ []string, log *slog.Logger) {
 	}
 	debug.SetMemoryLimit(max(least, (cfg.Memory.Total-cfg.MemoryBudget)/10*9))
 }
+
+// largestBudget returns the budget, in bytes, above which too little memory is left for Go's
+// heap, which collects garbage without end if it is short of it.
+func largestBudget(cfg *config.Config) int64 { return cfg.Memory.Total / 10 * 9 }
 
 // optionsOf turns the configuration into options. The caller must call the
 // returned function, which closes the trace.
