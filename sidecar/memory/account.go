@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"math"
 	"sync"
 
 	"gpujoin/joincore"
@@ -29,6 +30,9 @@ type Account struct {
 
 // noWindow marks memory that is not used for results.
 const noWindow = 0
+
+// spareWindow marks memory whose reservation is given back with it.
+const spareWindow = math.MaxUint32
 
 // take moves n bytes from reserved to used. If the estimate was too low, it
 // extends the reservation as far as the budget allows. result marks memory for
@@ -66,6 +70,8 @@ func (a *Account) give(n int64, window uint32) {
 	a.used -= n
 	if a.closed || a.trimmed {
 		a.shrink(a.used)
+	} else if window == spareWindow {
+		a.shrink(a.reserved - n)
 	} else if window != noWindow && window == a.window {
 		a.results += n
 	}
@@ -198,7 +204,8 @@ func (a *Account) Extent(result bool) (*Extent, error) {
 }
 
 // SpareExtent is like Extent, for memory that the job can do without: it uses no
-// part of the reservation, so the job cannot fail later because of it.
+// part of the reservation, so the job cannot fail later because of it, and what it
+// reserves goes back to the budget with it.
 func (a *Account) SpareExtent() (*Extent, error) {
 	size := a.store.ExtentSize()
 	a.mu.Lock()
@@ -212,10 +219,10 @@ func (a *Account) SpareExtent() (*Extent, error) {
 	a.mu.Unlock()
 	e, err := a.store.getExtent()
 	if err != nil {
-		a.give(size, noWindow)
+		a.give(size, spareWindow)
 		return nil, err
 	}
-	e.owner, e.window = a, noWindow
+	e.owner, e.window = a, spareWindow
 	e.refs.Store(1)
 	return e, nil
 }

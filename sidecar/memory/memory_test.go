@@ -335,3 +335,19 @@ func TestTooManyExtents(t *testing.T) {
 		}
 	}
 }
+
+// TestSpareExtentGoesBack: what a spare extent has reserved is free for other jobs once it is
+// released.
+func TestSpareExtentGoesBack(t *testing.T) {
+	s, b := newStore(t, 64*mib), NewBudget(64*mib)
+	a := reserve(t, b, s, 16*mib, Group{1})
+	e, err := a.SpareExtent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Release()
+	if u := b.Usage(); u.Reserved != 16*mib {
+		t.Errorf("%d bytes are reserved instead of %d", u.Reserved, 16*mib)
+	}
+	a.Close()
+}
