@@ -8,6 +8,7 @@ RUNS ?=
 ASSERT ?=
 DURATION ?= 60s
 SEED ?=
+DIR ?=
 
 PG ?= 15
 # What provides the server below build/postgres, if any: 16 and 18 are fetched, others built.
@@ -30,7 +31,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo test regress duckdb tpch tpcds bench-join bench-load sim regress-forced differential lint clean
+.PHONY: help setup build install demo test regress duckdb tpch tpcds bench-join bench-load sim regress-forced differential sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -86,6 +87,9 @@ regress-forced: build ## run PostgreSQL's own suites natively and forced; ASSERT
 
 differential: build ## compare random queries with native plans: make differential DURATION=60s SEED=1; writes build/differential.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/differential -duration $(DURATION) $(if $(SEED),-seed $(SEED))
+
+sqllogic: build ## compare the queries of sqllogictest files with native plans: make sqllogic DIR=duckdb/test/sql; writes build/sqllogic.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/sqllogic -dir "$(abspath $(DIR))"
 
 include tools/gpu.mk
 

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"gpujoin/tests/harness"
 )
@@ -262,30 +261,11 @@ func (w *World) plan(ctx context.Context, settings []string, got outcome, sql st
 
 // revive starts again what has ended, and says what that was.
 func (w *World) revive(ctx context.Context) (string, error) {
-	ended := ""
-	if w.pair.Daemon.Exited() {
-		ended = "the daemon ended: " + w.pair.Daemon.LogTail(30)
-		d, err := w.pair.Cluster.StartDaemon(harness.DaemonOptions{
-			"extent-size": "1MB", "memory-budget": "1GB", "memory-warm": "16MB", "calibrate": "false",
-		})
-		if err != nil {
-			return ended, err
-		}
-		w.pair.Daemon = d
+	ended, err := w.pair.Revive(ctx, w.s)
+	if err != nil || !w.s.Conn().IsClosed() {
+		return ended, err
 	}
-	if !w.s.Conn().IsClosed() {
-		return ended, nil
-	}
-	ended += "the backend ended: " + w.pair.Cluster.Server().LogTail(15)
 	_ = w.s.Close() // it is closed
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		s, err := w.pair.Cluster.Connect(ctx)
-		if err == nil {
-			w.s = s
-			return ended, nil
-		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
-			return ended, err
-		}
-	}
+	w.s, err = w.pair.Cluster.Connect(ctx)
+	return ended, err
 }
