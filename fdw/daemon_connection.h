@@ -30,6 +30,16 @@ typedef enum GjWait
 	GJ_WAIT_FAILED				/* conn->failure has the reason */
 } GjWait;
 
+/* Whether, and how, a failure speaks against asking the daemon again soon. */
+typedef enum GjFault
+{
+	GJ_FAULT_NONE,				/* not: the job or this process is at fault */
+	GJ_FAULT_SILENT,			/* it cannot be reached, or does not answer */
+	GJ_FAULT_BUSY,				/* it lacks memory for the job */
+	GJ_FAULT_FAILING,			/* it gave up, or broke off */
+	GJ_NFAULTS
+} GjFault;
+
 typedef struct GjConnection
 {
 	int			fd;				/* -1: not connected */
@@ -49,7 +59,7 @@ typedef struct GjConnection
 	bool		(*answers) (struct GjConnection *conn); /* by gj_greet() */
 	int			step_ms;		/* by which a wait is extended */
 	uint64		wait_us;		/* spent waiting for the daemon */
-	uint32		failure_code;	/* enum gj_failure if the daemon sent one */
+	GjFault		fault;			/* of the failure */
 	char		failure[GJ_REASON_SIZE];	/* empty while the connection is usable */
 } GjConnection;
 
@@ -78,6 +88,10 @@ extern int	gj_take_fd(GjConnection *conn, int i);
  */
 extern bool gj_fail(GjConnection *conn, const char *format,...)
 			pg_attribute_printf(2, 3);
+
+/* gj_fail() for a failure that is the daemon's. */
+extern bool gj_fail_by(GjConnection *conn, GjFault fault, const char *format,...)
+			pg_attribute_printf(3, 4);
 
 /* errdetail() with the failure as a sentence, for use within ereport(). */
 extern int	gj_failure_detail(const GjConnection *conn);

@@ -5,15 +5,33 @@
 
 #include "daemon_connection.h"
 
+static void
+record(GjConnection *conn, GjFault fault, const char *format, va_list args)
+{
+	if (conn->failure[0] != '\0')
+		return;
+	vsnprintf(conn->failure, sizeof(conn->failure), format, args);
+	conn->fault = fault;
+}
+
 bool
 gj_fail(GjConnection *conn, const char *format,...)
 {
 	va_list		args;
 
-	if (conn->failure[0] != '\0')
-		return false;
 	va_start(args, format);
-	vsnprintf(conn->failure, sizeof(conn->failure), format, args);
+	record(conn, GJ_FAULT_NONE, format, args);
+	va_end(args);
+	return false;
+}
+
+bool
+gj_fail_by(GjConnection *conn, GjFault fault, const char *format,...)
+{
+	va_list		args;
+
+	va_start(args, format);
+	record(conn, fault, format, args);
 	va_end(args);
 	return false;
 }

@@ -45,7 +45,7 @@ keep_fds(GjConnection *conn, struct msghdr *msg)
 		}
 	}
 	if (!fits)
-		return gj_fail(conn, "not all file descriptors of the daemon were received");
+		return gj_fail_by(conn, GJ_FAULT_FAILING, "not all file descriptors of the daemon were received");
 	return true;
 }
 
@@ -87,7 +87,7 @@ read_bytes(GjConnection *conn, char *to, Size begin, Size end, GjDeadline *deadl
 		}
 		else if (n == 0)
 		{
-			gj_fail(conn, "the daemon closed the connection");
+			gj_fail_by(conn, GJ_FAULT_FAILING, "the daemon closed the connection");
 			return GJ_WAIT_FAILED;
 		}
 		else if (errno == EAGAIN || errno == EWOULDBLOCK)
@@ -99,11 +99,27 @@ read_bytes(GjConnection *conn, char *to, Size begin, Size end, GjDeadline *deadl
 		}
 		else if (errno != EINTR)
 		{
-			gj_fail(conn, "could not receive from the daemon: %m");
+			gj_fail_by(conn, GJ_FAULT_FAILING, "could not receive from the daemon: %m");
 			return GJ_WAIT_FAILED;
 		}
 	}
 	return GJ_WAIT_DONE;
+}
+
+static GjFault
+fault_of(uint32 code)
+{
+	switch (code)
+	{
+		case GJ_FAIL_BUSY:
+		case GJ_FAIL_BUDGET:
+			return GJ_FAULT_BUSY;
+		case GJ_FAIL_UNSUPPORTED:
+		case GJ_FAIL_ARITHMETIC:
+			return GJ_FAULT_NONE;	/* this job's values or nodes */
+		default:
+			return GJ_FAULT_FAILING;
+	}
 }
 
 /*
@@ -125,11 +141,9 @@ failed_frame(GjConnection *conn)
 	for (uint32 i = 0; i < length; i++)
 		if (text[i] < ' ' || text[i] > '~')
 			text[i] = '?';
-	if (conn->failure[0] == '\0')
-		conn->failure_code = failed.code;
 	if (length == 0)
-		return gj_fail(conn, "the daemon failed without giving a reason");
-	return gj_fail(conn, "%.*s", (int) length, text);
+		return gj_fail_by(conn, GJ_FAULT_FAILING, "the daemon failed without giving a reason");
+	return gj_fail_by(conn, fault_of(failed.code), "%.*s", (int) length, text);
 }
 
 /* Receives the next frame, or the rest of one received in part. */
@@ -238,7 +252,7 @@ send_failed(GjConnection *conn)
 		if (!gj_receive(conn, 0))
 			return false;
 	errno = save_errno;
-	return gj_fail(conn, "could not send to the daemon: %m");
+	return gj_fail_by(conn, GJ_FAULT_FAILING, "could not send to the daemon: %m");
 }
 
 static bool

@@ -71,7 +71,10 @@ gj_link_connect(GjLink *link, const char *socket)
 	Size		extent_size;
 
 	if (!gj_greet(&link->conn, socket, gj_connect_timeout, &extent_size))
+	{
+		link->conn.fault = GJ_FAULT_SILENT;
 		return false;
+	}
 	link->conn.patience_ms = gj_connect_timeout;
 	gj_extents_init(&link->extents, &link->conn, extent_size);
 	return true;

@@ -34,16 +34,16 @@ gj_is_put_off(GjConnection *conn, GjDeadline *deadline)
 	int			ms = 0;
 
 	if (deadline->firm)
-		return gj_fail(conn, "the daemon did not answer in time");
+		return gj_fail_by(conn, GJ_FAULT_SILENT, "the daemon did not answer in time");
 	switch (gj_pulse(conn->socket, conn->pid, &deadline->look))
 	{
 		case GJ_PULSE_STOPPED:
-			return gj_fail(conn, "the daemon does not answer: its process is stopped");
+			return gj_fail_by(conn, GJ_FAULT_SILENT, "the daemon does not answer: its process is stopped");
 		case GJ_PULSE_STUCK:
-			return gj_fail(conn, "the daemon does not answer, although it has processor time");
+			return gj_fail_by(conn, GJ_FAULT_SILENT, "the daemon does not answer, although it has processor time");
 		case GJ_PULSE_STARVED:
 			if (deadline->extensions++ >= GJ_MAX_EXTENSIONS)
-				return gj_fail(conn, "the daemon gets too little processor time to answer");
+				return gj_fail_by(conn, GJ_FAULT_SILENT, "the daemon gets too little processor time to answer");
 			ms = Max(conn->step_ms, GJ_PULSE_MS);
 			break;
 		case GJ_PULSE_UNKNOWN:

@@ -13,6 +13,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "daemon_breaker.h"
 #include "exec_node.h"
 
 static void begin(CustomScanState *css, EState *estate, int eflags);
@@ -123,10 +124,7 @@ static void
 go_native(GjState *state, const char *reason)
 {
 	if (reason != NULL)
-	{
 		strlcpy(state->report.fallback, reason, sizeof(state->report.fallback));
-		elog(DEBUG1, "GpuJoin uses the native plan: %s", reason);
-	}
 	/* without a native child, the node above runs the native plan */
 	state->mode = state->plan->has_native ? GJ_MODE_NATIVE : GJ_MODE_DONE;
 	state->gave_up = true;
@@ -134,6 +132,15 @@ go_native(GjState *state, const char *reason)
 	if (state->shared == NULL)
 		for (int i = 0; i < state->plan->ninputs; i++)
 			(void) ExecShutdownNode(state->inputs[i]);
+}
+
+/* go_native() because of a failure, which the server's log shows. */
+static void
+fall_back(GjState *state, const char *reason, GjFault fault)
+{
+	gj_trial_drop(&state->trial);
+	gj_log_fallback(state, reason, fault);
+	go_native(state, reason);
 }
 
 /* Runs a whole job, up to its first row. */
@@ -163,6 +170,8 @@ start(GjState *state)
 {
 	GjLink	   *link = &state->link;
 	MemoryContext old;
+	double		bytes = gj_feed_bytes(state->plan);
+	uint64		since_us = gj_now_us();
 
 	state->executed = true;
 	if (!state->rewind)
@@ -192,7 +201,17 @@ start(GjState *state)
 		}
 	}
 	if (!state->rewind)
+	{
+		GjFault		fault;
+		const char *reason = gj_breaker_reason(gj_socket, bytes, &fault);
+
+		if (reason != NULL && gj_enabled)
+		{
+			fall_back(state, reason, fault);
+			return;
+		}
 		gj_prepare_run(state);
+	}
 	old = MemoryContextSwitchTo(state->run_context);
 	if (state->rewind ? gj_link_run(link) : run_job(state))
 	{
@@ -205,8 +224,14 @@ start(GjState *state)
 	MemoryContextSwitchTo(old);
 
 	if (state->mode != GJ_MODE_OFFLOAD)
-		go_native(state, link->conn.failure);
-	else if (gj_verify)
+	{
+		gj_breaker_failed(gj_socket, bytes, link->conn.fault, gj_now_us() - since_us,
+						  link->conn.failure);
+		fall_back(state, link->conn.failure, link->conn.fault);
+		return;
+	}
+	gj_breaker_succeeded(gj_socket, bytes);
+	if (gj_verify)
 		gj_verify_run(state);
 }
 
@@ -218,7 +243,7 @@ lost(GjState *state)
 
 	if (state->shared == NULL && !state->returned_row)
 	{
-		go_native(state, conn->failure);
+		fall_back(state, conn->failure, conn->fault);
 		return;
 	}
 	gj_link_close(&state->link);
@@ -230,7 +255,7 @@ lost(GjState *state)
 }
 
 static TupleTableSlot *
-exec(CustomScanState *css)
+next(CustomScanState *css)
 {
 	GjState    *state = (GjState *) css;
 	ExprContext *econtext = css->ss.ps.ps_ExprContext;
@@ -279,7 +304,6 @@ exec(CustomScanState *css)
 					state->mode = GJ_MODE_DONE;
 				break;
 			case GJ_MODE_DONE:
-				gj_trial_end(&state->trial);
 				ExecClearTuple(slot);
 				return NULL;
 		}
@@ -292,6 +316,23 @@ exec(CustomScanState *css)
 		return slot;
 	econtext->ecxt_scantuple = slot;
 	return ExecProject(css->ss.ps.ps_ProjInfo);
+}
+
+static TupleTableSlot *
+exec(CustomScanState *css)
+{
+	GjState    *state = (GjState *) css;
+	TupleTableSlot *slot;
+	uint64		since_us;
+
+	if (state->mode != GJ_MODE_START && state->trial.current == NULL)
+		return next(css);
+	since_us = gj_now_us();
+	slot = next(css);
+	gj_trial_spend(&state->trial, gj_now_us() - since_us);
+	if (slot == NULL)
+		gj_trial_end(&state->trial);
+	return slot;
 }
 
 static void

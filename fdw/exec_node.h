@@ -161,6 +161,15 @@ extern void gj_report_take(GjState *state, const void *body, Size length);
 extern void gj_report_forget(GjState *state);
 
 /*
+ * exec_fallback.c: writes to the server's log why the native plan runs, once per
+ * kind of fault and minute.
+ */
+extern void gj_log_fallback(const GjState *state, const char *reason, GjFault fault);
+
+/* exec_fallback.c: the bytes that a job is expected to feed. */
+extern double gj_feed_bytes(const GjPlan *plan);
+
+/*
  * exec_verify.c: runs both plans and raises an error if their results differ.
  */
 extern void gj_verify_run(GjState *state);

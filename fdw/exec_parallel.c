@@ -32,6 +32,7 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
+#include "daemon_breaker.h"
 #include "exec_node.h"
 
 #define PHASE_ELECT 0
@@ -43,6 +44,34 @@ Size
 gj_estimate_dsm(CustomScanState *css, ParallelContext *pcxt)
 {
 	return gj_shared_size(((GjState *) css)->plan, pcxt->nworkers + 1);
+}
+
+/*
+ * The leader: remembers how the scan went.  Workers are new processes in each
+ * query, so they have nothing to remember it with.
+ */
+static void
+remember(GjState *state)
+{
+	GjShared   *shared = state->shared;
+	double		bytes = gj_feed_bytes(state->plan);
+
+	if (gj_shared_outcome(shared) == GJ_OUTCOME_OFFLOAD)
+		gj_breaker_succeeded(shared->socket, bytes);
+	else if (gj_shared_outcome(shared) == GJ_OUTCOME_NATIVE && shared->cost_us > 0)
+		gj_breaker_failed(shared->socket, bytes, shared->fault, shared->cost_us, shared->reason);
+}
+
+/* The leader: spares the participants a daemon that failed lately. */
+static void
+consult_breaker(GjState *state)
+{
+	GjFault		fault;
+	const char *reason = gj_breaker_reason(state->shared->socket,
+										   gj_feed_bytes(state->plan), &fault);
+
+	if (reason != NULL)
+		gj_shared_decide_native(state->shared, reason, fault, 0);
 }
 
 void
@@ -58,6 +87,7 @@ gj_initialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 	gj_shared_init(shared, state->plan, gj_socket, state->algorithm, pcxt->nworkers + 1);
 	state->shared = shared;
 	state->attached = false;
+	consult_breaker(state);
 }
 
 /* Prepares for another scan.  rescan() is called before or after this. */
@@ -71,8 +101,10 @@ gj_reinitialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinat
 		BarrierDetach(&shared->barrier);
 	state->attached = false;
 	gj_link_close(&state->link);
-	gj_shared_reset(shared);
 	state->shared = shared;
+	remember(state);
+	gj_shared_reset(shared);
+	consult_breaker(state);
 }
 
 void
@@ -81,17 +113,28 @@ gj_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
 	((GjState *) css)->shared = coordinate;
 }
 
+/* This participant's connection failed: selects the native plan for all. */
+static void
+give_up(GjState *state, uint64 since_us)
+{
+	const GjConnection *conn = &state->link.conn;
+
+	gj_shared_decide_native(state->shared, conn->failure, conn->fault, gj_now_us() - since_us);
+}
+
 /*
- * The elected participant: opens a new job for all of them.  unfit: the daemon
- * can take the parameters' values.
+ * The elected participant: opens a new job for all of them, unless the leader
+ * has decided before.  unfit: why the daemon cannot take the parameters' values.
  */
 static bool
-open_job(GjState *state, const char *unfit)
+open_job(GjState *state, const char *unfit, uint64 since_us)
 {
 	GjLink	   *link = &state->link;
 	GjShared   *shared = state->shared;
 
 	gj_prepare_run(state);
+	if (gj_shared_stopped(shared))
+		return false;
 	if (!gj_enabled)
 		gj_fail(&link->conn, "gpujoin.enabled is off");
 	else if (unfit != NULL)
@@ -104,7 +147,7 @@ open_job(GjState *state, const char *unfit)
 		memcpy(shared->token, link->token, GJ_TOKEN_SIZE);
 		return true;
 	}
-	gj_shared_decide_native(shared, link->conn.failure);
+	give_up(state, since_us);
 	return false;
 }
 
@@ -179,6 +222,7 @@ gj_parallel_start(GjState *state)
 	bool		joined = false;
 	bool		elected = false;
 	const char *unfit = gj_evaluate_parameters(state);
+	uint64		since_us = gj_now_us();
 	int			phase;
 
 	phase = BarrierAttach(barrier);
@@ -187,7 +231,7 @@ gj_parallel_start(GjState *state)
 	if (phase == PHASE_ELECT)
 	{
 		if (BarrierArriveAndWait(barrier, PG_WAIT_EXTENSION))
-			joined = open_job(state, unfit);
+			joined = open_job(state, unfit, since_us);
 		phase = PHASE_OPEN;
 	}
 	if (phase == PHASE_OPEN)
@@ -202,7 +246,7 @@ gj_parallel_start(GjState *state)
 			joined = (joined || join_job(state)) && gj_feed(state);
 			if (!joined)
 			{
-				gj_shared_decide_native(shared, link->conn.failure);
+				give_up(state, since_us);
 
 				/* ends the job, so that no other participant waits for a filter */
 				gj_link_close(link);
@@ -220,7 +264,7 @@ gj_parallel_start(GjState *state)
 			if (gj_link_run(link))
 				pg_atomic_write_u32(&shared->outcome, GJ_OUTCOME_OFFLOAD);
 			else
-				gj_shared_decide_native(shared, link->conn.failure);
+				give_up(state, since_us);
 		}
 		BarrierArriveAndWait(barrier, PG_WAIT_EXTENSION);
 	}
@@ -246,10 +290,12 @@ take_report(GjState *state)
 	if (outcome == GJ_OUTCOME_OPEN)
 		return;					/* the job did not run */
 	state->executed = true;
+	remember(state);
 	if (outcome == GJ_OUTCOME_NATIVE)
 	{
 		state->gave_up = true;
 		strlcpy(state->report.fallback, shared->reason, sizeof(state->report.fallback));
+		gj_log_fallback(state, shared->reason, shared->fault);
 	}
 	if (state->css.ss.ps.instrument == NULL)
 		return;

@@ -13,7 +13,6 @@
  */
 #include "postgres.h"
 
-#include "clock.h"
 #include "exec_trial.h"
 
 /* Jobs before the native plan is tried, and scans for which it is. */
@@ -38,11 +37,21 @@ gj_trial_native(const GjTrial *trial)
 		mean_us(&trial->native) < mean_us(&trial->jobs);
 }
 
+/* Will the node stay with jobs, so that nothing more is to be measured? */
+static bool
+is_over(const GjTrial *trial)
+{
+	return trial->jobs.scans >= TRIED_JOBS && mean_us(&trial->jobs) > SHORT_JOB_US;
+}
+
 void
 gj_trial_begin(GjTrial *trial, bool native)
 {
-	trial->current = native ? &trial->native : &trial->jobs;
-	trial->started = gj_now_us();
+	/* most nodes have one scan only, and reading the clock takes time */
+	if (trial->repeated && !is_over(trial))
+		trial->current = native ? &trial->native : &trial->jobs;
+	trial->us = 0;
+	trial->repeated = true;
 }
 
 void
@@ -51,6 +60,12 @@ gj_trial_end(GjTrial *trial)
 	if (trial->current == NULL)
 		return;
 	trial->current->scans++;
-	trial->current->us += gj_now_us() - trial->started;
+	trial->current->us += trial->us;
+	trial->current = NULL;
+}
+
+void
+gj_trial_drop(GjTrial *trial)
+{
 	trial->current = NULL;
 }

@@ -18,8 +18,9 @@ typedef struct GjTrial
 {
 	GjTried		jobs;
 	GjTried		native;
-	GjTried    *current;		/* kind of the scan that runs; NULL: none */
-	uint64		started;		/* when it began, us */
+	GjTried    *current;		/* kind of the scan that runs; NULL: not measured */
+	uint64		us;				/* spent in that scan so far */
+	bool		repeated;		/* there was a scan before: the first is not measured */
 } GjTrial;
 
 /* Is the native plan to be tried, or known to be faster, for the next scan? */
@@ -28,7 +29,20 @@ extern bool gj_trial_native(const GjTrial *trial);
 /* A scan begins, as a job or with the native plan. */
 extern void gj_trial_begin(GjTrial *trial, bool native);
 
+/*
+ * The node has worked for us microseconds on the scan.  The time in which other
+ * nodes process its rows does not count.
+ */
+static inline void
+gj_trial_spend(GjTrial *trial, uint64 us)
+{
+	trial->us += us;
+}
+
 /* The scan, if any, has returned its last row or is given up. */
 extern void gj_trial_end(GjTrial *trial);
+
+/* The scan is neither a job nor a choice of the native plan: do not count it. */
+extern void gj_trial_drop(GjTrial *trial);
 
 #endif							/* GPUJOIN_EXEC_TRIAL_H */

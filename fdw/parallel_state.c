@@ -39,12 +39,15 @@ gj_shared_outcome(GjShared *shared)
 }
 
 void
-gj_shared_decide_native(GjShared *shared, const char *reason)
+gj_shared_decide_native(GjShared *shared, const char *reason, GjFault fault,
+						uint64 cost_us)
 {
 	SpinLockAcquire(&shared->mutex);
 	if (gj_shared_outcome(shared) == GJ_OUTCOME_OPEN)
 	{
 		strlcpy(shared->reason, reason, sizeof(shared->reason));
+		shared->fault = fault;
+		shared->cost_us = cost_us;
 		pg_atomic_write_u32(&shared->outcome, GJ_OUTCOME_NATIVE);
 	}
 	SpinLockRelease(&shared->mutex);

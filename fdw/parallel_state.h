@@ -38,6 +38,8 @@ typedef struct GjShared
 	char		socket[108];
 	GjAlgorithm algorithm;
 	char		reason[GJ_REASON_SIZE];
+	GjFault		fault;			/* of the failure that it describes */
+	uint64		cost_us;		/* time that the failure took */
 	pg_atomic_flag taken[GJ_MAX_INPUTS];	/* claimed by one participant */
 	Size		report_size;	/* allocated bytes of report */
 	Size		report_length;	/* bytes in use; 0: no report */
@@ -64,7 +66,8 @@ extern GjOutcome gj_shared_outcome(GjShared *shared);
  * Selects the native plan, unless that was decided already.  The first reason
  * is kept.
  */
-extern void gj_shared_decide_native(GjShared *shared, const char *reason);
+extern void gj_shared_decide_native(GjShared *shared, const char *reason, GjFault fault,
+									uint64 cost_us);
 
 /*
  * Claims a whole input for this participant.  Succeeds once per input and
