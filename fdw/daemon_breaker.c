@@ -6,7 +6,8 @@
  * failures, across nodes and queries.  After one it leaves the daemon alone for
  * as long as the failure took, twice as long after the next one, and so on up to
  * MAX_PAUSE_US.  A refusal that costs nothing is therefore repeated soon, and a
- * daemon that is back is used again within seconds.  A success ends this.
+ * daemon that is back is used again within seconds.  A success ends this, and so does a daemon
+ * that was started since, which the planner notices by its status file.
  *
  * A daemon that lacks memory for one job may have it for a smaller one.
  */
@@ -34,6 +35,12 @@ static const char *const lately[GJ_NFAULTS] = {
 	[GJ_FAULT_FAILING] = "the daemon failed lately",
 };
 
+void
+gj_breaker_forget(void)
+{
+	memset(outages, 0, sizeof(outages));
+}
+
 /* Another socket has another daemon. */
 static void
 select_socket(const char *socket)
@@ -42,7 +49,7 @@ select_socket(const char *socket)
 		socket = "";
 	if (strncmp(outage_socket, socket, sizeof(outage_socket) - 1) == 0)
 		return;
-	memset(outages, 0, sizeof(outages));
+	gj_breaker_forget();
 	strlcpy(outage_socket, socket, sizeof(outage_socket));
 }
 

@@ -17,6 +17,9 @@ extern const char *gj_breaker_reason(const char *socket, double bytes, GjFault *
 extern void gj_breaker_failed(const char *socket, double bytes, GjFault fault,
 							  uint64 cost_us, const char *reason);
 
+/* Another daemon has taken the place of the one that failed. */
+extern void gj_breaker_forget(void);
+
 /* A job of this many bytes has been executed. */
 extern void gj_breaker_succeeded(const char *socket, double bytes);
 

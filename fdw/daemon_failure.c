@@ -5,6 +5,9 @@
 
 #include "daemon_connection.h"
 
+static void record(GjConnection *conn, GjFault fault, const char *format, va_list args)
+			pg_attribute_printf(3, 0);
+
 static void
 record(GjConnection *conn, GjFault fault, const char *format, va_list args)
 {

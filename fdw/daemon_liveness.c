@@ -19,10 +19,19 @@
 
 #include "storage/fd.h"
 
+#include "clock.h"
+#include "daemon_breaker.h"
 #include "daemon_load.h"
 #include "gpujoin.h"
+#include "job.h"
 
 #define MAX_CORES 65536
+
+/*
+ * A daemon whose last heartbeat is older than this is not offered: it has missed
+ * fifty, and a backend would wait for it for long.
+ */
+#define STALE_MS 5000
 
 static int	kept_fd = -1;		/* of a status file that was valid; -1: none */
 static char kept_socket[MAXPGPATH]; /* gpujoin.socket then */
@@ -60,8 +69,6 @@ is_rate(double ns)
 static bool
 is_valid(const struct gj_status *status)
 {
-	if (status->magic != GJ_STATUS_MAGIC || status->version != GJ_LAYOUT_VERSION)
-		return false;
 	if (status->cores < 1 || status->cores > MAX_CORES)
 		return false;
 	if (status->extent_size < GJ_EXTENT_MIN_SIZE || status->extent_size > GJ_EXTENT_MAX_SIZE)
@@ -77,15 +84,37 @@ is_valid(const struct gj_status *status)
 		memchr(status->daemon_version, '\0', sizeof(status->daemon_version)) != NULL;
 }
 
+/* A load of the future comes from another clock. */
 static bool
-is_alive(int fd, struct gj_status *status)
+is_stale(const struct gj_load *load)
 {
-	if (!is_write_locked(fd) ||
-		pread(fd, status, sizeof(*status), 0) != (ssize_t) sizeof(*status) ||
-		!is_valid(status) || status->stopping)
-		return false;
+	uint64		now = gj_now_us();
+
+	return load->beats != 0 && load->at_us < now &&
+		now - load->at_us > (uint64) STALE_MS * 1000;
+}
+
+static GjDaemon
+state_of(int fd, struct gj_status *status)
+{
+	ssize_t		length;
+
+	if (!is_write_locked(fd))
+		return GJ_DAEMON_ABSENT;
+	length = pread(fd, status, sizeof(*status), 0);
+
+	/* every version begins with magic and version */
+	if (length < (ssize_t) (offsetof(struct gj_status, version) + sizeof(status->version)) ||
+		status->magic != GJ_STATUS_MAGIC)
+		return GJ_DAEMON_ABSENT;
+	if (status->version != GJ_LAYOUT_VERSION)
+		return GJ_DAEMON_OTHER_VERSION;
+	if (length != (ssize_t) sizeof(*status) || !is_valid(status) || status->stopping)
+		return GJ_DAEMON_ABSENT;
+	if (status->protocol_version != GJ_PROTOCOL_VERSION || status->job_version != GJ_JOB_VERSION)
+		return GJ_DAEMON_OTHER_VERSION;
 	(void) gj_load_read(fd, &status->load); /* all zero if unknown */
-	return true;
+	return is_stale(&status->load) ? GJ_DAEMON_SILENT : GJ_DAEMON_READY;
 }
 
 static void
@@ -96,6 +125,7 @@ forget(void)
 	close(kept_fd);
 	kept_fd = -1;
 	ReleaseExternalFD();
+	gj_breaker_forget();		/* the next file is another daemon's */
 }
 
 /*
@@ -134,30 +164,31 @@ gj_daemon_load(const char *socket, struct gj_load *load)
 	return known;
 }
 
-bool
-gj_daemon_alive(struct gj_status *status)
+GjDaemon
+gj_daemon_state(struct gj_status *status)
 {
+	GjDaemon	state;
 	int			fd;
 
 	if (gj_socket == NULL || gj_socket[0] == '\0')
-		return false;
-	if (kept_fd >= 0 && strcmp(kept_socket, gj_socket) == 0 && is_alive(kept_fd, status))
-		return true;
+		return GJ_DAEMON_ABSENT;
+	if (kept_fd >= 0 && strcmp(kept_socket, gj_socket) == 0)
+	{
+		state = state_of(kept_fd, status);
+		if (state != GJ_DAEMON_ABSENT)
+			return state;
+	}
 	forget();
 	fd = open_status(gj_socket);
 	if (fd < 0)
-		return false;
-	if (!is_alive(fd, status))
-	{
-		close(fd);
-		return false;
-	}
-	if (AcquireExternalFD())
+		return GJ_DAEMON_ABSENT;
+	state = state_of(fd, status);
+	if (state != GJ_DAEMON_ABSENT && AcquireExternalFD())
 	{
 		kept_fd = fd;
 		strlcpy(kept_socket, gj_socket, sizeof(kept_socket));
 	}
 	else
 		close(fd);
-	return true;
+	return state;
 }

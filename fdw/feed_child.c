@@ -4,6 +4,12 @@
  * A by-reference value is valid until the child is asked for its next row, so
  * a row that has one is written at once.  Rows of by-value columns only are
  * collected and written one column at a time.
+ *
+ * A scan below keeps the page of its last row pinned, which nothing but the end
+ * of the scan changes: copying the row would not help.  So this file may wait
+ * for an extent while VACUUM waits for that page.  The wait is short, because
+ * the daemon answers each WANT at once, if need be by failing the job; and a daemon
+ * that does not answer is given up as in any wait (daemon_wait.c).
  */
 #include "postgres.h"
 

@@ -128,8 +128,8 @@ extern GjPut gj_writer_append(GjWriter *writer, GjVector *vectors, int *n);
 
 /*
  * Appends n rows, in as many batches as they need.  Because it waits for the
- * daemon, the caller must not hold a pin on a page that others may want to
- * clean up.
+ * daemon, a caller that can help it holds no pin on a page that others may want
+ * to clean up.
  */
 extern bool gj_writer_append_all(GjWriter *writer, GjVector *vectors, int n);
 

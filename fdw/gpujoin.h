@@ -337,11 +337,19 @@ extern const CustomPathMethods gj_feed_path_methods;	/* the same */
 
 /* ---- the daemon, according to its status file (daemon_liveness.c) ---- */
 
+typedef enum GjDaemon
+{
+	GJ_DAEMON_ABSENT,			/* none, or it is stopping */
+	GJ_DAEMON_OTHER_VERSION,	/* of the protocol, the layout or the job */
+	GJ_DAEMON_SILENT,			/* no heartbeat lately: stopped, stuck or starved */
+	GJ_DAEMON_READY
+} GjDaemon;
+
 /*
- * Is the daemon behind gj_socket alive and not stopping?  Fills in *status, a
- * validated private copy.  Takes microseconds.
+ * The state of the daemon behind gj_socket.  If it is READY, fills in *status, a
+ * validated private copy; else *status is undefined.  Takes microseconds.
  */
-extern bool gj_daemon_alive(struct gj_status *status);
+extern GjDaemon gj_daemon_state(struct gj_status *status);
 
 /*
  * Reads the load of the daemon behind socket.  Returns false, with *load all

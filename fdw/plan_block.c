@@ -378,7 +378,7 @@ gj_offer_block(PlannerInfo *root, RelOptInfo *output, GjCandidate **trees, List 
 	GjReject	reject;
 
 	if (block.status == NULL)
-		return GJ_REJECT_DAEMON;
+		return gj_reject_daemon(gj_query(root)->daemon);
 	reject = check_expressions(&block);
 	if (reject == GJ_ACCEPTED)
 		reject = check_tree(&block, trees[GJ_SERIAL]);

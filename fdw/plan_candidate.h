@@ -113,8 +113,8 @@ typedef struct GjQuery
 	bool		shares;			/* some table would use a parallel scan */
 	bool		single_process; /* no plan of the query has workers */
 	bool		asked_daemon;
-	bool		daemon_alive;
-	struct gj_status status;	/* valid if daemon_alive */
+	GjDaemon	daemon;
+	struct gj_status status;	/* valid if the daemon is ready */
 } GjQuery;
 
 /* How long a path is expected to run (plan_time.c). */

@@ -297,7 +297,7 @@ join_sides(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, JoinType kind
 		return reject;
 	attempt.status = gj_query_daemon(stash->query);
 	if (attempt.status == NULL)
-		return GJ_REJECT_DAEMON;
+		return gj_reject_daemon(stash->query->daemon);
 	rate_sides(attempt.status, attempt.lefts);
 	rate_sides(attempt.status, attempt.rights);
 

@@ -75,7 +75,7 @@ gj_query_daemon(GjQuery *query)
 	if (!query->asked_daemon)
 	{
 		query->asked_daemon = true;
-		query->daemon_alive = gj_daemon_alive(&query->status);
+		query->daemon = gj_daemon_state(&query->status);
 	}
-	return query->daemon_alive ? &query->status : NULL;
+	return query->daemon == GJ_DAEMON_READY ? &query->status : NULL;
 }

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "job.h"
 #include "plan_candidate.h"
 #include "plan_reject.h"
 
@@ -33,6 +34,8 @@ static const struct
 	[GJ_REJECT_VOLATILE] = {"volatile", "A condition or an input calls a volatile function"},
 	[GJ_REJECT_NO_PATH] = {"no_path", "A table can only be scanned with values from another one"},
 	[GJ_REJECT_DAEMON] = {"daemon", "gpujoind is not running at gpujoin.socket"},
+	[GJ_REJECT_VERSION] = {"version", "gpujoind does not have protocol " CppAsString2(GJ_PROTOCOL_VERSION) ", layout " CppAsString2(GJ_LAYOUT_VERSION) " and job " CppAsString2(GJ_JOB_VERSION) " as this extension has: install the same version of both, restart gpujoind and connect again"},
+	[GJ_REJECT_SILENT] = {"silent", "gpujoind has shown no sign of life for some seconds: it is stopped or stuck, or the machine is overloaded"},
 	[GJ_REJECT_SIDE] = {"side", "A part of the join or aggregation cannot be offloaded"},
 	[GJ_REJECT_NO_KEY] = {"no_key", "No condition compares columns of both sides by a supported equality operator"},
 	[GJ_REJECT_CONDITION] = {"condition", "An outer, semi or anti join depends on a condition that gpujoind cannot evaluate"},
@@ -66,6 +69,22 @@ const char *
 gj_reject_detail(GjReject reason)
 {
 	return reasons[reason].detail;
+}
+
+GjReject
+gj_reject_daemon(GjDaemon daemon)
+{
+	switch (daemon)
+	{
+		case GJ_DAEMON_OTHER_VERSION:
+			return GJ_REJECT_VERSION;
+		case GJ_DAEMON_SILENT:
+			return GJ_REJECT_SILENT;
+		case GJ_DAEMON_ABSENT:
+		case GJ_DAEMON_READY:
+			break;
+	}
+	return GJ_REJECT_DAEMON;
 }
 
 void

@@ -29,6 +29,8 @@ typedef enum GjReject
 	GJ_REJECT_VOLATILE,
 	GJ_REJECT_NO_PATH,
 	GJ_REJECT_DAEMON,
+	GJ_REJECT_VERSION,
+	GJ_REJECT_SILENT,
 	GJ_REJECT_SIDE,
 	GJ_REJECT_NO_KEY,
 	GJ_REJECT_CONDITION,
@@ -55,6 +57,9 @@ typedef enum GjReject
 
 /* Keyword for a reason, as used in notices and documentation. */
 extern const char *gj_reject_word(GjReject reason);
+
+/* The reason why a daemon that is not ready is not offered. */
+extern GjReject gj_reject_daemon(GjDaemon daemon);
 
 /* Sentence for a reason, without the final period. */
 extern const char *gj_reject_detail(GjReject reason);

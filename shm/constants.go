@@ -3,7 +3,7 @@ package shm
 // Versions, which both sides must have in common.
 const (
 	ProtocolVersion = 3
-	LayoutVersion   = 8
+	LayoutVersion   = 9
 )
 
 // Extents.

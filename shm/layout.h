@@ -20,7 +20,7 @@
 #define GPUJOIN_LAYOUT_H
 
 #define GJ_PROTOCOL_VERSION 3
-#define GJ_LAYOUT_VERSION	8
+#define GJ_LAYOUT_VERSION	9
 
 #include "extent.h"
 #include "filter.h"

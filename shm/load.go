@@ -10,6 +10,7 @@ type Load struct {
 	Threads        uint32 `c:"threads"`         // threads that may work on joins concurrently
 	Queued         uint32 `c:"queued"`          // jobs waiting for admission
 	ProcessorShare uint32 `c:"processor_share"` // processor time received of that demanded, in thousandths
+	AtUS           uint64 `c:"at_us"`           // CLOCK_MONOTONIC at the write, µs
 	Check          uint64 `c:"check"`           // sum of the bytes before it
 }
 

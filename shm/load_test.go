@@ -36,9 +36,9 @@ func TestLoadTorn(t *testing.T) {
 
 // The sum has the published value, so that the extension's code computes the same one.
 func TestLoadCheck(t *testing.T) {
-	l := Load{Beats: 1, Running: 2, Threads: 3, Queued: 4, ProcessorShare: 6}.Seal()
+	l := Load{Beats: 1, Running: 2, Threads: 3, Queued: 4, ProcessorShare: 6, AtUS: 7}.Seal()
 	sum := uint64(0xcbf29ce484222325)
-	for _, b := range Append(nil, &l)[:24] {
+	for _, b := range Append(nil, &l)[:32] {
 		sum = (sum ^ uint64(b)) * 0x100000001b3
 	}
 	if l.Check != sum {

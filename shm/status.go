@@ -23,7 +23,10 @@ type Status struct {
 	OperationNS   float64              `c:"operation_ns"`
 	ConditionNS   float64              `c:"condition_ns"`
 	DaemonVersion [32]byte             `c:"daemon_version"`
-	Load          Load                 `c:"load"`
+	// what a backend must speak: planners do not offer a daemon of another version
+	ProtocolVersion uint32 `c:"protocol_version"`
+	JobVersion      uint32 `c:"job_version"`
+	Load            Load   `c:"load"`
 }
 
 // LoadOffset returns the offset of the Load in a status file: it is at the end.

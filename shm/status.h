@@ -37,6 +37,8 @@ struct gj_load
 	 * of what they were ready to use.  1000: they never waited, or had nothing
 	 * to do for some seconds. */
 	uint32_t	processor_share;
+	/* CLOCK_MONOTONIC at the write, in us: how old the load is */
+	uint64_t	at_us;
 	uint64_t	check;			/* FNV-1a, 64 bits, of the bytes before it */
 };
 
@@ -61,6 +63,8 @@ struct gj_status
 	double		operation_ns;	/* one arithmetic operation */
 	double		condition_ns;	/* one comparison of a column */
 	char		daemon_version[32]; /* NUL-terminated */
+	uint32_t	protocol_version;	/* GJ_PROTOCOL_VERSION */
+	uint32_t	job_version;	/* of the job documents that the daemon takes */
 	struct gj_load load;
 };
 

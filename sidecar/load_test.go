@@ -5,6 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"gpujoin/shm"
+	"gpujoin/sidecar/plan"
+
+	"golang.org/x/sys/unix"
 )
 
 // procOf makes a /proc with the times of threads.
@@ -66,5 +72,23 @@ func TestLoadBeforeTheFirstLook(t *testing.T) {
 	procOf(t, m.proc, map[string]string{"10": "1000000000 9000000000 9\n"})
 	if l := m.measure(); l.ProcessorShare != 1000 {
 		t.Errorf("a share of %d", l.ProcessorShare)
+	}
+}
+
+// TestStatusFileIsDated: planners see from the status file what the daemon speaks, and
+// how old its load is.
+func TestStatusFileIsDated(t *testing.T) {
+	r := start(t, nil, nil)
+	b, err := os.ReadFile(r.path + ".status")
+	must(t, err)
+	s, err := shm.DecodeStatus(b)
+	must(t, err)
+	var now unix.Timespec
+	must(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
+	if age := now.Nano()/1000 - int64(s.Load.AtUS); age < 0 || age > int64(time.Minute/time.Microsecond) {
+		t.Errorf("the load is %d µs old", age)
+	}
+	if s.ProtocolVersion != shm.ProtocolVersion || s.JobVersion != plan.Version || !s.Load.Whole() {
+		t.Errorf("%+v", s)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"sync"
 
 	"gpujoin/shm"
+	"gpujoin/sidecar/plan"
+
+	"golang.org/x/sys/unix"
 )
 
 // statusFile is "<socket>.status", which backends read while they plan. Its
@@ -20,7 +23,7 @@ type statusFile struct {
 
 func (o *Options) status() shm.Status {
 	s := shm.Status{
-		Magic: shm.StatusMagic, Version: shm.LayoutVersion, PID: int32(os.Getpid()),
+		Magic: shm.StatusMagic, Version: shm.LayoutVersion, ProtocolVersion: shm.ProtocolVersion, JobVersion: plan.Version, PID: int32(os.Getpid()),
 		Cores: uint32(o.Cores), ExtentSize: uint64(o.ExtentSize), Budget: uint64(o.Budget),
 		BuildNS: o.Rates.BuildNS, ProbeNS: o.Rates.ProbeNS, ColumnNS: o.Rates.ColumnNS,
 		GroupNS: o.Rates.GroupNS, FunctionNS: o.Rates.FunctionNS, OperationNS: o.Rates.OperationNS, ConditionNS: o.Rates.ConditionNS,
@@ -65,8 +68,13 @@ func (s *statusFile) place() error {
 	return nil
 }
 
-// beat seals the load and overwrites it in place with one write.
+// beat dates and seals the load and overwrites it in place with one write.
 func (s *statusFile) beat(load shm.Load) error {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return err
+	}
+	load.AtUS = uint64(now.Nano() / 1000)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.content.Load = load.Seal()

@@ -49,7 +49,7 @@ func TestMovedArraysTakeTheLastRow(t *testing.T) {
 }
 
 // Only a row that fits no batch makes the join native for good. If a daemon
-// disappears while a row with a long value begins a batch, the next scan tries
+// disappears while a row with a long value begins a batch, a later scan tries
 // it again. Each row is longer than the one before, so that the bytes of a
 // value do not fit, and not the row.
 func TestALostDaemonIsAskedAgain(t *testing.T) {
@@ -64,8 +64,8 @@ func TestALostDaemonIsAskedAgain(t *testing.T) {
 		analyze a, b`)
 	defer exec(t, w.witness, "drop schema again cascade; reset search_path")
 	s := w.proxied(t, serial, setup, "set enable_material = off; set enable_memoize = off")
-	const scans, rows = 4, 40
-	const sql = `select count(*), sum(x.l), sum(x.w) from generate_series(1, 4) g left join
+	const scans, rows = 40, 40
+	const sql = `select count(*), sum(x.l), sum(x.w) from generate_series(1, 40) g left join
 		(select a.k, length(a.long) as l, length(a.w1) + length(a.w2) as w from a join b on a.k = b.k offset 0) x on x.k >= g`
 	opens, began := 0, false
 	w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
@@ -84,7 +84,8 @@ func TestALostDaemonIsAskedAgain(t *testing.T) {
 	})
 	w.right(t, sql, <-ask(s, sql))
 	w.p.Rewrite(nil)
-	if opens != scans {
+	// A backend pauses after each failure.
+	if opens < 2 || opens > scans {
 		t.Errorf("%d jobs for %d scans", opens, scans)
 	}
 	delete(w.native, sql)

@@ -19,7 +19,9 @@ import (
 type pulse struct {
 	every time.Duration // between two beats
 	share uint32
-	busy  bool // a thread is ready to run all the time
+	busy  bool          // a thread is ready to run all the time
+	age   time.Duration // of a beat when it is written
+	edit  func(*shm.Status)
 }
 
 func (p pulse) play(t *testing.T, w *world, socket string) {
@@ -45,9 +47,22 @@ func (p pulse) play(t *testing.T, w *world, socket string) {
 	stop := make(chan struct{})
 	var stopped atomic.Bool
 	var done sync.WaitGroup
+	if p.edit != nil {
+		s, err := shm.DecodeStatus(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.edit(&s)
+		content = shm.Append(nil, &s)
+	}
 	load := shm.Load{Threads: 2, ProcessorShare: p.share}
 	beat := func() {
 		load.Beats++
+		var now unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+			t.Error(err)
+		}
+		load.AtUS = uint64((time.Duration(now.Nano()) - p.age) / time.Microsecond)
 		sealed := load.Seal()
 		at := int(shm.LoadOffset())
 		copy(content[at:], shm.Append(nil, &sealed))
@@ -113,12 +128,12 @@ func TestStarvedIsNotStuck(t *testing.T) {
 		held   time.Duration // WELCOME; 0: until the end
 		reason string
 	}{
-		{"a small share of the processors", pulse{25 * time.Millisecond, 100, false}, 1500 * time.Millisecond, ""},
-		{"late beats", pulse{300 * time.Millisecond, 1000, false}, 1500 * time.Millisecond, ""},
-		{"no beat, but threads that are ready to run", pulse{time.Hour, 1000, true}, 1500 * time.Millisecond, ""},
-		{"no beat, and all threads asleep", pulse{time.Hour, 1000, false}, 0, "the daemon does not answer, although it has processor time"},
-		{"a small share for ever", pulse{25 * time.Millisecond, 100, false}, 0, "the daemon gets too little processor time to answer"},
-		{"healthy beats", pulse{10 * time.Millisecond, 1000, false}, 0, "the daemon does not answer, although it has processor time"},
+		{"a small share of the processors", pulse{every: 25 * time.Millisecond, share: 100}, 1500 * time.Millisecond, ""},
+		{"late beats", pulse{every: 300 * time.Millisecond, share: 1000}, 1500 * time.Millisecond, ""},
+		{"no beat, but threads that are ready to run", pulse{every: time.Hour, share: 1000, busy: true}, 1500 * time.Millisecond, ""},
+		{"no beat, and all threads asleep", pulse{every: time.Hour, share: 1000}, 0, "the daemon does not answer, although it has processor time"},
+		{"a small share for ever", pulse{every: 25 * time.Millisecond, share: 100}, 0, "the daemon gets too little processor time to answer"},
+		{"healthy beats", pulse{every: 10 * time.Millisecond, share: 1000}, 0, "the daemon does not answer, although it has processor time"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.pulse.play(t, w, w.p.Socket)
@@ -144,7 +159,7 @@ func TestStarvedIsNotStuck(t *testing.T) {
 // The wait for a starved daemon ends with the statement's own limit.
 func TestStarvedAndTimeout(t *testing.T) {
 	w := theWorld(t)
-	pulse{25 * time.Millisecond, 100, false}.play(t, w, w.p.Socket)
+	pulse{every: 25 * time.Millisecond, share: 100}.play(t, w, w.p.Socket)
 	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '10s'; set statement_timeout = '500ms'")
 	h := w.p.HoldAll(harness.MsgWelcome, 1)
 	defer h.Release()
