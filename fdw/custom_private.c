@@ -391,6 +391,23 @@ get_aggregate(Source *source)
 	return aggregate;
 }
 
+/* The expressions of the parameters, from the last child. */
+static void
+read_parameter_exprs(GjPlan *plan, const List *children)
+{
+	ListCell   *lc;
+
+	if (list_length(children) != plan->ninputs + plan->has_native + (plan->nparameters > 0))
+		elog(ERROR, "GpuJoin has %d children for %d inputs", list_length(children), plan->ninputs);
+	if (plan->nparameters == 0)
+		return;
+	foreach(lc, ((const Plan *) llast(children))->targetlist)
+		plan->parameter_exprs = lappend(plan->parameter_exprs,
+										lfirst_node(TargetEntry, lc)->expr);
+	if (list_length(plan->parameter_exprs) != plan->nparameters)
+		elog(ERROR, "plan data of a GpuJoin lack a parameter");
+}
+
 GjPlan *
 gj_plan_read(CustomScan *scan)
 {
@@ -416,8 +433,7 @@ gj_plan_read(CustomScan *scan)
 		plan->parameters[i].rounding = get(&source);
 		plan->parameters[i].scale = get(&source);
 	}
-	if (plan->nparameters > list_length(scan->custom_exprs))
-		elog(ERROR, "plan data of a GpuJoin lack a parameter");
+	read_parameter_exprs(plan, scan->custom_plans);
 	plan->noutputs = get_length(&source);
 	plan->outputs = palloc(Max(1, plan->noutputs) * sizeof(GjOutput));
 	plan->native_resnos = palloc(Max(1, plan->noutputs) * sizeof(int));

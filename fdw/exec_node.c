@@ -77,12 +77,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	GjState    *state = (GjState *) css;
 	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
 	int			ninputs = state->plan->ninputs;
-	ListCell   *lc;
-	int			i = 0;
-
-	if (list_length(scan->custom_plans) != ninputs + state->plan->has_native)
-		elog(ERROR, "GpuJoin has %d children for %d inputs",
-			 list_length(scan->custom_plans), ninputs);
+	int			nchildren = ninputs + state->plan->has_native;
 
 	gj_link_init(&state->link, NULL);
 	state->release.func = release;
@@ -99,17 +94,17 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->inputs = palloc0(ninputs * sizeof(PlanState *));
 	state->filters = palloc0(Max(1, state->plan->nfilters) * sizeof(GjKeyFilter));
 	state->page_feeds = palloc0(ninputs * sizeof(GjPageFeed *));
-	foreach(lc, scan->custom_plans)
+	for (int i = 0; i < nchildren; i++)
 	{
 		PlanState  *child;
 
 		/* EXPLAIN without ANALYZE shows one plan, not two */
 		if (i == ninputs && (eflags & EXEC_FLAG_EXPLAIN_ONLY))
 			break;
-		child = ExecInitNode(lfirst(lc), estate, eflags);
+		child = ExecInitNode(list_nth(scan->custom_plans, i), estate, eflags);
 		css->custom_ps = lappend(css->custom_ps, child);
 		if (i < ninputs)
-			state->inputs[i++] = child;
+			state->inputs[i] = child;
 		else
 			state->native = child;
 	}

@@ -10,6 +10,7 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -22,13 +23,18 @@
 void
 gj_prepare_parameters(GjState *state)
 {
-	const CustomScan *scan = (const CustomScan *) state->css.ss.ps.plan;
-	int			n = state->plan->nparameters;
+	GjPlan	   *plan = state->plan;
 
 	initStringInfo(&state->parameters);
-	state->parameter_exprs = palloc(Max(1, n) * sizeof(ExprState *));
-	for (int i = 0; i < n; i++)
-		state->parameter_exprs[i] = ExecInitExpr(list_nth(scan->custom_exprs, i),
+
+	/* there is no row yet: evaluation would read memory that is not there */
+	if (plan->defect == NULL && contain_var_clause((Node *) plan->parameter_exprs))
+		plan->defect = "internal: a parameter of the job reads a row";
+	if (plan->defect != NULL)
+		return;
+	state->parameter_exprs = palloc(Max(1, plan->nparameters) * sizeof(ExprState *));
+	for (int i = 0; i < plan->nparameters; i++)
+		state->parameter_exprs[i] = ExecInitExpr(list_nth(plan->parameter_exprs, i),
 												 &state->css.ss.ps);
 }
 
@@ -103,17 +109,19 @@ append_text(StringInfo json, Oid type, Datum datum, ExprContext *econtext)
 const char *
 gj_evaluate_parameters(GjState *state)
 {
-	const CustomScan *scan = (const CustomScan *) state->css.ss.ps.plan;
+	const GjPlan *plan = state->plan;
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	StringInfo	json = &state->parameters;
 
+	if (plan->defect != NULL)
+		return plan->defect;
 	resetStringInfo(json);
-	for (int i = 0; i < state->plan->nparameters; i++)
+	for (int i = 0; i < plan->nparameters; i++)
 	{
 		bool		isnull;
 		Datum		datum = ExecEvalExprSwitchContext(state->parameter_exprs[i], econtext, &isnull);
-		Oid			type = exprType(list_nth(scan->custom_exprs, i));
-		const GjParameter *parameter = &state->plan->parameters[i];
+		Oid			type = exprType(list_nth(plan->parameter_exprs, i));
+		const GjParameter *parameter = &plan->parameters[i];
 		int64		number;
 
 		if (i > 0)

@@ -33,7 +33,7 @@ gj_explain_aggregate(const CustomScan *scan, const GjPlan *plan, ExplainState *e
 {
 	const GjAggregate *aggregate = plan->aggregate;
 	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
-	List	   *having = list_copy_tail(scan->custom_exprs, plan->nparameters);
+	List	   *having = scan->custom_exprs;
 	List	   *keys = NIL;
 	List	   *functions = NIL;
 	ListCell   *lc;

@@ -150,7 +150,7 @@ typedef enum GjRounding
 
 /*
  * A value that is known when an execution starts.  Its expression is in
- * CustomScan.custom_exprs at the same position.
+ * GjPlan.parameter_exprs at the same position.
  */
 typedef struct GjParameter
 {
@@ -262,11 +262,16 @@ typedef struct GjPlan
 								 * column in custom_scan_tlist, before
 								 * set_plan_references shifts them; 0: unknown */
 	int			ninputs;		/* custom_plans: one child per input, in order,
-								 * then the native child if there is one */
+								 * then the native child if there is one, then
+								 * a Result whose targets are the parameters,
+								 * if there are any */
 	bool		has_native;		/* false for a GpuFeed */
 	GjInput    *inputs;
-	int			nparameters;	/* the first entries of custom_exprs */
+	int			nparameters;
 	GjParameter *parameters;
+	List	   *parameter_exprs;	/* set by gj_plan_read() */
+	const char *defect;			/* an error of ours because of which the node is
+								 * native; NULL: none */
 	int			noutputs;		/* entries of custom_scan_tlist, in order */
 	GjOutput   *outputs;
 

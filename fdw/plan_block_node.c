@@ -14,6 +14,7 @@
 #include "plan_block.h"
 #include "plan_check.h"
 #include "plan_grouping_sets.h"
+#include "plan_parameter.h"
 #include "plan_tree.h"
 
 static Plan *plan_block(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
@@ -115,14 +116,13 @@ make_job_node(PlannerInfo *root, const GjBlockPath *path, List *tlist, List *chi
 	gj_need_some_column(&inputs);
 
 	scan->scan.plan.targetlist = tlist;
-	scan->custom_exprs = inputs.parameters;
 	if (plan.aggregate->having == NULL)
 		scan->scan.plan.qual = path->grouping.having;
 	else						/* for EXPLAIN */
-		scan->custom_exprs = list_concat(scan->custom_exprs, path->grouping.having);
+		scan->custom_exprs = path->grouping.having;
 	scan->scan.scanrelid = 0;
 	scan->flags = path->cpath.flags;
-	scan->custom_plans = inputs.children;
+	scan->custom_plans = gj_with_parameters(&inputs, inputs.children);
 	scan->custom_private = gj_plan_write(&plan);
 	scan->custom_scan_tlist = scan_tlist(path->grouping.leaves);
 	return scan;

@@ -15,6 +15,7 @@
 #include "plan_check.h"
 #include "plan_computed.h"
 #include "plan_hook.h"
+#include "plan_parameter.h"
 #include "plan_tree.h"
 
 static Plan *plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
@@ -90,8 +91,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	scan->scan.plan.qual = quals;
 	scan->scan.scanrelid = 0;
 	scan->flags = best_path->flags;
-	scan->custom_plans = custom_plans;
-	scan->custom_exprs = inputs.parameters;
+	scan->custom_plans = gj_with_parameters(&inputs, inputs.children);
 	scan->custom_private = gj_plan_write(&plan);
 	scan->custom_scan_tlist = scan_tlist(path->outputs);
 	scan->methods = &gj_scan_methods;

@@ -10,7 +10,9 @@
  */
 #include "postgres.h"
 
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
 #include "utils/fmgroids.h"
 
 #include "plan_parameter.h"
@@ -186,4 +188,24 @@ gj_numeric_parameter(GjTranslator *t, const Param *param, int scale, GjRounding 
 {
 	return is_external(t->root, param) ?
 		parameter_json(t, (const Expr *) param, rounding, scale) : NULL;
+}
+
+/* ---- the plan ---- */
+
+List *
+gj_with_parameters(const GjInputs *inputs, List *children)
+{
+	Result	   *values;
+	ListCell   *lc;
+
+	if (inputs->parameters == NIL)
+		return children;
+	values = makeNode(Result);
+	values->plan.plan_rows = 1;
+	values->plan.parallel_safe = true;
+	foreach(lc, inputs->parameters)
+		values->plan.targetlist = lappend(values->plan.targetlist,
+										  makeTargetEntry(lfirst(lc), foreach_current_index(lc) + 1,
+														  NULL, false));
+	return lappend(list_copy(children), values);
 }

@@ -33,4 +33,12 @@ extern bool gj_translate_known(GjTranslator *t, Expr *expr, GjValueJson *value);
 extern char *gj_numeric_parameter(GjTranslator *t, const Param *param, int scale,
 								  GjRounding rounding);
 
+/*
+ * Adds to a node's children, which are complete, a Result whose targets are the
+ * job's parameters.  It is never run.  They are not in custom_exprs, because core
+ * replaces an expression there that equals a column of the node by a Var, and
+ * there is no row when they are evaluated.
+ */
+extern List *gj_with_parameters(const GjInputs *inputs, List *children);
+
 #endif							/* GPUJOIN_PLAN_PARAMETER_H */
