@@ -61,25 +61,17 @@ gj_parallel_is_forced(void)
 #define GJ_F_REVERSE F_REVERSE
 #endif
 
-/* Since 16, GROUP BY clauses that are redundant have been removed. */
+/*
+ * The GROUP BY clauses that core groups by.  Since 16 they are a list of their
+ * own, without those that depend on others or equal them or a constant.
+ */
 static inline List *
-gj_group_clauses(PlannerInfo *root)
+gj_needed_group_clauses(PlannerInfo *root)
 {
 #if PG_VERSION_NUM >= 160000
 	return root->processed_groupClause;
 #else
 	return root->parse->groupClause;
-#endif
-}
-
-/* The same for DISTINCT. */
-static inline List *
-gj_distinct_clauses(PlannerInfo *root)
-{
-#if PG_VERSION_NUM >= 160000
-	return root->processed_distinctClause;
-#else
-	return root->parse->distinctClause;
 #endif
 }
 

@@ -8,6 +8,7 @@
 
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
+#include "optimizer/tlist.h"
 
 #include "compat.h"
 #include "plan_block.h"
@@ -83,6 +84,35 @@ check_level(const Query *parse, bool distinct)
 	return parse->hasTargetSRFs ? GJ_REJECT_SET_RETURNING : GJ_ACCEPTED;
 }
 
+/*
+ * The clauses of the keys.  core may drop a key that equals a constant or
+ * another key.  We keep it: without keys there would be a group of no rows, and
+ * values that are equal may look different.  What depends on a primary key is
+ * no key for us either.
+ */
+static List *
+group_clauses(PlannerInfo *root)
+{
+	List	   *needed = gj_needed_group_clauses(root);
+	List	   *clauses = NIL;
+	List	   *tlist = root->processed_tlist;
+	ListCell   *lc;
+
+	if (!grouping_is_sortable(root->parse->groupClause))
+		return root->parse->groupClause;
+	foreach(lc, root->parse->groupClause)
+	{
+		List	   *both = lappend(list_copy(needed), lfirst(lc));
+
+		/* a key that adds nothing to their order has a value equal to theirs */
+		if (list_member_ptr(needed, lfirst(lc)) ||
+			list_length(make_pathkeys_for_sortclauses(root, both, tlist)) ==
+			list_length(make_pathkeys_for_sortclauses(root, needed, tlist)))
+			clauses = lappend(clauses, lfirst(lc));
+	}
+	return clauses;
+}
+
 static GjReject
 consider(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, bool distinct)
 {
@@ -101,12 +131,12 @@ consider(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, bool distinct
 	if (gj_is_rerun(root))
 		return GJ_REJECT_CORRELATED;
 	if (!distinct)
-		return gj_offer_block(root, output, trees, gj_group_clauses(root),
+		return gj_offer_block(root, output, trees, group_clauses(root),
 							  root->parse->groupingSets, (List *) root->parse->havingQual);
 
 	/* core sets this since 16 */
 	output->reltarget = root->upper_targets[UPPERREL_DISTINCT];
-	return gj_offer_block(root, output, trees, gj_distinct_clauses(root), NIL, NIL);
+	return gj_offer_block(root, output, trees, root->parse->distinctClause, NIL, NIL);
 }
 
 /* A query level without tables is not worth a notice. */

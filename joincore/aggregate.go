@@ -15,7 +15,7 @@ type Aggregate struct {
 	// compared by its bytes.
 	Keys []Value
 	// Carry are columns that depend on the keys: each is returned with its value
-	// in any row of the group.
+	// in any row of the group. Without keys there are none: the group may have no row.
 	Carry     []ColumnRef
 	Functions []Function
 	Rows      float64 // the planner's estimate of the groups; a hint, never a bound
@@ -64,6 +64,9 @@ type Function struct {
 // Columns returns the columns of the derived input. scope is that of the
 // child's rows. Errors wrap ErrInvalid.
 func (a *Aggregate) Columns(scope *Scope) ([]Column, error) {
+	if len(a.Keys) == 0 && len(a.Carry) > 0 {
+		return nil, fmt.Errorf("%w: carried columns without keys", ErrInvalid)
+	}
 	var out []Column
 	for i, k := range a.Keys {
 		c, err := keyColumn(k, scope)

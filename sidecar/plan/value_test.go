@@ -173,6 +173,7 @@ func TestDecodeAggregate(t *testing.T) {
 func TestDecodeRefusesAggregates(t *testing.T) {
 	for name, c := range map[string]struct{ job, say string }{
 		"no columns":               {aggregated("", `"keys":[]`, ""), "1 to"},
+		"carried without keys":     {aggregated(ref(2, 0), `"keys":[],"carry":[`+ref(0, 1)+`],"functions":[{"fn":"count"}]`, ""), "without keys"},
 		"id of an input":           {strings.Replace(aggregated("", all, ""), `"id":2`, `"id":1`, 1), "id of"},
 		"no id":                    {strings.Replace(aggregated("", all, ""), `"id":2,`, ``, 1), "id of"},
 		"an input below":           {aggregated(ref(0, 0), all, ""), "not below"},
@@ -181,7 +182,7 @@ func TestDecodeRefusesAggregates(t *testing.T) {
 		"a key form": {
 			aggregated(ref(2, 0), `"keys":[{"column":`+ref(0, 2)+`}]`, ""), "role key"},
 		"a carried key form": {
-			aggregated(ref(2, 0), `"carry":[`+ref(0, 2)+`]`, ""), "role key"},
+			aggregated(ref(2, 1), `"keys":[{"int":1}],"carry":[`+ref(0, 2)+`]`, ""), "role key"},
 		"an unknown function":   {aggregated("", `"functions":[{"fn":"avg","arg":{"int":1}}]`, ""), "unknown function"},
 		"a sum of nothing":      {aggregated("", `"functions":[{"fn":"sum"}]`, ""), "without an argument"},
 		"a sum of bytes":        {aggregated("", `"functions":[{"fn":"sum","arg":`+sRef+`}]`, ""), "of bytes"},
