@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
@@ -79,19 +80,39 @@ func benchAggregate(b *testing.B, relation *joincore.Relation, sums, streams int
 	benchAggregation(b, relation, a, streams)
 }
 
-// benchAggregation reports what an aggregation of a relation takes: cpu-ns/row is
-// what all cores used together. Both are the least of all runs: other programs that
-// share the caches and the memory can only add to it.
+// benchAggregation groups a relation.
 func benchAggregation(b *testing.B, relation *joincore.Relation, a *joincore.Aggregate, streams int) {
 	plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: relation.Columns}}, Root: a}
+	benchGroups(b, plan, []*joincore.Relation{relation}, benchOptions(streams, 0))
+}
+
+// benchOptions are those of a number of workers, and of an algorithm for all joins; 0: the
+// one that is predicted to be the fastest.
+func benchOptions(streams int, algorithm joincore.Algorithm) run.Options {
+	return run.Options{
+		Device: device.Options{Streams: streams},
+		Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
+			if algorithm != 0 {
+				d.Algorithm = algorithm
+			}
+			return d
+		},
+	}
+}
+
+// benchGroups reports what a plan takes whose result is that of an aggregation: cpu-ns/row
+// is what all cores used together for each row of the first input. Both are the least of all
+// runs: other programs that share the caches and the memory can only add to it.
+func benchGroups(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, opt run.Options) {
 	schema, err := plan.Schema()
 	if err != nil {
 		b.Fatal(err)
 	}
+	id := len(inputs)
 	var output []joincore.Column // that which a discarder takes
-	for i, c := range schema[1] {
+	for i, c := range schema[id] {
 		if c.Kind == joincore.Fixed {
-			plan.Output = append(plan.Output, joincore.ColumnRef{Input: 1, Column: i})
+			plan.Output = append(plan.Output, joincore.ColumnRef{Input: id, Column: i})
 			output = append(output, c)
 		}
 	}
@@ -99,13 +120,12 @@ func benchAggregation(b *testing.B, relation *joincore.Relation, a *joincore.Agg
 	var stats joincore.Stats
 	mem := &recycler{}
 	aggregate := func() {
-		opt := run.Options{Device: device.Options{Streams: streams}}
-		if err := run.Run(b.Context(), cpu.New(), plan, []*joincore.Relation{relation}, mem, sink, opt, &stats); err != nil {
+		if err := run.Run(b.Context(), cpu.New(), plan, inputs, mem, sink, opt, &stats); err != nil {
 			b.Fatal(err)
 		}
 	}
 	aggregate()
-	rows := float64(relation.Rows())
+	rows := float64(inputs[0].Rows())
 	cpu, wall := math.Inf(1), math.Inf(1)
 	b.ResetTimer()
 	for range b.N {

@@ -48,10 +48,10 @@ func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (de
 	return t, nil
 }
 
-// fill builds with one stream. The table starts small and grows with the number of
-// distinct keys.
+// fill builds with one stream. The table of many rows starts small and grows with the
+// number of distinct keys.
 func (t *table) fill(ctx context.Context, m *device.Match) error {
-	if err := t.reset(ctx, min(t.space.total(), growFrom)); err != nil {
+	if err := t.reset(ctx, min(t.space.total(), dividedBuild)); err != nil {
 		return err
 	}
 	return t.dev.parallel(ctx, 1, func(st *stream, _ int) error {
@@ -132,7 +132,7 @@ func (t *table) fillRegions(ctx context.Context, m *device.Match) error {
 		return err
 	}
 	v.free()
-	distinct, err := t.distinct(ctx, p.keys[:v.bounds[1]], width)
+	distinct, err := t.distinct(ctx, p.keys[:v.bounds[1]], width, v.total()/regions)
 	if err != nil {
 		return err
 	}
@@ -172,11 +172,13 @@ func (v *division) pairs(ctx context.Context, p pairs) error {
 	})
 }
 
-// distinct counts the distinct keys of a region.
-func (t *table) distinct(ctx context.Context, keys []uint64, width uint) (int, error) {
+// distinct counts the distinct keys of a region; mean is how many rows a region has on
+// average. Rows may come in the order of their hashes: a table for the keys of an average
+// region need not grow while it holds neighbours only.
+func (t *table) distinct(ctx context.Context, keys []uint64, width uint, mean int) (int, error) {
 	sample := &table{dev: t.dev, span: len(keys), skip: width}
 	defer sample.Release()
-	if err := sample.reset(ctx, min(len(keys), growFrom)); err != nil {
+	if err := sample.reset(ctx, min(len(keys), max(growFrom, 2*mean))); err != nil {
 		return 0, err
 	}
 	for from := 0; from < len(keys); from += stepRows {

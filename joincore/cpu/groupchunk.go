@@ -200,7 +200,7 @@ func (g *grouper) hash() {
 			k.hash[i] = mix(w ^ seed)
 		}
 		for i, t := range k.tags {
-			k.hash[i] += uint64(t) * tagFactor
+			k.hash[i] += uint64(t) * goldenRatio
 		}
 		return
 	}
@@ -296,6 +296,3 @@ func (g *grouper) loadCarry(r *rows) {
 		g.keys.carry[i] = ids
 	}
 }
-
-// tagFactor spreads the tags of exact keys.
-const tagFactor = 0x9e3779b97f4a7c15

@@ -70,7 +70,7 @@ func (g *grouper) start() error {
 	case g.level > 0:
 		limit = g.plan.inParts
 	}
-	return g.table.start(g.level*fanBits, limit)
+	return g.table.start(limit)
 }
 
 // Group adds rows to the groups of an aggregation.

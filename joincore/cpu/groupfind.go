@@ -33,14 +33,14 @@ func (t *groupTable) find(k *keyChunk, group []uint32, limit int) (missed int, e
 // group it has not found. It works in rounds without data-dependent branches: each
 // reads one entry for every undecided key, so that many cache misses overlap.
 func (t *groupTable) lookup(k *keyChunk, group []uint32) (absent []uint32) {
-	entries, skip, shift := t.entries, t.skip, t.shift
+	entries, shift := t.entries, t.shift
 	hash := k.hash[:k.n]
 	keys, tags := t.identities(k)
 	keys, group = keys[:len(hash)], group[:len(hash)]
 	todo, slot, absent := k.todo[:len(hash)], k.slot[:len(hash)], k.absent[:len(hash)]
 	left, missing := 0, 0
 	for i, h := range hash {
-		at := h << skip >> shift
+		at := slotOf(h, shift)
 		tag := uint32(0)
 		if tags != nil {
 			tag = tags[i]
@@ -110,7 +110,7 @@ func (t *groupTable) verify(k *keyChunk, group, absent []uint32) []uint32 {
 // has done: at the next one, the table needs more memory.
 func (t *groupTable) insert(k *keyChunk, group, rows []uint32, limit int) (done, missed int, err error) {
 	entries, mask := t.entries, uint64(len(t.entries)-1)
-	skip, shift, exact := t.skip, t.shift, t.plan.exact
+	shift, exact := t.shift, t.plan.exact
 	keys, tags := t.identities(k)
 	tag := uint32(0)
 	for j, i := range rows {
@@ -118,7 +118,7 @@ func (t *groupTable) insert(k *keyChunk, group, rows []uint32, limit int) (done,
 		if tags != nil {
 			tag = tags[i]
 		}
-		at := k.hash[i] << skip >> shift
+		at := slotOf(k.hash[i], shift)
 		for {
 			e := &entries[at&mask]
 			if e.key == key && e.tag == tag && e.group != 0 && (exact || t.same(e.group, k, int(i))) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/testsupport/suite"
 )
 
 // groupsCase is an aggregation of BenchmarkGroups.
@@ -19,7 +20,7 @@ type groupsCase struct {
 
 // BenchmarkGroups groups rows, and computes sums of an int8 column. It varies one
 // thing at a time: the number of groups, of rows, of workers and of sums, the key,
-// and how frequent the groups are.
+// and how frequent the groups are. Then it groups the result of joins.
 func BenchmarkGroups(b *testing.B) {
 	usual := groupsCase{rows: 1 << 22, groups: 1 << 18, workers: 1, sums: 1, keys: "8"}
 	run := func(name string, c groupsCase) {
@@ -60,6 +61,42 @@ func BenchmarkGroups(b *testing.B) {
 		run(fmt.Sprintf("hot/groups=2^%d", log), c)
 		c.hot, c.zipf = false, 1.1
 		run(fmt.Sprintf("zipf=1.1/groups=2^%d", log), c)
+	}
+	benchJoinedGroups(b)
+}
+
+// benchJoinedGroups joins 4 M rows with those that have one group each, and groups the result
+// by the join's key or by another column of these. The algorithm decides in which order the
+// groups come: grouping by the key should not take longer than by the other column.
+func benchJoinedGroups(b *testing.B) {
+	for log := 14; log <= 22; log++ {
+		c := groupsCase{rows: 1 << 22, groups: 1 << log, keys: "8"}
+		fact := groupsRelation(c)
+		order := rand.New(rand.NewPCG(1, 2)).Perm(c.groups)
+		dimension := suite.Int64Relation(c.groups, 2, func(row, column int) uint64 {
+			if column == 0 {
+				return uint64(row) * sparse
+			}
+			return uint64(order[row]) * sparse
+		})
+		for _, algorithm := range joincore.Algorithms {
+			for column, name := range []string{"key", "other"} {
+				b.Run(fmt.Sprintf("join=%s/groups=2^%d/by=%s", algorithm, log, name), func(b *testing.B) {
+					plan := &joincore.Plan{
+						Inputs: []joincore.Input{{Columns: fact.Columns}, {Columns: dimension.Columns}},
+						Root: &joincore.Aggregate{
+							Child: &joincore.Join{
+								Kind: joincore.Inner, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1},
+								Keys: []joincore.KeyPair{{Left: joincore.ColumnRef{}, Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}},
+							},
+							ID: 2, Keys: []joincore.Value{joincore.ColumnRef{Input: 1, Column: column}},
+							Functions: []joincore.Function{{Kind: joincore.Count}, {Kind: joincore.Sum, Arg: joincore.ColumnRef{Column: 1}}},
+						},
+					}
+					benchGroups(b, plan, []*joincore.Relation{fact, dimension}, benchOptions(1, algorithm))
+				})
+			}
+		}
 	}
 }
 

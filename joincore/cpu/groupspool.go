@@ -4,8 +4,7 @@ package cpu
 
 // Rows whose groups a table does not take are partitioned by fanBits of their
 // hash: as rows, in columns, with their keys and arguments. A partition of too
-// many groups is partitioned again, by the next bits. Tables choose their
-// entries by bits behind those; deepest leaves enough of them.
+// many groups is partitioned again, by the next bits, up to deepest times.
 const (
 	fanBits = 8
 	fanOut  = 1 << fanBits

@@ -18,7 +18,6 @@ type groupTable struct {
 	n       int // groups
 	size    int // groups that memory is there for, number 0 included
 	limit   int // rows of further groups are not taken
-	skip    uint
 	shift   uint
 	memory  []byte
 	entries []groupEntry
@@ -37,10 +36,9 @@ type groupEntry struct {
 // firstGroups is for how many groups a table has memory at first.
 const firstGroups = rowUnit
 
-// start makes the table an empty one whose entries are chosen by the bits of
-// the hash behind skip.
-func (t *groupTable) start(skip uint, limit int) error {
-	t.skip, t.limit, t.used = skip, limit, 0
+// start makes the table an empty one.
+func (t *groupTable) start(limit int) error {
+	t.limit, t.used = limit, 0
 	if t.size == 0 {
 		if err := t.resize(firstGroups); err != nil {
 			return err
@@ -96,7 +94,7 @@ func (t *groupTable) resize(size int) error {
 	mask := uint64(len(t.entries) - 1)
 	for g := 1; g < last; g++ {
 		e := t.entryOf(g)
-		at := t.hashOf(g) << t.skip >> t.shift
+		at := slotOf(t.hashOf(g), t.shift)
 		for t.entries[at&mask].group != 0 {
 			at++
 		}
@@ -120,7 +118,7 @@ func (t *groupTable) entryOf(g int) groupEntry {
 func (t *groupTable) hashOf(g int) uint64 {
 	d := t.plan.dev
 	if t.plan.exact {
-		return mix(t.c64[0][g]^d.seed) + uint64(t.c32[0][g])*tagFactor
+		return mix(t.c64[0][g]^d.seed) + uint64(t.c32[0][g])*goldenRatio
 	}
 	h := d.seed
 	for _, words := range t.c64[:t.plan.words] {
