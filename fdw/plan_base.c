@@ -149,53 +149,6 @@ page_feed(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 	return heap;
 }
 
-static Size
-path_size(const Path *path)
-{
-	switch (nodeTag(path))
-	{
-		case T_Path:
-			return sizeof(Path);
-		case T_BitmapHeapPath:
-			return sizeof(BitmapHeapPath);
-		case T_TidPath:
-			return sizeof(TidPath);
-		case T_TidRangePath:
-			return sizeof(TidRangePath);
-		case T_SubqueryScanPath:
-			return sizeof(SubqueryScanPath);
-		case T_AppendPath:
-			return sizeof(AppendPath);
-		case T_MergeAppendPath:
-			return sizeof(MergeAppendPath);
-		case T_MaterialPath:
-			return sizeof(MaterialPath);
-		case T_ProjectionPath:
-			return sizeof(ProjectionPath);
-		case T_GatherPath:
-			return sizeof(GatherPath);
-		case T_GatherMergePath:
-			return sizeof(GatherMergePath);
-		case T_GroupResultPath:
-			return sizeof(GroupResultPath);
-		default:
-			return 0;
-	}
-}
-
-/*
- * A copy of a path of a base relation.  core frees a path, but not those below
- * it, when it adds a better one: a Gather is added after the relation of a
- * block has been decided.  It never frees paths of an index.
- */
-static Path *
-kept_path(Path *path)
-{
-	Size		size = path_size(path);
-
-	return size == 0 ? path : memcpy(palloc(size), path, size);
-}
-
 /* Chooses the cheaper of a page feed of rel and a feed from child. */
 static void
 choose_source(PlannerInfo *root, RelOptInfo *rel, GjBase *base, bool page,
@@ -206,7 +159,7 @@ choose_source(PlannerInfo *root, RelOptInfo *rel, GjBase *base, bool page,
 	if (child != NULL)
 	{
 		source->feed = GJ_FEED_CHILD;
-		source->path = kept_path(child);
+		source->path = child;
 		source->scan_cost = gj_child_scan_cost(root, child);
 		source->cost = source->scan_cost + gj_child_fill_cost(child, base->weight);
 	}

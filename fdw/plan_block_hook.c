@@ -14,6 +14,7 @@
 #include "plan_block.h"
 #include "plan_block_stash.h"
 #include "plan_rerun.h"
+#include "plan_scanned.h"
 
 static create_upper_paths_hook_type previous_upper_hook;
 static set_rel_pathlist_hook_type previous_rel_hook;
@@ -28,9 +29,9 @@ find_trees(PlannerInfo *root, RelOptInfo *input, GjCandidate **trees)
 	trees[GJ_SERIAL] = trees[GJ_PARALLEL] = NULL;
 	if (input->reloptkind == RELOPT_BASEREL)
 	{
-		GjBase	   *base = gj_base_slot(input);
+		GjBase	   *base = gj_scanned_base(root, input);
 
-		if (base == NULL || !base->decided)
+		if (base == NULL)
 			return GJ_REJECT_NOT_A_TABLE;
 		if (base->reject != GJ_ACCEPTED)
 			return base->reject;
@@ -167,11 +168,6 @@ upper_hook(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 		stash->reject = reject;
 }
 
-/*
- * Decides how the only table of a block is fed while the relation still has
- * the target and the paths of its scan: core replaces both by those that
- * compute GROUP BY expressions.
- */
 static void
 rel_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
@@ -179,7 +175,7 @@ rel_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		previous_rel_hook(root, rel, rti, rte);
 	if (gj_enabled && rel->reloptkind == RELOPT_BASEREL && may_be_block(root) &&
 		bms_membership(root->all_baserels) == BMS_SINGLETON)
-		(void) gj_base(root, rel);
+		gj_remember_scan(root, rel);
 }
 
 void

@@ -4,32 +4,23 @@
 #include "postgres.h"
 
 #include "plan_block_stash.h"
-
-static const char stash_tag = 'b';	/* its address marks our stashes */
+#include "plan_state.h"
 
 GjBlockStash *
 gj_block_stash(const RelOptInfo *rel)
 {
-	GjBlockStash *stash = rel->fdw_private;
-
-	if (stash == NULL || rel->fdwroutine != NULL || rel->reloptkind != RELOPT_UPPER_REL ||
-		stash->tag != &stash_tag)
-		return NULL;
-	return stash;
+	return rel->reloptkind == RELOPT_UPPER_REL ? gj_find_state(rel) : NULL;
 }
 
 GjBlockStash *
 gj_make_block_stash(RelOptInfo *rel, Relids relids)
 {
-	GjBlockStash *stash;
+	GjBlockStash *stash = gj_get_state(rel, sizeof(GjBlockStash));
 
-	if (rel->fdw_private != NULL || rel->fdwroutine != NULL)
+	if (stash == NULL)
 		return NULL;
-	stash = palloc0(sizeof(GjBlockStash));
-	stash->tag = &stash_tag;
 	stash->relids = relids;
 	stash->cost = -1;
-	rel->fdw_private = stash;
 	return stash;
 }
 

@@ -6,19 +6,18 @@
 
 #include "plan_reject.h"
 
-/* The RelOptInfo.fdw_private of an aggregation's relation. */
+/* The state of an aggregation's relation. */
 typedef struct GjBlockStash
 {
-	const void *tag;
 	Relids		relids;			/* the aggregated tables */
 	GjReject	reject;
 	Cost		cost;			/* of the cheapest job; < 0: none was offered */
 } GjBlockStash;
 
-/* NULL if there is none, or if another extension uses fdw_private. */
+/* NULL if there is none. */
 extern GjBlockStash *gj_block_stash(const RelOptInfo *rel);
 
-/* Creates an empty one; NULL if another extension uses fdw_private. */
+/* Creates an empty one; NULL as for gj_get_state(). */
 extern GjBlockStash *gj_make_block_stash(RelOptInfo *rel, Relids relids);
 
 /* Remembers the cost of a path that is offered for the relation. */

@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "optimizer/optimizer.h"
-#include "utils/memutils.h"
 
 #include "lists.h"
 #include "plan_candidate.h"
@@ -14,25 +13,18 @@
 #include "plan_document.h"
 #include "plan_surplus.h"
 
-const char gj_stash_tag = 'j';
-
 GjStash *
 gj_make_stash(RelOptInfo *joinrel, GjQuery *query)
 {
-	GjStash    *stash;
+	GjStash    *stash = gj_joinrel_stash(joinrel);
 
-	if (joinrel->fdw_private != NULL || joinrel->fdwroutine != NULL ||
-		joinrel->reloptkind != RELOPT_JOINREL)
-		return gj_joinrel_stash(joinrel);
-
-	/* allocate where the joinrel is: with GEQO not the planner's context */
-	stash = MemoryContextAllocZero(GetMemoryChunkContext(joinrel), sizeof(GjStash));
-	stash->tag = &gj_stash_tag;
+	if (stash != NULL || joinrel->reloptkind != RELOPT_JOINREL ||
+		(stash = gj_get_state(joinrel, sizeof(GjStash))) == NULL)
+		return stash;
 	stash->query = query;
 	stash->return_weight = -1;
 	for (int v = 0; v < GJ_VARIANTS; v++)
 		stash->costs[v] = -1;
-	joinrel->fdw_private = stash;
 	return stash;
 }
 

@@ -2,13 +2,10 @@
  * plan_candidate.h - planning state kept between calls of the join hook.
  *
  * Every base relation remembers how it would be fed (GjBase), and every
- * joinrel the best job tree found for it (GjStash).  Both are stored in
- * RelOptInfo.fdw_private, which core does not use for relations that are not
- * foreign.  A joinrel's tree is kept even if add_path prunes its path, so that
- * higher joinrels can include it in a larger job. The tree's cost excludes the
- * return of its rows.
- *
- * This state lives as long as the RelOptInfo that it is attached to.
+ * joinrel the best job tree found for it (GjStash), see plan_state.h.  A
+ * joinrel's tree is kept even if add_path prunes its path, so that higher
+ * joinrels can include it in a larger job. The tree's cost excludes the return
+ * of its rows.
  */
 #ifndef GPUJOIN_PLAN_CANDIDATE_H
 #define GPUJOIN_PLAN_CANDIDATE_H
@@ -16,6 +13,7 @@
 #include "columns.h"
 #include "plan_clauses.h"
 #include "plan_reject.h"
+#include "plan_state.h"
 
 /* The two variants of the node. */
 typedef enum GjVariant
@@ -143,12 +141,13 @@ typedef struct GjKnownTime
 } GjKnownTime;
 
 typedef struct GjOrder GjOrder;	/* plan_surplus_range.c */
+typedef struct GjScan GjScan;	/* plan_scanned.c */
 
-/* A base relation, RelOptInfo.fdw_private. */
+/* A base relation. */
 typedef struct GjBase
 {
-	const void *tag;
 	GjQuery    *query;			/* of the first base relation, else NULL */
+	GjScan	   *scan;			/* of the only table of a block, else NULL */
 	bool		decided;		/* the fields below are valid */
 	GjReject	reject;			/* GJ_ACCEPTED: may be an input */
 	double		weight;			/* of all columns, see gj_column_weight */
@@ -171,10 +170,9 @@ typedef struct GjBase
 	GjCandidate leaves[GJ_VARIANTS];
 } GjBase;
 
-/* A joinrel, RelOptInfo.fdw_private. */
+/* A joinrel. */
 typedef struct GjStash
 {
-	const void *tag;
 	GjQuery    *query;
 	RelOptInfo *first_outer;	/* the pair seen in one order so far */
 	RelOptInfo *first_inner;
@@ -187,25 +185,16 @@ typedef struct GjStash
 	GjKnownTime times[GJ_VARIANTS];
 } GjStash;
 
-/* Their addresses mark our stashes and base relations. */
-extern const char gj_stash_tag;
-extern const char gj_base_tag;
-
-/* NULL if there is none, or if another extension uses fdw_private. */
+/* NULL if there is none. */
 static inline GjStash *
 gj_joinrel_stash(const RelOptInfo *joinrel)
 {
-	GjStash    *stash = joinrel->fdw_private;
-
-	if (stash == NULL || joinrel->fdwroutine != NULL ||
-		joinrel->reloptkind != RELOPT_JOINREL || stash->tag != &gj_stash_tag)
-		return NULL;
-	return stash;
+	return joinrel->reloptkind == RELOPT_JOINREL ? gj_find_state(joinrel) : NULL;
 }
 
 /*
- * Returns the joinrel's stash and creates it if necessary.  NULL if another
- * extension uses fdw_private.
+ * Returns the joinrel's stash and creates it if necessary.  NULL as for
+ * gj_get_state().
  */
 extern GjStash *gj_make_stash(RelOptInfo *joinrel, GjQuery *query);
 
@@ -224,20 +213,13 @@ extern GjQuery *gj_query(PlannerInfo *root);
 extern const struct gj_status *gj_query_daemon(GjQuery *query);
 
 /*
- * Returns an empty GjBase (plan_slot.c).  NULL if the relation is not a base
- * relation, or if another extension uses fdw_private.
+ * Returns what is known about a base relation, perhaps nothing yet.  NULL if it
+ * is none, or as for gj_get_state().
  */
-extern GjBase *gj_make_base(RelOptInfo *rel);
-
-/* The same, or the existing one. */
 static inline GjBase *
 gj_base_slot(RelOptInfo *rel)
 {
-	GjBase	   *base = rel->fdw_private;
-
-	if (base == NULL)
-		return gj_make_base(rel);
-	return rel->fdwroutine == NULL && base->tag == &gj_base_tag ? base : NULL;
+	return rel->reloptkind == RELOPT_BASEREL ? gj_get_state(rel, sizeof(GjBase)) : NULL;
 }
 
 /* A join of two trees that is considered, and the trees. */

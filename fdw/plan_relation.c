@@ -46,6 +46,27 @@ leaves_traces(Path *path)
 	return false;
 }
 
+/* Does the test hold for a path of the relation? */
+static bool
+any_path(const RelOptInfo *rel, bool (*test) (Path *))
+{
+	ListCell   *lc;
+
+	foreach(lc, rel->pathlist)
+		if (test(lfirst(lc)))
+			return true;
+	foreach(lc, rel->partial_pathlist)
+		if (test(lfirst(lc)))
+			return true;
+	return false;
+}
+
+bool
+gj_has_foreign_path(const RelOptInfo *rel)
+{
+	return any_path(rel, is_foreign);
+}
+
 /* ---- subqueries ---- */
 
 static GjReject
@@ -150,7 +171,6 @@ GjReject
 gj_check_relation(PlannerInfo *root, RelOptInfo *rel)
 {
 	RangeTblEntry *rte = root->simple_rte_array[rel->relid];
-	List	   *paths;
 	GjReject	reject;
 	ListCell   *lc;
 
@@ -159,14 +179,10 @@ gj_check_relation(PlannerInfo *root, RelOptInfo *rel)
 		reject = check_members(root, rel);
 	if (reject != GJ_ACCEPTED)
 		return reject;
-	paths = list_concat_copy(rel->pathlist, rel->partial_pathlist);
-	foreach(lc, paths)
-	{
-		if (is_foreign(lfirst(lc)))
-			return GJ_REJECT_FOREIGN;
-		if (rte->rtekind == RTE_SUBQUERY && leaves_traces(lfirst(lc)))
-			return GJ_REJECT_SUBQUERY;
-	}
+	if (gj_has_foreign_path(rel))
+		return GJ_REJECT_FOREIGN;
+	if (rte->rtekind == RTE_SUBQUERY && any_path(rel, leaves_traces))
+		return GJ_REJECT_SUBQUERY;
 	foreach(lc, rel->baserestrictinfo)
 		if (contain_volatile_functions((Node *) lfirst(lc)))
 			return GJ_REJECT_VOLATILE;

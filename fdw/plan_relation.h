@@ -11,4 +11,7 @@
  */
 extern GjReject gj_check_relation(PlannerInfo *root, RelOptInfo *rel);
 
+/* Does a path of it contain a foreign scan, or a custom scan that is not ours? */
+extern bool gj_has_foreign_path(const RelOptInfo *rel);
+
 #endif							/* GPUJOIN_PLAN_RELATION_H */
