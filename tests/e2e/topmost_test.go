@@ -3,12 +3,9 @@ package e2e
 import (
 	"fmt"
 	"os"
-	osexec "os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"gpujoin/tests/harness"
 )
 
 // The cost of the topmost join follows the native path that is the cheapest when
@@ -64,25 +61,11 @@ _PG_init(void)
 // join from being offloaded.
 func TestReplacedSearchHook(t *testing.T) {
 	w := theWorld(t)
-	dir, err := os.MkdirTemp(w.c.Dir, "searcher")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	source, library := filepath.Join(dir, "searcher.c"), filepath.Join(dir, "searcher.so")
+	source := filepath.Join(t.TempDir(), "searcher.c")
 	if err := os.WriteFile(source, []byte(searcher), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	include, err := osexec.Command(harness.PGConfig(), "--includedir-server").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := osexec.Command("gcc", "-shared", "-fPIC", "-w", "-I"+strings.TrimSpace(string(include)),
-		"-o", library, source).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
+	library := compileLibrary(t, w, source)
 	s := w.session(t, "set gpujoin.force = on", "load '"+library+"'")
 	const sql = "select count(*), sum(f.id) from fact f join dim d using (k)"
 	for _, blocks := range []string{"off", "on"} {

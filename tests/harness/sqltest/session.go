@@ -25,7 +25,13 @@ func Bounded() (context.Context, context.CancelFunc) {
 // Session opens a session, runs settings in it, and closes it at the end of the test.
 func Session(t testing.TB, c *harness.Cluster, settings ...string) *harness.Session {
 	t.Helper()
-	s, err := c.Connect(context.Background())
+	return SessionIn(t, c, "postgres", settings...)
+}
+
+// SessionIn does the same in another database.
+func SessionIn(t testing.TB, c *harness.Cluster, database string, settings ...string) *harness.Session {
+	t.Helper()
+	s, err := c.ConnectAs(context.Background(), "postgres", database)
 	if err != nil {
 		t.Fatal(err)
 	}
