@@ -3,8 +3,6 @@
 package cpu
 
 import (
-	"encoding/binary"
-
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 )
@@ -201,7 +199,7 @@ func (w *groupWriter) key(t *groupTable, i, from, n int) error {
 }
 
 // bytes writes the bytes of a row: to a column of variable length as a value
-// with a header, where payload says that they have none, or to a wide one.
+// with a header (joincore.PutText), where payload says that they have none, or to a wide one.
 func (w *groupWriter) bytes(i int, out *target, row int, b []byte, payload bool) error {
 	if out.kind == joincore.Fixed {
 		words := out.width / 8
@@ -213,32 +211,27 @@ func (w *groupWriter) bytes(i int, out *target, row int, b []byte, payload bool)
 	valid := out.flags[row] != 0
 	size := 0
 	if valid {
-		size = len(b)
+		size = padded(len(b), out.align)
 		if payload {
-			size += headerBytes
+			size = joincore.TextSize(len(b), out.align)
 		}
-		size = padded(size, out.align)
 	}
 	if err := w.grow(i, out, size); err != nil {
 		return err
 	}
 	used := w.used[i]
 	to := out.heap[0][used : used+size]
-	clear(to)
 	switch {
 	case !valid:
 	case payload:
-		binary.LittleEndian.PutUint32(to, uint32(len(b)+headerBytes)<<2)
-		copy(to[headerBytes:], b)
+		joincore.PutText(to, b)
 	default:
-		copy(to, b)
+		clear(to[copy(to, b):])
 	}
 	w.used[i] = used + size
 	out.v32[0][out.at+row+1] = uint32(w.used[i])
 	return nil
 }
-
-const headerBytes = 4
 
 // grow makes space in a heap of the block.
 func (w *groupWriter) grow(i int, out *target, size int) error {

@@ -16,7 +16,7 @@ func TestSuiteOfTexts(t *testing.T) {
 		Provider:   encode.New(&poisoned{Provider: provider(t, 512<<20)}),
 		Algorithms: algorithms, Thin: *thin, Offset: trials.Source(t).Uint64N(1 << 32), OwnMemory: true,
 	}
-	for _, part := range []func(*testing.T, suite.Subject){suite.Trees, suite.Values, suite.Aggregates, suite.AggregateTrees, suite.AggregateValues} {
+	for _, part := range []func(*testing.T, suite.Subject){suite.Trees, suite.Values, suite.Aggregates, suite.AggregateTrees, suite.AggregateValues, suite.MadeTexts} {
 		part(t, s)
 	}
 }

@@ -91,7 +91,7 @@ func (d *dictionary) relation(mem *memory) (*joincore.Relation, error) {
 	rows, heap := 0, 0
 	d.each(func(_ uint32, value []byte) {
 		rows++
-		heap += textSize(value)
+		heap += joincore.TextSize(len(value), textAlign)
 	})
 	if uint64(heap) > 1<<32-1 {
 		return nil, errHeap
@@ -106,11 +106,13 @@ func (d *dictionary) relation(mem *memory) (*joincore.Relation, error) {
 			return nil, err
 		}
 	}
-	row, to := 0, texts[:0]
+	row, at := 0, 0
 	d.each(func(code uint32, value []byte) {
 		binary.LittleEndian.PutUint32(numbers[4*row:], d.number(code))
-		binary.LittleEndian.PutUint32(offsets[4*row:], uint32(len(to)))
-		to = appendText(to, value)
+		binary.LittleEndian.PutUint32(offsets[4*row:], uint32(at))
+		end := at + joincore.TextSize(len(value), textAlign)
+		joincore.PutText(texts[at:end], value)
+		at = end
 		row++
 	})
 	binary.LittleEndian.PutUint32(offsets[4*rows:], uint32(heap))

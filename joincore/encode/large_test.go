@@ -81,7 +81,7 @@ func manyTexts(rows []int, many, long int) *joincore.Relation {
 				} else if x%97 == 3 {
 					payload = append(payload, make([]byte, long)...)
 				}
-				text.Heap = append(text.Heap, suite.TextValue(payload, 4)...)
+				text.Heap = append(text.Heap, suite.FedText(payload, 4)...)
 			}
 			text.Values = binary.LittleEndian.AppendUint32(text.Values, uint32(len(text.Heap)))
 			number.Values = binary.LittleEndian.AppendUint32(number.Values, uint32(x%4))

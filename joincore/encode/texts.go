@@ -1,6 +1,6 @@
 package encode
 
-import "encoding/binary"
+import "gpujoin/joincore"
 
 // texts are the values of a part of a column, in memory of the job. They are copied to the
 // segment's heap when its size is known.
@@ -11,7 +11,7 @@ type texts struct {
 
 // add appends a value.
 func (t *texts) add(mem *memory, payload []byte) error {
-	size := textSize(payload)
+	size := joincore.TextSize(len(payload), textAlign)
 	n := len(t.blocks)
 	if n == 0 || cap(t.blocks[n-1])-len(t.blocks[n-1]) < size {
 		block, err := mem.alloc(max(min(firstBlock<<min(n, 16), mostBlock), size))
@@ -21,7 +21,9 @@ func (t *texts) add(mem *memory, payload []byte) error {
 		t.blocks = append(t.blocks, block[:0:len(block)])
 		n++
 	}
-	t.blocks[n-1] = appendText(t.blocks[n-1], payload)
+	end := len(t.blocks[n-1])
+	t.blocks[n-1] = t.blocks[n-1][:end+size]
+	joincore.PutText(t.blocks[n-1][end:], payload)
 	t.size += size
 	return nil
 }
@@ -35,17 +37,5 @@ func (t *texts) move(mem *memory, heap []byte) {
 	t.blocks = nil
 }
 
-const headerBytes = 4
-
-// textSize is what appendText appends of a payload.
-func textSize(payload []byte) int { return (headerBytes + len(payload) + 3) / 4 * 4 }
-
-// appendText appends a value of variable length: a header, the payload and padding.
-func appendText(heap, payload []byte) []byte {
-	heap = binary.LittleEndian.AppendUint32(heap, uint32(len(payload)+headerBytes)<<2)
-	heap = append(heap, payload...)
-	for len(heap)%4 != 0 {
-		heap = append(heap, 0)
-	}
-	return heap
-}
+// textAlign is the alignment of columns of texts.
+const textAlign = 4

@@ -38,7 +38,7 @@ func (*reserve) Free([]byte) {}
 // process may take besides.
 func TestComputedTextsAreMemoryOfTheJob(t *testing.T) {
 	const rows, bytes, most = 1 << 16, 1 << 10, 16 << 20
-	value := suite.TextValue(make([]byte, bytes), 4)
+	value := suite.FedText(make([]byte, bytes), 4)
 	text := joincore.Vector{Heap: make([]byte, 0, rows*len(value)), Values: make([]byte, 4, 4*(rows+1))}
 	for range rows {
 		text.Heap = append(text.Heap, value...)

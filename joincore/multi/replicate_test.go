@@ -31,7 +31,7 @@ func TestReplicate(t *testing.T) {
 	for n, more := range map[int][]part{
 		2: {suite.Skew, suite.Values, suite.AggregateTrees, suite.Forced},
 		3: {suite.Allocations, suite.Sink, suite.Cancel, suite.CorruptInput, suite.RowTooWide, suite.Tile},
-		4: {suite.AggregateValues},
+		4: {suite.AggregateValues, suite.MadeTexts},
 		8: {suite.AggregateTrees},
 	} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -80,7 +80,7 @@ func TestSuite(t *testing.T) {
 		},
 		{
 			machine(t, "dgx1", 0, 3, 4, 7), multi.Options{Exchange: small(exchange.Bandwidth{})},
-			[]part{suite.AggregateValues, suite.Forced},
+			[]part{suite.AggregateValues, suite.MadeTexts, suite.Forced},
 		},
 		{
 			machine(t, "dgx1", 0, 1, 2, 3, 4, 5, 6, 7), multi.Options{Exchange: small(exchange.Adaptive{})},

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/big"
 
@@ -93,11 +92,8 @@ func (d value) encode(c joincore.Column) []byte {
 	if c.Kind == joincore.Fixed {
 		return fixedBytes(d.n, c.Width)
 	}
-	b := binary.LittleEndian.AppendUint32(nil, uint32(len(d.bytes)+4)<<2)
-	b = append(b, d.bytes...)
-	for len(b)%c.Align != 0 {
-		b = append(b, 0)
-	}
+	b := make([]byte, joincore.TextSize(len(d.bytes), c.Align))
+	joincore.PutText(b, d.bytes)
 	return b
 }
 

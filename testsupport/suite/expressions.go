@@ -84,7 +84,7 @@ func (x *expressions) vector(c, rows, first int, nulls float64) joincore.Vector 
 		}
 		if col.Kind == joincore.Varlena {
 			if !null {
-				v.Heap = append(v.Heap, TextValue(x.letters(x.r.IntN(5)*(1+5*(c-textColumn))), col.Align)...)
+				v.Heap = append(v.Heap, textValue(x.letters(x.r.IntN(5)*(1+5*(c-textColumn))), col.Align)...)
 			}
 			v.Values = binary.LittleEndian.AppendUint32(v.Values, uint32(len(v.Heap)))
 			continue
@@ -103,10 +103,10 @@ func (x *expressions) vector(c, rows, first int, nulls float64) joincore.Vector 
 	return v
 }
 
-// TextValue is text as a value of PostgreSQL: a header, the payload, padding.
+// textValue is text as a value of PostgreSQL: a header, the payload, padding.
 // The header has one byte if the payload has an odd number of bytes, so that
 // both kinds occur and equal values have equal bytes.
-func TextValue(payload []byte, align int) []byte {
+func textValue(payload []byte, align int) []byte {
 	b := []byte{byte(len(payload)+1)<<1 | 1}
 	if len(payload)%2 == 0 || len(payload) >= 127 {
 		b = binary.LittleEndian.AppendUint32(nil, uint32(len(payload)+4)<<2)

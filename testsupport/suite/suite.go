@@ -51,6 +51,7 @@ func All(t *testing.T, s Subject) {
 		{"Aggregates", Aggregates},
 		{"AggregateTrees", AggregateTrees},
 		{"AggregateValues", AggregateValues},
+		{"MadeTexts", MadeTexts},
 		{"FloatSums", FloatSums},
 		{"JoinStats", JoinStats},
 		{"Forced", Forced},
