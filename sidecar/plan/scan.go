@@ -11,8 +11,9 @@ import (
 
 // checkShape scans the tokens of b once, before any structure is built. It
 // rejects input that encoding/json accepts or rejects only after much work:
-// invalid UTF-8, deep nesting, trailing bytes, and duplicate member names,
-// compared without regard to case as the decoder does.
+// invalid UTF-8, deep nesting, trailing bytes, and duplicate member names. The
+// decoder compares names without regard to case, also beyond ASCII: names may
+// have no character that another one is equal to.
 func checkShape(b []byte) error {
 	if len(b) > MaxBytes {
 		return fmt.Errorf("%w: has %d bytes, may have at most %d", ErrMalformed, len(b), MaxBytes)
@@ -37,14 +38,13 @@ func checkShape(b []byte) error {
 		if n := len(stack); n > 0 && stack[n-1].object {
 			top := &stack[n-1]
 			if name, ok := tok.(string); ok && top.key {
-				folded := strings.ToLower(name)
-				if folded != name {
+				if strings.ContainsFunc(name, foreign) {
 					return fmt.Errorf("%w: unknown member %q", ErrMalformed, name)
 				}
-				if _, dup := top.names[folded]; dup {
+				if _, dup := top.names[name]; dup {
 					return fmt.Errorf("%w: member %q occurs twice", ErrMalformed, name)
 				}
-				top.names[folded] = struct{}{}
+				top.names[name] = struct{}{}
 				top.key = false
 				continue
 			}
@@ -74,3 +74,7 @@ func checkShape(b []byte) error {
 	}
 	return nil
 }
+
+// foreign reports whether a character occurs in no member's name: those consist of
+// lower-case ASCII.
+func foreign(c rune) bool { return c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' }
