@@ -1,6 +1,9 @@
 package joincore
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors of an execution, wrapped with details.
 var (
@@ -15,4 +18,12 @@ var (
 	// ErrArithmetic: SQL would perhaps report an error for a value. The result
 	// of the plan is not usable.
 	ErrArithmetic = errors.New("a value is out of range, not a number, or divided by zero")
+	// ErrChanged is an ErrInvalid: two readings of an input differ.
+	ErrChanged = fmt.Errorf("input changed while it was read: %w", ErrInvalid)
 )
+
+// Final reports whether the query or its data are the cause of an error: every provider
+// would fail with it.
+func Final(err error) bool {
+	return errors.Is(err, ErrRowTooWide) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrArithmetic)
+}

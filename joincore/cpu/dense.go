@@ -6,6 +6,7 @@ import (
 	"context"
 	"math/bits"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 )
 
@@ -81,7 +82,7 @@ func (t *table) insertDense(ctx context.Context, keys []uint64, sel []uint32, fi
 	for i, k := range keys {
 		at := k - low
 		if at >= uint64(len(heads)) {
-			return errChanged
+			return joincore.ErrChanged
 		}
 		position := first + uint32(i)
 		if sel != nil {
@@ -155,7 +156,7 @@ func (t *table) insertElements(ctx context.Context, part []uint32, first uint32,
 	for _, word := range rows {
 		at, position := uint32(word>>32)-first, uint32(word)
 		if int(at) >= len(part) {
-			return errChanged
+			return joincore.ErrChanged
 		}
 		old := part[at]
 		part[at] = position + 1

@@ -4,7 +4,6 @@ package cpu
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 
 	"gpujoin/joincore"
@@ -131,7 +130,7 @@ func (v *division) count(ctx context.Context, st *stream, i int) error {
 			v.by.of(of, keys)
 			for _, p := range of {
 				if int(p) >= len(counts) {
-					return errChanged
+					return joincore.ErrChanged
 				}
 				counts[p]++
 			}
@@ -145,7 +144,7 @@ func (v *division) count(ctx context.Context, st *stream, i int) error {
 		for j, p := range parts {
 			of[sel[j]] = p
 			if int(p) >= len(counts) {
-				return errChanged
+				return joincore.ErrChanged
 			}
 			counts[p]++
 		}
@@ -159,9 +158,6 @@ func (v *division) count(ctx context.Context, st *stream, i int) error {
 		return nil
 	})
 }
-
-// errChanged reports that an input was modified while it was read.
-var errChanged = fmt.Errorf("input changed while it was read: %w", joincore.ErrInvalid)
 
 // assign turns counts into places.
 func (v *division) assign() {

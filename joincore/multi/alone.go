@@ -65,7 +65,7 @@ func (p *Provider) again(ctx context.Context, sink *watchedSink, err error) bool
 		}
 	}
 	return ctx.Err() == nil && !sink.returned.Load() && !sink.failed.Load() &&
-		!errors.Is(err, joincore.ErrRowTooWide) && !errors.Is(err, joincore.ErrInvalid) && !errors.Is(err, joincore.ErrArithmetic)
+		!joincore.Final(err)
 }
 
 // watchedSink knows whether rows have been returned and whether the sink has failed.

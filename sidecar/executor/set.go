@@ -104,8 +104,7 @@ func (p *Policy) leaves(job *Job) bool {
 // again reports whether another executor may retry a failed job: the executor
 // caused the failure and no participant has received rows.
 func (s *Set) again(ctx context.Context, job *Job, sink *watchedSink, err error) bool {
-	return ctx.Err() == nil && !sink.failed(err) && !errors.Is(err, joincore.ErrRowTooWide) &&
-		job.Again != nil && job.Again()
+	return ctx.Err() == nil && !sink.failed(err) && !joincore.Final(err) && job.Again != nil && job.Again()
 }
 
 func inputRows(job *Job) int64 {

@@ -72,21 +72,23 @@ func TestChoice(t *testing.T) {
 		fallback string
 		err      error
 	}{
-		"ready":                   {rows: 10, runs: 1, by: "first"},
-		"too small":               {rows: 9, last: 1, by: "last"},
-		"not worth it":            {rows: 10, slower: true, last: 1, by: "last"},
-		"absent":                  {rows: 10, first: fake{ready: fmt.Errorf("%w: no driver", ErrAbsent)}, last: 1, by: "last"},
-		"absent, asked for":       {rows: 0, insist: true, first: fake{ready: fmt.Errorf("%w: no driver", ErrAbsent)}, last: 1, by: "last", fallback: "first: not available on this machine: no driver"},
-		"out of service":          {rows: 10, first: fake{ready: ErrUnavailable}, last: 1, by: "last", fallback: "first: out of service"},
-		"not able to":             {rows: 10, first: fake{check: joincore.ErrUnsupported}, last: 1, by: "last"},
-		"not able to, asked for":  {rows: 10, insist: true, first: fake{check: joincore.ErrUnsupported}, last: 1, by: "last", fallback: "first: not supported"},
-		"fails":                   {rows: 10, first: fake{run: fails}, again: true, runs: 1, last: 1, by: "last", fallback: "first: boom"},
-		"fails after rows left":   {rows: 10, first: fake{run: fails}, runs: 1, by: "first", err: boom},
-		"fails when cancelled":    {rows: 10, first: fake{run: fails}, again: true, cancel: true, runs: 1, by: "first", err: boom},
-		"the sink fails":          {rows: 10, first: fake{run: emits}, again: true, runs: 1, by: "first", err: errSink},
-		"the sink refuses":        {rows: 10, first: fake{run: asks}, again: true, runs: 1, by: "first", err: errSink},
-		"a refusal nobody needed": {rows: 10, first: fake{run: asksAhead}, again: true, runs: 1, last: 1, by: "last", fallback: "first: boom"},
-		"a row is too wide there": {rows: 10, first: fake{run: func(context.Context, *Job) error { return joincore.ErrRowTooWide }}, again: true, runs: 1, by: "first", err: joincore.ErrRowTooWide},
+		"ready":                         {rows: 10, runs: 1, by: "first"},
+		"too small":                     {rows: 9, last: 1, by: "last"},
+		"not worth it":                  {rows: 10, slower: true, last: 1, by: "last"},
+		"absent":                        {rows: 10, first: fake{ready: fmt.Errorf("%w: no driver", ErrAbsent)}, last: 1, by: "last"},
+		"absent, asked for":             {rows: 0, insist: true, first: fake{ready: fmt.Errorf("%w: no driver", ErrAbsent)}, last: 1, by: "last", fallback: "first: not available on this machine: no driver"},
+		"out of service":                {rows: 10, first: fake{ready: ErrUnavailable}, last: 1, by: "last", fallback: "first: out of service"},
+		"not able to":                   {rows: 10, first: fake{check: joincore.ErrUnsupported}, last: 1, by: "last"},
+		"not able to, asked for":        {rows: 10, insist: true, first: fake{check: joincore.ErrUnsupported}, last: 1, by: "last", fallback: "first: not supported"},
+		"fails":                         {rows: 10, first: fake{run: fails}, again: true, runs: 1, last: 1, by: "last", fallback: "first: boom"},
+		"fails after rows left":         {rows: 10, first: fake{run: fails}, runs: 1, by: "first", err: boom},
+		"fails when cancelled":          {rows: 10, first: fake{run: fails}, again: true, cancel: true, runs: 1, by: "first", err: boom},
+		"the sink fails":                {rows: 10, first: fake{run: emits}, again: true, runs: 1, by: "first", err: errSink},
+		"the sink refuses":              {rows: 10, first: fake{run: asks}, again: true, runs: 1, by: "first", err: errSink},
+		"a refusal nobody needed":       {rows: 10, first: fake{run: asksAhead}, again: true, runs: 1, last: 1, by: "last", fallback: "first: boom"},
+		"a value is out of range there": {rows: 10, first: fake{run: func(context.Context, *Job) error { return fmt.Errorf("a sum: %w", joincore.ErrArithmetic) }}, again: true, runs: 1, by: "first", err: joincore.ErrArithmetic},
+		"the data are invalid":          {rows: 10, first: fake{run: func(context.Context, *Job) error { return joincore.ErrChanged }}, again: true, runs: 1, by: "first", err: joincore.ErrInvalid},
+		"a row is too wide there":       {rows: 10, first: fake{run: func(context.Context, *Job) error { return joincore.ErrRowTooWide }}, again: true, runs: 1, by: "first", err: joincore.ErrRowTooWide},
 	} {
 		first, last := c.first, fake{name: "last"}
 		first.name = "first"

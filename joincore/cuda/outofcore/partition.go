@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"runtime"
+	"sync/atomic"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/hostinput"
@@ -18,32 +19,53 @@ import (
 // Segments are counted first; then each writes its rows to their partitions.
 // Both passes read only key columns.
 func partition(h *hostinput.Input, key *device.Key, radix int, list []uint32) (parts [][]uint32, err error) {
-	segments := len(h.Relation.Segments)
-	counts := make([][]int, segments)
-	err = hostinput.Each(segments, runtime.NumCPU(), func(i int) {
-		counts[i] = make([]int, 1<<radix)
-		hashes(h, key, i, radix, func(_ int64, p int) { counts[i][p]++ })
-	})
+	counts, err := countRows(h, key, radix)
 	if err != nil {
 		return nil, err
 	}
-	at, starts := 0, make([]int, 1<<radix+1)
-	for p := range 1 << radix {
-		starts[p] = at
-		for i := range counts {
-			counts[i][p], at = at, at+counts[i][p]
-		}
+	return placeRows(h, key, radix, counts, list)
+}
+
+// countRows returns the rows of each partition, by segment.
+func countRows(h *hostinput.Input, key *device.Key, radix int) ([][]int, error) {
+	counts := make([][]int, len(h.Relation.Segments))
+	err := hostinput.Each(len(counts), runtime.NumCPU(), func(i int) {
+		counts[i] = make([]int, 1<<radix)
+		hashes(h, key, i, radix, func(_ int64, p int) { counts[i][p]++ })
+	})
+	return counts, err
+}
+
+// placeRows writes the rows of each partition to list. It returns ErrChanged if they are
+// not as many as were counted: a feeder has changed a key since.
+func placeRows(h *hostinput.Input, key *device.Key, radix int, counts [][]int, list []uint32) (parts [][]uint32, err error) {
+	free := make([][][]uint32, len(counts)) // what is left of each segment's places, by partition
+	for i := range counts {
+		free[i] = make([][]uint32, 1<<radix)
 	}
-	starts[1<<radix] = at
-	err = hostinput.Each(segments, runtime.NumCPU(), func(i int) {
-		next := counts[i]
+	at := 0
+	for p := range 1 << radix {
+		first := at
+		for i := range counts {
+			free[i][p] = list[at:][:counts[i][p]]
+			at += counts[i][p]
+		}
+		parts = append(parts, list[first:at])
+	}
+	var changed atomic.Bool
+	err = hostinput.Each(len(counts), runtime.NumCPU(), func(i int) {
+		left := free[i]
 		hashes(h, key, i, radix, func(row int64, p int) {
-			list[next[p]] = uint32(row)
-			next[p]++
+			if len(left[p]) == 0 {
+				changed.Store(true)
+				return
+			}
+			left[p][0] = uint32(row)
+			left[p] = left[p][1:]
 		})
 	})
-	for p := range 1 << radix {
-		parts = append(parts, list[starts[p]:starts[p+1]])
+	if err == nil && changed.Load() {
+		err = joincore.ErrChanged
 	}
 	return parts, err
 }

@@ -2,6 +2,7 @@ package outofcore
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -143,5 +144,36 @@ func BenchmarkPartition(b *testing.B) {
 		if _, err := partition(h, key, 4, list); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestAKeyThatChangesIsNoticed changes a key between the two readings, so that a partition
+// has a row more than were counted.
+func TestAKeyThatChangesIsNoticed(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	key := &device.Key{Exact: true, Parts: []device.KeyPart{{Class: joincore.KeyInt}}}
+	const radix = 3
+	h, keys := keyed(t, r, 8, 300)
+	counts, err := countRows(h, key, radix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := make([]uint32, len(keys))
+	parts, err := placeRows(h, key, radix, counts, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A row of partition 1 gets the key of one of partition 2.
+	values := func(row uint32) []byte {
+		segment := 0
+		for int(row) >= h.Relation.Segments[segment].Rows {
+			row -= uint32(h.Relation.Segments[segment].Rows)
+			segment++
+		}
+		return h.Relation.Segments[segment].Columns[0].Values[8*row:][:8]
+	}
+	copy(values(parts[1][0]), values(parts[2][0]))
+	if _, err := placeRows(h, key, radix, counts, list); !errors.Is(err, joincore.ErrInvalid) {
+		t.Errorf("error %v, want %v", err, joincore.ErrChanged)
 	}
 }
