@@ -43,20 +43,37 @@ func droppable(k Kind) (left, right bool) {
 }
 
 // filters reports whether the join drops all rows of its side from, left or not,
-// in which target is no value of source, which is on its side by.
+// in which target is no value of source, which is on its side by. Its time grows with the
+// keys of the plan: a job may have tens of thousands.
 func (j *Join) filters(from, by Node, left bool, source, target ColumnRef) bool {
-	if !passesRows(from, target.Input) {
+	if !passesRows(from, target.Input) || !returns(by, source.Input) {
 		return false
 	}
 	same := closure(from, target, followers)
+	within := closure(by, source, subsets)
 	for _, k := range j.Keys {
 		key, other := k.Left, k.Right
 		if !left {
 			key, other = other, key
 		}
-		if same[key] && closure(by, other, supersets)[source] {
+		if same[key] && within[other] {
 			return true
 		}
+	}
+	return false
+}
+
+// returns reports whether the rows of n have columns of the input.
+func returns(n Node, input int) bool {
+	switch n := n.(type) {
+	case *Scan:
+		return n.Input == input
+	case *Filter:
+		return returns(n.Child, input)
+	case *Aggregate:
+		return n.ID == input
+	case *Join:
+		return returns(n.Left, input) || returns(n.Right, input)
 	}
 	return false
 }
@@ -81,28 +98,37 @@ func passesRows(n Node, input int) bool {
 // closure returns the columns that can be reached from c by the keys of the joins
 // below n. next says in which directions a key of a join of this kind leads.
 func closure(n Node, c ColumnRef, next func(Kind) (toRight, toLeft bool)) map[ColumnRef]bool {
-	reached := map[ColumnRef]bool{c: true}
-	for before := 0; before != len(reached); {
-		before = len(reached)
-		reach(n, next, reached)
+	leads := map[ColumnRef][]ColumnRef{}
+	collectKeys(n, next, leads)
+	reached, todo := map[ColumnRef]bool{c: true}, []ColumnRef{c}
+	for len(todo) > 0 {
+		from := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, to := range leads[from] {
+			if !reached[to] {
+				reached[to] = true
+				todo = append(todo, to)
+			}
+		}
 	}
 	return reached
 }
 
-func reach(n Node, next func(Kind) (toRight, toLeft bool), reached map[ColumnRef]bool) {
+// collectKeys adds to which columns each column leads.
+func collectKeys(n Node, next func(Kind) (toRight, toLeft bool), leads map[ColumnRef][]ColumnRef) {
 	switch n := n.(type) {
 	case *Filter:
-		reach(n.Child, next, reached)
+		collectKeys(n.Child, next, leads)
 	case *Join:
-		reach(n.Left, next, reached)
-		reach(n.Right, next, reached)
+		collectKeys(n.Left, next, leads)
+		collectKeys(n.Right, next, leads)
 		toRight, toLeft := next(n.Kind)
 		for _, k := range n.Keys {
-			if toRight && reached[k.Left] {
-				reached[k.Right] = true
+			if toRight {
+				leads[k.Left] = append(leads[k.Left], k.Right)
 			}
-			if toLeft && reached[k.Right] {
-				reached[k.Left] = true
+			if toLeft {
+				leads[k.Right] = append(leads[k.Right], k.Left)
 			}
 		}
 	}
@@ -114,8 +140,8 @@ func followers(k Kind) (toRight, toLeft bool) {
 	return k == Inner || k == Left, k == Inner || k == Right
 }
 
-// supersets leads to columns of inputs that have every value, other than NULL,
-// that the column has in rows of the join.
-func supersets(k Kind) (toRight, toLeft bool) {
-	return k == Inner || k == Semi || k == Right, k == Inner || k == Left
+// subsets leads to columns whose values in rows of the join, other than NULL, all occur
+// in the column. So it follows a key against the direction in which values are kept.
+func subsets(k Kind) (toRight, toLeft bool) {
+	return k == Inner || k == Left, k == Inner || k == Semi || k == Right
 }
