@@ -12,7 +12,7 @@ import (
 // the memory that may be in use at the same time.
 func Estimate(plan *joincore.Plan, opt Options) int64 {
 	e := newEstimator(plan, opt)
-	return max(e.flow(plan.Root, newColumns(plan.Output))+e.vectors(), 1<<20)
+	return max(plus(e.flow(plan.Root, newColumns(plan.Output)), e.vectors()), 1<<20)
 }
 
 type estimator struct {
@@ -64,20 +64,21 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 		return a
 	}
 	if algorithm(false) == joincore.NPJ {
-		return max(buildPeak, buildStored+tableBytes(buildRows, probeRows)+probeFlow)
+		return max(buildPeak, plus(buildStored, tableBytes(buildRows, probeRows), probeFlow))
 	}
 	unpartitioned := int64(0)
 	if algorithm(true) == joincore.NPJ {
-		unpartitioned = buildStored + arrayBytes(buildRows, probeRows) + probeFlow
+		unpartitioned = plus(buildStored, arrayBytes(buildRows, probeRows), probeFlow)
 	}
 	probeStored, probePeak := e.stored(probe, probeRows, probeFlow)
 	movedBuild, columns := e.moved(build, buildRows)
 	movedProbe, more := e.moved(probe, probeRows)
-	moved := movedBuild + movedProbe + e.divisionBytes(buildRows, probeRows, max(columns, more))
+	// The sides are divided before any table is made of a partition.
+	moved := plus(movedBuild, movedProbe, max(e.divisionBytes(buildRows, probeRows, max(columns, more)), e.partitionTables(buildRows, probeRows)))
 	if a := e.plan.Algorithm; a.UM() == joincore.SMJUM {
-		moved += sortBytes * max(buildRows, probeRows)
+		moved = plus(moved, times(sortBytes, max(buildRows, probeRows)))
 	}
-	return max(unpartitioned, buildPeak, buildStored+probePeak, buildStored+probeStored+moved)
+	return max(unpartitioned, buildPeak, plus(buildStored, probePeak), plus(buildStored, probeStored, moved))
 }
 
 // sortBytes is what sorting a side takes per row: keys and positions, twice.
@@ -92,8 +93,8 @@ func (e *estimator) stored(s *side, rows, flow int64) (stays, peak int64) {
 	if _, ok := s.node.(*joincore.Aggregate); ok {
 		return flow, flow
 	}
-	stays = rows * int64(4*len(inputsNeeded(s))+9)
-	return stays, stays + flow
+	stays = times(rows, int64(4*len(inputsNeeded(s))+9))
+	return stays, plus(stays, flow)
 }
 
 // moved returns the bytes of a partitioned side, and how many columns it may have: each
@@ -105,7 +106,7 @@ func (e *estimator) moved(s *side, rows int64) (bytes int64, columns int) {
 	for _, c := range carried {
 		width += e.schema.Column(c).Width
 	}
-	return rows * int64(width), 1 + len(inputs) + 2*len(carried)
+	return times(rows, int64(width)), 1 + len(inputs) + 2*len(carried)
 }
 
 // tableBytes returns the size of the largest table that a provider builds for n

@@ -67,7 +67,7 @@ func TestEstimateBoundsPeak(t *testing.T) {
 func TestEstimateOfForcedAlgorithms(t *testing.T) {
 	const n, facts = 400_000, 1_000_000
 	scattered := func(row int) uint64 { return uint64(row%n) * 0x9e3779b97f4a7c15 }
-	inputs := []*joincore.Relation{suite.Keyed(facts, scattered), suite.Keyed(n, scattered)}
+	inputs := []*joincore.Relation{suite.Keyed(n, scattered), suite.Keyed(n, scattered)}
 	plan := suite.PairPlan(inputs[0], inputs[1])
 	for i, r := range inputs {
 		plan.Inputs[i].Rows = float64(r.Rows())
@@ -86,6 +86,33 @@ func TestEstimateOfForcedAlgorithms(t *testing.T) {
 	}
 }
 
+// TestEstimateOfAHotBuildKey: that holds where all build rows have one key, and so are in one
+// partition, whose table each worker has.
+func TestEstimateOfAHotBuildKey(t *testing.T) {
+	const n = 1_000_000 // of both sides: the more rows are probed with, the smaller a table is in comparison
+	hot := func(int) uint64 { return 5 }
+	scattered := func(row int) uint64 { return uint64(row+6) * 0x9e3779b97f4a7c15 }
+	inputs := []*joincore.Relation{suite.Keyed(n, scattered), suite.Keyed(n, hot)}
+	plan := suite.PairPlan(inputs[0], inputs[1])
+	for i, r := range inputs {
+		plan.Inputs[i].Rows = float64(r.Rows())
+	}
+	for _, streams := range []int{1, 2, 4} {
+		for _, plan.Algorithm = range []joincore.Algorithm{joincore.PHJUM, joincore.PHJOM} {
+			opt := run.Options{}
+			opt.Device.Streams = streams
+			var stats joincore.Stats
+			sink := suite.NewDiscarder(suite.Int64Columns(len(plan.Output)), 4, 1<<13)
+			if err := run.Run(t.Context(), cpu.New(), plan, inputs, &suite.Arena{}, sink, opt, &stats); err != nil {
+				t.Fatal(err)
+			}
+			if estimate := run.Estimate(plan, opt); stats.Joins[0].Algorithm != plan.Algorithm.String() || stats.Peak > estimate {
+				t.Errorf("%v, %d streams: peak %d, estimated %d, %+v", plan.Algorithm, streams, stats.Peak, estimate, stats.Joins[0])
+			}
+		}
+	}
+}
+
 // TestEstimateOfAbsurdRows: whatever the planner says, the estimate is a
 // positive number, and not a small one where the rows are many.
 func TestEstimateOfAbsurdRows(t *testing.T) {
@@ -100,5 +127,26 @@ func TestEstimateOfAbsurdRows(t *testing.T) {
 		if n <= 0 || rows > 1e17 && n < 1<<40 {
 			t.Errorf("%v rows: %d bytes", rows, n)
 		}
+	}
+}
+
+// TestEstimateGrowsWithThePlan: of very many rows, a plan with more functions is not expected to
+// need less.
+func TestEstimateGrowsWithThePlan(t *testing.T) {
+	text := joincore.Column{Kind: joincore.Varlena, Align: 4}
+	last := int64(0)
+	for functions := 1; functions <= 1600; functions *= 2 {
+		a := &joincore.Aggregate{Child: &joincore.Scan{}, ID: 1, Keys: []joincore.Value{joincore.ColumnRef{}}, Rows: 1e18}
+		for range functions {
+			a.Functions = append(a.Functions, joincore.Function{Kind: joincore.Count, Arg: joincore.ColumnRef{}, Distinct: true})
+		}
+		plan := &joincore.Plan{
+			Inputs: []joincore.Input{{Columns: []joincore.Column{text}, Rows: 1e18}}, Root: a, Output: []joincore.ColumnRef{{Input: 1}},
+		}
+		n := run.Estimate(plan, run.Options{})
+		if n < last || n < 1<<40 {
+			t.Errorf("%d functions: %d bytes, fewer had %d", functions, n, last)
+		}
+		last = n
 	}
 }

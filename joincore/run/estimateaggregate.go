@@ -15,24 +15,26 @@ func (e *estimator) aggregate(n *joincore.Aggregate) int64 {
 			width += 4 + derivedHeap
 		}
 	}
-	result := groups * width
+	result := times(groups, width)
 	for i := range n.Functions {
 		if n.Functions[i].Kind > joincore.SumOfSquares {
 			width += floatWidth
 		}
 	}
-	tables := int64(e.streams()) * min(groups, tableGroups) * 2 * (width + groupWidth)
+	tables := times(int64(e.streams()), min(groups, tableGroups), 2, width+groupWidth)
+	stored := times(rows, width+rowWidth)
+	blocks := plus(stored, stored/2) // some are not full
 	spooled := int64(0)
 	if groups > wideGroups {
-		spooled = rows * (width + rowWidth) * 3 / 2 // blocks that are not full
+		spooled = blocks
 	}
 	for i := range n.Functions {
 		if n.Functions[i].Distinct { // values are groups, at most as many as rows
-			spooled += rows * (width + rowWidth) * 3 / 2
-			result += rows * (width + rowWidth)
+			spooled = plus(spooled, blocks)
+			result = plus(result, stored)
 		}
 	}
-	return max(below+tables+spooled, tables+spooled+result)
+	return plus(tables, spooled, max(below, result))
 }
 
 // tableGroups is up to how many groups a worker has in a table of its own, and

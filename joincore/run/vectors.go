@@ -74,8 +74,25 @@ func (e *estimator) divisionBytes(buildRows, probeRows int64, columns int) int64
 	rows := max(buildRows, probeRows)
 	parts := int64(1)<<costmodel.Bits(buildRows) + 1
 	ranges := min(int64(e.streams())*8, rows/leastRange) + 1
-	return partWidth*rows + 4*parts*ranges + lineBytes*parts*int64(columns*e.streams())
+	return plus(times(partWidth, rows), times(4, parts, ranges), lineBytes*parts*int64(columns*e.streams()))
 }
+
+// partitionTables returns the bytes of the tables of partitions that workers have at the
+// same time. A table has entries for the distinct keys of an average partition, or twice as
+// many, and a chain through all rows of its own, if keys repeat. One key may be all rows:
+// each worker that probes with a part of a partition has a table of all of it, but such a
+// part has at least 4 times the rows of the table (algo.partitionJoin).
+func (e *estimator) partitionTables(buildRows, probeRows int64) int64 {
+	streams := int64(e.streams())
+	entries := min(buildRows, max(leastRange, 2*(buildRows>>costmodel.Bits(buildRows))))
+	chains := min(times(streams, chainWidth, buildRows), plus(times(chainWidth, buildRows), probeRows))
+	return plus(times(streams, entryWidth, entries), chains)
+}
+
+const (
+	entryWidth = 8 * 4 // bytes of a key's entries: up to 8 row numbers
+	chainWidth = 4     // bytes of a row in a chain
+)
 
 const (
 	partWidth  = 2       // bytes of a partition's number

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -54,11 +53,7 @@ func NewSet(last Last, policy Policy, log *slog.Logger, preferred ...Executor) *
 // need. It assumes that the last executor runs the job, so that a fallback
 // needs no more memory than was reserved.
 func (s *Set) Estimate(plan *joincore.Plan) int64 {
-	n := s.last.Estimate(plan)
-	if n < 0 { // overflow of extreme row estimates
-		return math.MaxInt64
-	}
-	return n
+	return s.last.Estimate(plan)
 }
 
 // Load returns the load of the cores; see Last.

@@ -20,13 +20,16 @@ type fake struct {
 	runs  int
 }
 
+// estimated is what a job needs, in bytes.
+const estimated = 1 << 20
+
 func (f *fake) Name() string                  { return f.name }
 func (f *fake) Ready() error                  { return f.ready }
 func (f *fake) Check(*joincore.Plan) error    { return f.check }
 func (f *fake) Links() []Link                 { return nil }
 func (f *fake) Devices() []Device             { return []Device{{Provider: f.name}} }
 func (f *fake) Close()                        {}
-func (f *fake) Estimate(*joincore.Plan) int64 { return -1 }
+func (f *fake) Estimate(*joincore.Plan) int64 { return estimated }
 
 func (f *fake) Load() (joins, threads int) { return 0, 0 }
 
@@ -120,8 +123,8 @@ func TestChoice(t *testing.T) {
 		if n := s.Names(); !slices.Equal(n, want) || len(s.Devices()) != 2 {
 			t.Error(n, s.Devices())
 		}
-		if s.Estimate(nil) < 1<<60 {
-			t.Error("an absurd estimate is admitted")
+		if n := s.Estimate(nil); n != estimated {
+			t.Errorf("%d bytes are expected to be needed, want what the last executor says, %d", n, estimated)
 		}
 		s.Close()
 	}
