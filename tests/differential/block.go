@@ -140,6 +140,9 @@ func (q *query) keys(s side) []output {
 		}
 		keys = append(keys, output{k, kind})
 	}
+	if q.IntN(10) == 0 {
+		keys = append(keys, q.single())
+	}
 	return keys
 }
 
@@ -223,11 +226,19 @@ func (q *query) distinct(from side, rest []*Node) (*Node, Table) {
 	if len(keys) == 0 {
 		return q.grouped(from, rest)
 	}
+	if q.IntN(4) == 0 {
+		where := rest[1]
+		where.children = append(where.children, q.pin(keys)...)
+	}
 	return q.finish("distinct ", keys, rest, min(from.rows, keyValues*keyValues))
 }
 
 func (q *query) grouped(from side, rest []*Node) (*Node, Table) {
 	outputs := q.keys(from)
+	if len(outputs) > 0 && q.IntN(8) == 0 {
+		where := rest[1]
+		where.children = append(where.children, q.pin(outputs)...)
+	}
 	group := list(" group by ", ", ", "", 0)
 	rows := 1.0
 	for _, k := range outputs {
@@ -281,15 +292,20 @@ func (q *query) sets(keys []*Node) *Node {
 	return group
 }
 
-// Query draws a query. Its result stays small enough to be compared.
+// Query draws a query, or statements that prepare and execute one. Its result stays
+// small enough to be compared.
 func (g *Generator) Query() *Node {
 	for {
+		g.prepared = nil
+		if g.IntN(6) == 0 {
+			g.prepared = &statement{}
+		}
 		q := query{Generator: g}
 		if sql, t := q.block(2); q.rows <= maxRows {
 			if f := t.Columns[0].family; f != "" && f != "nocase" && g.IntN(16) == 0 {
-				return text("query", "select q.*, "+one(g, windows...)+" from (%s) q", sql)
+				sql = text("query", "select q.*, "+one(g, windows...)+" from (%s) q", sql)
 			}
-			return sql
+			return g.script(sql)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (n *Node) clone(known map[*Node]*Node) *Node {
 func TestSeed(t *testing.T) {
 	draw := func(seed uint64) string {
 		g := New(seed)
-		s := g.Schema(5)
+		s := g.Schema(5, true)
 		for _, table := range g.Tables {
 			s += g.Data(table)
 		}

@@ -9,8 +9,9 @@ import (
 // Generator draws tables, settings and queries from a seed.
 type Generator struct {
 	*rand.Rand
-	Tables []Table
-	withs  int // common table expressions so far
+	Tables   []Table
+	withs    int        // common table expressions so far
+	prepared *statement // nil unless the query is a prepared statement
 }
 
 // Table is a table of the schema, or what a subquery delivers.
@@ -38,12 +39,17 @@ func New(seed uint64) *Generator {
 func one[T any](g *Generator, values ...T) T { return values[g.IntN(len(values))] }
 
 // Schema draws n tables and returns the statements that create them. Each begins
-// with a column of each key type, in a random order.
-func (g *Generator) Schema(n int) string {
+// with a column of each key type, in a random order. Without ICU, the collation
+// nocase is another name of "C".
+func (g *Generator) Schema(n int, icu bool) string {
+	nocase := "(provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+	if !icu {
+		nocase = `from "C"`
+	}
 	sql := `drop schema if exists gen cascade; create schema gen; set search_path = gen, public;
 		create type mood as enum ('sad', 'ok', 'happy'); create type pair as (a int, b text);
 		create domain positive as int check (value > 0); create domain money_amount as numeric(10,2);
-		create collation nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);`
+		create collation nocase ` + nocase + ";"
 	for i := range n {
 		t := Table{Name: fmt.Sprintf("t%d", i), Rows: one(g, tableSizes...), numbered: true}
 		if g.IntN(10) == 0 {

@@ -19,6 +19,11 @@ var constants = map[string][]string{
 }
 
 func (q *query) constant(kind string) *Node {
+	if q.prepared != nil && q.IntN(2) == 0 {
+		if p := q.parameter(kind); p != nil {
+			return p
+		}
+	}
 	return text(kind, one(q.Generator, constants[kind]...))
 }
 

@@ -52,6 +52,7 @@ type World struct {
 	pair *harness.Pair
 	s    *harness.Session
 	logs bool // the server has auto_explain
+	icu  bool // the server has ICU
 }
 
 // Start starts a server with a daemon.
@@ -67,6 +68,9 @@ func Start(ctx context.Context, env *harness.Env) (*World, error) {
 	w := &World{pair: pair, logs: logs}
 	if w.s, err = pair.Cluster.Connect(ctx); err == nil {
 		err = w.s.Exec(ctx, "create extension gpujoin")
+	}
+	if err == nil {
+		w.icu = w.s.Exec(ctx, "create collation probe (provider = icu, locale = 'und'); drop collation probe") == nil
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Stop())
@@ -85,7 +89,7 @@ func (w *World) Stop() error {
 
 // Fill creates and fills the tables of a generator.
 func (w *World) Fill(ctx context.Context, g *Generator) error {
-	if err := w.s.Exec(ctx, "reset all; set statement_timeout = 0;"+g.Schema(5)); err != nil {
+	if err := w.s.Exec(ctx, "reset all; set statement_timeout = 0;"+g.Schema(5, w.icu)); err != nil {
 		return err
 	}
 	for _, t := range g.Tables {
@@ -145,7 +149,7 @@ func (w *World) run(ctx context.Context, settings []string, sql string) outcome 
 }
 
 func (w *World) set(ctx context.Context, settings []string) error {
-	return w.s.Exec(ctx, "reset all; set search_path = small, gen, public; set "+
+	return w.s.Exec(ctx, "deallocate all; reset all; set search_path = small, gen, public; set plan_cache_mode = force_generic_plan; set "+
 		strings.Join(append([]string{sessionSettings}, settings...), "; set "))
 }
 
@@ -244,7 +248,7 @@ func (w *World) explain(ctx context.Context, c *Comparison, settings []string, g
 // plan returns the plan of the query that has just run: the executed one, which
 // auto_explain has sent, or one that EXPLAIN makes.
 func (w *World) plan(ctx context.Context, settings []string, got outcome, sql string) (harness.Node, error) {
-	for _, notice := range w.s.Notices() {
+	for _, notice := range slices.Backward(w.s.Notices()) {
 		if plan := harness.LoggedPlan(notice); plan != nil {
 			return plan, nil
 		}
@@ -256,7 +260,11 @@ func (w *World) plan(ctx context.Context, settings []string, got outcome, sql st
 	if got.err != nil {
 		options = ""
 	}
-	return w.s.Explain(ctx, options, sql)
+	before, last := lastStatement(sql)
+	if err := w.s.Exec(ctx, before); err != nil {
+		return nil, err
+	}
+	return w.s.Explain(ctx, options, last)
 }
 
 // revive starts again what has ended, and says what that was.
