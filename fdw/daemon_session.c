@@ -8,6 +8,7 @@
 
 #include "access/parallel.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 
 #include "daemon_frame.h"
 #include "daemon_handshake.h"
@@ -94,6 +95,19 @@ admitted(GjLink *link, int timeout_ms)
 	return true;
 }
 
+/*
+ * The part of the daemon's memory that the session's user may reserve.  A
+ * superuser could change the setting anyway.  SET ROLE changes neither the user
+ * nor its part.
+ */
+static void
+set_share(struct gj_open *body)
+{
+	body->role = GetSessionUserId();
+	body->role_share = superuser_arg(body->role) ? GJ_WHOLE_SHARE :
+		(uint32) (gj_role_share * GJ_WHOLE_SHARE + 0.5);
+}
+
 bool
 gj_link_open(GjLink *link, const GjPlan *plan, const char *parameters,
 			 GjAlgorithm algorithm, int participants, bool rewindable)
@@ -115,6 +129,7 @@ gj_link_open(GjLink *link, const GjPlan *plan, const char *parameters,
 		appendStringInfo(&json, ",\"algorithm\":\"%s\"", gj_algorithm_name(algorithm));
 	appendStringInfoString(&json, "}}");
 	body.json_length = json.len;
+	set_share(&body);
 	link->rewindable = rewindable;
 	ok = gj_send(&link->conn, GJ_OPEN, &body, sizeof(body), json.data, json.len) &&
 		admitted(link, Min(gj_queue_timeout, INT_MAX / 2) +

@@ -32,6 +32,7 @@ extern char *gj_socket;
 extern double gj_min_rows;		/* of a join's inputs together */
 extern int	gj_queue_timeout;	/* ms */
 extern int	gj_connect_timeout; /* ms */
+extern double gj_role_share;	/* of the daemon's memory, for a role's jobs */
 extern double gj_startup_cost;
 extern double gj_cached_page_cost;	/* feed: of a page's cost, if it is in
 											 * memory */

@@ -25,6 +25,7 @@ char	   *gj_socket = NULL;
 double		gj_min_rows = 100000;
 int			gj_queue_timeout = 2000;
 int			gj_connect_timeout = 1000;
+double		gj_role_share = 0.5;
 double		gj_startup_cost = 1000;
 double		gj_page_row_cost = 0.0015;
 double		gj_cached_page_cost = 0.35;
@@ -140,6 +141,11 @@ gj_define_options(void)
 							"After that time the join runs natively. While a backend waits for a join, it checks at this interval whether gpujoind still answers. If gpujoind gets too little processor time, the backend waits up to ten times as long.",
 							&gj_connect_timeout, gj_connect_timeout, 1, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpujoin.role_share",
+							 "Sets the fraction of gpujoind's memory that the joins of one role may reserve together.",
+							 "The joins of one session may reserve half of that. The only join of a role or a session may reserve more. 1 disables the limit, which does not apply to superusers.",
+							 &gj_role_share, gj_role_share, 0, 1,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
 
 	define_cost("gpujoin.startup_cost",
 				"Sets the planner's estimate of the cost of starting a job in gpujoind.", &gj_startup_cost);

@@ -2,7 +2,7 @@ package shm
 
 // Versions, which both sides must have in common.
 const (
-	ProtocolVersion = 3
+	ProtocolVersion = 4
 	LayoutVersion   = 9
 )
 
@@ -37,6 +37,7 @@ const (
 	FrameMaxFDs = 16
 	TokenSize   = 16
 	OpenRewind  = 0x1
+	WholeShare  = 1000
 	MaxText     = 1024 // bytes of text after Failed
 )
 

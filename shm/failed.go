@@ -18,10 +18,11 @@ const (
 	FailStopping                       // the daemon is stopping
 	FailInternal
 	FailArithmetic // a value is out of range, not a number, or divided by zero
+	FailShare      // the role's share of the memory is in use
 )
 
 var failureNames = [...]string{
-	"", "protocol", "version", "unsupported", "busy", "budget", "provider", "stopping", "internal", "arithmetic",
+	"", "protocol", "version", "unsupported", "busy", "budget", "provider", "stopping", "internal", "arithmetic", "share",
 }
 
 func (f Failure) String() string {

@@ -80,10 +80,14 @@ struct gj_open
 	uint32_t	participants;		/* planned, leader included */
 	uint32_t	json_length;		/* bytes that follow */
 	int32_t		participant;		/* ParallelWorkerNumber; leader is -1 */
-	uint32_t	reserved;
+	uint32_t	role;			/* pg_authid.oid of the session's user */
+	uint32_t	role_share;		/* of the memory budget, for all jobs of the role:
+								 * 0 .. GJ_WHOLE_SHARE */
+	uint32_t	reserved;		/* must be 0 */
 };
 
 #define GJ_OPEN_REWIND	0x1		/* keep inputs: RUN may come again */
+#define GJ_WHOLE_SHARE	1000	/* no limit */
 
 struct gj_attach
 {
@@ -200,7 +204,8 @@ enum gj_failure
 	GJ_FAIL_PROVIDER = 6,		/* the join itself failed */
 	GJ_FAIL_STOPPING = 7,		/* graceful stop under way */
 	GJ_FAIL_INTERNAL = 8,
-	GJ_FAIL_ARITHMETIC = 9		/* a value is out of range or not a number */
+	GJ_FAIL_ARITHMETIC = 9,		/* a value is out of range or not a number */
+	GJ_FAIL_SHARE = 10			/* the role's share of the memory is in use */
 };
 
 struct gj_failed

@@ -19,7 +19,7 @@
 #ifndef GPUJOIN_LAYOUT_H
 #define GPUJOIN_LAYOUT_H
 
-#define GJ_PROTOCOL_VERSION 3
+#define GJ_PROTOCOL_VERSION 4
 #define GJ_LAYOUT_VERSION	9
 
 #include "extent.h"

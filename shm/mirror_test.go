@@ -32,7 +32,7 @@ var constants = map[string]int64{
 	"GJ_BATCH_MAGIC": BatchMagic, "GJ_CHAIN_MAGIC": ChainMagic, "GJ_MAX_COLUMNS": MaxColumns,
 	"GJ_MAX_INPUTS": MaxInputs, "GJ_CHAIN_REF_BYTE": ChainRefByte, "GJ_CHAIN_REF_TAG": ChainRefTag,
 	"GJ_CHAIN_DATA_OFF": ChainDataOff, "GJ_FRAME_MAGIC": FrameMagic, "GJ_FRAME_MAX": FrameMax,
-	"GJ_FRAME_MAX_FDS": FrameMaxFDs, "GJ_TOKEN_SIZE": TokenSize, "GJ_OPEN_REWIND": OpenRewind,
+	"GJ_FRAME_MAX_FDS": FrameMaxFDs, "GJ_TOKEN_SIZE": TokenSize, "GJ_OPEN_REWIND": OpenRewind, "GJ_WHOLE_SHARE": WholeShare,
 	"GJ_MAX_PHASES": MaxPhases, "GJ_MAX_PARTICIPANTS": MaxParticipants,
 	"GJ_STATUS_MAGIC": StatusMagic, "GJ_RATE_POINTS": RatePoints, "GJ_GROUP_POINTS": GroupPoints,
 	"GJ_BEAT_MS": BeatMS, "GJ_LOAD_READS": LoadReads,
@@ -55,7 +55,7 @@ var constants = map[string]int64{
 	"GJ_FAIL_PROTOCOL": int64(FailProtocol), "GJ_FAIL_VERSION": int64(FailVersion),
 	"GJ_FAIL_UNSUPPORTED": int64(FailUnsupported), "GJ_FAIL_BUSY": int64(FailBusy), "GJ_FAIL_BUDGET": int64(FailBudget),
 	"GJ_FAIL_PROVIDER": int64(FailProvider), "GJ_FAIL_STOPPING": int64(FailStopping), "GJ_FAIL_INTERNAL": int64(FailInternal),
-	"GJ_FAIL_ARITHMETIC": int64(FailArithmetic),
+	"GJ_FAIL_ARITHMETIC": int64(FailArithmetic), "GJ_FAIL_SHARE": int64(FailShare),
 }
 
 // signedBits returns a number as debug information has it.

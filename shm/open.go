@@ -7,6 +7,8 @@ type Open struct {
 	Participants   uint32 `c:"participants"`     // planned, leader included
 	JSONLength     uint32 `c:"json_length"`
 	Participant    int32  `c:"participant"` // ParallelWorkerNumber; leader is -1
+	Role           uint32 `c:"role"`        // OID of the session's user
+	RoleShare      uint32 `c:"role_share"`  // of the memory budget: 0 to WholeShare
 	Reserved       uint32 `c:"reserved"`
 }
 

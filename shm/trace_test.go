@@ -17,7 +17,7 @@ func TestGoldenTrace(t *testing.T) {
 	version := [32]byte{}
 	PutText(version[:], "0.1.0")
 	token := [TokenSize]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
-	open := append(AppendFrame(nil, MsgOpen, 0, &Open{QueueTimeoutMS: 1000, Flags: OpenRewind, Participants: 3, JSONLength: 2, Participant: 1}), "{}"...)
+	open := append(AppendFrame(nil, MsgOpen, 0, &Open{QueueTimeoutMS: 1000, Flags: OpenRewind, Participants: 3, JSONLength: 2, Participant: 1, Role: 16400, RoleShare: 500}), "{}"...)
 	FinishFrame(open, 0)
 	status := append(BeginFrame(nil, MsgStatus, 0), "{}"...)
 	FinishFrame(status, 0)

@@ -27,6 +27,8 @@ func (s *session) handleOpen(body []byte) error {
 		return violation("OPEN with an invalid number of participants: %d", open.Participants)
 	case open.Participant < -1 || open.Participant >= maxParticipants || open.Reserved != 0:
 		return violation("OPEN by invalid participant %d", open.Participant)
+	case open.RoleShare > shm.WholeShare:
+		return violation("OPEN with an invalid share of the memory: %d", open.RoleShare)
 	}
 	decoded, err := plan.Decode(text)
 	if err != nil {
@@ -85,7 +87,13 @@ func (s *session) reserve(open shm.Open, decoded *plan.Job) (*job, error) {
 		return nil, err
 	}
 	timeout := time.Duration(open.QueueTimeoutMS) * time.Millisecond
-	claim := memory.Claim{Group: s.group(), Present: j.present}
+	claim := memory.Claim{
+		Group: s.group(), Present: j.present,
+		Quota: memory.Quota{
+			Role:  memory.Role{Cluster: s.hello.SystemIdentifier, OID: open.Role},
+			Share: float64(open.RoleShare) / shm.WholeShare,
+		},
+	}
 	if j.account, err = s.srv.budget.Reserve(s.ctx, s.srv.store, need, claim, timeout); err != nil {
 		return nil, err
 	}

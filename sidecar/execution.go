@@ -205,6 +205,7 @@ func (e *execution) announce() {
 		return
 	}
 	e.announced = true
+	e.job.account.Returning()
 	var buf [shm.FrameSize]byte
 	e.starter.out.send(shm.AppendEmpty(buf[:0], shm.MsgRunning))
 }

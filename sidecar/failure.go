@@ -35,6 +35,7 @@ var codes = []struct {
 	code shm.Failure
 }{
 	{memory.ErrTooLarge, shm.FailBudget},
+	{memory.ErrShare, shm.FailShare}, // wraps ErrBudget, too, if a job outgrows its share
 	{memory.ErrBusy, shm.FailBusy},
 	{memory.ErrStopping, shm.FailStopping},
 	{memory.ErrStore, shm.FailBudget},

@@ -16,6 +16,10 @@ type Account struct {
 	store  *Store
 	claim  Claim
 
+	// Guarded by the budget's lock:
+	booked    int64 // reserved, as the budget counts it
+	returning bool  // no quota limits its growth
+
 	mu       sync.Mutex
 	reserved int64
 	used     int64
@@ -49,8 +53,8 @@ func (a *Account) take(n int64, result bool) (window uint32, err error) {
 		kept = max(0, kept-n)
 	}
 	if more := a.used + n + kept - a.reserved; more > 0 {
-		if !a.budget.grow(more) {
-			return noWindow, fmt.Errorf("%w: %d bytes in use, %d reserved, %d more needed", joincore.ErrBudget, a.used, a.reserved, n)
+		if err := a.budget.grow(a, more); err != nil {
+			return noWindow, fmt.Errorf("%w: %d bytes in use, %d reserved, %d more needed", err, a.used, a.reserved, n)
 		}
 		a.reserved += more
 	}
@@ -90,7 +94,7 @@ func (a *Account) KeepForResults(n int) int {
 	for a.results, a.window = 0, a.windows; n > 0; n-- {
 		want := int64(n) * size
 		more := max(0, a.used+want-a.reserved)
-		if more == 0 || a.budget.grow(more) {
+		if more == 0 || a.budget.grow(a, more) == nil {
 			a.reserved += more
 			a.results = want
 			return n
@@ -102,7 +106,7 @@ func (a *Account) KeepForResults(n int) int {
 // shrink reduces the reservation to n bytes. The caller holds a's lock.
 func (a *Account) shrink(n int64) {
 	if a.reserved > n {
-		a.budget.release(a.reserved - n)
+		a.budget.release(a, a.reserved-n)
 		a.reserved = n
 	}
 }
@@ -209,7 +213,7 @@ func (a *Account) Extent(result bool) (*Extent, error) {
 func (a *Account) SpareExtent() (*Extent, error) {
 	size := a.store.ExtentSize()
 	a.mu.Lock()
-	if a.closed || !a.budget.grow(size) {
+	if a.closed || a.budget.grow(a, size) != nil {
 		a.mu.Unlock()
 		return nil, fmt.Errorf("%w: no spare extent", joincore.ErrBudget)
 	}

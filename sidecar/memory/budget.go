@@ -7,12 +7,15 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"gpujoin/joincore"
 )
 
 // Errors of admission.
 var (
 	ErrTooLarge = errors.New("exceeds the memory budget")
 	ErrBusy     = errors.New("the memory budget is in use")
+	ErrShare    = errors.New("the role's share of the memory budget is in use")
 	ErrStopping = errors.New("the daemon is stopping")
 )
 
@@ -28,6 +31,7 @@ func (g Group) meets(o Group) bool {
 // Claim describes a request for memory.
 type Claim struct {
 	Group Group
+	Quota Quota
 	// Present reports whether the claimant is still connected. The account of a
 	// claimant that has left no longer blocks its group, even before it is
 	// cleaned up. nil means always present.
@@ -45,7 +49,8 @@ type Budget struct {
 	mu       sync.Mutex
 	reserved int64
 	queue    []*waiter
-	holders  map[*Account]struct{}
+	holders  map[*Account]struct{} // open accounts
+	accounts map[*Account]struct{} // those that reserve bytes, open or not
 	stopping bool
 }
 
@@ -60,15 +65,15 @@ type waiter struct {
 
 // NewBudget returns a budget of total bytes.
 func NewBudget(total int64) *Budget {
-	return &Budget{total: total, holders: map[*Account]struct{}{}}
+	return &Budget{total: total, holders: map[*Account]struct{}{}, accounts: map[*Account]struct{}{}}
 }
 
-// Reserve waits until n bytes are free, for at most timeout, and returns an
-// account with that reservation; the caller must close it. Requests are served
-// in order, except that small jobs may overtake large ones (mayPass). It
-// returns ErrTooLarge at once if n exceeds the budget, ErrBusy if the request
-// would have to wait and timeout is 0 or its group already holds an account,
-// and ErrStopping after Stop.
+// Reserve waits until n bytes are free and within the claim's quota, for at most
+// timeout, and returns an account with that reservation; the caller must close
+// it. Requests are served in order, except that jobs may overtake others
+// (mayPass). It returns ErrTooLarge at once if n exceeds the budget, ErrBusy or
+// ErrShare if the request would have to wait and timeout is 0 or its group
+// already holds an account, and ErrStopping after Stop.
 func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, claim Claim, timeout time.Duration) (*Account, error) {
 	b.mu.Lock()
 	if b.stopping {
@@ -79,27 +84,39 @@ func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, claim Claim
 		b.mu.Unlock()
 		return nil, fmt.Errorf("%w: %d of %d bytes", ErrTooLarge, n, b.total)
 	}
+	w := &waiter{n: n, claim: claim, done: make(chan struct{}), acct: &Account{budget: b, store: store}}
 	holds := b.holds(claim.Group)
-	fits := n <= b.total-b.reserved
-	if fits && holds || b.mayPass(n, len(b.queue)) {
+	lack := b.lacks(w)
+	if lack == nil && holds || b.mayPass(w, len(b.queue)) {
 		if !holds {
-			b.pass(n, len(b.queue))
+			b.pass(w, len(b.queue))
 		}
-		a := &Account{budget: b, store: store}
-		b.open(a, n, claim)
+		b.open(w)
 		b.mu.Unlock()
-		return a, nil
+		return w.acct, nil
 	}
 	if holds || timeout <= 0 {
-		free := b.total - b.reserved
+		if lack == nil {
+			lack = fmt.Errorf("%w: other jobs wait for it", ErrBusy)
+		}
 		b.mu.Unlock()
-		return nil, fmt.Errorf("%w: %d bytes requested, %d free", ErrBusy, n, free)
+		return nil, lack
 	}
-	w := &waiter{n: n, claim: claim, done: make(chan struct{})}
-	w.acct = &Account{budget: b, store: store}
 	b.queue = append(b.queue, w)
 	b.mu.Unlock()
 	return b.wait(ctx, w, timeout)
+}
+
+// lacks returns the reason why w does not fit, nil if it does. The caller holds
+// b's lock.
+func (b *Budget) lacks(w *waiter) error {
+	if err := b.exceeds(&w.claim, w.n, nil); err != nil {
+		return err
+	}
+	if free := b.total - b.reserved; w.n > free {
+		return fmt.Errorf("%w: %d bytes requested, %d free", ErrBusy, w.n, free)
+	}
+	return nil
 }
 
 func (b *Budget) wait(ctx context.Context, w *waiter, timeout time.Duration) (*Account, error) {
@@ -116,6 +133,9 @@ func (b *Budget) wait(ctx context.Context, w *waiter, timeout time.Duration) (*A
 	}
 	b.mu.Lock()
 	if i := slices.Index(b.queue, w); i >= 0 {
+		if share := b.exceeds(&w.claim, w.n, nil); share != nil && errors.Is(err, ErrBusy) {
+			err = fmt.Errorf("%w, waited %v", share, timeout)
+		}
 		b.queue = slices.Delete(b.queue, i, i+1)
 		b.pump() // the one behind may fit
 		b.mu.Unlock()
@@ -136,17 +156,18 @@ func (b *Budget) holds(group Group) bool {
 	return false
 }
 
-// open opens an account. The caller has locked b and seen that n fits.
+// open opens w's account. The caller has locked b and seen that w fits.
 // Waiters of the same group would wait for themselves; they are refused.
-func (b *Budget) open(a *Account, n int64, claim Claim) {
-	a.claim, a.reserved = claim, n
-	b.reserved += n
-	b.holders[a] = struct{}{}
-	b.queue = slices.DeleteFunc(b.queue, func(w *waiter) bool {
-		if !w.claim.Group.meets(claim.Group) {
+func (b *Budget) open(w *waiter) {
+	a := w.acct
+	a.claim, a.reserved, a.booked = w.claim, w.n, w.n
+	b.reserved += w.n
+	b.holders[a], b.accounts[a] = struct{}{}, struct{}{}
+	b.queue = slices.DeleteFunc(b.queue, func(o *waiter) bool {
+		if !o.claim.Group.meets(w.claim.Group) {
 			return false
 		}
-		w.refuse(fmt.Errorf("%w: the backend has another job", ErrBusy))
+		o.refuse(fmt.Errorf("%w: the backend has another job", ErrBusy))
 		return true
 	})
 }
@@ -161,13 +182,13 @@ func (w *waiter) refuse(err error) {
 func (b *Budget) pump() {
 	for i := 0; i < len(b.queue); {
 		w := b.queue[i]
-		if !b.mayPass(w.n, i) {
+		if !b.mayPass(w, i) {
 			i++
 			continue
 		}
-		b.pass(w.n, i)
+		b.pass(w, i)
 		b.queue = slices.Delete(b.queue, i, i+1)
-		b.open(w.acct, w.n, w.claim)
+		b.open(w)
 		close(w.done)
 		i = 0 // open may have taken others off
 	}
@@ -177,59 +198,82 @@ func (b *Budget) pump() {
 // overtake it.
 const smallPart = 4
 
-// mayPass reports whether a job of n bytes fits and may overtake the first
-// ahead jobs of the queue, so that a small job does not wait for memory that
-// only a large one lacks. The extra wait of an overtaken job is bounded: the
-// jobs that overtake it reserve in total at most as many bytes as it requests
-// itself. The caller holds b's lock.
-func (b *Budget) mayPass(n int64, ahead int) bool {
-	if n > b.total-b.reserved {
+// mayPass reports whether w fits and may overtake the first ahead jobs of the
+// queue. A job that waits for its own role's memory holds up no other role. A
+// small job does not wait for memory that only a large one lacks. The extra wait
+// of an overtaken job is bounded: the small jobs that overtake it reserve in
+// total at most as many bytes as it requests itself. The caller holds b's lock.
+func (b *Budget) mayPass(w *waiter, ahead int) bool {
+	if b.lacks(w) != nil {
 		return false
 	}
-	for _, w := range b.queue[:ahead] {
-		if n > w.n/smallPart || n > w.n-w.overtaken {
+	for _, o := range b.queue[:ahead] {
+		if (w.n > o.n/smallPart || w.n > o.n-o.overtaken) && !b.aside(o, w) {
 			return false
 		}
 	}
 	return true
 }
 
-// pass records that a job of n bytes has overtaken. The caller holds b's lock.
-func (b *Budget) pass(n int64, ahead int) {
-	for _, w := range b.queue[:ahead] {
-		w.overtaken += n
+// aside reports whether o waits only for memory of its own role, which is not
+// that of w. The caller holds b's lock.
+func (b *Budget) aside(o, w *waiter) bool {
+	return o.claim.Quota.Role != w.claim.Quota.Role && b.exceeds(&o.claim, o.n, nil) != nil
+}
+
+// pass records that w has overtaken. The caller holds b's lock.
+func (b *Budget) pass(w *waiter, ahead int) {
+	for _, o := range b.queue[:ahead] {
+		if !b.aside(o, w) {
+			o.overtaken += w.n
+		}
 	}
 }
 
-// grow reserves n more bytes for a running job, if they are free. It takes
-// precedence over the queue, because running jobs return their memory sooner
-// than waiting ones.
-func (b *Budget) grow(n int64) bool {
+// grow reserves n more bytes for a running job, if they are free and within its
+// quota. It takes precedence over the queue, because running jobs return their
+// memory sooner than waiting ones. Errors wrap joincore.ErrBudget.
+func (b *Budget) grow(a *Account, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n > b.total-b.reserved {
-		return false
+		return joincore.ErrBudget
+	}
+	if !a.returning {
+		if err := b.exceeds(&a.claim, n, a); err != nil {
+			return fmt.Errorf("%w: %w", joincore.ErrBudget, err)
+		}
 	}
 	b.reserved += n
-	return true
+	a.booked += n
+	b.accounts[a] = struct{}{}
+	return nil
 }
 
-// release returns n reserved bytes.
-func (b *Budget) release(n int64) {
+// release returns n reserved bytes of a.
+func (b *Budget) release(a *Account, n int64) {
 	if n == 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reserved -= n
+	if a.booked -= n; a.booked == 0 {
+		delete(b.accounts, a)
+	}
 	b.pump()
 }
 
-// leave removes the closed account a, so that its group may queue again.
+// leave removes the closed account a, so that its group may queue again and its
+// role may have another job.
 func (b *Budget) leave(a *Account) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.holders, a)
+	if a.booked == 0 {
+		delete(b.accounts, a)
+	}
+	b.pump()
 }
 
 // Stop makes all waiting and later calls of Reserve fail with ErrStopping.

@@ -231,7 +231,7 @@ func TestLeaverHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
 		present := true
-		first, err := b.Reserve(t.Context(), nil, 60, Claim{Group{1, 1}, func() bool { return present }}, 0)
+		first, err := b.Reserve(t.Context(), nil, 60, Claim{Group: Group{1, 1}, Present: func() bool { return present }}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
