@@ -146,6 +146,14 @@ func (j *Resident) volumes() volumes {
 	return v
 }
 
+// duplicates is the expected number of other build rows with the key of a build row.
+func (v *volumes) duplicates() float64 {
+	if v.more == 0 || v.matched == 0 {
+		return 0
+	}
+	return v.more / v.matched
+}
+
 // outBytes is the width of a result row.
 func (j *Resident) outBytes() float64 {
 	return float64(j.KeyBytes) + bytesOf(j.Payload[0]) + bytesOf(j.Payload[1])

@@ -12,6 +12,14 @@ func resident(build, probe int64, columns int) costmodel.Resident {
 	return costmodel.Resident{KeyBytes: 4, Rows: [2]int64{build, probe}, Payload: [2][]int{w, w}, MatchRatio: 1, ResultRows: probe}
 }
 
+// repeated returns a join of 2^24 with 2^24 rows without payload, whose build keys have the given
+// number of rows.
+func repeated(duplicates int64) costmodel.Resident {
+	j := resident(1<<24, 1<<24, 0)
+	j.ResultRows = j.Rows[1] * duplicates
+	return j
+}
+
 func TestChoose(t *testing.T) {
 	rates := &costmodel.DefaultDeviceRates
 	for _, c := range []struct {
@@ -31,6 +39,8 @@ func TestChoose(t *testing.T) {
 		{"a millisecond", resident(1<<23, 1<<24, 2), 2, 390, Replicate},
 		{"a build side of a sixteenth", resident(1<<24, 1<<28, 2), 2, 390, Replicate},
 		{"a small build side", resident(1<<20, 1<<28, 2), 2, 390, Replicate},
+		{"16 rows of each build key", repeated(16), 2, 375, Exchange},
+		{"64 rows of each build key", repeated(64), 2, 375, Exchange},
 		{"payload that is packed", resident(1<<26, 1<<27, 12), 2, 390, Exchange},
 		{"payload that no kernel carries or packs", resident(1<<24, 1<<25, 200), 2, 390, Alone},
 	} {

@@ -114,7 +114,7 @@ func measureAll(ctx context.Context) error {
 		repeats = flag.Int("repeats", 5, "timed exchanges of each kind; the median counts")
 		out     = flag.String("json", "build/bench-multi.json", "where the results are written")
 		cases   = flag.String("cases", "", "names of joins, by commas; all where empty, \"-\" for none")
-		sweep   = flag.String("sweep", "", "also sweep joins along these axes, by commas: rows, build, columns, build-columns, probe-columns, widths, wide-keys, match, duplicates, zipf, placed; or all")
+		sweep   = flag.String("sweep", "", "also sweep joins along these axes, by commas: rows, build, columns, build-columns, probe-columns, widths, wide-keys, match, duplicates, duplicate-keys, zipf, placed; or all")
 		tune    = flag.String("tune", "", "further ways to join: BUILD+PROBExBLOCKS, ranges of the sides and blocks that send, by spaces")
 		phases  = flag.Bool("phases", false, "print the phases of each join, and the steps of each exchange, of one more run")
 		umj     = flag.Bool("unified", false, "also join over unified memory, where the probe side has at most 2^24 rows")

@@ -70,10 +70,16 @@ func sweepAxes() []axis {
 			c.Domain = c.Build * int64(n)
 			return fmt.Sprintf("match-1/%d", n)
 		}),
-		along("duplicates", []int{1, 2, 4, 8}, func(c *joinCase, n int) string {
+		along("duplicates", []int{1, 2, 4, 8, 16, 32, 64}, func(c *joinCase, n int) string {
 			c.Build, c.Probe = 1<<24, 1<<24
 			c.Distinct = c.Build / int64(n)
 			return fmt.Sprintf("m:n-%d", n)
+		}),
+		along("duplicate-keys", []int{1, 2, 4, 8, 16, 32, 64}, func(c *joinCase, n int) string {
+			c.Build, c.Probe = 1<<24, 1<<24
+			c.BuildWidths, c.ProbeWidths = nil, nil
+			c.Distinct = c.Build / int64(n)
+			return fmt.Sprintf("m:n-%d-keys", n)
 		}),
 		along("zipf", []int{0, 25, 50, 75, 100, 125, 150, 175, 200}, func(c *joinCase, percent int) string {
 			c.Build, c.Zipf = c.Probe, float64(percent)/100
