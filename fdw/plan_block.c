@@ -48,7 +48,12 @@ typedef struct Offer
 	RelOptInfo *output;
 	const struct gj_status *status;
 	GjGrouping	grouping;
-	Cost		scan_margin;	/* of the variant that is offered */
+	Path	   *native;			/* the fallback of both variants */
+	Path		cheapest;		/* the node that native is a copy of: core may
+								 * free it when it has added the first variant */
+	GjNativeTime time;			/* of it */
+	double		unit;			/* of its cost */
+	Cost		scan_margins[GJ_VARIANTS];
 	int			held_columns;	/* of a result that has a check; 0: it has none */
 } Offer;
 
@@ -176,10 +181,10 @@ native_groups(const Path *native)
 
 /* The same with our own estimate of the tree's rows. */
 static double
-expected_groups(const Offer *block, const GjCandidate *tree, const Path *native)
+expected_groups(const Offer *block, const GjCandidate *tree)
 {
 	return block->grouping.keys == NIL ? 1 :
-		gj_grown_groups(native_groups(native), tree->rows / Max(tree->surplus, 1), tree->rows);
+		gj_grown_groups(native_groups(block->native), tree->rows / Max(tree->surplus, 1), tree->rows);
 }
 
 /* The groups by all keys, whose copies for each grouping set are combined. */
@@ -219,7 +224,7 @@ cost_block(const Offer *block, double rows, GjBlockPath *block_path)
 	double		weight = 2 * list_length(block->grouping.leaves);
 
 	path->rows = rows;
-	path->startup_cost = gj_job_cost(block_path->tree) + block->scan_margin +
+	path->startup_cost = gj_job_cost(block_path->tree) + block->scan_margins[block_path->variant] +
 		target.startup + grouping_cost(block, block_path);
 	path->total_cost = path->startup_cost + gj_return_cost(block_path->groups, weight) +
 		rows * block_path->surplus * target.per_tuple;
@@ -234,16 +239,16 @@ cost_block(const Offer *block, double rows, GjBlockPath *block_path)
 
 /* A path for the block's own node: with inputs, or above a Gather. */
 static GjBlockPath *
-make_path(const Offer *block, GjVariant variant, GjCandidate *tree, const Path *native)
+make_path(const Offer *block, GjVariant variant, GjCandidate *tree)
 {
-	double		expected = native_groups(native);
+	double		expected = native_groups(block->native);
 	GjBlockPath *path = palloc0(sizeof(GjBlockPath));
 	CustomPath *cpath = &path->cpath;
 
 	path->variant = variant;
 	path->tree = tree;
 	path->grouping = block->grouping;
-	path->groups = expected_groups(block, tree, native);
+	path->groups = expected_groups(block, tree);
 	path->surplus = path->groups / expected;
 	if (block->grouping.sets != NIL)
 		path->finest_groups = finest_groups(block, tree);
@@ -263,18 +268,18 @@ convert_cost(Path *path, double unit)
 }
 
 static void
-offer_serial(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest,
-			 const GjNativeTime *time, double unit)
+offer_serial(Offer *block, GjCandidate *tree)
 {
-	GjBlockPath *path = make_path(block, GJ_SERIAL, tree, native);
+	GjBlockPath *path = make_path(block, GJ_SERIAL, tree);
 	CustomPath *cpath = &path->cpath;
+	double		unit = block->unit;
 
-	cpath->custom_paths = gj_input_paths(tree, native);
+	cpath->custom_paths = gj_input_paths(tree, block->native);
 	cpath->methods = &gj_block_path_methods;
-	cost_block(block, native->rows, path);
+	cost_block(block, block->native->rows, path);
 	if (!gj_force)
-		unit = gj_unit_of(cpath->path.total_cost, cheapest, time, unit);
-	path->time = gj_own_time(cheapest, time, cpath->path.total_cost, unit,
+		unit = gj_unit_of(cpath->path.total_cost, &block->cheapest, &block->time, unit);
+	path->time = gj_own_time(&block->cheapest, &block->time, cpath->path.total_cost, unit,
 							 path->surplus);
 	convert_cost(&cpath->path, unit);
 	gj_note_block(block->output, &cpath->path);
@@ -288,12 +293,13 @@ offer_serial(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest
  * participants would share final groups.
  */
 static void
-offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheapest,
-			   const GjNativeTime *time, double unit)
+offer_parallel(Offer *block, GjCandidate *tree)
 {
-	GjBlockPath *feed = make_path(block, GJ_PARALLEL, tree, native);
+	GjBlockPath *feed = make_path(block, GJ_PARALLEL, tree);
 	GjBlockPath *top = palloc0(sizeof(GjBlockPath));
 	CustomPath *above = &top->cpath;
+	Path	   *native = block->native;
+	double		unit = block->unit;
 	GatherPath *gather;
 
 	feed->cpath.custom_paths = gj_input_paths(tree, NULL);
@@ -324,8 +330,8 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheape
 	{
 		above->path.startup_cost = gather->path.startup_cost;
 		above->path.total_cost = gather->path.total_cost;
-		unit = gj_unit_of(above->path.total_cost, cheapest, time, unit);
-		top->time = gj_own_time(cheapest, time, above->path.total_cost, unit,
+		unit = gj_unit_of(above->path.total_cost, &block->cheapest, &block->time, unit);
+		top->time = gj_own_time(&block->cheapest, &block->time, above->path.total_cost, unit,
 								feed->surplus);
 		convert_cost(&feed->cpath.path, unit);
 		convert_cost(&gather->path, unit);
@@ -335,33 +341,44 @@ offer_parallel(Offer *block, GjCandidate *tree, Path *native, const Path *cheape
 	add_path(block->output, &above->path);
 }
 
+/*
+ * Finds the native path, before a path of ours is added: core would drop native
+ * paths that ours dominates, and then the other variant would be compared with what
+ * is left, and have it as its fallback.
+ */
+static GjReject
+find_native(Offer *block, GjCandidate **trees)
+{
+	const Path *cheapest;
+
+	block->native = gj_native_upper(block->output, &cheapest);
+	if (block->native == NULL)
+		return GJ_REJECT_NATIVE;
+	block->cheapest = *cheapest;
+	block->time = gj_native_time(block->root, cheapest);
+	block->unit = 1;
+	if (gj_force)
+		return GJ_ACCEPTED;
+	block->unit = gj_native_unit(cheapest, &block->time);
+	for (int v = 0; v < GJ_VARIANTS; v++)
+		if (trees[v] != NULL)
+			block->scan_margins[v] = gj_scan_margin(trees[v], cheapest);
+	return GJ_ACCEPTED;
+}
+
 static GjReject
 offer(Offer *block, GjVariant variant, GjCandidate *tree)
 {
-	const Path *cheapest;
-	GjNativeTime time;
-	Path	   *native;
-	double		unit = 1;
-
 	if (2 * tree->bytes > block->status->budget)
 		return GJ_REJECT_BUDGET;
-	native = gj_native_upper(block->output, &cheapest);
-	if (native == NULL)
-		return GJ_REJECT_NATIVE;
-	if (expected_groups(block, tree, native) * block->held_columns * HELD_COLUMN_WIDTH >
+	if (expected_groups(block, tree) * block->held_columns * HELD_COLUMN_WIDTH >
 		(double) HELD_EXTENTS * block->status->extent_size)
 		return GJ_REJECT_GROUP_KEY;
 	gj_choose_filters(block->root, tree);
-	time = gj_native_time(block->root, cheapest);
-	if (!gj_force)
-	{
-		unit = gj_native_unit(cheapest, &time);
-		block->scan_margin = gj_scan_margin(tree, cheapest);
-	}
 	if (variant == GJ_SERIAL)
-		offer_serial(block, tree, native, cheapest, &time, unit);
+		offer_serial(block, tree);
 	else
-		offer_parallel(block, tree, native, cheapest, &time, unit);
+		offer_parallel(block, tree);
 	return GJ_ACCEPTED;
 }
 
@@ -382,6 +399,8 @@ gj_offer_block(PlannerInfo *root, RelOptInfo *output, GjCandidate **trees, List 
 	reject = check_expressions(&block);
 	if (reject == GJ_ACCEPTED)
 		reject = check_tree(&block, trees[GJ_SERIAL]);
+	if (reject == GJ_ACCEPTED)
+		reject = find_native(&block, trees);
 	if (reject != GJ_ACCEPTED)
 		return reject;
 
