@@ -83,6 +83,14 @@ assign_verify(bool verify, void *extra)
 		ResetPlanCache();
 }
 
+/* Existing plans that add floats in the daemon return other digits than the setting asks for. */
+static void
+assign_float_aggregates(bool offload, void *extra)
+{
+	if (offload != gj_float_aggregates)
+		ResetPlanCache();
+}
+
 void
 gj_define_options(void)
 {
@@ -97,10 +105,11 @@ gj_define_options(void)
 				"Offloads aggregations together with the joins below them.",
 				"If it is off, gpujoind returns joined rows and PostgreSQL aggregates them.",
 				&gj_blocks, GUC_EXPLAIN);
-	define_bool("gpujoin.float_aggregates",
-				"Offloads sums and averages of floats.",
-				"gpujoind adds in higher precision, so results differ from PostgreSQL's in their last digits, as those of PostgreSQL's parallel plans do.",
-				&gj_float_aggregates, GUC_EXPLAIN);
+	DefineCustomBoolVariable("gpujoin.float_aggregates",
+							 "Offloads sums and averages of floats.",
+							 "gpujoind adds in higher precision, so results differ from PostgreSQL's in their last digits, as those of PostgreSQL's parallel plans do.",
+							 &gj_float_aggregates, gj_float_aggregates, PGC_USERSET, GUC_EXPLAIN,
+							 NULL, assign_float_aggregates, NULL);
 	define_bool("gpujoin.estimate_native",
 				"Compares offloaded plans with native ones by the times that both are expected to take.",
 				"If it is off, they are compared with PostgreSQL's costs of native plans.",

@@ -52,3 +52,20 @@ func TestFloatAggregates(t *testing.T) {
 	exec(t, s, "drop schema floats cascade")
 	w.unharmed(t, s)
 }
+
+// A generic plan that adds floats in the daemon is not used once the setting is off.
+func TestCachedPlanFollowsFloatAggregates(t *testing.T) {
+	w := theWorld(t)
+	s := w.session(t, forced, "set gpujoin.blocks = on", "set plan_cache_mode = force_generic_plan", "set gpujoin.float_aggregates = on",
+		"prepare added as select g, sum(id::float8) from fact group by g")
+	for _, c := range []struct {
+		set  string
+		jobs int
+	}{{"on", 1}, {"off", 0}, {"on", 1}} {
+		exec(t, s, "set gpujoin.float_aggregates = "+c.set)
+		if plan := explain(t, s, "", "execute added"); len(plan.Jobs()) != c.jobs {
+			t.Errorf("gpujoin.float_aggregates = %s: %d jobs instead of %d in %v", c.set, len(plan.Jobs()), c.jobs, plan)
+		}
+	}
+	w.unharmed(t, nil)
+}
