@@ -208,11 +208,11 @@ explain_aggregates(const GjStats *stats, ExplainState *es)
 	if (stats->total->aggregates == 0)
 		return;
 	if (!gj_explain_is_text(es))
-		ExplainOpenGroup("Aggregates", "Aggregates", false, es);
+		ExplainOpenGroup("Aggregate Runs", "Aggregate Runs", false, es);
 	for (uint32 i = 0; i < stats->total->aggregates; i++)
 		explain_aggregate(&stats->aggregates[i], es);
 	if (!gj_explain_is_text(es))
-		ExplainCloseGroup("Aggregates", "Aggregates", false, es);
+		ExplainCloseGroup("Aggregate Runs", "Aggregate Runs", false, es);
 }
 
 static void
