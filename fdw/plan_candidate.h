@@ -164,6 +164,7 @@ typedef struct GjBase
 	Bitmapset  *in_order;
 	GjOrder    *order;		/* plan_surplus_range.c; NULL: unknown */
 	struct GjValues *values;	/* plan_distinct.c, of examined columns */
+	struct GjWidened *widened;	/* plan_widened.c, of examined columns */
 	double		surplus;		/* of a subquery's rows; 0: unknown */
 	GjKnownTime times[GJ_VARIANTS];
 	GjSource	sources[GJ_VARIANTS];

@@ -15,12 +15,24 @@
 #include "optimizer/optimizer.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/selfuncs.h"
 
 #include "columns.h"
+#include "compat.h"
 #include "numeric.h"
 #include "plan_computed.h"
 #include "plan_widened.h"
+
+typedef struct GjWidened
+{
+	struct GjWidened *next;
+	AttrNumber	attnum;
+	int			scale;			/* -1: not expected to be 64-bit decimals */
+	bool		alike;			/* the sampled values, see gj_looks_alike() */
+} GjWidened;
+
+static const GjWidened no_numbers = {.scale = -1};
 
 /* More decimals than the statistics know, if the integers stay small. */
 #define SPARE_DECIMALS 4
@@ -140,19 +152,55 @@ samples_look_alike(HeapTuple tuple)
 	return trimmed || one_scale;
 }
 
+/* What the statistics say about a column, if it has numbers without a declared scale. */
+static void
+examine(PlannerInfo *root, const Var *var, GjWidened *column)
+{
+	VariableStatData data;
+
+	column->scale = -1;
+	if (getBaseType(var->vartype) != NUMERICOID || gj_computed(root, var) != NULL)
+		return;
+	examine_variable(root, (Node *) unconstify(Var *, var), 0, &data);
+	if (HeapTupleIsValid(data.statsTuple) && data.atttype == NUMERICOID)
+	{
+		column->scale = scale_of_statistics(data.statsTuple);
+		column->alike = column->scale >= 0 && samples_look_alike(data.statsTuple);
+	}
+	ReleaseVariableStats(data);
+}
+
+/*
+ * The statistics are read once for each column and planner run.  They may change
+ * in between, while the column's values are fed by the same scale as expressions
+ * read them by.
+ */
+static const GjWidened *
+widened(PlannerInfo *root, const Var *var)
+{
+	RelOptInfo *rel = gj_base_rel(root, var->varno);
+	GjBase	   *base = rel != NULL ? gj_base_slot(rel) : NULL;
+	GjWidened  *column;
+
+	if (base == NULL)			/* no input */
+		return &no_numbers;
+	for (column = base->widened; column != NULL; column = column->next)
+		if (column->attnum == var->varattno)
+			return column;
+
+	/* with GEQO the relation outlives the current memory context */
+	column = MemoryContextAllocZero(GetMemoryChunkContext(base), sizeof(GjWidened));
+	column->attnum = var->varattno;
+	examine(root, var, column);
+	column->next = base->widened;
+	base->widened = column;
+	return column;
+}
+
 int
 gj_widened_scale(PlannerInfo *root, const Var *var)
 {
-	VariableStatData data;
-	int			scale = -1;
-
-	if (getBaseType(var->vartype) != NUMERICOID || gj_computed(root, var) != NULL)
-		return -1;
-	examine_variable(root, (Node *) unconstify(Var *, var), 0, &data);
-	if (HeapTupleIsValid(data.statsTuple) && data.atttype == NUMERICOID)
-		scale = scale_of_statistics(data.statsTuple);
-	ReleaseVariableStats(data);
-	return scale;
+	return widened(root, var)->scale;
 }
 
 bool
@@ -160,21 +208,16 @@ gj_looks_alike(PlannerInfo *root, const Expr *expr)
 {
 	List	   *vars = pull_var_clause((Node *) unconstify(Expr *, expr),
 									   PVC_RECURSE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS);
-	bool		alike = true;
 	ListCell   *lc;
 
 	foreach(lc, vars)
 	{
 		Var		   *var = lfirst_node(Var, lc);
-		VariableStatData data;
 		int			scale;
 
-		if (gj_decimal_scale(var->vartype, var->vartypmod, &scale) ||
-			gj_widened_scale(root, var) < 0)
-			continue;
-		examine_variable(root, (Node *) var, 0, &data);
-		alike = alike && samples_look_alike(data.statsTuple);
-		ReleaseVariableStats(data);
+		if (!gj_decimal_scale(var->vartype, var->vartypmod, &scale) &&
+			widened(root, var)->scale >= 0 && !widened(root, var)->alike)
+			return false;
 	}
-	return alike;
+	return true;
 }
