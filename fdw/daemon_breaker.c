@@ -5,9 +5,9 @@
  * a stopped daemon, or for memory, once for each row.  So each backend remembers
  * failures, across nodes and queries.  After one it leaves the daemon alone for
  * as long as the failure took, twice as long after the next one, and so on up to
- * MAX_PAUSE_US.  A refusal that costs nothing is therefore repeated soon, and a
- * daemon that is back is used again within seconds.  A success ends this, and so does a daemon
- * that was started since, which the planner notices by its status file.
+ * MAX_PAUSE_US.  So it soon asks again after a refusal that cost no time, and it
+ * uses a daemon that is back within seconds.  A success ends the pause, and so does
+ * a new daemon, which the planner notices by its status file.
  *
  * A daemon that lacks memory for one job may have it for a smaller one.
  */

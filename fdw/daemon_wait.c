@@ -1,7 +1,7 @@
 /*
  * daemon_wait.c - waits for the daemon's socket.
  *
- * Waits for a join have no limit, because nobody knows how long a join takes.
+ * Waits for a join have no limit, because a join may take any time.
  * So now and then the backend asks whether the daemon still answers.  As long
  * as the native plan can still run, it gives up soon.  Once it is committed to
  * the daemon's rows, giving up is an error.  Then it asks only if the daemon

@@ -253,12 +253,12 @@ func TestHostileBatch(t *testing.T) {
 // TestChangedHeader changes the header after the check: the reader's view stays in
 // range.
 func TestChangedHeader(t *testing.T) {
-	extent, mapping, err := MapPrivate(1 << 20)
+	extent, err := MapPrivate(1 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := Unmap(mapping); err != nil {
+		if err := Unmap(extent); err != nil {
 			t.Error(err)
 		}
 	}()

@@ -20,11 +20,11 @@ func makeHuge(fd int, size int64) error {
 			return fmt.Errorf("fallocate: %w", err)
 		}
 	}
-	b, mapping, err := reserve(int(size), unix.PROT_NONE)
+	b, err := reserve(int(size), unix.PROT_NONE)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = Unmap(mapping) }() // the mapping made above
+	defer func() { _ = Unmap(b) }() // the mapping made above
 	if err := mapAt(b, fd, 0); err != nil {
 		return fmt.Errorf("mmap: %w", err)
 	}

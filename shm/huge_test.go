@@ -40,11 +40,11 @@ func TestMemfdHugePages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	b, mapping, err := reserve(size, unix.PROT_NONE)
+	b, err := reserve(size, unix.PROT_NONE)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer Unmap(mapping)
+	defer Unmap(b)
 	if err := mapAt(b, fd, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestAreas(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer unix.Close(fd)
-		_, mapping, err := MapAligned(fd, size)
+		mapping, err := MapAligned(fd, size)
 		if err != nil {
 			t.Fatal(err)
 		}

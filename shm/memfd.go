@@ -104,51 +104,49 @@ func MapMemfd(fd int, size int64) ([]byte, error) {
 }
 
 // MapAligned maps an extent for long use: with all pages present, and aligned so that
-// huge pages are mapped as such. Pass mapping to Unmap.
-func MapAligned(fd int, size int64) (b, mapping []byte, err error) {
-	b, mapping, err = reserve(int(size), unix.PROT_NONE)
+// huge pages are mapped as such. Pass all of it to Unmap.
+func MapAligned(fd int, size int64) ([]byte, error) {
+	b, err := reserve(int(size), unix.PROT_NONE)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := mapAt(b, fd, unix.MAP_POPULATE); err != nil {
-		_ = Unmap(mapping) // the mapping made above
-		return nil, nil, fmt.Errorf("mmap: %w", err)
+		_ = Unmap(b) // the mapping made above
+		return nil, fmt.Errorf("mmap: %w", err)
 	}
-	return b, mapping, nil
+	return b, nil
 }
 
 // reserve maps n private bytes, aligned to a huge page if n is at least as large. It unmaps
-// what lies around them, since a process may have only so many separate mappings
-// (vm.max_map_count).
-func reserve(n, protection int) (b, mapping []byte, err error) {
+// the slack before and after them: vm.max_map_count limits a process's separate mappings.
+func reserve(n, protection int) ([]byte, error) {
 	slack := 0
 	if n >= hugePage {
 		slack = hugePage
 	}
-	mapping, err = mapPages(-1, n+slack, protection, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	mapping, err := mapPages(-1, n+slack, protection, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
-		return nil, nil, fmt.Errorf("mmap: %w", err)
+		return nil, fmt.Errorf("mmap: %w", err)
 	}
 	from := 0
 	if slack != 0 {
 		from = (hugePage - int(misalignment(mapping, hugePage))) % hugePage
 	}
-	b = mapping[from : from+n : from+n]
 	for _, around := range [][]byte{mapping[:from], mapping[from+n:]} {
 		if len(around) > 0 {
 			_ = Unmap(around) // a part of the mapping made above
 		}
 	}
-	return b, b, nil
+	return mapping[from : from+n : from+n], nil
 }
 
 // MapPrivate returns n bytes of zeroed private memory, in huge pages if the kernel
-// grants them. Pass mapping to Unmap.
-func MapPrivate(n int) (b, mapping []byte, err error) {
-	b, mapping, err = reserve(n, unix.PROT_READ|unix.PROT_WRITE)
+// grants them. Pass all of it to Unmap.
+func MapPrivate(n int) ([]byte, error) {
+	b, err := reserve(n, unix.PROT_READ|unix.PROT_WRITE)
 	if err == nil && n >= hugePage {
 		// The kernel refuses if it has no huge pages; small ones work as well.
 		_ = unix.Madvise(b, unix.MADV_HUGEPAGE)
 	}
-	return b, mapping, err
+	return b, err
 }

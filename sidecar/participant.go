@@ -59,7 +59,7 @@ func (j *job) join(s *session, number int32) {
 	defer j.mu.Unlock()
 	if j.failed == nil && len(j.participants) >= 2*int(j.open.Participants)+2 {
 		s.fail(failf(shm.FailProtocol, "the job has more participants than announced"))
-		return // it is no participant: nobody waits for it, and its end is not the job's
+		return // it is no participant: the job neither waits for it nor ends with it
 	}
 	s.mu.Lock()
 	s.member, s.phase = p, phaseJob

@@ -88,7 +88,7 @@ func TestChoice(t *testing.T) {
 		"fails when cancelled":          {rows: 10, first: fake{run: fails}, again: true, cancel: true, runs: 1, by: "first", err: boom},
 		"the sink fails":                {rows: 10, first: fake{run: emits}, again: true, runs: 1, by: "first", err: errSink},
 		"the sink refuses":              {rows: 10, first: fake{run: asks}, again: true, runs: 1, by: "first", err: errSink},
-		"a refusal nobody needed":       {rows: 10, first: fake{run: asksAhead}, again: true, runs: 1, last: 1, by: "last", fallback: "first: boom"},
+		"an unneeded refusal":           {rows: 10, first: fake{run: asksAhead}, again: true, runs: 1, last: 1, by: "last", fallback: "first: boom"},
 		"a value is out of range there": {rows: 10, first: fake{run: func(context.Context, *Job) error { return fmt.Errorf("a sum: %w", joincore.ErrArithmetic) }}, again: true, runs: 1, by: "first", err: joincore.ErrArithmetic},
 		"the data are invalid":          {rows: 10, first: fake{run: func(context.Context, *Job) error { return joincore.ErrChanged }}, again: true, runs: 1, by: "first", err: joincore.ErrInvalid},
 		"a row is too wide there":       {rows: 10, first: fake{run: func(context.Context, *Job) error { return joincore.ErrRowTooWide }}, again: true, runs: 1, by: "first", err: joincore.ErrRowTooWide},

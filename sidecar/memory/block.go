@@ -9,9 +9,8 @@ import (
 
 // block is private memory of one size class.
 type block struct {
-	data    []byte
-	mapping []byte
-	freed   time.Time // when it was last given back
+	data  []byte
+	freed time.Time // when it was last given back
 }
 
 func (b *block) size() int64 { return int64(len(b.data)) }
@@ -30,14 +29,14 @@ func classOf(n int64) int64 {
 }
 
 func newBlock(class int64) (*block, error) {
-	data, mapping, err := shm.MapPrivate(int(class))
+	data, err := shm.MapPrivate(int(class))
 	if err != nil {
 		return nil, err
 	}
-	return &block{data: data, mapping: mapping}, nil
+	return &block{data: data}, nil
 }
 
 func (b *block) destroy() {
-	_ = shm.Unmap(b.mapping) // fails only for a mapping that is not ours
-	b.data, b.mapping = nil, nil
+	_ = shm.Unmap(b.data) // fails only for a mapping that is not ours
+	b.data = nil
 }

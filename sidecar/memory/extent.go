@@ -17,8 +17,6 @@ type Extent struct {
 	FD   int
 	Data []byte
 
-	mapping []byte
-
 	owner  *Account
 	window uint32 // result window of the owner that the extent counts towards
 	refs   atomic.Int32
@@ -46,16 +44,16 @@ func newExtent(id uint64, size int64) (*Extent, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, mapping, err := shm.MapAligned(fd, size)
+	data, err := shm.MapAligned(fd, size)
 	if err != nil {
 		unix.Close(fd)
 		return nil, err
 	}
-	return &Extent{ID: id, FD: fd, Data: data, mapping: mapping}, nil
+	return &Extent{ID: id, FD: fd, Data: data}, nil
 }
 
 func (e *Extent) destroy() {
-	_ = shm.Unmap(e.mapping) // fails only for a mapping that is not ours
+	_ = shm.Unmap(e.Data) // fails only for a mapping that is not ours
 	unix.Close(e.FD)
-	e.Data, e.mapping, e.FD = nil, nil, -1
+	e.Data, e.FD = nil, -1
 }

@@ -12,36 +12,48 @@ import (
 	"gpujoin/joincore"
 )
 
+// keepMemory has the store keep a block of that many bytes, and extents.
+func keepMemory(t *testing.T, a *Account, block int64, extents int) {
+	t.Helper()
+	b, err := a.Alloc(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held []*Extent
+	for range extents {
+		e, err := a.Extent(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, e)
+	}
+	a.Free(b)
+	for _, e := range held {
+		e.Release()
+	}
+}
+
+// holdDestroy holds the first destroying of a mapping, which closes at, until goOn is closed.
+func holdDestroy(s *Store) (at, goOn chan struct{}) {
+	at, goOn = make(chan struct{}), make(chan struct{})
+	var held atomic.Bool
+	s.hooks.beforeDestroy = func() {
+		if !held.Swap(true) {
+			close(at)
+			<-goOn
+		}
+	}
+	return at, goOn
+}
+
 // TestTrimLetsOthersWork holds a trim at each thing that it gives back: others
 // take memory meanwhile, and who needs the bytes that are on their way waits
 // for them and no longer.
 func TestTrimLetsOthersWork(t *testing.T) {
 	s, b := newStore(t, 8*mib), NewBudget(64*mib)
 	a := reserve(t, b, s, 16*mib, Group{1})
-	block, err := a.Alloc(2 * mib)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var extents []*Extent
-	for range 3 {
-		e, err := a.Extent(false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		extents = append(extents, e)
-	}
-	a.Free(block)
-	for _, e := range extents {
-		e.Release()
-	}
-	at, goOn := make(chan struct{}), make(chan struct{})
-	var held atomic.Bool
-	s.hooks.beforeDestroy = func() {
-		if !held.Swap(true) {
-			at <- struct{}{}
-			<-goOn
-		}
-	}
+	keepMemory(t, a, 2*mib, 3)
+	at, goOn := holdDestroy(s)
 	var wait sync.WaitGroup
 	wait.Go(func() { s.Trim(0, 0) })
 
@@ -72,7 +84,7 @@ func TestTrimLetsOthersWork(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	goOn <- struct{}{}
+	close(goOn)
 	if err := <-got; err != nil {
 		t.Error(err)
 	}
@@ -104,30 +116,8 @@ func TestMakeRoomLetsOthersWork(t *testing.T) {
 	} {
 		s, b := newStore(t, 8*mib), NewBudget(64*mib)
 		a, other := reserve(t, b, s, 16*mib, Group{1}), reserve(t, b, s, 2*mib, Group{2})
-		kept, err := a.Alloc(4 * mib)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var extents []*Extent
-		for range 2 {
-			e, err := a.Extent(false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			extents = append(extents, e)
-		}
-		a.Free(kept)
-		for _, e := range extents {
-			e.Release()
-		}
-		at, goOn := make(chan struct{}), make(chan struct{})
-		var held atomic.Bool
-		s.hooks.beforeDestroy = func() {
-			if !held.Swap(true) {
-				close(at)
-				<-goOn
-			}
-		}
+		keepMemory(t, a, 4*mib, 2)
+		at, goOn := holdDestroy(s)
 		got := make(chan error, 1)
 		go func() { got <- need(a) }()
 		select {

@@ -44,12 +44,12 @@ func (m *memory) Alloc(n int64) ([]byte, error) {
 	if err := m.reserve(size); err != nil {
 		return nil, err
 	}
-	b, mapping, err := shm.MapPrivate(int(size))
+	b, err := shm.MapPrivate(int(size))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", joincore.ErrBudget, err)
 	}
 	m.used += size
-	m.blocks[&b[0]] = mapping
+	m.blocks[&b[0]] = b
 	return b[:n:size], nil
 }
 

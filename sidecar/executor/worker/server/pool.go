@@ -46,7 +46,6 @@ type pool struct {
 type extent struct {
 	id       uint64
 	data     []byte
-	mapping  []byte
 	release  []func() // of registrations
 	users    int      // runs, and the registering goroutine
 	dropped  bool
@@ -85,11 +84,11 @@ func (p *pool) give(m *fds.Message) error {
 		if err := shm.VerifyMemfd(m.FDs[i], m.Size); err != nil {
 			return fmt.Errorf("extent %d: %w", id, err)
 		}
-		data, mapping, err := shm.MapAligned(m.FDs[i], m.Size)
+		data, err := shm.MapAligned(m.FDs[i], m.Size)
 		if err != nil {
 			return fmt.Errorf("extent %d: %w", id, err)
 		}
-		list = append(list, &extent{id: id, data: data, mapping: mapping})
+		list = append(list, &extent{id: id, data: data})
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +196,7 @@ func (p *pool) free(e *extent) {
 	for _, release := range e.release {
 		release()
 	}
-	if err := shm.Unmap(e.mapping); err != nil {
+	if err := shm.Unmap(e.data); err != nil {
 		p.log.Error("could not unmap an extent", "extent", e.id, "error", err)
 	}
 }

@@ -130,7 +130,7 @@ func TestRefusal(t *testing.T) {
 		t.Errorf("%d requests; one is refused twice", len(list))
 	}
 	if err := s.Emit(t.Context(), &joincore.Batch{Handle: &granted{2}}, 5, []int{0}); err != nil {
-		t.Error("a refusal of a batch that nobody waits for: ", err)
+		t.Error("a refusal of a batch without a waiter: ", err)
 	}
 	before := len(list)
 	go func() {
