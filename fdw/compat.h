@@ -10,6 +10,7 @@
 #include "access/htup_details.h"
 #include "commands/explain.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "storage/buf_internals.h"
@@ -40,6 +41,64 @@
 #else
 #define gj_set_path_clauses(cpath, clauses) ((void) (clauses))
 #endif
+
+/*
+ * What core compares paths by.  Since 18, it counts the nodes of a path that
+ * settings such as enable_seqscan switch off, and compares these numbers first; up
+ * to 17, the cost of such a node has disable_cost added.
+ */
+typedef struct GjPrice
+{
+	int			disabled;		/* 0 up to 17 */
+	Cost		cost;
+} GjPrice;
+
+static inline GjPrice
+gj_price(const Path *path)
+{
+	GjPrice		price = {.cost = path->total_cost};
+
+#if PG_VERSION_NUM >= 180000
+	price.disabled = path->disabled_nodes;
+#endif
+	return price;
+}
+
+static inline bool
+gj_is_cheaper(GjPrice a, GjPrice b)
+{
+	return a.disabled != b.disabled ? a.disabled < b.disabled : a.cost < b.cost;
+}
+
+/* How many nodes of a sequential scan are switched off. */
+static inline int
+gj_disabled_scan(void)
+{
+#if PG_VERSION_NUM >= 180000
+	return enable_seqscan ? 0 : 1;
+#else
+	return 0;
+#endif
+}
+
+static inline void
+gj_set_disabled(Path *path, int disabled)
+{
+#if PG_VERSION_NUM >= 180000
+	path->disabled_nodes = disabled;
+#endif
+}
+
+/* What a sequential scan costs more than its work. */
+static inline Cost
+gj_scan_disable_cost(void)
+{
+#if PG_VERSION_NUM >= 180000
+	return 0;
+#else
+	return enable_seqscan ? 0 : disable_cost;
+#endif
+}
 
 /*
  * Does a test setting make the planner add a Gather to plans that need none?

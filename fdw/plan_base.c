@@ -162,20 +162,26 @@ choose_source(PlannerInfo *root, RelOptInfo *rel, GjBase *base, bool page,
 		source->path = child;
 		source->scan_cost = gj_child_scan_cost(root, child);
 		source->cost = source->scan_cost + gj_child_fill_cost(child, base->weight);
+		source->disabled = gj_price(child).disabled;
 	}
 	if (page)
 	{
 		Cost		scan = gj_page_scan_cost(root, rel, workers);
-		Cost		cost = scan + gj_page_fill_cost(rel, base->weight, base->walk, workers);
+		GjPrice		pages = {
+			.disabled = gj_disabled_scan(),
+			.cost = scan + gj_page_fill_cost(rel, base->weight, base->walk, workers),
+		};
+		GjPrice		fed = {.disabled = source->disabled, .cost = source->cost};
 
-		if (source->path == NULL || cost < source->cost)
+		if (source->path == NULL || gj_is_cheaper(pages, fed))
 		{
 			source->feed = GJ_FEED_PAGE;
 			if (source->path == NULL || source->path->pathtype != T_SeqScan ||
 				source->path->parallel_workers != workers)
 				source->path = create_seqscan_path(root, rel, NULL, workers);
 			source->scan_cost = scan;
-			source->cost = cost;
+			source->cost = pages.cost;
+			source->disabled = pages.disabled;
 		}
 	}
 }
@@ -199,7 +205,7 @@ cheapest_path(RelOptInfo *rel)
 	{
 		Path	   *path = unparameterized(lfirst(lc));
 
-		if (path != NULL && (best == NULL || path->total_cost < best->total_cost))
+		if (path != NULL && (best == NULL || gj_is_cheaper(gj_price(path), gj_price(best))))
 			best = path;
 	}
 	return best;
@@ -249,6 +255,7 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
 	leaf->bytes = rel->rows * base->row_bytes;
 	leaf->scan_cost = source->scan_cost;
 	leaf->feed_cost = source->cost;
+	leaf->disabled = source->disabled;
 	leaf->workers = source->partial ? source->path->parallel_workers : 0;
 	leaf->ninputs = 1;
 	leaf->ncolumns = base->ncolumns;

@@ -223,6 +223,7 @@ cost_block(const Offer *block, double rows, GjBlockPath *block_path)
 	QualCost	target = block->output->reltarget->cost;
 	double		weight = 2 * list_length(block->grouping.leaves);
 
+	gj_set_disabled(path, gj_force ? 0 : block_path->tree->disabled);
 	path->rows = rows;
 	path->startup_cost = gj_job_cost(block_path->tree) + block->scan_margins[block_path->variant] +
 		target.startup + grouping_cost(block, block_path);

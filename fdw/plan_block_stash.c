@@ -20,7 +20,7 @@ gj_make_block_stash(RelOptInfo *rel, Relids relids)
 	if (stash == NULL)
 		return NULL;
 	stash->relids = relids;
-	stash->cost = -1;
+	stash->price.cost = -1;
 	return stash;
 }
 
@@ -29,6 +29,6 @@ gj_note_block(RelOptInfo *rel, const Path *path)
 {
 	GjBlockStash *stash = gj_block_stash(rel);
 
-	if (stash != NULL && (stash->cost < 0 || path->total_cost < stash->cost))
-		stash->cost = path->total_cost;
+	if (stash != NULL && (stash->price.cost < 0 || gj_is_cheaper(gj_price(path), stash->price)))
+		stash->price = gj_price(path);
 }

@@ -4,6 +4,7 @@
 #ifndef GPUJOIN_PLAN_BLOCK_STASH_H
 #define GPUJOIN_PLAN_BLOCK_STASH_H
 
+#include "compat.h"
 #include "plan_reject.h"
 
 /* The state of an aggregation's relation. */
@@ -11,7 +12,7 @@ typedef struct GjBlockStash
 {
 	Relids		relids;			/* the aggregated tables */
 	GjReject	reject;
-	Cost		cost;			/* of the cheapest job; < 0: none was offered */
+	GjPrice		price;			/* of the cheapest job; cost < 0: none was offered */
 } GjBlockStash;
 
 /* NULL if there is none. */
@@ -20,7 +21,7 @@ extern GjBlockStash *gj_block_stash(const RelOptInfo *rel);
 /* Creates an empty one; NULL as for gj_get_state(). */
 extern GjBlockStash *gj_make_block_stash(RelOptInfo *rel, Relids relids);
 
-/* Remembers the cost of a path that is offered for the relation. */
+/* Remembers the price of a path that is offered for the relation. */
 extern void gj_note_block(RelOptInfo *rel, const Path *path);
 
 #endif							/* GPUJOIN_PLAN_BLOCK_STASH_H */

@@ -24,7 +24,7 @@ gj_make_stash(RelOptInfo *joinrel, GjQuery *query)
 	stash->query = query;
 	stash->return_weight = -1;
 	for (int v = 0; v < GJ_VARIANTS; v++)
-		stash->costs[v] = -1;
+		stash->prices[v].cost = -1;
 	return stash;
 }
 
@@ -132,6 +132,7 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 	tree->bytes = left->bytes + right->bytes;
 	tree->scan_cost = left->scan_cost + right->scan_cost;
 	tree->feed_cost = left->feed_cost + right->feed_cost;
+	tree->disabled = left->disabled + right->disabled;
 	tree->join_cost = join_cost;
 	tree->workers = Max(left->workers, right->workers);
 	tree->ninputs = left->ninputs + right->ninputs;

@@ -11,6 +11,7 @@
 #define GPUJOIN_PLAN_CANDIDATE_H
 
 #include "columns.h"
+#include "compat.h"
 #include "plan_clauses.h"
 #include "plan_reject.h"
 #include "plan_state.h"
@@ -32,6 +33,7 @@ typedef struct GjSource
 	Path	   *path;			/* NULL: impossible in this variant */
 	Cost		scan_cost;		/* of the scan, which a native plan pays too */
 	Cost		cost;			/* of the scan and of filling columns */
+	int			disabled;		/* nodes that settings switch off, since 18 */
 } GjSource;
 
 /* A filter of a job tree; a GjFilter without positions. */
@@ -96,6 +98,7 @@ typedef struct GjCandidate
 	Cost		feed_cost;
 	Cost		join_cost;
 	GjSideways *sideways;		/* NULL: not chosen */
+	int			disabled;		/* of all sources */
 	int			workers;		/* GJ_PARALLEL: largest of the partial inputs */
 	int			ninputs;
 	int			ncolumns;
@@ -178,7 +181,7 @@ typedef struct GjStash
 	RelOptInfo *first_outer;	/* the pair seen in one order so far */
 	RelOptInfo *first_inner;
 	GjReject	reject;
-	Cost		costs[GJ_VARIANTS]; /* with the result's return; < 0: none */
+	GjPrice		prices[GJ_VARIANTS];	/* with the result's return; cost < 0: none */
 	double		return_weight;	/* of the joinrel's columns; < 0: unknown */
 	GjCandidate *candidates[GJ_VARIANTS];
 	Path	   *native[GJ_VARIANTS];	/* cheapest seen, without GpuJoins */

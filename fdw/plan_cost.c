@@ -16,6 +16,7 @@
 #include "utils/lsyscache.h"
 #include "utils/spccache.h"
 
+#include "compat.h"
 #include "plan_cost.h"
 #include "plan_speedup.h"
 #include "plan_time_scan.h"
@@ -51,7 +52,7 @@ gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers)
 	page_cost *= missing + (1 - missing) * gj_cached_page_cost / speedup;
 
 	/* a page feed counts as a sequential scan */
-	return (enable_seqscan ? 0 : disable_cost) + page_cost * rel->pages +
+	return gj_scan_disable_cost() + page_cost * rel->pages +
 		rel->tuples * gj_page_conditions_ns(rel->baserestrictinfo, &by_row) * GJ_NS_COST / speedup;
 }
 

@@ -196,7 +196,7 @@ gj_native_upper(const RelOptInfo *rel, const Path **cheapest)
 		 */
 		if (path->param_info != NULL || gj_is_gpujoin(path) || IsA(path, MinMaxAggPath))
 			continue;
-		if (best == NULL || path->total_cost < best->total_cost)
+		if (best == NULL || gj_is_cheaper(gj_price(path), gj_price(best)))
 			best = path;
 	}
 	*cheapest = best;
@@ -214,7 +214,7 @@ gj_cheapest_native(RelOptInfo *joinrel, const GjStash *stash, GjVariant variant)
 	{
 		const Path *path = lfirst(lc);
 
-		if ((best == NULL || path->total_cost < best->total_cost) &&
+		if ((best == NULL || gj_is_cheaper(gj_price(path), gj_price(best))) &&
 			path->param_info == NULL && !gj_is_gpujoin(path))
 			best = path;
 	}

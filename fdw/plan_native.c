@@ -22,31 +22,34 @@
 /* ---- why a node is native ---- */
 
 /*
- * Returns the job's cost, comparable with a native path, which may be one
+ * Returns the job's price, comparable with a native path, which may be one
  * participant's.
  */
-static Cost
-offloaded_cost(const GjStash *stash, const Path *native)
+static GjPrice
+offloaded_price(const GjStash *stash, const Path *native)
 {
-	if (native->parallel_workers > 0 && stash->costs[GJ_PARALLEL] >= 0)
-		return stash->costs[GJ_PARALLEL];
-	return stash->costs[GJ_SERIAL] >= 0 ? stash->costs[GJ_SERIAL] : stash->costs[GJ_PARALLEL];
+	if (native->parallel_workers > 0 && stash->prices[GJ_PARALLEL].cost >= 0)
+		return stash->prices[GJ_PARALLEL];
+	return stash->prices[GJ_SERIAL].cost >= 0 ? stash->prices[GJ_SERIAL] : stash->prices[GJ_PARALLEL];
 }
 
 static void
 explain_join(const RelOptInfo *joinrel, const Path *path, GjNative *join)
 {
 	const GjStash *stash = gj_joinrel_stash(joinrel);
+	GjPrice		job = {.cost = -1};
 
+	if (stash != NULL)
+		job = offloaded_price(stash, path);
 	join->native = path->total_cost;
-	join->offloaded = -1;
+	join->offloaded = job.cost;
 	if (joinrel->reloptkind == RELOPT_OTHER_JOINREL)
 		join->reason = GJ_REJECT_PARTITIONWISE;
 	else if (stash == NULL)
 		join->reason = joinrel->fdwroutine != NULL || joinrel->fdw_private != NULL ?
 			GJ_REJECT_FOREIGN : GJ_REJECT_GATED;
-	else if ((join->offloaded = offloaded_cost(stash, path)) >= 0)
-		join->reason = path->param_info == NULL && join->offloaded >= path->total_cost ?
+	else if (job.cost >= 0)
+		join->reason = path->param_info == NULL && !gj_is_cheaper(job, gj_price(path)) ?
 			GJ_REJECT_COST : GJ_REJECT_PLAN;
 	else
 		join->reason = stash->reject != GJ_ACCEPTED ? stash->reject : GJ_REJECT_PLAN;
@@ -57,10 +60,10 @@ static void
 explain_block(const GjBlockStash *block, const Path *path, GjNative *node)
 {
 	node->native = path->total_cost;
-	node->offloaded = block->cost;
+	node->offloaded = block->price.cost;
 	node->reason = block->reject;
-	if (block->cost >= 0)
-		node->reason = block->cost >= path->total_cost ? GJ_REJECT_COST : GJ_REJECT_PLAN;
+	if (block->price.cost >= 0)
+		node->reason = gj_is_cheaper(block->price, gj_price(path)) ? GJ_REJECT_PLAN : GJ_REJECT_COST;
 }
 
 /* ---- the nodes of a plan ---- */

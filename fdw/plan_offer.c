@@ -41,6 +41,7 @@ cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
 		gj_return_cost(clamp_row_est(gj_priced_rows(tree) / divisor), stash->return_weight) +
 		clamp_row_est(tree->rows / divisor) * deferred.per_tuple +
 		path->rows * joinrel->reltarget->cost.per_tuple;
+	gj_set_disabled(path, gj_force ? 0 : tree->disabled);
 }
 
 /*
@@ -197,18 +198,19 @@ serial_unit(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
 			const Path *cheapest, Cost cost, double unit)
 {
 	const Path *partial = gj_cheapest_native(joinrel, stash, GJ_PARALLEL);
-	Cost		gathered;
+	GjPrice		gathered;
 	GjNativeTime time;
 	double		ns;
 
 	if (!gj_estimate_native || partial == NULL)
 		return unit;
-	gathered = partial->total_cost + parallel_setup_cost + parallel_tuple_cost * joinrel->rows;
-	if (gathered >= cheapest->total_cost || gathered >= disable_cost)
+	gathered = gj_price(partial);
+	gathered.cost += parallel_setup_cost + parallel_tuple_cost * joinrel->rows;
+	if (!gj_is_cheaper(gathered, gj_price(cheapest)) || gathered.cost >= disable_cost)
 		return unit;
 	time = gj_native_time(root, partial);
 	ns = gj_gathered_ns(time.ns, joinrel->rows * time.processes.surplus);
-	return cost <= ns * GJ_NS_COST ? unit : Max(unit, gathered / (ns * GJ_NS_COST));
+	return cost <= ns * GJ_NS_COST ? unit : Max(unit, gathered.cost / (ns * GJ_NS_COST));
 }
 
 GjReject
@@ -266,9 +268,9 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	}
 	else
 		force_cost(root, joinrel, stash, variant, cheapest->total_cost, &costs);
-	if (costs.total_cost >= cheapest->total_cost)
+	if (!gj_is_cheaper(gj_price(&costs), gj_price(cheapest)))
 	{
-		stash->costs[variant] = costs.total_cost;
+		stash->prices[variant] = gj_price(&costs);
 		return GJ_REJECT_COST;
 	}
 	deferred = gj_deferred(tree);
@@ -281,7 +283,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	if (native == NULL)
 		return GJ_REJECT_NATIVE;
 
-	stash->costs[variant] = costs.total_cost;
+	stash->prices[variant] = gj_price(&costs);
 	path = palloc0(sizeof(GjPath));
 	path->variant = variant;
 	path->tree = tree;
@@ -297,6 +299,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	cpath->path.rows = costs.rows;
 	cpath->path.startup_cost = costs.startup_cost;
 	cpath->path.total_cost = costs.total_cost;
+	gj_set_disabled(&cpath->path, gj_price(&costs).disabled);
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	cpath->custom_paths = gj_input_paths(tree, native);
 	cpath->methods = &gj_path_methods;
