@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 	"gpujoin/sidecar/memory"
+
+	"github.com/google/renameio/v2"
 )
 
 // typicalRates were measured on two cores of a virtual machine.
@@ -155,12 +158,13 @@ func (c *Calibration) read() (m MeasuredRates, found bool) {
 	return m, true
 }
 
+// save replaces the file as a whole or not at all.
 func (c *Calibration) save(m *MeasuredRates) error {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(c.Path, append(text, '\n'), 0o600)
+	return renameio.WriteFile(c.Path, append(text, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(c.Path)))
 }
 
 func (c *Calibration) measureAll() (rates costmodel.Rates, share float64, err error) {

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -94,5 +95,26 @@ func TestMeasure(t *testing.T) {
 	saved, found := c.read()
 	if err != nil || !m.Quiet() || !found || saved.Rates != ratesOf(18) || saved.Share != 0.8 || saved.At.IsZero() {
 		t.Errorf("%+v, %v; saved %+v", m, err, saved)
+	}
+}
+
+// A reader of the file gets all of the old rates or all of the new ones, and no
+// other file stays behind.
+func TestRatesAreReplacedAsAWhole(t *testing.T) {
+	c := newCalibration(t)
+	must(t, c.save(&MeasuredRates{Key: c.key(), Share: 1, Rates: ratesOf(17)}))
+	old, err := os.Open(c.Path)
+	must(t, err)
+	defer old.Close()
+	must(t, c.save(&MeasuredRates{Key: c.key(), Share: 1, Rates: ratesOf(18)}))
+	var m MeasuredRates
+	if err := json.NewDecoder(old).Decode(&m); err != nil || m.Rates != ratesOf(17) {
+		t.Errorf("the old file holds %+v, %v", m, err)
+	}
+	if m, found := c.read(); !found || m.Rates != ratesOf(18) {
+		t.Errorf("the new file holds %+v, %v", m, found)
+	}
+	if files, err := os.ReadDir(filepath.Dir(c.Path)); len(files) != 1 || err != nil {
+		t.Errorf("%v, %v", files, err)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"gpujoin/joincore/costmodel"
+
+	"github.com/google/renameio/v2"
 )
 
 // Entry is one device's rates.
@@ -84,16 +86,5 @@ func Save(path string, e Entry) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error counts
-	}
-	return err
+	return renameio.WriteFile(path, append(text, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(path)))
 }

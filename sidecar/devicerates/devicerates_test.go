@@ -40,8 +40,8 @@ func TestEntriesAreFoundByTheirKey(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info.Mode(), err)
 	}
-	if files, _ := filepath.Glob(path + ".*"); len(files) > 0 {
-		t.Errorf("%v are left", files)
+	if files, err := os.ReadDir(filepath.Dir(path)); len(files) != 1 || err != nil {
+		t.Errorf("%v are left, %v", files, err)
 	}
 }
 
