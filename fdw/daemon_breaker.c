@@ -9,7 +9,8 @@
  * uses a daemon that is back within seconds.  A success ends the pause, and so does
  * a new daemon, which the planner notices by its status file.
  *
- * A daemon that lacks memory for one job may have it for a smaller one.
+ * A daemon that lacks memory or descriptors for one job may have enough for a
+ * smaller one.
  */
 #include "postgres.h"
 
@@ -31,7 +32,7 @@ static char outage_socket[sizeof(((GjConnection *) NULL)->socket)];
 
 static const char *const lately[GJ_NFAULTS] = {
 	[GJ_FAULT_SILENT] = "the daemon did not answer lately",
-	[GJ_FAULT_BUSY] = "the daemon had no memory for such a job lately",
+	[GJ_FAULT_BUSY] = "the daemon had no room for such a job lately",
 	[GJ_FAULT_FAILING] = "the daemon failed lately",
 };
 

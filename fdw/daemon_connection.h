@@ -35,7 +35,7 @@ typedef enum GjFault
 {
 	GJ_FAULT_NONE,				/* not: the job or this process is at fault */
 	GJ_FAULT_SILENT,			/* it cannot be reached, or does not answer */
-	GJ_FAULT_BUSY,				/* it lacks memory for the job */
+	GJ_FAULT_BUSY,				/* it lacks memory or descriptors for the job */
 	GJ_FAULT_FAILING,			/* it gave up, or broke off */
 	GJ_NFAULTS
 } GjFault;

@@ -114,6 +114,7 @@ fault_of(uint32 code)
 		case GJ_FAIL_BUSY:
 		case GJ_FAIL_BUDGET:
 		case GJ_FAIL_SHARE:
+		case GJ_FAIL_RESOURCES:
 			return GJ_FAULT_BUSY;
 		case GJ_FAIL_UNSUPPORTED:
 		case GJ_FAIL_ARITHMETIC:

@@ -19,10 +19,11 @@ const (
 	FailInternal
 	FailArithmetic // a value is out of range, not a number, or divided by zero
 	FailShare      // the role's share of the memory is in use
+	FailResources  // the system has no more descriptors, mappings or memory
 )
 
 var failureNames = [...]string{
-	"", "protocol", "version", "unsupported", "busy", "budget", "provider", "stopping", "internal", "arithmetic", "share",
+	"", "protocol", "version", "unsupported", "busy", "budget", "provider", "stopping", "internal", "arithmetic", "share", "resources",
 }
 
 func (f Failure) String() string {

@@ -205,7 +205,8 @@ enum gj_failure
 	GJ_FAIL_STOPPING = 7,		/* graceful stop under way */
 	GJ_FAIL_INTERNAL = 8,
 	GJ_FAIL_ARITHMETIC = 9,		/* a value is out of range or not a number */
-	GJ_FAIL_SHARE = 10			/* the role's share of the memory is in use */
+	GJ_FAIL_SHARE = 10,			/* the role's share of the memory is in use */
+	GJ_FAIL_RESOURCES = 11		/* the system has no more descriptors, mappings or memory */
 };
 
 struct gj_failed

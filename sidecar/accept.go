@@ -34,7 +34,7 @@ func (srv *Server) accept() {
 			srv.log.Warn("out of file descriptors")
 			closeReserve(reserve)
 			if sock, err := srv.socket.accept(); err == nil {
-				sock.Close()
+				srv.refuse(sock, failf(shm.FailResources, "the daemon has no more file descriptors"))
 			}
 			reserve = openReserve()
 		default:
@@ -89,9 +89,7 @@ func (srv *Server) startSession(sock *net.UnixConn) {
 		if full {
 			f = failf(shm.FailBusy, "%d connections are open", srv.options.MaxConnections)
 		}
-		srv.counters.refuse(f)
-		_, _ = conn.WriteNow(shm.AppendFailed(nil, f.code, f.text), nil) // a courtesy
-		sock.Close()
+		srv.refuse(sock, f)
 		return
 	}
 	srv.nextID++
@@ -106,6 +104,15 @@ func (srv *Server) startSession(sock *net.UnixConn) {
 		defer srv.serving.Done()
 		s.serve()
 	}()
+}
+
+// refuse answers a new connection with f and closes it.
+func (srv *Server) refuse(sock *net.UnixConn, f *failure) {
+	srv.counters.refuse(f)
+	if conn, err := shm.NewConn(sock, true); err == nil {
+		_, _ = conn.WriteNow(shm.AppendFailed(nil, f.code, f.text), nil) // a courtesy
+	}
+	sock.Close()
 }
 
 // peerOf returns the credentials of a connection's peer.

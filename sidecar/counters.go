@@ -21,7 +21,7 @@ type counters struct {
 	failed    atomic.Int64
 	refused   atomic.Int64
 	fallbacks atomic.Int64 // refused, or failed before the first row: native plans
-	reasons   [shm.FailShare + 1]atomic.Int64
+	reasons   [shm.FailResources + 1]atomic.Int64
 }
 
 // refuse counts a job that was not admitted.

@@ -38,7 +38,7 @@ var codes = []struct {
 	{memory.ErrShare, shm.FailShare}, // wraps ErrBudget, too, if a job outgrows its share
 	{memory.ErrBusy, shm.FailBusy},
 	{memory.ErrStopping, shm.FailStopping},
-	{memory.ErrStore, shm.FailBudget},
+	{memory.ErrStore, shm.FailResources},
 	{joincore.ErrBudget, shm.FailBudget},
 	{joincore.ErrRowTooWide, shm.FailUnsupported},
 	{shm.ErrRowTooWide, shm.FailUnsupported},

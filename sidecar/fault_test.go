@@ -11,6 +11,7 @@ import (
 	"gpujoin/shm"
 	"gpujoin/sidecar/client"
 	"gpujoin/sidecar/executor"
+	"gpujoin/sidecar/memory"
 
 	"golang.org/x/sys/unix"
 )
@@ -100,6 +101,9 @@ func TestBackendFails(t *testing.T) {
 		"budget": {func(context.Context, joincore.Memory, joincore.Sink) error {
 			return fmt.Errorf("%w: x", joincore.ErrBudget)
 		}, shm.FailBudget},
+		"descriptors": {func(context.Context, joincore.Memory, joincore.Sink) error {
+			return fmt.Errorf("%w: %w", memory.ErrStore, unix.EMFILE)
+		}, shm.FailResources},
 		"row":         {func(context.Context, joincore.Memory, joincore.Sink) error { return joincore.ErrRowTooWide }, shm.FailUnsupported},
 		"unsupported": {func(context.Context, joincore.Memory, joincore.Sink) error { return joincore.ErrUnsupported }, shm.FailUnsupported},
 		"arithmetic":  {func(context.Context, joincore.Memory, joincore.Sink) error { return joincore.ErrArithmetic }, shm.FailArithmetic},

@@ -195,7 +195,7 @@ func TestOutboxWaitsForTheKernel(t *testing.T) {
 	p.out.mu.Unlock()
 	_, body, _, err := p.peer.Read()
 	must(t, err)
-	if code, _, err := shm.DecodeFailed(body); err != nil || code != shm.FailBusy {
+	if code, _, err := shm.DecodeFailed(body); err != nil || code != shm.FailResources {
 		t.Errorf("%v, %v", code, err)
 	}
 }

@@ -200,6 +200,46 @@ func TestStrangerRejected(t *testing.T) {
 	}
 }
 
+// TestDescriptorsLack: who connects when no descriptor is left learns why it is refused.
+func TestDescriptorsLack(t *testing.T) {
+	r := start(t, nil, nil)
+	var limit unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	low := limit
+	low.Cur = uint64(len(openFDs(t)) + 4)
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
+	defer func() { must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)) }()
+	refused := func() bool { return r.srv.counters.refused.Load() > 0 }
+	for n := 0; !refused(); {
+		c, err := net.Dial("unix", r.path)
+		if err != nil { // the last descriptor shall be the client's
+			low.Cur++
+			must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
+			continue
+		}
+		defer c.Close()
+		n++
+		r.eventually("the connection is accepted or refused", func() (bool, string) {
+			r.srv.mu.Lock()
+			defer r.srv.mu.Unlock()
+			return len(r.srv.sessions) == n || refused(), ""
+		})
+		if !refused() {
+			continue
+		}
+		conn, err := shm.NewConn(c.(*net.UnixConn), false)
+		must(t, err)
+		_, body, _, err := conn.Read()
+		must(t, err)
+		if code, text, err := shm.DecodeFailed(body); err != nil || code != shm.FailResources {
+			t.Errorf("%v: %s, %v", code, text, err)
+		}
+	}
+	if got := r.srv.counters.totals().Reasons; got["resources"] != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestDescriptorsExhausted lets accept run out of descriptors. The daemon
 // survives and serves again afterwards.
 func TestDescriptorsExhausted(t *testing.T) {

@@ -47,9 +47,9 @@ type testHooks struct {
 	beforeDestroy func() // is called before a mapping is destroyed
 }
 
-// ErrStore reports that the system has no more memory or descriptors for
-// extents.
-var ErrStore = errors.New("could not allocate memory")
+// ErrStore reports that the system has no more memory, mappings or descriptors
+// for extents and blocks.
+var ErrStore = errors.New("the system gives the daemon no more memory")
 
 // NewStore returns a store that holds at most limit bytes, including at most
 // maxExtents extents of extentSize bytes each.
