@@ -99,7 +99,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 		PlanState  *child;
 
 		/* EXPLAIN without ANALYZE shows one plan, not two */
-		if (i == ninputs && (eflags & EXEC_FLAG_EXPLAIN_ONLY))
+		if (i == ninputs && state->plan->defect == NULL && (eflags & EXEC_FLAG_EXPLAIN_ONLY))
 			break;
 		child = ExecInitNode(list_nth(scan->custom_plans, i), estate, eflags);
 		css->custom_ps = lappend(css->custom_ps, child);
@@ -184,6 +184,11 @@ start(GjState *state)
 		return;
 	}
 
+	if (state->plan->defect != NULL)
+	{
+		fall_back(state, state->plan->defect, GJ_FAULT_NONE);
+		return;
+	}
 	if (!state->rewind && !gj_verify && state->plan->has_native)
 	{
 		bool		native = gj_trial_native(&state->trial);

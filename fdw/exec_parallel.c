@@ -62,14 +62,15 @@ remember(GjState *state)
 		gj_breaker_failed(shared->socket, bytes, shared->fault, shared->cost_us, shared->reason);
 }
 
-/* The leader: spares the participants a daemon that failed lately. */
+/* The leader: spares the participants a defect, or a daemon that failed lately. */
 static void
-consult_breaker(GjState *state)
+decide_early(GjState *state)
 {
-	GjFault		fault;
-	const char *reason = gj_breaker_reason(state->shared->socket,
-										   gj_feed_bytes(state->plan), &fault);
+	GjFault		fault = GJ_FAULT_NONE;
+	const char *reason = state->plan->defect;
 
+	if (reason == NULL)
+		reason = gj_breaker_reason(state->shared->socket, gj_feed_bytes(state->plan), &fault);
 	if (reason != NULL)
 		gj_shared_decide_native(state->shared, reason, fault, 0);
 }
@@ -87,7 +88,7 @@ gj_initialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 	gj_shared_init(shared, state->plan, gj_socket, state->algorithm, pcxt->nworkers + 1);
 	state->shared = shared;
 	state->attached = false;
-	consult_breaker(state);
+	decide_early(state);
 }
 
 /* Prepares for another scan.  rescan() is called before or after this. */
@@ -104,7 +105,7 @@ gj_reinitialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinat
 	state->shared = shared;
 	remember(state);
 	gj_shared_reset(shared);
-	consult_breaker(state);
+	decide_early(state);
 }
 
 void

@@ -58,7 +58,8 @@ round_numeric(Datum datum, const GjParameter *parameter, ExprContext *econtext, 
 	return true;
 }
 
-static bool
+/* Returns NULL, or why the daemon cannot take the value. */
+static const char *
 integer_of(Oid type, Datum datum, const GjParameter *parameter, ExprContext *econtext,
 		   int64 *number)
 {
@@ -66,25 +67,26 @@ integer_of(Oid type, Datum datum, const GjParameter *parameter, ExprContext *eco
 	{
 		case BOOLOID:
 			*number = DatumGetBool(datum);
-			return true;
+			return NULL;
 		case INT2OID:
 			*number = DatumGetInt16(datum);
-			return true;
+			return NULL;
 		case INT4OID:
 		case DATEOID:
 			*number = DatumGetInt32(datum);
-			return true;
+			return NULL;
 		case INT8OID:
 		case TIMESTAMPOID:
 		case TIMESTAMPTZOID:
 			*number = DatumGetInt64(datum);
-			return true;
+			return NULL;
 		case NUMERICOID:
-			return round_numeric(datum, parameter, econtext, number);
+			if (!round_numeric(datum, parameter, econtext, number))
+				return "a numeric parameter is not a number or too large";
+			return NULL;
 		default:
-			elog(ERROR, "unexpected type %u of a parameter of a GpuJoin", type);
+			return "internal: a parameter of the job is no integer";
 	}
-	return false;
 }
 
 /* Appends a text as hexadecimal digits.  Of char(n), blanks at the end do not count. */
@@ -122,6 +124,7 @@ gj_evaluate_parameters(GjState *state)
 		Datum		datum = ExecEvalExprSwitchContext(state->parameter_exprs[i], econtext, &isnull);
 		Oid			type = exprType(list_nth(plan->parameter_exprs, i));
 		const GjParameter *parameter = &plan->parameters[i];
+		const char *unfit = NULL;
 		int64		number;
 
 		if (i > 0)
@@ -134,10 +137,10 @@ gj_evaluate_parameters(GjState *state)
 				return "text parameters are too long";
 			append_text(json, type, datum, econtext);
 		}
-		else if (integer_of(type, datum, parameter, econtext, &number))
+		else if ((unfit = integer_of(type, datum, parameter, econtext, &number)) == NULL)
 			appendStringInfo(json, INT64_FORMAT, number);
 		else
-			return "a numeric parameter is not a number or too large";
+			return unfit;
 	}
 	return NULL;
 }

@@ -415,6 +415,15 @@ explain_joins(const Names *names, const GjReport *report)
 		ExplainCloseGroup("Joins", "Joins", false, es);
 }
 
+/* The reason is known before the node is executed. */
+static const char *
+fallback(const GjPlan *plan, const GjReport *report)
+{
+	if (report != NULL && report->fallback[0] != '\0')
+		return report->fallback;
+	return plan->defect;
+}
+
 /* Labels the plans below the node, in their order. */
 static void
 explain_children(const Names *names)
@@ -428,28 +437,38 @@ explain_children(const Names *names)
 	ExplainPropertyList("Children", children, names->es);
 }
 
+/* After a defect, there is none. */
+static void
+explain_job(Names *names, GjAlgorithm algorithm, const GjReport *report)
+{
+	const GjPlan *plan = names->plan;
+	ExplainState *es = names->es;
+
+	find_offset(names);
+	explain_inputs(names, report);
+	explain_order(names);
+	if (algorithm != GJ_ALGORITHM_AUTO)
+		ExplainPropertyText("Forced Algorithm", gj_algorithm_name(algorithm), es);
+	explain_joins(names, report);
+	if (plan->aggregate != NULL)
+		gj_explain_aggregate(names->scan, plan, es);
+	if (es->verbose)
+		ExplainPropertyText("Job", gj_static_json(plan), es);
+}
+
 void
 gj_explain(CustomScanState *node, const GjPlan *plan, GjAlgorithm algorithm,
 		   const GjReport *report, List *ancestors, ExplainState *es)
 {
-	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
 	Names		names = {
-		.scan = scan, .plan = plan, .es = es
+		.scan = (CustomScan *) node->ss.ps.plan, .plan = plan, .es = es
 	};
 
-	find_offset(&names);
 	set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
-	explain_inputs(&names, report);
-	explain_order(&names);
-	if (algorithm != GJ_ALGORITHM_AUTO)
-		ExplainPropertyText("Forced Algorithm", gj_algorithm_name(algorithm), es);
-	explain_joins(&names, report);
-	if (plan->aggregate != NULL)
-		gj_explain_aggregate(scan, plan, es);
-	if (es->verbose)
-		ExplainPropertyText("Job", gj_static_json(plan), es);
-	if (report != NULL && report->fallback[0] != '\0')
-		ExplainPropertyText("Fallback", report->fallback, es);
+	if (plan->ninputs > 0)
+		explain_job(&names, algorithm, report);
+	if (fallback(plan, report) != NULL)
+		ExplainPropertyText("Fallback", fallback(plan, report), es);
 	if (report != NULL && report->have_stats)
 		gj_explain_job_stats(&report->stats, es);
 	if (list_length(node->custom_ps) > plan->ninputs)

@@ -271,8 +271,9 @@ typedef struct GjPlan
 	int			nparameters;
 	GjParameter *parameters;
 	List	   *parameter_exprs;	/* set by gj_plan_read() */
-	const char *defect;			/* an error of ours because of which the node is
-								 * native; NULL: none */
+	const char *defect;			/* an error of ours because of which the node runs
+								 * its native child; NULL: none.  If the planner
+								 * has met it, there are no inputs and no joins */
 	int			noutputs;		/* entries of custom_scan_tlist, in order */
 	GjOutput   *outputs;
 

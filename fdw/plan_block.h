@@ -20,6 +20,7 @@ typedef struct GjBlockPath
 	double		surplus;		/* groups / core's estimate of them */
 	double		finest_groups;	/* by all keys, if there are grouping sets */
 	GjTime		time;
+	const char *defect;			/* of the node that was made of it; NULL: none */
 } GjBlockPath;
 
 /*

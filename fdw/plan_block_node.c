@@ -2,7 +2,8 @@
  * plan_block_node.c - makes the plan nodes of a query block from their paths.
  *
  * A serial GpuBlock has inputs and a native child.  A parallel one has a
- * Gather of a GpuFeed, which has the inputs, and the native child.
+ * Gather of a GpuFeed, which has the inputs, and the native child.  Either has
+ * only the native child after an error of ours.
  */
 #include "postgres.h"
 
@@ -13,6 +14,7 @@
 #include "custom_private.h"
 #include "plan_block.h"
 #include "plan_check.h"
+#include "plan_defect.h"
 #include "plan_grouping_sets.h"
 #include "plan_parameter.h"
 #include "plan_tree.h"
@@ -40,7 +42,10 @@ add_aggregate(GjInputs *inputs, const GjBlockPath *path)
 
 	if (gj_translate_aggregation(inputs->root, inputs, path->tree, plan->ninputs, &path->grouping,
 								 aggregate) != GJ_ACCEPTED)
-		elog(ERROR, "the aggregation of a GpuBlock changed after it was planned");
+	{
+		gj_note_defect(&plan->defect, "the aggregation changed after it was planned");
+		return;
+	}
 	aggregate->groups = path->groups;
 	aggregate->finest_groups = path->finest_groups;
 	if (aggregate->sets != NIL)
@@ -90,9 +95,12 @@ first_relid(const PlannerInfo *root, const List *leaves)
 	return linitial_node(Var, vars)->varno;
 }
 
-/* The node that feeds the inputs and reads the groups. */
+/*
+ * The node that feeds the inputs and reads the groups.  After a defect, which
+ * becomes that of the path, it is incomplete, and plan_block() drops it.
+ */
 static CustomScan *
-make_job_node(PlannerInfo *root, const GjBlockPath *path, List *tlist, List *children,
+make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 			  bool has_native)
 {
 	GjCandidate *tree = path->tree;
@@ -116,6 +124,9 @@ make_job_node(PlannerInfo *root, const GjBlockPath *path, List *tlist, List *chi
 	gj_need_some_column(&inputs);
 
 	scan->scan.plan.targetlist = tlist;
+	path->defect = plan.defect;
+	if (plan.defect != NULL)
+		return scan;
 	if (plan.aggregate->having == NULL)
 		scan->scan.plan.qual = path->grouping.having;
 	else						/* for EXPLAIN */
@@ -132,7 +143,7 @@ static Plan *
 plan_feed(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 		  List *tlist, List *clauses, List *custom_plans)
 {
-	CustomScan *scan = make_job_node(root, (const GjBlockPath *) best_path, tlist,
+	CustomScan *scan = make_job_node(root, (GjBlockPath *) best_path, tlist,
 									 custom_plans, false);
 
 	scan->methods = &gj_feed_methods;
@@ -153,20 +164,42 @@ make_above(List *tlist, List *children)
 	return scan;
 }
 
+/* A node that only passes on the rows of the native child, because of a defect. */
+static CustomScan *
+make_native(List *tlist, Plan *native, const char *defect)
+{
+	CustomScan *scan = make_above(tlist, list_make1(native));
+	GjPlan		plan = {
+		.has_native = true,
+		.defect = defect,
+		.aggregate = palloc0(sizeof(GjAggregate)),
+	};
+
+	scan->custom_private = gj_plan_write(&plan);
+	return scan;
+}
+
 static Plan *
 plan_block(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 		   List *tlist, List *clauses, List *custom_plans)
 {
+	GjBlockPath *path = (GjBlockPath *) best_path;
+	const Path *first = linitial(best_path->custom_paths);
+	Plan	   *native = llast(custom_plans);
 	CustomScan *scan;
 
-	gj_check_native_plan(llast(custom_plans));
-	if (IsA(linitial(best_path->custom_paths), GatherPath) &&
-		is_feed(((GatherPath *) linitial(best_path->custom_paths))->subpath))
+	if (IsA(first, GatherPath) && is_feed(((const GatherPath *) first)->subpath))
+	{
 		scan = make_above(tlist, custom_plans);
+		path->defect = ((const GjBlockPath *) ((const GatherPath *) first)->subpath)->defect;
+	}
 	else
 	{
-		scan = make_job_node(root, (const GjBlockPath *) best_path, tlist, custom_plans, true);
+		scan = make_job_node(root, path, tlist, custom_plans, true);
 		scan->methods = &gj_block_methods;
 	}
+	gj_check_native_plan(native, &path->defect);
+	if (path->defect != NULL)
+		scan = make_native(tlist, native, path->defect);
 	return &scan->scan.plan;
 }

@@ -4,14 +4,15 @@
 #include "postgres.h"
 
 #include "plan_check.h"
+#include "plan_defect.h"
 
 static void
-check_plan_list(const List *plans)
+check_plan_list(const List *plans, const char **defect)
 {
 	ListCell   *lc;
 
 	foreach(lc, plans)
-		gj_check_native_plan(lfirst(lc));
+		gj_check_native_plan(lfirst(lc), defect);
 }
 
 static bool
@@ -22,7 +23,7 @@ is_ours(const CustomScanMethods *methods)
 }
 
 void
-gj_check_native_plan(const Plan *plan)
+gj_check_native_plan(const Plan *plan, const char **defect)
 {
 	if (plan == NULL)
 		return;
@@ -30,21 +31,21 @@ gj_check_native_plan(const Plan *plan)
 	{
 		case T_CustomScan:
 			if (is_ours(((const CustomScan *) plan)->methods))
-				elog(ERROR, "native child of a GpuJoin contains a GpuJoin");
-			check_plan_list(((const CustomScan *) plan)->custom_plans);
+				gj_note_defect(defect, "the native plan needs the daemon");
+			check_plan_list(((const CustomScan *) plan)->custom_plans, defect);
 			break;
 		case T_Append:
-			check_plan_list(((const Append *) plan)->appendplans);
+			check_plan_list(((const Append *) plan)->appendplans, defect);
 			break;
 		case T_MergeAppend:
-			check_plan_list(((const MergeAppend *) plan)->mergeplans);
+			check_plan_list(((const MergeAppend *) plan)->mergeplans, defect);
 			break;
 		case T_SubqueryScan:
-			gj_check_native_plan(((const SubqueryScan *) plan)->subplan);
+			gj_check_native_plan(((const SubqueryScan *) plan)->subplan, defect);
 			break;
 		default:
 			break;
 	}
-	gj_check_native_plan(outerPlan(plan));
-	gj_check_native_plan(innerPlan(plan));
+	gj_check_native_plan(outerPlan(plan), defect);
+	gj_check_native_plan(innerPlan(plan), defect);
 }

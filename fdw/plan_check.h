@@ -8,9 +8,8 @@
 
 /*
  * Checks that a native child does not need the daemon: it would find the
- * daemon as dead as its parent did.  Planning and execution rely on this, so
- * it is not just an Assert.
+ * daemon as dead as its parent did.  Else notes a defect.
  */
-extern void gj_check_native_plan(const Plan *plan);
+extern void gj_check_native_plan(const Plan *plan, const char **defect);
 
 #endif							/* GPUJOIN_PLAN_CHECK_H */

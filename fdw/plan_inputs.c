@@ -14,6 +14,7 @@
 
 #include "columns.h"
 #include "plan_computed.h"
+#include "plan_defect.h"
 #include "plan_inputs.h"
 #include "plan_widened.h"
 
@@ -44,14 +45,13 @@ gj_find_column(const List *tlist, const Expr *column)
 	return 0;
 }
 
+/* The input that scans the column's relation, or -1. */
 static int
 find_input(const GjPlan *plan, const Var *var)
 {
 	for (int i = 0; i < plan->ninputs; i++)
 		if (plan->inputs[i].rti == (Index) var->varno)
 			return i;
-	elog(ERROR, "no input of a GpuJoin contains column %d of relation %d",
-		 var->varattno, var->varno);
 	return -1;
 }
 
@@ -78,11 +78,20 @@ gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 {
 	GjPlan	   *plan = inputs->plan;
 	GjOutput	place = {.input = find_input(plan, var)};
-	GjInput    *input = &plan->inputs[place.input];
-	const Plan *child = list_nth(inputs->children, place.input);
+	GjInput    *input;
+	const Plan *child;
 	Expr	   *computed;
 	GjColumn   *column;
 
+	if (place.input < 0)
+	{
+		gj_note_defect(&plan->defect, "no input contains column %d of relation %d",
+					   var->varattno, var->varno);
+		place.input = 0;
+		return place;
+	}
+	input = &plan->inputs[place.input];
+	child = list_nth(inputs->children, place.input);
 	for (place.column = 0; place.column < input->ncolumns; place.column++)
 	{
 		column = &input->columns[place.column];
@@ -100,8 +109,8 @@ gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 	if (column->resno == 0 && computed != NULL)
 		column->resno = compute_in_child(inputs, place.input, computed);
 	if (column->resno == 0)
-		elog(ERROR, "child plan of a GpuJoin lacks column %d of relation %d",
-			 var->varattno, var->varno);
+		gj_note_defect(&plan->defect, "the plan of an input lacks column %d of relation %d",
+					   var->varattno, var->varno);
 	column->attnum = var->varattno;
 	if (computed != NULL)
 		column->computed = gj_without_placeholders(computed);
@@ -116,7 +125,7 @@ gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 			column->scale = gj_widened_scale(inputs->root, var);
 	}
 	else if (!gj_describe_payload(var->vartype, var->vartypmod, column))
-		elog(ERROR, "GpuJoin does not support type %u", var->vartype);
+		gj_note_defect(&plan->defect, "a column has type %u, which cannot be fed", var->vartype);
 	column->avg_width = gj_average_width(inputs->root, var);
 	return place;
 }
@@ -172,7 +181,10 @@ gj_need_some_column(GjInputs *inputs)
 			continue;
 		var = gj_cheapest_column(inputs->root->simple_rte_array[rti], rti);
 		if (!IsA(child, SeqScan) || var == NULL)
-			elog(ERROR, "an input of a GpuBlock has no column");
+		{
+			gj_note_defect(&plan->defect, "an input has no column");
+			return;
+		}
 		child->targetlist = lappend(list_copy(child->targetlist),
 									makeTargetEntry((Expr *) var,
 													list_length(child->targetlist) + 1, NULL, false));

@@ -57,6 +57,20 @@ scan_tlist(const List *outputs)
 	return tlist;
 }
 
+/*
+ * Leaves of a plan with a defect the positions in its native child.  That is the
+ * node's only child.
+ */
+static void
+drop_job(GjInputs *inputs, Plan *native)
+{
+	GjPlan	   *plan = inputs->plan;
+
+	plan->ninputs = plan->njoins = plan->nfilters = plan->nparameters = 0;
+	inputs->parameters = NIL;
+	inputs->children = list_make1(native);
+}
+
 static Plan *
 plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 				 List *tlist, List *clauses, List *custom_plans)
@@ -80,12 +94,14 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	};
 	CustomScan *scan = makeNode(CustomScan);
 
-	gj_check_native_plan(native);
+	gj_check_native_plan(native, &plan.defect);
 	gj_add_tree(&inputs, tree, false);
 	add_outputs(&inputs, tree, path->outputs, native);
 	for (int i = 0; i < path->ntarget; i++)
 		if (plan.native_resnos[i] == 0)
 			elog(ERROR, "native child of a GpuJoin lacks an output");
+	if (plan.defect != NULL)
+		drop_job(&inputs, native);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = quals;

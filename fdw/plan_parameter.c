@@ -15,6 +15,7 @@
 #include "nodes/plannodes.h"
 #include "utils/fmgroids.h"
 
+#include "plan_defect.h"
 #include "plan_parameter.h"
 #include "plan_value_leaf.h"
 
@@ -58,7 +59,10 @@ number(GjInputs *inputs, const Expr *param, GjRounding rounding, int scale)
 	if (plan->parameters == NULL)
 		plan->parameters = palloc(GJ_MAX_PARAMETERS * sizeof(GjParameter));
 	if (plan->nparameters == GJ_MAX_PARAMETERS)
-		elog(ERROR, "a job has more than %d parameters", GJ_MAX_PARAMETERS);
+	{
+		gj_note_defect(&plan->defect, "the job has more than %d parameters", GJ_MAX_PARAMETERS);
+		return 0;
+	}
 	plan->parameters[plan->nparameters].rounding = rounding;
 	plan->parameters[plan->nparameters].scale = scale;
 	inputs->parameters = lappend(inputs->parameters, copyObject(unconstify(Expr *, param)));

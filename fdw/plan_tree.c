@@ -9,6 +9,7 @@
 #include "optimizer/restrictinfo.h"
 
 #include "plan_computed.h"
+#include "plan_defect.h"
 #include "plan_key_form.h"
 #include "plan_sideways.h"
 #include "plan_subquery.h"
@@ -55,7 +56,7 @@ add_inputs(GjInputs *inputs, const GjCandidate *tree)
 							 sizeof(GjColumn));
 }
 
-/* The conditions as JSON. */
+/* The conditions as JSON; NULL after a defect. */
 static char *
 condition_json(GjInputs *inputs, const GjCandidate *tree, List *exprs)
 {
@@ -68,7 +69,7 @@ condition_json(GjInputs *inputs, const GjCandidate *tree, List *exprs)
 	char	   *json = gj_translate_conditions(&t, exprs);
 
 	if (json == NULL)
-		elog(ERROR, "a condition of a job cannot be evaluated by the daemon");
+		gj_note_defect(&inputs->plan->defect, "the daemon cannot evaluate a condition");
 	return json;
 }
 

@@ -9,6 +9,8 @@
  *   SETS_ROWS       the same, but only sets the rows of a function's path
  *   OWNS_RELATIONS  keeps a number in RelOptInfo.fdw_private of any relation
  *   TAKES_NAME      registers a custom scan GpuJoin
+ *   DROPS_COLUMNS   drops a column from the first input of each of gpujoin's paths
+ *                   when all paths of a query level are there
  */
 #include "postgres.h"
 
@@ -21,6 +23,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 #include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -59,6 +62,64 @@ _PG_init(void)
 	planner_hook = plan;
 	set_rel_pathlist_hook = rel_paths;
 	set_join_pathlist_hook = join_paths;
+	create_upper_paths_hook = upper_paths;
+}
+
+#elif defined(DROPS_COLUMNS)
+
+static create_upper_paths_hook_type previous_upper;
+
+static Path *
+without_column(const Path *path)
+{
+	Path	   *copy = makeNode(Path);
+
+	if (!IsA(path, Path))
+		elog(ERROR, "an input is not scanned by a plain path");
+	*copy = *path;
+	copy->pathtarget = copy_pathtarget(path->pathtarget);
+	copy->pathtarget->exprs = list_delete_first(copy->pathtarget->exprs);
+	return copy;
+}
+
+static void
+change(Path *path)
+{
+	CustomPath *custom = (CustomPath *) path;
+
+	if (IsA(path, GatherPath))
+		change(((GatherPath *) path)->subpath);
+	else if (IsA(path, ProjectionPath))
+		change(((ProjectionPath *) path)->subpath);
+	else if (IsA(path, AggPath))
+		change(((AggPath *) path)->subpath);
+	else if (IsA(path, CustomPath) && strncmp(custom->methods->CustomName, "Gpu", 3) == 0)
+	{
+		if (IsA(linitial(custom->custom_paths), GatherPath))
+			change(linitial(custom->custom_paths));
+		else
+			linitial(custom->custom_paths) = without_column(linitial(custom->custom_paths));
+	}
+}
+
+static void
+upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output,
+			void *extra)
+{
+	ListCell   *lc;
+
+	if (previous_upper)
+		previous_upper(root, stage, input, output, extra);
+	if (stage != UPPERREL_FINAL)
+		return;
+	foreach(lc, output->pathlist)
+		change(lfirst(lc));
+}
+
+void
+_PG_init(void)
+{
+	previous_upper = create_upper_paths_hook;
 	create_upper_paths_hook = upper_paths;
 }
 
