@@ -215,10 +215,30 @@ put_varlena(GjColumnWriter *column, const char *data, uint32 length, bool packab
 }
 
 /*
- * Appends the reference to a value that was chained already or is chained now.
+ * Writes a plain value to the chain, with a header of four bytes.  It has a shorter
+ * one if so many columns share a batch that even a short value has no room there.
+ */
+static bool
+write_chain(GjWriter *writer, GjColumnWriter *column, const char *value)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer->scratch);
+	struct varlena *whole = pg_detoast_datum((struct varlena *) value);
+	bool		ok;
+
+	MemoryContextSwitchTo(old);
+	ok = gj_chain_write(writer->extents, writer->chain, writer->participant,
+						(const char *) whole, VARSIZE(whole), &column->ref);
+	writer->total_bytes += VARSIZE(whole);
+	if ((const char *) whole != value)
+		pfree(whole);
+	return ok;
+}
+
+/*
+ * Appends the reference to a plain value that was chained already or is chained now.
  */
 static GjPut
-put_chain(GjWriter *writer, GjColumnWriter *column, const char *value, uint32 length)
+put_chain(GjWriter *writer, GjColumnWriter *column, const char *value)
 {
 	uint32		padded = TYPEALIGN(column->column->align, sizeof(column->ref));
 	char	   *to = column->heap + column->heap_used;
@@ -227,11 +247,8 @@ put_chain(GjWriter *writer, GjColumnWriter *column, const char *value, uint32 le
 		return GJ_PUT_FULL;
 	if (!column->chained)
 	{
-		/* too long for a short header, so the value has a four-byte header */
-		if (!gj_chain_write(writer->extents, writer->chain, writer->participant,
-							value - VARHDRSZ, (uint64) length + VARHDRSZ, &column->ref))
+		if (!write_chain(writer, column, value))
 			return GJ_PUT_FAILED;
-		writer->total_bytes += (uint64) length + VARHDRSZ;
 		column->chained = true;
 	}
 	memset(to, 0, padded);
@@ -292,7 +309,7 @@ put_value(GjWriter *writer, GjColumnWriter *column, const char *value)
 		put = GJ_PUT_FAILED;
 	}
 	else
-		put = writer->may_wait ? put_chain(writer, column, data, length) : GJ_PUT_CHAIN;
+		put = writer->may_wait ? put_chain(writer, column, plain) : GJ_PUT_CHAIN;
 	if (unlikely(plain != value))
 		pfree(unconstify(char *, plain));
 	return put;

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,39 @@ func TestLongValues(t *testing.T) {
 	w.unharmed(t, s)
 }
 
-// gpujoin.verify runs both plans and reports nothing if the rows are right.
+// A job with more than 2,000 texts leaves less room for a text in a batch than the
+// longest one that has a header of one byte. Longer ones are chained. Those of r are fed
+// for the condition alone, because a job returns fewer columns.
+func TestManyTexts(t *testing.T) {
+	const columns, arguments = 1100, 100
+	w := theWorld(t)
+	s := w.session(t, "set max_parallel_workers_per_gather = 0")
+	var left, right []string
+	for i := range columns {
+		left = append(left, fmt.Sprintf("l.c%d", i))
+		right = append(right, fmt.Sprintf("r.c%d", i))
+	}
+	for _, table := range []string{"l", "r"} {
+		exec(t, s, fmt.Sprintf("create table %s (k int8, %s text)", table, strings.ReplaceAll(strings.Join(left, " text, "), "l.", "")))
+		defer exec(t, s, "drop table "+table)
+		for i := range 30 { // 30 texts of 100 to 129 bytes, each in another column
+			exec(t, s, fmt.Sprintf("insert into %s (k, c%d, c%d) values (%d, repeat('%s', %d), 'short')",
+				table, i*36, i*36+1, i, table, 100+i))
+		}
+		exec(t, s, "analyze "+table)
+	}
+	var outputs []string
+	for some := range slices.Chunk(left, arguments) {
+		outputs = append(outputs, "concat("+strings.Join(some, ", ")+")")
+	}
+	sql := "select k, " + strings.Join(outputs, ", ") + " from l join r using (k) where l.c0 is null or " +
+		strings.Join(right, " is null or ") + " is null"
+	sameAsNative(t, s, sql)
+	if n := explain(t, s, "analyze", sql).OffloadedJoins(); n != 1 {
+		t.Errorf("%d joins were offloaded", n)
+	}
+}
+
 func TestVerify(t *testing.T) {
 	w := theWorld(t)
 	s := w.session(t, "set gpujoin.verify = on")
