@@ -186,6 +186,7 @@ gj_plan_write(const GjPlan *plan)
 	put(&numbers, plan->workers);
 	put(&numbers, plan->first_relid);
 	put(&numbers, plan->has_native);
+	put(&numbers, plan->forced);
 	put_text(&numbers, &nodes, plan->defect);
 	put(&numbers, plan->ninputs);
 	for (int i = 0; i < plan->ninputs; i++)
@@ -423,6 +424,7 @@ gj_plan_read(CustomScan *scan)
 	plan->workers = get(&source);
 	plan->first_relid = get(&source);
 	plan->has_native = get(&source);
+	plan->forced = get(&source);
 	plan->defect = get_text(&source);
 	plan->ninputs = get_length(&source);
 	plan->inputs = palloc0(plan->ninputs * sizeof(GjInput));

@@ -84,6 +84,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->release.arg = state;
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &state->release);
 	state->algorithm = gj_algorithm;
+	state->trial.forced = state->plan->forced;
 	state->may_rewind = (eflags & EXEC_FLAG_REWIND) != 0;
 	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "GpuJoin",
 											   ALLOCSET_DEFAULT_SIZES);

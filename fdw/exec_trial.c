@@ -10,6 +10,10 @@
  * A native plan may also be much slower than expected.  It is not tried if the
  * jobs are long: then there is enough work for that to matter, and a job's
  * fixed cost matters little.
+ *
+ * That does not hold for a forced job, which the planner expects to be slower,
+ * perhaps by hours if it runs for many rows.  Then the native plan is tried in
+ * any case, the sooner the longer the jobs are.
  */
 #include "postgres.h"
 
@@ -19,8 +23,12 @@
 #define TRIED_JOBS 100
 #define TRIED_NATIVE 4
 
-/* Longer jobs are never replaced. */
+/* Longer jobs are never replaced, unless they are forced. */
 #define SHORT_JOB_US 20000
+
+/* The same time as that of TRIED_JOBS, in fewer jobs. */
+#define TRIED_US (TRIED_JOBS * SHORT_JOB_US)
+#define TRIED_LONG_JOBS 4
 
 static double
 mean_us(const GjTried *tried)
@@ -28,20 +36,28 @@ mean_us(const GjTried *tried)
 	return (double) tried->us / Max(1, tried->scans);
 }
 
-bool
-gj_trial_native(const GjTrial *trial)
+/* Is enough known about the jobs? */
+static bool
+has_tried_jobs(const GjTrial *trial)
 {
-	if (trial->jobs.scans < TRIED_JOBS || mean_us(&trial->jobs) > SHORT_JOB_US)
-		return false;
-	return trial->native.scans < TRIED_NATIVE ||
-		mean_us(&trial->native) < mean_us(&trial->jobs);
+	return trial->jobs.scans >= TRIED_JOBS ||
+		(trial->forced && trial->jobs.scans >= TRIED_LONG_JOBS && trial->jobs.us >= TRIED_US);
 }
 
 /* Will the node stay with jobs, so that nothing more is to be measured? */
 static bool
 is_over(const GjTrial *trial)
 {
-	return trial->jobs.scans >= TRIED_JOBS && mean_us(&trial->jobs) > SHORT_JOB_US;
+	return !trial->forced && has_tried_jobs(trial) && mean_us(&trial->jobs) > SHORT_JOB_US;
+}
+
+bool
+gj_trial_native(const GjTrial *trial)
+{
+	if (!has_tried_jobs(trial) || is_over(trial))
+		return false;
+	return trial->native.scans < TRIED_NATIVE ||
+		mean_us(&trial->native) < mean_us(&trial->jobs);
 }
 
 void

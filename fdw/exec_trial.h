@@ -13,9 +13,10 @@ typedef struct GjTried
 	uint64		us;
 } GjTried;
 
-/* What a node has learnt from its scans.  Starts with all fields zero. */
+/* What a node has learnt from its scans.  Starts with all other fields zero. */
 typedef struct GjTrial
 {
+	bool		forced;			/* the planner did not compare the two plans */
 	GjTried		jobs;
 	GjTried		native;
 	GjTried    *current;		/* kind of the scan that runs; NULL: not measured */

@@ -109,6 +109,7 @@ make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 		.workers = tree->workers,
 		.first_relid = first_relid(root, path->grouping.leaves),
 		.has_native = has_native,
+		.forced = gj_force,
 		.inputs = palloc0((tree->ninputs + 1) * sizeof(GjInput)),
 		.joins = palloc0(Max(1, tree->ninputs - 1) * sizeof(GjJoin)),
 	};
