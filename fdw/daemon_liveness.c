@@ -7,8 +7,9 @@
  * (shm/layout.h).
  *
  * A session keeps the file open, which halves the cost.  A starting daemon
- * always creates a new file and never reuses an old one.  So once a file has
- * lost its lock, it stays useless, and the session opens the path again.
+ * always creates a new file and never reuses an old one, and a daemon with new
+ * rates puts a new file in place.  So once a file has lost its lock, it stays
+ * useless, and the session opens the path again.
  */
 #include "postgres.h"
 

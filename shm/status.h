@@ -2,7 +2,8 @@
  * status.h - the status file, "<socket>.status".
  *
  * The daemon writes it completely, renames it into place, and holds an
- * open-file-description write lock on it while it lives.  A backend reads it at
+ * open-file-description write lock on it while it lives.  When it has measured the
+ * rates of the machine, it puts a new file in place and gives up the old one.  A backend reads it at
  * plan time: the lock shows whether the daemon lives, even right after kill -9.
  * The extension's costs and the daemon's cost model use the same rates.
  *

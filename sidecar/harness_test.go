@@ -44,7 +44,7 @@ func testOptions(t testing.TB) Options {
 	return Options{
 		Socket: filepath.Join(dir, "s"), ExtentSize: 1 << 20, Budget: 256 << 20, Window: 8, MaxConnections: 64,
 		HelloTimeout: 10 * time.Second, IdleTimeout: time.Hour, StopTimeout: 10 * time.Second, IdleTrim: time.Hour, Cores: 2,
-		Rates: typicalRates,
+		Rates: NewRates(typicalRates, RatesDefault),
 		// All clients of a test are one process; each plays another backend.
 		hooks: testHooks{peerOf: func(sock *net.UnixConn) (credentials, error) {
 			c, err := peerOf(sock)
@@ -64,7 +64,7 @@ func start(t *testing.T, change func(*Options), last executor.Last, preferred ..
 		change(&o)
 	}
 	if last == nil {
-		last = NewLocal(cpu.New(), o.Cores, &o.Rates)
+		last = NewLocal(cpu.New(), o.Cores, o.Rates)
 	}
 	srv, err := Start(o, last, preferred...)
 	if err != nil {

@@ -3,17 +3,23 @@ package sidecar
 import (
 	"runtime"
 
-	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/run"
 	"gpujoin/sidecar/executor"
 )
 
 // NewLocal returns the executor that runs joins in this process on provider p.
-// It uses the given number of cores, 0 for all, and selects algorithms by
-// rates; nil means default rates.
-func NewLocal(p device.Provider, cores int, rates *costmodel.Rates) *executor.Local {
-	return executor.NewLocal(p, run.Options{Rates: rates, Device: device.Options{Streams: cores}}, processor())
+// It uses the given number of cores, 0 for all, and selects the algorithms of
+// each join by the rates at its start; nil means default rates.
+func NewLocal(p device.Provider, cores int, rates *Rates) *executor.Local {
+	options := func() run.Options {
+		o := run.Options{Device: device.Options{Streams: cores}}
+		if rates != nil {
+			o.Rates = rates.Now()
+		}
+		return o
+	}
+	return executor.NewLocal(p, options, processor())
 }
 
 // SetProcs sets GOMAXPROCS to the join threads of the given number of cores

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,8 +16,8 @@ import (
 // Version is the daemon's version.
 const Version = "0.1.0"
 
-// Options configure a Server. Every field must be set except Claim, Trace and
-// Policy.
+// Options configure a Server. Every field must be set except Claim, Trace,
+// Policy and Measure.
 type Options struct {
 	Socket         string
 	Claim          *Claim // on Socket; nil: Start claims Socket
@@ -31,9 +32,12 @@ type Options struct {
 	IdleTrim       time.Duration // how long unused memory beyond Warm is kept
 	Cores          int           // cores that the cpu provider uses
 	Policy         executor.Policy
-	Rates          costmodel.Rates
-	Log            *slog.Logger
-	Trace          *Tracer
+	Rates          *Rates
+	// Measure returns better rates than the first ones and their source. It runs
+	// while the server serves. nil: the first ones remain.
+	Measure func(context.Context) (costmodel.Rates, RatesSource, error)
+	Log     *slog.Logger
+	Trace   *Tracer
 
 	hooks testHooks
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,15 +36,39 @@ func makeTypicalRates() costmodel.Rates {
 	return r
 }
 
-// TypicalRates returns the rates to assume for a machine that is not measured.
+// TypicalRates returns the rates to assume for a machine that is never measured.
 func TypicalRates() costmodel.Rates { return typicalRates }
 
-// calibrationMost is the maximum memory of a calibration, and calibrationShare
-// its maximum share of the memory that the daemon may use. Sizes that do not
-// fit are extrapolated from smaller joins.
+// cautiousRates returns the rates to assume until this machine is measured. They
+// exceed typical ones by the factor by which saved rates may be wrong: to run a join
+// natively for some seconds costs less than a plan that is slower in the daemon, and
+// PostgreSQL may keep a plan for as long as a session lasts.
+func cautiousRates() costmodel.Rates {
+	r := typicalRates
+	for _, ns := range times(&r) {
+		*ns *= implausible
+	}
+	return r
+}
+
+// times returns pointers to all times of r.
+func times(r *costmodel.Rates) []*float64 {
+	list := []*float64{&r.ColumnNS, &r.FunctionNS, &r.OperationNS, &r.ConditionNS}
+	for _, points := range [][]float64{r.BuildNS[:], r.ProbeNS[:], r.GroupNS[:]} {
+		for i := range points {
+			list = append(list, &points[i])
+		}
+	}
+	return list
+}
+
+// calibrationMost is the maximum memory of a calibration, and calibrationShare its
+// maximum share of the memory that the daemon may use and of what the daemon's
+// budget leaves of it. Sizes that do not fit are extrapolated from smaller joins.
 const (
-	calibrationMost  = 2 << 30
-	calibrationShare = 0.25
+	calibrationMost       = 2 << 30
+	calibrationShare      = 0.25
+	calibrationSpareShare = 0.5
 )
 
 // quietShare is the share of its cores' time that a measurement must get to be
@@ -57,11 +80,14 @@ const quietShare = 0.7
 const implausible = 2
 
 // Calibration measures how fast joins and aggregations are on this machine and saves the rates
-// in a file.
+// in a file. It measures on all of Go's processors, and counts the time of the whole
+// process as the measurement's: nothing else may run in the process meanwhile.
 type Calibration struct {
 	Provider device.Provider
 	Path     string // path of the file
-	Memory   int64  // bytes that the process may use
+	Cores    int    // that the rates are for
+	Memory   int64  // bytes that the daemon may use
+	Budget   int64  // bytes of these that joins may use meanwhile
 	Log      *slog.Logger
 
 	hooks testHooks
@@ -79,32 +105,42 @@ type MeasuredRates struct {
 // trusted.
 func (m *MeasuredRates) Quiet() bool { return m.Share >= quietShare }
 
-// Rates returns the saved rates if they are for this machine and not in doubt.
-// Otherwise it measures and saves them, or returns typical rates if there is
-// too little memory to measure.
-func (c *Calibration) Rates() (costmodel.Rates, error) {
+// Known returns the saved rates if they are for this machine, and cautious ones
+// otherwise. Saved rates are RatesMeasured if they were measured after since.
+func (c *Calibration) Known(since time.Time) (costmodel.Rates, RatesSource) {
+	saved, found := c.read()
+	switch {
+	case !found:
+		return cautiousRates(), RatesDefault
+	case saved.At.After(since):
+		return saved.Rates, RatesMeasured
+	}
+	return saved.Rates, RatesSaved
+}
+
+// Update measures and saves the rates, unless the saved ones are for this machine and
+// not in doubt. If there is too little memory to measure, or the saved ones were
+// measured on a less busy machine, the file remains as it is.
+func (c *Calibration) Update() error {
 	saved, found := c.read()
 	if found {
 		doubt := c.doubt(&saved)
 		if doubt == "" {
-			return saved.Rates, nil
+			return nil
 		}
 		c.Log.Info("measuring the rates of joins again", "reason", doubt)
 	}
 	m, err := c.measure()
 	switch {
 	case errors.Is(err, joincore.ErrBudget):
-		c.Log.Warn("too little memory to measure joins; assuming typical rates", "available", c.Memory)
-		return typicalRates, nil
+		c.Log.Warn("too little memory to measure joins; assuming rates", "available", c.memory())
+		return nil
 	case err != nil:
-		return m.Rates, err
+		return err
 	case found && !saved.Quiet() && saved.Share > m.Share:
-		return saved.Rates, nil // the machine is busier now than it was then
+		return nil // the machine is busier now than it was then
 	}
-	if err := c.save(&m); err != nil { // the next start will measure again
-		c.Log.Warn("could not save measured rates", "error", err)
-	}
-	return m.Rates, nil
+	return c.save(&m)
 }
 
 // doubt returns why saved rates should be measured again. It returns "" if they
@@ -147,7 +183,7 @@ func (c *Calibration) measure() (MeasuredRates, error) {
 }
 
 func (c *Calibration) key() string {
-	return fmt.Sprintf("%s %s, %d cores, %s", Version, c.Provider.Name(), runtime.GOMAXPROCS(0), processor())
+	return fmt.Sprintf("%s %s, %d cores, %s", Version, c.Provider.Name(), c.Cores, processor())
 }
 
 func (c *Calibration) read() (m MeasuredRates, found bool) {
@@ -189,10 +225,16 @@ func (c *Calibration) measureSpot() (probeNS, share float64, err error) {
 	return probeNS, share, err
 }
 
+// memory returns the bytes that a calibration may use.
+func (c *Calibration) memory() int64 {
+	share := min(calibrationShare*float64(c.Memory), calibrationSpareShare*float64(max(0, c.Memory-c.Budget)))
+	return int64(min(calibrationMost, share))
+}
+
 // withMemory calls use with the memory for a calibration and frees it
 // afterwards.
 func (c *Calibration) withMemory(use func(joincore.Memory) error) error {
-	budget := int64(min(calibrationMost, calibrationShare*float64(c.Memory)))
+	budget := c.memory()
 	store, err := memory.NewStore(1<<20, budget, 0)
 	if err != nil {
 		return err
@@ -208,10 +250,8 @@ func (c *Calibration) withMemory(use func(joincore.Memory) error) error {
 
 // sane reports whether r holds plausible rates. The file may have been edited.
 func sane(r *costmodel.Rates) bool {
-	all := slices.Concat(r.BuildNS[:], r.ProbeNS[:], r.GroupNS[:],
-		[]float64{r.ColumnNS, r.FunctionNS, r.OperationNS, r.ConditionNS})
-	for _, ns := range all {
-		if !(ns > 0) || math.IsInf(ns, 0) || ns > 1e6 {
+	for _, ns := range times(r) {
+		if !(*ns > 0) || math.IsInf(*ns, 0) || *ns > 1e6 {
 			return false
 		}
 	}

@@ -1,34 +1,41 @@
 package sidecar
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
+	"gpujoin/shm"
 )
 
 func newCalibration(t *testing.T) *Calibration {
 	return &Calibration{
-		Provider: cpu.New(), Path: filepath.Join(t.TempDir(), "rates"), Memory: 1 << 30, Log: slog.New(slog.DiscardHandler),
+		Provider: cpu.New(), Path: filepath.Join(t.TempDir(), "rates"), Cores: 2, Memory: 1 << 30, Log: slog.New(slog.DiscardHandler),
 	}
 }
 
 // TestRatesNeedMemory measures nothing where there is not enough memory for
-// the smallest join, and starts all the same.
+// the smallest join, or the daemon's budget leaves too little of it.
 func TestRatesNeedMemory(t *testing.T) {
-	c := newCalibration(t)
-	c.Memory = 8 << 20
-	rates, err := c.Rates()
-	if err != nil || rates != typicalRates {
-		t.Errorf("%+v, %v", rates, err)
-	}
-	if _, err := os.Stat(c.Path); err == nil {
-		t.Error("typical rates were saved as measured ones")
+	for _, c := range []Calibration{{Memory: 8 << 20}, {Memory: 1 << 30, Budget: 1020 << 20}} {
+		k := newCalibration(t)
+		k.Memory, k.Budget = c.Memory, c.Budget
+		must(t, k.Update())
+		if rates, source := k.Known(time.Now()); rates != cautiousRates() || source != RatesDefault {
+			t.Errorf("%s %+v", source, rates)
+		}
+		if _, err := os.Stat(k.Path); err == nil {
+			t.Error("rates that were not measured are saved")
+		}
 	}
 }
 
@@ -74,8 +81,12 @@ func TestRatesInDoubt(t *testing.T) {
 				}
 				return ratesOf(c.again.ns), c.again.share, nil
 			}
-			rates, err := k.Rates()
-			must(t, err)
+			since := time.Now()
+			must(t, k.Update())
+			rates, source := k.Known(since)
+			if again := c.again != (measured{}) && c.want == c.again.ns; (source == RatesMeasured) != again {
+				t.Errorf("%s rates", source)
+			}
 			if ns := rates.ProbeNS[costmodel.SpotPoint]; ns != c.want {
 				t.Errorf("%v ns are used, not %v", ns, c.want)
 			}
@@ -117,4 +128,106 @@ func TestRatesAreReplacedAsAWhole(t *testing.T) {
 	if files, err := os.ReadDir(filepath.Dir(c.Path)); len(files) != 1 || err != nil {
 		t.Errorf("%v, %v", files, err)
 	}
+}
+
+// Rates to assume are not better than typical ones in any respect.
+func TestCautiousRates(t *testing.T) {
+	typical, cautious := typicalRates, cautiousRates()
+	low, high := times(&typical), times(&cautious)
+	for i := range low {
+		if *high[i] != implausible**low[i] || *low[i] <= 0 {
+			t.Errorf("time %d: %v and %v", i, *low[i], *high[i])
+		}
+	}
+	if !sane(&cautious) || len(low) != 2*costmodel.Points+costmodel.GroupPoints+4 {
+		t.Errorf("%d times of %+v", len(low), cautious)
+	}
+}
+
+// A daemon serves before its rates are measured: it runs joins meanwhile, and
+// publishes the rates once they are there. Its heartbeat goes on in the new file.
+func TestJoinsRunWhileRatesAreMeasured(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan costmodel.Rates)
+	r := start(t, func(o *Options) {
+		o.Rates = NewRates(cautiousRates(), RatesDefault)
+		o.Measure = func(ctx context.Context) (costmodel.Rates, RatesSource, error) {
+			close(asked)
+			return <-answer, RatesMeasured, nil
+		}
+	}, nil)
+	<-asked
+	status := func() (source string, s shm.Status) {
+		text, err := r.dial(1).Status()
+		must(t, err)
+		var report struct{ Rates string }
+		must(t, json.Unmarshal(text, &report))
+		b, err := os.ReadFile(r.path + ".status")
+		must(t, err)
+		s, err = shm.DecodeStatus(b)
+		must(t, err)
+		return report.Rates, s
+	}
+	source, s := status()
+	if source != "default" || s.BuildNS != cautiousRates().BuildNS {
+		t.Errorf("at first: %s %v", source, s.BuildNS)
+	}
+	rows := tableRows(100, 10, "x")
+	b := r.dial(2)
+	_, err := b.Open(shm.Open{}, joinJob(len(rows), len(rows), len(rows)))
+	must(t, err)
+	must(t, b.Feed(0, tableShapes, rows, 0))
+	must(t, b.Feed(1, tableShapes, rows, 0))
+	must(t, b.Fed(shm.Fed{}))
+	must(t, b.Run(1))
+	got, err := b.Drain(resultShapes, 2)
+	must(t, err)
+	sameRows(t, got, joinOf(rows, rows))
+	b.Close()
+
+	answer <- ratesOf(17)
+	r.eventually("the rates are published", func() (bool, string) {
+		source, s := status()
+		return source == "measured" && s.ProbeNS == ratesOf(17).ProbeNS, fmt.Sprintf("%s %v", source, s.ProbeNS)
+	})
+	_, s = status()
+	if !s.Load.Whole() || s.Load.Beats == 0 {
+		t.Errorf("the new file has the load %+v", s.Load)
+	}
+	r.eventually("the heart beats in the new file", func() (bool, string) {
+		_, now := status()
+		return now.Load.Beats > s.Load.Beats, fmt.Sprintf("%+v", now.Load)
+	})
+	if *r.srv.options.Rates.Now() != ratesOf(17) {
+		t.Errorf("joins use %+v", r.srv.options.Rates.Now())
+	}
+}
+
+// A measurement that fails, or is still running when the daemon stops, harms nobody.
+func TestRatesThatAreNeverMeasured(t *testing.T) {
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	must(t, err)
+	defer log.Close()
+	r := start(t, func(o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(log, nil))
+		o.Measure = func(context.Context) (costmodel.Rates, RatesSource, error) {
+			return costmodel.Rates{}, RatesMeasured, errors.New("no quiet moment")
+		}
+	}, nil)
+	r.eventually("the failure is in the log", func() (bool, string) {
+		text, err := os.ReadFile(log.Name())
+		must(t, err)
+		return strings.Contains(string(text), "no quiet moment") && strings.Contains(string(text), "source=default"), string(text)
+	})
+	if *r.srv.options.Rates.Now() != typicalRates {
+		t.Errorf("joins use %+v", r.srv.options.Rates.Now())
+	}
+	ctx := make(chan context.Context, 1)
+	start(t, func(o *Options) { // its end cancels the measurement
+		o.Measure = func(c context.Context) (costmodel.Rates, RatesSource, error) {
+			ctx <- c
+			<-c.Done()
+			return costmodel.Rates{}, "", c.Err()
+		}
+	}, nil)
+	<-ctx
 }

@@ -84,7 +84,7 @@ func TestDeviceWorkIsLogged(t *testing.T) {
 	change := func(o *Options) {
 		o.Log = slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	r := start(t, change, working{NewLocal(cpu.New(), 2, &typicalRates)})
+	r := start(t, change, working{NewLocal(cpu.New(), 2, nil)})
 	rows := tableRows(100, 100, "x")
 	b := r.dial(0)
 	_, err = b.Open(shm.Open{}, joinJob(len(rows), len(rows), len(rows)))

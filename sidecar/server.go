@@ -99,6 +99,10 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	srv.background.Add(2)
 	go srv.upkeep()
 	go srv.watch()
+	if options.Measure != nil {
+		srv.background.Add(1)
+		go srv.measure()
+	}
 	srv.serving.Add(1)
 	go srv.accept()
 	return srv, nil

@@ -154,7 +154,7 @@ func TestStatusFile(t *testing.T) {
 	}
 	s := read()
 	if !locked() || s.Stopping != 0 || s.PID != int32(os.Getpid()) || s.Budget != uint64(o.Budget) ||
-		s.BuildNS != o.Rates.BuildNS || shm.Text(s.DaemonVersion[:]) != Version {
+		s.BuildNS != o.Rates.Now().BuildNS || shm.Text(s.DaemonVersion[:]) != Version {
 		t.Errorf("locked %v, %+v", locked(), s)
 	}
 	if !s.Load.Whole() || s.Load.Beats == 0 {

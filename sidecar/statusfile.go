@@ -22,11 +22,12 @@ type statusFile struct {
 }
 
 func (o *Options) status() shm.Status {
+	rates := o.Rates.Now()
 	s := shm.Status{
 		Magic: shm.StatusMagic, Version: shm.LayoutVersion, ProtocolVersion: shm.ProtocolVersion, JobVersion: plan.Version, PID: int32(os.Getpid()),
 		Cores: uint32(o.Cores), ExtentSize: uint64(o.ExtentSize), Budget: uint64(o.Budget),
-		BuildNS: o.Rates.BuildNS, ProbeNS: o.Rates.ProbeNS, ColumnNS: o.Rates.ColumnNS,
-		GroupNS: o.Rates.GroupNS, FunctionNS: o.Rates.FunctionNS, OperationNS: o.Rates.OperationNS, ConditionNS: o.Rates.ConditionNS,
+		BuildNS: rates.BuildNS, ProbeNS: rates.ProbeNS, ColumnNS: rates.ColumnNS,
+		GroupNS: rates.GroupNS, FunctionNS: rates.FunctionNS, OperationNS: rates.OperationNS, ConditionNS: rates.ConditionNS,
 	}
 	shm.PutText(s.DaemonVersion[:], Version)
 	return s
@@ -93,6 +94,16 @@ func (s *statusFile) restore() error {
 	if file, err := os.Lstat(s.path); err == nil && os.SameFile(file, ours) {
 		return nil
 	}
+	return s.place()
+}
+
+// update replaces the file by one with new content, except for what changes in
+// place.
+func (s *statusFile) update(content shm.Status) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	content.Stopping, content.Load = s.content.Stopping, s.content.Load
+	s.content = content
 	return s.place()
 }
 

@@ -18,6 +18,7 @@ type statusJSON struct {
 	Providers []string          `json:"providers"` // the first choice first
 	Devices   []executor.Device `json:"devices"`
 	Links     []executor.Link   `json:"links"` // between devices, and from and to the host
+	Rates     RatesSource       `json:"rates"`
 	Budget    int64             `json:"budget"`
 	Reserved  int64             `json:"reserved"`
 	Used      int64             `json:"used"`
@@ -55,7 +56,8 @@ func statusFrame(srv *Server) []byte {
 	b, s := srv.budget.Usage(), srv.store.Usage()
 	out := statusJSON{
 		Version: Version, PID: os.Getpid(), UptimeS: time.Since(srv.started).Seconds(),
-		Providers: srv.backends.Names(), Devices: srv.backends.Devices(), Links: srv.backends.Links(), Budget: b.Total, Reserved: b.Reserved,
+		Providers: srv.backends.Names(), Devices: srv.backends.Devices(), Links: srv.backends.Links(),
+		Rates: srv.options.Rates.current.Load().source, Budget: b.Total, Reserved: b.Reserved,
 		Used: s.Physical - s.KeptBlocks - int64(s.Warm)*s.ExtentSize, Queued: b.Queued,
 		Pool:   poolJSON{s.ExtentSize, s.Extents, s.Warm, int64(s.Warm) * s.ExtentSize, s.KeptBlocks},
 		Totals: srv.counters.totals(), Jobs: []jobJSON{},

@@ -18,7 +18,7 @@ COMMENT ON FUNCTION daemon_status() IS
 -- docs/daemon.md, Status, describes the columns.
 CREATE FUNCTION status(
     OUT daemon text, OUT version text, OUT pid integer, OUT uptime interval,
-    OUT providers text[], OUT budget bigint, OUT reserved bigint, OUT used bigint,
+    OUT providers text[], OUT rates text, OUT budget bigint, OUT reserved bigint, OUT used bigint,
     OUT pool bigint, OUT pool_free bigint, OUT jobs integer, OUT queued integer,
     OUT admitted bigint, OUT finished bigint, OUT cancelled bigint, OUT failed bigint,
     OUT refused bigint, OUT fallbacks bigint, OUT reasons pg_catalog.jsonb)
@@ -35,6 +35,7 @@ BEGIN ATOMIC
            pg_catalog.make_interval(secs => (d.status ->> 'uptime_s')::double precision),
            (SELECT pg_catalog.array_agg(name)
             FROM pg_catalog.jsonb_array_elements_text(d.status -> 'providers') AS name),
+           d.status ->> 'rates',
            (d.status ->> 'budget')::bigint,
            (d.status ->> 'reserved')::bigint,
            (d.status ->> 'used')::bigint,

@@ -1,10 +1,16 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
+	"os/exec"
 	"runtime"
+	"strconv"
+	"strings"
 	"text/tabwriter"
+	"time"
 
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
@@ -12,6 +18,7 @@ import (
 	"gpujoin/sidecar/config"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func (c *command) calibrate() *cobra.Command {
@@ -25,13 +32,19 @@ reads them when it starts. Calibrate while the machine is quiet. Root measures
 as the user who owns the socket, or its directory if there is no socket.`,
 		Args: noArgs,
 	}
-	config.Flags(cmd.Flags())
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := c.loadAsOwner(cmd.Flags())
+	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
+	config.Flags(settings)
+	cmd.Flags().AddFlagSet(settings)
+	ifNeeded := cmd.Flags().Bool("if-needed", false, "keep saved rates that are for this machine and pass a short check, as a starting daemon does")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		cfg, err := c.loadAsOwner(settings)
 		if err != nil {
 			return err
 		}
 		runtime.GOMAXPROCS(cfg.Cores)
+		if *ifNeeded {
+			return calibration(cfg, cpu.New(), slog.New(slog.NewTextHandler(c.err, nil))).Update()
+		}
 		m, err := calibration(cfg, cpu.New(), slog.New(slog.DiscardHandler)).Measure()
 		if err != nil {
 			return err
@@ -43,7 +56,34 @@ as the user who owns the socket, or its directory if there is no socket.`,
 
 // calibration returns the calibration for a daemon with configuration cfg.
 func calibration(cfg *config.Config, provider *cpu.Provider, log *slog.Logger) *sidecar.Calibration {
-	return &sidecar.Calibration{Provider: provider, Path: cfg.Socket + ".rates", Memory: cfg.Memory.Total, Log: log}
+	return &sidecar.Calibration{Provider: provider, Path: cfg.Socket + ".rates", Cores: cfg.Cores,
+		Memory: cfg.Memory.Total, Budget: cfg.MemoryBudget, Log: log}
+}
+
+// measure returns a function that measures the rates, if needed, in a process of its
+// own, where joins of this one do not count as work of the measurement.
+func measure(cfg *config.Config, environ []string, known *sidecar.Calibration) func(context.Context) (costmodel.Rates, sidecar.RatesSource, error) {
+	args := []string{"calibrate", "--if-needed", "--socket", cfg.Socket,
+		"--cores", strconv.Itoa(cfg.Cores), "--memory-budget", strconv.FormatInt(cfg.MemoryBudget, 10) + "B"}
+	if cfg.File != "" {
+		args = append(args, "--config", cfg.File)
+	}
+	return func(ctx context.Context) (costmodel.Rates, sidecar.RatesSource, error) {
+		since := time.Now()
+		var said bytes.Buffer
+		child := exec.CommandContext(ctx, "/proc/self/exe", args...) // also if the file was replaced
+		child.Env, child.Stderr = environ, &said
+		err := child.Run()
+		text := strings.TrimSpace(said.String())
+		switch {
+		case err != nil:
+			err = fmt.Errorf("gpujoind calibrate: %w: %s", err, text)
+		case text != "":
+			known.Log.Info("the measurement reports", "text", text)
+		}
+		rates, source := known.Known(since)
+		return rates, source, err
+	}
 }
 
 func (c *command) printRates(m *sidecar.MeasuredRates) error {

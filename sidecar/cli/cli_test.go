@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
@@ -13,15 +15,25 @@ import (
 	"testing"
 	"time"
 
+	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/client"
+	"gpujoin/sidecar/config"
+	"gpujoin/sidecar/machine"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("os/signal.loop")) }
+// TestMain also acts as gpujoind for a daemon of a test, which measures in a process of
+// its own program.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "calibrate" {
+		os.Exit(Main(os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("os/signal.loop"))
+}
 
 // gpujoind runs a command line and returns its exit code and output.
 func gpujoind(args ...string) (int, string) {
@@ -107,7 +119,6 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told("STATUS=measuring")
 	told("READY=1")
 	status, err := c.Status()
 	if err != nil || !json.Valid(status) {
@@ -220,6 +231,33 @@ func TestCalibrate(t *testing.T) {
 	}
 	if err != nil || m.Share <= 0 || m.Rates.ProbeNS[0] <= 0 {
 		t.Errorf("%v: %s", err, text)
+	}
+}
+
+// TestMeasureApart: the measurement of a starting daemon keeps good rates, and
+// replaces those of another machine.
+func TestMeasureApart(t *testing.T) {
+	cfg := &config.Config{Socket: filepath.Join(t.TempDir(), "s"), Cores: 2, MemoryBudget: 64 << 20, Memory: machine.Memory{Total: 1 << 30}}
+	known := calibration(cfg, cpu.New(), slog.New(slog.DiscardHandler))
+	if _, source := known.Known(time.Now()); source != sidecar.RatesDefault {
+		t.Errorf("%s rates without a file", source)
+	}
+	update := measure(cfg, os.Environ(), known)
+	rates, source, err := update(t.Context())
+	if err != nil || source != sidecar.RatesMeasured || rates.ProbeNS[0] <= 0 {
+		t.Errorf("%s %+v, %v", source, rates, err)
+	}
+	if again, source := known.Known(time.Now()); source != sidecar.RatesSaved || again != rates {
+		t.Errorf("%s %+v", source, again)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := update(ctx); err == nil {
+		t.Error("measured after the daemon's end")
+	}
+	cfg.MemoryBudget = -1
+	if _, _, err := measure(cfg, os.Environ(), known)(t.Context()); err == nil || !strings.Contains(err.Error(), "memory_budget") {
+		t.Errorf("%v in place of the process's own error", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
+	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/devicerates"
 	"gpujoin/sidecar/executor"
@@ -35,11 +36,11 @@ func jobOf(rows int) *executor.Job {
 // gets none.
 func TestWorth(t *testing.T) {
 	cfg := &config.Config{Socket: filepath.Join(t.TempDir(), "s"), Cores: 8, Calibrate: true}
-	cores := &costmodel.Rates{ColumnNS: 0.5}
+	cores := costmodel.Rates{ColumnNS: 0.5}
 	for i := range costmodel.Points {
 		cores.BuildNS[i], cores.ProbeNS[i] = 25, 20
 	}
-	is := worth(cfg, cores)
+	is := worth(cfg, sidecar.NewRates(cores, sidecar.RatesMeasured))
 	if is(jobOf(10_000)) || !is(jobOf(50_000_000)) {
 		t.Errorf("small ones go there: %v, large ones: %v", is(jobOf(10_000)), is(jobOf(50_000_000)))
 	}

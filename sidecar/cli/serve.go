@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -65,8 +64,8 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	if err := options.Check(); err != nil {
 		return fmt.Errorf("%w: %w", config.ErrConfig, err)
 	}
-	// Claim the socket before measuring: two daemons would disturb each other's
-	// measurements, and the second would overwrite the first one's rates.
+	// Claim the socket first: a second daemon must not measure while the first one
+	// does, nor overwrite its rates.
 	if options.Claim, err = sidecar.ClaimSocket(cfg.Socket); err != nil {
 		return err
 	}
@@ -76,23 +75,21 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGHUP) // sent when the terminal closes
 
-	notify(options.Log, "STATUS=measuring the rates of joins")
 	limitHeap(cfg, environ, options.Log)
-	runtime.GOMAXPROCS(cfg.Cores)
 	provider := cpu.New()
-	options.Rates = sidecar.TypicalRates()
+	options.Rates = sidecar.NewRates(sidecar.TypicalRates(), sidecar.RatesDefault)
 	if cfg.Calibrate {
-		if options.Rates, err = calibration(cfg, provider, options.Log).Rates(); err != nil {
-			return err
-		}
+		known := calibration(cfg, provider, options.Log)
+		options.Rates = sidecar.NewRates(known.Known(time.Now()))
+		options.Measure = measure(cfg, environ, known)
 	}
 	sidecar.SetProcs(cfg.Cores)
-	policy, before, err := preferred(cfg, environ, &options.Rates, options.Log)
+	policy, before, err := preferred(cfg, environ, options.Rates, options.Log)
 	if err != nil {
 		return err
 	}
 	options.Policy = policy
-	srv, err := sidecar.Start(*options, sidecar.NewLocal(provider, cfg.Cores, &options.Rates), before...)
+	srv, err := sidecar.Start(*options, sidecar.NewLocal(provider, cfg.Cores, options.Rates), before...)
 	if err != nil {
 		return err
 	}

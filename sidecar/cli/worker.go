@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/encode"
 	"gpujoin/joincore/program"
 	"gpujoin/shm"
@@ -85,7 +84,7 @@ func cudaWorker(cfg *config.Config, environ []string) (worker.Config, error) {
 
 // preferred returns the backends that are tried before this process runs a job,
 // and the policy that selects jobs for them.
-func preferred(cfg *config.Config, environ []string, cores *costmodel.Rates, log *slog.Logger) (executor.Policy, []func(*memory.Store) executor.Executor, error) {
+func preferred(cfg *config.Config, environ []string, cores *sidecar.Rates, log *slog.Logger) (executor.Policy, []func(*memory.Store) executor.Executor, error) {
 	policy := executor.Policy{MinRows: cfg.CUDAMinRows, Worth: worth(cfg, cores)}
 	switch cfg.Provider {
 	case "cpu":
@@ -106,10 +105,10 @@ func preferred(cfg *config.Config, environ []string, cores *costmodel.Rates, log
 
 // worth returns a predicate that accepts the jobs for which the cost model
 // predicts less time on a GPU than on this machine's cores.
-func worth(cfg *config.Config, cores *costmodel.Rates) func(*executor.Job) bool {
+func worth(cfg *config.Config, cores *sidecar.Rates) func(*executor.Job) bool {
 	latest := devicerates.NewLatest(deviceRates(cfg))
 	return func(job *executor.Job) bool {
-		return encode.PredictDevice(program.CheckPlan, job.Plan, job.Inputs, latest.Rates(), cfg.Cores) < encode.PredictCores(job.Plan, job.Inputs, cores, cfg.Cores)
+		return encode.PredictDevice(program.CheckPlan, job.Plan, job.Inputs, latest.Rates(), cfg.Cores) < encode.PredictCores(job.Plan, job.Inputs, cores.Now(), cfg.Cores)
 	}
 }
 

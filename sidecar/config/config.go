@@ -61,7 +61,7 @@ func Flags(fs *pflag.FlagSet) {
 	fs.Duration("idle-timeout", time.Minute, "longest time between two messages of a connection without a job; 0: no limit")
 	fs.Duration("stop-timeout", 30*time.Second, "longest wait for running jobs during a graceful stop")
 	fs.Int("cores", 0, "cores that joins use; 0: all that the daemon may use")
-	fs.String("calibrate", "true", "measure the machine at the first start; false: assume typical rates")
+	fs.String("calibrate", "true", "measure the machine during the first start; false: assume typical rates")
 	fs.String("provider", "auto", "provider that executes joins: auto, cpu or cuda")
 	fs.Int("cuda-min-rows", 1_000_000, "with auto, minimum number of input rows of a join on a GPU")
 	fs.String("cuda-plugin", "", "worker program (default gpujoin-cuda in the directory of gpujoind)")

@@ -13,16 +13,17 @@ import (
 // Local is an Executor that runs jobs in this process. It is always ready.
 type Local struct {
 	provider device.Provider
-	options  run.Options
+	options  func() run.Options
 	name     string
 	cores    *Cores
 	jobs     atomic.Int64
 }
 
-// NewLocal returns an executor that runs joins on p. name is the device's name
-// in status reports.
-func NewLocal(p device.Provider, options run.Options, name string) *Local {
-	cores := options.Device.Streams
+// NewLocal returns an executor that runs joins on p. options is called for each
+// join, and always returns the same number of streams. name is the device's name in
+// status reports.
+func NewLocal(p device.Provider, options func() run.Options, name string) *Local {
+	cores := options().Device.Streams
 	if cores <= 0 {
 		cores = runtime.GOMAXPROCS(0)
 	}
@@ -44,7 +45,7 @@ func (l *Local) Run(ctx context.Context, job *Job, stats *joincore.Stats) error 
 	defer l.jobs.Add(-1)
 	share := l.cores.Join()
 	defer share.Close()
-	options := l.options
+	options := l.options()
 	options.Device.Turns = share
 	return run.Run(ctx, l.provider, job.Plan, job.Inputs, job.Memory, job.Sink, options, stats)
 }
@@ -53,7 +54,7 @@ func (l *Local) Run(ctx context.Context, job *Job, stats *joincore.Stats) error 
 func (l *Local) Load() (joins, threads int) { return l.cores.Load() }
 
 // Estimate implements Last.
-func (l *Local) Estimate(plan *joincore.Plan) int64 { return run.Estimate(plan, l.options) }
+func (l *Local) Estimate(plan *joincore.Plan) int64 { return run.Estimate(plan, l.options()) }
 
 // Devices implements Executor.
 func (l *Local) Devices() []Device {

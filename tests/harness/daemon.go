@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -18,7 +19,8 @@ type Daemon struct {
 // DaemonOptions are flags of gpujoind serve, without the leading dashes.
 type DaemonOptions map[string]string
 
-// StartDaemon starts a daemon at DaemonSocket and waits until it serves.
+// StartDaemon starts a daemon at DaemonSocket and waits until it serves, and has
+// measured the machine unless options forbid that.
 func (c *Cluster) StartDaemon(options DaemonOptions) (*Daemon, error) {
 	return c.StartDaemonAt(c.DaemonSocket(), options)
 }
@@ -51,8 +53,10 @@ func (c *Cluster) startDaemon(socket string, options DaemonOptions, out *os.File
 		return nil, err
 	}
 	d := &Daemon{Process: p, Socket: socket}
+	// Plans shall not depend on when the rates are measured.
+	measures := options["calibrate"] != "false" && log != os.DevNull
 	deadline := time.Now().Add(time.Minute)
-	for !c.daemonServes(socket) {
+	for !c.daemonServes(socket) || measures && !strings.Contains(p.Log(), "the rates of joins are known") {
 		if p.Exited() || time.Now().After(deadline) {
 			err := fmt.Errorf("the daemon does not start; its log ends:\n%s", p.LogTail(20))
 			_ = p.Stop(0) // only the error of the start is reported

@@ -22,7 +22,8 @@ func BenchmarkJob(b *testing.B) {
 	sink := newSink(r.account, plan, 1<<20)
 	job, free := r.job(plan, inputs, sink)
 	defer free()
-	local := executor.NewLocal(cpu.New(), run.Options{Device: device.Options{Streams: 2, ChunkRows: 256}}, "")
+	options := run.Options{Device: device.Options{Streams: 2, ChunkRows: 256}}
+	local := executor.NewLocal(cpu.New(), func() run.Options { return options }, "")
 	for name, do := range map[string]func() error{
 		"local":   func() error { return local.Run(b.Context(), job, &joincore.Stats{}) },
 		"worker":  func() error { return r.remote.Run(b.Context(), job, &joincore.Stats{}) },
