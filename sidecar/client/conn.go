@@ -125,7 +125,9 @@ func (c *Conn) Receive() (shm.Frame, []byte, []int, error) {
 	return f, body, fds, nil
 }
 
-// expect receives a message of type m and returns its body and descriptors.
+// expect receives a message of type m and returns its body and descriptors,
+// which the caller must close. shm.Conn refuses descriptors that come with a
+// message without any.
 func (c *Conn) expect(m shm.Message) ([]byte, []int, error) {
 	f, body, fds, err := c.Receive()
 	if err != nil {
@@ -138,13 +140,18 @@ func (c *Conn) expect(m shm.Message) ([]byte, []int, error) {
 	return body, fds, nil
 }
 
+// receive receives a message of type m. The caller must close its descriptors;
+// there are none if it fails.
 func receive[T shm.Struct](c *Conn, m shm.Message) (v T, fds []int, err error) {
 	body, fds, err := c.expect(m)
 	if err != nil {
 		return v, nil, err
 	}
-	v, err = shm.Decode[T](body)
-	return v, fds, err
+	if v, err = shm.Decode[T](body); err != nil {
+		shm.CloseFDs(fds)
+		return v, nil, err
+	}
+	return v, fds, nil
 }
 
 // mapExtent verifies and maps fd, which is sent once only. It always closes fd.

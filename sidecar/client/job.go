@@ -156,6 +156,7 @@ func (c *Conn) Run(generation uint32) error {
 				return err
 			}
 		default:
+			shm.CloseFDs(fds)
 			return fmt.Errorf("%s where RUNNING was expected", f.Type)
 		}
 	}
