@@ -76,26 +76,49 @@ func (p *pool) receive(r *fds.Receiver) error {
 	}
 }
 
-// give maps extents and closes their descriptors; the mappings stay valid.
+// give maps extents and closes their descriptors; the mappings stay valid. If it
+// fails, it keeps none of the message's extents.
 func (p *pool) give(m *fds.Message) error {
+	list, err := mapExtents(m)
+	if err == nil {
+		err = p.add(list)
+	}
+	if err != nil {
+		for _, e := range list {
+			p.free(e)
+		}
+	}
+	return err
+}
+
+// mapExtents maps the extents of a message and closes their descriptors. If it
+// fails, it also returns the extents that it has mapped.
+func mapExtents(m *fds.Message) (list []*extent, err error) {
 	defer shm.CloseFDs(m.FDs)
-	var list []*extent
 	for i, id := range m.Extents {
 		if err := shm.VerifyMemfd(m.FDs[i], m.Size); err != nil {
-			return fmt.Errorf("extent %d: %w", id, err)
+			return list, fmt.Errorf("extent %d: %w", id, err)
 		}
 		data, err := shm.MapAligned(m.FDs[i], m.Size)
 		if err != nil {
-			return fmt.Errorf("extent %d: %w", id, err)
+			return list, fmt.Errorf("extent %d: %w", id, err)
 		}
 		list = append(list, &extent{id: id, data: data})
 	}
+	return list, nil
+}
+
+// add adds all extents of a list to the pool, or none.
+func (p *pool) add(list []*extent) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, e := range list {
-		if p.extents[e.id] != nil {
+	for i, e := range list {
+		twice := slices.ContainsFunc(list[:i], func(other *extent) bool { return other.id == e.id })
+		if twice || p.extents[e.id] != nil {
 			return fmt.Errorf("%w: extent %d is given twice", fds.ErrMessage, e.id)
 		}
+	}
+	for _, e := range list {
 		p.extents[e.id] = e
 	}
 	close(p.arrival)
