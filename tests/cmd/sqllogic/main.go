@@ -104,7 +104,7 @@ func table(r sqllogic.Report) {
 		{"rejected by PostgreSQL", r.Rejected},
 		{"queries compared", r.Compared},
 		{"offloaded", r.Offloaded},
-		{"order-dependent", r.Unstable},
+		{"order or chance", r.Unstable},
 		{"timeouts", r.Skipped},
 		{"differences", r.Differences},
 		{"crashes", r.Crashes},
