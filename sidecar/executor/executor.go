@@ -28,8 +28,9 @@ type Executor interface {
 	// joincore.ErrUnsupported.
 	Check(plan *joincore.Plan) error
 	// Run executes a job. After it returns, with or without an error, the
-	// executor no longer accesses the job's inputs, batches or memory. A failed
-	// run may fill stats in part.
+	// executor no longer writes to the job's batches or memory, except to extents
+	// that it retains and memory that stays booked. A process that was killed and
+	// has not exited may still read. A failed run may fill stats in part.
 	Run(ctx context.Context, job *Job, stats *joincore.Stats) error
 	// Devices describes the executor's devices for status reports.
 	Devices() []Device
@@ -60,7 +61,12 @@ type Memory interface {
 	// Book charges n bytes that another process maps for the job. Errors wrap
 	// joincore.ErrBudget.
 	Book(n int64) error
+	// Unbook returns n booked bytes. It may be called after the job's end.
 	Unbook(n int64)
+	// Retain keeps the extent that contains b, which the caller uses, so that it is
+	// not reused before release is called. That may be after the job's end. release
+	// is nil if b is in no extent.
+	Retain(b []byte) (release func())
 	// Place returns the extent that contains b and b's offset in it, in bytes;
 	// ok is false if b is in no extent.
 	Place(b []byte) (extent uint64, offset int64, ok bool)

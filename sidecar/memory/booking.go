@@ -33,6 +33,16 @@ func (a *Account) Unbook(n int64) {
 // in bytes; ok is false if b is in no extent.
 func (a *Account) Place(b []byte) (extent uint64, offset int64, ok bool) { return a.store.Place(b) }
 
+// Retain keeps the extent of the job that contains b, so that it is not reused
+// before release is called, which may be after Close. release is nil if b is in
+// no extent.
+func (a *Account) Retain(b []byte) (release func()) {
+	if e := a.store.retain(b); e != nil {
+		return e.Release
+	}
+	return nil
+}
+
 func (s *Store) book(n int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

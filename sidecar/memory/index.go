@@ -92,15 +92,40 @@ func (s *Store) Descriptor(extent uint64) (fd int, ok bool, err error) {
 func (s *Store) Place(b []byte) (extent uint64, offset int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	e, offset := s.all.find(b)
+	if e == nil {
+		return 0, 0, false
+	}
+	return e.ID, offset, true
+}
+
+// retain adds a reference to the extent that contains b, which must have one
+// already, and returns the extent; nil if b is in no extent.
+func (s *Store) retain(b []byte) *Extent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, _ := s.all.find(b)
+	if e != nil {
+		e.Retain()
+	}
+	return e
+}
+
+// find returns the extent that contains b and b's offset in it, in bytes; nil
+// if b is in no extent.
+func (x *index) find(b []byte) (e *Extent, offset int64) {
 	at := shm.Address(b)
-	i, exact := s.all.search(at)
+	i, exact := x.search(at)
 	if !exact {
 		i--
 	}
 	if i < 0 {
-		return 0, 0, false
+		return nil, 0
 	}
-	e := s.all.byAddress[i]
+	e = x.byAddress[i]
 	offset = int64(at - shm.Address(e.Data))
-	return e.ID, offset, offset+int64(len(b)) <= int64(len(e.Data))
+	if offset+int64(len(b)) > int64(len(e.Data)) {
+		return nil, 0
+	}
+	return e, offset
 }

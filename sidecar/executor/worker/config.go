@@ -35,6 +35,7 @@ type Timing struct {
 	Health       time.Duration // between signs of life
 	Silence      time.Duration // without one, until it is killed
 	Cancel       time.Duration // from cancelling a job until it has stopped
+	Reap         time.Duration // for a killed child to exit, until its jobs end without it
 	Stop         time.Duration // for a child to end by itself when asked to
 	Probe        time.Duration // between probes that find something missing
 	RestartFirst time.Duration // after the first end; doubles
@@ -47,7 +48,7 @@ type Timing struct {
 // DefaultTiming is for real devices.
 var DefaultTiming = Timing{
 	Start: 5 * time.Minute, First: time.Minute, Health: time.Second, Silence: 5 * time.Second, Cancel: 10 * time.Second,
-	Stop: 2 * time.Second, Probe: time.Minute,
+	Reap: 10 * time.Second, Stop: 2 * time.Second, Probe: time.Minute,
 	RestartFirst: time.Second, RestartMost: time.Minute,
 	Deaths: 5, Window: 10 * time.Minute, Open: 10 * time.Minute,
 }

@@ -139,6 +139,52 @@ func TestSlowToEnd(t *testing.T) {
 	}
 }
 
+// TestStuck: a job does not wait for a killed child that does not exit. What the child may
+// still write is in use until it has exited.
+func TestStuck(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hold")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(file)
+	r := start(t, "slow to end "+file, func(config *Config) { config.Timing.Reap = 50 * time.Millisecond }).ready()
+	p, err := r.remote.current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, inputs := explosion(1000, 10)
+	sink := newSink(r.account, plan, 100)
+	sink.before = func(_ context.Context, batches int) error {
+		if batches == 0 {
+			r.eventually("the child has further batches", func() bool { return sink.opened() > 1 })
+			p.kill(errors.New("the test kills it"))
+		}
+		return nil
+	}
+	job, free := r.job(plan, inputs, sink)
+	if err := r.remote.Run(t.Context(), job, &joincore.Stats{}); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the test kills it") {
+		t.Error(err)
+	}
+	select {
+	case <-p.exited:
+		t.Fatal("the child has exited before its time")
+	default:
+	}
+	free()
+	if sink.opened() != 0 {
+		t.Errorf("the sink misses %d batches", sink.opened())
+	}
+	u := r.store.Usage()
+	kept := u.Extents - u.Warm
+	if _, used, _ := r.account.Usage(); kept == 0 || used <= int64(kept)*testExtentSize {
+		t.Errorf("%d extents are in use, and %d bytes in all", kept, used)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	r.idle()
+}
+
 // TestBadStarts: whatever is wrong with a program, the state says what.
 func TestBadStarts(t *testing.T) {
 	for mode, want := range map[string]string{

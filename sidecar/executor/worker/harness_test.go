@@ -196,7 +196,7 @@ const (
 // which may be starved of CPU; a test shortens only what its worker never does.
 var quick = Timing{
 	Start: time.Minute, First: time.Minute, Health: 50 * time.Millisecond, Silence: 30 * time.Second, Cancel: time.Minute,
-	Stop: 20 * time.Second, Probe: 20 * time.Millisecond,
+	Reap: time.Minute, Stop: 20 * time.Second, Probe: 20 * time.Millisecond,
 	RestartFirst: 10 * time.Millisecond, RestartMost: 100 * time.Millisecond,
 	Deaths: 1000, Window: time.Hour, Open: time.Hour,
 }
@@ -450,6 +450,13 @@ func (s *sink) Discard(b *joincore.Batch) {
 		<-s.window
 	}
 	b.Handle.(*memory.Extent).Release()
+}
+
+// opened returns how many batches have been neither emitted nor discarded.
+func (s *sink) opened() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
 }
 
 // emitted returns how many batches have been emitted.

@@ -139,12 +139,14 @@ func (p *process) kill(why error) {
 // after it was killed.
 const exitGrace = time.Second
 
-// exitsSoon waits for the child's exit for at most exitGrace.
-func (p *process) exitsSoon() bool {
+// exitsWithin waits for the child's exit for at most patience.
+func (p *process) exitsWithin(patience time.Duration) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
 	select {
 	case <-p.exited:
 		return true
-	case <-time.After(exitGrace):
+	case <-timer.C:
 		return false
 	}
 }
@@ -154,7 +156,7 @@ func (p *process) exitsSoon() bool {
 // better reason. A killed child may take long to exit: the driver frees its
 // memory and ends its kernels before.
 func (p *process) brokenOff(err error) {
-	if !p.exitsSoon() {
+	if !p.exitsWithin(exitGrace) {
 		p.kill(fmt.Errorf("the connection failed: %w", err))
 	}
 }

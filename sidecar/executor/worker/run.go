@@ -68,7 +68,9 @@ func (p *process) run(ctx context.Context, job *executor.Job, stats *joincore.St
 		if errors.Is(err, errProtocol) {
 			p.kill(err)
 		}
-		<-p.exited
+		if !p.exitsWithin(p.config.Timing.Reap) {
+			r.retain()
+		}
 		err = fmt.Errorf("%w: %w", ErrLost, p.exitReason())
 	}
 	r.release()
@@ -159,10 +161,51 @@ func (r *running) receive() (*wire.Done, error) {
 	}
 }
 
-// release returns the batches and bookings of a child that no longer uses them.
-func (r *running) release() {
+// retain keeps what a killed child that has not exited may still write: its
+// batches' extents and the memory that is booked for it. A process can wait in a
+// driver for as long as it likes, and no signal ends that. The extents and the
+// memory are returned after the child's exit.
+func (r *running) retain() {
+	r.stopGrants()
+	var extents []func()
+	for _, b := range r.batches {
+		if release := retainBatch(r.job.Memory, b); release != nil {
+			extents = append(extents, release)
+		}
+	}
+	p, memory, booked := r.process, r.job.Memory, r.booked
+	r.booked = 0
+	p.config.Log.Warn("a killed worker does not exit; the memory of its job is kept until it does",
+		"provider", p.config.Name, "pid", p.cmd.Process.Pid, "extents", len(extents), "bytes", booked)
+	go func() {
+		<-p.exited
+		for _, release := range extents {
+			release()
+		}
+		memory.Unbook(booked)
+	}()
+}
+
+// retainBatch retains the extent of a batch. It returns nil if the child cannot
+// write to the batch, because it has no columns.
+func retainBatch(memory executor.Memory, b *joincore.Batch) (release func()) {
+	for i := range b.Columns {
+		if release := memory.Retain(b.Columns[i].Values); release != nil {
+			return release
+		}
+	}
+	return nil
+}
+
+// stopGrants makes the sink's pending answers return, and waits for them.
+func (r *running) stopGrants() {
 	r.cancel()
 	r.grants.Wait()
+}
+
+// release returns the batches and bookings of a child that no longer uses them.
+func (r *running) release() {
+	r.stopGrants()
 	for _, b := range r.batches {
 		r.job.Sink.Discard(b)
 	}

@@ -58,7 +58,7 @@ func (r *Remote) attend(ctx context.Context, p *process) error {
 		case <-p.exited:
 			return p.exitReason()
 		case <-p.ctx.Done():
-			if !p.exitsSoon() {
+			if !p.exitsWithin(exitGrace) {
 				r.set(executor.StateWaiting, p.exitReason(), nil, nil)
 			}
 			select {
