@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -164,7 +165,7 @@ func optionsOf(cfg *config.Config, log *slog.Logger) (*sidecar.Options, func(), 
 		return nil, nil, fmt.Errorf("trace: %w", err)
 	}
 	return o, func() {
-		if err := f.Close(); err != nil {
+		if err := errors.Join(o.Trace.Close(), f.Close()); err != nil {
 			o.Log.Warn("trace is incomplete", "error", err)
 		}
 	}, nil
