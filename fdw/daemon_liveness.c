@@ -70,7 +70,8 @@ is_rate(double ns)
 static bool
 is_valid(const struct gj_status *status)
 {
-	if (status->cores < 1 || status->cores > MAX_CORES)
+	if (status->cores < 1 || status->cores > MAX_CORES ||
+		status->processors < 1 || status->processors > MAX_CORES)
 		return false;
 	if (status->extent_size < GJ_EXTENT_MIN_SIZE || status->extent_size > GJ_EXTENT_MAX_SIZE)
 		return false;

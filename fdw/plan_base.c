@@ -279,6 +279,8 @@ gj_base(PlannerInfo *root, RelOptInfo *rel)
 		base->reject = check_columns(root, rel, base);
 	if (base->reject == GJ_ACCEPTED)
 	{
+		/* prices depend on the processors that the daemon knows */
+		(void) gj_query_daemon(gj_query(root));
 		choose_sources(root, rel, base);
 		make_leaf(root, rel, base, GJ_SERIAL);
 		make_leaf(root, rel, base, GJ_PARALLEL);

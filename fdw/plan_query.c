@@ -9,6 +9,7 @@
 
 #include "compat.h"
 #include "plan_candidate.h"
+#include "plan_speedup.h"
 #include "plan_surplus_input.h"
 #include "plan_surplus_scan.h"
 
@@ -76,6 +77,8 @@ gj_query_daemon(GjQuery *query)
 	{
 		query->asked_daemon = true;
 		query->daemon = gj_daemon_state(&query->status);
+		if (query->daemon == GJ_DAEMON_READY)
+			gj_set_processors(query->status.processors);
 	}
 	return query->daemon == GJ_DAEMON_READY ? &query->status : NULL;
 }

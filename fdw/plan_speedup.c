@@ -3,11 +3,12 @@
  */
 #include "postgres.h"
 
-#include <unistd.h>
-
 #include "optimizer/optimizer.h"
 
 #include "plan_speedup.h"
+
+/* as the daemon's status file said when it was last read */
+static int	processors = 1;
 
 double
 gj_divisor(int workers)
@@ -20,14 +21,10 @@ gj_divisor(int workers)
 	return Max(1, divisor);
 }
 
-static int
-processors(void)
+void
+gj_set_processors(int available)
 {
-	static int	online = 0;
-
-	if (online <= 0)
-		online = Max(1, (int) sysconf(_SC_NPROCESSORS_ONLN));
-	return online;
+	processors = available;
 }
 
 double
@@ -35,11 +32,11 @@ gj_speedup(int workers)
 {
 	bool		leader = workers == 0 || parallel_leader_participation;
 
-	return Min(workers + leader, processors());
+	return Min(workers + leader, processors);
 }
 
 int
 gj_most_workers(void)
 {
-	return Max(1, processors() - (parallel_leader_participation ? 1 : 0));
+	return Max(1, processors - (parallel_leader_participation ? 1 : 0));
 }

@@ -9,6 +9,13 @@
  */
 extern double gj_divisor(int workers);
 
+/*
+ * Sets the number of processors, which the daemon knows: a control group may give
+ * fewer of them than the machine has, and reading that takes too long to plan.  The
+ * daemon's own setting does not count, because it does not limit backends.
+ */
+extern void gj_set_processors(int available);
+
 /* The number of processors that they can use at a time. */
 extern double gj_speedup(int workers);
 

@@ -3,7 +3,7 @@ package shm
 // Versions, which both sides must have in common.
 const (
 	ProtocolVersion = 4
-	LayoutVersion   = 9
+	LayoutVersion   = 10
 )
 
 // Extents.

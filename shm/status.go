@@ -26,6 +26,8 @@ type Status struct {
 	// what a backend must speak: planners do not offer a daemon of another version
 	ProtocolVersion uint32 `c:"protocol_version"`
 	JobVersion      uint32 `c:"job_version"`
+	Processors      uint32 `c:"processors"` // that the daemon may use by its affinity and control group
+	Reserved        uint32 `c:"reserved"`
 	Load            Load   `c:"load"`
 }
 

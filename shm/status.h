@@ -66,6 +66,9 @@ struct gj_status
 	char		daemon_version[32]; /* NUL-terminated */
 	uint32_t	protocol_version;	/* GJ_PROTOCOL_VERSION */
 	uint32_t	job_version;	/* of the job documents that the daemon takes */
+	uint32_t	processors;		/* that the daemon may use by its affinity and control
+								 * group, whatever its setting says; at least 1 */
+	uint32_t	reserved;
 	struct gj_load load;
 };
 

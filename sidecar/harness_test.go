@@ -43,7 +43,7 @@ func testOptions(t testing.TB) Options {
 	}
 	return Options{
 		Socket: filepath.Join(dir, "s"), ExtentSize: 1 << 20, Budget: 256 << 20, Window: 8, MaxConnections: 64,
-		HelloTimeout: 10 * time.Second, IdleTimeout: time.Hour, StopTimeout: 10 * time.Second, IdleTrim: time.Hour, Cores: 2,
+		HelloTimeout: 10 * time.Second, IdleTimeout: time.Hour, StopTimeout: 10 * time.Second, IdleTrim: time.Hour, Cores: 2, Processors: 3,
 		Rates: NewRates(typicalRates, RatesDefault),
 		// All clients of a test are one process; each plays another backend.
 		hooks: testHooks{peerOf: func(sock *net.UnixConn) (credentials, error) {

@@ -31,6 +31,7 @@ type Options struct {
 	StopTimeout    time.Duration // for running jobs during a graceful stop
 	IdleTrim       time.Duration // how long unused memory beyond Warm is kept
 	Cores          int           // cores that the cpu provider uses
+	Processors     int           // that the process may use by its affinity and control group
 	Policy         executor.Policy
 	Rates          *Rates
 	// Measure returns better rates than the first ones and their source. It runs

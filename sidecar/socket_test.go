@@ -153,7 +153,7 @@ func TestStatusFile(t *testing.T) {
 		return s
 	}
 	s := read()
-	if !locked() || s.Stopping != 0 || s.PID != int32(os.Getpid()) || s.Budget != uint64(o.Budget) ||
+	if !locked() || s.Stopping != 0 || s.PID != int32(os.Getpid()) || s.Budget != uint64(o.Budget) || s.Processors != uint32(o.Processors) ||
 		s.BuildNS != o.Rates.Now().BuildNS || shm.Text(s.DaemonVersion[:]) != Version {
 		t.Errorf("locked %v, %+v", locked(), s)
 	}

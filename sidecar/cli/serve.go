@@ -151,7 +151,7 @@ func optionsOf(cfg *config.Config, log *slog.Logger) (*sidecar.Options, func(), 
 		Socket: cfg.Socket, ExtentSize: cfg.ExtentSize, Budget: cfg.MemoryBudget, Warm: cfg.MemoryWarm,
 		Window: cfg.Window, MaxConnections: cfg.Connections,
 		HelloTimeout: cfg.HelloTimeout, IdleTimeout: cfg.IdleTimeout, StopTimeout: cfg.StopTimeout, IdleTrim: cfg.IdleTrim,
-		Cores: cfg.Cores, Log: log,
+		Cores: cfg.Cores, Processors: cfg.Processors, Log: log,
 	}
 	if cfg.Trace == "" {
 		return o, func() {}, nil

@@ -45,9 +45,10 @@ func (l *loader) build() *Config {
 		LogFormat:    l.choice("log_format", "text", "json"),
 		Trace:        l.k.String("trace"),
 		Memory:       memory,
+		Processors:   runtime.GOMAXPROCS(0),
 	}
 	if c.Cores == 0 {
-		c.Cores = runtime.GOMAXPROCS(0)
+		c.Cores = c.Processors
 	}
 	c.MemoryWarm = min(c.MemoryWarm, c.MemoryBudget/4)
 	return c

@@ -40,7 +40,8 @@ type Config struct {
 	Trace        string
 	File         string // path of the file that was read; "": none
 
-	Memory machine.Memory // memory that the process may use
+	Memory     machine.Memory // memory that the process may use
+	Processors int            // that it may use by its affinity and control group
 }
 
 // DefaultFile is the configuration file that is read, if it exists, when no
