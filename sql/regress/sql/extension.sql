@@ -16,7 +16,7 @@ RESET session_preload_libraries;
 
 SELECT proname, prorettype::regtype, proacl IS NOT NULL AS restricted
 FROM pg_proc WHERE pronamespace = 'gpujoin'::regnamespace ORDER BY 1;
-SELECT daemon, pid > 0 AS has_pid, providers, rates, budget > 0 AS has_budget,
+SELECT daemon, pid > 0 AS has_pid, providers, rates IN ('default', 'saved', 'measured') AS knows_rates, budget > 0 AS has_budget,
        pool >= pool_free AS pool_is_sane, queued
 FROM gpujoin.status();
 SELECT admitted >= finished + cancelled + failed AS jobs_add_up,
