@@ -226,6 +226,8 @@ choose_sources(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 		Path	   *child = linitial(rel->partial_pathlist);
 		int			workers = child->parallel_workers;
 
+		/* the daemon knows how many processors the workers share */
+		(void) gj_query_daemon(gj_query(root));
 		if (page)
 			workers = Max(workers, compute_parallel_worker(rel, rel->pages, -1,
 														   max_parallel_workers_per_gather));
@@ -279,8 +281,6 @@ gj_base(PlannerInfo *root, RelOptInfo *rel)
 		base->reject = check_columns(root, rel, base);
 	if (base->reject == GJ_ACCEPTED)
 	{
-		/* prices depend on the processors that the daemon knows */
-		(void) gj_query_daemon(gj_query(root));
 		choose_sources(root, rel, base);
 		make_leaf(root, rel, base, GJ_SERIAL);
 		make_leaf(root, rel, base, GJ_PARALLEL);

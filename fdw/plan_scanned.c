@@ -173,6 +173,7 @@ gj_scanned_base(PlannerInfo *root, RelOptInfo *rel)
 		base->reject = GJ_REJECT_FOREIGN;
 		return base;
 	}
+	(void) gj_query(root);		/* its facts are those of the plan, not of the scan */
 	exchange(rel, base->scan);
 	(void) gj_base(root, rel);
 	exchange(rel, base->scan);
