@@ -24,7 +24,6 @@
 
 #include "compat.h"
 #include "plan_candidate.h"
-#include "plan_clustering.h"
 #include "plan_speedup.h"
 #include "plan_time_scan.h"
 #include "plan_time_value.h"
@@ -38,7 +37,6 @@
 #define ENTRY_NS 30
 #define FETCH_NS 120			/* of a row by its address */
 #define FETCH_MISS_NS 1600		/* if the table is not in the cache */
-#define NEIGHBOUR_MISS_NS 500	/* the same, on the page of the row before */
 
 #define CACHED_BYTES 2e6		/* no access misses */
 #define UNCACHED_BYTES 128e6	/* all miss */
@@ -287,7 +285,6 @@ gj_indexscan_ns(PlannerInfo *root, const IndexPath *path, bool ordered)
 		gj_divisor(path->path.parallel_workers) : 1;
 	double		heap_misses = gj_cache_misses(heap_bytes(rel));
 	double		random = rows;	/* rows at random places */
-	double		neighbours = 0; /* others, not in the order of the table */
 	double		row_ns;
 	double		passed_ns;
 	double		ns;
@@ -299,13 +296,7 @@ gj_indexscan_ns(PlannerInfo *root, const IndexPath *path, bool ordered)
 		return ns;
 	if (is_in_order(root, rel, index->indexkeys[0]))
 		random = ordered ? 0 : Min(1, rows);
-	else if (rows > 1 && heap_misses > 0)
-	{
-		random = 1 + (rows - 1) * gj_page_changes(index);
-		neighbours = rows - random;
-	}
-	return ns + (rows * FETCH_NS + heap_misses *
-				 (random * FETCH_MISS_NS + neighbours * NEIGHBOUR_MISS_NS)) / divisor +
+	return ns + (rows * FETCH_NS + heap_misses * random * FETCH_MISS_NS) / divisor +
 		reading_ns(root, rel, Min(random, rel->pages));
 }
 
