@@ -3,6 +3,7 @@ package shm
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Encoding is the storage format of a column's values in a batch.
@@ -123,12 +124,25 @@ func headerSize(n int) int { return Sizeof[Batch]() + n*Sizeof[Column]() }
 // to the extent can change only values. Offsets of variable-length values are checked
 // once, too, to detect a broken writer; users clamp them all the same.
 func ReadBatch(extent []byte, want []ColumnShape) (*View, error) {
+	v, _, err := readBatch(extent, want)
+	return v, err
+}
+
+// BatchParts returns the parts of an extent that the header and the arrays of its
+// batch occupy, in their order. The bytes between them have no meaning.
+func BatchParts(extent []byte) ([]Part, error) {
+	_, parts, err := readBatch(extent, nil)
+	return slices.DeleteFunc(parts, func(p Part) bool { return p.From == p.To }), err
+}
+
+// readBatch is ReadBatch; it also returns the parts of the extent, in their order.
+func readBatch(extent []byte, want []ColumnShape) (*View, []Part, error) {
 	h, rest, err := batchHeader(extent)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if want != nil && int(h.NCols) != len(want) {
-		return nil, fmt.Errorf("%w: %d columns, %d expected", ErrBatchColumns, h.NCols, len(want))
+		return nil, nil, fmt.Errorf("%w: %d columns, %d expected", ErrBatchColumns, h.NCols, len(want))
 	}
 	v := &View{Rows: int(h.Rows), Used: int64(h.Used), Columns: make([]ColumnView, h.NCols)}
 	rs := regions{extent: extent, used: h.Used}
@@ -136,20 +150,20 @@ func ReadBatch(extent []byte, want []ColumnShape) (*View, error) {
 	for i := range v.Columns {
 		var c Column
 		if c, rest, err = DecodePrefix[Column](rest); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		s := ColumnShape{Encoding: c.Encoding, Align: c.Align, Width: c.Width}
 		if want != nil && s != want[i] {
-			return nil, fmt.Errorf("%w: column %d is %v, %v expected", ErrBatchColumns, i, s, want[i])
+			return nil, nil, fmt.Errorf("%w: column %d is %v, %v expected", ErrBatchColumns, i, s, want[i])
 		}
 		if v.Columns[i], err = rs.column(s, &c, uint64(h.Rows)); err != nil {
-			return nil, fmt.Errorf("column %d: %w", i, err)
+			return nil, nil, fmt.Errorf("column %d: %w", i, err)
 		}
 	}
 	if err := rs.disjoint(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return v, nil
+	return v, rs.taken, nil
 }
 
 func (s ColumnShape) String() string {

@@ -7,17 +7,18 @@ import (
 	"slices"
 )
 
-// region is the part of an extent that one array occupies.
-type region struct{ from, to uint64 }
+// Part is a part of an extent, such as one array occupies: the bytes from From to
+// before To.
+type Part struct{ From, To uint64 }
 
 // regions collects the arrays of a batch, to check that they do not overlap.
 type regions struct {
 	extent []byte
 	used   uint64
-	taken  []region
+	taken  []Part
 }
 
-func (r *regions) claim(from, to uint64) { r.taken = append(r.taken, region{from, to}) }
+func (r *regions) claim(from, to uint64) { r.taken = append(r.taken, Part{from, to}) }
 
 // slice returns n bytes at offset off, which must be aligned and in range.
 func (r *regions) slice(what string, off uint32, n uint64) ([]byte, error) {
@@ -78,16 +79,16 @@ func ordered(offsets []byte, heap uint32) error {
 
 // disjoint returns an error if two regions overlap. Empty regions overlap nothing.
 func (r *regions) disjoint() error {
-	slices.SortFunc(r.taken, func(a, b region) int { return cmp.Compare(a.from, b.from) })
+	slices.SortFunc(r.taken, func(a, b Part) int { return cmp.Compare(a.From, b.From) })
 	end := uint64(0)
 	for _, t := range r.taken {
-		if t.from == t.to {
+		if t.From == t.To {
 			continue
 		}
-		if t.from < end {
-			return fmt.Errorf("%w: at %d", ErrBatchOverlap, t.from)
+		if t.From < end {
+			return fmt.Errorf("%w: at %d", ErrBatchOverlap, t.From)
 		}
-		end = t.to
+		end = t.To
 	}
 	return nil
 }

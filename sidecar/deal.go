@@ -26,6 +26,7 @@ func (j *job) next(p *participant, v *shm.Next) error {
 	if p.reader == nil {
 		p.reader = j.exec.dealer.join()
 	}
+	j.exec.touch()
 	p.reader.credits = min(p.reader.credits+uint64(v.Count), math.MaxUint32)
 	j.deal()
 	return nil
@@ -47,22 +48,25 @@ func (j *job) release(p *participant, v *shm.Release) error {
 	if h.times--; h.times == 0 {
 		delete(p.held, v.Extent)
 	}
-	h.extent.Release()
-	if h.role == roleResult {
-		h.exec.dealer.back(h.reader)
-		h.exec.batchBack()
-		j.deal()
+	if h.role != roleResult {
+		h.extent.Release()
+		return nil
 	}
+	h.exec.dealer.back(h.reader)
+	h.exec.touch()
+	h.exec.takeBack(h.extent)
+	j.deal()
 	return nil
 }
 
-// deal sends ready batches to participants, and END after the last one. The
+// deal sends ready batches to participants, and END after the last one of all. The
 // caller holds j.mu.
 func (j *job) deal() {
 	e := j.exec
 	if e == nil || j.failed != nil || !e.announced {
 		return
 	}
+	e.dealer.limit(e.inMemory(), e.spill.onDisk())
 	j.sendEnd(e.dealer.admit())
 	for len(e.ready) > 0 {
 		r := e.dealer.next()
@@ -78,7 +82,7 @@ func (j *job) deal() {
 		var buf [64]byte
 		p.out.send(shm.AppendFrame(buf[:0], shm.MsgResult, 1, &shm.Result{Extent: b.extent.ID, Rows: uint32(b.rows)}), b.extent)
 	}
-	if e.produced {
+	if e.delivered() {
 		j.sendEnd(e.dealer.end())
 	}
 }

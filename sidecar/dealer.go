@@ -17,10 +17,14 @@ package sidecar
 // to ask get END at once, and the others return all rows.
 //
 // A dealer neither locks nor waits; the caller serialises the calls.
+//
+// While batches are on disk, none is made for a participant that asks: the window
+// then is the number of batches in memory, if that is smaller.
 type dealer struct {
-	window  int // batches that may exist at a time
-	coming  int // participants that have not asked and have a batch reserved
 	most    int // maximum number of batches that one participant may hold
+	room    int // batches that may exist at a time
+	window  int // those that may be dealt
+	coming  int // participants that have not asked and have a batch reserved
 	readers []*reader
 }
 
@@ -43,9 +47,38 @@ const (
 // must be at least 1, and the number of expected participants. It must precede
 // admit and next.
 func (d *dealer) open(window, participants int) {
-	d.window = window
+	d.room, d.window = window, window
 	d.coming = min(participants, window)
 	d.most = max(1, window/max(1, participants))
+}
+
+// limit sets the window: the room or, if some batches are on disk, the batches in
+// memory, of which so many are not held.
+func (d *dealer) limit(free int, disk bool) {
+	d.window = d.room
+	if disk {
+		d.window = min(d.room, d.held()+free)
+	}
+}
+
+// held returns the number of batches that participants hold.
+func (d *dealer) held() (n int) {
+	for _, r := range d.readers {
+		n += r.held
+	}
+	return n
+}
+
+// owed returns the number of batches that are reserved for participants that hold
+// none.
+func (d *dealer) owed() int {
+	n := d.coming
+	for _, r := range d.readers {
+		if r.state == readerAdmitted && r.held == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // join adds a participant that has sent its first NEXT.
@@ -78,16 +111,7 @@ func (d *dealer) admit() (ended []*reader) {
 
 // spare returns the number of batches that are neither held nor reserved.
 func (d *dealer) spare() int {
-	n := d.window - d.coming
-	for _, r := range d.readers {
-		switch {
-		case r.held > 0:
-			n -= r.held
-		case r.state == readerAdmitted:
-			n--
-		}
-	}
-	return n
+	return d.window - d.held() - d.owed()
 }
 
 // next chooses the participant that gets the next batch, one of those that hold

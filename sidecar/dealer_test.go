@@ -21,6 +21,8 @@ type dealing interface {
 	back(i int)
 	leave(i int)
 	end() (ended []int)
+	limit(free int, disk bool)
+	owed() int
 }
 
 // course is a job's result on its way, in one state.
@@ -29,6 +31,9 @@ type course struct {
 	window  int
 	toMake  int // batches that the join has not made yet
 	ready   int
+	spill   bool // batches may move to disk
+	disk    int  // batches on disk
+	spare   int  // extents into which those are read back
 	readers []courseReader
 }
 
@@ -43,7 +48,9 @@ func (c *course) clone() *course {
 	return &n
 }
 
-func (c *course) key() string { return fmt.Sprint(c.toMake, c.ready, c.readers, c.rules) }
+func (c *course) key() string {
+	return fmt.Sprint(c.toMake, c.ready, c.disk, c.spare, c.readers, c.rules)
+}
 
 func (c *course) held() (n int) {
 	for _, r := range c.readers {
@@ -57,6 +64,7 @@ func (r courseReader) waits() bool { return r.started && !r.ended && !r.left && 
 
 // deal is what the job does after every event.
 func (c *course) deal() {
+	c.rules.limit(c.ready+c.spare, c.disk > 0)
 	for _, i := range c.rules.admit() {
 		c.readers[i].ended = true
 	}
@@ -69,7 +77,7 @@ func (c *course) deal() {
 		c.readers[i].held++
 		c.readers[i].unread++
 	}
-	if c.toMake == 0 {
+	if c.toMake+c.disk == 0 {
 		for _, i := range c.rules.end() {
 			c.readers[i].ended = true
 		}
@@ -84,8 +92,18 @@ func (c *course) steps(leave bool) (out []*course) {
 		n.deal()
 		out = append(out, n)
 	}
-	if c.toMake > 0 && c.held()+c.ready < c.window {
+	if c.toMake > 0 && c.held()+c.ready+c.spare < c.window {
 		after(func(n *course) { n.toMake--; n.ready++ })
+	}
+	surplus := c.ready+c.spare > c.rules.owed()
+	if c.spill && c.ready > 0 && surplus {
+		after(func(n *course) { n.ready--; n.disk++ })
+	}
+	if c.spare > 0 && (surplus || c.disk == 0) {
+		after(func(n *course) { n.spare-- })
+	}
+	if c.spare > 0 && c.disk > 0 {
+		after(func(n *course) { n.spare--; n.disk--; n.ready++ })
 	}
 	waiting := slices.ContainsFunc(c.readers, courseReader.waits)
 	for i, r := range c.readers {
@@ -108,6 +126,9 @@ func (c *course) steps(leave bool) (out []*course) {
 			after(func(n *course) {
 				n.readers[i].held--
 				n.rules.back(i)
+				if n.disk > 0 {
+					n.spare++
+				}
 			})
 		}
 		if r.unread > 0 && r.held == r.unread { // opens the next
@@ -128,7 +149,7 @@ func (c *course) over(leave bool) bool {
 			return false
 		}
 	}
-	return leave || c.toMake+c.ready == 0
+	return leave || c.toMake+c.ready+c.disk == 0
 }
 
 // deadlock looks for a state without a way on.
@@ -152,19 +173,22 @@ func deadlock(start *course, leave bool) (states int, stuck *course) {
 
 // TestDealerNeverStarves enumerates windows that are larger and smaller than
 // the number of participants, with those that were not expected, that never
-// ask, and that leave.
+// ask, and that leave, and with batches that move to disk at any time.
 func TestDealerNeverStarves(t *testing.T) {
 	total := 0
 	for window := 1; window <= 6; window++ {
 		for expected := 1; expected <= 3; expected++ {
 			for come := 1; come <= expected+1 && come <= 3; come++ {
 				for _, leave := range []bool{false, true} {
-					rules := newRealDealing(window, expected)
-					n, stuck := deadlock(&course{
-						rules: rules, window: window, toMake: 5, readers: make([]courseReader, come),
-					}, leave)
-					if total += n; stuck != nil {
-						t.Errorf("window of %d, %d participants expected, %d come: stuck at %s", window, expected, come, stuck.key())
+					for _, spill := range []bool{false, true} {
+						c := &course{rules: newRealDealing(window, expected), window: window, spill: spill, toMake: 5, readers: make([]courseReader, come)}
+						if spill {
+							c.window, c.toMake = c.window+1, 4 // one batch is the join's own
+						}
+						n, stuck := deadlock(c, leave)
+						if total += n; stuck != nil {
+							t.Errorf("window of %d, %d participants expected, %d come: stuck at %s", window, expected, come, stuck.key())
+						}
 					}
 				}
 			}
@@ -266,6 +290,9 @@ func (r *realDealing) next() int {
 	return -1
 }
 
+func (r *realDealing) limit(free int, disk bool) { r.dealer.limit(free, disk) }
+func (r *realDealing) owed() int                 { return r.dealer.owed() }
+
 func (r *realDealing) leave(i int) {
 	r.dealer.leave(r.number[i])
 	r.number[i] = nil
@@ -293,9 +320,11 @@ func (g *greedyDealing) ask(i, credits int) {
 	g.readers[i].asked = true
 }
 
-func (g *greedyDealing) admit() []int { return nil }
-func (g *greedyDealing) back(i int)   { g.readers[i].held-- }
-func (g *greedyDealing) leave(i int)  { g.readers[i] = greedyReader{} }
+func (g *greedyDealing) admit() []int    { return nil }
+func (g *greedyDealing) limit(int, bool) {}
+func (g *greedyDealing) owed() int       { return 0 }
+func (g *greedyDealing) back(i int)      { g.readers[i].held-- }
+func (g *greedyDealing) leave(i int)     { g.readers[i] = greedyReader{} }
 
 func (g *greedyDealing) next() int {
 	best := -1

@@ -27,7 +27,10 @@ type execution struct {
 
 	// The following fields are guarded by job.mu.
 	dealer    dealer
+	room      int  // result batches that may exist at a time
+	spillable bool // unread results may move to disk
 	ready     []resultBatch
+	spill     spill
 	announced bool // RUNNING was sent
 	held      bool // rows are dealt only once all are there: the plan may fail until then
 	produced  bool // all results are in ready or were dealt
@@ -39,7 +42,7 @@ type execution struct {
 	stats     joincore.Stats // once produced
 }
 
-// resultBatch is a batch that was not dealt yet.
+// resultBatch is a batch in memory that was not dealt yet.
 type resultBatch struct {
 	extent *memory.Extent
 	rows   int
@@ -120,6 +123,7 @@ func (e *execution) complete(previous *execution, stats *joincore.Stats) (curren
 	defer e.cancel()
 	if previous != nil {
 		<-previous.done
+		previous.spill.movers.Wait()
 	}
 	err = e.execute(stats)
 	return e.finish(stats, err), err
@@ -143,11 +147,25 @@ func (e *execution) execute(stats *joincore.Stats) (err error) {
 		e.slots <- struct{}{}
 	}
 	e.job.mu.Lock()
-	e.dealer.open(room, int(e.job.open.Participants))
+	e.open(room)
 	e.job.mu.Unlock()
 	return e.job.srv.backends.Run(e.ctx, &executor.Job{
 		Plan: e.job.plan, Inputs: e.inputs, Memory: e.job.account, Sink: e, Begin: e.begin, Again: e.again,
 	}, stats)
+}
+
+// open sets the number of result batches. If each participant can have two, as it
+// asks for, and one is left, that one is the join's: it can make results, which
+// may move to disk, even if participants hold all that they may. The caller holds
+// the job's lock.
+func (e *execution) open(room int) {
+	participants := int(e.job.open.Participants)
+	e.room, e.spillable = room, room > 2*participants
+	window := room
+	if e.spillable {
+		window--
+	}
+	e.dealer.open(window, participants)
 }
 
 // begin records the provider that executes the join.
@@ -196,6 +214,7 @@ func (e *execution) finish(stats *joincore.Stats, err error) (current bool) {
 	j.srv.counters.blocks.Add(int64(len(stats.Aggregates)))
 	e.announce()
 	j.deal()
+	e.kick()
 	return true
 }
 
@@ -205,19 +224,26 @@ func (e *execution) announce() {
 		return
 	}
 	e.announced = true
+	e.touch()
 	e.job.account.Returning()
 	var buf [shm.FrameSize]byte
 	e.starter.out.send(shm.AppendEmpty(buf[:0], shm.MsgRunning))
 }
 
-// dropReady frees the batches that were not dealt. The caller holds the job's
-// lock.
+// dropReady frees the batches that were not dealt, in memory and on disk. The
+// caller holds the job's lock.
 func (e *execution) dropReady() {
 	for _, b := range e.ready {
-		b.extent.Release()
-		e.batchBack()
+		e.dropExtent(b.extent)
 	}
 	e.ready = nil
+	e.dropSpilled()
+}
+
+// delivered reports whether all results were dealt. The caller holds the job's
+// lock.
+func (e *execution) delivered() bool {
+	return e.produced && len(e.ready) == 0 && !e.spill.onDisk()
 }
 
 // batchBack returns a slot of the window, which allows another batch.

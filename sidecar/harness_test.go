@@ -43,6 +43,7 @@ func testOptions(t testing.TB) Options {
 	}
 	return Options{
 		Socket: filepath.Join(dir, "s"), ExtentSize: 1 << 20, Budget: 256 << 20, Window: 8, MaxConnections: 64,
+		SpoolDir: dir, SpoolLimit: 1 << 30, SpoolAfter: 10 * time.Second,
 		HelloTimeout: 10 * time.Second, IdleTimeout: time.Hour, StopTimeout: 10 * time.Second, IdleTrim: time.Hour, Cores: 2, Processors: 3,
 		Rates: NewRates(typicalRates, RatesDefault),
 		// All clients of a test are one process; each plays another backend.
@@ -75,6 +76,9 @@ func start(t *testing.T, change func(*Options), last executor.Last, preferred ..
 		r.waitIdle()
 		if err := srv.Stop(context.Background()); err != nil {
 			t.Error(err)
+		}
+		if u := srv.spool.Usage(); u.Files != 0 || u.Bytes != 0 {
+			t.Errorf("after the stop there is still %+v on disk", u)
 		}
 		if u := srv.store.Usage(); u.Physical != 0 || u.Extents != 0 {
 			t.Errorf("after the stop there is still %+v", u)

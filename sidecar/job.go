@@ -19,6 +19,7 @@ type job struct {
 	srv      *Server
 	id       uint64
 	pid      int32  // leader of the query's parallel group
+	cluster  uint64 // system identifier
 	database uint32 // the query's database (OID)
 	token    [shm.TokenSize]byte
 	open     shm.Open
@@ -56,7 +57,7 @@ type input struct {
 
 func newJob(opener *session, decoded *plan.Job, open shm.Open) *job {
 	j := &job{
-		srv: opener.srv, pid: opener.group()[0], database: opener.hello.Database,
+		srv: opener.srv, pid: opener.group()[0], cluster: opener.hello.SystemIdentifier, database: opener.hello.Database,
 		open: open, plan: decoded.Plan, inputs: decoded.Inputs,
 		chains: map[uint64]chainExtent{}, past: map[int32]shm.ParticipantStats{}, fed: make([]input, len(decoded.Inputs)), started: time.Now(),
 	}
@@ -117,13 +118,13 @@ func (j *job) need() (int64, error) {
 const heldMargin = 4
 
 // window returns the maximum number of result batches that may exist at a time.
-// Each participant needs two, one that it reads and the next one. Beyond that
-// the window grows with the expected result, up to the configured maximum. A held
+// Each participant needs two, one that it reads and the next one, and the join
+// one to fill while they read nothing. Beyond that the window grows with the expected result, up to the configured maximum. A held
 // result must fit into it, though there may be more rows than expected.
 func (j *job) window() int {
 	most := j.srv.options.Window
 	participants := int(j.open.Participants)
-	least := max(2*participants, min(most, 2+2*participants))
+	least := max(2*participants+1, min(most, 2*participants+2))
 	row := 0.0
 	for _, s := range j.outputs {
 		row += math.Max(float64(s.Width), 8)
@@ -200,7 +201,7 @@ func (j *job) abandon(f *failure) {
 	switch {
 	case j.failed != nil:
 		return
-	case j.exec != nil && j.exec.produced && len(j.exec.ready) == 0:
+	case j.exec != nil && j.exec.delivered():
 		j.srv.counters.finished.Add(1)
 	default:
 		j.srv.counters.cancelled.Add(1)
@@ -231,6 +232,7 @@ func (j *job) tearDown(exec *execution) {
 	defer j.srv.background.Done()
 	if exec != nil {
 		<-exec.done
+		exec.spill.movers.Wait()
 	}
 	j.mu.Lock()
 	if exec != nil {
@@ -271,7 +273,7 @@ func (j *job) state() string {
 		return "feeding"
 	case !j.exec.announced:
 		return "running"
-	case j.exec.produced && len(j.exec.ready) == 0:
+	case j.exec.delivered():
 		return "done"
 	}
 	return "streaming"

@@ -20,11 +20,14 @@ const Version = "0.1.0"
 // Policy and Measure.
 type Options struct {
 	Socket         string
-	Claim          *Claim // on Socket; nil: Start claims Socket
-	ExtentSize     int64  // bytes, a power of two
-	Budget         int64  // bytes of extents and blocks
-	Warm           int64  // bytes of extents that always exist
-	Window         int    // maximum number of result batches of a job
+	Claim          *Claim        // on Socket; nil: Start claims Socket
+	ExtentSize     int64         // bytes, a power of two
+	Budget         int64         // bytes of extents and blocks
+	Warm           int64         // bytes of extents that always exist
+	Window         int           // maximum number of result batches of a job
+	SpoolDir       string        // for results that stay unread while jobs wait for memory
+	SpoolLimit     int64         // bytes in SpoolDir; 0: results stay in memory
+	SpoolAfter     time.Duration // for which such results were not read
 	MaxConnections int
 	HelloTimeout   time.Duration // from the connection to HELLO
 	IdleTimeout    time.Duration // between frames of a session without a job; 0: no limit

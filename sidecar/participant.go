@@ -87,12 +87,13 @@ func (j *job) leave(p *participant) {
 	j.past[p.stats.Participant] = sumStats(j.past[p.stats.Participant], p.stats)
 	for id, h := range p.held {
 		delete(p.held, id)
-		for range h.times {
-			h.extent.Release()
-		}
 		if h.exec != nil {
 			h.exec.dealer.back(h.reader)
-			h.exec.batchBack()
+			h.exec.dropExtent(h.extent)
+			continue
+		}
+		for range h.times {
+			h.extent.Release()
 		}
 	}
 	if p.reader != nil {

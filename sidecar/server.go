@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"gpujoin/shm"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
+	"gpujoin/sidecar/spool"
 )
 
 // Server is a running daemon.
@@ -21,6 +24,7 @@ type Server struct {
 	trace    *Tracer
 	budget   *memory.Budget
 	store    *memory.Store
+	spool    *spool.Spool
 	socket   *socket
 	status   *statusFile
 	pulse    *pulse
@@ -72,7 +76,7 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	}
 	srv := &Server{
 		options: options, log: options.Log, trace: options.Trace,
-		budget: memory.NewBudget(options.Budget), store: store, started: time.Now(),
+		budget: memory.NewBudget(options.Budget), store: store, spool: spool.New(options.SpoolDir, options.SpoolLimit), started: time.Now(),
 		sessions: map[*session]struct{}{}, jobs: map[uint64]*job{}, live: map[*job]struct{}{},
 		quiet: make(chan struct{}), meter: newLoadMeter(),
 	}
@@ -103,6 +107,7 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 		srv.background.Add(1)
 		go srv.measure()
 	}
+	srv.startSpilling()
 	srv.serving.Add(1)
 	go srv.accept()
 	return srv, nil
@@ -176,6 +181,12 @@ func (srv *Server) addJob(j *job) {
 	j.id = srv.nextID
 	srv.jobs[j.id] = j
 	srv.live[j] = struct{}{}
+}
+
+func (srv *Server) listJobs() []*job {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return slices.Collect(maps.Values(srv.jobs))
 }
 
 func (srv *Server) findJob(id uint64) *job {

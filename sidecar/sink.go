@@ -42,8 +42,7 @@ func (e *execution) NewBatch(ctx context.Context, heap []float64) (*joincore.Bat
 	}
 	layout, err := shm.PlanBatch(len(extent.Data), e.job.outputs, heap)
 	if err != nil {
-		extent.Release()
-		e.batchBack()
+		e.dropExtent(extent)
 		return nil, fmt.Errorf("%w: %w", joincore.ErrRowTooWide, err)
 	}
 	b := &joincore.Batch{Rows: e.portion(layout.Rows), Handle: &sinkBatch{extent, layout}}
@@ -64,7 +63,7 @@ func (e *execution) NewBatch(ctx context.Context, heap []float64) (*joincore.Bat
 func (e *execution) portion(full int) int {
 	e.job.mu.Lock()
 	defer e.job.mu.Unlock()
-	if e.held && len(e.ready) >= e.dealer.window/2 {
+	if e.held && len(e.ready) >= e.room/2 {
 		return full
 	}
 	return portion(full, e.job.open.Participants, e.job.expectedRows(), e.rowsOut)
@@ -82,8 +81,7 @@ func (e *execution) Emit(ctx context.Context, b *joincore.Batch, rows int, heap 
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.failed != nil || j.exec != e {
-		h.extent.Release()
-		e.batchBack()
+		e.dropExtent(h.extent)
 		return context.Canceled
 	}
 	e.ready = append(e.ready, resultBatch{h.extent, rows})
@@ -92,7 +90,8 @@ func (e *execution) Emit(ctx context.Context, b *joincore.Batch, rows int, heap 
 	if !e.held {
 		e.announce()
 		j.deal()
-	} else if len(e.ready) == e.dealer.window {
+		e.kick()
+	} else if len(e.ready) == e.room {
 		close(e.full)
 	}
 	return nil
@@ -100,6 +99,5 @@ func (e *execution) Emit(ctx context.Context, b *joincore.Batch, rows int, heap 
 
 // Discard implements joincore.Sink.
 func (e *execution) Discard(b *joincore.Batch) {
-	b.Handle.(*sinkBatch).extent.Release()
-	e.batchBack()
+	e.dropExtent(b.Handle.(*sinkBatch).extent)
 }

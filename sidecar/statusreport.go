@@ -22,6 +22,8 @@ type statusJSON struct {
 	Budget    int64             `json:"budget"`
 	Reserved  int64             `json:"reserved"`
 	Used      int64             `json:"used"`
+	Spooled   int64             `json:"spooled"` // bytes of results on disk
+	Spool     spoolJSON         `json:"spool"`
 	Queued    int               `json:"queued"`
 	Pool      poolJSON          `json:"pool"`
 	Totals    totalsJSON        `json:"totals"`
@@ -37,39 +39,46 @@ type poolJSON struct {
 	KeptBlocks int64 `json:"kept_blocks"` // bytes
 }
 
+type spoolJSON struct {
+	Files   int   `json:"files"`
+	Limit   int64 `json:"limit"`   // bytes
+	Written int64 `json:"written"` // bytes since the start
+}
+
 type jobJSON struct {
 	ID           uint64  `json:"id"`
 	State        string  `json:"state"`
 	PID          int32   `json:"pid"`
+	Cluster      uint64  `json:"system_identifier"` // of the cluster that has the database and the role
 	Database     uint32  `json:"database"`
+	Role         uint32  `json:"role"`
 	Inputs       int     `json:"inputs"`
 	Participants int     `json:"participants"`
 	Rows         int64   `json:"rows"`
 	Bytes        int64   `json:"bytes"`
 	Reserved     int64   `json:"reserved"`
 	Used         int64   `json:"used"`
+	Spooled      int64   `json:"spooled"` // bytes of results on disk
 	AgeS         float64 `json:"age_s"`
+	UnreadS      float64 `json:"unread_s,omitempty"` // since results were last read, while there are any
 }
 
 // statusFrame builds the STATUS message.
 func statusFrame(srv *Server) []byte {
-	b, s := srv.budget.Usage(), srv.store.Usage()
+	b, s, disk := srv.budget.Usage(), srv.store.Usage(), srv.spool.Usage()
 	out := statusJSON{
 		Version: Version, PID: os.Getpid(), UptimeS: time.Since(srv.started).Seconds(),
 		Providers: srv.backends.Names(), Devices: srv.backends.Devices(), Links: srv.backends.Links(),
 		Rates: srv.options.Rates.current.Load().source, Budget: b.Total, Reserved: b.Reserved,
 		Used: s.Physical - s.KeptBlocks - int64(s.Warm)*s.ExtentSize, Queued: b.Queued,
+		Spooled: disk.Bytes, Spool: spoolJSON{disk.Files, srv.options.SpoolLimit, disk.Written},
 		Pool:   poolJSON{s.ExtentSize, s.Extents, s.Warm, int64(s.Warm) * s.ExtentSize, s.KeptBlocks},
 		Totals: srv.counters.totals(), Jobs: []jobJSON{},
 	}
 	srv.mu.Lock()
 	out.Stopping, out.Sessions = srv.stopping, len(srv.sessions)
-	jobs := make([]*job, 0, len(srv.jobs))
-	for _, j := range srv.jobs {
-		jobs = append(jobs, j)
-	}
 	srv.mu.Unlock()
-	for _, j := range jobs {
+	for _, j := range srv.listJobs() {
 		out.Jobs = append(out.Jobs, j.describe())
 	}
 	text, err := json.Marshal(out)
@@ -85,8 +94,15 @@ func (j *job) describe() jobJSON {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	reserved, used, _ := j.account.Usage()
-	return jobJSON{
-		ID: j.id, PID: j.pid, Database: j.database, State: j.state(), Inputs: len(j.fed), Participants: len(j.participants), Rows: j.rowsIn,
+	out := jobJSON{
+		ID: j.id, PID: j.pid, Cluster: j.cluster, Database: j.database, Role: j.open.Role, State: j.state(), Inputs: len(j.fed), Participants: len(j.participants), Rows: j.rowsIn,
 		Bytes: j.bytesIn, Reserved: reserved, Used: used, AgeS: time.Since(j.started).Seconds(),
 	}
+	if e := j.exec; e != nil {
+		out.Spooled = e.spill.bytes()
+		if since, ok := e.unread(); ok {
+			out.UnreadS = time.Since(since).Seconds()
+		}
+	}
+	return out
 }

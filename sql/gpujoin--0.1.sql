@@ -19,7 +19,7 @@ COMMENT ON FUNCTION daemon_status() IS
 CREATE FUNCTION status(
     OUT daemon text, OUT version text, OUT pid integer, OUT uptime interval,
     OUT providers text[], OUT rates text, OUT budget bigint, OUT reserved bigint, OUT used bigint,
-    OUT pool bigint, OUT pool_free bigint, OUT jobs integer, OUT queued integer,
+    OUT pool bigint, OUT pool_free bigint, OUT spooled bigint, OUT jobs integer, OUT queued integer,
     OUT admitted bigint, OUT finished bigint, OUT cancelled bigint, OUT failed bigint,
     OUT refused bigint, OUT fallbacks bigint, OUT reasons pg_catalog.jsonb)
 RETURNS record
@@ -41,6 +41,7 @@ BEGIN ATOMIC
            (d.status ->> 'used')::bigint,
            (d.status #>> '{pool,extents}')::bigint * (d.status #>> '{pool,extent_size}')::bigint,
            (d.status #>> '{pool,free}')::bigint * (d.status #>> '{pool,extent_size}')::bigint,
+           (d.status ->> 'spooled')::bigint,
            pg_catalog.jsonb_array_length(d.status -> 'jobs'),
            (d.status ->> 'queued')::integer,
            (d.status #>> '{totals,admitted}')::bigint,
@@ -54,6 +55,30 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION status() IS 'state, memory and jobs of gpujoind';
+
+-- The jobs that the daemon has admitted. role and database are NULL for jobs of
+-- another cluster. The view is empty if the daemon does not answer. docs/daemon.md,
+-- Status, describes the columns.
+CREATE VIEW jobs(
+    job, role, database, pid, state, reserved, age, unread, spooled) AS
+    SELECT j.id, r.rolname, b.datname, j.pid, j.state, j.reserved,
+           pg_catalog.make_interval(secs => j.age_s),
+           pg_catalog.make_interval(secs => j.unread_s),
+           j.spooled
+    FROM daemon_status() AS s
+         CROSS JOIN pg_catalog.pg_control_system() AS c
+         CROSS JOIN pg_catalog.jsonb_to_recordset(s.status -> 'jobs') AS j(
+             id bigint, state text, pid integer, system_identifier numeric,
+             database oid, role oid, reserved bigint, spooled bigint,
+             age_s double precision, unread_s double precision)
+         LEFT JOIN pg_catalog.pg_roles AS r
+             ON r.oid OPERATOR(pg_catalog.=) j.role
+             AND j.system_identifier OPERATOR(pg_catalog.=) c.system_identifier::numeric
+         LEFT JOIN pg_catalog.pg_database AS b
+             ON b.oid OPERATOR(pg_catalog.=) j.database
+             AND j.system_identifier OPERATOR(pg_catalog.=) c.system_identifier::numeric;
+
+COMMENT ON VIEW jobs IS 'jobs of gpujoind, their memory, and how long they have had it';
 
 -- The devices on which joins may run. The view is empty if the daemon does not
 -- answer. docs/daemon.md, Status, describes the columns.
@@ -80,10 +105,10 @@ CREATE VIEW links AS
 COMMENT ON VIEW links IS 'links between the devices on which gpujoind can run joins';
 
 REVOKE ALL ON FUNCTION daemon_status(), status() FROM PUBLIC;
-REVOKE ALL ON devices, links FROM PUBLIC;
+REVOKE ALL ON jobs, devices, links FROM PUBLIC;
 GRANT USAGE ON SCHEMA gpujoin TO pg_monitor;
 GRANT EXECUTE ON FUNCTION daemon_status(), status() TO pg_monitor;
-GRANT SELECT ON devices, links TO pg_monitor;
+GRANT SELECT ON jobs, devices, links TO pg_monitor;
 
 -- Only backends that have loaded the library have the planner's hooks.
 DO $$

@@ -150,6 +150,7 @@ func optionsOf(cfg *config.Config, log *slog.Logger) (*sidecar.Options, func(), 
 	o := &sidecar.Options{
 		Socket: cfg.Socket, ExtentSize: cfg.ExtentSize, Budget: cfg.MemoryBudget, Warm: cfg.MemoryWarm,
 		Window: cfg.Window, MaxConnections: cfg.Connections,
+		SpoolDir: cfg.SpoolDir, SpoolLimit: cfg.SpoolLimit, SpoolAfter: cfg.SpoolAfter,
 		HelloTimeout: cfg.HelloTimeout, IdleTimeout: cfg.IdleTimeout, StopTimeout: cfg.StopTimeout, IdleTrim: cfg.IdleTrim,
 		Cores: cfg.Cores, Processors: cfg.Processors, Log: log,
 	}

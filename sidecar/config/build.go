@@ -28,6 +28,9 @@ func (l *loader) build() *Config {
 		MemoryWarm:   l.size("memory_warm", 0),
 		IdleTrim:     l.duration("idle_trim"),
 		Window:       l.integer("window", 2, 1024),
+		SpoolDir:     l.path("spool_dir"),
+		SpoolLimit:   l.size("spool_limit", 0),
+		SpoolAfter:   l.duration("spool_after"),
 		Connections:  l.integer("connections", 1, 1<<20),
 		HelloTimeout: l.duration("hello_timeout"),
 		IdleTimeout:  l.duration("idle_timeout"),
@@ -115,7 +118,7 @@ func (l *loader) share(key string) string {
 	return text
 }
 
-// path checks the path of a file; "" means none.
+// path checks the path of a file or directory; "" means none.
 func (l *loader) path(key string) string {
 	path := l.k.String(key)
 	if path != "" && !filepath.IsAbs(path) {

@@ -22,6 +22,9 @@ type Config struct {
 	MemoryWarm   int64
 	IdleTrim     time.Duration
 	Window       int
+	SpoolDir     string
+	SpoolLimit   int64
+	SpoolAfter   time.Duration
 	Connections  int
 	HelloTimeout time.Duration
 	IdleTimeout  time.Duration
@@ -57,6 +60,9 @@ func Flags(fs *pflag.FlagSet) {
 	fs.String("memory-warm", "256MB", "extents that always exist, at most a quarter of the budget")
 	fs.Duration("idle-trim", time.Minute, "free memory beyond memory-warm after this time without work")
 	fs.Int("window", 16, "maximum number of result batches of a job")
+	fs.String("spool-dir", "/var/tmp", "directory, on a disk, for results that are not read while jobs wait for memory")
+	fs.String("spool-limit", "1GB", "maximum size of such results on disk; 0: they stay in memory")
+	fs.Duration("spool-after", 10*time.Second, "move results to disk that were not read for this time")
 	fs.Int("connections", 1024, "maximum number of open connections")
 	fs.Duration("hello-timeout", 10*time.Second, "longest time from the connection to its first message")
 	fs.Duration("idle-timeout", time.Minute, "longest time between two messages of a connection without a job; 0: no limit")

@@ -44,7 +44,8 @@ func (c *Claim) holds() bool { return c.Present == nil || c.Present() }
 // all the memory it is expected to need before it is fed, and a backend that
 // holds a job never queues for another one.
 type Budget struct {
-	total int64
+	total   int64
+	waiting chan struct{} // of Waiting
 
 	mu       sync.Mutex
 	reserved int64
@@ -65,7 +66,7 @@ type waiter struct {
 
 // NewBudget returns a budget of total bytes.
 func NewBudget(total int64) *Budget {
-	return &Budget{total: total, holders: map[*Account]struct{}{}, accounts: map[*Account]struct{}{}}
+	return &Budget{total: total, waiting: make(chan struct{}, 1), holders: map[*Account]struct{}{}, accounts: map[*Account]struct{}{}}
 }
 
 // Reserve waits until n bytes are free and within the claim's quota, for at most
@@ -104,6 +105,10 @@ func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, claim Claim
 	}
 	b.queue = append(b.queue, w)
 	b.mu.Unlock()
+	select {
+	case b.waiting <- struct{}{}:
+	default: // the receiver has one to take
+	}
 	return b.wait(ctx, w, timeout)
 }
 

@@ -12,6 +12,8 @@ func TestStatusColumns(t *testing.T) {
 	sql := read(t, "sql", "gpujoin--0.1.sql")
 	_, status, _ := strings.Cut(sql, "CREATE FUNCTION status(")
 	status, _, _ = strings.Cut(status, "RETURNS")
+	_, jobs, _ := strings.Cut(sql, "CREATE VIEW jobs(")
+	jobs, _, _ = strings.Cut(jobs, ")")
 	_, devices, _ := strings.Cut(sql, "CREATE VIEW devices")
 	_, devices, _ = strings.Cut(devices, "AS d(")
 	devices, _, _ = strings.Cut(devices, ");")
@@ -26,8 +28,8 @@ func TestStatusColumns(t *testing.T) {
 	_, names, _ := strings.Cut(read(t, "shm", "failed.go"), "failureNames = [...]string{")
 	names, _, _ = strings.Cut(names, "}")
 	tables := strings.Split(section, "|---|---|\n")
-	if len(tables) != 5 {
-		t.Fatalf("the section has %d tables, not 4", len(tables)-1)
+	if len(tables) != 6 {
+		t.Fatalf("the section has %d tables, not 5", len(tables)-1)
 	}
 	for i, table := range []struct {
 		name string
@@ -35,6 +37,7 @@ func TestStatusColumns(t *testing.T) {
 	}{
 		{"gpujoin.status()", all(`OUT (\w+) `, status)},
 		{"reasons", all(`"(\w+)"`, names)},
+		{"gpujoin.jobs", all(`(\w+)`, jobs)},
 		{"gpujoin.devices", all(`(\w+) (?:text|integer|bigint)`, devices)},
 		{"gpujoin.links", all(`(\w+) (?:text|integer|double)`, links)},
 	} {

@@ -3,6 +3,7 @@ package fault
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,12 +35,17 @@ func (w *world) jobBytes(t *testing.T) int64 {
 // newTightDaemon starts a daemon with a budget for the given number of jobs.
 func newTightDaemon(t *testing.T, jobs int) *tightDaemon {
 	t.Helper()
+	return newTightDaemonWith(t, jobs, nil)
+}
+
+// newTightDaemonWith does the same with further options.
+func newTightDaemonWith(t *testing.T, jobs int, more harness.DaemonOptions) *tightDaemon {
+	t.Helper()
 	w := theWorld(t)
 	r := &tightDaemon{world: w, need: w.jobBytes(t)}
 	options := harness.DaemonOptions{}
-	for k, v := range daemonOptions {
-		options[k] = v
-	}
+	maps.Copy(options, daemonOptions)
+	maps.Copy(options, more)
 	// A job reserves more if it turns out larger; half a job's reservation is
 	// added for that.
 	options["memory-budget"] = strconv.FormatInt(int64(jobs)*r.need+r.need/2, 10) + "B"

@@ -28,11 +28,28 @@ SELECT provider, device, name IS NOT NULL AS has_name, state, memory, jobs, queu
 FROM gpujoin.devices WHERE provider = 'cpu';
 SELECT * FROM gpujoin.links WHERE provider = 'cpu';
 
+-- a cursor that is left open is a job
+CREATE TABLE regress_gpujoin_rows AS SELECT i FROM generate_series(1, 1000) i;
+ANALYZE regress_gpujoin_rows;
+SET gpujoin.force = on;
+SET gpujoin.min_rows = 0;
+BEGIN;
+DECLARE c NO SCROLL CURSOR FOR SELECT a.i FROM regress_gpujoin_rows a JOIN regress_gpujoin_rows b USING (i);
+FETCH 1 FROM c \g /dev/null
+SELECT role = current_user AS role, database, pid = pg_backend_pid() AS pid, state IN ('streaming', 'done') AS state, reserved > 0 AS reserved,
+       age >= unread AS age, unread >= '0' AS unread, spooled
+FROM gpujoin.jobs WHERE pid = pg_backend_pid();
+COMMIT;
+RESET gpujoin.force;
+RESET gpujoin.min_rows;
+DROP TABLE regress_gpujoin_rows;
+
 -- privileges
 CREATE ROLE regress_gpujoin_user;
 SET ROLE regress_gpujoin_user;
 SELECT * FROM gpujoin.status();
 SELECT * FROM gpujoin.daemon_status();
+SELECT * FROM gpujoin.jobs;
 SELECT * FROM gpujoin.devices;
 SELECT * FROM gpujoin.links;
 SET gpujoin.enabled = off;
@@ -42,6 +59,7 @@ GRANT pg_monitor TO regress_gpujoin_user;
 SET ROLE regress_gpujoin_user;
 SELECT version IS NOT NULL AS answered FROM gpujoin.status();
 SELECT count(*) > 0 AS answered FROM gpujoin.devices;
+SELECT count(*) >= 0 AS allowed FROM gpujoin.jobs;
 SELECT count(*) >= 0 AS allowed FROM gpujoin.links;
 RESET ROLE;
 DROP ROLE regress_gpujoin_user;
@@ -49,6 +67,7 @@ DROP ROLE regress_gpujoin_user;
 -- a daemon that is not there is an answer, too
 SET gpujoin.socket = '/nonexistent/socket';
 SELECT * FROM gpujoin.status();
+SELECT * FROM gpujoin.jobs;
 SELECT * FROM gpujoin.devices;
 SELECT * FROM gpujoin.links;
 RESET gpujoin.socket;

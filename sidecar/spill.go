@@ -1,0 +1,269 @@
+package sidecar
+
+import (
+	"sync"
+	"time"
+
+	"gpujoin/shm"
+	"gpujoin/sidecar/memory"
+	"gpujoin/sidecar/spool"
+)
+
+// A result that nobody reads keeps its window of batches, and a join that waits
+// for the window keeps its inputs and its own memory. While jobs wait for memory,
+// the batches of such a result move to a file, so that the join runs to its end.
+// Three rules keep the way back open although no memory may be free then:
+//
+//   - One batch stays in memory for each participant that holds none and may come
+//     (dealer.owed). Batches that were sent cannot move.
+//   - While batches are on disk, an extent that a participant gives back is a
+//     spare one: the next batch is read back into it. So the number of extents
+//     does not fall, and reading back needs no memory.
+//   - The dealer's window then is what is in memory: extents that are held, ready
+//     or spare. So it does not give a participant a second batch that another one
+//     needs as its first.
+//
+// It follows that ready and spare batches are at least as many as are owed: moving
+// a batch, dealing one and taking one back preserve that.
+
+// spill is the part of an execution's result that is on disk. Its fields are
+// guarded by job.mu.
+type spill struct {
+	active  bool      // ready batches move to disk, as many as may
+	touched time.Time // when a participant last asked for batches or gave one back
+	retry   time.Time // no attempt before that, because the last one failed
+
+	file    *spool.File
+	stored  []storedBatch
+	spare   []*memory.Extent // each has a slot of the window
+	moving  bool             // the mover runs; only it uses the file
+	writing bool             // the mover has a batch that is not in stored
+	loading int              // 1: the mover has a spare extent, for the first of stored
+	stale   bool             // the mover has to close the file: the results were dropped
+	movers  sync.WaitGroup
+}
+
+// storedBatch is a batch on disk.
+type storedBatch struct {
+	piece spool.Piece
+	parts []shm.Part // of the extent
+	rows  int
+}
+
+// onDisk reports whether batches are on disk or on their way to it.
+func (s *spill) onDisk() bool { return len(s.stored) > 0 || s.writing }
+
+// bytes returns the size of the batches on disk.
+func (s *spill) bytes() (n int64) {
+	for _, b := range s.stored {
+		n += b.piece.Bytes()
+	}
+	return n
+}
+
+// touch records that a participant reads.
+func (e *execution) touch() {
+	e.spill.touched = time.Now()
+	e.spill.active = false
+}
+
+// surplus returns the number of batches in memory that no participant is owed.
+func (e *execution) surplus() int { return e.inMemory() - e.dealer.owed() }
+
+// inMemory returns the number of extents that no participant holds and that are
+// or will be batches to deal.
+func (e *execution) inMemory() int { return len(e.ready) + len(e.spill.spare) + e.spill.loading }
+
+// unread returns since when no participant has asked for results or given some
+// back, if there are any that none has given back. The caller holds job.mu.
+func (e *execution) unread() (since time.Time, ok bool) {
+	ok = e.announced && (e.dealer.held()+e.inMemory() > 0 || e.spill.onDisk())
+	return e.spill.touched, ok
+}
+
+// maySpill returns since when the result is unread, if it is so since before
+// the given time and some of it may move to disk. The caller holds job.mu.
+func (e *execution) maySpill(before time.Time) (since time.Time, ok bool) {
+	s := &e.spill
+	ok = e.announced && !s.active && e.spillable && e.surplus() > 0 && !s.touched.After(before) && !s.retry.After(time.Now())
+	return s.touched, ok
+}
+
+// takeBack takes the extent of a batch that a participant gives back.
+func (e *execution) takeBack(extent *memory.Extent) {
+	if e.job.exec == e && e.job.failed == nil && e.spill.onDisk() {
+		e.spill.spare = append(e.spill.spare, extent)
+		e.kick()
+		return
+	}
+	extent.Release()
+	e.batchBack()
+}
+
+// kick starts the mover if it does not run and has something to do. The caller
+// holds job.mu.
+func (e *execution) kick() {
+	s := &e.spill
+	if s.moving || e.nextMove() == nil {
+		return
+	}
+	s.moving = true
+	s.movers.Add(1)
+	e.job.srv.background.Add(1)
+	go e.move()
+}
+
+// move is the mover, a goroutine. It ends when it has nothing to do.
+func (e *execution) move() {
+	defer e.job.srv.background.Done()
+	defer e.spill.movers.Done()
+	e.job.mu.Lock()
+	defer e.job.mu.Unlock()
+	for act := e.nextMove(); act != nil; act = e.nextMove() {
+		act()
+		if e.spill.stale {
+			e.spill.stale = false
+			e.closeFile()
+		}
+	}
+	e.spill.moving = false
+}
+
+// nextMove returns what the mover does next, nil if nothing. The caller holds
+// job.mu.
+func (e *execution) nextMove() func() {
+	s := &e.spill
+	switch {
+	case s.stale:
+		return func() {} // the file is to be closed
+	case e.job.failed != nil || e.job.exec != e:
+		return nil
+	case len(s.spare) > 0 && (!s.onDisk() || s.active && e.surplus() > 0):
+		return func() { e.dropExtent(e.takeSpare()) }
+	case len(s.spare) > 0 && (!s.active || len(e.ready) < e.dealer.owed()):
+		return e.load
+	case s.active && e.surplus() > 0:
+		return e.store
+	}
+	return nil
+}
+
+func (e *execution) takeSpare() *memory.Extent {
+	last := len(e.spill.spare) - 1
+	extent := e.spill.spare[last]
+	e.spill.spare = e.spill.spare[:last]
+	return extent
+}
+
+// dropExtent frees an extent of the window.
+func (e *execution) dropExtent(extent *memory.Extent) {
+	extent.Release()
+	e.batchBack()
+}
+
+// store moves the last ready batch to disk. If that fails, it stays in memory.
+func (e *execution) store() {
+	s, last := &e.spill, len(e.ready)-1
+	b := e.ready[last]
+	e.ready = e.ready[:last]
+	s.writing = true
+	stored := storedBatch{rows: b.rows}
+	var err error
+	current := e.unlocked(func() { err = s.write(&stored, b.extent.Data, e.job.srv.spool) })
+	s.writing = false
+	switch {
+	case !current:
+		e.dropExtent(b.extent)
+	case err != nil:
+		e.ready = append(e.ready, b)
+		s.active, s.retry = false, time.Now().Add(e.job.srv.options.SpoolAfter)
+		e.job.srv.log.Warn("unread results stay in memory", "job", e.job.id, "error", err)
+		e.job.deal()
+	default:
+		s.stored = append(s.stored, stored)
+		e.dropExtent(b.extent)
+	}
+}
+
+// write appends a batch to the file, which it creates if there is none.
+func (s *spill) write(b *storedBatch, extent []byte, to *spool.Spool) (err error) {
+	if s.file == nil {
+		if s.file, err = to.Open(); err != nil {
+			return err
+		}
+	}
+	if b.parts, err = shm.BatchParts(extent); err == nil {
+		b.piece, err = s.file.Write(partsOf(extent, b.parts))
+	}
+	return err
+}
+
+// partsOf returns parts of an extent.
+func partsOf(extent []byte, parts []shm.Part) [][]byte {
+	out := make([][]byte, len(parts))
+	for i, p := range parts {
+		out[i] = extent[p.From:p.To]
+	}
+	return out
+}
+
+// load reads the first batch on disk into a spare extent. If that fails, so does
+// the job.
+func (e *execution) load() {
+	s, extent := &e.spill, e.takeSpare()
+	b := s.stored[0]
+	s.loading = 1
+	var err error
+	current := e.unlocked(func() { err = s.file.Read(b.piece, partsOf(extent.Data, b.parts)) })
+	s.loading = 0
+	switch {
+	case !current:
+		e.dropExtent(extent)
+	case err != nil:
+		e.dropExtent(extent)
+		e.job.srv.log.Error("results are lost", "job", e.job.id, "error", err)
+		e.job.failLocked(failf(shm.FailInternal, "results that were moved to disk are lost: %v", err))
+	default:
+		s.stored = s.stored[1:]
+		e.ready = append(e.ready, resultBatch{extent, b.rows})
+		e.job.deal()
+	}
+}
+
+// unlocked calls act without job.mu, which the caller holds, and reports whether
+// the results were not dropped meanwhile.
+func (e *execution) unlocked(act func()) (current bool) {
+	e.job.mu.Unlock()
+	act()
+	e.job.mu.Lock()
+	return !e.spill.stale
+}
+
+// dropSpilled frees the results on disk. The caller holds job.mu.
+func (e *execution) dropSpilled() {
+	s := &e.spill
+	for len(s.spare) > 0 {
+		e.dropExtent(e.takeSpare())
+	}
+	s.stored, s.active = nil, false
+	if s.moving {
+		s.stale = true
+	} else {
+		e.closeFile()
+	}
+}
+
+// closeFile closes the file without waiting: a file system may take long to free
+// its space. The caller holds job.mu, and the mover does not use the file.
+func (e *execution) closeFile() {
+	file := e.spill.file
+	if file == nil {
+		return
+	}
+	e.spill.file = nil
+	e.job.srv.background.Add(1)
+	go func() {
+		defer e.job.srv.background.Done()
+		file.Close()
+	}()
+}
