@@ -87,7 +87,7 @@ CREATE VIEW devices AS
     FROM daemon_status() AS s,
          pg_catalog.jsonb_to_recordset(s.status -> 'devices') AS d(
              provider text, device integer, name text, state text, reason text,
-             memory bigint, budget bigint, used bigint,
+             memory bigint, budget bigint, used bigint, kept bigint,
              jobs integer, queued integer, restarts integer);
 
 COMMENT ON VIEW devices IS 'devices on which gpujoind can run joins, and their states';

@@ -17,6 +17,7 @@ import (
 // settings are the worker's flags.
 type settings struct {
 	memory  string // of joins on each device
+	slabs   int64  // bytes of page-locked host memory, at most; 0: the provider's default
 	rates   string // file of measured rates; "": default rates
 	devices int    // of a job, at most; 0: as many as pay
 	mesh    string // file of how devices are connected; "": not to be found out
@@ -69,7 +70,7 @@ func openDevice(s settings, info driver.Info, log *slog.Logger, peers []int) (se
 		peers = nil
 	}
 	p, err := cuda.New(cuda.Config{
-		Ordinal: info.Ordinal, Budget: budget, Peers: peers,
+		Ordinal: info.Ordinal, Budget: budget, SlabBytes: s.slabs, Peers: peers,
 		Uncompiled: func(err error) {
 			log.Warn("an aggregation keeps the general kernel", "device", info.Name, "error", err)
 		},

@@ -34,6 +34,10 @@ type Config struct {
 	// once and keeps; 0 means all available memory. In any case the provider
 	// maps at most nine tenths of the free memory.
 	Budget int64
+	// SlabBytes is the maximum number of bytes of page-locked host memory for joins
+	// out of core, of all providers; the first one's counts. 0 means an eighth of the
+	// machine's memory, less means none.
+	SlabBytes int64
 	// Streams is the number of goroutines that gather results; 0 means one per
 	// core, at most 8.
 	Streams int
@@ -106,7 +110,7 @@ func New(cfg Config) (*Provider, error) {
 			return nil, errors.Join(err, c.Close())
 		}
 	}
-	if p.outOfCore, err = outofcore.Open(c, lockSlab(p.platform)); err != nil {
+	if p.outOfCore, err = outofcore.Open(c, lockSlab(p.platform), cfg.SlabBytes); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	if err := p.mapBudget(cfg.Peers); err != nil {
@@ -189,6 +193,10 @@ func (p *Provider) Register(mem []byte) (release func(), err error) {
 
 // slabs is the page-locked memory of joins out of core, which all devices copy directly.
 var slabs ranges
+
+// Kept returns the bytes of host memory for joins out of core that no join has and that this
+// process keeps for later ones, for all providers.
+func (p *Provider) Kept() int64 { return p.outOfCore.Slabs.Kept() }
 
 // Settle waits until the memory that joins have left for later ones is page-locked. No
 // execution may be running. Benchmarks call it between a first execution and the next.

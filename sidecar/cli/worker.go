@@ -67,10 +67,20 @@ func probeCUDA(cfg *config.Config, environ []string) error {
 	return nil
 }
 
+// slabBytes returns the maximum number of bytes of page-locked host memory of the
+// worker. Between two joins the worker keeps it outside of the budget, so both
+// together must not exceed the largest budget. -1 means none.
+func slabBytes(cfg *config.Config) int64 {
+	if n := min(cfg.Memory.Total/8, largestBudget(cfg)-cfg.MemoryBudget); n > 0 {
+		return n
+	}
+	return -1
+}
+
 // cudaWorker returns the configuration of the GPU worker.
 func cudaWorker(cfg *config.Config, environ []string) (worker.Config, error) {
 	path, err := cudaPlugin(cfg)
-	args := []string{"--memory", cfg.CUDAMemory, "--devices", strconv.Itoa(cfg.CUDADevices), "--mesh", meshFile(cfg)}
+	args := []string{"--memory", cfg.CUDAMemory, "--slabs", strconv.FormatInt(slabBytes(cfg), 10), "--devices", strconv.Itoa(cfg.CUDADevices), "--mesh", meshFile(cfg)}
 	if cfg.Calibrate {
 		args = append(args, "--rates", deviceRates(cfg))
 	}

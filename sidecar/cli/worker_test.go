@@ -4,8 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"gpujoin/sidecar/config"
+	"gpujoin/sidecar/machine"
 )
 
 // TestCheckTriesWorker: without a daemon, a check starts the worker for a
@@ -45,6 +50,28 @@ func TestCheckTriesWorker(t *testing.T) {
 		}
 		if code, out := check(other); code != ExitFailure || !strings.Contains(out, c.want) {
 			t.Errorf("%s: %d: %s", name, code, out)
+		}
+	}
+}
+
+// TestSlabBytes: the memory that the worker keeps between joins depends on what the daemon may
+// use, not on the machine, and the largest budget bounds it together with the budget.
+func TestSlabBytes(t *testing.T) {
+	const total = 80 << 30
+	for _, c := range []struct{ budget, want int64 }{
+		{total / 4, total / 8},
+		{total / 10 * 8, total / 10},
+		{total / 10 * 9, -1},
+		{total, -1},
+	} {
+		cfg := &config.Config{MemoryBudget: c.budget, Memory: machine.Memory{Total: total, Machine: 16 * total}}
+		settings, err := cudaWorker(cfg, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.Index(settings.Args, "--slabs")
+		if want := strconv.FormatInt(c.want, 10); i < 0 || settings.Args[i+1] != want {
+			t.Errorf("budget %d: the worker's arguments are %q, and should limit slabs to %s bytes", c.budget, settings.Args, want)
 		}
 	}
 }

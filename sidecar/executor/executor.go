@@ -102,6 +102,7 @@ type Device struct {
 	Memory   int64  `json:"memory,omitempty"` // bytes
 	Budget   int64  `json:"budget,omitempty"` // bytes of Memory that joins may use
 	Used     int64  `json:"used"`
+	Kept     int64  `json:"kept"` // bytes of host memory that its process keeps for later joins, at the process's first device
 	Jobs     int    `json:"jobs"`
 	Queued   int    `json:"queued"`
 	Restarts int    `json:"restarts"` // of the device's process

@@ -38,13 +38,15 @@ type Limits struct {
 }
 
 // Open loads the kernels. The devices of a process lock their slabs by the function that the
-// first one of them got. The caller must call Close before it closes the context.
-func Open(c *driver.Context, lock Lock) (*Device, error) {
+// first one of them got, and slabBytes limits the slabs of all of them: 0 stands for an eighth
+// of the machine's memory, less for none. The caller must call Close before it closes the
+// context.
+func Open(c *driver.Context, lock Lock, slabBytes int64) (*Device, error) {
 	module, err := c.Load(kernels.Divide)
 	if err != nil {
 		return nil, err
 	}
-	pool, err := slabs.open(func() (*Pool, func(), error) { return newPool(c.Info().Ordinal, lock) })
+	pool, err := slabs.open(func() (*Pool, func(), error) { return newPool(c.Info().Ordinal, lock, slabBytes) })
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +55,11 @@ func Open(c *driver.Context, lock Lock) (*Device, error) {
 
 // newPool returns a pool whose slabs are locked in a device's context, which it keeps open:
 // other devices may use the pool when this one has closed.
-func newPool(ordinal int, lock Lock) (p *Pool, free func(), err error) {
-	limit, err := slabBytes()
-	if err != nil {
-		return nil, nil, err
+func newPool(ordinal int, lock Lock, limit int64) (p *Pool, free func(), err error) {
+	if limit == 0 {
+		if limit, err = defaultSlabBytes(); err != nil {
+			return nil, nil, err
+		}
 	}
 	c, err := driver.Open(ordinal)
 	if err != nil {
@@ -82,9 +85,8 @@ func (d *Device) Note() string {
 	return ""
 }
 
-// slabBytes returns the limit on the page-locked bytes of all slabs: an eighth of the
-// machine's memory.
-func slabBytes() (int64, error) {
+// defaultSlabBytes returns an eighth of the machine's memory.
+func defaultSlabBytes() (int64, error) {
 	var machine syscall.Sysinfo_t
 	if err := syscall.Sysinfo(&machine); err != nil {
 		return 0, fmt.Errorf("sysinfo: %w", err)

@@ -19,6 +19,13 @@ func (p *Pool) expire() {
 	p.work.Go(func() { p.end(old) }) // unlocking is slow and must not delay jobs
 }
 
+// Kept returns the bytes of slabs that no job has: idle ones, and those being freed.
+func (p *Pool) Kept() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bytes + p.ending
+}
+
 // excess takes idle slabs away, the longest idle first, while there are too
 // many; it returns those that the caller has to end. The caller has locked p.
 func (p *Pool) excess(tooMany func() bool) (out []*slab) {

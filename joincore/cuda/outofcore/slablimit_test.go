@@ -118,3 +118,29 @@ func TestSlabThatTheMachineLacks(t *testing.T) {
 		t.Errorf("%d locks", l.locks)
 	}
 }
+
+// TestKept: the pool reports slabs that no job has until they are freed.
+func TestKept(t *testing.T) {
+	p := testSlabs(t, &locker{}, 1<<30)
+	const size = 4 << 20
+	first, second := p.take(size), p.take(size)
+	if n := p.Kept(); n != 0 {
+		t.Errorf("%d bytes are kept while jobs have all slabs", n)
+	}
+	p.give(first)
+	if n := p.Kept(); n != size {
+		t.Errorf("%d bytes are kept instead of one slab's", n)
+	}
+	p.give(second)
+	p.Close()
+	if n := p.Kept(); n != 0 {
+		t.Errorf("%d bytes are kept after all slabs were freed", n)
+	}
+}
+
+// TestNoSlabs: a pool with a limit below 0 has no slabs.
+func TestNoSlabs(t *testing.T) {
+	if s := testSlabs(t, &locker{}, -1).take(4096); s != nil {
+		t.Errorf("a slab of %d bytes", s.size())
+	}
+}

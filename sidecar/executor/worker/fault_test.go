@@ -242,6 +242,13 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
+// TestKept: the state says how much host memory the worker keeps.
+func TestKept(t *testing.T) {
+	if d := start(t, "keeps", nil).ready().remote.Devices(); d[0].Kept != 5<<20 {
+		t.Errorf("%+v", d)
+	}
+}
+
 // TestBreaker: a child that ends again and again is left alone at last.
 func TestBreaker(t *testing.T) {
 	r := start(t, "exits", func(config *Config) { config.Timing.Deaths = 3 })

@@ -91,6 +91,9 @@ func workerMain(mode string) int {
 		case "environment":
 			return &server.Machine{Devices: []server.Device{{Provider: p, Name: strings.Join(os.Environ(), "\n")}}}, nil
 		}
+		if mode == "keeps" {
+			p = keeping{p}
+		}
 		if fault, ok := strings.CutPrefix(mode, "job "); ok {
 			p = &faulty{p, fault}
 		}
@@ -111,6 +114,11 @@ func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil
 }
+
+// keeping is a provider that keeps host memory between joins.
+type keeping struct{ device.Provider }
+
+func (keeping) Kept() int64 { return 5 << 20 }
 
 // faulty is a provider that does something terrible with every job.
 type faulty struct {

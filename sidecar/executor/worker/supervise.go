@@ -104,6 +104,9 @@ func (p *process) status(ctx context.Context, patience time.Duration) (*report, 
 		}
 		out.devices = append(out.devices, device)
 	}
+	if len(out.devices) > 0 {
+		out.devices[0].Kept = max(reply.GetKept(), 0)
+	}
 	for i, l := range reply.GetLinks() {
 		if i == maxLinks {
 			break

@@ -152,7 +152,7 @@ func (r *Remote) Devices() []executor.Device {
 		}
 		d.State = r.state
 		if r.state != executor.StateReady {
-			d.Used, d.Jobs, d.Queued, d.Reason = 0, 0, 0, ""
+			d.Used, d.Kept, d.Jobs, d.Queued, d.Reason = 0, 0, 0, 0, ""
 		}
 		if r.reason != nil {
 			d.Reason = r.reason.Error()

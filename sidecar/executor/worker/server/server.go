@@ -60,6 +60,9 @@ func (s *server) Status(context.Context, *wire.StatusRequest) (*wire.StatusReply
 		}
 		d.Note = strings.Join(notes, "; ")
 		reply.Devices = append(reply.Devices, d)
+		if k, ok := l.Provider.(keeper); ok {
+			reply.Kept = max(reply.Kept, k.Kept()) // all devices share it
+		}
 	}
 	for _, u := range s.machine.Unused {
 		reply.Devices = append(reply.Devices, &wire.Device{Name: u.Name, Memory: u.Memory, Unused: u.Reason})
@@ -89,6 +92,13 @@ func (s *server) Run(stream wire.Worker_RunServer) error {
 		s.endSoon(done.GetText())
 	}
 	return err
+}
+
+// keeper is a provider that keeps host memory for later joins.
+type keeper interface {
+	// Kept returns the bytes of host memory that no job has and that the process
+	// keeps, for all devices.
+	Kept() int64
 }
 
 // sticky is an error after which the device no longer works.

@@ -134,6 +134,7 @@ type StatusReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Devices       []*Device              `protobuf:"bytes,1,rep,name=devices,proto3" json:"devices,omitempty"`
 	Links         []*Link                `protobuf:"bytes,2,rep,name=links,proto3" json:"links,omitempty"`
+	Kept          int64                  `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"` // bytes of page-locked host memory that the worker keeps for later joins
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -180,6 +181,13 @@ func (x *StatusReply) GetLinks() []*Link {
 		return x.Links
 	}
 	return nil
+}
+
+func (x *StatusReply) GetKept() int64 {
+	if x != nil {
+		return x.Kept
+	}
+	return 0
 }
 
 // Link is how devices, or a device and the host, copy from one to the other.
@@ -3240,10 +3248,11 @@ var File_worker_proto protoreflect.FileDescriptor
 const file_worker_proto_rawDesc = "" +
 	"\n" +
 	"\fworker.proto\x12\x11gpujoin.worker.v1\"\x0f\n" +
-	"\rStatusRequest\"q\n" +
+	"\rStatusRequest\"\x85\x01\n" +
 	"\vStatusReply\x123\n" +
 	"\adevices\x18\x01 \x03(\v2\x19.gpujoin.worker.v1.DeviceR\adevices\x12-\n" +
-	"\x05links\x18\x02 \x03(\v2\x17.gpujoin.worker.v1.LinkR\x05links\"\x85\x01\n" +
+	"\x05links\x18\x02 \x03(\v2\x17.gpujoin.worker.v1.LinkR\x05links\x12\x12\n" +
+	"\x04kept\x18\x03 \x01(\x03R\x04kept\"\x85\x01\n" +
 	"\x04Link\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x05R\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\x05R\x02to\x12\x12\n" +
