@@ -8,7 +8,6 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/sidecar/executor"
-	"gpujoin/sidecar/executor/worker/wire"
 )
 
 // Remote is an executor.Executor whose joins run in a child process.
@@ -115,15 +114,13 @@ func (r *Remote) current() (*process, error) {
 
 func usable(d executor.Device) bool { return d.State == executor.StateReady }
 
-// Check implements executor.Executor.
+// Check implements executor.Executor. It does not encode the plan, because Run
+// does: the messages describe every plan that the daemon builds.
 func (r *Remote) Check(plan *joincore.Plan) error {
-	if r.config.Check != nil {
-		if err := r.config.Check(plan); err != nil {
-			return err
-		}
+	if r.config.Check == nil {
+		return nil
 	}
-	_, err := wire.EncodePlan(plan)
-	return err
+	return r.config.Check(plan)
 }
 
 // Run implements executor.Executor.
