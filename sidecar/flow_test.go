@@ -131,14 +131,12 @@ func TestFewerBatchesThanParticipants(t *testing.T) {
 	must(t, leader.Fed(shm.Fed{}))
 	must(t, leader.Run(1))
 	var workers []*client.Conn
-	for i := range int32(3) {
+	var first []*client.Extent
+	for i := range int32(3) { // each asks when the one before has its answer
 		w := r.dial(0)
 		must(t, w.Attach(job, i))
 		must(t, w.Next(2))
 		workers = append(workers, w)
-	}
-	var first []*client.Extent
-	for i, w := range workers {
 		e, err := w.Result()
 		if err != nil || (e == nil) != (i == 2) {
 			t.Fatalf("worker %d of a window of two got %v, %v", i, e, err)

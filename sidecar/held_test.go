@@ -104,7 +104,7 @@ func TestHeldBatchesAreNotDealt(t *testing.T) {
 // TestHeldResultRunsAgain: an executor fails when its held batches fill the window. The next
 // one may fill the window, too.
 func TestHeldResultRunsAgain(t *testing.T) {
-	const window = 2
+	const window = 3 // the least
 	fills := testBackend(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
 		return emit(ctx, sink, window)
 	})
