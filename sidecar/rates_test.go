@@ -157,7 +157,9 @@ func TestJoinsRunWhileRatesAreMeasured(t *testing.T) {
 	}, nil)
 	<-asked
 	status := func() (source string, s shm.Status) {
-		text, err := r.dial(1).Status()
+		c := r.dial(1)
+		defer c.Close()
+		text, err := c.Status()
 		must(t, err)
 		var report struct{ Rates string }
 		must(t, json.Unmarshal(text, &report))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -201,43 +202,69 @@ func TestStrangerRejected(t *testing.T) {
 }
 
 // TestDescriptorsLack: who connects when no descriptor is left learns why it is refused.
+// The clients have their descriptors before, so that they take none that the daemon, in
+// the same process, has given up for one of them.
 func TestDescriptorsLack(t *testing.T) {
 	r := start(t, nil, nil)
-	var limit unix.Rlimit
-	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
-	low := limit
-	low.Cur = uint64(len(openFDs(t)) + 4)
-	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
-	defer func() { must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)) }()
+	var clients []*os.File
+	for range 10 {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		must(t, err)
+		clients = append(clients, os.NewFile(uintptr(fd), "client"))
+		defer clients[len(clients)-1].Close()
+	}
+	giveBack := takeDescriptors(t, 3)
+	defer giveBack()
 	refused := func() bool { return r.srv.counters.refused.Load() > 0 }
-	for n := 0; !refused(); {
-		c, err := net.Dial("unix", r.path)
-		if err != nil { // the last descriptor shall be the client's
-			low.Cur++
-			must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
-			continue
-		}
-		defer c.Close()
-		n++
+	last := -1
+	for !refused() && last < len(clients)-1 {
+		last++
+		must(t, unix.Connect(int(clients[last].Fd()), &unix.SockaddrUnix{Name: r.path}))
 		r.eventually("the connection is accepted or refused", func() (bool, string) {
 			r.srv.mu.Lock()
 			defer r.srv.mu.Unlock()
-			return len(r.srv.sessions) == n || refused(), ""
+			return len(r.srv.sessions) == last+1 || refused(), ""
 		})
-		if !refused() {
-			continue
-		}
-		conn, err := shm.NewConn(c.(*net.UnixConn), false)
-		must(t, err)
-		_, body, _, err := conn.Read()
-		must(t, err)
-		if code, text, err := shm.DecodeFailed(body); err != nil || code != shm.FailResources {
-			t.Errorf("%v: %s, %v", code, text, err)
-		}
+	}
+	giveBack()
+	c, err := net.FileConn(clients[last])
+	must(t, err)
+	defer c.Close()
+	conn, err := shm.NewConn(c.(*net.UnixConn), false)
+	must(t, err)
+	_, body, _, err := conn.Read()
+	must(t, err)
+	if code, text, err := shm.DecodeFailed(body); err != nil || code != shm.FailResources {
+		t.Errorf("%v: %s, %v", code, text, err)
 	}
 	if got := r.srv.counters.totals().Reasons; got["resources"] != 1 {
 		t.Errorf("%v", got)
 	}
+}
+
+// takeDescriptors takes all descriptors of the process but a number of them, and returns
+// a function that gives them back, which may be called twice.
+func takeDescriptors(t *testing.T, left int) (giveBack func()) {
+	t.Helper()
+	var limit unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	low := limit
+	low.Cur = uint64(len(openFDs(t)) + 16)
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
+	var taken []*os.File
+	for f := openReserve(); f != nil; f = openReserve() {
+		taken = append(taken, f)
+	}
+	for range left {
+		closeReserve(taken[len(taken)-1])
+		taken = taken[:len(taken)-1]
+	}
+	return sync.OnceFunc(func() {
+		for _, f := range taken {
+			f.Close()
+		}
+		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	})
 }
 
 // TestDescriptorsExhausted lets accept run out of descriptors. The daemon
