@@ -36,6 +36,9 @@ func (q *query) aggregate(s side, depth int) (*Node, string) {
 	case 3:
 		return text("", "count("+q.anyColumn(s)+")%s", filter), "int"
 	case 4, 5, 6:
+		if number == "int" {
+			return q.sumOfIntegers(call("sum", number))
+		}
 		return call("sum", number), "fixed"
 	case 7:
 		// The number of decimals depends on the rows.
@@ -73,7 +76,16 @@ func (q *query) aggregate(s side, depth int) (*Node, string) {
 		}
 		return text("", name+"(%s)%s", q.value(s, number, depth, q.safe), filter), "numeric"
 	}
-	return call("sum", "int"), "fixed"
+	return q.sumOfIntegers(call("sum", "int"))
+}
+
+// sumOfIntegers returns a sum as it is, an int8 or a numeric, of which nothing else is
+// made, or as a numeric.
+func (q *query) sumOfIntegers(sum *Node) (*Node, string) {
+	if q.IntN(2) == 0 {
+		return sum, ""
+	}
+	return text("", "(%s * 1.0)", sum), "fixed"
 }
 
 // loose draws an aggregate of a column without a declared scale.
