@@ -215,8 +215,8 @@ put_varlena(GjColumnWriter *column, const char *data, uint32 length, bool packab
 }
 
 /*
- * Writes a plain value to the chain, with a header of four bytes.  It has a shorter
- * one if so many columns share a batch that even a short value has no room there.
+ * Writes a plain value to the chain, with a header of four bytes.  The value may have
+ * a short header: if many columns share a batch, even short values lack room in it.
  */
 static bool
 write_chain(GjWriter *writer, GjColumnWriter *column, const char *value)

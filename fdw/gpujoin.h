@@ -267,8 +267,8 @@ typedef struct GjPlan
 								 * a Result whose targets are the parameters,
 								 * if there are any */
 	bool		has_native;		/* false for a GpuFeed */
-	bool		forced;			/* by gpujoin.force: nobody expects the job to take
-								 * less time than the native plan */
+	bool		forced;			/* by gpujoin.force: the job was not expected to
+								 * take less time than the native plan */
 	GjInput    *inputs;
 	int			nparameters;
 	GjParameter *parameters;

@@ -66,7 +66,7 @@ func (j *job) deal() {
 	if e == nil || j.failed != nil || !e.announced {
 		return
 	}
-	e.dealer.limit(e.inMemory(), e.spill.onDisk())
+	e.dealer.limit(e.inMemory(), e.spooling.onDisk())
 	j.sendEnd(e.dealer.admit())
 	for len(e.ready) > 0 {
 		r := e.dealer.next()

@@ -52,8 +52,8 @@ func (d *dealer) open(window, participants int) {
 	d.most = max(1, window/max(1, participants))
 }
 
-// limit sets the window: the room or, if some batches are on disk, the batches in
-// memory, of which so many are not held.
+// limit sets the window: the room or, if batches are on disk, the number of batches
+// in memory, free of which no participant holds.
 func (d *dealer) limit(free int, disk bool) {
 	d.window = d.room
 	if disk {

@@ -31,7 +31,7 @@ type course struct {
 	window  int
 	toMake  int // batches that the join has not made yet
 	ready   int
-	spill   bool // batches may move to disk
+	spools  bool // batches may move to disk
 	disk    int  // batches on disk
 	spare   int  // extents into which those are read back
 	readers []courseReader
@@ -96,7 +96,7 @@ func (c *course) steps(leave bool) (out []*course) {
 		after(func(n *course) { n.toMake--; n.ready++ })
 	}
 	surplus := c.ready+c.spare > c.rules.owed()
-	if c.spill && c.ready > 0 && surplus {
+	if c.spools && c.ready > 0 && surplus {
 		after(func(n *course) { n.ready--; n.disk++ })
 	}
 	if c.spare > 0 && (surplus || c.disk == 0) {
@@ -180,9 +180,9 @@ func TestDealerNeverStarves(t *testing.T) {
 		for expected := 1; expected <= 3; expected++ {
 			for come := 1; come <= expected+1 && come <= 3; come++ {
 				for _, leave := range []bool{false, true} {
-					for _, spill := range []bool{false, true} {
-						c := &course{rules: newRealDealing(window, expected), window: window, spill: spill, toMake: 5, readers: make([]courseReader, come)}
-						if spill {
+					for _, spools := range []bool{false, true} {
+						c := &course{rules: newRealDealing(window, expected), window: window, spools: spools, toMake: 5, readers: make([]courseReader, come)}
+						if spools {
 							c.window, c.toMake = c.window+1, 4 // one batch is the join's own
 						}
 						n, stuck := deadlock(c, leave)

@@ -28,9 +28,9 @@ type execution struct {
 	// The following fields are guarded by job.mu.
 	dealer    dealer
 	room      int  // result batches that may exist at a time
-	spillable bool // unread results may move to disk
+	spoolable bool // unread results may move to disk
 	ready     []resultBatch
-	spill     spill
+	spooling  spooling
 	announced bool // RUNNING was sent
 	held      bool // rows are dealt only once all are there: the plan may fail until then
 	produced  bool // all results are in ready or were dealt
@@ -123,7 +123,7 @@ func (e *execution) complete(previous *execution, stats *joincore.Stats) (curren
 	defer e.cancel()
 	if previous != nil {
 		<-previous.done
-		previous.spill.movers.Wait()
+		previous.spooling.movers.Wait()
 	}
 	err = e.execute(stats)
 	return e.finish(stats, err), err
@@ -160,9 +160,9 @@ func (e *execution) execute(stats *joincore.Stats) (err error) {
 // the job's lock.
 func (e *execution) open(room int) {
 	participants := int(e.job.open.Participants)
-	e.room, e.spillable = room, room > 2*participants
+	e.room, e.spoolable = room, room > 2*participants
 	window := room
-	if e.spillable {
+	if e.spoolable {
 		window--
 	}
 	e.dealer.open(window, participants)
@@ -237,13 +237,13 @@ func (e *execution) dropReady() {
 		e.dropExtent(b.extent)
 	}
 	e.ready = nil
-	e.dropSpilled()
+	e.dropSpooled()
 }
 
 // delivered reports whether all results were dealt. The caller holds the job's
 // lock.
 func (e *execution) delivered() bool {
-	return e.produced && len(e.ready) == 0 && !e.spill.onDisk()
+	return e.produced && len(e.ready) == 0 && !e.spooling.onDisk()
 }
 
 // batchBack returns a slot of the window, which allows another batch.

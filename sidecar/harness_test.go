@@ -175,6 +175,20 @@ func joinJob(left, right, out int) []byte {
 	 "runtime":{"generation":1,"parameters":[],"snapshot":"","lsn":""}}`, input("l", left), input("r", right), out)
 }
 
+// joined feeds both inputs of a join job, runs it and returns its rows.
+func joined(t testing.TB, c *client.Conn, open shm.Open, job []byte, rows [][]client.Value) [][]client.Value {
+	t.Helper()
+	_, err := c.Open(open, job)
+	must(t, err)
+	must(t, c.Feed(0, tableShapes, rows, 0))
+	must(t, c.Feed(1, tableShapes, rows, 0))
+	must(t, c.Fed(shm.Fed{}))
+	must(t, c.Run(1))
+	got, err := c.Drain(resultShapes, 2)
+	must(t, err)
+	return got
+}
+
 // joinOf is the expected result, as sorted lines.
 func joinOf(left, right [][]client.Value) []string {
 	byKey := map[string][]int{}

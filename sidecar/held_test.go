@@ -65,14 +65,7 @@ func TestHeldResultBeyondTheEstimate(t *testing.T) {
 	}
 	r := start(t, func(o *Options) { o.Window = 8 }, nil)
 	b := r.dial(0)
-	_, err := b.Open(shm.Open{Participants: 3}, dividing(joinJob(5_000, 5_000, 10), "1"))
-	must(t, err)
-	must(t, b.Feed(0, tableShapes, rows, 0))
-	must(t, b.Feed(1, tableShapes, rows, 0))
-	must(t, b.Fed(shm.Fed{}))
-	must(t, b.Run(1))
-	got, err := b.Drain(resultShapes, 2)
-	must(t, err)
+	got := joined(t, b, shm.Open{Participants: 3}, dividing(joinJob(5_000, 5_000, 10), "1"), rows)
 	sameRows(t, got, want)
 }
 

@@ -232,7 +232,7 @@ func (j *job) tearDown(exec *execution) {
 	defer j.srv.background.Done()
 	if exec != nil {
 		<-exec.done
-		exec.spill.movers.Wait()
+		exec.spooling.movers.Wait()
 	}
 	j.mu.Lock()
 	if exec != nil {

@@ -175,14 +175,7 @@ func TestJoinsRunWhileRatesAreMeasured(t *testing.T) {
 	}
 	rows := tableRows(100, 10, "x")
 	b := r.dial(2)
-	_, err := b.Open(shm.Open{}, joinJob(len(rows), len(rows), len(rows)))
-	must(t, err)
-	must(t, b.Feed(0, tableShapes, rows, 0))
-	must(t, b.Feed(1, tableShapes, rows, 0))
-	must(t, b.Fed(shm.Fed{}))
-	must(t, b.Run(1))
-	got, err := b.Drain(resultShapes, 2)
-	must(t, err)
+	got := joined(t, b, shm.Open{}, joinJob(len(rows), len(rows), len(rows)), rows)
 	sameRows(t, got, joinOf(rows, rows))
 	b.Close()
 
@@ -204,7 +197,7 @@ func TestJoinsRunWhileRatesAreMeasured(t *testing.T) {
 	}
 }
 
-// A measurement that fails, or is still running when the daemon stops, harms nobody.
+// A measurement that fails, or is still running when the daemon stops, does no harm.
 func TestRatesThatAreNeverMeasured(t *testing.T) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	must(t, err)

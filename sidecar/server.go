@@ -107,7 +107,7 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 		srv.background.Add(1)
 		go srv.measure()
 	}
-	srv.startSpilling()
+	srv.startSpooling()
 	srv.serving.Add(1)
 	go srv.accept()
 	return srv, nil

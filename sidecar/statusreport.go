@@ -99,7 +99,7 @@ func (j *job) describe() jobJSON {
 		Bytes: j.bytesIn, Reserved: reserved, Used: used, AgeS: time.Since(j.started).Seconds(),
 	}
 	if e := j.exec; e != nil {
-		out.Spooled = e.spill.bytes()
+		out.Spooled = e.spooling.bytes()
 		if since, ok := e.unread(); ok {
 			out.UnreadS = time.Since(since).Seconds()
 		}

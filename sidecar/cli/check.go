@@ -14,6 +14,7 @@ import (
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
+	"gpujoin/sidecar/spool"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -57,6 +58,7 @@ func (c *command) printChecks(cfg *config.Config) error {
 		{"socket", checkSocket, ExitFailure},
 		{"memory", func(*config.Config) (string, error) { return checkMemory(used, whose) }, ExitFailure},
 		{"extents", func(*config.Config) (string, error) { return checkExtents(used) }, ExitFailure},
+		{"spool", checkSpool, ExitFailure},
 		{"sealed memory", checkSeals, ExitFailure},
 		{"provider cpu", checkProvider, ExitFailure},
 		{"provider cuda", func(cfg *config.Config) (string, error) { return checkCUDA(cfg, c.environ) }, ExitFailure},
@@ -118,6 +120,20 @@ func checkMemory(cfg *config.Config, whose string) (string, error) {
 
 func checkExtents(cfg *config.Config) (string, error) {
 	return sidecar.CheckExtents(cfg.MemoryBudget, cfg.ExtentSize, cfg.Connections)
+}
+
+func checkSpool(cfg *config.Config) (string, error) {
+	files := spool.New(cfg.SpoolDir, cfg.SpoolLimit)
+	if !files.Enabled() {
+		return "unread results stay in memory", nil
+	}
+	if err := files.Check(); err != nil {
+		return "", err
+	}
+	if files.InMemory() {
+		return "", fmt.Errorf("%s is in memory: unread results in it would use memory outside of the budget; set spool_dir to a directory on a disk", cfg.SpoolDir)
+	}
+	return fmt.Sprintf("%d MB of unread results fit in %s", cfg.SpoolLimit>>20, cfg.SpoolDir), nil
 }
 
 func checkSeals(*config.Config) (string, error) {

@@ -1,4 +1,4 @@
-// Package spool keeps bytes on disk, in files that have no name: nothing of
+// Package spool keeps bytes on disk, in unnamed temporary files: nothing of
 // them is left when the process ends, in whatever way. Only the process's user
 // can open them.
 package spool
@@ -44,6 +44,12 @@ func (s *Spool) Check() error {
 		f.Close()
 	}
 	return err
+}
+
+// InMemory reports whether the directory is in a file system that is in memory.
+func (s *Spool) InMemory() bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(s.dir, &fs) == nil && (fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.RAMFS_MAGIC)
 }
 
 // Usage returns a snapshot of s.

@@ -106,3 +106,16 @@ func TestLostBytes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestInMemory: a tmpfs is in memory, and a directory that does not exist is not.
+func TestInMemory(t *testing.T) {
+	if New("/dev/shm/none", 1).InMemory() {
+		t.Error("a directory that does not exist is in memory")
+	}
+	if _, err := os.Stat("/dev/shm"); err != nil {
+		t.Skip(err)
+	}
+	if !New("/dev/shm", 1).InMemory() {
+		t.Error("/dev/shm is not in memory")
+	}
+}

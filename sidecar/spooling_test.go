@@ -17,9 +17,9 @@ import (
 	"gpujoin/sidecar/client"
 )
 
-// spilling lets results move to disk as soon as jobs wait for memory, of which
+// spoolSoon lets unread results move to disk as soon as jobs wait for memory, of which
 // there is too little for two jobs of these tests.
-func spilling(o *Options) { o.Budget, o.SpoolAfter = 24<<20, time.Millisecond }
+func spoolSoon(o *Options) { o.Budget, o.SpoolAfter = 24<<20, time.Millisecond }
 
 // numbered is a backend that returns n batches of one row, whose first column is
 // the batch's number. It holds hold bytes while it runs.
@@ -100,14 +100,14 @@ func squeeze(r *rig, timeout time.Duration) error {
 	return err
 }
 
-// spilled waits until all results but those that participants are owed are on disk.
-func (r *rig) spilled() {
+// spooled waits until all results but those that participants are owed are on disk.
+func (r *rig) spooled() {
 	r.t.Helper()
 	r.eventually("the results are on disk", func() (bool, string) {
 		return slices.ContainsFunc(r.srv.listJobs(), func(j *job) bool {
 			j.mu.Lock()
 			defer j.mu.Unlock()
-			return j.exec != nil && j.exec.produced && j.exec.surplus() == 0 && j.exec.spill.onDisk()
+			return j.exec != nil && j.exec.produced && j.exec.surplus() == 0 && j.exec.spooling.onDisk()
 		}), fmt.Sprintf("%+v", r.status().Jobs)
 	})
 }
@@ -121,7 +121,7 @@ func TestUnreadResultsMoveToDisk(t *testing.T) {
 	for name, limit := range map[string]int64{"spool": 1 << 30, "no spool": 0} {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, func(o *Options) {
-				spilling(o)
+				spoolSoon(o)
 				o.Budget, o.SpoolLimit = 32<<20, limit
 			}, nil)
 			idle := r.dial(1)
@@ -157,10 +157,10 @@ func TestUnreadResultsMoveToDisk(t *testing.T) {
 	}
 }
 
-// TestSpilledResultHasNoName: the files of unread results have no name, so that
+// TestSpooledResultHasNoName: the files of unread results have no name, so that
 // nothing is left of them if the daemon ends, and only its user can read them.
-func TestSpilledResultHasNoName(t *testing.T) {
-	r := start(t, spilling, numbered(100, 8<<20))
+func TestSpooledResultHasNoName(t *testing.T) {
+	r := start(t, spoolSoon, numbered(100, 8<<20))
 	idle, _ := ran(r, 1, shm.Open{})
 	must(t, squeeze(r, 20*time.Second))
 	files, err := os.ReadDir(filepath.Dir(r.path))
@@ -194,13 +194,13 @@ func spoolFile(t *testing.T, r *rig) string {
 	return ""
 }
 
-// TestSpilledResultIsLost: if a file cannot be read back, its query ends with an
+// TestSpooledResultIsLost: if a file cannot be read back, its query ends with an
 // error that tells why.
-func TestSpilledResultIsLost(t *testing.T) {
-	r := start(t, spilling, numbered(100, 8<<20))
+func TestSpooledResultIsLost(t *testing.T) {
+	r := start(t, spoolSoon, numbered(100, 8<<20))
 	idle, _ := ran(r, 1, shm.Open{})
 	must(t, squeeze(r, 20*time.Second))
-	r.spilled()
+	r.spooled()
 	must(t, os.Truncate(spoolFile(t, r), 0))
 	_, err := idle.Drain(resultShapes, 2)
 	wantFailure(t, err, shm.FailInternal)
@@ -218,7 +218,7 @@ func TestDiskIsFull(t *testing.T) {
 		"directory": func(o *Options) { o.SpoolDir = "/nonexistent" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t, func(o *Options) { spilling(o); change(o) }, numbered(100, 8<<20))
+			r := start(t, func(o *Options) { spoolSoon(o); change(o) }, numbered(100, 8<<20))
 			idle, _ := ran(r, 1, shm.Open{})
 			wantFailure(t, squeeze(r, 500*time.Millisecond), shm.FailBusy)
 			if s := r.status(); s.Spooled > r.srv.options.SpoolLimit || jobOf(s, 1).State != "streaming" {
@@ -232,12 +232,12 @@ func TestDiskIsFull(t *testing.T) {
 	}
 }
 
-// TestSpilledResultOfParticipants: a participant that holds batches waits for the
+// TestSpooledResultOfParticipants: a participant that holds batches waits for the
 // others, one has not asked yet, and one never comes. Each that comes gets what
 // the others leave, although no memory is free.
-func TestSpilledResultOfParticipants(t *testing.T) {
+func TestSpooledResultOfParticipants(t *testing.T) {
 	for first := range 3 {
-		r := start(t, spilling, numbered(100, 8<<20))
+		r := start(t, spoolSoon, numbered(100, 8<<20))
 		leader, job := ran(r, 1, shm.Open{Participants: 3})
 		worker := r.dial(1)
 		must(t, worker.Attach(job, 0))
@@ -251,7 +251,7 @@ func TestSpilledResultOfParticipants(t *testing.T) {
 			}
 		}
 		must(t, squeeze(r, 20*time.Second))
-		r.spilled()
+		r.spooled()
 		full, _ := opened(r, 98, shm.Open{}) // takes what is free
 		for {
 			if _, err := full.Want(1); err != nil {
@@ -276,15 +276,15 @@ func TestSpilledResultOfParticipants(t *testing.T) {
 	}
 }
 
-// TestSpilledResultIsDropped: a cursor is closed, or run again, while its results
+// TestSpooledResultIsDropped: a cursor is closed, or run again, while its results
 // are on disk or on their way to it or back.
-func TestSpilledResultIsDropped(t *testing.T) {
-	r := start(t, spilling, numbered(60, 8<<20))
+func TestSpooledResultIsDropped(t *testing.T) {
+	r := start(t, spoolSoon, numbered(60, 8<<20))
 	for round := range 30 {
 		idle, _ := ran(r, 1, shm.Open{Flags: shm.OpenRewind})
 		must(t, squeeze(r, 20*time.Second))
 		if round%3 == 0 {
-			r.spilled()
+			r.spooled()
 		}
 		if round%2 == 0 {
 			must(t, idle.Next(2))
@@ -310,7 +310,7 @@ func TestSpilledResultIsDropped(t *testing.T) {
 // TestReadResultsStayInMemory: a result that is read does not move, and neither
 // does one for whose memory nobody waits.
 func TestReadResultsStayInMemory(t *testing.T) {
-	r := start(t, func(o *Options) { spilling(o); o.SpoolAfter = time.Hour }, numbered(100, 8<<20))
+	r := start(t, func(o *Options) { spoolSoon(o); o.SpoolAfter = time.Hour }, numbered(100, 8<<20))
 	idle, _ := ran(r, 1, shm.Open{})
 	wantFailure(t, squeeze(r, 300*time.Millisecond), shm.FailBusy)
 	if s := r.status(); s.Spool.Written != 0 {
@@ -350,7 +350,7 @@ func TestLongestUnreadMovesFirst(t *testing.T) {
 		if j == nil || j.pid != pid {
 			t.Fatalf("the next one is not the job of backend %d", pid)
 		}
-		j.startSpill(time.Now())
+		j.startSpool(time.Now())
 	}
 	must(t, <-waits)
 	first.Close()

@@ -7,25 +7,28 @@ import (
 	"gpujoin/sidecar/memory"
 )
 
-// spillPace is the pause between two jobs whose results begin to move to disk.
+// spoolPace is the pause between two jobs whose results begin to move to disk.
 // Moving the first may be enough.
-const spillPace = 20 * time.Millisecond
+const spoolPace = 20 * time.Millisecond
 
-// startSpilling starts spillUnread if results may be on disk.
-func (srv *Server) startSpilling() {
+// startSpooling starts spoolUnread if results may be on disk.
+func (srv *Server) startSpooling() {
 	if !srv.spool.Enabled() {
 		return
 	}
 	if err := srv.spool.Check(); err != nil {
 		srv.log.Warn("unread results cannot move to disk", "error", err)
 	}
+	if srv.spool.InMemory() {
+		srv.log.Warn("the spool directory is in memory: results in it use memory outside of the budget", "directory", srv.options.SpoolDir)
+	}
 	srv.background.Add(1)
-	go srv.spillUnread()
+	go srv.spoolUnread()
 }
 
-// spillUnread has results that stay unread moved to disk while jobs wait for
+// spoolUnread has results that stay unread moved to disk while jobs wait for
 // memory, the longest unread first. It runs until the server ends.
-func (srv *Server) spillUnread() {
+func (srv *Server) spoolUnread() {
 	defer srv.background.Done()
 	for {
 		select {
@@ -34,25 +37,25 @@ func (srv *Server) spillUnread() {
 		case <-srv.budget.Waiting():
 		}
 		for srv.budget.Usage().Queued > 0 {
-			srv.spillOne(srv.budget.Shortage())
+			srv.spoolOne(srv.budget.Shortage())
 			select {
 			case <-srv.ctx.Done():
 				return
-			case <-time.After(spillPace):
+			case <-time.After(spoolPace):
 			}
 		}
 	}
 }
 
-// spillOne begins to move the longest unread result, unless another one is being
+// spoolOne begins to move the longest unread result, unless another one is being
 // written: the disk would not be faster, and that one may be enough.
-func (srv *Server) spillOne(shortage memory.Shortage) {
+func (srv *Server) spoolOne(shortage memory.Shortage) {
 	before := time.Now().Add(-srv.options.SpoolAfter)
 	if slices.ContainsFunc(srv.listJobs(), (*job).writes) {
 		return
 	}
 	if j := srv.longestUnread(shortage, before); j != nil {
-		j.startSpill(before)
+		j.startSpool(before)
 	}
 }
 
@@ -65,7 +68,7 @@ func (srv *Server) longestUnread(shortage memory.Shortage, before time.Time) (fi
 		if !shortage.Concerns(j.account) {
 			continue
 		}
-		if at, ok := j.maySpill(before); ok && (first == nil || at.Before(since)) {
+		if at, ok := j.maySpool(before); ok && (first == nil || at.Before(since)) {
 			first, since = j, at
 		}
 	}
@@ -76,30 +79,30 @@ func (srv *Server) longestUnread(shortage memory.Shortage, before time.Time) (fi
 func (j *job) writes() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.exec != nil && j.exec.spill.writing
+	return j.exec != nil && j.exec.spooling.writing
 }
 
-// maySpill is execution.maySpill of the job's current execution.
-func (j *job) maySpill(before time.Time) (since time.Time, ok bool) {
+// maySpool is execution.maySpool of the job's current execution.
+func (j *job) maySpool(before time.Time) (since time.Time, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.exec == nil || j.failed != nil {
 		return since, false
 	}
-	return j.exec.maySpill(before)
+	return j.exec.maySpool(before)
 }
 
-// startSpill moves the job's results to disk, unless they were read meanwhile,
+// startSpool moves the job's results to disk, unless they were read meanwhile,
 // until a participant reads again.
-func (j *job) startSpill(before time.Time) {
+func (j *job) startSpool(before time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.exec == nil || j.failed != nil {
 		return
 	}
-	if since, ok := j.exec.maySpill(before); ok {
+	if since, ok := j.exec.maySpool(before); ok {
 		j.srv.log.Info("moving unread results to disk", "job", j.id, "unread", time.Since(since).Round(time.Millisecond))
-		j.exec.spill.active = true
+		j.exec.spooling.active = true
 		j.exec.kick()
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"gpujoin/sidecar/spool"
 )
 
-// A result that nobody reads keeps its window of batches, and a join that waits
+// An unread result keeps its window of batches, and a join that waits
 // for the window keeps its inputs and its own memory. While jobs wait for memory,
 // the batches of such a result move to a file, so that the join runs to its end.
 // Three rules keep the way back open although no memory may be free then:
@@ -26,9 +26,9 @@ import (
 // It follows that ready and spare batches are at least as many as are owed: moving
 // a batch, dealing one and taking one back preserve that.
 
-// spill is the part of an execution's result that is on disk. Its fields are
+// spooling is the part of an execution's result that is on disk. Its fields are
 // guarded by job.mu.
-type spill struct {
+type spooling struct {
 	active  bool      // ready batches move to disk, as many as may
 	touched time.Time // when a participant last asked for batches or gave one back
 	retry   time.Time // no attempt before that, because the last one failed
@@ -51,10 +51,10 @@ type storedBatch struct {
 }
 
 // onDisk reports whether batches are on disk or on their way to it.
-func (s *spill) onDisk() bool { return len(s.stored) > 0 || s.writing }
+func (s *spooling) onDisk() bool { return len(s.stored) > 0 || s.writing }
 
 // bytes returns the size of the batches on disk.
-func (s *spill) bytes() (n int64) {
+func (s *spooling) bytes() (n int64) {
 	for _, b := range s.stored {
 		n += b.piece.Bytes()
 	}
@@ -63,8 +63,8 @@ func (s *spill) bytes() (n int64) {
 
 // touch records that a participant reads.
 func (e *execution) touch() {
-	e.spill.touched = time.Now()
-	e.spill.active = false
+	e.spooling.touched = time.Now()
+	e.spooling.active = false
 }
 
 // surplus returns the number of batches in memory that no participant is owed.
@@ -72,27 +72,27 @@ func (e *execution) surplus() int { return e.inMemory() - e.dealer.owed() }
 
 // inMemory returns the number of extents that no participant holds and that are
 // or will be batches to deal.
-func (e *execution) inMemory() int { return len(e.ready) + len(e.spill.spare) + e.spill.loading }
+func (e *execution) inMemory() int { return len(e.ready) + len(e.spooling.spare) + e.spooling.loading }
 
 // unread returns since when no participant has asked for results or given some
 // back, if there are any that none has given back. The caller holds job.mu.
 func (e *execution) unread() (since time.Time, ok bool) {
-	ok = e.announced && (e.dealer.held()+e.inMemory() > 0 || e.spill.onDisk())
-	return e.spill.touched, ok
+	ok = e.announced && (e.dealer.held()+e.inMemory() > 0 || e.spooling.onDisk())
+	return e.spooling.touched, ok
 }
 
-// maySpill returns since when the result is unread, if it is so since before
+// maySpool returns since when the result is unread, if it is so since before
 // the given time and some of it may move to disk. The caller holds job.mu.
-func (e *execution) maySpill(before time.Time) (since time.Time, ok bool) {
-	s := &e.spill
-	ok = e.announced && !s.active && e.spillable && e.surplus() > 0 && !s.touched.After(before) && !s.retry.After(time.Now())
+func (e *execution) maySpool(before time.Time) (since time.Time, ok bool) {
+	s := &e.spooling
+	ok = e.announced && !s.active && e.spoolable && e.surplus() > 0 && !s.touched.After(before) && !s.retry.After(time.Now())
 	return s.touched, ok
 }
 
 // takeBack takes the extent of a batch that a participant gives back.
 func (e *execution) takeBack(extent *memory.Extent) {
-	if e.job.exec == e && e.job.failed == nil && e.spill.onDisk() {
-		e.spill.spare = append(e.spill.spare, extent)
+	if e.job.exec == e && e.job.failed == nil && e.spooling.onDisk() {
+		e.spooling.spare = append(e.spooling.spare, extent)
 		e.kick()
 		return
 	}
@@ -103,7 +103,7 @@ func (e *execution) takeBack(extent *memory.Extent) {
 // kick starts the mover if it does not run and has something to do. The caller
 // holds job.mu.
 func (e *execution) kick() {
-	s := &e.spill
+	s := &e.spooling
 	if s.moving || e.nextMove() == nil {
 		return
 	}
@@ -116,23 +116,23 @@ func (e *execution) kick() {
 // move is the mover, a goroutine. It ends when it has nothing to do.
 func (e *execution) move() {
 	defer e.job.srv.background.Done()
-	defer e.spill.movers.Done()
+	defer e.spooling.movers.Done()
 	e.job.mu.Lock()
 	defer e.job.mu.Unlock()
 	for act := e.nextMove(); act != nil; act = e.nextMove() {
 		act()
-		if e.spill.stale {
-			e.spill.stale = false
+		if e.spooling.stale {
+			e.spooling.stale = false
 			e.closeFile()
 		}
 	}
-	e.spill.moving = false
+	e.spooling.moving = false
 }
 
 // nextMove returns what the mover does next, nil if nothing. The caller holds
 // job.mu.
 func (e *execution) nextMove() func() {
-	s := &e.spill
+	s := &e.spooling
 	switch {
 	case s.stale:
 		return func() {} // the file is to be closed
@@ -149,9 +149,9 @@ func (e *execution) nextMove() func() {
 }
 
 func (e *execution) takeSpare() *memory.Extent {
-	last := len(e.spill.spare) - 1
-	extent := e.spill.spare[last]
-	e.spill.spare = e.spill.spare[:last]
+	last := len(e.spooling.spare) - 1
+	extent := e.spooling.spare[last]
+	e.spooling.spare = e.spooling.spare[:last]
 	return extent
 }
 
@@ -163,7 +163,7 @@ func (e *execution) dropExtent(extent *memory.Extent) {
 
 // store moves the last ready batch to disk. If that fails, it stays in memory.
 func (e *execution) store() {
-	s, last := &e.spill, len(e.ready)-1
+	s, last := &e.spooling, len(e.ready)-1
 	b := e.ready[last]
 	e.ready = e.ready[:last]
 	s.writing = true
@@ -186,7 +186,7 @@ func (e *execution) store() {
 }
 
 // write appends a batch to the file, which it creates if there is none.
-func (s *spill) write(b *storedBatch, extent []byte, to *spool.Spool) (err error) {
+func (s *spooling) write(b *storedBatch, extent []byte, to *spool.Spool) (err error) {
 	if s.file == nil {
 		if s.file, err = to.Open(); err != nil {
 			return err
@@ -210,7 +210,7 @@ func partsOf(extent []byte, parts []shm.Part) [][]byte {
 // load reads the first batch on disk into a spare extent. If that fails, so does
 // the job.
 func (e *execution) load() {
-	s, extent := &e.spill, e.takeSpare()
+	s, extent := &e.spooling, e.takeSpare()
 	b := s.stored[0]
 	s.loading = 1
 	var err error
@@ -236,12 +236,12 @@ func (e *execution) unlocked(act func()) (current bool) {
 	e.job.mu.Unlock()
 	act()
 	e.job.mu.Lock()
-	return !e.spill.stale
+	return !e.spooling.stale
 }
 
-// dropSpilled frees the results on disk. The caller holds job.mu.
-func (e *execution) dropSpilled() {
-	s := &e.spill
+// dropSpooled frees the results on disk. The caller holds job.mu.
+func (e *execution) dropSpooled() {
+	s := &e.spooling
 	for len(s.spare) > 0 {
 		e.dropExtent(e.takeSpare())
 	}
@@ -256,11 +256,11 @@ func (e *execution) dropSpilled() {
 // closeFile closes the file without waiting: a file system may take long to free
 // its space. The caller holds job.mu, and the mover does not use the file.
 func (e *execution) closeFile() {
-	file := e.spill.file
+	file := e.spooling.file
 	if file == nil {
 		return
 	}
-	e.spill.file = nil
+	e.spooling.file = nil
 	e.job.srv.background.Add(1)
 	go func() {
 		defer e.job.srv.background.Done()
